@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane GPU: VRAM, the BAR1 aperture and the coherent window.
+ *
+ * VRAM is a RAM region that is mapped nowhere by itself.  BAR1 shows runs of
+ * it through aliases, so an access ends in RAM at once; where no run is mapped
+ * lies an IO region that answers with all ones.
+ */
+#include "qemu/osdep.h"
+#include "qemu/host-utils.h"
+#include "qemu/log.h"
+#include "qapi/error.h"
+#include "hw/qdev-core.h"
+#include "migration/vmstate.h"
+#include "peerlane-gpu.h"
+#include "trace.h"
+
+static uint64_t pln_all_ones(unsigned size)
+{
+    return MAKE_64BIT_MASK(0, size * 8);
+}
+
+static uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr,
+                                       unsigned size)
+{
+    PeerlaneGPU *s = opaque;
+
+    pln_count(s, PLN_CNT_BAR1_UNMAPPED, 1);
+    trace_peerlane_gpu_bar1_unmapped(pln_name(s), "read", addr, size);
+    qemu_log_mask(LOG_GUEST_ERROR, "%s: read of unmapped BAR1 at 0x%"
+                  HWADDR_PRIx "\n", pln_name(s), addr);
+    return pln_all_ones(size);
+}
+
+static void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
+                                    unsigned size)
+{
+    PeerlaneGPU *s = opaque;
+
+    pln_count(s, PLN_CNT_BAR1_UNMAPPED, 1);
+    trace_peerlane_gpu_bar1_unmapped(pln_name(s), "write", addr, size);
+    qemu_log_mask(LOG_GUEST_ERROR, "%s: write to unmapped BAR1 at 0x%"
+                  HWADDR_PRIx "\n", pln_name(s), addr);
+}
+
+static const MemoryRegionOps pln_bar1_unmapped_ops = {
+    .read = pln_bar1_unmapped_read,
+    .write = pln_bar1_unmapped_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+    .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+};
+
+/* Behind the end of VRAM in a coherent window, and all of a removed device */
+static uint64_t pln_gone_read(void *opaque, hwaddr addr, unsigned size)
+{
+    return pln_all_ones(size);
+}
+
+static void pln_gone_write(void *opaque, hwaddr addr, uint64_t val,
+                           unsigned size)
+{
+}
+
+static const MemoryRegionOps pln_gone_ops = {
+    .read = pln_gone_read,
+    .write = pln_gone_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+    .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+};
+
+static void pln_gone_init(PeerlaneGPU *s, MemoryRegion *gone,
+                          MemoryRegion *bar, const char *name)
+{
+    memory_region_init_io(gone, OBJECT(s), &pln_gone_ops, s, name,
+                          memory_region_size(bar));
+    memory_region_set_enabled(gone, false);
+    memory_region_add_subregion_overlap(bar, 0, gone, 10);
+}
+
+bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+    Object *obj = OBJECT(s);
+    const uint8_t attr = PCI_BASE_ADDRESS_SPACE_MEMORY |
+                         PCI_BASE_ADDRESS_MEM_TYPE_64 |
+                         PCI_BASE_ADDRESS_MEM_PREFETCH;
+
+    /* A host that commits all memory must have as much as VRAM */
+    if (!memory_region_init_ram_flags_nomigrate(&s->vram, obj,
+                                                "peerlane-gpu-vram",
+                                                s->vram_size, RAM_NORESERVE,
+                                                NULL) &&
+        !memory_region_init_ram_flags_nomigrate(&s->vram, obj,
+                                                "peerlane-gpu-vram",
+                                                s->vram_size, 0, errp)) {
+        return false;
+    }
+    vmstate_register_ram(&s->vram, DEVICE(s));
+    s->vram_ptr = memory_region_get_ram_ptr(&s->vram);
+    memory_region_set_observer(&s->vram, &pln_vram_observer);
+
+    memory_region_init(&s->bar1, obj, "peerlane-gpu-bar1", s->bar1_size);
+    memory_region_init_io(&s->bar1_unmapped, obj, &pln_bar1_unmapped_ops, s,
+                          "peerlane-gpu-bar1-unmapped", s->bar1_size);
+    memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_unmapped, -1);
+    memory_region_init(&s->bar1_map, obj, "peerlane-gpu-bar1-map",
+                       s->bar1_size);
+    memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_map, 0);
+    pln_gone_init(s, &s->gone[0], &s->bar0, "peerlane-gpu-regs-gone");
+    pln_gone_init(s, &s->gone[1], &s->bar1, "peerlane-gpu-bar1-gone");
+    pci_register_bar(pdev, PLN_BAR_APERTURE, attr, &s->bar1);
+
+    if (s->coherent) {
+        uint64_t size = pow2ceil(s->vram_size);
+
+        memory_region_init(&s->window, obj, "peerlane-gpu-coherent", size);
+        memory_region_init_io(&s->window_unmapped, obj, &pln_gone_ops, s,
+                              "peerlane-gpu-coherent-end", size);
+        memory_region_add_subregion_overlap(&s->window, 0,
+                                            &s->window_unmapped, -1);
+        memory_region_init_alias(&s->window_map, obj,
+                                 "peerlane-gpu-coherent-map", &s->vram, 0,
+                                 s->vram_size);
+        memory_region_add_subregion_overlap(&s->window, 0, &s->window_map, 0);
+        pln_gone_init(s, &s->gone[2], &s->window, "peerlane-gpu-window-gone");
+        pci_register_bar(pdev, PLN_BAR_COHERENT, attr, &s->window);
+    }
+    return true;
+}
+
+/* A subregion holds on to its owner, so all of them must be taken out */
+void pln_bar1_exit(PeerlaneGPU *s)
+{
+    MemoryRegion *parts[] = {
+        &s->gone[0], &s->gone[1], &s->gone[2], &s->bar1_unmapped,
+        &s->bar1_map, &s->window_unmapped, &s->window_map,
+    };
+
+    pln_bar1_unmap_all(s);
+    memory_region_transaction_begin();
+    for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
+        if (parts[i]->container) {
+            memory_region_del_subregion(parts[i]->container, parts[i]);
+        }
+    }
+    memory_region_transaction_commit();
+    vmstate_unregister_ram(&s->vram, DEVICE(s));
+}
+
+static void pln_bar1_add(PeerlaneGPU *s, PlnRun *run)
+{
+    const uint64_t unit = PLN_BAR1_UNIT_SIZE;
+
+    memory_region_init_alias(&run->mr, OBJECT(s), "peerlane-gpu-bar1-run[*]",
+                             &s->vram, run->vram, run->count * unit);
+    memory_region_add_subregion(&s->bar1_map, run->index * unit, &run->mr);
+    s->bar1_units_used += run->count;
+    s->bar1_runs_used++;
+}
+
+static void pln_bar1_remove(PeerlaneGPU *s, PlnRun *run)
+{
+    trace_peerlane_gpu_bar1_unmap(pln_name(s), run->index, run->count,
+                                  run->vram);
+    memory_region_del_subregion(&s->bar1_map, &run->mr);
+    object_unparent(OBJECT(&run->mr));
+    s->bar1_units_used -= run->count;
+    s->bar1_runs_used--;
+    run->index = 0;
+    run->count = 0;
+    run->vram = 0;
+}
+
+void pln_bar1_unmap_all(PeerlaneGPU *s)
+{
+    if (!s->bar1_runs_used) {
+        return;
+    }
+    memory_region_transaction_begin();
+    for (unsigned i = 0; i < s->bar1_runs; i++) {
+        if (s->runs[i].count) {
+            pln_bar1_remove(s, &s->runs[i]);
+        }
+    }
+    memory_region_transaction_commit();
+}
+
+/* Is this run inside of BAR1 and of VRAM? */
+static enum pln_gpu_error pln_bar1_check(PeerlaneGPU *s, uint64_t index,
+                                         uint64_t count, uint64_t vram)
+{
+    const uint64_t unit = PLN_BAR1_UNIT_SIZE;
+
+    if (!count) {
+        return PLN_ERR_LENGTH;
+    }
+    if (vram % unit) {
+        return PLN_ERR_ALIGN;
+    }
+    if (index + count > s->bar1_size / unit || vram > s->vram_size ||
+        count * unit > s->vram_size - vram) {
+        return PLN_ERR_RANGE;
+    }
+    return PLN_ERR_NONE;
+}
+
+static enum pln_gpu_error pln_bar1_do_map(PeerlaneGPU *s)
+{
+    PlnRun *free_run = NULL;
+    enum pln_gpu_error err;
+
+    err = pln_bar1_check(s, s->bar1_index, s->bar1_count, s->bar1_vram);
+    if (err) {
+        return err;
+    }
+    for (unsigned i = 0; i < s->bar1_runs; i++) {
+        PlnRun *run = &s->runs[i];
+
+        if (!run->count) {
+            free_run = free_run ? free_run : run;
+        } else if (run->index < s->bar1_index + s->bar1_count &&
+                   s->bar1_index < run->index + run->count) {
+            return PLN_ERR_OVERLAP;
+        }
+    }
+    if (!free_run) {
+        return PLN_ERR_NO_SPACE;
+    }
+
+    free_run->index = s->bar1_index;
+    free_run->count = s->bar1_count;
+    free_run->vram = s->bar1_vram;
+    pln_bar1_add(s, free_run);
+    trace_peerlane_gpu_bar1_map(pln_name(s), s->bar1_index, s->bar1_count,
+                                s->bar1_vram);
+    return PLN_ERR_NONE;
+}
+
+static enum pln_gpu_error pln_bar1_do_unmap(PeerlaneGPU *s)
+{
+    if (!s->bar1_count) {
+        return PLN_ERR_LENGTH;
+    }
+    for (unsigned i = 0; i < s->bar1_runs; i++) {
+        PlnRun *run = &s->runs[i];
+
+        if (run->count == s->bar1_count && run->index == s->bar1_index) {
+            pln_bar1_remove(s, run);
+            return PLN_ERR_NONE;
+        }
+    }
+    return PLN_ERR_NOT_MAPPED;
+}
+
+void pln_bar1_command(PeerlaneGPU *s, uint32_t cmd)
+{
+    switch (cmd) {
+    case PLN_BAR1_CMD_MAP:
+        s->bar1_result = pln_bar1_do_map(s);
+        break;
+    case PLN_BAR1_CMD_UNMAP:
+        s->bar1_result = pln_bar1_do_unmap(s);
+        break;
+    case PLN_BAR1_CMD_UNMAP_ALL:
+        pln_bar1_unmap_all(s);
+        s->bar1_result = PLN_ERR_NONE;
+        break;
+    default:
+        s->bar1_result = PLN_ERR_COMMAND;
+        break;
+    }
+    if (s->bar1_result) {
+        pln_count(s, PLN_CNT_ERRORS, 1);
+        trace_peerlane_gpu_bar1_error(pln_name(s), cmd, s->bar1_result);
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: BAR1 command %" PRIu32
+                      " index %" PRIu32 " count %" PRIu32 ": error %" PRIu32
+                      "\n", pln_name(s), cmd, s->bar1_index, s->bar1_count,
+                      s->bar1_result);
+    }
+}
+
+/* Map again what an incoming migration says was mapped */
+bool pln_bar1_restore(PeerlaneGPU *s)
+{
+    s->bar1_units_used = 0;
+    s->bar1_runs_used = 0;
+    memory_region_transaction_begin();
+    for (unsigned i = 0; i < PLN_BAR1_MAX_RUNS; i++) {
+        PlnRun *run = &s->runs[i];
+        bool bad;
+
+        if (!run->count) {
+            continue;
+        }
+        bad = i >= s->bar1_runs ||
+              pln_bar1_check(s, run->index, run->count, run->vram);
+        for (unsigned j = 0; j < i && !bad; j++) {
+            const PlnRun *other = &s->runs[j];
+
+            bad = other->count && run->index < other->index + other->count &&
+                  other->index < run->index + run->count;
+        }
+        if (bad) {
+            /* Keep what is not mapped out of the way of a later unmap */
+            for (unsigned j = i; j < PLN_BAR1_MAX_RUNS; j++) {
+                s->runs[j].count = 0;
+            }
+            memory_region_transaction_commit();
+            return false;
+        }
+        pln_bar1_add(s, run);
+    }
+    memory_region_transaction_commit();
+    return true;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane GPU: counters, read by the guest as registers and from outside as
+ * QOM properties.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "qemu/cutils.h"
+#include "exec/memory.h"
+#include "hw/core/cpu.h"
+#include "hw/pci/pci.h"
+#include "hw/qdev-core.h"
+#include "peerlane-gpu.h"
+#include "trace.h"
+
+static const char *const pln_counter_names[] = {
+    [PLN_CNT_ENGINE_VRAM_READ] = "engine-vram-read",
+    [PLN_CNT_ENGINE_VRAM_WRITE] = "engine-vram-write",
+    [PLN_CNT_ENGINE_HOST_READ] = "engine-host-read",
+    [PLN_CNT_ENGINE_HOST_WRITE] = "engine-host-write",
+    [PLN_CNT_ENGINE_PEER_READ] = "engine-peer-read",
+    [PLN_CNT_ENGINE_PEER_WRITE] = "engine-peer-write",
+    [PLN_CNT_BAR1_DMA_READ] = "bar1-dma-read",
+    [PLN_CNT_BAR1_DMA_WRITE] = "bar1-dma-write",
+    [PLN_CNT_COHERENT_DMA_READ] = "coherent-dma-read",
+    [PLN_CNT_COHERENT_DMA_WRITE] = "coherent-dma-write",
+    [PLN_CNT_BAR1_UNMAPPED] = "bar1-unmapped",
+    [PLN_CNT_DOORBELLS] = "doorbells",
+    [PLN_CNT_DESCRIPTORS] = "descriptors",
+    [PLN_CNT_ERRORS] = "errors",
+    [PLN_CNT_INTERRUPTS] = "interrupts",
+    [PLN_CNT_FAULTS_INJECTED] = "faults-injected",
+};
+QEMU_BUILD_BUG_ON(ARRAY_SIZE(pln_counter_names) != PLN_NUM_COUNTERS);
+
+void pln_count(PeerlaneGPU *s, enum pln_counter n, uint64_t add)
+{
+    QEMU_LOCK_GUARD(&s->lock);
+    s->counters[n] += add;
+}
+
+/* The low half of a 64-bit counter latches the high half */
+static uint32_t pln_latched(uint64_t val, uint32_t *hi, bool high)
+{
+    if (high) {
+        return *hi;
+    }
+    *hi = val >> 32;
+    return val;
+}
+
+uint32_t pln_counter_read(PeerlaneGPU *s, hwaddr reg)
+{
+    unsigned n = (reg - PLN_REG_COUNTER(0)) / 8;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    return pln_latched(s->counters[n], &s->counters_hi[n], reg & 4);
+}
+
+uint32_t pln_initiator_read(PeerlaneGPU *s, hwaddr reg)
+{
+    unsigned n = (reg - PLN_REG_INITIATOR(0)) / 0x20;
+    PlnInitiator *in = &s->initiators[n];
+
+    QEMU_LOCK_GUARD(&s->lock);
+    switch (reg % 0x20) {
+    case PLN_INITIATOR_ID:
+        return in->id;
+    case PLN_INITIATOR_READ:
+    case PLN_INITIATOR_READ + 4:
+        return pln_latched(in->read, &in->read_hi, reg & 4);
+    case PLN_INITIATOR_WRITE:
+    case PLN_INITIATOR_WRITE + 4:
+        return pln_latched(in->write, &in->write_hi, reg & 4);
+    default:
+        return 0;
+    }
+}
+
+/*
+ * DMA of other devices into VRAM.  VRAM is RAM, so the device never sees such
+ * an access itself; an observer on the region tells who did it, and how much.
+ */
+
+/* A mapping that has begun through one of the windows; only with both */
+typedef struct PlnMapping {
+    AddressSpace *as;
+    void *host;
+    bool is_write;
+    uint32_t bar1;              /* mappings through BAR1 with this key */
+    uint32_t window;            /* ... and through the coherent window */
+} PlnMapping;
+
+static guint pln_mapping_hash(gconstpointer p)
+{
+    const PlnMapping *m = p;
+
+    return g_direct_hash(m->host) * 31 + g_direct_hash(m->as) + m->is_write;
+}
+
+static gboolean pln_mapping_equal(gconstpointer a, gconstpointer b)
+{
+    const PlnMapping *x = a, *y = b;
+
+    return x->as == y->as && x->host == y->host && x->is_write == y->is_write;
+}
+
+/* Does @addr of @as lie in the coherent window, and not in BAR1? */
+static bool pln_in_window(PeerlaneGPU *s, AddressSpace *as, hwaddr addr,
+                          bool is_write)
+{
+    IOMMUTLBEntry entry;
+    pcibus_t bar;
+
+    if (!s->coherent || !as) {
+        return false;
+    }
+    /* With an IOMMU @addr is not yet a bus address */
+    entry = address_space_get_iotlb_entry(as, addr, is_write,
+                                          MEMTXATTRS_UNSPECIFIED);
+    addr = entry.translated_addr | (addr & entry.addr_mask);
+    bar = pci_get_bar_addr(PCI_DEVICE(s), PLN_BAR_COHERENT);
+    return bar != PCI_BAR_UNMAPPED && addr >= bar &&
+           addr - bar < memory_region_size(&s->window);
+}
+
+static bool pln_is_cpu(AddressSpace *as)
+{
+    CPUState *cpu;
+
+    CPU_FOREACH(cpu) {
+        if (cpu->as == as) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The device that masters @as, or NULL */
+static PCIDevice *pln_initiator(AddressSpace *as)
+{
+    Object *owner = as ? memory_region_owner(as->root) : NULL;
+
+    return owner ? (PCIDevice *)object_dynamic_cast(owner, TYPE_PCI_DEVICE) :
+                   NULL;
+}
+
+static bool pln_is_initiator(const PlnInitiator *in, const PCIDevice *dev)
+{
+    const char *id = dev->qdev.id;
+
+    if (!id) {
+        return in->dev == dev;
+    }
+    return !strncmp((const char *)in->name, id, sizeof(in->name) - 1);
+}
+
+static PlnInitiator *pln_find_initiator(PeerlaneGPU *s, PCIDevice *dev)
+{
+    /* The last entry is for all that have no other */
+    PlnInitiator *in = &s->initiators[PLN_NUM_INITIATORS - 1];
+    g_autofree char *path = NULL;
+    const char *name = "unknown";
+
+    for (unsigned i = 0; dev && i < PLN_NUM_INITIATORS - 1; i++) {
+        PlnInitiator *try = &s->initiators[i];
+
+        if (!try->id || pln_is_initiator(try, dev)) {
+            in = try;
+            break;
+        }
+    }
+    if (in == &s->initiators[PLN_NUM_INITIATORS - 1]) {
+        dev = NULL;
+    }
+    if (!in->id) {
+        if (dev) {
+            path = dev->qdev.id ? NULL :
+                   object_get_canonical_path(OBJECT(dev));
+            name = path ? path : dev->qdev.id;
+        }
+        pstrcpy((char *)in->name, sizeof(in->name), name);
+    }
+    in->dev = dev;
+    in->id = PLN_INITIATOR_VALID |
+             (dev ? pci_get_bdf(dev) : PLN_INITIATOR_UNKNOWN);
+    return in;
+}
+
+static void pln_account(PeerlaneGPU *s, AddressSpace *as, bool window,
+                        hwaddr len, bool is_write)
+{
+    PCIDevice *dev = pln_initiator(as);
+    PlnInitiator *in;
+
+    if (!len || dev == PCI_DEVICE(s) || (!dev && pln_is_cpu(as))) {
+        return;
+    }
+    trace_peerlane_gpu_dma(pln_name(s),
+                           dev && dev->qdev.id ? dev->qdev.id : "-",
+                           is_write ? "write" : "read",
+                           window ? "coherent" : "bar1", len);
+    QEMU_LOCK_GUARD(&s->lock);
+    in = pln_find_initiator(s, dev);
+    if (is_write) {
+        in->write += len;
+        s->counters[window ? PLN_CNT_COHERENT_DMA_WRITE :
+                    PLN_CNT_BAR1_DMA_WRITE] += len;
+    } else {
+        in->read += len;
+        s->counters[window ? PLN_CNT_COHERENT_DMA_READ :
+                    PLN_CNT_BAR1_DMA_READ] += len;
+    }
+}
+
+static void pln_vram_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
+                            hwaddr offset, hwaddr len, bool is_write)
+{
+    PeerlaneGPU *s = container_of(mr, PeerlaneGPU, vram);
+
+    pln_account(s, as, pln_in_window(s, as, addr, is_write), len, is_write);
+}
+
+static void pln_vram_map(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
+                         void *host, hwaddr len, bool is_write)
+{
+    PeerlaneGPU *s = container_of(mr, PeerlaneGPU, vram);
+    PlnMapping key = { .as = as, .host = host, .is_write = is_write };
+    PlnMapping *m;
+    bool window;
+
+    if (!s->coherent) {
+        return;
+    }
+    window = pln_in_window(s, as, addr, is_write);
+    QEMU_LOCK_GUARD(&s->lock);
+    m = g_hash_table_lookup(s->mappings, &key);
+    if (!m) {
+        m = g_memdup2(&key, sizeof(key));
+        g_hash_table_add(s->mappings, m);
+    }
+    if (window) {
+        m->window++;
+    } else {
+        m->bar1++;
+    }
+}
+
+static void pln_vram_unmap(MemoryRegion *mr, AddressSpace *as, void *host,
+                           bool is_write, hwaddr access_len)
+{
+    PeerlaneGPU *s = container_of(mr, PeerlaneGPU, vram);
+    PlnMapping key = { .as = as, .host = host, .is_write = is_write };
+    bool window = false;
+
+    if (s->coherent) {
+        QEMU_LOCK_GUARD(&s->lock);
+        PlnMapping *m = g_hash_table_lookup(s->mappings, &key);
+
+        if (m) {
+            window = m->window;
+            if (window) {
+                m->window--;
+            } else {
+                m->bar1--;
+            }
+            if (!m->window && !m->bar1) {
+                g_hash_table_remove(s->mappings, m);
+            }
+        }
+    }
+    pln_account(s, as, window, access_len, is_write);
+}
+
+const MemoryRegionObserver pln_vram_observer = {
+    .access = pln_vram_access,
+    .map = pln_vram_map,
+    .unmap = pln_vram_unmap,
+};
+
+void pln_counters_init(PeerlaneGPU *s)
+{
+    qemu_mutex_init(&s->lock);
+    s->mappings = g_hash_table_new_full(pln_mapping_hash, pln_mapping_equal,
+                                        g_free, NULL);
+}
+
+void pln_counters_finalize(PeerlaneGPU *s)
+{
+    g_hash_table_destroy(s->mappings);
+    qemu_mutex_destroy(&s->lock);
+}
+
+static void pln_get_counters(Object *obj, Visitor *v, const char *name,
+                             void *opaque, Error **errp)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(obj);
+    uint64_t copy[PLN_NUM_COUNTERS];
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        memcpy(copy, s->counters, sizeof(copy));
+    }
+    if (!visit_start_struct(v, name, NULL, 0, errp)) {
+        return;
+    }
+    for (unsigned i = 0; i < PLN_NUM_COUNTERS; i++) {
+        if (!visit_type_uint64(v, pln_counter_names[i], &copy[i], errp)) {
+            goto out;
+        }
+    }
+    visit_check_struct(v, errp);
+out:
+    visit_end_struct(v, NULL);
+}
+
+static bool pln_visit_initiator(Visitor *v, PlnInitiator *in, Error **errp)
+{
+    g_autofree char *bdf = NULL;
+    char *name = (char *)in->name;
+    bool ok;
+
+    if (in->id & PLN_INITIATOR_UNKNOWN) {
+        bdf = g_strdup("unknown");
+    } else {
+        bdf = g_strdup_printf("%02x:%02x.%x", PCI_BUS_NUM(in->id & 0xffff),
+                              PCI_SLOT(in->id), PCI_FUNC(in->id));
+    }
+    if (!visit_start_struct(v, NULL, NULL, 0, errp)) {
+        return false;
+    }
+    ok = visit_type_str(v, "id", &name, errp) &&
+         visit_type_str(v, "bdf", &bdf, errp) &&
+         visit_type_uint64(v, "read", &in->read, errp) &&
+         visit_type_uint64(v, "write", &in->write, errp) &&
+         visit_check_struct(v, errp);
+    visit_end_struct(v, NULL);
+    return ok;
+}
+
+static void pln_get_initiators(Object *obj, Visitor *v, const char *name,
+                               void *opaque, Error **errp)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(obj);
+    PlnInitiator copy[PLN_NUM_INITIATORS];
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        memcpy(copy, s->initiators, sizeof(copy));
+    }
+    if (!visit_start_list(v, name, NULL, 0, errp)) {
+        return;
+    }
+    for (unsigned i = 0; i < PLN_NUM_INITIATORS; i++) {
+        if (copy[i].id && !pln_visit_initiator(v, &copy[i], errp)) {
+            goto out;
+        }
+    }
+    visit_check_list(v, errp);
+out:
+    visit_end_list(v, NULL);
+}
+
+static bool pln_visit_queue(Visitor *v, PlnQueue *q, Error **errp)
+{
+    g_autofree char *status = g_strdup(pln_queue_status_name(q));
+    uint64_t fence = q->fence;
+    uint32_t head = q->head;
+    uint32_t tail = q->tail;
+    uint32_t code = q->error_code;
+    uint32_t index = q->error_index;
+    bool ok;
+
+    if (!visit_start_struct(v, NULL, NULL, 0, errp)) {
+        return false;
+    }
+    ok = visit_type_str(v, "status", &status, errp) &&
+         visit_type_uint32(v, "head", &head, errp) &&
+         visit_type_uint32(v, "tail", &tail, errp) &&
+         visit_type_uint32(v, "error-code", &code, errp) &&
+         visit_type_uint32(v, "error-index", &index, errp) &&
+         visit_type_uint64(v, "fence", &fence, errp) &&
+         visit_check_struct(v, errp);
+    visit_end_struct(v, NULL);
+    return ok;
+}
+
+static bool pln_visit_queues(Visitor *v, PeerlaneGPU *s, Error **errp)
+{
+    bool ok = true;
+
+    if (!visit_start_list(v, "queues", NULL, 0, errp)) {
+        return false;
+    }
+    for (unsigned i = 0; i < s->num_queues && ok; i++) {
+        ok = pln_visit_queue(v, &s->queues[i], errp);
+    }
+    ok = ok && visit_check_list(v, errp);
+    visit_end_list(v, NULL);
+    return ok;
+}
+
+static void pln_get_state(Object *obj, Visitor *v, const char *name,
+                          void *opaque, Error **errp)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(obj);
+    uint32_t resets = s->reset_count;
+    uint32_t units = s->bar1_units_used;
+    uint32_t runs = s->bar1_runs_used;
+    bool removed = s->removed;
+
+    if (!visit_start_struct(v, name, NULL, 0, errp)) {
+        return;
+    }
+    if (visit_type_bool(v, "removed", &removed, errp) &&
+        visit_type_uint32(v, "reset-count", &resets, errp) &&
+        visit_type_uint32(v, "bar1-units-used", &units, errp) &&
+        visit_type_uint32(v, "bar1-runs-used", &runs, errp) &&
+        pln_visit_queues(v, s, errp)) {
+        visit_check_struct(v, errp);
+    }
+    visit_end_struct(v, NULL);
+}
+
+void pln_counters_add_properties(Object *obj)
+{
+    object_property_add(obj, "counters", "struct", pln_get_counters, NULL,
+                        NULL, NULL);
+    object_property_add(obj, "initiators", "list", pln_get_initiators, NULL,
+                        NULL, NULL);
+    object_property_add(obj, "state", "struct", pln_get_state, NULL, NULL,
+                        NULL);
+}

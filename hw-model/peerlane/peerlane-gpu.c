@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane GPU: PCI device, registers, reset, faults and migration.
+ *
+ * The register specification is peerlane-gpu.rst.
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "qemu/module.h"
+#include "qemu/units.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "hw/pci/msi.h"
+#include "hw/pci/msix.h"
+#include "hw/pci/pci.h"
+#include "hw/pci/pci_bridge.h"
+#include "hw/pci/pci_bus.h"
+#include "hw/pci/pcie.h"
+#include "hw/qdev-properties.h"
+#include "hw/qdev-properties-system.h"
+#include "hw/resettable.h"
+#include "migration/vmstate.h"
+#include "system/runstate.h"
+#include "peerlane-gpu.h"
+#include "trace.h"
+
+/* A fault that is armed for some more times happens now */
+bool pln_take_fault(PeerlaneGPU *s, uint32_t *fault, const char *name)
+{
+    if (!*fault) {
+        return false;
+    }
+    --*fault;
+    pln_count(s, PLN_CNT_FAULTS_INJECTED, 1);
+    trace_peerlane_gpu_fault(pln_name(s), name, *fault);
+    return true;
+}
+
+void pln_raise_irq(PeerlaneGPU *s, uint32_t vector)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+
+    if (!msix_enabled(pdev)) {
+        return;
+    }
+    if (pln_take_fault(s, &s->fault_lost_irq, "fault-lost-irq")) {
+        trace_peerlane_gpu_irq_lost(pln_name(s), vector);
+        return;
+    }
+    pln_count(s, PLN_CNT_INTERRUPTS, 1);
+    trace_peerlane_gpu_irq(pln_name(s), vector);
+    msix_notify(pdev, vector);
+}
+
+/* What every kind of reset does; counters and VRAM survive */
+static void pln_reset(PeerlaneGPU *s, const char *kind)
+{
+    pln_engine_reset(s);
+    pln_bar1_unmap_all(s);
+    s->scratch = 0;
+    s->bar1_index = 0;
+    s->bar1_count = 0;
+    s->bar1_vram = 0;
+    s->bar1_result = PLN_ERR_NONE;
+    trace_peerlane_gpu_reset(pln_name(s), kind, s->reset_count);
+}
+
+static uint32_t pln_status(PeerlaneGPU *s)
+{
+    uint32_t status = PLN_STATUS_READY;
+
+    for (unsigned i = 0; i < s->num_queues; i++) {
+        if (s->queues[i].status == PLN_Q_ERROR) {
+            status |= PLN_STATUS_QUEUE_ERROR;
+        }
+    }
+    return status;
+}
+
+static uint32_t pln_half(uint64_t val, hwaddr addr)
+{
+    return addr & 4 ? val >> 32 : val;
+}
+
+static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
+{
+    PeerlaneGPU *s = opaque;
+    uint32_t val = 0;
+
+    switch (addr) {
+    case PLN_REG_ID:
+        val = PLN_ID_VALUE;
+        break;
+    case PLN_REG_VERSION:
+        val = PLN_VERSION_VALUE;
+        break;
+    case PLN_REG_FEATURES:
+        val = PLN_FEAT_DMA_COUNTERS | (s->coherent ? PLN_FEAT_COHERENT : 0);
+        break;
+    case PLN_REG_STATUS:
+        val = pln_status(s);
+        break;
+    case PLN_REG_VRAM_SIZE:
+    case PLN_REG_VRAM_SIZE + 4:
+        val = pln_half(s->vram_size, addr);
+        break;
+    case PLN_REG_BAR1_SIZE:
+    case PLN_REG_BAR1_SIZE + 4:
+        val = pln_half(s->bar1_size, addr);
+        break;
+    case PLN_REG_COHERENT_SIZE:
+    case PLN_REG_COHERENT_SIZE + 4:
+        val = s->coherent ? pln_half(s->vram_size, addr) : 0;
+        break;
+    case PLN_REG_BAR1_UNIT:
+        val = PLN_BAR1_UNIT_SIZE;
+        break;
+    case PLN_REG_NUM_QUEUES:
+        val = s->num_queues;
+        break;
+    case PLN_REG_UUID ... PLN_REG_UUID + 15:
+        val = ldl_le_p(s->uuid.data + (addr - PLN_REG_UUID));
+        break;
+    case PLN_REG_SCRATCH:
+        val = s->scratch;
+        break;
+    case PLN_REG_RESET_COUNT:
+        val = s->reset_count;
+        break;
+    case PLN_REG_BAR1_INDEX:
+        val = s->bar1_index;
+        break;
+    case PLN_REG_BAR1_COUNT:
+        val = s->bar1_count;
+        break;
+    case PLN_REG_BAR1_VRAM:
+    case PLN_REG_BAR1_VRAM + 4:
+        val = pln_half(s->bar1_vram, addr);
+        break;
+    case PLN_REG_BAR1_RESULT:
+        val = s->bar1_result;
+        break;
+    case PLN_REG_BAR1_UNITS_USED:
+        val = s->bar1_units_used;
+        break;
+    case PLN_REG_BAR1_RUNS_USED:
+        val = s->bar1_runs_used;
+        break;
+    case PLN_REG_BAR1_RUNS_MAX:
+        val = s->bar1_runs;
+        break;
+    case PLN_REG_COUNTER(0) ... PLN_REG_COUNTER(PLN_NUM_COUNTERS) - 1:
+        val = pln_counter_read(s, addr);
+        break;
+    case PLN_REG_INITIATOR(0) ... PLN_REG_INITIATOR(PLN_NUM_INITIATORS) - 1:
+        val = pln_initiator_read(s, addr);
+        break;
+    case PLN_REG_QUEUE(0) ... PLN_REG_QUEUE(PLN_MAX_QUEUES) - 1:
+        val = pln_queue_read(s, (addr - PLN_REG_QUEUE(0)) / 0x100,
+                             addr % 0x100);
+        break;
+    default:
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: read of no register 0x%"
+                      HWADDR_PRIx "\n", pln_name(s), addr);
+        break;
+    }
+    trace_peerlane_gpu_reg_read(pln_name(s), addr, val);
+    return val;
+}
+
+static void pln_regs_write(void *opaque, hwaddr addr, uint64_t val,
+                           unsigned size)
+{
+    PeerlaneGPU *s = opaque;
+
+    trace_peerlane_gpu_reg_write(pln_name(s), addr, val);
+    switch (addr) {
+    case PLN_REG_SCRATCH:
+        s->scratch = val;
+        break;
+    case PLN_REG_RESET:
+        if (val == PLN_RESET_MAGIC) {
+            s->reset_count++;
+            pln_reset(s, "register");
+        } else {
+            qemu_log_mask(LOG_GUEST_ERROR, "%s: no reset without the magic\n",
+                          pln_name(s));
+        }
+        break;
+    case PLN_REG_BAR1_INDEX:
+        s->bar1_index = val;
+        break;
+    case PLN_REG_BAR1_COUNT:
+        s->bar1_count = val;
+        break;
+    case PLN_REG_BAR1_VRAM:
+        s->bar1_vram = deposit64(s->bar1_vram, 0, 32, val);
+        break;
+    case PLN_REG_BAR1_VRAM + 4:
+        s->bar1_vram = deposit64(s->bar1_vram, 32, 32, val);
+        break;
+    case PLN_REG_BAR1_CMD:
+        pln_bar1_command(s, val);
+        break;
+    case PLN_REG_QUEUE(0) ... PLN_REG_QUEUE(PLN_MAX_QUEUES) - 1:
+        pln_queue_write(s, (addr - PLN_REG_QUEUE(0)) / 0x100, addr % 0x100,
+                        val);
+        break;
+    default:
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: write to no register, or to a "
+                      "read-only one, 0x%" HWADDR_PRIx "\n", pln_name(s),
+                      addr);
+        break;
+    }
+}
+
+static const MemoryRegionOps pln_regs_ops = {
+    .read = pln_regs_read,
+    .write = pln_regs_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 4, .max_access_size = 8 },
+    .impl = { .min_access_size = 4, .max_access_size = 4 },
+};
+
+/* A removed device answers nothing, also not to configuration cycles */
+static uint32_t pln_config_read(PCIDevice *pdev, uint32_t addr, int len)
+{
+    if (PEERLANE_GPU(pdev)->removed) {
+        return MAKE_64BIT_MASK(0, len * 8);
+    }
+    return pci_default_read_config(pdev, addr, len);
+}
+
+static void pln_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
+                             int len)
+{
+    if (PEERLANE_GPU(pdev)->removed) {
+        return;
+    }
+    pci_default_write_config(pdev, addr, val, len);
+    pcie_cap_flr_write_config(pdev, addr, val, len);
+}
+
+/*
+ * Tell the slot above that the card has gone or come, if it is one for
+ * hotplug.  QEMU's slots know no link event and do not even keep its enable
+ * bit, the only one that a guest sets for this when there is an attention
+ * button; so presence is what changes, and the interrupt is sent if any may be.
+ */
+static void pln_signal_slot(PeerlaneGPU *s)
+{
+    PCIDevice *port = pci_bridge_get_device(pci_get_bus(PCI_DEVICE(s)));
+    uint16_t ctl, sta;
+    uint8_t *cap;
+
+    if (!port || !pci_is_express(port)) {
+        return;
+    }
+    cap = port->config + port->exp.exp_cap;
+    if (!(pci_get_word(cap + PCI_EXP_FLAGS) & PCI_EXP_FLAGS_SLOT) ||
+        !(pci_get_long(cap + PCI_EXP_SLTCAP) & PCI_EXP_SLTCAP_HPC)) {
+        return;
+    }
+    if (s->removed) {
+        pci_word_test_and_clear_mask(cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
+        pci_word_test_and_clear_mask(cap + PCI_EXP_LNKSTA,
+                                     PCI_EXP_LNKSTA_DLLLA);
+    } else {
+        pci_word_test_and_set_mask(cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
+        pci_word_test_and_set_mask(cap + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_DLLLA);
+    }
+    pci_word_test_and_set_mask(cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDC);
+    pcie_cap_slot_get(port, &ctl, &sta);
+    if (!(ctl & PCI_EXP_SLTCTL_HPIE)) {
+        return;
+    }
+    if (msix_enabled(port)) {
+        msix_notify(port, pcie_cap_flags_get_vector(port));
+    } else if (msi_enabled(port)) {
+        msi_notify(port, pcie_cap_flags_get_vector(port));
+    }
+}
+
+static bool pln_get_removed(Object *obj, Error **errp)
+{
+    return PEERLANE_GPU(obj)->removed;
+}
+
+static void pln_show_removed(PeerlaneGPU *s)
+{
+    memory_region_transaction_begin();
+    memory_region_set_enabled(&s->gone[0], s->removed);
+    memory_region_set_enabled(&s->gone[1], s->removed);
+    if (s->coherent) {
+        memory_region_set_enabled(&s->gone[2], s->removed);
+    }
+    memory_region_transaction_commit();
+}
+
+static void pln_set_removed(Object *obj, bool removed, Error **errp)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(obj);
+
+    if (s->removed == removed) {
+        return;
+    }
+    if (!DEVICE(obj)->realized) {
+        error_setg(errp, "surprise-removed is for a device that works");
+        return;
+    }
+    trace_peerlane_gpu_removed(pln_name(s), removed);
+    if (removed) {
+        pln_count(s, PLN_CNT_FAULTS_INJECTED, 1);
+        pln_reset(s, "surprise removal");
+        s->removed = true;
+        pln_show_removed(s);
+        pln_signal_slot(s);
+    } else {
+        /* It comes back as after power on, but for its counters */
+        s->removed = false;
+        pln_show_removed(s);
+        pci_device_reset(PCI_DEVICE(s));
+        pln_signal_slot(s);
+    }
+}
+
+static void pln_reset_hold(Object *obj, ResetType type)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(obj);
+
+    if (s->powered) {
+        s->reset_count++;
+    }
+    s->powered = true;
+    pln_reset(s, "function");
+}
+
+static void pln_vm_state_change(void *opaque, bool running, RunState state)
+{
+    if (running) {
+        pln_engine_kick(opaque);
+    }
+}
+
+static int pln_count_runs(Object *obj, void *opaque)
+{
+    PeerlaneGPU *s = (PeerlaneGPU *)object_dynamic_cast(obj,
+                                                        TYPE_PEERLANE_GPU);
+    uint32_t *sum = opaque;
+
+    if (s) {
+        *sum += s->bar1_runs;
+    }
+    return 0;
+}
+
+static bool pln_check_properties(PeerlaneGPU *s, Error **errp)
+{
+    uint32_t runs = 0;
+
+    if (s->vram_size < MiB || s->vram_size % PLN_BAR1_UNIT_SIZE ||
+        s->vram_size > 16 * TiB) {
+        error_setg(errp, "vram-size must be a multiple of 64 KiB from 1 MiB "
+                   "to 16 TiB");
+        return false;
+    }
+    if (s->bar1_size < PLN_BAR1_UNIT_SIZE || s->bar1_size > 16 * TiB ||
+        !is_power_of_2(s->bar1_size)) {
+        error_setg(errp, "bar1-size must be a power of two from 64 KiB to "
+                   "16 TiB");
+        return false;
+    }
+    if (!s->num_queues || s->num_queues > PLN_MAX_QUEUES) {
+        error_setg(errp, "queues must be 1 to %d", PLN_MAX_QUEUES);
+        return false;
+    }
+    if (!s->bar1_runs || s->bar1_runs > PLN_BAR1_MAX_RUNS) {
+        error_setg(errp, "bar1-runs must be 1 to %d", PLN_BAR1_MAX_RUNS);
+        return false;
+    }
+    object_child_foreach_recursive(object_get_root(), pln_count_runs, &runs);
+    if (runs > PLN_MACHINE_MAX_RUNS) {
+        error_setg(errp, "bar1-runs of all GPUs together are %" PRIu32
+                   ", more than %d", runs, PLN_MACHINE_MAX_RUNS);
+        return false;
+    }
+    return true;
+}
+
+static void pln_bar0_exit(PeerlaneGPU *s)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+
+    msix_uninit(pdev, &s->bar0, &s->bar0);
+    memory_region_del_subregion(&s->bar0, &s->regs);
+    pcie_cap_exit(pdev);
+}
+
+static void pln_realize(PCIDevice *pdev, Error **errp)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(pdev);
+    Object *obj = OBJECT(pdev);
+    int pos;
+
+    if (!pln_check_properties(s, errp)) {
+        return;
+    }
+
+    pci_config_set_vendor_id(pdev->config, s->vendor_id);
+    pci_config_set_device_id(pdev->config, s->device_id);
+
+    pos = pci_pm_init(pdev, 0, errp);
+    if (pos < 0) {
+        return;
+    }
+    pci_set_word(pdev->config + pos + PCI_PM_PMC, 3);
+    pci_set_word(pdev->config + pos + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
+    pci_set_word(pdev->wmask + pos + PCI_PM_CTRL, PCI_PM_CTRL_STATE_MASK);
+    if (pcie_endpoint_cap_init(pdev, 0) < 0) {
+        error_setg(errp, "no room for the PCI Express capability");
+        return;
+    }
+    pcie_cap_flr_init(pdev);
+    pcie_cap_deverr_init(pdev);
+
+    memory_region_init(&s->bar0, obj, "peerlane-gpu-bar0", PLN_REGS_SIZE);
+    memory_region_init_io(&s->regs, obj, &pln_regs_ops, s,
+                          "peerlane-gpu-regs", PLN_MSIX_TABLE);
+    memory_region_add_subregion(&s->bar0, 0, &s->regs);
+    if (msix_init(pdev, PLN_MSIX_VECTORS, &s->bar0, PLN_BAR_REGS,
+                  PLN_MSIX_TABLE, &s->bar0, PLN_BAR_REGS, PLN_MSIX_PBA, 0,
+                  errp) < 0) {
+        memory_region_del_subregion(&s->bar0, &s->regs);
+        pcie_cap_exit(pdev);
+        return;
+    }
+    for (unsigned i = 0; i < PLN_MSIX_VECTORS; i++) {
+        msix_vector_use(pdev, i);
+    }
+    pci_register_bar(pdev, PLN_BAR_REGS, PCI_BASE_ADDRESS_SPACE_MEMORY,
+                     &s->bar0);
+    if (!pln_bar1_init(s, errp)) {
+        pln_bar0_exit(s);
+        return;
+    }
+    pln_engine_init(s);
+    s->vmstate_entry = qemu_add_vm_change_state_handler(pln_vm_state_change,
+                                                        s);
+}
+
+static void pln_exit(PCIDevice *pdev)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(pdev);
+
+    qemu_del_vm_change_state_handler(s->vmstate_entry);
+    pln_engine_exit(s);
+    pln_bar1_exit(s);
+    pln_bar0_exit(s);
+}
+
+static int pln_post_load(void *opaque, int version_id)
+{
+    PeerlaneGPU *s = opaque;
+
+    if (!pln_bar1_restore(s)) {
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
+        const PlnQueue *q = &s->queues[i];
+
+        if (q->status > PLN_Q_ERROR || q->vector >= PLN_MSIX_VECTORS ||
+            q->size > PLN_Q_SIZE_MAX || q->head >= MAX(q->size, 1) ||
+            q->tail >= MAX(q->size, 1)) {
+            return -EINVAL;
+        }
+    }
+    for (unsigned i = 0; i < PLN_NUM_INITIATORS; i++) {
+        s->initiators[i].name[sizeof(s->initiators[i].name) - 1] = 0;
+    }
+    pln_show_removed(s);
+    return 0;
+}
+
+static const VMStateDescription vmstate_pln_desc = {
+    .name = "peerlane-gpu-desc",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(opcode, PlnDesc),
+        VMSTATE_UINT32(flags, PlnDesc),
+        VMSTATE_UINT32(arg, PlnDesc),
+        VMSTATE_UINT32(reserved, PlnDesc),
+        VMSTATE_UINT64(src, PlnDesc),
+        VMSTATE_UINT64(dst, PlnDesc),
+        VMSTATE_UINT64(len, PlnDesc),
+        VMSTATE_UINT64(imm, PlnDesc),
+        VMSTATE_UINT64(comp, PlnDesc),
+        VMSTATE_UINT64(fence, PlnDesc),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_pln_queue = {
+    .name = "peerlane-gpu-queue",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(status, PlnQueue),
+        VMSTATE_UINT64(base, PlnQueue),
+        VMSTATE_UINT32(size, PlnQueue),
+        VMSTATE_UINT32(head, PlnQueue),
+        VMSTATE_UINT32(tail, PlnQueue),
+        VMSTATE_UINT32(error_code, PlnQueue),
+        VMSTATE_UINT32(error_index, PlnQueue),
+        VMSTATE_UINT32(vector, PlnQueue),
+        VMSTATE_UINT64(fence, PlnQueue),
+        VMSTATE_UINT32(fence_hi, PlnQueue),
+        VMSTATE_BOOL(active, PlnQueue),
+        VMSTATE_BOOL(waiting, PlnQueue),
+        VMSTATE_STRUCT(desc, PlnQueue, 1, vmstate_pln_desc, PlnDesc),
+        VMSTATE_UINT64(done, PlnQueue),
+        VMSTATE_UINT64(result, PlnQueue),
+        VMSTATE_INT64(deadline, PlnQueue),
+        VMSTATE_TIMER_PTR(timer, PlnQueue),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_pln_run = {
+    .name = "peerlane-gpu-run",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(index, PlnRun),
+        VMSTATE_UINT32(count, PlnRun),
+        VMSTATE_UINT64(vram, PlnRun),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_pln_initiator = {
+    .name = "peerlane-gpu-initiator",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (const VMStateField[]) {
+        VMSTATE_UINT32(id, PlnInitiator),
+        VMSTATE_UINT32(read_hi, PlnInitiator),
+        VMSTATE_UINT32(write_hi, PlnInitiator),
+        VMSTATE_UINT64(read, PlnInitiator),
+        VMSTATE_UINT64(write, PlnInitiator),
+        VMSTATE_UINT8_ARRAY(name, PlnInitiator, 64),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const VMStateDescription vmstate_pln = {
+    .name = TYPE_PEERLANE_GPU,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = pln_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_PCI_DEVICE(parent_obj, PeerlaneGPU),
+        VMSTATE_MSIX(parent_obj, PeerlaneGPU),
+        VMSTATE_UINT64_EQUAL(vram_size, PeerlaneGPU, NULL),
+        VMSTATE_UINT64_EQUAL(bar1_size, PeerlaneGPU, NULL),
+        VMSTATE_UINT8_EQUAL(num_queues, PeerlaneGPU, NULL),
+        VMSTATE_UINT8_ARRAY(uuid.data, PeerlaneGPU, 16),
+        VMSTATE_UINT32(fault_engine_error, PeerlaneGPU),
+        VMSTATE_UINT32(fault_stuck_fence, PeerlaneGPU),
+        VMSTATE_UINT32(fault_lost_irq, PeerlaneGPU),
+        VMSTATE_BOOL(removed, PeerlaneGPU),
+        VMSTATE_UINT32(reset_count, PeerlaneGPU),
+        VMSTATE_UINT32(scratch, PeerlaneGPU),
+        VMSTATE_UINT32(bar1_index, PeerlaneGPU),
+        VMSTATE_UINT32(bar1_count, PeerlaneGPU),
+        VMSTATE_UINT64(bar1_vram, PeerlaneGPU),
+        VMSTATE_UINT32(bar1_result, PeerlaneGPU),
+        VMSTATE_UINT32(next_queue, PeerlaneGPU),
+        VMSTATE_STRUCT_ARRAY(runs, PeerlaneGPU, PLN_BAR1_MAX_RUNS, 1,
+                             vmstate_pln_run, PlnRun),
+        VMSTATE_STRUCT_ARRAY(queues, PeerlaneGPU, PLN_MAX_QUEUES, 1,
+                             vmstate_pln_queue, PlnQueue),
+        VMSTATE_UINT64_ARRAY(counters, PeerlaneGPU, PLN_NUM_COUNTERS),
+        VMSTATE_UINT32_ARRAY(counters_hi, PeerlaneGPU, PLN_NUM_COUNTERS),
+        VMSTATE_STRUCT_ARRAY(initiators, PeerlaneGPU, PLN_NUM_INITIATORS, 1,
+                             vmstate_pln_initiator, PlnInitiator),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const Property pln_properties[] = {
+    DEFINE_PROP_SIZE("vram-size", PeerlaneGPU, vram_size, 1 * GiB),
+    DEFINE_PROP_SIZE("bar1-size", PeerlaneGPU, bar1_size, 256 * MiB),
+    DEFINE_PROP_BOOL("coherent", PeerlaneGPU, coherent, false),
+    DEFINE_PROP_UINT8("queues", PeerlaneGPU, num_queues, 4),
+    DEFINE_PROP_UINT32("bar1-runs", PeerlaneGPU, bar1_runs, 512),
+    DEFINE_PROP_UINT16("vendor-id", PeerlaneGPU, vendor_id,
+                       PLN_PCI_VENDOR_ID),
+    DEFINE_PROP_UINT16("device-id", PeerlaneGPU, device_id,
+                       PLN_PCI_DEVICE_ID),
+    DEFINE_PROP_UUID("uuid", PeerlaneGPU, uuid),
+};
+
+static void pln_instance_init(Object *obj)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(obj);
+
+    pln_counters_init(s);
+    PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
+    object_property_add_uint32_ptr(obj, "fault-engine-error",
+                                   &s->fault_engine_error,
+                                   OBJ_PROP_FLAG_READWRITE);
+    object_property_add_uint32_ptr(obj, "fault-stuck-fence",
+                                   &s->fault_stuck_fence,
+                                   OBJ_PROP_FLAG_READWRITE);
+    object_property_add_uint32_ptr(obj, "fault-lost-irq", &s->fault_lost_irq,
+                                   OBJ_PROP_FLAG_READWRITE);
+    object_property_add_bool(obj, "surprise-removed", pln_get_removed,
+                             pln_set_removed);
+    pln_counters_add_properties(obj);
+}
+
+static void pln_instance_finalize(Object *obj)
+{
+    pln_engine_finalize(PEERLANE_GPU(obj));
+    pln_counters_finalize(PEERLANE_GPU(obj));
+}
+
+static void pln_class_init(ObjectClass *klass, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    PCIDeviceClass *pc = PCI_DEVICE_CLASS(klass);
+    ResettableClass *rc = RESETTABLE_CLASS(klass);
+
+    pc->realize = pln_realize;
+    pc->exit = pln_exit;
+    pc->config_read = pln_config_read;
+    pc->config_write = pln_config_write;
+    pc->vendor_id = PLN_PCI_VENDOR_ID;
+    pc->device_id = PLN_PCI_DEVICE_ID;
+    pc->class_id = PLN_PCI_CLASS;
+    pc->revision = 1;
+    rc->phases.hold = pln_reset_hold;
+    dc->desc = "Peerlane emulated GPU";
+    dc->vmsd = &vmstate_pln;
+    device_class_set_props(dc, pln_properties);
+    set_bit(DEVICE_CATEGORY_MISC, dc->categories);
+}
+
+static const TypeInfo pln_info = {
+    .name = TYPE_PEERLANE_GPU,
+    .parent = TYPE_PCI_DEVICE,
+    .instance_size = sizeof(PeerlaneGPU),
+    .instance_init = pln_instance_init,
+    .instance_finalize = pln_instance_finalize,
+    .class_init = pln_class_init,
+    .interfaces = (InterfaceInfo[]) {
+        { INTERFACE_PCIE_DEVICE },
+        { }
+    },
+};
+
+static void pln_register_types(void)
+{
+    type_register_static(&pln_info);
+}
+type_init(pln_register_types)

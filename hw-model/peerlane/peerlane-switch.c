@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane switch: upstream and downstream ports of a PCI Express switch with
+ * Access Control Services (ACS).
+ */
+#include "qemu/osdep.h"
+#include "hw/pci/msi.h"
+#include "hw/pci/pci_bridge.h"
+#include "hw/pci/pci_bus.h"
+#include "hw/pci/pcie.h"
+#include "hw/qdev-properties.h"
+#include "migration/vmstate.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "qemu/module.h"
+#include "qemu/range.h"
+#include "peerlane-switch.h"
+
+static uint32_t pls_read_config(PCIDevice *d, uint32_t address, int len)
+{
+    pls_vsec_read(d, address, len);
+    return pci_default_read_config(d, address, len);
+}
+
+/* Does this write change where requests go? */
+static bool pls_changes_routes(uint32_t address, int len)
+{
+    return ranges_overlap(address, len, PCI_COMMAND, 2) ||
+           ranges_overlap(address, len, PCI_SECONDARY_BUS, 2) ||
+           ranges_overlap(address, len, PCI_MEMORY_BASE, 20);
+}
+
+/* The capabilities that both kinds of ports have */
+static bool pls_port_init(PCIDevice *d, uint8_t type, Error **errp)
+{
+    int rc;
+
+    pcie_port_init_reg(d);
+    rc = msi_init(d, PLS_MSI_OFFSET, 1, true, false, errp);
+    if (rc < 0) {
+        return false;
+    }
+    rc = pci_bridge_ssvid_init(d, PLS_SSVID_OFFSET, 0, 0, errp);
+    if (rc < 0) {
+        goto err_msi;
+    }
+    rc = pcie_cap_init(d, PLS_EXP_OFFSET, type, PCIE_PORT(d)->port, errp);
+    if (rc < 0) {
+        goto err_msi;
+    }
+    pcie_cap_flr_init(d);
+    pcie_cap_deverr_init(d);
+    rc = pcie_aer_init(d, PCI_ERR_VER, PLS_AER_OFFSET, PCI_ERR_SIZEOF, errp);
+    if (rc < 0) {
+        goto err_cap;
+    }
+    return true;
+
+err_cap:
+    pcie_cap_exit(d);
+err_msi:
+    msi_uninit(d);
+    return false;
+}
+
+static void pls_port_exit(PCIDevice *d)
+{
+    pcie_aer_exit(d);
+    pcie_cap_exit(d);
+    msi_uninit(d);
+}
+
+static void pls_upstream_write_config(PCIDevice *d, uint32_t address,
+                                      uint32_t val, int len)
+{
+    bool routes = pls_changes_routes(address, len);
+
+    if (routes) {
+        memory_region_transaction_begin();
+    }
+    pci_bridge_write_config(d, address, val, len);
+    pcie_cap_flr_write_config(d, address, val, len);
+    pcie_aer_write_config(d, address, val, len);
+    if (routes) {
+        pls_update(PEERLANE_SWITCH_UPSTREAM(d));
+        memory_region_transaction_commit();
+    }
+}
+
+static void pls_upstream_reset(DeviceState *qdev)
+{
+    memory_region_transaction_begin();
+    pci_bridge_reset(qdev);
+    pcie_cap_deverr_reset(PCI_DEVICE(qdev));
+    pls_update(PEERLANE_SWITCH_UPSTREAM(qdev));
+    memory_region_transaction_commit();
+}
+
+static void pls_upstream_realize(PCIDevice *d, Error **errp)
+{
+    pci_bridge_initfn(d, TYPE_PCIE_BUS);
+    if (!pls_port_init(d, PCI_EXP_TYPE_UPSTREAM, errp)) {
+        pci_bridge_exitfn(d);
+        return;
+    }
+    pls_vsec_init(d);
+    pls_counters_get();
+}
+
+static void pls_upstream_exit(PCIDevice *d)
+{
+    pls_counters_put();
+    pls_port_exit(d);
+    pci_bridge_exitfn(d);
+}
+
+static int pls_upstream_post_load(void *opaque, int version_id)
+{
+    pls_update(opaque);
+    return 0;
+}
+
+static const VMStateDescription vmstate_pls_upstream = {
+    .name = TYPE_PEERLANE_SWITCH_UPSTREAM,
+    .priority = MIG_PRI_PCI_BUS,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = pls_upstream_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_PCI_DEVICE(parent_obj.parent_obj.parent_obj, PlsUpstream),
+        VMSTATE_STRUCT(parent_obj.parent_obj.parent_obj.exp.aer_log,
+                       PlsUpstream, 0, vmstate_pcie_aer_log, PCIEAERLog),
+        VMSTATE_STRUCT(counters, PlsUpstream, 1, vmstate_pls_counters,
+                       PlsCounters),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static void pls_get_live(Object *obj, Visitor *v, const char *name,
+                         void *opaque, Error **errp)
+{
+    uint64_t live = pls_live_requesters();
+
+    visit_type_uint64(v, name, &live, errp);
+}
+
+static void pls_upstream_class_init(ObjectClass *klass, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
+
+    k->config_read = pls_read_config;
+    k->config_write = pls_upstream_write_config;
+    k->realize = pls_upstream_realize;
+    k->exit = pls_upstream_exit;
+    k->vendor_id = PLS_VENDOR_ID;
+    k->device_id = PLS_UPSTREAM_ID;
+    k->revision = 1;
+    set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
+    dc->desc = "Peerlane PCI Express switch, upstream port";
+    device_class_set_legacy_reset(dc, pls_upstream_reset);
+    dc->vmsd = &vmstate_pls_upstream;
+    object_class_property_add(klass, "requesters-of-all-switches", "uint64",
+                              pls_get_live, NULL, NULL, NULL);
+}
+
+/* ACS: what has no effect can be enabled all the same, see the spec */
+static void pls_acs_init(PlsDownstream *p)
+{
+    PCIDevice *d = PCI_DEVICE(p);
+    uint16_t bits = PCI_ACS_SV | PCI_ACS_TB | PCI_ACS_RR | PCI_ACS_CR |
+                    PCI_ACS_UF | PCI_ACS_EC | PCI_ACS_DT;
+
+    if (!p->acs) {
+        return;
+    }
+    pcie_add_capability(d, PCI_EXT_CAP_ID_ACS, PCI_ACS_VER, PLS_ACS_OFFSET,
+                        PCI_ACS_SIZEOF + 8);
+    d->exp.acs_cap = PLS_ACS_OFFSET;
+    pci_set_word(d->config + PLS_ACS_OFFSET + PCI_ACS_CAP,
+                 bits | (PLS_MAX_PORT + 1) << 8);
+    pci_set_word(d->wmask + PLS_ACS_OFFSET + PCI_ACS_CTRL, bits);
+    /* A port's own bit is not there */
+    pci_set_quad(d->wmask + PLS_ACS_VECTOR, ~BIT_ULL(PCIE_PORT(p)->port));
+}
+
+static void pls_downstream_write_config(PCIDevice *d, uint32_t address,
+                                        uint32_t val, int len)
+{
+    bool routes = pls_changes_routes(address, len) ||
+                  ranges_overlap(address, len, PLS_ACS_OFFSET,
+                                 PCI_ACS_SIZEOF + 8);
+    uint16_t slt_ctl, slt_sta;
+
+    if (routes) {
+        memory_region_transaction_begin();
+    }
+    pcie_cap_slot_get(d, &slt_ctl, &slt_sta);
+    pci_bridge_write_config(d, address, val, len);
+    pcie_cap_flr_write_config(d, address, val, len);
+    pcie_cap_slot_write_config(d, slt_ctl, slt_sta, address, val, len);
+    pcie_aer_write_config(d, address, val, len);
+    if (routes) {
+        pls_update(pls_upstream(PEERLANE_SWITCH_DOWNSTREAM(d)));
+        memory_region_transaction_commit();
+    }
+}
+
+static void pls_downstream_reset(DeviceState *qdev)
+{
+    PCIDevice *d = PCI_DEVICE(qdev);
+
+    memory_region_transaction_begin();
+    pcie_cap_deverr_reset(d);
+    pcie_cap_slot_reset(d);
+    pcie_cap_arifwd_reset(d);
+    pcie_acs_reset(d);
+    if (d->exp.acs_cap) {
+        pci_set_quad(d->config + PLS_ACS_VECTOR, 0);
+    }
+    pci_bridge_reset(qdev);
+    pls_update(pls_upstream(PEERLANE_SWITCH_DOWNSTREAM(qdev)));
+    memory_region_transaction_commit();
+}
+
+/* Port numbers index the egress control vector: give one, or take ours */
+static bool pls_set_port_number(PCIDevice *d, Error **errp)
+{
+    PCIBus *bus = pci_get_bus(d);
+    PCIEPort *port = PCIE_PORT(d);
+
+    if (!port->port) {
+        port->port = PCI_SLOT(d->devfn) + 1;
+    }
+    if (port->port > PLS_MAX_PORT) {
+        error_setg(errp, "port=%u is more than %u", port->port, PLS_MAX_PORT);
+        return false;
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(bus->devices); i++) {
+        PCIDevice *other = bus->devices[i];
+
+        if (other && other != d &&
+            object_dynamic_cast(OBJECT(other),
+                                TYPE_PEERLANE_SWITCH_DOWNSTREAM) &&
+            PCIE_PORT(other)->port == port->port) {
+            error_setg(errp, "port=%u is also that of another port of the "
+                       "switch", port->port);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void pls_downstream_realize(PCIDevice *d, Error **errp)
+{
+    PlsDownstream *p = PEERLANE_SWITCH_DOWNSTREAM(d);
+    PCIESlot *s = PCIE_SLOT(d);
+    PCIDevice *above = pci_get_bus(d)->parent_dev;
+
+    if (!above || !object_dynamic_cast(OBJECT(above),
+                                       TYPE_PEERLANE_SWITCH_UPSTREAM)) {
+        error_setg(errp, TYPE_PEERLANE_SWITCH_DOWNSTREAM " belongs on the bus "
+                   "of a " TYPE_PEERLANE_SWITCH_UPSTREAM);
+        return;
+    }
+    if (!pls_set_port_number(d, errp)) {
+        return;
+    }
+    pci_bridge_initfn(d, TYPE_PCIE_BUS);
+    if (!pls_port_init(d, PCI_EXP_TYPE_DOWNSTREAM, errp)) {
+        goto err_bridge;
+    }
+    pcie_cap_slot_init(d, s);
+    pcie_cap_arifwd_init(d);
+    pcie_chassis_create(s->chassis);
+    if (pcie_chassis_add_slot(s) < 0) {
+        error_setg(errp, "chassis %u has a slot %u already", s->chassis,
+                   s->slot);
+        goto err_port;
+    }
+    pls_acs_init(p);
+    pls_vsec_init(d);
+    pls_downstream_init_routes(p);
+    return;
+
+err_port:
+    pls_port_exit(d);
+err_bridge:
+    pci_bridge_exitfn(d);
+}
+
+static void pls_downstream_exit(PCIDevice *d)
+{
+    pls_downstream_exit_routes(PEERLANE_SWITCH_DOWNSTREAM(d));
+    pcie_chassis_del_slot(PCIE_SLOT(d));
+    pls_port_exit(d);
+    pci_bridge_exitfn(d);
+}
+
+static int pls_downstream_post_load(void *opaque, int version_id)
+{
+    PlsDownstream *p = opaque;
+    int rc = pcie_cap_slot_post_load(PCIE_SLOT(p), version_id);
+
+    pls_update(pls_upstream(p));
+    return rc;
+}
+
+static const VMStateDescription vmstate_pls_downstream = {
+    .name = TYPE_PEERLANE_SWITCH_DOWNSTREAM,
+    .priority = MIG_PRI_PCI_BUS,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .post_load = pls_downstream_post_load,
+    .fields = (const VMStateField[]) {
+        VMSTATE_PCI_DEVICE(parent_obj.parent_obj.parent_obj.parent_obj,
+                           PlsDownstream),
+        VMSTATE_STRUCT(parent_obj.parent_obj.parent_obj.parent_obj.exp.aer_log,
+                       PlsDownstream, 0, vmstate_pcie_aer_log, PCIEAERLog),
+        VMSTATE_STRUCT(counters, PlsDownstream, 1, vmstate_pls_counters,
+                       PlsCounters),
+        VMSTATE_END_OF_LIST()
+    }
+};
+
+static const Property pls_downstream_props[] = {
+    DEFINE_PROP_BIT(COMPAT_PROP_PCP, PCIDevice, cap_present,
+                    QEMU_PCIE_SLTCAP_PCP_BITNR, true),
+    DEFINE_PROP_BOOL("acs", PlsDownstream, acs, true),
+};
+
+static void pls_downstream_class_init(ObjectClass *klass, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
+
+    k->config_read = pls_read_config;
+    k->config_write = pls_downstream_write_config;
+    k->realize = pls_downstream_realize;
+    k->exit = pls_downstream_exit;
+    k->vendor_id = PLS_VENDOR_ID;
+    k->device_id = PLS_DOWNSTREAM_ID;
+    k->revision = 1;
+    set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
+    dc->desc = "Peerlane PCI Express switch, downstream port";
+    device_class_set_legacy_reset(dc, pls_downstream_reset);
+    dc->vmsd = &vmstate_pls_downstream;
+    device_class_set_props(dc, pls_downstream_props);
+}
+
+static void pls_port_instance_init(Object *obj)
+{
+    pls_counters_add_property(obj);
+}
+
+static const TypeInfo pls_types[] = {
+    {
+        .name = TYPE_PEERLANE_SWITCH_UPSTREAM,
+        .parent = TYPE_PCIE_PORT,
+        .instance_size = sizeof(PlsUpstream),
+        .instance_init = pls_port_instance_init,
+        .class_init = pls_upstream_class_init,
+        .interfaces = (InterfaceInfo[]) {
+            { INTERFACE_PCIE_DEVICE },
+            { }
+        },
+    }, {
+        .name = TYPE_PEERLANE_SWITCH_DOWNSTREAM,
+        .parent = TYPE_PCIE_SLOT,
+        .instance_size = sizeof(PlsDownstream),
+        .instance_init = pls_port_instance_init,
+        .class_init = pls_downstream_class_init,
+        .interfaces = (InterfaceInfo[]) {
+            { INTERFACE_PCIE_DEVICE },
+            { }
+        },
+    },
+};
+
+DEFINE_TYPES(pls_types)

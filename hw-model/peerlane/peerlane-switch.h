@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane switch: what the parts of the device model share.
+ * The specification is hw-model/docs/peerlane-switch.rst.
+ */
+#ifndef HW_PEERLANE_SWITCH_H
+#define HW_PEERLANE_SWITCH_H
+
+#include "qemu/osdep.h"
+#include "hw/pci/pcie_port.h"
+#include "qom/object.h"
+
+#define TYPE_PEERLANE_SWITCH_UPSTREAM   "peerlane-switch-upstream"
+OBJECT_DECLARE_SIMPLE_TYPE(PlsUpstream, PEERLANE_SWITCH_UPSTREAM)
+
+#define TYPE_PEERLANE_SWITCH_DOWNSTREAM "peerlane-switch-downstream"
+OBJECT_DECLARE_SIMPLE_TYPE(PlsDownstream, PEERLANE_SWITCH_DOWNSTREAM)
+
+#define TYPE_PEERLANE_SWITCH_REQUESTER  "peerlane-switch-requester"
+OBJECT_DECLARE_SIMPLE_TYPE(PlsRequester, PEERLANE_SWITCH_REQUESTER)
+
+#define PLS_VENDOR_ID           0x1234
+#define PLS_UPSTREAM_ID         0x9e72
+#define PLS_DOWNSTREAM_ID       0x9e73
+
+#define PLS_MSI_OFFSET          0x70
+#define PLS_SSVID_OFFSET        0x80
+#define PLS_EXP_OFFSET          0x90
+#define PLS_AER_OFFSET          0x100
+#define PLS_ACS_OFFSET          0x148
+#define PLS_ACS_VECTOR          (PLS_ACS_OFFSET + 8)
+#define PLS_MAX_PORT            63      /* one bit each in the vector */
+#define PLS_VSEC_OFFSET         0x160
+#define PLS_VSEC_ID             0x504c
+#define PLS_VSEC_MAGIC          0x534e4c50      /* "PLNS" */
+
+/* In this order in the capability */
+enum pls_counter {
+    PLS_CNT_PEER_READ,
+    PLS_CNT_PEER_WRITE,
+    PLS_CNT_HOST_READ,
+    PLS_CNT_HOST_WRITE,
+    PLS_CNT_UPSTREAM_PEER_READ,
+    PLS_CNT_UPSTREAM_PEER_WRITE,
+    PLS_CNT_TARGET_READ,
+    PLS_CNT_TARGET_WRITE,
+    PLS_CNT_OTHER,
+    PLS_CNT_REFUSED,
+    PLS_NUM_COUNTERS
+};
+#define PLS_VSEC_COUNTERS       16
+#define PLS_VSEC_SIZE           (PLS_VSEC_COUNTERS + 8 * PLS_NUM_COUNTERS)
+
+typedef struct PlsCounters {
+    uint64_t val[PLS_NUM_COUNTERS];
+    uint32_t high[PLS_NUM_COUNTERS];    /* latched by reads of the low half */
+} PlsCounters;
+
+struct PlsUpstream {
+    PCIEPort parent_obj;
+
+    PlsCounters counters;
+};
+
+struct PlsDownstream {
+    PCIESlot parent_obj;
+
+    bool acs;
+    bool leaving;
+    MemoryRegion refuse;        /* whatever is sent here fails */
+    QLIST_HEAD(, PlsRequester) requesters;
+    PlsCounters counters;
+};
+
+typedef enum PlsWay {
+    PLS_UP,
+    PLS_DIRECT,
+    PLS_REFUSE,
+} PlsWay;
+
+typedef struct PlsRoute {
+    hwaddr base;
+    hwaddr size;
+    PlsWay way;
+    PlsDownstream *to;          /* of PLS_DIRECT */
+    MemoryRegion mr;
+} PlsRoute;
+
+/* A function below a downstream port, and what it reaches from there */
+struct PlsRequester {
+    Object parent_obj;
+
+    PlsDownstream *port;
+    PCIBus *bus;                /* only to compare */
+    uint8_t devfn;
+    AddressSpace as;
+    AddressSpace *parent_as;
+    MemoryRegion root;
+    MemoryRegion up;
+    GPtrArray *routes;          /* a later one goes before an earlier one */
+    QLIST_ENTRY(PlsRequester) next;
+};
+
+static inline PlsUpstream *pls_upstream(PlsDownstream *p)
+{
+    PCIDevice *d = pci_bridge_get_device(pci_get_bus(PCI_DEVICE(p)));
+
+    return PEERLANE_SWITCH_UPSTREAM(d);
+}
+
+static inline const char *pls_name(void *dev)
+{
+    return DEVICE(dev)->id ? DEVICE(dev)->id : object_get_typename(OBJECT(dev));
+}
+
+/* peerlane-switch-route.c; pls_lock is of all switches' routes and counters */
+extern QemuMutex pls_lock;
+void pls_downstream_init_routes(PlsDownstream *p);
+void pls_downstream_exit_routes(PlsDownstream *p);
+void pls_update(PlsUpstream *up);
+void pls_forget_function(PCIDevice *dev);
+PlsWay pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
+                 hwaddr *len, PlsDownstream **to);
+uint64_t pls_live_requesters(void);
+
+/* peerlane-switch-counters.c */
+void pls_counters_get(void);
+void pls_counters_put(void);
+void pls_counters_add_property(Object *obj);
+void pls_vsec_init(PCIDevice *d);
+void pls_vsec_read(PCIDevice *d, uint32_t address, int len);
+PlsCounters *pls_counters(PCIDevice *d);
+extern const VMStateDescription vmstate_pls_counters;
+
+#endif /* HW_PEERLANE_SWITCH_H */
