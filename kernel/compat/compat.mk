@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Included by every Kbuild: flags, and what can only be learned from the tree.
+# PLN_TOP is the checkout; kernel/Makefile sets it.
+ccflags-y += -I$(PLN_TOP)/kernel/include -I$(PLN_TOP)/hw-model/peerlane
+ccflags-y += -include $(PLN_TOP)/kernel/compat/compat.h
+ccflags-$(PLN_ANY_KERNEL) += -DPLN_ANY_KERNEL
+ifneq ($(wildcard $(srctree)/include/linux/dma-buf-mapping.h),)
+ccflags-y += -DPLN_HAVE_DMA_BUF_MAPPING
+endif

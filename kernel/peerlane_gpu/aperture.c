@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane emulated GPU: how the CPU and other devices reach its memory.
+ *
+ * BAR1 is a window: runs of units are mapped to VRAM while an export needs
+ * them.  With P2PDMA its pages come from the PCI core, all at once, and each
+ * keeps one reference of ours as long as the driver is bound: a page with more
+ * is in use, and the core's pool never hands one to somebody else.
+ *
+ * The coherent window shows all VRAM, one to one, as MEMORY_DEVICE_GENERIC
+ * pages, with the same rule for references.
+ */
+#include <linux/genalloc.h>
+#include <linux/memremap.h>
+
+#include "pln_gpu.h"
+
+#define PLN_INSERT_BATCH	16
+
+static int pln_bar1_cmd(struct pln_gpu *gpu, u32 cmd, u64 bar1, u64 size,
+			u64 vram)
+{
+	u32 result;
+
+	lockdep_assert_held_write(&gpu->mem_lock);
+	pln_wr(gpu, PLN_REG_BAR1_INDEX, bar1 >> PLN_PAGE_SHIFT);
+	pln_wr(gpu, PLN_REG_BAR1_COUNT, size >> PLN_PAGE_SHIFT);
+	pln_wr(gpu, PLN_REG_BAR1_VRAM, lower_32_bits(vram));
+	pln_wr(gpu, PLN_REG_BAR1_VRAM + 4, upper_32_bits(vram));
+	pln_wr(gpu, PLN_REG_BAR1_CMD, cmd);
+	result = pln_rd(gpu, PLN_REG_BAR1_RESULT);
+	switch (result) {
+	case PLN_ERR_NONE:
+		return 0;
+	case PLN_ERR_NO_SPACE:
+		return -ENOSPC;
+	case U32_MAX:
+		pln_gpu_die(gpu, "BAR1 command got no answer");
+		return -EIO;
+	default:
+		dev_err(&gpu->pdev->dev,
+			"BAR1 command %u (unit %llu, %llu units, VRAM %#llx) refused: error %u (%s); this is a bug in the driver or the device\n",
+			cmd, bar1 >> PLN_PAGE_SHIFT, size >> PLN_PAGE_SHIFT,
+			vram, result,
+			result < PLN_NUM_ERRORS ? pln_error_names[result] :
+						  "unknown");
+		return -EIO;
+	}
+}
+
+/* True: no DMA can reach BAR1 through this run, and it is gone */
+static bool pln_run_reap(struct pln_gpu *gpu, struct pln_run *run)
+{
+	if (run->maps)
+		return false;
+	if (gpu->bar1_p2pmem &&
+	    !pln_pages_idle(gpu->bar1_phys + run->bar1, run->size,
+			    &run->idle_end))
+		return false;
+
+	if (run->in_hw && gpu->state == PLN_LIVE)
+		pln_bar1_cmd(gpu, PLN_BAR1_CMD_UNMAP, run->bar1, run->size, 0);
+	gen_pool_free(gpu->bar1_pool, PLN_POOL_BASE + run->bar1, run->size);
+	gpu->bar1_used -= run->size;
+	run->buf->nr_runs--;
+	pln_buf_put(run->buf);
+	list_del(&run->node);
+	kfree(run);
+	return true;
+}
+
+bool pln_runs_reap(struct pln_gpu *gpu)
+{
+	struct pln_run *run, *tmp;
+	bool clean = true;
+
+	lockdep_assert_held_write(&gpu->mem_lock);
+	list_for_each_entry_safe(run, tmp, &gpu->dying_runs, node)
+		clean &= pln_run_reap(gpu, run);
+	return clean;
+}
+
+static void pln_run_kill(struct pln_gpu *gpu, struct pln_run *run)
+{
+	list_move_tail(&run->node, &gpu->dying_runs);
+	run->idle_end = 0;
+	/* Mostly nothing is in flight, and BAR1 is free again at once */
+	if (!pln_run_reap(gpu, run))
+		pln_reap_soon(gpu);
+}
+
+static struct pln_run *pln_run_create(struct pln_export *exp)
+{
+	struct pln_buf *buf = exp->buf;
+	struct pln_gpu *gpu = buf->gpu;
+	struct pln_run *run;
+	unsigned long addr;
+	int ret;
+
+	run = kzalloc_obj(*run, GFP_KERNEL);
+	if (!run)
+		return ERR_PTR(-ENOMEM);
+
+	addr = gen_pool_alloc(gpu->bar1_pool, exp->size);
+	if (!addr && !list_empty(&gpu->dying_runs)) {
+		pln_runs_reap(gpu);
+		addr = gen_pool_alloc(gpu->bar1_pool, exp->size);
+	}
+	if (!addr) {
+		ret = -ENOSPC;
+		goto err_free;
+	}
+
+	run->bar1 = addr - PLN_POOL_BASE;
+	run->vram = buf->vram + exp->offset;
+	run->size = exp->size;
+	run->buf = buf;
+	ret = pln_bar1_cmd(gpu, PLN_BAR1_CMD_MAP, run->bar1, run->size,
+			   run->vram);
+	if (ret)
+		goto err_pool;
+
+	run->in_hw = true;
+	gpu->bar1_used += run->size;
+	buf->nr_runs++;
+	pln_buf_get(buf);
+	list_add_tail(&run->node, &gpu->runs);
+	return run;
+
+err_pool:
+	gen_pool_free(gpu->bar1_pool, addr, exp->size);
+err_free:
+	kfree(run);
+	return ERR_PTR(ret);
+}
+
+/* One more VMA or DMA mapping of the export */
+struct pln_run *pln_run_get(struct pln_export *exp, bool for_dma)
+{
+	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_run *run;
+	int ret;
+
+	down_write(&gpu->mem_lock);
+	ret = exp->buf->revoked ? -ENODEV : pln_state_errno(gpu);
+	if (ret) {
+		run = ERR_PTR(ret);
+		goto out;
+	}
+
+	run = exp->run;
+	if (!run) {
+		run = pln_run_create(exp);
+		if (IS_ERR(run))
+			goto out;
+		exp->run = run;
+	}
+	run->users++;
+	run->maps += for_dma;
+out:
+	up_write(&gpu->mem_lock);
+	return run;
+}
+
+/* A VMA was copied or split; a revoked export has no run to count it on */
+void pln_run_dup(struct pln_export *exp)
+{
+	struct pln_gpu *gpu = exp->buf->gpu;
+
+	down_write(&gpu->mem_lock);
+	if (exp->run)
+		exp->run->users++;
+	up_write(&gpu->mem_lock);
+}
+
+/*
+ * A DMA mapping names the @run that it had: a revoked export has let go of it.
+ * VMAs give NULL: they matter only while the export has a run.
+ */
+void pln_run_put(struct pln_export *exp, struct pln_run *run)
+{
+	struct pln_gpu *gpu = exp->buf->gpu;
+
+	down_write(&gpu->mem_lock);
+	if (run && !--run->maps)
+		pln_reap_soon(gpu);
+	run = exp->run;
+	if (run && !--run->users) {
+		exp->run = NULL;
+		pln_run_kill(gpu, run);
+	}
+	up_write(&gpu->mem_lock);
+}
+
+/* Revocation, or the end of the export */
+void pln_run_detach(struct pln_export *exp)
+{
+	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_run *run = exp->run;
+
+	lockdep_assert_held_write(&gpu->mem_lock);
+	if (!run)
+		return;
+	exp->run = NULL;
+	list_move_tail(&run->node, &gpu->dying_runs);
+	run->idle_end = 0;
+	pln_reap_soon(gpu);
+}
+
+/* A reset has emptied BAR1 */
+void pln_aperture_was_reset(struct pln_gpu *gpu)
+{
+	struct pln_run *run;
+
+	lockdep_assert_held_write(&gpu->mem_lock);
+	WARN_ON(!list_empty(&gpu->runs));
+	list_for_each_entry(run, &gpu->dying_runs, node)
+		run->in_hw = false;
+	pln_bar1_cmd(gpu, PLN_BAR1_CMD_UNMAP_ALL, 0, 0, 0);
+}
+
+/*
+ * Page fault on a VMA that shows memory from @phys on: insert the page, and
+ * those behind it up to the end of the page table.  Called with mem_lock held
+ * for reading, so that revocation comes either before, and is seen, or after,
+ * and zaps what is inserted here.
+ */
+vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	unsigned long end = min(vma->vm_end, ALIGN(addr + 1, PMD_SIZE));
+	struct page *pages[PLN_INSERT_BATCH];
+	unsigned long start = addr, nr, i;
+	vm_fault_t fault;
+	int ret;
+
+	phys += addr - vma->vm_start;
+	while (addr < end) {
+		if (!have_pages) {
+			fault = vmf_insert_pfn(vma, addr, PHYS_PFN(phys));
+			if (fault != VM_FAULT_NOPAGE)
+				return addr == start ? fault : VM_FAULT_NOPAGE;
+			addr += PAGE_SIZE;
+			phys += PAGE_SIZE;
+			continue;
+		}
+
+		nr = min_t(unsigned long, PHYS_PFN(end - addr),
+			   PLN_INSERT_BATCH);
+		for (i = 0; i < nr; i++)
+			pages[i] = pfn_to_page(PHYS_PFN(phys) + i);
+		addr += nr << PAGE_SHIFT;
+		phys += nr << PAGE_SHIFT;
+		ret = vm_insert_pages(vma, addr - (nr << PAGE_SHIFT), pages,
+				      &nr);
+		if (!ret)
+			continue;
+		/* Somebody else was faster with this or a later page */
+		if (ret == -EBUSY || addr - (nr << PAGE_SHIFT) > start)
+			return VM_FAULT_NOPAGE;
+		return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	}
+	return VM_FAULT_NOPAGE;
+}
+
+/* Coherent window: user mappings */
+static void pln_coherent_open(struct vm_area_struct *vma)
+{
+	pln_buf_get(vma->vm_private_data);
+}
+
+static void pln_coherent_close(struct vm_area_struct *vma)
+{
+	pln_buf_put(vma->vm_private_data);
+}
+
+static vm_fault_t pln_coherent_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct pln_buf *buf = vma->vm_private_data;
+	struct pln_gpu *gpu = buf->gpu;
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+
+	down_read(&gpu->mem_lock);
+	if (!buf->revoked)
+		ret = pln_insert(vmf, gpu->coherent_phys +
+				 ((u64)vma->vm_pgoff << PAGE_SHIFT), true);
+	up_read(&gpu->mem_lock);
+	return ret;
+}
+
+static const struct vm_operations_struct pln_coherent_vm_ops = {
+	.open = pln_coherent_open,
+	.close = pln_coherent_close,
+	.fault = pln_coherent_fault,
+};
+
+/* The VMA's offset is that of the memory in VRAM */
+int pln_coherent_mmap(struct pln_buf *buf, struct vm_area_struct *vma)
+{
+	if (!buf->gpu->coherent_pgmap)
+		return -ENODEV;
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+
+	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_ops = &pln_coherent_vm_ops;
+	vma->vm_private_data = buf;
+	pln_coherent_open(vma);
+	return 0;
+}
+
+static void pln_p2pdma_init(struct pln_gpu *gpu)
+{
+	struct device *dev = &gpu->pdev->dev;
+	unsigned long i;
+	void *mem;
+	int ret;
+
+	if (!IS_ENABLED(CONFIG_PCI_P2PDMA)) {
+		dev_info(dev,
+			 "no peer-to-peer DMA of files: this kernel is built without CONFIG_PCI_P2PDMA\n");
+		return;
+	}
+
+	ret = pci_p2pdma_add_resource(gpu->pdev, PLN_BAR_APERTURE, 0, 0);
+	if (ret) {
+		dev_warn(dev,
+			 "no peer-to-peer DMA: no struct pages for BAR1 (%pe); a BAR1 of a multiple of 2 MiB is needed\n",
+			 ERR_PTR(ret));
+		return;
+	}
+
+	mem = pci_alloc_p2pmem(gpu->pdev, gpu->bar1_size);
+	if (!mem) {
+		dev_warn(dev,
+			 "no peer-to-peer DMA: somebody else has pages of BAR1\n");
+		return;
+	}
+	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
+		set_page_count(virt_to_page(mem + i * PAGE_SIZE), 1);
+	gpu->bar1_p2pmem = mem;
+}
+
+static void pln_p2pdma_fini(struct pln_gpu *gpu)
+{
+	unsigned long i;
+
+	if (!gpu->bar1_p2pmem)
+		return;
+	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
+		WARN_ON_ONCE(!page_ref_freeze(virt_to_page(gpu->bar1_p2pmem +
+							   i * PAGE_SIZE), 1));
+	pci_free_p2pmem(gpu->pdev, gpu->bar1_p2pmem, gpu->bar1_size);
+	gpu->bar1_p2pmem = NULL;
+}
+
+static void pln_coherent_init(struct pln_gpu *gpu)
+{
+	struct pci_dev *pdev = gpu->pdev;
+	struct dev_pagemap *pgmap;
+	void *addr;
+
+	if (!(pln_rd(gpu, PLN_REG_FEATURES) & PLN_FEAT_COHERENT))
+		return;
+	gpu->coherent_phys = pci_resource_start(pdev, PLN_BAR_COHERENT);
+	gpu->coherent_size = pci_resource_len(pdev, PLN_BAR_COHERENT);
+	if (gpu->coherent_size < gpu->vram_size) {
+		dev_warn(&pdev->dev,
+			 "coherent window not used: it has %llu bytes, VRAM %llu; was BAR %u given space?\n",
+			 gpu->coherent_size, gpu->vram_size, PLN_BAR_COHERENT);
+		goto none;
+	}
+
+	/* Freed by the driver core, after the pages are gone */
+	pgmap = devm_kzalloc(&pdev->dev, sizeof(*pgmap), GFP_KERNEL);
+	if (!pgmap)
+		goto none;
+	pgmap->type = MEMORY_DEVICE_GENERIC;
+	pgmap->range.start = gpu->coherent_phys;
+	pgmap->range.end = gpu->coherent_phys + gpu->coherent_size - 1;
+	pgmap->nr_range = 1;
+	addr = devm_memremap_pages(&pdev->dev, pgmap);
+	if (IS_ERR(addr)) {
+		dev_warn(&pdev->dev,
+			 "coherent window not used: no struct pages for it (%pe); VRAM of a multiple of 2 MiB is needed\n",
+			 addr);
+		goto none;
+	}
+	gpu->coherent_pgmap = pgmap;
+	return;
+
+none:
+	gpu->coherent_size = 0;
+}
+
+int pln_aperture_init(struct pln_gpu *gpu)
+{
+	int node = dev_to_node(&gpu->pdev->dev);
+	int ret;
+
+	gpu->bar1_phys = pci_resource_start(gpu->pdev, PLN_BAR_APERTURE);
+	gpu->bar1_pool = gen_pool_create(PLN_PAGE_SHIFT, node);
+	if (!gpu->bar1_pool)
+		return -ENOMEM;
+	ret = gen_pool_add(gpu->bar1_pool, PLN_POOL_BASE, gpu->bar1_size, node);
+	if (ret)
+		goto err_pool;
+
+	down_write(&gpu->mem_lock);
+	ret = pln_bar1_cmd(gpu, PLN_BAR1_CMD_UNMAP_ALL, 0, 0, 0);
+	up_write(&gpu->mem_lock);
+	if (ret)
+		goto err_pool;
+
+	pln_p2pdma_init(gpu);
+	ret = pcim_p2pdma_init(gpu->pdev);
+	if (!ret)
+		gpu->provider = pcim_p2pdma_provider(gpu->pdev,
+						     PLN_BAR_APERTURE);
+	pln_coherent_init(gpu);
+	return 0;
+
+err_pool:
+	gen_pool_destroy(gpu->bar1_pool);
+	return ret;
+}
+
+/* All runs are reaped; the core takes the pages back after remove */
+void pln_aperture_fini(struct pln_gpu *gpu)
+{
+	pln_p2pdma_fini(gpu);
+	gpu->coherent_pgmap = NULL;
+	gen_pool_destroy(gpu->bar1_pool);
+}

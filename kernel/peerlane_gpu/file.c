@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane emulated GPU: /dev/peerlane-gpuN.
+ */
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "pln_gpu.h"
+
+#define PLN_MAX_GPUS		64
+#define PLN_MAX_WAIT_NS		(600ULL * NSEC_PER_SEC)
+#define PLN_RESET_WAIT_MS	10000
+
+/* 0 is no handle and no job */
+#define PLN_XA_LIMIT		XA_LIMIT(1, INT_MAX)
+
+static dev_t pln_devt;
+static struct class *pln_class;
+
+static int pln_open(struct inode *inode, struct file *filp)
+{
+	struct pln_gpu *gpu = container_of(inode->i_cdev, struct pln_gpu, cdev);
+	struct pln_file *file;
+
+	if (READ_ONCE(gpu->state) == PLN_REMOVED)
+		return -ENODEV;
+	file = kzalloc_obj(*file, GFP_KERNEL_ACCOUNT);
+	if (!file)
+		return -ENOMEM;
+	kref_init(&file->kref);
+	xa_init_flags(&file->bufs, XA_FLAGS_ALLOC1);
+	xa_init_flags(&file->jobs, XA_FLAGS_ALLOC1);
+	file->mapping = filp->f_mapping;
+	file->gpu = gpu;
+	get_device(&gpu->dev);
+	atomic64_inc(&gpu->nr_files);
+	filp->private_data = file;
+	return nonseekable_open(inode, filp);
+}
+
+void pln_file_free(struct kref *kref)
+{
+	struct pln_file *file = container_of(kref, struct pln_file, kref);
+	struct pln_gpu *gpu = file->gpu;
+
+	xa_destroy(&file->bufs);
+	xa_destroy(&file->jobs);
+	kfree(file);
+	atomic64_dec(&gpu->nr_files);
+	put_device(&gpu->dev);
+}
+
+static int pln_release(struct inode *inode, struct file *filp)
+{
+	struct pln_file *file = filp->private_data;
+	struct pln_gpu *gpu = file->gpu;
+	struct pln_buf *buf;
+	struct pln_job *job;
+	unsigned long index;
+	unsigned int i;
+	int idx;
+
+	/* What has not begun need not; what has is waited for by the reaper */
+	idx = srcu_read_lock(&gpu->calls);
+	xa_for_each(&file->jobs, index, job) {
+		xa_erase(&file->jobs, index);
+		WRITE_ONCE(job->cancelled, true);
+		pln_job_put(job);
+	}
+	for (i = 0; i < gpu->num_queues; i++)
+		pln_queue_kick(&gpu->queues[i]);
+
+	xa_for_each(&file->bufs, index, buf) {
+		xa_erase(&file->bufs, index);
+		down_write(&gpu->mem_lock);
+		buf->mapping = NULL;
+		up_write(&gpu->mem_lock);
+		pln_buf_retire(buf, false);
+		pln_buf_put(buf);
+	}
+	srcu_read_unlock(&gpu->calls, idx);
+	kref_put(&file->kref, pln_file_free);
+	return 0;
+}
+
+static int pln_ioc_query(struct pln_file *file, void __user *arg)
+{
+	struct pln_gpu *gpu = file->gpu;
+	struct pln_gpu_query q;
+
+	if (copy_from_user(&q, arg, sizeof(q)))
+		return -EFAULT;
+	if (q.flags || memchr_inv(q.reserved, 0, sizeof(q.reserved)))
+		return -EINVAL;
+
+	memset(&q, 0, sizeof(q));
+	q.abi_version = PLN_GPU_ABI_VERSION;
+	q.features = PLN_GPU_FEAT_DMABUF;
+	if (gpu->coherent_pgmap)
+		q.features |= PLN_GPU_FEAT_COHERENT;
+	if (gpu->bar1_p2pmem)
+		q.features |= PLN_GPU_FEAT_P2PDMA;
+	down_read(&gpu->mem_lock);
+	q.vram_size = gpu->vram_size;
+	q.vram_free = gpu->vram_size - gpu->vram_used;
+	q.bar1_size = gpu->bar1_size;
+	q.bar1_free = gpu->bar1_size - gpu->bar1_used;
+	q.coherent_size = gpu->coherent_pgmap ? gpu->coherent_size : 0;
+	q.reset_count = gpu->reset_count;
+	up_read(&gpu->mem_lock);
+	q.page_size = PLN_PAGE_SIZE;
+	q.num_queues = gpu->num_queues;
+	q.pci_domain = pci_domain_nr(gpu->pdev->bus);
+	q.pci_bus = gpu->pdev->bus->number;
+	q.pci_devfn = gpu->pdev->devfn;
+	q.numa_node = dev_to_node(&gpu->pdev->dev);
+	memcpy(q.uuid, gpu->uuid, sizeof(q.uuid));
+	return copy_to_user(arg, &q, sizeof(q)) ? -EFAULT : 0;
+}
+
+static int pln_ioc_alloc(struct pln_file *file, void __user *arg)
+{
+	struct pln_gpu *gpu = file->gpu;
+	struct pln_gpu_alloc a;
+	struct pln_buf *buf;
+	int ret;
+
+	if (copy_from_user(&a, arg, sizeof(a)))
+		return -EFAULT;
+	if (!a.size || a.flags || a.reserved)
+		return -EINVAL;
+
+	buf = pln_buf_alloc(gpu, a.size);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+
+	down_write(&gpu->mem_lock);
+	buf->mapping = file->mapping;
+	up_write(&gpu->mem_lock);
+	a.size = buf->size;
+	a.mmap_offset = gpu->coherent_pgmap ? buf->vram : ~0ULL;
+
+	ret = xa_alloc_cyclic(&file->bufs, &a.handle, buf, PLN_XA_LIMIT,
+			      &file->next_buf, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_retire;
+	if (copy_to_user(arg, &a, sizeof(a))) {
+		ret = -EFAULT;
+		/* Another thread may have guessed and freed it */
+		if (xa_cmpxchg(&file->bufs, a.handle, buf, NULL, 0) != buf)
+			return ret;
+		goto err_retire;
+	}
+	return 0;
+
+err_retire:
+	pln_buf_retire(buf, false);
+	pln_buf_put(buf);
+	return ret;
+}
+
+static int pln_ioc_free(struct pln_file *file, void __user *arg)
+{
+	struct pln_gpu_free f;
+	struct pln_buf *buf;
+
+	if (copy_from_user(&f, arg, sizeof(f)))
+		return -EFAULT;
+	if (f.reserved)
+		return -EINVAL;
+	buf = f.handle ? xa_erase(&file->bufs, f.handle) : NULL;
+	if (!buf)
+		return -ENOENT;
+	pln_buf_retire(buf, false);
+	pln_buf_put(buf);
+	return 0;
+}
+
+static struct pln_buf *pln_file_buf(struct pln_file *file, u32 handle)
+{
+	struct pln_buf *buf;
+
+	xa_lock(&file->bufs);
+	buf = handle ? xa_load(&file->bufs, handle) : NULL;
+	if (buf)
+		pln_buf_get(buf);
+	xa_unlock(&file->bufs);
+	return buf;
+}
+
+static int pln_ioc_export(struct pln_file *file, void __user *arg)
+{
+	struct pln_gpu_export e;
+	struct dma_buf *dmabuf;
+	struct pln_buf *buf;
+	int ret, fd;
+
+	if (copy_from_user(&e, arg, sizeof(e)))
+		return -EFAULT;
+	if (e.flags & ~O_CLOEXEC || e.reserved || !e.size ||
+	    e.offset % PLN_PAGE_SIZE || e.size % PLN_PAGE_SIZE)
+		return -EINVAL;
+
+	buf = pln_file_buf(file, e.handle);
+	if (!buf)
+		return -ENOENT;
+	ret = -EINVAL;
+	if (e.offset > buf->size || e.size > buf->size - e.offset)
+		goto out_buf;
+
+	dmabuf = pln_export_buf(buf, e.offset, e.size);
+	ret = PTR_ERR_OR_ZERO(dmabuf);
+	if (ret)
+		goto out_buf;
+
+	/* The descriptor becomes real when nothing can fail any more */
+	fd = get_unused_fd_flags(e.flags);
+	if (fd < 0) {
+		ret = fd;
+		goto out_dmabuf;
+	}
+	e.fd = fd;
+	if (copy_to_user(arg, &e, sizeof(e))) {
+		ret = -EFAULT;
+		put_unused_fd(fd);
+		goto out_dmabuf;
+	}
+	fd_install(fd, dmabuf->file);
+	goto out_buf;
+
+out_dmabuf:
+	dma_buf_put(dmabuf);
+out_buf:
+	pln_buf_put(buf);
+	return ret;
+}
+
+static void pln_forget_job(struct pln_file *file, struct pln_job *job)
+{
+	atomic_dec(&file->nr_jobs);
+	pln_job_put(job);
+}
+
+static int pln_ioc_submit(struct pln_file *file, void __user *arg)
+{
+	struct pln_gpu *gpu = file->gpu;
+	struct pln_gpu_submit s;
+	struct pln_gpu_op *ops;
+	struct pln_job *job;
+	u32 id;
+	int ret;
+
+	if (copy_from_user(&s, arg, sizeof(s)))
+		return -EFAULT;
+	if (!s.nr_ops || s.nr_ops > PLN_GPU_MAX_OPS || s.flags ||
+	    s.reserved || s.queue >= gpu->num_queues)
+		return -EINVAL;
+
+	ops = vmemdup_user(u64_to_user_ptr(s.ops),
+			   array_size(s.nr_ops, sizeof(*ops)));
+	if (IS_ERR(ops))
+		return PTR_ERR(ops);
+	if (atomic_inc_return(&file->nr_jobs) > READ_ONCE(pln_max_jobs)) {
+		ret = -EAGAIN;
+		goto err_count;
+	}
+
+	job = pln_job_build(file, ops, s.nr_ops);
+	if (IS_ERR(job)) {
+		ret = PTR_ERR(job);
+		goto err_count;
+	}
+	ret = xa_alloc_cyclic(&file->jobs, &id, job, PLN_XA_LIMIT,
+			      &file->next_job, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_job;
+
+	/* Its number may be known before it runs, so keep a reference */
+	pln_job_get(job);
+	s.job = id;
+	ret = copy_to_user(arg, &s, sizeof(s)) ? -EFAULT : 0;
+	if (!ret)
+		ret = pln_queue_submit(&gpu->queues[s.queue], job);
+	if (ret && xa_cmpxchg(&file->jobs, id, job, NULL, 0) == job)
+		pln_forget_job(file, job);
+	pln_job_put(job);
+	kvfree(ops);
+	return ret;
+
+err_job:
+	pln_job_put(job);
+err_count:
+	atomic_dec(&file->nr_jobs);
+	kvfree(ops);
+	return ret;
+}
+
+static int pln_ioc_wait(struct pln_file *file, void __user *arg)
+{
+	struct pln_gpu_wait w;
+	struct pln_job *job;
+	long left;
+	int ret;
+
+	if (copy_from_user(&w, arg, sizeof(w)))
+		return -EFAULT;
+	if (w.flags || w.reserved || w.timeout_ns > PLN_MAX_WAIT_NS)
+		return -EINVAL;
+
+	xa_lock(&file->jobs);
+	job = w.job && w.job <= INT_MAX ? xa_load(&file->jobs, w.job) : NULL;
+	if (job)
+		pln_job_get(job);
+	xa_unlock(&file->jobs);
+	if (!job)
+		return -ENOENT;
+
+	if (!try_wait_for_completion(&job->done)) {
+		ret = -ETIMEDOUT;
+		if (!w.timeout_ns)
+			goto out;
+		left = nsecs_to_jiffies(w.timeout_ns) + 1;
+		left = wait_for_completion_interruptible_timeout(&job->done,
+								 left);
+		if (left <= 0) {
+			ret = left ? -EINTR : -ETIMEDOUT;
+			goto out;
+		}
+	}
+
+	/* One waiter gets the news */
+	ret = -ENOENT;
+	if (xa_cmpxchg(&file->jobs, w.job, job, NULL, 0) != job)
+		goto out;
+	w.result = job->result;
+	w.status = job->status;
+	w.error = job->error;
+	pln_forget_job(file, job);
+	ret = copy_to_user(arg, &w, sizeof(w)) ? -EFAULT : 0;
+out:
+	pln_job_put(job);
+	return ret;
+}
+
+/* A reset in progress is waited for; afterwards each call judges for itself */
+static bool pln_not_resetting(struct pln_gpu *gpu)
+{
+	return READ_ONCE(gpu->state) != PLN_RESETTING;
+}
+
+static int pln_await_live(struct pln_gpu *gpu)
+{
+	long left = msecs_to_jiffies(PLN_RESET_WAIT_MS);
+
+	left = wait_event_interruptible_timeout(gpu->state_wait,
+						pln_not_resetting(gpu), left);
+	if (left < 0)
+		return -EINTR;
+	return READ_ONCE(gpu->state) == PLN_REMOVED ? -ENODEV : 0;
+}
+
+static long pln_ioctl(struct file *filp, unsigned int cmd, unsigned long param)
+{
+	struct pln_file *file = filp->private_data;
+	struct pln_gpu *gpu = file->gpu;
+	void __user *arg = (void __user *)param;
+	int ret, idx;
+
+	/* Ended jobs can be asked for even when the device is gone */
+	if (cmd == PLN_GPU_IOC_WAIT)
+		return pln_ioc_wait(file, arg);
+
+	ret = pln_await_live(gpu);
+	if (ret)
+		return ret;
+	idx = srcu_read_lock(&gpu->calls);
+	if (READ_ONCE(gpu->state) == PLN_REMOVED) {
+		ret = -ENODEV;
+		goto out;
+	}
+	switch (cmd) {
+	case PLN_GPU_IOC_QUERY:
+		ret = pln_ioc_query(file, arg);
+		break;
+	case PLN_GPU_IOC_ALLOC:
+		ret = pln_ioc_alloc(file, arg);
+		break;
+	case PLN_GPU_IOC_FREE:
+		ret = pln_ioc_free(file, arg);
+		break;
+	case PLN_GPU_IOC_EXPORT:
+		ret = pln_ioc_export(file, arg);
+		break;
+	case PLN_GPU_IOC_SUBMIT:
+		ret = pln_ioc_submit(file, arg);
+		break;
+	default:
+		ret = -ENOTTY;
+	}
+out:
+	srcu_read_unlock(&gpu->calls, idx);
+	return ret;
+}
+
+static int pln_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct pln_file *file = filp->private_data;
+	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	u64 size = vma->vm_end - vma->vm_start;
+	struct pln_buf *buf, *found = NULL;
+	unsigned long index;
+	int ret;
+
+	ret = pln_state_errno(file->gpu);
+	if (ret)
+		return ret;
+
+	xa_lock(&file->bufs);
+	xa_for_each(&file->bufs, index, buf) {
+		if (!READ_ONCE(buf->revoked) && offset >= buf->vram &&
+		    offset - buf->vram < buf->size &&
+		    size <= buf->size - (offset - buf->vram)) {
+			pln_buf_get(buf);
+			found = buf;
+			break;
+		}
+	}
+	xa_unlock(&file->bufs);
+	if (!found)
+		return -EINVAL;
+
+	ret = pln_coherent_mmap(found, vma);
+	pln_buf_put(found);
+	return ret;
+}
+
+static const struct file_operations pln_fops = {
+	.owner = THIS_MODULE,
+	.open = pln_open,
+	.release = pln_release,
+	.unlocked_ioctl = pln_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = pln_mmap,
+	.llseek = noop_llseek,
+};
+
+int pln_cdev_add(struct pln_gpu *gpu)
+{
+	if (gpu->id >= PLN_MAX_GPUS)
+		return -ENOSPC;
+	gpu->dev.class = pln_class;
+	gpu->dev.devt = MKDEV(MAJOR(pln_devt), gpu->id);
+	cdev_init(&gpu->cdev, &pln_fops);
+	gpu->cdev.owner = THIS_MODULE;
+	return cdev_device_add(&gpu->cdev, &gpu->dev);
+}
+
+void pln_cdev_del(struct pln_gpu *gpu)
+{
+	cdev_device_del(&gpu->cdev, &gpu->dev);
+}
+
+static char *pln_devnode(PLN_DEVNODE_CONST struct device *dev, umode_t *mode)
+{
+	/* Like the GPUs that it stands for: memory is private to each open */
+	if (mode)
+		*mode = 0666;
+	return NULL;
+}
+
+int pln_file_setup(void)
+{
+	int ret;
+
+	ret = alloc_chrdev_region(&pln_devt, 0, PLN_MAX_GPUS, PLN_NAME);
+	if (ret)
+		return ret;
+	pln_class = class_create(PLN_NAME);
+	if (IS_ERR(pln_class)) {
+		unregister_chrdev_region(pln_devt, PLN_MAX_GPUS);
+		return PTR_ERR(pln_class);
+	}
+	pln_class->devnode = pln_devnode;
+	return 0;
+}
+
+void pln_file_cleanup(void)
+{
+	class_destroy(pln_class);
+	unregister_chrdev_region(pln_devt, PLN_MAX_GPUS);
+}

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane emulated GPU: jobs, from what a program asks for to what a queue
+ * can run.  All checks are made here; a queue trusts its jobs.
+ */
+#include <linux/jiffies.h>
+#include <linux/overflow.h>
+#include <linux/uaccess.h>
+
+#include "pln_gpu.h"
+
+#define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
+
+static_assert(PLN_GPU_OP_NOP == PLN_OP_NOP);
+static_assert(PLN_GPU_OP_COPY == PLN_OP_COPY);
+static_assert(PLN_GPU_OP_FILL == PLN_OP_FILL);
+static_assert(PLN_GPU_OP_CRC32C == PLN_OP_CRC32C);
+static_assert(PLN_GPU_OP_COMPARE == PLN_OP_COMPARE);
+static_assert(PLN_GPU_OP_ADD == PLN_OP_ADD);
+static_assert(PLN_GPU_ADD_INT32 == PLN_ADD_INT32);
+static_assert(PLN_GPU_ADD_FLOAT32 == PLN_ADD_FLOAT32);
+static_assert(PLN_GPU_COMPARE_EQUAL == PLN_COMPARE_EQUAL);
+
+/* The same for 32-bit and 64-bit programs */
+static_assert(sizeof(struct pln_gpu_query) == 136);
+static_assert(sizeof(struct pln_gpu_alloc) == 32);
+static_assert(sizeof(struct pln_gpu_free) == 8);
+static_assert(sizeof(struct pln_gpu_export) == 32);
+static_assert(sizeof(struct pln_gpu_op) == 56);
+static_assert(sizeof(struct pln_gpu_submit) == 32);
+static_assert(sizeof(struct pln_gpu_wait) == 40);
+
+static void pln_unpin(struct pln_gpu *gpu, struct pln_pin *pin)
+{
+	if (pin->mapped) {
+		dma_unmap_sgtable(&gpu->pdev->dev, &pin->sgt, pin->dir, 0);
+		pin->mapped = false;
+	}
+	sg_free_table(&pin->sgt);
+	unpin_user_pages_dirty_lock(pin->pages, pin->nr_pages,
+				    pin->dir == DMA_FROM_DEVICE);
+	kvfree(pin->pages);
+	kfree(pin);
+}
+
+static struct pln_pin *pln_pin_user(struct pln_gpu *gpu, u64 addr, u64 len,
+				    enum dma_data_direction dir)
+{
+	unsigned int gup = dir == DMA_FROM_DEVICE ? FOLL_WRITE : 0;
+	u64 first = addr >> PAGE_SHIFT;
+	unsigned long nr = ((addr + len - 1) >> PAGE_SHIFT) - first + 1;
+	struct pln_pin *pin;
+	long got;
+	int ret;
+
+	pin = kzalloc_obj(*pin, GFP_KERNEL_ACCOUNT);
+	if (!pin)
+		return ERR_PTR(-ENOMEM);
+	pin->dir = dir;
+	pin->pages = kvmalloc_array(nr, sizeof(*pin->pages),
+				    GFP_KERNEL_ACCOUNT);
+	if (!pin->pages) {
+		ret = -ENOMEM;
+		goto err;
+	}
+
+	while (pin->nr_pages < nr) {
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			goto err;
+		}
+		got = pin_user_pages_fast((first + pin->nr_pages) << PAGE_SHIFT,
+					  min_t(unsigned long, PLN_PIN_BATCH,
+						nr - pin->nr_pages),
+					  gup, pin->pages + pin->nr_pages);
+		if (got <= 0) {
+			ret = got == -ENOMEM ? -ENOMEM : -EFAULT;
+			goto err;
+		}
+		pin->nr_pages += got;
+		cond_resched();
+	}
+
+	ret = sg_alloc_table_from_pages_segment(&pin->sgt, pin->pages, nr,
+						offset_in_page(addr), len,
+						SZ_64M, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err;
+	ret = dma_map_sgtable(&gpu->pdev->dev, &pin->sgt, dir, 0);
+	if (ret)
+		goto err;
+	pin->mapped = true;
+	return pin;
+
+err:
+	pln_unpin(gpu, pin);
+	return ERR_PTR(ret);
+}
+
+struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
+{
+	struct pln_job *job;
+
+	job = kvzalloc(struct_size(job, ops, nr_ops), GFP_KERNEL_ACCOUNT);
+	if (!job)
+		return NULL;
+	job->nr_ops = nr_ops;
+	kref_init(&job->kref);
+	INIT_LIST_HEAD(&job->node);
+	init_completion(&job->done);
+	job->gpu = gpu;
+	get_device(&gpu->dev);
+	atomic64_inc(&gpu->nr_jobs);
+	return job;
+}
+
+/*
+ * Memory is let go when the device is done with the job, not when the last
+ * reference goes: a program may wait late, or never.
+ */
+void pln_job_release_resources(struct pln_job *job)
+{
+	struct pln_gpu *gpu = job->gpu;
+	unsigned int i;
+
+	for (i = 0; i < job->nr_ops; i++) {
+		struct pln_jop *jop = &job->ops[i];
+
+		if (jop->pin)
+			pln_unpin(gpu, jop->pin);
+		jop->pin = NULL;
+		if (jop->src) {
+			pln_buf_unuse(jop->src);
+			pln_buf_put(jop->src);
+		}
+		jop->src = NULL;
+		if (jop->dst) {
+			pln_buf_unuse(jop->dst);
+			pln_buf_put(jop->dst);
+		}
+		jop->dst = NULL;
+	}
+
+	if (job->file && job->pinned) {
+		atomic64_sub(job->pinned, &gpu->pinned);
+		atomic64_sub(job->pinned, &job->file->pinned);
+		job->pinned = 0;
+		wake_up_all(&gpu->unpinned);
+	}
+}
+
+void pln_job_get(struct pln_job *job)
+{
+	kref_get(&job->kref);
+}
+
+static void pln_job_free(struct kref *kref)
+{
+	struct pln_job *job = container_of(kref, struct pln_job, kref);
+	struct pln_gpu *gpu = job->gpu;
+
+	pln_job_release_resources(job);
+	if (job->file)
+		kref_put(&job->file->kref, pln_file_free);
+	kvfree(job);
+	atomic64_dec(&gpu->nr_jobs);
+	put_device(&gpu->dev);
+}
+
+void pln_job_put(struct pln_job *job)
+{
+	kref_put(&job->kref, pln_job_free);
+}
+
+/* Look up the memory of a handle, check the range, and take hold of it */
+static int pln_job_buf(struct pln_file *file, u32 handle, u64 offset, u64 len,
+		       struct pln_buf **ret)
+{
+	struct pln_buf *buf;
+	u64 end;
+	int err;
+
+	if (!handle || check_add_overflow(offset, len, &end))
+		return -EINVAL;
+
+	xa_lock(&file->bufs);
+	buf = xa_load(&file->bufs, handle);
+	if (buf)
+		pln_buf_get(buf);
+	xa_unlock(&file->bufs);
+	if (!buf)
+		return -EINVAL;
+
+	err = end > buf->size ? -EINVAL : pln_buf_use(buf);
+	if (err) {
+		pln_buf_put(buf);
+		return err;
+	}
+	*ret = buf;
+	return 0;
+}
+
+static bool pln_user_range_ok(u64 addr, u64 len)
+{
+	u64 end;
+
+	return !check_add_overflow(addr, len, &end) && (unsigned long)addr ==
+		addr && len <= SIZE_MAX && access_ok(u64_to_user_ptr(addr), len);
+}
+
+/* Bytes of one element, 0: not an operation of ours, or a bad argument */
+static unsigned int pln_op_width(const struct pln_gpu_op *op)
+{
+	switch (op->opcode) {
+	case PLN_GPU_OP_COPY:
+	case PLN_GPU_OP_CRC32C:
+	case PLN_GPU_OP_COMPARE:
+		return op->arg ? 0 : 1;
+	case PLN_GPU_OP_FILL:
+		return op->arg <= 8 && is_power_of_2(op->arg) ? op->arg : 0;
+	case PLN_GPU_OP_ADD:
+		return op->arg == PLN_GPU_ADD_INT32 ||
+		       op->arg == PLN_GPU_ADD_FLOAT32 ? 4 : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Everything about an operation that can be judged without its memory */
+static int pln_op_check(const struct pln_gpu_op *op)
+{
+	bool src_user = op->flags & PLN_GPU_OP_F_SRC_USER;
+	bool dst_user = op->flags & PLN_GPU_OP_F_DST_USER;
+	bool has_src, has_dst;
+	unsigned int width;
+
+	if (op->reserved ||
+	    op->flags & ~(PLN_GPU_OP_F_SRC_USER | PLN_GPU_OP_F_DST_USER))
+		return -EINVAL;
+	if (op->opcode == PLN_GPU_OP_NOP)
+		return op->flags || op->arg || op->src_handle ||
+		       op->dst_handle || op->src || op->dst || op->len ||
+		       op->imm ? -EINVAL : 0;
+
+	width = pln_op_width(op);
+	if (!width || !op->len || op->len % width)
+		return -EINVAL;
+	if (op->flags && (op->opcode != PLN_GPU_OP_COPY ||
+			  (src_user && dst_user)))
+		return -EINVAL;
+	if (op->imm && op->opcode != PLN_GPU_OP_FILL &&
+	    op->opcode != PLN_GPU_OP_CRC32C)
+		return -EINVAL;
+	if (op->opcode == PLN_GPU_OP_FILL && width < 8 &&
+	    op->imm >> (8 * width))
+		return -EINVAL;
+	if (op->opcode == PLN_GPU_OP_CRC32C && op->imm > U32_MAX)
+		return -EINVAL;
+
+	has_src = op->opcode != PLN_GPU_OP_FILL;
+	has_dst = op->opcode != PLN_GPU_OP_CRC32C;
+	if ((!has_src && (op->src || op->src_handle)) ||
+	    (!has_dst && (op->dst || op->dst_handle)))
+		return -EINVAL;
+	if ((src_user && op->src_handle) || (dst_user && op->dst_handle))
+		return -EINVAL;
+	if ((has_src && !src_user && op->src % width) ||
+	    (has_dst && !dst_user && op->dst % width))
+		return -EINVAL;
+	return 0;
+}
+
+static s64 pln_pin_max(void)
+{
+	return (s64)(totalram_pages() / 2) << PAGE_SHIFT;
+}
+
+/* All files together leave half of the machine's memory alone */
+static bool pln_pin_fits(struct pln_file *file, s64 bytes, s64 limit)
+{
+	return atomic64_read(&file->pinned) + bytes <= limit &&
+	       atomic64_read(&file->gpu->pinned) + bytes <= pln_pin_max();
+}
+
+/* Room for more pinned memory of this file; jobs that end make some */
+static int pln_pin_room(struct pln_file *file, u64 bytes)
+{
+	s64 limit = min_t(s64, pln_pin_max(),
+			  (s64)READ_ONCE(pln_max_pinned_mib) << 20);
+	long left = msecs_to_jiffies(2 * READ_ONCE(pln_watchdog_ms));
+
+	if (bytes > (u64)limit)
+		return -ENOMEM;
+	left = wait_event_interruptible_timeout(file->gpu->unpinned,
+						pln_pin_fits(file, bytes,
+							     limit),
+						left);
+	if (left < 0)
+		return -EINTR;
+	return left ? 0 : -EAGAIN;
+}
+
+/* User pages that an operation needs, in bytes */
+static u64 pln_op_pinned(const struct pln_gpu_op *op)
+{
+	u64 addr = op->flags & PLN_GPU_OP_F_SRC_USER ? op->src : op->dst;
+
+	if (!op->flags)
+		return 0;
+	return ALIGN(addr + op->len, PAGE_SIZE) - ALIGN_DOWN(addr, PAGE_SIZE);
+}
+
+struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
+			      unsigned int nr_ops)
+{
+	struct pln_gpu *gpu = file->gpu;
+	struct pln_job *job;
+	unsigned int i;
+	u64 pinned = 0;
+	int ret;
+
+	for (i = 0; i < nr_ops; i++) {
+		struct pln_gpu_op *op = &ops[i];
+
+		ret = pln_op_check(op);
+		if (ret)
+			return ERR_PTR(ret);
+		if ((op->flags & PLN_GPU_OP_F_SRC_USER &&
+		     !pln_user_range_ok(op->src, op->len)) ||
+		    (op->flags & PLN_GPU_OP_F_DST_USER &&
+		     !pln_user_range_ok(op->dst, op->len)))
+			return ERR_PTR(-EFAULT);
+		if (check_add_overflow(pinned, pln_op_pinned(op), &pinned))
+			return ERR_PTR(-ENOMEM);
+	}
+	if (pinned) {
+		ret = pln_pin_room(file, pinned);
+		if (ret)
+			return ERR_PTR(ret);
+	}
+
+	job = pln_job_alloc(gpu, nr_ops);
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+	kref_get(&file->kref);
+	job->file = file;
+	job->pinned = pinned;
+	atomic64_add(pinned, &file->pinned);
+	atomic64_add(pinned, &gpu->pinned);
+
+	for (i = 0; i < nr_ops; i++) {
+		struct pln_jop *jop = &job->ops[i];
+		struct pln_gpu_op *op = &jop->op;
+		struct pln_pin *pin;
+
+		*op = ops[i];
+		if (op->opcode == PLN_GPU_OP_NOP)
+			continue;
+		if (op->opcode != PLN_GPU_OP_FILL &&
+		    !(op->flags & PLN_GPU_OP_F_SRC_USER)) {
+			ret = pln_job_buf(file, op->src_handle, op->src,
+					  op->len, &jop->src);
+			if (ret)
+				goto err;
+		}
+		if (op->opcode != PLN_GPU_OP_CRC32C &&
+		    !(op->flags & PLN_GPU_OP_F_DST_USER)) {
+			ret = pln_job_buf(file, op->dst_handle, op->dst,
+					  op->len, &jop->dst);
+			if (ret)
+				goto err;
+		}
+		if (!op->flags)
+			continue;
+		/* A removed device cannot map; its pdev may be gone */
+		ret = pln_state_errno(gpu);
+		if (ret)
+			goto err;
+		if (op->flags & PLN_GPU_OP_F_SRC_USER)
+			pin = pln_pin_user(gpu, op->src, op->len,
+					   DMA_TO_DEVICE);
+		else
+			pin = pln_pin_user(gpu, op->dst, op->len,
+					   DMA_FROM_DEVICE);
+		if (IS_ERR(pin)) {
+			ret = PTR_ERR(pin);
+			goto err;
+		}
+		jop->pin = pin;
+	}
+	return job;
+
+err:
+	pln_job_put(job);
+	return ERR_PTR(ret);
+}
+
+/* New memory shows nobody's old data: fill it, or fail */
+int pln_vram_zero(struct pln_buf *buf)
+{
+	struct pln_gpu *gpu = buf->gpu;
+	struct pln_job *job;
+	int ret;
+
+	job = pln_job_alloc(gpu, 1);
+	if (!job)
+		return -ENOMEM;
+	job->ops[0].op.opcode = PLN_GPU_OP_FILL;
+	job->ops[0].op.arg = 8;
+	job->ops[0].op.len = buf->size;
+	ret = pln_buf_use(buf);
+	if (ret)
+		goto out;
+	pln_buf_get(buf);
+	job->ops[0].dst = buf;
+
+	ret = pln_queue_submit(&gpu->queues[gpu->num_queues - 1], job);
+	if (ret)
+		goto out;
+	/* The queue's watchdog ends every job */
+	ret = wait_for_completion_killable(&job->done);
+	if (ret)
+		goto out;
+	ret = job->status;
+	if (ret)
+		dev_err_ratelimited(&gpu->dev,
+				    "cannot give out memory: the engine failed to zero it (%pe, device error %u)\n",
+				    ERR_PTR(ret), job->error);
+	if (ret)
+		ret = -EIO;
+out:
+	pln_job_put(job);
+	return ret;
+}

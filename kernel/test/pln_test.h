@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Peerlane: what the driver's test programs share.  Results are KTAP lines on
+ * standard output; the exit status is 1 when a check failed or none ran.
+ */
+#ifndef PLN_TEST_H
+#define PLN_TEST_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/peerlane_gpu.h>
+
+#define UNIT		65536u
+#define MIB		(1024u * 1024u)
+#define SECONDS(n)	((n) * 1000000000ull)
+
+static int test_count, test_failed;
+
+/* Prints a result; returns ok */
+__attribute__((format(printf, 2, 3), unused))
+static bool check(bool ok, const char *fmt, ...)
+{
+	va_list ap;
+
+	test_count++;
+	test_failed += !ok;
+	printf("%sok %d - ", ok ? "" : "not ", test_count);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+	fflush(stdout);
+	return ok;
+}
+
+/* For what has to work so that the test can go on */
+__attribute__((format(printf, 2, 3), unused))
+static void need(bool ok, const char *fmt, ...)
+{
+	va_list ap;
+	int err = errno;
+
+	if (ok)
+		return;
+	printf("not ok %d - ", ++test_count);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf(": %s\n", strerror(err));
+	printf("Bail out!\n");
+	fflush(stdout);
+	_exit(1);
+}
+
+/* The call must fail, and so */
+__attribute__((unused))
+static void check_errno(int ret, int want, const char *what)
+{
+	int err = errno;
+
+	if (ret == -1 && err == want)
+		check(true, "%s: %s", what, strerror(want));
+	else
+		check(false, "%s: want %s, got %d (%s)", what, strerror(want),
+		      ret, ret == -1 ? strerror(err) : "success");
+}
+
+__attribute__((unused))
+static int test_end(void)
+{
+	printf("1..%d\n", test_count);
+	fflush(stdout);
+	return test_failed || !test_count;
+}
+
+__attribute__((unused))
+static int gpu_open(void)
+{
+	const char *path = getenv("PLN_GPU");
+	int fd = open(path ? path : "/dev/peerlane-gpu0", O_RDWR | O_CLOEXEC);
+
+	need(fd >= 0, "open the GPU");
+	return fd;
+}
+
+__attribute__((unused))
+static struct pln_gpu_query gpu_query(int fd)
+{
+	struct pln_gpu_query q = { 0 };
+
+	need(!ioctl(fd, PLN_GPU_IOC_QUERY, &q), "query");
+	return q;
+}
+
+__attribute__((unused))
+static struct pln_gpu_alloc gpu_alloc(int fd, uint64_t size)
+{
+	struct pln_gpu_alloc a = { .size = size };
+
+	need(!ioctl(fd, PLN_GPU_IOC_ALLOC, &a), "allocate %llu bytes",
+	     (unsigned long long)size);
+	return a;
+}
+
+__attribute__((unused))
+static int gpu_free(int fd, uint32_t handle)
+{
+	struct pln_gpu_free f = { .handle = handle };
+
+	return ioctl(fd, PLN_GPU_IOC_FREE, &f);
+}
+
+__attribute__((unused))
+static int gpu_export(int fd, uint32_t handle, uint64_t offset, uint64_t size)
+{
+	struct pln_gpu_export e = {
+		.handle = handle, .flags = O_CLOEXEC,
+		.offset = offset, .size = size,
+	};
+
+	return ioctl(fd, PLN_GPU_IOC_EXPORT, &e) ? -1 : e.fd;
+}
+
+__attribute__((unused))
+static int gpu_submit(int fd, struct pln_gpu_op *ops, uint32_t n,
+		      uint32_t queue, uint64_t *job)
+{
+	struct pln_gpu_submit s = {
+		.ops = (uintptr_t)ops, .nr_ops = n, .queue = queue,
+	};
+
+	*job = 0;
+	if (ioctl(fd, PLN_GPU_IOC_SUBMIT, &s))
+		return -1;
+	*job = s.job;
+	return 0;
+}
+
+/* 0 or -1 as the call says; the job's own fate is in *w */
+__attribute__((unused))
+static int gpu_wait(int fd, uint64_t job, uint64_t ns, struct pln_gpu_wait *w)
+{
+	*w = (struct pln_gpu_wait){ .job = job, .timeout_ns = ns };
+	return ioctl(fd, PLN_GPU_IOC_WAIT, w);
+}
+
+/* One job, to its end; returns its status, or 1 when a call failed */
+__attribute__((unused))
+static int gpu_run(int fd, struct pln_gpu_op *ops, uint32_t n,
+		   uint64_t *result)
+{
+	struct pln_gpu_wait w;
+	uint64_t job;
+
+	if (gpu_submit(fd, ops, n, 0, &job) ||
+	    gpu_wait(fd, job, SECONDS(60), &w))
+		return 1;
+	if (result)
+		*result = w.result;
+	return w.status;
+}
+
+__attribute__((unused))
+static struct pln_gpu_op op_fill(uint32_t h, uint64_t off, uint64_t len,
+				 uint32_t width, uint64_t value)
+{
+	return (struct pln_gpu_op){
+		.opcode = PLN_GPU_OP_FILL, .arg = width, .dst_handle = h,
+		.dst = off, .len = len, .imm = value,
+	};
+}
+
+__attribute__((unused))
+static struct pln_gpu_op op_crc(uint32_t h, uint64_t off, uint64_t len)
+{
+	return (struct pln_gpu_op){
+		.opcode = PLN_GPU_OP_CRC32C, .src_handle = h, .src = off,
+		.len = len,
+	};
+}
+
+__attribute__((unused))
+static struct pln_gpu_op op_to_gpu(uint32_t h, uint64_t off, const void *p,
+				   uint64_t len)
+{
+	return (struct pln_gpu_op){
+		.opcode = PLN_GPU_OP_COPY, .flags = PLN_GPU_OP_F_SRC_USER,
+		.dst_handle = h, .dst = off, .src = (uintptr_t)p, .len = len,
+	};
+}
+
+__attribute__((unused))
+static struct pln_gpu_op op_from_gpu(void *p, uint32_t h, uint64_t off,
+				     uint64_t len)
+{
+	return (struct pln_gpu_op){
+		.opcode = PLN_GPU_OP_COPY, .flags = PLN_GPU_OP_F_DST_USER,
+		.src_handle = h, .src = off, .dst = (uintptr_t)p, .len = len,
+	};
+}
+
+__attribute__((unused))
+static struct pln_gpu_op op_two(uint32_t opcode, uint32_t dst_h, uint64_t dst,
+				uint32_t src_h, uint64_t src, uint64_t len,
+				uint32_t arg)
+{
+	return (struct pln_gpu_op){
+		.opcode = opcode, .arg = arg, .dst_handle = dst_h, .dst = dst,
+		.src_handle = src_h, .src = src, .len = len,
+	};
+}
+
+/* CRC-32C by a table; not the device's code */
+__attribute__((unused))
+static uint32_t crc32c(uint32_t crc, const void *data, size_t len)
+{
+	static uint32_t table[256];
+	const uint8_t *p = data;
+	unsigned int i, bit;
+
+	for (i = 0; i < 256 && !table[255]; i++)
+		for (table[i] = i, bit = 0; bit < 8; bit++)
+			table[i] = (table[i] >> 1) ^
+				   (table[i] & 1 ? 0x82f63b78 : 0);
+	crc = ~crc;
+	while (len--)
+		crc = table[(crc ^ *p++) & 0xff] ^ (crc >> 8);
+	return ~crc;
+}
+
+/* Bytes that repeat late and are told apart by seed */
+__attribute__((unused))
+static void pattern(void *data, size_t len, uint64_t seed)
+{
+	uint64_t x = seed * 0x9e3779b97f4a7c15ull + 1;
+	uint8_t *p = data;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (i % 8 == 0) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+		}
+		p[i] = x >> (i % 8 * 8);
+	}
+}
+
+static sigjmp_buf test_bus_jump;
+
+__attribute__((unused))
+static void test_on_sigbus(int sig)
+{
+	(void)sig;
+	siglongjmp(test_bus_jump, 1);
+}
+
+/* Does a read of the byte raise SIGBUS? */
+__attribute__((unused))
+static bool raises_sigbus(const volatile char *p)
+{
+	struct sigaction sa = { .sa_handler = test_on_sigbus }, old;
+	volatile bool raised = true;
+
+	sigaction(SIGBUS, &sa, &old);
+	if (!sigsetjmp(test_bus_jump, 1)) {
+		(void)*p;
+		raised = false;
+	}
+	sigaction(SIGBUS, &old, NULL);
+	return raised;
+}
+
+#endif /* PLN_TEST_H */
