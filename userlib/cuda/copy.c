@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Copies and fills.
+ *
+ * Every pointer is looked up, whatever the function's name says about it, so
+ * that all of them follow the rules of unified addressing.  Copies run on the
+ * copy engine; the CPU moves only host memory to host memory.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define STEP_DEVICE	(1024 * MiB)	/* of one operation, GPU memory only */
+#define STEP_USER	(16 * MiB)	/* of one job that pins host memory */
+#define STEP_STAGE	(1 * MiB)
+
+enum { ANY, DEVICE };
+
+/* Run one operation on @stream, wait, give its own error */
+CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result)
+{
+	struct pln_sink *sink = pln_sink_new();
+	struct pln_job *job;
+	CUresult err;
+
+	if (!sink)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	err = pln_submit(stream, sink, op, 1, &job);
+	if (!err) {
+		err = pln_job_wait(job, true);
+		if (!err)
+			err = job->err;
+		if (!err && result)
+			*result = job->result;
+		pln_job_put(job);
+	}
+	pln_sink_put(sink);
+	return err;
+}
+
+/* Host to host, without a crash for a wrong pointer where the kernel helps */
+static CUresult host_copy(uint64_t dst, uint64_t src, size_t n)
+{
+	while (n) {
+		struct iovec to = { (void *)(uintptr_t)dst, n };
+		struct iovec from = { (void *)(uintptr_t)src, n };
+		ssize_t done = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+
+		if (done < 0 && errno == EFAULT)
+			return CUDA_ERROR_INVALID_VALUE;
+		if (done <= 0) {
+			memmove(to.iov_base, from.iov_base, n);
+			return CUDA_SUCCESS;
+		}
+		dst += (size_t)done;
+		src += (size_t)done;
+		n -= (size_t)done;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
+			 const struct pln_place *dst,
+			 const struct pln_place *src, size_t n)
+{
+	bool user = !dst->device || !src->device;
+	size_t step = user ? STEP_USER : STEP_DEVICE;
+	CUresult err = CUDA_SUCCESS;
+
+	for (size_t at = 0; at < n && !err; at += step) {
+		struct pln_gpu_op op = {
+			.opcode = PLN_GPU_OP_COPY,
+			.flags = (src->device ? 0 : PLN_GPU_OP_F_SRC_USER) |
+				 (dst->device ? 0 : PLN_GPU_OP_F_DST_USER),
+			.src_handle = src->handle,
+			.dst_handle = dst->handle,
+			.src = src->offset + at,
+			.dst = dst->offset + at,
+			.len = n - at < step ? n - at : step,
+		};
+
+		err = pln_submit(stream, sink, &op, 1, NULL);
+	}
+	return err;
+}
+
+/* Both ends reachable from @stream's device; @sync: wait, give own errors */
+static CUresult engine_copy(CUstream stream, const struct pln_place *dst,
+			    const struct pln_place *src, size_t n, bool sync)
+{
+	struct pln_sink *sink = NULL;
+	struct pln_job *tail;
+	CUresult err, e;
+
+	if (sync) {
+		sink = pln_sink_new();
+		if (!sink)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	err = put_jobs(stream, sink, dst, src, n);
+	if (sync) {
+		pthread_mutex_lock(&stream->ctx->file->submit_lock);
+		tail = pln_job_ref(stream->lane->last);
+		pthread_mutex_unlock(&stream->ctx->file->submit_lock);
+		if (tail) {
+			e = pln_job_wait(tail, true);
+			if (!err)
+				err = e;
+			pln_job_put(tail);
+		}
+		if (!err)
+			err = (CUresult)atomic_load(&sink->err);
+		pln_sink_put(sink);
+	}
+	return err;
+}
+
+/* Between devices: through host memory, step by step */
+static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
+			    const struct pln_place *src, size_t n)
+{
+	struct pln_place stage = { 0 }, part;
+	CUresult err;
+	void *buf;
+
+	err = pln_stream_wait(stream);
+	if (err)
+		return err;
+	buf = mmap(NULL, STEP_STAGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (buf == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t at = 0; at < n && !err; at += STEP_STAGE) {
+		size_t len = n - at < STEP_STAGE ? n - at : STEP_STAGE;
+
+		stage.offset = (uintptr_t)buf;
+		part = *src;
+		part.offset += at;
+		if (part.device) {
+			err = engine_copy(part.stream, &stage, &part, len, true);
+		} else {
+			err = host_copy((uintptr_t)buf, part.offset, len);
+		}
+		if (err)
+			break;
+		part = *dst;
+		part.offset += at;
+		if (part.device) {
+			err = engine_copy(part.stream, &part, &stage, len, true);
+		} else {
+			err = host_copy(part.offset, (uintptr_t)buf, len);
+		}
+	}
+	munmap(buf, STEP_STAGE);
+	return err;
+}
+
+static bool reachable(CUstream stream, const struct pln_place *place)
+{
+	return !place->device ||
+	       place->stream->ctx->file == stream->ctx->file;
+}
+
+static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
+		     size_t n, CUstream handle, bool sync)
+{
+	struct pln_place to = { 0 }, from = { 0 };
+	CUstream stream;
+	CUresult err = pln_stream_get(handle, NULL, &stream);
+
+	if (err)
+		return err;
+	if (!n)
+		goto out;
+	err = pln_place_get(dst, n, &to);
+	if (!err)
+		err = pln_place_get(src, n, &from);
+	/* Page-locked host memory has a device address too: its own */
+	if (!err && ((dst_kind == DEVICE && !to.device && !to.pinned) ||
+		     (src_kind == DEVICE && !from.device && !from.pinned)))
+		err = CUDA_ERROR_INVALID_VALUE;
+	if (err)
+		goto out;
+	if (!to.device && !from.device) {
+		err = pln_stream_wait(stream);
+		if (!err)
+			err = host_copy(dst, src, n);
+	} else if (!reachable(stream, &to) || !reachable(stream, &from)) {
+		err = staged_copy(stream, &to, &from, n);
+	} else {
+		/*
+		 * The program may use pageable memory again when the call
+		 * returns, so it is not left to the engine.
+		 */
+		if ((!to.device && !to.pinned) ||
+		    (!from.device && !from.pinned) ||
+		    to.sync_memops || from.sync_memops)
+			sync = true;
+		err = engine_copy(stream, &to, &from, n, sync);
+	}
+out:
+	pln_place_put(&to);
+	pln_place_put(&from);
+	pln_obj_put(&stream->obj);
+	return err;
+}
+
+CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	return copy(dst, ANY, src, ANY, n, NULL, true);
+}
+PLN_ALIAS(cuMemcpy, cuMemcpy_ptds);
+
+CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t n,
+		       CUstream stream)
+{
+	return copy(dst, ANY, src, ANY, n, stream, false);
+}
+PLN_ALIAS(cuMemcpyAsync, cuMemcpyAsync_ptsz);
+
+CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
+{
+	return copy(dst, DEVICE, (uintptr_t)src, ANY, n, NULL, true);
+}
+PLN_ALIAS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds);
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n,
+			      CUstream stream)
+{
+	return copy(dst, DEVICE, (uintptr_t)src, ANY, n, stream, false);
+}
+PLN_ALIAS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz);
+
+CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n)
+{
+	return copy((uintptr_t)dst, ANY, src, DEVICE, n, NULL, true);
+}
+PLN_ALIAS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds);
+
+CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n,
+			      CUstream stream)
+{
+	return copy((uintptr_t)dst, ANY, src, DEVICE, n, stream, false);
+}
+PLN_ALIAS(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz);
+
+CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
+{
+	return copy(dst, DEVICE, src, DEVICE, n, NULL, true);
+}
+PLN_ALIAS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds);
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n,
+			      CUstream stream)
+{
+	return copy(dst, DEVICE, src, DEVICE, n, stream, false);
+}
+PLN_ALIAS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz);
+
+/* Unified addressing knows the devices; the contexts must only be right */
+static CUresult peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
+		     CUcontext src_ctx, size_t n, CUstream stream, bool sync)
+{
+	CUcontext a, b;
+	CUresult err = pln_ctx_get(dst_ctx, &a);
+
+	if (err)
+		return err;
+	err = pln_ctx_get(src_ctx, &b);
+	if (err) {
+		pln_ctx_put(a);
+		return err;
+	}
+	err = pln_ctx_state(a);
+	if (!err)
+		err = pln_ctx_state(b);
+	if (!err)
+		err = copy(dst, DEVICE, src, DEVICE, n, stream, sync);
+	pln_ctx_put(b);
+	pln_ctx_put(a);
+	return err;
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
+		      CUcontext src_ctx, size_t n)
+{
+	return peer(dst, dst_ctx, src, src_ctx, n, NULL, true);
+}
+PLN_ALIAS(cuMemcpyPeer, cuMemcpyPeer_ptds);
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
+			   CUcontext src_ctx, size_t n, CUstream stream)
+{
+	return peer(dst, dst_ctx, src, src_ctx, n, stream, false);
+}
+PLN_ALIAS(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz);
+
+/* ---- two dimensions: row by row ---- */
+
+static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device,
+		     size_t x, size_t y, size_t pitch, uint64_t *addr,
+		     int *kind)
+{
+	uint64_t skip;
+
+	switch ((int)type) {
+	case CU_MEMORYTYPE_HOST:
+		*addr = (uintptr_t)host;
+		*kind = ANY;
+		break;
+	case CU_MEMORYTYPE_DEVICE:
+		*addr = device;
+		*kind = DEVICE;
+		break;
+	case CU_MEMORYTYPE_UNIFIED:
+		*addr = device;
+		*kind = ANY;
+		break;
+	case CU_MEMORYTYPE_ARRAY:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!*addr || __builtin_mul_overflow(y, pitch, &skip) ||
+	    __builtin_add_overflow(skip, x, &skip) ||
+	    __builtin_add_overflow(*addr, skip, addr))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
+{
+	size_t src_pitch, dst_pitch, all;
+	int src_kind, dst_kind;
+	uint64_t src, dst;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!c)
+		return CUDA_ERROR_INVALID_VALUE;
+	src_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
+	dst_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
+	if (src_pitch < c->WidthInBytes || dst_pitch < c->WidthInBytes ||
+	    __builtin_mul_overflow(src_pitch, c->Height, &all) ||
+	    __builtin_mul_overflow(dst_pitch, c->Height, &all))
+		return CUDA_ERROR_INVALID_VALUE;
+	err = side(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
+		   c->srcY, src_pitch, &src, &src_kind);
+	if (!err)
+		err = side(c->dstMemoryType, c->dstHost, c->dstDevice,
+			   c->dstXInBytes, c->dstY, dst_pitch, &dst, &dst_kind);
+	if (err)
+		return err;
+	if (src_pitch == c->WidthInBytes && dst_pitch == c->WidthInBytes)
+		return copy(dst, dst_kind, src, src_kind,
+			    c->WidthInBytes * c->Height, stream, sync);
+	for (size_t y = 0; y < c->Height && !err; y++)
+		err = copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
+			   src_kind, c->WidthInBytes, stream, false);
+	if (sync) {
+		CUresult e = cuStreamSynchronize(stream);
+
+		if (!err)
+			err = e;
+	}
+	return err;
+}
+
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c)
+{
+	return copy_2d(c, NULL, true);
+}
+PLN_ALIAS(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds);
+
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *c)
+{
+	return copy_2d(c, NULL, true);
+}
+PLN_ALIAS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds);
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
+{
+	return copy_2d(c, stream, false);
+}
+PLN_ALIAS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz);
+
+/* ---- fills ---- */
+
+static CUresult host_fill(uint64_t dst, uint64_t value, unsigned int width,
+			  size_t n)
+{
+	unsigned char *p = (unsigned char *)(uintptr_t)dst;
+
+	for (size_t i = 0; i < n; i++)
+		memcpy(p + i * width, &value, width);	/* little endian */
+	return CUDA_SUCCESS;
+}
+
+static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
+		     size_t n, CUstream handle, bool sync)
+{
+	struct pln_place to = { 0 };
+	struct pln_sink *sink = NULL;
+	CUstream stream, on;
+	size_t len;
+	CUresult err = pln_stream_get(handle, NULL, &stream);
+
+	if (err)
+		return err;
+	if (dst % width || __builtin_mul_overflow(n, width, &len))
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if (len)
+		err = pln_place_get(dst, len, &to);
+	if (!err && len && !to.device && !to.pinned)
+		err = CUDA_ERROR_INVALID_VALUE;
+	if (err || !len)
+		goto out;
+	if (!to.device) {
+		err = pln_stream_wait(stream);
+		if (!err)
+			err = host_fill(dst, value, width, n);
+		goto out;
+	}
+	on = stream;
+	if (!reachable(stream, &to)) {
+		/* Memory of another device: after our work, before its own */
+		err = pln_stream_wait(stream);
+		if (err)
+			goto out;
+		on = to.stream;
+		sync = true;
+	}
+	if (to.sync_memops)
+		sync = true;
+	if (sync) {
+		sink = pln_sink_new();
+		if (!sink) {
+			err = CUDA_ERROR_OUT_OF_MEMORY;
+			goto out;
+		}
+	}
+	for (size_t at = 0; at < len && !err; at += STEP_DEVICE) {
+		struct pln_gpu_op op = {
+			.opcode = PLN_GPU_OP_FILL,
+			.arg = width,
+			.dst_handle = to.handle,
+			.dst = to.offset + at,
+			.len = len - at < STEP_DEVICE ? len - at : STEP_DEVICE,
+			.imm = value,
+		};
+		struct pln_job *job;
+
+		err = pln_submit(on, sink, &op, 1, &job);
+		if (err)
+			break;
+		if (sync)
+			err = pln_job_wait(job, true);
+		pln_job_put(job);
+	}
+	if (sync) {
+		if (!err)
+			err = (CUresult)atomic_load(&sink->err);
+		pln_sink_put(sink);
+	}
+out:
+	pln_place_put(&to);
+	pln_obj_put(&stream->obj);
+	return err;
+}
+
+CUresult cuMemsetD8_v2(CUdeviceptr dst, unsigned char value, size_t n)
+{
+	return fill(dst, value, 1, n, NULL, true);
+}
+PLN_ALIAS(cuMemsetD8_v2, cuMemsetD8_v2_ptds);
+
+CUresult cuMemsetD16_v2(CUdeviceptr dst, unsigned short value, size_t n)
+{
+	return fill(dst, value, 2, n, NULL, true);
+}
+PLN_ALIAS(cuMemsetD16_v2, cuMemsetD16_v2_ptds);
+
+CUresult cuMemsetD32_v2(CUdeviceptr dst, unsigned int value, size_t n)
+{
+	return fill(dst, value, 4, n, NULL, true);
+}
+PLN_ALIAS(cuMemsetD32_v2, cuMemsetD32_v2_ptds);
+
+CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t n,
+			 CUstream stream)
+{
+	return fill(dst, value, 1, n, stream, false);
+}
+PLN_ALIAS(cuMemsetD8Async, cuMemsetD8Async_ptsz);
+
+CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short value, size_t n,
+			  CUstream stream)
+{
+	return fill(dst, value, 2, n, stream, false);
+}
+PLN_ALIAS(cuMemsetD16Async, cuMemsetD16Async_ptsz);
+
+CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t n,
+			  CUstream stream)
+{
+	return fill(dst, value, 4, n, stream, false);
+}
+PLN_ALIAS(cuMemsetD32Async, cuMemsetD32Async_ptsz);

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Start, errors, log, and the tables of objects.
+ */
+#include <search.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+
+struct pln_global pln = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+void pln_log(const char *fmt, ...)
+{
+	const char *on = getenv("PEERLANE_LOG");
+	char line[512];
+	va_list args;
+
+	if (!on || !*on || !strcmp(on, "0"))
+		return;
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	fprintf(stderr, "peerlane: libcuda: %s\n", line);
+}
+
+uint64_t pln_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * The child of a fork shares the parent's open device file: what it would
+ * free or submit there would be the parent's.  So it may use nothing at all.
+ * A fork before cuInit() does no harm.
+ */
+static void in_child(void)
+{
+	if (atomic_load(&pln.ready))
+		atomic_store(&pln.forked, true);
+}
+
+static void watch_fork(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+CUresult pln_ready(void)
+{
+	if (!atomic_load(&pln.ready) || atomic_load(&pln.forked))
+		return CUDA_ERROR_NOT_INITIALIZED;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuInit(unsigned int flags)
+{
+	CUresult err = CUDA_SUCCESS;
+
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (atomic_load(&pln.forked)) {
+		pln_log("cuInit: this process was forked after cuInit(); exec a program to use the GPU here");
+		return CUDA_ERROR_NOT_INITIALIZED;
+	}
+	pthread_once(&fork_once, watch_fork);
+	pthread_mutex_lock(&pln.lock);
+	if (!atomic_load(&pln.ready)) {
+		err = pln_devices_find();
+		if (!err)
+			atomic_store(&pln.ready, true);
+	}
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = PLN_DRIVER_VERSION;
+	return CUDA_SUCCESS;
+}
+
+static const struct {
+	CUresult error;
+	const char *name;
+	const char *words;
+} errors[] = {
+#define PLN_X(name, number, words) { name, #name, words },
+	PLN_CUDA_ERRORS(PLN_X)
+#undef PLN_X
+};
+
+CUresult cuGetErrorName(CUresult error, const char **name)
+{
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		if (errors[i].error == error) {
+			*name = errors[i].name;
+			return CUDA_SUCCESS;
+		}
+	}
+	*name = NULL;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **words)
+{
+	if (!words)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		if (errors[i].error == error) {
+			*words = errors[i].words;
+			return CUDA_SUCCESS;
+		}
+	}
+	*words = NULL;
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	*mode = CU_MODULE_LAZY_LOADING;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+	if (!table || !id)
+		return CUDA_ERROR_INVALID_VALUE;
+	*table = NULL;
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+/* ---- handles: a tree by address, so that a wrong one is an error ---- */
+
+static int obj_cmp(const void *a, const void *b)
+{
+	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+CUresult pln_obj_add(struct pln_obj *obj)
+{
+	if (!tsearch(obj, &pln.objects, obj_cmp))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return CUDA_SUCCESS;
+}
+
+void pln_obj_del(struct pln_obj *obj)
+{
+	tdelete(obj, &pln.objects, obj_cmp);
+}
+
+void *pln_obj_find(const void *handle, enum pln_type type)
+{
+	struct pln_obj **node = tfind(handle, &pln.objects, obj_cmp);
+
+	if (!node || (*node)->type != type)
+		return NULL;
+	atomic_fetch_add(&(*node)->refs, 1);
+	return *node;
+}
+
+void pln_obj_put(struct pln_obj *obj)
+{
+	if (!obj || atomic_fetch_sub(&obj->refs, 1) != 1)
+		return;
+	switch (obj->type) {
+	case PLN_CTX:
+		pln_ctx_free((struct CUctx_st *)obj);
+		break;
+	case PLN_STREAM:
+		pln_stream_free((struct CUstream_st *)obj);
+		break;
+	case PLN_EVENT:
+		pln_event_free((struct CUevent_st *)obj);
+		break;
+	}
+}

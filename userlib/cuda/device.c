@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Devices, and the open device files behind them.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static void uuid_text(const uint8_t *uuid, char *out, size_t len)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < 16; i++)
+		n += (size_t)snprintf(out + n, len - n, "%s%02x",
+				      i == 4 || i == 6 || i == 8 || i == 10 ?
+				      "-" : "", uuid[i]);
+}
+
+static int probe(unsigned int minor, struct pln_gpu_query *info)
+{
+	int fd, err = 0;
+
+	fd = pln_io_open(minor);
+	if (fd < 0) {
+		err = errno;
+		if (err == EACCES || err == EPERM)
+			pln_log("/dev/peerlane-gpu%u: %s; the user needs read and write permission on it",
+				minor, strerror(err));
+		else if (err != ENOENT)
+			pln_log("/dev/peerlane-gpu%u: %s", minor, strerror(err));
+		return err;
+	}
+	memset(info, 0, sizeof(*info));
+	if (pln_io_ioctl(fd, PLN_GPU_IOC_QUERY, info)) {
+		err = errno;
+		pln_log("/dev/peerlane-gpu%u: query: %s", minor, strerror(err));
+	} else if (info->abi_version != PLN_GPU_ABI_VERSION) {
+		err = EPROTO;
+		pln_log("/dev/peerlane-gpu%u: driver speaks interface version %u, this library %u",
+			minor, info->abi_version, PLN_GPU_ABI_VERSION);
+	} else if (!info->num_queues || !info->page_size) {
+		err = EPROTO;
+		pln_log("/dev/peerlane-gpu%u: driver reports no queue or no page size",
+			minor);
+	}
+	pln_io_close(fd);
+	return err;
+}
+
+/* Does @item, of CUDA_VISIBLE_DEVICES, name found device number @i? */
+static bool item_names(const char *item, int i, const struct pln_device *dev)
+{
+	char text[40];
+	char *end;
+	long n;
+
+	if (!strncmp(item, "GPU-", 4)) {
+		uuid_text(dev->info.uuid, text, sizeof(text));
+		return item[4] && !strncasecmp(item + 4, text, strlen(item + 4));
+	}
+	errno = 0;
+	n = strtol(item, &end, 10);
+	return isdigit((unsigned char)*item) && !*end && !errno && n == i;
+}
+
+/* The list ends at the first item that names no device, or one again */
+static int select_visible(const char *list, const struct pln_device *found,
+			  int nr_found, struct pln_device *out)
+{
+	bool used[PLN_MAX_DEVICES] = { false };
+	char item[64];
+	int n = 0;
+
+	while (*list) {
+		size_t len = strcspn(list, ",");
+		int hit = -1;
+
+		if (len >= sizeof(item))
+			break;
+		memcpy(item, list, len);
+		item[len] = 0;
+		for (int i = 0; i < nr_found && hit < 0; i++)
+			if (item_names(item, i, &found[i]))
+				hit = i;
+		if (hit < 0 || used[hit])
+			break;
+		used[hit] = true;
+		out[n++] = found[hit];
+		list += len;
+		if (*list == ',')
+			list++;
+	}
+	return n;
+}
+
+CUresult pln_devices_find(void)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	struct pln_device *found, *out;
+	int n = 0;
+
+	found = calloc(PLN_MAX_DEVICES, sizeof(*found));
+	out = calloc(PLN_MAX_DEVICES, sizeof(*out));
+	if (!found || !out) {
+		free(found);
+		free(out);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	for (unsigned int minor = 0; minor < PLN_MAX_DEVICES; minor++) {
+		if (probe(minor, &found[n].info))
+			continue;
+		found[n].minor = minor;
+		n++;
+	}
+	if (visible) {
+		n = select_visible(visible, found, n, out);
+	} else {
+		memcpy(out, found, PLN_MAX_DEVICES * sizeof(*out));
+	}
+	free(found);
+	if (!n) {
+		free(out);
+		pln_log("cuInit: no usable device among /dev/peerlane-gpu0 to %u%s",
+			PLN_MAX_DEVICES - 1,
+			visible ? " that CUDA_VISIBLE_DEVICES lets through" : "");
+		return CUDA_ERROR_NO_DEVICE;
+	}
+	for (int i = 0; i < n; i++)
+		out[i].ordinal = i;
+	pln.devices = out;
+	pln.nr_devices = n;
+	return CUDA_SUCCESS;
+}
+
+struct pln_device *pln_device_get(CUdevice dev)
+{
+	if (dev < 0 || dev >= pln.nr_devices)
+		return NULL;
+	return &pln.devices[dev];
+}
+
+/* ---- open files ---- */
+
+struct pln_file *pln_file_ref(struct pln_file *file)
+{
+	atomic_fetch_add(&file->refs, 1);
+	return file;
+}
+
+void pln_file_put(struct pln_file *file)
+{
+	if (!file || atomic_fetch_sub(&file->refs, 1) != 1)
+		return;
+	pln_io_close(file->fd);
+	pthread_mutex_destroy(&file->submit_lock);
+	pthread_mutex_destroy(&file->jobs_lock);
+	free(file);
+}
+
+/*
+ * The open file that contexts of @dev share; a new one when there is none, or
+ * when the last one lost its memory.  pln.lock is held.
+ */
+struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err)
+{
+	struct pln_gpu_query info = { 0 };
+	struct pln_file *file = dev->file;
+	int fd, error;
+
+	if (file && !atomic_load(&file->lost)) {
+		/* A reset that nobody has noticed yet */
+		if (!pln_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) &&
+		    info.reset_count == file->reset_count)
+			return pln_file_ref(file);
+		atomic_store(&file->lost, true);
+	}
+	pln_file_put(file);
+	dev->file = NULL;
+	fd = pln_io_open(dev->minor);
+	if (fd < 0) {
+		pln_log("/dev/peerlane-gpu%u: %s", dev->minor, strerror(errno));
+		*err = errno == EMFILE || errno == ENFILE ?
+		       CUDA_ERROR_OPERATING_SYSTEM :
+		       errno == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY :
+		       CUDA_ERROR_DEVICE_UNAVAILABLE;
+		return NULL;
+	}
+	memset(&info, 0, sizeof(info));
+	if (pln_io_ioctl(fd, PLN_GPU_IOC_QUERY, &info)) {
+		error = errno;
+		pln_log("/dev/peerlane-gpu%u: query: %s", dev->minor,
+			strerror(error));
+		pln_io_close(fd);
+		*err = CUDA_ERROR_DEVICE_UNAVAILABLE;
+		return NULL;
+	}
+	file = calloc(1, sizeof(*file));
+	if (!file) {
+		pln_io_close(fd);
+		*err = CUDA_ERROR_OUT_OF_MEMORY;
+		return NULL;
+	}
+	atomic_init(&file->refs, 2);	/* the caller and the device */
+	atomic_init(&file->lost, false);
+	file->dev = dev;
+	file->fd = fd;
+	file->features = info.features;
+	file->reset_count = info.reset_count;
+	file->page_size = info.page_size;
+	file->num_queues = info.num_queues < PLN_MAX_QUEUES ?
+			   info.num_queues : PLN_MAX_QUEUES;
+	pthread_mutex_init(&file->submit_lock, NULL);
+	pthread_mutex_init(&file->jobs_lock, NULL);
+	for (int q = 0; q < PLN_MAX_QUEUES; q++)
+		TAILQ_INIT(&file->queue[q]);
+	dev->file = file;
+	return file;
+}
+
+/* What the errno of an ioctl on @file means, for a program */
+CUresult pln_file_error(struct pln_file *file, int error)
+{
+	struct pln_gpu_query info = { 0 };
+
+	if (error == EIO || error == ENODEV) {
+		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) ||
+		    info.reset_count != file->reset_count) {
+			if (!atomic_exchange(&file->lost, true))
+				pln_log("device %d was reset or removed: its contexts are lost",
+					file->dev->ordinal);
+		}
+		if (atomic_load(&file->lost))
+			return CUDA_ERROR_DEVICE_UNAVAILABLE;
+		/* The engine failed at what the driver asked of it */
+		return CUDA_ERROR_LAUNCH_FAILED;
+	}
+	pln_log("device %d: %s", file->dev->ordinal, strerror(error));
+	switch (error) {
+	case ENOMEM:
+	case ENOSPC:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	case EINVAL:
+	case EFAULT:
+	case ENOENT:
+		return CUDA_ERROR_INVALID_VALUE;
+	case EPERM:
+	case EACCES:
+		return CUDA_ERROR_NOT_PERMITTED;
+	case EOPNOTSUPP:
+	case ENOTTY:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	case EAGAIN:
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	case ETIMEDOUT:
+		return CUDA_ERROR_LAUNCH_TIMEOUT;
+	default:
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	}
+}
+
+/* ---- the interface ---- */
+
+static CUresult get(CUdevice dev, struct pln_device **out)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	*out = pln_device_get(dev);
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = pln.nr_devices;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *dev, int ordinal)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!dev)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!pln_device_get(ordinal))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*dev = ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+	struct pln_device *d;
+	CUresult err = get(dev, &d);
+
+	if (err)
+		return err;
+	if (!name || len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	snprintf(name, (size_t)len, "Peerlane emulated GPU");
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+	struct pln_device *d;
+	CUresult err = get(dev, &d);
+
+	if (err)
+		return err;
+	if (!uuid)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(uuid->bytes, d->info.uuid, sizeof(uuid->bytes));
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+{
+	return cuDeviceGetUuid_v2(uuid, dev);
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+	struct pln_device *d;
+	CUresult err = get(dev, &d);
+
+	if (err)
+		return err;
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	*bytes = d->info.vram_size;
+	return CUDA_SUCCESS;
+}
+
+static int attribute(const struct pln_device *d, CUdevice_attribute attr)
+{
+	bool dmabuf = d->info.features & PLN_GPU_FEAT_DMABUF;
+
+	switch (attr) {
+	case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
+		return 1024;
+	case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
+		return 64;
+	case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
+		return INT_MAX;
+	case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
+	case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
+		return 65535;
+	case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+		return 32;
+	case CU_DEVICE_ATTRIBUTE_MAX_PITCH:
+		return INT_MAX;
+	case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT:
+		return 512;
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+	case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
+	case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
+	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+	case CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM:
+	case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED:
+		return 1;
+	case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
+		return (int)d->info.num_queues;
+	case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
+		return (int)d->info.pci_domain;
+	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+		return (int)d->info.pci_bus;
+	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
+		return (int)(d->info.pci_devfn >> 3);
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+		return 9;
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
+		return dmabuf;
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
+		return dmabuf ? CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST : 0;
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
+		return dmabuf ? CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES : 0;
+	case CU_DEVICE_ATTRIBUTE_NUMA_ID:
+		return -1;
+	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
+		return d->info.numa_node;
+	default:
+		return 0;
+	}
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr,
+			      CUdevice dev)
+{
+	struct pln_device *d;
+	CUresult err = get(dev, &d);
+
+	if (err)
+		return err;
+	if (!value || (int)attr < 1 ||
+	    (int)attr > PLN_CUDA_DEVICE_ATTRIBUTE_LAST)
+		return CUDA_ERROR_INVALID_VALUE;
+	*value = attribute(d, attr);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+{
+	struct pln_device *d;
+	CUresult err = get(dev, &d);
+
+	if (err)
+		return err;
+	if (!major || !minor)
+		return CUDA_ERROR_INVALID_VALUE;
+	*major = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+	*minor = attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
+{
+	struct pln_device *d;
+	CUresult err = get(dev, &d);
+	char text[32];
+	int n;
+
+	if (err)
+		return err;
+	if (!id || len <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	n = snprintf(text, sizeof(text), "%04x:%02x:%02x.%x",
+		     d->info.pci_domain, d->info.pci_bus,
+		     d->info.pci_devfn >> 3, d->info.pci_devfn & 7);
+	if (n >= len)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(id, text, (size_t)n + 1);
+	return CUDA_SUCCESS;
+}
+
+/* [domain:]bus:device[.function], hexadecimal */
+static bool parse_bdf(const char *s, unsigned int out[4])
+{
+	unsigned long part[3], fn = 0;
+	int n = 0;
+	char *end;
+
+	for (;;) {
+		if (n == 3 || !isxdigit((unsigned char)*s))
+			return false;
+		part[n++] = strtoul(s, &end, 16);
+		s = end;
+		if (*s != ':')
+			break;
+		s++;
+	}
+	if (n < 2)
+		return false;
+	if (*s == '.') {
+		if (!isxdigit((unsigned char)s[1]))
+			return false;
+		fn = strtoul(s + 1, &end, 16);
+		s = end;
+	}
+	if (*s || fn > 7)
+		return false;
+	out[0] = n == 3 ? (unsigned int)part[0] : 0;
+	out[1] = (unsigned int)part[n - 2];
+	out[2] = (unsigned int)part[n - 1];
+	out[3] = (unsigned int)fn;
+	return true;
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
+{
+	unsigned int bdf[4];
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!dev || !id || !parse_bdf(id, bdf))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (int i = 0; i < pln.nr_devices; i++) {
+		const struct pln_gpu_query *q = &pln.devices[i].info;
+
+		if (q->pci_domain == bdf[0] && q->pci_bus == bdf[1] &&
+		    q->pci_devfn == (bdf[2] << 3 | bdf[3])) {
+			*dev = i;
+			return CUDA_SUCCESS;
+		}
+	}
+	return CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!can)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!pln_device_get(dev) || !pln_device_get(peer))
+		return CUDA_ERROR_INVALID_DEVICE;
+	*can = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr,
+				 CUdevice src, CUdevice dst)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!value || attr < 1 || attr > 5)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!pln_device_get(src) || !pln_device_get(dst) || src == dst)
+		return CUDA_ERROR_INVALID_DEVICE;
+	*value = 0;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Peer writes into the emulated GPU are in its memory when the peer's
+ * completion is visible, so there is nothing to flush.
+ */
+CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
+				    CUflushGPUDirectRDMAWritesScope scope)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	pln_ctx_put(ctx);
+	if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
+	    (scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER &&
+	     scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Peerlane libcuda: what its files share.
+ *
+ * Locks, in the order in which they are taken:
+ *   pln.lock		objects, ranges, contexts, devices
+ *   file->submit_lock	one submission at a time, so that "last job" is true
+ *   job->lock		one waiter asks the kernel, the others wait for it
+ *   file->jobs_lock	queue FIFOs, job state
+ * No call that can block in the kernel is made under pln.lock or jobs_lock.
+ */
+#ifndef PEERLANE_CUDA_INTERNAL_H
+#define PEERLANE_CUDA_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <linux/peerlane_gpu.h>
+
+#include "cuda_abi.h"
+#include "peerlane/cuda_ext.h"
+
+#define PLN_DRIVER_VERSION	13000
+#define PLN_MAX_DEVICES		32
+#define PLN_MAX_QUEUES		16
+
+#define KiB			1024ull
+#define MiB			(1024 * KiB)
+
+/* Second name of a function, for programs built with per-thread streams */
+#define PLN_ALIAS(name, alias_name)					\
+	extern __typeof__(name) alias_name				\
+		__attribute__((alias(#name), visibility("default")))
+
+/* ---- io.c: the only file that makes system calls on the device ---- */
+int pln_io_open(unsigned int minor);
+int pln_io_ioctl(int fd, unsigned long request, void *arg);
+void *pln_io_mmap(void *addr, size_t len, int fd, uint64_t offset);
+int pln_io_close(int fd);
+
+/* ---- devices ---- */
+struct pln_file;
+
+struct pln_device {
+	int ordinal;
+	unsigned int minor;
+	struct pln_gpu_query info;	/* as of cuInit() */
+	struct pln_file *file;		/* shared by contexts, NULL when none */
+	unsigned int nr_contexts;
+	CUcontext primary;
+	unsigned int primary_refs;
+	unsigned int primary_flags;
+};
+
+/* Where a job leaves its error until somebody asks */
+struct pln_sink {
+	atomic_int refs;
+	atomic_int err;			/* CUresult */
+};
+
+struct pln_job {
+	atomic_int refs;
+	struct pln_file *file;
+	struct pln_sink *sink;
+	uint64_t id;
+	unsigned int queue;
+	pthread_mutex_t lock;
+	atomic_bool done;
+	CUresult err;
+	uint64_t result;
+	uint64_t t_done;		/* CLOCK_MONOTONIC, ns */
+	TAILQ_ENTRY(pln_job) link;
+};
+
+TAILQ_HEAD(pln_job_list, pln_job);
+
+/* An open device file: owns memory and jobs in the kernel */
+struct pln_file {
+	atomic_int refs;
+	struct pln_device *dev;
+	int fd;
+	uint64_t features;
+	uint64_t reset_count;
+	uint32_t page_size;
+	unsigned int num_queues;
+	unsigned int next_queue;
+	atomic_bool lost;		/* memory gone: reset or removal */
+	pthread_mutex_t submit_lock;
+	pthread_mutex_t jobs_lock;
+	struct pln_job_list queue[PLN_MAX_QUEUES];
+};
+
+/* ---- objects that the program holds handles of ---- */
+enum pln_type { PLN_CTX, PLN_STREAM, PLN_EVENT };
+
+struct pln_obj {
+	enum pln_type type;
+	atomic_int refs;
+};
+
+/* Streams that must run in order among themselves share a lane */
+struct pln_lane {
+	unsigned int queue;
+	struct pln_job *last;		/* submit_lock */
+	struct pln_job **deps;		/* pln.lock: jobs of other queues */
+	size_t nr_deps;
+};
+
+struct CUstream_st {
+	struct pln_obj obj;
+	struct CUctx_st *ctx;
+	struct pln_lane *lane;
+	struct pln_lane own_lane;	/* of a non-blocking stream */
+	struct pln_job *last;		/* submit_lock */
+	struct pln_sink *sink;
+	unsigned int flags;
+	int priority;
+	uint64_t id;
+	LIST_ENTRY(CUstream_st) link;
+};
+
+struct CUevent_st {
+	struct pln_obj obj;
+	struct CUctx_st *ctx;
+	unsigned int flags;
+	bool recorded;			/* pln.lock, and what follows */
+	struct pln_job *job;
+	uint64_t t_record;
+	LIST_ENTRY(CUevent_st) link;
+};
+
+/* One allocation of the kernel */
+struct pln_chunk {
+	uint64_t addr;			/* first two: as struct pln_range */
+	uint64_t size;
+	struct pln_file *file;
+	uint32_t handle;
+	bool block;			/* shared by small allocations */
+	bool exported;			/* a dma-buf may still reach it */
+	unsigned int users;		/* allocations, and calls at work */
+	unsigned long long id;
+	uint8_t *map;			/* of a block: one byte per 512 */
+	LIST_ENTRY(pln_chunk) link;
+};
+
+enum pln_range_kind { PLN_RANGE_DEVICE, PLN_RANGE_HOST, PLN_RANGE_REGISTERED };
+
+/* What a pointer of the program can point into */
+struct pln_range {
+	uint64_t addr;
+	uint64_t size;
+	enum pln_range_kind kind;
+	struct CUctx_st *ctx;
+	struct pln_chunk *chunk;	/* PLN_RANGE_DEVICE */
+	size_t map_size;		/* PLN_RANGE_HOST */
+	unsigned int flags;
+	bool sync_memops;
+	unsigned long long id;
+	LIST_ENTRY(pln_range) link;
+};
+
+struct CUctx_st {
+	struct pln_obj obj;
+	struct pln_device *dev;
+	struct pln_file *file;
+	unsigned int flags;
+	bool primary;
+	atomic_bool destroyed;
+	uint64_t id;
+	unsigned int api_version;
+	unsigned int cache_config;
+	size_t limits[3];
+	struct pln_lane lane;		/* of all blocking streams */
+	CUstream legacy;
+	LIST_HEAD(, CUstream_st) streams;
+	LIST_HEAD(, CUevent_st) events;
+	LIST_HEAD(, pln_range) ranges;
+	LIST_HEAD(, pln_chunk) blocks;
+};
+
+struct pln_global {
+	pthread_mutex_t lock;
+	atomic_bool ready;
+	atomic_bool forked;
+	int nr_devices;
+	struct pln_device *devices;
+	void *objects;			/* tree of struct pln_obj by address */
+	void *ranges;			/* tree of struct pln_range */
+	void *chunks;			/* tree of struct pln_chunk */
+	atomic_ullong next_id;
+};
+
+extern struct pln_global pln;
+
+/* ---- core.c ---- */
+void pln_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+CUresult pln_ready(void);
+uint64_t pln_now(void);
+CUresult pln_obj_add(struct pln_obj *obj);		/* pln.lock held */
+void pln_obj_del(struct pln_obj *obj);			/* pln.lock held */
+void *pln_obj_find(const void *handle, enum pln_type type); /* likewise */
+void pln_obj_put(struct pln_obj *obj);
+struct pln_device *pln_device_get(CUdevice dev);
+
+/* ---- device.c ---- */
+CUresult pln_devices_find(void);
+struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err);
+struct pln_file *pln_file_ref(struct pln_file *file);
+void pln_file_put(struct pln_file *file);
+CUresult pln_file_error(struct pln_file *file, int error);
+
+/* ---- context.c ---- */
+CUresult pln_ctx_current(CUcontext *ctx);		/* takes a reference */
+CUresult pln_ctx_get(CUcontext handle, CUcontext *ctx);	/* likewise */
+CUresult pln_ctx_state(CUcontext ctx);
+void pln_ctx_put(CUcontext ctx);
+void pln_ctx_free(struct CUctx_st *ctx);
+
+/* ---- stream.c ---- */
+struct pln_sink *pln_sink_new(void);
+struct pln_sink *pln_sink_ref(struct pln_sink *sink);
+void pln_sink_put(struct pln_sink *sink);
+struct pln_job *pln_job_ref(struct pln_job *job);
+void pln_job_put(struct pln_job *job);
+/* 0 ended (well or badly), or CUDA_ERROR_NOT_READY, CUDA_ERROR_TIMEOUT */
+CUresult pln_job_wait(struct pln_job *job, bool block);
+CUresult pln_file_drain(struct pln_file *file);
+CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
+			bool legacy, CUstream *out);
+/* The stream behind a handle; references on it and its context */
+CUresult pln_stream_get(CUstream handle, CUcontext *ctx, CUstream *stream);
+void pln_stream_free(struct CUstream_st *stream);
+void pln_event_free(struct CUevent_st *event);
+CUresult pln_submit(CUstream stream, struct pln_sink *sink,
+		    struct pln_gpu_op *ops, unsigned int n,
+		    struct pln_job **out);
+CUresult pln_stream_wait(CUstream stream);
+void pln_lane_clear(struct pln_lane *lane);
+
+/* ---- memory.c ---- */
+struct pln_range *pln_range_find(uint64_t addr, uint64_t n); /* likewise */
+void pln_ctx_free_memory(CUcontext ctx);
+
+/* ---- copy.c ---- */
+/* Where a pointer leads */
+struct pln_place {
+	bool device;
+	bool pinned;			/* host memory known to the library */
+	bool sync_memops;
+	CUstream stream;		/* of device memory: its context's default */
+	uint32_t handle;
+	uint64_t offset;		/* in the handle, or host address */
+};
+CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place);
+void pln_place_put(struct pln_place *place);
+/* Run and wait; @result may be NULL */
+CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result);
+
+#endif /* PEERLANE_CUDA_INTERNAL_H */

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ask a libcuda.so.1 questions and print its answers, one line each, so that
+ * the answers of ours can be compared with those of NVIDIA's on a real GPU
+ * (conform.golden: driver 580.159, H200).  Only questions whose answer does not
+ * depend on the GPU, and that NVIDIA's library does not crash on.
+ *
+ * The library is loaded as a program of a user does it: by name.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../cuda_abi.h"
+
+#define MiB	(1024ul * 1024)
+
+static void *lib;
+
+static void *sym(const char *name)
+{
+	void *p = dlsym(lib, name);
+
+	if (!p) {
+		printf("no symbol %s\n", name);
+		exit(2);
+	}
+	return p;
+}
+
+#define CALL(fn, ...)	((__typeof__(&fn))sym(#fn))(__VA_ARGS__)
+#define ASK(what, fn, ...) \
+	printf("%-44s %d\n", what, (int)CALL(fn, __VA_ARGS__))
+#define SAY(what, value)	printf("%-44s = %lld\n", what, (long long)(value))
+
+static CUcontext ctx;
+
+static void start(void)
+{
+	unsigned int version = 0;
+	CUcontext c = (CUcontext)8;
+	CUdeviceptr p;
+	CUdevice d;
+	int n = 0;
+
+	ASK("count before init", cuDeviceGetCount, &n);
+	ASK("alloc before init", cuMemAlloc_v2, &p, 10);
+	ASK("init with flags", cuInit, 1);
+	ASK("version without a place", cuDriverGetVersion, NULL);
+	ASK("init", cuInit, 0);
+	ASK("count", cuDeviceGetCount, &n);
+	ASK("count without a place", cuDeviceGetCount, NULL);
+	ASK("device -1", cuDeviceGet, &d, -1);
+	ASK("device 1000", cuDeviceGet, &d, 1000);
+	ASK("device without a place", cuDeviceGet, NULL, 0);
+	ASK("attribute 0", cuDeviceGetAttribute, &n, (CUdevice_attribute)0, 0);
+	ASK("attribute 100000", cuDeviceGetAttribute, &n,
+	    (CUdevice_attribute)100000, 0);
+	ASK("attribute of no device", cuDeviceGetAttribute, &n,
+	    CU_DEVICE_ATTRIBUTE_WARP_SIZE, 1000);
+	ASK("unified addressing", cuDeviceGetAttribute, &n,
+	    CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 0);
+	SAY("unified addressing", n);
+	ASK("GPUDirect RDMA", cuDeviceGetAttribute, &n,
+	    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 0);
+	SAY("GPUDirect RDMA", n);
+	ASK("dma-buf", cuDeviceGetAttribute, &n,
+	    CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0);
+	SAY("dma-buf", n);
+	ASK("flush options", cuDeviceGetAttribute, &n,
+	    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 0);
+	SAY("flush options", n);
+	ASK("total memory of no device", cuDeviceTotalMem_v2, (size_t[1]){ 0 },
+	    1000);
+	ASK("bus id, 12 bytes", cuDeviceGetPCIBusId, (char[16]){ 0 }, 12, 0);
+	ASK("bus id, 13 bytes", cuDeviceGetPCIBusId, (char[16]){ 0 }, 13, 0);
+	ASK("device by words", cuDeviceGetByPCIBusId, &d, "gpu");
+	ASK("device by a bus id of none", cuDeviceGetByPCIBusId, &d,
+	    "fedc:ba:18.0");
+	ASK("current before any", cuCtxGetCurrent, &c);
+	SAY("current is none", c == NULL);
+	ASK("device of no context", cuCtxGetDevice, &d);
+	ASK("alloc without a context", cuMemAlloc_v2, &p, 10);
+	ASK("synchronize without a context", cuCtxSynchronize);
+	ASK("pop without a context", cuCtxPopCurrent_v2, &c);
+	ASK("stream without a context", cuStreamCreate, (CUstream[1]){ 0 }, 0);
+	ASK("free of 0 without a context", cuMemFree_v2, 0);
+	ASK("primary release, not retained", cuDevicePrimaryCtxRelease_v2, 0);
+	ASK("context of no device", cuCtxCreate_v2, &c, 0, 1000);
+	ASK("context, flags 3", cuCtxCreate_v2, &c, 3, 0);
+	ASK("context without a place", cuCtxCreate_v2, NULL, 0, 0);
+	ASK("context", cuCtxCreate_v2, &ctx, CU_CTX_SCHED_YIELD, 0);
+	ASK("api version", cuCtxGetApiVersion, ctx, &version);
+	SAY("api version", version);
+	ASK("destroy NULL", cuCtxDestroy_v2, NULL);
+	ASK("push NULL", cuCtxPushCurrent_v2, NULL);
+}
+
+static void memory(void)
+{
+	CUdeviceptr p = 0, q = 0, base = 0;
+	size_t size = 0, total = 0, pitch = 0;
+	unsigned int flags = 0;
+	static char plain[8192];
+	int fd = -1;
+	void *h = NULL;
+
+	ASK("alloc 0", cuMemAlloc_v2, &p, 0);
+	ASK("alloc without a place", cuMemAlloc_v2, NULL, 10);
+	ASK("alloc everything", cuMemAlloc_v2, &p, (size_t)1 << 50);
+	ASK("alloc 100000", cuMemAlloc_v2, &p, 100000);
+	ASK("alloc 4 MiB", cuMemAlloc_v2, &q, 4 * MiB);
+	SAY("address modulo 512", p % 512);
+	SAY("address of 4 MiB modulo 2 MiB", q % (2 * MiB));
+	ASK("range", cuMemGetAddressRange_v2, &base, &size, p + 99999);
+	SAY("range starts there", base == p);
+	SAY("range size", size);
+	ASK("range of host memory", cuMemGetAddressRange_v2, &base, &size,
+	    (uintptr_t)plain);
+	ASK("range, no places", cuMemGetAddressRange_v2, NULL, NULL, p);
+	ASK("info", cuMemGetInfo_v2, &size, &total);
+	ASK("free inside", cuMemFree_v2, p + 512);
+	ASK("free host memory", cuMemFree_v2, (uintptr_t)plain);
+	ASK("free 0", cuMemFree_v2, 0);
+	ASK("pitch, element 3", cuMemAllocPitch_v2, &base, &pitch, 10, 10, 3);
+	ASK("pitch, no width", cuMemAllocPitch_v2, &base, &pitch, 0, 10, 4);
+	ASK("managed, flags 0", cuMemAllocManaged, &base, 10, 0);
+	ASK("host alloc 0", cuMemAllocHost_v2, &h, 0);
+	ASK("host alloc, flags 8", cuMemHostAlloc, &h, 10, 8);
+	ASK("host alloc", cuMemHostAlloc, &h, 5000,
+	    CU_MEMHOSTALLOC_WRITECOMBINED);
+	ASK("its flags", cuMemHostGetFlags, &flags, h);
+	SAY("its flags, write combined", !!(flags & 4));
+	ASK("flags of plain memory", cuMemHostGetFlags, &flags, plain);
+	ASK("device pointer, flags 1", cuMemHostGetDevicePointer_v2, &base, h, 1);
+	ASK("device pointer", cuMemHostGetDevicePointer_v2, &base, h, 0);
+	SAY("device pointer is the same", base == (uintptr_t)h);
+	ASK("device pointer of plain memory", cuMemHostGetDevicePointer_v2,
+	    &base, plain, 0);
+	ASK("free host, inside", cuMemFreeHost, (char *)h + 8);
+	ASK("free host, plain memory", cuMemFreeHost, plain);
+	ASK("register NULL", cuMemHostRegister_v2, NULL, 10, 0);
+	ASK("register 0 bytes", cuMemHostRegister_v2, plain, 0, 0);
+	ASK("register, flags 0x100", cuMemHostRegister_v2, plain, 10, 0x100);
+	ASK("register", cuMemHostRegister_v2, plain, 8192, 0);
+	ASK("register again", cuMemHostRegister_v2, plain, 8192, 0);
+	ASK("free host, registered", cuMemFreeHost, plain);
+	ASK("unregister, inside", cuMemHostUnregister, plain + 8);
+	ASK("unregister", cuMemHostUnregister, plain);
+	ASK("unregister again", cuMemHostUnregister, plain);
+	ASK("unregister allocated", cuMemHostUnregister, h);
+	ASK("export", cuMemGetHandleForAddressRange, &fd, q, 4 * MiB, 1, 0);
+	SAY("export gave a descriptor", fd >= 0);
+	if (fd >= 0)
+		close(fd);
+	ASK("export, size 0", cuMemGetHandleForAddressRange, &fd, q, 0, 1, 0);
+	ASK("export, size 4095", cuMemGetHandleForAddressRange, &fd, q, 4095, 1,
+	    0);
+	ASK("export, offset 512", cuMemGetHandleForAddressRange, &fd, q + 512,
+	    4096, 1, 0);
+	ASK("export, type 2", cuMemGetHandleForAddressRange, &fd, q, 4096, 2, 0);
+	ASK("export, flags 2", cuMemGetHandleForAddressRange, &fd, q, 4096, 1, 2);
+	ASK("export without a place", cuMemGetHandleForAddressRange, NULL, q,
+	    4096, 1, 0);
+	ASK("export of a page, not of 64 KiB", cuMemGetHandleForAddressRange,
+	    &fd, q, 4096, 1, 0);
+	ASK("free host", cuMemFreeHost, h);
+	ASK("free host again", cuMemFreeHost, h);
+	ASK("free", cuMemFree_v2, p);
+	ASK("free again", cuMemFree_v2, p);
+	ASK("free the other", cuMemFree_v2, q);
+}
+
+static void pointers(void)
+{
+	CUpointer_attribute attrs[] = {
+		CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+		CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+		CU_POINTER_ATTRIBUTE_HOST_POINTER,
+		CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+		CU_POINTER_ATTRIBUTE_IS_MANAGED,
+		CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+	};
+	unsigned int type = 77;
+	int ordinal = 77, managed = 77, v = 77;
+	void *host = &host;
+	size_t size = 77;
+	CUdeviceptr p, dp = 77;
+	CUcontext c = NULL;
+	void *data[] = { &type, &ordinal, &host, &size, &managed, &dp };
+	void *h = NULL;
+
+	ASK("alloc", cuMemAlloc_v2, &p, 100000);
+	ASK("host alloc", cuMemAllocHost_v2, &h, 5000);
+#define ATTR(what, out, attr, ptr) \
+	ASK(what, cuPointerGetAttribute, out, attr, ptr)
+	ATTR("type, device", &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 5);
+	SAY("type, device", type);
+	ATTR("type, host", &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (uintptr_t)h);
+	SAY("type, host", type);
+	ATTR("type, plain", &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+	     (uintptr_t)&v);
+	ATTR("type, 0", &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 0);
+	ATTR("context", &c, CU_POINTER_ATTRIBUTE_CONTEXT, p);
+	SAY("context is ours", c == ctx);
+	ATTR("host pointer of device memory", &host,
+	     CU_POINTER_ATTRIBUTE_HOST_POINTER, p);
+	ATTR("device pointer of host memory", &dp,
+	     CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (uintptr_t)h);
+	SAY("the same", dp == (uintptr_t)h);
+	ATTR("range start", &dp, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p + 99);
+	SAY("range start", dp == p);
+	ATTR("range size", &size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, p);
+	SAY("range size", size);
+	ATTR("ordinal", &ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p);
+	SAY("ordinal", ordinal);
+	ATTR("managed", &managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p);
+	SAY("managed", managed);
+	ATTR("mapped", &v, CU_POINTER_ATTRIBUTE_MAPPED, p);
+	SAY("mapped", v);
+	ATTR("rdma capable", &v, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE,
+	     p);
+	SAY("rdma capable", v);
+	ATTR("attribute 0", &v, (CUpointer_attribute)0, p);
+	ATTR("attribute 999", &v, (CUpointer_attribute)999, p);
+	ATTR("attribute without a place", NULL, CU_POINTER_ATTRIBUTE_MAPPED, p);
+	v = 1;
+	ASK("set sync memops", cuPointerSetAttribute, &v,
+	    CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p);
+	ASK("set mapped", cuPointerSetAttribute, &v,
+	    CU_POINTER_ATTRIBUTE_MAPPED, p);
+	ASK("set of plain memory", cuPointerSetAttribute, &v,
+	    CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)&v);
+	ASK("attributes, device", cuPointerGetAttributes, 6, attrs, data, p);
+	SAY("type", type);
+	SAY("ordinal", ordinal);
+	SAY("no host pointer", host == NULL);
+	SAY("size", size);
+	SAY("managed", managed);
+	SAY("device pointer", dp == p);
+	ASK("attributes, plain", cuPointerGetAttributes, 6, attrs, data,
+	    (uintptr_t)&v);
+	SAY("type", type);
+	SAY("ordinal", ordinal);
+	SAY("host pointer is the pointer", host == &v);
+	SAY("managed", managed);
+	SAY("no device pointer", dp == 0);
+	ASK("attributes, none", cuPointerGetAttributes, 0, attrs, data, p);
+	ASK("free", cuMemFree_v2, p);
+	ATTR("type, freed", &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p);
+	ASK("free host", cuMemFreeHost, h);
+}
+
+static void copies(void)
+{
+	unsigned char in[4096], out[4096];
+	CUdeviceptr p, q;
+
+	memset(in, 7, sizeof(in));
+	ASK("alloc", cuMemAlloc_v2, &p, 4 * MiB);
+	ASK("alloc", cuMemAlloc_v2, &q, 4 * MiB);
+	ASK("to device", cuMemcpyHtoD_v2, p, in, 4096);
+	ASK("to device, 0 bytes", cuMemcpyHtoD_v2, p, in, 0);
+	ASK("to device, 0 bytes, NULL", cuMemcpyHtoD_v2, p, NULL, 0);
+	ASK("to device, too much", cuMemcpyHtoD_v2, p + 4 * MiB - 8, in, 4096);
+	ASK("between", cuMemcpyDtoD_v2, q, p, 4096);
+	ASK("from device", cuMemcpyDtoH_v2, out, q, 4096);
+	SAY("same", !memcmp(in, out, 4096));
+	ASK("unified, host to host", cuMemcpy, (uintptr_t)out, (uintptr_t)in, 9);
+	ASK("unified, to device", cuMemcpy, p, (uintptr_t)in, 9);
+	ASK("fill 8", cuMemsetD8_v2, p + 1, 1, 3);
+	ASK("fill 16, odd", cuMemsetD16_v2, p + 1, 1, 3);
+	ASK("fill 32, odd", cuMemsetD32_v2, p + 2, 1, 3);
+	ASK("fill, 0 bytes", cuMemsetD8_v2, p, 1, 0);
+	ASK("fill, too much", cuMemsetD8_v2, p, 1, 5 * MiB);
+	ASK("fill plain memory", cuMemsetD8_v2, (uintptr_t)out, 1, 8);
+	ASK("free", cuMemFree_v2, p);
+	ASK("free", cuMemFree_v2, q);
+	ASK("fill freed", cuMemsetD8_v2, p, 1, 8);
+	ASK("synchronize", cuCtxSynchronize);
+}
+
+static void streams(void)
+{
+	unsigned int flags = 9;
+	CUstream s = NULL, t = NULL;
+	CUevent e = NULL, f = NULL;
+	float ms = -1;
+
+	ASK("stream, flags 2", cuStreamCreate, &s, 2);
+	ASK("stream without a place", cuStreamCreate, NULL, 0);
+	ASK("stream", cuStreamCreate, &s, CU_STREAM_NON_BLOCKING);
+	ASK("stream, priority -99", cuStreamCreateWithPriority, &t, 0, -99);
+	ASK("flags", cuStreamGetFlags, s, &flags);
+	SAY("flags", flags);
+	ASK("query", cuStreamQuery, s);
+	ASK("query the default", cuStreamQuery, NULL);
+	ASK("synchronize", cuStreamSynchronize, s);
+	ASK("synchronize legacy", cuStreamSynchronize, CU_STREAM_LEGACY);
+	ASK("synchronize per thread", cuStreamSynchronize, CU_STREAM_PER_THREAD);
+	ASK("destroy NULL", cuStreamDestroy_v2, NULL);
+	ASK("event, flags 8", cuEventCreate, &e, 8);
+	ASK("event, interprocess with times", cuEventCreate, &e,
+	    CU_EVENT_INTERPROCESS);
+	ASK("event without a place", cuEventCreate, NULL, 0);
+	ASK("event", cuEventCreate, &e, 0);
+	ASK("event without times", cuEventCreate, &f, CU_EVENT_DISABLE_TIMING);
+	ASK("query, never recorded", cuEventQuery, e);
+	ASK("synchronize, never recorded", cuEventSynchronize, e);
+	ASK("elapsed, never recorded", cuEventElapsedTime, &ms, e, e);
+	ASK("wait, never recorded", cuStreamWaitEvent, s, e, 0);
+	ASK("wait, flags 4", cuStreamWaitEvent, s, e, 4);
+	ASK("wait for NULL", cuStreamWaitEvent, s, NULL, 0);
+	ASK("record", cuEventRecord, e, s);
+	ASK("record without times", cuEventRecord, f, s);
+	ASK("record NULL", cuEventRecord, NULL, s);
+	ASK("record, flags 2", cuEventRecordWithFlags, e, s, 2);
+	ASK("synchronize", cuEventSynchronize, e);
+	ASK("elapsed", cuEventElapsedTime, &ms, e, e);
+	SAY("elapsed", ms == 0);
+	ASK("elapsed without times", cuEventElapsedTime, &ms, e, f);
+	ASK("destroy event", cuEventDestroy_v2, e);
+	ASK("destroy event", cuEventDestroy_v2, f);
+	ASK("destroy event NULL", cuEventDestroy_v2, NULL);
+	ASK("destroy", cuStreamDestroy_v2, s);
+	ASK("destroy", cuStreamDestroy_v2, t);
+}
+
+static void names(void)
+{
+	CUdriverProcAddressQueryResult status = 77;
+	const char *text = "?";
+	void *fn = &fn;
+
+	ASK("name", cuGetErrorName, CUDA_ERROR_NO_DEVICE, &text);
+	printf("%s\n", text);
+	ASK("name of nothing", cuGetErrorName, (CUresult)12345, &text);
+	SAY("is NULL", text == NULL);
+	ASK("words of nothing", cuGetErrorString, (CUresult)12345, &text);
+	ASK("proc", cuGetProcAddress_v2, "cuMemAlloc", &fn, 12000, 0, &status);
+	SAY("is v2", fn == sym("cuMemAlloc_v2"));
+	SAY("status", status);
+	fn = &fn;
+	ASK("proc of nothing", cuGetProcAddress_v2, "cuMakeCoffee", &fn, 12000,
+	    0, &status);
+	SAY("is NULL", fn == NULL);
+	SAY("status", status);
+	fn = &fn;
+	ASK("proc, first form, of nothing", cuGetProcAddress, "cuMakeCoffee",
+	    &fn, 12000, 0);
+	fn = &fn;
+	ASK("proc by versioned name", cuGetProcAddress_v2, "cuMemAlloc_v2", &fn,
+	    12000, 0, &status);
+	SAY("status", status);
+	ASK("proc, too old", cuGetProcAddress_v2, "cuMemcpyAsync", &fn, 3000, 0,
+	    &status);
+	SAY("is NULL", fn == NULL);
+	SAY("status", status);
+	ASK("proc, of the future", cuGetProcAddress_v2, "cuInit", &fn, 99000, 0,
+	    &status);
+	ASK("proc, flags 8", cuGetProcAddress_v2, "cuInit", &fn, 12000, 8,
+	    &status);
+	ASK("proc, flags 3", cuGetProcAddress_v2, "cuInit", &fn, 12000, 3,
+	    &status);
+}
+
+static void end(void)
+{
+	CUcontext primary = NULL, c = NULL;
+	unsigned int flags = 77;
+	CUdeviceptr p;
+	int active = 77;
+
+	ASK("primary state", cuDevicePrimaryCtxGetState, 0, &flags, &active);
+	SAY("active", active);
+	ASK("primary flags 3", cuDevicePrimaryCtxSetFlags_v2, 0, 3);
+	ASK("primary", cuDevicePrimaryCtxRetain, &primary, 0);
+	ASK("current", cuCtxGetCurrent, &c);
+	SAY("unchanged", c == ctx);
+	ASK("destroy the primary", cuCtxDestroy_v2, primary);
+	ASK("peer access to itself", cuCtxEnablePeerAccess, ctx, 0);
+	ASK("push", cuCtxPushCurrent_v2, primary);
+	ASK("alloc", cuMemAlloc_v2, &p, 100);
+	ASK("release the primary", cuDevicePrimaryCtxRelease_v2, 0);
+	ASK("primary state", cuDevicePrimaryCtxGetState, 0, &flags, &active);
+	SAY("active", active);
+	ASK("alloc in the released", cuMemAlloc_v2, &p, 100);
+	ASK("pop", cuCtxPopCurrent_v2, &c);
+	ASK("destroy", cuCtxDestroy_v2, ctx);
+	ASK("current", cuCtxGetCurrent, &c);
+	SAY("none", c == NULL);
+	ASK("alloc", cuMemAlloc_v2, &p, 100);
+}
+
+int main(void)
+{
+	lib = dlopen("libcuda.so.1", RTLD_NOW);
+	if (!lib) {
+		printf("%s\n", dlerror());
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("[start]\n");
+	start();
+	printf("[memory]\n");
+	memory();
+	printf("[pointers]\n");
+	pointers();
+	printf("[copies]\n");
+	copies();
+	printf("[streams]\n");
+	streams();
+	printf("[names]\n");
+	names();
+	printf("[end]\n");
+	end();
+	return 0;
+}

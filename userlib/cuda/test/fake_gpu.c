@@ -1,0 +1,705 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "../internal.h"
+#include "fake_gpu.h"
+
+#define MAX_GPUS	4
+#define MAX_FDS		1024
+#define MAX_HANDLES	512
+
+struct fjob {
+	uint64_t id;
+	unsigned int queue;
+	bool done;
+	int status;
+	uint32_t error;
+	uint64_t result;
+	unsigned int nr;
+	struct pln_gpu_op *ops;
+	struct fjob *next;
+};
+
+struct fhandle {
+	bool used;
+	uint64_t offset;
+	uint64_t size;
+};
+
+struct ffile {
+	unsigned int gpu;
+	uint64_t reset_count;
+	struct fhandle handle[MAX_HANDLES];
+	struct fjob *jobs;		/* oldest first */
+	unsigned int nr_jobs;
+};
+
+struct fgpu {
+	int memfd;
+	uint8_t *vram;
+	uint8_t *used;			/* one byte per page */
+	uint64_t reset_count;
+	bool removed;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fake_config cfg;
+static struct fgpu gpus[MAX_GPUS];
+static struct ffile *files[MAX_FDS];
+static uint64_t exports[MAX_FDS];	/* offset + 1 */
+static uint64_t export_size[MAX_FDS];
+static unsigned int calls[FAKE_NR_CALLS];
+static unsigned int fail_at[FAKE_NR_CALLS];
+static int fail_with[FAKE_NR_CALLS];
+static unsigned int bad_jobs;
+static int bad_status;
+static uint32_t bad_code;
+static uint64_t next_job = 1;
+static unsigned int leaks;
+
+static void die(const char *what)
+{
+	perror(what);
+	abort();
+}
+
+void fake_setup(const struct fake_config *config)
+{
+	cfg = *config;
+	for (unsigned int g = 0; g < cfg.gpus; g++) {
+		struct fgpu *gpu = &gpus[g];
+
+		gpu->memfd = memfd_create("fake-vram", MFD_CLOEXEC);
+		if (gpu->memfd < 0 || ftruncate(gpu->memfd, (off_t)cfg.vram))
+			die("memfd");
+		gpu->vram = mmap(NULL, cfg.vram, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, gpu->memfd, 0);
+		if (gpu->vram == MAP_FAILED)
+			die("mmap");
+		gpu->used = calloc(1, cfg.vram / FAKE_PAGE);
+		if (!gpu->used)
+			die("calloc");
+	}
+}
+
+/* As part of a shared library there is nobody to call fake_setup() */
+static void setup_default(void)
+{
+	const char *n = getenv("PEERLANE_FAKE_GPUS");
+	const char *coherent = getenv("PEERLANE_FAKE_COHERENT");
+	struct fake_config config = {
+		.gpus = n ? (unsigned int)atoi(n) : 1,
+		.vram = 256 * MiB,
+		.queues = 4,
+		.coherent = coherent && *coherent == '1',
+		.dmabuf = true,
+	};
+
+	if (config.gpus > MAX_GPUS)
+		config.gpus = MAX_GPUS;
+	if (!cfg.vram)
+		fake_setup(&config);
+}
+
+void fake_fail(enum fake_call call, unsigned int nth, int error)
+{
+	fail_at[call] = nth ? calls[call] + nth : 0;
+	fail_with[call] = error;
+}
+
+unsigned int fake_calls(enum fake_call call)
+{
+	return calls[call];
+}
+
+void fake_bad_jobs(unsigned int n, int status, uint32_t code)
+{
+	bad_jobs = n;
+	bad_status = status;
+	bad_code = code;
+}
+
+uint8_t *fake_vram(unsigned int gpu)
+{
+	return gpus[gpu].vram;
+}
+
+static bool injected(enum fake_call call)
+{
+	if (++calls[call] != fail_at[call])
+		return false;
+	errno = fail_with[call];
+	return true;
+}
+
+static uint32_t crc32c(uint32_t crc, const uint8_t *p, uint64_t n)
+{
+	crc = ~crc;
+	while (n--) {
+		crc ^= *p++;
+		for (int i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	return ~crc;
+}
+
+static uint8_t *operand(struct ffile *f, uint32_t flags, uint32_t user,
+			uint32_t handle, uint64_t at)
+{
+	if (flags & user)
+		return (uint8_t *)(uintptr_t)at;
+	return gpus[f->gpu].vram + f->handle[handle - 1].offset + at;
+}
+
+static void run_op(struct ffile *f, const struct pln_gpu_op *op,
+		   uint64_t *result)
+{
+	uint8_t *src = NULL, *dst = NULL;
+
+	if (op->opcode == PLN_GPU_OP_NOP)
+		return;
+	if (op->src_handle || (op->flags & PLN_GPU_OP_F_SRC_USER))
+		src = operand(f, op->flags, PLN_GPU_OP_F_SRC_USER,
+			      op->src_handle, op->src);
+	if (op->dst_handle || (op->flags & PLN_GPU_OP_F_DST_USER))
+		dst = operand(f, op->flags, PLN_GPU_OP_F_DST_USER,
+			      op->dst_handle, op->dst);
+	switch (op->opcode) {
+	case PLN_GPU_OP_COPY:
+		memmove(dst, src, op->len);
+		break;
+	case PLN_GPU_OP_FILL:
+		for (uint64_t i = 0; i < op->len; i += op->arg)
+			memcpy(dst + i, &op->imm, op->arg);
+		break;
+	case PLN_GPU_OP_CRC32C:
+		*result = crc32c((uint32_t)op->imm, src, op->len);
+		break;
+	case PLN_GPU_OP_COMPARE:
+		*result = PLN_GPU_COMPARE_EQUAL;
+		for (uint64_t i = 0; i < op->len; i++) {
+			if (src[i] != dst[i]) {
+				*result = i;
+				break;
+			}
+		}
+		break;
+	case PLN_GPU_OP_ADD:
+		for (uint64_t i = 0; i < op->len; i += 4) {
+			uint32_t a, b;
+			float x, y;
+
+			memcpy(&a, dst + i, 4);
+			memcpy(&b, src + i, 4);
+			memcpy(&x, dst + i, 4);
+			memcpy(&y, src + i, 4);
+			a += b;
+			x += y;
+			memcpy(dst + i, op->arg == PLN_GPU_ADD_INT32 ?
+			       (void *)&a : (void *)&x, 4);
+		}
+		break;
+	}
+}
+
+static void run_job(struct ffile *f, struct fjob *job)
+{
+	if (job->done)
+		return;
+	job->done = true;
+	if (gpus[f->gpu].reset_count != f->reset_count ||
+	    gpus[f->gpu].removed) {
+		job->status = -EIO;
+		return;
+	}
+	if (bad_jobs) {
+		bad_jobs--;
+		job->status = bad_status;
+		job->error = bad_code;
+		return;
+	}
+	for (unsigned int i = 0; i < job->nr; i++)
+		run_op(f, &job->ops[i], &job->result);
+}
+
+void fake_step(unsigned int gpu, unsigned int queue, unsigned int n)
+{
+	pthread_mutex_lock(&lock);
+	for (int fd = 0; fd < MAX_FDS; fd++) {
+		struct ffile *f = files[fd];
+
+		if (!f || f->gpu != gpu)
+			continue;
+		for (struct fjob *j = f->jobs; j && n; j = j->next) {
+			if (j->queue != queue || j->done)
+				continue;
+			run_job(f, j);
+			n--;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_reset(unsigned int gpu)
+{
+	pthread_mutex_lock(&lock);
+	gpus[gpu].reset_count++;
+	memset(gpus[gpu].vram, 0xdb, cfg.vram);
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_remove(unsigned int gpu)
+{
+	pthread_mutex_lock(&lock);
+	gpus[gpu].removed = true;
+	pthread_mutex_unlock(&lock);
+}
+
+unsigned int fake_files(void)
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < MAX_FDS; i++)
+		n += files[i] != NULL;
+	return n;
+}
+
+unsigned int fake_handles(void)
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < MAX_FDS; i++)
+		for (int h = 0; files[i] && h < MAX_HANDLES; h++)
+			n += files[i]->handle[h].used;
+	return n;
+}
+
+unsigned int fake_jobs(void)
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < MAX_FDS; i++)
+		n += files[i] ? files[i]->nr_jobs : 0;
+	return n;
+}
+
+unsigned int fake_leaks(void)
+{
+	return leaks;
+}
+
+uint64_t fake_vram_used(unsigned int gpu)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < cfg.vram / FAKE_PAGE; i++)
+		n += gpus[gpu].used[i];
+	return n * FAKE_PAGE;
+}
+
+uint64_t fake_export_offset(int fd)
+{
+	return exports[fd] - 1;
+}
+
+uint64_t fake_export_size(int fd)
+{
+	return export_size[fd];
+}
+
+/* ---- the calls ---- */
+
+int pln_io_open(unsigned int minor)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&lock);
+	setup_default();
+	if (injected(FAKE_OPEN))
+		goto out;
+	errno = cfg.open_errno;
+	if (errno)
+		goto out;
+	errno = ENOENT;
+	if (minor >= cfg.gpus)
+		goto out;
+	errno = ENODEV;
+	if (gpus[minor].removed)
+		goto out;
+	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		goto out;
+	if (fd >= MAX_FDS)
+		die("fake fd");
+	files[fd] = calloc(1, sizeof(struct ffile));
+	if (!files[fd])
+		die("calloc");
+	files[fd]->gpu = minor;
+	files[fd]->reset_count = gpus[minor].reset_count;
+out:
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+static void free_job(struct ffile *f, struct fjob *job)
+{
+	struct fjob **p = &f->jobs;
+
+	while (*p != job)
+		p = &(*p)->next;
+	*p = job->next;
+	f->nr_jobs--;
+	free(job->ops);
+	free(job);
+}
+
+static void free_pages(struct ffile *f, struct fhandle *h)
+{
+	memset(gpus[f->gpu].used + h->offset / FAKE_PAGE, 0,
+	       h->size / FAKE_PAGE);
+	h->used = false;
+}
+
+int pln_io_close(int fd)
+{
+	struct ffile *f;
+
+	pthread_mutex_lock(&lock);
+	f = files[fd];
+	if (!f)
+		die("close of a strange fd");
+	files[fd] = NULL;
+	leaks += f->nr_jobs;
+	while (f->jobs)
+		free_job(f, f->jobs);
+	for (int h = 0; h < MAX_HANDLES; h++) {
+		if (!f->handle[h].used)
+			continue;
+		leaks++;
+		free_pages(f, &f->handle[h]);
+	}
+	free(f);
+	pthread_mutex_unlock(&lock);
+	return close(fd);
+}
+
+void *pln_io_mmap(void *addr, size_t len, int fd, uint64_t offset)
+{
+	struct ffile *f;
+	void *p = MAP_FAILED;
+
+	pthread_mutex_lock(&lock);
+	f = files[fd];
+	if (!injected(FAKE_MMAP)) {
+		if (!f || !cfg.coherent)
+			die("mmap without a window");
+		p = mmap(addr, len, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, gpus[f->gpu].memfd,
+			 (off_t)offset);
+	}
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+static int do_query(struct ffile *f, struct pln_gpu_query *q)
+{
+	struct fgpu *gpu = &gpus[f->gpu];
+
+	if (q->flags || q->reserved[0] | q->reserved[1] | q->reserved[2] |
+	    q->reserved[3])
+		return EINVAL;
+	if (gpu->removed)
+		return ENODEV;
+	memset(q, 0, sizeof(*q));
+	q->abi_version = cfg.abi_version ? cfg.abi_version :
+					   PLN_GPU_ABI_VERSION;
+	q->features = PLN_GPU_FEAT_P2PDMA |
+		      (cfg.coherent ? PLN_GPU_FEAT_COHERENT : 0) |
+		      (cfg.dmabuf ? PLN_GPU_FEAT_DMABUF : 0);
+	q->vram_size = cfg.vram;
+	q->vram_free = cfg.vram - fake_vram_used(f->gpu);
+	q->bar1_size = q->bar1_free = cfg.vram / 4;
+	q->coherent_size = cfg.coherent ? cfg.vram : 0;
+	q->reset_count = gpu->reset_count;
+	q->page_size = FAKE_PAGE;
+	q->num_queues = cfg.queues;
+	q->pci_bus = 3 + f->gpu;
+	q->pci_devfn = 8;
+	q->numa_node = -1;
+	for (unsigned int i = 0; i < 16; i++)
+		q->uuid[i] = (uint8_t)(i + 16 * f->gpu);
+	return 0;
+}
+
+static int do_alloc(struct ffile *f, struct pln_gpu_alloc *a)
+{
+	struct fgpu *gpu = &gpus[f->gpu];
+	uint64_t pages, run = 0;
+
+	if (a->flags || a->reserved || !a->size)
+		return EINVAL;
+	if (gpu->removed)
+		return EIO;
+	if (a->size > cfg.vram)
+		return ENOMEM;
+	pages = (a->size + FAKE_PAGE - 1) / FAKE_PAGE;
+	for (uint64_t i = 0; i < cfg.vram / FAKE_PAGE; i++) {
+		run = gpu->used[i] ? 0 : run + 1;
+		if (run < pages)
+			continue;
+		for (uint32_t h = 0; h < MAX_HANDLES; h++) {
+			struct fhandle *fh = &f->handle[h];
+
+			if (fh->used)
+				continue;
+			fh->used = true;
+			fh->offset = (i + 1 - pages) * FAKE_PAGE;
+			fh->size = pages * FAKE_PAGE;
+			memset(gpu->used + fh->offset / FAKE_PAGE, 1, pages);
+			memset(gpu->vram + fh->offset, 0, fh->size);
+			a->size = fh->size;
+			a->handle = h + 1;
+			a->mmap_offset = cfg.coherent ? fh->offset : ~0ull;
+			return 0;
+		}
+	}
+	return ENOMEM;
+}
+
+static struct fhandle *handle_of(struct ffile *f, uint32_t handle)
+{
+	if (!handle || handle > MAX_HANDLES || !f->handle[handle - 1].used)
+		return NULL;
+	return &f->handle[handle - 1];
+}
+
+static int do_free(struct ffile *f, struct pln_gpu_free *r)
+{
+	struct fhandle *h = handle_of(f, r->handle);
+
+	if (r->reserved)
+		return EINVAL;
+	if (!h)
+		return ENOENT;
+	for (struct fjob *j = f->jobs; j; j = j->next)
+		for (unsigned int i = 0; i < j->nr && !j->done; i++)
+			if (j->ops[i].src_handle == r->handle ||
+			    j->ops[i].dst_handle == r->handle)
+				die("memory freed under a job");
+	free_pages(f, h);
+	return 0;
+}
+
+static int do_export(struct ffile *f, struct pln_gpu_export *e)
+{
+	struct fhandle *h = handle_of(f, e->handle);
+
+	if (e->reserved || (e->flags & ~(uint32_t)O_CLOEXEC) || !e->size ||
+	    e->offset % FAKE_PAGE || e->size % FAKE_PAGE)
+		return EINVAL;
+	if (!h)
+		return ENOENT;
+	if (!cfg.dmabuf)
+		return EOPNOTSUPP;
+	if (gpus[f->gpu].reset_count != f->reset_count)
+		return EIO;
+	if (e->offset > h->size || e->size > h->size - e->offset)
+		return EINVAL;
+	e->fd = fcntl(gpus[f->gpu].memfd,
+		      e->flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+	if (e->fd < 0 || e->fd >= MAX_FDS)
+		return EMFILE;
+	exports[e->fd] = h->offset + e->offset + 1;
+	export_size[e->fd] = e->size;
+	return 0;
+}
+
+static bool user_ok(uint64_t addr, uint64_t len)
+{
+	uint64_t at[2] = { addr, addr + len - 1 };
+	char byte;
+
+	for (int i = 0; i < 2; i++) {
+		struct iovec to = { &byte, 1 };
+		struct iovec from = { (void *)(uintptr_t)at[i], 1 };
+
+		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1 &&
+		    errno == EFAULT)
+			return false;
+	}
+	return true;
+}
+
+static int check_side(struct ffile *f, const struct pln_gpu_op *op,
+		      uint32_t user, uint32_t handle, uint64_t at)
+{
+	struct fhandle *h;
+
+	if (op->flags & user) {
+		if (handle || op->opcode != PLN_GPU_OP_COPY)
+			return EINVAL;
+		return user_ok(at, op->len) ? 0 : EFAULT;
+	}
+	h = handle_of(f, handle);
+	if (!h)
+		return ENOENT;
+	return at <= h->size && op->len <= h->size - at ? 0 : EINVAL;
+}
+
+static int check_op(struct ffile *f, const struct pln_gpu_op *op)
+{
+	bool src = op->opcode != PLN_GPU_OP_FILL;
+	bool dst = op->opcode != PLN_GPU_OP_CRC32C;
+	int err;
+
+	if (op->opcode == PLN_GPU_OP_NOP)
+		return 0;
+	if (op->opcode > PLN_GPU_OP_ADD || op->reserved || !op->len ||
+	    op->len > 1ull << 32 ||
+	    op->flags == (PLN_GPU_OP_F_SRC_USER | PLN_GPU_OP_F_DST_USER))
+		return EINVAL;
+	if (op->opcode == PLN_GPU_OP_FILL &&
+	    (!op->arg || op->len % op->arg || op->dst % op->arg))
+		return EINVAL;
+	if (op->opcode == PLN_GPU_OP_ADD && (op->arg < 1 || op->arg > 2))
+		return EINVAL;
+	if (op->opcode != PLN_GPU_OP_FILL && op->opcode != PLN_GPU_OP_ADD &&
+	    op->arg)
+		return EINVAL;
+	err = src ? check_side(f, op, PLN_GPU_OP_F_SRC_USER, op->src_handle,
+			       op->src) : 0;
+	if (!err && dst)
+		err = check_side(f, op, PLN_GPU_OP_F_DST_USER, op->dst_handle,
+				 op->dst);
+	return err;
+}
+
+static int do_submit(struct ffile *f, struct pln_gpu_submit *s)
+{
+	const struct pln_gpu_op *ops = (void *)(uintptr_t)s->ops;
+	struct fjob *job, **p;
+
+	if (s->flags || s->reserved || !s->nr_ops ||
+	    s->nr_ops > PLN_GPU_MAX_OPS || s->queue >= cfg.queues)
+		return EINVAL;
+	if (gpus[f->gpu].reset_count != f->reset_count ||
+	    gpus[f->gpu].removed)
+		return EIO;
+	for (unsigned int i = 0; i < s->nr_ops; i++) {
+		int err = check_op(f, &ops[i]);
+
+		if (err)
+			return err == ENOENT ? EINVAL : err;
+	}
+	if (f->nr_jobs >= FAKE_MAX_JOBS)
+		return EAGAIN;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		die("calloc");
+	job->ops = malloc(s->nr_ops * sizeof(*ops));
+	if (!job->ops)
+		die("malloc");
+	memcpy(job->ops, ops, s->nr_ops * sizeof(*ops));
+	job->nr = s->nr_ops;
+	job->queue = s->queue;
+	job->id = next_job++;
+	for (p = &f->jobs; *p; p = &(*p)->next)
+		;
+	*p = job;
+	f->nr_jobs++;
+	s->job = job->id;
+	if (!cfg.manual)
+		run_job(f, job);
+	return 0;
+}
+
+static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
+{
+	struct fjob *job;
+
+	if (w->flags || w->reserved || w->timeout_ns > 600000000000ull)
+		return EINVAL;
+	for (job = f->jobs; job && job->id != w->job; job = job->next)
+		;
+	if (!job)
+		return ENOENT;
+	/* After a reset all jobs have failed */
+	if (w->timeout_ns || gpus[f->gpu].reset_count != f->reset_count)
+		for (struct fjob *j = f->jobs; j; j = j->next) {
+			if (j->queue == job->queue)
+				run_job(f, j);
+			if (j == job)
+				break;
+		}
+	if (!job->done)
+		return ETIMEDOUT;
+	w->status = job->status;
+	w->error = job->error;
+	w->result = job->result;
+	free_job(f, job);
+	return 0;
+}
+
+int pln_io_ioctl(int fd, unsigned long request, void *arg)
+{
+	enum fake_call call;
+	struct ffile *f;
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	f = fd >= 0 && fd < MAX_FDS ? files[fd] : NULL;
+	if (!f)
+		die("ioctl on a strange fd");
+	switch (request) {
+	case PLN_GPU_IOC_QUERY:
+		call = FAKE_QUERY;
+		break;
+	case PLN_GPU_IOC_ALLOC:
+		call = FAKE_ALLOC;
+		break;
+	case PLN_GPU_IOC_FREE:
+		call = FAKE_FREE;
+		break;
+	case PLN_GPU_IOC_EXPORT:
+		call = FAKE_EXPORT;
+		break;
+	case PLN_GPU_IOC_SUBMIT:
+		call = FAKE_SUBMIT;
+		break;
+	case PLN_GPU_IOC_WAIT:
+		call = FAKE_WAIT;
+		break;
+	default:
+		pthread_mutex_unlock(&lock);
+		errno = ENOTTY;
+		return -1;
+	}
+	if (injected(call))
+		err = errno;
+	else if (call == FAKE_QUERY)
+		err = do_query(f, arg);
+	else if (call == FAKE_ALLOC)
+		err = do_alloc(f, arg);
+	else if (call == FAKE_FREE)
+		err = do_free(f, arg);
+	else if (call == FAKE_EXPORT)
+		err = do_export(f, arg);
+	else if (call == FAKE_SUBMIT)
+		err = do_submit(f, arg);
+	else
+		err = do_wait(f, arg);
+	pthread_mutex_unlock(&lock);
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Settings: defaults, then cufile.json, then the environment, then what the
+ * program set by call.  A later one wins.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "json.h"
+
+#define DEFAULT_FILE	"/etc/cufile.json"
+#define MAX_FILE	MIB(1)
+
+struct size_setting {
+	const char *key;
+	size_t value, min, max, step;
+};
+
+/* Order of CUFileSizeTConfigParameter_t. */
+static const struct size_setting sizes[12] = {
+	{ "profile.cufile_stats", 0, 0, 3, 1 },
+	{ "execution.max_io_queue_depth", 128, 1, 65536, 1 },
+	{ "execution.max_io_threads", 4, 0, 64, 1 },
+	{ "execution.min_io_threshold_size_kb", 512, 4, 1u << 20, 1 },
+	{ "execution.max_request_parallelism", 4, 0, 64, 1 },
+	{ "properties.max_direct_io_size_kb", 16384, 64, 1u << 20, 4 },
+	{ "properties.max_device_cache_size_kb", 131072, 0, 1u << 30, 4 },
+	{ "properties.per_buffer_cache_size_kb", 1024, 4, 1u << 20, 4 },
+	{ "properties.max_device_pinned_mem_size_kb", 33554432, 64, 1u << 30,
+	  4 },
+	{ "properties.io_batchsize", 128, 1, 256, 1 },
+	{ "properties.poll_mode_max_size_kb", 4, 0, 1u << 20, 4 },
+	{ "properties.max_batch_io_timeout_msecs", 5, 0, 1u << 20, 1 },
+};
+
+struct flag_setting {
+	const char *key, *env;
+	bool value;
+};
+
+/* Order of CUFileBoolConfigParameter_t. */
+static const struct flag_setting flags[12] = {
+	{ "properties.use_poll_mode", NULL, false },
+	{ "properties.allow_compat_mode", "CUFILE_ALLOW_COMPAT_MODE", true },
+	{ "properties.force_compat_mode", "CUFILE_FORCE_COMPAT_MODE", false },
+	{ "miscellaneous.api_check_aggressive", NULL, false },
+	{ "execution.parallel_io", NULL, true },
+	{ "profile.nvtx", "CUFILE_NVTX", false },
+	{ "properties.allow_system_memory", NULL, true },
+	{ "properties.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA", true },
+	{ "properties.prefer_iouring", NULL, false },
+	{ "properties.force_odirect_mode", NULL, false },
+	{ "properties.skip_topology_detection",
+	  "CUFILE_SKIP_TOPOLOGY_DETECTION", false },
+	{ "properties.stream_memops_bypass", NULL, false },
+};
+
+/* Order of CUFileStringConfigParameter_t. */
+static const struct {
+	const char *key, *env, *value;
+} texts[3] = {
+	{ "logging.level", "CUFILE_LOGGING_LEVEL", "ERROR" },
+	{ NULL, "CUFILE_LOGFILE_PATH", "" },
+	{ "logging.dir", NULL, "" },
+};
+
+struct pln_config pln_cfg;
+
+static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pln_config set;
+static bool size_set[12], flag_set[12], text_set[3];
+
+bool pln_size_param_ok(unsigned int param, size_t value)
+{
+	const struct size_setting *s = &sizes[param];
+
+	return value >= s->min && value <= s->max && !(value % s->step);
+}
+
+CUfileOpError pln_config_set_size(unsigned int param, size_t value)
+{
+	if (param >= 12)
+		return CU_FILE_INVALID_VALUE;
+	if (!pln_size_param_ok(param, value))
+		return CU_FILE_DRIVER_UNSUPPORTED_LIMIT;
+	pthread_mutex_lock(&set_lock);
+	set.size[param] = value;
+	size_set[param] = true;
+	pthread_mutex_unlock(&set_lock);
+	return CU_FILE_SUCCESS;
+}
+
+CUfileOpError pln_config_set_flag(unsigned int param, bool value)
+{
+	if (param >= 12)
+		return CU_FILE_INVALID_VALUE;
+	pthread_mutex_lock(&set_lock);
+	set.flag[param] = value;
+	flag_set[param] = true;
+	pthread_mutex_unlock(&set_lock);
+	return CU_FILE_SUCCESS;
+}
+
+CUfileOpError pln_config_set_text(unsigned int param, const char *value)
+{
+	if (param >= 3 || !value || strlen(value) >= sizeof(set.text[0]))
+		return CU_FILE_INVALID_VALUE;
+	if (param == CUFILE_PARAM_LOGGING_LEVEL &&
+	    pln_log_parse_level(value) < 0)
+		return CU_FILE_INVALID_VALUE;
+	pthread_mutex_lock(&set_lock);
+	strcpy(set.text[param], value);
+	text_set[param] = true;
+	pthread_mutex_unlock(&set_lock);
+	return CU_FILE_SUCCESS;
+}
+
+static bool wrong_type(const char *key, const struct json *j,
+		       const char *wanted, char *err, size_t size)
+{
+	snprintf(err, size, "%s must be %s, not %s", key, wanted,
+		 json_type_name(j->type));
+	return false;
+}
+
+static bool take_size(const struct json *root, const char *key, size_t min,
+		      size_t max, size_t step, size_t *out, char *err,
+		      size_t size)
+{
+	const struct json *j = json_find(root, key);
+
+	if (!j)
+		return true;
+	if (j->type != JSON_NUMBER)
+		return wrong_type(key, j, "a number", err, size);
+	if (!(j->number >= (double)min && j->number <= (double)max) ||
+	    j->number != (double)(size_t)j->number ||
+	    (size_t)j->number % step) {
+		snprintf(err, size,
+			 "%s must be a whole number from %zu to %zu%s, not %g",
+			 key, min, max, step > 1 ? ", in steps of 4" : "",
+			 j->number);
+		return false;
+	}
+	*out = (size_t)j->number;
+	return true;
+}
+
+static bool take_flag(const struct json *root, const char *key, bool *out,
+		      char *err, size_t size)
+{
+	const struct json *j = json_find(root, key);
+
+	if (!j)
+		return true;
+	if (j->type != JSON_BOOL)
+		return wrong_type(key, j, "true or false", err, size);
+	*out = j->boolean;
+	return true;
+}
+
+static bool take_list(const struct json *root, const char *key, size_t max,
+		      size_t *out, unsigned int *count, char *err, size_t size)
+{
+	const struct json *j = json_find(root, key);
+	unsigned int n = 0;
+
+	if (!j)
+		return true;
+	if (j->type != JSON_ARRAY)
+		return wrong_type(key, j, "a list of numbers", err, size);
+	for (j = j->child; j; j = j->next) {
+		if (n == 8 || j->type != JSON_NUMBER || j->number < 1 ||
+		    j->number > (double)max ||
+		    j->number != (double)(size_t)j->number) {
+			snprintf(err, size, "%s must be a list of at most 8 "
+				 "whole numbers from 1 to %zu", key, max);
+			return false;
+		}
+		out[n++] = (size_t)j->number;
+	}
+	*count = n;
+	return true;
+}
+
+static bool apply_json(struct pln_config *cfg, const struct json *root,
+		       char *err, size_t size)
+{
+	unsigned int i, nsize = cfg->slabs, ncount = cfg->slabs;
+	const struct json *j;
+
+	if (root->type != JSON_OBJECT)
+		return wrong_type("the whole file", root, "an object", err,
+				  size);
+	for (i = 0; i < 12; i++)
+		if (!take_size(root, sizes[i].key, sizes[i].min, sizes[i].max,
+			       sizes[i].step, &cfg->size[i], err, size) ||
+		    !take_flag(root, flags[i].key, &cfg->flag[i], err, size))
+			return false;
+	for (i = 0; i < 3; i++) {
+		if (!texts[i].key)
+			continue;
+		j = json_find(root, texts[i].key);
+		if (!j)
+			continue;
+		if (j->type != JSON_STRING)
+			return wrong_type(texts[i].key, j, "a string", err,
+					  size);
+		if (i == CUFILE_PARAM_LOGGING_LEVEL &&
+		    pln_log_parse_level(j->string) < 0) {
+			snprintf(err, size, "%s: no such level: %.40s",
+				 texts[i].key, j->string);
+			return false;
+		}
+		snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", j->string);
+	}
+	if (!take_flag(root, "fs.generic.posix_unaligned_writes",
+		       &cfg->posix_unaligned_writes, err, size) ||
+	    !take_flag(root, "peerlane.strict", &cfg->strict, err, size) ||
+	    !take_size(root, "peerlane.window_size_kb", 64, 1u << 20, 4,
+		       &cfg->window_kb, err, size) ||
+	    !take_list(root, "properties.posix_pool_slab_size_kb", 1u << 20,
+		       cfg->slab_kb, &nsize, err, size) ||
+	    !take_list(root, "properties.posix_pool_slab_count", 65536,
+		       cfg->slab_count, &ncount, err, size))
+		return false;
+	if (nsize != ncount || !nsize) {
+		snprintf(err, size, "properties.posix_pool_slab_size_kb and "
+			 "properties.posix_pool_slab_count must be lists of "
+			 "the same length, and not empty");
+		return false;
+	}
+	cfg->slabs = nsize;
+	return true;
+}
+
+/* True when there is no file, or when it was good. */
+static bool read_file(struct pln_config *cfg, char *err, size_t size)
+{
+	const char *env = getenv("CUFILE_ENV_PATH_JSON");
+	const char *path = env && *env ? env : DEFAULT_FILE;
+	struct json *root = NULL;
+	char words[256], *text = NULL;
+	bool ok = false;
+	size_t len = 0;
+	struct stat st;
+	ssize_t n;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		if (env && *env)
+			pln_log(PLN_LOG_ERROR, "%s (from CUFILE_ENV_PATH_JSON) "
+				"cannot be opened: %s; defaults are used",
+				path, strerror(errno));
+		return true;
+	}
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 0 ||
+	    (size_t)st.st_size > MAX_FILE) {
+		snprintf(words, sizeof(words),
+			 "not a regular file of at most 1 MiB");
+		goto out;
+	}
+	text = malloc((size_t)st.st_size + 1);
+	if (!text) {
+		snprintf(words, sizeof(words), "out of memory");
+		goto out;
+	}
+	while (len < (size_t)st.st_size) {
+		n = read(fd, text + len, (size_t)st.st_size - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	root = json_parse(text, len, words, sizeof(words));
+	if (!root)
+		goto out;
+	ok = apply_json(cfg, root, words, sizeof(words));
+out:
+	if (!ok)
+		snprintf(err, size, "%s: %s", path, words);
+	json_free(root);
+	free(text);
+	close(fd);
+	return ok;
+}
+
+static bool env_flag(const char *name, bool *out, char *err, size_t size)
+{
+	const char *v = getenv(name);
+
+	if (!v || !*v)
+		return true;
+	if (!strcasecmp(v, "true") || !strcasecmp(v, "1") ||
+	    !strcasecmp(v, "on") || !strcasecmp(v, "yes")) {
+		*out = true;
+	} else if (!strcasecmp(v, "false") || !strcasecmp(v, "0") ||
+		   !strcasecmp(v, "off") || !strcasecmp(v, "no")) {
+		*out = false;
+	} else {
+		snprintf(err, size, "environment variable %s must be true or "
+			 "false, not %.40s", name, v);
+		return false;
+	}
+	return true;
+}
+
+/* Half of the CPUs, from 2 to 8. */
+static size_t default_lanes(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+
+	return n < 2 ? 2 : n > 8 ? 8 : (size_t)n;
+}
+
+bool pln_config_load(struct pln_config *cfg, char *err, size_t size)
+{
+	static const size_t slab_kb[] = { 4, 1024, 16384 };
+	static const size_t slab_count[] = { 128, 64, 64 };
+	const char *v;
+	unsigned int i;
+
+	memset(cfg, 0, sizeof(*cfg));
+	for (i = 0; i < 12; i++) {
+		cfg->size[i] = sizes[i].value;
+		cfg->flag[i] = flags[i].value;
+	}
+	for (i = 0; i < 3; i++)
+		strcpy(cfg->text[i], texts[i].value);
+	memcpy(cfg->slab_kb, slab_kb, sizeof(slab_kb));
+	memcpy(cfg->slab_count, slab_count, sizeof(slab_count));
+	cfg->slabs = 3;
+	cfg->size[CUFILE_PARAM_EXECUTION_MAX_IO_THREADS] =
+		cfg->size[CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM] =
+			default_lanes();
+	cfg->window_kb = 16384;
+
+	if (!read_file(cfg, err, size))
+		return false;
+	for (i = 0; i < 12; i++)
+		if (flags[i].env &&
+		    !env_flag(flags[i].env, &cfg->flag[i], err, size))
+			return false;
+	if (!env_flag("PEERLANE_STRICT", &cfg->strict, err, size))
+		return false;
+	for (i = 0; i < 3; i++) {
+		v = texts[i].env ? getenv(texts[i].env) : NULL;
+		if (v && *v)
+			snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", v);
+	}
+	v = getenv("PEERLANE_LOG");
+	if (v && *v)
+		snprintf(cfg->text[0], sizeof(cfg->text[0]), "%s", v);
+	if (pln_log_parse_level(cfg->text[0]) < 0) {
+		snprintf(err, size, "no such log level: %.40s (off, error, "
+			 "warn, info, debug)", cfg->text[0]);
+		return false;
+	}
+
+	pthread_mutex_lock(&set_lock);
+	for (i = 0; i < 12; i++) {
+		if (size_set[i])
+			cfg->size[i] = set.size[i];
+		if (flag_set[i])
+			cfg->flag[i] = set.flag[i];
+	}
+	for (i = 0; i < 3; i++)
+		if (text_set[i])
+			strcpy(cfg->text[i], set.text[i]);
+	pthread_mutex_unlock(&set_lock);
+	return true;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/* libcuda.so.1, whoever provides it: found at run time, never linked. */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "internal.h"
+
+struct pln_cu cu;
+
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool pln_cu_load(char *err, size_t size)
+{
+	bool ok = true;
+	void *lib;
+	int r;
+
+	pthread_mutex_lock(&load_lock);
+	if (cu.lib)
+		goto out;
+	lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	if (!lib) {
+		const char *why = dlerror();
+
+		snprintf(err, size, "libcuda.so.1 cannot be loaded: %s",
+			 why ? why : "no reason given");
+		ok = false;
+		goto out;
+	}
+	ok = true;
+#define PLN_X(required, name, symbol, args) \
+	*(void **)&cu.name = dlsym(lib, #symbol); \
+	if (required && !cu.name && ok) { \
+		snprintf(err, size, "libcuda.so.1 has no %s", #symbol); \
+		ok = false; \
+	}
+	PLN_CU_FUNCTIONS(PLN_X)
+#undef PLN_X
+	if (ok) {
+		r = cu.Init(0);
+		if (r) {
+			snprintf(err, size, "cuInit: %s", pln_cu_name(r));
+			ok = false;
+		}
+	}
+	if (!ok) {
+		dlclose(lib);
+		goto out;
+	}
+	cu.async = cu.HtoDAsync && cu.DtoHAsync && cu.StreamCreate &&
+		   cu.StreamDestroy && cu.StreamSync && cu.EventCreate &&
+		   cu.EventDestroy && cu.EventRecord && cu.EventSync;
+	cu.lib = lib;
+out:
+	pthread_mutex_unlock(&load_lock);
+	return ok;
+}
+
+const char *pln_cu_name(int result)
+{
+	const char *name = NULL;
+
+	if (cu.GetErrorName && !cu.GetErrorName(result, &name) && name)
+		return name;
+	return "a CUDA error without a name";
+}
+
+/* The context in which memory without one of its own is copied. */
+static int primary_of(int gpu, CUcontext *ctx)
+{
+	static CUcontext kept[64];
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	CUdevice dev;
+	int r = 0;
+
+	if (gpu < 0 || gpu >= 64)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	if (!kept[gpu]) {
+		r = cu.DeviceGet(&dev, gpu);
+		if (!r)
+			r = cu.PrimaryRetain(&kept[gpu], dev);
+	}
+	*ctx = kept[gpu];
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
+{
+	unsigned int type = 0, managed = 0;
+	unsigned long long id = 0;
+	CUdeviceptr start = 0;
+	CUcontext ctx = NULL;
+	size_t len = 0;
+	int gpu = -1, r;
+	int attr[] = {
+		CU_ATTR_MEMORY_TYPE, CU_ATTR_CONTEXT, CU_ATTR_DEVICE_ORDINAL,
+		CU_ATTR_IS_MANAGED, CU_ATTR_RANGE_START, CU_ATTR_RANGE_SIZE,
+		CU_ATTR_BUFFER_ID,
+	};
+	void *out[] = { &type, &ctx, &gpu, &managed, &start, &len, &id };
+	const unsigned int n = sizeof(attr) / sizeof(attr[0]);
+
+	memset(mem, 0, sizeof(*mem));
+	if (!cu.PointerGetAttributes ||
+	    cu.PointerGetAttributes(n, attr, out, ptr)) {
+		unsigned int i;
+
+		type = 0;
+		r = cu.PointerGetAttribute(&type, CU_ATTR_MEMORY_TYPE, ptr);
+		if (r == CUDA_ERROR_INVALID_VALUE)
+			return 0;	/* memory that CUDA has not heard of */
+		if (r)
+			return r;
+		for (i = 1; i < n; i++)
+			cu.PointerGetAttribute(out[i], attr[i], ptr);
+	}
+	if (!type)
+		return 0;
+	mem->known = true;
+	if (type == CU_TYPE_HOST && !managed)
+		return 0;
+	mem->kind = managed ? PLN_MEM_MANAGED : PLN_MEM_DEVICE;
+	mem->gpu = gpu;
+	mem->start = start;
+	mem->len = len;
+	mem->buffer_id = id;
+	mem->ctx = ctx;
+	if (!ctx) {
+		r = primary_of(gpu < 0 ? 0 : gpu, &mem->ctx);
+		if (r)
+			return r;
+	}
+	if (cu.CtxGetId)
+		cu.CtxGetId(mem->ctx, &mem->ctx_id);
+	return 0;
+}
+
+size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want)
+{
+	struct pln_mem m = *mem;
+	uint64_t at = ptr;
+
+	for (;;) {
+		if (!m.len)
+			return want;	/* CUDA does not tell: trust */
+		if (at < m.start || at - m.start >= m.len)
+			return at - ptr;
+		if (m.len - (at - m.start) >= want - (at - ptr))
+			return want;
+		at = m.start + m.len;
+		/* memory mapped piece by piece goes on in the next one */
+		if (pln_mem_of(at, &m) || m.kind == PLN_MEM_HOST ||
+		    m.gpu != mem->gpu)
+			return at - ptr;
+	}
+}

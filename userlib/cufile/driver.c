@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: MIT
+/* The cuFile calls: driver, handles, buffers, parameters, read and write. */
+#include <limits.h>
+#include <string.h>
+
+#include "internal.h"
+
+/*
+ * The highest cuFile interface of which every call is here, as cuFile counts
+ * (1.5 is 1050): batch calls came with 1.6.  Programs that probe for single
+ * calls find the newer ones by name.
+ */
+#define API_VERSION	1050
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool is_open;
+static _Atomic bool forked;	/* a child of a process that had it open */
+static long use_count;
+static unsigned int in_flight;
+static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
+
+static CUfileError_t result(CUfileOpError err)
+{
+	return (CUfileError_t){ .err = err };
+}
+
+static CUfileError_t cuda_result(CUresult r)
+{
+	return (CUfileError_t){ .err = CU_FILE_CUDA_DRIVER_ERROR, .cu_err = r };
+}
+
+static void in_child(void)
+{
+	/* CUDA does not work there, helper threads and mappings are gone */
+	if (is_open)
+		forked = true;
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+/* With the lock held. */
+static CUfileOpError open_locked(void)
+{
+	struct pln_config cfg;
+	char err[PLN_REASON_MAX], file[600];
+
+	if (!pln_config_load(&cfg, err, sizeof(err))) {
+		pln_log(PLN_LOG_ERROR, "%s", err);
+		return CU_FILE_DRIVER_INVALID_PROPS;
+	}
+	file[0] = '\0';
+	if (cfg.text[CUFILE_PARAM_ENV_LOGFILE_PATH][0])
+		snprintf(file, sizeof(file), "%s",
+			 cfg.text[CUFILE_PARAM_ENV_LOGFILE_PATH]);
+	else if (cfg.text[CUFILE_PARAM_LOG_DIR][0])
+		snprintf(file, sizeof(file), "%s/cufile.log",
+			 cfg.text[CUFILE_PARAM_LOG_DIR]);
+	pln_log_setup(pln_log_parse_level(cfg.text[0]), file);
+	if (!pln_cu_load(err, sizeof(err))) {
+		pln_log(PLN_LOG_ERROR, "%s", err);
+		return CU_FILE_PLATFORM_NOT_SUPPORTED;
+	}
+	pln_cfg = cfg;
+	is_open = true;
+	return CU_FILE_SUCCESS;
+}
+
+/* Handles and buffers open the library when nobody has. */
+static CUfileOpError open_implicitly(void)
+{
+	CUfileOpError r = CU_FILE_SUCCESS;
+
+	if (forked)
+		return CU_FILE_DRIVER_NOT_INITIALIZED;
+	pthread_mutex_lock(&lock);
+	if (!is_open) {
+		r = open_locked();
+		if (!r)
+			use_count = 1;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+PLN_EXPORT CUfileError_t cuFileDriverOpen(void)
+{
+	CUfileOpError r = CU_FILE_SUCCESS;
+
+	if (forked)
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	pthread_mutex_lock(&lock);
+	if (!is_open)
+		r = open_locked();
+	if (!r)
+		use_count++;
+	pthread_mutex_unlock(&lock);
+	return result(r);
+}
+
+PLN_EXPORT CUfileError_t cuFileDriverClose_v2(void)
+{
+	CUfileOpError r = CU_FILE_SUCCESS;
+
+	if (forked)
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	pthread_mutex_lock(&lock);
+	if (!is_open) {
+		r = CU_FILE_DRIVER_NOT_INITIALIZED;
+	} else if (!--use_count) {
+		is_open = false;
+		/* transfers that began before end well */
+		while (in_flight)
+			pthread_cond_wait(&quiet, &lock);
+		pln_file_drop_all();
+		pln_buf_drop_all();
+		pln_bounce_shutdown();
+		pln_window_drop_all();
+		pln_verdicts_forget();
+	}
+	pthread_mutex_unlock(&lock);
+	return result(r);
+}
+
+#undef cuFileDriverClose
+PLN_EXPORT CUfileError_t cuFileDriverClose(void);
+PLN_EXPORT CUfileError_t cuFileDriverClose(void)
+{
+	return cuFileDriverClose_v2();
+}
+
+PLN_EXPORT long cuFileUseCount(void)
+{
+	long n;
+
+	if (forked)
+		return 0;
+	pthread_mutex_lock(&lock);
+	n = use_count;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+PLN_EXPORT CUfileError_t cuFileGetVersion(int *version)
+{
+	if (!version)
+		return result(CU_FILE_INVALID_VALUE);
+	*version = API_VERSION;
+	return result(CU_FILE_SUCCESS);
+}
+
+PLN_EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
+{
+	CUfileOpError r = CU_FILE_SUCCESS;
+
+	if (!props)
+		return result(CU_FILE_INVALID_VALUE);
+	r = open_implicitly();
+	if (r)
+		return result(r);
+	memset(props, 0, sizeof(*props));
+	pthread_mutex_lock(&lock);
+	/* no nvidia-fs here: its version stays 0.0 */
+	props->nvfs.poll_thresh_size =
+		pln_cfg.size[CUFILE_PARAM_POLLTHRESHOLD_SIZE_KB];
+	props->nvfs.max_direct_io_size =
+		pln_cfg.size[CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB];
+	props->nvfs.dstatusflags = 1u << CU_FILE_NVME_SUPPORTED;
+	if (cu.MemGetHandle && pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA])
+		props->nvfs.dstatusflags |= 1u << CU_FILE_NVME_P2P_SUPPORTED;
+	if (pln_cfg.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE])
+		props->nvfs.dcontrolflags |= 1u << CU_FILE_USE_POLL_MODE;
+	if (pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE])
+		props->nvfs.dcontrolflags |= 1u << CU_FILE_ALLOW_COMPAT_MODE;
+	if (pln_cfg.flag[CUFILE_PARAM_EXECUTION_PARALLEL_IO])
+		props->fflags |= 1u << CU_FILE_PARALLEL_IO_SUPPORTED;
+	props->max_device_cache_size = (unsigned int)
+		pln_cfg.size[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB];
+	props->per_buffer_cache_size = (unsigned int)
+		pln_cfg.size[CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB];
+	props->max_device_pinned_mem_size = (unsigned int)pln_cfg.size
+		[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB];
+	props->max_batch_io_timeout_msecs = (unsigned int)
+		pln_cfg.size[CUFILE_PARAM_PROPERTIES_BATCH_IO_TIMEOUT_MS];
+	pthread_mutex_unlock(&lock);
+	return result(CU_FILE_SUCCESS);
+}
+
+/* cuFileDriverSet...: of the open library, else of the next one to open. */
+static CUfileError_t set_now(unsigned int param, size_t value)
+{
+	CUfileOpError r = CU_FILE_SUCCESS;
+
+	if (forked)
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	if (!pln_size_param_ok(param, value))
+		return result(CU_FILE_DRIVER_UNSUPPORTED_LIMIT);
+	pthread_mutex_lock(&lock);
+	if (is_open)
+		pln_cfg.size[param] = value;
+	else
+		r = pln_config_set_size(param, value);
+	pthread_mutex_unlock(&lock);
+	return result(r);
+}
+
+PLN_EXPORT CUfileError_t cuFileDriverSetPollMode(bool poll,
+						 size_t poll_threshold_size)
+{
+	CUfileError_t r = set_now(CUFILE_PARAM_POLLTHRESHOLD_SIZE_KB,
+				  poll_threshold_size);
+
+	if (r.err)
+		return r;
+	pthread_mutex_lock(&lock);
+	if (is_open)
+		pln_cfg.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE] = poll;
+	else
+		pln_config_set_flag(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE,
+				    poll);
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+PLN_EXPORT CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t kb)
+{
+	return set_now(CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB, kb);
+}
+
+PLN_EXPORT CUfileError_t cuFileDriverSetMaxCacheSize(size_t kb)
+{
+	return set_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, kb);
+}
+
+PLN_EXPORT CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t kb)
+{
+	return set_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
+		       kb);
+}
+
+/* ---- handles and buffers ---- */
+
+PLN_EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
+					      CUfileDescr_t *descr)
+{
+	CUfileOpError r;
+
+	if (!fh || !descr)
+		return result(CU_FILE_INVALID_VALUE);
+	if (descr->type == CU_FILE_HANDLE_TYPE_OPAQUE_WIN32 ||
+	    descr->type == CU_FILE_HANDLE_TYPE_USERSPACE_FS)
+		return result(CU_FILE_IO_NOT_SUPPORTED);
+	if (descr->type != CU_FILE_HANDLE_TYPE_OPAQUE_FD)
+		return result(CU_FILE_INVALID_VALUE);
+	r = open_implicitly();
+	if (!r)
+		r = pln_file_register(descr->handle.fd, fh);
+	return result(r);
+}
+
+PLN_EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
+{
+	if (is_open && !forked)
+		pln_file_deregister(fh);
+}
+
+PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
+					   int flags)
+{
+	struct pln_buf b = { .base = (uintptr_t)base, .length = length };
+	struct pln_mem mem;
+	CUfileOpError r;
+	int cu_err;
+
+	(void)flags;	/* hints for RDMA storage, of which there is none */
+	if (!base || !length || length > UINTPTR_MAX - (uintptr_t)base)
+		return result(CU_FILE_INVALID_VALUE);
+	r = open_implicitly();
+	if (r)
+		return result(r);
+	cu_err = pln_mem_of(b.base, &mem);
+	if (cu_err)
+		return cuda_result(cu_err);
+	b.device = mem.kind != PLN_MEM_HOST;
+	if (b.device && pln_mem_extent(&mem, b.base, length) < length)
+		return result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
+	/* windows are mapped when a transfer needs them: nothing can fail */
+	return result(pln_buf_add(&b));
+}
+
+PLN_EXPORT CUfileError_t cuFileBufDeregister(const void *base)
+{
+	struct pln_buf b;
+
+	if (!base)
+		return result(CU_FILE_INVALID_VALUE);
+	if (!is_open || forked)
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	if (!pln_buf_remove((uintptr_t)base, &b))
+		return result(CU_FILE_MEMORY_NOT_REGISTERED);
+	if (b.device)
+		pln_window_drop_range(b.base, b.length);
+	return result(CU_FILE_SUCCESS);
+}
+
+/* ---- data ---- */
+
+/* A transfer begins, and the library stays open until it ends. */
+static bool begin(void)
+{
+	bool open;
+
+	if (forked)
+		return false;
+	pthread_mutex_lock(&lock);
+	open = is_open;
+	if (open)
+		in_flight++;
+	pthread_mutex_unlock(&lock);
+	return open;
+}
+
+static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
+			off_t off, off_t buf_off, bool write)
+{
+	int saved = errno;
+	struct pln_file *f;
+	ssize_t r;
+
+	if (!begin()) {
+		errno = CU_FILE_DRIVER_NOT_INITIALIZED;
+		return -CU_FILE_DRIVER_NOT_INITIALIZED;
+	}
+
+	f = pln_file_get(fh);
+	if (!f) {
+		r = -CU_FILE_HANDLE_NOT_REGISTERED;
+		goto out;
+	}
+	if (!base || off < 0 || buf_off < 0 || size > SSIZE_MAX ||
+	    off > (off_t)(INT64_MAX - (int64_t)size) ||
+	    (uintptr_t)base > UINTPTR_MAX - (uintptr_t)buf_off ||
+	    (uintptr_t)base + (uintptr_t)buf_off > UINTPTR_MAX - size)
+		r = -CU_FILE_INVALID_VALUE;
+	else if (!size)
+		r = 0;
+	else
+		r = pln_io(f, (uintptr_t)base, size, off, buf_off, write);
+	pln_file_put(f);
+out:
+	pthread_mutex_lock(&lock);
+	if (!--in_flight)
+		pthread_cond_broadcast(&quiet);
+	pthread_mutex_unlock(&lock);
+	/*
+	 * NVIDIA's newer libraries return -1 with the cuFile code in errno
+	 * where their manual says the code is returned: serve readers of both.
+	 */
+	if (r >= 0)
+		errno = saved;
+	else if (r != -1)
+		errno = (int)-r;
+	return r;
+}
+
+PLN_EXPORT ssize_t cuFileRead(CUfileHandle_t fh, void *base, size_t size,
+			      off_t file_offset, off_t buf_offset)
+{
+	return transfer(fh, base, size, file_offset, buf_offset, false);
+}
+
+PLN_EXPORT ssize_t cuFileWrite(CUfileHandle_t fh, const void *base,
+			       size_t size, off_t file_offset,
+			       off_t buf_offset)
+{
+	return transfer(fh, base, size, file_offset, buf_offset, true);
+}
+
+/* ---- parameters ---- */
+
+/* What is in force, or would be if the library were opened now. */
+static CUfileOpError current(struct pln_config *cfg)
+{
+	CUfileOpError r = CU_FILE_SUCCESS;
+	char err[PLN_REASON_MAX];
+
+	if (forked)
+		return CU_FILE_DRIVER_NOT_INITIALIZED;
+	pthread_mutex_lock(&lock);
+	if (is_open) {
+		*cfg = pln_cfg;
+	} else if (!pln_config_load(cfg, err, sizeof(err))) {
+		pln_log(PLN_LOG_ERROR, "%s", err);
+		r = CU_FILE_DRIVER_INVALID_PROPS;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+PLN_EXPORT CUfileError_t
+cuFileGetParameterSizeT(CUFileSizeTConfigParameter_t param, size_t *value)
+{
+	struct pln_config cfg;
+	CUfileOpError r;
+
+	if ((unsigned int)param >= 12 || !value)
+		return result(CU_FILE_INVALID_VALUE);
+	r = current(&cfg);
+	if (!r)
+		*value = cfg.size[param];
+	return result(r);
+}
+
+PLN_EXPORT CUfileError_t
+cuFileGetParameterBool(CUFileBoolConfigParameter_t param, bool *value)
+{
+	struct pln_config cfg;
+	CUfileOpError r;
+
+	if ((unsigned int)param >= 12 || !value)
+		return result(CU_FILE_INVALID_VALUE);
+	r = current(&cfg);
+	if (!r)
+		*value = cfg.flag[param];
+	return result(r);
+}
+
+PLN_EXPORT CUfileError_t
+cuFileGetParameterString(CUFileStringConfigParameter_t param, char *desc_str,
+			 int len)
+{
+	struct pln_config cfg;
+	CUfileOpError r;
+
+	if ((unsigned int)param >= 3 || !desc_str || len <= 0)
+		return result(CU_FILE_INVALID_VALUE);
+	r = current(&cfg);
+	if (r)
+		return result(r);
+	if (strlen(cfg.text[param]) >= (size_t)len)
+		return result(CU_FILE_INVALID_VALUE);
+	strcpy(desc_str, cfg.text[param]);
+	return result(CU_FILE_SUCCESS);
+}
+
+static CUfileOpError settable(void)
+{
+	if (forked)
+		return CU_FILE_DRIVER_NOT_INITIALIZED;
+	return is_open ? CU_FILE_DRIVER_ALREADY_OPEN : CU_FILE_SUCCESS;
+}
+
+PLN_EXPORT CUfileError_t
+cuFileSetParameterSizeT(CUFileSizeTConfigParameter_t param, size_t value)
+{
+	CUfileOpError r = settable();
+
+	return result(r ? r : pln_config_set_size((unsigned int)param, value));
+}
+
+PLN_EXPORT CUfileError_t
+cuFileSetParameterBool(CUFileBoolConfigParameter_t param, bool value)
+{
+	CUfileOpError r = settable();
+
+	return result(r ? r : pln_config_set_flag((unsigned int)param, value));
+}
+
+PLN_EXPORT CUfileError_t
+cuFileSetParameterString(CUFileStringConfigParameter_t param,
+			 const char *desc_str)
+{
+	CUfileOpError r = settable();
+
+	return result(r ? r : pln_config_set_text((unsigned int)param,
+						  desc_str));
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+/*
+ * File handles and registered buffers.
+ *
+ * A handle is a number: a slot of a table and a count that never repeats.  So
+ * a stale or invented one is found out by comparing, and is never followed.
+ */
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define MAX_FILES	65536
+#define SLOT_SHIFT	4
+#define COUNT_SHIFT	20
+#define MARK		0x9	/* odd: no aligned address looks like it */
+
+#ifndef __O_TMPFILE
+#define __O_TMPFILE	020000000
+#endif
+#ifndef STATX_DIOALIGN
+#define STATX_DIOALIGN	0x00002000U
+#endif
+
+/* stx_dio_mem_align and stx_dio_offset_align, which old headers lack */
+#define STATX_DIO_AT	0x98
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pln_file **table;
+static unsigned int slots;
+static uint64_t count;
+
+static void alignment(struct pln_file *f, int fd, const struct stat *st)
+{
+	unsigned char buf[256] __attribute__((aligned(8))) = { 0 };
+	struct statx *sx = (struct statx *)buf;
+	uint32_t align[2] = { 0, 0 };
+	struct statfs fs;
+	int block = 0;
+
+	f->mem_align = f->off_align = 4096;
+	/* the node of a block device lies in a tmpfs; its data does not */
+	if (S_ISREG(st->st_mode) && !fstatfs(fd, &fs) &&
+	    ((uint32_t)fs.f_type == TMPFS_MAGIC ||
+	     (uint32_t)fs.f_type == RAMFS_MAGIC ||
+	     (uint32_t)fs.f_type == HUGETLBFS_MAGIC))
+		f->no_direct = "the file system keeps its data in host memory";
+	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, sx) &&
+	    (sx->stx_mask & STATX_DIOALIGN)) {
+		memcpy(align, buf + STATX_DIO_AT, sizeof(align));
+		if (!align[0] || !align[1])
+			f->no_direct = "the file system does no direct IO on "
+				       "this file";
+	}
+	if (align[0] && align[1]) {
+		f->mem_align = align[0];
+		f->off_align = align[1];
+	} else if (S_ISBLK(st->st_mode) && !ioctl(fd, BLKSSZGET, &block) &&
+		   block > 0) {
+		f->mem_align = f->off_align = (uint32_t)block;
+	}
+	/*
+	 * Some file systems take O_DIRECT and copy with the CPU all the same,
+	 * also into device memory.  That is not p2p, so only those count that
+	 * say how they want direct IO, and two that did it before they could.
+	 */
+	if (!align[0] && !f->no_direct && !S_ISBLK(st->st_mode) &&
+	    (fstatfs(fd, &fs) || ((uint32_t)fs.f_type != EXT4_SUPER_MAGIC &&
+				  (uint32_t)fs.f_type != XFS_SUPER_MAGIC)))
+		f->no_direct = "the file system is not known to do direct IO "
+			       "between device and memory";
+	/* below 512 nothing is gained, and older kernels were stricter */
+	if (f->mem_align < 512)
+		f->mem_align = 512;
+}
+
+/* The same file once more, with O_DIRECT or without it. */
+static int open_again(int fd, int flags, bool direct)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	flags &= O_ACCMODE | O_SYNC | O_DSYNC;
+	flags |= O_CLOEXEC | (direct ? O_DIRECT : 0);
+	return open(path, flags);
+}
+
+static void destroy(struct pln_file *f)
+{
+	if (f->direct_fd >= 0 && f->direct_fd != f->fd)
+		close(f->direct_fd);
+	if (f->buffered_fd >= 0 && f->buffered_fd != f->fd)
+		close(f->buffered_fd);
+	if (f->fd >= 0)
+		close(f->fd);
+	pthread_mutex_destroy(&f->tally.lock);
+	free(f);
+}
+
+static CUfileOpError check(int fd, struct stat *st, int *flags)
+{
+	*flags = fcntl(fd, F_GETFL);
+	if (*flags < 0 || fstat(fd, st))
+		return CU_FILE_INVALID_VALUE;
+	if (!S_ISREG(st->st_mode) && !S_ISBLK(st->st_mode))
+		return CU_FILE_INVALID_FILE_TYPE;
+	if (*flags & (O_APPEND | O_NONBLOCK | O_NOATIME | O_PATH | O_ASYNC |
+		      __O_TMPFILE))
+		return CU_FILE_INVALID_FILE_OPEN_FLAG;
+	return CU_FILE_SUCCESS;
+}
+
+/* With the lock held: a free slot, or MAX_FILES. */
+static unsigned int free_slot(void)
+{
+	struct pln_file **bigger;
+	unsigned int i, n;
+
+	for (i = 0; i < slots; i++)
+		if (!table[i])
+			return i;
+	if (slots == MAX_FILES)
+		return MAX_FILES;
+	n = slots ? slots * 2 : 64;
+	bigger = realloc(table, n * sizeof(*table));
+	if (!bigger)
+		return MAX_FILES;
+	memset(bigger + slots, 0, (n - slots) * sizeof(*table));
+	table = bigger;
+	i = slots;
+	slots = n;
+	return i;
+}
+
+CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
+{
+	CUfileOpError r;
+	struct pln_file *f;
+	struct stat st;
+	unsigned int i;
+	int flags;
+
+	r = check(fd, &st, &flags);
+	if (r)
+		return r;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return CU_FILE_NOMEM_ERROR;
+	pthread_mutex_init(&f->tally.lock, NULL);
+	f->refs = 1;
+	f->user_fd = fd;
+	f->direct_fd = f->buffered_fd = -1;
+	f->user_direct = flags & O_DIRECT;
+	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
+	f->ino = st.st_ino;
+	/* our own, so that the program may close its own at any time */
+	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (f->fd < 0) {
+		destroy(f);
+		return CU_FILE_GETNEWFD_FAILED;
+	}
+	if (f->user_direct) {
+		f->direct_fd = f->fd;
+		f->buffered_fd = open_again(f->fd, flags, false);
+	} else {
+		f->buffered_fd = f->fd;
+		f->direct_fd = open_again(f->fd, flags, true);
+		if (f->direct_fd < 0)
+			f->direct_errno = errno;
+	}
+	alignment(f, f->direct_fd >= 0 ? f->direct_fd : f->fd, &st);
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < slots; i++) {
+		struct stat old;
+
+		if (!table[i] || table[i]->user_fd != fd)
+			continue;
+		/* the same number for another file: the first was closed */
+		if (fstat(table[i]->fd, &old) || old.st_dev != st.st_dev ||
+		    old.st_ino != st.st_ino)
+			continue;
+		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
+		goto out;
+	}
+	i = free_slot();
+	if (i == MAX_FILES) {
+		r = CU_FILE_NOMEM_ERROR;
+		goto out;
+	}
+	f->value = ++count << COUNT_SHIFT | (uint64_t)i << SLOT_SHIFT | MARK;
+	table[i] = f;
+	*out = (CUfileHandle_t)(uintptr_t)f->value;
+out:
+	pthread_mutex_unlock(&lock);
+	if (r)
+		destroy(f);
+	return r;
+}
+
+/* With the lock held. */
+static struct pln_file **slot_of(CUfileHandle_t fh)
+{
+	uint64_t v = (uint64_t)(uintptr_t)fh;
+	unsigned int i = v >> SLOT_SHIFT & (MAX_FILES - 1);
+
+	if (i >= slots || !table[i] || table[i]->value != v)
+		return NULL;
+	return &table[i];
+}
+
+struct pln_file *pln_file_get(CUfileHandle_t fh)
+{
+	struct pln_file **p, *f = NULL;
+
+	pthread_mutex_lock(&lock);
+	p = slot_of(fh);
+	if (p) {
+		f = *p;
+		f->refs++;
+	}
+	pthread_mutex_unlock(&lock);
+	return f;
+}
+
+void pln_file_put(struct pln_file *f)
+{
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	last = !--f->refs;
+	pthread_mutex_unlock(&lock);
+	if (last)
+		destroy(f);
+}
+
+void pln_file_deregister(CUfileHandle_t fh)
+{
+	struct pln_file **p, *f = NULL;
+
+	pthread_mutex_lock(&lock);
+	p = slot_of(fh);
+	if (p) {
+		f = *p;
+		*p = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	if (f)
+		pln_file_put(f);
+}
+
+void pln_file_drop_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; ; i++) {
+		struct pln_file *f;
+
+		pthread_mutex_lock(&lock);
+		if (i >= slots) {
+			pthread_mutex_unlock(&lock);
+			return;
+		}
+		f = table[i];
+		table[i] = NULL;
+		pthread_mutex_unlock(&lock);
+		if (f)
+			pln_file_put(f);
+	}
+}
+
+/* ---- registered buffers ---- */
+
+static pthread_mutex_t buf_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pln_buf *bufs;	/* sorted by base */
+static size_t nbufs, cap;
+
+static size_t buf_place(uint64_t base)
+{
+	size_t lo = 0, hi = nbufs;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (bufs[mid].base < base)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+CUfileOpError pln_buf_add(const struct pln_buf *buf)
+{
+	CUfileOpError r = CU_FILE_SUCCESS;
+	size_t i;
+
+	pthread_mutex_lock(&buf_lock);
+	i = buf_place(buf->base);
+	if (i < nbufs && bufs[i].base == buf->base) {
+		r = CU_FILE_MEMORY_ALREADY_REGISTERED;
+		goto out;
+	}
+	if (nbufs == cap) {
+		size_t n = cap ? cap * 2 : 64;
+		struct pln_buf *bigger = realloc(bufs, n * sizeof(*bufs));
+
+		if (!bigger) {
+			r = CU_FILE_NOMEM_ERROR;
+			goto out;
+		}
+		bufs = bigger;
+		cap = n;
+	}
+	memmove(bufs + i + 1, bufs + i, (nbufs - i) * sizeof(*bufs));
+	bufs[i] = *buf;
+	nbufs++;
+out:
+	pthread_mutex_unlock(&buf_lock);
+	return r;
+}
+
+bool pln_buf_find(uint64_t base, struct pln_buf *out)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_mutex_lock(&buf_lock);
+	i = buf_place(base);
+	if (i < nbufs && bufs[i].base == base) {
+		*out = bufs[i];
+		found = true;
+	}
+	pthread_mutex_unlock(&buf_lock);
+	return found;
+}
+
+bool pln_buf_remove(uint64_t base, struct pln_buf *out)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_mutex_lock(&buf_lock);
+	i = buf_place(base);
+	if (i < nbufs && bufs[i].base == base) {
+		*out = bufs[i];
+		memmove(bufs + i, bufs + i + 1,
+			(nbufs - i - 1) * sizeof(*bufs));
+		nbufs--;
+		found = true;
+	}
+	pthread_mutex_unlock(&buf_lock);
+	return found;
+}
+
+void pln_buf_drop_all(void)
+{
+	pthread_mutex_lock(&buf_lock);
+	free(bufs);
+	bufs = NULL;
+	nbufs = cap = 0;
+	pthread_mutex_unlock(&buf_lock);
+}

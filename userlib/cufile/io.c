@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Read and write: which path each byte takes.
+ *
+ * Memory of the program's own takes plain pread and pwrite.  GPU memory takes
+ * p2p when everything needed is there; blocks that are not whole, and whatever
+ * p2p cannot do, take the bounce path.  The first transfer of each pair of
+ * storage device and GPU finds out whether p2p works between the two, and the
+ * answer is kept with its reason.
+ */
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define PAGE		KIB(4)
+
+#define ENOTSUPP	524	/* the kernel's own, seen from NVIDIA's driver */
+
+/* One request on its way. */
+struct io {
+	struct pln_file *f;
+	struct pln_mem mem;
+	bool write;
+	uint64_t bytes[PLN_PATH_SLOTS];
+	int reason_errno;
+	char reason[PLN_REASON_MAX];
+};
+
+/* ---- verdicts ---- */
+
+enum state { UNKNOWN, WORKS, REFUSED };
+
+struct verdict {
+	struct verdict *next;
+	uint64_t dev;
+	int gpu;
+	enum state state;
+	int err;
+	char reason[PLN_REASON_MAX];
+};
+
+static pthread_mutex_t verdict_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct verdict *verdicts;
+
+/* With the lock held. */
+static struct verdict *find_verdict(uint64_t dev, int gpu)
+{
+	struct verdict *v;
+
+	for (v = verdicts; v; v = v->next)
+		if (v->dev == dev && v->gpu == gpu)
+			return v;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return NULL;
+	v->dev = dev;
+	v->gpu = gpu;
+	v->next = verdicts;
+	verdicts = v;
+	return v;
+}
+
+static enum state ask_verdict(struct io *io)
+{
+	enum state s = UNKNOWN;
+	struct verdict *v;
+
+	pthread_mutex_lock(&verdict_lock);
+	v = find_verdict(io->f->dev, io->mem.gpu);
+	if (v) {
+		s = v->state;
+		if (s == REFUSED) {
+			memcpy(io->reason, v->reason, sizeof(io->reason));
+			io->reason_errno = v->err;
+		}
+	}
+	pthread_mutex_unlock(&verdict_lock);
+	return s;
+}
+
+static void set_verdict(struct io *io, enum state state)
+{
+	struct verdict *v;
+	bool news = false;
+
+	pthread_mutex_lock(&verdict_lock);
+	v = find_verdict(io->f->dev, io->mem.gpu);
+	if (v && v->state != WORKS && v->state != state) {
+		v->state = state;
+		v->err = io->reason_errno;
+		if (state == REFUSED)
+			memcpy(v->reason, io->reason, sizeof(v->reason));
+		news = true;
+	}
+	pthread_mutex_unlock(&verdict_lock);
+	if (news && state == WORKS)
+		pln_log(PLN_LOG_INFO, "device %u:%u and GPU %d: p2p works",
+			(unsigned int)(io->f->dev >> 8 & 0xfff),
+			(unsigned int)(io->f->dev & 0xff), io->mem.gpu);
+	else if (news)
+		pln_log(PLN_LOG_WARN, "device %u:%u and GPU %d: no p2p: %s",
+			(unsigned int)(io->f->dev >> 8 & 0xfff),
+			(unsigned int)(io->f->dev & 0xff), io->mem.gpu,
+			io->reason);
+}
+
+void pln_verdicts_forget(void)
+{
+	pthread_mutex_lock(&verdict_lock);
+	while (verdicts) {
+		struct verdict *v = verdicts;
+
+		verdicts = v->next;
+		free(v);
+	}
+	pthread_mutex_unlock(&verdict_lock);
+}
+
+/* ---- reasons ---- */
+
+static void PLN_PRINTF(3, 4) because(struct io *io, int err, const char *fmt,
+				     ...)
+{
+	va_list ap;
+
+	io->reason_errno = err;
+	va_start(ap, fmt);
+	vsnprintf(io->reason, sizeof(io->reason), fmt, ap);
+	va_end(ap);
+}
+
+static const char *err_name(int err)
+{
+	switch (err) {
+	case EFAULT: return "EFAULT";
+	case EINVAL: return "EINVAL";
+	case EREMOTEIO: return "EREMOTEIO";
+	case EOPNOTSUPP: return "EOPNOTSUPP";
+	case ENOSPC: return "ENOSPC";
+	case ENOMEM: return "ENOMEM";
+	case ENODEV: return "ENODEV";
+	case ENXIO: return "ENXIO";
+	case EAGAIN: return "EAGAIN";
+	case EIO: return "EIO";
+	case ENODATA: return "ENODATA";
+	case EILSEQ: return "EILSEQ";
+	case ENOSYS: return "ENOSYS";
+	case EPERM: return "EPERM";
+	case EACCES: return "EACCES";
+	case EBADF: return "EBADF";
+	case ENOTTY: return "ENOTTY";
+	case ENOTSUPP: return "ENOTSUPP";
+	case ETIMEDOUT: return "ETIMEDOUT";
+	default: return "errno";
+	}
+}
+
+static const char *meaning(int err)
+{
+	switch (err) {
+	case EFAULT:
+		return "the kernel cannot take pages of the GPU's mapping: no "
+		       "P2PDMA in this kernel or in the GPU's driver";
+	case EINVAL:
+	case EREMOTEIO:
+		return "the kernel refuses DMA between this storage device and "
+		       "this GPU";
+	case EOPNOTSUPP:
+		return "the storage driver does not do peer-to-peer DMA";
+	default:
+		return strerror(err);
+	}
+}
+
+/* The words for a refusal by the kernel, its own included. */
+static void refused(struct io *io, int err)
+{
+	char words[PLN_REASON_MAX / 2], bdf[32] = "";
+	CUdevice dev;
+
+	if (cu.DeviceGetPCIBusId && !cu.DeviceGet(&dev, io->mem.gpu) &&
+	    cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev))
+		bdf[0] = '\0';
+	if (pln_kernel_words(bdf, words, sizeof(words)))
+		because(io, err, "p2p refused: %s (%d): %s; kernel: %s",
+			err_name(err), err, meaning(err), words);
+	else
+		because(io, err, "p2p refused: %s (%d): %s", err_name(err),
+			err, meaning(err));
+	set_verdict(io, REFUSED);
+}
+
+static bool strict(void)
+{
+	return pln_cfg.strict ||
+	       !pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE];
+}
+
+/* Errors that say "this way does not work", not "this data is lost". */
+static bool path_error(int err)
+{
+	return err == EFAULT || err == EINVAL || err == EREMOTEIO ||
+	       err == EOPNOTSUPP || err == ENXIO || err == ENOTTY ||
+	       err == ENODEV || err == ENOMEM || err == EAGAIN;
+}
+
+/* What the program gets for a failed system call. */
+static ssize_t system_error(struct io *io, int err)
+{
+	because(io, err, "%s of the file failed: %s (%d): %s",
+		io->write ? "write" : "read", err_name(err), err,
+		strerror(err));
+	/* O_DIRECT has more names for a medium that cannot be read */
+	if (err == ENODATA || err == EILSEQ)
+		err = EIO;
+	errno = err;
+	return -1;
+}
+
+static ssize_t cuda_error(struct io *io, CUresult r)
+{
+	because(io, 0, "CUDA: %s (%d)", pln_cu_name(r), r);
+	return -CU_FILE_CUDA_DRIVER_ERROR;
+}
+
+/* ---- the paths ---- */
+
+/* Bytes that went, or a negative result; *@einval: O_DIRECT said EINVAL. */
+static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		      bool probe, bool *einval)
+{
+	struct pln_xfer x = {
+		.file = io->f, .mem = &io->mem, .dev = dev, .off = off,
+		.len = len, .write = io->write,
+		.direct = probe || io->f->user_direct ||
+			  pln_cfg.flag[CUFILE_PARAM_FORCE_ODIRECT_MODE],
+		.direct_only = probe,
+	};
+
+	if (io->write && pln_cfg.posix_unaligned_writes && !probe &&
+	    (off % PAGE || len % PAGE))
+		x.direct = false;
+	pln_bounce(&x);
+	io->bytes[PLN_PATH_BOUNCE] += x.done;
+	if (einval)
+		*einval = x.err == EINVAL;
+	if (x.cu_err)
+		return cuda_error(io, x.cu_err);
+	if (x.err) {
+		/* a full disk keeps what fitted, like write(2) */
+		if (io->write && x.done &&
+		    (x.err == ENOSPC || x.err == EFBIG || x.err == EDQUOT)) {
+			because(io, x.err, "%s after %zu bytes: %s",
+				err_name(x.err), x.done, strerror(x.err));
+			return (ssize_t)x.done;
+		}
+		return system_error(io, x.err);
+	}
+	return (ssize_t)x.done;
+}
+
+/* Is this still the memory that the transfer began with? */
+static bool memory_gone(struct io *io, uint64_t dev)
+{
+	struct pln_mem now;
+
+	return pln_mem_of(dev, &now) || now.kind == PLN_MEM_HOST ||
+	       now.buffer_id != io->mem.buffer_id;
+}
+
+static ssize_t freed(struct io *io)
+{
+	because(io, EFAULT, "the GPU memory was freed during the transfer");
+	return -CU_FILE_CUDA_POINTER_INVALID;
+}
+
+enum went { WENT, WENT_EOF, NOT_MAPPED, NOT_MOVED };
+
+/*
+ * One piece of a transfer, up to the end of a window at most: *@piece bytes.
+ * *@done: bytes that went.  NOT_MAPPED: there is no window, because of io's
+ * reason, and *@err is an errno when this GPU will never have one.
+ * NOT_MOVED: the system call failed with *@err.
+ */
+static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
+			   size_t len, size_t *done, size_t *piece, int *err)
+{
+	size_t max = KIB(pln_cfg.size
+			 [CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB]);
+	size_t unit = io->f->off_align > io->f->mem_align ?
+		      io->f->off_align : io->f->mem_align;
+	int turn, fd = io->f->direct_fd;
+	struct pln_window *w;
+	size_t avail;
+	CUresult cu_err;
+	bool fresh;
+	ssize_t r;
+	char *p;
+
+	*done = 0;
+	*err = 0;
+	for (turn = 0; turn < 2; turn++) {
+		int e = -pln_window_get(&io->mem, dev, pln_min(len, max), &w,
+					&avail, &fresh, &cu_err);
+
+		*piece = pln_min(len, KIB(pln_cfg.window_kb));
+		if (e == ENOSPC) {
+			because(io, e, "BAR1 is full of mappings in use");
+			return NOT_MAPPED;
+		}
+		if (e && cu_err) {
+			because(io, e, "no dma-buf of this GPU memory: %s (%d)",
+				pln_cu_name(cu_err), cu_err);
+			*err = cu_err == CUDA_ERROR_NOT_SUPPORTED ? e : 0;
+			return NOT_MAPPED;
+		}
+		if (e) {
+			because(io, e, "the GPU's dma-buf cannot be mapped: "
+				"%s (%d): %s", err_name(e), e,
+				e == ENOTSUPP || e == ENODEV ?
+				"its driver has no mmap for it" : strerror(e));
+			*err = e == ENOMEM || e == EAGAIN ? 0 : e;
+			return NOT_MAPPED;
+		}
+		*piece = avail < len ? pln_down(avail, unit) : len;
+		if (!*piece) {
+			pln_window_put(w);
+			*piece = pln_min(len, unit);
+			because(io, 0, "a block lies across two mappings");
+			return NOT_MAPPED;
+		}
+		p = w->host + (dev - w->start);
+		do {
+			r = io->write ? pwrite(fd, p + *done, *piece - *done,
+					       (off_t)(off + *done))
+				      : pread(fd, p + *done, *piece - *done,
+					      (off_t)(off + *done));
+			e = r < 0 ? errno : 0;
+			if (r > 0)
+				*done += (size_t)r;
+			/* blocks only: less than one is the end of the file */
+		} while (e == EINTR || (r > 0 && *done < *piece &&
+					!(*done % io->f->off_align)));
+		if (e == EFAULT)
+			pln_window_kill(w);	/* it may have been revoked */
+		else
+			pln_window_put(w);
+		if (!e && *done < *piece && io->write)
+			e = EIO;	/* no progress and no reason */
+		if (!e)
+			return *done < *piece ? WENT_EOF : WENT;
+		*err = e;
+		/* an old window may have been of memory freed since */
+		if (e != EFAULT || fresh)
+			break;
+		dev += *done;
+		off += *done;
+		len -= *done;
+		if (*done) {
+			*piece = *done;
+			return WENT;
+		}
+	}
+	return NOT_MOVED;
+}
+
+/* Bytes that went, or a negative result.  All of it is whole blocks. */
+static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
+{
+	enum state state = ask_verdict(io);
+	size_t total = 0, done, piece;
+	bool einval = false;
+	enum went w;
+	ssize_t r;
+	int err;
+
+	while (total < len) {
+		if (state == REFUSED) {
+			if (strict())
+				return -CU_FILE_IO_NOT_SUPPORTED;
+			r = bounce(io, dev + total, off + total, len - total,
+				   false, NULL);
+			return r < 0 ? r : r + (ssize_t)total;
+		}
+		w = p2p_piece(io, dev + total, off + total, len - total, &done,
+			      &piece, &err);
+		total += done;
+		io->bytes[PLN_PATH_P2P] += done;
+		if (done && state == UNKNOWN) {
+			state = WORKS;
+			set_verdict(io, WORKS);
+		}
+		if (w == WENT)
+			continue;
+		if (w == WENT_EOF)
+			break;
+		if (done)
+			piece -= done;
+		if (w == NOT_MOVED && !path_error(err)) {
+			if (io->write && total && (err == ENOSPC ||
+			    err == EFBIG || err == EDQUOT)) {
+				because(io, err, "%s after %zu bytes: %s",
+					err_name(err), total, strerror(err));
+				return (ssize_t)total;
+			}
+			return system_error(io, err);
+		}
+		if (memory_gone(io, dev + total))
+			return freed(io);
+		if (w == NOT_MAPPED && err && state == UNKNOWN) {
+			set_verdict(io, REFUSED);
+			state = REFUSED;
+			continue;
+		}
+		if (w == NOT_MOVED)
+			because(io, err, "p2p %s failed: %s (%d): %s",
+				io->write ? "write" : "read", err_name(err),
+				err, meaning(err));
+		if (strict()) {
+			char words[PLN_REASON_MAX / 2];
+
+			if (w == NOT_MOVED &&
+			    pln_kernel_words("", words, sizeof(words))) {
+				size_t n = strlen(io->reason);
+
+				snprintf(io->reason + n,
+					 sizeof(io->reason) - n,
+					 "; kernel: %s", words);
+			}
+			return -CU_FILE_IO_NOT_SUPPORTED;
+		}
+		if (w == NOT_MAPPED || state == WORKS) {
+			r = bounce(io, dev + total, off + total, piece, false,
+				   NULL);
+		} else {
+			/*
+			 * Is it p2p that fails, or O_DIRECT?  The same request
+			 * with host memory tells.
+			 */
+			r = bounce(io, dev + total, off + total, piece, true,
+				   &einval);
+			if (r >= 0) {
+				refused(io, err);
+				state = REFUSED;
+			} else if (einval) {
+				io->f->direct_bad = true;
+				because(io, EINVAL, "O_DIRECT does not work on "
+					"this file, not even with host memory");
+				r = bounce(io, dev + total, off + total,
+					   len - total, false, NULL);
+				return r < 0 ? r : r + (ssize_t)total;
+			}
+		}
+		if (r < 0)
+			return r;
+		total += (size_t)r;
+		if ((size_t)r < piece)
+			break;
+	}
+	return (ssize_t)total;
+}
+
+/* Why p2p is out of the question for all of this, or false. */
+static bool no_p2p(struct io *io)
+{
+	struct pln_file *f = io->f;
+
+	if (pln_cfg.flag[CUFILE_PARAM_FORCE_COMPAT_MODE])
+		because(io, 0, "force_compat_mode is set");
+	else if (!pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA])
+		because(io, 0, "use_pci_p2pdma is off");
+	else if (io->mem.kind == PLN_MEM_MANAGED)
+		because(io, 0, "managed memory has no fixed place on the GPU");
+	else if (f->direct_fd < 0)
+		because(io, f->direct_errno, "the file cannot be opened with "
+			"O_DIRECT: %s (%d): %s", err_name(f->direct_errno),
+			f->direct_errno, strerror(f->direct_errno));
+	else if (f->no_direct)
+		because(io, 0, "%s", f->no_direct);
+	else if (f->direct_bad)
+		because(io, EINVAL, "O_DIRECT does not work on this file");
+	else
+		return false;
+	return true;
+}
+
+static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
+{
+	uint32_t unit = io->f->off_align;
+	uint64_t lo, hi;
+	size_t total = 0;
+	struct stat st;
+	ssize_t r;
+
+	/*
+	 * Of a file that ends before, no more than its last block: direct IO
+	 * would fill the memory behind it with zeros.
+	 */
+	if (!io->write && !fstat(io->f->fd, &st) && S_ISREG(st.st_mode)) {
+		uint64_t end = pln_up((uint64_t)st.st_size, PAGE);
+
+		if (off < end && len > end - off)
+			len = end - off;
+	}
+	if (no_p2p(io)) {
+		if (strict())
+			return -CU_FILE_IO_NOT_SUPPORTED;
+		return bounce(io, dev, off, len, false, NULL);
+	}
+	/*
+	 * Unaligned writes leave whole pages at both ends to the page cache,
+	 * so that what goes through it and what goes around it never share a
+	 * page, and neighbours in the same block are never written back.
+	 */
+	if (io->write && (off % unit || len % unit) && unit < PAGE)
+		unit = PAGE;
+	lo = pln_up(off, unit);
+	hi = pln_down(off + len, unit);
+	if (lo >= hi || (dev + (lo - off)) % io->f->mem_align) {
+		because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
+			"bytes" : "unaligned: the GPU address does not match "
+			"the file offset in blocks of %u bytes",
+			lo >= hi ? unit : io->f->mem_align);
+		if (strict())
+			return -CU_FILE_IO_NOT_SUPPORTED;
+		return bounce(io, dev, off, len, false, NULL);
+	}
+	if (lo > off || hi < off + len) {
+		because(io, 0, "unaligned: %llu bytes before and %llu after "
+			"the whole blocks of %u",
+			(unsigned long long)(lo - off),
+			(unsigned long long)(off + len - hi), unit);
+		if (strict())
+			return -CU_FILE_IO_NOT_SUPPORTED;
+	}
+	if (lo > off) {
+		r = bounce(io, dev, off, lo - off, false, NULL);
+		if (r < 0 || (size_t)r < lo - off)
+			return r;
+		total = (size_t)r;
+	}
+	r = p2p(io, dev + (lo - off), lo, hi - lo);
+	if (r < 0)
+		return r;
+	total += (size_t)r;
+	if ((size_t)r < hi - lo || hi == off + len)
+		return (ssize_t)total;
+	r = bounce(io, dev + (hi - off), hi, off + len - hi, false, NULL);
+	return r < 0 ? r : r + (ssize_t)total;
+}
+
+static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
+{
+	struct pln_file *f = io->f;
+	char *p = (char *)(uintptr_t)addr;
+	size_t done = 0;
+	int fd = f->fd;
+	ssize_t r;
+
+	while (done < len) {
+		r = io->write ? pwrite(fd, p + done, len - done,
+				       (off_t)(off + done))
+			      : pread(fd, p + done, len - done,
+				      (off_t)(off + done));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0 && errno == EINVAL && fd != f->buffered_fd &&
+		    f->buffered_fd >= 0) {
+			fd = f->buffered_fd;	/* not aligned for O_DIRECT */
+			continue;
+		}
+		if (r < 0 && errno == EFAULT) {
+			because(io, EFAULT, "neither memory that CUDA knows "
+				"nor memory of this process");
+			return -CU_FILE_CUDA_POINTER_INVALID;
+		}
+		if (r < 0 && io->write && done)
+			break;
+		if (r < 0)
+			return system_error(io, errno);
+		if (!r)
+			break;
+		done += (size_t)r;
+		io->bytes[PLN_PATH_POSIX] += (size_t)r;
+	}
+	return (ssize_t)done;
+}
+
+/* ---- accounts ---- */
+
+static void account(struct pln_tally *t, const struct io *io, ssize_t result)
+{
+	unsigned int i, best = PLN_PATH_NONE;
+
+	for (i = 0; i < PLN_PATH_SLOTS; i++) {
+		if (!io->bytes[i])
+			continue;
+		if (io->write) {
+			t->writes[i]++;
+			t->bytes_written[i] += io->bytes[i];
+		} else {
+			t->reads[i]++;
+			t->bytes_read[i] += io->bytes[i];
+		}
+		if (io->bytes[i] > io->bytes[best])
+			best = i;
+	}
+	if (best)
+		t->last_path = best;
+	if (io->bytes[PLN_PATH_BOUNCE])
+		t->fallbacks++;
+	if (result < 0)
+		t->errors++;
+	if (result < 0 || io->reason[0]) {
+		pthread_mutex_lock(&t->lock);
+		memcpy(t->reason, io->reason, sizeof(t->reason));
+		t->last_errno = io->reason_errno;
+		if (result < 0)
+			t->last_error = (int)result;
+		pthread_mutex_unlock(&t->lock);
+	}
+}
+
+ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
+	       off_t buf_off, bool write)
+{
+	struct io io = { .f = f, .write = write };
+	uint64_t addr = base + (uint64_t)buf_off;
+	struct pln_buf reg;
+	CUcontext old;
+	ssize_t r;
+	int cu_err, saved;
+
+	if (pln_buf_find(base, &reg) &&
+	    ((uint64_t)buf_off > reg.length ||
+	     size > reg.length - (uint64_t)buf_off)) {
+		because(&io, 0, "%zu bytes from offset %lld on are more than "
+			"the registered %zu", size, (long long)buf_off,
+			reg.length);
+		r = -CU_FILE_INVALID_MAPPING_RANGE;
+		goto out;
+	}
+	cu_err = pln_mem_of(addr, &io.mem);
+	if (cu_err) {
+		r = cuda_error(&io, cu_err);
+		goto out;
+	}
+	if (io.mem.kind == PLN_MEM_HOST) {
+		if (!pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_SYSTEM_MEMORY]) {
+			because(&io, 0, "host memory, and allow_system_memory "
+				"is off");
+			r = -CU_FILE_CUDA_MEMORY_TYPE_INVALID;
+		} else {
+			r = posix_io(&io, addr, (uint64_t)off, size);
+		}
+		goto out;
+	}
+	if (pln_mem_extent(&io.mem, addr, size) < size) {
+		because(&io, 0, "%zu bytes are more than the memory at this "
+			"address has", size);
+		r = -CU_FILE_CUDA_POINTER_RANGE_ERROR;
+		goto out;
+	}
+	cu_err = cu.Push(io.mem.ctx);
+	if (cu_err) {
+		r = cuda_error(&io, cu_err);
+		goto out;
+	}
+	r = gpu_io(&io, addr, (uint64_t)off, size);
+	saved = errno;
+	cu.Pop(&old);
+	errno = saved;
+out:
+	saved = errno;
+	account(&f->tally, &io, r);
+	account(&pln_total, &io, r);
+	if (io.reason[0])
+		pln_log(PLN_LOG_DEBUG, "%s of %zu bytes at %lld: result %zd: "
+			"%s", write ? "write" : "read", size, (long long)off,
+			r, io.reason);
+	errno = saved;
+	return r;
+}

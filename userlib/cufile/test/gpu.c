@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: MIT
+/*
+ * File -> real GPU -> file, with whatever libcufile.so.0 and libcuda.so.1 are
+ * found: data checked through cuMemcpyDtoH and a CRC on the CPU, speed, and
+ * what the library answers to wrong calls.  Everything is looked up at run
+ * time, so the same program measures Peerlane's library and NVIDIA's.
+ *
+ *   cufile-gpu [--lib FILE] [--dir DIR] [--size MIB] [--answers] [--seconds S]
+ *
+ * Exit status: 0 all good, 1 something is wrong, 77 nothing to test with.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PEERLANE_CUFILE_WITHOUT_CUDA_H
+#include "../cufile.h"
+#include <peerlane/file.h>
+
+typedef unsigned long long devptr;
+
+#define CUDA(X) \
+	X(cuInit, (unsigned int)) \
+	X(cuDeviceGetCount, (int *)) \
+	X(cuDeviceGet, (int *, int)) \
+	X(cuDeviceGetName, (char *, int, int)) \
+	X(cuDriverGetVersion, (int *)) \
+	X(cuDevicePrimaryCtxRetain, (void **, int)) \
+	X(cuCtxSetCurrent, (void *)) \
+	X(cuMemAlloc_v2, (devptr *, size_t)) \
+	X(cuMemFree_v2, (devptr)) \
+	X(cuMemsetD8_v2, (devptr, unsigned char, size_t)) \
+	X(cuCtxSynchronize, (void)) \
+	X(cuMemcpyDtoH_v2, (void *, devptr, size_t)) \
+	X(cuMemcpyHtoD_v2, (devptr, const void *, size_t))
+
+#define CUFILE(X) \
+	X(CUfileError_t, DriverOpen, (void)) \
+	X(CUfileError_t, DriverClose_v2, (void)) \
+	X(CUfileError_t, GetVersion, (int *)) \
+	X(CUfileError_t, HandleRegister, (CUfileHandle_t *, CUfileDescr_t *)) \
+	X(void, HandleDeregister, (CUfileHandle_t)) \
+	X(CUfileError_t, BufRegister, (const void *, size_t, int)) \
+	X(CUfileError_t, BufDeregister, (const void *)) \
+	X(ssize_t, Read, (CUfileHandle_t, void *, size_t, off_t, off_t)) \
+	X(ssize_t, Write, (CUfileHandle_t, const void *, size_t, off_t, off_t))
+
+#define X(name, args) static int (*name) args;
+CUDA(X)
+#undef X
+#define X(type, name, args) static type (*cf##name) args;
+CUFILE(X)
+#undef X
+static int (*stats_fn)(void *, struct pln_file_stats *);
+
+static unsigned int checks, failed;
+
+static bool check(bool good, const char *what)
+{
+	checks++;
+	failed += !good;
+	printf("%sok %u - %s\n", good ? "" : "not ", checks, what);
+	fflush(stdout);
+	return good;
+}
+
+static int skip(const char *why)
+{
+	printf("1..0 # SKIP %s\n", why);
+	return 77;
+}
+
+/* ---- CRC32C ---- */
+
+static uint32_t crc_table[8][256];
+
+static void crc_setup(void)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < 256; i++) {
+		uint32_t c = i;
+
+		for (j = 0; j < 8; j++)
+			c = c & 1 ? c >> 1 ^ 0x82f63b78 : c >> 1;
+		crc_table[0][i] = c;
+	}
+	for (i = 0; i < 256; i++)
+		for (j = 1; j < 8; j++)
+			crc_table[j][i] = crc_table[j - 1][i] >> 8 ^
+				crc_table[0][crc_table[j - 1][i] & 0xff];
+}
+
+static uint32_t crc32c(const unsigned char *p, size_t n)
+{
+	uint32_t c = ~0u;
+
+	for (; n >= 8; p += 8, n -= 8) {
+		uint64_t x;
+
+		memcpy(&x, p, 8);
+		x ^= c;
+		c = crc_table[7][x & 0xff] ^ crc_table[6][x >> 8 & 0xff] ^
+		    crc_table[5][x >> 16 & 0xff] ^ crc_table[4][x >> 24 & 0xff] ^
+		    crc_table[3][x >> 32 & 0xff] ^ crc_table[2][x >> 40 & 0xff] ^
+		    crc_table[1][x >> 48 & 0xff] ^ crc_table[0][x >> 56];
+	}
+	for (; n; n--)
+		c = c >> 8 ^ crc_table[0][(c ^ *p++) & 0xff];
+	return ~c;
+}
+
+static double wall(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double cpu(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* ---- what is tested ---- */
+
+static const char *dir = "/var/tmp", *lib = "libcufile.so.0";
+static size_t size = 256u << 20;
+static double seconds = 1;
+static char in_path[512], out_path[512];
+static unsigned char *data, *back;
+
+static CUfileHandle_t reg(int fd, int *err)
+{
+	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+			    .handle.fd = fd };
+	CUfileHandle_t fh = NULL;
+	CUfileError_t e = cfHandleRegister(&fh, &d);
+
+	*err = e.err;
+	return fh;
+}
+
+static bool same(devptr g, size_t at, size_t n, const unsigned char *want)
+{
+	return !cuMemcpyDtoH_v2(back, g + at, n) && !memcmp(back, want, n);
+}
+
+static void tell_path(CUfileHandle_t fh, const char *what)
+{
+	struct pln_file_stats s = { .size = sizeof(s) };
+
+	if (!stats_fn || stats_fn(fh, &s))
+		return;
+	printf("# %s: bounce %llu bytes, p2p %llu; %s\n", what,
+	       (unsigned long long)(s.path[PLN_PATH_BOUNCE].bytes_read +
+				    s.path[PLN_PATH_BOUNCE].bytes_written),
+	       (unsigned long long)(s.path[PLN_PATH_P2P].bytes_read +
+				    s.path[PLN_PATH_P2P].bytes_written),
+	       s.reason[0] ? s.reason : "no fall-back");
+}
+
+static void test_data(devptr g, int flags, const char *name)
+{
+	static const size_t off[] = { 0, 1, 4095, 4096, 70001 };
+	static const size_t len[] = { 1, 4095, 4096, 65536, 1000003 };
+	char what[128];
+	CUfileHandle_t fh, out;
+	unsigned int i, j, bad = 0;
+	int fd, ofd, rfd, err;
+	uint32_t want = crc32c(data, size), got;
+	struct stat st;
+	ssize_t r;
+
+	fd = open(in_path, O_RDONLY | flags);
+	ofd = open(out_path, O_RDWR | O_CREAT | O_TRUNC | flags, 0644);
+	if (fd < 0 || ofd < 0) {
+		printf("# %s: %s\n", name, strerror(errno));
+		return;
+	}
+	fh = reg(fd, &err);
+	snprintf(what, sizeof(what), "%s: the file is registered (%d)", name,
+		 err);
+	if (!check(!err, what))
+		return;
+	out = reg(ofd, &err);
+	cuMemsetD8_v2(g, 0xee, size);
+	cuCtxSynchronize();
+	r = cfRead(fh, (void *)(uintptr_t)g, size, 0, 0);
+	snprintf(what, sizeof(what), "%s: %zu MiB go to the GPU", name,
+		 size >> 20);
+	if (!check(r == (ssize_t)size, what))
+		printf("# got %zd, errno %d\n", r, errno);
+	cuMemcpyDtoH_v2(back, g, size);
+	got = crc32c(back, size);
+	printf("# CRC32C of the file 0x%08x, of GPU memory 0x%08x\n", want, got);
+	snprintf(what, sizeof(what), "%s: CRC32C is the same", name);
+	check(got == want, what);
+	r = cfWrite(out, (void *)(uintptr_t)g, size, 0, 0);
+	snprintf(what, sizeof(what), "%s: and from the GPU to a file", name);
+	if (!check(r == (ssize_t)size, what))
+		printf("# got %zd, errno %d\n", r, errno);
+	memset(back, 0, size);
+	fsync(ofd);
+	rfd = open(out_path, O_RDONLY);
+	r = 0;
+	for (size_t at = 0; at < size; at += (size_t)r) {
+		r = pread(rfd, back + at, size - at, (off_t)at);
+		if (r <= 0)
+			break;
+	}
+	got = crc32c(back, size);
+	printf("# CRC32C of the second file 0x%08x\n", got);
+	snprintf(what, sizeof(what), "%s: the second file has it too", name);
+	check(got == want, what);
+	tell_path(fh, "read");
+	tell_path(out, "write");
+	for (i = 0; i < 5; i++)
+		for (j = 0; j < 5; j++) {
+			cuMemsetD8_v2(g, 0, 4 << 20);
+			cuCtxSynchronize();
+			r = cfRead(fh, (void *)(uintptr_t)g, len[j],
+				   (off_t)off[i], (off_t)off[j]);
+			if (r != (ssize_t)len[j] ||
+			    !same(g, off[j], len[j], data + off[i]))
+				bad++;
+			/* and back, one place on */
+			r = cfWrite(out, (void *)(uintptr_t)g, len[j],
+				    (off_t)(size + off[i]), (off_t)off[j]);
+			if (r != (ssize_t)len[j] ||
+			    pread(rfd, back, len[j], (off_t)(size + off[i])) !=
+				    (ssize_t)len[j] ||
+			    memcmp(back, data + off[i], len[j]))
+				bad++;
+		}
+	snprintf(what, sizeof(what), "%s: unaligned transfers", name);
+	check(!bad, what);
+	if (fstat(ofd, &st))
+		abort();
+	snprintf(what, sizeof(what), "%s: the file ends where it must", name);
+	check((size_t)st.st_size == size + 70001 + 1000003, what);
+	r = cfRead(fh, (void *)(uintptr_t)g, 65536, (off_t)(size - 100), 0);
+	snprintf(what, sizeof(what), "%s: short at the end of the file", name);
+	check(r == 100, what);
+	cfHandleDeregister(fh);
+	cfHandleDeregister(out);
+	close(fd);
+	close(ofd);
+	close(rfd);
+}
+
+static void test_speed(devptr g, int flags, const char *name)
+{
+	static const size_t len[] = { 64 << 10, 1 << 20, 16 << 20 };
+	CUfileHandle_t fh;
+	unsigned int i, w;
+	int fd, err;
+
+	fd = open(in_path, O_RDWR | flags);
+	if (fd < 0)
+		return;
+	fh = reg(fd, &err);
+	if (err) {
+		close(fd);
+		return;
+	}
+	for (i = 0; i < 3; i++)
+		for (w = 0; w < 2; w++) {
+			double start, used, t = 0;
+			size_t moved = 0, at = 0;
+			ssize_t r = 0;
+			int warm = 3;
+
+			start = wall();
+			used = cpu();
+			while (t < seconds || moved < size / 4) {
+				r = w ? cfWrite(fh, (void *)(uintptr_t)g,
+						len[i], (off_t)at, (off_t)at)
+				      : cfRead(fh, (void *)(uintptr_t)g, len[i],
+					       (off_t)at, (off_t)at);
+				if (r != (ssize_t)len[i])
+					break;
+				at = (at + len[i]) % size;
+				if (warm && !--warm) {
+					start = wall();
+					used = cpu();
+					moved = 0;
+					continue;
+				}
+				moved += len[i];
+				t = wall() - start;
+			}
+			if (r != (ssize_t)len[i])
+				printf("# %s: %zd, errno %d\n", name, r, errno);
+			else
+				printf("speed %-12s %-5s %6zu KiB  %6.2f GB/s  "
+				       "CPU %.3f s/GB\n", name,
+				       w ? "write" : "read", len[i] >> 10,
+				       (double)moved / t / 1e9,
+				       (cpu() - used) / ((double)moved / 1e9));
+			fflush(stdout);
+		}
+	cfHandleDeregister(fh);
+	close(fd);
+}
+
+/* How the library answers: a table to compare two libraries by. */
+static void answers(devptr g)
+{
+	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
+	CUfileHandle_t fh = NULL, no = NULL;
+	int fd, err, pipes[2], rfd;
+	char host[4096];
+
+#define SAY_E(what, call) do { \
+	CUfileError_t e_ = call; \
+	printf("answer %-42s %d\n", what, (int)e_.err); \
+} while (0)
+#define SAY_R(what, call) do { \
+	ssize_t r_; \
+	errno = 0; \
+	r_ = call; \
+	printf("answer %-42s %zd errno %d\n", what, r_, errno); \
+} while (0)
+	void *gp = (void *)(uintptr_t)g;
+
+	fd = open(in_path, O_RDWR | O_DIRECT);
+	if (fd < 0)
+		fd = open(in_path, O_RDWR);
+	fh = reg(fd, &err);
+	printf("answer %-42s %d\n", "register a file", err);
+	if (err)
+		return;
+	d.handle.fd = fd;
+	SAY_E("register the same fd again", cfHandleRegister(&no, &d));
+	d.handle.fd = -1;
+	SAY_E("register fd -1", cfHandleRegister(&no, &d));
+	if (!pipe(pipes)) {
+		d.handle.fd = pipes[0];
+		SAY_E("register a pipe", cfHandleRegister(&no, &d));
+	}
+	rfd = open(dir, O_RDONLY | O_DIRECTORY);
+	d.handle.fd = rfd;
+	SAY_E("register a directory", cfHandleRegister(&no, &d));
+	close(rfd);
+	rfd = open(in_path, O_RDWR | O_APPEND);
+	d.handle.fd = rfd;
+	SAY_E("register an O_APPEND file", cfHandleRegister(&no, &d));
+	close(rfd);
+	SAY_E("buffer NULL", cfBufRegister(NULL, 4096, 0));
+	SAY_E("buffer length 0", cfBufRegister(gp, 0, 0));
+	SAY_E("buffer too long", cfBufRegister(gp, size * 64, 0));
+	SAY_E("buffer", cfBufRegister(gp, 1 << 20, 0));
+	SAY_E("buffer twice", cfBufRegister(gp, 1 << 20, 0));
+	SAY_E("buffer of host memory", cfBufRegister(host, sizeof(host), 0));
+	SAY_E("deregister it", cfBufDeregister(host));
+	SAY_E("deregister an unknown buffer", cfBufDeregister(host));
+	SAY_R("read size 0", cfRead(fh, gp, 0, 0, 0));
+	SAY_R("read 4096", cfRead(fh, gp, 4096, 0, 0));
+	SAY_R("read NULL buffer", cfRead(fh, NULL, 4096, 0, 0));
+	SAY_R("read negative file offset", cfRead(fh, gp, 4096, -4096, 0));
+	SAY_R("read negative buffer offset", cfRead(fh, gp, 4096, 0, -4096));
+	SAY_R("read past the registration",
+	      cfRead(fh, gp, 2 << 20, 0, 0));
+	SAY_R("read at the end", cfRead(fh, gp, 4096, (off_t)size, 0));
+	SAY_R("read across the end", cfRead(fh, gp, 8192, (off_t)size - 4096,
+					    0));
+	SAY_R("read into host memory", cfRead(fh, host, 4096, 0, 0));
+	SAY_R("read into nothing", cfRead(fh, (void *)16, 4096, 0, 0));
+	rfd = open(in_path, O_RDONLY | O_DIRECT);
+	if (rfd < 0)
+		rfd = open(in_path, O_RDONLY);
+	no = reg(rfd, &err);
+	if (!err) {
+		SAY_R("write to a read-only file",
+		      cfWrite(no, gp, 4096, 0, 0));
+		cfHandleDeregister(no);
+		SAY_R("read by a deregistered handle",
+		      cfRead(no, gp, 4096, 0, 0));
+	}
+	SAY_E("deregister the buffer", cfBufDeregister(gp));
+	cfHandleDeregister(fh);
+	close(rfd);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	void *cuda, *cufile, *ctx;
+	bool want_answers = false;
+	int i, n = 0, dev, version = 0, fd;
+	char gpu[128] = "";
+	CUfileError_t e;
+	uint64_t s = 1;
+	devptr g;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--answers"))
+			want_answers = true;
+		else if (!strcmp(argv[i], "--lib") && i + 1 < argc)
+			lib = argv[++i];
+		else if (!strcmp(argv[i], "--dir") && i + 1 < argc)
+			dir = argv[++i];
+		else if (!strcmp(argv[i], "--size") && i + 1 < argc)
+			size = (size_t)atof(argv[++i]) << 20;
+		else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
+			seconds = atof(argv[++i]);
+		else {
+			fprintf(stderr, "usage: cufile-gpu [--lib FILE] [--dir "
+				"DIR] [--size MIB] [--answers] [--seconds S]\n");
+			return 2;
+		}
+	}
+	if (size < 64u << 20)
+		size = 64u << 20;
+	cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	if (!cuda)
+		return skip("no libcuda.so.1 on this machine");
+#define X(name, args) \
+	*(void **)&name = dlsym(cuda, #name); \
+	if (!name) \
+		return skip("libcuda.so.1 has no " #name);
+	CUDA(X)
+#undef X
+	if (cuInit(0) || cuDeviceGetCount(&n) || !n)
+		return skip("no GPU that the driver can use");
+	cufile = dlopen(lib, RTLD_NOW);
+	if (!cufile) {
+		printf("# %s\n", dlerror());
+		check(false, "the library loads");
+		return 1;
+	}
+#define X(type, name, args) \
+	*(void **)&cf##name = dlsym(cufile, "cuFile" #name); \
+	if (!cf##name) { \
+		check(false, "the library has cuFile" #name); \
+		return 1; \
+	}
+	CUFILE(X)
+#undef X
+	*(void **)&stats_fn = dlsym(cufile, "pln_file_stats");
+	cuDriverGetVersion(&version);
+	if (cuDeviceGet(&dev, 0) || cuDeviceGetName(gpu, sizeof(gpu), dev) ||
+	    cuDevicePrimaryCtxRetain(&ctx, dev) || cuCtxSetCurrent(ctx) ||
+	    cuMemAlloc_v2(&g, size + (4 << 20)))
+		return skip("the GPU gives no context and no memory");
+	printf("# GPU %s, CUDA %d.%d, %s library, %d CPUs\n", gpu,
+	       version / 1000, version % 1000 / 10,
+	       stats_fn ? "Peerlane's" : "another", (int)sysconf(_SC_NPROCESSORS_ONLN));
+	crc_setup();
+	check(crc32c((const unsigned char *)"123456789", 9) == 0xe3069283,
+	      "CRC32C of the test itself");
+	data = malloc(size + (1 << 20));
+	back = malloc(size + (1 << 20));
+	if (!data || !back)
+		return skip("not enough host memory");
+	for (size_t k = 0; k < size / 8; k++) {
+		s = s * 6364136223846793005ull + 1442695040888963407ull;
+		memcpy(data + k * 8, &s, 8);
+	}
+	snprintf(in_path, sizeof(in_path), "%s/peerlane-gpu-in.%d", dir,
+		 (int)getpid());
+	snprintf(out_path, sizeof(out_path), "%s/peerlane-gpu-out.%d", dir,
+		 (int)getpid());
+	fd = open(in_path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size || fsync(fd)) {
+		printf("# %s: %s\n", in_path, strerror(errno));
+		unlink(in_path);
+		return skip("no room for the test file");
+	}
+	close(fd);
+	e = cfDriverOpen();
+	if (!check(!e.err, "the library opens"))
+		printf("# %d\n", e.err);
+	if (want_answers)
+		answers(g);
+	check(!cfBufRegister((void *)(uintptr_t)g, size, 0).err,
+	      "the GPU buffer is registered");
+	test_data(g, 0, "page cache");
+	test_data(g, O_DIRECT, "O_DIRECT");
+	test_speed(g, 0, "page-cache");
+	test_speed(g, O_DIRECT, "O_DIRECT");
+	cfBufDeregister((void *)(uintptr_t)g);
+	check(!cfDriverClose_v2().err, "the library closes");
+	cuMemFree_v2(g);
+	unlink(in_path);
+	unlink(out_path);
+	printf("1..%u\n", checks);
+	return failed ? 1 : 0;
+}

@@ -1,0 +1,679 @@
+// SPDX-License-Identifier: MIT
+/* A mock of libcuda.so.1: see mock.h. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "mock.h"
+
+#define MAX		4096
+#define GRANULE		65536
+#define INVALID_VALUE	1
+#define OUT_OF_MEMORY	2
+#define INVALID_CONTEXT	201
+#define NOT_SUPPORTED	801
+
+struct mock mock;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct memory {
+	uint64_t start, reserved;
+	size_t len, room;
+	uint64_t id;
+	int fd;
+	char *backing;
+} memory[MAX];
+static unsigned int memories;
+static uint64_t next_id = 1;
+
+static struct export {
+	bool used;
+	uint64_t id;
+	uint64_t off;
+} exports[MAX];			/* by file descriptor */
+
+static struct mapping {
+	char *at;
+	size_t len;
+	uint64_t id;
+} mappings[MAX];
+
+static __thread int current;	/* depth of the context stack */
+
+void mock_reset(void)
+{
+	memset(&mock, 0, offsetof(struct mock, p2p_calls));
+	mock.bar1_size = -1;
+	mock.alloc_after = -1;
+	mock.p2p_count = -1;
+	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
+	mock.maps = mock.unmaps = mock.allocs = 0;
+}
+
+/* ---- the C library's calls, with faults ---- */
+
+typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
+typedef int munmap_fn(void *, size_t);
+typedef ssize_t pread_fn(int, void *, size_t, off_t);
+typedef ssize_t pwrite_fn(int, const void *, size_t, off_t);
+
+static mmap_fn *real_mmap;
+static munmap_fn *real_munmap;
+static pread_fn *real_pread;
+static pwrite_fn *real_pwrite;
+
+static void real(void)
+{
+	if (real_pwrite)
+		return;
+	*(void **)&real_mmap = dlsym(RTLD_NEXT, "mmap");
+	*(void **)&real_munmap = dlsym(RTLD_NEXT, "munmap");
+	*(void **)&real_pread = dlsym(RTLD_NEXT, "pread");
+	*(void **)&real_pwrite = dlsym(RTLD_NEXT, "pwrite");
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+	const char *e = getenv("MOCK_P2P_ERRNO");
+
+	real();
+	mock_reset();
+	if (e)
+		mock.p2p_errno = (int)strtol(e, NULL, 10);
+}
+
+void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	struct export *e = NULL;
+	unsigned int i;
+	void *p;
+
+	real();
+	if (fd >= 0 && fd < MAX && exports[fd].used)
+		e = &exports[fd];
+	if (!e)
+		return real_mmap(addr, len, prot, flags, fd, off);
+	if (mock.mmap_errno) {
+		errno = mock.mmap_errno;
+		return MAP_FAILED;
+	}
+	pthread_mutex_lock(&lock);
+	if (mock.bar1_size >= 0 &&
+	    mock.bar1_used + (int64_t)len > mock.bar1_size) {
+		pthread_mutex_unlock(&lock);
+		errno = ENOSPC;
+		return MAP_FAILED;
+	}
+	p = real_mmap(addr, len, prot, flags, fd, off + (off_t)e->off);
+	if (p != MAP_FAILED) {
+		for (i = 0; mappings[i].at; i++)
+			continue;
+		mappings[i] = (struct mapping){ p, len, e->id };
+		mock.bar1_used += (int64_t)len;
+		mock.maps++;
+	}
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+int munmap(void *addr, size_t len)
+{
+	unsigned int i;
+
+	real();
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX; i++)
+		if (mappings[i].at == addr && mappings[i].len == len) {
+			mappings[i].at = NULL;
+			mappings[i].len = 0;
+			mock.bar1_used -= (int64_t)len;
+			mock.unmaps++;
+			break;
+		}
+	pthread_mutex_unlock(&lock);
+	return real_munmap(addr, len);
+}
+
+int close(int fd)
+{
+	static int (*real_close)(int);
+
+	if (!real_close)
+		*(void **)&real_close = dlsym(RTLD_NEXT, "close");
+	if (fd >= 0 && fd < MAX)
+		exports[fd].used = false;
+	return real_close(fd);
+}
+
+/* -1: not in a mapped dma-buf; 0: in one of freed memory; 1: in a good one */
+static int where(const char *p)
+{
+	unsigned int i, m;
+	int r = -1;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX && r < 0; i++) {
+		if (!mappings[i].at || p < mappings[i].at ||
+		    p >= mappings[i].at + mappings[i].len)
+			continue;
+		r = mock.no_revoke;
+		for (m = 0; m < memories; m++)
+			if (memory[m].id == mappings[i].id && memory[m].len)
+				r = 1;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* How many bytes may go, or -1 with errno. */
+static ssize_t fault(const char *buf, size_t n, uint64_t off)
+{
+	static _Atomic int turn;
+	int w = where(buf);
+
+	if (mock.interrupt && ++turn % mock.interrupt == 0) {
+		errno = EINTR;
+		return -1;
+	}
+	if (w >= 0)
+		mock.p2p_calls++;
+	if (!w) {
+		errno = EFAULT;
+		return -1;
+	}
+	if (w > 0 && mock.p2p_errno && mock.p2p_count) {
+		if (mock.p2p_after > 0) {
+			mock.p2p_after--;
+		} else {
+			if (mock.p2p_count > 0)
+				mock.p2p_count--;
+			errno = mock.p2p_errno;
+			return -1;
+		}
+	}
+	if (w < 0 && mock.host_errno) {
+		errno = mock.host_errno;
+		return -1;
+	}
+	if (mock.media_errno && off < mock.bad_to && off + n > mock.bad_from) {
+		if (off >= mock.bad_from) {
+			errno = mock.media_errno;
+			return -1;
+		}
+		n = (size_t)(mock.bad_from - off);
+	}
+	if (mock.short_io && n > mock.short_io)
+		n = mock.short_io;
+	return (ssize_t)n;
+}
+
+static void counted(const char *buf, ssize_t r)
+{
+	if (r > 0 && where(buf) > 0)
+		mock.p2p_bytes += (uint64_t)r;
+	else if (r > 0)
+		mock.host_bytes += (uint64_t)r;
+}
+
+ssize_t pread(int fd, void *buf, size_t n, off_t off)
+{
+	ssize_t r;
+
+	real();
+	r = fault(buf, n, (uint64_t)off);
+	if (r < 0)
+		return r;
+	mock.in_io++;
+	if (mock.slow_ms)
+		usleep(mock.slow_ms * 1000);
+	r = real_pread(fd, buf, (size_t)r, off);
+	counted(buf, r);
+	mock.in_io--;
+	return r;
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
+{
+	ssize_t r;
+
+	real();
+	r = fault(buf, n, (uint64_t)off);
+	if (r < 0)
+		return r;
+	mock.in_io++;
+	if (mock.slow_ms)
+		usleep(mock.slow_ms * 1000);
+	r = real_pwrite(fd, buf, (size_t)r, off);
+	counted(buf, r);
+	mock.in_io--;
+	return r;
+}
+
+#ifndef __SANITIZE_ADDRESS__
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+
+static bool no_memory(void)
+{
+	mock.allocs++;
+	if (mock.alloc_after < 0 || mock.alloc_after--)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return no_memory() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	return no_memory() ? NULL : __libc_realloc(p, size);
+}
+#endif
+
+/* ---- memory ---- */
+
+/* With the lock held. */
+static struct memory *find(uint64_t ptr)
+{
+	unsigned int i;
+
+	for (i = 0; i < memories; i++)
+		if (memory[i].len && ptr >= memory[i].start &&
+		    ptr - memory[i].start < memory[i].len)
+			return &memory[i];
+	return NULL;
+}
+
+void *mock_memory(unsigned long long ptr)
+{
+	struct memory *m;
+	void *p;
+
+	pthread_mutex_lock(&lock);
+	m = find(ptr);
+	p = m ? m->backing + (ptr - m->start) : NULL;
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+int cuInit(unsigned int flags)
+{
+	return flags ? INVALID_VALUE : 0;
+}
+
+/* Memory of the same size gets the address that was freed last. */
+int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
+{
+	size_t room = (size + GRANULE - 1) / GRANULE * GRANULE;
+	struct memory *m = NULL;
+	unsigned int i;
+
+	real();
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < memories; i++)
+		if (!memory[i].len && memory[i].room == room)
+			m = &memory[i];
+	if (!m) {
+		char *p = real_mmap(NULL, room + GRANULE, PROT_NONE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		m = &memory[memories++];
+		m->reserved = ((uint64_t)(uintptr_t)p + GRANULE - 1) /
+			      GRANULE * GRANULE;
+		m->room = room;
+	}
+	m->fd = memfd_create("mock-gpu", MFD_CLOEXEC);
+	if (m->fd < 0 || ftruncate(m->fd, (off_t)room))
+		abort();
+	m->backing = real_mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       m->fd, 0);
+	m->start = m->reserved;
+	m->len = size;
+	m->id = next_id++;
+	*ptr = m->start;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+int cuMemFree_v2(unsigned long long ptr)
+{
+	struct memory *m;
+	int r = INVALID_VALUE;
+
+	pthread_mutex_lock(&lock);
+	m = find(ptr);
+	if (m && m->start == ptr) {
+		real_munmap(m->backing, m->room);
+		close(m->fd);
+		m->len = 0;
+		r = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
+				  size_t size, int type,
+				  unsigned long long flags);
+int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
+				  size_t size, int type,
+				  unsigned long long flags)
+{
+	struct memory *m;
+	int fd;
+
+	if (mock.handle_error)
+		return mock.handle_error;
+	if (type != 1 || flags || !size || ptr % GRANULE || size % GRANULE)
+		return INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	m = find(ptr);
+	if (!m || ptr + size > m->start + m->room) {
+		pthread_mutex_unlock(&lock);
+		return INVALID_VALUE;
+	}
+	fd = dup(m->fd);
+	if (fd < 0 || fd >= MAX)
+		abort();
+	exports[fd] = (struct export){ true, m->id, ptr - m->start };
+	pthread_mutex_unlock(&lock);
+	*(int *)handle = fd;
+	return 0;
+}
+
+int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr);
+int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
+{
+	struct memory *m;
+	int r = 0;
+
+	pthread_mutex_lock(&lock);
+	m = find(ptr);
+	if (!m) {
+		r = INVALID_VALUE;
+		goto out;
+	}
+	switch (attr) {
+	case 1: *(uint64_t *)data = 0xc0de; break;
+	case 2: *(unsigned int *)data = 2; break;
+	case 7: *(uint64_t *)data = m->id; break;
+	case 8: *(unsigned int *)data = 0; break;
+	case 9: *(int *)data = 0; break;
+	case 11: *(uint64_t *)data = m->start; break;
+	case 12: *(size_t *)data = m->len; break;
+	default: r = INVALID_VALUE;
+	}
+out:
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* ---- contexts, devices ---- */
+
+int cuDeviceGet(int *dev, int ordinal);
+int cuDeviceGet(int *dev, int ordinal)
+{
+	*dev = ordinal;
+	return ordinal ? INVALID_VALUE : 0;
+}
+
+int cuDeviceGetCount(int *n);
+int cuDeviceGetCount(int *n)
+{
+	*n = 1;
+	return 0;
+}
+
+int cuCtxSetCurrent(void *ctx);
+int cuCtxSetCurrent(void *ctx)
+{
+	current = ctx ? 1 : 0;
+	return 0;
+}
+
+int cuCtxSynchronize(void);
+int cuCtxSynchronize(void)
+{
+	return 0;
+}
+
+int cuMemsetD8_v2(unsigned long long ptr, unsigned char value, size_t n);
+int cuMemsetD8_v2(unsigned long long ptr, unsigned char value, size_t n)
+{
+	char *p = mock_memory(ptr);
+
+	if (!p || !mock_memory(ptr + n - 1))
+		return INVALID_VALUE;
+	memset(p, value, n);
+	return 0;
+}
+
+int cuDeviceGetPCIBusId(char *id, int len, int dev);
+int cuDeviceGetPCIBusId(char *id, int len, int dev)
+{
+	(void)dev;
+	if (len < 13)
+		return INVALID_VALUE;
+	strcpy(id, "0000:42:00.0");
+	return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **ctx, int dev);
+int cuDevicePrimaryCtxRetain(void **ctx, int dev)
+{
+	(void)dev;
+	*ctx = (void *)0xc0de;
+	return 0;
+}
+
+int cuCtxPushCurrent_v2(void *ctx);
+int cuCtxPushCurrent_v2(void *ctx)
+{
+	if (ctx != (void *)0xc0de)
+		return INVALID_CONTEXT;
+	current++;
+	return 0;
+}
+
+int cuCtxPopCurrent_v2(void **ctx);
+int cuCtxPopCurrent_v2(void **ctx)
+{
+	if (!current)
+		return INVALID_CONTEXT;
+	current--;
+	*ctx = (void *)0xc0de;
+	return 0;
+}
+
+int cuCtxGetId(void *ctx, unsigned long long *id);
+int cuCtxGetId(void *ctx, unsigned long long *id)
+{
+	if (ctx != (void *)0xc0de)
+		return INVALID_CONTEXT;
+	*id = 77;
+	return 0;
+}
+
+/* ---- copies: put off until somebody waits ---- */
+
+struct op {
+	void *dst;
+	const void *src;
+	size_t n;
+	uint64_t number;
+};
+
+struct stream {
+	struct op op[64];
+	unsigned int ops;
+	uint64_t number;
+};
+
+struct event {
+	struct stream *stream;
+	uint64_t number;
+};
+
+static void perform(struct stream *s, uint64_t upto)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < s->ops; i++) {
+		if (s->op[i].number > upto) {
+			s->op[kept++] = s->op[i];
+			continue;
+		}
+		memcpy(s->op[i].dst, s->op[i].src, s->op[i].n);
+	}
+	s->ops = kept;
+}
+
+static int put_off(struct stream *s, unsigned long long dev, void *host,
+		   size_t n, bool to_gpu)
+{
+	char *g = mock_memory(dev), *last = n ? mock_memory(dev + n - 1) : g;
+	struct op *op;
+
+	mock.copies++;
+	if (!current)
+		return INVALID_CONTEXT;
+	if (mock.copy_error) {
+		if (mock.copy_after <= 0)
+			return mock.copy_error;
+		mock.copy_after--;
+	}
+	if (!g || last != g + n - 1)
+		return INVALID_VALUE;
+	if (!s) {
+		memcpy(to_gpu ? (void *)g : host, to_gpu ? host : (void *)g, n);
+		return 0;
+	}
+	if (s->ops == 64)
+		perform(s, UINT64_MAX);
+	op = &s->op[s->ops++];
+	op->dst = to_gpu ? (void *)g : host;
+	op->src = to_gpu ? host : (void *)g;
+	op->n = n;
+	op->number = ++s->number;
+	return 0;
+}
+
+int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n);
+int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n)
+{
+	return put_off(NULL, d, (void *)h, n, true);
+}
+
+int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n);
+int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n)
+{
+	return put_off(NULL, d, h, n, false);
+}
+
+int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
+			 void *s);
+int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
+			 void *s)
+{
+	return put_off(s, d, (void *)h, n, true);
+}
+
+int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s);
+int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s)
+{
+	return put_off(s, d, h, n, false);
+}
+
+int cuStreamCreate(void **s, unsigned int flags);
+int cuStreamCreate(void **s, unsigned int flags)
+{
+	(void)flags;
+	if (mock.no_streams || !current)
+		return INVALID_CONTEXT;
+	*s = calloc(1, sizeof(struct stream));
+	return *s ? 0 : OUT_OF_MEMORY;
+}
+
+int cuStreamDestroy_v2(void *s);
+int cuStreamDestroy_v2(void *s)
+{
+	free(s);
+	return 0;
+}
+
+int cuStreamSynchronize(void *s);
+int cuStreamSynchronize(void *s)
+{
+	perform(s, UINT64_MAX);
+	return 0;
+}
+
+int cuEventCreate(void **e, unsigned int flags);
+int cuEventCreate(void **e, unsigned int flags)
+{
+	(void)flags;
+	*e = calloc(1, sizeof(struct event));
+	return *e ? 0 : OUT_OF_MEMORY;
+}
+
+int cuEventDestroy_v2(void *e);
+int cuEventDestroy_v2(void *e)
+{
+	free(e);
+	return 0;
+}
+
+int cuEventRecord(void *e, void *s);
+int cuEventRecord(void *e, void *s)
+{
+	((struct event *)e)->stream = s;
+	((struct event *)e)->number = ((struct stream *)s)->number;
+	return 0;
+}
+
+int cuEventSynchronize(void *e);
+int cuEventSynchronize(void *e)
+{
+	struct event *ev = e;
+
+	if (ev->stream)
+		perform(ev->stream, ev->number);
+	return 0;
+}
+
+int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags);
+int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
+{
+	(void)p;
+	(void)n;
+	(void)flags;
+	if (mock.no_pinning)
+		return OUT_OF_MEMORY;
+	mock.pinned++;
+	return 0;
+}
+
+int cuMemHostUnregister(void *p);
+int cuMemHostUnregister(void *p)
+{
+	(void)p;
+	mock.pinned--;
+	return 0;
+}
+
+int cuGetErrorName(int r, const char **name);
+int cuGetErrorName(int r, const char **name)
+{
+	*name = r == NOT_SUPPORTED ? "CUDA_ERROR_NOT_SUPPORTED" : "MOCK_ERROR";
+	return 0;
+}

@@ -1,0 +1,1395 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libcufile on a mock of the CUDA driver (see mock.h): every argument check,
+ * every branch of the choice of the path, splitting, ends of files, unaligned
+ * transfers against a model, threads, faults, and each allocation failing.
+ *
+ *   cufile-unit DIR      DIR must lie on a file system with O_DIRECT
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PEERLANE_CUFILE_WITHOUT_CUDA_H
+#include "../cufile.h"
+#include "mock.h"
+#include <peerlane/file.h>
+
+#define KIB(x) ((size_t)(x) << 10)
+#define MIB(x) ((size_t)(x) << 20)
+
+static unsigned int checks, failed;
+static char path[256], other[256], config[256], logfile[256];
+
+static bool __attribute__((format(printf, 2, 3)))
+check(bool good, const char *fmt, ...)
+{
+	va_list ap;
+
+	checks++;
+	if (!good)
+		failed++;
+	printf("%sok %u - ", good ? "" : "not ", checks);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+	fflush(stdout);
+	return good;
+}
+
+static void is(long long got, long long want, const char *what)
+{
+	if (!check(got == want, "%s", what))
+		printf("# got %lld, want %lld\n", got, want);
+}
+
+/* ---- helpers ---- */
+
+static struct pln_file_stats stats_of(CUfileHandle_t fh)
+{
+	struct pln_file_stats s = { .size = sizeof(s) };
+
+	if (pln_file_stats(fh, &s))
+		abort();
+	return s;
+}
+
+/* All settings back, library closed and opened anew. */
+static void fresh(const char *json)
+{
+	FILE *f;
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	mock_reset();
+	unsetenv("PEERLANE_STRICT");
+	unlink(logfile);
+	if (json) {
+		f = fopen(config, "w");
+		fputs(json, f);
+		fclose(f);
+		setenv("CUFILE_ENV_PATH_JSON", config, 1);
+	} else {
+		unsetenv("CUFILE_ENV_PATH_JSON");
+	}
+	if (cuFileDriverOpen().err)
+		abort();
+}
+
+static int make(const char *name, int flags, const void *data, size_t n)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+	if (fd < 0 || (n && write(fd, data, n) != (ssize_t)n) || fsync(fd))
+		abort();
+	close(fd);
+	fd = open(name, O_RDWR | flags);
+	if (fd < 0)
+		abort();
+	return fd;
+}
+
+static CUfileHandle_t reg(int fd)
+{
+	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+			    .handle.fd = fd };
+	CUfileHandle_t fh = NULL;
+
+	if (cuFileHandleRegister(&fh, &d).err)
+		abort();
+	return fh;
+}
+
+static int reg_error(int fd)
+{
+	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+			    .handle.fd = fd };
+	CUfileHandle_t fh = NULL;
+	int r = cuFileHandleRegister(&fh, &d).err;
+
+	if (!r)
+		cuFileHandleDeregister(fh);
+	return r;
+}
+
+static void *gpu(size_t n)
+{
+	unsigned long long p;
+
+	if (cuMemAlloc_v2(&p, n))
+		abort();
+	return (void *)(uintptr_t)p;
+}
+
+static void gpu_free(void *p)
+{
+	cuMemFree_v2((uintptr_t)p);
+}
+
+static char *mem(void *p)
+{
+	return mock_memory((uintptr_t)p);
+}
+
+static uint64_t seed = 88172645463325252ull;
+
+static uint64_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void noise(void *p, size_t n)
+{
+	unsigned char *c = p;
+
+	while (n--)
+		*c++ = (unsigned char)rnd();
+}
+
+static bool log_has(const char *words)
+{
+	char text[65536];
+	FILE *f = fopen(logfile, "r");
+	size_t n;
+
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	return strstr(text, words) != NULL;
+}
+
+static unsigned int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* ---- the driver ---- */
+
+static void test_driver(void)
+{
+	CUfileDrvProps_t p;
+	CUfileHandle_t fh;
+	char text[256];
+	size_t n = 0;
+	bool b;
+	int v = 0, fd;
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	mock_reset();
+	is(cuFileUseCount(), 0, "use count of a closed library");
+	is(cuFileDriverClose().err, 5001, "close when closed");
+	is(cuFileRead((void *)1, &v, 1, 0, 0), -5001, "read when closed");
+	is(cuFileBufDeregister(&v).err, 5001, "buffer deregister when closed");
+	is(cuFileSetParameterSizeT(
+		CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB, 8192).err, 0,
+	   "a parameter is set while closed");
+	is(cuFileSetParameterSizeT(
+		CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB, 3).err, 5003,
+	   "a size out of range");
+	is(cuFileSetParameterSizeT((CUFileSizeTConfigParameter_t)99, 1).err,
+	   5022, "a parameter that does not exist");
+	is(cuFileSetParameterBool((CUFileBoolConfigParameter_t)99, 1).err,
+	   5022, "a flag that does not exist");
+	is(cuFileSetParameterString(CUFILE_PARAM_LOGGING_LEVEL, "loud").err,
+	   5022, "a level that does not exist");
+	is(cuFileSetParameterString(CUFILE_PARAM_LOGGING_LEVEL, NULL).err,
+	   5022, "no string");
+	is(cuFileDriverOpen().err, 0, "open");
+	is(cuFileDriverOpen().err, 0, "open again");
+	is(cuFileUseCount(), 2, "opens are counted");
+	is(cuFileSetParameterBool(CUFILE_PARAM_FORCE_COMPAT_MODE, true).err,
+	   5026, "parameters stay while open");
+	is(cuFileSetParameterSizeT(CUFILE_PARAM_PROFILE_STATS, 1).err, 5026,
+	   "sizes too");
+	is(cuFileSetParameterString(CUFILE_PARAM_LOG_DIR, "/").err, 5026,
+	   "strings too");
+	is(cuFileGetParameterSizeT(
+		CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB, &n).err, 0,
+	   "a parameter is read");
+	is((long long)n, 8192, "and is what was set");
+	is(cuFileGetParameterSizeT(CUFILE_PARAM_PROFILE_STATS, NULL).err, 5022,
+	   "nowhere to put it");
+	is(cuFileGetParameterBool(CUFILE_PARAM_USE_PCIP2PDMA, &b).err, 0,
+	   "a flag is read");
+	check(b, "p2p is on by default");
+	is(cuFileGetParameterString(CUFILE_PARAM_LOGGING_LEVEL, text,
+				    sizeof(text)).err, 0, "a string is read");
+	is(cuFileGetParameterString(CUFILE_PARAM_LOGGING_LEVEL, text, 2).err,
+	   5022, "a string that has no room");
+	is(cuFileDriverGetProperties(&p).err, 0, "properties");
+	is((long long)p.nvfs.max_direct_io_size, 8192, "with the size set");
+	check(p.nvfs.dcontrolflags & 1u << CU_FILE_ALLOW_COMPAT_MODE,
+	      "falling back is allowed");
+	check(!(p.fflags & (1u << CU_FILE_BATCH_IO_SUPPORTED |
+			    1u << CU_FILE_STREAMS_SUPPORTED)),
+	      "no batch, no streams, and it says so");
+	is(cuFileDriverGetProperties(NULL).err, 5022, "properties to nowhere");
+	is(cuFileDriverSetMaxDirectIOSize(16384).err, 0, "direct IO size");
+	is(cuFileDriverSetMaxDirectIOSize(1).err, 5003, "too small");
+	is(cuFileDriverSetMaxCacheSize(4096).err, 0, "cache size");
+	is(cuFileDriverSetMaxCacheSize(3).err, 5003, "not in steps of 4");
+	is(cuFileDriverSetMaxPinnedMemSize(1u << 20).err, 0, "pinned size");
+	is(cuFileDriverSetPollMode(true, 8).err, 0, "poll mode");
+	is(cuFileDriverSetPollMode(true, 7).err, 5003, "poll size of 7");
+	cuFileDriverGetProperties(&p);
+	check(p.nvfs.dcontrolflags & 1u << CU_FILE_USE_POLL_MODE &&
+	      p.nvfs.poll_thresh_size == 8, "poll mode is told back");
+	is(cuFileGetVersion(&v).err, 0, "version");
+	is(v, 1050, "the version of which all calls are here");
+	is(cuFileGetVersion(NULL).err, 5022, "version to nowhere");
+	is(cuFileDriverClose_v2().err, 0, "close");
+	is(cuFileUseCount(), 1, "still open once");
+	is(cuFileDriverClose().err, 0, "close for good");
+	is(cuFileUseCount(), 0, "closed");
+
+	fd = make(path, 0, "x", 1);
+	fh = reg(fd);
+	is(cuFileUseCount(), 1, "a handle opens the library");
+	is(cuFileDriverClose().err, 0, "close with a handle registered");
+	is(cuFileDriverOpen().err, 0, "open again");
+	is(cuFileRead(fh, &v, 1, 0, 0), -5027, "handles end with the close");
+	cuFileDriverClose();
+	is(cuFileBufRegister(&v, sizeof(v), 0).err, 0,
+	   "a buffer opens the library");
+	is(cuFileUseCount(), 1, "so it does");
+	close(fd);
+	is(cuFileDriverClose().err, 0, "close");
+	is(cuFileSetParameterSizeT(
+		CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB, 16384).err, 0,
+	   "parameter back");
+}
+
+static void test_config(void)
+{
+	static const struct {
+		const char *json, *words;
+	} bad[] = {
+		{ "{\"properties\":{\"max_direct_io_size_kb\":\"1M\"}}",
+		  "properties.max_direct_io_size_kb must be a number, not a "
+		  "string" },
+		{ "{\"properties\":{\"max_direct_io_size_kb\":66}}",
+		  "properties.max_direct_io_size_kb must be a whole number" },
+		{ "{\"properties\":{\"max_direct_io_size_kb\":-4}}",
+		  "properties.max_direct_io_size_kb" },
+		{ "{\"properties\":{\"allow_compat_mode\":1}}",
+		  "properties.allow_compat_mode must be true or false, not a "
+		  "number" },
+		{ "{\"execution\":{\"max_io_threads\":1.5}}",
+		  "execution.max_io_threads must be a whole number" },
+		{ "{\"logging\":{\"level\":7}}",
+		  "logging.level must be a string" },
+		{ "{\"logging\":{\"level\":\"loud\"}}",
+		  "logging.level: no such level: loud" },
+		{ "{\"properties\":{\"posix_pool_slab_size_kb\":4}}",
+		  "properties.posix_pool_slab_size_kb must be a list" },
+		{ "{\"properties\":{\"posix_pool_slab_size_kb\":[0]}}",
+		  "properties.posix_pool_slab_size_kb must be a list of" },
+		{ "{\"properties\":{\"posix_pool_slab_size_kb\":[64]}}",
+		  "of the same length" },
+		{ "{\"peerlane\":{\"strict\":\"yes\"}}",
+		  "peerlane.strict must be true or false" },
+		{ "[]", "the whole file must be an object" },
+		{ "{\"properties\":", "line 1:" },
+	};
+	unsigned int i;
+	size_t n = 0;
+	bool b = true;
+	FILE *f;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		fresh(NULL);
+		cuFileDriverClose();
+		f = fopen(config, "w");
+		fputs(bad[i].json, f);
+		fclose(f);
+		setenv("CUFILE_ENV_PATH_JSON", config, 1);
+		is(cuFileDriverOpen().err, 5002, bad[i].json);
+		if (!check(log_has(bad[i].words), "says: %s", bad[i].words))
+			printf("# see %s\n", logfile);
+		is(cuFileGetParameterSizeT(CUFILE_PARAM_PROFILE_STATS, &n).err,
+		   5002, "and asking fails the same way");
+	}
+	fresh("// a comment\n{\"unknown\": {\"key\": [1]}, \"profile\": {"
+	      "\"nvtx\": true}, \"properties\": {\"per_buffer_cache_size_kb\": 2048},"
+	      "\"execution\": {\"max_io_threads\": 2}}");
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, &n);
+	is((long long)n, 2048, "a size from the file; unknown keys pass");
+	cuFileGetParameterBool(CUFILE_PARAM_PROFILE_NVTX, &b);
+	check(b, "a flag from the file");
+	cuFileDriverClose();
+	setenv("CUFILE_NVTX", "false", 1);
+	cuFileDriverOpen();
+	cuFileGetParameterBool(CUFILE_PARAM_PROFILE_NVTX, &b);
+	check(!b, "the environment goes before the file");
+	cuFileDriverClose();
+	cuFileSetParameterBool(CUFILE_PARAM_PROFILE_NVTX, true);
+	cuFileDriverOpen();
+	cuFileGetParameterBool(CUFILE_PARAM_PROFILE_NVTX, &b);
+	check(b, "a call goes before the environment");
+	cuFileDriverClose();
+	cuFileSetParameterBool(CUFILE_PARAM_PROFILE_NVTX, false);
+	setenv("CUFILE_NVTX", "perhaps", 1);
+	is(cuFileDriverOpen().err, 5002, "an environment variable with no sense");
+	check(log_has("CUFILE_NVTX"), "is named");
+	unsetenv("CUFILE_NVTX");
+	setenv("CUFILE_ENV_PATH_JSON", "/nonexistent/cufile.json", 1);
+	is(cuFileDriverOpen().err, 0, "a missing file means defaults");
+	check(log_has("/nonexistent/cufile.json"), "and is told");
+	fresh(NULL);
+}
+
+/* ---- registration ---- */
+
+static void test_handles(void)
+{
+	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
+	CUfileHandle_t fh, fh2;
+	unsigned int fds, i;
+	int fd, pipes[2], before;
+	char c = 'c';
+
+	fresh(NULL);
+	before = (int)open_fds();
+	fd = make(path, 0, "abc", 3);
+	d.handle.fd = fd;
+	is(cuFileHandleRegister(NULL, &d).err, 5022, "nowhere for the handle");
+	is(cuFileHandleRegister(&fh, NULL).err, 5022, "no descriptor");
+	d.type = CU_FILE_HANDLE_TYPE_OPAQUE_WIN32;
+	is(cuFileHandleRegister(&fh, &d).err, 5008, "a Windows handle");
+	d.type = CU_FILE_HANDLE_TYPE_USERSPACE_FS;
+	is(cuFileHandleRegister(&fh, &d).err, 5008, "a user space file system");
+	d.type = (enum CUfileFileHandleType)0;
+	is(cuFileHandleRegister(&fh, &d).err, 5022, "no type");
+	is(reg_error(-1), 5022, "fd -1");
+	is(reg_error(1 << 20), 5022, "an fd that is not open");
+	if (pipe(pipes))
+		abort();
+	is(reg_error(pipes[0]), 5018, "a pipe");
+	close(pipes[0]);
+	close(pipes[1]);
+	pipes[0] = open("/", O_RDONLY | O_DIRECTORY);
+	is(reg_error(pipes[0]), 5018, "a directory");
+	close(pipes[0]);
+	pipes[0] = open("/dev/null", O_RDWR);
+	is(reg_error(pipes[0]), 5018, "a character device");
+	close(pipes[0]);
+	pipes[0] = open(path, O_RDWR | O_APPEND);
+	is(reg_error(pipes[0]), 5019, "O_APPEND");
+	close(pipes[0]);
+	pipes[0] = open(path, O_RDWR | O_NONBLOCK);
+	is(reg_error(pipes[0]), 5019, "O_NONBLOCK");
+	close(pipes[0]);
+	pipes[0] = open(path, O_RDWR | O_NOATIME);
+	is(reg_error(pipes[0]), 5019, "O_NOATIME");
+	close(pipes[0]);
+	pipes[0] = open(path, O_PATH);
+	is(reg_error(pipes[0]), 5019, "O_PATH");
+	close(pipes[0]);
+	strcpy(other, path);
+	*strrchr(other, '/') = '\0';
+	pipes[0] = open(other, O_RDWR | O_TMPFILE, 0600);
+	if (pipes[0] >= 0) {
+		is(reg_error(pipes[0]), 5019, "O_TMPFILE");
+		close(pipes[0]);
+	}
+	fh = reg(fd);
+	is(reg_error(fd), 5028, "the same fd twice");
+	is(cuFileRead(fh, &c, 1, 1, 0), 1, "read by it");
+	is(c, 'b', "the right byte");
+	fds = open_fds();
+	for (i = 0; i < 200; i++) {
+		int again = dup(fd);
+
+		fh2 = reg(again);
+		cuFileHandleDeregister(fh2);
+		close(again);
+	}
+	is(open_fds(), fds, "no descriptor is left behind");
+	is(cuFileRead(fh2, &c, 1, 0, 0), -5027, "a stale handle");
+	is(cuFileRead((void *)0x1234567890, &c, 1, 0, 0), -5027,
+	   "an invented handle");
+	is(cuFileRead((void *)&c, &c, 1, 0, 0), -5027, "an address as handle");
+	is(cuFileRead(NULL, &c, 1, 0, 0), -5027, "no handle");
+	for (i = 0; i < 64; i++)
+		if (cuFileRead((void *)((uintptr_t)fh ^ (uintptr_t)1 << i), &c,
+			       1, 0, 0) != -5027)
+			break;
+	is(i, 64, "a handle with any one bit turned is none");
+	cuFileHandleDeregister(fh2);
+	cuFileHandleDeregister((void *)0x1234567890);
+	cuFileHandleDeregister(NULL);
+	check(1, "deregistering what is none does nothing");
+	close(fd);
+	is(cuFileRead(fh, &c, 1, 2, 0), 1, "the program may close its own fd");
+	is(c, 'c', "and the right byte comes");
+	fd = open(path, O_RDWR);
+	cuFileHandleDeregister(fh);
+	cuFileHandleDeregister(fh);
+	is(cuFileWrite(fh, &c, 1, 0, 0), -5027, "write by a closed handle");
+	close(fd);
+	fresh(NULL);
+	check((int)open_fds() <= before + 1, "nothing is left open");
+}
+
+static void test_buffers(void)
+{
+	char host[100];
+	char *g, *g2;
+	unsigned int i;
+
+	fresh(NULL);
+	g = gpu(MIB(1));
+	is(cuFileBufRegister(NULL, 1, 0).err, 5022, "no address");
+	is(cuFileBufRegister(g, 0, 0).err, 5022, "no length");
+	is(cuFileBufRegister(g, SIZE_MAX, 0).err, 5022, "beyond all addresses");
+	is(cuFileBufRegister(g, MIB(1) + 1, 0).err, 5014, "a byte too long");
+	is(cuFileBufRegister(g + 1, MIB(1), 0).err, 5014, "from inside, too");
+	is(cuFileBufRegister(g, MIB(1), 0).err, 0, "a GPU buffer");
+	is(cuFileBufRegister(g, 100, 0).err, 5023, "the same base twice");
+	is(cuFileBufRegister(g + 4096, 4096, 0).err, 0, "a part of it");
+	is(cuFileBufRegister(host, sizeof(host), 0).err, 0, "host memory");
+	is(cuFileBufDeregister(NULL).err, 5022, "deregister nothing");
+	is(cuFileBufDeregister(g + 1).err, 5024, "deregister what is unknown");
+	is(cuFileBufDeregister(host).err, 0, "deregister host memory");
+	is(cuFileBufDeregister(g + 4096).err, 0, "deregister the part");
+	is(cuFileBufDeregister(g).err, 0, "deregister it all");
+	is(cuFileBufDeregister(g).err, 5024, "and again");
+	mock.bar1_size = 0;
+	is(cuFileBufRegister(g, MIB(1), 0).err, 0,
+	   "registering works with no BAR1 at all");
+	cuFileBufDeregister(g);
+	g2 = gpu(4096);
+	for (i = 0; i < 4096; i++)
+		if (cuFileBufRegister(g + (i * 37 % 4096) * 256, 256, 0).err)
+			break;
+	is(i, 4096, "many buffers");
+	is(cuFileBufRegister(g + 256 * 100, 256, 0).err, 5023, "each known");
+	for (i = 0; i < 4096; i++)
+		if (cuFileBufDeregister(g + i * 256).err)
+			break;
+	is(i, 4096, "and forgotten");
+	gpu_free(g);
+	gpu_free(g2);
+}
+
+/* ---- transfers ---- */
+
+static void test_arguments(void)
+{
+	char data[8192], buf[8192], *g;
+	CUfileHandle_t fh, ro, wo;
+	int fd, rfd, wfd;
+
+	fresh(NULL);
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	g = gpu(MIB(1));
+	is(cuFileRead(fh, NULL, 1, 0, 0), -5022, "no buffer");
+	is(cuFileRead(fh, g, 1, -1, 0), -5022, "a negative file offset");
+	is(cuFileRead(fh, g, 1, 0, -1), -5022, "a negative buffer offset");
+	is(cuFileRead(fh, g, SIZE_MAX, 0, 0), -5022, "a size without sense");
+	is(cuFileRead(fh, g, 2, INT64_MAX, 0), -5022, "beyond all offsets");
+	is(cuFileRead(fh, g, 0, 0, 0), 0, "nothing to read");
+	is(cuFileWrite(fh, g, 0, 0, 0), 0, "nothing to write");
+	is(cuFileRead(fh, g, 4096, 8192, 0), 0, "at the end of the file");
+	is(cuFileRead(fh, g, 4096, 1 << 20, 0), 0, "far beyond it");
+	is(cuFileRead(fh, g, 100, 9000, 0), 0, "beyond it, unaligned");
+	is(cuFileRead(fh, g, MIB(1) + 1, 0, 0), -5014,
+	   "more than the memory has");
+	is(cuFileRead(fh, g, 4096, 0, MIB(1) - 4095), -5014,
+	   "beyond its end by one byte");
+	cuFileBufRegister(g, 8192, 0);
+	is(cuFileRead(fh, g, 8193, 0, 0), -5017, "past the registration");
+	is(cuFileRead(fh, g, 4096, 0, 4097), -5017, "past it by an offset");
+	is(cuFileRead(fh, g, 4096, 0, MIB(2)), -5017, "far past it");
+	is(cuFileRead(fh, g, 4096, 0, 4096), 4096, "just inside");
+	check(!memcmp(mem(g) + 4096, data, 4096), "data");
+	is(cuFileRead(fh, g + 8192, 4096, 4096, 0), 4096,
+	   "unregistered memory of the same allocation");
+	check(!memcmp(mem(g) + 8192, data + 4096, 4096), "data");
+	cuFileBufDeregister(g);
+
+	is(cuFileRead(fh, buf, 8192, 0, 0), 8192, "into host memory");
+	check(!memcmp(buf, data, 8192), "data");
+	is(stats_of(fh).last_path, PLN_PATH_POSIX, "by the posix path");
+	is(cuFileRead(fh, (void *)16, 100, 0, 0), -5012,
+	   "into an address that is nothing");
+	check(strstr(stats_of(fh).reason, "neither"), "with a reason");
+
+	rfd = open(path, O_RDONLY);
+	ro = reg(rfd);
+	wfd = open(path, O_WRONLY);
+	wo = reg(wfd);
+	errno = 0;
+	is(cuFileWrite(ro, g, 4096, 0, 0), -1, "write to a read-only file");
+	is(errno, EBADF, "EBADF");
+	is(cuFileWrite(ro, g, 100, 0, 0), -1, "likewise unaligned");
+	is(errno, EBADF, "EBADF");
+	is(cuFileWrite(ro, buf, 100, 0, 0), -1, "likewise from host memory");
+	is(errno, EBADF, "EBADF");
+	is(cuFileRead(wo, g, 4096, 0, 0), -1, "read from a write-only file");
+	is(errno, EBADF, "EBADF");
+	is(cuFileRead(ro, g, 4096, 0, 0), 4096, "the next one works");
+	is((long long)stats_of(ro).errors, 3, "errors are counted");
+	close(rfd);
+	close(wfd);
+
+	cuFileHandleDeregister(fh);
+	cuFileHandleDeregister(ro);
+	cuFileHandleDeregister(wo);
+	close(fd);
+	gpu_free(g);
+	fresh("{\"properties\":{\"allow_system_memory\":false}}");
+	fd = open(path, O_RDWR);
+	fh = reg(fd);
+	is(cuFileRead(fh, buf, 100, 0, 0), -5013,
+	   "host memory when it is not allowed");
+	cuFileHandleDeregister(fh);
+	close(fd);
+}
+
+static void test_paths(void)
+{
+	const size_t n = MIB(40);
+	char *data = malloc(n), *back = malloc(n), *g, *g2;
+	struct pln_file_stats s, t;
+	CUfileHandle_t fh, out;
+	int fd, ofd;
+
+	fresh(NULL);
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	ofd = make(other, 0, "", 0);
+	fh = reg(fd);
+	out = reg(ofd);
+	g = gpu(n);
+	g2 = gpu(n);
+	t = stats_of(NULL);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "p2p: 40 MiB are read");
+	check(!memcmp(mem(g), data, n), "data");
+	s = stats_of(fh);
+	is((long long)s.path[PLN_PATH_P2P].bytes_read, (long long)n,
+	   "all of it by p2p");
+	is((long long)s.path[PLN_PATH_BOUNCE].bytes_read, 0, "none staged");
+	is(s.last_path, PLN_PATH_P2P, "the last path");
+	is((long long)s.fallbacks, 0, "no fall-back");
+	check(!s.reason[0], "no reason needed");
+	is((long long)mock.p2p_bytes, (long long)n, "the mock agrees");
+	is((long long)mock.copies, 0, "CUDA copied nothing");
+	is(cuFileWrite(out, g, n, 0, 0), (long long)n, "and written");
+	is(pread(ofd, back, n, 0), (long long)n, "the file has its size");
+	check(!memcmp(back, data, n), "data");
+	is((long long)stats_of(out).path[PLN_PATH_P2P].bytes_written,
+	   (long long)n, "all of it by p2p");
+	is((long long)(stats_of(NULL).path[PLN_PATH_P2P].bytes_read -
+		       t.path[PLN_PATH_P2P].bytes_read), (long long)n,
+	   "totals agree");
+	is((long long)stats_of(NULL).windows, 3, "three windows of at most 16 MiB");
+	cuFileRead(fh, g, 4096, 0, 0);
+	is((long long)mock.maps, 3, "which later transfers find again");
+
+	/* the whole file in a program's order of its own */
+	memset(mem(g2), 0, n);
+	mock.short_io = 12288;
+	mock.interrupt = 7;
+	is(cuFileRead(fh, g2, n, 0, 0), (long long)n,
+	   "p2p: short transfers go on, signals are no end");
+	check(!memcmp(mem(g2), data, n), "data");
+	memset(mem(g2), 0, n);
+	setenv("CUFILE_FORCE_COMPAT_MODE", "1", 1);
+	cuFileDriverClose();
+	cuFileDriverOpen();
+	fh = reg(fd);
+	out = reg(ofd);
+	is(cuFileRead(fh, g2, MIB(3), 0, 0), (long long)MIB(3),
+	   "bounce: likewise");
+	check(!memcmp(mem(g2), data, MIB(3)), "data");
+	mock.short_io = 0;
+	mock.interrupt = 0;
+	is(cuFileRead(fh, g2, n, 0, 0), (long long)n, "bounce: 40 MiB are read");
+	check(!memcmp(mem(g2), data, n), "data");
+	s = stats_of(fh);
+	is((long long)s.path[PLN_PATH_P2P].bytes_read, 0, "none by p2p");
+	is((long long)s.path[PLN_PATH_BOUNCE].bytes_read,
+	   (long long)(n + MIB(3)), "all staged");
+	check(strstr(s.reason, "force_compat_mode"), "and why");
+	is(ftruncate(ofd, 0), 0, "empty the other file");
+	is(cuFileWrite(out, g2, n, 0, 0), (long long)n, "bounce: written");
+	is(pread(ofd, back, n, 0), (long long)n, "the file has its size");
+	check(!memcmp(back, data, n), "data");
+	check(mock.pinned > 0, "the buffers are pinned");
+	mock.no_streams = true;
+	unsetenv("CUFILE_FORCE_COMPAT_MODE");
+	cuFileDriverClose();
+	is(mock.pinned, 0, "closing unpins them");
+	is((long long)stats_of(NULL).lanes, 0, "and gives them back");
+
+	setenv("CUFILE_FORCE_COMPAT_MODE", "1", 1);
+	mock.no_pinning = true;
+	cuFileDriverOpen();
+	fh = reg(fd);
+	memset(mem(g2), 0, n);
+	is(cuFileRead(fh, g2, n, 0, 0), (long long)n,
+	   "bounce: without streams and pinned memory");
+	check(!memcmp(mem(g2), data, n), "data");
+	unsetenv("CUFILE_FORCE_COMPAT_MODE");
+	fresh(NULL);
+	gpu_free(g);
+	gpu_free(g2);
+	close(fd);
+	close(ofd);
+	free(data);
+	free(back);
+}
+
+/* Random transfers against a model of file and memory. */
+static void model(const char *what, int flags, unsigned int turns)
+{
+	static const size_t places[] = { 0, 1, 3, 511, 512, 513, 4095, 4096,
+		4097, 8192, 65535, 65536, 65537, 131072, 200000, 262144 };
+	static const size_t sizes[] = { 1, 2, 511, 512, 513, 4095, 4096, 4097,
+		8191, 8192, 12288, 65535, 65536, 65537, 70000, 131072, 300000 };
+	const size_t max = MIB(2), start = 150000;
+	unsigned char *file = calloc(1, max), *memory = calloc(1, max),
+		*now = malloc(max);
+	size_t size = start, off, len, at;
+	unsigned int i, bad = 0;
+	CUfileHandle_t fh;
+	char *g = gpu(max);
+	struct stat st;
+	ssize_t r, want;
+	int fd;
+
+	noise(file, start);
+	fd = make(path, flags, file, start);
+	fh = reg(fd);
+	noise(memory, max);
+	memcpy(mem(g), memory, max);
+	for (i = 0; i < turns && !bad; i++) {
+		bool write = rnd() & 1;
+
+		off = places[rnd() % 16] + (rnd() & 3 ? 0 : size / 2);
+		len = sizes[rnd() % 17];
+		at = places[rnd() % 16];
+		if (write) {
+			r = cuFileWrite(fh, g, len, (off_t)off, (off_t)at);
+			want = (ssize_t)len;
+			memcpy(file + off, memory + at, len);
+			if (off + len > size)
+				size = off + len;
+		} else {
+			r = cuFileRead(fh, g, len, (off_t)off, (off_t)at);
+			want = off >= size ? 0 :
+			       (ssize_t)(off + len > size ? size - off : len);
+			memcpy(memory + at, file + off, (size_t)want);
+			/*
+			 * The rest of the last block is there too: direct IO
+			 * moves whole blocks, within what was asked for.
+			 */
+			if ((size_t)want < len)
+				memcpy(memory + at + want, mem(g) + at + want,
+				       len - (size_t)want < 4096 ?
+				       len - (size_t)want : 4096);
+		}
+		if (r != want) {
+			printf("# turn %u: %s %zu at %zu: %zd, want %zd: %s\n",
+			       i, write ? "write" : "read", len, off, r, want,
+			       stats_of(fh).reason);
+			bad++;
+		}
+		if (memcmp(mem(g), memory, max)) {
+			printf("# turn %u: %s %zu at %zu, memory at %zu: "
+			       "memory differs\n", i, write ? "write" : "read",
+			       len, off, at);
+			bad++;
+		}
+		if (fstat(fd, &st) || (size_t)st.st_size != size) {
+			printf("# turn %u: the file has %lld bytes, not %zu\n",
+			       i, (long long)st.st_size, size);
+			bad++;
+		}
+	}
+	/* and what another program reads */
+	close(fd);
+	fd = open(path, O_RDONLY);
+	if (pread(fd, now, max, 0) != (ssize_t)size || memcmp(now, file, size))
+		bad++;
+	close(fd);
+	check(!bad, "%u transfers against a model: %s", turns, what);
+	cuFileHandleDeregister(fh);
+	gpu_free(g);
+	free(file);
+	free(memory);
+	free(now);
+}
+
+static void test_model(void)
+{
+	fresh(NULL);
+	model("p2p", 0, 400);
+	model("p2p, O_DIRECT", O_DIRECT, 400);
+	fresh("{\"peerlane\":{\"window_size_kb\":64}}");
+	model("p2p, windows of 64 KiB", 0, 300);
+	mock.bar1_size = KIB(128);
+	model("p2p, room for two windows", 0, 300);
+	mock.bar1_size = 0;
+	model("no BAR1", 0, 200);
+	fresh(NULL);
+	mock.p2p_errno = EREMOTEIO;
+	model("p2p refused", 0, 300);
+	fresh(NULL);
+	mock.p2p_errno = EINVAL;
+	model("p2p refused, O_DIRECT", O_DIRECT, 300);
+	fresh("{\"properties\":{\"force_odirect_mode\":true,"
+	      "\"force_compat_mode\":true}}");
+	model("bounce, always O_DIRECT", 0, 300);
+	fresh("{\"properties\":{\"force_compat_mode\":true,"
+	      "\"posix_pool_slab_size_kb\":[64],"
+	      "\"posix_pool_slab_count\":[1]}}");
+	model("bounce, a single small slab", 0, 200);
+	fresh("{\"execution\":{\"min_io_threshold_size_kb\":4,"
+	      "\"max_io_threads\":8,\"max_request_parallelism\":8},"
+	      "\"properties\":{\"force_compat_mode\":true}}");
+	model("bounce, eight lanes", O_DIRECT, 300);
+	fresh("{\"execution\":{\"parallel_io\":false},"
+	      "\"properties\":{\"force_compat_mode\":true}}");
+	model("bounce, one lane", 0, 200);
+	fresh(NULL);
+	mock.p2p_errno = EFAULT;
+	mock.p2p_after = 20;
+	mock.p2p_count = 50;
+	model("p2p fails for a while", 0, 300);
+}
+
+static void refusal(int err, const char *words)
+{
+	const size_t n = MIB(2);
+	char *data = malloc(n), *g;
+	struct pln_file_stats s;
+	CUfileHandle_t fh;
+	uint64_t calls;
+	int fd;
+
+	fresh(NULL);
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	fh = reg(fd);
+	g = gpu(n);
+	mock.p2p_errno = err;
+	printf("# p2p answers errno %d\n", err);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "refused: read all the same");
+	check(!memcmp(mem(g), data, n), "data");
+	s = stats_of(fh);
+	is(s.last_path, PLN_PATH_BOUNCE, "bounce, and it says so");
+	is(s.last_errno, err, "errno is told");
+	if (!check(strstr(s.reason, words) != NULL, "the reason: %s", words))
+		printf("# %s\n", s.reason);
+	is((long long)s.fallbacks, 1, "a fall-back is counted");
+	calls = mock.p2p_calls;
+	mock.p2p_errno = 0;
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "once more");
+	is((long long)(mock.p2p_calls - calls), 0,
+	   "the verdict is remembered for this pair");
+	is(cuFileWrite(fh, g, n, 0, 0), (long long)n, "write too");
+	is((long long)(mock.p2p_calls - calls), 0, "without trying");
+	cuFileDriverClose();
+	setenv("PEERLANE_STRICT", "1", 1);
+	cuFileDriverOpen();
+	mock.p2p_errno = err;
+	fh = reg(fd);
+	memset(mem(g), 0, n);
+	mock.host_bytes = 0;
+	is(cuFileRead(fh, g, n, 0, 0), -5008, "strict: refused");
+	is((long long)mock.host_bytes, 0, "and nothing staged");
+	s = stats_of(fh);
+	check(s.reason[0] && s.last_error == -5008, "with a reason: %s",
+	      s.reason);
+	mock.p2p_errno = 0;
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n,
+	   "strict: works when p2p does");
+	is(cuFileRead(fh, g, 100, 0, 0), -5008, "strict: unaligned is refused");
+	check(strstr(stats_of(fh).reason, "unaligned"), "for that reason");
+	is(cuFileRead(fh, g, 4096, 1, 0), -5008, "strict: unaligned offset");
+	is(cuFileRead(fh, g, 4096, 0, 1), -5008, "strict: unaligned address");
+	is(cuFileRead(fh, data, 100, 0, 0), 100, "strict: host memory is fine");
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
+static void test_refusals(void)
+{
+	char data[65536], kmsg[300], *g;
+	CUfileHandle_t fh;
+	struct pln_file_stats s;
+	FILE *f;
+	int fd, mfd;
+
+	unsetenv("PEERLANE_KMSG");
+	snprintf(kmsg, sizeof(kmsg), "%s.kmsg", path);
+	f = fopen(kmsg, "w");
+	fputs("4,812,2345,-;nvme 0000:00:04.0: cannot be used for peer-to-peer "
+	      "DMA as the client and provider (0000:42:00.0) do not share an "
+	      "upstream bridge or whitelisted host bridge\n SUBSYSTEM=pci\n",
+	      f);
+	fclose(f);
+	setenv("PEERLANE_KMSG", kmsg, 1);
+	refusal(EINVAL, "do not share an upstream bridge or whitelisted host "
+		"bridge");
+	setenv("PEERLANE_KMSG", "/nonexistent", 1);
+	refusal(EREMOTEIO, "EREMOTEIO (121): the kernel refuses DMA between");
+	refusal(EFAULT, "no P2PDMA in this kernel");
+	refusal(EOPNOTSUPP, "the storage driver does not do");
+
+	/* GPUs whose memory cannot be mapped at all */
+	fresh(NULL);
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	g = gpu(sizeof(data));
+	mock.handle_error = 801;
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
+	   "no dma-buf: read all the same");
+	s = stats_of(fh);
+	check(strstr(s.reason, "CUDA_ERROR_NOT_SUPPORTED"), "why: %s",
+	      s.reason);
+	fresh(NULL);
+	fh = reg(fd);
+	mock.mmap_errno = ENODEV;
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
+	   "a dma-buf that cannot be mapped: read all the same");
+	s = stats_of(fh);
+	check(strstr(s.reason, "cannot be mapped: ENODEV"), "why: %s",
+	      s.reason);
+	mock.mmap_errno = 0;
+	cuFileRead(fh, g, sizeof(data), 0, 0);
+	is((long long)mock.p2p_calls, 0, "remembered");
+	fresh(NULL);
+	fh = reg(fd);
+	mock.handle_error = 46;
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
+	   "a dma-buf that fails once: read all the same");
+	mock.handle_error = 0;
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data), "and again");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "then by p2p");
+
+	/* O_DIRECT itself does not work, p2p is not to blame */
+	fresh(NULL);
+	fh = reg(fd);
+	mock.p2p_errno = EINVAL;
+	mock.p2p_count = 1;
+	mock.host_errno = EINVAL;
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), -1,
+	   "EINVAL whatever the memory");
+	is(errno, EINVAL, "is EINVAL for the program");
+	mock.host_errno = 0;
+
+	/* what works stays: a single failure is no verdict */
+	fresh(NULL);
+	fh = reg(fd);
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data), "p2p works");
+	mock.p2p_errno = EREMOTEIO;
+	mock.p2p_count = 1;
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
+	   "then fails once");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "which is staged");
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data), "then works");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+
+	/* a file system that only looks as if it did direct IO */
+	fresh(NULL);
+	mfd = memfd_create("data", 0);
+	if (write(mfd, data, sizeof(data)) != sizeof(data))
+		abort();
+	fh = reg(mfd);
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
+	   "a file in host memory");
+	check(!memcmp(mem(g), data, sizeof(data)), "data");
+	is((long long)mock.p2p_calls, 0, "p2p is not tried");
+	s = stats_of(fh);
+	check(s.last_path == PLN_PATH_BOUNCE && s.reason[0], "why: %s",
+	      s.reason);
+	close(mfd);
+
+	fresh("{\"properties\":{\"use_pci_p2pdma\":false}}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
+	   "p2p switched off");
+	is((long long)mock.p2p_calls, 0, "is not tried");
+	fresh("{\"properties\":{\"allow_compat_mode\":false,"
+	      "\"use_pci_p2pdma\":false}}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), -5008,
+	   "nothing allowed: refused");
+	close(fd);
+	gpu_free(g);
+	unlink(kmsg);
+}
+
+static void test_media(void)
+{
+	const size_t n = MIB(4);
+	char *data = malloc(n), *g;
+	CUfileHandle_t fh;
+	int fd, pass;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	g = gpu(n);
+	for (pass = 0; pass < 2; pass++) {
+		fresh(pass ? "{\"properties\":{\"force_compat_mode\":true}}" :
+			     NULL);
+		printf("# %s\n", pass ? "bounce" : "p2p");
+		fh = reg(fd);
+		mock.bad_from = MIB(2) + 4096;
+		mock.bad_to = mock.bad_from + 4096;
+		mock.media_errno = EIO;
+		errno = 0;
+		is(cuFileRead(fh, g, n, 0, 0), -1, "a bad block: read fails");
+		is(errno, EIO, "with EIO");
+		check(strstr(stats_of(fh).reason, "EIO"), "and a reason: %s",
+		      stats_of(fh).reason);
+		if (!pass)
+			is((long long)mock.copies, 0,
+			   "and is not tried another way");
+		if (!pass) {
+			/* an error that another try would not meet */
+			mock.media_errno = 0;
+			mock.p2p_errno = EIO;
+			mock.p2p_count = 1;
+			errno = 0;
+			is(cuFileRead(fh, g, n, 0, 0), -1, "EIO, once only");
+			is(errno, EIO, "is told all the same");
+			mock.p2p_errno = 0;
+			mock.p2p_count = -1;
+		}
+		mock.media_errno = ENODATA;
+		is(cuFileRead(fh, g, 4096, (off_t)mock.bad_from, 0), -1,
+		   "a medium error of the block layer");
+		is(errno, EIO, "is EIO too");
+		mock.media_errno = EIO;
+		is(cuFileWrite(fh, g, n, 0, 0), -1, "a write likewise");
+		is(errno, EIO, "with EIO");
+		mock.media_errno = ENOSPC;
+		is(cuFileWrite(fh, g, n, 0, 0), (long long)mock.bad_from,
+		   "a full disk: what fitted is told");
+		is(cuFileWrite(fh, g, 4096, (off_t)mock.bad_from, 0), -1,
+		   "then an error");
+		is(errno, ENOSPC, "with ENOSPC");
+		mock.media_errno = 0;
+		is(cuFileRead(fh, g, n, 0, 0), (long long)n, "the next one works");
+		if (pass) {
+			mock.copy_error = 700;
+			is(cuFileRead(fh, g, n, 0, 0), -5011,
+			   "a copy that CUDA refuses");
+			check(strstr(stats_of(fh).reason, "CUDA"), "is named");
+			mock.copy_after = 3;
+			is(cuFileRead(fh, g, n, 0, 0), -5011, "later, too");
+			mock.copy_after = 3;
+			is(cuFileWrite(fh, g, n, 0, 0), -5011, "in writes, too");
+			mock.copy_error = 0;
+			is(cuFileRead(fh, g, n, 0, 0), (long long)n,
+			   "the next one works");
+		}
+	}
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
+static void test_windows(void)
+{
+	const size_t n = MIB(8);
+	char *data = malloc(n), *g[4], *p;
+	struct pln_file_stats s, t;
+	CUfileHandle_t fh;
+	unsigned int i, loop;
+	int fd;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	fresh("{\"peerlane\":{\"window_size_kb\":1024}}");
+	fh = reg(fd);
+	t = stats_of(NULL);
+	mock.bar1_size = MIB(3);
+	for (i = 0; i < 4; i++) {
+		g[i] = gpu(n);
+		is(cuFileBufRegister(g[i], n, 0).err, 0,
+		   "register more than BAR1 has");
+	}
+	for (loop = 0; loop < 2; loop++)
+		for (i = 0; i < 4; i++) {
+			is(cuFileRead(fh, g[i], n, 0, 0), (long long)n, "read");
+			check(!memcmp(mem(g[i]), data, n), "data");
+		}
+	s = stats_of(NULL);
+	check(s.window_evictions - t.window_evictions >= 8 * 8 - 3,
+	      "windows were given up for others");
+	is((long long)stats_of(fh).path[PLN_PATH_BOUNCE].bytes_read, 0,
+	   "nothing was staged");
+	check(mock.bar1_used <= (int64_t)MIB(3), "BAR1 was not exceeded");
+	mock.bar1_size = KIB(192);
+	is(cuFileRead(fh, g[0], n, 0, 0), (long long)n,
+	   "a window does not fit: smaller ones are used");
+	check(!memcmp(mem(g[0]), data, n), "data");
+	is((long long)stats_of(fh).path[PLN_PATH_BOUNCE].bytes_read, 0,
+	   "nothing was staged");
+	mock.bar1_size = KIB(32);
+	is(cuFileRead(fh, g[1], n, 0, 0), (long long)n, "no window fits");
+	check(!memcmp(mem(g[1]), data, n), "data");
+	check(strstr(stats_of(fh).reason, "BAR1 is full"), "why: %s",
+	      stats_of(fh).reason);
+	mock.bar1_size = -1;
+	is(cuFileRead(fh, g[1], n, 0, 0), (long long)n, "room again");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "and p2p again");
+	for (i = 0; i < 4; i++)
+		is(cuFileBufDeregister(g[i]).err, 0, "deregister");
+	is((long long)stats_of(NULL).windows, 0, "gives the windows back");
+	is((long long)mock.bar1_used, 0, "all of them");
+
+	/* memory that is freed, and other memory at its address */
+	is(cuFileRead(fh, g[0], n, 0, 0), (long long)n, "map it");
+	p = g[0];
+	gpu_free(g[0]);
+	is(cuFileRead(fh, p, 4096, 0, 0), -5012, "freed memory is no memory");
+	g[0] = gpu(n);
+	check(g[0] == p, "new memory has the same address");
+	is(cuFileRead(fh, g[0], n, 0, 0), (long long)n, "read into it");
+	check(!memcmp(mem(g[0]), data, n),
+	      "and the data is in the new memory, not in the old");
+	/* the same when nothing tells that the old mapping is stale */
+	mock.no_revoke = true;
+	gpu_free(g[0]);
+	g[0] = gpu(n);
+	memset(mem(g[0]), 0, n);
+	check(g[0] == p, "once more at the same address");
+	is(cuFileRead(fh, g[0], n, 0, 0), (long long)n, "read into it");
+	check(!memcmp(mem(g[0]), data, n), "the data is in the new memory");
+	mock.no_revoke = false;
+	/* the limit of pinned memory */
+	fresh("{\"peerlane\":{\"window_size_kb\":1024},\"properties\":{"
+	      "\"max_device_pinned_mem_size_kb\":2048}}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g[0], n, 0, 0), (long long)n, "a limit of 2 MiB");
+	check(mock.bar1_used <= (int64_t)MIB(2), "is kept");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	fresh(NULL);
+	is((long long)mock.bar1_used, 0, "closing gives all windows back");
+	for (i = 0; i < 4; i++)
+		gpu_free(g[i]);
+	close(fd);
+	free(data);
+}
+
+/* ---- threads ---- */
+
+#define THREADS	8
+#define AREA	MIB(1)
+
+static CUfileHandle_t shared;
+static char *shared_gpu;
+static _Atomic int thread_bad;
+
+static void *worker(void *arg)
+{
+	unsigned int id = (unsigned int)(uintptr_t)arg, i;
+	uint64_t s = id * 7919 + 1;
+	char *mine = mem(shared_gpu) + id * AREA;
+	unsigned char *want = malloc(AREA);
+
+	for (i = 0; i < 60; i++) {
+		size_t off, len;
+
+		s = s * 6364136223846793005ull + 1442695040888963407ull;
+		off = (s >> 33) % (AREA / 2);
+		len = (s >> 20) % (AREA / 2) + 1;
+		if (i % 3 == 0) {
+			off &= ~(size_t)4095;
+			len = (len + 4095) & ~(size_t)4095;
+		}
+		memset(mine, (int)(i + id), AREA);
+		memset(want, (int)(i + id), AREA);
+		if (cuFileWrite(shared, shared_gpu, len,
+				(off_t)(id * AREA + off),
+				(off_t)(id * AREA + off)) != (ssize_t)len)
+			thread_bad++;
+		memset(mine, 0, AREA);
+		if (cuFileRead(shared, shared_gpu, len,
+			       (off_t)(id * AREA + off),
+			       (off_t)(id * AREA + off)) != (ssize_t)len)
+			thread_bad++;
+		if (memcmp(mine + off, want + off, len))
+			thread_bad++;
+	}
+	free(want);
+	return NULL;
+}
+
+static void threads(const char *what, const char *json, int p2p_errno,
+		    int64_t bar1)
+{
+	pthread_t t[THREADS];
+	unsigned int i;
+	int fd;
+
+	fresh(json);
+	mock.p2p_errno = p2p_errno;
+	mock.bar1_size = bar1;
+	fd = make(path, 0, "", 0);
+	shared = reg(fd);
+	shared_gpu = gpu(THREADS * AREA);
+	thread_bad = 0;
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, worker, (void *)(uintptr_t)i);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	is(thread_bad, 0, what);
+	cuFileHandleDeregister(shared);
+	gpu_free(shared_gpu);
+	close(fd);
+}
+
+static void *closer(void *arg)
+{
+	(void)arg;
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	return NULL;
+}
+
+static void *reader(void *arg)
+{
+	ssize_t r;
+
+	do {
+		r = cuFileRead(shared, shared_gpu, MIB(1), 0, 0);
+	} while (r == (ssize_t)MIB(1));
+	*(long *)arg = r;
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	char *data = calloc(1, MIB(1));
+	pthread_t t[5];
+	long r[4];
+	int fd, i, round;
+
+	threads("8 threads, p2p", NULL, 0, -1);
+	threads("8 threads, p2p, a small BAR1",
+		"{\"peerlane\":{\"window_size_kb\":128}}", 0, KIB(384));
+	threads("8 threads, bounce", NULL, EREMOTEIO, -1);
+	threads("8 threads, bounce, two lanes for all",
+		"{\"properties\":{\"posix_pool_slab_size_kb\":[64],"
+		"\"posix_pool_slab_count\":[4]},\"execution\":{"
+		"\"min_io_threshold_size_kb\":64}}", EREMOTEIO, -1);
+
+	for (round = 0; round < 2; round++) {
+		fresh(round & 1 ? "{\"properties\":{\"force_compat_mode\":"
+		      "true}}" : NULL);
+		fd = make(path, 0, data, MIB(1));
+		shared = reg(fd);
+		shared_gpu = gpu(MIB(1));
+		mock.slow_ms = 100;
+		pthread_create(&t[0], NULL, reader, &r[0]);
+		for (i = 0; i < 5000 && !mock.in_io; i++)
+			usleep(1000);
+		is(cuFileDriverClose().err, 0, "close with a transfer on its way");
+		is(mock.in_io, 0, "waits for its end");
+		pthread_join(t[0], NULL);
+		is(r[0], -5001, "and the next one is refused");
+		gpu_free(shared_gpu);
+		close(fd);
+	}
+	for (round = 0; round < 5; round++) {
+		bool good = true;
+
+		fresh(round & 1 ? "{\"properties\":{\"force_compat_mode\":"
+		      "true}}" : NULL);
+		fd = make(path, 0, data, MIB(1));
+		shared = reg(fd);
+		shared_gpu = gpu(MIB(1));
+		for (i = 0; i < 4; i++)
+			pthread_create(&t[i], NULL, reader, &r[i]);
+		usleep(1000);
+		pthread_create(&t[4], NULL, closer, NULL);
+		for (i = 0; i < 5; i++)
+			pthread_join(t[i], NULL);
+		for (i = 0; i < 4; i++)
+			good &= r[i] == -5001 || r[i] == -5027;
+		check(good, "closing under load: transfers end well, later "
+		      "ones are told");
+		gpu_free(shared_gpu);
+		close(fd);
+	}
+	free(data);
+}
+
+static void test_fork(void)
+{
+	CUfileHandle_t fh;
+	char *g, c;
+	int fd, status;
+	pid_t pid;
+
+	fresh(NULL);
+	fd = make(path, 0, "abcd", 4);
+	fh = reg(fd);
+	g = gpu(4096);
+	is(cuFileRead(fh, g, 4, 0, 0), 4, "before a fork");
+	pid = fork();
+	if (!pid) {
+		bool good = cuFileRead(fh, g, 4, 0, 0) == -5001 &&
+			    cuFileRead(fh, &c, 1, 0, 0) == -5001 &&
+			    cuFileDriverOpen().err == 5001 &&
+			    cuFileDriverClose().err == 5001 &&
+			    cuFileUseCount() == 0 &&
+			    cuFileBufRegister(&c, 1, 0).err == 5001;
+
+		cuFileHandleDeregister(fh);
+		_exit(good ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	check(WIFEXITED(status) && !WEXITSTATUS(status),
+	      "in the child every call says: not open");
+	is(cuFileRead(fh, g, 4, 0, 0), 4, "the parent goes on");
+	close(fd);
+	gpu_free(g);
+	fresh(NULL);
+}
+
+static void test_stats(void)
+{
+	struct pln_file_stats s = { .size = 8 };
+
+	fresh(NULL);
+	is(pln_file_stats(NULL, NULL), -EINVAL, "stats to nowhere");
+	is(pln_file_stats(NULL, &s), -EINVAL, "stats of another size");
+	s.size = sizeof(s);
+	is(pln_file_stats((void *)0x1234, &s), -EBADF, "stats of no handle");
+	is(pln_file_stats(NULL, &s), 0, "totals");
+	check(!strcmp(pln_path_name(PLN_PATH_P2P), "p2p") &&
+	      !strcmp(pln_path_name(PLN_PATH_BOUNCE), "bounce") &&
+	      !strcmp(pln_path_name(77), "unknown"), "names of paths");
+}
+
+static void test_no_memory(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	check(1, "allocations are ASan's own here # SKIP");
+#else
+	const size_t n = MIB(1);
+	char *data = malloc(n), *g;
+	unsigned int i, bad = 0, errors = 0;
+	int fd;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	g = gpu(n);
+	for (i = 0; i < 60; i++) {
+		CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+				    .handle.fd = fd };
+		CUfileHandle_t fh;
+		ssize_t r;
+		int e;
+
+		fresh(i & 1 ? "{\"properties\":{\"force_compat_mode\":true}}" :
+			      NULL);
+		mock.alloc_after = i / 2;
+		e = cuFileBufRegister(g, n, 0).err;
+		if (e && e != CU_FILE_NOMEM_ERROR)
+			bad++;
+		e = cuFileHandleRegister(&fh, &d).err;
+		if (e) {
+			errors++;
+			if (e != CU_FILE_NOMEM_ERROR)
+				bad++;
+			mock.alloc_after = -1;
+			continue;
+		}
+		memset(mem(g), 0, n);
+		r = cuFileRead(fh, g, n, 0, 0);
+		if (r == (ssize_t)n) {
+			if (memcmp(mem(g), data, n))
+				bad++;
+		} else {
+			errors++;
+			if (r != -1 || errno != ENOMEM)
+				bad++;
+		}
+		mock.alloc_after = -1;
+		if (cuFileRead(fh, g, n, 0, 0) != (ssize_t)n ||
+		    memcmp(mem(g), data, n))
+			bad++;
+	}
+	is(bad, 0, "each allocation fails once: an error or the right data, "
+	   "and the next transfer works");
+	check(errors >= 2, "and some did fail (%u)", errors);
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+	free(data);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: cufile-unit DIR\n");
+		return 2;
+	}
+	alarm(300);
+	snprintf(path, sizeof(path), "%s/file", argv[1]);
+	snprintf(other, sizeof(other), "%s/other", argv[1]);
+	snprintf(config, sizeof(config), "%s/cufile.json", argv[1]);
+	snprintf(logfile, sizeof(logfile), "%s/log", argv[1]);
+	setenv("CUFILE_LOGFILE_PATH", logfile, 1);
+	setenv("PEERLANE_KMSG", "/nonexistent", 1);
+	signal(SIGPIPE, SIG_IGN);
+	test_driver();
+	test_config();
+	test_stats();
+	test_handles();
+	snprintf(other, sizeof(other), "%s/other", argv[1]);
+	test_buffers();
+	test_arguments();
+	test_paths();
+	test_model();
+	test_refusals();
+	test_media();
+	test_windows();
+	test_threads();
+	test_fork();
+	test_no_memory();
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	printf("1..%u\n", checks);
+	return failed ? 1 : 0;
+}

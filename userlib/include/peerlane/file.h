@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What libcufile.so.0 of Peerlane says beyond cuFile: which path each transfer
+ * took, and why not a better one.  Exported in version node PEERLANE_0.1; look
+ * the functions up with dlsym() in programs that must also run on NVIDIA's
+ * library.
+ */
+#ifndef PEERLANE_FILE_H
+#define PEERLANE_FILE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Paths, best first.  KERNEL and COHERENT have no implementation yet. */
+enum pln_path {
+	PLN_PATH_NONE = 0,	/* nothing moved */
+	PLN_PATH_P2P = 1,	/* device to GPU memory, host memory untouched */
+	PLN_PATH_KERNEL = 2,	/* the same through Peerlane's kernel module */
+	PLN_PATH_COHERENT = 3,	/* software transport, coherent window */
+	PLN_PATH_BOUNCE = 4,	/* staged through pinned host memory */
+	PLN_PATH_POSIX = 5,	/* the program's own host memory */
+	PLN_PATH_COUNT = 6
+};
+
+#define PLN_PATH_SLOTS	8
+#define PLN_REASON_MAX	512
+
+/**
+ * struct pln_path_count - traffic of one path
+ * @reads: read requests in which this path moved bytes
+ * @writes: write requests likewise
+ * @bytes_read: from file to memory
+ * @bytes_written: from memory to file
+ *
+ * A request whose unaligned ends were staged counts on both paths.
+ */
+struct pln_path_count {
+	uint64_t reads;
+	uint64_t writes;
+	uint64_t bytes_read;
+	uint64_t bytes_written;
+};
+
+/**
+ * struct pln_file_stats - where the bytes of one handle, or of all, went
+ * @size: in: sizeof(struct pln_file_stats)
+ * @last_path: enum pln_path that moved most bytes of the latest transfer
+ * @last_errno: errno behind @reason, 0 when there is none
+ * @last_error: 0, or the result of the latest transfer that failed
+ * @path: by enum pln_path
+ * @errors: transfers that failed
+ * @fallbacks: transfers of GPU memory of which some bytes did not go p2p
+ * @windows: BAR1 windows mapped now (totals only, like all below)
+ * @window_bytes: bytes of them
+ * @window_hits: pieces of a transfer that found a window mapped
+ * @window_maps: windows mapped so far
+ * @window_evictions: windows given up to make room for others
+ * @window_nospace: mappings refused because BAR1 was full
+ * @lanes: staging lanes made (two pinned buffers each)
+ * @reserved: 0
+ * @reason: why the latest transfer that was not all p2p took another path,
+ *	or why the latest one failed; empty when neither has happened
+ */
+struct pln_file_stats {
+	uint32_t size;
+	uint32_t last_path;
+	int32_t last_errno;
+	int32_t last_error;
+	struct pln_path_count path[PLN_PATH_SLOTS];
+	uint64_t errors;
+	uint64_t fallbacks;
+	uint64_t windows;
+	uint64_t window_bytes;
+	uint64_t window_hits;
+	uint64_t window_maps;
+	uint64_t window_evictions;
+	uint64_t window_nospace;
+	uint64_t lanes;
+	uint64_t reserved[7];
+	char reason[PLN_REASON_MAX];
+};
+
+/* @fh: a CUfileHandle_t, or NULL for the totals of this process.
+ * Returns 0, -EINVAL (no structure, or its size), -EBADF (stale handle). */
+int pln_file_stats(void *fh, struct pln_file_stats *stats);
+
+/* "p2p", "bounce", ...; "unknown" for any other number. */
+const char *pln_path_name(unsigned int path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PEERLANE_FILE_H */

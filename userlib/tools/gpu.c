@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/* A GPU through whatever libcuda.so.1 this machine has. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tool.h"
+
+typedef unsigned long long devptr;
+
+#define FUNCTIONS(X) \
+	X(1, cuInit, (unsigned int)) \
+	X(1, cuDeviceGetCount, (int *)) \
+	X(1, cuDeviceGet, (int *, int)) \
+	X(1, cuDevicePrimaryCtxRetain, (void **, int)) \
+	X(1, cuCtxSetCurrent, (void *)) \
+	X(1, cuMemAlloc_v2, (devptr *, size_t)) \
+	X(1, cuMemFree_v2, (devptr)) \
+	X(1, cuMemsetD8_v2, (devptr, unsigned char, size_t)) \
+	X(1, cuMemcpyHtoD_v2, (devptr, const void *, size_t)) \
+	X(1, cuMemcpyDtoH_v2, (void *, devptr, size_t)) \
+	X(1, cuCtxSynchronize, (void)) \
+	X(1, cuGetErrorName, (int, const char **)) \
+	X(0, plnMemCrc32c, (devptr, size_t, uint32_t *))
+
+#define X(required, name, args) static int (*name) args;
+FUNCTIONS(X)
+#undef X
+
+static bool ok(int r, const char *what)
+{
+	const char *name = NULL;
+
+	if (!r)
+		return true;
+	if (cuGetErrorName)
+		cuGetErrorName(r, &name);
+	complain("%s failed: %s (%d)", what, name ? name : "no name", r);
+	return false;
+}
+
+bool gpu_open(int ordinal)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL), *ctx;
+	int count, dev;
+
+	if (!lib) {
+		complain("no CUDA driver: %s.  Install the driver of the GPU, "
+			 "or start Peerlane's guest", dlerror());
+		return false;
+	}
+#define X(required, name, args) \
+	*(void **)&name = dlsym(lib, #name); \
+	if (required && !name) { \
+		complain("libcuda.so.1 has no " #name); \
+		return false; \
+	}
+	FUNCTIONS(X)
+#undef X
+	if (!ok(cuInit(0), "cuInit") ||
+	    !ok(cuDeviceGetCount(&count), "cuDeviceGetCount"))
+		return false;
+	if (ordinal < 0 || ordinal >= count) {
+		complain("there is no GPU %d: this machine has %d, numbered "
+			 "from 0", ordinal, count);
+		return false;
+	}
+	return ok(cuDeviceGet(&dev, ordinal), "cuDeviceGet") &&
+	       ok(cuDevicePrimaryCtxRetain(&ctx, dev),
+		  "cuDevicePrimaryCtxRetain") &&
+	       ok(cuCtxSetCurrent(ctx), "cuCtxSetCurrent");
+}
+
+bool gpu_alloc(uint64_t size, uint64_t *ptr)
+{
+	devptr p;
+
+	if (!ok(cuMemAlloc_v2(&p, size), "allocation of GPU memory"))
+		return false;
+	*ptr = p;
+	return true;
+}
+
+void gpu_free(uint64_t ptr)
+{
+	ok(cuMemFree_v2(ptr), "cuMemFree");
+}
+
+bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n)
+{
+	return ok(cuMemsetD8_v2(ptr, value, n), "cuMemsetD8") &&
+	       ok(cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+bool gpu_put(uint64_t ptr, const void *host, size_t n)
+{
+	return ok(cuMemcpyHtoD_v2(ptr, host, n), "cuMemcpyHtoD");
+}
+
+bool gpu_get(void *host, uint64_t ptr, size_t n)
+{
+	return ok(cuMemcpyDtoH_v2(host, ptr, n), "cuMemcpyDtoH");
+}
+
+bool gpu_crc32c(uint64_t ptr, uint64_t n, uint32_t *crc, const char **by)
+{
+	const size_t step = 4 << 20;
+	bool good = true;
+	char *buf;
+
+	*by = "gpu";
+	if (plnMemCrc32c)
+		return ok(plnMemCrc32c(ptr, n, crc), "plnMemCrc32c");
+	*by = "cpu";
+	buf = malloc(step);
+	if (!buf) {
+		complain("out of memory");
+		return false;
+	}
+	for (*crc = 0; n && good; ) {
+		size_t part = n < step ? (size_t)n : step;
+
+		good = gpu_get(buf, ptr, part);
+		if (good)
+			*crc = crc32c_of(*crc, buf, part);
+		ptr += part;
+		n -= part;
+	}
+	free(buf);
+	return good;
+}

@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: MIT
+/* peerlane io: move data, and say which way it went and what it cost. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <json-c/json.h>
+#include <linux/fs.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cufile.h>
+#include <peerlane/file.h>
+
+#include "tool.h"
+
+#define JSON_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+
+static const char usage[] =
+"usage: peerlane io read  --file F [OPTION...]   file -> GPU memory\n"
+"       peerlane io write --file F --size N ...  GPU memory -> file\n"
+"       peerlane io copy  --in A --out B ...     file -> GPU memory -> file\n"
+"       peerlane io crc   --file F [OPTION...]   CRC32C of a file, no GPU\n"
+"\n"
+"  --file F, --in F     the file or block device\n"
+"  --out F, --to F      copy: the target; a regular file is made anew\n"
+"  --gpu N              which GPU (0)\n"
+"  --size N             bytes; K, M, G after the number (the whole file)\n"
+"  --offset N           from here in the file (0)\n"
+"  --to-offset N        copy: from here in the target (0)\n"
+"  --gpu-offset N       from here in the GPU buffer (0)\n"
+"  --chunk N            bytes for each call (all in one)\n"
+"  --loops N            do it N times over (1)\n"
+"  --registered         register the GPU buffer (default)\n"
+"  --unregistered       do not\n"
+"  --direct             open the file with O_DIRECT; the p2p path needs not\n"
+"  --pattern-fill SEED  write: fill the GPU buffer with a pattern first\n"
+"  --crc                CRC32C of what is in GPU memory, by the GPU if it can\n"
+"  --verify             compare it with the CRC32C of the file\n"
+"  --sync               write, copy: fdatasync the file at the end, timed\n"
+"  --strict             fail rather than take another path than p2p\n"
+"  --json               one JSON object instead of text\n";
+
+enum what { READ, WRITE, COPY, CRC };
+
+static const char *const what_name[] = { "read", "write", "copy", "crc" };
+
+struct options {
+	enum what what;
+	const char *in, *out;
+	int gpu;
+	bool have_size, direct, unregistered, crc, verify, sync, strict, json,
+	     fill;
+	uint64_t size, offset, to_offset, gpu_offset, chunk, loops, seed;
+};
+
+struct file {
+	const char *name;
+	int fd;
+	CUfileHandle_t fh;
+	bool regular;
+	uint64_t size;
+};
+
+/* ---- what is printed ---- */
+
+/* Microseconds are enough. */
+static struct json_object *seconds(double s)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.6f", s);
+	return json_object_new_double_s(s, text);
+}
+
+static struct json_object *transfers[2];
+static unsigned int ntransfers;
+
+static void say(const struct options *o, struct json_object *t)
+{
+	if (o->json) {
+		transfers[ntransfers++] = t;
+		return;
+	}
+	printf("%-5s %s: %s bytes by %s in %.3f s",
+	       json_object_get_string(json_object_object_get(t, "what")),
+	       json_object_get_string(json_object_object_get(t, "file")),
+	       json_object_get_string(json_object_object_get(t, "bytes")),
+	       json_object_get_string(json_object_object_get(t, "path")),
+	       json_object_get_double(json_object_object_get(t, "seconds")));
+	printf(", CPU %.3f s",
+	       json_object_get_double(json_object_object_get(t,
+							     "cpu_seconds")));
+	if (json_object_object_get(t, "crc32c"))
+		printf(", CRC32C %s",
+		       json_object_get_string(json_object_object_get(t,
+								"crc32c")));
+	printf("\n");
+	if (json_object_get_string_len(json_object_object_get(t, "reason")))
+		printf("      because: %s\n",
+		       json_object_get_string(json_object_object_get(t,
+								"reason")));
+	json_object_put(t);
+}
+
+/*
+ * A copy is one object over several lines, so that each transfer in it is a
+ * line of its own for tools that read lines.
+ */
+static int finish(const struct options *o, int status, const char *error)
+{
+	struct json_object *e = error ? json_object_new_string(error) : NULL;
+	unsigned int i;
+
+	if (!o->json)
+		return status;
+	if (o->what != COPY && ntransfers == 1) {
+		if (e)
+			json_object_object_add(transfers[0], "error", e);
+		json_object_object_add(transfers[0], "ok",
+				       json_object_new_boolean(!status));
+		puts(json_object_to_json_string_ext(transfers[0],
+						    JSON_FLAGS));
+		return status;
+	}
+	printf("{\"what\":\"%s\",\"ok\":%s,\"transfers\":[\n",
+	       what_name[o->what], status ? "false" : "true");
+	for (i = 0; i < ntransfers; i++) {
+		puts(json_object_to_json_string_ext(transfers[i],
+						    JSON_FLAGS));
+		if (i + 1 < ntransfers)
+			puts(",");
+	}
+	printf("],\"error\":%s}\n",
+	       e ? json_object_to_json_string_ext(e, JSON_FLAGS) :
+		   "null");
+	json_object_put(e);
+	return status;
+}
+
+static int __attribute__((format(printf, 3, 4)))
+give_up(const struct options *o, int status, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	complain("%s", text);
+	return finish(o, status, text);
+}
+
+/* ---- files ---- */
+
+static int open_file(const struct options *o, struct file *f, const char *name,
+		     int flags)
+{
+	struct stat st;
+
+	f->name = name;
+	f->fh = NULL;
+	f->fd = open(name, flags | O_CLOEXEC | (o->direct ? O_DIRECT : 0),
+		     0644);
+	if (f->fd < 0)
+		return give_up(o, EXIT_IO, "%s cannot be opened: %s%s", name,
+			       strerror(errno), errno == EINVAL && o->direct ?
+			       " (its file system has no O_DIRECT; leave out "
+			       "--direct)" : "");
+	if (fstat(f->fd, &st))
+		return give_up(o, EXIT_IO, "%s: %s", name, strerror(errno));
+	f->regular = S_ISREG(st.st_mode);
+	f->size = (uint64_t)st.st_size;
+	if (S_ISBLK(st.st_mode) && ioctl(f->fd, BLKGETSIZE64, &f->size))
+		return give_up(o, EXIT_IO, "%s: its size is not known: %s",
+			       name, strerror(errno));
+	return EXIT_OK;
+}
+
+static int register_file(const struct options *o, struct file *f)
+{
+	CUfileDescr_t d = {
+		.type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = f->fd,
+	};
+	CUfileError_t e = cuFileHandleRegister(&f->fh, &d);
+
+	if (e.err)
+		return give_up(o, e.err == CU_FILE_PLATFORM_NOT_SUPPORTED ||
+			       e.err == CU_FILE_DRIVER_INVALID_PROPS ?
+			       EXIT_NO_GPU : EXIT_IO,
+			       "%s cannot be used: %s (%d)", f->name,
+			       cufileop_status_error(e.err), e.err);
+	return EXIT_OK;
+}
+
+/* Around the page cache, so that what it holds is not disturbed. */
+static bool file_crc(const char *name, uint64_t offset, uint64_t size,
+		     uint32_t *crc, uint64_t *bytes)
+{
+	const size_t step = 4 << 20;
+	int fd = offset % 4096 ? -1 : open(name, O_RDONLY | O_CLOEXEC |
+					   O_DIRECT);
+	bool direct = fd >= 0;
+	void *buf = NULL;
+	ssize_t r = 0;
+
+	*crc = 0;
+	*bytes = 0;
+	if (fd < 0)
+		fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || posix_memalign(&buf, 4096, step)) {
+		complain("%s: %s", name, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (*bytes < size) {
+		uint64_t left = size - *bytes;
+
+		r = pread(fd, buf, direct || left > step ? step : (size_t)left,
+			  (off_t)(offset + *bytes));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0 && errno == EINVAL && direct) {
+			close(fd);
+			fd = open(name, O_RDONLY | O_CLOEXEC);
+			direct = false;
+			continue;
+		}
+		if (r <= 0)
+			break;
+		if ((uint64_t)r > left)
+			r = (ssize_t)left;
+		*crc = crc32c_of(*crc, buf, (size_t)r);
+		*bytes += (uint64_t)r;
+		/* an odd rest is the end of the file */
+		if (direct && r % 512)
+			break;
+	}
+	free(buf);
+	if (r < 0) {
+		complain("%s: reading: %s", name, strerror(errno));
+		close(fd);
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+/* ---- transfers ---- */
+
+static const char *words_for(ssize_t r, char *buf, size_t size)
+{
+	if (r == -1)
+		snprintf(buf, size, "%s (errno %d)", strerror(errno), errno);
+	else
+		snprintf(buf, size, "%s (%zd)",
+			 cufileop_status_error((CUfileOpError)-r), r);
+	return buf;
+}
+
+/* One direction, o->loops times; the result is an exit status. */
+static int transfer(const struct options *o, struct file *f, bool write,
+		    uint64_t base, uint64_t off, uint64_t size, uint64_t *moved)
+{
+	struct pln_file_stats st = { .size = sizeof(st) };
+	struct json_object *t = json_object_new_object(), *by;
+	double wall = now_wall(), cpu = now_cpu();
+	uint64_t loop, at, total = 0, chunk = o->chunk ? o->chunk : size;
+	char words[256], crc_text[16];
+	const char *crc_by = NULL;
+	ssize_t r = 0;
+	uint32_t crc;
+	unsigned int i;
+	int status = EXIT_OK, saved = 0;
+
+	*moved = 0;
+	for (loop = 0; loop < o->loops && r >= 0; loop++) {
+		for (at = 0; at < size; at += (uint64_t)r) {
+			uint64_t n = size - at < chunk ? size - at : chunk;
+
+			r = write ? cuFileWrite(f->fh, (void *)base, n,
+						(off_t)(off + at),
+						(off_t)(o->gpu_offset + at))
+				  : cuFileRead(f->fh, (void *)base, n,
+					       (off_t)(off + at),
+					       (off_t)(o->gpu_offset + at));
+			saved = errno;
+			if (r <= 0)
+				break;
+			total += (uint64_t)r;
+		}
+		*moved = at;
+	}
+	if (r >= 0 && write && o->sync && fdatasync(f->fd)) {
+		saved = errno;
+		r = -1;
+	}
+	wall = now_wall() - wall;
+	cpu = now_cpu() - cpu;
+	pln_file_stats(f->fh, &st);
+
+	json_object_object_add(t, "what", json_object_new_string(write ? "write"
+								: "read"));
+	json_object_object_add(t, "file", json_object_new_string(f->name));
+	json_object_object_add(t, "path", json_object_new_string(
+				       pln_path_name(st.last_path)));
+	json_object_object_add(t, "bytes", json_object_new_uint64(total));
+	json_object_object_add(t, "reason", json_object_new_string(st.reason));
+	if (st.last_errno)
+		json_object_object_add(t, "errno",
+				       json_object_new_int(st.last_errno));
+	if (o->crc || o->verify) {
+		if (r >= 0 && gpu_crc32c(base + o->gpu_offset, *moved, &crc,
+					 &crc_by)) {
+			snprintf(crc_text, sizeof(crc_text), "0x%08x", crc);
+			json_object_object_add(t, "crc32c",
+				json_object_new_string(crc_text));
+			json_object_object_add(t, "crc32c_by",
+				json_object_new_string(crc_by));
+		} else if (r >= 0) {
+			status = EXIT_NO_GPU;
+		}
+	}
+	json_object_object_add(t, "seconds", seconds(wall));
+	json_object_object_add(t, "cpu_seconds", seconds(cpu));
+	by = json_object_new_object();
+	for (i = 1; i < PLN_PATH_COUNT; i++) {
+		uint64_t n = st.path[i].bytes_read + st.path[i].bytes_written;
+
+		if (n)
+			json_object_object_add(by, pln_path_name(i),
+					       json_object_new_uint64(n));
+	}
+	json_object_object_add(t, "bytes_by_path", by);
+	if (r < 0) {
+		errno = saved;
+		words_for(r, words, sizeof(words));
+		json_object_object_add(t, "result", json_object_new_int64(r));
+		if (r == -1)
+			json_object_object_add(t, "result_errno",
+					       json_object_new_int(saved));
+	}
+	say(o, t);
+	if (r < 0) {
+		status = r == -CU_FILE_IO_NOT_SUPPORTED ? EXIT_REFUSED :
+			 EXIT_IO;
+		return give_up(o, status, "%s of %s failed: %s%s%s",
+			       write ? "write" : "read", f->name, words,
+			       st.reason[0] ? ": " : "", st.reason);
+	}
+	if (status)
+		return finish(o, status, "the CRC could not be computed");
+	if (write && *moved < size)
+		return give_up(o, EXIT_IO, "only %llu of %llu bytes were "
+			       "written to %s: %s", (unsigned long long)*moved,
+			       (unsigned long long)size, f->name, st.reason);
+	if (o->verify) {
+		uint32_t want;
+		uint64_t n;
+
+		if (!file_crc(f->name, off, *moved, &want, &n))
+			return finish(o, EXIT_IO, "the file could not be read");
+		if (n != *moved || want != crc)
+			return give_up(o, EXIT_MISMATCH, "CRC32C of GPU memory "
+				       "is 0x%08x, of %s 0x%08x", crc, f->name,
+				       want);
+	}
+	return EXIT_OK;
+}
+
+/* A pattern in which every 8 bytes differ, and by seed. */
+static bool fill(uint64_t ptr, uint64_t n, uint64_t seed)
+{
+	const size_t step = 1 << 20;
+	uint64_t *buf = malloc(step), at = 0;
+	bool good = buf != NULL;
+
+	while (good && at < n) {
+		size_t part = n - at < step ? (size_t)(n - at) : step, i;
+
+		for (i = 0; i < step / 8; i++) {
+			uint64_t x = (at / 8 + i + 1) * 0x9e3779b97f4a7c15ull +
+				     seed * 0xbf58476d1ce4e5b9ull;
+
+			x ^= x >> 29;
+			buf[i] = x * 0x94d049bb133111ebull;
+		}
+		good = gpu_put(ptr + at, buf, part);
+		at += part;
+	}
+	free(buf);
+	return good;
+}
+
+static int run_crc(struct options *o)
+{
+	struct json_object *t;
+	double wall = now_wall(), cpu = now_cpu();
+	char text[16];
+	uint64_t n;
+	uint32_t crc;
+
+	if (!file_crc(o->in, o->offset, o->have_size ? o->size : INT64_MAX,
+		      &crc, &n))
+		return finish(o, EXIT_IO, "the file could not be read");
+	if (o->have_size && n < o->size)
+		complain("%s ends after %llu bytes", o->in,
+			 (unsigned long long)n);
+	snprintf(text, sizeof(text), "0x%08x", crc);
+	t = json_object_new_object();
+	json_object_object_add(t, "what", json_object_new_string("crc"));
+	json_object_object_add(t, "file", json_object_new_string(o->in));
+	json_object_object_add(t, "path", json_object_new_string("posix"));
+	json_object_object_add(t, "bytes", json_object_new_uint64(n));
+	json_object_object_add(t, "reason", json_object_new_string(""));
+	json_object_object_add(t, "crc32c", json_object_new_string(text));
+	json_object_object_add(t, "seconds",
+			       seconds(now_wall() - wall));
+	json_object_object_add(t, "cpu_seconds",
+			       seconds(now_cpu() - cpu));
+	say(o, t);
+	return finish(o, EXIT_OK, NULL);
+}
+
+static int run(struct options *o)
+{
+	struct file in = { .fd = -1 }, out = { .fd = -1 };
+	uint64_t base, moved, all;
+	CUfileError_t e;
+	int r;
+
+	if (o->what == CRC)
+		return run_crc(o);
+	if (o->strict)
+		setenv("PEERLANE_STRICT", "1", 1);
+	if (o->what != WRITE) {
+		r = open_file(o, &in, o->in, O_RDONLY);
+		if (r)
+			return r;
+		if (!o->have_size) {
+			if (in.size <= o->offset)
+				return give_up(o, EXIT_IO, "%s has %llu bytes: "
+					       "nothing to read from %llu on",
+					       o->in,
+					       (unsigned long long)in.size,
+					       (unsigned long long)o->offset);
+			o->size = in.size - o->offset;
+		}
+	} else {
+		r = open_file(o, &in, o->in, O_RDWR | O_CREAT);
+		if (r)
+			return r;
+	}
+	if (o->what == COPY) {
+		r = open_file(o, &out, o->out, O_RDWR | O_CREAT);
+		if (r)
+			return r;
+		if (out.regular && !o->to_offset && ftruncate(out.fd, 0))
+			return give_up(o, EXIT_IO, "%s cannot be emptied: %s",
+				       o->out, strerror(errno));
+	}
+	all = o->size + o->gpu_offset;
+	if (!gpu_open(o->gpu) || !gpu_alloc(all, &base) ||
+	    !gpu_set(base, 0, all))
+		return finish(o, EXIT_NO_GPU, "no usable GPU");
+	e = cuFileDriverOpen();
+	if (e.err)
+		return give_up(o, EXIT_NO_GPU, "libcufile cannot be opened: "
+			       "%s (%d)", cufileop_status_error(e.err), e.err);
+	r = register_file(o, &in);
+	if (!r && o->what == COPY)
+		r = register_file(o, &out);
+	if (r)
+		return r;
+	if (!o->unregistered) {
+		e = cuFileBufRegister((void *)base, all, 0);
+		if (e.err)
+			return give_up(o, EXIT_IO, "the GPU buffer cannot be "
+				       "registered: %s (%d)",
+				       cufileop_status_error(e.err), e.err);
+	}
+	if (o->what == WRITE) {
+		if (o->fill && !fill(base + o->gpu_offset, o->size, o->seed))
+			return finish(o, EXIT_NO_GPU, "GPU memory could not be "
+				      "filled");
+		r = transfer(o, &in, true, base, o->offset, o->size, &moved);
+	} else {
+		r = transfer(o, &in, false, base, o->offset, o->size, &moved);
+	}
+	if (!r && o->what == COPY)
+		r = transfer(o, &out, true, base, o->to_offset, moved, &moved);
+	if (r)
+		return r;
+	if (!o->unregistered)
+		cuFileBufDeregister((void *)base);
+	cuFileHandleDeregister(in.fh);
+	if (o->what == COPY)
+		cuFileHandleDeregister(out.fh);
+	cuFileDriverClose();
+	gpu_free(base);
+	return finish(o, EXIT_OK, NULL);
+}
+
+/* ---- options ---- */
+
+enum {
+	OPT_IN = 256, OPT_OUT, OPT_GPU, OPT_SIZE, OPT_OFFSET, OPT_TO_OFFSET,
+	OPT_GPU_OFFSET, OPT_CHUNK, OPT_LOOPS, OPT_REG, OPT_UNREG, OPT_DIRECT,
+	OPT_FILL, OPT_CRC, OPT_VERIFY, OPT_SYNC, OPT_STRICT, OPT_JSON,
+};
+
+static const struct option long_options[] = {
+	{ "file", required_argument, NULL, OPT_IN },
+	{ "in", required_argument, NULL, OPT_IN },
+	{ "out", required_argument, NULL, OPT_OUT },
+	{ "to", required_argument, NULL, OPT_OUT },
+	{ "gpu", required_argument, NULL, OPT_GPU },
+	{ "size", required_argument, NULL, OPT_SIZE },
+	{ "offset", required_argument, NULL, OPT_OFFSET },
+	{ "to-offset", required_argument, NULL, OPT_TO_OFFSET },
+	{ "gpu-offset", required_argument, NULL, OPT_GPU_OFFSET },
+	{ "chunk", required_argument, NULL, OPT_CHUNK },
+	{ "loops", required_argument, NULL, OPT_LOOPS },
+	{ "registered", no_argument, NULL, OPT_REG },
+	{ "unregistered", no_argument, NULL, OPT_UNREG },
+	{ "direct", no_argument, NULL, OPT_DIRECT },
+	{ "pattern-fill", required_argument, NULL, OPT_FILL },
+	{ "crc", no_argument, NULL, OPT_CRC },
+	{ "verify", no_argument, NULL, OPT_VERIFY },
+	{ "sync", no_argument, NULL, OPT_SYNC },
+	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static bool number(const char *option, const char *text, uint64_t min,
+		   uint64_t *out)
+{
+	if (parse_size(text, out) && *out >= min)
+		return true;
+	complain("%s needs a number of at least %llu, like 4096, 64K or 1M; "
+		 "\"%s\" is none", option, (unsigned long long)min, text);
+	return false;
+}
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+	uint64_t n;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+		bool ok = true;
+
+		switch (c) {
+		case OPT_IN: o->in = optarg; break;
+		case OPT_OUT: o->out = optarg; break;
+		case OPT_GPU:
+			ok = number("--gpu", optarg, 0, &n) && n < 1024;
+			o->gpu = (int)n;
+			break;
+		case OPT_SIZE:
+			ok = number("--size", optarg, 1, &o->size);
+			o->have_size = true;
+			break;
+		case OPT_OFFSET:
+			ok = number("--offset", optarg, 0, &o->offset);
+			break;
+		case OPT_TO_OFFSET:
+			ok = number("--to-offset", optarg, 0, &o->to_offset);
+			break;
+		case OPT_GPU_OFFSET:
+			ok = number("--gpu-offset", optarg, 0, &o->gpu_offset);
+			break;
+		case OPT_CHUNK:
+			ok = number("--chunk", optarg, 1, &o->chunk);
+			break;
+		case OPT_LOOPS:
+			ok = number("--loops", optarg, 1, &o->loops);
+			break;
+		case OPT_REG: o->unregistered = false; break;
+		case OPT_UNREG: o->unregistered = true; break;
+		case OPT_DIRECT: o->direct = true; break;
+		case OPT_FILL:
+			ok = number("--pattern-fill", optarg, 0, &o->seed);
+			o->fill = true;
+			break;
+		case OPT_CRC: o->crc = true; break;
+		case OPT_VERIFY: o->verify = true; break;
+		case OPT_SYNC: o->sync = true; break;
+		case OPT_STRICT: o->strict = true; break;
+		case OPT_JSON: o->json = true; break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(EXIT_OK);
+		default:
+			return false;
+		}
+		if (!ok)
+			return false;
+	}
+	if (optind < argc) {
+		complain("what is \"%s\"?  Options begin with --",
+			 argv[optind]);
+		return false;
+	}
+	if (!o->in) {
+		complain("which file?  Say --file F%s", o->what == COPY ?
+			 " (or --in F)" : "");
+		return false;
+	}
+	if (o->what == COPY && !o->out) {
+		complain("where to?  Say --out F");
+		return false;
+	}
+	if (o->what != COPY && (o->out || o->to_offset)) {
+		complain("--out and --to-offset are for copy");
+		return false;
+	}
+	if (o->what == WRITE && !o->have_size) {
+		complain("how much?  Say --size N");
+		return false;
+	}
+	if (o->fill && o->what != WRITE) {
+		complain("--pattern-fill is for write");
+		return false;
+	}
+	return true;
+}
+
+int cmd_io(int argc, char **argv)
+{
+	struct options o = { .loops = 1 };
+	unsigned int i;
+
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		fputs(usage, stdout);
+		return EXIT_OK;
+	}
+	for (i = 0; argc > 1 && i < 4; i++)
+		if (!strcmp(argv[1], what_name[i]))
+			break;
+	if (argc < 2 || i == 4) {
+		if (argc > 1)
+			complain("io does not know \"%s\"", argv[1]);
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	o.what = (enum what)i;
+	if (!parse(argc - 1, argv + 1, &o)) {
+		fprintf(stderr, "peerlane io --help tells more\n");
+		return EXIT_USAGE;
+	}
+	return run(&o);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/* peerlane: the commands. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const char usage[] =
+"usage: peerlane COMMAND [OPTION...]\n"
+"\n"
+"  io      move data between files and GPU memory, and say which way it went\n"
+"  stats   counters of the emulated GPUs in this machine\n"
+"\n"
+"peerlane COMMAND --help tells more.  Exit status: 0 good, 1 a transfer\n"
+"failed, 2 wrong usage, 3 no usable GPU, 4 strict mode refused to fall back,\n"
+"5 data differs.\n";
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "io"))
+		return cmd_io(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "stats"))
+		return cmd_stats(argc - 1, argv + 1);
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+			 !strcmp(argv[1], "help"))) {
+		fputs(usage, stdout);
+		return EXIT_OK;
+	}
+	if (argc > 1)
+		complain("there is no command \"%s\"", argv[1]);
+	fputs(usage, stderr);
+	return EXIT_USAGE;
+}

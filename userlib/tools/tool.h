@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the peerlane tool. */
+#ifndef PEERLANE_TOOL_H
+#define PEERLANE_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit status; documented in peerlane(1) */
+enum {
+	EXIT_OK = 0,
+	EXIT_IO = 1,		/* a transfer failed */
+	EXIT_USAGE = 2,
+	EXIT_NO_GPU = 3,	/* no driver, no GPU, no memory on it, settings */
+	EXIT_REFUSED = 4,	/* strict mode refused to fall back */
+	EXIT_MISMATCH = 5,	/* data is not what it must be */
+};
+
+int cmd_io(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
+
+/* ---- util.c ---- */
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* "64K", "1M", "2G", "4096"; false when it is no such thing. */
+bool parse_size(const char *text, uint64_t *out);
+double now_wall(void);
+double now_cpu(void);
+uint32_t crc32c_of(uint32_t crc_so_far, const void *p, size_t n);
+
+/* ---- gpu.c: the CUDA driver, found at run time ---- */
+bool gpu_open(int ordinal);
+bool gpu_alloc(uint64_t size, uint64_t *ptr);
+void gpu_free(uint64_t ptr);
+bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n);
+bool gpu_put(uint64_t ptr, const void *host, size_t n);
+bool gpu_get(void *host, uint64_t ptr, size_t n);
+/* By the GPU itself where it can, *@by: "gpu" or "cpu". */
+bool gpu_crc32c(uint64_t ptr, uint64_t n, uint32_t *crc, const char **by);
+
+#endif

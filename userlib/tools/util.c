@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+/* What every command needs. */
+#include <isa-l.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "tool.h"
+
+void complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("peerlane: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+bool parse_size(const char *text, uint64_t *out)
+{
+	unsigned int shift = 0;
+	uint64_t v = 0;
+
+	if (!*text)
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(*text - '0'), &v))
+			return false;
+	switch (*text) {
+	case 'k': case 'K': shift = 10; break;
+	case 'm': case 'M': shift = 20; break;
+	case 'g': case 'G': shift = 30; break;
+	case 't': case 'T': shift = 40; break;
+	case '\0': break;
+	default: return false;
+	}
+	if (shift) {
+		text++;
+		if (text[0] == 'i' && text[1] == 'B')
+			text += 2;
+	}
+	if (*text || v > UINT64_MAX >> shift || v << shift > INT64_MAX)
+		return false;
+	*out = v << shift;
+	return true;
+}
+
+double now_wall(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+double now_cpu(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* Starts with 0, as the GPU's engine does; may go on with a result. */
+uint32_t crc32c_of(uint32_t crc, const void *p, size_t n)
+{
+	const unsigned char *at = p;
+
+	crc = ~crc;
+	while (n) {
+		int part = n > 1 << 30 ? 1 << 30 : (int)n;
+
+		crc = crc32_iscsi((unsigned char *)at, part, crc);
+		at += part;
+		n -= (size_t)part;
+	}
+	return ~crc;
+}
