@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+#
+# Peerlane. On the host this only makes the build root (images/) and enters it; everything is built and run in there.
+
+TOP := $(CURDIR)
+BUILD := $(TOP)/build
+include versions.mk
+comma := ,
+GUESTS := $(subst $(comma), ,$(GUEST_KERNELS))
+KVERS := $(subst $(comma), ,$(HEADER_KERNELS))
+prefix ?= /usr/local
+DESTDIR ?=
+V ?= 0
+export V
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+IN_ROOT_GOALS := all demo check bench report qemu kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+HOST_GOALS := root check-gpu install dist clean clean-cache help
+.PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
+
+ifneq ($(PEERLANE_IN_ROOT),1)
+
+.NOTPARALLEL:
+
+$(IN_ROOT_GOALS): root
+	+@images/in-root images/make-in-root $@
+
+else
+
+JOBS := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+all: qemu kernel userlib guest ## Build everything: QEMU, kernel modules, user library, guest images
+
+qemu: ## Build QEMU with hw-model/ in it
+	@images/build-qemu
+
+kernel: $(addprefix kernel-,$(KVERS)) ## Build the kernel modules for every supported kernel
+
+$(addprefix kernel-,$(KVERS)): kernel-%:
+	@mkdir -p build/kernel/$*
+	+@images/quiet "MODULES $*" build/kernel/$*.log \
+		$(MAKE) -C kernel KVER=$* KDIR=/usr/src/linux-$* O=$(BUILD)/kernel/$* modules test-modules test-programs
+
+userlib: ## Build the user library and its tools
+	@mkdir -p build/userlib
+	+@images/quiet "USERLIB" build/userlib.log $(MAKE) -C userlib O=$(BUILD)/userlib
+
+guest: $(addprefix guest-,$(GUESTS)) ## Build the guest images, one for each guest kernel
+
+$(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
+	@images/build-base $*
+	@images/build-overlay $*
+
+demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
+	@scenarios/demo
+
+check: all ## Run every test; the last line says N passed, N failed, N skipped
+	@tests/run $(if $(JSON),--json $(JSON)) $(TESTS)
+
+bench: all ## Time the build and the boot on this machine
+	@images/bench
+
+report: ## Make build/report.html again from the last results
+	@scenarios/report build/report.html build/out/demo/*/result.json
+
+endif
+
+root: ## Make the Debian build root, once (in the cache)
+	@images/build-root
+
+check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
+	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host
+
+install: ## Install the user library, headers and manual pages below DESTDIR/prefix
+	+@prefix=$(prefix) images/install "$(DESTDIR)"
+
+dist: ## Make build/peerlane-VERSION.tar.gz from the last commit
+	@images/dist
+
+clean: ## Remove build/ (the cache stays)
+	@rm -rf build
+
+clean-cache: ## Show what the cache holds; remove what this checkout does not use (ALL=1: everything)
+	@images/clean-cache $(if $(ALL),--all)
+
+help: ## This text
+	@echo "Goals:"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@echo "Variables: V=1 shows every command; DEBIAN_MIRROR, PEERLANE_CACHE ($${PEERLANE_CACHE:-$${XDG_CACHE_HOME:-~/.cache}/peerlane}),"
+	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE and TESTS='...' for check, DESTDIR and prefix for install."

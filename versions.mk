@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# Every pin of the build. Read by make and by sh, so: VAR=value, no spaces around the sign, no expansions.
+# A pin that has vanished from the mirror falls forward inside its series, with a warning (images/fetch).
+# Any of these can be overridden for one run: PEERLANE_PIN_<VAR>=value.
+
+SUITE=trixie
+BACKPORTS_SUITE=trixie-backports
+OLD_SUITE=bookworm
+
+# QEMU: Debian's source package. The checksums are those of its .dsc, .orig.tar.xz and .debian.tar.xz.
+QEMU_SERIES=10.0
+QEMU_VERSION=1:10.0.13+ds-0+deb13u1
+QEMU_DSC_SHA256=a426c892e5369058c3423816c8625bc8010bb5a58ece57261f62b64ee4d765ad
+QEMU_ORIG_SHA256=6a0888e806c2ffc0c5f0733e974f9aea55491950d3c47c98669c8b236dde59ae
+QEMU_DEBIAN_SHA256=da73c092f5684c551b0334d675eb16a3dec91e1edea94759cfb1102fa4a0364e
+
+# Guest kernels: release (uname -r) and package version. 7.2 has P2PDMA, 6.12 has not.
+GUEST_KERNELS=7.2,6.12
+K7_2_RELEASE=7.2.12+deb13-amd64
+K7_2_VERSION=7.2.12-1~bpo13+1
+K7_2_BINARY_SHA256=0d916c7f1310a7cb0567f235785d1c4511d894eb95e9810a2bc1f67e7ec18c2f
+K7_2_MODULES_SHA256=abd8aad34e82ae541ec596eafa9ac84bbcddf943c5de051d330516c3dff395d6
+K6_12_RELEASE=6.12.107+deb13-amd64
+K6_12_VERSION=6.12.107-1
+K6_12_IMAGE_SHA256=7794643cf4560de2a7e3b069e8ca8511ad2a568d652ea285f0fe051f79bc9e99
+
+# Headers only: the oldest kernel that the modules support.
+HEADER_KERNELS=7.2,6.12,6.1
+K6_1_RELEASE=6.1.0-50-amd64
+K6_1_VERSION=6.1.176-1
+
+# The kernels that kernel/ supports, oldest and newest.
+KERNEL_MIN=6.1
+KERNEL_MAX=7.2
+
+# Used only where the host's own keyring is missing or too old: path in the mirror's pool, and checksum.
+KEYRING_DEB=pool/main/d/debian-archive-keyring/debian-archive-keyring_2025.1_all.deb
+KEYRING_SHA256=9ea7778e443144ca490668737a8ab22dd3e748bb99e805e22ec055abeb3c7fac
