@@ -1,0 +1,52 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2034 # for scenario.sh, and for guests
+#
+# copy_scenario FS [STRICT]: a file of 256 MiB goes from the drive into GPU
+# memory and back to a second file; the counters of the devices and the data on
+# the drive are looked at from outside of the guest.
+
+copy_bytes=268435456
+copy_total=805306368
+copy_to=402653184
+
+copy_scenario() {
+	sc_disk "$1" "$copy_bytes" "$copy_total"
+	sc_case
+	{
+		echo "FS=$1"
+		echo "BYTES=$copy_bytes"
+		echo "TO_OFFSET=$copy_to"
+		echo "STRICT=${2-}"
+	} >"$OUT/case/env"
+	case $1 in
+	raw) sc_modules nvme peerlane_gpu ;;
+	*) sc_modules nvme "$1" peerlane_gpu ;;
+	esac
+	sc_boot "${3:-120}"
+
+	case $1 in
+	raw)
+		SC_BLOCKS="0:$((copy_bytes / 512)) $((copy_to / 512)):$((copy_bytes / 512))"
+		check "the copy is the file, seen from outside of the guest" \
+			cmp -i "$copy_to:0" -n "$copy_bytes" "$OUT/disk0.img" "$SC_DATA"
+		;;
+	*)
+		sc_data_blocks "$1" data copy
+		check "the file system is clean" copy_fsck "$1"
+		check "the copy can be taken out of the image" sc_take_out "$1" copy \
+			"$OUT/taken-out" "$copy_bytes"
+		check "the copy is the file, seen from outside of the guest" \
+			cmp "$OUT/taken-out" "$SC_DATA"
+		rm -f "$OUT/taken-out"
+		;;
+	esac
+	sc_add "{\"bytes\":$copy_bytes,\"crc32c\":\"$SC_CRC\"}"
+}
+
+copy_fsck() {
+	case $1 in
+	ext4) e2fsck -fn "$OUT/disk0.img" ;;
+	xfs) xfs_repair -n "$OUT/disk0.img" ;;
+	esac
+}

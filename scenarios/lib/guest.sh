@@ -1,0 +1,104 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2034 # for scenario.sh, and for guests
+#
+# The guest's side of what scenarios share; sourced as /case/lib/guest.sh.
+
+guest_checks=0
+guest_failed=0
+
+pass() {
+	guest_checks=$((guest_checks + 1))
+	echo "ok $guest_checks - $1"
+}
+
+# fail DESC [DETAIL]
+fail() {
+	guest_checks=$((guest_checks + 1))
+	guest_failed=$((guest_failed + 1))
+	echo "not ok $guest_checks - $1"
+	[ -z "${2-}" ] || printf '%s\n' "$2" | sed 's/^/# /'
+}
+
+# check DESC COMMAND…
+check() {
+	guest_desc=$1
+	shift
+	if "$@" >/tmp/check.out 2>&1; then
+		pass "$guest_desc"
+	else
+		fail "$guest_desc" "command: $*
+$(head -n 20 /tmp/check.out)"
+	fi
+}
+
+check_eq() {
+	if [ "$2" = "$3" ]; then
+		pass "$1"
+	else
+		fail "$1" "want: $2
+got:  $3"
+	fi
+}
+
+# must COMMAND…: without it nothing else makes sense
+must() {
+	"$@" >/tmp/must.out 2>&1 && return
+	fail "$*" "$(head -n 20 /tmp/must.out)"
+	finish
+}
+
+
+# must_appear FILE: drivers probe in the background; bounded by 10 s
+must_appear() {
+	guest_tries=0
+	while [ ! -e "$1" ] && [ "$guest_tries" -lt 200 ]; do
+		guest_tries=$((guest_tries + 1))
+		sleep 0.05
+	done
+	must test -e "$1"
+}
+
+# fact KEY JSON
+fact() {
+	printf '@fact %s %s\n' "$1" "$2"
+}
+
+# quote TEXT: a JSON string
+quote() {
+	printf '"%s"' "$(printf '%s' "$1" | tr '\n\t' '  ' |
+		sed 's/\\/\\\\/g; s/"/\\"/g')"
+}
+
+# counted LABEL COMMAND…: with the devices' counters around it; its status is
+# in counted_status
+counted() {
+	guest_label=$1
+	shift
+	host begin "$guest_label" >/tmp/host.out ||
+		fail "the host counts" "$(cat /tmp/host.out)"
+	"$@"
+	counted_status=$?
+	host end "$guest_label" >/tmp/host.out ||
+		fail "the host counts" "$(cat /tmp/host.out)"
+}
+
+# transfers LABEL FILE: hand over what peerlane io has printed
+transfers() {
+	while IFS= read -r guest_line; do
+		case $guest_line in
+		'{'*'}') printf '@transfer %s %s\n' "$1" "$guest_line" ;;
+		esac
+	done <"$2"
+}
+
+# vmstat NAME: a counter of the kernel
+vmstat() {
+	sed -n "s/^$1 //p" /proc/vmstat
+}
+
+finish() {
+	[ "$guest_checks" -gt 0 ] || exit 1
+	[ "$guest_failed" -eq 0 ] || exit 2
+	exit 0
+}

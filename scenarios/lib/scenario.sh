@@ -1,0 +1,387 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2034,SC2154 # what scenarios/run, case.sh and scenarios use or set
+#
+# What scenarios share on the host's side.  scenarios/run has sourced case.sh
+# and vm.sh before this file, and set SC_NAME, SC_DIR, OUT.
+#
+# A scenario's guest talks through lines on its result port:
+#
+#	ok N - …, not ok N - …		checks made in the guest
+#	@transfer LABEL JSON		what `peerlane io` says about a transfer
+#	@fact KEY JSON			anything else that expectations ask for
+#
+# and through the host channel, around what is to be counted:
+#
+#	host begin LABEL		remember counters and the trace's place
+#	host end LABEL
+
+sc_begin() {
+	SC_OWN=1
+	sc_topology=$(sed /^#/d "$SC_DIR/topology")
+	[ "${SC_TOPOLOGY:-$sc_topology}" = "$sc_topology" ] || SC_OWN=
+	SC_TOPOLOGY=${SC_TOPOLOGY:-$sc_topology}
+	sc_kernel=7.2
+	[ ! -e "$SC_DIR/kernel" ] || sc_kernel=$(sed /^#/d "$SC_DIR/kernel")
+	[ "${SC_KERNEL:-$sc_kernel}" = "$sc_kernel" ] || SC_OWN=
+	SC_KERNEL=${SC_KERNEL:-$sc_kernel}
+	SC_SOURCE=$BUILD/out/data
+	SC_BLOCKS=
+	read -r sc_started sc_idle </proc/uptime
+	: "$sc_idle"
+	: >"$OUT/extra.jsonl"
+	at_exit sc_end
+
+	need_tool jq cpio flock make
+	need_file "$QEMU" "$BUILD/guest/$SC_KERNEL/base.cpio"
+	sc_build
+}
+
+# sc_build: mkdata and the guest programs, by one run at a time
+sc_build() {
+	mkdir -p "$BUILD/scenarios" "$SC_SOURCE"
+	if ! flock "$BUILD/scenarios" make -s -C "$TOP/scenarios" TOP="$TOP" \
+		O="$BUILD/scenarios" >"$OUT/make.log" 2>&1; then
+		fail "the scenario's programs are built" "$(tail -n 20 "$OUT/make.log")"
+		finish
+	fi
+	MKDATA=$BUILD/scenarios/mkdata
+}
+
+# sc_data BYTES: SC_DATA, a file of pseudo-random data, and SC_CRC
+sc_data() {
+	SC_DATA=$SC_SOURCE/data-$1
+	(
+		flock 6
+		[ -s "$SC_DATA.crc" ] && exit
+		"$MKDATA" gen 1 "$1" >"$SC_DATA" &&
+			"$MKDATA" crc "$SC_DATA" >"$SC_DATA.crc.new" &&
+			mv "$SC_DATA.crc.new" "$SC_DATA.crc"
+	) 6>"$SC_SOURCE/lock"
+	SC_CRC=$(cat "$SC_DATA.crc")
+}
+
+# sc_disk FS BYTES TOTAL: $OUT/disk0.img with the file system FS (ext4, xfs,
+# raw) of TOTAL bytes and the file "data" of BYTES in it
+sc_disk() {
+	sc_data "$2"
+	sc_base=$SC_SOURCE/disk-$1-$2-$3.img
+	(
+		flock 6
+		[ -e "$sc_base" ] && exit
+		rm -f "$sc_base.new"
+		truncate -s "$3" "$sc_base.new" || exit 1
+		case $1 in
+		ext4)
+			mkdir -p "$SC_SOURCE/tree-$2" || exit 1
+			ln -f "$SC_DATA" "$SC_SOURCE/tree-$2/data" || exit 1
+			mke2fs -q -t ext4 -b 4096 -E lazy_itable_init=0,root_owner=0:0 \
+				-d "$SC_SOURCE/tree-$2" "$sc_base.new" || exit 1
+			;;
+		xfs)
+			printf '%s\n' / '0 0' 'd--755 0 0' \
+				"data ---644 0 0 $SC_DATA" '$' >"$SC_SOURCE/proto-$2"
+			mkfs.xfs -q -p "$SC_SOURCE/proto-$2" "$sc_base.new" || exit 1
+			;;
+		raw)
+			dd if="$SC_DATA" of="$sc_base.new" bs=1M conv=notrunc \
+				status=none || exit 1
+			;;
+		*) exit 1 ;;
+		esac
+		mv "$sc_base.new" "$sc_base"
+	) 6>"$SC_SOURCE/lock" >"$OUT/mkfs.log" 2>&1
+	if [ ! -e "$sc_base" ]; then
+		fail "the disk image is made" "$(cat "$OUT/mkfs.log")"
+		finish
+	fi
+	cp --reflink=auto --sparse=always "$sc_base" "$OUT/disk0.img" || finish
+	vm_image disk0 "$OUT/disk0.img" "${4-}"
+}
+
+# sc_blocks FS FILE: where the file's data lies on the image, as
+# "FIRST:COUNT …" in 512-byte blocks; the guest has ended
+sc_blocks() {
+	case $1 in
+	ext4)
+		sc_block=$(dumpe2fs -h "$OUT/disk0.img" 2>/dev/null |
+			awk '/^Block size:/ { print $3 }')
+		debugfs -R "ex /$2" "$OUT/disk0.img" 2>/dev/null |
+			awk -v unit=$((sc_block / 512)) '
+		# Level Entries Logical Physical Length Flags; leaves only
+		$1 ~ /^[0-9]+\/$/ {
+			gsub(/\//, " ")
+			gsub(/-/, " ")
+			if ($1 == $2)
+				printf "%.0f:%.0f ", $7 * unit, ($8 - $7 + 1) * unit
+		}'
+		;;
+	xfs)
+		xfs_db -r -c "path /$2" -c 'bmap' "$OUT/disk0.img" 2>/dev/null |
+			awk '{
+				for (i = 1; i < NF; i++) {
+					if ($i == "startblock")
+						start = $(i + 1)
+					if ($i == "count")
+						count = $(i + 1)
+				}
+				print start, count
+			}' | while read -r sc_start sc_count; do
+			sc_daddr=$(xfs_db -r -c "convert fsblock $sc_start daddr" \
+				"$OUT/disk0.img" | sed 's/.*(\([0-9]*\)).*/\1/')
+			printf '%s:%s ' "$sc_daddr" $((sc_count * 8))
+		done
+		;;
+	esac
+}
+
+# sc_data_blocks FS FILE…: these files are the data; all else is metadata
+sc_data_blocks() {
+	sc_fs=$1
+	shift
+	SC_BLOCKS=
+	for sc_file in "$@"; do
+		SC_BLOCKS="$SC_BLOCKS$(sc_blocks "$sc_fs" "$sc_file")"
+	done
+}
+
+# sc_take_out FS FILE TARGET BYTES: read a file of the image without the guest
+sc_take_out() {
+	case $1 in
+	ext4)
+		debugfs -R "dump /$2 $3" "$OUT/disk0.img" >/dev/null 2>&1
+		;;
+	xfs)
+		: >"$3"
+		sc_done=0
+		for sc_extent in $(sc_blocks xfs "$2"); do
+			dd if="$OUT/disk0.img" of="$3" bs=1M iflag=skip_bytes,count_bytes \
+				oflag=seek_bytes seek="$sc_done" conv=notrunc status=none \
+				skip=$((${sc_extent%:*} * 512)) \
+				count=$((${sc_extent#*:} * 512)) || return 1
+			sc_done=$((sc_done + ${sc_extent#*:} * 512))
+		done
+		truncate -s "$4" "$3"
+		;;
+	esac
+}
+
+# sc_case: the guest's part, in $OUT/case
+sc_case() {
+	rm -rf "$OUT/case"
+	mkdir -p "$OUT/case/lib"
+	cp "$SC_DIR/guest" "$OUT/case/run"
+	chmod +x "$OUT/case/run"
+	cp "$TOP"/scenarios/lib/guest*.sh "$OUT/case/lib/"
+	for sc_file in "$@"; do
+		cp "$sc_file" "$OUT/case/"
+	done
+}
+
+# sc_modules NAME…: what the guest loads, and what these need before them
+sc_modules() {
+	{
+		# before 6.14 file systems find their checksum by its name only
+		case $SC_KERNEL in
+		6.1 | 6.12) echo crc32c_generic ;;
+		esac
+		printf "%s\n" "$@"
+	} >"$OUT/case/modules"
+}
+
+# sc_boot SECONDS [QEMU-ARGS…]: run the guest to its end
+sc_boot() {
+	sc_limit=$1
+	shift
+	vm_start guest "$SC_TOPOLOGY" "$SC_KERNEL" "$OUT/case" "$@"
+	sc_status=$?
+	if [ "$sc_status" -eq 0 ]; then
+		vm_wait guest "$sc_limit"
+		sc_status=$?
+	fi
+	[ ! -e "$OUT/guest/result.log" ] || ktap_from "$OUT/guest/result.log"
+	if [ "$sc_status" -ne 0 ]; then
+		fail "the guest ran to its end and its kernel was content" \
+			"status $sc_status (99 console, 124 time, 125 no status); its last lines:
+$(tail -n 15 "$OUT/guest/result.log" 2>/dev/null)"
+		finish
+	fi
+	pass "the guest ran to its end and its kernel was content"
+}
+
+# --- counting --------------------------------------------------------------
+
+# the GPUs of the topology
+sc_gpus() {
+	awk -v mode=devices -f "$VM_LIB/topology.awk" \
+		"$(vm_topology_file "$SC_TOPOLOGY")" | awk '$2 == "gpu" { print $1 }'
+}
+
+sc_drives() {
+	awk -v mode=devices -f "$VM_LIB/topology.awk" \
+		"$(vm_topology_file "$SC_TOPOLOGY")" | awk '$2 == "nvme" { print $1 }'
+}
+
+# host commands, answered while the guest waits
+host_begin() {
+	if [ ! -e "$OUT/$1/bars" ]; then
+		for sc_gpu in $(sc_gpus); do
+			vm_bar "$1" "$sc_gpu" 1 | while read -r sc_base sc_size; do
+				printf '%s:%s:%s ' "$sc_base" "$sc_size" "$sc_gpu"
+			done
+		done >"$OUT/$1/bars"
+	fi
+	sc_snapshot "$1" "$2.begin"
+}
+
+host_end() {
+	sc_snapshot "$1" "$2.end"
+}
+
+sc_snapshot() {
+	for sc_gpu in $(sc_gpus); do
+		vm_qom_get "$1" "/machine/peripheral/$sc_gpu" counters \
+			>"$OUT/$1/$2.$sc_gpu.counters" || { echo "error: no counters"; return; }
+		vm_qom_get "$1" "/machine/peripheral/$sc_gpu" initiators \
+			>"$OUT/$1/$2.$sc_gpu.initiators" || { echo "error: no initiators"; return; }
+	done
+	vm_mark "$1" "$2"
+	echo ok
+}
+
+# sc_counted LABEL: what the devices counted between begin and end:
+# {nvme: nvme-routes.awk's object, gpus: {gpu0: {counter: difference}},
+# initiators: {gpu0: {nvme0: {read, write}}}}
+sc_counted() {
+	sc_routes=$(vm_trace guest "$1.begin" "$1.end" |
+		nvme_route_bytes "$(cat "$OUT/guest/bars")" "$SC_BLOCKS")
+	for sc_gpu in $(sc_gpus); do
+		jq -nc --arg gpu "$sc_gpu" \
+			--slurpfile a "$OUT/guest/$1.begin.$sc_gpu.counters" \
+			--slurpfile b "$OUT/guest/$1.end.$sc_gpu.counters" \
+			--slurpfile ai "$OUT/guest/$1.begin.$sc_gpu.initiators" \
+			--slurpfile bi "$OUT/guest/$1.end.$sc_gpu.initiators" '
+		def by_id: map({key: .id, value: {read, write}}) | from_entries;
+		($ai[0] | by_id) as $from |
+		{gpus: {($gpu): ($b[0] | with_entries(.value -= ($a[0][.key] // 0)))},
+		 initiators: {($gpu): ($bi[0] | by_id | with_entries(
+			.key as $k | .value.read -= ($from[$k].read // 0)
+			| .value.write -= ($from[$k].write // 0)))}}'
+	done | jq -sc --argjson nvme "$sc_routes" \
+		'reduce .[] as $x ({nvme: $nvme, gpus: {}, initiators: {}}; . * $x)'
+}
+
+# --- results ---------------------------------------------------------------
+
+# sc_add JSON: keys that go into the result
+sc_add() {
+	printf '%s\n' "$1" >>"$OUT/extra.jsonl"
+}
+
+# sc_measure: the result of all labels, in $OUT/measured.json.  Call it when
+# the guest has ended and SC_BLOCKS is known.
+sc_measure() {
+	sed -n 's/\r$//; s/^@transfer //p' "$OUT/guest/result.log" >"$OUT/transfers"
+	sed -n 's/\r$//; s/^@fact //p' "$OUT/guest/result.log" >"$OUT/facts"
+	while read -r sc_key sc_value; do
+		jq -nc --arg k "$sc_key" --argjson v "$sc_value" \
+			'{facts: {($k): $v}}' >>"$OUT/extra.jsonl" 2>/dev/null ||
+			fail "the guest's fact $sc_key is JSON" "$sc_value"
+	done <"$OUT/facts"
+	awk -F '\t' 'sub(/[.]begin$/, "", $1) { print $1 }' \
+		"$OUT/guest/trace.marks" | sort -u | while read -r sc_label; do
+		sc_counted "$sc_label" | jq -c --arg l "$sc_label" '{counted: {($l): .}}'
+	done >>"$OUT/extra.jsonl"
+	jq -sc 'reduce .[] as $x ({}; . * $x)' "$OUT/extra.jsonl" >"$OUT/extra.json"
+
+	# A drive's bytes are told apart by direction, so one label can hold one
+	# transfer of each.  host_bytes is file data that the drive moved to or from
+	# host memory.
+	sc_drive=$(sc_drives | head -n 1)
+	: >"$OUT/transfers.jsonl"
+	while read -r sc_label sc_value; do
+		jq -nc --arg label "$sc_label" --arg drive "$sc_drive" \
+			--argjson t "$sc_value" --slurpfile extra "$OUT/extra.json" '
+		($extra[0].counted[$label]) as $c | ($t.what) as $what |
+		(if $what == "write" then "write" else "read" end) as $dir |
+		$t + {label: $label,
+		 host_bytes: $c.nvme.host.data[$dir],
+		 metadata_bytes: $c.nvme.host.metadata[$dir],
+		 routes: ([($c.gpus | keys[]) as $g |
+		  {from: $drive, to: $g, bytes: $c.nvme[$g].data[$dir],
+		   what: "peer-to-peer DMA"},
+		  {from: $drive, to: "memory", bytes: $c.nvme.host.data[$dir],
+		   what: "DMA to host memory"},
+		  {from: "memory", to: $g, bytes:
+		   (if $dir == "read" then $c.gpus[$g]["engine-host-read"]
+		    else $c.gpus[$g]["engine-host-write"] end),
+		   what: "copied by the GPU\u0027s engine"}]
+		  | map(select(.bytes >= 65536))
+		  | map(if $dir == "write" then . + {from: .to, to: .from} else . end))}
+		' >>"$OUT/transfers.jsonl" 2>"$OUT/transfers.err" ||
+			fail "the transfer of $sc_label is counted" \
+				"$sc_value
+$(cat "$OUT/transfers.err")"
+	done <"$OUT/transfers"
+	jq -sc . "$OUT/transfers.jsonl" >"$OUT/transfers.json"
+	jq -c --slurpfile t "$OUT/transfers.json" '
+		. + {transfers: ($t[0] | map(del(.routes))),
+		     routes: [$t[0][].routes[]]}' "$OUT/extra.json" >"$OUT/measured.json"
+}
+
+# sc_expect: the lines of the file "expect", each a check:
+#	always | DESCRIPTION | JQ-CONDITION	on every machine
+#	here | DESCRIPTION | JQ-CONDITION	on this scenario's own machine
+sc_expect() {
+	sc_failed=$case_failed
+	[ -e "$OUT/measured.json" ] || sc_measure
+	while IFS= read -r sc_line; do
+		case $sc_line in
+		'#'* | '') continue ;;
+		'always | '*' | '*) ;;
+		'here | '*' | '*) [ -n "$SC_OWN" ] || continue ;;
+		*) fail "a line of expect can be read" "$sc_line"; continue ;;
+		esac
+		sc_line=${sc_line#* | }
+		sc_desc=${sc_line%% | *}
+		sc_cond=${sc_line#* | }
+		if sc_got=$(jq -e "$sc_cond" "$OUT/measured.json" 2>&1); then
+			pass "$sc_desc"
+		else
+			fail "$sc_desc" "condition: $sc_cond
+result: $sc_got"
+		fi
+	done <"$SC_DIR/expect"
+	[ "$case_failed" -eq "$sc_failed" ] ||
+		diag "the result: $(jq -c . "$OUT/measured.json")"
+}
+
+# the result is written however the run ends
+sc_end() {
+	read -r sc_ended sc_idle </proc/uptime
+	sc_verdict=fail
+	[ "$case_status" -ne 0 ] || sc_verdict=pass
+	[ "$case_status" -ne 77 ] || sc_verdict=skip
+	[ -e "$OUT/measured.json" ] || echo '{}' >"$OUT/measured.json"
+	jq -c --arg scenario "$SC_NAME" --arg topology "$SC_TOPOLOGY" \
+		--arg kernel "$SC_KERNEL" --arg accel "$(vm_accel | sed 's/,.*//')" \
+		--arg title "$(sed -n 's/^# //p' "$SC_DIR/README.md" | head -n 1)" \
+		--arg verdict "$sc_verdict" --argjson passed \
+		$((case_checks - case_failed)) --argjson failed "$case_failed" \
+		--argjson seconds "$(echo "$sc_started $sc_ended" |
+			awk '{ printf "%.2f", $2 - $1 }')" '
+		{scenario: $scenario, title: $title, topology: $topology,
+		 kernel: $kernel, accel: $accel, verdict: $verdict, seconds: $seconds,
+		 checks: {passed: $passed, failed: $failed}, transfers: [],
+		 routes: []} + .' "$OUT/measured.json" >"$OUT/result.json"
+	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
+		"$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
+		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
+	rm -rf "$OUT/case"
+	if [ -z "$SC_KEEP" ] && [ "$sc_verdict" != fail ]; then
+		rm -f "$OUT"/*.img "$OUT"/taken-out*
+	fi
+	if [ -n "$SC_JSON" ] && [ "$SC_JSON" != "$OUT/result.json" ]; then
+		cp "$OUT/result.json" "$SC_JSON"
+	fi
+}
