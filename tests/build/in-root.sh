@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the build root has no network, the checkout at its place, and the caller's files
+# tags: quick build
+# timeout: 30
+
+# Expressions for at_exit and for inner shells are meant to stay as they are.
+# shellcheck disable=SC2016
+
+. "$TOP/tests/lib/case.sh"
+
+check_eq "the only network interface is loopback" lo "$(sed '1,2d;s/:.*//;s/ //g' /proc/net/dev)"
+check "loopback is up" sh -c 'busybox ip addr show lo | grep -q 127.0.0.1'
+# 192.0.2.0/24 is reserved for documents: unreachable at once without a network, a time-out with one.
+check_not "nothing outside can be reached" busybox wget -q -T 2 -O - http://192.0.2.1/
+check "an address outside has no route" sh -c '! busybox ip route get 192.0.2.1 2>/dev/null | grep -q dev'
+
+# Entered anew, from inside: what a caller on the host sees, as far as a nested one can.
+if [ "$(id -u)" != 0 ]; then
+	diag "not root in here: a nested root cannot be entered, the rest is left out"
+	finish
+fi
+enter() { env -u PEERLANE_IN_ROOT -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY "$TOP/images/in-root" "$@"; }
+mkdir -p "$TOP/build"
+work=$(mktemp -d "$TOP/build/in-root.XXXXXX")
+at_exit 'rm -rf "$work"'
+cd "$work" || exit 1
+check_eq "the working folder is kept" "$work" "$(enter pwd)"
+check_eq "arguments arrive as they are" "a  b|*|" "$(enter printf '%s|%s|%s' 'a  b' '*' '')"
+check "the status comes back" sh -c 'st=0; env -u PEERLANE_IN_ROOT "$1/images/in-root" sh -c "exit 7" || st=$?; test $st = 7' sh "$TOP"
+enter touch made
+check_eq "a file made inside belongs to the caller" "$(id -u)" "$(stat -c %u made)"
+check_eq "no mount is left behind" "$(wc -l </proc/self/mounts)" "$(enter true; wc -l </proc/self/mounts)"
+LIBRARY_PATH=/nowhere CFLAGS=-bad check_eq "the host's compiler settings stay outside" "" \
+	"$(LIBRARY_PATH=/nowhere CFLAGS=-bad enter sh -c 'echo "${LIBRARY_PATH-}${CFLAGS-}"')"
+start=$(date +%s%N)
+for _ in 1 2 3 4 5; do enter true; done
+ms=$((($(date +%s%N) - start) / 5000000))
+check "entering takes less than 200 ms (here $ms)" test "$ms" -lt 200
+finish

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a user who can enter no root gets one clear line
+# tags: quick build
+# timeout: 30
+
+. "$TOP/tests/lib/case.sh"
+
+need_tool setpriv
+[ "$(id -u)" = 0 ] || skip "only root can become another user here"
+
+# Programs that refuse stand in front: no user namespaces, no sudo.  All of it
+# lies where any user may read, which the checkout need not do.
+dir=$(mktemp -d)
+at_exit "rm -rf '$dir'"
+mkdir "$dir/bin"
+cp "$TOP/images/mode" "$dir/mode"
+for tool in newuidmap sudo unshare; do
+	printf '#!/bin/sh\nexit 1\n' >"$dir/bin/$tool"
+	chmod 755 "$dir/bin/$tool"
+done
+chmod 755 "$dir" "$dir/bin" "$dir/mode"
+rc=0
+setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/bin:$PATH" sh "$dir/mode" >said 2>why || rc=$?
+check_eq "it fails" 1 "$rc"
+check_eq "it prints no mode" "" "$(cat said)"
+check_eq "it says one line" 1 "$(wc -l <why)"
+for word in "run as root" "sudo -n" uidmap /etc/subuid; do
+	check "the line names '$word'" grep -qF "$word" why
+done
+
+# With a sudo that works it is sudo; with namespaces that work, those come first.
+printf '#!/bin/sh\nexit 0\n' >"$dir/bin/sudo"
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/bin:$PATH" sh "$dir/mode"; }
+check_eq "a working sudo is used" sudo "$(as_nobody)"
+printf '#!/bin/sh\nexit 0\n' >"$dir/bin/unshare"
+check_eq "user namespaces come before sudo" unshare "$(as_nobody)"
+printf '#!/bin/sh\nexit 1\n' >"$dir/bin/unshare"
+rc=0
+PATH="$dir/bin:$PATH" sh "$dir/mode" >said 2>why || rc=$?
+check_eq "root without the right to mount fails" 1 "$rc"
+check_eq "and is told in one line" 1 "$(wc -l <why)"
+finish

@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a pin that has vanished from the mirror falls forward with a warning; a wrong checksum stops
+# tags: quick build
+# timeout: 60
+
+. "$TOP/tests/lib/case.sh"
+
+# A mirror of our own: programs named as apt's answer from a list of what it holds.
+mkdir bin
+cat >bin/apt-get <<'END'
+#!/bin/sh
+for arg; do last=$arg; done
+case " $* " in
+*" update "*) ;;
+*" download "*) name=${last%%=*}; echo "not the real one" >"${name}_${last#*=}_amd64.deb" ;;
+*" source "*) for end in dsc orig.tar.xz debian.tar.xz; do echo "not the real one" >"qemu.$end"; done ;;
+*) echo "apt-get stand-in: $*" >&2; exit 1 ;;
+esac
+END
+cat >bin/apt-cache <<'END'
+#!/bin/sh
+for arg; do last=$arg; done
+case " $* " in
+*" madison "*) awk -v p="$last" '$1 == p { printf "%s | %s | mirror suite/main amd64 Packages\n", $1, $2 }' "$HOLDS" ;;
+*" pkgnames "*) awk -v p="$last" 'index($1, p) == 1 { print $1 }' "$HOLDS" ;;
+*" showsrc "*) awk '$1 == "src:qemu" { print "Version: " $2 }' "$HOLDS" ;;
+*) echo "apt-cache stand-in: $*" >&2; exit 1 ;;
+esac
+END
+printf '#!/bin/sh\nexit 0\n' >bin/mmdebstrap
+chmod 755 bin/*
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+need_file $keyring
+
+# fetch CASE: with what stands in CASE.holds; leaves CASE.err and CASE/fetch-*/resolved
+fetch() {
+	fetch_case=$1
+	shift
+	rm -rf "$OUT/cache-$fetch_case"
+	env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PATH="$OUT/bin:$PATH" HOLDS="$OUT/$fetch_case.holds" DEBIAN_MIRROR=mirror.invalid/debian \
+		PEERLANE_CACHE="$OUT/cache-$fetch_case" "$@" sh "$TOP/images/fetch" >"$fetch_case.out" 2>"$fetch_case.err"
+}
+resolved() { cat "$OUT/cache-$1"/fetch-*/resolved; }
+
+# What the pins are, from the file itself.
+pin() { sed -n "s/^$1=//p" "$TOP/versions.mk"; }
+k72=$(pin K7_2_RELEASE) k72v=$(pin K7_2_VERSION) k612=$(pin K6_12_RELEASE) k612v=$(pin K6_12_VERSION)
+k61=$(pin K6_1_RELEASE) k61v=$(pin K6_1_VERSION) qemu=$(pin QEMU_VERSION)
+cat >all.holds <<END
+linux-binary-$k72 $k72v
+linux-modules-$k72 $k72v
+linux-image-$k612 $k612v
+linux-headers-$k61 $k61v
+src:qemu $qemu
+END
+
+# 1. All there, but the files are not those of the pins: the checksum stops the build.
+check_not "a file with a wrong checksum is refused" fetch all
+check "and named" grep -q "checksum differs from versions.mk" all.err
+check "nothing is left that looks fetched" sh -c '! ls cache-all/fetch-* 2>/dev/null'
+
+# 2. Everything has moved on: newer ones of each series stand in, older and other ones do not.
+cat >moved.holds <<END
+linux-binary-7.2.99+deb13-amd64 7.2.99-1~bpo13+1
+linux-modules-7.2.99+deb13-amd64 7.2.99-1~bpo13+1
+linux-binary-7.2.100+deb13-amd64 7.2.100-1~bpo13+1
+linux-modules-7.2.100+deb13-amd64 7.2.100-1~bpo13+1
+linux-binary-7.2.100+deb13-rt-amd64 7.2.100-1~bpo13+1
+linux-binary-7.2.100+deb13-cloud-amd64 7.2.100-1~bpo13+1
+linux-binary-7.3.1+deb13-amd64 7.3.1-1~bpo13+1
+linux-image-6.12.200+deb13-amd64 6.12.200-1
+linux-headers-6.1.0-90-amd64 6.1.200-1
+linux-headers-6.1.0-9-amd64 6.1.27-1
+src:qemu 1:10.0.14+ds-0+deb13u1
+src:qemu 1:10.0.20+ds-0+deb13u1
+src:qemu 1:11.1.0+ds-1
+END
+check "a mirror that has moved on is accepted" fetch moved
+resolved moved >moved.resolved
+check "Linux 7.2 falls forward to the newest 7.2, by number" grep -qxF "K7_2_RELEASE='7.2.100+deb13-amd64'" moved.resolved
+check "Linux 6.12 falls forward" grep -qxF "K6_12_VERSION='6.12.200-1'" moved.resolved
+check "the 6.1 headers fall forward" grep -qxF "K6_1_RELEASE='6.1.0-90-amd64'" moved.resolved
+check "QEMU stays in its series" grep -qxF "QEMU_VERSION='1:10.0.20+ds-0+deb13u1'" moved.resolved
+check "the warning names both kernels" grep -q "^WARNING: linux 7.2: .*$k72.*7.2.100+deb13-amd64" moved.err
+check "the warning names both QEMUs" grep -qF "WARNING: qemu: pinned version $qemu is gone from the mirror; using 1:10.0.20+ds-0+deb13u1" moved.err
+check_eq "one warning for each pin that moved" 4 "$(grep -c '^WARNING' moved.err)"
+check_eq "and the warnings are kept for later runs" 4 "$(cat cache-moved/fetch-*/warnings | wc -l)"
+
+# 3. The series has left backports: the newest above it, never one below.
+sed '/7\.2\./d;s/^linux-binary-7.3.1+deb13-amd64.*/&\nlinux-binary-6.19.9+deb13-amd64 6.19.9-1~bpo13+1/' moved.holds >gone.holds
+check "a series that has left is replaced by a newer one" fetch gone
+check "it is 7.3" sh -c "grep -qxF \"K7_2_RELEASE='7.3.1+deb13-amd64'\" cache-gone/fetch-*/resolved"
+check "with a warning" grep -q "^WARNING: linux 7.2: .*7.3.1" gone.err
+
+# 4. Nothing suitable at all.
+grep -v qemu moved.holds >none.holds
+check_not "no QEMU of the series: an error" fetch none
+check "that says what was looked for" grep -q "^peerlane: qemu: neither the pinned $qemu nor another" none.err
+
+# 5. A pin overridden to a version that never was: the same.
+cat moved.holds >over.holds
+check "an override to an absent version falls forward" fetch over env PEERLANE_PIN_QEMU_VERSION=1:10.0.1+none-1
+check "and is named" grep -qF "pinned version 1:10.0.1+none-1 is gone" over.err
+finish

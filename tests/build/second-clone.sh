@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a second clone builds from the cache, without a network, in seconds; an edit reaches the guest in seconds
+# tags: build
+# timeout: 180
+# exclusive
+
+# Expressions for at_exit and for inner shells are meant to stay as they are.
+# shellcheck disable=SC2016
+
+. "$TOP/tests/lib/case.sh"
+. "$TOP/tests/build/lib.sh"
+
+need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio"
+check_eq "there is no network here" lo "$(sed '1,2d;s/:.*//;s/ //g' /proc/net/dev)"
+clone=$OUT/clone
+copy_tree "$clone"
+at_exit 'rm -rf "$clone"'
+build() { make --no-print-directory -j"$(nproc)" -C "$clone" "$@" >"$OUT/log" 2>&1; }
+
+start=$(date +%s%N)
+check "the clone's QEMU comes from the cache" build qemu
+within "at once" 5 "$start"
+check "it was not compiled" sh -c '! grep -q compile log'
+check "it is the same file" cmp "$BUILD/qemu/qemu-system-x86_64" "$clone/build/qemu/qemu-system-x86_64"
+check "the clone builds its modules, library and guest" build guest-7.2 || diag "$(tail -n 30 log)"
+check "the base image is the same" cmp "$BUILD/guest/7.2/base.cpio" "$clone/build/guest/7.2/base.cpio"
+start=$(date +%s%N)
+check "with nothing to do" build qemu guest-7.2
+within "it takes little" 20 "$start"
+
+# An edit that must show: a module parameter's description, and one string of the library.
+edited=$clone/kernel/peerlane_gpu/main.c
+if [ -f "$edited" ]; then
+	printf '\nMODULE_INFO(build_test, "second-clone-was-here");\n' >>"$edited"
+	start=$(date +%s%N)
+	check "an edited module builds" build guest-7.2 || diag "$(tail -n 30 log)"
+	within "and is in a new guest" 10 "$start"
+	check "it is in the image" grep -aq second-clone-was-here "$clone/build/guest/7.2/overlay.cpio"
+	check_not "and not in the image of this checkout" grep -aq second-clone-was-here "$BUILD/guest/7.2/overlay.cpio"
+else
+	fail "kernel/peerlane_gpu/main.c is there to be edited"
+fi
+# shellcheck disable=SC2012
+edited=$(ls "$clone"/userlib/cufile/*.c 2>/dev/null | head -n 1)
+if [ -n "$edited" ]; then
+	printf '\n__attribute__((used)) static const char build_test[] = "library-was-here";\n' >>"$edited"
+	start=$(date +%s%N)
+	check "an edited library builds" build guest-7.2 || diag "$(tail -n 30 log)"
+	within "and is in a new guest" 10 "$start"
+	check "it is in the image" grep -aq library-was-here "$clone/build/guest/7.2/overlay.cpio"
+else
+	fail "userlib/cufile/*.c is there to be edited"
+fi
+finish

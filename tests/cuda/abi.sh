@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: libcuda exports what programs look for, with NVIDIA's numbers and types
+# tags: quick cuda
+# timeout: 120
+. "$TOP/tests/lib/case.sh"
+need_tool make
+need_tool flock
+need_tool cc
+need_tool readelf
+
+src=$TOP/userlib/cuda
+make -C "$src" O="$BUILD/userlib" tests >build.log 2>&1 || {
+	fail "the test programs build" "$(tail -n 20 build.log)"
+	finish
+}
+lib=$BUILD/userlib/libcuda.so.1
+
+readelf -d "$lib" >dynamic
+check "its name is libcuda.so.1" grep -q "SONAME.*\[libcuda.so.1\]" dynamic
+grep NEEDED dynamic | grep -v "\[libc.so\.6\]" >foreign
+check_not "it needs nothing but libc" test -s foreign
+readelf --dyn-syms -W "$lib" |
+	awk '$4 == "FUNC" && $7 != "UND" { print $8 }' | sort >exported
+check_not "symbols carry no version" grep @ exported
+check_not "only cu* and plnMem* are exported" \
+	grep -vE '^(cu[A-Z]|plnMem)' exported
+"$BUILD/userlib/tests/host/cuda_names" symbols | sort >known
+comm -23 known exported >missing
+check "cuGetProcAddress knows functions" test -s known
+check_not "every one of them is exported" test -s missing
+grep -oE '^CUresult cu[A-Za-z0-9_]+' "$src/cuda_proto.h" |
+	sed 's/CUresult //' | sort >declared
+check "every declared function is known to cuGetProcAddress" cmp declared known
+for name in plnMemCrc32c plnMemCompare plnMemAdd; do
+	check "$name is exported" grep -qx "$name" exported
+done
+
+# A program as NVIDIA's toolchain links it: undefined symbols, no versions
+cat >program.c <<'PROGRAM'
+int cuInit(unsigned int);
+int cuMemAlloc_v2(unsigned long long *, unsigned long);
+int cuMemcpyHtoD_v2_ptds(unsigned long long, const void *, unsigned long);
+int main(void)
+{
+	unsigned long long p;
+
+	cuInit(0);
+	return cuMemAlloc_v2(&p, 1) == 3 || cuMemcpyHtoD_v2_ptds(p, 0, 0) ? 0 : 1;
+}
+PROGRAM
+check "a program links against it" cc -o program program.c "$lib" -Wl,-z,now
+check "and runs, without a GPU" \
+	env LD_LIBRARY_PATH="$BUILD/userlib" PEERLANE_LOG=0 ./program
+
+# NVIDIA's own header, where the machine has one
+header=
+for dir in ${CUDA_HOME:+"$CUDA_HOME/include"} /usr/local/cuda/include \
+	/usr/include; do
+	[ -f "$dir/cuda.h" ] && { header=$dir; break; }
+done
+if [ -z "$header" ]; then
+	printf 'ok - numbers and signatures as in cuda.h # SKIP no cuda.h here\n'
+else
+	{
+		echo '#include <stddef.h>'
+		echo '#include <cuda.h>'
+		"$BUILD/userlib/tests/host/cuda_names"
+	} >numbers.c
+	check "numbers and sizes as in cuda.h" \
+		cc -std=gnu11 -I"$header" -c -o numbers.o numbers.c
+	{
+		echo '#include <cuda.h>'
+		# the header renames functions to their newest version
+		sed 's/^/#undef /' declared
+		sed -n 's/_v[0-9]$//p' declared | sort -u | sed 's/^/#undef /'
+		cat "$src/cuda_proto.h"
+	} >types.c
+	check "signatures as in cuda.h" \
+		cc -std=gnu11 -I"$header" -c -o types.o types.c
+	# the same check sees a wrong one
+	sed 's/^CUresult cuCtxGetDevice(CUdevice/CUresult cuCtxGetDevice(long/' \
+		types.c >wrong.c
+	check_not "a wrong signature is seen" \
+		cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
+	sed 's/CUDA_ERROR_NO_DEVICE) == 100/CUDA_ERROR_NO_DEVICE) == 101/' \
+		numbers.c >wrong.c
+	check_not "a wrong number is seen" \
+		cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
+fi
+finish

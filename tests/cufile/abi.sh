@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: our cufile.h and NVIDIA's are the same to a compiler (where both are)
+# tags: cufile quick
+# timeout: 60
+#
+# CUFILE_H names NVIDIA's header where it is not found by itself.  The
+# library's own symbols are checked everywhere.
+set -u
+. "$TOP/tests/lib/case.sh"
+
+lib=$BUILD/userlib/libcufile.so.0
+src=$TOP/userlib/cufile
+need_tool cc
+need_tool objdump
+need_file "$lib"
+
+cc -DPEERLANE_CUFILE_WITHOUT_CUDA_H -DABI_HEADER='<cufile.h>' -I"$src" \
+	-o abi-ours "$src/test/abi.c" "$lib" -Wl,-rpath,"${lib%/*}" >cc.log 2>&1 &&
+	./abi-ours >ours
+check "the header compiles and links with the library" test -s ours
+
+objdump -T "$lib" >symbols
+# shellcheck disable=SC2016
+check "cuFile's names carry no version" \
+	sh -c '! grep " cuFile" symbols | grep -v "UND" | grep -q "PEERLANE\|GLIBC"'
+check "Peerlane's names do" grep -q 'PEERLANE_0.1 *pln_file_stats$' symbols
+check "calls that are not there yet are not exported" \
+	sh -c '! grep -q "cuFileBatch\|cuFileStream\|Async" symbols'
+objdump -p "$lib" >dynamic
+check "libcuda is not linked" sh -c '! grep -q "NEEDED.*cuda" dynamic'
+newest=$(grep -o 'GLIBC_2[.][0-9]*' symbols | sort -t. -k2 -n -u | tail -n 1)
+check "it loads with C libraries from 2.34 on (needs $newest)" \
+	test "${newest#GLIBC_2.}" -le 34
+
+real=${CUFILE_H-}
+for f in /usr/local/cuda/targets/x86_64-linux/include/cufile.h \
+	/usr/local/cuda/include/cufile.h; do
+	[ -n "$real" ] || { [ -e "$f" ] && real=$f; }
+done
+if [ -n "$real" ]; then
+	cc -DABI_HEADER="\"$real\"" -I"${CUDA_INCLUDE:-/usr/local/cuda/include}" \
+		-o abi-real "$src/test/abi.c" "$lib" -Wl,-rpath,"${lib%/*}" \
+		>cc-real.log 2>&1 && ./abi-real >real
+	check "the same numbers, layouts and signatures as $real" cmp ours real
+else
+	echo "# NVIDIA's cufile.h is not here: not compared"
+fi
+finish

@@ -1,0 +1,141 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: peerlane io and peerlane stats: options, output, exit statuses
+# tags: cufile quick
+# timeout: 120
+#
+# On the mock of the CUDA driver; transfers for real are in the scenarios.
+set -u
+. "$TOP/tests/lib/case.sh"
+
+tool=$BUILD/userlib/peerlane
+mock=$BUILD/userlib/tests/mock
+need_tool jq
+need_file "$tool" "$mock/libcuda.so.1"
+unset PEERLANE_STRICT CUFILE_ENV_PATH_JSON CUFILE_FORCE_COMPAT_MODE
+
+# status WANT ARGS…: run the tool, keep what it says
+status() {
+	want=$1
+	shift
+	"$tool" "$@" >out 2>err
+	got=$?
+	check_eq "status $want: peerlane $*" "$want" "$got"
+}
+gpu() {
+	want=$1
+	shift
+	LD_LIBRARY_PATH=$mock LD_PRELOAD=$mock/libcuda.so.1 PEERLANE_KMSG=/none \
+		"$tool" "$@" >out 2>err
+	got=$?
+	check_eq "status $want: peerlane $*" "$want" "$got" || sed 's/^/# /' err
+}
+said() { check "says: $1" grep -q -e "$1" out err; }
+json() { check "$1" jq -se "$2" out; }
+
+printf 123456789 >nine
+dd if=/dev/urandom of=data bs=4096 count=2000 2>/dev/null
+printf odd >>data
+size=$(wc -c <data)
+
+status 2
+status 2 fly
+said 'no command "fly"'
+status 0 --help
+said 'usage: peerlane COMMAND'
+status 2 io
+status 2 io fly
+said 'io does not know "fly"'
+status 0 io --help
+status 0 io read --help
+status 2 io read
+said 'which file?'
+status 2 io write --file x
+said 'how much?'
+status 2 io copy --in x
+said 'where to?'
+status 2 io read --file x --out y
+status 2 io read --file x --pattern-fill 1
+status 2 io read --file x --size 0
+status 2 io read --file x --size 12Q
+said '"12Q" is none'
+status 2 io read --file x --size 99999999999999999999
+status 2 io read --file x y
+said 'what is "y"'
+status 2 io read --file x --no-such
+status 2 stats y
+status 3 stats --root /nonexistent
+said 'debugfs is mounted'
+status 1 io crc --file /nonexistent
+status 1 io read --file /nonexistent
+said 'cannot be opened: No such file'
+status 3 io read --file nine
+said 'no CUDA driver\|cuInit failed\|cuDeviceGetCount failed\|there is no GPU'
+
+status 0 io crc --file nine --json
+json "CRC32C as everybody has it" '.[0] | .crc32c == "0xe3069283" and .bytes == 9'
+status 0 io crc --file nine --offset 4 --size 2
+status 0 io crc --file data --json
+crc=$(jq -r .crc32c out)
+
+gpu 0 io read --file data --crc --json
+json "read: one object" 'length == 1 and .[0].ok'
+json "read: bytes, path, time" ".[0] | .what == \"read\" and .bytes == $size and
+	.path == \"p2p\" and .seconds > 0 and .cpu_seconds >= 0"
+json "read: the ends were staged, and it says so" \
+	'.[0] | .bytes_by_path.bounce == 3 and (.reason | test("unaligned"))'
+check_eq "read: the CRC is the file's" "$crc" "$(jq -r .crc32c out)"
+gpu 0 io read --file data --size 1M --json
+json "read: whole blocks need no reason" '.[0] | .path == "p2p" and .reason == ""'
+gpu 0 io read --file data --size 100K --offset 5 --gpu-offset 7 --chunk 3333 --loops 3 --unregistered --verify --json
+json "read: in chunks, again and again" '.[0] | .bytes == 307200'
+gpu 0 io copy --in data --out copy --crc --verify --json
+check "copy: the same" cmp data copy
+json "copy: one object with two transfers" 'length == 1 and .[0].ok and
+	[.[0].transfers[].what] == ["read", "write"]'
+check_eq "copy: each transfer is a line" 2 "$(grep -c '^{"what":"\(read\|write\)".*}$' out)"
+gpu 0 io copy --file data --to copy --to-offset 10000000 --size 8192
+check_eq "copy: to an offset" 10008192 "$(wc -c <copy)"
+gpu 0 io write --file new --size 70001 --pattern-fill 5 --verify --sync --json
+check_eq "write: the exact size" 70001 "$(wc -c <new)"
+gpu 0 io write --file zero --size 4096
+check "write: zeros" cmp -n 4096 zero /dev/zero
+
+MOCK_P2P_ERRNO=121
+export MOCK_P2P_ERRNO
+gpu 0 io read --file data --size 1M --verify --json
+json "refused: staged, with the reason" '.[0] | .path == "bounce" and
+	.errno == 121 and (.reason | test("EREMOTEIO"))'
+gpu 4 io read --file data --size 1M --strict --json
+json "strict: refused, with the reason" '.[0] | (.ok | not) and .result == -5008
+	and .bytes == 0 and (.error | test("EREMOTEIO"))'
+gpu 4 io copy --in data --out copy2 --size 1M --strict --json
+json "strict: in a copy, too" '.[0] | (.ok | not) and .transfers[0].result == -5008'
+MOCK_P2P_ERRNO=5
+gpu 1 io read --file data --size 1M --json
+json "a medium that cannot be read" '.[0] | .result == -1 and .result_errno == 5'
+unset MOCK_P2P_ERRNO
+mkdir -p dir
+gpu 1 io read --file dir
+echo '{"properties":{"allow_compat_mode":"no"}}' >bad.json
+CUFILE_ENV_PATH_JSON=$PWD/bad.json
+export CUFILE_ENV_PATH_JSON
+gpu 3 io read --file data
+said 'properties.allow_compat_mode must be true or false'
+unset CUFILE_ENV_PATH_JSON
+gpu 3 io read --file data --gpu 7
+gpu 1 io read --file data --offset 1G
+said 'nothing to read'
+
+# the shape that the driver's debugfs has
+mkdir -p root/0000:01:00.0
+echo 'bar1-dma-write 4096' >root/0000:01:00.0/counters
+echo '02:00.0 read 1 write 2' >root/0000:01:00.0/initiators
+printf 'state live\nbar1-used 65536\n' >root/0000:01:00.0/memory
+status 0 stats --root root --json
+json "stats: numbers and words" '.[0].gpus["0000:01:00.0"] |
+	.counters["bar1-dma-write"] == 4096 and .memory.state == "live" and
+	.initiators["02:00.0"] == {read: 1, write: 2}'
+status 0 stats --root root
+said 'bar1-dma-write  *4096'
+finish

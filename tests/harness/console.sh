@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: what a guest's kernel complains about is seen, and nothing else
+# tags: quick harness
+# timeout: 20
+
+. "$TOP/tests/lib/case.sh"
+. "$TOP/tests/lib/scan.sh"
+
+complaint() {
+	printf '[    1.0] Linux version\n[    2.0] %s\r\n' "$1" >console
+	check_not "seen: $1" scan_console console
+}
+
+harmless() {
+	printf '[    2.0] %s\r\n' "$1" >console
+	check "not taken for a complaint: $1" scan_console console
+}
+
+complaint 'WARNING: CPU: 1 PID: 66 at mm/x.c:1 f+0x1/0x2'
+complaint 'WARNING: possible circular locking dependency detected'
+complaint 'WARNING: possible recursive locking detected'
+complaint 'WARNING: suspicious RCU usage'
+complaint 'WARNING: inconsistent lock state'
+complaint 'BUG: kernel NULL pointer dereference, address: 0000000000000000'
+complaint 'BUG: KASAN: slab-use-after-free in f+0x1/0x2'
+complaint 'BUG: sleeping function called from invalid context at x.c:1'
+complaint 'BUG: Bad page state in process insmod  pfn:12345'
+complaint 'Oops: 0000 [#1] PREEMPT SMP'
+complaint 'Oops: general protection fault, probably for non-canonical address'
+complaint 'kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)'
+complaint 'refcount_t: underflow; use-after-free.'
+complaint 'UBSAN: array-index-out-of-bounds in x.c:1:2'
+complaint 'INFO: task peerlane:66 blocked for more than 122 seconds.'
+complaint 'rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:'
+complaint 'watchdog: BUG: soft lockup - CPU#0 stuck for 26s!'
+complaint 'Kernel panic - not syncing: Attempted to kill init!'
+complaint 'DMA-API: nvme 0000:04:00.0: device driver frees DMA memory with wrong function'
+complaint 'Call Trace:'
+complaint 'list_del corruption. prev->next should be ff, but was 00'
+complaint 'BUG test (Not tainted): Objects remaining on __kmem_cache_shutdown()'
+
+harmless 'kmemleak: Kernel memory leak detector initialized'
+harmless 'DMA-API: preallocated 65536 debug entries'
+harmless 'rcu: Hierarchical RCU implementation.'
+harmless 'Mitigations: none; no warnings here'
+harmless 'nvme nvme0: 2/0/0 default/read/poll queues'
+
+printf '[ 1.0] WARNING: CPU: 0 at a.c:1\n[ 1.1] WARNING: CPU: 0 at b.c:1\n' >console
+printf 'at a[.]c:1\twanted here\n' >allow
+check_not "the allow list covers what it names only" scan_console console allow
+printf 'at b[.]c:1\twanted here\n' >>allow
+check "and covers that" scan_console console allow
+printf 'at b[.]c:1\n' >allow
+printf '[ 1.0] fine\n' >console
+check_not "an entry without a reason is an error" scan_console console allow
+finish

@@ -1,0 +1,190 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the runner tells good cases from bad ones, whatever they claim
+# tags: quick harness
+# timeout: 60
+
+. "$TOP/tests/lib/case.sh"
+
+need_tool jq
+
+mkdir -p cases/fix
+new() { # NAME, body on standard input
+	{
+		echo "#!/bin/sh"
+		echo "# SPDX-License-Identifier: MIT"
+		echo "# desc: fixture $1"
+		echo "# tags: fix ${2-}"
+		echo "# timeout: 2"
+		cat
+	} >"cases/fix/$1.sh"
+	chmod +x "cases/fix/$1.sh"
+}
+# shellcheck disable=SC2016 # expanded by the fixture
+lib='. "$TOP/tests/lib/case.sh"'
+
+new good quick <<END
+$lib
+check "true" true
+finish
+END
+new failing <<END
+$lib
+check "true" true
+check "one is two" test 1 -eq 2
+finish
+END
+new skipping <<END
+$lib
+skip "no such device"
+END
+new skip-silently <<END
+exit 77
+END
+new no-check <<END
+$lib
+finish
+END
+new no-check-no-lib <<END
+exit 0
+END
+new lying <<END
+echo "ok 1 - fine"
+echo "not ok 2 - not fine"
+exit 0
+END
+new hanging <<END
+$lib
+pass "before it hangs"
+sleep 1000 &
+echo \$! >child.pid
+setsid sleep 1001 &
+wait
+END
+new stubborn <<END
+trap '' TERM
+echo "ok 1 - ignores signals"
+while :; do sleep 1000; done
+END
+new crashing <<END
+echo "ok 1 - before"
+kill -SEGV \$\$
+END
+new complaining <<END
+$lib
+pass "all is well"
+mkdir guest
+echo "[    1.0] WARNING: CPU: 0 PID: 1 at kernel/x.c:1 f+0x1/0x2" >guest/console.log
+finish
+END
+new allowed <<END
+$lib
+pass "all is well"
+mkdir guest
+echo "[    1.0] WARNING: CPU: 0 PID: 1 at kernel/x.c:1 f+0x1/0x2" >guest/console.log
+printf 'kernel/x.c:1\tis the point of this case\n' >console.allow
+finish
+END
+new allowed-no-reason <<END
+$lib
+pass "all is well"
+mkdir guest
+echo "[    1.0] Booted" >guest/console.log
+echo 'kernel/x.c:1' >console.allow
+finish
+END
+new missing-product <<END
+$lib
+need_file "\$BUILD/no/such/product"
+pass "unreachable"
+finish
+END
+new measuring quick <<END
+$lib
+pass "measured"
+echo '{"scenario":"x","transfers":[{"path":"p2p","bytes":7}]}' >result.json
+finish
+END
+new quoting <<END
+$lib
+fail 'a "quoted" \\ name	with a tab'
+finish
+END
+new not-executable <<END
+echo "ok 1 - never"
+END
+chmod -x cases/fix/not-executable.sh
+
+"$TOP/tests/run" --cases cases --out out --json out.json -j 4 >ktap 2>err
+check_eq "a run with failures exits 1" 1 "$?"
+check "and says nothing on standard error" test ! -s err
+check "its JSON is one object" jq -es 'length == 1' out.json
+
+verdict() { # NAME VERDICT REASON-REGEX
+	got=$(jq -r --arg n "fix/$1" \
+		'.cases[] | select(.name == $n) | .verdict + ": " + .reason' out.json)
+	case $got in
+	"$2: "*)
+		if printf '%s' "$got" | grep -qE -e "$3"; then
+			pass "$1: $2, reason given"
+		else
+			fail "$1: $2, reason given" "got: $got"
+		fi
+		;;
+	*) fail "$1: $2, reason given" "got: $got" ;;
+	esac
+}
+
+verdict good pass ''
+verdict measuring pass ''
+check "what a scenario has measured is in the JSON" jq -e \
+	'.cases[] | select(.name == "fix/measuring") | .scenario.transfers == [{path: "p2p", bytes: 7}]' out.json
+verdict failing fail 'one is two'
+verdict skipping skip 'no such device'
+verdict skip-silently fail 'without a reason'
+verdict no-check fail 'no check|exit status 1'
+verdict no-check-no-lib fail 'ran no check'
+verdict lying fail 'exit status is 0'
+verdict hanging fail 'no end within 2 seconds'
+verdict stubborn fail 'no end within 2 seconds'
+verdict crashing fail 'signal 11'
+verdict complaining fail 'WARNING: CPU'
+verdict allowed pass ''
+verdict allowed-no-reason fail 'without a reason'
+verdict missing-product fail 'no/such/product'
+verdict quoting fail 'a "quoted"'
+verdict not-executable fail 'executable'
+
+check_eq "the last line counts" "3 passed, 13 failed, 1 skipped" \
+	"$(tail -n 1 ktap)"
+check "the counts in JSON agree" jq -e \
+	'.passed == 3 and .failed == 13 and .skipped == 1' out.json
+check_eq "KTAP starts with its version" "KTAP version 1" "$(head -n 1 ktap)"
+check_eq "then the plan" "1..17" "$(sed -n 2p ktap)"
+check_eq "one result for each case" 17 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
+check "a failure shows the last lines" grep -q '#   not ok 2 - one is two' ktap
+check "and how to repeat it" grep -q '^# again: cd .*fix/failing' ktap
+check "a skip shows its reason" grep -q '# SKIP no such device' ktap
+check_not "nothing of a case that hung is left" lives \
+	"$(cat out/fix/hanging/child.pid)"
+
+"$TOP/tests/run" --cases cases --out out2 -t quick >ktap
+check_eq "a run without failures exits 0" 0 "$?"
+check_eq "-t takes a tag" "2 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
+"$TOP/tests/run" --cases cases --out out2 -x fix >ktap
+check_eq "-x drops a tag" "0 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
+"$TOP/tests/run" --cases cases --out out2 -k '^fix/(good|allowed)$' >ktap
+check_eq "-k takes a pattern" "2 passed, 0 failed, 0 skipped" \
+	"$(tail -n 1 ktap)"
+"$TOP/tests/run" --cases cases --out out2 fix/good >ktap
+check_eq "a name takes one case" "1 passed, 0 failed, 0 skipped" \
+	"$(tail -n 1 ktap)"
+"$TOP/tests/run" --cases cases -l >ktap
+check_eq "-l lists" 17 "$(grep -c '^fix/' ktap)"
+check_not "a name that no case has is an error" \
+	"$TOP/tests/run" --cases cases --out out2 fix/nothing
+check_not "an unknown option is an error" "$TOP/tests/run" --frobnicate
+
+# their consoles are fixtures, not this case's
+find out out2 -name console.log -exec rm -f {} +
+finish

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a scenario's bytes are counted right, and its expectations can fail
+# tags: quick harness
+# timeout: 60
+
+. "$TOP/tests/lib/case.sh"
+
+need_tool jq cpio flock make
+need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio"
+
+# --- where bytes of NVMe commands go -----------------------------------------
+
+routes() { # RANGES BLOCKS
+	awk -v ranges="$1" -v blocks="$2" \
+		-f "$TOP/scenarios/lib/nvme-routes.awk" trace
+}
+
+cat >trace <<'END'
+pci_nvme_admin_cmd cid 1 sqid 0 opc 0x6 opname 'NVME_ADM_CMD_IDENTIFY'
+pci_nvme_map_addr addr 0x1000 len 4096
+pci_nvme_io_cmd cid 2 nsid 0x1 sqid 1 opc 0x2 opname 'NVME_NVM_CMD_READ'
+pci_nvme_read cid 2 nsid 1 nlb 16 count 8192 lba 0x64
+pci_nvme_map_addr addr 0xff00000000 len 4096
+pci_nvme_map_addr addr 0xff00001000 len 4096
+pci_nvme_io_cmd cid 3 nsid 0x1 sqid 1 opc 0x1 opname 'NVME_NVM_CMD_WRITE'
+pci_nvme_write cid 3 WRITE nsid 1 nlb 8 count 4096 lba 0x6c
+pci_nvme_map_addr addr 0xfeffffffff len 512
+pci_nvme_map_addr addr 0xff3fffffff len 512
+pci_nvme_map_addr addr 0xff40000000 len 512
+pci_nvme_io_cmd cid 4 nsid 0x1 sqid 1 opc 0x1 opname 'NVME_NVM_CMD_WRITE'
+pci_nvme_write cid 4 WRITE nsid 1 nlb 8 count 4096 lba 0x10
+pci_nvme_map_addr addr 0x2000 len 4096
+pci_nvme_io_cmd cid 5 nsid 0x1 sqid 1 opc 0x0 opname 'NVME_NVM_CMD_FLUSH'
+pci_nvme_map_addr addr 0x3000 len 4096
+END
+bar=1095216660480:1073741824:gpu0
+check_eq "each address goes to its range, each command to its kind" \
+	'{"gpu0":{"data":{"read":8192,"write":512},"metadata":{"read":0,"write":0}},"host":{"data":{"read":0,"write":1024},"metadata":{"read":0,"write":4096}}}' \
+	"$(routes $bar 100:20 | jq -c .)"
+check_eq "without blocks everything is data" \
+	'{"read":0,"write":5120}' "$(routes $bar '' | jq -c .host.data)"
+check_eq "without ranges everything is host memory" \
+	'{"read":8192,"write":5632}' "$(routes '' '' | jq -c .host.data)"
+: >trace
+check_eq "an empty trace is no bytes" '{"read":0,"write":0}' \
+	"$(routes $bar '' | jq -c .host.data)"
+
+# --- expectations, on a result made by hand -----------------------------------
+
+verdicts() { # SC_OWN: how many hold, how many fail, of the file expect
+	(
+		OUT=$PWD/sc
+		SC_DIR=$PWD
+		SC_NAME=fixture
+		mkdir -p "$OUT"
+		# shellcheck source=scenarios/lib/scenario.sh
+		. "$TOP/scenarios/lib/scenario.sh"
+		SC_OWN=$1
+		cp result "$OUT/measured.json"
+		case_checks=0
+		case_failed=0
+		sc_expect >"$OUT/said"
+		trap - EXIT
+		echo "$((case_checks - case_failed)) $case_failed"
+	)
+}
+
+echo '{"bytes":5,"transfers":[{"path":"bounce"}]}' >result
+cat >expect <<'END'
+# a comment
+
+always | holds | .bytes == 5
+always | does not hold | .bytes == 6
+here | another path | [.transfers[].path] == ["p2p"]
+END
+check_eq "on its own machine: one holds, two do not" "1 2" "$(verdicts 1)"
+check_eq "on another machine: one holds, one does not" "1 1" "$(verdicts '')"
+echo 'always | no such key | .nothing.more == 1' >expect
+check_eq "a key that is not there fails" "0 1" "$(verdicts 1)"
+echo 'always | no expression | .bytes ==' >expect
+check_eq "an expression with a mistake fails" "0 1" "$(verdicts 1)"
+echo 'sometimes | what | .bytes == 5' >expect
+check_eq "a line that cannot be read fails" "0 1" "$(verdicts 1)"
+echo 'always | nothing of the result | empty' >expect
+check_eq "an expression without a value fails" "0 1" "$(verdicts 1)"
+
+# --- every scenario has its parts ---------------------------------------------
+
+for folder in "$TOP"/scenarios/*/run; do
+	folder=${folder%/run}
+	for part in README.md topology guest expect; do
+		[ -s "$folder/$part" ] || fail "${folder##*/} has $part"
+	done
+	check "${folder##*/} has a title, steps and an exercise" sh -c '
+		grep -q "^# " "$1" && grep -q "^## What happens" "$1" &&
+		grep -q "^## What to look at" "$1" && grep -q "^## Exercise" "$1"' \
+		sh "$folder/README.md"
+	check "${folder##*/} is a case" test -x \
+		"$TOP/tests/scenarios/${folder##*/}.sh"
+	check "its expectations ask for something" grep -qE '^always \|' \
+		"$folder/expect"
+done
+check_eq "the list names them all" \
+	"$(find "$TOP/scenarios" -mindepth 2 -maxdepth 2 -name run | wc -l)" "$("$TOP/scenarios/run" -l | wc -l)"
+check_not "an option that does not exist is an error" "$TOP/scenarios/run" -q
+check_not "no name is an error" "$TOP/scenarios/run"
+finish

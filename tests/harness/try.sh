@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a command of the user's own runs in the emulated machine, with its files and its status
+# tags: guest harness
+# timeout: 120
+# exclusive
+. "$TOP/tests/lib/case.sh"
+need_file "$BUILD/guest/7.2/vmlinux" "$BUILD/userlib/peerlane"
+try=$TOP/scenarios/try
+
+# Refusals come before anything boots
+refused() { # WORDS ARG...
+	words=$1
+	shift
+	"$try" "$@" > refused.out 2>&1
+	[ $? -eq 2 ] && grep -q "$words" refused.out
+}
+check "no command: usage" refused '^usage: scenarios/try'
+check "an unknown option" refused 'unknown option --nonsense' --nonsense true
+check "an option without its value" refused '.--add needs a value' --add
+check "a file that is not there" refused 'there is no ./missing' --add ./missing true
+check "an unknown topology" refused 'no topology is called no-such' --topology no-such true
+check "an unknown kernel" refused 'no guest with kernel 2.4' --kernel 2.4 true
+check "a time that is none" refused 'no number of seconds' --time soon true
+check "a size that is none" refused 'is no size' --disk big true
+check "--help" "$try" --help
+
+mkdir "a folder"
+head -c 1048576 /dev/urandom > "a folder/data"
+sum=$(sha256sum < "a folder/data")
+"$try" --add "a folder" --disk 256M --time 60 'sha256sum < "a folder/data"
+peerlane io read --file "a folder/data" --gpu 0 --size 1M --json
+exit 7' > try.out 2> try.err
+check_eq "the status is the command's" 7 $?
+check "the files are there, whole" grep -qxF "$sum" try.out
+check "the GPU counted what the drive wrote to it" \
+	grep -q 'by other devices to its memory 1048576 bytes, from it 0;' try.out
+check_not "nothing of the machine's talk is shown" grep -q '^@' try.out
+finish

@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the modules build for every kernel of the range without a warning of gcc (W=1) or sparse
+# tags: kernel build
+# timeout: 400
+. "$TOP/tests/lib/case.sh"
+need_tool gcc make sparse
+
+# shellcheck disable=SC2317 # called through check
+make_check() { # CHECKOUT FOLDER [VARIABLE…]
+	build_top=$1
+	build_out=$2
+	shift 2
+	make -C "$build_top/kernel" O="$build_out" "$@" >"$OUT/make.log" 2>&1 && return
+	tail -n 20 "$OUT/make.log"
+	return 1
+}
+
+for kver in 6.1 6.12 7.2; do
+	check "Linux $kver: W=1, sparse" make_check "$TOP" "$OUT/build" "check-$kver"
+done
+
+# The check itself can fail
+mkdir -p "$OUT/bad/hw-model"
+cp -R "$TOP/kernel" "$OUT/bad/kernel"
+cp -R "$TOP/hw-model/peerlane" "$OUT/bad/hw-model/peerlane"
+bad=$OUT/bad/kernel/peerlane_gpu/sysfs.c
+cp "$bad" "$OUT/sysfs.c"
+printf '\nint pln_bad(int __user *p);\nint pln_bad(int __user *p)\n{\n\treturn *p;\n}\n' >>"$bad"
+check_not "a dereferenced user pointer fails it" make_check "$OUT/bad" "$OUT/build-bad" check-7.2
+check "and it is sparse that says so" grep -q "dereference of noderef expression" "$OUT/make.log"
+cp "$OUT/sysfs.c" "$bad"
+printf '\nint pln_bad(int a)\n{\n\treturn a;\n}\n' >>"$bad"
+check_not "a function without prototype fails it" make_check "$OUT/bad" "$OUT/build-bad" check-7.2
+cp "$OUT/sysfs.c" "$bad"
+
+# Outside of the declared range: one clear line, and a way around
+for edge in "MIN.KERNEL_VERSION(8, 0, 0)" "MAX.KERNEL_VERSION(6, 0, 0)"; do
+	sed -i.orig "s/define PLN_KERNEL_${edge%%.*}.*/define PLN_KERNEL_${edge%%.*} ${edge#*.}/" "$OUT/bad/kernel/compat/compat.h"
+	check_not "outside of the range (${edge%%.*}) it does not build" \
+		make_check "$OUT/bad" "$OUT/build-range" KVER=7.2 modules
+	check "and says what to do" grep -q "error:.*supports Linux.*ANY_KERNEL=1" "$OUT/make.log"
+	mv "$OUT/bad/kernel/compat/compat.h.orig" "$OUT/bad/kernel/compat/compat.h"
+done
+sed -i.orig "s/define PLN_KERNEL_MAX.*/define PLN_KERNEL_MAX KERNEL_VERSION(6, 0, 0)/" "$OUT/bad/kernel/compat/compat.h"
+check "ANY_KERNEL=1 builds all the same" \
+	make_check "$OUT/bad" "$OUT/build-range" KVER=7.2 ANY_KERNEL=1 modules
+
+check_not "no headers: it fails" make_check "$TOP" "$OUT/build-none" KVER=5.0 modules
+check "and says what to install" grep -q "no headers of Linux 5.0: install" "$OUT/make.log"
+litter=$(find "$TOP/kernel" \( -name '*.o' -o -name '*.ko' -o -name '*.mod*' -o -name '.*.cmd' -o -name Module.symvers \) | head -n 3)
+check_eq "no object lies in the sources" "" "$litter"
+finish

@@ -1,0 +1,36 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# What the guest sides share.  The host side numbers the results.
+status=0
+
+# check DESC COMMAND…
+check() {
+	desc=$1
+	shift
+	if "$@" >/tmp/check.log 2>&1; then
+		echo "ok 1 - $desc"
+		return 0
+	fi
+	status=1
+	echo "not ok 1 - $desc"
+	sed 's/^/# /' /tmp/check.log
+}
+
+# program NAME ARGUMENTS…: one of the test programs, which print results
+program() {
+	name=$1
+	shift
+	"/usr/lib/peerlane/tests/$name" "$@" || status=1
+}
+
+# address DRIVER: of the first device that it is bound to
+address() {
+	for device in /sys/bus/pci/drivers/"$1"/0000:*; do
+		echo "${device##*/}"
+		return
+	done
+}
+
+finish() {
+	exit "$status"
+}

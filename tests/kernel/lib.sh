@@ -1,0 +1,27 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# What the driver's cases share: one boot of one guest case.
+
+. "$TOP/tests/lib/case.sh"
+
+# driver_guest KVER TOPOLOGY CASE SECONDS [QEMU-ARGS…]: boots, and takes over
+# the results
+driver_guest() {
+	. "$TOP/scenarios/lib/vm.sh"
+	need_file "$BUILD/kernel/$1/peerlane_gpu.ko" \
+		"$BUILD/kernel/$1/test/pln_basic" "$BUILD/guest/$1/vmlinux"
+	truncate -s 64M "$OUT/disk0"
+	vm_image disk0 "$OUT/disk0"
+	driver_kver=$1
+	driver_topology=$TOP/tests/kernel/$2.topo
+	driver_seconds=$4
+	cp -R "$TOP/tests/kernel/cases/$3" "$OUT/case"
+	cp "$TOP/tests/kernel/cases/guest.sh" "$OUT/case/"
+	shift 4
+	vm_run guest "$driver_topology" "$driver_kver" "$OUT/case" \
+		"$driver_seconds" "$@"
+	driver_status=$?
+	ktap_from "$OUT/guest/result.log"
+	check_eq "the guest ended well, with nothing bad on its console" 0 \
+		"$driver_status"
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: kernel sources: licence lines, layout of the user interface on 32 and 64 bits
+# tags: kernel quick
+# timeout: 30
+. "$TOP/tests/lib/case.sh"
+need_tool gcc
+
+missing=$(find "$TOP/kernel" -type f ! -path '*/build/*' | while read -r file; do
+	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0-only' || echo "$file"
+done)
+check_eq "every file of kernel/ is GPL-2.0-only" "" "$missing"
+
+# The same sizes and offsets for both: the header alone, no C library
+cat >"$OUT/layout.c" <<'END'
+typedef unsigned char __u8;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+#include "layout.h"
+#define SIZE(type, n) _Static_assert(sizeof(struct type) == (n), #type)
+#define AT(type, field, n) \
+	_Static_assert(__builtin_offsetof(struct type, field) == (n), #type "." #field)
+SIZE(pln_gpu_query, 136);
+AT(pln_gpu_query, features, 8);
+AT(pln_gpu_query, page_size, 64);
+AT(pln_gpu_query, uuid, 88);
+SIZE(pln_gpu_alloc, 32);
+AT(pln_gpu_alloc, mmap_offset, 16);
+SIZE(pln_gpu_free, 8);
+SIZE(pln_gpu_export, 32);
+AT(pln_gpu_export, fd, 24);
+SIZE(pln_gpu_op, 56);
+AT(pln_gpu_op, src, 24);
+AT(pln_gpu_op, imm, 48);
+SIZE(pln_gpu_submit, 32);
+AT(pln_gpu_submit, job, 24);
+SIZE(pln_gpu_wait, 40);
+AT(pln_gpu_wait, status, 24);
+END
+grep -v '#include' "$TOP/kernel/include/uapi/linux/peerlane_gpu.h" >"$OUT/layout.h"
+check "layout for 64-bit programs" gcc -m64 -Werror -ffreestanding -fsyntax-only "$OUT/layout.c"
+check "layout for 32-bit programs" gcc -m32 -Werror -ffreestanding -fsyntax-only "$OUT/layout.c"
+sed 's/SIZE(pln_gpu_op, 56)/SIZE(pln_gpu_op, 52)/' "$OUT/layout.c" >"$OUT/wrong.c"
+check_not "a wrong size is found" gcc -m32 -Werror -ffreestanding -fsyntax-only "$OUT/wrong.c"
+finish

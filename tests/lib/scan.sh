@@ -1,0 +1,35 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# scan_console CONSOLE [ALLOW]: print what a healthy kernel does not print,
+# and fail when there is any.  ALLOW has lines "REGEX<tab>REASON"; a line
+# without a reason is itself an error.
+
+scan_console() {
+	awk -v allow="${2:-/dev/null}" '
+	BEGIN {
+		FS = "\n"
+		while ((getline line < allow) > 0) {
+			n = split(line, part, "\t")
+			if (n < 2 || part[2] == "") {
+				print "allow list without a reason: " line
+				bad++
+				continue
+			}
+			ok[++nok] = part[1]
+		}
+	}
+	{ sub(/\r$/, "") }
+	/WARNING: |BUG: |BUG at |Oops|INFO: possible |possible recursive locking|possible circular locking|possible irq lock|inconsistent lock state|suspicious RCU|held lock freed|bad unlock balance|lock held when returning|kmemleak: [0-9]+ new|refcount_t|KASAN|KCSAN|UBSAN|DMA-API: .*device driver|hung task|blocked for more than|soft lockup|hard LOCKUP|detected stalls|self-detected stall|detected expedited stalls|general protection|Kernel panic|Call Trace|unable to handle|Bad page|page allocation failure|Out of memory|scheduling while atomic|sleeping function called|use-after-free|double free|list_(add|del) corruption|segfault at|trap invalid opcode|Objects remaining|Slab cache still has objects/ {
+		for (i = 1; i <= nok; i++)
+			if ($0 ~ ok[i])
+				next
+		if (++bad <= 20)
+			print FNR ": " $0
+	}
+	END {
+		if (bad > 20)
+			print "… and " bad - 20 " more"
+		exit bad > 0
+	}' "$1"
+}

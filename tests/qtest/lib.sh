@@ -1,0 +1,354 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Helpers of the guest-less tests: QEMU without CPUs, driven by the text
+# protocol of qtest.  A case sources this file.
+#
+# shellcheck disable=SC2034,SC2086,SC2154  # variables for the cases; numbers
+
+TOP=${TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
+BUILD=${BUILD:-$TOP/build}
+qt_own_out=
+[ -n "${OUT-}" ] || { OUT=$(mktemp -d) && qt_own_out=$OUT; }
+QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
+REGS_H=$TOP/hw-model/peerlane/peerlane-gpu-regs.h
+
+# shellcheck source=/dev/null
+. "$TOP/tests/lib/case.sh"
+
+need_file "$QEMU"
+
+qt_work=$(mktemp -d)
+qt_pid=
+qt_cleanup() {
+    [ -z "$qt_pid" ] || kill -9 "$qt_pid" 2>/dev/null
+    rm -rf "$qt_work" "${qt_own_out:-$qt_work}"
+}
+at_exit qt_cleanup
+# A write to a QEMU that has died is an error like another
+trap '' PIPE
+
+# The numbers of the register header become shell variables of the same name
+qt_regs() {
+    awk '
+    # continued comments hold no definitions
+    /^#define +PLN_[A-Z0-9_]+[ \t]/ || /^#define   +PLN_/ {
+        name = $2
+        if (name ~ /\(/) next
+        val = $3
+        sub(/\/\*.*/, "", val)
+        if (val ~ /^\(1u$/ && $4 == "<<") { v = $5; sub(/\).*/, "", v); print name "=$((1 << " v "))"; next }
+        if (val ~ /^\(1ull$/ && $4 == "<<") { v = $5; sub(/\).*/, "", v); print name "=$((1 << " v "))"; next }
+        sub(/ull$|u$/, "", val)
+        if (val ~ /^(0x[0-9a-fA-F]+|[0-9]+)$/) print name "=" val
+    }
+    /^enum/ { n = 0; inenum = 1; next }
+    /^}/ { inenum = 0 }
+    inenum && /^ +PLN_/ { name = $1; sub(/,.*/, "", name); print name "=" n++ }
+    ' "$REGS_H"
+}
+eval "$(qt_regs)"
+
+# qt_start ARGS...: start QEMU; descriptors 3 and 4 are qtest, 5 and 6 QMP.
+qt_start() {
+    rm -f "$qt_work"/*.in "$qt_work"/*.out
+    mkfifo "$qt_work/qt.in" "$qt_work/qt.out" "$qt_work/qmp.in" "$qt_work/qmp.out"
+    "$QEMU" -L /usr/share/qemu -L /usr/share/seabios \
+        -machine q35 -accel qtest -m 64M -nodefaults -no-user-config \
+        -display none -qtest stdio -qtest-log none \
+        -chardev "pipe,id=qmp,path=$qt_work/qmp" -mon chardev=qmp,mode=control \
+        "$@" <"$qt_work/qt.in" >"$qt_work/qt.out" 2>"$OUT/qemu.log" &
+    qt_pid=$!
+    exec 3>"$qt_work/qt.in" 4<"$qt_work/qt.out"
+    # It answers: it has opened the QMP pipes too
+    qt endianness
+    exec 5>"$qt_work/qmp.in" 6<"$qt_work/qmp.out"
+    qmp qmp_capabilities
+}
+
+qt_stop() {
+    kill -9 "$qt_pid" 2>/dev/null
+    wait "$qt_pid" 2>/dev/null
+    qt_pid=
+    exec 3>&- 4<&- 5>&- 6<&-
+}
+
+# qt COMMAND...: one qtest command; its answer without the OK in $r
+qt() {
+    echo "$*" >&3 || { echo "# QEMU is gone"; cat "$OUT/qemu.log"; exit 1; }
+    while :; do
+        read -r r <&4 || { echo "# QEMU died on: $*"; cat "$OUT/qemu.log"; exit 1; }
+        case $r in
+        OK*) r=${r#OK}; r=${r# }; return 0 ;;
+        IRQ*) ;;
+        *) echo "# qtest says '$r' to: $*"; return 1 ;;
+        esac
+    done
+}
+
+# qmp COMMAND [ARGUMENTS-JSON]: the reply in $qmp_reply, events before it are
+# appended to $qmp_events
+qmp_events=
+qmp() {
+    if [ $# -gt 1 ]; then
+        echo "{\"execute\":\"$1\",\"arguments\":$2}" >&5
+    else
+        echo "{\"execute\":\"$1\"}" >&5
+    fi
+    while read -r qmp_reply <&6; do
+        case $qmp_reply in
+        '{"return"'* | '{"error"'*) return 0 ;;
+        *) qmp_events="$qmp_events$qmp_reply" ;;
+        esac
+    done
+    return 1
+}
+qom_get() { qmp qom-get "{\"path\":\"/machine/peripheral/$1\",\"property\":\"$2\"}"; }
+qom_set() {
+    qmp qom-set "{\"path\":\"/machine/peripheral/$1\",\"property\":\"$2\",\"value\":$3}"
+    case $qmp_reply in '{"return"'*) return 0 ;; *) return 1 ;; esac
+}
+
+# Addresses are arithmetic expressions; 64-bit values go to QEMU as they are,
+# since the arithmetic of a shell has 63 bits.
+writel() { qt writel $(($1)) $(($2)); }
+writeq() { qt writeq $(($1)) "$2"; }
+readl() { qt readl $(($1)); r=$((r)); }
+# A 64-bit value: a decimal number, or 0x... when it is too large for one
+readq() {
+    qt readq $(($1))
+    case $r in 0x[0-7]*) r=$((r)) ;; esac
+}
+memset() { qt memset $(($1)) $(($2)) "$3"; }
+# rdhex ADDR LEN: bytes as 0x...
+rdhex() { qt read $(($1)) $(($2)); }
+wrhex() { qt write $(($1)) $((${#2} / 2 - 1)) "$2"; }
+
+# Configuration space by ports, of a device named by bus << 8 | devfn
+cfg() { qt outl 0xcf8 $((0x80000000 | $1 << 8 | $2 & 0xfc)); }
+cfg_readl() { cfg "$1" "$2"; qt inl 0xcfc; r=$((r)); }
+cfg_writel() { cfg "$1" "$2"; qt outl 0xcfc $(($3)); }
+cfg_writew() { cfg "$1" "$2"; qt outw $((0xcfc + ($2 & 2))) $(($3)); }
+
+# cfg_cap DEVFN ID: offset of a capability in $r
+cfg_cap() {
+    cfg_readl "$1" 0x34
+    cap=$((r & 0xfc))
+    while [ "$cap" -ne 0 ]; do
+        cfg_readl "$1" "$cap"
+        if [ $((r & 0xff)) -eq $(($2)) ]; then
+            r=$cap
+            return 0
+        fi
+        cap=$((r >> 8 & 0xfc))
+    done
+    return 1
+}
+
+# The addresses that the tests give to BARs.  GPU number N (0, 1, ...):
+bar0_of() { r=$((0xe0000000 + $1 * 0x100000)); }
+bar1_of() { r=$((0x800000000 + $1 * 0x100000000)); }
+win_of() { r=$((0x1000000000 + $1 * 0x1000000000)); }
+
+# gpu_setup N DEVFN: give GPU N, at DEVFN, its BARs, and enable MSI-X with all
+# vectors unmasked; vector V writes 0x100 + V to MSIX_AT + 4 * V.
+gpu_setup() {
+    bar0_of "$1"
+    gs_b0=$r
+    bar1_of "$1"
+    gs_b1=$r
+    win_of "$1"
+    gs_win=$r
+    cfg_writel "$2" 0x10 "$gs_b0"
+    cfg_writel "$2" 0x14 $((gs_b1 & 0xffffffff))
+    cfg_writel "$2" 0x18 $((gs_b1 >> 32))
+    cfg_writel "$2" 0x1c $((gs_win & 0xffffffff))
+    cfg_writel "$2" 0x20 $((gs_win >> 32))
+    cfg_writew "$2" 4 6
+}
+MSIX_AT=0x3000
+msix_setup() {
+    bar0_of "$1"
+    ms_b0=$r
+    ms_v=0
+    while [ $ms_v -lt $((PLN_MSIX_VECTORS)) ]; do
+        ms_e=$((ms_b0 + PLN_MSIX_TABLE + 16 * ms_v))
+        writel $ms_e $((MSIX_AT + 4 * ms_v))
+        writel $((ms_e + 4)) 0
+        writel $((ms_e + 8)) $((0x100 + ms_v))
+        writel $((ms_e + 12)) 0
+        ms_v=$((ms_v + 1))
+    done
+    memset $MSIX_AT 0x100 0
+    cfg_cap "$2" 0x11
+    cfg_writew "$2" $((r + 2)) 0x8000
+}
+
+# use N: the registers of GPU N are meant from here on
+use() {
+    bar0_of "$1"
+    B0=$r
+    bar1_of "$1"
+    B1=$r
+    win_of "$1"
+    WIN=$r
+}
+reg() { readl $((B0 + $1)); }
+setreg() { writel $((B0 + $1)) "$2"; }
+reg64() { reg "$1"; r_lo=$r; reg $(($1 + 4)); r=$((r << 32 | r_lo)); }
+setreg64() { setreg "$1" $(($2 & 0xffffffff)); setreg $(($1 + 4)) $(($2 >> 32 & 0xffffffff)); }
+counter() { reg64 $((0x200 + 8 * $1)); }
+qreg() { reg $((0x1000 + 0x100 * $1 + $2)); }
+qset() { setreg $((0x1000 + 0x100 * $1 + $2)) "$3"; }
+
+# bar1 CMD INDEX COUNT VRAM: a BAR1 command; its result in $r
+bar1() {
+    setreg $PLN_REG_BAR1_INDEX "$2"
+    setreg $PLN_REG_BAR1_COUNT "$3"
+    setreg64 $PLN_REG_BAR1_VRAM "$4"
+    setreg $PLN_REG_BAR1_CMD "$1"
+    reg $PLN_REG_BAR1_RESULT
+}
+
+# Queue Q of every GPU has its ring of 16 descriptors at RING + 0x1000 * Q
+RING=0x10000
+RING_SIZE=16
+COMP=0x8000
+queue_setup() {
+    qs_base=$((RING + 0x1000 * $1))
+    qset "$1" $PLN_Q_CTRL $PLN_Q_CTRL_RESET
+    setreg64 $((0x1000 + 0x100 * $1 + PLN_Q_BASE)) $qs_base
+    qset "$1" $PLN_Q_SIZE $RING_SIZE
+    qset "$1" $PLN_Q_CTRL $PLN_Q_CTRL_ENABLE
+    eval "tail_$1=0"
+}
+
+# desc Q [field=value]...: put a descriptor on queue Q without ringing.  Fields
+# are op flags arg res src dst len imm comp fence; what is not named is 0, but
+# for comp and fence, which default to COMP and 1 (with flag COMP set).
+desc() {
+    de_q=$1
+    shift
+    op=0 flags=$PLN_DESC_F_COMP arg=0 res=0 src=0 dst=0 len=0 imm=0 comp=$COMP fence=1
+    for de_f in "$@"; do
+        de_v=${de_f#*=}
+        case ${de_f%%=*} in
+        op) op=$de_v ;;
+        flags) flags=$de_v ;;
+        +flags) flags=$((flags | de_v)) ;;
+        arg) arg=$de_v ;;
+        res) res=$de_v ;;
+        src) src=$de_v ;;
+        dst) dst=$de_v ;;
+        len) len=$de_v ;;
+        imm) imm=$de_v ;;
+        comp) comp=$de_v ;;
+        fence) fence=$de_v ;;
+        *) echo "# desc: no field $de_f"; exit 1 ;;
+        esac
+    done
+    eval "de_t=\$tail_$de_q"
+    de_a=$((RING + 0x1000 * de_q + 64 * de_t))
+    qt writel $de_a "$op"
+    qt writel $((de_a + 4)) "$flags"
+    qt writel $((de_a + 8)) "$arg"
+    qt writel $((de_a + 12)) "$res"
+    qt writeq $((de_a + 16)) "$src"
+    qt writeq $((de_a + 24)) "$dst"
+    qt writeq $((de_a + 32)) "$len"
+    qt writeq $((de_a + 40)) "$imm"
+    qt writeq $((de_a + 48)) "$comp"
+    qt writeq $((de_a + 56)) "$fence"
+    eval "tail_$de_q=$(((de_t + 1) % RING_SIZE))"
+}
+
+# ring Q: ring the doorbell
+ring() { eval "qset \$1 \$PLN_Q_TAIL \$tail_$1"; }
+
+# settle Q: wait, bounded, until queue Q rests; its status in $r
+settle() {
+    se_n=0
+    while [ $se_n -lt 20000 ]; do
+        qreg "$1" $PLN_Q_STATUS
+        [ "$r" = "$PLN_Q_RUNNING" ] || {
+            se_s=$r
+            qreg "$1" $PLN_Q_HEAD
+            se_h=$r
+            qreg "$1" $PLN_Q_TAIL
+            if [ "$se_s" != "$PLN_Q_IDLE" ] || [ "$se_h" = "$r" ]; then
+                r=$se_s
+                return 0
+            fi
+        }
+        se_n=$((se_n + 1))
+    done
+    echo "# queue $1 does not come to rest"
+    return 1
+}
+
+# job Q field=value...: one descriptor, run to its end.  Then st is the queue's
+# status, c_fence, c_status, c_result, c_bytes are of the completion record.
+job() {
+    memset $COMP 32 0xee
+    desc "$@"
+    ring "$1"
+    settle "$1"
+    st=$r
+    readl $((COMP + 8))
+    c_status=$r
+    readq $COMP
+    c_fence=$r
+    readq $((COMP + 16))
+    c_result=$r
+    readq $((COMP + 24))
+    c_bytes=$r
+}
+
+# job_is DESC STATUS RESULT BYTES: what the last job must have said
+job_is() {
+    check_eq "$1" "queue $PLN_Q_IDLE status $2 result $3 bytes $4" \
+        "queue $st status $c_status result $c_result bytes $c_bytes"
+}
+
+# bytes_are DESC ADDR 0x...: memory must hold these bytes
+bytes_are() {
+    rdhex "$2" $((${#3} / 2 - 1))
+    check_eq "$1" "$3" "$r"
+}
+
+# value_is DESC WANT COMMAND...: what COMMAND leaves in $r must be WANT
+value_is() {
+    vi_d=$1
+    vi_w=$(($2))
+    shift 2
+    "$@"
+    check_eq "$vi_d" "$vi_w" "$r"
+}
+
+# counter_of NAME FILE...: nothing but the number, of the QOM property
+qom_counter() {
+    qom_get "$1" counters
+    r=${qmp_reply##*\""$2"\": }
+    r=${r%%[,\}]*}
+}
+
+# event PATTERN: wait, bounded, for an event that contains PATTERN
+event() {
+    ev_n=0
+    while [ $ev_n -lt 20000 ]; do
+        qmp query-status
+        case $qmp_events in *$1*) return 0 ;; esac
+        ev_n=$((ev_n + 1))
+    done
+    echo "# no event $1 in $qmp_events"
+    return 1
+}
+
+# repeat COUNT WORD: WORD COUNT times, in $r
+repeat() {
+    r=
+    rp_n=$1
+    while [ "$rp_n" -gt 0 ]; do
+        r=$r$2
+        rp_n=$((rp_n - 1))
+    done
+}

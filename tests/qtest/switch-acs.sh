@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the switch routes by every combination of ACS bits, and counts it
+# tags: qtest quick switch
+# timeout: 40
+# shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/switch/lib.sh"
+
+LEN=4096
+sw_start -name acs
+
+# GPU 0 is the requester.  The egress vector of its port has the bit of dp1 (port
+# 2) and not that of dp2 (port 3), where the cousin is.
+acs_egress $DP0 0xffffffff
+ext_readl $DP0 $((ACS_AT + 8))
+check_eq "the port's own bit is not in its egress vector" $((0xfffffffd)) "$r"
+acs_egress $DP0 0x4
+ext_readl $DP0 $((ACS_AT + 4))
+check_eq "no control bit is set at first" 0 $((r >> 16))
+check_eq "the capability has all bits, and 64 of egress" $((0x407f)) $((r & 0xffff))
+
+# way TARGET ACS: peer, up or refuse, from the words of the specification
+way() {
+    case $1 in
+    sibling | cousin)
+        if [ $(($2 & ACS_EC)) -eq 0 ]; then
+            way=peer
+            [ $(($2 & ACS_RR)) -eq 0 ] || way=up
+        elif [ "$1" = cousin ]; then
+            way=peer
+        else
+            way=refuse
+            [ $(($2 & ACS_RR)) -eq 0 ] || way=up
+        fi
+        ;;
+    own)
+        way=refuse
+        [ $(($2 & ACS_UF)) -eq 0 ] || way=up
+        ;;
+    hole)
+        way=refuse
+        [ $(($2 & ACS_RR)) -eq 0 ] || way=nowhere
+        ;;
+    cross) way=up ;;
+    host) way=host ;;
+    esac
+}
+
+bar1_of 1
+at_sibling=$r
+bar1_of 2
+at_cousin=$r
+bar1_of 8
+at_cross=$r
+bar1_of 0
+at_own=$r
+bar1_of 5
+at_hole=$r
+at_host=0x200000
+
+# what dp0, sw0 and the ports to the target must count; the GPU fetches its
+# descriptor and writes a record of its end
+expect() { # TARGET DIRECTION
+    ex_rd=$JOB_READ ex_wr=$JOB_WRITE
+    ex_dp0='' ex_sw0='' ex_dp1='' ex_dp2='' ex_t="$2"
+    case $way in
+    host) if [ "$2" = read ]; then ex_rd=$((ex_rd + LEN)); else ex_wr=$((ex_wr + LEN)); fi ;;
+    esac
+    ex_job="host-read=$ex_rd host-write=$ex_wr"
+    ex_dp0=$ex_job ex_sw0=$ex_job
+    case $way in
+    peer) ex_dp0="peer-$ex_t=$LEN $ex_job" ;;
+    up) ex_dp0="$ex_job upstream-peer-$ex_t=$LEN" ex_sw0=$ex_dp0 ;;
+    refuse) ex_dp0="$ex_job refused=$LEN" ;;
+    nowhere) ex_dp0="$ex_job other=$LEN" ex_sw0=$ex_dp0 ;;
+    esac
+    case $way:$1 in
+    peer:sibling) ex_dp1="target-$ex_t=$LEN" ;;
+    peer:cousin) ex_dp2="target-$ex_t=$LEN" ;;
+    up:sibling) ex_dp1="target-$ex_t=$LEN" ex_sw0="$ex_sw0 $ex_dp1" ;;
+    up:cousin) ex_dp2="target-$ex_t=$LEN" ex_sw0="$ex_sw0 $ex_dp2" ;;
+    up:own) ex_dp0="$ex_dp0 target-$ex_t=$LEN" ex_sw0="$ex_sw0 target-$ex_t=$LEN" ;;
+    esac
+}
+
+for p in dp0 dp1 dp2 sw0; do
+    snap $p
+done
+seen=
+n=0
+while [ $n -lt 64 ]; do
+    acs_set $DP0 $n
+    acs_get $DP0
+    [ "$r" = $n ] || fail "control bits $n are set" "they are $r"
+    bad=
+    for target in sibling cousin cross host own hole; do
+        # Reads and writes take turns, over the bits without effect too
+        case $(((n ^ n >> 1 ^ n >> 3) & 1)):$target in
+        0:sibling | 1:cousin | 0:cross | 1:host | 0:own | 1:hole) dir='read' ;;
+        *) dir='write' ;;
+        esac
+        eval "at=\$at_$target"
+        way $target $n
+        expect $target $dir
+        move 0 $dir "$at" $LEN $target
+        case $way in
+        refuse | nowhere) ok=0 ;;
+        *) ok=1 ;;
+        esac
+        got=
+        for p in dp0 dp1 dp2 sw0; do
+            counted $p
+            got="$got$p: $r; "
+        done
+        want="dp0: $ex_dp0; dp1: $ex_dp1; dp2: $ex_dp2; sw0: $ex_sw0; "
+        [ "$dma_ok$data_ok $got" = "${ok}1 $want" ] || bad="$bad
+$target $dir ($way): want ${ok}1 $want
+got $dma_ok$data_ok $got"
+        case $seen in
+        *" $target-$way-$dir "*) ;;
+        *) seen="$seen $target-$way-$dir " ;;
+        esac
+    done
+    if [ -z "$bad" ]; then
+        pass "control bits $n: six targets"
+    else
+        fail "control bits $n: six targets" "$bad"
+    fi
+    n=$((n + 1))
+done
+# every way was seen in both directions: 2 * (3 + 2 + 1 + 1 + 2 + 2)
+check_eq "all ways were taken, both to read and to write" 22 "$(echo "$seen" | wc -w)"
+
+# the capability in the guest says the same as the property outside
+snap dp0
+# shellcheck disable=SC2086  # a list
+set -- $snap_dp0
+i=0
+for want in "$@"; do
+    ext_readl $DP0 $((VSEC_AT + 16 + 8 * i))
+    lo=$r
+    ext_readl $DP0 $((VSEC_AT + 20 + 8 * i))
+    check_eq "counter $i in the capability" "$want" $((r << 32 | lo))
+    i=$((i + 1))
+done
+ext_writel $DP0 $((VSEC_AT + 16)) 12345
+snap dp0
+check_eq "and the guest cannot write it" "$*" "$snap_dp0"
+finish

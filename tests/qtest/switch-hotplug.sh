@@ -1,0 +1,151 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the switch under ACS changes and removals with DMA in flight; no leak
+# tags: qtest quick switch
+# timeout: 40
+# shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/switch/lib.sh"
+
+# The guest powers slots, as without ACPI hotplug
+sw_start -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off
+SIZE=0x80000
+
+# stream N ADDRESS: fourteen copies of 512 KiB from VRAM to a bus address
+stream() {
+    use "$1"
+    queue_setup "$1"
+    st_n=0
+    while [ $st_n -lt 14 ]; do
+        desc "$1" op="$PLN_OP_COPY" flags="$PLN_DESC_F_DST_BUS" src=$STAGE dst="$2" len=$SIZE
+        st_n=$((st_n + 1))
+    done
+    ring "$1"
+}
+
+bar1_of 0
+stage=$((r + STAGE))
+bar1_of 1
+peer=$r
+for p in $ALL_PORTS; do snap "$p"; done
+direct=0 around=0 n=0 bad='' changes=0
+while [ $n -lt 40 ]; do
+    n=$((n + 1))
+    memset $stage $SIZE $((n + 1))
+    memset "$peer" $SIZE 0
+    # a stream that ends before the first change goes as the round began
+    acs_set $DP0 $((n & 1 ? ACS_RR : 0))
+    stream 0 "$peer"
+    c=$((n + 1))
+    while [ $c -lt $((n + 400)) ]; do
+        acs_set $DP0 $((c & 1 ? ACS_RR : 0))
+        changes=$((changes + 1))
+        c=$((c + 1))
+        qreg 0 "$PLN_Q_HEAD"
+        [ "$r" -ne 14 ] || break
+    done
+    settle 0
+    [ "$r" = "$PLN_Q_IDLE" ] || bad="$bad round $n: queue $r;"
+    pattern $((n + 1))
+    want=$r
+    two_ends "$peer" $SIZE
+    [ "$want" = "$r" ] || bad="$bad round $n: data $r;"
+    counted dp0
+    d=0 a=0
+    for word in $r; do
+        case $word in
+        peer-write=*) d=${word#*=} ;;
+        upstream-peer-write=*) a=${word#*=} ;;
+        host-read=*) ;;
+        *) bad="$bad round $n: $word;" ;;
+        esac
+    done
+    [ $((d + a)) -eq $((14 * SIZE)) ] || bad="$bad round $n: $d + $a bytes;"
+    direct=$((direct + d)) around=$((around + a))
+    [ $n -lt 3 ] || [ $direct -eq 0 ] || [ $around -eq 0 ] || break
+done
+check_eq "ACS changes in the middle of DMA lose no byte" "" "$bad"
+check "some went direct, some around ($direct, $around bytes, $changes changes)" \
+    test $direct -gt 0 -a $around -gt 0
+
+# live WANT: wait, bounded, until there are that many requesters
+live() {
+    li_n=0
+    while [ $li_n -lt 3000 ]; do
+        qom_get sw0 requesters-of-all-switches
+        r=${qmp_reply##*: }
+        r=${r%%\}*}
+        [ "$r" != "$1" ] || return 0
+        li_n=$((li_n + 1))
+    done
+}
+live_is() {
+    live "$2"
+    check_eq "$1" "$2" "$r"
+}
+
+# unplug PORT-BDF DEVICE: unplug as the guest does it, by the slot's power
+unplug() {
+    qmp device_del "{\"id\":\"$2\"}"
+    cfg_writew "$1" 0xa8 0x0700
+    un_n=0
+    while [ $un_n -lt 1000 ]; do
+        qmp qom-list '{"path":"/machine/peripheral"}'
+        case $qmp_reply in
+        *"\"$2\""*) ;;
+        *) return 0 ;;
+        esac
+        un_n=$((un_n + 1))
+    done
+    echo "# $2 does not go"
+    return 1
+}
+# plug PORT-BDF PORT N: plug GPU N and give it its addresses
+plug() {
+    cfg_writew "$1" 0xa8 0x0100
+    qmp device_add "{\"driver\":\"peerlane-gpu\",\"id\":\"gpu$3\",\"bus\":\"$2\",\"vram-size\":4194304,\"bar1-size\":1048576,\"bar1-runs\":16}"
+    case $qmp_reply in *error*) echo "# $qmp_reply"; return 1 ;; esac
+    eval "in_bdf=\$GPU$3"
+    gpu_setup "$3" "$in_bdf"
+    use "$3"
+    bar1 "$PLN_BAR1_CMD_MAP" 0 16 0
+}
+
+acs_set $DP0 0
+# gpu0 and gpu1: one; gpu2, gpu3: one at each switch; sw1, dpi0, dpi1: one
+live_is "requesters at first" 9
+n=0
+while [ $n -lt 5 ]; do
+    n=$((n + 1))
+    # the provider goes in the middle of DMA to it
+    stream 0 "$peer"
+    check "round $n: the provider goes" unplug $DP1 gpu1
+    settle 0
+    gpu_dma 0 write "$peer" 4096
+    check_eq "round $n: DMA to where it was fails" 0 "$dma_ok"
+    live_is "round $n: its requester is gone" 8
+    check "round $n: a provider comes" plug $DP1 dp1 1
+    move 0 write "$peer" 4096
+    check_eq "round $n: DMA to it works" 11 "$dma_ok$data_ok"
+    # the requester goes in the middle of DMA
+    stream 0 "$peer"
+    check "round $n: the requester goes" unplug $DP0 gpu0
+    live_is "round $n: its requester is gone" 8
+    check "round $n: a requester comes" plug $DP0 dp0 0
+    move 0 write "$peer" 4096
+    check_eq "round $n: its DMA works" 11 "$dma_ok$data_ok"
+    live_is "round $n: as many as at first" 9
+done
+snap dp0
+move 0 write "$peer" 4096
+counted dp0
+check_eq "the new one is counted" "peer-write=4096 host-read=$JOB_READ host-write=$JOB_WRITE" "$r"
+
+# A function two switches down has a requester at each; then all of a switch
+check "one below the inner switch goes" unplug $DPI0 gpu2
+live_is "both its requesters are gone" 7
+check "the inner switch goes with all below it" unplug $DP2 sw1
+live_is "and all their requesters" 2
+move 0 write "$peer" 4096
+check_eq "the others go on" 11 "$dma_ok$data_ok"
+finish

@@ -1,0 +1,175 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a drive's DMA that the switch refuses is a Data Transfer Error
+# tags: qtest quick switch nvme
+# timeout: 20
+# shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/switch/lib.sh"
+
+# The drive's blocks of 512 bytes: 0 to 7 hold 'A', 8 to 23 'B', then zeros
+{
+    head -c 4096 /dev/zero | tr '\0' A
+    head -c 8192 /dev/zero | tr '\0' B
+    head -c 1036288 /dev/zero
+} >disk.img
+sw_start -drive if=none,id=disk,file=disk.img,format=raw \
+    -device nvme,id=nvme0,bus=dp3,drive=disk,serial=nvme0
+
+NVME=0x900
+REGS=0xe0400000
+bridge $DP3 2 9 9 4 4
+cfg_writel $NVME 0x10 $REGS
+cfg_writel $NVME 0x14 0
+cfg_writew $NVME 4 6
+
+ADMIN=0x100000          # submissions; completions follow 4 KiB later
+IO=0x102000
+PRPS=0x104000
+BUF=0x110000
+writel $((REGS + 0x24)) 0x000f000f
+writeq $((REGS + 0x28)) $((ADMIN))
+writeq $((REGS + 0x30)) $((ADMIN + 0x1000))
+memset $ADMIN 0x4000 0
+writel $((REGS + 0x14)) 0x00460001
+n=0
+while [ $n -lt 10000 ]; do
+    readl $((REGS + 0x1c))
+    [ $((r & 1)) -eq 0 ] || break
+    n=$((n + 1))
+done
+check_eq "the drive is ready" 1 $((r & 3))
+
+# command QUEUE OPCODE PRP1 PRP2 DW10 DW11 DW12: its status in $r (0 success, 4
+# Data Transfer Error, none when it did not end)
+slot_0=0 slot_1=0
+command() {
+    eval "co_slot=\$slot_$1"
+    co_q=$((ADMIN + 0x2000 * $1))
+    co_c=$((co_q + 0x1000 + 16 * (co_slot % 16)))
+    co_phase=$((1 - co_slot / 16 % 2))
+    co_s=$((co_q + 64 * (co_slot % 16)))
+    memset $co_s 64 0
+    writel $co_s $(($2 | co_slot << 16))
+    writel $((co_s + 4)) 1
+    qt writeq $((co_s + 24)) $(($3))
+    qt writeq $((co_s + 32)) $(($4))
+    writel $((co_s + 40)) "$5"
+    writel $((co_s + 44)) "$6"
+    writel $((co_s + 48)) "$7"
+    co_slot=$((co_slot + 1))
+    eval "slot_$1=$co_slot"
+    writel $((REGS + 0x1000 + 8 * $1)) $((co_slot % 16))
+    co_n=0
+    while [ $co_n -lt 20000 ]; do
+        readl $((co_c + 12))
+        if [ $((r >> 16 & 1)) -eq $co_phase ]; then
+            co_status=$((r >> 17 & 0x7ff))
+            writel $((REGS + 0x1004 + 8 * $1)) $((co_slot % 16))
+            r=$co_status
+            return
+        fi
+        co_n=$((co_n + 1))
+    done
+    r=none
+}
+# drive read|write BLOCK BLOCKS PRP1 [PRP2]
+drive() {
+    dr_op=1
+    [ "$1" = write ] || dr_op=2
+    command 1 $dr_op "$4" "${5-0}" "$2" 0 $(($3 - 1))
+}
+status_is() { check_eq "$1" "$2" "$r"; }
+data_is() { # DESC ADDRESS LENGTH BYTE
+    pattern "$4"
+    di_want=$r
+    two_ends "$2" "$3"
+    check_eq "$1" "$di_want" "$r"
+}
+counted_is() { # DESC WORD: among what the drive's port has counted
+    counted dp3
+    case " $r " in
+    *" $2 "*) pass "$1" ;;
+    *) fail "$1" "want $2 in: $r" ;;
+    esac
+}
+not_counted() { # DESC NAME
+    counted dp3
+    case $r in
+    *"$2"*) fail "$1" "$r" ;;
+    *) pass "$1" ;;
+    esac
+}
+
+command 0 5 $((IO + 0x1000)) 0 0x000f0001 1 0
+status_is "a completion queue" 0
+command 0 1 $IO 0 0x000f0001 0x00010001 0
+status_is "a submission queue" 0
+
+bar1_of 1
+PEER=$r
+bar1_of 5
+HOLE=$r
+snap dp3
+drive read 0 8 $BUF
+status_is "read to host memory" 0
+data_is "has the data" $BUF 4096 65
+drive read 8 8 $PEER
+status_is "read to a peer" 0
+data_is "has the data" $PEER 4096 66
+counted_is "and its port counts it" peer-write=4096
+memset $PEER 4096 67
+drive write 24 8 $PEER
+status_is "write from a peer" 0
+counted_is "and its port counts it" peer-read=4096
+drive read 24 8 $BUF
+data_is "what was written is there" $BUF 4096 67
+
+drive read 0 8 $HOLE
+status_is "read to an address that nothing claims: Data Transfer Error" 4
+counted_is "the port refused all of it" refused=4096
+drive write 0 8 $HOLE
+status_is "write from there: Data Transfer Error" 4
+counted_is "the port refused all of it" refused=4096
+drive read 0 8 $BUF
+status_is "the drive goes on" 0
+data_is "and the medium has not been written" $BUF 4096 65
+snap dp3
+
+# Three pages, the last of which cannot be reached
+writeq $PRPS $((BUF + 0x1000))
+writeq $((PRPS + 8)) $((HOLE))
+memset $BUF 0x2000 1
+drive read 0 24 $BUF $PRPS
+status_is "one page of three cannot be reached: Data Transfer Error" 4
+counted_is "the port refused that page" refused=4096
+data_is "and nothing was moved" $BUF 0x2000 1
+command 0 6 "$HOLE" 0 1 0 0
+status_is "identify to nowhere: Data Transfer Error" 4
+counted_is "the port refused it" refused=4096
+
+# As ACS says: egress control blocks the peer (port 2), then does not
+acs_egress $DP3 4
+acs_set $DP3 $ACS_EC
+drive read 0 8 $PEER
+status_is "a peer that egress control blocks: Data Transfer Error" 4
+counted_is "the port refused it" refused=4096
+data_is "and the peer's memory is as it was" $PEER 4096 67
+acs_set $DP3 $((ACS_EC | ACS_RR))
+drive read 0 8 $PEER
+status_is "the same redirected" 0
+counted_is "goes around" upstream-peer-write=4096
+data_is "and arrives" $PEER 4096 65
+acs_set $DP3 0
+drive read 8 8 $PEER
+status_is "without control" 0
+data_is "it arrives" $PEER 4096 66
+not_counted "and does not go around" upstream-peer
+
+# With neither memory nor a device at an address above the switch
+drive read 0 8 0x700000000000
+status_is "an address that nothing claims above: Data Transfer Error" 4
+counted_is "is not refused by the port" other=4096
+command 0 6 $BUF 0 1 0 0
+status_is "identify to host memory" 0
+finish

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: kernel code passes checkpatch, the device models QEMU's own
+# tags: quick static
+# timeout: 60
+. "$TOP/tests/lib/case.sh"
+
+# QEMU's source has both scripts: its own, and Linux's in the copy of U-Boot
+for tree in "${PEERLANE_CACHE:?}"/qemu-tree-*/orig; do
+	linux=$tree/roms/u-boot/scripts/checkpatch.pl
+	qemu=$tree/scripts/checkpatch.pl
+done
+if [ ! -e "$linux" ] || [ ! -e "$qemu" ]; then
+	skip "the cache has no source of QEMU (its binary came from elsewhere)"
+fi
+
+# shellcheck disable=SC2317 # called through check
+kernel_style() { # CHECKOUT
+	make -C "$1/kernel" O="$OUT/build" checkpatch CHECKPATCH="perl $linux"
+}
+# shellcheck disable=SC2317
+qemu_style() { # FILE…
+	(cd "$tree" && perl "$qemu" --no-tree --terse --no-summary -f "$@")
+}
+# shellcheck disable=SC2317
+patch_style() {
+	(cd "$tree" && perl "$qemu" --no-tree --no-signoff --terse --no-summary "$@")
+}
+check "kernel/: checkpatch --strict" kernel_style "$TOP"
+check "hw-model/: QEMU's checkpatch" qemu_style "$TOP"/hw-model/peerlane/*.c \
+	"$TOP"/hw-model/peerlane/*.h
+check "patches to QEMU: QEMU's checkpatch" patch_style "$TOP"/hw-model/patches/*.patch
+
+# The checks can fail
+mkdir -p bad/hw-model
+cp -R "$TOP/kernel" bad/kernel
+cp -R "$TOP/hw-model/peerlane" bad/hw-model/
+printf '\nint bad( void ) {\n  return 1 ;\n}\n' >>bad/kernel/peerlane_gpu/main.c
+printf '\nint bad( void ) {\n\treturn 1 ;\n}\n' >>bad/hw-model/peerlane/peerlane-gpu.c
+check_not "bad style in kernel/ is seen" kernel_style "$OUT/bad"
+check_not "bad style in hw-model/ is seen" qemu_style \
+	"$OUT/bad/hw-model/peerlane/peerlane-gpu.c"
+finish

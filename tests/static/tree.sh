@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: licence lines, no unfinished work, no hosts, nothing that cannot run
+# tags: quick static
+# timeout: 60
+
+. "$TOP/tests/lib/case.sh"
+. "$TOP/tests/lib/tree.sh"
+
+tree_files >files
+check "there is a tree to look at" test "$(wc -l <files)" -ge 20
+cd "$TOP" || exit 1
+
+# none DESC: fail when there are lines in $OUT/found
+none() {
+	if [ -s "$OUT/found" ]; then
+		fail "$1" "$(head -n 40 "$OUT/found")"
+	else
+		pass "$1"
+	fi
+}
+
+# what a licence line fits into: text, but no data, no licence, no patch
+licensed() {
+	grep -vE '^(LICENSES/|COPYING|\.gitignore|\.gitattributes|.*\.(json|cpio|patch|golden|out|png|svg|txt|list|lock|sha256|trace-events)$|.*trace-events$|debian/)' \
+		"$OUT/files" | while IFS= read -r file; do
+		[ -s "$file" ] && printf '%s\n' "$file"
+	done
+}
+
+spdx() { # FILE
+	sed -n 1,3p "$1" | grep -q 'SPDX-License-Identifier: '
+}
+
+licensed | while IFS= read -r file; do
+	spdx "$file" || echo "$file"
+done >"$OUT/found"
+none "every file has an SPDX line among its first three"
+
+wrong_licence() { # PATH-REGEX LICENCE
+	licensed | grep -E -e "$1" | while IFS= read -r file; do
+		sed -n 1,3p "$file" | grep -qE "SPDX-License-Identifier: $2( |\$|\")" ||
+			echo "$file is not $2"
+	done
+}
+wrong_licence '^kernel/include/uapi/' 'GPL-2.0-only WITH Linux-syscall-note' >"$OUT/found"
+none "user interfaces carry the syscall note"
+wrong_licence '^kernel/.*\.[ch]$' GPL-2.0-only >"$OUT/found"
+none "kernel/ is GPL-2.0-only"
+wrong_licence '^hw-model/.*\.[ch]$' GPL-2.0-or-later >"$OUT/found"
+none "hw-model/ is GPL-2.0-or-later"
+wrong_licence '^(userlib|scenarios|tests)/.*\.(c|h|sh)$' MIT >"$OUT/found"
+none "userlib/, scenarios/ and tests/ are MIT"
+for licence in GPL-2.0 MIT; do
+	check "LICENSES/ has $licence" test -s "LICENSES/$licence.txt"
+done
+
+words='TO''DO|FIX''ME|XX''X|HA''CK'
+xargs grep -nwE -e "$words" <"$OUT/files" |
+	grep -vE '^LICENSES/' >"$OUT/found"
+none "no notes of unfinished work"
+
+hosts='(deb|ftp|cdn|archive|security|snapshot|mirror)[a-z0-9.-]*\.(debian|ubuntu)\.(org|com)|artifactory|nexus\.'
+xargs grep -nE -e "$hosts" <"$OUT/files" | grep -vE '^tests/static/tree.sh:' >"$OUT/found"
+none "no mirror's host name"
+
+xargs grep -nE -e '/(work|tmp/proto)/' <"$OUT/files" |
+	grep -vE '^tests/static/tree.sh:' >"$OUT/found"
+none "no path of one machine"
+
+xargs grep -lI . <"$OUT/files" | xargs grep -nE -e '[[:blank:]]+$' |
+	grep -vE '^[^:]*\.(md|patch|rst)(:|$)|^LICENSES/' >"$OUT/found"
+none "no blanks at the end of lines"
+
+# every case is found by the runner
+for file in tests/*/*.sh; do
+	case $file in
+	tests/lib/* | tests/*/lib.sh) continue ;;
+	esac
+	grep -q '^# desc: ' "$file" || echo "$file: no '# desc:'"
+	grep -q '^# tags: ' "$file" || echo "$file: no '# tags:'"
+	grep -qE '^# timeout: [0-9]+$' "$file" || echo "$file: no '# timeout:'"
+	[ -x "$file" ] || echo "$file: not executable"
+done >"$OUT/found"
+none "every case has its header and can run"
+
+# links in documents lead somewhere
+grep -E '\.md$' "$OUT/files" | while IFS= read -r file; do
+	grep -oE '\]\([^)#]+[)#]' "$file" | sed 's/^](//; s/[)#]$//' |
+		while IFS= read -r link; do
+			case $link in
+			http://* | https://* | mailto:*) continue ;;
+			esac
+			[ -e "$(dirname "$file")/$link" ] || echo "$file: $link"
+		done
+done >"$OUT/found"
+none "links between documents lead somewhere"
+
+# the checks above can fail
+printf 'no licence\n' >"$OUT/bad.c"
+check_not "a missing licence line would be seen" spdx "$OUT/bad.c"
+finish
