@@ -5,7 +5,7 @@
 #
 #	awk -v images='disk0=/path ...' -v mode=args -f topology.awk FILE
 #
-# mode=args	QEMU's arguments; warnings on standard error
+# mode=args	QEMU's arguments; warnings on standard error, as with warnings=1
 # mode=cmdline	what the machine adds to the kernel's command line
 # mode=images	the names of the images that its drives take
 # mode=devices	lines "NAME KIND PARENT KEY=VALUE...", with defaults filled in
@@ -17,7 +17,7 @@ function die(text) {
 }
 
 function warn(text) {
-	if (mode == "args")
+	if (mode == "args" || warnings)
 		printf "%s:%d: warning: %s\n", FILENAME, FNR, text > "/dev/stderr"
 }
 

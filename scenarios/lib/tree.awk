@@ -69,8 +69,8 @@ function tree_device(line,    word, n, i, at, value, kind, text) {
 	if (kind == "q35") {
 		tree_title["host"] = "root complex"
 		text = "CPU " value["cpu"]
-		if (value["iommu"] == "translated" || value["iommu"] == "passthrough")
-			text = text ", IOMMU " value["iommu"]
+		if (value["iommu"] != "off")
+			text = text ", IOMMU " (value["iommu"] == "translated" ? "on" : "pt")
 		tree_text["host"] = text
 		tree_kind["host"] = "host"
 		tree_add("memory", "memory", "pcie.0", "host memory", value["memory"])
