@@ -222,7 +222,8 @@ kind == "q35" {
 	# Hot-plug is that of the ports themselves, as on real machines
 	arg("-global"); arg("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
 	arg("-cpu"); arg(cpu)
-	arg("-smp"); arg(cpus)
+	# a node is a socket: Linux believes no cache that spans nodes
+	arg("-smp"); arg(cpus (nodes > 1 ? ",sockets=" nodes : ""))
 	arg("-m"); arg(memory)
 	if (nodes > 1)
 		add_nodes()
@@ -231,6 +232,7 @@ kind == "q35" {
 		arg("-device"); arg("intel-iommu")
 		cmdline = "intel_iommu=on" (iommu == "passthrough" ? " iommu=pt" : "")
 	}
+	nmachine = nargs
 	devices[ndevices++] = line " memory=" memory " cpus=" cpus " cpu=" cpu \
 		" iommu=" iommu " nodes=" nodes
 	next
@@ -270,9 +272,8 @@ kind == "host-bridge" {
 	kind_of[name] = kind
 	if (buses["pcie.0"] > BUSES)
 		die("there are more than " BUSES " PCI buses below pcie.0, which a host-bridge leaves it")
-	arg("-device")
-	arg("pxb-pcie,id=" name ",bus=pcie.0,bus_nr=" host[name] * BUSES \
-	    (nodes > 1 ? ",numa_node=" node : ""))
+	host_arg[host[name]] = "pxb-pcie,id=" name ",bus=pcie.0,bus_nr=" \
+		host[name] * BUSES (nodes > 1 ? ",numa_node=" node : "")
 	devices[ndevices++] = line " node=" node
 	next
 }
@@ -410,7 +411,14 @@ END {
 			for (i = 0; i < ngpus; i++)
 				args[gpu_arg[i]] = args[gpu_arg[i]] \
 					",bar1-runs=" int(ALL_RUNS / ngpus)
-		for (i = 0; i < nargs; i++)
-			print args[i]
+		for (i = 0; i <= nargs; i++) {
+			# The last host bridge that QEMU hears of is the first
+			# that its ACPI tables name and Linux scans
+			if (i == nmachine)
+				for (j = nhosts - 1; j > 0; j--)
+					print "-device\n" host_arg[j]
+			if (i < nargs)
+				print args[i]
+		}
 	}
 }

@@ -267,8 +267,8 @@ check_eq "with one warning" "t.topo:3: warning: behind model=x3130 and an IOMMU 
 } >t.topo
 check "7 host bridges with 32 buses each fit" args t.topo
 args t.topo >out
-check_eq "their bus numbers are 32 apart, each with its node" \
-	"$(awk 'BEGIN { for (i = 1; i < 8; i++) print "pxb-pcie,id=hb" i ",bus=pcie.0,bus_nr=" 32 * i ",numa_node=" i }')" \
+check_eq "their bus numbers are 32 apart, each with its node; Linux scans them upwards" \
+	"$(awk 'BEGIN { for (i = 7; i > 0; i--) print "pxb-pcie,id=hb" i ",bus=pcie.0,bus_nr=" 32 * i ",numa_node=" i }')" \
 	"$(grep pxb-pcie out)"
 check_eq "the nodes share memory and processors" \
 	"$(awk 'BEGIN { for (i = 0; i < 8; i++) {
@@ -334,7 +334,7 @@ ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off
 -cpu
 EPYC
 -smp
-4
+4,sockets=2
 -m
 2G
 -object
@@ -348,6 +348,8 @@ node,nodeid=1,memdev=node1-memory,cpus=2-3
 -device
 intel-iommu
 -device
+pxb-pcie,id=hb1,bus=pcie.0,bus_nr=32,numa_node=1
+-device
 pcie-root-port,id=rp0,bus=pcie.0,chassis=1,slot=1
 -device
 peerlane-switch-upstream,id=sw0,bus=rp0
@@ -357,8 +359,6 @@ peerlane-switch-downstream,acs=on,id=sw0.0,bus=sw0,chassis=2,slot=2
 peerlane-switch-downstream,acs=on,id=sw0.1,bus=sw0,chassis=3,slot=3
 -device
 peerlane-gpu,id=g,bus=sw0.1,vram-size=16G,bar1-size=256M,coherent=on,queues=2
--device
-pxb-pcie,id=hb1,bus=pcie.0,bus_nr=32,numa_node=1
 -device
 pcie-root-port,id=rp1,bus=hb1,chassis=4,slot=4
 -device
