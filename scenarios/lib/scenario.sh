@@ -31,7 +31,6 @@ sc_begin() {
 	: "$sc_idle"
 	: >"$OUT/extra.jsonl"
 	SC_DEVICES=$(sc_devices_json)
-	sc_add "{\"devices\":$SC_DEVICES}"
 	at_exit sc_end
 
 	need_tool jq cpio flock make
@@ -231,8 +230,14 @@ sc_gpus() {
 	sc_devices | awk '$2 == "gpu" { print $1 }'
 }
 
-sc_drives() {
-	sc_devices | awk '$2 == "nvme" { print $1 }'
+# sc_drive_of IMAGE: the drive that has it
+sc_drive_of() {
+	sc_devices | awk -v image="image=$1" '
+	$2 == "nvme" {
+		for (i = 4; i <= NF; i++)
+			if ($i == image)
+				print $1
+	}'
 }
 
 # the ports that count bytes: a peerlane-switch's own, and those below it that
@@ -334,7 +339,7 @@ sc_measure() {
 	# A drive's bytes are told apart by direction, so one label can hold one
 	# transfer of each.  host_bytes is file data that the drive moved to or from
 	# host memory.
-	sc_drive=$(sc_drives | head -n 1)
+	sc_drive=$(sc_drive_of disk0)
 	: >"$OUT/transfers.jsonl"
 	while read -r sc_label sc_value; do
 		jq -nc --arg label "$sc_label" --arg drive "$sc_drive" \
@@ -399,18 +404,20 @@ sc_end() {
 	sc_verdict=fail
 	[ "$case_status" -ne 0 ] || sc_verdict=pass
 	[ "$case_status" -ne 77 ] || sc_verdict=skip
-	[ -e "$OUT/measured.json" ] || echo '{}' >"$OUT/measured.json"
+	[ -s "$OUT/measured.json" ] || echo '{}' >"$OUT/measured.json"
 	jq -c --arg scenario "$SC_NAME" --arg topology "$SC_TOPOLOGY" \
 		--arg kernel "$SC_KERNEL" --arg accel "$(vm_accel | sed 's/,.*//')" \
 		--arg title "$(sed -n 's/^# //p' "$SC_DIR/README.md" | head -n 1)" \
 		--arg verdict "$sc_verdict" --argjson passed \
 		$((case_checks - case_failed)) --argjson failed "$case_failed" \
+		--argjson devices "$SC_DEVICES" \
 		--argjson seconds "$(echo "$sc_started $sc_ended" |
 			awk '{ printf "%.2f", $2 - $1 }')" '
 		{scenario: $scenario, title: $title, topology: $topology,
 		 kernel: $kernel, accel: $accel, verdict: $verdict, seconds: $seconds,
 		 checks: {passed: $passed, failed: $failed}, transfers: [],
-		 routes: []} + .' "$OUT/measured.json" >"$OUT/result.json"
+		 routes: [], devices: $devices, links: []} + .' \
+		"$OUT/measured.json" >"$OUT/result.json"
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
 		"$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
 		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
