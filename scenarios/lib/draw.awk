@@ -34,7 +34,8 @@ function words(dev, kind) {
 	if (kind == "root-port")
 		return "root port"
 	if (kind == "switch")
-		return "switch, model " of[dev, "model"]
+		return "switch, model " of[dev, "model"] ((dev, "gen") in of ? \
+		    ", modelled links: generation " of[dev, "gen"] ", x" of[dev, "width"] : "")
 	if (kind == "gpu")
 		return "GPU, VRAM " of[dev, "vram"] ", BAR1 " of[dev, "bar1"] \
 			(of[dev, "coherent"] == "on" ? ", coherent window" : "")

@@ -118,7 +118,7 @@ gpu0 gpu         sw0.2  vram=16G bar1=64M coherent=on
 sw1  switch      sw0.0  ports=1 model=x3130
 n    nvme        sw1.0  image=disk3
 rp1  root-port   pcie.0
-sw2  switch      rp1    ports=1
+sw2  switch      rp1    ports=1 gen=4
 END
 "$draw" ./t.topo >out 2>err
 check_eq "a drawing is this" "$(cat <<'END'
@@ -137,7 +137,7 @@ root complex  4 processors a"b\c, IOMMU passes through (intel_iommu=on iommu=pt)
 |           `-- sw0.2  port, ACS redirect left on by firmware
 |               `-- gpu0  GPU, VRAM 16G, BAR1 64M, coherent window
 `-- rp1  root port
-    `-- sw2  switch, model peerlane
+    `-- sw2  switch, model peerlane, modelled links: generation 4, x16
         `-- sw2.0  port, ACS redirect turned on by Linux for the IOMMU, empty
 END
 )" "$(cat out)"
@@ -152,7 +152,7 @@ check_eq "JSON is this" "$(cat <<'END' | jq -S .
 {"name":"sw1","kind":"switch","parent":"sw0.0","ports":1,"model":"x3130","acs":"off"},
 {"name":"n","kind":"nvme","parent":"sw1.0","image":"disk3"},
 {"name":"rp1","kind":"root-port","parent":"pcie.0"},
-{"name":"sw2","kind":"switch","parent":"rp1","ports":1,"model":"peerlane","acs":"on"}]}
+{"name":"sw2","kind":"switch","parent":"rp1","ports":1,"model":"peerlane","acs":"on","gen":4,"width":16,"latency":0}]}
 END
 )" "$("$draw" ./t.topo --json | jq -S .)"
 check_eq "-l has every topology and what it is" \
