@@ -69,8 +69,8 @@ function tree_device(line,    word, n, i, at, value, kind, text) {
 	if (kind == "q35") {
 		tree_title["host"] = "root complex"
 		text = "CPU " value["cpu"]
-		if (value["iommu"] == "translated" || value["iommu"] == "passthrough")
-			text = text ", IOMMU " value["iommu"]
+		if (value["iommu"] != "off")
+			text = text ", IOMMU " (value["iommu"] == "translated" ? "on" : "pt")
 		tree_text["host"] = text
 		tree_kind["host"] = "host"
 		tree_add("memory", "memory", "pcie.0", "host memory", value["memory"])
@@ -111,7 +111,7 @@ function tree_place(name, level,    i, n) {
 	tree_x[name] = 10 + 252 * level
 	n = tree_nchild[name]
 	if (!n) {
-		tree_y[name] = 10 + 58 * tree_rows++
+		tree_y[name] = 10 + 64 * tree_rows++
 		return
 	}
 	for (i = 0; i < n; i++)
@@ -172,7 +172,7 @@ function tree_svg(id, title, desc,    i) {
 	for (i = 0; i < tree_n; i++)
 		tree_box(tree_order[i])
 	return sprintf("<svg xmlns=\"http%s\" viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">%s</desc>\n%s</svg>\n", \
-	    "://www.w3.org/2000/svg", 252 * tree_deepest + 152, 58 * tree_rows + 10, \
+	    "://www.w3.org/2000/svg", 252 * tree_deepest + 152, 64 * tree_rows, \
 	    252 * tree_deepest + 152, id, id, id, tree_esc(title), id, \
 	    tree_esc(desc), tree_body)
 }
