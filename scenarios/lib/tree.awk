@@ -68,11 +68,10 @@ function tree_device(line,    word, n, i, at, value, kind, text) {
 	}
 	if (kind == "q35") {
 		tree_title["host"] = "root complex"
-		tree_text["host"] = "CPU " value["cpu"]
-		if (value["iommu"] == "translated")
-			tree_text["host"] = value["cpu"] ", IOMMU translates"
-		else if (value["iommu"] == "passthrough")
-			tree_text["host"] = value["cpu"] ", IOMMU pt"
+		text = "CPU " value["cpu"]
+		if (value["iommu"] != "off")
+			text = text ", IOMMU " (value["iommu"] == "translated" ? "on" : "pt")
+		tree_text["host"] = text
 		tree_kind["host"] = "host"
 		tree_add("memory", "memory", "pcie.0", "host memory", value["memory"])
 		return

@@ -74,7 +74,7 @@ check "host memory has their sum" has known.html \
 	'<title>memory: 1.0 MiB from or to host memory</title>'
 check_eq "and words too" 4 "$(grep -c '<text class="bytes".*→' known.html)"
 check "the GPU is told apart" has page.html '>gpu0 (coherent)</text>'
-check "the machine's IOMMU is there" has page.html '>max, IOMMU pt<'
+check "the machine's IOMMU is there" has page.html '>CPU max, IOMMU pt<'
 
 # the table beside it
 check "a link's row" has page.html \
