@@ -55,7 +55,8 @@ of() {
 	set -- $(for name; do echo "--topology ./$name.topo"; done)
 	"$matrix" --scenario gds-raw --json matrix.json --out "$PWD/out" "$@" >shown 2>&1
 	status=$?
-	said=$(jq -r '.cells[] | "\(.topology) \(.got.read) \(.got.write) \(.verdict) \(.why)"' matrix.json)
+	said=$(jq -r '.cells[] | "\(.topology) \(.got.read) \(.got.write) \(.verdict) \(.why)"
+		| sub(" $"; "")' matrix.json)
 }
 
 # wrong NAME WORDS: this cell is refused, with these words
@@ -84,12 +85,12 @@ gds-raw p2p p2p' "$p2p"
 of direct root mixed staged skipped order
 check_eq "as expected: status 0" 0 "$status"
 check_eq "each cell's path, told by its drive's link" \
-	"direct p2p p2p pass 
-root p2p-root p2p-root pass 
-mixed p2p bounce pass 
-staged bounce bounce pass 
-skipped skip skip pass 
-order p2p p2p pass " "$said"
+	"direct p2p p2p pass
+root p2p-root p2p-root pass
+mixed p2p bounce pass
+staged bounce bounce pass
+skipped skip skip pass
+order p2p p2p pass" "$said"
 check_eq "each ran once" 6 "$(sort -u ran | wc -l)"
 check_eq "and no more" 6 "$(wc -l <ran)"
 check "the table has them" grep -qE '^mixed +p2p/bounce$' shown
