@@ -21,8 +21,7 @@ args_scenario() {
 # its whole path; its contents are right
 args_topology() {
 	case $1 in
-	/*) args_file=$1 ;;
-	*/*) args_file=$PWD/$1 ;;
+	*/*) args_file=$(cd "${1%/*}/" 2>/dev/null && pwd -P)/${1##*/} ;;
 	*) args_file=$TOP/scenarios/topologies/$1.topo ;;
 	esac
 	if [ ! -r "$args_file" ] || [ -d "$args_file" ]; then

@@ -77,13 +77,31 @@ BEGIN {
 	print "<span class=\"key\" style=\"background:var(--rule)\"></span>nothing, or not counted</p>"
 }
 
-# The matrix stands first, a row to a scenario and kernel
+# matrix, topology, scenario@kernel, read, write, expected, verdict, why
 $1 == "matrix" {
-	if (!nmatrix++)
-		matrix = "<table><thead><tr><th>topology</th><th>scenario</th><th>kernel</th><th>read</th><th>write</th><th>expected</th><th>verdict</th><th>why</th></tr></thead><tbody>\n"
-	matrix = matrix "<tr>" cell(tree_esc($2)) cell(tree_esc($3)) cell(tree_esc($4)) \
-	    cell(tree_esc($5)) cell(tree_esc($6)) cell(tree_esc($7)) \
-	    cell(tree_esc($8), tree_esc($8)) cell(tree_esc($9)) "</tr>\n"
+	if (!($2 in have))
+		have[$2] = rowname[++nrows] = $2
+	if (!($3 in have))
+		have[$3] = columnname[++ncolumns] = $3
+	at_cell[$2, $3] = cell(tree_esc($4 == $5 ? $4 : $4 " / " $5) \
+	    ($7 == "pass" ? "" : " (expected " tree_esc($6) ")"), $7)
+	if ($7 != "pass")
+		whys = whys "<li>" tree_esc($2 ", " $3 ": " $8) "</li>\n"
+}
+
+function matrix(    i, j, text) {
+	text = "<div class=\"wide\"><table><caption>The path of each scenario (and kernel) on each topology; p2p-root: peer to peer through the root complex</caption>\n<thead><tr><th>topology</th>"
+	for (j = 1; j <= ncolumns; j++)
+		text = text "<th>" tree_esc(columnname[j]) "</th>"
+	text = text "</tr></thead><tbody>\n"
+	for (i = 1; i <= nrows; i++) {
+		text = text "<tr>" cell(tree_esc(rowname[i]))
+		for (j = 1; j <= ncolumns; j++)
+			text = text ((rowname[i], columnname[j]) in at_cell ? \
+			    at_cell[rowname[i], columnname[j]] : cell(""))
+		text = text "</tr>\n"
+	}
+	return text "</tbody></table></div>\n" (whys == "" ? "" : "<ul>\n" whys "</ul>\n")
 }
 
 $1 == "run" {
@@ -178,8 +196,8 @@ $1 == "draw" {
 END {
 	if (failed)
 		exit 1
-	if (nmatrix)
-		printf "<div class=\"wide\">%s</tbody></table></div>\n", matrix
+	if (nrows)
+		print matrix()
 	print "<div class=\"wide\"><table><thead><tr><th>scenario</th><th>topology</th><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>verdict</th></tr></thead><tbody>"
-	printf "%s</tbody></table></div>\n%s</body>\n</html>\n", table, sections
+	print table "</tbody></table></div>\n" sections "</body>\n</html>"
 }

@@ -74,7 +74,7 @@ check "host memory has their sum" has known.html \
 	'<title>memory: 1.0 MiB from or to host memory</title>'
 check_eq "and words too" 4 "$(grep -c '<text class="bytes".*→' known.html)"
 check "the GPU is told apart" has page.html '>gpu0 (coherent)</text>'
-check "the machine's IOMMU is there" has page.html 'IOMMU passthrough'
+check "the machine's IOMMU is there" has page.html '>CPU max, IOMMU pt<'
 
 # the table beside it
 check "a link's row" has page.html \
@@ -95,11 +95,20 @@ check "and says that nothing was counted" has none.html 'Nothing was counted on 
 cat > matrix.json <<'E2'
 {"cells": [{"scenario": "one", "kernel": "7.2", "topology": "same-switch",
  "want": {"read": "p2p", "write": "p2p", "reason": ""},
- "got": {"read": "p2p", "write": "bounce"}, "verdict": "fail", "why": "write: wanted <p2p>"}]}
+ "got": {"read": "p2p", "write": "bounce"}, "verdict": "fail", "why": "write: wanted <p2p>"},
+ {"scenario": "two", "kernel": "6.12", "topology": "other",
+ "want": {"read": "bounce", "write": "bounce", "reason": ""},
+ "got": {"read": "bounce", "write": "bounce"}, "verdict": "pass", "why": ""}]}
 E2
 check "a matrix gives a table" "$report" --matrix matrix.json matrix.html good.json
-check "with what failed and why" has matrix.html \
-	'<td>bounce</td><td>p2p p2p </td><td class="fail">fail</td><td>write: wanted &lt;p2p&gt;</td>'
+check "a row to a topology, a column to a scenario and kernel" has matrix.html \
+	'<th>topology</th><th>one@7.2</th><th>two@6.12</th></tr>'
+check "with the path, and what was expected" has matrix.html \
+	'<td>same-switch</td><td class="fail">p2p / bounce (expected p2p / p2p)</td><td></td></tr>'
+check "one word where both took the same" has matrix.html \
+	'<td>other</td><td></td><td class="pass">bounce</td></tr>'
+check "and why" has matrix.html \
+	'<li>same-switch, one@7.2: write: wanted &lt;p2p&gt;</li>'
 
 # Each must fail, in one line, and leave no page behind
 refused() {
