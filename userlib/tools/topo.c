@@ -137,7 +137,8 @@ static void print_node(const struct topo *t, int i)
 	else if (n->acs_cap && (n->acs_ctrl || !d))
 		printf(", ACS %s%s", topo_acs_text(n->acs_ctrl, acs,
 						   sizeof(acs)),
-		       n->acs_ctrl & ACS_REDIRECT ? ": redirects" : "");
+		       n->acs_ctrl & ACS_REDIRECT && n->parent >= 0 ?
+		       ": redirects" : "");
 	printf("\n");
 }
 
