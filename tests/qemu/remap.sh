@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: processors that read one device never hit another while the memory map changes
+# tags: guest qemu
+# timeout: 60
+# Guards the patch of QEMU that keeps a processor's TLB and the memory map that
+# it refers to together; without it QEMU aborts or reads the wrong device.
+
+. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/vm.sh"
+need_tool cc cpio
+need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
+
+mkdir -p case
+cc -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -static -pthread \
+	-o case/remap "$TOP/tests/qemu/remap.c" || exit 1
+cat >case/run <<'EOF'
+#!/bin/sh
+set -- $(grep -l 0x1234 /sys/bus/pci/devices/*/vendor)
+one=${1%/vendor}
+two=${2%/vendor}
+if text=$(/case/remap "${one##*/}" "${two##*/}" 2 2>&1); then
+	echo "ok 1 - every read of the one device was right: $text"
+else
+	echo "not ok 1 - every read of the one device was right: $text"
+	exit 1
+fi
+EOF
+chmod +x case/run
+: >case/modules
+VM_TRACE=''
+vm_run guest "$TOP/tests/qemu/remap.topo" 7.2 "$OUT/case" 50
+status=$?
+ktap_from guest/result.log
+check_eq "the guest and the emulator ended well" 0 "$status"
+finish
