@@ -171,7 +171,8 @@ struct pln_file {
  * struct pln_buf - one allocation of GPU memory
  * @revoked: no new use; guarded by mem_lock
  * @lost: it was a reset that revoked it
- * @mapping: of the file it belongs to, while that is open
+ * @handles: of open files; guarded by mem_lock, 0 when never given out
+ * @mapping: of the files it belongs to, while one is open
  * @users: jobs that may still touch the memory
  * @idle_end: pages below were found idle since the memory was revoked
  */
@@ -179,6 +180,7 @@ struct pln_buf {
 	struct kref kref;
 	struct pln_gpu *gpu;
 	struct list_head node;		/* bufs or graveyard */
+	unsigned int handles;
 	struct address_space *mapping;
 	u64 vram;
 	u64 size;
@@ -304,6 +306,7 @@ struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size);
 void pln_buf_get(struct pln_buf *buf);
 void pln_buf_put(struct pln_buf *buf);
 void pln_buf_retire(struct pln_buf *buf, bool lost);
+void pln_buf_drop(struct pln_buf *buf);
 void pln_bufs_retire_all(struct pln_gpu *gpu, bool lost);
 int pln_buf_use(struct pln_buf *buf);
 void pln_buf_unuse(struct pln_buf *buf);
@@ -327,6 +330,8 @@ vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages);
 /* dmabuf.c */
 struct dma_buf *pln_export_buf(struct pln_buf *buf, u64 offset, u64 size);
 void pln_export_revoke(struct pln_export *exp, struct file *file);
+struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
+			       struct address_space *mapping);
 
 /* queue.c */
 int pln_queues_init(struct pln_gpu *gpu);

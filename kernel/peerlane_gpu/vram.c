@@ -277,6 +277,19 @@ void pln_buf_retire(struct pln_buf *buf, bool lost)
 		pln_reap_soon(gpu);
 }
 
+/* A handle and its reference go; with the last one the memory is retired */
+void pln_buf_drop(struct pln_buf *buf)
+{
+	bool last;
+
+	down_write(&buf->gpu->mem_lock);
+	last = !--buf->handles;
+	up_write(&buf->gpu->mem_lock);
+	if (last)
+		pln_buf_retire(buf, false);
+	pln_buf_put(buf);
+}
+
 void pln_bufs_retire_all(struct pln_gpu *gpu, bool lost)
 {
 	struct pln_buf *buf;

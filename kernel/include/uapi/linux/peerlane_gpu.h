@@ -114,6 +114,30 @@ struct pln_gpu_export {
 	__u32 reserved;
 };
 
+/**
+ * struct pln_gpu_import - name memory that an open file has exported
+ * @fd: in: dma-buf of PLN_GPU_IOC_EXPORT, of this GPU
+ * @flags: in: 0
+ * @handle: out: names the memory in this open file too
+ * @reserved: 0
+ * @offset: out: where in the memory the dma-buf begins
+ * @size: out: bytes of the whole memory
+ * @mmap_offset: out: as of PLN_GPU_IOC_ALLOC
+ *
+ * The memory is then freed with its last handle, in whatever file.  EBADF: no
+ * descriptor; EINVAL: no dma-buf of this driver; EXDEV: memory of another GPU,
+ * or this file was opened through another device node; ENOENT: freed.
+ */
+struct pln_gpu_import {
+	__s32 fd;
+	__u32 flags;
+	__u32 handle;
+	__u32 reserved;
+	__u64 offset;
+	__u64 size;
+	__u64 mmap_offset;
+};
+
 /* Engine operations */
 #define PLN_GPU_OP_NOP		0
 #define PLN_GPU_OP_COPY		1	/* dst = src */
@@ -213,5 +237,6 @@ struct pln_gpu_wait {
 #define PLN_GPU_IOC_EXPORT	_IOWR(PLN_GPU_IOC_MAGIC, 3, struct pln_gpu_export)
 #define PLN_GPU_IOC_SUBMIT	_IOWR(PLN_GPU_IOC_MAGIC, 4, struct pln_gpu_submit)
 #define PLN_GPU_IOC_WAIT	_IOWR(PLN_GPU_IOC_MAGIC, 5, struct pln_gpu_wait)
+#define PLN_GPU_IOC_IMPORT	_IOWR(PLN_GPU_IOC_MAGIC, 6, struct pln_gpu_import)
 
 #endif /* _UAPI_LINUX_PEERLANE_GPU_H */
