@@ -75,7 +75,7 @@ static void check_unassigned(struct doctor *d, const struct rule *r)
 		if (!bar1_size(d, g, &start) ||
 		    (!start && bar1_size(d, g, &start) > 0))
 			doc_where(doc_say(d, r, r->severity,
-					  "BAR1 of GPU %d has no address", i),
+					  "BAR1 has no address"),
 				  g->address);
 }
 
@@ -95,11 +95,11 @@ static void check_small(struct doctor *d, const struct rule *r)
 			continue;
 		if (vram >= 0)
 			o = doc_say(d, r, r->severity,
-				    "BAR1 of GPU %d shows %lld of %lld MiB", i,
+				    "BAR1 shows %lld of %lld MiB",
 				    size >> 20, vram >> 20);
 		else
 			o = doc_say(d, r, r->severity,
-				    "BAR1 of GPU %d has %lld MiB", i,
+				    "BAR1 has %lld MiB",
 				    size >> 20);
 		doc_where(o, g->address);
 		/* bit N: it can be made 2^N MiB large */
@@ -109,9 +109,9 @@ static void check_small(struct doctor *d, const struct rule *r)
 		if (sizes >= size >> 20 << 1) {
 			largest = 63 - __builtin_clzll((uint64_t)sizes);
 			doc_cure(o, "unbind the driver, then echo %d > "
-				 "/sys/bus/pci/devices/%s/resource1_resize "
+				 "/sys/bus/pci/devices/BDF/resource1_resize "
 				 "(2^%d MiB), and bind it again", largest,
-				 g->address, largest);
+				 largest);
 		} else if (vram >= 0) {
 			doc_cure(o, "give the GPU a larger BAR1 in the "
 				 "topology file: bar1=%lldM", vram >> 20);
@@ -131,8 +131,8 @@ static void check_full(struct doctor *d, const struct rule *r)
 		left = ours(d, g, "bar1_free");
 		if (size > 0 && left >= 0 && left < size / 10)
 			doc_where(doc_say(d, r, r->severity,
-					  "BAR1 of GPU %d has %lld of %lld KiB "
-					  "free", i, left >> 10, size >> 10),
+					  "%lld of %lld KiB of BAR1 are "
+					  "free", left >> 10, size >> 10),
 				  g->address);
 	}
 }
