@@ -151,7 +151,7 @@ static void check_driver_for_kernel(struct doctor *d, const struct rule *r)
 	double v = atof(d->nvidia);
 
 	if (has_nvidia(d) && v >= 570 && v < 595.71 && d->version >= 615)
-		doc_say(d, r, r->severity,
+		doc_say(d, r, d->p2pdma == NO ? SEV_INFO : r->severity,
 			"NVIDIA's driver is %s, the kernel %s", d->nvidia,
 			d->release);
 }
