@@ -93,7 +93,7 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 
 	memset(&q, 0, sizeof(q));
 	q.abi_version = PLN_GPU_ABI_VERSION;
-	q.features = PLN_GPU_FEAT_DMABUF;
+	q.features = PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_DEVPTR;
 	if (gpu->coherent_pgmap)
 		q.features |= PLN_GPU_FEAT_COHERENT;
 	if (gpu->bar1_p2pmem)
@@ -137,7 +137,7 @@ static int pln_ioc_alloc(struct pln_file *file, void __user *arg)
 	buf->handles = 1;
 	up_write(&gpu->mem_lock);
 	a.size = buf->size;
-	a.mmap_offset = gpu->coherent_pgmap ? buf->vram : ~0ULL;
+	a.mmap_offset = buf->vram;
 
 	ret = xa_alloc_cyclic(&file->bufs, &a.handle, buf, PLN_XA_LIMIT,
 			      &file->next_buf, GFP_KERNEL_ACCOUNT);
@@ -464,7 +464,7 @@ static int pln_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (!found)
 		return -EINVAL;
 
-	ret = pln_coherent_mmap(found, vma);
+	ret = pln_buf_mmap(found, vma);
 	pln_buf_put(found);
 	return ret;
 }

@@ -201,6 +201,7 @@ struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size)
 	kref_init(&buf->kref);
 	INIT_LIST_HEAD(&buf->node);
 	INIT_LIST_HEAD(&buf->exports);
+	INIT_LIST_HEAD(&buf->pins);
 	buf->size = ALIGN(size, PLN_PAGE_SIZE);
 	buf->gpu = gpu;
 	get_device(&gpu->dev);
@@ -271,6 +272,7 @@ void pln_buf_retire(struct pln_buf *buf, bool lost)
 		down_write(&gpu->mem_lock);
 	}
 	up_write(&gpu->mem_lock);
+	pln_p2p_revoke(buf);
 
 	/* Mostly nothing is in flight, and the memory is free again at once */
 	if (!pln_reap(gpu))

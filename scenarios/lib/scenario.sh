@@ -30,6 +30,8 @@ sc_begin() {
 	read -r sc_started sc_idle </proc/uptime
 	: "$sc_idle"
 	: >"$OUT/extra.jsonl"
+	SC_DEVICES=$(sc_devices_json)
+	sc_add "{\"devices\":$SC_DEVICES}"
 	at_exit sc_end
 
 	need_tool jq cpio flock make
@@ -64,6 +66,8 @@ sc_data() {
 # sc_disk FS BYTES TOTAL: $OUT/disk0.img with the file system FS (ext4, xfs,
 # raw) of TOTAL bytes and the file "data" of BYTES in it
 sc_disk() {
+	[ -n "$(sc_drive_of disk0)" ] ||
+		skip "the topology $SC_TOPOLOGY has no drive for the image disk0"
 	sc_data "$2"
 	sc_base=$SC_SOURCE/disk-$1-$2-$3.img
 	(
@@ -193,6 +197,8 @@ sc_modules() {
 sc_boot() {
 	sc_limit=$1
 	shift
+	vm_allow '^[^:]*Speculative Return Stack Overflow: WARNING: See' \
+		'an emulated EPYC has no microcode that cures it'
 	vm_start guest "$SC_TOPOLOGY" "$SC_KERNEL" "$OUT/case" "$@"
 	sc_status=$?
 	if [ "$sc_status" -eq 0 ]; then
@@ -211,15 +217,47 @@ $(tail -n 15 "$OUT/guest/result.log" 2>/dev/null)"
 
 # --- counting --------------------------------------------------------------
 
-# the GPUs of the topology
-sc_gpus() {
+# sc_devices: the topology's devices, "NAME KIND PARENT KEY=VALUE…"
+sc_devices() {
 	awk -v mode=devices -f "$VM_LIB/topology.awk" \
-		"$(vm_topology_file "$SC_TOPOLOGY")" | awk '$2 == "gpu" { print $1 }'
+		"$(vm_topology_file "$SC_TOPOLOGY")"
 }
 
-sc_drives() {
-	awk -v mode=devices -f "$VM_LIB/topology.awk" \
-		"$(vm_topology_file "$SC_TOPOLOGY")" | awk '$2 == "nvme" { print $1 }'
+# the same as JSON: [{name, kind, parent, KEY: VALUE…}]
+sc_devices_json() {
+	sc_devices | jq -Rnc '[inputs | split(" ") |
+		{name: .[0], kind: .[1], parent: .[2]} + (.[3:] | map(split("=")
+			| {key: .[0], value: (.[1:] | join("="))}) | from_entries)]'
+}
+
+# the GPUs of the topology
+sc_gpus() {
+	sc_devices | awk '$2 == "gpu" { print $1 }'
+}
+
+# sc_drive_of IMAGE: the drive that has it
+sc_drive_of() {
+	sc_devices | awk -v image="image=$1" '
+	$2 == "nvme" {
+		for (i = 4; i <= NF; i++)
+			if ($i == image)
+				print $1
+	}'
+}
+
+# the ports that count bytes: a peerlane-switch's own, and those below it that
+# hold a device
+sc_ports() {
+	sc_devices | awk '
+	$2 == "switch" && / model=peerlane( |$)/ {
+		counts[$1] = 1
+		print $1
+	}
+	{
+		switch = $3
+		if (sub(/[.][0-9]+$/, "", switch) && switch in counts)
+			print $3
+	}'
 }
 
 # host commands, answered while the guest waits
@@ -238,37 +276,69 @@ host_end() {
 	sc_snapshot "$1" "$2.end"
 }
 
+# sc_snapshot GUEST MARK: what all devices have counted, one object to a line:
+# {kind: gpu|port, name, counters, initiators (of a GPU)}.  The numbers belong
+# together when nothing passed the switches meanwhile; {kind: "moving"} says
+# that something did, five times.
 sc_snapshot() {
-	for sc_gpu in $(sc_gpus); do
-		vm_qom_get "$1" "/machine/peripheral/$sc_gpu" counters \
-			>"$OUT/$1/$2.$sc_gpu.counters" || { echo "error: no counters"; return; }
-		vm_qom_get "$1" "/machine/peripheral/$sc_gpu" initiators \
-			>"$OUT/$1/$2.$sc_gpu.initiators" || { echo "error: no initiators"; return; }
+	sc_tries=0
+	sc_above=$(sc_uplinks "$1")
+	while :; do
+		sc_look_all "$1" >"$OUT/$1/$2.counted" ||
+			{ tail -n 1 "$OUT/$1/$2.counted"; return; }
+		sc_was=$sc_above
+		sc_above=$(sc_uplinks "$1")
+		[ "$sc_was" != "$sc_above" ] || break
+		sc_tries=$((sc_tries + 1))
+		[ "$sc_tries" -lt 5 ] ||
+			{ echo '{"kind":"moving"}' >>"$OUT/$1/$2.counted"; break; }
 	done
 	vm_mark "$1" "$2"
 	echo ok
 }
 
+# all that passes between switches and the root complex
+sc_uplinks() {
+	for sc_port in $(sc_ports); do
+		case $sc_port in
+		*.*) ;;
+		*) sc_look "$1" "$sc_port" counters && echo "$sc_got" ;;
+		esac
+	done
+}
+
+sc_look_all() {
+	for sc_gpu in $(sc_gpus); do
+		sc_look "$1" "$sc_gpu" counters || return
+		sc_counters=$sc_got
+		sc_look "$1" "$sc_gpu" initiators || return
+		printf '{"kind":"gpu","name":"%s","counters":%s,"initiators":%s}\n' \
+			"$sc_gpu" "$sc_counters" "$sc_got"
+	done
+	for sc_port in $(sc_ports); do
+		sc_look "$1" "$sc_port" counters || return
+		printf '{"kind":"port","name":"%s","counters":%s}\n' \
+			"$sc_port" "$sc_got"
+	done
+}
+
+# sc_look GUEST DEVICE PROPERTY: in $sc_got
+sc_look() {
+	sc_got=$(vm_qom_get "$1" "/machine/peripheral/$2" "$3") && return
+	echo "error: $2 has no $3: $sc_got"
+	return 1
+}
+
 # sc_counted LABEL: what the devices counted between begin and end:
 # {nvme: nvme-routes.awk's object, gpus: {gpu0: {counter: difference}},
-# initiators: {gpu0: {nvme0: {read, write}}}}
+# initiators: {gpu0: {nvme0: {read, write}}}, links: links.jq's list}
 sc_counted() {
 	sc_routes=$(vm_trace guest "$1.begin" "$1.end" |
 		nvme_route_bytes "$(cat "$OUT/guest/bars")" "$SC_BLOCKS")
-	for sc_gpu in $(sc_gpus); do
-		jq -nc --arg gpu "$sc_gpu" \
-			--slurpfile a "$OUT/guest/$1.begin.$sc_gpu.counters" \
-			--slurpfile b "$OUT/guest/$1.end.$sc_gpu.counters" \
-			--slurpfile ai "$OUT/guest/$1.begin.$sc_gpu.initiators" \
-			--slurpfile bi "$OUT/guest/$1.end.$sc_gpu.initiators" '
-		def by_id: map({key: .id, value: {read, write}}) | from_entries;
-		($ai[0] | by_id) as $from |
-		{gpus: {($gpu): ($b[0] | with_entries(.value -= ($a[0][.key] // 0)))},
-		 initiators: {($gpu): ($bi[0] | by_id | with_entries(
-			.key as $k | .value.read -= ($from[$k].read // 0)
-			| .value.write -= ($from[$k].write // 0)))}}'
-	done | jq -sc --argjson nvme "$sc_routes" \
-		'reduce .[] as $x ({nvme: $nvme, gpus: {}, initiators: {}}; . * $x)'
+	jq -L "$VM_LIB" -nc --slurpfile a "$OUT/guest/$1.begin.counted" \
+		--slurpfile b "$OUT/guest/$1.end.counted" \
+		--argjson devices "$SC_DEVICES" --argjson nvme "$sc_routes" \
+		'include "links"; counted($a; $b; $devices; $nvme)'
 }
 
 # --- results ---------------------------------------------------------------
@@ -292,12 +362,14 @@ sc_measure() {
 		"$OUT/guest/trace.marks" | sort -u | while read -r sc_label; do
 		sc_counted "$sc_label" | jq -c --arg l "$sc_label" '{counted: {($l): .}}'
 	done >>"$OUT/extra.jsonl"
-	jq -sc 'reduce .[] as $x ({}; . * $x)' "$OUT/extra.jsonl" >"$OUT/extra.json"
+	jq -L "$VM_LIB" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
+		| .links = ([(.counted // {})[].links] | links_sum)' \
+		"$OUT/extra.jsonl" >"$OUT/extra.json"
 
 	# A drive's bytes are told apart by direction, so one label can hold one
 	# transfer of each.  host_bytes is file data that the drive moved to or from
 	# host memory.
-	sc_drive=$(sc_drives | head -n 1)
+	sc_drive=$(sc_drive_of disk0)
 	: >"$OUT/transfers.jsonl"
 	while read -r sc_label sc_value; do
 		jq -nc --arg label "$sc_label" --arg drive "$sc_drive" \
@@ -327,6 +399,11 @@ $(cat "$OUT/transfers.err")"
 	jq -c --slurpfile t "$OUT/transfers.json" '
 		. + {transfers: ($t[0] | map(del(.routes))),
 		     routes: [$t[0][].routes[]]}' "$OUT/extra.json" >"$OUT/measured.json"
+	check_eq "what the links carried adds up" '' \
+		"$(jq -r -L "$VM_LIB" 'include "links"; .devices as $d |
+			(.counted // {}) | to_entries[] | .key as $label |
+			.value | inconsistent($d)[] | "\($label): \(.)"' \
+			"$OUT/measured.json" 2>&1)"
 }
 
 # sc_expect: the lines of the file "expect", each a check:
@@ -362,18 +439,21 @@ sc_end() {
 	sc_verdict=fail
 	[ "$case_status" -ne 0 ] || sc_verdict=pass
 	[ "$case_status" -ne 77 ] || sc_verdict=skip
-	[ -e "$OUT/measured.json" ] || echo '{}' >"$OUT/measured.json"
+	[ -s "$OUT/measured.json" ] || echo '{}' >"$OUT/measured.json"
 	jq -c --arg scenario "$SC_NAME" --arg topology "$SC_TOPOLOGY" \
 		--arg kernel "$SC_KERNEL" --arg accel "$(vm_accel | sed 's/,.*//')" \
 		--arg title "$(sed -n 's/^# //p' "$SC_DIR/README.md" | head -n 1)" \
 		--arg verdict "$sc_verdict" --argjson passed \
 		$((case_checks - case_failed)) --argjson failed "$case_failed" \
+		--argjson devices "$SC_DEVICES" --arg reason "$case_reason" \
 		--argjson seconds "$(echo "$sc_started $sc_ended" |
 			awk '{ printf "%.2f", $2 - $1 }')" '
 		{scenario: $scenario, title: $title, topology: $topology,
-		 kernel: $kernel, accel: $accel, verdict: $verdict, seconds: $seconds,
+		 kernel: $kernel, accel: $accel, verdict: $verdict, reason: $reason,
+		 seconds: $seconds,
 		 checks: {passed: $passed, failed: $failed}, transfers: [],
-		 routes: []} + .' "$OUT/measured.json" >"$OUT/result.json"
+		 routes: [], devices: $devices, links: []} + .' \
+		"$OUT/measured.json" >"$OUT/result.json"
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
 		"$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
 		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"

@@ -31,8 +31,8 @@ VSEC_AT=0x160
 ACS_SV=0x1 ACS_TB=0x2 ACS_RR=0x4 ACS_CR=0x8 ACS_UF=0x10 ACS_EC=0x20 ACS_DT=0x40
 ALL_PORTS="dp0 dp1 dp2 dp3 sw0 sw1 dpi0 dpi1"
 
-# sw_start [QEMU-ARGUMENTS...]
-sw_start() {
+# sw_boot [QEMU-ARGUMENTS...]: the machine as it is after power on
+sw_boot() {
     sw_gpu=peerlane-gpu,vram-size=4M,bar1-size=1M,bar1-runs=16
     qt_start \
         -device pcie-root-port,id=rp0,addr=3,chassis=1,slot=1 \
@@ -48,6 +48,11 @@ sw_start() {
         -device "$sw_gpu,id=gpu0,bus=dp0" -device "$sw_gpu,id=gpu1,bus=dp1" \
         -device "$sw_gpu,id=gpu2,bus=dpi0" -device "$sw_gpu,id=gpu3,bus=dpi1" \
         -device "$sw_gpu,id=gpu8,bus=rp1" "$@"
+}
+
+# sw_start [QEMU-ARGUMENTS...]: the same, with buses, windows and BAR1 mapped
+sw_start() {
+    sw_boot "$@"
     cfg_writel 0 0x64 0
     cfg_writel 0 0x60 $((ECAM | 1))
     bridge $RP0 0 1 9 0 7
@@ -210,4 +215,77 @@ move() {
     mo_got=$r
     pattern $((move_n + 128 * dma_ok))
     [ "$mo_got" = "$r" ] || data_ok=0
+}
+
+# live WANT: wait, bounded, until there are that many requesters
+live() {
+    li_n=0
+    while [ $li_n -lt 3000 ]; do
+        qom_get sw0 requesters-of-all-switches
+        r=${qmp_reply##*: }
+        r=${r%%\}*}
+        [ "$r" != "$1" ] || return 0
+        li_n=$((li_n + 1))
+    done
+}
+live_is() {
+    live "$2"
+    check_eq "$1" "$2" "$r"
+}
+
+# unplug PORT-BDF DEVICE: unplug as the guest does it, by the slot's power
+unplug() {
+    qmp device_del "{\"id\":\"$2\"}"
+    cfg_writew "$1" 0xa8 0x0700
+    un_n=0
+    while [ $un_n -lt 1000 ]; do
+        qmp qom-list '{"path":"/machine/peripheral"}'
+        case $qmp_reply in
+        *"\"$2\""*) ;;
+        *) return 0 ;;
+        esac
+        un_n=$((un_n + 1))
+    done
+    echo "# $2 does not go"
+    return 1
+}
+# add PORT-BDF PORT N: plug GPU N and give it its addresses; plug: power, and that
+add() {
+    qmp device_add "{\"driver\":\"peerlane-gpu\",\"id\":\"gpu$3\",\"bus\":\"$2\",\"vram-size\":4194304,\"bar1-size\":1048576,\"bar1-runs\":16}"
+    case $qmp_reply in *error*) echo "# $qmp_reply"; return 1 ;; esac
+    eval "in_bdf=\$GPU$3"
+    gpu_setup "$3" "$in_bdf"
+    use "$3"
+    bar1 "$PLN_BAR1_CMD_MAP" 0 16 0
+}
+plug() {
+    cfg_writew "$1" 0xa8 0x0100
+    add "$@"
+}
+
+# stream N ADDRESS: fourteen copies of 512 KiB from VRAM to a bus address
+SIZE=0x80000
+stream() {
+    use "$1"
+    queue_setup "$1"
+    st_n=0
+    while [ $st_n -lt 14 ]; do
+        desc "$1" op="$PLN_OP_COPY" flags="$PLN_DESC_F_DST_BUS" src=$STAGE dst="$2" len=$SIZE
+        st_n=$((st_n + 1))
+    done
+    ring "$1"
+}
+
+# pull PORT: surprise removal of what is below; gone DEVICE: it is away
+pull() { qom_set "$1" surprise-removal true; }
+gone() {
+    qmp qom-list '{"path":"/machine/peripheral"}'
+    case $qmp_reply in *"\"$1\""*) return 1 ;; esac
+}
+
+# memory_tree: what "info mtree" says, in $r: lines, and address spaces
+memory_tree() {
+    qmp human-monitor-command '{"command-line":"info mtree"}'
+    r=$(printf '%s' "$qmp_reply" | awk '
+        { lines = gsub(/\\r\\n/, "&"); print lines, gsub(/address-space: /, "&") }')
 }

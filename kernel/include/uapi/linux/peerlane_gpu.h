@@ -16,9 +16,10 @@
 #define PLN_GPU_ABI_VERSION	1
 
 /* Features in struct pln_gpu_query */
-#define PLN_GPU_FEAT_COHERENT	(1ull << 0)	/* mmap of memory works */
+#define PLN_GPU_FEAT_COHERENT	(1ull << 0)	/* the CPU reaches memory */
 #define PLN_GPU_FEAT_P2PDMA	(1ull << 1)	/* BAR1 has P2PDMA pages */
 #define PLN_GPU_FEAT_DMABUF	(1ull << 2)	/* PLN_GPU_IOC_EXPORT works */
+#define PLN_GPU_FEAT_DEVPTR	(1ull << 3)	/* mmap() makes device pointers */
 
 /**
  * struct pln_gpu_query - what this GPU and this driver offer
@@ -65,11 +66,15 @@ struct pln_gpu_query {
  * @size: in: bytes, more than 0; rounded up to the page size, and told back
  * @flags: in: 0
  * @handle: out: names the memory in this open file, never 0
- * @mmap_offset: out: offset for mmap() of the device file, valid when
- *	PLN_GPU_FEAT_COHERENT is set; ~0 otherwise
+ * @mmap_offset: out: offset for mmap() of the device file
  * @reserved: 0
  *
  * The memory is zeroed.  ENOMEM: no room in VRAM.  EIO: the GPU is gone.
+ *
+ * Where a process maps memory is the memory's device pointer there: what other
+ * drivers look up when they are given one (nvidia_p2p_get_pages()).  Mappings
+ * are MAP_SHARED.  Without PLN_GPU_FEAT_COHERENT they must be PROT_NONE, which
+ * cannot be changed later and is not inherited by a forked child; else ENODEV.
  */
 struct pln_gpu_alloc {
 	__u64 size;

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: MIT
+#include "facts.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "facts_store.h"
+
+static _Thread_local char last_error[512];
+
+const char *facts_error(void)
+{
+	return last_error;
+}
+
+/* ---- the store ---- */
+
+static int order(const struct fact *a, char kind, const char *path)
+{
+	int c = strcmp(a->path, path);
+
+	return c ? c : a->kind - kind;
+}
+
+/* Where it is, or where it would be. */
+static size_t place(const struct facts *f, char kind, const char *path)
+{
+	size_t low = 0, high = f->n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (order(&f->fact[mid], kind, path) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct fact *facts_find(const struct facts *f, char kind, const char *path)
+{
+	size_t i = place(f, kind, path);
+
+	return i < f->n && !order(&f->fact[i], kind, path) ? &f->fact[i] : NULL;
+}
+
+int facts_add(struct facts *f, char kind, const char *path, int err,
+	      const void *data, size_t len)
+{
+	size_t i = place(f, kind, path), room = f->room ? 2 * f->room : 64;
+	struct fact new = { .len = len, .err = err, .kind = kind };
+
+	if (i < f->n && !order(&f->fact[i], kind, path))
+		return -EEXIST;
+	if (f->n == f->room) {
+		struct fact *more = realloc(f->fact, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		f->fact = more;
+		f->room = room;
+	}
+	new.path = strdup(path);
+	new.data = malloc(len + 1);
+	if (!new.path || !new.data) {
+		free(new.path);
+		free(new.data);
+		return -ENOMEM;
+	}
+	if (len)
+		memcpy(new.data, data, len);
+	new.data[len] = '\0';
+	memmove(f->fact + i + 1, f->fact + i, (f->n - i) * sizeof(*f->fact));
+	f->fact[i] = new;
+	f->n++;
+	return 0;
+}
+
+int facts_open(struct facts **out, const char *record)
+{
+	struct facts *f = calloc(1, sizeof(*f));
+	int r;
+
+	last_error[0] = '\0';
+	if (!f) {
+		snprintf(last_error, sizeof(last_error), "out of memory");
+		return -ENOMEM;
+	}
+	f->live = !record;
+	if (record) {
+		r = facts_load(f, record, last_error, sizeof(last_error));
+		if (r) {
+			facts_close(f);
+			return r;
+		}
+	}
+	*out = f;
+	return 0;
+}
+
+void facts_close(struct facts *f)
+{
+	size_t i;
+
+	if (!f)
+		return;
+	for (i = 0; i < f->n; i++) {
+		free(f->fact[i].path);
+		free(f->fact[i].data);
+	}
+	free(f->fact);
+	free(f);
+}
+
+bool facts_live(const struct facts *f)
+{
+	return f->live;
+}
+
+/* ---- this machine: each returns 0 with *data to free, or -errno ---- */
+
+static int live_file(const char *path, char **data, size_t *len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	size_t room = 4096, n = 0;
+	char *buf, *more;
+	ssize_t r;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	buf = malloc(room);
+	err = buf ? 0 : ENOMEM;
+	while (!err) {
+		r = read(fd, buf + n, room - n);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			err = errno;
+		if (r <= 0)
+			break;
+		n += (size_t)r;
+		if (n > FACTS_VALUE_MAX)
+			err = EFBIG;
+		if (err || n < room)
+			continue;
+		more = realloc(buf, 2 * room);
+		if (!more) {
+			err = ENOMEM;
+			break;
+		}
+		buf = more;
+		room *= 2;
+	}
+	close(fd);
+	if (err) {
+		free(buf);
+		return -err;
+	}
+	*data = buf;
+	*len = n;
+	return 0;
+}
+
+static int live_link(const char *path, char **data, size_t *len)
+{
+	*data = realpath(path, NULL);
+	if (!*data)
+		return -errno;
+	*len = strlen(*data);
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names in @buf, a NUL behind each, in order; takes @buf. */
+static int sorted(char *buf, size_t used, size_t count, char **data)
+{
+	char **name = malloc((count + 1) * sizeof(*name));
+	char *all = malloc(used + 1), *at = buf;
+	size_t i;
+
+	if (!name || !all) {
+		free(name);
+		free(all);
+		free(buf);
+		return -ENOMEM;
+	}
+	for (i = 0; i < count; i++, at += strlen(at) + 1)
+		name[i] = at;
+	qsort(name, count, sizeof(*name), by_name);
+	for (i = 0, at = all; i < count; i++)
+		at = stpcpy(at, name[i]) + 1;
+	free(name);
+	free(buf);
+	*data = all;
+	return 0;
+}
+
+static int live_list(const char *path, char **data, size_t *len)
+{
+	size_t room = 1024, used = 0, count = 0, n;
+	DIR *dir = opendir(path);
+	char *buf, *more;
+	struct dirent *d;
+	int err;
+
+	if (!dir)
+		return -errno;
+	buf = malloc(room);
+	err = buf ? 0 : ENOMEM;
+	while (!err) {
+		errno = 0;
+		d = readdir(dir);
+		if (!d) {
+			err = errno;
+			break;
+		}
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+			continue;
+		n = strlen(d->d_name) + 1;
+		if (used + n > FACTS_VALUE_MAX) {
+			err = EFBIG;
+			break;
+		}
+		if (used + n > room) {
+			more = realloc(buf, 2 * room);
+			if (!more) {
+				err = ENOMEM;
+				break;
+			}
+			buf = more;
+			room *= 2;
+		}
+		memcpy(buf + used, d->d_name, n);
+		used += n;
+		count++;
+	}
+	closedir(dir);
+	if (err) {
+		free(buf);
+		return -err;
+	}
+	*len = used;
+	return sorted(buf, used, count, data);
+}
+
+/* ---- asking ---- */
+
+static int ask(struct facts *f, char kind, const char *path,
+	       const struct fact **out)
+{
+	int (*fill)(const char *, char **, size_t *) =
+		kind == 'F' ? live_file : kind == 'L' ? live_link : live_list;
+	struct fact *e = facts_find(f, kind, path);
+	char *data = NULL;
+	size_t len = 0;
+	int r, added;
+
+	if (path[0] != '/' || strlen(path) >= PATH_MAX)
+		return -EINVAL;
+	if (!e && !f->live) {
+		e = facts_find(f, 'E', path);
+		if (!e)
+			return -ENODATA;
+	}
+	if (!e) {
+		r = fill(path, &data, &len);
+		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+			return r;
+		added = facts_add(f, kind, path, -r, data, len);
+		free(data);
+		if (added)
+			return added;
+		e = facts_find(f, kind, path);
+	}
+	*out = e;
+	return -e->err;
+}
+
+ssize_t facts_read(struct facts *f, const char *path, void *buf, size_t size)
+{
+	const struct fact *e;
+	int r = ask(f, 'F', path, &e);
+
+	if (r)
+		return r;
+	if (e->len > size)
+		return -EOVERFLOW;
+	memcpy(buf, e->data, e->len);
+	return (ssize_t)e->len;
+}
+
+static int trimmed(const char *s, size_t n, char *buf, size_t size)
+{
+	while (n && isspace((unsigned char)*s)) {
+		s++;
+		n--;
+	}
+	while (n && isspace((unsigned char)s[n - 1]))
+		n--;
+	if (n >= size)
+		return -EOVERFLOW;
+	memcpy(buf, s, n);
+	buf[n] = '\0';
+	return 0;
+}
+
+int facts_text(struct facts *f, const char *path, char *buf, size_t size)
+{
+	const struct fact *e;
+	int r = ask(f, 'F', path, &e);
+
+	return r ? r : trimmed((const char *)e->data, e->len, buf, size);
+}
+
+int facts_link(struct facts *f, const char *path, char *buf, size_t size)
+{
+	const struct fact *e;
+	int r = ask(f, 'L', path, &e);
+
+	if (r)
+		return r;
+	if (e->len >= size)
+		return -EOVERFLOW;
+	memcpy(buf, e->data, e->len + 1);
+	return 0;
+}
+
+int facts_list(struct facts *f, const char *path, char ***names)
+{
+	const struct fact *e;
+	int r = ask(f, 'D', path, &e), n = 0;
+	char **list, *at;
+	size_t i;
+
+	if (r)
+		return r;
+	for (i = 0; i < e->len; i++)
+		n += !e->data[i];
+	/* one piece: the pointers, then the names */
+	list = malloc(((size_t)n + 1) * sizeof(*list) + e->len);
+	if (!list)
+		return -ENOMEM;
+	at = (char *)(list + n + 1);
+	memcpy(at, e->data, e->len);
+	for (i = 0; i < (size_t)n; i++, at += strlen(at) + 1)
+		list[i] = at;
+	list[n] = NULL;
+	*names = list;
+	return n;
+}
+
+void facts_list_free(char **names)
+{
+	free(names);
+}
+
+/* ---- one value of many ---- */
+
+struct lines {
+	FILE *file;
+	void *lib, *gz;
+	char *(*gzgets)(void *, char *, int);
+	int (*gzclose)(void *);
+};
+
+/* zlib is wanted for /proc/config.gz alone, so nothing is linked with it. */
+static int lines_open(struct lines *l, const char *path)
+{
+	void *(*gzopen)(const char *, const char *);
+	size_t n = strlen(path);
+
+	*l = (struct lines){ .file = fopen(path, "re") };
+	if (!l->file)
+		return -errno;
+	if (n < 3 || strcmp(path + n - 3, ".gz"))
+		return 0;
+	fclose(l->file);
+	l->lib = dlopen("libz.so.1", RTLD_NOW);
+	if (!l->lib)
+		return -ELIBACC;
+	*(void **)&gzopen = dlsym(l->lib, "gzopen");
+	*(void **)&l->gzgets = dlsym(l->lib, "gzgets");
+	*(void **)&l->gzclose = dlsym(l->lib, "gzclose");
+	if (gzopen && l->gzgets && l->gzclose)
+		l->gz = gzopen(path, "re");
+	if (!l->gz) {
+		dlclose(l->lib);
+		return -ELIBACC;
+	}
+	return 0;
+}
+
+static void lines_close(struct lines *l)
+{
+	if (!l->gz) {
+		fclose(l->file);
+		return;
+	}
+	l->gzclose(l->gz);
+	dlclose(l->lib);
+}
+
+/* The value in @line if it is @key's, else NULL. */
+static const char *value_in(const char *line, const char *key, bool symbols)
+{
+	size_t n = strlen(key);
+	const char *at;
+
+	if (symbols) {
+		/* address type name [module] */
+		at = strchr(line, ' ');
+		if (!at || !at[1] || at[2] != ' ' || strncmp(at + 3, key, n) ||
+		    !strchr("\t\n", at[3 + n]))
+			return NULL;
+		return at + 1;
+	}
+	if (strncmp(line, key, n))
+		return NULL;
+	at = line + n;
+	at += strspn(at, " \t");
+	return *at == ':' || *at == '=' ? at + 1 : NULL;
+}
+
+static int live_value(const char *path, const char *key, char *buf, size_t size)
+{
+	bool symbols = !strcmp(path, "/proc/kallsyms");
+	bool whole = true, start;
+	struct lines l;
+	char line[8192];
+	int r = lines_open(&l, path);
+
+	if (r)
+		return r;
+	r = -ENOKEY;
+	while (l.gz ? l.gzgets(l.gz, line, sizeof(line))
+		    : fgets(line, sizeof(line), l.file)) {
+		const char *v;
+
+		/* a line too long for here comes in pieces */
+		start = whole;
+		whole = strchr(line, '\n') != NULL;
+		v = start ? value_in(line, key, symbols) : NULL;
+
+		if (!v)
+			continue;
+		r = trimmed(v, symbols ? 1 : strlen(v), buf, size);
+		break;
+	}
+	if (r == -ENOKEY && !l.gz && ferror(l.file))
+		r = -EIO;
+	lines_close(&l);
+	return r;
+}
+
+int facts_value(struct facts *f, const char *path, const char *key, char *buf,
+		size_t size)
+{
+	char name[PATH_MAX], value[4096] = "";
+	struct fact *e;
+	int r;
+
+	if (path[0] != '/' || !*key ||
+	    snprintf(name, sizeof(name), "%s#%s", path, key) >=
+	    (int)sizeof(name))
+		return -EINVAL;
+	if (f->live && !facts_find(f, 'F', name)) {
+		r = live_value(path, key, value, sizeof(value));
+		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+			return r;
+		r = facts_add(f, 'F', name, -r, value, strlen(value));
+		if (r)
+			return r;
+	}
+	/* a record may say of the whole file why it cannot be read */
+	e = facts_find(f, 'F', name);
+	if (!e)
+		e = facts_find(f, 'E', name);
+	if (!e)
+		e = facts_find(f, 'E', path);
+	if (!e)
+		return -ENODATA;
+	return e->err ? -e->err :
+	       trimmed((const char *)e->data, e->len, buf, size);
+}

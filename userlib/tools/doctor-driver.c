@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/* peerlane doctor: parameters of NVIDIA's driver, nvidia-fs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+
+#define PARAMS	"/proc/driver/nvidia/params"
+
+static bool used(struct doctor *d)
+{
+	int i;
+
+	for (i = 0; i < doc_gpus(d); i++)
+		if (!strcmp(doc_gpu_at(d, i)->driver, "nvidia") &&
+		    (d->gpu < 0 || d->gpu == i))
+			return true;
+	return false;
+}
+
+/* Is KEY=1 in NVreg_RegistryDwords?  It does not matter in which case. */
+static bool registry(struct doctor *d, const char *key)
+{
+	char text[4096], want[64];
+
+	snprintf(want, sizeof(want), "%s=1", key);
+	return !doc_value(d, PARAMS, "RegistryDwords", text, sizeof(text)) &&
+	       strcasestr(text, want);
+}
+
+static void look_driver(struct doctor *d)
+{
+	static const char *const keys[] = {
+		"RegistryDwords", "EnableStreamMemOPs", "EnableResizableBar",
+		"OpenRmEnableUnsupportedGpus", "DmaRemapPeerMmio",
+		"EnableGpuFirmware",
+	};
+	char text[4096];
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!doc_value(d, PARAMS, keys[i], text, sizeof(text)))
+			doc_note(d, keys[i], "%s", text);
+	if (!doc_text(d, NULL, text, 64, "/sys/module/nvidia_fs/version"))
+		doc_note(d, "nvidia_fs", "%.63s%s", text,
+			 d->nvidia_fs ? ", hooked to NVMe" : "");
+}
+
+static bool params_known(struct doctor *d)
+{
+	char text[4096];
+
+	return used(d) &&
+	       !doc_value(d, PARAMS, "RegistryDwords", text, sizeof(text));
+}
+
+static void check_static_bar1(struct doctor *d, const struct rule *r)
+{
+	if (!params_known(d) || d->nvidia_open == NO)
+		return;
+	if (registry(d, "RMForceStaticBar1") &&
+	    registry(d, "RmForceDisableIomapWC"))
+		return;
+	doc_say(d, r, d->p2pdma == NO ? SEV_INFO :
+		d->nvidia_fs ? SEV_WARNING : r->severity,
+		"NVreg_RegistryDwords has no %s",
+		registry(d, "RMForceStaticBar1") ? "RmForceDisableIomapWC=1" :
+		"RMForceStaticBar1=1");
+}
+
+static void check_peer_mapping(struct doctor *d, const struct rule *r)
+{
+	if (params_known(d) && !registry(d, "PeerMappingOverride") &&
+	    doc_there(d, "/sys/class/infiniband"))
+		doc_say(d, r, r->severity,
+			"NVreg_RegistryDwords has no PeerMappingOverride=1");
+}
+
+static void check_stream_memops(struct doctor *d, const struct rule *r)
+{
+	char text[16];
+
+	if (used(d) && atoi(d->nvidia) < 535 &&
+	    !doc_value(d, PARAMS, "EnableStreamMemOPs", text, sizeof(text)) &&
+	    !strcmp(text, "0"))
+		doc_say(d, r, r->severity, "NVreg_EnableStreamMemOPs is 0");
+}
+
+static void check_unsupported(struct doctor *d, const struct rule *r)
+{
+	char text[16];
+
+	if (used(d) && d->nvidia_open == YES && atoi(d->nvidia) < 560 &&
+	    !doc_value(d, PARAMS, "OpenRmEnableUnsupportedGpus", text,
+		       sizeof(text)) && !strcmp(text, "0"))
+		doc_say(d, r, r->severity,
+			"NVreg_OpenRmEnableUnsupportedGpus is 0");
+}
+
+static void check_nvidia_fs(struct doctor *d, const struct rule *r)
+{
+	if (used(d) && d->p2pdma != YES &&
+	    !doc_there(d, "/sys/module/nvidia_fs"))
+		doc_say(d, r, r->severity,
+			"nvidia_fs is not loaded, and the kernel has no P2PDMA");
+}
+
+static void check_nvidia_fs_nvme(struct doctor *d, const struct rule *r)
+{
+	if (used(d) && !d->nvidia_fs && doc_there(d, "/sys/module/nvidia_fs"))
+		doc_say(d, r, d->p2pdma == YES ? SEV_INFO : r->severity,
+			"nvidia_fs is loaded, but no NVMe driver is hooked to "
+			"it");
+}
+
+static const struct rule driver_rules[] = {
+	{ "nvidia-static-bar1", SEV_ERROR, "BAR1 of NVIDIA's GPUs is not static",
+	  "NVIDIA's driver makes peer-to-peer pages only for a BAR1 that shows "
+	  "all memory at fixed places; without, cuFile's P2PDMA mode fails "
+	  "(CUDA error 801) and data is staged.",
+	  "echo 'options nvidia NVreg_RegistryDwords=\"RMForceStaticBar1=1;"
+	  "RmForceDisableIomapWC=1;\"' > /etc/modprobe.d/nvidia-p2pdma.conf; "
+	  "update-initramfs -u (dracut -f); reboot",
+	  "a reboot; BAR1 must be as large as the GPU's memory; CPU writes to "
+	  "BAR1 (GDRCopy) are no longer combined and get slower",
+	  check_static_bar1 },
+	{ "nvidia-peer-mapping", SEV_INFO,
+	  "only root may map other devices' registers into a GPU",
+	  "GPU-initiated networking (IBGDA, GDAKI) rings a NIC's doorbell from "
+	  "the GPU; cudaHostRegister of it fails with error 800 for others "
+	  "than root.",
+	  "add PeerMappingOverride=1; to NVreg_RegistryDwords in "
+	  "/etc/modprobe.d and load the driver again",
+	  "every user can then map device registers into a GPU "
+	  "(CVE-2015-5053)", check_peer_mapping },
+	{ "nvidia-stream-memops", SEV_INFO,
+	  "stream memory operations are off",
+	  "libgdsync and NVSHMEM wait for and write flags from a stream with "
+	  "them. Drivers from 535 on need no parameter.",
+	  "options nvidia NVreg_EnableStreamMemOPs=1 in /etc/modprobe.d, and "
+	  "load the driver again", "none known", check_stream_memops },
+	{ "nvidia-unsupported-gpus", SEV_INFO,
+	  "the open modules refuse workstation and GeForce GPUs",
+	  "Open modules before 560 drive data-centre GPUs only, unless told.",
+	  "options nvidia NVreg_OpenRmEnableUnsupportedGpus=1 in "
+	  "/etc/modprobe.d, and load the driver again",
+	  "NVIDIA calls these GPUs untested with it", check_unsupported },
+	{ "nvidia-fs-missing", SEV_WARNING,
+	  "NVIDIA's cuFile has no direct path",
+	  "It goes direct by the kernel's P2PDMA or by nvidia-fs. With neither "
+	  "it stages all data and says so only in cufile.log.",
+	  "boot a kernel with P2PDMA (kernel-no-p2pdma), or install "
+	  "nvidia-fs-dkms and DOCA's NVMe driver and modprobe nvidia-fs",
+	  "modules from outside of the kernel, to be built for each one",
+	  check_nvidia_fs },
+	{ "nvidia-fs-no-nvme", SEV_WARNING,
+	  "nvidia-fs is loaded, the NVMe driver does not know it",
+	  "nvidia-fs needs an NVMe driver with its hooks, and the stock one has "
+	  "none: gdscheck says \"NVMe: Unsupported\", and data is staged.",
+	  "install the NVMe driver of DOCA or MLNX_OFED (--with-nvmf "
+	  "--enable-gds), or use P2PDMA instead",
+	  "an NVMe driver from outside of the kernel", check_nvidia_fs_nvme },
+};
+
+const struct section doc_driver = {
+	"driver", "parameters of NVIDIA's driver", look_driver,
+	driver_rules, sizeof(driver_rules) / sizeof(struct rule), true
+};

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/* peerlane doctor: questions to the facts layer, with formatted paths. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+
+#define FORMAT_PATH(path, fmt) do { \
+	va_list ap_; \
+	int n_; \
+	va_start(ap_, fmt); \
+	n_ = vsnprintf(path, sizeof(path), fmt, ap_); \
+	va_end(ap_); \
+	if (n_ < 0 || n_ >= (int)sizeof(path)) \
+		path[0] = '\0'; /* not there, then */ \
+} while (0)
+
+int doc_text(struct doctor *d, const char *fact, char *buf, size_t size,
+	     const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	int r;
+
+	FORMAT_PATH(path, fmt);
+	buf[0] = '\0';
+	r = facts_text(d->f, path, buf, size);
+	if (r && r != -ENOENT && r != -ENOTDIR && fact)
+		doc_missing(d, fact, path, r);
+	return r;
+}
+
+long long doc_number(struct doctor *d, const char *fmt, ...)
+{
+	char path[PATH_MAX], text[64], *end;
+	long long v;
+	int r;
+
+	FORMAT_PATH(path, fmt);
+	r = facts_text(d->f, path, text, sizeof(text));
+	if (r < 0)
+		return r;
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	if (end == text || errno || v < 0)
+		return -EINVAL;
+	return v;
+}
+
+int doc_value(struct doctor *d, const char *path, const char *key, char *buf,
+	      size_t size)
+{
+	buf[0] = '\0';
+	return facts_value(d->f, path, key, buf, size);
+}
+
+bool doc_there(struct doctor *d, const char *fmt, ...)
+{
+	char path[PATH_MAX], **names;
+	int r;
+
+	FORMAT_PATH(path, fmt);
+	r = facts_list(d->f, path, &names);
+	if (r < 0)
+		return false;
+	facts_list_free(names);
+	return true;
+}
+
+void doc_link_name(struct doctor *d, char *buf, size_t size, const char *fmt,
+		   ...)
+{
+	char path[PATH_MAX], to[PATH_MAX];
+	const char *name;
+
+	FORMAT_PATH(path, fmt);
+	buf[0] = '\0';
+	if (facts_link(d->f, path, to, sizeof(to)))
+		return;
+	name = strrchr(to, '/');
+	snprintf(buf, size, "%s", name ? name + 1 : to);
+}
+
+bool doc_has(struct doctor *d, const char *folder, const char *name)
+{
+	bool found = false;
+	char **names;
+	int i, n = facts_list(d->f, folder, &names);
+
+	for (i = 0; i < n && !found; i++)
+		found = !strcmp(names[i], name);
+	if (n >= 0)
+		facts_list_free(names);
+	return found;
+}
+
+enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol)
+{
+	char path[PATH_MAX], value[64], why[96];
+	const char *files[] = { "/proc/config.gz", "/boot/config-%s",
+				"/lib/modules/%s/config",
+				"/lib/modules/%s/build/.config" };
+	unsigned int i;
+	int r;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (snprintf(path, sizeof(path), i ? files[i] : "%s",
+			     i ? d->release : files[0]) >= (int)sizeof(path))
+			continue;
+		r = doc_value(d, path, option, value, sizeof(value));
+		if (!r)
+			return value[0] == 'y' || value[0] == 'm' ? YES : NO;
+		if (r == -ENOKEY)
+			return NO;
+	}
+	r = doc_value(d, "/proc/kallsyms", symbol, value, sizeof(value));
+	if (!r)
+		return YES;
+	if (r == -ENOKEY)
+		return NO;
+	snprintf(why, sizeof(why), "the kernel's %s", option);
+	doc_missing(d, why, "/proc/kallsyms", r);
+	return UNKNOWN;
+}
+
+int doc_version(const char *release)
+{
+	char *end;
+	long major = strtol(release, &end, 10), minor;
+
+	if (end == release || *end != '.' || major < 0 || major > 99)
+		return 0;
+	release = end + 1;
+	minor = strtol(release, &end, 10);
+	if (end == release || minor < 0 || minor > 99)
+		return 0;
+	return (int)(major * 100 + minor);
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/* peerlane doctor: file systems and what lies between them and the drives. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+
+static bool has_nvme(const struct mount *m)
+{
+	int i;
+
+	for (i = 0; i < m->n_blocks; i++)
+		if (!strcmp(m->block[i].kind, "nvme"))
+			return true;
+	return false;
+}
+
+/*
+ * The mounts that matter: that of the question, or all that lie on an NVMe
+ * drive, once for each device.
+ */
+static bool matters(struct doctor *d, int i)
+{
+	int k;
+
+	if (d->path)
+		return d->mount == &d->mounts[i];
+	if (i >= d->n_mounts || !has_nvme(&d->mounts[i]))
+		return false;
+	for (k = 0; k < i; k++)
+		if (!strcmp(d->mounts[k].device, d->mounts[i].device))
+			return false;
+	return true;
+}
+
+#define for_each_mount(d, m, i) \
+	for (i = 0; i <= (d)->n_mounts && (m = &(d)->mounts[i]); i++) \
+		if (matters(d, i))
+
+static const char *place(struct doctor *d, const struct mount *m)
+{
+	return d->path ? d->path : m->point;
+}
+
+/* An answer needs to be exact; of a machine's many mounts one may be so. */
+static enum severity one_of_many(struct doctor *d, const struct rule *r)
+{
+	return d->path ? r->severity : SEV_WARNING;
+}
+
+static bool one_of(const char *word, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(word, *list))
+			return true;
+	return false;
+}
+
+static bool in_memory(const struct mount *m)
+{
+	static const char *const types[] = { "tmpfs", "ramfs", "hugetlbfs",
+		"devtmpfs", "proc", "sysfs", NULL };
+
+	return one_of(m->type, types);
+}
+
+static bool elsewhere(const struct mount *m)
+{
+	static const char *const types[] = { "nfs", "nfs4", "cifs", "smb3",
+		"ceph", "lustre", "beegfs", "gpfs", "wekafs", "glusterfs", "9p",
+		"virtiofs", "afs", "orangefs", NULL };
+
+	return one_of(m->type, types) || !strncmp(m->type, "fuse", 4);
+}
+
+static const struct block *block_of_kind(const struct mount *m,
+					 const char *kind)
+{
+	int i;
+
+	for (i = 0; i < m->n_blocks; i++)
+		if (!strcmp(m->block[i].kind, kind))
+			return &m->block[i];
+	return NULL;
+}
+
+static void look_filesystem(struct doctor *d)
+{
+	const struct mount *m;
+	int i;
+
+	for_each_mount(d, m, i)
+		doc_note(d, place(d, m), "%s on %s", m->type, m->source);
+}
+
+static void check_in_memory(struct doctor *d, const struct rule *r)
+{
+	if (d->mount && in_memory(d->mount))
+		doc_where(doc_say(d, r, r->severity,
+				  "%s is on %s, in host memory", d->path,
+				  d->mount->type), d->mount->point);
+}
+
+static void check_elsewhere(struct doctor *d, const struct rule *r)
+{
+	if (d->mount && elsewhere(d->mount))
+		doc_where(doc_say(d, r, r->severity, "%s is on %s", d->path,
+				  d->mount->type), d->mount->point);
+}
+
+static void check_overlay(struct doctor *d, const struct rule *r)
+{
+	const struct mount *m;
+	int i;
+
+	for (i = 0; i <= d->n_mounts; i++) {
+		m = &d->mounts[i];
+		if (d->path ? d->mount != m :
+		    i == d->n_mounts || strcmp(m->point, "/"))
+			continue;
+		if (!strcmp(m->type, "overlay"))
+			doc_where(doc_say(d, r, d->path ? r->severity :
+					  SEV_INFO, "%s is on overlayfs",
+					  place(d, m)), m->point);
+	}
+}
+
+static void check_no_drive(struct doctor *d, const struct rule *r)
+{
+	const struct mount *m = d->mount;
+	const struct block *b;
+
+	if (!m || in_memory(m) || elsewhere(m) || !strcmp(m->type, "overlay") ||
+	    has_nvme(m) || block_of_kind(m, "loop"))
+		return;
+	b = block_of_kind(m, "nvme-fabric");
+	if (!b)
+		b = block_of_kind(m, "other");
+	if (b)
+		doc_where(doc_say(d, r, r->severity,
+				  "%s lies on %s, no NVMe drive on PCI", d->path,
+				  b->name), b->name);
+	else
+		doc_where(doc_say(d, r, r->severity,
+				  "no block device is known below %s (%s)",
+				  d->path, m->source), m->point);
+}
+
+static void check_loop(struct doctor *d, const struct rule *r)
+{
+	const struct block *b = d->mount ? block_of_kind(d->mount, "loop") :
+					   NULL;
+
+	if (b)
+		doc_where(doc_say(d, r, r->severity, "%s lies on %s", d->path,
+				  b->name), b->name);
+}
+
+static void check_crypt(struct doctor *d, const struct rule *r)
+{
+	const struct mount *m;
+	int i, k;
+
+	for_each_mount(d, m, i)
+		for (k = 0; k < m->n_blocks; k++)
+			if (!strcmp(m->block[k].detail, "CRYPT"))
+				doc_where(doc_say(d, r, one_of_many(d, r),
+						  "%s is encrypted (%s)",
+						  place(d, m),
+						  m->block[k].name),
+					  m->block[k].name);
+}
+
+static void check_dm(struct doctor *d, const struct rule *r)
+{
+	const struct block *b;
+	const struct mount *m;
+	int i, k;
+
+	for_each_mount(d, m, i) {
+		for (k = 0; k < m->n_blocks; k++) {
+			b = &m->block[k];
+			if (strcmp(b->kind, "dm") || !strcmp(b->detail, "CRYPT"))
+				continue;
+			doc_where(doc_say(d, r, one_of_many(d, r),
+					  "%s lies on the device mapper (%s%s%s)",
+					  place(d, m), b->name,
+					  b->detail[0] ? ", " : "", b->detail),
+				  b->name);
+		}
+	}
+}
+
+static void check_raid(struct doctor *d, const struct rule *r)
+{
+	static const char *const passes[] = { "raid0", "raid1", "raid10",
+					      "linear", NULL };
+	const struct block *b;
+	const struct mount *m;
+	int i;
+
+	for_each_mount(d, m, i) {
+		b = block_of_kind(m, "md");
+		if (!b || (d->version >= 702 && one_of(b->detail, passes)))
+			continue;
+		doc_where(doc_say(d, r, one_of_many(d, r),
+				  "%s lies on %s (%s), kernel %s", place(d, m),
+				  b->name, b->detail, d->release), b->name);
+	}
+}
+
+static void check_journal_data(struct doctor *d, const struct rule *r)
+{
+	const struct mount *m;
+	int i;
+
+	for_each_mount(d, m, i)
+		if (!strcmp(m->type, "ext4") &&
+		    strstr(m->options, "data=journal"))
+			doc_where(doc_say(d, r, one_of_many(d, r),
+					  "%s has data=journal", m->point),
+				  m->point);
+}
+
+static void check_journal_unsaid(struct doctor *d, const struct rule *r)
+{
+	const struct mount *m;
+	int i;
+
+	if (!d->nvidia[0])
+		return;
+	for_each_mount(d, m, i)
+		if (!strcmp(m->type, "ext4") && !strstr(m->options, "data="))
+			doc_where(doc_say(d, r, r->severity,
+					  "%s does not say data=ordered",
+					  m->point), m->point);
+}
+
+static void check_no_direct_io(struct doctor *d, const struct rule *r)
+{
+	static const char *const known[] = { "ext4", "xfs", "block", NULL };
+	const struct mount *m = d->mount;
+
+	if (!m || in_memory(m) || elsewhere(m) || !strcmp(m->type, "overlay"))
+		return;
+	if (d->dio_known && (!d->dio_memory || !d->dio_offset))
+		doc_where(doc_say(d, r, r->severity,
+				  "%s does no direct IO on %s", m->type,
+				  d->path), m->point);
+	else if (!d->dio_known && !one_of(m->type, known))
+		doc_where(doc_say(d, r, r->severity,
+				  "%s is not known to do direct IO between "
+				  "device and memory", m->type), m->point);
+}
+
+static void check_alignment(struct doctor *d, const struct rule *r)
+{
+	if (d->dio_known && d->dio_offset > 4096)
+		doc_say(d, r, r->severity,
+			"direct IO of %s is in units of %u bytes", d->path,
+			d->dio_offset);
+}
+
+static void check_udev(struct doctor *d, const struct rule *r)
+{
+	enum severity s = d->nvidia[0] ? SEV_WARNING : SEV_INFO;
+	const struct mount *m;
+	char path[64], value[32];
+	int i;
+
+	if (!doc_there(d, "/run/udev/data")) {
+		doc_where(doc_say(d, r, s, "there is no udev database"),
+			  "/run/udev/data");
+		return;
+	}
+	for_each_mount(d, m, i) {
+		if (!m->n_blocks || !strncmp(m->device, "0:", 2))
+			continue;
+		snprintf(path, sizeof(path), "/run/udev/data/b%s", m->device);
+		if (!doc_value(d, path, "E:ID_FS_USAGE", value, sizeof(value)))
+			continue;
+		doc_where(doc_say(d, r, s, "the udev database says nothing "
+				  "about the file system of %s", place(d, m)),
+			  path);
+	}
+}
+
+static const struct rule filesystem_rules[] = {
+	{ "fs-in-memory", SEV_ERROR, "the file is in host memory",
+	  "There is no drive to read from; the data is copied from host memory.",
+	  "keep the file on ext4 or xfs on an NVMe drive", "none",
+	  check_in_memory },
+	{ "fs-network", SEV_ERROR, "the file is on another machine or in a "
+	  "program",
+	  "The data comes through the network stack and host memory. nvidia-fs "
+	  "has direct ways for NFS over RDMA, Lustre, BeeGFS, Spectrum Scale "
+	  "and Weka, with their vendors' modules.",
+	  "copy the file to a local NVMe drive, or set up that file system's "
+	  "GPUDirect support with nvidia-fs", "space on a drive, or modules "
+	  "from outside of the kernel", check_elsewhere },
+	{ "fs-overlay", SEV_ERROR, "the file is on overlayfs",
+	  "A container's root is overlayfs. NVIDIA's cuFile refuses it, and it "
+	  "does not tell how it wants direct IO, so Peerlane's stages.",
+	  "put data on a volume: docker run -v /mnt/nvme/data:/data",
+	  "none", check_overlay },
+	{ "fs-no-drive", SEV_ERROR, "the file is not on a local NVMe drive",
+	  "Peer-to-peer DMA is between PCI devices; of the storage drivers only "
+	  "NVMe's does it.",
+	  "move the file to a file system on an NVMe drive",
+	  "space on that drive", check_no_drive },
+	{ "fs-loop", SEV_ERROR, "the file is on a loop device",
+	  "The loop driver moves data with its own buffers in host memory.",
+	  "mount the drive itself, not an image in a file", "none",
+	  check_loop },
+	{ "fs-crypt", SEV_ERROR, "dm-crypt lies between file and drive",
+	  "The processor must decrypt all data, so it comes to host memory "
+	  "first.",
+	  "use self-encrypting drives (sedutil-cli, nvme sed) for this data, or "
+	  "an unencrypted partition", "the key is with the drive, or there is "
+	  "none; the data has to be written anew", check_crypt },
+	{ "fs-device-mapper", SEV_ERROR, "LVM or another device mapper target "
+	  "lies between file and drive",
+	  "The device mapper does not tell the block layer that the drives "
+	  "below take peer memory, so the kernel refuses it.",
+	  "put the file system on a partition of the drive; for several drives "
+	  "use md RAID 0 on Linux 7.2 or newer", "the data has to be copied; no "
+	  "snapshots and no resizing over drives", check_dm },
+	{ "fs-raid", SEV_ERROR, "md RAID lies between file and drives",
+	  "Before Linux 7.2 md does not tell the block layer that its members "
+	  "take peer memory; levels with parity need the data in host memory "
+	  "on any kernel.",
+	  "boot Linux 7.2 or newer (levels 0, 1, 10), or put one file system "
+	  "on each drive and spread the files",
+	  "a reboot, or the data has to be copied", check_raid },
+	{ "fs-journal-data", SEV_ERROR, "ext4 journals file data",
+	  "With data=journal all data goes through the journal and the page "
+	  "cache; O_DIRECT is ignored.",
+	  "umount and mount -o data=ordered (in /etc/fstab, too; tune2fs -o "
+	  "^journal_data DEVICE)",
+	  "after a crash recent data of a file may be old or missing; its "
+	  "metadata is right", check_journal_data },
+	{ "fs-journal-unsaid", SEV_INFO, "ext4's data mode is not written out",
+	  "NVIDIA's cuFile goes direct on ext4 only when /proc/mounts says "
+	  "data=ordered, which newer kernels leave out when it is the default.",
+	  "umount and mount -o data=ordered (in /etc/fstab, too)", "none",
+	  check_journal_unsaid },
+	{ "fs-no-direct-io", SEV_ERROR, "the file does no direct IO",
+	  "Encryption, compression, verity, inline data and some file systems "
+	  "need the page cache: the data goes through host memory.",
+	  "keep the file on ext4 or xfs, without these features",
+	  "the file has to be copied", check_no_direct_io },
+	{ "fs-alignment", SEV_INFO, "direct IO is in large units",
+	  "Ends of a transfer that are no whole unit are staged in host memory.",
+	  "let transfers begin and end at multiples of the unit", "none",
+	  check_alignment },
+	{ "udev-no-database", SEV_WARNING,
+	  "the udev database does not know the file system",
+	  "NVIDIA's cuFile asks it what the file system is, and fails with "
+	  "error 5027 without an answer, even in compatibility mode. Peerlane's "
+	  "cuFile does not need it.",
+	  "in a container: docker run -v /run/udev:/run/udev:ro; on a host: "
+	  "systemctl start systemd-udevd; udevadm trigger --subsystem-match="
+	  "block", "the container sees which devices the host has",
+	  check_udev },
+};
+
+const struct section doc_filesystem = {
+	"filesystem", "file systems, mounts and block devices",
+	look_filesystem, filesystem_rules,
+	sizeof(filesystem_rules) / sizeof(struct rule), true
+};

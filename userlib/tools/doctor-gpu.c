@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT
+/* peerlane doctor: GPUs, their drivers, BAR1. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+
+/* The GPUs that the question is about: all, or one. */
+#define for_each_gpu(d, g, i) \
+	for (i = 0; i < doc_gpus(d); i++) \
+		if ((g = doc_gpu_at(d, i)) && \
+		    ((d)->gpu < 0 || (d)->gpu == i))
+
+static bool is(const struct topo_device *g, const char *driver)
+{
+	return !strcmp(g->driver, driver);
+}
+
+/* ---- GPU and driver ---- */
+
+/* The first word like 580.159.03 */
+static void find_version(const char *text, char *buf, size_t size)
+{
+	const char *p = text, *end;
+
+	for (; *p; p = end + !!*end) {
+		end = p + strcspn(p, " \t\n");
+		if (*p >= '0' && *p <= '9' && memchr(p, '.', (size_t)(end - p))) {
+			snprintf(buf, size, "%.*s", (int)(end - p), p);
+			return;
+		}
+	}
+}
+
+static void look_gpu(struct doctor *d)
+{
+	const struct topo_device *g;
+	char text[512], key[32];
+	int i;
+
+	d->nvidia_open = UNKNOWN;
+	if (!doc_value(d, "/proc/driver/nvidia/version", "NVRM version", text,
+		       sizeof(text))) {
+		find_version(text, d->nvidia, sizeof(d->nvidia));
+		d->nvidia_open = strstr(text, "Open Kernel Module") ? YES : NO;
+	} else {
+		doc_text(d, NULL, d->nvidia, sizeof(d->nvidia),
+			 "/sys/module/nvidia/version");
+	}
+	if (d->nvidia[0])
+		doc_note(d, "nvidia", "%s%s", d->nvidia,
+			 d->nvidia_open == YES ? ", open modules" :
+			 d->nvidia_open == NO ? ", closed modules" : "");
+	d->nvidia_fs = !doc_text(d, NULL, text, sizeof(text),
+				 "/proc/driver/nvidia-fs/modules") &&
+		       strstr(text, "nvme");
+	for_each_gpu(d, g, i) {
+		snprintf(key, sizeof(key), "gpu%d", i);
+		doc_note(d, key, "%s %04x:%04x, driver %s", g->bdf, g->vendor,
+			 g->device, g->driver[0] ? g->driver : "none");
+	}
+}
+
+static void check_none(struct doctor *d, const struct rule *r)
+{
+	if (!doc_gpus(d))
+		doc_say(d, r, r->severity, "no GPU was found on the PCI bus");
+}
+
+static void check_off_bus(struct doctor *d, const struct rule *r)
+{
+	const struct topo_device *g;
+	unsigned char config[4];
+	char path[96];
+	int i;
+
+	for_each_gpu(d, g, i) {
+		/* at least 64 bytes are there, and everyone may read them */
+		unsigned char all[4096];
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/config",
+			 g->bdf);
+		n = facts_read(d->f, path, all, sizeof(all));
+		if (n < (ssize_t)sizeof(config))
+			continue;
+		memcpy(config, all, sizeof(config));
+		if (!memcmp(config, "\xff\xff\xff\xff", 4))
+			doc_where(doc_say(d, r, r->severity,
+					  "GPU %d does not answer", i),
+				  g->bdf);
+	}
+}
+
+static void check_no_driver(struct doctor *d, const struct rule *r)
+{
+	const struct topo_device *g;
+	struct json_object *o;
+	int i;
+
+	for_each_gpu(d, g, i) {
+		if (g->driver[0])
+			continue;
+		o = doc_say(d, r, r->severity, "no driver has GPU %d", i);
+		doc_where(o, g->bdf);
+		if (g->vendor == 0x1234)
+			doc_cure(o, "modprobe peerlane_gpu");
+	}
+}
+
+static void check_nouveau(struct doctor *d, const struct rule *r)
+{
+	const struct topo_device *g;
+	int i;
+
+	for_each_gpu(d, g, i)
+		if (is(g, "nouveau") || is(g, "nova_core"))
+			doc_where(doc_say(d, r, r->severity,
+					  "%s has GPU %d", g->driver, i),
+				  g->bdf);
+}
+
+static void check_vfio(struct doctor *d, const struct rule *r)
+{
+	const struct topo_device *g;
+	int i;
+
+	for_each_gpu(d, g, i)
+		if (is(g, "vfio-pci"))
+			doc_where(doc_say(d, r, r->severity,
+					  "GPU %d is kept for a virtual machine",
+					  i), g->bdf);
+}
+
+static bool has_nvidia(struct doctor *d)
+{
+	const struct topo_device *g;
+	int i;
+
+	for_each_gpu(d, g, i)
+		if (is(g, "nvidia"))
+			return true;
+	return false;
+}
+
+static void check_closed(struct doctor *d, const struct rule *r)
+{
+	if (has_nvidia(d) && d->nvidia_open == NO)
+		doc_say(d, r, d->nvidia_fs ? SEV_WARNING : r->severity,
+			"driver %s is the closed one", d->nvidia);
+}
+
+static void check_old_driver(struct doctor *d, const struct rule *r)
+{
+	int major = atoi(d->nvidia);
+
+	if (has_nvidia(d) && major && major < 570)
+		doc_say(d, r, r->severity, "NVIDIA's driver is %s", d->nvidia);
+}
+
+static void check_driver_for_kernel(struct doctor *d, const struct rule *r)
+{
+	double v = atof(d->nvidia);
+
+	if (has_nvidia(d) && v >= 570 && v < 595.71 && d->version >= 615)
+		doc_say(d, r, r->severity,
+			"NVIDIA's driver is %s, the kernel %s", d->nvidia,
+			d->release);
+}
+
+static void check_uvm(struct doctor *d, const struct rule *r)
+{
+	if (has_nvidia(d) && !doc_there(d, "/sys/module/nvidia_uvm"))
+		doc_say(d, r, r->severity, "nvidia_uvm is not loaded");
+}
+
+static void check_p2p_pages(struct doctor *d, const struct rule *r)
+{
+	const struct topo_device *g;
+	long long size;
+	int i;
+
+	if (d->p2pdma != YES)
+		return;
+	for_each_gpu(d, g, i) {
+		if (!is(g, "peerlane_gpu") && !is(g, "nvidia"))
+			continue;
+		size = doc_number(d, "/sys/bus/pci/devices/%s/p2pmem/size",
+				  g->bdf);
+		if (size > 0)
+			continue;
+		/* NVIDIA's driver adds them when CUDA first uses the GPU */
+		doc_where(doc_say(d, r, is(g, "nvidia") ? SEV_WARNING :
+				  r->severity,
+				  "GPU %d has no peer-to-peer pages", i),
+			  g->bdf);
+	}
+}
+
+static const struct rule gpu_rules[] = {
+	{ "gpu-none", SEV_ERROR, "there is no GPU",
+	  "GPUDirect needs one that is visible on the PCI bus.",
+	  "lspci -nn -d ::0302 and ::0300; in a virtual machine pass the GPU "
+	  "through; on a host look at power and seating, then echo 1 > "
+	  "/sys/bus/pci/rescan", "none", check_none },
+	{ "gpu-off-bus", SEV_ERROR, "a GPU does not answer on the bus",
+	  "Its configuration space reads all ones: it lost power, overheated "
+	  "or its link went down. Every access to it fails.",
+	  "dmesg | grep -i xid; then a cold restart of the machine",
+	  "a restart", check_off_bus },
+	{ "gpu-no-driver", SEV_ERROR, "no driver has the GPU",
+	  "Nobody can allocate its memory or export it.",
+	  "install NVIDIA's open kernel modules and modprobe nvidia",
+	  "none", check_no_driver },
+	{ "gpu-nouveau", SEV_ERROR, "nouveau has the GPU",
+	  "CUDA needs NVIDIA's driver, and nouveau gives no peer-to-peer pages "
+	  "of its memory.",
+	  "echo blacklist nouveau > /etc/modprobe.d/nouveau.conf; "
+	  "update-initramfs -u (dracut -f); install NVIDIA's open kernel "
+	  "modules; reboot", "a reboot; the console may change its resolution",
+	  check_nouveau },
+	{ "gpu-vfio", SEV_INFO, "a GPU is kept for a virtual machine",
+	  "It can be used in that machine only; run peerlane doctor there.",
+	  "driverctl unset-override BDF, or take it out of vfio-pci.ids=",
+	  "the virtual machine loses it", check_vfio },
+	{ "gpu-closed-modules", SEV_ERROR,
+	  "NVIDIA's closed kernel modules are in use",
+	  "They export no dma-buf and no peer-to-peer pages: the kernel's own "
+	  "direct path is shut. nvidia-fs and nvidia_peermem do work with them.",
+	  "install the open modules: apt install nvidia-open (or "
+	  "nvidia-driver-XXX-server-open); reboot",
+	  "GPUs before Turing are not supported by them", check_closed },
+	{ "gpu-driver-old", SEV_WARNING, "NVIDIA's driver is older than 570",
+	  "Peer-to-peer pages for NVMe came with the open modules of 570.",
+	  "install driver 570 or newer, open modules",
+	  "a new driver; CUDA programs keep working", check_old_driver },
+	{ "gpu-driver-for-kernel", SEV_WARNING,
+	  "NVIDIA's driver is too old for this kernel's P2PDMA",
+	  "From Linux 6.15 on the driver's peer-to-peer pages need version "
+	  "595.71.05 or newer.",
+	  "install driver 595.71.05 or newer, or boot a kernel before 6.15",
+	  "a new driver, or another kernel", check_driver_for_kernel },
+	{ "gpu-no-uvm", SEV_WARNING, "nvidia_uvm is not loaded",
+	  "CUDA cannot start without it, and it is the module that makes the "
+	  "peer-to-peer pages.",
+	  "nvidia-modprobe -u -c 0 (or modprobe nvidia_uvm)", "none",
+	  check_uvm },
+	{ "gpu-no-p2p-pages", SEV_ERROR,
+	  "the GPU's driver has made no peer-to-peer pages",
+	  "The kernel lets a drive write to a BAR only where the driver has "
+	  "given it pages there (/sys/bus/pci/devices/BDF/p2pmem). NVIDIA's "
+	  "driver makes them when BAR1 is static and a CUDA program has used "
+	  "the GPU.",
+	  "see nvidia-static-bar1; dmesg | grep -i p2pdma tells what the driver "
+	  "was answered; with peerlane_gpu: unload and load it again",
+	  "none", check_p2p_pages },
+};
+
+const struct section doc_gpu = {
+	"gpu", "GPUs and which driver has them", look_gpu,
+	gpu_rules, sizeof(gpu_rules) / sizeof(struct rule), true
+};
+
+/* ---- BAR1 ---- */
+
+#define SMALL_BAR1	(256LL << 20)
+#define BAR1		1	/* the index, of NVIDIA's GPUs and of ours */
+
+/* Size of BAR1, 0 when there is none, or -errno; *@start is its address. */
+static long long bar1_size(struct doctor *d, const struct topo_device *g,
+			   unsigned long long *start)
+{
+	unsigned long long a, end, flags;
+	char text[2048], *line = text;
+	int i, r;
+
+	r = doc_text(d, "BAR sizes", text, sizeof(text),
+		     "/sys/bus/pci/devices/%s/resource", g->bdf);
+	if (r)
+		return r;
+	for (i = 0; i < BAR1 && line; i++) {
+		line = strchr(line, '\n');
+		line += !!line;
+	}
+	if (!line || sscanf(line, "%llx %llx %llx", &a, &end, &flags) != 3)
+		return -EINVAL;
+	*start = a;
+	return end > a || (end && end == a) ? (long long)(end - a + 1) : 0;
+}
+
+/* An attribute of Peerlane's driver, -ENOENT for others. */
+static long long ours(struct doctor *d, const struct topo_device *g,
+		      const char *name)
+{
+	long long v = -ENOENT;
+	char folder[96], **names;
+	int n;
+
+	snprintf(folder, sizeof(folder), "/sys/bus/pci/devices/%s/peerlane_gpu",
+		 g->bdf);
+	n = facts_list(d->f, folder, &names);
+	if (n > 0)
+		v = doc_number(d, "%s/%s/%s", folder, names[0], name);
+	if (n >= 0)
+		facts_list_free(names);
+	return v;
+}
+
+static void look_bar1(struct doctor *d)
+{
+	const struct topo_device *g;
+	unsigned long long start;
+	long long size, v;
+	char key[32];
+	int i;
+
+	for_each_gpu(d, g, i) {
+		size = bar1_size(d, g, &start);
+		snprintf(key, sizeof(key), "gpu%d_size", i);
+		if (size >= 0)
+			doc_note(d, key, "%lld", size);
+		v = ours(d, g, "vram_size");
+		snprintf(key, sizeof(key), "gpu%d_vram", i);
+		if (v >= 0)
+			doc_note(d, key, "%lld", v);
+		v = ours(d, g, "bar1_free");
+		snprintf(key, sizeof(key), "gpu%d_free", i);
+		if (v >= 0)
+			doc_note(d, key, "%lld", v);
+	}
+}
+
+static void check_unassigned(struct doctor *d, const struct rule *r)
+{
+	unsigned long long start;
+	const struct topo_device *g;
+	int i;
+
+	for_each_gpu(d, g, i)
+		if (!bar1_size(d, g, &start) || (start == 0 &&
+		    bar1_size(d, g, &start) > 0))
+			doc_where(doc_say(d, r, r->severity,
+					  "BAR1 of GPU %d has no address", i),
+				  g->bdf);
+}
+
+static void check_small(struct doctor *d, const struct rule *r)
+{
+	const struct topo_device *g;
+	unsigned long long start;
+	struct json_object *o;
+	long long size, vram, sizes;
+	char text[32];
+	int i;
+
+	for_each_gpu(d, g, i) {
+		size = bar1_size(d, g, &start);
+		vram = ours(d, g, "vram_size");
+		if (size <= 0 || (vram >= 0 ? size >= vram : size > SMALL_BAR1))
+			continue;
+		if (vram >= 0)
+			o = doc_say(d, r, r->severity,
+				    "BAR1 of GPU %d shows %lld of %lld MiB", i,
+				    size >> 20, vram >> 20);
+		else
+			o = doc_say(d, r, r->severity,
+				    "BAR1 of GPU %d has %lld MiB", i,
+				    size >> 20);
+		doc_where(o, g->bdf);
+		/* bit N: it can be made 2^N MiB large */
+		sizes = doc_text(d, NULL, text, sizeof(text),
+				 "/sys/bus/pci/devices/%s/resource1_resize",
+				 g->bdf) ? 0 : strtoll(text, NULL, 16);
+		if (sizes > 0 && (sizes << 20 & ~((size << 1) - 1)) > 0)
+			doc_cure(o, "unbind the driver, then echo %d > "
+				 "/sys/bus/pci/devices/%s/resource1_resize "
+				 "(2^%d MiB), and bind it again",
+				 63 - __builtin_clzll((unsigned long long)sizes),
+				 g->bdf,
+				 63 - __builtin_clzll((unsigned long long)sizes));
+		else if (is(g, "peerlane_gpu"))
+			doc_cure(o, "give the GPU a larger BAR1 in the topology "
+				 "file: bar1=%lldM", vram >> 20);
+	}
+}
+
+static void check_full(struct doctor *d, const struct rule *r)
+{
+	const struct topo_device *g;
+	unsigned long long start;
+	long long size, left;
+	int i;
+
+	for_each_gpu(d, g, i) {
+		size = bar1_size(d, g, &start);
+		left = ours(d, g, "bar1_free");
+		if (size > 0 && left >= 0 && left < size / 10)
+			doc_where(doc_say(d, r, r->severity,
+					  "BAR1 of GPU %d has %lld of %lld KiB "
+					  "free", i, left >> 10, size >> 10),
+				  g->bdf);
+	}
+}
+
+static const struct rule bar1_rules[] = {
+	{ "bar1-unassigned", SEV_ERROR, "BAR1 has no address",
+	  "The firmware found no room for it: no device can reach the GPU's "
+	  "memory.",
+	  "enable \"Above 4G decoding\" in the firmware set-up, or boot with "
+	  "pci=realloc", "a reboot; very old operating systems may not boot",
+	  check_unassigned },
+	{ "bar1-small", SEV_WARNING, "BAR1 shows a part of the GPU's memory",
+	  "Peers reach only what BAR1 shows. When all of it is in use, further "
+	  "buffers are staged in host memory, and static BAR1 is impossible.",
+	  "enable \"Above 4G decoding\" and \"Resizable BAR\" in the firmware "
+	  "set-up; on A40, L40 and RTX cards NVIDIA's displaymodeselector sets "
+	  "the compute mode with a large BAR1",
+	  "a reboot; in compute mode the display outputs are off",
+	  check_small },
+	{ "bar1-full", SEV_WARNING, "BAR1 is almost all in use",
+	  "New mappings fail or push older ones out; transfers of further "
+	  "buffers are staged in host memory.",
+	  "deregister buffers that are not in use; find who holds them: fuser "
+	  "-v /dev/peerlane-gpu* /dev/nvidia*, nvidia-smi -q -d MEMORY",
+	  "none", check_full },
+};
+
+const struct section doc_bar1 = {
+	"bar1", "size and use of BAR1", look_bar1,
+	bar1_rules, sizeof(bar1_rules) / sizeof(struct rule), true
+};

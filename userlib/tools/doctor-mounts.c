@@ -1,0 +1,333 @@
+if (!facts_link(d->f, path, link, sizeof(link)))// SPDX-License-Identifier: MIT
+/* peerlane doctor: mounts, and the block devices below them. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "doctor.h"
+#include "tool.h"
+
+/* ---- block devices ---- */
+
+/* The last PCI address in a path of sysfs, or "". */
+static void last_bdf(const char *path, char *buf, size_t size)
+{
+	unsigned int a, b, c, f;
+	int n;
+
+	buf[0] = '\0';
+	for (; path; path = strchr(path + 1, '/')) {
+		n = 0;
+		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &a, &b, &c, &f, &n) == 4 &&
+		    n == 13 && (path[n] == '/' || !path[n]))
+			snprintf(buf, size, "%.12s", path + 1);
+	}
+}
+
+static void add_controllers(struct doctor *d, struct mount *m, const char *head)
+{
+	char subsystem[512], path[PATH_MAX], link[512], **names;
+	unsigned int number;
+	struct block *b;
+	char *end;
+	int i, n, len;
+
+	snprintf(subsystem, sizeof(subsystem), "%s", head);
+	end = strrchr(subsystem, '/');
+	if (end)
+		*end = '\0';
+	n = facts_list(d->f, subsystem, &names);
+	for (i = 0; i < n && m->n_blocks < DOC_MAX_BLOCKS; i++) {
+		len = 0;
+		if (sscanf(names[i], "nvme%u%n", &number, &len) != 1 ||
+		    names[i][len])
+			continue;
+		if (snprintf(path, sizeof(path), "%s/%s", subsystem, names[i]) >=
+		    (int)sizeof(path) ||
+		    facts_link(d->f, path, link, sizeof(link)))
+			continue;
+		b = &m->block[m->n_blocks++];
+		*b = (struct block) { .kind = "nvme" };
+		snprintf(b->name, sizeof(b->name), "%.63s", names[i]);
+		snprintf(b->sysfs, sizeof(b->sysfs), "%s", link);
+		last_bdf(link, b->bdf, sizeof(b->bdf));
+		if (!b->bdf[0])
+			strcpy(b->kind, "nvme-fabric");
+	}
+	if (n >= 0)
+		facts_list_free(names);
+}
+
+static void add_block(struct doctor *d, struct mount *m, const char *sysfs,
+		      int depth);
+
+static void add_slaves(struct doctor *d, struct mount *m, const char *sysfs,
+		       int depth)
+{
+	char path[PATH_MAX], link[512], **names;
+	int i, n;
+
+	snprintf(path, sizeof(path), "%s/slaves", sysfs);
+	n = facts_list(d->f, path, &names);
+	for (i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "/sys/class/block/%s", names[i]);
+		if (!facts_link(d->f, path, link, sizeof(link)))
+			add_block(d, m, link, depth + 1);
+	}
+	if (n >= 0)
+		facts_list_free(names);
+}
+
+static void add_block(struct doctor *d, struct mount *m, const char *sysfs,
+		      int depth)
+{
+	struct block *b;
+	char *slash;
+
+	if (m->n_blocks == DOC_MAX_BLOCKS || depth > 8)
+		return;
+	b = &m->block[m->n_blocks++];
+	memset(b, 0, sizeof(*b));
+	snprintf(b->sysfs, sizeof(b->sysfs), "%s", sysfs);
+	if (doc_number(d, "%s/partition", sysfs) > 0) {
+		slash = strrchr(b->sysfs, '/');
+		if (slash)
+			*slash = '\0';
+	}
+	slash = strrchr(b->sysfs, '/');
+	snprintf(b->name, sizeof(b->name), "%.63s",
+		 slash ? slash + 1 : b->sysfs);
+	if (strstr(b->sysfs, "/nvme-subsystem/")) {
+		strcpy(b->kind, "nvme-head");
+		add_controllers(d, m, b->sysfs);
+	} else if (!strncmp(b->name, "nvme", 4)) {
+		last_bdf(b->sysfs, b->bdf, sizeof(b->bdf));
+		strcpy(b->kind, b->bdf[0] ? "nvme" : "nvme-fabric");
+	} else if (!strncmp(b->name, "md", 2)) {
+		strcpy(b->kind, "md");
+		doc_text(d, NULL, b->detail, sizeof(b->detail), "%s/md/level",
+			 b->sysfs);
+		add_slaves(d, m, b->sysfs, depth);
+	} else if (!strncmp(b->name, "dm-", 3)) {
+		strcpy(b->kind, "dm");
+		doc_text(d, NULL, b->detail, sizeof(b->detail), "%s/dm/uuid",
+			 b->sysfs);
+		b->detail[strcspn(b->detail, "-")] = '\0';
+		add_slaves(d, m, b->sysfs, depth);
+	} else if (!strncmp(b->name, "loop", 4)) {
+		strcpy(b->kind, "loop");
+	} else {
+		strcpy(b->kind, "other");
+	}
+}
+
+void doc_read_blocks(struct doctor *d, struct mount *m)
+{
+	char path[PATH_MAX], link[512];
+	const char *name = strrchr(m->source, '/');
+
+	m->n_blocks = 0;
+	/* btrfs and others have a device number of their own */
+	if (strncmp(m->device, "0:", 2))
+		snprintf(path, sizeof(path), "/sys/dev/block/%s", m->device);
+	else if (!strncmp(m->source, "/dev/", 5) && name)
+		snprintf(path, sizeof(path), "/sys/class/block/%s", name + 1);
+	else
+		return;
+	if (!facts_link(d->f, path, link, sizeof(link)))
+		add_block(d, m, link, 0);
+}
+
+/* ---- mounts ---- */
+
+/* The kernel writes blanks as \040 and so on. */
+static void unescape(char *to, size_t size, const char *from)
+{
+	size_t n = 0;
+
+	for (; *from && n + 1 < size; from++) {
+		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' &&
+		    from[2] >= '0' && from[2] <= '7' && from[3] >= '0' &&
+		    from[3] <= '7') {
+			to[n++] = (char)((from[1] - '0') << 6 |
+					 (from[2] - '0') << 3 | (from[3] - '0'));
+			from += 3;
+		} else {
+			to[n++] = *from;
+		}
+	}
+	to[n] = '\0';
+}
+
+static bool parse_mount(struct mount *m, char *line)
+{
+	char *field[6], *save, *word, *type, *source, *options;
+	int i;
+
+	memset(m, 0, sizeof(*m));
+	word = strtok_r(line, " ", &save);
+	for (i = 0; i < 6 && word; i++) {
+		field[i] = word;
+		word = strtok_r(NULL, " ", &save);
+	}
+	if (i < 6)
+		return false;
+	while (word && strcmp(word, "-"))
+		word = strtok_r(NULL, " ", &save);
+	type = strtok_r(NULL, " ", &save);
+	source = strtok_r(NULL, " ", &save);
+	options = strtok_r(NULL, " ", &save);
+	if (!word || !type || !source)
+		return false;
+	m->id = strtoll(field[0], NULL, 10);
+	snprintf(m->device, sizeof(m->device), "%s", field[2]);
+	unescape(m->point, sizeof(m->point), field[4]);
+	snprintf(m->type, sizeof(m->type), "%s", type);
+	unescape(m->source, sizeof(m->source), source);
+	snprintf(m->options, sizeof(m->options), "%s,%s", field[5],
+		 options ? options : "");
+	return true;
+}
+
+void doc_read_mounts(struct doctor *d)
+{
+	char *text = malloc(FACTS_VALUE_MAX), *line, *save;
+	struct mount *m;
+	int r;
+
+	if (!text)
+		return;
+	/* the last one is for a block device, see doc_find_mount() */
+	d->mounts = calloc(1, sizeof(*d->mounts));
+	r = facts_text(d->f, "/proc/self/mountinfo", text, FACTS_VALUE_MAX);
+	if (r)
+		doc_missing(d, "the mounts", "/proc/self/mountinfo", r);
+	line = r ? NULL : strtok_r(text, "\n", &save);
+	for (; line && d->mounts; line = strtok_r(NULL, "\n", &save)) {
+		m = realloc(d->mounts,
+			    ((size_t)d->n_mounts + 2) * sizeof(*d->mounts));
+		if (!m)
+			break;
+		d->mounts = m;
+		if (!parse_mount(&m[d->n_mounts], line))
+			continue;
+		doc_read_blocks(d, &m[d->n_mounts]);
+		d->n_mounts++;
+	}
+	free(text);
+}
+
+static struct mount *mount_of_device(struct doctor *d, const char *device)
+{
+	struct mount *m = &d->mounts[d->n_mounts];
+
+	memset(m, 0, sizeof(*m));
+	snprintf(m->device, sizeof(m->device), "%s", device);
+	snprintf(m->source, sizeof(m->source), "%s", d->path);
+	strcpy(m->type, "block");
+	doc_read_blocks(d, m);
+	return m;
+}
+
+static struct mount *mount_of_path(struct doctor *d, const char *path)
+{
+	struct mount *best = NULL;
+	size_t n, length = 0;
+	int i;
+
+	/* of two on the same point the later one is on top */
+	for (i = 0; i < d->n_mounts; i++) {
+		n = strlen(d->mounts[i].point);
+		if (n == 1)
+			n = 0;	/* "/" */
+		if (strncmp(path, d->mounts[i].point, n) ||
+		    (path[n] && path[n] != '/') || (best && n < length))
+			continue;
+		best = &d->mounts[i];
+		length = n;
+	}
+	return best;
+}
+
+static int find_live(struct doctor *d)
+{
+	/* stx_dio_mem_align and stx_dio_offset_align, which old headers lack */
+	enum { DIOALIGN = 0x2000, MNT_ID = 0x1000, MNT_ID_AT = 0x90,
+	       DIO_AT = 0x98 };
+	unsigned char buf[256] __attribute__((aligned(8))) = { 0 };
+	struct statx *sx = (struct statx *)buf;
+	char full[PATH_MAX], device[32];
+	uint64_t id;
+	int i;
+
+	/* no open, so that no device is touched */
+	if (statx(AT_FDCWD, d->path, 0,
+		  STATX_BASIC_STATS | DIOALIGN | MNT_ID, sx)) {
+		complain("%s: %s", d->path, strerror(errno));
+		return -errno;
+	}
+	if (sx->stx_mask & DIOALIGN) {
+		d->dio_known = true;
+		memcpy(&d->dio_memory, buf + DIO_AT, sizeof(d->dio_memory));
+		memcpy(&d->dio_offset, buf + DIO_AT + 4,
+		       sizeof(d->dio_offset));
+	}
+	if (S_ISBLK(sx->stx_mode)) {
+		snprintf(device, sizeof(device), "%u:%u", sx->stx_rdev_major,
+			 sx->stx_rdev_minor);
+		d->mount = mount_of_device(d, device);
+		return 0;
+	}
+	if (!S_ISREG(sx->stx_mode) && !S_ISDIR(sx->stx_mode)) {
+		complain("%s is neither a file nor a folder nor a block device",
+			 d->path);
+		return -EINVAL;
+	}
+	/* the alignment told is that of the folder itself */
+	if (S_ISDIR(sx->stx_mode))
+		d->dio_known = false;
+	if (sx->stx_mask & MNT_ID) {
+		memcpy(&id, buf + MNT_ID_AT, sizeof(id));
+		for (i = 0; i < d->n_mounts; i++)
+			if (d->mounts[i].id == (long long)id)
+				d->mount = &d->mounts[i];
+	}
+	if (!d->mount && realpath(d->path, full))
+		d->mount = mount_of_path(d, full);
+	return 0;
+}
+
+int doc_find_mount(struct doctor *d)
+{
+	char path[PATH_MAX], link[512];
+
+	if (!d->mounts)
+		return -ENOMEM;
+	if (facts_live(d->f)) {
+		int r = find_live(d);
+
+		if (r)
+			return r;
+	} else if (!strncmp(d->path, "/dev/", 5)) {
+		snprintf(path, sizeof(path), "/sys/class/block/%s",
+			 strrchr(d->path, '/') + 1);
+		if (!facts_link(d->f, path, device, 0) ||
+		    doc_there(d, "%s", path))
+			d->mount = mount_of_device(d, "0:0");
+	} else if (d->path[0] == '/') {
+		d->mount = mount_of_path(d, d->path);
+	} else {
+		complain("%s: in a record only whole paths mean anything",
+			 d->path);
+		return -EINVAL;
+	}
+	if (d->mount)
+		return 0;
+	complain("%s: no mount of %s holds it", d->path,
+		 facts_live(d->f) ? "this machine" : "the record");
+	return -ENOENT;
+}

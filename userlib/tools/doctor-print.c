@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/* peerlane doctor: what it prints. */
+#include <stdio.h>
+#include <string.h>
+
+#include "doctor.h"
+
+#define WIDTH	79
+
+const char *doc_severity(enum severity s)
+{
+	static const char *const names[] = { "info", "warning", "error" };
+
+	return names[s];
+}
+
+const char *doc_verdict(const struct doctor *d)
+{
+	return d->count[SEV_ERROR] ? "broken" :
+	       d->count[SEV_WARNING] ? "degraded" : "healthy";
+}
+
+static const char *get(struct json_object *o, const char *key)
+{
+	const char *s = json_object_get_string(json_object_object_get(o, key));
+
+	return s ? s : "";
+}
+
+/* "  label  text", folded at blanks, later lines below the text. */
+static void paragraph(const char *label, const char *text)
+{
+	const char *word = text, *end;
+	int column = printf("  %-6s", label);
+
+	while (*word) {
+		word += strspn(word, " ");
+		end = word + strcspn(word, " ");
+		if (end == word)
+			break;
+		if (column > 8 && column + 1 + (end - word) > WIDTH)
+			column = printf("\n%8s", "") - 1;
+		column += printf(" %.*s", (int)(end - word), word);
+		word = end;
+	}
+	putchar('\n');
+}
+
+static void print_where(struct json_object *o)
+{
+	struct json_object *where = json_object_object_get(o, "where");
+	size_t i, n = json_object_array_length(where), at = 0;
+	char text[2048];
+
+	for (i = 0; i < n && at < sizeof(text); i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s ",
+			json_object_get_string(
+				json_object_array_get_idx(where, i)));
+	if (n)
+		paragraph("where", text);
+}
+
+static void print_finding(struct json_object *o)
+{
+	printf("\n%s: %s\n", get(o, "severity"), get(o, "id"));
+	paragraph("what", get(o, "what"));
+	print_where(o);
+	paragraph("why", get(o, "why"));
+	paragraph("cure", get(o, "cure"));
+	paragraph("cost", get(o, "cost"));
+}
+
+static void print_of_severity(struct doctor *d, enum severity s)
+{
+	size_t i, n = json_object_array_length(d->findings);
+
+	for (i = 0; i < n; i++) {
+		struct json_object *o = json_object_array_get_idx(d->findings,
+								  i);
+
+		if (!strcmp(get(o, "severity"), doc_severity(s)))
+			print_finding(o);
+	}
+}
+
+static void print_missing(struct doctor *d)
+{
+	size_t i, n = json_object_array_length(d->missing);
+
+	if (!n)
+		return;
+	printf("\nnot known:\n");
+	for (i = 0; i < n; i++) {
+		struct json_object *o = json_object_array_get_idx(d->missing,
+								  i);
+		struct json_object *where = json_object_object_get(o, "where");
+		size_t more = json_object_array_length(where) - 1;
+
+		printf("  %s (%s: %s", get(o, "fact"),
+		       json_object_get_string(
+			       json_object_array_get_idx(where, 0)),
+		       get(o, "error"));
+		if (more)
+			printf(", and %zu more", more);
+		printf("): %s\n", get(o, "cure"));
+	}
+}
+
+static void print_answer(struct doctor *d)
+{
+	struct json_object *steps = json_object_object_get(d->answer, "steps");
+	size_t i, n = json_object_array_length(steps);
+
+	printf("%s\n", get(d->answer, "says"));
+	for (i = 0; i < n; i++) {
+		struct json_object *s = json_object_array_get_idx(steps, i);
+
+		printf("  %-12s %-4s %s\n", get(s, "step"), get(s, "ok"),
+		       get(s, "says"));
+	}
+	putchar('\n');
+}
+
+static const char *plural(unsigned int n)
+{
+	return n == 1 ? "" : "s";
+}
+
+void doc_print(struct doctor *d, bool verbose)
+{
+	unsigned int *c = d->count;
+	size_t missing = json_object_array_length(d->missing);
+
+	if (d->answer)
+		print_answer(d);
+	printf("%s: %u error%s, %u warning%s, %u remark%s%s",
+	       doc_verdict(d), c[SEV_ERROR], plural(c[SEV_ERROR]),
+	       c[SEV_WARNING], plural(c[SEV_WARNING]), c[SEV_INFO],
+	       plural(c[SEV_INFO]),
+	       c[SEV_INFO] && !verbose ? " (-v shows them)" : "");
+	if (missing)
+		printf("; %zu fact%s not known", missing,
+		       plural((unsigned int)missing));
+	putchar('\n');
+	print_of_severity(d, SEV_ERROR);
+	print_of_severity(d, SEV_WARNING);
+	if (verbose) {
+		print_of_severity(d, SEV_INFO);
+		json_object_object_foreach(d->sections, name, notes) {
+			printf("\n%s\n", name);
+			json_object_object_foreach(notes, key, value)
+				printf("  %-24s %s\n", key,
+				       json_object_get_string(value));
+		}
+	}
+	print_missing(d);
+}
+
+void doc_print_json(struct doctor *d)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "verdict",
+			       json_object_new_string(doc_verdict(d)));
+	if (d->answer)
+		json_object_object_add(o, "answer", json_object_get(d->answer));
+	json_object_object_add(o, "findings", json_object_get(d->findings));
+	json_object_object_add(o, "missing", json_object_get(d->missing));
+	json_object_object_add(o, "sections", json_object_get(d->sections));
+	puts(json_object_to_json_string_ext(o, DOC_JSON_FLAGS));
+	json_object_put(o);
+}
+
+static void add(struct json_object *o, const char *key, const char *text)
+{
+	json_object_object_add(o, key, json_object_new_string(text));
+}
+
+void doc_list(const struct section *const *s, bool json)
+{
+	struct json_object *all = json_object_new_array(), *o;
+	size_t i;
+
+	for (; *s; s++) {
+		if (!json)
+			printf("%s: %s\n", (*s)->name, (*s)->title);
+		for (i = 0; i < (*s)->n_rules; i++) {
+			const struct rule *r = &(*s)->rules[i];
+
+			if (!json) {
+				printf("  %-26s %-8s %s\n", r->id,
+				       doc_severity(r->severity), r->what);
+				continue;
+			}
+			o = json_object_new_object();
+			add(o, "id", r->id);
+			add(o, "section", (*s)->name);
+			add(o, "severity", doc_severity(r->severity));
+			add(o, "what", r->what);
+			add(o, "why", r->why);
+			add(o, "cure", r->cure);
+			add(o, "cost", r->cost);
+			json_object_array_add(all, o);
+		}
+	}
+	if (json)
+		puts(json_object_to_json_string_ext(all, DOC_JSON_FLAGS));
+	json_object_put(all);
+}
+
+bool doc_explain(const struct section *const *s, const char *id)
+{
+	size_t i;
+
+	for (; *s; s++) {
+		for (i = 0; i < (*s)->n_rules; i++) {
+			const struct rule *r = &(*s)->rules[i];
+
+			if (strcmp(r->id, id))
+				continue;
+			printf("%s (%s, %s)\n", r->id, (*s)->name,
+			       doc_severity(r->severity));
+			paragraph("what", r->what);
+			paragraph("why", r->why);
+			paragraph("cure", r->cure);
+			paragraph("cost", r->cost);
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+/*
+ * peerlane doctor: what stands between files and GPU memory on this machine,
+ * and what to do about it.  Reads only; opens no device.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+#include "tool.h"
+
+/* Exit status; documented in peerlane-doctor(1) */
+enum { DOC_HEALTHY, DOC_DEGRADED, DOC_BROKEN, DOC_USAGE = 64 };
+
+static const char usage[] =
+"usage: peerlane doctor [OPTION...] [PATH [GPU]]\n"
+"\n"
+"Says what on this machine keeps data from going straight between drives and\n"
+"GPU memory, or between NICs and GPU memory: what, why it matters, the command\n"
+"that cures it and what the cure costs.  With a PATH and a GPU: will a read of\n"
+"that file go straight into that GPU's memory, and if not, why.\n"
+"\n"
+"  --gpu GPU        only this GPU: its number in PCI order, or its PCI address\n"
+"  -v, --verbose    all sections, and remarks as well as problems\n"
+"  --json           one JSON object\n"
+"  --from RECORD    judge a record of a machine instead of this one\n"
+"  --record RECORD  also write down what was read, to judge it elsewhere\n"
+"  --list           all findings that there are; with --json as a list\n"
+"  --explain ID     what the finding ID means\n"
+"\n"
+"Exit status: 0 healthy, 1 degraded, 2 broken, 64 wrong usage.  Reads only.\n"
+"As root it can read more; it says which facts it lacks.\n";
+
+/* In the order in which they are printed; look() functions use earlier ones. */
+static const struct section *const sections[] = {
+	&doc_environment, &doc_kernel, &doc_gpu, &doc_driver, &doc_bar1,
+	&doc_iommu, &doc_acs, &doc_host_bridge, &doc_nvme, &doc_filesystem,
+	&doc_rdma, &doc_limits, &doc_containers, NULL
+};
+
+/* ---- findings ---- */
+
+static void add_text(struct json_object *o, const char *key, const char *fmt,
+		     va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		return;
+	json_object_object_add(o, key, json_object_new_string(text));
+	free(text);
+}
+
+struct json_object *doc_say(struct doctor *d, const struct rule *r,
+			    enum severity severity, const char *what, ...)
+{
+	struct json_object *o = json_object_new_object();
+	va_list ap;
+
+	if (severity > r->severity)
+		severity = r->severity;
+	json_object_object_add(o, "id", json_object_new_string(r->id));
+	json_object_object_add(o, "section",
+			       json_object_new_string(d->now->name));
+	json_object_object_add(o, "severity",
+			       json_object_new_string(doc_severity(severity)));
+	va_start(ap, what);
+	add_text(o, "what", what, ap);
+	va_end(ap);
+	json_object_object_add(o, "why", json_object_new_string(r->why));
+	json_object_object_add(o, "cure", json_object_new_string(r->cure));
+	json_object_object_add(o, "cost", json_object_new_string(r->cost));
+	json_object_object_add(o, "where", json_object_new_array());
+	json_object_array_add(d->findings, o);
+	d->count[severity]++;
+	return o;
+}
+
+void doc_where(struct json_object *finding, const char *place)
+{
+	json_object_array_add(json_object_object_get(finding, "where"),
+			      json_object_new_string(place));
+}
+
+void doc_cure(struct json_object *finding, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_text(finding, "cure", fmt, ap);
+	va_end(ap);
+}
+
+void doc_note(struct doctor *d, const char *key, const char *fmt, ...)
+{
+	struct json_object *o = json_object_object_get(d->sections,
+						       d->now->name);
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_text(o, key, fmt, ap);
+	va_end(ap);
+}
+
+void doc_missing(struct doctor *d, const char *fact, const char *path, int err)
+{
+	struct json_object *o, *where;
+	size_t i, n = json_object_array_length(d->missing);
+	const char *cure;
+
+	for (i = 0; i < n; i++) {
+		o = json_object_array_get_idx(d->missing, i);
+		if (strcmp(json_object_get_string(
+			   json_object_object_get(o, "fact")), fact))
+			continue;
+		doc_where(o, path);
+		return;
+	}
+	switch (err) {
+	case -EACCES:
+	case -EPERM:
+		cure = "run peerlane doctor as root";
+		break;
+	case -ENODATA:
+		cure = "the record does not hold it: record the machine again";
+		break;
+	default:
+		cure = "make this path readable here; in a container mount "
+		       "it from the host";
+	}
+	o = json_object_new_object();
+	where = json_object_new_array();
+	json_object_array_add(where, json_object_new_string(path));
+	json_object_object_add(o, "fact", json_object_new_string(fact));
+	json_object_object_add(o, "error",
+			       json_object_new_string(strerrorname_np(-err)));
+	json_object_object_add(o, "cure", json_object_new_string(cure));
+	json_object_object_add(o, "where", where);
+	json_object_array_add(d->missing, o);
+}
+
+/* ---- the run ---- */
+
+static void examine(struct doctor *d)
+{
+	const struct section *const *s;
+	size_t i;
+
+	for (s = sections; *s; s++) {
+		json_object_object_add(d->sections, (*s)->name,
+				       json_object_new_object());
+		d->now = *s;
+		if ((*s)->look)
+			(*s)->look(d);
+	}
+	for (s = sections; *s; s++) {
+		if (d->path && !(*s)->of_a_file)
+			continue;
+		d->now = *s;
+		for (i = 0; i < (*s)->n_rules; i++)
+			(*s)->rules[i].check(d, &(*s)->rules[i]);
+	}
+	if (d->path)
+		doc_answer(d);
+}
+
+static int status_of(const struct doctor *d)
+{
+	const char *verdict = doc_verdict(d);
+
+	return !strcmp(verdict, "broken") ? DOC_BROKEN :
+	       !strcmp(verdict, "degraded") ? DOC_DEGRADED : DOC_HEALTHY;
+}
+
+static int wrong(const char *fmt, const char *arg)
+{
+	complain(fmt, arg);
+	fputs(usage, stderr);
+	return DOC_USAGE;
+}
+
+static int run(struct doctor *d, const char *from, const char *record,
+	       const char *gpu, bool json, bool verbose)
+{
+	int r;
+
+	r = facts_open(&d->f, from);
+	if (r) {
+		complain("%s", facts_error());
+		return DOC_USAGE;
+	}
+	r = topo_open(&d->t, d->f);
+	if (r) {
+		complain("the PCI devices cannot be read: %s", strerror(-r));
+		return DOC_BROKEN;
+	}
+	if (gpu) {
+		d->gpu = doc_find_gpu(d, gpu);
+		if (d->gpu < 0)
+			return DOC_USAGE;
+	}
+	doc_read_mounts(d);
+	if (d->path && doc_find_mount(d))
+		return DOC_USAGE;
+	examine(d);
+	if (record) {
+		r = facts_save(d->f, record);
+		if (r) {
+			complain("%s cannot be written: %s", record,
+				 strerror(-r));
+			return DOC_USAGE;
+		}
+	}
+	if (json)
+		doc_print_json(d);
+	else
+		doc_print(d, verbose);
+	return status_of(d);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	enum { GPU = 256, JSON, FROM, RECORD, LIST, EXPLAIN };
+	static const struct option options[] = {
+		{ "gpu", required_argument, NULL, GPU },
+		{ "json", no_argument, NULL, JSON },
+		{ "from", required_argument, NULL, FROM },
+		{ "record", required_argument, NULL, RECORD },
+		{ "list", no_argument, NULL, LIST },
+		{ "explain", required_argument, NULL, EXPLAIN },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *from = NULL, *record = NULL, *gpu = NULL, *explain = NULL;
+	bool json = false, verbose = false, list = false;
+	struct doctor d = { .gpu = -1 };
+	int c, status;
+
+	while ((c = getopt_long(argc, argv, "vh", options, NULL)) != -1) {
+		switch (c) {
+		case GPU:
+			gpu = optarg;
+			break;
+		case JSON:
+			json = true;
+			break;
+		case FROM:
+			from = optarg;
+			break;
+		case RECORD:
+			record = optarg;
+			break;
+		case LIST:
+			list = true;
+			break;
+		case EXPLAIN:
+			explain = optarg;
+			break;
+		case 'v':
+			verbose = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return DOC_HEALTHY;
+		default:
+			fputs(usage, stderr);
+			return DOC_USAGE;
+		}
+	}
+	if (optind < argc)
+		d.path = argv[optind++];
+	if (optind < argc && gpu)
+		return wrong("the GPU is told twice: --gpu %s", gpu);
+	if (optind < argc)
+		gpu = argv[optind++];
+	if (optind < argc)
+		return wrong("doctor takes a path and a GPU, not \"%s\" too",
+			     argv[optind]);
+	if ((list || explain) && (d.path || gpu || from || record))
+		return wrong("%s looks at no machine",
+			     list ? "--list" : "--explain");
+	if (list) {
+		doc_list(sections, json);
+		return DOC_HEALTHY;
+	}
+	if (explain)
+		return doc_explain(sections, explain) ? DOC_HEALTHY :
+			wrong("no finding is called \"%s\" (--list has all)",
+			      explain);
+	if (record && from)
+		return wrong("--record %s writes down this machine, not "
+			     "another record", record);
+
+	d.findings = json_object_new_array();
+	d.missing = json_object_new_array();
+	d.sections = json_object_new_object();
+	status = run(&d, from, record, gpu, json, verbose);
+	json_object_put(d.findings);
+	json_object_put(d.missing);
+	json_object_put(d.sections);
+	json_object_put(d.answer);
+	free(d.mounts);
+	topo_close(d.t);
+	facts_close(d.f);
+	return status;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * peerlane doctor, inside.  A rule is one thing that can be wrong: its texts and
+ * the function that looks for it, side by side in a table.  The rules of one
+ * subject are a section.  Everything is read through the facts layer, so that
+ * rules judge a record like the machine itself.
+ */
+#ifndef PEERLANE_DOCTOR_H
+#define PEERLANE_DOCTOR_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "facts.h"
+#include "topo.h"
+
+#define DOC_JSON_FLAGS \
+	(JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+
+enum severity { SEV_INFO, SEV_WARNING, SEV_ERROR };
+
+/* Yes, no, or it could not be found out. */
+enum tri { NO, YES, UNKNOWN };
+
+struct doctor;
+
+struct rule {
+	const char *id;
+	enum severity severity;	/* the worst that it can be */
+	const char *what;	/* in general; a finding says it of this machine */
+	const char *why;
+	const char *cure;	/* in general; a finding may have an exact one */
+	const char *cost;
+	void (*check)(struct doctor *d, const struct rule *r);
+};
+
+struct section {
+	const char *name;
+	const char *title;
+	/* Collects what the rules need and notes what there is; may be NULL. */
+	void (*look)(struct doctor *d);
+	const struct rule *rules;
+	size_t n_rules;
+	bool of_a_file;		/* has a say in a question about a file */
+};
+
+/* The block devices below a file system, from top to bottom. */
+#define DOC_MAX_BLOCKS	32
+
+struct block {
+	char name[64];		/* as in /sys/class/block */
+	char sysfs[512];	/* canonical folder of the whole disk */
+	char kind[16];		/* nvme, nvme-head, nvme-fabric, md, dm, loop, other */
+	char detail[64];	/* md: level; dm: LVM, CRYPT, mpath, ...; */
+	char bdf[16];		/* nvme: of its controller */
+};
+
+struct mount {
+	long long id;
+	char device[32];	/* major:minor */
+	char point[512];
+	char type[32];
+	char source[512];
+	char options[1024];	/* of the mount and of the file system */
+	struct block block[DOC_MAX_BLOCKS];
+	int n_blocks;
+};
+
+struct doctor {
+	struct facts *f;
+	struct topo *t;
+	struct json_object *findings, *missing, *sections, *answer;
+	const struct section *now;
+	unsigned int count[SEV_ERROR + 1];
+
+	/* a question about one file, one GPU, or both; else NULL and -1 */
+	const char *path;
+	int gpu;		/* index into the topology's list of GPUs */
+	struct mount *mount;	/* the path's */
+	bool dio_known;		/* statx() told about direct IO: */
+	uint32_t dio_memory, dio_offset;
+
+	/* found out by sections, for others */
+	char release[128];
+	int version;		/* 6.12 is 612 */
+	char container[32];	/* its kind, or empty */
+	bool virtual;		/* a hypervisor is below */
+	enum tri p2pdma;	/* the kernel has it, for user space memory */
+	enum tri dmabuf;
+	enum tri multipath;	/* nvme_core.multipath */
+	char nvidia[32];	/* version of NVIDIA's driver, or empty */
+	enum tri nvidia_open;
+	bool nvidia_fs;		/* loaded, and NVMe is hooked to it */
+	struct mount *mounts;
+	int n_mounts;
+};
+
+/* ---- doctor.c ---- */
+extern const struct section doc_environment, doc_gpu, doc_bar1, doc_driver,
+	doc_iommu, doc_acs, doc_host_bridge, doc_kernel, doc_nvme,
+	doc_filesystem, doc_rdma, doc_limits, doc_containers;
+
+/* One finding; the general texts of the rule are its why, cure and cost. */
+struct json_object *doc_say(struct doctor *d, const struct rule *r,
+			    enum severity severity, const char *what, ...)
+	__attribute__((format(printf, 4, 5)));
+void doc_where(struct json_object *finding, const char *place);
+void doc_cure(struct json_object *finding, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Something that this machine has, for --verbose and --json. */
+void doc_note(struct doctor *d, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A fact that could not be had: once for each @fact. */
+void doc_missing(struct doctor *d, const char *fact, const char *path, int err);
+
+/* ---- doctor-print.c ---- */
+const char *doc_severity(enum severity s);
+const char *doc_verdict(const struct doctor *d);
+void doc_print(struct doctor *d, bool verbose);
+void doc_print_json(struct doctor *d);
+void doc_list(const struct section *const *sections, bool json);
+bool doc_explain(const struct section *const *sections, const char *id);
+
+/* ---- doctor-facts.c: the facts layer, with formatted paths ---- */
+/* A text; on an error that means "may not know" the fact is missing. */
+int doc_text(struct doctor *d, const char *fact, char *buf, size_t size,
+	     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* A decimal number, or -errno. */
+long long doc_number(struct doctor *d, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+int doc_value(struct doctor *d, const char *path, const char *key, char *buf,
+	      size_t size);
+bool doc_there(struct doctor *d, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The last part of what a link leads to; empty when there is none. */
+void doc_link_name(struct doctor *d, char *buf, size_t size, const char *fmt,
+		   ...) __attribute__((format(printf, 4, 5)));
+/* Is @name in the folder? */
+bool doc_has(struct doctor *d, const char *folder, const char *name);
+enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol);
+/* "6.12.3-x" as 612; 0 when it is none */
+int doc_version(const char *release);
+
+/* ---- doctor-mounts.c ---- */
+int doc_find_mount(struct doctor *d);
+void doc_read_mounts(struct doctor *d);
+void doc_read_blocks(struct doctor *d, struct mount *m);
+
+/* ---- doctor-path.c ---- */
+void doc_answer(struct doctor *d);
+
+#endif
