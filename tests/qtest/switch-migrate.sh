@@ -8,7 +8,7 @@
 . "$(dirname "$0")/switch/lib.sh"
 
 LEN=4096
-sw_start
+sw_start -name migrate
 bar1_of 0
 at_0=$r
 bar1_of 1
