@@ -167,7 +167,7 @@ void pls_update(PlsUpstream *up)
     memory_region_transaction_commit();
 }
 
-static PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn)
+PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn)
 {
     PlsRequester *r;
 
