@@ -277,7 +277,7 @@ host_end() {
 }
 
 # sc_snapshot GUEST MARK: what all devices have counted, one object to a line:
-# {kind: gpu|port, name, counters, initiators (of a GPU)}.  The numbers belong
+# {kind: gpu|port, name, counters, initiators (of a GPU), modelled (of a port)}.  The numbers belong
 # together when nothing passed the switches meanwhile; {kind: "moving"} says
 # that something did, five times.
 sc_snapshot() {
@@ -317,8 +317,10 @@ sc_look_all() {
 	done
 	for sc_port in $(sc_ports); do
 		sc_look "$1" "$sc_port" counters || return
-		printf '{"kind":"port","name":"%s","counters":%s}\n' \
-			"$sc_port" "$sc_got"
+		sc_counters=$sc_got
+		sc_look "$1" "$sc_port" modelled || return
+		printf '{"kind":"port","name":"%s","counters":%s,"modelled":%s}\n' \
+			"$sc_port" "$sc_counters" "$sc_got"
 	done
 }
 
