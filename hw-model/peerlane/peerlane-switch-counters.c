@@ -198,7 +198,8 @@ static hwaddr pls_account_piece(PCIDevice *dev, MemoryRegion *mr, hwaddr addr,
         passed[n++] = &pls_upstream(p)->counters;
     }
     end = pls_end(mr, &target);
-    if (way == PLS_REFUSE) {
+    if (way == PLS_REFUSE || way == PLS_VIOLATION) {
+        pls_log_refused(p, dev, way == PLS_VIOLATION, addr, len, is_write);
         pls_add(&p->counters, PLS_CNT_REFUSED, is_write, len);
         end = PLS_CNT_OTHER;
         trace_peerlane_switch_refused(pls_name(p), pls_name(dev), addr, len,
@@ -206,7 +207,7 @@ static hwaddr pls_account_piece(PCIDevice *dev, MemoryRegion *mr, hwaddr addr,
     } else if (way == PLS_DIRECT) {
         pls_add(&p->counters, PLS_CNT_PEER_READ, is_write, len);
         end = PLS_CNT_UPSTREAM_PEER_READ;
-        if (target) {
+        if (target && !pls_counters(target)) {
             pls_count_target(target, pls_upstream(p), is_write, len);
         } else {
             pls_add(&to->counters, PLS_CNT_TARGET_READ, is_write, len);
@@ -217,7 +218,8 @@ static hwaddr pls_account_piece(PCIDevice *dev, MemoryRegion *mr, hwaddr addr,
     for (unsigned i = 0; i < n; i++) {
         pls_add(passed[i], end, is_write, len);
     }
-    if (pls_link_modelled && end != PLS_CNT_OTHER) {
+    if (pls_link_modelled && end != PLS_CNT_OTHER &&
+        !(target && pls_counters(target))) {
         pls_model(dev, target, way == PLS_DIRECT ? pls_upstream(p) : NULL, len,
                   is_write, began);
     }
@@ -307,7 +309,9 @@ static void pls_invalid(AddressSpace *as, hwaddr addr, hwaddr len,
             PlsDownstream *to;
             PlsWay way = pls_route(p, own, dev->devfn, addr + at, &n, &to);
 
-            if (way == PLS_REFUSE) {
+            if (way == PLS_REFUSE || way == PLS_VIOLATION) {
+                pls_log_refused(p, dev, way == PLS_VIOLATION, addr + at, n,
+                                is_write);
                 pls_add(&p->counters, PLS_CNT_REFUSED, is_write, len);
                 trace_peerlane_switch_refused(pls_name(p), pls_name(dev),
                                               addr, len, is_write);

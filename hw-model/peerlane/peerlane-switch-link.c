@@ -262,8 +262,37 @@ out:
     visit_end_list(v, NULL);
 }
 
+static void pls_restart(Object *obj, bool value, Error **errp)
+{
+    PCIBus *bus = pci_bridge_get_sec_bus(PCI_BRIDGE(obj));
+    PlsLink *link = pls_link(PCI_DEVICE(obj));
+
+    if (!value) {
+        error_setg(errp, "modelled-restart can only be set to true");
+        return;
+    }
+    QEMU_LOCK_GUARD(&pls_lock);
+    memset(link->lane, 0, sizeof(link->lane));
+    for (unsigned i = 0; i < ARRAY_SIZE(bus->devices); i++) {
+        PlsDownstream *p = bus->devices[i] ?
+            (PlsDownstream *)object_dynamic_cast(OBJECT(bus->devices[i]),
+                TYPE_PEERLANE_SWITCH_DOWNSTREAM) : NULL;
+        PlsRequester *r;
+
+        if (!p) {
+            continue;
+        }
+        memset(p->link.lane, 0, sizeof(p->link.lane));
+        QLIST_FOREACH(r, &p->requesters, next) {
+            r->modelled = (PlsModelled) { };
+        }
+    }
+}
+
 void pls_link_add_requesters(ObjectClass *klass)
 {
     object_class_property_add(klass, "modelled-requesters", "list",
                               pls_get_requesters, NULL, NULL, NULL);
+    object_class_property_add_bool(klass, "modelled-restart", NULL,
+                                   pls_restart);
 }

@@ -112,6 +112,15 @@ struct PlsUpstream {
     PlsCounters counters;
 };
 
+/* A request, until it is logged; there is none without a requester */
+typedef struct PlsRefused {
+    PCIDevice *requester;
+    bool violation;
+    bool is_write;
+    hwaddr addr;
+    hwaddr len;
+} PlsRefused;
+
 struct PlsDownstream {
     PCIESlot parent_obj;
 
@@ -120,14 +129,17 @@ struct PlsDownstream {
     bool leaving;
     PlsLink link;
     MemoryRegion refuse;        /* whatever is sent here fails */
+    MemoryRegion nobody;        /* below, where no device answers */
     QLIST_HEAD(, PlsRequester) requesters;
+    PlsRefused refused;
     PlsCounters counters;
 };
 
 typedef enum PlsWay {
     PLS_UP,
     PLS_DIRECT,
-    PLS_REFUSE,
+    PLS_REFUSE,                 /* Unsupported Request */
+    PLS_VIOLATION,              /* of ACS */
 } PlsWay;
 
 typedef struct PlsRoute {
@@ -202,5 +214,9 @@ void pls_link_transfer(PlsModelled *m, PlsPath *path, hwaddr len,
                        bool is_write, int64_t began);
 void pls_link_add_property(Object *obj);
 void pls_link_add_requesters(ObjectClass *klass);
+
+/* peerlane-switch-error.c */
+void pls_log_refused(PlsDownstream *p, PCIDevice *requester, bool violation,
+                     hwaddr addr, hwaddr len, bool is_write);
 
 #endif /* HW_PEERLANE_SWITCH_H */

@@ -142,6 +142,11 @@ gpu_dma 0 write $r 4096
 agree 0 "a refused transfer is none"
 qt_stop
 
+no_order() {
+    qom_set sw0 modelled-restart false
+    case $qmp_reply in *"can only be set to true"*) ;; *) return 1 ;; esac
+}
+
 # Two that share the uplink get half of it each, and alone all of it
 uplink=1 latency=0
 sw_start -global peerlane-switch-upstream.link-gen=3 -global peerlane-switch-upstream.link-width=1
@@ -161,6 +166,12 @@ half() { # MB/s: within 7 percent of half, since the last one has the link to it
 r0=$(rate gpu0) r1=$(rate gpu1)
 check "GPU 0 has half of $alone MB/s ($r0)" half "$r0"
 check "GPU 1 has half of $alone MB/s ($r1)" half "$r1"
+qt clock_step 5000000
+check "the books begin anew" qom_set sw0 modelled-restart true
+: >transfers
+transfer 0 sw0:up write host 4096 sw0:up
+agree 6000000 "and hold what came since"
+check "no order to begin anew is refused" no_order
 qt_stop
 
 # Late: the drive has mapped its memory, and its data comes after the model said.
