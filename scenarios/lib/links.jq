@@ -147,6 +147,14 @@ def counted($a; $b; $devices; $nvme):
 	 moving: any($a[], $b[]; .kind == "moving"),
 	 modelled: ($b | map(select(.modelled // {} != {})) |
 		by_name(.name as $n | .modelled | books($was[$n]))),
+	 modelled_requesters: ([$b[] | select(.kind == "requesters").list[]
+		| (.["modelled-finish-ns"] - .["modelled-first-ns"]) as $ns |
+		{key: .requester, value: {transfers: .["modelled-transfers"],
+		 payload_bytes: .["modelled-payload-bytes"],
+		 queued_ns: .["modelled-queued-ns"], elapsed_ns: $ns,
+		 bytes_per_second: (if $ns > 0
+			then .["modelled-payload-bytes"] * 1000000000 / $ns | floor
+			else null end), late}}] | from_entries),
 	 initiators: ($b | map(select(.kind == "gpu")) | by_name(.name as $n |
 		callers | with_entries(.key as $k |
 			.value |= less($before[$n][$k]))))} |

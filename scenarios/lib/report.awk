@@ -14,7 +14,7 @@ function cell(text, class) {
 
 function reset() {
 	tree_reset()
-	transfers = routes = links = modelled = ""
+	transfers = routes = links = modelled = requesters = ""
 	nlinks = most = rows = memory_up = memory_down = 0
 	memory_known = 1
 	split("", carried)
@@ -187,6 +187,14 @@ $1 == "modelled" {
 	    cell(sprintf("%.2f ms<br>%.2f ms", $9 / 1e6, $13 / 1e6), "n") "</tr>\n"
 }
 
+# label, device, bytes per second, elapsed, payload, transfers, late
+$1 == "requester" {
+	requesters = requesters "<li>" tree_esc($2 ", " $3) ": modelled " \
+	    ($4 == "" ? "bandwidth not known" : sprintf("%.2f GB/s", $4 / 1e9)) \
+	    sprintf(", %s in modelled %.2f ms; the emulator was late with %d of %d transfers</li>\n", \
+	    tree_human($6), $5 / 1e6, $8, $7)
+}
+
 $1 == "draw" {
 	if (!rows)
 		table = table "<tr>" cell("<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
@@ -202,7 +210,8 @@ $1 == "draw" {
 	else
 		sections = sections "<p class=\"dim\">Nothing was counted on the links.</p>\n"
 	if (modelled != "")
-		sections = sections "<div class=\"wide\"><table class=\"links\"><caption>Modelled links: what a link of this speed would have needed; nothing was measured, and nothing delayed. Of two numbers, the first is up, the second down</caption><thead><tr><th>link</th><th class=\"n\">modelled speed, latency</th><th class=\"n\">payload</th><th class=\"n\">modelled bytes on the wire</th><th class=\"n\">modelled time busy</th><th class=\"n\">modelled time queued, all transfers</th></tr></thead><tbody>\n" modelled "</tbody></table></div>\n"
+		sections = sections "<div class=\"wide\"><table class=\"links\"><caption>Modelled links: what a link of this speed would have needed; nothing was measured, and nothing delayed. Of two numbers, the first is up, the second down</caption><thead><tr><th>link</th><th class=\"n\">modelled speed, latency</th><th class=\"n\">payload</th><th class=\"n\">modelled bytes on the wire</th><th class=\"n\">modelled time busy</th><th class=\"n\">modelled time queued, all transfers</th></tr></thead><tbody>\n" modelled "</tbody></table></div>\n" \
+		    (requesters == "" ? "" : "<ul>\n" requesters "</ul>\n")
 	sections = sections "</section>\n"
 }
 

@@ -260,6 +260,11 @@ sc_ports() {
 	}'
 }
 
+# switches whose links are modelled
+sc_modelled() {
+	sc_devices | awk '$2 == "switch" && / gen=/ { print $1 }'
+}
+
 # host commands, answered while the guest waits
 host_begin() {
 	if [ ! -e "$OUT/$1/bars" ]; then
@@ -269,6 +274,12 @@ host_begin() {
 			done
 		done >"$OUT/$1/bars"
 	fi
+	# modelled bandwidth is of one label
+	for sc_switch in $(sc_modelled); do
+		vm_qom_set "$1" "/machine/peripheral/$sc_switch" \
+			modelled-restart true >/dev/null ||
+			{ echo "error: the books of $sc_switch go on"; return; }
+	done
 	sc_snapshot "$1" "$2.begin"
 }
 
@@ -321,6 +332,10 @@ sc_look_all() {
 		sc_look "$1" "$sc_port" modelled || return
 		printf '{"kind":"port","name":"%s","counters":%s,"modelled":%s}\n' \
 			"$sc_port" "$sc_counters" "$sc_got"
+	done
+	for sc_switch in $(sc_modelled); do
+		sc_look "$1" "$sc_switch" modelled-requesters || return
+		printf '{"kind":"requesters","list":%s}\n' "$sc_got"
 	done
 }
 

@@ -273,6 +273,8 @@ for look in begin:1 end:101; do
 		books $port $((${look#*:} * ${#port}))
 	done >>"${look%:*}"
 done
+printf '{"kind":"requesters","list":[{"requester":"%s","modelled-transfers":%d,"modelled-payload-bytes":%d,"modelled-first-ns":%d,"modelled-finish-ns":%d,"modelled-queued-ns":%d,"late":%d}]}\n' \
+	nvme0 12 3000 1000 2500 9 4 gpu0 1 8 700 700 0 0 >>end
 count
 modelled() {
 	jq -c --arg p "$1" '.links[] | select(.link == $p).modelled' counted
@@ -282,6 +284,11 @@ check_eq "differences; speed and latency as they are" \
 	"$(modelled sw1.0)"
 check_eq "of a link between switches, the lower one's port keeps the books" 300 \
 	"$(modelled sw0.1 | jq .up.transfers)"
+check_eq "modelled bandwidth of a device: its bytes by its time" \
+	'{"transfers":12,"payload_bytes":3000,"queued_ns":9,"elapsed_ns":1500,"bytes_per_second":2000000000,"late":4}' \
+	"$(jq -c .modelled_requesters.nvme0 counted)"
+check_eq "without time there is none" null \
+	"$(jq .modelled_requesters.gpu0.bytes_per_second counted)"
 check_eq "a link that is not modelled has none" null "$(modelled sw0.0)"
 check_eq "labels add up, the speed stays" "600 4000000000" \
 	"$(jq -r -L "$lib" 'include "links"; [.links, .links] | links_sum

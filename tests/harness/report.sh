@@ -16,6 +16,8 @@ cat > good.json <<'E2'
  "routes": [
   {"from": "nvme0", "to": "gpu0", "bytes": 1048576, "what": "peer"},
   {"from": "gpu0", "to": "memory", "bytes": 2097152}],
+ "counted": {"copy": {"modelled_requesters": {"nvme0": {"transfers": 12, "payload_bytes": 4194304,
+  "queued_ns": 5, "elapsed_ns": 2000000, "bytes_per_second": 2097152000, "late": 7}}}},
  "devices": [
   {"name": "machine", "kind": "q35", "parent": "-", "memory": "1G", "cpu": "max", "iommu": "passthrough"},
   {"name": "rp0", "kind": "root-port", "parent": "pcie.0"},
@@ -88,7 +90,9 @@ check "modelled links have a table of their own, which says so" has page.html \
 	'<caption>Modelled links: '
 check "with their figures" has page.html \
 	'<td>sw0.1 – nvme0</td><td class="n">7.88 GB/s, 150 ns</td><td class="n">4.0 MiB<br>0 B</td><td class="n">4.5 MiB<br>24 B</td><td class="n">0.60 ms<br>0.00 ms</td><td class="n">1.20 ms<br>0.00 ms</td>'
-check_eq "and no other link is in it" 1 "$(grep -c 'GB/s' page.html)"
+check_eq "and no other link is in it" 1 "$(grep -c 'GB/s, 150 ns' page.html)"
+check "modelled bandwidth, and how often the emulator was late" has page.html \
+	'<li>copy, nvme0: modelled 2.10 GB/s, 4.0 MiB in modelled 2.00 ms; the emulator was late with 7 of 12 transfers</li>'
 check "nothing is fetched from elsewhere" \
 	sh -c '! grep -qE "src=|href=.h|@import|url\(|<script" page.html'
 check_eq "tags are balanced" \
