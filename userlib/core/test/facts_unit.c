@@ -167,7 +167,7 @@ static const char *slurp(const char *name)
 
 static void t_live(void)
 {
-	char buf[256], **names = NULL;
+	char buf[256], line[8191 + 4], **names = NULL;
 	struct facts *f;
 	int r;
 
@@ -205,6 +205,11 @@ static void t_live(void)
 	     !strcmp(buf, "7"), "a value behind a colon");
 	ktap(facts_value(f, in("f/values"), "a", buf, sizeof(buf)) == -ENOKEY,
 	     "no such value is ENOKEY");
+	memset(line, 'x', sizeof(line));
+	memcpy(line + sizeof(line) - 4, "c=9\n", 4);
+	put("f/long", line, sizeof(line));
+	ktap(facts_value(f, in("f/long"), "c", buf, sizeof(buf)) == -ENOKEY,
+	     "what stands inside of a long line is no key");
 	ktap(facts_read(f, "f/text", buf, sizeof(buf)) == -EINVAL &&
 	     facts_value(f, "f/values", "b", buf, 9) == -EINVAL &&
 	     facts_value(f, in("f/values"), "", buf, 9) == -EINVAL,
