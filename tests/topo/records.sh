@@ -106,6 +106,13 @@ for way in direct staged root-complex; do
 	look guest-$way "$dir/records/guest-$way.rec"
 	is "the verdict is what the machine then did" "way(\"GPU0\"; \"NVME0\") == \"$way\" and pair(\"GPU0\"; \"NVME0\").relation == \"PIX\""
 done
+# A virtual machine with two H200 on its root bus
+look h200 "$dir/records/h200.rec"
+matrix 2
+is "two GPUs of NVIDIA" '[.devices[] | .vendor + ":" + .device + " " + .driver] == ["10de:2335 nvidia", "10de:2335 nvidia"]'
+is "a host bridge between them, and the kernel is not asked" 'pair("GPU0"; "GPU1")
+	| .relation == "PHB" and .verdict == "root-complex" and (.reason | test("NVLink"))'
+is "no IOMMU, no P2PDMA" '([.devices[].iommu] == ["off", "off"]) and .machine.p2pdma == false'
 # A virtual machine without any such device
 look no-device "$dir/records/no-device.rec"
 is "nothing is found" '.devices == [] and .pairs == []'
