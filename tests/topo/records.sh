@@ -63,8 +63,8 @@ generate dgx-a100
 look dgx-a100 dgx-a100.rec
 matrix 180
 is "8 GPUs, 12 NICs, 6 drives" '[.devices[].kind] | group_by(.) | map(length) == [8, 12, 6]'
-is "GPU and NIC below the same switches: direct" 'way("GPU0"; "NIC0") == "direct"'
-is "GPU and drive, too" 'way("GPU0"; "NVME1") == "direct"'
+is "GPU and NIC below the same switches: direct" 'pair("GPU0"; "NIC0") | .verdict == "direct" and (.reason | test("BAR1") | not)'
+is "GPU and drive, too" 'pair("GPU0"; "NVME1") | .verdict == "direct" and (.reason | test("static BAR1"))'
 is "across sockets: Zen forwards" 'way("GPU0"; "NVME5") == "root-complex"'
 check_eq "$now: the nearest GPU to a drive" "GPU4 PXB" \
 	"$(jq -r '[.pairs[] | select(.b == "NVME4")] | sort_by(.distance) | .[0] | "\(.a) \(.relation)"' "$now.json")"

@@ -302,6 +302,11 @@ void topo_pair(const struct topo *t, int a, int b, struct pln_topo_pair *p)
 		judge_nvidia(t, na, nb, p);
 	else
 		judge_p2pdma(t, na, nb, p);
+	if (nvidia && nvme && (p->verdict == PLN_VERDICT_DIRECT ||
+			       p->verdict == PLN_VERDICT_ROOT_COMPLEX) &&
+	    t->p2pdma == 1)
+		judge(p, (enum pln_verdict)p->verdict, "; NVIDIA's driver must "
+		      "offer its memory to P2PDMA (static BAR1)");
 }
 
 /* ---- the nearest GPU ---- */

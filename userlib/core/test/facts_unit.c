@@ -61,7 +61,8 @@ static void make_folder(void)
 	static char big[FACTS_VALUE_MAX + 1];
 
 	if (mkdir("f", 0755) || mkdir("f/sub", 0755) ||
-	    mkdir("f/empty", 0755)) {
+	    mkdir("f/empty", 0755) || mkdir("f/net", 0755) ||
+	    mkdir("f/dm", 0755)) {
 		perror("f");
 		exit(1);
 	}
@@ -75,6 +76,9 @@ static void make_folder(void)
 	    "de:ad:be:ef:00:01 or 0001:0203:aabb:ccdd, not 0000:01:00.0 nor "
 	    "xde:ad:be:ef:00:01\n");
 	PUT("f/closed", "x");
+	PUT("f/net/address", "n3t");
+	PUT("f/address", "0000:01:00.0");
+	PUT("f/dm/uuid", "LVM-Abc123");
 	make_config(config);
 	put("f/config", (char *)config, sizeof(config));
 	put("f/big", big, sizeof(big));
@@ -287,6 +291,9 @@ static void t_left_out(void)
 	facts_open(&f, NULL);
 	facts_text(f, in("f/ids"), buf, sizeof(buf));
 	facts_text(f, in("f/serial"), buf, sizeof(buf));
+	facts_text(f, in("f/net/address"), buf, sizeof(buf));
+	facts_text(f, in("f/address"), buf, sizeof(buf));
+	facts_text(f, in("f/dm/uuid"), buf, sizeof(buf));
 	facts_text(f, in("f/named"), buf, sizeof(buf));
 	facts_read(f, in("f/config"), buf, sizeof(buf));
 	facts_save(f, in("ids.rec"));
@@ -294,6 +301,9 @@ static void t_left_out(void)
 	text = slurp("ids.rec");
 	ktap(!strstr(text, "S3CRET") && strstr(text, "serial is left out"),
 	     "no serial numbers");
+	ktap(!strstr(text, "n3t") && strstr(text, "f/address 0000:01:00.0\n"),
+	     "no address of a network device, but PCI addresses");
+	ktap(!!strstr(text, "f/dm/uuid LVM\n"), "what a mapping is, not which");
 	ktap(!!strstr(text, "GPU-00000000-0000-0000-0000-000000000000 and"),
 	     "no UUIDs");
 	ktap(!!strstr(text, "and 00:00:00:00:00:00 or 0000:0000:0000:0000,"),
