@@ -419,6 +419,9 @@ vm_stop() {
 		vm_pid=$(cat "$vm_dir/$vm_file.pid")
 		if [ "$vm_file" = qemu ] && [ ! -e "$vm_dir/qemu.rc" ]; then
 			kill -KILL "$vm_pid" 2>/dev/null
+		elif [ "$vm_file" = keeper ]; then
+			# its TERM is for QEMU, and nobody will read what it writes
+			kill -KILL "$vm_pid" 2>/dev/null
 		elif [ "$vm_file" != qemu ]; then
 			kill -TERM "$vm_pid" 2>/dev/null
 		fi
