@@ -19,6 +19,7 @@ enum {
 
 int cmd_io(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 
 /* ---- util.c ---- */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
