@@ -36,18 +36,9 @@ static long long bar1_size(struct doctor *d, const struct topo_node *g,
 static long long ours(struct doctor *d, const struct topo_node *g,
 		      const char *name)
 {
-	long long v = -ENOENT;
-	char folder[96], **names;
-	int n;
-
-	snprintf(folder, sizeof(folder), "/sys/bus/pci/devices/%s/peerlane_gpu",
-		 g->address);
-	n = facts_list(d->f, folder, &names);
-	if (n > 0)
-		v = doc_number(d, "%s/%s/%s", folder, names[0], name);
-	if (n >= 0)
-		facts_list_free(names);
-	return v;
+	if (!doc_has_driver(g, "peerlane_gpu"))
+		return -ENOENT;
+	return doc_number(d, "/sys/bus/pci/devices/%s/%s", g->address, name);
 }
 
 static void look_bar1(struct doctor *d)
@@ -81,8 +72,8 @@ static void check_unassigned(struct doctor *d, const struct rule *r)
 	int i;
 
 	for_each_gpu(d, g, i)
-		if (!bar1_size(d, g, &start) || (start == 0 &&
-		    bar1_size(d, g, &start) > 0))
+		if (!bar1_size(d, g, &start) ||
+		    (!start && bar1_size(d, g, &start) > 0))
 			doc_where(doc_say(d, r, r->severity,
 					  "BAR1 of GPU %d has no address", i),
 				  g->address);
@@ -95,7 +86,7 @@ static void check_small(struct doctor *d, const struct rule *r)
 	struct json_object *o;
 	long long size, vram, sizes;
 	char text[32];
-	int i;
+	int i, largest;
 
 	for_each_gpu(d, g, i) {
 		size = bar1_size(d, g, &start);
@@ -115,16 +106,16 @@ static void check_small(struct doctor *d, const struct rule *r)
 		sizes = doc_text(d, NULL, text, sizeof(text),
 				 "/sys/bus/pci/devices/%s/resource1_resize",
 				 g->address) ? 0 : strtoll(text, NULL, 16);
-		if (sizes > 0 && (sizes << 20 & ~((size << 1) - 1)) > 0)
+		if (sizes >= size >> 20 << 1) {
+			largest = 63 - __builtin_clzll((uint64_t)sizes);
 			doc_cure(o, "unbind the driver, then echo %d > "
 				 "/sys/bus/pci/devices/%s/resource1_resize "
-				 "(2^%d MiB), and bind it again",
-				 63 - __builtin_clzll((unsigned long long)sizes),
-				 g->address,
-				 63 - __builtin_clzll((unsigned long long)sizes));
-		else if (doc_has_driver(g, "peerlane_gpu"))
-			doc_cure(o, "give the GPU a larger BAR1 in the topology "
-				 "file: bar1=%lldM", vram >> 20);
+				 "(2^%d MiB), and bind it again", largest,
+				 g->address, largest);
+		} else if (vram >= 0) {
+			doc_cure(o, "give the GPU a larger BAR1 in the "
+				 "topology file: bar1=%lldM", vram >> 20);
+		}
 	}
 }
 

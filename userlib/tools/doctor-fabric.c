@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* peerlane doctor: IOMMU and ACS. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,9 @@ static void look_iommu(struct doctor *d)
 		n = &d->t->node[d->t->dev[i].node];
 		if (!is_asked(d, n))
 			continue;
+		if (n->iommu == TOPO_IOMMU_UNKNOWN)
+			doc_missing(d, "the IOMMU's mode",
+				    "/sys/kernel/iommu_groups", -ENOENT);
 		if (n->group >= 0)
 			doc_note(d, n->address, "%s, group %d",
 				 topo_iommu_name(n->iommu), n->group);
@@ -131,8 +135,7 @@ static void find_redirects(const struct doctor *d, struct redirects *x)
 				x->a = pci.dev[i].node;
 				x->b = pci.dev[k].node;
 			}
-			topo_pair(&pci, pci.dev[i].node, pci.dev[k].node,
-				  &pair);
+			topo_pair(&pci, i, k, &pair);
 			x->staged += pair.verdict == PLN_VERDICT_STAGED;
 			for (m = 0; m < n && m < MAX_BRIDGES; m++) {
 				for (at = 0; at < x->n; at++)

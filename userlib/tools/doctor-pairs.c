@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* peerlane doctor: devices by kind and number, pairs of them, links. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +17,23 @@ static int count(const struct doctor *d, enum pln_topo_kind kind)
 	return n;
 }
 
-static const struct topo_node *at(const struct doctor *d,
-				  enum pln_topo_kind kind, int number)
+/* The index of the topology's device, -1 when there is none. */
+static int device(const struct doctor *d, enum pln_topo_kind kind, int number)
 {
 	int i;
 
 	for (i = 0; i < d->t->devs; i++)
 		if (d->t->dev[i].kind == kind && !number--)
-			return &d->t->node[d->t->dev[i].node];
-	return NULL;
+			return i;
+	return -1;
+}
+
+static const struct topo_node *at(const struct doctor *d,
+				  enum pln_topo_kind kind, int number)
+{
+	int i = device(d, kind, number);
+
+	return i < 0 ? NULL : &d->t->node[d->t->dev[i].node];
 }
 
 int doc_gpus(const struct doctor *d)
@@ -114,18 +123,16 @@ enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 {
 	struct topo pci = *d->t;
 	struct pln_topo_pair p = { .size = sizeof(p) };
-	int i, n = doc_drives(d), a, b;
+	int i, n = doc_drives(d), a = device(d, PLN_TOPO_GPU, gpu);
 
 	pci.p2pdma = 1;
-	a = (int)(doc_gpu_at(d, gpu) - d->t->node);
 	*drive = -1;
 	for (i = 0; i < n; i++) {
 		bool better;
 
 		if (!doc_drive_asked(d, i))
 			continue;
-		b = (int)(doc_drive_at(d, i) - d->t->node);
-		topo_pair(&pci, a, b, &p);
+		topo_pair(&pci, a, device(d, PLN_TOPO_NVME, i), &p);
 		better = rank(p.verdict) < rank(pair->verdict) ||
 			 (p.verdict == pair->verdict &&
 			  p.relation < pair->relation);
@@ -157,6 +164,9 @@ static void look_host_bridge(struct doctor *d)
 						       true) ?
 			 ", on the kernel's list" : "");
 	}
+	if (d->t->zen < 0)
+		doc_missing(d, "the processor's family", "/proc/cpuinfo",
+			    -ENOENT);
 	doc_note(d, "processor", "%s%s", d->t->cpu,
 		 d->t->zen == 1 ? ", trusted" : "");
 	for (i = 0; i < doc_gpus(d); i++) {
@@ -261,8 +271,7 @@ static void check_nic(struct doctor *d, const struct rule *r)
 		if (pci.dev[i].kind != PLN_TOPO_NIC || !doc_gpus(d) || d->path)
 			continue;
 		for (direct = 0, k = 0; k < doc_gpus(d); k++) {
-			topo_pair(&pci, pci.dev[i].node,
-				  (int)(doc_gpu_at(d, k) - d->t->node), &pair);
+			topo_pair(&pci, i, device(d, PLN_TOPO_GPU, k), &pair);
 			direct += pair.verdict == PLN_VERDICT_DIRECT ||
 				  pair.verdict == PLN_VERDICT_UNKNOWN;
 		}
