@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+/* What programs see of the tree, and how a file leads to its drives. */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "topo.h"
+
+struct pln_topo {
+	struct facts *facts;
+	struct topo *t;
+};
+
+const char *pln_relation_name(unsigned int relation)
+{
+	static const char *const names[] = {
+		"X", "PIX", "PXB", "PHB", "NODE", "SYS",
+	};
+
+	return relation < 6 ? names[relation] : "?";
+}
+
+const char *pln_verdict_name(unsigned int verdict)
+{
+	static const char *const names[] = {
+		"unknown", "direct", "root-complex", "staged",
+	};
+
+	return verdict < 4 ? names[verdict] : "?";
+}
+
+int pln_topo_open(struct pln_topo **topo, const char *record)
+{
+	struct pln_topo *new;
+	int r;
+
+	if (!topo)
+		return -EINVAL;
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return -ENOMEM;
+	r = facts_open(&new->facts, record);
+	if (!r)
+		r = topo_build(&new->t, new->facts);
+	if (r) {
+		pln_topo_close(new);
+		return r;
+	}
+	*topo = new;
+	return 0;
+}
+
+void pln_topo_close(struct pln_topo *topo)
+{
+	if (!topo)
+		return;
+	topo_free(topo->t);
+	facts_close(topo->facts);
+	free(topo);
+}
+
+int pln_topo_count(const struct pln_topo *topo)
+{
+	return topo ? topo->t->devs : -EINVAL;
+}
+
+int pln_topo_info(const struct pln_topo *topo, unsigned int index,
+		  struct pln_topo_device *info)
+{
+	const struct topo_node *n;
+	const struct topo_dev *d;
+
+	if (!topo || !info || info->size != sizeof(*info))
+		return -EINVAL;
+	if (index >= (unsigned int)topo->t->devs)
+		return -ERANGE;
+	d = &topo->t->dev[index];
+	n = &topo->t->node[d->node];
+	*info = (struct pln_topo_device){
+		.size = sizeof(*info), .kind = d->kind, .vendor = n->vendor,
+		.device = n->device, .numa_node = n->numa,
+	};
+	strcpy(info->label, d->label);
+	strcpy(info->address, n->address);
+	strcpy(info->name, d->name);
+	strcpy(info->driver, n->driver);
+	return 0;
+}
+
+int pln_topo_between(const struct pln_topo *topo, unsigned int a,
+		     unsigned int b, struct pln_topo_pair *pair)
+{
+	if (!topo || !pair || pair->size != sizeof(*pair))
+		return -EINVAL;
+	if (a >= (unsigned int)topo->t->devs ||
+	    b >= (unsigned int)topo->t->devs)
+		return -ERANGE;
+	topo_pair(topo->t, (int)a, (int)b, pair);
+	return 0;
+}
+
+/* ---- from a file to drives ---- */
+
+struct search {
+	struct topo *t;
+	int *devs, n, max;
+};
+
+static void found(struct search *s, int dev)
+{
+	int i;
+
+	for (i = 0; i < s->n && i < s->max; i++)
+		if (s->devs[i] == dev)
+			return;
+	if (s->n < s->max)
+		s->devs[s->n] = dev;
+	s->n++;
+}
+
+static void found_named(struct search *s, const char *name)
+{
+	char **drive;
+	int i;
+
+	for (i = 0; i < s->t->devs; i++) {
+		if (!strcmp(name, s->t->dev[i].name))
+			found(s, i);
+		for (drive = s->t->dev[i].drives; drive && *drive; drive++)
+			if (!strcmp(name, *drive))
+				found(s, i);
+	}
+}
+
+/* A block device by its folder in /sys/devices: a drive's own, a partition of
+ * it, or one that stands on others (RAID, device mapper). */
+static int search_block(struct search *s, const char *path, int depth)
+{
+	char below[PATH_MAX + 32], target[PATH_MAX], **names, *part;
+	int i, n, r = 0;
+
+	if (depth > 8)
+		return -ELOOP;
+	for (i = 0; i < s->t->devs; i++) {
+		if (s->t->dev[i].kind != PLN_TOPO_NVME)
+			continue;
+		part = strstr(path, s->t->node[s->t->dev[i].node].address);
+		if (part && part[-1] == '/' && strchr(part, '/') &&
+		    (size_t)(strchr(part, '/') - part) ==
+		    strlen(s->t->node[s->t->dev[i].node].address))
+			found(s, i);
+	}
+	if (s->n)
+		return 0;
+	/* the one drive of several controllers */
+	part = strstr(path, "/nvme-subsystem/");
+	if (part) {
+		part = strchr(part + 16, '/');
+		snprintf(below, sizeof(below), "%s", part ? part + 1 : "");
+		below[strcspn(below, "/")] = '\0';
+		found_named(s, below);
+		return 0;
+	}
+	snprintf(below, sizeof(below), "%s/slaves", path);
+	n = facts_list(s->t->facts, below, &names);
+	if (n == -ENOENT) {	/* a partition: what it is on has them */
+		snprintf(target, sizeof(target), "%s", path);
+		*strrchr(target, '/') = '\0';
+		snprintf(below, sizeof(below), "%s/slaves", target);
+		n = facts_list(s->t->facts, below, &names);
+	}
+	if (n < 0)
+		return n == -ENOENT ? 0 : n;
+	for (i = 0; i < n && !r; i++) {
+		snprintf(below, sizeof(below), "/sys/class/block/%s",
+			 names[i]);
+		r = facts_link(s->t->facts, below, target, sizeof(target));
+		if (!r)
+			r = search_block(s, target, depth + 1);
+	}
+	facts_list_free(names);
+	return r;
+}
+
+/* File systems such as btrfs have device numbers of their own: what is mounted
+ * there tells. */
+static int mounted(dev_t dev, dev_t *block)
+{
+	char line[8192], source[4096];
+	unsigned int ma, mi;
+	struct stat st;
+	const char *dash;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+
+	if (!f)
+		return -errno;
+	*block = 0;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*u %*u %u:%u", &ma, &mi) != 2 ||
+		    makedev(ma, mi) != dev)
+			continue;
+		dash = strstr(line, " - ");
+		if (dash && sscanf(dash, " - %*s %4095s", source) == 1 &&
+		    source[0] == '/' && !stat(source, &st) &&
+		    S_ISBLK(st.st_mode))
+			*block = st.st_rdev;
+	}
+	fclose(f);
+	return *block ? 0 : -ENOTBLK;
+}
+
+static int search_path(struct search *s, const char *what)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	struct stat st;
+	dev_t dev;
+	int r;
+
+	if (!facts_live(s->t->facts))
+		return -EOPNOTSUPP;
+	if (strlen(what) >= sizeof(path))
+		return -ENAMETOOLONG;
+	if (stat(what, &st)) {
+		/* a file that is still to be written: its folder */
+		if (errno != ENOENT)
+			return -errno;
+		strcpy(path, what);
+		*(strrchr(path, '/') + 1) = '\0';
+		if (stat(path, &st))
+			return -errno;
+	}
+	dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
+	if (!major(dev)) {
+		r = mounted(dev, &dev);
+		if (r)
+			return r;
+	}
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(dev),
+		 minor(dev));
+	r = facts_link(s->t->facts, path, target, sizeof(target));
+	return r ? (r == -ENOENT ? -ENOTBLK : r) : search_block(s, target, 0);
+}
+
+int topo_find(struct topo *t, const char *what, int *devs, int max)
+{
+	struct search s = { .t = t, .devs = devs, .max = max };
+	int i, r;
+
+	if (!*what)
+		return -EINVAL;
+	if (strchr(what, '/')) {
+		r = search_path(&s, what);
+		if (r)
+			return r;
+		if (!s.n)
+			return -ENOTBLK;
+		return s.n > max ? -E2BIG : s.n;
+	}
+	for (i = 0; i < t->devs; i++)
+		if (!strcmp(what, t->dev[i].label) ||
+		    !strcmp(what, t->node[t->dev[i].node].address))
+			found(&s, i);
+	if (!s.n)
+		found_named(&s, what);
+	return s.n ? s.n > max ? -E2BIG : s.n : -ENOENT;
+}
+
+int pln_topo_nearest(struct pln_topo *topo, const char *what, char *reason,
+		     size_t size)
+{
+	char text[PLN_TOPO_REASON_MAX] = "";
+	int devs[64], r;
+
+	if (!topo || !what || (size && !reason))
+		return -EINVAL;
+	r = topo_find(topo->t, what, devs, 64);
+	if (r > 0)
+		r = topo_nearest(topo->t, devs, r, text, sizeof(text));
+	else if (r == -ENOTBLK)
+		snprintf(text, sizeof(text), "%.256s is on no NVMe drive of "
+			 "this machine", what);
+	else
+		snprintf(text, sizeof(text), "%.256s: %s", what,
+			 strerror(-r));
+	if (reason && size)
+		snprintf(reason, size, "%s", text);
+	return r;
+}
