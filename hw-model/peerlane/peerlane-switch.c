@@ -4,6 +4,7 @@
  * Access Control Services (ACS).
  */
 #include "qemu/osdep.h"
+#include "hw/hotplug.h"
 #include "hw/pci/msi.h"
 #include "hw/pci/pci_bridge.h"
 #include "hw/pci/pci_bus.h"
@@ -168,9 +169,6 @@ static void pls_upstream_class_init(ObjectClass *klass, void *data)
 static void pls_acs_init(PlsDownstream *p)
 {
     PCIDevice *d = PCI_DEVICE(p);
-    uint16_t bits = PCI_ACS_SV | PCI_ACS_TB | PCI_ACS_RR | PCI_ACS_CR |
-                    PCI_ACS_UF | PCI_ACS_EC | PCI_ACS_DT;
-
     if (!p->acs) {
         return;
     }
@@ -178,8 +176,9 @@ static void pls_acs_init(PlsDownstream *p)
                         PCI_ACS_SIZEOF + 8);
     d->exp.acs_cap = PLS_ACS_OFFSET;
     pci_set_word(d->config + PLS_ACS_OFFSET + PCI_ACS_CAP,
-                 bits | (PLS_MAX_PORT + 1) << 8);
-    pci_set_word(d->wmask + PLS_ACS_OFFSET + PCI_ACS_CTRL, bits);
+                 PLS_ACS_BITS | (PLS_MAX_PORT + 1) << 8);
+    pci_set_word(d->wmask + PLS_ACS_OFFSET + PCI_ACS_CTRL,
+                 PLS_ACS_BITS);
     /* A port's own bit is not there */
     pci_set_quad(d->wmask + PLS_ACS_VECTOR, ~BIT_ULL(PCIE_PORT(p)->port));
 }
@@ -190,6 +189,7 @@ static void pls_downstream_write_config(PCIDevice *d, uint32_t address,
     bool routes = pls_changes_routes(address, len) ||
                   ranges_overlap(address, len, PLS_ACS_OFFSET,
                                  PCI_ACS_SIZEOF + 8);
+    bool link = pls_link_active(d);
     uint16_t slt_ctl, slt_sta;
 
     if (routes) {
@@ -199,6 +199,7 @@ static void pls_downstream_write_config(PCIDevice *d, uint32_t address,
     pci_bridge_write_config(d, address, val, len);
     pcie_cap_flr_write_config(d, address, val, len);
     pcie_cap_slot_write_config(d, slt_ctl, slt_sta, address, val, len);
+    pls_slot_check_link(d, link);
     pcie_aer_write_config(d, address, val, len);
     if (routes) {
         pls_update(pls_upstream(PEERLANE_SWITCH_DOWNSTREAM(d)));
@@ -212,10 +213,12 @@ static void pls_downstream_reset(DeviceState *qdev)
 
     memory_region_transaction_begin();
     pcie_cap_deverr_reset(d);
-    pcie_cap_slot_reset(d);
+    pls_slot_reset(d);
     pcie_cap_arifwd_reset(d);
     pcie_acs_reset(d);
     if (d->exp.acs_cap) {
+        pci_set_word(d->config + PLS_ACS_OFFSET + PCI_ACS_CTRL,
+                     PEERLANE_SWITCH_DOWNSTREAM(d)->acs_control);
         pci_set_quad(d->config + PLS_ACS_VECTOR, 0);
     }
     pci_bridge_reset(qdev);
@@ -263,6 +266,11 @@ static void pls_downstream_realize(PCIDevice *d, Error **errp)
                    "of a " TYPE_PEERLANE_SWITCH_UPSTREAM);
         return;
     }
+    if (p->acs_control & ~(p->acs ? PLS_ACS_BITS : 0)) {
+        error_setg(errp, "acs-control=0x%x has bits that the port has not",
+                   p->acs_control);
+        return;
+    }
     if (!pls_set_port_number(d, errp)) {
         return;
     }
@@ -271,6 +279,7 @@ static void pls_downstream_realize(PCIDevice *d, Error **errp)
         goto err_bridge;
     }
     pcie_cap_slot_init(d, s);
+    pls_slot_init(d);
     pcie_cap_arifwd_init(d);
     pcie_chassis_create(s->chassis);
     if (pcie_chassis_add_slot(s) < 0) {
@@ -327,11 +336,13 @@ static const Property pls_downstream_props[] = {
     DEFINE_PROP_BIT(COMPAT_PROP_PCP, PCIDevice, cap_present,
                     QEMU_PCIE_SLTCAP_PCP_BITNR, true),
     DEFINE_PROP_BOOL("acs", PlsDownstream, acs, true),
+    DEFINE_PROP_UINT16("acs-control", PlsDownstream, acs_control, 0),
 };
 
 static void pls_downstream_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
+    HotplugHandlerClass *hc = HOTPLUG_HANDLER_CLASS(klass);
     PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
 
     k->config_read = pls_read_config;
@@ -346,6 +357,8 @@ static void pls_downstream_class_init(ObjectClass *klass, void *data)
     device_class_set_legacy_reset(dc, pls_downstream_reset);
     dc->vmsd = &vmstate_pls_downstream;
     device_class_set_props(dc, pls_downstream_props);
+    hc->plug = pls_slot_plug;
+    pls_slot_add_property(klass);
 }
 
 static void pls_port_instance_init(Object *obj)

@@ -29,6 +29,9 @@ OBJECT_DECLARE_SIMPLE_TYPE(PlsRequester, PEERLANE_SWITCH_REQUESTER)
 #define PLS_AER_OFFSET          0x100
 #define PLS_ACS_OFFSET          0x148
 #define PLS_ACS_VECTOR          (PLS_ACS_OFFSET + 8)
+#define PLS_ACS_BITS            (PCI_ACS_SV | PCI_ACS_TB | PCI_ACS_RR | \
+                                 PCI_ACS_CR | PCI_ACS_UF | PCI_ACS_EC | \
+                                 PCI_ACS_DT)
 #define PLS_MAX_PORT            63      /* one bit each in the vector */
 #define PLS_VSEC_OFFSET         0x160
 #define PLS_VSEC_ID             0x504c
@@ -66,6 +69,7 @@ struct PlsDownstream {
     PCIESlot parent_obj;
 
     bool acs;
+    uint16_t acs_control;       /* after reset */
     bool leaving;
     MemoryRegion refuse;        /* whatever is sent here fails */
     QLIST_HEAD(, PlsRequester) requesters;
@@ -122,6 +126,14 @@ void pls_forget_function(PCIDevice *dev);
 PlsWay pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
                  hwaddr *len, PlsDownstream **to);
 uint64_t pls_live_requesters(void);
+
+/* peerlane-switch-hotplug.c */
+void pls_slot_init(PCIDevice *d);
+void pls_slot_reset(PCIDevice *d);
+bool pls_link_active(PCIDevice *d);
+void pls_slot_check_link(PCIDevice *d, bool was);
+void pls_slot_plug(HotplugHandler *slot, DeviceState *dev, Error **errp);
+void pls_slot_add_property(ObjectClass *klass);
 
 /* peerlane-switch-counters.c */
 void pls_counters_get(void);

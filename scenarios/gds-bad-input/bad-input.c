@@ -8,6 +8,7 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <sys/sysmacros.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 
@@ -361,9 +362,16 @@ static int media(void)
 /* Bounded: until a request is with the drive. */
 static bool in_flight(void)
 {
+	char name[64];
+	struct stat st;
+
+	if (stat(dir, &st))
+		return false;
+	snprintf(name, sizeof(name), "/sys/dev/block/%u:%u/inflight",
+		 major(st.st_dev), minor(st.st_dev));
 	for (int i = 0; i < 5000; i++) {
 		unsigned int r = 0, w = 0;
-		FILE *f = fopen("/sys/block/nvme0n1/inflight", "r");
+		FILE *f = fopen(name, "r");
 
 		if (f) {
 			if (fscanf(f, "%u %u", &r, &w) != 2)

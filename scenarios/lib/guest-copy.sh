@@ -8,8 +8,8 @@
 . /case/lib/guest.sh
 . /case/env
 
-drive=/dev/nvme0n1
-must_appear "$drive"
+drive=$(drive_of disk0)
+must test -b "$drive"
 case ${FS:?} in
 raw)
 	source=$drive

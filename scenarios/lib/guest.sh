@@ -59,6 +59,25 @@ must_appear() {
 	must test -e "$1"
 }
 
+# drive_of IMAGE: the block device of the drive that has it, /dev/nvme0n1 or
+# another: drivers probe drives in any order, serial numbers tell them apart
+drive_of() {
+	guest_serial=$(sed -n "s/^\([^ ]*\) nvme .* image=$1\$/\1/p" /case/machine)
+	guest_tries=0
+	while [ -n "$guest_serial" ] && [ "$guest_tries" -lt 200 ]; do
+		for guest_disk in /sys/block/nvme*n1; do
+			[ "$(tr -d ' ' 2>/dev/null <"$guest_disk/device/serial")" = \
+				"$guest_serial" ] || continue
+			must_appear "/dev/${guest_disk##*/}"
+			echo "/dev/${guest_disk##*/}"
+			return
+		done
+		guest_tries=$((guest_tries + 1))
+		sleep 0.05
+	done
+	return 1
+}
+
 # fact KEY JSON
 fact() {
 	printf '@fact %s %s\n' "$1" "$2"

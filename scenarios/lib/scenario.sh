@@ -30,6 +30,8 @@ sc_begin() {
 	read -r sc_started sc_idle </proc/uptime
 	: "$sc_idle"
 	: >"$OUT/extra.jsonl"
+	SC_DEVICES=$(sc_devices_json)
+	sc_add "{\"devices\":$SC_DEVICES}"
 	at_exit sc_end
 
 	need_tool jq cpio flock make
@@ -211,15 +213,41 @@ $(tail -n 15 "$OUT/guest/result.log" 2>/dev/null)"
 
 # --- counting --------------------------------------------------------------
 
+# sc_devices: the topology's devices, "NAME KIND PARENT KEY=VALUE…"
+sc_devices() {
+	awk -v mode=devices -f "$VM_LIB/topology.awk" \
+		"$(vm_topology_file "$SC_TOPOLOGY")"
+}
+
+# the same as JSON: [{name, kind, parent, KEY: VALUE…}]
+sc_devices_json() {
+	sc_devices | jq -Rnc '[inputs | split(" ") |
+		{name: .[0], kind: .[1], parent: .[2]} + (.[3:] | map(split("=")
+			| {key: .[0], value: (.[1:] | join("="))}) | from_entries)]'
+}
+
 # the GPUs of the topology
 sc_gpus() {
-	awk -v mode=devices -f "$VM_LIB/topology.awk" \
-		"$(vm_topology_file "$SC_TOPOLOGY")" | awk '$2 == "gpu" { print $1 }'
+	sc_devices | awk '$2 == "gpu" { print $1 }'
 }
 
 sc_drives() {
-	awk -v mode=devices -f "$VM_LIB/topology.awk" \
-		"$(vm_topology_file "$SC_TOPOLOGY")" | awk '$2 == "nvme" { print $1 }'
+	sc_devices | awk '$2 == "nvme" { print $1 }'
+}
+
+# the ports that count bytes: a peerlane-switch's own, and those below it that
+# hold a device
+sc_ports() {
+	sc_devices | awk '
+	$2 == "switch" && / model=peerlane( |$)/ {
+		counts[$1] = 1
+		print $1
+	}
+	{
+		switch = $3
+		if (sub(/[.][0-9]+$/, "", switch) && switch in counts)
+			print $3
+	}'
 }
 
 # host commands, answered while the guest waits
@@ -238,37 +266,44 @@ host_end() {
 	sc_snapshot "$1" "$2.end"
 }
 
+# sc_snapshot GUEST MARK: what all devices have counted, one object to a line:
+# {kind: gpu|port, name, counters, initiators (of a GPU)}
 sc_snapshot() {
+	sc_looks=$OUT/$1/$2.counted
+	: >"$sc_looks"
 	for sc_gpu in $(sc_gpus); do
-		vm_qom_get "$1" "/machine/peripheral/$sc_gpu" counters \
-			>"$OUT/$1/$2.$sc_gpu.counters" || { echo "error: no counters"; return; }
-		vm_qom_get "$1" "/machine/peripheral/$sc_gpu" initiators \
-			>"$OUT/$1/$2.$sc_gpu.initiators" || { echo "error: no initiators"; return; }
+		sc_look "$1" "$sc_gpu" counters || return
+		sc_counters=$sc_got
+		sc_look "$1" "$sc_gpu" initiators || return
+		printf '{"kind":"gpu","name":"%s","counters":%s,"initiators":%s}\n' \
+			"$sc_gpu" "$sc_counters" "$sc_got" >>"$sc_looks"
+	done
+	for sc_port in $(sc_ports); do
+		sc_look "$1" "$sc_port" counters || return
+		printf '{"kind":"port","name":"%s","counters":%s}\n' \
+			"$sc_port" "$sc_got" >>"$sc_looks"
 	done
 	vm_mark "$1" "$2"
 	echo ok
 }
 
+# sc_look GUEST DEVICE PROPERTY: in $sc_got
+sc_look() {
+	sc_got=$(vm_qom_get "$1" "/machine/peripheral/$2" "$3") && return
+	echo "error: $2 has no $3: $sc_got"
+	return 1
+}
+
 # sc_counted LABEL: what the devices counted between begin and end:
 # {nvme: nvme-routes.awk's object, gpus: {gpu0: {counter: difference}},
-# initiators: {gpu0: {nvme0: {read, write}}}}
+# initiators: {gpu0: {nvme0: {read, write}}}, links: links.jq's list}
 sc_counted() {
 	sc_routes=$(vm_trace guest "$1.begin" "$1.end" |
 		nvme_route_bytes "$(cat "$OUT/guest/bars")" "$SC_BLOCKS")
-	for sc_gpu in $(sc_gpus); do
-		jq -nc --arg gpu "$sc_gpu" \
-			--slurpfile a "$OUT/guest/$1.begin.$sc_gpu.counters" \
-			--slurpfile b "$OUT/guest/$1.end.$sc_gpu.counters" \
-			--slurpfile ai "$OUT/guest/$1.begin.$sc_gpu.initiators" \
-			--slurpfile bi "$OUT/guest/$1.end.$sc_gpu.initiators" '
-		def by_id: map({key: .id, value: {read, write}}) | from_entries;
-		($ai[0] | by_id) as $from |
-		{gpus: {($gpu): ($b[0] | with_entries(.value -= ($a[0][.key] // 0)))},
-		 initiators: {($gpu): ($bi[0] | by_id | with_entries(
-			.key as $k | .value.read -= ($from[$k].read // 0)
-			| .value.write -= ($from[$k].write // 0)))}}'
-	done | jq -sc --argjson nvme "$sc_routes" \
-		'reduce .[] as $x ({nvme: $nvme, gpus: {}, initiators: {}}; . * $x)'
+	jq -L "$VM_LIB" -nc --slurpfile a "$OUT/guest/$1.begin.counted" \
+		--slurpfile b "$OUT/guest/$1.end.counted" \
+		--argjson devices "$SC_DEVICES" --argjson nvme "$sc_routes" \
+		'include "links"; counted($a; $b; $devices; $nvme)'
 }
 
 # --- results ---------------------------------------------------------------
@@ -292,7 +327,9 @@ sc_measure() {
 		"$OUT/guest/trace.marks" | sort -u | while read -r sc_label; do
 		sc_counted "$sc_label" | jq -c --arg l "$sc_label" '{counted: {($l): .}}'
 	done >>"$OUT/extra.jsonl"
-	jq -sc 'reduce .[] as $x ({}; . * $x)' "$OUT/extra.jsonl" >"$OUT/extra.json"
+	jq -L "$VM_LIB" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
+		| .links = ([(.counted // {})[].links] | links_sum)' \
+		"$OUT/extra.jsonl" >"$OUT/extra.json"
 
 	# A drive's bytes are told apart by direction, so one label can hold one
 	# transfer of each.  host_bytes is file data that the drive moved to or from

@@ -5,13 +5,20 @@
 #
 #	awk -v images='disk0=/path ...' -v mode=args -f topology.awk FILE
 #
-# mode=args prints arguments; mode=devices prints lines "NAME KIND PARENT
-# KEY=VALUE...", with defaults filled in, for the report.
+# mode=args	QEMU's arguments; warnings on standard error
+# mode=cmdline	what the machine adds to the kernel's command line
+# mode=images	the names of the images that its drives take
+# mode=devices	lines "NAME KIND PARENT KEY=VALUE...", with defaults filled in
 
 function die(text) {
 	printf "%s:%d: %s\n", FILENAME, FNR, text > "/dev/stderr"
 	failed = 1
 	exit 2
+}
+
+function warn(text) {
+	if (mode == "args")
+		printf "%s:%d: warning: %s\n", FILENAME, FNR, text > "/dev/stderr"
 }
 
 function bytes(text, n, unit) {
@@ -50,7 +57,8 @@ function known_keys(kind, list, i, n, key) {
 			if (allowed[i] == key)
 				break
 		if (i > n)
-			die("a " kind " has no key \"" key "\" (it has: " list ")")
+			die("a " kind " has no key \"" key "\"" \
+			    (n ? " (it has: " list ")" : ""))
 	}
 }
 
@@ -65,11 +73,16 @@ function take_size(key, other, text) {
 	return text
 }
 
-function take_switch(key, other, text) {
+# take_word("acs", "on", "on off"): one of these words
+function take_word(key, other, list, text, i, n) {
 	text = take(key, other)
-	if (text != "on" && text != "off")
-		die(key "=" text " is neither on nor off")
-	return text
+	n = split(list, allowed, " ")
+	for (i = 1; i <= n; i++)
+		if (allowed[i] == text)
+			return text
+	gsub(/ /, ", ", list)
+	sub(/, [^,]*$/, " or" substr(list, match(list, / [^ ]*$/)), list)
+	die(key "=" text " is not " list)
 }
 
 function take_number(key, other, low, high, text) {
@@ -79,32 +92,80 @@ function take_number(key, other, low, high, text) {
 	return text + 0
 }
 
-# PCIe ports hold one device each; pcie.0 holds root ports only
+# PCIe ports hold one device each; a root complex holds root ports only
 function plug(name, kind, parent) {
-	if (kind == "root-port") {
-		if (parent != "pcie.0")
-			die("a root-port belongs on pcie.0, not on " parent)
-		return
-	}
-	if (parent == "pcie.0")
-		die(name " needs a root-port or a switch's port, not pcie.0")
-	if (!(parent in port))
+	if (!(parent in port)) {
+		if (parent in root_of && !(parent in host))
+			die(name ": " parent " is no port" (kind_of[parent] == \
+			    "switch" ? "; its ports are " parent ".0 and so on" : ""))
+		if (parent in host)
+			die(name " needs a root-port or a switch's port, not " parent)
 		die(name ": no port is called \"" parent "\" above this line")
+	}
 	if (port[parent] != "")
 		die(name ": port " parent " already holds " port[parent])
 	port[parent] = name
+	root_of[name] = root_of[parent]
+	kind_of[name] = kind
 }
 
-function open_port(name) {
+# Of the 32 slots of pcie.0 the first and the last are the chipset's.  A
+# host-bridge has fewer bus numbers than slots.
+function take_slot(parent) {
+	if (parent == "pcie.0" && ++slots > 30)
+		die("pcie.0 has no slot left for " name)
+}
+
+# The secondary bus of a bridge.  The firmware numbers the buses below a host
+# bridge upwards from its own, so each has a share of the 256 numbers.
+function take_bus(root, share) {
+	share = nhosts > 1 ? BUSES : 256
+	if (++buses[root] > share)
+		die("there are more than " share " PCI buses below " root)
+}
+
+function open_port(name, root) {
 	port[name] = ""
+	root_of[name] = root
+	take_bus(root)
+	if (++chassis > 255)
+		die("there are more than 255 ports")
+}
+
+function add_host(name) {
+	host[name] = nhosts++
+	root_of[name] = name
+	buses[name] = 1
+}
+
+# What firmware has to find 64-bit addresses for, naturally aligned
+function take_aperture(size, n) {
+	for (n = 1; n < size; n *= 2)
+		;
+	apertures += n
+	if (apertures > APERTURES)
+		die("the apertures of all GPUs are more than " \
+		    APERTURES / 1073741824 "G")
 }
 
 BEGIN {
+	if (mode == "")
+		mode = "args"
+	BUSES = 32
+	APERTURES = 256 * 1024 * 1024 * 1024
+	# of one GPU by default, and of all: what the devices accept
+	RUNS = 512
+	ALL_RUNS = 1536
 	nimages = split(images, pair, " ")
 	for (i = 1; i <= nimages; i++) {
 		at = index(pair[i], "=")
 		image[substr(pair[i], 1, at - 1)] = substr(pair[i], at + 1)
 	}
+	add_host("pcie.0")
+	# other ends of transfers in results and drawings
+	split("host memory", word, " ")
+	for (i in word)
+		reserved[word[i]]
 }
 
 {
@@ -125,6 +186,8 @@ NF < 3 {
 	parent = $3
 	if (name !~ /^[A-Za-z][A-Za-z0-9_-]*$/)
 		die("\"" name "\" is no name (a letter, then letters, digits, - and _)")
+	if (name in reserved)
+		die("no device can be called " name)
 	if (name in seen)
 		die("the name " name " is already used in line " seen[name])
 	seen[name] = FNR
@@ -148,28 +211,83 @@ kind == "q35" {
 		die("there is already a machine")
 	if (parent != "-")
 		die("the machine's parent is -, not " parent)
-	known_keys(kind, "memory cpus cpu")
+	known_keys(kind, "memory cpus cpu iommu nodes")
 	have_machine = 1
 	memory = take_size("memory", "1G")
 	cpus = take_number("cpus", 2, 1, 64)
 	cpu = take("cpu", "max")
+	iommu = take_word("iommu", "off", "off passthrough translated")
+	nodes = take_number("nodes", 1, 1, 8)
 	arg("-machine"); arg("q35")
+	# Hot-plug is that of the ports themselves, as on real machines
+	arg("-global"); arg("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
 	arg("-cpu"); arg(cpu)
-	arg("-smp"); arg(cpus)
+	# a node is a socket: Linux believes no cache that spans nodes
+	arg("-smp"); arg(cpus (nodes > 1 ? ",sockets=" nodes : ""))
 	arg("-m"); arg(memory)
-	devices[ndevices++] = line " memory=" memory " cpus=" cpus " cpu=" cpu
+	if (nodes > 1)
+		add_nodes()
+	if (iommu != "off") {
+		# before every PCI device, or those before it have no IOMMU
+		arg("-device"); arg("intel-iommu")
+		cmdline = "intel_iommu=on" (iommu == "passthrough" ? " iommu=pt" : "")
+	}
+	nmachine = nargs
+	devices[ndevices++] = line " memory=" memory " cpus=" cpus " cpu=" cpu \
+		" iommu=" iommu " nodes=" nodes
 	next
+}
+
+function add_nodes(i, share, each) {
+	if (cpus % nodes)
+		die("cpus=" cpus " cannot be divided equally among " nodes " nodes")
+	share = bytes(memory) / nodes / 1048576
+	if (share != int(share))
+		die("memory=" memory " cannot be divided equally among " nodes \
+		    " nodes, in whole MiB")
+	each = cpus / nodes
+	for (i = 0; i < nodes; i++) {
+		arg("-object")
+		arg("memory-backend-ram,id=node" i "-memory,size=" share "M")
+		arg("-numa")
+		arg("node,nodeid=" i ",memdev=node" i "-memory,cpus=" i * each \
+		    (each > 1 ? "-" (i + 1) * each - 1 : ""))
+	}
 }
 
 !have_machine { die("the first line is the machine: NAME q35 - ...") }
 
+kind == "host-bridge" {
+	known_keys(kind, "node")
+	if (parent != "pcie.0")
+		die("a host-bridge belongs on pcie.0, not on " parent)
+	node = take_number("node", 0, 0, 7)
+	if (node >= nodes)
+		die("node=" node " is none of the machine's " \
+		    (nodes > 1 ? nodes " nodes" : "nodes (it has nodes=1)"))
+	take_slot(parent)
+	if (nhosts * BUSES >= 256)
+		die("there are more than " 256 / BUSES - 1 " host-bridges")
+	add_host(name)
+	kind_of[name] = kind
+	if (buses["pcie.0"] > BUSES)
+		die("there are more than " BUSES " PCI buses below pcie.0, which a host-bridge leaves it")
+	host_arg[host[name]] = "pxb-pcie,id=" name ",bus=pcie.0,bus_nr=" \
+		host[name] * BUSES (nodes > 1 ? ",numa_node=" node : "")
+	devices[ndevices++] = line " node=" node
+	next
+}
+
 kind == "root-port" {
 	known_keys(kind, "")
-	plug(name, kind, parent)
-	open_port(name)
-	chassis++
+	if (!(parent in host))
+		die("a root-port belongs on pcie.0 or a host-bridge, not on " parent)
+	take_slot(parent)
+	kind_of[name] = kind
+	open_port(name, parent)
 	arg("-device")
-	arg("pcie-root-port,id=" name ",bus=pcie.0,chassis=" chassis ",slot=" chassis)
+	arg("pcie-root-port,id=" name ",bus=" parent ",chassis=" chassis \
+	    ",slot=" chassis)
 	devices[ndevices++] = line
 	next
 }
@@ -178,25 +296,28 @@ kind == "switch" {
 	known_keys(kind, "ports model acs")
 	plug(name, kind, parent)
 	ports = take_number("ports", 2, 1, 32)
-	model = take("model", "x3130")
-	if (model != "x3130" && model != "peerlane")
-		die("model=" model " is neither x3130 nor peerlane")
+	model = take_word("model", "peerlane", "peerlane x3130")
 	if (model == "x3130" && "acs" in value)
 		die("the model x3130 has no ACS; model=peerlane has")
-	acs = take_switch("acs", "on")
+	acs = model == "x3130" ? "off" : take_word("acs", "on", "on off redirect")
+	if (model == "x3130" && iommu == "translated")
+		warn("behind model=x3130 and an IOMMU that translates, transfers between devices go wrong")
 	up = model == "peerlane" ? "peerlane-switch-upstream" : "x3130-upstream"
-	down = model == "peerlane" ? "peerlane-switch-downstream,acs=" acs : \
-	    "xio3130-downstream"
+	down = model == "peerlane" ? "peerlane-switch-downstream,acs=" \
+	    (acs == "off" ? "off" : "on") : "xio3130-downstream"
+	# what firmware may leave behind: SV, RR, CR and UF
+	if (acs == "redirect")
+		down = down ",acs-control=0x1d"
+	take_bus(root_of[name])
 	arg("-device")
 	arg(up ",id=" name ",bus=" parent)
 	for (i = 0; i < ports; i++) {
-		open_port(name "." i)
-		chassis++
+		open_port(name "." i, root_of[name])
 		arg("-device")
 		arg(down ",id=" name "." i ",bus=" name \
 		    ",chassis=" chassis ",slot=" chassis)
 	}
-	devices[ndevices++] = line " ports=" ports " model=" model
+	devices[ndevices++] = line " ports=" ports " model=" model " acs=" acs
 	next
 }
 
@@ -204,17 +325,24 @@ kind == "gpu" {
 	known_keys(kind, "vram bar1 coherent queues vendor-id device-id uuid")
 	plug(name, kind, parent)
 	vram = take_size("vram", "1G")
+	if (bytes(vram) < 1048576 || bytes(vram) % 65536)
+		die("vram=" vram " is no multiple of 64K from 1M")
 	bar1 = take_size("bar1", vram)
-	if (!power_of_two(bytes(bar1)))
-		die("bar1=" bar1 " is no power of two")
-	coherent = take_switch("coherent", "off")
+	if (!power_of_two(bytes(bar1)) || bytes(bar1) < 65536)
+		die("bar1=" bar1 " is no power of two from 64K")
+	coherent = take_word("coherent", "off", "on off")
 	queues = take_number("queues", 4, 1, 16)
+	take_aperture(bytes(bar1))
+	if (coherent == "on")
+		take_aperture(bytes(vram))
 	text = "peerlane-gpu,id=" name ",bus=" parent ",vram-size=" vram \
 		",bar1-size=" bar1 ",coherent=" coherent ",queues=" queues
 	for (key in value)
 		if (key == "vendor-id" || key == "device-id" || key == "uuid")
 			text = text "," key "=" value[key]
-	arg("-device"); arg(text)
+	arg("-device")
+	gpu_arg[ngpus++] = nargs
+	arg(text)
 	devices[ndevices++] = line " vram=" vram " bar1=" bar1 " coherent=" coherent
 	next
 }
@@ -225,10 +353,13 @@ kind == "nvme" {
 	disk = take("image", "")
 	if (disk == "")
 		die("an nvme needs image=NAME")
+	if (disk !~ /^[A-Za-z0-9_-]+$/)
+		die("image=" disk " is no name of an image (letters, digits, - and _)")
 	if (disk in used)
 		die("the image " disk " already belongs to " used[disk])
 	used[disk] = name
-	if (mode != "devices") {
+	disks[ndisks++] = disk
+	if (mode == "args") {
 		if (!(disk in image))
 			die("the scenario gives no image called " disk)
 		at = index(image[disk], ":blkdebug=")
@@ -256,7 +387,9 @@ kind == "nvme" {
 	next
 }
 
-{ die("\"" kind "\" is no kind of device (q35, root-port, switch, gpu, nvme)") }
+{
+	die("\"" kind "\" is no kind of device (q35, host-bridge, root-port, switch, gpu, nvme)")
+}
 
 END {
 	if (failed)
@@ -268,7 +401,24 @@ END {
 	if (mode == "devices")
 		for (i = 0; i < ndevices; i++)
 			print devices[i]
-	else
-		for (i = 0; i < nargs; i++)
-			print args[i]
+	else if (mode == "cmdline")
+		print cmdline
+	else if (mode == "images")
+		for (i = 0; i < ndisks; i++)
+			print disks[i]
+	else {
+		if (ngpus * RUNS > ALL_RUNS)
+			for (i = 0; i < ngpus; i++)
+				args[gpu_arg[i]] = args[gpu_arg[i]] \
+					",bar1-runs=" int(ALL_RUNS / ngpus)
+		for (i = 0; i <= nargs; i++) {
+			# The last host bridge that QEMU hears of is the first
+			# that its ACPI tables name and Linux scans
+			if (i == nmachine)
+				for (j = nhosts - 1; j > 0; j--)
+					print "-device\n" host_arg[j]
+			if (i < nargs)
+				print args[i]
+		}
+	}
 }

@@ -3,7 +3,8 @@
 #
 # The launcher of guests.  Source it with TOP and OUT set:
 #
-#	vm_image disk0 FILE [BLKDEBUG-RULES]	a drive's image
+#	vm_image disk0 FILE [BLKDEBUG-RULES]	a drive's image; drives whose image
+#				nobody gives get a blank one
 #	vm_allow REGEX REASON		this line may stand on the console
 #	vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]	boot, in the background
 #	vm_wait NAME SECONDS		the guest's status
@@ -15,7 +16,8 @@
 # vm_wait returns what /case/run returned, or: 99 the console shows a
 # complaint of the kernel, 124 the time is over, 125 the guest ended without a
 # status.  Artefacts of guest NAME are in $OUT/NAME/: console.log, result.log,
-# qemu.args, qemu.log (standard error), trace.log, trace.marks, repro.sh.
+# qemu.args, qemu.log (standard error), trace.log, trace.marks, repro.sh, and
+# machine: the devices of the topology, which the guest has as /case/machine.
 #
 # Environment: VM_CMDLINE adds to the kernel's command line; VM_TRACE lists
 # QEMU trace events (default: what proves where NVMe data went); QEMU is
@@ -69,6 +71,33 @@ vm_topology_file() {
 	esac
 }
 
+# vm_topology MODE: what topology.awk makes of the machine of vm_start
+vm_topology() {
+	awk -v images="$vm_images$vm_blanks" -v mode="$1" \
+		-f "$VM_LIB/topology.awk" "$vm_topo"
+}
+
+# vm_blank: every drive has an image, and every image a drive
+vm_blank() {
+	vm_wanted=" $(vm_topology images | tr '\n' ' ')"
+	for vm_each in $vm_images; do
+		case $vm_wanted in
+		*" ${vm_each%%=*} "*) ;;
+		*)
+			vm_say "no drive of ${vm_topo##*/} takes the image ${vm_each%%=*}"
+			return 2
+			;;
+		esac
+	done
+	for vm_each in $vm_wanted; do
+		case $vm_images in
+		*" $vm_each="*) continue ;;
+		esac
+		truncate -s 64M "$vm_dir/$vm_each.img" || return 2
+		vm_blanks="$vm_blanks $vm_each=$vm_dir/$vm_each.img"
+	done
+}
+
 # vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]
 vm_start() {
 	vm_name=$1
@@ -78,6 +107,7 @@ vm_start() {
 	shift 4
 	vm_dir=$OUT/$vm_name
 	vm_guest=${VM_GUEST:-$BUILD/guest/$vm_kver}
+	vm_blanks=
 
 	[ -r "$vm_topo" ] || { vm_say "no topology $vm_topo"; return 2; }
 	[ -x "$QEMU" ] || { vm_say "no emulator $QEMU (run: make)"; return 2; }
@@ -90,7 +120,11 @@ vm_start() {
 
 	rm -rf "$vm_dir"
 	mkdir -p "$vm_dir/stage/case" || return 2
+	vm_topology devices >"$vm_dir/machine" || return 2
+	vm_blank || return 2
+	vm_params=$(vm_topology cmdline)
 	cp -RL "$vm_case/." "$vm_dir/stage/case/" || return 2
+	cp "$vm_dir/machine" "$vm_dir/stage/case/" || return 2
 	(cd "$vm_dir/stage" && find case | LC_ALL=C sort |
 		cpio -o -H newc -R 0:0 --quiet) >"$vm_dir/case.cpio" || return 2
 	rm -rf "$vm_dir/stage"
@@ -105,8 +139,7 @@ vm_start() {
 	: >"$vm_dir/trace.marks"
 	: >"$vm_dir/qmp.lock"
 
-	awk -v images="$vm_images" -f "$VM_LIB/topology.awk" "$vm_topo" \
-		>"$vm_dir/qemu.args" || return 2
+	vm_topology args >"$vm_dir/qemu.args" || return 2
 	# hpet: on a busy host the guest misjudges its TSC, and its clock runs fast
 	{
 		echo -accel
@@ -114,7 +147,7 @@ vm_start() {
 		for vm_arg in -nodefaults -no-user-config -no-reboot -nographic \
 			-display none -L /usr/share/qemu -L /usr/share/seabios \
 			-kernel "$vm_guest/vmlinux" -initrd "$vm_dir/initrd.cpio" \
-			-append "console=ttyS0 panic=-1 oops=panic no_timer_check clocksource=hpet rdinit=/init $VM_CMDLINE" \
+			-append "console=ttyS0 panic=-1 oops=panic no_timer_check clocksource=hpet rdinit=/init${vm_params:+ $vm_params} $VM_CMDLINE" \
 			-device isa-debug-exit,iobase=0xf4,iosize=0x04 \
 			-chardev "file,id=console,path=$vm_dir/console.log" \
 			-serial chardev:console \

@@ -6,13 +6,21 @@
 
 . "$TOP/tests/lib/case.sh"
 
+topology() { # MODE FILE [IMAGES]
+	awk -v mode="$1" -v images="${3-}" -f "$TOP/scenarios/lib/topology.awk" "$2"
+}
+
 args() { # FILE
-	awk -v images="disk0=/d0 disk1=/d1:blkdebug=/rules" \
-		-f "$TOP/scenarios/lib/topology.awk" "$1"
+	topology args "$1" "disk0=/d0 disk1=/d1:blkdebug=/rules"
 }
 
 for topo in "$TOP"/scenarios/topologies/*.topo; do
-	check "${topo##*/} is good" args "$topo"
+	images=$(topology images "$topo" | sed 's,.*,&=/&,' | tr '\n' ' ')
+	check "${topo##*/} is good" topology args "$topo" "$images"
+	check_eq "and gives no warning" "" "$(topology args "$topo" "$images" \
+		2>&1 >/dev/null)"
+	check "its first line says what it is" \
+		awk 'NR == 2 { exit !/^# [A-Z].*[a-z]/ }' "$topo"
 done
 
 bad() { # ERROR-REGEX, lines on standard input
@@ -20,6 +28,15 @@ bad() { # ERROR-REGEX, lines on standard input
 		echo "machine q35 -"
 		cat
 	} >t.topo
+	refused "$1"
+}
+
+bad_machine() { # ERROR-REGEX, a whole file on standard input
+	cat >t.topo
+	refused "$1"
+}
+
+refused() { # ERROR-REGEX: t.topo is
 	if args t.topo >out 2>err; then
 		fail "refused: $1" "it was taken"
 	elif [ "$(wc -l <err)" -ne 1 ]; then
@@ -51,12 +68,100 @@ rp0 root-port pcie.0
 gpu0 gpu rp0
 gpu1 gpu rp0
 END
-bad 'belongs on pcie.0' <<END
+bad 'belongs on pcie.0 or a host-bridge, not on rp0' <<END
 rp0 root-port pcie.0
 rp1 root-port rp0
 END
 bad 'not pcie.0' <<END
 gpu0 gpu pcie.0
+END
+bad 'not hb1' <<END
+hb1 host-bridge pcie.0
+gpu0 gpu hb1
+END
+bad 'sw0 is no port; its ports are sw0.0' <<END
+rp0 root-port pcie.0
+sw0 switch rp0
+gpu0 gpu sw0
+END
+bad 'gpu0 is no port' <<END
+rp0 root-port pcie.0
+gpu0 gpu rp0
+nvme0 nvme gpu0 image=disk0
+END
+bad 'a host-bridge belongs on pcie.0, not on rp0' <<END
+rp0 root-port pcie.0
+hb1 host-bridge rp0
+END
+bad 'no key "numa" .it has: node.' <<END
+hb1 host-bridge pcie.0 numa=1
+END
+bad 'node=1 is none of the machine.s nodes .it has nodes=1' <<END
+hb1 host-bridge pcie.0 node=1
+END
+bad_machine 'node=2 is none of the machine.s 2 nodes' <<END
+machine q35 - nodes=2
+hb1 host-bridge pcie.0 node=2
+END
+bad 'a root-port has no key "node"$' <<END
+rp0 root-port pcie.0 node=0
+END
+bad 'pcie.0 has no slot left for rp31' <<END
+$(awk 'BEGIN { for (i = 1; i < 32; i++) print "rp" i, "root-port pcie.0" }')
+END
+bad 'more than 7 host-bridges' <<END
+$(awk 'BEGIN { for (i = 1; i < 9; i++) print "hb" i, "host-bridge pcie.0" }')
+END
+switches() { # HOW-MANY, of 32 ports each, one below the other
+	echo "sw1 switch $2 ports=32"
+	awk -v n="$1" 'BEGIN {
+		for (i = 2; i <= n; i++)
+			print "sw" i, "switch sw" i - 1 ".0 ports=32"
+	}'
+}
+bad 'more than 256 PCI buses below pcie.0' <<END
+rp0 root-port pcie.0
+$(switches 8 rp0)
+END
+bad 'more than 32 PCI buses below hb1' <<END
+hb1 host-bridge pcie.0
+rp0 root-port hb1
+$(switches 1 rp0)
+END
+bad 'more than 32 PCI buses below pcie.0, which' <<END
+rp0 root-port pcie.0
+$(switches 1 rp0)
+hb1 host-bridge pcie.0
+END
+bad_machine 'cpus=3 cannot be divided equally among 2' <<END
+machine q35 - cpus=3 nodes=2
+END
+bad_machine 'cpus=2 cannot be divided equally among 4' <<END
+machine q35 - cpus=2 nodes=4
+END
+bad_machine 'memory=1G cannot be divided equally among 3' <<END
+machine q35 - memory=1G cpus=3 nodes=3
+END
+bad_machine 'nodes=9 is no number from 1 to 8' <<END
+machine q35 - nodes=9
+END
+bad_machine 'iommu=on is not off, passthrough or translated' <<END
+machine q35 - iommu=on
+END
+bad 'acs=maybe is not on, off or redirect' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 acs=maybe
+END
+bad 'model=other is not peerlane or x3130' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 model=other
+END
+bad 'model x3130 has no ACS' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 model=x3130 acs=off
+END
+bad 'no device can be called memory' <<END
+memory root-port pcie.0
 END
 bad 'no key "vrm"' <<END
 rp0 root-port pcie.0
@@ -74,9 +179,23 @@ bad 'no power of two' <<END
 rp0 root-port pcie.0
 gpu0 gpu rp0 bar1=3G
 END
-bad 'neither on nor off' <<END
+bad 'coherent=maybe is not on or off' <<END
 rp0 root-port pcie.0
 gpu0 gpu rp0 coherent=maybe
+END
+bad 'vram=100K is no multiple of 64K' <<END
+rp0 root-port pcie.0
+gpu0 gpu rp0 vram=100K bar1=64K
+END
+bad 'no power of two from 64K' <<END
+rp0 root-port pcie.0
+gpu0 gpu rp0 bar1=32K
+END
+bad 'more than 256G' <<END
+rp0 root-port pcie.0
+gpu0 gpu rp0 vram=100G bar1=128G coherent=on
+rp1 root-port pcie.0
+gpu1 gpu rp1 vram=1M bar1=64K
 END
 bad 'from 1 to 16' <<END
 rp0 root-port pcie.0
@@ -89,6 +208,10 @@ END
 bad 'gives no image called disk7' <<END
 rp0 root-port pcie.0
 nvme0 nvme rp0 image=disk7
+END
+bad 'image=/tmp/x is no name of an image' <<END
+rp0 root-port pcie.0
+nvme0 nvme rp0 image=/tmp/x
 END
 bad 'already belongs to nvme0' <<END
 rp0 root-port pcie.0
@@ -121,37 +244,127 @@ check_not "a file without a machine is refused" args t.topo
 : >t.topo
 check_not "an empty file is refused" args t.topo
 
+# what has no line of its own to blame
 cat >t.topo <<END
-m    q35       -      memory=2G cpus=3 cpu=EPYC   # comment
+machine q35 - iommu=translated
+rp0 root-port pcie.0
+sw0 switch rp0 model=x3130
+END
+args t.topo >out 2>err
+check_eq "the machine that corrupts data is allowed" 0 $?
+check_eq "with one warning" "t.topo:3: warning: behind model=x3130 and an IOMMU that translates, transfers between devices go wrong" "$(cat err)"
+
+# what fits just so: 7 host bridges with 32 buses each
+{
+	echo "machine q35 - cpus=8 nodes=8"
+	awk 'BEGIN {
+		for (i = 1; i < 8; i++) {
+			print "hb" i, "host-bridge pcie.0 node=" i
+			print "rp" i, "root-port hb" i
+			print "sw" i, "switch rp" i " ports=29"
+		}
+	}'
+} >t.topo
+check "7 host bridges with 32 buses each fit" args t.topo
+args t.topo >out
+check_eq "their bus numbers are 32 apart, each with its node; Linux scans them upwards" \
+	"$(awk 'BEGIN { for (i = 7; i > 0; i--) print "pxb-pcie,id=hb" i ",bus=pcie.0,bus_nr=" 32 * i ",numa_node=" i }')" \
+	"$(grep pxb-pcie out)"
+check_eq "the nodes share memory and processors" \
+	"$(awk 'BEGIN { for (i = 0; i < 8; i++) {
+		print "memory-backend-ram,id=node" i "-memory,size=128M"
+		print "node,nodeid=" i ",memdev=node" i "-memory,cpus=" i } }')" \
+	"$(grep -E '^(memory-backend-ram|node,)' out)"
+
+awk 'BEGIN {
+	print "machine q35 -"
+	for (i = 0; i < 8; i++) {
+		print "rp" i, "root-port pcie.0"
+		print "g" i, "gpu rp" i " vram=64M"
+	}
+}' >t.topo
+check_eq "8 GPUs share what the machine has of BAR1 runs" \
+	"$((1536 / 8)) $((1536 / 8)) $((1536 / 8)) $((1536 / 8)) $((1536 / 8)) $((1536 / 8)) $((1536 / 8)) $((1536 / 8))" \
+	"$(args t.topo | sed -n 's/.*bar1-runs=//p' | tr '\n' ' ' | sed 's/ $//')"
+sed -i 7q t.topo
+args t.topo >out
+check_eq "3 GPUs have their own" 3 "$(grep -c 'peerlane-gpu.*queues=4$' out)"
+
+for mode in off= 'passthrough=intel_iommu=on iommu=pt' translated=intel_iommu=on; do
+	echo "machine q35 - iommu=${mode%%=*}" >t.topo
+	check_eq "kernel parameters of iommu=${mode%%=*}" "${mode#*=}" \
+		"$(topology cmdline t.topo)"
+done
+
+cat >t.topo <<END
+m    q35       -      memory=2G cpus=4 cpu=EPYC iommu=translated nodes=2  # comment
 rp0  root-port pcie.0
 sw0  switch    rp0    ports=2
 
 g    gpu       sw0.1  vram=16G bar1=256M coherent=on queues=2
-rp1  root-port pcie.0
-n    nvme      rp1    image=disk1
+hb1  host-bridge pcie.0 node=1
+rp1  root-port hb1
+sw1  switch    rp1    ports=1 acs=redirect
+n    nvme      sw1.0  image=disk1
+rp2  root-port pcie.0
+sw2  switch    rp2    ports=1 model=x3130
+sw3  switch    sw2.0  ports=1 acs=off
 END
-args t.topo >out
+check_eq "the images are these" disk1 "$(topology images t.topo)"
+check_eq "the devices are these" "$(cat <<'END'
+m q35 - memory=2G cpus=4 cpu=EPYC iommu=translated nodes=2
+rp0 root-port pcie.0
+sw0 switch rp0 ports=2 model=peerlane acs=on
+g gpu sw0.1 vram=16G bar1=256M coherent=on
+hb1 host-bridge pcie.0 node=1
+rp1 root-port hb1
+sw1 switch rp1 ports=1 model=peerlane acs=redirect
+n nvme sw1.0 image=disk1
+rp2 root-port pcie.0
+sw2 switch rp2 ports=1 model=x3130 acs=off
+sw3 switch sw2.0 ports=1 model=peerlane acs=off
+END
+)" "$(topology devices t.topo)"
+args t.topo >out 2>err
 check_eq "the arguments are these" "$(cat <<'END'
 -machine
 q35
+-global
+ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off
 -cpu
 EPYC
 -smp
-3
+4,sockets=2
 -m
 2G
+-object
+memory-backend-ram,id=node0-memory,size=1024M
+-numa
+node,nodeid=0,memdev=node0-memory,cpus=0-1
+-object
+memory-backend-ram,id=node1-memory,size=1024M
+-numa
+node,nodeid=1,memdev=node1-memory,cpus=2-3
+-device
+intel-iommu
+-device
+pxb-pcie,id=hb1,bus=pcie.0,bus_nr=32,numa_node=1
 -device
 pcie-root-port,id=rp0,bus=pcie.0,chassis=1,slot=1
 -device
-x3130-upstream,id=sw0,bus=rp0
+peerlane-switch-upstream,id=sw0,bus=rp0
 -device
-xio3130-downstream,id=sw0.0,bus=sw0,chassis=2,slot=2
+peerlane-switch-downstream,acs=on,id=sw0.0,bus=sw0,chassis=2,slot=2
 -device
-xio3130-downstream,id=sw0.1,bus=sw0,chassis=3,slot=3
+peerlane-switch-downstream,acs=on,id=sw0.1,bus=sw0,chassis=3,slot=3
 -device
 peerlane-gpu,id=g,bus=sw0.1,vram-size=16G,bar1-size=256M,coherent=on,queues=2
 -device
-pcie-root-port,id=rp1,bus=pcie.0,chassis=4,slot=4
+pcie-root-port,id=rp1,bus=hb1,chassis=4,slot=4
+-device
+peerlane-switch-upstream,id=sw1,bus=rp1
+-device
+peerlane-switch-downstream,acs=on,acs-control=0x1d,id=sw1.0,bus=sw1,chassis=5,slot=5
 -blockdev
 driver=file,node-name=n-file,filename=/d1
 -blockdev
@@ -159,7 +372,17 @@ driver=blkdebug,node-name=n-faults,image=n-file,config=/rules
 -blockdev
 driver=raw,node-name=n-disk,file=n-faults
 -device
-nvme,id=n,bus=rp1,serial=n,drive=n-disk
+nvme,id=n,bus=sw1.0,serial=n,drive=n-disk
+-device
+pcie-root-port,id=rp2,bus=pcie.0,chassis=6,slot=6
+-device
+x3130-upstream,id=sw2,bus=rp2
+-device
+xio3130-downstream,id=sw2.0,bus=sw2,chassis=7,slot=7
+-device
+peerlane-switch-upstream,id=sw3,bus=sw2.0
+-device
+peerlane-switch-downstream,acs=off,id=sw3.0,bus=sw3,chassis=8,slot=8
 END
 )" "$(cat out)"
 finish

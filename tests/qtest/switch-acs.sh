@@ -147,4 +147,21 @@ done
 ext_writel $DP0 $((VSEC_AT + 16)) 12345
 snap dp0
 check_eq "and the guest cannot write it" "$*" "$snap_dp0"
+qt_stop
+
+# As firmware may leave it
+ports="-device pcie-root-port,id=rp0 -device peerlane-switch-upstream,id=sw0,bus=rp0"
+down=peerlane-switch-downstream,id=dp0,bus=sw0,chassis=2
+qt_start $ports -device $down,acs-control=0x1d
+cfg_writel 0 0x60 $((ECAM | 1))
+cfg_writel 0x08 0x18 0x00020100
+cfg_writel 0x100 0x18 0x00020201
+acs_get 0x200
+check_eq "acs-control is the value after reset" $((0x1d)) "$r"
+acs_set 0x200 0
+qmp device_add "{\"driver\":\"peerlane-switch-downstream\",\"id\":\"x\",\"bus\":\"sw0\",\"addr\":\"1\",\"acs-control\":128}"
+case $qmp_reply in
+*"acs-control=0x80 has bits that the port has not"*) pass "a bit that is not there is refused" ;;
+*) fail "a bit that is not there is refused" "$qmp_reply" ;;
+esac
 finish

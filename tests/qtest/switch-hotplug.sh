@@ -9,19 +9,6 @@
 
 # The guest powers slots, as without ACPI hotplug
 sw_start -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off
-SIZE=0x80000
-
-# stream N ADDRESS: fourteen copies of 512 KiB from VRAM to a bus address
-stream() {
-    use "$1"
-    queue_setup "$1"
-    st_n=0
-    while [ $st_n -lt 14 ]; do
-        desc "$1" op="$PLN_OP_COPY" flags="$PLN_DESC_F_DST_BUS" src=$STAGE dst="$2" len=$SIZE
-        st_n=$((st_n + 1))
-    done
-    ring "$1"
-}
 
 bar1_of 0
 stage=$((r + STAGE))
@@ -67,49 +54,6 @@ done
 check_eq "ACS changes in the middle of DMA lose no byte" "" "$bad"
 check "some went direct, some around ($direct, $around bytes, $changes changes)" \
     test $direct -gt 0 -a $around -gt 0
-
-# live WANT: wait, bounded, until there are that many requesters
-live() {
-    li_n=0
-    while [ $li_n -lt 3000 ]; do
-        qom_get sw0 requesters-of-all-switches
-        r=${qmp_reply##*: }
-        r=${r%%\}*}
-        [ "$r" != "$1" ] || return 0
-        li_n=$((li_n + 1))
-    done
-}
-live_is() {
-    live "$2"
-    check_eq "$1" "$2" "$r"
-}
-
-# unplug PORT-BDF DEVICE: unplug as the guest does it, by the slot's power
-unplug() {
-    qmp device_del "{\"id\":\"$2\"}"
-    cfg_writew "$1" 0xa8 0x0700
-    un_n=0
-    while [ $un_n -lt 1000 ]; do
-        qmp qom-list '{"path":"/machine/peripheral"}'
-        case $qmp_reply in
-        *"\"$2\""*) ;;
-        *) return 0 ;;
-        esac
-        un_n=$((un_n + 1))
-    done
-    echo "# $2 does not go"
-    return 1
-}
-# plug PORT-BDF PORT N: plug GPU N and give it its addresses
-plug() {
-    cfg_writew "$1" 0xa8 0x0100
-    qmp device_add "{\"driver\":\"peerlane-gpu\",\"id\":\"gpu$3\",\"bus\":\"$2\",\"vram-size\":4194304,\"bar1-size\":1048576,\"bar1-runs\":16}"
-    case $qmp_reply in *error*) echo "# $qmp_reply"; return 1 ;; esac
-    eval "in_bdf=\$GPU$3"
-    gpu_setup "$3" "$in_bdf"
-    use "$3"
-    bar1 "$PLN_BAR1_CMD_MAP" 0 16 0
-}
 
 acs_set $DP0 0
 # gpu0 and gpu1: one; gpu2, gpu3: one at each switch; sw1, dpi0, dpi1: one

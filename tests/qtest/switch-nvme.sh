@@ -6,6 +6,7 @@
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"
+. "$(dirname "$0")/switch/nvme.sh"
 
 # The drive's blocks of 512 bytes: 0 to 7 hold 'A', 8 to 23 'B', then zeros
 {
@@ -16,69 +17,7 @@
 sw_start -drive if=none,id=disk,file=disk.img,format=raw \
     -device nvme,id=nvme0,bus=dp3,drive=disk,serial=nvme0
 
-NVME=0x900
-REGS=0xe0400000
-bridge $DP3 2 9 9 4 4
-cfg_writel $NVME 0x10 $REGS
-cfg_writel $NVME 0x14 0
-cfg_writew $NVME 4 6
-
-ADMIN=0x100000          # submissions; completions follow 4 KiB later
-IO=0x102000
-PRPS=0x104000
-BUF=0x110000
-writel $((REGS + 0x24)) 0x000f000f
-writeq $((REGS + 0x28)) $((ADMIN))
-writeq $((REGS + 0x30)) $((ADMIN + 0x1000))
-memset $ADMIN 0x4000 0
-writel $((REGS + 0x14)) 0x00460001
-n=0
-while [ $n -lt 10000 ]; do
-    readl $((REGS + 0x1c))
-    [ $((r & 1)) -eq 0 ] || break
-    n=$((n + 1))
-done
-check_eq "the drive is ready" 1 $((r & 3))
-
-# command QUEUE OPCODE PRP1 PRP2 DW10 DW11 DW12: its status in $r (0 success, 4
-# Data Transfer Error, none when it did not end)
-slot_0=0 slot_1=0
-command() {
-    eval "co_slot=\$slot_$1"
-    co_q=$((ADMIN + 0x2000 * $1))
-    co_c=$((co_q + 0x1000 + 16 * (co_slot % 16)))
-    co_phase=$((1 - co_slot / 16 % 2))
-    co_s=$((co_q + 64 * (co_slot % 16)))
-    memset $co_s 64 0
-    writel $co_s $(($2 | co_slot << 16))
-    writel $((co_s + 4)) 1
-    qt writeq $((co_s + 24)) $(($3))
-    qt writeq $((co_s + 32)) $(($4))
-    writel $((co_s + 40)) "$5"
-    writel $((co_s + 44)) "$6"
-    writel $((co_s + 48)) "$7"
-    co_slot=$((co_slot + 1))
-    eval "slot_$1=$co_slot"
-    writel $((REGS + 0x1000 + 8 * $1)) $((co_slot % 16))
-    co_n=0
-    while [ $co_n -lt 20000 ]; do
-        readl $((co_c + 12))
-        if [ $((r >> 16 & 1)) -eq $co_phase ]; then
-            co_status=$((r >> 17 & 0x7ff))
-            writel $((REGS + 0x1004 + 8 * $1)) $((co_slot % 16))
-            r=$co_status
-            return
-        fi
-        co_n=$((co_n + 1))
-    done
-    r=none
-}
-# drive read|write BLOCK BLOCKS PRP1 [PRP2]
-drive() {
-    dr_op=1
-    [ "$1" = write ] || dr_op=2
-    command 1 $dr_op "$4" "${5-0}" "$2" 0 $(($3 - 1))
-}
+check "the drive is ready" nvme_setup
 status_is() { check_eq "$1" "$2" "$r"; }
 data_is() { # DESC ADDRESS LENGTH BYTE
     pattern "$4"
@@ -101,10 +40,7 @@ not_counted() { # DESC NAME
     esac
 }
 
-command 0 5 $((IO + 0x1000)) 0 0x000f0001 1 0
-status_is "a completion queue" 0
-command 0 1 $IO 0 0x000f0001 0x00010001 0
-status_is "a submission queue" 0
+check "it has queues" nvme_queues
 
 bar1_of 1
 PEER=$r

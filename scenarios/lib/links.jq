@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+#
+# What each PCIe link of a machine carried, from what devices counted.
+#
+# links($devices; $c): one entry for each link, named by its upper port.
+# $devices is [{name, kind, parent, …}], $c an entry of "counted":
+# {ports: {PORT: counters}, gpus: {GPU: counters}, nvme: nvme-routes.awk's object}.
+#
+# Bytes are data, by the way they moved: what the device below reads goes down.
+# Bytes between two devices are "peer" when they turned round in a switch,
+# "redirected" when they went through the root complex.  null: not known.
+
+def links($devices; $c):
+	($devices | map({key: .name, value: .}) | from_entries) as $device |
+	$c.ports as $ports |
+
+	# the switch that a port belongs to, or null
+	def switch_of($port): $device[$port | sub("[.][0-9]+$"; "")]
+		| if .kind == "switch" then . else null end;
+
+	# Requests to devices that left SWITCH upwards: where did they turn round?
+	def turned($switch; $op):
+		$device[$switch].parent as $port | switch_of($port) as $above |
+		if $above == null then "redirected"
+		elif $ports[$port] == null then null
+		elif $ports[$port]["upstream-peer-" + $op] == 0 then "peer"
+		else turned($above.name; $op) as $there |
+			if $ports[$port]["peer-" + $op] == 0 or $there == "peer"
+			then $there else null end
+		end;
+
+	# Requests of others that came down PORT: where had they turned round?
+	def came($port; $op):
+		switch_of($port) as $switch |
+		if $switch == null then "redirected"
+		elif $ports[$switch.name] == null then null
+		elif $ports[$switch.name]["target-" + $op] == 0 then "peer"
+		else came($switch.parent; $op) as $there |
+			([$ports | to_entries[] | select(.key != $port and
+				(.key | startswith($switch.name + ".")))
+				| .value["peer-" + $op]] | add // 0) as $siblings |
+			if $siblings == 0 or $there == "peer" then $there else null end
+		end;
+
+	# PARTS: [{bytes, way}], way being host, peer, redirected or null
+	def direction($parts):
+		def of($way): [$parts[] | select(.way == $way) | .bytes] | add // 0;
+		{total: ([$parts[].bytes] | add), host: of("host")} +
+		if any($parts[]; .way == null and .bytes != 0)
+		then {peer: null, redirected: null}
+		else {peer: of("peer"), redirected: of("redirected")} end;
+
+	def entry($below; $up; $down; $rest):
+		direction($up) as $u | direction($down) as $d |
+		{link: $below.parent, below: $below.name, up: $u.total, down: $d.total,
+		 peer: {up: $u.peer, down: $d.peer},
+		 redirected: {up: $u.redirected, down: $d.redirected},
+		 host: {up: $u.host, down: $d.host}} + $rest;
+
+	# write data moves with the request, read data against it
+	def by_port($below; $n; $turned; $came):
+		def parts($own; $target): [
+			{bytes: $n["peer-" + $own], way: "peer"},
+			{bytes: $n["host-" + $own], way: "host"},
+			{bytes: $n["upstream-peer-" + $own], way: $turned[$own]},
+			{bytes: $n["target-" + $target], way: $came[$target]}];
+		entry($below; parts("write"; "read"); parts("read"; "write");
+			{refused: $n.refused, other: $n.other, from: "port counters"});
+
+	# no port counts, and this device does
+	def by_endpoint($below; $up; $down):
+		entry($below; $up; $down;
+			{refused: null, other: null, from: "endpoint counters"});
+
+	def by_gpu($below; $n; $way): by_endpoint($below;
+		[{bytes: $n["engine-host-write"], way: "host"},
+		 {bytes: ($n["engine-peer-write"] + $n["bar1-dma-read"]
+			+ $n["coherent-dma-read"]), way: $way}];
+		[{bytes: $n["engine-host-read"], way: "host"},
+		 {bytes: ($n["engine-peer-read"] + $n["bar1-dma-write"]
+			+ $n["coherent-dma-write"]), way: $way}]);
+
+	def by_nvme($below; $n; $way):
+		def moved($op): [.[] | .data[$op] + .metadata[$op]] | add // 0;
+		def parts($op): [{bytes: ($n | {host} | moved($op)), way: "host"},
+			{bytes: ($n | del(.host) | moved($op)), way: $way}];
+		by_endpoint($below; parts("read"); parts("write"));
+
+	{up: null, down: null} as $unknown |
+	[$devices[] | . as $below |
+	 select(.parent != "-" and .parent != "pcie.0" and
+		$device[.parent].kind != "host-bridge") |
+	 switch_of(.parent) as $switch |
+	 (if $switch == null then "redirected" else null end) as $way |
+	 if $ports[.parent] then
+		by_port($below; $ports[.parent];
+			{read: turned($switch.name; "read"),
+			 write: turned($switch.name; "write")};
+			{read: came($below.parent; "read"),
+			 write: came($below.parent; "write")})
+	 elif $ports[.name] then
+		by_port($below; $ports[.name]; {read: $way, write: $way};
+			{read: $way, write: $way})
+	 elif $c.gpus[.name] then by_gpu($below; $c.gpus[.name]; $way)
+	 elif .kind == "nvme" and
+		([$devices[] | select(.kind == "nvme")] | length) == 1
+	 then by_nvme($below; $c.nvme; $way)
+	 else {link: .parent, below: .name} + $unknown + {peer: $unknown,
+		redirected: $unknown, host: $unknown, refused: null, other: null,
+		from: null} end];
+
+# The sum of several lists of the same links; what one does not know, the sum
+# does not
+def links_sum:
+	def plus($b): if type == "object" then
+			with_entries(.key as $k | .value |= plus($b[$k]))
+		elif type == "number" and ($b | type) == "number" then . + $b
+		elif . == $b then . else null end;
+	reduce .[1:][] as $l (.[0] // [];
+		[to_entries[] | .key as $i | .value | plus($l[$i])]);
+
+# What is counted between two looks ($a, $b: lists of sc_snapshot's objects);
+# $nvme is nvme-routes.awk's object
+def counted($a; $b; $devices; $nvme):
+	def by_name(f): map({key: .name, value: f}) | from_entries;
+	def less($old): with_entries(.value -= ($old[.key] // 0));
+	def callers: (.initiators // []) | map({key: .id, value: {read, write}})
+		| from_entries;
+	($a | by_name(.counters)) as $old | ($a | by_name(callers)) as $before |
+	def of($kind): $b | map(select(.kind == $kind)) |
+		by_name(.name as $n | .counters | less($old[$n]));
+	{nvme: $nvme, gpus: of("gpu"), ports: of("port"),
+	 initiators: ($b | map(select(.kind == "gpu")) | by_name(.name as $n |
+		callers | with_entries(.key as $k |
+			.value |= less($before[$n][$k]))))} |
+
+	# Behind an IOMMU that translates, the drive names IOVAs, which say nothing:
+	# the GPUs say what came from drives, and the rest was host memory
+	if $devices[0].iommu == "translated" then
+		[$devices[] | select(.kind == "nvme") | .name] as $drives |
+		.initiators as $i |
+		reduce (["read", "write"], ["write", "read"]) as [$d, $dma] (.;
+			([.nvme[].data[$d]] | add) as $all |
+			reduce (.gpus | keys[]) as $g (.; .nvme[$g].data[$d] =
+				([$i[$g][$drives[]][$dma] // 0] | add))
+			| .nvme.host.data[$d] = $all -
+				([.nvme | del(.host)[].data[$d]] | add // 0))
+	else . end |
+	.links = links($devices; .);

@@ -1,0 +1,187 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: devices are pulled out of the switch in the middle of DMA, and others plugged
+# tags: qtest quick switch nvme
+# timeout: 60
+# shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/switch/lib.sh"
+. "$(dirname "$0")/switch/nvme.sh"
+
+# The clock of qtest stands still, so the throttled drive keeps its second
+# command and those after it until somebody drains it
+sw_start -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off \
+    -object throttle-group,id=slow,x-iops-total=1 \
+    -blockdev driver=null-co,node-name=null,size=1048576,read-zeroes=on \
+    -blockdev driver=throttle,node-name=disk,throttle-group=slow,file=null
+
+# Slot registers of a port, and its MSI
+EXP=0x90
+SLOT_IRQ=0x3800
+LNKCAP_DLLLARC=20 LNKSTA_DLLLA=29
+slot_irq_setup() {
+    cfg_writel "$1" 0x74 $SLOT_IRQ
+    cfg_writel "$1" 0x78 0
+    cfg_writew "$1" 0x7c 0x4711
+    cfg_writew "$1" 0x72 1
+    writel $SLOT_IRQ 0
+}
+# slot_is DESC BDF PRESENT LINK PDC DLLSC INTERRUPT; then the events are cleared
+slot_is() {
+    cfg_readl "$2" $((EXP + 0x18))
+    si="$((r >> 22 & 1))"
+    si_pdc=$((r >> 19 & 1)) si_dllsc=$((r >> 24 & 1)) si_sta=$((r >> 16))
+    cfg_readl "$2" $((EXP + 0x10))
+    si="$si $((r >> LNKSTA_DLLLA & 1)) $si_pdc $si_dllsc"
+    readl $SLOT_IRQ
+    check_eq "$1: present, link, changes of both, interrupt" "$3 $4 $5 $6 $7" "$si $((r == 0x4711))"
+    cfg_writew "$2" $((EXP + 0x1a)) $((si_sta & 0x11f))
+    writel $SLOT_IRQ 0
+}
+ALL_EVENTS=0x1039       # DLLSCE, HPIE, CCIE, PDCE, ABPE; power on
+slot_irq_setup $DP0
+cfg_readl $DP0 $((EXP + 0xc))
+check_eq "a slot for hotplug can report its link" 1 $((r >> LNKCAP_DLLLARC & 1))
+cfg_writew $DP0 $((EXP + 0x18)) $ALL_EVENTS
+slot_is "at first" $DP0 1 1 0 0 1
+slot_is "acknowledged" $DP0 1 1 0 0 0
+cfg_readl $DP0 $((EXP + 0x18))
+check_eq "the link's event can be enabled" $((ALL_EVENTS)) $((r & 0xffff & ~0x3c0))
+qmp_events=
+check "the GPU is pulled" pull dp0
+slot_is "pulled" $DP0 0 0 1 1 1
+check "the GPU is gone" gone gpu0
+check "which QMP tells" event DEVICE_DELETED
+value_is "nobody answers there" 0xffffffff cfg_readl $GPU0 0
+check "a GPU is plugged" add $DP0 dp0 0
+slot_is "plugged" $DP0 1 1 1 1 1
+cfg_writew $DP0 $((EXP + 0x18)) 0x0000
+slot_is "the interrupts are off" $DP0 1 1 0 0 0
+check "the GPU is pulled" pull dp0
+slot_is "pulled, no interrupt wanted" $DP0 0 0 1 1 0
+cfg_writew $DP0 $((EXP + 0x18)) 0x1020
+slot_is "only the link's event is wanted, as Linux does" $DP0 0 0 0 0 0
+check "a GPU is plugged" add $DP0 dp0 0
+slot_is "plugged" $DP0 1 1 1 1 1
+
+# Nothing to pull, and what is no order to pull
+refused() { # DESC WORDS PORT VALUE
+    qom_set "$3" surprise-removal "$4"
+    case $qmp_reply in
+    *'"error"'*"$2"*) pass "$1" ;;
+    *) fail "$1" "$qmp_reply" ;;
+    esac
+}
+refused "an empty slot" "no device is plugged below dp3" dp3 true
+refused "no order" "can only be set to true" dp0 false
+gone gpu0 && fail "a refused order pulls nothing" "gpu0 is gone"
+
+# Requesters and providers, in the middle of DMA, many times
+bar1_of 1
+peer=$r
+plug_nvme() {
+    cfg_writew $DP3 0xa8 0x0100
+    qmp device_add '{"driver":"nvme","id":"nvme0","bus":"dp3","drive":"disk","serial":"nvme0"}'
+    case $qmp_reply in *error*) echo "# $qmp_reply"; return 1 ;; esac
+    nvme_setup && nvme_queues
+}
+# read 128 KiB into the peer, of which the drive's throttle holds the second and
+# the third
+nvme_start() {
+    i=0
+    while [ $i -lt 32 ]; do
+        writeq $((PRPS + 8 * i)) $((peer + 4096 * (i + 1)))
+        i=$((i + 1))
+    done
+    i=0
+    while [ $i -lt 3 ]; do
+        submit 1 2 "$peer" $PRPS 0 0 255
+        i=$((i + 1))
+    done
+}
+# As many as at first: gpu0, gpu1, sw1, dpi0, dpi1: one; gpu2, gpu3: two
+live_is "requesters at first" 9
+# sum_stream N ADDRESS: read 1 MiB fourteen times, slowly
+sum_stream() {
+    use "$1"
+    queue_setup "$1"
+    st_n=0
+    while [ $st_n -lt 14 ]; do
+        desc "$1" op="$PLN_OP_CRC32C" flags="$PLN_DESC_F_SRC_BUS" src="$2" len=0x100000
+        st_n=$((st_n + 1))
+    done
+    ring "$1"
+}
+round() {
+    check "round $n: a drive is plugged" plug_nvme
+    move 0 write "$peer" 4096
+    [ "$dma_ok$data_ok" = 11 ] || fail "round $n: DMA from GPU to GPU" "$dma_ok$data_ok"
+    nvme_start
+    if [ $((n % 2)) -eq 1 ]; then
+        # the provider goes while drive and GPU write to it
+        sum_stream 0 "$peer"
+        pull dp1 || fail "round $n: the provider is pulled" "$qmp_reply"
+        settle 0
+        [ "$r" = "$PLN_Q_IDLE" ] || cut=$((cut + 1))
+        gpu_dma 0 write "$peer" 4096
+        check_eq "round $n: DMA to where it was fails" 0 "$dma_ok"
+        # the drive has mapped its memory; its transfer ends when the drive is pulled
+        plug $DP1 dp1 1 || fail "round $n: a provider is plugged" "$qmp_reply"
+    else
+        stream 0 "$peer"
+        pull dp0 || fail "round $n: the requester is pulled" "$qmp_reply"
+        plug $DP0 dp0 0 || fail "round $n: a requester is plugged" "$qmp_reply"
+        check "round $n: the drive holds commands" not_completed
+    fi
+    memset $((IO + 0x1000)) 256 0
+    pull dp3 || fail "round $n: the drive is pulled" "$qmp_reply"
+    rdhex $((IO + 0x1000)) 256
+    check_eq "round $n: a drive that is pulled completes nothing" "$none" "$r"
+    live_is "round $n: as many requesters as at first" 9
+}
+repeat 512 0
+none=0x$r
+not_completed() { ! completed; }
+cut=0
+n=0
+round
+memory_tree
+tree=$r
+while [ $n -lt 16 ]; do
+    n=$((n + 1))
+    round
+done
+check "removals have cut DMA short ($cut)" test $cut -gt 0
+tree_now() { # what RCU frees, it frees a little later
+    tn=0
+    while [ $tn -lt 200 ]; do
+        memory_tree
+        [ "$r" != "$tree" ] || return
+        tn=$((tn + 1))
+    done
+}
+tree_now
+check_eq "lines and address spaces of the memory tree are as many as at first" "$tree" "$r"
+
+# A whole switch, with what is below it
+stream 2 "$peer"
+check "the inner switch is pulled, with two GPUs" pull dp2
+check "they are gone" gone gpu2
+check "and its ports" gone dpi1
+live_is "and their requesters" 2
+move 0 write "$peer" 4096
+check_eq "the others go on" 11 "$dma_ok$data_ok"
+qt_stop
+
+# Where the slot cannot
+qt_start -device pcie-root-port,id=rp0 -device peerlane-switch-upstream,id=sw0,bus=rp0 \
+    -device peerlane-switch-downstream,id=dp0,bus=sw0,chassis=2,hotplug=off \
+    -device peerlane-gpu,id=gpu0,bus=dp0,vram-size=4M,bar1-size=1M
+refused "a slot without hotplug" "needs hotplug=on" dp0 true
+qt_stop
+qt_start -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=on \
+    -device pcie-root-port,id=rp0 -device peerlane-switch-upstream,id=sw0,bus=rp0 \
+    -device peerlane-switch-downstream,id=dp0,bus=sw0,chassis=2 \
+    -device peerlane-gpu,id=gpu0,bus=dp0,vram-size=4M,bar1-size=1M
+refused "hotplug by ACPI" "native hotplug" dp0 true
+finish
