@@ -80,22 +80,46 @@ static ssize_t unescape(struct reader *r, char *s, const char *end)
 	return to - s;
 }
 
-/* X: hex digits become bytes, in place. */
-static ssize_t unhex(struct reader *r, char *s, const char *end)
+/* X: pairs of hex digits, and "(N)" for N zeros, as bytes in *@out, to be
+ * freed; twice over, to know how many and then to write them. */
+static ssize_t unhex(struct reader *r, const char *s, const char *end,
+		     char **out)
 {
-	size_t i, n = (size_t)(end - s);
+	const char *p;
+	char *after;
+	size_t n, count;
 	int byte;
 
-	if (n % 2)
-		return bad(r, "an odd number of hex digits");
-	for (i = 0; i < n; i += 2) {
-		byte = hex_byte(s + i);
-		if (byte < 0)
-			return bad(r, "\"%.2s\" is no pair of digits of "
-				   "0-9a-f", s + i);
-		s[i / 2] = (char)byte;
+	for (*out = NULL; ; ) {
+		for (p = s, n = 0; p < end; n += count) {
+			count = 1;
+			byte = end - p < 2 ? -1 : hex_byte(p);
+			after = (char *)p + 2;
+			if (*p == '(' && isdigit((unsigned char)p[1])) {
+				count = strtoul(p + 1, &after, 10);
+				byte = *after++ == ')' ? 0 : -1;
+			}
+			if (byte < 0)
+				return bad(r, "\"%.*s\" is neither two digits "
+					   "of 0-9a-f nor a number of zeros "
+					   "in brackets",
+					   end - p < 2 ? 1 : 2, p);
+			if (count > FACTS_VALUE_MAX ||
+			    n + count > FACTS_VALUE_MAX)
+				return bad(r, "more than %d bytes",
+					   FACTS_VALUE_MAX);
+			if (*out)
+				memset(*out + n, byte, count);
+			p = after;
+		}
+		if (*out)
+			return (ssize_t)n;
+		*out = malloc(n + 1);
+		if (!*out) {
+			bad(r, "%s", strerror(ENOMEM));
+			return -ENOMEM;
+		}
 	}
-	return (ssize_t)n / 2;
 }
 
 static int errno_named(const char *name)
@@ -135,7 +159,7 @@ static ssize_t names(struct reader *r, char *s, char *end)
 
 static int one_line(struct reader *r, char *s, char *end)
 {
-	char kind = *s, *path = s + 2, *rest;
+	char kind = *s, *path = s + 2, *rest, *bytes = NULL;
 	ssize_t n;
 	int err = 0;
 
@@ -164,7 +188,7 @@ static int one_line(struct reader *r, char *s, char *end)
 		return bad(r, "a path must begin with a slash and have no NUL");
 	if (rest < end)
 		rest++;
-	n = kind == 'X' ? unhex(r, rest, end) :
+	n = kind == 'X' ? unhex(r, rest, end, &bytes) :
 	    kind == 'D' ? names(r, rest, end) :
 	    unescape(r, rest, end);
 	if (n < 0)
@@ -180,8 +204,9 @@ static int one_line(struct reader *r, char *s, char *end)
 			return bad(r, "\"%s\" is no name of an error", rest);
 		n = 0;
 	}
-	err = facts_add(r->f, kind == 'X' ? 'F' : kind, path, err, rest,
-			(size_t)n);
+	err = facts_add(r->f, kind == 'X' ? 'F' : kind, path, err,
+			kind == 'X' ? bytes : rest, (size_t)n);
+	free(bytes);
 	if (err == -EEXIST)
 		return bad(r, "%s is there twice", path);
 	if (err)
@@ -341,6 +366,22 @@ static void put(FILE *out, const char *s, size_t n, bool spaces)
 	}
 }
 
+static void put_hex(FILE *out, const unsigned char *b, size_t n)
+{
+	size_t i, zeros;
+
+	for (i = 0; i < n; i += zeros ? zeros : 1) {
+		for (zeros = 0; i + zeros < n && !b[i + zeros]; )
+			zeros++;
+		if (zeros < 8)
+			zeros = 0;
+		if (zeros)
+			fprintf(out, "(%zu)", zeros);
+		else
+			fprintf(out, "%02x", b[i]);
+	}
+}
+
 static bool is_text(const struct fact *e)
 {
 	size_t i;
@@ -377,8 +418,7 @@ static int save_one(FILE *out, const struct fact *e, const char *host)
 		if (n > 7 && !strcmp(e->path + n - 7, "/config"))
 			without_serial((unsigned char *)copy, e->len);
 		putc(' ', out);
-		for (i = 0; i < e->len; i++)
-			fprintf(out, "%02x", (unsigned char)copy[i]);
+		put_hex(out, (unsigned char *)copy, e->len);
 		break;
 	case 'D':
 		for (i = 0; i < e->len; i += strlen(copy + i) + 1) {

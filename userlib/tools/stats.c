@@ -15,13 +15,17 @@
 
 static const char usage[] =
 "usage: peerlane stats [--json] [--root DIR]\n"
+"       peerlane stats --fabric [--json] [--from FILE]\n"
 "\n"
 "Counters of each emulated GPU: DMA of other devices into its memory by\n"
 "direction and by device, what its engines copied from and to host memory,\n"
 "and what its driver holds.  Needs root and debugfs.\n"
 "\n"
 "  --json       one JSON object\n"
-"  --root DIR   read DIR instead of " DEBUGFS "\n";
+"  --root DIR   read DIR instead of " DEBUGFS "\n"
+"  --fabric     the byte counters of the ports of each peerlane-switch, which\n"
+"               need root, but no debugfs\n"
+"  --from FILE  fabric: as they were when this record was made\n";
 
 /* "name value" or "name a value b value": numbers into an object. */
 static struct json_object *numbers(const char *path)
@@ -83,14 +87,16 @@ int cmd_stats(int argc, char **argv)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "root", required_argument, NULL, 'r' },
+		{ "fabric", no_argument, NULL, 'F' },
+		{ "from", required_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	static const char *const parts[] = { "counters", "initiators",
 					     "memory" };
-	struct json_object *gpus = json_object_new_object(), *all;
-	const char *root = DEBUGFS;
-	bool json = false;
+	struct json_object *gpus, *all;
+	const char *root = NULL, *from = NULL;
+	bool json = false, fabric = false;
 	struct dirent *d;
 	unsigned int i;
 	DIR *dir;
@@ -104,6 +110,12 @@ int cmd_stats(int argc, char **argv)
 		case 'r':
 			root = optarg;
 			break;
+		case 'F':
+			fabric = true;
+			break;
+		case 'f':
+			from = optarg;
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			return EXIT_OK;
@@ -116,6 +128,15 @@ int cmd_stats(int argc, char **argv)
 		complain("stats takes no \"%s\"", argv[optind]);
 		return EXIT_USAGE;
 	}
+	if (fabric ? root != NULL : from != NULL) {
+		complain("%s", fabric ? "--root is not for --fabric" :
+			 "--from is for --fabric");
+		return EXIT_USAGE;
+	}
+	if (fabric)
+		return fabric_stats(json, from);
+	if (!root)
+		root = DEBUGFS;
 	dir = opendir(root);
 	if (!dir) {
 		complain("%s: %s.  It is there when the driver peerlane_gpu is "
@@ -123,6 +144,7 @@ int cmd_stats(int argc, char **argv)
 			 strerror(errno));
 		return EXIT_NO_GPU;
 	}
+	gpus = json_object_new_object();
 	while ((d = readdir(dir))) {
 		struct json_object *gpu;
 

@@ -15,11 +15,26 @@ enum {
 	EXIT_NO_GPU = 3,	/* no driver, no GPU, no memory on it, settings */
 	EXIT_REFUSED = 4,	/* strict mode refused to fall back */
 	EXIT_MISMATCH = 5,	/* data is not what it must be */
+
+	/* topo and doctor, after sysexits(3) */
+	EXIT_WRONG = 64,	/* usage */
+	EXIT_BAD_RECORD = 65,
+	EXIT_NO_INPUT = 66,	/* a record or machine that cannot be read */
+	EXIT_NO_OUTPUT = 73,
 };
 
 int cmd_io(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_topo(int argc, char **argv);
+
+/* ---- topo.c ---- */
+struct facts;
+/* This machine, or the record @from: EXIT_OK, or complains. */
+int facts_for(const char *from, struct facts **f);
+
+/* ---- fabric.c ---- */
+int fabric_stats(bool json, const char *from);
 
 /* ---- util.c ---- */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

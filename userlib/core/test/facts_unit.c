@@ -368,7 +368,7 @@ static void t_left_out(void)
 	ktap(!!strstr(text, "not 0000:01:00.0 nor xde:ad:be:ef:00:01"),
 	     "but what looks a little like them");
 	ktap(!!strstr(text, "on host, not xmachine-7x"), "no host name");
-	ktap(strstr(text, "f/config de000000") && !strstr(text, "abab"),
+	ktap(strstr(text, "f/config de(255)01000115") && !strstr(text, "abab"),
 	     "no PCI serial number");
 }
 
@@ -397,9 +397,14 @@ static void t_malformed(void)
 		{ "V 1\nF /a \\x1\n", "line 2: \"\\\" must be followed by" },
 		{ "V 1\nF /a \\x1G\n", "line 2: \"\\\" must be followed by" },
 		{ "V 1\nF /\\x b\n", "line 2: \"\\\" must be followed by" },
-		{ "V 1\nX /a 012\n", "line 2: an odd number of hex digits" },
-		{ "V 1\nX /a 0G\n", "line 2: \"0G\" is no pair" },
-		{ "V 1\nX /a 01 02\n", "line 2: an odd number of hex" },
+		{ "V 1\nX /a 012\n", "line 2: \"2\" is neither two digits" },
+		{ "V 1\nX /a 0G\n", "line 2: \"0G\" is neither two digits" },
+		{ "V 1\nX /a 01 02\n", "line 2: \" 0\" is neither two" },
+		{ "V 1\nX /a 00(4\n", "line 2: \"(4\" is neither two" },
+		{ "V 1\nX /a (-4)\n", "line 2: \"(-\" is neither two" },
+		{ "V 1\nX /a ()\n", "line 2: \"()\" is neither two" },
+		{ "V 1\nX /a (1048577)\n", "line 2: more than 1048576" },
+		{ "V 1\nX /a 00(99999999999999999999)\n", "line 2: more" },
 		{ "V 1\nL /a b\n", "line 2: a link's target must begin" },
 		{ "V 1\nL /a\n", "line 2: a link's target must begin" },
 		{ "V 1\nL /a /b\\x00\n", "line 2: a link's target must begin" },
@@ -443,7 +448,7 @@ static void t_well_formed(void)
 	ktap(r == -EBADMSG, "hex digits are lower case: %s", facts_error());
 	PUT("good.rec", "# c\n\nV 1\nF /f a\\\\b\\n\\x41 \nF /e\nX /x 00ff\n"
 	    "L /f /t\nD /d\nD /n a\\x20b c\nE /x EIO\nE /g ENOENT\n"
-	    "F /v#k 3\nE /w EACCES\n");
+	    "F /v#k 3\nE /w EACCES\nX /z 01(9)(1)02\n");
 	r = facts_open(&f, in("good.rec"));
 	ktap(!r, "a good record: %s", facts_error());
 	if (r)
@@ -454,6 +459,8 @@ static void t_well_formed(void)
 	     !facts_text(f, "/e", buf, 64) && !buf[0], "an empty file");
 	ktap(facts_read(f, "/x", buf, 64) == 2 && !memcmp(buf, "\0\xff", 2),
 	     "bytes");
+	ktap(facts_read(f, "/z", buf, 64) == 12 &&
+	     !memcmp(buf, "\1\0\0\0\0\0\0\0\0\0\0\2", 12), "zeros");
 	ktap(!facts_link(f, "/f", buf, 64) && !strcmp(buf, "/t"), "a link");
 	ktap(!facts_list(f, "/d", &names) && !names[0], "an empty folder");
 	facts_list_free(names);
