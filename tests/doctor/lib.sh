@@ -83,3 +83,49 @@ doctor() {
 json() {
 	check "$1" jq -e "$2" out
 }
+
+# ---- guests ----
+
+# foretold NAME TOPOLOGY KERNEL COMMAND-LINE [FILES=1] [QEMU-ARGUMENT…]: boots it
+# with guest.guest; NAME.json is a list of what it said, "machine" about all
+foretold() {
+	now=$1
+	rm -rf case
+	mkdir -p case/lib
+	cp "$TOP/tests/doctor/guest.guest" case/run
+	chmod +x case/run
+	cp "$TOP/scenarios/lib/guest.sh" case/lib/
+	printf 'BYTES=1048576\n%s\n' "$5" >case/env
+	printf '%s\n' nvme peerlane_gpu >case/modules
+	truncate -s 256M disk.img
+	vm_images=
+	vm_image disk0 "$OUT/disk.img"
+	VM_TRACE='' VM_CMDLINE=$4
+	foretold_topo=$2
+	foretold_kernel=$3
+	shift 5
+	vm_run "$now" "$foretold_topo" "$foretold_kernel" "$OUT/case" 90 "$@"
+	guest_rc=$?
+	ktap_from "$OUT/$now/result.log" "$now"
+	check_eq "$now: the guest is content" 0 "$guest_rc"
+	tr -d '\r' <"$OUT/$now/result.log" |
+		sed -n 's/^@fact foretold //p' | jq -sc . >"$now.json"
+	tr -d '\r' <"$OUT/$now/result.log" |
+		sed -n 's/^@fact machine //p' | jq -c . >"$now-machine.json"
+	diag "$now: $(jq -c 'map([.label, .doctor.answer.path, .io.path])' "$now.json")"
+	is "the library took the path that doctor had foretold, every time" '
+		length > 0 and all(.io.path == .doctor.answer.path)'
+	is "and the GPU counted it" 'all(
+		(.after["bar1-dma-write"] - .before["bar1-dma-write"]) ==
+		(if .io.path == "p2p" then .io.bytes else 0 end))'
+	is "the exit status tells it, too" 'all(.moved == 0 and
+		(.status == 2) == (.io.path != "p2p"))'
+}
+
+# is DESC CONDITION, machine DESC CONDITION: about the last guest
+is() {
+	check "$now: $1" jq -e "$2" "$now.json"
+}
+machine() {
+	check "$now: $1" jq -e "$2" "$now-machine.json"
+}
