@@ -17,7 +17,7 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check bench report qemu kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+IN_ROOT_GOALS := all demo check bench matrix report qemu kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
 HOST_GOALS := root check-gpu install dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
@@ -60,6 +60,9 @@ demo: all ## Boot the emulated machine, run the main scenarios, show what happen
 check: all ## Run every test; the last line says N passed, N failed, N skipped
 	@tests/run $(if $(JSON),--json $(JSON)) $(TESTS)
 
+matrix: all ## Run every scenario on every topology; fail where a path is not the expected one (ARGS='...')
+	@scenarios/matrix $(if $(JSON),--json $(JSON)) $(ARGS)
+
 bench: all ## Time the build and the boot on this machine
 	@images/bench
 
@@ -90,4 +93,4 @@ help: ## This text
 	@echo "Goals:"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 	@echo "Variables: V=1 shows every command; DEBIAN_MIRROR, PEERLANE_CACHE ($${PEERLANE_CACHE:-$${XDG_CACHE_HOME:-~/.cache}/peerlane}),"
-	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE and TESTS='...' for check, DESTDIR and prefix for install."
+	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE for check and matrix, TESTS='...' for check, DESTDIR and prefix for install."

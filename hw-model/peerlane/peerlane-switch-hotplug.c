@@ -36,20 +36,6 @@ void pls_slot_init(PCIDevice *d)
                                PCI_EXP_SLTSTA_DLLSC);
 }
 
-void pls_slot_reset(PCIDevice *d)
-{
-    pcie_cap_slot_reset(d);
-    pci_word_test_and_clear_mask(pls_exp_cap(d) + PCI_EXP_SLTCTL,
-                                 PCI_EXP_SLTCTL_DLLSCE);
-    pci_word_test_and_clear_mask(pls_exp_cap(d) + PCI_EXP_SLTSTA,
-                                 PCI_EXP_SLTSTA_DLLSC);
-}
-
-bool pls_link_active(PCIDevice *d)
-{
-    return pci_get_word(pls_exp_cap(d) + PCI_EXP_LNKSTA) & PCI_EXP_LNKSTA_DLLLA;
-}
-
 /* These events have happened: one interrupt, if the guest wants it for any */
 static void pls_slot_event(PCIDevice *d, uint16_t events)
 {
@@ -69,22 +55,88 @@ static void pls_slot_event(PCIDevice *d, uint16_t events)
     }
 }
 
-/* After anything that may have changed it; @was is the link's state before */
-void pls_slot_check_link(PCIDevice *d, bool was)
+static bool pls_slot_power(PCIDevice *d)
 {
-    if (pls_link_active(d) != was) {
+    uint8_t *cap = pls_exp_cap(d);
+
+    return !(pci_get_long(cap + PCI_EXP_SLTCAP) & PCI_EXP_SLTCAP_PCP) ||
+           !(pci_get_word(cap + PCI_EXP_SLTCTL) & PCI_EXP_SLTCTL_PCC);
+}
+
+static bool pls_occupied(PCIDevice *d)
+{
+    return pci_bridge_get_sec_bus(PCI_BRIDGE(d))->devices[0];
+}
+
+static bool pls_set_link(PCIDevice *d, bool up)
+{
+    uint8_t *sta = pls_exp_cap(d) + PCI_EXP_LNKSTA;
+    uint16_t was = pci_get_word(sta) & PCI_EXP_LNKSTA_DLLLA;
+
+    if (up) {
+        pci_word_test_and_set_mask(sta, PCI_EXP_LNKSTA_DLLLA);
+    } else {
+        pci_word_test_and_clear_mask(sta, PCI_EXP_LNKSTA_DLLLA);
+    }
+    return up != !!was;
+}
+
+/* Slot control decides on power; only a device that is to go goes with it */
+void pls_slot_write_config(PCIDevice *d, uint16_t slt_ctl, uint16_t slt_sta,
+                           uint32_t address, uint32_t val, int len)
+{
+    PCIDevice *below = pci_bridge_get_sec_bus(PCI_BRIDGE(d))->devices[0];
+    bool was_on = !(slt_ctl & PCI_EXP_SLTCTL_PCC);
+
+    if (below && !DEVICE(below)->pending_deleted_event) {
+        /* QEMU destroys what is plugged when power goes, unless it was off */
+        slt_ctl |= PCI_EXP_SLTCTL_PWR_IND_OFF | PCI_EXP_SLTCTL_PWR_OFF;
+    }
+    pcie_cap_slot_write_config(d, slt_ctl, slt_sta, address, val, len);
+    if (pls_slot_power(d) != was_on &&
+        pls_set_link(d, !was_on && pls_occupied(d))) {
         pls_slot_event(d, PCI_EXP_SLTSTA_DLLSC);
     }
 }
 
+void pls_slot_reset(PCIDevice *d)
+{
+    pcie_cap_slot_reset(d);
+    pci_word_test_and_clear_mask(pls_exp_cap(d) + PCI_EXP_SLTCTL,
+                                 PCI_EXP_SLTCTL_DLLSCE);
+    pci_word_test_and_clear_mask(pls_exp_cap(d) + PCI_EXP_SLTSTA,
+                                 PCI_EXP_SLTSTA_DLLSC);
+    pls_set_link(d, pls_occupied(d));
+}
+
+static void pls_set_power(PCIBus *bus, PCIDevice *dev, void *on)
+{
+    pci_set_power(dev, *(bool *)on);
+}
+
+/*
+ * QEMU presses the button for a device that comes, which is a second event:
+ * a guest that was busy takes it for the order to turn the new device off.
+ * Here the link comes up, whatever the slot's power.
+ */
 void pls_slot_plug(HotplugHandler *slot, DeviceState *dev, Error **errp)
 {
-    bool was = pls_link_active(PCI_DEVICE(slot));
+    PCIDevice *d = PCI_DEVICE(slot);
+    bool on = pls_slot_power(d);
 
-    pcie_cap_slot_plug_cb(slot, dev, errp);
-    if (dev->hotplugged) {
-        pls_slot_check_link(PCI_DEVICE(slot), was);
+    if (!dev->hotplugged || pci_is_vf(PCI_DEVICE(dev))) {
+        pcie_cap_slot_plug_cb(slot, dev, errp);
+        return;
     }
+    if (!pls_occupied(d)) {
+        return;         /* function 0 comes last */
+    }
+    pci_word_test_and_set_mask(pls_exp_cap(d) + PCI_EXP_SLTSTA,
+                               PCI_EXP_SLTSTA_PDS);
+    pls_set_link(d, true);
+    pci_for_each_device_under_bus(pci_get_bus(PCI_DEVICE(dev)), pls_set_power,
+                                  &on);
+    pls_slot_event(d, PCI_EXP_SLTSTA_PDC | PCI_EXP_SLTSTA_DLLSC);
 }
 
 /* From here on its DMA fails, and it answers no access; work is waited for */
@@ -135,7 +187,7 @@ static void pls_surprise_removal(Object *obj, bool value, Error **errp)
     pci_for_each_device_under_bus(bus, pls_power_off, NULL);
     pci_for_each_device_under_bus(bus, pls_pull, NULL);
     pci_word_test_and_clear_mask(cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
-    pci_word_test_and_clear_mask(cap + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_DLLLA);
+    pls_set_link(d, false);
     pls_slot_event(d, PCI_EXP_SLTSTA_PDC | PCI_EXP_SLTSTA_DLLSC);
 }
 

@@ -189,7 +189,6 @@ static void pls_downstream_write_config(PCIDevice *d, uint32_t address,
     bool routes = pls_changes_routes(address, len) ||
                   ranges_overlap(address, len, PLS_ACS_OFFSET,
                                  PCI_ACS_SIZEOF + 8);
-    bool link = pls_link_active(d);
     uint16_t slt_ctl, slt_sta;
 
     if (routes) {
@@ -198,8 +197,7 @@ static void pls_downstream_write_config(PCIDevice *d, uint32_t address,
     pcie_cap_slot_get(d, &slt_ctl, &slt_sta);
     pci_bridge_write_config(d, address, val, len);
     pcie_cap_flr_write_config(d, address, val, len);
-    pcie_cap_slot_write_config(d, slt_ctl, slt_sta, address, val, len);
-    pls_slot_check_link(d, link);
+    pls_slot_write_config(d, slt_ctl, slt_sta, address, val, len);
     pcie_aer_write_config(d, address, val, len);
     if (routes) {
         pls_update(pls_upstream(PEERLANE_SWITCH_DOWNSTREAM(d)));

@@ -130,8 +130,8 @@ uint64_t pls_live_requesters(void);
 /* peerlane-switch-hotplug.c */
 void pls_slot_init(PCIDevice *d);
 void pls_slot_reset(PCIDevice *d);
-bool pls_link_active(PCIDevice *d);
-void pls_slot_check_link(PCIDevice *d, bool was);
+void pls_slot_write_config(PCIDevice *d, uint16_t slt_ctl, uint16_t slt_sta,
+                           uint32_t address, uint32_t val, int len);
 void pls_slot_plug(HotplugHandler *slot, DeviceState *dev, Error **errp);
 void pls_slot_add_property(ObjectClass *klass);
 

@@ -89,9 +89,8 @@ static void pln_run_kill(struct pln_gpu *gpu, struct pln_run *run)
 		pln_reap_soon(gpu);
 }
 
-static struct pln_run *pln_run_create(struct pln_export *exp)
+static struct pln_run *pln_run_create(struct pln_buf *buf, u64 offset, u64 size)
 {
-	struct pln_buf *buf = exp->buf;
 	struct pln_gpu *gpu = buf->gpu;
 	struct pln_run *run;
 	unsigned long addr;
@@ -101,10 +100,10 @@ static struct pln_run *pln_run_create(struct pln_export *exp)
 	if (!run)
 		return ERR_PTR(-ENOMEM);
 
-	addr = gen_pool_alloc(gpu->bar1_pool, exp->size);
+	addr = gen_pool_alloc(gpu->bar1_pool, size);
 	if (!addr && !list_empty(&gpu->dying_runs)) {
 		pln_runs_reap(gpu);
-		addr = gen_pool_alloc(gpu->bar1_pool, exp->size);
+		addr = gen_pool_alloc(gpu->bar1_pool, size);
 	}
 	if (!addr) {
 		ret = -ENOSPC;
@@ -112,8 +111,8 @@ static struct pln_run *pln_run_create(struct pln_export *exp)
 	}
 
 	run->bar1 = addr - PLN_POOL_BASE;
-	run->vram = buf->vram + exp->offset;
-	run->size = exp->size;
+	run->vram = buf->vram + offset;
+	run->size = size;
 	run->buf = buf;
 	ret = pln_bar1_cmd(gpu, PLN_BAR1_CMD_MAP, run->bar1, run->size,
 			   run->vram);
@@ -128,7 +127,7 @@ static struct pln_run *pln_run_create(struct pln_export *exp)
 	return run;
 
 err_pool:
-	gen_pool_free(gpu->bar1_pool, addr, exp->size);
+	gen_pool_free(gpu->bar1_pool, addr, size);
 err_free:
 	kfree(run);
 	return ERR_PTR(ret);
@@ -150,7 +149,7 @@ struct pln_run *pln_run_get(struct pln_export *exp, bool for_dma)
 
 	run = exp->run;
 	if (!run) {
-		run = pln_run_create(exp);
+		run = pln_run_create(exp->buf, exp->offset, exp->size);
 		if (IS_ERR(run))
 			goto out;
 		exp->run = run;
@@ -205,6 +204,44 @@ void pln_run_detach(struct pln_export *exp)
 	list_move_tail(&run->node, &gpu->dying_runs);
 	run->idle_end = 0;
 	pln_reap_soon(gpu);
+}
+
+/* A run for another driver, which nothing but pln_run_unpin() takes away */
+struct pln_run *pln_run_pin(struct pln_buf *buf, u64 offset, u64 size)
+{
+	struct pln_gpu *gpu = buf->gpu;
+	struct pln_run *run;
+	int ret;
+
+	down_write(&gpu->mem_lock);
+	ret = buf->revoked ? -EINVAL : pln_state_errno(gpu);
+	run = ret ? ERR_PTR(ret) : pln_run_create(buf, offset, size);
+	if (!IS_ERR(run))
+		run->maps = 1;
+	up_write(&gpu->mem_lock);
+	return run;
+}
+
+/* Its memory was retired: no live run */
+void pln_run_orphan(struct pln_run *run)
+{
+	struct pln_gpu *gpu = run->buf->gpu;
+
+	down_write(&gpu->mem_lock);
+	list_move_tail(&run->node, &gpu->dying_runs);
+	up_write(&gpu->mem_lock);
+}
+
+void pln_run_unpin(struct pln_run *run)
+{
+	struct pln_gpu *gpu = run->buf->gpu;
+
+	down_write(&gpu->mem_lock);
+	run->maps = 0;
+	if (run->buf->revoked)
+		pln_reap_soon(gpu);
+	pln_run_kill(gpu, run);
+	up_write(&gpu->mem_lock);
 }
 
 /* A reset has emptied BAR1 */
@@ -264,18 +301,21 @@ vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages)
 	return VM_FAULT_NOPAGE;
 }
 
-/* Coherent window: user mappings */
-static void pln_coherent_open(struct vm_area_struct *vma)
+/*
+ * User mappings of memory: through the coherent window, or of the address alone.
+ * Either way they say what memory a device pointer means.
+ */
+static void pln_vma_open(struct vm_area_struct *vma)
 {
 	pln_buf_get(vma->vm_private_data);
 }
 
-static void pln_coherent_close(struct vm_area_struct *vma)
+static void pln_vma_close(struct vm_area_struct *vma)
 {
 	pln_buf_put(vma->vm_private_data);
 }
 
-static vm_fault_t pln_coherent_fault(struct vm_fault *vmf)
+static vm_fault_t pln_vma_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct pln_buf *buf = vma->vm_private_data;
@@ -283,32 +323,76 @@ static vm_fault_t pln_coherent_fault(struct vm_fault *vmf)
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 
 	down_read(&gpu->mem_lock);
-	if (!buf->revoked)
+	if (!buf->revoked && gpu->coherent_pgmap)
 		ret = pln_insert(vmf, gpu->coherent_phys +
 				 ((u64)vma->vm_pgoff << PAGE_SHIFT), true);
 	up_read(&gpu->mem_lock);
 	return ret;
 }
 
-static const struct vm_operations_struct pln_coherent_vm_ops = {
-	.open = pln_coherent_open,
-	.close = pln_coherent_close,
-	.fault = pln_coherent_fault,
+static const struct vm_operations_struct pln_buf_vm_ops = {
+	.open = pln_vma_open,
+	.close = pln_vma_close,
+	.fault = pln_vma_fault,
 };
 
 /* The VMA's offset is that of the memory in VRAM */
-int pln_coherent_mmap(struct pln_buf *buf, struct vm_area_struct *vma)
+int pln_buf_mmap(struct pln_buf *buf, struct vm_area_struct *vma)
 {
-	if (!buf->gpu->coherent_pgmap)
-		return -ENODEV;
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-
-	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
-	vma->vm_ops = &pln_coherent_vm_ops;
+	if (buf->gpu->coherent_pgmap) {
+		vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	} else {
+		if (vma->vm_flags & (VM_READ | VM_WRITE | VM_EXEC))
+			return -ENODEV;
+		vm_flags_clear(vma, VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC);
+		vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTCOPY |
+			     VM_DONTEXPAND | VM_DONTDUMP);
+	}
+	vma->vm_ops = &pln_buf_vm_ops;
 	vma->vm_private_data = buf;
-	pln_coherent_open(vma);
+	pln_vma_open(vma);
 	return 0;
+}
+
+/*
+ * What memory do these addresses of the calling process mean?  All must be in
+ * one allocation.  The caller gets a reference.
+ */
+struct pln_buf *pln_buf_at(u64 va, u64 len, u64 *offset)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	struct pln_buf *buf = NULL;
+	u64 at = va, off;
+
+	if (!mm)
+		return ERR_PTR(-EINVAL);
+	mmap_read_lock(mm);
+	while (at < va + len) {
+		vma = find_vma(mm, at);
+		if (!vma || vma->vm_start > at ||
+		    vma->vm_ops != &pln_buf_vm_ops)
+			goto none;
+		if (!buf)
+			buf = vma->vm_private_data;
+		off = ((u64)vma->vm_pgoff << PAGE_SHIFT) +
+		      (at - vma->vm_start) - buf->vram;
+		if (at == va)
+			*offset = off;
+		else if (vma->vm_private_data != buf ||
+			 off != *offset + (at - va))
+			goto none;
+		at = vma->vm_end;
+	}
+	pln_buf_get(buf);
+	mmap_read_unlock(mm);
+	return buf;
+
+none:
+	mmap_read_unlock(mm);
+	return ERR_PTR(-EINVAL);
 }
 
 static void pln_p2pdma_init(struct pln_gpu *gpu)

@@ -250,3 +250,40 @@ void pln_export_revoke(struct pln_export *exp, struct file *file)
 	dma_buf_invalidate_mappings(dmabuf);
 	dma_resv_unlock(dmabuf->resv);
 }
+
+/*
+ * The memory behind a dma-buf of ours, with a reference and one more handle,
+ * which pln_buf_drop() gives back.
+ */
+struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
+			       struct address_space *mapping)
+{
+	struct dma_buf *dmabuf = dma_buf_get(fd);
+	struct pln_export *exp;
+	struct pln_buf *buf;
+	int ret = 0;
+
+	if (IS_ERR(dmabuf))
+		return ERR_CAST(dmabuf);
+	if (dmabuf->ops != &pln_dmabuf_ops) {
+		dma_buf_put(dmabuf);
+		return ERR_PTR(-EINVAL);
+	}
+	exp = dmabuf->priv;
+	buf = exp->buf;
+	down_write(&gpu->mem_lock);
+	/* Revocation must find all mappings, so they are of one device node */
+	if (buf->gpu != gpu || (!buf->revoked && buf->mapping != mapping))
+		ret = -EXDEV;
+	else if (buf->revoked)
+		ret = buf->lost ? -EIO : -ENOENT;
+	else
+		buf->handles++;
+	up_write(&gpu->mem_lock);
+	if (!ret) {
+		pln_buf_get(buf);
+		*offset = exp->offset;
+	}
+	dma_buf_put(dmabuf);
+	return ret ? ERR_PTR(ret) : buf;
+}

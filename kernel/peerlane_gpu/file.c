@@ -74,11 +74,7 @@ static int pln_release(struct inode *inode, struct file *filp)
 
 	xa_for_each(&file->bufs, index, buf) {
 		xa_erase(&file->bufs, index);
-		down_write(&gpu->mem_lock);
-		buf->mapping = NULL;
-		up_write(&gpu->mem_lock);
-		pln_buf_retire(buf, false);
-		pln_buf_put(buf);
+		pln_buf_drop(buf);
 	}
 	srcu_read_unlock(&gpu->calls, idx);
 	kref_put(&file->kref, pln_file_free);
@@ -97,7 +93,7 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 
 	memset(&q, 0, sizeof(q));
 	q.abi_version = PLN_GPU_ABI_VERSION;
-	q.features = PLN_GPU_FEAT_DMABUF;
+	q.features = PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_DEVPTR;
 	if (gpu->coherent_pgmap)
 		q.features |= PLN_GPU_FEAT_COHERENT;
 	if (gpu->bar1_p2pmem)
@@ -138,9 +134,10 @@ static int pln_ioc_alloc(struct pln_file *file, void __user *arg)
 
 	down_write(&gpu->mem_lock);
 	buf->mapping = file->mapping;
+	buf->handles = 1;
 	up_write(&gpu->mem_lock);
 	a.size = buf->size;
-	a.mmap_offset = gpu->coherent_pgmap ? buf->vram : ~0ULL;
+	a.mmap_offset = buf->vram;
 
 	ret = xa_alloc_cyclic(&file->bufs, &a.handle, buf, PLN_XA_LIMIT,
 			      &file->next_buf, GFP_KERNEL_ACCOUNT);
@@ -156,8 +153,7 @@ static int pln_ioc_alloc(struct pln_file *file, void __user *arg)
 	return 0;
 
 err_retire:
-	pln_buf_retire(buf, false);
-	pln_buf_put(buf);
+	pln_buf_drop(buf);
 	return ret;
 }
 
@@ -173,8 +169,7 @@ static int pln_ioc_free(struct pln_file *file, void __user *arg)
 	buf = f.handle ? xa_erase(&file->bufs, f.handle) : NULL;
 	if (!buf)
 		return -ENOENT;
-	pln_buf_retire(buf, false);
-	pln_buf_put(buf);
+	pln_buf_drop(buf);
 	return 0;
 }
 
@@ -234,6 +229,41 @@ out_dmabuf:
 	dma_buf_put(dmabuf);
 out_buf:
 	pln_buf_put(buf);
+	return ret;
+}
+
+static int pln_ioc_import(struct pln_file *file, void __user *arg)
+{
+	struct pln_gpu *gpu = file->gpu;
+	struct pln_gpu_import i;
+	struct pln_buf *buf;
+	int ret;
+
+	if (copy_from_user(&i, arg, sizeof(i)))
+		return -EFAULT;
+	if (i.flags || i.reserved)
+		return -EINVAL;
+	buf = pln_import_buf(gpu, i.fd, &i.offset, file->mapping);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	i.size = buf->size;
+	i.mmap_offset = gpu->coherent_pgmap ? buf->vram : ~0ULL;
+
+	ret = xa_alloc_cyclic(&file->bufs, &i.handle, buf, PLN_XA_LIMIT,
+			      &file->next_buf, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		goto err_drop;
+	if (copy_to_user(arg, &i, sizeof(i))) {
+		ret = -EFAULT;
+		/* As above */
+		if (xa_cmpxchg(&file->bufs, i.handle, buf, NULL, 0) != buf)
+			return ret;
+		goto err_drop;
+	}
+	return 0;
+
+err_drop:
+	pln_buf_drop(buf);
 	return ret;
 }
 
@@ -393,6 +423,9 @@ static long pln_ioctl(struct file *filp, unsigned int cmd, unsigned long param)
 	case PLN_GPU_IOC_EXPORT:
 		ret = pln_ioc_export(file, arg);
 		break;
+	case PLN_GPU_IOC_IMPORT:
+		ret = pln_ioc_import(file, arg);
+		break;
 	case PLN_GPU_IOC_SUBMIT:
 		ret = pln_ioc_submit(file, arg);
 		break;
@@ -431,7 +464,7 @@ static int pln_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (!found)
 		return -EINVAL;
 
-	ret = pln_coherent_mmap(found, vma);
+	ret = pln_buf_mmap(found, vma);
 	pln_buf_put(found);
 	return ret;
 }

@@ -64,7 +64,8 @@ static void pln_gpu_release(struct device *dev)
 
 	WARN_ON(atomic64_read(&gpu->nr_files) || atomic64_read(&gpu->nr_bufs) ||
 		atomic64_read(&gpu->nr_jobs) || atomic64_read(&gpu->pinned) ||
-		atomic64_read(&gpu->nr_exports));
+		atomic64_read(&gpu->nr_exports) ||
+		atomic64_read(&gpu->nr_pins));
 	cleanup_srcu_struct(&gpu->calls);
 	ida_free(&pln_ids, gpu->id);
 	pci_dev_put(gpu->pdev);

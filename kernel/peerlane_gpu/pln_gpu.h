@@ -4,6 +4,7 @@
  *
  * Locks, outermost first:
  *   mmap_lock, a dma-buf's resv      the core's; we are called under them
+ *   pln_p2p_lock                     page tables of other drivers (p2p.c)
  *   gpu->mem_lock                    memory: allocators, states of buffers,
  *                                    BAR1 runs and BAR1 registers; page faults
  *                                    take it for reading
@@ -148,6 +149,7 @@ struct pln_gpu {
 	atomic64_t nr_bufs;
 	atomic64_t nr_jobs;
 	atomic64_t nr_exports;
+	atomic64_t nr_pins;	/* page tables given to other drivers */
 	atomic64_t pinned;	/* bytes of user memory */
 	wait_queue_head_t unpinned;
 };
@@ -171,14 +173,17 @@ struct pln_file {
  * struct pln_buf - one allocation of GPU memory
  * @revoked: no new use; guarded by mem_lock
  * @lost: it was a reset that revoked it
- * @mapping: of the file it belongs to, while that is open
+ * @handles: of open files; guarded by mem_lock, 0 when never given out
+ * @mapping: of the files it belongs to, while one is open
  * @users: jobs that may still touch the memory
+ * @pins: page tables of other drivers, guarded by pln_p2p_lock
  * @idle_end: pages below were found idle since the memory was revoked
  */
 struct pln_buf {
 	struct kref kref;
 	struct pln_gpu *gpu;
 	struct list_head node;		/* bufs or graveyard */
+	unsigned int handles;
 	struct address_space *mapping;
 	u64 vram;
 	u64 size;
@@ -186,6 +191,7 @@ struct pln_buf {
 	bool lost;
 	atomic_t users;
 	struct list_head exports;
+	struct list_head pins;
 	unsigned int nr_runs;
 	u64 idle_end;
 };
@@ -193,7 +199,7 @@ struct pln_buf {
 /**
  * struct pln_run - a run of BAR1 units that shows a piece of VRAM
  * @users: VMAs and DMA mappings of the export
- * @maps: DMA mappings alone: these outlive revocation
+ * @maps: DMA mappings and pins alone: these outlive revocation
  * @in_hw: the device has the mapping
  */
 struct pln_run {
@@ -304,6 +310,7 @@ struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size);
 void pln_buf_get(struct pln_buf *buf);
 void pln_buf_put(struct pln_buf *buf);
 void pln_buf_retire(struct pln_buf *buf, bool lost);
+void pln_buf_drop(struct pln_buf *buf);
 void pln_bufs_retire_all(struct pln_gpu *gpu, bool lost);
 int pln_buf_use(struct pln_buf *buf);
 void pln_buf_unuse(struct pln_buf *buf);
@@ -320,13 +327,22 @@ struct pln_run *pln_run_get(struct pln_export *exp, bool for_dma);
 void pln_run_dup(struct pln_export *exp);
 void pln_run_put(struct pln_export *exp, struct pln_run *run);
 void pln_run_detach(struct pln_export *exp);
+struct pln_run *pln_run_pin(struct pln_buf *buf, u64 offset, u64 size);
+void pln_run_orphan(struct pln_run *run);
+void pln_run_unpin(struct pln_run *run);
 bool pln_runs_reap(struct pln_gpu *gpu);
-int pln_coherent_mmap(struct pln_buf *buf, struct vm_area_struct *vma);
+int pln_buf_mmap(struct pln_buf *buf, struct vm_area_struct *vma);
+struct pln_buf *pln_buf_at(u64 va, u64 len, u64 *offset);
 vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages);
 
 /* dmabuf.c */
 struct dma_buf *pln_export_buf(struct pln_buf *buf, u64 offset, u64 size);
 void pln_export_revoke(struct pln_export *exp, struct file *file);
+struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
+			       struct address_space *mapping);
+
+/* p2p.c */
+void pln_p2p_revoke(struct pln_buf *buf);
 
 /* queue.c */
 int pln_queues_init(struct pln_gpu *gpu);

@@ -207,6 +207,7 @@ static int memory_show(struct seq_file *m, void *unused)
 	seq_printf(m, "files %lld\n", atomic64_read(&gpu->nr_files));
 	seq_printf(m, "buffers %lld\n", atomic64_read(&gpu->nr_bufs));
 	seq_printf(m, "exports %lld\n", atomic64_read(&gpu->nr_exports));
+	seq_printf(m, "p2p-tables %lld\n", atomic64_read(&gpu->nr_pins));
 	seq_printf(m, "jobs %lld\n", atomic64_read(&gpu->nr_jobs));
 	seq_printf(m, "pinned %lld\n", atomic64_read(&gpu->pinned));
 	seq_printf(m, "jobs-ended %llu\n", jobs);

@@ -201,6 +201,7 @@ struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size)
 	kref_init(&buf->kref);
 	INIT_LIST_HEAD(&buf->node);
 	INIT_LIST_HEAD(&buf->exports);
+	INIT_LIST_HEAD(&buf->pins);
 	buf->size = ALIGN(size, PLN_PAGE_SIZE);
 	buf->gpu = gpu;
 	get_device(&gpu->dev);
@@ -271,10 +272,24 @@ void pln_buf_retire(struct pln_buf *buf, bool lost)
 		down_write(&gpu->mem_lock);
 	}
 	up_write(&gpu->mem_lock);
+	pln_p2p_revoke(buf);
 
 	/* Mostly nothing is in flight, and the memory is free again at once */
 	if (!pln_reap(gpu))
 		pln_reap_soon(gpu);
+}
+
+/* A handle and its reference go; with the last one the memory is retired */
+void pln_buf_drop(struct pln_buf *buf)
+{
+	bool last;
+
+	down_write(&buf->gpu->mem_lock);
+	last = !--buf->handles;
+	up_write(&buf->gpu->mem_lock);
+	if (last)
+		pln_buf_retire(buf, false);
+	pln_buf_put(buf);
 }
 
 void pln_bufs_retire_all(struct pln_gpu *gpu, bool lost)

@@ -19,6 +19,7 @@ static void test_query(int fd)
 	check(q.page_size == UNIT, "page size");
 	check(q.num_queues >= 1 && q.num_queues <= 16, "queues");
 	check(q.features & PLN_GPU_FEAT_DMABUF, "dma-buf feature");
+	check(q.features & PLN_GPU_FEAT_DEVPTR, "device pointer feature");
 	check(!(q.features & PLN_GPU_FEAT_COHERENT) == !q.coherent_size,
 	      "coherent size fits the feature");
 
@@ -438,9 +439,17 @@ static void test_coherent(int fd)
 	int other;
 
 	if (!(q.features & PLN_GPU_FEAT_COHERENT)) {
-		check(a.mmap_offset == ~0ull, "no coherent window: no offset");
-		p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-		check(p == MAP_FAILED, "no coherent window: no mmap");
+		p = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, a.mmap_offset);
+		check(p == MAP_FAILED && errno == ENODEV,
+		      "no coherent window: the CPU gets no mapping");
+		p = mmap(NULL, len, PROT_NONE, MAP_SHARED, fd, a.mmap_offset);
+		check(p != MAP_FAILED, "but the memory gets an address");
+		check_errno(mprotect(p, len, PROT_READ), EACCES,
+			    "which stays out of the CPU's reach");
+		op = op_to_gpu(a.handle, 0, p, 4096);
+		check_errno(gpu_submit(fd, &op, 1, 0, &result), EFAULT,
+			    "also as user memory of a copy");
+		munmap(p, len);
 		gpu_free(fd, a.handle);
 		return;
 	}

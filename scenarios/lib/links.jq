@@ -126,10 +126,12 @@ def counted($a; $b; $devices; $nvme):
 	def less($old): with_entries(.value -= ($old[.key] // 0));
 	def callers: (.initiators // []) | map({key: .id, value: {read, write}})
 		| from_entries;
-	($a | by_name(.counters)) as $old | ($a | by_name(callers)) as $before |
+	($a | map(select(.name)) | by_name(.counters)) as $old |
+	($a | map(select(.name)) | by_name(callers)) as $before |
 	def of($kind): $b | map(select(.kind == $kind)) |
 		by_name(.name as $n | .counters | less($old[$n]));
 	{nvme: $nvme, gpus: of("gpu"), ports: of("port"),
+	 moving: any($a[], $b[]; .kind == "moving"),
 	 initiators: ($b | map(select(.kind == "gpu")) | by_name(.name as $n |
 		callers | with_entries(.key as $k |
 			.value |= less($before[$n][$k]))))} |
@@ -147,3 +149,45 @@ def counted($a; $b; $devices; $nvme):
 				([.nvme | del(.host)[].data[$d]] | add // 0))
 	else . end |
 	.links = links($devices; .);
+
+# inconsistent($devices): what of an entry of "counted" does not add up, in words.
+# Devices count independently, so these are checks of what they say.
+def inconsistent($devices):
+	. as $c | .ports as $ports | .initiators as $i |
+	def sum(f): [f] | add // 0;
+	def same($what; $a; $b): if $a == $b then empty
+		else "\($what): \($a) and \($b)" end;
+	[($devices[] | select(.kind == "switch" and $ports[.name]).name) as $s |
+	 [$ports | to_entries[] | select(.key | startswith($s + ".")) | .value]
+		as $below |
+	 ("read", "write") as $op |
+	 # (each port has counted at the same moment)
+	 (select($c.moving | not) |
+	  ("host-" + $op, "upstream-peer-" + $op) as $n |
+	  same("\($s), \($n): its upstream port, and the ports below";
+		$ports[$s][$n]; sum($below[][$n]))),
+	 # what leaves a port for a peer arrives at another
+	 same("\($s), \($op)s: sent to its devices, and arrived there";
+		sum($below[]["peer-" + $op]) + $ports[$s]["target-" + $op];
+		sum($below[]["target-" + $op]))] +
+	[$devices[] | select(.kind == "gpu" and $ports[.parent]) | . as $gpu |
+	 ("read", "write") as $op |
+	 same("\($gpu.name), \($op)s by others: counted by its port, and by it";
+		$ports[$gpu.parent]["target-" + $op];
+		sum($c.gpus[$gpu.name]["bar1-dma-" + $op, "coherent-dma-" + $op]))] +
+	[$devices[] | select(.kind == "nvme" and $ports[.parent]) | . as $nvme |
+	 ("read", "write") as $op |
+	 same("\($nvme.name), \($op)s of GPUs: counted by its port, and by them";
+		sum($ports[$nvme.parent]["peer-" + $op, "upstream-peer-" + $op]);
+		sum($i[][$nvme.name][$op]))] +
+	# The trace has the bytes of read and write commands; queues are more
+	[[$devices[] | select(.kind == "nvme")] | select(length == 1)[] | . as $nvme |
+	 (["read", "write"], ["write", "read"]) as [$op, $command] |
+	 same("\($nvme.name), \($op)s of GPUs: in its trace, and by them";
+		sum($c.nvme | del(.host)[][][$command]);
+		sum($i[][$nvme.name][$op])),
+	 (select($ports[$nvme.parent]) |
+	  sum($c.nvme.host[][$command]) as $traced |
+	  $ports[$nvme.parent]["host-" + $op] as $counted |
+	  select($counted < $traced) |
+	  "\($nvme.name), \($op)s of host memory: \($counted) at its port, and \($traced) in its trace")];

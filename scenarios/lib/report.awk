@@ -1,173 +1,107 @@
 # SPDX-License-Identifier: MIT
 #
 # Facts about scenario runs, one to a line (see scenarios/report), to a page.
+# Used with tree.awk.
 
-function esc(s) {
-	gsub(/&/, "\\&amp;", s)
-	gsub(/</, "\\&lt;", s)
-	gsub(/>/, "\\&gt;", s)
-	gsub(/"/, "\\&quot;", s)
-	return s
+# What was not counted has no bytes, and is said so
+function said(bytes) {
+	return bytes == "" ? "not counted" : tree_human(bytes)
 }
 
-function human(n) {
-	if (n >= 1073741824)
-		return sprintf("%.1f GiB", n / 1073741824)
-	if (n >= 1048576)
-		return sprintf("%.1f MiB", n / 1048576)
-	if (n >= 1024)
-		return sprintf("%.1f KiB", n / 1024)
-	return sprintf("%d B", n)
+function cell(text, class) {
+	return "<td" (class == "" ? "" : " class=\"" class "\"") ">" text "</td>"
 }
 
-function reset(    key) {
-	split("", kind); split("", up); split("", label); split("", titled); split("", child)
-	split("", nchild); split("", x); split("", depth); split("", peer)
-	split("", staged); split("", order)
-	nnodes = 0
-	leaves = 0
-	deepest = 0
-	body = ""
-	transfers = ""
-	routes = ""
+function reset() {
+	tree_reset()
+	transfers = routes = links = ""
+	nlinks = most = rows = memory_up = memory_down = 0
+	memory_known = 1
+	split("", carried)
 }
 
-function add_node(name, what, parent, text, title) {
-	sub(/\.[0-9]+$/, "", parent)
-	if (parent == "pcie" || parent == "pcie.0")
-		parent = "host"
-	order[nnodes++] = name
-	kind[name] = what
-	up[name] = parent
-	label[name] = text
-	titled[name] = title
-	child[parent, nchild[parent]++] = name
+# One kind of bytes on one link; the largest in the machine is the thickest
+function carry(node, kind, bytes) {
+	carried[node, kind] += bytes
+	if (carried[node, kind] > most)
+		most = carried[node, kind]
 }
 
-# Leaves left to right, a parent over the middle of its children
-function place(name, level,    i, sum) {
-	depth[name] = level
-	if (level > deepest)
-		deepest = level
-	if (!nchild[name]) {
-		x[name] = 90 + 170 * leaves++
-		return
-	}
-	for (i = 0; i < nchild[name]; i++) {
-		place(child[name, i], level + 1)
-		sum += x[child[name, i]]
-	}
-	x[name] = sum / nchild[name]
-}
-
-# Bytes of one route, on every link between its two ends
-function carry(from, to, bytes, through_memory,    a, b, on) {
-	split("", on)
-	for (a = from; a in up; a = up[a])
-		on[a] = 1
-	for (b = to; b in up; b = up[b])
-		if (b in on)
-			delete on[b]
-		else
-			on[b] = 1
-	for (a in on)
-		if (through_memory)
-			staged[a] += bytes
-		else
-			peer[a] += bytes
-}
-
-function line(x1, y1, x2, y2, class, width, text) {
-	body = body sprintf("<line class=\"%s\" stroke-width=\"%s\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\"><title>%s</title></line>\n", \
-	    class, width, x1, y1, x2, y2, esc(text))
-}
-
-function thick(bytes) {
-	return bytes ? 3 + int(log(bytes) / log(16)) : 1
-}
-
-function link(name,    x1, y1, x2, y2, note, mid) {
-	x1 = x[up[name]]
-	y1 = 74 + 100 * depth[up[name]]
-	x2 = x[name]
-	y2 = 30 + 100 * depth[name]
-	if (!peer[name] && !staged[name])
-		line(x1, y1, x2, y2, "idle", 1, name ": no file data")
-	if (staged[name])
-		line(x1 + 5 * (peer[name] > 0), y1, x2 + 5 * (peer[name] > 0), y2, \
-		    "staged", thick(staged[name]), \
-		    name ": " human(staged[name]) " through host memory")
-	if (peer[name])
-		line(x1 - 5 * (staged[name] > 0), y1, x2 - 5 * (staged[name] > 0), y2, \
-		    "peer", thick(peer[name]), name ": " human(peer[name]) " between devices")
-	note = peer[name] + staged[name]
-	if (note) {
-		mid = (y1 + y2) / 2 + 4
-		body = body sprintf("<text class=\"bytes%s\" x=\"%d\" y=\"%d\">%s</text>\n", \
-		    x2 < x1 ? " left" : "", (x1 + x2) / 2 + (x2 < x1 ? -12 : 12), \
-		    mid, human(note))
+function strokes(node,    i, kind, bytes) {
+	for (i = 1; i <= nkinds; i++) {
+		kind = kinds[i]
+		bytes = carried[node, kind]
+		if (bytes > 0)
+			tree_stroke(node, kind, bytes / most, node ": " \
+			    tree_human(bytes) " " meaning[kind])
 	}
 }
 
-function box(name, cx, cy, class, text, more) {
-	body = body sprintf("<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"150\" height=\"44\" rx=\"6\"/>\n", class, cx - 75, cy)
-	body = body sprintf("<text class=\"name\" x=\"%d\" y=\"%d\">%s</text>\n", cx, cy + 18, esc(text))
-	body = body sprintf("<text class=\"more\" x=\"%d\" y=\"%d\">%s</text>\n", cx, cy + 35, esc(more))
-}
-
-function draw(    i, name, width, height, mx, id, used, svg) {
-	place("host", 0)
-	mx = x["host"] + 190
-	width = 170 * leaves + 10
-	if (width < mx + 90)
-		width = mx + 90
-	height = 100 * deepest + 90
-	id = "d" nruns
-	used = staged["memory"]
-	if (used) {
-		line(x["host"] + 75, 52, mx - 75, 52, "staged", thick(used), \
-		    "host memory: " human(used))
-		body = body sprintf("<text class=\"bytes\" x=\"%d\" y=\"20\">%s</text>\n", \
-		    x["host"] + 70, human(used))
+function draw(    i, node, desc) {
+	if (memory_known) {
+		carry("memory", "host", memory_up + memory_down)
+		if (memory_up + memory_down)
+			tree_note("memory", "\342\206\220 " tree_human(memory_up), \
+			    "\342\206\222 " tree_human(memory_down))
 	} else
-		line(x["host"] + 75, 52, mx - 75, 52, "idle", 1, "host memory: no file data")
-	for (i = 0; i < nnodes; i++)
-		link(order[i])
-	box("host", x["host"], 30, "box", "root complex", "CPU")
-	box("memory", mx, 30, used ? "box hot" : "box", "host memory", used ? human(used) : "no file data")
-	for (i = 0; i < nnodes; i++) {
-		name = order[i]
-		box(name, x[name], 30 + 100 * depth[name], "box " kind[name], titled[name], label[name])
-	}
-	svg = sprintf("<svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n", width, height, width, id, id)
-	svg = svg sprintf("<title id=\"%s-t\">Topology %s</title>\n<desc id=\"%s-d\">", id, esc(topology), id)
-	for (i = 0; i < nroutes; i++)
-		svg = svg esc(said[i]) ". "
-	return svg "</desc>\n" body "</svg>\n"
+		tree_note("memory", "not counted", "")
+	for (i = 0; i < tree_n; i++)
+		strokes(tree_order[i])
+	for (i = 1; i <= nroutes; i++)
+		desc = desc route[i] ". "
+	return tree_svg("d" nruns, "Topology " topology, desc)
 }
 
 BEGIN {
 	FS = "\t"
+	nkinds = split("peer redirected host unknown", kinds, " ")
+	meaning["peer"] = "between devices, turned round in a switch"
+	meaning["redirected"] = "between devices, through the root complex"
+	meaning["host"] = "from or to host memory"
+	meaning["unknown"] = "between devices"
 	print "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
 	print "<meta name=\"viewport\" content=\"width=device-width\">"
 	print "<title>Peerlane: where the bytes went</title>\n<style>"
-	print ":root{color-scheme:light dark;--ink:#1b1f24;--dim:#57606a;--rule:#d0d7de;--paper:#fff;--box:#f6f8fa;--peer:#1a7f37;--staged:#cf222e}"
-	print "@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--rule:#3d444d;--paper:#0d1117;--box:#151b23;--peer:#3fb950;--staged:#ff7b72}}"
-	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:64rem;margin:2rem auto;padding:0 1rem}"
-	print "table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}"
-	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
-	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--staged);font-weight:600}.skip{color:var(--dim)}"
-	print "svg{max-width:100%;height:auto}svg text{fill:var(--ink);font:14px system-ui,sans-serif;text-anchor:middle}"
-	print "svg text.more{fill:var(--dim);font-size:12px}svg text.bytes{text-anchor:start;font-size:13px;font-weight:600;paint-order:stroke;stroke:var(--paper);stroke-width:4px}svg text.bytes.left{text-anchor:end}"
-	print ".box{fill:var(--box);stroke:var(--rule);stroke-width:1.5}.gpu{stroke:var(--peer);stroke-width:2.5}.nvme{stroke:#0969da;stroke-width:2.5}.hot{stroke:var(--staged);stroke-width:2.5}"
-	print "line.idle{stroke:var(--rule)}line.peer{stroke:var(--peer)}line.staged{stroke:var(--staged)}"
+	printf "%s", tree_css()
+	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem}"
+	print "table{border-collapse:collapse;width:100%;margin:1rem 0}caption{text-align:left;color:var(--dim)}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}"
+	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}table.links{font-size:14px}.wide{overflow-x:auto}"
+	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}"
 	print "</style>\n</head>\n<body>\n<h1>Where the bytes went</h1>"
-	print "<p>Each picture shows what the emulated devices counted: the drive&#8217;s DMA addresses, and the GPU&#8217;s own counters. Times are those of an emulated machine; they compare paths here and say nothing about hardware.</p>"
-	print "<p><span class=\"key\" style=\"background:var(--peer)\"></span>between devices, no host memory"
-	print "<span class=\"key\" style=\"background:var(--staged)\"></span>through host memory"
-	print "<span class=\"key\" style=\"background:var(--rule)\"></span>no data</p>"
+	print "<p>The pictures show what the emulated devices counted: ports of switches, GPUs, and the drive&#8217;s DMA addresses. A line is as thick as the bytes that it stands for; &#8592; is towards the root complex. Times are those of an emulated machine; they compare paths here and say nothing about hardware.</p>"
+	print "<p><span class=\"key\" style=\"background:var(--peer)\"></span>between devices, turned round in a switch"
+	print "<span class=\"key\" style=\"background:var(--root)\"></span>between devices, through the root complex"
+	print "<span class=\"key\" style=\"background:var(--host)\"></span>from or to host memory"
+	print "<span class=\"key\" style=\"background:var(--rule)\"></span>nothing, or not counted</p>"
+}
+
+# matrix, topology, scenario@kernel, read, write, expected, verdict, why
+$1 == "matrix" {
+	if (!($2 in have))
+		have[$2] = rowname[++nrows] = $2
+	if (!($3 in have))
+		have[$3] = columnname[++ncolumns] = $3
+	at_cell[$2, $3] = cell(tree_esc($4 == $5 ? $4 : $4 " / " $5) \
+	    ($7 == "pass" ? "" : " (expected " tree_esc($6) ")"), $7)
+	if ($7 != "pass")
+		whys = whys "<li>" tree_esc($2 ", " $3 ": " $8) "</li>\n"
+}
+
+function matrix(    i, j, text) {
+	text = "<div class=\"wide\"><table><caption>The path of each scenario (and kernel) on each topology; p2p-root: peer to peer through the root complex</caption>\n<thead><tr><th>topology</th>"
+	for (j = 1; j <= ncolumns; j++)
+		text = text "<th>" tree_esc(columnname[j]) "</th>"
+	text = text "</tr></thead><tbody>\n"
+	for (i = 1; i <= nrows; i++) {
+		text = text "<tr>" cell(tree_esc(rowname[i]))
+		for (j = 1; j <= ncolumns; j++)
+			text = text ((rowname[i], columnname[j]) in at_cell ? \
+			    at_cell[rowname[i], columnname[j]] : cell(""))
+		text = text "</tr>\n"
+	}
+	return text "</tbody></table></div>\n" (whys == "" ? "" : "<ul>\n" whys "</ul>\n")
 }
 
 $1 == "run" {
@@ -176,78 +110,94 @@ $1 == "run" {
 	nruns++
 	topology = $4
 	head = sprintf("<section id=\"r%d\">\n<h2>%s <span class=\"%s\">%s</span></h2>\n", \
-	    nruns, esc($2), esc($7), esc($7))
+	    nruns, tree_esc($2), tree_esc($7), tree_esc($7))
 	if ($3 != "")
-		head = head "<p>" esc($3) "</p>\n"
+		head = head "<p>" tree_esc($3) "</p>\n"
 	head = head sprintf("<p class=\"dim\">Topology <code>%s</code>, guest kernel %s, accelerator %s, %.1f s.</p>\n", \
-	    esc($4), esc($5), esc($6), $8)
+	    tree_esc($4), tree_esc($5), tree_esc($6), $8)
 	if ($9 != "")
-		head = head "<p>" esc($9) "</p>\n"
+		head = head "<p>" tree_esc($9) "</p>\n"
 	scenario = $2
 	verdict = $7
-	rows = 0
 }
 
 $1 == "transfer" {
 	per = $4 > 0 ? sprintf("%.2f", $6 * 1073741824 / $4) : ""
-	transfers = transfers sprintf("<tr><td>%s</td><td>%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td></tr>\n", \
-	    esc($2), esc($3), human($4), human($5), per,
-	    $7 == "" && $3 == "p2p" ? "nothing stood in the way" : esc($7))
-	table = table sprintf("<tr><td>%s</td><td>%s</td><td>%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"%s\">%s</td></tr>\n", \
-	    rows ? "" : "<a href=\"#r" nruns "\">" esc(scenario) "</a>", esc($2), \
-	    esc($3), human($4), human($5), per, esc(verdict), rows++ ? "" : esc(verdict))
+	transfers = transfers "<tr>" cell(tree_esc($2)) cell(tree_esc($3)) \
+	    cell(tree_human($4), "n") cell(tree_human($5), "n") cell(per, "n") \
+	    cell($7 == "" && $3 == "p2p" ? "nothing stood in the way" : tree_esc($7)) "</tr>\n"
+	table = table "<tr>" \
+	    cell(rows ? "" : "<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
+	    cell(rows ? "" : tree_esc(topology)) cell(tree_esc($2)) cell(tree_esc($3)) \
+	    cell(tree_human($4), "n") cell(tree_human($5), "n") cell(per, "n") \
+	    cell(rows ? "" : tree_esc(verdict), tree_esc(verdict)) "</tr>\n"
+	rows++
 }
 
 $1 == "route" {
-	said[nroutes++] = human($4) " from " $2 " to " $3 ($5 == "" ? "" : " (" $5 ")")
-	from[nroutes] = $2
-	to[nroutes] = $3
-	amount[nroutes] = $4
+	route[++nroutes] = tree_human($4) " from " $2 " to " $3 ($5 == "" ? "" : " (" $5 ")")
+	routes = routes "<li>" tree_esc(route[nroutes]) "</li>\n"
 }
 
-$1 == "node" && $2 != "machine" {
-	text = $3
-	name = $2
-	for (i = 5; i <= NF; i++)
-		if ($i ~ /^(vram|bar1)=/)
-			text = text " " $i
-		else if ($i == "coherent=on")
-			name = name " (coherent)"
-	sub(/^gpu /, "", text)
-	sub(/^root-port$/, "root port", text)
-	sub(/^nvme$/, "NVMe drive", text)
-	add_node($2, $3, $4, text, name)
+$1 == "device" { tree_device($2) }
+
+# link, node below, up, down, peer up and down, redirected, host, refused, from
+$1 == "link" {
+	node = $3
+	if (!(node in tree_kind)) {
+		print "report.awk: " scenario ": the link " $2 " leads to no device of the machine: " node > "/dev/stderr"
+		failed = 1
+		exit 1
+	}
+	nlinks++
+	links = links "<tr>" cell(tree_esc($2) " \342\200\223 " tree_esc(node)) \
+	    cell(said($4), "n") cell(said($5), "n") \
+	    cell(said($6) "<br>" said($7), "n") cell(said($8) "<br>" said($9), "n") \
+	    cell(said($10) "<br>" said($11), "n") cell(said($12), "n") \
+	    cell($13 == "" ? "nobody" : tree_esc($13)) "</tr>\n"
+	if ($4 == "" || $5 == "")
+		tree_note(node, "not counted", "")
+	else if ($4 + $5)
+		tree_note(node, "\342\206\220 " tree_human($4), "\342\206\222 " tree_human($5))
+	# what a root port carries goes on to the root complex and to memory
+	unknown = ($6 == "" ? $4 - $10 : 0) + ($7 == "" ? $5 - $11 : 0)
+	for (at = node; at == node || tree_kind[at] ~ /^(root-port|host-bridge)$/; at = tree_up[at]) {
+		carry(at, "host", $10 + $11)
+		carry(at, "redirected", $8 + $9)
+		carry(at, "unknown", unknown)
+		if (at == node)
+			carry(at, "peer", $6 + $7)
+	}
+	if (tree_kind[tree_up[node]] == "root-port") {
+		if ($10 == "" || $11 == "")
+			memory_known = 0
+		memory_down += $10
+		memory_up += $11
+	}
 }
 
 $1 == "draw" {
-	up["memory"] = "host"
-	for (i = 1; i <= nroutes; i++) {
-		if (!((from[i] in kind) || from[i] == "memory") || \
-		    !((to[i] in kind) || to[i] == "memory")) {
-			print "report.awk: a route of " scenario " ends at no device of " topology ": " from[i] " to " to[i] > "/dev/stderr"
-			failed = 1
-			exit 1
-		}
-		carry(from[i], to[i], amount[i], from[i] == "memory" || to[i] == "memory")
-	}
 	if (!rows)
-		table = table sprintf("<tr><td><a href=\"#r%d\">%s</a></td><td></td><td></td><td></td><td></td><td></td><td class=\"%s\">%s</td></tr>\n", \
-		    nruns, esc(scenario), esc(verdict), esc(verdict))
+		table = table "<tr>" cell("<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
+		    cell(tree_esc(topology)) cell("") cell("") cell("") cell("") cell("") \
+		    cell(tree_esc(verdict), tree_esc(verdict)) "</tr>\n"
 	sections = sections head draw()
 	if (transfers != "")
-		sections = sections "<table><thead><tr><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>why this path</th></tr></thead><tbody>\n" transfers "</tbody></table>\n"
-	if (nroutes) {
-		sections = sections "<ul>\n"
-		for (i = 0; i < nroutes; i++)
-			sections = sections "<li>" esc(said[i]) "</li>\n"
-		sections = sections "</ul>\n"
-	}
+		sections = sections "<div class=\"wide\"><table><thead><tr><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>why this path</th></tr></thead><tbody>\n" transfers "</tbody></table></div>\n"
+	if (routes != "")
+		sections = sections "<ul>\n" routes "</ul>\n"
+	if (nlinks)
+		sections = sections "<div class=\"wide\"><table class=\"links\"><caption>What each link carried; of two numbers, the first went up, towards the root complex, the second down</caption><thead><tr><th>link</th><th class=\"n\">up</th><th class=\"n\">down</th><th class=\"n\">between devices, in a switch</th><th class=\"n\">between devices, through the root complex</th><th class=\"n\">host memory</th><th class=\"n\">refused</th><th>counted by</th></tr></thead><tbody>\n" links "</tbody></table></div>\n"
+	else
+		sections = sections "<p class=\"dim\">Nothing was counted on the links.</p>\n"
 	sections = sections "</section>\n"
 }
 
 END {
 	if (failed)
 		exit 1
-	print "<table><thead><tr><th>scenario</th><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>verdict</th></tr></thead><tbody>"
-	printf "%s</tbody></table>\n%s</body>\n</html>\n", table, sections
+	if (nrows)
+		print matrix()
+	print "<div class=\"wide\"><table><thead><tr><th>scenario</th><th>topology</th><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>verdict</th></tr></thead><tbody>"
+	print table "</tbody></table></div>\n" sections "</body>\n</html>"
 }

@@ -5,7 +5,7 @@
 #
 #	awk -v images='disk0=/path ...' -v mode=args -f topology.awk FILE
 #
-# mode=args	QEMU's arguments; warnings on standard error
+# mode=args	QEMU's arguments; warnings on standard error, as with warnings=1
 # mode=cmdline	what the machine adds to the kernel's command line
 # mode=images	the names of the images that its drives take
 # mode=devices	lines "NAME KIND PARENT KEY=VALUE...", with defaults filled in
@@ -17,7 +17,7 @@ function die(text) {
 }
 
 function warn(text) {
-	if (mode == "args")
+	if (mode == "args" || warnings)
 		printf "%s:%d: warning: %s\n", FILENAME, FNR, text > "/dev/stderr"
 }
 
@@ -293,12 +293,13 @@ kind == "root-port" {
 }
 
 kind == "switch" {
-	known_keys(kind, "ports model acs")
+	known_keys(kind, "ports model acs gen width latency")
 	plug(name, kind, parent)
 	ports = take_number("ports", 2, 1, 32)
 	model = take_word("model", "peerlane", "peerlane x3130")
 	if (model == "x3130" && "acs" in value)
 		die("the model x3130 has no ACS; model=peerlane has")
+	link = link_model()
 	acs = model == "x3130" ? "off" : take_word("acs", "on", "on off redirect")
 	if (model == "x3130" && iommu == "translated")
 		warn("behind model=x3130 and an IOMMU that translates, transfers between devices go wrong")
@@ -310,15 +311,31 @@ kind == "switch" {
 		down = down ",acs-control=0x1d"
 	take_bus(root_of[name])
 	arg("-device")
-	arg(up ",id=" name ",bus=" parent)
+	arg(up link ",id=" name ",bus=" parent)
 	for (i = 0; i < ports; i++) {
 		open_port(name "." i, root_of[name])
 		arg("-device")
-		arg(down ",id=" name "." i ",bus=" name \
+		arg(down link ",id=" name "." i ",bus=" name \
 		    ",chassis=" chassis ",slot=" chassis)
 	}
-	devices[ndevices++] = line " ports=" ports " model=" model " acs=" acs
+	devices[ndevices++] = line " ports=" ports " model=" model " acs=" acs \
+		(link == "" ? "" : " gen=" gen " width=" width " latency=" latency)
 	next
+}
+
+# The links of a switch have time when they have a generation
+function link_model() {
+	if (!("gen" in value)) {
+		if ("width" in value || "latency" in value)
+			die("width and latency need gen=")
+		return ""
+	}
+	if (model != "peerlane")
+		die("the model " model " has no links with time; model=peerlane has")
+	gen = take_number("gen", 0, 1, 6)
+	width = take_word("width", "16", "1 2 4 8 16 32")
+	latency = take_number("latency", 0, 0, 1000000)
+	return ",link-gen=" gen ",link-width=" width ",link-latency=" latency
 }
 
 kind == "gpu" {

@@ -69,8 +69,8 @@ function tree_device(line,    word, n, i, at, value, kind, text) {
 	if (kind == "q35") {
 		tree_title["host"] = "root complex"
 		text = "CPU " value["cpu"]
-		if (value["iommu"] == "translated" || value["iommu"] == "passthrough")
-			text = text ", IOMMU " value["iommu"]
+		if (value["iommu"] != "off")
+			text = text ", IOMMU " (value["iommu"] == "translated" ? "on" : "pt")
 		tree_text["host"] = text
 		tree_kind["host"] = "host"
 		tree_add("memory", "memory", "pcie.0", "host memory", value["memory"])
@@ -108,10 +108,10 @@ function tree_note(name, above, below) {
 function tree_place(name, level,    i, n) {
 	if (level > tree_deepest)
 		tree_deepest = level
-	tree_x[name] = 10 + 252 * level
+	tree_x[name] = 10 + 264 * level
 	n = tree_nchild[name]
 	if (!n) {
-		tree_y[name] = 10 + 58 * tree_rows++
+		tree_y[name] = 10 + 64 * tree_rows++
 		return
 	}
 	for (i = 0; i < n; i++)
@@ -131,7 +131,7 @@ function tree_path(class, width, x1, y1, x2, y2, title,    path) {
 function tree_link(name,    n, i, all, at, w) {
 	n = tree_strokes[name]
 	if (!n)
-		tree_path("idle", 1, tree_x[tree_up[name]] + 132, \
+		tree_path("idle", 1, tree_x[tree_up[name]] + 150, \
 		    tree_y[tree_up[name]] + 22, tree_x[name], tree_y[name] + 22, "")
 	for (i = 1; i <= n; i++)
 		all += tree_strokes[name, i, "width"] + (i > 1)
@@ -139,7 +139,7 @@ function tree_link(name,    n, i, all, at, w) {
 	for (i = 1; i <= n; i++) {
 		w = tree_strokes[name, i, "width"]
 		tree_path(tree_strokes[name, i, "class"], w, \
-		    tree_x[tree_up[name]] + 132, tree_y[tree_up[name]] + 22 + at + w / 2, \
+		    tree_x[tree_up[name]] + 150, tree_y[tree_up[name]] + 22 + at + w / 2, \
 		    tree_x[name], tree_y[name] + 22 + at + w / 2, \
 		    tree_strokes[name, i, "title"])
 		at += w + 1
@@ -158,10 +158,10 @@ function tree_say(class, x, y, text) {
 }
 
 function tree_box(name) {
-	tree_body = tree_body sprintf("<rect class=\"box %s\" x=\"%d\" y=\"%d\" width=\"132\" height=\"44\" rx=\"6\"/>\n", \
+	tree_body = tree_body sprintf("<rect class=\"box %s\" x=\"%d\" y=\"%d\" width=\"150\" height=\"44\" rx=\"6\"/>\n", \
 	    tree_kind[name], tree_x[name], tree_y[name])
-	tree_say("name", tree_x[name] + 66, tree_y[name] + 18, tree_title[name])
-	tree_say("more", tree_x[name] + 66, tree_y[name] + 35, tree_text[name])
+	tree_say("name", tree_x[name] + 75, tree_y[name] + 18, tree_title[name])
+	tree_say("more", tree_x[name] + 75, tree_y[name] + 35, tree_text[name])
 }
 
 function tree_svg(id, title, desc,    i) {
@@ -171,10 +171,13 @@ function tree_svg(id, title, desc,    i) {
 	tree_box("host")
 	for (i = 0; i < tree_n; i++)
 		tree_box(tree_order[i])
-	return sprintf("<svg xmlns=\"http%s\" viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">%s</desc>\n%s</svg>\n", \
-	    "://www.w3.org/2000/svg", 252 * tree_deepest + 152, 58 * tree_rows + 10, \
-	    252 * tree_deepest + 152, id, id, id, tree_esc(title), id, \
-	    tree_esc(desc), tree_body)
+	# not by sprintf: its buffer is small in some awks
+	return "<svg xmlns=\"http://www.w3.org/2000/svg\"" \
+	    sprintf(" viewBox=\"0 0 %d %d\" width=\"%d\"", 264 * tree_deepest + 170, \
+	    64 * tree_rows, 264 * tree_deepest + 170) \
+	    sprintf(" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n", id, id) \
+	    "<title id=\"" id "-t\">" tree_esc(title) "</title>\n<desc id=\"" id "-d\">" \
+	    tree_esc(desc) "</desc>\n" tree_body "</svg>\n"
 }
 
 function tree_css() {

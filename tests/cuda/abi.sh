@@ -10,7 +10,7 @@ need_tool cc
 need_tool readelf
 
 src=$TOP/userlib/cuda
-make -C "$src" O="$BUILD/userlib" tests >build.log 2>&1 || {
+flock "$BUILD/userlib/tests.lock" make -C "$src" O="$BUILD/userlib" tests >build.log 2>&1 || {
 	fail "the test programs build" "$(tail -n 20 build.log)"
 	finish
 }

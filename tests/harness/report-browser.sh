@@ -7,18 +7,24 @@
 need_tool jq
 need_tool chromium-headless-shell
 
-cat > small.json <<'E2'
-{"scenario": "one", "title": "t", "topology": "same-switch", "kernel": "7.2",
- "accel": "tcg", "verdict": "pass", "seconds": 2.5,
- "transfers": [{"what": "read", "path": "p2p", "bytes": 268435456, "host_bytes": 0,
-  "cpu_seconds": 0.5, "reason": "the drive reaches BAR1"}],
- "routes": [{"from": "nvme0", "to": "gpu0", "bytes": 268435456},
-  {"from": "nvme0", "to": "memory", "bytes": 268435456}]}
+# every topology, with the longest words on every link
+cat > small.jq <<'E2'
+[inputs | split(" ") | {name: .[0], kind: .[1], parent: .[2]} + (.[3:]
+ | map(split("=") | {key: .[0], value: .[1]}) | from_entries)] as $devices |
+{up: 1073741823, down: 1073741823} as $pair |
+{scenario: $t, title: "t", topology: $t, kernel: "7.2", accel: "tcg",
+ verdict: "pass", seconds: 2.5,
+ transfers: [{what: "read", path: "p2p", bytes: 268435456, host_bytes: 0,
+  cpu_seconds: 0.5, reason: "the drive reaches BAR1"}], devices: $devices,
+ links: [$devices[] | select(.kind | test("^(q35|host-bridge|root-port)$") | not)
+  | {link: .parent, below: .name, peer: $pair, redirected: $pair, host: $pair,
+     refused: 0, other: 0, from: "port counters"} + $pair]}
 E2
-set -- small.json
+set --
 for topology in "$TOP"/scenarios/topologies/*.topo; do
 	name=$(basename "$topology" .topo)
-	jq --arg t "$name" '.topology = $t | .scenario = $t | .routes = []' small.json > "t-$name.json"
+	awk -v mode=devices -f "$TOP/scenarios/lib/topology.awk" "$topology" |
+		jq -nR --arg t "$name" -f small.jq > "t-$name.json"
 	set -- "$@" "t-$name.json"
 done
 check "the page is made, every topology in it" "$TOP/scenarios/report" page.html "$@"

@@ -15,7 +15,24 @@ cat > good.json <<'E2'
   {"what": "write", "path": "bounce", "bytes": 2147483648, "host_bytes": 3221225472, "cpu_seconds": 1, "reason": "r2"}],
  "routes": [
   {"from": "nvme0", "to": "gpu0", "bytes": 1048576, "what": "peer"},
-  {"from": "gpu0", "to": "memory", "bytes": 2097152}]}
+  {"from": "gpu0", "to": "memory", "bytes": 2097152}],
+ "devices": [
+  {"name": "machine", "kind": "q35", "parent": "-", "memory": "1G", "cpu": "max", "iommu": "passthrough"},
+  {"name": "rp0", "kind": "root-port", "parent": "pcie.0"},
+  {"name": "sw0", "kind": "switch", "parent": "rp0", "ports": "2", "model": "peerlane", "acs": "on"},
+  {"name": "gpu0", "kind": "gpu", "parent": "sw0.0", "vram": "1G", "bar1": "1G", "coherent": "on"},
+  {"name": "nvme0", "kind": "nvme", "parent": "sw0.1", "image": "disk0"},
+  {"name": "rp1", "kind": "root-port", "parent": "pcie.0"},
+  {"name": "gpu1", "kind": "gpu", "parent": "rp1", "vram": "2G", "bar1": "64M", "coherent": "off"}],
+ "links": [
+  {"link": "rp0", "below": "sw0", "up": 2097152, "down": 1024, "peer": {"up": 0, "down": 0},
+   "redirected": {"up": 1048576, "down": 0}, "host": {"up": 1048576, "down": 1024}, "refused": 0, "other": 0, "from": "port counters"},
+  {"link": "sw0.0", "below": "gpu0", "up": 5242880, "down": 1048576, "peer": {"up": null, "down": 1048576},
+   "redirected": {"up": null, "down": 0}, "host": {"up": 1048576, "down": 0}, "refused": 0, "other": 0, "from": "port counters"},
+  {"link": "sw0.1", "below": "nvme0", "up": 4194304, "down": 0, "peer": {"up": 3145728, "down": 0},
+   "redirected": {"up": 1048576, "down": 0}, "host": {"up": 0, "down": 0}, "refused": 7168, "other": 0, "from": "port counters"},
+  {"link": "rp1", "below": "gpu1", "up": null, "down": null, "peer": {"up": null, "down": null},
+   "redirected": {"up": null, "down": null}, "host": {"up": null, "down": null}, "refused": null, "other": null, "from": null}]}
 E2
 report=$TOP/scenarios/report
 
@@ -29,40 +46,98 @@ check "bytes of the table" has page.html '<td class="n">1.0 GiB</td>'
 check "bytes through host memory" has page.html '<td class="n">3.0 GiB</td>'
 check "CPU seconds are per GiB" has page.html '<td class="n">0.50</td>'
 check "the reason is there" has page.html '<td>r2</td>'
-check "a peer route is drawn between the devices" \
-	has page.html '<title>nvme0: 1.0 MiB between devices</title>'
-check "the peer route does not go above the switch" \
-	hasnt page.html '<title>rp0: 1.0 MiB between devices</title>'
-check "a staged route goes up to the root port" \
-	has page.html '<title>rp0: 2.0 MiB through host memory</title>'
-check "a staged route ends in host memory" \
-	has page.html '<title>host memory: 2.0 MiB</title>'
-check "nothing is fetched from elsewhere" \
-	sh -c '! grep -qE "https?:|src=|@import|url\(|<script" page.html'
-check_eq "tags are balanced" \
-	"$(grep -o '<\(section\|svg\|table\|tbody\|thead\|tr\|td\|th\|ul\|li\|p\|h2\)[ >]' page.html | wc -l)" \
-	"$(grep -o '</\(section\|svg\|table\|tbody\|thead\|tr\|td\|th\|ul\|li\|p\|h2\)>' page.html | wc -l)"
 
-jq '.transfers = []' good.json > none.json
+# the picture
+check "peer bytes are a stroke of their link" has page.html \
+	'<title>nvme0: 3.0 MiB between devices, turned round in a switch</title>'
+check "redirected bytes are another" has page.html \
+	'<title>nvme0: 1.0 MiB between devices, through the root complex</title>'
+check "redirected bytes go on through the root port" has page.html \
+	'<title>rp0: 1.0 MiB between devices, through the root complex</title>'
+check "peer bytes do not go above the switch" hasnt page.html \
+	'<title>sw0: 3.0 MiB between devices, turned round in a switch</title>'
+check "bytes whose way is not known are said to be between devices" has page.html \
+	'<title>gpu0: 4.0 MiB between devices</title>'
+check "the largest is the thickest" has page.html \
+	'<path class="unknown" stroke-width="9.0"'
+check "a quarter of it is that much thinner" has page.html \
+	'<path class="redirected" stroke-width="3.4"'
+check_eq "each link that carried something has its words" 3 \
+	"$(grep -c '<text class="bytes".*→' page.html)"
+check "bytes up" has page.html '>← 4.0 MiB<'
+check "a link that nobody counted says so" has page.html '>not counted</text>'
+check "so host memory's bytes are not known either" hasnt page.html \
+	'<title>memory:'
+jq '.links |= map(select(.below != "gpu1"))' good.json > known.json
+check "with all root ports known" "$report" known.html known.json
+check "host memory has their sum" has known.html \
+	'<title>memory: 1.0 MiB from or to host memory</title>'
+check_eq "and words too" 4 "$(grep -c '<text class="bytes".*→' known.html)"
+check "the GPU is told apart" has page.html '>gpu0 (coherent)</text>'
+check "the machine's IOMMU is there" has page.html '>CPU max, IOMMU pt<'
+
+# the table beside it
+check "a link's row" has page.html \
+	'<td>sw0.1 – nvme0</td><td class="n">4.0 MiB</td><td class="n">0 B</td><td class="n">3.0 MiB<br>0 B</td><td class="n">1.0 MiB<br>0 B</td><td class="n">0 B<br>0 B</td><td class="n">7.0 KiB</td><td>port counters</td>'
+check "what is not known is not 0" has page.html \
+	'<td>rp1 – gpu1</td><td class="n">not counted</td>'
+check "nothing is fetched from elsewhere" \
+	sh -c '! grep -qE "src=|href=.h|@import|url\(|<script" page.html'
+check_eq "tags are balanced" \
+	"$(grep -o '<\(section\|svg\|table\|tbody\|thead\|tr\|td\|th\|ul\|li\|p\|h2\|path\|div\)[ >]' page.html | wc -l)" \
+	"$(grep -o '</\(section\|svg\|table\|tbody\|thead\|tr\|td\|th\|ul\|li\|p\|h2\|path\|div\)>' page.html | wc -l)"
+
+jq '.transfers = [] | .links = []' good.json > none.json
 check "a run without transfers gives a page" "$report" none.html none.json
 check "and stands in the table" has none.html '<a href="#r1">one</a>'
+check "and says that nothing was counted" has none.html 'Nothing was counted on the links'
+
+cat > matrix.json <<'E2'
+{"cells": [{"scenario": "one", "kernel": "7.2", "topology": "same-switch",
+ "want": {"read": "p2p", "write": "p2p", "reason": ""},
+ "got": {"read": "p2p", "write": "bounce"}, "verdict": "fail", "why": "write: wanted <p2p>"},
+ {"scenario": "two", "kernel": "6.12", "topology": "other",
+ "want": {"read": "bounce", "write": "bounce", "reason": ""},
+ "got": {"read": "bounce", "write": "bounce"}, "verdict": "pass", "why": ""}]}
+E2
+check "a matrix gives a table" "$report" --matrix matrix.json matrix.html good.json
+check "a row to a topology, a column to a scenario and kernel" has matrix.html \
+	'<th>topology</th><th>one@7.2</th><th>two@6.12</th></tr>'
+check "with the path, and what was expected" has matrix.html \
+	'<td>same-switch</td><td class="fail">p2p / bounce (expected p2p / p2p)</td><td></td></tr>'
+check "one word where both took the same" has matrix.html \
+	'<td>other</td><td></td><td class="pass">bounce</td></tr>'
+check "and why" has matrix.html \
+	'<li>same-switch, one@7.2: write: wanted &lt;p2p&gt;</li>'
 
 # Each must fail, in one line, and leave no page behind
 refused() {
 	"$report" bad.html "$1" 2> err
 	[ $? -eq 2 ] && [ "$(wc -l < err)" -eq 1 ] && [ ! -e bad.html ] && grep -q "$2" err
 }
-jq 'del(.verdict)' good.json > bad1.json
-check "a result without verdict is refused" refused bad1.json verdict
-jq '.topology = "no-such"' good.json > bad2.json
-check "an unknown topology is refused" refused bad2.json no-such
+for key in verdict devices links; do
+	jq "del(.$key)" good.json > bad.json
+	check "a result without $key is refused" refused bad.json "$key"
+done
 echo '{' > bad3.json
 check "no JSON is refused" refused bad3.json bad3.json
 check "a missing file is refused" refused missing.json missing.json
-jq '.routes[0].to = "gpu7"' good.json > bad4.json
+jq '.links[1].below = "gpu7"' good.json > bad4.json
 "$report" bad.html bad4.json 2> err
-check_eq "a route to nowhere is refused" 2 $?
+check_eq "a link to nowhere is refused" 2 $?
 check "and names the device" grep -q gpu7 err
-check_not "no arguments is a usage error" "$report"
+usage() { # WORDS ARG...: refused in one line with these words
+	words=$1
+	shift
+	"$report" "$@" 2> err
+	[ $? -eq 2 ] && [ "$(tail -n 1 err | grep -c "$words")" -eq 1 ] && [ ! -e bad.html ]
+}
+check "no arguments is a usage error" usage 'what scenarios/matrix --json wrote'
+check "a page without results" usage 'what scenarios/matrix --json wrote' bad.html
+check "an unknown option" usage 'unknown option --nonsense' --nonsense bad.html good.json
+check "--matrix without a value" usage '.--matrix needs a value' --matrix
+check "a matrix that is none" usage 'no result of scenarios/matrix' --matrix good.json bad.html good.json
+check "a page where none can be" usage 'cannot write no/such/bad.html' no/such/bad.html good.json
+check "a result in the page's place" usage 'the page comes first' good.json bad.html
 check "--help helps" "$report" --help
 finish

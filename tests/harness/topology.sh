@@ -160,6 +160,30 @@ bad 'model x3130 has no ACS' <<END
 rp0 root-port pcie.0
 sw0 switch rp0 model=x3130 acs=off
 END
+bad 'width and latency need gen=' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 width=16
+END
+bad 'width and latency need gen=' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 latency=100
+END
+bad 'gen=7 is no number from 1 to 6' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 gen=7
+END
+bad 'width=12 is not 1, 2, 4, 8, 16 or 32' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 gen=4 width=12
+END
+bad 'latency=1ms is no number from 0 to 1000000' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 gen=4 latency=1ms
+END
+bad 'model x3130 has no links with time' <<END
+rp0 root-port pcie.0
+sw0 switch rp0 gen=4 model=x3130
+END
 bad 'no device can be called memory' <<END
 memory root-port pcie.0
 END
@@ -308,7 +332,7 @@ sw1  switch    rp1    ports=1 acs=redirect
 n    nvme      sw1.0  image=disk1
 rp2  root-port pcie.0
 sw2  switch    rp2    ports=1 model=x3130
-sw3  switch    sw2.0  ports=1 acs=off
+sw3  switch    sw2.0  ports=1 acs=off gen=5 width=8
 END
 check_eq "the images are these" disk1 "$(topology images t.topo)"
 check_eq "the devices are these" "$(cat <<'END'
@@ -322,7 +346,7 @@ sw1 switch rp1 ports=1 model=peerlane acs=redirect
 n nvme sw1.0 image=disk1
 rp2 root-port pcie.0
 sw2 switch rp2 ports=1 model=x3130 acs=off
-sw3 switch sw2.0 ports=1 model=peerlane acs=off
+sw3 switch sw2.0 ports=1 model=peerlane acs=off gen=5 width=8 latency=0
 END
 )" "$(topology devices t.topo)"
 args t.topo >out 2>err
@@ -380,9 +404,9 @@ x3130-upstream,id=sw2,bus=rp2
 -device
 xio3130-downstream,id=sw2.0,bus=sw2,chassis=7,slot=7
 -device
-peerlane-switch-upstream,id=sw3,bus=sw2.0
+peerlane-switch-upstream,link-gen=5,link-width=8,link-latency=0,id=sw3,bus=sw2.0
 -device
-peerlane-switch-downstream,acs=off,id=sw3.0,bus=sw3,chassis=8,slot=8
+peerlane-switch-downstream,acs=off,link-gen=5,link-width=8,link-latency=0,id=sw3.0,bus=sw3,chassis=8,slot=8
 END
 )" "$(cat out)"
 finish

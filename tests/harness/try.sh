@@ -19,8 +19,8 @@ check "no command: usage" refused '^usage: scenarios/try'
 check "an unknown option" refused 'unknown option --nonsense' --nonsense true
 check "an option without its value" refused '.--add needs a value' --add
 check "a file that is not there" refused 'there is no ./missing' --add ./missing true
-check "an unknown topology" refused 'no topology is called no-such' --topology no-such true
-check "an unknown kernel" refused 'no guest with kernel 2.4' --kernel 2.4 true
+check "an unknown topology" refused 'no topology is called .no-such. .there are:.* same-switch' --topology no-such true
+check "an unknown kernel" refused 'no guest with kernel .2.4. .there are: 7.2 6.12' --kernel 2.4 true
 check "a time that is none" refused 'no number of seconds' --time soon true
 check "a size that is none" refused 'is no size' --disk big true
 check "--help" "$try" --help

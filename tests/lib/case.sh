@@ -17,6 +17,7 @@ BUILD=${BUILD:-$TOP/build}
 case_checks=0
 case_failed=0
 case_at_exit=
+case_reason= # the first check that failed, or why the case was skipped
 
 # at_exit COMMAND: run COMMAND when the case ends, the last one given first
 at_exit() {
@@ -50,6 +51,7 @@ pass() {
 fail() {
 	case_checks=$((case_checks + 1))
 	case_failed=$((case_failed + 1))
+	: "${case_reason:=$1}"
 	printf 'not ok %d - %s\n' "$case_checks" "$1"
 	[ -z "${2-}" ] || diag "$2"
 }
@@ -93,6 +95,7 @@ got:  $3"
 
 # skip REASON: end the case as skipped
 skip() {
+	case_reason=$1
 	printf '1..0 # SKIP %s\n' "$1"
 	exit 77
 }

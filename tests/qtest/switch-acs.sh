@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the switch routes by every combination of ACS bits, and counts it
 # tags: qtest quick switch
-# timeout: 40
+# timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"
@@ -10,8 +10,7 @@
 LEN=4096
 sw_start -name acs
 
-# GPU 0 is the requester.  The egress vector of its port has the bit of dp1 (port
-# 2) and not that of dp2 (port 3), where the cousin is.
+# GPU 0 is the requester.  Port 2 leads to its sibling, port 3 to the cousin.
 acs_egress $DP0 0xffffffff
 ext_readl $DP0 $((ACS_AT + 8))
 check_eq "the port's own bit is not in its egress vector" $((0xfffffffd)) "$r"
@@ -20,6 +19,8 @@ ext_readl $DP0 $((ACS_AT + 4))
 check_eq "no control bit is set at first" 0 $((r >> 16))
 check_eq "the capability has all bits, and 64 of egress" $((0x407f)) $((r & 0xffff))
 
+# The bits of the targets' ports in the vector
+sibling_bit=4 cousin_bit=8
 # way TARGET ACS: peer, up or refuse, from the words of the specification
 way() {
     case $1 in
@@ -27,7 +28,7 @@ way() {
         if [ $(($2 & ACS_EC)) -eq 0 ]; then
             way=peer
             [ $(($2 & ACS_RR)) -eq 0 ] || way=up
-        elif [ "$1" = cousin ]; then
+        elif [ $((vector & ${1}_bit)) -eq 0 ]; then
             way=peer
         else
             way=refuse
@@ -89,7 +90,7 @@ for p in dp0 dp1 dp2 sw0; do
 done
 seen=
 n=0
-while [ $n -lt 64 ]; do
+combination() {
     acs_set $DP0 $n
     acs_get $DP0
     [ "$r" = $n ] || fail "control bits $n are set" "they are $r"
@@ -123,14 +124,25 @@ got $dma_ok$data_ok $got"
         esac
     done
     if [ -z "$bad" ]; then
-        pass "control bits $n: six targets"
+        pass "control bits $n, vector $vector: six targets"
     else
-        fail "control bits $n: six targets" "$bad"
+        fail "control bits $n, vector $vector: six targets" "$bad"
     fi
+}
+vector=4
+while [ $n -lt 128 ]; do
+    combination
     n=$((n + 1))
 done
-# every way was seen in both directions: 2 * (3 + 2 + 1 + 1 + 2 + 2)
-check_eq "all ways were taken, both to read and to write" 22 "$(echo "$seen" | wc -w)"
+# the other way round, and both, with egress control on
+for vector in 8 12; do
+    acs_egress $DP0 $vector
+    for n in 32 33 36 37 48 63 127; do
+        combination
+    done
+done
+# every way was seen in both directions: 2 * (3 + 3 + 1 + 1 + 2 + 2)
+check_eq "all ways were taken, both to read and to write" 24 "$(echo "$seen" | wc -w)"
 
 # the capability in the guest says the same as the property outside
 snap dp0

@@ -64,6 +64,26 @@ slot_is "only the link's event is wanted, as Linux does" $DP0 0 0 0 0 0
 check "a GPU is plugged" add $DP0 dp0 0
 slot_is "plugged" $DP0 1 1 1 1 1
 
+# Power alone: the link goes and comes, the device stays
+cfg_writew $DP0 $((EXP + 0x18)) 0x1720
+slot_is "power off" $DP0 1 0 0 1 1
+value_is "nobody answers" 0xffffffff cfg_readl $GPU0 0
+cfg_writew $DP0 $((EXP + 0x18)) 0x1120
+slot_is "power on" $DP0 1 1 0 1 1
+value_is "it is there again" 0x9e711234 cfg_readl $GPU0 0
+# Plugged while the guest has yet to turn off what was pulled
+check "the GPU is pulled" pull dp0
+slot_is "pulled" $DP0 0 0 1 1 1
+check "a GPU is plugged" add $DP0 dp0 0
+slot_is "plugged" $DP0 1 1 1 1 1
+cfg_writew $DP0 $((EXP + 0x18)) 0x1720
+slot_is "the guest turns the old one off" $DP0 1 0 0 1 1
+cfg_writew $DP0 $((EXP + 0x18)) 0x1120
+slot_is "and the new one on" $DP0 1 1 0 1 1
+value_is "which is there" 0x9e711234 cfg_readl $GPU0 0
+plug_again() { gpu_setup 0 $GPU0 && use 0 && bar1 "$PLN_BAR1_CMD_MAP" 0 16 0; }
+check "and gets its addresses" plug_again
+
 # Nothing to pull, and what is no order to pull
 refused() { # DESC WORDS PORT VALUE
     qom_set "$3" surprise-removal "$4"

@@ -175,6 +175,8 @@ static CUresult ctx_new(struct pln_device *dev, unsigned int flags,
 	LIST_INIT(&ctx->events);
 	LIST_INIT(&ctx->ranges);
 	LIST_INIT(&ctx->blocks);
+	LIST_INIT(&ctx->cls);
+	LIST_INIT(&ctx->modules);
 	err = pln_stream_new(ctx, 0, 0, true, &ctx->legacy);
 	if (!err) {
 		err = pln_obj_add(&ctx->obj);
@@ -189,7 +191,8 @@ static CUresult ctx_new(struct pln_device *dev, unsigned int flags,
 		pln_ctx_put(ctx);
 		return err;
 	}
-	dev->nr_contexts++;
+	dev->nr_users++;
+	LIST_INSERT_HEAD(&dev->contexts, ctx, link);
 	*out = ctx;
 	return CUDA_SUCCESS;
 }
@@ -201,7 +204,7 @@ static CUresult ctx_new(struct pln_device *dev, unsigned int flags,
  */
 static bool ctx_destroy(CUcontext ctx)
 {
-	struct pln_file *idle = NULL;
+	struct pln_file *idle;
 	CUstream stream, legacy;
 	CUevent event;
 
@@ -213,6 +216,8 @@ static bool ctx_destroy(CUcontext ctx)
 	pln_obj_del(&ctx->obj);
 	pthread_mutex_unlock(&pln.lock);
 
+	pln_cls_drop(ctx);
+	pln_ctx_unload(ctx);
 	pln_file_drain(ctx->file);
 	pln_ctx_free_memory(ctx);
 
@@ -243,10 +248,8 @@ static bool ctx_destroy(CUcontext ctx)
 	pthread_mutex_lock(&pln.lock);
 	legacy = ctx->legacy;
 	ctx->legacy = NULL;
-	if (!--ctx->dev->nr_contexts) {
-		idle = ctx->dev->file;
-		ctx->dev->file = NULL;
-	}
+	LIST_REMOVE(ctx, link);
+	idle = pln_device_unuse(ctx->dev);
 	pthread_mutex_unlock(&pln.lock);
 	if (legacy)
 		pln_obj_put(&legacy->obj);
@@ -610,31 +613,47 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 	return CUDA_SUCCESS;
 }
 
-static CUresult peer_access(CUcontext handle, CUresult answer)
+static CUresult peer_access(CUcontext handle, bool on)
 {
 	CUcontext ctx, peer;
+	uint32_t bit;
 	CUresult err = pln_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	err = pln_ctx_get(handle, &peer);
-	pln_ctx_put(ctx);
-	if (err)
+	if (err) {
+		pln_ctx_put(ctx);
 		return err;
+	}
+	bit = 1u << peer->dev->ordinal;
+	pthread_mutex_lock(&pln.lock);
+	if (!on && !(ctx->peers & bit))
+		err = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+	else if (!on)
+		ctx->peers &= ~bit;
+	else if (!pln_peers(ctx->dev, peer->dev))
+		err = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	else if (ctx->peers & bit)
+		err = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	else
+		ctx->peers |= bit;
+	pthread_mutex_unlock(&pln.lock);
 	pln_ctx_put(peer);
-	return answer;
+	pln_ctx_put(ctx);
+	return err;
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	return peer_access(peer, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+	return peer_access(peer, true);
 }
 
 CUresult cuCtxDisablePeerAccess(CUcontext peer)
 {
-	return peer_access(peer, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	return peer_access(peer, false);
 }
 
 static CUresult ctx_sync(CUcontext ctx)

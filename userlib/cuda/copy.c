@@ -160,10 +160,31 @@ static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
 	return err;
 }
 
-static bool reachable(CUstream stream, const struct pln_place *place)
+static bool on(CUstream stream, const struct pln_place *place)
 {
-	return !place->device ||
-	       place->stream->ctx->file == stream->ctx->file;
+	return place->device && place->stream->ctx->file == stream->ctx->file;
+}
+
+/*
+ * Can the engine of @stream's device do the copy?  Memory of another GPU that
+ * peer access is on for becomes, for the engine, user memory.
+ */
+static bool reachable(CUstream stream, struct pln_place *a, struct pln_place *b)
+{
+	struct pln_place *far = on(stream, a) ? b : a;
+	CUcontext ctx = stream->ctx;
+
+	if (!on(stream, a) && !on(stream, b))
+		return false;
+	if (!far->device || on(stream, far))
+		return true;
+	if (!(ctx->peers & 1u << far->stream->ctx->dev->ordinal))
+		return false;
+	far->device = false;
+	far->pinned = true;
+	far->handle = 0;
+	far->offset = far->addr;
+	return true;
 }
 
 static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
@@ -190,7 +211,7 @@ static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 		err = pln_stream_wait(stream);
 		if (!err)
 			err = host_copy(dst, src, n);
-	} else if (!reachable(stream, &to) || !reachable(stream, &from)) {
+	} else if (!reachable(stream, &to, &from)) {
 		err = staged_copy(stream, &to, &from, n);
 	} else {
 		/*
@@ -407,7 +428,7 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 {
 	struct pln_place to = { 0 };
 	struct pln_sink *sink = NULL;
-	CUstream stream, on;
+	CUstream stream, where;
 	size_t len;
 	CUresult err = pln_stream_get(handle, NULL, &stream);
 
@@ -427,13 +448,13 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 			err = host_fill(dst, value, width, n);
 		goto out;
 	}
-	on = stream;
-	if (!reachable(stream, &to)) {
+	where = stream;
+	if (!on(stream, &to)) {
 		/* Memory of another device: after our work, before its own */
 		err = pln_stream_wait(stream);
 		if (err)
 			goto out;
-		on = to.stream;
+		where = to.stream;
 		sync = true;
 	}
 	if (to.sync_memops)
@@ -456,7 +477,7 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 		};
 		struct pln_job *job;
 
-		err = pln_submit(on, sink, &op, 1, &job);
+		err = pln_submit(where, sink, &op, 1, &job);
 		if (err)
 			break;
 		if (sync)

@@ -139,14 +139,6 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGetExportTable(const void **table, const CUuuid *id)
-{
-	if (!table || !id)
-		return CUDA_ERROR_INVALID_VALUE;
-	*table = NULL;
-	return CUDA_ERROR_NOT_FOUND;
-}
-
 /* ---- handles: a tree by address, so that a wrong one is an error ---- */
 
 static int obj_cmp(const void *a, const void *b)
@@ -189,6 +181,15 @@ void pln_obj_put(struct pln_obj *obj)
 		break;
 	case PLN_EVENT:
 		pln_event_free((struct CUevent_st *)obj);
+		break;
+	case PLN_MEM:
+		pln_mem_free((struct pln_mem *)obj);
+		break;
+	case PLN_CODE:
+		pln_code_free((struct CUmod_st *)obj);
+		break;
+	case PLN_FUNCTION:
+		pln_function_free((struct CUfunc_st *)obj);
 		break;
 	}
 }

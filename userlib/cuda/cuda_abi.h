@@ -46,6 +46,10 @@ typedef struct CUuuid_st {
 	X(CUDA_ERROR_INVALID_DEVICE, 101, "no such device") \
 	X(CUDA_ERROR_INVALID_IMAGE, 200, "invalid device code") \
 	X(CUDA_ERROR_INVALID_CONTEXT, 201, "invalid or missing context") \
+	X(CUDA_ERROR_INVALID_PTX, 218, "invalid PTX text") \
+	X(CUDA_ERROR_INVALID_SOURCE, 300, "invalid device code in the file") \
+	X(CUDA_ERROR_FILE_NOT_FOUND, 301, "file not found") \
+	X(CUDA_ERROR_TOO_MANY_PEERS, 711, "too many peers") \
 	X(CUDA_ERROR_MAP_FAILED, 205, "mapping failed") \
 	X(CUDA_ERROR_ECC_UNCORRECTABLE, 214, "uncorrectable memory error") \
 	X(CUDA_ERROR_UNSUPPORTED_LIMIT, 215, "limit not supported") \
@@ -114,6 +118,7 @@ typedef enum {
 	X(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 99) \
 	X(CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 101) \
 	X(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102) \
+	X(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103) \
 	X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 110) \
 	X(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 113) \
 	X(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 115) \
@@ -127,6 +132,7 @@ typedef enum {
 	X(CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, 134)
 
 #define PLN_CUDA_DEVICE_ATTRIBUTE_LAST	147
+#define CU_FUNC_ATTRIBUTE_LAST		15
 
 typedef enum {
 #define PLN_X(name, number) name = number,
@@ -209,6 +215,21 @@ typedef enum {
 	X(CU_FUNC_CACHE_PREFER_NONE, 0) \
 	X(CU_FUNC_CACHE_PREFER_EQUAL, 3) \
 	X(CU_STREAM_CAPTURE_STATUS_NONE, 0) \
+	X(CU_MEM_HANDLE_TYPE_NONE, 0) \
+	X(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 1) \
+	X(CU_MEM_ALLOCATION_TYPE_PINNED, 1) \
+	X(CU_MEM_LOCATION_TYPE_DEVICE, 1) \
+	X(CU_MEM_LOCATION_TYPE_HOST, 2) \
+	X(CU_MEM_ACCESS_FLAGS_PROT_NONE, 0) \
+	X(CU_MEM_ACCESS_FLAGS_PROT_READ, 1) \
+	X(CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 3) \
+	X(CU_MEM_ALLOC_GRANULARITY_MINIMUM, 0) \
+	X(CU_MEM_ALLOC_GRANULARITY_RECOMMENDED, 1) \
+	X(CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, 1) \
+	X(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0) \
+	X(CU_FUNC_ATTRIBUTE_PTX_VERSION, 5) \
+	X(CU_FUNC_ATTRIBUTE_BINARY_VERSION, 6) \
+	X(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 2) \
 	X(CU_MODULE_EAGER_LOADING, 1) \
 	X(CU_MODULE_LAZY_LOADING, 2)
 
@@ -244,6 +265,18 @@ typedef unsigned int CUfunc_cache;
 typedef unsigned int CUstreamCaptureStatus;
 typedef unsigned int CUmoduleLoadingMode;
 typedef unsigned int CUdevice_P2PAttribute;
+typedef unsigned long long CUmemGenericAllocationHandle;
+typedef unsigned int CUmemAllocationHandleType;
+typedef unsigned int CUmemAllocationGranularity_flags;
+typedef unsigned int CUfunction_attribute;
+typedef unsigned int CUjit_option;
+typedef unsigned int CUlibraryOption;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUkern_st *CUkernel;
+typedef struct CUlaunchAttribute_st CUlaunchAttribute;
+typedef void (*CUhostFn)(void *arg);
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st {
 	CUexecAffinityParam *affinity;
@@ -255,6 +288,50 @@ typedef struct {
 	unsigned long long p2pToken;
 	unsigned int vaSpaceToken;
 } CUDA_POINTER_ATTRIBUTE_P2P_TOKENS;
+
+typedef struct CUmemLocation_st {
+	unsigned int type;
+	int id;
+} CUmemLocation;
+
+typedef struct CUmemAllocationProp_st {
+	unsigned int type;
+	CUmemAllocationHandleType requestedHandleTypes;
+	CUmemLocation location;
+	void *win32HandleMetaData;
+	struct {
+		unsigned char compressionType;
+		unsigned char gpuDirectRDMACapable;
+		unsigned short usage;
+		unsigned char reserved[4];
+	} allocFlags;
+} CUmemAllocationProp;
+
+typedef struct CUmemAccessDesc_st {
+	CUmemLocation location;
+	unsigned int flags;
+} CUmemAccessDesc;
+
+typedef struct CUipcMemHandle_st {
+	char reserved[64];
+} CUipcMemHandle;
+
+typedef struct CUipcEventHandle_st {
+	char reserved[64];
+} CUipcEventHandle;
+
+typedef struct CUlaunchConfig_st {
+	unsigned int gridDimX;
+	unsigned int gridDimY;
+	unsigned int gridDimZ;
+	unsigned int blockDimX;
+	unsigned int blockDimY;
+	unsigned int blockDimZ;
+	unsigned int sharedMemBytes;
+	CUstream hStream;
+	CUlaunchAttribute *attrs;
+	unsigned int numAttrs;
+} CUlaunchConfig;
 
 typedef struct {
 	size_t srcXInBytes;

@@ -153,3 +153,86 @@ CUresult cuEventQuery(CUevent event);
 CUresult cuEventSynchronize(CUevent event);
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end);
+
+/* Virtual memory management */
+CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align,
+			     CUdeviceptr addr, unsigned long long flags);
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size);
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+		     const CUmemAllocationProp *prop, unsigned long long flags);
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
+CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
+		  CUmemGenericAllocationHandle handle, unsigned long long flags);
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t size);
+CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
+			const CUmemAccessDesc *desc, size_t count);
+CUresult cuMemGetAccess(unsigned long long *flags,
+			const CUmemLocation *location, CUdeviceptr ptr);
+CUresult cuMemExportToShareableHandle(void *shareable,
+				      CUmemGenericAllocationHandle handle,
+				      CUmemAllocationHandleType type,
+				      unsigned long long flags);
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
+					void *shareable,
+					CUmemAllocationHandleType type);
+CUresult cuMemGetAllocationGranularity(size_t *granularity,
+				       const CUmemAllocationProp *prop,
+				       CUmemAllocationGranularity_flags option);
+CUresult cuMemGetAllocationPropertiesFromHandle(
+				CUmemAllocationProp *prop,
+				CUmemGenericAllocationHandle handle);
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle,
+				     void *addr);
+
+/* Other processes */
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr);
+CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
+			    unsigned int flags);
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
+			       unsigned int flags);
+CUresult cuIpcCloseMemHandle(CUdeviceptr ptr);
+CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event);
+CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle);
+
+/* Device code: taken, never run */
+CUresult cuModuleLoad(CUmodule *module, const char *file);
+CUresult cuModuleLoadData(CUmodule *module, const void *image);
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
+			    unsigned int n, CUjit_option *options,
+			    void **values);
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image);
+CUresult cuModuleUnload(CUmodule module);
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
+			     const char *name);
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
+			      const char *name);
+CUresult cuLibraryLoadData(CUlibrary *library, const void *image,
+			   CUjit_option *options, void **values,
+			   unsigned int n, CUlibraryOption *library_options,
+			   void **library_values, unsigned int library_n);
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file,
+			       CUjit_option *options, void **values,
+			       unsigned int n, CUlibraryOption *library_options,
+			       void **library_values, unsigned int library_n);
+CUresult cuLibraryUnload(CUlibrary library);
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
+			    const char *name);
+CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library);
+CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel);
+CUresult cuKernelGetName(const char **name, CUkernel kernel);
+CUresult cuFuncGetName(const char **name, CUfunction function);
+CUresult cuFuncGetModule(CUmodule *module, CUfunction function);
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr,
+			    CUfunction function);
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
+			unsigned int grid_y, unsigned int grid_z,
+			unsigned int block_x, unsigned int block_y,
+			unsigned int block_z, unsigned int shared,
+			CUstream stream, void **params, void **extra);
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
+				   unsigned int grid_y, unsigned int grid_z,
+				   unsigned int block_x, unsigned int block_y,
+				   unsigned int block_z, unsigned int shared,
+				   CUstream stream, void **params);
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+			  void **params, void **extra);

@@ -146,6 +146,17 @@ struct pln_device *pln_device_get(CUdevice dev)
 
 /* ---- open files ---- */
 
+/* One user less; the file that nobody needs then, for the caller to put */
+struct pln_file *pln_device_unuse(struct pln_device *dev)
+{
+	struct pln_file *file = dev->file;
+
+	if (--dev->nr_users)
+		return NULL;
+	dev->file = NULL;
+	return file;
+}
+
 struct pln_file *pln_file_ref(struct pln_file *file)
 {
 	atomic_fetch_add(&file->refs, 1);
@@ -374,6 +385,9 @@ static int attribute(const struct pln_device *d, CUdevice_attribute attr)
 	case CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM:
 	case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
 	case CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
 		return 1;
 	case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
 		return (int)d->info.num_queues;
@@ -387,6 +401,7 @@ static int attribute(const struct pln_device *d, CUdevice_attribute attr)
 		return 9;
 	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
 	case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED:
 		return dmabuf;
 	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
 		return dmabuf ? CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST : 0;
@@ -504,6 +519,15 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
+/*
+ * The engine of one GPU reaches the memory of another one as user memory, so
+ * the other one must have it in the process: by a coherent window.
+ */
+bool pln_peers(const struct pln_device *dev, const struct pln_device *peer)
+{
+	return dev != peer && (peer->info.features & PLN_GPU_FEAT_COHERENT);
+}
+
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 {
 	CUresult err = pln_ready();
@@ -514,7 +538,7 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!pln_device_get(dev) || !pln_device_get(peer))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*can = 0;
+	*can = pln_peers(pln_device_get(dev), pln_device_get(peer));
 	return CUDA_SUCCESS;
 }
 
@@ -529,7 +553,8 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!pln_device_get(src) || !pln_device_get(dst) || src == dst)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*value = 0;
+	*value = attr == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED &&
+		 pln_peers(pln_device_get(src), pln_device_get(dst));
 	return CUDA_SUCCESS;
 }
 

@@ -7,7 +7,7 @@
  *   file->submit_lock	one submission at a time, so that "last job" is true
  *   job->lock		one waiter asks the kernel, the others wait for it
  *   file->jobs_lock	queue FIFOs, job state
- * No call that can block in the kernel is made under pln.lock or jobs_lock.
+ * No call that can wait for the engine is made under pln.lock or jobs_lock.
  */
 #ifndef PEERLANE_CUDA_INTERNAL_H
 #define PEERLANE_CUDA_INTERNAL_H
@@ -51,7 +51,8 @@ struct pln_device {
 	unsigned int minor;
 	struct pln_gpu_query info;	/* as of cuInit() */
 	struct pln_file *file;		/* shared by contexts, NULL when none */
-	unsigned int nr_contexts;
+	unsigned int nr_users;		/* contexts, and memory of cuMemCreate() */
+	LIST_HEAD(, CUctx_st) contexts;
 	CUcontext primary;
 	unsigned int primary_refs;
 	unsigned int primary_flags;
@@ -96,18 +97,25 @@ struct pln_file {
 };
 
 /* ---- objects that the program holds handles of ---- */
-enum pln_type { PLN_CTX, PLN_STREAM, PLN_EVENT };
+enum pln_type { PLN_CTX, PLN_STREAM, PLN_EVENT, PLN_MEM, PLN_CODE, PLN_FUNCTION };
 
 struct pln_obj {
 	enum pln_type type;
 	atomic_int refs;
 };
 
+/* Something to wait for: a job, a recording of an event of two processes */
+struct pln_dep {
+	struct pln_job *job;		/* or NULL, as */
+	struct pln_shared *shared;
+	uint64_t number;		/* of the recording */
+};
+
 /* Streams that must run in order among themselves share a lane */
 struct pln_lane {
 	unsigned int queue;
 	struct pln_job *last;		/* submit_lock */
-	struct pln_job **deps;		/* pln.lock: jobs of other queues */
+	struct pln_dep *deps;		/* pln.lock: what is not in this queue */
 	size_t nr_deps;
 };
 
@@ -131,6 +139,8 @@ struct CUevent_st {
 	bool recorded;			/* pln.lock, and what follows */
 	struct pln_job *job;
 	uint64_t t_record;
+	struct pln_shared *shared;	/* of CU_EVENT_INTERPROCESS */
+	CUdeviceptr words;		/* GPU memory for it, 0: not yet */
 	LIST_ENTRY(CUevent_st) link;
 };
 
@@ -144,11 +154,23 @@ struct pln_chunk {
 	bool exported;			/* a dma-buf may still reach it */
 	unsigned int users;		/* allocations, and calls at work */
 	unsigned long long id;
+	struct pln_mem *mem;		/* of cuMemCreate() */
 	uint8_t *map;			/* of a block: one byte per 512 */
 	LIST_ENTRY(pln_chunk) link;
 };
 
-enum pln_range_kind { PLN_RANGE_DEVICE, PLN_RANGE_HOST, PLN_RANGE_REGISTERED };
+struct pln_span {
+	uint64_t addr;
+	uint64_t size;
+};
+
+enum pln_range_kind {
+	PLN_RANGE_HOST,
+	PLN_RANGE_REGISTERED,
+	PLN_RANGE_DEVICE,		/* from here on: memory of a GPU */
+	PLN_RANGE_IPC,			/* of another process */
+	PLN_RANGE_VMM,			/* by cuMemMap(), has no context */
+};
 
 /* What a pointer of the program can point into */
 struct pln_range {
@@ -156,12 +178,31 @@ struct pln_range {
 	uint64_t size;
 	enum pln_range_kind kind;
 	struct CUctx_st *ctx;
-	struct pln_chunk *chunk;	/* PLN_RANGE_DEVICE */
+	struct pln_device *dev;
+	struct pln_chunk *chunk;	/* of memory of a GPU */
+	unsigned int access;		/* PLN_RANGE_VMM: CU_MEM_ACCESS_FLAGS_* */
+	int export_fd;			/* for other processes, plus 1 */
 	size_t map_size;		/* PLN_RANGE_HOST */
 	unsigned int flags;
 	bool sync_memops;
 	unsigned long long id;
 	LIST_ENTRY(pln_range) link;
+};
+
+static inline bool pln_on_device(const struct pln_range *range)
+{
+	return range->kind >= PLN_RANGE_DEVICE;
+}
+
+/* What cuMemCreate() made */
+struct pln_mem {
+	struct pln_obj obj;
+	struct pln_file *file;
+	uint32_t handle;
+	uint64_t size;
+	uint64_t mmap_offset;
+	CUmemAllocationProp prop;
+	unsigned int handles;		/* pln.lock: that the program holds */
 };
 
 struct CUctx_st {
@@ -181,6 +222,10 @@ struct CUctx_st {
 	LIST_HEAD(, CUevent_st) events;
 	LIST_HEAD(, pln_range) ranges;
 	LIST_HEAD(, pln_chunk) blocks;
+	LIST_HEAD(, pln_cls) cls;
+	LIST_HEAD(, CUmod_st) modules;
+	uint32_t peers;			/* devices whose memory may be reached */
+	LIST_ENTRY(CUctx_st) link;
 };
 
 struct pln_global {
@@ -192,6 +237,7 @@ struct pln_global {
 	void *objects;			/* tree of struct pln_obj by address */
 	void *ranges;			/* tree of struct pln_range */
 	void *chunks;			/* tree of struct pln_chunk */
+	void *reservations;		/* tree of struct pln_span */
 	atomic_ullong next_id;
 };
 
@@ -213,6 +259,8 @@ struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err);
 struct pln_file *pln_file_ref(struct pln_file *file);
 void pln_file_put(struct pln_file *file);
 CUresult pln_file_error(struct pln_file *file, int error);
+bool pln_peers(const struct pln_device *dev, const struct pln_device *peer);
+struct pln_file *pln_device_unuse(struct pln_device *dev); /* pln.lock held */
 
 /* ---- context.c ---- */
 CUresult pln_ctx_current(CUcontext *ctx);		/* takes a reference */
@@ -236,6 +284,9 @@ CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 CUresult pln_stream_get(CUstream handle, CUcontext *ctx, CUstream *stream);
 void pln_stream_free(struct CUstream_st *stream);
 void pln_event_free(struct CUevent_st *event);
+CUresult pln_event_get(CUevent handle, CUevent *out);	/* a reference */
+CUresult pln_event_new(CUcontext ctx, unsigned int flags,
+		       struct pln_shared *shared, CUevent *out);
 CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 		    struct pln_gpu_op *ops, unsigned int n,
 		    struct pln_job **out);
@@ -243,9 +294,52 @@ CUresult pln_stream_wait(CUstream stream);
 void pln_lane_clear(struct pln_lane *lane);
 
 /* ---- memory.c ---- */
-struct pln_range *pln_range_find(uint64_t addr, uint64_t n); /* likewise */
+/* pln.lock is held in what looks at trees */
+void *pln_span_find(void *const *tree, uint64_t addr, uint64_t n);
+int pln_span_cmp(const void *a, const void *b);
+bool pln_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size);
+struct pln_range *pln_range_find(uint64_t addr, uint64_t n);
+CUresult pln_range_add(struct pln_range *range);
+void pln_range_del(struct pln_range *range);
+void pln_range_free(struct pln_range *range);
+CUresult pln_take_and_free(uint64_t addr, enum pln_range_kind kind,
+			   CUresult none);
+void *pln_reserve(size_t size, size_t align);
+CUresult pln_map(struct pln_file *file, void *va, size_t size,
+		 uint64_t offset);
+void pln_handle_free(struct pln_file *file, uint32_t handle);
+CUresult pln_chunk_new(struct pln_file *file, uint32_t handle, uint64_t size,
+		       uint64_t mmap_offset, struct pln_chunk **out);
+CUresult pln_chunk_add(CUcontext ctx, struct pln_chunk *chunk);
+bool pln_chunk_drop(struct pln_chunk *chunk);
+void pln_chunk_free(struct pln_chunk *chunk);
+CUresult pln_device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out);
+void pln_device_free(CUdeviceptr ptr);
 void pln_ctx_free_memory(CUcontext ctx);
 
+/* ---- export.c ---- */
+void pln_cls_drop(CUcontext ctx);
+
+/* ---- vmm.c ---- */
+void pln_mem_free(struct pln_mem *mem);
+void pln_vmm_unmap(struct pln_chunk *chunk);
+
+/* ---- ipc.c ---- */
+struct pln_shared;
+CUresult pln_shared_new(struct CUevent_st *event);
+void pln_shared_put(struct pln_shared *shared);
+struct pln_shared *pln_shared_ref(struct pln_shared *shared);
+CUresult pln_shared_record(struct CUevent_st *event, CUstream stream,
+			   struct pln_job **job);
+uint64_t pln_shared_last(struct pln_shared *shared);
+CUresult pln_shared_wait(struct pln_shared *shared, uint64_t seq, bool block);
+
+/* ---- module.c ---- */
+void pln_code_free(struct CUmod_st *code);
+void pln_function_free(struct CUfunc_st *function);
+void pln_ctx_unload(CUcontext ctx);
+
+/* ---- pointer.c ---- */
 /* ---- copy.c ---- */
 /* Where a pointer leads */
 struct pln_place {
@@ -255,6 +349,7 @@ struct pln_place {
 	CUstream stream;		/* of device memory: its context's default */
 	uint32_t handle;
 	uint64_t offset;		/* in the handle, or host address */
+	uint64_t addr;			/* as the program gave it */
 };
 CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place);
 void pln_place_put(struct pln_place *place);

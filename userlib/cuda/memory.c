@@ -24,19 +24,14 @@
 
 /* ---- trees of spans that do not overlap ---- */
 
-struct span {
-	uint64_t addr;
-	uint64_t size;
-};
-
 _Static_assert(offsetof(struct pln_range, addr) == 0 &&
 	       offsetof(struct pln_range, size) == 8, "starts with a span");
 _Static_assert(offsetof(struct pln_chunk, addr) == 0 &&
 	       offsetof(struct pln_chunk, size) == 8, "starts with a span");
 
-static int span_cmp(const void *a, const void *b)
+int pln_span_cmp(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
+	const struct pln_span *x = a, *y = b;
 
 	/* Last bytes, not ends: a span may end at the top of all addresses */
 	if (x->addr + (x->size - 1) < y->addr)
@@ -46,36 +41,36 @@ static int span_cmp(const void *a, const void *b)
 	return 0;
 }
 
-static void *span_find(void *const *tree, uint64_t addr, uint64_t n)
+void *pln_span_find(void *const *tree, uint64_t addr, uint64_t n)
 {
-	struct span key = { addr, n ? n : 1 };
+	struct pln_span key = { addr, n ? n : 1 };
 	void **node;
 
 	if (key.addr + (key.size - 1) < key.addr)
 		return NULL;
-	node = tfind(&key, tree, span_cmp);
+	node = tfind(&key, tree, pln_span_cmp);
 	return node ? *node : NULL;
 }
 
 struct pln_range *pln_range_find(uint64_t addr, uint64_t n)
 {
-	return span_find(&pln.ranges, addr, n);
+	return pln_span_find(&pln.ranges, addr, n);
 }
 
-static bool inside(uint64_t addr, uint64_t n, uint64_t base, uint64_t size)
+bool pln_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size)
 {
 	return addr >= base && addr - base <= size && n <= size - (addr - base);
 }
 
 /* pln.lock is held */
-static CUresult range_add(struct pln_range *range)
+CUresult pln_range_add(struct pln_range *range)
 {
 	struct pln_range **node, *other;
 
-	if (atomic_load(&range->ctx->destroyed))
+	if (range->ctx && atomic_load(&range->ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	for (;;) {
-		node = tsearch(range, &pln.ranges, span_cmp);
+		node = tsearch(range, &pln.ranges, pln_span_cmp);
 		if (!node)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		other = *node;
@@ -83,37 +78,44 @@ static CUresult range_add(struct pln_range *range)
 			break;
 		if (other->kind != PLN_RANGE_REGISTERED ||
 		    range->kind == PLN_RANGE_REGISTERED)
-			return other->kind == PLN_RANGE_DEVICE ?
+			return pln_on_device(other) ?
 			       CUDA_ERROR_INVALID_VALUE :
 			       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 		/* Unmapped by the program while still registered */
-		tdelete(other, &pln.ranges, span_cmp);
+		tdelete(other, &pln.ranges, pln_span_cmp);
 		LIST_REMOVE(other, link);
 		free(other);
 	}
-	LIST_INSERT_HEAD(&range->ctx->ranges, range, link);
+	if (range->ctx)
+		LIST_INSERT_HEAD(&range->ctx->ranges, range, link);
 	range->id = atomic_fetch_add(&pln.next_id, 1) + 1;
 	return CUDA_SUCCESS;
 }
 
-static void range_del(struct pln_range *range)
+void pln_range_del(struct pln_range *range)
 {
-	tdelete(range, &pln.ranges, span_cmp);
-	LIST_REMOVE(range, link);
+	tdelete(range, &pln.ranges, pln_span_cmp);
+	if (range->ctx)
+		LIST_REMOVE(range, link);
 }
 
 /* ---- allocations of the kernel ---- */
 
-static void *reserve(size_t size)
+/* Addresses that nothing else uses; @align is a power of two */
+void *pln_reserve(size_t size, size_t align)
 {
-	size_t all = size + VA_ALIGN;
+	size_t all;
 	char *p, *start;
 
+	if (align < VA_ALIGN)
+		align = VA_ALIGN;
+	if (__builtin_add_overflow(size, align, &all))
+		return NULL;
 	p = mmap(NULL, all, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
-	start = (char *)(((uintptr_t)p + VA_ALIGN - 1) & ~(uintptr_t)(VA_ALIGN - 1));
+	start = (char *)(((uintptr_t)p + align - 1) & ~(uintptr_t)(align - 1));
 	if (start > p)
 		munmap(p, (size_t)(start - p));
 	if (start + size < p + all)
@@ -121,84 +123,101 @@ static void *reserve(size_t size)
 	return start;
 }
 
-static void chunk_free(struct pln_chunk *chunk)
+/* Show memory of the GPU at @va, where the CPU is to reach it */
+CUresult pln_map(struct pln_file *file, void *va, size_t size, uint64_t offset)
 {
-	struct pln_gpu_free req = { .handle = chunk->handle };
-	struct pln_file *file = chunk->file;
+	if (!(file->features & PLN_GPU_FEAT_COHERENT))
+		return CUDA_SUCCESS;
+	if (pln_io_mmap(va, size, file->fd, offset) == MAP_FAILED)
+		return pln_file_error(file, errno);
+	/* A forked child has no business in the GPU's memory */
+	madvise(va, size, MADV_DONTFORK);
+	return CUDA_SUCCESS;
+}
 
-	/* The kernel first: it takes the mapping's pages back */
+void pln_handle_free(struct pln_file *file, uint32_t handle)
+{
+	struct pln_gpu_free req = { .handle = handle };
+
 	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_FREE, &req))
 		pln_file_error(file, errno);
-	munmap((void *)(uintptr_t)chunk->addr, chunk->size);
+}
+
+void pln_chunk_free(struct pln_chunk *chunk)
+{
+	struct pln_file *file = chunk->file;
+
+	if (chunk->mem) {
+		pln_vmm_unmap(chunk);
+	} else {
+		/* The kernel first: it takes the mapping's pages back */
+		pln_handle_free(file, chunk->handle);
+		munmap((void *)(uintptr_t)chunk->addr, chunk->size);
+	}
 	pln_file_put(file);
 	free(chunk->map);
 	free(chunk);
 }
 
-static CUresult chunk_new(struct pln_file *file, size_t size, bool block,
-			  struct pln_chunk **out)
+/* Takes over @handle, whatever the outcome */
+CUresult pln_chunk_new(struct pln_file *file, uint32_t handle, uint64_t size,
+		       uint64_t mmap_offset, struct pln_chunk **out)
 {
-	struct pln_gpu_alloc req = { .size = size };
-	struct pln_gpu_free undo = { 0 };
-	struct pln_chunk *chunk;
-	void *va;
-	CUresult err;
+	struct pln_chunk *chunk = calloc(1, sizeof(*chunk));
+	void *va = chunk ? pln_reserve(size, 0) : NULL;
+	CUresult err = va ? pln_map(file, va, size, mmap_offset) :
+			    CUDA_ERROR_OUT_OF_MEMORY;
 
-	chunk = calloc(1, sizeof(*chunk));
-	if (!chunk)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (block) {
-		chunk->map = calloc(1, BLOCK_SIZE / UNIT);
-		if (!chunk->map) {
-			free(chunk);
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		}
-	}
-	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
-		err = pln_file_error(file, errno);
-		goto out_free;
-	}
-	undo.handle = req.handle;
-	va = reserve(req.size);
-	if (!va) {
-		err = CUDA_ERROR_OUT_OF_MEMORY;
-		goto out_undo;
-	}
-	if (file->features & PLN_GPU_FEAT_COHERENT) {
-		if (pln_io_mmap(va, req.size, file->fd, req.mmap_offset) ==
-		    MAP_FAILED) {
-			err = pln_file_error(file, errno);
-			munmap(va, req.size);
-			goto out_undo;
-		}
-		/* A forked child has no business in the GPU's memory */
-		madvise(va, req.size, MADV_DONTFORK);
+	if (err) {
+		if (va)
+			munmap(va, size);
+		free(chunk);
+		pln_handle_free(file, handle);
+		return err;
 	}
 	chunk->file = pln_file_ref(file);
-	chunk->handle = req.handle;
+	chunk->handle = handle;
 	chunk->addr = (uintptr_t)va;
-	chunk->size = req.size;
-	chunk->block = block;
+	chunk->size = size;
 	chunk->id = atomic_fetch_add(&pln.next_id, 1) + 1;
 	*out = chunk;
 	return CUDA_SUCCESS;
-out_undo:
-	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_FREE, &undo))
-		pln_file_error(file, errno);
-out_free:
-	free(chunk->map);
-	free(chunk);
-	return err;
 }
 
-/* pln.lock is held.  A new chunk has one user, the caller. */
-static CUresult chunk_add(CUcontext ctx, struct pln_chunk *chunk)
+static CUresult chunk_alloc(struct pln_file *file, size_t size, bool block,
+			    struct pln_chunk **out)
+{
+	struct pln_gpu_alloc req = { .size = size };
+	uint8_t *map = NULL;
+	CUresult err;
+
+	if (block) {
+		map = calloc(1, BLOCK_SIZE / UNIT);
+		if (!map)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req))
+		err = pln_file_error(file, errno);
+	else
+		err = pln_chunk_new(file, req.handle, req.size,
+				    req.mmap_offset, out);
+	if (err) {
+		free(map);
+		return err;
+	}
+	(*out)->block = block;
+	(*out)->map = map;
+	return CUDA_SUCCESS;
+}
+
+/* pln.lock is held.  A new chunk has one user, the caller.  @ctx may be NULL. */
+CUresult pln_chunk_add(CUcontext ctx, struct pln_chunk *chunk)
 {
 	struct pln_chunk **node;
 
-	if (atomic_load(&ctx->destroyed))
+	if (ctx && atomic_load(&ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	node = tsearch(chunk, &pln.chunks, span_cmp);
+	node = tsearch(chunk, &pln.chunks, pln_span_cmp);
 	if (!node || *node != chunk)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	chunk->users = 1;
@@ -208,11 +227,11 @@ static CUresult chunk_add(CUcontext ctx, struct pln_chunk *chunk)
 }
 
 /* pln.lock is held.  True: no user is left, the caller frees it unlocked. */
-static bool chunk_drop(struct pln_chunk *chunk)
+bool pln_chunk_drop(struct pln_chunk *chunk)
 {
 	if (--chunk->users)
 		return false;
-	tdelete(chunk, &pln.chunks, span_cmp);
+	tdelete(chunk, &pln.chunks, pln_span_cmp);
 	if (chunk->block)
 		LIST_REMOVE(chunk, link);
 	return true;
@@ -260,7 +279,7 @@ static void block_give(struct pln_chunk *chunk, uint64_t addr, uint64_t size)
 		       (size + UNIT - 1) / UNIT);
 }
 
-static CUresult device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out)
+CUresult pln_device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out)
 {
 	bool block = size < DIRECT_SIZE;
 	struct pln_chunk *chunk = NULL, *c;
@@ -286,18 +305,18 @@ static CUresult device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out)
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!chunk) {
-		err = chunk_new(ctx->file, block ? BLOCK_SIZE : size, block,
-				&chunk);
+		err = chunk_alloc(ctx->file, block ? BLOCK_SIZE : size, block,
+				  &chunk);
 		if (err) {
 			free(range);
 			return err;
 		}
 		pthread_mutex_lock(&pln.lock);
-		err = chunk_add(ctx, chunk);
+		err = pln_chunk_add(ctx, chunk);
 		at = block ? block_take(chunk, size) : 0;
 		pthread_mutex_unlock(&pln.lock);
 		if (err) {
-			chunk_free(chunk);
+			pln_chunk_free(chunk);
 			free(range);
 			return err;
 		}
@@ -306,12 +325,13 @@ static CUresult device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out)
 	range->size = size;
 	range->kind = PLN_RANGE_DEVICE;
 	range->ctx = ctx;
+	range->dev = ctx->dev;
 	range->chunk = chunk;
 	pthread_mutex_lock(&pln.lock);
-	err = range_add(range);
+	err = pln_range_add(range);
 	if (err) {
 		block_give(chunk, range->addr, size);
-		if (!chunk_drop(chunk))
+		if (!pln_chunk_drop(chunk))
 			chunk = NULL;
 	} else {
 		*out = range->addr;
@@ -319,27 +339,29 @@ static CUresult device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out)
 	pthread_mutex_unlock(&pln.lock);
 	if (err) {
 		if (chunk)
-			chunk_free(chunk);
+			pln_chunk_free(chunk);
 		free(range);
 	}
 	return err;
 }
 
 /* @range is in no tree and no list any more */
-static void range_free(struct pln_range *range)
+void pln_range_free(struct pln_range *range)
 {
 	struct pln_chunk *chunk = range->chunk;
 	bool last;
 
+	if (range->export_fd)
+		close(range->export_fd - 1);
 	if (range->kind == PLN_RANGE_HOST) {
 		munmap((void *)(uintptr_t)range->addr, range->map_size);
-	} else if (range->kind == PLN_RANGE_DEVICE) {
+	} else if (pln_on_device(range)) {
 		pthread_mutex_lock(&pln.lock);
 		block_give(chunk, range->addr, range->size);
-		last = chunk_drop(chunk);
+		last = pln_chunk_drop(chunk);
 		pthread_mutex_unlock(&pln.lock);
 		if (last)
-			chunk_free(chunk);
+			pln_chunk_free(chunk);
 	}
 	free(range);
 }
@@ -353,11 +375,11 @@ void pln_ctx_free_memory(CUcontext ctx)
 		pthread_mutex_lock(&pln.lock);
 		range = LIST_FIRST(&ctx->ranges);
 		if (range)
-			range_del(range);
+			pln_range_del(range);
 		pthread_mutex_unlock(&pln.lock);
 		if (!range)
 			return;
-		range_free(range);
+		pln_range_free(range);
 	}
 }
 
@@ -370,7 +392,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size)
 	if (err)
 		return err;
 	err = !ptr || !size ? CUDA_ERROR_INVALID_VALUE :
-	      device_alloc(ctx, size, &got);
+	      pln_device_alloc(ctx, size, &got);
 	if (!err)
 		*ptr = got;
 	pln_ctx_put(ctx);
@@ -394,7 +416,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width,
 	else if (__builtin_mul_overflow(row, height, &all))
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	else
-		err = device_alloc(ctx, all, &got);
+		err = pln_device_alloc(ctx, all, &got);
 	if (!err) {
 		*ptr = got;
 		*pitch = row;
@@ -414,8 +436,9 @@ static CUresult range_take(uint64_t addr, enum pln_range_kind kind,
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(addr, 1);
 	if (range && range->kind == kind && range->addr == addr) {
-		range_del(range);
-		*file = pln_file_ref(range->ctx->file);
+		pln_range_del(range);
+		*file = pln_file_ref(pln_on_device(range) ?
+				     range->chunk->file : range->ctx->file);
 		*out = range;
 		err = CUDA_SUCCESS;
 	} else if (range) {
@@ -425,8 +448,8 @@ static CUresult range_take(uint64_t addr, enum pln_range_kind kind,
 	return err;
 }
 
-static CUresult take_and_free(uint64_t addr, enum pln_range_kind kind,
-			      CUresult none)
+CUresult pln_take_and_free(uint64_t addr, enum pln_range_kind kind,
+			   CUresult none)
 {
 	struct pln_range *range;
 	struct pln_file *file;
@@ -445,18 +468,32 @@ static CUresult take_and_free(uint64_t addr, enum pln_range_kind kind,
 			pln_ctx_put(ctx);
 			return err;
 		}
-		range_free(range);
+		pln_range_free(range);
 		pln_file_put(file);
 	}
 	pln_ctx_put(ctx);
 	return err;
 }
 
+/* Of the library's own; the context is alive */
+void pln_device_free(CUdeviceptr ptr)
+{
+	struct pln_range *range;
+	struct pln_file *file;
+
+	if (range_take(ptr, PLN_RANGE_DEVICE, CUDA_ERROR_INVALID_VALUE, &range,
+		       &file))
+		return;
+	if (!pln_file_drain(file))
+		pln_range_free(range);
+	pln_file_put(file);
+}
+
 CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
 	if (!ptr)
 		return pln_ready();
-	return take_and_free(ptr, PLN_RANGE_DEVICE, CUDA_ERROR_INVALID_VALUE);
+	return pln_take_and_free(ptr, PLN_RANGE_DEVICE, CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size, unsigned int flags)
@@ -516,184 +553,6 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 	return err;
 }
 
-/* ---- host memory ---- */
-
-static CUresult host_alloc(void **ptr, size_t size, unsigned int flags)
-{
-	struct pln_range *range;
-	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
-	size_t all;
-	void *p;
-
-	if (err)
-		return err;
-	all = (size + HOST_PAGE - 1) & ~(size_t)(HOST_PAGE - 1);
-	if (!ptr || (flags & ~7u))
-		err = CUDA_ERROR_INVALID_VALUE;
-	else if (all < size)
-		err = CUDA_ERROR_OUT_OF_MEMORY;
-	if (!err && !size) {
-		*ptr = NULL;		/* nothing, as NVIDIA's driver has it */
-		pln_ctx_put(ctx);
-		return CUDA_SUCCESS;
-	}
-	range = err ? NULL : calloc(1, sizeof(*range));
-	if (!range) {
-		pln_ctx_put(ctx);
-		return err ? err : CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	p = mmap(NULL, all, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (p == MAP_FAILED) {
-		free(range);
-		pln_ctx_put(ctx);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	range->addr = (uintptr_t)p;
-	range->size = size;
-	range->map_size = all;
-	range->kind = PLN_RANGE_HOST;
-	range->ctx = ctx;
-	range->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
-	pthread_mutex_lock(&pln.lock);
-	err = range_add(range);
-	pthread_mutex_unlock(&pln.lock);
-	if (err) {
-		munmap(p, all);
-		free(range);
-	} else {
-		*ptr = p;
-	}
-	pln_ctx_put(ctx);
-	return err;
-}
-
-CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags)
-{
-	return host_alloc(ptr, size, flags);
-}
-
-/* With unified addressing all host memory is portable and mapped */
-CUresult cuMemAllocHost_v2(void **ptr, size_t size)
-{
-	return host_alloc(ptr, size, CU_MEMHOSTALLOC_PORTABLE |
-			  CU_MEMHOSTALLOC_DEVICEMAP);
-}
-
-CUresult cuMemFreeHost(void *ptr)
-{
-	return take_and_free((uintptr_t)ptr, PLN_RANGE_HOST,
-			     CUDA_ERROR_INVALID_VALUE);
-}
-
-static bool is_mapped(uintptr_t addr, size_t size)
-{
-	uintptr_t at = addr & ~(uintptr_t)(HOST_PAGE - 1);
-	uintptr_t last = addr + (size - 1);
-	unsigned char vec[1024];
-
-	for (;;) {
-		size_t n = last - at + 1;
-
-		if (n > sizeof(vec) * HOST_PAGE)
-			n = sizeof(vec) * HOST_PAGE;
-		if (mincore((void *)at, n, vec))
-			return false;
-		if (last - at < n)
-			return true;
-		at += n;
-	}
-}
-
-CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
-{
-	struct pln_range *range;
-	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
-
-	if (err)
-		return err;
-	if (!ptr || !size || (flags & ~0xfu) ||
-	    (uintptr_t)ptr + (size - 1) < (uintptr_t)ptr)
-		err = CUDA_ERROR_INVALID_VALUE;
-	else if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
-		err = CUDA_ERROR_NOT_SUPPORTED;
-	else if (!is_mapped((uintptr_t)ptr, size))
-		err = CUDA_ERROR_INVALID_VALUE;
-	range = err ? NULL : calloc(1, sizeof(*range));
-	if (!range) {
-		pln_ctx_put(ctx);
-		return err ? err : CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	range->addr = (uintptr_t)ptr;
-	range->size = size;
-	range->kind = PLN_RANGE_REGISTERED;
-	range->ctx = ctx;
-	range->flags = flags;
-	pthread_mutex_lock(&pln.lock);
-	err = range_add(range);
-	pthread_mutex_unlock(&pln.lock);
-	if (err)
-		free(range);
-	pln_ctx_put(ctx);
-	return err;
-}
-
-CUresult cuMemHostUnregister(void *ptr)
-{
-	if (!ptr) {
-		CUresult err = pln_ready();
-
-		return err ? err : CUDA_ERROR_INVALID_VALUE;
-	}
-	return take_and_free((uintptr_t)ptr, PLN_RANGE_REGISTERED,
-			     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
-}
-
-CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
-				      unsigned int flags)
-{
-	struct pln_range *range;
-	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
-
-	if (err)
-		return err;
-	if (!dptr || flags) {
-		pln_ctx_put(ctx);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find((uintptr_t)ptr, 1);
-	if (range && range->kind != PLN_RANGE_DEVICE)
-		*dptr = (uintptr_t)ptr;
-	else
-		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
-	pln_ctx_put(ctx);
-	return err;
-}
-
-CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
-{
-	struct pln_range *range;
-	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
-
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find((uintptr_t)ptr, 1);
-	if (flags && range && range->kind == PLN_RANGE_HOST)
-		*flags = range->flags;
-	else
-		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
-	pln_ctx_put(ctx);
-	return err;
-}
-
 /* ---- dma-buf ---- */
 
 CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
@@ -719,12 +578,12 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 		return CUDA_ERROR_INVALID_VALUE;
 
 	pthread_mutex_lock(&pln.lock);
-	chunk = span_find(&pln.chunks, ptr, size);
+	chunk = pln_span_find(&pln.chunks, ptr, size);
 	if (!chunk) {
 		range = pln_range_find(ptr, size);
 		err = range ? CUDA_ERROR_NOT_SUPPORTED :
 			      CUDA_ERROR_INVALID_VALUE;
-	} else if (!inside(ptr, size, chunk->addr, chunk->size)) {
+	} else if (!pln_span_has(ptr, size, chunk->addr, chunk->size)) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else if (atomic_load(&chunk->file->lost)) {
 		err = CUDA_ERROR_DEVICE_UNAVAILABLE;
@@ -753,246 +612,10 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 	else
 		*(int *)handle = req.fd;
 	pthread_mutex_lock(&pln.lock);
-	last = chunk_drop(chunk);
+	last = pln_chunk_drop(chunk);
 	pthread_mutex_unlock(&pln.lock);
 	if (last)
-		chunk_free(chunk);
+		pln_chunk_free(chunk);
 	return err;
 }
 
-/* ---- what is this pointer? ---- */
-
-static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
-				  CUpointer_attribute attr, void *data)
-{
-	bool device = range->kind == PLN_RANGE_DEVICE;
-
-	switch (attr) {
-	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		*(CUcontext *)data = range->ctx;
-		break;
-	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(unsigned int *)data = device ? CU_MEMORYTYPE_DEVICE :
-						 CU_MEMORYTYPE_HOST;
-		break;
-	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-		*(CUdeviceptr *)data = ptr;
-		break;
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (device)
-			return CUDA_ERROR_INVALID_VALUE;
-		*(void **)data = (void *)(uintptr_t)ptr;
-		break;
-	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-		*(int *)data = range->sync_memops;
-		break;
-	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-		*(unsigned long long *)data = range->id;
-		break;
-	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-		*(int *)data = 0;
-		break;
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)data = range->ctx->dev->ordinal;
-		break;
-	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		*(CUdeviceptr *)data = range->addr;
-		break;
-	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-		*(size_t *)data = range->size;
-		break;
-	case CU_POINTER_ATTRIBUTE_MAPPED:
-		*(int *)data = 1;
-		break;
-	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		*(unsigned long long *)data = 0;
-		break;
-	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-		*(int *)data = device && (range->chunk->file->features &
-					  PLN_GPU_FEAT_DMABUF);
-		break;
-	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-		*(unsigned int *)data =
-			CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
-		break;
-	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		*(void **)data = NULL;
-		break;
-	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-		*(size_t *)data = device ? range->chunk->size : range->size;
-		break;
-	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-		*(CUdeviceptr *)data = device ? range->chunk->addr :
-						range->addr;
-		break;
-	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-		*(unsigned long long *)data = device ? range->chunk->id :
-						       range->id;
-		break;
-	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-		return CUDA_ERROR_NOT_SUPPORTED;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	return CUDA_SUCCESS;
-}
-
-CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr,
-			       CUdeviceptr ptr)
-{
-	struct pln_range *range;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	if (!data)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	err = range ? pointer_attribute(range, ptr, attr, data) :
-		      CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
-	return err;
-}
-
-/* The answer for memory that the library does not know */
-static CUresult pointer_default(CUpointer_attribute attr, uint64_t ptr,
-				void *data)
-{
-	switch (attr) {
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		*(void **)data = (void *)(uintptr_t)ptr;
-		break;
-	case CU_POINTER_ATTRIBUTE_CONTEXT:
-	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		*(void **)data = NULL;
-		break;
-	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-		*(unsigned long long *)data = 0;
-		break;
-	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-		*(size_t *)data = 0;
-		break;
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)data = CU_DEVICE_INVALID;
-		break;
-	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-	case CU_POINTER_ATTRIBUTE_MAPPED:
-	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-		*(int *)data = 0;
-		break;
-	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-		return CUDA_ERROR_NOT_SUPPORTED;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	return CUDA_SUCCESS;
-}
-
-CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
-				void **data, CUdeviceptr ptr)
-{
-	struct pln_range *range;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	if (!n || !attrs || !data)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned int i = 0; i < n; i++)
-		if (!data[i])
-			return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	for (unsigned int i = 0; i < n && !err; i++) {
-		/* No value for this kind of memory is no error here */
-		if (range && range->kind == PLN_RANGE_DEVICE &&
-		    attrs[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
-			*(void **)data[i] = NULL;
-		else if (range)
-			err = pointer_attribute(range, ptr, attrs[i], data[i]);
-		else
-			err = pointer_default(attrs[i], ptr, data[i]);
-	}
-	pthread_mutex_unlock(&pln.lock);
-	return err;
-}
-
-CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
-			       CUdeviceptr ptr)
-{
-	struct pln_range *range;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	if (!value || attr != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	if (range && range->kind == PLN_RANGE_DEVICE)
-		range->sync_memops = *(const unsigned int *)value != 0;
-	else
-		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
-	return err;
-}
-
-/* ---- places, for copies ---- */
-
-CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
-{
-	struct pln_range *range;
-	CUresult err = CUDA_SUCCESS;
-
-	memset(place, 0, sizeof(*place));
-	if (!addr || addr + (n - 1) < addr)
-		return CUDA_ERROR_INVALID_VALUE;
-	place->offset = addr;
-	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(addr, n);
-	if (!range) {
-		;			/* pageable host memory */
-	} else if (!inside(addr, n, range->addr, range->size)) {
-		/*
-		 * A host buffer may be registered in part.  Device memory, or
-		 * what the library allocated, ends where it ends.
-		 */
-		if (range->kind != PLN_RANGE_REGISTERED)
-			err = CUDA_ERROR_INVALID_VALUE;
-	} else if (range->kind != PLN_RANGE_DEVICE) {
-		place->pinned = true;
-	} else if (atomic_load(&range->chunk->file->lost)) {
-		err = CUDA_ERROR_DEVICE_UNAVAILABLE;
-	} else if (!range->ctx->legacy) {
-		err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	} else {
-		place->device = true;
-		place->sync_memops = range->sync_memops ||
-			(range->ctx->flags & CU_CTX_SYNC_MEMOPS);
-		place->handle = range->chunk->handle;
-		place->offset = addr - range->chunk->addr;
-		place->stream = range->ctx->legacy;
-		atomic_fetch_add(&place->stream->obj.refs, 1);
-	}
-	pthread_mutex_unlock(&pln.lock);
-	return err;
-}
-
-void pln_place_put(struct pln_place *place)
-{
-	if (place->stream)
-		pln_obj_put(&place->stream->obj);
-	place->stream = NULL;
-}

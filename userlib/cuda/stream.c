@@ -195,10 +195,16 @@ static void reap(struct pln_file *file)
 
 /* ---- lanes ---- */
 
+static void dep_put(struct pln_dep *dep)
+{
+	pln_job_put(dep->job);
+	pln_shared_put(dep->shared);
+}
+
 void pln_lane_clear(struct pln_lane *lane)
 {
 	for (size_t i = 0; i < lane->nr_deps; i++)
-		pln_job_put(lane->deps[i]);
+		dep_put(&lane->deps[i]);
 	free(lane->deps);
 	lane->deps = NULL;
 	lane->nr_deps = 0;
@@ -206,45 +212,70 @@ void pln_lane_clear(struct pln_lane *lane)
 	lane->last = NULL;
 }
 
-static CUresult lane_add_dep(struct pln_lane *lane, struct pln_job *job)
+static CUresult lane_add_dep(struct pln_lane *lane, const struct pln_dep *dep)
 {
-	struct pln_job **deps;
+	struct pln_dep *deps;
 
 	deps = realloc(lane->deps, (lane->nr_deps + 1) * sizeof(*deps));
 	if (!deps)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	lane->deps = deps;
-	deps[lane->nr_deps++] = pln_job_ref(job);
+	deps[lane->nr_deps] = *dep;
+	pln_job_ref(dep->job);
+	if (dep->shared)
+		pln_shared_ref(dep->shared);
+	lane->nr_deps++;
 	return CUDA_SUCCESS;
+}
+
+static CUresult dep_wait(struct pln_dep *dep, bool block)
+{
+	CUresult err = CUDA_SUCCESS;
+
+	if (dep->job)
+		err = pln_job_wait(dep->job, block);
+	if (!err && dep->shared)
+		err = pln_shared_wait(dep->shared, dep->number, block);
+	return err;
 }
 
 /* A dependency stays in the list until it has ended, for other threads' sake */
 static CUresult lane_settle(struct pln_lane *lane, bool block)
 {
-	struct pln_job *job;
+	struct pln_dep dep;
 	CUresult err;
+	bool more;
 
 	for (;;) {
 		pthread_mutex_lock(&pln.lock);
-		job = lane->nr_deps ? pln_job_ref(lane->deps[0]) : NULL;
+		more = lane->nr_deps;
+		if (more) {
+			dep = lane->deps[0];
+			pln_job_ref(dep.job);
+			if (dep.shared)
+				pln_shared_ref(dep.shared);
+		}
 		pthread_mutex_unlock(&pln.lock);
-		if (!job)
+		if (!more)
 			return CUDA_SUCCESS;
-		err = pln_job_wait(job, block);
+		err = dep_wait(&dep, block);
 		if (err) {
-			pln_job_put(job);
+			dep_put(&dep);
 			return err;
 		}
 		pthread_mutex_lock(&pln.lock);
 		for (size_t i = 0; i < lane->nr_deps; i++) {
-			if (lane->deps[i] != job)
+			struct pln_dep *d = &lane->deps[i];
+
+			if (d->job != dep.job || d->shared != dep.shared ||
+			    d->number != dep.number)
 				continue;
-			lane->deps[i] = lane->deps[--lane->nr_deps];
-			pln_job_put(job);
+			*d = lane->deps[--lane->nr_deps];
+			dep_put(&dep);
 			break;
 		}
 		pthread_mutex_unlock(&pln.lock);
-		pln_job_put(job);
+		dep_put(&dep);
 	}
 }
 
@@ -636,12 +667,15 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
 
 void pln_event_free(struct CUevent_st *event)
 {
+	if (event->words && !atomic_load(&event->ctx->destroyed))
+		pln_device_free(event->words);
+	pln_shared_put(event->shared);
 	pln_job_put(event->job);
 	pln_ctx_put(event->ctx);
 	free(event);
 }
 
-static CUresult event_get(CUevent handle, CUevent *out)
+CUresult pln_event_get(CUevent handle, CUevent *out)
 {
 	CUevent event;
 	CUresult err = pln_ready();
@@ -657,9 +691,42 @@ static CUresult event_get(CUevent handle, CUevent *out)
 	return CUDA_SUCCESS;
 }
 
+/* Takes over @shared, whatever the outcome; NULL: see @flags */
+CUresult pln_event_new(CUcontext ctx, unsigned int flags,
+		       struct pln_shared *shared, CUevent *out)
+{
+	CUevent event = calloc(1, sizeof(*event));
+	CUresult err = CUDA_SUCCESS;
+
+	if (!event) {
+		pln_shared_put(shared);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	event->obj.type = PLN_EVENT;
+	atomic_init(&event->obj.refs, 1);
+	atomic_fetch_add(&ctx->obj.refs, 1);
+	event->ctx = ctx;
+	event->flags = flags;
+	event->shared = shared;
+	if ((flags & CU_EVENT_INTERPROCESS) && !shared)
+		err = pln_shared_new(event);
+	pthread_mutex_lock(&pln.lock);
+	if (!err)
+		err = atomic_load(&ctx->destroyed) ?
+		      CUDA_ERROR_CONTEXT_IS_DESTROYED :
+		      pln_obj_add(&event->obj);
+	if (!err)
+		LIST_INSERT_HEAD(&ctx->events, event, link);
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		pln_obj_put(&event->obj);
+	else
+		*out = event;
+	return err;
+}
+
 CUresult cuEventCreate(CUevent *out, unsigned int flags)
 {
-	CUevent event;
 	CUcontext ctx;
 	CUresult err = pln_ctx_current(&ctx);
 
@@ -672,27 +739,9 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 	else if ((flags & CU_EVENT_INTERPROCESS) &&
 		 !(flags & CU_EVENT_DISABLE_TIMING))
 		err = CUDA_ERROR_INVALID_VALUE;
-	else if (flags & CU_EVENT_INTERPROCESS)
-		err = CUDA_ERROR_NOT_SUPPORTED;
-	event = err ? NULL : calloc(1, sizeof(*event));
-	if (!event) {
-		pln_ctx_put(ctx);
-		return err ? err : CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	event->obj.type = PLN_EVENT;
-	atomic_init(&event->obj.refs, 1);
-	event->ctx = ctx;		/* and its reference */
-	event->flags = flags;
-	pthread_mutex_lock(&pln.lock);
-	err = atomic_load(&ctx->destroyed) ? CUDA_ERROR_CONTEXT_IS_DESTROYED :
-	      pln_obj_add(&event->obj);
-	if (!err)
-		LIST_INSERT_HEAD(&ctx->events, event, link);
-	pthread_mutex_unlock(&pln.lock);
-	if (err)
-		pln_obj_put(&event->obj);
 	else
-		*out = event;
+		err = pln_event_new(ctx, flags, NULL, out);
+	pln_ctx_put(ctx);
 	return err;
 }
 
@@ -725,7 +774,7 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 	CUevent event;
 	CUresult err;
 
-	err = event_get(handle, &event);
+	err = pln_event_get(handle, &event);
 	if (err)
 		return err;
 	err = pln_stream_get(stream_handle, NULL, &stream);
@@ -742,7 +791,13 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 	err = lane_settle(stream->lane, true);
 	if (err)
 		goto out_stream;
-	job = stream_tail(stream);
+	if (event->shared) {
+		err = pln_shared_record(event, stream, &job);
+		if (err)
+			goto out_stream;
+	} else {
+		job = stream_tail(stream);
+	}
 	if (job)
 		pln_job_wait(job, false);
 	pthread_mutex_lock(&pln.lock);
@@ -784,6 +839,9 @@ static CUresult event_end(CUevent event, bool block, bool *recorded,
 				*t = job->t_done;
 		}
 	}
+	if (!err && event->shared)
+		err = pln_shared_wait(event->shared,
+				      pln_shared_last(event->shared), block);
 	pln_job_put(job);
 	return err;
 }
@@ -793,7 +851,7 @@ static CUresult event_ask(CUevent handle, bool block)
 	bool recorded;
 	CUevent event;
 	uint64_t t;
-	CUresult err = event_get(handle, &event);
+	CUresult err = pln_event_get(handle, &event);
 
 	if (err)
 		return err;
@@ -827,7 +885,7 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 	if (!ms)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < 2 && !err; i++)
-		err = event_get(handle[i], &event[i]);
+		err = pln_event_get(handle[i], &event[i]);
 	for (int i = 0; i < 2 && !err; i++) {
 		if (event[i]->flags & CU_EVENT_DISABLE_TIMING)
 			err = CUDA_ERROR_INVALID_HANDLE;
@@ -854,7 +912,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 			   unsigned int flags)
 {
-	struct pln_job *job;
+	struct pln_dep dep = { 0 };
 	CUstream stream;
 	CUevent event;
 	CUresult err;
@@ -862,7 +920,7 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 	err = pln_stream_get(stream_handle, NULL, &stream);
 	if (err)
 		return err;
-	err = event_get(handle, &event);
+	err = pln_event_get(handle, &event);
 	if (err)
 		goto out_stream;
 	if (flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
@@ -872,16 +930,23 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 	if (err)
 		goto out_event;
 	pthread_mutex_lock(&pln.lock);
-	job = pln_job_ref(event->job);
+	dep.job = pln_job_ref(event->job);
 	pthread_mutex_unlock(&pln.lock);
-	if (job && (job->file != stream->ctx->file ||
-		    job->queue != stream->lane->queue) &&
-	    pln_job_wait(job, false) == CUDA_ERROR_NOT_READY) {
+	if (event->shared) {
+		dep.shared = event->shared;
+		dep.number = pln_shared_last(dep.shared);
+	} else if (dep.job && dep.job->file == stream->ctx->file &&
+		   dep.job->queue == stream->lane->queue) {
+		pln_job_put(dep.job);	/* the queue is in order */
+		dep.job = NULL;
+	}
+	if ((dep.job || dep.shared) &&
+	    dep_wait(&dep, false) == CUDA_ERROR_NOT_READY) {
 		pthread_mutex_lock(&pln.lock);
-		err = lane_add_dep(stream->lane, job);
+		err = lane_add_dep(stream->lane, &dep);
 		pthread_mutex_unlock(&pln.lock);
 	}
-	pln_job_put(job);
+	pln_job_put(dep.job);
 out_event:
 	pln_obj_put(&event->obj);
 out_stream:

@@ -31,8 +31,8 @@ VSEC_AT=0x160
 ACS_SV=0x1 ACS_TB=0x2 ACS_RR=0x4 ACS_CR=0x8 ACS_UF=0x10 ACS_EC=0x20 ACS_DT=0x40
 ALL_PORTS="dp0 dp1 dp2 dp3 sw0 sw1 dpi0 dpi1"
 
-# sw_start [QEMU-ARGUMENTS...]
-sw_start() {
+# sw_boot [QEMU-ARGUMENTS...]: the machine as it is after power on
+sw_boot() {
     sw_gpu=peerlane-gpu,vram-size=4M,bar1-size=1M,bar1-runs=16
     qt_start \
         -device pcie-root-port,id=rp0,addr=3,chassis=1,slot=1 \
@@ -48,6 +48,11 @@ sw_start() {
         -device "$sw_gpu,id=gpu0,bus=dp0" -device "$sw_gpu,id=gpu1,bus=dp1" \
         -device "$sw_gpu,id=gpu2,bus=dpi0" -device "$sw_gpu,id=gpu3,bus=dpi1" \
         -device "$sw_gpu,id=gpu8,bus=rp1" "$@"
+}
+
+# sw_start [QEMU-ARGUMENTS...]: the same, with buses, windows and BAR1 mapped
+sw_start() {
+    sw_boot "$@"
     cfg_writel 0 0x64 0
     cfg_writel 0 0x60 $((ECAM | 1))
     bridge $RP0 0 1 9 0 7

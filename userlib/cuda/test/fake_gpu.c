@@ -55,6 +55,8 @@ static struct fake_config cfg;
 static struct fgpu gpus[MAX_GPUS];
 static struct ffile *files[MAX_FDS];
 static uint64_t exports[MAX_FDS];	/* offset + 1 */
+static unsigned int export_gpu[MAX_FDS];
+static uint64_t export_base[MAX_FDS], export_all[MAX_FDS];
 static uint64_t export_size[MAX_FDS];
 static unsigned int calls[FAKE_NR_CALLS];
 static unsigned int fail_at[FAKE_NR_CALLS];
@@ -301,7 +303,7 @@ uint64_t fake_vram_used(unsigned int gpu)
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < cfg.vram / FAKE_PAGE; i++)
-		n += gpus[gpu].used[i];
+		n += gpus[gpu].used[i] != 0;
 	return n * FAKE_PAGE;
 }
 
@@ -363,8 +365,8 @@ static void free_job(struct ffile *f, struct fjob *job)
 
 static void free_pages(struct ffile *f, struct fhandle *h)
 {
-	memset(gpus[f->gpu].used + h->offset / FAKE_PAGE, 0,
-	       h->size / FAKE_PAGE);
+	for (uint64_t i = 0; i < h->size / FAKE_PAGE; i++)
+		gpus[f->gpu].used[h->offset / FAKE_PAGE + i]--;
 	h->used = false;
 }
 
@@ -519,7 +521,46 @@ static int do_export(struct ffile *f, struct pln_gpu_export *e)
 		return EMFILE;
 	exports[e->fd] = h->offset + e->offset + 1;
 	export_size[e->fd] = e->size;
+	export_gpu[e->fd] = f->gpu;
+	export_base[e->fd] = h->offset;
+	export_all[e->fd] = h->size;
 	return 0;
+}
+
+/* A descriptor that was closed and is another one now is not noticed */
+static int do_import(struct ffile *f, struct pln_gpu_import *r)
+{
+	struct fgpu *gpu = &gpus[f->gpu];
+	uint64_t first;
+
+	if (r->flags || r->reserved)
+		return EINVAL;
+	if (fcntl(r->fd, F_GETFD) < 0)
+		return EBADF;
+	if (r->fd >= MAX_FDS || !exports[r->fd])
+		return EINVAL;
+	if (export_gpu[r->fd] != f->gpu)
+		return EXDEV;
+	first = export_base[r->fd] / FAKE_PAGE;
+	if (!gpu->used[first])
+		return ENOENT;
+	for (uint32_t h = 0; h < MAX_HANDLES; h++) {
+		struct fhandle *fh = &f->handle[h];
+
+		if (fh->used)
+			continue;
+		fh->used = true;
+		fh->offset = export_base[r->fd];
+		fh->size = export_all[r->fd];
+		for (uint64_t i = 0; i < fh->size / FAKE_PAGE; i++)
+			gpu->used[first + i]++;
+		r->handle = h + 1;
+		r->offset = exports[r->fd] - 1 - fh->offset;
+		r->size = fh->size;
+		r->mmap_offset = cfg.coherent ? fh->offset : ~0ull;
+		return 0;
+	}
+	return ENOMEM;
 }
 
 static bool user_ok(uint64_t addr, uint64_t len)
@@ -671,6 +712,9 @@ int pln_io_ioctl(int fd, unsigned long request, void *arg)
 	case PLN_GPU_IOC_EXPORT:
 		call = FAKE_EXPORT;
 		break;
+	case PLN_GPU_IOC_IMPORT:
+		call = FAKE_IMPORT;
+		break;
 	case PLN_GPU_IOC_SUBMIT:
 		call = FAKE_SUBMIT;
 		break;
@@ -692,6 +736,8 @@ int pln_io_ioctl(int fd, unsigned long request, void *arg)
 		err = do_free(f, arg);
 	else if (call == FAKE_EXPORT)
 		err = do_export(f, arg);
+	else if (call == FAKE_IMPORT)
+		err = do_import(f, arg);
 	else if (call == FAKE_SUBMIT)
 		err = do_submit(f, arg);
 	else

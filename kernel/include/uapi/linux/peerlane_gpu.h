@@ -16,9 +16,10 @@
 #define PLN_GPU_ABI_VERSION	1
 
 /* Features in struct pln_gpu_query */
-#define PLN_GPU_FEAT_COHERENT	(1ull << 0)	/* mmap of memory works */
+#define PLN_GPU_FEAT_COHERENT	(1ull << 0)	/* the CPU reaches memory */
 #define PLN_GPU_FEAT_P2PDMA	(1ull << 1)	/* BAR1 has P2PDMA pages */
 #define PLN_GPU_FEAT_DMABUF	(1ull << 2)	/* PLN_GPU_IOC_EXPORT works */
+#define PLN_GPU_FEAT_DEVPTR	(1ull << 3)	/* mmap() makes device pointers */
 
 /**
  * struct pln_gpu_query - what this GPU and this driver offer
@@ -65,11 +66,15 @@ struct pln_gpu_query {
  * @size: in: bytes, more than 0; rounded up to the page size, and told back
  * @flags: in: 0
  * @handle: out: names the memory in this open file, never 0
- * @mmap_offset: out: offset for mmap() of the device file, valid when
- *	PLN_GPU_FEAT_COHERENT is set; ~0 otherwise
+ * @mmap_offset: out: offset for mmap() of the device file
  * @reserved: 0
  *
  * The memory is zeroed.  ENOMEM: no room in VRAM.  EIO: the GPU is gone.
+ *
+ * Where a process maps memory is the memory's device pointer there: what other
+ * drivers look up when they are given one (nvidia_p2p_get_pages()).  Mappings
+ * are MAP_SHARED.  Without PLN_GPU_FEAT_COHERENT they must be PROT_NONE, which
+ * cannot be changed later and is not inherited by a forked child; else ENODEV.
  */
 struct pln_gpu_alloc {
 	__u64 size;
@@ -112,6 +117,30 @@ struct pln_gpu_export {
 	__u64 size;
 	__s32 fd;
 	__u32 reserved;
+};
+
+/**
+ * struct pln_gpu_import - name memory that an open file has exported
+ * @fd: in: dma-buf of PLN_GPU_IOC_EXPORT, of this GPU
+ * @flags: in: 0
+ * @handle: out: names the memory in this open file too
+ * @reserved: 0
+ * @offset: out: where in the memory the dma-buf begins
+ * @size: out: bytes of the whole memory
+ * @mmap_offset: out: as of PLN_GPU_IOC_ALLOC
+ *
+ * The memory is then freed with its last handle, in whatever file.  EBADF: no
+ * descriptor; EINVAL: no dma-buf of this driver; EXDEV: memory of another GPU,
+ * or this file was opened through another device node; ENOENT: freed.
+ */
+struct pln_gpu_import {
+	__s32 fd;
+	__u32 flags;
+	__u32 handle;
+	__u32 reserved;
+	__u64 offset;
+	__u64 size;
+	__u64 mmap_offset;
 };
 
 /* Engine operations */
@@ -213,5 +242,6 @@ struct pln_gpu_wait {
 #define PLN_GPU_IOC_EXPORT	_IOWR(PLN_GPU_IOC_MAGIC, 3, struct pln_gpu_export)
 #define PLN_GPU_IOC_SUBMIT	_IOWR(PLN_GPU_IOC_MAGIC, 4, struct pln_gpu_submit)
 #define PLN_GPU_IOC_WAIT	_IOWR(PLN_GPU_IOC_MAGIC, 5, struct pln_gpu_wait)
+#define PLN_GPU_IOC_IMPORT	_IOWR(PLN_GPU_IOC_MAGIC, 6, struct pln_gpu_import)
 
 #endif /* _UAPI_LINUX_PEERLANE_GPU_H */

@@ -1,0 +1,726 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: another driver pins GPU memory by nvidia_p2p_*, and it goes away.
+ *
+ *	pln_p2pabi NAME GPU-PCI-ADDRESS PEER-PCI-ADDRESS FAR-PCI-ADDRESS WAY
+ *
+ * NAME is the GPU's for the host side.  The module peerlane_p2p_test is the
+ * other driver, PEER its device.  WAY of that: bus (addresses of the bus), iommu
+ * (of the IOMMU) or refused; FAR is a device whose DMA must be refused.
+ */
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "pln_test.h"
+
+#define DIR "/sys/kernel/debug/peerlane_p2p_test/"
+#define UNBIND "echo %s > /sys/bus/pci/drivers/peerlane_gpu/unbind"
+#define ABI "/sys/module/peerlane_gpu/parameters/p2p_abi"
+
+static const char *gpu_name, *gpu_pci, *peer_pci, *far_pci, *way;
+static bool reachable;
+
+struct state {
+	int used, begun, ended, inner;
+	unsigned int entries;
+	unsigned int version, size, pages, gaps, flags;
+	unsigned long long phys;
+	char uuid[33];
+	unsigned int map_version, map_size, map_pages, map_gaps;
+	unsigned long long dma;
+	int mapped, map_peer;
+};
+
+__attribute__((format(printf, 1, 2)))
+static int cmd(const char *fmt, ...)
+{
+	int fd = open(DIR "cmd", O_WRONLY), ret, err;
+	char text[128];
+	va_list ap;
+
+	need(fd >= 0, "open the other driver");
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ret = write(fd, text, strlen(text));
+	err = errno;
+	close(fd);
+	errno = err;
+	return ret < 0 ? -1 : 0;
+}
+
+static struct state state(unsigned int slot)
+{
+	struct state s = { 0 };
+	FILE *f = fopen(DIR "state", "r");
+	unsigned int n;
+	char line[512];
+
+	need(f, "state of the other driver");
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "slot %u begun %d ended %d entries %u inner %d version %x size %u pages %u phys %llx gaps %u flags %u uuid %32s mapped version %x size %u pages %u dma %llx gaps %u peer %d",
+			   &n, &s.begun, &s.ended, &s.entries, &s.inner,
+			   &s.version, &s.size, &s.pages, &s.phys, &s.gaps,
+			   &s.flags, s.uuid, &s.map_version, &s.map_size,
+			   &s.map_pages, &s.dma, &s.map_gaps,
+			   &s.map_peer) < 5 || n != slot) {
+			memset(&s, 0, sizeof(s));
+			continue;
+		}
+		s.used = 1;
+		s.mapped = s.map_pages != 0;
+		break;
+	}
+	fclose(f);
+	return s;
+}
+
+static bool begun(unsigned int slot)
+{
+	int i;
+
+	for (i = 0; i < 1000 && !state(slot).begun; i++)
+		usleep(10000);
+	return state(slot).begun == 1;
+}
+
+static unsigned long long bar1_start(void)
+{
+	unsigned long long start = 0;
+	char path[96];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource",
+		 gpu_pci);
+	f = fopen(path, "r");
+	need(f && fscanf(f, "%*x %*x %*x %llx", &start) == 1, "BAR1");
+	fclose(f);
+	return start;
+}
+
+/* The device pointer of memory, where the CPU may or may not read */
+static char *map_at(int fd, void *where, uint64_t offset, size_t len)
+{
+	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	char *p;
+
+	p = mmap(where, len, coherent ? PROT_READ | PROT_WRITE : PROT_NONE,
+		 MAP_SHARED | (where ? MAP_FIXED : 0), fd, offset);
+	need(p != MAP_FAILED, "mmap of GPU memory");
+	return p;
+}
+
+/* Aligned as CUDA's pointers are; the room of twice the size stays reserved */
+static char *reserve(size_t len)
+{
+	char *p = mmap(NULL, len + 2 * MIB, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	need(p != MAP_FAILED, "reserve");
+	return (char *)(((uintptr_t)p + 2 * MIB - 1) & -(uintptr_t)(2 * MIB));
+}
+
+static char *dev_map(int fd, const struct pln_gpu_alloc *a)
+{
+	return map_at(fd, reserve(a->size), a->mmap_offset, a->size);
+}
+
+static bool room_is(int fd, const struct pln_gpu_query *q0)
+{
+	struct pln_gpu_query q;
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		q = gpu_query(fd);
+		if (q.vram_free == q0->vram_free &&
+		    q.bar1_free == q0->bar1_free)
+			return true;
+		usleep(10000);
+	}
+	printf("# vram %llu, was %llu; bar1 %llu, was %llu\n",
+	       (unsigned long long)q.vram_free,
+	       (unsigned long long)q0->vram_free,
+	       (unsigned long long)q.bar1_free,
+	       (unsigned long long)q0->bar1_free);
+	return false;
+}
+
+static int get(unsigned int slot, const void *va, size_t len, const char *how)
+{
+	return cmd("get %u %llu %zu %s", slot,
+		   (unsigned long long)(uintptr_t)va, len, how);
+}
+
+static int getp(unsigned int slot, const void *va, size_t len, int flags)
+{
+	return cmd("getp %u %llu %zu %d", slot,
+		   (unsigned long long)(uintptr_t)va, len, flags);
+}
+
+static int bad(const char *what, const void *va)
+{
+	return cmd("bad %s %llu %u", what, (unsigned long long)(uintptr_t)va,
+		   UNIT);
+}
+
+static void test_arguments(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, 4 * UNIT);
+	struct pln_gpu_alloc b = gpu_alloc(fd, 4 * UNIT);
+	char *p, *odd, *host;
+
+	/* Two allocations side by side */
+	p = reserve(8 * UNIT);
+	map_at(fd, p, a.mmap_offset, a.size);
+	map_at(fd, p + a.size, b.mmap_offset, b.size);
+	check_errno(bad("nocb", p), EINVAL, "get: no callback");
+	check_errno(bad("notable", p), EINVAL, "get: no place for the table");
+	check_errno(bad("token", p), EINVAL, "get: a token");
+	check_errno(bad("space", p), EINVAL, "get: an address space");
+	check_errno(get(0, p + 4096, UNIT, "plain"), EINVAL,
+		    "get: an address in the middle of a page");
+	check_errno(get(0, p, UNIT + 4096, "plain"), EINVAL,
+		    "get: a length that is no multiple of 64 KiB");
+	check_errno(get(0, p, 0, "plain"), EINVAL, "get: no length");
+	check_errno(get(0, p, -(size_t)UNIT, "plain"), EINVAL,
+		    "get: a length that wraps");
+	check_errno(get(0, p, 5 * UNIT, "plain"), EINVAL,
+		    "get: across the end of an allocation");
+	check_errno(get(0, NULL, UNIT, "plain"), EINVAL, "get: nothing there");
+	host = reserve(UNIT);
+	check_errno(get(0, host, UNIT, "plain"), EINVAL,
+		    "get: memory that is no GPU's");
+	odd = map_at(fd, reserve(UNIT), a.mmap_offset + 4096, UNIT);
+	check_errno(get(0, odd, UNIT, "plain"), EINVAL,
+		    "get: an address that is not aligned in the memory");
+	check_errno(getp(0, p, UNIT, 2), EINVAL, "get, persistent: flags");
+	check_errno(getp(0, host, UNIT, 0), EINVAL,
+		    "get, persistent: memory that is no GPU's");
+	check_errno(bad("map", p), EINVAL, "map: no arguments");
+	check_errno(bad("unmap", p), EINVAL, "unmap: no arguments");
+	check(!bad("putnull", p), "put: no table is no error");
+
+	/* Mappings in pieces mean the same memory */
+	need(!munmap(p + 2 * UNIT, UNIT), "munmap");
+	check_errno(get(0, p, 4 * UNIT, "plain"), EINVAL, "get: a hole");
+	check(!get(0, p, 2 * UNIT, "plain") && !cmd("put 0"),
+	      "what is before the hole");
+	cmd("free 0");
+	map_at(fd, p + 2 * UNIT, a.mmap_offset + 2 * UNIT, UNIT);
+	check(!get(0, p, 4 * UNIT, "plain") && !cmd("put 0"),
+	      "the hole filled: a table again");
+	cmd("free 0");
+	map_at(fd, p + 2 * UNIT, a.mmap_offset + 3 * UNIT, UNIT);
+	check_errno(get(0, p, 4 * UNIT, "plain"), EINVAL,
+		    "get: pieces of memory out of order");
+
+	gpu_free(fd, a.handle);
+	check_errno(get(0, p, UNIT, "plain"), EINVAL, "get: after free");
+	gpu_free(fd, b.handle);
+	check(room_is(fd, &q), "all failures leave nothing");
+}
+
+static void test_table(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	unsigned long long bar1 = bar1_start();
+	char *p = dev_map(fd, &a), uuid[33];
+	struct state s;
+	int abi, i;
+
+	for (i = 0; i < 16; i++)
+		sprintf(uuid + 2 * i, "%02x", q.uuid[i]);
+	for (abi = 1; abi <= 2; abi++) {
+		int f = open(ABI, O_WRONLY);
+
+		need(f >= 0 && write(f, abi == 1 ? "1" : "2", 1) == 1, ABI);
+		check(write(f, "0", 1) == -1 && write(f, "3", 1) == -1,
+		      "no other version can be chosen");
+		close(f);
+		check(!get(0, p + UNIT, 3 * UNIT, "plain"), "get");
+		s = state(0);
+		check(s.version == (abi == 1 ? 0x00010002u : 0x00020000u),
+		      "version %d: %#x", abi, s.version);
+		check(s.size == 1 && s.pages == 3 && !s.gaps && !s.flags,
+		      "three pages of 64 KiB");
+		check(s.phys >= bar1 && s.phys + 3 * UNIT <= bar1 + q.bar1_size,
+		      "in BAR1 (%#llx)", s.phys);
+		check(!strcmp(s.uuid, uuid), "the GPU's UUID");
+		check(gpu_query(fd).bar1_free == q.bar1_free - 3 * UNIT,
+		      "they take BAR1");
+		check(!cmd("put 0"), "put");
+		check(gpu_query(fd).bar1_free == q.bar1_free,
+		      "it gives BAR1 back");
+		check(!cmd("put 0"), "a late put is no error");
+		cmd("free 0");
+	}
+
+	/* Not all of a large allocation fits */
+	gpu_free(fd, a.handle);
+	a = gpu_alloc(fd, q.bar1_size + UNIT);
+	p = dev_map(fd, &a);
+	check_errno(get(0, p, a.size, "plain"), ENOMEM, "get: BAR1 too small");
+	check(!get(0, p, q.bar1_size, "plain") && !gpu_query(fd).bar1_free,
+	      "all of BAR1");
+	check_errno(getp(1, p, UNIT, 0), ENOMEM, "and no more");
+	cmd("put 0");
+	cmd("free 0");
+	gpu_free(fd, a.handle);
+	check(room_is(fd, &q), "nothing is left");
+}
+
+/* The buffer of the peer: its engine is told by the module */
+static void buffer(void *data, bool write_it)
+{
+	int fd = open(DIR "buf", O_RDWR);
+	ssize_t n;
+
+	need(fd >= 0, "open the buffer");
+	n = write_it ? write(fd, data, UNIT) : read(fd, data, UNIT);
+	need(n == UNIT, "buffer");
+	close(fd);
+}
+
+static void test_dma(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = dev_map(fd, &a);
+	struct pln_gpu_op op;
+	struct state s;
+	uint64_t crc;
+	char *data;
+
+	data = malloc(UNIT);
+	need(data && !get(0, p + 2 * UNIT, 8 * UNIT, "plain"), "get");
+	if (!reachable) {
+		check_errno(cmd("map 0 %s", peer_pci), EOPNOTSUPP,
+			    "map: the way to the peer is not certain");
+	} else {
+		check(!cmd("map 0 %s", peer_pci), "map");
+		s = state(0);
+		check(s.mapped && s.map_version == 0x00020003 &&
+		      s.map_size == 1 && s.map_pages == 8 && s.map_peer,
+		      "a mapping for the peer, of all pages");
+		if (!strcmp(way, "bus"))
+			check(s.dma == s.phys && !s.map_gaps,
+			      "by addresses of the bus");
+		else
+			check(s.dma != s.phys, "by addresses of the IOMMU (%#llx)",
+			      s.dma);
+
+		pattern(data, UNIT, 42);
+		buffer(data, true);
+		check(!cmd("dma 0 write 5"), "the peer writes");
+		op = op_crc(a.handle, 7 * UNIT, UNIT);
+		check(!gpu_run(fd, &op, 1, &crc) &&
+		      crc == crc32c(0, data, UNIT), "what arrived is right");
+		memset(data, 0, UNIT);
+		op = op_crc(a.handle, 6 * UNIT, UNIT);
+		check(!gpu_run(fd, &op, 1, &crc) &&
+		      crc == crc32c(0, data, UNIT), "and nowhere else");
+		memset(data, 0x5a, UNIT);
+		op = op_fill(a.handle, 4 * UNIT, UNIT, 1, 0xc3);
+		need(!gpu_run(fd, &op, 1, NULL), "fill");
+		check(!cmd("dma 0 read 2"), "the peer reads");
+		buffer(data, false);
+		for (crc = 0; crc < UNIT && data[crc] == (char)0xc3; crc++)
+			;
+		check(crc == UNIT, "what it read is right");
+		check_errno(cmd("unmap 0 %s", gpu_pci), EINVAL,
+			    "unmap: another device");
+		check(state(0).mapped, "the mapping is still there");
+		check(!cmd("unmap 0"), "unmap");
+		check(!cmd("map 0 %s", peer_pci) && state(0).dma, "and again");
+		check(!cmd("put 0"), "put takes the mapping along");
+		check(!cmd("unmap 0"), "a late unmap is no error");
+		check_errno(cmd("map 0 %s", peer_pci), EINVAL,
+			    "map: after put");
+		cmd("free 0");
+	}
+	cmd("put 0");
+	cmd("free 0");
+
+	if (strcmp(far_pci, "-")) {
+		check(!get(0, p, UNIT, "plain"), "get");
+		check_errno(cmd("map 0 %s", far_pci), EOPNOTSUPP,
+			    "map: a device that has no way there");
+		cmd("put 0");
+		cmd("free 0");
+	}
+	check(!getp(0, p, UNIT, 1) && state(0).phys,
+	      "persistent, through BAR1 by force");
+	check_errno(cmd("map 0 %s", peer_pci), EOPNOTSUPP,
+		    "it is for the CPU only");
+	check(!cmd("putp 0 0"), "put");
+	cmd("free 0");
+	gpu_free(fd, a.handle);
+	free(data);
+	check(room_is(fd, &q), "nothing is left");
+}
+
+static void test_free(int fd, const char *how)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = dev_map(fd, &a);
+	struct state s;
+
+	check(!get(0, p, MIB, how) && !get(1, p + UNIT, UNIT, how),
+	      "%s: two tables of one allocation", how);
+	if (reachable)
+		check(!cmd("map 0 %s", peer_pci), "%s: map", how);
+	check(!gpu_free(fd, a.handle), "%s: free under both", how);
+	s = state(0);
+	check(s.begun == 1 && s.ended == 1 && state(1).ended == 1,
+	      "%s: each callback was called, once", how);
+	check(s.entries == 16 && state(1).entries == 1,
+	      "%s: the tables were whole until it returned", how);
+	check(!s.inner, "%s: what it called did not fail", how);
+	check(room_is(fd, &q), "%s: tables, mapping and memory are gone", how);
+	check(!cmd("put 0") && !cmd("put 1"), "%s: a late put is no error", how);
+	if (reachable)
+		check(!cmd("unmap 0"), "%s: nor a late unmap", how);
+	check_errno(cmd("map 1 %s", peer_pci), EINVAL, "map: after the callback");
+	cmd("free 0");
+	cmd("free 1");
+	munmap(p, MIB);
+}
+
+static void test_persistent(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB), b;
+	char *p = dev_map(fd, &a), *data = malloc(UNIT);
+	struct pln_gpu_op op;
+	uint64_t crc;
+
+	check(!getp(0, p, MIB, 0), "persistent: get");
+	check_errno(cmd("put 0"), EINVAL, "persistent: the other put");
+	check_errno(cmd("putp 0 1"), EINVAL, "persistent: put with flags");
+	check(!gpu_free(fd, a.handle), "persistent: free under it");
+	check(!state(0).begun && state(0).phys, "persistent: the table stays");
+	check(gpu_query(fd).vram_free == q.vram_free - MIB,
+	      "persistent: the memory belongs to nobody else");
+	if (reachable) {
+		check(!cmd("map 0 %s", peer_pci), "persistent: map after free");
+		b = gpu_alloc(fd, MIB);
+		memset(data, 0xaa, UNIT);
+		buffer(data, true);
+		check(!cmd("dma 0 write 0"), "persistent: DMA after free");
+		memset(data, 0, UNIT);
+		op = op_crc(b.handle, 0, UNIT);
+		check(!gpu_run(fd, &op, 1, &crc) &&
+		      crc == crc32c(0, data, UNIT),
+		      "persistent: it does not hit new memory");
+		memset(data, 0, UNIT);
+		check(!cmd("dma 0 read 0"), "persistent: and back");
+		buffer(data, false);
+		check(data[0] == (char)0xaa && data[UNIT - 1] == (char)0xaa,
+		      "persistent: it hit the old memory");
+		gpu_free(fd, b.handle);
+	}
+	check(!cmd("putp 0 0") && room_is(fd, &q),
+	      "persistent: put gives the memory back");
+	check_errno(cmd("putp 0 0"), EINVAL, "persistent: put twice");
+	cmd("free 0");
+	munmap(p, MIB);
+
+	a = gpu_alloc(fd, UNIT);
+	p = dev_map(fd, &a);
+	check(!get(0, p, UNIT, "plain"), "get");
+	check_errno(cmd("putp 0 0"), EINVAL, "put: of the other flavour");
+	check(state(0).phys && !cmd("put 0"), "the table stayed");
+	cmd("free 0");
+	gpu_free(fd, a.handle);
+	free(data);
+}
+
+struct racer {
+	pthread_barrier_t *barrier;
+	int fd;
+	uint32_t handle;
+	unsigned int slot;
+	int ended;
+	bool ok;
+};
+
+static void *race_free(void *arg)
+{
+	struct racer *r = arg;
+
+	if (r->barrier)
+		pthread_barrier_wait(r->barrier);
+	r->ok = !gpu_free(r->fd, r->handle);
+	return NULL;
+}
+
+static void *race_put(void *arg)
+{
+	struct racer *r = arg;
+
+	if (r->barrier)
+		pthread_barrier_wait(r->barrier);
+	r->ok = !cmd("put %u", r->slot);
+	r->ended = state(r->slot).ended;
+	return NULL;
+}
+
+/* Put comes while the callback runs */
+static void test_put_waits(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	struct racer f = { .fd = fd, .handle = a.handle }, r = { .slot = 0 };
+	char *p = dev_map(fd, &a);
+	pthread_t tf, tr;
+
+	need(!get(0, p, MIB, "hold"), "get");
+	need(!pthread_create(&tf, NULL, race_free, &f), "thread");
+	check(begun(0), "free has called the callback");
+	check(gpu_query(fd).vram_free == q.vram_free - MIB,
+	      "until it returns the memory belongs to nobody else");
+	need(!pthread_create(&tr, NULL, race_put, &r), "thread");
+	check(!cmd("put 0 1"), "a put that is not for this table does not wait");
+	check(!state(0).ended, "the callback still runs");
+	cmd("go 0");
+	pthread_join(tr, NULL);
+	pthread_join(tf, NULL);
+	check(r.ok && r.ended == 1, "put has waited for the callback");
+	check(f.ok && room_is(fd, &q) && !state(0).inner, "then all is gone");
+	cmd("free 0");
+	munmap(p, MIB);
+}
+
+static void test_race(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	pthread_barrier_t barrier;
+	int i, called = 0, wrong = 0, rounds = 300;
+
+	pthread_barrier_init(&barrier, NULL, 3);
+	for (i = 0; i < rounds; i++) {
+		struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+		struct racer f = { &barrier, fd, a.handle, 0, 0, false };
+		struct racer r = { &barrier, fd, 0, 0, 0, false };
+		char *p = dev_map(fd, &a);
+		struct racer r2 = r;
+		pthread_t tf, tr, tr2;
+		struct state s;
+
+		need(!get(0, p, UNIT, i & 1 ? "puts" : "plain"), "get");
+		if (reachable)
+			need(!cmd("map 0 %s", peer_pci), "map");
+		need(!pthread_create(&tf, NULL, race_free, &f) &&
+		     !pthread_create(&tr, NULL, race_put, &r) &&
+		     !pthread_create(&tr2, NULL, race_put, &r2), "threads");
+		pthread_join(tf, NULL);
+		pthread_join(tr, NULL);
+		pthread_join(tr2, NULL);
+		s = state(0);
+		wrong += !f.ok || !r.ok || !r2.ok || s.begun != s.ended ||
+			 s.begun > 1 || s.inner || r.ended != s.ended ||
+			 r2.ended != s.ended;
+		called += s.begun;
+		cmd("free 0");
+		munmap(p, UNIT);
+	}
+	check(!wrong, "free and two puts at once, %d times (%d callbacks)",
+	      rounds, called);
+	check(called && called < rounds, "each of them has won");
+	check(room_is(fd, &q), "nothing is left");
+	pthread_barrier_destroy(&barrier);
+}
+
+/* The process that owns the memory goes away */
+static void test_gone(int fd, bool killed)
+{
+	const char *what = killed ? "kill -9" : "close";
+	struct pln_gpu_query q = gpu_query(fd);
+	int pipefd[2], status;
+	pid_t pid;
+	char c;
+
+	need(!pipe(pipefd), "pipe");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		int own = gpu_open();
+		struct pln_gpu_alloc a = gpu_alloc(own, MIB);
+		char *p = dev_map(own, &a);
+
+		if (get(0, p, MIB, "plain") || getp(1, p, UNIT, 0) ||
+		    (reachable && cmd("map 0 %s", peer_pci)))
+			_exit(1);
+		if (write(pipefd[1], "x", 1) != 1)
+			_exit(1);
+		if (killed)
+			pause();
+		/* The mapping keeps the file, so it goes first */
+		munmap(p, MIB);
+		close(own);
+		_exit(0);
+	}
+	close(pipefd[1]);
+	need(read(pipefd[0], &c, 1) == 1, "the child");
+	close(pipefd[0]);
+	if (killed)
+		kill(pid, SIGKILL);
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	check(begun(0) && state(0).ended == 1, "%s: the callback was called",
+	      what);
+	check(!state(1).begun && gpu_query(fd).vram_free == q.vram_free - MIB,
+	      "%s: the persistent table keeps the memory", what);
+	check(!cmd("put 0") && !cmd("putp 1 0") && room_is(fd, &q),
+	      "%s: put gives it back", what);
+	cmd("free 0");
+	cmd("free 1");
+}
+
+/* A child has what it inherits: device pointers only with a coherent window */
+static void test_fork(int fd)
+{
+	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	char *p = dev_map(fd, &a);
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid)
+		_exit(get(0, p, UNIT, "plain") ? errno : 0);
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	check(WIFEXITED(status) &&
+	      WEXITSTATUS(status) == (coherent ? 0 : EINVAL),
+	      "get in a forked child: %s", coherent ? "works" : "EINVAL");
+	cmd("put 0");
+	cmd("free 0");
+	gpu_free(fd, a.handle);
+	munmap(p, UNIT);
+}
+
+static void test_old(void)
+{
+	check(!cmd("old"), "what is not supported says so, no-ops are no-ops");
+	check_errno(cmd("rsync registers"), ENODEV, "rsync: registers");
+	check_errno(cmd("rsync version"), EINVAL, "rsync: another version");
+	check_errno(cmd("rsync function"), EINVAL, "rsync: a function missing");
+	check(!cmd("rsync register"), "rsync: register");
+	check_errno(cmd("rsync register"), EBUSY, "rsync: another one");
+	check(!cmd("rsync unregister") && !cmd("rsync register") &&
+	      !cmd("rsync unregister"), "rsync: unregister, and again");
+}
+
+__attribute__((format(printf, 1, 2)))
+static int shell(const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fflush(stdout);
+	return system(text);
+}
+
+/* The GPU loses its memory */
+static void test_lost(int fd, const char *what, const char *how)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = dev_map(fd, &a);
+	int status, reset = !strcmp(what, "reset");
+	pid_t pid;
+
+	need(!get(0, p, MIB, "plain") && !getp(1, p, UNIT, 0), "get");
+	if (reachable)
+		need(!cmd("map 0 %s", peer_pci), "map");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid)
+		_exit(shell(how, gpu_pci) != 0);
+	check(begun(0) && state(0).ended == 1, "%s: the callback was called",
+	      what);
+	check(!cmd("put 0") && (!reachable || !cmd("unmap 0")),
+	      "%s: late calls are no error", what);
+	check_errno(cmd("map 0 %s", peer_pci), EINVAL, "map: of a lost table");
+	cmd("free 0");
+	if (!reset)
+		check(!waitpid(pid, &status, WNOHANG),
+		      "%s: it waits for the persistent table", what);
+	else
+		need(waitpid(pid, &status, 0) == pid && !status, "reset");
+	check_errno(get(0, p, UNIT, "plain"), EINVAL, "get: lost memory");
+	check_errno(cmd("map 1 %s", peer_pci), EIO,
+		    "map: a persistent table of lost memory");
+	check(!cmd("putp 1 0"), "%s: put of the persistent table", what);
+	cmd("free 1");
+	if (!reset) {
+		check(waitpid(pid, &status, 0) == pid && !status,
+		      "%s: then it ends", what);
+	} else {
+		gpu_free(fd, a.handle);
+		check(room_is(fd, &q), "reset: nothing is left");
+	}
+	munmap(p, MIB);
+}
+
+/* Mappings of before keep the number of the old node */
+static int reopen(void)
+{
+	char path[64];
+	int n, fd;
+
+	for (n = 0; n < 4; n++) {
+		snprintf(path, sizeof(path), "/dev/peerlane-gpu%d", n);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	}
+	need(false, "open the GPU again");
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	char surprise[128];
+	int fd;
+
+	need(argc == 6, "usage: pln_p2pabi NAME GPU PEER FAR bus|iommu|refused");
+	gpu_name = argv[1];
+	gpu_pci = argv[2];
+	peer_pci = argv[3];
+	far_pci = argv[4];
+	way = argv[5];
+	reachable = strcmp(way, "refused");
+
+	fd = gpu_open();
+	test_arguments(fd);
+	test_table(fd);
+	test_dma(fd);
+	test_free(fd, "plain");
+	test_free(fd, "puts");
+	test_persistent(fd);
+	test_put_waits(fd);
+	test_race(fd);
+	test_gone(fd, false);
+	test_gone(fd, true);
+	test_fork(fd);
+	test_old();
+	test_lost(fd, "reset", "echo 1 > /sys/bus/pci/devices/%s/reset");
+	test_lost(fd, "unbind", UNBIND);
+	close(fd);
+	need(!shell("echo %s > /sys/bus/pci/drivers/peerlane_gpu/bind",
+		    gpu_pci), "bind");
+	fd = reopen();
+	snprintf(surprise, sizeof(surprise),
+		 "host set %s surprise-removed true >/dev/null && " UNBIND,
+		 gpu_name, "%s");
+	test_lost(fd, "surprise removal", surprise);
+	close(fd);
+	return test_end();
+}

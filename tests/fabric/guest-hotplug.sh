@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: Linux sees devices come and go below the switch, with consent and without
+# tags: guest p2p switch
+# timeout: 180
+
+. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/vm.sh"
+need_tool jq cpio flock
+need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
+
+BYTES=8388608
+mkdir -p case/lib
+cp "$TOP/tests/fabric/guest-hotplug.guest" case/run
+chmod +x case/run
+cp "$TOP/scenarios/lib/guest.sh" case/lib/
+echo "BYTES=$BYTES" >case/env
+printf '%s\n' nvme peerlane_gpu >case/modules
+# 8 MiB in which no two sectors are alike, and as much room
+awk -v n=$((BYTES / 512)) 'BEGIN { for (i = 0; i < n; i++) printf "%-511d\n", i }' >disk.img
+truncate -s $((2 * BYTES)) disk.img
+
+vm_allow 'nvme nvme0: (controller is down|Device not ready|Removing after|failed)' "it was pulled"
+vm_allow 'I/O error, dev nvme0n1' "it was pulled"
+VM_TRACE=''
+vm_run hotplug "$TOP/tests/fabric/hotplug.topo" 7.2 "$OUT/case" 170 \
+	-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off \
+	-blockdev "driver=file,node-name=file,filename=$OUT/disk.img" \
+	-blockdev driver=raw,node-name=disk,file=file
+rc=$?
+ktap_from "$OUT/hotplug/result.log" hotplug
+check_eq "the guest is content" 0 "$rc"
+
+# what each copy moved, by the ports
+sed -n 's/\r$//; s/^@fact //p' "$OUT/hotplug/result.log" |
+	while read -r key value; do
+		jq -nc --arg k "$key" --argjson v "$value" '{key: $k, value: $v}'
+	done | jq -sc '
+	def ports(k): map(select(.key == k).value | {key: .port, value: .counters}) | from_entries;
+	. as $all | [range(1; 6) | tostring as $r | $all | ports("before" + $r) as $b | ports("after" + $r) |
+		with_entries(.key as $p | .value |= with_entries(.value -= $b[$p][.key]))]' >ports.json
+diag "$(cat ports.json)"
+check "five copies" jq -e --argjson n $BYTES 'length == 5' ports.json
+check "each turned round at the drive's port" \
+	jq -e --argjson n $BYTES 'all(.["sw0.1"] | .["peer-read"] == $n and .["peer-write"] == $n)' ports.json
+check "each went through the GPU's port" \
+	jq -e --argjson n $BYTES 'all(.["sw0.0"] | .["target-read"] == $n and .["target-write"] == $n)' ports.json
+check "none went above the switch, nothing was refused" \
+	jq -e 'all(.sw0["upstream-peer-read"] + .sw0["upstream-peer-write"] == 0 and ([.[] | .refused + .other] | add) == 0)' ports.json
+finish

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: wrong arguments get one clear line before anything boots
+# tags: quick harness
+# timeout: 60
+. "$TOP/tests/lib/case.sh"
+need_file "$BUILD/guest/7.2/base.cpio"
+
+# refused WORDS COMMAND…: status 2, one line on standard error, no other output
+refused() {
+	words=$1
+	shift
+	"$@" >refused.out 2>refused.err
+	status=$?
+	name=${1##*/}
+	if [ "$status" -eq 2 ] && [ ! -s refused.out ] &&
+		[ "$(wc -l <refused.err)" -eq 1 ] &&
+		grep -qE -e "$words" refused.err; then
+		pass "$name: $words"
+	else
+		fail "$name: $words" "status $status
+$(cat refused.out refused.err)"
+	fi
+}
+
+# usage WORDS COMMAND…: the same below the usage
+usage() {
+	words=$1
+	shift
+	"$@" >refused.out 2>refused.err
+	status=$?
+	if [ "$status" -eq 2 ] && [ ! -s refused.out ] &&
+		grep -q '^usage: ' refused.err &&
+		tail -n 1 refused.err | grep -qE -e "$words"; then
+		pass "${1##*/}: $words"
+	else
+		fail "${1##*/}: $words" "status $status
+$(cat refused.out refused.err)"
+	fi
+}
+
+printf 'm q35 -\nrp0 root-port pcie.0 speed=9\n' >bad.topo
+mkdir folder
+
+run=$TOP/scenarios/run
+out=$OUT/not-made
+refused 'no scenario is called "no-such" .there are:.* gds-direct ' "$run" no-such --out "$out"
+refused 'no scenario is called "lib"' "$run" lib --out "$out"
+refused 'no scenario is called "../scenarios/gds-direct"' "$run" ../scenarios/gds-direct --out "$out"
+refused 'one scenario at a time' "$run" gds-direct gds-raw --out "$out"
+refused 'no topology is called "no-such" .there are:.* same-switch ' \
+	"$run" gds-direct --out "$out" --topology no-such
+refused '.--topology needs a value' "$run" gds-direct --out "$out" --topology ''
+refused 'there is no topology file ./no-such.topo' \
+	"$run" gds-direct --out "$out" --topology ./no-such.topo
+refused 'there is no topology file ./folder' "$run" gds-direct --out "$out" --topology ./folder
+refused 'bad.topo:2: ' "$run" gds-direct --out "$out" --topology ./bad.topo
+refused 'no guest with kernel "2.4" .there are: 7.2 6.12' "$run" gds-direct --out "$out" --kernel 2.4
+refused 'no guest with kernel "6.1" ' "$run" gds-direct --out "$out" --kernel 6.1
+refused 'cannot write no/such/file' "$run" gds-direct --out "$out" --json no/such/file
+refused 'cannot write folder' "$run" gds-direct --out "$out" --json folder
+refused 'cannot write to .*/bad.topo' "$run" gds-direct --out "$PWD/bad.topo"
+for option in --topology --kernel --json --out; do
+	refused ".*$option needs a value" "$run" gds-direct "$option"
+done
+usage 'unknown option --nonsense' "$run" gds-direct --nonsense
+usage '.*' "$run"
+check_not "and nothing was begun" test -e "$out"
+
+# a build without guests: the one that is known, and not there
+mkdir build
+refused 'the guest with kernel 7.2 is not built .run: make' \
+	env BUILD="$PWD/build" "$run" gds-direct --out "$out" --kernel 7.2
+refused 'the guest with kernel 7.2 is not built .run: make' \
+	env BUILD="$PWD/build" "$TOP/scenarios/matrix" --scenario gds-raw --out "$out"
+
+demo=$TOP/scenarios/demo
+refused 'no scenario is called "no-such"' env BUILD="$PWD/build" "$demo" gds-direct no-such
+usage 'unknown option --nonsense' env BUILD="$PWD/build" "$demo" --nonsense
+check "nothing was removed or begun" test ! -e build/out
+
+for command in run demo matrix report try draw; do
+	[ -e "$TOP/scenarios/$command" ] || continue
+	check "$command --help" sh -c '"$1" --help | grep -q "^usage: scenarios/$2"' \
+		sh "$TOP/scenarios/$command" "$command"
+done
+finish

@@ -1,0 +1,257 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the bytes of each link come from what counted them, and are not guessed
+# tags: quick harness
+# timeout: 60
+# shellcheck disable=SC2016 # jq programs
+. "$TOP/tests/lib/case.sh"
+need_tool jq
+
+lib=$TOP/scenarios/lib
+
+# machine TEXT: its devices as the results have them, in "devices"
+machine() {
+	printf 'm q35 - memory=1G %s\n%s\n' "$2" "$1" >machine.topo
+	awk -v mode=devices -f "$lib/topology.awk" machine.topo |
+		jq -Rnc '[inputs | split(" ") | {name: .[0], kind: .[1], parent: .[2]}
+			+ (.[3:] | map(split("=") | {key: .[0], value: .[1]})
+			| from_entries)]' >devices
+}
+
+# looks NAME LINE…: what sc_snapshot writes; a line is "port NAME COUNTER=BYTES…",
+# "gpu NAME COUNTER=BYTES…" or "by GPU DEVICE READ WRITE"
+looks() {
+	name=$1
+	shift
+	printf '%s\n' "$@" | jq -Rnc '
+	[inputs | split(" ")] as $lines |
+	def numbers($names): reduce .[2:][] as $w ($names | map({key: ., value: 0})
+		| from_entries; . + ($w | split("=") | {(.[0]): (.[1] | tonumber)}));
+	$lines[] | select(.[0] != "by") | .[1] as $name |
+	if .[0] == "moving" then {kind: "moving"}
+	elif .[0] == "port" then {kind: "port", name: $name, counters: numbers(["peer-read",
+		"peer-write", "host-read", "host-write", "upstream-peer-read",
+		"upstream-peer-write", "target-read", "target-write", "other", "refused"])}
+	else {kind: "gpu", name: $name, counters: numbers(["engine-host-read",
+		"engine-host-write", "engine-peer-read", "engine-peer-write",
+		"bar1-dma-read", "bar1-dma-write", "coherent-dma-read",
+		"coherent-dma-write"]), initiators: [$lines[]
+		| select(.[0] == "by" and .[1] == $name) | {id: .[2], bdf: "x",
+		  read: (.[3] | tonumber), write: (.[4] | tonumber)}]} end' >"$name"
+}
+
+# trace GPU-READ GPU-WRITE HOST-READ HOST-WRITE: bytes of the drive's commands
+trace() {
+	nvme="{\"gpu0\":{\"data\":{\"read\":$1,\"write\":$2},\"metadata\":{\"read\":0,\"write\":0}},
+\"host\":{\"data\":{\"read\":$3,\"write\":$4},\"metadata\":{\"read\":0,\"write\":0}}}"
+}
+
+count() {
+	jq -L "$lib" -nc --slurpfile a begin --slurpfile b end \
+		--slurpfile d devices --argjson nvme "$nvme" \
+		'include "links"; counted($a; $b; $d[0]; $nvme)' >counted ||
+		fail "this can be counted"
+}
+
+# link PORT: from, up, down, and up/down of peer, redirected, host
+link() {
+	jq -r --arg p "$1" '.links[] | select(.link == $p) | [.from, .up, .down,
+		(.peer, .redirected, .host | "\(.up)/\(.down)")] | map(tostring)
+		| join(" ")' counted
+}
+
+wrong() {
+	jq -r -L "$lib" --slurpfile d devices \
+		'include "links"; inconsistent($d[0])[]' counted
+}
+
+# --- below one switch ----------------------------------------------------------
+
+machine 'rp0 root-port pcie.0
+sw0 switch rp0 ports=4
+gpu0 gpu sw0.0 vram=1G
+nvme0 nvme sw0.1 image=disk0'
+looks begin 'gpu gpu0 bar1-dma-write=5 engine-host-read=1' 'by gpu0 nvme0 0 5' \
+	'port sw0' 'port sw0.0 target-write=5' 'port sw0.1 peer-write=5 host-read=3'
+looks end 'gpu gpu0 bar1-dma-write=105 bar1-dma-read=20 engine-host-read=8' \
+	'by gpu0 nvme0 20 105' 'port sw0 host-read=47 host-write=9' \
+	'port sw0.0 target-write=105 target-read=20 host-read=7' \
+	'port sw0.1 peer-write=105 peer-read=20 host-read=43 host-write=9 refused=6'
+trace 100 20 8 30
+count
+check_eq "the drive: what it writes goes up, what it reads comes down" \
+	"port counters 109 60 100/20 0/0 9/40" "$(link sw0.1)"
+check_eq "the GPU: what is written to it comes down" \
+	"port counters 20 107 20/100 0/0 0/7" "$(link sw0.0)"
+check_eq "above the switch there is host memory only" \
+	"port counters 9 47 0/0 0/0 9/47" "$(link rp0)"
+check_eq "what was refused is told apart" 6 \
+	"$(jq '.links[] | select(.link == "sw0.1").refused' counted)"
+check_eq "a link for each, no more" '["rp0","sw0.0","sw0.1"]' \
+	"$(jq -c '[.links[].link]' counted)"
+check_eq "all that adds up" '' "$(wrong)"
+
+# each rule can fail
+broken() { # WHAT WORDS JQ
+	cp counted counted.right
+	jq -c "$3" counted.right >counted || fail "$3"
+	check_eq "$1 is seen" "$2" "$(wrong)"
+	mv counted.right counted
+}
+broken "a byte that only the upstream port saw" \
+	'sw0, host-read: its upstream port, and the ports below: 48 and 47' \
+	'.ports.sw0["host-read"] += 1'
+broken "a redirected byte that it did not see" \
+	'sw0, upstream-peer-write: its upstream port, and the ports below: 0 and 1
+nvme0, writes of GPUs: counted by its port, and by them: 101 and 100' \
+	'.ports["sw0.1"]["upstream-peer-write"] += 1'
+broken "a byte for a peer that did not arrive" \
+	'sw0, writes: sent to its devices, and arrived there: 100 and 99
+gpu0, writes by others: counted by its port, and by it: 99 and 100' \
+	'.ports["sw0.0"]["target-write"] -= 1'
+broken "a byte that the GPU did not count" \
+	'gpu0, reads by others: counted by its port, and by it: 20 and 19' \
+	'.gpus.gpu0["bar1-dma-read"] -= 1'
+broken "another drive's bytes" \
+	'nvme0, reads of GPUs: counted by its port, and by them: 20 and 10
+nvme0, reads of GPUs: in its trace, and by them: 20 and 10' \
+	'.initiators.gpu0.nvme0.read = 10'
+broken "less at the port than in the trace" \
+	'nvme0, writes of host memory: 9 at its port, and 10 in its trace' \
+	'.nvme.host.metadata.read = 2'
+looks begin 'moving -' 'gpu gpu0' 'port sw0' 'port sw0.0' 'port sw0.1'
+looks end 'gpu gpu0' 'port sw0 host-read=50' 'port sw0.0' 'port sw0.1 host-read=47'
+trace 0 0 0 0
+count
+check_eq "it is known that these are numbers of different moments" true \
+	"$(jq .moving counted)"
+check_eq "numbers of different moments are not compared" '' "$(wrong)"
+
+# --- redirected ----------------------------------------------------------------
+
+looks begin 'gpu gpu0' 'port sw0' 'port sw0.0' 'port sw0.1'
+looks end 'gpu gpu0 bar1-dma-write=100' 'by gpu0 nvme0 0 100' \
+	'port sw0 upstream-peer-write=100 target-write=100' \
+	'port sw0.0 target-write=100' 'port sw0.1 upstream-peer-write=100'
+trace 100 0 0 0
+count
+check_eq "redirected: from the drive up" \
+	"port counters 100 0 0/0 100/0 0/0" "$(link sw0.1)"
+check_eq "redirected: up and down again above the switch" \
+	"port counters 100 100 0/0 100/100 0/0" "$(link rp0)"
+check_eq "redirected: down to the GPU" \
+	"port counters 0 100 0/0 0/100 0/0" "$(link sw0.0)"
+check_eq "and that adds up" '' "$(wrong)"
+looks end 'gpu gpu0 bar1-dma-write=150' 'by gpu0 nvme0 0 150' \
+	'port sw0 upstream-peer-write=100 target-write=100' \
+	'port sw0.0 target-write=150' 'port sw0.1 upstream-peer-write=100 peer-write=50'
+count
+check_eq "both ways: the drive's port tells them apart" \
+	"port counters 150 0 50/0 100/0 0/0" "$(link sw0.1)"
+check_eq "both ways: the GPU's does not, and says so" \
+	"port counters 0 150 0/null 0/null 0/0" "$(link sw0.0)"
+
+# --- a switch below a switch -----------------------------------------------------
+
+machine 'rp0 root-port pcie.0
+sw0 switch rp0
+gpu0 gpu sw0.0 vram=1G
+sw1 switch sw0.1
+nvme0 nvme sw1.0 image=disk0'
+ports='port sw0:port sw0.0:port sw0.1:port sw1:port sw1.0:gpu gpu0'
+IFS=:
+# shellcheck disable=SC2086 # lines
+looks begin $ports
+unset IFS
+looks end 'gpu gpu0 bar1-dma-read=70' 'by gpu0 nvme0 70 0' 'port sw0' \
+	'port sw0.0 target-read=70' 'port sw0.1 peer-read=70' \
+	'port sw1 upstream-peer-read=70' 'port sw1.0 upstream-peer-read=70'
+trace 0 70 0 0
+count
+check_eq "it turned round in the upper switch: peer" \
+	"port counters 0 70 0/70 0/0 0/0" "$(link sw1.0)"
+check_eq "on the link between the switches too" \
+	"port counters 0 70 0/70 0/0 0/0" "$(link sw0.1)"
+check_eq "that adds up" '' "$(wrong)"
+looks end 'gpu gpu0 bar1-dma-read=70' 'by gpu0 nvme0 70 0' \
+	'port sw0 upstream-peer-read=70 target-read=70' \
+	'port sw0.0 target-read=70' 'port sw0.1 upstream-peer-read=70' \
+	'port sw1 upstream-peer-read=70' 'port sw1.0 upstream-peer-read=70'
+count
+check_eq "redirected by the upper switch: redirected" \
+	"port counters 0 70 0/0 0/70 0/0" "$(link sw1.0)"
+check_eq "and that adds up" '' "$(wrong)"
+looks end 'gpu gpu0 bar1-dma-read=70' 'by gpu0 nvme0 70 0' \
+	'port sw0 upstream-peer-read=30 target-read=30' 'port sw0.0 target-read=70' \
+	'port sw0.1 upstream-peer-read=30 peer-read=40' \
+	'port sw1 upstream-peer-read=70' 'port sw1.0 upstream-peer-read=70'
+count
+check_eq "both: the lower switch cannot tell" \
+	"port counters 0 70 0/null 0/null 0/0" "$(link sw1.0)"
+
+# --- no ports that count -----------------------------------------------------------
+
+machine 'rp0 root-port pcie.0
+rp1 root-port pcie.0
+gpu0 gpu rp0 vram=1G
+nvme0 nvme rp1 image=disk0'
+looks begin 'gpu gpu0'
+looks end 'gpu gpu0 engine-host-read=11 engine-host-write=12 bar1-dma-read=20 bar1-dma-write=100' \
+	'by gpu0 nvme0 20 100'
+trace 100 20 300 40
+count
+check_eq "a GPU at a root port: its own counters" \
+	"endpoint counters 32 111 0/0 20/100 12/11" "$(link rp0)"
+check_eq "a drive at a root port: its trace" \
+	"endpoint counters 400 60 0/0 100/20 300/40" "$(link rp1)"
+check_eq "that adds up" '' "$(wrong)"
+broken "a byte that the GPU did not see" \
+	'nvme0, writes of GPUs: in its trace, and by them: 100 and 99' \
+	'.initiators.gpu0.nvme0.write = 99'
+
+machine 'rp0 root-port pcie.0
+rp1 root-port pcie.0
+rp2 root-port pcie.0
+gpu0 gpu rp0 vram=1G
+nvme0 nvme rp1 image=disk0
+nvme1 nvme rp2 image=disk1'
+count
+check_eq "with two drives, nobody knows whose commands they were" \
+	"null null null null/null null/null null/null" "$(link rp1)"
+
+machine 'rp0 root-port pcie.0
+sw0 switch rp0 model=x3130
+gpu0 gpu sw0.0 vram=1G
+nvme0 nvme sw0.1 image=disk0'
+count
+check_eq "a switch that does not count: its own link is not known" \
+	"null null null null/null null/null null/null" "$(link rp0)"
+check_eq "and on those below, how peers reached each other is not" \
+	"endpoint counters 400 60 null/null null/null 300/40" "$(link sw0.1)"
+
+# --- an IOMMU that translates: the trace has IOVAs -----------------------------------
+
+machine 'rp0 root-port pcie.0
+sw0 switch rp0
+gpu0 gpu sw0.0 vram=1G
+nvme0 nvme sw0.1 image=disk0' iommu=translated
+trace 0 0 150 30
+looks begin 'gpu gpu0' 'port sw0' 'port sw0.0' 'port sw0.1'
+looks end 'gpu gpu0 bar1-dma-read=20 bar1-dma-write=100' 'by gpu0 nvme0 20 100' \
+	'by gpu0 gpu1 1 2' 'port sw0' 'port sw0.0' 'port sw0.1'
+count
+check_eq "the GPU says which bytes were its own, the rest is host memory" \
+	'{"read":100,"write":20} {"read":50,"write":10}' \
+	"$(jq -rc '"\(.nvme.gpu0.data) \(.nvme.host.data)"' counted)"
+
+# --- sums ----------------------------------------------------------------------------
+
+check_eq "labels add up, and what one does not know, the sum does not" \
+	'[{"link":"a","up":3,"peer":{"up":null},"from":"x"},{"link":"b","up":7,"peer":{"up":9},"from":null}]' \
+	"$(jq -L "$lib" -nc 'include "links"; [
+		[{link: "a", up: 1, peer: {up: 1}, from: "x"}, {link: "b", up: 3, peer: {up: 4}, from: "x"}],
+		[{link: "a", up: 2, peer: {up: null}, from: "x"}, {link: "b", up: 4, peer: {up: 5}, from: "y"}]]
+		| links_sum')"
+check_eq "no label, no links" '[]' \
+	"$(jq -L "$lib" -nc 'include "links"; [] | links_sum')"
+finish

@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: control bits, routes and counters of the switch survive migration to a file
+# tags: qtest quick switch
+# timeout: 40
+# shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/switch/lib.sh"
+
+LEN=4096
+sw_start
+bar1_of 0
+at_0=$r
+bar1_of 1
+at_1=$r
+bar1_of 2
+at_2=$r
+bar1_of 3
+at_3=$r
+
+# tries: where DMA goes now, as words; each port's counters tell
+tries() {
+    tr=
+    while read -r gpu dir at; do
+        eval "at=\$at_$at"
+        move "$gpu" "$dir" "$at" $LEN
+        tr="$tr$gpu $dir: $dma_ok$data_ok"
+        for p in $ALL_PORTS; do
+            counted "$p"
+            tr="$tr; $p $r"
+        done
+        tr="$tr
+"
+    done <<END
+0 write 1
+0 read 2
+1 write 0
+2 write 3
+2 read 0
+3 write 1
+END
+    r=$tr
+}
+for p in $ALL_PORTS; do snap "$p"; done
+tries
+plain=$r
+# GPU 0: redirected to GPU 1 (port 2), directly to GPU 2 (port 3); GPU 1: redirected;
+# GPU 2: refused by egress control; GPU 3: a bit without effect
+acs_egress $DP0 4
+acs_set $DP0 $((ACS_EC | ACS_RR))
+acs_set $DP1 $((ACS_RR | ACS_UF))
+acs_egress $DPI0 4
+acs_set $DPI0 $ACS_EC
+acs_set $DPI1 $ACS_TB
+# a slot's state: the drive's port has events enabled
+cfg_writew $DP3 0xa8 0x1120
+for p in $ALL_PORTS; do snap "$p"; done
+tries
+before=$r
+check "control bits make a difference" test "$plain" != "$before"
+counters=
+for p in $ALL_PORTS; do
+    qom_get "$p" counters
+    counters="$counters$p $qmp_reply
+"
+done
+qmp stop
+
+saved() {
+    qmp migrate "{\"uri\":\"file:$OUT/vmstate\"}"
+    case $qmp_reply in '{"error"'*) echo "$qmp_reply"; return 1 ;; esac
+    sv=0
+    while [ $sv -lt 20000 ]; do
+        qmp query-migrate
+        case $qmp_reply in
+        *'"status": "completed"'*) return 0 ;;
+        *'"status": "failed"'*) echo "$qmp_reply"; return 1 ;;
+        esac
+        sv=$((sv + 1))
+    done
+    return 1
+}
+check "saved to a file" saved
+qt_stop
+
+loaded() {
+    ld=0
+    while [ $ld -lt 20000 ]; do
+        qmp query-status
+        case $qmp_reply in *'"status": "paused"'*) return 0 ;; esac
+        ld=$((ld + 1))
+    done
+    cat "$OUT/qemu.log"
+    return 1
+}
+sw_boot -incoming "file:$OUT/vmstate"
+check "loaded from the file" loaded
+rm -f "$OUT/vmstate"
+now=
+for p in $ALL_PORTS; do
+    qom_get "$p" counters
+    now="$now$p $qmp_reply
+"
+done
+check_eq "the counters of all ports" "$counters" "$now"
+for port in "$DP0 $((ACS_EC | ACS_RR))" "$DP1 $((ACS_RR | ACS_UF))" "$DPI0 $((ACS_EC))" "$DPI1 $((ACS_TB))" "$DP2 0"; do
+    acs_get "${port% *}"
+    check_eq "control bits of port ${port% *}" "${port#* }" "$r"
+done
+ext_readl $DP0 $((ACS_AT + 8))
+check_eq "the egress vector" 4 "$r"
+cfg_readl $DP3 0xa8
+check_eq "slot control" $((0x1120)) $((r & 0x1720))
+qmp cont
+for p in $ALL_PORTS; do snap "$p"; done
+tries
+check_eq "DMA goes where it went" "$before" "$r"
+qom_get sw0 requesters-of-all-switches
+check_eq "by as many requesters" '{"return": 9}' "$(echo "$qmp_reply" | tr -d '\r')"
+finish

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Page-locked host memory, allocated or registered.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "internal.h"
+
+#define HOST_PAGE	4096ull
+
+static CUresult host_alloc(void **ptr, size_t size, unsigned int flags)
+{
+	struct pln_range *range;
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+	size_t all;
+	void *p;
+
+	if (err)
+		return err;
+	all = (size + HOST_PAGE - 1) & ~(size_t)(HOST_PAGE - 1);
+	if (!ptr || (flags & ~7u))
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if (all < size)
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!err && !size) {
+		*ptr = NULL;		/* nothing, as NVIDIA's driver has it */
+		pln_ctx_put(ctx);
+		return CUDA_SUCCESS;
+	}
+	range = err ? NULL : calloc(1, sizeof(*range));
+	if (!range) {
+		pln_ctx_put(ctx);
+		return err ? err : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	p = mmap(NULL, all, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (p == MAP_FAILED) {
+		free(range);
+		pln_ctx_put(ctx);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	range->addr = (uintptr_t)p;
+	range->size = size;
+	range->map_size = all;
+	range->kind = PLN_RANGE_HOST;
+	range->ctx = ctx;
+	range->dev = ctx->dev;
+	range->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
+	pthread_mutex_lock(&pln.lock);
+	err = pln_range_add(range);
+	pthread_mutex_unlock(&pln.lock);
+	if (err) {
+		munmap(p, all);
+		free(range);
+	} else {
+		*ptr = p;
+	}
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuMemHostAlloc(void **ptr, size_t size, unsigned int flags)
+{
+	return host_alloc(ptr, size, flags);
+}
+
+/* With unified addressing all host memory is portable and mapped */
+CUresult cuMemAllocHost_v2(void **ptr, size_t size)
+{
+	return host_alloc(ptr, size, CU_MEMHOSTALLOC_PORTABLE |
+			  CU_MEMHOSTALLOC_DEVICEMAP);
+}
+
+CUresult cuMemFreeHost(void *ptr)
+{
+	return pln_take_and_free((uintptr_t)ptr, PLN_RANGE_HOST,
+			     CUDA_ERROR_INVALID_VALUE);
+}
+
+static bool is_mapped(uintptr_t addr, size_t size)
+{
+	uintptr_t at = addr & ~(uintptr_t)(HOST_PAGE - 1);
+	uintptr_t last = addr + (size - 1);
+	unsigned char vec[1024];
+
+	for (;;) {
+		size_t n = last - at + 1;
+
+		if (n > sizeof(vec) * HOST_PAGE)
+			n = sizeof(vec) * HOST_PAGE;
+		if (mincore((void *)at, n, vec))
+			return false;
+		if (last - at < n)
+			return true;
+		at += n;
+	}
+}
+
+CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
+{
+	struct pln_range *range;
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	if (!ptr || !size || (flags & ~0xfu) ||
+	    (uintptr_t)ptr + (size - 1) < (uintptr_t)ptr)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
+		err = CUDA_ERROR_NOT_SUPPORTED;
+	else if (!is_mapped((uintptr_t)ptr, size))
+		err = CUDA_ERROR_INVALID_VALUE;
+	range = err ? NULL : calloc(1, sizeof(*range));
+	if (!range) {
+		pln_ctx_put(ctx);
+		return err ? err : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	range->addr = (uintptr_t)ptr;
+	range->size = size;
+	range->kind = PLN_RANGE_REGISTERED;
+	range->ctx = ctx;
+	range->dev = ctx->dev;
+	range->flags = flags;
+	pthread_mutex_lock(&pln.lock);
+	err = pln_range_add(range);
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		free(range);
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuMemHostUnregister(void *ptr)
+{
+	if (!ptr) {
+		CUresult err = pln_ready();
+
+		return err ? err : CUDA_ERROR_INVALID_VALUE;
+	}
+	return pln_take_and_free((uintptr_t)ptr, PLN_RANGE_REGISTERED,
+			     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
+				      unsigned int flags)
+{
+	struct pln_range *range;
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	if (!dptr || flags) {
+		pln_ctx_put(ctx);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find((uintptr_t)ptr, 1);
+	if (range && !pln_on_device(range))
+		*dptr = (uintptr_t)ptr;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&pln.lock);
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
+{
+	struct pln_range *range;
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find((uintptr_t)ptr, 1);
+	if (flags && range && range->kind == PLN_RANGE_HOST)
+		*flags = range->flags;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&pln.lock);
+	pln_ctx_put(ctx);
+	return err;
+}
+

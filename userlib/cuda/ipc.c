@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory and events for other processes.
+ *
+ * A handle names a descriptor of the process that made it: of a dma-buf, or of
+ * a page of shared memory.  The other process takes it with pidfd_getfd(2), so
+ * it needs the permission to trace the first one, and must see it under the
+ * same process number.
+ *
+ * An event is a page that both have mapped.  Each recording has a number; the
+ * engine writes the number into the page when the work before it has ended.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define MAGIC_MEM	0x706c6d31u
+#define MAGIC_EVENT	0x706c6531u
+
+/* What the 64 bytes of a handle hold */
+struct name {
+	uint32_t magic;
+	int32_t pid;
+	int32_t fd;
+	uint32_t device;		/* of memory: function address on PCI */
+	uint64_t inode;			/* the descriptor must still be of it */
+	uint64_t offset;		/* of memory, in the dma-buf */
+	uint64_t size;
+};
+
+_Static_assert(sizeof(struct name) <= sizeof(CUipcMemHandle) &&
+	       sizeof(struct name) <= sizeof(CUipcEventHandle), "fits");
+
+static CUresult name_fd(struct name *name, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	name->pid = getpid();
+	name->fd = fd;
+	name->inode = st.st_ino;
+	return CUDA_SUCCESS;
+}
+
+/* A descriptor of our own for what @name says */
+static CUresult take_fd(const struct name *name, uint32_t magic, int *out)
+{
+	int pidfd, fd, error;
+	struct stat st;
+
+	if (name->magic != magic || name->pid <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (name->pid == getpid())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	pidfd = (int)syscall(SYS_pidfd_open, name->pid, 0);
+	if (pidfd < 0)
+		return errno == ESRCH ? CUDA_ERROR_INVALID_VALUE :
+					CUDA_ERROR_OPERATING_SYSTEM;
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, name->fd, 0);
+	error = errno;
+	close(pidfd);
+	if (fd < 0) {
+		pln_log("descriptor %d of process %d: %s", name->fd, name->pid,
+			strerror(error));
+		return error == EPERM ? CUDA_ERROR_NOT_PERMITTED :
+		       error == EBADF || error == ESRCH ?
+		       CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OPERATING_SYSTEM;
+	}
+	if (fstat(fd, &st) || st.st_ino != name->inode) {
+		close(fd);
+		return CUDA_ERROR_INVALID_VALUE;	/* it is another by now */
+	}
+	*out = fd;
+	return CUDA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+static uint32_t device_name(const struct pln_device *dev)
+{
+	return dev->info.pci_domain << 16 | dev->info.pci_bus << 8 |
+	       dev->info.pci_devfn;
+}
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
+{
+	struct pln_gpu_export req = { .flags = O_CLOEXEC };
+	struct name name = { .magic = MAGIC_MEM };
+	struct pln_file *file = NULL;
+	struct pln_range *range;
+	CUcontext ctx;
+	int fd = -1;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	pln_ctx_put(ctx);
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find(ptr, 1);
+	if (!range || range->kind != PLN_RANGE_DEVICE) {
+		pthread_mutex_unlock(&pln.lock);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!(range->chunk->file->features & PLN_GPU_FEAT_DMABUF)) {
+		pthread_mutex_unlock(&pln.lock);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	/*
+	 * The descriptor stays open as long as the memory.  All of the block
+	 * goes out, as with NVIDIA's driver: a small allocation is no whole
+	 * number of pages.  This does not wait for anything, so the lock may
+	 * be held.
+	 */
+	name.device = device_name(range->dev);
+	name.offset = range->addr - range->chunk->addr;
+	name.size = range->size;
+	if (!range->export_fd) {
+		range->chunk->exported = true;
+		file = range->chunk->file;
+		req.handle = range->chunk->handle;
+		req.size = range->chunk->size;
+		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_EXPORT, &req))
+			err = pln_file_error(file, errno);
+		else
+			range->export_fd = req.fd + 1;
+	}
+	fd = range->export_fd - 1;
+	if (!err)
+		err = name_fd(&name, fd);
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		return err;
+	memset(handle, 0, sizeof(*handle));
+	memcpy(handle, &name, sizeof(name));
+	return CUDA_SUCCESS;
+}
+
+static CUresult open_memory(CUcontext ctx, const struct name *name, int fd,
+			    CUdeviceptr *ptr)
+{
+	struct pln_gpu_import req = { .fd = fd };
+	struct pln_file *file = ctx->file;
+	struct pln_range *range;
+	struct pln_chunk *chunk;
+	bool last = false;
+	CUresult err;
+
+	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req))
+		return errno == EINVAL || errno == EXDEV ||
+		       errno == ENOENT ? CUDA_ERROR_INVALID_VALUE :
+					 pln_file_error(file, errno);
+	if (!name->size ||
+	    !pln_span_has(name->offset, name->size, 0, req.size)) {
+		pln_handle_free(file, req.handle);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	range = calloc(1, sizeof(*range));
+	if (!range) {
+		pln_handle_free(file, req.handle);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	err = pln_chunk_new(file, req.handle, req.size, req.mmap_offset,
+			    &chunk);
+	if (err) {
+		free(range);
+		return err;
+	}
+	range->addr = chunk->addr + name->offset;
+	range->size = name->size;
+	range->kind = PLN_RANGE_IPC;
+	range->ctx = ctx;
+	range->dev = ctx->dev;
+	range->chunk = chunk;
+	pthread_mutex_lock(&pln.lock);
+	err = pln_chunk_add(ctx, chunk);
+	if (err) {
+		last = true;
+	} else {
+		err = pln_range_add(range);
+		if (err)
+			last = pln_chunk_drop(chunk);
+		else
+			*ptr = range->addr;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	if (last)
+		pln_chunk_free(chunk);
+	if (err)
+		free(range);
+	return err;
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
+			       unsigned int flags)
+{
+	struct name name;
+	CUcontext ctx;
+	int fd;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	memcpy(&name, &handle, sizeof(name));
+	if (!ptr || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		err = take_fd(&name, MAGIC_MEM, &fd);
+	if (!err) {
+		/* The context must be on the GPU that has the memory */
+		err = name.device == device_name(ctx->dev) ?
+		      open_memory(ctx, &name, fd, ptr) :
+		      CUDA_ERROR_NOT_SUPPORTED;
+		close(fd);
+	}
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
+			    unsigned int flags)
+{
+	return cuIpcOpenMemHandle_v2(ptr, handle, flags);
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
+{
+	return pln_take_and_free(ptr, PLN_RANGE_IPC, CUDA_ERROR_INVALID_VALUE);
+}
+
+/* ---- events ---- */
+
+#define RECORDS		64
+#define PAGE		4096
+#define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define POLL_MIN_NS	20000
+#define POLL_MAX_NS	1000000
+#define WAIT_LIMIT_NS	(120 * 1000000000ull)
+
+/* The page.  The other process is not trusted with more than this event. */
+struct page {
+	uint32_t magic;
+	_Atomic uint64_t recorded;	/* number of the latest recording */
+	_Atomic uint64_t done[RECORDS];	/* by number modulo their count */
+};
+
+struct pln_shared {
+	atomic_int refs;
+	int fd;				/* -1: opened, not made here */
+	struct page *page;
+};
+
+static struct pln_shared *shared_map(int fd)
+{
+	struct pln_shared *shared = calloc(1, sizeof(*shared));
+
+	if (!shared)
+		return NULL;
+	shared->page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			    0);
+	if (shared->page == MAP_FAILED) {
+		free(shared);
+		return NULL;
+	}
+	atomic_init(&shared->refs, 1);
+	shared->fd = -1;
+	return shared;
+}
+
+struct pln_shared *pln_shared_ref(struct pln_shared *shared)
+{
+	atomic_fetch_add(&shared->refs, 1);
+	return shared;
+}
+
+void pln_shared_put(struct pln_shared *shared)
+{
+	if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
+		return;
+	munmap(shared->page, PAGE);
+	if (shared->fd >= 0)
+		close(shared->fd);
+	free(shared);
+}
+
+CUresult pln_shared_new(CUevent event)
+{
+	int fd = memfd_create("peerlane-event",
+			      MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	if (!ftruncate(fd, PAGE) && !fcntl(fd, F_ADD_SEALS, SEALS))
+		event->shared = shared_map(fd);
+	if (!event->shared) {
+		close(fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	event->shared->fd = fd;
+	event->shared->page->magic = MAGIC_EVENT;
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Number the recording and have the engine write the number into the page, by
+ * way of a word of GPU memory.
+ */
+CUresult pln_shared_record(CUevent event, CUstream stream,
+			   struct pln_job **job)
+{
+	struct page *page = event->shared->page;
+	struct pln_gpu_op ops[2] = {
+		{ .opcode = PLN_GPU_OP_FILL, .arg = 8, .len = 8 },
+		{ .opcode = PLN_GPU_OP_COPY, .flags = PLN_GPU_OP_F_DST_USER,
+		  .len = 8 },
+	};
+	struct pln_place place;
+	uint64_t number;
+	CUresult err = CUDA_SUCCESS;
+
+	if (!event->words)
+		err = pln_device_alloc(event->ctx, RECORDS * 8, &event->words);
+	if (err)
+		return err;
+	number = atomic_fetch_add(&page->recorded, 1) + 1;
+	err = pln_place_get(event->words + number % RECORDS * 8, 8, &place);
+	if (!err) {
+		ops[0].dst_handle = ops[1].src_handle = place.handle;
+		ops[0].dst = ops[1].src = place.offset;
+		ops[0].imm = number;
+		ops[1].dst = (uintptr_t)&page->done[number % RECORDS];
+		err = pln_submit(stream, NULL, ops, 2, job);
+		pln_place_put(&place);
+	}
+	if (err)	/* nothing is under way, so nobody need wait for it */
+		atomic_store(&page->done[number % RECORDS], number);
+	return err;
+}
+
+/* The number to wait for: of what has been recorded until now */
+uint64_t pln_shared_last(struct pln_shared *shared)
+{
+	return atomic_load(&shared->page->recorded);
+}
+
+CUresult pln_shared_wait(struct pln_shared *shared, uint64_t number, bool block)
+{
+	struct timespec nap = { 0, POLL_MIN_NS };
+	uint64_t deadline = pln_now() + WAIT_LIMIT_NS;
+
+	/* No interrupt reaches us for the work of another process: ask */
+	while (number &&
+	       atomic_load(&shared->page->done[number % RECORDS]) < number) {
+		if (!block)
+			return CUDA_ERROR_NOT_READY;
+		if (pln_now() > deadline) {
+			pln_log("an event of another process has not occurred for 120 s");
+			return CUDA_ERROR_LAUNCH_TIMEOUT;
+		}
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < POLL_MAX_NS)
+			nap.tv_nsec *= 2;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle)
+{
+	struct name name = { .magic = MAGIC_EVENT };
+	CUevent event;
+	CUresult err;
+
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	err = pln_event_get(event_handle, &event);
+	if (err)
+		return err;
+	if (!event->shared || event->shared->fd < 0)
+		err = CUDA_ERROR_INVALID_HANDLE;
+	else
+		err = name_fd(&name, event->shared->fd);
+	if (!err) {
+		memset(handle, 0, sizeof(*handle));
+		memcpy(handle, &name, sizeof(name));
+	}
+	pln_obj_put(&event->obj);
+	return err;
+}
+
+CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
+{
+	struct pln_shared *shared = NULL;
+	struct name name;
+	struct stat st;
+	CUcontext ctx;
+	int fd;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	memcpy(&name, &handle, sizeof(name));
+	err = out ? take_fd(&name, MAGIC_EVENT, &fd) : CUDA_ERROR_INVALID_VALUE;
+	if (!err) {
+		if (fstat(fd, &st) || st.st_size != PAGE ||
+		    fcntl(fd, F_GET_SEALS) != SEALS)
+			err = CUDA_ERROR_INVALID_VALUE;
+		else
+			shared = shared_map(fd);
+		close(fd);
+		if (!err && !shared)
+			err = CUDA_ERROR_OUT_OF_MEMORY;
+		else if (!err && shared->page->magic != MAGIC_EVENT)
+			err = CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!err)
+		err = pln_event_new(ctx, CU_EVENT_INTERPROCESS |
+				    CU_EVENT_DISABLE_TIMING, shared, out);
+	else
+		pln_shared_put(shared);
+	pln_ctx_put(ctx);
+	return err;
+}

@@ -1,0 +1,695 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Device code: modules and libraries are taken and named, and nothing in them
+ * is ever run.
+ *
+ * Text (PTX) is searched for the names of its kernels.  Binary code, which may
+ * be compressed, is not looked into: every kernel that the program asks for is
+ * said to be there.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* First words of binary code: fat binaries, their wrapper, ELF */
+#define MAGIC_FAT	0xba55ed50u
+#define MAGIC_WRAPPER	0x466243b1u
+#define MAGIC_ELF	0x464c457fu
+
+#define MAX_THREADS	1024
+
+/* A module, or a library, which has no context */
+struct CUmod_st {
+	struct pln_obj obj;
+	struct CUctx_st *ctx;		/* NULL: a library; no reference */
+	char *ptx;			/* NULL: binary code */
+	CUmodule module;		/* of a library, made when asked for */
+	LIST_HEAD(, CUfunc_st) functions;
+	LIST_ENTRY(CUmod_st) link;
+};
+
+/* A kernel, or a function: in one module or library */
+struct CUfunc_st {
+	struct pln_obj obj;
+	struct CUmod_st *code;
+	LIST_ENTRY(CUfunc_st) link;
+	char name[];
+};
+
+void pln_code_free(struct CUmod_st *code)
+{
+	free(code->ptx);
+	free(code);
+}
+
+void pln_function_free(struct CUfunc_st *function)
+{
+	free(function);
+}
+
+/* ---- loading ---- */
+
+static bool is_ptx(const char *text)
+{
+	const char *p = text;
+
+	/* Only blanks and comments come before .version */
+	for (;;) {
+		while (isspace((unsigned char)*p))
+			p++;
+		if (!strncmp(p, "//", 2)) {
+			p += strcspn(p, "\n");
+		} else if (!strncmp(p, "/*", 2)) {
+			p = strstr(p, "*/");
+			if (!p)
+				return false;
+			p += 2;
+		} else {
+			return !strncmp(p, ".version", 8);
+		}
+	}
+}
+
+static CUresult code_new(const void *image, struct CUmod_st **out)
+{
+	struct CUmod_st *code;
+	uint32_t magic;
+	bool text;
+
+	/* Text may be shorter than the number: byte by byte */
+	if (!((const char *)image)[0])
+		return CUDA_ERROR_INVALID_IMAGE;
+	text = !memchr("\x7f\x50\xb1", ((const char *)image)[0], 3) ||
+	       !((const char *)image)[1] || !((const char *)image)[2];
+	if (!text) {
+		memcpy(&magic, image, sizeof(magic));
+		text = magic != MAGIC_FAT && magic != MAGIC_WRAPPER &&
+		       magic != MAGIC_ELF;
+	}
+	if (text && !is_ptx(image))
+		return CUDA_ERROR_INVALID_IMAGE;
+	code = calloc(1, sizeof(*code));
+	if (!code)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	code->obj.type = PLN_CODE;
+	atomic_init(&code->obj.refs, 1);
+	LIST_INIT(&code->functions);
+	if (text) {
+		code->ptx = strdup(image);
+		if (!code->ptx) {
+			free(code);
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	*out = code;
+	return CUDA_SUCCESS;
+}
+
+/* pln.lock is held: put it where the program finds it */
+static CUresult code_add(struct CUmod_st *code, CUcontext ctx)
+{
+	CUresult err;
+
+	if (ctx && atomic_load(&ctx->destroyed))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	err = pln_obj_add(&code->obj);
+	if (!err && ctx) {
+		code->ctx = ctx;
+		LIST_INSERT_HEAD(&ctx->modules, code, link);
+	}
+	return err;
+}
+
+static CUresult load(const void *image, CUcontext ctx, struct CUmod_st **out)
+{
+	struct CUmod_st *code;
+	CUresult err;
+
+	if (!out || !image)
+		return CUDA_ERROR_INVALID_VALUE;
+	err = code_new(image, &code);
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	err = code_add(code, ctx);
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		pln_obj_put(&code->obj);
+	else
+		*out = code;
+	return err;
+}
+
+static CUresult load_file(const char *name, CUcontext ctx,
+			  struct CUmod_st **out)
+{
+	struct stat st;
+	ssize_t got;
+	CUresult err;
+	char *image;
+	int fd;
+
+	if (!out || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? CUDA_ERROR_FILE_NOT_FOUND :
+					 CUDA_ERROR_OPERATING_SYSTEM;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size ||
+	    st.st_size > 1 << 30) {
+		close(fd);
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+	image = calloc(1, (size_t)st.st_size + 4);
+	got = image ? read(fd, image, (size_t)st.st_size) : 0;
+	close(fd);
+	err = !image ? CUDA_ERROR_OUT_OF_MEMORY :
+	      got != st.st_size ? CUDA_ERROR_OPERATING_SYSTEM :
+	      load(image, ctx, out);
+	free(image);
+	return err;
+}
+
+static CUresult module_load(CUmodule *module, const void *image,
+			    const char *file, bool from_file)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	err = from_file ? load_file(file, ctx, module) :
+			  load(image, ctx, module);
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuModuleLoad(CUmodule *module, const char *file)
+{
+	return module_load(module, NULL, file, true);
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+	return module_load(module, image, NULL, false);
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
+			    unsigned int n, CUjit_option *options,
+			    void **values)
+{
+	if (n && (!options || !values))
+		return CUDA_ERROR_INVALID_VALUE;
+	return module_load(module, image, NULL, false);
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+	return module_load(module, image, NULL, false);
+}
+
+static CUresult check_options(CUjit_option *options, void **values,
+			      unsigned int n, CUlibraryOption *library_options,
+			      void **library_values, unsigned int library_n)
+{
+	CUresult err = pln_ready();
+
+	if (!err && ((n && (!options || !values)) ||
+		     (library_n && !library_options)))
+		err = CUDA_ERROR_INVALID_VALUE;
+	(void)library_values;		/* some options have no value */
+	return err;
+}
+
+CUresult cuLibraryLoadData(CUlibrary *library, const void *image,
+			   CUjit_option *options, void **values,
+			   unsigned int n, CUlibraryOption *library_options,
+			   void **library_values, unsigned int library_n)
+{
+	struct CUmod_st *code;
+	CUresult err = check_options(options, values, n, library_options,
+				     library_values, library_n);
+
+	if (!err)
+		err = library ? load(image, NULL, &code) :
+				CUDA_ERROR_INVALID_VALUE;
+	if (!err)
+		*library = (CUlibrary)code;
+	return err;
+}
+
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file,
+			       CUjit_option *options, void **values,
+			       unsigned int n, CUlibraryOption *library_options,
+			       void **library_values, unsigned int library_n)
+{
+	struct CUmod_st *code;
+	CUresult err = check_options(options, values, n, library_options,
+				     library_values, library_n);
+
+	if (!err)
+		err = library ? load_file(file, NULL, &code) :
+				CUDA_ERROR_INVALID_VALUE;
+	if (!err)
+		*library = (CUlibrary)code;
+	return err;
+}
+
+/* ---- unloading ---- */
+
+/* pln.lock is held; the caller puts the table's reference then */
+static void code_del(struct CUmod_st *code)
+{
+	struct CUfunc_st *function;
+
+	while ((function = LIST_FIRST(&code->functions))) {
+		LIST_REMOVE(function, link);
+		pln_obj_del(&function->obj);
+		function->code = NULL;
+		pln_obj_put(&function->obj);
+	}
+	pln_obj_del(&code->obj);
+	if (code->ctx)
+		LIST_REMOVE(code, link);
+}
+
+/* pln.lock is held */
+static struct CUmod_st *code_find(const void *handle, bool library)
+{
+	struct CUmod_st *code = handle ? pln_obj_find(handle, PLN_CODE) : NULL;
+
+	if (code && library == !!code->ctx) {
+		pln_obj_put(&code->obj);
+		return NULL;
+	}
+	return code;
+}
+
+static CUresult unload(const void *handle, bool library)
+{
+	struct CUmod_st *code, *module = NULL;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	code = code_find(handle, library);
+	if (code) {
+		module = code_find(code->module, false);
+		if (module)
+			code_del(module);
+		code_del(code);
+	}
+	pthread_mutex_unlock(&pln.lock);
+	if (!code)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (module) {
+		pln_obj_put(&module->obj);
+		pln_obj_put(&module->obj);
+	}
+	pln_obj_put(&code->obj);		/* the table's */
+	pln_obj_put(&code->obj);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	pln_ctx_put(ctx);
+	return unload(module, false);
+}
+
+CUresult cuLibraryUnload(CUlibrary library)
+{
+	return unload(library, true);
+}
+
+/* Of a context that is being destroyed */
+void pln_ctx_unload(CUcontext ctx)
+{
+	struct CUmod_st *code;
+
+	for (;;) {
+		pthread_mutex_lock(&pln.lock);
+		code = LIST_FIRST(&ctx->modules);
+		if (code)
+			code_del(code);
+		pthread_mutex_unlock(&pln.lock);
+		if (!code)
+			return;
+		pln_obj_put(&code->obj);
+	}
+}
+
+/* ---- kernels ---- */
+
+static bool word_at(const char *p, const char *name, size_t n)
+{
+	return !strncmp(p, name, n) && !isalnum((unsigned char)p[n]) &&
+	       p[n] != '_' && p[n] != '$';
+}
+
+/* Does the text have a kernel @name? */
+static bool ptx_has(const char *ptx, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = strstr(ptx, ".entry"); p;
+	     p = strstr(p, ".entry")) {
+		p += strlen(".entry");
+		while (isspace((unsigned char)*p))
+			p++;
+		if (word_at(p, name, n))
+			return true;
+	}
+	return false;
+}
+
+/* pln.lock is held */
+static CUresult function_get(struct CUmod_st *code, const char *name,
+			     struct CUfunc_st **out)
+{
+	struct CUfunc_st *function;
+	size_t len = strlen(name) + 1;
+	CUresult err;
+
+	LIST_FOREACH(function, &code->functions, link) {
+		if (!strcmp(function->name, name)) {
+			*out = function;
+			return CUDA_SUCCESS;
+		}
+	}
+	if (len == 1 || (code->ptx && !ptx_has(code->ptx, name)))
+		return CUDA_ERROR_NOT_FOUND;
+	function = calloc(1, sizeof(*function) + len);
+	if (!function)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	function->obj.type = PLN_FUNCTION;
+	atomic_init(&function->obj.refs, 1);
+	function->code = code;
+	memcpy(function->name, name, len);
+	err = pln_obj_add(&function->obj);
+	if (err) {
+		free(function);
+		return err;
+	}
+	LIST_INSERT_HEAD(&code->functions, function, link);
+	*out = function;
+	return CUDA_SUCCESS;
+}
+
+static CUresult named(struct CUfunc_st **out, const void *handle, bool library,
+		      const char *name)
+{
+	struct CUmod_st *code;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!out || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	code = code_find(handle, library);
+	err = code ? function_get(code, name, out) : CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_unlock(&pln.lock);
+	if (code)
+		pln_obj_put(&code->obj);
+	return err;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
+			     const char *name)
+{
+	return named(function, module, false, name);
+}
+
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
+			    const char *name)
+{
+	struct CUfunc_st *f;
+	CUresult err = kernel ? named(&f, library, true, name) :
+				CUDA_ERROR_INVALID_VALUE;
+
+	if (!err)
+		*kernel = (CUkernel)f;
+	return err;
+}
+
+/* Variables would have to lie in GPU memory, as the code expects them */
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
+			      const char *name)
+{
+	struct CUmod_st *code;
+	CUresult err = pln_ready();
+
+	(void)ptr;
+	(void)size;
+	if (err)
+		return err;
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	code = code_find(module, false);
+	err = !code ? CUDA_ERROR_INVALID_HANDLE :
+	      code->ptx && !strstr(code->ptx, name) ? CUDA_ERROR_NOT_FOUND :
+	      CUDA_ERROR_NOT_SUPPORTED;
+	pthread_mutex_unlock(&pln.lock);
+	if (code)
+		pln_obj_put(&code->obj);
+	return err;
+}
+
+/* A library's module in the current context: the same code once more */
+CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
+{
+	struct CUmod_st *code, *copy = NULL;
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	if (!module) {
+		pln_ctx_put(ctx);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_lock(&pln.lock);
+	code = code_find(library, true);
+	if (!code) {
+		err = CUDA_ERROR_INVALID_HANDLE;
+		goto out;
+	}
+	copy = code_find(code->module, false);
+	if (!copy) {
+		err = code_new(code->ptx ? code->ptx : "\x7f" "ELF", &copy);
+		if (!err) {
+			err = code_add(copy, ctx);
+			atomic_fetch_add(&copy->obj.refs, !err);
+		}
+		if (!err)
+			code->module = copy;
+	}
+	if (!err)
+		*module = copy;
+out:
+	pthread_mutex_unlock(&pln.lock);
+	if (copy)
+		pln_obj_put(&copy->obj);
+	if (code)
+		pln_obj_put(&code->obj);
+	pln_ctx_put(ctx);
+	return err;
+}
+
+/* The function behind a handle, with a reference */
+static CUresult function_find(const void *handle, struct CUfunc_st **out)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	*out = handle ? pln_obj_find(handle, PLN_FUNCTION) : NULL;
+	pthread_mutex_unlock(&pln.lock);
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* A kernel is used as its function */
+CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+	struct CUfunc_st *f;
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	pln_ctx_put(ctx);
+	err = function_find(kernel, &f);
+	if (err)
+		return err;
+	if (function)
+		*function = f;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pln_obj_put(&f->obj);
+	return err;
+}
+
+static CUresult name_of(const char **name, const void *handle)
+{
+	struct CUfunc_st *f;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	err = function_find(handle, &f);
+	if (err)
+		return err;
+	*name = f->name;		/* lives as long as its module */
+	pln_obj_put(&f->obj);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuKernelGetName(const char **name, CUkernel kernel)
+{
+	return name_of(name, kernel);
+}
+
+CUresult cuFuncGetName(const char **name, CUfunction function)
+{
+	return name_of(name, function);
+}
+
+CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
+{
+	struct CUfunc_st *f;
+	CUresult err = function_find(function, &f);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	if (!module)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if (!f->code || !f->code->ctx)
+		err = CUDA_ERROR_INVALID_HANDLE;
+	else
+		*module = f->code;
+	pthread_mutex_unlock(&pln.lock);
+	pln_obj_put(&f->obj);
+	return err;
+}
+
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr,
+			    CUfunction function)
+{
+	struct CUfunc_st *f;
+	CUresult err = pln_ready();
+
+	if (!err && (!value || attr > CU_FUNC_ATTRIBUTE_LAST))
+		err = CUDA_ERROR_INVALID_VALUE;
+	if (!err)
+		err = function_find(function, &f);
+	if (err)
+		return err;
+	switch (attr) {
+	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+		*value = MAX_THREADS;
+		break;
+	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+		*value = 90;
+		break;
+	default:
+		*value = 0;
+	}
+	pln_obj_put(&f->obj);
+	return CUDA_SUCCESS;
+}
+
+/* ---- launches ---- */
+
+static CUresult refuse(CUfunction handle, const unsigned int dim[6],
+		       CUstream stream_handle)
+{
+	uint64_t threads = (uint64_t)dim[3] * dim[4] * dim[5];
+	struct CUfunc_st *f;
+	CUstream stream;
+	CUresult err;
+
+	err = pln_stream_get(stream_handle, NULL, &stream);
+	if (err)
+		return err;
+	pln_obj_put(&stream->obj);
+	err = function_find(handle, &f);
+	if (err)
+		return err;
+	/* Below 2^32 each, so two of them do not overflow; three may */
+	if (!dim[0] || !dim[1] || !dim[2] || !dim[3] || !dim[4] || !dim[5] ||
+	    dim[3] > MAX_THREADS || dim[4] > MAX_THREADS ||
+	    dim[5] > MAX_THREADS || threads > MAX_THREADS) {
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else {
+		err = CUDA_ERROR_NOT_SUPPORTED;
+		fprintf(stderr, "peerlane: libcuda: kernel %s was not launched: the emulated GPU runs no kernels\n",
+			f->name);
+	}
+	pln_obj_put(&f->obj);
+	return err;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
+			unsigned int grid_y, unsigned int grid_z,
+			unsigned int block_x, unsigned int block_y,
+			unsigned int block_z, unsigned int shared,
+			CUstream stream, void **params, void **extra)
+{
+	unsigned int dim[6] = { grid_x, grid_y, grid_z,
+				block_x, block_y, block_z };
+
+	(void)shared;
+	(void)params;
+	(void)extra;
+	return refuse(function, dim, stream);
+}
+PLN_ALIAS(cuLaunchKernel, cuLaunchKernel_ptsz);
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
+				   unsigned int grid_y, unsigned int grid_z,
+				   unsigned int block_x, unsigned int block_y,
+				   unsigned int block_z, unsigned int shared,
+				   CUstream stream, void **params)
+{
+	return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x,
+			      block_y, block_z, shared, stream, params, NULL);
+}
+PLN_ALIAS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz);
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+			  void **params, void **extra)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	return cuLaunchKernel(function, config->gridDimX, config->gridDimY,
+			      config->gridDimZ, config->blockDimX,
+			      config->blockDimY, config->blockDimZ,
+			      config->sharedMemBytes, config->hStream, params,
+			      extra);
+}
+PLN_ALIAS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz);

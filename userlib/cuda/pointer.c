@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a pointer is: attributes, and places for copies.
+ */
+#include <string.h>
+
+#include "internal.h"
+
+/* ---- what is this pointer? ---- */
+
+static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
+				  CUpointer_attribute attr, void *data)
+{
+	bool device = pln_on_device(range);
+
+	switch (attr) {
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		*(CUcontext *)data = range->ctx;
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		*(unsigned int *)data = device ? CU_MEMORYTYPE_DEVICE :
+						 CU_MEMORYTYPE_HOST;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		*(CUdeviceptr *)data = ptr;
+		break;
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		if (device)
+			return CUDA_ERROR_INVALID_VALUE;
+		*(void **)data = (void *)(uintptr_t)ptr;
+		break;
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		*(int *)data = range->sync_memops;
+		break;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		*(unsigned long long *)data = range->id;
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(int *)data = 0;
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+		*(int *)data = range->kind == PLN_RANGE_DEVICE;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = range->dev->ordinal;
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(CUdeviceptr *)data = range->addr;
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = range->size;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(int *)data = 1;
+		break;
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+		*(unsigned long long *)data = range->kind == PLN_RANGE_VMM ?
+			range->chunk->mem->prop.requestedHandleTypes : 0;
+		break;
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+		*(int *)data = device && (range->chunk->file->features &
+					  PLN_GPU_FEAT_DMABUF);
+		break;
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(unsigned int *)data =
+			CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(void **)data = NULL;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+		*(size_t *)data = device ? range->chunk->size : range->size;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+		*(CUdeviceptr *)data = device ? range->chunk->addr :
+						range->addr;
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+		*(unsigned long long *)data = device ? range->chunk->id :
+						       range->id;
+		break;
+	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr,
+			       CUdeviceptr ptr)
+{
+	struct pln_range *range;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!data)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find(ptr, 1);
+	err = range ? pointer_attribute(range, ptr, attr, data) :
+		      CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+/* The answer for memory that the library does not know */
+static CUresult pointer_default(CUpointer_attribute attr, uint64_t ptr,
+				void *data)
+{
+	switch (attr) {
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		*(void **)data = (void *)(uintptr_t)ptr;
+		break;
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(void **)data = NULL;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+		*(unsigned long long *)data = 0;
+		break;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+		*(size_t *)data = 0;
+		break;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = CU_DEVICE_INVALID;
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(int *)data = 0;
+		break;
+	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
+				void **data, CUdeviceptr ptr)
+{
+	struct pln_range *range;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!n || !attrs || !data)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < n; i++)
+		if (!data[i])
+			return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find(ptr, 1);
+	for (unsigned int i = 0; i < n && !err; i++) {
+		/* No value for this kind of memory is no error here */
+		if (range && pln_on_device(range) &&
+		    attrs[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
+			*(void **)data[i] = NULL;
+		else if (range)
+			err = pointer_attribute(range, ptr, attrs[i], data[i]);
+		else
+			err = pointer_default(attrs[i], ptr, data[i]);
+	}
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
+			       CUdeviceptr ptr)
+{
+	struct pln_range *range;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!value || attr != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find(ptr, 1);
+	if (range && pln_on_device(range))
+		range->sync_memops = *(const unsigned int *)value != 0;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+/* ---- places, for copies ---- */
+
+/*
+ * The default stream of the memory's context.  Memory made by cuMemCreate() has
+ * none; it is at home in any context of its device.  pln.lock is held.
+ */
+static CUstream home(const struct pln_range *range)
+{
+	CUcontext ctx;
+
+	if (range->ctx)
+		return range->ctx->legacy;
+	LIST_FOREACH(ctx, &range->dev->contexts, link)
+		if (ctx->legacy && ctx->file == range->chunk->file)
+			return ctx->legacy;
+	return NULL;
+}
+
+CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
+{
+	struct pln_range *range;
+	CUresult err = CUDA_SUCCESS;
+
+	memset(place, 0, sizeof(*place));
+	if (!addr || addr + (n - 1) < addr)
+		return CUDA_ERROR_INVALID_VALUE;
+	place->offset = place->addr = addr;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find(addr, n);
+	if (!range) {
+		;			/* pageable host memory */
+	} else if (!pln_span_has(addr, n, range->addr, range->size)) {
+		/*
+		 * A host buffer may be registered in part.  Device memory, or
+		 * what the library allocated, ends where it ends.
+		 */
+		if (range->kind != PLN_RANGE_REGISTERED)
+			err = CUDA_ERROR_INVALID_VALUE;
+	} else if (!pln_on_device(range)) {
+		place->pinned = true;
+	} else if (atomic_load(&range->chunk->file->lost)) {
+		err = CUDA_ERROR_DEVICE_UNAVAILABLE;
+	} else if (range->kind == PLN_RANGE_VMM && !range->access) {
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else if (!home(range)) {
+		err = range->ctx ? CUDA_ERROR_CONTEXT_IS_DESTROYED :
+				   CUDA_ERROR_INVALID_CONTEXT;
+	} else {
+		place->device = true;
+		place->stream = home(range);
+		place->sync_memops = range->sync_memops ||
+			(place->stream->ctx->flags & CU_CTX_SYNC_MEMOPS);
+		place->handle = range->chunk->handle;
+		place->offset = addr - range->chunk->addr;
+		atomic_fetch_add(&place->stream->obj.refs, 1);
+	}
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+void pln_place_put(struct pln_place *place)
+{
+	if (place->stream)
+		pln_obj_put(&place->stream->obj);
+	place->stream = NULL;
+}

@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Virtual memory management: addresses, memory, and maps of one to the other.
+ *
+ * A map is a struct pln_range with a struct pln_chunk of the same span, which
+ * has a reference on the memory.  Memory lives as long as a handle or a map.
+ * It belongs to a device and to no context.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define GRANULE		(2 * MiB)	/* as on NVIDIA's GPUs */
+
+static void *no_access(uint64_t addr, size_t size)
+{
+	return mmap((void *)(uintptr_t)addr, size, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+		    -1, 0);
+}
+
+/* ---- addresses ---- */
+
+CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align,
+			     CUdeviceptr addr, unsigned long long flags)
+{
+	struct pln_span *span;
+	void *va = NULL;
+	bool added;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!ptr || !size || size % GRANULE || flags || (align & (align - 1)))
+		return CUDA_ERROR_INVALID_VALUE;
+	span = calloc(1, sizeof(*span));
+	if (!span)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	/* The wish is granted when the place is free */
+	if (addr && addr % GRANULE == 0 && (!align || addr % align == 0)) {
+		va = mmap((void *)(uintptr_t)addr, size, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+			  MAP_FIXED_NOREPLACE, -1, 0);
+		if (va != MAP_FAILED && (uintptr_t)va != addr)
+			munmap(va, size);	/* a kernel without the flag */
+		if ((uintptr_t)va != addr)
+			va = NULL;
+	}
+	if (!va)
+		va = pln_reserve(size, align);
+	if (!va) {
+		free(span);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	span->addr = (uintptr_t)va;
+	span->size = size;
+	pthread_mutex_lock(&pln.lock);
+	added = tsearch(span, &pln.reservations, pln_span_cmp);
+	pthread_mutex_unlock(&pln.lock);
+	if (!added) {
+		munmap(va, size);
+		free(span);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ptr = span->addr;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+	struct pln_span *span;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!ptr || !size)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	span = pln_span_find(&pln.reservations, ptr, 1);
+	if (!span || span->addr != ptr || span->size != size ||
+	    pln_range_find(ptr, size))
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		tdelete(span, &pln.reservations, pln_span_cmp);
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		return err;
+	munmap((void *)(uintptr_t)ptr, size);
+	free(span);
+	return CUDA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+static CUresult check_prop(const CUmemAllocationProp *prop)
+{
+	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
+	     prop->requestedHandleTypes !=
+	     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Host memory could be had so from a later driver on */
+	if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return prop->location.type == CU_MEM_LOCATION_TYPE_HOST ?
+		       CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	if (!pln_device_get(prop->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return CUDA_SUCCESS;
+}
+
+/* The open file of @dev, which stays open while the caller counts as a user */
+static CUresult file_use(struct pln_device *dev, struct pln_file **file)
+{
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&pln.lock);
+	*file = pln_file_open(dev, &err);
+	if (*file)
+		dev->nr_users++;
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+static void file_unuse(struct pln_file *file)
+{
+	struct pln_file *idle;
+
+	pthread_mutex_lock(&pln.lock);
+	idle = pln_device_unuse(file->dev);
+	pthread_mutex_unlock(&pln.lock);
+	pln_file_put(idle);
+	pln_file_put(file);
+}
+
+void pln_mem_free(struct pln_mem *mem)
+{
+	pln_handle_free(mem->file, mem->handle);
+	file_unuse(mem->file);
+	free(mem);
+}
+
+/* Takes over @file and @kernel_handle, whatever the outcome */
+static CUresult mem_new(struct pln_file *file, uint32_t kernel_handle,
+			uint64_t size, uint64_t mmap_offset,
+			const CUmemAllocationProp *prop,
+			CUmemGenericAllocationHandle *handle)
+{
+	struct pln_mem *mem = calloc(1, sizeof(*mem));
+	CUresult err = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (!mem) {
+		pln_handle_free(file, kernel_handle);
+		file_unuse(file);
+		return err;
+	}
+	mem->obj.type = PLN_MEM;
+	atomic_init(&mem->obj.refs, 1);
+	mem->file = file;
+	mem->handle = kernel_handle;
+	mem->size = size;
+	mem->mmap_offset = mmap_offset;
+	mem->prop = *prop;
+	mem->handles = 1;
+	pthread_mutex_lock(&pln.lock);
+	err = pln_obj_add(&mem->obj);
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		pln_obj_put(&mem->obj);
+	else
+		*handle = (uintptr_t)mem;
+	return err;
+}
+
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+		     const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	struct pln_gpu_alloc req = { .size = size };
+	struct pln_file *file;
+	CUresult err = pln_ready();
+
+	if (!err && (!handle || !size || size % GRANULE || flags))
+		err = CUDA_ERROR_INVALID_VALUE;
+	if (!err)
+		err = check_prop(prop);
+	if (!err)
+		err = file_use(pln_device_get(prop->location.id), &file);
+	if (err)
+		return err;
+	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
+		err = pln_file_error(file, errno);
+		file_unuse(file);
+		return err;
+	}
+	return mem_new(file, req.handle, size, req.mmap_offset, prop, handle);
+}
+
+/* With a reference */
+static CUresult mem_get(CUmemGenericAllocationHandle handle,
+			struct pln_mem **mem)
+{
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	*mem = handle ? pln_obj_find((void *)(uintptr_t)handle, PLN_MEM) : NULL;
+	pthread_mutex_unlock(&pln.lock);
+	return *mem ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct pln_mem *mem;
+	bool last;
+	CUresult err = mem_get(handle, &mem);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	last = !--mem->handles;
+	if (last)
+		pln_obj_del(&mem->obj);
+	pthread_mutex_unlock(&pln.lock);
+	if (last)
+		pln_obj_put(&mem->obj);		/* the table's */
+	pln_obj_put(&mem->obj);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle,
+				     void *addr)
+{
+	struct pln_range *range;
+	struct pln_mem *mem;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find((uintptr_t)addr, 1);
+	if (!range || range->kind != PLN_RANGE_VMM) {
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else {
+		mem = range->chunk->mem;
+		if (!mem->handles) {
+			/* Released while mapped: the handle is back */
+			err = pln_obj_add(&mem->obj);
+			if (!err)
+				atomic_fetch_add(&mem->obj.refs, 1);
+		}
+		if (!err) {
+			mem->handles++;
+			*handle = (uintptr_t)mem;
+		}
+	}
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+CUresult cuMemGetAllocationGranularity(size_t *granularity,
+				       const CUmemAllocationProp *prop,
+				       CUmemAllocationGranularity_flags option)
+{
+	CUresult err = pln_ready();
+
+	if (!err && (!granularity ||
+		     option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
+		err = CUDA_ERROR_INVALID_VALUE;
+	if (!err)
+		err = check_prop(prop);
+	if (!err)
+		*granularity = GRANULE;
+	return err;
+}
+
+CUresult cuMemGetAllocationPropertiesFromHandle(
+				CUmemAllocationProp *prop,
+				CUmemGenericAllocationHandle handle)
+{
+	struct pln_mem *mem;
+	CUresult err = mem_get(handle, &mem);
+
+	if (err)
+		return err;
+	if (prop)
+		*prop = mem->prop;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pln_obj_put(&mem->obj);
+	return err;
+}
+
+/* ---- for other processes ---- */
+
+CUresult cuMemExportToShareableHandle(void *shareable,
+				      CUmemGenericAllocationHandle handle,
+				      CUmemAllocationHandleType type,
+				      unsigned long long flags)
+{
+	struct pln_gpu_export req = { .flags = O_CLOEXEC };
+	struct pln_mem *mem;
+	CUresult err = mem_get(handle, &mem);
+
+	if (err)
+		return err;
+	if (!shareable || flags ||
+	    type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+	    !(mem->prop.requestedHandleTypes & type))
+		err = CUDA_ERROR_INVALID_VALUE;
+	req.handle = mem->handle;
+	req.size = mem->size;
+	if (!err && pln_io_ioctl(mem->file->fd, PLN_GPU_IOC_EXPORT, &req))
+		err = pln_file_error(mem->file, errno);
+	if (!err)
+		*(int *)shareable = req.fd;
+	pln_obj_put(&mem->obj);
+	return err;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
+					void *shareable,
+					CUmemAllocationHandleType type)
+{
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location.type = CU_MEM_LOCATION_TYPE_DEVICE,
+	};
+	struct pln_gpu_import req = { .fd = (int)(intptr_t)shareable };
+	struct pln_file *file;
+	CUresult err = pln_ready();
+	int error = EXDEV;
+
+	if (err)
+		return err;
+	if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* The descriptor does not say which GPU's memory it is */
+	for (int i = 0; i < pln.nr_devices && error == EXDEV; i++) {
+		err = file_use(&pln.devices[i], &file);
+		if (err)
+			return err;
+		error = 0;
+		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req)) {
+			error = errno;
+			if (error == EIO || error == ENODEV)
+				err = pln_file_error(file, error);
+			file_unuse(file);
+		}
+		prop.location.id = i;
+	}
+	if (error)
+		return err ? err : CUDA_ERROR_INVALID_VALUE;
+	return mem_new(file, req.handle, req.size, req.mmap_offset, &prop,
+		       handle);
+}
+
+/* ---- maps ---- */
+
+/* Of a chunk of ours that is in no tree any more */
+void pln_vmm_unmap(struct pln_chunk *chunk)
+{
+	no_access(chunk->addr, chunk->size);
+	pln_obj_put(&chunk->mem->obj);
+}
+
+CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
+		  CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	struct pln_range *range = NULL;
+	struct pln_chunk *chunk = NULL;
+	struct pln_span *span;
+	struct pln_mem *mem;
+	CUresult err = mem_get(handle, &mem);
+
+	if (err)
+		return err;
+	if (!ptr || ptr % GRANULE || !size || size % GRANULE || offset ||
+	    flags || size > mem->size) {
+		err = CUDA_ERROR_INVALID_VALUE;
+		goto out;
+	}
+	err = CUDA_ERROR_OUT_OF_MEMORY;
+	range = calloc(1, sizeof(*range));
+	chunk = calloc(1, sizeof(*chunk));
+	if (!range || !chunk)
+		goto out;
+	chunk->addr = range->addr = ptr;
+	chunk->size = range->size = size;
+	chunk->handle = mem->handle;
+	chunk->id = atomic_fetch_add(&pln.next_id, 1) + 1;
+	chunk->file = mem->file;
+	chunk->mem = mem;
+	range->kind = PLN_RANGE_VMM;
+	range->dev = mem->file->dev;
+	range->chunk = chunk;
+	pthread_mutex_lock(&pln.lock);
+	span = pln_span_find(&pln.reservations, ptr, 1);
+	if (!span || !pln_span_has(ptr, size, span->addr, span->size) ||
+	    pln_range_find(ptr, size))
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		err = pln_chunk_add(NULL, chunk);
+	if (!err) {
+		err = pln_range_add(range);
+		if (err)
+			pln_chunk_drop(chunk);
+	}
+	if (!err) {
+		/* Now they have references of their own */
+		pln_file_ref(mem->file);
+		atomic_fetch_add(&mem->obj.refs, 1);
+	}
+	pthread_mutex_unlock(&pln.lock);
+out:
+	if (err) {
+		free(range);
+		free(chunk);
+	}
+	pln_obj_put(&mem->obj);
+	return err;
+}
+
+/*
+ * The map at @addr, when it is a whole one inside [@addr, @end).  pln.lock is
+ * held.
+ */
+static struct pln_range *whole_map(uint64_t addr, uint64_t end)
+{
+	struct pln_range *range = pln_range_find(addr, 1);
+
+	if (!range || range->kind != PLN_RANGE_VMM || range->addr != addr ||
+	    range->size > end - addr)
+		return NULL;
+	return range;
+}
+
+/* Is [@ptr, @ptr + @size) made of whole maps?  pln.lock is held. */
+static CUresult check_maps(CUdeviceptr ptr, size_t size)
+{
+	struct pln_range *range;
+	uint64_t end;
+
+	if (!ptr || !size || __builtin_add_overflow(ptr, size, &end))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (uint64_t at = ptr; at < end; at += range->size) {
+		range = whole_map(at, end);
+		if (!range)
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	struct pln_range *range;
+	struct pln_file *file;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	err = check_maps(ptr, size);
+	pthread_mutex_unlock(&pln.lock);
+	for (uint64_t at = ptr, end = ptr + size; !err && at < end;) {
+		pthread_mutex_lock(&pln.lock);
+		range = whole_map(at, end);
+		if (range) {
+			pln_range_del(range);
+			file = pln_file_ref(range->chunk->file);
+			at += range->size;
+		}
+		pthread_mutex_unlock(&pln.lock);
+		if (!range)
+			return CUDA_ERROR_INVALID_VALUE;	/* a race */
+		/* Work that was submitted may still use it */
+		err = pln_file_drain(file);
+		if (!err)
+			pln_range_free(range);
+		pln_file_put(file);
+	}
+	return err;
+}
+
+CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
+			const CUmemAccessDesc *desc, size_t count)
+{
+	struct pln_range *range;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!desc || !count)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+		    (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+		     desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+		     desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE))
+			return CUDA_ERROR_INVALID_VALUE;
+		if (!pln_device_get(desc[i].location.id))
+			return CUDA_ERROR_INVALID_DEVICE;
+	}
+	pthread_mutex_lock(&pln.lock);
+	err = check_maps(ptr, size);
+	for (uint64_t at = ptr; !err && at < ptr + size; at += range->size) {
+		unsigned int before;
+
+		range = whole_map(at, ptr + size);
+		before = range->access;
+		for (size_t i = 0; i < count; i++)
+			if (desc[i].location.id == range->dev->ordinal)
+				range->access = desc[i].flags;
+		if (!before == !range->access)
+			continue;
+		if (range->access)
+			err = pln_map(range->chunk->file,
+				      (void *)(uintptr_t)range->addr,
+				      range->size,
+				      range->chunk->mem->mmap_offset);
+		else if (no_access(range->addr, range->size) == MAP_FAILED)
+			err = CUDA_ERROR_OUT_OF_MEMORY;
+		if (err)
+			range->access = before;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+CUresult cuMemGetAccess(unsigned long long *flags,
+			const CUmemLocation *location, CUdeviceptr ptr)
+{
+	struct pln_range *range;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!pln_device_get(location->id))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find(ptr, 1);
+	if (!range || range->kind != PLN_RANGE_VMM)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		*flags = location->id == range->dev->ordinal ? range->access :
+			 CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
