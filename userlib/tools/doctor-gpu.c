@@ -217,7 +217,7 @@ static const struct rule gpu_rules[] = {
 	  "They export no dma-buf and no peer-to-peer pages: the kernel's own "
 	  "direct path is shut. nvidia-fs and nvidia_peermem do work with them.",
 	  "install the open modules: apt install nvidia-open (or "
-	  "nvidia-driver-XXX-server-open); reboot",
+	  "nvidia-driver-595-server-open); reboot",
 	  "GPUs before Turing are not supported by them", check_closed },
 	{ "gpu-driver-old", SEV_WARNING, "NVIDIA's driver is older than 570",
 	  "Peer-to-peer pages for NVMe came with the open modules of 570.",
