@@ -299,9 +299,9 @@ static const struct rule filesystem_rules[] = {
 	  "copy the file to a local NVMe drive, or set up that file system's "
 	  "GPUDirect support with nvidia-fs", "space on a drive, or modules "
 	  "from outside of the kernel", check_elsewhere },
-	{ "fs-overlay", SEV_ERROR, "the file is on overlayfs",
-	  "A container's root is overlayfs. NVIDIA's cuFile refuses it, and it "
-	  "does not tell how it wants direct IO, so Peerlane's stages.",
+	{ "fs-overlay", SEV_WARNING, "the file is on overlayfs",
+	  "A container's root is overlayfs: what drive is below cannot be seen "
+	  "from inside, and NVIDIA's cuFile refuses it (error 5027).",
 	  "put data on a volume: docker run -v /mnt/nvme/data:/data",
 	  "none", check_overlay },
 	{ "fs-no-drive", SEV_ERROR, "the file is not on a local NVMe drive",

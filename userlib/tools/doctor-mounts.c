@@ -1,6 +1,7 @@
-if (!facts_link(d->f, path, link, sizeof(link)))// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT
 /* peerlane doctor: mounts, and the block devices below them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,8 +316,7 @@ int doc_find_mount(struct doctor *d)
 	} else if (!strncmp(d->path, "/dev/", 5)) {
 		snprintf(path, sizeof(path), "/sys/class/block/%s",
 			 strrchr(d->path, '/') + 1);
-		if (!facts_link(d->f, path, device, 0) ||
-		    doc_there(d, "%s", path))
+		if (!facts_link(d->f, path, link, sizeof(link)))
 			d->mount = mount_of_device(d, "0:0");
 	} else if (d->path[0] == '/') {
 		d->mount = mount_of_path(d, d->path);

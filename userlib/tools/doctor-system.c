@@ -86,7 +86,7 @@ static void check_emulated(struct doctor *d, const struct rule *r)
 	if (i < n)
 		doc_where(doc_say(d, r, r->severity,
 				  "the GPU is Peerlane's emulated one"),
-			  doc_gpu_at(d, i)->bdf);
+			  doc_gpu_at(d, i)->address);
 }
 
 static void check_virtual(struct doctor *d, const struct rule *r)

@@ -193,7 +193,7 @@ static int run(struct doctor *d, const char *from, const char *record,
 		complain("%s", facts_error());
 		return DOC_USAGE;
 	}
-	r = topo_open(&d->t, d->f);
+	r = topo_build(&d->t, d->f);
 	if (r) {
 		complain("the PCI devices cannot be read: %s", strerror(-r));
 		return DOC_BROKEN;
@@ -305,7 +305,7 @@ int cmd_doctor(int argc, char **argv)
 	json_object_put(d.sections);
 	json_object_put(d.answer);
 	free(d.mounts);
-	topo_close(d.t);
+	topo_free(d.t);
 	facts_close(d.f);
 	return status;
 }

@@ -94,6 +94,7 @@ struct doctor {
 	char nvidia[32];	/* version of NVIDIA's driver, or empty */
 	enum tri nvidia_open;
 	bool nvidia_fs;		/* loaded, and NVMe is hooked to it */
+	bool undecided;		/* the question has no certain answer */
 	struct mount *mounts;
 	int n_mounts;
 };
@@ -143,6 +144,30 @@ bool doc_has(struct doctor *d, const char *folder, const char *name);
 enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol);
 /* "6.12.3-x" as 612; 0 when it is none */
 int doc_version(const char *release);
+
+/* ---- doctor-pairs.c: devices of the topology by kind and number ---- */
+int doc_gpus(const struct doctor *d);
+const struct topo_node *doc_gpu_at(const struct doctor *d, int i);
+int doc_drives(const struct doctor *d);
+const struct topo_node *doc_drive_at(const struct doctor *d, int i);
+/* The GPUs that the question is about: all, or one. */
+#define for_each_gpu(d, g, i) \
+	for (i = 0; i < doc_gpus(d); i++) \
+		if ((g = doc_gpu_at(d, i)) && \
+		    ((d)->gpu < 0 || (d)->gpu == i))
+/* Is that its driver? */
+bool doc_has_driver(const struct topo_node *n, const char *driver);
+/* "0", "GPU0", "0000:01:00.0", "01:00.0"; complains, and is -1, for others */
+int doc_find_gpu(struct doctor *d, const char *what);
+const char *doc_label(const struct doctor *d, const struct topo_node *n);
+/* Is the drive one that the question is about?  All are without one. */
+bool doc_drive_asked(const struct doctor *d, int i);
+/*
+ * What PCI alone would do, whatever the kernel has: between GPU @gpu and the
+ * drives, the best of them, or for a file the worst.  *@drive is which one.
+ */
+enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
+			  struct pln_topo_pair *pair);
 
 /* ---- doctor-mounts.c ---- */
 int doc_find_mount(struct doctor *d);

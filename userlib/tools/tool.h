@@ -25,6 +25,7 @@ enum {
 
 int cmd_io(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 
 /* ---- topo.c ---- */
