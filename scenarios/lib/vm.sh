@@ -349,6 +349,13 @@ vm_bar() {
 		| select(.bar == $bar) | "\(.address) \(.size)"'
 }
 
+# vm_bdf NAME DEVICE: its PCI address in the guest
+vm_bdf() {
+	vm_qmp "$1" '{"execute":"query-pci"}' | jq -r --arg id "$2" '
+	[.. | objects | select(.qdev_id? == $id)][0] | .bus, .slot, .function' |
+		xargs printf '0000:%02x:%02x.%x\n'
+}
+
 # nvme_route_bytes RANGES [BLOCKS]: reads a trace, prints where the bytes of NVMe
 # commands went (nvme-routes.awk says what the arguments and the answer are)
 nvme_route_bytes() {
