@@ -139,7 +139,7 @@ static enum pls_counter pls_end(MemoryRegion *mr, PCIDevice **target)
     return memory_region_is_ram(mr) ? PLS_CNT_HOST_READ : PLS_CNT_OTHER;
 }
 
-/* The links above @dev, below @stop; that above a switch is its upstream port's */
+/* The links above @dev, below @stop; that of two switches is the lower one's */
 static void pls_add_hops(PlsPath *path, PCIDevice *dev, PlsUpstream *stop,
                          bool down)
 {
