@@ -120,6 +120,8 @@ int topo_nearest(const struct topo *t, const int *devs, int n, char *reason,
 /* Indices of the devices behind a name or, live only, a path: number or
  * -errno. */
 int topo_find(struct topo *t, const char *what, int *devs, int max);
+/* Both: the nearest GPU, or -errno and what is wrong in @reason. */
+int topo_near(struct topo *t, const char *what, char *reason, size_t size);
 
 const char *topo_iommu_name(enum topo_iommu mode);	/* "passthrough" */
 const char *topo_port_name(enum topo_port port);	/* "root port" */

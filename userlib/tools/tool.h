@@ -44,8 +44,14 @@ double now_wall(void);
 double now_cpu(void);
 uint32_t crc32c_of(uint32_t crc_so_far, const void *p, size_t n);
 
+/* ---- near.c ---- */
+/* The GPU nearest to @file, or complains: its ordinal, and @why it is that. */
+bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
+
 /* ---- gpu.c: the CUDA driver, found at run time ---- */
 bool gpu_open(int ordinal);
+/* The ordinal of the GPU with that PCI address; false: CUDA shows none there. */
+bool gpu_at(const char *address, int *ordinal);
 bool gpu_alloc(uint64_t size, uint64_t *ptr);
 void gpu_free(uint64_t ptr);
 bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n);
