@@ -87,8 +87,9 @@ json() {
 
 # ---- guests ----
 
-# foretold NAME TOPOLOGY KERNEL COMMAND-LINE [FILES=1] [QEMU-ARGUMENT…]: boots it
-# with guest.guest; NAME.json is a list of what it said, "machine" about all
+# foretold NAME TOPOLOGY KERNEL COMMAND-LINE VARIABLE=VALUE [QEMU-ARGUMENT…]:
+# boots guest.guest with this in its environment; NAME.json is a list of what it
+# said about files, NAME-machine.json about the machine
 foretold() {
 	now=$1
 	rm -rf case
