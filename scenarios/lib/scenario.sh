@@ -326,10 +326,14 @@ sc_look_all() {
 		printf '{"kind":"gpu","name":"%s","counters":%s,"initiators":%s}\n' \
 			"$sc_gpu" "$sc_counters" "$sc_got"
 	done
+	sc_books=" $(sc_modelled | tr '\n' ' ')"
 	for sc_port in $(sc_ports); do
 		sc_look "$1" "$sc_port" counters || return
 		sc_counters=$sc_got
-		sc_look "$1" "$sc_port" modelled || return
+		sc_got={}
+		case $sc_books in
+		*" ${sc_port%.*} "*) sc_look "$1" "$sc_port" modelled || return ;;
+		esac
 		printf '{"kind":"port","name":"%s","counters":%s,"modelled":%s}\n' \
 			"$sc_port" "$sc_counters" "$sc_got"
 	done
