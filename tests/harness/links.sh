@@ -151,6 +151,12 @@ check_eq "both ways: the drive's port tells them apart" \
 check_eq "both ways: the GPU's does not, and says so" \
 	"port counters 0 150 0/null 0/null 0/0" "$(link sw0.0)"
 
+looks end 'gpu gpu0' 'port sw0 target-write=5' 'port sw0.1 target-write=10' \
+	'port sw0.0 peer-write=10 target-write=5'
+count
+check_eq "what a port sends to a peer does not come back to it" \
+	"port counters 10 5 10/0 0/5 0/0" "$(link sw0.0)"
+
 # --- a switch below a switch -----------------------------------------------------
 
 machine 'rp0 root-port pcie.0

@@ -68,7 +68,6 @@ check "one object of its shape" jq -se 'length == 1 and (.[0] | .machine.p2pdma 
 # with a piece of a record gone, it says what is missing and judges less
 without() { grep -v "$1" "$rec/guest-direct.rec" >less.rec; }
 way() { "$tool" topo --from less.rec --json | jq -r '.pairs[0].verdict'; }
-missing() { "$tool" topo --from less.rec | grep '^missing: '; }
 less() { # DESC PATTERN VERDICT MISSING
 	without "$2"
 	check_eq "$1: verdict" "$3" "$(way)"
@@ -88,7 +87,7 @@ check "without root: the tree is the same, by places" sh -c "'$tool' topo --from
 
 status 0 stats --fabric --from "$rec/guest-direct.rec"
 said '^0000:02:01.0 downstream port'
-said 'peer-write  *4194304\|peer-write  *[0-9]'
+said "^  peer-write  *[0-9]"
 status 0 stats --fabric --json --from "$rec/guest-direct.rec"
 check "fabric: three ports with ten counters" jq -e '.ports | length == 3 and all(.counters | length == 10)' out
 status 3 stats --fabric --from r

@@ -67,7 +67,7 @@ is "GPU and NIC below the same switches: direct" 'way("GPU0"; "NIC0") == "direct
 is "GPU and drive, too" 'way("GPU0"; "NVME1") == "direct"'
 is "across sockets: Zen forwards" 'way("GPU0"; "NVME5") == "root-complex"'
 check_eq "$now: the nearest GPU to a drive" "GPU4 PXB" \
-	"$(jq -r '[.pairs[] | select(.b == "NVME4")] | sort_by(.distance) | .[0] | "\(.a) \(.relation)"' $now.json)"
+	"$(jq -r '[.pairs[] | select(.b == "NVME4")] | sort_by(.distance) | .[0] | "\(.a) \(.relation)"' "$now.json")"
 
 generate dgx-a100 -v acs=001d
 mv dgx-a100.rec redirected.rec

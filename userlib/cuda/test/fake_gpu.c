@@ -565,18 +565,18 @@ static int do_import(struct ffile *f, struct pln_gpu_import *r)
 
 static bool user_ok(uint64_t addr, uint64_t len)
 {
-	uint64_t at[2] = { addr, addr + len - 1 };
+	uint64_t end = addr + len;
 	char byte;
 
-	for (int i = 0; i < 2; i++) {
+	for (uint64_t at = addr; at < end; at = (at | 4095) + 1) {
 		struct iovec to = { &byte, 1 };
-		struct iovec from = { (void *)(uintptr_t)at[i], 1 };
+		struct iovec from = { (void *)(uintptr_t)at, 1 };
 
 		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1 &&
 		    errno == EFAULT)
 			return false;
 	}
-	return true;
+	return end >= addr;
 }
 
 static int check_side(struct ffile *f, const struct pln_gpu_op *op,
