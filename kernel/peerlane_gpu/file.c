@@ -252,7 +252,7 @@ static int pln_ioc_import(struct pln_file *file, void __user *arg)
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	i.size = buf->size;
-	i.mmap_offset = gpu->coherent_pgmap ? buf->vram : ~0ULL;
+	i.mmap_offset = buf->vram;
 
 	ret = xa_alloc_cyclic(&file->bufs, &i.handle, buf, PLN_XA_LIMIT,
 			      &file->next_buf, GFP_KERNEL_ACCOUNT);

@@ -260,6 +260,11 @@ sc_ports() {
 	}'
 }
 
+# switches whose links are modelled
+sc_modelled() {
+	sc_devices | awk '$2 == "switch" && / gen=/ { print $1 }'
+}
+
 # host commands, answered while the guest waits
 host_begin() {
 	if [ ! -e "$OUT/$1/bars" ]; then
@@ -269,6 +274,12 @@ host_begin() {
 			done
 		done >"$OUT/$1/bars"
 	fi
+	# modelled bandwidth is of one label
+	for sc_switch in $(sc_modelled); do
+		vm_qom_set "$1" "/machine/peripheral/$sc_switch" \
+			modelled-restart true >/dev/null ||
+			{ echo "error: the books of $sc_switch go on"; return; }
+	done
 	sc_snapshot "$1" "$2.begin"
 }
 
@@ -277,7 +288,7 @@ host_end() {
 }
 
 # sc_snapshot GUEST MARK: what all devices have counted, one object to a line:
-# {kind: gpu|port, name, counters, initiators (of a GPU)}.  The numbers belong
+# {kind: gpu|port, name, counters, initiators (of a GPU), modelled (of a port)}.  The numbers belong
 # together when nothing passed the switches meanwhile; {kind: "moving"} says
 # that something did, five times.
 sc_snapshot() {
@@ -317,8 +328,14 @@ sc_look_all() {
 	done
 	for sc_port in $(sc_ports); do
 		sc_look "$1" "$sc_port" counters || return
-		printf '{"kind":"port","name":"%s","counters":%s}\n' \
-			"$sc_port" "$sc_got"
+		sc_counters=$sc_got
+		sc_look "$1" "$sc_port" modelled || return
+		printf '{"kind":"port","name":"%s","counters":%s,"modelled":%s}\n' \
+			"$sc_port" "$sc_counters" "$sc_got"
+	done
+	for sc_switch in $(sc_modelled); do
+		sc_look "$1" "$sc_switch" modelled-requesters || return
+		printf '{"kind":"requesters","list":%s}\n' "$sc_got"
 	done
 }
 

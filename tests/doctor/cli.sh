@@ -98,6 +98,33 @@ json "of a block device, too" '.answer.path == "p2p"'
 doctor 2 --from staged.rec /data/x 0
 said '^/data/x into GPU0 (0000:03:00.0): no, it is staged'
 
+# ---- a file on two drives: the worse one counts; a machine: the better one ----
+cat >two.patch <<'END'
+D /sys/bus/pci/devices 0000:00:00.0 0000:00:01.0 0000:00:02.0 0000:01:00.0 0000:02:00.0 0000:02:01.0 0000:02:02.0 0000:03:00.0 0000:04:00.0 0000:05:00.0 0000:06:00.0
+F @PCI/0000:00:02.0/class 0x060400\n
+F @PCI/0000:00:02.0/vendor 0x8086\n
+F @PCI/0000:00:02.0/device 0x2222\n
+C 0000:00:02.0 8086:2222 root 005f 0000
+L @PCI/0000:06:00.0 /sys/devices/pci0000:00/0000:00:02.0/0000:06:00.0
+F @PCI/0000:06:00.0/class 0x010802\n
+F @PCI/0000:06:00.0/vendor 0x144d\n
+F @PCI/0000:06:00.0/device 0xa80a\n
+C 0000:06:00.0 144d:a80a endpoint
+L @PCI/0000:06:00.0/driver /sys/bus/pci/drivers/nvme
+L /sys/class/block/nvme1n1 /sys/devices/pci0000:00/0000:00:02.0/0000:06:00.0/nvme/nvme1/nvme1n1
+L /sys/dev/block/259:1 /sys/devices/virtual/block/md0
+F /sys/devices/virtual/block/md0/md/level raid0\n
+D /sys/devices/virtual/block/md0/slaves nvme0n1 nvme1n1
+END
+record "$base" two.patch >two.rec
+doctor 2 --from two.rec --json /data/x 0
+json "a file on both: the far drive decides" '.answer | .path == "bounce" and
+	.gpus[0].verdict == "staged" and ([.steps[] | select(.step == "drive")] | length) == 2'
+doctor 0 --from two.rec --json /dev/nvme0n1 0
+json "on the near one: direct" '.answer.path == "p2p"'
+doctor 0 --from two.rec --json
+json "the machine: each GPU has a near drive" '.verdict == "healthy"'
+
 # ---- fewer facts ----
 # what others than root get of a config space: 64 bytes
 sed -E 's,^(X .*/0000:02:0[01]\.0/config [0-9a-f]{128}).*,\1,' healthy.rec >hidden.rec

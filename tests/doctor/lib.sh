@@ -113,6 +113,10 @@ foretold() {
 	tr -d '\r' <"$OUT/$now/result.log" |
 		sed -n 's/^@fact machine //p' | jq -c . >"$now-machine.json"
 	diag "$now: $(jq -c 'map([.label, .doctor.answer.path, .io.path])' "$now.json")"
+}
+
+# agrees: what doctor foretold in the last guest is what happened there
+agrees() {
 	is "the library took the path that doctor had foretold, every time" '
 		length > 0 and all(.io.path == .doctor.answer.path)'
 	is "and the GPU counted it" 'all(

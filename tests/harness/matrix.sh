@@ -52,7 +52,10 @@ cell() {
 # of NAME…: run gds-raw on these; what became of each cell, in "said"
 of() {
 	rm -f ran matrix.json
-	set -- $(for name; do echo "--topology ./$name.topo"; done)
+	for name; do
+		shift
+		set -- "$@" --topology "./$name.topo"
+	done
 	"$matrix" --scenario gds-raw --json matrix.json --out "$PWD/out" "$@" >shown 2>&1
 	status=$?
 	said=$(jq -r '.cells[] | "\(.topology) \(.got.read) \(.got.write) \(.verdict) \(.why)"

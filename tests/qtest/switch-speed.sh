@@ -18,8 +18,8 @@ head -c $LEN /dev/urandom >disk.img
 sw_start -blockdev "driver=file,node-name=disk,filename=$OUT/disk.img" \
     -device nvme,id=nvme0,bus=dp3,drive=disk,serial=nvme0
 check "the drive is ready" nvme_setup
-command 0 5 $((IO + 0x1000)) 0 0x003f0001 1 0
-command 0 1 $IO 0 0x003f0001 0x00010001 0
+nvme 0 5 $((IO + 0x1000)) 0 0x003f0001 1 0
+nvme 0 1 $IO 0 0x003f0001 0x00010001 0
 check_eq "it has queues of 64" 0 "$r"
 
 # prp_list AT BUFFER

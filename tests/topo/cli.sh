@@ -85,6 +85,18 @@ check_eq "without root: verdict" unknown "$(way)"
 check "without root: it says so" sh -c "'$tool' topo --from less.rec | grep -q 'config spaces of 6 PCI functions cannot be read whole: needs root'"
 check "without root: the tree is the same, by places" sh -c "'$tool' topo --from less.rec --tree | grep -c 'port?' | grep -qx 4"
 
+status 0 topo --near nvme0n1 --from "$rec/guest-direct.rec"
+said "^GPU0 0000:03:00.0: GPU0 to nvme0 0000:04:00.0: PIX, direct; it is the only GPU"
+status 0 topo --near NVME0 --json --from "$rec/guest-direct.rec"
+check "one object" jq -se 'length == 1 and .[0].gpu == "GPU0" and .[0].address == "0000:03:00.0"' out
+status 66 topo --near nvme7 --from "$rec/guest-direct.rec"
+said "nvme7: No such file"
+status 66 topo --near / --from "$rec/guest-direct.rec"
+said "/: Operation not supported"
+status 64 topo --near x --tree
+said "prints one GPU"
+status 64 topo --near x --record r2
+
 status 0 stats --fabric --from "$rec/guest-direct.rec"
 said '^0000:02:01.0 downstream port'
 said "^  peer-write  *[0-9]"

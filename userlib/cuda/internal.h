@@ -40,7 +40,7 @@
 /* ---- io.c: the only file that makes system calls on the device ---- */
 int pln_io_open(unsigned int minor);
 int pln_io_ioctl(int fd, unsigned long request, void *arg);
-void *pln_io_mmap(void *addr, size_t len, int fd, uint64_t offset);
+void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset);
 int pln_io_close(int fd);
 
 /* ---- devices ---- */

@@ -8,28 +8,39 @@
 #include "doctor.h"
 
 #define SMALL_BAR1	(256LL << 20)
-#define BAR1		1	/* the index, of NVIDIA's GPUs and of ours */
+#define MEM_64		0x00100000ULL	/* IORESOURCE_MEM_64 */
 
-/* Size of BAR1, 0 when there is none, or -errno; *@start is its address. */
-static long long bar1_size(struct doctor *d, const struct topo_node *g,
-			   unsigned long long *start)
+struct bar1 {
+	int resource;		/* its number in sysfs */
+	unsigned long long start;
+	long long size;
+};
+
+/*
+ * BAR1 is the second base address.  A 64-bit BAR takes two resources, so that
+ * it is resource 2 where BAR0 has 64 bits, as on Hopper.  False: not known.
+ */
+static bool find_bar1(struct doctor *d, const struct topo_node *g,
+		      struct bar1 *bar)
 {
-	unsigned long long a, end, flags;
+	unsigned long long end, flags = 0;
 	char text[2048], *line = text;
-	int i, r;
+	int i;
 
-	r = doc_text(d, "BAR sizes", text, sizeof(text),
-		     "/sys/bus/pci/devices/%s/resource", g->address);
-	if (r)
-		return r;
-	for (i = 0; i < BAR1 && line; i++) {
+	if (doc_text(d, "BAR sizes", text, sizeof(text),
+		     "/sys/bus/pci/devices/%s/resource", g->address) ||
+	    sscanf(text, "%*x %*x %llx", &flags) != 1)
+		return false;
+	bar->resource = flags & MEM_64 ? 2 : 1;
+	for (i = 0; i < bar->resource && line; i++) {
 		line = strchr(line, '\n');
 		line += !!line;
 	}
-	if (!line || sscanf(line, "%llx %llx %llx", &a, &end, &flags) != 3)
-		return -EINVAL;
-	*start = a;
-	return end > a || (end && end == a) ? (long long)(end - a + 1) : 0;
+	if (!line || sscanf(line, "%llx %llx", &bar->start, &end) != 2 ||
+	    end < bar->start)
+		return false;
+	bar->size = end ? (long long)(end - bar->start + 1) : 0;
+	return true;
 }
 
 /* An attribute of Peerlane's driver, -ENOENT for others. */
@@ -44,16 +55,15 @@ static long long ours(struct doctor *d, const struct topo_node *g,
 static void look_bar1(struct doctor *d)
 {
 	const struct topo_node *g;
-	unsigned long long start;
-	long long size, v;
+	struct bar1 bar;
 	char key[32];
+	long long v;
 	int i;
 
 	for_each_gpu(d, g, i) {
-		size = bar1_size(d, g, &start);
 		snprintf(key, sizeof(key), "gpu%d_size", i);
-		if (size >= 0)
-			doc_note(d, key, "%lld", size);
+		if (find_bar1(d, g, &bar))
+			doc_note(d, key, "%lld", bar.size);
 		v = ours(d, g, "vram_size");
 		snprintf(key, sizeof(key), "gpu%d_vram", i);
 		if (v >= 0)
@@ -67,51 +77,50 @@ static void look_bar1(struct doctor *d)
 
 static void check_unassigned(struct doctor *d, const struct rule *r)
 {
-	unsigned long long start;
 	const struct topo_node *g;
+	struct bar1 bar;
 	int i;
 
 	for_each_gpu(d, g, i)
-		if (!bar1_size(d, g, &start) ||
-		    (!start && bar1_size(d, g, &start) > 0))
+		if (find_bar1(d, g, &bar) && (!bar.size || !bar.start))
 			doc_where(doc_say(d, r, r->severity,
-					  "BAR1 of GPU %d has no address", i),
+					  "BAR1 has no address"),
 				  g->address);
 }
 
 static void check_small(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *g;
-	unsigned long long start;
 	struct json_object *o;
-	long long size, vram, sizes;
+	long long vram, sizes;
+	struct bar1 bar;
 	char text[32];
 	int i, largest;
 
 	for_each_gpu(d, g, i) {
-		size = bar1_size(d, g, &start);
 		vram = ours(d, g, "vram_size");
-		if (size <= 0 || (vram >= 0 ? size >= vram : size > SMALL_BAR1))
+		if (!find_bar1(d, g, &bar) || !bar.size ||
+		    (vram >= 0 ? bar.size >= vram : bar.size > SMALL_BAR1))
 			continue;
 		if (vram >= 0)
 			o = doc_say(d, r, r->severity,
-				    "BAR1 of GPU %d shows %lld of %lld MiB", i,
-				    size >> 20, vram >> 20);
+				    "BAR1 shows %lld of %lld MiB",
+				    bar.size >> 20, vram >> 20);
 		else
 			o = doc_say(d, r, r->severity,
-				    "BAR1 of GPU %d has %lld MiB", i,
-				    size >> 20);
+				    "BAR1 has %lld MiB",
+				    bar.size >> 20);
 		doc_where(o, g->address);
 		/* bit N: it can be made 2^N MiB large */
 		sizes = doc_text(d, NULL, text, sizeof(text),
-				 "/sys/bus/pci/devices/%s/resource1_resize",
-				 g->address) ? 0 : strtoll(text, NULL, 16);
-		if (sizes >= size >> 20 << 1) {
+				 "/sys/bus/pci/devices/%s/resource%d_resize",
+				 g->address, bar.resource) ? 0 : strtoll(text, NULL, 16);
+		if (sizes >= bar.size >> 20 << 1) {
 			largest = 63 - __builtin_clzll((uint64_t)sizes);
 			doc_cure(o, "unbind the driver, then echo %d > "
-				 "/sys/bus/pci/devices/%s/resource1_resize "
+				 "/sys/bus/pci/devices/BDF/resource%d_resize "
 				 "(2^%d MiB), and bind it again", largest,
-				 g->address, largest);
+				 bar.resource, largest);
 		} else if (vram >= 0) {
 			doc_cure(o, "give the GPU a larger BAR1 in the "
 				 "topology file: bar1=%lldM", vram >> 20);
@@ -122,17 +131,16 @@ static void check_small(struct doctor *d, const struct rule *r)
 static void check_full(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *g;
-	unsigned long long start;
-	long long size, left;
+	struct bar1 bar;
+	long long left;
 	int i;
 
 	for_each_gpu(d, g, i) {
-		size = bar1_size(d, g, &start);
 		left = ours(d, g, "bar1_free");
-		if (size > 0 && left >= 0 && left < size / 10)
+		if (left >= 0 && find_bar1(d, g, &bar) && left < bar.size / 10)
 			doc_where(doc_say(d, r, r->severity,
-					  "BAR1 of GPU %d has %lld of %lld KiB "
-					  "free", i, left >> 10, size >> 10),
+					  "%lld of %lld KiB of BAR1 are "
+					  "free", left >> 10, bar.size >> 10),
 				  g->address);
 	}
 }

@@ -189,6 +189,8 @@ static void cure_redirect(struct doctor *d, struct json_object *o,
 					   "%ssetpci -s %s ECAP_ACS+6.w=0:2c",
 					   i ? "; " : "", n->address);
 	}
+	if (x->n > 4)
+		strcpy(now, "setpci -s BDF ECAP_ACS+6.w=0:2c for each of them");
 	if (same)
 		snprintf(id, sizeof(id), "pci:%04x:%04x", first->vendor,
 			 first->device);
@@ -280,7 +282,7 @@ static const struct rule acs_rules[] = {
 	  "again: twice the traffic on the uplink and often a fifth of the "
 	  "speed; where the kernel does not trust the root complex, data is "
 	  "staged in host memory.",
-	  "boot with \"pci=disable_acs_redir=BDF;BDF...\" (Linux 4.20; also "
+	  "boot with \"pci=disable_acs_redir=BDF;BDF...\" (Linux 4.20, also "
 	  "pci:VENDOR:DEVICE for all ports of a kind), or "
 	  "\"pci=config_acs=x0x00xx@BDF;...\" (Linux 6.11); to try it until the "
 	  "next reset: setpci -s BDF ECAP_ACS+6.w=0:2c",

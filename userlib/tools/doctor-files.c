@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* peerlane doctor: file systems and what lies between them and the drives. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,9 +268,9 @@ static void check_udev(struct doctor *d, const struct rule *r)
 	enum severity s = d->nvidia[0] ? SEV_WARNING : SEV_INFO;
 	const struct mount *m;
 	char path[64], value[32];
-	int i;
+	int i, err;
 
-	if (!doc_there(d, "/run/udev/data")) {
+	if (doc_there(d, "/run/udev/data") == NO) {
 		doc_where(doc_say(d, r, s, "there is no udev database"),
 			  "/run/udev/data");
 		return;
@@ -278,11 +279,11 @@ static void check_udev(struct doctor *d, const struct rule *r)
 		if (!m->n_blocks || !strncmp(m->device, "0:", 2))
 			continue;
 		snprintf(path, sizeof(path), "/run/udev/data/b%s", m->device);
-		if (!doc_value(d, path, "E:ID_FS_USAGE", value, sizeof(value)))
-			continue;
-		doc_where(doc_say(d, r, s, "the udev database says nothing "
-				  "about the file system of %s", place(d, m)),
-			  path);
+		err = doc_value(d, path, "E:ID_FS_USAGE", value, sizeof(value));
+		if (err == -ENOKEY || err == -ENOENT)
+			doc_where(doc_say(d, r, s, "the udev database says "
+					  "nothing about the file system"),
+				  path);
 	}
 }
 

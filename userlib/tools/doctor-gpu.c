@@ -76,7 +76,7 @@ static void check_off_bus(struct doctor *d, const struct rule *r)
 		memcpy(config, all, sizeof(config));
 		if (!memcmp(config, "\xff\xff\xff\xff", 4))
 			doc_where(doc_say(d, r, r->severity,
-					  "GPU %d does not answer", i),
+					  "the GPU does not answer"),
 				  g->address);
 	}
 }
@@ -90,7 +90,7 @@ static void check_no_driver(struct doctor *d, const struct rule *r)
 	for_each_gpu(d, g, i) {
 		if (g->driver[0])
 			continue;
-		o = doc_say(d, r, r->severity, "no driver has GPU %d", i);
+		o = doc_say(d, r, r->severity, "no driver has the GPU");
 		doc_where(o, g->address);
 		if (g->vendor == 0x1234)
 			doc_cure(o, "modprobe peerlane_gpu");
@@ -105,7 +105,7 @@ static void check_nouveau(struct doctor *d, const struct rule *r)
 	for_each_gpu(d, g, i)
 		if (doc_has_driver(g, "nouveau") || doc_has_driver(g, "nova_core"))
 			doc_where(doc_say(d, r, r->severity,
-					  "%s has GPU %d", g->driver, i),
+					  "%s has the GPU", g->driver),
 				  g->address);
 }
 
@@ -117,8 +117,7 @@ static void check_vfio(struct doctor *d, const struct rule *r)
 	for_each_gpu(d, g, i)
 		if (doc_has_driver(g, "vfio-pci"))
 			doc_where(doc_say(d, r, r->severity,
-					  "GPU %d is kept for a virtual machine",
-					  i), g->address);
+					  "the GPU is kept for a virtual machine"), g->address);
 }
 
 static bool has_nvidia(struct doctor *d)
@@ -152,14 +151,14 @@ static void check_driver_for_kernel(struct doctor *d, const struct rule *r)
 	double v = atof(d->nvidia);
 
 	if (has_nvidia(d) && v >= 570 && v < 595.71 && d->version >= 615)
-		doc_say(d, r, r->severity,
+		doc_say(d, r, d->p2pdma == NO ? SEV_INFO : r->severity,
 			"NVIDIA's driver is %s, the kernel %s", d->nvidia,
 			d->release);
 }
 
 static void check_uvm(struct doctor *d, const struct rule *r)
 {
-	if (has_nvidia(d) && !doc_there(d, "/sys/module/nvidia_uvm"))
+	if (has_nvidia(d) && doc_there(d, "/sys/module/nvidia_uvm") == NO)
 		doc_say(d, r, r->severity, "nvidia_uvm is not loaded");
 }
 
@@ -176,12 +175,12 @@ static void check_p2p_pages(struct doctor *d, const struct rule *r)
 			continue;
 		size = doc_number(d, "/sys/bus/pci/devices/%s/p2pmem/size",
 				  g->address);
-		if (size > 0)
+		if (size > 0 || (size && size != -ENOENT))
 			continue;
 		/* NVIDIA's driver adds them when CUDA first uses the GPU */
 		doc_where(doc_say(d, r, doc_has_driver(g, "nvidia") ? SEV_WARNING :
 				  r->severity,
-				  "GPU %d has no peer-to-peer pages", i),
+				  "the GPU has no peer-to-peer pages"),
 			  g->address);
 	}
 }

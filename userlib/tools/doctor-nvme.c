@@ -150,8 +150,8 @@ static void say_scheduler(struct doctor *d, const char *name,
 
 	if (!doc_text(d, NULL, text, sizeof(text), "%s/queue/scheduler",
 		      sysfs) && !strstr(text, "[none]") && strchr(text, '['))
-		doc_where(doc_say(d, r, r->severity, "%s has the scheduler %s",
-				  name, text), name);
+		doc_where(doc_say(d, r, r->severity, "the scheduler is %s", text),
+			  name);
 }
 
 static void check_scheduler(struct doctor *d, const struct rule *r)
@@ -170,13 +170,11 @@ static void say_small(struct doctor *d, const char *name, const char *sysfs,
 
 	if (kb <= 0 || kb >= SMALL_REQUEST)
 		return;
-	o = doc_say(d, r, r->severity, "requests to %s have at most %lld KiB",
-		    name, kb);
+	o = doc_say(d, r, r->severity, "requests have at most %lld KiB", kb);
 	doc_where(o, name);
 	if (doc_number(d, "%s/queue/max_hw_sectors_kb", sysfs) > kb)
-		doc_cure(o, "echo %lld > /sys/block/%s/queue/max_sectors_kb",
-			 doc_number(d, "%s/queue/max_hw_sectors_kb", sysfs),
-			 name);
+		doc_cure(o, "echo %lld > /sys/block/NAME/queue/max_sectors_kb",
+			 doc_number(d, "%s/queue/max_hw_sectors_kb", sysfs));
 }
 
 static void check_small(struct doctor *d, const struct rule *r)

@@ -182,12 +182,13 @@ static void look_host_bridge(struct doctor *d)
 	}
 }
 
-static enum pln_verdict drive_verdict(const struct doctor *d, int gpu)
+/* Do GPU and drive meet in the root complex only, with this verdict? */
+static bool apart(const struct doctor *d, int gpu, enum pln_verdict verdict,
+		  int *drive, struct pln_topo_pair *pair)
 {
-	struct pln_topo_pair pair = { .size = sizeof(pair) };
-	int drive;
-
-	return doc_pair(d, gpu, &drive, &pair);
+	return doc_pair(d, gpu, drive, pair) == verdict && *drive >= 0 &&
+	       topo_common(d->t, (int)(doc_gpu_at(d, gpu) - d->t->node),
+			   (int)(doc_drive_at(d, *drive) - d->t->node)) < 0;
 }
 
 /* One finding about all GPUs whose way to a drive is @verdict. */
@@ -195,31 +196,23 @@ static void say_pairs(struct doctor *d, const struct rule *r,
 		      enum pln_verdict verdict, const char *how)
 {
 	struct pln_topo_pair pair = { .size = sizeof(pair) };
-	int i, drive, common, n = 0, all = 0;
+	int i, drive, n = 0, all = 0;
 	struct json_object *o = NULL;
-	const struct topo_node *g, *v;
 
 	for (i = 0; i < doc_gpus(d); i++) {
 		all += gpu_asked(d, i);
-		n += gpu_asked(d, i) && drive_verdict(d, i) == verdict;
+		n += gpu_asked(d, i) && apart(d, i, verdict, &drive, &pair);
 	}
 	for (i = 0; i < doc_gpus(d); i++) {
-		if (!gpu_asked(d, i) ||
-		    doc_pair(d, i, &drive, &pair) != verdict || drive < 0)
+		if (!gpu_asked(d, i) || !apart(d, i, verdict, &drive, &pair))
 			continue;
-		g = doc_gpu_at(d, i);
-		v = doc_drive_at(d, drive);
-		common = topo_common(d->t, (int)(g - d->t->node),
-				     (int)(v - d->t->node));
-		if (common >= 0)
-			continue;	/* acs-redirect says it */
 		if (!o)
 			o = doc_say(d, r, n == all ? r->severity : SEV_WARNING,
 				    "%d of %d GPUs %s: %s", n, all, how,
 				    pair.reason);
-		doc_where(o, g->address);
+		doc_where(o, doc_gpu_at(d, i)->address);
 		if (d->path)
-			doc_where(o, v->address);
+			doc_where(o, doc_drive_at(d, drive)->address);
 	}
 }
 
@@ -240,22 +233,19 @@ static void check_root_complex(struct doctor *d, const struct rule *r)
 static void check_far_node(struct doctor *d, const struct rule *r)
 {
 	struct pln_topo_pair pair = { .size = sizeof(pair) };
-	const struct topo_node *g, *v;
 	int i, drive;
 
 	for (i = 0; i < doc_gpus(d); i++) {
 		if (!gpu_asked(d, i))
 			continue;
 		doc_pair(d, i, &drive, &pair);
-		if (drive < 0 || pair.relation != PLN_RELATION_SYS)
-			continue;
-		g = doc_gpu_at(d, i);
-		v = doc_drive_at(d, drive);
-		doc_where(doc_say(d, r, r->severity,
-				  "%s is on NUMA node %d, %s drive %s on %d",
-				  doc_label(d, g), g->numa,
-				  d->path ? "the file's" : "the nearest",
-				  v->address, v->numa), g->address);
+		if (drive >= 0 && pair.relation == PLN_RELATION_SYS &&
+		    pair.verdict != PLN_VERDICT_STAGED)
+			doc_where(doc_say(d, r, r->severity, "%s is on another "
+					  "NUMA node than the GPU", d->path ?
+					  "the file's drive" :
+					  "the nearest drive"),
+				  doc_gpu_at(d, i)->address);
 	}
 }
 
@@ -300,8 +290,8 @@ static void check_link(struct doctor *d, const struct rule *r)
 		    n->width >= n->max_width)
 			continue;
 		doc_where(doc_say(d, r, r->severity,
-				  "%s has %d of %d lanes", doc_label(d, n),
-				  n->width, n->max_width), n->address);
+				  "%d of %d lanes are in use", n->width,
+				  n->max_width), n->address);
 	}
 }
 

@@ -51,6 +51,17 @@ static struct json_object *first_error(struct doctor *d, const char *section)
 	return NULL;
 }
 
+static bool said_error(struct doctor *d, const char *id)
+{
+	size_t i, n = json_object_array_length(d->findings);
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(field(json_object_array_get_idx(d->findings, i),
+				  "id"), id))
+			return true;
+	return false;
+}
+
 static const char *good(struct doctor *d, const char *section)
 {
 	return first_error(d, section) ? "no" : "ok";
@@ -98,7 +109,9 @@ static void gpu_answer(struct doctor *d, int i, struct json_object *steps,
 		     "%s to %s %s: %s, %s", doc_drive_at(d, drive)->address,
 		     doc_label(d, g), g->address, pln_verdict_name(v),
 		     pair.reason);
-	if (first_error(d, NULL) || (drive >= 0 && v == PLN_VERDICT_STAGED))
+	if (said_error(d, "acs-qemu-switch") && v == PLN_VERDICT_DIRECT)
+		path = "fails";
+	else if (first_error(d, NULL) || (drive >= 0 && v == PLN_VERDICT_STAGED))
 		path = "bounce";
 	else if (drive < 0 || v == PLN_VERDICT_UNKNOWN || d->p2pdma == UNKNOWN)
 		path = "unknown";
@@ -121,7 +134,7 @@ static void gpu_answer(struct doctor *d, int i, struct json_object *steps,
 static const char *best(struct json_object *gpus)
 {
 	static const char *const order[] = { "p2p", "nvidia-fs", "unknown",
-					     "bounce" };
+					     "bounce", "fails" };
 	size_t i, k, n = json_object_array_length(gpus);
 
 	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
@@ -165,6 +178,9 @@ void doc_answer(struct doctor *d)
 	if (!strcmp(path, "bounce"))
 		snprintf(says, sizeof(says), "%s into %s: no, it is staged in "
 			 "host memory: %s", d->path, target, reason);
+	else if (!strcmp(path, "fails"))
+		snprintf(says, sizeof(says), "%s into %s: no, it fails or gives "
+			 "wrong data: %s", d->path, target, reason);
 	else if (!strcmp(path, "unknown"))
 		snprintf(says, sizeof(says), "%s into %s: it cannot be said "
 			 "from here", d->path, target);

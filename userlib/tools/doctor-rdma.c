@@ -40,13 +40,6 @@ static void done(char **names, int n)
 		facts_list_free(names);
 }
 
-static bool symbol(struct doctor *d, const char *name)
-{
-	char type[8];
-
-	return !doc_value(d, "/proc/kallsyms", name, type, sizeof(type));
-}
-
 /* The client module that is loaded, or NULL. */
 static const char *peer_module(struct doctor *d)
 {
@@ -55,14 +48,19 @@ static const char *peer_module(struct doctor *d)
 	size_t i;
 
 	for (i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
-		if (doc_there(d, "/sys/module/%s", modules[i]))
+		if (doc_there(d, "/sys/module/%s", modules[i]) == YES)
 			return modules[i];
 	return NULL;
 }
 
-static bool peer_memory(struct doctor *d)
+/* Does the RDMA core have the interface for them? */
+static enum tri peer_memory(struct doctor *d)
 {
-	return symbol(d, "ib_register_peer_memory_client");
+	char type[8];
+	int r = doc_value(d, "/proc/kallsyms", "ib_register_peer_memory_client",
+			  type, sizeof(type));
+
+	return !r ? YES : r == -ENOKEY ? NO : UNKNOWN;
 }
 
 /* Which drivers take a dma-buf as a memory region, and since when. */
@@ -98,46 +96,54 @@ static void look_rdma(struct doctor *d)
 		doc_note(d, "devices", "none");
 	else
 		doc_note(d, "peer_memory", "%s%s%s",
-			 peer_memory(d) ? "in ib_core" : "not in ib_core",
+			 peer_memory(d) == YES ? "in ib_core" :
+			 peer_memory(d) == NO ? "not in ib_core" : "not known",
 			 peer_module(d) ? ", client " : "",
 			 peer_module(d) ? peer_module(d) : "");
 }
 
-/* The GPU's side of the two ways: who exports? */
-static bool gpu_exports(struct doctor *d)
+/* Does a GPU's driver export dma-bufs? */
+static enum tri gpu_exports(struct doctor *d)
 {
+	enum tri any = NO;
 	int i;
 
 	for (i = 0; i < doc_gpus(d); i++) {
 		const char *driver = doc_gpu_at(d, i)->driver;
 
+		if (d->dmabuf == NO)
+			return NO;
 		if (!strcmp(driver, "peerlane_gpu") ||
 		    (!strcmp(driver, "nvidia") && d->nvidia_open == YES))
-			return d->dmabuf != NO;
+			return YES;
+		if (!strcmp(driver, "nvidia") && d->nvidia_open == UNKNOWN)
+			any = UNKNOWN;
 	}
-	return false;
+	return any;
 }
 
 static void check_no_way(struct doctor *d, const struct rule *r)
 {
-	bool peer = peer_memory(d) && peer_module(d);
 	struct json_object *o = NULL;
 	struct nic nic;
 	char **names;
 	int i, n;
 
-	if (!doc_gpus(d) || peer)
+	if (!doc_gpus(d) || peer_memory(d) == UNKNOWN ||
+	    (peer_memory(d) == YES && peer_module(d)))
 		return;
 	for_each_nic(d, nic, names, i, n) {
 		if (!nic.driver[0] ||
-		    (takes_dmabuf(d, nic.driver) && gpu_exports(d)))
+		    (takes_dmabuf(d, nic.driver) && gpu_exports(d) != NO))
 			continue;
 		if (!o)
 			o = doc_say(d, r, r->severity,
 				    "no dma-buf (%s) and no peer memory (%s)",
-				    !gpu_exports(d) ? "the GPU's driver exports "
+				    gpu_exports(d) == NO ?
+				    "the GPU's driver exports "
 				    "none" : "the RDMA driver takes none",
-				    !peer_memory(d) ? "ib_core does not know it" :
+				    peer_memory(d) == NO ?
+				    "ib_core does not know it" :
 				    "no client is loaded");
 		doc_where(o, nic.name);
 	}
@@ -146,7 +152,7 @@ static void check_no_way(struct doctor *d, const struct rule *r)
 
 static void check_idle_client(struct doctor *d, const struct rule *r)
 {
-	if (peer_module(d) && !peer_memory(d))
+	if (peer_module(d) && peer_memory(d) == NO)
 		doc_say(d, r, r->severity,
 			"%s is loaded, and ib_core has no "
 			"ib_register_peer_memory_client", peer_module(d));
@@ -177,7 +183,7 @@ static void check_rxe_odp(struct doctor *d, const struct rule *r)
 	char **names;
 	int i, n;
 
-	if (!doc_there(d, "/sys/module/rdma_rxe") || d->version < 615)
+	if (doc_there(d, "/sys/module/rdma_rxe") != YES || d->version < 615)
 		return;
 	for_each_nic(d, nic, names, i, n) {
 		if (nic.driver[0])
@@ -200,8 +206,8 @@ static void check_port(struct doctor *d, const struct rule *r)
 	for_each_nic(d, nic, names, i, n)
 		if (nic.state[0] && !strstr(nic.state, "ACTIVE"))
 			doc_where(doc_say(d, r, r->severity,
-					  "port 1 of %s is in state %s",
-					  nic.name, nic.state), nic.name);
+					  "port 1 is in state %s", nic.state),
+				  nic.name);
 	done(names, n);
 }
 
@@ -209,7 +215,6 @@ static void check_port(struct doctor *d, const struct rule *r)
 
 static void check_mtu(struct doctor *d, const struct rule *r)
 {
-	struct json_object *o;
 	long long mtu;
 	struct nic nic;
 	char **names;
@@ -221,11 +226,9 @@ static void check_mtu(struct doctor *d, const struct rule *r)
 		mtu = doc_number(d, "/sys/class/net/%s/mtu", nic.netdev);
 		if (mtu <= 0 || mtu >= ROCE_MTU)
 			continue;
-		o = doc_say(d, r, r->severity, "%s of %s has MTU %lld",
-			    nic.netdev, nic.name, mtu);
-		doc_where(o, nic.name);
-		doc_cure(o, "ip link set %s mtu 9000, and the same on its "
-			 "switch port and on the other hosts", nic.netdev);
+		doc_where(doc_say(d, r, r->severity,
+				  "the network device has MTU %lld", mtu),
+			  nic.netdev);
 	}
 	done(names, n);
 }

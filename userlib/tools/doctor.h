@@ -104,7 +104,8 @@ extern const struct section doc_environment, doc_gpu, doc_bar1, doc_driver,
 	doc_iommu, doc_acs, doc_host_bridge, doc_kernel, doc_nvme,
 	doc_filesystem, doc_rdma, doc_limits, doc_containers;
 
-/* One finding; the general texts of the rule are its why, cure and cost. */
+/* One finding; the general texts of the rule are its why, cure and cost.  What
+ * says the same of the same rule again is the same finding. */
 struct json_object *doc_say(struct doctor *d, const struct rule *r,
 			    enum severity severity, const char *what, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -134,13 +135,14 @@ long long doc_number(struct doctor *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int doc_value(struct doctor *d, const char *path, const char *key, char *buf,
 	      size_t size);
-bool doc_there(struct doctor *d, const char *fmt, ...)
+/* Is there such a folder? */
+enum tri doc_there(struct doctor *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The last part of what a link leads to; empty when there is none. */
 void doc_link_name(struct doctor *d, char *buf, size_t size, const char *fmt,
 		   ...) __attribute__((format(printf, 4, 5)));
 /* Is @name in the folder? */
-bool doc_has(struct doctor *d, const char *folder, const char *name);
+enum tri doc_has(struct doctor *d, const char *folder, const char *name);
 enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol);
 /* "6.12.3-x" as 612; 0 when it is none */
 int doc_version(const char *release);

@@ -1717,8 +1717,7 @@ int main(int argc, char **argv)
 		sweep(FAKE_SUBMIT, "submit", EIO, coherent);
 		sweep(FAKE_SUBMIT, "submit", ENOMEM, coherent);
 		sweep(FAKE_WAIT, "wait", EIO, coherent);
-		if (coherent)
-			sweep(FAKE_MMAP, "mmap", ENOMEM, coherent);
+		sweep(FAKE_MMAP, "mmap", ENOMEM, coherent);
 	}
 	return ktap_end();
 }
