@@ -103,7 +103,7 @@ static void pls_count_target(PCIDevice *target, PlsUpstream *stop,
          bus = pci_get_bus(bus->parent_dev)) {
         PlsCounters *c = pls_counters(bus->parent_dev);
 
-        if (stop && bus->parent_dev == PCI_DEVICE(stop)) {
+        if (stop && bus->parent_dev == (PCIDevice *)stop) {
             break;
         }
         if (c) {
@@ -112,13 +112,26 @@ static void pls_count_target(PCIDevice *target, PlsUpstream *stop,
     }
 }
 
+/* Within pls_lock; most objects in a row are of one class */
+static PCIDevice *pls_as_pci_device(Object *obj)
+{
+    static ObjectClass *last;
+    static bool is_pci;
+    ObjectClass *class = object_get_class(obj);
+
+    if (class != last) {
+        last = class;
+        is_pci = object_class_dynamic_cast(class, TYPE_PCI_DEVICE);
+    }
+    return is_pci ? (PCIDevice *)obj : NULL;
+}
+
 /* What a request that leaves all switches upwards reaches there */
 static enum pls_counter pls_end(MemoryRegion *mr, PCIDevice **target)
 {
     Object *owner = memory_region_owner(mr);
 
-    *target = owner ? (PCIDevice *)object_dynamic_cast(owner,
-                                                       TYPE_PCI_DEVICE) : NULL;
+    *target = owner ? pls_as_pci_device(owner) : NULL;
     if (*target) {
         return pls_counters(*target) ? PLS_CNT_OTHER :
                                        PLS_CNT_UPSTREAM_PEER_READ;
@@ -126,7 +139,7 @@ static enum pls_counter pls_end(MemoryRegion *mr, PCIDevice **target)
     return memory_region_is_ram(mr) ? PLS_CNT_HOST_READ : PLS_CNT_OTHER;
 }
 
-/* The links above @dev, below @stop; that above a switch is its upstream port's */
+/* The links above @dev, below @stop; that of two switches is the lower one's */
 static void pls_add_hops(PlsPath *path, PCIDevice *dev, PlsUpstream *stop,
                          bool down)
 {
@@ -134,7 +147,7 @@ static void pls_add_hops(PlsPath *path, PCIDevice *dev, PlsUpstream *stop,
          bus = pci_get_bus(bus->parent_dev)) {
         PlsLink *link = pls_link(bus->parent_dev);
 
-        if (stop && bus->parent_dev == PCI_DEVICE(stop)) {
+        if (stop && bus->parent_dev == (PCIDevice *)stop) {
             break;
         }
         if (link && path->n < ARRAY_SIZE(path->hops) &&

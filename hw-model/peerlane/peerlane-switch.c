@@ -281,6 +281,7 @@ static void pls_downstream_realize(PCIDevice *d, Error **errp)
     if (!pls_link_check(&p->link, errp)) {
         return;
     }
+    p->up = PEERLANE_SWITCH_UPSTREAM(above);
     if (!pls_set_port_number(d, errp)) {
         return;
     }

@@ -124,6 +124,7 @@ typedef struct PlsRefused {
 struct PlsDownstream {
     PCIESlot parent_obj;
 
+    PlsUpstream *up;            /* of the same switch */
     bool acs;
     uint16_t acs_control;       /* after reset */
     bool leaving;
@@ -168,9 +169,7 @@ struct PlsRequester {
 
 static inline PlsUpstream *pls_upstream(PlsDownstream *p)
 {
-    PCIDevice *d = pci_bridge_get_device(pci_get_bus(PCI_DEVICE(p)));
-
-    return PEERLANE_SWITCH_UPSTREAM(d);
+    return p->up;
 }
 
 static inline const char *pls_name(void *dev)

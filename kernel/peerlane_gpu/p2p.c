@@ -18,11 +18,19 @@
 
 /**
  * struct pln_p2p - one page table
+ * @table: what its owner sees
  * @hash: in pln_p2p_tables, from get to the end
  * @node: in buf->pins, while the memory is its owner's
  * @maps: of struct pln_p2p_map
+ * @buf: the memory
+ * @run: where it is in BAR1
+ * @va: as given to get
+ * @flags: likewise
  * @free_cb: NULL: persistent
+ * @data: for @free_cb
  * @revoked: @free_cb runs
+ * @uuid: what @table points to
+ * @pages: likewise
  */
 struct pln_p2p {
 	struct nvidia_p2p_page_table table;
@@ -42,8 +50,12 @@ struct pln_p2p {
 
 /**
  * struct pln_p2p_map - a page table as one device sees it
+ * @mapping: what its owner sees
+ * @node: in the table's list
  * @sgt: when the pages are P2PDMA pages
  * @addr: else: of all pages, in one piece
+ * @size: likewise
+ * @addrs: what @mapping points to
  */
 struct pln_p2p_map {
 	struct nvidia_p2p_dma_mapping mapping;

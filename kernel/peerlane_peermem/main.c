@@ -40,15 +40,15 @@ MODULE_PARM_DESC(name,
 
 /* NULL where there is none */
 static const struct {
-	typeof(&ib_register_peer_memory_client) add;
-	typeof(&ib_unregister_peer_memory_client) del;
+	typeof(ib_register_peer_memory_client) *add;
+	typeof(ib_unregister_peer_memory_client) *del;
 } core = { ib_register_peer_memory_client, ib_unregister_peer_memory_client };
 
 static const struct {
-	typeof(&nvidia_p2p_get_pages) get;
-	typeof(&nvidia_p2p_put_pages) put;
-	typeof(&nvidia_p2p_dma_map_pages) map;
-	typeof(&nvidia_p2p_dma_unmap_pages) unmap;
+	typeof(nvidia_p2p_get_pages) *get;
+	typeof(nvidia_p2p_put_pages) *put;
+	typeof(nvidia_p2p_dma_map_pages) *map;
+	typeof(nvidia_p2p_dma_unmap_pages) *unmap;
 } gpu = {
 	nvidia_p2p_get_pages, nvidia_p2p_put_pages,
 	nvidia_p2p_dma_map_pages, nvidia_p2p_dma_unmap_pages,
@@ -56,9 +56,15 @@ static const struct {
 
 /**
  * struct pln_mem - memory that the core has acquired
+ * @kref: one of the core's, one of a callback that runs
  * @id: in pln_mems until release
- * @va: whole pages of the GPU
+ * @va: of whole pages of the GPU
+ * @len: likewise
+ * @core_context: what the core calls it
  * @table: NULL: not pinned
+ * @mapping: NULL: not mapped
+ * @pdev: for which device
+ * @sgt: a copy of what the core got
  * @gone: the GPU's driver has taken @table and @mapping back, or does so now
  */
 struct pln_mem {

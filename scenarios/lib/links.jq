@@ -145,7 +145,7 @@ def counted($a; $b; $devices; $nvme):
 		 down: (.["modelled-down"] | sums($old["modelled-down"]))};
 	{nvme: $nvme, gpus: of("gpu"), ports: of("port"),
 	 moving: any($a[], $b[]; .kind == "moving"),
-	 modelled: ($b | map(select(.modelled // {} != {})) |
+	 modelled: ($b | map(select((.modelled // {}) != {})) |
 		by_name(.name as $n | .modelled | books($was[$n]))),
 	 modelled_requesters: ([$b[] | select(.kind == "requesters").list[]
 		| (.["modelled-finish-ns"] - .["modelled-first-ns"]) as $ns |

@@ -65,7 +65,7 @@ BEGIN {
 	printf "%s", tree_css()
 	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem}"
 	print "table{border-collapse:collapse;width:100%;margin:1rem 0}caption{text-align:left;color:var(--dim)}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}"
-	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}table.links{font-size:14px}.wide{overflow-x:auto}"
+	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}.wide{overflow-x:auto}"
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}"

@@ -376,9 +376,13 @@ sc_measure() {
 			fail "the guest's fact $sc_key is JSON" "$sc_value"
 	done <"$OUT/facts"
 	awk -F '\t' 'sub(/[.]begin$/, "", $1) { print $1 }' \
-		"$OUT/guest/trace.marks" | sort -u | while read -r sc_label; do
-		sc_counted "$sc_label" | jq -c --arg l "$sc_label" '{counted: {($l): .}}'
-	done >>"$OUT/extra.jsonl"
+		"$OUT/guest/trace.marks" | sort -u >"$OUT/labels"
+	while read -r sc_label; do
+		sc_counted "$sc_label" >"$OUT/counted.json" ||
+			{ fail "what was counted of $sc_label can be read"; continue; }
+		jq -c --arg l "$sc_label" '{counted: {($l): .}}' "$OUT/counted.json" \
+			>>"$OUT/extra.jsonl"
+	done <"$OUT/labels"
 	jq -L "$VM_LIB" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
 		| .links = ([(.counted // {})[].links] | links_sum)' \
 		"$OUT/extra.jsonl" >"$OUT/extra.json"
@@ -472,7 +476,7 @@ sc_end() {
 		 routes: [], devices: $devices, links: []} + .' \
 		"$OUT/measured.json" >"$OUT/result.json"
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
-		"$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
+		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
 		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
 	rm -rf "$OUT/case"
 	if [ -z "$SC_KEEP" ] && [ "$sc_verdict" != fail ]; then

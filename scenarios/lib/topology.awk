@@ -128,8 +128,7 @@ function open_port(name, root) {
 	port[name] = ""
 	root_of[name] = root
 	take_bus(root)
-	if (++chassis > 255)
-		die("there are more than 255 ports")
+	chassis++
 }
 
 function add_host(name) {

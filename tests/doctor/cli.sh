@@ -154,7 +154,7 @@ json "a file here: an answer" '.answer.path | IN("p2p", "bounce", "unknown", "nv
 
 need_tool strace
 strace -f -o trace -e trace=open,openat,openat2,creat,unlink,unlinkat,rename,mknod,ioctl,write,mount \
-	"$tool" doctor -v / 0 >/dev/null 2>&1
+	"$tool" doctor -v here >/dev/null 2>&1
 strace -f -o trace.all -e trace=open,openat,openat2,creat,unlink,unlinkat,rename,mknod,ioctl,write,mount \
 	"$tool" doctor -v >/dev/null 2>&1
 cat trace.all >>trace

@@ -39,7 +39,7 @@ record() {
 		return "X /sys/bus/pci/devices/" $2 "/config " s \
 			zeros(4096 - length(s) / 2)
 	}
-	/^#/ || !NF { next }
+	/^#/ || !NF || $1 == "V" { next }
 	{
 		gsub(/@PCI/, "/sys/bus/pci/devices")
 		gsub(/@DISK/, "@SWITCH/0000:02:01.0/0000:04:00.0/nvme/nvme0/nvme0n1")

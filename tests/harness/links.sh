@@ -29,7 +29,7 @@ looks() {
 		| from_entries; . + ($w | split("=") | {(.[0]): (.[1] | tonumber)}));
 	$lines[] | select(.[0] != "by") | .[1] as $name |
 	if .[0] == "moving" then {kind: "moving"}
-	elif .[0] == "port" then {kind: "port", name: $name, counters: numbers(["peer-read",
+	elif .[0] == "port" then {kind: "port", name: $name, modelled: {}, counters: numbers(["peer-read",
 		"peer-write", "host-read", "host-write", "upstream-peer-read",
 		"upstream-peer-write", "target-read", "target-write", "other", "refused"])}
 	else {kind: "gpu", name: $name, counters: numbers(["engine-host-read",

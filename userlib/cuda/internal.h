@@ -109,6 +109,7 @@ struct pln_dep {
 	struct pln_job *job;		/* or NULL, as */
 	struct pln_shared *shared;
 	uint64_t number;		/* of the recording */
+	struct pln_call *call;		/* of a function of the program */
 };
 
 /* Streams that must run in order among themselves share a lane */
@@ -333,6 +334,16 @@ CUresult pln_shared_record(struct CUevent_st *event, CUstream stream,
 			   struct pln_job **job);
 uint64_t pln_shared_last(struct pln_shared *shared);
 CUresult pln_shared_wait(struct pln_shared *shared, uint64_t seq, bool block);
+
+/* ---- callback.c ---- */
+struct pln_call;
+bool pln_in_call(void);			/* in the thread that makes them */
+struct pln_call *pln_call_ref(struct pln_call *call);
+void pln_call_put(struct pln_call *call);
+CUresult pln_call_wait(struct pln_call *call, bool block);
+/* Have what follows in @stream wait for @call; @job goes before it */
+CUresult pln_stream_call(CUstream stream, struct pln_call *call,
+			 struct pln_job **job);
 
 /* ---- module.c ---- */
 void pln_code_free(struct CUmod_st *code);

@@ -114,7 +114,8 @@ static void check_small(struct doctor *d, const struct rule *r)
 		/* bit N: it can be made 2^N MiB large */
 		sizes = doc_text(d, NULL, text, sizeof(text),
 				 "/sys/bus/pci/devices/%s/resource%d_resize",
-				 g->address, bar.resource) ? 0 : strtoll(text, NULL, 16);
+				 g->address, bar.resource) ? 0 :
+				 strtoll(text, NULL, 16);
 		if (sizes >= bar.size >> 20 << 1) {
 			largest = 63 - __builtin_clzll((uint64_t)sizes);
 			doc_cure(o, "unbind the driver, then echo %d > "

@@ -72,7 +72,7 @@ static void check_static_bar1(struct doctor *d, const struct rule *r)
 static void check_peer_mapping(struct doctor *d, const struct rule *r)
 {
 	if (params_known(d) && !registry(d, "PeerMappingOverride") &&
-	    doc_there(d, "/sys/class/infiniband") == YES)
+	    doc_has_rdma(d))
 		doc_say(d, r, r->severity,
 			"NVreg_RegistryDwords has no PeerMappingOverride=1");
 }

@@ -103,6 +103,16 @@ enum tri doc_has(struct doctor *d, const char *folder, const char *name)
 	return i < n ? YES : NO;
 }
 
+bool doc_has_rdma(struct doctor *d)
+{
+	char **names;
+	int n = facts_list(d->f, "/sys/class/infiniband", &names);
+
+	if (n >= 0)
+		facts_list_free(names);
+	return n > 0;
+}
+
 enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol)
 {
 	char path[PATH_MAX], value[64], why[96];

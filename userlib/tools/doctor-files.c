@@ -140,8 +140,8 @@ static void check_no_drive(struct doctor *d, const struct rule *r)
 		b = block_of_kind(m, "other");
 	if (b)
 		doc_where(doc_say(d, r, r->severity,
-				  "%s lies on %s, no NVMe drive on PCI", d->path,
-				  b->name), b->name);
+				  "%s lies on %s, no NVMe drive on PCI",
+				  d->path, b->name), b->name);
 	else
 		doc_where(doc_say(d, r, r->severity,
 				  "no block device is known below %s (%s)",
@@ -182,7 +182,8 @@ static void check_dm(struct doctor *d, const struct rule *r)
 	for_each_mount(d, m, i) {
 		for (k = 0; k < m->n_blocks; k++) {
 			b = &m->block[k];
-			if (strcmp(b->kind, "dm") || !strcmp(b->detail, "CRYPT"))
+			if (strcmp(b->kind, "dm") ||
+			    !strcmp(b->detail, "CRYPT"))
 				continue;
 			doc_where(doc_say(d, r, one_of_many(d, r),
 					  "%s lies on the device mapper (%s%s%s)",

@@ -14,7 +14,8 @@ static void find_version(const char *text, char *buf, size_t size)
 
 	for (; *p; p = end + !!*end) {
 		end = p + strcspn(p, " \t\n");
-		if (*p >= '0' && *p <= '9' && memchr(p, '.', (size_t)(end - p))) {
+		if (*p >= '0' && *p <= '9' &&
+		    memchr(p, '.', (size_t)(end - p))) {
 			snprintf(buf, size, "%.*s", (int)(end - p), p);
 			return;
 		}
@@ -45,8 +46,9 @@ static void look_gpu(struct doctor *d)
 		       strstr(text, "nvme");
 	for_each_gpu(d, g, i) {
 		snprintf(key, sizeof(key), "gpu%d", i);
-		doc_note(d, key, "%s %04x:%04x, driver %s", g->address, g->vendor,
-			 g->device, g->driver[0] ? g->driver : "none");
+		doc_note(d, key, "%s %04x:%04x, driver %s", g->address,
+			 g->vendor, g->device,
+			 g->driver[0] ? g->driver : "none");
 	}
 }
 
@@ -103,7 +105,8 @@ static void check_nouveau(struct doctor *d, const struct rule *r)
 	int i;
 
 	for_each_gpu(d, g, i)
-		if (doc_has_driver(g, "nouveau") || doc_has_driver(g, "nova_core"))
+		if (doc_has_driver(g, "nouveau") ||
+		    doc_has_driver(g, "nova_core"))
 			doc_where(doc_say(d, r, r->severity,
 					  "%s has the GPU", g->driver),
 				  g->address);
@@ -117,7 +120,8 @@ static void check_vfio(struct doctor *d, const struct rule *r)
 	for_each_gpu(d, g, i)
 		if (doc_has_driver(g, "vfio-pci"))
 			doc_where(doc_say(d, r, r->severity,
-					  "the GPU is kept for a virtual machine"), g->address);
+					  "the GPU is kept for a virtual "
+					  "machine"), g->address);
 }
 
 static bool has_nvidia(struct doctor *d)
@@ -171,15 +175,16 @@ static void check_p2p_pages(struct doctor *d, const struct rule *r)
 	if (d->p2pdma != YES)
 		return;
 	for_each_gpu(d, g, i) {
-		if (!doc_has_driver(g, "peerlane_gpu") && !doc_has_driver(g, "nvidia"))
+		if (!doc_has_driver(g, "peerlane_gpu") &&
+		    !doc_has_driver(g, "nvidia"))
 			continue;
 		size = doc_number(d, "/sys/bus/pci/devices/%s/p2pmem/size",
 				  g->address);
 		if (size > 0 || (size && size != -ENOENT))
 			continue;
 		/* NVIDIA's driver adds them when CUDA first uses the GPU */
-		doc_where(doc_say(d, r, doc_has_driver(g, "nvidia") ? SEV_WARNING :
-				  r->severity,
+		doc_where(doc_say(d, r, doc_has_driver(g, "nvidia") ?
+				  SEV_WARNING : r->severity,
 				  "the GPU has no peer-to-peer pages"),
 			  g->address);
 	}

@@ -150,8 +150,8 @@ static void say_scheduler(struct doctor *d, const char *name,
 
 	if (!doc_text(d, NULL, text, sizeof(text), "%s/queue/scheduler",
 		      sysfs) && !strstr(text, "[none]") && strchr(text, '['))
-		doc_where(doc_say(d, r, r->severity, "the scheduler is %s", text),
-			  name);
+		doc_where(doc_say(d, r, r->severity, "the scheduler is %s",
+				  text), name);
 }
 
 static void check_scheduler(struct doctor *d, const struct rule *r)

@@ -111,7 +111,8 @@ static void gpu_answer(struct doctor *d, int i, struct json_object *steps,
 		     pair.reason);
 	if (said_error(d, "acs-qemu-switch") && v == PLN_VERDICT_DIRECT)
 		path = "fails";
-	else if (first_error(d, NULL) || (drive >= 0 && v == PLN_VERDICT_STAGED))
+	else if (first_error(d, NULL) ||
+		 (drive >= 0 && v == PLN_VERDICT_STAGED))
 		path = "bounce";
 	else if (drive < 0 || v == PLN_VERDICT_UNKNOWN || d->p2pdma == UNKNOWN)
 		path = "unknown";
@@ -162,8 +163,8 @@ void doc_answer(struct doctor *d)
 	     "ok" : d->p2pdma == UNKNOWN ? "?" : "no", "Linux %s, P2PDMA %s",
 	     d->release, d->p2pdma == YES ? "on" : d->p2pdma == NO ? "off" :
 	     "not known");
-	step(steps, "driver", first_error(d, "gpu") || first_error(d, "driver") ?
-	     "no" : "ok", "%s", d->gpu >= 0 ? doc_gpu_at(d, d->gpu)->driver :
+	step(steps, "driver", first_error(d, "gpu") ||
+	     first_error(d, "driver") ? "no" : "ok", "%s", d->gpu >= 0 ? doc_gpu_at(d, d->gpu)->driver :
 	     doc_gpus(d) ? doc_gpu_at(d, 0)->driver : "none");
 	path = best(gpus);
 	if (d->gpu >= 0)

@@ -265,8 +265,8 @@ static void check_memlock(struct doctor *d, const struct rule *r)
 
 	if (v < 0 || v >= ENOUGH_LOCKED || may_lock_all(d))
 		return;
-	doc_say(d, r, doc_there(d, "/sys/class/infiniband") == YES ? SEV_WARNING :
-		SEV_INFO, "a process may lock %lld KiB of memory", v >> 10);
+	doc_say(d, r, doc_has_rdma(d) ? SEV_WARNING : SEV_INFO,
+		"a process may lock %lld KiB of memory", v >> 10);
 }
 
 static const struct rule limits_rules[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peerlane doctor, inside.  A rule is one thing that can be wrong: its texts and
- * the function that looks for it, side by side in a table.  The rules of one
+ * peerlane doctor, inside.  A rule is one thing that can be wrong: its texts
+ * and the function that looks for it, side by side in a table.  The rules of one
  * subject are a section.  Everything is read through the facts layer, so that
  * rules judge a record like the machine itself.
  */
@@ -30,9 +30,9 @@ struct doctor;
 struct rule {
 	const char *id;
 	enum severity severity;	/* the worst that it can be */
-	const char *what;	/* in general; a finding says it of this machine */
+	const char *what;	/* in general; a finding says more */
 	const char *why;
-	const char *cure;	/* in general; a finding may have an exact one */
+	const char *cure;	/* in general; a finding may be more exact */
 	const char *cost;
 	void (*check)(struct doctor *d, const struct rule *r);
 };
@@ -53,8 +53,9 @@ struct section {
 struct block {
 	char name[64];		/* as in /sys/class/block */
 	char sysfs[512];	/* canonical folder of the whole disk */
-	char kind[16];		/* nvme, nvme-head, nvme-fabric, md, dm, loop, other */
-	char detail[64];	/* md: level; dm: LVM, CRYPT, mpath, ...; */
+	char kind[16];		/* nvme, nvme-head (multipath), nvme-fabric, md,
+				 * dm, loop, other */
+	char detail[64];	/* of md its level; of dm LVM, CRYPT, mpath... */
 	char bdf[16];		/* nvme: of its controller */
 };
 
@@ -143,6 +144,8 @@ void doc_link_name(struct doctor *d, char *buf, size_t size, const char *fmt,
 		   ...) __attribute__((format(printf, 4, 5)));
 /* Is @name in the folder? */
 enum tri doc_has(struct doctor *d, const char *folder, const char *name);
+/* Is there an RDMA device? */
+bool doc_has_rdma(struct doctor *d);
 enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol);
 /* "6.12.3-x" as 612; 0 when it is none */
 int doc_version(const char *release);

@@ -19,8 +19,15 @@ static const char usage[] =
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "io"))
+	if (argc > 1 && !strcmp(argv[1], "io")) {
+#ifdef PEERLANE_STATIC
+		complain("this is the program in one file, which cannot load a "
+			 "GPU's driver library: install the other one");
+		return EXIT_USAGE;
+#else
 		return cmd_io(argc - 1, argv + 1);
+#endif
+	}
 	if (argc > 1 && !strcmp(argv[1], "stats"))
 		return cmd_stats(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "topo"))

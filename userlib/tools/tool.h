@@ -42,8 +42,9 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool parse_size(const char *text, uint64_t *out);
 double now_wall(void);
 double now_cpu(void);
-uint32_t crc32c_of(uint32_t crc_so_far, const void *p, size_t n);
 
+/* ---- crc.c ---- */
+uint32_t crc32c_of(uint32_t crc_so_far, const void *p, size_t n);
 /* ---- near.c ---- */
 /* The GPU nearest to @file, or complains: its ordinal, and @why it is that. */
 bool gpu_near(const char *file, int *ordinal, char *why, size_t size);

@@ -200,18 +200,19 @@ static int test_do(struct test_region *r, const char *verb, const char *arg)
 		return test_get(r);
 	if (!strcmp(verb, "map"))
 		return test_map(r, arg);
-	if (!strcmp(verb, "unmap"))
+
+	if (!strcmp(verb, "unmap")) {
 		test_unmap(r);
-	else if (!strcmp(verb, "put"))
+	} else if (!strcmp(verb, "put")) {
 		test_put(r);
-	else if (!strcmp(verb, "release"))
+	} else if (!strcmp(verb, "release")) {
 		test_release(r);
-	else if (strcmp(verb, "end"))
+	} else if (!strcmp(verb, "end")) {
+		test_unmap(r);
+		test_put(r);
+		test_release(r);
+	} else {
 		return -EBADMSG;
-	else {
-		test_unmap(r);
-		test_put(r);
-		test_release(r);
 	}
 	return 0;
 }

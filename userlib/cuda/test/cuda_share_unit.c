@@ -467,6 +467,146 @@ static void t_launch(void)
 	end(ctx);
 }
 
+/* ---- functions of the program ---- */
+
+struct seen {
+	atomic_int calls;
+	CUresult status;
+	CUresult inner;
+	unsigned char value;
+	const unsigned char *watch;
+	int gate[2];
+};
+
+static void note(void *arg)
+{
+	struct seen *seen = arg;
+	char byte;
+	int n;
+
+	/* Not before it is let */
+	if (seen->gate[0] >= 0 && read(seen->gate[0], &byte, 1) != 1)
+		return;
+	seen->inner = cuDeviceGetCount(&n);
+	if (seen->watch)
+		seen->value = *seen->watch;
+	atomic_fetch_add(&seen->calls, 1);
+}
+
+static void note_status(CUstream stream, CUresult status, void *arg)
+{
+	struct seen *seen = arg;
+
+	(void)stream;
+	seen->status = status;
+	note(arg);
+}
+
+static void t_host_function(void)
+{
+	struct seen seen = { .gate = { -1, -1 } };
+	CUcontext ctx = start(&one);
+	unsigned char *b;
+	CUdeviceptr p;
+	void *pinned;
+	CUstream s;
+	CUevent e;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&e, 0));
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuMemAllocHost_v2(&pinned, 4096));
+	b = pinned;
+	*b = 0;
+	seen.watch = b;
+	IS(cuLaunchHostFunc(s, NULL, NULL), INVALID);
+	IS(cuStreamAddCallback(s, note_status, &seen, 1), INVALID);
+	IS(cuLaunchHostFunc(BAD_PTR(CUstream), note, &seen),
+	   CUDA_ERROR_INVALID_HANDLE);
+	/* After what is before it, and before what is after it */
+	OK(cuMemsetD8Async(p, 5, 1, s));
+	OK(cuMemcpyDtoHAsync_v2(b, p, 1, s));
+	OK(cuLaunchHostFunc(s, note, &seen));
+	OK(cuMemsetD8Async(p, 6, 1, s));
+	OK(cuMemcpyDtoHAsync_v2(b, p, 1, s));
+	OK(cuStreamSynchronize(s));
+	CHECK(atomic_load(&seen.calls) == 1);
+	CHECK(seen.value == 5 && *b == 6);
+	CHECK(seen.inner == CUDA_ERROR_NOT_PERMITTED);
+	/* Until it returns the stream is not done, and neither is an event */
+	CHECK(!pipe(seen.gate));
+	OK(cuLaunchHostFunc(s, note, &seen));
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	OK(cuStreamQuery(NULL));
+	CHECK(write(seen.gate[1], "g", 1) == 1);
+	OK(cuEventRecord(e, s));
+	OK(cuEventSynchronize(e));
+	CHECK(atomic_load(&seen.calls) == 2);
+	/* The error of what went before */
+	CHECK(write(seen.gate[1], "gg", 2) == 2);
+	OK(cuStreamAddCallback(s, note_status, &seen, 0));
+	OK(cuStreamSynchronize(s));
+	CHECK(seen.status == CUDA_SUCCESS);
+	fake_bad_jobs(1, -EIO, 1);
+	OK(cuMemsetD8Async(p, 5, 1, s));
+	OK(cuStreamAddCallback(s, note_status, &seen, 0));
+	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
+	CHECK(seen.status == CUDA_ERROR_LAUNCH_FAILED);
+	CHECK(atomic_load(&seen.calls) == 4);
+	OK(cuMemFreeHost(pinned));
+	end(ctx);
+}
+
+static void t_pools(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemoryPool pool;
+	CUdeviceptr p;
+	int has = 1;
+
+	OK(cuDeviceGetAttribute(&has,
+				CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0));
+	CHECK(!has);
+	IS(cuMemAllocAsync(&p, 100, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuMemAllocAsync(NULL, 100, NULL), INVALID);
+	IS(cuDeviceGetDefaultMemPool(&pool, 0), CUDA_ERROR_NOT_SUPPORTED);
+	end(ctx);
+}
+
+/* What NVIDIA's runtime asks for, and what it does not get */
+static void t_export_tables(void)
+{
+	static const CUuuid storage = { { (char)0xc6, (char)0x93, 0x33, 0x6e,
+		0x11, 0x21, (char)0xdf, 0x11, (char)0xa8, (char)0xc3, 0x68,
+		(char)0xf3, 0x55, (char)0xd8, (char)0x95, (char)0x93 } };
+	static const CUuuid none = { { 1, 2, 3 } };
+	typedef CUresult (*put_fn)(CUcontext, void *, void *,
+				   void (*)(CUcontext, void *, void *));
+	typedef CUresult (*remove_fn)(CUcontext, void *);
+	typedef CUresult (*get_fn)(void **, CUcontext, void *);
+	CUcontext ctx = start(&one);
+	const void *table;
+	void *const *entry;
+	void *value = NULL;
+	int key;
+
+	IS(cuGetExportTable(&table, &none), CUDA_ERROR_NOT_FOUND);
+	CHECK(!table);
+	IS(cuGetExportTable(NULL, &none), INVALID);
+	IS(cuGetExportTable(&table, NULL), INVALID);
+	OK(cuGetExportTable(&table, &storage));
+	entry = table;
+	IS(((get_fn)entry[2])(&value, ctx, &key), CUDA_ERROR_INVALID_HANDLE);
+	OK(((put_fn)entry[0])(ctx, &key, &value, NULL));
+	OK(((put_fn)entry[0])(NULL, &key, &key, NULL));
+	OK(((get_fn)entry[2])(&value, ctx, &key));
+	CHECK(value == &key);
+	OK(((remove_fn)entry[1])(ctx, &key));
+	IS(((remove_fn)entry[1])(ctx, &key), CUDA_ERROR_INVALID_HANDLE);
+	OK(((put_fn)entry[0])(ctx, &key, &value, NULL));
+	end(ctx);		/* and what is stored in it */
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(void);
@@ -483,6 +623,9 @@ static const struct {
 	{ "no peer access without a window", t_no_peers },
 	{ "modules and libraries", t_modules },
 	{ "a launch is refused by name", t_launch },
+	{ "functions of the program in a stream", t_host_function },
+	{ "no memory pools", t_pools },
+	{ "tables for the runtime", t_export_tables },
 };
 
 int main(int argc, char **argv)
