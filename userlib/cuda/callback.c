@@ -77,6 +77,9 @@ static void *caller(void *unused)
 		else
 			call->callback(call->stream, err, call->arg);
 
+		/* Whoever waits may find everything given back */
+		pln_job_put(call->job);
+		call->job = NULL;
 		pthread_mutex_lock(&calls_lock);
 		call->done = true;
 		pthread_cond_broadcast(&calls_change);
