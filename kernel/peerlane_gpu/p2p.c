@@ -10,29 +10,30 @@
  * A table of the persistent flavour has no callback.  Its memory, when its
  * owner frees it, lies in the graveyard until the table is put.
  */
-#include <linux/completion.h>
 #include <linux/hashtable.h>
-#include <linux/jiffies.h>
 #include <linux/moduleparam.h>
 #include <linux/nv-p2p.h>
-#include <linux/sched.h>
 
 #include "pln_gpu.h"
 
-#define PLN_P2P_WAIT_MS		10000
-
 /**
  * struct pln_p2p - one page table
+ * @table: what its owner sees
  * @hash: in pln_p2p_tables, from get to the end
  * @node: in buf->pins, while the memory is its owner's
  * @maps: of struct pln_p2p_map
+ * @buf: the memory
+ * @run: where it is in BAR1
+ * @va: as given to get
+ * @flags: likewise
  * @free_cb: NULL: persistent
- * @revoker: who runs @free_cb now
- * @revoked: completed when that is over
+ * @data: for @free_cb
+ * @revoked: @free_cb runs
+ * @uuid: what @table points to
+ * @pages: likewise
  */
 struct pln_p2p {
 	struct nvidia_p2p_page_table table;
-	struct kref kref;
 	struct hlist_node hash;
 	struct list_head node;
 	struct list_head maps;
@@ -42,16 +43,19 @@ struct pln_p2p {
 	u32 flags;
 	void (*free_cb)(void *data);
 	void *data;
-	struct task_struct *revoker;
-	struct completion revoked;
+	bool revoked;
 	u8 uuid[NVIDIA_P2P_GPU_UUID_LEN];
 	struct nvidia_p2p_page pages[];
 };
 
 /**
  * struct pln_p2p_map - a page table as one device sees it
+ * @mapping: what its owner sees
+ * @node: in the table's list
  * @sgt: when the pages are P2PDMA pages
  * @addr: else: of all pages, in one piece
+ * @size: likewise
+ * @addrs: what @mapping points to
  */
 struct pln_p2p_map {
 	struct nvidia_p2p_dma_mapping mapping;
@@ -92,10 +96,8 @@ static struct pln_p2p *pln_p2p_find(struct nvidia_p2p_page_table *table)
 	return NULL;
 }
 
-static void pln_p2p_release(struct kref *kref)
+static void pln_p2p_free(struct pln_p2p *pin)
 {
-	struct pln_p2p *pin = container_of(kref, struct pln_p2p, kref);
-
 	kvfree(pin->table.pages);
 	kvfree(pin);
 }
@@ -127,8 +129,7 @@ static void pln_p2p_end(struct pln_p2p *pin)
 	pln_run_unpin(pin->run);
 	atomic64_dec(&pin->buf->gpu->nr_pins);
 	pln_buf_put(pin->buf);
-	complete_all(&pin->revoked);
-	kref_put(&pin->kref, pln_p2p_release);
+	pln_p2p_free(pin);
 }
 
 /* The memory is marked revoked, so it gets no new pins */
@@ -144,7 +145,7 @@ void pln_p2p_revoke(struct pln_buf *buf)
 		if (!pin->free_cb)
 			continue;
 
-		pin->revoker = current;
+		pin->revoked = true;
 		mutex_unlock(&pln_p2p_lock);
 		pin->free_cb(pin->data);
 		mutex_lock(&pln_p2p_lock);
@@ -180,9 +181,7 @@ static struct pln_p2p *pln_p2p_alloc(struct pln_buf *buf, u64 len)
 	table->entries = entries;
 	table->gpu_uuid = pin->uuid;
 
-	kref_init(&pin->kref);
 	INIT_LIST_HEAD(&pin->maps);
-	init_completion(&pin->revoked);
 	pin->buf = buf;
 	return pin;
 }
@@ -235,7 +234,7 @@ static int pln_p2p_get(u64 va, u64 len, u32 flags,
 
 err_unlock:
 	mutex_unlock(&pln_p2p_lock);
-	kref_put(&pin->kref, pln_p2p_release);
+	pln_p2p_free(pin);
 	/* Who asks knows of memory only */
 	if (ret == -ENOSPC)
 		ret = -ENOMEM;
@@ -297,8 +296,8 @@ EXPORT_SYMBOL(nvidia_p2p_get_pages_persistent);
  * @virtual_address: as for get
  * @page_table: NULL does nothing; a table that is gone is no error
  *
- * When the callback of the table runs, this waits for its end, except inside of
- * it: after this call it neither runs nor will run.
+ * This does not wait for a callback that runs, or is about to: that may wait for
+ * what the caller holds.
  *
  * Return: 0; -EINVAL: the table is of the persistent flavour.
  */
@@ -306,34 +305,25 @@ int nvidia_p2p_put_pages(u64 p2p_token, u32 va_space, u64 virtual_address,
 			 struct nvidia_p2p_page_table *page_table)
 {
 	struct pln_p2p *pin;
+	int ret = 0;
 
 	mutex_lock(&pln_p2p_lock);
 	pin = pln_p2p_find(page_table);
 	if (!pin || pin->va != virtual_address || p2p_token || va_space ||
-	    pin->revoker == current) {
-		mutex_unlock(&pln_p2p_lock);
-		return 0;
-	}
-	if (!pin->free_cb) {
-		mutex_unlock(&pln_p2p_lock);
-		return -EINVAL;
-	}
-	if (!pin->revoker) {
-		hash_del(&pin->hash);
-		list_del(&pin->node);
-		mutex_unlock(&pln_p2p_lock);
-		pln_p2p_end(pin);
-		return 0;
-	}
-
-	kref_get(&pin->kref);
+	    pin->revoked)
+		goto out;
+	ret = -EINVAL;
+	if (!pin->free_cb)
+		goto out;
+	hash_del(&pin->hash);
+	list_del(&pin->node);
 	mutex_unlock(&pln_p2p_lock);
-	if (!wait_for_completion_timeout(&pin->revoked,
-					 msecs_to_jiffies(PLN_P2P_WAIT_MS)))
-		pr_warn("nvidia_p2p_put_pages: the free callback %ps does not end; does it wait for a lock that is held here?\n",
-			pin->free_cb);
-	kref_put(&pin->kref, pln_p2p_release);
+	pln_p2p_end(pin);
 	return 0;
+
+out:
+	mutex_unlock(&pln_p2p_lock);
+	return ret;
 }
 EXPORT_SYMBOL(nvidia_p2p_put_pages);
 
@@ -492,7 +482,7 @@ int nvidia_p2p_dma_map_pages(struct pci_dev *peer,
 
 	mutex_lock(&pln_p2p_lock);
 	pin = pln_p2p_find(page_table);
-	if (!pin || pin->revoker)
+	if (!pin || pin->revoked)
 		goto out;
 	ret = -EIO;
 	if (list_empty(&pin->node) && pin->buf->lost)

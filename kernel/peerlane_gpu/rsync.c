@@ -63,7 +63,7 @@ void nvidia_p2p_unregister_rsync_driver(nvidia_p2p_rsync_driver_t *driver,
 	    pln_rsync.put_relaxed_ordering_mode ||
 	    driver->wait_for_rsync != pln_rsync.wait_for_rsync ||
 	    data != pln_rsync_data)
-		pr_warn("nvidia_p2p_unregister_rsync_driver: not the driver that is registered\n");
+		pr_warn("%s: not the driver that is registered\n", __func__);
 	else
 		pln_rsync = (nvidia_p2p_rsync_driver_t){ };
 	mutex_unlock(&pln_rsync_lock);

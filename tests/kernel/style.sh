@@ -43,4 +43,33 @@ check "layout for 64-bit programs" gcc -m64 -Werror -ffreestanding -fsyntax-only
 check "layout for 32-bit programs" gcc -m32 -Werror -ffreestanding -fsyntax-only "$OUT/layout.c"
 sed 's/SIZE(pln_gpu_op, 56)/SIZE(pln_gpu_op, 52)/' "$OUT/layout.c" >"$OUT/wrong.c"
 check_not "a wrong size is found" gcc -m32 -Werror -ffreestanding -fsyntax-only "$OUT/wrong.c"
+
+# The interface for other drivers: as in NVIDIA's driver, on 64 bits
+cat >"$OUT/p2p.c" <<'END'
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef unsigned long size_t;
+#include "p2p.h"
+#define SIZE(type, n) _Static_assert(sizeof(struct type) == (n), #type)
+#define AT(type, field, n) \
+	_Static_assert(__builtin_offsetof(struct type, field) == (n), #type "." #field)
+SIZE(nvidia_p2p_params, 104);
+SIZE(nvidia_p2p_page, 32);
+SIZE(nvidia_p2p_page_table, 40);
+AT(nvidia_p2p_page_table, pages, 8);
+AT(nvidia_p2p_page_table, entries, 16);
+AT(nvidia_p2p_page_table, gpu_uuid, 24);
+AT(nvidia_p2p_page_table, flags, 32);
+SIZE(nvidia_p2p_dma_mapping, 40);
+AT(nvidia_p2p_dma_mapping, dma_addresses, 16);
+AT(nvidia_p2p_dma_mapping, pci_dev, 32);
+SIZE(nvidia_p2p_rsync_driver, 32);
+SIZE(nvidia_p2p_rsync_reg, 40);
+SIZE(nvidia_p2p_rsync_reg_info, 24);
+END
+grep -v '#include' "$TOP/kernel/include/linux/nv-p2p.h" >"$OUT/p2p.h"
+check "layout of nvidia_p2p_*" gcc -m64 -Werror -ffreestanding -fsyntax-only "$OUT/p2p.c"
+sed 's/gpu_uuid, 24/gpu_uuid, 20/' "$OUT/p2p.c" >"$OUT/wrong.c"
+check_not "a wrong offset is found" gcc -m64 -Werror -ffreestanding -fsyntax-only "$OUT/wrong.c"
 finish

@@ -86,7 +86,7 @@ static void check_emulated(struct doctor *d, const struct rule *r)
 	if (i < n)
 		doc_where(doc_say(d, r, r->severity,
 				  "the GPU is Peerlane's emulated one"),
-			  doc_gpu_at(d, i)->bdf);
+			  doc_gpu_at(d, i)->address);
 }
 
 static void check_virtual(struct doctor *d, const struct rule *r)
@@ -265,8 +265,8 @@ static void check_memlock(struct doctor *d, const struct rule *r)
 
 	if (v < 0 || v >= ENOUGH_LOCKED || may_lock_all(d))
 		return;
-	doc_say(d, r, doc_there(d, "/sys/class/infiniband") ? SEV_WARNING :
-		SEV_INFO, "a process may lock %lld KiB of memory", v >> 10);
+	doc_say(d, r, doc_has_rdma(d) ? SEV_WARNING : SEV_INFO,
+		"a process may lock %lld KiB of memory", v >> 10);
 }
 
 static const struct rule limits_rules[] = {
@@ -321,14 +321,14 @@ static void check_gpu_nodes(struct doctor *d, const struct rule *r)
 				 peerlane++);
 		else
 			continue;
-		if (doc_has(d, "/dev", node))
+		if (doc_has(d, "/dev", node) != NO)
 			continue;
 		if (!o)
 			o = doc_say(d, r, r->severity,
 				    "the device node of a GPU is not here");
 		doc_where(o, node);
 	}
-	if (!nvidia || doc_has(d, "/dev", "nvidiactl"))
+	if (!nvidia || doc_has(d, "/dev", "nvidiactl") != NO)
 		return;
 	if (!o)
 		o = doc_say(d, r, r->severity,
@@ -344,7 +344,7 @@ static void check_verbs_nodes(struct doctor *d, const struct rule *r)
 
 	for (i = 0; i < n; i++) {
 		if (strncmp(names[i], "uverbs", 6) ||
-		    doc_has(d, "/dev/infiniband", names[i]))
+		    doc_has(d, "/dev/infiniband", names[i]) != NO)
 			continue;
 		if (!o)
 			o = doc_say(d, r, r->severity,

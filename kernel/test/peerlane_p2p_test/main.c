@@ -286,14 +286,14 @@ static int test_do(char *cmd)
 	if (!slot->used)
 		return -ENOENT;
 	if (!strcmp(verb, "put")) {
-		if (sscanf(cmd, "%u", &token) < 0)
+		if (*cmd && kstrtouint(cmd, 0, &token))
 			return -EBADMSG;
 		if (!token && !slot->persistent)
 			WRITE_ONCE(slot->stale, true);
 		return nvidia_p2p_put_pages(token, 0, slot->va, slot->table);
 	}
 	if (!strcmp(verb, "putp")) {
-		if (sscanf(cmd, "%u", &token) != 1)
+		if (kstrtouint(cmd, 0, &token))
 			return -EBADMSG;
 		ret = nvidia_p2p_put_pages_persistent(slot->va, slot->table,
 						      token);

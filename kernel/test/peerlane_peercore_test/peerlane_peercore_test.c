@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: plays an RDMA core that has the peer-memory interface.
+ *
+ * debugfs, peerlane_peercore_test/:
+ *   cmd    a command; the errno of the write is that of the client.  S is one
+ *          of 8 slots, each for one memory region:
+ *	acquire S VA LEN	get S		map S PCI-ADDRESS|none
+ *	unmap S			put S		release S
+ *	end S			all that is left to undo
+ *   state  the client, and a line for each slot in use
+ *
+ * As in the real one a lock for each region is held while the client's
+ * functions for it run, and taken by invalidation.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/peer-mem.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#define TEST_SLOTS	8
+
+static bool refuse;
+module_param(refuse, bool, 0444);
+MODULE_PARM_DESC(refuse, "Take no client");
+
+static bool old;
+module_param(old, bool, 0444);
+MODULE_PARM_DESC(old, "Be a core that does not know the flags of clients");
+
+struct test_region {
+	struct mutex lock;	/* all below */
+	u64 ticket;		/* 0: nothing to invalidate */
+	void *context;
+	unsigned long addr;
+	size_t size;
+	bool acquired;
+	bool pinned;
+	bool mapped;
+	struct device *dev;
+	struct sg_table sgt;
+	int nmap;
+	int invalidated;
+};
+
+static struct test_region test_regions[TEST_SLOTS];
+static const struct peer_memory_client *test_client;
+static u32 test_flags;
+static u64 test_ticket;
+static struct device *test_root;
+static struct dentry *test_dir;
+
+static void test_unmap(struct test_region *r)
+{
+	if (!r->mapped)
+		return;
+	test_client->dma_unmap(&r->sgt, r->context, r->dev);
+	r->mapped = false;
+	put_device(r->dev);
+}
+
+static void test_put(struct test_region *r)
+{
+	if (!r->pinned)
+		return;
+	test_client->put_pages(&r->sgt, r->context);
+	r->pinned = false;
+	r->ticket = 0;
+}
+
+static void test_release(struct test_region *r)
+{
+	if (!r->acquired)
+		return;
+	test_client->release(r->context);
+	r->acquired = false;
+}
+
+static int test_invalidate(void *handle, u64 ticket)
+{
+	struct test_region *r = &test_regions[ticket % TEST_SLOTS];
+
+	if (handle != &test_client)
+		return -EINVAL;
+	mutex_lock(&r->lock);
+	if (r->ticket == ticket) {
+		r->invalidated++;
+		r->ticket = 0;
+		/* Here the real one tells its device; then: */
+		if (!(test_flags & PEER_MEM_INVALIDATE_UNMAPS)) {
+			test_unmap(r);
+			test_put(r);
+			test_release(r);
+		}
+	}
+	mutex_unlock(&r->lock);
+	return 0;
+}
+
+void *ib_register_peer_memory_client(const struct peer_memory_client *client,
+				     invalidate_peer_memory *invalidate)
+{
+	const struct peer_memory_client_ex *ex;
+
+	if (refuse || test_client || !invalidate)
+		return NULL;
+	ex = container_of(client, struct peer_memory_client_ex, client);
+	if (!old && client->version[IB_PEER_MEMORY_VER_MAX - 1] == 1 &&
+	    ex->ex_size == sizeof(*ex))
+		test_flags = ex->flags;
+	*invalidate = test_invalidate;
+	test_client = client;
+	return &test_client;
+}
+EXPORT_SYMBOL(ib_register_peer_memory_client);
+
+void ib_unregister_peer_memory_client(void *handle)
+{
+	unsigned int i;
+
+	for (i = 0; i < TEST_SLOTS; i++)
+		WARN_ON(test_regions[i].acquired);
+	WARN_ON(handle != &test_client);
+	test_client = NULL;
+	test_flags = 0;
+}
+EXPORT_SYMBOL(ib_unregister_peer_memory_client);
+
+static int test_acquire(struct test_region *r, const char *arg)
+{
+	int ret;
+
+	if (r->acquired)
+		return -EBUSY;
+	if (sscanf(arg, "%lu %zu", &r->addr, &r->size) != 2)
+		return -EBADMSG;
+	ret = test_client->acquire(r->addr, r->size, NULL, NULL, &r->context);
+	if (ret != 1)
+		return ret ? ret : -ENXIO;	/* not the client's */
+	r->acquired = true;
+	r->invalidated = 0;
+	r->nmap = 0;
+	return 0;
+}
+
+static int test_get(struct test_region *r)
+{
+	int ret;
+
+	if (!r->acquired || r->pinned)
+		return -EBUSY;
+	test_ticket += TEST_SLOTS;
+	r->ticket = test_ticket + (r - test_regions);
+	ret = test_client->get_pages(r->addr, r->size, 1, 0, NULL, r->context,
+				     r->ticket);
+	if (ret)
+		r->ticket = 0;
+	else
+		r->pinned = true;
+	return ret;
+}
+
+static int test_map(struct test_region *r, const char *arg)
+{
+	unsigned int domain, bus, dev, func;
+	struct pci_dev *pdev;
+	int ret;
+
+	if (!r->pinned || r->mapped)
+		return -EBUSY;
+	if (!strcmp(arg, "none")) {
+		r->dev = get_device(test_root);
+	} else {
+		if (sscanf(arg, "%x:%x:%x.%x", &domain, &bus, &dev, &func) != 4)
+			return -EBADMSG;
+		pdev = pci_get_domain_bus_and_slot(domain, bus,
+						   PCI_DEVFN(dev, func));
+		if (!pdev)
+			return -ENXIO;
+		r->dev = &pdev->dev;
+	}
+	memset(&r->sgt, 0, sizeof(r->sgt));
+	ret = test_client->dma_map(&r->sgt, r->context, r->dev, 0, &r->nmap);
+	if (ret)
+		put_device(r->dev);
+	else
+		r->mapped = true;
+	return ret;
+}
+
+static int test_do(struct test_region *r, const char *verb, const char *arg)
+{
+	if (!strcmp(verb, "acquire"))
+		return test_acquire(r, arg);
+	if (!strcmp(verb, "get"))
+		return test_get(r);
+	if (!strcmp(verb, "map"))
+		return test_map(r, arg);
+
+	if (!strcmp(verb, "unmap")) {
+		test_unmap(r);
+	} else if (!strcmp(verb, "put")) {
+		test_put(r);
+	} else if (!strcmp(verb, "release")) {
+		test_release(r);
+	} else if (!strcmp(verb, "end")) {
+		test_unmap(r);
+		test_put(r);
+		test_release(r);
+	} else {
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+static ssize_t test_cmd_write(struct file *file, const char __user *from,
+			      size_t count, loff_t *pos)
+{
+	unsigned int n;
+	char verb[8], *buf;
+	int ret, at = 0;
+
+	if (count > 128)
+		return -E2BIG;
+	buf = memdup_user_nul(from, count);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	if (sscanf(strim(buf), "%7s %u%n", verb, &n, &at) != 2 ||
+	    n >= TEST_SLOTS) {
+		ret = -EBADMSG;
+	} else if (!test_client) {
+		ret = -ENODEV;
+	} else {
+		mutex_lock(&test_regions[n].lock);
+		ret = test_do(&test_regions[n], verb, skip_spaces(buf + at));
+		mutex_unlock(&test_regions[n].lock);
+	}
+	kfree(buf);
+	return ret ? ret : count;
+}
+
+static const struct file_operations test_cmd_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = test_cmd_write,
+};
+
+static int state_show(struct seq_file *m, void *unused)
+{
+	struct test_region *r;
+	struct scatterlist *sg;
+	unsigned int i, j, bad;
+
+	if (test_client)
+		seq_printf(m, "client %s version %s flags %u\n",
+			   test_client->name, test_client->version, test_flags);
+	for (i = 0; i < TEST_SLOTS; i++) {
+		r = &test_regions[i];
+		mutex_lock(&r->lock);
+		seq_printf(m, "region %u acquired %d pinned %d mapped %d invalidated %d",
+			   i, r->acquired, r->pinned, r->mapped,
+			   r->invalidated);
+		if (r->mapped) {
+			bad = r->nmap != r->sgt.nents;
+			for_each_sg(r->sgt.sgl, sg, r->nmap, j)
+				bad += sg_dma_len(sg) != SZ_64K ||
+				       sg_dma_address(sg) !=
+				       sg_dma_address(r->sgt.sgl) + j * SZ_64K;
+			seq_printf(m, " entries %d addr %#llx bad %u size %lu",
+				   r->nmap,
+				   (u64)sg_dma_address(r->sgt.sgl), bad,
+				   test_client->get_page_size(r->context));
+		}
+		seq_puts(m, "\n");
+		mutex_unlock(&r->lock);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(state);
+
+static int __init test_init(void)
+{
+	unsigned int i;
+
+	test_root = root_device_register("peerlane_peercore_test");
+	if (IS_ERR(test_root))
+		return PTR_ERR(test_root);
+	for (i = 0; i < TEST_SLOTS; i++)
+		mutex_init(&test_regions[i].lock);
+	test_dir = debugfs_create_dir("peerlane_peercore_test", NULL);
+	debugfs_create_file("cmd", 0200, test_dir, NULL, &test_cmd_fops);
+	debugfs_create_file("state", 0400, test_dir, NULL, &state_fops);
+	return 0;
+}
+
+static void __exit test_exit(void)
+{
+	debugfs_remove_recursive(test_dir);
+	root_device_unregister(test_root);
+}
+
+module_init(test_init);
+module_exit(test_exit);
+
+MODULE_DESCRIPTION("Peerlane RDMA core with peer memory, for tests");
+MODULE_AUTHOR("The Peerlane authors");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: an RDMA core registers GPU memory through peerlane_peermem.
+ *
+ *	pln_peermem GPU-PCI-ADDRESS PEER-PCI-ADDRESS FAR-PCI-ADDRESS new|old
+ *
+ * The module peerlane_peercore_test is the core; new: one that knows the flags
+ * of clients.  DMA of PEER gets to the GPU, that of FAR does not.
+ */
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "pln_test.h"
+
+#define DIR "/sys/kernel/debug/peerlane_peercore_test/"
+
+static const char *gpu_pci, *peer_pci, *far_pci;
+static bool old;
+
+struct region {
+	int acquired, pinned, mapped, invalidated, entries;
+	unsigned long long addr;
+	unsigned int bad;
+	unsigned long size;
+};
+
+__attribute__((format(printf, 1, 2)))
+static int cmd(const char *fmt, ...)
+{
+	int fd = open(DIR "cmd", O_WRONLY), ret, err;
+	char text[128];
+	va_list ap;
+
+	need(fd >= 0, "open the core");
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ret = write(fd, text, strlen(text));
+	err = errno;
+	close(fd);
+	errno = err;
+	return ret < 0 ? -1 : 0;
+}
+
+static struct region region(unsigned int slot)
+{
+	struct region r = { 0 };
+	FILE *f = fopen(DIR "state", "r");
+	bool found = false;
+	unsigned int n;
+	char line[256];
+
+	need(f, "state of the core");
+	while (!found && fgets(line, sizeof(line), f)) {
+		memset(&r, 0, sizeof(r));
+		found = sscanf(line, "region %u acquired %d pinned %d mapped %d invalidated %d entries %d addr %llx bad %u size %lu",
+			       &n, &r.acquired, &r.pinned, &r.mapped,
+			       &r.invalidated, &r.entries, &r.addr, &r.bad,
+			       &r.size) >= 5 && n == slot;
+	}
+	fclose(f);
+	need(found, "region %u", slot);
+	return r;
+}
+
+static int acquire(unsigned int slot, const void *va, size_t len)
+{
+	return cmd("acquire %u %llu %zu", slot,
+		   (unsigned long long)(uintptr_t)va, len);
+}
+
+static char *dev_map(int fd, const struct pln_gpu_alloc *a)
+{
+	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	char *p = mmap(NULL, a->size + UNIT, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	need(p != MAP_FAILED, "reserve");
+	p = (char *)(((uintptr_t)p + UNIT - 1) & -(uintptr_t)UNIT);
+	p = mmap(p, a->size, coherent ? PROT_READ | PROT_WRITE : PROT_NONE,
+		 MAP_SHARED | MAP_FIXED, fd, a->mmap_offset);
+	need(p != MAP_FAILED, "mmap of GPU memory");
+	return p;
+}
+
+static bool room_is(int fd, const struct pln_gpu_query *q0)
+{
+	struct pln_gpu_query q;
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		q = gpu_query(fd);
+		if (q.vram_free == q0->vram_free &&
+		    q.bar1_free == q0->bar1_free)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static void test_client(void)
+{
+	char name[64], version[16];
+	FILE *f = fopen(DIR "state", "r");
+	unsigned int flags;
+
+	need(f && fscanf(f, "client %63s version %15s flags %u", name, version,
+			 &flags) == 3, "the client");
+	fclose(f);
+	check(!strcmp(name, "peerlane"), "the client is registered");
+	check(flags == (old ? 0 : 1), "the core knows its flags: %s",
+	      old ? "no" : "yes");
+}
+
+static void test_acquire(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, 4 * UNIT), b;
+	char *p = dev_map(fd, &a), *host = malloc(UNIT), *all;
+	int buf;
+
+	check_errno(acquire(0, host, UNIT), ENXIO, "acquire: host memory");
+	check_errno(acquire(0, p, 0), ENXIO, "acquire: nothing");
+	check_errno(acquire(0, p, -(size_t)4096), ENXIO,
+		    "acquire: a length that wraps");
+	check_errno(acquire(0, p + 2 * UNIT, 2 * UNIT + 1), ENXIO,
+		    "acquire: past the end");
+	check(!acquire(0, p + 2 * UNIT, 2 * UNIT), "acquire: up to the end");
+	check(gpu_query(fd).bar1_free == q.bar1_free,
+	      "acquire alone takes no BAR1");
+	check(!cmd("release 0"), "release");
+
+	/* BAR1 is full, before acquire or after it */
+	b = gpu_alloc(fd, q.bar1_size);
+	need(!acquire(1, p, 1), "acquire");
+	buf = gpu_export(fd, b.handle, 0, b.size);
+	all = mmap(NULL, b.size, PROT_READ, MAP_SHARED, buf, 0);
+	need(all != MAP_FAILED, "fill BAR1");
+	check_errno(acquire(0, p, 1), ENOMEM, "acquire: no BAR1");
+	check_errno(cmd("get 1"), ENOMEM, "get: no BAR1");
+	munmap(all, b.size);
+	close(buf);
+	gpu_free(fd, b.handle);
+	check(!cmd("get 1"), "get: there is BAR1 again");
+	cmd("end 1");
+	gpu_free(fd, a.handle);
+	free(host);
+	check(room_is(fd, &q), "nothing is left");
+}
+
+static void test_order(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = dev_map(fd, &a);
+	struct region r;
+	int i;
+
+	check(!acquire(0, p + UNIT + 100, UNIT), "acquire an odd piece");
+	for (i = 0; i < 2; i++) {
+		check(!cmd("get 0"), "get");
+		check_errno(cmd("map 0 none"), EINVAL,
+			    "map: a device that is not on PCI");
+		check_errno(cmd("map 0 %s", far_pci), EOPNOTSUPP,
+			    "map: a device that has no way there");
+		check(!cmd("map 0 %s", peer_pci), "map");
+		r = region(0);
+		check(r.entries == 2 && !r.bad && r.size == UNIT && r.addr,
+		      "two pages around the piece, at %#llx", r.addr);
+		check(!cmd("unmap 0") && !cmd("map 0 %s", peer_pci),
+		      "unmap, map again");
+		check(!cmd("unmap 0") && !cmd("put 0"), "unmap, put");
+		check(gpu_query(fd).bar1_free == q.bar1_free, "BAR1 is back");
+	}
+	check(!cmd("get 0") && !cmd("put 0"), "get, put");
+	check(!cmd("release 0"), "release");
+	gpu_free(fd, a.handle);
+	check(room_is(fd, &q), "nothing is left");
+}
+
+/* The memory goes away after so many steps */
+static void test_free(int fd, int steps)
+{
+	static const char * const after[] = {
+		"acquire", "get", "map", "unmap", "put",
+	};
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = dev_map(fd, &a);
+	const char *what = after[steps - 1];
+	bool told = steps >= 2 && steps <= 4;
+	struct region r;
+
+	need(!acquire(0, p, MIB), "acquire");
+	need(steps < 2 || !cmd("get 0"), "get");
+	need(steps < 3 || !cmd("map 0 %s", peer_pci), "map");
+	need(steps < 4 || !cmd("unmap 0"), "unmap");
+	need(steps < 5 || !cmd("put 0"), "put");
+	check(!gpu_free(fd, a.handle), "free after %s", what);
+	r = region(0);
+	check(r.invalidated == told, "free after %s: the core is %stold", what,
+	      told ? "" : "not ");
+	check(room_is(fd, &q), "free after %s: memory and BAR1 are back", what);
+	if (told && old)
+		check(!r.acquired && !r.pinned && !r.mapped,
+		      "free after %s: the core has undone it all", what);
+	else
+		check(r.acquired && r.pinned == told && r.mapped == (steps == 3),
+		      "free after %s: the core undoes it later", what);
+	if (told && !old && steps != 3)
+		check_errno(cmd("map 0 %s", peer_pci), EINVAL,
+			    "map: after it was told");
+	if (!told)
+		check_errno(cmd("get 0"), EINVAL, "get: after free");
+	check(!cmd("end 0"), "free after %s: the rest is undone", what);
+	check(room_is(fd, &q) && !region(0).acquired,
+	      "free after %s: nothing is left", what);
+	munmap(p, MIB);
+}
+
+/* A process is killed, whose region outlives its memory for a moment */
+static void test_kill(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	int pipefd[2], status;
+	pid_t pid;
+	char c;
+
+	need(!pipe(pipefd), "pipe");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		int own = gpu_open();
+		struct pln_gpu_alloc a = gpu_alloc(own, MIB);
+		char *p = dev_map(own, &a);
+
+		if (acquire(0, p, MIB) || cmd("get 0") ||
+		    cmd("map 0 %s", peer_pci) || write(pipefd[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(pipefd[1]);
+	need(read(pipefd[0], &c, 1) == 1, "the child");
+	close(pipefd[0]);
+	kill(pid, SIGKILL);
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	check(room_is(fd, &q) && region(0).invalidated == 1,
+	      "kill -9: the core is told, the memory is back");
+	check(!cmd("end 0"), "kill -9: the region ends later");
+}
+
+static void test_reset(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = dev_map(fd, &a), path[96];
+	int f;
+
+	need(!acquire(0, p, MIB) && !cmd("get 0") && !cmd("map 0 %s", peer_pci),
+	     "a region");
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset", gpu_pci);
+	f = open(path, O_WRONLY);
+	need(f >= 0 && write(f, "1", 1) == 1, "reset");
+	close(f);
+	check(region(0).invalidated == 1, "reset: the core is told");
+	check(!cmd("end 0"), "reset: the region ends");
+	gpu_free(fd, a.handle);
+	check(room_is(fd, &q), "reset: nothing is left");
+	munmap(p, MIB);
+}
+
+struct racer {
+	pthread_barrier_t barrier;
+	int fd;
+	uint32_t handle;
+	bool ok;
+};
+
+static void *race_free(void *arg)
+{
+	struct racer *r = arg;
+
+	pthread_barrier_wait(&r->barrier);
+	r->ok = !gpu_free(r->fd, r->handle);
+	return NULL;
+}
+
+/* The region ends while its memory is freed */
+static void test_race(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	int i, told = 0, wrong = 0, rounds = 200;
+	struct racer r = { .fd = fd };
+
+	pthread_barrier_init(&r.barrier, NULL, 2);
+	for (i = 0; i < rounds; i++) {
+		struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+		char *p = dev_map(fd, &a);
+		pthread_t thread;
+
+		need(!acquire(0, p, UNIT) && !cmd("get 0") &&
+		     !cmd("map 0 %s", peer_pci), "a region");
+		r.handle = a.handle;
+		need(!pthread_create(&thread, NULL, race_free, &r), "thread");
+		pthread_barrier_wait(&r.barrier);
+		wrong += cmd("end 0") != 0;
+		pthread_join(thread, NULL);
+		wrong += !r.ok || region(0).acquired;
+		told += region(0).invalidated;
+		munmap(p, UNIT);
+	}
+	check(!wrong, "free and the region's end at once, %d times (%d told)",
+	      rounds, told);
+	check(told && told < rounds, "each of them has won");
+	check(room_is(fd, &q), "nothing is left");
+	pthread_barrier_destroy(&r.barrier);
+}
+
+int main(int argc, char **argv)
+{
+	int fd, steps;
+
+	need(argc == 5, "usage: pln_peermem GPU PEER FAR new|old");
+	gpu_pci = argv[1];
+	peer_pci = argv[2];
+	far_pci = argv[3];
+	old = !strcmp(argv[4], "old");
+
+	fd = gpu_open();
+	test_client();
+	test_acquire(fd);
+	test_order(fd);
+	for (steps = 1; steps <= 5; steps++)
+		test_free(fd, steps);
+	test_kill(fd);
+	test_reset(fd);
+	test_race(fd);
+	close(fd);
+	return test_end();
+}
