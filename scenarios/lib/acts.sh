@@ -34,7 +34,7 @@ act() {
 	VM_CMDLINE=${3-}
 	echo "ACT=$1" >"$OUT/case/act"
 	rm -rf "${OUT:?}/$1"
-	sc_boot 100
+	sc_boot 120
 	sc_data_blocks ext4 data copy
 	sc_measure
 	jq -c '{transfers, routes}' "$OUT/measured.json" >>"$OUT/acts.jsonl"
