@@ -106,7 +106,7 @@ foretold() {
 	foretold_topo=$2
 	foretold_kernel=$3
 	shift 5
-	vm_run "$now" "$foretold_topo" "$foretold_kernel" "$OUT/case" 90 "$@"
+	vm_run "$now" "$foretold_topo" "$foretold_kernel" "$OUT/case" 120 "$@"
 	guest_rc=$?
 	ktap_from "$OUT/$now/result.log" "$now"
 	check_eq "$now: the guest is content" 0 "$guest_rc"
