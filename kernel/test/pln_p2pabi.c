@@ -499,7 +499,7 @@ static void test_race(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
 	pthread_barrier_t barrier;
-	int i, called = 0, wrong = 0, rounds = 300;
+	int i, called = 0, wrong = 0, rounds = 100;
 
 	pthread_barrier_init(&barrier, NULL, 3);
 	for (i = 0; i < rounds; i++) {

@@ -326,10 +326,14 @@ sc_look_all() {
 		printf '{"kind":"gpu","name":"%s","counters":%s,"initiators":%s}\n' \
 			"$sc_gpu" "$sc_counters" "$sc_got"
 	done
+	sc_books=" $(sc_modelled | tr '\n' ' ')"
 	for sc_port in $(sc_ports); do
 		sc_look "$1" "$sc_port" counters || return
 		sc_counters=$sc_got
-		sc_look "$1" "$sc_port" modelled || return
+		sc_got={}
+		case $sc_books in
+		*" ${sc_port%.*} "*) sc_look "$1" "$sc_port" modelled || return ;;
+		esac
 		printf '{"kind":"port","name":"%s","counters":%s,"modelled":%s}\n' \
 			"$sc_port" "$sc_counters" "$sc_got"
 	done
@@ -400,15 +404,19 @@ sc_measure() {
 		$t + {label: $label,
 		 host_bytes: $c.nvme.host.data[$dir],
 		 metadata_bytes: $c.nvme.host.metadata[$dir],
-		 routes: ([($c.gpus | keys[]) as $g |
-		  {from: $drive, to: $g, bytes: $c.nvme[$g].data[$dir],
-		   what: "peer-to-peer DMA"},
-		  {from: $drive, to: "memory", bytes: $c.nvme.host.data[$dir],
-		   what: "DMA to host memory"},
-		  {from: "memory", to: $g, bytes:
-		   (if $dir == "read" then $c.gpus[$g]["engine-host-read"]
-		    else $c.gpus[$g]["engine-host-write"] end),
-		   what: "copied by the GPU\u0027s engine"}]
+		 routes: ([(($c.gpus | keys[]) as $g | $c.initiators[$g] | to_entries[]
+		   | {from: .key, to: $g,
+		    bytes: .value[if $dir == "read" then "write" else "read" end],
+		    what: "peer-to-peer DMA"}),
+		  # of several drives, the one that moved most to or from host memory
+		  {from: ([$extra[0].devices[] | select(.kind == "nvme").name] as $drives
+		   | [$c.links[] | select(.below | IN($drives[]))
+		    | {below, bytes: .host[if $dir == "read" then "up" else "down" end]}
+		    | select(.bytes)] | max_by(.bytes).below // $drive), to: "memory",
+		   bytes: $c.nvme.host.data[$dir], what: "DMA to host memory"},
+		  (($c.gpus | keys[]) as $g | {from: "memory", to: $g,
+		   bytes: $c.gpus[$g]["engine-host-" + $dir],
+		   what: "copied by the GPU\u0027s engine"})]
 		  | map(select(.bytes >= 65536))
 		  | map(if $dir == "write" then . + {from: .to, to: .from} else . end))}
 		' >>"$OUT/transfers.jsonl" 2>"$OUT/transfers.err" ||

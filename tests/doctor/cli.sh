@@ -125,6 +125,21 @@ json "on the near one: direct" '.answer.path == "p2p"'
 doctor 0 --from two.rec --json
 json "the machine: each GPU has a near drive" '.verdict == "healthy"'
 
+# ---- nvidia-fs, with the NVMe driver that has its hooks ----
+cat >nvidia-fs.patch <<'END'
+E /proc/config.gz#CONFIG_PCI_P2PDMA ENOKEY
+F /proc/driver/nvidia-fs/modules nvme: 1.0\n
+D /sys/module/nvidia_fs version
+F /sys/module/nvidia_fs/version 2.28.4\n
+END
+record "$base" nvidia-fs.patch >nvidia-fs.rec
+doctor 1 --from nvidia-fs.rec --json /data/x 0
+json "direct, but with that module only" '.answer.path == "nvidia-fs" and
+	any(.findings[]; .id == "kernel-no-p2pdma" and .severity == "warning")'
+sed -i 's/^F .*nvidia-fs.modules.*/F \/proc\/driver\/nvidia-fs\/modules lustre: 1.0\\n/' nvidia-fs.rec
+doctor 2 --from nvidia-fs.rec --json /data/x 0
+json "without the hooks: staged" '.answer.path == "bounce"'
+
 # ---- fewer facts ----
 # what others than root get of a config space: 64 bytes
 sed -E 's,^(X .*/0000:02:0[01]\.0/config [0-9a-f]{128}).*,\1,' healthy.rec >hidden.rec

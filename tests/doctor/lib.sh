@@ -1,5 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
+# shellcheck disable=SC2034 # for the cases, and for vm.sh
 #
 # Records of machines, made of short lines; sourced after case.sh.
 #

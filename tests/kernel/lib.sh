@@ -5,7 +5,7 @@
 . "$TOP/tests/lib/case.sh"
 
 # driver_guest KVER TOPOLOGY CASE SECONDS [QEMU-ARGS…]: boots, and takes over
-# the results
+# the results.  $DRIVER_FILES go to the guest, too.
 driver_guest() {
 	. "$TOP/scenarios/lib/vm.sh"
 	need_file "$BUILD/kernel/$1/peerlane_gpu.ko" \
@@ -16,7 +16,7 @@ driver_guest() {
 	driver_topology=$TOP/tests/kernel/$2.topo
 	driver_seconds=$4
 	cp -R "$TOP/tests/kernel/cases/$3" "$OUT/case"
-	cp "$TOP/tests/kernel/cases/guest.sh" "$OUT/case/"
+	cp "$TOP/tests/kernel/cases/guest.sh" ${DRIVER_FILES-} "$OUT/case/"
 	shift 4
 	vm_run guest "$driver_topology" "$driver_kver" "$OUT/case" \
 		"$driver_seconds" "$@"

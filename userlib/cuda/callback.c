@@ -29,12 +29,13 @@ struct pln_call {
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t calls_change = PTHREAD_COND_INITIALIZER;
 static STAILQ_HEAD(, pln_call) calls = STAILQ_HEAD_INITIALIZER(calls);
-static bool have_thread;
-static __thread bool inside;
+static atomic_bool have_thread;	/* set when thread is */
+static pthread_t thread;
 
 bool pln_in_call(void)
 {
-	return inside;
+	return atomic_load(&have_thread) &&
+	       pthread_equal(pthread_self(), thread);
 }
 
 struct pln_call *pln_call_ref(struct pln_call *call)
@@ -57,7 +58,6 @@ static void *caller(void *unused)
 	struct pln_call *call;
 	CUresult err;
 
-	inside = true;
 	for (;;) {
 		pthread_mutex_lock(&calls_lock);
 		while (STAILQ_EMPTY(&calls))
@@ -77,6 +77,9 @@ static void *caller(void *unused)
 		else
 			call->callback(call->stream, err, call->arg);
 
+		/* Whoever waits may find everything given back */
+		pln_job_put(call->job);
+		call->job = NULL;
 		pthread_mutex_lock(&calls_lock);
 		call->done = true;
 		pthread_cond_broadcast(&calls_change);
@@ -90,7 +93,6 @@ static void *caller(void *unused)
 static bool start_thread(void)
 {
 	sigset_t all, before;
-	pthread_t thread;
 
 	if (have_thread)
 		return true;

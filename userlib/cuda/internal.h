@@ -364,6 +364,7 @@ struct pln_place {
 };
 CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place);
 void pln_place_put(struct pln_place *place);
+size_t pln_place_piece(uint64_t addr, size_t n);
 /* Run and wait; @result may be NULL */
 CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result);
 

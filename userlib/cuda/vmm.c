@@ -460,6 +460,7 @@ static CUresult check_maps(CUdeviceptr ptr, size_t size)
 
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
+	struct pln_span *span;
 	struct pln_range *range;
 	struct pln_file *file;
 	CUresult err = pln_ready();
@@ -467,6 +468,12 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
+	span = ptr && size ? pln_span_find(&pln.reservations, ptr, 1) : NULL;
+	if (span && pln_span_has(ptr, size, span->addr, span->size) &&
+	    !pln_range_find(ptr, size)) {
+		pthread_mutex_unlock(&pln.lock);
+		return CUDA_SUCCESS;	/* nothing is mapped there */
+	}
 	err = check_maps(ptr, size);
 	pthread_mutex_unlock(&pln.lock);
 	for (uint64_t at = ptr, end = ptr + size; !err && at < end;) {

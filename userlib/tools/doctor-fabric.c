@@ -109,12 +109,11 @@ struct redirects {
 /* The pairs that ACS alone keeps from being direct: of a GPU and another. */
 static void find_redirects(const struct doctor *d, struct redirects *x)
 {
-	struct topo pci = *d->t;
+	struct topo pci = doc_pci(d);
 	struct pln_topo_pair pair = { .size = sizeof(pair) };
 	int i, k, m, n, at, list[MAX_BRIDGES];
 	const struct topo_node *a, *b;
 
-	pci.p2pdma = 1;
 	memset(x, 0, sizeof(*x));
 	for (i = 0; i < pci.devs; i++) {
 		if (pci.dev[i].kind != PLN_TOPO_GPU)

@@ -110,6 +110,15 @@ bool doc_drive_asked(const struct doctor *d, int i)
 	return false;
 }
 
+struct topo doc_pci(const struct doctor *d)
+{
+	struct topo pci = *d->t;
+
+	/* nvidia-fs does not ask the kernel: other rules */
+	pci.p2pdma = !(d->nvidia_fs && d->p2pdma == NO);
+	return pci;
+}
+
 /* From good to bad */
 static int rank(uint32_t verdict)
 {
@@ -121,11 +130,10 @@ static int rank(uint32_t verdict)
 enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 			  struct pln_topo_pair *pair)
 {
-	struct topo pci = *d->t;
+	struct topo pci = doc_pci(d);
 	struct pln_topo_pair p = { .size = sizeof(p) };
 	int i, n = doc_drives(d), a = device(d, PLN_TOPO_GPU, gpu);
 
-	pci.p2pdma = 1;
 	*drive = -1;
 	for (i = 0; i < n; i++) {
 		bool better;
@@ -252,11 +260,10 @@ static void check_far_node(struct doctor *d, const struct rule *r)
 static void check_nic(struct doctor *d, const struct rule *r)
 {
 	struct pln_topo_pair pair = { .size = sizeof(pair) };
-	struct topo pci = *d->t;
+	struct topo pci = doc_pci(d);
 	struct json_object *o = NULL;
 	int i, k, direct;
 
-	pci.p2pdma = 1;
 	for (i = 0; i < pci.devs; i++) {
 		if (pci.dev[i].kind != PLN_TOPO_NIC || !doc_gpus(d) || d->path)
 			continue;

@@ -131,26 +131,29 @@ static void gpu_answer(struct doctor *d, int i, struct json_object *steps,
 	json_object_array_add(gpus, o);
 }
 
-/* One line for all: the best GPU's path */
-static const char *best(struct json_object *gpus)
+/* The GPU with the best path; of these the first; NULL without GPUs */
+static struct json_object *best(struct json_object *gpus)
 {
 	static const char *const order[] = { "p2p", "nvidia-fs", "unknown",
 					     "bounce", "fails" };
 	size_t i, k, n = json_object_array_length(gpus);
+	struct json_object *o;
 
-	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-		for (k = 0; k < n; k++)
-			if (!strcmp(field(json_object_array_get_idx(gpus, k),
-					  "path"), order[i]))
-				return order[i];
-	return "bounce";
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		for (k = 0; k < n; k++) {
+			o = json_object_array_get_idx(gpus, k);
+			if (!strcmp(field(o, "path"), order[i]))
+				return o;
+		}
+	}
+	return NULL;
 }
 
 void doc_answer(struct doctor *d)
 {
 	struct json_object *steps = json_object_new_array();
 	struct json_object *gpus = json_object_new_array();
-	struct json_object *why;
+	struct json_object *why, *gpu;
 	const char *path, *reason = "";
 	char says[1024], target[64];
 	int i;
@@ -166,7 +169,8 @@ void doc_answer(struct doctor *d)
 	step(steps, "driver", first_error(d, "gpu") ||
 	     first_error(d, "driver") ? "no" : "ok", "%s", d->gpu >= 0 ? doc_gpu_at(d, d->gpu)->driver :
 	     doc_gpus(d) ? doc_gpu_at(d, 0)->driver : "none");
-	path = best(gpus);
+	gpu = best(gpus);
+	path = gpu ? field(gpu, "path") : "bounce";
 	if (d->gpu >= 0)
 		snprintf(target, sizeof(target), "%s (%s)",
 			 doc_label(d, doc_gpu_at(d, d->gpu)),
@@ -186,10 +190,12 @@ void doc_answer(struct doctor *d)
 		snprintf(says, sizeof(says), "%s into %s: it cannot be said "
 			 "from here", d->path, target);
 	else
-		snprintf(says, sizeof(says), "%s into %s: yes, %s%s", d->path,
+		snprintf(says, sizeof(says), "%s into %s: yes, %s%s%s", d->path,
 			 target, !strcmp(path, "p2p") ? "straight" :
 			 "by nvidia-fs, with NVIDIA's cuFile",
-			 d->count[SEV_WARNING] ? ", but see below" : "");
+			 strcmp(field(gpu, "verdict"), "root-complex") ? "" :
+			 ", but through the root complex",
+			 d->count[SEV_WARNING] ? "; see below" : "");
 	d->answer = json_object_new_object();
 	json_object_object_add(d->answer, "file",
 			       json_object_new_string(d->path));

@@ -140,6 +140,13 @@ static void look_kernel(struct doctor *d)
 
 	d->p2pdma = doc_kconfig(d, "CONFIG_PCI_P2PDMA",
 				"pci_p2pdma_add_resource");
+	/* some distributions have the newer one in an older kernel */
+	if (d->p2pdma == YES && d->version && d->version < 602 &&
+	    doc_value(d, "/proc/kallsyms", "p2pdma_pgmap_ops", value,
+		      sizeof(value)) == -ENOKEY) {
+		d->p2pdma_is_old = true;
+		d->p2pdma = NO;
+	}
 	d->dmabuf = doc_kconfig(d, "CONFIG_DMA_SHARED_BUFFER",
 				"dma_buf_export");
 	doc_note(d, "p2pdma", "%s", words[d->p2pdma]);
@@ -158,24 +165,17 @@ static enum severity unless_nvidia_fs(const struct doctor *d,
 
 static void check_p2pdma(struct doctor *d, const struct rule *r)
 {
-	if (d->p2pdma == NO)
+	if (d->p2pdma == NO && !d->p2pdma_is_old)
 		doc_say(d, r, unless_nvidia_fs(d, r->severity),
 			"kernel %s has no CONFIG_PCI_P2PDMA", d->release);
 }
 
 static void check_p2pdma_user(struct doctor *d, const struct rule *r)
 {
-	char type[8];
-
-	/* some distributions have it in older kernels */
-	if (d->p2pdma != YES || !d->version || d->version >= 602 ||
-	    doc_value(d, "/proc/kallsyms", "p2pdma_pgmap_ops", type,
-		      sizeof(type)) != -ENOKEY)
-		return;
-	doc_say(d, r, unless_nvidia_fs(d, r->severity),
-		"kernel %s is older than 6.2, and p2pdma_pgmap_ops is not in it",
-		d->release);
-	d->p2pdma = NO;
+	if (d->p2pdma_is_old)
+		doc_say(d, r, unless_nvidia_fs(d, r->severity),
+			"kernel %s is older than 6.2, and p2pdma_pgmap_ops is "
+			"not in it", d->release);
 }
 
 static void check_dmabuf(struct doctor *d, const struct rule *r)

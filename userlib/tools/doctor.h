@@ -90,6 +90,7 @@ struct doctor {
 	char container[32];	/* its kind, or empty */
 	bool virtual;		/* a hypervisor is below */
 	enum tri p2pdma;	/* the kernel has it, for user space memory */
+	bool p2pdma_is_old;	/* it has it for itself only */
 	enum tri dmabuf;
 	enum tri multipath;	/* nvme_core.multipath */
 	char nvidia[32];	/* version of NVIDIA's driver, or empty */
@@ -167,6 +168,9 @@ int doc_find_gpu(struct doctor *d, const char *what);
 const char *doc_label(const struct doctor *d, const struct topo_node *n);
 /* Is the drive one that the question is about?  All are without one. */
 bool doc_drive_asked(const struct doctor *d, int i);
+/* The topology under the rules that would hold if the kernel had P2PDMA, so
+ * that findings about PCI do not hide behind that about the kernel. */
+struct topo doc_pci(const struct doctor *d);
 /*
  * What PCI alone would do, whatever the kernel has: between GPU @gpu and the
  * drives, the best of them, or for a file the worst.  *@drive is which one.

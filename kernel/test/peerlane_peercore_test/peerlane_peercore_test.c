@@ -23,6 +23,7 @@
 #include <linux/uaccess.h>
 
 #define TEST_SLOTS	8
+#define TEST_CLIENTS	2
 
 static bool refuse;
 module_param(refuse, bool, 0444);
@@ -32,9 +33,15 @@ static bool old;
 module_param(old, bool, 0444);
 MODULE_PARM_DESC(old, "Be a core that does not know the flags of clients");
 
+struct test_client {
+	const struct peer_memory_client *ops;	/* NULL: not in use */
+	u32 flags;
+};
+
 struct test_region {
 	struct mutex lock;	/* all below */
 	u64 ticket;		/* 0: nothing to invalidate */
+	const struct test_client *client;
 	void *context;
 	unsigned long addr;
 	size_t size;
@@ -48,8 +55,7 @@ struct test_region {
 };
 
 static struct test_region test_regions[TEST_SLOTS];
-static const struct peer_memory_client *test_client;
-static u32 test_flags;
+static struct test_client test_clients[TEST_CLIENTS];
 static u64 test_ticket;
 static struct device *test_root;
 static struct dentry *test_dir;
@@ -58,7 +64,7 @@ static void test_unmap(struct test_region *r)
 {
 	if (!r->mapped)
 		return;
-	test_client->dma_unmap(&r->sgt, r->context, r->dev);
+	r->client->ops->dma_unmap(&r->sgt, r->context, r->dev);
 	r->mapped = false;
 	put_device(r->dev);
 }
@@ -67,7 +73,7 @@ static void test_put(struct test_region *r)
 {
 	if (!r->pinned)
 		return;
-	test_client->put_pages(&r->sgt, r->context);
+	r->client->ops->put_pages(&r->sgt, r->context);
 	r->pinned = false;
 	r->ticket = 0;
 }
@@ -76,7 +82,7 @@ static void test_release(struct test_region *r)
 {
 	if (!r->acquired)
 		return;
-	test_client->release(r->context);
+	r->client->ops->release(r->context);
 	r->acquired = false;
 }
 
@@ -84,14 +90,12 @@ static int test_invalidate(void *handle, u64 ticket)
 {
 	struct test_region *r = &test_regions[ticket % TEST_SLOTS];
 
-	if (handle != &test_client)
-		return -EINVAL;
 	mutex_lock(&r->lock);
-	if (r->ticket == ticket) {
+	if (r->ticket == ticket && r->client == handle) {
 		r->invalidated++;
 		r->ticket = 0;
 		/* Here the real one tells its device; then: */
-		if (!(test_flags & PEER_MEM_INVALIDATE_UNMAPS)) {
+		if (!(r->client->flags & PEER_MEM_INVALIDATE_UNMAPS)) {
 			test_unmap(r);
 			test_put(r);
 			test_release(r);
@@ -105,46 +109,59 @@ void *ib_register_peer_memory_client(const struct peer_memory_client *client,
 				     invalidate_peer_memory *invalidate)
 {
 	const struct peer_memory_client_ex *ex;
+	struct test_client *c = test_clients;
 
-	if (refuse || test_client || !invalidate)
+	while (c < test_clients + TEST_CLIENTS && c->ops)
+		c++;
+	if (refuse || c == test_clients + TEST_CLIENTS)
 		return NULL;
+	c->flags = 0;
 	ex = container_of(client, struct peer_memory_client_ex, client);
 	if (!old && client->version[IB_PEER_MEMORY_VER_MAX - 1] == 1 &&
 	    ex->ex_size == sizeof(*ex))
-		test_flags = ex->flags;
-	*invalidate = test_invalidate;
-	test_client = client;
-	return &test_client;
+		c->flags = ex->flags;
+	if (invalidate)
+		*invalidate = test_invalidate;
+	c->ops = client;
+	return c;
 }
 EXPORT_SYMBOL(ib_register_peer_memory_client);
 
 void ib_unregister_peer_memory_client(void *handle)
 {
+	struct test_client *c = handle;
 	unsigned int i;
 
 	for (i = 0; i < TEST_SLOTS; i++)
-		WARN_ON(test_regions[i].acquired);
-	WARN_ON(handle != &test_client);
-	test_client = NULL;
-	test_flags = 0;
+		WARN_ON(test_regions[i].acquired && test_regions[i].client == c);
+	WARN_ON(!c->ops);
+	c->ops = NULL;
 }
 EXPORT_SYMBOL(ib_unregister_peer_memory_client);
 
 static int test_acquire(struct test_region *r, const char *arg)
 {
-	int ret;
+	const struct test_client *c;
+	int ret = 0;
 
 	if (r->acquired)
 		return -EBUSY;
 	if (sscanf(arg, "%lu %zu", &r->addr, &r->size) != 2)
 		return -EBADMSG;
-	ret = test_client->acquire(r->addr, r->size, NULL, NULL, &r->context);
-	if (ret != 1)
-		return ret ? ret : -ENXIO;	/* not the client's */
-	r->acquired = true;
-	r->invalidated = 0;
-	r->nmap = 0;
-	return 0;
+	memset(&r->sgt, 0, sizeof(r->sgt));
+	for (c = test_clients; c < test_clients + TEST_CLIENTS; c++) {
+		if (!c->ops)
+			continue;
+		ret = c->ops->acquire(r->addr, r->size, NULL, NULL, &r->context);
+		if (ret != 1)
+			continue;
+		r->client = c;
+		r->acquired = true;
+		r->invalidated = 0;
+		r->nmap = 0;
+		return 0;
+	}
+	return ret ? ret : -ENXIO;	/* nobody's */
 }
 
 static int test_get(struct test_region *r)
@@ -155,8 +172,8 @@ static int test_get(struct test_region *r)
 		return -EBUSY;
 	test_ticket += TEST_SLOTS;
 	r->ticket = test_ticket + (r - test_regions);
-	ret = test_client->get_pages(r->addr, r->size, 1, 0, NULL, r->context,
-				     r->ticket);
+	ret = r->client->ops->get_pages(r->addr, r->size, 1, 0, NULL,
+					r->context, r->ticket);
 	if (ret)
 		r->ticket = 0;
 	else
@@ -183,8 +200,7 @@ static int test_map(struct test_region *r, const char *arg)
 			return -ENXIO;
 		r->dev = &pdev->dev;
 	}
-	memset(&r->sgt, 0, sizeof(r->sgt));
-	ret = test_client->dma_map(&r->sgt, r->context, r->dev, 0, &r->nmap);
+	ret = r->client->ops->dma_map(&r->sgt, r->context, r->dev, 0, &r->nmap);
 	if (ret)
 		put_device(r->dev);
 	else
@@ -232,8 +248,6 @@ static ssize_t test_cmd_write(struct file *file, const char __user *from,
 	if (sscanf(strim(buf), "%7s %u%n", verb, &n, &at) != 2 ||
 	    n >= TEST_SLOTS) {
 		ret = -EBADMSG;
-	} else if (!test_client) {
-		ret = -ENODEV;
 	} else {
 		mutex_lock(&test_regions[n].lock);
 		ret = test_do(&test_regions[n], verb, skip_spaces(buf + at));
@@ -255,9 +269,12 @@ static int state_show(struct seq_file *m, void *unused)
 	struct scatterlist *sg;
 	unsigned int i, j, bad;
 
-	if (test_client)
-		seq_printf(m, "client %s version %s flags %u\n",
-			   test_client->name, test_client->version, test_flags);
+	for (i = 0; i < TEST_CLIENTS; i++)
+		if (test_clients[i].ops)
+			seq_printf(m, "client %s version %s flags %u\n",
+				   test_clients[i].ops->name,
+				   test_clients[i].ops->version,
+				   test_clients[i].flags);
 	for (i = 0; i < TEST_SLOTS; i++) {
 		r = &test_regions[i];
 		mutex_lock(&r->lock);
@@ -273,7 +290,7 @@ static int state_show(struct seq_file *m, void *unused)
 			seq_printf(m, " entries %d addr %#llx bad %u size %lu",
 				   r->nmap,
 				   (u64)sg_dma_address(r->sgt.sgl), bad,
-				   test_client->get_page_size(r->context));
+				   r->client->ops->get_page_size(r->context));
 		}
 		seq_puts(m, "\n");
 		mutex_unlock(&r->lock);

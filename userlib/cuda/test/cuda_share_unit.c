@@ -33,6 +33,7 @@ static void vmm_use(const struct fake_config *cfg)
 	OK(cuMemCreate(&h[1], 4 * MiB, &prop, 0));
 	CHECK(fake_vram_used(0) == 6 * MiB);
 	OK(cuMemAddressReserve(&p, 6 * MiB, 0, 0, 0));
+	IS(cuMemMap(p + 4 * MiB, 4 * MiB, 0, h[1], 0), INVALID);
 	OK(cuMemMap(p, 2 * MiB, 0, h[0], 0));
 	OK(cuMemMap(p + 2 * MiB, 4 * MiB, 0, h[1], 0));
 	IS(cuMemcpyHtoD_v2(p, in, 64), INVALID);	/* no access yet */
@@ -41,9 +42,23 @@ static void vmm_use(const struct fake_config *cfg)
 	OK(cuMemcpyDtoD_v2(p, p + 3 * MiB, 64));
 	OK(cuMemcpyDtoH_v2(out, p, 64));
 	CHECK(!memcmp(in, out, 64));
-	if (cfg->coherent)
+	if (cfg->coherent) {
 		CHECK(!memcmp((void *)(uintptr_t)p, in, 64));
-	IS(cuMemcpyHtoD_v2(p + 2 * MiB - 32, in, 64), INVALID);
+		CHECK(!memcmp((void *)(uintptr_t)(p + 3 * MiB), in, 64));
+	}
+	/* Maps side by side are one piece; behind the last there is nothing */
+	OK(cuMemcpyHtoD_v2(p + 2 * MiB - 32, in, 64));
+	OK(cuMemcpyDtoH_v2(out, p + 2 * MiB - 32, 64));
+	CHECK(!memcmp(in, out, 64));
+	OK(cuMemsetD32_v2(p + 2 * MiB - 16, 0x01020304, 8));
+	OK(cuMemcpyDtoH_v2(out, p + 2 * MiB - 17, 34));
+	CHECK(out[0] == in[15] && out[1] == 4 && out[32] == 1 &&
+	      out[33] == in[48]);
+	OK(cuMemsetD8_v2(p + 6 * MiB - 8, 3, 8));
+	IS(cuMemsetD8_v2(p + 6 * MiB - 8, 4, 9), INVALID);
+	IS(cuMemsetD8_v2(p + 2 * MiB - 8, 4, 5 * MiB), INVALID);
+	OK(cuMemcpyDtoH_v2(out, p + 6 * MiB - 1, 1));
+	CHECK(out[0] == 3);
 	/* Another context of the device reaches it, and it outlives both */
 	OK(cuCtxCreate_v2(&other, 0, 0));
 	OK(cuMemsetD8_v2(p + 64, 7, 8));
@@ -262,8 +277,10 @@ static void t_ipc_event(void)
 	OK(cuEventRecord(e, s));
 	IS(cuEventSynchronize(e), CUDA_ERROR_LAUNCH_FAILED);
 	/* And what cannot be submitted is not waited for */
+	OK(cuEventRecord(e, s));
 	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
 	IS(cuEventRecord(e, s), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuEventSynchronize(e));
 	OK(cuEventDestroy_v2(e));
 	IS(cuIpcGetEventHandle(&handle, e), CUDA_ERROR_INVALID_HANDLE);
 	OK(cuMemFreeHost(pinned));
@@ -276,8 +293,11 @@ static void t_ipc_memory(void)
 	CUcontext ctx = start(&one);
 	CUdeviceptr p, q;
 	CUmemGenericAllocationHandle h;
+	int fd, next;
 	void *pinned;
 
+	fd = dup(0);
+	close(fd);
 	OK(cuMemAlloc_v2(&p, 4 * MiB));
 	fake_fail(FAKE_EXPORT, 1, EMFILE);
 	IS(cuIpcGetMemHandle(&handle, p), CUDA_ERROR_OPERATING_SYSTEM);
@@ -291,6 +311,9 @@ static void t_ipc_memory(void)
 		CHECK(cuIpcOpenMemHandle_v2(&q, same, 1) != CUDA_SUCCESS);
 	}
 	OK(cuMemFree_v2(p));
+	next = dup(0);
+	CHECK(next == fd);		/* the descriptor behind the handle */
+	close(next);
 	IS(cuIpcGetMemHandle(&handle, p), INVALID);
 	OK(cuMemAllocHost_v2(&pinned, 4096));
 	IS(cuIpcGetMemHandle(&handle, (uintptr_t)pinned), INVALID);
@@ -346,6 +369,7 @@ static void t_peers(void)
 	OK(cuMemcpyDtoH_v2(out, b, 100));
 	CHECK(out[0] == 8 && out[99] == 8);
 	OK(cuCtxDisablePeerAccess(first));
+	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
 	OK(cuMemcpyDtoD_v2(a, b, 100));
 	OK(cuCtxDestroy_v2(second));
 	end(first);
@@ -505,13 +529,16 @@ static void note_status(CUstream stream, CUresult status, void *arg)
 static void t_host_function(void)
 {
 	struct seen seen = { .gate = { -1, -1 } };
-	CUcontext ctx = start(&one);
+	struct fake_config cfg = one;
+	CUcontext ctx;
 	unsigned char *b;
 	CUdeviceptr p;
 	void *pinned;
 	CUstream s;
 	CUevent e;
 
+	cfg.manual = true;
+	ctx = start(&cfg);
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&e, 0));
 	OK(cuMemAlloc_v2(&p, 4096));
@@ -574,6 +601,13 @@ static void t_pools(void)
 }
 
 /* What NVIDIA's runtime asks for, and what it does not get */
+static int dropped;
+
+static void drop(CUcontext ctx, void *key, void *value)
+{
+	dropped += ctx && key && value == &dropped;
+}
+
 static void t_export_tables(void)
 {
 	static const CUuuid storage = { { (char)0xc6, (char)0x93, 0x33, 0x6e,
@@ -603,8 +637,9 @@ static void t_export_tables(void)
 	CHECK(value == &key);
 	OK(((remove_fn)entry[1])(ctx, &key));
 	IS(((remove_fn)entry[1])(ctx, &key), CUDA_ERROR_INVALID_HANDLE);
-	OK(((put_fn)entry[0])(ctx, &key, &value, NULL));
-	end(ctx);		/* and what is stored in it */
+	OK(((put_fn)entry[0])(ctx, &key, &dropped, drop));
+	end(ctx);
+	CHECK(dropped == 1);
 }
 
 static const struct {

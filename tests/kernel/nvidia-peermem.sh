@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: nvidia-peermem, unmodified, from NVIDIA's source: compiled with its own header, it works on peerlane_gpu
+# tags: kernel guest rdma third-party
+# timeout: 180
+. "$TOP/tests/kernel/lib.sh"
+
+# Not ours to ship: the folder kernel-open/ of NVIDIA's open kernel modules, as
+# Debian's package nvidia-open-kernel-source has it, too
+nvidia=$PEERLANE_CACHE/nvidia-open
+for file in nvidia-peermem/nvidia-peermem.c nvidia-peermem/peer_mem.h nvidia/nv-p2p.h; do
+	[ -f "$nvidia/$file" ] || skip "no source of nvidia-peermem: copy kernel-open/ of NVIDIA's open kernel modules to $nvidia"
+done
+mkdir "$OUT/nv"
+: >"$OUT/nv/conftest.h"
+ln -s "$nvidia/nvidia-peermem/nvidia-peermem.c" "$OUT/nv/"
+cat >"$OUT/nv/Kbuild" <<END
+obj-m := nvidia-peermem.o
+ccflags-y := -I$nvidia/nvidia -I$nvidia/nvidia-peermem -I\$(src) \
+	-DNV_MLNX_IB_PEER_MEM_SYMBOLS_PRESENT -DNV_VERSION_STRING=\"third-party\"
+END
+built=$BUILD/kernel/7.2
+check "it compiles, with NVIDIA's header, against our symbols" make -C /usr/src/linux-7.2 M="$OUT/nv" \
+	KBUILD_EXTRA_SYMBOLS="$built/peerlane_gpu/Module.symvers $built/peerlane_peercore_test/Module.symvers" modules
+if [ -f "$OUT/nv/nvidia-peermem.ko" ]; then
+	strip --strip-debug "$OUT/nv/nvidia-peermem.ko"
+	DRIVER_FILES=$OUT/nv/nvidia-peermem.ko
+	VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
+	driver_guest 7.2 p2p-abi nvidia-peermem 170
+fi
+finish
