@@ -10,6 +10,7 @@
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "exec/memory.h"
+#include "qemu/timer.h"
 #include "hw/pci/pci_bridge.h"
 #include "hw/pci/pci_bus.h"
 #include "migration/vmstate.h"
@@ -30,15 +31,13 @@ static const char *const pls_counter_names[] = {
 };
 QEMU_BUILD_BUG_ON(ARRAY_SIZE(pls_counter_names) != PLS_NUM_COUNTERS);
 
-/* More switches than this one above another are not counted */
-#define PLS_MAX_DEPTH   8
-
 /* Memory that is mapped for DMA, which counts when the mapping ends */
 typedef struct PlsMapping {
     AddressSpace *as;
     void *host;
     bool is_write;
     hwaddr addr;
+    int64_t began;
     unsigned users;
 } PlsMapping;
 
@@ -81,6 +80,14 @@ PlsCounters *pls_counters(PCIDevice *d)
     return p ? &p->counters : up ? &up->counters : NULL;
 }
 
+PlsLink *pls_link(PCIDevice *d)
+{
+    PlsDownstream *p = pls_as_downstream(d);
+    PlsUpstream *up = p ? NULL : pls_as_upstream(d);
+
+    return p ? &p->link : up ? &up->link : NULL;
+}
+
 static void pls_add(PlsCounters *c, enum pls_counter n, bool is_write,
                     hwaddr len)
 {
@@ -96,7 +103,7 @@ static void pls_count_target(PCIDevice *target, PlsUpstream *stop,
          bus = pci_get_bus(bus->parent_dev)) {
         PlsCounters *c = pls_counters(bus->parent_dev);
 
-        if (stop && bus->parent_dev == PCI_DEVICE(stop)) {
+        if (stop && bus->parent_dev == (PCIDevice *)stop) {
             break;
         }
         if (c) {
@@ -105,13 +112,26 @@ static void pls_count_target(PCIDevice *target, PlsUpstream *stop,
     }
 }
 
+/* Within pls_lock; most objects in a row are of one class */
+static PCIDevice *pls_as_pci_device(Object *obj)
+{
+    static ObjectClass *last;
+    static bool is_pci;
+    ObjectClass *class = object_get_class(obj);
+
+    if (class != last) {
+        last = class;
+        is_pci = object_class_dynamic_cast(class, TYPE_PCI_DEVICE);
+    }
+    return is_pci ? (PCIDevice *)obj : NULL;
+}
+
 /* What a request that leaves all switches upwards reaches there */
 static enum pls_counter pls_end(MemoryRegion *mr, PCIDevice **target)
 {
     Object *owner = memory_region_owner(mr);
 
-    *target = owner ? (PCIDevice *)object_dynamic_cast(owner,
-                                                       TYPE_PCI_DEVICE) : NULL;
+    *target = owner ? pls_as_pci_device(owner) : NULL;
     if (*target) {
         return pls_counters(*target) ? PLS_CNT_OTHER :
                                        PLS_CNT_UPSTREAM_PEER_READ;
@@ -119,12 +139,55 @@ static enum pls_counter pls_end(MemoryRegion *mr, PCIDevice **target)
     return memory_region_is_ram(mr) ? PLS_CNT_HOST_READ : PLS_CNT_OTHER;
 }
 
+/* The links above @dev, below @stop; that of two switches is the lower one's */
+static void pls_add_hops(PlsPath *path, PCIDevice *dev, PlsUpstream *stop,
+                         bool down)
+{
+    for (PCIBus *bus = pci_get_bus(dev); bus && bus->parent_dev;
+         bus = pci_get_bus(bus->parent_dev)) {
+        PlsLink *link = pls_link(bus->parent_dev);
+
+        if (stop && bus->parent_dev == (PCIDevice *)stop) {
+            break;
+        }
+        if (link && path->n < ARRAY_SIZE(path->hops) &&
+            !(pls_as_downstream(bus->parent_dev) && pls_as_upstream(dev))) {
+            path->hops[path->n++] = (PlsHop) { link, down };
+        }
+        dev = bus->parent_dev;
+    }
+}
+
+/* A request that has arrived, at @target or in memory of the host */
+static void pls_model(PCIDevice *dev, PCIDevice *target, PlsUpstream *top,
+                      hwaddr len, bool is_write, int64_t began)
+{
+    PCIBus *bus = pci_get_bus(dev);
+    PlsDownstream *p = bus->parent_dev ? pls_as_downstream(bus->parent_dev) :
+                                         NULL;
+    PlsRequester *r = p ? pls_find(p, bus, dev->devfn) : NULL;
+    PlsPath path = { }, below = { };
+
+    if (!r) {
+        return;
+    }
+    pls_add_hops(&path, dev, top, false);
+    if (target) {
+        pls_add_hops(&below, target, top, true);
+    }
+    while (below.n && path.n < ARRAY_SIZE(path.hops)) {
+        path.hops[path.n++] = below.hops[--below.n];
+    }
+    pls_link_transfer(&r->modelled, &path, len, is_write, began);
+}
+
 /*
  * Account one request of @dev; @mr is where it ended.
  * Returns how many bytes went the same way.
  */
 static hwaddr pls_account_piece(PCIDevice *dev, MemoryRegion *mr, hwaddr addr,
-                                hwaddr len, bool is_write)
+                                hwaddr len, bool is_write,
+                                int64_t began)
 {
     PlsCounters *passed[2 * PLS_MAX_DEPTH];
     unsigned n = 0;
@@ -148,7 +211,8 @@ static hwaddr pls_account_piece(PCIDevice *dev, MemoryRegion *mr, hwaddr addr,
         passed[n++] = &pls_upstream(p)->counters;
     }
     end = pls_end(mr, &target);
-    if (way == PLS_REFUSE) {
+    if (way == PLS_REFUSE || way == PLS_VIOLATION) {
+        pls_log_refused(p, dev, way == PLS_VIOLATION, addr, len, is_write);
         pls_add(&p->counters, PLS_CNT_REFUSED, is_write, len);
         end = PLS_CNT_OTHER;
         trace_peerlane_switch_refused(pls_name(p), pls_name(dev), addr, len,
@@ -156,7 +220,7 @@ static hwaddr pls_account_piece(PCIDevice *dev, MemoryRegion *mr, hwaddr addr,
     } else if (way == PLS_DIRECT) {
         pls_add(&p->counters, PLS_CNT_PEER_READ, is_write, len);
         end = PLS_CNT_UPSTREAM_PEER_READ;
-        if (target) {
+        if (target && !pls_counters(target)) {
             pls_count_target(target, pls_upstream(p), is_write, len);
         } else {
             pls_add(&to->counters, PLS_CNT_TARGET_READ, is_write, len);
@@ -166,6 +230,11 @@ static hwaddr pls_account_piece(PCIDevice *dev, MemoryRegion *mr, hwaddr addr,
     }
     for (unsigned i = 0; i < n; i++) {
         pls_add(passed[i], end, is_write, len);
+    }
+    if (pls_link_modelled && end != PLS_CNT_OTHER &&
+        !(target && pls_counters(target))) {
+        pls_model(dev, target, way == PLS_DIRECT ? pls_upstream(p) : NULL, len,
+                  is_write, began);
     }
     return len;
 }
@@ -177,29 +246,35 @@ static PCIDevice *pls_function(AddressSpace *as)
 }
 
 static void pls_account(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
-                        hwaddr len, bool is_write)
+                        hwaddr len, bool is_write, int64_t began)
 {
     while (len) {
         hwaddr n = pls_account_piece(pls_function(as), mr, addr, len,
-                                     is_write);
+                                     is_write, began);
 
         addr += n;
         len -= n;
     }
 }
 
+static int64_t pls_now(void)
+{
+    return pls_link_modelled ? qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) : 0;
+}
+
 static void pls_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
                        hwaddr offset, hwaddr len, bool is_write)
 {
     QEMU_LOCK_GUARD(&pls_lock);
-    pls_account(mr, as, addr, len, is_write);
+    pls_account(mr, as, addr, len, is_write, pls_now());
 }
 
 static void pls_map(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
                     void *host, hwaddr len, bool is_write)
 {
     PlsMapping key = {
-        .as = as, .host = host, .is_write = is_write, .addr = addr
+        .as = as, .host = host, .is_write = is_write, .addr = addr,
+        .began = pls_now(),
     };
     PlsMapping *m;
 
@@ -223,7 +298,7 @@ static void pls_unmap(MemoryRegion *mr, AddressSpace *as, void *host,
     if (!m) {
         return;
     }
-    pls_account(mr, as, m->addr, access_len, is_write);
+    pls_account(mr, as, m->addr, access_len, is_write, m->began);
     if (!--m->users) {
         g_hash_table_remove(pls_mappings, m);
     }
@@ -247,7 +322,9 @@ static void pls_invalid(AddressSpace *as, hwaddr addr, hwaddr len,
             PlsDownstream *to;
             PlsWay way = pls_route(p, own, dev->devfn, addr + at, &n, &to);
 
-            if (way == PLS_REFUSE) {
+            if (way == PLS_REFUSE || way == PLS_VIOLATION) {
+                pls_log_refused(p, dev, way == PLS_VIOLATION, addr + at, n,
+                                is_write);
                 pls_add(&p->counters, PLS_CNT_REFUSED, is_write, len);
                 trace_peerlane_switch_refused(pls_name(p), pls_name(dev),
                                               addr, len, is_write);

@@ -40,7 +40,7 @@ static PlsWay pls_peer_way(PlsDownstream *p, PlsDownstream *to)
         if (!pls_egress_bit(p, to)) {
             return PLS_DIRECT;
         }
-        return acs & PCI_ACS_RR ? PLS_UP : PLS_REFUSE;
+        return acs & PCI_ACS_RR ? PLS_UP : PLS_VIOLATION;
     }
     return acs & PCI_ACS_RR ? PLS_UP : PLS_DIRECT;
 }
@@ -122,7 +122,7 @@ static void pls_set_routes(PlsRequester *r)
     g_ptr_array_set_size(r->routes, 0);
 
     if (!pls_source_valid(p, r->bus)) {
-        pls_add_route(r, 0, UINT64_MAX, PLS_REFUSE, NULL);
+        pls_add_route(r, 0, UINT64_MAX, PLS_VIOLATION, NULL);
         return;
     }
     /* What belongs below the switch, and nobody there claims */
@@ -167,7 +167,7 @@ void pls_update(PlsUpstream *up)
     memory_region_transaction_commit();
 }
 
-static PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn)
+PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn)
 {
     PlsRequester *r;
 
@@ -339,11 +339,39 @@ static const MemoryRegionOps pls_refuse_ops = {
     },
 };
 
+/*
+ * Where nothing answers below a port: a CPU reads all ones, and DMA fails.  DMA
+ * has no attributes in QEMU, and CPUs have.
+ */
+static bool pls_nobody_accepts(void *opaque, hwaddr addr, unsigned size,
+                               bool is_write, MemTxAttrs attrs)
+{
+    return !attrs.unspecified;
+}
+
+static const MemoryRegionOps pls_nobody_ops = {
+    .read = pls_refuse_read,
+    .write = pls_refuse_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = {
+        .min_access_size = 1,
+        .max_access_size = 8,
+        .unaligned = true,
+        .accepts = pls_nobody_accepts,
+    },
+};
+
 void pls_downstream_init_routes(PlsDownstream *p)
 {
+    PCIBus *bus = pci_bridge_get_sec_bus(PCI_BRIDGE(p));
+
+    memory_region_init_io(&p->nobody, OBJECT(p), &pls_nobody_ops, p,
+                          "peerlane-switch-nobody", UINT64_MAX);
+    memory_region_add_subregion_overlap(bus->address_space_mem, 0, &p->nobody,
+                                        INT_MIN);
     memory_region_init_io(&p->refuse, OBJECT(p), &pls_refuse_ops, p,
                           "peerlane-switch-refuse", UINT64_MAX);
-    pci_setup_iommu(pci_bridge_get_sec_bus(PCI_BRIDGE(p)), &pls_iommu_ops, p);
+    pci_setup_iommu(bus, &pls_iommu_ops, p);
 }
 
 void pls_downstream_exit_routes(PlsDownstream *p)
@@ -355,6 +383,8 @@ void pls_downstream_exit_routes(PlsDownstream *p)
     QLIST_FOREACH_SAFE(r, &p->requesters, next, next) {
         pls_drop(r);
     }
+    memory_region_del_subregion(
+        pci_bridge_get_sec_bus(PCI_BRIDGE(p))->address_space_mem, &p->nobody);
 }
 
 static void pls_requester_instance_init(Object *obj)

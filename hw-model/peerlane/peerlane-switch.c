@@ -99,6 +99,9 @@ static void pls_upstream_reset(DeviceState *qdev)
 
 static void pls_upstream_realize(PCIDevice *d, Error **errp)
 {
+    if (!pls_link_check(&PEERLANE_SWITCH_UPSTREAM(d)->link, errp)) {
+        return;
+    }
     pci_bridge_initfn(d, TYPE_PCIE_BUS);
     if (!pls_port_init(d, PCI_EXP_TYPE_UPSTREAM, errp)) {
         pci_bridge_exitfn(d);
@@ -145,6 +148,10 @@ static void pls_get_live(Object *obj, Visitor *v, const char *name,
     visit_type_uint64(v, name, &live, errp);
 }
 
+static const Property pls_upstream_props[] = {
+    PLS_LINK_PROPERTIES(PlsUpstream),
+};
+
 static void pls_upstream_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
@@ -161,6 +168,8 @@ static void pls_upstream_class_init(ObjectClass *klass, void *data)
     dc->desc = "Peerlane PCI Express switch, upstream port";
     device_class_set_legacy_reset(dc, pls_upstream_reset);
     dc->vmsd = &vmstate_pls_upstream;
+    device_class_set_props(dc, pls_upstream_props);
+    pls_link_add_requesters(klass);
     object_class_property_add(klass, "requesters-of-all-switches", "uint64",
                               pls_get_live, NULL, NULL, NULL);
 }
@@ -269,6 +278,10 @@ static void pls_downstream_realize(PCIDevice *d, Error **errp)
                    p->acs_control);
         return;
     }
+    if (!pls_link_check(&p->link, errp)) {
+        return;
+    }
+    p->up = PEERLANE_SWITCH_UPSTREAM(above);
     if (!pls_set_port_number(d, errp)) {
         return;
     }
@@ -335,6 +348,7 @@ static const Property pls_downstream_props[] = {
                     QEMU_PCIE_SLTCAP_PCP_BITNR, true),
     DEFINE_PROP_BOOL("acs", PlsDownstream, acs, true),
     DEFINE_PROP_UINT16("acs-control", PlsDownstream, acs_control, 0),
+    PLS_LINK_PROPERTIES(PlsDownstream),
 };
 
 static void pls_downstream_class_init(ObjectClass *klass, void *data)
@@ -362,6 +376,7 @@ static void pls_downstream_class_init(ObjectClass *klass, void *data)
 static void pls_port_instance_init(Object *obj)
 {
     pls_counters_add_property(obj);
+    pls_link_add_property(obj);
 }
 
 static const TypeInfo pls_types[] = {

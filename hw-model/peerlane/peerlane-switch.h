@@ -59,27 +59,88 @@ typedef struct PlsCounters {
     uint32_t high[PLS_NUM_COUNTERS];    /* latched by reads of the low half */
 } PlsCounters;
 
+/* Of one direction of a link; times in picoseconds of virtual time */
+typedef struct PlsLane {
+    uint64_t transfers;
+    uint64_t payload;
+    uint64_t wire;
+    uint64_t busy;
+    uint64_t queued;
+    uint64_t free;
+} PlsLane;
+
+/* The link above an upstream port, or below a downstream port */
+typedef struct PlsLink {
+    uint8_t gen;                /* 0: not modelled */
+    uint8_t width;
+    uint32_t latency;           /* ns */
+    PlsLane lane[2];            /* up, down */
+} PlsLink;
+
+#define PLS_LINK_PROPERTIES(type)                               \
+    DEFINE_PROP_UINT8("link-gen", type, link.gen, 0),           \
+    DEFINE_PROP_UINT8("link-width", type, link.width, 16),      \
+    DEFINE_PROP_UINT32("link-latency", type, link.latency, 0)
+
+/* Of one requester */
+typedef struct PlsModelled {
+    uint64_t transfers;
+    uint64_t payload;
+    uint64_t first;
+    uint64_t finish;
+    uint64_t queued;
+    uint64_t late;
+} PlsModelled;
+
+/* More switches than this one above another are not counted */
+#define PLS_MAX_DEPTH   8
+
+typedef struct PlsHop {
+    PlsLink *link;
+    bool down;
+} PlsHop;
+
+typedef struct PlsPath {
+    PlsHop hops[2 * (PLS_MAX_DEPTH + 1)];
+    unsigned n;
+} PlsPath;
+
 struct PlsUpstream {
     PCIEPort parent_obj;
 
+    PlsLink link;
     PlsCounters counters;
 };
+
+/* A request, until it is logged; there is none without a requester */
+typedef struct PlsRefused {
+    PCIDevice *requester;
+    bool violation;
+    bool is_write;
+    hwaddr addr;
+    hwaddr len;
+} PlsRefused;
 
 struct PlsDownstream {
     PCIESlot parent_obj;
 
+    PlsUpstream *up;            /* of the same switch */
     bool acs;
     uint16_t acs_control;       /* after reset */
     bool leaving;
+    PlsLink link;
     MemoryRegion refuse;        /* whatever is sent here fails */
+    MemoryRegion nobody;        /* below, where no device answers */
     QLIST_HEAD(, PlsRequester) requesters;
+    PlsRefused refused;
     PlsCounters counters;
 };
 
 typedef enum PlsWay {
     PLS_UP,
     PLS_DIRECT,
-    PLS_REFUSE,
+    PLS_REFUSE,                 /* Unsupported Request */
+    PLS_VIOLATION,              /* of ACS */
 } PlsWay;
 
 typedef struct PlsRoute {
@@ -102,14 +163,13 @@ struct PlsRequester {
     MemoryRegion root;
     MemoryRegion up;
     GPtrArray *routes;          /* a later one goes before an earlier one */
+    PlsModelled modelled;
     QLIST_ENTRY(PlsRequester) next;
 };
 
 static inline PlsUpstream *pls_upstream(PlsDownstream *p)
 {
-    PCIDevice *d = pci_bridge_get_device(pci_get_bus(PCI_DEVICE(p)));
-
-    return PEERLANE_SWITCH_UPSTREAM(d);
+    return p->up;
 }
 
 static inline const char *pls_name(void *dev)
@@ -125,6 +185,7 @@ void pls_update(PlsUpstream *up);
 void pls_forget_function(PCIDevice *dev);
 PlsWay pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
                  hwaddr *len, PlsDownstream **to);
+PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn);
 uint64_t pls_live_requesters(void);
 
 /* peerlane-switch-hotplug.c */
@@ -142,6 +203,19 @@ void pls_counters_add_property(Object *obj);
 void pls_vsec_init(PCIDevice *d);
 void pls_vsec_read(PCIDevice *d, uint32_t address, int len);
 PlsCounters *pls_counters(PCIDevice *d);
+PlsLink *pls_link(PCIDevice *d);
 extern const VMStateDescription vmstate_pls_counters;
+
+/* peerlane-switch-link.c */
+extern bool pls_link_modelled;          /* any is */
+bool pls_link_check(PlsLink *link, Error **errp);
+void pls_link_transfer(PlsModelled *m, PlsPath *path, hwaddr len,
+                       bool is_write, int64_t began);
+void pls_link_add_property(Object *obj);
+void pls_link_add_requesters(ObjectClass *klass);
+
+/* peerlane-switch-error.c */
+void pls_log_refused(PlsDownstream *p, PCIDevice *requester, bool violation,
+                     hwaddr addr, hwaddr len, bool is_write);
 
 #endif /* HW_PEERLANE_SWITCH_H */

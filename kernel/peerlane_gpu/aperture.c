@@ -35,8 +35,7 @@ static int pln_bar1_cmd(struct pln_gpu *gpu, u32 cmd, u64 bar1, u64 size,
 	case PLN_ERR_NO_SPACE:
 		return -ENOSPC;
 	case U32_MAX:
-		pln_gpu_die(gpu, "BAR1 command got no answer");
-		return -EIO;
+		return pln_gpu_die(gpu, "BAR1 command got no answer");
 	default:
 		dev_err(&gpu->pdev->dev,
 			"BAR1 command %u (unit %llu, %llu units, VRAM %#llx) refused: error %u (%s); this is a bug in the driver or the device\n",

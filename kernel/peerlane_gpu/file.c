@@ -19,12 +19,17 @@
 static dev_t pln_devt;
 static struct class *pln_class;
 
+static bool pln_is_gone(struct pln_gpu *gpu)
+{
+	return pln_state_errno(gpu) == -ENODEV;
+}
+
 static int pln_open(struct inode *inode, struct file *filp)
 {
 	struct pln_gpu *gpu = container_of(inode->i_cdev, struct pln_gpu, cdev);
 	struct pln_file *file;
 
-	if (READ_ONCE(gpu->state) == PLN_REMOVED)
+	if (pln_is_gone(gpu))
 		return -ENODEV;
 	file = kzalloc_obj(*file, GFP_KERNEL_ACCOUNT);
 	if (!file)
@@ -247,7 +252,7 @@ static int pln_ioc_import(struct pln_file *file, void __user *arg)
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	i.size = buf->size;
-	i.mmap_offset = gpu->coherent_pgmap ? buf->vram : ~0ULL;
+	i.mmap_offset = buf->vram;
 
 	ret = xa_alloc_cyclic(&file->bufs, &i.handle, buf, PLN_XA_LIMIT,
 			      &file->next_buf, GFP_KERNEL_ACCOUNT);
@@ -388,7 +393,7 @@ static int pln_await_live(struct pln_gpu *gpu)
 						pln_not_resetting(gpu), left);
 	if (left < 0)
 		return -EINTR;
-	return READ_ONCE(gpu->state) == PLN_REMOVED ? -ENODEV : 0;
+	return pln_is_gone(gpu) ? -ENODEV : 0;
 }
 
 static long pln_ioctl(struct file *filp, unsigned int cmd, unsigned long param)
@@ -406,7 +411,7 @@ static long pln_ioctl(struct file *filp, unsigned int cmd, unsigned long param)
 	if (ret)
 		return ret;
 	idx = srcu_read_lock(&gpu->calls);
-	if (READ_ONCE(gpu->state) == PLN_REMOVED) {
+	if (pln_is_gone(gpu)) {
 		ret = -ENODEV;
 		goto out;
 	}

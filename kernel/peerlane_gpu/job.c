@@ -69,6 +69,9 @@ static struct pln_pin *pln_pin_user(struct pln_gpu *gpu, u64 addr, u64 len,
 			ret = -EINTR;
 			goto err;
 		}
+		ret = pln_state_errno(gpu);
+		if (ret)
+			goto err;
 		got = pin_user_pages_fast((first + pin->nr_pages) << PAGE_SHIFT,
 					  min_t(unsigned long, PLN_PIN_BATCH,
 						nr - pin->nr_pages),
@@ -292,12 +295,13 @@ static int pln_pin_room(struct pln_file *file, u64 bytes)
 	if (bytes > (u64)limit)
 		return -ENOMEM;
 	left = wait_event_interruptible_timeout(file->gpu->unpinned,
+						pln_state_errno(file->gpu) ||
 						pln_pin_fits(file, bytes,
 							     limit),
 						left);
 	if (left < 0)
 		return -EINTR;
-	return left ? 0 : -EAGAIN;
+	return left ? pln_state_errno(file->gpu) : -EAGAIN;
 }
 
 /* User pages that an operation needs, in bytes */
@@ -372,10 +376,6 @@ struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 		}
 		if (!op->flags)
 			continue;
-		/* A removed device cannot map; its pdev may be gone */
-		ret = pln_state_errno(gpu);
-		if (ret)
-			goto err;
 		if (op->flags & PLN_GPU_OP_F_SRC_USER)
 			pin = pln_pin_user(gpu, op->src, op->len,
 					   DMA_TO_DEVICE);
@@ -422,12 +422,12 @@ int pln_vram_zero(struct pln_buf *buf)
 	if (ret)
 		goto out;
 	ret = job->status;
-	if (ret)
+	if (ret && ret != -ENODEV) {
 		dev_err_ratelimited(&gpu->dev,
 				    "cannot give out memory: the engine failed to zero it (%pe, device error %u)\n",
 				    ERR_PTR(ret), job->error);
-	if (ret)
 		ret = -EIO;
+	}
 out:
 	pln_job_put(job);
 	return ret;

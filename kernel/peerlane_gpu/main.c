@@ -32,29 +32,39 @@ MODULE_PARM_DESC(max_pinned_mib,
 static DEFINE_IDA(pln_ids);
 
 /*
- * The device does not answer or does not obey.  May be called under any lock
- * of ours, so the work is done elsewhere.
+ * The device does not answer or does not obey, or it was pulled out.  May be
+ * called under any lock of ours, so the work is done elsewhere.  Returns the
+ * errno for who wanted something of it.
  */
-void pln_gpu_die(struct pln_gpu *gpu, const char *why)
+int pln_gpu_die(struct pln_gpu *gpu, const char *why)
 {
+	int err = pci_device_is_present(gpu->pdev) ? -EIO : -ENODEV;
+
 	if (xchg(&gpu->broken, true))
-		return;
-	dev_err(&gpu->pdev->dev,
-		"out of service: %s; its memory is lost, reset it (echo 1 > /sys/bus/pci/devices/%s/reset) or bind the driver again\n",
-		why, pci_name(gpu->pdev));
+		return err;
+	if (err == -ENODEV)
+		dev_err(&gpu->pdev->dev,
+			"not on the bus any more; its memory is lost\n");
+	else
+		dev_err(&gpu->pdev->dev,
+			"out of service: %s; its memory is lost, reset it (echo 1 > /sys/bus/pci/devices/%s/reset) or bind the driver again\n",
+			why, pci_name(gpu->pdev));
 	queue_work(gpu->wq, &gpu->die_work);
+	return err;
 }
 
 static void pln_die_work(struct work_struct *work)
 {
 	struct pln_gpu *gpu = container_of(work, struct pln_gpu, die_work);
+	bool here = pci_device_is_present(gpu->pdev);
 
 	down_write(&gpu->mem_lock);
 	if (gpu->state == PLN_LIVE)
-		gpu->state = PLN_DEAD;
+		gpu->state = here ? PLN_DEAD : PLN_GONE;
 	up_write(&gpu->mem_lock);
 	wake_up_all(&gpu->state_wait);
-	pln_queues_stop(gpu, -EIO);
+	wake_up_all(&gpu->unpinned);
+	pln_queues_stop(gpu, here ? -EIO : -ENODEV);
 	pln_bufs_retire_all(gpu, true);
 }
 
@@ -258,6 +268,7 @@ static void pln_remove(struct pci_dev *pdev)
 	gpu->state = PLN_REMOVED;
 	up_write(&gpu->mem_lock);
 	wake_up_all(&gpu->state_wait);
+	wake_up_all(&gpu->unpinned);
 	pln_debugfs_del(gpu);
 	pln_cdev_del(gpu);
 

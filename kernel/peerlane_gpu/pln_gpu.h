@@ -51,6 +51,7 @@ enum pln_state {
 	PLN_LIVE,
 	PLN_RESETTING,		/* between reset_prepare and reset_done */
 	PLN_DEAD,		/* does not answer, or cannot be stopped */
+	PLN_GONE,		/* not on the bus any more; removal follows */
 	PLN_REMOVED,		/* driver unbound; files may be open */
 };
 
@@ -301,7 +302,7 @@ static inline u64 pln_rd64(struct pln_gpu *gpu, u32 reg)
 extern unsigned int pln_watchdog_ms;
 extern unsigned int pln_max_jobs;
 extern unsigned int pln_max_pinned_mib;
-void pln_gpu_die(struct pln_gpu *gpu, const char *why);
+int pln_gpu_die(struct pln_gpu *gpu, const char *why);
 
 /* vram.c */
 int pln_vram_init(struct pln_gpu *gpu);

@@ -406,9 +406,9 @@ static void pln_recover(struct pln_queue *q, bool halted,
 	at = pln_q_rd(q, halted ? PLN_Q_ERROR_INDEX : PLN_Q_HEAD);
 	code = halted ? pln_q_rd(q, PLN_Q_ERROR_CODE) : 0;
 	if (at == U32_MAX || pln_hw_stop(q)) {
-		q->stopped = -EIO;
-		pln_fail_all(q, -EIO, ended);
-		pln_gpu_die(q->gpu, "an engine queue cannot be stopped");
+		q->stopped = pln_gpu_die(q->gpu,
+					 "an engine queue cannot be stopped");
+		pln_fail_all(q, q->stopped, ended);
 		return;
 	}
 	/* The device is quiet now: what it wrote before counts */
@@ -430,9 +430,9 @@ static void pln_recover(struct pln_queue *q, bool halted,
 
 	q->nr_recovered++;
 	if (pln_hw_start(q)) {
-		q->stopped = -EIO;
-		pln_fail_all(q, -EIO, ended);
-		pln_gpu_die(q->gpu, "an engine queue does not start again");
+		q->stopped = pln_gpu_die(q->gpu,
+					 "an engine queue does not start again");
+		pln_fail_all(q, q->stopped, ended);
 	}
 }
 
@@ -463,9 +463,9 @@ static void pln_process(struct pln_queue *q, bool check_status)
 		if (halted || late || check_status) {
 			status = pln_q_rd(q, PLN_Q_STATUS);
 			if (status == U32_MAX) {
-				q->stopped = -EIO;
-				pln_fail_all(q, -EIO, &ended);
-				pln_gpu_die(q->gpu, "it does not answer");
+				q->stopped = pln_gpu_die(q->gpu,
+							 "it does not answer");
+				pln_fail_all(q, q->stopped, &ended);
 				goto out;
 			}
 			halted = status == PLN_Q_ERROR;

@@ -54,6 +54,7 @@ static const char * const pln_state_names[] = {
 	[PLN_LIVE] = "live",
 	[PLN_RESETTING] = "resetting",
 	[PLN_DEAD] = "dead",
+	[PLN_GONE] = "gone",
 	[PLN_REMOVED] = "removed",
 };
 

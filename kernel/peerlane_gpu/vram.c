@@ -22,6 +22,7 @@ int pln_state_errno(struct pln_gpu *gpu)
 	switch (READ_ONCE(gpu->state)) {
 	case PLN_LIVE:
 		return 0;
+	case PLN_GONE:
 	case PLN_REMOVED:
 		return -ENODEV;
 	default:

@@ -671,6 +671,76 @@ static void test_ownership(int fd)
 	gpu_free(fd, a.handle);
 }
 
+static int gpu_import(int fd, struct pln_gpu_import *i, int buf)
+{
+	memset(i, 0, sizeof(*i));
+	i->fd = buf;
+	return ioctl(fd, PLN_GPU_IOC_IMPORT, i);
+}
+
+/* A second handle, in another open file, of memory that was exported */
+static void test_import(int fd)
+{
+	const char *name = getenv("PLN_GPU");
+	uint64_t free0 = gpu_query(fd).vram_free;
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	int buf = gpu_export(fd, a.handle, UNIT, 2 * UNIT);
+	int other = gpu_open(), plain, foreign;
+	struct pln_gpu_import i;
+	uint32_t word = 0, keep;
+	struct pln_gpu_op ops[2] = {
+		op_fill(a.handle, 0, MIB, 4, 0x5a5a5a5a),
+	};
+
+	gpu_run(fd, ops, 1, NULL);
+	check(!gpu_import(other, &i, buf), "import");
+	check(i.handle && i.size == MIB && i.offset == UNIT &&
+	      i.mmap_offset == a.mmap_offset, "it is all of the memory");
+	ops[0] = op_from_gpu(&word, i.handle, MIB - 4, 4);
+	check(!gpu_run(other, ops, 1, NULL) && word == 0x5a5a5a5a,
+	      "the same bytes");
+	check(!gpu_free(fd, a.handle), "freed where it was made");
+	check(gpu_query(fd).vram_free == free0 - MIB, "it stays");
+	word = 0;
+	check(!gpu_run(other, ops, 1, NULL) && word == 0x5a5a5a5a,
+	      "and works");
+	check(!gpu_free(other, i.handle), "the last handle");
+	check_errno(gpu_import(other, &i, buf), ENOENT, "import after free");
+	close(buf);
+
+	/* Closing a file gives up its handles alone */
+	a = gpu_alloc(other, MIB);
+	buf = gpu_export(other, a.handle, 0, MIB);
+	check(!gpu_import(fd, &i, buf) && !close(other),
+	      "the file that made it is closed");
+	keep = i.handle;
+	check(gpu_query(fd).vram_free == free0 - MIB, "it stays");
+	check(!gpu_import(fd, &i, buf), "a further handle in the same file");
+	check(!gpu_free(fd, i.handle), "given up");
+
+	memset(&i, 0, sizeof(i));
+	i.fd = buf;
+	i.flags = 1;
+	check_errno(ioctl(fd, PLN_GPU_IOC_IMPORT, &i), EINVAL, "flags");
+	i.flags = 0;
+	i.reserved = 1;
+	check_errno(ioctl(fd, PLN_GPU_IOC_IMPORT, &i), EINVAL, "reserved");
+	check_errno(gpu_import(fd, &i, -1), EBADF, "no descriptor");
+	plain = open("/dev/zero", O_RDWR);
+	check_errno(gpu_import(fd, &i, plain), EINVAL, "no dma-buf");
+	close(plain);
+	foreign = open(name && strchr(name, '1') ? "/dev/peerlane-gpu0" :
+						   "/dev/peerlane-gpu1", O_RDWR);
+	if (foreign >= 0) {
+		check_errno(gpu_import(foreign, &i, buf), EXDEV,
+			    "of another GPU");
+		close(foreign);
+	}
+	check(!gpu_free(fd, keep), "the last handle");
+	check_errno(gpu_free(fd, keep), ENOENT, "freed twice");
+	close(buf);
+}
+
 int main(void)
 {
 	int fd = gpu_open();
@@ -686,6 +756,7 @@ int main(void)
 	test_interrupted(fd);
 	test_coherent(fd);
 	test_dmabuf(fd);
+	test_import(fd);
 	test_bar1_full(fd);
 	test_pin_limit(fd);
 	test_many_jobs(fd);

@@ -11,9 +11,9 @@ args_scenario() {
 	*) [ ! -f "$TOP/scenarios/$1/run" ] || return 0 ;;
 	esac
 	die "no scenario is called \"$1\" (there are:$(
-		for args_file in "$TOP"/scenarios/*/run; do
-			args_file=${args_file%/run}
-			printf ' %s' "${args_file##*/}"
+		for args_each in "$TOP"/scenarios/*/run; do
+			args_each=${args_each%/run}
+			printf ' %s' "${args_each##*/}"
 		done))"
 }
 
@@ -29,9 +29,9 @@ args_topology() {
 		*/*) die "there is no topology file $1" ;;
 		esac
 		die "no topology is called \"$1\" (there are:$(
-			for args_file in "$TOP"/scenarios/topologies/*.topo; do
-				args_file=${args_file##*/}
-				printf ' %s' "${args_file%.topo}"
+			for args_each in "$TOP"/scenarios/topologies/*.topo; do
+				args_each=${args_each##*/}
+				printf ' %s' "${args_each%.topo}"
 			done))"
 	fi
 	awk -v mode=devices -f "$TOP/scenarios/lib/topology.awk" "$args_file" \

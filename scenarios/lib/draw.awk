@@ -149,6 +149,12 @@ function print_svg(i, dev, svg) {
 	printf "%s", substr(svg, i + 1)
 }
 
+BEGIN {
+	# -v would take backslashes for escapes
+	name = ENVIRON["NAME"]
+	title = ENVIRON["TITLE"]
+}
+
 {
 	lines[nlines++] = $0
 	kind_of[$1] = $2

@@ -66,8 +66,9 @@ drive_of() {
 	guest_tries=0
 	while [ -n "$guest_serial" ] && [ "$guest_tries" -lt 200 ]; do
 		for guest_disk in /sys/block/nvme*n1; do
-			[ "$(tr -d ' ' 2>/dev/null <"$guest_disk/device/serial")" = \
-				"$guest_serial" ] || continue
+			guest_found= # read takes the padding away
+			{ read -r guest_found <"$guest_disk/device/serial"; } 2>/dev/null
+			[ "$guest_found" = "$guest_serial" ] || continue
 			must_appear "/dev/${guest_disk##*/}"
 			echo "/dev/${guest_disk##*/}"
 			return

@@ -107,13 +107,17 @@ def links($devices; $c):
 	 then by_nvme($below; $c.nvme; $way)
 	 else {link: .parent, below: .name} + $unknown + {peer: $unknown,
 		redirected: $unknown, host: $unknown, refused: null, other: null,
-		from: null} end];
+		from: null} end |
+	 # the port that keeps the link's books: of two, that of the lower switch
+	 .modelled = ($c.modelled[if $ports[$below.name] then $below.name
+		else $below.parent end] // null)];
 
 # The sum of several lists of the same links; what one does not know, the sum
 # does not
 def links_sum:
 	def plus($b): if type == "object" then
-			with_entries(.key as $k | .value |= plus($b[$k]))
+			with_entries(.key as $k | if $k == "bytes_per_second" or
+				$k == "latency_ns" then . else .value |= plus($b[$k]) end)
 		elif type == "number" and ($b | type) == "number" then . + $b
 		elif . == $b then . else null end;
 	reduce .[1:][] as $l (.[0] // [];
@@ -130,8 +134,27 @@ def counted($a; $b; $devices; $nvme):
 	($a | map(select(.name)) | by_name(callers)) as $before |
 	def of($kind): $b | map(select(.kind == $kind)) |
 		by_name(.name as $n | .counters | less($old[$n]));
+	($a | map(select(.name)) | by_name(.modelled)) as $was |
+	# of a modelled link: the sums grow, speed and latency stay
+	def books($old):
+		def sums($o): {transfers, "payload-bytes", "wire-bytes", "busy-ns",
+			"queued-ns"} | less($o) | with_entries(.key |= gsub("-"; "_"));
+		{bytes_per_second: .["modelled-bytes-per-second"],
+		 latency_ns: .["modelled-latency-ns"],
+		 up: (.["modelled-up"] | sums($old["modelled-up"])),
+		 down: (.["modelled-down"] | sums($old["modelled-down"]))};
 	{nvme: $nvme, gpus: of("gpu"), ports: of("port"),
 	 moving: any($a[], $b[]; .kind == "moving"),
+	 modelled: ($b | map(select((.modelled // {}) != {})) |
+		by_name(.name as $n | .modelled | books($was[$n]))),
+	 modelled_requesters: ([$b[] | select(.kind == "requesters").list[]
+		| (.["modelled-finish-ns"] - .["modelled-first-ns"]) as $ns |
+		{key: .requester, value: {transfers: .["modelled-transfers"],
+		 payload_bytes: .["modelled-payload-bytes"],
+		 queued_ns: .["modelled-queued-ns"], elapsed_ns: $ns,
+		 bytes_per_second: (if $ns > 0
+			then .["modelled-payload-bytes"] * 1000000000 / $ns | floor
+			else null end), late}}] | from_entries),
 	 initiators: ($b | map(select(.kind == "gpu")) | by_name(.name as $n |
 		callers | with_entries(.key as $k |
 			.value |= less($before[$n][$k]))))} |

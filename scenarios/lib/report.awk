@@ -14,7 +14,7 @@ function cell(text, class) {
 
 function reset() {
 	tree_reset()
-	transfers = routes = links = ""
+	transfers = routes = links = modelled = requesters = ""
 	nlinks = most = rows = memory_up = memory_down = 0
 	memory_known = 1
 	split("", carried)
@@ -65,7 +65,7 @@ BEGIN {
 	printf "%s", tree_css()
 	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem}"
 	print "table{border-collapse:collapse;width:100%;margin:1rem 0}caption{text-align:left;color:var(--dim)}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}"
-	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}table.links{font-size:14px}.wide{overflow-x:auto}"
+	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}.wide{overflow-x:auto}"
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}"
@@ -176,6 +176,25 @@ $1 == "link" {
 	}
 }
 
+# link, node below, bytes per second, latency; payload, on the wire, busy, queued
+# (up, then down)
+$1 == "modelled" {
+	modelled = modelled "<tr>" cell(tree_esc($2) " \342\200\223 " tree_esc($3)) \
+	    cell(sprintf("%.2f GB/s, %d ns", $4 / 1e9, $5), "n") \
+	    cell(tree_human($6) "<br>" tree_human($10), "n") \
+	    cell(tree_human($7) "<br>" tree_human($11), "n") \
+	    cell(sprintf("%.2f ms<br>%.2f ms", $8 / 1e6, $12 / 1e6), "n") \
+	    cell(sprintf("%.2f ms<br>%.2f ms", $9 / 1e6, $13 / 1e6), "n") "</tr>\n"
+}
+
+# label, device, bytes per second, elapsed, payload, transfers, late
+$1 == "requester" {
+	requesters = requesters "<li>" tree_esc($2 ", " $3) ": modelled " \
+	    ($4 == "" ? "bandwidth not known" : sprintf("%.2f GB/s", $4 / 1e9)) \
+	    sprintf(", %s in modelled %.2f ms; the emulator was late with %d of %d transfers</li>\n", \
+	    tree_human($6), $5 / 1e6, $8, $7)
+}
+
 $1 == "draw" {
 	if (!rows)
 		table = table "<tr>" cell("<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
@@ -190,6 +209,9 @@ $1 == "draw" {
 		sections = sections "<div class=\"wide\"><table class=\"links\"><caption>What each link carried; of two numbers, the first went up, towards the root complex, the second down</caption><thead><tr><th>link</th><th class=\"n\">up</th><th class=\"n\">down</th><th class=\"n\">between devices, in a switch</th><th class=\"n\">between devices, through the root complex</th><th class=\"n\">host memory</th><th class=\"n\">refused</th><th>counted by</th></tr></thead><tbody>\n" links "</tbody></table></div>\n"
 	else
 		sections = sections "<p class=\"dim\">Nothing was counted on the links.</p>\n"
+	if (modelled != "")
+		sections = sections "<div class=\"wide\"><table class=\"links\"><caption>Modelled links: what a link of this speed would have needed; nothing was measured, and nothing delayed. Of two numbers, the first is up, the second down</caption><thead><tr><th>link</th><th class=\"n\">modelled speed, latency</th><th class=\"n\">payload</th><th class=\"n\">modelled bytes on the wire</th><th class=\"n\">modelled time busy</th><th class=\"n\">modelled time queued, all transfers</th></tr></thead><tbody>\n" modelled "</tbody></table></div>\n" \
+		    (requesters == "" ? "" : "<ul>\n" requesters "</ul>\n")
 	sections = sections "</section>\n"
 }
 

@@ -260,6 +260,11 @@ sc_ports() {
 	}'
 }
 
+# switches whose links are modelled
+sc_modelled() {
+	sc_devices | awk '$2 == "switch" && / gen=/ { print $1 }'
+}
+
 # host commands, answered while the guest waits
 host_begin() {
 	if [ ! -e "$OUT/$1/bars" ]; then
@@ -269,6 +274,12 @@ host_begin() {
 			done
 		done >"$OUT/$1/bars"
 	fi
+	# modelled bandwidth is of one label
+	for sc_switch in $(sc_modelled); do
+		vm_qom_set "$1" "/machine/peripheral/$sc_switch" \
+			modelled-restart true >/dev/null ||
+			{ echo "error: the books of $sc_switch go on"; return; }
+	done
 	sc_snapshot "$1" "$2.begin"
 }
 
@@ -277,7 +288,7 @@ host_end() {
 }
 
 # sc_snapshot GUEST MARK: what all devices have counted, one object to a line:
-# {kind: gpu|port, name, counters, initiators (of a GPU)}.  The numbers belong
+# {kind: gpu|port, name, counters, initiators (of a GPU), modelled (of a port)}.  The numbers belong
 # together when nothing passed the switches meanwhile; {kind: "moving"} says
 # that something did, five times.
 sc_snapshot() {
@@ -315,10 +326,20 @@ sc_look_all() {
 		printf '{"kind":"gpu","name":"%s","counters":%s,"initiators":%s}\n' \
 			"$sc_gpu" "$sc_counters" "$sc_got"
 	done
+	sc_books=" $(sc_modelled | tr '\n' ' ')"
 	for sc_port in $(sc_ports); do
 		sc_look "$1" "$sc_port" counters || return
-		printf '{"kind":"port","name":"%s","counters":%s}\n' \
-			"$sc_port" "$sc_got"
+		sc_counters=$sc_got
+		sc_got={}
+		case $sc_books in
+		*" ${sc_port%.*} "*) sc_look "$1" "$sc_port" modelled || return ;;
+		esac
+		printf '{"kind":"port","name":"%s","counters":%s,"modelled":%s}\n' \
+			"$sc_port" "$sc_counters" "$sc_got"
+	done
+	for sc_switch in $(sc_modelled); do
+		sc_look "$1" "$sc_switch" modelled-requesters || return
+		printf '{"kind":"requesters","list":%s}\n' "$sc_got"
 	done
 }
 
@@ -359,9 +380,13 @@ sc_measure() {
 			fail "the guest's fact $sc_key is JSON" "$sc_value"
 	done <"$OUT/facts"
 	awk -F '\t' 'sub(/[.]begin$/, "", $1) { print $1 }' \
-		"$OUT/guest/trace.marks" | sort -u | while read -r sc_label; do
-		sc_counted "$sc_label" | jq -c --arg l "$sc_label" '{counted: {($l): .}}'
-	done >>"$OUT/extra.jsonl"
+		"$OUT/guest/trace.marks" | sort -u >"$OUT/labels"
+	while read -r sc_label; do
+		sc_counted "$sc_label" >"$OUT/counted.json" ||
+			{ fail "what was counted of $sc_label can be read"; continue; }
+		jq -c --arg l "$sc_label" '{counted: {($l): .}}' "$OUT/counted.json" \
+			>>"$OUT/extra.jsonl"
+	done <"$OUT/labels"
 	jq -L "$VM_LIB" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
 		| .links = ([(.counted // {})[].links] | links_sum)' \
 		"$OUT/extra.jsonl" >"$OUT/extra.json"
@@ -379,15 +404,19 @@ sc_measure() {
 		$t + {label: $label,
 		 host_bytes: $c.nvme.host.data[$dir],
 		 metadata_bytes: $c.nvme.host.metadata[$dir],
-		 routes: ([($c.gpus | keys[]) as $g |
-		  {from: $drive, to: $g, bytes: $c.nvme[$g].data[$dir],
-		   what: "peer-to-peer DMA"},
-		  {from: $drive, to: "memory", bytes: $c.nvme.host.data[$dir],
-		   what: "DMA to host memory"},
-		  {from: "memory", to: $g, bytes:
-		   (if $dir == "read" then $c.gpus[$g]["engine-host-read"]
-		    else $c.gpus[$g]["engine-host-write"] end),
-		   what: "copied by the GPU\u0027s engine"}]
+		 routes: ([(($c.gpus | keys[]) as $g | $c.initiators[$g] | to_entries[]
+		   | {from: .key, to: $g,
+		    bytes: .value[if $dir == "read" then "write" else "read" end],
+		    what: "peer-to-peer DMA"}),
+		  # of several drives, the one that moved most to or from host memory
+		  {from: ([$extra[0].devices[] | select(.kind == "nvme").name] as $drives
+		   | [$c.links[] | select(.below | IN($drives[]))
+		    | {below, bytes: .host[if $dir == "read" then "up" else "down" end]}
+		    | select(.bytes)] | max_by(.bytes).below // $drive), to: "memory",
+		   bytes: $c.nvme.host.data[$dir], what: "DMA to host memory"},
+		  (($c.gpus | keys[]) as $g | {from: "memory", to: $g,
+		   bytes: $c.gpus[$g]["engine-host-" + $dir],
+		   what: "copied by the GPU\u0027s engine"})]
 		  | map(select(.bytes >= 65536))
 		  | map(if $dir == "write" then . + {from: .to, to: .from} else . end))}
 		' >>"$OUT/transfers.jsonl" 2>"$OUT/transfers.err" ||
@@ -455,7 +484,7 @@ sc_end() {
 		 routes: [], devices: $devices, links: []} + .' \
 		"$OUT/measured.json" >"$OUT/result.json"
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
-		"$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
+		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
 		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
 	rm -rf "$OUT/case"
 	if [ -z "$SC_KEEP" ] && [ "$sc_verdict" != fail ]; then

@@ -128,8 +128,7 @@ function open_port(name, root) {
 	port[name] = ""
 	root_of[name] = root
 	take_bus(root)
-	if (++chassis > 255)
-		die("there are more than 255 ports")
+	chassis++
 }
 
 function add_host(name) {
@@ -138,7 +137,8 @@ function add_host(name) {
 	buses[name] = 1
 }
 
-# What firmware has to find 64-bit addresses for, naturally aligned
+# Firmware has to find 64-bit addresses for them, naturally aligned, and Linux
+# has 64 bytes of memory for each of their pages: a quarter of it is enough
 function take_aperture(size, n) {
 	for (n = 1; n < size; n *= 2)
 		;
@@ -146,6 +146,8 @@ function take_aperture(size, n) {
 	if (apertures > APERTURES)
 		die("the apertures of all GPUs are more than " \
 		    APERTURES / 1073741824 "G")
+	if (apertures > 16 * bytes(memory))
+		die("the apertures of all GPUs are more than 16 times memory=" memory)
 }
 
 BEGIN {
@@ -214,6 +216,8 @@ kind == "q35" {
 	known_keys(kind, "memory cpus cpu iommu nodes")
 	have_machine = 1
 	memory = take_size("memory", "1G")
+	if (bytes(memory) < 256 * 1048576)
+		die("memory=" memory " is less than the 256M that a guest needs")
 	cpus = take_number("cpus", 2, 1, 64)
 	cpu = take("cpu", "max")
 	iommu = take_word("iommu", "off", "off passthrough translated")
@@ -221,7 +225,9 @@ kind == "q35" {
 	arg("-machine"); arg("q35")
 	# Hot-plug is that of the ports themselves, as on real machines
 	arg("-global"); arg("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
-	arg("-cpu"); arg(cpu)
+	# BARs go to the top of the address space; the last 12 GiB before 1 TiB
+	# are reserved on AMD's processors, and 39 bits end below
+	arg("-cpu"); arg(cpu ",phys-bits=39")
 	# a node is a socket: Linux believes no cache that spans nodes
 	arg("-smp"); arg(cpus (nodes > 1 ? ",sockets=" nodes : ""))
 	arg("-m"); arg(memory)
@@ -332,7 +338,7 @@ function link_model() {
 	}
 	if (model != "peerlane")
 		die("the model " model " has no links with time; model=peerlane has")
-	gen = take_number("gen", 0, 1, 6)
+	gen = take_number("gen", 0, 1, 5)
 	width = take_word("width", "16", "1 2 4 8 16 32")
 	latency = take_number("latency", 0, 0, 1000000)
 	return ",link-gen=" gen ",link-width=" width ",link-latency=" latency

@@ -349,6 +349,13 @@ vm_bar() {
 		| select(.bar == $bar) | "\(.address) \(.size)"'
 }
 
+# vm_bdf NAME DEVICE: its PCI address in the guest
+vm_bdf() {
+	vm_qmp "$1" '{"execute":"query-pci"}' | jq -r --arg id "$2" '
+	[.. | objects | select(.qdev_id? == $id)][0] | .bus, .slot, .function' |
+		xargs printf '0000:%02x:%02x.%x\n'
+}
+
 # nvme_route_bytes RANGES [BLOCKS]: reads a trace, prints where the bytes of NVMe
 # commands went (nvme-routes.awk says what the arguments and the answer are)
 nvme_route_bytes() {
@@ -418,6 +425,9 @@ vm_stop() {
 		[ -e "$vm_dir/$vm_file.pid" ] || continue
 		vm_pid=$(cat "$vm_dir/$vm_file.pid")
 		if [ "$vm_file" = qemu ] && [ ! -e "$vm_dir/qemu.rc" ]; then
+			kill -KILL "$vm_pid" 2>/dev/null
+		elif [ "$vm_file" = keeper ]; then
+			# its TERM is for QEMU, and nobody will read what it writes
 			kill -KILL "$vm_pid" 2>/dev/null
 		elif [ "$vm_file" != qemu ]; then
 			kill -TERM "$vm_pid" 2>/dev/null

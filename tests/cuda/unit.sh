@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcuda on a fake driver: meaning of every call, every failure
 # tags: quick cuda
-# timeout: 180
+# timeout: 300
 . "$TOP/tests/lib/case.sh"
 need_tool make
 need_tool flock
@@ -33,4 +33,8 @@ run() {
 
 run plain "$bin/cuda_unit"
 run sanitized "$bin/cuda_unit_san"
+run share "$bin/cuda_share_unit"
+run share-sanitized "$bin/cuda_share_unit_san"
+run wrong-use "$bin/cuda_fuzz"
+run wrong-use-sanitized "$bin/cuda_fuzz_san"
 finish

@@ -124,6 +124,16 @@ gpu 3 io read --file data
 said 'properties.allow_compat_mode must be true or false'
 unset CUFILE_ENV_PATH_JSON
 gpu 3 io read --file data --gpu 7
+status 2 io read --file data --gpu 1024
+said '--gpu needs a number below 1024, or near'
+status 2 io read --file data --gpu far
+said '"far" is neither'
+# the mock has a GPU for CUDA, not for the PCI bus of this machine
+gpu 3 io read --file data --gpu near --json
+said 'peerlane: --gpu near: '
+json "near: the result says that there is no GPU" '.[0].ok == false and .[0].error == "no GPU could be chosen"'
+gpu 0 io read --file data --size 4096 --json
+json "the number of the GPU is told" '.[0].gpu == 0 and (.[0] | has("gpu_reason") | not)'
 gpu 1 io read --file data --offset 1G
 said 'nothing to read'
 

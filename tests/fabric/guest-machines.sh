@@ -33,7 +33,7 @@ boot() { # NAME TOPOLOGY-FILE
 	vm_run "$now" "$topo" 7.2 "$OUT/case" 100
 	boot_rc=$?
 	ktap_from "$OUT/$now/result.log" "$now"
-	check_eq "$now: the guest is content" 0 "$boot_rc"
+	check_eq "$now: the guest is content" 0 "$boot_rc" || finish
 	sed -n 's/\r$//; s/^@device //p' "$now/result.log" >"$now.devices"
 	devices=$now.devices
 }

@@ -108,7 +108,8 @@ done
 
 cat >t.topo <<'END'
 # SPDX-License-Identifier: MIT
-# What it is. And more
+# What\it "is",
+#	<at\n last>. And more
 # of it.
 m    q35         -      memory=2G cpus=4 cpu=a"b\c iommu=passthrough nodes=2
 hb1  host-bridge pcie.0 node=1
@@ -122,7 +123,7 @@ sw2  switch      rp1    ports=1 gen=4
 END
 "$draw" ./t.topo >out 2>err
 check_eq "a drawing is this" "$(cat <<'END'
-t: What it is
+t: What\it "is", <at\n last>
 
 root complex  4 processors a"b\c, IOMMU passes through (intel_iommu=on iommu=pt)
 |-- memory  2G, and the processors, in 2 equal NUMA nodes
@@ -142,7 +143,7 @@ root complex  4 processors a"b\c, IOMMU passes through (intel_iommu=on iommu=pt)
 END
 )" "$(cat out)"
 check_eq "JSON is this" "$(cat <<'END' | jq -S .
-{"topology":"t","title":"What it is","kernel_parameters":"intel_iommu=on iommu=pt",
+{"topology":"t","title":"What\\it \"is\", <at\\n last>","kernel_parameters":"intel_iommu=on iommu=pt",
 "machine":{"memory":2147483648,"cpus":4,"cpu":"a\"b\\c","iommu":"passthrough","nodes":2},
 "devices":[
 {"name":"hb1","kind":"host-bridge","parent":"pcie.0","node":1},
@@ -155,13 +156,15 @@ check_eq "JSON is this" "$(cat <<'END' | jq -S .
 {"name":"sw2","kind":"switch","parent":"rp1","ports":1,"model":"peerlane","acs":"on","gen":4,"width":16,"latency":0}]}
 END
 )" "$("$draw" ./t.topo --json | jq -S .)"
+check "a picture of it" "$draw" ./t.topo --svg t.svg
+check "is well-formed" well_formed t.svg
 check_eq "-l has every topology and what it is" \
 	"$(cd "$TOP/scenarios/topologies" && for t in *.topo; do echo "${t%.topo} +"; done)" \
 	"$("$draw" -l | awk '{ print $1, (NF > 3 ? "+" : "-") }')"
 sed -i 's/passthrough/translated/' t.topo
-"$draw" t.topo >out 2>err
+"$draw" ./t.topo >out 2>err
 check_eq "a machine that corrupts data is drawn, with a warning" \
-	"0 t.topo:9: warning: behind model=x3130 and an IOMMU that translates, transfers between devices go wrong" "$? $(cat err)"
+	"0 $OUT/t.topo:10: warning: behind model=x3130 and an IOMMU that translates, transfers between devices go wrong" "$? $(cat err)"
 check_eq "--help says how" "usage: scenarios/draw TOPOLOGY [--svg FILE] [--json]" \
 	"$("$draw" --help | head -n 1)"
 
@@ -173,9 +176,10 @@ refused() { # REGEX ARGUMENTS…
 	check "and it says: $refused_why" grep -qE -e "$refused_why" err
 	check_eq "and no more than that" "0 1" "$(wc -l <out) $(grep -vc '^\(usage\|  *scen\|$\|Draws\|file\|  -\)' err)"
 }
-refused 'no topology is called nothing' nothing
-refused 'no topology is called ./nothing' ./nothing
-refused 'no topology is called t.topo/' t.topo/
+refused 'no topology is called "nothing" .there are:.* same-switch' nothing
+refused 'no topology is called "t.topo"' t.topo
+refused 'no topology file ./nothing' ./nothing
+refused 'no topology file t.topo/' t.topo/
 refused 'unknown option --png' --png same-switch
 refused 'one topology at a time' same-switch numa
 refused '--svg needs a file' same-switch --svg
@@ -185,6 +189,6 @@ refused 'cannot write no/such.svg' same-switch --svg no/such.svg
 "$draw" >out 2>err
 check_eq "no argument: usage, status 2" "2 usage:" "$? $(cut -d ' ' -f 1 err | head -n 1)"
 echo "gpu0 gpu rp0" >bad.topo
-refused '^bad.topo:1: the first line is the machine' bad.topo --svg bad.svg
+refused '/bad.topo:1: the first line is the machine' ./bad.topo --svg bad.svg
 check_not "a mistake leaves no picture" test -e bad.svg
 finish

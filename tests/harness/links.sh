@@ -29,7 +29,7 @@ looks() {
 		| from_entries; . + ($w | split("=") | {(.[0]): (.[1] | tonumber)}));
 	$lines[] | select(.[0] != "by") | .[1] as $name |
 	if .[0] == "moving" then {kind: "moving"}
-	elif .[0] == "port" then {kind: "port", name: $name, counters: numbers(["peer-read",
+	elif .[0] == "port" then {kind: "port", name: $name, modelled: {}, counters: numbers(["peer-read",
 		"peer-write", "host-read", "host-write", "upstream-peer-read",
 		"upstream-peer-write", "target-read", "target-write", "other", "refused"])}
 	else {kind: "gpu", name: $name, counters: numbers(["engine-host-read",
@@ -151,6 +151,12 @@ check_eq "both ways: the drive's port tells them apart" \
 check_eq "both ways: the GPU's does not, and says so" \
 	"port counters 0 150 0/null 0/null 0/0" "$(link sw0.0)"
 
+looks end 'gpu gpu0' 'port sw0 target-write=5' 'port sw0.1 target-write=10' \
+	'port sw0.0 peer-write=10 target-write=5'
+count
+check_eq "what a port sends to a peer does not come back to it" \
+	"port counters 10 5 10/0 0/5 0/0" "$(link sw0.0)"
+
 # --- a switch below a switch -----------------------------------------------------
 
 machine 'rp0 root-port pcie.0
@@ -243,6 +249,51 @@ count
 check_eq "the GPU says which bytes were its own, the rest is host memory" \
 	'{"read":100,"write":20} {"read":50,"write":10}' \
 	"$(jq -rc '"\(.nvme.gpu0.data) \(.nvme.host.data)"' counted)"
+
+# --- modelled links ------------------------------------------------------------------
+
+machine 'rp0 root-port pcie.0
+sw0 switch rp0
+gpu0 gpu sw0.0 vram=1G
+sw1 switch sw0.1
+nvme0 nvme sw1.0 image=disk0'
+# books PORT COUNT: as QEMU's property has them, each number its own multiple
+books() {
+	printf '{"kind":"port","name":"%s","counters":%s,"modelled":{"modelled-bytes-per-second":4000000000,"modelled-latency-ns":100,
+"modelled-up":{"transfers":%d,"payload-bytes":%d,"wire-bytes":%d,"busy-ns":%d,"queued-ns":%d,"free-ns":77},
+"modelled-down":{"transfers":0,"payload-bytes":0,"wire-bytes":0,"busy-ns":0,"queued-ns":%d,"free-ns":88}}}\n' \
+		"$1" "$zeroes" "$2" $(($2 * 2)) $(($2 * 3)) $(($2 * 5)) $(($2 * 7)) $(($2 * 11))
+}
+looks none 'port x'
+zeroes=$(jq -c .counters none)
+trace 0 0 0 0
+for look in begin:1 end:101; do
+	looks "${look%:*}" 'gpu gpu0' 'port sw0' 'port sw0.0'
+	for port in sw0.1 sw1 sw1.0; do
+		books $port $((${look#*:} * ${#port}))
+	done >>"${look%:*}"
+done
+printf '{"kind":"requesters","list":[{"requester":"%s","modelled-transfers":%d,"modelled-payload-bytes":%d,"modelled-first-ns":%d,"modelled-finish-ns":%d,"modelled-queued-ns":%d,"late":%d}]}\n' \
+	nvme0 12 3000 1000 2500 9 4 gpu0 1 8 700 700 0 0 >>end
+count
+modelled() {
+	jq -c --arg p "$1" '.links[] | select(.link == $p).modelled' counted
+}
+check_eq "differences; speed and latency as they are" \
+	'{"bytes_per_second":4000000000,"latency_ns":100,"up":{"transfers":500,"payload_bytes":1000,"wire_bytes":1500,"busy_ns":2500,"queued_ns":3500},"down":{"transfers":0,"payload_bytes":0,"wire_bytes":0,"busy_ns":0,"queued_ns":5500}}' \
+	"$(modelled sw1.0)"
+check_eq "of a link between switches, the lower one's port keeps the books" 300 \
+	"$(modelled sw0.1 | jq .up.transfers)"
+check_eq "modelled bandwidth of a device: its bytes by its time" \
+	'{"transfers":12,"payload_bytes":3000,"queued_ns":9,"elapsed_ns":1500,"bytes_per_second":2000000000,"late":4}' \
+	"$(jq -c .modelled_requesters.nvme0 counted)"
+check_eq "without time there is none" null \
+	"$(jq .modelled_requesters.gpu0.bytes_per_second counted)"
+check_eq "a link that is not modelled has none" null "$(modelled sw0.0)"
+check_eq "labels add up, the speed stays" "600 4000000000" \
+	"$(jq -r -L "$lib" 'include "links"; [.links, .links] | links_sum
+		| .[] | select(.link == "sw0.1").modelled
+		| "\(.up.transfers) \(.bytes_per_second)"' counted)"
 
 # --- sums ----------------------------------------------------------------------------
 

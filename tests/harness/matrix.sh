@@ -52,7 +52,10 @@ cell() {
 # of NAME…: run gds-raw on these; what became of each cell, in "said"
 of() {
 	rm -f ran matrix.json
-	set -- $(for name; do echo "--topology ./$name.topo"; done)
+	for name; do
+		shift
+		set -- "$@" --topology "./$name.topo"
+	done
 	"$matrix" --scenario gds-raw --json matrix.json --out "$PWD/out" "$@" >shown 2>&1
 	status=$?
 	said=$(jq -r '.cells[] | "\(.topology) \(.got.read) \(.got.write) \(.verdict) \(.why)"
@@ -80,8 +83,8 @@ cell mixed '* p2p bounce kernel said' '{"transfers":[{"what":"read","path":"p2p"
 cell staged '* bounce bounce ^the kernel said [a-z]+$' "$staged"
 cell skipped '* skip skip no drive' '{"verdict":"skip","reason":"it has no drive"}'
 cell order '* bounce bounce
-gds-raw@6.12 skip skip
-gds-raw p2p p2p' "$p2p"
+gds-raw p2p p2p
+gds-raw@6.12 skip skip' "$p2p"
 of direct root mixed staged skipped order
 check_eq "as expected: status 0" 0 "$status"
 check_eq "each cell's path, told by its drive's link" \

@@ -16,6 +16,8 @@ cat > good.json <<'E2'
  "routes": [
   {"from": "nvme0", "to": "gpu0", "bytes": 1048576, "what": "peer"},
   {"from": "gpu0", "to": "memory", "bytes": 2097152}],
+ "counted": {"copy": {"modelled_requesters": {"nvme0": {"transfers": 12, "payload_bytes": 4194304,
+  "queued_ns": 5, "elapsed_ns": 2000000, "bytes_per_second": 2097152000, "late": 7}}}},
  "devices": [
   {"name": "machine", "kind": "q35", "parent": "-", "memory": "1G", "cpu": "max", "iommu": "passthrough"},
   {"name": "rp0", "kind": "root-port", "parent": "pcie.0"},
@@ -30,7 +32,10 @@ cat > good.json <<'E2'
   {"link": "sw0.0", "below": "gpu0", "up": 5242880, "down": 1048576, "peer": {"up": null, "down": 1048576},
    "redirected": {"up": null, "down": 0}, "host": {"up": 1048576, "down": 0}, "refused": 0, "other": 0, "from": "port counters"},
   {"link": "sw0.1", "below": "nvme0", "up": 4194304, "down": 0, "peer": {"up": 3145728, "down": 0},
-   "redirected": {"up": 1048576, "down": 0}, "host": {"up": 0, "down": 0}, "refused": 7168, "other": 0, "from": "port counters"},
+   "redirected": {"up": 1048576, "down": 0}, "host": {"up": 0, "down": 0}, "refused": 7168, "other": 0, "from": "port counters",
+   "modelled": {"bytes_per_second": 7876923076, "latency_ns": 150,
+    "up": {"transfers": 9, "payload_bytes": 4194304, "wire_bytes": 4719616, "busy_ns": 599168, "queued_ns": 1200000},
+    "down": {"transfers": 3, "payload_bytes": 0, "wire_bytes": 24, "busy_ns": 3, "queued_ns": 0}}},
   {"link": "rp1", "below": "gpu1", "up": null, "down": null, "peer": {"up": null, "down": null},
    "redirected": {"up": null, "down": null}, "host": {"up": null, "down": null}, "refused": null, "other": null, "from": null}]}
 E2
@@ -81,6 +86,13 @@ check "a link's row" has page.html \
 	'<td>sw0.1 – nvme0</td><td class="n">4.0 MiB</td><td class="n">0 B</td><td class="n">3.0 MiB<br>0 B</td><td class="n">1.0 MiB<br>0 B</td><td class="n">0 B<br>0 B</td><td class="n">7.0 KiB</td><td>port counters</td>'
 check "what is not known is not 0" has page.html \
 	'<td>rp1 – gpu1</td><td class="n">not counted</td>'
+check "modelled links have a table of their own, which says so" has page.html \
+	'<caption>Modelled links: '
+check "with their figures" has page.html \
+	'<td>sw0.1 – nvme0</td><td class="n">7.88 GB/s, 150 ns</td><td class="n">4.0 MiB<br>0 B</td><td class="n">4.5 MiB<br>24 B</td><td class="n">0.60 ms<br>0.00 ms</td><td class="n">1.20 ms<br>0.00 ms</td>'
+check_eq "and no other link is in it" 1 "$(grep -c 'GB/s, 150 ns' page.html)"
+check "modelled bandwidth, and how often the emulator was late" has page.html \
+	'<li>copy, nvme0: modelled 2.10 GB/s, 4.0 MiB in modelled 2.00 ms; the emulator was late with 7 of 12 transfers</li>'
 check "nothing is fetched from elsewhere" \
 	sh -c '! grep -qE "src=|href=.h|@import|url\(|<script" page.html'
 check_eq "tags are balanced" \

@@ -133,6 +133,9 @@ rp0 root-port pcie.0
 $(switches 1 rp0)
 hb1 host-bridge pcie.0
 END
+bad_machine 'memory=255M is less than the 256M' <<END
+machine q35 - memory=255M
+END
 bad_machine 'cpus=3 cannot be divided equally among 2' <<END
 machine q35 - cpus=3 nodes=2
 END
@@ -168,9 +171,9 @@ bad 'width and latency need gen=' <<END
 rp0 root-port pcie.0
 sw0 switch rp0 latency=100
 END
-bad 'gen=7 is no number from 1 to 6' <<END
+bad 'gen=6 is no number from 1 to 5' <<END
 rp0 root-port pcie.0
-sw0 switch rp0 gen=7
+sw0 switch rp0 gen=6
 END
 bad 'width=12 is not 1, 2, 4, 8, 16 or 32' <<END
 rp0 root-port pcie.0
@@ -215,7 +218,14 @@ bad 'no power of two from 64K' <<END
 rp0 root-port pcie.0
 gpu0 gpu rp0 bar1=32K
 END
-bad 'more than 256G' <<END
+bad 'more than 16 times memory=1G' <<END
+rp0 root-port pcie.0
+gpu0 gpu rp0 vram=15G bar1=256M coherent=on
+rp1 root-port pcie.0
+gpu1 gpu rp1 vram=1M bar1=64K
+END
+bad_machine 'more than 256G' <<END
+machine q35 - memory=64G
 rp0 root-port pcie.0
 gpu0 gpu rp0 vram=100G bar1=128G coherent=on
 rp1 root-port pcie.0
@@ -277,6 +287,13 @@ END
 args t.topo >out 2>err
 check_eq "the machine that corrupts data is allowed" 0 $?
 check_eq "with one warning" "t.topo:3: warning: behind model=x3130 and an IOMMU that translates, transfers between devices go wrong" "$(cat err)"
+
+cat >t.topo <<END
+machine q35 - memory=1G
+rp0 root-port pcie.0
+gpu0 gpu rp0 vram=8G bar1=8G coherent=on
+END
+check "apertures of 16 times the memory fit" args t.topo
 
 # what fits just so: 7 host bridges with 32 buses each
 {
@@ -356,7 +373,7 @@ q35
 -global
 ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off
 -cpu
-EPYC
+EPYC,phys-bits=39
 -smp
 4,sockets=2
 -m

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/switch/lib.sh"
 
 LEN=4096
-sw_start
+sw_start -name migrate
 bar1_of 0
 at_0=$r
 bar1_of 1
@@ -52,6 +52,21 @@ acs_set $DP1 $((ACS_RR | ACS_UF))
 acs_egress $DPI0 4
 acs_set $DPI0 $ACS_EC
 acs_set $DPI1 $ACS_TB
+# errors are told to the root port: its log, and that of the port
+cfg_cap $RP0 0x10
+for p in "$RP0 $r" "$SW0 0x90" "$DP2 0x90" "$SW1 0x90" "$DPI0 0x90"; do
+    cfg_writew "${p% *}" $((${p#* } + 8)) 0xf
+    cfg_writew "${p% *}" 0x3e 2
+done
+# errors: status, header and capability of AER, and what the root port has received
+errors() {
+    er=
+    for er_p in "$DPI0 0x104" "$DPI0 0x118" "$DPI0 0x11c" "$DPI0 0x120" "$DPI0 0x124" "$RP0 0x130" "$RP0 0x134"; do
+        ext_readl "${er_p% *}" "${er_p#* }"
+        er="$er $(printf %x "$r")"
+    done
+    r=$er
+}
 # a slot's state: the drive's port has events enabled
 cfg_writew $DP3 0xa8 0x1120
 for p in $ALL_PORTS; do snap "$p"; done
@@ -64,6 +79,9 @@ for p in $ALL_PORTS; do
     counters="$counters$p $qmp_reply
 "
 done
+errors
+logged=$r
+check "an error is logged, here and at the root port ($logged)" test "${logged##* }" != 0
 qmp stop
 
 saved() {
@@ -111,6 +129,8 @@ ext_readl $DP0 $((ACS_AT + 8))
 check_eq "the egress vector" 4 "$r"
 cfg_readl $DP3 0xa8
 check_eq "slot control" $((0x1120)) $((r & 0x1720))
+errors
+check_eq "what was logged" "$logged" "$r"
 qmp cont
 for p in $ALL_PORTS; do snap "$p"; done
 tries

@@ -80,7 +80,7 @@ drive read 0 24 $BUF $PRPS
 status_is "one page of three cannot be reached: Data Transfer Error" 4
 counted_is "the port refused that page" refused=4096
 data_is "and nothing was moved" $BUF 0x2000 1
-command 0 6 "$HOLE" 0 1 0 0
+nvme 0 6 "$HOLE" 0 1 0 0
 status_is "identify to nowhere: Data Transfer Error" 4
 counted_is "the port refused it" refused=4096
 
@@ -106,6 +106,6 @@ not_counted "and does not go around" upstream-peer
 drive read 0 8 0x700000000000
 status_is "an address that nothing claims above: Data Transfer Error" 4
 counted_is "is not refused by the port" other=4096
-command 0 6 $BUF 0 1 0 0
+nvme 0 6 $BUF 0 1 0 0
 status_is "identify to host memory" 0
 finish

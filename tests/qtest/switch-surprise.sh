@@ -154,7 +154,10 @@ round() {
         check "round $n: the drive holds commands" not_completed
     fi
     memset $((IO + 0x1000)) 256 0
+    qmp_events=
     pull dp3 || fail "round $n: the drive is pulled" "$qmp_reply"
+    # it lets its medium go when the last view of its memory has gone
+    check "round $n: it has gone" event '"nvme0"'
     rdhex $((IO + 0x1000)) 256
     check_eq "round $n: a drive that is pulled completes nothing" "$none" "$r"
     live_is "round $n: as many requesters as at first" 9

@@ -15,7 +15,7 @@ cp "$TOP/tests/topo/guest.guest" case/run
 chmod +x case/run
 cp "$TOP/scenarios/lib/guest.sh" case/lib/
 echo "BYTES=$BYTES" >case/env
-printf '%s\n' nvme peerlane_gpu >case/modules
+printf '%s\n' nvme peerlane_gpu ext4 >case/modules
 awk -v n=$((BYTES / 512)) 'BEGIN { for (i = 0; i < n; i++) printf "%-511d\n", i }' >data
 
 # boot NAME TOPOLOGY KERNEL-PARAMETERS: facts in NAME.json, a record in NAME.rec

@@ -63,11 +63,11 @@ generate dgx-a100
 look dgx-a100 dgx-a100.rec
 matrix 180
 is "8 GPUs, 12 NICs, 6 drives" '[.devices[].kind] | group_by(.) | map(length) == [8, 12, 6]'
-is "GPU and NIC below the same switches: direct" 'way("GPU0"; "NIC0") == "direct"'
-is "GPU and drive, too" 'way("GPU0"; "NVME1") == "direct"'
+is "GPU and NIC below the same switches: direct" 'pair("GPU0"; "NIC0") | .verdict == "direct" and (.reason | test("BAR1") | not)'
+is "GPU and drive, too" 'pair("GPU0"; "NVME1") | .verdict == "direct" and (.reason | test("static BAR1"))'
 is "across sockets: Zen forwards" 'way("GPU0"; "NVME5") == "root-complex"'
 check_eq "$now: the nearest GPU to a drive" "GPU4 PXB" \
-	"$(jq -r '[.pairs[] | select(.b == "NVME4")] | sort_by(.distance) | .[0] | "\(.a) \(.relation)"' $now.json)"
+	"$(jq -r '[.pairs[] | select(.b == "NVME4")] | sort_by(.distance) | .[0] | "\(.a) \(.relation)"' "$now.json")"
 
 generate dgx-a100 -v acs=001d
 mv dgx-a100.rec redirected.rec
@@ -106,6 +106,13 @@ for way in direct staged root-complex; do
 	look guest-$way "$dir/records/guest-$way.rec"
 	is "the verdict is what the machine then did" "way(\"GPU0\"; \"NVME0\") == \"$way\" and pair(\"GPU0\"; \"NVME0\").relation == \"PIX\""
 done
+# A virtual machine with two H200 on its root bus
+look h200 "$dir/records/h200.rec"
+matrix 2
+is "two GPUs of NVIDIA" '[.devices[] | .vendor + ":" + .device + " " + .driver] == ["10de:2335 nvidia", "10de:2335 nvidia"]'
+is "a host bridge between them, and the kernel is not asked" 'pair("GPU0"; "GPU1")
+	| .relation == "PHB" and .verdict == "root-complex" and (.reason | test("NVLink"))'
+is "no IOMMU, no P2PDMA" '([.devices[].iommu] == ["off", "off"]) and .machine.p2pdma == false'
 # A virtual machine without any such device
 look no-device "$dir/records/no-device.rec"
 is "nothing is found" '.devices == [] and .pairs == []'

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "facts_store.h"
 
@@ -370,50 +370,6 @@ void facts_list_free(char **names)
 
 /* ---- one value of many ---- */
 
-struct lines {
-	FILE *file;
-	void *lib, *gz;
-	char *(*gzgets)(void *, char *, int);
-	int (*gzclose)(void *);
-};
-
-/* zlib is wanted for /proc/config.gz alone, so nothing is linked with it. */
-static int lines_open(struct lines *l, const char *path)
-{
-	void *(*gzopen)(const char *, const char *);
-	size_t n = strlen(path);
-
-	*l = (struct lines){ .file = fopen(path, "re") };
-	if (!l->file)
-		return -errno;
-	if (n < 3 || strcmp(path + n - 3, ".gz"))
-		return 0;
-	fclose(l->file);
-	l->lib = dlopen("libz.so.1", RTLD_NOW);
-	if (!l->lib)
-		return -ELIBACC;
-	*(void **)&gzopen = dlsym(l->lib, "gzopen");
-	*(void **)&l->gzgets = dlsym(l->lib, "gzgets");
-	*(void **)&l->gzclose = dlsym(l->lib, "gzclose");
-	if (gzopen && l->gzgets && l->gzclose)
-		l->gz = gzopen(path, "re");
-	if (!l->gz) {
-		dlclose(l->lib);
-		return -ELIBACC;
-	}
-	return 0;
-}
-
-static void lines_close(struct lines *l)
-{
-	if (!l->gz) {
-		fclose(l->file);
-		return;
-	}
-	l->gzclose(l->gz);
-	dlclose(l->lib);
-}
-
 /* The value in @line if it is @key's, else NULL. */
 static const char *value_in(const char *line, const char *key, bool symbols)
 {
@@ -439,15 +395,16 @@ static int live_value(const char *path, const char *key, char *buf, size_t size)
 {
 	bool symbols = !strcmp(path, "/proc/kallsyms");
 	bool whole = true, start;
-	struct lines l;
+	int r = -ENOKEY, error;
 	char line[8192];
-	int r = lines_open(&l, path);
+	gzFile file;
 
-	if (r)
-		return r;
-	r = -ENOKEY;
-	while (l.gz ? l.gzgets(l.gz, line, sizeof(line))
-		    : fgets(line, sizeof(line), l.file)) {
+	/* reads what is not compressed as it is */
+	errno = ENOMEM;
+	file = gzopen(path, "re");
+	if (!file)
+		return -errno;
+	while (gzgets(file, line, sizeof(line))) {
 		const char *v;
 
 		/* a line too long for here comes in pieces */
@@ -460,9 +417,12 @@ static int live_value(const char *path, const char *key, char *buf, size_t size)
 		r = trimmed(v, symbols ? 1 : strlen(v), buf, size);
 		break;
 	}
-	if (r == -ENOKEY && !l.gz && ferror(l.file))
-		r = -EIO;
-	lines_close(&l);
+	if (r == -ENOKEY) {
+		gzerror(file, &error);
+		if (error < 0)
+			r = -EIO;
+	}
+	gzclose(file);
 	return r;
 }
 

@@ -269,18 +269,34 @@ int facts_load(struct facts *f, const char *record, char *why, size_t size)
 
 /* ---- writing ---- */
 
+/* "LVM-..." says what it is, the rest which one it is */
+#define DM_UUID "/dm/uuid"
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && !strcmp(s + n - m, end);
+}
+
 /* Files that say which machine this is, wherever they are. */
 static bool private_file(const char *path)
 {
 	static const char *const names[] = {
 		"serial", "serial_number", "product_uuid", "product_serial",
 		"board_serial", "chassis_serial", "uuid", "nguid", "eui",
-		"wwid", "vpd", "unique_id", "address", "hostname", "hostnqn",
+		"wwid", "vpd", "unique_id", "hostname", "hostnqn",
 		"hostid", "machine-id", "node_guid", "sys_image_guid",
 		"port_guid", "node_desc",
 	};
 	const char *base = strrchr(path, '/') + 1;
 	size_t i;
+
+	/* a MAC address here, a PCI address elsewhere */
+	if (!strcmp(base, "address") && strstr(path, "/net/"))
+		return true;
+	if (ends_with(path, DM_UUID))
+		return false;
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(base, names[i]))
@@ -415,7 +431,7 @@ static int save_one(FILE *out, const struct fact *e, const char *host)
 		fprintf(out, " %s", strerrorname_np(e->err));
 		break;
 	case 'X':
-		if (n > 7 && !strcmp(e->path + n - 7, "/config"))
+		if (ends_with(e->path, "/config"))
 			without_serial((unsigned char *)copy, e->len);
 		putc(' ', out);
 		put_hex(out, (unsigned char *)copy, e->len);
@@ -427,6 +443,8 @@ static int save_one(FILE *out, const struct fact *e, const char *host)
 		}
 		break;
 	case 'F':
+		if (ends_with(e->path, DM_UUID))
+			copy[strcspn(copy, "-")] = '\0';
 		without_names(copy, host);
 		/* fall through */
 	default:

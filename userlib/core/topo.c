@@ -178,7 +178,8 @@ static int find_host(struct topo *t, const char *path)
 			note(t, (int)len);
 			if (len > 0 && topo_config(&first, config,
 						    (size_t)len) == -EACCES)
-				first.port = (config[11] << 8 | config[10]) == 0x0604 ?
+				first.port = config[11] == 0x06 &&
+					     config[10] == 0x04 ?
 					TOPO_ROOT_PORT : TOPO_ENDPOINT;
 			h->known = first.port == TOPO_ROOT_PORT;
 		}

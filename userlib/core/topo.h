@@ -79,7 +79,7 @@ struct topo_dev {		/* in the order of pln_topo_info() */
 	char label[16];
 	int node;
 	char name[32];		/* mlx5_0, nvme0 */
-	char **drives;		/* of an NVMe controller: "nvme0n1", then NULL */
+	char **drives;		/* NVMe: "nvme0n1", ..., then NULL */
 };
 
 struct topo {
@@ -99,7 +99,7 @@ struct topo {
 	char **missing;
 };
 
-/* Reads the first @len bytes of a config space into @n: the port type, ACS, where
+/* Reads the first @len bytes of a config space into @n: port type, ACS, where
  * our switch has its counters.  0, or -errno if they do not tell it all:
  * -EACCES with the 64 bytes that everybody gets. */
 int topo_config(struct topo_node *n, const unsigned char *c, size_t len);
@@ -120,6 +120,8 @@ int topo_nearest(const struct topo *t, const int *devs, int n, char *reason,
 /* Indices of the devices behind a name or, live only, a path: number or
  * -errno. */
 int topo_find(struct topo *t, const char *what, int *devs, int max);
+/* Both: the nearest GPU, or -errno and what is wrong in @reason. */
+int topo_near(struct topo *t, const char *what, char *reason, size_t size);
 
 const char *topo_iommu_name(enum topo_iommu mode);	/* "passthrough" */
 const char *topo_port_name(enum topo_port port);	/* "root port" */

@@ -270,24 +270,31 @@ int topo_find(struct topo *t, const char *what, int *devs, int max)
 	return s.n ? s.n > max ? -E2BIG : s.n : -ENOENT;
 }
 
+int topo_near(struct topo *t, const char *what, char *reason, size_t size)
+{
+	int devs[64], r;
+
+	r = topo_find(t, what, devs, 64);
+	if (r > 0)
+		return topo_nearest(t, devs, r, reason, size);
+	if (r == -ENOTBLK)
+		snprintf(reason, size, "%.256s is on no NVMe drive of this "
+			 "machine", what);
+	else
+		snprintf(reason, size, "%.256s: %s", what, strerror(-r));
+	return r;
+}
+
 int pln_topo_nearest(struct pln_topo *topo, const char *what, char *reason,
 		     size_t size)
 {
 	char text[PLN_TOPO_REASON_MAX] = "";
-	int devs[64], r;
+	int r;
 
 	if (!topo || !what || (size && !reason))
 		return -EINVAL;
-	r = topo_find(topo->t, what, devs, 64);
-	if (r > 0)
-		r = topo_nearest(topo->t, devs, r, text, sizeof(text));
-	else if (r == -ENOTBLK)
-		snprintf(text, sizeof(text), "%.256s is on no NVMe drive of "
-			 "this machine", what);
-	else
-		snprintf(text, sizeof(text), "%.256s: %s", what,
-			 strerror(-r));
-	if (reason && size)
+	r = topo_near(topo->t, what, text, sizeof(text));
+	if (size)
 		snprintf(reason, size, "%s", text);
 	return r;
 }

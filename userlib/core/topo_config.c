@@ -59,7 +59,8 @@ int topo_config(struct topo_node *n, const unsigned char *c, size_t len)
 			n->acs_ctrl = (uint16_t)word(c, at + 6);
 		}
 		if (word(c, at) == 0x000b && n->vendor == TOPO_OURS &&
-		    (n->device == TOPO_OUR_UPSTREAM || n->device == TOPO_OUR_DOWNSTREAM) &&
+		    (n->device == TOPO_OUR_UPSTREAM ||
+		     n->device == TOPO_OUR_DOWNSTREAM) &&
 		    word(c, at + 4) == 0x504c)
 			n->vsec = (unsigned int)at;
 	}

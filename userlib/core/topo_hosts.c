@@ -19,7 +19,7 @@ static const struct {
 	{ 0x8086, 0x3c01, true },
 	{ 0x8086, 0x2f00, true },	/* Intel Xeon E5 v3, E7 v3 */
 	{ 0x8086, 0x2f01, true },
-	{ 0x8086, 0x2030, false },	/* Intel Sky Lake-E: root ports A to D */
+	{ 0x8086, 0x2030, false },	/* Intel Sky Lake-E, root ports */
 	{ 0x8086, 0x2031, false },
 	{ 0x8086, 0x2032, false },
 	{ 0x8086, 0x2033, false },

@@ -148,7 +148,8 @@ static void name_them(const struct topo *t, struct pln_topo_pair *p,
 	size_t used;
 	int i;
 
-	snprintf(p->reason, sizeof(p->reason), "%s ", what);
+	used = strlen(p->reason);
+	snprintf(p->reason + used, sizeof(p->reason) - used, "%s ", what);
 	for (i = 0; i < n && i < 8; i++) {
 		used = strlen(p->reason);
 		snprintf(p->reason + used, sizeof(p->reason) - used, "%s%s",
@@ -293,12 +294,19 @@ void topo_pair(const struct topo *t, int a, int b, struct pln_topo_pair *p)
 	p->relation = relation(t, na, nb);
 	/* with nothing in common, the kernel counts up to the root bus */
 	p->distance = (uint32_t)(hops(t, na, c) + hops(t, nb, c));
+	if (is_nvidia(t, da) && is_nvidia(t, db) && a != b)
+		strcpy(p->reason, "without NVLink: ");
 	if (a == b)
 		judge(p, PLN_VERDICT_DIRECT, "the same device");
 	else if (nvidia && (!nvme || (!t->p2pdma && t->nvidia_fs)))
 		judge_nvidia(t, na, nb, p);
 	else
 		judge_p2pdma(t, na, nb, p);
+	if (nvidia && nvme && (p->verdict == PLN_VERDICT_DIRECT ||
+			       p->verdict == PLN_VERDICT_ROOT_COMPLEX) &&
+	    t->p2pdma == 1)
+		judge(p, (enum pln_verdict)p->verdict, "; NVIDIA's driver must "
+		      "offer its memory to P2PDMA (static BAR1)");
 }
 
 /* ---- the nearest GPU ---- */

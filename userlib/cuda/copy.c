@@ -187,8 +187,8 @@ static bool reachable(CUstream stream, struct pln_place *a, struct pln_place *b)
 	return true;
 }
 
-static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
-		     size_t n, CUstream handle, bool sync)
+static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
+			   int src_kind, size_t n, CUstream handle, bool sync)
 {
 	struct pln_place to = { 0 }, from = { 0 };
 	CUstream stream;
@@ -228,6 +228,48 @@ out:
 	pln_place_put(&to);
 	pln_place_put(&from);
 	pln_obj_put(&stream->obj);
+	return err;
+}
+
+/* Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU? */
+static CUresult check_all(uint64_t addr, size_t n)
+{
+	struct pln_place place;
+	bool device = false;
+	size_t piece;
+	CUresult err;
+
+	for (size_t at = 0; at < n; at += piece) {
+		piece = pln_place_piece(addr + at, n - at);
+		err = pln_place_get(addr + at, piece, &place);
+		device = at ? device : place.device;
+		if (!err && device && !place.device)
+			err = CUDA_ERROR_INVALID_VALUE;
+		pln_place_put(&place);
+		if (err)
+			return err;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
+		     size_t n, CUstream stream, bool sync)
+{
+	CUresult err;
+	size_t piece = pln_place_piece(dst, pln_place_piece(src, n));
+
+	if (piece == n)
+		return copy_piece(dst, dst_kind, src, src_kind, n, stream, sync);
+	/* All of it must be there before any of it is copied */
+	err = check_all(dst, n);
+	if (!err)
+		err = check_all(src, n);
+	for (size_t at = 0; at < n && !err; at += piece) {
+		piece = pln_place_piece(dst + at,
+					pln_place_piece(src + at, n - at));
+		err = copy_piece(dst + at, dst_kind, src + at, src_kind, piece,
+				 stream, sync);
+	}
 	return err;
 }
 
@@ -423,8 +465,8 @@ static CUresult host_fill(uint64_t dst, uint64_t value, unsigned int width,
 	return CUDA_SUCCESS;
 }
 
-static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
-		     size_t n, CUstream handle, bool sync)
+static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
+			   size_t n, CUstream handle, bool sync)
 {
 	struct pln_place to = { 0 };
 	struct pln_sink *sink = NULL;
@@ -492,6 +534,25 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 out:
 	pln_place_put(&to);
 	pln_obj_put(&stream->obj);
+	return err;
+}
+
+/* Maps begin and end at multiples of every width */
+static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
+		     size_t n, CUstream stream, bool sync)
+{
+	size_t len, piece;
+	CUresult err;
+
+	if (dst % width || __builtin_mul_overflow(n, width, &len) ||
+	    pln_place_piece(dst, len) == len)
+		return fill_piece(dst, value, width, n, stream, sync);
+	err = check_all(dst, len);
+	for (size_t at = 0; at < len && !err; at += piece) {
+		piece = pln_place_piece(dst + at, len - at);
+		err = fill_piece(dst + at, value, width, piece / width, stream,
+				 sync);
+	}
 	return err;
 }
 

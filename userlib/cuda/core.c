@@ -55,6 +55,8 @@ static void watch_fork(void)
 
 CUresult pln_ready(void)
 {
+	if (pln_in_call())
+		return CUDA_ERROR_NOT_PERMITTED;
 	if (!atomic_load(&pln.ready) || atomic_load(&pln.forked))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	return CUDA_SUCCESS;

@@ -277,6 +277,11 @@ typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 typedef void (*CUhostFn)(void *arg);
+typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUmemPoolProps_st CUmemPoolProps;
+typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
+typedef unsigned int CUmem_range_attribute;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st {
 	CUexecAffinityParam *affinity;

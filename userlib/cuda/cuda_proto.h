@@ -236,3 +236,31 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
 				   CUstream stream, void **params);
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
 			  void **params, void **extra);
+
+/* Functions of the program in a stream */
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg);
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
+			     void *arg, unsigned int flags);
+
+/* Pools and managed memory: not supported */
+CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t size, CUstream stream);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t size,
+				 CUmemoryPool pool, CUstream stream);
+CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream);
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props);
+CUresult cuMemPoolDestroy(CUmemoryPool pool);
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev);
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc,
+			    size_t n);
+CUresult cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool pool,
+					  CUmemAllocationHandleType type,
+					  unsigned long long flags);
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
+					    CUmemAllocationHandleType type,
+					    unsigned long long flags);
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr);
+CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool,
+				CUmemPoolPtrExportData *data);
+CUresult cuMemRangeGetAttribute(void *data, size_t size,
+				CUmem_range_attribute attr, CUdeviceptr ptr,
+				size_t n);

@@ -549,10 +549,12 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr,
 
 	if (err)
 		return err;
-	if (!value || attr < 1 || attr > 5)
+	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!pln_device_get(src) || !pln_device_get(dst) || src == dst)
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (attr < 1 || attr > 5)
+		return CUDA_ERROR_INVALID_VALUE;
 	*value = attr == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED &&
 		 pln_peers(pln_device_get(src), pln_device_get(dst));
 	return CUDA_SUCCESS;

@@ -16,11 +16,16 @@
  *	263e8860-7cd2-6143-92f6-bbd5006dfa7e	checks of a context
  *		2: of a context, 3: of the process; 0 means nothing special
  *
- * One more, d4082055-bde6-704b-8d34-ba123c66e1f2, makes the driver prove by a
- * secret of NVIDIA's that it is NVIDIA's.  It is not here, and will not be: this
- * driver is not NVIDIA's.  A runtime that asks for it says "validity not
- * established" (103) in every call from then on.
+ *	d4082055-bde6-704b-8d34-ba123c66e1f2	proof of origin
+ *		1: an answer that only a key in NVIDIA's binaries can give
+ *
+ * The last one is refused, on purpose: this driver is not NVIDIA's and does not
+ * say that it is.  The runtime (from CUDA 11.2 on, static and shared) ends its
+ * start with our error then, 801, and would with its own, 103, for a false
+ * answer.  Programs use the driver interface instead.
  */
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +198,16 @@ static unsigned int check_process(void)
 	return 0;
 }
 
+static CUresult no_proof(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		fputs("peerlane: libcuda: NVIDIA's CUDA runtime in this program wants proof that the driver is NVIDIA's, and stops with error 801; libcuda-peerlane(7) says more\n",
+		      stderr);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 typedef void (*fn)(void);
 
 union word {
@@ -230,6 +245,11 @@ static const union word checks[4] = {
 	{ .call = (fn)check_ctx }, { .call = (fn)check_process },
 };
 
+static const union word proof[3] = {
+	{ .size = sizeof(proof) }, { .call = (fn)no_proof },
+	{ .call = (fn)not_here },
+};
+
 static const struct {
 	unsigned char id[16];
 	const union word *table;
@@ -244,6 +264,8 @@ static const struct {
 	    0xf3, 0x55, 0xd8, 0x95, 0x93 }, storage },
 	{ { 0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb,
 	    0xd5, 0x00, 0x6d, 0xfa, 0x7e }, checks },
+	{ { 0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba,
+	    0x12, 0x3c, 0x66, 0xe1, 0xf2 }, proof },
 };
 
 CUresult cuGetExportTable(const void **table, const CUuuid *id)

@@ -40,7 +40,7 @@
 /* ---- io.c: the only file that makes system calls on the device ---- */
 int pln_io_open(unsigned int minor);
 int pln_io_ioctl(int fd, unsigned long request, void *arg);
-void *pln_io_mmap(void *addr, size_t len, int fd, uint64_t offset);
+void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset);
 int pln_io_close(int fd);
 
 /* ---- devices ---- */
@@ -109,6 +109,7 @@ struct pln_dep {
 	struct pln_job *job;		/* or NULL, as */
 	struct pln_shared *shared;
 	uint64_t number;		/* of the recording */
+	struct pln_call *call;		/* of a function of the program */
 };
 
 /* Streams that must run in order among themselves share a lane */
@@ -334,6 +335,16 @@ CUresult pln_shared_record(struct CUevent_st *event, CUstream stream,
 uint64_t pln_shared_last(struct pln_shared *shared);
 CUresult pln_shared_wait(struct pln_shared *shared, uint64_t seq, bool block);
 
+/* ---- callback.c ---- */
+struct pln_call;
+bool pln_in_call(void);			/* in the thread that makes them */
+struct pln_call *pln_call_ref(struct pln_call *call);
+void pln_call_put(struct pln_call *call);
+CUresult pln_call_wait(struct pln_call *call, bool block);
+/* Have what follows in @stream wait for @call; @job goes before it */
+CUresult pln_stream_call(CUstream stream, struct pln_call *call,
+			 struct pln_job **job);
+
 /* ---- module.c ---- */
 void pln_code_free(struct CUmod_st *code);
 void pln_function_free(struct CUfunc_st *function);
@@ -353,6 +364,7 @@ struct pln_place {
 };
 CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place);
 void pln_place_put(struct pln_place *place);
+size_t pln_place_piece(uint64_t addr, size_t n);
 /* Run and wait; @result may be NULL */
 CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result);
 

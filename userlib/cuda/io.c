@@ -25,10 +25,10 @@ int pln_io_ioctl(int fd, unsigned long request, void *arg)
 	return ioctl(fd, request, arg);
 }
 
-void *pln_io_mmap(void *addr, size_t len, int fd, uint64_t offset)
+void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset)
 {
-	return mmap(addr, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		    fd, (off_t)offset);
+	return mmap(addr, len, prot, MAP_SHARED | MAP_FIXED, fd,
+		    (off_t)offset);
 }
 
 int pln_io_close(int fd)

@@ -380,7 +380,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle)
 	CUevent event;
 	CUresult err;
 
-	if (!handle)
+	if (!handle || !event_handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	err = pln_event_get(event_handle, &event);
 	if (err)
@@ -409,7 +409,12 @@ CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 	if (err)
 		return err;
 	memcpy(&name, &handle, sizeof(name));
-	err = out ? take_fd(&name, MAGIC_EVENT, &fd) : CUDA_ERROR_INVALID_VALUE;
+	if (!out)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if (name.magic != MAGIC_EVENT)
+		err = CUDA_ERROR_MAP_FAILED;
+	else
+		err = take_fd(&name, MAGIC_EVENT, &fd);
 	if (!err) {
 		if (fstat(fd, &st) || st.st_size != PAGE ||
 		    fcntl(fd, F_GET_SEALS) != SEALS)

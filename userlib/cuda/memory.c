@@ -123,12 +123,18 @@ void *pln_reserve(size_t size, size_t align)
 	return start;
 }
 
-/* Show memory of the GPU at @va, where the CPU is to reach it */
+/*
+ * Map memory of the GPU at @va, by which the driver knows the device pointer.
+ * The CPU reaches it only through a coherent window.
+ */
 CUresult pln_map(struct pln_file *file, void *va, size_t size, uint64_t offset)
 {
-	if (!(file->features & PLN_GPU_FEAT_COHERENT))
+	int prot = file->features & PLN_GPU_FEAT_COHERENT ?
+		   PROT_READ | PROT_WRITE : PROT_NONE;
+
+	if (!(file->features & (PLN_GPU_FEAT_COHERENT | PLN_GPU_FEAT_DEVPTR)))
 		return CUDA_SUCCESS;
-	if (pln_io_mmap(va, size, file->fd, offset) == MAP_FAILED)
+	if (pln_io_mmap(va, size, prot, file->fd, offset) == MAP_FAILED)
 		return pln_file_error(file, errno);
 	/* A forked child has no business in the GPU's memory */
 	madvise(va, size, MADV_DONTFORK);

@@ -391,7 +391,7 @@ static CUresult function_get(struct CUmod_st *code, const char *name,
 			return CUDA_SUCCESS;
 		}
 	}
-	if (len == 1 || (code->ptx && !ptx_has(code->ptx, name)))
+	if (code->ptx && !ptx_has(code->ptx, name))
 		return CUDA_ERROR_NOT_FOUND;
 	function = calloc(1, sizeof(*function) + len);
 	if (!function)
@@ -418,7 +418,7 @@ static CUresult named(struct CUfunc_st **out, const void *handle, bool library,
 
 	if (err)
 		return err;
-	if (!out || !name)
+	if (!out || !name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
 	code = code_find(handle, library);
@@ -553,7 +553,7 @@ static CUresult name_of(const char **name, const void *handle)
 
 	if (err)
 		return err;
-	if (!name)
+	if (!name || !handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	err = function_find(handle, &f);
 	if (err)

@@ -258,6 +258,23 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 	return err;
 }
 
+/*
+ * How much of [@addr, @addr + @n) one place can be: memory that is mapped by
+ * hand goes on where the next map begins.
+ */
+size_t pln_place_piece(uint64_t addr, size_t n)
+{
+	struct pln_range *range;
+
+	pthread_mutex_lock(&pln.lock);
+	range = n ? pln_range_find(addr, 1) : NULL;
+	if (range && range->kind == PLN_RANGE_VMM &&
+	    n > range->addr + range->size - addr)
+		n = range->addr + range->size - addr;
+	pthread_mutex_unlock(&pln.lock);
+	return n;
+}
+
 void pln_place_put(struct pln_place *place)
 {
 	if (place->stream)

@@ -195,10 +195,19 @@ static void reap(struct pln_file *file)
 
 /* ---- lanes ---- */
 
+static void dep_ref(const struct pln_dep *dep)
+{
+	pln_job_ref(dep->job);
+	if (dep->shared)
+		pln_shared_ref(dep->shared);
+	pln_call_ref(dep->call);
+}
+
 static void dep_put(struct pln_dep *dep)
 {
 	pln_job_put(dep->job);
 	pln_shared_put(dep->shared);
+	pln_call_put(dep->call);
 }
 
 void pln_lane_clear(struct pln_lane *lane)
@@ -221,9 +230,7 @@ static CUresult lane_add_dep(struct pln_lane *lane, const struct pln_dep *dep)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	lane->deps = deps;
 	deps[lane->nr_deps] = *dep;
-	pln_job_ref(dep->job);
-	if (dep->shared)
-		pln_shared_ref(dep->shared);
+	dep_ref(dep);
 	lane->nr_deps++;
 	return CUDA_SUCCESS;
 }
@@ -236,6 +243,8 @@ static CUresult dep_wait(struct pln_dep *dep, bool block)
 		err = pln_job_wait(dep->job, block);
 	if (!err && dep->shared)
 		err = pln_shared_wait(dep->shared, dep->number, block);
+	if (!err && dep->call)
+		err = pln_call_wait(dep->call, block);
 	return err;
 }
 
@@ -251,9 +260,7 @@ static CUresult lane_settle(struct pln_lane *lane, bool block)
 		more = lane->nr_deps;
 		if (more) {
 			dep = lane->deps[0];
-			pln_job_ref(dep.job);
-			if (dep.shared)
-				pln_shared_ref(dep.shared);
+			dep_ref(&dep);
 		}
 		pthread_mutex_unlock(&pln.lock);
 		if (!more)
@@ -268,7 +275,7 @@ static CUresult lane_settle(struct pln_lane *lane, bool block)
 			struct pln_dep *d = &lane->deps[i];
 
 			if (d->job != dep.job || d->shared != dep.shared ||
-			    d->number != dep.number)
+			    d->number != dep.number || d->call != dep.call)
 				continue;
 			*d = lane->deps[--lane->nr_deps];
 			dep_put(&dep);
@@ -368,6 +375,21 @@ static struct pln_job *stream_tail(CUstream stream)
 	pln_job_ref(job);
 	pthread_mutex_unlock(&file->submit_lock);
 	return job;
+}
+
+CUresult pln_stream_call(CUstream stream, struct pln_call *call,
+			 struct pln_job **job)
+{
+	struct pln_dep dep = { .call = call };
+	CUresult err = lane_settle(stream->lane, true);
+
+	if (err)
+		return err;
+	*job = stream_tail(stream);
+	pthread_mutex_lock(&pln.lock);
+	err = lane_add_dep(stream->lane, &dep);
+	pthread_mutex_unlock(&pln.lock);
+	return err;
 }
 
 static CUresult stream_end(CUstream stream, bool block)

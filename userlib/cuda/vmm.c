@@ -100,17 +100,12 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 
 static CUresult check_prop(const CUmemAllocationProp *prop)
 {
-	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
-	    (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
-	     prop->requestedHandleTypes !=
-	     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Host memory could be had so from a later driver on */
+	/* Host memory could be had so too */
 	if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return prop->location.type == CU_MEM_LOCATION_TYPE_HOST ?
 		       CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-	if (!pln_device_get(prop->location.id))
-		return CUDA_ERROR_INVALID_DEVICE;
 	return CUDA_SUCCESS;
 }
 
@@ -188,6 +183,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (!err)
 		err = check_prop(prop);
+	if (!err && !pln_device_get(prop->location.id))
+		err = CUDA_ERROR_INVALID_DEVICE;
 	if (!err)
 		err = file_use(pln_device_get(prop->location.id), &file);
 	if (err)
@@ -358,7 +355,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 		prop.location.id = i;
 	}
 	if (error)
-		return err ? err : CUDA_ERROR_INVALID_VALUE;
+		return err ? err : error == EBADF ? CUDA_ERROR_UNKNOWN :
+		       CUDA_ERROR_INVALID_VALUE;
 	return mem_new(file, req.handle, req.size, req.mmap_offset, &prop,
 		       handle);
 }
@@ -383,11 +381,12 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
 
 	if (err)
 		return err;
-	if (!ptr || ptr % GRANULE || !size || size % GRANULE || offset ||
-	    flags || size > mem->size) {
+	if (!ptr || ptr % GRANULE || !size || flags)
 		err = CUDA_ERROR_INVALID_VALUE;
+	else if (offset || size != mem->size)
+		err = CUDA_ERROR_NOT_SUPPORTED;	/* all or nothing */
+	if (err)
 		goto out;
-	}
 	err = CUDA_ERROR_OUT_OF_MEMORY;
 	range = calloc(1, sizeof(*range));
 	chunk = calloc(1, sizeof(*chunk));
@@ -461,6 +460,7 @@ static CUresult check_maps(CUdeviceptr ptr, size_t size)
 
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
+	struct pln_span *span;
 	struct pln_range *range;
 	struct pln_file *file;
 	CUresult err = pln_ready();
@@ -468,6 +468,12 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
+	span = ptr && size ? pln_span_find(&pln.reservations, ptr, 1) : NULL;
+	if (span && pln_span_has(ptr, size, span->addr, span->size) &&
+	    !pln_range_find(ptr, size)) {
+		pthread_mutex_unlock(&pln.lock);
+		return CUDA_SUCCESS;	/* nothing is mapped there */
+	}
 	err = check_maps(ptr, size);
 	pthread_mutex_unlock(&pln.lock);
 	for (uint64_t at = ptr, end = ptr + size; !err && at < end;) {
@@ -504,10 +510,9 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 		if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
 		    (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
 		     desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
-		     desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE))
+		     desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) ||
+		    !pln_device_get(desc[i].location.id))
 			return CUDA_ERROR_INVALID_VALUE;
-		if (!pln_device_get(desc[i].location.id))
-			return CUDA_ERROR_INVALID_DEVICE;
 	}
 	pthread_mutex_lock(&pln.lock);
 	err = check_maps(ptr, size);

@@ -72,7 +72,7 @@ static void check_static_bar1(struct doctor *d, const struct rule *r)
 static void check_peer_mapping(struct doctor *d, const struct rule *r)
 {
 	if (params_known(d) && !registry(d, "PeerMappingOverride") &&
-	    doc_there(d, "/sys/class/infiniband"))
+	    doc_has_rdma(d))
 		doc_say(d, r, r->severity,
 			"NVreg_RegistryDwords has no PeerMappingOverride=1");
 }
@@ -100,15 +100,16 @@ static void check_unsupported(struct doctor *d, const struct rule *r)
 
 static void check_nvidia_fs(struct doctor *d, const struct rule *r)
 {
-	if (used(d) && d->p2pdma != YES &&
-	    !doc_there(d, "/sys/module/nvidia_fs"))
+	if (used(d) && d->p2pdma == NO &&
+	    doc_there(d, "/sys/module/nvidia_fs") == NO)
 		doc_say(d, r, r->severity,
 			"nvidia_fs is not loaded, and the kernel has no P2PDMA");
 }
 
 static void check_nvidia_fs_nvme(struct doctor *d, const struct rule *r)
 {
-	if (used(d) && !d->nvidia_fs && doc_there(d, "/sys/module/nvidia_fs"))
+	if (used(d) && !d->nvidia_fs &&
+	    doc_there(d, "/sys/module/nvidia_fs") == YES)
 		doc_say(d, r, d->p2pdma == YES ? SEV_INFO : r->severity,
 			"nvidia_fs is loaded, but no NVMe driver is hooked to "
 			"it");

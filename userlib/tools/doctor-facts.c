@@ -57,17 +57,22 @@ int doc_value(struct doctor *d, const char *path, const char *key, char *buf,
 	return facts_value(d->f, path, key, buf, size);
 }
 
-bool doc_there(struct doctor *d, const char *fmt, ...)
+/* What the answer of facts_list() says about a folder */
+static enum tri answered(int r)
+{
+	return r >= 0 ? YES : r == -ENOENT || r == -ENOTDIR ? NO : UNKNOWN;
+}
+
+enum tri doc_there(struct doctor *d, const char *fmt, ...)
 {
 	char path[PATH_MAX], **names;
 	int r;
 
 	FORMAT_PATH(path, fmt);
 	r = facts_list(d->f, path, &names);
-	if (r < 0)
-		return false;
-	facts_list_free(names);
-	return true;
+	if (r >= 0)
+		facts_list_free(names);
+	return answered(r);
 }
 
 void doc_link_name(struct doctor *d, char *buf, size_t size, const char *fmt,
@@ -84,17 +89,28 @@ void doc_link_name(struct doctor *d, char *buf, size_t size, const char *fmt,
 	snprintf(buf, size, "%s", name ? name + 1 : to);
 }
 
-bool doc_has(struct doctor *d, const char *folder, const char *name)
+enum tri doc_has(struct doctor *d, const char *folder, const char *name)
 {
-	bool found = false;
 	char **names;
 	int i, n = facts_list(d->f, folder, &names);
 
-	for (i = 0; i < n && !found; i++)
-		found = !strcmp(names[i], name);
+	if (n < 0)
+		return answered(n);
+	for (i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			break;
+	facts_list_free(names);
+	return i < n ? YES : NO;
+}
+
+bool doc_has_rdma(struct doctor *d)
+{
+	char **names;
+	int n = facts_list(d->f, "/sys/class/infiniband", &names);
+
 	if (n >= 0)
 		facts_list_free(names);
-	return found;
+	return n > 0;
 }
 
 enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* peerlane doctor: file systems and what lies between them and the drives. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +140,8 @@ static void check_no_drive(struct doctor *d, const struct rule *r)
 		b = block_of_kind(m, "other");
 	if (b)
 		doc_where(doc_say(d, r, r->severity,
-				  "%s lies on %s, no NVMe drive on PCI", d->path,
-				  b->name), b->name);
+				  "%s lies on %s, no NVMe drive on PCI",
+				  d->path, b->name), b->name);
 	else
 		doc_where(doc_say(d, r, r->severity,
 				  "no block device is known below %s (%s)",
@@ -181,7 +182,8 @@ static void check_dm(struct doctor *d, const struct rule *r)
 	for_each_mount(d, m, i) {
 		for (k = 0; k < m->n_blocks; k++) {
 			b = &m->block[k];
-			if (strcmp(b->kind, "dm") || !strcmp(b->detail, "CRYPT"))
+			if (strcmp(b->kind, "dm") ||
+			    !strcmp(b->detail, "CRYPT"))
 				continue;
 			doc_where(doc_say(d, r, one_of_many(d, r),
 					  "%s lies on the device mapper (%s%s%s)",
@@ -267,9 +269,9 @@ static void check_udev(struct doctor *d, const struct rule *r)
 	enum severity s = d->nvidia[0] ? SEV_WARNING : SEV_INFO;
 	const struct mount *m;
 	char path[64], value[32];
-	int i;
+	int i, err;
 
-	if (!doc_there(d, "/run/udev/data")) {
+	if (doc_there(d, "/run/udev/data") == NO) {
 		doc_where(doc_say(d, r, s, "there is no udev database"),
 			  "/run/udev/data");
 		return;
@@ -278,11 +280,11 @@ static void check_udev(struct doctor *d, const struct rule *r)
 		if (!m->n_blocks || !strncmp(m->device, "0:", 2))
 			continue;
 		snprintf(path, sizeof(path), "/run/udev/data/b%s", m->device);
-		if (!doc_value(d, path, "E:ID_FS_USAGE", value, sizeof(value)))
-			continue;
-		doc_where(doc_say(d, r, s, "the udev database says nothing "
-				  "about the file system of %s", place(d, m)),
-			  path);
+		err = doc_value(d, path, "E:ID_FS_USAGE", value, sizeof(value));
+		if (err == -ENOKEY || err == -ENOENT)
+			doc_where(doc_say(d, r, s, "the udev database says "
+					  "nothing about the file system"),
+				  path);
 	}
 }
 
@@ -299,9 +301,9 @@ static const struct rule filesystem_rules[] = {
 	  "copy the file to a local NVMe drive, or set up that file system's "
 	  "GPUDirect support with nvidia-fs", "space on a drive, or modules "
 	  "from outside of the kernel", check_elsewhere },
-	{ "fs-overlay", SEV_ERROR, "the file is on overlayfs",
-	  "A container's root is overlayfs. NVIDIA's cuFile refuses it, and it "
-	  "does not tell how it wants direct IO, so Peerlane's stages.",
+	{ "fs-overlay", SEV_WARNING, "the file is on overlayfs",
+	  "A container's root is overlayfs: what drive is below cannot be seen "
+	  "from inside, and NVIDIA's cuFile refuses it (error 5027).",
 	  "put data on a volume: docker run -v /mnt/nvme/data:/data",
 	  "none", check_overlay },
 	{ "fs-no-drive", SEV_ERROR, "the file is not on a local NVMe drive",

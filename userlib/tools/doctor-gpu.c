@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* peerlane doctor: GPUs, their drivers, BAR1. */
+/* peerlane doctor: GPUs and their drivers. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "doctor.h"
-
-/* The GPUs that the question is about: all, or one. */
-#define for_each_gpu(d, g, i) \
-	for (i = 0; i < doc_gpus(d); i++) \
-		if ((g = doc_gpu_at(d, i)) && \
-		    ((d)->gpu < 0 || (d)->gpu == i))
-
-static bool is(const struct topo_device *g, const char *driver)
-{
-	return !strcmp(g->driver, driver);
-}
-
-/* ---- GPU and driver ---- */
 
 /* The first word like 580.159.03 */
 static void find_version(const char *text, char *buf, size_t size)
@@ -27,7 +14,8 @@ static void find_version(const char *text, char *buf, size_t size)
 
 	for (; *p; p = end + !!*end) {
 		end = p + strcspn(p, " \t\n");
-		if (*p >= '0' && *p <= '9' && memchr(p, '.', (size_t)(end - p))) {
+		if (*p >= '0' && *p <= '9' &&
+		    memchr(p, '.', (size_t)(end - p))) {
 			snprintf(buf, size, "%.*s", (int)(end - p), p);
 			return;
 		}
@@ -36,7 +24,7 @@ static void find_version(const char *text, char *buf, size_t size)
 
 static void look_gpu(struct doctor *d)
 {
-	const struct topo_device *g;
+	const struct topo_node *g;
 	char text[512], key[32];
 	int i;
 
@@ -58,8 +46,9 @@ static void look_gpu(struct doctor *d)
 		       strstr(text, "nvme");
 	for_each_gpu(d, g, i) {
 		snprintf(key, sizeof(key), "gpu%d", i);
-		doc_note(d, key, "%s %04x:%04x, driver %s", g->bdf, g->vendor,
-			 g->device, g->driver[0] ? g->driver : "none");
+		doc_note(d, key, "%s %04x:%04x, driver %s", g->address,
+			 g->vendor, g->device,
+			 g->driver[0] ? g->driver : "none");
 	}
 }
 
@@ -71,7 +60,7 @@ static void check_none(struct doctor *d, const struct rule *r)
 
 static void check_off_bus(struct doctor *d, const struct rule *r)
 {
-	const struct topo_device *g;
+	const struct topo_node *g;
 	unsigned char config[4];
 	char path[96];
 	int i;
@@ -82,29 +71,29 @@ static void check_off_bus(struct doctor *d, const struct rule *r)
 		ssize_t n;
 
 		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/config",
-			 g->bdf);
+			 g->address);
 		n = facts_read(d->f, path, all, sizeof(all));
 		if (n < (ssize_t)sizeof(config))
 			continue;
 		memcpy(config, all, sizeof(config));
 		if (!memcmp(config, "\xff\xff\xff\xff", 4))
 			doc_where(doc_say(d, r, r->severity,
-					  "GPU %d does not answer", i),
-				  g->bdf);
+					  "the GPU does not answer"),
+				  g->address);
 	}
 }
 
 static void check_no_driver(struct doctor *d, const struct rule *r)
 {
-	const struct topo_device *g;
+	const struct topo_node *g;
 	struct json_object *o;
 	int i;
 
 	for_each_gpu(d, g, i) {
 		if (g->driver[0])
 			continue;
-		o = doc_say(d, r, r->severity, "no driver has GPU %d", i);
-		doc_where(o, g->bdf);
+		o = doc_say(d, r, r->severity, "no driver has the GPU");
+		doc_where(o, g->address);
 		if (g->vendor == 0x1234)
 			doc_cure(o, "modprobe peerlane_gpu");
 	}
@@ -112,35 +101,36 @@ static void check_no_driver(struct doctor *d, const struct rule *r)
 
 static void check_nouveau(struct doctor *d, const struct rule *r)
 {
-	const struct topo_device *g;
+	const struct topo_node *g;
 	int i;
 
 	for_each_gpu(d, g, i)
-		if (is(g, "nouveau") || is(g, "nova_core"))
+		if (doc_has_driver(g, "nouveau") ||
+		    doc_has_driver(g, "nova_core"))
 			doc_where(doc_say(d, r, r->severity,
-					  "%s has GPU %d", g->driver, i),
-				  g->bdf);
+					  "%s has the GPU", g->driver),
+				  g->address);
 }
 
 static void check_vfio(struct doctor *d, const struct rule *r)
 {
-	const struct topo_device *g;
+	const struct topo_node *g;
 	int i;
 
 	for_each_gpu(d, g, i)
-		if (is(g, "vfio-pci"))
+		if (doc_has_driver(g, "vfio-pci"))
 			doc_where(doc_say(d, r, r->severity,
-					  "GPU %d is kept for a virtual machine",
-					  i), g->bdf);
+					  "the GPU is kept for a virtual "
+					  "machine"), g->address);
 }
 
 static bool has_nvidia(struct doctor *d)
 {
-	const struct topo_device *g;
+	const struct topo_node *g;
 	int i;
 
 	for_each_gpu(d, g, i)
-		if (is(g, "nvidia"))
+		if (doc_has_driver(g, "nvidia"))
 			return true;
 	return false;
 }
@@ -165,37 +155,38 @@ static void check_driver_for_kernel(struct doctor *d, const struct rule *r)
 	double v = atof(d->nvidia);
 
 	if (has_nvidia(d) && v >= 570 && v < 595.71 && d->version >= 615)
-		doc_say(d, r, r->severity,
+		doc_say(d, r, d->p2pdma == NO ? SEV_INFO : r->severity,
 			"NVIDIA's driver is %s, the kernel %s", d->nvidia,
 			d->release);
 }
 
 static void check_uvm(struct doctor *d, const struct rule *r)
 {
-	if (has_nvidia(d) && !doc_there(d, "/sys/module/nvidia_uvm"))
+	if (has_nvidia(d) && doc_there(d, "/sys/module/nvidia_uvm") == NO)
 		doc_say(d, r, r->severity, "nvidia_uvm is not loaded");
 }
 
 static void check_p2p_pages(struct doctor *d, const struct rule *r)
 {
-	const struct topo_device *g;
+	const struct topo_node *g;
 	long long size;
 	int i;
 
 	if (d->p2pdma != YES)
 		return;
 	for_each_gpu(d, g, i) {
-		if (!is(g, "peerlane_gpu") && !is(g, "nvidia"))
+		if (!doc_has_driver(g, "peerlane_gpu") &&
+		    !doc_has_driver(g, "nvidia"))
 			continue;
 		size = doc_number(d, "/sys/bus/pci/devices/%s/p2pmem/size",
-				  g->bdf);
-		if (size > 0)
+				  g->address);
+		if (size > 0 || (size && size != -ENOENT))
 			continue;
 		/* NVIDIA's driver adds them when CUDA first uses the GPU */
-		doc_where(doc_say(d, r, is(g, "nvidia") ? SEV_WARNING :
-				  r->severity,
-				  "GPU %d has no peer-to-peer pages", i),
-			  g->bdf);
+		doc_where(doc_say(d, r, doc_has_driver(g, "nvidia") ?
+				  SEV_WARNING : r->severity,
+				  "the GPU has no peer-to-peer pages"),
+			  g->address);
 	}
 }
 
@@ -230,7 +221,7 @@ static const struct rule gpu_rules[] = {
 	  "They export no dma-buf and no peer-to-peer pages: the kernel's own "
 	  "direct path is shut. nvidia-fs and nvidia_peermem do work with them.",
 	  "install the open modules: apt install nvidia-open (or "
-	  "nvidia-driver-XXX-server-open); reboot",
+	  "nvidia-driver-595-server-open); reboot",
 	  "GPUs before Turing are not supported by them", check_closed },
 	{ "gpu-driver-old", SEV_WARNING, "NVIDIA's driver is older than 570",
 	  "Peer-to-peer pages for NVMe came with the open modules of 570.",
@@ -261,173 +252,4 @@ static const struct rule gpu_rules[] = {
 const struct section doc_gpu = {
 	"gpu", "GPUs and which driver has them", look_gpu,
 	gpu_rules, sizeof(gpu_rules) / sizeof(struct rule), true
-};
-
-/* ---- BAR1 ---- */
-
-#define SMALL_BAR1	(256LL << 20)
-#define BAR1		1	/* the index, of NVIDIA's GPUs and of ours */
-
-/* Size of BAR1, 0 when there is none, or -errno; *@start is its address. */
-static long long bar1_size(struct doctor *d, const struct topo_device *g,
-			   unsigned long long *start)
-{
-	unsigned long long a, end, flags;
-	char text[2048], *line = text;
-	int i, r;
-
-	r = doc_text(d, "BAR sizes", text, sizeof(text),
-		     "/sys/bus/pci/devices/%s/resource", g->bdf);
-	if (r)
-		return r;
-	for (i = 0; i < BAR1 && line; i++) {
-		line = strchr(line, '\n');
-		line += !!line;
-	}
-	if (!line || sscanf(line, "%llx %llx %llx", &a, &end, &flags) != 3)
-		return -EINVAL;
-	*start = a;
-	return end > a || (end && end == a) ? (long long)(end - a + 1) : 0;
-}
-
-/* An attribute of Peerlane's driver, -ENOENT for others. */
-static long long ours(struct doctor *d, const struct topo_device *g,
-		      const char *name)
-{
-	long long v = -ENOENT;
-	char folder[96], **names;
-	int n;
-
-	snprintf(folder, sizeof(folder), "/sys/bus/pci/devices/%s/peerlane_gpu",
-		 g->bdf);
-	n = facts_list(d->f, folder, &names);
-	if (n > 0)
-		v = doc_number(d, "%s/%s/%s", folder, names[0], name);
-	if (n >= 0)
-		facts_list_free(names);
-	return v;
-}
-
-static void look_bar1(struct doctor *d)
-{
-	const struct topo_device *g;
-	unsigned long long start;
-	long long size, v;
-	char key[32];
-	int i;
-
-	for_each_gpu(d, g, i) {
-		size = bar1_size(d, g, &start);
-		snprintf(key, sizeof(key), "gpu%d_size", i);
-		if (size >= 0)
-			doc_note(d, key, "%lld", size);
-		v = ours(d, g, "vram_size");
-		snprintf(key, sizeof(key), "gpu%d_vram", i);
-		if (v >= 0)
-			doc_note(d, key, "%lld", v);
-		v = ours(d, g, "bar1_free");
-		snprintf(key, sizeof(key), "gpu%d_free", i);
-		if (v >= 0)
-			doc_note(d, key, "%lld", v);
-	}
-}
-
-static void check_unassigned(struct doctor *d, const struct rule *r)
-{
-	unsigned long long start;
-	const struct topo_device *g;
-	int i;
-
-	for_each_gpu(d, g, i)
-		if (!bar1_size(d, g, &start) || (start == 0 &&
-		    bar1_size(d, g, &start) > 0))
-			doc_where(doc_say(d, r, r->severity,
-					  "BAR1 of GPU %d has no address", i),
-				  g->bdf);
-}
-
-static void check_small(struct doctor *d, const struct rule *r)
-{
-	const struct topo_device *g;
-	unsigned long long start;
-	struct json_object *o;
-	long long size, vram, sizes;
-	char text[32];
-	int i;
-
-	for_each_gpu(d, g, i) {
-		size = bar1_size(d, g, &start);
-		vram = ours(d, g, "vram_size");
-		if (size <= 0 || (vram >= 0 ? size >= vram : size > SMALL_BAR1))
-			continue;
-		if (vram >= 0)
-			o = doc_say(d, r, r->severity,
-				    "BAR1 of GPU %d shows %lld of %lld MiB", i,
-				    size >> 20, vram >> 20);
-		else
-			o = doc_say(d, r, r->severity,
-				    "BAR1 of GPU %d has %lld MiB", i,
-				    size >> 20);
-		doc_where(o, g->bdf);
-		/* bit N: it can be made 2^N MiB large */
-		sizes = doc_text(d, NULL, text, sizeof(text),
-				 "/sys/bus/pci/devices/%s/resource1_resize",
-				 g->bdf) ? 0 : strtoll(text, NULL, 16);
-		if (sizes > 0 && (sizes << 20 & ~((size << 1) - 1)) > 0)
-			doc_cure(o, "unbind the driver, then echo %d > "
-				 "/sys/bus/pci/devices/%s/resource1_resize "
-				 "(2^%d MiB), and bind it again",
-				 63 - __builtin_clzll((unsigned long long)sizes),
-				 g->bdf,
-				 63 - __builtin_clzll((unsigned long long)sizes));
-		else if (is(g, "peerlane_gpu"))
-			doc_cure(o, "give the GPU a larger BAR1 in the topology "
-				 "file: bar1=%lldM", vram >> 20);
-	}
-}
-
-static void check_full(struct doctor *d, const struct rule *r)
-{
-	const struct topo_device *g;
-	unsigned long long start;
-	long long size, left;
-	int i;
-
-	for_each_gpu(d, g, i) {
-		size = bar1_size(d, g, &start);
-		left = ours(d, g, "bar1_free");
-		if (size > 0 && left >= 0 && left < size / 10)
-			doc_where(doc_say(d, r, r->severity,
-					  "BAR1 of GPU %d has %lld of %lld KiB "
-					  "free", i, left >> 10, size >> 10),
-				  g->bdf);
-	}
-}
-
-static const struct rule bar1_rules[] = {
-	{ "bar1-unassigned", SEV_ERROR, "BAR1 has no address",
-	  "The firmware found no room for it: no device can reach the GPU's "
-	  "memory.",
-	  "enable \"Above 4G decoding\" in the firmware set-up, or boot with "
-	  "pci=realloc", "a reboot; very old operating systems may not boot",
-	  check_unassigned },
-	{ "bar1-small", SEV_WARNING, "BAR1 shows a part of the GPU's memory",
-	  "Peers reach only what BAR1 shows. When all of it is in use, further "
-	  "buffers are staged in host memory, and static BAR1 is impossible.",
-	  "enable \"Above 4G decoding\" and \"Resizable BAR\" in the firmware "
-	  "set-up; on A40, L40 and RTX cards NVIDIA's displaymodeselector sets "
-	  "the compute mode with a large BAR1",
-	  "a reboot; in compute mode the display outputs are off",
-	  check_small },
-	{ "bar1-full", SEV_WARNING, "BAR1 is almost all in use",
-	  "New mappings fail or push older ones out; transfers of further "
-	  "buffers are staged in host memory.",
-	  "deregister buffers that are not in use; find who holds them: fuser "
-	  "-v /dev/peerlane-gpu* /dev/nvidia*, nvidia-smi -q -d MEMORY",
-	  "none", check_full },
-};
-
-const struct section doc_bar1 = {
-	"bar1", "size and use of BAR1", look_bar1,
-	bar1_rules, sizeof(bar1_rules) / sizeof(struct rule), true
 };

@@ -1,6 +1,7 @@
-if (!facts_link(d->f, path, link, sizeof(link)))// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT
 /* peerlane doctor: mounts, and the block devices below them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +23,8 @@ static void last_bdf(const char *path, char *buf, size_t size)
 	buf[0] = '\0';
 	for (; path; path = strchr(path + 1, '/')) {
 		n = 0;
-		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &a, &b, &c, &f, &n) == 4 &&
-		    n == 13 && (path[n] == '/' || !path[n]))
+		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &a, &b, &c, &f,
+			   &n) == 4 && n == 13 && (path[n] == '/' || !path[n]))
 			snprintf(buf, size, "%.12s", path + 1);
 	}
 }
@@ -46,8 +47,8 @@ static void add_controllers(struct doctor *d, struct mount *m, const char *head)
 		if (sscanf(names[i], "nvme%u%n", &number, &len) != 1 ||
 		    names[i][len])
 			continue;
-		if (snprintf(path, sizeof(path), "%s/%s", subsystem, names[i]) >=
-		    (int)sizeof(path) ||
+		if (snprintf(path, sizeof(path), "%s/%s", subsystem,
+			     names[i]) >= (int)sizeof(path) ||
 		    facts_link(d->f, path, link, sizeof(link)))
 			continue;
 		b = &m->block[m->n_blocks++];
@@ -154,7 +155,8 @@ static void unescape(char *to, size_t size, const char *from)
 		    from[2] >= '0' && from[2] <= '7' && from[3] >= '0' &&
 		    from[3] <= '7') {
 			to[n++] = (char)((from[1] - '0') << 6 |
-					 (from[2] - '0') << 3 | (from[3] - '0'));
+					 (from[2] - '0') << 3 |
+					 (from[3] - '0'));
 			from += 3;
 		} else {
 			to[n++] = *from;
@@ -315,8 +317,7 @@ int doc_find_mount(struct doctor *d)
 	} else if (!strncmp(d->path, "/dev/", 5)) {
 		snprintf(path, sizeof(path), "/sys/class/block/%s",
 			 strrchr(d->path, '/') + 1);
-		if (!facts_link(d->f, path, device, 0) ||
-		    doc_there(d, "%s", path))
+		if (!facts_link(d->f, path, link, sizeof(link)))
 			d->mount = mount_of_device(d, "0:0");
 	} else if (d->path[0] == '/') {
 		d->mount = mount_of_path(d, d->path);

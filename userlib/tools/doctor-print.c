@@ -17,7 +17,7 @@ const char *doc_severity(enum severity s)
 const char *doc_verdict(const struct doctor *d)
 {
 	return d->count[SEV_ERROR] ? "broken" :
-	       d->count[SEV_WARNING] ? "degraded" : "healthy";
+	       d->count[SEV_WARNING] || d->undecided ? "degraded" : "healthy";
 }
 
 static const char *get(struct json_object *o, const char *key)

@@ -86,7 +86,7 @@ static void check_emulated(struct doctor *d, const struct rule *r)
 	if (i < n)
 		doc_where(doc_say(d, r, r->severity,
 				  "the GPU is Peerlane's emulated one"),
-			  doc_gpu_at(d, i)->bdf);
+			  doc_gpu_at(d, i)->address);
 }
 
 static void check_virtual(struct doctor *d, const struct rule *r)
@@ -140,6 +140,13 @@ static void look_kernel(struct doctor *d)
 
 	d->p2pdma = doc_kconfig(d, "CONFIG_PCI_P2PDMA",
 				"pci_p2pdma_add_resource");
+	/* some distributions have the newer one in an older kernel */
+	if (d->p2pdma == YES && d->version && d->version < 602 &&
+	    doc_value(d, "/proc/kallsyms", "p2pdma_pgmap_ops", value,
+		      sizeof(value)) == -ENOKEY) {
+		d->p2pdma_is_old = true;
+		d->p2pdma = NO;
+	}
 	d->dmabuf = doc_kconfig(d, "CONFIG_DMA_SHARED_BUFFER",
 				"dma_buf_export");
 	doc_note(d, "p2pdma", "%s", words[d->p2pdma]);
@@ -158,24 +165,17 @@ static enum severity unless_nvidia_fs(const struct doctor *d,
 
 static void check_p2pdma(struct doctor *d, const struct rule *r)
 {
-	if (d->p2pdma == NO)
+	if (d->p2pdma == NO && !d->p2pdma_is_old)
 		doc_say(d, r, unless_nvidia_fs(d, r->severity),
 			"kernel %s has no CONFIG_PCI_P2PDMA", d->release);
 }
 
 static void check_p2pdma_user(struct doctor *d, const struct rule *r)
 {
-	char type[8];
-
-	/* some distributions have it in older kernels */
-	if (d->p2pdma != YES || !d->version || d->version >= 602 ||
-	    doc_value(d, "/proc/kallsyms", "p2pdma_pgmap_ops", type,
-		      sizeof(type)) != -ENOKEY)
-		return;
-	doc_say(d, r, unless_nvidia_fs(d, r->severity),
-		"kernel %s is older than 6.2, and p2pdma_pgmap_ops is not in it",
-		d->release);
-	d->p2pdma = NO;
+	if (d->p2pdma_is_old)
+		doc_say(d, r, unless_nvidia_fs(d, r->severity),
+			"kernel %s is older than 6.2, and p2pdma_pgmap_ops is "
+			"not in it", d->release);
 }
 
 static void check_dmabuf(struct doctor *d, const struct rule *r)
@@ -265,8 +265,8 @@ static void check_memlock(struct doctor *d, const struct rule *r)
 
 	if (v < 0 || v >= ENOUGH_LOCKED || may_lock_all(d))
 		return;
-	doc_say(d, r, doc_there(d, "/sys/class/infiniband") ? SEV_WARNING :
-		SEV_INFO, "a process may lock %lld KiB of memory", v >> 10);
+	doc_say(d, r, doc_has_rdma(d) ? SEV_WARNING : SEV_INFO,
+		"a process may lock %lld KiB of memory", v >> 10);
 }
 
 static const struct rule limits_rules[] = {
@@ -321,14 +321,14 @@ static void check_gpu_nodes(struct doctor *d, const struct rule *r)
 				 peerlane++);
 		else
 			continue;
-		if (doc_has(d, "/dev", node))
+		if (doc_has(d, "/dev", node) != NO)
 			continue;
 		if (!o)
 			o = doc_say(d, r, r->severity,
 				    "the device node of a GPU is not here");
 		doc_where(o, node);
 	}
-	if (!nvidia || doc_has(d, "/dev", "nvidiactl"))
+	if (!nvidia || doc_has(d, "/dev", "nvidiactl") != NO)
 		return;
 	if (!o)
 		o = doc_say(d, r, r->severity,
@@ -344,7 +344,7 @@ static void check_verbs_nodes(struct doctor *d, const struct rule *r)
 
 	for (i = 0; i < n; i++) {
 		if (strncmp(names[i], "uverbs", 6) ||
-		    doc_has(d, "/dev/infiniband", names[i]))
+		    doc_has(d, "/dev/infiniband", names[i]) != NO)
 			continue;
 		if (!o)
 			o = doc_say(d, r, r->severity,

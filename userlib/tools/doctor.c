@@ -55,10 +55,31 @@ static void add_text(struct json_object *o, const char *key, const char *fmt,
 	free(text);
 }
 
+static const char *text_of(struct json_object *o, const char *key)
+{
+	return json_object_get_string(json_object_object_get(o, key));
+}
+
+/* The same finding, said before */
+static struct json_object *said(struct doctor *d, struct json_object *o)
+{
+	size_t i, n = json_object_array_length(d->findings);
+	struct json_object *old;
+
+	for (i = 0; i < n; i++) {
+		old = json_object_array_get_idx(d->findings, i);
+		if (!strcmp(text_of(old, "id"), text_of(o, "id")) &&
+		    !strcmp(text_of(old, "severity"), text_of(o, "severity")) &&
+		    !strcmp(text_of(old, "what"), text_of(o, "what")))
+			return old;
+	}
+	return NULL;
+}
+
 struct json_object *doc_say(struct doctor *d, const struct rule *r,
 			    enum severity severity, const char *what, ...)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_object_new_object(), *old;
 	va_list ap;
 
 	if (severity > r->severity)
@@ -71,6 +92,11 @@ struct json_object *doc_say(struct doctor *d, const struct rule *r,
 	va_start(ap, what);
 	add_text(o, "what", what, ap);
 	va_end(ap);
+	old = said(d, o);
+	if (old) {
+		json_object_put(o);
+		return old;
+	}
 	json_object_object_add(o, "why", json_object_new_string(r->why));
 	json_object_object_add(o, "cure", json_object_new_string(r->cure));
 	json_object_object_add(o, "cost", json_object_new_string(r->cost));
@@ -193,7 +219,7 @@ static int run(struct doctor *d, const char *from, const char *record,
 		complain("%s", facts_error());
 		return DOC_USAGE;
 	}
-	r = topo_open(&d->t, d->f);
+	r = topo_build(&d->t, d->f);
 	if (r) {
 		complain("the PCI devices cannot be read: %s", strerror(-r));
 		return DOC_BROKEN;
@@ -305,7 +331,7 @@ int cmd_doctor(int argc, char **argv)
 	json_object_put(d.sections);
 	json_object_put(d.answer);
 	free(d.mounts);
-	topo_close(d.t);
+	topo_free(d.t);
 	facts_close(d.f);
 	return status;
 }

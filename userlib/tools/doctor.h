@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * peerlane doctor, inside.  A rule is one thing that can be wrong: its texts and
- * the function that looks for it, side by side in a table.  The rules of one
+ * peerlane doctor, inside.  A rule is one thing that can be wrong: its texts
+ * and the function that looks for it, side by side in a table.  The rules of one
  * subject are a section.  Everything is read through the facts layer, so that
  * rules judge a record like the machine itself.
  */
@@ -30,9 +30,9 @@ struct doctor;
 struct rule {
 	const char *id;
 	enum severity severity;	/* the worst that it can be */
-	const char *what;	/* in general; a finding says it of this machine */
+	const char *what;	/* in general; a finding says more */
 	const char *why;
-	const char *cure;	/* in general; a finding may have an exact one */
+	const char *cure;	/* in general; a finding may be more exact */
 	const char *cost;
 	void (*check)(struct doctor *d, const struct rule *r);
 };
@@ -53,8 +53,9 @@ struct section {
 struct block {
 	char name[64];		/* as in /sys/class/block */
 	char sysfs[512];	/* canonical folder of the whole disk */
-	char kind[16];		/* nvme, nvme-head, nvme-fabric, md, dm, loop, other */
-	char detail[64];	/* md: level; dm: LVM, CRYPT, mpath, ...; */
+	char kind[16];		/* nvme, nvme-head (multipath), nvme-fabric, md,
+				 * dm, loop, other */
+	char detail[64];	/* of md its level; of dm LVM, CRYPT, mpath... */
 	char bdf[16];		/* nvme: of its controller */
 };
 
@@ -89,11 +90,13 @@ struct doctor {
 	char container[32];	/* its kind, or empty */
 	bool virtual;		/* a hypervisor is below */
 	enum tri p2pdma;	/* the kernel has it, for user space memory */
+	bool p2pdma_is_old;	/* it has it for itself only */
 	enum tri dmabuf;
 	enum tri multipath;	/* nvme_core.multipath */
 	char nvidia[32];	/* version of NVIDIA's driver, or empty */
 	enum tri nvidia_open;
 	bool nvidia_fs;		/* loaded, and NVMe is hooked to it */
+	bool undecided;		/* the question has no certain answer */
 	struct mount *mounts;
 	int n_mounts;
 };
@@ -103,7 +106,8 @@ extern const struct section doc_environment, doc_gpu, doc_bar1, doc_driver,
 	doc_iommu, doc_acs, doc_host_bridge, doc_kernel, doc_nvme,
 	doc_filesystem, doc_rdma, doc_limits, doc_containers;
 
-/* One finding; the general texts of the rule are its why, cure and cost. */
+/* One finding; the general texts of the rule are its why, cure and cost.  What
+ * says the same of the same rule again is the same finding. */
 struct json_object *doc_say(struct doctor *d, const struct rule *r,
 			    enum severity severity, const char *what, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -133,16 +137,46 @@ long long doc_number(struct doctor *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int doc_value(struct doctor *d, const char *path, const char *key, char *buf,
 	      size_t size);
-bool doc_there(struct doctor *d, const char *fmt, ...)
+/* Is there such a folder? */
+enum tri doc_there(struct doctor *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The last part of what a link leads to; empty when there is none. */
 void doc_link_name(struct doctor *d, char *buf, size_t size, const char *fmt,
 		   ...) __attribute__((format(printf, 4, 5)));
 /* Is @name in the folder? */
-bool doc_has(struct doctor *d, const char *folder, const char *name);
+enum tri doc_has(struct doctor *d, const char *folder, const char *name);
+/* Is there an RDMA device? */
+bool doc_has_rdma(struct doctor *d);
 enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol);
 /* "6.12.3-x" as 612; 0 when it is none */
 int doc_version(const char *release);
+
+/* ---- doctor-pairs.c: devices of the topology by kind and number ---- */
+int doc_gpus(const struct doctor *d);
+const struct topo_node *doc_gpu_at(const struct doctor *d, int i);
+int doc_drives(const struct doctor *d);
+const struct topo_node *doc_drive_at(const struct doctor *d, int i);
+/* The GPUs that the question is about: all, or one. */
+#define for_each_gpu(d, g, i) \
+	for (i = 0; i < doc_gpus(d); i++) \
+		if ((g = doc_gpu_at(d, i)) && \
+		    ((d)->gpu < 0 || (d)->gpu == i))
+/* Is that its driver? */
+bool doc_has_driver(const struct topo_node *n, const char *driver);
+/* "0", "GPU0", "0000:01:00.0", "01:00.0"; complains, and is -1, for others */
+int doc_find_gpu(struct doctor *d, const char *what);
+const char *doc_label(const struct doctor *d, const struct topo_node *n);
+/* Is the drive one that the question is about?  All are without one. */
+bool doc_drive_asked(const struct doctor *d, int i);
+/* The topology under the rules that would hold if the kernel had P2PDMA, so
+ * that findings about PCI do not hide behind that about the kernel. */
+struct topo doc_pci(const struct doctor *d);
+/*
+ * What PCI alone would do, whatever the kernel has: between GPU @gpu and the
+ * drives, the best of them, or for a file the worst.  *@drive is which one.
+ */
+enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
+			  struct pln_topo_pair *pair);
 
 /* ---- doctor-mounts.c ---- */
 int doc_find_mount(struct doctor *d);

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "tool.h"
 
@@ -21,6 +22,7 @@ typedef unsigned long long devptr;
 	X(1, cuMemcpyDtoH_v2, (void *, devptr, size_t)) \
 	X(1, cuCtxSynchronize, (void)) \
 	X(1, cuGetErrorName, (int, const char **)) \
+	X(0, cuDeviceGetPCIBusId, (char *, int, int)) \
 	X(0, plnMemCrc32c, (devptr, size_t, uint32_t *))
 
 #define X(required, name, args) static int (*name) args;
@@ -39,11 +41,15 @@ static bool ok(int r, const char *what)
 	return false;
 }
 
-bool gpu_open(int ordinal)
+/* The driver, once, and how many GPUs it has */
+static bool load(int *count)
 {
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL), *ctx;
-	int count, dev;
+	static bool loaded;
+	void *lib;
 
+	if (loaded)
+		return ok(cuDeviceGetCount(count), "cuDeviceGetCount");
+	lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	if (!lib) {
 		complain("no CUDA driver: %s.  Install the driver of the GPU, "
 			 "or start Peerlane's guest", dlerror());
@@ -57,8 +63,16 @@ bool gpu_open(int ordinal)
 	}
 	FUNCTIONS(X)
 #undef X
-	if (!ok(cuInit(0), "cuInit") ||
-	    !ok(cuDeviceGetCount(&count), "cuDeviceGetCount"))
+	loaded = ok(cuInit(0), "cuInit");
+	return loaded && ok(cuDeviceGetCount(count), "cuDeviceGetCount");
+}
+
+bool gpu_open(int ordinal)
+{
+	int count, dev;
+	void *ctx;
+
+	if (!load(&count))
 		return false;
 	if (ordinal < 0 || ordinal >= count) {
 		complain("there is no GPU %d: this machine has %d, numbered "
@@ -69,6 +83,24 @@ bool gpu_open(int ordinal)
 	       ok(cuDevicePrimaryCtxRetain(&ctx, dev),
 		  "cuDevicePrimaryCtxRetain") &&
 	       ok(cuCtxSetCurrent(ctx), "cuCtxSetCurrent");
+}
+
+bool gpu_at(const char *address, int *ordinal)
+{
+	char text[32];
+	int count, dev, i;
+
+	if (!load(&count) || !cuDeviceGetPCIBusId)
+		return false;
+	for (i = 0; i < count; i++) {
+		if (cuDeviceGet(&dev, i) ||
+		    cuDeviceGetPCIBusId(text, sizeof(text), dev) ||
+		    strcasecmp(text, address))
+			continue;
+		*ordinal = i;
+		return true;
+	}
+	return false;
 }
 
 bool gpu_alloc(uint64_t size, uint64_t *ptr)

@@ -28,7 +28,7 @@ static const char usage[] =
 "\n"
 "  --file F, --in F     the file or block device\n"
 "  --out F, --to F      copy: the target; a regular file is made anew\n"
-"  --gpu N              which GPU (0)\n"
+"  --gpu N|near         which GPU (0); near: the one nearest to the file\n"
 "  --size N             bytes; K, M, G after the number (the whole file)\n"
 "  --offset N           from here in the file (0)\n"
 "  --to-offset N        copy: from here in the target (0)\n"
@@ -53,8 +53,9 @@ struct options {
 	enum what what;
 	const char *in, *out;
 	int gpu;
-	bool have_size, direct, unregistered, crc, verify, sync, strict, json,
-	     fill;
+	char gpu_reason[512];	/* of near */
+	bool near, have_size, direct, unregistered, crc, verify, sync, strict,
+	     json, fill;
 	uint64_t size, offset, to_offset, gpu_offset, chunk, loops, seed;
 };
 
@@ -307,6 +308,10 @@ static int transfer(const struct options *o, struct file *f, bool write,
 	json_object_object_add(t, "what", json_object_new_string(write ? "write"
 								: "read"));
 	json_object_object_add(t, "file", json_object_new_string(f->name));
+	json_object_object_add(t, "gpu", json_object_new_int(o->gpu));
+	if (o->near)
+		json_object_object_add(t, "gpu_reason",
+				       json_object_new_string(o->gpu_reason));
 	json_object_object_add(t, "path", json_object_new_string(
 				       pln_path_name(st.last_path)));
 	json_object_object_add(t, "bytes", json_object_new_uint64(total));
@@ -465,6 +470,14 @@ static int run(struct options *o)
 				       o->out, strerror(errno));
 	}
 	all = o->size + o->gpu_offset;
+	if (o->near) {
+		if (!gpu_near(o->in, &o->gpu, o->gpu_reason,
+			      sizeof(o->gpu_reason)))
+			return finish(o, EXIT_NO_GPU, "no GPU could be chosen");
+		if (!o->json)
+			printf("GPU %d is the nearest: %s\n", o->gpu,
+			       o->gpu_reason);
+	}
 	if (!gpu_open(o->gpu) || !gpu_alloc(all, &base) ||
 	    !gpu_set(base, 0, all))
 		return finish(o, EXIT_NO_GPU, "no usable GPU");
@@ -561,8 +574,14 @@ static bool parse(int argc, char **argv, struct options *o)
 		case OPT_IN: o->in = optarg; break;
 		case OPT_OUT: o->out = optarg; break;
 		case OPT_GPU:
-			ok = number("--gpu", optarg, 0, &n) && n < 1024;
-			o->gpu = (int)n;
+			o->near = !strcmp(optarg, "near");
+			if (o->near)
+				break;
+			ok = parse_size(optarg, &n) && n < 1024;
+			if (!ok)
+				complain("--gpu needs a number below 1024, or "
+					 "near; \"%s\" is neither", optarg);
+			o->gpu = ok ? (int)n : 0;
 			break;
 		case OPT_SIZE:
 			ok = number("--size", optarg, 1, &o->size);

@@ -25,6 +25,7 @@ enum {
 
 int cmd_io(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 
 /* ---- topo.c ---- */
@@ -41,10 +42,17 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool parse_size(const char *text, uint64_t *out);
 double now_wall(void);
 double now_cpu(void);
+
+/* ---- crc.c ---- */
 uint32_t crc32c_of(uint32_t crc_so_far, const void *p, size_t n);
+/* ---- near.c ---- */
+/* The GPU nearest to @file, or complains: its ordinal, and @why it is that. */
+bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
 
 /* ---- gpu.c: the CUDA driver, found at run time ---- */
 bool gpu_open(int ordinal);
+/* The ordinal of the GPU with that PCI address; false: CUDA shows none there. */
+bool gpu_at(const char *address, int *ordinal);
 bool gpu_alloc(uint64_t size, uint64_t *ptr);
 void gpu_free(uint64_t ptr);
 bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n);

@@ -14,6 +14,7 @@
 
 static const char usage[] =
 "usage: peerlane topo [--matrix] [--tree] [--pairs] [--json] [--from FILE]\n"
+"       peerlane topo --near WHAT [--json] [--from FILE]\n"
 "       peerlane topo --record FILE\n"
 "\n"
 "How GPUs, RDMA NICs and NVMe drives are connected, and which way a transfer\n"
@@ -24,6 +25,8 @@ static const char usage[] =
 "  --tree         bridges, ports and devices, with ACS and links\n"
 "  --pairs        each pair with a GPU: the way, and what decides it\n"
 "                 (without these three: the matrix and the tree)\n"
+"  --near WHAT    only the GPU that is nearest to a file, a block device, or a\n"
+"                 device by its PCI address, label (NVME0) or name (nvme0n1)\n"
 "  --json         one JSON object with all of it\n"
 "  --from FILE    read a record instead of this machine\n"
 "  --record FILE  write a record of this machine: what this tool reads,\n"
@@ -364,6 +367,30 @@ static void json(const struct topo *t)
 	json_object_put(all);
 }
 
+static int near(struct topo *t, const char *what, bool as_json)
+{
+	char reason[PLN_TOPO_REASON_MAX];
+	struct json_object *o;
+	int gpu = topo_near(t, what, reason, sizeof(reason));
+
+	if (gpu < 0) {
+		complain("%s", reason);
+		return EXIT_NO_INPUT;
+	}
+	if (!as_json) {
+		printf("%s %s: %s\n", t->dev[gpu].label,
+		       t->node[t->dev[gpu].node].address, reason);
+		return EXIT_OK;
+	}
+	o = json_object_new_object();
+	ADD(o, "gpu", string, t->dev[gpu].label);
+	ADD(o, "address", string, t->node[t->dev[gpu].node].address);
+	ADD(o, "reason", string, reason);
+	puts(json_object_to_json_string_ext(o, JSON_FLAGS));
+	json_object_put(o);
+	return EXIT_OK;
+}
+
 /* ---- command ---- */
 
 static int wrong(void)
@@ -389,13 +416,14 @@ int cmd_topo(int argc, char **argv)
 		{ "matrix", no_argument, NULL, 'm' },
 		{ "tree", no_argument, NULL, 't' },
 		{ "pairs", no_argument, NULL, 'p' },
+		{ "near", required_argument, NULL, 'n' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "from", required_argument, NULL, 'f' },
 		{ "record", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	const char *from = NULL, *record = NULL;
+	const char *from = NULL, *record = NULL, *to = NULL;
 	unsigned int what = 0;
 	struct facts *f;
 	struct topo *t;
@@ -407,6 +435,7 @@ int cmd_topo(int argc, char **argv)
 		case 't': what |= TREE; break;
 		case 'p': what |= PAIRS; break;
 		case 'j': what |= JSON; break;
+		case 'n': to = optarg; break;
 		case 'f': from = optarg; break;
 		case 'r': record = optarg; break;
 		case 'h':
@@ -420,13 +449,18 @@ int cmd_topo(int argc, char **argv)
 		complain("topo takes no \"%s\"", argv[optind]);
 		return wrong();
 	}
-	if (record && (from || what)) {
+	if (record && (from || what || to)) {
 		complain("--record writes a record of this machine and prints "
 			 "nothing: no other option goes with it");
 		return wrong();
 	}
 	if (what & JSON && what != JSON) {
 		complain("--json prints all: not with --matrix, --tree or "
+			 "--pairs");
+		return wrong();
+	}
+	if (to && what & ~JSON) {
+		complain("--near prints one GPU: not with --matrix, --tree or "
 			 "--pairs");
 		return wrong();
 	}
@@ -447,6 +481,8 @@ int cmd_topo(int argc, char **argv)
 			complain("%s: %s", record, strerror(-c));
 			r = EXIT_NO_OUTPUT;
 		}
+	} else if (to) {
+		r = near(t, to, what & JSON);
 	} else if (what & JSON) {
 		json(t);
 	} else {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* What every command needs. */
-#include <isa-l.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -64,20 +63,4 @@ double now_cpu(void)
 	getrusage(RUSAGE_SELF, &u);
 	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
-
-/* Starts with 0, as the GPU's engine does; may go on with a result. */
-uint32_t crc32c_of(uint32_t crc, const void *p, size_t n)
-{
-	const unsigned char *at = p;
-
-	crc = ~crc;
-	while (n) {
-		int part = n > 1 << 30 ? 1 << 30 : (int)n;
-
-		crc = crc32_iscsi((unsigned char *)at, part, crc);
-		at += part;
-		n -= (size_t)part;
-	}
-	return ~crc;
 }

@@ -35,9 +35,9 @@ nvme_setup() {
 
 # nvme_queues: create the pair of queues; fails if the drive refuses
 nvme_queues() {
-    command 0 5 $((IO + 0x1000)) 0 0x000f0001 1 0
+    nvme 0 5 $((IO + 0x1000)) 0 0x000f0001 1 0
     [ "$r" = 0 ] || return 1
-    command 0 1 $IO 0 0x000f0001 0x00010001 0
+    nvme 0 1 $IO 0 0x000f0001 0x00010001 0
     [ "$r" = 0 ]
 }
 
@@ -67,9 +67,9 @@ completed() {
     [ $((r >> 16 & 1)) -eq $co_phase ]
 }
 
-# command QUEUE OPCODE PRP1 PRP2 DW10 DW11 DW12: its status in $r (0 success, 4
+# nvme QUEUE OPCODE PRP1 PRP2 DW10 DW11 DW12: its status in $r (0 success, 4
 # Data Transfer Error, none when it did not end)
-command() {
+nvme() {
     submit "$@"
     co_n=0
     while [ $co_n -lt 20000 ]; do
@@ -88,5 +88,5 @@ command() {
 drive() {
     dr_op=1
     [ "$1" = write ] || dr_op=2
-    command 1 $dr_op "$4" "${5-0}" "$2" 0 $(($3 - 1))
+    nvme 1 $dr_op "$4" "${5-0}" "$2" 0 $(($3 - 1))
 }

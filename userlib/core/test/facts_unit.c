@@ -17,79 +17,7 @@
 
 #include "../../cuda/test/ktap.h"
 #include "../facts.h"
-
-/* ---- faults ---- */
-
-enum fault { MALLOC, OPEN, READ, NR_FAULTS };
-static unsigned int calls[NR_FAULTS], fail_at[NR_FAULTS];
-static int open_error = EMFILE, read_error = EIO;
-
-static bool faulty(enum fault what)
-{
-	return ++calls[what] == fail_at[what];
-}
-
-#define ALLOC(type, name, args, pass)					\
-	type __real_##name args;					\
-	type __wrap_##name args;					\
-	type __wrap_##name args						\
-	{								\
-		if (!faulty(MALLOC))					\
-			return __real_##name pass;			\
-		errno = ENOMEM;						\
-		return NULL;						\
-	}
-ALLOC(void *, malloc, (size_t n), (n))
-ALLOC(void *, calloc, (size_t n, size_t m), (n, m))
-ALLOC(void *, realloc, (void *p, size_t n), (p, n))
-ALLOC(char *, strdup, (const char *s), (s))
-ALLOC(char *, realpath, (const char *s, char *to), (s, to))
-
-int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...)
-{
-	if (!faulty(OPEN))
-		return __real_open(path, flags);
-	errno = open_error;
-	return -1;
-}
-
-FILE *__real_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen(const char *path, const char *mode)
-{
-	if (!faulty(OPEN))
-		return __real_fopen(path, mode);
-	errno = open_error;
-	return NULL;
-}
-
-void *__real_opendir(const char *path);
-void *__wrap_opendir(const char *path);
-void *__wrap_opendir(const char *path)
-{
-	if (!faulty(OPEN))
-		return __real_opendir(path);
-	errno = open_error;
-	return NULL;
-}
-
-ssize_t __real_read(int fd, void *buf, size_t n);
-ssize_t __wrap_read(int fd, void *buf, size_t n);
-ssize_t __wrap_read(int fd, void *buf, size_t n)
-{
-	if (!faulty(READ))
-		return __real_read(fd, buf, n);
-	errno = read_error;
-	return -1;
-}
-
-int __wrap_gethostname(char *name, size_t n);
-int __wrap_gethostname(char *name, size_t n)
-{
-	return snprintf(name, n, "machine-7") < 0;
-}
+#include "faults.h"
 
 /* ---- a folder to look at ---- */
 
@@ -133,7 +61,8 @@ static void make_folder(void)
 	static char big[FACTS_VALUE_MAX + 1];
 
 	if (mkdir("f", 0755) || mkdir("f/sub", 0755) ||
-	    mkdir("f/empty", 0755)) {
+	    mkdir("f/empty", 0755) || mkdir("f/net", 0755) ||
+	    mkdir("f/dm", 0755)) {
 		perror("f");
 		exit(1);
 	}
@@ -147,6 +76,9 @@ static void make_folder(void)
 	    "de:ad:be:ef:00:01 or 0001:0203:aabb:ccdd, not 0000:01:00.0 nor "
 	    "xde:ad:be:ef:00:01\n");
 	PUT("f/closed", "x");
+	PUT("f/net/address", "n3t");
+	PUT("f/address", "0000:01:00.0");
+	PUT("f/dm/uuid", "LVM-Abc123");
 	make_config(config);
 	put("f/config", (char *)config, sizeof(config));
 	put("f/big", big, sizeof(big));
@@ -239,7 +171,7 @@ static const char *slurp(const char *name)
 
 static void t_live(void)
 {
-	char buf[256], **names = NULL;
+	char buf[256], line[8191 + 4], **names = NULL;
 	struct facts *f;
 	int r;
 
@@ -277,6 +209,11 @@ static void t_live(void)
 	     !strcmp(buf, "7"), "a value behind a colon");
 	ktap(facts_value(f, in("f/values"), "a", buf, sizeof(buf)) == -ENOKEY,
 	     "no such value is ENOKEY");
+	memset(line, 'x', sizeof(line));
+	memcpy(line + sizeof(line) - 4, "c=9\n", 4);
+	put("f/long", line, sizeof(line));
+	ktap(facts_value(f, in("f/long"), "c", buf, sizeof(buf)) == -ENOKEY,
+	     "what stands inside of a long line is no key");
 	ktap(facts_read(f, "f/text", buf, sizeof(buf)) == -EINVAL &&
 	     facts_value(f, "f/values", "b", buf, 9) == -EINVAL &&
 	     facts_value(f, in("f/values"), "", buf, 9) == -EINVAL,
@@ -354,6 +291,9 @@ static void t_left_out(void)
 	facts_open(&f, NULL);
 	facts_text(f, in("f/ids"), buf, sizeof(buf));
 	facts_text(f, in("f/serial"), buf, sizeof(buf));
+	facts_text(f, in("f/net/address"), buf, sizeof(buf));
+	facts_text(f, in("f/address"), buf, sizeof(buf));
+	facts_text(f, in("f/dm/uuid"), buf, sizeof(buf));
 	facts_text(f, in("f/named"), buf, sizeof(buf));
 	facts_read(f, in("f/config"), buf, sizeof(buf));
 	facts_save(f, in("ids.rec"));
@@ -361,6 +301,9 @@ static void t_left_out(void)
 	text = slurp("ids.rec");
 	ktap(!strstr(text, "S3CRET") && strstr(text, "serial is left out"),
 	     "no serial numbers");
+	ktap(!strstr(text, "n3t") && strstr(text, "f/address 0000:01:00.0\n"),
+	     "no address of a network device, but PCI addresses");
+	ktap(!!strstr(text, "f/dm/uuid LVM\n"), "what a mapping is, not which");
 	ktap(!!strstr(text, "GPU-00000000-0000-0000-0000-000000000000 and"),
 	     "no UUIDs");
 	ktap(!!strstr(text, "and 00:00:00:00:00:00 or 0000:0000:0000:0000,"),
@@ -508,7 +451,7 @@ static void t_faults(enum fault what, const char *name)
 	answers(f, before, sizeof(before));
 	facts_close(f);
 	for (nth = 1; nth < 2000; nth++) {
-		memset(calls, 0, sizeof(calls));
+		faults_reset();
 		fail_at[what] = nth;
 		f = g = NULL;
 		r = facts_open(&f, NULL);

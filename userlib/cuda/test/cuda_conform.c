@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../cuda_abi.h"
@@ -388,11 +389,8 @@ static void peers(void)
 	ASK("disable, same device", cuCtxDisablePeerAccess, ctx);
 	ASK("alloc", cuMemAlloc_v2, &p, 4096);
 	ASK("pop", cuCtxPopCurrent_v2, &c);
-	ASK("copy between contexts", cuMemcpyPeer, p, other, p + 512, ctx, 512);
-	ASK("copy, wrong context", cuMemcpyPeer, p, ctx, p + 512, ctx, 512);
-	ASK("copy, no context", cuMemcpyPeer, p, NULL, p + 512, NULL, 512);
-	ASK("fill from another context", cuMemsetD8_v2, p, 1, 16);
-	ASK("free from another context", cuMemFree_v2, p);
+	ASK("copy between contexts", cuMemcpyPeer, p, other, p + 512, other,
+	    512);
 	ASK("destroy", cuCtxDestroy_v2, other);
 }
 
@@ -541,8 +539,6 @@ static void vmm(void)
 	ASK("map, 4096 bytes", cuMemMap, p, 4096, 0, h, 0);
 	ASK("map, 0 bytes", cuMemMap, p, 0, 0, h, 0);
 	ASK("map, not reserved", cuMemMap, p + 8 * MiB, 4 * MiB, 0, h, 0);
-	ASK("map, beyond the reservation", cuMemMap, p + 6 * MiB, 4 * MiB, 0, h,
-	    0);
 	ASK("map", cuMemMap, p, 4 * MiB, 0, h, 0);
 	ASK("map again", cuMemMap, p, 4 * MiB, 0, h, 0);
 	ASK("access of mapped memory", cuMemGetAccess, &flags, &access.location,
@@ -688,7 +684,6 @@ static void rough(void)
 	CUdeviceptr p = 0, q;
 	CUcontext c;
 	CUevent e;
-	int fd = -1;
 
 	memset(&mh, 0x5a, sizeof(mh));
 	memset(&eh, 0x5a, sizeof(eh));
@@ -703,9 +698,6 @@ static void rough(void)
 	ASK("synchronize", cuCtxSynchronize);
 	ASK("unmap", cuMemUnmap, p, 2 * MiB);
 	ASK("release", cuMemRelease, h);
-	ASK("release again", cuMemRelease, h);
-	ASK("map the released", cuMemMap, p, 2 * MiB, 0, h, 0);
-	ASK("export the released", cuMemExportToShareableHandle, &fd, h, 1, 0);
 	ASK("free the address", cuMemAddressFree, p, 2 * MiB);
 	ASK("event", cuEventCreate, &e, 0);
 	ASK("destroy", cuEventDestroy_v2, e);
@@ -740,39 +732,58 @@ static void end(void)
 	ASK("alloc", cuMemAlloc_v2, &p, 100);
 }
 
-int main(void)
+/* Each in a process of its own: an error may stay with the context */
+static const struct {
+	const char *name;
+	void (*ask)(void);
+} sections[] = {
+	{ "start", start },
+	{ "memory", memory },
+	{ "pointers", pointers },
+	{ "copies", copies },
+	{ "streams", streams },
+	{ "names", names },
+	{ "peers", peers },
+	{ "modules", modules },
+	{ "memory by hand, wrong", vmm_wrong },
+	{ "memory by hand", vmm },
+	{ "processes", ipc },
+	{ "end", end },
+	{ "rough", rough },
+};
+
+static int ask(size_t n)
 {
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!lib) {
 		printf("%s\n", dlerror());
 		return 2;
 	}
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("[start]\n");
-	start();
-	printf("[memory]\n");
-	memory();
-	printf("[pointers]\n");
-	pointers();
-	printf("[copies]\n");
-	copies();
-	printf("[streams]\n");
-	streams();
-	printf("[names]\n");
-	names();
-	printf("[peers]\n");
-	peers();
-	printf("[modules]\n");
-	modules();
-	printf("[memory by hand, wrong]\n");
-	vmm_wrong();
-	printf("[memory by hand]\n");
-	vmm();
-	printf("[processes]\n");
-	ipc();
-	printf("[end]\n");
-	end();
-	printf("[rough]\n");
-	rough();
+	if (n && (CALL(cuInit, 0) ||
+		  CALL(cuCtxCreate_v2, &ctx, CU_CTX_SCHED_YIELD, 0))) {
+		printf("no context\n");
+		return 2;
+	}
+	sections[n].ask();
 	return 0;
+}
+
+int main(void)
+{
+	int status, bad = 0;
+	pid_t pid;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t n = 0; n < sizeof(sections) / sizeof(sections[0]); n++) {
+		printf("[%s]\n", sections[n].name);
+		pid = fork();
+		if (!pid)
+			exit(ask(n));
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			return 2;
+		if (WIFSIGNALED(status))
+			printf("killed by signal %d\n", WTERMSIG(status));
+		bad |= status;
+	}
+	return bad ? 1 : 0;
 }

@@ -515,12 +515,33 @@ static void by_hand(void)
 
 /* ---- two GPUs ---- */
 
+/* A counter of a device, as the driver reads it */
+static unsigned long long counter(CUdevice dev, const char *name)
+{
+	unsigned long long value = 0, v;
+	char bus[32], path[128], word[64];
+	FILE *f;
+
+	OK(cuDeviceGetPCIBusId(bus, sizeof(bus), dev));
+	snprintf(path, sizeof(path),
+		 "/sys/kernel/debug/peerlane_gpu/%s/counters", bus);
+	f = fopen(path, "r");
+	CHECK(f);
+	while (f && fscanf(f, "%63s %llu", word, &v) == 2)
+		if (!strcmp(word, name))
+			value = v;
+	if (f)
+		fclose(f);
+	return value;
+}
+
 static void peers(void)
 {
 	size_t n = 20 * MiB + 7;
 	unsigned char *in = malloc(n), *out = malloc(n);
 	CUcontext first, second;
 	CUdeviceptr a, b;
+	unsigned long long host, peer;
 	CUstream s;
 	int can = 0;
 
@@ -539,8 +560,13 @@ static void peers(void)
 	IS(cuCtxEnablePeerAccess(second, 0),
 	   CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
 	OK(cuMemcpyHtoD_v2(a, in, n));
+	host = counter(0, "engine-host-write");
+	peer = counter(1, "coherent-dma-write");
 	OK(cuMemcpyPeerAsync(b, second, a, first, n, s));
 	OK(cuStreamSynchronize(s));
+	CHECK(counter(1, "coherent-dma-write") - peer == n);
+	host = counter(0, "engine-host-write") - host;
+	CHECK(host < n / 100);		/* completion records */
 	OK(cuMemcpyDtoH_v2(out, b, n));
 	CHECK(!memcmp(in, out, n));
 	OK(cuMemsetD8_v2(b + 3, 0x11, n - 3));
@@ -550,7 +576,11 @@ static void peers(void)
 	      out[n - 2] == in[n - 2]);
 	/* The same bytes by way of host memory */
 	OK(cuCtxDisablePeerAccess(second));
+	host = counter(0, "engine-host-write");
+	peer = counter(1, "coherent-dma-write");
 	OK(cuMemcpyPeer(b, second, a, first, n));
+	CHECK(counter(1, "coherent-dma-write") == peer);
+	CHECK(counter(0, "engine-host-write") - host >= n);
 	memset(in, 0, n);
 	OK(cuMemcpyDtoH_v2(in, b, n));
 	CHECK(!memcmp(in, out, n));

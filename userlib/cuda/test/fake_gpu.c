@@ -393,7 +393,7 @@ int pln_io_close(int fd)
 	return close(fd);
 }
 
-void *pln_io_mmap(void *addr, size_t len, int fd, uint64_t offset)
+void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset)
 {
 	struct ffile *f;
 	void *p = MAP_FAILED;
@@ -401,11 +401,10 @@ void *pln_io_mmap(void *addr, size_t len, int fd, uint64_t offset)
 	pthread_mutex_lock(&lock);
 	f = files[fd];
 	if (!injected(FAKE_MMAP)) {
-		if (!f || !cfg.coherent)
+		if (!f || (prot != PROT_NONE && !cfg.coherent))
 			die("mmap without a window");
-		p = mmap(addr, len, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_FIXED, gpus[f->gpu].memfd,
-			 (off_t)offset);
+		p = mmap(addr, len, prot, MAP_SHARED | MAP_FIXED,
+			 gpus[f->gpu].memfd, (off_t)offset);
 	}
 	pthread_mutex_unlock(&lock);
 	return p;
@@ -423,7 +422,7 @@ static int do_query(struct ffile *f, struct pln_gpu_query *q)
 	memset(q, 0, sizeof(*q));
 	q->abi_version = cfg.abi_version ? cfg.abi_version :
 					   PLN_GPU_ABI_VERSION;
-	q->features = PLN_GPU_FEAT_P2PDMA |
+	q->features = PLN_GPU_FEAT_P2PDMA | PLN_GPU_FEAT_DEVPTR |
 		      (cfg.coherent ? PLN_GPU_FEAT_COHERENT : 0) |
 		      (cfg.dmabuf ? PLN_GPU_FEAT_DMABUF : 0);
 	q->vram_size = cfg.vram;
@@ -469,7 +468,7 @@ static int do_alloc(struct ffile *f, struct pln_gpu_alloc *a)
 			memset(gpu->vram + fh->offset, 0, fh->size);
 			a->size = fh->size;
 			a->handle = h + 1;
-			a->mmap_offset = cfg.coherent ? fh->offset : ~0ull;
+			a->mmap_offset = fh->offset;
 			return 0;
 		}
 	}
@@ -557,7 +556,7 @@ static int do_import(struct ffile *f, struct pln_gpu_import *r)
 		r->handle = h + 1;
 		r->offset = exports[r->fd] - 1 - fh->offset;
 		r->size = fh->size;
-		r->mmap_offset = cfg.coherent ? fh->offset : ~0ull;
+		r->mmap_offset = fh->offset;
 		return 0;
 	}
 	return ENOMEM;
@@ -565,18 +564,18 @@ static int do_import(struct ffile *f, struct pln_gpu_import *r)
 
 static bool user_ok(uint64_t addr, uint64_t len)
 {
-	uint64_t at[2] = { addr, addr + len - 1 };
+	uint64_t end = addr + len;
 	char byte;
 
-	for (int i = 0; i < 2; i++) {
+	for (uint64_t at = addr; at < end; at = (at | 4095) + 1) {
 		struct iovec to = { &byte, 1 };
-		struct iovec from = { (void *)(uintptr_t)at[i], 1 };
+		struct iovec from = { (void *)(uintptr_t)at, 1 };
 
 		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1 &&
 		    errno == EFAULT)
 			return false;
 	}
-	return true;
+	return end >= addr;
 }
 
 static int check_side(struct ffile *f, const struct pln_gpu_op *op,

@@ -6,6 +6,10 @@
  * programs, pointers travel as __u64.  Every reserved field and every unknown
  * flag must be 0, or the call fails with EINVAL.  Memory and jobs belong to
  * the open file and end with it, whatever ended the process.
+ *
+ * EIO: the GPU does not work, or the memory was lost in a reset.  ENODEV: the
+ * GPU has gone, for good as far as this open file is concerned; jobs that have
+ * ended can still be asked for.
  */
 #ifndef _UAPI_LINUX_PEERLANE_GPU_H
 #define _UAPI_LINUX_PEERLANE_GPU_H
@@ -69,7 +73,7 @@ struct pln_gpu_query {
  * @mmap_offset: out: offset for mmap() of the device file
  * @reserved: 0
  *
- * The memory is zeroed.  ENOMEM: no room in VRAM.  EIO: the GPU is gone.
+ * The memory is zeroed.  ENOMEM: no room in VRAM.
  *
  * Where a process maps memory is the memory's device pointer there: what other
  * drivers look up when they are given one (nvidia_p2p_get_pages()).  Mappings
@@ -199,7 +203,7 @@ struct pln_gpu_op {
  * Returns when the work is queued.  User memory stays pinned until the job
  * ends.  EFAULT: user memory; EINVAL: a bad operation (nothing was queued);
  * EAGAIN: too many jobs not waited for; ENOMEM: more user memory than one file
- * may have pinned; EIO: GPU gone or memory lost in reset.
+ * may have pinned.
  */
 struct pln_gpu_submit {
 	__u64 ops;

@@ -1,0 +1,46 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# Devices that come and go, for users of vm.sh.  The guest has to see PCIe
+# hotplug itself, not ACPI: every machine of vm.sh is made so.
+#
+#	vm_pull NAME DEVICE	out of its port, with no word to the guest
+#	vm_unplug NAME DEVICE	ask the guest for it, and return
+#	vm_plug NAME DEVICE	in again, as the machine had it at first
+#
+# Each prints an error and fails when it cannot be done.
+
+# vm_plug_args NAME DEVICE: what comes after -device for it
+vm_plug_args() {
+	grep -E "^[a-z0-9-]+,id=$2(,|\$)" "$OUT/$1/qemu.args"
+}
+
+vm_pull() {
+	vm_port=$(vm_plug_args "$1" "$2" | sed -n 's/.*,bus=\([^,]*\).*/\1/p')
+	[ -n "$vm_port" ] || { echo "no device $2"; return 1; }
+	vm_qom_set "$1" "/machine/peripheral/$vm_port" surprise-removal true \
+		>/dev/null
+}
+
+vm_unplug() {
+	vm_qmp "$1" "{\"execute\":\"device_del\",\"arguments\":{\"id\":\"$2\"}}" \
+		>/dev/null
+}
+
+# The id is free when the guest has let go of the device: 10 s at most
+vm_plug() {
+	vm_plug_dev=$(vm_plug_args "$1" "$2")
+	[ -n "$vm_plug_dev" ] || { echo "no device $2"; return 1; }
+	vm_tries=0
+	while vm_qmp "$1" '{"execute":"qom-list","arguments":{"path":"/machine/peripheral"}}' |
+		jq -e --arg id "$2" '.return | any(.name == $id)' >/dev/null; do
+		vm_tries=$((vm_tries + 1))
+		[ "$vm_tries" -le 100 ] || { echo "$2 is still there"; return 1; }
+		sleep 0.1
+	done
+	# HMP takes what the command line takes
+	vm_reply=$(vm_qmp "$1" "{\"execute\":\"human-monitor-command\",\"arguments\":{\"command-line\":\"device_add $vm_plug_dev\"}}" |
+		jq -r .return) && [ -z "$vm_reply" ] && return
+	printf '%s\n' "$vm_reply"
+	return 1
+}

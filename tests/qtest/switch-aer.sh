@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the port that refuses a request logs it, and tells the root port
+# tags: qtest quick switch
+# timeout: 30
+# shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/switch/lib.sh"
+
+sw_start -name aer
+LEN=8                   # one packet: where no memory is, QEMU moves no more at once
+UNCOR=0x104 COR=0x110 COR_MASK=0x114 CAP=0x118 HEADER=0x11c ROOT_STATUS=0x130 ROOT_SOURCE=0x134
+UR=$((1 << 20)) ACSV=$((1 << 21)) ADVISORY=$((1 << 13))
+bar1_of 1
+peer=$r
+bar1_of 5
+hole=$r
+
+# The guest wants to know: in device control, and SERR in bridge control, on the way
+report() { # BDF, OFFSET OF PCI EXPRESS
+    cfg_writew "$1" $(($2 + 8)) 0xf
+    cfg_writew "$1" 0x3e 2
+}
+cfg_cap $RP0 0x10
+report $RP0 "$r"
+report $SW0 0x90
+report $DP0 0x90
+report $DP2 0x90
+report $SW1 0x90
+
+# logged BDF REGISTER: wait, bounded, until something is there; clear_log: clear that
+logged() {
+    lo=0
+    while [ $lo -lt 500 ]; do
+        ext_readl "$1" "$2"
+        [ "$r" = 0 ] || break
+        lo=$((lo + 1))
+    done
+    lo=$r
+}
+clear_log() { ext_writel "$1" "$2" "$lo"; }
+# the_log DESC BDF REGISTER WANT: and cleared
+the_log() {
+    logged "$2" "$3"
+    check_eq "$1" "$4" "$r"
+    clear_log "$2" "$3"
+}
+header_is() { # DESC BDF DWORD...
+    hi_d=$1
+    hi_b=$2
+    shift 2
+    hi_want='' hi_got='' hi_i=0
+    for hi_v in "$@"; do
+        ext_readl "$hi_b" $((HEADER + 4 * hi_i))
+        hi_want="$hi_want $(printf %08x $((hi_v)))" hi_got="$hi_got $(printf %08x "$r")"
+        hi_i=$((hi_i + 1))
+    done
+    check_eq "$hi_d" "$hi_want" "$hi_got"
+}
+quiet() { # DESC BDF
+    ext_readl "$2" $UNCOR
+    qu=$r
+    ext_readl "$2" $COR
+    check_eq "$1: nothing is logged" "0 0" "$qu $r"
+}
+abort_is() { # DESC WANT: GPU 0's received master abort; and clear it
+    cfg_readl $GPU0 4
+    check_eq "$1" "$2" $((r >> 29 & 1))
+    cfg_writel $GPU0 4 $((0x20000000 | r & 0xffff))
+}
+cfg_readl $DP0 0x9c
+linkcap=$r
+
+move 0 write "$peer" $LEN
+move 0 read 0x200000 $LEN
+quiet "what arrives" $DP0
+abort_is "nor does the requester note an abort" 0
+
+acs_egress $DP0 4
+acs_set $DP0 $ACS_EC
+gpu_dma 0 write "$peer" $LEN
+logged $DP0 $UNCOR
+check_eq "a write against egress control is an ACS violation" $ACSV "$r"
+# 4 DWORDs of header, with data, 2 DWORDs long; requester 03:00.0, all bytes enabled
+header_is "and its header is logged" $DP0 0x60000002 0x030000ff $((peer >> 32)) $((peer & 0xffffffff))
+ext_readl $DP0 $CAP
+check_eq "as the first error" 21 $((r & 31))
+clear_log $DP0 $UNCOR
+cfg_readl $DP0 0x98
+check_eq "the port has detected a non-fatal error" 2 $((r >> 16 & 15))
+cfg_readl $DP0 0x9c
+check_eq "its link capabilities are as they were" "$linkcap" "$r"
+logged $RP0 $ROOT_STATUS
+check_eq "the root port has received it: uncorrectable, non-fatal" $((0x24)) $((r & 0x7f))
+ext_readl $RP0 $ROOT_SOURCE
+check_eq "from the port that refused" $((DP0)) $((r >> 16))
+abort_is "the requester of a posted write does not know" 0
+
+# The completion tells the requester of a read, so the port only notes it (advisory)
+gpu_dma 0 read "$peer" $LEN
+the_log "a read is advisory" $DP0 $COR $ADVISORY
+quiet "which is masked after reset" $DP0
+abort_is "the requester has received an abort" 1
+ext_writel $DP0 $COR_MASK 0
+gpu_dma 0 read "$peer" $LEN
+logged $DP0 $UNCOR
+check_eq "unmasked, the violation is logged too" $ACSV "$r"
+header_is "with its header" $DP0 0x20000002 0x030000ff $((peer >> 32)) $((peer & 0xffffffff))
+clear_log $DP0 $UNCOR
+logged $DP0 $COR
+clear_log $DP0 $COR
+
+acs_set $DP0 0
+gpu_dma 0 write "$hole" $LEN
+the_log "an address that no port claims is an unsupported request" $DP0 $UNCOR $UR
+bar1_of 0
+gpu_dma 0 write "$r" $LEN
+the_log "one below the same port, too" $DP0 $UNCOR $UR
+quiet "other ports" $DP1
+
+# Source validation at the outer switch
+cfg_writel $DP2 0x18 $((6 << 16 | 5 << 8 | 2))
+acs_set $DP2 $ACS_SV
+use 2
+queue_setup 2
+desc 2 op="$PLN_OP_COPY" +flags="$PLN_DESC_F_DST_BUS" src=$STAGE dst=0x200000 len=$LEN
+ring 2
+settle 2
+the_log "the fetch of a descriptor from a wrong bus is refused: advisory" $DP2 $COR $ADVISORY
+quiet "the inner port" $DPI0
+finish

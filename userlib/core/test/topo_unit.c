@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The tree from records: what a config space says, broken ones, the public
+ * functions and each check of theirs, the nearest GPU, each allocation failing.
+ * Works in the current folder.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../cuda/test/ktap.h"
+#include "../topo.h"
+#include "faults.h"
+
+/* ---- config spaces ---- */
+
+static unsigned char space[4096];
+
+/* A switch's downstream port, its ACS capability behind another one. */
+static void make_port(void)
+{
+	memset(space, 0, sizeof(space));
+	memcpy(space, "\x34\x12\x73\x9e\x07\x00\x10\x00", 8);
+	space[0x34] = 0x70;
+	memcpy(space + 0x70, "\x05\x90", 2);
+	memcpy(space + 0x90, "\x10\x00\x62\x00", 4);
+	memcpy(space + 0x100, "\x01\x00\x81\x14", 4);	/* next 148 */
+	memcpy(space + 0x148, "\x0d\x00\x01\x16\x7f\x40\x1d\x00", 8);
+	memcpy(space + 0x160, "\x0b\x00\x01\x00\x4c\x50\x01\x06", 8);
+}
+
+static int parse(struct topo_node *n, size_t len)
+{
+	*n = (struct topo_node){
+		.port = TOPO_BRIDGE, .port_guessed = true, .vendor = 0x1234,
+		.device = 0x9e73,
+	};
+	return topo_config(n, space, len);
+}
+
+static void t_config(void)
+{
+	struct topo_node n;
+	char text[32];
+
+	make_port();
+	ktap(!parse(&n, 4096) && n.port == TOPO_DOWNSTREAM &&
+	     !n.port_guessed, "a downstream port");
+	ktap(n.acs_cap == 0x407f && n.acs_ctrl == 0x001d, "its ACS");
+	ktap(n.vsec == 0x160, "our switch's counters");
+	ktap(!strcmp(topo_acs_text(n.acs_ctrl, text, sizeof(text)),
+		     "SV+ TB- RR+ CR+ UF+ EC- DT-"), "ACS in words");
+	space[0x102] = 0xb1;		/* the low bits of next are reserved */
+	ktap(!parse(&n, 4096) && n.acs_ctrl == 0x001d, "reserved bits");
+	ktap(!strcmp(topo_acs_text(0x62, text, sizeof(text)),
+		     "SV- TB+ RR- CR- UF- EC+ DT+"), "and the others");
+	ktap(parse(&n, 64) == -EACCES && n.port == TOPO_BRIDGE &&
+	     n.port_guessed, "64 bytes are what everybody gets");
+	ktap(parse(&n, 256) == -EOPNOTSUPP && n.port == TOPO_DOWNSTREAM,
+	     "256 bytes tell the port, not ACS");
+	ktap(parse(&n, 63) == -EPROTO, "less than 64 bytes");
+	space[6] = 0;
+	ktap(!parse(&n, 64) && !n.acs_cap && !n.port_guessed,
+	     "no capabilities at all: 64 bytes are enough");
+	make_port();
+	memset(space, 0xff, 4096);
+	ktap(parse(&n, 4096) == -EIO, "a device that is gone");
+	make_port();
+	space[0x34] = 0x20;
+	ktap(parse(&n, 4096) == -EPROTO, "a capability in the header");
+	make_port();
+	space[0x71] = 0x70;
+	ktap(parse(&n, 4096) == -EPROTO, "capabilities in a circle");
+	make_port();
+	memcpy(space + 0x100, "\x01\x00\x01\x10", 4);	/* next 100 */
+	ktap(parse(&n, 4096) == -EPROTO, "extended ones in a circle");
+	make_port();
+	memcpy(space + 0x100, "\x01\x00\x01\x04", 4);	/* next 040 */
+	ktap(parse(&n, 4096) == -EPROTO, "an extended one in the header");
+	make_port();
+	memcpy(space + 0x100, "\x01\x00\xc1\xff", 4);	/* next ffc */
+	ktap(parse(&n, 4096) == -EPROTO, "one that does not fit");
+	make_port();
+	memset(space + 0x100, 0, 4);
+	ktap(!parse(&n, 4096) && !n.acs_cap, "no extended capabilities");
+	make_port();
+	memset(space + 0x100, 0xff, 4);
+	ktap(!parse(&n, 4096) && !n.acs_cap, "nobody answers there");
+	make_port();
+	space[0x70] = 0x10;
+	memcpy(space + 0x70, "\x10\x00\x42\x00", 4);
+	ktap(!parse(&n, 4096) && n.port == TOPO_ROOT_PORT, "a root port");
+	memcpy(space + 0x70, "\x10\x00\x52\x00", 4);
+	ktap(!parse(&n, 4096) && n.port == TOPO_UPSTREAM, "an upstream port");
+	memcpy(space + 0x70, "\x10\x00\x02\x00", 4);
+	ktap(!parse(&n, 4096) && n.port == TOPO_ENDPOINT, "an endpoint");
+}
+
+static void t_hosts(void)
+{
+	ktap(topo_host_allowed(0x8086, 0x09a2, false), "a host bridge allowed");
+	ktap(!topo_host_allowed(0x8086, 0x29c0, true), "one that is not");
+	ktap(topo_host_allowed(0x8086, 0x3c00, true) &&
+	     !topo_host_allowed(0x8086, 0x3c00, false),
+	     "one for its own devices only");
+	ktap(topo_host_allowed(0x1ae0, 0x4242, false), "any of a vendor");
+}
+
+/* ---- a machine ---- */
+
+/*
+ * GPU0 and nvme0 below one switch, GPU1 and nvme1 on root ports of a second
+ * host bridge and NUMA node; nvme1 has a head and two more names in its folder;
+ * one VMD domain with nvme2; a VGA of another vendor, a virtual NIC function.
+ */
+static const char *const lines[] = {
+	"V 1",
+	"F /proc/sys/kernel/osrelease 7.2.0\\n",
+	"F /proc/config.gz#CONFIG_PCI_P2PDMA y",
+	"F /proc/cpuinfo#vendor_id GenuineIntel",
+	"F /proc/cpuinfo#cpu\\x20family 6",
+	"E /sys/module/nvidia_fs ENOENT",
+	"D /sys/devices/pci0000:00 0000:00:00.0 0000:00:01.0 power",
+	"D /sys/devices/pci0000:80 0000:80:01.0 0000:80:02.0",
+	"D /sys/devices/pci0000:80/0000:80:05.5/pci10000:00 10000:00:02.0",
+	NULL,
+};
+
+static const struct function {
+	const char *address, *path, *class, *vendor, *device;
+	int numa;
+	unsigned int type;	/* of PCI Express */
+	int acs;		/* control word, -1: none */
+} functions[] = {
+	{ "0000:00:00.0", "pci0000:00/0000:00:00.0", "060000", "8086", "29c0",
+	  0, 0, -1 },
+	{ "0000:00:01.0", "pci0000:00/0000:00:01.0", "060400", "1b36", "000c",
+	  0, 4, 0 },
+	{ "0000:01:00.0", "pci0000:00/0000:00:01.0/0000:01:00.0", "060400",
+	  "10b5", "8796", 0, 5, -1 },
+	{ "0000:02:00.0", "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0",
+	  "060400", "10b5", "8796", 0, 6, 0 },
+	{ "0000:02:01.0", "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0",
+	  "060400", "10b5", "8796", 0, 6, 0 },
+	{ "0000:03:00.0", "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/"
+	  "0000:03:00.0", "030200", "1002", "740f", 0, 0, -1 },
+	{ "0000:04:00.0", "pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/"
+	  "0000:04:00.0", "010802", "144d", "a824", 0, 0, -1 },
+	{ "0000:05:00.0", "pci0000:00/0000:00:01.0/0000:05:00.0", "030000",
+	  "1a03", "2000", 0, 0, -1 },
+	{ "0000:05:00.1", "pci0000:00/0000:00:01.0/0000:05:00.1", "020000",
+	  "15b3", "101e", 0, 0, -1 },
+	{ "0000:80:01.0", "pci0000:80/0000:80:01.0", "060400", "8086", "2030",
+	  1, 4, 0 },
+	{ "0000:80:02.0", "pci0000:80/0000:80:02.0", "060400", "8086", "2031",
+	  1, 4, 0 },
+	{ "0000:80:05.5", "pci0000:80/0000:80:05.5", "010400", "8086", "201d",
+	  1, 0, -1 },
+	{ "0000:81:00.0", "pci0000:80/0000:80:01.0/0000:81:00.0", "120000",
+	  "1002", "74a1", 1, 0, -1 },
+	{ "0000:82:00.0", "pci0000:80/0000:80:02.0/0000:82:00.0", "010802",
+	  "144d", "a824", 1, 0, -1 },
+	{ "10000:00:02.0", "pci0000:80/0000:80:05.5/pci10000:00/10000:00:02.0",
+	  "060400", "8086", "2032", 1, 4, 0 },
+	{ "10000:01:00.0", "pci0000:80/0000:80:05.5/pci10000:00/10000:00:02.0/"
+	  "10000:01:00.0", "010802", "144d", "a824", 1, 0, -1 },
+};
+#define NR_FUNCTIONS (sizeof(functions) / sizeof(*functions))
+
+static void write_function(FILE *o, const struct function *f)
+{
+	char acs[64] = "(4028)";
+
+	fprintf(o, "L /sys/bus/pci/devices/%s /sys/devices/%s\n", f->address,
+		f->path);
+	fprintf(o, "F /sys/bus/pci/devices/%s/class 0x%s\\n\n", f->address,
+		f->class);
+	fprintf(o, "F /sys/bus/pci/devices/%s/vendor 0x%s\\n\n", f->address,
+		f->vendor);
+	fprintf(o, "F /sys/bus/pci/devices/%s/device 0x%s\\n\n", f->address,
+		f->device);
+	fprintf(o, "F /sys/bus/pci/devices/%s/numa_node %d\\n\n", f->address,
+		f->numa);
+	fprintf(o, "E /sys/bus/pci/devices/%s/iommu_group ENOENT\n",
+		f->address);
+	if (f->acs >= 0)
+		snprintf(acs, sizeof(acs), "(188)0d0001005f00%02x00(3832)",
+			 f->acs & 0xff);
+	fprintf(o, "X /sys/bus/pci/devices/%s/config %.2s%.2s%.2s%.2s000010"
+		"00(44)40(11)1000%x200%s\n", f->address, f->vendor + 2,
+		f->vendor, f->device + 2, f->device, f->type, acs);
+}
+
+static void make_record(const char *name, size_t skip)
+{
+	FILE *o = fopen(name, "w");
+	size_t i;
+
+	for (i = 0; lines[i]; i++)
+		fprintf(o, "%s\n", lines[i]);
+	fputs("D /sys/bus/pci/devices", o);
+	for (i = 0; i < NR_FUNCTIONS; i++)
+		fprintf(o, " %s", functions[i].address);
+	fputs("\n", o);
+	for (i = 0; i < NR_FUNCTIONS; i++)
+		if (i != skip)
+			write_function(o, &functions[i]);
+	fputs("D /sys/bus/pci/devices/0000:04:00.0/nvme nvme0\n"
+	      "D /sys/bus/pci/devices/0000:04:00.0/nvme/nvme0 hwmon1 nvme0n1 "
+	      "nvme0n2\n"
+	      "D /sys/bus/pci/devices/0000:82:00.0/nvme nvme1\n"
+	      "D /sys/bus/pci/devices/0000:82:00.0/nvme/nvme1 ng1n1 nvme1c1n1 "
+	      "nvme1c1n1p1\n"
+	      "D /sys/bus/pci/devices/10000:01:00.0/nvme nvme2\n"
+	      "D /sys/bus/pci/devices/10000:01:00.0/nvme/nvme2 nvme2n1\n"
+	      "L /sys/bus/pci/devices/0000:05:00.1/physfn "
+	      "/sys/devices/pci0000:00/0000:00:01.0/0000:05:00.0\n", o);
+	fclose(o);
+}
+
+static const char *label(struct pln_topo *t, int i)
+{
+	static struct pln_topo_device d;
+
+	d.size = sizeof(d);
+	return i >= 0 && !pln_topo_info(t, (unsigned int)i, &d) ? d.label : "";
+}
+
+static void t_machine(void)
+{
+	struct pln_topo_device d = { .size = sizeof(d) };
+	struct pln_topo_pair p = { .size = sizeof(p) }, q = p;
+	struct pln_topo *t = NULL;
+
+	make_record("m.rec", NR_FUNCTIONS);
+	ktap(!pln_topo_open(&t, "m.rec"), "a machine is opened");
+	if (!t)
+		return;
+	ktap(pln_topo_count(t) == 5, "two GPUs, three drives, nothing else: %d",
+	     pln_topo_count(t));
+	ktap(!pln_topo_info(t, 1, &d) && d.kind == PLN_TOPO_GPU &&
+	     !strcmp(d.label, "GPU1") && !strcmp(d.address, "0000:81:00.0") &&
+	     d.vendor == 0x1002 && d.device == 0x74a1 && d.numa_node == 1 &&
+	     !d.driver[0] && !d.name[0], "a GPU");
+	ktap(!pln_topo_info(t, 2, &d) && d.kind == PLN_TOPO_NVME &&
+	     !strcmp(d.label, "NVME0") && !strcmp(d.name, "nvme0"), "a drive");
+	ktap(!pln_topo_between(t, 0, 2, &p) && p.relation == PLN_RELATION_PIX &&
+	     p.verdict == PLN_VERDICT_DIRECT && p.distance == 4,
+	     "one switch: %s", p.reason);
+	ktap(!pln_topo_between(t, 2, 0, &q) && q.relation == p.relation &&
+	     q.verdict == p.verdict && q.distance == p.distance,
+	     "the order does not matter");
+	ktap(!pln_topo_between(t, 1, 3, &p) && p.relation == PLN_RELATION_PHB &&
+	     p.verdict == PLN_VERDICT_ROOT_COMPLEX && p.distance == 4,
+	     "a host bridge told by its first root port: %s", p.reason);
+	ktap(!pln_topo_between(t, 1, 4, &p) &&
+	     p.relation == PLN_RELATION_NODE && p.distance == 4 &&
+	     p.verdict == PLN_VERDICT_ROOT_COMPLEX,
+	     "behind VMD: another host bridge of the node: %s", p.reason);
+	ktap(!pln_topo_between(t, 0, 3, &p) && p.relation == PLN_RELATION_SYS &&
+	     p.verdict == PLN_VERDICT_STAGED && p.distance == 6 &&
+	     strstr(p.reason, "8086:29c0 of pci0000:00 is not on the list"),
+	     "nodes, and a host bridge that is not on the list: %s", p.reason);
+	ktap(!pln_topo_between(t, 3, 3, &p) && p.relation == PLN_RELATION_SELF,
+	     "the device itself");
+	pln_topo_close(t);
+}
+
+/* A file on two drives: neither GPU is near both, the worse way counts. */
+static void t_striped(void)
+{
+	int both[2] = { 2, 3 }, far[2] = { 3, 4 };
+	char why[PLN_TOPO_REASON_MAX];
+	struct topo *t;
+	struct facts *f;
+
+	if (facts_open(&f, "m.rec") || topo_build(&t, f)) {
+		ktap(0, "a machine is opened");
+		return;
+	}
+	ktap(topo_nearest(t, both, 2, why, sizeof(why)) == 0 &&
+	     strstr(why, "GPU0 to nvme1 0000:82:00.0: SYS, staged"),
+	     "of two drives, the worse counts: %s", why);
+	ktap(topo_nearest(t, far, 2, why, sizeof(why)) == 1 &&
+	     strstr(why, "GPU1 to nvme2 10000:01:00.0: NODE, root-complex"),
+	     "of two far ones: %s", why);
+	topo_free(t);
+	facts_close(f);
+}
+
+static void t_nearest(void)
+{
+	char why[PLN_TOPO_REASON_MAX];
+	struct pln_topo *t = NULL;
+	int r;
+
+	pln_topo_open(&t, "m.rec");
+	r = pln_topo_nearest(t, "nvme0n1", why, sizeof(why));
+	ktap(!strcmp(label(t, r), "GPU0") && strstr(why, "PIX, direct"),
+	     "of a drive: %s", why);
+	r = pln_topo_nearest(t, "nvme1n1", why, sizeof(why));
+	ktap(!strcmp(label(t, r), "GPU1") && strstr(why, "PHB, root-complex"),
+	     "of a multipath drive: %s", why);
+	r = pln_topo_nearest(t, "0000:04:00.0", NULL, 0);
+	ktap(!strcmp(label(t, r), "GPU0"), "of a PCI address");
+	r = pln_topo_nearest(t, "NVME1", why, 4);
+	ktap(!strcmp(label(t, r), "GPU1") && strlen(why) == 3,
+	     "of a label, the reason cut to its place");
+	ktap(pln_topo_nearest(t, "nvme0n3", why, sizeof(why)) == -ENOENT &&
+	     strstr(why, "nvme0n3: No such"), "of no device: %s", why);
+	ktap(pln_topo_nearest(t, "ng1n1", why, sizeof(why)) == -ENOENT,
+	     "of a character device");
+	ktap(pln_topo_nearest(t, "/tmp", why, sizeof(why)) == -EOPNOTSUPP,
+	     "of a path, in a record: %s", why);
+	ktap(pln_topo_nearest(t, "", why, sizeof(why)) == -EINVAL &&
+	     pln_topo_nearest(t, NULL, why, sizeof(why)) == -EINVAL &&
+	     pln_topo_nearest(NULL, "x", why, sizeof(why)) == -EINVAL &&
+	     pln_topo_nearest(t, "nvme0", NULL, 9) == -EINVAL,
+	     "wrong arguments");
+	pln_topo_close(t);
+	/* live: neither folder nor file is on a drive here, or it is */
+	if (!pln_topo_open(&t, NULL)) {
+		r = pln_topo_nearest(t, "/proc/self", why, sizeof(why));
+		ktap(r == -ENOTBLK, "of a file on no drive: %s", why);
+		r = pln_topo_nearest(t, "/none/x", why, sizeof(why));
+		ktap(r == -ENOENT, "of a file in no folder: %s", why);
+		pln_topo_close(t);
+	}
+}
+
+static void t_arguments(void)
+{
+	struct pln_topo_device d = { .size = sizeof(d) };
+	struct pln_topo_pair p = { .size = sizeof(p) };
+	struct pln_topo *t = NULL;
+
+	ktap(pln_topo_open(NULL, NULL) == -EINVAL &&
+	     pln_topo_count(NULL) == -EINVAL, "no handle");
+	ktap(pln_topo_open(&t, "none.rec") == -ENOENT && !t, "no record");
+	pln_topo_open(&t, "m.rec");
+	ktap(pln_topo_info(NULL, 0, &d) == -EINVAL &&
+	     pln_topo_info(t, 0, NULL) == -EINVAL &&
+	     pln_topo_between(NULL, 0, 0, &p) == -EINVAL &&
+	     pln_topo_between(t, 0, 0, NULL) == -EINVAL, "no structure");
+	d.size = 1;
+	p.size = 1;
+	ktap(pln_topo_info(t, 0, &d) == -EINVAL &&
+	     pln_topo_between(t, 0, 0, &p) == -EINVAL, "another size");
+	d.size = sizeof(d);
+	p.size = sizeof(p);
+	ktap(pln_topo_info(t, 5, &d) == -ERANGE &&
+	     pln_topo_between(t, 0, 5, &p) == -ERANGE &&
+	     pln_topo_between(t, UINT_MAX, 0, &p) == -ERANGE, "no such device");
+	pln_topo_close(t);
+	pln_topo_close(NULL);
+	ktap(!strcmp(pln_relation_name(PLN_RELATION_NODE), "NODE") &&
+	     !strcmp(pln_relation_name(6), "?") &&
+	     !strcmp(pln_verdict_name(PLN_VERDICT_DIRECT), "direct") &&
+	     !strcmp(pln_verdict_name(4), "?"), "names");
+}
+
+/* A record that lacks one function at a time is never a crash, and says so. */
+static void t_holes(void)
+{
+	unsigned int refused = 0, less = 0;
+	struct pln_topo *t;
+	struct facts *f;
+	struct topo *tree;
+	size_t i;
+
+	for (i = 0; i < NR_FUNCTIONS; i++) {
+		make_record("hole.rec", i);
+		if (pln_topo_open(&t, "hole.rec")) {
+			refused++;
+			continue;
+		}
+		pln_topo_close(t);
+		if (facts_open(&f, "hole.rec"))
+			continue;
+		if (!topo_build(&tree, f)) {
+			less += tree->missing || tree->devs < 5;
+			topo_free(tree);
+		}
+		facts_close(f);
+	}
+	ktap(!refused && less >= 10, "records with holes: %u know less", less);
+}
+
+/* All answers as one text. */
+static void answers(struct pln_topo *t, char *out, size_t size)
+{
+	struct pln_topo_device d = { .size = sizeof(d) };
+	struct pln_topo_pair p = { .size = sizeof(p) };
+	int i, j, n = pln_topo_count(t);
+	FILE *o = fmemopen(out, size, "w");
+
+	for (i = 0; i < n; i++) {
+		pln_topo_info(t, (unsigned int)i, &d);
+		fprintf(o, "%s %s %s %d\n", d.label, d.address, d.name,
+			d.numa_node);
+		for (j = 0; j < n; j++) {
+			pln_topo_between(t, (unsigned int)i, (unsigned int)j,
+					 &p);
+			fprintf(o, "%u %u %u %s\n", p.relation, p.verdict,
+				p.distance, p.reason);
+		}
+	}
+	fprintf(o, "%d\n", pln_topo_nearest(t, "nvme1n1", NULL, 0));
+	fclose(o);
+}
+
+static void t_faults(const char *record, const char *name)
+{
+	static char before[16384], after[16384];
+	unsigned int nth, refused = 0, wrong = 0;
+	struct pln_topo *t;
+	int r;
+
+	if (pln_topo_open(&t, record)) {
+		ktap_skip(name, "no PCI bus here");
+		return;
+	}
+	answers(t, before, sizeof(before));
+	pln_topo_close(t);
+	for (nth = 1; nth < 5000; nth++) {
+		faults_reset();
+		fail_at[MALLOC] = nth;
+		t = NULL;
+		r = pln_topo_open(&t, record);
+		fail_at[MALLOC] = 0;
+		refused += r == -ENOMEM && !t;
+		if (!r)
+			answers(t, after, sizeof(after));
+		wrong += r ? r != -ENOMEM || t : strcmp(before, after) != 0;
+		pln_topo_close(t);
+		if (calls[MALLOC] < nth)
+			break;
+	}
+	ktap(nth < 5000 && refused > 20 && !wrong,
+	     "%s, each allocation failing: %u tried, %u refused, %u wrong",
+	     name, nth - 1, refused, wrong);
+}
+
+int main(void)
+{
+	t_config();
+	t_hosts();
+	t_machine();
+	t_nearest();
+	t_striped();
+	t_arguments();
+	t_holes();
+	t_faults("m.rec", "a record");
+	t_faults(NULL, "this machine");
+	return ktap_end();
+}

@@ -1,0 +1,676 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The library on a fake driver: memory by hand, other processes, other GPUs,
+ * device code.  Each test runs in a process of its own.
+ */
+#include <sys/mman.h>
+
+#include "unit.h"
+
+/* ---- memory by hand ---- */
+
+static const CUmemAllocationProp prop = {
+	.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+	.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+	.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+};
+
+static const CUmemAccessDesc all = {
+	.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+};
+
+/* Two allocations side by side: one span to set and to unmap, two to copy */
+static void vmm_use(const struct fake_config *cfg)
+{
+	CUmemGenericAllocationHandle h[2] = { 0, 0 };
+	unsigned char in[64], out[64];
+	CUcontext ctx = start(cfg), other;
+	CUdeviceptr p = 0;
+
+	pattern(in, sizeof(in), 3);
+	OK(cuMemCreate(&h[0], 2 * MiB, &prop, 0));
+	OK(cuMemCreate(&h[1], 4 * MiB, &prop, 0));
+	CHECK(fake_vram_used(0) == 6 * MiB);
+	OK(cuMemAddressReserve(&p, 6 * MiB, 0, 0, 0));
+	IS(cuMemMap(p + 4 * MiB, 4 * MiB, 0, h[1], 0), INVALID);
+	OK(cuMemMap(p, 2 * MiB, 0, h[0], 0));
+	OK(cuMemMap(p + 2 * MiB, 4 * MiB, 0, h[1], 0));
+	IS(cuMemcpyHtoD_v2(p, in, 64), INVALID);	/* no access yet */
+	OK(cuMemSetAccess(p, 6 * MiB, &all, 1));
+	OK(cuMemcpyHtoD_v2(p + 3 * MiB, in, 64));
+	OK(cuMemcpyDtoD_v2(p, p + 3 * MiB, 64));
+	OK(cuMemcpyDtoH_v2(out, p, 64));
+	CHECK(!memcmp(in, out, 64));
+	if (cfg->coherent) {
+		CHECK(!memcmp((void *)(uintptr_t)p, in, 64));
+		CHECK(!memcmp((void *)(uintptr_t)(p + 3 * MiB), in, 64));
+	}
+	/* Maps side by side are one piece; behind the last there is nothing */
+	OK(cuMemcpyHtoD_v2(p + 2 * MiB - 32, in, 64));
+	OK(cuMemcpyDtoH_v2(out, p + 2 * MiB - 32, 64));
+	CHECK(!memcmp(in, out, 64));
+	OK(cuMemsetD32_v2(p + 2 * MiB - 16, 0x01020304, 8));
+	OK(cuMemcpyDtoH_v2(out, p + 2 * MiB - 17, 34));
+	CHECK(out[0] == in[15] && out[1] == 4 && out[32] == 1 &&
+	      out[33] == in[48]);
+	OK(cuMemsetD8_v2(p + 6 * MiB - 8, 3, 8));
+	IS(cuMemsetD8_v2(p + 6 * MiB - 8, 4, 9), INVALID);
+	IS(cuMemsetD8_v2(p + 2 * MiB - 8, 4, 5 * MiB), INVALID);
+	OK(cuMemcpyDtoH_v2(out, p + 6 * MiB - 1, 1));
+	CHECK(out[0] == 3);
+	/* Another context of the device reaches it, and it outlives both */
+	OK(cuCtxCreate_v2(&other, 0, 0));
+	OK(cuMemsetD8_v2(p + 64, 7, 8));
+	OK(cuCtxDestroy_v2(other));
+	OK(cuCtxDestroy_v2(ctx));
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(cuMemcpyDtoH_v2(out, p + 64, 8));
+	CHECK(out[0] == 7 && out[7] == 7);
+	OK(cuMemRelease(h[0]));
+	IS(cuMemRelease(h[0]), INVALID);
+	OK(cuMemcpyDtoH_v2(out, p, 64));
+	CHECK(!memcmp(in, out, 64));
+	OK(cuMemRetainAllocationHandle(&h[0], (void *)(uintptr_t)(p + 9)));
+	OK(cuMemRelease(h[0]));
+	IS(cuMemAddressFree(p, 6 * MiB), INVALID);
+	IS(cuMemUnmap(p, 4 * MiB), INVALID);
+	OK(cuMemUnmap(p, 6 * MiB));
+	CHECK(fake_vram_used(0) == 4 * MiB);
+	OK(cuMemRelease(h[1]));
+	OK(cuMemAddressFree(p, 6 * MiB));
+	end(ctx);
+}
+
+static void t_vmm(void)
+{
+	vmm_use(&one);
+}
+
+static void t_vmm_coherent(void)
+{
+	struct fake_config cfg = one;
+
+	cfg.coherent = true;
+	vmm_use(&cfg);
+}
+
+/* The CPU faults where access is not, or not any more, set */
+static void t_vmm_cpu(void)
+{
+	struct fake_config cfg = one;
+	CUmemAccessDesc none = all;
+	CUmemGenericAllocationHandle h;
+	CUcontext ctx;
+	CUdeviceptr p;
+	int pipe_fd[2];
+	char *cpu;
+
+	cfg.coherent = true;
+	ctx = start(&cfg);
+	CHECK(!pipe(pipe_fd));
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	OK(cuMemAddressReserve(&p, 2 * MiB, 0, 0, 0));
+	cpu = (char *)(uintptr_t)p;
+	OK(cuMemMap(p, 2 * MiB, 0, h, 0));
+	CHECK(write(pipe_fd[1], cpu, 1) == -1 && errno == EFAULT);
+	OK(cuMemSetAccess(p, 2 * MiB, &all, 1));
+	CHECK(write(pipe_fd[1], cpu, 1) == 1);
+	none.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	OK(cuMemSetAccess(p, 2 * MiB, &none, 1));
+	CHECK(write(pipe_fd[1], cpu, 1) == -1 && errno == EFAULT);
+	OK(cuMemSetAccess(p, 2 * MiB, &all, 1));
+	OK(cuMemUnmap(p, 2 * MiB));
+	CHECK(write(pipe_fd[1], cpu, 1) == -1 && errno == EFAULT);
+	OK(cuMemRelease(h));
+	OK(cuMemAddressFree(p, 2 * MiB));
+	end(ctx);
+}
+
+static void t_vmm_addresses(void)
+{
+	CUcontext ctx = start(&one);
+	CUdeviceptr p, q, wish;
+
+	OK(cuMemAddressReserve(&p, 4 * MiB, 64 * MiB, 0, 0));
+	CHECK(p % (64 * MiB) == 0);
+	wish = p;
+	OK(cuMemAddressReserve(&q, 4 * MiB, 0, wish, 0));
+	CHECK(q != wish);		/* it is taken */
+	OK(cuMemAddressFree(p, 4 * MiB));
+	OK(cuMemAddressReserve(&p, 4 * MiB, 0, wish, 0));
+	CHECK(p == wish);
+	IS(cuMemAddressReserve(&p, ~0ull & ~(2 * MiB - 1), 0, 0, 0),
+	   CUDA_ERROR_OUT_OF_MEMORY);
+	IS(cuMemAddressFree(p, 2 * MiB), INVALID);
+	OK(cuMemAddressFree(p, 4 * MiB));
+	IS(cuMemAddressFree(p, 4 * MiB), INVALID);
+	OK(cuMemAddressFree(q, 4 * MiB));
+	end(ctx);
+}
+
+static void t_vmm_share(void)
+{
+	struct fake_config cfg = one;
+	CUmemGenericAllocationHandle h, again, far;
+	CUmemAllocationProp p1 = prop, got;
+	CUcontext ctx;
+	CUdeviceptr p;
+	int fd, file;
+	char b = 0;
+
+	cfg.gpus = 2;
+	ctx = start(&cfg);
+	p1.location.id = 1;
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	OK(cuMemExportToShareableHandle(&fd, h, 1, 0));
+	OK(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)fd, 1));
+	CHECK(again != h);
+	close(fd);
+	OK(cuMemRelease(h));
+	CHECK(fake_vram_used(0) == 2 * MiB);
+	OK(cuMemAddressReserve(&p, 2 * MiB, 0, 0, 0));
+	OK(cuMemMap(p, 2 * MiB, 0, again, 0));
+	OK(cuMemSetAccess(p, 2 * MiB, &all, 1));
+	OK(cuMemsetD8_v2(p, 5, 2 * MiB));
+	OK(cuMemcpyDtoH_v2(&b, p + 9, 1));
+	CHECK(b == 5);
+	OK(cuMemUnmap(p, 2 * MiB));
+	OK(cuMemAddressFree(p, 2 * MiB));
+	OK(cuMemRelease(again));
+	CHECK(fake_vram_used(0) == 0);
+	/* Of the second GPU: the descriptor alone says so */
+	OK(cuMemCreate(&h, 2 * MiB, &p1, 0));
+	OK(cuMemExportToShareableHandle(&fd, h, 1, 0));
+	OK(cuMemImportFromShareableHandle(&far, (void *)(intptr_t)fd, 1));
+	OK(cuMemGetAllocationPropertiesFromHandle(&got, far));
+	CHECK(got.location.id == 1);
+	OK(cuMemRelease(far));
+	OK(cuMemRelease(h));
+	close(fd);
+	file = open("/dev/zero", O_RDONLY);
+	IS(cuMemImportFromShareableHandle(&far, (void *)(intptr_t)file, 1),
+	   INVALID);
+	close(file);
+	/* What was not made to be shared is not */
+	p1.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+	OK(cuMemCreate(&h, 2 * MiB, &p1, 0));
+	IS(cuMemExportToShareableHandle(&fd, h, 1, 0), INVALID);
+	OK(cuMemRelease(h));
+	end(ctx);
+}
+
+/* The driver refuses, at each call that it can */
+static void t_vmm_failures(void)
+{
+	struct fake_config cfg = one;
+	CUmemGenericAllocationHandle h, again;
+	CUcontext ctx;
+	CUdeviceptr p;
+	int fd;
+
+	cfg.coherent = true;
+	ctx = start(&cfg);
+	fake_fail(FAKE_ALLOC, 1, ENOMEM);
+	IS(cuMemCreate(&h, 2 * MiB, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	IS(cuMemCreate(&h, 128 * MiB, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	fake_fail(FAKE_EXPORT, 1, EMFILE);
+	IS(cuMemExportToShareableHandle(&fd, h, 1, 0),
+	   CUDA_ERROR_OPERATING_SYSTEM);
+	OK(cuMemExportToShareableHandle(&fd, h, 1, 0));
+	fake_fail(FAKE_IMPORT, 1, ENOMEM);
+	IS(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)fd, 1),
+	   INVALID);
+	OK(cuMemAddressReserve(&p, 2 * MiB, 0, 0, 0));
+	OK(cuMemMap(p, 2 * MiB, 0, h, 0));
+	fake_fail(FAKE_MMAP, 1, ENOMEM);
+	IS(cuMemSetAccess(p, 2 * MiB, &all, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	IS(cuMemsetD8_v2(p, 1, 1), INVALID);
+	OK(cuMemSetAccess(p, 2 * MiB, &all, 1));
+	OK(cuMemsetD8_v2(p, 1, 1));
+	fake_reset(0);
+	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	OK(cuMemUnmap(p, 2 * MiB));
+	OK(cuMemAddressFree(p, 2 * MiB));
+	OK(cuMemRelease(h));
+	close(fd);
+	end(ctx);
+}
+
+/* ---- other processes: what one process can see of it ---- */
+
+static void t_ipc_event(void)
+{
+	struct fake_config cfg = one;
+	CUipcEventHandle handle;
+	CUcontext ctx;
+	CUstream s, t;
+	CUdeviceptr p;
+	CUevent e;
+	void *pinned;
+	unsigned char *b;
+
+	cfg.manual = true;
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuMemAllocHost_v2(&pinned, 4096));
+	b = pinned;
+	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
+	OK(cuIpcGetEventHandle(&handle, e));
+	OK(cuEventQuery(e));
+	for (int i = 1; i < 200; i++) {	/* more than the page has places */
+		OK(cuMemsetD8Async(p, (unsigned char)i, 1, s));
+		OK(cuEventRecord(e, s));
+		if (i % 50 == 1)
+			IS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+		OK(cuStreamWaitEvent(t, e, 0));
+		OK(cuMemcpyDtoHAsync_v2(b, p, 1, t));
+		OK(cuStreamSynchronize(t));
+		CHECK(*b == i);
+		OK(cuEventQuery(e));
+	}
+	/* Work that fails ends the event too, with its error */
+	fake_bad_jobs(1, -EIO, 1);
+	OK(cuEventRecord(e, s));
+	IS(cuEventSynchronize(e), CUDA_ERROR_LAUNCH_FAILED);
+	/* And what cannot be submitted is not waited for */
+	OK(cuEventRecord(e, s));
+	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
+	IS(cuEventRecord(e, s), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuEventSynchronize(e));
+	OK(cuEventDestroy_v2(e));
+	IS(cuIpcGetEventHandle(&handle, e), CUDA_ERROR_INVALID_HANDLE);
+	OK(cuMemFreeHost(pinned));
+	end(ctx);
+}
+
+static void t_ipc_memory(void)
+{
+	CUipcMemHandle handle, same;
+	CUcontext ctx = start(&one);
+	CUdeviceptr p, q;
+	CUmemGenericAllocationHandle h;
+	int fd, next;
+	void *pinned;
+
+	fd = dup(0);
+	close(fd);
+	OK(cuMemAlloc_v2(&p, 4 * MiB));
+	fake_fail(FAKE_EXPORT, 1, EMFILE);
+	IS(cuIpcGetMemHandle(&handle, p), CUDA_ERROR_OPERATING_SYSTEM);
+	OK(cuIpcGetMemHandle(&handle, p));
+	OK(cuIpcGetMemHandle(&same, p + 100));
+	CHECK(!memcmp(&handle, &same, sizeof(same)));
+	IS(cuIpcOpenMemHandle(&q, handle, 1), CUDA_ERROR_INVALID_CONTEXT);
+	for (size_t i = 0; i < sizeof(handle); i += 4) {
+		memcpy(&same, &handle, sizeof(same));
+		same.reserved[i] = (char)~same.reserved[i];
+		CHECK(cuIpcOpenMemHandle_v2(&q, same, 1) != CUDA_SUCCESS);
+	}
+	OK(cuMemFree_v2(p));
+	next = dup(0);
+	CHECK(next == fd);		/* the descriptor behind the handle */
+	close(next);
+	IS(cuIpcGetMemHandle(&handle, p), INVALID);
+	OK(cuMemAllocHost_v2(&pinned, 4096));
+	IS(cuIpcGetMemHandle(&handle, (uintptr_t)pinned), INVALID);
+	OK(cuMemFreeHost(pinned));
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	OK(cuMemAddressReserve(&p, 2 * MiB, 0, 0, 0));
+	OK(cuMemMap(p, 2 * MiB, 0, h, 0));
+	IS(cuIpcGetMemHandle(&handle, p), INVALID);
+	IS(cuMemFree_v2(p), INVALID);
+	OK(cuMemUnmap(p, 2 * MiB));
+	OK(cuMemRelease(h));
+	OK(cuMemAddressFree(p, 2 * MiB));
+	end(ctx);
+}
+
+/* ---- two GPUs ---- */
+
+static void t_peers(void)
+{
+	struct fake_config cfg = one;
+	CUcontext first, second;
+	unsigned char in[100], out[100];
+	CUdeviceptr a, b;
+	int can = 0;
+
+	cfg.gpus = 2;
+	cfg.coherent = true;
+	first = start(&cfg);
+	pattern(in, sizeof(in), 1);
+	OK(cuMemAlloc_v2(&a, 4096));
+	OK(cuCtxCreate_v2(&second, 0, 1));
+	OK(cuMemAlloc_v2(&b, 4096));
+	OK(cuDeviceCanAccessPeer(&can, 0, 1));
+	CHECK(can == 1);
+	OK(cuDeviceGetP2PAttribute(&can, 2, 0, 1));
+	CHECK(can == 1);
+	IS(cuCtxEnablePeerAccess(second, 0),
+	   CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);	/* itself */
+	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	OK(cuCtxEnablePeerAccess(first, 0));
+	IS(cuCtxEnablePeerAccess(first, 0),
+	   CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+	OK(cuMemcpyHtoD_v2(b, in, 100));
+	OK(cuMemcpyDtoD_v2(a, b, 100));
+	OK(cuMemcpyDtoH_v2(out, a, 100));
+	CHECK(!memcmp(in, out, 100));
+	OK(cuMemsetD8_v2(a, 8, 100));
+	OK(cuMemcpyDtoD_v2(b, a, 100));
+	/* Both on the other one, and from the other one to the host */
+	OK(cuMemcpyDtoD_v2(a + 200, a, 100));
+	OK(cuMemcpyDtoH_v2(out, a + 200, 100));
+	CHECK(out[0] == 8 && out[99] == 8);
+	OK(cuMemcpyDtoH_v2(out, b, 100));
+	CHECK(out[0] == 8 && out[99] == 8);
+	OK(cuCtxDisablePeerAccess(first));
+	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	OK(cuMemcpyDtoD_v2(a, b, 100));
+	OK(cuCtxDestroy_v2(second));
+	end(first);
+}
+
+static void t_no_peers(void)
+{
+	struct fake_config cfg = one;
+	CUcontext first, second;
+	int can = 1;
+
+	cfg.gpus = 2;
+	first = start(&cfg);
+	OK(cuCtxCreate_v2(&second, 0, 1));
+	OK(cuDeviceCanAccessPeer(&can, 0, 1));
+	CHECK(can == 0);
+	IS(cuCtxEnablePeerAccess(first, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+	OK(cuCtxDestroy_v2(second));
+	end(first);
+}
+
+/* ---- device code ---- */
+
+static const char ptx[] = "// by hand\n.version 7.0\n.target sm_50\n"
+	".address_size 64\n.visible .entry first()\n{\nret;\n}\n"
+	".entry second(.param .u64 a)\n{\nret;\n}\n";
+
+static void t_modules(void)
+{
+	static const uint32_t fat[4] = { 0xba55ed50, 0x00100001, 8, 0 };
+	CUcontext ctx = start(&one);
+	CUmodule m, n, again;
+	CUfunction f, g;
+	CUlibrary l;
+	CUkernel k;
+	const char *name;
+	CUdeviceptr p;
+	size_t size;
+	int v;
+
+	OK(cuModuleLoadData(&m, ptx));
+	OK(cuModuleGetFunction(&f, m, "first"));
+	OK(cuModuleGetFunction(&g, m, "first"));
+	CHECK(f == g);
+	OK(cuModuleGetFunction(&g, m, "second"));
+	CHECK(f != g);
+	IS(cuModuleGetFunction(&g, m, "firs"), CUDA_ERROR_NOT_FOUND);
+	IS(cuModuleGetFunction(&g, m, "first2"), CUDA_ERROR_NOT_FOUND);
+	IS(cuModuleGetGlobal_v2(&p, &size, m, "none"), CUDA_ERROR_NOT_FOUND);
+	OK(cuFuncGetName(&name, f));
+	CHECK(!strcmp(name, "first"));
+	OK(cuFuncGetModule(&again, f));
+	CHECK(again == m);
+	OK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+	CHECK(v == 1024);
+	IS(cuFuncGetAttribute(&v, 99, f), INVALID);
+	OK(cuModuleUnload(m));
+	IS(cuModuleUnload(m), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuFuncGetName(&name, f), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+	   CUDA_ERROR_INVALID_HANDLE);
+	/* Binary code is not looked into */
+	OK(cuModuleLoadFatBinary(&m, fat));
+	OK(cuModuleGetFunction(&f, m, "any"));
+	IS(cuModuleGetGlobal_v2(&p, &size, m, "any"), CUDA_ERROR_NOT_SUPPORTED);
+	/* A library is of no context, its module of one */
+	OK(cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0));
+	IS(cuModuleUnload((CUmodule)l), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuLibraryUnload((CUlibrary)m), CUDA_ERROR_INVALID_HANDLE);
+	OK(cuLibraryGetKernel(&k, l, "second"));
+	OK(cuKernelGetName(&name, k));
+	CHECK(!strcmp(name, "second"));
+	OK(cuKernelGetFunction(&f, k));
+	OK(cuLibraryGetModule(&n, l));
+	OK(cuLibraryGetModule(&again, l));
+	CHECK(again == n);
+	OK(cuModuleGetFunction(&g, n, "second"));
+	OK(cuLibraryUnload(l));
+	IS(cuKernelGetName(&name, k), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuModuleUnload(n), CUDA_ERROR_INVALID_HANDLE);
+	end(ctx);		/* with the module */
+	IS(cuModuleGetFunction(&f, m, "any"), CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* What a refused launch says */
+static void t_launch(void)
+{
+	CUlaunchConfig config = { 1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0 };
+	int keep = dup(2), pipe_fd[2];
+	CUcontext ctx = start(&one);
+	char text[512] = "";
+	CUfunction f;
+	CUmodule m;
+	ssize_t n;
+
+	setenv("PEERLANE_LOG", "0", 1);
+	OK(cuModuleLoadData(&m, ptx));
+	OK(cuModuleGetFunction(&f, m, "second"));
+	CHECK(!pipe2(pipe_fd, O_NONBLOCK));
+	dup2(pipe_fd[1], 2);
+	IS(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	dup2(keep, 2);
+	n = read(pipe_fd[0], text, sizeof(text) - 1);
+	CHECK(n > 0 && strstr(text, "kernel second was not launched"));
+	dup2(pipe_fd[1], 2);
+	IS(cuLaunchKernelEx(&config, f, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuLaunchCooperativeKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	dup2(keep, 2);
+	IS(cuLaunchKernel(f, 1, 1, 0, 32, 1, 1, 0, NULL, NULL, NULL), INVALID);
+	IS(cuLaunchKernel(f, 1, 1, 1, 33, 32, 1, 0, NULL, NULL, NULL), INVALID);
+	IS(cuLaunchKernel(f, 1, 1, 1, 1u << 31, 1u << 31, 4, 0, NULL, NULL,
+			  NULL), INVALID);
+	IS(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, (CUstream)f, NULL, NULL),
+	   CUDA_ERROR_INVALID_HANDLE);
+	IS(cuLaunchKernel((CUfunction)m, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+	   CUDA_ERROR_INVALID_HANDLE);
+	end(ctx);
+}
+
+/* ---- functions of the program ---- */
+
+struct seen {
+	atomic_int calls;
+	CUresult status;
+	CUresult inner;
+	unsigned char value;
+	const unsigned char *watch;
+	int gate[2];
+};
+
+static void note(void *arg)
+{
+	struct seen *seen = arg;
+	char byte;
+	int n;
+
+	/* Not before it is let */
+	if (seen->gate[0] >= 0 && read(seen->gate[0], &byte, 1) != 1)
+		return;
+	seen->inner = cuDeviceGetCount(&n);
+	if (seen->watch)
+		seen->value = *seen->watch;
+	atomic_fetch_add(&seen->calls, 1);
+}
+
+static void note_status(CUstream stream, CUresult status, void *arg)
+{
+	struct seen *seen = arg;
+
+	(void)stream;
+	seen->status = status;
+	note(arg);
+}
+
+static void t_host_function(void)
+{
+	struct seen seen = { .gate = { -1, -1 } };
+	struct fake_config cfg = one;
+	CUcontext ctx;
+	unsigned char *b;
+	CUdeviceptr p;
+	void *pinned;
+	CUstream s;
+	CUevent e;
+
+	cfg.manual = true;
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&e, 0));
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuMemAllocHost_v2(&pinned, 4096));
+	b = pinned;
+	*b = 0;
+	seen.watch = b;
+	IS(cuLaunchHostFunc(s, NULL, NULL), INVALID);
+	IS(cuStreamAddCallback(s, note_status, &seen, 1), INVALID);
+	IS(cuLaunchHostFunc(BAD_PTR(CUstream), note, &seen),
+	   CUDA_ERROR_INVALID_HANDLE);
+	/* After what is before it, and before what is after it */
+	OK(cuMemsetD8Async(p, 5, 1, s));
+	OK(cuMemcpyDtoHAsync_v2(b, p, 1, s));
+	OK(cuLaunchHostFunc(s, note, &seen));
+	OK(cuMemsetD8Async(p, 6, 1, s));
+	OK(cuMemcpyDtoHAsync_v2(b, p, 1, s));
+	OK(cuStreamSynchronize(s));
+	CHECK(atomic_load(&seen.calls) == 1);
+	CHECK(seen.value == 5 && *b == 6);
+	CHECK(seen.inner == CUDA_ERROR_NOT_PERMITTED);
+	/* Until it returns the stream is not done, and neither is an event */
+	CHECK(!pipe(seen.gate));
+	OK(cuLaunchHostFunc(s, note, &seen));
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	OK(cuStreamQuery(NULL));
+	CHECK(write(seen.gate[1], "g", 1) == 1);
+	OK(cuEventRecord(e, s));
+	OK(cuEventSynchronize(e));
+	CHECK(atomic_load(&seen.calls) == 2);
+	/* The error of what went before */
+	CHECK(write(seen.gate[1], "gg", 2) == 2);
+	OK(cuStreamAddCallback(s, note_status, &seen, 0));
+	OK(cuStreamSynchronize(s));
+	CHECK(seen.status == CUDA_SUCCESS);
+	fake_bad_jobs(1, -EIO, 1);
+	OK(cuMemsetD8Async(p, 5, 1, s));
+	OK(cuStreamAddCallback(s, note_status, &seen, 0));
+	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
+	CHECK(seen.status == CUDA_ERROR_LAUNCH_FAILED);
+	CHECK(atomic_load(&seen.calls) == 4);
+	OK(cuMemFreeHost(pinned));
+	end(ctx);
+}
+
+static void t_pools(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemoryPool pool;
+	CUdeviceptr p;
+	int has = 1;
+
+	OK(cuDeviceGetAttribute(&has,
+				CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0));
+	CHECK(!has);
+	IS(cuMemAllocAsync(&p, 100, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuMemAllocAsync(NULL, 100, NULL), INVALID);
+	IS(cuDeviceGetDefaultMemPool(&pool, 0), CUDA_ERROR_NOT_SUPPORTED);
+	end(ctx);
+}
+
+/* What NVIDIA's runtime asks for, and what it does not get */
+static int dropped;
+
+static void drop(CUcontext ctx, void *key, void *value)
+{
+	dropped += ctx && key && value == &dropped;
+}
+
+static void t_export_tables(void)
+{
+	static const CUuuid storage = { { (char)0xc6, (char)0x93, 0x33, 0x6e,
+		0x11, 0x21, (char)0xdf, 0x11, (char)0xa8, (char)0xc3, 0x68,
+		(char)0xf3, 0x55, (char)0xd8, (char)0x95, (char)0x93 } };
+	static const CUuuid none = { { 1, 2, 3 } };
+	typedef CUresult (*put_fn)(CUcontext, void *, void *,
+				   void (*)(CUcontext, void *, void *));
+	typedef CUresult (*remove_fn)(CUcontext, void *);
+	typedef CUresult (*get_fn)(void **, CUcontext, void *);
+	CUcontext ctx = start(&one);
+	const void *table;
+	void *const *entry;
+	void *value = NULL;
+	int key;
+
+	IS(cuGetExportTable(&table, &none), CUDA_ERROR_NOT_FOUND);
+	CHECK(!table);
+	IS(cuGetExportTable(NULL, &none), INVALID);
+	IS(cuGetExportTable(&table, NULL), INVALID);
+	OK(cuGetExportTable(&table, &storage));
+	entry = table;
+	IS(((get_fn)entry[2])(&value, ctx, &key), CUDA_ERROR_INVALID_HANDLE);
+	OK(((put_fn)entry[0])(ctx, &key, &value, NULL));
+	OK(((put_fn)entry[0])(NULL, &key, &key, NULL));
+	OK(((get_fn)entry[2])(&value, ctx, &key));
+	CHECK(value == &key);
+	OK(((remove_fn)entry[1])(ctx, &key));
+	IS(((remove_fn)entry[1])(ctx, &key), CUDA_ERROR_INVALID_HANDLE);
+	OK(((put_fn)entry[0])(ctx, &key, &dropped, drop));
+	end(ctx);
+	CHECK(dropped == 1);
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(void);
+} tests[] = {
+	{ "memory by hand", t_vmm },
+	{ "memory by hand, with a window", t_vmm_coherent },
+	{ "memory by hand and the CPU", t_vmm_cpu },
+	{ "reserved addresses", t_vmm_addresses },
+	{ "memory by hand, shared", t_vmm_share },
+	{ "memory by hand, every failure", t_vmm_failures },
+	{ "events for other processes", t_ipc_event },
+	{ "memory for other processes", t_ipc_memory },
+	{ "peer access", t_peers },
+	{ "no peer access without a window", t_no_peers },
+	{ "modules and libraries", t_modules },
+	{ "a launch is refused by name", t_launch },
+	{ "functions of the program in a stream", t_host_function },
+	{ "no memory pools", t_pools },
+	{ "tables for the runtime", t_export_tables },
+};
+
+int main(int argc, char **argv)
+{
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	unsetenv("PEERLANE_LOG");
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (argc > 1 && !strstr(tests[i].name, argv[1]))
+			continue;
+		ktap(!in_child(tests[i].fn), "%s", tests[i].name);
+	}
+	return ktap_end();
+}
