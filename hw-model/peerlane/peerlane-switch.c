@@ -149,7 +149,9 @@ static void pls_get_live(Object *obj, Visitor *v, const char *name,
 }
 
 static const Property pls_upstream_props[] = {
-    PLS_LINK_PROPERTIES(PlsUpstream),
+    DEFINE_PROP_UINT8("link-gen", PlsUpstream, link.gen, 0),
+    DEFINE_PROP_UINT8("link-width", PlsUpstream, link.width, 16),
+    DEFINE_PROP_UINT32("link-latency", PlsUpstream, link.latency, 0),
 };
 
 static void pls_upstream_class_init(ObjectClass *klass, void *data)
@@ -348,7 +350,9 @@ static const Property pls_downstream_props[] = {
                     QEMU_PCIE_SLTCAP_PCP_BITNR, true),
     DEFINE_PROP_BOOL("acs", PlsDownstream, acs, true),
     DEFINE_PROP_UINT16("acs-control", PlsDownstream, acs_control, 0),
-    PLS_LINK_PROPERTIES(PlsDownstream),
+    DEFINE_PROP_UINT8("link-gen", PlsDownstream, link.gen, 0),
+    DEFINE_PROP_UINT8("link-width", PlsDownstream, link.width, 16),
+    DEFINE_PROP_UINT32("link-latency", PlsDownstream, link.latency, 0),
 };
 
 static void pls_downstream_class_init(ObjectClass *klass, void *data)

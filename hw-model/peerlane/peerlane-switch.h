@@ -77,11 +77,6 @@ typedef struct PlsLink {
     PlsLane lane[2];            /* up, down */
 } PlsLink;
 
-#define PLS_LINK_PROPERTIES(type)                               \
-    DEFINE_PROP_UINT8("link-gen", type, link.gen, 0),           \
-    DEFINE_PROP_UINT8("link-width", type, link.width, 16),      \
-    DEFINE_PROP_UINT32("link-latency", type, link.latency, 0)
-
 /* Of one requester */
 typedef struct PlsModelled {
     uint64_t transfers;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: shell scripts are POSIX sh and clean under shellcheck
 # tags: quick static
-# timeout: 120
+# timeout: 300
 
 . "$TOP/tests/lib/case.sh"
 . "$TOP/tests/lib/tree.sh"

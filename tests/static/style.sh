@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: kernel code passes checkpatch, the device models QEMU's own
 # tags: quick static
-# timeout: 60
+# timeout: 120
 . "$TOP/tests/lib/case.sh"
 
 # QEMU's source has both scripts: its own, and Linux's in the copy of U-Boot
