@@ -27,20 +27,24 @@ vm_unplug() {
 		>/dev/null
 }
 
-# The id is free when the guest has let go of the device: 10 s at most
+# What was there before may still hold the id, until the guest has let go of it,
+# and the drive's image, until QEMU has: 10 s at most
 vm_plug() {
 	vm_plug_dev=$(vm_plug_args "$1" "$2")
 	[ -n "$vm_plug_dev" ] || { echo "no device $2"; return 1; }
 	vm_tries=0
-	while vm_qmp "$1" '{"execute":"qom-list","arguments":{"path":"/machine/peripheral"}}' |
-		jq -e --arg id "$2" '.return | any(.name == $id)' >/dev/null; do
+	while :; do
+		# HMP takes what the command line takes
+		vm_reply=$(vm_qmp "$1" "{\"execute\":\"human-monitor-command\",\"arguments\":{\"command-line\":\"device_add $vm_plug_dev\"}}" |
+			jq -r .return) && [ -z "$vm_reply" ] && return
+		case $vm_reply in
+		*'uplicate'* | *'ermission conflict'*) ;;
+		*) break ;;
+		esac
 		vm_tries=$((vm_tries + 1))
-		[ "$vm_tries" -le 100 ] || { echo "$2 is still there"; return 1; }
+		[ "$vm_tries" -lt 100 ] || break
 		sleep 0.1
 	done
-	# HMP takes what the command line takes
-	vm_reply=$(vm_qmp "$1" "{\"execute\":\"human-monitor-command\",\"arguments\":{\"command-line\":\"device_add $vm_plug_dev\"}}" |
-		jq -r .return) && [ -z "$vm_reply" ] && return
 	printf '%s\n' "$vm_reply"
 	return 1
 }

@@ -163,6 +163,12 @@ cp out live.json
 "$tool" doctor --json --from this.rec >out 2>err
 check_eq "its record: the same status" "$live" "$?"
 check "its record: the same answer" cmp out live.json
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$tool" doctor --json \
+		>out 2>err
+	check "nobody: a verdict" test "$?" -le 2
+	json "nobody: what is missing comes with a cure" 'all(.missing[]; .cure)'
+fi
 touch here
 "$tool" doctor --json here >out 2>err
 json "a file here: an answer" '.answer.path | IN("p2p", "bounce", "unknown", "nvidia-fs")'

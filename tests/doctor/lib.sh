@@ -87,8 +87,9 @@ json() {
 
 # ---- guests ----
 
-# foretold NAME TOPOLOGY KERNEL COMMAND-LINE [FILES=1] [QEMU-ARGUMENT…]: boots it
-# with guest.guest; NAME.json is a list of what it said, "machine" about all
+# foretold NAME TOPOLOGY KERNEL COMMAND-LINE VARIABLE=VALUE [QEMU-ARGUMENT…]:
+# boots guest.guest with this in its environment; NAME.json is a list of what it
+# said about files, NAME-machine.json about the machine
 foretold() {
 	now=$1
 	rm -rf case
@@ -105,7 +106,7 @@ foretold() {
 	foretold_topo=$2
 	foretold_kernel=$3
 	shift 5
-	vm_run "$now" "$foretold_topo" "$foretold_kernel" "$OUT/case" 90 "$@"
+	vm_run "$now" "$foretold_topo" "$foretold_kernel" "$OUT/case" 120 "$@"
 	guest_rc=$?
 	ktap_from "$OUT/$now/result.log" "$now"
 	check_eq "$now: the guest is content" 0 "$guest_rc"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the tool in one file needs nothing of the host and says the same
 # tags: tools
+# timeout: 60
 
 . "$TOP/tests/lib/case.sh"
 need_file "$BUILD/userlib/peerlane" "$BUILD/userlib/peerlane.static"
