@@ -485,7 +485,7 @@ int nvidia_p2p_dma_map_pages(struct pci_dev *peer,
 	if (!pin || pin->revoked)
 		goto out;
 	ret = -EIO;
-	if (list_empty(&pin->node) && pin->buf->lost)
+	if (READ_ONCE(pin->buf->lost))
 		goto out;
 	ret = -ENOTSUPP;
 	if (pin->flags & NVIDIA_P2P_FLAGS_FORCE_BAR1_MAPPING)

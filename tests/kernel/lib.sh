@@ -16,6 +16,7 @@ driver_guest() {
 	driver_topology=$TOP/tests/kernel/$2.topo
 	driver_seconds=$4
 	cp -R "$TOP/tests/kernel/cases/$3" "$OUT/case"
+	# shellcheck disable=SC2086 # a list
 	cp "$TOP/tests/kernel/cases/guest.sh" ${DRIVER_FILES-} "$OUT/case/"
 	shift 4
 	vm_run guest "$driver_topology" "$driver_kver" "$OUT/case" \
