@@ -108,7 +108,8 @@ struct victim {
 static void victim_make(int fd, struct victim *v)
 {
 	struct pln_gpu_query q = gpu_query(fd);
-	struct pln_gpu_op ops[64];
+	/* more than the GPU does in the five seconds of an attention button */
+	struct pln_gpu_op ops[PLN_GPU_MAX_OPS];
 	size_t len = 16 * MIB;
 	int i;
 
@@ -125,9 +126,9 @@ static void victim_make(int fd, struct victim *v)
 	v->reader = q.features & PLN_GPU_FEAT_P2PDMA ?
 		start_reader(v->bar1, len) : 0;
 	usleep(50000);
-	for (i = 0; i < 64; i++)
+	for (i = 0; i < PLN_GPU_MAX_OPS; i++)
 		ops[i] = op_crc(v->a.handle, 0, len);
-	need(!gpu_submit(fd, ops, 64, 0, &v->job), "submit");
+	need(!gpu_submit(fd, ops, PLN_GPU_MAX_OPS, 0, &v->job), "submit");
 }
 
 /* Right after the event for most; a dead GPU is buried by a worker */
