@@ -27,6 +27,9 @@
 # kernel's boot check of it, which then panics.
 # lpj: for the same reason measuring the delay loop of the second processor
 # can take a minute; delays need no precision before emulated devices.
+# tsc=nowatchdog: Linux 7.2 compares the processors' TSCs early in the boot, with
+# interrupts off and by a clock that may stand still meanwhile; where the other
+# processor waits in stop_machine() at that moment, both wait forever.
 
 : "${TOP:?}" "${OUT:?}"
 BUILD=${BUILD:-$TOP/build}
@@ -149,7 +152,7 @@ vm_start() {
 		for vm_arg in -nodefaults -no-user-config -no-reboot -nographic \
 			-display none -L /usr/share/qemu -L /usr/share/seabios \
 			-kernel "$vm_guest/vmlinux" -initrd "$vm_dir/initrd.cpio" \
-			-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 clocksource=hpet rdinit=/init${vm_params:+ $vm_params} $VM_CMDLINE" \
+			-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 tsc=nowatchdog clocksource=hpet rdinit=/init${vm_params:+ $vm_params} $VM_CMDLINE" \
 			-device isa-debug-exit,iobase=0xf4,iosize=0x04 \
 			-chardev "file,id=console,path=$vm_dir/console.log" \
 			-serial chardev:console \
