@@ -352,3 +352,33 @@ repeat() {
         rp_n=$((rp_n - 1))
     done
 }
+
+# --- a machine's state in a file -------------------------------------------
+
+# qt_saved: the state of the stopped machine goes to $OUT/vmstate
+qt_saved() {
+    qmp migrate "{\"uri\":\"file:$OUT/vmstate\"}"
+    case $qmp_reply in '{"error"'*) echo "$qmp_reply"; return 1 ;; esac
+    qt_tries=0
+    while [ $qt_tries -lt 20000 ]; do
+        qmp query-migrate
+        case $qmp_reply in
+        *'"status": "completed"'*) return 0 ;;
+        *'"status": "failed"'*) echo "$qmp_reply"; return 1 ;;
+        esac
+        qt_tries=$((qt_tries + 1))
+    done
+    return 1
+}
+
+# qt_loaded: the machine started with -incoming "file:$OUT/vmstate" has it all
+qt_loaded() {
+    qt_tries=0
+    while [ $qt_tries -lt 20000 ]; do
+        qmp query-status
+        case $qmp_reply in *'"status": "paused"'*) return 0 ;; esac
+        qt_tries=$((qt_tries + 1))
+    done
+    cat "$OUT/qemu.log"
+    return 1
+}

@@ -68,35 +68,11 @@ done
 qom_get gpu0 state
 check_eq "the engine rests while the machine is stopped" "$state" "$qmp_reply"
 
-saved() {
-    qmp migrate "{\"uri\":\"file:$OUT/vmstate\"}"
-    case $qmp_reply in '{"error"'*) echo "$qmp_reply"; return 1 ;; esac
-    sv=0
-    while [ $sv -lt 20000 ]; do
-        qmp query-migrate
-        case $qmp_reply in
-        *'"status": "completed"'*) return 0 ;;
-        *'"status": "failed"'*) echo "$qmp_reply"; return 1 ;;
-        esac
-        sv=$((sv + 1))
-    done
-    return 1
-}
-check "saved to a file" saved
+check "saved to a file" qt_saved
 qt_stop
 
-loaded() {
-    ld=0
-    while [ $ld -lt 20000 ]; do
-        qmp query-status
-        case $qmp_reply in *'"status": "paused"'*) return 0 ;; esac
-        ld=$((ld + 1))
-    done
-    cat "$OUT/qemu.log"
-    return 1
-}
 qt_start -device $DEV -device peerlane-gpu,id=gpu1,addr=5,vram-size=1M,bar1-size=64K -incoming "file:$OUT/vmstate"
-check "loaded from the file" loaded
+check "loaded from the file" qt_loaded
 rm -f "$OUT/vmstate"
 use 0
 qom_get gpu0 counters

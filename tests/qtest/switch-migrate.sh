@@ -84,35 +84,11 @@ logged=$r
 check "an error is logged, here and at the root port ($logged)" test "${logged##* }" != 0
 qmp stop
 
-saved() {
-    qmp migrate "{\"uri\":\"file:$OUT/vmstate\"}"
-    case $qmp_reply in '{"error"'*) echo "$qmp_reply"; return 1 ;; esac
-    sv=0
-    while [ $sv -lt 20000 ]; do
-        qmp query-migrate
-        case $qmp_reply in
-        *'"status": "completed"'*) return 0 ;;
-        *'"status": "failed"'*) echo "$qmp_reply"; return 1 ;;
-        esac
-        sv=$((sv + 1))
-    done
-    return 1
-}
-check "saved to a file" saved
+check "saved to a file" qt_saved
 qt_stop
 
-loaded() {
-    ld=0
-    while [ $ld -lt 20000 ]; do
-        qmp query-status
-        case $qmp_reply in *'"status": "paused"'*) return 0 ;; esac
-        ld=$((ld + 1))
-    done
-    cat "$OUT/qemu.log"
-    return 1
-}
 sw_boot -incoming "file:$OUT/vmstate"
-check "loaded from the file" loaded
+check "loaded from the file" qt_loaded
 rm -f "$OUT/vmstate"
 now=
 for p in $ALL_PORTS; do
