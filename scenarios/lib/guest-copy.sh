@@ -31,8 +31,9 @@ file_pages=$(vmstat nr_file_pages)
 in=$(vmstat pgpgin)
 out=$(vmstat pgpgout)
 
+# --sync: staged data may wait in the page cache, and is to be counted, too
 counted copy peerlane io copy --file "$source" --to "$target" "$@" \
-	--gpu 0 --size "${BYTES:?}" --crc --json >/tmp/copy.json 2>/tmp/copy.err
+	--gpu 0 --size "${BYTES:?}" --crc --sync --json >/tmp/copy.json 2>/tmp/copy.err
 if [ "$counted_status" -eq 0 ]; then
 	pass "peerlane io copies the file through GPU memory"
 else
