@@ -6,8 +6,8 @@
 . "$TOP/tests/lib/case.sh"
 need_tool make
 need_tool flock
-PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
-command -v nvcc >/dev/null || skip "no nvcc here"
+PATH=$PATH:/usr/local/cuda/bin # where images/in-root puts the host's
+command -v nvcc >/dev/null || skip "no nvcc: neither CUDA_HOME nor /usr/local/cuda of this machine has bin/nvcc"
 
 flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/cuda" O="$BUILD/userlib" tests >build.log 2>&1 || {
 	fail "the test programs build" "$(tail -n 20 build.log)"
