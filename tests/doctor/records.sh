@@ -36,6 +36,10 @@ json "each port between a GPU and a peer is named, once" '
 json "… and all of them are in the list of the cure" '
 	.findings[] | select(.id == "acs-redirect") | . as $f |
 	all(.where[]; . as $port | $f.cure | contains($port))'
+json "and the cure is a parameter that the kernel has" '
+	.findings[] | select(.id == "acs-redirect").cure |
+	test("\"pci=disable_acs_redir=pci:[0-9a-f]{4}:[0-9a-f]{4}[\";]") or
+	test("\"pci=disable_acs_redir=[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7][\";]")'
 json "still only two GPUs lack a drive" '.findings[] |
 	select(.id == "pair-root-complex").where | length == 2'
 
