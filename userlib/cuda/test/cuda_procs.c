@@ -20,32 +20,12 @@
 #include "../cuda_abi.h"
 #include "ktap.h"
 #include "peerlane/cuda_ext.h"
+#include "check.h"
 
 #define MiB	(1024ul * 1024)
 #define SOCK	3
 
-static bool failed;
 static const char *self;
-
-#define CHECK(cond) do {						\
-	if (!(cond)) {							\
-		printf("# %s:%d: %s\n", __func__, __LINE__, #cond);	\
-		fflush(stdout);						\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define IS(call, want) do {						\
-	CUresult got_ = (call);						\
-	if (got_ != (want)) {						\
-		printf("# %s:%d: %s: %d, not %s\n", __func__, __LINE__,	\
-		       #call, got_, #want);				\
-		fflush(stdout);						\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define OK(call)	IS(call, CUDA_SUCCESS)
 
 struct part {
 	pid_t pid;

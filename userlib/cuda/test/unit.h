@@ -11,32 +11,12 @@
 #include <unistd.h>
 
 #include "../internal.h"
+#include "check.h"
 #include "fake_gpu.h"
 #include "ktap.h"
 
-#define CHECK(cond) do {						\
-	if (!(cond)) {							\
-		printf("# %s:%d: %s\n", __func__, __LINE__, #cond);	\
-		fflush(stdout);						\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define IS(call, want) do {						\
-	CUresult got_ = (call);						\
-	if (got_ != (want)) {						\
-		printf("# %s:%d: %s: %d, not %s\n", __func__, __LINE__,	\
-		       #call, got_, #want);				\
-		fflush(stdout);						\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define OK(call)	IS(call, CUDA_SUCCESS)
 #define INVALID		CUDA_ERROR_INVALID_VALUE
 #define BAD_PTR(t)	((t)(uintptr_t)0x1234560)
-
-static bool failed;
 
 static const struct fake_config one = {
 	.gpus = 1, .vram = 64 * MiB, .queues = 4, .dmabuf = true,
