@@ -14,6 +14,8 @@
 #include "pln_test.h"
 
 #define DIR "/sys/kernel/debug/peerlane_p2p_test/"
+
+#include "pln_debugfs.h"
 #define UNBIND "echo %s > /sys/bus/pci/drivers/peerlane_gpu/unbind"
 #define ABI "/sys/module/peerlane_gpu/parameters/p2p_abi"
 
@@ -30,24 +32,6 @@ struct state {
 	unsigned long long dma;
 	int mapped, map_peer;
 };
-
-__attribute__((format(printf, 1, 2)))
-static int cmd(const char *fmt, ...)
-{
-	int fd = open(DIR "cmd", O_WRONLY), ret, err;
-	char text[128];
-	va_list ap;
-
-	need(fd >= 0, "open the other driver");
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	ret = write(fd, text, strlen(text));
-	err = errno;
-	close(fd);
-	errno = err;
-	return ret < 0 ? -1 : 0;
-}
 
 static struct state state(unsigned int slot)
 {

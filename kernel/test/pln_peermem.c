@@ -16,6 +16,8 @@
 
 #define DIR "/sys/kernel/debug/peerlane_peercore_test/"
 
+#include "pln_debugfs.h"
+
 static const char *gpu_pci, *peer_pci, *far_pci;
 static bool old, nvidia, persistent;
 
@@ -25,24 +27,6 @@ struct region {
 	unsigned int bad;
 	unsigned long size;
 };
-
-__attribute__((format(printf, 1, 2)))
-static int cmd(const char *fmt, ...)
-{
-	int fd = open(DIR "cmd", O_WRONLY), ret, err;
-	char text[128];
-	va_list ap;
-
-	need(fd >= 0, "open the core");
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	ret = write(fd, text, strlen(text));
-	err = errno;
-	close(fd);
-	errno = err;
-	return ret < 0 ? -1 : 0;
-}
 
 static struct region region(unsigned int slot)
 {
