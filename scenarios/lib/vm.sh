@@ -19,6 +19,9 @@
 # qemu.args, qemu.log (standard error), trace.log, trace.marks, repro.sh, and
 # machine: the devices of the topology, which the guest has as /case/machine.
 #
+# CASE_DIR/extras lists what the guest needs beyond the base, by the names of
+# images/extras: "rdma" for soft-RoCE, "fio".
+#
 # Environment: VM_CMDLINE adds to the kernel's command line; VM_TRACE lists
 # QEMU trace events (default: what proves where NVMe data went); QEMU is
 # another emulator; PEERLANE_ACCEL is tcg or kvm.
@@ -123,6 +126,13 @@ vm_start() {
 		return 2
 	done
 
+	vm_extras=
+	for vm_each in $(sed 's/#.*//' "$vm_case/extras" 2>/dev/null); do
+		[ -r "$vm_guest/$vm_each.cpio" ] ||
+			{ vm_say "no $vm_guest/$vm_each.cpio, which $vm_case/extras asks for (run: make)"; return 2; }
+		vm_extras="$vm_extras $vm_guest/$vm_each.cpio"
+	done
+
 	rm -rf "$vm_dir"
 	mkdir -p "$vm_dir/stage/case" || return 2
 	vm_topology devices >"$vm_dir/machine" || return 2
@@ -135,7 +145,8 @@ vm_start() {
 	rm -rf "$vm_dir/stage"
 	vm_overlay=$vm_guest/overlay.cpio
 	[ -r "$vm_overlay" ] || vm_overlay=/dev/null
-	cat "$vm_guest/base.cpio" "$vm_overlay" "$vm_dir/case.cpio" \
+	# shellcheck disable=SC2086 # a list
+	cat "$vm_guest/base.cpio" $vm_extras "$vm_overlay" "$vm_dir/case.cpio" \
 		>"$vm_dir/initrd.cpio" || return 2
 	mkfifo "$vm_dir/qmp.in" "$vm_dir/qmp.out" "$vm_dir/result.in" \
 		"$vm_dir/result.out" "$vm_dir/exit" || return 2
