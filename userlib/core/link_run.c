@@ -498,15 +498,14 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 	if (left <= 0)
 		return false;
 	for (unsigned int i = 0; i < count; i++) {
-		uint64_t before 		done |= pln_link_progress(links[i]);
-		done |= links[i]->completions;
+		uint64_t before = links[i]->completions;
 
 		fds[2 * i].fd = links[i]->channel->fd;
 		fds[2 * i].events = POLLIN;
 		fds[2 * i + 1].fd = links[i]->fd;
 		fds[2 * i + 1].events = POLLRDHUP;
 		arm_and_look(links[i]);
-		pln_link_progress(links[i]);
+		done |= pln_link_progress(links[i]);
 		done |= links[i]->completions != before || links[i]->news;
 	}
 	if (done)
