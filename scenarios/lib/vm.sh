@@ -22,7 +22,8 @@
 # CASE_DIR/extras lists what the guest needs beyond the base, by the names of
 # images/extras: "rdma" for soft-RoCE, "fio".
 #
-# Environment: VM_CMDLINE adds to the kernel's command line; VM_TRACE lists
+# Environment: VM_CMDLINE adds to the kernel's command line; VM_HOST is
+# what the guest finds in /case/host, if it is one of several; VM_TRACE lists
 # QEMU trace events (default: what proves where NVMe data went); QEMU is
 # another emulator; PEERLANE_ACCEL is tcg or kvm.
 #
@@ -40,6 +41,7 @@ VM_LIB=$TOP/scenarios/lib
 QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
 VM_TRACE=${VM_TRACE-pci_nvme_admin_cmd pci_nvme_io_cmd pci_nvme_read pci_nvme_write pci_nvme_map_addr}
 VM_CMDLINE=${VM_CMDLINE-}
+VM_HOST=${VM_HOST-}
 vm_images=
 vm_names=
 
@@ -140,6 +142,8 @@ vm_start() {
 	vm_params=$(vm_topology cmdline)
 	cp -RL "$vm_case/." "$vm_dir/stage/case/" || return 2
 	cp "$vm_dir/machine" "$vm_dir/stage/case/" || return 2
+	[ -z "$VM_HOST" ] ||
+		printf '%s\n' "$VM_HOST" >"$vm_dir/stage/case/host"
 	(cd "$vm_dir/stage" && find case | LC_ALL=C sort |
 		cpio -o -H newc -R 0:0 --quiet) >"$vm_dir/case.cpio" || return 2
 	rm -rf "$vm_dir/stage"
@@ -279,6 +283,10 @@ vm_serve() {
 			;;
 		esac
 	done <"$vm_dir/result.out"
+	# hosts.sh wants to know
+	if command -v vm_ended >/dev/null; then
+		vm_ended "$1"
+	fi
 }
 
 vm_host_command() { # NAME LINE
