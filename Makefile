@@ -56,6 +56,7 @@ guest: $(addprefix guest-,$(GUESTS)) ## Build the guest images, one for each gue
 
 $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 	@images/build-base $*
+	@images/build-perftest $*
 	@images/build-overlay $*
 
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)

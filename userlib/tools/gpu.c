@@ -22,6 +22,7 @@ typedef unsigned long long devptr;
 	X(1, cuMemcpyDtoH_v2, (void *, devptr, size_t)) \
 	X(1, cuCtxSynchronize, (void)) \
 	X(1, cuGetErrorName, (int, const char **)) \
+	X(0, cuDeviceGetName, (char *, int, int)) \
 	X(0, cuDeviceGetPCIBusId, (char *, int, int)) \
 	X(0, plnMemCrc32c, (devptr, size_t, uint32_t *))
 
@@ -101,6 +102,16 @@ bool gpu_at(const char *address, int *ordinal)
 		return true;
 	}
 	return false;
+}
+
+void gpu_name(int ordinal, char *name, size_t size)
+{
+	int dev;
+
+	name[0] = 0;
+	if (!cuDeviceGetName || cuDeviceGet(&dev, ordinal) ||
+	    cuDeviceGetName(name, (int)size, dev))
+		name[0] = 0;
 }
 
 bool gpu_alloc(uint64_t size, uint64_t *ptr)

@@ -27,6 +27,7 @@ int cmd_io(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
+int cmd_perf(int argc, char **argv);
 
 /* ---- topo.c ---- */
 struct facts;
@@ -53,6 +54,8 @@ bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
 bool gpu_open(int ordinal);
 /* The ordinal of the GPU with that PCI address; false: CUDA shows none there. */
 bool gpu_at(const char *address, int *ordinal);
+/* What CUDA calls it; empty when it does not. */
+void gpu_name(int ordinal, char *name, size_t size);
 bool gpu_alloc(uint64_t size, uint64_t *ptr);
 void gpu_free(uint64_t ptr);
 bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n);
