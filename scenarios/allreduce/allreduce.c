@@ -335,16 +335,6 @@ static void parse_elements(char *list)
 	}
 }
 
-static void parse_way(const char *way)
-{
-	if (!strcmp(way, "direct"))
-		way_flags = PLN_MR_STRICT;
-	else if (!strcmp(way, "staged"))
-		way_flags = PLN_MR_ONLY_STAGED;
-	else if (strcmp(way, "best"))
-		quit("--way is best, direct or staged, not %s", way);
-}
-
 static const char *parse(int argc, char **argv)
 {
 	static const struct option long_options[] = {
@@ -365,7 +355,7 @@ static const char *parse(int argc, char **argv)
 		case 'h': parse_hosts(optarg); break;
 		case 'e': parse_elements(optarg); break;
 		case 'p': piece = number(optarg, "--piece"); break;
-		case 'w': parse_way(optarg); break;
+		case 'w': way_flags = way_of(optarg); break;
 		case 'g': ordinal = (unsigned int)number(optarg, "--gpu"); break;
 		case 'd': options.device = optarg; break;
 		case 'P': port = (unsigned int)number(optarg, "--port"); break;
@@ -390,6 +380,7 @@ int main(int argc, char **argv)
 {
 	const char *label = parse(argc, argv);
 	uint64_t most = 0, bytes;
+	struct pln_link_stats left_before = { 0 }, right_before = { 0 };
 	uint32_t *host;
 
 	for (unsigned int i = 0; i < case_count; i++)
@@ -408,6 +399,8 @@ int main(int argc, char **argv)
 		ring_barrier();
 		if (label && i + 1 == case_count)
 			count_begin(label);
+		left_before = link_stats(left);
+		right_before = link_stats(right);
 		all_reduce();
 		if (label && i + 1 == case_count)
 			count_end(label);
@@ -419,9 +412,9 @@ int main(int argc, char **argv)
 	printf("@fact %s {\"way\":\"%s\",\"elements\":%" PRIu64
 	       ",\"ranks\":%u,\"left\":", label ? label : "link",
 	       mr_way(data_mr), elements, ranks);
-	print_link(stdout, left);
+	print_link(stdout, left, &left_before);
 	printf(",\"right\":");
-	print_link(stdout, right);
+	print_link(stdout, right, &right_before);
 	printf("}\n");
 	tear_down();
 	free(host);

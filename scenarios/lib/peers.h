@@ -163,6 +163,18 @@ static inline void hear(int fd, const char *want)
 		     want);
 }
 
+/* How GPU memory may be registered */
+static inline unsigned int way_of(const char *text)
+{
+	if (!strcmp(text, "direct"))
+		return PLN_MR_STRICT;
+	if (!strcmp(text, "staged"))
+		return PLN_MR_ONLY_STAGED;
+	if (strcmp(text, "best"))
+		quit("--way is best, direct or staged, not %s", text);
+	return 0;
+}
+
 static inline struct pln_mr *must_register(struct ibv_pd *pd, gpu_ptr p,
 					   size_t size, unsigned int flags)
 {
@@ -222,12 +234,16 @@ static inline struct pln_link_stats link_stats(struct pln_link *link)
 	return s;
 }
 
-static inline void print_link(FILE *f, struct pln_link *link)
+/* What a link has done since @before, as JSON; most_in_flight is of all time */
+static inline void print_link(FILE *f, struct pln_link *link,
+			      const struct pln_link_stats *before)
 {
 	struct pln_link_stats s = link_stats(link);
 
-	fprintf(f, "{\"mtu\":%u", s.mtu);
-#define PRINT(name) fprintf(f, ",\"" #name "\":%" PRIu64, s.name)
+	fprintf(f, "{\"mtu\":%u,\"most_in_flight\":%" PRIu64, s.mtu,
+		s.most_in_flight);
+#define PRINT(name) fprintf(f, ",\"" #name "\":%" PRIu64, \
+			    s.name - before->name)
 	PRINT(puts);
 	PRINT(puts_done);
 	PRINT(bytes_put);
@@ -239,7 +255,6 @@ static inline void print_link(FILE *f, struct pln_link *link)
 	PRINT(bytes_arrived);
 	PRINT(chunks);
 	PRINT(messages);
-	PRINT(most_in_flight);
 	PRINT(copies_overlapped);
 	PRINT(landings_overlapped);
 	PRINT(stalls_depth);

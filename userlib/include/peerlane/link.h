@@ -65,7 +65,8 @@ struct pln_mr;
  * @retries: how often the device sends a packet again before the connection
  *	counts as broken, 1 to 7; default 7
  * @timeout: of one try, as in the InfiniBand specification: 4.096 µs times
- *	two to the power of this, 8 to 22; default 17, half a second
+ *	two to the power of this, 8 to 22; default 19, two seconds: shorter
+ *	ones make soft-RoCE repeat itself on a busy machine
  * @device: "rxe0", "mlx5_0"; default: the first one with an active port
  * @pd: of another link or of the program's own; then @device must be NULL,
  *	and @pd must live longer than the link
