@@ -129,6 +129,7 @@ vm_start() {
 	done
 
 	vm_extras=
+	# shellcheck disable=SC2013 # words
 	for vm_each in $(sed 's/#.*//' "$vm_case/extras" 2>/dev/null); do
 		[ -r "$vm_guest/$vm_each.cpio" ] ||
 			{ vm_say "no $vm_guest/$vm_each.cpio, which $vm_case/extras asks for (run: make)"; return 2; }
