@@ -16,7 +16,7 @@ boot() {
 	printf '%s\n' virtio_net rdma_rxe ib_uverbs peerlane_gpu >"$OUT/$1.case/modules"
 	vm_run "$1" "$2" 7.2 "$OUT/$1.case" 180 \
 		-netdev "dgram,id=n,local.type=unix,local.path=$OUT/$1.here,remote.type=unix,remote.path=$OUT/$1.there" \
-		-device virtio-net-pci,netdev=n,romfile=
+		-device virtio-net-pci,netdev=n,romfile=,host_mtu=9000
 	status=$?
 	ktap_from "$OUT/$1/result.log" "$1"
 	check_eq "$1: the guest ended well" 0 "$status"
