@@ -256,6 +256,17 @@ static void vmm(void)
 		OK(cu.cuMemRelease(h[i]));
 	}
 	CHECK(pln_mr_to_gpu(mr, 0, n) == -EFAULT);
+	/* Other memory at the same addresses */
+	for (i = 0; i < 2; i++) {
+		OK(cu.cuMemCreate(&h[i], n, &prop, 0));
+		OK(cu.cuMemMap(at + (size_t)i * n, n, 0, h[i], 0));
+	}
+	OK(cu.cuMemSetAccess(at, 2 * n, &access, 1));
+	CHECK(pln_mr_to_gpu(mr, 0, n) == -EFAULT);
+	for (i = 0; i < 2; i++) {
+		OK(cu.cuMemUnmap(at + (size_t)i * n, n));
+		OK(cu.cuMemRelease(h[i]));
+	}
 	CHECK(!pln_mr_dereg(mr));
 	OK(cu.cuMemAddressFree(at, 2 * n));
 	unsetenv("PEERLANE_MR_WAYS");

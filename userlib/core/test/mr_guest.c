@@ -369,7 +369,7 @@ static void freed(void)
 	struct pln_mr *mr, *host;
 	struct owned before, after;
 	int pair[2], status = -1;
-	CUdeviceptr p, again;
+	CUdeviceptr p;
 	pid_t pid;
 
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
@@ -420,21 +420,33 @@ static void freed(void)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 	done("deregistration gives the memory back");
 
-	/* The same addresses, of another allocation of the same process */
-	if (!window) {
-		OK(cuMemAlloc_v2(&p, MiB));
-		mr = reg(p, MiB, 0);
-		OK(cuMemFree_v2(p));
-		OK(cuMemAlloc_v2(&again, MiB));
-		CHECK(again == p);
-		OK(cuMemsetD8_v2(again, 0x77, MiB));
-		CHECK(pln_mr_to_gpu(mr, 0, MiB) == -EFAULT);
-		CHECK(!not_filled(again, MiB, 0x77));
-		CHECK(!pln_mr_dereg(mr));
-		OK(cuMemFree_v2(again));
-		done("a new allocation at the same addresses is not written");
-	}
 	free(b);
+}
+
+/* The same addresses, and another allocation behind them */
+static void remapped(void)
+{
+	CUmemGenericAllocationHandle h;
+	const size_t n = 2 * MiB;
+	struct pln_mr *mr;
+	CUdeviceptr at;
+
+	OK(cuMemAddressReserve(&at, n, 0, 0, 0));
+	h = vmm_map(at, n, 0);
+	mr = reg(at, n, PLN_MR_ONLY_STAGED);
+	CHECK(!pln_mr_to_gpu(mr, 0, n));
+	OK(cuMemUnmap(at, n));
+	OK(cuMemRelease(h));
+	h = vmm_map(at, n, 0);
+	OK(cuMemsetD8_v2(at, 0x77, n));
+	CHECK(pln_mr_to_gpu(mr, 0, n) == -EFAULT);
+	CHECK(pln_mr_from_gpu(mr, 0, n) == -EFAULT);
+	CHECK(!not_filled(at, n, 0x77));
+	CHECK(!pln_mr_dereg(mr));
+	OK(cuMemUnmap(at, n));
+	OK(cuMemRelease(h));
+	OK(cuMemAddressFree(at, n));
+	done("staging leaves a new allocation at the same addresses alone");
 }
 
 int main(int argc, char **argv)
@@ -471,6 +483,7 @@ int main(int argc, char **argv)
 	vmm();
 	two_gpus();
 	freed();
+	remapped();
 	net_close(&net);
 	CHECK(counted("vram-used") >= 0);
 	OK(cuCtxDestroy_v2(ctx[0]));
