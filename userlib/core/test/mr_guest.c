@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -449,6 +450,78 @@ static void remapped(void)
 	done("staging leaves a new allocation at the same addresses alone");
 }
 
+/* ---- threads: of one registration, and each with its own ---- */
+
+#define THREADS		4
+#define ROUNDS		8
+
+struct worker {
+	pthread_t thread;
+	struct pln_mr *shared;
+	size_t offset, length;
+	unsigned int index;
+	int bad;
+};
+
+/* No context is current in a new thread, and none is left so */
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	unsigned char *host = pln_mr_verbs(w->shared)->addr;
+	CUcontext left = (CUcontext)arg;
+	struct pln_mr_info info = { .size = sizeof(info) };
+	struct pln_mr *mr = NULL;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		memset(host + w->offset, (int)(16 * w->index) + i, w->length);
+		w->bad |= pln_mr_to_gpu(w->shared, w->offset, w->length);
+		memset(host + w->offset, 0xff, w->length);
+		w->bad |= pln_mr_from_gpu(w->shared, w->offset, w->length);
+		w->bad |= host[w->offset] != 16 * w->index + (unsigned int)i;
+		w->bad |= host[w->offset + w->length - 1] !=
+			  16 * w->index + (unsigned int)i;
+		/* Odd ones fail, and the reason stays the thread's own */
+		w->bad |= pln_mr_reg(net.pd, host, w->index % 2 ? 0 : 4096,
+				     NET_ALL_ACCESS, 0, &mr) !=
+			  (w->index % 2 ? -EINVAL : 0);
+		w->bad |= pln_mr_info(NULL, &info);
+		w->bad |= info.error != (w->index % 2 ? -EINVAL : 0);
+		w->bad |= pln_mr_dereg(mr);
+		mr = NULL;
+	}
+	w->bad |= cuCtxGetCurrent(&left) || left;
+	return NULL;
+}
+
+static void threads(void)
+{
+	const size_t n = 8 * MiB + 4;
+	struct worker w[THREADS];
+	struct pln_mr *mr;
+	CUdeviceptr p;
+	int i;
+
+	OK(cuMemAlloc_v2(&p, n));
+	mr = reg(p, n, PLN_MR_ONLY_STAGED);
+	for (i = 0; mr && i < THREADS; i++) {
+		w[i] = (struct worker){
+			.shared = mr, .offset = n / THREADS * (size_t)i,
+			.length = n / THREADS, .index = (unsigned int)i,
+		};
+		CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]));
+	}
+	for (i = 0; mr && i < THREADS; i++) {
+		CHECK(!pthread_join(w[i].thread, NULL));
+		CHECK(!w[i].bad);
+	}
+	CHECK(info_of(mr).to_gpu == n * ROUNDS);
+	CHECK(info_of(mr).from_gpu == n * ROUNDS);
+	CHECK(!pln_mr_dereg(mr));
+	OK(cuMemFree_v2(p));
+	done("several threads stage, register, and have their own reasons");
+}
+
 int main(int argc, char **argv)
 {
 	const char *what;
@@ -484,6 +557,7 @@ int main(int argc, char **argv)
 	two_gpus();
 	freed();
 	remapped();
+	threads();
 	net_close(&net);
 	CHECK(counted("vram-used") >= 0);
 	OK(cuCtxDestroy_v2(ctx[0]));
