@@ -68,7 +68,7 @@ static void add(struct json_object *object, const char *key, uint64_t value)
 	json_object_object_add(object, key, json_object_new_uint64(value));
 }
 
-static struct json_object *counters_of(const struct wire_path *path)
+static struct json_object *counters_of(const struct wire_path *path, bool out)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *roce = json_object_new_object();
@@ -81,6 +81,10 @@ static struct json_object *counters_of(const struct wire_path *path)
 	add(roce, "frames", count->roce_frames);
 	add(roce, "payload_bytes", count->roce_payload);
 	add(roce, "dropped", count->roce_drops);
+	if (out) {
+		add(roce, "unique_payload_bytes", count->roce_unique);
+		add(roce, "repeated", count->roce_repeats);
+	}
 	for (int i = 0; i < 256; i++)
 		if (count->opcode[i]) {
 			struct json_object *one = json_object_new_object();
@@ -118,8 +122,8 @@ static struct json_object *counters(struct wire *wire)
 				       json_object_new_string(port->up ? "up" : "down"));
 		add(one, "queued", port->queued);
 		add(one, "queued_most", port->queued_most);
-		json_object_object_add(one, "out", counters_of(&port->path[WAY_OUT]));
-		json_object_object_add(one, "in", counters_of(&port->path[WAY_IN]));
+		json_object_object_add(one, "out", counters_of(&port->path[WAY_OUT], true));
+		json_object_object_add(one, "in", counters_of(&port->path[WAY_IN], false));
 		json_object_object_add(ports, port->name, one);
 	}
 	json_object_object_add(object, "ports", ports);

@@ -58,6 +58,12 @@ static const struct {
 /* by the three upper bits of the opcode */
 static const char *const transports[8] = { "rc", "uc", "rd", "ud", "cnp", "xrc" };
 
+/* those that send again */
+static const bool ordered[8] = { [0] = true, [2] = true, [5] = true };
+
+#define READ_RESPONSE_FIRST	0x0d
+#define ACKNOWLEDGE		0x11
+#define ATOMIC_ACKNOWLEDGE	0x12
 #define TRANSPORT_RD	2
 #define TRANSPORT_UD	3
 #define OPCODE_CNP	0x81
@@ -116,7 +122,7 @@ int frame_opcode_by_name(const char *name)
 void frame_parse(const uint8_t *data, size_t len, struct wire_info *info)
 {
 	size_t at = ETH_HEADER, udp_len, headers;
-	unsigned int type;
+	unsigned int type, operation;
 	int extended;
 
 	memset(info, 0, sizeof(*info));
@@ -159,6 +165,14 @@ void frame_parse(const uint8_t *data, size_t len, struct wire_info *info)
 	extended = opcode_headers(info->opcode);
 	if (extended < 0)
 		return;
+	operation = info->opcode & 31;
+	info->response = operation >= READ_RESPONSE_FIRST && operation <= ATOMIC_ACKNOWLEDGE;
+	/* acknowledgements of several frames may be one */
+	info->ordered = ordered[info->opcode >> 5] && operation != ACKNOWLEDGE &&
+		operation != ATOMIC_ACKNOWLEDGE;
+	info->qp = (uint32_t)data[at + 5] << 16;
+	info->qp |= get16(data + at + 6);
+	info->psn = data[at + 9] << 16 | get16(data + at + 10);
 	headers = UDP_HEADER + BTH + extended + (data[at + 1] >> 4 & 3) + ICRC;
 	if (udp_len > headers)
 		info->payload = udp_len - headers;

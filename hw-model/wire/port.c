@@ -372,6 +372,11 @@ int port_open(struct wire *wire, struct wire_port *port)
 		return err;
 	}
 	port->up = true;
+	port->flows = flow_new();
+	if (!port->flows) {
+		port_close(wire, port);
+		return -ENOMEM;
+	}
 	if (wire->pcap)
 		pcap_open(wire, port);
 	return 0;
@@ -382,6 +387,7 @@ void port_close(struct wire *wire, struct wire_port *port)
 	struct sockaddr_un name;
 
 	flush(port);
+	free(port->flows);
 	if (port->pcap)
 		fclose(port->pcap);
 	if (port->fd < 0)
@@ -429,6 +435,10 @@ void port_receive(struct wire *wire, struct wire_port *port)
 		now = wire_now();
 		pcap_write(wire, port, data, len, now);
 		frame_parse(data, len, &info);
+		if (flow_repeats(port->flows, data, &info))
+			path->count.roce_repeats++;
+		else
+			path->count.roce_unique += info.payload;
 		apply(port, WAY_OUT, &info, data, len, &verdict);
 		if (verdict.drop != DROPS) {
 			dropped(path, &info, verdict.drop);

@@ -43,6 +43,8 @@ struct wire_counters {
 	uint64_t bytes;
 	uint64_t roce_frames;		/* of these */
 	uint64_t roce_payload;		/* bytes behind RoCE's headers */
+	uint64_t roce_unique;		/* of "out": what the host sent for the first time, */
+	uint64_t roce_repeats;		/* and frames that it sent again; before any fault */
 	uint64_t opcode[256];
 	uint64_t opcode_payload[256];
 	uint64_t drops[DROPS];		/* did not pass */
@@ -93,6 +95,7 @@ struct wire_port {
 	uint64_t last_due[WIRE_PORTS_MAX];	/* of frames to each port: jitter does not reorder */
 	unsigned int queued;
 	unsigned int queued_most;
+	struct wire_flows *flows;	/* of what the host sends */
 	FILE *pcap;			/* what this cable carried */
 	uint64_t pcap_bytes;
 };
@@ -112,6 +115,10 @@ struct wire {
 struct wire_info {
 	bool roce;
 	uint8_t opcode;
+	bool ordered;			/* a reliable flow: repeats have the PSN of the first */
+	bool response;
+	uint32_t qp;
+	uint32_t psn;
 	uint32_t payload;		/* bytes, without padding and ICRC */
 	size_t harmless;		/* a flipped bit from here on is found by a checksum */
 };
@@ -122,6 +129,12 @@ void frame_parse(const uint8_t *data, size_t len, struct wire_info *info);
 const char *frame_opcode_name(uint8_t opcode);
 /* the opcode, WIRE_ANY for "any", or -EINVAL */
 int frame_opcode_by_name(const char *name);
+
+/* flow.c */
+struct wire_flows *flow_new(void);
+/* Has this sender sent the frame before?  FLOWS may be NULL: nobody knows */
+bool flow_repeats(struct wire_flows *flows, const uint8_t *data,
+		  const struct wire_info *info);
 
 /* port.c */
 int port_open(struct wire *wire, struct wire_port *port);
