@@ -17,7 +17,7 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check bench matrix report qemu kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+IN_ROOT_GOALS := all demo check bench matrix report qemu wire kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
 HOST_GOALS := root third-party check-gpu install dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
@@ -32,10 +32,14 @@ else
 
 JOBS := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-all: qemu kernel userlib guest ## Build everything: QEMU, kernel modules, user library, guest images
+all: qemu wire kernel userlib guest ## Build everything: QEMU, the wire, kernel modules, user library, guest images
 
 qemu: ## Build QEMU with hw-model/ in it
 	@images/build-qemu
+
+wire: ## Build the wire between emulated hosts
+	@mkdir -p build/wire
+	+@images/quiet "WIRE" build/wire.log $(MAKE) -C hw-model/wire O=$(BUILD)/wire
 
 kernel: $(addprefix kernel-,$(KVERS)) ## Build the kernel modules for every supported kernel
 
@@ -52,6 +56,7 @@ guest: $(addprefix guest-,$(GUESTS)) ## Build the guest images, one for each gue
 
 $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 	@images/build-base $*
+	@images/build-perftest $*
 	@images/build-overlay $*
 
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
