@@ -678,6 +678,8 @@ static CUresult ctx_sync(CUcontext ctx)
 			err = e;
 	}
 	pthread_mutex_unlock(&pln.lock);
+	if (!err && !drained)
+		pln_pools_settle(ctx->dev);
 	return err ? err : drained;
 }
 
