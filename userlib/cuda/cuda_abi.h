@@ -135,6 +135,7 @@ typedef enum {
 
 #define PLN_CUDA_DEVICE_ATTRIBUTE_LAST	147
 #define CU_FUNC_ATTRIBUTE_LAST		15
+#define CU_LIMIT_LAST			9
 
 typedef enum {
 #define PLN_X(name, number) name = number,

@@ -229,6 +229,13 @@ struct CUmemPoolHandle_st {
 	LIST_ENTRY(CUmemPoolHandle_st) link;
 };
 
+/* Memory of pools and managed memory is not given to other devices */
+static inline bool pln_rdma_capable(const struct pln_range *range)
+{
+	return range->kind != PLN_RANGE_POOL &&
+	       range->kind != PLN_RANGE_MANAGED;
+}
+
 /* What cuMemCreate() made */
 struct pln_mem {
 	struct pln_obj obj;

@@ -582,8 +582,11 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 
 	pthread_mutex_lock(&pln.lock);
 	chunk = pln_span_find(&pln.chunks, ptr, size);
-	if (!chunk) {
-		range = pln_range_find(ptr, size);
+	range = pln_range_find(ptr, size);
+	if (range && pln_on_device(range) && !pln_rdma_capable(range)) {
+		pln_log("dma-buf export: memory of a pool, or managed memory, is not given to other devices");
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else if (!chunk) {
 		err = range ? CUDA_ERROR_NOT_SUPPORTED :
 			      CUDA_ERROR_INVALID_VALUE;
 	} else if (!pln_span_has(ptr, size, chunk->addr, chunk->size)) {

@@ -59,8 +59,9 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 			range->pool ? range->pool->props.handleTypes : 0;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-		*(int *)data = device && (range->chunk->file->features &
-					  PLN_GPU_FEAT_DMABUF);
+		*(int *)data = device && pln_rdma_capable(range) &&
+			       (range->chunk->file->features &
+				PLN_GPU_FEAT_DMABUF);
 		break;
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 		*(unsigned int *)data =

@@ -243,26 +243,27 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *desc,
 		return err;
 	own = 1u << pool->dev->ordinal;
 	peers = pool->peers;
-	if (!desc || !n)
+	if (n && !desc)
 		err = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n && !err; i++) {
 		struct pln_device *dev = pln_device_get(desc[i].location.id);
 		uint32_t bit;
 
-		if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-		    (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
-		     desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)) {
+		if (desc[i].location.type == CU_MEM_LOCATION_TYPE_HOST ||
+		    desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
+			err = CUDA_ERROR_NOT_SUPPORTED;
+		else if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+			 (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+			  desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE))
 			err = CUDA_ERROR_INVALID_VALUE;
-			break;
-		}
-		if (!dev) {
+		else if (!dev)
 			err = CUDA_ERROR_INVALID_DEVICE;
+		if (err)
 			break;
-		}
 		bit = 1u << dev->ordinal;
 		if (bit == own) {
 			if (!desc[i].flags)
-				err = CUDA_ERROR_INVALID_VALUE;
+				err = CUDA_ERROR_INVALID_DEVICE;
 		} else if (!desc[i].flags) {
 			peers &= ~bit;
 		} else if (pln_peers(dev, pool->dev)) {

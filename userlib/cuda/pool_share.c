@@ -93,6 +93,8 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
 		return err;
 	if (!out || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (fcntl((int)(intptr_t)handle, F_GETFD) < 0)
+		return CUDA_ERROR_UNKNOWN;	/* no descriptor: NVIDIA's answer */
 	err = read_paper((int)(intptr_t)handle, &paper, &dev);
 	if (err)
 		return err;

@@ -420,9 +420,11 @@ static CUresult alloc(CUdeviceptr *ptr, size_t size, CUmemoryPool pool,
 {
 	CUresult err = CUDA_SUCCESS;
 
-	if (!ptr || !size || pool->imported)
+	if (!ptr || pool->imported)
 		err = CUDA_ERROR_INVALID_VALUE;
-	if (!err)
+	else if (!size)
+		*ptr = 0;		/* nothing, as NVIDIA's driver has it */
+	else
 		err = alloc_in(pool, size, stream, ptr);
 	pln_obj_put(&pool->obj);
 	pln_obj_put(&stream->obj);
@@ -485,6 +487,7 @@ CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream handle)
 	struct pln_range *range;
 	struct pln_job *job;
 	CUstream stream;
+	bool managed;
 	CUresult err = pln_stream_get(handle, NULL, &stream);
 
 	if (err)
@@ -494,21 +497,27 @@ CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream handle)
 		goto out;
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(ptr, 1);
+	managed = range && range->kind == PLN_RANGE_MANAGED;
 	if (!range || range->addr != ptr || range->kind != PLN_RANGE_POOL)
 		range = NULL;
 	else
 		pln_range_del(range);
 	pthread_mutex_unlock(&pln.lock);
+	if (!ptr) {
+		pln_job_put(job);	/* nothing, then */
+		goto out;
+	}
 	if (range) {
 		range->after = job;
 		pln_range_free(range);
 		goto out;
 	}
 	/* Memory of no pool is freed when the stream has come so far */
-	err = job ? pln_job_wait(job, true) : CUDA_SUCCESS;
+	err = managed ? CUDA_ERROR_NOT_SUPPORTED :
+	      job ? pln_job_wait(job, true) : CUDA_SUCCESS;
 	pln_job_put(job);
 	if (!err)
-		err = ptr ? cuMemFree_v2(ptr) : CUDA_ERROR_INVALID_VALUE;
+		err = cuMemFree_v2(ptr);
 out:
 	pln_obj_put(&stream->obj);
 	return err;

@@ -257,6 +257,9 @@ static cudaError_t get_function(const void *address, CUfunction *function)
 	CUkernel kernel;
 	cudaError_t err = get_kernel(address, &kernel);
 
+	/* Which error a kernel that is not there gives, changed with CUDA 13 */
+	if (err == cudaErrorInvalidDeviceFunction && CUDART_MAJOR >= 13)
+		err = cudaErrorInvalidResourceHandle;
 	return err ? err : DRIVER(cuKernelGetFunction, function, kernel);
 }
 

@@ -15,10 +15,10 @@ cudaError_t rt_copy(void *dst, const void *src, size_t n, int kind,
 
 	if (err)
 		return err;
-	if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
-		return cudaErrorInvalidMemcpyDirection;
 	if (!n)
 		return cudaSuccess;
+	if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+		return cudaErrorInvalidMemcpyDirection;
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
 		return sync ? DRIVER(cuMemcpyHtoD_v2, PTR(dst), src, n) :
@@ -196,12 +196,11 @@ static cudaError_t to_variable(const void *symbol, const void *src, size_t n,
 			       bool sync)
 {
 	void *ptr;
-	cudaError_t err;
+	cudaError_t err = rt_variable(symbol, offset, n, &ptr, NULL);
 
-	if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
-	    kind != cudaMemcpyDefault)
-		return cudaErrorInvalidMemcpyDirection;
-	err = rt_variable(symbol, offset, n, &ptr, NULL);
+	if (!err && kind != cudaMemcpyHostToDevice &&
+	    kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+		err = cudaErrorInvalidMemcpyDirection;
 	if (!err)
 		err = rt_copy(ptr, src, n, kind, stream, sync && !stream);
 	if (!err && sync && stream)
@@ -214,12 +213,11 @@ static cudaError_t from_variable(void *dst, const void *symbol, size_t n,
 				 bool sync)
 {
 	void *ptr;
-	cudaError_t err;
+	cudaError_t err = rt_variable(symbol, offset, n, &ptr, NULL);
 
-	if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
-	    kind != cudaMemcpyDefault)
-		return cudaErrorInvalidMemcpyDirection;
-	err = rt_variable(symbol, offset, n, &ptr, NULL);
+	if (!err && kind != cudaMemcpyDeviceToHost &&
+	    kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+		err = cudaErrorInvalidMemcpyDirection;
 	if (!err)
 		err = rt_copy(dst, ptr, n, kind, stream, sync && !stream);
 	if (!err && sync && stream)

@@ -74,7 +74,7 @@ static cudaError_t fill(struct cudaDeviceProp *prop, int device)
 		err = DRIVER(cuDeviceGetUuid_v2, &uuid, dev);
 	if (err)
 		return err;
-	memset(prop, 0, sizeof(*prop));
+	memset(prop, 0, offsetof(struct cudaDeviceProp, reserved));
 	err = DRIVER(cuDeviceGetName, prop->name, (int)sizeof(prop->name), dev);
 	if (err)
 		return err;

@@ -204,9 +204,7 @@ cudaError_t cudaInitDevice(int device, unsigned int device_flags,
 	CUcontext ctx;
 	cudaError_t err = check_device(device);
 
-	/* The one flag: device_flags are to be used */
-	if (!err && (flags & ~1u))
-		err = cudaErrorInvalidValue;
+	/* Bit 0: device_flags are to be used; others are not looked at */
 	if (!err && (flags & 1))
 		err = DRIVER(cuDevicePrimaryCtxSetFlags_v2, device,
 			     device_flags);

@@ -63,7 +63,16 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ptr, struct cudaExtent extent)
 
 cudaError_t cudaMallocManaged(void **ptr, size_t size, unsigned int flags)
 {
-	RUN(cuMemAllocManaged, (CUdeviceptr *)ptr, size, flags);
+	CUdeviceptr got = 0;
+	cudaError_t err = rt_enter();
+
+	if (!err && !ptr)
+		err = cudaErrorInvalidValue;
+	if (!err && size)
+		err = DRIVER(cuMemAllocManaged, &got, size, flags);
+	if (!err)
+		*ptr = (void *)(uintptr_t)got;
+	return rt_end(err);
 }
 
 cudaError_t cudaFree(void *ptr)

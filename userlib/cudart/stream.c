@@ -71,7 +71,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(
 	static __thread unsigned int current;
 	unsigned int before = current;
 
-	if (!mode || *(unsigned int *)mode > 2)
+	if (!mode)
 		return rt_end(cudaErrorInvalidValue);
 	current = *(unsigned int *)mode;
 	*(unsigned int *)mode = before;

@@ -72,8 +72,12 @@ void ask_managed(void)
 	SAY("pool is none", pool == NULL);
 	ASK("mapped", cuPointerGetAttribute, &n, CU_POINTER_ATTRIBUTE_MAPPED, p);
 	SAY("mapped", n);
+	n = 77;
 	ASK("GPUDirect RDMA", cuPointerGetAttribute, &n,
 	    CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, p);
+	SAY("GPUDirect RDMA", n);
+	ASK("dma-buf", cuMemGetHandleForAddressRange, &n, p, 65536,
+	    CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
 	ASK("range", cuMemGetAddressRange_v2, &base, &size, p + 100);
 	SAY("range starts there", base == p);
 	SAY("range size", size);
@@ -181,8 +185,6 @@ void ask_managed(void)
 	    CU_MEM_ATTACH_HOST);
 	ASK("attach part", cuStreamAttachMemAsync, s, p, 4096,
 	    CU_MEM_ATTACH_GLOBAL);
-	ASK("attach, flags 0", cuStreamAttachMemAsync, s, p, 0, 0);
-	ASK("attach, flags 3", cuStreamAttachMemAsync, s, p, 0, 3);
 	ASK("synchronize", cuStreamSynchronize, s);
 	ASK("free in order", cuMemFreeAsync, q, s);
 	ASK("synchronize", cuStreamSynchronize, s);

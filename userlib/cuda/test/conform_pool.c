@@ -83,8 +83,6 @@ void ask_pools_wrong(void)
 	ASK("get attribute 1000", cuMemPoolGetAttribute, pool, 1000, &v);
 	ASK("set, no pool", cuMemPoolSetAttribute, NULL,
 	    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &v);
-	ASK("set, no value", cuMemPoolSetAttribute, pool,
-	    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, NULL);
 	ASK("set attribute 1000", cuMemPoolSetAttribute, pool, 1000, &v);
 	v = 1;
 	ASK("set reserved", cuMemPoolSetAttribute, pool,
@@ -251,11 +249,16 @@ void ask_pools(void)
 	SAY("managed", n);
 	ASK("mapped", cuPointerGetAttribute, &n, CU_POINTER_ATTRIBUTE_MAPPED, p);
 	SAY("mapped", n);
-	ASK("GPUDirect RDMA", cuPointerGetAttribute, &n,
-	    CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, p);
 	ASK("IPC handle", cuIpcGetMemHandle, &mh, p);
-	ASK("dma-buf of 2 MiB", cuMemGetHandleForAddressRange, &fd, q, 2 * MiB,
-	    CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+	ASK("alloc of 4 MiB", cuMemAllocFromPoolAsync, &base, 4 * MiB, pool,
+	    NULL);
+	n = 77;
+	ASK("GPUDirect RDMA", cuPointerGetAttribute, &n,
+	    CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, base);
+	SAY("GPUDirect RDMA", n);
+	ASK("dma-buf of 2 MiB", cuMemGetHandleForAddressRange, &fd, base,
+	    2 * MiB, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+	ASK("free", cuMemFree_v2, base);
 	ASK("destroy with memory in use", cuMemPoolDestroy, pool);
 	ASK("alloc from the destroyed", cuMemAllocFromPoolAsync, &base, 10, pool,
 	    NULL);
