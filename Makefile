@@ -17,8 +17,8 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check bench matrix report qemu kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root check-gpu install dist clean clean-cache help
+IN_ROOT_GOALS := all demo check bench matrix report qemu wire kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+HOST_GOALS := root third-party check-gpu install dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -32,10 +32,14 @@ else
 
 JOBS := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-all: qemu kernel userlib guest ## Build everything: QEMU, kernel modules, user library, guest images
+all: qemu wire kernel userlib guest ## Build everything: QEMU, the wire, kernel modules, user library, guest images
 
 qemu: ## Build QEMU with hw-model/ in it
 	@images/build-qemu
+
+wire: ## Build the wire between emulated hosts
+	@mkdir -p build/wire
+	+@images/quiet "WIRE" build/wire.log $(MAKE) -C hw-model/wire O=$(BUILD)/wire
 
 kernel: $(addprefix kernel-,$(KVERS)) ## Build the kernel modules for every supported kernel
 
@@ -52,6 +56,7 @@ guest: $(addprefix guest-,$(GUESTS)) ## Build the guest images, one for each gue
 
 $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 	@images/build-base $*
+	@images/build-perftest $*
 	@images/build-overlay $*
 
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
@@ -73,6 +78,9 @@ endif
 
 root: ## Make the Debian build root, once (in the cache)
 	@images/build-root
+
+third-party: root ## Fetch modules of others (nvidia-peermem, ...) into the cache, for the tests that run them
+	@images/third-party
 
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host

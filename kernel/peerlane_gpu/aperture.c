@@ -47,10 +47,49 @@ static int pln_bar1_cmd(struct pln_gpu *gpu, u32 cmd, u64 bar1, u64 size,
 	}
 }
 
+/* The device knows each piece as a run of its own */
+static void pln_run_hide(struct pln_run *run, unsigned int nr_pieces)
+{
+	u64 bar1 = run->bar1;
+	unsigned int i;
+
+	for (i = 0; i < nr_pieces; i++) {
+		pln_bar1_cmd(run->gpu, PLN_BAR1_CMD_UNMAP, bar1,
+			     run->pieces[i].size, 0);
+		bar1 += run->pieces[i].size;
+	}
+}
+
+static int pln_run_show(struct pln_run *run)
+{
+	const struct pln_piece *piece;
+	u64 bar1 = run->bar1;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < run->nr_pieces; i++) {
+		piece = &run->pieces[i];
+		ret = pln_bar1_cmd(run->gpu, PLN_BAR1_CMD_MAP, bar1,
+				   piece->size,
+				   piece->buf->vram + piece->offset);
+		if (ret) {
+			pln_run_hide(run, i);
+			return ret;
+		}
+		bar1 += piece->size;
+	}
+	run->in_hw = true;
+	return 0;
+}
+
 /* True: no DMA can reach BAR1 through this run, and it is gone */
 static bool pln_run_reap(struct pln_gpu *gpu, struct pln_run *run)
 {
-	if (run->maps)
+	unsigned int i;
+
+	if (!list_empty(&run->holders))
+		return false;
+	if (run->fence && !dma_fence_is_signaled(run->fence))
 		return false;
 	if (gpu->bar1_p2pmem &&
 	    !pln_pages_idle(gpu->bar1_phys + run->bar1, run->size,
@@ -58,13 +97,16 @@ static bool pln_run_reap(struct pln_gpu *gpu, struct pln_run *run)
 		return false;
 
 	if (run->in_hw && gpu->state == PLN_LIVE)
-		pln_bar1_cmd(gpu, PLN_BAR1_CMD_UNMAP, run->bar1, run->size, 0);
+		pln_run_hide(run, run->nr_pieces);
 	gen_pool_free(gpu->bar1_pool, PLN_POOL_BASE + run->bar1, run->size);
 	gpu->bar1_used -= run->size;
-	run->buf->nr_runs--;
-	pln_buf_put(run->buf);
+	for (i = 0; i < run->nr_pieces; i++) {
+		run->pieces[i].buf->nr_runs--;
+		pln_buf_put(run->pieces[i].buf);
+	}
 	list_del(&run->node);
-	kfree(run);
+	dma_fence_put(run->fence);
+	kvfree(run);
 	return true;
 }
 
@@ -88,21 +130,30 @@ static void pln_run_kill(struct pln_gpu *gpu, struct pln_run *run)
 		pln_reap_soon(gpu);
 }
 
-static struct pln_run *pln_run_create(struct pln_buf *buf, u64 offset, u64 size)
+static struct pln_run *pln_run_create(struct pln_gpu *gpu,
+				      const struct pln_piece *pieces,
+				      unsigned int nr_pieces)
 {
-	struct pln_gpu *gpu = buf->gpu;
 	struct pln_run *run;
 	unsigned long addr;
+	unsigned int i;
 	int ret;
 
-	run = kzalloc_obj(*run, GFP_KERNEL);
+	run = kvzalloc(struct_size(run, pieces, nr_pieces), GFP_KERNEL);
 	if (!run)
 		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&run->holders);
+	run->gpu = gpu;
+	run->nr_pieces = nr_pieces;
+	for (i = 0; i < nr_pieces; i++) {
+		run->pieces[i] = pieces[i];
+		run->size += pieces[i].size;
+	}
 
-	addr = gen_pool_alloc(gpu->bar1_pool, size);
+	addr = gen_pool_alloc(gpu->bar1_pool, run->size);
 	if (!addr && !list_empty(&gpu->dying_runs)) {
 		pln_runs_reap(gpu);
-		addr = gen_pool_alloc(gpu->bar1_pool, size);
+		addr = gen_pool_alloc(gpu->bar1_pool, run->size);
 	}
 	if (!addr) {
 		ret = -ENOSPC;
@@ -110,37 +161,34 @@ static struct pln_run *pln_run_create(struct pln_buf *buf, u64 offset, u64 size)
 	}
 
 	run->bar1 = addr - PLN_POOL_BASE;
-	run->vram = buf->vram + offset;
-	run->size = size;
-	run->buf = buf;
-	ret = pln_bar1_cmd(gpu, PLN_BAR1_CMD_MAP, run->bar1, run->size,
-			   run->vram);
+	ret = pln_run_show(run);
 	if (ret)
 		goto err_pool;
 
-	run->in_hw = true;
 	gpu->bar1_used += run->size;
-	buf->nr_runs++;
-	pln_buf_get(buf);
+	for (i = 0; i < nr_pieces; i++) {
+		pieces[i].buf->nr_runs++;
+		pln_buf_get(pieces[i].buf);
+	}
 	list_add_tail(&run->node, &gpu->runs);
 	return run;
 
 err_pool:
-	gen_pool_free(gpu->bar1_pool, addr, size);
+	gen_pool_free(gpu->bar1_pool, addr, run->size);
 err_free:
-	kfree(run);
+	kvfree(run);
 	return ERR_PTR(ret);
 }
 
-/* One more VMA or DMA mapping of the export */
-struct pln_run *pln_run_get(struct pln_export *exp, bool for_dma)
+/* One more VMA (no @holder) or DMA mapping of the export */
+struct pln_run *pln_run_get(struct pln_export *exp, struct pln_holder *holder)
 {
-	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_gpu *gpu = exp->gpu;
 	struct pln_run *run;
 	int ret;
 
 	down_write(&gpu->mem_lock);
-	ret = exp->buf->revoked ? -ENODEV : pln_state_errno(gpu);
+	ret = exp->revoked ? -ENODEV : pln_state_errno(gpu);
 	if (ret) {
 		run = ERR_PTR(ret);
 		goto out;
@@ -148,13 +196,14 @@ struct pln_run *pln_run_get(struct pln_export *exp, bool for_dma)
 
 	run = exp->run;
 	if (!run) {
-		run = pln_run_create(exp->buf, exp->offset, exp->size);
+		run = pln_run_create(gpu, exp->pieces, exp->nr_pieces);
 		if (IS_ERR(run))
 			goto out;
 		exp->run = run;
 	}
 	run->users++;
-	run->maps += for_dma;
+	if (holder)
+		list_add_tail(&holder->node, &run->holders);
 out:
 	up_write(&gpu->mem_lock);
 	return run;
@@ -163,7 +212,7 @@ out:
 /* A VMA was copied or split; a revoked export has no run to count it on */
 void pln_run_dup(struct pln_export *exp)
 {
-	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_gpu *gpu = exp->gpu;
 
 	down_write(&gpu->mem_lock);
 	if (exp->run)
@@ -172,16 +221,26 @@ void pln_run_dup(struct pln_export *exp)
 }
 
 /*
- * A DMA mapping names the @run that it had: a revoked export has let go of it.
- * VMAs give NULL: they matter only while the export has a run.
+ * A DMA mapping names the @run that it had: a revoked export has let go of it;
+ * and a @fence, whose reference goes along, when the DMA is still to end.  VMAs
+ * give NULL: they matter only while the export has a run.
  */
-void pln_run_put(struct pln_export *exp, struct pln_run *run)
+void pln_run_put(struct pln_export *exp, struct pln_run *run,
+		 struct pln_holder *holder, struct dma_fence *fence)
 {
-	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_gpu *gpu = exp->gpu;
 
 	down_write(&gpu->mem_lock);
-	if (run && !--run->maps)
-		pln_reap_soon(gpu);
+	if (fence) {
+		/* It stands for the earlier one, too, unless that is done */
+		dma_fence_put(run->fence);
+		run->fence = fence;
+	}
+	if (holder) {
+		list_del(&holder->node);
+		if (list_empty(&run->holders))
+			pln_reap_soon(gpu);
+	}
 	run = exp->run;
 	if (run && !--run->users) {
 		exp->run = NULL;
@@ -193,7 +252,7 @@ void pln_run_put(struct pln_export *exp, struct pln_run *run)
 /* Revocation, or the end of the export */
 void pln_run_detach(struct pln_export *exp)
 {
-	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_gpu *gpu = exp->gpu;
 	struct pln_run *run = exp->run;
 
 	lockdep_assert_held_write(&gpu->mem_lock);
@@ -206,17 +265,18 @@ void pln_run_detach(struct pln_export *exp)
 }
 
 /* A run for another driver, which nothing but pln_run_unpin() takes away */
-struct pln_run *pln_run_pin(struct pln_buf *buf, u64 offset, u64 size)
+struct pln_run *pln_run_pin(const struct pln_piece *piece,
+			    struct pln_holder *holder)
 {
-	struct pln_gpu *gpu = buf->gpu;
+	struct pln_gpu *gpu = piece->buf->gpu;
 	struct pln_run *run;
 	int ret;
 
 	down_write(&gpu->mem_lock);
-	ret = buf->revoked ? -EINVAL : pln_state_errno(gpu);
-	run = ret ? ERR_PTR(ret) : pln_run_create(buf, offset, size);
+	ret = piece->buf->revoked ? -EINVAL : pln_state_errno(gpu);
+	run = ret ? ERR_PTR(ret) : pln_run_create(gpu, piece, 1);
 	if (!IS_ERR(run))
-		run->maps = 1;
+		list_add_tail(&holder->node, &run->holders);
 	up_write(&gpu->mem_lock);
 	return run;
 }
@@ -224,20 +284,20 @@ struct pln_run *pln_run_pin(struct pln_buf *buf, u64 offset, u64 size)
 /* Its memory was retired: no live run */
 void pln_run_orphan(struct pln_run *run)
 {
-	struct pln_gpu *gpu = run->buf->gpu;
+	struct pln_gpu *gpu = run->gpu;
 
 	down_write(&gpu->mem_lock);
 	list_move_tail(&run->node, &gpu->dying_runs);
 	up_write(&gpu->mem_lock);
 }
 
-void pln_run_unpin(struct pln_run *run)
+void pln_run_unpin(struct pln_run *run, struct pln_holder *holder)
 {
-	struct pln_gpu *gpu = run->buf->gpu;
+	struct pln_gpu *gpu = run->gpu;
 
 	down_write(&gpu->mem_lock);
-	run->maps = 0;
-	if (run->buf->revoked)
+	list_del(&holder->node);
+	if (run->pieces[0].buf->revoked)
 		pln_reap_soon(gpu);
 	pln_run_kill(gpu, run);
 	up_write(&gpu->mem_lock);

@@ -17,14 +17,13 @@ static int pln_dmabuf_attach(struct dma_buf *dmabuf,
 			     struct dma_buf_attachment *attach)
 {
 	struct pln_export *exp = dmabuf->priv;
-	struct pln_gpu *gpu = exp->buf->gpu;
 
 	/* There are no pages in host memory that could be used instead */
 	if (!attach->peer2peer || !dma_buf_attach_revocable(attach))
 		return -EOPNOTSUPP;
-	if (READ_ONCE(exp->buf->revoked))
+	if (READ_ONCE(exp->revoked))
 		return -ENODEV;
-	if (!gpu->provider)
+	if (!exp->gpu->provider)
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -34,7 +33,7 @@ static int pln_dmabuf_pin(struct dma_buf_attachment *attach)
 {
 	struct pln_export *exp = attach->dmabuf->priv;
 
-	return READ_ONCE(exp->buf->revoked) ? -ENODEV : 0;
+	return READ_ONCE(exp->revoked) ? -ENODEV : 0;
 }
 
 static void pln_dmabuf_unpin(struct dma_buf_attachment *attach)
@@ -46,13 +45,42 @@ struct pln_dmabuf_map {
 	struct list_head node;
 	struct sg_table *sgt;
 	struct pln_run *run;
+	struct pln_holder holder;
 };
+
+/*
+ * Kernels without P2PDMA cannot be asked for a way.  One is certain: by bus
+ * addresses, below one switch.
+ */
+static int pln_dmabuf_check_way(struct pln_gpu *gpu, struct device *dev)
+{
+	if (IS_ENABLED(CONFIG_PCI_P2PDMA))
+		return 0;
+	if (dev_is_pci(dev) && pln_below_one_switch(gpu, to_pci_dev(dev)))
+		return 0;
+	dev_warn_ratelimited(dev,
+			     "no DMA to a dma-buf of %s: they are not below one switch, or that redirects, and this kernel has no P2PDMA to find another way\n",
+			     pci_name(gpu->pdev));
+	return -EINVAL;
+}
+
+static int pln_dmabuf_check_addr(struct pln_gpu *gpu, struct pln_run *run,
+				 struct device *dev, struct sg_table *sgt)
+{
+	if (IS_ENABLED(CONFIG_PCI_P2PDMA) || sg_dma_address(sgt->sgl) ==
+	    pci_bus_address(gpu->pdev, PLN_BAR_APERTURE) + run->bar1)
+		return 0;
+	dev_warn_ratelimited(dev,
+			     "no DMA to a dma-buf of %s: an IOMMU translates its addresses, and this kernel has no P2PDMA to find another way\n",
+			     pci_name(gpu->pdev));
+	return -EINVAL;
+}
 
 static struct sg_table *pln_dmabuf_map(struct dma_buf_attachment *attach,
 				       enum dma_data_direction dir)
 {
 	struct pln_export *exp = attach->dmabuf->priv;
-	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_gpu *gpu = exp->gpu;
 	struct pln_dmabuf_map *map;
 	struct phys_vec vec;
 	struct sg_table *sgt;
@@ -60,11 +88,17 @@ static struct sg_table *pln_dmabuf_map(struct dma_buf_attachment *attach,
 
 	dma_resv_assert_held(attach->dmabuf->resv);
 
+	if (READ_ONCE(exp->revoked))
+		return ERR_PTR(-ENODEV);
+	ret = pln_dmabuf_check_way(gpu, attach->dev);
+	if (ret)
+		return ERR_PTR(ret);
 	map = kzalloc_obj(*map, GFP_KERNEL);
 	if (!map)
 		return ERR_PTR(-ENOMEM);
 
-	map->run = pln_run_get(exp, true);
+	map->holder.dev = attach->dev;
+	map->run = pln_run_get(exp, &map->holder);
 	if (IS_ERR(map->run)) {
 		ret = PTR_ERR(map->run);
 		goto err_free;
@@ -78,15 +112,40 @@ static struct sg_table *pln_dmabuf_map(struct dma_buf_attachment *attach,
 		ret = PTR_ERR(sgt);
 		goto err_run;
 	}
+	ret = pln_dmabuf_check_addr(gpu, map->run, attach->dev, sgt);
+	if (ret)
+		goto err_sgt;
 	map->sgt = sgt;
 	list_add(&map->node, &exp->maps);
 	return sgt;
 
+err_sgt:
+	dma_buf_free_sgt(attach, sgt, dir);
 err_run:
-	pln_run_put(exp, map->run);
+	pln_run_put(exp, map->run, &map->holder, NULL);
 err_free:
 	kfree(map);
 	return ERR_PTR(ret);
+}
+
+/*
+ * Importers whose devices work by fences may unmap before the DMA has ended;
+ * then it has when the fences say so.
+ */
+static struct dma_fence *pln_dmabuf_fence(struct dma_buf *dmabuf)
+{
+	struct dma_fence *fence = NULL;
+
+	if (dma_resv_test_signaled(dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP))
+		return NULL;
+	/* Fences end in finite time, so without memory there is still a way */
+	if (dma_resv_get_singleton(dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP,
+				   &fence))
+		dma_resv_wait_timeout(dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP,
+				      false, MAX_SCHEDULE_TIMEOUT);
+	else if (fence)
+		dma_fence_enable_sw_signaling(fence);
+	return fence;
 }
 
 static void pln_dmabuf_unmap(struct dma_buf_attachment *attach,
@@ -104,7 +163,8 @@ static void pln_dmabuf_unmap(struct dma_buf_attachment *attach,
 	if (WARN_ON(!found))
 		return;
 	list_del(&found->node);
-	pln_run_put(exp, found->run);
+	pln_run_put(exp, found->run, &found->holder,
+		    pln_dmabuf_fence(attach->dmabuf));
 	kfree(found);
 }
 
@@ -115,14 +175,14 @@ static void pln_dmabuf_vm_open(struct vm_area_struct *vma)
 
 static void pln_dmabuf_vm_close(struct vm_area_struct *vma)
 {
-	pln_run_put(vma->vm_private_data, NULL);
+	pln_run_put(vma->vm_private_data, NULL, NULL, NULL);
 }
 
 static vm_fault_t pln_dmabuf_fault(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct pln_export *exp = vma->vm_private_data;
-	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_gpu *gpu = exp->gpu;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 
 	down_read(&gpu->mem_lock);
@@ -143,12 +203,12 @@ static const struct vm_operations_struct pln_dmabuf_vm_ops = {
 static int pln_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct pln_export *exp = dmabuf->priv;
-	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_gpu *gpu = exp->gpu;
 	struct pln_run *run;
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	run = pln_run_get(exp, false);
+	run = pln_run_get(exp, NULL);
 	if (IS_ERR(run))
 		return PTR_ERR(run);
 
@@ -164,21 +224,38 @@ static int pln_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 	return 0;
 }
 
+/* No mapping finds the memory any more */
+void pln_export_detach(struct pln_export *exp)
+{
+	unsigned int i;
+
+	for (i = 0; i < exp->nr_pieces; i++)
+		list_del_init(&exp->parts[i].node);
+	pln_run_detach(exp);
+}
+
+static void pln_export_free(struct pln_export *exp)
+{
+	kvfree(exp->parts);
+	kvfree(exp);
+}
+
 static void pln_dmabuf_release(struct dma_buf *dmabuf)
 {
 	struct pln_export *exp = dmabuf->priv;
-	struct pln_gpu *gpu = exp->buf->gpu;
+	struct pln_gpu *gpu = exp->gpu;
+	unsigned int i;
 
 	down_write(&gpu->mem_lock);
-	list_del(&exp->node);
 	WARN_ON(!list_empty(&exp->maps));
-	pln_run_detach(exp);
+	pln_export_detach(exp);
 	up_write(&gpu->mem_lock);
 
-	pln_buf_put(exp->buf);
+	for (i = 0; i < exp->nr_pieces; i++)
+		pln_buf_put(exp->pieces[i].buf);
+	pln_export_free(exp);
 	atomic64_dec(&gpu->nr_exports);
 	put_device(&gpu->dev);
-	kfree(exp);
 }
 
 static const struct dma_buf_ops pln_dmabuf_ops = {
@@ -191,43 +268,71 @@ static const struct dma_buf_ops pln_dmabuf_ops = {
 	.release = pln_dmabuf_release,
 };
 
-struct dma_buf *pln_export_buf(struct pln_buf *buf, u64 offset, u64 size)
+static struct pln_export *pln_export_alloc(struct pln_gpu *gpu,
+					   const struct pln_piece *pieces,
+					   unsigned int nr_pieces)
+{
+	struct pln_export *exp;
+	unsigned int i;
+
+	exp = kvzalloc(struct_size(exp, pieces, nr_pieces), GFP_KERNEL_ACCOUNT);
+	if (!exp)
+		return NULL;
+	exp->parts = kvcalloc(nr_pieces, sizeof(*exp->parts),
+			      GFP_KERNEL_ACCOUNT);
+	if (!exp->parts) {
+		kvfree(exp);
+		return NULL;
+	}
+	INIT_LIST_HEAD(&exp->maps);
+	exp->gpu = gpu;
+	exp->nr_pieces = nr_pieces;
+	for (i = 0; i < nr_pieces; i++) {
+		exp->pieces[i] = pieces[i];
+		exp->size += pieces[i].size;
+		exp->parts[i].exp = exp;
+		INIT_LIST_HEAD(&exp->parts[i].node);
+	}
+	return exp;
+}
+
+/* The pieces, one behind the other, as one dma-buf */
+struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
+				  const struct pln_piece *pieces,
+				  unsigned int nr_pieces)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
-	struct pln_gpu *gpu = buf->gpu;
 	struct pln_export *exp;
 	struct dma_buf *dmabuf;
+	unsigned int i;
 	int ret = 0;
 
-	exp = kzalloc_obj(*exp, GFP_KERNEL_ACCOUNT);
+	exp = pln_export_alloc(gpu, pieces, nr_pieces);
 	if (!exp)
 		return ERR_PTR(-ENOMEM);
-	INIT_LIST_HEAD(&exp->node);
-	INIT_LIST_HEAD(&exp->maps);
-	exp->buf = buf;
-	exp->offset = offset;
-	exp->size = size;
 
 	info.ops = &pln_dmabuf_ops;
-	info.size = size;
+	info.size = exp->size;
 	info.flags = O_RDWR | O_CLOEXEC;
 	info.priv = exp;
 	dmabuf = dma_buf_export(&info);
 	if (IS_ERR(dmabuf)) {
-		kfree(exp);
+		pln_export_free(exp);
 		return dmabuf;
 	}
 
 	/* From here on dma_buf_put() undoes it all */
-	pln_buf_get(buf);
+	for (i = 0; i < nr_pieces; i++)
+		pln_buf_get(pieces[i].buf);
 	get_device(&gpu->dev);
 	atomic64_inc(&gpu->nr_exports);
 	down_write(&gpu->mem_lock);
 	exp->dmabuf = dmabuf;
-	if (buf->revoked)
-		ret = buf->lost ? -EIO : -ENOENT;
-	else
-		list_add_tail(&exp->node, &buf->exports);
+	for (i = 0; i < nr_pieces && !ret; i++)
+		if (pieces[i].buf->revoked)
+			ret = pieces[i].buf->lost ? -EIO : -ENOENT;
+	for (i = 0; i < nr_pieces && !ret; i++)
+		list_add_tail(&exp->parts[i].node, &pieces[i].buf->exports);
 	up_write(&gpu->mem_lock);
 	if (ret) {
 		dma_buf_put(dmabuf);
@@ -237,14 +342,13 @@ struct dma_buf *pln_export_buf(struct pln_buf *buf, u64 offset, u64 size)
 }
 
 /*
- * The memory is marked revoked and the run is detached: no new mapping can be
- * made.  Undo those that are there.  The caller has a reference to the file.
+ * The memory is marked revoked, the run is detached and user mappings are gone:
+ * no new mapping can be made.  Tell those who have one.  The caller has a
+ * reference to the file.
  */
-void pln_export_revoke(struct pln_export *exp, struct file *file)
+void pln_export_revoke(struct pln_export *exp)
 {
 	struct dma_buf *dmabuf = exp->dmabuf;
-
-	unmap_mapping_range(file->f_mapping, 0, 0, 1);
 
 	dma_resv_lock(dmabuf->resv, NULL);
 	dma_buf_invalidate_mappings(dmabuf);
@@ -270,10 +374,13 @@ struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
 		return ERR_PTR(-EINVAL);
 	}
 	exp = dmabuf->priv;
-	buf = exp->buf;
+	buf = exp->pieces[0].buf;
 	down_write(&gpu->mem_lock);
 	/* Revocation must find all mappings, so they are of one device node */
-	if (buf->gpu != gpu || (!buf->revoked && buf->mapping != mapping))
+	if (exp->nr_pieces > 1)
+		ret = -EINVAL;
+	else if (buf->gpu != gpu ||
+		 (!buf->revoked && buf->mapping != mapping))
 		ret = -EXDEV;
 	else if (buf->revoked)
 		ret = buf->lost ? -EIO : -ENOENT;
@@ -282,7 +389,7 @@ struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
 	up_write(&gpu->mem_lock);
 	if (!ret) {
 		pln_buf_get(buf);
-		*offset = exp->offset;
+		*offset = exp->pieces[0].offset;
 	}
 	dma_buf_put(dmabuf);
 	return ret ? ERR_PTR(ret) : buf;

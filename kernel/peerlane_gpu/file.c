@@ -98,7 +98,8 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 
 	memset(&q, 0, sizeof(q));
 	q.abi_version = PLN_GPU_ABI_VERSION;
-	q.features = PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_DEVPTR;
+	q.features = PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_DEVPTR |
+		     PLN_GPU_FEAT_PARTS;
 	if (gpu->coherent_pgmap)
 		q.features |= PLN_GPU_FEAT_COHERENT;
 	if (gpu->bar1_p2pmem)
@@ -190,50 +191,115 @@ static struct pln_buf *pln_file_buf(struct pln_file *file, u32 handle)
 	return buf;
 }
 
+/* A piece of memory that is named by a handle; with a reference */
+static int pln_piece_get(struct pln_file *file, struct pln_piece *piece,
+			 u32 handle, u64 offset, u64 size)
+{
+	struct pln_buf *buf;
+
+	if (!size || offset % PLN_PAGE_SIZE || size % PLN_PAGE_SIZE)
+		return -EINVAL;
+	buf = pln_file_buf(file, handle);
+	if (!buf)
+		return -ENOENT;
+	if (offset > buf->size || size > buf->size - offset) {
+		pln_buf_put(buf);
+		return -EINVAL;
+	}
+	piece->buf = buf;
+	piece->offset = offset;
+	piece->size = size;
+	return 0;
+}
+
+/* A dma-buf of the pieces, whose descriptor is told in *arg_fd and *user */
+static int pln_export_fd(struct pln_file *file, const struct pln_piece *pieces,
+			 unsigned int nr_pieces, u32 flags, void __user *user,
+			 const void *arg, size_t arg_size, __s32 *arg_fd)
+{
+	struct dma_buf *dmabuf;
+	int fd;
+
+	dmabuf = pln_export_pieces(file->gpu, pieces, nr_pieces);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+
+	/* The descriptor becomes real when nothing can fail any more */
+	fd = get_unused_fd_flags(flags);
+	if (fd < 0)
+		goto err_dmabuf;
+	*arg_fd = fd;
+	if (copy_to_user(user, arg, arg_size)) {
+		put_unused_fd(fd);
+		fd = -EFAULT;
+		goto err_dmabuf;
+	}
+	fd_install(fd, dmabuf->file);
+	return 0;
+
+err_dmabuf:
+	dma_buf_put(dmabuf);
+	return fd;
+}
+
 static int pln_ioc_export(struct pln_file *file, void __user *arg)
 {
 	struct pln_gpu_export e;
-	struct dma_buf *dmabuf;
-	struct pln_buf *buf;
-	int ret, fd;
+	struct pln_piece piece;
+	int ret;
 
 	if (copy_from_user(&e, arg, sizeof(e)))
 		return -EFAULT;
-	if (e.flags & ~O_CLOEXEC || e.reserved || !e.size ||
-	    e.offset % PLN_PAGE_SIZE || e.size % PLN_PAGE_SIZE)
+	if (e.flags & ~O_CLOEXEC || e.reserved)
 		return -EINVAL;
-
-	buf = pln_file_buf(file, e.handle);
-	if (!buf)
-		return -ENOENT;
-	ret = -EINVAL;
-	if (e.offset > buf->size || e.size > buf->size - e.offset)
-		goto out_buf;
-
-	dmabuf = pln_export_buf(buf, e.offset, e.size);
-	ret = PTR_ERR_OR_ZERO(dmabuf);
+	ret = pln_piece_get(file, &piece, e.handle, e.offset, e.size);
 	if (ret)
-		goto out_buf;
+		return ret;
+	ret = pln_export_fd(file, &piece, 1, e.flags, arg, &e, sizeof(e),
+			    &e.fd);
+	pln_buf_put(piece.buf);
+	return ret;
+}
 
-	/* The descriptor becomes real when nothing can fail any more */
-	fd = get_unused_fd_flags(e.flags);
-	if (fd < 0) {
-		ret = fd;
-		goto out_dmabuf;
-	}
-	e.fd = fd;
-	if (copy_to_user(arg, &e, sizeof(e))) {
-		ret = -EFAULT;
-		put_unused_fd(fd);
-		goto out_dmabuf;
-	}
-	fd_install(fd, dmabuf->file);
-	goto out_buf;
+static int pln_ioc_export_parts(struct pln_file *file, void __user *arg)
+{
+	struct pln_gpu_export_parts e;
+	struct pln_gpu_part *parts;
+	struct pln_piece *pieces;
+	unsigned int n = 0;
+	int ret = 0;
 
-out_dmabuf:
-	dma_buf_put(dmabuf);
-out_buf:
-	pln_buf_put(buf);
+	if (copy_from_user(&e, arg, sizeof(e)))
+		return -EFAULT;
+	if (e.flags & ~O_CLOEXEC || e.reserved || !e.nr_parts ||
+	    e.nr_parts > PLN_GPU_MAX_PARTS)
+		return -EINVAL;
+	parts = vmemdup_user(u64_to_user_ptr(e.parts),
+			     array_size(e.nr_parts, sizeof(*parts)));
+	if (IS_ERR(parts))
+		return PTR_ERR(parts);
+	pieces = kvcalloc(e.nr_parts, sizeof(*pieces), GFP_KERNEL_ACCOUNT);
+	if (!pieces) {
+		kvfree(parts);
+		return -ENOMEM;
+	}
+
+	e.size = 0;
+	while (n < e.nr_parts) {
+		ret = parts[n].reserved ? -EINVAL :
+			pln_piece_get(file, &pieces[n], parts[n].handle,
+				      parts[n].offset, parts[n].size);
+		if (ret)
+			goto out;
+		e.size += parts[n++].size;
+	}
+	ret = pln_export_fd(file, pieces, n, e.flags, arg, &e, sizeof(e),
+			    &e.fd);
+out:
+	while (n)
+		pln_buf_put(pieces[--n].buf);
+	kvfree(pieces);
+	kvfree(parts);
 	return ret;
 }
 
@@ -427,6 +493,9 @@ static long pln_ioctl(struct file *filp, unsigned int cmd, unsigned long param)
 		break;
 	case PLN_GPU_IOC_EXPORT:
 		ret = pln_ioc_export(file, arg);
+		break;
+	case PLN_GPU_IOC_EXPORT_PARTS:
+		ret = pln_ioc_export_parts(file, arg);
 		break;
 	case PLN_GPU_IOC_IMPORT:
 		ret = pln_ioc_import(file, arg);

@@ -24,6 +24,7 @@
  * @maps: of struct pln_p2p_map
  * @buf: the memory
  * @run: where it is in BAR1
+ * @holder: of @run
  * @va: as given to get
  * @flags: likewise
  * @free_cb: NULL: persistent
@@ -39,6 +40,7 @@ struct pln_p2p {
 	struct list_head maps;
 	struct pln_buf *buf;
 	struct pln_run *run;
+	struct pln_holder holder;
 	u64 va;
 	u32 flags;
 	void (*free_cb)(void *data);
@@ -126,7 +128,7 @@ static void pln_p2p_end(struct pln_p2p *pin)
 
 	list_for_each_entry_safe(map, tmp, &pin->maps, node)
 		pln_p2p_unmap(map);
-	pln_run_unpin(pin->run);
+	pln_run_unpin(pin->run, &pin->holder);
 	atomic64_dec(&pin->buf->gpu->nr_pins);
 	pln_buf_put(pin->buf);
 	pln_p2p_free(pin);
@@ -190,9 +192,9 @@ static int pln_p2p_get(u64 va, u64 len, u32 flags,
 		       struct nvidia_p2p_page_table **table,
 		       void (*free_cb)(void *data), void *data)
 {
+	struct pln_piece piece = { .size = len };
 	struct pln_buf *buf;
 	struct pln_p2p *pin;
-	u64 offset;
 	u32 i;
 	int ret;
 
@@ -200,11 +202,11 @@ static int pln_p2p_get(u64 va, u64 len, u32 flags,
 	    va + len < va)
 		return -EINVAL;
 	*table = NULL;
-	buf = pln_buf_at(va, len, &offset);
+	buf = pln_buf_at(va, len, &piece.offset);
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	ret = -EINVAL;
-	if (!IS_ALIGNED(offset, PLN_PAGE_SIZE))
+	if (!IS_ALIGNED(piece.offset, PLN_PAGE_SIZE))
 		goto err_buf;
 
 	ret = -ENOMEM;
@@ -217,7 +219,8 @@ static int pln_p2p_get(u64 va, u64 len, u32 flags,
 	pin->data = data;
 
 	mutex_lock(&pln_p2p_lock);
-	pin->run = pln_run_pin(buf, offset, len);
+	piece.buf = buf;
+	pin->run = pln_run_pin(&piece, &pin->holder);
 	ret = PTR_ERR_OR_ZERO(pin->run);
 	if (ret)
 		goto err_unlock;
@@ -418,19 +421,27 @@ static bool pln_below(struct pci_dev *pdev, struct pci_dev *top)
  * devices below one switch that does not redirect reach each other by bus
  * addresses.
  */
+bool pln_below_one_switch(struct pln_gpu *gpu, struct pci_dev *peer)
+{
+	struct pci_dev *up;
+
+	for (up = pci_upstream_bridge(gpu->pdev); up;
+	     up = pci_upstream_bridge(up))
+		if (pci_pcie_type(up) == PCI_EXP_TYPE_UPSTREAM &&
+		    pln_below(gpu->pdev, up) && pln_below(peer, up))
+			return true;
+	return false;
+}
+
 static int pln_p2p_map_resource(struct pln_p2p *pin, struct pln_p2p_map *map,
 				struct pci_dev *peer)
 {
-	struct pci_dev *gpu = pin->buf->gpu->pdev, *up;
+	struct pci_dev *gpu = pin->buf->gpu->pdev;
 	u64 bus = pci_bus_address(gpu, PLN_BAR_APERTURE) + pin->run->bar1;
 	const char *why = "they are not below one switch, or that redirects";
 	u32 i;
 
-	for (up = pci_upstream_bridge(gpu); up; up = pci_upstream_bridge(up))
-		if (pci_pcie_type(up) == PCI_EXP_TYPE_UPSTREAM &&
-		    pln_below(gpu, up) && pln_below(peer, up))
-			break;
-	if (!up)
+	if (!pln_below_one_switch(pin->buf->gpu, peer))
 		goto refuse;
 
 	map->size = pin->run->size;

@@ -19,6 +19,7 @@
 #include <linux/completion.h>
 #include <linux/device.h>
 #include <linux/dma-buf.h>
+#include <linux/dma-fence.h>
 #include <linux/io.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -177,6 +178,7 @@ struct pln_file {
  * @handles: of open files; guarded by mem_lock, 0 when never given out
  * @mapping: of the files it belongs to, while one is open
  * @users: jobs that may still touch the memory
+ * @exports: parts of dma-bufs
  * @pins: page tables of other drivers, guarded by pln_p2p_lock
  * @idle_end: pages below were found idle since the memory was revoked
  */
@@ -197,36 +199,63 @@ struct pln_buf {
 	u64 idle_end;
 };
 
+/* A piece of an allocation */
+struct pln_piece {
+	struct pln_buf *buf;
+	u64 offset;
+	u64 size;
+};
+
+/* A DMA mapping or a pin of a run; the device is NULL when not known */
+struct pln_holder {
+	struct list_head node;
+	struct device *dev;
+};
+
 /**
- * struct pln_run - a run of BAR1 units that shows a piece of VRAM
+ * struct pln_run - a run of BAR1 units that shows pieces of VRAM in a row
  * @users: VMAs and DMA mappings of the export
- * @maps: DMA mappings and pins alone: these outlive revocation
+ * @holders: DMA mappings and pins alone: these outlive revocation
+ * @fence: until it is signaled, an importer that has unmapped may do DMA
  * @in_hw: the device has the mapping
  */
 struct pln_run {
 	struct list_head node;
-	struct pln_buf *buf;
+	struct pln_gpu *gpu;
 	u64 bar1;
-	u64 vram;
 	u64 size;
 	unsigned int users;
-	unsigned int maps;
+	struct list_head holders;
+	struct dma_fence *fence;
 	bool in_hw;
 	u64 idle_end;
+	unsigned int nr_pieces;
+	struct pln_piece pieces[] __counted_by(nr_pieces);
+};
+
+/* What a dma-buf has of one allocation */
+struct pln_part {
+	struct list_head node;		/* in buf->exports, while not revoked */
+	struct pln_export *exp;
 };
 
 /**
  * struct pln_export - a dma-buf of ours
+ * @maps: guarded by the resv lock
+ * @revoked: one of its allocations was retired; guarded by mem_lock
  * @run: guarded by mem_lock; NULL: not in BAR1 now
+ * @parts: one for each piece
  */
 struct pln_export {
-	struct list_head node;		/* in buf->exports, while not revoked */
-	struct list_head maps;		/* guarded by the resv lock */
-	struct pln_buf *buf;
+	struct list_head maps;
+	struct pln_gpu *gpu;
 	struct dma_buf *dmabuf;
-	u64 offset;
 	u64 size;
+	bool revoked;
 	struct pln_run *run;
+	struct pln_part *parts;
+	unsigned int nr_pieces;
+	struct pln_piece pieces[] __counted_by(nr_pieces);
 };
 
 /* User memory of one operation */
@@ -324,25 +353,31 @@ int pln_state_errno(struct pln_gpu *gpu);
 int pln_aperture_init(struct pln_gpu *gpu);
 void pln_aperture_fini(struct pln_gpu *gpu);
 void pln_aperture_was_reset(struct pln_gpu *gpu);
-struct pln_run *pln_run_get(struct pln_export *exp, bool for_dma);
+struct pln_run *pln_run_get(struct pln_export *exp, struct pln_holder *holder);
 void pln_run_dup(struct pln_export *exp);
-void pln_run_put(struct pln_export *exp, struct pln_run *run);
+void pln_run_put(struct pln_export *exp, struct pln_run *run,
+		 struct pln_holder *holder, struct dma_fence *fence);
 void pln_run_detach(struct pln_export *exp);
-struct pln_run *pln_run_pin(struct pln_buf *buf, u64 offset, u64 size);
+struct pln_run *pln_run_pin(const struct pln_piece *piece,
+			    struct pln_holder *holder);
 void pln_run_orphan(struct pln_run *run);
-void pln_run_unpin(struct pln_run *run);
+void pln_run_unpin(struct pln_run *run, struct pln_holder *holder);
 bool pln_runs_reap(struct pln_gpu *gpu);
 int pln_buf_mmap(struct pln_buf *buf, struct vm_area_struct *vma);
 struct pln_buf *pln_buf_at(u64 va, u64 len, u64 *offset);
 vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages);
 
 /* dmabuf.c */
-struct dma_buf *pln_export_buf(struct pln_buf *buf, u64 offset, u64 size);
-void pln_export_revoke(struct pln_export *exp, struct file *file);
+struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
+				  const struct pln_piece *pieces,
+				  unsigned int nr_pieces);
+void pln_export_detach(struct pln_export *exp);
+void pln_export_revoke(struct pln_export *exp);
 struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
 			       struct address_space *mapping);
 
 /* p2p.c */
+bool pln_below_one_switch(struct pln_gpu *gpu, struct pci_dev *peer);
 void pln_p2p_revoke(struct pln_buf *buf);
 
 /* queue.c */

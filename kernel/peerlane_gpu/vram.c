@@ -242,6 +242,7 @@ void pln_buf_retire(struct pln_buf *buf, bool lost)
 {
 	struct pln_gpu *gpu = buf->gpu;
 	struct pln_export *exp;
+	struct pln_part *part;
 	struct file *file;
 
 	down_write(&gpu->mem_lock);
@@ -256,19 +257,25 @@ void pln_buf_retire(struct pln_buf *buf, bool lost)
 	if (buf->mapping)
 		unmap_mapping_range(buf->mapping, buf->vram, buf->size, 1);
 
+	/* A dma-buf of several allocations goes with the first of them */
+	list_for_each_entry(part, &buf->exports, node)
+		part->exp->revoked = true;
 	while (!list_empty(&buf->exports)) {
-		exp = list_first_entry(&buf->exports, struct pln_export, node);
-		list_del_init(&exp->node);
-		pln_run_detach(exp);
+		part = list_first_entry(&buf->exports, struct pln_part, node);
+		exp = part->exp;
 		/*
-		 * The last reference may be going right now; then its release
-		 * waits for mem_lock and does the rest.
+		 * The last reference may be going right now; then there are no
+		 * mappings, and its release waits for mem_lock.
 		 */
 		file = get_file_active(&exp->dmabuf->file);
+		/* Before the run may be reaped: not all mappings hold pages */
+		if (file)
+			unmap_mapping_range(file->f_mapping, 0, 0, 1);
+		pln_export_detach(exp);
 		if (!file)
 			continue;
 		up_write(&gpu->mem_lock);
-		pln_export_revoke(exp, file);
+		pln_export_revoke(exp);
 		fput(file);
 		down_write(&gpu->mem_lock);
 	}

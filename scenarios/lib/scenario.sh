@@ -27,6 +27,7 @@ sc_begin() {
 	SC_KERNEL=${SC_KERNEL:-$sc_kernel}
 	SC_SOURCE=$BUILD/out/data
 	SC_BLOCKS=
+	SC_HOSTS=
 	read -r sc_started sc_idle </proc/uptime
 	: "$sc_idle"
 	: >"$OUT/extra.jsonl"
@@ -206,13 +207,18 @@ sc_boot() {
 		sc_status=$?
 	fi
 	[ ! -e "$OUT/guest/result.log" ] || ktap_from "$OUT/guest/result.log"
-	if [ "$sc_status" -ne 0 ]; then
-		fail "the guest ran to its end and its kernel was content" \
-			"status $sc_status (99 console, 124 time, 125 no status); its last lines:
-$(tail -n 15 "$OUT/guest/result.log" 2>/dev/null)"
-		finish
+	sc_ended guest "$sc_status" "the guest" || finish
+}
+
+# sc_ended GUEST STATUS WHO: says how it ended; fails when that was not well
+sc_ended() {
+	if [ "$2" -ne 0 ]; then
+		fail "$3 ran to its end and its kernel was content" \
+			"status $2 (99 console, 124 time, 125 no status); its last lines:
+$(tail -n 15 "$OUT/$1/result.log" 2>/dev/null)"
+		return 1
 	fi
-	pass "the guest ran to its end and its kernel was content"
+	pass "$3 ran to its end and its kernel was content"
 }
 
 # --- counting --------------------------------------------------------------
@@ -280,11 +286,19 @@ host_begin() {
 			modelled-restart true >/dev/null ||
 			{ echo "error: the books of $sc_switch go on"; return; }
 	done
-	sc_snapshot "$1" "$2.begin"
+	sc_look_at "$1" "$2.begin"
 }
 
 host_end() {
-	sc_snapshot "$1" "$2.end"
+	sc_look_at "$1" "$2.end"
+}
+
+# sc_look_at GUEST MARK: all devices, and the wire if there is one
+sc_look_at() {
+	if [ -n "$SC_HOSTS" ]; then
+		hosts_look "$1" "$2" || return
+	fi
+	sc_snapshot "$1" "$2"
 }
 
 # sc_snapshot GUEST MARK: what all devices have counted, one object to a line:
@@ -350,14 +364,14 @@ sc_look() {
 	return 1
 }
 
-# sc_counted LABEL: what the devices counted between begin and end:
+# sc_counted GUEST LABEL: what the devices counted between begin and end:
 # {nvme: nvme-routes.awk's object, gpus: {gpu0: {counter: difference}},
 # initiators: {gpu0: {nvme0: {read, write}}}, links: links.jq's list}
 sc_counted() {
-	sc_routes=$(vm_trace guest "$1.begin" "$1.end" |
-		nvme_route_bytes "$(cat "$OUT/guest/bars")" "$SC_BLOCKS")
-	jq -L "$VM_LIB" -nc --slurpfile a "$OUT/guest/$1.begin.counted" \
-		--slurpfile b "$OUT/guest/$1.end.counted" \
+	sc_routes=$(vm_trace "$1" "$2.begin" "$2.end" |
+		nvme_route_bytes "$(cat "$OUT/$1/bars")" "$SC_BLOCKS")
+	jq -L "$VM_LIB" -nc --slurpfile a "$OUT/$1/$2.begin.counted" \
+		--slurpfile b "$OUT/$1/$2.end.counted" \
 		--argjson devices "$SC_DEVICES" --argjson nvme "$sc_routes" \
 		'include "links"; counted($a; $b; $devices; $nvme)'
 }
@@ -372,24 +386,34 @@ sc_add() {
 # sc_measure: the result of all labels, in $OUT/measured.json.  Call it when
 # the guest has ended and SC_BLOCKS is known.
 sc_measure() {
-	sed -n 's/\r$//; s/^@transfer //p' "$OUT/guest/result.log" >"$OUT/transfers"
-	sed -n 's/\r$//; s/^@fact //p' "$OUT/guest/result.log" >"$OUT/facts"
+	if [ -n "$SC_HOSTS" ]; then
+		hosts_measure
+	else
+		sc_measure_guest guest "$OUT/extra.jsonl" "$OUT/measured.json" ""
+	fi
+}
+
+# sc_measure_guest GUEST EXTRA RESULT PREFIX: EXTRA has keys for the result, and
+# gets more; PREFIX is of the checks
+sc_measure_guest() {
+	sed -n 's/\r$//; s/^@transfer //p' "$OUT/$1/result.log" >"$OUT/transfers"
+	sed -n 's/\r$//; s/^@fact //p' "$OUT/$1/result.log" >"$OUT/facts"
 	while read -r sc_key sc_value; do
 		jq -nc --arg k "$sc_key" --argjson v "$sc_value" \
-			'{facts: {($k): $v}}' >>"$OUT/extra.jsonl" 2>/dev/null ||
-			fail "the guest's fact $sc_key is JSON" "$sc_value"
+			'{facts: {($k): $v}}' >>"$2" 2>/dev/null ||
+			fail "${4}the guest's fact $sc_key is JSON" "$sc_value"
 	done <"$OUT/facts"
 	awk -F '\t' 'sub(/[.]begin$/, "", $1) { print $1 }' \
-		"$OUT/guest/trace.marks" | sort -u >"$OUT/labels"
+		"$OUT/$1/trace.marks" | sort -u >"$OUT/labels"
 	while read -r sc_label; do
-		sc_counted "$sc_label" >"$OUT/counted.json" ||
-			{ fail "what was counted of $sc_label can be read"; continue; }
+		sc_counted "$1" "$sc_label" >"$OUT/counted.json" ||
+			{ fail "${4}what was counted of $sc_label can be read"; continue; }
 		jq -c --arg l "$sc_label" '{counted: {($l): .}}' "$OUT/counted.json" \
-			>>"$OUT/extra.jsonl"
+			>>"$2"
 	done <"$OUT/labels"
 	jq -L "$VM_LIB" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
 		| .links = ([(.counted // {})[].links] | links_sum)' \
-		"$OUT/extra.jsonl" >"$OUT/extra.json"
+		"$2" >"$OUT/extra.json"
 
 	# A drive's bytes are told apart by direction, so one label can hold one
 	# transfer of each.  host_bytes is file data that the drive moved to or from
@@ -400,9 +424,13 @@ sc_measure() {
 		jq -nc --arg label "$sc_label" --arg drive "$sc_drive" \
 			--argjson t "$sc_value" --slurpfile extra "$OUT/extra.json" '
 		($extra[0].counted[$label]) as $c | ($t.what) as $what |
-		(if $what == "write" then "write" else "read" end) as $dir |
+		(if $what | IN("write", "rdma-source") then "write" else "read" end) as $dir |
 		$t + {label: $label,
-		 host_bytes: $c.nvme.host.data[$dir],
+		 # an RDMA device that is software moves nothing by DMA: what is staged,
+		 # the engine of the GPU copies
+		 host_bytes: (if $what | startswith("rdma-")
+		   then [$c.gpus[]["engine-host-" + $dir]] | add
+		   else $c.nvme.host.data[$dir] end),
 		 metadata_bytes: $c.nvme.host.metadata[$dir],
 		 routes: ([(($c.gpus | keys[]) as $g | $c.initiators[$g] | to_entries[]
 		   | {from: .key, to: $g,
@@ -420,19 +448,19 @@ sc_measure() {
 		  | map(select(.bytes >= 65536))
 		  | map(if $dir == "write" then . + {from: .to, to: .from} else . end))}
 		' >>"$OUT/transfers.jsonl" 2>"$OUT/transfers.err" ||
-			fail "the transfer of $sc_label is counted" \
+			fail "${4}the transfer of $sc_label is counted" \
 				"$sc_value
 $(cat "$OUT/transfers.err")"
 	done <"$OUT/transfers"
 	jq -sc . "$OUT/transfers.jsonl" >"$OUT/transfers.json"
 	jq -c --slurpfile t "$OUT/transfers.json" '
 		. + {transfers: ($t[0] | map(del(.routes))),
-		     routes: [$t[0][].routes[]]}' "$OUT/extra.json" >"$OUT/measured.json"
-	check_eq "what the links carried adds up" '' \
+		     routes: [$t[0][].routes[]]}' "$OUT/extra.json" >"$3"
+	check_eq "${4}what the links carried adds up" '' \
 		"$(jq -r -L "$VM_LIB" 'include "links"; .devices as $d |
 			(.counted // {}) | to_entries[] | .key as $label |
 			.value | inconsistent($d)[] | "\($label): \(.)"' \
-			"$OUT/measured.json" 2>&1)"
+			"$3" 2>&1)"
 }
 
 # sc_expect: the lines of the file "expect", each a check:

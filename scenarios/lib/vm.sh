@@ -22,7 +22,8 @@
 # CASE_DIR/extras lists what the guest needs beyond the base, by the names of
 # images/extras: "rdma" for soft-RoCE, "fio".
 #
-# Environment: VM_CMDLINE adds to the kernel's command line; VM_TRACE lists
+# Environment: VM_CMDLINE adds to the kernel's command line; VM_HOST is
+# what the guest finds in /case/host, if it is one of several; VM_TRACE lists
 # QEMU trace events (default: what proves where NVMe data went); QEMU is
 # another emulator; PEERLANE_ACCEL is tcg or kvm.
 #
@@ -40,6 +41,7 @@ VM_LIB=$TOP/scenarios/lib
 QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
 VM_TRACE=${VM_TRACE-pci_nvme_admin_cmd pci_nvme_io_cmd pci_nvme_read pci_nvme_write pci_nvme_map_addr}
 VM_CMDLINE=${VM_CMDLINE-}
+VM_HOST=${VM_HOST-}
 vm_images=
 vm_names=
 
@@ -127,7 +129,9 @@ vm_start() {
 	done
 
 	vm_extras=
-	for vm_each in $(sed 's/#.*//' "$vm_case/extras" 2>/dev/null); do
+	vm_wanted=
+	[ ! -e "$vm_case/extras" ] || vm_wanted=$(sed 's/#.*//' "$vm_case/extras")
+	for vm_each in $vm_wanted; do
 		[ -r "$vm_guest/$vm_each.cpio" ] ||
 			{ vm_say "no $vm_guest/$vm_each.cpio, which $vm_case/extras asks for (run: make)"; return 2; }
 		vm_extras="$vm_extras $vm_guest/$vm_each.cpio"
@@ -140,6 +144,8 @@ vm_start() {
 	vm_params=$(vm_topology cmdline)
 	cp -RL "$vm_case/." "$vm_dir/stage/case/" || return 2
 	cp "$vm_dir/machine" "$vm_dir/stage/case/" || return 2
+	[ -z "$VM_HOST" ] ||
+		printf '%s\n' "$VM_HOST" >"$vm_dir/stage/case/host"
 	(cd "$vm_dir/stage" && find case | LC_ALL=C sort |
 		cpio -o -H newc -R 0:0 --quiet) >"$vm_dir/case.cpio" || return 2
 	rm -rf "$vm_dir/stage"
@@ -279,6 +285,10 @@ vm_serve() {
 			;;
 		esac
 	done <"$vm_dir/result.out"
+	# hosts.sh wants to know
+	if command -v vm_ended >/dev/null; then
+		vm_ended "$1"
+	fi
 }
 
 vm_host_command() { # NAME LINE

@@ -14,7 +14,7 @@ for arg; do last=$arg; done
 case " $* " in
 *" update "*) ;;
 *" download "*) name=${last%%=*}; echo "not the real one" >"${name}_${last#*=}_amd64.deb" ;;
-*" source "*) for end in dsc orig.tar.xz debian.tar.xz; do echo "not the real one" >"qemu.$end"; done ;;
+*" source "*) name=${last%%=*}; for end in dsc orig.tar.xz orig.tar.gz debian.tar.xz; do echo "not the real one" >"$name.$end"; done ;;
 *) echo "apt-get stand-in: $*" >&2; exit 1 ;;
 esac
 END
@@ -24,7 +24,7 @@ for arg; do last=$arg; done
 case " $* " in
 *" madison "*) awk -v p="$last" '$1 == p { printf "%s | %s | mirror suite/main amd64 Packages\n", $1, $2 }' "$HOLDS" ;;
 *" pkgnames "*) awk -v p="$last" 'index($1, p) == 1 { print $1 }' "$HOLDS" ;;
-*" showsrc "*) awk '$1 == "src:qemu" { print "Version: " $2 }' "$HOLDS" ;;
+*" showsrc "*) awk -v p="src:$last" '$1 == p { print "Version: " $2 }' "$HOLDS" ;;
 *) echo "apt-cache stand-in: $*" >&2; exit 1 ;;
 esac
 END
@@ -46,13 +46,14 @@ resolved() { cat "$OUT/cache-$1"/fetch-*/resolved; }
 # What the pins are, from the file itself.
 pin() { sed -n "s/^$1=//p" "$TOP/versions.mk"; }
 k72=$(pin K7_2_RELEASE) k72v=$(pin K7_2_VERSION) k612=$(pin K6_12_RELEASE) k612v=$(pin K6_12_VERSION)
-k61=$(pin K6_1_RELEASE) k61v=$(pin K6_1_VERSION) qemu=$(pin QEMU_VERSION)
+k61=$(pin K6_1_RELEASE) k61v=$(pin K6_1_VERSION) qemu=$(pin QEMU_VERSION) perftest=$(pin PERFTEST_VERSION)
 cat >all.holds <<END
 linux-binary-$k72 $k72v
 linux-modules-$k72 $k72v
 linux-image-$k612 $k612v
 linux-headers-$k61 $k61v
 src:qemu $qemu
+src:perftest $perftest
 END
 
 # 1. All there, but the files are not those of the pins: the checksum stops the build.
@@ -75,6 +76,9 @@ linux-headers-6.1.0-9-amd64 6.1.27-1
 src:qemu 1:10.0.14+ds-0+deb13u1
 src:qemu 1:10.0.20+ds-0+deb13u1
 src:qemu 1:11.1.0+ds-1
+src:perftest 24.10.0+0.65-1
+src:perftest 25.01.0+0.80-2
+src:perftest 26.01.0+0.1-1
 END
 check "a mirror that has moved on is accepted" fetch moved
 resolved moved >moved.resolved
@@ -82,10 +86,11 @@ check "Linux 7.2 falls forward to the newest 7.2, by number" grep -qxF "K7_2_REL
 check "Linux 6.12 falls forward" grep -qxF "K6_12_VERSION='6.12.200-1'" moved.resolved
 check "the 6.1 headers fall forward" grep -qxF "K6_1_RELEASE='6.1.0-90-amd64'" moved.resolved
 check "QEMU stays in its series" grep -qxF "QEMU_VERSION='1:10.0.20+ds-0+deb13u1'" moved.resolved
+check "so does perftest" grep -qxF "PERFTEST_VERSION='25.01.0+0.80-2'" moved.resolved
 check "the warning names both kernels" grep -q "^WARNING: linux 7.2: .*$k72.*7.2.100+deb13-amd64" moved.err
 check "the warning names both QEMUs" grep -qF "WARNING: qemu: pinned version $qemu is gone from the mirror; using 1:10.0.20+ds-0+deb13u1" moved.err
-check_eq "one warning for each pin that moved" 4 "$(grep -c '^WARNING' moved.err)"
-check_eq "and the warnings are kept for later runs" 4 "$(cat cache-moved/fetch-*/warnings | wc -l)"
+check_eq "one warning for each pin that moved" 5 "$(grep -c '^WARNING' moved.err)"
+check_eq "and the warnings are kept for later runs" 5 "$(cat cache-moved/fetch-*/warnings | wc -l)"
 
 # 3. The series has left backports: the newest above it, never one below.
 sed '/7\.2\./d;s/^linux-binary-7.3.1+deb13-amd64.*/&\nlinux-binary-6.19.9+deb13-amd64 6.19.9-1~bpo13+1/' moved.holds >gone.holds

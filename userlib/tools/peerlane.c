@@ -12,6 +12,7 @@ static const char usage[] =
 "  stats   counters of the emulated GPUs and PCIe switches in this machine\n"
 "  topo    how GPUs, NICs and drives are connected, and which way data goes\n"
 "  doctor  what keeps data from going straight, and what to do about it\n"
+"  perf    latency, bandwidth and message rate of RDMA from and to GPU memory\n"
 "\n"
 "peerlane COMMAND --help tells more.  Exit status: 0 good, 1 a transfer\n"
 "failed, 2 wrong usage, 3 no usable GPU, 4 strict mode refused to fall back,\n"
@@ -19,13 +20,14 @@ static const char usage[] =
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "io")) {
+	if (argc > 1 && (!strcmp(argv[1], "io") || !strcmp(argv[1], "perf"))) {
 #ifdef PEERLANE_STATIC
 		complain("this is the program in one file, which cannot load a "
 			 "GPU's driver library: install the other one");
 		return EXIT_USAGE;
 #else
-		return cmd_io(argc - 1, argv + 1);
+		return *argv[1] == 'i' ? cmd_io(argc - 1, argv + 1) :
+			cmd_perf(argc - 1, argv + 1);
 #endif
 	}
 	if (argc > 1 && !strcmp(argv[1], "stats"))

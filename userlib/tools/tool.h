@@ -27,6 +27,7 @@ int cmd_io(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
+int cmd_perf(int argc, char **argv);
 
 /* ---- topo.c ---- */
 struct facts;
@@ -53,6 +54,11 @@ bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
 bool gpu_open(int ordinal);
 /* The ordinal of the GPU with that PCI address; false: CUDA shows none there. */
 bool gpu_at(const char *address, int *ordinal);
+/* How many GPUs CUDA shows; false: @why there are none.  Does not complain. */
+bool gpu_count(int *count, char *why, size_t size);
+bool gpu_address(int ordinal, char *address, size_t size);
+/* What CUDA calls it; empty when it does not. */
+void gpu_name(int ordinal, char *name, size_t size);
 bool gpu_alloc(uint64_t size, uint64_t *ptr);
 void gpu_free(uint64_t ptr);
 bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n);

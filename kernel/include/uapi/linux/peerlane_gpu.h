@@ -24,6 +24,7 @@
 #define PLN_GPU_FEAT_P2PDMA	(1ull << 1)	/* BAR1 has P2PDMA pages */
 #define PLN_GPU_FEAT_DMABUF	(1ull << 2)	/* PLN_GPU_IOC_EXPORT works */
 #define PLN_GPU_FEAT_DEVPTR	(1ull << 3)	/* mmap() makes device pointers */
+#define PLN_GPU_FEAT_PARTS	(1ull << 4)	/* PLN_GPU_IOC_EXPORT_PARTS works */
 
 /**
  * struct pln_gpu_query - what this GPU and this driver offer
@@ -111,8 +112,8 @@ struct pln_gpu_free {
  * @fd: out: the dma-buf; mmap() of it maps BAR1
  * @reserved: 0
  *
- * BAR1 space is taken when the dma-buf is first mapped or attached (ENOSPC:
- * none left), and given back with the last mapping.
+ * BAR1 space is taken when the dma-buf is first mapped, by a program or for a
+ * device (ENOSPC: none left), and given back with the last mapping.
  */
 struct pln_gpu_export {
 	__u32 handle;
@@ -121,6 +122,45 @@ struct pln_gpu_export {
 	__u64 size;
 	__s32 fd;
 	__u32 reserved;
+};
+
+#define PLN_GPU_MAX_PARTS	256
+
+/**
+ * struct pln_gpu_part - a part of a dma-buf
+ * @handle: GPU memory
+ * @reserved: 0
+ * @offset: bytes from the start of the allocation, multiple of page_size
+ * @size: bytes, multiple of page_size
+ */
+struct pln_gpu_part {
+	__u32 handle;
+	__u32 reserved;
+	__u64 offset;
+	__u64 size;
+};
+
+/**
+ * struct pln_gpu_export_parts - export parts of GPU memory as one dma-buf
+ * @parts: in: address of an array of struct pln_gpu_part: what the dma-buf
+ *	shows, in this order; the same memory may come more than once
+ * @nr_parts: in: 1 to PLN_GPU_MAX_PARTS
+ * @flags: in: 0 or O_CLOEXEC
+ * @fd: out: the dma-buf
+ * @reserved: 0
+ * @size: out: bytes of all parts
+ *
+ * As of PLN_GPU_IOC_EXPORT.  All of it is revoked when one of the allocations
+ * is freed.  PLN_GPU_IOC_IMPORT does not take a dma-buf of more than one part
+ * (EINVAL).
+ */
+struct pln_gpu_export_parts {
+	__u64 parts;
+	__u32 nr_parts;
+	__u32 flags;
+	__s32 fd;
+	__u32 reserved;
+	__u64 size;
 };
 
 /**
@@ -134,7 +174,7 @@ struct pln_gpu_export {
  * @mmap_offset: out: as of PLN_GPU_IOC_ALLOC
  *
  * The memory is then freed with its last handle, in whatever file.  EBADF: no
- * descriptor; EINVAL: no dma-buf of this driver; EXDEV: memory of another GPU,
+ * descriptor; EINVAL: no dma-buf of this driver, or one of several parts; EXDEV: memory of another GPU,
  * or this file was opened through another device node; ENOENT: freed.
  */
 struct pln_gpu_import {
@@ -247,5 +287,7 @@ struct pln_gpu_wait {
 #define PLN_GPU_IOC_SUBMIT	_IOWR(PLN_GPU_IOC_MAGIC, 4, struct pln_gpu_submit)
 #define PLN_GPU_IOC_WAIT	_IOWR(PLN_GPU_IOC_MAGIC, 5, struct pln_gpu_wait)
 #define PLN_GPU_IOC_IMPORT	_IOWR(PLN_GPU_IOC_MAGIC, 6, struct pln_gpu_import)
+#define PLN_GPU_IOC_EXPORT_PARTS \
+	_IOWR(PLN_GPU_IOC_MAGIC, 7, struct pln_gpu_export_parts)
 
 #endif /* _UAPI_LINUX_PEERLANE_GPU_H */

@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Commands to a running wire: a line each over FOLDER/control, and a line of
+ * JSON in return.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+#define LINE_MAX_	512
+#define WORDS_MAX	8
+#define WAIT_MAX	600		/* s */
+#define ASK_MORE	10		/* s that an answer may take beyond its own time */
+
+static const char help_text[] =
+	"PORT is a host's name or \"all\"; .out or .in behind it means what the host sends or receives, else both. "
+	"counters | seed N | PORT link up|down | PORT loss RATE% [roce] | PORT corrupt RATE% [roce] | "
+	"PORT duplicate RATE% [roce] | PORT reorder RATE% [roce] | PORT delay TIME [JITTER] | "
+	"PORT.WAY nth N OPCODE drop|corrupt|duplicate|cut | PORT clear | PORT.WAY wait N OPCODE SECONDS";
+
+static struct client {
+	int fd;				/* 0: free */
+	char line[LINE_MAX_];
+	size_t used;
+	char *answer;
+	size_t sent;
+	/* a command that waits */
+	const struct wire_path *wait;
+	int opcode;
+	uint64_t want;
+	uint64_t until;
+} clients[CONTROL_CLIENTS];
+
+/* --- answers --------------------------------------------------------------- */
+
+static struct json_object *refuse(const char *format, ...)
+{
+	struct json_object *object = json_object_new_object();
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	json_object_object_add(object, "error", json_object_new_string(text));
+	return object;
+}
+
+static struct json_object *done(void)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "ok", json_object_new_boolean(true));
+	return object;
+}
+
+static void add(struct json_object *object, const char *key, uint64_t value)
+{
+	json_object_object_add(object, key, json_object_new_uint64(value));
+}
+
+static struct json_object *counters_of(const struct wire_path *path, bool out)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *roce = json_object_new_object();
+	struct json_object *opcodes = json_object_new_object();
+	struct json_object *drops = json_object_new_object();
+	const struct wire_counters *count = &path->count;
+
+	add(object, "frames", count->frames);
+	add(object, "bytes", count->bytes);
+	add(roce, "frames", count->roce_frames);
+	add(roce, "payload_bytes", count->roce_payload);
+	add(roce, "dropped", count->roce_drops);
+	if (out) {
+		add(roce, "unique_payload_bytes", count->roce_unique);
+		add(roce, "repeated", count->roce_repeats);
+	}
+	for (int i = 0; i < 256; i++)
+		if (count->opcode[i]) {
+			struct json_object *one = json_object_new_object();
+
+			add(one, "frames", count->opcode[i]);
+			add(one, "payload_bytes", count->opcode_payload[i]);
+			json_object_object_add(opcodes, frame_opcode_name(i), one);
+		}
+	json_object_object_add(roce, "opcodes", opcodes);
+	json_object_object_add(object, "roce", roce);
+	for (int i = 0; i < DROPS; i++)
+		add(drops, wire_drop_names[i], count->drops[i]);
+	json_object_object_add(object, "drops", drops);
+	add(object, "corrupted", count->done[FAULT_CORRUPT]);
+	add(object, "duplicated", count->done[FAULT_DUPLICATE]);
+	add(object, "reordered", count->done[FAULT_REORDER]);
+	add(object, "delayed", count->delayed);
+	add(object, "rules_left", path->rules);
+	return object;
+}
+
+static struct json_object *counters(struct wire *wire)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *ports = json_object_new_object();
+
+	/* looks of several hosts have an order */
+	add(object, "look", ++wire->looks);
+	add(object, "seed", wire->seed);
+	for (unsigned int i = 0; i < wire->ports; i++) {
+		const struct wire_port *port = &wire->port[i];
+		struct json_object *one = json_object_new_object();
+
+		json_object_object_add(one, "link",
+				       json_object_new_string(port->up ? "up" : "down"));
+		add(one, "queued", port->queued);
+		add(one, "queued_most", port->queued_most);
+		json_object_object_add(one, "out", counters_of(&port->path[WAY_OUT], true));
+		json_object_object_add(one, "in", counters_of(&port->path[WAY_IN], false));
+		json_object_object_add(ports, port->name, one);
+	}
+	json_object_object_add(object, "ports", ports);
+	return object;
+}
+
+/* --- words ----------------------------------------------------------------- */
+
+static bool parse_number(const char *text, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && !*end && !errno;
+}
+
+/* "0.5%": at most four digits behind the point */
+static bool parse_rate(const char *text, uint32_t *rate)
+{
+	uint64_t parts = 0;
+	int digits = 0, behind = -1;
+
+	for (; (*text >= '0' && *text <= '9') || (*text == '.' && behind < 0 && digits); text++) {
+		if (*text == '.') {
+			behind = 0;
+			continue;
+		}
+		if (++digits > 7 || behind == 4)
+			return false;
+		parts = parts * 10 + (*text - '0');
+		behind += behind >= 0;
+	}
+	if (!digits || behind == 0 || strcmp(text, "%"))
+		return false;
+	for (behind = behind < 0 ? 0 : behind; behind < 4; behind++)
+		parts *= 10;
+	*rate = parts;
+	return parts <= WIRE_ALL;
+}
+
+/* "5ms" */
+static bool parse_time(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }
+	};
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || errno)
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(end, units[i].name)) {
+			*ns = value * units[i].ns;
+			return value <= WIRE_DELAY_MAX / units[i].ns;
+		}
+	*ns = 0;
+	return !value && !*end;
+}
+
+/* --- commands -------------------------------------------------------------- */
+
+struct target {
+	unsigned int first, last;	/* ports */
+	int ways;			/* a bit for each */
+};
+
+static struct json_object *parse_target(struct wire *wire, char *word, struct target *target)
+{
+	char *way = strchr(word, '.');
+
+	target->ways = 1 << WAY_OUT | 1 << WAY_IN;
+	if (way) {
+		*way++ = 0;
+		if (!strcmp(way, "out"))
+			target->ways = 1 << WAY_OUT;
+		else if (!strcmp(way, "in"))
+			target->ways = 1 << WAY_IN;
+		else
+			return refuse("%s.%s: behind a host's name stands .out (what it sends) or .in (what it receives)",
+				      word, way);
+	}
+	target->first = 0;
+	target->last = wire->ports - 1;
+	if (!strcmp(word, "all"))
+		return NULL;
+	for (unsigned int i = 0; i < wire->ports; i++)
+		if (!strcmp(word, wire->port[i].name)) {
+			target->first = target->last = i;
+			return NULL;
+		}
+	return refuse("no host or command is called \"%s\"; \"help\" lists the commands", word);
+}
+
+#define for_each_path(wire, target, path)						\
+	for (unsigned int port_ = (target)->first; port_ <= (target)->last; port_++)	\
+		for (int way_ = 0; way_ < WAYS; way_++)					\
+			if ((target)->ways & 1 << way_ &&				\
+			    ((path) = &(wire)->port[port_].path[way_]))
+
+static struct json_object *set_rate(struct wire *wire, const struct target *target,
+				    enum wire_fault fault, int words, char **word)
+{
+	struct wire_path *path;
+	bool roce = words == 4 && !strcmp(word[3], "roce");
+	uint32_t rate;
+
+	if (words < 3 || words > 4 || (words == 4 && !roce))
+		return refuse("%s needs a rate, and perhaps \"roce\"", word[1]);
+	if (!parse_rate(word[2], &rate))
+		return refuse("\"%s\" is no rate: a rate is 0%% to 100%%, with at most four digits behind the point",
+			      word[2]);
+	for_each_path(wire, target, path) {
+		path->rate[fault] = rate;
+		path->roce_only[fault] = roce;
+	}
+	return done();
+}
+
+static struct json_object *set_delay(struct wire *wire, const struct target *target,
+				     int words, char **word)
+{
+	uint64_t delay, jitter = 0;
+	struct wire_path *path;
+
+	if (words < 3 || words > 4)
+		return refuse("delay needs a time, and perhaps a second: the most that chance adds");
+	for (int i = 2; i < words; i++)
+		if (!parse_time(word[i], i == 2 ? &delay : &jitter))
+			return refuse("\"%s\" is no time: 0, or a number with ns, us, ms or s, to 10s",
+				      word[i]);
+	for_each_path(wire, target, path) {
+		path->delay_ns = delay;
+		path->jitter_ns = jitter;
+	}
+	return done();
+}
+
+static struct json_object *add_rule(struct wire *wire, const struct target *target,
+				    int words, char **word)
+{
+	struct wire_rule rule = { 0 };
+	struct wire_path *path;
+
+	if (words != 5)
+		return refuse("nth needs a number, an opcode and what to do");
+	if (!parse_number(word[2], &rule.nth) || !rule.nth)
+		return refuse("\"%s\" is no number from 1", word[2]);
+	rule.opcode = frame_opcode_by_name(word[3]);
+	if (rule.opcode == -EINVAL)
+		return refuse("\"%s\" is no opcode: rc-rdma-write-only, ..., 0x0a, or any", word[3]);
+	while (rule.action < ACTIONS && strcmp(word[4], wire_action_names[rule.action]))
+		rule.action++;
+	if (rule.action == ACTIONS)
+		return refuse("\"%s\" is neither drop nor corrupt, duplicate, cut", word[4]);
+	for_each_path(wire, target, path)
+		if (path->rules == WIRE_RULES_MAX)
+			return refuse("%u rules wait already", WIRE_RULES_MAX);
+	for_each_path(wire, target, path)
+		path->rule[path->rules++] = rule;
+	return done();
+}
+
+static struct json_object *set_link(struct wire *wire, const struct target *target,
+				    int words, char **word)
+{
+	bool up = words == 3 && !strcmp(word[2], "up");
+
+	if (words != 3 || (!up && strcmp(word[2], "down")))
+		return refuse("link needs \"up\" or \"down\"");
+	if (target->ways != (1 << WAY_OUT | 1 << WAY_IN))
+		return refuse("a link has both ways: no .out or .in");
+	for (unsigned int i = target->first; i <= target->last; i++)
+		port_link(&wire->port[i], up);
+	return done();
+}
+
+static struct json_object *clear(struct wire *wire, const struct target *target)
+{
+	struct wire_path *path;
+
+	for_each_path(wire, target, path) {
+		memset(path->rate, 0, sizeof(path->rate));
+		path->delay_ns = path->jitter_ns = 0;
+		path->rules = 0;
+	}
+	return done();
+}
+
+static struct json_object *start_wait(struct wire *wire, const struct target *target,
+				      int words, char **word, struct client *client)
+{
+	uint64_t seconds;
+
+	if (words != 5 || !parse_number(word[2], &client->want) ||
+	    !parse_number(word[4], &seconds) || !seconds || seconds > WAIT_MAX)
+		return refuse("wait needs a number, an opcode and seconds (1 to %u)", WAIT_MAX);
+	if (target->first != target->last ||
+	    target->ways == (1 << WAY_OUT | 1 << WAY_IN))
+		return refuse("wait needs one way of one host: a.out");
+	client->opcode = frame_opcode_by_name(word[3]);
+	if (client->opcode == -EINVAL)
+		return refuse("\"%s\" is no opcode: rc-rdma-write-only, ..., 0x0a, or any", word[3]);
+	client->wait = &wire->port[target->first].path[target->ways == 1 << WAY_OUT ?
+						       WAY_OUT : WAY_IN];
+	client->until = wire_now() + seconds * 1000000000;
+	return NULL;
+}
+
+/* NULL: the answer comes later */
+static struct json_object *command(struct wire *wire, struct client *client, char *line)
+{
+	struct json_object *error;
+	char *word[WORDS_MAX], *save = NULL;
+	struct target target = { 0 };
+	int words = 0;
+
+	for (char *at = strtok_r(line, " \t\r", &save); at; at = strtok_r(NULL, " \t\r", &save)) {
+		if (words == WORDS_MAX)
+			return refuse("more than %u words", WORDS_MAX);
+		word[words++] = at;
+	}
+	if (!words)
+		return refuse("an empty command; \"help\" lists the commands");
+	if (words == 1 && !strcmp(word[0], "counters"))
+		return counters(wire);
+	if (words == 1 && !strcmp(word[0], "help")) {
+		struct json_object *object = json_object_new_object();
+
+		json_object_object_add(object, "help", json_object_new_string(help_text));
+		return object;
+	}
+	if (!strcmp(word[0], "seed")) {
+		if (words != 2 || !parse_number(word[1], &wire->seed))
+			return refuse("seed needs a number");
+		port_seed(wire);
+		return done();
+	}
+	error = parse_target(wire, word[0], &target);
+	if (error)
+		return error;
+	if (words == 1)
+		return refuse("%s, and what? \"help\" lists the commands", word[0]);
+	for (int fault = 0; fault < FAULTS; fault++)
+		if (!strcmp(word[1], wire_fault_names[fault]))
+			return set_rate(wire, &target, fault, words, word);
+	if (!strcmp(word[1], "delay"))
+		return set_delay(wire, &target, words, word);
+	if (!strcmp(word[1], "nth"))
+		return add_rule(wire, &target, words, word);
+	if (!strcmp(word[1], "link"))
+		return set_link(wire, &target, words, word);
+	if (!strcmp(word[1], "clear") && words == 2)
+		return clear(wire, &target);
+	if (!strcmp(word[1], "wait"))
+		return start_wait(wire, &target, words, word, client);
+	return refuse("no command is called \"%s\"; \"help\" lists the commands", word[1]);
+}
+
+/* --- clients --------------------------------------------------------------- */
+
+static void client_end(struct client *client)
+{
+	close(client->fd);
+	free(client->answer);
+	memset(client, 0, sizeof(*client));
+}
+
+static void client_write(struct client *client)
+{
+	while (client->answer) {
+		size_t left = strlen(client->answer) - client->sent;
+		ssize_t sent = send(client->fd, client->answer + client->sent, left, 0);
+
+		if (sent < 0) {
+			if (errno != EAGAIN)
+				client_end(client);
+			return;
+		}
+		client->sent += sent;
+		if ((size_t)sent == left) {
+			free(client->answer);
+			client->answer = NULL;
+			client->sent = 0;
+		}
+	}
+}
+
+static void client_answer(struct client *client, struct json_object *object)
+{
+	if (asprintf(&client->answer, "%s\n",
+		     json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN)) < 0)
+		client->answer = NULL;
+	json_object_put(object);
+	if (!client->answer)
+		client_end(client);
+	else
+		client_write(client);
+}
+
+/* The commands that have come, one after the other's answer */
+static void client_commands(struct wire *wire, struct client *client)
+{
+	while (client->fd && !client->answer && !client->wait) {
+		char *end = memchr(client->line, '\n', client->used);
+		char line[LINE_MAX_];
+		struct json_object *object;
+		size_t len;
+
+		if (!end) {
+			if (client->used < sizeof(client->line))
+				return;
+			client->used = 0;
+			client_answer(client, refuse("a command of more than %u bytes",
+						     LINE_MAX_ - 1));
+			return;
+		}
+		len = end - client->line;
+		memcpy(line, client->line, len);
+		line[len] = 0;
+		client->used -= len + 1;
+		memmove(client->line, end + 1, client->used);
+		object = command(wire, client, line);
+		if (object)
+			client_answer(client, object);
+	}
+}
+
+static void client_read(struct wire *wire, struct client *client)
+{
+	ssize_t len = recv(client->fd, client->line + client->used,
+			   sizeof(client->line) - client->used, 0);
+
+	if (len < 0 && errno == EAGAIN)
+		return;
+	if (len <= 0) {
+		client_end(client);
+		return;
+	}
+	client->used += len;
+	client_commands(wire, client);
+}
+
+int control_open(struct wire *wire)
+{
+	struct sockaddr_un name;
+	int err = wire_address(&name, wire->folder, "control", "");
+
+	if (err)
+		return err;
+	wire->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (wire->listener < 0 ||
+	    bind(wire->listener, (struct sockaddr *)&name, sizeof(name))) {
+		err = -errno;
+		if (wire->listener >= 0)
+			close(wire->listener);
+		wire->listener = -1;
+		return err;
+	}
+	if (listen(wire->listener, CONTROL_CLIENTS))
+		return -errno;
+	return 0;
+}
+
+void control_close(struct wire *wire)
+{
+	struct sockaddr_un name;
+
+	for (int i = 0; i < CONTROL_CLIENTS; i++)
+		if (clients[i].fd)
+			client_end(&clients[i]);
+	if (wire->listener < 0)
+		return;
+	close(wire->listener);
+	if (!wire_address(&name, wire->folder, "control", ""))
+		unlink(name.sun_path);
+}
+
+unsigned int control_poll(struct wire *wire, struct pollfd *fds)
+{
+	bool room = false;
+
+	for (int i = 0; i < CONTROL_CLIENTS; i++) {
+		struct client *client = &clients[i];
+
+		/* who does not take an answer is not read from */
+		fds[i + 1].fd = client->fd ? client->fd : -1;
+		fds[i + 1].events = client->answer ? POLLOUT :
+			client->used < sizeof(client->line) ? POLLIN : 0;
+		fds[i + 1].revents = 0;
+		room = room || !client->fd;
+	}
+	fds[0].fd = room ? wire->listener : -1;
+	fds[0].events = POLLIN;
+	fds[0].revents = 0;
+	return CONTROL_FDS;
+}
+
+void control_serve(struct wire *wire, const struct pollfd *fds, unsigned int n)
+{
+	for (unsigned int i = 1; i < n; i++) {
+		struct client *client = &clients[i - 1];
+
+		if (!client->fd || fds[i].fd != client->fd || !fds[i].revents)
+			continue;
+		if (fds[i].revents & POLLOUT) {
+			client_write(client);
+			client_commands(wire, client);
+		} else {
+			client_read(wire, client);
+		}
+	}
+	if (fds[0].revents) {
+		int fd = accept4(wire->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		for (int i = 0; i < CONTROL_CLIENTS && fd >= 0; i++)
+			if (!clients[i].fd) {
+				clients[i].fd = fd;
+				fd = -1;
+			}
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+uint64_t control_waits(struct wire *wire, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (int i = 0; i < CONTROL_CLIENTS; i++) {
+		struct client *client = &clients[i];
+		uint64_t have;
+
+		if (!client->wait)
+			continue;
+		have = client->opcode == WIRE_ANY ? client->wait->count.roce_frames :
+			client->wait->count.opcode[client->opcode];
+		if (have >= client->want) {
+			struct json_object *object = done();
+
+			client->wait = NULL;
+			add(object, "frames", have);
+			client_answer(client, object);
+		} else if (now >= client->until) {
+			client->wait = NULL;
+			client_answer(client, refuse("only %llu of %llu frames came in time",
+						     (unsigned long long)have,
+						     (unsigned long long)client->want));
+		} else {
+			if (client->until < next)
+				next = client->until;
+			continue;
+		}
+		client_commands(wire, client);
+	}
+	return next;
+}
+
+/* --- the other end --------------------------------------------------------- */
+
+static int ask_failed(const char *folder, const char *what)
+{
+	fprintf(stderr, "peerlane-wire: %s/control: %s%s\n", folder, what,
+		errno == ENOENT || errno == ECONNREFUSED ? " (no wire runs there)" : "");
+	return 2;
+}
+
+int control_ask(const char *folder, int argc, char **argv)
+{
+	struct timeval timeout = { .tv_sec = WAIT_MAX + ASK_MORE };
+	struct sockaddr_un name;
+	char line[LINE_MAX_ + 1], *answer = NULL;
+	struct json_object *object = NULL, *error;
+	size_t len = 0, size = 0;
+	FILE *in;
+	int fd, status = 2;
+
+	for (int i = 0; i < argc; i++) {
+		int more = snprintf(line + len, sizeof(line) - len, "%s%s", argv[i],
+				    i + 1 < argc ? " " : "\n");
+
+		if (strchr(argv[i], '\n') || more >= (int)(sizeof(line) - len)) {
+			fprintf(stderr, "peerlane-wire: a command is one line of at most %u bytes\n",
+				LINE_MAX_ - 1);
+			return 2;
+		}
+		len += more;
+	}
+	if (wire_address(&name, folder, "control", "")) {
+		errno = ENAMETOOLONG;
+		return ask_failed(folder, strerror(errno));
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return ask_failed(folder, strerror(errno));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	signal(SIGPIPE, SIG_IGN);
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) ||
+	    send(fd, line, len, 0) != (ssize_t)len) {
+		ask_failed(folder, strerror(errno));
+		close(fd);
+		return 2;
+	}
+	in = fdopen(fd, "r");
+	errno = 0;
+	if (in && getline(&answer, &size, in) > 0)
+		object = json_tokener_parse(answer);
+	if (object) {
+		fputs(answer, stdout);
+		status = json_object_object_get_ex(object, "error", &error) ? 1 : 0;
+		json_object_put(object);
+	} else {
+		ask_failed(folder, errno ? strerror(errno) : "the wire ended without an answer");
+	}
+	free(answer);
+	if (in)
+		fclose(in);
+	else
+		close(fd);
+	return status;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * peerlane-wire: arguments, and the loop.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+static const char usage_text[] =
+"usage: peerlane-wire [--seed N] [--pcap] [--pcap-max BYTES] FOLDER NAME...\n"
+"       peerlane-wire --ask FOLDER COMMAND...\n"
+"\n"
+"A switch with a port for each NAME.  Port N (from 1) is the Unix datagram\n"
+"socket FOLDER/NAME; its host is FOLDER/NAME.host with the MAC address\n"
+"52:54:00:00:00:0N.  For QEMU:\n"
+"\n"
+"  -netdev dgram,id=net0,local.type=unix,local.path=FOLDER/NAME.host,\n"
+"          remote.type=unix,remote.path=FOLDER/NAME\n"
+"\n"
+"  --seed N          of the numbers that decide on loss and the like (default 1)\n"
+"  --pcap            write FOLDER/NAME.pcap: what each host's cable carried\n"
+"  --pcap-max BYTES  at most so much of each (default 256 MiB)\n"
+"  --ask             give a running wire a command, print its answer (JSON);\n"
+"                    the command \"help\" lists them\n"
+"\n"
+"It ends on SIGTERM, and when what started it ends.\n";
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
+uint64_t wire_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+int wire_address(struct sockaddr_un *address, const char *folder,
+		 const char *name, const char *suffix)
+{
+	int len;
+
+	memset(address, 0, sizeof(*address));
+	address->sun_family = AF_UNIX;
+	len = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s%s",
+		       folder, name, suffix);
+	return len < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+static int fail(const char *what, const char *detail)
+{
+	fprintf(stderr, "peerlane-wire: %s%s%s\n", what, detail ? ": " : "",
+		detail ? detail : "");
+	return 2;
+}
+
+static bool number(const char *text, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return text[0] >= '0' && text[0] <= '9' && !*end && !errno;
+}
+
+static int add_port(struct wire *wire, const char *name)
+{
+	struct wire_port *port = &wire->port[wire->ports];
+	size_t len = strlen(name);
+
+	if (wire->ports == WIRE_PORTS_MAX)
+		return fail("more than 16 hosts", NULL);
+	if (!len || len > WIRE_NAME_MAX ||
+	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != len)
+		return fail("a name has 1 to 15 lower-case letters, digits and -", name);
+	if (!strcmp(name, "all") || !strcmp(name, "control"))
+		return fail("this name is taken", name);
+	for (unsigned int i = 0; i < wire->ports; i++)
+		if (!strcmp(name, wire->port[i].name))
+			return fail("two hosts of one name", name);
+	memcpy(port->name, name, len);
+	memcpy(port->mac, "\x52\x54\0\0\0", 5);
+	port->mac[5] = ++wire->ports;
+	return 0;
+}
+
+static void loop(struct wire *wire, const sigset_t *unblocked)
+{
+	struct pollfd fds[WIRE_PORTS_MAX + CONTROL_FDS];
+	unsigned int n;
+
+	while (!ended) {
+		uint64_t now = wire_now(), next = control_waits(wire, now), due;
+		struct timespec timeout;
+
+		for (unsigned int i = 0; i < wire->ports; i++) {
+			due = port_send(wire, &wire->port[i], now);
+			if (due < next)
+				next = due;
+		}
+		for (unsigned int i = 0; i < wire->ports; i++) {
+			fds[i].fd = wire->port[i].fd;
+			fds[i].events = POLLIN | (wire->port[i].blocked ? POLLOUT : 0);
+		}
+		n = control_poll(wire, fds + wire->ports);
+		now = wire_now();
+		due = next > now ? next - now : 0;
+		timeout = (struct timespec){ due / 1000000000, due % 1000000000 };
+		if (ppoll(fds, wire->ports + n, next == UINT64_MAX ? NULL : &timeout,
+			  unblocked) < 0) {
+			if (errno == EINTR)
+				continue;
+			perror("peerlane-wire: poll");
+			return;
+		}
+		for (unsigned int i = 0; i < wire->ports; i++) {
+			if (fds[i].revents & (POLLOUT | POLLERR | POLLHUP))
+				wire->port[i].blocked = false;
+			if (fds[i].revents)
+				port_receive(wire, &wire->port[i]);
+		}
+		control_serve(wire, fds + wire->ports, n);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	enum { SEED = 1, PCAP, PCAP_MAX, ASK, HELP };
+	static const struct option options[] = {
+		{ "seed", required_argument, NULL, SEED },
+		{ "pcap", no_argument, NULL, PCAP },
+		{ "pcap-max", required_argument, NULL, PCAP_MAX },
+		{ "ask", no_argument, NULL, ASK },
+		{ "help", no_argument, NULL, HELP },
+		{ 0 }
+	};
+	static struct wire wire = { .seed = 1, .pcap_max = 256 << 20, .listener = -1 };
+	struct sigaction action = { .sa_handler = end };
+	pid_t parent = getppid();
+	unsigned int open = 0;
+	sigset_t blocked, before;
+	bool ask = false;
+	int option, err = 0;
+
+	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+		switch (option) {
+		case SEED:
+			if (!number(optarg, &wire.seed))
+				return fail("--seed needs a number", optarg);
+			break;
+		case PCAP:
+			wire.pcap = true;
+			break;
+		case PCAP_MAX:
+			if (!number(optarg, &wire.pcap_max))
+				return fail("--pcap-max needs a number of bytes", optarg);
+			break;
+		case ASK:
+			ask = true;
+			break;
+		case HELP:
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		default:
+			return 2;
+		}
+	}
+	if (argc - optind < 2) {
+		fputs(usage_text, stderr);
+		return 2;
+	}
+	wire.folder = argv[optind++];
+	if (ask)
+		return control_ask(wire.folder, argc - optind, argv + optind);
+	while (optind < argc) {
+		err = add_port(&wire, argv[optind++]);
+		if (err)
+			return err;
+	}
+
+	/* signals come while it polls, and at no other time */
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGINT);
+	sigaddset(&blocked, SIGHUP);
+	sigprocmask(SIG_BLOCK, &blocked, &before);
+	sigdelset(&before, SIGTERM);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		return fail("what started it has ended", NULL);
+
+	port_seed(&wire);
+	while (open < wire.ports && !err) {
+		err = port_open(&wire, &wire.port[open]);
+		if (err)
+			fail(strerror(-err), wire.port[open].name);
+		else
+			open++;
+	}
+	if (!err) {
+		err = control_open(&wire);
+		if (err)
+			fail(strerror(-err), "control");
+	}
+	if (!err) {
+		/* who started it may wait for this line */
+		puts("ready");
+		fflush(stdout);
+		loop(&wire, &before);
+	}
+	control_close(&wire);
+	while (open)
+		port_close(&wire, &wire.port[--open]);
+	return err ? 2 : 0;
+}

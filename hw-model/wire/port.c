@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A port: what its host sends goes through faults into the queues of others.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+#define FAIR 64		/* frames of one host before the others' turn */
+
+const char *const wire_drop_names[DROPS] = {
+	"runt", "oversize", "link", "loss", "rule", "queue", "peer"
+};
+
+const char *const wire_fault_names[FAULTS] = {
+	"loss", "corrupt", "duplicate", "reorder"
+};
+
+const char *const wire_action_names[ACTIONS] = {
+	"drop", "corrupt", "duplicate", "cut"
+};
+
+/* What becomes of a frame */
+struct verdict {
+	enum wire_drop drop;		/* DROPS: it goes on */
+	unsigned int copies;
+	bool held;
+	uint64_t delay;
+};
+
+/* splitmix64: any seed is good, and seeds that differ by 1 give other numbers */
+static uint64_t draw(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+void port_seed(struct wire *wire)
+{
+	for (unsigned int i = 0; i < wire->ports; i++)
+		for (int way = 0; way < WAYS; way++) {
+			struct wire_path *path = &wire->port[i].path[way];
+			uint64_t mix = wire->seed + ((uint64_t)i * WAYS + way + 1) *
+				0xd1342543de82ef95ull;
+
+			for (int fault = 0; fault < FAULTS; fault++)
+				path->prng[fault] = draw(&mix);
+			path->prng_jitter = draw(&mix);
+		}
+}
+
+/* --- pcap ------------------------------------------------------------------ */
+
+static void pcap_open(struct wire *wire, struct wire_port *port)
+{
+	/* times in ns, version 2.4, whole frames of Ethernet */
+	static const uint32_t header[6] = {
+		0xa1b23c4d, 2 | 4 << 16, 0, 0, 65535, 1
+	};
+	struct sockaddr_un name;
+
+	if (wire_address(&name, wire->folder, port->name, ".pcap"))
+		return;
+	port->pcap = fopen(name.sun_path, "we");
+	if (!port->pcap || fwrite(header, sizeof(header), 1, port->pcap) != 1) {
+		fprintf(stderr, "peerlane-wire: cannot write %s: %s; nothing is recorded of %s\n",
+			name.sun_path, strerror(errno), port->name);
+		if (port->pcap)
+			fclose(port->pcap);
+		port->pcap = NULL;
+	}
+}
+
+static void pcap_write(struct wire *wire, struct wire_port *port,
+		       const uint8_t *data, size_t len, uint64_t now)
+{
+	uint32_t header[4] = { now / 1000000000, now % 1000000000, len, len };
+
+	if (!port->pcap)
+		return;
+	port->pcap_bytes += sizeof(header) + len;
+	if (port->pcap_bytes <= wire->pcap_max &&
+	    fwrite(header, sizeof(header), 1, port->pcap) == 1 &&
+	    fwrite(data, len, 1, port->pcap) == 1)
+		return;
+	fprintf(stderr, "peerlane-wire: the record of %s ends after %llu bytes (%s)\n",
+		port->name, (unsigned long long)wire->pcap_max,
+		port->pcap_bytes > wire->pcap_max ? "--pcap-max" : strerror(errno));
+	fclose(port->pcap);
+	port->pcap = NULL;
+}
+
+/* --- faults ---------------------------------------------------------------- */
+
+/* One bit, where a checksum of the receiver sees it */
+static void corrupt(struct wire_path *path, const struct wire_info *info,
+		    uint8_t *data, size_t len)
+{
+	uint64_t bit;
+
+	path->count.done[FAULT_CORRUPT]++;
+	if (info->harmless >= len)
+		return;
+	bit = draw(&path->prng[FAULT_CORRUPT]) % ((len - info->harmless) * 8);
+	data[info->harmless + bit / 8] ^= 1 << bit % 8;
+}
+
+static bool strikes(struct wire_path *path, enum wire_fault fault,
+		    const struct wire_info *info)
+{
+	if (!path->rate[fault] || (path->roce_only[fault] && !info->roce))
+		return false;
+	return draw(&path->prng[fault]) % WIRE_ALL < path->rate[fault];
+}
+
+static void apply_rules(struct wire_port *port, struct wire_path *path,
+			const struct wire_info *info, uint8_t *data, size_t len,
+			struct verdict *verdict)
+{
+	unsigned int i = 0;
+
+	while (i < path->rules) {
+		struct wire_rule *rule = &path->rule[i];
+		enum wire_action action = rule->action;
+
+		if ((rule->opcode != WIRE_ANY && rule->opcode != info->opcode) ||
+		    ++rule->seen != rule->nth) {
+			i++;
+			continue;
+		}
+		path->rules--;
+		memmove(rule, rule + 1, (path->rules - i) * sizeof(*rule));
+		switch (action) {
+		case ACTION_DROP:
+			verdict->drop = DROP_RULE;
+			break;
+		case ACTION_CORRUPT:
+			corrupt(path, info, data, len);
+			break;
+		case ACTION_DUPLICATE:
+			verdict->copies++;
+			path->count.done[FAULT_DUPLICATE]++;
+			break;
+		case ACTION_CUT:
+			verdict->drop = DROP_LINK;
+			port_link(port, false);
+			break;
+		case ACTIONS:
+			break;
+		}
+	}
+}
+
+static void apply(struct wire_port *port, enum wire_way way,
+		  const struct wire_info *info, uint8_t *data, size_t len,
+		  struct verdict *verdict)
+{
+	struct wire_path *path = &port->path[way];
+
+	if (!port->up) {
+		verdict->drop = DROP_LINK;
+		return;
+	}
+	if (info->roce)
+		apply_rules(port, path, info, data, len, verdict);
+	if (verdict->drop != DROPS)
+		return;
+	if (strikes(path, FAULT_LOSS, info)) {
+		verdict->drop = DROP_LOSS;
+		return;
+	}
+	if (strikes(path, FAULT_CORRUPT, info))
+		corrupt(path, info, data, len);
+	if (strikes(path, FAULT_DUPLICATE, info)) {
+		verdict->copies++;
+		path->count.done[FAULT_DUPLICATE]++;
+	}
+	if (strikes(path, FAULT_REORDER, info))
+		verdict->held = true;
+	verdict->delay += path->delay_ns;
+	if (path->jitter_ns)
+		verdict->delay += draw(&path->prng_jitter) % (path->jitter_ns + 1);
+	if (path->delay_ns || path->jitter_ns)
+		path->count.delayed++;
+}
+
+static void count(struct wire_path *path, const struct wire_info *info, size_t len)
+{
+	path->count.frames++;
+	path->count.bytes += len;
+	if (!info->roce)
+		return;
+	path->count.roce_frames++;
+	path->count.roce_payload += info->payload;
+	path->count.opcode[info->opcode]++;
+	path->count.opcode_payload[info->opcode] += info->payload;
+}
+
+static void dropped(struct wire_path *path, const struct wire_info *info,
+		    enum wire_drop why)
+{
+	path->count.drops[why]++;
+	if (info->roce)
+		path->count.roce_drops++;
+}
+
+/* --- queues ---------------------------------------------------------------- */
+
+static void insert(struct wire_port *port, struct wire_frame *frame)
+{
+	struct wire_frame **at = &port->queue;
+
+	if (port->tail && port->tail->due <= frame->due)
+		at = &port->tail->next;
+	else
+		while (*at && (*at)->due <= frame->due)
+			at = &(*at)->next;
+	frame->next = *at;
+	*at = frame;
+	if (!frame->next)
+		port->tail = frame;
+}
+
+static struct wire_frame *take(struct wire_port *port, struct wire_frame **at)
+{
+	struct wire_frame *frame = *at;
+
+	*at = frame->next;
+	if (port->tail == frame) {
+		port->tail = port->queue;
+		while (port->tail && port->tail->next)
+			port->tail = port->tail->next;
+	}
+	return frame;
+}
+
+/* FRAME has come: those that were held for it go right behind it */
+static void release_held(struct wire_port *port, uint64_t due)
+{
+	struct wire_frame **at = &port->queue;
+
+	while (*at) {
+		struct wire_frame *frame = *at;
+
+		if (!frame->held) {
+			at = &frame->next;
+			continue;
+		}
+		take(port, at);
+		frame->held = false;
+		frame->due = due;
+		port->path[WAY_IN].count.done[FAULT_REORDER]++;
+		insert(port, frame);
+		at = &port->queue;
+	}
+}
+
+static void enqueue(struct wire_port *from, struct wire_port *to, unsigned int index,
+		    const uint8_t *data, size_t len, const struct verdict *verdict,
+		    uint64_t now)
+{
+	struct wire_info info;
+
+	for (unsigned int i = 0; i < verdict->copies; i++) {
+		struct wire_frame *frame = NULL;
+
+		if (to->queued < WIRE_QUEUE_MAX)
+			frame = malloc(sizeof(*frame) + len);
+		if (!frame) {
+			frame_parse(data, len, &info);
+			dropped(&to->path[WAY_IN], &info, DROP_QUEUE);
+			continue;
+		}
+		frame->len = len;
+		memcpy(frame->data, data, len);
+		frame->due = now + verdict->delay;
+		if (frame->due < from->last_due[index])
+			frame->due = from->last_due[index];
+		from->last_due[index] = frame->due;
+		frame->held = verdict->held;
+		if (frame->held)
+			frame->due += WIRE_HOLD_NS;
+		insert(to, frame);
+		if (!frame->held)
+			release_held(to, frame->due);
+		if (++to->queued > to->queued_most)
+			to->queued_most = to->queued;
+	}
+}
+
+static void flush(struct wire_port *port)
+{
+	while (port->queue) {
+		struct wire_frame *frame = take(port, &port->queue);
+		struct wire_info info;
+
+		frame_parse(frame->data, frame->len, &info);
+		dropped(&port->path[WAY_IN], &info, DROP_LINK);
+		free(frame);
+	}
+	port->queued = 0;
+}
+
+void port_link(struct wire_port *port, bool up)
+{
+	port->up = up;
+	if (!up)
+		flush(port);
+}
+
+/* To the port that has the address, or to all others */
+static void forward(struct wire *wire, struct wire_port *from, uint8_t *data,
+		    size_t len, const struct verdict *verdict, uint64_t now)
+{
+	static uint8_t copy[WIRE_FRAME_MAX];
+	int only = -1;
+
+	for (unsigned int i = 0; i < wire->ports; i++)
+		if (!memcmp(wire->port[i].mac, data, 6))
+			only = i;
+	for (unsigned int i = 0; i < wire->ports; i++) {
+		struct wire_port *to = &wire->port[i];
+		struct verdict mine = *verdict;
+		struct wire_info info;
+
+		if (to == from || (only >= 0 && (int)i != only))
+			continue;
+		/* each receiver has faults of its own */
+		memcpy(copy, data, len);
+		frame_parse(copy, len, &info);
+		apply(to, WAY_IN, &info, copy, len, &mine);
+		if (mine.drop != DROPS)
+			dropped(&to->path[WAY_IN], &info, mine.drop);
+		else
+			enqueue(from, to, i, copy, len, &mine, now);
+	}
+}
+
+/* --- sockets --------------------------------------------------------------- */
+
+static bool port_connect(struct wire_port *port)
+{
+	port->connected = connect(port->fd, (struct sockaddr *)&port->peer,
+				  sizeof(port->peer)) == 0;
+	return port->connected;
+}
+
+int port_open(struct wire *wire, struct wire_port *port)
+{
+	struct sockaddr_un name;
+	int err = wire_address(&name, wire->folder, port->name, "");
+
+	port->fd = -1;
+	if (!err)
+		err = wire_address(&port->peer, wire->folder, port->name, ".host");
+	if (err)
+		return err;
+	port->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (port->fd < 0)
+		return -errno;
+	if (bind(port->fd, (struct sockaddr *)&name, sizeof(name))) {
+		err = -errno;
+		close(port->fd);
+		port->fd = -1;
+		return err;
+	}
+	port->up = true;
+	port->flows = flow_new();
+	if (!port->flows) {
+		port_close(wire, port);
+		return -ENOMEM;
+	}
+	if (wire->pcap)
+		pcap_open(wire, port);
+	return 0;
+}
+
+void port_close(struct wire *wire, struct wire_port *port)
+{
+	struct sockaddr_un name;
+
+	flush(port);
+	free(port->flows);
+	if (port->pcap)
+		fclose(port->pcap);
+	if (port->fd < 0)
+		return;
+	close(port->fd);
+	if (!wire_address(&name, wire->folder, port->name, ""))
+		unlink(name.sun_path);
+}
+
+void port_receive(struct wire *wire, struct wire_port *port)
+{
+	static uint8_t data[65536];
+
+	for (int i = 0; i < FAIR; i++) {
+		struct verdict verdict = { .drop = DROPS, .copies = 1 };
+		struct wire_path *path = &port->path[WAY_OUT];
+		struct sockaddr_un from = { 0 };
+		socklen_t size = sizeof(from);
+		struct wire_info info;
+		uint64_t now;
+		ssize_t len;
+
+		len = recvfrom(port->fd, data, sizeof(data), MSG_TRUNC,
+			       (struct sockaddr *)&from, &size);
+		if (len < 0 && (errno == ECONNREFUSED || errno == ECONNRESET)) {
+			port->connected = false;
+			continue;
+		}
+		if (len < 0)
+			return;
+		memset(&info, 0, sizeof(info));
+		if (!port->connected) {
+			if (strncmp(from.sun_path, port->peer.sun_path,
+				    sizeof(from.sun_path))) {
+				dropped(path, &info, DROP_PEER);
+				continue;
+			}
+			port_connect(port);
+		}
+		if (len < WIRE_FRAME_MIN || len > WIRE_FRAME_MAX) {
+			dropped(path, &info, len < WIRE_FRAME_MIN ?
+				DROP_RUNT : DROP_OVERSIZE);
+			continue;
+		}
+		now = wire_now();
+		pcap_write(wire, port, data, len, now);
+		frame_parse(data, len, &info);
+		if (flow_repeats(port->flows, data, &info))
+			path->count.roce_repeats++;
+		else
+			path->count.roce_unique += info.payload;
+		apply(port, WAY_OUT, &info, data, len, &verdict);
+		if (verdict.drop != DROPS) {
+			dropped(path, &info, verdict.drop);
+			continue;
+		}
+		count(path, &info, len);
+		forward(wire, port, data, len, &verdict, now);
+	}
+}
+
+uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
+{
+	while (port->queue && !port->blocked) {
+		struct wire_frame *frame = port->queue;
+		struct wire_info info;
+		bool sent = false;
+
+		if (frame->due > now)
+			return frame->due;
+		/* a host that went and came again has another socket */
+		for (int try = 0; try < 2 && !sent; try++) {
+			if (!port->connected && !port_connect(port))
+				break;
+			sent = send(port->fd, frame->data, frame->len, 0) >= 0;
+			if (sent)
+				break;
+			if (errno == EAGAIN) {
+				port->blocked = true;
+				return UINT64_MAX;
+			}
+			port->connected = false;
+		}
+		take(port, &port->queue);
+		port->queued--;
+		frame_parse(frame->data, frame->len, &info);
+		if (sent) {
+			count(&port->path[WAY_IN], &info, frame->len);
+			pcap_write(wire, port, frame->data, frame->len, now);
+		} else {
+			dropped(&port->path[WAY_IN], &info, DROP_PEER);
+		}
+		free(frame);
+	}
+	return UINT64_MAX;
+}

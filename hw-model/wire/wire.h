@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * peerlane-wire: an Ethernet switch between QEMUs that counts RoCEv2 and does
+ * harm to order.
+ *
+ * A port is a host's cable.  Its two ways are named as that host sees them:
+ * "out" is what the host sends, "in" is what it receives.  A frame goes through
+ * the faults of its sender's "out", then through those of each receiver's "in".
+ */
+#ifndef PEERLANE_WIRE_H
+#define PEERLANE_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/un.h>
+
+#define WIRE_PORTS_MAX	16
+#define WIRE_NAME_MAX	15
+#define WIRE_FRAME_MIN	14		/* an Ethernet header */
+#define WIRE_FRAME_MAX	9018		/* MTU 9000, header, VLAN tag */
+#define WIRE_QUEUE_MAX	4096		/* frames that wait for one host */
+#define WIRE_RULES_MAX	64		/* for each way of a port */
+#define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
+#define WIRE_DELAY_MAX	10000000000ull
+#define WIRE_ANY	(-1)		/* any opcode */
+#define WIRE_ALL	1000000u	/* a rate, in parts per million */
+
+enum wire_way { WAY_OUT, WAY_IN, WAYS };
+
+enum wire_drop {
+	DROP_RUNT, DROP_OVERSIZE, DROP_LINK, DROP_LOSS, DROP_RULE, DROP_QUEUE,
+	DROP_PEER, DROPS
+};
+
+enum wire_fault { FAULT_LOSS, FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_REORDER, FAULTS };
+
+enum wire_action { ACTION_DROP, ACTION_CORRUPT, ACTION_DUPLICATE, ACTION_CUT, ACTIONS };
+
+struct wire_counters {
+	uint64_t frames;		/* passed this way */
+	uint64_t bytes;
+	uint64_t roce_frames;		/* of these */
+	uint64_t roce_payload;		/* bytes behind RoCE's headers */
+	uint64_t roce_unique;		/* of "out": what the host sent for the first time, */
+	uint64_t roce_repeats;		/* and frames that it sent again; before any fault */
+	uint64_t opcode[256];
+	uint64_t opcode_payload[256];
+	uint64_t drops[DROPS];		/* did not pass */
+	uint64_t roce_drops;		/* of these */
+	uint64_t done[FAULTS];		/* corrupted, duplicated, reordered */
+	uint64_t delayed;
+};
+
+/* The nth RoCE frame with this opcode from now on */
+struct wire_rule {
+	enum wire_action action;
+	int opcode;
+	uint64_t nth;
+	uint64_t seen;
+};
+
+/* One way of a port */
+struct wire_path {
+	struct wire_counters count;
+	uint32_t rate[FAULTS];		/* parts per million */
+	bool roce_only[FAULTS];
+	uint64_t prng[FAULTS];		/* each fault has its own numbers */
+	uint64_t prng_jitter;
+	uint64_t delay_ns;
+	uint64_t jitter_ns;
+	struct wire_rule rule[WIRE_RULES_MAX];
+	unsigned int rules;
+};
+
+struct wire_frame {
+	struct wire_frame *next;
+	uint64_t due;
+	bool held;			/* lets one other frame overtake it */
+	size_t len;
+	uint8_t data[];
+};
+
+struct wire_port {
+	char name[WIRE_NAME_MAX + 1];
+	uint8_t mac[6];
+	int fd;				/* our end; connected to the host's when that is there */
+	bool connected;
+	bool blocked;			/* the host's socket is full */
+	bool up;
+	struct sockaddr_un peer;
+	struct wire_path path[WAYS];
+	struct wire_frame *queue, *tail;	/* for the host, by time */
+	uint64_t last_due[WIRE_PORTS_MAX];	/* of frames to each port: jitter does not reorder */
+	unsigned int queued;
+	unsigned int queued_most;
+	struct wire_flows *flows;	/* of what the host sends */
+	FILE *pcap;			/* what this cable carried */
+	uint64_t pcap_bytes;
+};
+
+struct wire {
+	const char *folder;
+	struct wire_port port[WIRE_PORTS_MAX];
+	unsigned int ports;
+	uint64_t seed;
+	uint64_t looks;			/* how many times the counters were read */
+	bool pcap;
+	uint64_t pcap_max;
+	int listener;
+};
+
+/* What a frame is, as far as the wire wants to know */
+struct wire_info {
+	bool roce;
+	uint8_t opcode;
+	bool ordered;			/* a reliable flow: repeats have the PSN of the first */
+	bool response;
+	uint32_t qp;
+	uint32_t psn;
+	uint32_t payload;		/* bytes, without padding and ICRC */
+	size_t harmless;		/* a flipped bit from here on is found by a checksum */
+};
+
+/* frame.c */
+void frame_parse(const uint8_t *data, size_t len, struct wire_info *info);
+/* "rc-send-only"; a static buffer for opcodes without a name: "0x3f" */
+const char *frame_opcode_name(uint8_t opcode);
+/* the opcode, WIRE_ANY for "any", or -EINVAL */
+int frame_opcode_by_name(const char *name);
+
+/* flow.c */
+struct wire_flows *flow_new(void);
+/* Has this sender sent the frame before?  FLOWS may be NULL: nobody knows */
+bool flow_repeats(struct wire_flows *flows, const uint8_t *data,
+		  const struct wire_info *info);
+
+/* port.c */
+int port_open(struct wire *wire, struct wire_port *port);
+void port_close(struct wire *wire, struct wire_port *port);
+void port_seed(struct wire *wire);
+void port_link(struct wire_port *port, bool up);
+/* Takes what the host has sent, no more than is fair to the others */
+void port_receive(struct wire *wire, struct wire_port *port);
+/* Gives the host what is due; returns when the next is, or UINT64_MAX */
+uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now);
+extern const char *const wire_drop_names[DROPS];
+extern const char *const wire_fault_names[FAULTS];
+extern const char *const wire_action_names[ACTIONS];
+
+/* control.c */
+int control_open(struct wire *wire);
+void control_close(struct wire *wire);
+/* fills fds with what to poll, returns how many (at most CONTROL_FDS) */
+struct pollfd;
+#define CONTROL_CLIENTS 16
+#define CONTROL_FDS (CONTROL_CLIENTS + 1)
+unsigned int control_poll(struct wire *wire, struct pollfd *fds);
+void control_serve(struct wire *wire, const struct pollfd *fds, unsigned int n);
+/* answers "wait" commands; returns when the next one's time is over */
+uint64_t control_waits(struct wire *wire, uint64_t now);
+int control_ask(const char *folder, int argc, char **argv);
+
+/* main.c */
+uint64_t wire_now(void);
+int wire_address(struct sockaddr_un *address, const char *folder,
+		 const char *name, const char *suffix);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* The wire does the harm that was ordered, no other, and counts it. */
+#include "wire.h"
+
+#define MANY 1000
+
+static struct roce roce = { .from = 0, .to = 1, .opcode = 4, .qp = 17, .body = 104 };
+
+/* Sends MANY frames from a to b, and writes down which came, by PSN in order */
+static unsigned int flood(uint32_t *came)
+{
+	uint8_t data[FRAME + 1];
+	unsigned int n = 0;
+
+	for (roce.psn = 0; roce.psn < MANY; roce.psn++) {
+		roce_send(&roce);
+		while (n < 2 * MANY && receive(1, data, 0) >= 0)
+			came[n++] = psn_of(data);
+	}
+	while (n < 2 * MANY && receive(1, data, QUIET) >= 0)
+		came[n++] = psn_of(data);
+	return n;
+}
+
+static bool rising(const uint32_t *came, unsigned int n)
+{
+	for (unsigned int i = 1; i < n; i++)
+		if (came[i] <= came[i - 1])
+			return false;
+	return true;
+}
+
+static void loss(void)
+{
+	uint32_t first[2 * MANY], again[2 * MANY];
+	uint8_t data[FRAME + 1];
+	unsigned int n, m;
+
+	wire_begin("--seed", "7");
+	check_eq("without an order nothing is lost", MANY, flood(first));
+	order("a.out loss 30%");
+	order("seed 7");
+	n = flood(first);
+	/* 9 standard deviations */
+	check(n > 570 && n < 830, "of %u frames with 30%% loss %u came", MANY, n);
+	check_eq("the others are counted", MANY - n, counter("a/out/drops/loss"));
+	check_eq("as RoCE", MANY - n, counter("a/out/roce/dropped"));
+	check(rising(first, n), "those that came are in order");
+	order("seed 7");
+	m = flood(again);
+	check(m == n && !memcmp(first, again, n * sizeof(*first)),
+	      "the same seed loses the same frames");
+	order("seed 8");
+	m = flood(again);
+	check(m != n || memcmp(first, again, n * sizeof(*first)),
+	      "another seed loses others");
+	order("a.out corrupt 10%");
+	order("seed 7");
+	m = flood(again);
+	check(m == n && !memcmp(first, again, n * sizeof(*first)),
+	      "another fault does not change what is lost");
+	check_eq("the wire ends well", 0, wire_done());
+
+	wire_begin("--seed", "7");
+	order("a.out loss 30%");
+	m = flood(again);
+	check(m == n && !memcmp(first, again, n * sizeof(*first)),
+	      "--seed is the same as the command");
+	order("a.out loss 100% roce");
+	ethernet(data, 0, 1);
+	transmit(0, data, 60);
+	check_eq("\"roce\" spares all else", 1, drain(1));
+	check_eq("but no RoCE", 0, flood(again));
+	order("all clear");
+	check_eq("clear ends it", MANY, flood(again));
+	order("b.in loss 100%");
+	roce.to = -1;
+	roce_send(&roce);
+	roce.to = 1;
+	check(drain(1) == 0 && drain(2) == 1, "what b does not receive c may");
+	check_eq("it was lost on b's cable", 1, counter("b/in/drops/loss"));
+	order("b clear");
+	order("b loss 100%");
+	roce.from = 1;
+	roce.to = 2;
+	roce_send(&roce);
+	check(drain(2) == 0 && counter("b/out/drops/loss") == 1,
+	      "without a way it is both ways");
+	roce.from = 0;
+	roce.to = 1;
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+static void delay(void)
+{
+	uint32_t came[2 * MANY];
+	uint8_t data[FRAME + 1];
+	uint64_t start;
+	unsigned int n;
+
+	wire_begin("--seed", "1");
+	order("a.out delay 60ms");
+	order("b.in delay 40ms");
+	start = now_ms();
+	roce_send(&roce);
+	check(receive(1, data, BOUND) > 0 && now_ms() - start >= 100,
+	      "delays of both ways add up");
+	check_eq("it is counted where it was", 1, counter("a/out/delayed"));
+	check_eq("(both)", 1, counter("b/in/delayed"));
+	order("b.in delay 0");
+	order("a.out delay 1ms 20ms");
+	n = flood(came);
+	check(n == MANY && rising(came, n), "chance does not change the order");
+	start = now_ms();
+	order("a.out delay 1s");
+	roce_send(&roce);
+	order("a.out delay 0");
+	roce_send(&roce);
+	check(receive(1, data, BOUND) > 0 && now_ms() - start >= 1000,
+	      "a shorter delay does not change the order either");
+	check(receive(1, data, BOUND) > 0, "(the second)");
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+static void reorder(void)
+{
+	uint32_t came[2 * MANY];
+	bool seen[MANY] = { false };
+	uint8_t data[FRAME + 1];
+	unsigned int n, late = 0, all = 0;
+
+	wire_begin("--seed", "1");
+	order("a.out reorder 10%");
+	n = flood(came);
+	for (unsigned int i = 0; i < n; i++) {
+		all += !seen[came[i]];
+		seen[came[i]] = true;
+		late += i && came[i] < came[i - 1];
+	}
+	check(n == MANY && all == MANY, "each frame comes once");
+	check(late > 40 && late < 160, "of %u frames with 10%% reordering %u were overtaken",
+	      MANY, late);
+	n = counter("b/in/reordered");
+	/* two in a row that are held change places with one frame */
+	check(n >= late && n < 200, "%u are counted", n);
+	order("a.out reorder 100%");
+	roce_send(&roce);
+	check(receive(1, data, BOUND) > 0, "a last frame comes too");
+	check_eq("that is no reordering", n, counter("b/in/reordered"));
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+static void duplicate(void)
+{
+	uint32_t came[2 * MANY];
+
+	wire_begin("--seed", "1");
+	order("a.out duplicate 100%");
+	check_eq("each frame comes twice", 2 * MANY, flood(came));
+	check_eq("it is counted", MANY, counter("a/out/duplicated"));
+	check_eq("the host sent it once", MANY, counter("a/out/frames"));
+	check_eq("and received it twice", 2 * MANY, counter("b/in/frames"));
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+static void corrupt(void)
+{
+	uint8_t want[FRAME], got[FRAME + 1];
+	bool one = true, covered = true;
+	size_t len;
+
+	wire_begin("--seed", "1");
+	order("a.out corrupt 100%");
+	len = roce_build(want, &roce);
+	for (int i = 0; i < 200; i++) {
+		unsigned int bits = 0;
+
+		transmit(0, want, len);
+		if (receive(1, got, BOUND) != (ssize_t)len)
+			die("a corrupted frame comes");
+		for (size_t at = 0; at < len; at++) {
+			bits += __builtin_popcount(want[at] ^ got[at]);
+			/* of what is before, the ICRC leaves bits out */
+			covered = covered && (want[at] == got[at] || at >= 54);
+		}
+		one = one && bits == 1;
+	}
+	check(one, "one bit of each frame is another");
+	check(covered, "one that the ICRC covers");
+	check_eq("it is counted", 200, counter("a/out/corrupted"));
+	transmit(0, want, 14);
+	check(receive(1, got, BOUND) == 14 && !memcmp(want, got, 14),
+	      "a frame that is only a header stays what it was");
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+static void rules(void)
+{
+	uint8_t data[FRAME + 1];
+	uint32_t came[8];
+	int n = 0;
+
+	wire_begin("--seed", "1");
+	order("a.out nth 2 rc-rdma-write-middle drop");
+	order("a.out nth 4 any duplicate");
+	check_eq("rules wait", 2, counter("a/out/rules_left"));
+	for (roce.psn = 0; roce.psn < 6; roce.psn++) {
+		roce.opcode = roce.psn % 2 ? 7 : 4;
+		roce_send(&roce);
+	}
+	while (n < 8 && receive(1, data, QUIET) >= 0)
+		came[n++] = psn_of(data);
+	/* the fourth is both: dropped, so there is nothing to repeat */
+	check(n == 5 && came[0] == 0 && came[1] == 1 && came[2] == 2 && came[3] == 4 &&
+	      came[4] == 5, "the second of this opcode is gone, and no other");
+	check_eq("it is counted", 1, counter("a/out/drops/rule"));
+	check_eq("rules are used once", 0, counter("a/out/rules_left"));
+	order("b.in nth 1 0x04 corrupt");
+	roce.opcode = 4;
+	roce_send(&roce);
+	check(receive(1, data, BOUND) > 0 && counter("b/in/corrupted") == 1,
+	      "an opcode by its number, at the receiver");
+	order("a.out nth 2 any cut");
+	for (int i = 0; i < 4; i++)
+		roce_send(&roce);
+	check_eq("the link is cut at the second frame", 1, drain(1));
+	check_eq("from then on nothing passes", 3, counter("a/out/drops/link"));
+	order("a link up");
+	roce_send(&roce);
+	check_eq("until it is up again", 1, drain(1));
+	order("a.out nth 9 any drop");
+	order("a clear");
+	check_eq("clear takes rules away", 0, counter("a/out/rules_left"));
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+static void links(void)
+{
+	struct json_object *object, *link = NULL;
+	uint8_t data[FRAME + 1];
+
+	wire_begin("--seed", "1");
+	order("a link down");
+	roce_send(&roce);
+	roce.from = 1;
+	roce.to = 0;
+	roce_send(&roce);
+	check(drain(0) == 0 && drain(1) == 0, "a link that is down carries nothing");
+	check_eq("what a sent is counted there", 1, counter("a/out/drops/link"));
+	check_eq("what b sent crossed b's cable", 1, counter("b/out/frames"));
+	check_eq("and ended before a's", 1, counter("a/in/drops/link"));
+	object = ask("counters");
+	check(!json_pointer_get(object, "/ports/a/link", &link) &&
+	      !strcmp(json_object_get_string(link), "down"), "the counters say that it is down");
+	json_object_put(object);
+	order("a link up");
+	order("a.in delay 200ms");
+	roce_send(&roce);
+	order("a link down");
+	order("a link up");
+	check_eq("what was under way is gone", 0, drain(0));
+	check_eq("and counted", 2, counter("a/in/drops/link"));
+	order("a.in delay 0");
+	roce_send(&roce);
+	check(receive(0, data, BOUND) > 0, "then it carries again");
+	roce.from = 0;
+	roce.to = 1;
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+/* Hosts that are not there, go away, or do not read */
+static void peers(void)
+{
+	struct sockaddr_un port = path("w/%c", 0);
+	uint8_t data[FRAME + 1];
+	unsigned int n = 0;
+	bool ordered = true;
+	int stranger;
+
+	wire_begin("--seed", "1");
+	close(host[1]);
+	roce_send(&roce);
+	check_eq("a frame for a host that is gone is counted", 1, counter("b/in/drops/peer"));
+	host_open(1);
+	roce_send(&roce);
+	check_eq("when the host is back it receives", 1, drain(1));
+	close(host[1]);
+	host_open(1);
+	roce_send(&roce);
+	check_eq("also when the wire did not notice", 1, drain(1));
+
+	stranger = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	sendto(stranger, data, 60, 0, (struct sockaddr *)&port, sizeof(port));
+	check_eq("frames of strangers go nowhere", 0, drain(1) + drain(2));
+	close(stranger);
+
+	for (roce.psn = 0; roce.psn < 5000; roce.psn++)
+		roce_send(&roce);
+	check(counter("b/queued") == 4096 && counter("b/queued_most") == 4096,
+	      "for a host that does not read a bounded number of frames waits");
+	roce.to = 2;
+	roce_send(&roce);
+	check_eq("others receive meanwhile", 1, drain(2));
+	roce.to = 1;
+	while (receive(1, data, QUIET * 4) >= 0)
+		ordered = ordered && psn_of(data) == n++;
+	check(ordered && n > 4096, "when it reads, they come in order (%u)", n);
+	check_eq("the rest is counted", 5000 - n, counter("b/in/drops/queue"));
+	check_eq("nothing waits any more", 0, counter("b/queued"));
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+int main(int argc, char **argv)
+{
+	wire_program = argc == 2 ? argv[1] : "peerlane-wire";
+	loss();
+	delay();
+	reorder();
+	duplicate();
+	corrupt();
+	rules();
+	links();
+	peers();
+	return results();
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* The wire takes frames where they belong, and counts them. */
+#include "wire.h"
+
+static void addresses(void)
+{
+	uint8_t data[FRAME + 1], got[FRAME + 1];
+
+	wire_begin("--seed", "1");
+	for (int i = 0; i < FRAME; i++)
+		data[i] = i * 31;
+	ethernet(data, 0, 1);
+	transmit(0, data, FRAME);
+	check(receive(1, got, BOUND) == FRAME && !memcmp(data, got, FRAME),
+	      "a frame comes to the host that has its address, as it was");
+	check_eq("and to no other", 0, drain(2));
+	check_eq("nor back to its sender", 0, drain(0));
+	ethernet(data, 0, -1);
+	transmit(0, data, 60);
+	check(receive(1, got, BOUND) == 60 && receive(2, got, BOUND) == 60,
+	      "a broadcast comes to all others");
+	ethernet(data, 0, 9);
+	transmit(0, data, 60);
+	check(receive(1, got, BOUND) == 60 && receive(2, got, BOUND) == 60,
+	      "so does a frame to an address that no port has");
+	ethernet(data, 0, 0);
+	transmit(0, data, 60);
+	check_eq("a frame to its own sender goes nowhere", 0,
+		 drain(0) + drain(1) + drain(2));
+	check_eq("frames that a sent", 4, counter("a/out/frames"));
+	check_eq("and their bytes", FRAME + 180, counter("a/out/bytes"));
+	check_eq("frames that b received", 3, counter("b/in/frames"));
+	check_eq("frames that c received", 2, counter("c/in/frames"));
+	check_eq("bytes that c received", 120, counter("c/in/bytes"));
+	check_eq("none of them is RoCE", 0, counter("a/out/roce/frames"));
+
+	transmit(0, data, 13);
+	data[FRAME] = 0;
+	ethernet(data, 0, 1);
+	transmit(0, data, FRAME + 1);
+	transmit(0, data, 0);
+	check_eq("runt and oversize frames do not pass", 0, drain(1));
+	check_eq("runts are counted", 2, counter("a/out/drops/runt"));
+	check_eq("oversize frames are counted", 1, counter("a/out/drops/oversize"));
+	transmit(0, data, 14);
+	check(receive(1, got, BOUND) == 14, "a header alone passes");
+	check_eq("the wire ends well", 0, wire_done());
+	check(access("w/a", F_OK) && access("w/control", F_OK), "and takes its sockets away");
+}
+
+/* Extended headers from the tables of the InfiniBand specification, chapter 9 */
+static const struct {
+	const char *name;
+	uint8_t opcode;
+	size_t headers;
+} operations[] = {
+	{ "rc-send-first", 0x00, 0 },
+	{ "rc-send-last-with-immediate", 0x03, 4 },
+	{ "rc-send-only", 0x04, 0 },
+	{ "rc-rdma-write-first", 0x06, 16 },
+	{ "rc-rdma-write-middle", 0x07, 0 },
+	{ "rc-rdma-write-only", 0x0a, 16 },
+	{ "rc-rdma-write-only-with-immediate", 0x0b, 20 },
+	{ "rc-rdma-read-response-first", 0x0d, 4 },
+	{ "rc-rdma-read-response-middle", 0x0e, 0 },
+	{ "rc-rdma-read-response-only", 0x10, 4 },
+	{ "rc-send-only-with-invalidate", 0x17, 4 },
+	{ "uc-rdma-write-only", 0x2a, 16 },
+	{ "ud-send-only", 0x64, 8 },
+	{ "ud-send-only-with-immediate", 0x65, 12 },
+};
+
+static const struct {
+	const char *name;
+	uint8_t opcode;
+	size_t headers;
+} empty[] = {
+	{ "rc-rdma-read-request", 0x0c, 16 },
+	{ "rc-acknowledge", 0x11, 4 },
+	{ "rc-atomic-acknowledge", 0x12, 12 },
+	{ "rc-compare-swap", 0x13, 28 },
+	{ "rc-fetch-add", 0x14, 28 },
+	{ "cnp", 0x81, 16 },
+};
+
+static void opcodes(void)
+{
+	const size_t n = sizeof(operations) / sizeof(operations[0]);
+	char name[96];
+
+	wire_begin("--seed", "1");
+	for (size_t i = 0; i < n; i++) {
+		struct roce roce = { .from = 0, .to = 1, .opcode = operations[i].opcode,
+				     .qp = 17, .psn = i, .pad = 3,
+				     .body = operations[i].headers + 1021 + 3 + 4 };
+
+		roce_send(&roce);
+		snprintf(name, sizeof(name), "a/out/roce/opcodes/%s/payload_bytes",
+			 operations[i].name);
+		check(counter(name) == 1021, "%s: what is behind its headers is payload",
+		      operations[i].name);
+	}
+	for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
+		struct roce roce = { .from = 0, .to = 1, .opcode = empty[i].opcode,
+				     .body = empty[i].headers + 4 };
+
+		roce_send(&roce);
+		snprintf(name, sizeof(name), "a/out/roce/opcodes/%s/frames", empty[i].name);
+		check(counter(name) == 1, "%s is known", empty[i].name);
+	}
+	check_eq("all payload together", n * 1021, counter("a/out/roce/payload_bytes"));
+	drain(1);
+	check_eq("all of it came to b", n * 1021, counter("b/in/roce/payload_bytes"));
+	roce_send(&(struct roce){ .from = 0, .to = 1, .opcode = 0xff, .body = 100 });
+	check_eq("an opcode without a name has its number", 1,
+		 counter("a/out/roce/opcodes/0xff/frames"));
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+/* What is RoCE, and what only looks like it */
+static void parsing(void)
+{
+	struct roce roce = { .from = 0, .to = 1, .opcode = 4, .body = 104 };
+	uint8_t data[FRAME];
+	uint64_t frames;
+	size_t len;
+
+	wire_begin("--seed", "1");
+	roce.ipv6 = true;
+	roce_send(&roce);
+	check_eq("over IPv6", 100, counter("a/out/roce/payload_bytes"));
+	roce.vlan = true;
+	roce_send(&roce);
+	check_eq("with a VLAN tag", 200, counter("a/out/roce/payload_bytes"));
+	roce.ipv6 = roce.vlan = false;
+	frames = counter("a/out/roce/frames");
+
+	len = roce_build(data, &roce);
+	put16(data + 36, 4792);
+	transmit(0, data, len);
+	check_eq("not to another port", frames, counter("a/out/roce/frames"));
+	len = roce_build(data, &roce);
+	data[23] = 6;
+	transmit(0, data, len);
+	check_eq("not over TCP", frames, counter("a/out/roce/frames"));
+	len = roce_build(data, &roce);
+	put16(data + 20, 0x2001);
+	transmit(0, data, len);
+	check_eq("not a later fragment", frames, counter("a/out/roce/frames"));
+	len = roce_build(data, &roce);
+	put16(data + 38, len);
+	transmit(0, data, len);
+	check_eq("not longer than its frame", frames, counter("a/out/roce/frames"));
+	len = roce_build(data, &roce);
+	put16(data + 38, 23);
+	transmit(0, data, len);
+	check_eq("not shorter than its headers", frames, counter("a/out/roce/frames"));
+	len = roce_build(data, &roce);
+	data[14] = 0x41;
+	transmit(0, data, len);
+	check_eq("not with an IPv4 header of 4 bytes", frames, counter("a/out/roce/frames"));
+	for (size_t cut = 14; cut < 14 + 20 + 8 + 12 + 4; cut++) {
+		roce_build(data, &roce);
+		transmit(0, data, cut);
+	}
+	check_eq("not any frame that ends before its ICRC", frames,
+		 counter("a/out/roce/frames"));
+	drain(1);
+	check_eq("all of these passed", 2 + 6 + 44, counter("b/in/frames"));
+
+	/* whatever comes, it goes on */
+	srand(1);
+	for (int i = 0; i < 20000; i++) {
+		len = roce_build(data, &roce);
+		for (int j = rand() % 8; j >= 0; j--)
+			data[6 + rand() % 60] = rand();
+		transmit(0, data, 14 + rand() % len);
+		while (receive(1, data, 0) >= 0)
+			;
+	}
+	check_eq("the wire ends well after 20000 frames with random bytes", 0, wire_done());
+}
+
+/* What a sender repeats is told apart by its PSN */
+static void repeats(void)
+{
+	static const uint32_t psn[] = {
+		0xfffffe, 0xffffff, 0, 1, 0xffffff, 0, 1, 2, 3, 3, 4
+	};
+	struct roce roce = { .from = 0, .to = 1, .opcode = 4, .qp = 0x123456, .body = 1004 };
+
+	wire_begin("--seed", "1");
+	for (size_t i = 0; i < sizeof(psn) / sizeof(psn[0]); i++) {
+		roce.psn = psn[i];
+		roce_send(&roce);
+	}
+	check_eq("first ones, over the end of the numbers", 7000,
+		 counter("a/out/roce/unique_payload_bytes"));
+	check_eq("repeated ones", 4, counter("a/out/roce/repeated"));
+	check_eq("both are payload that passed", 11000, counter("a/out/roce/payload_bytes"));
+	roce.qp++;
+	roce_send(&roce);
+	check_eq("another queue pair has numbers of its own", 8000,
+		 counter("a/out/roce/unique_payload_bytes"));
+	roce.opcode = 0x0e;
+	roce_send(&roce);
+	check_eq("and so have responses", 9000, counter("a/out/roce/unique_payload_bytes"));
+	roce.opcode = 4;
+	roce.to = 2;
+	roce_send(&roce);
+	check_eq("and another host", 10000, counter("a/out/roce/unique_payload_bytes"));
+	roce.psn = 0x400000;
+	roce_send(&roce);
+	roce.psn = 5;
+	roce_send(&roce);
+	check_eq("far back is a new connection", 12000,
+		 counter("a/out/roce/unique_payload_bytes"));
+	order("a.out loss 100%");
+	roce.psn = 6;
+	roce_send(&roce);
+	order("a.out loss 0%");
+	roce_send(&roce);
+	check_eq("what the wire loses was sent, and comes a second time", 13000,
+		 counter("a/out/roce/unique_payload_bytes"));
+	check_eq("it is repeated", 5, counter("a/out/roce/repeated"));
+	roce.opcode = 0x64;
+	roce.body = 8 + 1000 + 4;
+	roce_send(&roce);
+	roce_send(&roce);
+	check_eq("datagrams are never repeated", 15000,
+		 counter("a/out/roce/unique_payload_bytes"));
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+/* A record is what a host's own tcpdump would show */
+static void record(void)
+{
+	struct roce roce = { .from = 0, .to = 1, .opcode = 4, .body = 104 };
+	uint32_t header[6], one[4];
+	uint8_t want[FRAME], got[FRAME];
+	struct stat stat_a, stat_b;
+	size_t len;
+	FILE *file;
+
+	wire_begin("--pcap-max", "1000");
+	check_eq("without --pcap nothing is recorded", 0, wire_done());
+	check(access("w/a.pcap", F_OK), "(no file)");
+	wire_begin("--pcap", "--seed=1");
+	len = roce_send(&roce);
+	order("b.in loss 100%");
+	roce_send(&roce);
+	check_eq("the wire ends well", 0, wire_done());
+	roce_build(want, &roce);
+	file = fopen("w/b.pcap", "r");
+	check(file && fread(header, sizeof(header), 1, file) == 1 &&
+	      header[0] == 0xa1b23c4d && header[5] == 1,
+	      "the file is a pcap of Ethernet, in ns");
+	check(file && fread(one, sizeof(one), 1, file) == 1 && one[2] == len &&
+	      one[3] == len && fread(got, len, 1, file) == 1 && !memcmp(got, want, len),
+	      "it has the frame");
+	check(file && fgetc(file) == EOF, "and not the one that b did not get");
+	check(!stat("w/a.pcap", &stat_a) && !stat("w/b.pcap", &stat_b) &&
+	      stat_a.st_size == stat_b.st_size + 16 + (off_t)len, "which a's file has");
+	if (file)
+		fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+	wire_program = argc == 2 ? argv[1] : "peerlane-wire";
+	addresses();
+	opcodes();
+	parsing();
+	repeats();
+	record();
+	return results();
+}

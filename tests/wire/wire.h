@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For tests of the wire: hosts without QEMU.  A test starts a wire in the
+ * current folder's "w", and is all of its hosts.
+ */
+#ifndef TEST_WIRE_H
+#define TEST_WIRE_H
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOSTS	3
+#define FRAME	9018
+#define BOUND	10000	/* ms that anything may take */
+#define QUIET	50	/* ms without a frame: none comes */
+
+static const char *wire_program;
+static pid_t wire_pid;
+static int host[HOSTS];
+static int checks, failures;
+
+static void check(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void check(bool ok, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	failures += !ok;
+	printf("%s %d - ", ok ? "ok" : "not ok", ++checks);
+	vprintf(format, args);
+	putchar('\n');
+	va_end(args);
+	fflush(stdout);
+}
+
+static void check_eq(const char *what, uint64_t want, uint64_t got)
+{
+	check(want == got, "%s", what);
+	if (want != got)
+		printf("# want: %llu\n# got:  %llu\n", (unsigned long long)want,
+		       (unsigned long long)got);
+}
+
+static void die(const char *what)
+{
+	printf("not ok %d - %s: %s\n", ++checks, what, strerror(errno));
+	if (wire_pid > 0)
+		kill(wire_pid, SIGKILL);
+	exit(1);
+}
+
+static int wire_done(void);
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static struct sockaddr_un path(const char *format, int n)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	snprintf(address.sun_path, sizeof(address.sun_path), format, 'a' + n);
+	return address;
+}
+
+static void host_open(int n)
+{
+	struct sockaddr_un mine = path("w/%c.host", n);
+
+	unlink(mine.sun_path);
+	host[n] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (host[n] < 0 || bind(host[n], (struct sockaddr *)&mine, sizeof(mine)))
+		die("a host's socket");
+}
+
+/* false: the wire does not take it */
+static bool transmit(int n, const void *data, size_t len)
+{
+	struct sockaddr_un port = path("w/%c", n);
+
+	return sendto(host[n], data, len, 0, (struct sockaddr *)&port,
+		      sizeof(port)) == (ssize_t)len;
+}
+
+/* The next frame's length, or -1 after MS without one */
+static ssize_t receive(int n, void *data, int ms)
+{
+	struct pollfd fd = { .fd = host[n], .events = POLLIN };
+
+	if (poll(&fd, 1, ms) != 1)
+		return -1;
+	return recv(host[n], data, FRAME + 1, 0);
+}
+
+/* How many frames come until none does */
+static unsigned int drain(int n)
+{
+	uint8_t data[FRAME + 1];
+	unsigned int frames = 0;
+
+	while (receive(n, data, QUIET) >= 0)
+		frames++;
+	return frames;
+}
+
+/* --- frames ---------------------------------------------------------------- */
+
+struct roce {
+	int from, to;
+	uint8_t opcode;
+	uint32_t qp, psn;
+	size_t body;		/* bytes behind the BTH, with extended headers, pad, ICRC */
+	uint8_t pad;
+	bool ipv6, vlan;
+};
+
+static void put16(uint8_t *at, unsigned int value)
+{
+	at[0] = value >> 8;
+	at[1] = value;
+}
+
+static void ethernet(uint8_t *data, int from, int to)
+{
+	memset(data, 0xff, 6);
+	if (to >= 0) {
+		memcpy(data, "\x52\x54\0\0\0", 5);
+		data[5] = to + 1;
+	}
+	memcpy(data + 6, "\x52\x54\0\0\0", 5);
+	data[11] = from + 1;
+	put16(data + 12, 0x88b5);	/* for experiments */
+}
+
+static size_t roce_build(uint8_t *data, const struct roce *roce)
+{
+	size_t at = 14, udp = 8 + 12 + roce->body;
+
+	memset(data, 0, FRAME);
+	ethernet(data, roce->from, roce->to);
+	if (roce->vlan) {
+		put16(data + 12, 0x8100);
+		put16(data + 14, 7);
+		at = 18;
+	}
+	put16(data + at - 2, roce->ipv6 ? 0x86dd : 0x0800);
+	if (roce->ipv6) {
+		data[at] = 0x60;
+		put16(data + at + 4, udp);
+		data[at + 6] = 17;
+		at += 40;
+	} else {
+		data[at] = 0x45;
+		put16(data + at + 2, 20 + udp);
+		data[at + 9] = 17;
+		at += 20;
+	}
+	put16(data + at, 0xc000);
+	put16(data + at + 2, 4791);
+	put16(data + at + 4, udp);
+	at += 8;
+	data[at] = roce->opcode;
+	data[at + 1] = roce->pad << 4;
+	data[at + 5] = roce->qp >> 16;
+	put16(data + at + 6, roce->qp);
+	data[at + 9] = roce->psn >> 16;
+	put16(data + at + 10, roce->psn);
+	at += 12;
+	for (size_t i = 0; i < roce->body; i++)
+		data[at + i] = roce->psn + i * 7;
+	return at + roce->body;
+}
+
+static size_t roce_send(const struct roce *roce)
+{
+	uint8_t data[FRAME];
+	size_t len = roce_build(data, roce);
+
+	if (!transmit(roce->from, data, len))
+		die("a frame is sent");
+	return len;
+}
+
+/* The PSN of a RoCE frame over IPv4 */
+static uint32_t psn_of(const uint8_t *data)
+{
+	return data[51] << 16 | data[52] << 8 | data[53];
+}
+
+/* --- commands -------------------------------------------------------------- */
+
+static int control_connect(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "w/control" };
+	struct timeval bound = { .tv_sec = BOUND / 1000 };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof(name)))
+		die("control");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
+	return fd;
+}
+
+/* One line of JSON, or NULL */
+static struct json_object *control_answer(int fd)
+{
+	static char line[1 << 16];
+	size_t used = 0;
+
+	while (used < sizeof(line) - 1 && recv(fd, line + used, 1, 0) == 1)
+		if (line[used++] == '\n') {
+			line[used] = 0;
+			return json_tokener_parse(line);
+		}
+	return NULL;
+}
+
+static struct json_object *ask(const char *command)
+{
+	int fd = control_connect();
+	struct json_object *object;
+
+	if (dprintf(fd, "%s\n", command) < 0)
+		die(command);
+	object = control_answer(fd);
+	close(fd);
+	if (!object)
+		die(command);
+	return object;
+}
+
+static void order(const char *command)
+{
+	struct json_object *object = ask(command), *error;
+
+	if (json_object_object_get_ex(object, "error", &error)) {
+		printf("# %s: %s\n", command, json_object_get_string(error));
+		die(command);
+	}
+	json_object_put(object);
+}
+
+/* A number among the counters: "a/out/roce/frames" */
+static uint64_t counter(const char *name)
+{
+	struct json_object *object = ask("counters"), *found = NULL;
+	char pointer[128];
+	uint64_t value = 0;
+
+	snprintf(pointer, sizeof(pointer), "/ports/%s", name);
+	if (!json_pointer_get(object, pointer, &found))
+		value = json_object_get_uint64(found);
+	json_object_put(object);
+	return value;
+}
+
+/* --- the wire -------------------------------------------------------------- */
+
+static void wire_begin(const char *option, const char *value)
+{
+	char line[16] = "";
+	int out[2];
+	struct pollfd fd;
+
+	if (system("rm -rf w && mkdir w") || pipe(out))
+		die("a folder for the wire");
+	for (int i = 0; i < HOSTS; i++)
+		host_open(i);
+	wire_pid = fork();
+	if (!wire_pid) {
+		dup2(out[1], 1);
+		execl(wire_program, wire_program, option, value, "w", "a", "b", "c", NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	fd = (struct pollfd){ .fd = out[0], .events = POLLIN };
+	if (poll(&fd, 1, BOUND) != 1 || read(out[0], line, sizeof(line) - 1) <= 0 ||
+	    strcmp(line, "ready\n"))
+		die("the wire starts");
+	close(out[0]);
+}
+
+/* Its exit status */
+static int wire_done(void)
+{
+	int status = -1;
+
+	for (int i = 0; i < HOSTS; i++)
+		close(host[i]);
+	kill(wire_pid, SIGTERM);
+	if (waitpid(wire_pid, &status, 0) != wire_pid)
+		return -1;
+	wire_pid = 0;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int results(void)
+{
+	printf("1..%d\n", checks);
+	return failures ? 1 : 0;
+}
+
+#endif

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+/* Links: their life, what they are asked, and how they fail. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "link_internal.h"
+
+static __thread char open_reason[PLN_LINK_REASON_MAX];
+
+/* The first thing that goes wrong is what is told, from then on */
+int pln_link_fail(struct pln_link *link, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (link->error)
+		return link->error;
+	link->error = err;
+	link->news = true;
+	va_start(ap, fmt);
+	vsnprintf(link->reason, sizeof(link->reason), fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+const char *pln_link_reason(const struct pln_link *link)
+{
+	return link ? link->reason : open_reason;
+}
+
+static bool all_zero(const uint64_t *v, size_t n)
+{
+	while (n)
+		if (v[--n])
+			return false;
+	return true;
+}
+
+static const char *option_fault(const struct pln_link_options *o)
+{
+	if (o->size != sizeof(*o))
+		return "size is not that of struct pln_link_options";
+	if (o->reserved0 || !all_zero(o->reserved, 4))
+		return "a reserved field is not 0";
+	if (o->port > 255)
+		return "port is not 1 to 255";
+	if (o->gid > 65536)
+		return "gid is beyond 65536";
+	if (o->chunk % 4096 || o->chunk > 1u << 30)
+		return "chunk is not a multiple of 4096 up to 1 GiB";
+	if (o->depth > 256)
+		return "depth is not 1 to 256";
+	if (o->retries > 7)
+		return "retries is not 1 to 7";
+	if (o->timeout && (o->timeout < 8 || o->timeout > 22))
+		return "timeout is not 8 to 22";
+	if (o->device && o->pd)
+		return "both device and pd are given";
+	return NULL;
+}
+
+static int open_link(struct pln_link *link, const struct pln_link_options *o)
+{
+	char why[PLN_LINK_REASON_MAX] = "";
+	int err;
+
+	link->fd = -1;
+	link->port = o->port ? o->port : 1;
+	link->chunk = o->chunk ? o->chunk : 256 << 10;
+	link->depth = o->depth ? o->depth : 8;
+	link->retries = o->retries ? o->retries : 7;
+	link->timeout = o->timeout ? o->timeout : 19;
+	link->puts_size = 16;
+	link->puts = calloc(link->puts_size, sizeof(*link->puts));
+	if (!link->puts)
+		return pln_link_fail(link, -ENOMEM, "out of memory");
+	err = pln_verbs_load(why, sizeof(why));
+	if (err)
+		return pln_link_fail(link, err, "%s", why);
+	return pln_link_device(link, o) ?: pln_link_queue(link);
+}
+
+int pln_link_open(struct pln_link **out, const struct pln_link_options *options)
+{
+	static const struct pln_link_options defaults = {
+		.size = sizeof(defaults),
+	};
+	const struct pln_link_options *o = options ? options : &defaults;
+	const char *fault = option_fault(o);
+	struct pln_link *link;
+	int err;
+
+	open_reason[0] = '\0';
+	if (!out || fault) {
+		snprintf(open_reason, sizeof(open_reason), "options: %s",
+			 fault ? fault : "nowhere to put the link");
+		return -EINVAL;
+	}
+	link = calloc(1, sizeof(*link));
+	if (!link) {
+		snprintf(open_reason, sizeof(open_reason), "out of memory");
+		return -ENOMEM;
+	}
+	err = open_link(link, o);
+	if (err) {
+		memcpy(open_reason, link->reason, sizeof(open_reason));
+		pln_link_close(link);
+		return err;
+	}
+	*out = link;
+	return 0;
+}
+
+void pln_link_close(struct pln_link *link)
+{
+	if (!link)
+		return;
+	pln_link_say_bye(link);
+	if (link->fd >= 0)
+		close(link->fd);
+	pln_link_free_queue(link);
+	free(link->puts);
+	free(link);
+}
+
+struct ibv_pd *pln_link_pd(struct pln_link *link)
+{
+	return link ? link->pd : NULL;
+}
+
+static int mr_is(struct pln_mr *mr, uint32_t *way, uint64_t *length)
+{
+	struct pln_mr_info info = { .size = sizeof(info) };
+	int err = pln_mr_info(mr, &info);
+
+	*way = info.way;
+	*length = info.length;
+	return err;
+}
+
+int pln_link_share(struct pln_link *link, struct pln_mr *mr)
+{
+	struct hello_buffer *b;
+	int err;
+
+	if (!link || !mr)
+		return -EINVAL;
+	if (link->error)
+		return link->error;
+	if (link->met)
+		return -EISCONN;
+	if (link->shares == PLN_LINK_BUFFERS)
+		return -ENOSPC;
+	b = &link->mine[link->shares];
+	err = mr_is(mr, &b->way, &b->length);
+	if (err)
+		return err;
+	b->iova = pln_mr_iova(mr, 0);
+	b->rkey = pln_mr_verbs(mr)->rkey;
+	link->shared[link->shares] = mr;
+	return (int)link->shares++;
+}
+
+int pln_link_connect(struct pln_link *link, int fd, int timeout_ms)
+{
+	int type;
+	socklen_t len = sizeof(type);
+	int err;
+
+	if (!link || timeout_ms < 0)
+		return -EINVAL;
+	if (link->met)
+		return -EISCONN;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len))
+		return errno == EBADF ? -EBADF : -ENOTSOCK;
+	if (type != SOCK_STREAM)
+		return -ENOTSOCK;
+	link->met = true;
+	link->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (link->fd < 0)
+		return pln_link_fail(link, -errno, "the socket: %s",
+				     strerrordesc_np(errno));
+	err = pln_link_meet(link, pln_now_ms() + timeout_ms);
+	link->connected = !err;
+	return err;
+}
+
+int pln_link_peer(const struct pln_link *link, unsigned int buffer,
+		  struct pln_link_buffer *info)
+{
+	if (!link || !info || info->size != sizeof(*info))
+		return -EINVAL;
+	if (!link->connected)
+		return -ENOTCONN;
+	if (buffer >= link->peer.buffers)
+		return -ERANGE;
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	info->way = link->peer.buffer[buffer].way;
+	info->length = link->peer.buffer[buffer].length;
+	return 0;
+}
+
+/* Room for one more put in the ring */
+static int grow(struct pln_link *link)
+{
+	uint64_t waiting = link->puts_given - link->puts_done;
+	uint32_t size = link->puts_size * 2;
+	struct put *puts;
+
+	if (waiting < link->puts_size)
+		return 0;
+	if (waiting >= PUTS_MAX)
+		return -EAGAIN;
+	puts = calloc(size, sizeof(*puts));
+	if (!puts)
+		return -ENOMEM;
+	for (uint64_t i = link->puts_done; i < link->puts_given; i++)
+		puts[i & (size - 1)] = link->puts[i & (link->puts_size - 1)];
+	free(link->puts);
+	link->puts = puts;
+	link->puts_size = size;
+	return 0;
+}
+
+int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
+		     uint64_t length, unsigned int buffer, uint64_t at,
+		     uint64_t tag)
+{
+	const struct hello_buffer *to;
+	uint64_t have = 0;
+	uint32_t way = PLN_MR_NONE;
+	int err;
+
+	if (!link || (!mr && length))
+		return -EINVAL;
+	if (!link->connected)
+		return link->error ? link->error : -ENOTCONN;
+	if (link->error)
+		return link->error;
+	if (buffer >= link->peer.buffers)
+		return -ERANGE;
+	to = &link->peer.buffer[buffer];
+	if (at > to->length || length > to->length - at)
+		return -ERANGE;
+	if (mr) {
+		err = mr_is(mr, &way, &have);
+		if (err)
+			return err;
+	}
+	if (mr && (offset > have || length > have - offset))
+		return -ERANGE;
+	err = grow(link);
+	if (err)
+		return err;
+	link->puts[link->puts_given & (link->puts_size - 1)] = (struct put){
+		.mr = mr,
+		.offset = offset,
+		.length = length,
+		.buffer = buffer,
+		.at = at,
+		.tag = tag,
+		.staged = way == PLN_MR_STAGED,
+	};
+	link->stats.puts++;
+	/* a failure from here on is the link's, and shows itself there */
+	link->puts_given++;
+	if (way != PLN_MR_STAGED)
+		pln_link_pump(link, false);
+	return (int64_t)link->puts_given;
+}
+
+int pln_link_arrival(struct pln_link *link, struct pln_link_arrival *arrival)
+{
+	if (!link || !arrival || arrival->size != sizeof(*arrival))
+		return -EINVAL;
+	if (!link->connected)
+		return link->error ? link->error : -ENOTCONN;
+	if (link->handed == link->arrived)
+		return link->error ? link->error : -EAGAIN;
+	*arrival = link->arrivals[link->handed++ % CREDITS];
+	link->taken++;
+	return 0;
+}
+
+int pln_link_stats(const struct pln_link *link, struct pln_link_stats *stats)
+{
+	if (!link || !stats || stats->size != sizeof(*stats))
+		return -EINVAL;
+	*stats = link->stats;
+	stats->size = sizeof(*stats);
+	return 0;
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+/* A link's part of an RDMA device: port, address, queues, their states. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "link_internal.h"
+
+/* errno as the verbs set it, never 0 */
+static int verbs_errno(int err)
+{
+	if (err > 0)
+		return -err;
+	return errno ? -errno : -EIO;
+}
+
+static int port_of(struct pln_link *link, struct ibv_port_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	errno = 0;
+	return pln_verbs.query_port(link->ctx, (uint8_t)link->port, attr) ?
+	       verbs_errno(0) : 0;
+}
+
+/* The named device, or the first one whose port is active */
+static int open_device(struct pln_link *link, const char *want)
+{
+	struct ibv_device **list;
+	int n = 0, err = -ENODEV;
+
+	errno = 0;
+	list = pln_verbs.get_device_list(&n);
+	if (!list)
+		return pln_link_fail(link, verbs_errno(0), "the RDMA devices "
+			"cannot be listed: is the kernel's ib_uverbs loaded?");
+	for (int i = 0; i < n && err == -ENODEV; i++) {
+		struct ibv_port_attr attr;
+
+		if (want && strcmp(pln_verbs.get_device_name(list[i]), want))
+			continue;
+		errno = 0;
+		link->ctx = pln_verbs.open_device(list[i]);
+		if (!link->ctx) {
+			if (want)
+				err = pln_link_fail(link, verbs_errno(0),
+					"%s cannot be opened", want);
+			continue;
+		}
+		if (want || (!port_of(link, &attr) &&
+			     attr.state == IBV_PORT_ACTIVE)) {
+			err = 0;
+			break;
+		}
+		pln_verbs.close_device(link->ctx);
+		link->ctx = NULL;
+	}
+	pln_verbs.free_device_list(list);
+	if (err == -ENODEV && want)
+		return pln_link_fail(link, err, "there is no RDMA device %s",
+				     want);
+	if (err == -ENODEV)
+		return pln_link_fail(link, err, "none of the %d RDMA devices "
+			"has an active port %u", n, link->port);
+	link->own_ctx = !err;
+	return err;
+}
+
+static bool is_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, mapped, sizeof(mapped));
+}
+
+/* As link->gid_index, or the best one */
+static int choose_gid(struct pln_link *link, uint32_t wanted)
+{
+	static const union ibv_gid none;
+	int first = -1, best = -1;
+
+	for (int i = 0; i < link->port_attr.gid_tbl_len && best < 0; i++) {
+		struct ibv_gid_entry entry = { .gid_type = IBV_GID_TYPE_ROCE_V2 };
+		union ibv_gid gid;
+
+		if (wanted && (uint32_t)i != wanted - 1)
+			continue;
+		if (pln_verbs.query_gid(link->ctx, (uint8_t)link->port, i,
+					&gid) || !memcmp(&gid, &none, 16))
+			continue;
+		if (first < 0)
+			first = i;
+		if (pln_verbs.query_gid_ex &&
+		    pln_verbs.query_gid_ex(link->ctx, link->port, (uint32_t)i,
+					   &entry, 0, sizeof(entry)))
+			continue;
+		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4(&gid))
+			best = i;
+	}
+	if (best < 0)
+		best = first;
+	if (best < 0 && wanted)
+		return pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
+			"GID at index %u", link->port, wanted - 1);
+	if (best < 0)
+		return pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
+			"GID: give its network interface an address",
+			link->port);
+	link->gid_index = (uint32_t)best;
+	return pln_verbs.query_gid(link->ctx, (uint8_t)link->port, best,
+				   &link->gid) ?
+	       pln_link_fail(link, -EADDRNOTAVAIL, "GID %d is gone", best) : 0;
+}
+
+int pln_link_device(struct pln_link *link,
+		    const struct pln_link_options *options)
+{
+	int err;
+
+	if (options->pd) {
+		link->pd = options->pd;
+		link->ctx = link->pd->context;
+	} else {
+		err = open_device(link, options->device);
+		if (err)
+			return err;
+		errno = 0;
+		link->pd = pln_verbs.alloc_pd(link->ctx);
+		if (!link->pd)
+			return pln_link_fail(link, verbs_errno(0),
+				"no protection domain");
+		link->own_pd = true;
+	}
+	err = port_of(link, &link->port_attr);
+	if (err)
+		return pln_link_fail(link, err, "port %u cannot be asked: %s",
+				     link->port, strerrordesc_np(-err) ?: "?");
+	if (link->port_attr.state != IBV_PORT_ACTIVE)
+		return pln_link_fail(link, -ENETDOWN, "port %u is not active: "
+			"is its cable in, its network interface up?",
+			link->port);
+	if (link->chunk > link->port_attr.max_msg_sz)
+		return pln_link_fail(link, -EMSGSIZE, "chunks of %u bytes are "
+			"larger than messages of port %u may be, %u",
+			link->chunk, link->port, link->port_attr.max_msg_sz);
+	/* an InfiniBand port inside one subnet is reached by its LID */
+	if (link->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET &&
+	    !options->gid)
+		return pln_verbs.query_gid(link->ctx, (uint8_t)link->port, 0,
+					   &link->gid) ?
+		       pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
+				     "GID", link->port) : 0;
+	return choose_gid(link, options->gid);
+}
+
+int pln_link_post_rx(struct pln_link *link, unsigned int slot)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)(link->messages +
+				    (TX_SLOTS + slot) * MESSAGE_SIZE),
+		.length = MESSAGE_SIZE,
+		.lkey = link->message_mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
+	int err = ibv_post_recv(link->qp, &wr, &bad);
+
+	return err ? pln_link_fail(link, verbs_errno(err),
+			"a buffer for messages cannot be posted: %s",
+			strerrordesc_np(err) ?: "?") : 0;
+}
+
+static int make_qp(struct pln_link *link)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = link->cq,
+		.recv_cq = link->cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {
+			.max_send_wr = link->depth + TX_SLOTS,
+			.max_recv_wr = RX_SLOTS,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+	};
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = (uint8_t)link->port,
+		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE |
+				   IBV_ACCESS_REMOTE_WRITE,
+	};
+	int err;
+
+	errno = 0;
+	link->qp = pln_verbs.create_qp(link->pd, &init);
+	if (!link->qp)
+		return pln_link_fail(link, verbs_errno(0), "no queue pair");
+	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE |
+				  IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				  IBV_QP_ACCESS_FLAGS);
+	if (err)
+		return pln_link_fail(link, verbs_errno(err), "the queue pair "
+			"cannot be initialized: %s", strerrordesc_np(err) ?: "?");
+	for (unsigned int i = 0; i < RX_SLOTS && !err; i++)
+		err = pln_link_post_rx(link, i);
+	return err;
+}
+
+/* All of the queue pair, ready to be connected */
+int pln_link_queue(struct pln_link *link)
+{
+	size_t size = (TX_SLOTS + RX_SLOTS) * MESSAGE_SIZE;
+
+	if (getrandom(&link->psn, sizeof(link->psn), 0) !=
+	    sizeof(link->psn))
+		return pln_link_fail(link, -EIO, "no random numbers");
+	link->psn &= 0xffffff;
+	if (posix_memalign((void **)&link->messages, 4096, size))
+		return pln_link_fail(link, -ENOMEM, "out of memory");
+	memset(link->messages, 0, size);
+	errno = 0;
+	link->message_mr = pln_verbs.reg_mr(link->pd, link->messages, size,
+					    IBV_ACCESS_LOCAL_WRITE);
+	if (!link->message_mr)
+		return pln_link_fail(link, verbs_errno(0), "%zu bytes of host "
+			"memory cannot be registered: is the limit of locked "
+			"memory (ulimit -l) too low?", size);
+	link->channel = pln_verbs.create_comp_channel(link->ctx);
+	if (!link->channel)
+		return pln_link_fail(link, verbs_errno(0),
+				     "no completion channel");
+	if (fcntl(link->channel->fd, F_SETFL, O_NONBLOCK))
+		return pln_link_fail(link, -errno, "the completion channel");
+	link->cq = pln_verbs.create_cq(link->ctx, (int)(link->depth + TX_SLOTS +
+						 RX_SLOTS), NULL,
+				       link->channel, 0);
+	if (!link->cq)
+		return pln_link_fail(link, verbs_errno(0),
+				     "no completion queue");
+	return make_qp(link);
+}
+
+int pln_link_to_rts(struct pln_link *link)
+{
+	const struct hello *peer = &link->peer;
+	uint32_t mtu = link->port_attr.active_mtu;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.dest_qp_num = peer->qpn,
+		.rq_psn = peer->psn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 12,
+		.ah_attr = {
+			.dlid = (uint16_t)peer->lid,
+			.port_num = (uint8_t)link->port,
+			.is_global = peer->ethernet == 1,
+			.grh = {
+				.sgid_index = (uint8_t)link->gid_index,
+				.hop_limit = 64,
+			},
+		},
+	};
+	int err;
+
+	if (peer->mtu < mtu)
+		mtu = peer->mtu;
+	attr.path_mtu = (enum ibv_mtu)mtu;
+	memcpy(attr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE | IBV_QP_AV |
+				  IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				  IBV_QP_MIN_RNR_TIMER);
+	if (err)
+		return pln_link_fail(link, verbs_errno(err), "the queue pair "
+			"cannot receive from the peer: %s",
+			strerrordesc_np(err) ?: "?");
+	memset(&attr, 0, sizeof(attr));
+	attr.qp_state = IBV_QPS_RTS;
+	attr.sq_psn = link->psn;
+	attr.timeout = (uint8_t)link->timeout;
+	attr.retry_cnt = (uint8_t)link->retries;
+	/* never needed, as there are credits; so a peer without buffers is
+	 * an error, not something to wait for without end, which 7 means
+	 */
+	attr.rnr_retry = 3;
+	attr.max_rd_atomic = 1;
+	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE |
+				  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				  IBV_QP_MAX_QP_RD_ATOMIC);
+	if (err)
+		return pln_link_fail(link, verbs_errno(err), "the queue pair "
+			"cannot send: %s", strerrordesc_np(err) ?: "?");
+	link->stats.mtu = 128u << mtu;
+	return 0;
+}
+
+/* Whatever there is of it */
+void pln_link_free_queue(struct pln_link *link)
+{
+	if (link->qp)
+		pln_verbs.destroy_qp(link->qp);
+	if (link->cq)
+		pln_verbs.destroy_cq(link->cq);
+	if (link->channel)
+		pln_verbs.destroy_comp_channel(link->channel);
+	if (link->message_mr)
+		pln_verbs.dereg_mr(link->message_mr);
+	free(link->messages);
+	if (link->own_pd)
+		pln_verbs.dealloc_pd(link->pd);
+	if (link->own_ctx)
+		pln_verbs.close_device(link->ctx);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whose memory a range of addresses is: libcuda knows.
+ */
+#include <errno.h>
+
+#include "mr_inside.h"
+
+struct piece {
+	uint64_t base, size, id;
+	int gpu;
+};
+
+/* 0: no GPU's, 1: a GPU's, -1: libcuda failed, with *result */
+static int piece_at(const struct mr_cuda *cu, uint64_t addr, struct piece *p,
+		    CUresult *result)
+{
+	unsigned int type = 0;
+	CUdeviceptr base = 0;
+	size_t size = 0;
+	CUresult r;
+
+	r = cu->pointer_get(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, addr);
+	/* Before cuInit(), and without a GPU, nothing is GPU memory */
+	if (r == CUDA_ERROR_INVALID_VALUE || r == CUDA_ERROR_NOT_INITIALIZED ||
+	    r == CUDA_ERROR_NO_DEVICE || (!r && type != CU_MEMORYTYPE_DEVICE))
+		return 0;
+	if (!r)
+		r = cu->pointer_get(&p->gpu, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+				    addr);
+	if (!r)
+		r = cu->pointer_get(&base,
+				    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+				    addr);
+	if (!r)
+		r = cu->pointer_get(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+				    addr);
+	if (!r && (base > addr || size <= addr - base))
+		r = CUDA_ERROR_UNKNOWN;	/* the loop over pieces must end */
+	*result = r;
+	if (r)
+		return -1;
+	p->base = base;
+	p->size = size;
+	/* Not every kind of memory has one */
+	p->id = 0;
+	(void)cu->pointer_get(&p->id, CU_POINTER_ATTRIBUTE_BUFFER_ID, addr);
+	return 1;
+}
+
+static uint64_t mix(uint64_t sum, uint64_t x)
+{
+	return (sum ^ x) * 0x100000001b3ull;
+}
+
+/*
+ * All allocations that the range touches, of which there are several when they
+ * were mapped side by side.  Same results as piece_at(); *end is where the
+ * memory of the one GPU ends.
+ */
+static int walk(const struct mr_cuda *cu, uint64_t addr, uint64_t length,
+		struct piece *first, uint64_t *identity, uint64_t *end,
+		CUresult *result)
+{
+	uint64_t at = addr, sum = 0xcbf29ce484222325ull;
+	struct piece p;
+	int r = 0;
+
+	while (at - addr < length) {
+		r = piece_at(cu, at, &p, result);
+		if (at == addr)
+			*first = p;
+		if (r < 1 || p.gpu != first->gpu)
+			break;
+		sum = mix(mix(mix(sum, p.base), p.size), p.id);
+		at = p.base + p.size;
+	}
+	*identity = sum;
+	*end = at;
+	return at == addr ? r : r < 0 ? r : 1;
+}
+
+/* The memory's context, or the primary one for memory that belongs to none */
+static CUresult context_of(struct mr_memory *mem, const char **call)
+{
+	const struct mr_cuda *cu = mem->cu;
+	CUresult r;
+
+	*call = "cuDeviceGet";
+	r = cu->device_get(&mem->dev, mem->gpu);
+	if (r)
+		return r;
+	mem->ctx = NULL;
+	if (!cu->pointer_get(&mem->ctx, CU_POINTER_ATTRIBUTE_CONTEXT,
+			     mem->addr) && mem->ctx)
+		return CUDA_SUCCESS;
+	*call = "cuDevicePrimaryCtxRetain";
+	r = cu->primary_retain(&mem->ctx, mem->dev);
+	mem->primary = !r;
+	return r;
+}
+
+int mr_memory_get(struct mr_memory *mem, void *addr, size_t length,
+		  struct pln_mr_attempt *why)
+{
+	const struct mr_cuda *cu = mr_cuda();
+	const char *call = "cuPointerGetAttribute";
+	struct piece first;
+	uint64_t end;
+	CUresult r;
+	int kind;
+
+	*mem = (struct mr_memory){
+		.addr = (uintptr_t)addr, .length = length, .gpu = -1,
+	};
+	if (!cu)
+		return 0;
+	kind = walk(cu, mem->addr, length, &first, &mem->identity, &end, &r);
+	if (!kind)
+		return 0;
+	if (kind > 0 && end - mem->addr < length) {
+		mr_refuse(why, -EFAULT,
+			  "the memory of GPU %d ends %llu bytes before the range does",
+			  first.gpu, (unsigned long long)
+			  (length - (end - mem->addr)));
+		return -EFAULT;
+	}
+	if (kind > 0) {
+		mem->cu = cu;
+		mem->base = first.base;
+		mem->gpu = first.gpu;
+		r = context_of(mem, &call);
+	}
+	if (r) {
+		mr_refuse_cuda(why, cu, r, call, "the GPU may have been reset");
+		return why->error;
+	}
+	return 0;
+}
+
+void mr_memory_put(struct mr_memory *mem)
+{
+	if (mem->primary)
+		(void)mem->cu->primary_release(mem->dev);
+	mem->primary = false;
+}
+
+bool mr_memory_same(const struct mr_memory *mem)
+{
+	uint64_t identity, end;
+	struct piece first;
+	CUresult r;
+
+	return walk(mem->cu, mem->addr, mem->length, &first, &identity, &end,
+		    &r) == 1 && end - mem->addr >= mem->length &&
+	       identity == mem->identity;
+}
+
+CUresult mr_enter(const struct mr_memory *mem)
+{
+	return mem->cu->ctx_push(mem->ctx);
+}
+
+void mr_leave(const struct mr_memory *mem)
+{
+	CUcontext old;
+
+	(void)mem->cu->ctx_pop(&old);
+}

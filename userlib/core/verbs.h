@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libibverbs.so.1, found at run time: a program that never uses RDMA needs
+ * none.  What the header has as inline functions (post, poll, request for
+ * notification) goes through the context's own table and needs nothing here.
+ */
+#ifndef PLN_CORE_VERBS_H
+#define PLN_CORE_VERBS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* X(required, member, symbol, result, arguments) */
+#define PLN_VERBS_FUNCTIONS(X) \
+	X(1, get_device_list, "ibv_get_device_list", \
+	  struct ibv_device **, (int *)) \
+	X(1, free_device_list, "ibv_free_device_list", void, \
+	  (struct ibv_device **)) \
+	X(1, get_device_name, "ibv_get_device_name", const char *, \
+	  (struct ibv_device *)) \
+	X(1, open_device, "ibv_open_device", struct ibv_context *, \
+	  (struct ibv_device *)) \
+	X(1, close_device, "ibv_close_device", int, (struct ibv_context *)) \
+	X(1, query_device, "ibv_query_device", int, \
+	  (struct ibv_context *, struct ibv_device_attr *)) \
+	X(1, query_port, "ibv_query_port", int, \
+	  (struct ibv_context *, uint8_t, struct ibv_port_attr *)) \
+	X(1, query_gid, "ibv_query_gid", int, \
+	  (struct ibv_context *, uint8_t, int, union ibv_gid *)) \
+	X(0, query_gid_ex, "_ibv_query_gid_ex", int, \
+	  (struct ibv_context *, uint32_t, uint32_t, struct ibv_gid_entry *, \
+	   uint32_t, size_t)) \
+	X(1, alloc_pd, "ibv_alloc_pd", struct ibv_pd *, \
+	  (struct ibv_context *)) \
+	X(1, dealloc_pd, "ibv_dealloc_pd", int, (struct ibv_pd *)) \
+	X(1, reg_mr, "ibv_reg_mr", struct ibv_mr *, \
+	  (struct ibv_pd *, void *, size_t, int)) \
+	X(0, reg_dmabuf_mr, "ibv_reg_dmabuf_mr", struct ibv_mr *, \
+	  (struct ibv_pd *, uint64_t, size_t, uint64_t, int, int)) \
+	X(1, dereg_mr, "ibv_dereg_mr", int, (struct ibv_mr *)) \
+	X(1, create_comp_channel, "ibv_create_comp_channel", \
+	  struct ibv_comp_channel *, (struct ibv_context *)) \
+	X(1, destroy_comp_channel, "ibv_destroy_comp_channel", int, \
+	  (struct ibv_comp_channel *)) \
+	X(1, create_cq, "ibv_create_cq", struct ibv_cq *, \
+	  (struct ibv_context *, int, void *, struct ibv_comp_channel *, int)) \
+	X(1, destroy_cq, "ibv_destroy_cq", int, (struct ibv_cq *)) \
+	X(1, get_cq_event, "ibv_get_cq_event", int, \
+	  (struct ibv_comp_channel *, struct ibv_cq **, void **)) \
+	X(1, ack_cq_events, "ibv_ack_cq_events", void, \
+	  (struct ibv_cq *, unsigned int)) \
+	X(1, create_qp, "ibv_create_qp", struct ibv_qp *, \
+	  (struct ibv_pd *, struct ibv_qp_init_attr *)) \
+	X(1, modify_qp, "ibv_modify_qp", int, \
+	  (struct ibv_qp *, struct ibv_qp_attr *, int)) \
+	X(1, destroy_qp, "ibv_destroy_qp", int, (struct ibv_qp *)) \
+	X(1, wc_status_str, "ibv_wc_status_str", const char *, \
+	  (enum ibv_wc_status))
+
+struct pln_verbs {
+	bool loaded;
+#define PLN_X(required, member, symbol, result, args) result (*member) args;
+	PLN_VERBS_FUNCTIONS(PLN_X)
+#undef PLN_X
+};
+
+extern struct pln_verbs pln_verbs;
+
+/* Load it once; 0, or -ENOENT/-ENOSYS with the reason in @why.  Any thread. */
+int pln_verbs_load(char *why, size_t size);
+
+#endif

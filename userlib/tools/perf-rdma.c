@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+/* peerlane perf: one end's device, memory and queue pairs. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <peerlane/mr.h>
+#include <peerlane/peerlane.h>
+
+#include "perf.h"
+#include "tool.h"
+
+#define MAX_READS	16
+#define ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+		 IBV_ACCESS_REMOTE_READ)
+
+bool perf_end_open(struct perf_end *e, const struct perf_options *o)
+{
+	struct ibv_device_attr attr;
+	char why[512];
+
+	if (!verbs_open(&e->port, o->device, o->ib_port, o->gid_index, why,
+			sizeof(why))) {
+		complain("%s", why);
+		return false;
+	}
+	if (verbs.query_device(e->port.ctx, &attr) || attr.max_qp_rd_atom < 1)
+		attr.max_qp_rd_atom = 1;
+	e->reads = (uint8_t)(attr.max_qp_rd_atom < MAX_READS ?
+			     attr.max_qp_rd_atom : MAX_READS);
+	e->pd = verbs.alloc_pd(e->port.ctx);
+	if (!e->pd) {
+		complain("%s gives no protection domain: %s", e->port.device,
+			 strerror(errno));
+		return false;
+	}
+	/* its driver is there in emulated machines only */
+	e->emulated = !access("/sys/module/peerlane_gpu", F_OK);
+	return true;
+}
+
+/* ---- memory ---- */
+
+static void host_memory(struct perf_end *e, struct perf_buffer *b)
+{
+	b->host = mmap(NULL, b->size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (b->host == MAP_FAILED) {
+		b->host = NULL;
+		snprintf(b->info.reason, sizeof(b->info.reason),
+			 "%llu bytes of host memory cannot be had: %s",
+			 (unsigned long long)b->size, strerror(errno));
+		return;
+	}
+	b->mr = verbs.reg_mr(e->pd, b->host, b->size, ACCESS);
+	if (!b->mr) {
+		snprintf(b->info.reason, sizeof(b->info.reason),
+			 "host memory cannot be registered: %s%s",
+			 strerror(errno), errno == ENOMEM ?
+			 " (ulimit -l limits how much may be locked)" : "");
+		return;
+	}
+	b->addr = (uint64_t)(uintptr_t)b->host;
+	b->lkey = b->mr->lkey;
+	b->info.rkey = b->mr->rkey;
+	b->info.possible = true;
+}
+
+static void gpu_memory(struct perf_end *e, struct perf_buffer *b, bool staged)
+{
+	struct pln_mr_info info = { .size = sizeof(info) };
+	struct ibv_mr *mr;
+	int r;
+
+	if (!gpu_alloc(b->size, &b->gpu)) {
+		snprintf(b->info.reason, sizeof(b->info.reason),
+			 "%llu bytes of GPU memory cannot be had",
+			 (unsigned long long)b->size);
+		return;
+	}
+	r = pln_mr_reg(e->pd, (void *)(uintptr_t)b->gpu, b->size, ACCESS,
+		       staged ? PLN_MR_ONLY_STAGED : PLN_MR_STRICT, &b->pln);
+	if (pln_mr_info(r ? NULL : b->pln, &info))
+		info.reason[0] = '\0';
+	snprintf(b->info.reason, sizeof(b->info.reason), "%.*s",
+		 PERF_TEXT - 1, info.reason[0] || !r ? info.reason :
+		 pln_strerror(r));
+	if (r)
+		return;
+	mr = pln_mr_verbs(b->pln);
+	b->addr = pln_mr_iova(b->pln, 0);
+	b->lkey = mr->lkey;
+	b->info.rkey = mr->rkey;
+	b->info.way = (uint8_t)info.way;
+	b->info.possible = true;
+}
+
+bool perf_end_memory(struct perf_end *e, unsigned int mems, uint64_t size,
+		     int gpu)
+{
+	const unsigned int of_gpu = 1u << PERF_DIRECT | 1u << PERF_STAGED;
+	bool any = false, there;
+	int i;
+
+	there = mems & of_gpu && gpu_open(gpu);
+	if (there)
+		gpu_name(gpu, e->gpu, sizeof(e->gpu));
+	for (i = 0; i < PERF_MEMS; i++) {
+		struct perf_buffer *b = &e->mem[i];
+
+		if (!(mems & 1u << i))
+			continue;
+		b->size = size;
+		if (i == PERF_HOST)
+			host_memory(e, b);
+		else if (there)
+			gpu_memory(e, b, i == PERF_STAGED);
+		else
+			snprintf(b->info.reason, sizeof(b->info.reason),
+				 "there is no GPU that can be used");
+		b->info.addr = b->addr;
+		any |= b->info.possible;
+	}
+	return any;
+}
+
+static void release(struct perf_buffer *b)
+{
+	if (b->pln)
+		pln_mr_dereg(b->pln);
+	if (b->mr)
+		verbs.dereg_mr(b->mr);
+	if (b->host)
+		munmap(b->host, b->size);
+	if (b->gpu)
+		gpu_free(b->gpu);
+	memset(b, 0, sizeof(*b));
+}
+
+void perf_end_close(struct perf_end *e)
+{
+	int i;
+
+	for (i = 0; i < PERF_MEMS; i++)
+		release(&e->mem[i]);
+	if (e->pd)
+		verbs.dealloc_pd(e->pd);
+	verbs_close(&e->port);
+	memset(e, 0, sizeof(*e));
+}
+
+void perf_end_hello(const struct perf_end *e, struct perf_hello *h)
+{
+	int i;
+
+	memset(h, 0, sizeof(*h));
+	snprintf(h->device, sizeof(h->device), "%s", e->port.device);
+	snprintf(h->gpu, sizeof(h->gpu), "%s", e->gpu);
+	memcpy(h->gid, e->port.gid.raw, sizeof(h->gid));
+	h->lid = e->port.attr.lid;
+	h->mtu = (uint8_t)e->port.attr.active_mtu;
+	h->reads = e->reads;
+	h->roce = e->port.roce;
+	h->software = e->port.software;
+	h->emulated = e->emulated;
+	for (i = 0; i < PERF_MEMS; i++) {
+		h->mem[i] = e->mem[i].info;
+		if (e->mem[i].size > h->buffer)
+			h->buffer = e->mem[i].size;
+	}
+}
+
+#define STEP	(1 << 20)
+
+/* A pattern in which each 8 bytes differ, and by seed; seed 0: zeros. */
+bool perf_fill(struct perf_buffer *b, uint64_t n, uint64_t seed)
+{
+	uint64_t *buf = malloc(STEP), at, i;
+	bool good = buf != NULL;
+
+	if (!good)
+		complain("out of memory");
+	for (at = 0; good && at < n; at += STEP) {
+		uint64_t part = n - at < STEP ? n - at : STEP;
+
+		for (i = 0; i < STEP / 8 && i < (part + 7) / 8; i++) {
+			uint64_t x = (at / 8 + i + 1) * 0x9e3779b97f4a7c15ull +
+				     seed * 0xbf58476d1ce4e5b9ull;
+
+			x ^= x >> 29;
+			buf[i] = seed ? x * 0x94d049bb133111ebull : 0;
+		}
+		if (b->host)
+			memcpy((char *)b->host + at, buf, part);
+		else
+			good = gpu_put(b->gpu + at, buf, part);
+	}
+	free(buf);
+	return good;
+}
+
+bool perf_crc(struct perf_buffer *b, uint64_t n, uint32_t *crc, bool *by_gpu)
+{
+	const char *by = "cpu";
+	bool good = true;
+
+	if (b->host)
+		*crc = crc32c_of(0, b->host, n);
+	else
+		good = gpu_crc32c(b->gpu, n, crc, &by);
+	*by_gpu = !strcmp(by, "gpu");
+	return good;
+}
+
+static bool copied(struct perf_buffer *b, uint64_t n, int r, const char *what)
+{
+	if (r)
+		complain("%s failed: %s", what, pln_strerror(r));
+	else
+		b->staged += n;
+	return !r;
+}
+
+bool perf_from_gpu(struct perf_buffer *b, uint64_t offset, uint64_t n)
+{
+	return copied(b, n, pln_mr_from_gpu(b->pln, offset, n),
+		      "copying from the GPU");
+}
+
+bool perf_to_gpu(struct perf_buffer *b, uint64_t offset, uint64_t n)
+{
+	return copied(b, n, pln_mr_to_gpu(b->pln, offset, n),
+		      "copying to the GPU");
+}
+
+/* ---- queue pairs ---- */
+
+static bool modify(struct perf_qp *q, struct ibv_qp_attr *attr, int mask,
+		   const char *to)
+{
+	int r = verbs.modify_qp(q->qp, attr, mask);
+
+	if (r)
+		complain("the queue pair cannot be brought to %s: %s", to,
+			 strerror(r));
+	return !r;
+}
+
+bool perf_qp_open(struct perf_end *e, struct perf_qp *q, uint32_t depth)
+{
+	uint32_t room = 2 * depth + 2;
+	struct ibv_qp_init_attr init = {
+		.cap = { .max_send_wr = room, .max_recv_wr = room,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+	};
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = e->port.port,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ,
+	};
+
+	memset(q, 0, sizeof(*q));
+	if (getrandom(&q->psn, sizeof(q->psn), GRND_NONBLOCK) !=
+	    sizeof(q->psn))
+		q->psn = (uint32_t)(now_wall() * 1e6);
+	q->psn &= 0xffffff;
+	q->cq = verbs.create_cq(e->port.ctx, (int)(2 * room), NULL, NULL, 0);
+	if (!q->cq) {
+		complain("%s gives no completion queue of %u entries: %s",
+			 e->port.device, 2 * room, strerror(errno));
+		return false;
+	}
+	init.send_cq = init.recv_cq = q->cq;
+	q->qp = verbs.create_qp(e->pd, &init);
+	if (!q->qp)
+		complain("%s gives no queue pair with room for %u requests: "
+			 "%s; try a smaller --depth", e->port.device, room,
+			 strerror(errno));
+	if (q->qp && modify(q, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"))
+		return true;
+	perf_qp_close(q);
+	return false;
+}
+
+bool perf_qp_connect(struct perf_end *e, struct perf_qp *q,
+		     const struct perf_hello *peer, uint32_t qpn, uint32_t psn)
+{
+	enum ibv_mtu mtu = e->port.attr.active_mtu;
+	struct ibv_qp_attr rtr = {
+		.qp_state = IBV_QPS_RTR, .dest_qp_num = qpn, .rq_psn = psn,
+		.max_dest_rd_atomic = e->reads, .min_rnr_timer = 1,
+		.ah_attr = {
+			.dlid = peer->lid, .port_num = e->port.port,
+			.is_global = peer->roce, .grh = {
+				.sgid_index = (uint8_t)e->port.gid_index,
+				.hop_limit = 64,
+			},
+		},
+	};
+	/* about 8 times 0.5 s without an answer; a peer whose program lags may
+	 * be slow to post receives, that alone is not its end */
+	struct ibv_qp_attr rts = {
+		.qp_state = IBV_QPS_RTS, .sq_psn = q->psn, .timeout = 17,
+		.retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = e->reads < peer->reads ? e->reads :
+				 peer->reads,
+	};
+
+	rtr.path_mtu = peer->mtu < mtu ? (enum ibv_mtu)peer->mtu : mtu;
+	memcpy(rtr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	return modify(q, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+		      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+		      "RTR") &&
+	       modify(q, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT |
+		      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+		      IBV_QP_MAX_QP_RD_ATOMIC, "RTS");
+}
+
+void perf_qp_close(struct perf_qp *q)
+{
+	if (q->qp)
+		verbs.destroy_qp(q->qp);
+	if (q->cq)
+		verbs.destroy_cq(q->cq);
+	memset(q, 0, sizeof(*q));
+}
