@@ -424,9 +424,13 @@ sc_measure_guest() {
 		jq -nc --arg label "$sc_label" --arg drive "$sc_drive" \
 			--argjson t "$sc_value" --slurpfile extra "$OUT/extra.json" '
 		($extra[0].counted[$label]) as $c | ($t.what) as $what |
-		(if $what == "write" then "write" else "read" end) as $dir |
+		(if $what | IN("write", "rdma-source") then "write" else "read" end) as $dir |
 		$t + {label: $label,
-		 host_bytes: $c.nvme.host.data[$dir],
+		 # an RDMA device that is software moves nothing by DMA: what is staged,
+		 # the engine of the GPU copies
+		 host_bytes: (if $what | startswith("rdma-")
+		   then [$c.gpus[]["engine-host-" + $dir]] | add
+		   else $c.nvme.host.data[$dir] end),
 		 metadata_bytes: $c.nvme.host.metadata[$dir],
 		 routes: ([(($c.gpus | keys[]) as $g | $c.initiators[$g] | to_entries[]
 		   | {from: .key, to: $g,

@@ -18,7 +18,7 @@ check "its functions do what they say" "$BUILD/userlib/tests/host/core_unit"
 readelf --dyn-syms -W "$lib" |
 	awk '$4 == "FUNC" && $7 != "UND" { print $8 }' | sort >exported
 check_not "every symbol has its version" grep -v '@@PEERLANE_0\.1$' exported
-cat "$TOP/userlib/include/peerlane/peerlane.h" "$TOP/userlib/include/peerlane/topo.h" |
+(cd "$TOP/userlib/include/peerlane" && cat peerlane.h topo.h mr.h link.h) |
 	sed -nE 's/^[a-z].*[ *](pln_[a-z0-9_]+)\(.*/\1/p' | sort -u >declared
 sed "s/@.*//" exported >names
 check "what is declared is exported, and nothing else" cmp names declared

@@ -11,20 +11,25 @@ build_core() {
 	finish
 }
 
-# unit PROGRAM: its lines are this case's lines; it runs in an empty folder
+# unit PROGRAM [ARGUMENTS]: its lines are this case's lines; it runs in an empty
+# folder
 unit() {
-	mkdir "$1"
-	(cd "$1" && exec "$BUILD/userlib/tests/host/$1") >"$1.log" 2>&1
+	unit_name=$1
+	shift
+	rm -rf "$unit_name"
+	mkdir "$unit_name"
+	(cd "$unit_name" && exec "$BUILD/userlib/tests/host/$unit_name" "$@") \
+		>"$unit_name.log" 2>&1
 	unit_status=$?
 	while IFS= read -r unit_line; do
 		case $unit_line in
-		'not ok '*) fail "$1: ${unit_line#* - }" ;;
-		'ok '*) pass "$1: ${unit_line#* - }" ;;
+		'not ok '*) fail "$unit_name: ${unit_line#* - }" ;;
+		'ok '*) pass "$unit_name: ${unit_line#* - }" ;;
 		'# '*) printf '%s\n' "$unit_line" ;;
 		esac
-	done <"$1.log"
-	check "$1: ended well" test "$unit_status" -eq 0
-	check "$1: with a plan" grep -q "^1\.\.[1-9]" "$1.log"
-	check_not "$1: nothing for the sanitizers" \
-		grep -E 'Sanitizer|runtime error' "$1.log"
+	done <"$unit_name.log"
+	check "$unit_name: ended well" test "$unit_status" -eq 0
+	check "$unit_name: with a plan" grep -q "^1\.\.[1-9]" "$unit_name.log"
+	check_not "$unit_name: nothing for the sanitizers" \
+		grep -E 'Sanitizer|runtime error' "$unit_name.log"
 }

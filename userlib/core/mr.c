@@ -118,41 +118,6 @@ static void try(struct pln_mr *new, const struct mr_wish *wish,
 		new->info.error = 0;
 }
 
-/* What went before the way that was taken, and nothing of what came after */
-static void conclude(struct pln_mr_info *info, const char *device)
-{
-	struct pln_mr_attempt shown[PLN_MR_WAYS];
-	unsigned int way;
-
-	memcpy(shown, info->tried, sizeof(shown));
-	for (way = info->way; info->way && way < PLN_MR_WAYS; way++)
-		shown[way].words[0] = 0;
-	if (info->gpu < 0 && info->way)
-		memset(shown, 0, sizeof(shown));	/* no other way to regret */
-	switch (info->way) {
-	case PLN_MR_DMABUF:
-		snprintf(info->reason, sizeof(info->reason),
-			 "dmabuf: %s maps the memory of GPU %d itself", device,
-			 info->gpu);
-		break;
-	case PLN_MR_PLAIN:
-		snprintf(info->reason, sizeof(info->reason),
-			 info->gpu < 0 ? "plain: host memory, on %s" :
-			 "plain: %s took the pointer to memory of GPU %d",
-			 device, info->gpu);
-		break;
-	case PLN_MR_STAGED:
-		snprintf(info->reason, sizeof(info->reason),
-			 "staged: %s sees host memory, and the copy engine of GPU %d moves the data",
-			 device, info->gpu);
-		break;
-	default:
-		snprintf(info->reason, sizeof(info->reason),
-			 "registration failed: %s", pln_errname(info->error));
-	}
-	mr_reasons(info->reason, sizeof(info->reason), shown);
-}
-
 static int reg(struct pln_mr *new, struct ibv_pd *pd, void *addr,
 	       size_t length, int access, unsigned int flags)
 {
@@ -216,7 +181,7 @@ int pln_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access,
 		last = new->info;
 	}
 	last.error = r;
-	conclude(&last, pd && pd->context ? pd->context->device->name : "?");
+	mr_conclude(&last, pd && pd->context ? pd->context->device->name : "?");
 	if (r) {
 		free(new);
 		return r;

@@ -169,8 +169,8 @@ void mr_words_plain(struct pln_mr_attempt *why, const char *device, int error,
 void mr_words_staged(struct pln_mr_attempt *why, const char *device, int error,
 		     uint64_t length);
 
-/* "dmabuf refused: EOPNOTSUPP: ...; plain refused: ...", for each with words */
-void mr_reasons(char *to, size_t size, const struct pln_mr_attempt *tried);
+/* From all the rest, its reason */
+void mr_conclude(struct pln_mr_info *info, const char *device);
 
 /* The bits 1 << enum pln_mr_way of PEERLANE_MR_WAYS; -EINVAL with @why */
 int mr_ways_allowed(struct pln_mr_attempt *why);

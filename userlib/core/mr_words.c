@@ -165,7 +165,8 @@ void mr_words_staged(struct pln_mr_attempt *why, const char *device, int error,
 			    device, error);
 }
 
-void mr_reasons(char *to, size_t size, const struct pln_mr_attempt *tried)
+static void reasons(char *to, size_t size,
+		    const struct pln_mr_attempt *tried)
 {
 	size_t used = strlen(to);
 	unsigned int way;
@@ -188,6 +189,41 @@ void mr_reasons(char *to, size_t size, const struct pln_mr_attempt *tried)
 		if (n > 0)
 			used += (size_t)n;
 	}
+}
+
+/* What went before the way that was taken, and nothing of what came after */
+void mr_conclude(struct pln_mr_info *info, const char *device)
+{
+	struct pln_mr_attempt shown[PLN_MR_WAYS];
+	unsigned int way;
+
+	memcpy(shown, info->tried, sizeof(shown));
+	for (way = info->way; info->way && way < PLN_MR_WAYS; way++)
+		shown[way].words[0] = 0;
+	if (info->gpu < 0 && info->way)
+		memset(shown, 0, sizeof(shown));	/* no other way to regret */
+	switch (info->way) {
+	case PLN_MR_DMABUF:
+		snprintf(info->reason, sizeof(info->reason),
+			 "dmabuf: %s maps the memory of GPU %d itself", device,
+			 info->gpu);
+		break;
+	case PLN_MR_PLAIN:
+		snprintf(info->reason, sizeof(info->reason),
+			 info->gpu < 0 ? "plain: host memory, on %s" :
+			 "plain: %s took the pointer to memory of GPU %d",
+			 device, info->gpu);
+		break;
+	case PLN_MR_STAGED:
+		snprintf(info->reason, sizeof(info->reason),
+			 "staged: %s sees host memory, and the copy engine of GPU %d moves the data",
+			 device, info->gpu);
+		break;
+	default:
+		snprintf(info->reason, sizeof(info->reason),
+			 "registration failed: %s", pln_errname(info->error));
+	}
+	reasons(info->reason, sizeof(info->reason), shown);
 }
 
 int mr_ways_allowed(struct pln_mr_attempt *why)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two links in one process, on an RDMA device that is part of it (fake_verbs.c)
+ * Two links in one process, on an RDMA device that is part of it (fake_nic.c)
  * and on memory registrations that are (below).
  */
 #ifndef PLN_CORE_TEST_LINK_PAIR_H
@@ -15,7 +15,7 @@
 
 #include "../../cuda/test/ktap.h"
 #include "../link_internal.h"
-#include "fake_verbs.h"
+#include "fake_nic.h"
 
 #define SIZE	(1 << 20)
 #define CHUNK	4096u

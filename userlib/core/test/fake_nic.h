@@ -5,8 +5,8 @@
  * Work is done when it is posted, or, while fake_hold is set, by fake_run().
  * All objects are counted, and every function can be made to fail.
  */
-#ifndef PLN_CORE_TEST_FAKE_VERBS_H
-#define PLN_CORE_TEST_FAKE_VERBS_H
+#ifndef PLN_CORE_TEST_FAKE_NIC_H
+#define PLN_CORE_TEST_FAKE_NIC_H
 
 #include "../verbs.h"
 
