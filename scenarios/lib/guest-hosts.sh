@@ -107,3 +107,16 @@ rdma_up() {
 	done
 	must test -n "$RDMA_GID"
 }
+
+# listens PORT: a program on this host does, on TCP, within 30 s
+listens() {
+	guest_port=$(printf ':%04X' "$1")
+	guest_tries=0
+	until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$guest_port" '
+		substr($2, length($2) - 4) == port && $4 == "0A" { found = 1 }
+		END { exit !found }'; do
+		guest_tries=$((guest_tries + 1))
+		[ "$guest_tries" -lt 600 ] || return 1
+		sleep 0.05
+	done
+}

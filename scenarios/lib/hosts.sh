@@ -38,7 +38,7 @@ hosts_image() {
 # hosts_start N [TOPOLOGY…]
 hosts_start() {
 	case $1 in
-	[2-9]) ;;
+	[2-8]) ;;
 	*) fail "a wire has 2 to $HOSTS_MAX hosts" "not $1"; finish ;;
 	esac
 	hosts_count=$1
@@ -47,6 +47,7 @@ hosts_start() {
 	need_file "$WIRE" "$BUILD/guest/$SC_KERNEL/rdma.cpio"
 	vm_allow '^[^:]*Speculative Return Stack Overflow: WARNING: See' \
 		'an emulated EPYC has no microcode that cures it'
+	hosts_began=$(hosts_busy)
 	rm -rf "$hosts_dir"
 	mkdir -p "$hosts_dir/barrier" "$hosts_dir/key"
 	hosts_of_a=$vm_images
@@ -79,7 +80,7 @@ HOSTS=$hosts_count"
 		vm_start "$hosts_each" "$SC_TOPOLOGY" "$SC_KERNEL" "$OUT/case" \
 			-netdev "dgram,id=net0,local.type=unix,local.path=wire/$hosts_each.host,remote.type=unix,remote.path=wire/$hosts_each" \
 			-device "virtio-net-pci,id=nic0,netdev=net0,host_mtu=9000,romfile=,mac=52:54:00:00:00:0$hosts_index" \
-			3<&- || { fail "host $hosts_each starts"; finish; }
+			3<&- || { fail "host $hosts_each starts"; wire_stop; finish; }
 	done 3<"$hosts_dir/topologies"
 	VM_HOST=
 	vm_images=$hosts_of_a
@@ -204,6 +205,28 @@ wire_kill() {
 		[ ! -e "$OUT/wire/$wire_each" ] || [ -e "$OUT/wire/rc" ] ||
 			kill -KILL "$(cat "$OUT/wire/$wire_each")" 2>/dev/null
 	done
+}
+
+# hosts_spent: since the start: {seconds, cpu_seconds of the emulators,
+# others_cpu_seconds of all else on this machine}
+hosts_spent() {
+	hosts_ticks=0
+	for hosts_each in $SC_HOSTS; do
+		hosts_ticks=$((hosts_ticks + $(sed "s/.*) //" \
+			"/proc/$(cat "$OUT/$hosts_each/qemu.pid")/stat" |
+			awk "{ print \$12 + \$13 }")))
+	done
+	echo "$hosts_began $(hosts_busy) $hosts_ticks $(getconf CLK_TCK)" | awk '{
+		cpu = $5 / $6
+		printf "{\"seconds\":%.2f,\"cpu_seconds\":%.2f,\"others_cpu_seconds\":%.2f}\n",
+			$3 - $1, cpu, ($4 - $2) / $6 - cpu
+	}'
+}
+
+# the time, and how much of it all processors were busy (in ticks)
+hosts_busy() {
+	read -r hosts_up hosts_idle </proc/uptime
+	echo "$hosts_up $(awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 }' /proc/stat)"
 }
 
 # --- what guests ask ------------------------------------------------------------

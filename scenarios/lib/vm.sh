@@ -129,7 +129,9 @@ vm_start() {
 	done
 
 	vm_extras=
-	for vm_each in $(sed 's/#.*//' "$vm_case/extras" 2>/dev/null); do
+	vm_wanted=
+	[ ! -e "$vm_case/extras" ] || vm_wanted=$(sed 's/#.*//' "$vm_case/extras")
+	for vm_each in $vm_wanted; do
 		[ -r "$vm_guest/$vm_each.cpio" ] ||
 			{ vm_say "no $vm_guest/$vm_each.cpio, which $vm_case/extras asks for (run: make)"; return 2; }
 		vm_extras="$vm_extras $vm_guest/$vm_each.cpio"

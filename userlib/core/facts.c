@@ -426,6 +426,18 @@ static int live_value(const char *path, const char *key, char *buf, size_t size)
 	return r;
 }
 
+int facts_tell(struct facts *f, const char *path, const char *key,
+	       const char *value)
+{
+	char name[PATH_MAX];
+
+	if (path[0] != '/' || !*key ||
+	    snprintf(name, sizeof(name), "%s#%s", path, key) >=
+	    (int)sizeof(name))
+		return -EINVAL;
+	return facts_add(f, 'F', name, 0, value, strlen(value));
+}
+
 int facts_value(struct facts *f, const char *path, const char *key, char *buf,
 		size_t size)
 {

@@ -52,6 +52,13 @@ int facts_text(struct facts *f, const char *path, char *buf, size_t size);
 int facts_value(struct facts *f, const char *path, const char *key, char *buf,
 		size_t size);
 
+/*
+ * Keeps what a tool has found out by other means than reading: facts_value() of
+ * @path and @key gives it from now on, and records have it.  -EEXIST, -ENOMEM.
+ */
+int facts_tell(struct facts *f, const char *path, const char *key,
+	       const char *value);
+
 /* What realpath(3) says. */
 int facts_link(struct facts *f, const char *path, char *buf, size_t size);
 

@@ -57,6 +57,18 @@ int doc_value(struct doctor *d, const char *path, const char *key, char *buf,
 	return facts_value(d->f, path, key, buf, size);
 }
 
+int doc_trial(struct doctor *d, char *buf, size_t size, const char *key,
+	      const char *fmt, ...)
+{
+	char path[PATH_MAX];
+
+	FORMAT_PATH(path, fmt);
+	buf[0] = '\0';
+	if (facts_live(d->f) && !d->trying)
+		return -ENODATA;
+	return facts_value(d->f, path, key, buf, size);
+}
+
 /* What the answer of facts_list() says about a folder */
 static enum tri answered(int r)
 {

@@ -14,8 +14,22 @@ struct nic {
 	char name[64];
 	char driver[32];	/* empty: a software device */
 	char state[32];		/* of port 1 */
+	char layer[32];		/* its link layer */
 	char netdev[32];	/* of port 1's first GID: RoCE */
+	/* by trial, else empty: ok or an errno; see doctor-try.c */
+	char open[32], host[32], dmabuf[32], gid[32];
 };
+
+static void read_trial(struct doctor *d, struct nic *nic)
+{
+	const char *path = "/peerlane/trial/%s";
+
+	doc_trial(d, nic->open, sizeof(nic->open), "open", path, nic->name);
+	doc_trial(d, nic->host, sizeof(nic->host), "host", path, nic->name);
+	doc_trial(d, nic->dmabuf, sizeof(nic->dmabuf), "dmabuf", path,
+		  nic->name);
+	doc_trial(d, nic->gid, sizeof(nic->gid), "gid", path, nic->name);
+}
 
 static bool read_nic(struct doctor *d, const char *name, struct nic *nic)
 {
@@ -25,8 +39,11 @@ static bool read_nic(struct doctor *d, const char *name, struct nic *nic)
 		      CLASS "/%s/device/driver", name);
 	doc_text(d, NULL, nic->state, sizeof(nic->state),
 		 CLASS "/%s/ports/1/state", name);
+	doc_text(d, NULL, nic->layer, sizeof(nic->layer),
+		 CLASS "/%s/ports/1/link_layer", name);
 	doc_text(d, NULL, nic->netdev, sizeof(nic->netdev),
 		 CLASS "/%s/ports/1/gid_attrs/ndevs/0", name);
+	read_trial(d, nic);
 	return true;
 }
 
@@ -63,8 +80,8 @@ static enum tri peer_memory(struct doctor *d)
 	return !r ? YES : r == -ENOKEY ? NO : UNKNOWN;
 }
 
-/* Which drivers take a dma-buf as a memory region, and since when. */
-static bool takes_dmabuf(struct doctor *d, const char *driver)
+/* Does it take a dma-buf as a memory region?  Untried, by its driver. */
+static bool takes_dmabuf(struct doctor *d, const struct nic *nic)
 {
 	static const struct { const char *name; int since; } drivers[] = {
 		{ "mlx5_core", 512 }, { "irdma", 602 }, { "ice", 602 },
@@ -73,33 +90,94 @@ static bool takes_dmabuf(struct doctor *d, const char *driver)
 	};
 	size_t i;
 
+	if (nic->dmabuf[0])
+		return strcmp(nic->dmabuf, "EOPNOTSUPP") &&
+		       strcmp(nic->dmabuf, "EPROTONOSUPPORT");
 	for (i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
-		if (!strcmp(drivers[i].name, driver))
+		if (!strcmp(drivers[i].name, nic->driver))
 			return d->version >= drivers[i].since;
 	return false;
+}
+
+/* What became of one way for the memory of a GPU: "ok", "ERRNO: words" */
+static int trial_of(struct doctor *d, const struct nic *nic,
+		    const struct topo_node *gpu, const char *way, char *buf,
+		    size_t size)
+{
+	return doc_trial(d, buf, size, way, "/peerlane/trial/%s/%s", nic->name,
+			 gpu->address);
+}
+
+/* Has memory of a GPU been tried with it? */
+static bool tried(struct doctor *d, const struct nic *nic)
+{
+	const struct topo_node *g;
+	char text[512];
+	int i;
+
+	for_each_gpu(d, g, i)
+		if (!trial_of(d, nic, g, "staged", text, sizeof(text)))
+			return true;
+	return false;
+}
+
+/* What a registration of GPU memory does, and why nothing better. */
+static void look_gpus(struct doctor *d, const struct nic *nic)
+{
+	static const char *const ways[] = { "dmabuf", "plain", "staged" };
+	char key[128], text[512], all[1600];
+	const struct topo_node *g;
+	int i, at;
+	size_t w;
+
+	for_each_gpu(d, g, i) {
+		for (w = 0, at = 0; w < 3; w++) {
+			if (trial_of(d, nic, g, ways[w], text, sizeof(text)))
+				break;
+			at += snprintf(all + at, sizeof(all) - (size_t)at,
+				       "%s%s %s", at ? "; " : "", ways[w], text);
+			if (!strcmp(text, "ok"))
+				break;
+		}
+		if (!at)
+			continue;
+		snprintf(key, sizeof(key), "%s, memory of %s", nic->name,
+			 doc_label(d, g));
+		doc_note(d, key, "%s", all);
+	}
 }
 
 static void look_rdma(struct doctor *d)
 {
 	struct nic nic;
-	char **names;
+	char **names, end[64];
 	int i, n;
 
-	for_each_nic(d, nic, names, i, n)
-		doc_note(d, nic.name, "%s, port 1 %s%s%s%s",
+	for_each_nic(d, nic, names, i, n) {
+		doc_note(d, nic.name, "%s, port 1 %s%s%s%s%s%s%s",
 			 nic.driver[0] ? nic.driver : "software",
 			 nic.state[0] ? nic.state : "not known",
 			 nic.netdev[0] ? ", " : "", nic.netdev,
-			 takes_dmabuf(d, nic.driver) ? ", takes dma-bufs" : "");
+			 nic.gid[0] ? ", best GID " : "", nic.gid,
+			 takes_dmabuf(d, &nic) ? ", takes dma-bufs" :
+			 ", takes no dma-bufs",
+			 nic.dmabuf[0] ? "" : " (not tried)");
+		look_gpus(d, &nic);
+	}
 	done(names, n);
-	if (n <= 0)
+	if (n <= 0) {
 		doc_note(d, "devices", "none");
-	else
-		doc_note(d, "peer_memory", "%s%s%s",
-			 peer_memory(d) == YES ? "in ib_core" :
-			 peer_memory(d) == NO ? "not in ib_core" : "not known",
-			 peer_module(d) ? ", client " : "",
-			 peer_module(d) ? peer_module(d) : "");
+		return;
+	}
+	doc_note(d, "peer_memory", "%s%s%s",
+		 peer_memory(d) == YES ? "in ib_core" :
+		 peer_memory(d) == NO ? "not in ib_core" : "not known",
+		 peer_module(d) ? ", client " : "",
+		 peer_module(d) ? peer_module(d) : "");
+	if (doc_gpus(d) && doc_trial(d, end, sizeof(end), "end",
+				     "/peerlane/trial") == -ENODATA)
+		doc_missing(d, "what a registration of GPU memory does here",
+			    "/peerlane/trial", -ENODATA);
 }
 
 /* Does a GPU's driver export dma-bufs? */
@@ -133,8 +211,10 @@ static void check_no_way(struct doctor *d, const struct rule *r)
 	    (peer_memory(d) == YES && peer_module(d)))
 		return;
 	for_each_nic(d, nic, names, i, n) {
+		if (tried(d, &nic))
+			continue;	/* check_staged() knows better */
 		if (!nic.driver[0] ||
-		    (takes_dmabuf(d, nic.driver) && gpu_exports(d) != NO))
+		    (takes_dmabuf(d, &nic) && gpu_exports(d) != NO))
 			continue;
 		if (!o)
 			o = doc_say(d, r, r->severity,
@@ -233,7 +313,221 @@ static void check_mtu(struct doctor *d, const struct rule *r)
 	done(names, n);
 }
 
+/* ---- by trial ---- */
+
+static void check_trial(struct doctor *d, const struct rule *r)
+{
+	char text[256];
+
+	if (!doc_trial(d, text, sizeof(text), "end", "/peerlane/trial") &&
+	    strcmp(text, "ok"))
+		doc_say(d, r, r->severity, "the process that tried: %s", text);
+}
+
+static void check_verbs(struct doctor *d, const struct rule *r)
+{
+	char text[512];
+
+	if (doc_has_rdma(d) &&
+	    !doc_trial(d, text, sizeof(text), "verbs", "/peerlane/trial") &&
+	    strcmp(text, "ok"))
+		doc_say(d, r, r->severity, "%s", text);
+}
+
+static void check_cuda(struct doctor *d, const struct rule *r)
+{
+	char text[512];
+
+	if (doc_has_rdma(d) && doc_gpus(d) &&
+	    !doc_trial(d, text, sizeof(text), "cuda", "/peerlane/trial") &&
+	    strcmp(text, "ok"))
+		doc_say(d, r, r->severity, "%s", text);
+}
+
+static void check_open(struct doctor *d, const struct rule *r)
+{
+	char verbs[512], end[64];
+	struct nic nic;
+	char **names;
+	int i, n;
+
+	if (doc_trial(d, verbs, sizeof(verbs), "verbs", "/peerlane/trial") ||
+	    strcmp(verbs, "ok") ||
+	    doc_trial(d, end, sizeof(end), "end", "/peerlane/trial") ||
+	    strcmp(end, "ok"))
+		return;
+	for_each_nic(d, nic, names, i, n) {
+		if (!strcmp(nic.open, "ok"))
+			continue;
+		if (nic.open[0])
+			doc_where(doc_say(d, r, r->severity,
+					  "an RDMA device cannot be opened: %s",
+					  nic.open), nic.name);
+		else
+			doc_where(doc_say(d, r, r->severity,
+					  "libibverbs does not know an RDMA "
+					  "device of the kernel"), nic.name);
+	}
+	done(names, n);
+}
+
+static void check_host(struct doctor *d, const struct rule *r)
+{
+	struct nic nic;
+	char **names;
+	int i, n;
+
+	for_each_nic(d, nic, names, i, n)
+		if (nic.host[0] && strcmp(nic.host, "ok"))
+			doc_where(doc_say(d, r, r->severity,
+					  "64 KiB of host memory cannot be "
+					  "registered: %s", nic.host),
+				  nic.name);
+	done(names, n);
+}
+
+/* Memory of one GPU with one NIC */
+static void check_pair(struct doctor *d, const struct rule *r, bool staged,
+		       const struct nic *nic, const struct topo_node *g)
+{
+	char dmabuf[512], plain[512], last[512], where[128];
+	struct json_object *o;
+
+	if (trial_of(d, nic, g, "dmabuf", dmabuf, sizeof(dmabuf)) ||
+	    trial_of(d, nic, g, "plain", plain, sizeof(plain)) ||
+	    trial_of(d, nic, g, "staged", last, sizeof(last)) ||
+	    !strcmp(dmabuf, "ok") || !strcmp(plain, "ok") ||
+	    staged != !strcmp(last, "ok"))
+		return;
+	dmabuf[strcspn(dmabuf, ":")] = '\0';
+	plain[strcspn(plain, ":")] = '\0';
+	o = doc_say(d, r, r->severity, "as dma-buf: %s; by its pointer: %s%s%s",
+		    dmabuf, plain, staged ? "" : "; staged: ",
+		    staged ? "" : last);
+	snprintf(where, sizeof(where), "%s with %s", doc_label(d, g),
+		 nic->name);
+	doc_where(o, where);
+	if (staged && !nic->driver[0])
+		doc_cure(o, doc_has_driver(g, "peerlane_gpu") ?
+			 "give the GPU its coherent window in the topology "
+			 "file: coherent=on" :
+			 "use a NIC: software devices copy with the processor, "
+			 "which does not reach this GPU's memory");
+}
+
+static void check_pairs(struct doctor *d, const struct rule *r, bool staged)
+{
+	const struct topo_node *g;
+	struct nic nic;
+	char **names;
+	int i, k, n;
+
+	for_each_nic(d, nic, names, i, n)
+		for_each_gpu(d, g, k)
+			check_pair(d, r, staged, &nic, g);
+	done(names, n);
+}
+
+static void check_staged(struct doctor *d, const struct rule *r)
+{
+	check_pairs(d, r, true);
+}
+
+static void check_nothing(struct doctor *d, const struct rule *r)
+{
+	check_pairs(d, r, false);
+}
+
+#define GIDS	16	/* those that drivers fill first */
+
+/* Has port 1 a GID of RoCE v2? */
+static enum tri has_gid(struct doctor *d, const struct nic *nic)
+{
+	char text[32];
+	int i, r;
+
+	for (i = 0; i < GIDS; i++) {
+		r = doc_text(d, NULL, text, sizeof(text),
+			     CLASS "/%s/ports/1/gid_attrs/types/%d", nic->name,
+			     i);
+		if (r == -ENODATA)
+			return UNKNOWN;
+		if (!r && !strcmp(text, "RoCE v2"))
+			return YES;
+	}
+	return NO;
+}
+
+static void check_gid(struct doctor *d, const struct rule *r)
+{
+	struct nic nic;
+	char **names;
+	int i, n;
+
+	for_each_nic(d, nic, names, i, n) {
+		if (strcmp(nic.layer, "Ethernet"))
+			continue;
+		if (has_gid(d, &nic) == NO)
+			doc_where(doc_say(d, r, r->severity,
+					  "port 1 has no RoCE v2 GID"),
+				  nic.name);
+		else if (!strcmp(nic.gid, "link-local"))
+			doc_where(doc_say(d, r, SEV_INFO,
+					  "port 1 has link-local GIDs only"),
+				  nic.name);
+	}
+	done(names, n);
+}
+
 static const struct rule rdma_rules[] = {
+	{ "rdma-trial", SEV_WARNING, "trying RDMA registrations failed",
+	  "A driver or library crashed or hung, and will do the same to other "
+	  "programs.",
+	  "dmesg | tail; nvidia-smi; rdma resource show; try one device after "
+	  "the other (ibv_devinfo -d NAME)", "none", check_trial },
+	{ "rdma-no-verbs", SEV_WARNING, "libibverbs cannot be used",
+	  "All programs for RDMA need it, to talk to the kernel's devices.",
+	  "apt install libibverbs1 ibverbs-providers (dnf install libibverbs)",
+	  "none", check_verbs },
+	{ "rdma-no-cuda", SEV_WARNING, "CUDA cannot be used",
+	  "Without it nothing can allocate GPU memory, or learn what a NIC says "
+	  "of it.",
+	  "nvidia-smi shows what the driver says; in a container start it with "
+	  "--gpus all", "none", check_cuda },
+	{ "rdma-open", SEV_WARNING, "an RDMA device cannot be used",
+	  "Programs find it missing, or get EACCES, and take TCP instead.",
+	  "EACCES: usermod -aG rdma USER, or a udev rule for "
+	  "/dev/infiniband/uverbs*; in a container --device=/dev/infiniband; "
+	  "not known to libibverbs: apt install ibverbs-providers, modprobe "
+	  "ib_uverbs", "none", check_open },
+	{ "rdma-host-memory", SEV_WARNING,
+	  "not even host memory can be registered",
+	  "Registered memory is locked, and this process may lock too little, "
+	  "or the device is out of memory regions.",
+	  "ulimit -l unlimited (see limit-memlock); rdma resource show mr",
+	  "as limit-memlock", check_host },
+	{ "rdma-gpu-staged", SEV_WARNING,
+	  "GPU memory is staged for RDMA",
+	  "By trial: the RDMA device takes this GPU's memory neither as a "
+	  "dma-buf nor by its pointer. Libraries then copy it through host "
+	  "memory, or fail. peerlane doctor --try -v has the reasons.",
+	  "install NVIDIA's open kernel modules and an RDMA driver that takes "
+	  "dma-bufs; or DOCA or MLNX_OFED, and modprobe nvidia_peermem",
+	  "another GPU driver, or RDMA modules from outside of the kernel",
+	  check_staged },
+	{ "rdma-gpu-nothing", SEV_ERROR,
+	  "GPU memory cannot be sent at all",
+	  "By trial: neither the GPU's memory nor a staging buffer in host "
+	  "memory can be registered.",
+	  "see rdma-host-memory and the words of the errors", "none",
+	  check_nothing },
+	{ "rdma-no-gid", SEV_WARNING, "a RoCE port has no address",
+	  "A GID of RoCE v2 comes from an address of the network device. With "
+	  "none nothing can be sent; with a link-local one only to the same "
+	  "segment, and programs that expect IPv4 take a wrong GID.",
+	  "ip addr add ADDRESS/24 dev NETDEV; then choose the GID: NCCL_IB_GID_"
+	  "INDEX, UCX_IB_GID_INDEX, ib_write_bw -x (show_gids or rdma link)",
+	  "none", check_gid },
 	{ "rdma-no-gpu-path", SEV_WARNING,
 	  "RDMA devices cannot reach GPU memory",
 	  "A memory region on GPU memory needs either a dma-buf (open GPU "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * peerlane doctor: what stands between files and GPU memory on this machine,
- * and what to do about it.  Reads only; opens no device.
+ * and what to do about it.  Reads only, and opens no device; but for --try.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -26,14 +26,17 @@ static const char usage[] =
 "\n"
 "  --gpu GPU        only this GPU: its number in PCI order, or its PCI address\n"
 "  -v, --verbose    all sections, and remarks as well as problems\n"
+"  --try            also open the RDMA devices and GPUs, and register a little\n"
+"                   memory, to see what it does here\n"
 "  --json           one JSON object\n"
 "  --from RECORD    judge a record of a machine instead of this one\n"
 "  --record RECORD  also write down what was read, to judge it elsewhere\n"
 "  --list           all findings that there are; with --json as a list\n"
 "  --explain ID     what the finding ID means\n"
 "\n"
-"Exit status: 0 healthy, 1 degraded, 2 broken, 64 wrong usage.  Reads only.\n"
-"As root it can read more; it says which facts it lacks.\n";
+"Exit status: 0 healthy, 1 degraded, 2 broken, 64 wrong usage.  Reads only,\n"
+"but for --try.  As root it can read more; it says which facts it\n"
+"lacks.\n";
 
 /* In the order in which they are printed; look() functions use earlier ones. */
 static const struct section *const sections[] = {
@@ -152,7 +155,9 @@ void doc_missing(struct doctor *d, const char *fact, const char *path, int err)
 		cure = "run peerlane doctor as root";
 		break;
 	case -ENODATA:
-		cure = "the record does not hold it: record the machine again";
+		cure = !strncmp(path, "/peerlane/trial", 15) ?
+		       "peerlane doctor --try on that machine tries it" :
+		       "the record does not hold it: record the machine again";
 		break;
 	default:
 		cure = "make this path readable here; in a container mount "
@@ -229,6 +234,8 @@ static int run(struct doctor *d, const char *from, const char *record,
 		if (d->gpu < 0)
 			return DOC_USAGE;
 	}
+	if (d->trying && !doc_try(d))
+		return DOC_USAGE;
 	doc_read_mounts(d);
 	if (d->path && doc_find_mount(d))
 		return DOC_USAGE;
@@ -250,9 +257,10 @@ static int run(struct doctor *d, const char *from, const char *record,
 
 int cmd_doctor(int argc, char **argv)
 {
-	enum { GPU = 256, JSON, FROM, RECORD, LIST, EXPLAIN };
+	enum { GPU = 256, JSON, FROM, RECORD, LIST, EXPLAIN, TRY };
 	static const struct option options[] = {
 		{ "gpu", required_argument, NULL, GPU },
+		{ "try", no_argument, NULL, TRY },
 		{ "json", no_argument, NULL, JSON },
 		{ "from", required_argument, NULL, FROM },
 		{ "record", required_argument, NULL, RECORD },
@@ -274,6 +282,9 @@ int cmd_doctor(int argc, char **argv)
 			break;
 		case JSON:
 			json = true;
+			break;
+		case TRY:
+			d.trying = true;
 			break;
 		case FROM:
 			from = optarg;
@@ -307,7 +318,7 @@ int cmd_doctor(int argc, char **argv)
 	if (optind < argc)
 		return wrong("doctor takes a path and a GPU, not \"%s\" too",
 			     argv[optind]);
-	if ((list || explain) && (d.path || gpu || from || record))
+	if ((list || explain) && (d.path || gpu || from || record || d.trying))
 		return wrong("%s looks at no machine",
 			     list ? "--list" : "--explain");
 	if (list) {
@@ -318,6 +329,12 @@ int cmd_doctor(int argc, char **argv)
 		return doc_explain(sections, explain) ? DOC_HEALTHY :
 			wrong("no finding is called \"%s\" (--list has all)",
 			      explain);
+	if (d.trying && from)
+		return wrong("--try tries on this machine, not on the record %s",
+			     from);
+	if (d.trying && d.path)
+		return wrong("--try is about the machine, not about %s",
+			     d.path);
 	if (record && from)
 		return wrong("--record %s writes down this machine, not "
 			     "another record", record);

@@ -96,6 +96,7 @@ struct doctor {
 	char nvidia[32];	/* version of NVIDIA's driver, or empty */
 	enum tri nvidia_open;
 	bool nvidia_fs;		/* loaded, and NVMe is hooked to it */
+	bool trying;		/* --try */
 	bool undecided;		/* the question has no certain answer */
 	struct mount *mounts;
 	int n_mounts;
@@ -137,6 +138,10 @@ long long doc_number(struct doctor *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int doc_value(struct doctor *d, const char *path, const char *key, char *buf,
 	      size_t size);
+/* What was found by trying, below /peerlane/trial: 0, -ENOENT: that was not
+ * tried; -ENODATA: nothing was */
+int doc_trial(struct doctor *d, char *buf, size_t size, const char *key,
+	      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Is there such a folder? */
 enum tri doc_there(struct doctor *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -182,6 +187,10 @@ enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 int doc_find_mount(struct doctor *d);
 void doc_read_mounts(struct doctor *d);
 void doc_read_blocks(struct doctor *d, struct mount *m);
+
+/* ---- doctor-try.c ---- */
+/* Tries registrations; false: it cannot, and has complained. */
+bool doc_try(struct doctor *d);
 
 /* ---- doctor-path.c ---- */
 void doc_answer(struct doctor *d);

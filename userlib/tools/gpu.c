@@ -30,42 +30,75 @@ typedef unsigned long long devptr;
 FUNCTIONS(X)
 #undef X
 
-static bool ok(int r, const char *what)
+static const char *name_of(int r)
 {
 	const char *name = NULL;
 
-	if (!r)
-		return true;
 	if (cuGetErrorName)
 		cuGetErrorName(r, &name);
-	complain("%s failed: %s (%d)", what, name ? name : "no name", r);
-	return false;
+	return name ? name : "no name";
 }
 
-/* The driver, once, and how many GPUs it has */
-static bool load(int *count)
+static bool ok(int r, const char *what)
+{
+	if (r)
+		complain("%s failed: %s (%d)", what, name_of(r), r);
+	return !r;
+}
+
+/* The driver, once; false: @why it cannot be used. */
+static bool load(char *why, size_t size)
 {
 	static bool loaded;
 	void *lib;
+	int r;
 
 	if (loaded)
-		return ok(cuDeviceGetCount(count), "cuDeviceGetCount");
+		return true;
 	lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	if (!lib) {
-		complain("no CUDA driver: %s.  Install the driver of the GPU, "
-			 "or start Peerlane's guest", dlerror());
+		snprintf(why, size, "no CUDA driver: %s.  Install the driver "
+			 "of the GPU, or start Peerlane's guest", dlerror());
 		return false;
 	}
 #define X(required, name, args) \
 	*(void **)&name = dlsym(lib, #name); \
 	if (required && !name) { \
-		complain("libcuda.so.1 has no " #name); \
+		snprintf(why, size, "libcuda.so.1 has no " #name); \
 		return false; \
 	}
 	FUNCTIONS(X)
 #undef X
-	loaded = ok(cuInit(0), "cuInit");
-	return loaded && ok(cuDeviceGetCount(count), "cuDeviceGetCount");
+	r = cuInit(0);
+	if (r)
+		snprintf(why, size, "cuInit failed: %s (%d)", name_of(r), r);
+	loaded = !r;
+	return loaded;
+}
+
+bool gpu_count(int *count, char *why, size_t size)
+{
+	int r;
+
+	*count = 0;
+	if (!load(why, size))
+		return false;
+	r = cuDeviceGetCount(count);
+	if (r)
+		snprintf(why, size, "cuDeviceGetCount failed: %s (%d)",
+			 name_of(r), r);
+	return !r;
+}
+
+/* The same, for those who give up then */
+static bool counted(int *count)
+{
+	char why[512];
+	bool good = gpu_count(count, why, sizeof(why));
+
+	if (!good)
+		complain("%s", why);
+	return good;
 }
 
 bool gpu_open(int ordinal)
@@ -73,7 +106,7 @@ bool gpu_open(int ordinal)
 	int count, dev;
 	void *ctx;
 
-	if (!load(&count))
+	if (!counted(&count))
 		return false;
 	if (ordinal < 0 || ordinal >= count) {
 		complain("there is no GPU %d: this machine has %d, numbered "
@@ -91,7 +124,7 @@ bool gpu_at(const char *address, int *ordinal)
 	char text[32];
 	int count, dev, i;
 
-	if (!load(&count) || !cuDeviceGetPCIBusId)
+	if (!counted(&count) || !cuDeviceGetPCIBusId)
 		return false;
 	for (i = 0; i < count; i++) {
 		if (cuDeviceGet(&dev, i) ||
@@ -102,6 +135,14 @@ bool gpu_at(const char *address, int *ordinal)
 		return true;
 	}
 	return false;
+}
+
+bool gpu_address(int ordinal, char *address, size_t size)
+{
+	int dev;
+
+	return cuDeviceGetPCIBusId && !cuDeviceGet(&dev, ordinal) &&
+	       !cuDeviceGetPCIBusId(address, (int)size, dev);
 }
 
 void gpu_name(int ordinal, char *name, size_t size)

@@ -3,8 +3,9 @@
  * peerlane perf: percentiles.
  *
  * By nearest rank, from all samples: the p-th percentile is the smallest sample
- * that at least p % of them do not exceed.  One that fewer than 1/(1-p) samples
- * would only repeat the maximum for is not told.
+ * that at least p % of them do not exceed.  One beyond the median that fewer
+ * than 1 / (1 - p) samples were taken for is not told: it would only be the
+ * maximum again.
  */
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ static int compare(const void *a, const void *b)
 /* @thousandths: 500 for the median */
 static uint64_t rank(const uint64_t *sorted, uint64_t n, uint64_t thousandths)
 {
-	if (n * (1000 - thousandths) < 1000)
+	if (n * (1000 - thousandths) < 1000 && thousandths > 500)
 		return PERF_UNTOLD;
 	return sorted[(n * thousandths + 999) / 1000 - 1];
 }

@@ -54,6 +54,9 @@ bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
 bool gpu_open(int ordinal);
 /* The ordinal of the GPU with that PCI address; false: CUDA shows none there. */
 bool gpu_at(const char *address, int *ordinal);
+/* How many GPUs CUDA shows; false: @why there are none.  Does not complain. */
+bool gpu_count(int *count, char *why, size_t size);
+bool gpu_address(int ordinal, char *address, size_t size);
 /* What CUDA calls it; empty when it does not. */
 void gpu_name(int ordinal, char *name, size_t size);
 bool gpu_alloc(uint64_t size, uint64_t *ptr);

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/*
+ * peerlane doctor --try: what registrations of memory do here, by trying.
+ *
+ * It is done in a process of its own: a driver in trouble may crash it or keep
+ * it forever, and doctor is there to tell about that.  What it finds becomes
+ * facts, so that a record has them, too, under /peerlane/trial:
+ *
+ *	/peerlane/trial#verbs	ok, or why libibverbs cannot be used
+ *	/peerlane/trial#cuda	ok, or why CUDA cannot
+ *	/peerlane/trial#end	ok, or how the process died
+ *	/peerlane/trial/DEVICE#open, #host, #dmabuf
+ *				ok, or the name of an errno; dmabuf is what the
+ *				device says of file descriptor -1
+ *	/peerlane/trial/DEVICE#gid
+ *				ipv4, ipv6, link-local, other or none
+ *	/peerlane/trial/DEVICE/GPU#dmabuf, #plain, #staged
+ *				ok, or the name of an errno, ": " and words
+ */
+#ifdef PEERLANE_STATIC
+#include "doctor.h"
+#include "tool.h"
+
+bool doc_try(struct doctor *d)
+{
+	(void)d;
+	complain("--try: this is the program in one file, which cannot load "
+		 "the libraries of RDMA devices and GPUs: use the other one");
+	return false;
+}
+#else
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <peerlane/mr.h>
+
+#include "doctor.h"
+#include "tool.h"
+#include "nic.h"
+
+#define TRIAL		"/peerlane/trial"
+#define SECONDS		30
+#define BYTES		65536
+#define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+			 IBV_ACCESS_REMOTE_READ)
+
+/* ---- in the other process ---- */
+
+/* A line: path, tab, key, tab, value */
+static void __attribute__((format(printf, 4, 5)))
+tell(FILE *out, const char *where, const char *key, const char *fmt, ...)
+{
+	char value[512];
+	va_list ap;
+	size_t i;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	for (i = 0; value[i]; i++)
+		if ((unsigned char)value[i] < ' ')
+			value[i] = ' ';
+	fprintf(out, TRIAL "%s\t%s\t%s\n", where, key, value);
+	fflush(out);
+}
+
+static const char *errno_name(int err)
+{
+	const char *name = err ? strerrorname_np(err) : "ok";
+
+	return name ? name : "EUNKNOWN";
+}
+
+/* As sysfs writes it */
+static void lower(char *s)
+{
+	for (; *s; s++)
+		if (*s >= 'A' && *s <= 'F')
+			*s += 'a' - 'A';
+}
+
+static void try_gpus(FILE *out, struct ibv_pd *pd, const char *device, int gpus)
+{
+	static const unsigned int only[] = {
+		[PLN_MR_DMABUF] = PLN_MR_ONLY_DMABUF | PLN_MR_STRICT,
+		[PLN_MR_PLAIN] = PLN_MR_ONLY_PLAIN | PLN_MR_STRICT,
+		[PLN_MR_STAGED] = PLN_MR_ONLY_STAGED,
+	};
+	struct pln_mr_info info;
+	char where[128], address[32];
+	unsigned int way;
+	struct pln_mr *mr;
+	uint64_t ptr;
+	int i, r;
+
+	for (i = 0; i < gpus; i++) {
+		if (!gpu_open(i) || !gpu_address(i, address, sizeof(address)) ||
+		    !gpu_alloc(BYTES, &ptr))
+			continue;
+		lower(address);
+		snprintf(where, sizeof(where), "/%s/%s", device, address);
+		for (way = PLN_MR_DMABUF; way <= PLN_MR_STAGED; way++) {
+			info = (struct pln_mr_info){ .size = sizeof(info) };
+			mr = NULL;
+			r = pln_mr_reg(pd, (void *)(uintptr_t)ptr, BYTES, ACCESS,
+				       only[way], &mr);
+			if (r && pln_mr_info(NULL, &info))
+				info.tried[way].words[0] = '\0';
+			tell(out, where, pln_mr_way_name(way), "%s%s%s",
+			     errno_name(-r), r ? ": " : "",
+			     r ? info.tried[way].words : "");
+			pln_mr_dereg(mr);
+		}
+		gpu_free(ptr);
+	}
+}
+
+static void try_device(FILE *out, struct ibv_device *dev, int gpus)
+{
+	struct ibv_port_attr port = { .gid_tbl_len = 0 };
+	const char *name = pln_verbs.get_device_name(dev);
+	struct ibv_context *ctx;
+	char where[80];
+	struct ibv_mr *mr;
+	struct ibv_pd *pd;
+	void *host;
+
+	snprintf(where, sizeof(where), "/%.63s", name);
+	ctx = pln_verbs.open_device(dev);
+	pd = ctx ? pln_verbs.alloc_pd(ctx) : NULL;
+	tell(out, where, "open", "%s", errno_name(pd ? 0 : errno));
+	if (!pd)
+		return;
+	if (!pln_verbs.query_port(ctx, 1, &port))
+		tell(out, where, "gid", "%s",
+		     nic_gid_kind(ctx, 1, port.gid_tbl_len));
+	host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mr = pln_verbs.reg_mr(pd, host, BYTES, ACCESS);
+	tell(out, where, "host", "%s", errno_name(mr ? 0 : errno));
+	if (mr)
+		pln_verbs.dereg_mr(mr);
+	/* what takes dma-bufs misses the file; what does not, says so */
+	mr = NULL;
+	errno = EOPNOTSUPP;
+	if (pln_verbs.reg_dmabuf_mr)
+		mr = pln_verbs.reg_dmabuf_mr(pd, 0, BYTES, 0, -1, ACCESS);
+	tell(out, where, "dmabuf", "%s", errno_name(mr ? 0 : errno));
+	if (mr)
+		pln_verbs.dereg_mr(mr);
+	try_gpus(out, pd, name, gpus);
+	pln_verbs.dealloc_pd(pd);
+	pln_verbs.close_device(ctx);
+}
+
+static void try_all(FILE *out)
+{
+	struct ibv_device **list;
+	char why[256];
+	int i, n, gpus = 0;
+
+	if (!gpu_count(&gpus, why, sizeof(why)))
+		tell(out, "", "cuda", "%s", why);
+	else
+		tell(out, "", "cuda", "ok");
+	if (pln_verbs_load(why, sizeof(why))) {
+		tell(out, "", "verbs", "%s", why);
+		return;
+	}
+	tell(out, "", "verbs", "ok");
+	list = pln_verbs.get_device_list(&n);
+	for (i = 0; list && i < n; i++)
+		try_device(out, list[i], gpus);
+	if (list)
+		pln_verbs.free_device_list(list);
+}
+
+/* ---- in doctor ---- */
+
+static void keep(struct doctor *d, char *line)
+{
+	char *save, *path = strtok_r(line, "\t", &save);
+	char *key = strtok_r(NULL, "\t", &save);
+	char *value = strtok_r(NULL, "\t", &save);
+
+	if (path && key && value && !strncmp(path, TRIAL, strlen(TRIAL)))
+		facts_tell(d->f, path, key, value);
+}
+
+/* All that comes, line by line; true: to its end, false: the time is over */
+static bool hear(struct doctor *d, int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	double end = now_wall() + SECONDS;
+	char buf[4096], *nl;
+	size_t n = 0;
+	ssize_t r;
+
+	for (;;) {
+		double left = end - now_wall();
+
+		if (left <= 0)
+			return false;
+		if (poll(&pfd, 1, (int)(left * 1e3) + 1) < 1)
+			continue;
+		r = read(fd, buf + n, sizeof(buf) - 1 - n);
+		if (r <= 0)
+			return true;
+		n += (size_t)r;
+		buf[n] = '\0';
+		while ((nl = strchr(buf, '\n'))) {
+			*nl = '\0';
+			keep(d, buf);
+			n -= (size_t)(nl + 1 - buf);
+			memmove(buf, nl + 1, n + 1);
+		}
+		if (n == sizeof(buf) - 1)
+			n = 0;	/* no line is so long */
+	}
+}
+
+bool doc_try(struct doctor *d)
+{
+	char text[64] = "ok";
+	int fd[2], status;
+	bool in_time;
+	FILE *out;
+	pid_t pid;
+
+	if (pipe(fd)) {
+		complain("--try: no pipe: %s", strerror(errno));
+		return false;
+	}
+	pid = fork();
+	if (!pid) {
+		close(fd[0]);
+		/* what the libraries complain about is in the facts */
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(1);
+		out = fdopen(fd[1], "w");
+		if (out)
+			try_all(out);
+		_exit(out ? 0 : 1);
+	}
+	close(fd[1]);
+	if (pid < 0) {
+		complain("--try: no second process: %s", strerror(errno));
+		close(fd[0]);
+		return false;
+	}
+	in_time = hear(d, fd[0]);
+	close(fd[0]);
+	if (!in_time) {
+		kill(pid, SIGKILL);
+		snprintf(text, sizeof(text), "no answer within %d s", SECONDS);
+	}
+	/* one that hangs in the kernel does not die: leave it to init */
+	if (waitpid(pid, &status, in_time ? 0 : WNOHANG) == pid && in_time) {
+		if (WIFSIGNALED(status))
+			snprintf(text, sizeof(text), "killed by SIG%s",
+				 sigabbrev_np(WTERMSIG(status)));
+		else if (WEXITSTATUS(status))
+			snprintf(text, sizeof(text), "ended with status %d",
+				 WEXITSTATUS(status));
+	}
+	facts_tell(d->f, TRIAL, "end", text);
+	return true;
+}
+#endif
