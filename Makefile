@@ -18,7 +18,7 @@ export V
 MAKEFLAGS += --no-print-directory
 
 IN_ROOT_GOALS := all demo check bench matrix report qemu wire kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root check-gpu install dist clean clean-cache help
+HOST_GOALS := root third-party check-gpu install dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -78,6 +78,9 @@ endif
 
 root: ## Make the Debian build root, once (in the cache)
 	@images/build-root
+
+third-party: root ## Fetch modules of others (nvidia-peermem, ...) into the cache, for the tests that run them
+	@images/third-party
 
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host

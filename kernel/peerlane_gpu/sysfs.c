@@ -76,6 +76,7 @@ static DEVICE_ATTR_RO(name)
 
 PLN_ATTR_U64(vram_size, gpu->vram_size);
 PLN_ATTR_U64(vram_free, gpu->vram_size - gpu->vram_used);
+PLN_ATTR_U64(vram_quarantined, gpu->quarantined);
 PLN_ATTR_U64(bar1_size, gpu->bar1_size);
 PLN_ATTR_U64(bar1_free, gpu->bar1_size - gpu->bar1_used);
 PLN_ATTR_U64(coherent_size, gpu->coherent_pgmap ? gpu->coherent_size : 0);
@@ -113,6 +114,7 @@ static DEVICE_ATTR_RO(features);
 static struct attribute *pln_attrs[] = {
 	&dev_attr_vram_size.attr,
 	&dev_attr_vram_free.attr,
+	&dev_attr_vram_quarantined.attr,
 	&dev_attr_bar1_size.attr,
 	&dev_attr_bar1_free.attr,
 	&dev_attr_coherent_size.attr,
@@ -217,6 +219,65 @@ static int memory_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(memory);
 
+/* Pages that have more references than ours */
+static u64 pln_pages_busy(phys_addr_t phys, u64 size)
+{
+	u64 at, busy = 0;
+
+	for (at = 0; at < size; at += PAGE_SIZE) {
+		busy += page_ref_count(pfn_to_page(PHYS_PFN(phys + at))) != 1;
+		cond_resched();
+	}
+	return busy;
+}
+
+static void pln_show_run(struct seq_file *m, struct pln_run *run,
+			 struct pln_buf *buf)
+{
+	struct pln_gpu *gpu = run->gpu;
+	struct pln_holder *holder;
+	unsigned int i;
+
+	for (i = 0; i < run->nr_pieces && run->pieces[i].buf != buf; i++)
+		;
+	if (i == run->nr_pieces)
+		return;
+	list_for_each_entry(holder, &run->holders, node)
+		seq_printf(m, " %s",
+			   holder->dev ? dev_name(holder->dev) : "p2p-table");
+	if (run->fence && !dma_fence_is_signaled(run->fence))
+		seq_puts(m, " fence");
+	if (gpu->bar1_p2pmem)
+		seq_printf(m, " bar1-pages=%llu",
+			   pln_pages_busy(gpu->bar1_phys + run->bar1,
+					  run->size));
+}
+
+/* Retired memory, a line each, and who may still reach it */
+static int quarantine_show(struct seq_file *m, void *unused)
+{
+	struct pln_gpu *gpu = m->private;
+	struct pln_buf *buf;
+	struct pln_run *run;
+
+	down_read(&gpu->mem_lock);
+	list_for_each_entry(buf, &gpu->graveyard, node) {
+		seq_printf(m, "vram %#llx size %llu jobs %d held-by", buf->vram,
+			   buf->size, atomic_read(&buf->users));
+		list_for_each_entry(run, &gpu->dying_runs, node)
+			pln_show_run(m, run, buf);
+		if (gpu->coherent_pgmap &&
+		    buf->vram + buf->size <= gpu->coherent_size)
+			seq_printf(m, " coherent-pages=%llu",
+				   pln_pages_busy(gpu->coherent_phys +
+						  buf->vram, buf->size));
+		seq_puts(m, "\n");
+	}
+	up_read(&gpu->mem_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(quarantine);
+
 void pln_debugfs_add(struct pln_gpu *gpu)
 {
 	gpu->debugfs = debugfs_create_dir(pci_name(gpu->pdev), pln_debugfs);
@@ -225,6 +286,8 @@ void pln_debugfs_add(struct pln_gpu *gpu)
 	debugfs_create_file("initiators", 0444, gpu->debugfs, gpu,
 			    &initiators_fops);
 	debugfs_create_file("memory", 0444, gpu->debugfs, gpu, &memory_fops);
+	debugfs_create_file("quarantine", 0444, gpu->debugfs, gpu,
+			    &quarantine_fops);
 }
 
 void pln_debugfs_del(struct pln_gpu *gpu)

@@ -1,97 +1,174 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peerlane: another driver imports GPU memory, and it is taken away.
+ * Peerlane: other drivers import GPU memory, and it is taken away.
  *
- *	pln_dmabuf GPU-PCI-ADDRESS PEER-PCI-ADDRESS
+ *	pln_dmabuf GPU-PCI-ADDRESS PEER-PCI-ADDRESS FAR-PCI-ADDRESS WAY
  *
- * The module peerlane_dmabuf_test plays the importer on behalf of the peer.
+ * The module peerlane_dmabuf_test plays the importers, PEER is their device.
+ * WAY of its DMA: bus (addresses of the bus), iommu (of the IOMMU) or phys
+ * (those of the CPU, through the host bridge).  FAR is a device whose DMA must
+ * be refused, or "-".
  */
+#include <pthread.h>
 #include <sys/wait.h>
 
 #include "pln_test.h"
 
 #define DIR "/sys/kernel/debug/peerlane_dmabuf_test/"
+#define PEER "/sys/kernel/debug/peerlane_p2p_test/buf"
 
-static const char *gpu_pci, *peer_pci;
+#include "pln_debugfs.h"
+
+static const char *gpu_pci, *peer_pci, *far_pci, *way;
 
 struct state {
-	int attached, mapped, invalidated;
-	unsigned int nents, len;
-	unsigned long long addr;
+	int attached, mapped, valid, invalidated;
+	unsigned int nents;
+	unsigned long long addr, len;
 };
 
-static int cmd(const char *text)
-{
-	int fd = open(DIR "cmd", O_WRONLY), ret, err;
-
-	need(fd >= 0, "open the importer");
-	ret = write(fd, text, strlen(text));
-	err = errno;
-	close(fd);
-	errno = err;
-	return ret < 0 ? -1 : 0;
-}
-
-static int attach(int buf, const char *kind)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "attach %d %s %s", buf, peer_pci, kind);
-	return cmd(text);
-}
-
-static struct state state(void)
+static struct state state(unsigned int slot)
 {
 	struct state s = { 0 };
 	FILE *f = fopen(DIR "state", "r");
+	char line[256];
+	unsigned int n;
 
-	need(f && fscanf(f, "attached %d mapped %d invalidated %d nents %u addr %llx len %u",
-			 &s.attached, &s.mapped, &s.invalidated, &s.nents,
-			 &s.addr, &s.len) == 6, "state of the importer");
+	need(f, "state of the importers");
+	while (!s.attached && fgets(line, sizeof(line), f))
+		s.attached = sscanf(line, "slot %u mapped %d valid %d invalidated %d nents %u addr %llx len %llu",
+				    &n, &s.mapped, &s.valid, &s.invalidated,
+				    &s.nents, &s.addr, &s.len) == 7 &&
+			     n == slot;
 	fclose(f);
 	return s;
 }
 
-/* Where BAR1 is, as the bus sees it */
+static int attach(unsigned int slot, int buf, const char *pci, const char *kind)
+{
+	return cmd("attach %u %d %s %s", slot, buf, pci, kind);
+}
+
+static int export_parts(int fd, struct pln_gpu_part *parts, unsigned int n)
+{
+	struct pln_gpu_export_parts e = {
+		.parts = (uintptr_t)parts, .nr_parts = n, .flags = O_CLOEXEC,
+	};
+
+	return ioctl(fd, PLN_GPU_IOC_EXPORT_PARTS, &e) ? -1 : e.fd;
+}
+
 static unsigned long long bar1_start(void)
 {
-	unsigned long long start = 0, end;
+	unsigned long long start = 0;
 	char path[96];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource",
 		 gpu_pci);
 	f = fopen(path, "r");
-	need(f && fscanf(f, "%*x %*x %*x %llx %llx", &start, &end) == 2,
-	     "BAR1");
+	need(f && fscanf(f, "%*x %*x %*x %llx", &start) == 1, "BAR1");
 	fclose(f);
 	return start;
 }
 
-static bool bar1_free_is(int fd, uint64_t want)
+static bool room_is(int fd, const struct pln_gpu_query *q0)
 {
+	struct pln_gpu_query q;
 	int i;
 
-	for (i = 0; i < 300; i++) {
-		if (gpu_query(fd).bar1_free == want)
+	for (i = 0; i < 500; i++) {
+		q = gpu_query(fd);
+		if (q.vram_free == q0->vram_free &&
+		    q.bar1_free == q0->bar1_free)
 			return true;
 		usleep(10000);
 	}
+	printf("# vram %llu, was %llu; bar1 %llu, was %llu\n",
+	       (unsigned long long)q.vram_free,
+	       (unsigned long long)q0->vram_free,
+	       (unsigned long long)q.bar1_free,
+	       (unsigned long long)q0->bar1_free);
 	return false;
+}
+
+/* The peer's buffer in host memory */
+static void buffer(void *data, bool write_it)
+{
+	int fd = open(PEER, O_RDWR);
+	ssize_t n;
+
+	need(fd >= 0, "open the peer's buffer");
+	n = write_it ? write(fd, data, UNIT) : read(fd, data, UNIT);
+	need(n == UNIT, "the peer's buffer");
+	close(fd);
+}
+
+static bool crc_is(int fd, uint32_t handle, uint64_t offset, uint64_t len,
+		   uint32_t want)
+{
+	struct pln_gpu_op op = op_crc(handle, offset, len);
+	uint64_t crc;
+
+	return !gpu_run(fd, &op, 1, &crc) && crc == want;
+}
+
+static uint32_t crc_of_zeros(size_t len)
+{
+	void *zeros = calloc(1, len);
+	uint32_t crc;
+
+	need(zeros, "memory");
+	crc = crc32c(0, zeros, len);
+	free(zeros);
+	return crc;
+}
+
+/* All VRAM that can be had is clean: what DMA wrote is nobody's */
+static bool others_clean(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a[1024];
+	uint32_t clean = crc_of_zeros(MIB);
+	bool ok = true;
+	int n = 0;
+
+	while (n < 1024 && q.vram_free >= MIB) {
+		a[n] = (struct pln_gpu_alloc){ .size = MIB };
+		if (ioctl(fd, PLN_GPU_IOC_ALLOC, &a[n]))
+			break;
+		ok &= crc_is(fd, a[n].handle, 0, MIB, clean);
+		n++;
+	}
+	ok &= n > 0;
+	while (n)
+		gpu_free(fd, a[--n].handle);
+	return ok;
 }
 
 static void test_refusals(int fd)
 {
+	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
 	int buf = gpu_export(fd, a.handle, 0, MIB);
 
-	check_errno(attach(buf, "nop2p"), EOPNOTSUPP,
-		    "importer without peer2peer");
-	check_errno(attach(buf, "static"), EOPNOTSUPP,
-		    "importer that cannot be revoked");
+	check_errno(attach(0, buf, peer_pci, "nop2p"), EOPNOTSUPP,
+		    "attach: an importer without peer-to-peer");
+	check_errno(attach(0, buf, peer_pci, "static"), EOPNOTSUPP,
+		    "attach: an importer that cannot be told");
+	if (strcmp(far_pci, "-")) {
+		need(!attach(0, buf, far_pci, "p2p"), "attach");
+		check_errno(cmd("map 0"), EINVAL,
+			    "map: a device that has no way there");
+		check(gpu_query(fd).bar1_free == q.bar1_free,
+		      "a refused mapping takes no BAR1");
+		cmd("detach 0");
+	}
 	gpu_free(fd, a.handle);
-	check_errno(attach(buf, "p2p"), ENODEV, "attach after free");
+	check_errno(attach(0, buf, peer_pci, "p2p"), ENODEV,
+		    "attach: after free");
 	close(buf);
+	check(room_is(fd, &q), "refusals leave nothing");
 }
 
 /* attach, map, use, unmap, detach */
@@ -103,24 +180,175 @@ static void test_order(int fd)
 	unsigned long long bar1 = bar1_start();
 	struct state s;
 
-	check(!attach(buf, "p2p"), "attach");
+	check(!attach(0, buf, peer_pci, "p2p"), "attach");
 	check(gpu_query(fd).bar1_free == q.bar1_free,
 	      "an attachment alone takes no BAR1");
-	check(!cmd("map"), "map");
-	s = state();
+	check(!cmd("pin 0") && !cmd("map 0"), "pin and map");
+	s = state(0);
 	check(s.nents == 1 && s.len == 2 * UNIT, "one piece, the right size");
-	check(s.addr >= bar1 && s.addr + s.len <= bar1 + q.bar1_size,
-	      "its address is in BAR1 (%#llx)", s.addr);
+	if (strcmp(way, "iommu"))
+		check(s.addr >= bar1 && s.addr + s.len <= bar1 + q.bar1_size,
+		      "%s: its address is in BAR1 (%#llx)", way, s.addr);
+	else
+		check(s.addr < bar1 || s.addr >= bar1 + q.bar1_size,
+		      "its address is the IOMMU's (%#llx)", s.addr);
 	check(gpu_query(fd).bar1_free == q.bar1_free - 2 * UNIT,
 	      "a mapping takes BAR1");
+	check(!attach(1, buf, peer_pci, "p2p") && !cmd("map 1") &&
+	      gpu_query(fd).bar1_free == q.bar1_free - 2 * UNIT,
+	      "a second importer takes no more");
 	close(buf);
-	check(gpu_query(fd).bar1_free == q.bar1_free - 2 * UNIT,
-	      "the importer keeps the dma-buf");
-	check(!cmd("unmap") && bar1_free_is(fd, q.bar1_free),
-	      "unmap gives BAR1 back");
-	check(!cmd("map") && !cmd("unmap"), "and again");
-	check(!cmd("detach"), "detach");
+	check(!cmd("unmap 0") && !cmd("unpin 0") && !cmd("detach 0") &&
+	      gpu_query(fd).bar1_free == q.bar1_free - 2 * UNIT,
+	      "the other one keeps the dma-buf");
+	check(!cmd("unmap 1") && gpu_query(fd).bar1_free == q.bar1_free,
+	      "the last unmap gives BAR1 back");
+	check(!cmd("map 1") && !cmd("unmap 1"), "and again");
+	check(!cmd("detach 1"), "detach");
 	gpu_free(fd, a.handle);
+	check(room_is(fd, &q), "nothing is left");
+}
+
+/* The peer's DMA through the mapping, of a piece in the middle of memory */
+static void test_data(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	int buf = gpu_export(fd, a.handle, 3 * UNIT, 4 * UNIT);
+	uint32_t clean = crc_of_zeros(UNIT), crc;
+	static char data[UNIT], back[UNIT];
+	int i, bad = 0;
+
+	need(!attach(0, buf, peer_pci, "p2p") && !cmd("map 0"), "map");
+	pattern(data, UNIT, 1);
+	crc = crc32c(0, data, UNIT);
+	buffer(data, true);
+	check(!cmd("dma 0 write %u", 2 * UNIT), "the peer writes");
+	for (i = 0; i < 16; i++)
+		bad += !crc_is(fd, a.handle, i * UNIT, UNIT,
+			       i == 5 ? crc : clean);
+	check(!bad, "the data is there, and nowhere else");
+	memset(back, 0, UNIT);
+	buffer(back, true);
+	check(!cmd("dma 0 read %u", 2 * UNIT), "the peer reads");
+	buffer(back, false);
+	check(!memcmp(back, data, UNIT), "what it read is right");
+	check_errno(cmd("dma 0 write %u", 4 * UNIT), ERANGE,
+		    "past the end of the dma-buf");
+	cmd("unmap 0");
+	cmd("detach 0");
+	close(buf);
+	gpu_free(fd, a.handle);
+	check(room_is(fd, &q), "nothing is left");
+}
+
+/* One dma-buf of several allocations */
+static void test_parts(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB), b = gpu_alloc(fd, MIB);
+	struct pln_gpu_part parts[] = {
+		{ .handle = b.handle, .offset = 2 * UNIT, .size = 3 * UNIT },
+		{ .handle = a.handle, .offset = 0, .size = UNIT },
+		{ .handle = b.handle, .offset = 0, .size = 2 * UNIT },
+	}, bad[3];
+	struct pln_gpu_export_parts e = { .parts = (uintptr_t)parts };
+	static char data[6][UNIT];
+	struct pln_gpu_import im = { 0 };
+	char *p;
+	int buf, i;
+
+	check_errno(export_parts(fd, parts, 0), EINVAL, "parts: none");
+	check_errno(export_parts(fd, parts, PLN_GPU_MAX_PARTS + 1), EINVAL,
+		    "parts: too many");
+	check_errno(export_parts(fd, NULL, 3), EFAULT, "parts: a bad address");
+	e.nr_parts = 1;
+	e.flags = 1;
+	check_errno(ioctl(fd, PLN_GPU_IOC_EXPORT_PARTS, &e), EINVAL,
+		    "parts: flags");
+	for (i = 0; i < 5; i++) {
+		static const struct {
+			const char *what;
+			int err;
+		} wrong[] = {
+			{ "no handle", ENOENT }, { "past the end", EINVAL },
+			{ "an odd size", EINVAL }, { "an odd offset", EINVAL },
+			{ "reserved", EINVAL },
+		};
+
+		memcpy(bad, parts, sizeof(bad));
+		if (i == 0)
+			bad[2].handle = 99;
+		else if (i == 1)
+			bad[2].offset = 15 * UNIT;
+		else if (i == 2)
+			bad[2].size = 4096;
+		else if (i == 3)
+			bad[2].offset = 4096;
+		else
+			bad[2].reserved = 1;
+		check_errno(export_parts(fd, bad, 3), wrong[i].err,
+			    wrong[i].what);
+	}
+
+	buf = export_parts(fd, parts, 3);
+	need(buf >= 0, "export of parts");
+	check(lseek(buf, 0, SEEK_END) == 6 * UNIT, "its size is that of all");
+	im.fd = buf;
+	check_errno(ioctl(fd, PLN_GPU_IOC_IMPORT, &im), EINVAL,
+		    "import of several parts");
+	need(!attach(0, buf, peer_pci, "p2p"), "attach");
+	check(!cmd("map 0"), "map");
+	check(state(0).len == 6 * UNIT &&
+	      gpu_query(fd).bar1_free == q.bar1_free - 6 * UNIT,
+	      "all of it is mapped");
+	for (i = 0; i < 6; i++) {
+		pattern(data[i], UNIT, 10 + i);
+		buffer(data[i], true);
+		if (cmd("dma 0 write %u", i * UNIT))
+			break;
+	}
+	check(i == 6, "the peer writes all of it");
+	for (i = 0; i < 6; i++)
+		if (!crc_is(fd, i == 3 ? a.handle : b.handle,
+			    (i < 3 ? i + 2 : i == 3 ? 0 : i - 4) * UNIT, UNIT,
+			    crc32c(0, data[i], UNIT)))
+			break;
+	check(i == 6, "every part has what is its");
+	p = mmap(NULL, 6 * UNIT, PROT_READ, MAP_SHARED, buf, 0);
+	check(p != MAP_FAILED && !memcmp(p, data, 6 * UNIT),
+	      "a program sees the same");
+
+	/* One of them goes */
+	check(!gpu_free(fd, a.handle) && state(0).invalidated == 1,
+	      "free of one allocation: the importer is told");
+	check(raises_sigbus(p) && raises_sigbus(p + 3 * UNIT),
+	      "SIGBUS behind all of the mapping");
+	check_errno(cmd("dma 0 write 0"), ENODEV, "DMA after that");
+	check(gpu_query(fd).vram_free == q.vram_free - 2 * MIB,
+	      "the freed memory waits for the importer");
+	check(!cmd("unmap 0"), "unmap");
+	q.vram_free -= MIB;
+	check(room_is(fd, &q), "then it and BAR1 are back");
+	q.vram_free += MIB;
+	check_errno(cmd("map 0"), ENODEV, "map again");
+	check(crc_is(fd, b.handle, 0, UNIT, crc32c(0, data[4], UNIT)),
+	      "the other allocation lives");
+	cmd("detach 0");
+	munmap(p, 6 * UNIT);
+	close(buf);
+
+	/* Another order: the dma-buf goes first, and one whose part has gone */
+	parts[1] = parts[2];
+	buf = export_parts(fd, parts, 3);
+	check(buf >= 0 && !attach(0, buf, peer_pci, "p2p") && !cmd("map 0"),
+	      "the same memory twice");
+	close(buf);
+	cmd("unmap 0");
+	cmd("detach 0");
+	check(!gpu_free(fd, b.handle), "free after the end of the dma-buf");
+	check_errno(export_parts(fd, parts, 3), ENOENT, "parts: freed memory");
+	check(room_is(fd, &q), "nothing is left");
 }
 
 /* Free while an importer has the memory mapped */
@@ -130,34 +358,64 @@ static void test_revoke(int fd)
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
 	int buf = gpu_export(fd, a.handle, 0, MIB);
 
-	need(!attach(buf, "p2p") && !cmd("map"), "attach and map");
+	need(!attach(0, buf, peer_pci, "p2p") && !cmd("pin 0") &&
+	     !cmd("map 0"), "attach, pin and map");
 	check(!gpu_free(fd, a.handle), "free while a peer has it mapped");
-	check(state().invalidated == 1, "the importer is told");
+	check(state(0).invalidated == 1, "the importer is told");
 	now = gpu_query(fd);
 	check(now.vram_free == q.vram_free - MIB &&
 	      now.bar1_free == q.bar1_free - MIB,
 	      "the memory waits for the importer");
-	usleep(200000);
+	check_errno(cmd("dma 0 write 0"), ENODEV, "its DMA: refused");
+	check(!cmd("unmap 0"), "unmap");
+	check(room_is(fd, &q), "now it is free");
+	check_errno(cmd("map 0"), ENODEV, "map after revocation");
+	check(!cmd("unpin 0"), "unpin");
+	check_errno(cmd("pin 0"), ENODEV, "pin after revocation");
+	check(!cmd("detach 0"), "detach");
+	close(buf);
+
+	/* It unmaps when it is told, as RDMA cores do */
+	a = gpu_alloc(fd, MIB);
+	buf = gpu_export(fd, a.handle, 0, MIB);
+	need(!attach(0, buf, peer_pci, "auto") && !cmd("map 0"), "map");
+	check(!gpu_free(fd, a.handle) && state(0).invalidated == 1 &&
+	      !state(0).mapped, "told, it unmaps");
 	now = gpu_query(fd);
-	check(now.vram_free == q.vram_free - MIB, "and waits");
-	check(!cmd("unmap"), "unmap");
-	check(bar1_free_is(fd, q.bar1_free) &&
-	      gpu_query(fd).vram_free == q.vram_free, "now it is free");
-	check_errno(cmd("map"), ENODEV, "map after revocation");
-	check(!cmd("detach"), "detach");
+	check(now.vram_free == q.vram_free && now.bar1_free == q.bar1_free,
+	      "and the memory is back at once");
+	cmd("detach 0");
 	close(buf);
 
 	/* Detached before it is freed: nobody to tell */
 	a = gpu_alloc(fd, MIB);
 	buf = gpu_export(fd, a.handle, 0, MIB);
-	need(!attach(buf, "p2p"), "attach");
-	check(!cmd("detach") && !gpu_free(fd, a.handle),
-	      "detach, then free");
-	check(!state().invalidated, "nobody is told");
+	need(!attach(0, buf, peer_pci, "p2p"), "attach");
+	check(!cmd("detach 0") && !gpu_free(fd, a.handle) &&
+	      room_is(fd, &q), "detach, then free");
 	close(buf);
 }
 
-/* The memory's file is closed, also by a kill, while it is mapped */
+/* An importer unmaps, and says by a fence that its work goes on */
+static void test_fence(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd), now;
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	int buf = gpu_export(fd, a.handle, 0, MIB);
+
+	need(!attach(0, buf, peer_pci, "p2p") && !cmd("map 0"), "map");
+	check(!cmd("fence 0") && !cmd("unmap 0"), "a fence, unmap");
+	check(!gpu_free(fd, a.handle), "free");
+	now = gpu_query(fd);
+	check(now.vram_free == q.vram_free - MIB &&
+	      now.bar1_free == q.bar1_free - MIB,
+	      "the memory waits for the fence");
+	check(!cmd("signal 0") && room_is(fd, &q), "signaled: it is free");
+	check(!cmd("detach 0"), "detach");
+	close(buf);
+}
+
+/* The memory's file is closed, by a kill, while it is mapped */
 static void test_close(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
@@ -173,7 +431,7 @@ static void test_close(int fd)
 		struct pln_gpu_alloc a = gpu_alloc(other, MIB);
 		int buf = gpu_export(other, a.handle, 0, MIB);
 
-		byte = attach(buf, "p2p") || cmd("map");
+		byte = attach(0, buf, peer_pci, "p2p") || cmd("map 0");
 		if (write(pipefd[1], &byte, 1) != 1)
 			_exit(1);
 		for (;;)
@@ -182,12 +440,11 @@ static void test_close(int fd)
 	need(read(pipefd[0], &byte, 1) == 1 && !byte, "attach in a child");
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	check(state().invalidated == 1, "kill -9: the importer is told");
+	check(state(0).invalidated == 1, "kill -9: the importer is told");
 	check(gpu_query(fd).vram_free == q.vram_free - MIB,
 	      "the memory waits for the importer");
-	check(!cmd("unmap") && bar1_free_is(fd, q.bar1_free) &&
-	      gpu_query(fd).vram_free == q.vram_free, "unmap frees it");
-	check(!cmd("detach"), "detach");
+	check(!cmd("unmap 0") && room_is(fd, &q), "unmap frees it");
+	check(!cmd("detach 0"), "detach");
 }
 
 /* Unbinding waits until the importer lets go */
@@ -199,7 +456,7 @@ static void test_unbind(int fd)
 	pid_t pid;
 	int i;
 
-	need(!attach(buf, "p2p") && !cmd("map"), "attach and map");
+	need(!attach(0, buf, peer_pci, "p2p") && !cmd("map 0"), "map");
 	pid = fork();
 	need(pid >= 0, "fork");
 	if (!pid) {
@@ -207,32 +464,44 @@ static void test_unbind(int fd)
 			   O_WRONLY);
 		_exit(write(out, gpu_pci, strlen(gpu_pci)) < 0);
 	}
-	for (i = 0; i < 1000 && !state().invalidated; i++)
+	for (i = 0; i < 1000 && !state(0).invalidated; i++)
 		usleep(10000);
-	check(state().invalidated == 1, "unbind: the importer is told");
+	check(state(0).invalidated == 1, "unbind: the importer is told");
 	check(ioctl(fd, PLN_GPU_IOC_QUERY, &q) == -1, "unbind: calls fail");
 	check(waitpid(pid, &status, WNOHANG) == 0,
 	      "unbind waits for the importer");
-	check(!cmd("unmap"), "unmap");
+	check(!cmd("unmap 0"), "unmap");
 	check(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
 	      !WEXITSTATUS(status), "then it ends");
-	check_errno(cmd("map"), ENODEV, "map after unbinding");
-	check(!cmd("detach"), "detach after unbinding");
+	check_errno(cmd("map 0"), ENODEV, "map after unbinding");
+	check(!cmd("detach 0"), "detach after unbinding");
 	close(buf);
 }
+
+#include "pln_dmabuf_live.h"
 
 int main(int argc, char **argv)
 {
 	int fd;
 
-	need(argc == 3, "usage: pln_dmabuf GPU-PCI-ADDRESS PEER-PCI-ADDRESS");
+	need(argc == 5, "usage: pln_dmabuf GPU PEER FAR WAY");
 	gpu_pci = argv[1];
 	peer_pci = argv[2];
+	far_pci = argv[3];
+	way = argv[4];
 	fd = gpu_open();
 	test_refusals(fd);
 	test_order(fd);
+	test_data(fd);
+	test_parts(fd);
 	test_revoke(fd);
+	test_fence(fd);
 	test_close(fd);
+	test_live(fd);
+	test_careless(fd);
+	test_careless_reset(fd);
+	test_race(fd, false);
+	test_race(fd, true);
 	test_unbind(fd);
 	close(fd);
 	return test_end();

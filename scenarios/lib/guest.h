@@ -117,13 +117,13 @@ static inline void __attribute__((noreturn)) die(const char *what)
 	exit(1);
 }
 
-static inline void gpu_open(void)
+static inline void gpu_open_at(int ordinal)
 {
 	int dev, r;
 
 	r = cuInit(0);
 	if (!r)
-		r = cuDeviceGet(&dev, 0);
+		r = cuDeviceGet(&dev, ordinal);
 	if (!r)
 		r = cuDeviceGetPCIBusId(guest_bdf, sizeof(guest_bdf), dev);
 	if (!r)
@@ -134,6 +134,11 @@ static inline void gpu_open(void)
 		ok(false, "a GPU to work with (CUDA error %d)", r);
 		exit(1);
 	}
+}
+
+static inline void gpu_open(void)
+{
+	gpu_open_at(0);
 }
 
 static inline gpu_ptr gpu_alloc(size_t size)

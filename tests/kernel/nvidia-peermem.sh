@@ -5,11 +5,11 @@
 # timeout: 180
 . "$TOP/tests/kernel/lib.sh"
 
-# Not ours to ship: the folder kernel-open/ of NVIDIA's open kernel modules, as
-# Debian's package nvidia-open-kernel-source has it, too
-nvidia=$PEERLANE_CACHE/nvidia-open
+# Not ours to ship: nvidia/ and nvidia-peermem/ of kernel-open/ of NVIDIA's open kernel modules
+nvidia=$PEERLANE_CACHE/third-party/nvidia-open
 for file in nvidia-peermem/nvidia-peermem.c nvidia-peermem/peer_mem.h nvidia/nv-p2p.h; do
-	[ -f "$nvidia/$file" ] || skip "no source of nvidia-peermem: copy kernel-open/ of NVIDIA's open kernel modules to $nvidia"
+	[ -f "$nvidia/$file" ] ||
+		skip "no source of nvidia-peermem: run \`make third-party\`, or copy kernel-open/ of NVIDIA's open kernel modules to $nvidia"
 done
 mkdir "$OUT/nv"
 : >"$OUT/nv/conftest.h"

@@ -194,19 +194,13 @@ static int test_unmap(struct test_slot *slot, const char *arg)
 static int test_dma(struct test_slot *slot, const char *arg)
 {
 	char dir[8];
-	void *buf;
 	u32 page;
-	int ret;
 
 	if (sscanf(arg, "%7s %u", dir, &page) != 2 || !slot->mapping ||
 	    page >= slot->mapping->entries)
 		return -EBADMSG;
-	if (!peer_get(&buf))
-		return -ENXIO;
-	ret = peer_dma(slot->mapping->dma_addresses[page],
-		       !strcmp(dir, "write"));
-	peer_put();
-	return ret;
+	return peer_do_dma(slot->mapping->dma_addresses[page],
+			   !strcmp(dir, "write"));
 }
 
 static int test_old(void)

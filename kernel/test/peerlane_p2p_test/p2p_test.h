@@ -14,4 +14,7 @@ struct pci_dev *peer_get(void **buf);
 void peer_put(void);
 int peer_dma(u64 addr, bool write);
 
+/* For other test modules, by symbol_get() */
+int peer_do_dma(u64 addr, bool write);
+
 #endif /* _P2P_TEST_H */

@@ -89,6 +89,20 @@ int peer_dma(u64 addr, bool write)
 	return -EREMOTEIO;
 }
 
+/* The same, all in one */
+int peer_do_dma(u64 addr, bool write)
+{
+	int ret = -ENXIO;
+	void *buf;
+
+	if (peer_get(&buf)) {
+		ret = peer_dma(addr, write);
+		peer_put();
+	}
+	return ret;
+}
+EXPORT_SYMBOL_GPL(peer_do_dma);
+
 static int peer_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	int ret;

@@ -6,6 +6,8 @@
  *   cmd    a command; the errno of the write is that of the client.  S is one
  *          of 8 slots, each for one memory region:
  *	acquire S VA LEN	get S		map S PCI-ADDRESS|none
+ *	dma S write|read PAGE	the peer of peerlane_p2p_test moves its buffer
+ *				there, or from there; not after invalidation
  *	unmap S			put S		release S
  *	end S			all that is left to undo
  *   state  the client, and a line for each slot in use
@@ -21,6 +23,8 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+
+#include "p2p_test.h"
 
 #define TEST_SLOTS	8
 #define TEST_CLIENTS	2
@@ -208,6 +212,29 @@ static int test_map(struct test_region *r, const char *arg)
 	return ret;
 }
 
+/* The region's lock makes invalidation wait for the DMA under way */
+static int test_dma(struct test_region *r, const char *arg)
+{
+	typeof(peer_do_dma) *dma;
+	struct scatterlist *sg;
+	unsigned int page, i;
+	char dir[8];
+	int ret = -ERANGE;
+
+	if (sscanf(arg, "%7s %u", dir, &page) != 2)
+		return -EBADMSG;
+	if (!r->mapped || !r->ticket)
+		return -ENODEV;
+	dma = symbol_get(peer_do_dma);
+	if (!dma)
+		return -ENXIO;
+	for_each_sg(r->sgt.sgl, sg, r->nmap, i)
+		if (i == page)
+			ret = dma(sg_dma_address(sg), !strcmp(dir, "write"));
+	symbol_put(peer_do_dma);
+	return ret;
+}
+
 static int test_do(struct test_region *r, const char *verb, const char *arg)
 {
 	if (!strcmp(verb, "acquire"))
@@ -216,6 +243,8 @@ static int test_do(struct test_region *r, const char *verb, const char *arg)
 		return test_get(r);
 	if (!strcmp(verb, "map"))
 		return test_map(r, arg);
+	if (!strcmp(verb, "dma"))
+		return test_dma(r, arg);
 
 	if (!strcmp(verb, "unmap")) {
 		test_unmap(r);

@@ -31,6 +31,19 @@ address() {
 	done
 }
 
+# pci_of NODE: the GPU of peerlane-gpuN
+pci_of() {
+	readlink -f "/sys/class/peerlane_gpu/$1/device" | sed 's/.*\///'
+}
+
+# give_peer PCI-ADDRESS: that GPU becomes the device of peerlane_p2p_test
+give_peer() {
+	echo "$1" >/sys/bus/pci/drivers/peerlane_gpu/unbind
+	echo peerlane_p2p_test >"/sys/bus/pci/devices/$1/driver_override"
+	echo "$1" >/sys/bus/pci/drivers_probe
+	test -e "/sys/bus/pci/drivers/peerlane_p2p_test/$1"
+}
+
 finish() {
 	exit "$status"
 }

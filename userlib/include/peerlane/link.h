@@ -23,6 +23,19 @@
  *
  * Once something went wrong, all further calls return that error and
  * pln_link_reason() tells it in words; the only way on is pln_link_close().
+ * These are the errors of a connected link:
+ *
+ *	-EPIPE		the peer has closed the link
+ *	-ECONNRESET	the peer's process has ended without doing so
+ *	-ETIMEDOUT	the peer does not answer: host or network is down
+ *	-EACCES		the peer's device refused a write: its memory is no longer
+ *			registered, or was revoked
+ *	-EFAULT		memory of this end is no longer registered, or was freed
+ *	-ECONNABORTED	the queue pair is in its error state, for a request of the
+ *			peer or a reset of the device
+ *	-EREMOTEIO	the peer's device failed
+ *	-ENOBUFS, -EPROTO	the peer does not keep to the protocol
+ *	-EIO, ...	this end's device failed, or the GPU's copy engine
  */
 #ifndef PEERLANE_LINK_H
 #define PEERLANE_LINK_H
@@ -50,9 +63,11 @@ struct pln_mr;
  * @chunk: bytes, a multiple of 4096 up to 1 GiB; default 256 KiB
  * @depth: chunks under way at most, up to 256; default 8
  * @retries: how often the device sends a packet again before the connection
- *	counts as broken, 1 to 7; default 7
+ *	counts as broken, 1 to 7; default 6, as soft-RoCE takes 7 for "without
+ *	end"
  * @timeout: of one try, as in the InfiniBand specification: 4.096 µs times
- *	two to the power of this, 8 to 22; default 17, half a second
+ *	two to the power of this, 8 to 22; default 19, two seconds: shorter
+ *	ones make soft-RoCE repeat itself on a busy machine
  * @device: "rxe0", "mlx5_0"; default: the first one with an active port
  * @pd: of another link or of the program's own; then @device must be NULL,
  *	and @pd must live longer than the link
@@ -172,7 +187,8 @@ int pln_link_open(struct pln_link **link,
  * @link: may be NULL
  *
  * Puts that are not done are lost; the peer learns that this end is gone.
- * Memory given to the link must not be deregistered before.  Since 0.1.
+ * Memory that was registered in the link's own protection domain has to be
+ * deregistered before.  Since 0.1.
  */
 void pln_link_close(struct pln_link *link);
 
@@ -189,7 +205,8 @@ struct ibv_pd *pln_link_pd(struct pln_link *link);
  * pln_link_share - let the peer write into memory
  * @link: a link that is not yet connected
  * @mr: registered in pln_link_pd() with IBV_ACCESS_LOCAL_WRITE and
- *	IBV_ACCESS_REMOTE_WRITE; must live longer than the link
+ *	IBV_ACCESS_REMOTE_WRITE; once it is deregistered, only
+ *	pln_link_close() may be called
  *
  * Returns the buffer's number: 0 for the first, 1 for the next, ...; both ends
  * agree on who is what by that order.  -EINVAL: no link, no registration;
@@ -233,7 +250,7 @@ int pln_link_peer(const struct pln_link *link, unsigned int buffer,
  * pln_link_put - start to write into the peer's memory
  * @link: a connected link
  * @mr: where the bytes are: registered in pln_link_pd(), and to live until the
- *	link is closed; may be NULL when @length is 0
+ *	put is done; may be NULL when @length is 0
  * @offset: of the first byte in @mr
  * @length: bytes; 0 only tells the peer @tag
  * @buffer: number of the peer's buffer
