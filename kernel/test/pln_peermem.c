@@ -7,9 +7,11 @@
  * The module peerlane_peercore_test is the core.  KIND new: it knows the flags
  * of clients; old: it does not; nvidia: the client is nvidia-peermem, which
  * checks less, and pins by the persistent flavour from driver 560 on.  DMA of
- * PEER gets to the GPU, that of FAR does not.
+ * PEER gets to the GPU, that of FAR does not.  PEER has an engine, of the module
+ * peerlane_p2p_test.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "pln_test.h"
@@ -270,6 +272,82 @@ static void test_reset(int fd)
 	munmap(p, MIB);
 }
 
+struct live {
+	atomic_int done;	/* DMAs */
+	int err;		/* of the last one */
+};
+
+static void *live_dma(void *arg)
+{
+	struct live *live = arg;
+
+	while (!cmd("dma 0 write 1"))
+		atomic_fetch_add(&live->done, 1);
+	live->err = errno;
+	return NULL;
+}
+
+/* What the peer writes */
+static void fill_peer(void)
+{
+	int fd = open("/sys/kernel/debug/peerlane_p2p_test/buf", O_WRONLY);
+	static char data[UNIT];
+
+	memset(data, 0xdd, UNIT);
+	need(fd >= 0 && write(fd, data, UNIT) == UNIT, "the peer's buffer");
+	close(fd);
+}
+
+static uint64_t crc_now(int fd, uint32_t handle)
+{
+	struct pln_gpu_op op = op_crc(handle, 0, MIB);
+	uint64_t crc = 0;
+
+	need(!gpu_run(fd, &op, 1, &crc), "CRC");
+	return crc;
+}
+
+/*
+ * Memory goes away while the device of the region does DMA: its next use fails,
+ * and the memory is clean when it is somebody else's.
+ */
+static void test_live(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	void *zeros = calloc(1, MIB);
+	uint32_t clean = crc32c(0, zeros, MIB);
+	int i, j, bad = 0, dirty = 0, hit = 0;
+
+	free(zeros);
+	fill_peer();
+	for (i = 0; i < 6; i++) {
+		struct pln_gpu_alloc a = gpu_alloc(fd, MIB), b;
+		char *p = dev_map(fd, &a);
+		struct live live = { 0 };
+		pthread_t thread;
+
+		need(!acquire(0, p, MIB) && !cmd("get 0") &&
+		     !cmd("map 0 %s", peer_pci), "a region");
+		need(!pthread_create(&thread, NULL, live_dma, &live), "thread");
+		for (j = 0; j < 5000 && atomic_load(&live.done) < 3; j++)
+			usleep(1000);
+		hit += crc_now(fd, a.handle) != clean;
+		bad += gpu_free(fd, a.handle) != 0;
+		b = gpu_alloc(fd, MIB);
+		dirty += crc_now(fd, b.handle) != clean;
+		pthread_join(thread, NULL);
+		bad += live.err != ENODEV;
+		dirty += crc_now(fd, b.handle) != clean;
+		gpu_free(fd, b.handle);
+		cmd("end 0");
+		munmap(p, MIB);
+	}
+	check(hit == 6, "DMA goes on in a region");
+	check(!bad, "free: the next DMA fails, the core was told");
+	check(!dirty, "nothing lands in memory that is given out again");
+	check(room_is(fd, &q), "nothing is left");
+}
+
 struct racer {
 	pthread_barrier_t barrier;
 	int fd;
@@ -338,8 +416,10 @@ int main(int argc, char **argv)
 	test_kill(fd);
 	test_reset(fd);
 	/* Its callback may find what it uses freed */
-	if (!nvidia)
+	if (!nvidia) {
+		test_live(fd);
 		test_race(fd);
+	}
 	close(fd);
 	return test_end();
 }

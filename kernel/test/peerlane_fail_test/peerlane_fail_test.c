@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: the Nth call that can fail, fails.
+ *
+ * Distributions' kernels are built without fault injection, but with kprobes.
+ * One sits on each function of the kernel whose failure our drivers handle.
+ * When a driver of ours calls it on behalf of the task that armed it, and it is
+ * that call's turn, the function is not entered and its caller gets an error.
+ *
+ * debugfs, peerlane_fail_test/:
+ *   arm    write N: the Nth call from now on by the writing task fails; 0: none
+ *   state  "points N calls N failed FUNCTION by CALLER", or "failed -"
+ *
+ * With "arm" of a number too high to be reached, "calls" is their number.
+ */
+#include <linux/debugfs.h>
+#include <linux/dma-mapping.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+/* What the functions return instead */
+static unsigned long fail_0(void)
+{
+	return 0;
+}
+
+static unsigned long fail_1(void)
+{
+	return 1;
+}
+
+static unsigned long fail_enomem(void)
+{
+	return -ENOMEM;
+}
+
+static unsigned long fail_eio(void)
+{
+	return -EIO;
+}
+
+static unsigned long fail_emfile(void)
+{
+	return -EMFILE;
+}
+
+static unsigned long fail_mapping(void)
+{
+	return DMA_MAPPING_ERROR;
+}
+
+struct fail_point {
+	struct kprobe kp;
+	unsigned long (*with)(void);
+	bool there;
+};
+
+static void fail_post(struct kprobe *kp, struct pt_regs *regs,
+		      unsigned long flags);
+static int fail_pre(struct kprobe *kp, struct pt_regs *regs);
+
+/* A post-handler keeps the kernel from jumping past the change of address */
+#define POINT(name, ret) {					\
+	.kp.symbol_name = name, .kp.pre_handler = fail_pre,	\
+	.kp.post_handler = fail_post, .with = ret }
+
+static struct fail_point fail_points[] = {
+	/* memory */
+	POINT("__kmalloc_cache_noprof", fail_0),
+	POINT("__kmalloc_noprof", fail_0),
+	POINT("__kvmalloc_node_noprof", fail_0),
+	POINT("devm_kmalloc", fail_0),
+	POINT("dma_alloc_attrs", fail_0),
+	POINT("gen_pool_create", fail_0),
+	POINT("gen_pool_add_owner", fail_enomem),
+	POINT("gen_pool_alloc_algo_owner", fail_0),
+	POINT("sg_alloc_table", fail_enomem),
+	POINT("sg_alloc_table_from_pages_segment", fail_enomem),
+	POINT("__xa_alloc", fail_enomem),
+	POINT("__xa_alloc_cyclic", fail_enomem),
+	POINT("ida_alloc_range", fail_enomem),
+	POINT("init_srcu_struct", fail_enomem),
+	POINT("dev_set_name", fail_enomem),
+	POINT("alloc_workqueue_noprof", fail_0),
+	POINT("alloc_workqueue", fail_0),
+	/* users */
+	POINT("_copy_from_user", fail_1),
+	POINT("_copy_to_user", fail_1),
+	POINT("vmemdup_user", fail_enomem),
+	POINT("pin_user_pages_fast", fail_enomem),
+	POINT("get_unused_fd_flags", fail_emfile),
+	POINT("vm_insert_pages", fail_enomem),
+	/* dma-bufs and DMA */
+	POINT("dma_buf_export", fail_enomem),
+	POINT("dma_buf_phys_vec_to_sgt", fail_enomem),
+	POINT("dma_resv_get_singleton", fail_enomem),
+	POINT("dma_map_sgtable", fail_eio),
+	POINT("dma_map_resource", fail_mapping),
+	/* the device */
+	POINT("pci_enable_device_mem", fail_eio),
+	POINT("pci_request_selected_regions", fail_eio),
+	POINT("pci_iomap", fail_0),
+	POINT("dma_set_mask", fail_eio),
+	POINT("dma_set_coherent_mask", fail_eio),
+	POINT("pci_alloc_irq_vectors", fail_enomem),
+	POINT("request_threaded_irq", fail_enomem),
+	POINT("pci_p2pdma_add_resource", fail_enomem),
+	POINT("pci_alloc_p2pmem", fail_0),
+	POINT("pcim_p2pdma_init", fail_enomem),
+	POINT("pcim_p2pdma_provider", fail_0),
+	POINT("devm_memremap_pages", fail_enomem),
+	POINT("cdev_device_add", fail_enomem),
+	/* the GPU's driver, as others see it */
+	POINT("nvidia_p2p_get_pages", fail_enomem),
+	POINT("nvidia_p2p_dma_map_pages", fail_enomem),
+};
+
+static const char * const fail_modules[] = {
+	"[peerlane_gpu]", "[peerlane_peermem]",
+};
+
+static DEFINE_MUTEX(fail_lock);		/* who writes the next three */
+static struct task_struct *fail_task;
+static unsigned int fail_at;
+static unsigned int fail_there;
+/* By the armed task alone */
+static unsigned int fail_calls;
+static const char *fail_what;
+static char fail_where[KSYM_SYMBOL_LEN];
+static char fail_caller[KSYM_SYMBOL_LEN];
+static struct dentry *fail_dir;
+
+static bool fail_is_ours(unsigned long caller)
+{
+	unsigned int i;
+
+	sprint_symbol(fail_caller, caller);
+	for (i = 0; i < ARRAY_SIZE(fail_modules); i++)
+		if (strstr(fail_caller, fail_modules[i]))
+			return true;
+	return false;
+}
+
+/* At the function's first instruction: on the stack is the caller's address */
+static int fail_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct fail_point *point = container_of(kp, struct fail_point, kp);
+
+	if (READ_ONCE(fail_task) != current ||
+	    !fail_is_ours(regs_get_kernel_stack_nth(regs, 0)))
+		return 0;
+	if (++fail_calls != fail_at)
+		return 0;
+	fail_what = kp->symbol_name;
+	strscpy(fail_where, fail_caller);
+	instruction_pointer_set(regs, (unsigned long)point->with);
+	return 1;
+}
+
+static void fail_post(struct kprobe *kp, struct pt_regs *regs,
+		      unsigned long flags)
+{
+}
+
+static ssize_t fail_arm_write(struct file *file, const char __user *from,
+			      size_t count, loff_t *pos)
+{
+	unsigned int n;
+	int ret;
+
+	ret = kstrtouint_from_user(from, count, 0, &n);
+	if (ret)
+		return ret;
+	mutex_lock(&fail_lock);
+	WRITE_ONCE(fail_task, NULL);
+	if (n) {
+		fail_at = n;
+		fail_calls = 0;
+		fail_what = NULL;
+		WRITE_ONCE(fail_task, current);
+	}
+	mutex_unlock(&fail_lock);
+	return count;
+}
+
+static const struct file_operations fail_arm_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = fail_arm_write,
+};
+
+static int state_show(struct seq_file *m, void *unused)
+{
+	mutex_lock(&fail_lock);
+	seq_printf(m, "points %u calls %u failed ", fail_there, fail_calls);
+	if (fail_what)
+		seq_printf(m, "%s by %s\n", fail_what, fail_where);
+	else
+		seq_puts(m, "-\n");
+	mutex_unlock(&fail_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(state);
+
+static int __init fail_init(void)
+{
+	struct fail_point *point;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(fail_points); i++) {
+		point = &fail_points[i];
+		ret = register_kprobe(&point->kp);
+		point->there = !ret;
+		fail_there += point->there;
+		if (ret)
+			pr_info("peerlane_fail_test: this kernel has no %s (%d)\n",
+				point->kp.symbol_name, ret);
+	}
+	fail_dir = debugfs_create_dir("peerlane_fail_test", NULL);
+	debugfs_create_file("arm", 0200, fail_dir, NULL, &fail_arm_fops);
+	debugfs_create_file("state", 0400, fail_dir, NULL, &state_fops);
+	return 0;
+}
+
+static void __exit fail_exit(void)
+{
+	unsigned int i;
+
+	debugfs_remove_recursive(fail_dir);
+	WRITE_ONCE(fail_task, NULL);
+	for (i = 0; i < ARRAY_SIZE(fail_points); i++)
+		if (fail_points[i].there)
+			unregister_kprobe(&fail_points[i].kp);
+}
+
+module_init(fail_init);
+module_exit(fail_exit);
+
+MODULE_DESCRIPTION("Peerlane fault injection for tests");
+MODULE_AUTHOR("The Peerlane authors");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: every call that can fail, fails once, and nothing is left of it.
+ *
+ *	pln_failnth GPU-PCI-ADDRESS PEER-PCI-ADDRESS
+ *
+ * The module peerlane_fail_test makes them fail.  PEER is the device of
+ * peerlane_p2p_test; peerlane_dmabuf_test and peerlane_peercore_test are loaded,
+ * too, and peerlane_peermem.
+ */
+#include <pthread.h>
+
+#include "pln_test.h"
+
+#define FAIL "/sys/kernel/debug/peerlane_fail_test/"
+#define MAX_CALLS	200
+
+static const char *gpu_pci, *peer_pci;
+static int gpu;
+static struct pln_gpu_alloc mem;	/* with its device pointer */
+static char *dev_ptr;
+
+static int order(const char *dir, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static int order(const char *dir, const char *fmt, ...)
+{
+	char path[96], text[128];
+	int fd, ret, err;
+	va_list ap;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/cmd", dir);
+	fd = open(path, O_WRONLY);
+	need(fd >= 0, "open %s", path);
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ret = write(fd, text, strlen(text));
+	err = errno;
+	close(fd);
+	errno = err;
+	return ret < 0 ? -1 : 0;
+}
+
+#define IMPORTER	"peerlane_dmabuf_test"
+#define DRIVER		"peerlane_p2p_test"
+#define CORE		"peerlane_peercore_test"
+
+static void arm(unsigned int n)
+{
+	int fd = open(FAIL "arm", O_WRONLY), err = errno;
+	char text[16];
+
+	need(fd >= 0, "arm");
+	snprintf(text, sizeof(text), "%u", n);
+	need(write(fd, text, strlen(text)) > 0, "arm");
+	close(fd);
+	errno = err;
+}
+
+/* The failed function and its caller; false: none was */
+static bool failed(char *what, size_t len)
+{
+	FILE *f = fopen(FAIL "state", "r");
+	char line[512], *p;
+
+	need(f && fgets(line, sizeof(line), f), "state");
+	fclose(f);
+	p = strstr(line, "failed ");
+	need(p, "state");
+	p += strlen("failed ");
+	p[strcspn(p, "\n")] = 0;
+	snprintf(what, len, "%s", p);
+	return strcmp(p, "-");
+}
+
+static bool is_clean(const char *before, char *now, size_t len)
+{
+	char path[96];
+	ssize_t n;
+	int fd, i;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/peerlane_gpu/%s/memory",
+		 gpu_pci);
+	for (i = 0; i < 300; i++) {
+		fd = open(path, O_RDONLY);
+		n = fd < 0 ? 0 : read(fd, now, len - 1);
+		close(fd);
+		now[n > 0 ? n : 0] = 0;
+		/* What has ended is counted, too */
+		if (strstr(now, "jobs-ended"))
+			*strstr(now, "jobs-ended") = 0;
+		if (n > 0 && (!before || !strcmp(before, now)))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static void comment(const char *what, char *text)
+{
+	char *line;
+
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		printf("# %s: %s\n", what, line);
+}
+
+static bool known(int err)
+{
+	static const int errs[] = {
+		ENOMEM, EFAULT, EMFILE, ENOSPC, EIO, EINVAL, EOPNOTSUPP,
+		ENODEV, ENXIO,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(errs) / sizeof(*errs); i++)
+		if (errs[i] == err)
+			return true;
+	return false;
+}
+
+/*
+ * @op undoes what it did.  Each call of it that can fail does so once; the op
+ * says so, or does without; least: so many there are.
+ */
+static void sweep(const char *what, int (*op)(void), unsigned int least)
+{
+	static char before[1024], now[1024];
+	char point[256];
+	unsigned int n, bad = 0, borne = 0;
+	int ret, err;
+
+	is_clean(NULL, before, sizeof(before));
+	for (n = 1; n <= MAX_CALLS; n++) {
+		arm(n);
+		ret = op();
+		err = errno;
+		arm(0);
+		if (!failed(point, sizeof(point)))
+			break;
+		if (!ret)
+			borne++;
+		else if (!known(err))
+			printf("# %s: %s: %s\n", what, point, strerror(err));
+		bad += ret && !known(err);
+		if (!is_clean(before, now, sizeof(now))) {
+			printf("# %s: %s: something is left:\n", what, point);
+			comment("was", before);
+			comment("is", now);
+			bad++;
+			break;
+		}
+		printf("# %s: %s: %s\n", what, point,
+		       ret ? strerror(err) : "done without");
+	}
+	check(!bad && n - 1 >= least && !ret,
+	      "%s: %u calls failed, %u times it was done all the same; nothing is left",
+	      what, n - 1, borne);
+}
+
+static int do_open(void)
+{
+	int fd = open("/dev/peerlane-gpu0", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int do_query(void)
+{
+	struct pln_gpu_query q = { 0 };
+
+	return ioctl(gpu, PLN_GPU_IOC_QUERY, &q);
+}
+
+/* Where that is what fails, it is done nevertheless */
+static int free_surely(uint32_t handle)
+{
+	int err;
+
+	if (!gpu_free(gpu, handle))
+		return 0;
+	err = errno;
+	need(!gpu_free(gpu, handle), "free");
+	errno = err;
+	return -1;
+}
+
+static int do_alloc(void)
+{
+	struct pln_gpu_alloc a = { .size = MIB };
+
+	return ioctl(gpu, PLN_GPU_IOC_ALLOC, &a) ? -1 : free_surely(a.handle);
+}
+
+static int do_export(void)
+{
+	int fd = gpu_export(gpu, mem.handle, 0, UNIT);
+
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int do_parts(void)
+{
+	struct pln_gpu_part parts[2] = {
+		{ .handle = mem.handle, .offset = UNIT, .size = UNIT },
+		{ .handle = mem.handle, .offset = 0, .size = UNIT },
+	};
+	struct pln_gpu_export_parts e = {
+		.parts = (uintptr_t)parts, .nr_parts = 2, .flags = O_CLOEXEC,
+	};
+
+	return ioctl(gpu, PLN_GPU_IOC_EXPORT_PARTS, &e) ? -1 : close(e.fd);
+}
+
+/* Made while nothing fails */
+static int buffer = -1;
+
+static int do_import(void)
+{
+	struct pln_gpu_import i = { .fd = buffer };
+
+	return ioctl(gpu, PLN_GPU_IOC_IMPORT, &i) ? -1 : free_surely(i.handle);
+}
+
+static int do_mmap(void)
+{
+	volatile char *p = mmap(NULL, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED,
+				buffer, 0);
+
+	if (p == MAP_FAILED)
+		return -1;
+	*p = 1;
+	return munmap((void *)p, UNIT);
+}
+
+static int do_copy(void)
+{
+	static char data[MIB];
+	struct pln_gpu_op op = op_to_gpu(mem.handle, 0, data, MIB);
+	struct pln_gpu_wait w;
+	uint64_t job;
+
+	if (gpu_submit(gpu, &op, 1, 0, &job))
+		return -1;
+	if (gpu_wait(gpu, job, SECONDS(20), &w)) {
+		int err = errno;
+
+		/* The result may be lost, but not the job */
+		if (gpu_wait(gpu, job, SECONDS(20), &w))
+			need(errno == ENOENT, "wait");
+		errno = err;
+		return -1;
+	}
+	errno = -w.status;
+	return w.status ? -1 : 0;
+}
+
+static int do_map(void)
+{
+	int ret, err;
+
+	ret = order(IMPORTER, "attach 0 %d %s p2p", buffer, peer_pci);
+	if (ret)
+		return ret;
+	ret = order(IMPORTER, "map 0");
+	err = errno;
+	if (!ret)
+		order(IMPORTER, "unmap 0");
+	order(IMPORTER, "detach 0");
+	errno = err;
+	return ret;
+}
+
+static void *signal_fence(void *arg)
+{
+	(void)arg;
+	usleep(20000);		/* the other one may wait for it by now */
+	order(IMPORTER, "signal 1");
+	return NULL;
+}
+
+/* Nothing in unmap may fail; where memory is short it waits for the fence */
+static int do_unmap(void)
+{
+	pthread_t thread;
+	int ret;
+
+	arm(0);
+	need(!order(IMPORTER, "attach 1 %d %s p2p", buffer, peer_pci) &&
+	     !order(IMPORTER, "attach 0 %d %s p2p", buffer, peer_pci) &&
+	     !order(IMPORTER, "map 0") && !order(IMPORTER, "fence 1"), "map");
+	need(!pthread_create(&thread, NULL, signal_fence, NULL), "thread");
+	arm(1);
+	ret = order(IMPORTER, "unmap 0");
+	pthread_join(thread, NULL);
+	need(!order(IMPORTER, "detach 0") && !order(IMPORTER, "detach 1"),
+	     "detach");
+	return ret;
+}
+
+static int do_get(void)
+{
+	int ret = order(DRIVER, "get 0 %llu %u plain",
+			(unsigned long long)(uintptr_t)dev_ptr, 4 * UNIT), err;
+
+	if (ret)
+		return ret;
+	ret = order(DRIVER, "map 0 %s", peer_pci);
+	err = errno;
+	if (!ret)
+		order(DRIVER, "unmap 0");
+	order(DRIVER, "put 0");
+	order(DRIVER, "free 0");
+	errno = err;
+	return ret;
+}
+
+static int do_getp(void)
+{
+	int ret = order(DRIVER, "getp 0 %llu %u 0",
+			(unsigned long long)(uintptr_t)dev_ptr, 4 * UNIT);
+
+	if (ret)
+		return ret;
+	ret = order(DRIVER, "putp 0 0");
+	order(DRIVER, "free 0");
+	return ret;
+}
+
+static int do_region(void)
+{
+	int ret, err;
+
+	ret = order(CORE, "acquire 0 %llu %u",
+		    (unsigned long long)(uintptr_t)dev_ptr, 4 * UNIT);
+	if (ret)
+		return ret;
+	ret = order(CORE, "get 0") || order(CORE, "map 0 %s", peer_pci) ? -1 :
+		0;
+	err = errno;
+	order(CORE, "end 0");
+	errno = err;
+	return ret;
+}
+
+static int driver(const char *what)
+{
+	int fd, ret, err;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/peerlane_gpu/%s",
+		 what);
+	fd = open(path, O_WRONLY);
+	need(fd >= 0, "%s", path);
+	ret = write(fd, gpu_pci, strlen(gpu_pci));
+	err = errno;
+	close(fd);
+	errno = err;
+	return ret < 0 ? -1 : 0;
+}
+
+/* The driver finds its device while something fails, then while nothing does */
+static void sweep_bind(void)
+{
+	unsigned int n, bad = 0, borne = 0;
+	char point[256];
+	int ret, err;
+
+	need(!driver("unbind"), "unbind");
+	for (n = 1; n <= MAX_CALLS; n++) {
+		arm(n);
+		ret = driver("bind");
+		err = errno;
+		arm(0);
+		if (!failed(point, sizeof(point)))
+			break;
+		printf("# bind: %s: %s\n", point,
+		       ret ? strerror(err) : "done without");
+		bad += ret && !known(err) && err != EEXIST;
+		borne += !ret;
+		if (!ret)
+			bad += driver("unbind") != 0;
+	}
+	check(!bad && n - 1 >= 30 && !ret,
+	      "bind: %u calls failed, %u times it was done all the same",
+	      n - 1, borne);
+}
+
+int main(int argc, char **argv)
+{
+	char point[256], *p;
+	bool coherent;
+
+	need(argc == 3, "usage: pln_failnth GPU PEER");
+	gpu_pci = argv[1];
+	peer_pci = argv[2];
+	gpu = gpu_open();
+	mem = gpu_alloc(gpu, MIB);
+	coherent = gpu_query(gpu).features & PLN_GPU_FEAT_COHERENT;
+	p = mmap(NULL, 2 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(p != MAP_FAILED, "reserve");
+	p = (char *)(((uintptr_t)p + UNIT - 1) & -(uintptr_t)UNIT);
+	dev_ptr = mmap(p, MIB, coherent ? PROT_READ | PROT_WRITE : PROT_NONE,
+		       MAP_SHARED | MAP_FIXED, gpu, mem.mmap_offset);
+	need(dev_ptr != MAP_FAILED, "mmap");
+	buffer = gpu_export(gpu, mem.handle, 0, 2 * UNIT);
+	need(buffer >= 0, "export");
+
+	sweep("open", do_open, 1);
+	sweep("query", do_query, 2);
+	sweep("alloc", do_alloc, 4);
+	sweep("export", do_export, 5);
+	sweep("export of parts", do_parts, 7);
+	sweep("import", do_import, 3);
+	sweep("mmap", do_mmap, 2);
+	sweep("copy from user memory", do_copy, 6);
+	sweep("map for an importer", do_map, 4);
+	sweep("get, map", do_get, 5);
+	sweep("get, persistent", do_getp, 4);
+	sweep("a memory region", do_region, 6);
+	check(!do_unmap(), "unmap cannot fail");
+	arm(0);
+	check(failed(point, sizeof(point)) &&
+	      strstr(point, "dma_resv_get_singleton"),
+	      "not for want of memory, either");
+
+	close(buffer);
+	munmap(dev_ptr, MIB);
+	close(gpu);
+	sweep_bind();
+	gpu = gpu_open();
+	check(!do_alloc() && !do_query(), "it works");
+	close(gpu);
+	return test_end();
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: user mappings of GPU memory, cut, moved, inherited and pinned, and
+ * what is left of them when the memory goes.
+ *
+ *	pln_mapping GPU-PCI-ADDRESS DISK
+ *
+ * DISK is a block device whose content is overwritten.  Long-term pins are made
+ * as soft-RoCE makes them, by io_uring, which needs no network.
+ */
+#include <linux/io_uring.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "pln_test.h"
+
+static const char *gpu_pci, *disk;
+
+static bool room_is(int fd, const struct pln_gpu_query *q0)
+{
+	struct pln_gpu_query q;
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		q = gpu_query(fd);
+		if (q.vram_free == q0->vram_free &&
+		    q.bar1_free == q0->bar1_free)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static bool bar1_used_is(int fd, const struct pln_gpu_query *q0, uint64_t used)
+{
+	struct pln_gpu_query q = *q0;
+
+	q.vram_free = gpu_query(fd).vram_free;
+	q.bar1_free -= used;
+	return room_is(fd, &q);
+}
+
+/* What debugfs says of retired memory */
+static unsigned long long busy_pages(void)
+{
+	unsigned long long pages = 0;
+	char path[96], line[256], *p;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/peerlane_gpu/%s/quarantine",
+		 gpu_pci);
+	f = fopen(path, "r");
+	need(f, "quarantine");
+	while (fgets(line, sizeof(line), f)) {
+		p = strstr(line, "coherent-pages=");
+		if (p)
+			pages += strtoull(p + strlen("coherent-pages="), NULL,
+					  10);
+	}
+	fclose(f);
+	return pages;
+}
+
+static bool clean(int fd, uint32_t handle, size_t len)
+{
+	struct pln_gpu_op op = op_crc(handle, 0, len);
+	void *zeros = calloc(1, len);
+	uint64_t crc = 0;
+	bool ok;
+
+	need(zeros, "memory");
+	ok = !gpu_run(fd, &op, 1, &crc) && crc == crc32c(0, zeros, len);
+	free(zeros);
+	return ok;
+}
+
+static void put_words(int fd, uint32_t handle, uint32_t units)
+{
+	uint32_t i;
+
+	for (i = 0; i < units; i++) {
+		struct pln_gpu_op op = op_fill(handle, i * UNIT, UNIT, 4,
+					       0x1000 + i);
+
+		need(!gpu_run(fd, &op, 1, NULL), "fill");
+	}
+}
+
+static uint32_t word(const volatile char *p)
+{
+	return *(const volatile uint32_t *)p;
+}
+
+/* The child's verdict on what it sees */
+static bool in_child(bool (*see)(char *p), char *p)
+{
+	int status;
+	pid_t pid = fork();
+
+	need(pid >= 0, "fork");
+	if (!pid)
+		_exit(see(p) ? 0 : 1);
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+		!WEXITSTATUS(status);
+}
+
+static bool sees_words(char *p)
+{
+	*(volatile uint32_t *)(p + 4) = 0x77;
+	return word(p) == 0x1000 && word(p + UNIT) == 0x1001;
+}
+
+/* The same for both sorts of mapping, of four units that hold words */
+static char *test_shapes(char *p, const char *what)
+{
+	char *q;
+
+	check(in_child(sees_words, p), "%s: a child sees the same", what);
+	check(word(p + 4) == 0x77, "%s: and the parent what the child wrote",
+	      what);
+	q = mremap(p, 4 * UNIT, 8 * UNIT, MREMAP_MAYMOVE);
+	check(q == MAP_FAILED, "%s: it does not grow: %s", what,
+	      strerror(errno));
+	q = mmap(NULL, 4 * UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(q != MAP_FAILED, "reserve");
+	q = mremap(p, 4 * UNIT, 4 * UNIT, MREMAP_MAYMOVE | MREMAP_FIXED, q);
+	check(q != MAP_FAILED && word(q + 2 * UNIT) == 0x1002,
+	      "%s: moved, it shows the same", what);
+	check(!munmap(q + UNIT, UNIT) && word(q) == 0x1000 &&
+	      word(q + 3 * UNIT) == 0x1003, "%s: a hole in the middle", what);
+	check(!mprotect(q + 2 * UNIT, UNIT, PROT_READ) &&
+	      word(q + 2 * UNIT) == 0x1002, "%s: a piece is made read-only",
+	      what);
+	return q;
+}
+
+static void test_dmabuf(int fd)
+{
+	struct pln_gpu_query q0 = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, 8 * UNIT);
+	int buf = gpu_export(fd, a.handle, 2 * UNIT, 4 * UNIT), out;
+	int pipefd[2], status;
+	char *p, *q, c;
+	pid_t pid;
+
+	need(buf >= 0, "export");
+	put_words(fd, a.handle, 8);
+	check_errno(mmap(NULL, 4 * UNIT, PROT_READ, MAP_PRIVATE, buf, 0) ==
+		    MAP_FAILED ? -1 : 0, EINVAL, "dma-buf: a private mapping");
+	check_errno(mmap(NULL, 4 * UNIT, PROT_READ, MAP_SHARED, buf, UNIT) ==
+		    MAP_FAILED ? -1 : 0, EINVAL, "dma-buf: past its end");
+	p = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, buf, 3 * UNIT);
+	check(p != MAP_FAILED && word(p) == 0x1005,
+	      "dma-buf: an offset in it, and its own in memory");
+	munmap(p, UNIT);
+	put_words(fd, a.handle, 8);
+	out = gpu_export(fd, a.handle, 0, 4 * UNIT);
+	p = mmap(NULL, 4 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, out, 0);
+	need(p != MAP_FAILED, "mmap");
+	close(out);
+	q = test_shapes(p, "dma-buf");
+	check(bar1_used_is(fd, &q0, 4 * UNIT), "dma-buf: pieces hold BAR1");
+
+	/* A child is the last that has it */
+	need(!pipe(pipefd), "pipe");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		close(pipefd[1]);
+		if (read(pipefd[0], &c, 1) != 1)
+			_exit(2);
+		_exit(raises_sigbus(q) && raises_sigbus(q + 2 * UNIT) &&
+		      raises_sigbus(q + 3 * UNIT) ? 0 : 1);
+	}
+	munmap(q, 4 * UNIT);
+	check(bar1_used_is(fd, &q0, 4 * UNIT), "dma-buf: a child's holds it");
+	p = mmap(NULL, 2 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, buf, 0);
+	need(p != MAP_FAILED && word(p) == 0x1002, "mmap");
+	check(!gpu_free(fd, a.handle), "free");
+	check(raises_sigbus(p) && raises_sigbus(p + UNIT),
+	      "dma-buf: SIGBUS, touched before or not");
+	out = open("/dev/null", O_WRONLY);
+	check_errno(read(open("/dev/zero", O_RDONLY), p, 8), EFAULT,
+		    "dma-buf: a system call into it");
+	close(out);
+	need(write(pipefd[1], "x", 1) == 1 && waitpid(pid, &status, 0) == pid,
+	     "child");
+	check(WIFEXITED(status) && !WEXITSTATUS(status),
+	      "dma-buf: SIGBUS in the child, too");
+	check(!munmap(p, UNIT) && raises_sigbus(p + UNIT) &&
+	      !munmap(p + UNIT, UNIT), "dma-buf: what is left goes in pieces");
+	check_errno(mmap(NULL, UNIT, PROT_READ, MAP_SHARED, buf, 0) ==
+		    MAP_FAILED ? -1 : 0, ENODEV, "dma-buf: mmap after free");
+	close(buf);
+	check(room_is(fd, &q0), "dma-buf: nothing is left");
+}
+
+/* The least of io_uring: fixed buffers, one request at a time */
+struct ring {
+	int fd;
+	unsigned int *tail, *mask, *array, *head, *ctail, *cmask;
+	struct io_uring_sqe *sqes;
+	struct io_uring_cqe *cqes;
+};
+
+static void ring_make(struct ring *r)
+{
+	struct io_uring_params p = { 0 };
+	char *sq, *cq;
+
+	r->fd = syscall(SYS_io_uring_setup, 2, &p);
+	need(r->fd >= 0, "io_uring");
+	sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ |
+		  PROT_WRITE, MAP_SHARED, r->fd, IORING_OFF_SQ_RING);
+	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(*r->cqes),
+		  PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+		  IORING_OFF_CQ_RING);
+	r->sqes = mmap(NULL, p.sq_entries * sizeof(*r->sqes), PROT_READ |
+		       PROT_WRITE, MAP_SHARED, r->fd, IORING_OFF_SQES);
+	need(sq != MAP_FAILED && cq != MAP_FAILED && r->sqes != MAP_FAILED,
+	     "io_uring");
+	r->tail = (void *)(sq + p.sq_off.tail);
+	r->mask = (void *)(sq + p.sq_off.ring_mask);
+	r->array = (void *)(sq + p.sq_off.array);
+	r->head = (void *)(cq + p.cq_off.head);
+	r->ctail = (void *)(cq + p.cq_off.tail);
+	r->cmask = (void *)(cq + p.cq_off.ring_mask);
+	r->cqes = (void *)(cq + p.cq_off.cqes);
+}
+
+static int ring_pin(struct ring *r, void *p, size_t len)
+{
+	struct iovec vec = { p, len };
+
+	return syscall(SYS_io_uring_register, r->fd, IORING_REGISTER_BUFFERS,
+		       &vec, 1);
+}
+
+static int ring_unpin(struct ring *r)
+{
+	return syscall(SYS_io_uring_register, r->fd,
+		       IORING_UNREGISTER_BUFFERS, NULL, 0);
+}
+
+/* The file's first bytes into the pinned pages that were at @p */
+static int ring_read(struct ring *r, int file, void *p, unsigned int len)
+{
+	unsigned int at = *r->tail & *r->mask;
+
+	r->sqes[at] = (struct io_uring_sqe){
+		.opcode = IORING_OP_READ_FIXED, .fd = file,
+		.addr = (uintptr_t)p, .len = len,
+	};
+	r->array[at] = at;
+	__atomic_store_n(r->tail, *r->tail + 1, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS,
+		    NULL, 0) != 1 ||
+	    __atomic_load_n(r->ctail, __ATOMIC_ACQUIRE) == *r->head)
+		return -1;
+	at = *r->head & *r->cmask;
+	__atomic_store_n(r->head, *r->head + 1, __ATOMIC_RELEASE);
+	return r->cqes[at].res;
+}
+
+static void ring_end(struct ring *r)
+{
+	close(r->fd);
+}
+
+static int junk_file(void)
+{
+	int fd = open("/tmp/junk", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char junk[UNIT];
+
+	memset(junk, 0xdd, sizeof(junk));
+	need(fd >= 0 && write(fd, junk, UNIT) == UNIT, "a file");
+	return fd;
+}
+
+static void test_window(int fd)
+{
+	struct pln_gpu_query q0 = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, 4 * UNIT);
+	char *p, *q;
+
+	put_words(fd, a.handle, 4);
+	p = mmap(NULL, 4 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 a.mmap_offset);
+	need(p != MAP_FAILED, "mmap");
+	q = test_shapes(p, "window");
+	check(!gpu_free(fd, a.handle) && raises_sigbus(q) &&
+	      raises_sigbus(q + 2 * UNIT) && raises_sigbus(q + 3 * UNIT),
+	      "window: SIGBUS after free");
+	munmap(q, 4 * UNIT);
+	check(room_is(fd, &q0), "window: nothing is left");
+}
+
+/* Whoever pinned the pages keeps the memory, also when all mappings are gone */
+static void test_pin(int fd)
+{
+	struct pln_gpu_query q0 = gpu_query(fd), now;
+	struct pln_gpu_alloc a = gpu_alloc(fd, 2 * UNIT), b;
+	int file = junk_file(), i, dirty = 0;
+	struct ring r, second;
+	char *p;
+
+	p = mmap(NULL, 2 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 a.mmap_offset);
+	need(p != MAP_FAILED, "mmap");
+	ring_make(&r);
+	ring_make(&second);
+	check(!ring_pin(&r, p, 2 * UNIT), "window: pinned for long");
+	check(!ring_pin(&second, p + UNIT, UNIT), "window: a page pinned twice");
+	check(ring_read(&r, file, p, UNIT) == UNIT &&
+	      word(p) == 0xdddddddd, "window: written through the pin");
+	check(!munmap(p, UNIT), "window: half of it unmapped");
+	check(ring_read(&r, file, p, UNIT) == UNIT, "window: the pin holds");
+	check(!gpu_free(fd, a.handle) && raises_sigbus(p + UNIT),
+	      "window: freed under the pin");
+	now = gpu_query(fd);
+	check(now.vram_free == q0.vram_free - 2 * UNIT,
+	      "window: the memory waits for who has it pinned");
+	check(busy_pages() == 2 * UNIT / 4096, "debugfs: and that is %llu pages",
+	      busy_pages());
+	munmap(p + UNIT, UNIT);
+	for (i = 0; i < 4; i++) {
+		b = gpu_alloc(fd, 2 * UNIT);
+		dirty += ring_read(&r, file, p, UNIT) != UNIT;
+		dirty += ring_read(&second, file, p + UNIT, UNIT) != UNIT;
+		dirty += !clean(fd, b.handle, 2 * UNIT);
+		gpu_free(fd, b.handle);
+	}
+	check(!dirty, "window: writes through the pin hit nobody's memory");
+	check(!ring_unpin(&r) && busy_pages() == UNIT / 4096 &&
+	      gpu_query(fd).vram_free == q0.vram_free - 2 * UNIT,
+	      "window: one unpinned, the other holds it still");
+	check(!ring_unpin(&second) && room_is(fd, &q0),
+	      "window: both unpinned, it is free");
+	b = gpu_alloc(fd, 2 * UNIT);
+	check(clean(fd, b.handle, 2 * UNIT), "window: and clean");
+	gpu_free(fd, b.handle);
+	ring_end(&r);
+	ring_end(&second);
+	close(file);
+}
+
+/* A disk and a long-term pin on the same pages; the program is killed */
+static void test_kill(int fd)
+{
+	struct pln_gpu_query q0 = gpu_query(fd);
+	char *data = aligned_alloc(4096, UNIT);
+	int d = open(disk, O_RDWR | O_DIRECT), status, pipefd[2];
+	char c;
+	pid_t pid;
+
+	need(data && d >= 0, "open %s", disk);
+	pattern(data, UNIT, 9);
+	need(pwrite(d, data, UNIT, 0) == UNIT && !pipe(pipefd), "write");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		int own = gpu_open();
+		struct pln_gpu_alloc a = gpu_alloc(own, UNIT);
+		struct pln_gpu_op op = op_crc(a.handle, 0, UNIT);
+		char *p = mmap(NULL, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       own, a.mmap_offset);
+		uint64_t crc = 0;
+		struct ring r;
+
+		ring_make(&r);
+		c = p == MAP_FAILED || ring_pin(&r, p, UNIT) ||
+			pread(d, p, UNIT, 0) != UNIT ||
+			gpu_run(own, &op, 1, &crc) ||
+			crc != crc32c(0, data, UNIT);
+		if (write(pipefd[1], &c, 1) != 1)
+			_exit(1);
+		pause();
+	}
+	need(read(pipefd[0], &c, 1) == 1, "the child");
+	check(!c, "window: a disk reads into pinned pages");
+	kill(pid, SIGKILL);
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	check(room_is(fd, &q0), "window: kill -9 gives all of it back");
+	close(d);
+	free(data);
+}
+
+int main(int argc, char **argv)
+{
+	int fd;
+
+	need(argc == 3, "usage: pln_mapping GPU-PCI-ADDRESS DISK");
+	gpu_pci = argv[1];
+	disk = argv[2];
+	fd = gpu_open();
+	test_dmabuf(fd);
+	if (gpu_query(fd).features & PLN_GPU_FEAT_COHERENT) {
+		test_window(fd);
+		test_pin(fd);
+		test_kill(fd);
+	}
+	close(fd);
+	return test_end();
+}
