@@ -38,7 +38,7 @@ hosts_image() {
 # hosts_start N [TOPOLOGY…]
 hosts_start() {
 	case $1 in
-	[2-9]) ;;
+	[2-8]) ;;
 	*) fail "a wire has 2 to $HOSTS_MAX hosts" "not $1"; finish ;;
 	esac
 	hosts_count=$1
@@ -80,7 +80,7 @@ HOSTS=$hosts_count"
 		vm_start "$hosts_each" "$SC_TOPOLOGY" "$SC_KERNEL" "$OUT/case" \
 			-netdev "dgram,id=net0,local.type=unix,local.path=wire/$hosts_each.host,remote.type=unix,remote.path=wire/$hosts_each" \
 			-device "virtio-net-pci,id=nic0,netdev=net0,host_mtu=9000,romfile=,mac=52:54:00:00:00:0$hosts_index" \
-			3<&- || { fail "host $hosts_each starts"; finish; }
+			3<&- || { fail "host $hosts_each starts"; wire_stop; finish; }
 	done 3<"$hosts_dir/topologies"
 	VM_HOST=
 	vm_images=$hosts_of_a

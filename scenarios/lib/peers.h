@@ -263,11 +263,16 @@ static inline void print_link(FILE *f, struct pln_link *link,
 	fprintf(f, "}");
 }
 
-/* What all hosts do between these two is counted, see counted_all */
+/*
+ * What all hosts do between these two is counted, see counted_all; nobody begins
+ * while another still does something that is not.
+ */
 static inline void count_begin(const char *label)
 {
 	char line[128];
 
+	snprintf(line, sizeof(line), "barrier %s.quiet", label);
+	host_must(line);
 	snprintf(line, sizeof(line), "begin %s", label);
 	host_must(line);
 	snprintf(line, sizeof(line), "barrier %s.begin", label);

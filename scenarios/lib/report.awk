@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Facts about scenario runs, one to a line (see scenarios/report), to a page.
-# Used with tree.awk.
+# Used with tree.awk and wire.awk.
 
 # What was not counted has no bytes, and is said so
 function said(bytes) {
@@ -13,9 +13,15 @@ function cell(text, class) {
 }
 
 function reset() {
+	transfers = routes = hosts = wires = host = ""
+	rows = nhosts = 0
+	reset_machine()
+}
+
+function reset_machine() {
 	tree_reset()
-	transfers = routes = links = modelled = requesters = ""
-	nlinks = most = rows = memory_up = memory_down = 0
+	links = modelled = requesters = ""
+	nlinks = most = memory_up = memory_down = 0
 	memory_known = 1
 	split("", carried)
 }
@@ -47,9 +53,20 @@ function draw(    i, node, desc) {
 		tree_note("memory", "not counted", "")
 	for (i = 0; i < tree_n; i++)
 		strokes(tree_order[i])
-	for (i = 1; i <= nroutes; i++)
+	for (i = 1; i <= nroutes && host == ""; i++)
 		desc = desc route[i] ". "
-	return tree_svg("d" nruns, "Topology " topology, desc)
+	return tree_svg("d" nruns host, "Topology " topology, desc)
+}
+
+function link_tables(    text) {
+	if (nlinks)
+		text = "<div class=\"wide\"><table class=\"links\"><caption>What each link carried; of two numbers, the first went up, towards the root complex, the second down</caption><thead><tr><th>link</th><th class=\"n\">up</th><th class=\"n\">down</th><th class=\"n\">between devices, in a switch</th><th class=\"n\">between devices, through the root complex</th><th class=\"n\">host memory</th><th class=\"n\">refused</th><th>counted by</th></tr></thead><tbody>\n" links "</tbody></table></div>\n"
+	else
+		text = "<p class=\"dim\">Nothing was counted on the links.</p>\n"
+	if (modelled != "")
+		text = text "<div class=\"wide\"><table class=\"links\"><caption>Modelled links: what a link of this speed would have needed; nothing was measured, and nothing delayed. Of two numbers, the first is up, the second down</caption><thead><tr><th>link</th><th class=\"n\">modelled speed, latency</th><th class=\"n\">payload</th><th class=\"n\">modelled bytes on the wire</th><th class=\"n\">modelled time busy</th><th class=\"n\">modelled time queued, all transfers</th></tr></thead><tbody>\n" modelled "</tbody></table></div>\n" \
+		    (requesters == "" ? "" : "<ul>\n" requesters "</ul>\n")
+	return text
 }
 
 BEGIN {
@@ -68,12 +85,14 @@ BEGIN {
 	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}.wide{overflow-x:auto}"
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
+	printf "%s", wire_css()
 	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}"
 	print "</style>\n</head>\n<body>\n<h1>Where the bytes went</h1>"
 	print "<p>The pictures show what the emulated devices counted: ports of switches, GPUs, and the drive&#8217;s DMA addresses. A line is as thick as the bytes that it stands for; &#8592; is towards the root complex. Times are those of an emulated machine; they compare paths here and say nothing about hardware.</p>"
 	print "<p><span class=\"key\" style=\"background:var(--peer)\"></span>between devices, turned round in a switch"
 	print "<span class=\"key\" style=\"background:var(--root)\"></span>between devices, through the root complex"
 	print "<span class=\"key\" style=\"background:var(--host)\"></span>from or to host memory"
+	print "<span class=\"key\" style=\"background:var(--drive)\"></span>on the wire between hosts"
 	print "<span class=\"key\" style=\"background:var(--rule)\"></span>nothing, or not counted</p>"
 }
 
@@ -195,24 +214,44 @@ $1 == "requester" {
 	    tree_human($6), $5 / 1e6, $8, $7)
 }
 
+$1 == "host" {
+	reset_machine()
+	host = $2
+	hostname[++nhosts] = host
+	topology_of = $3
+}
+
+$1 == "hosted" {
+	hosts = hosts "<h3>Host " tree_esc(host) "</h3>\n<p class=\"dim\">Topology <code>" \
+	    tree_esc(topology_of) "</code>.</p>\n" draw() link_tables()
+}
+
+# label, host; sent: frames, RoCE payload, of it for the first time, frames again,
+# dropped; received: frames, RoCE payload, dropped, overtaken
+$1 == "wire" {
+	if ($2 == "total") {
+		wire_sent[$3] = $5
+		wire_received[$3] = $10
+		wire_words[$3] = sprintf("host %s sent %d frames with %s of RoCE payload, %d of them again, %d were dropped; it received %d frames with %s, %d were dropped", \
+		    $3, $4, tree_human($5), $7, $8, $9, tree_human($10), $11)
+	}
+	wires = wires "<tr>" cell(tree_esc($2 == "total" ? "the whole run" : $2)) \
+	    cell(tree_esc($3)) cell($4, "n") cell(tree_human($5), "n") cell(tree_human($6), "n") \
+	    cell($7, "n") cell($8, "n") cell($9, "n") cell(tree_human($10), "n") \
+	    cell($11, "n") cell($12, "n") "</tr>\n"
+}
+
 $1 == "draw" {
 	if (!rows)
 		table = table "<tr>" cell("<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
 		    cell(tree_esc(topology)) cell("") cell("") cell("") cell("") cell("") \
 		    cell(tree_esc(verdict), tree_esc(verdict)) "</tr>\n"
-	sections = sections head draw()
+	sections = sections head (host == "" ? draw() : wire_drawing() wire_table())
 	if (transfers != "")
 		sections = sections "<div class=\"wide\"><table><thead><tr><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>why this path</th></tr></thead><tbody>\n" transfers "</tbody></table></div>\n"
 	if (routes != "")
 		sections = sections "<ul>\n" routes "</ul>\n"
-	if (nlinks)
-		sections = sections "<div class=\"wide\"><table class=\"links\"><caption>What each link carried; of two numbers, the first went up, towards the root complex, the second down</caption><thead><tr><th>link</th><th class=\"n\">up</th><th class=\"n\">down</th><th class=\"n\">between devices, in a switch</th><th class=\"n\">between devices, through the root complex</th><th class=\"n\">host memory</th><th class=\"n\">refused</th><th>counted by</th></tr></thead><tbody>\n" links "</tbody></table></div>\n"
-	else
-		sections = sections "<p class=\"dim\">Nothing was counted on the links.</p>\n"
-	if (modelled != "")
-		sections = sections "<div class=\"wide\"><table class=\"links\"><caption>Modelled links: what a link of this speed would have needed; nothing was measured, and nothing delayed. Of two numbers, the first is up, the second down</caption><thead><tr><th>link</th><th class=\"n\">modelled speed, latency</th><th class=\"n\">payload</th><th class=\"n\">modelled bytes on the wire</th><th class=\"n\">modelled time busy</th><th class=\"n\">modelled time queued, all transfers</th></tr></thead><tbody>\n" modelled "</tbody></table></div>\n" \
-		    (requesters == "" ? "" : "<ul>\n" requesters "</ul>\n")
-	sections = sections "</section>\n"
+	sections = sections (host == "" ? link_tables() : hosts) "</section>\n"
 }
 
 END {

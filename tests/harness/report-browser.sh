@@ -27,6 +27,13 @@ for topology in "$TOP"/scenarios/topologies/*.topo; do
 		jq -nR --arg t "$name" -f small.jq > "t-$name.json"
 	set -- "$@" "t-$name.json"
 done
+# and eight hosts with a wire
+jq -n --slurpfile all t-two-hosts-rxe.json '$all[0] as $t |
+	{frames: 1073741823, roce: {payload_bytes: 1073741823, unique_payload_bytes: 1073741823,
+	 repeated: 1073741823}, drops: {loss: 1073741823}, reordered: 1073741823} as $way |
+	$t + {devices: [], links: [], hosts: ([("a","b","c","d","e","f","g","h") | {key: ., value: $t}]
+	 | from_entries)} | .wire.total = (.hosts | map_values({in: $way, out: $way}))' > t-hosts.json
+set -- "$@" t-hosts.json
 check "the page is made, every topology in it" "$TOP/scenarios/report" page.html "$@"
 
 # The browser itself measures: text outside of its drawing, labels that
@@ -63,7 +70,8 @@ browser() {
 }
 browser --dump-dom "file://$OUT/measured.html" > dom.html
 title=$(sed -n 's/.*<title>\(drawings=.*\)<\/title>.*/\1/p' dom.html)
-check_eq "every drawing is whole and readable" "drawings=$# wrong=" "$title"
+# eight hosts and a wire are nine drawings
+check_eq "every drawing is whole and readable" "drawings=$(($# + 8)) wrong=" "$title"
 browser --screenshot="$OUT/report.png" "file://$OUT/page.html"
 check "a screenshot can be taken" test -s report.png
 rm -rf "$OUT/profile"

@@ -104,6 +104,44 @@ check "a run without transfers gives a page" "$report" none.html none.json
 check "and stands in the table" has none.html '<a href="#r1">one</a>'
 check "and says that nothing was counted" has none.html 'Nothing was counted on the links'
 
+# several hosts, and the wire between them
+jq '. as $r | {in: {frames: 0, bytes: 0, roce: {frames: 0, payload_bytes: 0, dropped: 0, opcodes: {}},
+	drops: {runt: 0, loss: 0}, corrupted: 0, duplicated: 0, reordered: 0, delayed: 0}} as $n |
+	{up: $n.in, down: $n.in} as $none |
+	def way($f; $p; $u; $again; $drops): {frames: $f, roce: {payload_bytes: $p,
+		unique_payload_bytes: $u, repeated: $again}, drops: {runt: 1, loss: $drops}, reordered: 5};
+	.transfers[0].host = "b" | .devices = [] | .links = [] |
+	.hosts = {a: ($r | {topology: "first <t>", devices, links}),
+		b: ($r | {topology: "second", devices, links: []})} |
+	.wire = {put: {a: {out: way(70; 4194304; 3145728; 7; 2), in: way(3; 0; 0; 0; 0)},
+			b: {out: way(3; 0; 0; 0; 0), in: way(68; 2097152; 0; 0; 2)}}} |
+	.wire.total = .wire.put' good.json > hosts.json
+check "several hosts give a page" "$report" hosts.html hosts.json
+check_eq "each has a heading" "a b" \
+	"$(grep -o "<h3>Host [a-z]</h3>" hosts.html | sed 's/.*Host \(.\)<.*/\1/' | xargs)"
+check "with its topology" has hosts.html 'Topology <code>first &lt;t&gt;</code>'
+check_eq "and a drawing; the wire has one too" 3 "$(grep -c "<svg " hosts.html)"
+check_eq "drawings have names of their own" "" \
+	"$(grep -o ' id="[^"]*"' hosts.html | sort | uniq -d)"
+check "a's links are a's" has hosts.html \
+	'<title>nvme0: 3.0 MiB between devices, turned round in a switch</title>'
+check_eq "of b nothing was counted, which is said once" 1 \
+	"$(grep -c 'Nothing was counted on the links' hosts.html)"
+check "what a sent is the thickest on the wire" has hosts.html \
+	'<path class="wire" stroke-width="9.0" d="M104 54V120">'
+check "half of it that much thinner" has hosts.html '<path class="wire" stroke-width="5.2"'
+check_eq "what carried nothing is no stroke" 2 \
+	"$(grep -c '<path class="idle" stroke-width="1.0" d="M[0-9]* 54V120">' hosts.html)"
+check "its words" has hosts.html '>↑ 4.0 MiB<'
+check "all of it in words" has hosts.html '<title>host a sent 70 frames with 4.0 MiB of RoCE payload, 7 of them again, 3 were dropped; it received 3 frames with 0 B, 1 were dropped</title>'
+check "a row of the table" has hosts.html '<td>put</td><td>a</td><td class="n">70</td><td class="n">4.0 MiB</td><td class="n">3.0 MiB</td><td class="n">7</td><td class="n">3</td><td class="n">3</td><td class="n">0 B</td><td class="n">1</td><td class="n">5</td>'
+check_eq "one for each label and host, and for the whole run" 4 \
+	"$(grep -cE '<tr><td>(put|the whole run)</td><td>[ab]</td>' hosts.html)"
+check "a transfer says whose it is" has hosts.html '<td>b: read</td>'
+check "a run of one host has no wire" hasnt page.html 'class="wire"'
+check "a page of both kinds" "$report" both.html hosts.json good.json
+check_eq "the second has its own drawing only" 4 "$(grep -c "<svg " both.html)"
+
 cat > matrix.json <<'E2'
 {"cells": [{"scenario": "one", "kernel": "7.2", "topology": "same-switch",
  "want": {"read": "p2p", "write": "p2p", "reason": ""},
@@ -130,6 +168,10 @@ refused() {
 for key in verdict devices links; do
 	jq "del(.$key)" good.json > bad.json
 	check "a result without $key is refused" refused bad.json "$key"
+done
+for path in .hosts.a.devices .hosts.b.links .wire.total .wire; do
+	jq "del($path)" hosts.json > bad.json
+	check "a result of hosts without $path is refused" refused bad.json "hosts needs devices and links"
 done
 echo '{' > bad3.json
 check "no JSON is refused" refused bad3.json bad3.json

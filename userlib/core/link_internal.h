@@ -125,6 +125,7 @@ struct pln_link {
 	struct pln_link_arrival arrivals[CREDITS];
 	uint64_t arrived, handed;
 	uint64_t told_landed, told_taken;
+	bool lost;		/* a chunk, and with it all that follows */
 	bool urgent;		/* the peer waits for what has landed */
 
 	uint64_t completions;	/* seen so far */

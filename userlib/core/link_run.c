@@ -383,7 +383,7 @@ static int to_gpu(struct pln_link *link, const struct message *m)
 	int err = pln_mr_to_gpu(link->shared[m->buffer], m->at, m->chunk);
 
 	if (err) {
-		link->landed = link->received;	/* of no use any more */
+		link->lost = true;
 		return pln_link_fail(link, err, "the GPU could not copy %u "
 			"bytes that arrived in host memory: %s", m->chunk,
 			words(err));
@@ -400,7 +400,7 @@ static bool land(struct pln_link *link)
 	struct message m;
 	bool staged;
 
-	if (link->landed == link->received)
+	if (link->lost || link->landed == link->received)
 		return false;
 	m = link->queue[link->landed % CREDITS];
 	staged = link->mine[m.buffer].way == PLN_MR_STAGED;

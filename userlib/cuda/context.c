@@ -551,6 +551,13 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 	return CUDA_SUCCESS;
 }
 
+/* Kernels have more limits; past the last one there is none */
+static CUresult no_limit(CUlimit limit)
+{
+	return limit > CU_LIMIT_LAST ? CUDA_ERROR_INVALID_VALUE :
+				       CUDA_ERROR_UNSUPPORTED_LIMIT;
+}
+
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 {
 	CUcontext ctx;
@@ -561,7 +568,7 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (limit > CU_LIMIT_MALLOC_HEAP_SIZE)
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+		return no_limit(limit);
 	pthread_mutex_lock(&pln.lock);
 	*value = ctx->limits[limit];
 	pthread_mutex_unlock(&pln.lock);
@@ -576,7 +583,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	if (err)
 		return err;
 	if (limit > CU_LIMIT_MALLOC_HEAP_SIZE)
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
+		return no_limit(limit);
 	pthread_mutex_lock(&pln.lock);
 	ctx->limits[limit] = value;
 	pthread_mutex_unlock(&pln.lock);
@@ -678,6 +685,8 @@ static CUresult ctx_sync(CUcontext ctx)
 			err = e;
 	}
 	pthread_mutex_unlock(&pln.lock);
+	if (!err && !drained)
+		pln_pools_settle(ctx->dev);
 	return err ? err : drained;
 }
 

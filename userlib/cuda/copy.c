@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies and fills.
+ * Copies.
  *
  * Every pointer is looked up, whatever the function's name says about it, so
  * that all of them follow the rules of unified addressing.  Copies run on the
@@ -18,8 +18,6 @@
 #define STEP_DEVICE	(1024 * MiB)	/* of one operation, GPU memory only */
 #define STEP_USER	(16 * MiB)	/* of one job that pins host memory */
 #define STEP_STAGE	(1 * MiB)
-
-enum { ANY, DEVICE };
 
 /* Run one operation on @stream, wait, give its own error */
 CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result)
@@ -62,6 +60,26 @@ static CUresult host_copy(uint64_t dst, uint64_t src, size_t n)
 		n -= (size_t)done;
 	}
 	return CUDA_SUCCESS;
+}
+
+/* To or from a device that is mapped: words where it can be, never twice */
+static void io_copy(uint64_t dst, uint64_t src, size_t n)
+{
+	const volatile unsigned char *from = (void *)(uintptr_t)src;
+	volatile unsigned char *to = (void *)(uintptr_t)dst;
+
+	while (n) {
+		if ((((uintptr_t)to | (uintptr_t)from) & 7) == 0 && n >= 8) {
+			*(volatile uint64_t *)to =
+				*(const volatile uint64_t *)from;
+			to += 8;
+			from += 8;
+			n -= 8;
+		} else {
+			*to++ = *from++;
+			n--;
+		}
+	}
 }
 
 static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
@@ -120,7 +138,7 @@ static CUresult engine_copy(CUstream stream, const struct pln_place *dst,
 	return err;
 }
 
-/* Between devices: through host memory, step by step */
+/* Between devices, or with one that is mapped: through host memory, by steps */
 static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
 			    const struct pln_place *src, size_t n)
 {
@@ -143,6 +161,8 @@ static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
 		part.offset += at;
 		if (part.device) {
 			err = engine_copy(part.stream, &stage, &part, len, true);
+		} else if (part.io) {
+			io_copy((uintptr_t)buf, part.offset, len);
 		} else {
 			err = host_copy((uintptr_t)buf, part.offset, len);
 		}
@@ -152,6 +172,8 @@ static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
 		part.offset += at;
 		if (part.device) {
 			err = engine_copy(part.stream, &part, &stage, len, true);
+		} else if (part.io) {
+			io_copy(part.offset, (uintptr_t)buf, len);
 		} else {
 			err = host_copy(part.offset, (uintptr_t)buf, len);
 		}
@@ -160,7 +182,7 @@ static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
 	return err;
 }
 
-static bool on(CUstream stream, const struct pln_place *place)
+bool pln_place_on(CUstream stream, const struct pln_place *place)
 {
 	return place->device && place->stream->ctx->file == stream->ctx->file;
 }
@@ -171,14 +193,15 @@ static bool on(CUstream stream, const struct pln_place *place)
  */
 static bool reachable(CUstream stream, struct pln_place *a, struct pln_place *b)
 {
-	struct pln_place *far = on(stream, a) ? b : a;
+	struct pln_place *far = pln_place_on(stream, a) ? b : a;
 	CUcontext ctx = stream->ctx;
 
-	if (!on(stream, a) && !on(stream, b))
+	if (!pln_place_on(stream, a) && !pln_place_on(stream, b))
 		return false;
-	if (!far->device || on(stream, far))
+	if (!far->device || pln_place_on(stream, far))
 		return true;
-	if (!(ctx->peers & 1u << far->stream->ctx->dev->ordinal))
+	if (!(ctx->peers & 1u << far->stream->ctx->dev->ordinal) &&
+	    !(far->peers & 1u << ctx->dev->ordinal))
 		return false;
 	far->device = false;
 	far->pinned = true;
@@ -202,12 +225,14 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	if (!err)
 		err = pln_place_get(src, n, &from);
 	/* Page-locked host memory has a device address too: its own */
-	if (!err && ((dst_kind == DEVICE && !to.device && !to.pinned) ||
-		     (src_kind == DEVICE && !from.device && !from.pinned)))
+	if (!err && ((dst_kind == PLN_DEVICE && !to.device && !to.pinned) ||
+		     (src_kind == PLN_DEVICE && !from.device && !from.pinned)))
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err)
 		goto out;
-	if (!to.device && !from.device) {
+	if (to.io || from.io) {
+		err = staged_copy(stream, &to, &from, n);
+	} else if (!to.device && !from.device) {
 		err = pln_stream_wait(stream);
 		if (!err)
 			err = host_copy(dst, src, n);
@@ -232,7 +257,7 @@ out:
 }
 
 /* Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU? */
-static CUresult check_all(uint64_t addr, size_t n)
+CUresult pln_check_all(uint64_t addr, size_t n)
 {
 	struct pln_place place;
 	bool device = false;
@@ -252,7 +277,7 @@ static CUresult check_all(uint64_t addr, size_t n)
 	return CUDA_SUCCESS;
 }
 
-static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
+CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 		     size_t n, CUstream stream, bool sync)
 {
 	CUresult err;
@@ -261,9 +286,9 @@ static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 	if (piece == n)
 		return copy_piece(dst, dst_kind, src, src_kind, n, stream, sync);
 	/* All of it must be there before any of it is copied */
-	err = check_all(dst, n);
+	err = pln_check_all(dst, n);
 	if (!err)
-		err = check_all(src, n);
+		err = pln_check_all(src, n);
 	for (size_t at = 0; at < n && !err; at += piece) {
 		piece = pln_place_piece(dst + at,
 					pln_place_piece(src + at, n - at));
@@ -275,53 +300,53 @@ static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return copy(dst, ANY, src, ANY, n, NULL, true);
+	return pln_copy(dst, PLN_ANY, src, PLN_ANY, n, NULL, true);
 }
 PLN_ALIAS(cuMemcpy, cuMemcpy_ptds);
 
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t n,
 		       CUstream stream)
 {
-	return copy(dst, ANY, src, ANY, n, stream, false);
+	return pln_copy(dst, PLN_ANY, src, PLN_ANY, n, stream, false);
 }
 PLN_ALIAS(cuMemcpyAsync, cuMemcpyAsync_ptsz);
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
 {
-	return copy(dst, DEVICE, (uintptr_t)src, ANY, n, NULL, true);
+	return pln_copy(dst, PLN_DEVICE, (uintptr_t)src, PLN_ANY, n, NULL, true);
 }
 PLN_ALIAS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds);
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n,
 			      CUstream stream)
 {
-	return copy(dst, DEVICE, (uintptr_t)src, ANY, n, stream, false);
+	return pln_copy(dst, PLN_DEVICE, (uintptr_t)src, PLN_ANY, n, stream, false);
 }
 PLN_ALIAS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz);
 
 CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n)
 {
-	return copy((uintptr_t)dst, ANY, src, DEVICE, n, NULL, true);
+	return pln_copy((uintptr_t)dst, PLN_ANY, src, PLN_DEVICE, n, NULL, true);
 }
 PLN_ALIAS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds);
 
 CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n,
 			      CUstream stream)
 {
-	return copy((uintptr_t)dst, ANY, src, DEVICE, n, stream, false);
+	return pln_copy((uintptr_t)dst, PLN_ANY, src, PLN_DEVICE, n, stream, false);
 }
 PLN_ALIAS(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz);
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return copy(dst, DEVICE, src, DEVICE, n, NULL, true);
+	return pln_copy(dst, PLN_DEVICE, src, PLN_DEVICE, n, NULL, true);
 }
 PLN_ALIAS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds);
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n,
 			      CUstream stream)
 {
-	return copy(dst, DEVICE, src, DEVICE, n, stream, false);
+	return pln_copy(dst, PLN_DEVICE, src, PLN_DEVICE, n, stream, false);
 }
 PLN_ALIAS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz);
 
@@ -343,7 +368,7 @@ static CUresult peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
 	if (!err)
 		err = pln_ctx_state(b);
 	if (!err)
-		err = copy(dst, DEVICE, src, DEVICE, n, stream, sync);
+		err = pln_copy(dst, PLN_DEVICE, src, PLN_DEVICE, n, stream, sync);
 	pln_ctx_put(b);
 	pln_ctx_put(a);
 	return err;
@@ -374,15 +399,15 @@ static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device,
 	switch ((int)type) {
 	case CU_MEMORYTYPE_HOST:
 		*addr = (uintptr_t)host;
-		*kind = ANY;
+		*kind = PLN_ANY;
 		break;
 	case CU_MEMORYTYPE_DEVICE:
 		*addr = device;
-		*kind = DEVICE;
+		*kind = PLN_DEVICE;
 		break;
 	case CU_MEMORYTYPE_UNIFIED:
 		*addr = device;
-		*kind = ANY;
+		*kind = PLN_ANY;
 		break;
 	case CU_MEMORYTYPE_ARRAY:
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -421,10 +446,10 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	if (err)
 		return err;
 	if (src_pitch == c->WidthInBytes && dst_pitch == c->WidthInBytes)
-		return copy(dst, dst_kind, src, src_kind,
+		return pln_copy(dst, dst_kind, src, src_kind,
 			    c->WidthInBytes * c->Height, stream, sync);
 	for (size_t y = 0; y < c->Height && !err; y++)
-		err = copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
+		err = pln_copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
 			   src_kind, c->WidthInBytes, stream, false);
 	if (sync) {
 		CUresult e = cuStreamSynchronize(stream);
@@ -453,144 +478,3 @@ CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
 }
 PLN_ALIAS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz);
 
-/* ---- fills ---- */
-
-static CUresult host_fill(uint64_t dst, uint64_t value, unsigned int width,
-			  size_t n)
-{
-	unsigned char *p = (unsigned char *)(uintptr_t)dst;
-
-	for (size_t i = 0; i < n; i++)
-		memcpy(p + i * width, &value, width);	/* little endian */
-	return CUDA_SUCCESS;
-}
-
-static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
-			   size_t n, CUstream handle, bool sync)
-{
-	struct pln_place to = { 0 };
-	struct pln_sink *sink = NULL;
-	CUstream stream, where;
-	size_t len;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
-
-	if (err)
-		return err;
-	if (dst % width || __builtin_mul_overflow(n, width, &len))
-		err = CUDA_ERROR_INVALID_VALUE;
-	else if (len)
-		err = pln_place_get(dst, len, &to);
-	if (!err && len && !to.device && !to.pinned)
-		err = CUDA_ERROR_INVALID_VALUE;
-	if (err || !len)
-		goto out;
-	if (!to.device) {
-		err = pln_stream_wait(stream);
-		if (!err)
-			err = host_fill(dst, value, width, n);
-		goto out;
-	}
-	where = stream;
-	if (!on(stream, &to)) {
-		/* Memory of another device: after our work, before its own */
-		err = pln_stream_wait(stream);
-		if (err)
-			goto out;
-		where = to.stream;
-		sync = true;
-	}
-	if (to.sync_memops)
-		sync = true;
-	if (sync) {
-		sink = pln_sink_new();
-		if (!sink) {
-			err = CUDA_ERROR_OUT_OF_MEMORY;
-			goto out;
-		}
-	}
-	for (size_t at = 0; at < len && !err; at += STEP_DEVICE) {
-		struct pln_gpu_op op = {
-			.opcode = PLN_GPU_OP_FILL,
-			.arg = width,
-			.dst_handle = to.handle,
-			.dst = to.offset + at,
-			.len = len - at < STEP_DEVICE ? len - at : STEP_DEVICE,
-			.imm = value,
-		};
-		struct pln_job *job;
-
-		err = pln_submit(where, sink, &op, 1, &job);
-		if (err)
-			break;
-		if (sync)
-			err = pln_job_wait(job, true);
-		pln_job_put(job);
-	}
-	if (sync) {
-		if (!err)
-			err = (CUresult)atomic_load(&sink->err);
-		pln_sink_put(sink);
-	}
-out:
-	pln_place_put(&to);
-	pln_obj_put(&stream->obj);
-	return err;
-}
-
-/* Maps begin and end at multiples of every width */
-static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
-		     size_t n, CUstream stream, bool sync)
-{
-	size_t len, piece;
-	CUresult err;
-
-	if (dst % width || __builtin_mul_overflow(n, width, &len) ||
-	    pln_place_piece(dst, len) == len)
-		return fill_piece(dst, value, width, n, stream, sync);
-	err = check_all(dst, len);
-	for (size_t at = 0; at < len && !err; at += piece) {
-		piece = pln_place_piece(dst + at, len - at);
-		err = fill_piece(dst + at, value, width, piece / width, stream,
-				 sync);
-	}
-	return err;
-}
-
-CUresult cuMemsetD8_v2(CUdeviceptr dst, unsigned char value, size_t n)
-{
-	return fill(dst, value, 1, n, NULL, true);
-}
-PLN_ALIAS(cuMemsetD8_v2, cuMemsetD8_v2_ptds);
-
-CUresult cuMemsetD16_v2(CUdeviceptr dst, unsigned short value, size_t n)
-{
-	return fill(dst, value, 2, n, NULL, true);
-}
-PLN_ALIAS(cuMemsetD16_v2, cuMemsetD16_v2_ptds);
-
-CUresult cuMemsetD32_v2(CUdeviceptr dst, unsigned int value, size_t n)
-{
-	return fill(dst, value, 4, n, NULL, true);
-}
-PLN_ALIAS(cuMemsetD32_v2, cuMemsetD32_v2_ptds);
-
-CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t n,
-			 CUstream stream)
-{
-	return fill(dst, value, 1, n, stream, false);
-}
-PLN_ALIAS(cuMemsetD8Async, cuMemsetD8Async_ptsz);
-
-CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short value, size_t n,
-			  CUstream stream)
-{
-	return fill(dst, value, 2, n, stream, false);
-}
-PLN_ALIAS(cuMemsetD16Async, cuMemsetD16Async_ptsz);
-
-CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t n,
-			  CUstream stream)
-{
-	return fill(dst, value, 4, n, stream, false);
-}
-PLN_ALIAS(cuMemsetD32Async, cuMemsetD32Async_ptsz);

@@ -193,5 +193,8 @@ void pln_obj_put(struct pln_obj *obj)
 	case PLN_FUNCTION:
 		pln_function_free((struct CUfunc_st *)obj);
 		break;
+	case PLN_POOL:
+		pln_pool_free((struct CUmemPoolHandle_st *)obj);
+		break;
 	}
 }

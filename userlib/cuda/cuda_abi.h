@@ -30,6 +30,7 @@ typedef struct CUuuid_st {
 
 #define CU_STREAM_LEGACY	((CUstream)0x1)
 #define CU_STREAM_PER_THREAD	((CUstream)0x2)
+#define CU_DEVICE_CPU		((CUdevice)-1)
 #define CU_DEVICE_INVALID	((CUdevice)-2)
 
 /* name, number, words of our own */
@@ -125,6 +126,7 @@ typedef enum {
 	X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 116) \
 	X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 117) \
 	X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, 118) \
+	X(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, 119) \
 	X(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 124) \
 	X(CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 125) \
 	X(CU_DEVICE_ATTRIBUTE_NUMA_CONFIG, 130) \
@@ -133,6 +135,7 @@ typedef enum {
 
 #define PLN_CUDA_DEVICE_ATTRIBUTE_LAST	147
 #define CU_FUNC_ATTRIBUTE_LAST		15
+#define CU_LIMIT_LAST			9
 
 typedef enum {
 #define PLN_X(name, number) name = number,
@@ -226,6 +229,39 @@ typedef enum {
 	X(CU_MEM_ALLOC_GRANULARITY_MINIMUM, 0) \
 	X(CU_MEM_ALLOC_GRANULARITY_RECOMMENDED, 1) \
 	X(CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, 1) \
+	X(CU_MEM_HANDLE_TYPE_FABRIC, 8) \
+	X(CU_MEM_ALLOCATION_TYPE_MANAGED, 2) \
+	X(CU_MEM_LOCATION_TYPE_HOST_NUMA, 3) \
+	X(CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 4) \
+	X(CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, 1) \
+	X(CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, 2) \
+	X(CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 3) \
+	X(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, 4) \
+	X(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, 5) \
+	X(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 6) \
+	X(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, 7) \
+	X(CU_MEMPOOL_ATTR_USED_MEM_HIGH, 8) \
+	X(CU_MEM_ATTACH_GLOBAL, 1) \
+	X(CU_MEM_ATTACH_HOST, 2) \
+	X(CU_MEM_ATTACH_SINGLE, 4) \
+	X(CU_MEM_ADVISE_SET_READ_MOSTLY, 1) \
+	X(CU_MEM_ADVISE_UNSET_READ_MOSTLY, 2) \
+	X(CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 3) \
+	X(CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, 4) \
+	X(CU_MEM_ADVISE_SET_ACCESSED_BY, 5) \
+	X(CU_MEM_ADVISE_UNSET_ACCESSED_BY, 6) \
+	X(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, 1) \
+	X(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, 2) \
+	X(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, 3) \
+	X(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, 4) \
+	X(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE, 5) \
+	X(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID, 6) \
+	X(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE, 7) \
+	X(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID, 8) \
+	X(CU_MEMCPY_SRC_ACCESS_ORDER_STREAM, 1) \
+	X(CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL, 2) \
+	X(CU_MEMCPY_SRC_ACCESS_ORDER_ANY, 3) \
+	X(CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE, 1) \
 	X(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0) \
 	X(CU_FUNC_ATTRIBUTE_PTX_VERSION, 5) \
 	X(CU_FUNC_ATTRIBUTE_BINARY_VERSION, 6) \
@@ -279,8 +315,10 @@ typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 typedef void (*CUhostFn)(void *arg);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *arg);
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
-typedef struct CUmemPoolProps_st CUmemPoolProps;
-typedef struct CUmemPoolPtrExportData_st CUmemPoolPtrExportData;
+typedef unsigned int CUmemPool_attribute;
+typedef unsigned int CUmemAllocationType;
+typedef unsigned int CUmemAccess_flags;
+typedef unsigned int CUmem_advise;
 typedef unsigned int CUmem_range_attribute;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st {
@@ -316,6 +354,27 @@ typedef struct CUmemAccessDesc_st {
 	CUmemLocation location;
 	unsigned int flags;
 } CUmemAccessDesc;
+
+typedef struct CUmemPoolProps_st {
+	unsigned int allocType;
+	CUmemAllocationHandleType handleTypes;
+	CUmemLocation location;
+	void *win32SecurityAttributes;
+	size_t maxSize;
+	unsigned short usage;
+	unsigned char reserved[54];
+} CUmemPoolProps;
+
+typedef struct CUmemPoolPtrExportData_st {
+	unsigned char reserved[64];
+} CUmemPoolPtrExportData;
+
+typedef struct CUmemcpyAttributes_st {
+	unsigned int srcAccessOrder;
+	CUmemLocation srcLocHint;
+	CUmemLocation dstLocHint;
+	unsigned int flags;
+} CUmemcpyAttributes;
 
 typedef struct CUipcMemHandle_st {
 	char reserved[64];

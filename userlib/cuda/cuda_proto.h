@@ -242,7 +242,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg);
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
 			     void *arg, unsigned int flags);
 
-/* Pools and managed memory: not supported */
+/* Memory in the order of a stream, and pools of it */
 CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t size, CUstream stream);
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t size,
 				 CUmemoryPool pool, CUstream stream);
@@ -261,6 +261,62 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr);
 CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool,
 				CUmemPoolPtrExportData *data);
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr,
+			       void *value);
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr,
+			       void *value);
+CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool pool,
+			    CUmemLocation *location);
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool);
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev);
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+				CUmemAllocationType type);
+CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
+			 CUmemAllocationType type);
+CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
+			 CUmemoryPool pool);
+
+/* Managed memory */
+CUresult cuMemPrefetchAsync(CUdeviceptr ptr, size_t n, CUdevice dev,
+			    CUstream stream);
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t n,
+			       CUmemLocation location, unsigned int flags,
+			       CUstream stream);
+CUresult cuMemAdvise(CUdeviceptr ptr, size_t n, CUmem_advise advice,
+		     CUdevice dev);
+CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t n, CUmem_advise advice,
+			CUmemLocation location);
 CUresult cuMemRangeGetAttribute(void *data, size_t size,
 				CUmem_range_attribute attr, CUdeviceptr ptr,
 				size_t n);
+CUresult cuMemRangeGetAttributes(void **data, size_t *sizes,
+				 CUmem_range_attribute *attrs, size_t count,
+				 CUdeviceptr ptr, size_t n);
+CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr ptr, size_t n,
+				unsigned int flags);
+
+/* Many copies in one call */
+CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs,
+			    size_t *sizes, size_t count,
+			    CUmemcpyAttributes *attrs, size_t *starts,
+			    size_t nr_attrs, size_t *fail, CUstream stream);
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs,
+			       size_t *sizes, size_t count,
+			       CUmemcpyAttributes *attrs, size_t *starts,
+			       size_t nr_attrs, CUstream stream);
+
+/* Fills of two dimensions */
+CUresult cuMemsetD2D8_v2(CUdeviceptr dst, size_t pitch, unsigned char value,
+			 size_t width, size_t height);
+CUresult cuMemsetD2D16_v2(CUdeviceptr dst, size_t pitch, unsigned short value,
+			  size_t width, size_t height);
+CUresult cuMemsetD2D32_v2(CUdeviceptr dst, size_t pitch, unsigned int value,
+			  size_t width, size_t height);
+CUresult cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char value,
+			   size_t width, size_t height, CUstream stream);
+CUresult cuMemsetD2D16Async(CUdeviceptr dst, size_t pitch,
+			    unsigned short value, size_t width, size_t height,
+			    CUstream stream);
+CUresult cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int value,
+			    size_t width, size_t height, CUstream stream);

@@ -233,6 +233,29 @@ struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err)
 	return file;
 }
 
+CUresult pln_file_use(struct pln_device *dev, struct pln_file **file)
+{
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&pln.lock);
+	*file = pln_file_open(dev, &err);
+	if (*file)
+		dev->nr_users++;
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
+void pln_file_unuse(struct pln_file *file)
+{
+	struct pln_file *idle;
+
+	pthread_mutex_lock(&pln.lock);
+	idle = pln_device_unuse(file->dev);
+	pthread_mutex_unlock(&pln.lock);
+	pln_file_put(idle);
+	pln_file_put(file);
+}
+
 /* What the errno of an ioctl on @file means, for a program */
 CUresult pln_file_error(struct pln_file *file, int error)
 {
@@ -388,7 +411,14 @@ static int attribute(const struct pln_device *d, CUdevice_attribute attr)
 	case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
 	case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
 	case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
+	case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
 		return 1;
+	case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+	case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+	case CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST:
+		return d->info.features & PLN_GPU_FEAT_COHERENT ? 1 : 0;
+	case CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES:
+		return dmabuf ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0;
 	case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
 		return (int)d->info.num_queues;
 	case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:

@@ -2,7 +2,9 @@
 /*
  * Page-locked host memory, allocated or registered.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "internal.h"
@@ -75,7 +77,7 @@ CUresult cuMemAllocHost_v2(void **ptr, size_t size)
 
 CUresult cuMemFreeHost(void *ptr)
 {
-	return pln_take_and_free((uintptr_t)ptr, PLN_RANGE_HOST,
+	return pln_take_and_free((uintptr_t)ptr, PLN_KIND(HOST),
 			     CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -98,6 +100,36 @@ static bool is_mapped(uintptr_t addr, size_t size)
 	}
 }
 
+/*
+ * Is all of it a mapping of a device, say of a NIC's doorbells?  The kernel says
+ * so in the flags of each mapping: "io", or "pf" for pages without a struct.
+ */
+static bool is_io(uintptr_t addr, size_t size)
+{
+	uintptr_t at = addr, last = addr + (size - 1);
+	unsigned long start = 0, end = 0;
+	char line[512];
+	FILE *f = fopen("/proc/self/smaps", "re");
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			continue;
+		if (strncmp(line, "VmFlags:", 8) || at < start || at >= end)
+			continue;
+		if (!strstr(line, " io") && !strstr(line, " pf"))
+			break;
+		if (last < end) {
+			fclose(f);
+			return true;
+		}
+		at = end;
+	}
+	fclose(f);
+	return false;
+}
+
 CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 {
 	struct pln_range *range;
@@ -109,9 +141,9 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 	if (!ptr || !size || (flags & ~0xfu) ||
 	    (uintptr_t)ptr + (size - 1) < (uintptr_t)ptr)
 		err = CUDA_ERROR_INVALID_VALUE;
-	else if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
-		err = CUDA_ERROR_NOT_SUPPORTED;
-	else if (!is_mapped((uintptr_t)ptr, size))
+	else if (flags & CU_MEMHOSTREGISTER_IOMEMORY ?
+		 !is_io((uintptr_t)ptr, size) :
+		 !is_mapped((uintptr_t)ptr, size))
 		err = CUDA_ERROR_INVALID_VALUE;
 	range = err ? NULL : calloc(1, sizeof(*range));
 	if (!range) {
@@ -123,7 +155,7 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 	range->kind = PLN_RANGE_REGISTERED;
 	range->ctx = ctx;
 	range->dev = ctx->dev;
-	range->flags = flags;
+	range->flags = flags | CU_MEMHOSTREGISTER_DEVICEMAP;
 	pthread_mutex_lock(&pln.lock);
 	err = pln_range_add(range);
 	pthread_mutex_unlock(&pln.lock);
@@ -140,7 +172,7 @@ CUresult cuMemHostUnregister(void *ptr)
 
 		return err ? err : CUDA_ERROR_INVALID_VALUE;
 	}
-	return pln_take_and_free((uintptr_t)ptr, PLN_RANGE_REGISTERED,
+	return pln_take_and_free((uintptr_t)ptr, PLN_KIND(REGISTERED),
 			     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
@@ -178,7 +210,7 @@ CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
 		return err;
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find((uintptr_t)ptr, 1);
-	if (flags && range && range->kind == PLN_RANGE_HOST)
+	if (flags && range && !pln_on_device(range))
 		*flags = range->flags;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;

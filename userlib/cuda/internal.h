@@ -51,11 +51,14 @@ struct pln_device {
 	unsigned int minor;
 	struct pln_gpu_query info;	/* as of cuInit() */
 	struct pln_file *file;		/* shared by contexts, NULL when none */
-	unsigned int nr_users;		/* contexts, and memory of cuMemCreate() */
+	unsigned int nr_users;		/* contexts, memory that has none */
 	LIST_HEAD(, CUctx_st) contexts;
 	CUcontext primary;
 	unsigned int primary_refs;
 	unsigned int primary_flags;
+	LIST_HEAD(, CUmemPoolHandle_st) pools;
+	CUmemoryPool default_pool;	/* made when first asked for */
+	CUmemoryPool pool;		/* in use instead of it, or NULL */
 };
 
 /* Where a job leaves its error until somebody asks */
@@ -97,7 +100,9 @@ struct pln_file {
 };
 
 /* ---- objects that the program holds handles of ---- */
-enum pln_type { PLN_CTX, PLN_STREAM, PLN_EVENT, PLN_MEM, PLN_CODE, PLN_FUNCTION };
+enum pln_type {
+	PLN_CTX, PLN_STREAM, PLN_EVENT, PLN_MEM, PLN_CODE, PLN_FUNCTION, PLN_POOL
+};
 
 struct pln_obj {
 	enum pln_type type;
@@ -170,7 +175,10 @@ enum pln_range_kind {
 	PLN_RANGE_REGISTERED,
 	PLN_RANGE_DEVICE,		/* from here on: memory of a GPU */
 	PLN_RANGE_IPC,			/* of another process */
+	PLN_RANGE_MANAGED,
 	PLN_RANGE_VMM,			/* by cuMemMap(), has no context */
+	PLN_RANGE_POOL,			/* likewise */
+	PLN_RANGE_IMPORTED,		/* of a pool of another process */
 };
 
 /* What a pointer of the program can point into */
@@ -182,6 +190,10 @@ struct pln_range {
 	struct pln_device *dev;
 	struct pln_chunk *chunk;	/* of memory of a GPU */
 	unsigned int access;		/* PLN_RANGE_VMM: CU_MEM_ACCESS_FLAGS_* */
+	struct CUmemPoolHandle_st *pool;
+	struct pln_block *block;	/* PLN_RANGE_POOL: where in the pool */
+	struct pln_job *after;		/* likewise: goes before its freeing */
+	struct pln_advice *advice;	/* PLN_RANGE_MANAGED: one a page, or NULL */
 	int export_fd;			/* for other processes, plus 1 */
 	size_t map_size;		/* PLN_RANGE_HOST */
 	unsigned int flags;
@@ -193,6 +205,35 @@ struct pln_range {
 static inline bool pln_on_device(const struct pln_range *range)
 {
 	return range->kind >= PLN_RANGE_DEVICE;
+}
+
+struct pln_slab;
+struct pln_block;
+
+#define PLN_POOL_REUSES	3		/* attributes 1 to 3, switches */
+
+/* pln.lock for all but what stays as it was made */
+struct CUmemPoolHandle_st {
+	struct pln_obj obj;
+	struct pln_device *dev;
+	CUmemPoolProps props;
+	uint64_t id;			/* the same in all processes */
+	bool imported;
+	bool gone;			/* destroyed, some memory is still used */
+	uint32_t peers;			/* other devices that reach it */
+	int reuse[PLN_POOL_REUSES];
+	uint64_t threshold;
+	uint64_t reserved, reserved_high;
+	uint64_t used, used_high;
+	LIST_HEAD(, pln_slab) slabs;
+	LIST_ENTRY(CUmemPoolHandle_st) link;
+};
+
+/* Memory of pools and managed memory is not given to other devices */
+static inline bool pln_rdma_capable(const struct pln_range *range)
+{
+	return range->kind != PLN_RANGE_POOL &&
+	       range->kind != PLN_RANGE_MANAGED;
 }
 
 /* What cuMemCreate() made */
@@ -262,6 +303,9 @@ void pln_file_put(struct pln_file *file);
 CUresult pln_file_error(struct pln_file *file, int error);
 bool pln_peers(const struct pln_device *dev, const struct pln_device *peer);
 struct pln_file *pln_device_unuse(struct pln_device *dev); /* pln.lock held */
+/* The open file of @dev, which stays open while the caller counts as a user */
+CUresult pln_file_use(struct pln_device *dev, struct pln_file **file);
+void pln_file_unuse(struct pln_file *file);
 
 /* ---- context.c ---- */
 CUresult pln_ctx_current(CUcontext *ctx);		/* takes a reference */
@@ -270,7 +314,7 @@ CUresult pln_ctx_state(CUcontext ctx);
 void pln_ctx_put(CUcontext ctx);
 void pln_ctx_free(struct CUctx_st *ctx);
 
-/* ---- stream.c ---- */
+/* ---- job.c ---- */
 struct pln_sink *pln_sink_new(void);
 struct pln_sink *pln_sink_ref(struct pln_sink *sink);
 void pln_sink_put(struct pln_sink *sink);
@@ -292,7 +336,15 @@ CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 		    struct pln_gpu_op *ops, unsigned int n,
 		    struct pln_job **out);
 CUresult pln_stream_wait(CUstream stream);
+CUresult pln_stream_end(CUstream stream, bool block);
+CUresult pln_dep_wait(struct pln_dep *dep, bool block);
+/* Have what follows in @lane wait for @dep; pln.lock is held */
+CUresult pln_lane_depend(struct pln_lane *lane, const struct pln_dep *dep);
 void pln_lane_clear(struct pln_lane *lane);
+/* What has been submitted to @stream until now, or NULL */
+CUresult pln_stream_mark(CUstream stream, struct pln_job **job);
+/* Have what follows in @stream wait for @job; pln.lock is held */
+CUresult pln_lane_wait_for(CUstream stream, struct pln_job *job);
 
 /* ---- memory.c ---- */
 /* pln.lock is held in what looks at trees */
@@ -303,18 +355,23 @@ struct pln_range *pln_range_find(uint64_t addr, uint64_t n);
 CUresult pln_range_add(struct pln_range *range);
 void pln_range_del(struct pln_range *range);
 void pln_range_free(struct pln_range *range);
-CUresult pln_take_and_free(uint64_t addr, enum pln_range_kind kind,
-			   CUresult none);
+#define PLN_KIND(kind)	(1u << PLN_RANGE_##kind)
+/* @kinds: bits of PLN_KIND(); @none: the error when nothing is there */
+CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none);
 void *pln_reserve(size_t size, size_t align);
 CUresult pln_map(struct pln_file *file, void *va, size_t size,
 		 uint64_t offset);
 void pln_handle_free(struct pln_file *file, uint32_t handle);
 CUresult pln_chunk_new(struct pln_file *file, uint32_t handle, uint64_t size,
 		       uint64_t mmap_offset, struct pln_chunk **out);
+CUresult pln_chunk_alloc(struct pln_file *file, size_t size, bool block,
+			 struct pln_chunk **out);
+uint64_t pln_small_align(const struct pln_file *file, uint64_t size);
 CUresult pln_chunk_add(CUcontext ctx, struct pln_chunk *chunk);
 bool pln_chunk_drop(struct pln_chunk *chunk);
 void pln_chunk_free(struct pln_chunk *chunk);
-CUresult pln_device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out);
+CUresult pln_device_alloc(CUcontext ctx, size_t size,
+			  enum pln_range_kind kind, CUdeviceptr *out);
 void pln_device_free(CUdeviceptr ptr);
 void pln_ctx_free_memory(CUcontext ctx);
 
@@ -325,7 +382,42 @@ void pln_cls_drop(CUcontext ctx);
 void pln_mem_free(struct pln_mem *mem);
 void pln_vmm_unmap(struct pln_chunk *chunk);
 
+/* ---- pool.c ---- */
+CUresult pln_pool_new(struct pln_device *dev, const CUmemPoolProps *props,
+		      CUmemoryPool *out);
+void pln_pool_free(struct CUmemPoolHandle_st *pool);
+CUresult pln_pool_get(CUmemoryPool handle, CUmemoryPool *out);
+/* The one that cuMemAllocAsync() uses; a reference when @get */
+CUresult pln_pool_current(struct pln_device *dev, bool get, CUmemoryPool *out);
+
+/* ---- slab.c ---- */
+/* Give memory back until no more than @keep bytes are reserved; was there any? */
+bool pln_pool_trim(CUmemoryPool pool, uint64_t keep);
+bool pln_pools_squeeze(struct pln_device *dev);	/* all that nobody uses */
+void pln_pools_settle(struct pln_device *dev);	/* what is above the threshold */
+void pln_pool_give(struct pln_range *range);
+
 /* ---- ipc.c ---- */
+/* What a handle for another process holds */
+struct pln_name {
+	uint32_t magic;
+	int32_t pid;
+	int32_t fd;
+	uint32_t device;		/* of memory: function address on PCI */
+	uint64_t inode;			/* the descriptor must still be of it */
+	uint64_t offset;		/* of memory, in the dma-buf */
+	uint64_t size;
+	uint64_t pool;			/* of memory of one: its number */
+};
+
+CUresult pln_name_fd(struct pln_name *name, int fd);
+/* A descriptor of our own for what @name says */
+CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out);
+uint32_t pln_device_name(const struct pln_device *dev);
+CUresult pln_name_memory(struct pln_range *range, struct pln_name *name);
+/* @pool: that it is of, a reference that the memory takes over, or NULL */
+CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
+			 CUmemoryPool pool, CUdeviceptr *ptr);
 struct pln_shared;
 CUresult pln_shared_new(struct CUevent_st *event);
 void pln_shared_put(struct pln_shared *shared);
@@ -356,6 +448,8 @@ void pln_ctx_unload(CUcontext ctx);
 struct pln_place {
 	bool device;
 	bool pinned;			/* host memory known to the library */
+	bool io;			/* host addresses of a device: only the CPU copies */
+	uint32_t peers;			/* devices that reach it without peer access */
 	bool sync_memops;
 	CUstream stream;		/* of device memory: its context's default */
 	uint32_t handle;
@@ -365,6 +459,13 @@ struct pln_place {
 CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place);
 void pln_place_put(struct pln_place *place);
 size_t pln_place_piece(uint64_t addr, size_t n);
+bool pln_place_on(CUstream stream, const struct pln_place *place);
+/* Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU? */
+CUresult pln_check_all(uint64_t addr, size_t n);
+/* What a pointer must be: PLN_DEVICE: what a GPU reaches by itself */
+enum { PLN_ANY, PLN_DEVICE };
+CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
+		  size_t n, CUstream stream, bool sync);
 /* Run and wait; @result may be NULL */
 CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result);
 

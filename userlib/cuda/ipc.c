@@ -25,21 +25,10 @@
 #define MAGIC_MEM	0x706c6d31u
 #define MAGIC_EVENT	0x706c6531u
 
-/* What the 64 bytes of a handle hold */
-struct name {
-	uint32_t magic;
-	int32_t pid;
-	int32_t fd;
-	uint32_t device;		/* of memory: function address on PCI */
-	uint64_t inode;			/* the descriptor must still be of it */
-	uint64_t offset;		/* of memory, in the dma-buf */
-	uint64_t size;
-};
+_Static_assert(sizeof(struct pln_name) <= sizeof(CUipcMemHandle) &&
+	       sizeof(struct pln_name) <= sizeof(CUipcEventHandle), "fits");
 
-_Static_assert(sizeof(struct name) <= sizeof(CUipcMemHandle) &&
-	       sizeof(struct name) <= sizeof(CUipcEventHandle), "fits");
-
-static CUresult name_fd(struct name *name, int fd)
+CUresult pln_name_fd(struct pln_name *name, int fd)
 {
 	struct stat st;
 
@@ -52,7 +41,7 @@ static CUresult name_fd(struct name *name, int fd)
 }
 
 /* A descriptor of our own for what @name says */
-static CUresult take_fd(const struct name *name, uint32_t magic, int *out)
+CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out)
 {
 	int pidfd, fd, error;
 	struct stat st;
@@ -85,20 +74,43 @@ static CUresult take_fd(const struct name *name, uint32_t magic, int *out)
 
 /* ---- memory ---- */
 
-static uint32_t device_name(const struct pln_device *dev)
+uint32_t pln_device_name(const struct pln_device *dev)
 {
 	return dev->info.pci_domain << 16 | dev->info.pci_bus << 8 |
 	       dev->info.pci_devfn;
 }
 
-CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
+/*
+ * Name the memory of @range.  The descriptor stays open as long as the memory.
+ * All of the block goes out, as with NVIDIA's driver: a small allocation is no
+ * whole number of pages.  This does not wait for anything; pln.lock is held.
+ */
+CUresult pln_name_memory(struct pln_range *range, struct pln_name *name)
 {
 	struct pln_gpu_export req = { .flags = O_CLOEXEC };
-	struct name name = { .magic = MAGIC_MEM };
-	struct pln_file *file = NULL;
+	struct pln_file *file = range->chunk->file;
+
+	if (!(file->features & PLN_GPU_FEAT_DMABUF))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	name->device = pln_device_name(range->dev);
+	name->offset = range->addr - range->chunk->addr;
+	name->size = range->size;
+	if (!range->export_fd) {
+		range->chunk->exported = true;
+		req.handle = range->chunk->handle;
+		req.size = range->chunk->size;
+		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_EXPORT, &req))
+			return pln_file_error(file, errno);
+		range->export_fd = req.fd + 1;
+	}
+	return pln_name_fd(name, range->export_fd - 1);
+}
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
+{
+	struct pln_name name = { .magic = MAGIC_MEM };
 	struct pln_range *range;
 	CUcontext ctx;
-	int fd = -1;
 	CUresult err = pln_ctx_current(&ctx);
 
 	if (err)
@@ -108,36 +120,8 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(ptr, 1);
-	if (!range || range->kind != PLN_RANGE_DEVICE) {
-		pthread_mutex_unlock(&pln.lock);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	if (!(range->chunk->file->features & PLN_GPU_FEAT_DMABUF)) {
-		pthread_mutex_unlock(&pln.lock);
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
-	/*
-	 * The descriptor stays open as long as the memory.  All of the block
-	 * goes out, as with NVIDIA's driver: a small allocation is no whole
-	 * number of pages.  This does not wait for anything, so the lock may
-	 * be held.
-	 */
-	name.device = device_name(range->dev);
-	name.offset = range->addr - range->chunk->addr;
-	name.size = range->size;
-	if (!range->export_fd) {
-		range->chunk->exported = true;
-		file = range->chunk->file;
-		req.handle = range->chunk->handle;
-		req.size = range->chunk->size;
-		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_EXPORT, &req))
-			err = pln_file_error(file, errno);
-		else
-			range->export_fd = req.fd + 1;
-	}
-	fd = range->export_fd - 1;
-	if (!err)
-		err = name_fd(&name, fd);
+	err = range && range->kind == PLN_RANGE_DEVICE ?
+	      pln_name_memory(range, &name) : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&pln.lock);
 	if (err)
 		return err;
@@ -146,8 +130,8 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return CUDA_SUCCESS;
 }
 
-static CUresult open_memory(CUcontext ctx, const struct name *name, int fd,
-			    CUdeviceptr *ptr)
+CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
+			 CUmemoryPool pool, CUdeviceptr *ptr)
 {
 	struct pln_gpu_import req = { .fd = fd };
 	struct pln_file *file = ctx->file;
@@ -178,7 +162,8 @@ static CUresult open_memory(CUcontext ctx, const struct name *name, int fd,
 	}
 	range->addr = chunk->addr + name->offset;
 	range->size = name->size;
-	range->kind = PLN_RANGE_IPC;
+	range->kind = pool ? PLN_RANGE_IMPORTED : PLN_RANGE_IPC;
+	range->pool = pool;
 	range->ctx = ctx;
 	range->dev = ctx->dev;
 	range->chunk = chunk;
@@ -204,7 +189,7 @@ static CUresult open_memory(CUcontext ctx, const struct name *name, int fd,
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
 			       unsigned int flags)
 {
-	struct name name;
+	struct pln_name name;
 	CUcontext ctx;
 	int fd;
 	CUresult err = pln_ctx_current(&ctx);
@@ -215,11 +200,11 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
 	if (!ptr || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
-		err = take_fd(&name, MAGIC_MEM, &fd);
+		err = pln_take_fd(&name, MAGIC_MEM, &fd);
 	if (!err) {
 		/* The context must be on the GPU that has the memory */
-		err = name.device == device_name(ctx->dev) ?
-		      open_memory(ctx, &name, fd, ptr) :
+		err = name.device == pln_device_name(ctx->dev) ?
+		      pln_open_memory(ctx, &name, fd, NULL, ptr) :
 		      CUDA_ERROR_NOT_SUPPORTED;
 		close(fd);
 	}
@@ -235,7 +220,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
-	return pln_take_and_free(ptr, PLN_RANGE_IPC, CUDA_ERROR_INVALID_VALUE);
+	return pln_take_and_free(ptr, PLN_KIND(IPC), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- events ---- */
@@ -329,7 +314,8 @@ CUresult pln_shared_record(CUevent event, CUstream stream,
 	CUresult err = CUDA_SUCCESS;
 
 	if (!event->words)
-		err = pln_device_alloc(event->ctx, RECORDS * 8, &event->words);
+		err = pln_device_alloc(event->ctx, RECORDS * 8,
+				       PLN_RANGE_DEVICE, &event->words);
 	if (err)
 		return err;
 	number = atomic_fetch_add(&page->recorded, 1) + 1;
@@ -376,7 +362,7 @@ CUresult pln_shared_wait(struct pln_shared *shared, uint64_t number, bool block)
 
 CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle)
 {
-	struct name name = { .magic = MAGIC_EVENT };
+	struct pln_name name = { .magic = MAGIC_EVENT };
 	CUevent event;
 	CUresult err;
 
@@ -388,7 +374,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle)
 	if (!event->shared || event->shared->fd < 0)
 		err = CUDA_ERROR_INVALID_HANDLE;
 	else
-		err = name_fd(&name, event->shared->fd);
+		err = pln_name_fd(&name, event->shared->fd);
 	if (!err) {
 		memset(handle, 0, sizeof(*handle));
 		memcpy(handle, &name, sizeof(name));
@@ -400,7 +386,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle)
 CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 {
 	struct pln_shared *shared = NULL;
-	struct name name;
+	struct pln_name name;
 	struct stat st;
 	CUcontext ctx;
 	int fd;
@@ -414,7 +400,7 @@ CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 	else if (name.magic != MAGIC_EVENT)
 		err = CUDA_ERROR_MAP_FAILED;
 	else
-		err = take_fd(&name, MAGIC_EVENT, &fd);
+		err = pln_take_fd(&name, MAGIC_EVENT, &fd);
 	if (!err) {
 		if (fstat(fd, &st) || st.st_size != PAGE ||
 		    fcntl(fd, F_GET_SEALS) != SEALS)

@@ -190,8 +190,8 @@ CUresult pln_chunk_new(struct pln_file *file, uint32_t handle, uint64_t size,
 	return CUDA_SUCCESS;
 }
 
-static CUresult chunk_alloc(struct pln_file *file, size_t size, bool block,
-			    struct pln_chunk **out)
+CUresult pln_chunk_alloc(struct pln_file *file, size_t size, bool block,
+			 struct pln_chunk **out)
 {
 	struct pln_gpu_alloc req = { .size = size };
 	uint8_t *map = NULL;
@@ -247,7 +247,7 @@ bool pln_chunk_drop(struct pln_chunk *chunk)
  * Alignment of a small allocation: what is large enough to be exported starts
  * at a page, of the CPU or of the GPU.
  */
-static uint64_t small_align(const struct pln_file *file, uint64_t size)
+uint64_t pln_small_align(const struct pln_file *file, uint64_t size)
 {
 	if (size >= file->page_size)
 		return file->page_size;
@@ -257,7 +257,7 @@ static uint64_t small_align(const struct pln_file *file, uint64_t size)
 /* First fit; the offset, or ~0 */
 static uint64_t block_take(struct pln_chunk *chunk, uint64_t size)
 {
-	uint64_t step = small_align(chunk->file, size) / UNIT;
+	uint64_t step = pln_small_align(chunk->file, size) / UNIT;
 	uint64_t units = (size + UNIT - 1) / UNIT;
 	uint64_t all = BLOCK_SIZE / UNIT;
 
@@ -285,7 +285,8 @@ static void block_give(struct pln_chunk *chunk, uint64_t addr, uint64_t size)
 		       (size + UNIT - 1) / UNIT);
 }
 
-CUresult pln_device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out)
+CUresult pln_device_alloc(CUcontext ctx, size_t size,
+			  enum pln_range_kind kind, CUdeviceptr *out)
 {
 	bool block = size < DIRECT_SIZE;
 	struct pln_chunk *chunk = NULL, *c;
@@ -311,8 +312,12 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out)
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!chunk) {
-		err = chunk_alloc(ctx->file, block ? BLOCK_SIZE : size, block,
-				  &chunk);
+		do {
+			err = pln_chunk_alloc(ctx->file,
+					      block ? BLOCK_SIZE : size, block,
+					      &chunk);
+		} while (err == CUDA_ERROR_OUT_OF_MEMORY &&
+			 pln_pools_squeeze(ctx->dev));
 		if (err) {
 			free(range);
 			return err;
@@ -329,7 +334,7 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size, CUdeviceptr *out)
 	}
 	range->addr = chunk->addr + at;
 	range->size = size;
-	range->kind = PLN_RANGE_DEVICE;
+	range->kind = kind;
 	range->ctx = ctx;
 	range->dev = ctx->dev;
 	range->chunk = chunk;
@@ -359,8 +364,13 @@ void pln_range_free(struct pln_range *range)
 
 	if (range->export_fd)
 		close(range->export_fd - 1);
+	free(range->advice);
+	if (range->kind == PLN_RANGE_IMPORTED)
+		pln_obj_put(&range->pool->obj);
 	if (range->kind == PLN_RANGE_HOST) {
 		munmap((void *)(uintptr_t)range->addr, range->map_size);
+	} else if (range->kind == PLN_RANGE_POOL) {
+		pln_pool_give(range);
 	} else if (pln_on_device(range)) {
 		pthread_mutex_lock(&pln.lock);
 		block_give(chunk, range->addr, range->size);
@@ -398,7 +408,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size)
 	if (err)
 		return err;
 	err = !ptr || !size ? CUDA_ERROR_INVALID_VALUE :
-	      pln_device_alloc(ctx, size, &got);
+	      pln_device_alloc(ctx, size, PLN_RANGE_DEVICE, &got);
 	if (!err)
 		*ptr = got;
 	pln_ctx_put(ctx);
@@ -422,7 +432,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width,
 	else if (__builtin_mul_overflow(row, height, &all))
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	else
-		err = pln_device_alloc(ctx, all, &got);
+		err = pln_device_alloc(ctx, all, PLN_RANGE_DEVICE, &got);
 	if (!err) {
 		*ptr = got;
 		*pitch = row;
@@ -432,16 +442,15 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width,
 }
 
 /* Take the range that starts at @addr out of the tree */
-static CUresult range_take(uint64_t addr, enum pln_range_kind kind,
-			   CUresult none, struct pln_range **out,
-			   struct pln_file **file)
+static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
+			   struct pln_range **out, struct pln_file **file)
 {
 	struct pln_range *range;
 	CUresult err = none;
 
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(addr, 1);
-	if (range && range->kind == kind && range->addr == addr) {
+	if (range && (kinds & 1u << range->kind) && range->addr == addr) {
 		pln_range_del(range);
 		*file = pln_file_ref(pln_on_device(range) ?
 				     range->chunk->file : range->ctx->file);
@@ -454,8 +463,7 @@ static CUresult range_take(uint64_t addr, enum pln_range_kind kind,
 	return err;
 }
 
-CUresult pln_take_and_free(uint64_t addr, enum pln_range_kind kind,
-			   CUresult none)
+CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 {
 	struct pln_range *range;
 	struct pln_file *file;
@@ -464,7 +472,7 @@ CUresult pln_take_and_free(uint64_t addr, enum pln_range_kind kind,
 
 	if (err)
 		return err;
-	err = range_take(addr, kind, none, &range, &file);
+	err = range_take(addr, kinds, none, &range, &file);
 	if (!err) {
 		/* Work that was submitted may still use it */
 		err = pln_file_drain(file);
@@ -487,7 +495,7 @@ void pln_device_free(CUdeviceptr ptr)
 	struct pln_range *range;
 	struct pln_file *file;
 
-	if (range_take(ptr, PLN_RANGE_DEVICE, CUDA_ERROR_INVALID_VALUE, &range,
+	if (range_take(ptr, PLN_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, &range,
 		       &file))
 		return;
 	if (!pln_file_drain(file))
@@ -499,20 +507,9 @@ CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
 	if (!ptr)
 		return pln_ready();
-	return pln_take_and_free(ptr, PLN_RANGE_DEVICE, CUDA_ERROR_INVALID_VALUE);
-}
-
-CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size, unsigned int flags)
-{
-	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
-
-	if (err)
-		return err;
-	pln_ctx_put(ctx);
-	if (!ptr || !size || (flags != 1 && flags != 2))
-		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_ERROR_NOT_SUPPORTED;
+	return pln_take_and_free(ptr, PLN_KIND(DEVICE) | PLN_KIND(MANAGED) |
+				 PLN_KIND(POOL) | PLN_KIND(IMPORTED),
+				 CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuMemGetInfo_v2(size_t *avail, size_t *total)
@@ -585,8 +582,11 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 
 	pthread_mutex_lock(&pln.lock);
 	chunk = pln_span_find(&pln.chunks, ptr, size);
-	if (!chunk) {
-		range = pln_range_find(ptr, size);
+	range = pln_range_find(ptr, size);
+	if (range && pln_on_device(range) && !pln_rdma_capable(range)) {
+		pln_log("dma-buf export: memory of a pool, or managed memory, is not given to other devices");
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else if (!chunk) {
 		err = range ? CUDA_ERROR_NOT_SUPPORTED :
 			      CUDA_ERROR_INVALID_VALUE;
 	} else if (!pln_span_has(ptr, size, chunk->addr, chunk->size)) {

@@ -25,7 +25,7 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 		*(CUdeviceptr *)data = ptr;
 		break;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (device)
+		if (device && range->kind != PLN_RANGE_MANAGED)
 			return CUDA_ERROR_INVALID_VALUE;
 		*(void **)data = (void *)(uintptr_t)ptr;
 		break;
@@ -36,7 +36,7 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 		*(unsigned long long *)data = range->id;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*(int *)data = 0;
+		*(int *)data = range->kind == PLN_RANGE_MANAGED;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
 		*(int *)data = range->kind == PLN_RANGE_DEVICE;
@@ -55,18 +55,20 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 		break;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
 		*(unsigned long long *)data = range->kind == PLN_RANGE_VMM ?
-			range->chunk->mem->prop.requestedHandleTypes : 0;
+			range->chunk->mem->prop.requestedHandleTypes :
+			range->pool ? range->pool->props.handleTypes : 0;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-		*(int *)data = device && (range->chunk->file->features &
-					  PLN_GPU_FEAT_DMABUF);
+		*(int *)data = device && pln_rdma_capable(range) &&
+			       (range->chunk->file->features &
+				PLN_GPU_FEAT_DMABUF);
 		break;
 	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 		*(unsigned int *)data =
 			CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		*(void **)data = NULL;
+		*(void **)data = range->pool;
 		break;
 	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
 		*(size_t *)data = device ? range->chunk->size : range->size;
@@ -167,6 +169,7 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 	for (unsigned int i = 0; i < n && !err; i++) {
 		/* No value for this kind of memory is no error here */
 		if (range && pln_on_device(range) &&
+		    range->kind != PLN_RANGE_MANAGED &&
 		    attrs[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
 			*(void **)data[i] = NULL;
 		else if (range)
@@ -238,6 +241,8 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 			err = CUDA_ERROR_INVALID_VALUE;
 	} else if (!pln_on_device(range)) {
 		place->pinned = true;
+		place->io = range->kind == PLN_RANGE_REGISTERED &&
+			    range->flags & CU_MEMHOSTREGISTER_IOMEMORY;
 	} else if (atomic_load(&range->chunk->file->lost)) {
 		err = CUDA_ERROR_DEVICE_UNAVAILABLE;
 	} else if (range->kind == PLN_RANGE_VMM && !range->access) {
@@ -251,6 +256,8 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 		place->sync_memops = range->sync_memops ||
 			(place->stream->ctx->flags & CU_CTX_SYNC_MEMOPS);
 		place->handle = range->chunk->handle;
+		place->peers = range->kind == PLN_RANGE_POOL ?
+			       range->pool->peers : 0;
 		place->offset = addr - range->chunk->addr;
 		atomic_fetch_add(&place->stream->obj.refs, 1);
 	}

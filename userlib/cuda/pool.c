@@ -1,114 +1,385 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory pools and managed memory: there are none, as the attributes of the
- * device say.  The functions are here because libraries link to them.
+ * Pools of memory: making them, their attributes, the one that a device uses.
+ * slab.c has the memory.  A pool belongs to a device and to no context.
  */
+#include <stdlib.h>
+
 #include "internal.h"
 
-static CUresult none(bool valid)
+/* Last reference: it has no slabs any more */
+void pln_pool_free(struct CUmemPoolHandle_st *pool)
+{
+	pthread_mutex_lock(&pln.lock);
+	LIST_REMOVE(pool, link);
+	pthread_mutex_unlock(&pln.lock);
+	free(pool);
+}
+
+CUresult pln_pool_new(struct pln_device *dev, const CUmemPoolProps *props,
+		      CUmemoryPool *out)
+{
+	CUmemoryPool pool = calloc(1, sizeof(*pool));
+	CUresult err;
+
+	if (!pool)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pool->obj.type = PLN_POOL;
+	atomic_init(&pool->obj.refs, 1);
+	pool->dev = dev;
+	pool->props = *props;
+	pool->id = (uint64_t)pln_now() << 20 ^ atomic_fetch_add(&pln.next_id, 1);
+	for (int i = 0; i < PLN_POOL_REUSES; i++)
+		pool->reuse[i] = 1;
+	LIST_INIT(&pool->slabs);
+	pthread_mutex_lock(&pln.lock);
+	err = pln_obj_add(&pool->obj);
+	if (!err)
+		LIST_INSERT_HEAD(&dev->pools, pool, link);
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		free(pool);
+	else
+		*out = pool;
+	return err;
+}
+
+/* The pool that a handle names; a reference */
+CUresult pln_pool_get(CUmemoryPool handle, CUmemoryPool *out)
 {
 	CUresult err = pln_ready();
 
 	if (err)
 		return err;
-	return valid ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	*out = handle ? pln_obj_find(handle, PLN_POOL) : NULL;
+	pthread_mutex_unlock(&pln.lock);
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t size, CUstream stream)
+static CUresult default_pool(struct pln_device *dev, CUmemoryPool *out)
 {
-	(void)size;
-	(void)stream;
-	return none(ptr);
-}
-PLN_ALIAS(cuMemAllocAsync, cuMemAllocAsync_ptsz);
+	const CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, dev->ordinal },
+	};
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+	CUresult err = CUDA_SUCCESS;
 
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t size,
-				 CUmemoryPool pool, CUstream stream)
-{
-	(void)size;
-	(void)pool;
-	(void)stream;
-	return none(ptr);
+	pthread_mutex_lock(&one);
+	if (!dev->default_pool)
+		err = pln_pool_new(dev, &props, &dev->default_pool);
+	pthread_mutex_unlock(&one);
+	*out = dev->default_pool;
+	return err;
 }
-PLN_ALIAS(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz);
 
-CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
+/* The one that cuMemAllocAsync() uses; a reference when @get */
+CUresult pln_pool_current(struct pln_device *dev, bool get, CUmemoryPool *out)
 {
-	(void)stream;
-	return none(ptr);
+	CUresult err = default_pool(dev, out);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	if (dev->pool)
+		*out = dev->pool;
+	if (get)
+		atomic_fetch_add(&(*out)->obj.refs, 1);
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
 }
-PLN_ALIAS(cuMemFreeAsync, cuMemFreeAsync_ptsz);
+
+static CUresult check_props(const CUmemPoolProps *props)
+{
+	if (!props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    (props->handleTypes & ~(unsigned int)
+	     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) ||
+	    props->win32SecurityAttributes || props->usage)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < sizeof(props->reserved); i++)
+		if (props->reserved[i])
+			return CUDA_ERROR_INVALID_VALUE;
+	/* Pools of host memory could be had so too */
+	if (props->location.type == CU_MEM_LOCATION_TYPE_HOST ||
+	    props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+	    props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    !pln_device_get(props->location.id))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
+}
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-	return none(pool && props);
+	CUresult err = pln_ready();
+
+	if (!err && !pool)
+		err = CUDA_ERROR_INVALID_VALUE;
+	if (!err)
+		err = check_props(props);
+	return err ? err : pln_pool_new(pln_device_get(props->location.id),
+					props, pool);
 }
 
-CUresult cuMemPoolDestroy(CUmemoryPool pool)
+/* Memory of it that is used stays until it is freed */
+CUresult cuMemPoolDestroy(CUmemoryPool handle)
 {
-	(void)pool;
-	return none(false);
+	CUmemoryPool pool;
+	bool keep;
+	CUresult err = pln_pool_get(handle, &pool);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	keep = pool == pool->dev->default_pool || pool->gone;
+	if (!keep) {
+		pool->gone = true;
+		pln_obj_del(&pool->obj);
+		if (pool->dev->pool == pool)
+			pool->dev->pool = NULL;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	if (keep) {
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else {
+		pln_pool_trim(pool, 0);
+		pln_obj_put(&pool->obj);	/* the table's */
+	}
+	pln_obj_put(&pool->obj);
+	return err;
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
+{
+	CUmemoryPool pool;
+	CUresult err = pln_pool_get(handle, &pool);
+
+	if (err)
+		return err;
+	pln_pool_trim(pool, keep);
+	pln_obj_put(&pool->obj);
+	return CUDA_SUCCESS;
+}
+
+/* The counter that attribute @attr is, or NULL */
+static uint64_t *counter(CUmemoryPool pool, CUmemPool_attribute attr)
+{
+	switch (attr) {
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		return &pool->threshold;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+		return &pool->reserved;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+		return &pool->reserved_high;
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+		return &pool->used;
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		return &pool->used_high;
+	default:
+		return NULL;
+	}
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr,
+			       void *value)
+{
+	CUmemoryPool pool;
+	CUresult err = pln_pool_get(handle, &pool);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	if (value && attr >= 1 && attr <= PLN_POOL_REUSES)
+		*(int *)value = pool->reuse[attr - 1];
+	else if (value && counter(pool, attr))
+		*(cuuint64_t *)value = *counter(pool, attr);
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&pln.lock);
+	pln_obj_put(&pool->obj);
+	return err;
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr,
+			       void *value)
+{
+	CUmemoryPool pool;
+	CUresult err = pln_pool_get(handle, &pool);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	if (!value) {
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else if (attr >= 1 && attr <= PLN_POOL_REUSES) {
+		pool->reuse[attr - 1] = *(const int *)value != 0;
+	} else if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
+		pool->threshold = *(const cuuint64_t *)value;
+	} else if (*(const cuuint64_t *)value) {
+		err = CUDA_ERROR_INVALID_VALUE;	/* marks can only be reset */
+	} else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) {
+		pool->reserved_high = pool->reserved;
+	} else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
+		pool->used_high = pool->used;
+	} else {
+		err = CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	pln_obj_put(&pool->obj);
+	return err;
+}
+
+/* Which other GPUs reach the memory of @pool */
+CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *desc,
+			    size_t n)
+{
+	uint32_t peers, own;
+	CUmemoryPool pool;
+	CUresult err = pln_pool_get(handle, &pool);
+
+	if (err)
+		return err;
+	own = 1u << pool->dev->ordinal;
+	peers = pool->peers;
+	if (n && !desc)
+		err = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct pln_device *dev = pln_device_get(desc[i].location.id);
+		uint32_t bit;
+
+		if (desc[i].location.type == CU_MEM_LOCATION_TYPE_HOST ||
+		    desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
+			err = CUDA_ERROR_NOT_SUPPORTED;
+		else if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+			 (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+			  desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE))
+			err = CUDA_ERROR_INVALID_VALUE;
+		else if (!dev)
+			err = CUDA_ERROR_INVALID_DEVICE;
+		if (err)
+			break;
+		bit = 1u << dev->ordinal;
+		if (bit == own) {
+			if (!desc[i].flags)
+				err = CUDA_ERROR_INVALID_DEVICE;
+		} else if (!desc[i].flags) {
+			peers &= ~bit;
+		} else if (pln_peers(dev, pool->dev)) {
+			peers |= bit;
+		} else {
+			err = CUDA_ERROR_INVALID_DEVICE;
+		}
+	}
+	if (!err) {
+		pthread_mutex_lock(&pln.lock);
+		pool->peers = peers;
+		pthread_mutex_unlock(&pln.lock);
+	}
+	pln_obj_put(&pool->obj);
+	return err;
+}
+
+CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle,
+			    CUmemLocation *location)
+{
+	CUmemoryPool pool;
+	uint32_t all;
+	CUresult err = pln_pool_get(handle, &pool);
+
+	if (err)
+		return err;
+	all = pool->peers | 1u << pool->dev->ordinal;
+	if (!flags || !location ||
+	    location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    !pln_device_get(location->id))
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		*flags = all & 1u << location->id ?
+			 CU_MEM_ACCESS_FLAGS_PROT_READWRITE :
+			 CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	pln_obj_put(&pool->obj);
+	return err;
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-	return none(pool && pln_device_get(dev));
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!pln_device_get(dev))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return default_pool(pln_device_get(dev), pool);
 }
 
-CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc,
-			    size_t n)
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-	(void)pool;
-	(void)desc;
-	(void)n;
-	return none(false);
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!pool || !pln_device_get(dev))
+		return CUDA_ERROR_INVALID_VALUE;
+	return pln_pool_current(pln_device_get(dev), false, pool);
 }
 
-CUresult cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool pool,
-					  CUmemAllocationHandleType type,
-					  unsigned long long flags)
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 {
-	(void)handle;
-	(void)pool;
-	(void)type;
-	(void)flags;
-	return none(false);
+	CUmemoryPool pool;
+	CUresult err = pln_pool_get(handle, &pool);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	if (!pln_device_get(dev) || pool->dev != pln_device_get(dev) ||
+	    pool->imported || pool->gone)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		pool->dev->pool = pool == pool->dev->default_pool ? NULL : pool;
+	pthread_mutex_unlock(&pln.lock);
+	pln_obj_put(&pool->obj);
+	return err;
 }
 
-CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
-					    CUmemAllocationHandleType type,
-					    unsigned long long flags)
+/* CUDA 13's names for the same: pinned memory of a device is what there is */
+static CUresult check_place(const CUmemLocation *location,
+			    CUmemAllocationType type)
 {
-	(void)handle;
-	(void)type;
-	(void)flags;
-	return none(pool);
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
-CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+				CUmemAllocationType type)
 {
-	(void)ptr;
-	return none(data);
+	CUresult err = check_place(location, type);
+
+	return err ? err : cuDeviceGetDefaultMemPool(pool, location->id);
 }
 
-CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool,
-				CUmemPoolPtrExportData *data)
+CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
+			 CUmemAllocationType type)
 {
-	(void)ptr;
-	(void)pool;
-	(void)data;
-	return none(false);
+	CUresult err = check_place(location, type);
+
+	return err ? err : cuDeviceGetMemPool(pool, location->id);
 }
 
-/* Only managed memory has these */
-CUresult cuMemRangeGetAttribute(void *data, size_t size,
-				CUmem_range_attribute attr, CUdeviceptr ptr,
-				size_t n)
+CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
+			 CUmemoryPool pool)
 {
-	(void)data;
-	(void)size;
-	(void)attr;
-	(void)ptr;
-	(void)n;
-	return none(false);
+	CUresult err = check_place(location, type);
+
+	return err ? err : cuDeviceSetMemPool(location->id, pool);
 }
+

@@ -109,34 +109,10 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 	return CUDA_SUCCESS;
 }
 
-/* The open file of @dev, which stays open while the caller counts as a user */
-static CUresult file_use(struct pln_device *dev, struct pln_file **file)
-{
-	CUresult err = CUDA_SUCCESS;
-
-	pthread_mutex_lock(&pln.lock);
-	*file = pln_file_open(dev, &err);
-	if (*file)
-		dev->nr_users++;
-	pthread_mutex_unlock(&pln.lock);
-	return err;
-}
-
-static void file_unuse(struct pln_file *file)
-{
-	struct pln_file *idle;
-
-	pthread_mutex_lock(&pln.lock);
-	idle = pln_device_unuse(file->dev);
-	pthread_mutex_unlock(&pln.lock);
-	pln_file_put(idle);
-	pln_file_put(file);
-}
-
 void pln_mem_free(struct pln_mem *mem)
 {
 	pln_handle_free(mem->file, mem->handle);
-	file_unuse(mem->file);
+	pln_file_unuse(mem->file);
 	free(mem);
 }
 
@@ -151,7 +127,7 @@ static CUresult mem_new(struct pln_file *file, uint32_t kernel_handle,
 
 	if (!mem) {
 		pln_handle_free(file, kernel_handle);
-		file_unuse(file);
+		pln_file_unuse(file);
 		return err;
 	}
 	mem->obj.type = PLN_MEM;
@@ -186,12 +162,12 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	if (!err && !pln_device_get(prop->location.id))
 		err = CUDA_ERROR_INVALID_DEVICE;
 	if (!err)
-		err = file_use(pln_device_get(prop->location.id), &file);
+		err = pln_file_use(pln_device_get(prop->location.id), &file);
 	if (err)
 		return err;
 	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
 		err = pln_file_error(file, errno);
-		file_unuse(file);
+		pln_file_unuse(file);
 		return err;
 	}
 	return mem_new(file, req.handle, size, req.mmap_offset, prop, handle);
@@ -342,7 +318,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 		return CUDA_ERROR_INVALID_VALUE;
 	/* The descriptor does not say which GPU's memory it is */
 	for (int i = 0; i < pln.nr_devices && error == EXDEV; i++) {
-		err = file_use(&pln.devices[i], &file);
+		err = pln_file_use(&pln.devices[i], &file);
 		if (err)
 			return err;
 		error = 0;
@@ -350,7 +326,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 			error = errno;
 			if (error == EIO || error == ENODEV)
 				err = pln_file_error(file, error);
-			file_unuse(file);
+			pln_file_unuse(file);
 		}
 		prop.location.id = i;
 	}

@@ -44,7 +44,7 @@ bool doc_try(struct doctor *d)
 
 #include "doctor.h"
 #include "tool.h"
-#include "verbs.h"
+#include "nic.h"
 
 #define TRIAL		"/peerlane/trial"
 #define SECONDS		30
@@ -77,32 +77,6 @@ static const char *errno_name(int err)
 	const char *name = err ? strerrorname_np(err) : "ok";
 
 	return name ? name : "EUNKNOWN";
-}
-
-static const char *gid_kind(struct ibv_context *ctx)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	struct ibv_gid_entry e[256];
-	const char *kind = "none";
-	ssize_t i, n;
-
-	n = verbs.query_gid_table(ctx, e, sizeof(e) / sizeof(e[0]), 0,
-				  sizeof(e[0]));
-	for (i = 0; i < n; i++) {
-		const uint8_t *raw = e[i].gid.raw;
-
-		if (e[i].gid_type != IBV_GID_TYPE_ROCE_V2) {
-			if (!strcmp(kind, "none"))
-				kind = "other";
-		} else if (!memcmp(raw, mapped, sizeof(mapped))) {
-			return "ipv4";
-		} else if (raw[0] != 0xfe) {
-			kind = "ipv6";
-		} else if (strcmp(kind, "ipv6")) {
-			kind = "link-local";
-		}
-	}
-	return kind;
 }
 
 /* As sysfs writes it */
@@ -151,7 +125,8 @@ static void try_gpus(FILE *out, struct ibv_pd *pd, const char *device, int gpus)
 
 static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 {
-	const char *name = verbs.get_device_name(dev);
+	struct ibv_port_attr port = { .gid_tbl_len = 0 };
+	const char *name = pln_verbs.get_device_name(dev);
 	struct ibv_context *ctx;
 	char where[80];
 	struct ibv_mr *mr;
@@ -159,26 +134,31 @@ static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 	void *host;
 
 	snprintf(where, sizeof(where), "/%.63s", name);
-	ctx = verbs.open_device(dev);
-	pd = ctx ? verbs.alloc_pd(ctx) : NULL;
+	ctx = pln_verbs.open_device(dev);
+	pd = ctx ? pln_verbs.alloc_pd(ctx) : NULL;
 	tell(out, where, "open", "%s", errno_name(pd ? 0 : errno));
 	if (!pd)
 		return;
-	tell(out, where, "gid", "%s", gid_kind(ctx));
+	if (!pln_verbs.query_port(ctx, 1, &port))
+		tell(out, where, "gid", "%s",
+		     nic_gid_kind(ctx, 1, port.gid_tbl_len));
 	host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	mr = verbs.reg_mr(pd, host, BYTES, ACCESS);
+	mr = pln_verbs.reg_mr(pd, host, BYTES, ACCESS);
 	tell(out, where, "host", "%s", errno_name(mr ? 0 : errno));
 	if (mr)
-		verbs.dereg_mr(mr);
+		pln_verbs.dereg_mr(mr);
 	/* what takes dma-bufs misses the file; what does not, says so */
-	mr = verbs.reg_dmabuf_mr(pd, 0, BYTES, 0, -1, ACCESS);
+	mr = NULL;
+	errno = EOPNOTSUPP;
+	if (pln_verbs.reg_dmabuf_mr)
+		mr = pln_verbs.reg_dmabuf_mr(pd, 0, BYTES, 0, -1, ACCESS);
 	tell(out, where, "dmabuf", "%s", errno_name(mr ? 0 : errno));
 	if (mr)
-		verbs.dereg_mr(mr);
+		pln_verbs.dereg_mr(mr);
 	try_gpus(out, pd, name, gpus);
-	verbs.dealloc_pd(pd);
-	verbs.close_device(ctx);
+	pln_verbs.dealloc_pd(pd);
+	pln_verbs.close_device(ctx);
 }
 
 static void try_all(FILE *out)
@@ -191,16 +171,16 @@ static void try_all(FILE *out)
 		tell(out, "", "cuda", "%s", why);
 	else
 		tell(out, "", "cuda", "ok");
-	if (!verbs_load(why, sizeof(why))) {
+	if (pln_verbs_load(why, sizeof(why))) {
 		tell(out, "", "verbs", "%s", why);
 		return;
 	}
 	tell(out, "", "verbs", "ok");
-	list = verbs.get_device_list(&n);
+	list = pln_verbs.get_device_list(&n);
 	for (i = 0; list && i < n; i++)
 		try_device(out, list[i], gpus);
 	if (list)
-		verbs.free_device_list(list);
+		pln_verbs.free_device_list(list);
 }
 
 /* ---- in doctor ---- */

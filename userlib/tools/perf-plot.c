@@ -90,10 +90,10 @@ bool perf_write_gnuplot(const struct perf_report *r, const char *file)
 	fprintf(f, "# SPDX-License-Identifier: MIT\n"
 		"# A picture in SVG: gnuplot THIS-FILE >FILE.svg\n"
 		"set terminal svg size %u,%u background \"white\"\n"
-		"set logscale xy\nset format x \"%%.0b%%B\"\n"
-		"set format y \"%%.0s%%c\"\n"
+		"set logscale x 2\nset format x \"%%.0b%%B\"\n"
+		"set logscale y\nset format y \"%%g\"\n"
 		"set xlabel \"bytes of a message\"\nset grid\n"
-		"set key top left\n", 160 + 360 * n_ops, 80 + 300 * n_rows);
+		"set key below horizontal\n", 160 + 360 * n_ops, 80 + 300 * n_rows);
 	for (row = 0; row < 3; row++)
 		for (op = 0; op < PERF_OPS; op++)
 			for (mem = 0; mem < PERF_MEMS; mem++)

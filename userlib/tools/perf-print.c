@@ -46,9 +46,9 @@ void perf_print_head(const struct perf_report *r)
 	int i;
 
 	print_end("here", r->end->port.device, r->end->port.roce,
-		  verbs_mtu(r->end->port.attr.active_mtu), r->end->gpu);
+		  nic_mtu(r->end->port.attr.active_mtu), r->end->gpu);
 	print_end("there", peer->device, peer->roce,
-		  verbs_mtu((enum ibv_mtu)peer->mtu), peer->gpu);
+		  nic_mtu((enum ibv_mtu)peer->mtu), peer->gpu);
 	for (i = 0; i < PERF_MEMS; i++) {
 		if (!(r->o->mems & 1u << i))
 			continue;
@@ -320,11 +320,11 @@ void perf_print_json(const struct perf_report *r, int status)
 		put(o, "note", text(NOTE));
 	put(o, "here", json_end(r->end->port.device, r->end->port.gid.raw,
 				r->end->port.software,
-				verbs_mtu(r->end->port.attr.active_mtu),
+				nic_mtu(r->end->port.attr.active_mtu),
 				r->end->gpu, here, r->o->mems));
 	put(o, "there", json_end(r->peer->device, r->peer->gid,
 				 r->peer->software,
-				 verbs_mtu((enum ibv_mtu)r->peer->mtu),
+				 nic_mtu((enum ibv_mtu)r->peer->mtu),
 				 r->peer->gpu, there, r->o->mems));
 	put(o, "skipped", skipped);
 	for (i = 0; i < r->n; i++)

@@ -125,7 +125,7 @@ static bool failed(struct engine *g, const struct ibv_wc *wc)
 		hint = ": a memory region is no longer valid";
 	complain("%s of %llu bytes, %s memory: %s (%d)%s",
 		 perf_op_name[g->r->op], (unsigned long long)g->r->size,
-		 perf_mem_name[g->r->mem], verbs.wc_status_str(wc->status),
+		 perf_mem_name[g->r->mem], pln_verbs.wc_status_str(wc->status),
 		 wc->status, hint);
 	return false;
 }

@@ -55,8 +55,16 @@ static int serve_client(const struct perf_options *o, struct perf_peer *p)
 	unsigned int mems = 0;
 	int i, status = EXIT_IO;
 
-	if (!perf_recv(p, PERF_HELLO, -1, &m))
+	if (!perf_recv(p, 0, -1, &m))
 		return EXIT_IO;
+	if (m.type == PERF_BYE)
+		return EXIT_OK;	/* it cannot, and has said why */
+	if (m.type != PERF_HELLO) {
+		complain("%s: a message of type %d came where its hello should",
+			 p->name, m.type);
+		perf_refuse(p, "a hello comes first");
+		return EXIT_IO;
+	}
 	for (i = 0; i < PERF_MEMS; i++)
 		mems |= (unsigned int)m.hello.mem[i].possible << i;
 	if (!m.hello.buffer || !mems) {
@@ -164,12 +172,13 @@ static bool choose(struct perf_report *rep)
 }
 
 static int report(struct perf_end *e, struct perf_peer *p,
-		  struct perf_report *rep)
+		  struct perf_report *rep, bool *said)
 {
 	struct perf_message bye = { .type = PERF_BYE };
 	const struct perf_options *o = rep->o;
 	int status, i;
 
+	*said = true;
 	if (!choose(rep)) {
 		for (i = 0; i < PERF_MEMS; i++)
 			if (o->mems & 1u << i)
@@ -208,8 +217,10 @@ static int client(const struct perf_options *o, struct perf_peer *p)
 	struct perf_message mine = { .type = PERF_HELLO }, m;
 	struct perf_end e = { .emulated = false };
 	struct perf_report rep = { .o = o, .end = &e, .peer = &m.hello };
+	struct perf_message bye = { .type = PERF_BYE };
 	uint64_t buffer = 0, n;
 	unsigned int i;
+	bool said = false;
 	int status = EXIT_IO;
 
 	for (i = 0; i < o->n_sizes; i++) {
@@ -229,8 +240,13 @@ static int client(const struct perf_options *o, struct perf_peer *p)
 	} else if (p->fd >= 0 || perf_connect(o, p)) {
 		perf_end_hello(&e, &mine.hello);
 		if (perf_send(p, &mine) && perf_recv(p, PERF_HELLO, -1, &m))
-			status = report(&e, p, &rep);
+			status = report(&e, p, &rep, &said);
 	}
+	if (!said && p->fd >= 0)
+		perf_send(p, &bye);
+	/* one object, whatever happens */
+	if (o->json && !said)
+		printf("{\"what\":\"perf\",\"ok\":false,\"transfers\":[]}\n");
 	perf_end_close(&e);
 	return status;
 }

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "verbs.h"
+#include "nic.h"
 
 enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_OPS };
 enum perf_mem { PERF_DIRECT, PERF_STAGED, PERF_HOST, PERF_MEMS };
@@ -184,7 +184,7 @@ struct perf_buffer {
 };
 
 struct perf_end {
-	struct verbs_port port;
+	struct nic_port port;
 	struct ibv_pd *pd;
 	struct perf_buffer mem[PERF_MEMS];
 	char gpu[64];

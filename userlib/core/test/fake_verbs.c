@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "mr_fakes.h"
 
@@ -103,6 +104,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	fake_verbs.access = (unsigned int)access;
 	fake_verbs.fd = fd;
 	fake_verbs.fd_good = fcntl(fd, F_GETFD) >= 0;
+	fake_verbs.fd_size = lseek(fd, 0, SEEK_END);
 	return made(pd, offset, length, fake_verbs.dmabuf_errno);
 }
 

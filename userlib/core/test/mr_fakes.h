@@ -23,6 +23,7 @@ struct fake_verbs {
 	uint64_t addr;
 	unsigned int access;
 	int fd, fd_good;	/* of the last dma-buf, and that it was open */
+	int64_t fd_size;
 };
 extern struct fake_verbs fake_verbs;
 
@@ -34,6 +35,7 @@ struct fake_range {
 	int gpu;
 	int loose;		/* belongs to no context */
 	unsigned char *bytes;	/* what is in it; NULL: nothing is looked at */
+	int managed;
 };
 
 enum fake_call {

@@ -8,202 +8,21 @@
  * staged: it does not.  The device is soft-RoCE, which takes no dma-bufs.  Two
  * GPUs.  The other process is this program again.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdlib.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../cuda/cuda_abi.h"
-#include "../../cuda/cuda_proto.h"
-#include "../../cuda/test/check.h"
-#include "../../cuda/test/ktap.h"
-#include "mr_net.h"
-#include "peerlane/mr.h"
-#include "peerlane/peerlane.h"
+#include "mr_guest.h"
 
-#define KiB	1024ull
-#define MiB	(1024 * KiB)
 #define SOCK	3
 
-static bool window;	/* the CPU reaches GPU memory */
-static struct net net;
 static CUcontext ctx[2];
 static const char *self;
-
-static void done(const char *desc)
-{
-	ktap(!failed, "%s", desc);
-	failed = false;
-}
-
-static struct pln_mr_info info_of(struct pln_mr *mr)
-{
-	static struct pln_mr_info info;
-
-	info.size = sizeof(info);
-	CHECK(!pln_mr_info(mr, &info));
-	return info;
-}
-
-static struct pln_mr *reg(CUdeviceptr p, size_t n, unsigned int flags)
-{
-	struct pln_mr *mr = NULL;
-	int r = pln_mr_reg(net.pd, (void *)(uintptr_t)p, n, NET_ALL_ACCESS,
-			   flags, &mr);
-
-	if (r)
-		printf("# %s\n", info_of(NULL).reason);
-	return r ? NULL : mr;
-}
-
-/* The registration fails with @error, and each of @words is in the reason */
-static void refused(CUdeviceptr p, size_t n, unsigned int flags, int error,
-		    const char *const *words)
-{
-	struct pln_mr *mr = NULL;
-	struct pln_mr_info info;
-	int r = pln_mr_reg(net.pd, (void *)(uintptr_t)p, n, NET_ALL_ACCESS,
-			   flags, &mr);
-
-	info = info_of(NULL);
-	if (r != error)
-		printf("# %s, and not %s\n", pln_errname(r),
-		       pln_errname(error));
-	CHECK(r == error && !mr && info.error == error && !info.way);
-	for (; *words; words++)
-		if (!strstr(info.reason, *words)) {
-			printf("# not in \"%s\": %s\n", info.reason, *words);
-			failed = true;
-		}
-	pln_mr_dereg(mr);
-}
-#define REFUSED(p, n, flags, error, ...)				\
-	refused(p, n, flags, error,					\
-		(const char *const []){ __VA_ARGS__, NULL })
-
-static unsigned char pattern(size_t i, unsigned int seed)
-{
-	return (unsigned char)((i * 2654435761u + seed * 40503u) >> 11);
-}
-
-/* Bytes of GPU memory that are not the pattern from its byte @first on */
-static size_t wrong(CUdeviceptr p, size_t n, unsigned int seed, size_t first)
-{
-	unsigned char *b = malloc(n);
-	size_t i, bad = 0;
-
-	OK(cuMemcpyDtoH_v2(b, p, n));
-	for (i = 0; i < n; i++)
-		bad += b[i] != pattern(first + i, seed);
-	free(b);
-	return bad;
-}
-
-/* Bytes of GPU memory that are not @value */
-static size_t not_filled(CUdeviceptr p, size_t n, unsigned char value)
-{
-	unsigned char *b = malloc(n);
-	size_t i, bad = 0;
-
-	OK(cuMemcpyDtoH_v2(b, p, n));
-	for (i = 0; i < n; i++)
-		bad += b[i] != value;
-	free(b);
-	return bad;
-}
-
-/*
- * WRITE a pattern into the registered memory and READ it back, through the
- * device; what the GPU has is compared in between.
- */
-static void traffic(struct pln_mr *mr, CUdeviceptr p, size_t n)
-{
-	static unsigned int seed;
-	struct pln_mr *host = NULL;
-	unsigned char *b = malloc(n);
-	size_t i, bad = 0;
-
-	seed++;
-	for (i = 0; i < n; i++)
-		b[i] = pattern(i, seed);
-	CHECK(!pln_mr_reg(net.pd, b, n, NET_ALL_ACCESS, 0, &host));
-	CHECK(mr);
-	if (!host || !mr)
-		goto out;
-	CHECK(!net_do(&net, IBV_WR_RDMA_WRITE, pln_mr_iova(host, 0),
-		      pln_mr_verbs(host)->lkey, pln_mr_iova(mr, 0),
-		      pln_mr_verbs(mr)->rkey, (uint32_t)n));
-	CHECK(!pln_mr_to_gpu(mr, 0, n));
-	CHECK(!wrong(p, n, seed, 0));
-
-	/* Another pattern, made on the GPU's side */
-	seed++;
-	for (i = 0; i < n; i++)
-		b[i] = pattern(i, seed);
-	OK(cuMemcpyHtoD_v2(p, b, n));
-	memset(b, 0, n);
-	CHECK(!pln_mr_from_gpu(mr, 0, n));
-	CHECK(!net_do(&net, IBV_WR_RDMA_READ, pln_mr_iova(host, 0),
-		      pln_mr_verbs(host)->lkey, pln_mr_iova(mr, 0),
-		      pln_mr_verbs(mr)->rkey, (uint32_t)n));
-	for (i = 0; i < n; i++)
-		bad += b[i] != pattern(i, seed);
-	CHECK(!bad);
-out:
-	CHECK(!pln_mr_dereg(host));
-	free(b);
-}
-
-/* What the GPU's driver counts, of the first GPU or all together */
-static long long counted(const char *name)
-{
-	char path[300], key[64];
-	long long value, sum = -1;
-	struct dirent *e;
-	DIR *dir = opendir("/sys/kernel/debug/peerlane_gpu");
-	FILE *f;
-
-	while (dir && (e = readdir(dir))) {
-		if (e->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path),
-			 "/sys/kernel/debug/peerlane_gpu/%s/memory",
-			 e->d_name);
-		f = fopen(path, "r");
-		while (f && fscanf(f, "%63s %lld", key, &value) >= 1) {
-			if (!strcmp(key, "state")) {
-				if (fscanf(f, "%63s", key) != 1)
-					break;
-			} else if (!strcmp(key, name)) {
-				sum = (sum < 0 ? 0 : sum) + value;
-			}
-		}
-		if (f)
-			fclose(f);
-	}
-	if (dir)
-		closedir(dir);
-	return sum;
-}
-
-static long long counted_soon(const char *name, long long want)
-{
-	struct timespec now, end;
-	long long got;
-
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += 10;
-	do {
-		got = counted(name);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (got != want && now.tv_sec < end.tv_sec);
-	return got;
-}
 
 /* ---- the checks ---- */
 
@@ -551,7 +370,7 @@ static void freed(void)
 	struct pln_mr *mr, *host;
 	struct owned before, after;
 	int pair[2], status = -1;
-	CUdeviceptr p, again;
+	CUdeviceptr p;
 	pid_t pid;
 
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
@@ -602,21 +421,105 @@ static void freed(void)
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 	done("deregistration gives the memory back");
 
-	/* The same addresses, of another allocation of the same process */
-	if (!window) {
-		OK(cuMemAlloc_v2(&p, MiB));
-		mr = reg(p, MiB, 0);
-		OK(cuMemFree_v2(p));
-		OK(cuMemAlloc_v2(&again, MiB));
-		CHECK(again == p);
-		OK(cuMemsetD8_v2(again, 0x77, MiB));
-		CHECK(pln_mr_to_gpu(mr, 0, MiB) == -EFAULT);
-		CHECK(!not_filled(again, MiB, 0x77));
-		CHECK(!pln_mr_dereg(mr));
-		OK(cuMemFree_v2(again));
-		done("a new allocation at the same addresses is not written");
-	}
 	free(b);
+}
+
+/* The same addresses, and another allocation behind them */
+static void remapped(void)
+{
+	CUmemGenericAllocationHandle h;
+	const size_t n = 2 * MiB;
+	struct pln_mr *mr;
+	CUdeviceptr at;
+
+	OK(cuMemAddressReserve(&at, n, 0, 0, 0));
+	h = vmm_map(at, n, 0);
+	mr = reg(at, n, PLN_MR_ONLY_STAGED);
+	CHECK(!pln_mr_to_gpu(mr, 0, n));
+	OK(cuMemUnmap(at, n));
+	OK(cuMemRelease(h));
+	h = vmm_map(at, n, 0);
+	OK(cuMemsetD8_v2(at, 0x77, n));
+	CHECK(pln_mr_to_gpu(mr, 0, n) == -EFAULT);
+	CHECK(pln_mr_from_gpu(mr, 0, n) == -EFAULT);
+	CHECK(!not_filled(at, n, 0x77));
+	CHECK(!pln_mr_dereg(mr));
+	OK(cuMemUnmap(at, n));
+	OK(cuMemRelease(h));
+	OK(cuMemAddressFree(at, n));
+	done("staging leaves a new allocation at the same addresses alone");
+}
+
+/* ---- threads: of one registration, and each with its own ---- */
+
+#define THREADS		4
+#define ROUNDS		8
+
+struct worker {
+	pthread_t thread;
+	struct pln_mr *shared;
+	size_t offset, length;
+	unsigned int index;
+	int bad;
+};
+
+/* No context is current in a new thread, and none is left so */
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	unsigned char *host = pln_mr_verbs(w->shared)->addr;
+	CUcontext left = (CUcontext)arg;
+	struct pln_mr_info info = { .size = sizeof(info) };
+	struct pln_mr *mr = NULL;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		memset(host + w->offset, (int)(16 * w->index) + i, w->length);
+		w->bad |= pln_mr_to_gpu(w->shared, w->offset, w->length);
+		memset(host + w->offset, 0xff, w->length);
+		w->bad |= pln_mr_from_gpu(w->shared, w->offset, w->length);
+		w->bad |= host[w->offset] != 16 * w->index + (unsigned int)i;
+		w->bad |= host[w->offset + w->length - 1] !=
+			  16 * w->index + (unsigned int)i;
+		/* Odd ones fail, and the reason stays the thread's own */
+		w->bad |= pln_mr_reg(net.pd, host, w->index % 2 ? 0 : 4096,
+				     NET_ALL_ACCESS, 0, &mr) !=
+			  (w->index % 2 ? -EINVAL : 0);
+		w->bad |= pln_mr_info(NULL, &info);
+		w->bad |= info.error != (w->index % 2 ? -EINVAL : 0);
+		w->bad |= pln_mr_dereg(mr);
+		mr = NULL;
+	}
+	w->bad |= cuCtxGetCurrent(&left) || left;
+	return NULL;
+}
+
+static void threads(void)
+{
+	const size_t n = 8 * MiB + 4;
+	struct worker w[THREADS];
+	struct pln_mr *mr;
+	CUdeviceptr p;
+	int i;
+
+	OK(cuMemAlloc_v2(&p, n));
+	mr = reg(p, n, PLN_MR_ONLY_STAGED);
+	for (i = 0; mr && i < THREADS; i++) {
+		w[i] = (struct worker){
+			.shared = mr, .offset = n / THREADS * (size_t)i,
+			.length = n / THREADS, .index = (unsigned int)i,
+		};
+		CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]));
+	}
+	for (i = 0; mr && i < THREADS; i++) {
+		CHECK(!pthread_join(w[i].thread, NULL));
+		CHECK(!w[i].bad);
+	}
+	CHECK(info_of(mr).to_gpu == n * ROUNDS);
+	CHECK(info_of(mr).from_gpu == n * ROUNDS);
+	CHECK(!pln_mr_dereg(mr));
+	OK(cuMemFree_v2(p));
+	done("several threads stage, register, and have their own reasons");
 }
 
 int main(int argc, char **argv)
@@ -653,6 +556,8 @@ int main(int argc, char **argv)
 	vmm();
 	two_gpus();
 	freed();
+	remapped();
+	threads();
 	net_close(&net);
 	CHECK(counted("vram-used") >= 0);
 	OK(cuCtxDestroy_v2(ctx[0]));

@@ -16,6 +16,7 @@
 #define NET_ALL_ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define NET_SECONDS	60
+#define NET_PIECE	(1u << 20)
 
 struct net {
 	struct ibv_context *context;
@@ -24,6 +25,7 @@ struct net {
 	struct ibv_qp *qp[2];
 	union ibv_gid gid;
 	int gid_index;
+	enum ibv_mtu mtu;
 };
 
 /* The GID of an IPv4 address */
@@ -54,7 +56,7 @@ static bool net_join(struct net *n, struct ibv_qp *qp, uint32_t peer)
 			  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
 		return false;
 	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+		.qp_state = IBV_QPS_RTR, .path_mtu = n->mtu,
 		.dest_qp_num = peer, .max_dest_rd_atomic = 4,
 		.min_rnr_timer = 12,
 		.ah_attr = {
@@ -70,7 +72,7 @@ static bool net_join(struct net *n, struct ibv_qp *qp, uint32_t peer)
 			  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
 		return false;
 	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS, .timeout = 17, .retry_cnt = 7,
+		.qp_state = IBV_QPS_RTS, .timeout = 20, .retry_cnt = 7,
 		.rnr_retry = 7, .max_rd_atomic = 4,
 	};
 	return !ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT |
@@ -103,6 +105,7 @@ static const char *net_open(struct net *n)
 			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 	struct ibv_device **list;
+	struct ibv_port_attr port;
 	int i, count = 0;
 
 	memset(n, 0, sizeof(*n));
@@ -114,6 +117,9 @@ static const char *net_open(struct net *n)
 	ibv_free_device_list(list);
 	if (!n->context)
 		return "device";
+	if (ibv_query_port(n->context, 1, &port))
+		return "port";
+	n->mtu = port.active_mtu;
 	if (!net_gid(n))
 		return "GID of an IPv4 address";
 	n->pd = ibv_alloc_pd(n->context);
@@ -134,9 +140,9 @@ static const char *net_open(struct net *n)
 }
 
 /* One request on the first queue pair; the completion's status, or -1 */
-static int net_do(struct net *n, enum ibv_wr_opcode opcode, uint64_t local,
-		  uint32_t lkey, uint64_t remote, uint32_t rkey,
-		  uint32_t length)
+static int net_one(struct net *n, enum ibv_wr_opcode opcode, uint64_t local,
+		   uint32_t lkey, uint64_t remote, uint32_t rkey,
+		   uint32_t length)
 {
 	struct ibv_sge sge = { local, length, lkey };
 	struct ibv_send_wr *bad, wr = {
@@ -159,6 +165,22 @@ static int net_do(struct net *n, enum ibv_wr_opcode opcode, uint64_t local,
 	if (got == 1 && wc.status)
 		printf("# completion: %s\n", ibv_wc_status_str(wc.status));
 	return got == 1 ? (int)wc.status : -1;
+}
+
+/* The same in pieces, so that progress does not hang on one long message */
+static int net_do(struct net *n, enum ibv_wr_opcode opcode, uint64_t local,
+		  uint32_t lkey, uint64_t remote, uint32_t rkey,
+		  uint32_t length)
+{
+	uint32_t done, size;
+	int r = 0;
+
+	for (done = 0; done < length && !r; done += size) {
+		size = length - done < NET_PIECE ? length - done : NET_PIECE;
+		r = net_one(n, opcode, local + done, lkey, remote + done, rkey,
+			    size);
+	}
+	return r;
 }
 
 #endif

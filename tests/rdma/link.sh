@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: links on a device of the test's own: ways, credits, pipelining, every failure
+# tags: quick rdma
+# timeout: 180
+. "$TOP/tests/lib/case.sh"
+. "$TOP/tests/topo/lib.sh"
+need_tool make flock cc
+
+build_core
+unit link_unit
+unit link_unit_san
+unit link_wire_unit
+unit link_wire_unit_san
+finish

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: peerlane perf without a device: percentiles, sizes, messages good, bad and damaged, the socket; options
+# tags: rdma perf quick
+# timeout: 120
+
+. "$TOP/tests/lib/case.sh"
+tool=$BUILD/userlib/peerlane
+unit=$BUILD/userlib/tests/host/perf_unit
+need_file "$tool" "$unit"
+
+"$unit" >unit.log 2>unit.err
+status=$?
+ktap_from unit.log
+check_eq "the unit test came to its end" 0 "$status" || tail -n 20 unit.err | sed 's/^/# /'
+
+# wrong STATUS WORDS ARGS…
+wrong() {
+	want=$1 words=$2
+	shift 2
+	"$tool" perf "$@" >out 2>&1
+	check_eq "perf $*: status" "$want" "$?"
+	check "perf $*: says \"$words\"" grep -q -e "$words" out || sed 's/^/# /' out
+}
+wrong 0 'usage: peerlane perf' --help
+wrong 2 'unrecognized option' --no-such-option
+wrong 2 '"0" is no size' --loopback --sizes 0
+wrong 2 'does not know "fetch"' --loopback --op read,fetch
+wrong 2 'does not know "gpu"' --loopback --memory gpu
+wrong 2 'does not know "rate"' --loopback --test rate
+wrong 2 'there is none in ""' --loopback --op ''
+wrong 2 '"0" is none' --loopback --count 0
+wrong 2 '"257" is none' --loopback --depth 257
+wrong 2 '"-1" are none' --loopback --seconds -1
+wrong 2 '"nan" are none' --loopback --seconds nan
+wrong 2 '"65536" is none' --tcp-port 65536
+wrong 2 'one HOST, not "b" too' a b
+wrong 2 'loopback needs no host' --loopback a
+wrong 2 'keep is for the server' --keep a
+wrong 2 'bind is for the server' --bind 127.0.0.1 --loopback
+wrong 2 'sizes is for the client' --sizes 8
+wrong 2 'gnuplot is for the client' --gnuplot x
+wrong 1 'cannot be listened on' --bind 192.0.2.1 --wait 1
+wrong 1 'has no address' --bind no.such.host.invalid --wait 1
+wrong 1 'no client within 1 s' --bind 127.0.0.1 --tcp-port 18599 --wait 1
+if [ ! -e /sys/class/infiniband ]; then
+	wrong 3 'no RDMA' --loopback
+	check "… and no object is missing with --json" sh -c \
+		"$tool perf --loopback --json 2>/dev/null | jq -e '.ok == false'"
+fi
+"$BUILD/userlib/peerlane.static" perf >out 2>&1
+check_eq "the program in one file has no perf" 2 $?
+
+# shellcheck disable=SC1003
+for option in $("$tool" perf --help | grep -oE '^  --[a-z-]+' | tr -d ' ') --loopback; do
+	check "the manual has $option" grep -q -F -e "$(echo "$option" | sed 's/-/\\-/g')" \
+		"$TOP/docs/man/peerlane-perf.1"
+	check "completion has $option" grep -q -F -e "$option" \
+		"$TOP/userlib/tools/peerlane.bash-completion"
+done
+finish

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: MIT
+/* Links: what they move and count, wrong use, and every way to fail. */
+#include "link_pair.h"
+
+static struct pln_link_stats stats_of(struct pln_link *link)
+{
+	struct pln_link_stats s = { .size = sizeof(s) };
+
+	pln_link_stats(link, &s);
+	return s;
+}
+
+static bool done(struct pln_link *link, uint64_t puts)
+{
+	for (int i = 0; i < 10000 && stats_of(link).puts_done < puts; i++)
+		if (pln_link_poll(both, 2, 0) < 0)
+			return false;
+	return stats_of(link).puts_done == puts;
+}
+
+static bool next_is(struct pln_link *link, uint64_t offset, uint64_t length,
+		    uint64_t tag)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	int err = -EAGAIN;
+
+	for (int i = 0; i < 10000 && err == -EAGAIN; i++) {
+		err = pln_link_arrival(link, &v);
+		if (err == -EAGAIN)
+			pln_link_poll(both, 2, 0);
+	}
+	return !err && v.buffer == 0 && v.offset == offset &&
+	       v.length == length && v.tag == tag;
+}
+
+static void fill(uint8_t *p, unsigned int seed)
+{
+	for (unsigned int i = 0; i < SIZE; i++)
+		p[i] = (uint8_t)(i * 7 + (i >> 8) + seed);
+}
+
+/* --- moving --------------------------------------------------------------------------- */
+
+static void t_ways(uint32_t from_way, uint32_t to_way, const char *what)
+{
+	static const uint64_t sizes[] = { 0, 1, CHUNK - 1, CHUNK, CHUNK + 1,
+					  77777, SIZE - 5 };
+	bool good = pair_up(from_way, to_way), whole = true;
+	struct pln_link_stats s, t;
+	uint64_t sum = 0;
+
+	ktap(good, "%s: two ends meet", what);
+	for (unsigned int i = 0; good && i < 7; i++) {
+		fill(from.gpu, i);
+		memset(to.gpu, 0xee, SIZE);
+		good = pln_link_put(a, &from, 3, sizes[i], 0, 5, i) == i + 1;
+		good = good && done(a, i + 1) && next_is(b, 5, sizes[i], i);
+		whole &= !memcmp(to.gpu + 5, from.gpu + 3, sizes[i]);
+		for (uint64_t at = 0; at < SIZE; at++)
+			if (at < 5 || at >= 5 + sizes[i])
+				whole &= to.gpu[at] == 0xee;
+		sum += sizes[i];
+	}
+	ktap(good, "%s: seven puts are done and arrive in order", what);
+	ktap(whole, "%s: with their bytes, and nothing else is touched", what);
+	s = stats_of(a);
+	t = stats_of(b);
+	ktap(s.bytes_put == sum && t.bytes_arrived == sum && s.puts == 7 &&
+	     s.puts_done == 7 && t.arrivals == 7, "%s: both count that", what);
+	ktap(s.bytes_direct == (from_way != PLN_MR_STAGED &&
+				to_way != PLN_MR_STAGED ? sum : 0) &&
+	     s.bytes_from_gpu == (from_way == PLN_MR_STAGED ? sum : 0) &&
+	     s.bytes_for_staged == (to_way == PLN_MR_STAGED ? sum : 0) &&
+	     t.bytes_to_gpu == (to_way == PLN_MR_STAGED ? sum : 0),
+	     "%s: and by which way", what);
+	pair_down();
+	ktap(fake_objects == 0, "%s: nothing is left behind", what);
+}
+
+/* More than a receiver can hold, while nobody takes what arrives */
+static void t_credits(void)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	unsigned int got = 0;
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	for (unsigned int i = 0; i < 300; i++)
+		good &= pln_link_put(a, &from, 0, 8, 0, 8 * i, i) == i + 1;
+	for (unsigned int i = 0; i < 1000; i++)
+		pln_link_poll(both, 2, 0);
+	ktap(good && stats_of(a).puts_done == CREDITS &&
+	     stats_of(b).arrivals == CREDITS,
+	     "an end that takes nothing gets no more than %u puts", CREDITS);
+	ktap(stats_of(a).stalls_credit == 1, "the other counts one stall");
+	while (got < 300 && good) {
+		int err = pln_link_arrival(b, &v);
+
+		if (err == -EAGAIN)
+			good = pln_link_poll(both, 2, 0) >= 0;
+		else
+			good = !err && v.tag == got++;
+	}
+	ktap(good && got == 300, "they all arrive when they are taken");
+	ktap(pln_link_wait(a, 0, 0) == 0 && stats_of(a).puts_done == 300,
+	     "and are done");
+	pair_down();
+}
+
+static void t_pipeline(void)
+{
+	bool good = pair_up(PLN_MR_STAGED, PLN_MR_STAGED);
+
+	fake_hold = true;
+	ktap(good && pln_link_put(a, &from, 0, 10 * CHUNK, 0, 0, 1) == 1 &&
+	     fake_held() == 0, "a put of staged memory waits for a poll");
+	pln_link_poll(both, 2, 0);
+	pln_link_wait(a, 1, 0);
+	ktap(fake_held() == 8 && stats_of(a).most_in_flight == 4,
+	     "four chunks and their notices are under way, as deep as allowed");
+	ktap(stats_of(a).copies_overlapped == 3,
+	     "three were copied while others were under way");
+	ktap(stats_of(a).stalls_depth == 1 && stats_of(a).chunks == 4,
+	     "then sending waits");
+	fake_run(4);
+	pln_link_wait(a, 1, 0);
+	ktap(stats_of(a).chunks == 6 && stats_of(a).most_in_flight == 4,
+	     "two done, two more go");
+	fake_hold = false;
+	fake_run(~0u);
+	ktap(done(a, 1) && stats_of(b).arrivals == 1, "all of it arrives");
+	pair_down();
+}
+
+static void t_waiting(void)
+{
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+	int64_t before = pln_now_ms();
+
+	ktap(good && pln_link_poll(both, 2, 60) == 0 &&
+	     pln_now_ms() - before >= 60, "nothing happens for 60 ms");
+	fake_hold = true;
+	pln_link_put(a, &from, 0, 1, 0, 0, 0);
+	ktap(pln_link_wait(a, 1, 30) == -ETIMEDOUT, "a put takes too long");
+	ktap(pln_link_wait(a, 2, 0) == -ERANGE &&
+	     pln_link_wait(a, -1, 0) == -EINVAL &&
+	     pln_link_wait(a, 1, -1) == -EINVAL,
+	     "wrong questions to wait for");
+	fake_hold = false;
+	fake_run(~0u);
+	ktap(pln_link_wait(a, 1, 1000) == 0, "then it is done");
+	ktap(pln_link_poll(both, 2, 1000) == 2,
+	     "both links have something new: a put done, an arrival");
+	ktap(pln_link_poll(both, 2, 0) == 1, "the arrival stays new");
+	pair_down();
+}
+
+/* --- wrong use --------------------------------------------------------------------------- */
+
+static int open_with(struct pln_link_options o)
+{
+	struct pln_link *link;
+	int err;
+
+	if (!o.size)
+		o.size = sizeof(o);
+	err = pln_link_open(&link, &o);
+	if (!err)
+		pln_link_close(link);
+	return err;
+}
+
+#define OPEN(...) open_with((struct pln_link_options){ __VA_ARGS__ })
+
+static void t_options(void)
+{
+	struct ibv_pd pd;
+
+	ktap(OPEN(.size = 8) == -EINVAL, "another size of options");
+	ktap(OPEN(.reserved0 = 1) == -EINVAL &&
+	     OPEN(.reserved = { 0, 0, 0, 1 }) == -EINVAL, "reserved fields");
+	ktap(OPEN(.port = 256) == -EINVAL, "a port beyond 255");
+	ktap(OPEN(.gid = 65537) == -EINVAL, "a GID index beyond 65535");
+	ktap(OPEN(.chunk = 1000) == -EINVAL &&
+	     OPEN(.chunk = (1u << 30) + 4096) == -EINVAL, "odd chunks");
+	ktap(OPEN(.depth = 257) == -EINVAL, "too deep");
+	ktap(OPEN(.retries = 8) == -EINVAL, "too many retries");
+	ktap(OPEN(.timeout = 7) == -EINVAL && OPEN(.timeout = 23) == -EINVAL,
+	     "odd timeouts");
+	ktap(OPEN(.device = "fake0", .pd = &pd) == -EINVAL &&
+	     strstr(pln_link_reason(NULL), "both device and pd"),
+	     "a device and a domain, with the reason");
+	ktap(pln_link_open(NULL, NULL) == -EINVAL, "nowhere to put it");
+	ktap(OPEN(.device = "fake1") == -ENODEV &&
+	     strstr(pln_link_reason(NULL), "fake1"), "no such device");
+	fake_port.max_msg_sz = 65536;
+	ktap(OPEN(.device = "fake0") == -EMSGSIZE, "chunks beyond the port's");
+	fake_port.state = IBV_PORT_DOWN;
+	ktap(OPEN(.device = "fake0") == -ENETDOWN, "a port that is down");
+	ktap(OPEN(.port = 0) == -ENODEV, "no device with an active port");
+	fake_install();
+	ktap(OPEN(.gid = 3) == -EADDRNOTAVAIL && OPEN(.gid = 9) ==
+	     -EADDRNOTAVAIL, "no such GID");
+	fake_ipv4_gid = 0xff;
+	ktap(OPEN(.port = 1) == -EADDRNOTAVAIL, "no GID at all");
+	fake_ipv4_gid = 1;
+	ktap(OPEN(.port = 1) == 0 && !pln_link_reason(NULL)[0],
+	     "all is well, and there is nothing to say");
+	ktap(fake_objects == 0, "nothing is left of all these");
+}
+
+static void t_gid(void)
+{
+	struct pln_link_options o = { .size = sizeof(o), .gid = 1 };
+
+	pln_link_open(&a, NULL);
+	ktap(a->gid_index == 1, "the GID of an IPv4 address is chosen");
+	pln_link_close(a);
+	pln_link_open(&a, &o);
+	ktap(a->gid_index == 0, "unless another is asked for");
+	pln_link_close(a);
+}
+
+static void t_misuse(void)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	struct pln_link_buffer info = { .size = sizeof(info) };
+	struct pln_link_stats s = { .size = sizeof(s) };
+	struct pln_link *none = NULL;
+	int fds[2], other;
+
+	pair_open(PLN_MR_PLAIN, PLN_MR_PLAIN);
+	ktap(pln_link_put(a, &from, 0, 1, 0, 0, 0) == -ENOTCONN &&
+	     pln_link_poll(both, 2, 0) == -ENOTCONN &&
+	     pln_link_wait(a, 0, 0) == -ENOTCONN &&
+	     pln_link_arrival(a, &v) == -ENOTCONN &&
+	     pln_link_peer(a, 0, &info) == -ENOTCONN, "not yet connected");
+	ktap(pln_link_connect(a, -1, 0) == -EBADF && !pipe(fds) &&
+	     pln_link_connect(a, fds[0], 0) == -ENOTSOCK, "no socket");
+	close(fds[0]);
+	close(fds[1]);
+	ktap(pln_link_share(a, NULL) == -EINVAL &&
+	     pln_link_share(NULL, &from) == -EINVAL, "nothing to share");
+	for (int i = 1; i < PLN_LINK_BUFFERS; i++)
+		if (pln_link_share(b, &to) != i)
+			break;
+	ktap(pln_link_share(b, &to) == -ENOSPC, "no more than 16 buffers");
+	ktap(!meet_both(&other) && !other, "then they meet");
+	ktap(pln_link_connect(a, ends[0], 0) == -EISCONN &&
+	     pln_link_share(b, &to) == -EISCONN, "but once");
+	ktap(pln_link_peer(a, 15, &info) == 0 && info.length == SIZE &&
+	     info.way == PLN_MR_PLAIN && pln_link_peer(a, 16, &info) ==
+	     -ERANGE && pln_link_peer(b, 0, &info) == -ERANGE,
+	     "each knows what the other shares");
+	info.size = 1;
+	v.size = 1;
+	s.size = 1;
+	ktap(pln_link_peer(a, 0, &info) == -EINVAL &&
+	     pln_link_arrival(a, &v) == -EINVAL &&
+	     pln_link_stats(a, &s) == -EINVAL, "structures of another size");
+	ktap(pln_link_put(a, &from, SIZE, 1, 0, 0, 0) == -ERANGE &&
+	     pln_link_put(a, &from, 1, SIZE, 0, 0, 0) == -ERANGE &&
+	     pln_link_put(a, &from, UINT64_MAX, 2, 0, 0, 0) == -ERANGE &&
+	     pln_link_put(a, &from, 0, 2, 0, SIZE - 1, 0) == -ERANGE &&
+	     pln_link_put(a, &from, 0, 2, 0, UINT64_MAX, 0) == -ERANGE &&
+	     pln_link_put(a, &from, 0, 1, 16, 0, 0) == -ERANGE &&
+	     pln_link_put(b, &to, 0, 1, 0, 0, 0) == -ERANGE,
+	     "puts beyond either end");
+	ktap(pln_link_put(a, NULL, 0, 1, 0, 0, 0) == -EINVAL &&
+	     pln_link_put(NULL, &from, 0, 1, 0, 0, 0) == -EINVAL,
+	     "puts of nothing");
+	ktap(pln_link_poll(NULL, 1, 0) == -EINVAL &&
+	     pln_link_poll(both, 0, 0) == -EINVAL &&
+	     pln_link_poll(both, 65, 0) == -EINVAL &&
+	     pln_link_poll(both, 2, -1) == -EINVAL &&
+	     pln_link_poll(&none, 1, 0) == -EINVAL, "wrong polls");
+	ktap(pln_link_put(a, NULL, 0, 0, 0, SIZE, 9) == 1 && next_is(b, SIZE, 0, 9),
+	     "a put of no bytes only tells");
+	ktap(!pln_link_pd(NULL) && pln_link_stats(NULL, &s) == -EINVAL,
+	     "no link");
+	pln_link_close(NULL);
+	pair_down();
+}
+
+static void t_many_puts(void)
+{
+	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
+	int64_t put = 0;
+
+	for (unsigned int i = 0; i < PUTS_MAX && good; i++) {
+		put = pln_link_put(a, &from, 0, 1, 0, 0, i);
+		good = put == i + 1;
+	}
+	ktap(good, "65536 puts may wait");
+	ktap(pln_link_put(a, &from, 0, 1, 0, 0, 0) == -EAGAIN, "and no more");
+	pair_down();
+	ktap(fake_objects == 0, "closing drops them");
+}
+
+/* --- failures ---------------------------------------------------------------------------- */
+
+static void t_status(enum ibv_wc_status status, int err, const char *word)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	good &= pln_link_put(a, &from, 0, 9, 0, 0, 1) == 1 && next_is(b, 0, 9, 1);
+	good &= pln_link_wait(a, 1, 1000) == 0;
+	fake_next_status = status;
+	good &= pln_link_put(a, &from, 0, 9, 0, 0, 2) == 2;
+	ktap(good && pln_link_wait(a, 2, 1000) == err,
+	     "status %d becomes %s", status, strerrorname_np(-err));
+	ktap(strstr(pln_link_reason(a), word) != NULL, "in words: %s",
+	     pln_link_reason(a));
+	ktap(pln_link_put(a, &from, 0, 9, 0, 0, 3) == err &&
+	     pln_link_poll(&a, 1, 0) == 1 && pln_link_poll(&a, 1, 0) == err &&
+	     pln_link_arrival(a, &v) == err && pln_link_wait(a, 1, 0) == 0,
+	     "and stays, but what was done is done");
+	pair_down();
+}
+
+/* The peer deregisters what it has shared: no byte goes anywhere */
+static void t_revoked(void)
+{
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	fake_dereg_mr(to.mr);
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	ktap(good && pln_link_wait(a, 1, 1000) == -EACCES,
+	     "memory that the peer no longer has registered");
+	to.mr = fake_reg_mr(pln_link_pd(b), to.host, SIZE, 0);
+	pair_down();
+}
+
+static void t_copy_fails(void)
+{
+	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
+
+	copy_error = -EFAULT;
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	ktap(good && pln_link_wait(a, 1, 1000) == -EFAULT &&
+	     strstr(pln_link_reason(a), "could not copy 9 bytes to host"),
+	     "the GPU cannot copy out");
+	pair_down();
+	good = pair_up(PLN_MR_PLAIN, PLN_MR_STAGED);
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	copy_error = -EIO;
+	ktap(good && pln_link_wait(b, 0, 0) == 0 &&
+	     pln_link_poll(&b, 1, 0) == 1 && pln_link_poll(&b, 1, 0) == -EIO &&
+	     strstr(pln_link_reason(b), "arrived in host memory"),
+	     "the GPU cannot copy in");
+	pln_link_close(b);
+	b = NULL;
+	ktap(pln_link_wait(a, 1, 1000) == -EPIPE && strstr(pln_link_reason(a),
+	     "given the link up: Input/output error"),
+	     "the other end is told: %s", pln_link_reason(a));
+	pair_down();
+}
+
+static void t_goodbye(void)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_STAGED);
+
+	fill(from.gpu, 3);
+	pln_link_put(a, &from, 0, SIZE / 2, 0, 0, 7);
+	while (stats_of(a).chunks < SIZE / 2 / CHUNK && good)
+		good = pln_link_poll(both, 2, 0) >= 0;
+	pln_link_close(a);
+	a = NULL;
+	/* whatever had been sent is here, and can be taken */
+	while (pln_link_poll(&b, 1, 0) > 0 && stats_of(b).arrivals == 0)
+		;
+	ktap(good && pln_link_arrival(b, &v) == 0 && v.tag == 7 &&
+	     !memcmp(to.gpu, from.gpu, SIZE / 2),
+	     "what was sent before goodbye has arrived");
+	while (pln_link_poll(&b, 1, 0) > 0)
+		;
+	ktap(pln_link_arrival(b, &v) == -EPIPE && strstr(pln_link_reason(b),
+	     "has closed the link"), "then the link is closed");
+	pair_down();
+}
+
+static void t_killed(void)
+{
+	struct meeting m = { .timeout = 5000 };
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	pthread_t thread;
+	int64_t before;
+	bool good;
+
+	/* its process ends: the kernel closes its sockets, nobody says goodbye */
+	pair_open(PLN_MR_PLAIN, PLN_MR_PLAIN);
+	m.link = b;
+	m.fd = ends[1];
+	pthread_create(&thread, NULL, meet, &m);
+	good = !pln_link_connect(a, ends[0], 5000);
+	pthread_join(thread, NULL);
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	shutdown(ends[0], SHUT_RDWR);
+	before = pln_now_ms();
+	while (pln_link_poll(&b, 1, 5000) > 0 && !pln_link_arrival(b, &v))
+		;
+	pln_link_poll(&b, 1, 5000);
+	ktap(good && v.length == 9 && pln_link_poll(&b, 1, 0) == -ECONNRESET &&
+	     strstr(pln_link_reason(b), "process is gone") &&
+	     pln_now_ms() - before < 4000,
+	     "a peer that is gone is noticed, after what it had sent");
+	pair_down();
+}
+
+/* Every call into libibverbs fails once, while links are made and used */
+static void t_sweep(void)
+{
+	unsigned int n, failed = 0;
+	bool leak = false, silent = false;
+
+	for (n = 1; n < 2000; n++) {
+		struct pln_link_options o = { .size = sizeof(o), .chunk = CHUNK };
+		struct pln_link *link;
+		int err;
+
+		fake_fail_at = n;
+		err = pln_link_open(&link, &o);
+		if (!err)
+			pln_link_close(link);
+		else
+			silent |= !pln_link_reason(NULL)[0] || err > 0;
+		failed += err != 0;
+		leak |= fake_objects != 0;
+		if (fake_fail_at)
+			break;
+	}
+	fake_fail_at = 0;
+	ktap(failed > 200 && n < 2000, "opening: %u calls fail one by one",
+	     failed);
+	ktap(!leak, "nothing is left behind");
+	ktap(!silent, "each has an errno and a reason");
+}
+
+static void t_sweep_run(void)
+{
+	unsigned int n, failed = 0;
+	bool leak = false, wrong = false;
+
+	for (n = 1; n < 3000; n++) {
+		bool good = pair_up(PLN_MR_STAGED, PLN_MR_STAGED);
+		unsigned int i;
+
+		fill(from.gpu, n);
+		fake_fail_at = n;
+		pln_link_put(a, &from, 0, 100 * CHUNK, 0, 0, 1);
+		for (i = 0; i < 1000 && good && !a->error && !b->error &&
+		     stats_of(a).puts_done == 0; i++)
+			pln_link_poll(both, 2, 0);
+		good = fake_fail_at != 0;	/* all went well */
+		fake_fail_at = 0;
+		failed += a->error || b->error;
+		wrong |= i == 1000 || (stats_of(b).arrivals &&
+			 memcmp(from.gpu, to.gpu, 100 * CHUNK));
+		pair_down();
+		leak |= fake_objects != 0;
+		if (good)
+			break;
+	}
+	ktap(failed > 100 && n < 3000, "moving: %u calls fail one by one",
+	     failed);
+	ktap(!wrong, "none hangs, and what arrives is right");
+	ktap(!leak, "nothing is left behind");
+}
+
+int main(void)
+{
+	fake_install();
+	t_ways(PLN_MR_PLAIN, PLN_MR_PLAIN, "direct");
+	t_ways(PLN_MR_STAGED, PLN_MR_PLAIN, "staged here");
+	t_ways(PLN_MR_PLAIN, PLN_MR_STAGED, "staged there");
+	t_ways(PLN_MR_STAGED, PLN_MR_STAGED, "staged");
+	t_credits();
+	t_pipeline();
+	t_waiting();
+	t_options();
+	t_gid();
+	t_misuse();
+	t_many_puts();
+	t_status(IBV_WC_RETRY_EXC_ERR, -ETIMEDOUT, "does not answer");
+	t_status(IBV_WC_REM_ACCESS_ERR, -EACCES, "refused the write");
+	t_status(IBV_WC_LOC_PROT_ERR, -EFAULT, "this end's memory");
+	t_status(IBV_WC_RNR_RETRY_EXC_ERR, -ENOBUFS, "no buffer");
+	t_status(IBV_WC_REM_OP_ERR, -EREMOTEIO, "could not do it");
+	t_status(IBV_WC_WR_FLUSH_ERR, -ECONNABORTED, "error state");
+	t_status(IBV_WC_FATAL_ERR, -EIO, "the device failed");
+	t_revoked();
+	t_copy_fails();
+	t_goodbye();
+	t_killed();
+	t_sweep();
+	t_sweep_run();
+	return ktap_end();
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+/* What a link believes of what its peer says: nothing that cannot be. */
+#include "link_pair.h"
+
+static const struct hello good_hello = {
+	.qpn = 77, .psn = 5, .mtu = IBV_MTU_4096, .ethernet = 1, .buffers = 1,
+	.gid = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2 },
+	.buffer = { { .iova = 0x1000, .length = 4096, .rkey = 3,
+		      .way = PLN_MR_PLAIN } },
+};
+
+static int hello_with(size_t at, uint32_t value, const char **why)
+{
+	static char reason[PLN_LINK_REASON_MAX];
+	uint8_t wire[HELLO_SIZE];
+	struct hello h;
+
+	reason[0] = '\0';
+	*why = reason;
+	pln_hello_encode(&good_hello, wire);
+	if (at < HELLO_SIZE)
+		for (int i = 0; i < 4; i++)
+			wire[at + i] = (uint8_t)(value >> (24 - 8 * i));
+	return pln_hello_decode(wire, &h, reason, sizeof(reason));
+}
+
+static void t_hello(void)
+{
+	static const struct {
+		size_t at;
+		uint32_t value;
+		int err;
+		const char *what;
+	} bad[] = {
+		{ 0, 0x47455420, -EPROTO, "the protocol" },
+		{ 4, 2u << 16 | HELLO_SIZE, -EPROTONOSUPPORT, "version 2" },
+		{ 4, 1u << 16 | 448, -EPROTO, "448 bytes" },
+		{ 8, 1, -EPROTO, "queue pair" },
+		{ 8, 0x1000000, -EPROTO, "queue pair" },
+		{ 12, 0x1000000, -EPROTO, "packet sequence" },
+		{ 16, 0, -EPROTO, "an MTU" },
+		{ 16, 6, -EPROTO, "an MTU" },
+		{ 20, 2, -EPROTO, "link layer" },
+		{ 20, 0, -EPROTO, "a LID" },
+		{ 24, 0x10000, -EPROTO, "a LID" },
+		{ 28, CREDITS + 1, -EPROTO, "credits" },
+		{ 32, PLN_LINK_BUFFERS + 1, -EPROTO, "number of buffers" },
+		{ 52, 0xffffffff, 0, NULL },
+		{ 60, 0xffffffff, 0, NULL },
+		{ 64, 0, -EPROTO, "no bytes" },
+		{ 72, 0, -EPROTO, "no known way" },
+		{ 72, 4, -EPROTO, "no known way" },
+		{ 76, 1, -EPROTO, "zeros" },
+		{ HELLO_SIZE - 4, 1, -EPROTO, "zeros" },
+	};
+	struct hello h, wrapping = good_hello;
+	uint8_t wire[HELLO_SIZE];
+	const char *why;
+	char text[128];
+
+	pln_hello_encode(&good_hello, wire);
+	ktap(!pln_hello_decode(wire, &h, text, sizeof(text)) &&
+	     !memcmp(&h, &good_hello, sizeof(h)), "a hello comes through");
+	ktap(wire[8] == 0 && wire[11] == 77 && wire[63] == 0 && wire[66] == 0x10,
+	     "big-endian");
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		int err = hello_with(bad[i].at, bad[i].value, &why);
+
+		ktap(err == bad[i].err && (!bad[i].what ||
+					   strstr(why, bad[i].what)),
+		     "a hello with 0x%x at %zu: %s", bad[i].value, bad[i].at,
+		     err ? why : "fine");
+	}
+	wrapping.buffer[0].iova = UINT64_MAX - 4094;
+	pln_hello_encode(&wrapping, wire);
+	ktap(pln_hello_decode(wire, &h, text, sizeof(text)) == -EPROTO,
+	     "a buffer that wraps around: %s", text);
+	pln_hello_encode(&good_hello, wire);
+	memset(wire + 36, 0, 16);
+	ktap(pln_hello_decode(wire, &h, text, sizeof(text)) == -EPROTO,
+	     "a hello without a GID");
+}
+
+/* One end is a link, the other is what the test writes */
+static int meet_with(const void *data, size_t n, int timeout, bool hang_up)
+{
+	struct meeting m = { .timeout = timeout };
+	pthread_t thread;
+	uint8_t drop[1024];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || pln_link_open(&a, NULL))
+		return 1;
+	m.link = a;
+	m.fd = ends[0];
+	if (n && write(ends[1], data, n) != (ssize_t)n)
+		return 1;
+	pthread_create(&thread, NULL, meet, &m);
+	if (hang_up) {
+		/* not before it has said hello, or it fails to */
+		if (read(ends[1], drop, HELLO_SIZE) != HELLO_SIZE)
+			m.result = 1;
+		shutdown(ends[1], SHUT_WR);
+	}
+	pthread_join(thread, NULL);
+	close(ends[0]);
+	close(ends[1]);
+	return m.result;
+}
+
+static void t_meeting(void)
+{
+	uint8_t wire[HELLO_SIZE + 8] = { 0 };
+	int err;
+
+	pln_hello_encode(&good_hello, wire);
+	memcpy(wire + HELLO_SIZE, "PLNK\0\0\0\0", 8);
+	ktap(meet_with(wire, sizeof(wire), 5000, false) == 0,
+	     "a meeting with a good hello");
+	pln_link_close(a);
+	for (size_t n = 0; n < sizeof(wire); n += 37) {
+		err = meet_with(wire, n, 5000, true);
+		ktap(err == -ECONNRESET && strstr(pln_link_reason(a), "closed"),
+		     "it ends after %zu bytes: %s", n, pln_link_reason(a));
+		pln_link_close(a);
+	}
+	err = meet_with(wire, 100, 30, false);
+	ktap(err == -ETIMEDOUT,
+	     "it stands still: %s", pln_link_reason(a));
+	pln_link_close(a);
+	err = meet_with("GET / HTTP/1.1\r\n", 16, 5000, false);
+	ktap(err == -EPROTO,
+	     "somebody else is there: %s", pln_link_reason(a));
+	pln_link_close(a);
+	wire[HELLO_SIZE + 7] = ENODEV;
+	err = meet_with(wire, sizeof(wire), 5000, false);
+	ktap(err == -EREMOTEIO &&
+	     strstr(pln_link_reason(a), "No such device"),
+	     "the peer fails: %s", pln_link_reason(a));
+	pln_link_close(a);
+	wire[HELLO_SIZE + 5] = 1;
+	ktap(meet_with(wire, sizeof(wire), 5000, false) == -EPROTO,
+	     "it says nonsense in the end");
+	pln_link_close(a);
+	ktap(fake_objects == 0, "nothing is left behind");
+}
+
+static const struct message good_notice = {
+	.type = MESSAGE_NOTICE, .flags = MESSAGE_LAST, .chunk = 9, .at = 4,
+	.start = 4, .length = 9, .tag = 1, .seq = 1,
+};
+
+static int message_error(struct message m, uint32_t length, const char **why)
+{
+	static char reason[PLN_LINK_REASON_MAX];
+	uint8_t wire[2 * MESSAGE_SIZE] = { 0 };
+	int err;
+
+	if (!pair_up(PLN_MR_PLAIN, PLN_MR_STAGED))
+		return 1;
+	pln_message_encode(&m, wire);
+	fake_send_raw(b->qp->qp_num, wire, length);
+	while (pln_link_poll(&b, 1, 0) > 0 && b->arrived == 0)
+		;
+	err = b->error;
+	snprintf(reason, sizeof(reason), "%s", pln_link_reason(b));
+	*why = reason;
+	pair_down();
+	return err;
+}
+
+#define BAD(name, word, ...) do {					\
+	struct message m = good_notice;					\
+	__VA_ARGS__;							\
+	int err = message_error(m, MESSAGE_SIZE, &why);			\
+	ktap(err == -EPROTO && strstr(why, word), "%s: %s", name, why);	\
+} while (0)
+
+static void t_messages(void)
+{
+	const char *why;
+
+	ktap(message_error(good_notice, MESSAGE_SIZE, &why) == 0,
+	     "a good notice");
+	ktap(message_error(good_notice, MESSAGE_SIZE - 1, &why) == -EPROTO,
+	     "a short message: %s", why);
+	BAD("a type", "unknown message", m.type = 9);
+	BAD("flags", "unknown flags", m.flags = 3);
+	BAD("a buffer", "not shared", m.buffer = 1);
+	BAD("a sequence", "missing or repeated", m.seq = 2);
+	BAD("a put too far", "beyond the end", m.start = SIZE, m.at = SIZE);
+	BAD("a put too long", "beyond the end", m.length = SIZE);
+	BAD("a put that wraps", "beyond the end", m.length = UINT64_MAX);
+	BAD("a chunk before", "outside of its put", m.at = 3);
+	BAD("a chunk behind", "outside of its put", m.at = 14);
+	BAD("a chunk too long", "outside of its put", m.chunk = 10);
+	BAD("an end too early", "ends before", m.chunk = 8);
+	BAD("no end", "ends before", m.flags = 0);
+	BAD("more landed than sent", "acknowledges", m.landed = 1);
+	BAD("more taken than landed", "acknowledges", m.taken = 1);
+	BAD("a strange goodbye", "goodbye", m.type = MESSAGE_BYE, m.chunk = 4096);
+}
+
+/* More notices than the receiver has promised to hold */
+static void t_flood(void)
+{
+	uint8_t wire[MESSAGE_SIZE];
+	struct message m = good_notice;
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	for (unsigned int i = 0; i < CREDITS + 1; i++) {
+		m.seq = i + 1;
+		pln_message_encode(&m, wire);
+		fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
+	}
+	for (unsigned int i = 0; i < 200; i++)
+		pln_link_poll(&b, 1, 0);
+	ktap(good && b->error == -EPROTO && strstr(pln_link_reason(b),
+	     "more notices than"), "too many notices: %s", pln_link_reason(b));
+	pair_down();
+}
+
+/* Bytes by chance, with a seed that is always the same */
+static void t_fuzz(void)
+{
+	uint32_t x = 2463534242u;
+	char why[PLN_LINK_REASON_MAX];
+	uint8_t wire[HELLO_SIZE];
+	struct hello h;
+	unsigned int taken = 0, i;
+
+	for (i = 0; i < 200000; i++) {
+		pln_hello_encode(&good_hello, wire);
+		for (int flips = 0; flips < 3; flips++) {
+			x ^= x << 13;
+			x ^= x >> 17;
+			x ^= x << 5;
+			wire[x % 96] = (uint8_t)(x >> 24);
+		}
+		if (pln_hello_decode(wire, &h, why, sizeof(why)))
+			continue;
+		taken++;
+		if (h.buffers > PLN_LINK_BUFFERS || h.qpn > 0xffffff ||
+		    h.mtu > IBV_MTU_4096)
+			break;
+		for (uint32_t n = 0; n < h.buffers; n++)
+			if (h.buffer[n].iova + h.buffer[n].length <
+			    h.buffer[n].iova)
+				i = 200001;
+	}
+	ktap(i == 200000 && taken > 100, "200000 hellos, %u of them good", taken);
+
+	pair_up(PLN_MR_PLAIN, PLN_MR_STAGED);
+	for (i = 0; i < 3000; i++) {
+		struct message m = good_notice;
+
+		m.seq = b->received + 1;
+		pln_message_encode(&m, wire);
+		for (int flips = 0; flips < 2; flips++) {
+			x ^= x << 13;
+			x ^= x >> 17;
+			x ^= x << 5;
+			wire[x % MESSAGE_SIZE] = (uint8_t)(x >> 24);
+		}
+		fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
+		pln_link_poll(&b, 1, 0);
+		if (!b->error)
+			continue;
+		pair_down();
+		pair_up(PLN_MR_PLAIN, PLN_MR_STAGED);
+	}
+	pair_down();
+	ktap(fake_objects == 0, "3000 messages, and nothing is left behind");
+}
+
+int main(void)
+{
+	fake_install();
+	t_hello();
+	t_meeting();
+	t_messages();
+	t_flood();
+	t_fuzz();
+	return ktap_end();
+}

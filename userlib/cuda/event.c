@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Events.  An event names the last job of a stream when it was recorded.
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+void pln_event_free(struct CUevent_st *event)
+{
+	if (event->words && !atomic_load(&event->ctx->destroyed))
+		pln_device_free(event->words);
+	pln_shared_put(event->shared);
+	pln_job_put(event->job);
+	pln_ctx_put(event->ctx);
+	free(event);
+}
+
+CUresult pln_event_get(CUevent handle, CUevent *out)
+{
+	CUevent event;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	event = handle ? pln_obj_find(handle, PLN_EVENT) : NULL;
+	pthread_mutex_unlock(&pln.lock);
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*out = event;
+	return CUDA_SUCCESS;
+}
+
+/* Takes over @shared, whatever the outcome; NULL: see @flags */
+CUresult pln_event_new(CUcontext ctx, unsigned int flags,
+		       struct pln_shared *shared, CUevent *out)
+{
+	CUevent event = calloc(1, sizeof(*event));
+	CUresult err = CUDA_SUCCESS;
+
+	if (!event) {
+		pln_shared_put(shared);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	event->obj.type = PLN_EVENT;
+	atomic_init(&event->obj.refs, 1);
+	atomic_fetch_add(&ctx->obj.refs, 1);
+	event->ctx = ctx;
+	event->flags = flags;
+	event->shared = shared;
+	if ((flags & CU_EVENT_INTERPROCESS) && !shared)
+		err = pln_shared_new(event);
+	pthread_mutex_lock(&pln.lock);
+	if (!err)
+		err = atomic_load(&ctx->destroyed) ?
+		      CUDA_ERROR_CONTEXT_IS_DESTROYED :
+		      pln_obj_add(&event->obj);
+	if (!err)
+		LIST_INSERT_HEAD(&ctx->events, event, link);
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		pln_obj_put(&event->obj);
+	else
+		*out = event;
+	return err;
+}
+
+CUresult cuEventCreate(CUevent *out, unsigned int flags)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	if (!out || (flags & ~(unsigned int)(CU_EVENT_BLOCKING_SYNC |
+					     CU_EVENT_DISABLE_TIMING |
+					     CU_EVENT_INTERPROCESS)))
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if ((flags & CU_EVENT_INTERPROCESS) &&
+		 !(flags & CU_EVENT_DISABLE_TIMING))
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		err = pln_event_new(ctx, flags, NULL, out);
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuEventDestroy_v2(CUevent handle)
+{
+	CUevent event;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	event = handle ? pln_obj_find(handle, PLN_EVENT) : NULL;
+	if (event) {
+		pln_obj_del(&event->obj);
+		LIST_REMOVE(event, link);
+	}
+	pthread_mutex_unlock(&pln.lock);
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pln_obj_put(&event->obj);	/* the table's */
+	pln_obj_put(&event->obj);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
+				unsigned int flags)
+{
+	struct pln_job *job, *old;
+	CUstream stream;
+	CUevent event;
+	CUresult err;
+
+	err = pln_event_get(handle, &event);
+	if (err)
+		return err;
+	err = pln_stream_get(stream_handle, NULL, &stream);
+	if (err)
+		goto out_event;
+	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if (flags)
+		err = CUDA_ERROR_ILLEGAL_STATE;	/* only while capturing */
+	else if (event->ctx != stream->ctx)
+		err = CUDA_ERROR_INVALID_HANDLE;
+	if (err)
+		goto out_stream;
+	err = pln_stream_mark(stream, &job);
+	if (!err && event->shared) {
+		pln_job_put(job);
+		err = pln_shared_record(event, stream, &job);
+	}
+	if (err)
+		goto out_stream;
+	if (job)
+		pln_job_wait(job, false);
+	pthread_mutex_lock(&pln.lock);
+	old = event->job;
+	event->job = job;
+	event->recorded = true;
+	event->t_record = pln_now();
+	pthread_mutex_unlock(&pln.lock);
+	pln_job_put(old);
+out_stream:
+	pln_obj_put(&stream->obj);
+out_event:
+	pln_obj_put(&event->obj);
+	return err;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	return cuEventRecordWithFlags(event, stream, 0);
+}
+
+/* Has what @event recorded ended?  @t: when, @recorded: was there anything */
+static CUresult event_end(CUevent event, bool block, bool *recorded,
+			  uint64_t *t)
+{
+	struct pln_job *job;
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&pln.lock);
+	*recorded = event->recorded;
+	*t = event->t_record;
+	job = pln_job_ref(event->job);
+	pthread_mutex_unlock(&pln.lock);
+	if (job) {
+		err = pln_job_wait(job, block);
+		if (!err) {
+			err = job->err;
+			if (job->t_done > *t)
+				*t = job->t_done;
+		}
+	}
+	if (!err && event->shared)
+		err = pln_shared_wait(event->shared,
+				      pln_shared_last(event->shared), block);
+	pln_job_put(job);
+	return err;
+}
+
+static CUresult event_ask(CUevent handle, bool block)
+{
+	bool recorded;
+	CUevent event;
+	uint64_t t;
+	CUresult err = pln_event_get(handle, &event);
+
+	if (err)
+		return err;
+	err = pln_ctx_state(event->ctx);
+	if (!err)
+		err = event_end(event, block, &recorded, &t);
+	if (!err && block)
+		pln_pools_settle(event->ctx->dev);
+	pln_obj_put(&event->obj);
+	return err;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	return event_ask(event, false);
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	return event_ask(event, true);
+}
+
+CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+{
+	bool recorded[2] = { false, false };
+	CUevent event[2] = { NULL, NULL };
+	CUevent handle[2] = { start, end };
+	uint64_t t[2] = { 0, 0 };
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!ms)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (int i = 0; i < 2 && !err; i++)
+		err = pln_event_get(handle[i], &event[i]);
+	for (int i = 0; i < 2 && !err; i++) {
+		if (event[i]->flags & CU_EVENT_DISABLE_TIMING)
+			err = CUDA_ERROR_INVALID_HANDLE;
+		else
+			err = event_end(event[i], false, &recorded[i], &t[i]);
+		if (!err && !recorded[i])
+			err = CUDA_ERROR_INVALID_HANDLE;
+	}
+	if (!err && event[0]->ctx->dev != event[1]->ctx->dev)
+		err = CUDA_ERROR_INVALID_HANDLE;
+	if (!err)
+		*ms = (float)((double)(int64_t)(t[1] - t[0]) / 1e6);
+	for (int i = 0; i < 2; i++)
+		if (event[i])
+			pln_obj_put(&event[i]->obj);
+	return err;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+	return cuEventElapsedTime_v2(ms, start, end);
+}
+
+CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
+			   unsigned int flags)
+{
+	struct pln_dep dep = { 0 };
+	CUstream stream;
+	CUevent event;
+	CUresult err;
+
+	err = pln_stream_get(stream_handle, NULL, &stream);
+	if (err)
+		return err;
+	err = pln_event_get(handle, &event);
+	if (err)
+		goto out_stream;
+	if (flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if (flags)
+		err = CUDA_ERROR_ILLEGAL_STATE;	/* only while capturing */
+	if (err)
+		goto out_event;
+	pthread_mutex_lock(&pln.lock);
+	dep.job = pln_job_ref(event->job);
+	pthread_mutex_unlock(&pln.lock);
+	if (event->shared) {
+		dep.shared = event->shared;
+		dep.number = pln_shared_last(dep.shared);
+	} else if (dep.job && dep.job->file == stream->ctx->file &&
+		   dep.job->queue == stream->lane->queue) {
+		pln_job_put(dep.job);	/* the queue is in order */
+		dep.job = NULL;
+	}
+	if ((dep.job || dep.shared) &&
+	    pln_dep_wait(&dep, false) == CUDA_ERROR_NOT_READY) {
+		pthread_mutex_lock(&pln.lock);
+		err = pln_lane_depend(stream->lane, &dep);
+		pthread_mutex_unlock(&pln.lock);
+	}
+	pln_job_put(dep.job);
+out_event:
+	pln_obj_put(&event->obj);
+out_stream:
+	pln_obj_put(&stream->obj);
+	return err;
+}
+
+/* Names of programs built with per-thread default streams */
+PLN_ALIAS(cuStreamWaitEvent, cuStreamWaitEvent_ptsz);
+PLN_ALIAS(cuEventRecord, cuEventRecord_ptsz);
+PLN_ALIAS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz);

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory in the order of a stream.
+ *
+ * A pool has slabs, each an allocation of the kernel, cut into blocks.  What is
+ * freed in a stream may be had again at once by work of the same engine queue,
+ * which runs in order; by others when the job has ended that went before the
+ * freeing.  Memory that nobody has goes back to the kernel at the next
+ * synchronization, but for the pool's release threshold.
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+#define SLAB_GRANULE	(2 * MiB)
+#define UNIT		512ull
+
+struct pln_block {
+	struct pln_slab *slab;
+	uint64_t at;			/* in the slab */
+	uint64_t size;
+	uint64_t asked;			/* for, while it is used */
+	bool used;
+	bool dead;			/* a dma-buf may still reach it */
+	struct pln_job *job;		/* that went before its freeing */
+	TAILQ_ENTRY(pln_block) link;
+};
+
+struct pln_slab {
+	CUmemoryPool pool;		/* a reference */
+	struct pln_chunk *chunk;
+	unsigned int used;		/* blocks */
+	TAILQ_HEAD(, pln_block) blocks;
+	LIST_ENTRY(pln_slab) link;
+};
+
+/* How far a search for free memory may go */
+enum reuse { REUSE_ENDED, REUSE_BY_CHANCE, REUSE_BY_WAITING };
+
+/* ---- blocks: pln.lock is held ---- */
+
+static struct pln_block *block_new(struct pln_slab *slab, uint64_t at,
+				   uint64_t size)
+{
+	struct pln_block *block = calloc(1, sizeof(*block));
+
+	if (block) {
+		block->slab = slab;
+		block->at = at;
+		block->size = size;
+	}
+	return block;
+}
+
+static bool ended(struct pln_block *block, bool ask)
+{
+	if (block->job && (atomic_load(&block->job->done) ||
+			   (ask && !pln_job_wait(block->job, false)))) {
+		pln_job_put(block->job);
+		block->job = NULL;
+	}
+	return !block->job;
+}
+
+/* Neighbours that wait for the same, or for nothing, become one */
+static void merge(struct pln_slab *slab)
+{
+	struct pln_block *b = TAILQ_FIRST(&slab->blocks), *next;
+
+	for (; b && (next = TAILQ_NEXT(b, link)); b = next) {
+		if (b->used || next->used || b->dead || next->dead)
+			continue;
+		ended(b, false);
+		ended(next, false);
+		if (b->job != next->job)
+			continue;
+		next->at = b->at;
+		next->size += b->size;
+		TAILQ_REMOVE(&slab->blocks, b, link);
+		pln_job_put(b->job);
+		free(b);
+	}
+}
+
+/* Take [@at, @at + @size) out of the free @block; NULL: no host memory */
+static struct pln_block *carve(struct pln_block *block, uint64_t at,
+			       uint64_t size)
+{
+	struct pln_slab *slab = block->slab;
+	struct pln_block *rest = NULL, *part = block;
+
+	if (at > block->at) {
+		part = block_new(slab, at, block->at + block->size - at);
+		if (!part)
+			return NULL;
+	}
+	if (part->size > size) {
+		rest = block_new(slab, at + size, part->size - size);
+		if (!rest) {
+			if (part != block)
+				free(part);
+			return NULL;
+		}
+	}
+	if (part != block) {
+		block->size = at - block->at;
+		part->job = pln_job_ref(block->job);
+		TAILQ_INSERT_AFTER(&slab->blocks, block, part, link);
+	}
+	if (rest) {
+		part->size = size;
+		rest->job = pln_job_ref(part->job);
+		TAILQ_INSERT_AFTER(&slab->blocks, part, rest, link);
+	}
+	return part;
+}
+
+static bool in_order(CUstream stream, const struct pln_job *job)
+{
+	return job->file == stream->ctx->file &&
+	       job->queue == stream->lane->queue;
+}
+
+static struct pln_block *slab_take(struct pln_slab *slab, uint64_t size,
+				   CUstream stream, enum reuse how)
+{
+	uint64_t align = pln_small_align(slab->chunk->file, size);
+	struct pln_block *b;
+
+	merge(slab);
+	TAILQ_FOREACH(b, &slab->blocks, link) {
+		uint64_t at = (b->at + align - 1) & ~(align - 1);
+
+		if (b->used || b->dead ||
+		    !pln_span_has(at, size, b->at, b->size))
+			continue;
+		if (!ended(b, how == REUSE_BY_CHANCE) &&
+		    !in_order(stream, b->job) && how != REUSE_BY_WAITING)
+			continue;
+		return carve(b, at, size);
+	}
+	return NULL;
+}
+
+/* ---- slabs ---- */
+
+/* pln.lock is held; true: the caller frees it unlocked, with slab_free() */
+static bool slab_drop(struct pln_slab *slab)
+{
+	LIST_REMOVE(slab, link);
+	slab->pool->reserved -= slab->chunk->size;
+	return pln_chunk_drop(slab->chunk);
+}
+
+/* @last: nobody else uses its memory */
+static void slab_free(struct pln_slab *slab, bool last)
+{
+	struct pln_file *file = pln_file_ref(slab->chunk->file);
+	struct pln_block *b;
+
+	while ((b = TAILQ_FIRST(&slab->blocks))) {
+		TAILQ_REMOVE(&slab->blocks, b, link);
+		pln_job_put(b->job);
+		free(b);
+	}
+	if (last)
+		pln_chunk_free(slab->chunk);
+	pln_file_unuse(file);
+	pln_obj_put(&slab->pool->obj);
+	free(slab);
+}
+
+/* A new one of at least @size bytes, with its one free block */
+static CUresult slab_new(CUmemoryPool pool, uint64_t size,
+			 struct pln_slab **out)
+{
+	struct pln_slab *slab = calloc(1, sizeof(*slab));
+	struct pln_block *block = NULL;
+	struct pln_chunk *chunk;
+	struct pln_file *file;
+	CUresult err;
+
+	if (slab)
+		block = block_new(slab, 0, 0);
+	if (!block) {
+		free(slab);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	size = (size + SLAB_GRANULE - 1) & ~(SLAB_GRANULE - 1);
+	err = pln_file_use(pool->dev, &file);
+	if (err)
+		goto out;
+	err = pln_chunk_alloc(file, size, false, &chunk);
+	if (err)
+		goto out_file;
+	TAILQ_INIT(&slab->blocks);
+	TAILQ_INSERT_HEAD(&slab->blocks, block, link);
+	block->size = size;
+	slab->chunk = chunk;
+	pthread_mutex_lock(&pln.lock);
+	err = pln_chunk_add(NULL, chunk);
+	if (!err) {
+		atomic_fetch_add(&pool->obj.refs, 1);
+		slab->pool = pool;
+		pool->reserved += chunk->size;
+		if (pool->reserved > pool->reserved_high)
+			pool->reserved_high = pool->reserved;
+		LIST_INSERT_HEAD(&pool->slabs, slab, link);
+	}
+	pthread_mutex_unlock(&pln.lock);
+	if (!err) {
+		pln_file_put(file);	/* the chunk has one; we stay a user */
+		*out = slab;
+		return CUDA_SUCCESS;
+	}
+	pln_chunk_free(chunk);
+out_file:
+	pln_file_unuse(file);
+out:
+	free(block);
+	free(slab);
+	return err;
+}
+
+/* Give memory back until no more than @keep bytes are reserved */
+bool pln_pool_trim(CUmemoryPool pool, uint64_t keep)
+{
+	struct pln_slab *slab;
+	struct pln_block *b;
+	bool last, any = false;
+
+	for (;;) {
+		last = false;
+		pthread_mutex_lock(&pln.lock);
+		LIST_FOREACH(slab, &pool->slabs, link) {
+			if (slab->used || pool->reserved <= keep)
+				continue;
+			TAILQ_FOREACH(b, &slab->blocks, link)
+				if (!ended(b, true))
+					break;
+			if (!b)
+				break;
+		}
+		if (slab)
+			last = slab_drop(slab);
+		pthread_mutex_unlock(&pln.lock);
+		if (!slab)
+			return any;
+		slab_free(slab, last);
+		any = true;
+	}
+}
+
+/* A pool of @dev after @pool, the first after NULL; a reference */
+static CUmemoryPool next_pool(struct pln_device *dev, CUmemoryPool pool)
+{
+	CUmemoryPool next;
+
+	pthread_mutex_lock(&pln.lock);
+	next = pool ? LIST_NEXT(pool, link) : LIST_FIRST(&dev->pools);
+	if (next)
+		atomic_fetch_add(&next->obj.refs, 1);
+	pthread_mutex_unlock(&pln.lock);
+	if (pool)
+		pln_obj_put(&pool->obj);
+	return next;
+}
+
+bool pln_pools_squeeze(struct pln_device *dev)
+{
+	CUmemoryPool pool = NULL;
+	bool any = false;
+
+	while ((pool = next_pool(dev, pool)))
+		any |= pln_pool_trim(pool, 0);
+	return any;
+}
+
+void pln_pools_settle(struct pln_device *dev)
+{
+	CUmemoryPool pool = NULL;
+
+	while ((pool = next_pool(dev, pool)))
+		pln_pool_trim(pool, pool->gone ? 0 : pool->threshold);
+}
+
+/* ---- memory ---- */
+
+/*
+ * Find room; the block is used then, and @job is what @stream has to wait for
+ * before it uses it, or NULL.
+ */
+static struct pln_block *find(CUmemoryPool pool, uint64_t size, CUstream stream,
+			      struct pln_job **job)
+{
+	static const CUmemPool_attribute allows[] = {
+		[REUSE_BY_CHANCE] = CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+		[REUSE_BY_WAITING] =
+			CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,
+	};
+	struct pln_block *block = NULL;
+	struct pln_slab *slab;
+
+	*job = NULL;
+	for (enum reuse how = REUSE_ENDED; how <= REUSE_BY_WAITING; how++) {
+		if (how != REUSE_ENDED && !pool->reuse[allows[how] - 1])
+			continue;
+		LIST_FOREACH(slab, &pool->slabs, link) {
+			if (atomic_load(&slab->chunk->file->lost))
+				continue;
+			block = slab_take(slab, size, stream, how);
+			if (!block)
+				continue;
+			if (block->job && !in_order(stream, block->job))
+				*job = pln_job_ref(block->job);
+			pln_job_put(block->job);
+			block->job = NULL;
+			block->used = true;
+			slab->used++;
+			return block;
+		}
+	}
+	return NULL;
+}
+
+/* pln.lock is held.  Takes over @job, what goes before the freeing, or NULL. */
+static void give(struct pln_block *block, struct pln_job *job)
+{
+	struct pln_slab *slab = block->slab;
+
+	slab->pool->used -= block->asked;
+	slab->used--;
+	block->used = false;
+	block->dead = slab->chunk->exported;
+	block->job = job;
+}
+
+/* pln.lock is held; @block is used */
+static CUresult make_range(struct pln_block *block, size_t asked,
+			   CUdeviceptr *out)
+{
+	CUmemoryPool pool = block->slab->pool;
+	struct pln_range *range = calloc(1, sizeof(*range));
+	CUresult err;
+
+	if (!range)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	range->addr = block->slab->chunk->addr + block->at;
+	range->size = asked;
+	range->kind = PLN_RANGE_POOL;
+	range->dev = pool->dev;
+	range->chunk = block->slab->chunk;
+	range->pool = pool;
+	range->block = block;
+	err = pln_range_add(range);
+	if (err) {
+		free(range);
+		return err;
+	}
+	block->asked = asked;
+	pool->used += asked;
+	if (pool->used > pool->used_high)
+		pool->used_high = pool->used;
+	*out = range->addr;
+	return CUDA_SUCCESS;
+}
+
+static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
+			 CUdeviceptr *out)
+{
+	uint64_t size = (asked + UNIT - 1) & ~(UNIT - 1);
+	struct pln_job *job = NULL;
+	struct pln_block *block;
+	struct pln_slab *slab;
+	CUresult err = CUDA_SUCCESS;
+
+	if (size < asked || size > pool->dev->info.vram_size)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (int tries = 0;; tries++) {
+		pthread_mutex_lock(&pln.lock);
+		block = find(pool, size, stream, &job);
+		if (block) {
+			err = make_range(block, asked, out);
+			if (err) {
+				block->asked = 0;
+				give(block, NULL);
+			} else if (job &&
+				   !pln_lane_wait_for(stream, job)) {
+				pln_job_put(job);
+				job = NULL;
+			}
+		}
+		pthread_mutex_unlock(&pln.lock);
+		if (block)
+			break;
+		if (pool->props.maxSize &&
+		    pool->reserved + size > pool->props.maxSize)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		if (tries == 3)		/* others take what we make */
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		err = slab_new(pool, size, &slab);
+		if (err == CUDA_ERROR_OUT_OF_MEMORY) {
+			/* What was freed and not waited for would do */
+			err = pln_file_drain(stream->ctx->file);
+			if (!err && !pln_pools_squeeze(pool->dev))
+				err = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		if (err)
+			return err;
+	}
+	if (job)			/* no room to note it down: wait here */
+		err = pln_job_wait(job, true);
+	pln_job_put(job);
+	return err;
+}
+
+/* @pool: a reference that is taken over */
+static CUresult alloc(CUdeviceptr *ptr, size_t size, CUmemoryPool pool,
+		      CUstream stream)
+{
+	CUresult err = CUDA_SUCCESS;
+
+	if (!ptr || pool->imported)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else if (!size)
+		*ptr = 0;		/* nothing, as NVIDIA's driver has it */
+	else
+		err = alloc_in(pool, size, stream, ptr);
+	pln_obj_put(&pool->obj);
+	pln_obj_put(&stream->obj);
+	return err;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t size, CUstream handle)
+{
+	CUmemoryPool pool;
+	CUstream stream;
+	CUresult err = pln_stream_get(handle, NULL, &stream);
+
+	if (err)
+		return err;
+	err = pln_pool_current(stream->ctx->dev, true, &pool);
+	if (err) {
+		pln_obj_put(&stream->obj);
+		return err;
+	}
+	return alloc(ptr, size, pool, stream);
+}
+PLN_ALIAS(cuMemAllocAsync, cuMemAllocAsync_ptsz);
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t size,
+				 CUmemoryPool handle, CUstream stream_handle)
+{
+	CUmemoryPool pool;
+	CUstream stream;
+	CUresult err = pln_stream_get(stream_handle, NULL, &stream);
+
+	if (err)
+		return err;
+	err = pln_pool_get(handle, &pool);
+	if (err) {
+		pln_obj_put(&stream->obj);
+		return err;
+	}
+	return alloc(ptr, size, pool, stream);
+}
+PLN_ALIAS(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz);
+
+/* @range is in no tree any more */
+void pln_pool_give(struct pln_range *range)
+{
+	CUmemoryPool pool = range->pool;
+	bool gone;
+
+	pthread_mutex_lock(&pln.lock);
+	atomic_fetch_add(&pool->obj.refs, 1);
+	give(range->block, range->after);
+	gone = pool->gone;
+	pthread_mutex_unlock(&pln.lock);
+	if (gone)
+		pln_pool_trim(pool, 0);
+	pln_obj_put(&pool->obj);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream handle)
+{
+	struct pln_range *range;
+	struct pln_job *job;
+	CUstream stream;
+	bool managed;
+	CUresult err = pln_stream_get(handle, NULL, &stream);
+
+	if (err)
+		return err;
+	err = pln_stream_mark(stream, &job);
+	if (err)
+		goto out;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find(ptr, 1);
+	managed = range && range->kind == PLN_RANGE_MANAGED;
+	if (!range || range->addr != ptr || range->kind != PLN_RANGE_POOL)
+		range = NULL;
+	else
+		pln_range_del(range);
+	pthread_mutex_unlock(&pln.lock);
+	if (!ptr) {
+		pln_job_put(job);	/* nothing, then */
+		goto out;
+	}
+	if (range) {
+		range->after = job;
+		pln_range_free(range);
+		goto out;
+	}
+	/* Memory of no pool is freed when the stream has come so far */
+	err = managed ? CUDA_ERROR_NOT_SUPPORTED :
+	      job ? pln_job_wait(job, true) : CUDA_SUCCESS;
+	pln_job_put(job);
+	if (!err)
+		err = cuMemFree_v2(ptr);
+out:
+	pln_obj_put(&stream->obj);
+	return err;
+}
+PLN_ALIAS(cuMemFreeAsync, cuMemFreeAsync_ptsz);

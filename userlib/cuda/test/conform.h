@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of cuda_conform share: how a question is asked */
+#ifndef PEERLANE_CONFORM_H
+#define PEERLANE_CONFORM_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cuda_abi.h"
+
+#define MiB	(1024ul * 1024)
+
+/* A function of the library that is asked; ends the program without it */
+void *sym(const char *name);
+
+#define CALL(fn, ...)	((__typeof__(&fn))sym(#fn))(__VA_ARGS__)
+#define ASK(what, fn, ...) \
+	printf("%-44s %d\n", what, (int)CALL(fn, __VA_ARGS__))
+#define SAY(what, value)	printf("%-44s = %lld\n", what, (long long)(value))
+
+/* The context that each part but the first begins with */
+extern CUcontext ctx;
+/* 2 MiB of memory by hand, on device 0 */
+extern CUmemAllocationProp prop;
+
+void ask_vmm_wrong(void);
+void ask_vmm(void);
+void ask_ipc(void);
+void ask_pools_wrong(void);
+void ask_pools(void);
+void ask_pool_order(void);
+void ask_pool_export(void);
+void ask_managed(void);
+void ask_batches(void);
+void ask_fills(void);
+void ask_io_memory(void);
+
+#endif

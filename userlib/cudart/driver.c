@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The driver, the devices' contexts, and the error that a thread remembers.
+ *
+ * The driver is whatever libcuda.so.1 the loader finds, at the first call that
+ * needs it: a program starts without one, as with NVIDIA's runtime.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define MAX_DEVICES	64
+
+struct rt_driver rt_driver;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	bool tried;
+	cudaError_t err;		/* of starting the driver */
+	CUcontext primary[MAX_DEVICES];	/* that we hold, or NULL */
+} rt;
+
+static __thread cudaError_t last;
+static __thread int device_of_thread;
+
+cudaError_t rt_end(cudaError_t error)
+{
+	if (error)
+		last = error;
+	return error;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+	return last;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+	cudaError_t error = last;
+
+	last = cudaSuccess;
+	return error;
+}
+
+static const struct {
+	cudaError_t error;
+	const char *name;
+	const char *words;
+} errors[] = {
+#define PLN_X(name, number, words) { name, #name, words },
+	PLN_CUDART_ERRORS(PLN_X)
+#undef PLN_X
+};
+
+static const char unknown[] = "unrecognized error code";
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].error == error)
+			return errors[i].name;
+	return unknown;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].error == error)
+			return errors[i].words;
+	return unknown;
+}
+
+static cudaError_t start(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	int version = 0;
+	CUresult err;
+
+	if (!lib) {
+		fprintf(stderr, "libcudart (Peerlane): %s\n", dlerror());
+		return cudaErrorInsufficientDriver;
+	}
+#define X(name) rt_driver.name = (__typeof__(&name))dlsym(lib, #name);
+	PLN_DRIVER(X)
+#undef X
+	if (!rt_driver.cuInit || !rt_driver.cuDriverGetVersion ||
+	    !rt_driver.cuCtxGetCurrent || !rt_driver.cuDevicePrimaryCtxRetain)
+		return cudaErrorInsufficientDriver;
+	err = rt_driver.cuInit(0);
+	if (err)
+		return rt_from(err);
+	/* Minor versions of one major version work together */
+	if (rt_driver.cuDriverGetVersion(&version) ||
+	    version / 1000 < CUDART_MAJOR)
+		return cudaErrorInsufficientDriver;
+	return cudaSuccess;
+}
+
+cudaError_t rt_start(void)
+{
+	cudaError_t err;
+
+	pthread_mutex_lock(&lock);
+	if (!rt.tried) {
+		rt.err = start();
+		rt.tried = true;
+	}
+	err = rt.err;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* The primary context of @device, which we hold until the program ends */
+cudaError_t rt_primary(int device, CUcontext *ctx)
+{
+	cudaError_t err = cudaSuccess;
+
+	if (device < 0 || device >= MAX_DEVICES)
+		return cudaErrorInvalidDevice;
+	pthread_mutex_lock(&lock);
+	if (!rt.primary[device])
+		err = rt_from(rt_driver.cuDevicePrimaryCtxRetain(
+				&rt.primary[device], device));
+	if (err)
+		rt.primary[device] = NULL;
+	*ctx = rt.primary[device];
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+cudaError_t rt_enter(void)
+{
+	CUcontext ctx = NULL;
+	cudaError_t err = rt_start();
+
+	if (!err)
+		err = DRIVER(cuCtxGetCurrent, &ctx);
+	if (err || ctx)
+		return err;
+	err = rt_primary(device_of_thread, &ctx);
+	return err ? err : DRIVER(cuCtxSetCurrent, ctx);
+}
+
+/* ---- which device ---- */
+
+/* A context that the program made with the driver interface counts */
+static int current_device(void)
+{
+	CUcontext ctx = NULL;
+	CUdevice dev;
+
+	if (!rt_driver.cuCtxGetCurrent(&ctx) && ctx &&
+	    !rt_driver.cuCtxGetDevice(&dev))
+		return dev;
+	return device_of_thread;
+}
+
+static cudaError_t check_device(int device)
+{
+	int n = 0;
+	cudaError_t err = rt_start();
+
+	if (!err)
+		err = DRIVER(cuDeviceGetCount, &n);
+	if (!err && (device < 0 || device >= n))
+		err = cudaErrorInvalidDevice;
+	return err;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+	cudaError_t err = rt_start();
+
+	if (!err && !device)
+		err = cudaErrorInvalidValue;
+	if (!err)
+		*device = current_device();
+	return rt_end(err);
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+	CUcontext ctx;
+	cudaError_t err = check_device(device);
+
+	if (!err)
+		err = rt_primary(device, &ctx);
+	if (!err)
+		err = DRIVER(cuCtxSetCurrent, ctx);
+	if (!err)
+		device_of_thread = device;
+	return rt_end(err);
+}
+
+/* The runtime's flags have the driver's numbers */
+cudaError_t cudaInitDevice(int device, unsigned int device_flags,
+			   unsigned int flags)
+{
+	CUcontext ctx;
+	cudaError_t err = check_device(device);
+
+	/* Bit 0: device_flags are to be used; others are not looked at */
+	if (!err && (flags & 1))
+		err = DRIVER(cuDevicePrimaryCtxSetFlags_v2, device,
+			     device_flags);
+	if (!err)
+		err = rt_primary(device, &ctx);
+	return rt_end(err);
+}
+
+/* Only the first is ever chosen here: there is no fall back at first use */
+cudaError_t cudaSetValidDevices(int *devices, int n)
+{
+	cudaError_t err = cudaSuccess;
+
+	if (n < 0 || (n && !devices))
+		err = cudaErrorInvalidValue;
+	for (int i = 0; i < n && !err; i++)
+		err = check_device(devices[i]);
+	if (!err)
+		device_of_thread = n ? devices[0] : 0;
+	return rt_end(err);
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned int *flags)
+{
+	CUcontext ctx = NULL;
+	int active;
+	cudaError_t err = rt_start();
+
+	if (!err && !flags)
+		err = cudaErrorInvalidValue;
+	if (!err)
+		err = DRIVER(cuCtxGetCurrent, &ctx);
+	if (!err)
+		err = ctx ? DRIVER(cuCtxGetFlags, flags) :
+			    DRIVER(cuDevicePrimaryCtxGetState,
+				   device_of_thread, flags, &active);
+	return rt_end(err);
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned int flags)
+{
+	cudaError_t err = rt_start();
+
+	if (err)
+		return rt_end(err);
+	/* Host memory is always mapped; the driver has no such wish any more */
+	return rt_end(DRIVER(cuDevicePrimaryCtxSetFlags_v2, current_device(),
+			     flags & ~(unsigned int)CU_CTX_MAP_HOST));
+}
+
+cudaError_t cudaDeviceReset(void)
+{
+	cudaError_t err = rt_start();
+	int device;
+
+	if (err)
+		return rt_end(err);
+	device = current_device();
+	rt_forget_code(device);
+	err = DRIVER(cuDevicePrimaryCtxReset_v2, device);
+	pthread_mutex_lock(&lock);
+	if (device < MAX_DEVICES && rt.primary[device]) {
+		/* What we held is gone; the next call takes a new one */
+		rt.primary[device] = NULL;
+		rt_driver.cuDevicePrimaryCtxRelease_v2(device);
+	}
+	pthread_mutex_unlock(&lock);
+	if (!err)
+		err = DRIVER(cuCtxSetCurrent, NULL);
+	return rt_end(err);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Peerlane libcudart: what its files share.
+ *
+ * Each function is a call of the driver, in the context of the thread's
+ * device, whose error the thread remembers.  Locks: state.lock (code.c), and
+ * rt.lock (driver.c) for the driver and the devices; neither is held while the
+ * driver is called, but to start it.
+ */
+#ifndef PEERLANE_CUDART_INTERNAL_H
+#define PEERLANE_CUDART_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../cuda/cuda_abi.h"
+#include "cudart_abi.h"
+
+/* The driver's functions, by the names that it exports them under */
+#define PLN_DRIVER(X) \
+	X(cuInit) X(cuDriverGetVersion) X(cuGetProcAddress_v2) \
+	X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) \
+	X(cuDeviceGetUuid_v2) X(cuDeviceTotalMem_v2) X(cuDeviceGetAttribute) \
+	X(cuDeviceGetByPCIBusId) X(cuDeviceGetPCIBusId) \
+	X(cuDeviceCanAccessPeer) X(cuDeviceGetP2PAttribute) \
+	X(cuFlushGPUDirectRDMAWrites) X(cuDevicePrimaryCtxRetain) \
+	X(cuDevicePrimaryCtxRelease_v2) X(cuDevicePrimaryCtxSetFlags_v2) \
+	X(cuDevicePrimaryCtxGetState) X(cuDevicePrimaryCtxReset_v2) \
+	X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice) \
+	X(cuCtxGetFlags) X(cuCtxSynchronize) X(cuCtxGetStreamPriorityRange) \
+	X(cuCtxGetLimit) X(cuCtxSetLimit) X(cuCtxGetCacheConfig) \
+	X(cuCtxSetCacheConfig) X(cuCtxEnablePeerAccess) \
+	X(cuCtxDisablePeerAccess) X(cuMemGetInfo_v2) X(cuMemAlloc_v2) \
+	X(cuMemAllocPitch_v2) X(cuMemFree_v2) X(cuMemAllocManaged) \
+	X(cuMemAllocHost_v2) X(cuMemHostAlloc) X(cuMemFreeHost) \
+	X(cuMemHostGetDevicePointer_v2) X(cuMemHostGetFlags) \
+	X(cuMemHostRegister_v2) X(cuMemHostUnregister) \
+	X(cuPointerGetAttributes) X(cuMemcpy) X(cuMemcpyAsync) \
+	X(cuMemcpyHtoD_v2) X(cuMemcpyHtoDAsync_v2) \
+	X(cuMemcpyDtoH_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoD_v2) \
+	X(cuMemcpyDtoDAsync_v2) X(cuMemcpyPeer) X(cuMemcpyPeerAsync) \
+	X(cuMemcpy2DUnaligned_v2) X(cuMemcpy2DAsync_v2) X(cuMemsetD8_v2) \
+	X(cuMemsetD8Async) X(cuMemsetD2D8_v2) X(cuMemsetD2D8Async) \
+	X(cuStreamCreateWithPriority) X(cuStreamDestroy_v2) \
+	X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamWaitEvent) \
+	X(cuStreamGetPriority) X(cuStreamGetFlags) X(cuStreamGetId) \
+	X(cuStreamGetDevice) X(cuStreamIsCapturing) X(cuStreamAddCallback) \
+	X(cuLaunchHostFunc) X(cuEventCreate) X(cuEventDestroy_v2) \
+	X(cuEventRecordWithFlags) X(cuEventQuery) X(cuEventSynchronize) \
+	X(cuEventElapsedTime) X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle_v2) \
+	X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) \
+	X(cuIpcOpenEventHandle) X(cuMemPrefetchAsync) \
+	X(cuMemPrefetchAsync_v2) X(cuMemAdvise) X(cuMemAdvise_v2) \
+	X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) \
+	X(cuStreamAttachMemAsync) X(cuMemcpyBatchAsync) \
+	X(cuMemcpyBatchAsync_v2) X(cuMemAllocAsync) \
+	X(cuMemAllocFromPoolAsync) X(cuMemFreeAsync) X(cuMemPoolCreate) \
+	X(cuMemPoolDestroy) X(cuMemPoolTrimTo) X(cuMemPoolGetAttribute) \
+	X(cuMemPoolSetAttribute) X(cuMemPoolSetAccess) X(cuMemPoolGetAccess) \
+	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) \
+	X(cuDeviceSetMemPool) X(cuMemPoolExportToShareableHandle) \
+	X(cuMemPoolImportFromShareableHandle) X(cuMemPoolExportPointer) \
+	X(cuMemPoolImportPointer) X(cuLibraryLoadData) X(cuLibraryUnload) \
+	X(cuLibraryGetKernel) X(cuLibraryGetModule) X(cuKernelGetFunction) \
+	X(cuModuleGetGlobal_v2) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
+	X(cuLaunchKernel) X(cuLaunchCooperativeKernel) X(cuLaunchKernelEx)
+
+/* Not in our libcuda; another one may have it */
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
+			    int value);
+
+struct rt_driver {
+#define X(name) __typeof__(&name) name;
+	PLN_DRIVER(X)
+#undef X
+};
+
+extern struct rt_driver rt_driver;
+
+/* ---- driver.c ---- */
+/* Remember @error for cudaGetLastError(), unless it is none; give it back */
+cudaError_t rt_end(cudaError_t error);
+/* The driver is loaded and started */
+cudaError_t rt_start(void);
+/* And the thread has a context: its own, or that of its device */
+cudaError_t rt_enter(void);
+cudaError_t rt_primary(int device, CUcontext *ctx);
+
+/* The errors of the driver have the numbers of the runtime's */
+static inline cudaError_t rt_from(CUresult err)
+{
+	return (cudaError_t)err;
+}
+
+/* Call the driver, or say that it is too old to have the function */
+#define DRIVER(name, ...)						\
+	(rt_driver.name ? rt_from(rt_driver.name(__VA_ARGS__)) :	\
+			  cudaErrorCallRequiresNewerDriver)
+
+/* A whole function of the runtime: in a context; or needing none */
+#define RUN(name, ...)							\
+	do {								\
+		cudaError_t err_ = rt_enter();				\
+									\
+		return rt_end(err_ ? err_ : DRIVER(name, __VA_ARGS__));	\
+	} while (0)
+#define RUN_WITHOUT(name, ...)						\
+	do {								\
+		cudaError_t err_ = rt_start();				\
+									\
+		return rt_end(err_ ? err_ : DRIVER(name, __VA_ARGS__));	\
+	} while (0)
+
+/*
+ * A function and its second name, for programs with a default stream for each
+ * thread.  In the body S(stream) is the driver's name of @stream.
+ */
+#define BOTH(name, suffix, params, ...)					\
+	cudaError_t name params;					\
+	cudaError_t name params						\
+	{								\
+		const bool own_ = false;				\
+									\
+		(void)own_;						\
+		__VA_ARGS__						\
+	}								\
+	cudaError_t name##suffix params;				\
+	cudaError_t name##suffix params					\
+	{								\
+		const bool own_ = true;					\
+									\
+		(void)own_;						\
+		__VA_ARGS__						\
+	}								\
+	_Static_assert(1, "")
+#define S(stream)	(own_ && !(stream) ? CU_STREAM_PER_THREAD : (stream))
+
+/* ---- copy.c ---- */
+cudaError_t rt_copy(void *dst, const void *src, size_t n, int kind,
+		    cudaStream_t stream, bool sync);
+
+/* ---- code.c ---- */
+cudaError_t rt_variable(const void *symbol, size_t offset, size_t n,
+			void **ptr, size_t *size);
+void rt_forget_code(int device);
+
+#endif /* PEERLANE_CUDART_INTERNAL_H */
