@@ -72,7 +72,7 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	link->port = o->port ? o->port : 1;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
-	link->retries = o->retries ? o->retries : 7;
+	link->retries = o->retries ? o->retries : 6;
 	link->timeout = o->timeout ? o->timeout : 19;
 	link->puts_size = 16;
 	link->puts = calloc(link->puts_size, sizeof(*link->puts));

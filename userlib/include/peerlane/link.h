@@ -63,7 +63,8 @@ struct pln_mr;
  * @chunk: bytes, a multiple of 4096 up to 1 GiB; default 256 KiB
  * @depth: chunks under way at most, up to 256; default 8
  * @retries: how often the device sends a packet again before the connection
- *	counts as broken, 1 to 7; default 7
+ *	counts as broken, 1 to 7; default 6, as soft-RoCE takes 7 for "without
+ *	end"
  * @timeout: of one try, as in the InfiniBand specification: 4.096 µs times
  *	two to the power of this, 8 to 22; default 19, two seconds: shorter
  *	ones make soft-RoCE repeat itself on a busy machine
