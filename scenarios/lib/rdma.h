@@ -22,6 +22,7 @@
 #include "guest.h"
 #include "pattern.h"
 
+int cuMemGetInfo_v2(size_t *avail, size_t *total);
 int plnMemCompare(gpu_ptr a, gpu_ptr b, size_t size, uint64_t *first_diff);
 
 #define GUARD		KIB(64)		/* untouched memory on each side */
@@ -45,6 +46,7 @@ struct area {
 struct end {
 	bool active;		/* the end that connected */
 	int sock;
+	uint64_t steps;		/* in which both ends were together */
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
@@ -54,7 +56,7 @@ struct end {
 	int gid_index;
 	union ibv_gid gid;
 	uint32_t psn;
-	uint8_t timeout, retry;	/* of the QP, as in ibv_modify_qp() */
+	uint8_t timeout, retry, rnr;	/* of the QP, as in ibv_modify_qp() */
 	size_t max_msg;
 	unsigned int mr_flags;	/* of pln_mr_reg() */
 };
@@ -138,21 +140,16 @@ static inline void swap_words(struct end *e, uint64_t mine, uint64_t *theirs)
 	hear(e, theirs, sizeof(*theirs));
 }
 
-/*
- * Both ends have come to this line; a step too many of one is noticed.
- */
-#define sync_ends(e) sync_at(e, __LINE__)
-static inline void sync_at(struct end *e, int line)
+/* Both ends have come this far; a step too many of one is noticed. */
+static inline void sync_ends(struct end *e)
 {
-	uint64_t theirs;
+	uint64_t theirs, mine = ++e->steps;
 
-	swap_words(e, (uint64_t)line, &theirs);
-	if (theirs != (uint64_t)line)
-		stop("both ends are at line %d; the other is at %d", line,
+	swap_words(e, mine, &theirs);
+	if (theirs != mine)
+		stop("both ends are at step %d; the other is at %d", (int)mine,
 		     (int)theirs);
 }
-
-/* ---- the connection ---- */
 
 /* The GID that is the interface's IPv4 address. */
 static inline int ipv4_gid(struct end *e)
@@ -204,8 +201,9 @@ static inline void rdma_open(struct end *e, const char *where)
 		stop("the RDMA device has a GID of an IPv4 address");
 	e->max_msg = e->port.max_msg_sz < MAX_REQUEST ? e->port.max_msg_sz :
 		     MAX_REQUEST;
-	e->timeout = e->timeout ?: 17;	/* 0.5 s */
-	e->retry = e->retry ?: 7;
+	e->timeout = e->timeout ?: 19;	/* 2.1 s: emulation is slow at times */
+	e->retry = e->retry ?: 7;	/* which soft-RoCE takes for: always */
+	e->rnr = e->rnr ?: 7;
 	e->pd = ibv_alloc_pd(e->ctx);
 	e->channel = ibv_create_comp_channel(e->ctx);
 	if (!e->pd || !e->channel)
@@ -266,7 +264,7 @@ static inline void rdma_connect(struct end *e)
 		stop("the QP goes to RTR: %s", strerror(err));
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS,
 		.sq_psn = e->psn, .timeout = e->timeout, .retry_cnt = e->retry,
-		.rnr_retry = 7, .max_rd_atomic = 16 };
+		.rnr_retry = e->rnr, .max_rd_atomic = 16 };
 	err = ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN |
 			    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 			    IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
@@ -481,6 +479,7 @@ struct request {
 	uint32_t imm;
 	uint64_t add, compare, swap;
 	uint64_t id;
+	bool wrong_lkey;
 };
 
 /* 0 or an errno */
@@ -489,7 +488,8 @@ static inline int post_request(struct end *e, const struct request *r)
 	struct ibv_sge sge = {
 		.addr = pln_mr_iova(r->local->mr, r->at),
 		.length = (uint32_t)r->size,
-		.lkey = pln_mr_verbs(r->local->mr)->lkey,
+		.lkey = pln_mr_verbs(r->local->mr)->lkey ^
+			(r->wrong_lkey ? 0x5a00 : 0),
 	};
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = r->id, .sg_list = &sge, .num_sge = r->size ? 1 : 0,

@@ -35,3 +35,26 @@ host_search() {
 	sc_add "{\"search\":{\"$rdma_host\":{\"$1\":${rdma_found%\]}}}}"
 	echo ok
 }
+
+# host more PORT.WAY N OPCODE SECONDS: until so many more frames have come by
+host_more() {
+	# shellcheck disable=SC2086 # four words
+	set -- $2
+	rdma_now=$(wire_ask counters | jq --arg port "${1%.*}" --arg way "${1#*.}" \
+		--arg opcode "$3" '.ports[$port][$way].roce.opcodes[$opcode].frames // 0')
+	wire "$1" wait $((rdma_now + $2)) "$3" "$4"
+}
+
+# host lost PORT.WAY SECONDS: until a link that is down has swallowed something
+host_lost() {
+	# shellcheck disable=SC2086 # two words
+	set -- $2
+	rdma_until=$(($(hosts_clock) + $2))
+	while [ "$(hosts_clock)" -le "$rdma_until" ]; do
+		wire_ask counters | jq -e --arg port "${1%.*}" --arg way "${1#*.}" \
+			'.ports[$port] | .link == "down" and .[$way].drops.link > 0' \
+			>/dev/null && { echo ok; return; }
+		sleep 0.1
+	done
+	echo "error: lost: the link of $1 has swallowed nothing within $2 s"
+}

@@ -1,0 +1,663 @@
+// SPDX-License-Identifier: MIT
+/*
+ * rdma-faults CASE listen|ADDRESS: what breaks while data goes from one GPU to
+ * another host's.  Whatever does: each request ends with a status, a request
+ * that succeeded has moved the right bytes, no other bytes change, and
+ * afterwards the two ends can work together again.
+ *
+ *	wire NAME COMMAND...	the wire is told "b COMMAND" meanwhile
+ *	flap			the link swallows packets, and is up again soon
+ *	cut			... not before the sender has given up
+ *	carrier			... and the sender's NIC knows
+ *	killed			the process that owns the memory is killed
+ *	reset			its GPU is reset
+ *	freed			it frees the memory, and forgets the registration
+ *	deregistered		it ends the registration
+ *	wrong			requests that must not be granted
+ */
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "rdma.h"
+
+#define BYTES		MIB(16)
+#define PIECE		MIB(1)		/* of a stream */
+#define STREAM		32		/* requests of it */
+#define SEED(n)		((uint64_t)(n) << 40)
+
+extern char **environ;
+static struct area data;
+static gpu_ptr ref, guard;
+static const char *self;
+
+/* How the requests of a stream ended. */
+struct tally {
+	unsigned int good, bad, flushed, missing;
+	enum ibv_wc_status first;	/* that was not success */
+};
+
+static void open_end(struct end *e, const char *where)
+{
+	gpu_open();
+	e->timeout = 17;	/* 0.5 s, and some tries more */
+	e->retry = e->retry ?: 6;
+	e->rnr = 2;
+	rdma_open(e, where);
+	area_make(e, &data, BYTES + 2 * GUARD, "the GPU's memory");
+	ref = gpu_alloc(BYTES);
+	guard = gpu_alloc(GUARD);
+	cuMemsetD8_v2(guard, GUARD_BYTE, GUARD);
+	rdma_connect(e);
+}
+
+static bool same(gpu_ptr a, gpu_ptr b, size_t n, const char *what)
+{
+	uint64_t diff = 0;
+	int err = plnMemCompare(a, b, n, &diff);
+
+	if (err || diff != UINT64_MAX)
+		note("%s: %s %" PRIu64, what, err ? "CUDA error" :
+		     "differs at byte", err ? (uint64_t)err : diff);
+	return !err && diff == UINT64_MAX;
+}
+
+/* Both ends again, after requests have failed at either. */
+static void recover(struct end *e)
+{
+	unsigned int good, flushed;
+
+	rdma_drain(e, &good, &flushed);
+	rdma_connect(e);
+}
+
+/*
+ * SIZE bytes by one operation; when it fails the QPs recover and it is done
+ * again, a few times.  Both ends know whether all is right in the end.
+ */
+static bool transfer(struct end *e, enum ibv_wr_opcode opcode, size_t size,
+		     uint64_t seed, unsigned int *failures)
+{
+	bool source = e->active != (opcode == IBV_WR_RDMA_READ), good = false;
+	uint64_t status, theirs, crc;
+
+	for (unsigned int turn = 0; turn < 5; turn++) {
+		struct request r = { .opcode = opcode, .local = &data,
+			.remote = &data, .at = GUARD, .peer_at = GUARD,
+			.size = size };
+
+		if (source)
+			pattern_put(data.ptr + GUARD, seed, size);
+		else
+			cuMemsetD8_v2(data.ptr, GUARD_BYTE, size + 2 * GUARD);
+		sync_ends(e);
+		status = e->active ? move(e, &r) : IBV_WC_SUCCESS;
+		if (status)
+			note("the request's status: %s",
+			     ibv_wc_status_str((enum ibv_wc_status)status));
+		swap_words(e, status, &theirs);
+		if (!(status | theirs)) {
+			good = true;
+			break;
+		}
+		(*failures)++;
+		recover(e);
+	}
+	crc = gpu_crc(data.ptr + GUARD, size);
+	swap_words(e, crc, &theirs);
+	good &= crc == theirs;
+	if (!source) {
+		pattern_put(ref, seed, size);
+		good &= same(data.ptr + GUARD, ref, size, "the data") &&
+			same(data.ptr, guard, GUARD, "memory in front") &&
+			same(data.ptr + GUARD + size, guard, GUARD,
+			     "memory behind");
+	}
+	swap_words(e, good, &theirs);
+	return good && theirs;
+}
+
+/* The proof that nothing is broken. */
+static void works(struct end *e)
+{
+	unsigned int failures = 0;
+	bool good = transfer(e, IBV_WR_RDMA_WRITE, MIB(1), SEED(90), &failures);
+
+	good &= transfer(e, IBV_WR_RDMA_READ, MIB(1), SEED(91), &failures);
+	ok(good && !failures, "afterwards a WRITE and a READ are right");
+}
+
+/* The active end: all of a stream of WRITEs at once, each to its own place. */
+static void stream(struct end *e)
+{
+	for (unsigned int i = 0; i < STREAM; i++) {
+		struct request r = { .opcode = IBV_WR_RDMA_WRITE,
+			.local = &data, .remote = &data, .size = PIECE, .id = i,
+			.at = GUARD + i * PIECE % BYTES,
+			.peer_at = GUARD + i * PIECE % BYTES };
+
+		if (post_request(e, &r))
+			die("ibv_post_send");
+	}
+}
+
+/* ... and how each of them ended. */
+static struct tally ends(struct end *e, const char *what)
+{
+	struct tally t = { 0 };
+	struct ibv_wc wc;
+
+	for (unsigned int i = 0; i < STREAM; i++) {
+		if (!wait_wc(e, &wc, WC_MS)) {
+			t.missing = STREAM - i;
+			break;
+		}
+		if (wc.status == IBV_WC_SUCCESS) {
+			t.good++;
+			if (t.bad + t.flushed)
+				note("a success behind a failure");
+		} else if (wc.status == IBV_WC_WR_FLUSH_ERR) {
+			t.flushed++;
+		} else {
+			t.bad++;
+		}
+		if (wc.status && !t.first)
+			t.first = wc.status;
+	}
+	ok(!t.missing, "each request of the stream ended with a status");
+	printf("@fact %s {\"good\":%u,\"failed\":%u,\"flushed\":%u,\"first\":\"%s\"}\n",
+	       what, t.good, t.bad, t.flushed, ibv_wc_status_str(t.first));
+	fflush(stdout);
+	return t;
+}
+
+/* The passive end: until the stream is well under way. */
+static void under_way(void)
+{
+	host_must("more b.out 700 rc-rdma-write-middle 30");
+}
+
+/* ---- the wire ---- */
+
+static int wire(struct end *e, const char *where, const char *name, int words,
+		char **word)
+{
+	struct request add = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .add = 3,
+		.local = &data, .remote = &data, .size = 8 };
+	unsigned int failures = 0, bad = 0;
+	char question[200];
+	uint64_t old = 0;
+	struct ibv_wc wc;
+	int n;
+
+	open_end(e, where);
+	cuMemsetD8_v2(data.ptr, 0, 64);
+	if (e->active) {
+		snprintf(question, sizeof(question), "begin %s", name);
+		host_must(question);
+		n = snprintf(question, sizeof(question), "wire b");
+		for (int i = 0; i < words; i++)
+			n += snprintf(question + n, sizeof(question) - (size_t)n,
+				      " %s", word[i]);
+		host_must(question);
+	}
+	sync_ends(e);
+	/* what is repeated must be done once */
+	for (unsigned int i = 0; e->active && i < 300; i++) {
+		add.at = 64;
+		if (post_request(e, &add) || !wait_wc(e, &wc, WC_MS) ||
+		    wc.status != IBV_WC_SUCCESS ||
+		    cuMemcpyDtoH_v2(&old, data.ptr + 64, 8) || old != 3 * i) {
+			if (!bad++)
+				note("addition %u found %" PRIu64 ": %s", i, old,
+				     ibv_wc_status_str(wc.status));
+			if (wc.status)
+				break;
+		}
+	}
+	sync_ends(e);
+	if (e->active)
+		ok(!bad, "%s: each of 300 FETCH_ADD was done once", name);
+	else if (!cuMemcpyDtoH_v2(&old, data.ptr, 8))
+		ok(old == 900, "%s: their sum is in GPU memory", name);
+	ok(transfer(e, IBV_WR_RDMA_WRITE, BYTES, SEED(1), &failures),
+	   "%s: a WRITE is right", name);
+	ok(transfer(e, IBV_WR_RDMA_READ, BYTES, SEED(2), &failures),
+	   "%s: a READ is right", name);
+	note("%s: %u recoveries of the QP", name, failures);
+	if (e->active) {
+		host_must("wire b clear");
+		snprintf(question, sizeof(question), "end %s", name);
+		host_must(question);
+	}
+	sync_ends(e);
+	works(e);
+	return finish();
+}
+
+enum down {
+	FLAP,		/* packets vanish; up again before the sender gives up */
+	CUT,		/* ... until it has given up */
+	CARRIER,	/* the sender's NIC loses its carrier, for long */
+};
+
+/* The link goes down in the middle of a stream. */
+static int link_down(struct end *e, const char *where, const char *name,
+		     enum down how)
+{
+	unsigned int failures = 0;
+	struct tally t;
+
+	if (how == FLAP)
+		e->retry = 7;
+	open_end(e, where);
+	sync_ends(e);
+	if (e->active) {
+		char question[64];
+
+		snprintf(question, sizeof(question), "begin %s", name);
+		host_must(question);
+		host_must("wire b.out nth 900 rc-rdma-write-middle cut");
+		stream(e);
+		/* the packet that the link has swallowed first */
+		host_must("lost b.out 30");
+		if (how == CARRIER)
+			host_must("wire b link down");
+		if (how == FLAP)
+			host_must("wire b link up");
+		t = ends(e, name);
+		if (how == FLAP)
+			ok(t.good == STREAM,
+			   "the stream goes on when the link is up again");
+		else if (how == CUT)
+			ok(t.first == IBV_WC_RETRY_EXC_ERR && t.bad == 1 &&
+			   t.flushed, "the sender gives up, what is behind is flushed");
+		else
+			ok(t.first && t.good + t.bad + t.flushed == STREAM,
+			   "the sender gives up: %s", ibv_wc_status_str(t.first));
+		if (how != FLAP)
+			host_must("wire b link up");
+		snprintf(question, sizeof(question), "end %s", name);
+		host_must(question);
+	}
+	sync_ends(e);
+	if (how != FLAP)
+		recover(e);
+	ok(transfer(e, IBV_WR_RDMA_WRITE, BYTES, SEED(3), &failures) && !failures,
+	   "with the link up, the same QPs move 16 MiB right");
+	works(e);
+	return finish();
+}
+
+/* ---- the process ---- */
+
+static size_t vram_free(void)
+{
+	size_t avail = 0, total = 0;
+
+	if (cuMemGetInfo_v2(&avail, &total))
+		die("cuMemGetInfo");
+	return avail;
+}
+
+/* Memory comes back when its pages are idle, soon but not at once. */
+static bool vram_becomes(size_t want)
+{
+	struct timespec pause = { .tv_nsec = 100000000 };
+
+	for (int i = 0; i < 100 && vram_free() != want; i++)
+		nanosleep(&pause, NULL);
+	if (vram_free() != want)
+		note("%zu bytes are free, not %zu", vram_free(), want);
+	return vram_free() == want;
+}
+
+static int killed(struct end *e, const char *where)
+{
+	struct end again = { 0 };
+	struct tally t;
+	int pipes[2];
+	pid_t child;
+	char c;
+
+	if (e->active) {
+		open_end(e, where);
+		sync_ends(e);
+		stream(e);
+		t = ends(e, "killed");
+		ok(t.first == IBV_WC_RETRY_EXC_ERR || t.first == IBV_WC_REM_ACCESS_ERR ||
+		   t.first == IBV_WC_REM_OP_ERR,
+		   "the sender learns that nobody is there: %s",
+		   ibv_wc_status_str(t.first));
+		ok(t.good && t.flushed && t.bad == 1,
+		   "what came before is done, what came behind is flushed");
+		close(e->sock);
+	} else {
+		if (pipe(pipes))
+			die("pipe");
+		child = fork();
+		if (!child) {
+			open_end(e, where);
+			sync_ends(e);
+			if (write(pipes[1], "", 1) != 1)
+				die("pipe");
+			hear(e, &c, 1);	/* which never comes */
+			_exit(1);
+		}
+		if (child < 0 || read(pipes[0], &c, 1) != 1)
+			die("the process that will be killed");
+		under_way();
+		if (kill(child, SIGKILL) || waitpid(child, NULL, 0) != child)
+			die("kill");
+		gpu_open();
+		ok(vram_becomes((size_t)atoll(getenv("VRAM_FREE"))),
+		   "all memory of the dead process is free again");
+	}
+	open_end(&again, where);
+	works(&again);
+	return finish();
+}
+
+/* ---- the memory ---- */
+
+/* thief: all memory that there is; in the end, whether it is as it was */
+static int thief(void)
+{
+	static gpu_ptr p[4096];
+	static uint32_t crc[4096];
+	static size_t size[4096];
+	size_t total = 0, step = MIB(64);
+	unsigned int n = 0, bad = 0;
+	char line[8];
+
+	gpu_open();
+	while (step >= KIB(64) && n < 4096) {
+		if (cuMemAlloc_v2(&p[n], step)) {
+			step /= 2;
+			continue;
+		}
+		size[n] = step;
+		total += step;
+		cuMemsetD8_v2(p[n], 0x33, step);
+		crc[n] = gpu_crc(p[n], step);
+		n++;
+	}
+	printf("%zu\n", total);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	for (unsigned int i = 0; i < n; i++)
+		bad += gpu_crc(p[i], size[i]) != crc[i];
+	printf("%u\n", bad);
+	return 0;
+}
+
+struct thief {
+	pid_t pid;
+	FILE *to, *from;
+};
+
+static size_t thief_start(struct thief *t)
+{
+	char *argv[] = { (char *)self, (char *)"thief", NULL };
+	posix_spawn_file_actions_t a;
+	int in[2], out[2];
+	size_t total = 0;
+
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) ||
+	    posix_spawn_file_actions_init(&a) ||
+	    posix_spawn_file_actions_adddup2(&a, in[0], 0) ||
+	    posix_spawn_file_actions_adddup2(&a, out[1], 1) ||
+	    posix_spawn(&t->pid, self, &a, NULL, argv, environ))
+		die("another process");
+	close(in[0]);
+	close(out[1]);
+	t->to = fdopen(in[1], "w");
+	t->from = fdopen(out[0], "r");
+	if (!t->to || !t->from || fscanf(t->from, "%zu", &total) != 1)
+		die("what another process says");
+	return total;
+}
+
+static unsigned int thief_end(struct thief *t)
+{
+	unsigned int bad = ~0u;
+	int status;
+
+	fprintf(t->to, "go\n");
+	fflush(t->to);
+	if (fscanf(t->from, "%u", &bad) != 1)
+		bad = ~0u;
+	fclose(t->to);
+	fclose(t->from);
+	waitpid(t->pid, &status, 0);
+	return bad;
+}
+
+/*
+ * The memory is lost to its owner, and the peer goes on writing to it: nobody
+ * else gets it as long as it is registered, and it comes back afterwards.
+ */
+static int lost(struct end *e, const char *where, bool reset)
+{
+	size_t before = 0, stolen;
+	struct thief other;
+	uint64_t failed;
+	struct tally t;
+	char path[256];
+	double began;
+	int fd, err;
+
+	open_end(e, where);
+	sync_ends(e);
+	if (e->active) {
+		stream(e);
+		t = ends(e, reset ? "reset" : "freed");
+		note("%u requests succeeded", t.good);
+		swap_words(e, t.first, &failed);
+		if (t.first)
+			recover(e);
+		/* the memory has gone, and all the rest is another's */
+		sync_ends(e);
+		stream(e);
+		ends(e, reset ? "reset_again" : "freed_again");
+		sync_ends(e);
+		return finish();
+	}
+
+	under_way();
+	if (reset) {
+		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset",
+			 guest_bdf);
+		for (char *c = path; *c; c++)
+			if (*c >= 'A' && *c <= 'F' && c > path + 20)
+				*c += 'a' - 'A';
+		fd = must_open(path, O_WRONLY);
+		began = seconds();
+		ok(write(fd, "1", 1) == 1 && seconds() - began < 15,
+		   "the GPU's reset comes back");
+		close(fd);
+		err = cuMemsetD8_v2(data.ptr, 0, 1);
+		ok(err, "memory from before the reset is lost (CUDA error %d)",
+		   err);
+	} else {
+		before = vram_free();
+		ok(!cuMemFree_v2(data.ptr), "memory is freed while it is registered");
+		ok(vram_free() == before, "it does not come back while the registration holds it");
+	}
+	swap_words(e, 0, &failed);
+	if (failed)
+		recover(e);
+	stolen = thief_start(&other);
+	ok(stolen > MIB(512), "another process takes all memory that there is: %zu MiB",
+	   stolen >> 20);
+	sync_ends(e);
+	sync_ends(e);
+	ok(!thief_end(&other), "what the peer has written since is not in it");
+	ok(!pln_mr_dereg(data.mr), "the registration can be ended");
+	if (!reset)
+		ok(vram_becomes(before + data.size),
+		   "and then the memory comes back");
+	return finish();
+}
+
+static int deregistered(struct end *e, const char *where)
+{
+	struct tally t;
+	uint32_t crc;
+	int err;
+
+	open_end(e, where);
+	sync_ends(e);
+	if (e->active) {
+		stream(e);
+		t = ends(e, "deregistered");
+		ok(t.first == IBV_WC_REM_ACCESS_ERR && t.bad == 1,
+		   "the sender is refused: %s", ibv_wc_status_str(t.first));
+		ok(t.good && t.flushed, "what came before is done, what came behind is flushed");
+		sync_ends(e);
+	} else {
+		under_way();
+		err = pln_mr_dereg(data.mr);
+		crc = gpu_crc(data.ptr, data.size);
+		is(err, 0, "the registration ends in the middle of a stream");
+		sync_ends(e);
+		ok(gpu_crc(data.ptr, data.size) == crc,
+		   "not a byte changes from then on");
+		area_register(e, &data, "the same memory again");
+	}
+	area_swap(e, &data);
+	recover(e);
+	works(e);
+	return finish();
+}
+
+/* ---- requests that must not be granted ---- */
+
+static int wrong(struct end *e, const char *where)
+{
+	struct area bad_key;
+	static const struct {
+		const char *what;
+		enum ibv_wr_opcode opcode;
+		/* also: what soft-RoCE of Linux 7.2 says instead */
+		enum ibv_wc_status want, also;
+		bool key, lkey, receive, deaf;
+		size_t peer_at, size;
+		int posted;	/* what ibv_post_send() says */
+	} t[] = {
+		{ "a key that nobody gave out", IBV_WR_RDMA_WRITE,
+		  IBV_WC_REM_ACCESS_ERR, .key = true, .size = 4096 },
+		{ "a READ with such a key", IBV_WR_RDMA_READ,
+		  IBV_WC_REM_ACCESS_ERR, .key = true, .size = 4096 },
+		{ "a WRITE past the end", IBV_WR_RDMA_WRITE,
+		  IBV_WC_REM_ACCESS_ERR, .peer_at = BYTES + 2 * GUARD - 8,
+		  .size = 16 },
+		{ "a READ past the end", IBV_WR_RDMA_READ,
+		  IBV_WC_REM_ACCESS_ERR, .peer_at = BYTES + 2 * GUARD - 8,
+		  .size = 16 },
+		{ "a crooked FETCH_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD,
+		  IBV_WC_SUCCESS, .peer_at = 4, .size = 8, .posted = EINVAL },
+		{ "local memory of no key", IBV_WR_RDMA_WRITE,
+		  IBV_WC_LOC_PROT_ERR, .also = IBV_WC_WR_FLUSH_ERR,
+		  .lkey = true, .size = 4096 },
+		{ "a SEND that is longer than what waits for it", IBV_WR_SEND,
+		  IBV_WC_REM_INV_REQ_ERR, .also = IBV_WC_REM_OP_ERR,
+		  .receive = true, .size = 8192 },
+		{ "a SEND that nothing waits for", IBV_WR_SEND,
+		  IBV_WC_RNR_RETRY_EXC_ERR, .size = 4096 },
+		{ "a WRITE to a QP that is in error", IBV_WR_RDMA_WRITE,
+		  IBV_WC_RETRY_EXC_ERR, .deaf = true, .size = 4096 },
+	};
+	struct ibv_wc wc = { 0 };
+
+	open_end(e, where);
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		uint32_t crc;
+
+		bad_key = data;
+		bad_key.peer_rkey ^= 0x5a00;
+		pattern_put(data.ptr, SEED(50 + i), data.size);
+		crc = gpu_crc(data.ptr, data.size);
+		if (!e->active && t[i].receive &&
+		    post_receive(e, &data, GUARD, 4096, 1))
+			die("ibv_post_recv");
+		if (!e->active && t[i].deaf && ibv_modify_qp(e->qp,
+			&(struct ibv_qp_attr) { .qp_state = IBV_QPS_ERR },
+			IBV_QP_STATE))
+			die("ibv_modify_qp");
+		sync_ends(e);
+		if (e->active) {
+			struct request r = { .opcode = t[i].opcode,
+				.local = &data, .at = GUARD, .add = 1,
+				.remote = t[i].key ? &bad_key : &data,
+				.peer_at = t[i].peer_at, .size = t[i].size,
+				.wrong_lkey = t[i].lkey };
+			int err = post_request(e, &r);
+
+			if (err || t[i].posted) {
+				ok(err == t[i].posted, "%s is not taken: %s",
+				   t[i].what, strerror(err));
+			} else {
+				bool came = wait_wc(e, &wc, WC_MS);
+
+				if (!ok(came && wc.status &&
+					(wc.status == t[i].want ||
+					 wc.status == t[i].also), "%s: %s",
+					t[i].what, ibv_wc_status_str(wc.status)))
+					note("not %s", ibv_wc_status_str(t[i].want));
+			}
+		}
+		sync_ends(e);
+		if (!e->active && t[i].receive)
+			ok(wait_wc(e, &wc, WC_MS) && wc.status,
+			   "%s: what waits for it learns of it: %s", t[i].what,
+			   ibv_wc_status_str(wc.status));
+		/* of a message that is too long the beginning may come */
+		if (!t[i].receive)
+			ok(gpu_crc(data.ptr, data.size) == crc,
+			   "%s: not a byte has changed", t[i].what);
+		recover(e);
+		works(e);
+	}
+	return finish();
+}
+
+int main(int argc, char **argv)
+{
+	const char *part = argc > 1 ? argv[1] : "";
+	struct end e = { 0 };
+
+	self = "/proc/self/exe";
+	if (!strcmp(part, "thief"))
+		return thief();
+	if (!strcmp(part, "vram")) {
+		gpu_open();
+		printf("%zu\n", vram_free());
+		return 0;
+	}
+	if (argc < 3)
+		goto usage;
+	e.active = strcmp(argv[2], "listen") != 0;
+	if (!strcmp(part, "wire") && argc > 4)
+		return wire(&e, argv[2], argv[3], argc - 4, argv + 4);
+	if (!strcmp(part, "flap"))
+		return link_down(&e, argv[2], part, FLAP);
+	if (!strcmp(part, "cut"))
+		return link_down(&e, argv[2], part, CUT);
+	if (!strcmp(part, "carrier"))
+		return link_down(&e, argv[2], part, CARRIER);
+	if (!strcmp(part, "killed"))
+		return killed(&e, argv[2]);
+	if (!strcmp(part, "reset"))
+		return lost(&e, argv[2], true);
+	if (!strcmp(part, "freed"))
+		return lost(&e, argv[2], false);
+	if (!strcmp(part, "deregistered"))
+		return deregistered(&e, argv[2]);
+	if (!strcmp(part, "wrong"))
+		return wrong(&e, argv[2]);
+usage:
+	fprintf(stderr, "usage: rdma-faults CASE listen|ADDRESS ...\n");
+	return 2;
+}
