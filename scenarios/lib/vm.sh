@@ -44,6 +44,7 @@ VM_CMDLINE=${VM_CMDLINE-}
 VM_HOST=${VM_HOST-}
 vm_images=
 vm_names=
+vm_guard_pid=
 
 # shellcheck source=tests/lib/scan.sh
 . "$TOP/tests/lib/scan.sh"
@@ -200,6 +201,7 @@ vm_start() {
 		set -- "$@" "$vm_arg"
 	done <"$vm_dir/qemu.args"
 	vm_names="$vm_names $vm_name"
+	vm_guard
 	(
 		trap '' INT
 		"$QEMU" "$@" </dev/null >"$vm_dir/qemu.log" 2>&1 &
@@ -461,8 +463,28 @@ vm_stop() {
 	vm_forget "$1"
 }
 
+# vm_guard: clean-up for a shell that is killed and cannot do it: a process
+# looks every second whether it is still there
+vm_guard() {
+	[ -z "$vm_guard_pid" ] || return 0
+	(
+		trap "" HUP INT TERM
+		tail --pid=$$ -s 1 -f /dev/null
+		for vm_file in "$OUT"/*/keeper.pid; do
+			vm_file=${vm_file%/keeper.pid}
+			[ -p "$vm_file/exit" ] && vm_stop "${vm_file##*/}"
+		done
+		if command -v wire_kill; then
+			wire_kill
+		fi
+	) </dev/null >/dev/null 2>&1 &
+	vm_guard_pid=$!
+}
+
 # vm_cleanup: end all guests of this shell
 vm_cleanup() {
+	[ -z "$vm_guard_pid" ] || kill -KILL "$vm_guard_pid" 2>/dev/null
+	vm_guard_pid=
 	for vm_each in $vm_names; do
 		vm_stop "$vm_each"
 	done

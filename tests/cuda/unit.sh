@@ -35,6 +35,8 @@ run plain "$bin/cuda_unit"
 run sanitized "$bin/cuda_unit_san"
 run share "$bin/cuda_share_unit"
 run share-sanitized "$bin/cuda_share_unit_san"
+run pools "$bin/cuda_pool_unit"
+run pools-sanitized "$bin/cuda_pool_unit_san"
 run wrong-use "$bin/cuda_fuzz"
 run wrong-use-sanitized "$bin/cuda_fuzz_san"
 finish

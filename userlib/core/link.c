@@ -48,8 +48,8 @@ static const char *option_fault(const struct pln_link_options *o)
 		return "a reserved field is not 0";
 	if (o->port > 255)
 		return "port is not 1 to 255";
-	if (o->gid > 65536)
-		return "gid is beyond 65536";
+	if (o->gid > 256)
+		return "gid is beyond 256";
 	if (o->chunk % 4096 || o->chunk > 1u << 30)
 		return "chunk is not a multiple of 4096 up to 1 GiB";
 	if (o->depth > 256)
@@ -72,7 +72,7 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	link->port = o->port ? o->port : 1;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
-	link->retries = o->retries ? o->retries : 7;
+	link->retries = o->retries ? o->retries : 6;
 	link->timeout = o->timeout ? o->timeout : 19;
 	link->puts_size = 16;
 	link->puts = calloc(link->puts_size, sizeof(*link->puts));

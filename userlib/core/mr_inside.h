@@ -93,6 +93,7 @@ struct mr_memory {
 	CUdevice dev;
 	CUcontext ctx;
 	bool primary;		/* ctx is, and is retained */
+	bool managed;		/* moves between host and GPU by itself */
 };
 
 /*

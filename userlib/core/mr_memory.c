@@ -8,7 +8,7 @@
 
 struct piece {
 	uint64_t base, size, id;
-	int gpu;
+	int gpu, managed;
 };
 
 /* 0: no GPU's, 1: a GPU's, -1: libcuda failed, with *result */
@@ -45,6 +45,9 @@ static int piece_at(const struct mr_cuda *cu, uint64_t addr, struct piece *p,
 	/* Not every kind of memory has one */
 	p->id = 0;
 	(void)cu->pointer_get(&p->id, CU_POINTER_ATTRIBUTE_BUFFER_ID, addr);
+	p->managed = 0;
+	(void)cu->pointer_get(&p->managed, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+			      addr);
 	return 1;
 }
 
@@ -129,6 +132,7 @@ int mr_memory_get(struct mr_memory *mem, void *addr, size_t length,
 		mem->cu = cu;
 		mem->base = first.base;
 		mem->gpu = first.gpu;
+		mem->managed = first.managed;
 		r = context_of(mem, &call);
 	}
 	if (r) {

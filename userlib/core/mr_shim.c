@@ -205,12 +205,15 @@ static struct ibv_mr *reg(const struct call *c)
 		errno = ENOSYS;
 		return NULL;
 	}
-	/* What is not for GPUs, or not right, is libibverbs' to answer */
+	/* What is not a GPU's alone, or not right, is libibverbs' to answer */
 	if (inside || !c->pd || !c->addr || !c->length ||
 	    (c->access & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED)) ||
 	    mr_memory_get(&mem, c->addr, c->length, &info.tried[0]) ||
-	    !mem.cu) {
+	    !mem.cu || mem.managed) {
 		mr = pass(verbs, c);
+		err = errno;
+		mr_memory_put(&mem);
+		errno = err;
 		if (mr && !inside) {
 			atomic_fetch_add(&host_regions, 1);
 			atomic_fetch_add(&live, 1);

@@ -78,8 +78,10 @@ static int export(const struct mr_memory *mem, uint64_t start, uint64_t size,
 		       "cuMemGetHandleForAddressRange",
 		       r == CUDA_ERROR_NOT_SUPPORTED ?
 		       "the GPU's driver exports no dma-buf of this memory; NVIDIA's does with its open kernel modules" :
+		       mem->managed ?
+		       "the GPU's driver exports no managed memory" :
 		       r == CUDA_ERROR_INVALID_VALUE ?
-		       "memory of several allocations cannot be one dma-buf; register them one by one" :
+		       "the GPU's driver makes no dma-buf of this range; if it is several allocations, register them one by one" :
 		       "the GPU's driver failed");
 	return -1;
 }
@@ -140,6 +142,12 @@ struct ibv_mr *mr_by_plain(const struct mr_verbs *verbs,
 {
 	struct ibv_mr *mr;
 
+	if (mem->managed) {
+		/* The kernel would take it, as host memory */
+		mr_refuse(why, -EOPNOTSUPP,
+			  "managed memory moves between host and GPU, and leaves the pages behind that a registration has pinned; memory of cuMemAlloc() does not");
+		return NULL;
+	}
 	errno = 0;
 	mr = mr_verbs_reg(verbs, wish, (void *)(uintptr_t)mem->addr,
 			  mem->length);

@@ -63,6 +63,9 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr,
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
 		*(unsigned long long *)data = f->id;
 		break;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(int *)data = f->managed;
+		break;
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
 		*(CUcontext *)data = f->loose ? NULL : CTX(f->gpu);
 		break;

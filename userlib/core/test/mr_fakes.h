@@ -35,6 +35,7 @@ struct fake_range {
 	int gpu;
 	int loose;		/* belongs to no context */
 	unsigned char *bytes;	/* what is in it; NULL: nothing is looked at */
+	int managed;
 };
 
 enum fake_call {

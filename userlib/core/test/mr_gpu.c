@@ -32,6 +32,7 @@
 	X(cuCtxPopCurrent_v2, (CUcontext *))				\
 	X(cuMemAlloc_v2, (CUdeviceptr *, size_t))			\
 	X(cuMemFree_v2, (CUdeviceptr))					\
+	X(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned int))	\
 	X(cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t))		\
 	X(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t))		\
 	X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t))		\
@@ -292,6 +293,40 @@ static void host(void)
 	done("host memory, the GPU driver's and the program's");
 }
 
+/* Never by its pointer: the kernel would pin pages that the memory leaves */
+static void managed(void)
+{
+	struct pln_mr *mr;
+	unsigned int i;
+	CUdeviceptr p;
+
+	if (cu.cuMemAllocManaged(&p, 4 * MiB, 1)) {
+		ktap_skip("managed memory", "the driver has none");
+		return;
+	}
+	for (i = 0; i < 2; i++) {
+		takes(false);
+		if (i)
+			OK(cu.cuMemsetD8_v2(p, 0x55, 4 * MiB));
+		else
+			memset((void *)(uintptr_t)p, 0x55, 4 * MiB);
+		mr = reg(p, 4 * MiB, 0);
+		printf("# %s\n", info.reason);
+		CHECK(info.way == PLN_MR_STAGED);
+		CHECK(!pln_mr_from_gpu(mr, 0, 4 * MiB));
+		CHECK(((unsigned char *)pln_mr_verbs(mr)->addr)[4 * MiB - 1] ==
+		      0x55);
+		CHECK(!pln_mr_dereg(mr));
+	}
+	takes(true);
+	mr = reg(p, 4 * MiB, 0);
+	printf("# %s\n", info.reason);
+	CHECK(info.way == PLN_MR_DMABUF || info.way == PLN_MR_STAGED);
+	CHECK(!pln_mr_dereg(mr));
+	OK(cu.cuMemFree_v2(p));
+	done("managed memory, touched by the host and by the GPU");
+}
+
 int main(int argc, char **argv)
 {
 	char path[500], name[100] = "";
@@ -329,6 +364,7 @@ int main(int argc, char **argv)
 	dmabuf();
 	staged();
 	vmm();
+	managed();
 	/* None was left current, and the program's own is */
 	CHECK(cu.cuCtxPopCurrent_v2(&ctx) == CUDA_SUCCESS);
 	CHECK(cu.cuCtxPopCurrent_v2(&ctx) == CUDA_ERROR_INVALID_CONTEXT);

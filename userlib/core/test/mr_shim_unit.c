@@ -112,6 +112,14 @@ static void dmabuf(void)
 	fake_verbs.dereg_errno = 0;
 	CHECK(mr && !ibv_dereg_mr(mr));
 	done("errors are libibverbs' own");
+
+	/* What moves between host and GPU is as the program asked, good or bad */
+	fake_verbs.plain_errno = 0;
+	fake_cuda.range[0].managed = 1;
+	mr = ibv_reg_mr(&pd, at(GPU), 4096, RW);
+	CHECK(mr && fake_verbs.plains == 2);
+	CHECK(mr && !ibv_dereg_mr(mr));
+	done("managed memory is registered as the program asked");
 }
 
 static void refused(void)
@@ -143,7 +151,7 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 
 	fake_verbs.probe_errno = EBADF;
-	fake_cuda.range[0] = (struct fake_range){ GPU, LENGTH, 1, 0, 0, NULL };
+	fake_cuda.range[0] = (struct fake_range){ .base = GPU, .size = LENGTH, .id = 1 };
 	if (!strcmp(what, "alone")) {
 		host();
 		fake_verbs.plain_errno = EFAULT;

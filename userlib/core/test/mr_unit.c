@@ -239,7 +239,7 @@ static void dmabuf_refusals(void)
 	/* Two allocations are no dma-buf, but may be plain */
 	CHECK(!reg(BASE + 8 * MiB, 16 * MiB, RW, 0, &mr));
 	says("plain: fake0 took");
-	says("memory of several allocations cannot be one dma-buf");
+	says("if it is several allocations, register them one by one");
 	CHECK(!pln_mr_dereg(mr));
 	done("dma-bufs: every refusal has its errno, and words");
 }
@@ -295,6 +295,26 @@ static void plain_refusals(void)
 	CHECK(!pln_mr_dereg(mr));
 	CHECK(clean());
 	done("the pointer: every refusal has its errno, and words");
+}
+
+static void managed(void)
+{
+	struct pln_mr *mr;
+
+	reset();
+	fc->range[0].managed = 1;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+	CHECK(!pln_mr_dereg(mr));
+	fv->probe_errno = EOPNOTSUPP;
+	bad(BASE, 4096, RW, PLN_MR_STRICT, -EOPNOTSUPP,
+	    "plain refused: EOPNOTSUPP: managed memory moves");
+	CHECK(!fv->plains);
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_STAGED);
+	CHECK(!pln_mr_dereg(mr));
+	CHECK(clean());
+	done("managed memory is never registered by its pointer");
 }
 
 static void allowed(void)
@@ -528,18 +548,6 @@ static void old_libraries(void)
 	done("older libraries: what is missing is named");
 }
 
-static void *load(const char *folder, const char *old, const char *name)
-{
-	char path[500];
-	void *lib;
-
-	snprintf(path, sizeof(path), "%s/%s%s", folder, old, name);
-	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!lib)
-		printf("Bail out! %s\n", dlerror());
-	return lib;
-}
-
 int main(int argc, char **argv)
 {
 	static char memory[16];
@@ -575,6 +583,7 @@ int main(int argc, char **argv)
 		device_refuses();
 		dmabuf_refusals();
 		plain_refusals();
+		managed();
 		allowed();
 		staged();
 		copies_fail();

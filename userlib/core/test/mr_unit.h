@@ -3,6 +3,7 @@
 #ifndef PEERLANE_CORE_TEST_MR_UNIT_H
 #define PEERLANE_CORE_TEST_MR_UNIT_H
 
+#include <dlfcn.h>
 #include <infiniband/verbs.h>
 
 #include "../../cuda/cuda_abi.h"
@@ -37,10 +38,10 @@ static void done(const char *desc)
 static void reset(void)
 {
 	const struct fake_range range[FAKE_RANGES] = {
-		{ BASE, 16 * MiB, 1, 0, 0, vram },
-		{ NEXT, 16 * MiB, 2, 0, 1, vram },
-		{ OTHER, 16 * MiB, 3, 1, 0, vram },
-		{ ODD, 1000, 4, 0, 0, vram },
+		{ BASE, 16 * MiB, 1, 0, 0, vram, 0 },
+		{ NEXT, 16 * MiB, 2, 0, 1, vram, 0 },
+		{ OTHER, 16 * MiB, 3, 1, 0, vram, 0 },
+		{ ODD, 1000, 4, 0, 0, vram, 0 },
 	};
 
 	*fv = (struct fake_verbs){ .probe_errno = EBADF };
@@ -109,6 +110,18 @@ static void bad(uint64_t addr, size_t length, int access, unsigned int flags,
 	says("registration failed: ");
 	says(words);
 	CHECK(clean());
+}
+
+static void *load(const char *folder, const char *old, const char *name)
+{
+	char path[500];
+	void *lib;
+
+	snprintf(path, sizeof(path), "%s/%s%s", folder, old, name);
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		printf("Bail out! %s\n", dlerror());
+	return lib;
 }
 
 #endif

@@ -67,6 +67,12 @@ static void world(void)
 		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
 	};
 	CUmemAccessDesc access = { prop.location, 3 };
+	CUmemPoolProps pool_props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemoryPool pool;
 	CUmemGenericAllocationHandle mem;
 	CUcontext ctx;
 	CUstream s;
@@ -91,6 +97,12 @@ static void world(void)
 		cuMemAlloc_v2(&p, dice(2) ? 5000 : 3 * MiB);
 		address(p);
 		address(p + 4000);
+		cuMemAllocManaged(&p, 9000, CU_MEM_ATTACH_GLOBAL);
+		address(p);
+		cuMemPoolCreate(&pool, &pool_props);
+		handle(pool);
+		cuMemAllocFromPoolAsync(&p, 7000, pool, NULL);
+		address(p);
 		cuMemAllocHost_v2(&host, 70000);
 		address((uintptr_t)host);
 		cuModuleLoadData(&m, ptx);
@@ -113,6 +125,8 @@ static void world(void)
 			cuMemAddressFree(p, 4 * MiB);
 			cuMemRelease(mem);
 			cuLibraryUnload(l);
+			cuMemFreeAsync(p, NULL);
+			cuMemPoolDestroy(pool);
 			cuCtxDestroy_v2(ctx);
 		}
 	}

@@ -584,22 +584,6 @@ static void t_host_function(void)
 	end(ctx);
 }
 
-static void t_pools(void)
-{
-	CUcontext ctx = start(&one);
-	CUmemoryPool pool;
-	CUdeviceptr p;
-	int has = 1;
-
-	OK(cuDeviceGetAttribute(&has,
-				CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0));
-	CHECK(!has);
-	IS(cuMemAllocAsync(&p, 100, NULL), CUDA_ERROR_NOT_SUPPORTED);
-	IS(cuMemAllocAsync(NULL, 100, NULL), INVALID);
-	IS(cuDeviceGetDefaultMemPool(&pool, 0), CUDA_ERROR_NOT_SUPPORTED);
-	end(ctx);
-}
-
 /* What NVIDIA's runtime asks for, and what it does not get */
 static int dropped;
 
@@ -659,7 +643,6 @@ static const struct {
 	{ "modules and libraries", t_modules },
 	{ "a launch is refused by name", t_launch },
 	{ "functions of the program in a stream", t_host_function },
-	{ "no memory pools", t_pools },
 	{ "tables for the runtime", t_export_tables },
 };
 

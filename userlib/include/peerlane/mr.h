@@ -13,7 +13,8 @@
  *		pln_mr_to_gpu() and pln_mr_from_gpu() copy with the GPU's copy
  *		engine.  It works everywhere, and costs a copy.
  *
- * Host memory, too, can be registered: that is always plain.
+ * Host memory, too, can be registered: that is always plain.  Managed memory never
+ * is: it moves away from the pages that a registration has pinned.
  *
  * Each way is tried on the device at hand; nothing is concluded from names.
  * IBV_ACCESS_ON_DEMAND is never used: stock soft-RoCE takes it for any memory
