@@ -26,7 +26,7 @@ hosts_images=
 
 # hosts_case [FILE…]: as sc_case, with what a host on the wire needs
 hosts_case() {
-	sc_case "$@"
+	sc_case "$@" "$BUILD/scenarios/patience.so"
 	echo rdma >"$OUT/case/extras"
 	sc_modules virtio_net rdma_rxe ib_uverbs nvme peerlane_gpu
 }

@@ -460,7 +460,10 @@ int pln_link_progress(struct pln_link *link)
 /* The peer's process has let go of its socket; what it sent before counts */
 static void peer_gone(struct pln_link *link)
 {
-	while (pln_link_progress(link))
+	/* more than that cannot be left, if the peer is honest */
+	unsigned int most = RX_SLOTS + link->depth + TX_SLOTS;
+
+	while (most-- && pln_link_progress(link))
 		;
 	pln_link_fail(link, -ECONNRESET, "the peer's process is gone: it ended "
 		      "without closing the link");
@@ -520,6 +523,14 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 	return true;
 }
 
+/* Until there is nothing to do, something is new, or the time is over */
+static void work(struct pln_link *link, int64_t deadline)
+{
+	while (pln_link_progress(link) && !link->news &&
+	       pln_now_ms() < deadline)
+		;
+}
+
 static int usable(const struct pln_link *link)
 {
 	if (!link)
@@ -545,8 +556,7 @@ int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
 		for (unsigned int i = 0; i < count; i++) {
 			struct pln_link *link = links[i];
 
-			while (pln_link_progress(link) && !link->news)
-				;
+			work(link, deadline);
 			n += link->news || link->arrived != link->handed;
 			link->news = false;
 			if (link->error)
@@ -575,11 +585,11 @@ int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
 	/* what is new stays new, for pln_link_poll() */
 	news = link->news;
 	do {
-		link->news = false;
-		while (link->puts_done < want && pln_link_progress(link))
-			;
-		news |= link->news;
-		link->news = false;
+		do {
+			link->news = false;
+			work(link, deadline);
+			news |= link->news;
+		} while (link->news && link->puts_done < want && !link->error);
 		if (link->puts_done >= want || link->error)
 			break;
 	} while (doze(&link, 1, deadline));
