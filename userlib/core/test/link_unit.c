@@ -389,7 +389,8 @@ static void t_goodbye(void)
 	while (pln_link_poll(&b, 1, 1000) > 0)
 		;
 	ktap(pln_link_arrival(b, &v) == -EPIPE && strstr(pln_link_reason(b),
-	     "has closed the link"), "then the link is closed");
+	     "has closed the link"), "then the link is closed: %s",
+	     pln_link_reason(b));
 	pair_down();
 }
 
