@@ -6,30 +6,28 @@
 #include <errno.h>
 #include <json-c/json.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "wire.h"
 
-#define LINE_MAX_	512
 #define WORDS_MAX	8
-#define WAIT_MAX	600		/* s */
-#define ASK_MORE	10		/* s that an answer may take beyond its own time */
 
 static const char help_text[] =
-	"PORT is a host's name or \"all\"; .out or .in behind it means what the host sends or receives, else both. "
-	"counters | seed N | PORT link up|down | PORT loss RATE% [roce] | PORT corrupt RATE% [roce] | "
-	"PORT duplicate RATE% [roce] | PORT reorder RATE% [roce] | PORT delay TIME [JITTER] | "
-	"PORT.WAY nth N OPCODE drop|corrupt|duplicate|cut | PORT clear | PORT.WAY wait N OPCODE SECONDS";
+	"PORT is a host's name or \"all\"; "
+	".out or .in behind it means what the host sends or receives, else both. "
+	"counters | seed N | PORT link up|down | PORT loss RATE% [roce] | "
+	"PORT corrupt RATE% [roce] | PORT duplicate RATE% [roce] | "
+	"PORT reorder RATE% [roce] | PORT delay TIME [JITTER] | PORT clear | "
+	"PORT.WAY nth N OPCODE drop|corrupt|duplicate|cut | "
+	"PORT.WAY wait N OPCODE SECONDS";
 
 static struct client {
 	int fd;				/* 0: free */
-	char line[LINE_MAX_];
+	char line[WIRE_LINE_MAX];
 	size_t used;
 	char *answer;
 	size_t sent;
@@ -132,15 +130,6 @@ static struct json_object *counters(struct wire *wire)
 
 /* --- words ----------------------------------------------------------------- */
 
-static bool parse_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return text[0] >= '0' && text[0] <= '9' && !*end && !errno;
-}
-
 /* "0.5%": at most four digits behind the point */
 static bool parse_rate(const char *text, uint32_t *rate)
 {
@@ -195,6 +184,7 @@ static bool parse_time(const char *text, uint64_t *ns)
 struct target {
 	unsigned int first, last;	/* ports */
 	int ways;			/* a bit for each */
+	unsigned int at;		/* where next_path() is */
 };
 
 static struct json_object *parse_target(struct wire *wire, char *word, struct target *target)
@@ -218,19 +208,28 @@ static struct json_object *parse_target(struct wire *wire, char *word, struct ta
 		return NULL;
 	for (unsigned int i = 0; i < wire->ports; i++)
 		if (!strcmp(word, wire->port[i].name)) {
-			target->first = target->last = i;
+			target->first = i;
+			target->last = i;
 			return NULL;
 		}
 	return refuse("no host or command is called \"%s\"; \"help\" lists the commands", word);
 }
 
-#define for_each_path(wire, target, path)						\
-	for (unsigned int port_ = (target)->first; port_ <= (target)->last; port_++)	\
-		for (int way_ = 0; way_ < WAYS; way_++)					\
-			if ((target)->ways & 1 << way_ &&				\
-			    ((path) = &(wire)->port[port_].path[way_]))
+/* The ways of a target, one after the other; NULL: that was the last */
+static struct wire_path *next_path(struct wire *wire, struct target *target)
+{
+	while (target->at < wire->ports * WAYS) {
+		unsigned int port = target->at / WAYS, way = target->at % WAYS;
 
-static struct json_object *set_rate(struct wire *wire, const struct target *target,
+		target->at++;
+		if (port >= target->first && port <= target->last && target->ways & 1 << way)
+			return &wire->port[port].path[way];
+	}
+	target->at = 0;
+	return NULL;
+}
+
+static struct json_object *set_rate(struct wire *wire, struct target *target,
 				    enum wire_fault fault, int words, char **word)
 {
 	struct wire_path *path;
@@ -242,14 +241,14 @@ static struct json_object *set_rate(struct wire *wire, const struct target *targ
 	if (!parse_rate(word[2], &rate))
 		return refuse("\"%s\" is no rate: a rate is 0%% to 100%%, with at most four digits behind the point",
 			      word[2]);
-	for_each_path(wire, target, path) {
+	while ((path = next_path(wire, target))) {
 		path->rate[fault] = rate;
 		path->roce_only[fault] = roce;
 	}
 	return done();
 }
 
-static struct json_object *set_delay(struct wire *wire, const struct target *target,
+static struct json_object *set_delay(struct wire *wire, struct target *target,
 				     int words, char **word)
 {
 	uint64_t delay, jitter = 0;
@@ -261,14 +260,17 @@ static struct json_object *set_delay(struct wire *wire, const struct target *tar
 		if (!parse_time(word[i], i == 2 ? &delay : &jitter))
 			return refuse("\"%s\" is no time: 0, or a number with ns, us, ms or s, to 10s",
 				      word[i]);
-	for_each_path(wire, target, path) {
+	while ((path = next_path(wire, target))) {
 		path->delay_ns = delay;
 		path->jitter_ns = jitter;
 	}
 	return done();
 }
 
-static struct json_object *add_rule(struct wire *wire, const struct target *target,
+static const char no_opcode[] =
+	"\"%s\" is no opcode: rc-rdma-write-only, ..., 0x0a, or any";
+
+static struct json_object *add_rule(struct wire *wire, struct target *target,
 				    int words, char **word)
 {
 	struct wire_rule rule = { 0 };
@@ -276,24 +278,24 @@ static struct json_object *add_rule(struct wire *wire, const struct target *targ
 
 	if (words != 5)
 		return refuse("nth needs a number, an opcode and what to do");
-	if (!parse_number(word[2], &rule.nth) || !rule.nth)
+	if (!wire_number(word[2], &rule.nth) || !rule.nth)
 		return refuse("\"%s\" is no number from 1", word[2]);
 	rule.opcode = frame_opcode_by_name(word[3]);
 	if (rule.opcode == -EINVAL)
-		return refuse("\"%s\" is no opcode: rc-rdma-write-only, ..., 0x0a, or any", word[3]);
+		return refuse(no_opcode, word[3]);
 	while (rule.action < ACTIONS && strcmp(word[4], wire_action_names[rule.action]))
 		rule.action++;
 	if (rule.action == ACTIONS)
 		return refuse("\"%s\" is neither drop nor corrupt, duplicate, cut", word[4]);
-	for_each_path(wire, target, path)
+	while ((path = next_path(wire, target)))
 		if (path->rules == WIRE_RULES_MAX)
 			return refuse("%u rules wait already", WIRE_RULES_MAX);
-	for_each_path(wire, target, path)
+	while ((path = next_path(wire, target)))
 		path->rule[path->rules++] = rule;
 	return done();
 }
 
-static struct json_object *set_link(struct wire *wire, const struct target *target,
+static struct json_object *set_link(struct wire *wire, struct target *target,
 				    int words, char **word)
 {
 	bool up = words == 3 && !strcmp(word[2], "up");
@@ -307,32 +309,34 @@ static struct json_object *set_link(struct wire *wire, const struct target *targ
 	return done();
 }
 
-static struct json_object *clear(struct wire *wire, const struct target *target)
+static struct json_object *clear(struct wire *wire, struct target *target)
 {
 	struct wire_path *path;
 
-	for_each_path(wire, target, path) {
+	while ((path = next_path(wire, target))) {
 		memset(path->rate, 0, sizeof(path->rate));
-		path->delay_ns = path->jitter_ns = 0;
+		path->delay_ns = 0;
+		path->jitter_ns = 0;
 		path->rules = 0;
 	}
 	return done();
 }
 
-static struct json_object *start_wait(struct wire *wire, const struct target *target,
-				      int words, char **word, struct client *client)
+static struct json_object *start_wait(struct wire *wire, struct client *client,
+				      struct target *target, int words, char **word)
 {
 	uint64_t seconds;
 
-	if (words != 5 || !parse_number(word[2], &client->want) ||
-	    !parse_number(word[4], &seconds) || !seconds || seconds > WAIT_MAX)
-		return refuse("wait needs a number, an opcode and seconds (1 to %u)", WAIT_MAX);
+	if (words != 5 || !wire_number(word[2], &client->want) ||
+	    !wire_number(word[4], &seconds) || !seconds || seconds > WIRE_WAIT_MAX)
+		return refuse("wait needs a number, an opcode and seconds (1 to %u)",
+			      WIRE_WAIT_MAX);
 	if (target->first != target->last ||
 	    target->ways == (1 << WAY_OUT | 1 << WAY_IN))
 		return refuse("wait needs one way of one host: a.out");
 	client->opcode = frame_opcode_by_name(word[3]);
 	if (client->opcode == -EINVAL)
-		return refuse("\"%s\" is no opcode: rc-rdma-write-only, ..., 0x0a, or any", word[3]);
+		return refuse(no_opcode, word[3]);
 	client->wait = &wire->port[target->first].path[target->ways == 1 << WAY_OUT ?
 						       WAY_OUT : WAY_IN];
 	client->until = wire_now() + seconds * 1000000000;
@@ -363,7 +367,7 @@ static struct json_object *command(struct wire *wire, struct client *client, cha
 		return object;
 	}
 	if (!strcmp(word[0], "seed")) {
-		if (words != 2 || !parse_number(word[1], &wire->seed))
+		if (words != 2 || !wire_number(word[1], &wire->seed))
 			return refuse("seed needs a number");
 		port_seed(wire);
 		return done();
@@ -385,7 +389,7 @@ static struct json_object *command(struct wire *wire, struct client *client, cha
 	if (!strcmp(word[1], "clear") && words == 2)
 		return clear(wire, &target);
 	if (!strcmp(word[1], "wait"))
-		return start_wait(wire, &target, words, word, client);
+		return start_wait(wire, client, &target, words, word);
 	return refuse("no command is called \"%s\"; \"help\" lists the commands", word[1]);
 }
 
@@ -435,7 +439,7 @@ static void client_commands(struct wire *wire, struct client *client)
 {
 	while (client->fd && !client->answer && !client->wait) {
 		char *end = memchr(client->line, '\n', client->used);
-		char line[LINE_MAX_];
+		char line[WIRE_LINE_MAX];
 		struct json_object *object;
 		size_t len;
 
@@ -444,7 +448,7 @@ static void client_commands(struct wire *wire, struct client *client)
 				return;
 			client->used = 0;
 			client_answer(client, refuse("a command of more than %u bytes",
-						     LINE_MAX_ - 1));
+						     WIRE_LINE_MAX - 1));
 			return;
 		}
 		len = end - client->line;
@@ -586,69 +590,4 @@ uint64_t control_waits(struct wire *wire, uint64_t now)
 		client_commands(wire, client);
 	}
 	return next;
-}
-
-/* --- the other end --------------------------------------------------------- */
-
-static int ask_failed(const char *folder, const char *what)
-{
-	fprintf(stderr, "peerlane-wire: %s/control: %s%s\n", folder, what,
-		errno == ENOENT || errno == ECONNREFUSED ? " (no wire runs there)" : "");
-	return 2;
-}
-
-int control_ask(const char *folder, int argc, char **argv)
-{
-	struct timeval timeout = { .tv_sec = WAIT_MAX + ASK_MORE };
-	struct sockaddr_un name;
-	char line[LINE_MAX_ + 1], *answer = NULL;
-	struct json_object *object = NULL, *error;
-	size_t len = 0, size = 0;
-	FILE *in;
-	int fd, status = 2;
-
-	for (int i = 0; i < argc; i++) {
-		int more = snprintf(line + len, sizeof(line) - len, "%s%s", argv[i],
-				    i + 1 < argc ? " " : "\n");
-
-		if (strchr(argv[i], '\n') || more >= (int)(sizeof(line) - len)) {
-			fprintf(stderr, "peerlane-wire: a command is one line of at most %u bytes\n",
-				LINE_MAX_ - 1);
-			return 2;
-		}
-		len += more;
-	}
-	if (wire_address(&name, folder, "control", "")) {
-		errno = ENAMETOOLONG;
-		return ask_failed(folder, strerror(errno));
-	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return ask_failed(folder, strerror(errno));
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	signal(SIGPIPE, SIG_IGN);
-	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) ||
-	    send(fd, line, len, 0) != (ssize_t)len) {
-		ask_failed(folder, strerror(errno));
-		close(fd);
-		return 2;
-	}
-	in = fdopen(fd, "r");
-	errno = 0;
-	if (in && getline(&answer, &size, in) > 0)
-		object = json_tokener_parse(answer);
-	if (object) {
-		fputs(answer, stdout);
-		status = json_object_object_get_ex(object, "error", &error) ? 1 : 0;
-		json_object_put(object);
-	} else {
-		ask_failed(folder, errno ? strerror(errno) : "the wire ended without an answer");
-	}
-	free(answer);
-	if (in)
-		fclose(in);
-	else
-		close(fd);
-	return status;
 }

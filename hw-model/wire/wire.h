@@ -24,6 +24,8 @@
 #define WIRE_RULES_MAX	64		/* for each way of a port */
 #define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
 #define WIRE_DELAY_MAX	10000000000ull
+#define WIRE_LINE_MAX	512		/* of a command */
+#define WIRE_WAIT_MAX	600		/* s that a command may wait */
 #define WIRE_ANY	(-1)		/* any opcode */
 #define WIRE_ALL	1000000u	/* a rate, in parts per million */
 
@@ -92,7 +94,7 @@ struct wire_port {
 	struct sockaddr_un peer;
 	struct wire_path path[WAYS];
 	struct wire_frame *queue, *tail;	/* for the host, by time */
-	uint64_t last_due[WIRE_PORTS_MAX];	/* of frames to each port: jitter does not reorder */
+	uint64_t last_due[WIRE_PORTS_MAX];	/* to each port: jitter does not reorder */
 	unsigned int queued;
 	unsigned int queued_most;
 	struct wire_flows *flows;	/* of what the host sends */
@@ -160,10 +162,17 @@ unsigned int control_poll(struct wire *wire, struct pollfd *fds);
 void control_serve(struct wire *wire, const struct pollfd *fds, unsigned int n);
 /* answers "wait" commands; returns when the next one's time is over */
 uint64_t control_waits(struct wire *wire, uint64_t now);
+
+/* ask.c */
+/* Gives the wire in FOLDER a command, prints the answer; an exit status: 1 it was
+ * refused, 2 there was no answer
+ */
 int control_ask(const char *folder, int argc, char **argv);
 
 /* main.c */
 uint64_t wire_now(void);
+/* a whole number of decimal digits and nothing else */
+bool wire_number(const char *text, uint64_t *value);
 int wire_address(struct sockaddr_un *address, const char *folder,
 		 const char *name, const char *suffix);
 

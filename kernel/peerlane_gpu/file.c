@@ -267,7 +267,7 @@ static int pln_ioc_export_parts(struct pln_file *file, void __user *arg)
 	struct pln_gpu_part *parts;
 	struct pln_piece *pieces;
 	unsigned int n = 0;
-	int ret = 0;
+	int ret;
 
 	if (copy_from_user(&e, arg, sizeof(e)))
 		return -EFAULT;
@@ -279,10 +279,9 @@ static int pln_ioc_export_parts(struct pln_file *file, void __user *arg)
 	if (IS_ERR(parts))
 		return PTR_ERR(parts);
 	pieces = kvcalloc(e.nr_parts, sizeof(*pieces), GFP_KERNEL_ACCOUNT);
-	if (!pieces) {
-		kvfree(parts);
-		return -ENOMEM;
-	}
+	ret = pieces ? 0 : -ENOMEM;
+	if (ret)
+		goto out;
 
 	e.size = 0;
 	while (n < e.nr_parts) {

@@ -3,9 +3,10 @@
  * Peerlane: the GPU is pulled out, or unplugged after asking, and plugged in
  * again, all through the PCIe slot.
  *
- *	pln_hotplug NAME PCI-ADDRESS DISK
+ *	pln_hotplug NAME PCI-ADDRESS DISK DISK-PCI-ADDRESS
  *
- * The host side knows "pull NAME", "unplug NAME" and "plug NAME".  The open
+ * The module peerlane_dmabuf_test plays importers, on behalf of the disk.  The
+ * host side knows "pull NAME", "unplug NAME" and "plug NAME".  The open
  * file of before answers ENODEV, nothing hangs, and the GPU that comes next
  * works, with data of the disk in it.
  */
@@ -76,6 +77,49 @@ static bool leaves_the_bus(void)
 	return true;
 }
 
+#define DIR "/sys/kernel/debug/peerlane_dmabuf_test/"
+
+#include "pln_debugfs.h"
+
+static bool importer_says(const char *what)
+{
+	return !shell("grep -q ' %s ' " DIR "state", what);
+}
+
+/*
+ * It is pulled out while other drivers have its memory.  One that unmaps when
+ * it is told holds nobody up; for the others the removal waits.
+ */
+static int test_importers(int fd, const char *peer)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, 16 * UNIT);
+	int buf = gpu_export(fd, a.handle, 0, 4 * UNIT), i, next;
+	char path[64];
+
+	need(!cmd("attach 0 %d %s auto", buf, peer) && !cmd("map 0") &&
+	     !cmd("attach 1 %d %s p2p", buf, peer) && !cmd("map 1"),
+	     "importers");
+	check(!shell("host pull %s | grep -qx ok", gpu_name),
+	      "pulled out under importers");
+	for (i = 0; i < 1000 && !importer_says("invalidated 1"); i++)
+		usleep(10000);
+	check(importer_says("invalidated 1") && importer_says("mapped 0"),
+	      "importers: they are told, and one has unmapped");
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", pci);
+	check(!access(path, F_OK) && importer_says("mapped 1"),
+	      "importers: the removal waits for the other");
+	check_errno(cmd("map 0"), ENODEV, "importers: map again");
+	check(!cmd("unmap 1") && leaves_the_bus(),
+	      "importers: unmap, and the GPU leaves the bus");
+	check(!cmd("detach 0") && !cmd("detach 1"), "importers: detach");
+	close(buf);
+	check(!shell("host plug %s | grep -qx ok", gpu_name), "plugged again");
+	next = reopen();
+	check(works(next), "importers: plugged again, it works");
+	close(fd);
+	return next;
+}
+
 /* Takes the GPU away from @fd by @how; returns a file of the next one */
 static int test_removal(int fd, const char *how, const char *what)
 {
@@ -113,7 +157,7 @@ int main(int argc, char **argv)
 {
 	int fd;
 
-	need(argc == 4, "usage: pln_hotplug NAME PCI-ADDRESS DISK");
+	need(argc == 5, "usage: pln_hotplug NAME PCI-ADDRESS DISK DISK-PCI-ADDRESS");
 	gpu_name = argv[1];
 	pci = argv[2];
 	disk = argv[3];
@@ -125,6 +169,7 @@ int main(int argc, char **argv)
 	fd = test_removal(fd, "pull", "pulled out");
 	fd = test_removal(fd, "pull", "pulled out twice");
 	fd = test_removal(fd, "unplug", "unplugged");
+	fd = test_importers(fd, argv[4]);
 	close(fd);
 	return test_end();
 }

@@ -9,6 +9,8 @@
  * as soft-RoCE makes them, by io_uring, which needs no network.
  */
 #include <linux/io_uring.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -194,6 +196,71 @@ static void test_dmabuf(int fd)
 		    MAP_FAILED ? -1 : 0, ENODEV, "dma-buf: mmap after free");
 	close(buf);
 	check(room_is(fd, &q0), "dma-buf: nothing is left");
+}
+
+struct writer {
+	volatile char *p;
+	atomic_ulong writes;
+};
+
+static __thread sigjmp_buf writer_jump;
+
+static void writer_sigbus(int sig)
+{
+	(void)sig;
+	siglongjmp(writer_jump, 1);
+}
+
+/* Until the mapping is gone */
+static void *write_on(void *arg)
+{
+	struct writer *w = arg;
+	unsigned long i;
+
+	if (!sigsetjmp(writer_jump, 1))
+		for (i = 0;; i++) {
+			w->p[i % (4 * UNIT / 4096) * 4096] = 0xdd;
+			atomic_fetch_add(&w->writes, 1);
+		}
+	return NULL;
+}
+
+/* A processor writes while memory is freed, and given to somebody else */
+static void test_writer(int fd, bool window)
+{
+	struct sigaction sa = { .sa_handler = writer_sigbus }, old;
+	const char *what = window ? "window" : "dma-buf";
+	struct pln_gpu_query q0 = gpu_query(fd);
+	int i, j, dirty = 0, idle = 0;
+
+	sigaction(SIGBUS, &sa, &old);
+	for (i = 0; i < 40; i++) {
+		struct pln_gpu_alloc a = gpu_alloc(fd, 4 * UNIT), b;
+		int buf = gpu_export(fd, a.handle, 0, 4 * UNIT);
+		struct writer w = { 0 };
+		pthread_t thread;
+
+		w.p = mmap(NULL, 4 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED,
+			   window ? fd : buf, window ? a.mmap_offset : 0);
+		need(w.p != MAP_FAILED, "mmap");
+		need(!pthread_create(&thread, NULL, write_on, &w), "thread");
+		for (j = 0; j < 5000 && atomic_load(&w.writes) < 200; j++)
+			usleep(200);
+		idle += atomic_load(&w.writes) < 200;
+		need(!gpu_free(fd, a.handle), "free");
+		b = gpu_alloc(fd, 4 * UNIT);
+		dirty += !clean(fd, b.handle, 4 * UNIT);
+		pthread_join(thread, NULL);
+		dirty += !clean(fd, b.handle, 4 * UNIT);
+		gpu_free(fd, b.handle);
+		munmap((void *)w.p, 4 * UNIT);
+		close(buf);
+	}
+	sigaction(SIGBUS, &old, NULL);
+	check(!idle && !dirty,
+	      "%s: freed under a processor that writes, %d times: it gets SIGBUS, and nobody else's memory is hit",
+	      what, i);
+	check(room_is(fd, &q0), "%s: nothing is left", what);
 }
 
 /* The least of io_uring: fixed buffers, one request at a time */
@@ -395,8 +462,10 @@ int main(int argc, char **argv)
 	disk = argv[2];
 	fd = gpu_open();
 	test_dmabuf(fd);
+	test_writer(fd, false);
 	if (gpu_query(fd).features & PLN_GPU_FEAT_COHERENT) {
 		test_window(fd);
+		test_writer(fd, true);
 		test_pin(fd);
 		test_kill(fd);
 	}

@@ -120,3 +120,9 @@ listens() {
 		sleep 0.05
 	done
 }
+
+# patient COMMAND…: an RDMA program of others, whose queue pairs wait for at least
+# 2 s before they send again (patience.c)
+patient() {
+	LD_PRELOAD=/case/patience.so "$@"
+}

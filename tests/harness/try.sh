@@ -23,6 +23,9 @@ check "an unknown topology" refused 'no topology is called .no-such. .there are:
 check "an unknown kernel" refused 'no guest with kernel .2.4. .there are: 7.2 6.12' --kernel 2.4 true
 check "a time that is none" refused 'no number of seconds' --time soon true
 check "a size that is none" refused 'is no size' --disk big true
+for n in 0 9 two 12; do
+	check "$n hosts" refused "hosts $n is no number from 1 to 8" --hosts "$n" true
+done
 check "--help" "$try" --help
 
 mkdir "a folder"

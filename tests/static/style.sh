@@ -29,14 +29,24 @@ patch_style() {
 check "kernel/: checkpatch --strict" kernel_style "$TOP"
 check "hw-model/: QEMU's checkpatch" qemu_style "$TOP"/hw-model/peerlane/*.c \
 	"$TOP"/hw-model/peerlane/*.h
+wire_style() { # FILE…
+	perl "$linux" --no-tree --strict --terse --no-summary --ignore \
+		FILE_PATH_CHANGES,SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,VOLATILE,ARRAY_SIZE,EMBEDDED_FUNCTION_NAME,LONG_LINE_STRING,SPLIT_STRING \
+		-f "$@"
+}
+check "hw-model/wire/: checkpatch, without what only the kernel has" wire_style \
+	"$TOP"/hw-model/wire/*.[ch]
 check "patches to QEMU: QEMU's checkpatch" patch_style "$TOP"/hw-model/patches/*.patch
 
 # The checks can fail
 mkdir -p bad/hw-model
 cp -R "$TOP/kernel" bad/kernel
 cp -R "$TOP/hw-model/peerlane" bad/hw-model/
+cp -R "$TOP/hw-model/wire" bad/hw-model/
 printf '\nint bad( void ) {\n  return 1 ;\n}\n' >>bad/kernel/peerlane_gpu/main.c
 printf '\nint bad( void ) {\n\treturn 1 ;\n}\n' >>bad/hw-model/peerlane/peerlane-gpu.c
+printf '\nint bad( void ) {\n  return 1 ;\n}\n' >>bad/hw-model/wire/port.c
+check_not "bad style in hw-model/wire/ is seen" wire_style bad/hw-model/wire/port.c
 check_not "bad style in kernel/ is seen" kernel_style "$OUT/bad"
 check_not "bad style in hw-model/ is seen" qemu_style \
 	"$OUT/bad/hw-model/peerlane/peerlane-gpu.c"

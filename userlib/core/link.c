@@ -48,8 +48,8 @@ static const char *option_fault(const struct pln_link_options *o)
 		return "a reserved field is not 0";
 	if (o->port > 255)
 		return "port is not 1 to 255";
-	if (o->gid > 65536)
-		return "gid is beyond 65536";
+	if (o->gid > 256)
+		return "gid is beyond 256";
 	if (o->chunk % 4096 || o->chunk > 1u << 30)
 		return "chunk is not a multiple of 4096 up to 1 GiB";
 	if (o->depth > 256)

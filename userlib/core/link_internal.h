@@ -157,8 +157,13 @@ void pln_message_decode(const uint8_t wire[MESSAGE_SIZE], struct message *m);
 int pln_link_meet(struct pln_link *link, int64_t deadline);
 
 /* link_run.c */
+int pln_link_drain(struct pln_link *link);
+int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
+		  struct message *m);
 int pln_link_progress(struct pln_link *link);
 int pln_link_pump(struct pln_link *link, bool copy);
+
+/* link_wait.c */
 void pln_link_say_bye(struct pln_link *link);
 int64_t pln_now_ms(void);
 

@@ -74,13 +74,17 @@ static bool is_ipv4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, mapped, sizeof(mapped));
 }
 
-/* As link->gid_index, or the best one */
+/* The wanted GID, counted from 1, or the best one */
 static int choose_gid(struct pln_link *link, uint32_t wanted)
 {
 	static const union ibv_gid none;
 	int first = -1, best = -1;
+	int gids = link->port_attr.gid_tbl_len;
 
-	for (int i = 0; i < link->port_attr.gid_tbl_len && best < 0; i++) {
+	/* an address handle has 8 bits for it */
+	if (gids > 256)
+		gids = 256;
+	for (int i = 0; i < gids && best < 0; i++) {
 		struct ibv_gid_entry entry = { .gid_type = IBV_GID_TYPE_ROCE_V2 };
 		union ibv_gid gid;
 
@@ -196,7 +200,10 @@ static int make_qp(struct pln_link *link)
 	errno = 0;
 	link->qp = pln_verbs.create_qp(link->pd, &init);
 	if (!link->qp)
-		return pln_link_fail(link, verbs_errno(0), "no queue pair");
+		return pln_link_fail(link, verbs_errno(0), "no queue "
+			"pair with %u sends and %u receives: %s",
+			init.cap.max_send_wr, init.cap.max_recv_wr,
+			strerrordesc_np(errno) ?: "?");
 	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE |
 				  IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 				  IBV_QP_ACCESS_FLAGS);

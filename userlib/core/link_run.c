@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* What makes a link move: chunks out, notices in, acknowledgements. */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 
 #include "link_internal.h"
-
-#define LINKS_MAX	64
-#define BYE_MS		1000
 
 /* wr_id of what is sent; of a receive it is the slot */
 #define SENT_CHUNK	(1ull << 32)
 #define SENT_NOTICE	(2ull << 32)
 #define SENT_OTHER	(3ull << 32)
-
-int64_t pln_now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static const char *words(int err)
 {
@@ -89,6 +75,9 @@ static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 	int err = status_error(wc->status, &meaning);
 
 	link->broken = true;
+	/* of a peer that has said goodbye no answer is wanted */
+	if (link->bye)
+		return;
 	pln_link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
 		      "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
 		      (int)wc->status, pln_verbs.wc_status_str(wc->status),
@@ -160,7 +149,7 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 }
 
 /* Returns how many completions there were */
-static int drain(struct pln_link *link)
+int pln_link_drain(struct pln_link *link)
 {
 	struct ibv_wc wc[16];
 	int n, total = 0;
@@ -194,8 +183,8 @@ static int drain(struct pln_link *link)
 /* --- out ------------------------------------------------------------------ */
 
 /* Behind @chunk, when there is one; the caller has looked for a free slot */
-static int post(struct pln_link *link, struct ibv_send_wr *chunk,
-		struct message *m)
+int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
+		  struct message *m)
 {
 	uint8_t *slot = link->messages +
 			(link->tx_posted % TX_SLOTS) * MESSAGE_SIZE;
@@ -328,7 +317,7 @@ static bool send_chunk(struct pln_link *link)
 	m.length = put->length;
 	m.tag = put->tag;
 	m.seq = link->notices + 1;
-	if (post(link, n ? &wr : NULL, tell ? &m : NULL))
+	if (pln_link_post(link, n ? &wr : NULL, tell ? &m : NULL))
 		return false;
 	if (n)
 		count_chunk(link, put, n);
@@ -345,7 +334,8 @@ int pln_link_pump(struct pln_link *link, bool copy)
 {
 	int sent = 0;
 
-	while (!link->error && link->puts_sent < link->puts_given) {
+	while (!link->error && !link->bye &&
+	       link->puts_sent < link->puts_given) {
 		const struct put *put = &link->puts[link->puts_sent &
 						    (link->puts_size - 1)];
 		bool staged = put->staged;
@@ -389,7 +379,7 @@ static int to_gpu(struct pln_link *link, const struct message *m)
 			words(err));
 	}
 	link->stats.bytes_to_gpu += m->chunk;
-	drain(link);
+	pln_link_drain(link);
 	link->stats.landings_overlapped += link->received != before;
 	return 0;
 }
@@ -431,17 +421,18 @@ static void tell(struct pln_link *link)
 	uint64_t landed = link->landed - link->told_landed;
 	uint64_t taken = link->taken - link->told_taken;
 
-	if (link->error || link->tx_posted - link->tx_done >= CREDITS + 1)
+	if (link->error || link->bye ||
+	    link->tx_posted - link->tx_done >= CREDITS + 1)
 		return;
 	if ((landed && link->urgent) || landed >= CREDITS / 4 ||
 	    taken >= CREDITS / 4)
-		post(link, NULL, &m);
+		pln_link_post(link, NULL, &m);
 }
 
 /* Returns 0 when there was nothing to do */
 int pln_link_progress(struct pln_link *link)
 {
-	int done = drain(link);
+	int done = pln_link_drain(link);
 
 	done += land(link);
 	done += pln_link_pump(link, true);
@@ -453,175 +444,4 @@ int pln_link_progress(struct pln_link *link)
 			"the peer has closed the link",
 			words(-link->bye_error));
 	return done;
-}
-
-/* --- waiting -------------------------------------------------------------- */
-
-/* The peer's process has let go of its socket; what it sent before counts */
-static void peer_gone(struct pln_link *link)
-{
-	while (pln_link_progress(link))
-		;
-	pln_link_fail(link, -ECONNRESET, "the peer's process is gone: it ended "
-		      "without closing the link");
-}
-
-static void clear_events(struct pln_link *link)
-{
-	struct ibv_cq *cq;
-	void *context;
-
-	while (!pln_verbs.get_cq_event(link->channel, &cq, &context))
-		pln_verbs.ack_cq_events(cq, 1);
-}
-
-/* Ask for an event; what came before that is not announced, so look again */
-static bool arm_and_look(struct pln_link *link)
-{
-	if (ibv_req_notify_cq(link->cq, 0))
-		pln_link_fail(link, -EIO, "the completion queue gives no "
-			      "notification");
-	drain(link);
-	return !link->error;
-}
-
-/*
- * Sleep until something may have happened on a link.  Returns false when the
- * deadline has passed.
- */
-static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
-{
-	struct pollfd fds[2 * LINKS_MAX];
-	int64_t left = deadline - pln_now_ms();
-	bool done = false;
-
-	if (left <= 0)
-		return false;
-	for (unsigned int i = 0; i < count; i++) {
-		uint64_t before = links[i]->completions;
-
-		fds[2 * i].fd = links[i]->channel->fd;
-		fds[2 * i].events = POLLIN;
-		fds[2 * i + 1].fd = links[i]->fd;
-		fds[2 * i + 1].events = POLLRDHUP;
-		arm_and_look(links[i]);
-		done |= pln_link_progress(links[i]);
-		done |= links[i]->completions != before || links[i]->news;
-	}
-	if (done)
-		return true;
-	if (poll(fds, 2 * count, left > 60000 ? 60000 : (int)left) < 0)
-		return errno == EINTR;
-	for (unsigned int i = 0; i < count; i++) {
-		clear_events(links[i]);
-		if (fds[2 * i + 1].revents)
-			peer_gone(links[i]);
-	}
-	return true;
-}
-
-static int usable(const struct pln_link *link)
-{
-	if (!link)
-		return -EINVAL;
-	if (!link->connected)
-		return link->error ? link->error : -ENOTCONN;
-	return 0;
-}
-
-int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
-{
-	int64_t deadline = pln_now_ms() + timeout_ms;
-	int err = 0, n;
-
-	if (!links || !count || count > LINKS_MAX || timeout_ms < 0)
-		return -EINVAL;
-	for (unsigned int i = 0; i < count && !err; i++)
-		err = usable(links[i]);
-	if (err)
-		return err;
-	do {
-		n = 0;
-		for (unsigned int i = 0; i < count; i++) {
-			struct pln_link *link = links[i];
-
-			while (pln_link_progress(link) && !link->news)
-				;
-			n += link->news || link->arrived != link->handed;
-			link->news = false;
-			if (link->error)
-				err = link->error;
-		}
-		if (n || err)
-			return n ? n : err;
-	} while (doze(links, count, deadline));
-	return 0;
-}
-
-int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
-{
-	int64_t deadline = pln_now_ms() + timeout_ms;
-	int err = usable(link);
-	uint64_t want;
-	bool news;
-
-	if (err)
-		return err;
-	if (put < 0 || timeout_ms < 0)
-		return -EINVAL;
-	want = put ? (uint64_t)put : link->puts_given;
-	if (want > link->puts_given)
-		return -ERANGE;
-	/* what is new stays new, for pln_link_poll() */
-	news = link->news;
-	do {
-		link->news = false;
-		while (link->puts_done < want && pln_link_progress(link))
-			;
-		news |= link->news;
-		link->news = false;
-		if (link->puts_done >= want || link->error)
-			break;
-	} while (doze(&link, 1, deadline));
-	link->news |= news;
-	if (link->puts_done >= want)
-		return 0;
-	return link->error ? link->error : -ETIMEDOUT;
-}
-
-/* A peer that hears it knows more than one that only sees a socket close */
-void pln_link_say_bye(struct pln_link *link)
-{
-	struct message m = {
-		.type = MESSAGE_BYE,
-		.chunk = (uint32_t)-link->error,
-	};
-	int64_t deadline = pln_now_ms() + BYE_MS, left = BYE_MS;
-
-	if (!link->connected || link->broken || link->bye ||
-	    link->error == -ECONNRESET)
-		return;
-	link->error = 0;
-	drain(link);
-	if (link->error || link->bye ||
-	    link->tx_posted - link->tx_done >= TX_SLOTS || post(link, NULL, &m))
-		return;
-	/* all that was sent before has arrived when this has */
-	while (!link->bye && !link->error && link->tx_done < link->tx_posted) {
-		struct pollfd fds[] = {
-			{ .fd = link->channel->fd, .events = POLLIN },
-			{ .fd = link->fd, .events = POLLRDHUP },
-		};
-
-		if (left <= 0 || !arm_and_look(link))
-			break;
-		if (link->tx_done == link->tx_posted)
-			break;
-		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
-			break;
-		if (fds[1].revents)
-			break;
-		clear_events(link);
-		left = deadline - pln_now_ms();
-	}
 }

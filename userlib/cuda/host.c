@@ -102,7 +102,8 @@ static bool is_mapped(uintptr_t addr, size_t size)
 
 /*
  * Is all of it a mapping of a device, say of a NIC's doorbells?  The kernel says
- * so in the flags of each mapping: "io", or "pf" for pages without a struct.
+ * so in the flags of each mapping: "io", "pf" for pages without a struct, or "mm"
+ * for pages of a device that have one.
  */
 static bool is_io(uintptr_t addr, size_t size)
 {
@@ -118,7 +119,8 @@ static bool is_io(uintptr_t addr, size_t size)
 			continue;
 		if (strncmp(line, "VmFlags:", 8) || at < start || at >= end)
 			continue;
-		if (!strstr(line, " io") && !strstr(line, " pf"))
+		if (!strstr(line, " io") && !strstr(line, " pf") &&
+		    !strstr(line, " mm"))
 			break;
 		if (last < end) {
 			fclose(f);

@@ -303,11 +303,15 @@ bool perf_qp_connect(struct perf_end *e, struct perf_qp *q,
 			},
 		},
 	};
-	/* about 8 times 0.5 s without an answer; a peer whose program lags may
-	 * be slow to post receives, that alone is not its end */
+	/*
+	 * About 7 times 1 s without an answer: emulated hosts are slow.  Not 7
+	 * retries, which soft-RoCE takes for "without end".  A peer whose program
+	 * lags may be slow to post receives; that alone is not its end.
+	 */
 	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS, .sq_psn = q->psn, .timeout = 17,
-		.retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = e->reads < peer->reads ? e->reads :
+		.qp_state = IBV_QPS_RTS, .sq_psn = q->psn, .timeout = 18,
+		.retry_cnt = 6, .rnr_retry = 7,
+		.max_rd_atomic = e->reads < peer->reads ? e->reads :
 				 peer->reads,
 	};
 

@@ -158,7 +158,7 @@ static int fail_pre(struct kprobe *kp, struct pt_regs *regs)
 	if (++fail_calls != fail_at)
 		return 0;
 	fail_what = kp->symbol_name;
-	strscpy(fail_where, fail_caller);
+	strscpy(fail_where, fail_caller, sizeof(fail_where));
 	instruction_pointer_set(regs, (unsigned long)point->with);
 	return 1;
 }

@@ -113,8 +113,8 @@ static void t_pipeline(void)
 	fake_hold = true;
 	ktap(good && pln_link_put(a, &from, 0, 10 * CHUNK, 0, 0, 1) == 1 &&
 	     fake_held() == 0, "a put of staged memory waits for a poll");
-	pln_link_poll(both, 2, 0);
-	pln_link_wait(a, 1, 0);
+	pln_link_poll(both, 2, 20);
+	pln_link_wait(a, 1, 20);
 	ktap(fake_held() == 8 && stats_of(a).most_in_flight == 4,
 	     "four chunks and their notices are under way, as deep as allowed");
 	ktap(stats_of(a).copies_overlapped == 3,
@@ -122,12 +122,25 @@ static void t_pipeline(void)
 	ktap(stats_of(a).stalls_depth == 1 && stats_of(a).chunks == 4,
 	     "then sending waits");
 	fake_run(4);
-	pln_link_wait(a, 1, 0);
+	pln_link_wait(a, 1, 20);
 	ktap(stats_of(a).chunks == 6 && stats_of(a).most_in_flight == 4,
 	     "two done, two more go");
 	fake_hold = false;
 	fake_run(~0u);
 	ktap(done(a, 1) && stats_of(b).arrivals == 1, "all of it arrives");
+	pair_down();
+}
+
+/* A look takes no longer for all that there is to do */
+static void t_look(void)
+{
+	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
+
+	pln_link_put(a, &from, 0, SIZE, 0, 0, 1);
+	good &= pln_link_poll(&a, 1, 0) == 0;
+	ktap(good && stats_of(a).chunks == 1,
+	     "a look sends a chunk of %u, and returns", SIZE / CHUNK);
+	ktap(done(a, 1) && next_is(b, 0, SIZE, 1), "many looks send all");
 	pair_down();
 }
 
@@ -179,7 +192,7 @@ static void t_options(void)
 	ktap(OPEN(.reserved0 = 1) == -EINVAL &&
 	     OPEN(.reserved = { 0, 0, 0, 1 }) == -EINVAL, "reserved fields");
 	ktap(OPEN(.port = 256) == -EINVAL, "a port beyond 255");
-	ktap(OPEN(.gid = 65537) == -EINVAL, "a GID index beyond 65535");
+	ktap(OPEN(.gid = 257) == -EINVAL, "a GID index beyond 255");
 	ktap(OPEN(.chunk = 1000) == -EINVAL &&
 	     OPEN(.chunk = (1u << 30) + 4096) == -EINVAL, "odd chunks");
 	ktap(OPEN(.depth = 257) == -EINVAL, "too deep");
@@ -206,6 +219,19 @@ static void t_options(void)
 	ktap(OPEN(.port = 1) == 0 && !pln_link_reason(NULL)[0],
 	     "all is well, and there is nothing to say");
 	ktap(fake_objects == 0, "nothing is left of all these");
+}
+
+static void t_load(void)
+{
+	pln_verbs.loaded = false;
+	ktap(OPEN(.port = 1) == -ENOENT &&
+	     strstr(pln_link_reason(NULL), "install rdma-core"),
+	     "no libibverbs: %s", pln_link_reason(NULL));
+	loads = "libc.so.6";
+	ktap(OPEN(.port = 1) == -ENOSYS &&
+	     strstr(pln_link_reason(NULL), "has no ibv_"),
+	     "one that lacks functions: %s", pln_link_reason(NULL));
+	fake_install();
 }
 
 static void t_gid(void)
@@ -368,15 +394,16 @@ static void t_goodbye(void)
 	pln_link_close(a);
 	a = NULL;
 	/* whatever had been sent is here, and can be taken */
-	while (pln_link_poll(&b, 1, 0) > 0 && stats_of(b).arrivals == 0)
+	while (pln_link_poll(&b, 1, 1000) > 0 && stats_of(b).arrivals == 0)
 		;
 	ktap(good && pln_link_arrival(b, &v) == 0 && v.tag == 7 &&
 	     !memcmp(to.gpu, from.gpu, SIZE / 2),
 	     "what was sent before goodbye has arrived");
-	while (pln_link_poll(&b, 1, 0) > 0)
+	while (pln_link_poll(&b, 1, 1000) > 0)
 		;
 	ktap(pln_link_arrival(b, &v) == -EPIPE && strstr(pln_link_reason(b),
-	     "has closed the link"), "then the link is closed");
+	     "has closed the link"), "then the link is closed: %s",
+	     pln_link_reason(b));
 	pair_down();
 }
 
@@ -478,7 +505,9 @@ int main(void)
 	t_credits();
 	t_pipeline();
 	t_waiting();
+	t_look();
 	t_options();
+	t_load();
 	t_gid();
 	t_misuse();
 	t_many_puts();

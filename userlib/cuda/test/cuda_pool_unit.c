@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory pools, managed memory, batches and fills of two dimensions, on the
- * fake driver.
+ * Memory pools, managed memory, batches, fills of two dimensions, and dma-bufs of
+ * several mappings, on the fake driver.
  */
 #include "unit.h"
 
@@ -501,6 +501,53 @@ static void t_fill_2d(void)
 	end(ctx);
 }
 
+#define DMABUF(fd, p, n) \
+	cuMemGetHandleForAddressRange(fd, p, n, \
+				      CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0)
+
+static void t_parts(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemAllocationProp by_hand = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemGenericAllocationHandle h[3];
+	CUdeviceptr p, plain;
+	int fd = -1;
+
+	OK(cuMemAddressReserve(&p, 8 * MiB, 0, 0, 0));
+	for (int i = 0; i < 3; i++) {
+		OK(cuMemCreate(&h[i], 2 * MiB, &by_hand, 0));
+		OK(cuMemMap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB, 0, h[i], 0));
+	}
+	/* From inside the first to inside the third */
+	OK(DMABUF(&fd, p + MiB, 4 * MiB));
+	CHECK(fake_export_size(fd) == 4 * MiB);
+	close(fd);
+	OK(DMABUF(&fd, p, 6 * MiB));
+	CHECK(fake_export_size(fd) == 6 * MiB);
+	close(fd);
+	/* One mapping is as it was */
+	OK(DMABUF(&fd, p + 2 * MiB, 2 * MiB));
+	CHECK(fake_export_size(fd) == 2 * MiB);
+	close(fd);
+	/* Into the hole at the end, or from before the beginning */
+	IS(DMABUF(&fd, p + 4 * MiB, 4 * MiB), INVALID);
+	IS(DMABUF(&fd, p, SIZE_MAX - 4095), INVALID);
+	fake_fail(FAKE_EXPORT, 1, ENOMEM);
+	IS(DMABUF(&fd, p, 6 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+	/* Allocations that are not mapped by hand end where they end */
+	OK(cuMemAlloc_v2(&plain, 2 * MiB));
+	IS(DMABUF(&fd, plain, 4 * MiB), INVALID);
+	for (int i = 0; i < 3; i++) {
+		OK(cuMemUnmap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB));
+		OK(cuMemRelease(h[i]));
+	}
+	OK(cuMemAddressFree(p, 8 * MiB));
+	end(ctx);
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(void);
@@ -516,6 +563,7 @@ static const struct {
 	{ "no managed memory without a window", t_no_managed },
 	{ "batches of copies", t_batch },
 	{ "fills of two dimensions", t_fill_2d },
+	{ "one dma-buf of several mappings", t_parts },
 };
 
 int main(int argc, char **argv)

@@ -424,7 +424,7 @@ static int do_query(struct ffile *f, struct pln_gpu_query *q)
 					   PLN_GPU_ABI_VERSION;
 	q->features = PLN_GPU_FEAT_P2PDMA | PLN_GPU_FEAT_DEVPTR |
 		      (cfg.coherent ? PLN_GPU_FEAT_COHERENT : 0) |
-		      (cfg.dmabuf ? PLN_GPU_FEAT_DMABUF : 0);
+		      (cfg.dmabuf ? PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_PARTS : 0);
 	q->vram_size = cfg.vram;
 	q->vram_free = cfg.vram - fake_vram_used(f->gpu);
 	q->bar1_size = q->bar1_free = cfg.vram / 4;
@@ -524,6 +524,37 @@ static int do_export(struct ffile *f, struct pln_gpu_export *e)
 	export_base[e->fd] = h->offset;
 	export_all[e->fd] = h->size;
 	return 0;
+}
+
+static int do_export_parts(struct ffile *f, struct pln_gpu_export_parts *e)
+{
+	struct pln_gpu_part *part = (void *)(uintptr_t)e->parts;
+	struct pln_gpu_export one;
+	int err = 0;
+
+	if (e->reserved || !e->nr_parts || e->nr_parts > PLN_GPU_MAX_PARTS)
+		return EINVAL;
+	e->size = 0;
+	e->fd = -1;
+	for (uint32_t i = 0; i < e->nr_parts && !err; i++) {
+		one = (struct pln_gpu_export){
+			.handle = part[i].handle,
+			.flags = e->flags,
+			.offset = part[i].offset,
+			.size = part[i].size,
+		};
+		err = part[i].reserved ? EINVAL : do_export(f, &one);
+		if (!err && i)
+			close(one.fd);
+		else if (!err)
+			e->fd = one.fd;
+		e->size += part[i].size;
+	}
+	if (err && e->fd >= 0)
+		close(e->fd);
+	else if (!err)
+		export_size[e->fd] = e->size;
+	return err;
 }
 
 /* A descriptor that was closed and is another one now is not noticed */
@@ -709,6 +740,7 @@ int pln_io_ioctl(int fd, unsigned long request, void *arg)
 		call = FAKE_FREE;
 		break;
 	case PLN_GPU_IOC_EXPORT:
+	case PLN_GPU_IOC_EXPORT_PARTS:
 		call = FAKE_EXPORT;
 		break;
 	case PLN_GPU_IOC_IMPORT:
@@ -733,6 +765,8 @@ int pln_io_ioctl(int fd, unsigned long request, void *arg)
 		err = do_alloc(f, arg);
 	else if (call == FAKE_FREE)
 		err = do_free(f, arg);
+	else if (request == PLN_GPU_IOC_EXPORT_PARTS)
+		err = do_export_parts(f, arg);
 	else if (call == FAKE_EXPORT)
 		err = do_export(f, arg);
 	else if (call == FAKE_IMPORT)

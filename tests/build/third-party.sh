@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: modules of others come from a mirror, checked; what was put there by hand stays; a wrong checksum or a gone package stops
+# tags: quick build
+# timeout: 60
+
+. "$TOP/tests/lib/case.sh"
+need_tool dpkg-deb xz
+
+# A tree with a list of its own, and a mirror with one package
+mkdir -p tree/images pkg/DEBIAN pkg/usr/src src/modules/one/kept src/modules/one/left mirror/pool/o
+cp "$TOP/images/lib.sh" "$TOP/images/third-party" tree/images/
+cp "$TOP/images/packages.list" tree/images/
+cp "$TOP/versions.mk" tree/
+echo source >src/modules/one/kept/one.c
+echo other >src/modules/one/left/two.c
+tar -cJf pkg/usr/src/one.tar.xz -C src modules
+printf 'Package: one\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: none\n' >pkg/DEBIAN/control
+dpkg-deb --root-owner-group -b pkg mirror/pool/o/one_1_all.deb >deb.log 2>&1 || fail "a package to fetch" "$(cat deb.log)"
+sum=$(sha256sum <mirror/pool/o/one_1_all.deb | cut -d' ' -f1)
+
+cache=$OUT/cache
+third_party() { # CHECKSUM POOL-PATH
+	printf '# a comment\n\none MIT %s %s usr/src/one.tar.xz modules/one/kept\n' "$2" "$1" >tree/images/third-party.list
+	env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" DEBIAN_MIRROR="copy:$OUT/mirror/" \
+		sh tree/images/third-party >out 2>&1
+}
+check_not "before the build root there is nothing to fetch from" third_party "$sum" pool/o/one_1_all.deb
+check "and it says what comes first" grep -q 'make root' out
+mkdir -p "$cache/fetch-$(env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" TOP="$OUT/tree" sh -c '. "$TOP/images/lib.sh"; load_pins; fetch_key')"
+: >"$(echo "$cache"/fetch-*)/sources.list"
+
+check "a package of the mirror is fetched" third_party "$sum" pool/o/one_1_all.deb
+check "and its licence is said" grep -q 'licence: MIT' out
+check_eq "what the list names is kept" source "$(cat "$cache/third-party/one/kept/one.c")"
+check "and nothing else" test ! -e "$cache/third-party/one/left"
+check "a second time there is nothing to do" third_party "$sum" pool/gone.deb
+check "and it says so" grep -q HAVE out
+
+wrong=$(echo wrong | sha256sum | cut -d' ' -f1)
+check_not "a package with another checksum is refused" third_party "$wrong" pool/o/one_1_all.deb
+check "and it says where the log is" grep -q 'third-party.log' out
+check_eq "what was there is still there" source "$(cat "$cache/third-party/one/kept/one.c")"
+check_not "a package that has left the mirror stops it" third_party "$wrong" pool/o/one_0_all.deb
+check "and it says what to do" grep -q 'put a newer one into images/third-party.list' out
+
+rm "$cache/third-party/one/.sha256"
+check "what was put there by hand is kept" third_party "$wrong" pool/o/one_1_all.deb
+check "and it says so, too" grep -q KEEP out
+check_eq "nothing is left of what failed" "" "$(ls "$cache/tmp")"
+finish

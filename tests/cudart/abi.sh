@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: libcudart exports what programs look for, with NVIDIA's numbers and types
+# tags: quick cuda
+# timeout: 120
+. "$TOP/tests/lib/case.sh"
+need_tool make
+need_tool flock
+need_tool cc
+need_tool readelf
+
+src=$TOP/userlib/cudart
+for part in cuda cudart; do
+	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$part" O="$BUILD/userlib" tests >build.log 2>&1 || {
+		fail "the test programs build" "$(tail -n 20 build.log)"
+		finish
+	}
+done
+sed -nE 's/^[a-z].*[ *](cuda[A-Za-z0-9_]+)\(.*/\1/p' "$src/cudart_proto.h" | sort -u >declared
+sed -n 's/^A(\(.*\))$/\1/p' "$src/absent.inc" | sort >absent
+check "no function is both served and absent" test -z "$(comm -12 declared absent)"
+for major in 12 13; do
+	lib=$BUILD/userlib/libcudart.so.$major
+	readelf -d "$lib" >dynamic
+	check "$major: its name" grep -q "SONAME.*\[libcudart.so.$major\]" dynamic
+	check_not "$major: it is not linked with a driver" grep -q "NEEDED.*libcuda" dynamic
+	readelf --dyn-syms -W "$lib" |
+		awk '$4 == "FUNC" && $7 != "UND" { print $8 }' | sort >exported
+	check_not "$major: every symbol has the library's version" \
+		grep -v "@@libcudart\.so\.$major\$" exported
+	sed 's/@.*//' exported | sort >names
+	check_not "$major: only the runtime's names" grep -vE '^(__)?cuda' names
+	cat declared absent | sort -u | comm -23 - names >missing
+	check_eq "$major: all that is declared or absent is exported" "" "$(cat missing)"
+done
+
+# A program as NVIDIA's toolchain links it: symbols of a version
+cat >program.c <<'PROGRAM'
+int cudaMalloc(void **, unsigned long);
+int main(void)
+{
+	void *p;
+
+	return cudaMalloc(&p, 1) ? 0 : 1;
+}
+PROGRAM
+check "a program links against it" cc -o program program.c "$BUILD/userlib/libcudart.so.13" -Wl,-z,now
+mkdir none
+cp "$BUILD/userlib/libcudart.so.13" none/
+check "and runs, without a driver" env LD_LIBRARY_PATH="$PWD/none" ./program
+
+# NVIDIA's own header, where the machine has one (of CUDA 13)
+header=
+for dir in ${CUDA_HOME:+"$CUDA_HOME/include"} /usr/local/cuda/include; do
+	grep -qs '^#define CUDART_VERSION  *13' "$dir/cuda_runtime_api.h" && { header=$dir; break; }
+done
+if [ -z "$header" ]; then
+	printf 'ok - numbers and signatures as in cuda_runtime_api.h # SKIP no CUDA 13 here\n'
+	finish
+fi
+{
+	echo '#include <stddef.h>'
+	echo '#include <cuda_runtime_api.h>'
+	"$BUILD/userlib/tests/host/cudart_names"
+} >numbers.c
+check "numbers and layouts as in cuda_runtime_api.h" cc -std=gnu11 -I"$header" -c -o numbers.o numbers.c
+{
+	echo '#define CUDART_MAJOR 13'
+	echo '#include <cuda_runtime_api.h>'
+	cat "$src/cudart_proto.h"
+} >types.c
+check "signatures as in cuda_runtime_api.h" cc -std=gnu11 -I"$header" -c -o types.o types.c
+# the same check sees a wrong one
+sed 's/^cudaError_t cudaFree(void \*/cudaError_t cudaFree(long */' types.c >wrong.c
+check_not "a wrong signature is seen" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
+sed 's/cudaErrorNoDevice) == 100/cudaErrorNoDevice) == 101/' numbers.c >wrong.c
+check_not "a wrong number is seen" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
+sed 's/offsetof(struct cudaDeviceProp, major) == /&1/' numbers.c >wrong.c
+check_not "a wrong place in a structure is seen" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
+finish

@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: registration of GPU memory with soft-RoCE on Linux 6.12, and memory freed below it
+# tags: guest rdma
+# timeout: 200
+. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/tests/rdma/lib.sh"
+
+mr_guest window window "$TOP/tests/cuda/two-gpus-window.topo" 6.12
+finish

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/* Waiting for links to move, and taking leave of their peers. */
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+#include "link_internal.h"
+
+#define LINKS_MAX	64
+#define BYE_MS		1000
+
+int64_t pln_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* The peer's process has let go of its socket; what it sent before counts */
+static void peer_gone(struct pln_link *link)
+{
+	/* more than that cannot be left, if the peer is honest */
+	unsigned int most = RX_SLOTS + link->depth + TX_SLOTS;
+
+	while (most-- && pln_link_progress(link))
+		;
+	pln_link_fail(link, -ECONNRESET, "the peer's process is gone: it ended "
+		      "without closing the link");
+}
+
+static void clear_events(struct pln_link *link)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!pln_verbs.get_cq_event(link->channel, &cq, &context))
+		pln_verbs.ack_cq_events(cq, 1);
+}
+
+/* Ask for an event; what came before that is not announced, so look again */
+static bool arm_and_look(struct pln_link *link)
+{
+	if (ibv_req_notify_cq(link->cq, 0))
+		pln_link_fail(link, -EIO, "the completion queue gives no "
+			      "notification");
+	pln_link_drain(link);
+	return !link->error;
+}
+
+/*
+ * Sleep until something may have happened on a link.  Returns false when the
+ * deadline has passed.
+ */
+static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
+{
+	struct pollfd fds[2 * LINKS_MAX];
+	int64_t left = deadline - pln_now_ms();
+	bool done = false;
+
+	if (left <= 0)
+		return false;
+	for (unsigned int i = 0; i < count; i++) {
+		uint64_t before = links[i]->completions;
+
+		fds[2 * i].fd = links[i]->channel->fd;
+		fds[2 * i].events = POLLIN;
+		fds[2 * i + 1].fd = links[i]->fd;
+		fds[2 * i + 1].events = POLLRDHUP;
+		arm_and_look(links[i]);
+		done |= pln_link_progress(links[i]);
+		done |= links[i]->completions != before || links[i]->news;
+	}
+	if (done)
+		return true;
+	if (poll(fds, 2 * count, left > 60000 ? 60000 : (int)left) < 0)
+		return errno == EINTR;
+	for (unsigned int i = 0; i < count; i++) {
+		clear_events(links[i]);
+		if (fds[2 * i + 1].revents)
+			peer_gone(links[i]);
+	}
+	return true;
+}
+
+/* Until there is nothing to do, something is new, or the time is over */
+static void work(struct pln_link *link, int64_t deadline)
+{
+	while (pln_link_progress(link) && !link->news &&
+	       pln_now_ms() < deadline)
+		;
+}
+
+static int usable(const struct pln_link *link)
+{
+	if (!link)
+		return -EINVAL;
+	if (!link->connected)
+		return link->error ? link->error : -ENOTCONN;
+	return 0;
+}
+
+int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
+{
+	int64_t deadline = pln_now_ms() + timeout_ms;
+	int err = 0, n;
+
+	if (!links || !count || count > LINKS_MAX || timeout_ms < 0)
+		return -EINVAL;
+	for (unsigned int i = 0; i < count && !err; i++)
+		err = usable(links[i]);
+	if (err)
+		return err;
+	do {
+		n = 0;
+		for (unsigned int i = 0; i < count; i++) {
+			struct pln_link *link = links[i];
+
+			work(link, deadline);
+			n += link->news || link->arrived != link->handed;
+			link->news = false;
+			if (link->error)
+				err = link->error;
+		}
+		if (n || err)
+			return n ? n : err;
+	} while (doze(links, count, deadline));
+	return 0;
+}
+
+int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
+{
+	int64_t deadline = pln_now_ms() + timeout_ms;
+	int err = usable(link);
+	uint64_t want;
+	bool news;
+
+	if (err)
+		return err;
+	if (put < 0 || timeout_ms < 0)
+		return -EINVAL;
+	want = put ? (uint64_t)put : link->puts_given;
+	if (want > link->puts_given)
+		return -ERANGE;
+	/* what is new stays new, for pln_link_poll() */
+	news = link->news;
+	do {
+		do {
+			link->news = false;
+			work(link, deadline);
+			news |= link->news;
+		} while (link->news && link->puts_done < want && !link->error);
+		if (link->puts_done >= want || link->error)
+			break;
+	} while (doze(&link, 1, deadline));
+	link->news |= news;
+	if (link->puts_done >= want)
+		return 0;
+	return link->error ? link->error : -ETIMEDOUT;
+}
+
+/* A peer that hears it knows more than one that only sees a socket close */
+void pln_link_say_bye(struct pln_link *link)
+{
+	struct message m = {
+		.type = MESSAGE_BYE,
+		.chunk = (uint32_t)-link->error,
+	};
+	int64_t deadline = pln_now_ms() + BYE_MS, left = BYE_MS;
+
+	if (!link->connected || link->broken || link->bye ||
+	    link->error == -ECONNRESET)
+		return;
+	link->error = 0;
+	pln_link_drain(link);
+	if (link->error || link->bye ||
+	    link->tx_posted - link->tx_done >= TX_SLOTS || pln_link_post(link, NULL, &m))
+		return;
+	/* all that was sent before has arrived when this has */
+	while (!link->bye && !link->error && link->tx_done < link->tx_posted) {
+		struct pollfd fds[] = {
+			{ .fd = link->channel->fd, .events = POLLIN },
+			{ .fd = link->fd, .events = POLLRDHUP },
+		};
+
+		if (left <= 0 || !arm_and_look(link))
+			break;
+		if (link->tx_done == link->tx_posted)
+			break;
+		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
+			break;
+		if (fds[1].revents)
+			break;
+		clear_events(link);
+		left = deadline - pln_now_ms();
+	}
+}

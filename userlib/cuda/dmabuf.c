@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory as a dma-buf, for other drivers: one allocation or part of one, or a
+ * range in which several are mapped by hand, one after the other.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "internal.h"
+
+#define HOST_PAGE	4096ull
+
+struct parts {
+	struct pln_file *file;
+	unsigned int n;
+	struct pln_gpu_part part[PLN_GPU_MAX_PARTS];
+	struct pln_chunk *chunk[PLN_GPU_MAX_PARTS];
+};
+
+/* One part more, from @at on; pln.lock is held */
+static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
+			 uint64_t *next)
+{
+	struct pln_chunk *chunk = pln_span_find(&pln.chunks, at, 1);
+	struct pln_range *range = pln_range_find(at, 1);
+	uint64_t size, granule;
+
+	if (range && pln_on_device(range) && !pln_rdma_capable(range)) {
+		pln_log("dma-buf export: memory of a pool, or managed memory, is not given to other devices");
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (!chunk)
+		return range && !p->n ? CUDA_ERROR_NOT_SUPPORTED :
+					CUDA_ERROR_INVALID_VALUE;
+	if (atomic_load(&chunk->file->lost))
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	if (!(chunk->file->features & PLN_GPU_FEAT_DMABUF))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	granule = chunk->file->page_size;
+	if ((at - chunk->addr) % granule) {
+		pln_log("dma-buf export: address 0x%llx is no multiple of the GPU's page, 0x%llx",
+			(unsigned long long)at, (unsigned long long)granule);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	/* Only what is mapped by hand goes on in the next mapping */
+	if (p->n && (chunk->file != p->file || !chunk->mem || !p->chunk[0]->mem))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p->n == PLN_GPU_MAX_PARTS) {
+		pln_log("dma-buf export: more than %d mappings", PLN_GPU_MAX_PARTS);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	/* The rest of the last GPU page belongs to the same allocation */
+	size = end - at;
+	if (size > chunk->addr + chunk->size - at)
+		size = chunk->addr + chunk->size - at;
+	p->file = chunk->file;
+	p->chunk[p->n] = chunk;
+	p->part[p->n] = (struct pln_gpu_part){
+		.handle = chunk->handle,
+		.offset = at - chunk->addr,
+		.size = (size + granule - 1) / granule * granule,
+	};
+	p->n++;
+	*next = at + size;
+	return CUDA_SUCCESS;
+}
+
+static CUresult export(const struct parts *p, int *fd)
+{
+	struct pln_gpu_export one = {
+		.handle = p->part[0].handle,
+		.flags = O_CLOEXEC,
+		.offset = p->part[0].offset,
+		.size = p->part[0].size,
+	};
+	struct pln_gpu_export_parts many = {
+		.parts = (uintptr_t)p->part,
+		.nr_parts = p->n,
+		.flags = O_CLOEXEC,
+	};
+
+	if (p->n > 1 && !(p->file->features & PLN_GPU_FEAT_PARTS)) {
+		pln_log("dma-buf export: the range is mapped in %u pieces; this driver puts one into a dma-buf",
+			p->n);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (p->n > 1 ?
+	    pln_io_ioctl(p->file->fd, PLN_GPU_IOC_EXPORT_PARTS, &many) :
+	    pln_io_ioctl(p->file->fd, PLN_GPU_IOC_EXPORT, &one))
+		return pln_file_error(p->file, errno);
+	*fd = p->n > 1 ? many.fd : one.fd;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
+				       size_t size, CUmemRangeHandleType type,
+				       unsigned long long flags)
+{
+	struct parts p = { .n = 0 };
+	uint64_t at = ptr, end;
+	CUcontext ctx;
+	bool last;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	pln_ctx_put(ctx);
+	if (!handle || !size || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD ||
+	    (flags & ~(unsigned long long)
+		     CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE) ||
+	    ptr % HOST_PAGE || size % HOST_PAGE ||
+	    __builtin_add_overflow(ptr, size, &end))
+		return CUDA_ERROR_INVALID_VALUE;
+
+	pthread_mutex_lock(&pln.lock);
+	while (!err && at < end)
+		err = add_part(&p, at, end, &at);
+	for (unsigned int i = 0; i < p.n && !err; i++) {
+		p.chunk[i]->exported = true;
+		p.chunk[i]->users++;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	if (err)
+		return err;
+	err = export(&p, handle);
+	for (unsigned int i = 0; i < p.n; i++) {
+		pthread_mutex_lock(&pln.lock);
+		last = pln_chunk_drop(p.chunk[i]);
+		pthread_mutex_unlock(&pln.lock);
+		if (last)
+			pln_chunk_free(p.chunk[i]);
+	}
+	return err;
+}
