@@ -15,9 +15,18 @@ flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/cuda" O="$BUILD/userlib"
 host=$BUILD/userlib/tests/host
 golden=$TOP/userlib/cuda/test/conform.golden
 
-LD_LIBRARY_PATH=$host/fake CUDA_VISIBLE_DEVICES=0 "$host/cuda_conform" >answers
-check "all questions were asked" test "$(wc -l <answers)" -ge 460
+# ask WINDOW: with a coherent window or without
+ask() {
+	LD_LIBRARY_PATH=$host/fake CUDA_VISIBLE_DEVICES=0 PEERLANE_FAKE_COHERENT=$1 "$host/cuda_conform"
+}
+
+ask 1 >answers
+check "all questions were asked" test "$(wc -l <answers)" -ge 780
 check "every answer is that of a real driver" diff -u "$golden" answers
-sed 's/^alloc 0 .*/alloc 0 0/' answers >wrong
+# Without a window there is no managed memory, and the rest is the same
+sed '/^\[managed memory\]$/,/^\[batches\]$/d' "$golden" >rest
+ask 0 | sed '/^\[managed memory\]$/,/^\[batches\]$/d' >answers.plain
+check "without a window too" diff -u rest answers.plain
+sed 's/^alloc 0 .*/alloc 0 1/' answers >wrong
 check_not "a wrong answer would be seen" cmp "$golden" wrong
 finish

@@ -2,8 +2,9 @@
 /*
  * Ask a libcuda.so.1 questions and print its answers, one line each, so that
  * the answers of ours can be compared with those of NVIDIA's on a real GPU
- * (conform.golden: driver 580.159, H200).  Only questions whose answer does not
- * depend on the GPU, and that NVIDIA's library does not crash on.
+ * (conform.golden: driver 580.159, H100; the older ones on an H200 too).  Only
+ * questions whose answer does not depend on the GPU, and that NVIDIA's library
+ * does not crash on.
  *
  * The library is loaded as a program of a user does it: by name.
  */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -297,10 +298,33 @@ static void streams(void)
 	OK(cuEventDestroy_v2(first));
 	OK(cuMemFreeHost(mem));
 }
+static sigjmp_buf fault;
+
+static void on_fault(int signal_number)
+{
+	siglongjmp(fault, signal_number);
+}
+
+/* Does the CPU of this process reach @cpu?  What it wrote is at @cpu[1]. */
+static bool cpu_reaches(volatile unsigned char *cpu, unsigned char want)
+{
+	struct sigaction act = { .sa_handler = on_fault }, before;
+	volatile bool reached = false;
+
+	sigaction(SIGSEGV, &act, &before);
+	if (!sigsetjmp(fault, 1)) {
+		reached = cpu[0] == want;
+		cpu[1] = 0x24;
+	}
+	sigaction(SIGSEGV, &before, NULL);
+	return reached;
+}
+
 
 static void cpu_access(void)
 {
 	volatile unsigned char *cpu;
+	unsigned char seen = 0;
 	CUdeviceptr p;
 	int status;
 	pid_t pid;
@@ -308,6 +332,9 @@ static void cpu_access(void)
 	OK(cuMemAlloc_v2(&p, 2 * MiB));
 	OK(cuMemsetD8_v2(p, 0x42, 2 * MiB));
 	cpu = (volatile unsigned char *)(uintptr_t)p;
+	CHECK(cpu_reaches(cpu, 0x42) == coherent);
+	OK(cuMemcpyDtoH_v2(&seen, p + 1, 1));
+	CHECK(seen == (coherent ? 0x24 : 0x42));
 	if (coherent) {
 		unsigned char b;
 
@@ -404,6 +431,80 @@ static void dmabuf_revoked(void)
 	CHECK(WIFSIGNALED(status));
 	munmap((void *)map, 2 * MiB);
 	close(fd);
+}
+
+/* Memory in the order of streams, behind the CPU's back */
+static void pools(void)
+{
+	enum { N = 64, SIZE = 200000 };
+	size_t before, after, total;
+	unsigned char *out;
+	CUdeviceptr p;
+	CUstream s[4];
+	void *mem;
+
+	OK(cuMemAllocHost_v2(&mem, N * 4));
+	out = mem;
+	OK(cuMemGetInfo_v2(&before, &total));
+	for (int i = 0; i < 4; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	/* Each stream's memory is soon another one's; no bytes get mixed up */
+	for (int i = 0; i < N; i++) {
+		CUstream t = s[i * 7 % 4];
+
+		OK(cuMemAllocAsync(&p, SIZE + (size_t)i, t));
+		OK(cuMemsetD8Async(p, (unsigned char)(i + 1), SIZE, t));
+		OK(cuMemcpyDtoHAsync_v2(out + i * 4, p + SIZE - 4, 4, t));
+		OK(cuMemFreeAsync(p, t));
+	}
+	OK(cuCtxSynchronize());
+	for (int i = 0; i < N; i++)
+		CHECK(out[i * 4] == i + 1 && out[i * 4 + 3] == i + 1);
+	for (int i = 0; i < 4; i++)
+		OK(cuStreamDestroy_v2(s[i]));
+	OK(cuMemGetInfo_v2(&after, &total));
+	CHECK(after == before);
+	OK(cuMemFreeHost(mem));
+}
+
+/* A range that three allocations are mapped in, as one dma-buf */
+static void dmabuf_of_parts(void)
+{
+	CUmemAllocationProp by_hand = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemAccessDesc access = { by_hand.location, 3 };
+	CUmemGenericAllocationHandle h[3];
+	unsigned char *map;
+	CUdeviceptr p;
+	int fd = -1;
+
+	OK(cuMemAddressReserve(&p, 6 * MiB, 0, 0, 0));
+	for (int i = 2; i >= 0; i--) {
+		OK(cuMemCreate(&h[i], 2 * MiB, &by_hand, 0));
+		OK(cuMemMap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB, 0, h[i], 0));
+		OK(cuMemSetAccess(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB,
+				  &access, 1));
+		OK(cuMemsetD8_v2(p + (CUdeviceptr)i * 2 * MiB,
+				 (unsigned char)(0x70 + i), 2 * MiB));
+	}
+	OK(cuMemGetHandleForAddressRange(&fd, p + MiB, 4 * MiB,
+					 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+	map = mmap(NULL, 4 * MiB, PROT_READ, MAP_SHARED, fd, 0);
+	CHECK(map != MAP_FAILED);
+	if (map != MAP_FAILED) {
+		CHECK(map[0] == 0x70 && map[MiB - 1] == 0x70);
+		CHECK(map[MiB] == 0x71 && map[3 * MiB - 1] == 0x71);
+		CHECK(map[3 * MiB] == 0x72 && map[4 * MiB - 1] == 0x72);
+		munmap(map, 4 * MiB);
+	}
+	close(fd);
+	for (int i = 0; i < 3; i++) {
+		OK(cuMemUnmap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB));
+		OK(cuMemRelease(h[i]));
+	}
+	OK(cuMemAddressFree(p, 6 * MiB));
 }
 
 static CUcontext shared;
@@ -726,6 +827,8 @@ int main(int argc, char **argv)
 	TEST("the CPU and device memory", cpu_access());
 	TEST("dma-buf shows the same bytes", dmabuf());
 	TEST("dma-buf ends with the memory", dmabuf_revoked());
+	TEST("dma-buf of several mappings", dmabuf_of_parts());
+	TEST("memory in the order of streams", pools());
 	TEST("threads", threads());
 	TEST("fork", after_fork());
 	TEST("a process killed at work leaves nothing", killed(argv[0]));

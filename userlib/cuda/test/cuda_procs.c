@@ -493,6 +493,80 @@ static void by_hand(void)
 	CHECK(free_again(before));
 }
 
+/* ---- memory of a pool ---- */
+
+struct pool_words {
+	CUmemPoolPtrExportData data;
+	size_t size;
+};
+
+static int part_pool(void)
+{
+	CUmemoryPool pool = NULL;
+	struct pool_words w;
+	unsigned char b = 0;
+	CUdeviceptr p = 0, base = 0;
+	size_t size = 0;
+	int fd = -1;
+
+	start();
+	CHECK(pass_fd(SOCK, &fd, false));
+	OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, 1,
+					      0));
+	close(fd);
+	CHECK(hear(SOCK, &w, sizeof(w)));
+	OK(cuMemPoolImportPointer(&p, pool, &w.data));
+	OK(cuMemGetAddressRange_v2(&base, &size, p + 1));
+	CHECK(base == p && size == w.size);
+	OK(cuMemcpyDtoH_v2(&b, p + w.size - 1, 1));
+	CHECK(b == 0x61);
+	OK(cuMemsetD8Async(p, 0x62, w.size, NULL));
+	OK(cuMemFreeAsync(p, NULL));
+	OK(cuStreamSynchronize(NULL));
+	IS(cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemPoolDestroy(pool));
+	CHECK(say(SOCK, "d", 1));
+	return failed;
+}
+
+static void pool(void)
+{
+	size_t before = free_memory();
+	struct part part = begin("pool");
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	struct pool_words w = { .size = 300000 };
+	CUmemoryPool ours = NULL;
+	unsigned char b = 0;
+	CUdeviceptr p = 0, q = 0;
+	int fd = -1;
+	char go;
+
+	OK(cuMemPoolCreate(&ours, &props));
+	OK(cuMemAllocFromPoolAsync(&q, 1000, ours, NULL));
+	OK(cuMemAllocFromPoolAsync(&p, w.size, ours, NULL));
+	OK(cuMemsetD8_v2(p, 0x61, w.size));
+	OK(cuMemsetD8_v2(q, 0x77, 1000));
+	OK(cuMemPoolExportToShareableHandle(&fd, ours, 1, 0));
+	OK(cuMemPoolExportPointer(&w.data, p));
+	CHECK(pass_fd(part.sock, &fd, true));
+	close(fd);
+	CHECK(say(part.sock, &w, sizeof(w)) && hear(part.sock, &go, 1));
+	OK(cuMemcpyDtoH_v2(&b, p + w.size - 1, 1));
+	CHECK(b == 0x62);
+	OK(cuMemcpyDtoH_v2(&b, q + 999, 1));
+	CHECK(b == 0x77);	/* the neighbour in the slab */
+	OK(cuMemFreeAsync(p, NULL));
+	OK(cuMemFreeAsync(q, NULL));
+	OK(cuStreamSynchronize(NULL));
+	OK(cuMemPoolDestroy(ours));
+	CHECK(end(&part) == 0);
+	CHECK(free_again(before));
+}
+
 /* ---- two GPUs ---- */
 
 /* A counter of a device, as the driver reads it */
@@ -585,7 +659,7 @@ int main(int argc, char **argv)
 	} parts[] = {
 		{ "memory", part_memory }, { "maker", part_maker },
 		{ "stranger", part_stranger }, { "events", part_events },
-		{ "by-hand", part_by_hand },
+		{ "by-hand", part_by_hand }, { "pool", part_pool },
 	};
 
 	alarm(100);
@@ -607,6 +681,7 @@ int main(int argc, char **argv)
 	TEST("another user is refused", stranger());
 	TEST("events keep two processes in order", events());
 	TEST("memory made by hand goes over as a descriptor", by_hand());
+	TEST("memory of a pool goes over by its pointer", pool());
 	if (atoi(argv[1]) > 1)
 		TEST("peer access", peers());
 	else
