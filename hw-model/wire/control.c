@@ -130,15 +130,6 @@ static struct json_object *counters(struct wire *wire)
 
 /* --- words ----------------------------------------------------------------- */
 
-static bool parse_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return text[0] >= '0' && text[0] <= '9' && !*end && !errno;
-}
-
 /* "0.5%": at most four digits behind the point */
 static bool parse_rate(const char *text, uint32_t *rate)
 {
@@ -287,7 +278,7 @@ static struct json_object *add_rule(struct wire *wire, struct target *target,
 
 	if (words != 5)
 		return refuse("nth needs a number, an opcode and what to do");
-	if (!parse_number(word[2], &rule.nth) || !rule.nth)
+	if (!wire_number(word[2], &rule.nth) || !rule.nth)
 		return refuse("\"%s\" is no number from 1", word[2]);
 	rule.opcode = frame_opcode_by_name(word[3]);
 	if (rule.opcode == -EINVAL)
@@ -336,8 +327,8 @@ static struct json_object *start_wait(struct wire *wire, struct client *client,
 {
 	uint64_t seconds;
 
-	if (words != 5 || !parse_number(word[2], &client->want) ||
-	    !parse_number(word[4], &seconds) || !seconds || seconds > WIRE_WAIT_MAX)
+	if (words != 5 || !wire_number(word[2], &client->want) ||
+	    !wire_number(word[4], &seconds) || !seconds || seconds > WIRE_WAIT_MAX)
 		return refuse("wait needs a number, an opcode and seconds (1 to %u)",
 			      WIRE_WAIT_MAX);
 	if (target->first != target->last ||
@@ -376,7 +367,7 @@ static struct json_object *command(struct wire *wire, struct client *client, cha
 		return object;
 	}
 	if (!strcmp(word[0], "seed")) {
-		if (words != 2 || !parse_number(word[1], &wire->seed))
+		if (words != 2 || !wire_number(word[1], &wire->seed))
 			return refuse("seed needs a number");
 		port_seed(wire);
 		return done();

@@ -69,7 +69,7 @@ static int fail(const char *what, const char *detail)
 	return 2;
 }
 
-static bool number(const char *text, uint64_t *value)
+bool wire_number(const char *text, uint64_t *value)
 {
 	char *end;
 
@@ -160,14 +160,14 @@ int main(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
 		switch (option) {
 		case SEED:
-			if (!number(optarg, &wire.seed))
+			if (!wire_number(optarg, &wire.seed))
 				return fail("--seed needs a number", optarg);
 			break;
 		case PCAP:
 			wire.pcap = true;
 			break;
 		case PCAP_MAX:
-			if (!number(optarg, &wire.pcap_max))
+			if (!wire_number(optarg, &wire.pcap_max))
 				return fail("--pcap-max needs a number of bytes", optarg);
 			break;
 		case ASK:

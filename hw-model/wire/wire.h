@@ -171,6 +171,8 @@ int control_ask(const char *folder, int argc, char **argv);
 
 /* main.c */
 uint64_t wire_now(void);
+/* a whole number of decimal digits and nothing else */
+bool wire_number(const char *text, uint64_t *value);
 int wire_address(struct sockaddr_un *address, const char *folder,
 		 const char *name, const char *suffix);
 

@@ -380,6 +380,7 @@ int main(int argc, char **argv)
 {
 	const char *label = parse(argc, argv);
 	uint64_t most = 0, bytes;
+	double cpu = 0;
 	struct pln_link_stats left_before = { 0 }, right_before = { 0 };
 	uint32_t *host;
 
@@ -401,13 +402,23 @@ int main(int argc, char **argv)
 			count_begin(label);
 		left_before = link_stats(left);
 		right_before = link_stats(right);
+		cpu = cpu_seconds();
 		all_reduce();
+		cpu = cpu_seconds() - cpu;
 		if (label && i + 1 == case_count)
 			count_end(label);
 		ok(verify(host, bytes), "process %u: the sum of %" PRIu64
 		   " %s of %u processes is the serial sum (%s)", rank, elements,
 		   type_name(), ranks, mr_way(data_mr));
 		ring_barrier();
+	}
+	if (label) {
+		print_transfer(label, "rdma-source", data_mr,
+			       link_stats(right).bytes_put - right_before.bytes_put,
+			       cpu);
+		print_transfer(label, "rdma-target", data_mr,
+			       link_stats(left).bytes_arrived -
+			       left_before.bytes_arrived, cpu);
 	}
 	printf("@fact %s {\"way\":\"%s\",\"elements\":%" PRIu64
 	       ",\"ranks\":%u,\"left\":", label ? label : "link",

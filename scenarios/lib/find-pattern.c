@@ -8,7 +8,8 @@
  *	found		bytes of it of which there is a copy, each counted once
  *	longest_run	bytes of the longest piece that lies in order, in one place
  *
- * What is shorter than two words (16 bytes) is not looked for.
+ * Seeds are to be further apart than the words of a pattern.  What is shorter
+ * than two words (16 bytes) is not looked for.
  */
 #include <errno.h>
 #include <fcntl.h>

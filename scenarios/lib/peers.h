@@ -264,6 +264,27 @@ static inline void print_link(FILE *f, struct pln_link *link,
 }
 
 /*
+ * For the result: what was counted as LABEL was BYTES out of this host's GPU
+ * ("rdma-source") or into it ("rdma-target").
+ */
+static inline void print_transfer(const char *label, const char *what,
+				  struct pln_mr *mr, uint64_t bytes, double cpu)
+{
+	struct pln_mr_info info = { .size = sizeof(info) };
+	bool staged;
+
+	pln_mr_info(mr, &info);
+	staged = info.way == PLN_MR_STAGED;
+	for (char *c = info.reason; *c; c++)
+		if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
+			*c = '\'';
+	printf("@transfer %s {\"what\":\"%s\",\"path\":\"%s\",\"bytes\":%" PRIu64
+	       ",\"cpu_seconds\":%.3f,\"reason\":\"%s\"}\n", label, what,
+	       staged ? "bounce" : info.way == PLN_MR_PLAIN ? "coherent" : "p2p",
+	       bytes, cpu, staged ? info.reason : "");
+}
+
+/*
  * What all hosts do between these two is counted, see counted_all; nobody begins
  * while another still does something that is not.
  */

@@ -452,6 +452,8 @@ vm_stop() {
 		vm_pid=$(cat "$vm_dir/$vm_file.pid")
 		if [ "$vm_file" = qemu ] && [ ! -e "$vm_dir/qemu.rc" ]; then
 			kill -KILL "$vm_pid" 2>/dev/null
+			# a large one needs a moment on a busy machine; its keeper buries it
+			timeout --foreground 10 tail --pid="$vm_pid" -s 0.05 -f /dev/null
 		elif [ "$vm_file" = keeper ]; then
 			# its TERM is for QEMU, and nobody will read what it writes
 			kill -KILL "$vm_pid" 2>/dev/null

@@ -16,20 +16,18 @@
  *	wrong			requests that must not be granted
  */
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 
 #include "rdma.h"
+#include "thief.h"
 
 #define BYTES		MIB(16)
 #define PIECE		MIB(1)		/* of a stream */
 #define STREAM		32		/* requests of it */
 #define SEED(n)		((uint64_t)(n) << 40)
 
-extern char **environ;
 static struct area data;
 static gpu_ptr ref, guard;
-static const char *self;
 
 /* How the requests of a stream ended. */
 struct tally {
@@ -360,80 +358,6 @@ static int killed(struct end *e, const char *where)
 
 /* ---- the memory ---- */
 
-/* thief: all memory that there is; in the end, whether it is as it was */
-static int thief(void)
-{
-	static gpu_ptr p[4096];
-	static uint32_t crc[4096];
-	static size_t size[4096];
-	size_t total = 0, step = MIB(64);
-	unsigned int n = 0, bad = 0;
-	char line[8];
-
-	gpu_open();
-	while (step >= KIB(64) && n < 4096) {
-		if (cuMemAlloc_v2(&p[n], step)) {
-			step /= 2;
-			continue;
-		}
-		size[n] = step;
-		total += step;
-		cuMemsetD8_v2(p[n], 0x33, step);
-		crc[n] = gpu_crc(p[n], step);
-		n++;
-	}
-	printf("%zu\n", total);
-	fflush(stdout);
-	if (!fgets(line, sizeof(line), stdin))
-		return 1;
-	for (unsigned int i = 0; i < n; i++)
-		bad += gpu_crc(p[i], size[i]) != crc[i];
-	printf("%u\n", bad);
-	return 0;
-}
-
-struct thief {
-	pid_t pid;
-	FILE *to, *from;
-};
-
-static size_t thief_start(struct thief *t)
-{
-	char *argv[] = { (char *)self, (char *)"thief", NULL };
-	posix_spawn_file_actions_t a;
-	int in[2], out[2];
-	size_t total = 0;
-
-	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) ||
-	    posix_spawn_file_actions_init(&a) ||
-	    posix_spawn_file_actions_adddup2(&a, in[0], 0) ||
-	    posix_spawn_file_actions_adddup2(&a, out[1], 1) ||
-	    posix_spawn(&t->pid, self, &a, NULL, argv, environ))
-		die("another process");
-	close(in[0]);
-	close(out[1]);
-	t->to = fdopen(in[1], "w");
-	t->from = fdopen(out[0], "r");
-	if (!t->to || !t->from || fscanf(t->from, "%zu", &total) != 1)
-		die("what another process says");
-	return total;
-}
-
-static unsigned int thief_end(struct thief *t)
-{
-	unsigned int bad = ~0u;
-	int status;
-
-	fprintf(t->to, "go\n");
-	fflush(t->to);
-	if (fscanf(t->from, "%u", &bad) != 1)
-		bad = ~0u;
-	fclose(t->to);
-	fclose(t->from);
-	waitpid(t->pid, &status, 0);
-	return bad;
-}
-
 /*
  * The memory is lost to its owner, and the peer goes on writing to it: nobody
  * else gets it as long as it is registered, and it comes back afterwards.
@@ -628,7 +552,6 @@ int main(int argc, char **argv)
 	const char *part = argc > 1 ? argv[1] : "";
 	struct end e = { 0 };
 
-	self = "/proc/self/exe";
 	if (!strcmp(part, "thief"))
 		return thief();
 	if (!strcmp(part, "vram")) {

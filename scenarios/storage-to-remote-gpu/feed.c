@@ -84,6 +84,7 @@ static void serve(void)
 	int listening, fd;
 	uint32_t crc;
 	gpu_ptr p;
+	double cpu;
 
 	gpu_open();
 	p = gpu_alloc(bytes + 4096);
@@ -99,11 +100,14 @@ static void serve(void)
 	hear(fd, text);
 	must_link(conn, fd);
 	begin();
+	cpu = cpu_seconds();
 	receive();
+	cpu = cpu_seconds() - cpu;
 	end();
 	is(pln_link_arrival(conn, &none), -EAGAIN, "nothing more arrives");
 	crc = gpu_crc(p, bytes);
 	ok(gpu_is(p + bytes, 4096, 0xa5), "nothing was written beyond the end");
+	print_transfer(label ? label : "feed", "rdma-target", mr, bytes, cpu);
 	snprintf(more, sizeof(more), ",\"bytes\":%" PRIu64 ",\"crc32c\":\"0x%08x\"",
 		 bytes, crc);
 	report(more);
@@ -195,6 +199,7 @@ static void send_file(void)
 	       ",\"cpu_seconds\":%.3f,\"reason\":\"%s\"}\n",
 	       label ? label : "feed", pln_path_name(s.last_path), bytes, cpu,
 	       s.reason);
+	print_transfer(label ? label : "feed", "rdma-source", mr, bytes, cpu);
 	snprintf(more, sizeof(more), ",\"reads\":%" PRIu64 ",\"reads_while_sending\":%"
 		 PRIu64, (bytes + piece - 1) / piece, overlapped);
 	report(more);

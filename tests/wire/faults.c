@@ -310,6 +310,53 @@ static void peers(void)
 	check_eq("the wire ends well", 0, wire_done());
 }
 
+/* Clients that wait, stammer, leave, or come in numbers */
+static void clients(void)
+{
+	struct json_object *object, *frames = NULL;
+	int fd, many[40];
+
+	wire_begin("--seed", "1");
+	fd = control_connect();
+	dprintf(fd, "a.out wait 2 rc-send-only 10\na.out loss 100%%\n");
+	roce_send(&roce);
+	roce_send(&roce);
+	object = control_answer(fd);
+	check(object && json_object_object_get_ex(object, "frames", &frames) &&
+	      json_object_get_int(frames) == 2, "a wait ends with the frame that it is for");
+	json_object_put(object);
+	object = control_answer(fd);
+	check(object && json_object_object_get_ex(object, "ok", &frames),
+	      "the next command is done after it");
+	json_object_put(object);
+	check_eq("not before", 2, drain(1));
+	dprintf(fd, "a.out lo");
+	check_eq("half a command does nothing", 0, counter("a/out/drops/loss"));
+	dprintf(fd, "ss 0%%\n");
+	json_object_put(control_answer(fd));
+	roce_send(&roce);
+	check_eq("with its other half it does", 1, drain(1));
+	dprintf(fd, "%0600d\n", 1);
+	object = control_answer(fd);
+	check(object && json_object_object_get_ex(object, "error", &frames) &&
+	      strstr(json_object_get_string(frames), "more than 511 bytes"),
+	      "a line that is too long is refused");
+	json_object_put(object);
+	close(fd);
+	for (int i = 0; i < 40; i++) {
+		many[i] = control_connect();
+		dprintf(many[i], "a.out wait 1000 any 60\n");
+		if (i % 2)
+			close(many[i]);
+	}
+	for (int i = 0; i < 40; i += 2)
+		close(many[i]);
+	object = ask("counters");
+	check(!!object, "clients that leave while they wait make room for others");
+	json_object_put(object);
+	check_eq("the wire ends well", 0, wire_done());
+}
+
 int main(int argc, char **argv)
 {
 	wire_program = argc == 2 ? argv[1] : "peerlane-wire";
@@ -321,5 +368,6 @@ int main(int argc, char **argv)
 	rules();
 	links();
 	peers();
+	clients();
 	return results();
 }

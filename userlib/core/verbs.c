@@ -28,8 +28,8 @@ static int load(char *why, size_t size)
 	PLN_VERBS_FUNCTIONS(PLN_X)
 #undef PLN_X
 	if (missing) {
-		snprintf(why, size, "libibverbs.so.1 has no %s; it is older "
-			 "than rdma-core 15", missing);
+		snprintf(why, size, "libibverbs.so.1 has no %s: install a "
+			 "newer rdma-core", missing);
 		dlclose(lib);
 		return -ENOSYS;
 	}

@@ -57,6 +57,9 @@
 #define cuMemcpyHtoDAsync		cuMemcpyHtoDAsync_v2
 #define cuMemsetD16			cuMemsetD16_v2
 #define cuMemsetD32			cuMemsetD32_v2
+#define cuMemsetD2D8			cuMemsetD2D8_v2
+#define cuMemsetD2D16			cuMemsetD2D16_v2
+#define cuMemsetD2D32			cuMemsetD2D32_v2
 #define cuMemsetD8			cuMemsetD8_v2
 #define cuModuleGetGlobal		cuModuleGetGlobal_v2
 #define cuStreamDestroy			cuStreamDestroy_v2

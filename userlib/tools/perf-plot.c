@@ -36,7 +36,7 @@ static void data(FILE *f, const struct perf_report *r, unsigned int row,
 				(double)m->stat.p50 / 1e3,
 				(double)m->stat.min / 1e3, (double)high / 1e3);
 		else
-			fprintf(f, "%llu %.3f\n", (unsigned long long)m->size,
+			fprintf(f, "%llu %.6g\n", (unsigned long long)m->size,
 				(double)m->messages / m->seconds *
 				(row == 1 ? (double)m->size / 1e6 : 1));
 	}

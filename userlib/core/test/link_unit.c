@@ -221,6 +221,19 @@ static void t_options(void)
 	ktap(fake_objects == 0, "nothing is left of all these");
 }
 
+static void t_load(void)
+{
+	pln_verbs.loaded = false;
+	ktap(OPEN(.port = 1) == -ENOENT &&
+	     strstr(pln_link_reason(NULL), "install rdma-core"),
+	     "no libibverbs: %s", pln_link_reason(NULL));
+	loads = "libc.so.6";
+	ktap(OPEN(.port = 1) == -ENOSYS &&
+	     strstr(pln_link_reason(NULL), "has no ibv_"),
+	     "one that lacks functions: %s", pln_link_reason(NULL));
+	fake_install();
+}
+
 static void t_gid(void)
 {
 	struct pln_link_options o = { .size = sizeof(o), .gid = 1 };
@@ -494,6 +507,7 @@ int main(void)
 	t_waiting();
 	t_look();
 	t_options();
+	t_load();
 	t_gid();
 	t_misuse();
 	t_many_puts();
