@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <json-c/json.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,7 +28,6 @@
 #define HOSTS	3
 #define FRAME	9018
 #define BOUND	10000	/* ms that anything may take */
-#define QUIET	50	/* ms without a frame: none comes */
 
 static const char *wire_program;
 static pid_t wire_pid;
@@ -109,17 +110,6 @@ static ssize_t receive(int n, void *data, int ms)
 	if (poll(&fd, 1, ms) != 1)
 		return -1;
 	return recv(host[n], data, FRAME + 1, 0);
-}
-
-/* How many frames come until none does */
-static unsigned int drain(int n)
-{
-	uint8_t data[FRAME + 1];
-	unsigned int frames = 0;
-
-	while (receive(n, data, QUIET) >= 0)
-		frames++;
-	return frames;
 }
 
 /* --- frames ---------------------------------------------------------------- */
@@ -234,11 +224,32 @@ static struct json_object *control_answer(int fd)
 	return NULL;
 }
 
+/* The wire has taken all that was sent */
+static void taken(void)
+{
+	uint64_t until = now_ms() + BOUND;
+	struct timespec moment = { .tv_nsec = 100000 };
+
+	for (int i = 0; i < HOSTS; i++)
+		for (;;) {
+			int bytes = 0;
+
+			if (ioctl(host[i], SIOCOUTQ, &bytes) || !bytes)
+				break;
+			if (now_ms() > until)
+				die("the wire takes frames");
+			nanosleep(&moment, NULL);
+		}
+}
+
+/* What was sent before the command is counted before it */
 static struct json_object *ask(const char *command)
 {
-	int fd = control_connect();
 	struct json_object *object;
+	int fd;
 
+	taken();
+	fd = control_connect();
 	if (dprintf(fd, "%s\n", command) < 0)
 		die(command);
 	object = control_answer(fd);
@@ -271,6 +282,40 @@ static uint64_t counter(const char *name)
 		value = json_object_get_uint64(found);
 	json_object_put(object);
 	return value;
+}
+
+/*
+ * The next frame, or -1: none comes.  That is known, not waited for: the wire has
+ * taken all, and nothing waits in its queue.
+ */
+static ssize_t next(int n, void *data)
+{
+	char name[16];
+	ssize_t len;
+
+	snprintf(name, sizeof(name), "%c/queued", 'a' + n);
+	for (;;) {
+		uint64_t queued;
+
+		/* one turn of its loop takes a frame, the next gives it away */
+		json_object_put(ask("help"));
+		queued = counter(name);
+		len = receive(n, data, 0);
+		if (len >= 0 || !queued)
+			return len;
+	}
+}
+
+/* How many frames come until none does */
+static unsigned int drain(int n)
+{
+	uint8_t data[FRAME + 1];
+	unsigned int frames = 0;
+
+	while (next(n, data) >= 0)
+		while (frames++, receive(n, data, 0) >= 0)
+			;
+	return frames;
 }
 
 /* --- the wire -------------------------------------------------------------- */

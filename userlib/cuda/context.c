@@ -132,7 +132,7 @@ CUresult pln_ctx_get(CUcontext handle, CUcontext *out)
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult check_flags(unsigned int flags)
+CUresult pln_ctx_check_flags(unsigned int flags)
 {
 	unsigned int sched = flags & CU_CTX_SCHED_MASK;
 
@@ -147,8 +147,8 @@ static CUresult check_flags(unsigned int flags)
 }
 
 /* pln.lock is held; the table's reference is the only one */
-static CUresult ctx_new(struct pln_device *dev, unsigned int flags,
-			bool primary, unsigned int version, CUcontext *out)
+CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
+		     unsigned int version, CUcontext *out)
 {
 	CUresult err;
 	CUcontext ctx;
@@ -202,7 +202,7 @@ static CUresult ctx_new(struct pln_device *dev, unsigned int flags,
  * held; the caller has a reference of its own.  Returns false when somebody
  * else did it.
  */
-static bool ctx_destroy(CUcontext ctx)
+bool pln_ctx_destroy(CUcontext ctx)
 {
 	struct pln_file *idle;
 	CUstream stream, legacy;
@@ -272,11 +272,11 @@ static CUresult create(CUcontext *out, unsigned int flags, CUdevice dev,
 	d = pln_device_get(dev);
 	if (!d)
 		return CUDA_ERROR_INVALID_DEVICE;
-	err = check_flags(flags);
+	err = pln_ctx_check_flags(flags);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	err = ctx_new(d, flags, false, version, &ctx);
+	err = pln_ctx_new(d, flags, false, version, &ctx);
 	if (!err)
 		atomic_fetch_add(&ctx->obj.refs, 2);	/* stack, and here */
 	pthread_mutex_unlock(&pln.lock);
@@ -284,7 +284,7 @@ static CUresult create(CUcontext *out, unsigned int flags, CUdevice dev,
 		return err;
 	err = stack_push(ctx);
 	if (err)
-		ctx_destroy(ctx);
+		pln_ctx_destroy(ctx);
 	else
 		*out = ctx;
 	pln_ctx_put(ctx);
@@ -340,7 +340,7 @@ CUresult cuCtxDestroy_v2(CUcontext handle)
 
 	if (err)
 		return err;
-	if (ctx->primary || !ctx_destroy(ctx)) {
+	if (ctx->primary || !pln_ctx_destroy(ctx)) {
 		pln_ctx_put(ctx);
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
@@ -414,7 +414,7 @@ CUresult cuCtxGetCurrent(CUcontext *out)
 }
 
 /* Questions that a lost context can still answer */
-static CUresult current_any(CUcontext *out)
+CUresult pln_ctx_current_any(CUcontext *out)
 {
 	struct stack_entry *top;
 	CUresult err = pln_ready();
@@ -427,448 +427,5 @@ static CUresult current_any(CUcontext *out)
 	if (atomic_load(&top->ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	*out = top->ctx;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetDevice(CUdevice *dev)
-{
-	CUcontext ctx;
-	CUresult err = current_any(&ctx);
-
-	if (err)
-		return err;
-	if (!dev)
-		return CUDA_ERROR_INVALID_VALUE;
-	*dev = ctx->dev->ordinal;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext handle)
-{
-	CUcontext ctx;
-	CUresult err;
-
-	if (!handle)
-		return cuCtxGetDevice(dev);
-	err = pln_ctx_get(handle, &ctx);
-	if (err)
-		return err;
-	if (dev)
-		*dev = ctx->dev->ordinal;
-	else
-		err = CUDA_ERROR_INVALID_VALUE;
-	pln_ctx_put(ctx);
-	return err;
-}
-
-CUresult cuCtxGetFlags(unsigned int *flags)
-{
-	CUcontext ctx;
-	CUresult err = current_any(&ctx);
-
-	if (err)
-		return err;
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
-	*flags = ctx->flags;
-	pthread_mutex_unlock(&pln.lock);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxSetFlags(unsigned int flags)
-{
-	CUcontext ctx;
-	CUresult err = current_any(&ctx);
-
-	if (!err)
-		err = check_flags(flags);
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	ctx->flags = flags;
-	pthread_mutex_unlock(&pln.lock);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
-{
-	CUcontext ctx;
-	CUresult err;
-
-	if (!handle) {
-		err = current_any(&ctx);
-		if (err)
-			return err;
-		atomic_fetch_add(&ctx->obj.refs, 1);
-	} else {
-		err = pln_ctx_get(handle, &ctx);
-		if (err)
-			return err;
-	}
-	if (id)
-		*id = ctx->id;
-	else
-		err = CUDA_ERROR_INVALID_VALUE;
-	pln_ctx_put(ctx);
-	return err;
-}
-
-CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
-{
-	CUcontext ctx;
-	CUresult err;
-
-	if (!handle) {
-		err = current_any(&ctx);
-		if (err)
-			return err;
-		atomic_fetch_add(&ctx->obj.refs, 1);
-	} else {
-		err = pln_ctx_get(handle, &ctx);
-		if (err)
-			return err;
-	}
-	if (version)
-		*version = ctx->api_version;
-	else
-		err = CUDA_ERROR_INVALID_VALUE;
-	pln_ctx_put(ctx);
-	return err;
-}
-
-CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
-{
-	CUcontext ctx;
-	CUresult err = current_any(&ctx);
-
-	if (err)
-		return err;
-	if (least)
-		*least = 0;
-	if (greatest)
-		*greatest = 0;
-	return CUDA_SUCCESS;
-}
-
-/* Kernels have more limits; past the last one there is none */
-static CUresult no_limit(CUlimit limit)
-{
-	return limit > CU_LIMIT_LAST ? CUDA_ERROR_INVALID_VALUE :
-				       CUDA_ERROR_UNSUPPORTED_LIMIT;
-}
-
-CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
-{
-	CUcontext ctx;
-	CUresult err = current_any(&ctx);
-
-	if (err)
-		return err;
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (limit > CU_LIMIT_MALLOC_HEAP_SIZE)
-		return no_limit(limit);
-	pthread_mutex_lock(&pln.lock);
-	*value = ctx->limits[limit];
-	pthread_mutex_unlock(&pln.lock);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxSetLimit(CUlimit limit, size_t value)
-{
-	CUcontext ctx;
-	CUresult err = current_any(&ctx);
-
-	if (err)
-		return err;
-	if (limit > CU_LIMIT_MALLOC_HEAP_SIZE)
-		return no_limit(limit);
-	pthread_mutex_lock(&pln.lock);
-	ctx->limits[limit] = value;
-	pthread_mutex_unlock(&pln.lock);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
-{
-	CUcontext ctx;
-	CUresult err = current_any(&ctx);
-
-	if (err)
-		return err;
-	if (!config)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
-	*config = ctx->cache_config;
-	pthread_mutex_unlock(&pln.lock);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxSetCacheConfig(CUfunc_cache config)
-{
-	CUcontext ctx;
-	CUresult err = current_any(&ctx);
-
-	if (err)
-		return err;
-	if (config > CU_FUNC_CACHE_PREFER_EQUAL)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
-	ctx->cache_config = config;
-	pthread_mutex_unlock(&pln.lock);
-	return CUDA_SUCCESS;
-}
-
-static CUresult peer_access(CUcontext handle, bool on)
-{
-	CUcontext ctx, peer;
-	uint32_t bit;
-	CUresult err = pln_ctx_current(&ctx);
-
-	if (err)
-		return err;
-	err = pln_ctx_get(handle, &peer);
-	if (err) {
-		pln_ctx_put(ctx);
-		return err;
-	}
-	bit = 1u << peer->dev->ordinal;
-	pthread_mutex_lock(&pln.lock);
-	if (!on && !(ctx->peers & bit))
-		err = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-	else if (!on)
-		ctx->peers &= ~bit;
-	else if (!pln_peers(ctx->dev, peer->dev))
-		err = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-	else if (ctx->peers & bit)
-		err = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-	else
-		ctx->peers |= bit;
-	pthread_mutex_unlock(&pln.lock);
-	pln_ctx_put(peer);
-	pln_ctx_put(ctx);
-	return err;
-}
-
-CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
-{
-	if (flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	return peer_access(peer, true);
-}
-
-CUresult cuCtxDisablePeerAccess(CUcontext peer)
-{
-	return peer_access(peer, false);
-}
-
-static CUresult ctx_sync(CUcontext ctx)
-{
-	CUresult err = pln_ctx_state(ctx);
-	CUresult drained;
-	CUstream stream;
-
-	if (err)
-		return err;
-	drained = pln_file_drain(ctx->file);
-	err = pln_ctx_state(ctx);
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	if (ctx->legacy)
-		err = (CUresult)atomic_exchange(&ctx->legacy->sink->err, 0);
-	LIST_FOREACH(stream, &ctx->streams, link) {
-		CUresult e = (CUresult)atomic_exchange(&stream->sink->err, 0);
-
-		if (!err)
-			err = e;
-	}
-	pthread_mutex_unlock(&pln.lock);
-	if (!err && !drained)
-		pln_pools_settle(ctx->dev);
-	return err ? err : drained;
-}
-
-CUresult cuCtxSynchronize(void)
-{
-	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
-
-	if (err)
-		return err;
-	err = ctx_sync(ctx);
-	pln_ctx_put(ctx);
-	return err;
-}
-
-CUresult cuCtxSynchronize_v2(CUcontext handle)
-{
-	CUcontext ctx;
-	CUresult err;
-
-	if (!handle)
-		return cuCtxSynchronize();
-	err = pln_ctx_get(handle, &ctx);
-	if (err)
-		return err;
-	err = ctx_sync(ctx);
-	pln_ctx_put(ctx);
-	return err;
-}
-
-/* ---- primary contexts ---- */
-
-/* Take the primary context away from its device, with a reference */
-static CUcontext primary_take(struct pln_device *d)
-{
-	CUcontext ctx = d->primary;
-
-	if (ctx)
-		atomic_fetch_add(&ctx->obj.refs, 1);
-	d->primary = NULL;
-	d->primary_refs = 0;
-	return ctx;
-}
-
-CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
-{
-	struct pln_device *d;
-	CUcontext lost = NULL, ctx = NULL;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&pln.lock);
-	if (d->primary && atomic_load(&d->primary->file->lost)) {
-		/* A reset took its memory: start afresh, keep the count */
-		unsigned int refs = d->primary_refs;
-
-		lost = primary_take(d);
-		d->primary_refs = refs;
-	}
-	if (!d->primary)
-		err = ctx_new(d, d->primary_flags, true, 3020, &d->primary);
-	if (!err) {
-		d->primary_refs++;
-		ctx = d->primary;
-	}
-	pthread_mutex_unlock(&pln.lock);
-	if (lost) {
-		ctx_destroy(lost);
-		pln_ctx_put(lost);
-	}
-	if (!err)
-		*out = ctx;
-	return err;
-}
-
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
-{
-	struct pln_device *d;
-	CUcontext last = NULL;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&pln.lock);
-	if (!d->primary_refs)
-		err = CUDA_ERROR_INVALID_CONTEXT;
-	else if (!--d->primary_refs)
-		last = primary_take(d);
-	pthread_mutex_unlock(&pln.lock);
-	if (last) {
-		ctx_destroy(last);
-		pln_ctx_put(last);
-	}
-	return err;
-}
-
-CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
-{
-	return cuDevicePrimaryCtxRelease_v2(dev);
-}
-
-/*
- * Everything in the primary context goes, whoever retains it.  Their handles
- * then answer "destroyed", and the next retain makes a new context.
- */
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
-{
-	struct pln_device *d;
-	CUcontext ctx;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	pthread_mutex_lock(&pln.lock);
-	ctx = primary_take(d);
-	pthread_mutex_unlock(&pln.lock);
-	if (ctx) {
-		ctx_destroy(ctx);
-		pln_ctx_put(ctx);
-	}
-	return CUDA_SUCCESS;
-}
-
-CUresult cuDevicePrimaryCtxReset(CUdevice dev)
-{
-	return cuDevicePrimaryCtxReset_v2(dev);
-}
-
-CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
-{
-	struct pln_device *d;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	err = check_flags(flags);
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	d->primary_flags = flags;
-	if (d->primary)
-		d->primary->flags = flags;
-	pthread_mutex_unlock(&pln.lock);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
-{
-	return cuDevicePrimaryCtxSetFlags_v2(dev, flags);
-}
-
-CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
-				    int *active)
-{
-	struct pln_device *d;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	if (!flags || !active)
-		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
-	*flags = d->primary_flags;
-	*active = d->primary != NULL;
-	pthread_mutex_unlock(&pln.lock);
 	return CUDA_SUCCESS;
 }

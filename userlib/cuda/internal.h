@@ -310,9 +310,17 @@ void pln_file_unuse(struct pln_file *file);
 /* ---- context.c ---- */
 CUresult pln_ctx_current(CUcontext *ctx);		/* takes a reference */
 CUresult pln_ctx_get(CUcontext handle, CUcontext *ctx);	/* likewise */
+/* For questions that a lost context can still answer; no reference */
+CUresult pln_ctx_current_any(CUcontext *ctx);
 CUresult pln_ctx_state(CUcontext ctx);
 void pln_ctx_put(CUcontext ctx);
 void pln_ctx_free(struct CUctx_st *ctx);
+CUresult pln_ctx_check_flags(unsigned int flags);
+/* pln.lock is held; the table has the only reference */
+CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
+		     unsigned int version, CUcontext *out);
+/* pln.lock is not held; false: somebody else did it */
+bool pln_ctx_destroy(CUcontext ctx);
 
 /* ---- job.c ---- */
 struct pln_sink *pln_sink_new(void);

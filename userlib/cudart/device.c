@@ -74,7 +74,9 @@ static cudaError_t fill(struct cudaDeviceProp *prop, int device)
 		err = DRIVER(cuDeviceGetUuid_v2, &uuid, dev);
 	if (err)
 		return err;
-	memset(prop, 0, offsetof(struct cudaDeviceProp, reserved));
+	/* What is reserved, NVIDIA's clears in CUDA 12 and leaves in 13 */
+	memset(prop, 0, CUDART_MAJOR >= 13 ?
+	       offsetof(struct cudaDeviceProp, reserved) : sizeof(*prop));
 	err = DRIVER(cuDeviceGetName, prop->name, (int)sizeof(prop->name), dev);
 	if (err)
 		return err;

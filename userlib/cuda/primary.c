@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Primary contexts: one for each device, shared by all who retain it.
+ */
+#include "internal.h"
+
+/* Take the primary context away from its device, with a reference */
+static CUcontext primary_take(struct pln_device *d)
+{
+	CUcontext ctx = d->primary;
+
+	if (ctx)
+		atomic_fetch_add(&ctx->obj.refs, 1);
+	d->primary = NULL;
+	d->primary_refs = 0;
+	return ctx;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
+{
+	struct pln_device *d;
+	CUcontext lost = NULL, ctx = NULL;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	d = pln_device_get(dev);
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&pln.lock);
+	if (d->primary && atomic_load(&d->primary->file->lost)) {
+		/* A reset took its memory: start afresh, keep the count */
+		unsigned int refs = d->primary_refs;
+
+		lost = primary_take(d);
+		d->primary_refs = refs;
+	}
+	if (!d->primary)
+		err = pln_ctx_new(d, d->primary_flags, true, 3020, &d->primary);
+	if (!err) {
+		d->primary_refs++;
+		ctx = d->primary;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	if (lost) {
+		pln_ctx_destroy(lost);
+		pln_ctx_put(lost);
+	}
+	if (!err)
+		*out = ctx;
+	return err;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	struct pln_device *d;
+	CUcontext last = NULL;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	d = pln_device_get(dev);
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&pln.lock);
+	if (!d->primary_refs)
+		err = CUDA_ERROR_INVALID_CONTEXT;
+	else if (!--d->primary_refs)
+		last = primary_take(d);
+	pthread_mutex_unlock(&pln.lock);
+	if (last) {
+		pln_ctx_destroy(last);
+		pln_ctx_put(last);
+	}
+	return err;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	return cuDevicePrimaryCtxRelease_v2(dev);
+}
+
+/*
+ * Everything in the primary context goes, whoever retains it.  Their handles
+ * then answer "destroyed", and the next retain makes a new context.
+ */
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	struct pln_device *d;
+	CUcontext ctx;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	d = pln_device_get(dev);
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&pln.lock);
+	ctx = primary_take(d);
+	pthread_mutex_unlock(&pln.lock);
+	if (ctx) {
+		pln_ctx_destroy(ctx);
+		pln_ctx_put(ctx);
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	return cuDevicePrimaryCtxReset_v2(dev);
+}
+
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+	struct pln_device *d;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	d = pln_device_get(dev);
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	err = pln_ctx_check_flags(flags);
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	d->primary_flags = flags;
+	if (d->primary)
+		d->primary->flags = flags;
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+{
+	return cuDevicePrimaryCtxSetFlags_v2(dev, flags);
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
+				    int *active)
+{
+	struct pln_device *d;
+	CUresult err = pln_ready();
+
+	if (err)
+		return err;
+	d = pln_device_get(dev);
+	if (!d)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	*flags = d->primary_flags;
+	*active = d->primary != NULL;
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a context is and may: flags, limits, peers; and waiting for all of it.
+ */
+#include "internal.h"
+
+CUresult cuCtxGetDevice(CUdevice *dev)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current_any(&ctx);
+
+	if (err)
+		return err;
+	if (!dev)
+		return CUDA_ERROR_INVALID_VALUE;
+	*dev = ctx->dev->ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext handle)
+{
+	CUcontext ctx;
+	CUresult err;
+
+	if (!handle)
+		return cuCtxGetDevice(dev);
+	err = pln_ctx_get(handle, &ctx);
+	if (err)
+		return err;
+	if (dev)
+		*dev = ctx->dev->ordinal;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current_any(&ctx);
+
+	if (err)
+		return err;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	*flags = ctx->flags;
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetFlags(unsigned int flags)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current_any(&ctx);
+
+	if (!err)
+		err = pln_ctx_check_flags(flags);
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	ctx->flags = flags;
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
+{
+	CUcontext ctx;
+	CUresult err;
+
+	if (!handle) {
+		err = pln_ctx_current_any(&ctx);
+		if (err)
+			return err;
+		atomic_fetch_add(&ctx->obj.refs, 1);
+	} else {
+		err = pln_ctx_get(handle, &ctx);
+		if (err)
+			return err;
+	}
+	if (id)
+		*id = ctx->id;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
+{
+	CUcontext ctx;
+	CUresult err;
+
+	if (!handle) {
+		err = pln_ctx_current_any(&ctx);
+		if (err)
+			return err;
+		atomic_fetch_add(&ctx->obj.refs, 1);
+	} else {
+		err = pln_ctx_get(handle, &ctx);
+		if (err)
+			return err;
+	}
+	if (version)
+		*version = ctx->api_version;
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current_any(&ctx);
+
+	if (err)
+		return err;
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = 0;
+	return CUDA_SUCCESS;
+}
+
+/* Kernels have more limits; past the last one there is none */
+static CUresult no_limit(CUlimit limit)
+{
+	return limit > CU_LIMIT_LAST ? CUDA_ERROR_INVALID_VALUE :
+				       CUDA_ERROR_UNSUPPORTED_LIMIT;
+}
+
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current_any(&ctx);
+
+	if (err)
+		return err;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (limit > CU_LIMIT_MALLOC_HEAP_SIZE)
+		return no_limit(limit);
+	pthread_mutex_lock(&pln.lock);
+	*value = ctx->limits[limit];
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current_any(&ctx);
+
+	if (err)
+		return err;
+	if (limit > CU_LIMIT_MALLOC_HEAP_SIZE)
+		return no_limit(limit);
+	pthread_mutex_lock(&pln.lock);
+	ctx->limits[limit] = value;
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current_any(&ctx);
+
+	if (err)
+		return err;
+	if (!config)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	*config = ctx->cache_config;
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCacheConfig(CUfunc_cache config)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current_any(&ctx);
+
+	if (err)
+		return err;
+	if (config > CU_FUNC_CACHE_PREFER_EQUAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&pln.lock);
+	ctx->cache_config = config;
+	pthread_mutex_unlock(&pln.lock);
+	return CUDA_SUCCESS;
+}
+
+static CUresult peer_access(CUcontext handle, bool on)
+{
+	CUcontext ctx, peer;
+	uint32_t bit;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	err = pln_ctx_get(handle, &peer);
+	if (err) {
+		pln_ctx_put(ctx);
+		return err;
+	}
+	bit = 1u << peer->dev->ordinal;
+	pthread_mutex_lock(&pln.lock);
+	if (!on && !(ctx->peers & bit))
+		err = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+	else if (!on)
+		ctx->peers &= ~bit;
+	else if (!pln_peers(ctx->dev, peer->dev))
+		err = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	else if (ctx->peers & bit)
+		err = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	else
+		ctx->peers |= bit;
+	pthread_mutex_unlock(&pln.lock);
+	pln_ctx_put(peer);
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
+{
+	if (flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	return peer_access(peer, true);
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer)
+{
+	return peer_access(peer, false);
+}
+
+static CUresult ctx_sync(CUcontext ctx)
+{
+	CUresult err = pln_ctx_state(ctx);
+	CUresult drained;
+	CUstream stream;
+
+	if (err)
+		return err;
+	drained = pln_file_drain(ctx->file);
+	err = pln_ctx_state(ctx);
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	if (ctx->legacy)
+		err = (CUresult)atomic_exchange(&ctx->legacy->sink->err, 0);
+	LIST_FOREACH(stream, &ctx->streams, link) {
+		CUresult e = (CUresult)atomic_exchange(&stream->sink->err, 0);
+
+		if (!err)
+			err = e;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	if (!err && !drained)
+		pln_pools_settle(ctx->dev);
+	return err ? err : drained;
+}
+
+CUresult cuCtxSynchronize(void)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	err = ctx_sync(ctx);
+	pln_ctx_put(ctx);
+	return err;
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext handle)
+{
+	CUcontext ctx;
+	CUresult err;
+
+	if (!handle)
+		return cuCtxSynchronize();
+	err = pln_ctx_get(handle, &ctx);
+	if (err)
+		return err;
+	err = ctx_sync(ctx);
+	pln_ctx_put(ctx);
+	return err;
+}
