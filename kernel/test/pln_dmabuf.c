@@ -72,26 +72,6 @@ static unsigned long long bar1_start(void)
 	return start;
 }
 
-static bool room_is(int fd, const struct pln_gpu_query *q0)
-{
-	struct pln_gpu_query q;
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		q = gpu_query(fd);
-		if (q.vram_free == q0->vram_free &&
-		    q.bar1_free == q0->bar1_free)
-			return true;
-		usleep(10000);
-	}
-	printf("# vram %llu, was %llu; bar1 %llu, was %llu\n",
-	       (unsigned long long)q.vram_free,
-	       (unsigned long long)q0->vram_free,
-	       (unsigned long long)q.bar1_free,
-	       (unsigned long long)q0->bar1_free);
-	return false;
-}
-
 /* The peer's buffer in host memory */
 static void buffer(void *data, bool write_it)
 {

@@ -39,21 +39,6 @@ struct gdr_info {
 #define GDR_CB_FLAG	_IOWR(0xda, 3, void *)
 #define GDR_INFO	_IOWR(0xda, 5, void *)
 
-static bool room_is(int fd, const struct pln_gpu_query *q0)
-{
-	struct pln_gpu_query q;
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		q = gpu_query(fd);
-		if (q.vram_free == q0->vram_free &&
-		    q.bar1_free == q0->bar1_free)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 static char *dev_map(int fd, const struct pln_gpu_alloc *a)
 {
 	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;

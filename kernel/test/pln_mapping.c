@@ -19,21 +19,6 @@
 
 static const char *gpu_pci, *disk;
 
-static bool room_is(int fd, const struct pln_gpu_query *q0)
-{
-	struct pln_gpu_query q;
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		q = gpu_query(fd);
-		if (q.vram_free == q0->vram_free &&
-		    q.bar1_free == q0->bar1_free)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 static bool bar1_used_is(int fd, const struct pln_gpu_query *q0, uint64_t used)
 {
 	struct pln_gpu_query q = *q0;

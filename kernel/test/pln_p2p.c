@@ -110,21 +110,6 @@ static void reader(bool engine_too)
 	}
 }
 
-static bool all_free(int fd, const struct pln_gpu_query *q0)
-{
-	struct pln_gpu_query q;
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		q = gpu_query(fd);
-		if (q.vram_free == q0->vram_free &&
-		    q.bar1_free == q0->bar1_free)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 /*
  * A process is killed in the middle of IO, again and again, while another
  * allocates what becomes free: nothing but zeros may ever be in new memory.
@@ -168,7 +153,7 @@ static void test_kill(int fd, bool p2p)
 		      alive, rounds);
 	check(!dirty, "%d of %d new allocations hit by old IO", dirty, rounds);
 	gpu_free(fd, z.handle);
-	check(all_free(fd, &q0), "all memory and BAR1 are back after kill -9");
+	check(room_is(fd, &q0), "all memory and BAR1 are back after kill -9");
 	free(junk);
 	close(d);
 }
@@ -201,7 +186,7 @@ static void test_free_in_flight(int fd)
 		munmap(p, len);
 	}
 	check(!bad, "free in the middle of IO: the IO ends with EFAULT");
-	check(all_free(fd, &q0), "all memory and BAR1 are back");
+	check(room_is(fd, &q0), "all memory and BAR1 are back");
 }
 
 static int host_throttle(const char *name, unsigned int bps)
@@ -275,7 +260,7 @@ static void test_slow_disk(int fd, const char *name)
 	      "memory given out meanwhile is clean");
 	gpu_free(fd, rest.handle);
 	munmap(p, len);
-	check(all_free(fd, &q0), "all memory and BAR1 are back");
+	check(room_is(fd, &q0), "all memory and BAR1 are back");
 	free(junk);
 	close(d);
 }
@@ -299,7 +284,7 @@ static void test_free_under_engine(int fd)
 	      "the memory is held as long as the job");
 	check(!gpu_wait(fd, job, SECONDS(60), &w) && !w.status,
 	      "the job ends well");
-	check(all_free(fd, &q0), "and then all memory is back");
+	check(room_is(fd, &q0), "and then all memory is back");
 }
 
 /* The file that the memory belongs to is the parent's alone */

@@ -109,26 +109,6 @@ static char *dev_map(int fd, const struct pln_gpu_alloc *a)
 	return map_at(fd, reserve(a->size), a->mmap_offset, a->size);
 }
 
-static bool room_is(int fd, const struct pln_gpu_query *q0)
-{
-	struct pln_gpu_query q;
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		q = gpu_query(fd);
-		if (q.vram_free == q0->vram_free &&
-		    q.bar1_free == q0->bar1_free)
-			return true;
-		usleep(10000);
-	}
-	printf("# vram %llu, was %llu; bar1 %llu, was %llu\n",
-	       (unsigned long long)q.vram_free,
-	       (unsigned long long)q0->vram_free,
-	       (unsigned long long)q.bar1_free,
-	       (unsigned long long)q0->bar1_free);
-	return false;
-}
-
 static int get(unsigned int slot, const void *va, size_t len, const char *how)
 {
 	return cmd("get %u %llu %zu %s", slot,

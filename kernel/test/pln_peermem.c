@@ -71,21 +71,6 @@ static char *dev_map(int fd, const struct pln_gpu_alloc *a)
 	return p;
 }
 
-static bool room_is(int fd, const struct pln_gpu_query *q0)
-{
-	struct pln_gpu_query q;
-	int i;
-
-	for (i = 0; i < 500; i++) {
-		q = gpu_query(fd);
-		if (q.vram_free == q0->vram_free &&
-		    q.bar1_free == q0->bar1_free)
-			return true;
-		usleep(10000);
-	}
-	return false;
-}
-
 static void test_client(void)
 {
 	char name[64], version[16];

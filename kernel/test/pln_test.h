@@ -104,6 +104,28 @@ static struct pln_gpu_query gpu_query(int fd)
 	return q;
 }
 
+/* Memory that was let go comes back soon: as much is free as in *q0 */
+__attribute__((unused))
+static bool room_is(int fd, const struct pln_gpu_query *q0)
+{
+	struct pln_gpu_query q;
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		q = gpu_query(fd);
+		if (q.vram_free == q0->vram_free &&
+		    q.bar1_free == q0->bar1_free)
+			return true;
+		usleep(10000);
+	}
+	printf("# vram %llu, was %llu; bar1 %llu, was %llu\n",
+	       (unsigned long long)q.vram_free,
+	       (unsigned long long)q0->vram_free,
+	       (unsigned long long)q.bar1_free,
+	       (unsigned long long)q0->bar1_free);
+	return false;
+}
+
 __attribute__((unused))
 static struct pln_gpu_alloc gpu_alloc(int fd, uint64_t size)
 {

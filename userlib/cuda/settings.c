@@ -65,21 +65,27 @@ CUresult cuCtxSetFlags(unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
+/* The context of @handle, or the thread's without one; to be put */
+static CUresult get_or_current(CUcontext handle, CUcontext *ctx)
+{
+	CUresult err;
+
+	if (handle)
+		return pln_ctx_get(handle, ctx);
+	err = pln_ctx_current_any(ctx);
+	if (!err)
+		atomic_fetch_add(&(*ctx)->obj.refs, 1);
+	return err;
+}
+
 CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 {
 	CUcontext ctx;
 	CUresult err;
 
-	if (!handle) {
-		err = pln_ctx_current_any(&ctx);
-		if (err)
-			return err;
-		atomic_fetch_add(&ctx->obj.refs, 1);
-	} else {
-		err = pln_ctx_get(handle, &ctx);
-		if (err)
-			return err;
-	}
+	err = get_or_current(handle, &ctx);
+	if (err)
+		return err;
 	if (id)
 		*id = ctx->id;
 	else
@@ -93,16 +99,9 @@ CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 	CUcontext ctx;
 	CUresult err;
 
-	if (!handle) {
-		err = pln_ctx_current_any(&ctx);
-		if (err)
-			return err;
-		atomic_fetch_add(&ctx->obj.refs, 1);
-	} else {
-		err = pln_ctx_get(handle, &ctx);
-		if (err)
-			return err;
-	}
+	err = get_or_current(handle, &ctx);
+	if (err)
+		return err;
 	if (version)
 		*version = ctx->api_version;
 	else
