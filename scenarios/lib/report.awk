@@ -13,7 +13,7 @@ function cell(text, class) {
 }
 
 function reset() {
-	transfers = routes = hosts = wires = host = ""
+	transfers = routes = hosts = wires = host = plot = ""
 	rows = nhosts = 0
 	reset_machine()
 }
@@ -86,7 +86,7 @@ BEGIN {
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	printf "%s", wire_css()
-	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}"
+	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}.plot img{max-width:100%;background:#fff}"
 	print "</style>\n</head>\n<body>\n<h1>Where the bytes went</h1>"
 	print "<p>The pictures show what the emulated devices counted: ports of switches, GPUs, and the drive&#8217;s DMA addresses. A line is as thick as the bytes that it stands for; &#8592; is towards the root complex. Times are those of an emulated machine; they compare paths here and say nothing about hardware.</p>"
 	print "<p><span class=\"key\" style=\"background:var(--peer)\"></span>between devices, turned round in a switch"
@@ -241,6 +241,11 @@ $1 == "wire" {
 	    cell($11, "n") cell($12, "n") "</tr>\n"
 }
 
+# title, SVG in base64: as an image it cannot run anything
+$1 == "plot" {
+	plot = "<p class=\"plot\"><img alt=\"" tree_esc($2) "\" src=\"data:image/svg+xml;base64," $3 "\"></p>\n"
+}
+
 $1 == "draw" {
 	if (!rows)
 		table = table "<tr>" cell("<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
@@ -251,7 +256,7 @@ $1 == "draw" {
 		sections = sections "<div class=\"wide\"><table><thead><tr><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>why this path</th></tr></thead><tbody>\n" transfers "</tbody></table></div>\n"
 	if (routes != "")
 		sections = sections "<ul>\n" routes "</ul>\n"
-	sections = sections (host == "" ? link_tables() : hosts) "</section>\n"
+	sections = sections plot (host == "" ? link_tables() : hosts) "</section>\n"
 }
 
 END {

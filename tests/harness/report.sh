@@ -160,11 +160,21 @@ check "one word where both took the same" has matrix.html \
 check "and why" has matrix.html \
 	'<li>same-switch, one@7.2: write: wanted &lt;p2p&gt;</li>'
 
+jq '.plot = {title: "a <plot>", svg: "<svg onload=\"alert(1)\">\n\t</svg>"}' good.json > plotted.json
+check "a result with a plot" "$report" plots.html plotted.json good.json
+check "is shown with its plot, as an image that runs nothing" has plots.html \
+	"<img alt=\"a &lt;plot&gt;\" src=\"data:image/svg+xml;base64,$(printf '<svg onload="alert(1)">\n\t</svg>' | base64 -w 0)\">"
+check_eq "and the next one without" 1 "$(grep -c '<img ' plots.html)"
+
 # Each must fail, in one line, and leave no page behind
 refused() {
 	"$report" bad.html "$1" 2> err
 	[ $? -eq 2 ] && [ "$(wc -l < err)" -eq 1 ] && [ ! -e bad.html ] && grep -q "$2" err
 }
+for plot in '"text"' '{"svg": 1, "title": "t"}' '{"svg": "s"}'; do
+	jq --argjson plot "$plot" '.plot = $plot' good.json > bad.json
+	check "the plot $plot is refused" refused bad.json "its plot needs a title and an svg"
+done
 for key in verdict devices links; do
 	jq "del(.$key)" good.json > bad.json
 	check "a result without $key is refused" refused bad.json "$key"
