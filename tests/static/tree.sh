@@ -37,6 +37,12 @@ licensed | while IFS= read -r file; do
 done >"$OUT/found"
 none "every file has an SPDX line among its first three"
 
+# what stands before it would show on the page
+grep '[.]md$' "$OUT/files" | while IFS= read -r file; do
+	sed 1q "$file" | grep -q '^<!-- SPDX-License-Identifier: ' || echo "$file"
+done >"$OUT/found"
+none "a document begins with its SPDX line"
+
 wrong_licence() { # PATH-REGEX LICENCE
 	licensed | grep -E -e "$1" | while IFS= read -r file; do
 		sed -n 1,3p "$file" | grep -qE "SPDX-License-Identifier: $2( |\$|\")" ||
