@@ -11,7 +11,7 @@ need_tool cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 
 foretold pairs "$TOP/scenarios/topologies/two-gpus-two-nvme.topo" 7.2 "" \
-	"PAIRS='/dev/nvme0n1 /dev/nvme2n1'"
+	"PAIRS='disk0 disk2'"
 agrees
 is "each GPU has drives that reach it, and drives that do not" '
 	group_by(.doctor.answer.gpus[0].gpu) | length == 2 and
