@@ -1,14 +1,27 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# For the cases of this folder; sourced after tests/lib/case.sh.
+# For cases that run test programs of userlib; sourced after tests/lib/case.sh.
 
-# build_core: the test programs of userlib/core
-build_core() {
-	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/core" \
-		O="$BUILD/userlib" all tests >build.log 2>&1 && return
+# build_userlib PART GOAL…: make in userlib/PART
+build_userlib() {
+	need_tool make flock cc
+	build_part=$1
+	shift
+	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$build_part" \
+		O="$BUILD/userlib" "$@" >build.log 2>&1 && return
 	fail "the test programs build" "$(tail -n 20 build.log)"
 	finish
+}
+
+# ended NAME STATUS FILE: a test program's results, in FILE, are this case's, and
+# it came to a good end
+ended() {
+	ktap_from "$3" "$1"
+	check_eq "$1: ended well" 0 "$2"
+	check "$1: with a plan" grep -q '^1\.\.[1-9]' "$3"
+	check_not "$1: nothing for the sanitizers" \
+		grep -E 'Sanitizer|runtime error' "$3"
 }
 
 # unit PROGRAM [ARGUMENTS]: its lines are this case's lines; it runs in an empty
@@ -20,16 +33,5 @@ unit() {
 	mkdir "$unit_name"
 	(cd "$unit_name" && exec "$BUILD/userlib/tests/host/$unit_name" "$@") \
 		>"$unit_name.log" 2>&1
-	unit_status=$?
-	while IFS= read -r unit_line; do
-		case $unit_line in
-		'not ok '*) fail "$unit_name: ${unit_line#* - }" ;;
-		'ok '*) pass "$unit_name: ${unit_line#* - }" ;;
-		'# '*) printf '%s\n' "$unit_line" ;;
-		esac
-	done <"$unit_name.log"
-	check "$unit_name: ended well" test "$unit_status" -eq 0
-	check "$unit_name: with a plan" grep -q "^1\.\.[1-9]" "$unit_name.log"
-	check_not "$unit_name: nothing for the sanitizers" \
-		grep -E 'Sanitizer|runtime error' "$unit_name.log"
+	ended "$unit_name" $? "$unit_name.log"
 }
