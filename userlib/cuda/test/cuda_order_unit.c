@@ -416,7 +416,19 @@ static void t_async(void)
 		OK(cuMemcpyDtoHAsync_v2(&local, p + 9, 1, nb));
 		CHECK(local == 9);
 	}
-	/* So may memory that asks for it */
+	/* Registered memory is left to the engine, as long as it is registered */
+	{
+		static unsigned char own[4096];
+
+		OK(cuMemHostRegister_v2(own, sizeof(own), 0));
+		OK(cuMemcpyHtoDAsync_v2(p + 9, own, 1, nb));
+		IS(cuStreamQuery(nb), CUDA_ERROR_NOT_READY);
+		OK(cuStreamSynchronize(nb));
+		OK(cuMemHostUnregister(own));
+		OK(cuMemcpyHtoDAsync_v2(p + 9, own, 1, nb));
+		CHECK(fake_jobs() == 0);
+	}
+	/* Memory that asks for it may be used again, too */
 	{
 		int on = 1;
 
