@@ -344,6 +344,26 @@ static void t_status(enum ibv_wc_status status, int err, const char *word)
 	pair_down();
 }
 
+/* As some devices' parts of libibverbs fail */
+static void t_minus_one(void)
+{
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	fake_minus_one = true;
+	fake_fail_at = 1;
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	ktap(good && pln_link_wait(a, 1, 0) == -ENOSPC &&
+	     strstr(pln_link_reason(a), "no more work: No space left"),
+	     "a device that returns -1 and sets errno: %s", pln_link_reason(a));
+	pair_down();
+	fake_fail_at = 50;
+	ktap(OPEN(.port = 1) == -ENOSPC &&
+	     strstr(pln_link_reason(NULL), "No space left"),
+	     "the same when a link is opened: %s", pln_link_reason(NULL));
+	fake_fail_at = 0;
+	fake_minus_one = false;
+}
+
 /* The peer deregisters what it has shared: no byte goes anywhere */
 static void t_revoked(void)
 {
@@ -518,6 +538,7 @@ int main(void)
 	t_status(IBV_WC_REM_OP_ERR, -EREMOTEIO, "could not do it");
 	t_status(IBV_WC_WR_FLUSH_ERR, -ECONNABORTED, "error state");
 	t_status(IBV_WC_FATAL_ERR, -EIO, "the device failed");
+	t_minus_one();
 	t_revoked();
 	t_copy_fails();
 	t_goodbye();
