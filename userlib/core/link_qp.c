@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "link_internal.h"
 #include "peerlane/peerlane.h"
@@ -223,13 +224,20 @@ static int make_qp(struct pln_link *link)
 /* All of the queue pair, ready to be connected */
 int pln_link_queue(struct pln_link *link)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t size = (TX_SLOTS + RX_SLOTS) * MESSAGE_SIZE;
 
+	/*
+	 * Whole pages: ibv_fork_init() keeps registered ones from a child, which
+	 * must not miss anything else there
+	 */
+	size = (size + page - 1) & ~(page - 1);
 	if (getrandom(&link->psn, sizeof(link->psn), 0) !=
 	    sizeof(link->psn))
 		return pln_link_fail(link, -EIO, "no random numbers");
 	link->psn &= 0xffffff;
-	if (posix_memalign((void **)&link->messages, 4096, size))
+	link->messages = aligned_alloc(page, size);
+	if (!link->messages)
 		return pln_link_fail(link, -ENOMEM, "out of memory");
 	memset(link->messages, 0, size);
 	errno = 0;
@@ -317,9 +325,9 @@ void pln_link_free_queue(struct pln_link *link)
 		pln_verbs.destroy_cq(link->cq);
 	if (link->channel)
 		pln_verbs.destroy_comp_channel(link->channel);
-	if (link->message_mr)
-		pln_verbs.dereg_mr(link->message_mr);
-	free(link->messages);
+	/* memory that the device may still write must not become another's */
+	if (!link->message_mr || !pln_verbs.dereg_mr(link->message_mr))
+		free(link->messages);
 	if (link->own_pd)
 		pln_verbs.dealloc_pd(link->pd);
 	if (link->own_ctx)

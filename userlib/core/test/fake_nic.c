@@ -16,6 +16,7 @@
 bool fake_hold;
 unsigned int fake_fail_at;
 bool fake_minus_one;
+int fake_dereg_errno;
 int fake_objects;
 struct ibv_port_attr fake_port;
 unsigned int fake_ipv4_gid = 1;
@@ -186,6 +187,8 @@ struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *p, size_t n, int access)
 
 int fake_dereg_mr(struct ibv_mr *mr)
 {
+	if (fake_dereg_errno)
+		return fake_dereg_errno;
 	for (unsigned int i = 0; i < MRS; i++)
 		if (mrs[i] == mr)
 			mrs[i] = NULL;

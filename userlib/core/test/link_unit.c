@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Links: what they move and count, wrong use, and every way to fail. */
+#include <malloc.h>
+
 #include "link_pair.h"
 
 static struct pln_link_stats stats_of(struct pln_link *link)
@@ -364,6 +366,29 @@ static void t_minus_one(void)
 	fake_minus_one = false;
 }
 
+/* What the device may still write into is nobody else's memory */
+static void t_messages_kept(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct ibv_mr *mr;
+	void *memory;
+
+	pln_link_open(&a, NULL);
+	mr = a->message_mr;
+	memory = a->messages;
+	ktap((uintptr_t)memory % page == 0 && mr->length % page == 0 &&
+	     mr->addr == memory, "messages have pages of their own");
+	fake_dereg_errno = EBUSY;
+	pln_link_close(a);
+	fake_dereg_errno = 0;
+	/* with the sanitizers this tells whether it was freed */
+	memset(memory, 1, mr->length);
+	ktap(malloc_usable_size(memory) >= mr->length && fake_objects == 1,
+	     "they stay when they cannot be deregistered");
+	fake_dereg_mr(mr);
+	free(memory);
+}
+
 /* The peer deregisters what it has shared: no byte goes anywhere */
 static void t_revoked(void)
 {
@@ -539,6 +564,7 @@ int main(void)
 	t_status(IBV_WC_WR_FLUSH_ERR, -ECONNABORTED, "error state");
 	t_status(IBV_WC_FATAL_ERR, -EIO, "the device failed");
 	t_minus_one();
+	t_messages_kept();
 	t_revoked();
 	t_copy_fails();
 	t_goodbye();
