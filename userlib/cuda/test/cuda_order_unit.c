@@ -54,6 +54,8 @@ static void t_copies(void)
 	IS(cuMemcpyDtoH_v2((void *)4096, p, 10), INVALID);
 	IS(cuMemcpyDtoD_v2(q, (uintptr_t)in, 10), INVALID);
 	IS(cuMemcpyDtoH_v2((char *)pinned + 1, p, 8192), INVALID);
+	/* More than the kernel takes in one call, from nowhere to nowhere */
+	IS(cuMemcpy(1ull << 62, 1ull << 62, 1ull << 63), INVALID);
 	IS(cuMemcpyAsync(p, q, 10, BAD_PTR(CUstream)),
 	   CUDA_ERROR_INVALID_HANDLE);
 	OK(cuMemFree_v2(q));
