@@ -31,6 +31,7 @@
  *	-EACCES		the peer's device refused a write: its memory is no longer
  *			registered, or was revoked
  *	-EFAULT		memory of this end is no longer registered, or was freed
+ *	-ENODEV		this end's device has gone
  *	-ECONNABORTED	the queue pair is in its error state, for a request of the
  *			peer or a reset of the device
  *	-EREMOTEIO	the peer's device failed
