@@ -255,7 +255,16 @@ static void t_messages(void)
 	BAD("no end", "ends before", m.flags = 0);
 	BAD("more landed than sent", "acknowledges", m.landed = 1);
 	BAD("more taken than landed", "acknowledges", m.taken = 1);
-	BAD("a strange goodbye", "goodbye", m.type = MESSAGE_BYE, m.chunk = 4096);
+	BAD("an acknowledgement that says nothing", "nothing new",
+	    m = (struct message){ .type = MESSAGE_ACK });
+	BAD("an acknowledgement with a chunk", "zeros",
+	    m = (struct message){ .type = MESSAGE_ACK, .chunk = 1 });
+	BAD("an acknowledgement with a tag", "zeros",
+	    m = (struct message){ .type = MESSAGE_ACK, .tag = 1 });
+	BAD("a goodbye with a flag", "zeros",
+	    m = (struct message){ .type = MESSAGE_BYE, .flags = 1 });
+	BAD("a strange goodbye", "goodbye", 
+	    m = (struct message){ .type = MESSAGE_BYE, .chunk = 4096 });
 }
 
 /* More notices than the receiver has promised to hold */
@@ -274,6 +283,22 @@ static void t_flood(void)
 		pln_link_poll(&b, 1, 0);
 	ktap(good && b->error == -EPROTO && strstr(pln_link_reason(b),
 	     "more notices than"), "too many notices: %s", pln_link_reason(b));
+	pair_down();
+}
+
+/* Nothing comes after a goodbye: two at once are one too many */
+static void t_two_goodbyes(void)
+{
+	const struct message bye = { .type = MESSAGE_BYE };
+	uint8_t wire[MESSAGE_SIZE];
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	pln_message_encode(&bye, wire);
+	fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
+	fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
+	pln_link_poll(&b, 1, 0);
+	ktap(good && b->error == -EPROTO && strstr(pln_link_reason(b),
+	     "after its goodbye"), "two goodbyes: %s", pln_link_reason(b));
 	pair_down();
 }
 
@@ -339,6 +364,7 @@ int main(void)
 	t_drip();
 	t_messages();
 	t_flood();
+	t_two_goodbyes();
 	t_fuzz();
 	return ktap_end();
 }
