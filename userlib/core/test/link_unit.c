@@ -306,6 +306,10 @@ static void t_misuse(void)
 	ktap(!pln_link_pd(NULL) && pln_link_stats(NULL, &s) == -EINVAL,
 	     "no link");
 	pln_link_close(NULL);
+	/* or the peer's device would refuse, and the peer be told of a fault */
+	ktap(pln_link_share(a, &to) == -EINVAL &&
+	     pln_link_put(a, &to, 0, 1, 0, 0, 0) == -EINVAL,
+	     "memory of another protection domain");
 	pair_down();
 }
 
