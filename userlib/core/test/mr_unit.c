@@ -291,6 +291,9 @@ static void plain_refusals(void)
 	    "the memory of GPU 0 ends 16777200 bytes before the range does");
 	bad(OTHER + 16 * MiB - 16, 20, RW, 0, -EFAULT,
 	    "the memory of GPU 1 ends 4 bytes before");
+	bad(BASE - 100, 101, RW, 0, -EFAULT,
+	    "begins in host memory and ends in memory of GPU 0");
+	CHECK(!fv->plains);
 	CHECK(reg(ODD, 1000, RW, 0, &mr) == 0);
 	CHECK(!pln_mr_dereg(mr));
 	CHECK(clean());
@@ -309,7 +312,13 @@ static void managed(void)
 	fv->probe_errno = EOPNOTSUPP;
 	bad(BASE, 4096, RW, PLN_MR_STRICT, -EOPNOTSUPP,
 	    "plain refused: EOPNOTSUPP: managed memory moves");
+	/* Where it lies in the range does not matter */
+	fc->range[0].managed = 0;
+	fc->range[1].managed = 1;
+	bad(NEXT - 4096, 8192, RW, PLN_MR_STRICT, -EOPNOTSUPP,
+	    "plain refused: EOPNOTSUPP: managed memory moves");
 	CHECK(!fv->plains);
+	fc->range[0].managed = 1;
 	CHECK(!reg(BASE, 4096, RW, 0, &mr));
 	CHECK(info_of(mr)->way == PLN_MR_STAGED);
 	CHECK(!pln_mr_dereg(mr));
