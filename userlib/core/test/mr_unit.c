@@ -193,6 +193,13 @@ static void device_refuses(void)
 	CHECK(!reg(BASE, 4096, RW, 0, &mr));
 	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
 	CHECK(!pln_mr_dereg(mr));
+	/* Odd: it gives no reason, and what errno was before is none */
+	fv->silent = 1;
+	errno = EOPNOTSUPP;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+	CHECK(!pln_mr_dereg(mr));
+	fv->silent = 0;
 	/* Odd: it registers no descriptor at all */
 	fv->probe_errno = 0;
 	CHECK(!reg(BASE, 4096, RW, 0, &mr));
@@ -389,6 +396,8 @@ static void staged(void)
 	      info_of(mr)->copies_from_gpu == 2);
 	fv->dereg_errno = EBUSY;
 	CHECK(pln_mr_dereg(mr) == -EBUSY);
+	fv->minus_one = 1;
+	CHECK(pln_mr_dereg(mr) == -EBUSY);
 	fv->dereg_errno = 0;
 	CHECK(!pln_mr_from_gpu(mr, 0, 1));
 	CHECK(!pln_mr_dereg(mr));
@@ -447,6 +456,16 @@ static void copies_fail(void)
 			CHECK(!pln_mr_dereg(mr));
 			CHECK(clean());
 		}
+	reset_staged();
+	fc->fails = FAKE_STREAM;
+	fc->at = 2;
+	bad(BASE, 4096, RW, 0, -EIO, "cuStreamCreate: CUDA_ERROR_UNKNOWN (999): the GPU's driver makes no stream");
+	fc->fails = FAKE_PUSH;
+	fc->at = 1;
+	bad(BASE, 4096, RW, 0, -EIO, "cuCtxPushCurrent: CUDA_ERROR_UNKNOWN (999): the memory's context is gone");
+	fc->fails = FAKE_HOST_ALLOC;
+	fc->at = 1;
+	bad(BASE, 4096, RW, 0, -EIO, "cuMemHostAlloc: CUDA_ERROR_UNKNOWN (999): no host memory");
 	/* The context went first: what can be given back is */
 	reset_staged();
 	CHECK(!reg(NEXT, 4096, RW, 0, &mr));
