@@ -270,6 +270,7 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		.lid = link->port_attr.lid,
 		.buffers = link->shares,
 	};
+	const char *apart;
 	int err;
 
 	memcpy(me.gid, link->gid.raw, sizeof(me.gid));
@@ -293,10 +294,9 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		err = pln_hello_decode(wire, &link->peer, why, sizeof(why));
 	if (err)
 		return pln_link_fail(link, err, "%s", why);
-	if (link->peer.ethernet != me.ethernet)
-		return pln_link_fail(link, -EPROTO, "one end is on InfiniBand "
-			"and the other on Ethernet");
-	return 0;
+	apart = pln_verbs_apart(&link->port_attr, &link->gid,
+				link->peer.ethernet, link->peer.gid);
+	return apart ? pln_link_fail(link, -EPROTO, "%s", apart) : 0;
 }
 
 /* Nobody sends before both can receive, and each learns if the other cannot */
