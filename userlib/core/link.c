@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 static __thread char open_reason[PLN_LINK_REASON_MAX];
 
@@ -182,7 +183,7 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms)
 	link->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (link->fd < 0)
 		return pln_link_fail(link, -errno, "the socket: %s",
-				     strerrordesc_np(errno));
+				     pln_strerror(-errno));
 	err = pln_link_meet(link, pln_now_ms() + timeout_ms);
 	link->connected = !err;
 	return err;

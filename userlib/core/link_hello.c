@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 static const uint8_t magic[4] = { 'P', 'L', 'N', 'K' };
 
@@ -245,14 +246,14 @@ static int transfer(struct pln_link *link, uint8_t *buf, size_t size, bool out,
 			continue;
 		if (errno != EAGAIN && errno != EWOULDBLOCK)
 			return pln_link_fail(link, -errno, "the socket to the "
-				"peer: %s", strerrordesc_np(errno));
+				"peer: %s", pln_strerror(-errno));
 		if (!left)
 			return pln_link_fail(link, -ETIMEDOUT, "the peer did "
 				"not send %s in time", out ? "anything" : what);
 		if (poll(&p, 1, left > 60000 ? 60000 : (int)left) < 0 &&
 		    errno != EINTR)
 			return pln_link_fail(link, -errno, "poll: %s",
-				strerrordesc_np(errno));
+				pln_strerror(-errno));
 	}
 	return 0;
 }
@@ -324,7 +325,7 @@ static int exchange_ready(struct pln_link *link, int64_t deadline)
 			"else than that it is ready");
 	if (theirs)
 		return pln_link_fail(link, -EREMOTEIO, "the peer could not "
-			"connect: %s", strerrordesc_np((int)theirs) ?: "?");
+			"connect: %s", pln_strerror(-(int)theirs));
 	return 0;
 }
 

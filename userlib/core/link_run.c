@@ -5,18 +5,12 @@
 #include <string.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 /* wr_id of what is sent; of a receive it is the slot */
 #define SENT_CHUNK	(1ull << 32)
 #define SENT_NOTICE	(2ull << 32)
 #define SENT_OTHER	(3ull << 32)
-
-static const char *words(int err)
-{
-	const char *text = strerrordesc_np(-err);
-
-	return text ? text : "unknown error";
-}
 
 static bool peer_stages(const struct pln_link *link, const struct put *put)
 {
@@ -211,11 +205,13 @@ int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
 		if (chunk)
 			chunk->next = &send;
 	}
+	errno = 0;
 	err = ibv_post_send(link->qp, first, &bad);
 	if (err) {
 		link->broken = true;
-		return pln_link_fail(link, -err, "the device takes no more "
-				     "work: %s", words(-err));
+		err = pln_verbs_errno(err);
+		return pln_link_fail(link, err, "the device takes no more "
+				     "work: %s", pln_strerror(err));
 	}
 	if (m) {
 		link->tx_posted++;
@@ -256,7 +252,7 @@ static int fetch(struct pln_link *link, const struct put *put, uint64_t n)
 	if (err)
 		return pln_link_fail(link, err, "the GPU could not copy %llu "
 			"bytes to host memory for the device to send: %s",
-			(unsigned long long)n, words(err));
+			(unsigned long long)n, pln_strerror(err));
 	link->stats.bytes_from_gpu += n;
 	link->stats.copies_overlapped += busy;
 	return 0;
@@ -376,7 +372,7 @@ static int to_gpu(struct pln_link *link, const struct message *m)
 		link->lost = true;
 		return pln_link_fail(link, err, "the GPU could not copy %u "
 			"bytes that arrived in host memory: %s", m->chunk,
-			words(err));
+			pln_strerror(err));
 	}
 	link->stats.bytes_to_gpu += m->chunk;
 	pln_link_drain(link);
@@ -442,6 +438,6 @@ int pln_link_progress(struct pln_link *link)
 		pln_link_fail(link, -EPIPE, link->bye_error ?
 			"the peer has given the link up: %s" :
 			"the peer has closed the link",
-			words(-link->bye_error));
+			pln_strerror(-link->bye_error));
 	return done;
 }

@@ -39,6 +39,13 @@ static int load(char *why, size_t size)
 	return 0;
 }
 
+int pln_verbs_errno(int result)
+{
+	if (result > 0)
+		return -result;
+	return errno ? -errno : -EIO;
+}
+
 int pln_verbs_load(char *why, size_t size)
 {
 	int err = 0;

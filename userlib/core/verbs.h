@@ -84,4 +84,11 @@ const char *pln_verbs_apart(const struct ibv_port_attr *attr,
 /* Load it once; 0, or -ENOENT/-ENOSYS with the reason in @why.  Any thread. */
 int pln_verbs_load(char *why, size_t size);
 
+/*
+ * What a function of libibverbs failed with, as a negative errno and never 0:
+ * @result, if that is an errno; else errno, as after a NULL, or the -1 that
+ * some devices' parts of libibverbs return.
+ */
+int pln_verbs_errno(int result);
+
 #endif

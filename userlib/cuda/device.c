@@ -299,7 +299,7 @@ CUresult pln_file_error(struct pln_file *file, int error)
 
 /* ---- the interface ---- */
 
-static CUresult get(CUdevice dev, struct pln_device **out)
+CUresult pln_device_named(CUdevice dev, struct pln_device **out)
 {
 	CUresult err = pln_ready();
 
@@ -338,7 +338,7 @@ CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -351,7 +351,7 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -369,7 +369,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -450,7 +450,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr,
 			      CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -464,7 +464,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr,
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -478,7 +478,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 	char text[32];
 	int n;
 

@@ -292,8 +292,13 @@ uint64_t pln_now(void);
 CUresult pln_obj_add(struct pln_obj *obj);		/* pln.lock held */
 void pln_obj_del(struct pln_obj *obj);			/* pln.lock held */
 void *pln_obj_find(const void *handle, enum pln_type type); /* likewise */
+/* @none: the error when there is no such object; pln.lock is not held */
+void *pln_obj_get(const void *handle, enum pln_type type, CUresult none,
+		  CUresult *err);
 void pln_obj_put(struct pln_obj *obj);
 struct pln_device *pln_device_get(CUdevice dev);
+/* The device that a call names, in a library that is ready */
+CUresult pln_device_named(CUdevice dev, struct pln_device **out);
 
 /* ---- device.c ---- */
 CUresult pln_devices_find(void);

@@ -128,6 +128,9 @@ static CUresult code_add(struct CUmod_st *code, CUcontext ctx)
 	return err;
 }
 
+typedef CUresult load_fn(const void *from, CUcontext ctx,
+			 struct CUmod_st **out);
+
 static CUresult load(const void *image, CUcontext ctx, struct CUmod_st **out)
 {
 	struct CUmod_st *code;
@@ -148,7 +151,7 @@ static CUresult load(const void *image, CUcontext ctx, struct CUmod_st **out)
 	return err;
 }
 
-static CUresult load_file(const char *name, CUcontext ctx,
+static CUresult load_file(const void *name, CUcontext ctx,
 			  struct CUmod_st **out)
 {
 	struct stat st;
@@ -178,28 +181,27 @@ static CUresult load_file(const char *name, CUcontext ctx,
 	return err;
 }
 
-static CUresult module_load(CUmodule *module, const void *image,
-			    const char *file, bool from_file)
+static CUresult module_load(CUmodule *module, const void *from,
+			    load_fn *loader)
 {
 	CUcontext ctx;
 	CUresult err = pln_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	err = from_file ? load_file(file, ctx, module) :
-			  load(image, ctx, module);
+	err = loader(from, ctx, module);
 	pln_ctx_put(ctx);
 	return err;
 }
 
 CUresult cuModuleLoad(CUmodule *module, const char *file)
 {
-	return module_load(module, NULL, file, true);
+	return module_load(module, file, load_file);
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-	return module_load(module, image, NULL, false);
+	return module_load(module, image, load);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
@@ -208,24 +210,31 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 {
 	if (n && (!options || !values))
 		return CUDA_ERROR_INVALID_VALUE;
-	return module_load(module, image, NULL, false);
+	return module_load(module, image, load);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
-	return module_load(module, image, NULL, false);
+	return module_load(module, image, load);
 }
 
-static CUresult check_options(CUjit_option *options, void **values,
-			      unsigned int n, CUlibraryOption *library_options,
-			      void **library_values, unsigned int library_n)
+/* Options are not looked at; some of a library's have no value */
+static CUresult library_load(CUlibrary *library, const void *from,
+			     load_fn *loader, CUjit_option *options,
+			     void **values, unsigned int n,
+			     CUlibraryOption *library_options,
+			     unsigned int library_n)
 {
+	struct CUmod_st *code;
 	CUresult err = pln_ready();
 
-	if (!err && ((n && (!options || !values)) ||
+	if (!err && (!library || (n && (!options || !values)) ||
 		     (library_n && !library_options)))
 		err = CUDA_ERROR_INVALID_VALUE;
-	(void)library_values;		/* some options have no value */
+	if (!err)
+		err = loader(from, NULL, &code);
+	if (!err)
+		*library = (CUlibrary)code;
 	return err;
 }
 
@@ -234,16 +243,9 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image,
 			   unsigned int n, CUlibraryOption *library_options,
 			   void **library_values, unsigned int library_n)
 {
-	struct CUmod_st *code;
-	CUresult err = check_options(options, values, n, library_options,
-				     library_values, library_n);
-
-	if (!err)
-		err = library ? load(image, NULL, &code) :
-				CUDA_ERROR_INVALID_VALUE;
-	if (!err)
-		*library = (CUlibrary)code;
-	return err;
+	(void)library_values;
+	return library_load(library, image, load, options, values, n,
+			    library_options, library_n);
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file,
@@ -251,16 +253,9 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file,
 			       unsigned int n, CUlibraryOption *library_options,
 			       void **library_values, unsigned int library_n)
 {
-	struct CUmod_st *code;
-	CUresult err = check_options(options, values, n, library_options,
-				     library_values, library_n);
-
-	if (!err)
-		err = library ? load_file(file, NULL, &code) :
-				CUDA_ERROR_INVALID_VALUE;
-	if (!err)
-		*library = (CUlibrary)code;
-	return err;
+	(void)library_values;
+	return library_load(library, file, load_file, options, values, n,
+			    library_options, library_n);
 }
 
 /* ---- unloading ---- */
@@ -284,7 +279,7 @@ static void code_del(struct CUmod_st *code)
 /* pln.lock is held */
 static struct CUmod_st *code_find(const void *handle, bool library)
 {
-	struct CUmod_st *code = handle ? pln_obj_find(handle, PLN_CODE) : NULL;
+	struct CUmod_st *code = pln_obj_find(handle, PLN_CODE);
 
 	if (code && library == !!code->ctx) {
 		pln_obj_put(&code->obj);
@@ -515,14 +510,11 @@ out:
 /* The function behind a handle, with a reference */
 static CUresult function_find(const void *handle, struct CUfunc_st **out)
 {
-	CUresult err = pln_ready();
+	CUresult err;
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	*out = handle ? pln_obj_find(handle, PLN_FUNCTION) : NULL;
-	pthread_mutex_unlock(&pln.lock);
-	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	*out = pln_obj_get(handle, PLN_FUNCTION, CUDA_ERROR_INVALID_HANDLE,
+			   &err);
+	return err;
 }
 
 /* A kernel is used as its function */

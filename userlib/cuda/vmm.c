@@ -177,14 +177,11 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 static CUresult mem_get(CUmemGenericAllocationHandle handle,
 			struct pln_mem **mem)
 {
-	CUresult err = pln_ready();
+	CUresult err;
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	*mem = handle ? pln_obj_find((void *)(uintptr_t)handle, PLN_MEM) : NULL;
-	pthread_mutex_unlock(&pln.lock);
-	return *mem ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	*mem = pln_obj_get((void *)(uintptr_t)handle, PLN_MEM,
+			   CUDA_ERROR_INVALID_VALUE, &err);
+	return err;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)

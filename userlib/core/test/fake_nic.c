@@ -15,6 +15,8 @@
 
 bool fake_hold;
 unsigned int fake_fail_at;
+bool fake_minus_one;
+int fake_dereg_errno;
 int fake_objects;
 unsigned int fake_ports;
 struct ibv_port_attr fake_port, fake_port2;
@@ -63,6 +65,11 @@ static bool fails(void)
 		return false;
 	errno = ENOSPC;
 	return true;
+}
+
+static int refusal(void)
+{
+	return fake_minus_one ? -1 : ENOSPC;
 }
 
 static void *made(void *p)
@@ -121,7 +128,7 @@ static int query_port(struct ibv_context *ctx, uint8_t port,
 		      struct ibv_port_attr *attr)
 {
 	if (fails())
-		return ENOSPC;
+		return refusal();
 	if (port < 1 || port > fake_ports) {
 		errno = EINVAL;
 		return EINVAL;
@@ -140,7 +147,7 @@ static int query_gid(struct ibv_context *ctx, uint8_t port, int index,
 
 	(void)ctx;
 	if (fails())
-		return ENOSPC;
+		return refusal();
 	if (fake_ipv4_gid == 0xff || index > 1)
 		memset(gid, 0, sizeof(*gid));
 	else
@@ -155,7 +162,7 @@ static int query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 	(void)ctx;
 	*attr = (struct ibv_device_attr){ .phys_port_cnt = (uint8_t)fake_ports,
 					  .max_qp_rd_atom = 16 };
-	return fails() ? ENOSPC : 0;
+	return fails() ? refusal() : 0;
 }
 
 static int query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
@@ -209,6 +216,8 @@ struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *p, size_t n, int access)
 
 int fake_dereg_mr(struct ibv_mr *mr)
 {
+	if (fake_dereg_errno)
+		return fake_dereg_errno;
 	for (unsigned int i = 0; i < MRS; i++)
 		if (mrs[i] == mr)
 			mrs[i] = NULL;
@@ -294,7 +303,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited)
 {
 	(void)solicited;
 	if (fails())
-		return ENOSPC;
+		return refusal();
 	((struct fake_cq *)cq)->armed = true;
 	return 0;
 }
@@ -355,7 +364,7 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	};
 
 	if (fails())
-		return ENOSPC;
+		return refusal();
 	if (!(mask & IBV_QP_STATE) || before[attr->qp_state] != qp->state)
 		return EINVAL;
 	qp->state = attr->qp_state;
@@ -384,7 +393,9 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	struct fake_qp *q = (struct fake_qp *)qp;
 
 	*bad = wr;
-	if (fails() || q->rx_tail - q->rx_head == q->rx_max)
+	if (fails())
+		return refusal();
+	if (q->rx_tail - q->rx_head == q->rx_max)
 		return ENOMEM;
 	q->rx[q->rx_tail++ % RING] = (struct fake_rx){
 		.wr_id = wr->wr_id,
@@ -471,7 +482,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 {
 	*bad = wr;
 	if (fails())
-		return ENOMEM;
+		return refusal();
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_ERR)
 		return EINVAL;
 	for (; wr; wr = wr->next)

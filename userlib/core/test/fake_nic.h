@@ -12,6 +12,8 @@
 
 extern bool fake_hold;		/* queue what is posted */
 extern unsigned int fake_fail_at;	/* this call fails; 1 is the next */
+extern bool fake_minus_one;	/* it returns -1 for it, with errno */
+extern int fake_dereg_errno;	/* of all deregistrations */
 extern int fake_objects;	/* that exist */
 extern unsigned int fake_ports;	/* 1, or 2 */
 extern struct ibv_port_attr fake_port, fake_port2;

@@ -217,6 +217,8 @@ static void by_value(void)
 	cuIpcOpenEventHandle(&e, u.event);
 }
 
+bool failed;
+
 static const char *volatile doing;
 
 static void died(int sig)

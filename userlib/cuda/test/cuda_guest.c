@@ -22,33 +22,15 @@
 #include <unistd.h>
 
 #include "../cuda_abi.h"
-#include "ktap.h"
+#include "check.h"
 #include "peerlane/cuda_ext.h"
 
 #define MiB	(1024ul * 1024)
 #define GRANULE	65536ul
 
-static bool failed;
+bool failed;
 static bool coherent;
 static int gpus;
-
-#define CHECK(cond) do {						\
-	if (!(cond)) {							\
-		printf("# %s:%d: %s\n", __func__, __LINE__, #cond);	\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define IS(call, want) do {						\
-	CUresult got_ = (call);						\
-	if (got_ != (want)) {						\
-		printf("# %s:%d: %s: %d, not %s\n", __func__, __LINE__,	\
-		       #call, got_, #want);				\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define OK(call)	IS(call, CUDA_SUCCESS)
 
 static uint32_t crc32c(const unsigned char *p, size_t n)
 {
@@ -794,12 +776,6 @@ static void reset_gpu(void)
 	OK(cuCtxDestroy_v2(next));
 	OK(cuCtxPopCurrent_v2(NULL));	/* the destroyed one */
 }
-
-#define TEST(what, call) do {						\
-	failed = false;							\
-	call;								\
-	ktap(!failed, "%s", what);					\
-} while (0)
 
 int main(int argc, char **argv)
 {

@@ -548,10 +548,7 @@ static void t_parts(void)
 	end(ctx);
 }
 
-static const struct {
-	const char *name;
-	void (*fn)(void);
-} tests[] = {
+static const struct unit_test tests[] = {
 	{ "freed memory in the order of streams", t_order },
 	{ "freed memory by chance", t_chance },
 	{ "what a pool holds and gives back", t_accounts },
@@ -566,14 +563,4 @@ static const struct {
 	{ "one dma-buf of several mappings", t_parts },
 };
 
-int main(int argc, char **argv)
-{
-	unsetenv("CUDA_VISIBLE_DEVICES");
-	unsetenv("PEERLANE_LOG");
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (argc > 1 && !strstr(tests[i].name, argv[1]))
-			continue;
-		ktap(!in_child(tests[i].fn), "%s", tests[i].name);
-	}
-	return ktap_end();
-}
+UNIT_MAIN(tests)

@@ -18,12 +18,13 @@
 #include <unistd.h>
 
 #include "../cuda_abi.h"
-#include "ktap.h"
-#include "peerlane/cuda_ext.h"
 #include "check.h"
+#include "peerlane/cuda_ext.h"
 
 #define MiB	(1024ul * 1024)
 #define SOCK	3
+
+bool failed;
 
 static const char *self;
 
@@ -644,12 +645,6 @@ static void peers(void)
 	free(in);
 	free(out);
 }
-
-#define TEST(what, call) do {						\
-	failed = false;							\
-	call;								\
-	ktap(!failed, "%s", what);					\
-} while (0)
 
 int main(int argc, char **argv)
 {

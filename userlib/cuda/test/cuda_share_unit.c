@@ -626,10 +626,7 @@ static void t_export_tables(void)
 	CHECK(dropped == 1);
 }
 
-static const struct {
-	const char *name;
-	void (*fn)(void);
-} tests[] = {
+static const struct unit_test tests[] = {
 	{ "memory by hand", t_vmm },
 	{ "memory by hand, with a window", t_vmm_coherent },
 	{ "memory by hand and the CPU", t_vmm_cpu },
@@ -646,14 +643,4 @@ static const struct {
 	{ "tables for the runtime", t_export_tables },
 };
 
-int main(int argc, char **argv)
-{
-	unsetenv("CUDA_VISIBLE_DEVICES");
-	unsetenv("PEERLANE_LOG");
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (argc > 1 && !strstr(tests[i].name, argv[1]))
-			continue;
-		ktap(!in_child(tests[i].fn), "%s", tests[i].name);
-	}
-	return ktap_end();
-}
+UNIT_MAIN(tests)
