@@ -8,7 +8,8 @@
 
 #include "ktap.h"
 
-extern bool failed;	/* one of each program, in the file that has its main() */
+/* one of each program, also of those that bring none of their own */
+__attribute__((weak)) bool failed;
 
 #define CHECK(cond) do {						\
 	if (!(cond)) {							\
