@@ -70,7 +70,6 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	int err;
 
 	link->fd = -1;
-	link->port = o->port ? o->port : 1;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
 	link->retries = o->retries ? o->retries : 6;

@@ -58,7 +58,7 @@ struct pln_mr;
 /**
  * struct pln_link_options - how a link is to be; zero means the default
  * @size: in: sizeof(struct pln_link_options)
- * @port: of the device, from 1; default 1
+ * @port: of the device, from 1; default: its first active one
  * @gid: index of the port's GID plus 1, up to 256; default: the first RoCE v2 GID of an
  *	IPv4 address, else the first GID
  * @chunk: bytes, a multiple of 4096 up to 1 GiB; default 256 KiB
