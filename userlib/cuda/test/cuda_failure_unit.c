@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "unit.h"
+#include "yield.h"
 
 /* ---- failures ---- */
 
@@ -375,6 +376,189 @@ static void t_threads(void)
 	end(shared_ctx);
 }
 
+/* What several threads share, and each of them does with it at the same time */
+static struct {
+	CUstream s;
+	CUevent e, ipc;
+	CUmemoryPool pool;
+	CUmemGenericAllocationHandle mem;
+	CUdeviceptr p, managed;
+	pthread_barrier_t together;
+	atomic_uint released;
+} common;
+
+static void use_common(unsigned int what)
+{
+	CUmemAccessDesc peer = {
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 },
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	CUmemLocation here = { CU_MEM_LOCATION_TYPE_DEVICE, 0 };
+	CUmemAccess_flags access;
+	cuuint64_t n = 1 << 20;
+	unsigned int flags;
+	int on = 1, active;
+	CUdeviceptr q;
+	CUcontext ctx;
+	float ms;
+
+	switch (what) {
+	case 0:
+		OK(cuMemPoolSetAccess(common.pool, &peer, 1));
+		OK(cuMemPoolGetAccess(&access, common.pool, &here));
+		break;
+	case 1:
+		OK(cuMemPoolSetAttribute(common.pool,
+					 CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &n));
+		OK(cuMemPoolGetAttribute(common.pool,
+					 CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &n));
+		OK(cuMemPoolTrimTo(common.pool, 0));
+		break;
+	case 2:
+		OK(cuMemAllocFromPoolAsync(&q, 5000, common.pool, common.s));
+		OK(cuMemsetD8Async(q, 1, 5000, common.s));
+		OK(cuMemFreeAsync(q, common.s));
+		break;
+	case 3:
+		OK(cuEventRecord(common.e, common.s));
+		OK(cuStreamWaitEvent(NULL, common.e, 0));
+		OK(cuEventSynchronize(common.e));
+		OK(cuEventElapsedTime(&ms, common.e, common.e));
+		break;
+	case 4:
+		OK(cuEventRecord(common.ipc, common.s));
+		OK(cuStreamWaitEvent(NULL, common.ipc, 0));
+		OK(cuEventSynchronize(common.ipc));
+		break;
+	case 5:
+		OK(cuMemsetD8Async(common.p, 1, 1 << 20, common.s));
+		OK(cuStreamSynchronize(common.s));
+		CHECK(cuStreamQuery(common.s) != CUDA_ERROR_INVALID_HANDLE);
+		break;
+	case 6:
+		OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+					 common.p));
+		OK(cuPointerGetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+					 common.p));
+		break;
+	case 7:
+		OK(cuCtxSetFlags(CU_CTX_SYNC_MEMOPS));
+		OK(cuCtxGetFlags(&flags));
+		OK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 2048));
+		OK(cuCtxGetLimit(&(size_t){ 0 }, CU_LIMIT_STACK_SIZE));
+		OK(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_NONE));
+		OK(cuCtxGetCacheConfig(&(CUfunc_cache){ 0 }));
+		break;
+	case 8:
+		OK(cuDevicePrimaryCtxRetain(&ctx, 0));
+		OK(cuDevicePrimaryCtxSetFlags_v2(0, CU_CTX_SCHED_YIELD));
+		OK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+		OK(cuDevicePrimaryCtxRelease_v2(0));
+		break;
+	case 9:
+		OK(cuMemPrefetchAsync_v2(common.managed, 9000, here, 0,
+					 common.s));
+		OK(cuMemAdvise_v2(common.managed, 9000,
+				  CU_MEM_ADVISE_SET_READ_MOSTLY, here));
+		OK(cuMemRangeGetAttribute(&on, sizeof(on),
+					  CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+					  common.managed, 9000));
+		break;
+	case 10:
+		OK(cuMemAlloc_v2(&q, 700));
+		OK(cuMemcpyDtoDAsync_v2(q, common.p, 700, NULL));
+		OK(cuMemFree_v2(q));
+		break;
+	default:
+		CHECK(cuCtxEnablePeerAccess(shared_ctx, 0) != CUDA_SUCCESS);
+		OK(cuCtxSynchronize());
+	}
+}
+
+#define USES	12
+
+static void *sharer(void *arg)
+{
+	unsigned int n = (unsigned int)(uintptr_t)arg;
+
+	OK(cuCtxSetCurrent(shared_ctx));
+	for (unsigned int i = 0; i < 8 * USES; i++) {
+		pthread_barrier_wait(&common.together);
+		/* Each thing by all at once, then each next to others */
+		use_common((i < 4 * USES ? i : i + n * (i / USES)) % USES);
+	}
+	return NULL;
+}
+
+static void t_shared(void)
+{
+	struct fake_config cfg = one;
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	pthread_t t[4];
+
+	cfg.gpus = 2;
+	cfg.coherent = true;
+	shared_ctx = start(&cfg);
+	OK(cuStreamCreate(&common.s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&common.e, 0));
+	OK(cuEventCreate(&common.ipc,
+			 CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(cuMemPoolCreate(&common.pool, &props));
+	OK(cuMemAlloc_v2(&common.p, 2 * MiB));
+	OK(cuMemAllocManaged(&common.managed, 9000, CU_MEM_ATTACH_GLOBAL));
+	yield_every = 2;
+	pthread_barrier_init(&common.together, NULL, 4);
+	for (uintptr_t i = 0; i < 4; i++)
+		CHECK(!pthread_create(&t[i], NULL, sharer, (void *)i));
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	OK(cuMemPoolDestroy(common.pool));
+	end(shared_ctx);
+}
+
+/* One handle, given back by all at once: once */
+static void *releaser(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 50; i++) {
+		pthread_barrier_wait(&common.together);
+		if (!cuMemRelease(common.mem))
+			atomic_fetch_add(&common.released, 1);
+		pthread_barrier_wait(&common.together);
+		pthread_barrier_wait(&common.together);
+	}
+	return NULL;
+}
+
+static void t_release(void)
+{
+	const CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUcontext ctx = start(&one);
+	pthread_t t[3];
+
+	yield_every = 1;
+	pthread_barrier_init(&common.together, NULL, 4);
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_create(&t[i], NULL, releaser, NULL));
+	for (int i = 0; i < 50; i++) {
+		OK(cuMemCreate(&common.mem, 2 * MiB, &prop, 0));
+		atomic_store(&common.released, 0);
+		pthread_barrier_wait(&common.together);
+		pthread_barrier_wait(&common.together);
+		CHECK(atomic_load(&common.released) == 1);
+		pthread_barrier_wait(&common.together);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "engine errors", t_engine_error },
 	{ "GPU reset", t_reset },
@@ -384,6 +568,8 @@ static const struct unit_test tests[] = {
 	{ "GPU removed", t_removed },
 	{ "fork", t_fork },
 	{ "threads", t_threads },
+	{ "threads that share what they use", t_shared },
+	{ "threads that give back the same handle", t_release },
 };
 
 int main(int argc, char **argv)

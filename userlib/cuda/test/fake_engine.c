@@ -105,6 +105,16 @@ static uint8_t *operand(struct ffile *f, uint32_t flags, uint32_t user,
 	return fake_gpus[f->gpu].vram + f->handle[handle - 1].offset + at;
 }
 
+#ifdef __SANITIZE_THREAD__
+/* A device writes to memory, whoever looks at it */
+const char *__tsan_default_suppressions(void);
+
+const char *__tsan_default_suppressions(void)
+{
+	return "race:run_op\n";
+}
+#endif
+
 static void run_op(struct ffile *f, const struct pln_gpu_op *op,
 		   uint64_t *result)
 {
