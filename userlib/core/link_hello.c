@@ -271,6 +271,7 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		.lid = link->port_attr.lid,
 		.buffers = link->shares,
 	};
+	const char *apart;
 	int err;
 
 	memcpy(me.gid, link->gid.raw, sizeof(me.gid));
@@ -294,10 +295,14 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		err = pln_hello_decode(wire, &link->peer, why, sizeof(why));
 	if (err)
 		return pln_link_fail(link, err, "%s", why);
-	if (link->peer.ethernet != me.ethernet)
-		return pln_link_fail(link, -EPROTO, "one end is on InfiniBand "
-			"and the other on Ethernet");
-	return 0;
+	/* or the device would write to itself, with keys of the peer's choice */
+	if (link->peer.qpn == me.qpn && (me.ethernet ?
+	    !memcmp(link->peer.gid, me.gid, 16) : link->peer.lid == me.lid))
+		return pln_link_fail(link, -EPROTO, "the peer names this end's "
+			"own queue pair: is the socket connected to itself?");
+	apart = pln_verbs_apart(&link->port_attr, &link->gid,
+				link->peer.ethernet, link->peer.gid);
+	return apart ? pln_link_fail(link, -EPROTO, "%s", apart) : 0;
 }
 
 /* Nobody sends before both can receive, and each learns if the other cannot */

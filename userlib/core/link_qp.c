@@ -25,16 +25,35 @@ static int failed(struct pln_link *link, int result, const char *fmt, ...)
 	return pln_link_fail(link, err, "%.400s: %s", what, pln_strerror(err));
 }
 
-static int port_of(struct pln_link *link, struct ibv_port_attr *attr)
+/*
+ * Asks the wanted port, or with none wanted each one until one is active; past
+ * the last one the device answers with an error.
+ */
+static int port_of(struct pln_link *link, uint32_t wanted)
 {
-	memset(attr, 0, sizeof(*attr));
-	errno = 0;
-	return pln_verbs.query_port(link->ctx, (uint8_t)link->port, attr) ?
-	       pln_verbs_errno(0) : 0;
+	uint32_t port = wanted ? wanted : 1;
+	struct ibv_port_attr attr;
+	int err;
+
+	for (; port <= 255; port++) {
+		memset(&attr, 0, sizeof(attr));
+		errno = 0;
+		err = pln_verbs.query_port(link->ctx, (uint8_t)port, &attr);
+		if (err)
+			return wanted || port == 1 ? pln_verbs_errno(err) : 0;
+		/* of several that are not, the first one is looked at */
+		if (port == 1 || wanted || attr.state == IBV_PORT_ACTIVE) {
+			link->port = port;
+			link->port_attr = attr;
+		}
+		if (wanted || attr.state == IBV_PORT_ACTIVE)
+			break;
+	}
+	return 0;
 }
 
-/* The named device, or the first one whose port is active */
-static int open_device(struct pln_link *link, const char *want)
+/* The named device, or the first one with an active port that will do */
+static int open_device(struct pln_link *link, const char *want, uint32_t port)
 {
 	struct ibv_device **list;
 	int n = 0, err = -ENODEV;
@@ -45,8 +64,6 @@ static int open_device(struct pln_link *link, const char *want)
 		return failed(link, 0, "the RDMA devices cannot be listed, is "
 			      "the kernel's ib_uverbs loaded?");
 	for (int i = 0; i < n && err == -ENODEV; i++) {
-		struct ibv_port_attr attr;
-
 		if (want && strcmp(pln_verbs.get_device_name(list[i]), want))
 			continue;
 		errno = 0;
@@ -57,8 +74,8 @@ static int open_device(struct pln_link *link, const char *want)
 					     want);
 			continue;
 		}
-		if (want || (!port_of(link, &attr) &&
-			     attr.state == IBV_PORT_ACTIVE)) {
+		if (want || (!port_of(link, port) &&
+			     link->port_attr.state == IBV_PORT_ACTIVE)) {
 			err = 0;
 			break;
 		}
@@ -70,8 +87,9 @@ static int open_device(struct pln_link *link, const char *want)
 		return pln_link_fail(link, err, "there is no RDMA device %s",
 				     want);
 	if (err == -ENODEV)
-		return pln_link_fail(link, err, "none of the %d RDMA devices "
-			"has an active port %u", n, link->port);
+		return pln_link_fail(link, err, port ? "none of the %d RDMA "
+			"devices has an active port %u" : "none of the %d RDMA "
+			"devices has an active port", n, port);
 	link->own_ctx = !err;
 	return err;
 }
@@ -135,7 +153,7 @@ int pln_link_device(struct pln_link *link,
 		link->pd = options->pd;
 		link->ctx = link->pd->context;
 	} else {
-		err = open_device(link, options->device);
+		err = open_device(link, options->device, options->port);
 		if (err)
 			return err;
 		errno = 0;
@@ -144,14 +162,15 @@ int pln_link_device(struct pln_link *link,
 			return failed(link, 0, "no protection domain");
 		link->own_pd = true;
 	}
-	err = port_of(link, &link->port_attr);
+	err = port_of(link, options->port);
 	if (err)
-		return failed(link, -err, "port %u cannot be asked",
-			      link->port);
+		return failed(link, -err, "the device has no port %u that can be "
+			      "asked", options->port ? options->port : 1);
 	if (link->port_attr.state != IBV_PORT_ACTIVE)
-		return pln_link_fail(link, -ENETDOWN, "port %u is not active: "
-			"is its cable in, its network interface up?",
-			link->port);
+		return pln_link_fail(link, -ENETDOWN, options->port ?
+			"port %u is not active: is its cable in, its network "
+			"interface up?" : "no port is active: is a cable in, "
+			"its network interface up?", options->port);
 	if (link->chunk > link->port_attr.max_msg_sz)
 		return pln_link_fail(link, -EMSGSIZE, "chunks of %u bytes are "
 			"larger than messages of port %u may be, %u",
@@ -273,22 +292,14 @@ int pln_link_to_rts(struct pln_link *link)
 		.rq_psn = peer->psn,
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,
-		.ah_attr = {
-			.dlid = (uint16_t)peer->lid,
-			.port_num = (uint8_t)link->port,
-			.is_global = peer->ethernet == 1,
-			.grh = {
-				.sgid_index = (uint8_t)link->gid_index,
-				.hop_limit = 64,
-			},
-		},
 	};
 	int err;
 
 	if (peer->mtu < mtu)
 		mtu = peer->mtu;
 	attr.path_mtu = (enum ibv_mtu)mtu;
-	memcpy(attr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	pln_verbs_address(&attr.ah_attr, (uint8_t)link->port, &link->port_attr,
+			  link->gid_index, peer->lid, peer->gid);
 	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE | IBV_QP_AV |
 				  IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |

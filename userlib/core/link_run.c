@@ -107,20 +107,31 @@ static int notice(struct pln_link *link, const struct message *m)
 	return 0;
 }
 
+/* It has nothing that only a notice has */
+static bool bare(const struct message *m)
+{
+	return !(m->flags | m->buffer | m->at | m->start | m->length | m->tag |
+		 m->seq);
+}
+
 static int message(struct pln_link *link, const struct ibv_wc *wc)
 {
 	unsigned int slot = (unsigned int)wc->wr_id;
 	struct message m;
+	bool news;
 
 	if (wc->opcode != IBV_WC_RECV || wc->byte_len != MESSAGE_SIZE)
 		return nonsense(link, "a message of another length or kind");
 	pln_message_decode(link->messages + (TX_SLOTS + slot) * MESSAGE_SIZE,
 			   &m);
+	if (link->bye)
+		return nonsense(link, "it goes on after its goodbye");
 	if (m.flags & ~MESSAGE_LAST)
 		return nonsense(link, "unknown flags");
 	if (m.landed < link->peer_landed || m.landed > link->notices ||
 	    m.taken < link->peer_taken || m.taken > m.landed)
 		return nonsense(link, "it acknowledges what cannot be");
+	news = m.landed > link->peer_landed || m.taken > link->peer_taken;
 	link->peer_landed = m.landed;
 	link->peer_taken = m.taken;
 	switch (m.type) {
@@ -129,8 +140,15 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 			return link->error;
 		break;
 	case MESSAGE_ACK:
+		if (!bare(&m) || m.chunk)
+			return nonsense(link, "something where zeros belong");
+		/* or there would be no end of them, nor of reading them */
+		if (!news)
+			return nonsense(link, "an acknowledgement of nothing new");
 		break;
 	case MESSAGE_BYE:
+		if (!bare(&m))
+			return nonsense(link, "something where zeros belong");
 		if (m.chunk > 4095)
 			return nonsense(link, "a goodbye for no known reason");
 		link->bye = true;

@@ -8,7 +8,8 @@
 
 #include "ktap.h"
 
-extern bool failed;	/* one of each program, in the file that has its main() */
+/* One in each program, however many files it has */
+__attribute__((weak)) bool failed;
 
 #define CHECK(cond) do {						\
 	if (!(cond)) {							\
