@@ -97,8 +97,11 @@ dist: ## Make build/peerlane-VERSION.tar.gz from the last commit
 clean: ## Remove build/ (the cache stays)
 	@rm -rf build
 
-clean-cache: ## Show what the cache holds; remove what this checkout does not use (ALL=1: everything)
-	@images/clean-cache $(if $(ALL),--all)
+clean-cache: ## Show what the cache holds; UNUSED=1 removes what this checkout does not use, ALL=1 everything
+	@images/clean-cache $(if $(ALL),--all,$(if $(UNUSED),--unused))
+
+.DEFAULT:
+	@echo "peerlane: there is no goal $@; make help lists them" >&2; exit 2
 
 help: ## This text
 	@echo "Goals:"

@@ -109,14 +109,14 @@ BEGIN {
 	printf "%s", tree_css()
 	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem}"
 	print "table{border-collapse:collapse;width:100%;margin:1rem 0}caption{text-align:left;color:var(--dim)}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}"
-	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}.wide{overflow-x:auto}"
+	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}td:first-child,td:nth-child(2){white-space:nowrap}.wide{overflow-x:auto}"
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	printf "%s", wire_css()
 	print ".key.dashed{height:0;border-top:3px dashed var(--dim)}.wide:focus-visible{outline:2px solid var(--drive)}table{min-width:30rem}"
-	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}.plot img{max-width:100%;background:#fff}"
+	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}.plot{min-width:48rem;width:100%;background:#fff}"
 	# on paper nothing scrolls, and a drawing stays on one page
-	print "@media print{body{margin:0;max-width:none;font-size:11px;print-color-adjust:exact}.wide{overflow:visible}table,table.links{min-width:0;font-size:9px}svg{min-width:0!important;max-height:24cm}svg,tr{break-inside:avoid}h2,h3,caption{break-after:avoid}}"
+	print "@media print{body{margin:0;max-width:none;font-size:11px;print-color-adjust:exact}.wide{overflow:visible}table,table.links{min-width:0;font-size:9px}svg,.plot{min-width:0!important;max-height:24cm}svg,tr{break-inside:avoid}h2,h3,caption{break-after:avoid}}"
 	print "</style>\n</head>\n<body>\n<main>\n<h1>Where the bytes went</h1>"
 	print "<p>The pictures show what the emulated devices counted: ports of switches, GPUs, and the drive&#8217;s DMA addresses. A line is as thick as the bytes that it stands for; &#8592; is towards the root complex. Times are those of an emulated machine; they compare paths here and say nothing about hardware.</p>"
 	print "<p><span class=\"key\" style=\"background:var(--peer)\"></span>between devices, turned round in a switch"
@@ -279,7 +279,7 @@ function frames(n) {
 
 # title, SVG in base64: as an image it cannot run anything
 $1 == "plot" {
-	plot = "<p class=\"plot\"><img alt=\"" tree_esc($2) "\" src=\"data:image/svg+xml;base64," $3 "\"></p>\n"
+	plot = wide("<img class=\"plot\" alt=\"" tree_esc($2) "\" src=\"data:image/svg+xml;base64," $3 "\">", "plot: " $2)
 }
 
 $1 == "draw" {

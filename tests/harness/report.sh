@@ -173,7 +173,7 @@ check "and why" has matrix.html \
 jq '.plot = {title: "a <plot>", svg: "<svg onload=\"alert(1)\">\n\t</svg>"}' good.json > plotted.json
 check "a result with a plot" "$report" plots.html plotted.json good.json
 check "is shown with its plot, as an image that runs nothing" has plots.html \
-	"<img alt=\"a &lt;plot&gt;\" src=\"data:image/svg+xml;base64,$(printf '<svg onload="alert(1)">\n\t</svg>' | base64 -w 0)\">"
+	"<img class=\"plot\" alt=\"a &lt;plot&gt;\" src=\"data:image/svg+xml;base64,$(printf '<svg onload="alert(1)">\n\t</svg>' | base64 -w 0)\">"
 check_eq "and the next one without" 1 "$(grep -c '<img ' plots.html)"
 
 # Every word of a result comes from a guest, or from a file that somebody sent

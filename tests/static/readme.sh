@@ -14,11 +14,14 @@ for name in $demo; do
 	printf '%-21s %s\n' "$name" "$(sed -n 's/^# //p' "scenarios/$name/README.md" | head -n 1)"
 done >"$OUT/titles"
 check "the demo has scenarios" test "$(wc -l <"$OUT/titles")" -ge 5
-shown() { # FILE: what it shows as the demo's lines, and the first column of its table
+shown() { # FILE: what it shows of what the demo says, its lines, and the first column of its table
+	sed -n 's/^    \(Each scenario boots\)/\1/; /^Each scenario boots/,/^$/s/^ *//p' "$1"
 	sed -n 's/^ *ok      //p' "$1"
 	awk '/^ *scenario  *path  / { table = 1; next } table && NF == 0 { exit } table { print $1 }' "$1"
 }
 want() {
+	sed -n 's/^echo "\(.*\)"$/\1/p' scenarios/demo
+	echo
 	cat "$OUT/titles"
 	echo "$demo" | tr " " "\n"
 }
@@ -63,6 +66,7 @@ bad() {
 }
 shows_demo() { [ "$(want)" = "$(shown "$1")" ]; }
 bad "the table: a scenario too few" shows_demo README.md '/^ *gds-small-bar1 /d'
+bad "what the demo says" shows_demo README.md 's/It takes a minute/It takes an hour/'
 bad "a title" shows_demo README.md 's/Peers that cannot/Peers who cannot/'
 bad "a scenario" shows_demo README.md 's/gds-raw  /gds-row  /'
 bad "the number of cases" quoted_cases README.md "s/about [0-9]* cases/about $((cases + 11)) cases/"
