@@ -151,6 +151,11 @@ check "and the program runs as it is" grep -q '^main: CUDA 0, memory 4242' broke
 
 check_eq "no function is of both runtimes" "" "$(cut -d' ' -f1,3 table.12 table.13 | grep -v Tomorrow | sort | uniq -d)"
 
+strip -o "${lead##*/}" "$lead"
+LD_PRELOAD=$OUT/${lead##*/} ./p13 calls >own.out 2>own.err
+check_not "our own library, stripped, is no stripped runtime" grep -q 'no symbol table' own.err
+check "and serves as before" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' own.out
+
 # Programs that have nothing to do with CUDA do not notice
 LD_PRELOAD=$lead sh -c 'echo nothing' >quiet.out 2>&1
 check_eq "another program: nothing is said" nothing "$(cat quiet.out)"

@@ -39,8 +39,11 @@
 #define CANNOT_RUN	126	/* as of a shell: found, but cannot be run */
 /* How the linker knows what is inside NVIDIA's runtime, in all its versions */
 #define INSIDE		"libcudart_static_"
-/* What the runtime asks the driver for its proof by, cuda/export.c */
-static const unsigned char proof[16] = {
+/*
+ * What the runtime asks the driver for its proof by, cuda/export.c; not const,
+ * or this library would find it in its own constants.
+ */
+static unsigned char proof[16] = {
 	0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b,
 	0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2,
 };

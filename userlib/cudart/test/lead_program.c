@@ -4,7 +4,8 @@
  * the fake of lead_fake.c.  Its functions are declared by hand, for no header of
  * CUDA is needed then.
  *
- *	lead_program table	where each function of names.inc leads
+ *	lead_program table	where each function of names.inc leads; not
+ *				with -DNO_TABLE
  *	lead_program calls	what some of them answer: before main, in it, in
  *				threads, in another process
  */
@@ -116,10 +117,12 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
+#ifndef NO_TABLE
 	if (!strcmp(argv[1], "table")) {
 		lead_table();
 		return 0;
 	}
+#endif
 	if (!strcmp(argv[1], "child")) {
 		calls("child");
 		return 0;
