@@ -85,19 +85,23 @@ echo true >guest
 killed_when "the first has ended" test -e o/a/qemu.rc
 killed_when "the wire ends" test -e o/wire/stopping
 
-# at once, while the last one's guard is at work
-echo 'exec sleep 1000' >guest
+# The next one in the same place waits for the guard of the last one: this, here
+waits() {
+	left | while read -r pid; do
+		tr '\0' ' ' <"/proc/$pid/cmdline"
+	done 2>/dev/null | grep -q 'flock -w'
+}
+rm -rf o
 guests <guest
-env "$MARK" QEMU="$TOP/tests/harness/fake-qemu" sh driver 1000 2 >said 2>&1 &
-pid=$!
-within 30 test -e o/b/qemu.pid
-echo true >o/case/run.new
-chmod +x o/case/run.new
-sed -i '1i #!/bin/sh' o/case/run.new
-mv o/case/run.new o/case/run
-kill -KILL "$pid"
-wait "$pid" 2>/dev/null
-check "the next run works" env "$MARK" QEMU="$TOP/tests/harness/fake-qemu" timeout 60 sh driver 40 2
+exec 9>o/.guard
+flock 9
+env "$MARK" QEMU="$TOP/tests/harness/fake-qemu" timeout 60 sh driver 40 2 >said 2>&1 9>&- &
+next=$!
+check "the next run waits until all that is cleaned up" within 20 waits
+check_not "and has begun nothing" test -e o/wire
+exec 9>&-
+wait "$next"
+check_eq "then it works" 0 $?
 check_eq "and it leaves no socket and no pipe either" "" "$(in_files)"
 check "nor a process" within 20 none_left
 finish
