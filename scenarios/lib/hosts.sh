@@ -48,6 +48,8 @@ hosts_start() {
 	vm_allow '^[^:]*Speculative Return Stack Overflow: WARNING: See' \
 		'an emulated EPYC has no microcode that cures it'
 	hosts_began=$(hosts_busy)
+	at_exit wire_kill
+	vm_guard
 	rm -rf "$hosts_dir"
 	mkdir -p "$hosts_dir/barrier" "$hosts_dir/key"
 	hosts_of_a=$vm_images
@@ -135,8 +137,6 @@ wire_start() {
 	mkdir -p "$OUT/wire"
 	mkfifo "$OUT/wire/ready" || finish
 	cd "$OUT" || finish
-	at_exit wire_kill
-	vm_guard
 	(
 		trap '' INT
 		watch_here wire/keeper.pid || exit
@@ -209,8 +209,7 @@ $(cat "$OUT/wire/wire.log" "$OUT/wire/ask.log")"
 # wire_kill: end it, whatever it does; so that its sockets go with it, it may do that
 # itself first.  QEMU leaves those of the hosts.  Who waits for another host need not.
 wire_kill() {
-	[ -d "$OUT/wire" ] || return 0
-	: >"$OUT/wire/stopping"
+	[ ! -d "$OUT/wire" ] || : >"$OUT/wire/stopping"
 	hosts_gone wire
 	if [ -e "$OUT/wire/keeper.pid" ] && [ ! -e "$OUT/wire/rc" ]; then
 		[ ! -e "$OUT/wire/pid" ] || kill -TERM "$(cat "$OUT/wire/pid")" 2>/dev/null
@@ -220,7 +219,7 @@ wire_kill() {
 				kill -KILL "$(cat "$OUT/wire/$wire_each")" 2>/dev/null
 		done
 	fi
-	find "$OUT/wire" "$hosts_dir" \( -type s -o -type p \) -exec rm -f {} +
+	find "$OUT/wire" "$hosts_dir" \( -type s -o -type p \) -exec rm -f {} + 2>/dev/null
 }
 
 # wire_gone: its keeper has said so, within 10 s
