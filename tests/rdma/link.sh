@@ -10,6 +10,8 @@ need_tool make flock cc
 build_userlib core all tests
 unit link_unit
 unit link_unit_san
+unit link_port_unit
+unit link_port_unit_san
 unit link_wire_unit
 unit link_wire_unit_san
 finish

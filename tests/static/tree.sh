@@ -43,6 +43,9 @@ grep '[.]md$' "$OUT/files" | while IFS= read -r file; do
 done >"$OUT/found"
 none "a document begins with its SPDX line"
 
+xargs grep -nE -e "^(<{7}|>{7}) " /dev/null <"$OUT/files" >"$OUT/found"
+none "no merge left its marks"
+
 wrong_licence() { # PATH-REGEX LICENCE
 	licensed | grep -E -e "$1" | while IFS= read -r file; do
 		sed -n 1,3p "$file" | grep -qE "SPDX-License-Identifier: $2( |\$|\")" ||
@@ -89,18 +92,6 @@ for file in tests/*/*.sh; do
 	[ -x "$file" ] || echo "$file: not executable"
 done >"$OUT/found"
 none "every case has its header and can run"
-
-# links in documents lead somewhere
-grep -E '\.md$' "$OUT/files" | while IFS= read -r file; do
-	grep -oE '\]\([^)#]+[)#]' "$file" | sed 's/^](//; s/[)#]$//' |
-		while IFS= read -r link; do
-			case $link in
-			http://* | https://* | mailto:*) continue ;;
-			esac
-			[ -e "$(dirname "$file")/$link" ] || echo "$file: $link"
-		done
-done >"$OUT/found"
-none "links between documents lead somewhere"
 
 # the checks above can fail
 printf 'no licence\n' >"$OUT/bad.c"

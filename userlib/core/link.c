@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 static __thread char open_reason[PLN_LINK_REASON_MAX];
 
@@ -69,7 +70,6 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	int err;
 
 	link->fd = -1;
-	link->port = o->port ? o->port : 1;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
 	link->retries = o->retries ? o->retries : 6;
@@ -147,7 +147,7 @@ int pln_link_share(struct pln_link *link, struct pln_mr *mr)
 	struct hello_buffer *b;
 	int err;
 
-	if (!link || !mr)
+	if (!link || !mr || pln_mr_verbs(mr)->pd != link->pd)
 		return -EINVAL;
 	if (link->error)
 		return link->error;
@@ -183,7 +183,7 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms)
 	link->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (link->fd < 0)
 		return pln_link_fail(link, -errno, "the socket: %s",
-				     strerrordesc_np(errno));
+				     pln_strerror(-errno));
 	err = pln_link_meet(link, pln_now_ms() + timeout_ms);
 	link->connected = !err;
 	return err;
@@ -236,7 +236,8 @@ int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
 	uint32_t way = PLN_MR_NONE;
 	int err;
 
-	if (!link || (!mr && length))
+	if (!link || (!mr && length) ||
+	    (mr && pln_mr_verbs(mr)->pd != link->pd))
 		return -EINVAL;
 	if (!link->connected)
 		return link->error ? link->error : -ENOTCONN;
