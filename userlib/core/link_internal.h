@@ -97,7 +97,8 @@ struct pln_link {
 	uint8_t *messages;	/* TX_SLOTS, then RX_SLOTS */
 	struct ibv_port_attr port_attr;
 	union ibv_gid gid;
-	uint32_t port, gid_index, psn, chunk, depth, retries, timeout;
+	bool global;		/* packets carry GIDs */
+	uint32_t port, gid_index, sl, psn, chunk, depth, retries, timeout;
 
 	/* the peer */
 	int fd;			/* shows that its process is gone */

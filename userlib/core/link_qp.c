@@ -25,16 +25,34 @@ static int failed(struct pln_link *link, int result, const char *fmt, ...)
 	return pln_link_fail(link, err, "%.400s: %s", what, pln_strerror(err));
 }
 
-static int port_of(struct pln_link *link, struct ibv_port_attr *attr)
+/*
+ * The wanted port, or the device's first active one, with its attributes.
+ * -ENETDOWN: not active; else its errno, with no words said.
+ */
+static int find_port(struct pln_link *link, uint32_t wanted)
 {
-	memset(attr, 0, sizeof(*attr));
+	struct ibv_device_attr device;
+	uint32_t p = wanted ? wanted : 1, last = wanted;
+	int r;
+
+	memset(&device, 0, sizeof(device));
 	errno = 0;
-	return pln_verbs.query_port(link->ctx, (uint8_t)link->port, attr) ?
-	       pln_verbs_errno(0) : 0;
+	r = wanted ? 0 : pln_verbs.query_device(link->ctx, &device);
+	if (!wanted)
+		last = device.phys_port_cnt;
+	for (; !r && p <= last; p++) {
+		link->port = p;
+		memset(&link->port_attr, 0, sizeof(link->port_attr));
+		r = pln_verbs.query_port(link->ctx, (uint8_t)p,
+					 &link->port_attr);
+		if (!r && link->port_attr.state == IBV_PORT_ACTIVE)
+			return 0;
+	}
+	return r ? pln_verbs_errno(r) : -ENETDOWN;
 }
 
-/* The named device, or the first one whose port is active */
-static int open_device(struct pln_link *link, const char *want)
+/* The named device, or the first one that has such a port, active */
+static int open_device(struct pln_link *link, const char *want, uint32_t port)
 {
 	struct ibv_device **list;
 	int n = 0, err = -ENODEV;
@@ -45,8 +63,6 @@ static int open_device(struct pln_link *link, const char *want)
 		return failed(link, 0, "the RDMA devices cannot be listed, is "
 			      "the kernel's ib_uverbs loaded?");
 	for (int i = 0; i < n && err == -ENODEV; i++) {
-		struct ibv_port_attr attr;
-
 		if (want && strcmp(pln_verbs.get_device_name(list[i]), want))
 			continue;
 		errno = 0;
@@ -57,8 +73,7 @@ static int open_device(struct pln_link *link, const char *want)
 					     want);
 			continue;
 		}
-		if (want || (!port_of(link, &attr) &&
-			     attr.state == IBV_PORT_ACTIVE)) {
+		if (want || !find_port(link, port)) {
 			err = 0;
 			break;
 		}
@@ -69,9 +84,12 @@ static int open_device(struct pln_link *link, const char *want)
 	if (err == -ENODEV && want)
 		return pln_link_fail(link, err, "there is no RDMA device %s",
 				     want);
+	if (err == -ENODEV && port)
+		return pln_link_fail(link, err, "none of the %d RDMA devices "
+			"has an active port %u", n, port);
 	if (err == -ENODEV)
 		return pln_link_fail(link, err, "none of the %d RDMA devices "
-			"has an active port %u", n, link->port);
+			"has an active port", n);
 	link->own_ctx = !err;
 	return err;
 }
@@ -104,11 +122,13 @@ static int choose_gid(struct pln_link *link, uint32_t wanted)
 			continue;
 		if (first < 0)
 			first = i;
-		if (pln_verbs.query_gid_ex &&
+		if (link->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET &&
+		    pln_verbs.query_gid_ex &&
 		    pln_verbs.query_gid_ex(link->ctx, link->port, (uint32_t)i,
 					   &entry, 0, sizeof(entry)))
 			continue;
-		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4(&gid))
+		if (link->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET ||
+		    (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4(&gid)))
 			best = i;
 	}
 	if (best < 0)
@@ -135,7 +155,7 @@ int pln_link_device(struct pln_link *link,
 		link->pd = options->pd;
 		link->ctx = link->pd->context;
 	} else {
-		err = open_device(link, options->device);
+		err = open_device(link, options->device, options->port);
 		if (err)
 			return err;
 		errno = 0;
@@ -144,25 +164,28 @@ int pln_link_device(struct pln_link *link,
 			return failed(link, 0, "no protection domain");
 		link->own_pd = true;
 	}
-	err = port_of(link, &link->port_attr);
+	err = find_port(link, options->port);
+	if (err == -ENETDOWN && options->port)
+		return pln_link_fail(link, err, "port %u is not active: is its "
+			"cable in, its network interface up?", options->port);
+	if (err == -ENETDOWN)
+		return pln_link_fail(link, err, "the device has no active "
+			"port: is a cable in, its network interface up?");
 	if (err)
 		return failed(link, -err, "port %u cannot be asked",
 			      link->port);
-	if (link->port_attr.state != IBV_PORT_ACTIVE)
-		return pln_link_fail(link, -ENETDOWN, "port %u is not active: "
-			"is its cable in, its network interface up?",
-			link->port);
 	if (link->chunk > link->port_attr.max_msg_sz)
 		return pln_link_fail(link, -EMSGSIZE, "chunks of %u bytes are "
 			"larger than messages of port %u may be, %u",
 			link->chunk, link->port, link->port_attr.max_msg_sz);
-	/* an InfiniBand port inside one subnet is reached by its LID */
+	/* an InfiniBand port inside one subnet is reached by its LID alone */
+	link->global = link->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ||
+		       options->gid ||
+		       link->port_attr.flags & IBV_QPF_GRH_REQUIRED;
 	if (link->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET &&
-	    !options->gid)
-		return pln_verbs.query_gid(link->ctx, (uint8_t)link->port, 0,
-					   &link->gid) ?
-		       pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
-				     "GID", link->port) : 0;
+	    !link->port_attr.lid)
+		return pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
+			"LID: does a subnet manager run?", link->port);
 	return choose_gid(link, options->gid);
 }
 
@@ -274,21 +297,24 @@ int pln_link_to_rts(struct pln_link *link)
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,
 		.ah_attr = {
-			.dlid = (uint16_t)peer->lid,
+			.dlid = peer->ethernet ? 0 : (uint16_t)peer->lid,
+			.sl = (uint8_t)link->sl,
 			.port_num = (uint8_t)link->port,
-			.is_global = peer->ethernet == 1,
-			.grh = {
-				.sgid_index = (uint8_t)link->gid_index,
-				.hop_limit = 64,
-			},
+			.is_global = link->global,
 		},
+	};
+	struct ibv_global_route grh = {
+		.sgid_index = (uint8_t)link->gid_index,
+		.hop_limit = 64,
 	};
 	int err;
 
 	if (peer->mtu < mtu)
 		mtu = peer->mtu;
 	attr.path_mtu = (enum ibv_mtu)mtu;
-	memcpy(attr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	memcpy(grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	if (link->global)
+		attr.ah_attr.grh = grh;
 	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE | IBV_QP_AV |
 				  IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |

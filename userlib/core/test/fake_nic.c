@@ -19,6 +19,8 @@ bool fake_minus_one;
 int fake_dereg_errno;
 int fake_objects;
 struct ibv_port_attr fake_port;
+uint8_t fake_ports;
+struct ibv_ah_attr fake_path;
 unsigned int fake_ipv4_gid = 1;
 enum ibv_wc_status fake_next_status;
 
@@ -126,12 +128,23 @@ static int query_port(struct ibv_context *ctx, uint8_t port,
 {
 	if (fails())
 		return refusal();
-	if (port != 1) {
+	if (!port || port > fake_ports) {
 		errno = EINVAL;
 		return EINVAL;
 	}
 	(void)ctx;
 	*attr = fake_port;
+	if (port != fake_ports)
+		attr->state = IBV_PORT_DOWN;
+	return 0;
+}
+
+static int query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	(void)ctx;
+	if (fails())
+		return refusal();
+	attr->phys_port_cnt = fake_ports;
 	return 0;
 }
 
@@ -339,6 +352,8 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (!(mask & IBV_QP_STATE) || before[attr->qp_state] != qp->state)
 		return EINVAL;
 	qp->state = attr->qp_state;
+	if (mask & IBV_QP_AV)
+		fake_path = attr->ah_attr;
 	if (mask & IBV_QP_DEST_QPN)
 		((struct fake_qp *)qp)->peer = attr->dest_qp_num;
 	return 0;
@@ -465,6 +480,7 @@ static const char *wc_status_str(enum ibv_wc_status status)
 
 void fake_install(void)
 {
+	fake_ports = 1;
 	fake_port = (struct ibv_port_attr){
 		.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_4096,
 		.gid_tbl_len = 4, .max_msg_sz = 1u << 30,
@@ -481,6 +497,7 @@ void fake_install(void)
 		.get_device_name = get_device_name,
 		.open_device = open_device,
 		.close_device = close_device,
+		.query_device = query_device,
 		.query_port = query_port,
 		.query_gid = query_gid,
 		.alloc_pd = alloc_pd,

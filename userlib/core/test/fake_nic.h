@@ -15,7 +15,9 @@ extern unsigned int fake_fail_at;	/* this call fails; 1 is the next */
 extern bool fake_minus_one;	/* it returns -1 for it, with errno */
 extern int fake_dereg_errno;	/* of all deregistrations */
 extern int fake_objects;	/* that exist */
-extern struct ibv_port_attr fake_port;
+extern struct ibv_port_attr fake_port;	/* of its active port, the last one */
+extern uint8_t fake_ports;
+extern struct ibv_ah_attr fake_path;	/* of the last queue pair that was connected */
 extern unsigned int fake_ipv4_gid;	/* index of that GID; 0xff: there is none */
 extern enum ibv_wc_status fake_next_status;	/* of the next send */
 

@@ -130,15 +130,17 @@ static int meet_both(int *other)
 	return err;
 }
 
+static struct pln_link_options pair_options = {
+	.size = sizeof(pair_options), .chunk = CHUNK, .depth = 4,
+};
+
 static int pair_open(uint32_t from_way, uint32_t to_way)
 {
-	struct pln_link_options o = { .size = sizeof(o), .chunk = CHUNK,
-				      .depth = 4 };
-
 	fake_hold = false;
 	copy_error = 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ||
-	    pln_link_open(&a, &o) || pln_link_open(&b, &o))
+	    pln_link_open(&a, &pair_options) ||
+	    pln_link_open(&b, &pair_options))
 		return -1;
 	both[0] = a;
 	both[1] = b;
