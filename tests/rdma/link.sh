@@ -10,6 +10,7 @@ need_tool make flock cc
 build_core
 unit link_unit
 unit link_unit_san
+unit link_faults_san
 unit link_path_unit
 unit link_path_unit_san
 unit link_wire_unit

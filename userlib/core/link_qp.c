@@ -52,10 +52,10 @@ static int find_port(struct pln_link *link, uint32_t wanted)
 }
 
 /* The named device, or the first one that has such a port, active */
-static int open_device(struct pln_link *link, const char *want, uint32_t port)
+static int choose_device(struct pln_link *link, const char *want, uint32_t port)
 {
 	struct ibv_device **list;
-	int n = 0, err = -ENODEV;
+	int n = 0, err = -ENODEV, why = -ENETDOWN;
 
 	errno = 0;
 	list = pln_verbs.get_device_list(&n);
@@ -67,16 +67,17 @@ static int open_device(struct pln_link *link, const char *want, uint32_t port)
 			continue;
 		errno = 0;
 		link->ctx = pln_verbs.open_device(list[i]);
+		if (!link->ctx && want)
+			err = failed(link, 0, "%s cannot be opened", want);
 		if (!link->ctx) {
-			if (want)
-				err = failed(link, 0, "%s cannot be opened",
-					     want);
+			why = pln_verbs_errno(0);
 			continue;
 		}
-		if (want || !find_port(link, port)) {
-			err = 0;
+		err = want ? 0 : find_port(link, port);
+		if (!err)
 			break;
-		}
+		why = err == -ENETDOWN ? why : err;
+		err = -ENODEV;
 		pln_verbs.close_device(link->ctx);
 		link->ctx = NULL;
 	}
@@ -84,6 +85,9 @@ static int open_device(struct pln_link *link, const char *want, uint32_t port)
 	if (err == -ENODEV && want)
 		return pln_link_fail(link, err, "there is no RDMA device %s",
 				     want);
+	if (err == -ENODEV && why != -ENETDOWN)
+		return pln_link_fail(link, why, "none of the %d RDMA devices "
+			"can be used: %s", n, pln_strerror(why));
 	if (err == -ENODEV && port)
 		return pln_link_fail(link, err, "none of the %d RDMA devices "
 			"has an active port %u", n, port);
@@ -155,7 +159,7 @@ int pln_link_device(struct pln_link *link,
 		link->pd = options->pd;
 		link->ctx = link->pd->context;
 	} else {
-		err = open_device(link, options->device, options->port);
+		err = choose_device(link, options->device, options->port);
 		if (err)
 			return err;
 		errno = 0;

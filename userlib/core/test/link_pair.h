@@ -149,6 +149,7 @@ static int pair_open(uint32_t from_way, uint32_t to_way)
 	return pln_link_share(b, &to);
 }
 
+__attribute__((unused))
 static bool pair_up(uint32_t from_way, uint32_t to_way)
 {
 	int other;

@@ -496,66 +496,6 @@ static void t_killed(void)
 	pair_down();
 }
 
-/* Every call into libibverbs fails once, while links are made and used */
-static void t_sweep(void)
-{
-	unsigned int n, failed = 0;
-	bool leak = false, silent = false;
-
-	for (n = 1; n < 2000; n++) {
-		struct pln_link_options o = { .size = sizeof(o), .chunk = CHUNK };
-		struct pln_link *link;
-		int err;
-
-		fake_fail_at = n;
-		err = pln_link_open(&link, &o);
-		if (!err)
-			pln_link_close(link);
-		else
-			silent |= !pln_link_reason(NULL)[0] || err > 0;
-		failed += err != 0;
-		leak |= fake_objects != 0;
-		if (fake_fail_at)
-			break;
-	}
-	fake_fail_at = 0;
-	ktap(failed > 200 && n < 2000, "opening: %u calls fail one by one",
-	     failed);
-	ktap(!leak, "nothing is left behind");
-	ktap(!silent, "each has an errno and a reason");
-}
-
-static void t_sweep_run(void)
-{
-	unsigned int n, failed = 0;
-	bool leak = false, wrong = false;
-
-	for (n = 1; n < 3000; n++) {
-		bool good = pair_up(PLN_MR_STAGED, PLN_MR_STAGED);
-		unsigned int i;
-
-		fill(from.gpu, n);
-		fake_fail_at = n;
-		pln_link_put(a, &from, 0, 100 * CHUNK, 0, 0, 1);
-		for (i = 0; i < 1000 && good && !a->error && !b->error &&
-		     stats_of(a).puts_done == 0; i++)
-			pln_link_poll(both, 2, 0);
-		good = fake_fail_at != 0;	/* all went well */
-		fake_fail_at = 0;
-		failed += a->error || b->error;
-		wrong |= i == 1000 || (stats_of(b).arrivals &&
-			 memcmp(from.gpu, to.gpu, 100 * CHUNK));
-		pair_down();
-		leak |= fake_objects != 0;
-		if (good)
-			break;
-	}
-	ktap(failed > 100 && n < 3000, "moving: %u calls fail one by one",
-	     failed);
-	ktap(!wrong, "none hangs, and what arrives is right");
-	ktap(!leak, "nothing is left behind");
-}
-
 int main(void)
 {
 	fake_install();
@@ -585,7 +525,5 @@ int main(void)
 	t_copy_fails();
 	t_goodbye();
 	t_killed();
-	t_sweep();
-	t_sweep_run();
 	return ktap_end();
 }

@@ -179,7 +179,8 @@ struct pln_link_stats {
  *
  * Returns 0; -EINVAL: an option out of range, another size, or a reserved
  * field that is not 0; -ENOENT: libibverbs.so.1 cannot be loaded; -ENOSYS: it
- * lacks a function; -ENODEV: no such RDMA device, or none with an active port;
+ * lacks a function; -ENODEV: no such RDMA device, or none with an active port
+ * and all could be asked;
  * -ENETDOWN: the port is not active, or none of the device's is;
  * -EADDRNOTAVAIL: no such GID, or an InfiniBand port without a LID; -EMSGSIZE:
  * chunks are larger than the port's messages; -ENOMEM; or the device's error.
