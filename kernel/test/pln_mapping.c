@@ -13,7 +13,6 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "pln_test.h"
 
@@ -397,45 +396,38 @@ static void test_pin(int fd)
 	close(file);
 }
 
+static char *disk_data;	/* UNIT bytes */
+
+static bool hold_pinned(void)
+{
+	int own = gpu_open(), d = open(disk, O_RDONLY | O_DIRECT);
+	struct pln_gpu_alloc a = gpu_alloc(own, UNIT);
+	struct pln_gpu_op op = op_crc(a.handle, 0, UNIT);
+	char *p = dev_map(own, &a);
+	uint64_t crc = 0;
+	struct ring r;
+
+	ring_make(&r);
+	return !ring_pin(&r, p, UNIT) && pread(d, p, UNIT, 0) == UNIT &&
+		!gpu_run(own, &op, 1, &crc) &&
+		crc == crc32c(0, disk_data, UNIT);
+}
+
 /* A disk and a long-term pin on the same pages; the program is killed */
 static void test_kill(int fd)
 {
 	struct pln_gpu_query q0 = gpu_query(fd);
-	char *data = aligned_alloc(4096, UNIT);
-	int d = open(disk, O_RDWR | O_DIRECT), status, pipefd[2];
-	char c;
-	pid_t pid;
+	int d = open(disk, O_WRONLY | O_DIRECT);
 
-	need(data && d >= 0, "open %s", disk);
-	pattern(data, UNIT, 9);
-	need(pwrite(d, data, UNIT, 0) == UNIT && !pipe(pipefd), "write");
-	pid = fork();
-	need(pid >= 0, "fork");
-	if (!pid) {
-		int own = gpu_open();
-		struct pln_gpu_alloc a = gpu_alloc(own, UNIT);
-		struct pln_gpu_op op = op_crc(a.handle, 0, UNIT);
-		char *p = mmap(NULL, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       own, a.mmap_offset);
-		uint64_t crc = 0;
-		struct ring r;
-
-		ring_make(&r);
-		c = p == MAP_FAILED || ring_pin(&r, p, UNIT) ||
-			pread(d, p, UNIT, 0) != UNIT ||
-			gpu_run(own, &op, 1, &crc) ||
-			crc != crc32c(0, data, UNIT);
-		if (write(pipefd[1], &c, 1) != 1)
-			_exit(1);
-		pause();
-	}
-	need(read(pipefd[0], &c, 1) == 1, "the child");
-	check(!c, "window: a disk reads into pinned pages");
-	kill(pid, SIGKILL);
-	need(waitpid(pid, &status, 0) == pid, "wait");
-	check(room_is(fd, &q0), "window: kill -9 gives all of it back");
+	disk_data = aligned_alloc(4096, UNIT);
+	need(disk_data && d >= 0, "open %s", disk);
+	pattern(disk_data, UNIT, 9);
+	need(pwrite(d, disk_data, UNIT, 0) == UNIT, "write");
+	end_holder(start_holder(hold_pinned));
+	check(room_is(fd, &q0),
+	      "window: a disk reads into pinned pages; kill -9 gives all back");
 	close(d);
-	free(data);
+	free(disk_data);
 }
 
 int main(int argc, char **argv)

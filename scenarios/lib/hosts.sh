@@ -136,6 +136,7 @@ wire_start() {
 	mkfifo "$OUT/wire/ready" || finish
 	cd "$OUT" || finish
 	at_exit wire_kill
+	vm_guard
 	(
 		trap '' INT
 		# shellcheck disable=SC2086 # a list

@@ -476,9 +476,11 @@ vm_guard() {
 			vm_file=${vm_file%/keeper.pid}
 			[ -p "$vm_file/exit" ] && vm_stop "${vm_file##*/}"
 		done
-		if command -v wire_kill; then
-			wire_kill
-		fi
+		for vm_each in wire_kill sc_tidy sc_drop_images; do
+			if command -v "$vm_each"; then
+				"$vm_each"
+			fi
+		done
 	) </dev/null >/dev/null 2>&1 &
 	vm_guard_pid=$!
 }

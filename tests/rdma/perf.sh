@@ -83,7 +83,8 @@ perf "no direct way: the others are measured, and the reason is told" '.skipped 
 doctor "GPU memory is taken by its pointer: no finding, and the reasons are seen" '.good.doctor |
 	all(.findings[]; .id | IN("rdma-gpu-staged", "rdma-gpu-nothing", "rdma-no-gpu-path") | not) and
 	any(.sections.rdma[]; test("dmabuf EOPNOTSUPP.*; plain ok")) and
-	(.sections.rdma.rxe0 | test("best GID ipv4.*takes no dma-bufs$"))'
+	(.sections.rdma.rxe0 == "software, takes no dma-bufs") and
+	(.sections.rdma["rxe0 port 1"] | test("^4: ACTIVE, Ethernet, .*eth0, with MTU 9000, path MTU 4096, GIDs of RoCE v2: .*best GID [0-9]+ \\(ipv4\\)$"))'
 doctor "forbidden: it is staged, and the cure is the coherent window" '.refused |
 	any(.doctor.findings[]; .id == "rdma-gpu-staged" and .severity == "warning" and
 		(.where | length) == 1 and (.cure | test("coherent=on")) and

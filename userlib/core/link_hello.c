@@ -275,6 +275,7 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		.lid = link->port_attr.lid,
 		.buffers = link->shares,
 	};
+	const char *apart;
 	int err;
 
 	memcpy(me.gid, link->gid.raw, sizeof(me.gid));
@@ -303,15 +304,9 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 	    !memcmp(link->peer.gid, me.gid, 16) : link->peer.lid == me.lid))
 		return pln_link_fail(link, -EPROTO, "the peer names this end's "
 			"own queue pair: is the socket connected to itself?");
-	if (link->peer.ethernet != me.ethernet)
-		return pln_link_fail(link, -EPROTO, "one end is on InfiniBand "
-			"and the other on Ethernet");
-	/* a GID is its subnet, then the port in it: 8 bytes each */
-	if (!me.ethernet && memcmp(link->peer.gid, me.gid, 8))
-		return pln_link_fail(link, -ENETUNREACH, "the peer is in "
-			"another InfiniBand subnet, and links go through no "
-			"router");
-	return 0;
+	apart = pln_verbs_apart(&link->port_attr, &link->gid,
+				link->peer.ethernet, link->peer.gid);
+	return apart ? pln_link_fail(link, -EPROTO, "%s", apart) : 0;
 }
 
 /* Nobody sends before both can receive, and each learns if the other cannot */

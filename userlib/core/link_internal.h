@@ -97,7 +97,6 @@ struct pln_link {
 	uint8_t *messages;	/* TX_SLOTS, then RX_SLOTS */
 	struct ibv_port_attr port_attr;
 	union ibv_gid gid;
-	bool global;		/* packets carry GIDs */
 	uint32_t port, gid_index, sl, psn, chunk, depth, retries, timeout;
 
 	/* the peer */

@@ -173,19 +173,18 @@ int pln_link_device(struct pln_link *link,
 		return pln_link_fail(link, err, "port %u is not active: is its "
 			"cable in, its network interface up?", options->port);
 	if (err == -ENETDOWN)
-		return pln_link_fail(link, err, "the device has no active "
-			"port: is a cable in, its network interface up?");
+		return pln_link_fail(link, err, "no port is active: is a cable "
+			"in, its network interface up?");
 	if (err)
-		return failed(link, -err, "port %u cannot be asked",
-			      link->port);
+		return failed(link, -err, "the device has no port %u that can be "
+			      "asked", link->port);
 	if (link->chunk > link->port_attr.max_msg_sz)
 		return pln_link_fail(link, -EMSGSIZE, "chunks of %u bytes are "
 			"larger than messages of port %u may be, %u",
 			link->chunk, link->port, link->port_attr.max_msg_sz);
-	/* an InfiniBand port inside one subnet is reached by its LID alone */
-	link->global = link->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET ||
-		       options->gid ||
-		       link->port_attr.flags & IBV_QPF_GRH_REQUIRED;
+	/* who names a GID wants it on the way, also where a LID would do */
+	if (options->gid)
+		link->port_attr.flags |= IBV_QPF_GRH_REQUIRED;
 	if (link->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET &&
 	    !link->port_attr.lid)
 		return pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
@@ -300,25 +299,15 @@ int pln_link_to_rts(struct pln_link *link)
 		.rq_psn = peer->psn,
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,
-		.ah_attr = {
-			.dlid = peer->ethernet ? 0 : (uint16_t)peer->lid,
-			.sl = (uint8_t)link->sl,
-			.port_num = (uint8_t)link->port,
-			.is_global = link->global,
-		},
-	};
-	struct ibv_global_route grh = {
-		.sgid_index = (uint8_t)link->gid_index,
-		.hop_limit = 64,
 	};
 	int err;
 
 	if (peer->mtu < mtu)
 		mtu = peer->mtu;
 	attr.path_mtu = (enum ibv_mtu)mtu;
-	memcpy(grh.dgid.raw, peer->gid, sizeof(peer->gid));
-	if (link->global)
-		attr.ah_attr.grh = grh;
+	pln_verbs_address(&attr.ah_attr, (uint8_t)link->port, &link->port_attr,
+			  link->gid_index, peer->lid, peer->gid);
+	attr.ah_attr.sl = (uint8_t)link->sl;
 	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE | IBV_QP_AV |
 				  IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |

@@ -19,9 +19,9 @@ __thread bool fake_due;
 bool fake_minus_one;
 int fake_dereg_errno;
 int fake_objects;
-struct ibv_port_attr fake_port;
-uint8_t fake_ports;
-struct ibv_ah_attr fake_path;
+unsigned int fake_ports;
+struct ibv_port_attr fake_port, fake_port2;
+uint8_t fake_subnet2;
 unsigned int fake_ipv4_gid = 1;
 enum ibv_wc_status fake_next_status;
 
@@ -43,6 +43,7 @@ struct fake_qp {
 	uint32_t peer;
 	struct fake_rx rx[RING];
 	unsigned int rx_head, rx_tail, rx_max;
+	struct ibv_qp_attr rtr, rts;
 };
 
 struct work {
@@ -143,23 +144,12 @@ static int query_port(struct ibv_context *ctx, uint8_t port,
 {
 	if (fails())
 		return refusal();
-	if (!port || port > fake_ports) {
+	if (port < 1 || port > fake_ports) {
 		errno = EINVAL;
 		return EINVAL;
 	}
 	(void)ctx;
-	*attr = fake_port;
-	if (port != fake_ports)
-		attr->state = IBV_PORT_DOWN;
-	return 0;
-}
-
-static int query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
-{
-	(void)ctx;
-	if (fails())
-		return refusal();
-	attr->phys_port_cnt = fake_ports;
+	*attr = port == 1 ? fake_port : fake_port2;
 	return 0;
 }
 
@@ -171,13 +161,41 @@ static int query_gid(struct ibv_context *ctx, uint8_t port, int index,
 	static const union ibv_gid local = { .raw = { 0xfe, 0x80, [15] = 1 } };
 
 	(void)ctx;
-	(void)port;
 	if (fails())
 		return refusal();
 	if (fake_ipv4_gid == 0xff || index > 1)
 		memset(gid, 0, sizeof(*gid));
 	else
 		*gid = (unsigned int)index == fake_ipv4_gid ? v4 : local;
+	if (port == 2)
+		gid->raw[7] = fake_subnet2;
+	return 0;
+}
+
+static int query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	(void)ctx;
+	*attr = (struct ibv_device_attr){ .phys_port_cnt = (uint8_t)fake_ports,
+					  .max_qp_rd_atom = 16 };
+	return fails() ? refusal() : 0;
+}
+
+static int query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
+			struct ibv_gid_entry *e, uint32_t flags, size_t size)
+{
+	static const union ibv_gid none;
+
+	(void)flags;
+	if (fails())
+		return refusal();
+	if (size != sizeof(*e) || query_gid(ctx, (uint8_t)port, (int)index,
+					    &e->gid) ||
+	    !memcmp(&e->gid, &none, sizeof(none)))
+		return ENODATA;
+	e->gid_index = index;
+	e->port_num = port;
+	e->gid_type = fake_port.link_layer == IBV_LINK_LAYER_ETHERNET ?
+		      IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
 	return 0;
 }
 
@@ -373,11 +391,23 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (!(mask & IBV_QP_STATE) || before[attr->qp_state] != qp->state)
 		return EINVAL;
 	qp->state = attr->qp_state;
-	if (mask & IBV_QP_AV)
-		fake_path = attr->ah_attr;
+	if (attr->qp_state == IBV_QPS_RTR)
+		((struct fake_qp *)qp)->rtr = *attr;
+	if (attr->qp_state == IBV_QPS_RTS)
+		((struct fake_qp *)qp)->rts = *attr;
 	if (mask & IBV_QP_DEST_QPN)
 		((struct fake_qp *)qp)->peer = attr->dest_qp_num;
 	return 0;
+}
+
+const struct ibv_qp_attr *fake_rtr(struct ibv_qp *qp)
+{
+	return &((struct fake_qp *)qp)->rtr;
+}
+
+const struct ibv_qp_attr *fake_rts(struct ibv_qp *qp)
+{
+	return &((struct fake_qp *)qp)->rts;
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
@@ -509,16 +539,6 @@ unsigned int fake_reap(void)
 	return n;
 }
 
-static int query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
-			struct ibv_gid_entry *entry, uint32_t flags, size_t size)
-{
-	(void)flags;
-	(void)size;
-	entry->gid_type = IBV_GID_TYPE_ROCE_V2;
-	return fails() ? refusal() : query_gid(ctx, (uint8_t)port, (int)index,
-					       &entry->gid);
-}
-
 static const char *wc_status_str(enum ibv_wc_status status)
 {
 	return status == IBV_WC_RETRY_EXC_ERR ? "transport retry counter exceeded"
@@ -527,12 +547,14 @@ static const char *wc_status_str(enum ibv_wc_status status)
 
 void fake_install(void)
 {
-	fake_ports = 1;
 	fake_port = (struct ibv_port_attr){
 		.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_4096,
 		.gid_tbl_len = 4, .max_msg_sz = 1u << 30,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
+	fake_port2 = fake_port;
+	fake_ports = 1;
+	fake_subnet2 = 0;
 	context.ops.poll_cq = poll_cq;
 	context.ops.req_notify_cq = req_notify_cq;
 	context.ops.post_send = post_send;
@@ -543,11 +565,11 @@ void fake_install(void)
 		.free_device_list = free_device_list,
 		.get_device_name = get_device_name,
 		.open_device = open_device,
-		.close_device = close_device,
 		.query_device = query_device,
+		.query_gid_ex = query_gid_ex,
+		.close_device = close_device,
 		.query_port = query_port,
 		.query_gid = query_gid,
-		.query_gid_ex = query_gid_ex,
 		.alloc_pd = alloc_pd,
 		.dealloc_pd = dealloc_pd,
 		.reg_mr = fake_reg_mr,

@@ -130,17 +130,15 @@ static int meet_both(int *other)
 	return err;
 }
 
-static struct pln_link_options pair_options = {
-	.size = sizeof(pair_options), .chunk = CHUNK, .depth = 4,
-};
-
 static int pair_open(uint32_t from_way, uint32_t to_way)
 {
+	struct pln_link_options o = { .size = sizeof(o), .chunk = CHUNK,
+				      .depth = 4 };
+
 	fake_hold = false;
 	copy_error = 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) ||
-	    pln_link_open(&a, &pair_options) ||
-	    pln_link_open(&b, &pair_options))
+	    pln_link_open(&a, &o) || pln_link_open(&b, &o))
 		return -1;
 	both[0] = a;
 	both[1] = b;
@@ -157,6 +155,7 @@ static bool pair_up(uint32_t from_way, uint32_t to_way)
 	return !pair_open(from_way, to_way) && !meet_both(&other) && !other;
 }
 
+__attribute__((unused))
 static void pair_down(void)
 {
 	mr_drop(&from);

@@ -263,7 +263,7 @@ static void t_messages(void)
 	    m = (struct message){ .type = MESSAGE_ACK, .tag = 1 });
 	BAD("a goodbye with a flag", "zeros",
 	    m = (struct message){ .type = MESSAGE_BYE, .flags = 1 });
-	BAD("a strange goodbye", "goodbye", 
+	BAD("a strange goodbye", "goodbye",
 	    m = (struct message){ .type = MESSAGE_BYE, .chunk = 4096 });
 }
 

@@ -18,6 +18,8 @@
 #include "../../cuda/test/ktap.h"
 #include "mr_fakes.h"
 
+bool failed;
+
 #define MiB	(1024ul * 1024)
 #define GPU	0x10000000ul
 #define LENGTH	(16 * MiB)

@@ -17,6 +17,8 @@
 
 #include "mr_unit.h"
 
+bool failed;
+
 static void arguments(void)
 {
 	struct pln_mr_info info = { .size = sizeof(info) };

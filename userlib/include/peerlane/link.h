@@ -237,8 +237,7 @@ int pln_link_share(struct pln_link *link, struct pln_mr *mr);
  * @fd is no stream socket;
  * -ETIMEDOUT; -ECONNRESET: the peer went away; -EPROTO: the other end does not
  * speak this protocol, or says something impossible; -EPROTONOSUPPORT: it
- * speaks another version; -ENETUNREACH: it is in another InfiniBand subnet;
- * -EREMOTEIO: the peer failed to connect; or the device's error.  A link that
+ * speaks another version; -EREMOTEIO: the peer failed to connect; or the device's error.  A link that
  * failed to connect is good for nothing but pln_link_reason() and
  * pln_link_close(); after -EINVAL, -EBADF and -ENOTSOCK it is as before.
  * Since 0.1.
