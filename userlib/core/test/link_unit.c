@@ -292,8 +292,13 @@ static void t_misuse(void)
 	     pln_link_poll(&none, 1, 0) == -EINVAL, "wrong polls");
 	ktap(pln_link_put(a, NULL, 0, 0, 0, SIZE, 9) == 1 && next_is(b, SIZE, 0, 9),
 	     "a put of no bytes only tells");
-	ktap(!pln_link_pd(NULL) && pln_link_stats(NULL, &s) == -EINVAL,
-	     "no link");
+	info.size = sizeof(info);
+	ktap(!pln_link_pd(NULL) && pln_link_stats(NULL, &s) == -EINVAL &&
+	     pln_link_connect(NULL, ends[0], 0) == -EINVAL &&
+	     pln_link_wait(NULL, 0, 0) == -EINVAL &&
+	     pln_link_peer(NULL, 0, &info) == -EINVAL &&
+	     pln_link_arrival(NULL, &v) == -EINVAL, "no link");
+	ktap(pln_link_connect(a, ends[0], -1) == -EINVAL, "no time");
 	pln_link_close(NULL);
 	/* or the peer's device would refuse, and the peer be told of a fault */
 	ktap(pln_link_share(a, &to) == -EINVAL &&

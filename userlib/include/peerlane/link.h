@@ -19,7 +19,9 @@
  * Links have no threads: everything moves inside of pln_link_poll() and
  * pln_link_wait().  A link, and all links that are given to one
  * pln_link_poll(), are for one thread at a time; links that share a protection
- * domain may be used by different threads.
+ * domain may be used by different threads.  After fork() a link is the parent's
+ * alone; a child that neither ends nor executes another program keeps the socket
+ * open, and then the peer does not see that the parent has ended.
  *
  * Once something went wrong, all further calls return that error and
  * pln_link_reason() tells it in words; the only way on is pln_link_close().
