@@ -234,6 +234,9 @@ static CUresult copy(CUdeviceptr gpu, void *to, const void *from, size_t n,
 		return CUDA_ERROR_INVALID_VALUE;
 	fake_cuda.wrong += !fake_cuda.depth;
 	memcpy(to, from, n);
+	fake_cuda.busy += !*(unsigned int *)stream;
+	if (fake_cuda.busy > fake_cuda.most_busy)
+		fake_cuda.most_busy = fake_cuda.busy;
 	++*(unsigned int *)stream;
 	fake_cuda.running++;
 	return CUDA_SUCCESS;
@@ -263,6 +266,7 @@ CUresult cuStreamSynchronize(CUstream stream)
 	CUresult r;
 
 	fake_cuda.running -= *(unsigned int *)stream;
+	fake_cuda.busy -= *(unsigned int *)stream > 0;
 	*(unsigned int *)stream = 0;
 	return fails(FAKE_WAIT, &r) ? r : CUDA_SUCCESS;
 }

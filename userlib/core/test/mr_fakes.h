@@ -58,6 +58,7 @@ struct fake_cuda {
 	uint64_t export_start, export_size;
 	unsigned int depth;	/* contexts pushed and not popped */
 	unsigned int primaries, hosts, streams, running;
+	unsigned int busy, most_busy;	/* streams with copies that run */
 	unsigned int wrong;	/* things that a caller must not do */
 };
 extern struct fake_cuda fake_cuda;

@@ -210,6 +210,33 @@ static void device_refuses(void)
 	done("a device's refusal of dma-bufs is the device's, each time anew");
 }
 
+/* Whatever a device is called, what it does is what counts */
+static void names(void)
+{
+	static const char *const name[] = { "mlx5_0", "rxe0", "irdma0", "" };
+	struct pln_mr *mr;
+	size_t i;
+
+	for (i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		strcpy(device.name, name[i]);
+		reset();
+		CHECK(!reg(BASE, 4096, RW, 0, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_DMABUF && fv->probes == 1);
+		CHECK(!pln_mr_dereg(mr));
+		fv->probe_errno = EOPNOTSUPP;
+		CHECK(!reg(BASE, 4096, RW, 0, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_PLAIN && fv->probes == 2 &&
+		      fv->dmabufs == 1);
+		CHECK(!pln_mr_dereg(mr));
+		fv->plain_errno = EFAULT;
+		CHECK(!reg(BASE, 4096, RW, 0, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_STAGED);
+		CHECK(!pln_mr_dereg(mr) && clean());
+	}
+	strcpy(device.name, "fake0");
+	done("devices are told by trial, not by name");
+}
+
 static void dmabuf_refusals(void)
 {
 	static const struct {
@@ -384,7 +411,8 @@ static void staged(void)
 	CHECK(!pln_mr_to_gpu(mr, 0, n));
 	CHECK(!memcmp(vram + at, b, n) && vram[at - 1] == 1 &&
 	      vram[at + n] == 1);
-	CHECK(fc->calls[FAKE_COPY] == 3 && fc->calls[FAKE_WAIT] == 2);
+	CHECK(fc->calls[FAKE_COPY] == 3 && fc->calls[FAKE_WAIT] == 2 &&
+	      fc->most_busy == 2);
 	memset(b, 0, n);
 	CHECK(!pln_mr_from_gpu(mr, 1000, 5 * MiB));
 	CHECK(!memcmp(vram + at + 1000, b + 1000, 5 * MiB) && !b[999] &&
@@ -558,6 +586,7 @@ int main(int argc, char **argv)
 		host();
 		dmabuf();
 		device_refuses();
+		names();
 		dmabuf_refusals();
 		plain_refusals();
 		managed();
