@@ -98,6 +98,11 @@ check "library: each launch by its name" test "$(grep -cE 'kernel (program|libra
 check "library: by the runtime of its version" grep -q 'libwith.so: .* CUDA 12 runtime' with.err
 check "library: and the program by that of its own" grep -q '/with: .* CUDA 13 runtime' with.err
 
+# The loader started by hand: then the kernel runs that, and not the program
+loader=$(readelf -l p13 | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+LD_PRELOAD=$lead "$loader" ./p13 calls >loader.out 2>loader.err
+check "by the loader: the program is found" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' loader.out
+
 # Without its symbol table a program is stopped, a library is not
 strip -g -o kept p13
 LD_PRELOAD=$lead ./kept calls >kept.out 2>&1
@@ -128,6 +133,9 @@ mkdir many.d
 program many 13 >cc.log 2>&1
 refused many 'too many functions of the CUDA runtime that Peerlane does not know'
 
+program twins 13 -DTWIN >cc.log 2>&1
+refused twins 'cudaMalloc\(Twin\)* and cudaMalloc\(Twin\)* lie too close'
+
 # fault NAME OPTION TEXT: the system refuses something
 fault() {
 	cc -shared -fPIC "$2" -o "$1.so" "$src/test/lead_faults.c" >cc.log 2>&1
@@ -151,6 +159,14 @@ check "and the program runs as it is" grep -q '^main: CUDA 0, memory 4242' broke
 
 check_eq "no function is of both runtimes" "" "$(cut -d' ' -f1,3 table.12 table.13 | grep -v Tomorrow | sort | uniq -d)"
 
+# NVIDIA's shared libraries have the proof's number as well, and no symbol table
+printf 'const unsigned char proof[16] = { 0xd4, 8, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2 };\n' >proof.c
+for lib in libcudart.so.99 libcuda.so.99 libother.so; do
+	cc -shared -fPIC -s -o "$lib" proof.c
+	LD_PRELOAD=$OUT/$lib:$lead ./p13 table >"$lib.out" 2>"$lib.err"
+done
+check_eq "NVIDIA's shared libraries are no stripped runtimes" "" "$(cat libcudart.so.99.err libcuda.so.99.err)"
+check "another library is" grep -q 'libother.so: .*no symbol table' libother.so.err
 strip -o "${lead##*/}" "$lead"
 LD_PRELOAD=$OUT/${lead##*/} ./p13 calls >own.out 2>own.err
 check_not "our own library, stripped, is no stripped runtime" grep -q 'no symbol table' own.err

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,9 +53,10 @@ static unsigned char proof[16] = {
 #define JUMP		14
 static const unsigned char jump[JUMP - 8] = { 0xff, 0x25, 0, 0, 0, 0 };
 
-struct object {			/* the program, or a library */
+struct object {
 	const char *path;
-	bool program;
+	const char *file;	/* to open; the path, or what the kernel runs */
+	bool program;		/* and no library */
 	struct dl_phdr_info info;
 	struct symtab tab;
 };
@@ -126,6 +128,7 @@ static fn refusal(int major, const char *name)
 {
 	if (n_unknown == MAX_UNKNOWN)
 		return NULL;
+	/* The file of the name will be closed */
 	unknown[n_unknown].name = strdup(name);
 	unknown[n_unknown].refuse =
 		(refuse_fn *)ours(major, "__cudaPeerlaneAbsent");
@@ -187,8 +190,7 @@ static size_t room(const struct object *o, const Elf64_Sym *of)
 		return of->st_size;
 	for (size_t i = 0; i < o->tab.n_symbols; i++) {
 		symtab_symbol(&o->tab, i, &sym);
-		if (sym.st_shndx == of->st_shndx &&
-		    sym.st_value > of->st_value &&
+		if (sym.st_value > of->st_value &&
 		    sym.st_value < of->st_value + 16)
 			return of->st_size;
 	}
@@ -276,7 +278,9 @@ static void lead_over(const struct object *o, int major)
 			to = refusal(major, name);
 		}
 		leads = reallocarray(leads, n + 1, sizeof(*leads));
-		if (!to || !leads)
+		if (!leads)
+			STOP(o, "no memory to lead its CUDA runtime over");
+		if (!to)
 			STOP(o, "it has too many functions of the CUDA runtime that Peerlane does not know, %s one of them; " INSTEAD,
 			     name);
 		if (room(o, &sym) < JUMP)
@@ -325,8 +329,7 @@ static void stripped(const struct object *o)
 
 static void look_at(struct object *o)
 {
-	int fd = open(o->program ? "/proc/self/exe" : o->path,
-		      O_RDONLY | O_CLOEXEC);
+	int fd = open(o->file, O_RDONLY | O_CLOEXEC);
 	void *file = MAP_FAILED;
 	const char *wrong;
 	struct stat st;
@@ -372,6 +375,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
 	if (all->n && !strchr(info->dlpi_name, '/'))
 		return 0;
 	all->of[all->n] = (struct object){ .path = info->dlpi_name,
+					   .file = info->dlpi_name,
 					   .program = !all->n, .info = *info };
 	all->n++;
 	return 0;
@@ -381,21 +385,25 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
 __attribute__((constructor))
 static void begin(int argc, char **argv, char **envp)
 {
-	char program[PATH_MAX] = "/proc/self/exe";
+	char program[PATH_MAX];
+	const char *file = "/proc/self/exe";
 	struct objects all = { 0 };
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	ssize_t n = readlink(file, program, sizeof(program) - 1);
 
-	(void)argc;
-	(void)argv;
 	for (; *envp; envp++)
 		if (!strncmp(*envp, "PEERLANE_LOG=", 13))
 			log_on = (*envp)[13] && strcmp(*envp + 13, "0");
-	if (n > 0)
-		program[n] = '\0';
+	program[n > 0 ? n : 0] = '\0';
+	/* Started by hand, the loader is what the kernel runs */
+	if (!getauxval(AT_BASE) && argc > 0) {
+		snprintf(program, sizeof(program), "%s", argv[0]);
+		file = program;
+	}
 	if (dl_iterate_phdr(collect, &all) || !all.n) {
 		say(program, "no memory to look at it; " STAYS);
 	} else {
 		all.of[0].path = program;
+		all.of[0].file = file;
 		for (size_t i = 0; i < all.n; i++)
 			look_at(&all.of[i]);
 	}
