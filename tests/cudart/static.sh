@@ -38,7 +38,7 @@ program() {
 	[ -s "$prog.d/names.inc" ] || names "$major" | LC_ALL=C sort | sed 's/.*/N(&)/' >"$prog.d/names.inc"
 	cc -O2 -D_GNU_SOURCE -c "$@" -I"$prog.d" -o "$prog.d/fake.o" "$src/test/lead_fake.c" &&
 		cc -O1 -g -D_GNU_SOURCE -I"$prog.d" -o "$prog" "$src/test/lead_program.c" \
-			"$src/test/lead_table.c" "$prog.d/fake.o" -pthread -ldl
+			"$src/test/lead_table.c" "$src/test/lead_own.c" "$prog.d/fake.o" -pthread -ldl
 }
 # refused NAME TEXT: the program is stopped before main, and is told why
 refused() {
@@ -79,14 +79,14 @@ for major in 12 13; do
 		"child main thread thread thread thread " \
 		"$(sed -n 's/: CUDA '"$major"', memory 0 xyx, launch 801, last 801, free 0$//p' calls.out | sort | tr '\n' ' ')"
 	check "$major: the launch by its name" grep -q 'kernel program_kernel was not launched' calls.err
-	check "$major: a function of the program's own stays" grep -q '^own 7$' calls.out
+	check "$major: functions of the program's own stay" grep -q '^own 7$' calls.out
 	check_not "$major: nothing of the fake's" grep -q 4242 calls.out
 done
 
 # A library with a runtime of its own, of another version, that calls it before the program and before us in order
 program other 12 -fPIC >cc.log 2>&1
 cc -O1 -g -D_GNU_SOURCE -fPIC -shared -DLIBRARY -o libwith.so "$src/test/lead_program.c" other.d/fake.o >>cc.log 2>&1 &&
-	cc -O1 -g -D_GNU_SOURCE -Ip13.d -o with "$src/test/lead_program.c" "$src/test/lead_table.c" p13.d/fake.o \
+	cc -O1 -g -D_GNU_SOURCE -Ip13.d -o with "$src/test/lead_program.c" "$src/test/lead_table.c" "$src/test/lead_own.c" p13.d/fake.o \
 		-Wl,--no-as-needed "$OUT/libwith.so" -pthread -ldl >>cc.log 2>&1
 check "a program and a library, each with a runtime" test $? -eq 0
 PEERLANE_LOG=1 LD_PRELOAD=$lead ./with calls >with.out 2>with.err

@@ -45,7 +45,7 @@ for major in $found; do
 	for what in plain calls; do
 		case $what in
 		plain) set -- "$TOP/tests/cuda/nvcc/plain.c" ;;
-		calls) set -- -DNO_TABLE "$src/lead_program.c" ;;
+		calls) set -- -DNO_TABLE "$src/lead_program.c" "$src/lead_own.c" ;;
 		esac
 		check "$major: $what links" cc -O1 -D_GNU_SOURCE -I"$cuda/include" -o "$what.$major" "$@" \
 			"$cuda/lib64/libcudart_static.a" -ldl -lrt -pthread
