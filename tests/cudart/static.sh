@@ -98,6 +98,10 @@ check "library: each launch by its name" test "$(grep -cE 'kernel (program|libra
 check "library: by the runtime of its version" grep -q 'libwith.so: .* CUDA 12 runtime' with.err
 check "library: and the program by that of its own" grep -q '/with: .* CUDA 13 runtime' with.err
 
+# One that the program does not know of, there from the start
+LD_PRELOAD=$lead:./libwith.so ./p13 calls >beside.out 2>beside.err
+check "a library preloaded as well is served" grep -q '^library: before main: count 1, error 0$' beside.out
+
 # The loader started by hand: then the kernel runs that, and not the program
 loader=$(readelf -l p13 | sed -n 's/.*interpreter: \(.*\)]/\1/p')
 LD_PRELOAD=$lead "$loader" ./p13 calls >loader.out 2>loader.err

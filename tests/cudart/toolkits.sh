@@ -17,7 +17,8 @@ for major in 12 13; do
 			break
 		fi
 	done
-	[ -e "cuda-$major" ] || diag "no CUDA $major: copy a toolkit's include/ and lib64/libcudart_static.a to $PEERLANE_CACHE/third-party/cuda-$major"
+	[ -e "cuda-$major" ] || printf 'ok - CUDA %s # SKIP no toolkit: copy include/ and lib64/libcudart_static.a of one to %s\n' \
+		"$major" "$PEERLANE_CACHE/third-party/cuda-$major"
 done
 [ -n "$found" ] || skip "no CUDA 12 or 13: copy a toolkit's include/ and lib64/libcudart_static.a to $PEERLANE_CACHE/third-party/cuda-12"
 
