@@ -5,6 +5,7 @@
 # timeout: 120
 
 . "$TOP/tests/lib/case.sh"
+. "$TOP/tests/harness/lib.sh"
 
 need_tool jq cpio flock
 need_file "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/rdma.cpio"
@@ -13,26 +14,13 @@ need_file "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/rdma.cpio"
 # them, in "said"; its exit status in $status, in $took how long
 hosts() {
 	rm -rf o
-	mkdir -p o/case
-	cat >o/case/run
-	sed -i '1i #!/bin/sh\n. ./host' o/case/run
-	chmod +x o/case/run
-	cat >driver <<'END'
-OUT=$PWD/o
-cd "$OUT" || exit 1
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
-. "$TOP/scenarios/lib/scenario.sh"
-SC_TOPOLOGY=no-drive SC_KERNEL=7.2
-. "$TOP/scenarios/lib/hosts.sh"
+	guests
+	driver <<'END'
 [ -z "${WIRE_FAKE-}" ] || WIRE=$WIRE_FAKE
 host_murder() { kill -KILL "$(cat "$OUT/wire/pid")"; echo ok; }
-hosts_boot "$@"
-finish
 END
 	read -r began idle </proc/uptime
-	QEMU=$TOP/tests/harness/fake-qemu BUILD=$BUILD \
-		timeout 60 sh driver "$@" >said 2>&1
+	QEMU=$TOP/tests/harness/fake-qemu timeout 60 sh driver "$@" >said 2>&1
 	status=$?
 	read -r ended idle </proc/uptime
 	: "$idle"

@@ -4,10 +4,10 @@
 # tags: quick rdma
 # timeout: 180
 . "$TOP/tests/lib/case.sh"
-. "$TOP/tests/topo/lib.sh"
+. "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 
-build_core
+build_userlib core all tests
 unit link_unit
 unit link_unit_san
 unit link_port_unit

@@ -90,18 +90,6 @@ for file in tests/*/*.sh; do
 done >"$OUT/found"
 none "every case has its header and can run"
 
-# links in documents lead somewhere
-grep -E '\.md$' "$OUT/files" | while IFS= read -r file; do
-	grep -oE '\]\([^)#]+[)#]' "$file" | sed 's/^](//; s/[)#]$//' |
-		while IFS= read -r link; do
-			case $link in
-			http://* | https://* | mailto:*) continue ;;
-			esac
-			[ -e "$(dirname "$file")/$link" ] || echo "$file: $link"
-		done
-done >"$OUT/found"
-none "links between documents lead somewhere"
-
 # the checks above can fail
 printf 'no licence\n' >"$OUT/bad.c"
 check_not "a missing licence line would be seen" spdx "$OUT/bad.c"

@@ -147,7 +147,7 @@ int pln_link_share(struct pln_link *link, struct pln_mr *mr)
 	struct hello_buffer *b;
 	int err;
 
-	if (!link || !mr)
+	if (!link || !mr || pln_mr_verbs(mr)->pd != link->pd)
 		return -EINVAL;
 	if (link->error)
 		return link->error;
@@ -236,7 +236,8 @@ int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
 	uint32_t way = PLN_MR_NONE;
 	int err;
 
-	if (!link || (!mr && length))
+	if (!link || (!mr && length) ||
+	    (mr && pln_mr_verbs(mr)->pd != link->pd))
 		return -EINVAL;
 	if (!link->connected)
 		return link->error ? link->error : -ENOTCONN;

@@ -295,6 +295,11 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		err = pln_hello_decode(wire, &link->peer, why, sizeof(why));
 	if (err)
 		return pln_link_fail(link, err, "%s", why);
+	/* or the device would write to itself, with keys of the peer's choice */
+	if (link->peer.qpn == me.qpn && (me.ethernet ?
+	    !memcmp(link->peer.gid, me.gid, 16) : link->peer.lid == me.lid))
+		return pln_link_fail(link, -EPROTO, "the peer names this end's "
+			"own queue pair: is the socket connected to itself?");
 	apart = pln_verbs_apart(&link->port_attr, &link->gid,
 				link->peer.ethernet, link->peer.gid);
 	return apart ? pln_link_fail(link, -EPROTO, "%s", apart) : 0;

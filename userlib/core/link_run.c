@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What makes a link move: chunks out, notices in, acknowledgements. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@
 #define SENT_CHUNK	(1ull << 32)
 #define SENT_NOTICE	(2ull << 32)
 #define SENT_OTHER	(3ull << 32)
+
+/* Of a process that ends the kernel takes the memory first, the socket soon after */
+#define GONE_MS		1000
 
 static bool peer_stages(const struct pln_link *link, const struct put *put)
 {
@@ -63,6 +67,13 @@ static const char *work_name(uint64_t wr_id)
 	}
 }
 
+static bool process_gone(const struct pln_link *link)
+{
+	struct pollfd p = { .fd = link->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, GONE_MS) > 0;
+}
+
 static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 {
 	const char *meaning;
@@ -72,6 +83,10 @@ static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 	/* of a peer that has said goodbye no answer is wanted */
 	if (link->bye)
 		return;
+	if (err == -EACCES && process_gone(link)) {
+		pln_link_fail(link, -ECONNRESET, PEER_GONE);
+		return;
+	}
 	pln_link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
 		      "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
 		      (int)wc->status, pln_verbs.wc_status_str(wc->status),
@@ -107,20 +122,31 @@ static int notice(struct pln_link *link, const struct message *m)
 	return 0;
 }
 
+/* It has nothing that only a notice has */
+static bool bare(const struct message *m)
+{
+	return !(m->flags | m->buffer | m->at | m->start | m->length | m->tag |
+		 m->seq);
+}
+
 static int message(struct pln_link *link, const struct ibv_wc *wc)
 {
 	unsigned int slot = (unsigned int)wc->wr_id;
 	struct message m;
+	bool news;
 
 	if (wc->opcode != IBV_WC_RECV || wc->byte_len != MESSAGE_SIZE)
 		return nonsense(link, "a message of another length or kind");
 	pln_message_decode(link->messages + (TX_SLOTS + slot) * MESSAGE_SIZE,
 			   &m);
+	if (link->bye)
+		return nonsense(link, "it goes on after its goodbye");
 	if (m.flags & ~MESSAGE_LAST)
 		return nonsense(link, "unknown flags");
 	if (m.landed < link->peer_landed || m.landed > link->notices ||
 	    m.taken < link->peer_taken || m.taken > m.landed)
 		return nonsense(link, "it acknowledges what cannot be");
+	news = m.landed > link->peer_landed || m.taken > link->peer_taken;
 	link->peer_landed = m.landed;
 	link->peer_taken = m.taken;
 	switch (m.type) {
@@ -129,8 +155,15 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 			return link->error;
 		break;
 	case MESSAGE_ACK:
+		if (!bare(&m) || m.chunk)
+			return nonsense(link, "something where zeros belong");
+		/* or there would be no end of them, nor of reading them */
+		if (!news)
+			return nonsense(link, "an acknowledgement of nothing new");
 		break;
 	case MESSAGE_BYE:
+		if (!bare(&m))
+			return nonsense(link, "something where zeros belong");
 		if (m.chunk > 4095)
 			return nonsense(link, "a goodbye for no known reason");
 		link->bye = true;

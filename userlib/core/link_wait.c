@@ -25,8 +25,7 @@ static void peer_gone(struct pln_link *link)
 
 	while (most-- && pln_link_progress(link))
 		;
-	pln_link_fail(link, -ECONNRESET, "the peer's process is gone: it ended "
-		      "without closing the link");
+	pln_link_fail(link, -ECONNRESET, PEER_GONE);
 }
 
 static void clear_events(struct pln_link *link)
@@ -77,6 +76,9 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 		return errno == EINTR;
 	for (unsigned int i = 0; i < count; i++) {
 		clear_events(links[i]);
+		if (fds[2 * i].revents & ~POLLIN)
+			pln_link_fail(links[i], -ENODEV, "the RDMA device is "
+				      "gone: its completion channel has ended");
 		if (fds[2 * i + 1].revents)
 			peer_gone(links[i]);
 	}
@@ -189,7 +191,7 @@ void pln_link_say_bye(struct pln_link *link)
 			break;
 		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
 			break;
-		if (fds[1].revents)
+		if (fds[1].revents || fds[0].revents & ~POLLIN)
 			break;
 		clear_events(link);
 		left = deadline - pln_now_ms();

@@ -66,13 +66,14 @@ static int walk(const struct mr_cuda *cu, uint64_t addr, uint64_t length,
 		CUresult *result)
 {
 	uint64_t at = addr, sum = 0xcbf29ce484222325ull;
-	struct piece p;
+	struct piece p = { 0 };
 	int r = 0;
 
 	while (at - addr < length) {
 		r = piece_at(cu, at, &p, result);
 		if (at == addr)
 			*first = p;
+		first->managed |= r == 1 && p.managed;
 		if (r < 1 || p.gpu != first->gpu)
 			break;
 		sum = mix(mix(mix(sum, p.base), p.size), p.id);
@@ -119,6 +120,15 @@ int mr_memory_get(struct mr_memory *mem, void *addr, size_t length,
 	if (!cu)
 		return 0;
 	kind = walk(cu, mem->addr, length, &first, &mem->identity, &end, &r);
+	/* What lies between is not known, but the end often is */
+	if (!kind && length > 1 &&
+	    walk(cu, mem->addr + length - 1, 1, &first, &mem->identity, &end,
+		 &r) == 1) {
+		mr_refuse(why, -EFAULT,
+			  "the range begins in host memory and ends in memory of GPU %d",
+			  first.gpu);
+		return -EFAULT;
+	}
 	if (!kind)
 		return 0;
 	if (kind > 0 && end - mem->addr < length) {

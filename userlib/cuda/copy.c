@@ -15,7 +15,7 @@
 
 #include "internal.h"
 
-#define STEP_DEVICE	(1024 * MiB)	/* of one operation, GPU memory only */
+#define STEP_DEVICE	(1024 * MiB)	/* of one operation without host memory, or without GPU memory */
 #define STEP_USER	(16 * MiB)	/* of one job that pins host memory */
 #define STEP_STAGE	(1 * MiB)
 
@@ -45,16 +45,18 @@ CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result)
 static CUresult host_copy(uint64_t dst, uint64_t src, size_t n)
 {
 	while (n) {
-		struct iovec to = { (void *)(uintptr_t)dst, n };
-		struct iovec from = { (void *)(uintptr_t)src, n };
+		size_t len = n < STEP_DEVICE ? n : STEP_DEVICE;
+		struct iovec to = { (void *)(uintptr_t)dst, len };
+		struct iovec from = { (void *)(uintptr_t)src, len };
 		ssize_t done = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 
-		if (done < 0 && errno == EFAULT)
-			return CUDA_ERROR_INVALID_VALUE;
-		if (done <= 0) {
+		if (done < 0 && (errno == ENOSYS || errno == EPERM)) {
 			memmove(to.iov_base, from.iov_base, n);
 			return CUDA_SUCCESS;
 		}
+		if (done <= 0)
+			return errno == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY :
+						 CUDA_ERROR_INVALID_VALUE;
 		dst += (size_t)done;
 		src += (size_t)done;
 		n -= (size_t)done;

@@ -188,15 +188,19 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	struct pln_mem *mem;
 	bool last;
-	CUresult err = mem_get(handle, &mem);
+	CUresult err = pln_ready();
 
 	if (err)
 		return err;
+	/* In one go, so that of two who give back the last one fails */
 	pthread_mutex_lock(&pln.lock);
-	last = !--mem->handles;
+	mem = pln_obj_find((void *)(uintptr_t)handle, PLN_MEM);
+	last = mem && !--mem->handles;
 	if (last)
 		pln_obj_del(&mem->obj);
 	pthread_mutex_unlock(&pln.lock);
+	if (!mem)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (last)
 		pln_obj_put(&mem->obj);		/* the table's */
 	pln_obj_put(&mem->obj);

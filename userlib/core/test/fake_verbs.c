@@ -94,6 +94,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 {
 	if (fd < 0) {
 		fake_verbs.probes++;
+		if (fake_verbs.silent)
+			return NULL;
 		return made(pd, offset, length, fake_verbs.probe_errno);
 	}
 	fake_verbs.dmabufs++;
@@ -111,8 +113,9 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	fake_verbs.deregs++;
-	if (fake_verbs.dereg_errno)
-		return fake_verbs.dereg_errno;
+	errno = fake_verbs.dereg_errno;
+	if (errno)
+		return fake_verbs.minus_one ? -1 : errno;
 	fake_verbs.live--;
 	free(mr);
 	return 0;

@@ -306,6 +306,10 @@ static void t_misuse(void)
 	ktap(!pln_link_pd(NULL) && pln_link_stats(NULL, &s) == -EINVAL,
 	     "no link");
 	pln_link_close(NULL);
+	/* or the peer's device would refuse, and the peer be told of a fault */
+	ktap(pln_link_share(a, &to) == -EINVAL &&
+	     pln_link_put(a, &to, 0, 1, 0, 0, 0) == -EINVAL,
+	     "memory of another protection domain");
 	pair_down();
 }
 
@@ -389,6 +393,29 @@ static void t_messages_kept(void)
 	free(memory);
 }
 
+/* The device's driver has gone: its completion channel only ever reports an error */
+static void t_device_gone(void)
+{
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+	int64_t before = pln_now_ms();
+	int fds[2];
+
+	good &= !pipe(fds) && dup2(fds[0], a->channel->fd) >= 0;
+	close(fds[0]);
+	close(fds[1]);
+	ktap(good && pln_link_poll(&a, 1, 5000) == 1 &&
+	     pln_link_poll(&a, 1, 0) == -ENODEV &&
+	     strstr(pln_link_reason(a), "device is gone") &&
+	     pln_now_ms() - before < 4000,
+	     "a device that is gone is noticed: %s", pln_link_reason(a));
+	fake_hold = true;
+	before = pln_now_ms();
+	pln_link_close(a);
+	a = NULL;
+	ktap(pln_now_ms() - before < 800, "and nobody waits for its goodbye");
+	pair_down();
+}
+
 /* The peer deregisters what it has shared: no byte goes anywhere */
 static void t_revoked(void)
 {
@@ -398,6 +425,21 @@ static void t_revoked(void)
 	pln_link_put(a, &from, 0, 9, 0, 0, 1);
 	ktap(good && pln_link_wait(a, 1, 1000) == -EACCES,
 	     "memory that the peer no longer has registered");
+	to.mr = fake_reg_mr(pln_link_pd(b), to.host, SIZE, 0);
+	pair_down();
+}
+
+/* The kernel takes the memory of a process that ends first, its socket second */
+static void t_dying(void)
+{
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	fake_dereg_mr(to.mr);
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	shutdown(ends[1], SHUT_RDWR);
+	ktap(good && pln_link_wait(a, 1, 1000) == -ECONNRESET &&
+	     strstr(pln_link_reason(a), "process is gone"),
+	     "memory of a process that is gone");
 	to.mr = fake_reg_mr(pln_link_pd(b), to.host, SIZE, 0);
 	pair_down();
 }
@@ -565,7 +607,9 @@ int main(void)
 	t_status(IBV_WC_FATAL_ERR, -EIO, "the device failed");
 	t_minus_one();
 	t_messages_kept();
+	t_device_gone();
 	t_revoked();
+	t_dying();
 	t_copy_fails();
 	t_goodbye();
 	t_killed();

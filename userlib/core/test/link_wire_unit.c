@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What a link believes of what its peer says: nothing that cannot be. */
+#include <poll.h>
+
 #include "link_pair.h"
 
 static const struct hello good_hello = {
@@ -144,6 +146,62 @@ static void t_meeting(void)
 	ktap(fake_objects == 0, "nothing is left behind");
 }
 
+/* Every byte comes back, as from an echo server: no queue pair meets itself */
+static void t_echo(void)
+{
+	struct meeting m = { .timeout = 5000 };
+	uint8_t wire[HELLO_SIZE + 8];
+	pthread_t thread;
+	bool good;
+
+	good = !socketpair(AF_UNIX, SOCK_STREAM, 0, ends) &&
+	       !pln_link_open(&a, NULL);
+	m.link = a;
+	m.fd = ends[0];
+	good &= !pthread_create(&thread, NULL, meet, &m);
+	good &= recv(ends[1], wire, HELLO_SIZE, MSG_WAITALL) == HELLO_SIZE;
+	good &= send(ends[1], wire, HELLO_SIZE, 0) == HELLO_SIZE;
+	good &= recv(ends[1], wire, 8, MSG_WAITALL) == 8;
+	good &= send(ends[1], wire, 8, 0) == 8;
+	pthread_join(thread, NULL);
+	ktap(good && m.result == -EPROTO && wire[7] == EPROTO &&
+	     strstr(pln_link_reason(a), "own queue pair"),
+	     "an echo is no peer: %s", pln_link_reason(a));
+	pln_link_close(a);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Never silent, never done: a byte now and then does not prolong the meeting */
+static void t_drip(void)
+{
+	struct meeting m = { .timeout = 200 };
+	int64_t before = pln_now_ms();
+	uint8_t wire[HELLO_SIZE];
+	unsigned int sent = 0;
+	struct pollfd p;
+	pthread_t thread;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || pln_link_open(&a, NULL))
+		return;
+	pln_hello_encode(&good_hello, wire);
+	m.link = a;
+	m.fd = ends[0];
+	pthread_create(&thread, NULL, meet, &m);
+	p.fd = ends[1];
+	p.events = POLLRDHUP;
+	while (pthread_tryjoin_np(thread, NULL)) {
+		poll(&p, 1, 20);
+		sent += sent < 100 && send(ends[1], wire + sent, 1, 0) == 1;
+	}
+	ktap(m.result == -ETIMEDOUT && sent > 2 && sent < 100 &&
+	     pln_now_ms() - before < 3000,
+	     "a hello in %u drops is late: %s", sent, pln_link_reason(a));
+	pln_link_close(a);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static const struct message good_notice = {
 	.type = MESSAGE_NOTICE, .flags = MESSAGE_LAST, .chunk = 9, .at = 4,
 	.start = 4, .length = 9, .tag = 1, .seq = 1,
@@ -197,7 +255,16 @@ static void t_messages(void)
 	BAD("no end", "ends before", m.flags = 0);
 	BAD("more landed than sent", "acknowledges", m.landed = 1);
 	BAD("more taken than landed", "acknowledges", m.taken = 1);
-	BAD("a strange goodbye", "goodbye", m.type = MESSAGE_BYE, m.chunk = 4096);
+	BAD("an acknowledgement that says nothing", "nothing new",
+	    m = (struct message){ .type = MESSAGE_ACK });
+	BAD("an acknowledgement with a chunk", "zeros",
+	    m = (struct message){ .type = MESSAGE_ACK, .chunk = 1 });
+	BAD("an acknowledgement with a tag", "zeros",
+	    m = (struct message){ .type = MESSAGE_ACK, .tag = 1 });
+	BAD("a goodbye with a flag", "zeros",
+	    m = (struct message){ .type = MESSAGE_BYE, .flags = 1 });
+	BAD("a strange goodbye", "goodbye",
+	    m = (struct message){ .type = MESSAGE_BYE, .chunk = 4096 });
 }
 
 /* More notices than the receiver has promised to hold */
@@ -216,6 +283,22 @@ static void t_flood(void)
 		pln_link_poll(&b, 1, 0);
 	ktap(good && b->error == -EPROTO && strstr(pln_link_reason(b),
 	     "more notices than"), "too many notices: %s", pln_link_reason(b));
+	pair_down();
+}
+
+/* Nothing comes after a goodbye: two at once are one too many */
+static void t_two_goodbyes(void)
+{
+	const struct message bye = { .type = MESSAGE_BYE };
+	uint8_t wire[MESSAGE_SIZE];
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	pln_message_encode(&bye, wire);
+	fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
+	fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
+	pln_link_poll(&b, 1, 0);
+	ktap(good && b->error == -EPROTO && strstr(pln_link_reason(b),
+	     "after its goodbye"), "two goodbyes: %s", pln_link_reason(b));
 	pair_down();
 }
 
@@ -277,8 +360,11 @@ int main(void)
 	fake_install();
 	t_hello();
 	t_meeting();
+	t_echo();
+	t_drip();
 	t_messages();
 	t_flood();
+	t_two_goodbyes();
 	t_fuzz();
 	return ktap_end();
 }

@@ -15,7 +15,8 @@ struct fake_verbs {
 	int dmabuf_errno;	/* for a true one; 0: takes it */
 	int plain_errno;	/* GPU memory by its pointer */
 	int host_errno;		/* host memory by its pointer */
-	int dereg_errno;
+	int dereg_errno, minus_one;	/* returned as -1, with errno */
+	int silent;		/* the probe fails without an errno */
 	/* asked */
 	unsigned int probes, dmabufs, plains, deregs, live;
 	const char *call;	/* the last one that registered */

@@ -17,6 +17,8 @@
 
 #include "mr_unit.h"
 
+bool failed;
+
 static void arguments(void)
 {
 	struct pln_mr_info info = { .size = sizeof(info) };
@@ -193,6 +195,13 @@ static void device_refuses(void)
 	CHECK(!reg(BASE, 4096, RW, 0, &mr));
 	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
 	CHECK(!pln_mr_dereg(mr));
+	/* Odd: it gives no reason, and what errno was before is none */
+	fv->silent = 1;
+	errno = EOPNOTSUPP;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+	CHECK(!pln_mr_dereg(mr));
+	fv->silent = 0;
 	/* Odd: it registers no descriptor at all */
 	fv->probe_errno = 0;
 	CHECK(!reg(BASE, 4096, RW, 0, &mr));
@@ -291,6 +300,9 @@ static void plain_refusals(void)
 	    "the memory of GPU 0 ends 16777200 bytes before the range does");
 	bad(OTHER + 16 * MiB - 16, 20, RW, 0, -EFAULT,
 	    "the memory of GPU 1 ends 4 bytes before");
+	bad(BASE - 100, 101, RW, 0, -EFAULT,
+	    "begins in host memory and ends in memory of GPU 0");
+	CHECK(!fv->plains);
 	CHECK(reg(ODD, 1000, RW, 0, &mr) == 0);
 	CHECK(!pln_mr_dereg(mr));
 	CHECK(clean());
@@ -309,7 +321,13 @@ static void managed(void)
 	fv->probe_errno = EOPNOTSUPP;
 	bad(BASE, 4096, RW, PLN_MR_STRICT, -EOPNOTSUPP,
 	    "plain refused: EOPNOTSUPP: managed memory moves");
+	/* Where it lies in the range does not matter */
+	fc->range[0].managed = 0;
+	fc->range[1].managed = 1;
+	bad(NEXT - 4096, 8192, RW, PLN_MR_STRICT, -EOPNOTSUPP,
+	    "plain refused: EOPNOTSUPP: managed memory moves");
 	CHECK(!fv->plains);
+	fc->range[0].managed = 1;
 	CHECK(!reg(BASE, 4096, RW, 0, &mr));
 	CHECK(info_of(mr)->way == PLN_MR_STAGED);
 	CHECK(!pln_mr_dereg(mr));
@@ -380,6 +398,8 @@ static void staged(void)
 	      info_of(mr)->copies_from_gpu == 2);
 	fv->dereg_errno = EBUSY;
 	CHECK(pln_mr_dereg(mr) == -EBUSY);
+	fv->minus_one = 1;
+	CHECK(pln_mr_dereg(mr) == -EBUSY);
 	fv->dereg_errno = 0;
 	CHECK(!pln_mr_from_gpu(mr, 0, 1));
 	CHECK(!pln_mr_dereg(mr));
@@ -438,6 +458,16 @@ static void copies_fail(void)
 			CHECK(!pln_mr_dereg(mr));
 			CHECK(clean());
 		}
+	reset_staged();
+	fc->fails = FAKE_STREAM;
+	fc->at = 2;
+	bad(BASE, 4096, RW, 0, -EIO, "cuStreamCreate: CUDA_ERROR_UNKNOWN (999): the GPU's driver makes no stream");
+	fc->fails = FAKE_PUSH;
+	fc->at = 1;
+	bad(BASE, 4096, RW, 0, -EIO, "cuCtxPushCurrent: CUDA_ERROR_UNKNOWN (999): the memory's context is gone");
+	fc->fails = FAKE_HOST_ALLOC;
+	fc->at = 1;
+	bad(BASE, 4096, RW, 0, -EIO, "cuMemHostAlloc: CUDA_ERROR_UNKNOWN (999): no host memory");
 	/* The context went first: what can be given back is */
 	reset_staged();
 	CHECK(!reg(NEXT, 4096, RW, 0, &mr));

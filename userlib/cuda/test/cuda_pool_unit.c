@@ -501,10 +501,6 @@ static void t_fill_2d(void)
 	end(ctx);
 }
 
-#define DMABUF(fd, p, n) \
-	cuMemGetHandleForAddressRange(fd, p, n, \
-				      CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0)
-
 static void t_parts(void)
 {
 	CUcontext ctx = start(&one);
@@ -522,24 +518,24 @@ static void t_parts(void)
 		OK(cuMemMap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB, 0, h[i], 0));
 	}
 	/* From inside the first to inside the third */
-	OK(DMABUF(&fd, p + MiB, 4 * MiB));
+	OK(EXPORT(&fd, p + MiB, 4 * MiB));
 	CHECK(fake_export_size(fd) == 4 * MiB);
 	close(fd);
-	OK(DMABUF(&fd, p, 6 * MiB));
+	OK(EXPORT(&fd, p, 6 * MiB));
 	CHECK(fake_export_size(fd) == 6 * MiB);
 	close(fd);
 	/* One mapping is as it was */
-	OK(DMABUF(&fd, p + 2 * MiB, 2 * MiB));
+	OK(EXPORT(&fd, p + 2 * MiB, 2 * MiB));
 	CHECK(fake_export_size(fd) == 2 * MiB);
 	close(fd);
 	/* Into the hole at the end, or from before the beginning */
-	IS(DMABUF(&fd, p + 4 * MiB, 4 * MiB), INVALID);
-	IS(DMABUF(&fd, p, SIZE_MAX - 4095), INVALID);
+	IS(EXPORT(&fd, p + 4 * MiB, 4 * MiB), INVALID);
+	IS(EXPORT(&fd, p, SIZE_MAX - 4095), INVALID);
 	fake_fail(FAKE_EXPORT, 1, ENOMEM);
-	IS(DMABUF(&fd, p, 6 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+	IS(EXPORT(&fd, p, 6 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
 	/* Allocations that are not mapped by hand end where they end */
 	OK(cuMemAlloc_v2(&plain, 2 * MiB));
-	IS(DMABUF(&fd, plain, 4 * MiB), INVALID);
+	IS(EXPORT(&fd, plain, 4 * MiB), INVALID);
 	for (int i = 0; i < 3; i++) {
 		OK(cuMemUnmap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB));
 		OK(cuMemRelease(h[i]));

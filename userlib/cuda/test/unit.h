@@ -16,6 +16,9 @@
 
 #define INVALID		CUDA_ERROR_INVALID_VALUE
 #define BAD_PTR(t)	((t)(uintptr_t)0x1234560)
+#define EXPORT(out, ptr, size) \
+	cuMemGetHandleForAddressRange(out, ptr, size, \
+				      CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0)
 
 static const struct fake_config one = {
 	.gpus = 1, .vram = 64 * MiB, .queues = 4, .dmabuf = true,
@@ -93,8 +96,6 @@ static void unit_run(const struct unit_test *tests, size_t n, int argc,
 
 /* The main() of a program that has nothing but @tests */
 #define UNIT_MAIN(tests)						\
-bool failed;								\
-									\
 int main(int argc, char **argv)						\
 {									\
 	unit_run(tests, sizeof(tests) / sizeof((tests)[0]), argc, argv);	\

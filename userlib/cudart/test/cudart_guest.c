@@ -21,7 +21,6 @@
 #define KiB	1024ul
 #define MiB	(1024 * KiB)
 
-bool failed;
 static bool coherent;
 
 #define KIND(n)		((enum cudaMemcpyKind)(n))

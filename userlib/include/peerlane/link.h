@@ -31,6 +31,7 @@
  *	-EACCES		the peer's device refused a write: its memory is no longer
  *			registered, or was revoked
  *	-EFAULT		memory of this end is no longer registered, or was freed
+ *	-ENODEV		this end's device has gone
  *	-ECONNABORTED	the queue pair is in its error state, for a request of the
  *			peer or a reset of the device
  *	-EREMOTEIO	the peer's device failed
@@ -209,8 +210,9 @@ struct ibv_pd *pln_link_pd(struct pln_link *link);
  *	pln_link_close() may be called
  *
  * Returns the buffer's number: 0 for the first, 1 for the next, ...; both ends
- * agree on who is what by that order.  -EINVAL: no link, no registration;
- * -EISCONN: too late; -ENOSPC: already PLN_LINK_BUFFERS.  Since 0.1.
+ * agree on who is what by that order.  -EINVAL: no link, no registration,
+ * or one in another protection domain; -EISCONN: too late; -ENOSPC: already
+ * PLN_LINK_BUFFERS; or the link's error.  Since 0.1.
  */
 int pln_link_share(struct pln_link *link, struct pln_mr *mr);
 
@@ -261,10 +263,10 @@ int pln_link_peer(const struct pln_link *link, unsigned int buffer,
  * one link arrive whole and in order; puts that are under way together must
  * not overlap in the peer's memory.
  *
- * Returns the number of the put, from 1; -EINVAL; -ENOTCONN; -ERANGE: outside
- * of @mr or of the peer's buffer, or there is no such buffer; -EAGAIN: 65536
- * puts are waiting, pln_link_poll() first; -ENOMEM; or the link's error.
- * Since 0.1.
+ * Returns the number of the put, from 1; -EINVAL: no link, no @mr for bytes, or
+ * one in another protection domain; -ENOTCONN; -ERANGE: outside of @mr or of
+ * the peer's buffer, or there is no such buffer; -EAGAIN: 65536 puts are
+ * waiting, pln_link_poll() first; -ENOMEM; or the link's error.  Since 0.1.
  */
 int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
 		     uint64_t length, unsigned int buffer, uint64_t at,
