@@ -426,6 +426,7 @@ void pln_file_free(struct kref *kref);
 /* sysfs.c */
 extern const struct attribute_group *pln_dev_groups[];
 extern const char * const pln_error_names[PLN_NUM_ERRORS];
+size_t pln_held_by(struct pln_buf *buf, char *text, size_t size);
 void pln_debugfs_setup(void);
 void pln_debugfs_cleanup(void);
 void pln_debugfs_add(struct pln_gpu *gpu);

@@ -13,8 +13,11 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "pln_test.h"
+
+#define UNBIND_SECONDS	5
 
 static const char *gpu_pci, *disk;
 
@@ -430,8 +433,98 @@ static void test_kill(int fd)
 	free(disk_data);
 }
 
+static int bind_driver(const char *what)
+{
+	return shell("echo %s > /sys/bus/pci/drivers/peerlane_gpu/%s", gpu_pci,
+		     what);
+}
+
+/* Mappings are no reason to wait: who has them gets SIGBUS */
+static int test_unbind_mapped(int fd)
+{
+	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	struct pln_gpu_alloc a = gpu_alloc(fd, 4 * UNIT);
+	int buf = gpu_export(fd, a.handle, 0, 4 * UNIT), zero, next;
+	struct timespec start, end;
+	char *bar1, *window = NULL;
+
+	bar1 = mmap(NULL, 4 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, buf, 0);
+	need(bar1 != MAP_FAILED && !raises_sigbus(bar1), "mmap");
+	if (coherent) {
+		window = mmap(NULL, 4 * UNIT, PROT_READ | PROT_WRITE,
+			      MAP_SHARED, fd, a.mmap_offset);
+		need(window != MAP_FAILED && !raises_sigbus(window), "mmap");
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	check(!bind_driver("unbind"), "unbind while memory is mapped");
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	check(end.tv_sec - start.tv_sec < UNBIND_SECONDS,
+	      "unbind: mappings do not hold it up");
+	check(raises_sigbus(bar1) && raises_sigbus(bar1 + 2 * UNIT),
+	      "unbind: SIGBUS behind BAR1, touched before or not");
+	if (coherent)
+		check(raises_sigbus(window) && raises_sigbus(window + 2 * UNIT),
+		      "unbind: SIGBUS behind the window, touched before or not");
+	zero = open("/dev/zero", O_RDONLY);
+	check_errno(read(zero, bar1, 8), EFAULT, "unbind: a system call into it");
+	close(zero);
+
+	need(!bind_driver("bind"), "bind");
+	next = reopen();
+	check(raises_sigbus(bar1) && (!coherent || raises_sigbus(window)),
+	      "bound again: SIGBUS all the same");
+	munmap(bar1, 4 * UNIT);
+	if (coherent)
+		munmap(window, 4 * UNIT);
+	close(buf);
+	close(fd);
+	return next;
+}
+
+/* Pins are: the pages go away with the driver.  It says whom it waits for */
+static int test_unbind_pinned(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, 2 * UNIT);
+	int status, i, next;
+	struct ring r;
+	pid_t pid;
+	char *p;
+
+	p = mmap(NULL, 2 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 a.mmap_offset);
+	need(p != MAP_FAILED, "mmap");
+	ring_make(&r);
+	need(!ring_pin(&r, p, 2 * 4096), "pin");
+	need(!shell("dmesg -c >/dev/null"), "dmesg");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid)
+		_exit(bind_driver("unbind"));
+	for (i = 0; i < 3000; i++) {
+		if (!shell("dmesg | grep -q 'removal waits for %u bytes of GPU memory, held by.* coherent-pages=2;'",
+			   2 * UNIT))
+			break;
+		usleep(10000);
+	}
+	check(i < 3000, "unbind under a pin: the log says what it waits for");
+	check(raises_sigbus(p) && raises_sigbus(p + UNIT),
+	      "unbind under a pin: SIGBUS meanwhile");
+	check(!waitpid(pid, &status, WNOHANG), "and it waits");
+	check(!ring_unpin(&r), "unpin");
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	check(WIFEXITED(status) && !WEXITSTATUS(status), "then it is done");
+	munmap(p, 2 * UNIT);
+	ring_end(&r);
+
+	need(!bind_driver("bind"), "bind");
+	next = reopen();
+	close(fd);
+	return next;
+}
+
 int main(int argc, char **argv)
 {
+	bool coherent;
 	int fd;
 
 	need(argc == 3, "usage: pln_mapping GPU-PCI-ADDRESS DISK");
@@ -440,12 +533,16 @@ int main(int argc, char **argv)
 	fd = gpu_open();
 	test_dmabuf(fd);
 	test_writer(fd, false);
-	if (gpu_query(fd).features & PLN_GPU_FEAT_COHERENT) {
+	coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	if (coherent) {
 		test_window(fd);
 		test_writer(fd, true);
 		test_pin(fd);
 		test_kill(fd);
 	}
+	fd = test_unbind_mapped(fd);
+	if (coherent)
+		fd = test_unbind_pinned(fd);
 	close(fd);
 	return test_end();
 }

@@ -241,12 +241,13 @@ vm_start() {
 	: "$vm_reply"
 }
 
-# vm_qmp NAME JSON: the reply on one line; fails on errors and after 20 s
+# vm_qmp NAME JSON [SECONDS]: the reply on one line; fails on errors, and after 20 s if
+# not told otherwise
 vm_qmp() {
 	vm_qmp_reply=$(
 		exec 5>"$OUT/$1/qmp.lock"
 		flock -w 20 5 || exit 1
-		timeout --foreground 20 "$VM_LIB/qmp-call.sh" "$OUT/$1" "$2"
+		timeout --foreground "${3:-20}" "$VM_LIB/qmp-call.sh" "$OUT/$1" "$2"
 	) || return 1
 	case $vm_qmp_reply in
 	'{"error"'* | *', "error": {'*) printf '%s\n' "$vm_qmp_reply"; return 1 ;;

@@ -28,5 +28,6 @@ check_eq "all of the commit is in it" "$(git -C clone ls-tree -r --name-only HEA
 check_not "the edit is not" grep -qx edited peerlane-9.9/README.md
 check "make help works in it" make -s -C peerlane-9.9 help
 check_not "make dist does not" sh -c 'GIT_CEILING_DIRECTORIES=$PWD make -s -C peerlane-9.9 dist'
-check "and says what it needs" grep -q 'dist needs a git checkout' .check
+cp .check said
+check "and says what it needs" grep -q 'dist needs a git checkout' said
 finish

@@ -13,6 +13,7 @@ images=$TOP/images
 	sed -n 's/^\([A-Z]*\)_SERIES=.*/\L\1 source/p' "$TOP/versions.mk"
 	grep -q '^K[0-9_]*_RELEASE=' "$TOP/versions.mk" && printf 'linux-image\nlinux-headers\n'
 	sed -nE 's/.*host_fetch ([a-z]+) .*/\1/p' "$images/fetch"
+	cat "$images"/fetch* | grep -oE '\<linux-source\>'
 	sed -nE '/^#/d; s,.* pool/[^ ]*/([^/_]*)_[^ ]*\.deb .*,\1,p' "$images/third-party.list"
 } | sort -u >taken
 check "there are packages" test "$(wc -l <taken)" -ge 40

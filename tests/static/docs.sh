@@ -153,7 +153,9 @@ declared_goals() { # MAKEFILE
 unhelped() { # MAKEFILE
 	goals >"$OUT/goals"
 	for goal in $(declared_goals "$1"); do
-		grep -qxF -e "$goal" "$OUT/goals" || echo "make help does not tell of $goal"
+		# some are made by other goals only
+		grep -qxF -e "$goal" "$OUT/goals" || grep -q "make-in-root $goal\$" "$1" ||
+			echo "make help does not tell of $goal"
 	done
 }
 

@@ -18,11 +18,10 @@ helped() { # SUBCOMMAND: what --help offers
 }
 
 paged() { # SUBCOMMAND PAGE: what stands as a term in it
-	if [ "$1" = stats ]; then # has no page of its own
-		sed -n '/^\.B stats$/,/^\.TP$/p' "$2" | grep '^\.B'
-	else
-		grep -A 1 '^\.TP' "$2"
-	fi | sed 's/\\-/-/g' | grep -oE -e '--[a-z][a-z-]*' | sort -u
+	case $2 in
+	*/peerlane.1) sed -n "/^\.B $1\$/,/^\.TP\$/p" "$2" | grep '^\.B' ;;
+	*) grep -A 1 '^\.TP' "$2" ;;
+	esac | sed 's/\\-/-/g' | grep -oE -e '--[a-z][a-z-]*' | sort -u
 }
 
 # complete FILE WORD…: what the completion in FILE offers for the last word
@@ -68,15 +67,16 @@ check_eq "completion offers the subcommands" "$(printf '%s\n' "$subcommands" --h
 	"$(complete_words "$bash_file" peerlane '' | sort)"
 for sub in $subcommands; do
 	page=$TOP/docs/man/peerlane-$sub.1
-	[ "$sub" != stats ] || page=$TOP/docs/man/peerlane.1
+	[ -e "$page" ] || page=$TOP/docs/man/peerlane.1
+	check "there is a page for $sub" grep -qx "\.B $sub" "$TOP/docs/man/peerlane.1"
 	helped "$sub" >"help-$sub"
 	names=$(sed 's/ .*//' "help-$sub" | grep -vx -e --help)
-	check "$sub has options" test -n "$names"
 	check_eq "the manual page of $sub has them, and no others" "$names" "$(paged "$sub" "$page")"
 	check_eq "completion of $sub has them, and no others" "$names" "$(completed "$bash_file" "$sub")"
 	check_eq "completion of $sub knows which take a value" "" \
 		"$(values "$bash_file" "$sub" <"help-$sub")"
 done
+check "there are many options" test "$(cat help-* | wc -l)" -ge 50
 
 # these can fail
 sed 's/--matrix //; s/--tree/& --forest/; s/--from | //' "$bash_file" >bad-completion

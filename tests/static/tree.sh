@@ -43,6 +43,9 @@ grep '[.]md$' "$OUT/files" | while IFS= read -r file; do
 done >"$OUT/found"
 none "a document begins with its SPDX line"
 
+xargs grep -nE -e "^(<{7}|>{7}) " /dev/null <"$OUT/files" >"$OUT/found"
+none "no merge left its marks"
+
 wrong_licence() { # PATH-REGEX LICENCE
 	licensed | grep -E -e "$1" | while IFS= read -r file; do
 		sed -n 1,3p "$file" | grep -qE "SPDX-License-Identifier: $2( |\$|\")" ||

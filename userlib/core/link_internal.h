@@ -32,6 +32,7 @@
 #define TX_SLOTS	(CREDITS + 2)	/* one for an ack, one for goodbye */
 #define RX_SLOTS	(3 * CREDITS + 1)
 #define MESSAGE_SIZE	64u
+#define PEER_GONE	"the peer's process is gone: it ended without closing the link"
 #define PUTS_MAX	65536u
 
 #define HELLO_VERSION	1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What makes a link move: chunks out, notices in, acknowledgements. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,9 @@
 #define SENT_CHUNK	(1ull << 32)
 #define SENT_NOTICE	(2ull << 32)
 #define SENT_OTHER	(3ull << 32)
+
+/* Of a process that ends the kernel takes the memory first, the socket soon after */
+#define GONE_MS		1000
 
 static bool peer_stages(const struct pln_link *link, const struct put *put)
 {
@@ -63,6 +67,13 @@ static const char *work_name(uint64_t wr_id)
 	}
 }
 
+static bool process_gone(const struct pln_link *link)
+{
+	struct pollfd p = { .fd = link->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, GONE_MS) > 0;
+}
+
 static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 {
 	const char *meaning;
@@ -72,6 +83,10 @@ static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 	/* of a peer that has said goodbye no answer is wanted */
 	if (link->bye)
 		return;
+	if (err == -EACCES && process_gone(link)) {
+		pln_link_fail(link, -ECONNRESET, PEER_GONE);
+		return;
+	}
 	pln_link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
 		      "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
 		      (int)wc->status, pln_verbs.wc_status_str(wc->status),

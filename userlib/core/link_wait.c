@@ -25,8 +25,7 @@ static void peer_gone(struct pln_link *link)
 
 	while (most-- && pln_link_progress(link))
 		;
-	pln_link_fail(link, -ECONNRESET, "the peer's process is gone: it ended "
-		      "without closing the link");
+	pln_link_fail(link, -ECONNRESET, PEER_GONE);
 }
 
 static void clear_events(struct pln_link *link)

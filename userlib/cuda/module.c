@@ -421,20 +421,17 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
 }
 
 /* Variables would have to lie in GPU memory, as the code expects them */
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
-			      const char *name)
+static CUresult variable(const void *handle, bool library, const char *name)
 {
 	struct CUmod_st *code;
 	CUresult err = pln_ready();
 
-	(void)ptr;
-	(void)size;
 	if (err)
 		return err;
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	code = code_find(module, false);
+	code = code_find(handle, library);
 	err = !code ? CUDA_ERROR_INVALID_HANDLE :
 	      code->ptx && !strstr(code->ptx, name) ? CUDA_ERROR_NOT_FOUND :
 	      CUDA_ERROR_NOT_SUPPORTED;
@@ -442,6 +439,22 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
 	if (code)
 		pln_obj_put(&code->obj);
 	return err;
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
+			      const char *name)
+{
+	(void)ptr;
+	(void)size;
+	return variable(module, false, name);
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *size, CUlibrary library,
+			    const char *name)
+{
+	(void)ptr;
+	(void)size;
+	return variable(library, true, name);
 }
 
 /* A library's module in the current context: the same code once more */

@@ -21,6 +21,10 @@ enum {
 	EXIT_BAD_RECORD = 65,
 	EXIT_NO_INPUT = 66,	/* a record or machine that cannot be read */
 	EXIT_NO_OUTPUT = 73,
+
+	/* run, as a shell */
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
 };
 
 int cmd_io(int argc, char **argv);
@@ -28,6 +32,7 @@ int cmd_stats(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 
 /* ---- topo.c ---- */
 struct facts;

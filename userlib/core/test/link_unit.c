@@ -429,6 +429,21 @@ static void t_revoked(void)
 	pair_down();
 }
 
+/* The kernel takes the memory of a process that ends first, its socket second */
+static void t_dying(void)
+{
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	fake_dereg_mr(to.mr);
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	shutdown(ends[1], SHUT_RDWR);
+	ktap(good && pln_link_wait(a, 1, 1000) == -ECONNRESET &&
+	     strstr(pln_link_reason(a), "process is gone"),
+	     "memory of a process that is gone");
+	to.mr = fake_reg_mr(pln_link_pd(b), to.host, SIZE, 0);
+	pair_down();
+}
+
 static void t_copy_fails(void)
 {
 	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
@@ -594,6 +609,7 @@ int main(void)
 	t_messages_kept();
 	t_device_gone();
 	t_revoked();
+	t_dying();
 	t_copy_fails();
 	t_goodbye();
 	t_killed();

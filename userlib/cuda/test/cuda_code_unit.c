@@ -58,6 +58,11 @@ static void t_modules(void)
 	OK(cuKernelGetName(&name, k));
 	CHECK(!strcmp(name, "second"));
 	OK(cuKernelGetFunction(&f, k));
+	IS(cuLibraryGetGlobal(&p, &size, l, "none"), CUDA_ERROR_NOT_FOUND);
+	IS(cuLibraryGetGlobal(&p, &size, l, "second"), CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuLibraryGetGlobal(&p, &size, l, NULL), INVALID);
+	IS(cuLibraryGetGlobal(&p, &size, (CUlibrary)m, "any"),
+	   CUDA_ERROR_INVALID_HANDLE);
 	OK(cuLibraryGetModule(&n, l));
 	OK(cuLibraryGetModule(&again, l));
 	CHECK(again == n);

@@ -36,6 +36,7 @@ static void vmm_use(const struct fake_config *cfg)
 	IS(cuMemMap(p + 4 * MiB, 4 * MiB, 0, h[1], 0), INVALID);
 	OK(cuMemMap(p, 2 * MiB, 0, h[0], 0));
 	OK(cuMemMap(p + 2 * MiB, 4 * MiB, 0, h[1], 0));
+	IS(cuMemMap(p, 2 * MiB, 0, h[0], 0), INVALID);	/* there is one */
 	IS(cuMemcpyHtoD_v2(p, in, 64), INVALID);	/* no access yet */
 	OK(cuMemSetAccess(p, 6 * MiB, &all, 1));
 	OK(cuMemcpyHtoD_v2(p + 3 * MiB, in, 64));
@@ -336,6 +337,7 @@ static void t_peers(void)
 	struct fake_config cfg = one;
 	CUcontext first, second;
 	unsigned char in[100], out[100];
+	unsigned int jobs;
 	CUdeviceptr a, b;
 	int can = 0;
 
@@ -357,7 +359,9 @@ static void t_peers(void)
 	IS(cuCtxEnablePeerAccess(first, 0),
 	   CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
 	OK(cuMemcpyHtoD_v2(b, in, 100));
+	jobs = fake_calls(FAKE_SUBMIT);
 	OK(cuMemcpyDtoD_v2(a, b, 100));
+	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 1);	/* one engine does all */
 	OK(cuMemcpyDtoH_v2(out, a, 100));
 	CHECK(!memcmp(in, out, 100));
 	OK(cuMemsetD8_v2(a, 8, 100));
@@ -370,7 +374,10 @@ static void t_peers(void)
 	CHECK(out[0] == 8 && out[99] == 8);
 	OK(cuCtxDisablePeerAccess(first));
 	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	/* Without access each engine stays in its own memory */
+	jobs = fake_calls(FAKE_SUBMIT);
 	OK(cuMemcpyDtoD_v2(a, b, 100));
+	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 2);
 	OK(cuCtxDestroy_v2(second));
 	end(first);
 }
