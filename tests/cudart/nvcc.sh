@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: programs that nvcc built run in a guest: driver interface, shared runtime
+# desc: programs that nvcc built run in a guest: driver interface, shared runtime, and the static one led to ours
 # tags: guest cuda
 # timeout: 240
 . "$TOP/tests/lib/case.sh"
@@ -17,7 +17,13 @@ mkdir -p "$case"
 	nvcc -o "$case/driver" "$src/driver.cu" -lcuda -L"$BUILD/userlib" &&
 		nvcc -cudart shared -o "$case/shared" "$src/shared.cu" &&
 		nvcc -cudart shared --default-stream per-thread -o "$case/per-thread" "$src/shared.cu" &&
-		nvcc -o "$case/static" "$src/runtime.cu" &&
+		nvcc -o "$case/alone" "$src/runtime.cu" &&
+		nvcc -o "$case/static" "$src/shared.cu" &&
+		nvcc --default-stream per-thread -o "$case/static-per-thread" "$src/shared.cu" &&
+		nvcc -rdc=true -o "$case/static-rdc" "$src/shared.cu" &&
+		nvcc -shared -Xcompiler -fPIC -DLIBRARY -o "$case/libstatic.so" "$src/static.cu" &&
+		nvcc -o "$case/many" "$src/static.cu" -L"$case" -lstatic -Xlinker -rpath,/case -lpthread &&
+		strip -o "$case/stripped" "$case/many" &&
 		nvcc -ptx -o "$case/kernel.ptx" "$src/kernel.cu"
 } >nvcc.log 2>&1
 check "nvcc builds" test $? -eq 0
@@ -38,7 +44,12 @@ cd /case || exit 1
 say driver ./driver kernel.ptx pln_add_one
 say shared ./shared
 say per-thread ./per-thread
-say static ./static
+say alone ./alone
+for name in static static-per-thread static-rdc many; do
+	PEERLANE_LOG=1 say $name peerlane run ./$name
+done
+say both peerlane run ./shared
+say stripped peerlane run ./stripped
 SCRIPT
 chmod +x "$case/run"
 echo peerlane_gpu >"$case/modules"
@@ -48,7 +59,7 @@ check "the guest ended well" test $? -eq 0
 said=$OUT/guest/result.log
 check "driver: copies are right" grep -q '^driver: .*copied right' "$said"
 check "driver: the launch is refused" grep -q '^driver: launch 801' "$said"
-for name in shared per-thread; do
+for name in shared per-thread both static static-per-thread static-rdc; do
 	check "$name: it ends well" grep -q "^$name: ended 0" "$said"
 	check "$name: the properties are the GPU's" \
 		grep -q "^$name: count 1, Peerlane emulated GPU, compute 9\.0" "$said"
@@ -56,7 +67,26 @@ for name in shared per-thread; do
 	check "$name: the launch is refused" grep -q "^$name: launch 801 cudaErrorNotSupported" "$said"
 	check "$name: and says which" grep -q "^$name: .*kernel .*add_three.* was not launched" "$said"
 done
-# NVIDIA's runtime, linked statically, is not served: libcuda-peerlane(7) says why
-check "static: refused" grep -q '^static: malloc 801 ' "$said"
-check "static: says why" grep -q "^static: .*proof that the driver is NVIDIA's" "$said"
+# NVIDIA's runtime, linked statically: not served, libcuda-peerlane(7) says why, and led to ours
+check "alone: refused" grep -q '^alone: malloc 801 ' "$said"
+check "alone: says why, and what to do" grep -q "^alone: .*proof that the driver is NVIDIA's.*\"peerlane run\"" "$said"
+nm "$case/static" | awk '$2 ~ /[tT]/ && $3 ~ /^(__)?cuda[A-Z]/ && $3 !~ /BinaryUtil$/' >inside
+for name in static static-per-thread static-rdc; do
+	check "$name: every function of the runtime in it is led to ours" \
+		grep -q "^$name: libpeerlane-cudart: /case/$name: $(wc -l <inside) functions of its CUDA 13 runtime .*, 0 unknown" "$said"
+done
+for who in program library; do
+	check "many: $who: a call before main" grep -q "^many: $who: before main: 0, Peerlane emulated GPU" "$said"
+	check_eq "many: $who: four threads, streams, events" 4 "$(grep -c "^many: $who: thread: copied right, event 0" "$said")"
+	check "many: $who: managed memory" grep -q "^many: $who: managed right" "$said"
+	check "many: $who: a managed variable" grep -q "^many: $who: variable 5" "$said"
+	check "many: $who: the launch is refused" grep -q "^many: $who: launch 801 cudaErrorNotSupported" "$said"
+	check "many: $who: and says which" grep -q "^many: .*kernel .*${who}_kernel.* was not launched" "$said"
+	check "many: $who: what is not there, too" grep -q "^many: $who: graph 801" "$said"
+done
+check "many: what is not there by its name" grep -q '^many: libcudart (Peerlane): cudaGraphCreate is not supported' "$said"
+check "many: nothing is said of other libraries" test "$(grep -c '^many: libpeerlane-cudart' "$said")" -eq 2
+check "many: it ends well" grep -q '^many: ended 0' "$said"
+check "stripped: it is stopped" grep -q '^stripped: ended 126' "$said"
+check "stripped: and says why" grep -q '^stripped: libpeerlane-cudart: /case/stripped: .*no symbol table' "$said"
 finish

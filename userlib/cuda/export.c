@@ -22,7 +22,8 @@
  * The last one is refused, on purpose: this driver is not NVIDIA's and does not
  * say that it is.  The runtime (from CUDA 11.2 on, static and shared) ends its
  * start with our error then, 801, and would with its own, 103, for a false
- * answer.  Programs use the driver interface instead.
+ * answer.  Programs are led to our own runtime instead, which asks for none of
+ * this: cudart/lead.c.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -203,7 +204,7 @@ static CUresult no_proof(void)
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&said))
-		fputs("peerlane: libcuda: NVIDIA's CUDA runtime in this program wants proof that the driver is NVIDIA's, and stops with error 801; libcuda-peerlane(7) says more\n",
+		fputs("peerlane: libcuda: NVIDIA's CUDA runtime in this program wants proof that the driver is NVIDIA's, and stops with error 801; start it by \"peerlane run\", which leads it to Peerlane's runtime, or, if it was, see which part of it that cannot reach: libcudart-peerlane(7)\n",
 		      stderr);
 	return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -7,7 +7,9 @@
 
 #include "internal.h"
 
-static cudaError_t refuse(const char *name)
+/* For libpeerlane-cudart.so.0, too: a name that is not even in the list */
+cudaError_t __cudaPeerlaneAbsent(const char *name);
+cudaError_t __cudaPeerlaneAbsent(const char *name)
 {
 	fprintf(stderr, "libcudart (Peerlane): %s is not supported\n", name);
 	return rt_end(cudaErrorNotSupported);
@@ -17,6 +19,6 @@ static cudaError_t refuse(const char *name)
 	cudaError_t name(void);						\
 	cudaError_t name(void)						\
 	{								\
-		return refuse(#name);					\
+		return __cudaPeerlaneAbsent(#name);					\
 	}
 #include "absent.inc"

@@ -57,6 +57,7 @@ typedef enum cudaError { PLN_CUDART_ERRORS(PLN_X) } cudaError_t;
 #define PLN_ENUM(name)	enum name { name##_none_ }
 PLN_ENUM(cudaMemcpyKind);
 PLN_ENUM(cudaMemoryType);
+PLN_ENUM(cudaChannelFormatKind);
 PLN_ENUM(cudaDeviceAttr);
 PLN_ENUM(cudaDeviceP2PAttr);
 PLN_ENUM(cudaLimit);
@@ -86,6 +87,11 @@ typedef struct uint3 {
 	unsigned int x, y, z;
 } uint3;
 #endif
+
+struct cudaChannelFormatDesc {
+	int x, y, z, w;
+	enum cudaChannelFormatKind f;
+};
 
 typedef struct cudaIpcMemHandle_st {
 	char reserved[64];

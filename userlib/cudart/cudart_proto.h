@@ -218,6 +218,10 @@ cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data,
 cudaError_t cudaMemPoolImportPointer(void **ptr, cudaMemPool_t pool,
 				     struct cudaMemPoolPtrExportData *data);
 
+/* Values */
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+					enum cudaChannelFormatKind f);
+
 /* Device code */
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block,
 			     void **args, size_t shared, cudaStream_t stream);

@@ -260,3 +260,10 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event,
 	memcpy(&h, &handle, sizeof(h));
 	RUN(cuIpcOpenEventHandle, event, h);
 }
+
+/* A value alone, as C++ programs ask for at their start; arrays are not here */
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+					enum cudaChannelFormatKind f)
+{
+	return (struct cudaChannelFormatDesc){ x, y, z, w, f };
+}

@@ -13,20 +13,23 @@ static const char usage[] =
 "  topo    how GPUs, NICs and drives are connected, and which way data goes\n"
 "  doctor  what keeps data from going straight, and what to do about it\n"
 "  perf    latency, bandwidth and message rate of RDMA from and to GPU memory\n"
+"  run     a program of NVIDIA's CUDA runtime, on Peerlane's\n"
 "\n"
 "peerlane COMMAND --help tells more.  Exit status: 0 good, 1 a transfer\n"
 "failed, 2 wrong usage, 3 no usable GPU, 4 strict mode refused to fall back,\n"
-"5 data differs; topo has others.\n";
+"5 data differs; topo has others, run the program's.\n";
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && (!strcmp(argv[1], "io") || !strcmp(argv[1], "perf"))) {
+	if (argc > 1 && (!strcmp(argv[1], "io") || !strcmp(argv[1], "perf") ||
+			 !strcmp(argv[1], "run"))) {
 #ifdef PEERLANE_STATIC
 		complain("this is the program in one file, which cannot load a "
 			 "GPU's driver library: install the other one");
 		return EXIT_USAGE;
 #else
 		return *argv[1] == 'i' ? cmd_io(argc - 1, argv + 1) :
+			*argv[1] == 'r' ? cmd_run(argc - 1, argv + 1) :
 			cmd_perf(argc - 1, argv + 1);
 #endif
 	}

@@ -21,6 +21,10 @@ enum {
 	EXIT_BAD_RECORD = 65,
 	EXIT_NO_INPUT = 66,	/* a record or machine that cannot be read */
 	EXIT_NO_OUTPUT = 73,
+
+	/* run, as a shell */
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
 };
 
 int cmd_io(int argc, char **argv);
@@ -28,6 +32,7 @@ int cmd_stats(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 
 /* ---- topo.c ---- */
 struct facts;
@@ -41,6 +46,9 @@ int fabric_stats(bool json, const char *from);
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "64K", "1M", "2G", "4096"; false when it is no such thing. */
 bool parse_size(const char *text, uint64_t *out);
+/* @bytes of a pattern from its byte @at on, both multiples of 8: every 8 bytes
+ * differ, and by @seed. */
+void pattern(uint64_t *buf, size_t bytes, uint64_t at, uint64_t seed);
 double now_wall(void);
 double now_cpu(void);
 

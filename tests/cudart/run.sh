@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: peerlane run: what it sets, what it says, its statuses; where it finds what it needs, installed and not
+# tags: quick cuda
+# timeout: 120
+. "$TOP/tests/lib/case.sh"
+need_tool make flock cc
+tool=$BUILD/userlib/peerlane
+need_file "$tool" "$BUILD/userlib/libpeerlane-cudart.so.0"
+
+# status WANT ARGS…: run the tool, keep what it says
+status() {
+	want=$1
+	shift
+	"$tool" run "$@" >out 2>err
+	check_eq "status $want: peerlane run $*" "$want" $?
+}
+said() { check "says: $1" grep -q -e "$1" out err; }
+
+status 0 --help
+said 'usage: peerlane run PROGRAM'
+check_eq "on standard output" "" "$(cat err)"
+status 2
+said 'run needs a program'
+status 2 --fast
+said 'has no option "--fast"'
+status 127 ./none
+said 'cannot run ./none: No such file'
+echo text >text
+status 126 ./text
+said 'cannot run ./text: Permission denied'
+status 3 sh -c 'exit 3'
+check_eq "and nothing is said" "" "$(cat out err)"
+check "the static tool says that it has no run" sh -c "! '$BUILD/userlib/peerlane.static' run true 2>&1 | grep -v 'install the other one'"
+
+# shellcheck disable=SC2016
+show='echo "$LD_PRELOAD|$LD_LIBRARY_PATH"'
+folder=$(cd "$BUILD/userlib" && pwd -P)
+status 0 sh -c "$show"
+check_eq "the library and its folder" "$folder/libpeerlane-cudart.so.0|$folder" "$(cat out)"
+cc -shared -fPIC -o other.so -x c /dev/null
+LD_PRELOAD=$OUT/other.so LD_LIBRARY_PATH=/nowhere "$tool" run sh -c "$show" >out 2>err
+check_eq "what was set before is kept, behind" \
+	"$folder/libpeerlane-cudart.so.0:$OUT/other.so|$folder:/nowhere" "$(cat out)"
+
+# A program with the shared runtime finds it there; with it linked in: cudart/static
+printf 'int cudaRuntimeGetVersion(int *); int main(void) { int v; return cudaRuntimeGetVersion(&v) || v != 13000; }\n' >shared.c
+cc -o shared shared.c "$BUILD/userlib/libcudart.so.13"
+check_not "a program with the shared runtime alone" env -u LD_LIBRARY_PATH ./shared
+status 0 ./shared
+
+# Installed, it finds the library in the folder of its own
+check "make install" flock "$BUILD/userlib/tests.lock" \
+	make -C "$TOP/userlib" O="$BUILD/userlib" DESTDIR="$OUT/root" install
+installed=$OUT/root/usr/local
+"$installed/bin/peerlane" run sh -c "$show" >out 2>err
+check_eq "installed: the library and its folder" \
+	"$installed/lib/peerlane/libpeerlane-cudart.so.0|$installed/lib/peerlane" "$(cat out)"
+check_eq "with our runtimes beside it, and no driver" "libcudart.so.12 libcudart.so.13 libpeerlane-cudart.so.0 " \
+	"$(cd "$installed/lib/peerlane" && echo * | tr '\n' ' ')"
+mv "$installed" "$OUT/a blank"
+"$OUT/a blank/bin/peerlane" run true >out 2>err
+check_eq "a place that the loader does not take: status" 126 $?
+said 'with a blank or a colon in it; install it elsewhere'
+rm "$OUT/a blank/lib/peerlane/libpeerlane-cudart.so.0"
+"$OUT/a blank/bin/peerlane" run true >out 2>err
+check_eq "no library: status" 126 $?
+said 'libpeerlane-cudart.so.0: .*; it lies beside peerlane, or in ../lib/peerlane'
+
+check "completion has it" grep -q '^	1/[*]) words=.* run ' "$TOP/userlib/tools/peerlane.bash-completion"
+check "the manual has it" grep -q '^\.B run$' "$TOP/docs/man/peerlane.1"
+finish

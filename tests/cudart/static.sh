@@ -1,0 +1,183 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: programs with a CUDA runtime linked in are led to ours, or told why not; the runtime is a fake here
+# tags: quick cuda
+# timeout: 180
+. "$TOP/tests/lib/case.sh"
+need_tool make flock cc strip nm readelf
+
+for part in cuda cudart; do
+	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$part" O="$BUILD/userlib" tests >build.log 2>&1 || {
+		fail "the test programs build" "$(tail -n 20 build.log)"
+		finish
+	}
+done
+host=$BUILD/userlib/tests/host
+src=$TOP/userlib/cudart
+lead=$BUILD/userlib/libpeerlane-cudart.so.0
+export LD_LIBRARY_PATH="$host/fake" CUDA_VISIBLE_DEVICES=0
+
+# The reader of symbol tables, on broken files
+printf 'int x = 1; const char y[100] = "abc"; int main(void) { return y[x]; }\n' >victim.c
+cc -g -o victim victim.c
+"$host/symtab_unit" victim >ktap 2>err
+check "symtab: it ends well" test $? -eq 0
+ktap_from ktap symtab
+check_eq "symtab: nothing for the sanitizers" "" "$(cat err)"
+
+# names MAJOR: what a runtime of that version has, with one function that is not known yet
+names() {
+	sed -n 's/^N(\(.*\))$/\1/p' "$BUILD/userlib/obj/cudart/$1/names.inc" | grep -v Peerlane
+	echo cudaMemOfTomorrow
+}
+# program NAME MAJOR [OPTION…]: with the fake runtime of that version in it
+program() {
+	prog=$1 major=$2
+	shift 2
+	mkdir -p "$prog.d"
+	[ -s "$prog.d/names.inc" ] || names "$major" | LC_ALL=C sort | sed 's/.*/N(&)/' >"$prog.d/names.inc"
+	cc -O2 -D_GNU_SOURCE -c "$@" -I"$prog.d" -o "$prog.d/fake.o" "$src/test/lead_fake.c" &&
+		cc -O1 -g -D_GNU_SOURCE -I"$prog.d" -o "$prog" "$src/test/lead_program.c" \
+			"$src/test/lead_table.c" "$src/test/lead_own.c" "$prog.d/fake.o" -pthread -ldl
+}
+# refused NAME TEXT: the program is stopped before main, and is told why
+refused() {
+	LD_PRELOAD=$lead "./$1" calls >"$1.out" 2>"$1.err"
+	check_eq "$1: status 126" 126 $?
+	check_eq "$1: nothing of it ran" "" "$(cat "$1.out")"
+	check "$1: it says why" grep -q "^libpeerlane-cudart: .*/$1: .*$2" "$1.err"
+	check_eq "$1: in one line" 1 "$(wc -l <"$1.err")"
+}
+
+# Where both runtimes have their functions in our library
+nm "$lead" | sed 's/^0*//' >places
+for major in 12 13; do
+	program "p$major" "$major" >cc.log 2>&1
+	check "$major: a program with a fake runtime in it" test $? -eq 0
+	names "$major" | LC_ALL=C sort >"names.$major"
+	check "$major: of all the names" test "$(wc -l <"names.$major")" -ge 440
+
+	"./p$major" table | grep -v '^program: ' >alone.txt
+	check_eq "$major: each is in the table" "$(wc -l <"names.$major")" "$(wc -l <alone.txt)"
+	check_eq "$major: alone, none leads anywhere" "" "$(grep -v ' stays$' alone.txt)"
+	"./p$major" calls >alone.out 2>&1
+	check "$major: alone, the fake answers before main" grep -q '^program: before main: count -1, error 4242$' alone.out
+	check "$major: and in it" grep -q '^main: CUDA 0, memory 4242 , launch 4242, last 4242, free 4242$' alone.out
+
+	PEERLANE_LOG=1 LD_PRELOAD=$lead "./p$major" table 2>table.err | grep -v '^program: ' >"table.$major"
+	check_eq "$major: led over, too" "$(wc -l <"names.$major")" "$(wc -l <"table.$major")"
+	awk 'FNR == NR { at[$3, $1] = 1; next }
+		$2 != "libpeerlane-cudart.so.0" || !(($1, $3) in at)' places "table.$major" >elsewhere
+	check_eq "$major: each leads to the function of its name" cudaMemOfTomorrow "$(cut -d' ' -f1 elsewhere)"
+	check "$major: the log says how many" grep -q \
+		": $(($(wc -l <"names.$major") - 1)) functions of its CUDA $major runtime lead to Peerlane's, 1 unknown ones to a refusal\$" table.err
+
+	LD_PRELOAD=$lead "./p$major" calls >calls.out 2>calls.err
+	check "$major: it ends well" test $? -eq 0
+	check "$major: before main" grep -q '^program: before main: count 1, error 0$' calls.out
+	check_eq "$major: memory and copies work, a launch is refused: main, four threads, a child" \
+		"child main thread thread thread thread " \
+		"$(sed -n 's/: CUDA '"$major"', memory 0 xyx, launch 801, last 801, free 0$//p' calls.out | sort | tr '\n' ' ')"
+	check "$major: the launch by its name" grep -q 'kernel program_kernel was not launched' calls.err
+	check "$major: functions of the program's own stay" grep -q '^own 7$' calls.out
+	check_not "$major: nothing of the fake's" grep -q 4242 calls.out
+done
+
+# A library with a runtime of its own, of another version, that calls it before the program and before us in order
+program other 12 -fPIC >cc.log 2>&1
+cc -O1 -g -D_GNU_SOURCE -fPIC -shared -DLIBRARY -o libwith.so "$src/test/lead_program.c" other.d/fake.o >>cc.log 2>&1 &&
+	cc -O1 -g -D_GNU_SOURCE -Ip13.d -o with "$src/test/lead_program.c" "$src/test/lead_table.c" "$src/test/lead_own.c" p13.d/fake.o \
+		-Wl,--no-as-needed "$OUT/libwith.so" -pthread -ldl >>cc.log 2>&1
+check "a program and a library, each with a runtime" test $? -eq 0
+PEERLANE_LOG=1 LD_PRELOAD=$lead ./with calls >with.out 2>with.err
+check "library: it ends well" test $? -eq 0
+check "library: its own constructor is served" grep -q '^library: before main: count 1, error 0$' with.out
+check "library: so are its calls, and the program's" test \
+	"$(grep -cE '^(library: CUDA 12|main: CUDA 13), memory 0 xyx, launch 801' with.out)" -eq 2
+check "library: each launch by its name" test "$(grep -cE 'kernel (program|library)_kernel was not' with.err)" -ge 2
+check "library: by the runtime of its version" grep -q 'libwith.so: .* CUDA 12 runtime' with.err
+check "library: and the program by that of its own" grep -q '/with: .* CUDA 13 runtime' with.err
+
+# One that the program does not know of, there from the start
+LD_PRELOAD=$lead:./libwith.so ./p13 calls >beside.out 2>beside.err
+check "a library preloaded as well is served" grep -q '^library: before main: count 1, error 0$' beside.out
+
+# The loader started by hand: then the kernel runs that, and not the program
+loader=$(readelf -l p13 | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+LD_PRELOAD=$lead "$loader" ./p13 calls >loader.out 2>loader.err
+check "by the loader: the program is found" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' loader.out
+
+# Without its symbol table a program is stopped, a library is not
+strip -g -o kept p13
+LD_PRELOAD=$lead ./kept calls >kept.out 2>&1
+check "strip -g keeps what is needed" grep -q '^main: CUDA [0-9]*, memory 0 xyx, launch 801' kept.out
+strip -o bare p13
+refused bare 'no symbol table, .* nvcc -cudart shared, or do not strip it'
+strip libwith.so
+LD_PRELOAD=$lead ./with calls >bare.out 2>bare.err
+check "a stripped library: the program runs" grep -q '^main: CUDA [0-9]*, memory 0 xyx, launch 801' bare.out
+check "a stripped library: what is said of it" grep -q 'libwith.so: .*no symbol table.*NVIDIA.s driver alone' bare.err
+
+# What cannot be led over stops the program
+program short 13 -Os -fno-align-functions -falign-functions=1 >cc.log 2>&1
+refused short 'has 6 bytes, too few for a jump; link .* nvcc -cudart shared'
+mkdir old.d
+grep -v _v2 p12.d/names.inc >old.d/names.inc
+program old 12 >cc.log 2>&1
+refused old 'older than 12'
+mkdir many.d
+{
+	cat p13.d/names.inc
+	i=0
+	while [ $i -lt 70 ]; do
+		i=$((i + 1))
+		echo "N(cudaMemOfTomorrow$i)"
+	done
+} | LC_ALL=C sort >many.d/names.inc
+program many 13 >cc.log 2>&1
+refused many 'too many functions of the CUDA runtime that Peerlane does not know'
+
+program twins 13 -DTWIN >cc.log 2>&1
+refused twins 'cudaMalloc\(Twin\)* and cudaMalloc\(Twin\)* lie too close'
+
+# fault NAME OPTION TEXT: the system refuses something
+fault() {
+	cc -shared -fPIC "$2" -o "$1.so" "$src/test/lead_faults.c" >cc.log 2>&1
+	cp p13 "$1"
+	lead=$OUT/$1.so:$BUILD/userlib/libpeerlane-cudart.so.0 refused "$1" "$3"
+}
+fault no-write -DNO_WRITE 'cannot be made writable: Permission denied; .*SELinux.* nvcc -cudart shared'
+fault no-exec -DNO_EXEC 'cannot be made executable again: Permission denied'
+program changed 13 -DANSWER=4343 >cc.log 2>&1
+fault file-changed "-DOTHER=\"$OUT/changed\"" 'in memory is not that of the file'
+# What cannot be looked at is left alone, and that is said
+cc -shared -fPIC -DNO_OPEN -o no-open.so "$src/test/lead_faults.c"
+LD_PRELOAD=$OUT/no-open.so:$lead ./p13 calls >none.out 2>none.err
+check "a file that cannot be read: said" grep -q '/p13: cannot be read: Permission denied; .* stays NVIDIA' none.err
+check "and the program runs as it is" grep -q '^main: CUDA 0, memory 4242' none.out
+cp p13 broken
+printf '\377\377\377' | dd of=broken bs=1 seek=42 conv=notrunc 2>/dev/null # in e_shoff
+LD_PRELOAD=$lead ./broken calls >broken.out 2>broken.err
+check "broken section headers: said" grep -q '/broken: its symbols cannot be read: .* outside of it; ' broken.err
+check "and the program runs as it is" grep -q '^main: CUDA 0, memory 4242' broken.out
+
+check_eq "no function is of both runtimes" "" "$(cut -d' ' -f1,3 table.12 table.13 | grep -v Tomorrow | sort | uniq -d)"
+
+# NVIDIA's shared libraries have the proof's number as well, and no symbol table
+printf 'const unsigned char proof[16] = { 0xd4, 8, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2 };\n' >proof.c
+for lib in libcudart.so.99 libcuda.so.99 libother.so; do
+	cc -shared -fPIC -s -o "$lib" proof.c
+	LD_PRELOAD=$OUT/$lib:$lead ./p13 table >"$lib.out" 2>"$lib.err"
+done
+check_eq "NVIDIA's shared libraries are no stripped runtimes" "" "$(cat libcudart.so.99.err libcuda.so.99.err)"
+check "another library is" grep -q 'libother.so: .*no symbol table' libother.so.err
+strip -o "${lead##*/}" "$lead"
+LD_PRELOAD=$OUT/${lead##*/} ./p13 calls >own.out 2>own.err
+check_not "our own library, stripped, is no stripped runtime" grep -q 'no symbol table' own.err
+check "and serves as before" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' own.out
+
+# Programs that have nothing to do with CUDA do not notice
+LD_PRELOAD=$lead sh -c 'echo nothing' >quiet.out 2>&1
+check_eq "another program: nothing is said" nothing "$(cat quiet.out)"
+check_eq "it brings no names into a program" "" "$(readelf --dyn-syms -W "$lead" | awk '$4 == "FUNC" && $7 != "UND"')"
+finish

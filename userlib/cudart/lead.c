@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+/*
+ * libpeerlane-cudart.so.0: programs that have NVIDIA's CUDA runtime linked in,
+ * as nvcc does by default, on Peerlane's.
+ *
+ * Preloaded, it looks at the program and at each library that starts with it
+ * for the functions of a runtime linked in, by the symbol table of its file,
+ * and writes a jump at the entry of each: to the function of that name in
+ * Peerlane's runtime of that version, both of which this library has in it.  From
+ * then on nothing of NVIDIA's interface runs, and the driver is asked for what is
+ * documented alone.  Files are not changed, and memory is never writable and
+ * executable.
+ *
+ * The linker has this library initialised before all others (-z initfirst), so
+ * that constructors of libraries find it done: no other code of the process has
+ * run, and it has one thread.  Nor has the C library been initialised: what needs
+ * its environment, and dlopen(), which would initialise it wrongly, are out.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lead.h"
+#include "symtab.h"
+
+#ifndef __x86_64__
+#error "the jumps are those of x86-64"
+#endif
+
+#define CANNOT_RUN	126	/* as of a shell: found, but cannot be run */
+/* How the linker knows what is inside NVIDIA's runtime, in all its versions */
+#define INSIDE		"libcudart_static_"
+/*
+ * What the runtime asks the driver for its proof by, cuda/export.c; not const,
+ * or this library would find it in its own constants.
+ */
+static unsigned char proof[16] = {
+	0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b,
+	0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2,
+};
+
+/* jmp *0(%rip), and where to: no register changes */
+#define JUMP		14
+static const unsigned char jump[JUMP - 8] = { 0xff, 0x25, 0, 0, 0, 0 };
+
+struct object {
+	const char *path;
+	const char *file;	/* to open; the path, or what the kernel runs */
+	bool program;		/* and no library */
+	struct dl_phdr_info info;
+	struct symtab tab;
+};
+
+static bool log_on;
+typedef void (*fn)(void);
+
+struct lead {
+	const char *name;
+	unsigned char *at;
+	fn to;
+	int prot;		/* of the memory there */
+};
+
+__attribute__((format(printf, 2, 3)))
+static void say(const char *path, const char *format, ...)
+{
+	char text[PATH_MAX + 500];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	dprintf(STDERR_FILENO, "libpeerlane-cudart: %s: %s\n", path, text);
+}
+
+/* What is asked for cannot be done: better no program than one half led over */
+#define STOP(o, ...) do {						\
+	say((o)->path, __VA_ARGS__);					\
+	_exit(CANNOT_RUN);						\
+} while (0)
+
+#define STAYS	"a CUDA runtime linked in stays NVIDIA's"
+#define INSTEAD	"link the program with nvcc -cudart shared"
+
+/* ---- functions that our runtime does not know ---- */
+
+#define MAX_UNKNOWN	64
+typedef int refuse_fn(const char *name);
+static struct {
+	const char *name;
+	refuse_fn *refuse;
+} unknown[MAX_UNKNOWN];
+static unsigned int n_unknown;
+
+#define R(n)	static int refuse_##n(void) \
+		{ return unknown[0##n].refuse(unknown[0##n].name); }
+#define F(n)	refuse_##n,
+#define X8(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
+#define ALL(X)	X8(X, 0) X8(X, 1) X8(X, 2) X8(X, 3) X8(X, 4) X8(X, 5) X8(X, 6) \
+		X8(X, 7)
+ALL(R)
+static int (*const refusals[MAX_UNKNOWN])(void) = { ALL(F) };
+
+/* ---- our runtime ---- */
+
+static fn ours(int major, const char *name)
+{
+	const struct lead_function *f = major == 12 ? lead_functions_12 :
+						      lead_functions_13;
+
+	while (f->name && strcmp(f->name, name))
+		f++;
+	return f->at;
+}
+
+/* A function that says @name and returns the error; NULL: there are too many */
+static fn refusal(int major, const char *name)
+{
+	if (n_unknown == MAX_UNKNOWN)
+		return NULL;
+	/* The file of the name will be closed */
+	unknown[n_unknown].name = strdup(name);
+	unknown[n_unknown].refuse =
+		(refuse_fn *)ours(major, "__cudaPeerlaneAbsent");
+	return (fn)refusals[n_unknown++];
+}
+
+/* ---- the runtime linked in ---- */
+
+static const char *function(const struct object *o, size_t i, Elf64_Sym *sym)
+{
+	const char *name = symtab_symbol(&o->tab, i, sym);
+
+	return name && sym->st_shndx != SHN_UNDEF &&
+	       ELF64_ST_TYPE(sym->st_info) == STT_FUNC ? name : NULL;
+}
+
+/* cudaX or __cudaX, in plain C */
+static bool is_api(const char *name)
+{
+	if (!strncmp(name, "__", 2))
+		name += 2;
+	return !strncmp(name, "cuda", 4) && name[4] >= 'A' && name[4] <= 'Z';
+}
+
+static bool is_inside(const char *name)
+{
+	return !strncmp(name, INSIDE, strlen(INSIDE));
+}
+
+/*
+ * Which CUDA the runtime in @o is of; 0: there is none.  It is one object file,
+ * so all of its functions are there if one of them is.  CUDA 12 has a second
+ * version of a function that CUDA 13 has again but once; what came before 12 has
+ * not, and has a function that 13 has no more.
+ */
+static int find(const struct object *o)
+{
+	bool here = false, second = false, old = false;
+	const char *name;
+	Elf64_Sym sym;
+
+	for (size_t i = 0; i < o->tab.n_symbols; i++) {
+		name = function(o, i, &sym);
+		if (!name)
+			continue;
+		here |= is_inside(name);
+		second |= !strcmp(name, "cudaGetDeviceProperties_v2");
+		old |= !strcmp(name, "cudaThreadSynchronize");
+	}
+	if (here && old && !second)
+		STOP(o, "the CUDA runtime linked in is older than 12, and Peerlane has 12 and 13; build the program by one of these");
+	return !here ? 0 : second ? 12 : 13;
+}
+
+struct place {
+	const char *name;
+	Elf64_Sym sym;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->sym.st_value < y->sym.st_value ? -1 :
+	       x->sym.st_value > y->sym.st_value;
+}
+
+/* All functions of @o, by their addresses */
+static struct place *functions(const struct object *o, size_t *n)
+{
+	struct place *all = calloc(o->tab.n_symbols, sizeof(*all));
+
+	if (!all)
+		STOP(o, "no memory to lead its CUDA runtime over");
+	*n = 0;
+	for (size_t i = 0; i < o->tab.n_symbols; i++) {
+		all[*n].name = function(o, i, &all[*n].sym);
+		*n += all[*n].name != NULL;
+	}
+	qsort(all, *n, sizeof(*all), by_address);
+	return all;
+}
+
+/*
+ * Whether @at is NVIDIA's: then the next functions with other names, before it
+ * and behind, are inside of the runtime.  The program may have such names of its
+ * own, and the compiler makes one of the runtime's, static, in programs with a
+ * default stream for each thread.
+ */
+static bool is_theirs(const struct place *all, size_t n, size_t at)
+{
+	size_t before = at, behind = at;
+
+	while (before > 0 && is_api(all[before].name))
+		before--;
+	while (behind < n - 1 && is_api(all[behind].name))
+		behind++;
+	return is_inside(all[before].name) && is_inside(all[behind].name);
+}
+
+/*
+ * How many bytes may be written at a function.  Its own; or, since functions
+ * begin at multiples of 16, those up to the next one, if no symbol is there.
+ */
+static size_t room(const struct object *o, const Elf64_Sym *of)
+{
+	Elf64_Sym sym;
+
+	if (of->st_size >= JUMP || of->st_value % 16)
+		return of->st_size;
+	for (size_t i = 0; i < o->tab.n_symbols; i++) {
+		symtab_symbol(&o->tab, i, &sym);
+		if (sym.st_value > of->st_value &&
+		    sym.st_value < of->st_value + 16)
+			return of->st_size;
+	}
+	return 16;
+}
+
+/* Where the code at @address is in memory; what is there must be the file's */
+static void locate(const struct object *o, Elf64_Addr address, struct lead *l)
+{
+	const Elf64_Phdr *p = o->info.dlpi_phdr;
+	Elf64_Addr into;
+
+	for (int i = 0; i < o->info.dlpi_phnum; i++, p++) {
+		into = address - p->p_vaddr;
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
+		    address < p->p_vaddr || into > p->p_filesz ||
+		    p->p_filesz - into < JUMP)
+			continue;
+		if (p->p_offset > o->tab.size || o->tab.size - p->p_offset < into ||
+		    o->tab.size - p->p_offset - into < JUMP)
+			break;
+		l->at = (unsigned char *)(uintptr_t)(o->info.dlpi_addr + address);
+		l->prot = PROT_EXEC | (p->p_flags & PF_R ? PROT_READ : 0) |
+			  (p->p_flags & PF_W ? PROT_WRITE : 0);
+		if ((l->prot & (PROT_READ | PROT_WRITE)) == PROT_READ &&
+		    !memcmp(l->at, o->tab.data + p->p_offset + into, JUMP))
+			return;
+		break;
+	}
+	STOP(o, "the code of %s in memory is not that of the file; start the program again, without what changes it",
+	     l->name);
+}
+
+#define POLICY	": %m; a security policy of this machine may forbid that (SELinux: execmod); " INSTEAD
+
+/* In whole pages: writable, not executable, for this moment */
+static void write_jump(const struct object *o, const struct lead *l)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)l->at & ~(page - 1);
+	size_t n = (uintptr_t)l->at + JUMP - from;
+
+	if (mprotect((void *)from, n, PROT_READ | PROT_WRITE))
+		STOP(o, "its code cannot be made writable" POLICY);
+	memcpy(l->at, jump, sizeof(jump));
+	memcpy(l->at + sizeof(jump), &l->to, sizeof(l->to));
+	if (mprotect((void *)from, n, l->prot))
+		STOP(o, "its code cannot be made executable again" POLICY);
+}
+
+static void lead_over(const struct object *o, int major)
+{
+	size_t n = 0, n_all, n_before = n_unknown;
+	struct place *all = functions(o, &n_all);
+	struct lead *leads = calloc(n_all, sizeof(*leads));
+
+	if (!leads)
+		STOP(o, "no memory to lead its CUDA runtime over");
+	for (size_t i = 0; i < n_all; i++) {
+		struct lead *l = &leads[n];
+
+		l->name = all[i].name;
+		if (!is_api(l->name) || !is_theirs(all, n_all, i))
+			continue;
+		l->to = ours(major, l->name);
+		if (!l->to)
+			l->to = refusal(major, l->name);
+		if (!l->to)
+			STOP(o, "it has too many functions of the CUDA runtime that Peerlane does not know, %s one of them; " INSTEAD,
+			     l->name);
+		if (room(o, &all[i].sym) < JUMP)
+			STOP(o, "%s has %llu bytes, too few for a jump; "
+			     INSTEAD, l->name,
+			     (unsigned long long)all[i].sym.st_size);
+		locate(o, all[i].sym.st_value, l);
+		if (n && l->at - leads[n - 1].at < JUMP)
+			STOP(o, "%s and %s lie too close for jumps; " INSTEAD,
+			     leads[n - 1].name, l->name);
+		n++;
+	}
+	for (size_t i = 0; i < n; i++)
+		write_jump(o, &leads[i]);
+	if (log_on)
+		say(o->path, "%zu functions of its CUDA %d runtime lead to Peerlane's, %zu unknown ones to a refusal",
+		    n - (n_unknown - n_before), major, n_unknown - n_before);
+	free(leads);
+	free(all);
+}
+
+/* NVIDIA's libraries that programs load know it too */
+static bool shared_runtime(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	return !strncmp(name, "libcudart.so", 12) ||
+	       !strncmp(name, "libcuda.so", 10);
+}
+
+static void stripped(const struct object *o)
+{
+	const char *what = "it has NVIDIA's CUDA runtime linked in and no symbol table, so that its calls cannot be led to Peerlane's; link it with nvcc -cudart shared, or do not strip it (strip -g keeps what is needed)";
+
+	if (!o->tab.constants || shared_runtime(o->path) ||
+	    !memmem(o->tab.constants, o->tab.constants_size, proof,
+		    sizeof(proof)))
+		return;
+	if (o->program)
+		STOP(o, "%s", what);
+	/* The program may well do without this part of a library */
+	say(o->path, "%s; until then these calls work on NVIDIA's driver alone",
+	    what);
+}
+
+static void look_at(struct object *o)
+{
+	int fd = open(o->file, O_RDONLY | O_CLOEXEC);
+	void *file = MAP_FAILED;
+	const char *wrong;
+	struct stat st;
+	int major;
+
+	if (fd >= 0 && !fstat(fd, &st))
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE,
+			    fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (file == MAP_FAILED) {
+		say(o->path, "cannot be read: %m; " STAYS);
+		return;
+	}
+	wrong = symtab_open(&o->tab, file, (size_t)st.st_size);
+	if (wrong) {
+		say(o->path, "its symbols cannot be read: %s; " STAYS, wrong);
+	} else if (!o->tab.symbols) {
+		stripped(o);
+	} else {
+		major = find(o);
+		if (major)
+			lead_over(o, major);
+	}
+	munmap(file, (size_t)st.st_size);
+}
+
+struct objects {
+	struct object *of;
+	size_t n;
+};
+
+static int collect(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct objects *all = arg;
+	struct object *more = reallocarray(all->of, all->n + 1, sizeof(*more));
+
+	(void)size;
+	if (!more)
+		return 1;
+	all->of = more;
+	/* The program is the first, and the kernel's page has no file */
+	if (all->n && !strchr(info->dlpi_name, '/'))
+		return 0;
+	all->of[all->n] = (struct object){ .path = info->dlpi_name,
+					   .file = info->dlpi_name,
+					   .program = !all->n, .info = *info };
+	all->n++;
+	return 0;
+}
+
+/* The C library has no environment yet */
+__attribute__((constructor))
+static void begin(int argc, char **argv, char **envp)
+{
+	char program[PATH_MAX];
+	const char *file = "/proc/self/exe";
+	struct objects all = { 0 };
+	ssize_t n = readlink(file, program, sizeof(program) - 1);
+
+	for (; *envp; envp++)
+		if (!strncmp(*envp, "PEERLANE_LOG=", 13))
+			log_on = (*envp)[13] && strcmp(*envp + 13, "0");
+	program[n > 0 ? n : 0] = '\0';
+	/* Started by hand, the loader is what the kernel runs */
+	if (!getauxval(AT_BASE) && argc > 0) {
+		snprintf(program, sizeof(program), "%s", argv[0]);
+		file = program;
+	}
+	if (dl_iterate_phdr(collect, &all) || !all.n) {
+		say(program, "no memory to look at it; " STAYS);
+	} else {
+		all.of[0].path = program;
+		all.of[0].file = file;
+		for (size_t i = 0; i < all.n; i++)
+			look_at(&all.of[i]);
+	}
+	free(all.of);
+}

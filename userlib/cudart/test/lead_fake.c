@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What stands for NVIDIA's runtime linked in, where there is no nvcc: functions
+ * of its names, N(name) in names.inc, that return what no runtime would.
+ */
+#ifndef ANSWER
+#define ANSWER	4242
+#endif
+#define N(name)								\
+	__attribute__((visibility("hidden"))) int name(void);		\
+	int name(void)							\
+	{								\
+		return ANSWER;						\
+	}
+N(libcudart_static_first)
+#include "names.inc"
+N(libcudart_static_last)
+#ifdef TWIN
+__attribute__((visibility("hidden"), alias("cudaMalloc")))
+int cudaMallocTwin(void);
+#endif
+
+/* What the real one asks the driver for its proof by */
+extern const unsigned char lead_fake_proof[16];
+const unsigned char lead_fake_proof[16] = {
+	0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b,
+	0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2,
+};
