@@ -3,7 +3,7 @@
  * Peerlane: errors made on purpose, which a debug kernel must see.
  *
  * debugfs, peerlane_bug_test/:
- *   cmd    use-after-free, out-of-bounds, inversion, atomic, leak, or
+ *   cmd    use-after-free, out-of-bounds, inversion, atomic, or
  *	    dma PCI-ADDRESS
  *
  * Never loaded but in a guest whose kernel is about to be searched for them.
@@ -17,7 +17,6 @@
 #include "test_cmd.h"
 
 #define BUG_BYTES	64
-#define BUG_LEAKS	16
 
 static DEFINE_MUTEX(bug_first);
 static DEFINE_MUTEX(bug_second);
@@ -62,21 +61,6 @@ static int bug_atomic(void)
 	return 0;
 }
 
-/* More than the stale pointers that may lie on some stack */
-static noinline int bug_leak(void)
-{
-	unsigned int i;
-	void *p;
-
-	for (i = 0; i < BUG_LEAKS; i++) {
-		p = kmalloc(BUG_BYTES, GFP_KERNEL);
-		if (!p)
-			return -ENOMEM;
-		OPTIMIZER_HIDE_VAR(p);
-	}
-	return 0;
-}
-
 /* Unmapped with another size */
 static int bug_dma(const char *address)
 {
@@ -115,8 +99,6 @@ static int bug_run(char *cmd)
 		return bug_inversion();
 	if (!strcmp(cmd, "atomic"))
 		return bug_atomic();
-	if (!strcmp(cmd, "leak"))
-		return bug_leak();
 	if (!strncmp(cmd, "dma ", 4))
 		return bug_dma(cmd + 4);
 	return -EBADMSG;

@@ -70,12 +70,6 @@ none_lost() {
 	test ! -s /tmp/lost
 }
 
-lost_by() {
-	lost >/tmp/lost
-	cat /tmp/lost
-	grep -q "$1" /tmp/lost
-}
-
 # Under a debug kernel nothing may be lost, either
 finish() {
 	[ ! -e /sys/kernel/debug/kmemleak ] || check "no memory of our modules is lost" none_lost
