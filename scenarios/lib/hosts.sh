@@ -260,9 +260,8 @@ host_wire() { # HOST WORDS
 # whether it must, and who changes something does that before looking who waits,
 # so nobody sleeps through it.
 hosts_wake() {
-	for hosts_each in $SC_HOSTS; do
-		[ ! -e "$hosts_dir/waiting.$hosts_each" ] ||
-			echo 1<>"$hosts_dir/wake.$hosts_each"
+	for hosts_each in "$hosts_dir"/waiting.*; do
+		[ ! -e "$hosts_each" ] || echo 1<>"$hosts_dir/wake.${hosts_each##*.}"
 	done
 }
 

@@ -77,6 +77,24 @@ check "the other learns that at once" grep -q \
 	'^@reply error: barrier start: host b has ended before it came there' o/a/result.log
 check "not when the time is over ($took s)" test "$took" -lt 20
 
+# c comes to the barrier when the others wait there, and not before
+hosts 40 3 <<'END'
+here=../../../came.$HOST
+tries=0
+while [ "$HOST" = c ] && [ "$tries" -lt 200 ] &&
+	{ [ ! -e ../../../hosts/waiting.a ] || [ ! -e ../../../hosts/waiting.b ]; }; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+: >"$here"
+host barrier late
+[ -e ../../../came.a ] && [ -e ../../../came.b ] && [ -e ../../../came.c ] ||
+	echo "not ok 1 - nobody goes on before all have come"
+[ "$tries" -lt 200 ] || echo "not ok 1 - the others wait"
+END
+check_eq "nobody passes a barrier before all have come" 0 "$status"
+[ "$status" -eq 0 ] || sed "s/^/# /" said
+
 hosts 4 2 <<'END'
 [ "$HOST" != b ] || exec sleep 1000
 host barrier start

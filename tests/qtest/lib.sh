@@ -5,7 +5,7 @@
 #
 # shellcheck disable=SC2034,SC2086,SC2154  # variables for the cases; numbers
 
-TOP=${TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
+TOP=${TOP:-$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)}
 BUILD=${BUILD:-$TOP/build}
 qt_own_out=
 [ -n "${OUT-}" ] || { OUT=$(mktemp -d) && qt_own_out=$OUT; }

@@ -48,6 +48,9 @@ grep '[.]md$' "$OUT/files" | while IFS= read -r file; do
 done >"$OUT/found"
 none "a document begins with its SPDX line"
 
+xargs grep -nE -e "^(<{7}|>{7}) " /dev/null <"$OUT/files" >"$OUT/found"
+none "no merge left its marks"
+
 wrong_licence() { # PATH-REGEX LICENCE
 	grep -E -e "$1" "$OUT/licensed" | without "$2( |\$|\")" | sed "s/\$/ is not $2/"
 }
