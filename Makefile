@@ -18,7 +18,7 @@ export V
 MAKEFLAGS += --no-print-directory
 
 IN_ROOT_GOALS := all demo check bench matrix report qemu wire kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party check-gpu install dist clean clean-cache help
+HOST_GOALS := root third-party check-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -88,17 +88,23 @@ check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory wi
 install: ## Install the user library, headers and manual pages below DESTDIR/prefix
 	+@prefix=$(prefix) images/install "$(DESTDIR)"
 
+uninstall: ## Remove what make install has put below DESTDIR/prefix
+	+@prefix=$(prefix) images/install --remove "$(DESTDIR)"
+
 dist: ## Make build/peerlane-VERSION.tar.gz from the last commit
 	@images/dist
 
 clean: ## Remove build/ (the cache stays)
 	@rm -rf build
 
-clean-cache: ## Show what the cache holds; remove what this checkout does not use (ALL=1: everything)
-	@images/clean-cache $(if $(ALL),--all)
+clean-cache: ## Show what the cache holds; UNUSED=1 removes what this checkout does not use, ALL=1 everything
+	@images/clean-cache $(if $(ALL),--all,$(if $(UNUSED),--unused))
+
+.DEFAULT:
+	@echo "peerlane: there is no goal $@; make help lists them" >&2; exit 2
 
 help: ## This text
 	@echo "Goals:"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 	@echo "Variables: V=1 shows every command; DEBIAN_MIRROR, PEERLANE_CACHE ($${PEERLANE_CACHE:-$${XDG_CACHE_HOME:-~/.cache}/peerlane}),"
-	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE for check and matrix, TESTS='...' for check, DESTDIR and prefix for install."
+	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE for check and matrix, TESTS='...' for check, DESTDIR and prefix for install and uninstall."

@@ -20,27 +20,26 @@ static uint64_t pln_all_ones(unsigned size)
     return MAKE_64BIT_MASK(0, size * 8);
 }
 
+static void pln_bar1_unmapped(PeerlaneGPU *s, const char *dir, hwaddr addr,
+                              unsigned size)
+{
+    pln_count(s, PLN_CNT_BAR1_UNMAPPED, 1);
+    trace_peerlane_gpu_bar1_unmapped(pln_name(s), dir, addr, size);
+    qemu_log_mask(LOG_GUEST_ERROR, "%s: %s of unmapped BAR1 at 0x%"
+                  HWADDR_PRIx "\n", pln_name(s), dir, addr);
+}
+
 static uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr,
                                        unsigned size)
 {
-    PeerlaneGPU *s = opaque;
-
-    pln_count(s, PLN_CNT_BAR1_UNMAPPED, 1);
-    trace_peerlane_gpu_bar1_unmapped(pln_name(s), "read", addr, size);
-    qemu_log_mask(LOG_GUEST_ERROR, "%s: read of unmapped BAR1 at 0x%"
-                  HWADDR_PRIx "\n", pln_name(s), addr);
+    pln_bar1_unmapped(opaque, "read", addr, size);
     return pln_all_ones(size);
 }
 
 static void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
                                     unsigned size)
 {
-    PeerlaneGPU *s = opaque;
-
-    pln_count(s, PLN_CNT_BAR1_UNMAPPED, 1);
-    trace_peerlane_gpu_bar1_unmapped(pln_name(s), "write", addr, size);
-    qemu_log_mask(LOG_GUEST_ERROR, "%s: write to unmapped BAR1 at 0x%"
-                  HWADDR_PRIx "\n", pln_name(s), addr);
+    pln_bar1_unmapped(opaque, "write", addr, size);
 }
 
 static const MemoryRegionOps pln_bar1_unmapped_ops = {

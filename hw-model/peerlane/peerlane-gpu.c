@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Peerlane GPU: PCI device, registers, reset, faults and migration.
+ * Peerlane GPU: PCI device, registers, reset and faults.
  *
  * The register specification is peerlane-gpu.rst.
  */
@@ -19,7 +19,6 @@
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/resettable.h"
-#include "migration/vmstate.h"
 #include "system/runstate.h"
 #include "peerlane-gpu.h"
 #include "trace.h"
@@ -286,7 +285,7 @@ static bool pln_get_removed(Object *obj, Error **errp)
     return PEERLANE_GPU(obj)->removed;
 }
 
-static void pln_show_removed(PeerlaneGPU *s)
+void pln_show_removed(PeerlaneGPU *s)
 {
     memory_region_transaction_begin();
     memory_region_set_enabled(&s->gone[0], s->removed);
@@ -457,136 +456,6 @@ static void pln_exit(PCIDevice *pdev)
     pln_bar1_exit(s);
     pln_bar0_exit(s);
 }
-
-static int pln_post_load(void *opaque, int version_id)
-{
-    PeerlaneGPU *s = opaque;
-
-    if (!pln_bar1_restore(s)) {
-        return -EINVAL;
-    }
-    for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
-        const PlnQueue *q = &s->queues[i];
-
-        if (q->status > PLN_Q_ERROR || q->vector >= PLN_MSIX_VECTORS ||
-            q->size > PLN_Q_SIZE_MAX || q->head >= MAX(q->size, 1) ||
-            q->tail >= MAX(q->size, 1)) {
-            return -EINVAL;
-        }
-    }
-    for (unsigned i = 0; i < PLN_NUM_INITIATORS; i++) {
-        s->initiators[i].name[sizeof(s->initiators[i].name) - 1] = 0;
-    }
-    pln_show_removed(s);
-    return 0;
-}
-
-static const VMStateDescription vmstate_pln_desc = {
-    .name = "peerlane-gpu-desc",
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .fields = (const VMStateField[]) {
-        VMSTATE_UINT32(opcode, PlnDesc),
-        VMSTATE_UINT32(flags, PlnDesc),
-        VMSTATE_UINT32(arg, PlnDesc),
-        VMSTATE_UINT32(reserved, PlnDesc),
-        VMSTATE_UINT64(src, PlnDesc),
-        VMSTATE_UINT64(dst, PlnDesc),
-        VMSTATE_UINT64(len, PlnDesc),
-        VMSTATE_UINT64(imm, PlnDesc),
-        VMSTATE_UINT64(comp, PlnDesc),
-        VMSTATE_UINT64(fence, PlnDesc),
-        VMSTATE_END_OF_LIST()
-    }
-};
-
-static const VMStateDescription vmstate_pln_queue = {
-    .name = "peerlane-gpu-queue",
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .fields = (const VMStateField[]) {
-        VMSTATE_UINT32(status, PlnQueue),
-        VMSTATE_UINT64(base, PlnQueue),
-        VMSTATE_UINT32(size, PlnQueue),
-        VMSTATE_UINT32(head, PlnQueue),
-        VMSTATE_UINT32(tail, PlnQueue),
-        VMSTATE_UINT32(error_code, PlnQueue),
-        VMSTATE_UINT32(error_index, PlnQueue),
-        VMSTATE_UINT32(vector, PlnQueue),
-        VMSTATE_UINT64(fence, PlnQueue),
-        VMSTATE_UINT32(fence_hi, PlnQueue),
-        VMSTATE_BOOL(active, PlnQueue),
-        VMSTATE_BOOL(waiting, PlnQueue),
-        VMSTATE_STRUCT(desc, PlnQueue, 1, vmstate_pln_desc, PlnDesc),
-        VMSTATE_UINT64(done, PlnQueue),
-        VMSTATE_UINT64(result, PlnQueue),
-        VMSTATE_INT64(deadline, PlnQueue),
-        VMSTATE_TIMER_PTR(timer, PlnQueue),
-        VMSTATE_END_OF_LIST()
-    }
-};
-
-static const VMStateDescription vmstate_pln_run = {
-    .name = "peerlane-gpu-run",
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .fields = (const VMStateField[]) {
-        VMSTATE_UINT32(index, PlnRun),
-        VMSTATE_UINT32(count, PlnRun),
-        VMSTATE_UINT64(vram, PlnRun),
-        VMSTATE_END_OF_LIST()
-    }
-};
-
-static const VMStateDescription vmstate_pln_initiator = {
-    .name = "peerlane-gpu-initiator",
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .fields = (const VMStateField[]) {
-        VMSTATE_UINT32(id, PlnInitiator),
-        VMSTATE_UINT32(read_hi, PlnInitiator),
-        VMSTATE_UINT32(write_hi, PlnInitiator),
-        VMSTATE_UINT64(read, PlnInitiator),
-        VMSTATE_UINT64(write, PlnInitiator),
-        VMSTATE_UINT8_ARRAY(name, PlnInitiator, 64),
-        VMSTATE_END_OF_LIST()
-    }
-};
-
-static const VMStateDescription vmstate_pln = {
-    .name = TYPE_PEERLANE_GPU,
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .post_load = pln_post_load,
-    .fields = (const VMStateField[]) {
-        VMSTATE_PCI_DEVICE(parent_obj, PeerlaneGPU),
-        VMSTATE_MSIX(parent_obj, PeerlaneGPU),
-        VMSTATE_UINT64_EQUAL(vram_size, PeerlaneGPU, NULL),
-        VMSTATE_UINT64_EQUAL(bar1_size, PeerlaneGPU, NULL),
-        VMSTATE_UINT8_EQUAL(num_queues, PeerlaneGPU, NULL),
-        VMSTATE_UINT8_ARRAY(uuid.data, PeerlaneGPU, 16),
-        VMSTATE_UINT32(fault_engine_error, PeerlaneGPU),
-        VMSTATE_UINT32(fault_stuck_fence, PeerlaneGPU),
-        VMSTATE_UINT32(fault_lost_irq, PeerlaneGPU),
-        VMSTATE_BOOL(removed, PeerlaneGPU),
-        VMSTATE_UINT32(reset_count, PeerlaneGPU),
-        VMSTATE_UINT32(scratch, PeerlaneGPU),
-        VMSTATE_UINT32(bar1_index, PeerlaneGPU),
-        VMSTATE_UINT32(bar1_count, PeerlaneGPU),
-        VMSTATE_UINT64(bar1_vram, PeerlaneGPU),
-        VMSTATE_UINT32(bar1_result, PeerlaneGPU),
-        VMSTATE_UINT32(next_queue, PeerlaneGPU),
-        VMSTATE_STRUCT_ARRAY(runs, PeerlaneGPU, PLN_BAR1_MAX_RUNS, 1,
-                             vmstate_pln_run, PlnRun),
-        VMSTATE_STRUCT_ARRAY(queues, PeerlaneGPU, PLN_MAX_QUEUES, 1,
-                             vmstate_pln_queue, PlnQueue),
-        VMSTATE_UINT64_ARRAY(counters, PeerlaneGPU, PLN_NUM_COUNTERS),
-        VMSTATE_UINT32_ARRAY(counters_hi, PeerlaneGPU, PLN_NUM_COUNTERS),
-        VMSTATE_STRUCT_ARRAY(initiators, PeerlaneGPU, PLN_NUM_INITIATORS, 1,
-                             vmstate_pln_initiator, PlnInitiator),
-        VMSTATE_END_OF_LIST()
-    }
-};
 
 static const Property pln_properties[] = {
     DEFINE_PROP_SIZE("vram-size", PeerlaneGPU, vram_size, 1 * GiB),

@@ -145,6 +145,7 @@ static inline const char *pln_name(PeerlaneGPU *s)
 /* peerlane-gpu.c */
 void pln_raise_irq(PeerlaneGPU *s, uint32_t vector);
 bool pln_take_fault(PeerlaneGPU *s, uint32_t *fault, const char *name);
+void pln_show_removed(PeerlaneGPU *s);
 
 /* peerlane-gpu-bar1.c */
 bool pln_bar1_init(PeerlaneGPU *s, Error **errp);
@@ -152,6 +153,17 @@ void pln_bar1_exit(PeerlaneGPU *s);
 void pln_bar1_command(PeerlaneGPU *s, uint32_t cmd);
 void pln_bar1_unmap_all(PeerlaneGPU *s);
 bool pln_bar1_restore(PeerlaneGPU *s);
+
+/* peerlane-gpu-ops.c */
+enum {
+    PLN_STEP_MORE = -1,         /* run again */
+    PLN_STEP_WAIT = -2,         /* the timer runs it again */
+};
+void pln_ops_init(void);
+enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
+                              uint64_t len, bool is_write);
+enum pln_gpu_error pln_op_check(PeerlaneGPU *s, const PlnDesc *d);
+int pln_op_step(PlnQueue *q);
 
 /* peerlane-gpu-engine.c */
 void pln_engine_init(PeerlaneGPU *s);
@@ -162,6 +174,9 @@ void pln_engine_kick(PeerlaneGPU *s);
 uint32_t pln_queue_read(PeerlaneGPU *s, unsigned q, hwaddr reg);
 void pln_queue_write(PeerlaneGPU *s, unsigned q, hwaddr reg, uint32_t val);
 const char *pln_queue_status_name(const PlnQueue *q);
+
+/* peerlane-gpu-migrate.c */
+extern const VMStateDescription vmstate_pln;
 
 /* peerlane-gpu-counters.c */
 extern const MemoryRegionObserver pln_vram_observer;

@@ -154,19 +154,27 @@ static const Property pls_upstream_props[] = {
     DEFINE_PROP_UINT32("link-latency", PlsUpstream, link.latency, 0),
 };
 
+/* What both kinds of ports are */
+static void pls_port_class_init(ObjectClass *klass)
+{
+    PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
+
+    k->config_read = pls_read_config;
+    k->vendor_id = PLS_VENDOR_ID;
+    k->revision = 1;
+    set_bit(DEVICE_CATEGORY_BRIDGE, DEVICE_CLASS(klass)->categories);
+}
+
 static void pls_upstream_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
     PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
 
-    k->config_read = pls_read_config;
+    pls_port_class_init(klass);
     k->config_write = pls_upstream_write_config;
     k->realize = pls_upstream_realize;
     k->exit = pls_upstream_exit;
-    k->vendor_id = PLS_VENDOR_ID;
     k->device_id = PLS_UPSTREAM_ID;
-    k->revision = 1;
-    set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
     dc->desc = "Peerlane PCI Express switch, upstream port";
     device_class_set_legacy_reset(dc, pls_upstream_reset);
     dc->vmsd = &vmstate_pls_upstream;
@@ -361,14 +369,11 @@ static void pls_downstream_class_init(ObjectClass *klass, void *data)
     HotplugHandlerClass *hc = HOTPLUG_HANDLER_CLASS(klass);
     PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
 
-    k->config_read = pls_read_config;
+    pls_port_class_init(klass);
     k->config_write = pls_downstream_write_config;
     k->realize = pls_downstream_realize;
     k->exit = pls_downstream_exit;
-    k->vendor_id = PLS_VENDOR_ID;
     k->device_id = PLS_DOWNSTREAM_ID;
-    k->revision = 1;
-    set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
     dc->desc = "Peerlane PCI Express switch, downstream port";
     device_class_set_legacy_reset(dc, pls_downstream_reset);
     dc->vmsd = &vmstate_pls_downstream;

@@ -3,6 +3,7 @@
  * peerlane-wire: arguments, and the loop.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,6 +64,30 @@ int wire_address(struct sockaddr_un *address, const char *folder,
 	return len < (int)sizeof(address->sun_path) ? 0 : -ENAMETOOLONG;
 }
 
+int wire_bind(int type, const struct sockaddr_un *name)
+{
+	const struct sockaddr *address = (const struct sockaddr *)name;
+	int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), probe, err;
+	struct stat stat;
+
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, address, sizeof(*name)))
+		return fd;
+	err = -errno;
+	probe = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (err == -EADDRINUSE && probe >= 0 && !lstat(name->sun_path, &stat) &&
+	    S_ISSOCK(stat.st_mode) && connect(probe, address, sizeof(*name)) &&
+	    errno == ECONNREFUSED)
+		err = unlink(name->sun_path) || bind(fd, address, sizeof(*name)) ? -errno : 0;
+	if (probe >= 0)
+		close(probe);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
 static int fail(const char *what, const char *detail)
 {
 	fprintf(stderr, "peerlane-wire: %s%s%s\n", what, detail ? ": " : "",
@@ -99,7 +125,8 @@ static int add_port(struct wire *wire, const char *name)
 	return 0;
 }
 
-static void loop(struct wire *wire, const sigset_t *unblocked)
+/* Until a signal comes; -errno: it could not go on */
+static int loop(struct wire *wire, const sigset_t *unblocked)
 {
 	struct pollfd fds[WIRE_PORTS_MAX + CONTROL_FDS];
 	unsigned int n;
@@ -125,8 +152,7 @@ static void loop(struct wire *wire, const sigset_t *unblocked)
 			  unblocked) < 0) {
 			if (errno == EINTR)
 				continue;
-			perror("peerlane-wire: poll");
-			return;
+			return -errno;
 		}
 		for (unsigned int i = 0; i < wire->ports; i++) {
 			if (fds[i].revents & (POLLOUT | POLLERR | POLLHUP))
@@ -136,6 +162,7 @@ static void loop(struct wire *wire, const sigset_t *unblocked)
 		}
 		control_serve(wire, fds + wire->ports, n);
 	}
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -150,12 +177,13 @@ int main(int argc, char **argv)
 		{ 0 }
 	};
 	static struct wire wire = { .seed = 1, .pcap_max = 256 << 20, .listener = -1 };
-	struct sigaction action = { .sa_handler = end };
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+	struct sigaction action = { .sa_handler = end }, old;
 	pid_t parent = getppid();
-	unsigned int open = 0;
+	unsigned int ports = 0;
 	sigset_t blocked, before;
 	bool ask = false;
-	int option, err = 0;
+	int option, null, err = 0;
 
 	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
 		switch (option) {
@@ -194,28 +222,35 @@ int main(int argc, char **argv)
 			return err;
 	}
 
+	/* no socket takes the place of a standard stream that is closed */
+	do
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (null >= 0 && null <= STDERR_FILENO);
+	close(null);
+
 	/* signals come while it polls, and at no other time */
 	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGTERM);
-	sigaddset(&blocked, SIGINT);
-	sigaddset(&blocked, SIGHUP);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		sigaddset(&blocked, signals[i]);
+		sigaction(signals[i], NULL, &old);
+		/* nohup, and background jobs of a shell, have some ignored */
+		if (signals[i] == SIGTERM || old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
 	sigprocmask(SIG_BLOCK, &blocked, &before);
 	sigdelset(&before, SIGTERM);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		return fail("what started it has ended", NULL);
 
 	port_seed(&wire);
-	while (open < wire.ports && !err) {
-		err = port_open(&wire, &wire.port[open]);
+	while (ports < wire.ports && !err) {
+		err = port_open(&wire, &wire.port[ports]);
 		if (err)
-			fail(strerror(-err), wire.port[open].name);
+			fail(strerror(-err), wire.port[ports].name);
 		else
-			open++;
+			ports++;
 	}
 	if (!err) {
 		err = control_open(&wire);
@@ -226,10 +261,12 @@ int main(int argc, char **argv)
 		/* who started it may wait for this line */
 		puts("ready");
 		fflush(stdout);
-		loop(&wire, &before);
+		err = loop(&wire, &before);
+		if (err)
+			fail(strerror(-err), "poll");
 	}
 	control_close(&wire);
-	while (open)
-		port_close(&wire, &wire.port[--open]);
+	while (ports)
+		port_close(&wire, &wire.port[--ports]);
 	return err ? 2 : 0;
 }

@@ -13,7 +13,7 @@
 #define FAIR 64		/* frames of one host before the others' turn */
 
 const char *const wire_drop_names[DROPS] = {
-	"runt", "oversize", "link", "loss", "rule", "queue", "peer"
+	"runt", "oversize", "link", "loss", "rule", "queue", "peer", "own"
 };
 
 const char *const wire_fault_names[FAULTS] = {
@@ -105,9 +105,9 @@ static void corrupt(struct wire_path *path, const struct wire_info *info,
 {
 	uint64_t bit;
 
-	path->count.done[FAULT_CORRUPT]++;
 	if (info->harmless >= len)
 		return;
+	path->count.done[FAULT_CORRUPT]++;
 	bit = draw(&path->prng[FAULT_CORRUPT]) % ((len - info->harmless) * 8);
 	data[info->harmless + bit / 8] ^= 1 << bit % 8;
 }
@@ -146,7 +146,6 @@ static void apply_rules(struct wire_port *port, struct wire_path *path,
 			break;
 		case ACTION_DUPLICATE:
 			verdict->copies++;
-			path->count.done[FAULT_DUPLICATE]++;
 			break;
 		case ACTION_CUT:
 			verdict->drop = DROP_LINK;
@@ -178,10 +177,9 @@ static void apply(struct wire_port *port, enum wire_way way,
 	}
 	if (strikes(path, FAULT_CORRUPT, info))
 		corrupt(path, info, data, len);
-	if (strikes(path, FAULT_DUPLICATE, info)) {
+	if (strikes(path, FAULT_DUPLICATE, info))
 		verdict->copies++;
-		path->count.done[FAULT_DUPLICATE]++;
-	}
+	path->count.done[FAULT_DUPLICATE] += verdict->copies - 1;
 	if (strikes(path, FAULT_REORDER, info))
 		verdict->held = true;
 	verdict->delay += path->delay_ns;
@@ -315,7 +313,7 @@ void port_link(struct wire_port *port, bool up)
 		flush(port);
 }
 
-/* To the port that has the address, or to all others */
+/* One copy, to the port that has the address, or to all others */
 static void forward(struct wire *wire, struct wire_port *from, uint8_t *data,
 		    size_t len, const struct verdict *verdict, uint64_t now)
 {
@@ -327,15 +325,19 @@ static void forward(struct wire *wire, struct wire_port *from, uint8_t *data,
 			only = i;
 	for (unsigned int i = 0; i < wire->ports; i++) {
 		struct wire_port *to = &wire->port[i];
-		struct verdict mine = *verdict;
+		struct verdict mine = { .drop = DROPS, .copies = 1, .held = verdict->held,
+					.delay = verdict->delay };
 		struct wire_info info;
 
-		if (to == from || (only >= 0 && (int)i != only))
+		if (only >= 0 ? (int)i != only : to == from)
 			continue;
 		/* each receiver has faults of its own */
 		memcpy(copy, data, len);
 		frame_parse(copy, len, &info);
-		apply(to, WAY_IN, &info, copy, len, &mine);
+		if (to == from)
+			mine.drop = DROP_OWN;
+		else
+			apply(to, WAY_IN, &info, copy, len, &mine);
 		if (mine.drop != DROPS)
 			dropped(&to->path[WAY_IN], &info, mine.drop);
 		else
@@ -362,15 +364,9 @@ int port_open(struct wire *wire, struct wire_port *port)
 		err = wire_address(&port->peer, wire->folder, port->name, ".host");
 	if (err)
 		return err;
-	port->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	port->fd = wire_bind(SOCK_DGRAM, &name);
 	if (port->fd < 0)
-		return -errno;
-	if (bind(port->fd, (struct sockaddr *)&name, sizeof(name))) {
-		err = -errno;
-		close(port->fd);
-		port->fd = -1;
-		return err;
-	}
+		return port->fd;
 	port->up = true;
 	port->flows = flow_new();
 	if (!port->flows) {
@@ -445,7 +441,8 @@ void port_receive(struct wire *wire, struct wire_port *port)
 			continue;
 		}
 		count(path, &info, len);
-		forward(wire, port, data, len, &verdict, now);
+		while (verdict.copies--)
+			forward(wire, port, data, len, &verdict, now);
 	}
 }
 

@@ -5,7 +5,11 @@
  *
  * A port is a host's cable.  Its two ways are named as that host sees them:
  * "out" is what the host sends, "in" is what it receives.  A frame goes through
- * the faults of its sender's "out", then through those of each receiver's "in".
+ * the faults of its sender's "out", then, each copy, those of each receiver's "in".
+ *
+ * Nothing gets lost uncounted.  What a host has sent is its "out" frames and
+ * drops; what was meant for a host, with the copies that its "in" made, is its
+ * "in" frames and drops, and what is queued.
  */
 #ifndef PEERLANE_WIRE_H
 #define PEERLANE_WIRE_H
@@ -33,7 +37,7 @@ enum wire_way { WAY_OUT, WAY_IN, WAYS };
 
 enum wire_drop {
 	DROP_RUNT, DROP_OVERSIZE, DROP_LINK, DROP_LOSS, DROP_RULE, DROP_QUEUE,
-	DROP_PEER, DROPS
+	DROP_PEER, DROP_OWN, DROPS
 };
 
 enum wire_fault { FAULT_LOSS, FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_REORDER, FAULTS };
@@ -113,6 +117,14 @@ struct wire {
 	int listener;
 };
 
+/* A command that waits for frames */
+struct wire_wait {
+	const struct wire_path *path;	/* NULL: none */
+	int opcode;
+	uint64_t want;
+	uint64_t until;
+};
+
 /* What a frame is, as far as the wire wants to know */
 struct wire_info {
 	bool roce;
@@ -151,6 +163,15 @@ extern const char *const wire_drop_names[DROPS];
 extern const char *const wire_fault_names[FAULTS];
 extern const char *const wire_action_names[ACTIONS];
 
+/* command.c: answers are objects of JSON, which the caller puts */
+struct json_object;
+/* Does what stands in LINE, which it takes apart; NULL: WAIT is what it waits for */
+struct json_object *command_run(struct wire *wire, struct wire_wait *wait, char *line);
+/* The answer of a wait that is over; NULL: it is not */
+struct json_object *command_waited(struct wire_wait *wait, uint64_t now);
+struct json_object *command_refuse(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
 /* control.c */
 int control_open(struct wire *wire);
 void control_close(struct wire *wire);
@@ -175,5 +196,9 @@ uint64_t wire_now(void);
 bool wire_number(const char *text, uint64_t *value);
 int wire_address(struct sockaddr_un *address, const char *folder,
 		 const char *name, const char *suffix);
+/* A socket with that name, which does not block, or -errno; what a wire that was
+ * killed has left there gives way
+ */
+int wire_bind(int type, const struct sockaddr_un *name);
 
 #endif

@@ -12,6 +12,8 @@
 
 #include "pln_gpu.h"
 
+#define PLN_REMOVE_SAY_MS	5000	/* who holds it up */
+#define PLN_REMOVE_LINES	4	/* each time, at most */
 #define PLN_DRAIN_MS	2000	/* of a reset, for DMA that is under way */
 
 unsigned int pln_watchdog_ms = 10000;
@@ -101,6 +103,7 @@ static struct pln_gpu *pln_gpu_create(struct pci_dev *pdev)
 	}
 	gpu->pdev = pci_dev_get(pdev);
 	init_rwsem(&gpu->mem_lock);
+	spin_lock_init(&gpu->pin_lock);
 	init_waitqueue_head(&gpu->state_wait);
 	init_waitqueue_head(&gpu->reaped);
 	init_waitqueue_head(&gpu->unpinned);
@@ -259,6 +262,25 @@ err_put:
 	return ret;
 }
 
+/* Who keeps the driver from going? */
+static void pln_log_held(struct pln_gpu *gpu)
+{
+	unsigned int left = PLN_REMOVE_LINES;
+	struct pln_buf *buf;
+	char text[200];
+
+	down_read(&gpu->mem_lock);
+	list_for_each_entry(buf, &gpu->graveyard, node) {
+		if (!left--)
+			break;
+		pln_held_by(buf, text, sizeof(text));
+		dev_warn(&gpu->pdev->dev,
+			 "removal waits for %llu bytes of GPU memory, held by%s; end the programs that registered it\n",
+			 buf->size, text);
+	}
+	up_read(&gpu->mem_lock);
+}
+
 static void pln_remove(struct pci_dev *pdev)
 {
 	struct pln_gpu *gpu = pci_get_drvdata(pdev);
@@ -279,13 +301,12 @@ static void pln_remove(struct pci_dev *pdev)
 	pln_bufs_retire_all(gpu, true);
 
 	/*
-	 * The pages go away with the driver, so there is no choice but to wait
-	 * for those who have them pinned; the core would do the same.
+	 * User mappings are gone.  The pages go away with the driver, so there
+	 * is no choice but to wait for those who have them pinned, or mapped
+	 * for DMA; the core would do the same.
 	 */
-	while (!pln_reap_wait(gpu, 5000))
-		dev_warn(&pdev->dev,
-			 "removal waits for %llu bytes of GPU memory that DMA of another device may reach; end the programs that registered it\n",
-			 gpu->quarantined);
+	while (!pln_reap_wait(gpu, PLN_REMOVE_SAY_MS))
+		pln_log_held(gpu);
 
 	pln_queues_fini(gpu);
 	pln_aperture_fini(gpu);

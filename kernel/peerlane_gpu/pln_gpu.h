@@ -153,6 +153,7 @@ struct pln_gpu {
 	atomic64_t nr_exports;
 	atomic64_t nr_pins;	/* page tables given to other drivers */
 	atomic64_t pinned;	/* bytes of user memory */
+	spinlock_t pin_lock;	/* whoever adds to it */
 	wait_queue_head_t unpinned;
 };
 
@@ -380,6 +381,25 @@ struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
 bool pln_below_one_switch(struct pln_gpu *gpu, struct pci_dev *peer);
 void pln_p2p_revoke(struct pln_buf *buf);
 
+/* ring.c */
+#define PLN_RING_SIZE		512		/* descriptors, 2^n */
+#define PLN_PIECE		(64ULL << 20)	/* bytes of one descriptor */
+
+static inline u32 pln_slot(u64 seq)
+{
+	return seq & (PLN_RING_SIZE - 1);
+}
+
+static inline u32 pln_q_rd(struct pln_queue *q, u32 reg)
+{
+	return readl(q->regs + reg);
+}
+
+int pln_hw_stop(struct pln_queue *q);
+int pln_hw_start(struct pln_queue *q);
+void pln_emit(struct pln_queue *q, struct pln_job *job);
+void pln_next_op(struct pln_job *job);
+
 /* queue.c */
 int pln_queues_init(struct pln_gpu *gpu);
 void pln_queues_fini(struct pln_gpu *gpu);
@@ -407,6 +427,7 @@ void pln_file_free(struct kref *kref);
 /* sysfs.c */
 extern const struct attribute_group *pln_dev_groups[];
 extern const char * const pln_error_names[PLN_NUM_ERRORS];
+size_t pln_held_by(struct pln_buf *buf, char *text, size_t size);
 void pln_debugfs_setup(void);
 void pln_debugfs_cleanup(void);
 void pln_debugfs_add(struct pln_gpu *gpu);

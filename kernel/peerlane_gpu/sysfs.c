@@ -231,46 +231,69 @@ static u64 pln_pages_busy(phys_addr_t phys, u64 size)
 	return busy;
 }
 
-static void pln_show_run(struct seq_file *m, struct pln_run *run,
-			 struct pln_buf *buf)
+static size_t pln_run_held_by(struct pln_run *run, char *text, size_t size)
 {
 	struct pln_gpu *gpu = run->gpu;
 	struct pln_holder *holder;
-	unsigned int i;
+	size_t n = 0;
 
-	for (i = 0; i < run->nr_pieces && run->pieces[i].buf != buf; i++)
-		;
-	if (i == run->nr_pieces)
-		return;
 	list_for_each_entry(holder, &run->holders, node)
-		seq_printf(m, " %s",
-			   holder->dev ? dev_name(holder->dev) : "p2p-table");
+		n += scnprintf(text + n, size - n, " %s", holder->dev ?
+			       dev_name(holder->dev) : "p2p-table");
 	if (run->fence && !dma_fence_is_signaled(run->fence))
-		seq_puts(m, " fence");
+		n += scnprintf(text + n, size - n, " fence");
 	if (gpu->bar1_p2pmem)
-		seq_printf(m, " bar1-pages=%llu",
-			   pln_pages_busy(gpu->bar1_phys + run->bar1,
-					  run->size));
+		n += scnprintf(text + n, size - n, " bar1-pages=%llu",
+			       pln_pages_busy(gpu->bar1_phys + run->bar1,
+					      run->size));
+	return n;
 }
 
-/* Retired memory, a line each, and who may still reach it */
+static bool pln_run_shows(const struct pln_run *run, const struct pln_buf *buf)
+{
+	unsigned int i;
+
+	for (i = 0; i < run->nr_pieces; i++)
+		if (run->pieces[i].buf == buf)
+			return true;
+	return false;
+}
+
+/* Who may still reach retired memory; what does not fit is cut off */
+size_t pln_held_by(struct pln_buf *buf, char *text, size_t size)
+{
+	struct pln_gpu *gpu = buf->gpu;
+	struct pln_run *run;
+	size_t n = 0;
+
+	lockdep_assert_held(&gpu->mem_lock);
+	*text = 0;
+	list_for_each_entry(run, &gpu->dying_runs, node)
+		if (pln_run_shows(run, buf))
+			n += pln_run_held_by(run, text + n, size - n);
+	if (gpu->coherent_pgmap && buf->vram + buf->size <= gpu->coherent_size)
+		n += scnprintf(text + n, size - n, " coherent-pages=%llu",
+			       pln_pages_busy(gpu->coherent_phys + buf->vram,
+					      buf->size));
+	return n;
+}
+
+/* Retired memory, a line each */
 static int quarantine_show(struct seq_file *m, void *unused)
 {
 	struct pln_gpu *gpu = m->private;
 	struct pln_buf *buf;
-	struct pln_run *run;
+	size_t size, n;
+	char *text;
 
 	down_read(&gpu->mem_lock);
 	list_for_each_entry(buf, &gpu->graveyard, node) {
 		seq_printf(m, "vram %#llx size %llu jobs %d held-by", buf->vram,
 			   buf->size, atomic_read(&buf->users));
-		list_for_each_entry(run, &gpu->dying_runs, node)
-			pln_show_run(m, run, buf);
-		if (gpu->coherent_pgmap &&
-		    buf->vram + buf->size <= gpu->coherent_size)
-			seq_printf(m, " coherent-pages=%llu",
-				   pln_pages_busy(gpu->coherent_phys +
-						  buf->vram, buf->size));
+		size = seq_get_buf(m, &text);
+		n = size ? pln_held_by(buf, text, size) : 0;
+		/* Cut off: the core comes again with more room */
+		seq_commit(m, n + 1 < size ? n : -1);
 		seq_puts(m, "\n");
 	}
 	up_read(&gpu->mem_lock);

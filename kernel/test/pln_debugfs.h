@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Orders to a test module: DIR is its folder in debugfs. */
+/* Orders to test modules, by their folders in debugfs; cmd() is for that in DIR. */
 #ifndef PLN_DEBUGFS_H
 #define PLN_DEBUGFS_H
 
@@ -7,14 +7,16 @@
 
 #include "pln_test.h"
 
-__attribute__((format(printf, 1, 2)))
-static int cmd(const char *fmt, ...)
+__attribute__((format(printf, 2, 3)))
+static int order(const char *dir, const char *fmt, ...)
 {
-	int fd = open(DIR "cmd", O_WRONLY), ret, err;
-	char text[128];
+	char path[96], text[128];
+	int fd, ret, err;
 	va_list ap;
 
-	need(fd >= 0, "open " DIR "cmd");
+	snprintf(path, sizeof(path), "%scmd", dir);
+	fd = open(path, O_WRONLY);
+	need(fd >= 0, "open %s", path);
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
@@ -24,5 +26,7 @@ static int cmd(const char *fmt, ...)
 	errno = err;
 	return ret < 0 ? -1 : 0;
 }
+
+#define cmd(...)	order(DIR, __VA_ARGS__)
 
 #endif

@@ -10,16 +10,13 @@
  * be refused, or "-".
  */
 #include <pthread.h>
-#include <sys/wait.h>
 
 #include "pln_test.h"
 
 #define DIR "/sys/kernel/debug/peerlane_dmabuf_test/"
-#define PEER "/sys/kernel/debug/peerlane_p2p_test/buf"
 
 #include "pln_debugfs.h"
-
-static const char *gpu_pci, *peer_pci, *far_pci, *way;
+#include "pln_peer.h"
 
 struct state {
 	int attached, mapped, valid, invalidated;
@@ -56,32 +53,6 @@ static int export_parts(int fd, struct pln_gpu_part *parts, unsigned int n)
 	};
 
 	return ioctl(fd, PLN_GPU_IOC_EXPORT_PARTS, &e) ? -1 : e.fd;
-}
-
-static unsigned long long bar1_start(void)
-{
-	unsigned long long start = 0;
-	char path[96];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource",
-		 gpu_pci);
-	f = fopen(path, "r");
-	need(f && fscanf(f, "%*x %*x %*x %llx", &start) == 1, "BAR1");
-	fclose(f);
-	return start;
-}
-
-/* The peer's buffer in host memory */
-static void buffer(void *data, bool write_it)
-{
-	int fd = open(PEER, O_RDWR);
-	ssize_t n;
-
-	need(fd >= 0, "open the peer's buffer");
-	n = write_it ? write(fd, data, UNIT) : read(fd, data, UNIT);
-	need(n == UNIT, "the peer's buffer");
-	close(fd);
 }
 
 static bool crc_is(int fd, uint32_t handle, uint64_t offset, uint64_t len,
@@ -246,6 +217,10 @@ static void test_parts(int fd)
 	e.flags = 1;
 	check_errno(ioctl(fd, PLN_GPU_IOC_EXPORT_PARTS, &e), EINVAL,
 		    "parts: flags");
+	e.flags = 0;
+	e.reserved = 1;
+	check_errno(ioctl(fd, PLN_GPU_IOC_EXPORT_PARTS, &e), EINVAL,
+		    "parts: reserved");
 	for (i = 0; i < 5; i++) {
 		static const struct {
 			const char *what;
@@ -395,31 +370,21 @@ static void test_fence(int fd)
 	close(buf);
 }
 
+static bool hold_mapped(void)
+{
+	int own = gpu_open();
+	struct pln_gpu_alloc a = gpu_alloc(own, MIB);
+	int buf = gpu_export(own, a.handle, 0, MIB);
+
+	return !attach(0, buf, peer_pci, "p2p") && !cmd("map 0");
+}
+
 /* The memory's file is closed, by a kill, while it is mapped */
 static void test_close(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
-	int status, pipefd[2];
-	char byte;
-	pid_t pid;
 
-	need(!pipe(pipefd), "pipe");
-	pid = fork();
-	need(pid >= 0, "fork");
-	if (!pid) {
-		int other = gpu_open();
-		struct pln_gpu_alloc a = gpu_alloc(other, MIB);
-		int buf = gpu_export(other, a.handle, 0, MIB);
-
-		byte = attach(0, buf, peer_pci, "p2p") || cmd("map 0");
-		if (write(pipefd[1], &byte, 1) != 1)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	need(read(pipefd[0], &byte, 1) == 1 && !byte, "attach in a child");
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
+	end_holder(start_holder(hold_mapped));
 	check(state(0).invalidated == 1, "kill -9: the importer is told");
 	check(gpu_query(fd).vram_free == q.vram_free - MIB,
 	      "the memory waits for the importer");

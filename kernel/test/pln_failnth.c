@@ -10,7 +10,7 @@
  */
 #include <pthread.h>
 
-#include "pln_test.h"
+#include "pln_debugfs.h"
 
 #define FAIL "/sys/kernel/debug/peerlane_fail_test/"
 #define MAX_CALLS	200
@@ -20,31 +20,9 @@ static int gpu;
 static struct pln_gpu_alloc mem;	/* with its device pointer */
 static char *dev_ptr;
 
-static int order(const char *dir, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static int order(const char *dir, const char *fmt, ...)
-{
-	char path[96], text[128];
-	int fd, ret, err;
-	va_list ap;
-
-	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/cmd", dir);
-	fd = open(path, O_WRONLY);
-	need(fd >= 0, "open %s", path);
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	ret = write(fd, text, strlen(text));
-	err = errno;
-	close(fd);
-	errno = err;
-	return ret < 0 ? -1 : 0;
-}
-
-#define IMPORTER	"peerlane_dmabuf_test"
-#define DRIVER		"peerlane_p2p_test"
-#define CORE		"peerlane_peercore_test"
+#define IMPORTER	"/sys/kernel/debug/peerlane_dmabuf_test/"
+#define DRIVER		"/sys/kernel/debug/peerlane_p2p_test/"
+#define CORE		"/sys/kernel/debug/peerlane_peercore_test/"
 
 static void arm(unsigned int n)
 {
@@ -388,21 +366,14 @@ static void sweep_bind(void)
 
 int main(int argc, char **argv)
 {
-	char point[256], *p;
-	bool coherent;
+	char point[256];
 
 	need(argc == 3, "usage: pln_failnth GPU PEER");
 	gpu_pci = argv[1];
 	peer_pci = argv[2];
 	gpu = gpu_open();
 	mem = gpu_alloc(gpu, MIB);
-	coherent = gpu_query(gpu).features & PLN_GPU_FEAT_COHERENT;
-	p = mmap(NULL, 2 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	need(p != MAP_FAILED, "reserve");
-	p = (char *)(((uintptr_t)p + UNIT - 1) & -(uintptr_t)UNIT);
-	dev_ptr = mmap(p, MIB, coherent ? PROT_READ | PROT_WRITE : PROT_NONE,
-		       MAP_SHARED | MAP_FIXED, gpu, mem.mmap_offset);
-	need(dev_ptr != MAP_FAILED, "mmap");
+	dev_ptr = dev_map(gpu, &mem);
 	buffer = gpu_export(gpu, mem.handle, 0, 2 * UNIT);
 	need(buffer >= 0, "export");
 

@@ -9,7 +9,6 @@
  */
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 
 #include "pln_test.h"
 
@@ -38,20 +37,6 @@ struct gdr_info {
 #define GDR_UNPIN	_IOWR(0xda, 2, void *)
 #define GDR_CB_FLAG	_IOWR(0xda, 3, void *)
 #define GDR_INFO	_IOWR(0xda, 5, void *)
-
-static char *dev_map(int fd, const struct pln_gpu_alloc *a)
-{
-	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
-	char *p = mmap(NULL, a->size + UNIT, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	need(p != MAP_FAILED, "reserve");
-	p = (char *)(((uintptr_t)p + UNIT - 1) & -(uintptr_t)UNIT);
-	p = mmap(p, a->size, coherent ? PROT_READ | PROT_WRITE : PROT_NONE,
-		 MAP_SHARED | MAP_FIXED, fd, a->mmap_offset);
-	need(p != MAP_FAILED, "mmap of GPU memory");
-	return p;
-}
 
 static int gdr_open(void)
 {
@@ -127,36 +112,27 @@ static void test_use(int fd, bool persistent)
 	close(gdr);
 }
 
+static bool hold_mapped(void)
+{
+	int own = gpu_open(), gdr = gdr_open();
+	struct pln_gpu_alloc a = gpu_alloc(own, UNIT);
+	uint64_t handle;
+	char *m;
+
+	if (gdr_pin(gdr, dev_map(own, &a), UNIT, &handle))
+		return false;
+	m = gdr_map(gdr, handle, UNIT);
+	if (m == MAP_FAILED)
+		return false;
+	*m = 1;
+	return true;
+}
+
 static void test_kill(int fd)
 {
 	struct pln_gpu_query q0 = gpu_query(fd);
-	int pipefd[2], status;
-	pid_t pid;
-	char c;
 
-	need(!pipe(pipefd), "pipe");
-	pid = fork();
-	need(pid >= 0, "fork");
-	if (!pid) {
-		int own = gpu_open(), gdr = gdr_open();
-		struct pln_gpu_alloc a = gpu_alloc(own, UNIT);
-		uint64_t handle;
-		char *m;
-
-		if (gdr_pin(gdr, dev_map(own, &a), UNIT, &handle))
-			_exit(1);
-		m = gdr_map(gdr, handle, UNIT);
-		if (m == MAP_FAILED)
-			_exit(1);
-		*m = 1;
-		if (write(pipefd[1], "x", 1) != 1)
-			_exit(1);
-		pause();
-	}
-	close(pipefd[1]);
-	check(read(pipefd[0], &c, 1) == 1, "a program has it mapped");
-	kill(pid, SIGKILL);
-	need(waitpid(pid, &status, 0) == pid, "wait");
+	end_holder(start_holder(hold_mapped));
 	check(room_is(fd, &q0), "kill -9 gives all of it back");
 }
 

@@ -13,9 +13,11 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
+#include <time.h>
 
 #include "pln_test.h"
+
+#define UNBIND_SECONDS	5
 
 static const char *gpu_pci, *disk;
 
@@ -397,49 +399,132 @@ static void test_pin(int fd)
 	close(file);
 }
 
+static char *disk_data;	/* UNIT bytes */
+
+static bool hold_pinned(void)
+{
+	int own = gpu_open(), d = open(disk, O_RDONLY | O_DIRECT);
+	struct pln_gpu_alloc a = gpu_alloc(own, UNIT);
+	struct pln_gpu_op op = op_crc(a.handle, 0, UNIT);
+	char *p = dev_map(own, &a);
+	uint64_t crc = 0;
+	struct ring r;
+
+	ring_make(&r);
+	return !ring_pin(&r, p, UNIT) && pread(d, p, UNIT, 0) == UNIT &&
+		!gpu_run(own, &op, 1, &crc) &&
+		crc == crc32c(0, disk_data, UNIT);
+}
+
 /* A disk and a long-term pin on the same pages; the program is killed */
 static void test_kill(int fd)
 {
 	struct pln_gpu_query q0 = gpu_query(fd);
-	char *data = aligned_alloc(4096, UNIT);
-	int d = open(disk, O_RDWR | O_DIRECT), status, pipefd[2];
-	char c;
-	pid_t pid;
+	int d = open(disk, O_WRONLY | O_DIRECT);
 
-	need(data && d >= 0, "open %s", disk);
-	pattern(data, UNIT, 9);
-	need(pwrite(d, data, UNIT, 0) == UNIT && !pipe(pipefd), "write");
+	disk_data = aligned_alloc(4096, UNIT);
+	need(disk_data && d >= 0, "open %s", disk);
+	pattern(disk_data, UNIT, 9);
+	need(pwrite(d, disk_data, UNIT, 0) == UNIT, "write");
+	end_holder(start_holder(hold_pinned));
+	check(room_is(fd, &q0),
+	      "window: a disk reads into pinned pages; kill -9 gives all back");
+	close(d);
+	free(disk_data);
+}
+
+static int bind_driver(const char *what)
+{
+	return shell("echo %s > /sys/bus/pci/drivers/peerlane_gpu/%s", gpu_pci,
+		     what);
+}
+
+/* Mappings are no reason to wait: who has them gets SIGBUS */
+static int test_unbind_mapped(int fd)
+{
+	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	struct pln_gpu_alloc a = gpu_alloc(fd, 4 * UNIT);
+	int buf = gpu_export(fd, a.handle, 0, 4 * UNIT), zero, next;
+	struct timespec start, end;
+	char *bar1, *window = NULL;
+
+	bar1 = mmap(NULL, 4 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, buf, 0);
+	need(bar1 != MAP_FAILED && !raises_sigbus(bar1), "mmap");
+	if (coherent) {
+		window = mmap(NULL, 4 * UNIT, PROT_READ | PROT_WRITE,
+			      MAP_SHARED, fd, a.mmap_offset);
+		need(window != MAP_FAILED && !raises_sigbus(window), "mmap");
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	check(!bind_driver("unbind"), "unbind while memory is mapped");
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	check(end.tv_sec - start.tv_sec < UNBIND_SECONDS,
+	      "unbind: mappings do not hold it up");
+	check(raises_sigbus(bar1) && raises_sigbus(bar1 + 2 * UNIT),
+	      "unbind: SIGBUS behind BAR1, touched before or not");
+	if (coherent)
+		check(raises_sigbus(window) && raises_sigbus(window + 2 * UNIT),
+		      "unbind: SIGBUS behind the window, touched before or not");
+	zero = open("/dev/zero", O_RDONLY);
+	check_errno(read(zero, bar1, 8), EFAULT, "unbind: a system call into it");
+	close(zero);
+
+	need(!bind_driver("bind"), "bind");
+	next = reopen();
+	check(raises_sigbus(bar1) && (!coherent || raises_sigbus(window)),
+	      "bound again: SIGBUS all the same");
+	munmap(bar1, 4 * UNIT);
+	if (coherent)
+		munmap(window, 4 * UNIT);
+	close(buf);
+	close(fd);
+	return next;
+}
+
+/* Pins are: the pages go away with the driver.  It says whom it waits for */
+static int test_unbind_pinned(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, 2 * UNIT);
+	int status, i, next;
+	struct ring r;
+	pid_t pid;
+	char *p;
+
+	p = mmap(NULL, 2 * UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 a.mmap_offset);
+	need(p != MAP_FAILED, "mmap");
+	ring_make(&r);
+	need(!ring_pin(&r, p, 2 * 4096), "pin");
+	need(!shell("dmesg -c >/dev/null"), "dmesg");
 	pid = fork();
 	need(pid >= 0, "fork");
-	if (!pid) {
-		int own = gpu_open();
-		struct pln_gpu_alloc a = gpu_alloc(own, UNIT);
-		struct pln_gpu_op op = op_crc(a.handle, 0, UNIT);
-		char *p = mmap(NULL, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       own, a.mmap_offset);
-		uint64_t crc = 0;
-		struct ring r;
-
-		ring_make(&r);
-		c = p == MAP_FAILED || ring_pin(&r, p, UNIT) ||
-			pread(d, p, UNIT, 0) != UNIT ||
-			gpu_run(own, &op, 1, &crc) ||
-			crc != crc32c(0, data, UNIT);
-		if (write(pipefd[1], &c, 1) != 1)
-			_exit(1);
-		pause();
+	if (!pid)
+		_exit(bind_driver("unbind"));
+	for (i = 0; i < 3000; i++) {
+		if (!shell("dmesg | grep -q 'removal waits for %u bytes of GPU memory, held by.* coherent-pages=2;'",
+			   2 * UNIT))
+			break;
+		usleep(10000);
 	}
-	need(read(pipefd[0], &c, 1) == 1, "the child");
-	check(!c, "window: a disk reads into pinned pages");
-	kill(pid, SIGKILL);
+	check(i < 3000, "unbind under a pin: the log says what it waits for");
+	check(raises_sigbus(p) && raises_sigbus(p + UNIT),
+	      "unbind under a pin: SIGBUS meanwhile");
+	check(!waitpid(pid, &status, WNOHANG), "and it waits");
+	check(!ring_unpin(&r), "unpin");
 	need(waitpid(pid, &status, 0) == pid, "wait");
-	check(room_is(fd, &q0), "window: kill -9 gives all of it back");
-	close(d);
-	free(data);
+	check(WIFEXITED(status) && !WEXITSTATUS(status), "then it is done");
+	munmap(p, 2 * UNIT);
+	ring_end(&r);
+
+	need(!bind_driver("bind"), "bind");
+	next = reopen();
+	close(fd);
+	return next;
 }
 
 int main(int argc, char **argv)
 {
+	bool coherent;
 	int fd;
 
 	need(argc == 3, "usage: pln_mapping GPU-PCI-ADDRESS DISK");
@@ -448,12 +533,16 @@ int main(int argc, char **argv)
 	fd = gpu_open();
 	test_dmabuf(fd);
 	test_writer(fd, false);
-	if (gpu_query(fd).features & PLN_GPU_FEAT_COHERENT) {
+	coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	if (coherent) {
 		test_window(fd);
 		test_writer(fd, true);
 		test_pin(fd);
 		test_kill(fd);
 	}
+	fd = test_unbind_mapped(fd);
+	if (coherent)
+		fd = test_unbind_pinned(fd);
 	close(fd);
 	return test_end();
 }

@@ -13,119 +13,13 @@
 
 #include "pln_test.h"
 
-#define DIR "/sys/kernel/debug/peerlane_p2p_test/"
+#include "pln_p2pabi.h"
 
-#include "pln_debugfs.h"
 #define UNBIND "echo %s > /sys/bus/pci/drivers/peerlane_gpu/unbind"
 #define ABI "/sys/module/peerlane_gpu/parameters/p2p_abi"
 
-static const char *gpu_name, *gpu_pci, *peer_pci, *far_pci, *way;
+static const char *gpu_name;
 static bool reachable;
-
-struct state {
-	int used, begun, ended, inner;
-	unsigned int entries;
-	unsigned int version, size, pages, gaps, flags;
-	unsigned long long phys;
-	char uuid[33];
-	unsigned int map_version, map_size, map_pages, map_gaps;
-	unsigned long long dma;
-	int mapped, map_peer;
-};
-
-static struct state state(unsigned int slot)
-{
-	struct state s = { 0 };
-	FILE *f = fopen(DIR "state", "r");
-	unsigned int n;
-	char line[512];
-
-	need(f, "state of the other driver");
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "slot %u begun %d ended %d entries %u inner %d version %x size %u pages %u phys %llx gaps %u flags %u uuid %32s mapped version %x size %u pages %u dma %llx gaps %u peer %d",
-			   &n, &s.begun, &s.ended, &s.entries, &s.inner,
-			   &s.version, &s.size, &s.pages, &s.phys, &s.gaps,
-			   &s.flags, s.uuid, &s.map_version, &s.map_size,
-			   &s.map_pages, &s.dma, &s.map_gaps,
-			   &s.map_peer) < 5 || n != slot) {
-			memset(&s, 0, sizeof(s));
-			continue;
-		}
-		s.used = 1;
-		s.mapped = s.map_pages != 0;
-		break;
-	}
-	fclose(f);
-	return s;
-}
-
-static bool begun(unsigned int slot)
-{
-	int i;
-
-	for (i = 0; i < 1000 && !state(slot).begun; i++)
-		usleep(10000);
-	return state(slot).begun == 1;
-}
-
-static unsigned long long bar1_start(void)
-{
-	unsigned long long start = 0;
-	char path[96];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource",
-		 gpu_pci);
-	f = fopen(path, "r");
-	need(f && fscanf(f, "%*x %*x %*x %llx", &start) == 1, "BAR1");
-	fclose(f);
-	return start;
-}
-
-/* The device pointer of memory, where the CPU may or may not read */
-static char *map_at(int fd, void *where, uint64_t offset, size_t len)
-{
-	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
-	char *p;
-
-	p = mmap(where, len, coherent ? PROT_READ | PROT_WRITE : PROT_NONE,
-		 MAP_SHARED | (where ? MAP_FIXED : 0), fd, offset);
-	need(p != MAP_FAILED, "mmap of GPU memory");
-	return p;
-}
-
-/* Aligned as CUDA's pointers are; the room of twice the size stays reserved */
-static char *reserve(size_t len)
-{
-	char *p = mmap(NULL, len + 2 * MIB, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	need(p != MAP_FAILED, "reserve");
-	return (char *)(((uintptr_t)p + 2 * MIB - 1) & -(uintptr_t)(2 * MIB));
-}
-
-static char *dev_map(int fd, const struct pln_gpu_alloc *a)
-{
-	return map_at(fd, reserve(a->size), a->mmap_offset, a->size);
-}
-
-static int get(unsigned int slot, const void *va, size_t len, const char *how)
-{
-	return cmd("get %u %llu %zu %s", slot,
-		   (unsigned long long)(uintptr_t)va, len, how);
-}
-
-static int getp(unsigned int slot, const void *va, size_t len, int flags)
-{
-	return cmd("getp %u %llu %zu %d", slot,
-		   (unsigned long long)(uintptr_t)va, len, flags);
-}
-
-static int bad(const char *what, const void *va)
-{
-	return cmd("bad %s %llu %u", what, (unsigned long long)(uintptr_t)va,
-		   UNIT);
-}
 
 static void test_arguments(int fd)
 {
@@ -233,18 +127,6 @@ static void test_table(int fd)
 	cmd("free 0");
 	gpu_free(fd, a.handle);
 	check(room_is(fd, &q), "nothing is left");
-}
-
-/* The buffer of the peer: its engine is told by the module */
-static void buffer(void *data, bool write_it)
-{
-	int fd = open(DIR "buf", O_RDWR);
-	ssize_t n;
-
-	need(fd >= 0, "open the buffer");
-	n = write_it ? write(fd, data, UNIT) : read(fd, data, UNIT);
-	need(n == UNIT, "buffer");
-	close(fd);
 }
 
 static void test_dma(int fd)
@@ -498,41 +380,32 @@ static void test_race(int fd)
 	pthread_barrier_destroy(&barrier);
 }
 
-/* The process that owns the memory goes away */
+static bool closes;
+
+static bool hold_tables(void)
+{
+	int own = gpu_open();
+	struct pln_gpu_alloc a = gpu_alloc(own, MIB);
+	char *p = dev_map(own, &a);
+
+	if (get(0, p, MIB, "plain") || getp(1, p, UNIT, 0) ||
+	    (reachable && cmd("map 0 %s", peer_pci)))
+		return false;
+	/* The mapping keeps the file, so it goes first */
+	return !closes || (!munmap(p, MIB) && !close(own));
+}
+
+/* The process that owns the memory goes away, or closes its file */
 static void test_gone(int fd, bool killed)
 {
 	const char *what = killed ? "kill -9" : "close";
 	struct pln_gpu_query q = gpu_query(fd);
-	int pipefd[2], status;
 	pid_t pid;
-	char c;
 
-	need(!pipe(pipefd), "pipe");
-	pid = fork();
-	need(pid >= 0, "fork");
-	if (!pid) {
-		int own = gpu_open();
-		struct pln_gpu_alloc a = gpu_alloc(own, MIB);
-		char *p = dev_map(own, &a);
-
-		if (get(0, p, MIB, "plain") || getp(1, p, UNIT, 0) ||
-		    (reachable && cmd("map 0 %s", peer_pci)))
-			_exit(1);
-		if (write(pipefd[1], "x", 1) != 1)
-			_exit(1);
-		if (killed)
-			pause();
-		/* The mapping keeps the file, so it goes first */
-		munmap(p, MIB);
-		close(own);
-		_exit(0);
-	}
-	close(pipefd[1]);
-	need(read(pipefd[0], &c, 1) == 1, "the child");
-	close(pipefd[0]);
+	closes = !killed;
+	pid = start_holder(hold_tables);
 	if (killed)
-		kill(pid, SIGKILL);
-	need(waitpid(pid, &status, 0) == pid, "wait");
+		end_holder(pid);
 	check(begun(0) && state(0).ended == 1, "%s: the callback was called",
 	      what);
 	check(!state(1).begun && gpu_query(fd).vram_free == q.vram_free - MIB,
@@ -541,6 +414,8 @@ static void test_gone(int fd, bool killed)
 	      "%s: put gives it back", what);
 	cmd("free 0");
 	cmd("free 1");
+	if (!killed)
+		end_holder(pid);
 }
 
 /* A child has what it inherits: device pointers only with a coherent window */
@@ -576,19 +451,6 @@ static void test_old(void)
 	check_errno(cmd("rsync register"), EBUSY, "rsync: another one");
 	check(!cmd("rsync unregister") && !cmd("rsync register") &&
 	      !cmd("rsync unregister"), "rsync: unregister, and again");
-}
-
-__attribute__((format(printf, 1, 2)))
-static int shell(const char *fmt, ...)
-{
-	char text[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	fflush(stdout);
-	return system(text);
 }
 
 /* The GPU loses its memory */
@@ -631,22 +493,6 @@ static void test_lost(int fd, const char *what, const char *how)
 		check(room_is(fd, &q), "reset: nothing is left");
 	}
 	munmap(p, MIB);
-}
-
-/* Mappings of before keep the number of the old node */
-static int reopen(void)
-{
-	char path[64];
-	int n, fd;
-
-	for (n = 0; n < 4; n++) {
-		snprintf(path, sizeof(path), "/dev/peerlane-gpu%d", n);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd >= 0)
-			return fd;
-	}
-	need(false, "open the GPU again");
-	return -1;
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 
 #include "pln_test.h"
 
@@ -55,20 +54,6 @@ static int acquire(unsigned int slot, const void *va, size_t len)
 {
 	return cmd("acquire %u %llu %zu", slot,
 		   (unsigned long long)(uintptr_t)va, len);
-}
-
-static char *dev_map(int fd, const struct pln_gpu_alloc *a)
-{
-	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
-	char *p = mmap(NULL, a->size + UNIT, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	need(p != MAP_FAILED, "reserve");
-	p = (char *)(((uintptr_t)p + UNIT - 1) & -(uintptr_t)UNIT);
-	p = mmap(p, a->size, coherent ? PROT_READ | PROT_WRITE : PROT_NONE,
-		 MAP_SHARED | MAP_FIXED, fd, a->mmap_offset);
-	need(p != MAP_FAILED, "mmap of GPU memory");
-	return p;
 }
 
 static void test_client(void)
@@ -203,32 +188,21 @@ static void test_free(int fd, int steps)
 	munmap(p, MIB);
 }
 
+static bool hold_region(void)
+{
+	int own = gpu_open();
+	struct pln_gpu_alloc a = gpu_alloc(own, MIB);
+
+	return !acquire(0, dev_map(own, &a), MIB) && !cmd("get 0") &&
+		!cmd("map 0 %s", peer_pci);
+}
+
 /* A process is killed, whose region outlives its memory for a moment */
 static void test_kill(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
-	int pipefd[2], status;
-	pid_t pid;
-	char c;
 
-	need(!pipe(pipefd), "pipe");
-	pid = fork();
-	need(pid >= 0, "fork");
-	if (!pid) {
-		int own = gpu_open();
-		struct pln_gpu_alloc a = gpu_alloc(own, MIB);
-		char *p = dev_map(own, &a);
-
-		if (acquire(0, p, MIB) || cmd("get 0") ||
-		    cmd("map 0 %s", peer_pci) || write(pipefd[1], "x", 1) != 1)
-			_exit(1);
-		pause();
-	}
-	close(pipefd[1]);
-	need(read(pipefd[0], &c, 1) == 1, "the child");
-	close(pipefd[0]);
-	kill(pid, SIGKILL);
-	need(waitpid(pid, &status, 0) == pid, "wait");
+	end_holder(start_holder(hold_region));
 	if (!persistent)
 		check(room_is(fd, &q) && region(0).invalidated == 1,
 		      "kill -9: the core is told, the memory is back");
@@ -353,8 +327,10 @@ static void *race_free(void *arg)
 static void test_race(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
-	int i, told = 0, wrong = 0, rounds = 60;
+	int i, told = 0, wrong = 0, others = 0, rounds = 100;
 	struct racer r = { .fd = fd };
+	struct pln_gpu_alloc b = gpu_alloc(fd, UNIT);
+	char *pb = dev_map(fd, &b);
 
 	pthread_barrier_init(&r.barrier, NULL, 2);
 	for (i = 0; i < rounds; i++) {
@@ -368,14 +344,20 @@ static void test_race(int fd)
 		need(!pthread_create(&thread, NULL, race_free, &r), "thread");
 		pthread_barrier_wait(&r.barrier);
 		wrong += cmd("end 0") != 0;
+		/* A region that begins while the other's end is still told */
+		wrong += acquire(1, pb, UNIT) || cmd("get 1");
 		pthread_join(thread, NULL);
-		wrong += !r.ok || region(0).acquired;
+		others += region(1).invalidated;
+		wrong += cmd("end 1") || !r.ok || region(0).acquired;
 		told += region(0).invalidated;
 		munmap(p, UNIT);
 	}
 	check(!wrong, "free and the region's end at once, %d times (%d told)",
 	      rounds, told);
 	check(told && told < rounds, "each of them has won");
+	check(!others, "nobody else is told");
+	gpu_free(fd, b.handle);
+	munmap(pb, UNIT);
 	check(room_is(fd, &q), "nothing is left");
 	pthread_barrier_destroy(&r.barrier);
 }

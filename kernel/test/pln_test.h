@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/peerlane_gpu.h>
@@ -303,6 +304,105 @@ static bool raises_sigbus(const volatile char *p)
 	}
 	sigaction(SIGBUS, &old, NULL);
 	return raised;
+}
+
+__attribute__((format(printf, 1, 2), unused))
+static int shell(const char *fmt, ...)
+{
+	char cmd[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(cmd, sizeof(cmd), fmt, ap);
+	va_end(ap);
+	fflush(stdout);
+	return system(cmd);
+}
+
+/* The next node with a living GPU behind it, while an old one is open */
+__attribute__((unused))
+static int reopen(void)
+{
+	char path[64];
+	int i, n, fd;
+
+	for (i = 0; i < 500; i++) {
+		for (n = 0; n < 4; n++) {
+			snprintf(path, sizeof(path), "/dev/peerlane-gpu%d", n);
+			fd = open(path, O_RDWR | O_CLOEXEC);
+			if (fd >= 0)
+				return fd;
+		}
+		usleep(10000);
+	}
+	need(false, "open the GPU again");
+	return -1;
+}
+
+/*
+ * Room for a mapping, aligned as CUDA's pointers are: that of twice the size
+ * stays reserved
+ */
+__attribute__((unused))
+static char *reserve(size_t len)
+{
+	char *p = mmap(NULL, len + 2 * MIB, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	need(p != MAP_FAILED, "reserve");
+	return (char *)(((uintptr_t)p + 2 * MIB - 1) & -(uintptr_t)(2 * MIB));
+}
+
+/* The device pointer of memory, where the CPU may or may not read */
+__attribute__((unused))
+static char *map_at(int fd, void *where, uint64_t offset, size_t len)
+{
+	bool coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	char *p;
+
+	p = mmap(where, len, coherent ? PROT_READ | PROT_WRITE : PROT_NONE,
+		 MAP_SHARED | (where ? MAP_FIXED : 0), fd, offset);
+	need(p != MAP_FAILED, "mmap of GPU memory");
+	return p;
+}
+
+__attribute__((unused))
+static char *dev_map(int fd, const struct pln_gpu_alloc *a)
+{
+	return map_at(fd, reserve(a->size), a->mmap_offset, a->size);
+}
+
+/* A child that has what @hold gives it, until end_holder() */
+__attribute__((unused))
+static pid_t start_holder(bool (*hold)(void))
+{
+	int pipefd[2];
+	bool has;
+	pid_t pid;
+
+	need(!pipe(pipefd), "pipe");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		has = hold();
+		if (write(pipefd[1], &has, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(pipefd[1]);
+	need(read(pipefd[0], &has, 1) == 1 && has, "what the child holds");
+	close(pipefd[0]);
+	return pid;
+}
+
+/* By kill -9 */
+__attribute__((unused))
+static void end_holder(pid_t pid)
+{
+	int status;
+
+	need(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid, "kill");
 }
 
 #endif /* PLN_TEST_H */

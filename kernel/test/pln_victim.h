@@ -6,26 +6,11 @@
 #ifndef PLN_VICTIM_H
 #define PLN_VICTIM_H
 
-#include <stdarg.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "pln_test.h"
 
 static const char *disk;
-
-__attribute__((format(printf, 1, 2)))
-static int shell(const char *fmt, ...)
-{
-	char cmd[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cmd, sizeof(cmd), fmt, ap);
-	va_end(ap);
-	fflush(stdout);
-	return system(cmd);
-}
 
 static double now(void)
 {
@@ -166,25 +151,6 @@ static void victim_check(int fd, struct victim *v, const char *what, int err)
 	if (v->coherent)
 		munmap(v->coherent, v->a.size);
 	close(v->buf);
-}
-
-/* The next node with a living GPU behind it, while an old one is open */
-static int reopen(void)
-{
-	char path[64];
-	int i, n, fd;
-
-	for (i = 0; i < 500; i++) {
-		for (n = 0; n < 4; n++) {
-			snprintf(path, sizeof(path), "/dev/peerlane-gpu%d", n);
-			fd = open(path, O_RDWR | O_CLOEXEC);
-			if (fd >= 0)
-				return fd;
-		}
-		usleep(10000);
-	}
-	need(false, "open the GPU again");
-	return -1;
 }
 
 #endif /* PLN_VICTIM_H */

@@ -548,9 +548,6 @@ static int vram(void)
 static int bdf(void)
 {
 	gpu_open();
-	for (char *c = guest_bdf; *c; c++)
-		if (*c >= 'A' && *c <= 'F')
-			*c += 'a' - 'A';
 	printf("%s\n", guest_bdf);
 	return 0;
 }

@@ -17,8 +17,11 @@ part() {
 	part_limit=$2
 	shift 2
 	echo "# $part_name"
+	read -r part_began guest_idle </proc/uptime
 	timeout "$part_limit" "$@" >/tmp/part 2>&1
 	part_status=$?
 	cat /tmp/part
+	read -r part_ended guest_idle </proc/uptime
+	echo "# $part_name: $((${part_ended%.*} - ${part_began%.*})) s of emulation"
 	check_eq "$part_name: the program came to a good end" 0 "$part_status"
 }

@@ -12,6 +12,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -50,7 +51,7 @@ int plnMemCrc32c(gpu_ptr ptr, size_t size, uint32_t *crc);
 
 static int guest_checks, guest_failed;
 static gpu_ctx guest_ctx;
-static char guest_bdf[32];
+static char guest_bdf[32];	/* as sysfs writes it */
 
 static inline bool __attribute__((format(printf, 2, 3)))
 ok(bool good, const char *fmt, ...)
@@ -134,6 +135,8 @@ static inline void gpu_open_at(int ordinal)
 		ok(false, "a GPU to work with (CUDA error %d)", r);
 		exit(1);
 	}
+	for (char *c = guest_bdf; *c; c++)
+		*c = (char)tolower(*c);
 }
 
 static inline void gpu_open(void)
@@ -269,6 +272,21 @@ static inline double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* By the kernel, as an administrator does it; what was in its memory is lost */
+static inline void gpu_reset(void)
+{
+	double began;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset", guest_bdf);
+	fd = must_open(path, O_WRONLY);
+	began = seconds();
+	ok(write(fd, "1", 1) == 1 && seconds() - began < 15,
+	   "the GPU's reset comes back");
+	close(fd);
+}
+
 static inline struct pln_file_stats stats(void)
 {
 	struct pln_file_stats s;
@@ -297,10 +315,16 @@ static inline bool host(const char *question, char *reply, size_t len)
 	return !pclose(f);
 }
 
-static inline void host_must(const char *question)
+/* What a scenario cannot do without; as printf() has it */
+static inline void __attribute__((format(printf, 1, 2)))
+host_must(const char *fmt, ...)
 {
-	char reply[4096];
+	char question[256], reply[4096];
+	va_list ap;
 
+	va_start(ap, fmt);
+	vsnprintf(question, sizeof(question), fmt, ap);
+	va_end(ap);
 	if (!host(question, reply, sizeof(reply)))
 		ok(false, "the host answers to %s: %s", question, reply);
 }

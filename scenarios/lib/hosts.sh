@@ -48,6 +48,8 @@ hosts_start() {
 	vm_allow '^[^:]*Speculative Return Stack Overflow: WARNING: See' \
 		'an emulated EPYC has no microcode that cures it'
 	hosts_began=$(hosts_busy)
+	at_exit wire_kill
+	vm_guard
 	rm -rf "$hosts_dir"
 	mkdir -p "$hosts_dir/barrier" "$hosts_dir/key"
 	hosts_of_a=$vm_images
@@ -135,9 +137,9 @@ wire_start() {
 	mkdir -p "$OUT/wire"
 	mkfifo "$OUT/wire/ready" || finish
 	cd "$OUT" || finish
-	at_exit wire_kill
 	(
 		trap '' INT
+		watch_here wire/keeper.pid || exit
 		# shellcheck disable=SC2086 # a list
 		"$WIRE" --seed "${WIRE_SEED:-1}" ${WIRE_PCAP:+--pcap} wire $SC_HOSTS \
 			</dev/null >wire/ready 2>wire/wire.log &
@@ -195,8 +197,7 @@ wire_stop() {
 	: >"$OUT/wire/stopping"
 	if wire_ask counters >"$OUT/wire/counters.json" 2>"$OUT/wire/ask.log"; then
 		kill -TERM "$(cat "$OUT/wire/pid")"
-		timeout --foreground 10 tail --pid="$(cat "$OUT/wire/keeper.pid")" \
-			-s 0.05 -f /dev/null
+		wire_gone
 	fi
 	hosts_rc=$(cat "$OUT/wire/rc" 2>/dev/null)
 	[ "$hosts_rc" != 0 ] || return 0
@@ -205,12 +206,25 @@ $(cat "$OUT/wire/wire.log" "$OUT/wire/ask.log")"
 	return 1
 }
 
+# wire_kill: end it, whatever it does; so that its sockets go with it, it may do that
+# itself first.  QEMU leaves those of the hosts.  Who waits for another host need not.
 wire_kill() {
-	: >"$OUT/wire/stopping"
-	for wire_each in pid keeper.pid; do
-		[ ! -e "$OUT/wire/$wire_each" ] || [ -e "$OUT/wire/rc" ] ||
-			kill -KILL "$(cat "$OUT/wire/$wire_each")" 2>/dev/null
-	done
+	[ ! -d "$OUT/wire" ] || : >"$OUT/wire/stopping"
+	hosts_gone wire
+	if [ -e "$OUT/wire/keeper.pid" ] && [ ! -e "$OUT/wire/rc" ]; then
+		[ ! -e "$OUT/wire/pid" ] || kill -TERM "$(cat "$OUT/wire/pid")" 2>/dev/null
+		wire_gone
+		for wire_each in pid keeper.pid; do
+			[ ! -e "$OUT/wire/$wire_each" ] || [ -e "$OUT/wire/rc" ] ||
+				kill -KILL "$(cat "$OUT/wire/$wire_each")" 2>/dev/null
+		done
+	fi
+	find "$OUT/wire" "$hosts_dir" \( -type s -o -type p \) -exec rm -f {} + 2>/dev/null
+}
+
+# wire_gone: its keeper has said so, within 10 s
+wire_gone() {
+	timeout --foreground 10 tail --pid="$(cat "$OUT/wire/keeper.pid")" -s 0.05 -f /dev/null
 }
 
 # hosts_spent: since the start: {seconds, cpu_seconds of the emulators,
@@ -246,9 +260,8 @@ host_wire() { # HOST WORDS
 # whether it must, and who changes something does that before looking who waits,
 # so nobody sleeps through it.
 hosts_wake() {
-	for hosts_each in $SC_HOSTS; do
-		[ ! -e "$hosts_dir/waiting.$hosts_each" ] ||
-			echo 1<>"$hosts_dir/wake.$hosts_each"
+	for hosts_each in "$hosts_dir"/waiting.*; do
+		[ ! -e "$hosts_each" ] || echo 1<>"$hosts_dir/wake.${hosts_each##*.}"
 	done
 }
 

@@ -19,7 +19,7 @@
 #include <peerlane/mr.h>
 #include <peerlane/peerlane.h>
 
-#define CONNECT_SECONDS	30
+#define CONNECT_SECONDS	60
 #define GREETING_SIZE	160
 
 static inline void __attribute__((noreturn, format(printf, 1, 2)))
@@ -290,24 +290,15 @@ static inline void print_transfer(const char *label, const char *what,
  */
 static inline void count_begin(const char *label)
 {
-	char line[128];
-
-	snprintf(line, sizeof(line), "barrier %s.quiet", label);
-	host_must(line);
-	snprintf(line, sizeof(line), "begin %s", label);
-	host_must(line);
-	snprintf(line, sizeof(line), "barrier %s.begin", label);
-	host_must(line);
+	host_must("barrier %s.quiet", label);
+	host_must("begin %s", label);
+	host_must("barrier %s.begin", label);
 }
 
 static inline void count_end(const char *label)
 {
-	char line[128];
-
-	snprintf(line, sizeof(line), "barrier %s.end", label);
-	host_must(line);
-	snprintf(line, sizeof(line), "end %s", label);
-	host_must(line);
+	host_must("barrier %s.end", label);
+	host_must("end %s", label);
 }
 
 #endif /* SCENARIO_PEERS_H */

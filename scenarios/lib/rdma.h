@@ -11,15 +11,7 @@
 #ifndef SCENARIO_RDMA_H
 #define SCENARIO_RDMA_H
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <infiniband/verbs.h>
-#include <peerlane/mr.h>
-
-#include "guest.h"
+#include "peers.h"
 #include "pattern.h"
 
 int cuMemGetInfo_v2(size_t *avail, size_t *total);
@@ -31,7 +23,6 @@ int plnMemCompare(gpu_ptr a, gpu_ptr b, size_t size, uint64_t *first_diff);
 #define MAX_REQUEST	MIB(8)		/* bytes of one; the device may take less */
 #define WC_MS		60000		/* a completion comes within, under emulation */
 #define PORT		18515
-#define CONNECT_MS	30000
 #define SOCK_SECONDS	150	/* longer than anything one end does alone */
 
 /* A piece of GPU memory and what the other end must know to reach its own. */
@@ -61,83 +52,27 @@ struct end {
 	unsigned int mr_flags;	/* of pln_mr_reg() */
 };
 
-static inline void __attribute__((noreturn, format(printf, 1, 2)))
-stop(const char *fmt, ...)
-{
-	char text[300];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	ok(false, "%s", text);
-	exit(1);
-}
-
 /* ---- the two ends ---- */
 
-static inline int listen_once(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET,
-		.sin_port = htons(PORT), .sin_addr.s_addr = INADDR_ANY };
-	int on = 1, l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), s;
-	struct pollfd p = { .fd = l, .events = POLLIN };
-
-	if (l < 0 || setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    bind(l, (void *)&a, sizeof(a)) || listen(l, 1))
-		die("listen");
-	if (poll(&p, 1, 2 * CONNECT_MS) != 1)
-		stop("the other end has connected");
-	s = accept4(l, NULL, NULL, SOCK_CLOEXEC);
-	if (s < 0)
-		die("accept");
-	close(l);
-	return s;
-}
-
-static inline int connect_to(const char *where)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	struct timespec pause = { .tv_nsec = 50000000 };
-	double began = seconds();
-	int s;
-
-	if (inet_pton(AF_INET, where, &a.sin_addr) != 1)
-		stop("%s is \"listen\" or an IPv4 address", where);
-	for (;;) {
-		s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (s < 0)
-			die("socket");
-		if (!connect(s, (void *)&a, sizeof(a)))
-			return s;
-		/* until the other end listens */
-		if (errno != ECONNREFUSED ||
-		    seconds() - began > CONNECT_MS / 1000)
-			die(where);
-		close(s);
-		nanosleep(&pause, NULL);
-	}
-}
-
-static inline void tell(struct end *e, const void *data, size_t len)
+static inline void tell_end(struct end *e, const void *data, size_t len)
 {
 	if (send(e->sock, data, len, MSG_NOSIGNAL) != (ssize_t)len)
-		stop("the other end can be told something: %s", strerror(errno));
+		quit("the other end can be told something: %s", strerror(errno));
 }
 
-static inline void hear(struct end *e, void *data, size_t len)
+static inline void hear_end(struct end *e, void *data, size_t len)
 {
 	ssize_t n = recv(e->sock, data, len, MSG_WAITALL);
 
 	if (n != (ssize_t)len)
-		stop("the other end answers: %s",
+		quit("the other end answers: %s",
 		     n < 0 ? strerror(errno) : "it has closed the connection");
 }
 
 static inline void swap_words(struct end *e, uint64_t mine, uint64_t *theirs)
 {
-	tell(e, &mine, sizeof(mine));
-	hear(e, theirs, sizeof(*theirs));
+	tell_end(e, &mine, sizeof(mine));
+	hear_end(e, theirs, sizeof(*theirs));
 }
 
 /* Both ends have come this far; a step too many of one is noticed. */
@@ -147,7 +82,7 @@ static inline void sync_ends(struct end *e)
 
 	swap_words(e, mine, &theirs);
 	if (theirs != mine)
-		stop("both ends are at step %d; the other is at %d", (int)mine,
+		quit("both ends are at step %d; the other is at %d", (int)mine,
 		     (int)theirs);
 }
 
@@ -186,7 +121,7 @@ static inline void rdma_open(struct end *e, const char *where)
 	int on = 1;
 
 	if (!list || !list[0])
-		stop("there is an RDMA device");
+		quit("there is an RDMA device");
 	e->ctx = ibv_open_device(list[0]);
 	if (!e->ctx)
 		die("ibv_open_device");
@@ -194,11 +129,11 @@ static inline void rdma_open(struct end *e, const char *where)
 	if (ibv_query_port(e->ctx, 1, &e->port))
 		die("ibv_query_port");
 	if (e->port.state != IBV_PORT_ACTIVE)
-		stop("the RDMA port is active, not %s",
+		quit("the RDMA port is active, not %s",
 		     ibv_port_state_str(e->port.state));
 	e->gid_index = ipv4_gid(e);
 	if (e->gid_index < 0)
-		stop("the RDMA device has a GID of an IPv4 address");
+		quit("the RDMA device has a GID of an IPv4 address");
 	e->max_msg = e->port.max_msg_sz < MAX_REQUEST ? e->port.max_msg_sz :
 		     MAX_REQUEST;
 	e->timeout = e->timeout ?: 19;	/* 2.1 s: emulation is slow at times */
@@ -216,7 +151,14 @@ static inline void rdma_open(struct end *e, const char *where)
 	make_qp(e);
 
 	e->active = strcmp(where, "listen") != 0;
-	e->sock = e->active ? connect_to(where) : listen_once();
+	if (e->active) {
+		e->sock = peer_connect(where, PORT);
+	} else {
+		int listening = peer_listen("0.0.0.0", PORT);
+
+		e->sock = peer_accept(listening);
+		close(listening);
+	}
 	if (setsockopt(e->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
 	    setsockopt(e->sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
 		die("setsockopt");
@@ -238,10 +180,10 @@ static inline void rdma_connect(struct end *e)
 	me.gid = e->gid;
 	err = ibv_modify_qp(e->qp, &a, IBV_QP_STATE);
 	if (err)
-		stop("the QP goes to RESET: %s", strerror(err));
+		quit("the QP goes to RESET: %s", strerror(err));
 	/* neither end sends before the other one is ready */
-	tell(e, &me, sizeof(me));
-	hear(e, &you, sizeof(you));
+	tell_end(e, &me, sizeof(me));
+	hear_end(e, &you, sizeof(you));
 
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_INIT, .port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_READ |
@@ -249,7 +191,7 @@ static inline void rdma_connect(struct end *e)
 	err = ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 			    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	if (err)
-		stop("the QP goes to INIT: %s", strerror(err));
+		quit("the QP goes to INIT: %s", strerror(err));
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTR,
 		.path_mtu = e->port.active_mtu,
 		.dest_qp_num = (uint32_t)you.qpn, .rq_psn = (uint32_t)you.psn,
@@ -261,7 +203,7 @@ static inline void rdma_connect(struct end *e)
 			    IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 			    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 	if (err)
-		stop("the QP goes to RTR: %s", strerror(err));
+		quit("the QP goes to RTR: %s", strerror(err));
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS,
 		.sq_psn = e->psn, .timeout = e->timeout, .retry_cnt = e->retry,
 		.rnr_retry = e->rnr, .max_rd_atomic = 16 };
@@ -269,7 +211,7 @@ static inline void rdma_connect(struct end *e)
 			    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 			    IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 	if (err)
-		stop("the QP goes to RTS: %s", strerror(err));
+		quit("the QP goes to RTS: %s", strerror(err));
 	sync_ends(e);
 }
 
@@ -320,57 +262,17 @@ static inline void rdma_drain(struct end *e, unsigned int *good, unsigned int *f
 
 /* ---- memory ---- */
 
-static inline struct pln_mr_info info_of(const struct area *a)
-{
-	struct pln_mr_info info = { .size = sizeof(info) };
-	int err = pln_mr_info(a->mr, &info);
-
-	if (err)
-		stop("pln_mr_info: %s", strerror(-err));
-	return info;
-}
-
-static inline const char *area_way(const struct area *a)
-{
-	return pln_mr_way_name(info_of(a).way);
-}
-
-/* Text that is safe in JSON. */
-static inline const char *json_text(char *text)
-{
-	for (char *c = text; *c; c++)
-		if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
-			*c = '\'';
-	return text;
-}
-
-/*
- * For the result: what the host's side has counted as LABEL was BYTES out of
- * this GPU (SOURCE) or into it.
- */
-static inline void area_transfer(const struct area *a, const char *label,
-				 bool source, size_t bytes, double cpu)
-{
-	struct pln_mr_info info = info_of(a);
-
-	printf("@transfer %s {\"what\":\"%s\",\"path\":\"%s\",\"bytes\":%zu,\"cpu_seconds\":%.3f,\"reason\":\"%s\"}\n",
-	       label, source ? "rdma-source" : "rdma-target",
-	       info.way == PLN_MR_STAGED ? "bounce" :
-	       info.way == PLN_MR_PLAIN ? "coherent" : "p2p", bytes, cpu,
-	       info.way == PLN_MR_STAGED ? json_text(info.reason) : "");
-}
-
 static inline void area_register(struct end *e, struct area *a, const char *what)
 {
-	struct pln_mr_info info;
+	struct pln_mr_info info = { .size = sizeof(info) };
 	int err = pln_mr_reg(e->pd, addr(a->ptr), a->size,
 			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 			     e->mr_flags, &a->mr);
 
 	if (err)
-		stop("%s is registered: %s", what, strerror(-err));
-	info = info_of(a);
+		quit("%s is registered: %s", what, strerror(-err));
+	pln_mr_info(a->mr, &info);
 	note("%s: %zu bytes, registered: %s", what, a->size, info.reason);
 }
 
@@ -390,6 +292,18 @@ static inline void area_make(struct end *e, struct area *a, size_t size, const c
 	a->ptr = gpu_alloc(size);
 	area_register(e, a, what);
 	area_swap(e, a);
+}
+
+/* Equal, as the GPU's engine sees it. */
+static inline bool gpu_same(gpu_ptr a, gpu_ptr b, size_t n, const char *what)
+{
+	uint64_t diff = 0;
+	int err = plnMemCompare(a, b, n, &diff);
+
+	if (err || diff != UINT64_MAX)
+		note("%s: %s %" PRIu64, what, err ? "CUDA error" :
+		     "differs at byte", err ? (uint64_t)err : diff);
+	return !err && diff == UINT64_MAX;
 }
 
 static inline void words(uint8_t *to, uint64_t seed, size_t size)
@@ -415,9 +329,6 @@ static inline bool cpu_reaches_gpu(void)
 	if (known >= 0)
 		return known;
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/features", guest_bdf);
-	for (char *c = path; *c; c++)
-		if (*c >= 'A' && *c <= 'F')
-			*c += 'a' - 'A';
 	f = fopen(path, "r");
 	if (!f || !fgets(words, sizeof(words), f))
 		die(path);
@@ -446,9 +357,28 @@ static inline void pattern_put(gpu_ptr p, uint64_t seed, size_t size)
 		words(piece, seed + done / 8, n);
 		err = cuMemcpyHtoD_v2(p + done, piece, n);
 		if (err)
-			stop("the data is written (CUDA error %d)", err);
+			quit("the data is written (CUDA error %d)", err);
 	}
 	memset(piece, 0, sizeof(piece));
+}
+
+/* A word of registered memory, where this end's GPU sees it */
+static inline uint64_t word_of(const struct area *a, size_t at)
+{
+	uint64_t w = 0;
+
+	/* where it is staged, the NIC's copy is the newer one */
+	if (pln_mr_to_gpu(a->mr, at, sizeof(w)) ||
+	    cuMemcpyDtoH_v2(&w, a->ptr + at, sizeof(w)))
+		die("a word of the GPU's memory");
+	return w;
+}
+
+static inline void set_word(const struct area *a, size_t at, uint64_t w)
+{
+	if (cuMemcpyHtoD_v2(a->ptr + at, &w, sizeof(w)) ||
+	    pln_mr_from_gpu(a->mr, at, sizeof(w)))
+		die("a word of the GPU's memory");
 }
 
 static inline uint32_t pattern_crc(uint64_t seed, size_t size)
@@ -549,7 +479,7 @@ static inline enum ibv_wc_status move(struct end *e, const struct request *whole
 				r.size = e->max_msg;
 			err = post_request(e, &r);
 			if (err)
-				stop("a request is posted: %s", strerror(err));
+				quit("a request is posted: %s", strerror(err));
 			posted += r.size;
 			flying++;
 			continue;

@@ -25,8 +25,8 @@ host_search() {
 	# more is split around the hole for devices
 	[ "$rdma_memory" -le 2147483648 ] ||
 		{ echo "error: search: a machine with more than 2 GiB"; return; }
-	rdma_said=$(vm_qmp "$rdma_host" "{\"execute\":\"pmemsave\",\"arguments\":{\"val\":0,\"size\":$rdma_memory,\"filename\":\"$OUT/$rdma_host/memory\"}}") ||
-		{ echo "error: search: $rdma_said"; return; }
+	rdma_said=$(vm_qmp "$rdma_host" "{\"execute\":\"pmemsave\",\"arguments\":{\"val\":0,\"size\":$rdma_memory,\"filename\":\"$OUT/$rdma_host/memory\"}}" 120) ||
+		{ echo "error: search: the memory of $rdma_host cannot be saved within 120 s: $rdma_said"; return; }
 	rdma_found=$("$BUILD/scenarios/find-pattern" "$OUT/$rdma_host/memory" \
 		"$2:$3" 2>&1) ||
 		{ echo "error: search: $rdma_found"; return; }

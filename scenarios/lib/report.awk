@@ -12,6 +12,28 @@ function cell(text, class) {
 	return "<td" (class == "" ? "" : " class=\"" class "\"") ">" text "</td>"
 }
 
+# The first row of a table: names with tabs between; of numbers they begin with "#"
+function columns(names,    i, n, name, text) {
+	n = split(names, name, "\t")
+	for (i = 1; i <= n; i++)
+		text = text (sub(/^#/, "", name[i]) ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">") \
+		    tree_esc(name[i]) "</th>"
+	return "<thead><tr>" text "</tr></thead>"
+}
+
+# A table or drawing may be wider than the window: then it scrolls, by keys too
+function wide(what, name) {
+	return "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"" \
+	    tree_esc(name) "\">" what "</div>\n"
+}
+
+function table_of(class, caption, names, rows,    text) {
+	text = "<table" (class == "" ? "" : " class=\"" class "\"") "><caption>" \
+	    tree_esc(caption) "</caption>" columns(names) "<tbody>\n" rows "</tbody></table>"
+	sub(/[;:].*/, "", caption)
+	return wide(text, caption)
+}
+
 function reset() {
 	transfers = routes = hosts = wires = host = plot = ""
 	rows = nhosts = 0
@@ -20,7 +42,7 @@ function reset() {
 
 function reset_machine() {
 	tree_reset()
-	links = modelled = requesters = ""
+	links = modelled = requesters = said_of_links = ""
 	nlinks = most = memory_up = memory_down = 0
 	memory_known = 1
 	split("", carried)
@@ -33,13 +55,15 @@ function carry(node, kind, bytes) {
 		most = carried[node, kind]
 }
 
-function strokes(node,    i, kind, bytes) {
+function strokes(node,    i, kind, bytes, text) {
 	for (i = 1; i <= nkinds; i++) {
 		kind = kinds[i]
 		bytes = carried[node, kind]
-		if (bytes > 0)
-			tree_stroke(node, kind, bytes / most, node ": " \
-			    tree_human(bytes) " " meaning[kind])
+		if (bytes > 0) {
+			text = node ": " tree_human(bytes) " " meaning[kind]
+			tree_stroke(node, kind, bytes / most, text)
+			said_of_links = said_of_links text ". "
+		}
 	}
 }
 
@@ -55,16 +79,19 @@ function draw(    i, node, desc) {
 		strokes(tree_order[i])
 	for (i = 1; i <= nroutes && host == ""; i++)
 		desc = desc route[i] ". "
-	return tree_svg("d" nruns host, "Topology " topology, desc)
+	return wide(tree_svg("d" nruns "h" nhosts, (host == "" ? "" : "Host " host ", ") "topology " \
+	    (host == "" ? topology : topology_of), desc said_of_links), "drawing")
 }
 
 function link_tables(    text) {
 	if (nlinks)
-		text = "<div class=\"wide\"><table class=\"links\"><caption>What each link carried; of two numbers, the first went up, towards the root complex, the second down</caption><thead><tr><th>link</th><th class=\"n\">up</th><th class=\"n\">down</th><th class=\"n\">between devices, in a switch</th><th class=\"n\">between devices, through the root complex</th><th class=\"n\">host memory</th><th class=\"n\">refused</th><th>counted by</th></tr></thead><tbody>\n" links "</tbody></table></div>\n"
+		text = table_of("links", "What each link carried; of two numbers, the first went up, towards the root complex, the second down", \
+		    "link\t#up\t#down\t#between devices in a switch\t#between devices through the root complex\t#host memory\t#refused\tcounted by", links)
 	else
 		text = "<p class=\"dim\">Nothing was counted on the links.</p>\n"
 	if (modelled != "")
-		text = text "<div class=\"wide\"><table class=\"links\"><caption>Modelled links: what a link of this speed would have needed; nothing was measured, and nothing delayed. Of two numbers, the first is up, the second down</caption><thead><tr><th>link</th><th class=\"n\">modelled speed, latency</th><th class=\"n\">payload</th><th class=\"n\">modelled bytes on the wire</th><th class=\"n\">modelled time busy</th><th class=\"n\">modelled time queued, all transfers</th></tr></thead><tbody>\n" modelled "</tbody></table></div>\n" \
+		text = text table_of("links", "Modelled links: what a link of this speed would have needed; nothing was measured, and nothing delayed. Of two numbers, the first is up, the second down", \
+		    "link\t#modelled speed and latency\t#payload\t#modelled bytes on the link\t#modelled time busy\t#modelled time queued (all transfers)", modelled) \
 		    (requesters == "" ? "" : "<ul>\n" requesters "</ul>\n")
 	return text
 }
@@ -82,17 +109,21 @@ BEGIN {
 	printf "%s", tree_css()
 	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem}"
 	print "table{border-collapse:collapse;width:100%;margin:1rem 0}caption{text-align:left;color:var(--dim)}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}"
-	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}.wide{overflow-x:auto}"
+	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}td:first-child,td:nth-child(2){white-space:nowrap}.wide{overflow-x:auto}"
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	printf "%s", wire_css()
-	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}.plot img{max-width:100%;background:#fff}"
-	print "</style>\n</head>\n<body>\n<h1>Where the bytes went</h1>"
+	print ".key.dashed{height:0;border-top:3px dashed var(--dim)}.wide:focus-visible{outline:2px solid var(--drive)}table{min-width:30rem}"
+	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}.plot{min-width:48rem;width:100%;background:#fff}"
+	# on paper nothing scrolls, and a drawing stays on one page
+	print "@media print{body{margin:0;max-width:none;font-size:11px;print-color-adjust:exact}.wide{overflow:visible}table,table.links{min-width:0;font-size:9px}svg,.plot{min-width:0!important;max-height:24cm}svg,tr{break-inside:avoid}h2,h3,caption{break-after:avoid}}"
+	print "</style>\n</head>\n<body>\n<main>\n<h1>Where the bytes went</h1>"
 	print "<p>The pictures show what the emulated devices counted: ports of switches, GPUs, and the drive&#8217;s DMA addresses. A line is as thick as the bytes that it stands for; &#8592; is towards the root complex. Times are those of an emulated machine; they compare paths here and say nothing about hardware.</p>"
 	print "<p><span class=\"key\" style=\"background:var(--peer)\"></span>between devices, turned round in a switch"
 	print "<span class=\"key\" style=\"background:var(--root)\"></span>between devices, through the root complex"
 	print "<span class=\"key\" style=\"background:var(--host)\"></span>from or to host memory"
 	print "<span class=\"key\" style=\"background:var(--drive)\"></span>on the wire between hosts"
+	print "<span class=\"key dashed\"></span>between devices, and not known which way"
 	print "<span class=\"key\" style=\"background:var(--rule)\"></span>nothing, or not counted</p>"
 }
 
@@ -103,16 +134,15 @@ $1 == "matrix" {
 	if (!($3 in have))
 		have[$3] = columnname[++ncolumns] = $3
 	at_cell[$2, $3] = cell(tree_esc($4 == $5 ? $4 : $4 " / " $5) \
-	    ($7 == "pass" ? "" : " (expected " tree_esc($6) ")"), $7)
+	    ($7 == "pass" ? "" : " (expected " tree_esc($6) ")"), tree_esc($7))
 	if ($7 != "pass")
 		whys = whys "<li>" tree_esc($2 ", " $3 ": " $8) "</li>\n"
 }
 
-function matrix(    i, j, text) {
-	text = "<div class=\"wide\"><table><caption>The path of each scenario (and kernel) on each topology; p2p-root: peer to peer through the root complex</caption>\n<thead><tr><th>topology</th>"
+function matrix(    i, j, names, text) {
+	names = "topology"
 	for (j = 1; j <= ncolumns; j++)
-		text = text "<th>" tree_esc(columnname[j]) "</th>"
-	text = text "</tr></thead><tbody>\n"
+		names = names "\t" columnname[j]
 	for (i = 1; i <= nrows; i++) {
 		text = text "<tr>" cell(tree_esc(rowname[i]))
 		for (j = 1; j <= ncolumns; j++)
@@ -120,7 +150,8 @@ function matrix(    i, j, text) {
 			    at_cell[rowname[i], columnname[j]] : cell(""))
 		text = text "</tr>\n"
 	}
-	return text "</tbody></table></div>\n" (whys == "" ? "" : "<ul>\n" whys "</ul>\n")
+	return table_of("", "The path of each scenario (and kernel) on each topology; p2p-root: peer to peer through the root complex", \
+	    names, text) (whys == "" ? "" : "<ul>\n" whys "</ul>\n")
 }
 
 $1 == "run" {
@@ -236,14 +267,19 @@ $1 == "wire" {
 		    $3, $4, tree_human($5), $7, $8, $9, tree_human($10), $11)
 	}
 	wires = wires "<tr>" cell(tree_esc($2 == "total" ? "the whole run" : $2)) \
-	    cell(tree_esc($3)) cell($4, "n") cell(tree_human($5), "n") cell(tree_human($6), "n") \
-	    cell($7, "n") cell($8, "n") cell($9, "n") cell(tree_human($10), "n") \
-	    cell($11, "n") cell($12, "n") "</tr>\n"
+	    cell(tree_esc($3)) cell(frames($4), "n") cell(tree_human($5), "n") cell(tree_human($6), "n") \
+	    cell(frames($7), "n") cell(frames($8), "n") cell(frames($9), "n") cell(tree_human($10), "n") \
+	    cell(frames($11), "n") cell(frames($12), "n") "</tr>\n"
+}
+
+# A number, whatever the result says
+function frames(n) {
+	return sprintf("%d", n)
 }
 
 # title, SVG in base64: as an image it cannot run anything
 $1 == "plot" {
-	plot = "<p class=\"plot\"><img alt=\"" tree_esc($2) "\" src=\"data:image/svg+xml;base64," $3 "\"></p>\n"
+	plot = wide("<img class=\"plot\" alt=\"" tree_esc($2) "\" src=\"data:image/svg+xml;base64," $3 "\">", "plot: " $2)
 }
 
 $1 == "draw" {
@@ -253,7 +289,8 @@ $1 == "draw" {
 		    cell(tree_esc(verdict), tree_esc(verdict)) "</tr>\n"
 	sections = sections head (host == "" ? draw() : wire_drawing() wire_table())
 	if (transfers != "")
-		sections = sections "<div class=\"wide\"><table><thead><tr><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>why this path</th></tr></thead><tbody>\n" transfers "</tbody></table></div>\n"
+		sections = sections table_of("", "Transfers of " scenario, \
+		    "transfer\tpath\t#bytes\t#through host memory\t#emulated CPU s per GiB\twhy this path", transfers)
 	if (routes != "")
 		sections = sections "<ul>\n" routes "</ul>\n"
 	sections = sections plot (host == "" ? link_tables() : hosts) "</section>\n"
@@ -264,6 +301,7 @@ END {
 		exit 1
 	if (nrows)
 		print matrix()
-	print "<div class=\"wide\"><table><thead><tr><th>scenario</th><th>topology</th><th>transfer</th><th>path</th><th class=\"n\">bytes</th><th class=\"n\">through host memory</th><th class=\"n\">CPU s per GiB</th><th>verdict</th></tr></thead><tbody>"
-	print table "</tbody></table></div>\n" sections "</body>\n</html>"
+	print table_of("", "All transfers", \
+	    "scenario\ttopology\ttransfer\tpath\t#bytes\t#through host memory\t#emulated CPU s per GiB\tverdict", table) \
+	    sections "</main>\n</body>\n</html>"
 }

@@ -490,9 +490,20 @@ result: $sc_got"
 		diag "the result: $(jq -c . "$OUT/measured.json")"
 }
 
-# the result is written however the run ends
-sc_end() {
-	read -r sc_ended sc_idle </proc/uptime
+# what nobody looks at when the run has ended
+sc_tidy() {
+	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
+		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
+		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log" "$OUT"/*/memory
+	rm -rf "$OUT/case"
+}
+
+sc_drop_images() {
+	[ -n "$SC_KEEP" ] || rm -f "$OUT"/*.img "$OUT"/*/*.img "$OUT"/taken-out*
+}
+
+# sc_write_result: $OUT/result.json
+sc_write_result() {
 	sc_verdict=fail
 	[ "$case_status" -ne 0 ] || sc_verdict=pass
 	[ "$case_status" -ne 77 ] || sc_verdict=skip
@@ -511,12 +522,24 @@ sc_end() {
 		 checks: {passed: $passed, failed: $failed}, transfers: [],
 		 routes: [], devices: $devices, links: []} + .' \
 		"$OUT/measured.json" >"$OUT/result.json"
-	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
-		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
-		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
-	rm -rf "$OUT/case"
-	if [ -z "$SC_KEEP" ] && [ "$sc_verdict" != fail ]; then
-		rm -f "$OUT"/*.img "$OUT"/taken-out*
+}
+
+# the result is written however the run ends
+sc_end() {
+	read -r sc_ended sc_idle </proc/uptime
+	sc_write_result
+	sc_unfit=$(jq -r -L "$VM_LIB" 'include "result"; unfit' "$OUT/result.json" 2>&1)
+	if [ -n "$sc_unfit" ]; then
+		fail "the result is as docs/reference/results.md describes it" "$sc_unfit"
+		case $case_status in
+		0 | 77) case_status=1 ;;
+		esac
+		sc_write_result
+	fi
+	sc_tidy
+	# of a run that was interrupted nobody looks at them
+	if [ "$sc_verdict" != fail ] || [ "$case_status" -gt 128 ]; then
+		sc_drop_images
 	fi
 	if [ -n "$SC_JSON" ] && [ "$SC_JSON" != "$OUT/result.json" ]; then
 		cp "$OUT/result.json" "$SC_JSON"

@@ -159,7 +159,7 @@ function tree_say(class, x, y, text) {
 
 function tree_box(name) {
 	tree_body = tree_body sprintf("<rect class=\"box %s\" x=\"%d\" y=\"%d\" width=\"150\" height=\"44\" rx=\"6\"/>\n", \
-	    tree_kind[name], tree_x[name], tree_y[name])
+	    tree_esc(tree_kind[name]), tree_x[name], tree_y[name])
 	tree_say("name", tree_x[name] + 75, tree_y[name] + 18, tree_title[name])
 	tree_say("more", tree_x[name] + 75, tree_y[name] + 35, tree_text[name])
 }
@@ -173,8 +173,8 @@ function tree_svg(id, title, desc,    i) {
 		tree_box(tree_order[i])
 	# not by sprintf: its buffer is small in some awks
 	return "<svg xmlns=\"http://www.w3.org/2000/svg\"" \
-	    sprintf(" viewBox=\"0 0 %d %d\" width=\"%d\"", 264 * tree_deepest + 170, \
-	    64 * tree_rows, 264 * tree_deepest + 170) \
+	    sprintf(" viewBox=\"0 0 %d %d\" width=\"%d\" style=\"min-width:%dpx\"", 264 * tree_deepest + 170, \
+	    64 * tree_rows, 264 * tree_deepest + 170, .8 * (264 * tree_deepest + 170)) \
 	    sprintf(" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n", id, id) \
 	    "<title id=\"" id "-t\">" tree_esc(title) "</title>\n<desc id=\"" id "-d\">" \
 	    tree_esc(desc) "</desc>\n" tree_body "</svg>\n"
@@ -182,7 +182,7 @@ function tree_svg(id, title, desc,    i) {
 
 function tree_css() {
 	return ":root{color-scheme:light dark;--ink:#1b1f24;--dim:#57606a;--rule:#d0d7de;--paper:#fff;--box:#f6f8fa;--peer:#1a7f37;--root:#9a6700;--host:#cf222e;--drive:#0969da}\n" \
-	    "@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--rule:#3d444d;--paper:#0d1117;--box:#151b23;--peer:#3fb950;--root:#d29922;--host:#ff7b72;--drive:#4493f8}}\n" \
+	    "@media screen and (prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--rule:#3d444d;--paper:#0d1117;--box:#151b23;--peer:#3fb950;--root:#d29922;--host:#ff7b72;--drive:#4493f8}}\n" \
 	    "svg{max-width:100%;height:auto}svg text{fill:var(--ink);font:14px system-ui,sans-serif;text-anchor:middle}\n" \
 	    "svg text.more{fill:var(--dim);font-size:12px}svg text.bytes{text-anchor:end;font-size:12px;font-weight:600}\n" \
 	    "svg path{fill:none}.box{fill:var(--box);stroke:var(--rule);stroke-width:1.5}.box.gpu{stroke:var(--peer);stroke-width:2.5}.box.nvme{stroke:var(--drive);stroke-width:2.5}\n" \

@@ -48,10 +48,16 @@ vm_guard_pid=
 
 # shellcheck source=tests/lib/scan.sh
 . "$TOP/tests/lib/scan.sh"
+# shellcheck source=tests/lib/watch.sh
+. "$TOP/tests/lib/watch.sh"
 
 vm_say() {
 	printf '%s\n' "$*" | sed 's/^/# vm: /' >&2
 }
+
+# who worked here before and was killed may have a guard that still cleans up
+[ ! -e "$OUT/.guard" ] || flock -w 30 "$OUT/.guard" true ||
+	{ vm_say "another run works in $OUT"; exit 2; }
 
 vm_image() {
 	[ -e "$2" ] || { vm_say "no image $2"; return 2; }
@@ -204,7 +210,11 @@ vm_start() {
 	vm_guard
 	(
 		trap '' INT
-		"$QEMU" "$@" </dev/null >"$vm_dir/qemu.log" 2>&1 &
+		watch_here "$vm_dir/keeper.pid" || exit
+		# it ends with this shell, from its first moment on
+		# shellcheck disable=SC2016 # for the inner shell
+		setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$0" ] && exec "$@"' "$watch_pid" \
+			"$QEMU" "$@" </dev/null >"$vm_dir/qemu.log" 2>&1 &
 		vm_pid=$!
 		trap 'kill -TERM "$vm_pid" 2>/dev/null' TERM HUP
 		echo "$vm_pid" >"$vm_dir/qemu.pid"
@@ -231,12 +241,13 @@ vm_start() {
 	: "$vm_reply"
 }
 
-# vm_qmp NAME JSON: the reply on one line; fails on errors and after 20 s
+# vm_qmp NAME JSON [SECONDS]: the reply on one line; fails on errors, and after 20 s if
+# not told otherwise
 vm_qmp() {
 	vm_qmp_reply=$(
 		exec 5>"$OUT/$1/qmp.lock"
 		flock -w 20 5 || exit 1
-		timeout --foreground 20 "$VM_LIB/qmp-call.sh" "$OUT/$1" "$2"
+		timeout --foreground "${3:-20}" "$VM_LIB/qmp-call.sh" "$OUT/$1" "$2"
 	) || return 1
 	case $vm_qmp_reply in
 	'{"error"'* | *', "error": {'*) printf '%s\n' "$vm_qmp_reply"; return 1 ;;
@@ -274,6 +285,7 @@ vm_qom_set() {
 
 vm_serve() {
 	vm_dir=$OUT/$1
+	watch_here "$vm_dir/serve.pid" || return
 	vm_cr=$(printf '\r')
 	while IFS= read -r vm_line || [ -n "$vm_line" ]; do
 		vm_line=${vm_line%"$vm_cr"}
@@ -455,8 +467,12 @@ vm_stop() {
 			# a large one needs a moment on a busy machine; its keeper buries it
 			timeout --foreground 10 tail --pid="$vm_pid" -s 0.05 -f /dev/null
 		elif [ "$vm_file" = keeper ]; then
-			# its TERM is for QEMU, and nobody will read what it writes
+			# its TERM is for QEMU, and nobody will read what it writes, but for
+			# a QMP call that waits for its reply
 			kill -KILL "$vm_pid" 2>/dev/null
+			[ -e "$vm_dir/qemu.rc" ] || echo 137 >"$vm_dir/qemu.rc"
+			[ ! -p "$vm_dir/qmp.out" ] ||
+				echo '{"event":"EXITED"}' 1<>"$vm_dir/qmp.out"
 		elif [ "$vm_file" != qemu ]; then
 			kill -TERM "$vm_pid" 2>/dev/null
 		fi
@@ -465,32 +481,37 @@ vm_stop() {
 	vm_forget "$1"
 }
 
-# vm_guard: clean-up for a shell that is killed and cannot do it: a process
-# looks every second whether it is still there
+# vm_guard: clean-up for a shell that is killed and cannot do it
 vm_guard() {
 	[ -z "$vm_guard_pid" ] || return 0
 	(
 		trap "" HUP INT TERM
-		tail --pid=$$ -s 1 -f /dev/null
+		exec 9>"$OUT/.guard"
+		flock 9
+		watch_end "$$"
 		for vm_file in "$OUT"/*/keeper.pid; do
 			vm_file=${vm_file%/keeper.pid}
 			[ -p "$vm_file/exit" ] && vm_stop "${vm_file##*/}"
 		done
-		if command -v wire_kill; then
-			wire_kill
-		fi
+		for vm_each in wire_kill sc_tidy sc_drop_images; do
+			if command -v "$vm_each"; then
+				"$vm_each"
+			fi
+		done
 	) </dev/null >/dev/null 2>&1 &
 	vm_guard_pid=$!
 }
 
 # vm_cleanup: end all guests of this shell
 vm_cleanup() {
-	[ -z "$vm_guard_pid" ] || kill -KILL "$vm_guard_pid" 2>/dev/null
-	vm_guard_pid=
 	for vm_each in $vm_names; do
 		vm_stop "$vm_each"
 	done
 	vm_names=
+	# last, since this shell may be killed meanwhile
+	[ -z "$vm_guard_pid" ] || kill -KILL "$vm_guard_pid" 2>/dev/null
+	vm_guard_pid=
+	rm -f "$OUT/.guard"
 }
 
 if command -v at_exit >/dev/null; then

@@ -16,7 +16,7 @@ function wire_stroke(x, bytes, most, title) {
 }
 
 # Hosts below, the wire across all of them; what a host sends goes up
-function wire_drawing(    i, x, most, width) {
+function wire_drawing(    i, x, most, width, words) {
 	tree_reset()
 	for (i = 1; i <= nhosts; i++) {
 		if (wire_sent[hostname[i]] > most)
@@ -27,6 +27,7 @@ function wire_drawing(    i, x, most, width) {
 	width = 240 * nhosts
 	for (i = 1; i <= nhosts; i++) {
 		x = 240 * i - 120
+		words = words wire_words[hostname[i]] ". "
 		wire_stroke(x - 16, wire_sent[hostname[i]], most, wire_words[hostname[i]])
 		wire_stroke(x + 16, wire_received[hostname[i]], most, wire_words[hostname[i]])
 		tree_say("bytes", x - 24, 91, "\342\206\221 " tree_human(wire_sent[hostname[i]]))
@@ -42,14 +43,15 @@ function wire_drawing(    i, x, most, width) {
 	    width - 20)
 	tree_say("name", width / 2, 28, "wire")
 	tree_say("more", width / 2, 45, "RoCE payload of the whole run")
-	return "<svg xmlns=\"http://www.w3.org/2000/svg\"" \
-	    sprintf(" viewBox=\"0 0 %d 176\" width=\"%d\"", width, width) \
-	    sprintf(" role=\"img\" aria-labelledby=\"w%d-t\">\n", nruns) \
+	return wide("<svg xmlns=\"http://www.w3.org/2000/svg\"" \
+	    sprintf(" viewBox=\"0 0 %d 176\" width=\"%d\" style=\"min-width:%dpx\"", width, width, width * .8) \
+	    sprintf(" role=\"img\" aria-labelledby=\"w%d-t w%d-d\">\n", nruns, nruns) \
 	    "<title id=\"w" nruns "-t\">The wire between the hosts</title>\n" \
-	    tree_body "</svg>\n"
+	    "<desc id=\"w" nruns "-d\">" tree_esc(words) "</desc>\n" \
+	    tree_body "</svg>", "drawing of the wire")
 }
 
 function wire_table() {
-	return "<div class=\"wide\"><table class=\"links\"><caption>What crossed the wire, counted by the wire; frames that it dropped are not among those that passed. Between a network card and memory nobody counts: in software RDMA the processor copies, also from and to a GPU&#8217;s memory</caption><thead><tr><th>label</th><th>host</th><th class=\"n\">frames sent</th><th class=\"n\">RoCE payload</th><th class=\"n\">of it first sent</th><th class=\"n\">frames sent again</th><th class=\"n\">dropped</th><th class=\"n\">frames received</th><th class=\"n\">RoCE payload</th><th class=\"n\">dropped</th><th class=\"n\">overtaken</th></tr></thead><tbody>\n" \
-	    wires "</tbody></table></div>\n"
+	return table_of("links", "What crossed the wire, counted by the wire; frames that it dropped are not among those that passed. Between a network card and memory nobody counts: in software RDMA the processor copies, also from and to a GPU's memory", \
+	    "label\thost\t#frames sent\t#RoCE payload sent\t#of it for the first time\t#frames sent again\t#frames dropped on the way out\t#frames received\t#RoCE payload received\t#frames dropped on the way in\t#frames overtaken", wires)
 }

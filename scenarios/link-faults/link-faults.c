@@ -3,13 +3,14 @@
  * What a link does when something breaks: one end puts, the other one takes, and
  * each act breaks something else.
  *
- *	link-faults ACT --serve IP	the end that takes
- *	link-faults ACT --to IP		the end that puts
+ *	link-faults ACT WAY --serve IP	the end that takes
+ *	link-faults ACT WAY --to IP	the end that puts
+ *
+ * WAY is how GPU memory is registered, on both ends: direct, or staged.
  *
  * Both ends talk about it over their socket, so that things break at a known
  * moment.
  */
-#include <getopt.h>
 #include <signal.h>
 
 #include "peers.h"
@@ -24,6 +25,7 @@ static struct pln_link *conn;
 static struct pln_mr *mr;
 static gpu_ptr memory;
 static int fd;
+static unsigned int way;	/* flags of pln_mr_reg() */
 
 /* --- both ends ------------------------------------------------------------------ */
 
@@ -57,14 +59,14 @@ static void expect_word(char want)
 		quit("the peer says %c, not %c", word, want);
 }
 
-static void meet(unsigned int flags)
+static void meet(void)
 {
 	gpu_open();
 	memory = gpu_alloc(SIZE);
 	if (cuMemsetD8_v2(memory, 0xa5, SIZE))
 		quit("the GPU's memory cannot be filled");
 	must_open_link(&conn, &options);
-	mr = must_register(pln_link_pd(conn), memory, SIZE, flags);
+	mr = must_register(pln_link_pd(conn), memory, SIZE, way);
 	must_share(conn, mr);
 	if (own_ip) {
 		int listening = peer_listen(own_ip, 7300);
@@ -171,22 +173,23 @@ static void killed_put(void)
 {
 	uint64_t i;
 
-	meet(0);
+	meet();
 	load();
 	for (i = 0; i < 8; i++)
 		put(i);
-	expect_word('8');
+	is(pln_link_wait(conn, 0, 60000), 0, "the network works");
 	for (; i < 200; i++)
 		put(i);
+	tell('k');
 	fails_with(-ECONNRESET, 30, "process is gone");
 	part();
 }
 
 static void killed_take(void)
 {
-	meet(0);
+	meet();
 	take(8, 60);
-	tell('8');
+	expect_word('k');
 	raise(SIGKILL);
 }
 
@@ -195,7 +198,7 @@ static void down_put(void)
 {
 	/* seven tries of 67 ms or somewhat more each */
 	options.timeout = 14;
-	meet(0);
+	meet();
 	load();
 	for (uint64_t i = 0; i < 8; i++)
 		put(i);
@@ -214,7 +217,7 @@ static void down_take(void)
 {
 	struct pln_link_arrival a = { .size = sizeof(a) };
 
-	meet(0);
+	meet();
 	take(8, 60);
 	tell('8');
 	/* TCP goes on when the network does */
@@ -226,7 +229,7 @@ static void down_take(void)
 /* ... for less long */
 static void blip_put(void)
 {
-	meet(0);
+	meet();
 	load();
 	for (uint64_t i = 0; i < PIECES / 2; i++)
 		put(i);
@@ -243,7 +246,7 @@ static void blip_put(void)
 
 static void all_take(void)
 {
-	meet(0);
+	meet();
 	take(PIECES, 90);
 	whole();
 	tell('w');
@@ -253,10 +256,10 @@ static void all_take(void)
 /* Packets are lost and overtake each other */
 static void lossy_put(void)
 {
-	meet(0);
+	meet();
 	load();
-	host_must("wire a loss 1% roce");
-	host_must("wire a reorder 2% roce");
+	host_must("wire a loss 1%% roce");
+	host_must("wire a reorder 2%% roce");
 	for (uint64_t i = 0; i < PIECES; i++)
 		put(i);
 	is(pln_link_wait(conn, 0, 90000), 0, "all is done");
@@ -265,10 +268,10 @@ static void lossy_put(void)
 	part();
 }
 
-/* The taking end, staged, does nothing for a while */
+/* The taking end does nothing for a while */
 static void idle_put(void)
 {
-	meet(0);
+	meet();
 	load();
 	for (uint64_t i = 0; i < PIECES; i++)
 		put(i);
@@ -283,7 +286,7 @@ static void idle_put(void)
 
 static void idle_take(void)
 {
-	meet(PLN_MR_ONLY_STAGED);
+	meet();
 	expect_word('p');
 	take(PIECES, 60);
 	whole();
@@ -295,7 +298,7 @@ static void idle_take(void)
 /* What was shared is no longer registered */
 static void dereg_put(void)
 {
-	meet(0);
+	meet();
 	load();
 	expect_word('d');
 	put(0);
@@ -306,7 +309,7 @@ static void dereg_put(void)
 
 static void dereg_take(void)
 {
-	meet(0);
+	meet();
 	is(pln_mr_dereg(mr), 0, "the shared memory is deregistered");
 	mr = NULL;
 	tell('d');
@@ -318,7 +321,7 @@ static void dereg_take(void)
 /* The GPU memory behind staged memory is freed */
 static void freed_put(void)
 {
-	meet(0);
+	meet();
 	load();
 	expect_word('f');
 	put(0);
@@ -328,11 +331,58 @@ static void freed_put(void)
 
 static void freed_take(void)
 {
-	meet(PLN_MR_ONLY_STAGED);
+	meet();
 	is(cuMemFree_v2(memory), 0, "the memory is freed under its registration");
 	memory = 0;
 	tell('f');
 	fails_with(-EFAULT, 30, "could not copy");
+	part();
+}
+
+/* The GPU of one end is reset: what is staged cannot get out of it, or into it */
+static void reset(void)
+{
+	gpu_reset();
+	memory = 0;	/* lost, as all that the GPU had */
+}
+
+static void reset_there_put(void)
+{
+	meet();
+	load();
+	expect_word('r');
+	put(0);
+	fails_with(-EPIPE, 30, "given the link up: No such device");
+	part();
+}
+
+static void reset_there_take(void)
+{
+	meet();
+	reset();
+	tell('r');
+	fails_with(-ENODEV, 30, "could not copy");
+	part();
+}
+
+static void reset_here_put(void)
+{
+	meet();
+	load();
+	reset();
+	put(0);
+	fails_with(-ENODEV, 30, "could not copy");
+	part();
+}
+
+static void reset_here_take(void)
+{
+	struct pln_link_arrival a = { .size = sizeof(a) };
+
+	meet();
+	fails_with(-EPIPE, 30, "given the link up: No such device");
+	ok(pln_link_arrival(conn, &a) != 0, "nothing arrived");
+	ok(gpu_is(memory, SIZE, 0xa5), "not a byte of this GPU's memory was written");
 	part();
 }
 
@@ -350,21 +400,23 @@ static const struct {
 	{ "idle", idle_put, idle_take },
 	{ "dereg", dereg_put, dereg_take },
 	{ "freed", freed_put, freed_take },
+	{ "reset-there", reset_there_put, reset_there_take },
+	{ "reset-here", reset_here_put, reset_here_take },
 };
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[2], "--serve"))
-		own_ip = argv[3];
-	else if (argc == 4 && !strcmp(argv[2], "--to"))
-		peer_ip = argv[3];
+	if (argc == 5 && !strcmp(argv[3], "--serve"))
+		own_ip = argv[4];
+	else if (argc == 5 && !strcmp(argv[3], "--to"))
+		peer_ip = argv[4];
 	for (unsigned int i = 0; i < sizeof(acts) / sizeof(*acts); i++) {
-		if (argc != 4 || (!own_ip && !peer_ip) ||
-		    strcmp(acts[i].name, argv[1]))
+		if ((!own_ip && !peer_ip) || strcmp(acts[i].name, argv[1]))
 			continue;
+		way = way_of(argv[2]);
 		(own_ip ? acts[i].take : acts[i].put)();
 		return finish();
 	}
-	fprintf(stderr, "usage: link-faults ACT --serve IP | --to IP\n");
+	fprintf(stderr, "usage: link-faults ACT direct|staged --serve IP | --to IP\n");
 	return 2;
 }

@@ -46,7 +46,7 @@ static struct area data, ref, guard;
 
 static bool is_way(const struct area *a, const char *way)
 {
-	return !strcmp(way, "any") || ok(!strcmp(area_way(a), way),
+	return !strcmp(way, "any") || ok(!strcmp(mr_way(a->mr), way),
 		  "memory of the GPU is registered as %s", way);
 }
 
@@ -59,18 +59,6 @@ static void prepare(struct end *e, const char *where, size_t limit)
 	guard.ptr = gpu_alloc(GUARD);
 	cuMemsetD8_v2(guard.ptr, GUARD_BYTE, GUARD);
 	rdma_connect(e);
-}
-
-/* Equal, as the GPU's engine sees it. */
-static bool same(gpu_ptr a, gpu_ptr b, size_t n, const char *what)
-{
-	uint64_t diff = 0;
-	int err = plnMemCompare(a, b, n, &diff);
-
-	if (err || diff != UINT64_MAX)
-		note("%s: %s %" PRIu64, what, err ? "CUDA error" :
-		     "differs at byte", err ? (uint64_t)err : diff);
-	return !err && diff == UINT64_MAX;
 }
 
 /* The passive end of SEND and WRITE_WITH_IMM: as many as there are requests. */
@@ -127,19 +115,18 @@ static void run(struct end *e, const struct op *op, const struct shape *s,
 	size_t at = GUARD + (source ? s->from : s->to);
 	uint64_t status = IBV_WC_SUCCESS, theirs, crc;
 	double began, cpu;
-	char question[64];
 
 	if (source) {
 		pattern_put(data.ptr + at, seed, s->size);
 	} else {
 		cuMemsetD8_v2(data.ptr + s->to, GUARD_BYTE, s->size + 2 * GUARD);
+		/* what has to come, while the source makes it too */
+		pattern_put(ref.ptr, seed, s->size);
 		if (op->receives)
 			post_receives(e, op, at, s->size);
 	}
-	if (label) {
-		snprintf(question, sizeof(question), "begin %s", label);
-		host_must(question);
-	}
+	if (label)
+		host_must("begin %s", label);
 	cpu = cpu_seconds();
 	if (source && pln_mr_from_gpu(data.mr, at, s->size))
 		good = false;
@@ -164,12 +151,11 @@ static void run(struct end *e, const struct op *op, const struct shape *s,
 	if (!source && pln_mr_to_gpu(data.mr, at, s->size))
 		good = false;
 	if (label) {
-		snprintf(question, sizeof(question), "end %s", label);
-		host_must(question);
+		host_must("end %s", label);
 		note("%s: %zu bytes in %.1f s of emulation", op->name, s->size,
 		     began);
-		area_transfer(&data, label, source, s->size,
-			      cpu_seconds() - cpu);
+		print_transfer(label, source ? "rdma-source" : "rdma-target",
+			       data.mr, s->size, cpu_seconds() - cpu);
 	}
 
 	crc = gpu_crc(data.ptr + at, s->size);
@@ -183,11 +169,10 @@ static void run(struct end *e, const struct op *op, const struct shape *s,
 		good = false;
 	}
 	if (!source) {
-		pattern_put(ref.ptr, seed, s->size);
-		good &= same(data.ptr + at, ref.ptr, s->size, "the data");
-		good &= same(data.ptr + s->to, guard.ptr, GUARD,
+		good &= gpu_same(data.ptr + at, ref.ptr, s->size, "the data");
+		good &= gpu_same(data.ptr + s->to, guard.ptr, GUARD,
 			     "memory in front");
-		good &= same(data.ptr + at + s->size, guard.ptr, GUARD,
+		good &= gpu_same(data.ptr + at + s->size, guard.ptr, GUARD,
 			     "memory behind");
 	}
 	swap_words(e, good, &theirs);
@@ -213,24 +198,6 @@ static int table(struct end *e, const char *where, const char *way, size_t limit
 
 #define ADDS	500
 #define ADD	0x100000003ull
-
-static uint64_t word_of(const struct area *a, size_t at)
-{
-	uint64_t w = 0;
-
-	/* where it is staged, the NIC's copy is the newer one */
-	if (pln_mr_to_gpu(a->mr, at, sizeof(w)) ||
-	    cuMemcpyDtoH_v2(&w, a->ptr + at, sizeof(w)))
-		die("a word of the GPU's memory");
-	return w;
-}
-
-static void set_word(const struct area *a, size_t at, uint64_t w)
-{
-	if (cuMemcpyHtoD_v2(a->ptr + at, &w, sizeof(w)) ||
-	    pln_mr_from_gpu(a->mr, at, sizeof(w)))
-		die("a word of the GPU's memory");
-}
 
 /* an atomic operation on the peer's word 0; the old value comes to OLD */
 static uint64_t atomic(struct end *e, struct request *r)
@@ -289,12 +256,8 @@ static int atomics(struct end *e, const char *where, const char *way)
 
 static void search(struct end *e, const char *label, uint64_t seed, size_t size)
 {
-	char question[128];
-
 	sync_ends(e);
-	snprintf(question, sizeof(question), "search %s %" PRIu64 " %zu", label,
-		 seed, size);
-	host_must(question);
+	host_must("search %s %" PRIu64 " %zu", label, seed, size);
 	sync_ends(e);
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * rdma-faults CASE listen|ADDRESS: what breaks while data goes from one GPU to
+ * rdma-faults CASE WAY listen|ADDRESS: what breaks while data goes from one GPU to
  * another host's.  Whatever does: each request ends with a status, a request
  * that succeeded has moved the right bytes, no other bytes change, and
  * afterwards the two ends can work together again.
  *
- *	wire NAME COMMAND...	the wire is told "b COMMAND" meanwhile
+ * WAY is how the GPU's memory is registered: direct, or staged.
+ *
+ *	wire NAME ORDER...	the wire does as ordered meanwhile
  *	flap			the link swallows packets, and is up again soon
  *	cut			... not before the sender has given up
  *	carrier			... and the sender's NIC knows
@@ -21,13 +23,17 @@
 #include "rdma.h"
 #include "thief.h"
 
-#define BYTES		MIB(16)
+#define BYTES		MIB(8)
+/* through a wire with faults: for some of them soft-RoCE waits until its time is over */
+#define WRITE_BYTES	MIB(4)
+#define READ_BYTES	MIB(2)
 #define PIECE		MIB(1)		/* of a stream */
 #define STREAM		32		/* requests of it */
 #define SEED(n)		((uint64_t)(n) << 40)
 
 static struct area data;
 static gpu_ptr ref, guard;
+static char label[64];		/* of what is counted, and of facts */
 
 /* How the requests of a stream ended. */
 struct tally {
@@ -47,17 +53,6 @@ static void open_end(struct end *e, const char *where)
 	guard = gpu_alloc(GUARD);
 	cuMemsetD8_v2(guard, GUARD_BYTE, GUARD);
 	rdma_connect(e);
-}
-
-static bool same(gpu_ptr a, gpu_ptr b, size_t n, const char *what)
-{
-	uint64_t diff = 0;
-	int err = plnMemCompare(a, b, n, &diff);
-
-	if (err || diff != UINT64_MAX)
-		note("%s: %s %" PRIu64, what, err ? "CUDA error" :
-		     "differs at byte", err ? (uint64_t)err : diff);
-	return !err && diff == UINT64_MAX;
 }
 
 /* Both ends again, after requests have failed at either. */
@@ -88,6 +83,9 @@ static bool transfer(struct end *e, enum ibv_wr_opcode opcode, size_t size,
 			pattern_put(data.ptr + GUARD, seed, size);
 		else
 			cuMemsetD8_v2(data.ptr, GUARD_BYTE, size + 2 * GUARD);
+		/* staged: the neighbours too, so that they are looked at */
+		if (pln_mr_from_gpu(data.mr, 0, size + 2 * GUARD))
+			die("pln_mr_from_gpu");
 		sync_ends(e);
 		status = e->active ? move(e, &r) : IBV_WC_SUCCESS;
 		if (status)
@@ -101,14 +99,16 @@ static bool transfer(struct end *e, enum ibv_wr_opcode opcode, size_t size,
 		(*failures)++;
 		recover(e);
 	}
+	if (!source && pln_mr_to_gpu(data.mr, 0, size + 2 * GUARD))
+		die("pln_mr_to_gpu");
 	crc = gpu_crc(data.ptr + GUARD, size);
 	swap_words(e, crc, &theirs);
 	good &= crc == theirs;
 	if (!source) {
 		pattern_put(ref, seed, size);
-		good &= same(data.ptr + GUARD, ref, size, "the data") &&
-			same(data.ptr, guard, GUARD, "memory in front") &&
-			same(data.ptr + GUARD + size, guard, GUARD,
+		good &= gpu_same(data.ptr + GUARD, ref, size, "the data") &&
+			gpu_same(data.ptr, guard, GUARD, "memory in front") &&
+			gpu_same(data.ptr + GUARD + size, guard, GUARD,
 			     "memory behind");
 	}
 	swap_words(e, good, &theirs);
@@ -140,7 +140,7 @@ static void stream(struct end *e)
 }
 
 /* ... and how each of them ended. */
-static struct tally ends(struct end *e, const char *what)
+static struct tally ends(struct end *e, const char *suffix)
 {
 	struct tally t = { 0 };
 	struct ibv_wc wc;
@@ -163,8 +163,8 @@ static struct tally ends(struct end *e, const char *what)
 			t.first = wc.status;
 	}
 	ok(!t.missing, "each request of the stream ended with a status");
-	printf("@fact %s {\"good\":%u,\"failed\":%u,\"flushed\":%u,\"first\":\"%s\"}\n",
-	       what, t.good, t.bad, t.flushed, ibv_wc_status_str(t.first));
+	printf("@fact %s%s {\"good\":%u,\"failed\":%u,\"flushed\":%u,\"first\":\"%s\"}\n",
+	       label, suffix, t.good, t.bad, t.flushed, ibv_wc_status_str(t.first));
 	fflush(stdout);
 	return t;
 }
@@ -177,27 +177,20 @@ static void under_way(void)
 
 /* ---- the wire ---- */
 
-static int wire(struct end *e, const char *where, const char *name, int words,
-		char **word)
+static int wire(struct end *e, const char *where, int orders, char **order)
 {
 	struct request add = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .add = 3,
 		.local = &data, .remote = &data, .size = 8 };
 	unsigned int failures = 0, bad = 0;
-	char question[200];
 	uint64_t old = 0;
 	struct ibv_wc wc;
-	int n;
 
 	open_end(e, where);
-	cuMemsetD8_v2(data.ptr, 0, 64);
+	set_word(&data, 0, 0);
 	if (e->active) {
-		snprintf(question, sizeof(question), "begin %s", name);
-		host_must(question);
-		n = snprintf(question, sizeof(question), "wire b");
-		for (int i = 0; i < words; i++)
-			n += snprintf(question + n, sizeof(question) - (size_t)n,
-				      " %s", word[i]);
-		host_must(question);
+		host_must("begin %s", label);
+		for (int i = 0; i < orders; i++)
+			host_must("wire %s", order[i]);
 	}
 	sync_ends(e);
 	/* what is repeated must be done once */
@@ -205,7 +198,7 @@ static int wire(struct end *e, const char *where, const char *name, int words,
 		add.at = 64;
 		if (post_request(e, &add) || !wait_wc(e, &wc, WC_MS) ||
 		    wc.status != IBV_WC_SUCCESS ||
-		    cuMemcpyDtoH_v2(&old, data.ptr + 64, 8) || old != 3 * i) {
+		    (old = word_of(&data, 64)) != 3 * i) {
 			if (!bad++)
 				note("addition %u found %" PRIu64 ": %s", i, old,
 				     ibv_wc_status_str(wc.status));
@@ -215,18 +208,17 @@ static int wire(struct end *e, const char *where, const char *name, int words,
 	}
 	sync_ends(e);
 	if (e->active)
-		ok(!bad, "%s: each of 300 FETCH_ADD was done once", name);
-	else if (!cuMemcpyDtoH_v2(&old, data.ptr, 8))
-		ok(old == 900, "%s: their sum is in GPU memory", name);
-	ok(transfer(e, IBV_WR_RDMA_WRITE, BYTES, SEED(1), &failures),
-	   "%s: a WRITE is right", name);
-	ok(transfer(e, IBV_WR_RDMA_READ, BYTES, SEED(2), &failures),
-	   "%s: a READ is right", name);
-	note("%s: %u recoveries of the QP", name, failures);
+		ok(!bad, "%s: each of 300 FETCH_ADD was done once", label);
+	else
+		ok(word_of(&data, 0) == 900, "%s: their sum is in GPU memory", label);
+	ok(transfer(e, IBV_WR_RDMA_WRITE, WRITE_BYTES, SEED(1), &failures),
+	   "%s: a WRITE is right", label);
+	ok(transfer(e, IBV_WR_RDMA_READ, READ_BYTES, SEED(2), &failures),
+	   "%s: a READ is right", label);
+	note("%s: %u recoveries of the QP", label, failures);
 	if (e->active) {
-		host_must("wire b clear");
-		snprintf(question, sizeof(question), "end %s", name);
-		host_must(question);
+		host_must("wire all clear");
+		host_must("end %s", label);
 	}
 	sync_ends(e);
 	works(e);
@@ -240,8 +232,7 @@ enum down {
 };
 
 /* The link goes down in the middle of a stream. */
-static int link_down(struct end *e, const char *where, const char *name,
-		     enum down how)
+static int link_down(struct end *e, const char *where, enum down how)
 {
 	unsigned int failures = 0;
 	struct tally t;
@@ -251,10 +242,7 @@ static int link_down(struct end *e, const char *where, const char *name,
 	open_end(e, where);
 	sync_ends(e);
 	if (e->active) {
-		char question[64];
-
-		snprintf(question, sizeof(question), "begin %s", name);
-		host_must(question);
+		host_must("begin %s", label);
 		host_must("wire b.out nth 900 rc-rdma-write-middle cut");
 		stream(e);
 		/* the packet that the link has swallowed first */
@@ -263,7 +251,7 @@ static int link_down(struct end *e, const char *where, const char *name,
 			host_must("wire b link down");
 		if (how == FLAP)
 			host_must("wire b link up");
-		t = ends(e, name);
+		t = ends(e, "");
 		if (how == FLAP)
 			ok(t.good == STREAM,
 			   "the stream goes on when the link is up again");
@@ -275,14 +263,13 @@ static int link_down(struct end *e, const char *where, const char *name,
 			   "the sender gives up: %s", ibv_wc_status_str(t.first));
 		if (how != FLAP)
 			host_must("wire b link up");
-		snprintf(question, sizeof(question), "end %s", name);
-		host_must(question);
+		host_must("end %s", label);
 	}
 	sync_ends(e);
 	if (how != FLAP)
 		recover(e);
 	ok(transfer(e, IBV_WR_RDMA_WRITE, BYTES, SEED(3), &failures) && !failures,
-	   "with the link up, the same QPs move 16 MiB right");
+	   "with the link up, the same QPs move 8 MiB right");
 	works(e);
 	return finish();
 }
@@ -312,7 +299,7 @@ static bool vram_becomes(size_t want)
 
 static int killed(struct end *e, const char *where)
 {
-	struct end again = { 0 };
+	struct end again = { .mr_flags = e->mr_flags };
 	struct tally t;
 	int pipes[2];
 	pid_t child;
@@ -322,7 +309,7 @@ static int killed(struct end *e, const char *where)
 		open_end(e, where);
 		sync_ends(e);
 		stream(e);
-		t = ends(e, "killed");
+		t = ends(e, "");
 		ok(t.first == IBV_WC_RETRY_EXC_ERR || t.first == IBV_WC_REM_ACCESS_ERR ||
 		   t.first == IBV_WC_REM_OP_ERR,
 		   "the sender learns that nobody is there: %s",
@@ -339,7 +326,7 @@ static int killed(struct end *e, const char *where)
 			sync_ends(e);
 			if (write(pipes[1], "", 1) != 1)
 				die("pipe");
-			hear(e, &c, 1);	/* which never comes */
+			hear_end(e, &c, 1);	/* which never comes */
 			_exit(1);
 		}
 		if (child < 0 || read(pipes[0], &c, 1) != 1)
@@ -364,19 +351,19 @@ static int killed(struct end *e, const char *where)
  */
 static int lost(struct end *e, const char *where, bool reset)
 {
+	bool staged;
 	size_t before = 0, stolen;
 	struct thief other;
 	uint64_t failed;
 	struct tally t;
-	char path[256];
-	double began;
-	int fd, err;
+	int err;
 
 	open_end(e, where);
+	staged = e->mr_flags & PLN_MR_ONLY_STAGED;
 	sync_ends(e);
 	if (e->active) {
 		stream(e);
-		t = ends(e, reset ? "reset" : "freed");
+		t = ends(e, "");
 		note("%u requests succeeded", t.good);
 		swap_words(e, t.first, &failed);
 		if (t.first)
@@ -384,42 +371,46 @@ static int lost(struct end *e, const char *where, bool reset)
 		/* the memory has gone, and all the rest is another's */
 		sync_ends(e);
 		stream(e);
-		ends(e, reset ? "reset_again" : "freed_again");
+		ends(e, "_again");
 		sync_ends(e);
 		return finish();
 	}
 
 	under_way();
 	if (reset) {
-		snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset",
-			 guest_bdf);
-		for (char *c = path; *c; c++)
-			if (*c >= 'A' && *c <= 'F' && c > path + 20)
-				*c += 'a' - 'A';
-		fd = must_open(path, O_WRONLY);
-		began = seconds();
-		ok(write(fd, "1", 1) == 1 && seconds() - began < 15,
-		   "the GPU's reset comes back");
-		close(fd);
+		gpu_reset();
 		err = cuMemsetD8_v2(data.ptr, 0, 1);
 		ok(err, "memory from before the reset is lost (CUDA error %d)",
 		   err);
 	} else {
 		before = vram_free();
 		ok(!cuMemFree_v2(data.ptr), "memory is freed while it is registered");
-		ok(vram_free() == before, "it does not come back while the registration holds it");
+		if (staged)
+			ok(vram_becomes(before + data.size),
+			   "it comes back: what is registered is host memory");
+		else
+			ok(vram_free() == before,
+			   "it does not come back while the registration holds it");
 	}
 	swap_words(e, 0, &failed);
 	if (failed)
 		recover(e);
 	stolen = thief_start(&other);
-	ok(stolen > MIB(512), "another process takes all memory that there is: %zu MiB",
+	ok(stolen >= BYTES, "another process takes all memory that there is: %zu MiB",
 	   stolen >> 20);
 	sync_ends(e);
 	sync_ends(e);
+	if (staged) {
+		err = pln_mr_to_gpu(data.mr, 0, data.size);
+		ok(err < 0, "what has arrived cannot be copied to memory that is lost: %s",
+		   pln_errname(err));
+		err = pln_mr_from_gpu(data.mr, 0, data.size);
+		ok(err < 0, "nor can anything be fetched from there: %s",
+		   pln_errname(err));
+	}
 	ok(!thief_end(&other), "what the peer has written since is not in it");
 	ok(!pln_mr_dereg(data.mr), "the registration can be ended");
-	if (!reset)
+	if (!reset && !staged)
 		ok(vram_becomes(before + data.size),
 		   "and then the memory comes back");
 	return finish();
@@ -435,7 +426,7 @@ static int deregistered(struct end *e, const char *where)
 	sync_ends(e);
 	if (e->active) {
 		stream(e);
-		t = ends(e, "deregistered");
+		t = ends(e, "");
 		ok(t.first == IBV_WC_REM_ACCESS_ERR && t.bad == 1,
 		   "the sender is refused: %s", ibv_wc_status_str(t.first));
 		ok(t.good && t.flushed, "what came before is done, what came behind is flushed");
@@ -559,28 +550,31 @@ int main(int argc, char **argv)
 		printf("%zu\n", vram_free());
 		return 0;
 	}
-	if (argc < 3)
+	if (argc < 4)
 		goto usage;
-	e.active = strcmp(argv[2], "listen") != 0;
+	e.mr_flags = way_of(argv[2]);
+	e.active = strcmp(argv[3], "listen") != 0;
+	snprintf(label, sizeof(label), "%s%s", e.mr_flags & PLN_MR_ONLY_STAGED ?
+		 "staged-" : "", strcmp(part, "wire") || argc < 5 ? part : argv[4]);
 	if (!strcmp(part, "wire") && argc > 4)
-		return wire(&e, argv[2], argv[3], argc - 4, argv + 4);
+		return wire(&e, argv[3], argc - 5, argv + 5);
 	if (!strcmp(part, "flap"))
-		return link_down(&e, argv[2], part, FLAP);
+		return link_down(&e, argv[3], FLAP);
 	if (!strcmp(part, "cut"))
-		return link_down(&e, argv[2], part, CUT);
+		return link_down(&e, argv[3], CUT);
 	if (!strcmp(part, "carrier"))
-		return link_down(&e, argv[2], part, CARRIER);
+		return link_down(&e, argv[3], CARRIER);
 	if (!strcmp(part, "killed"))
-		return killed(&e, argv[2]);
+		return killed(&e, argv[3]);
 	if (!strcmp(part, "reset"))
-		return lost(&e, argv[2], true);
+		return lost(&e, argv[3], true);
 	if (!strcmp(part, "freed"))
-		return lost(&e, argv[2], false);
+		return lost(&e, argv[3], false);
 	if (!strcmp(part, "deregistered"))
-		return deregistered(&e, argv[2]);
+		return deregistered(&e, argv[3]);
 	if (!strcmp(part, "wrong"))
-		return wrong(&e, argv[2]);
+		return wrong(&e, argv[3]);
 usage:
-	fprintf(stderr, "usage: rdma-faults CASE listen|ADDRESS ...\n");
+	fprintf(stderr, "usage: rdma-faults CASE direct|staged listen|ADDRESS ...\n");
 	return 2;
 }

@@ -20,7 +20,7 @@ static inline int thief(void)
 	static gpu_ptr p[4096];
 	static uint32_t crc[4096];
 	static size_t size[4096];
-	size_t total = 0, step = MIB(64);
+	size_t total = 0, step = MIB(16);
 	unsigned int n = 0, bad = 0;
 	char line[8];
 

@@ -22,7 +22,7 @@ tcg=tcg,thread=multi
 stand_in boots 'exit 11'
 check_eq "a guest that reaches userland: kvm" kvm "$(accel boots)"
 stand_in hangs 'trap "" TERM; while :; do sleep 1; done'
-start=$(date +%s%N)
+start=$(stopwatch)
 check_eq "a guest that hangs: tcg" $tcg "$(accel hangs)"
 within "the probe gives up in time" 8 "$start"
 check "and says why" grep -q "no userland within 2 s" hangs.err

@@ -28,7 +28,7 @@ check "an edited device builds" build || diag "$(tail -n 30 log)"
 added=$(cat "$clone/build/qemu/key")
 sed -i '$d' "$clone/hw-model/peerlane/peerlane-gpu.c"
 edit "second edit"
-start=$(date +%s%N)
+start=$(stopwatch)
 check "edited again" build || diag "$(tail -n 30 log)"
 within "a new QEMU" 15 "$start"
 added="$added $(cat "$clone/build/qemu/key")"
@@ -36,7 +36,7 @@ check "has the edit" grep -aq "second edit" "$clone/build/qemu/qemu-system-x86_6
 check "and runs" "$clone/build/qemu/qemu-system-x86_64" --version
 sed -i '$d' "$clone/hw-model/peerlane/peerlane-gpu.c"
 sed -i '$d' "$clone/hw-model/peerlane/peerlane-gpu.c"
-start=$(date +%s%N)
+start=$(stopwatch)
 check "the edit taken back" build
 within "at once" 3 "$start"
 check "gives the file from before" cmp "$clone/build/qemu/qemu-system-x86_64" "$BUILD/qemu/qemu-system-x86_64"

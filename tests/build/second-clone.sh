@@ -18,14 +18,14 @@ copy_tree "$clone"
 at_exit 'rm -rf "$clone"'
 build() { make --no-print-directory -j"$(nproc)" -C "$clone" "$@" >"$OUT/log" 2>&1; }
 
-start=$(date +%s%N)
+start=$(stopwatch)
 check "the clone's QEMU comes from the cache" build qemu
 within "at once" 5 "$start"
 check "it was not compiled" sh -c '! grep -q compile log'
 check "it is the same file" cmp "$BUILD/qemu/qemu-system-x86_64" "$clone/build/qemu/qemu-system-x86_64"
 check "the clone builds its modules, library and guest" build guest-7.2 || diag "$(tail -n 30 log)"
 check "the base image is the same" cmp "$BUILD/guest/7.2/base.cpio" "$clone/build/guest/7.2/base.cpio"
-start=$(date +%s%N)
+start=$(stopwatch)
 check "with nothing to do" build qemu guest-7.2
 within "it takes little" 20 "$start"
 
@@ -33,7 +33,7 @@ within "it takes little" 20 "$start"
 edited=$clone/kernel/peerlane_gpu/main.c
 if [ -f "$edited" ]; then
 	printf '\nMODULE_INFO(build_test, "second-clone-was-here");\n' >>"$edited"
-	start=$(date +%s%N)
+	start=$(stopwatch)
 	check "an edited module builds" build guest-7.2 || diag "$(tail -n 30 log)"
 	within "and is in a new guest" 10 "$start"
 	check "it is in the image" grep -aq second-clone-was-here "$clone/build/guest/7.2/overlay.cpio"
@@ -45,7 +45,7 @@ fi
 edited=$(ls "$clone"/userlib/cufile/*.c 2>/dev/null | head -n 1)
 if [ -n "$edited" ]; then
 	printf '\n__attribute__((used)) static const char build_test[] = "library-was-here";\n' >>"$edited"
-	start=$(date +%s%N)
+	start=$(stopwatch)
 	check "an edited library builds" build guest-7.2 || diag "$(tail -n 30 log)"
 	within "and is in a new guest" 10 "$start"
 	check "it is in the image" grep -aq library-was-here "$clone/build/guest/7.2/overlay.cpio"

@@ -7,7 +7,9 @@
 . "$TOP/tests/lib/case.sh"
 need_tool dpkg-deb xz
 
-# A tree with a list of its own, and a mirror with one package
+# A tree with a list of its own, and a mirror with one package, whose folders
+# dpkg-deb wants to be readable
+umask 022
 mkdir -p tree/images pkg/DEBIAN pkg/usr/src src/modules/one/kept src/modules/one/left mirror/pool/o
 cp "$TOP/images/lib.sh" "$TOP/images/third-party" tree/images/
 cp "$TOP/images/packages.list" tree/images/

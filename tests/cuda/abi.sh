@@ -4,16 +4,11 @@
 # tags: quick cuda
 # timeout: 120
 . "$TOP/tests/lib/case.sh"
-need_tool make
-need_tool flock
-need_tool cc
+. "$TOP/tests/lib/userlib.sh"
 need_tool readelf
 
 src=$TOP/userlib/cuda
-flock "$BUILD/userlib/tests.lock" make -C "$src" O="$BUILD/userlib" tests >build.log 2>&1 || {
-	fail "the test programs build" "$(tail -n 20 build.log)"
-	finish
-}
+build_userlib cuda tests
 lib=$BUILD/userlib/libcuda.so.1
 
 readelf -d "$lib" >dynamic

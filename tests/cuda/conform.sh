@@ -4,14 +4,9 @@
 # tags: quick cuda
 # timeout: 180
 . "$TOP/tests/lib/case.sh"
-need_tool make
-need_tool flock
-need_tool cc
+. "$TOP/tests/lib/userlib.sh"
 
-flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/cuda" O="$BUILD/userlib" tests >build.log 2>&1 || {
-	fail "the test programs build" "$(tail -n 20 build.log)"
-	finish
-}
+build_userlib cuda tests
 host=$BUILD/userlib/tests/host
 golden=$TOP/userlib/cuda/test/conform.golden
 

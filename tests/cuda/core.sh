@@ -4,15 +4,10 @@
 # tags: quick cuda
 # timeout: 60
 . "$TOP/tests/lib/case.sh"
-need_tool make
-need_tool flock
-need_tool cc
+. "$TOP/tests/lib/userlib.sh"
 need_tool readelf
 
-flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/core" O="$BUILD/userlib" all tests >build.log 2>&1 || {
-	fail "the library builds" "$(tail -n 20 build.log)"
-	finish
-}
+build_userlib core all tests
 lib=$BUILD/userlib/libpeerlane.so.0
 check "its functions do what they say" "$BUILD/userlib/tests/host/core_unit"
 readelf --dyn-syms -W "$lib" |

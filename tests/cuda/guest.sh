@@ -4,34 +4,20 @@
 # tags: guest cuda
 # timeout: 240
 . "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/cuda_guest"
 
-# boot NAME TOPOLOGY KVER ARGUMENTS: the program's lines are this case's lines
-boot() {
-	mkdir -p "$OUT/$1.case"
-	{
-		echo '#!/bin/sh'
-		# children fault on purpose; how they end is checked
-		echo 'echo 0 >/proc/sys/debug/exception-trace'
-		echo "exec /usr/lib/peerlane/tests/cuda_guest $4"
-	} >"$OUT/$1.case/run"
-	echo peerlane_gpu >"$OUT/$1.case/modules"
-	chmod +x "$OUT/$1.case/run"
-	vm_run "$1" "$2" "$3" "$OUT/$1.case" 150
-	status=$?
-	while IFS= read -r line; do
-		case $line in
-		'not ok '*) fail "$1: ${line#* - }" ;;
-		'ok '*) pass "$1: ${line#* - }" ;;
-		'# '*) printf '%s\n' "$line" ;;
-		esac
-	done <"$OUT/$1/result.log"
-	check "$1: the guest ended well (status $status)" test "$status" -eq 0
-	check "$1: with a plan" grep -q '^1\.\.[1-9]' "$OUT/$1/result.log"
+# run NAME TOPOLOGY KVER ARGUMENTS
+run() {
+	# children fault on purpose; how they end is checked
+	boot "$1" "$2" "$3" 150 <<-SCRIPT
+		#!/bin/sh
+		echo 0 >/proc/sys/debug/exception-trace
+		exec /usr/lib/peerlane/tests/cuda_guest $4
+	SCRIPT
 }
 
-boot coherent no-drive 7.2 "coherent 1"
-boot plain "$TOP/tests/cuda/two-gpus.topo" 7.2 "plain 2"
-boot no-p2pdma no-drive 6.12 "coherent 1"
+run coherent no-drive 7.2 "coherent 1"
+run plain "$TOP/tests/cuda/two-gpus.topo" 7.2 "plain 2"
+run no-p2pdma no-drive 6.12 "coherent 1"
 finish

@@ -4,15 +4,11 @@
 # tags: cuda
 # timeout: 300
 . "$TOP/tests/lib/case.sh"
-need_tool make
-need_tool flock
+. "$TOP/tests/lib/userlib.sh"
 PATH=$PATH:/usr/local/cuda/bin # where images/in-root puts the host's
 command -v nvcc >/dev/null || skip "no nvcc: neither CUDA_HOME nor /usr/local/cuda of this machine has bin/nvcc"
 
-flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/cuda" O="$BUILD/userlib" tests >build.log 2>&1 || {
-	fail "the test programs build" "$(tail -n 20 build.log)"
-	finish
-}
+build_userlib cuda tests
 src=$TOP/tests/cuda/nvcc
 fake=$BUILD/userlib/tests/host/fake
 nvcc -o driver "$src/driver.cu" -lcuda -L"$fake" >nvcc.log 2>&1 &&

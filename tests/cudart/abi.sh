@@ -4,18 +4,12 @@
 # tags: quick cuda
 # timeout: 120
 . "$TOP/tests/lib/case.sh"
-need_tool make
-need_tool flock
-need_tool cc
+. "$TOP/tests/lib/userlib.sh"
 need_tool readelf
 
 src=$TOP/userlib/cudart
-for part in cuda cudart; do
-	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$part" O="$BUILD/userlib" tests >build.log 2>&1 || {
-		fail "the test programs build" "$(tail -n 20 build.log)"
-		finish
-	}
-done
+build_userlib cuda tests
+build_userlib cudart tests
 sed -nE 's/^[a-z].*[ *](cuda[A-Za-z0-9_]+)\(.*/\1/p' "$src/cudart_proto.h" | sort -u >declared
 sed -n 's/^A(\(.*\))$/\1/p' "$src/absent.inc" | sort >absent
 check "no function is both served and absent" test -z "$(comm -12 declared absent)"

@@ -4,16 +4,10 @@
 # tags: quick cuda
 # timeout: 180
 . "$TOP/tests/lib/case.sh"
-need_tool make
-need_tool flock
-need_tool cc
+. "$TOP/tests/lib/userlib.sh"
 
-for part in cuda cudart; do
-	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$part" O="$BUILD/userlib" tests >build.log 2>&1 || {
-		fail "the test programs build" "$(tail -n 20 build.log)"
-		finish
-	}
-done
+build_userlib cuda tests
+build_userlib cudart tests
 host=$BUILD/userlib/tests/host
 export LD_LIBRARY_PATH="$host/fake:$BUILD/userlib" CUDA_VISIBLE_DEVICES=0 PEERLANE_FAKE_COHERENT=1
 for major in 12 13; do

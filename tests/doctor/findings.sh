@@ -23,6 +23,9 @@ check "each finding says what, why, cure and cost" jq -e 'length > 40 and
 awk '
 /^#/ || !NF { next }
 /^= / {
+	close(dir "/question")
+	close(dir "/says")
+	close(dir "/patch")
 	n++
 	dir = sprintf("f%03d", n)
 	system("mkdir -p " dir)
@@ -32,7 +35,8 @@ awk '
 	next
 }
 want { print >(dir "/says"); want = 0; next }
-{ print >(dir "/patch") }' "$TOP/tests/doctor/findings.list"
+{ print >(dir "/patch") }' "$TOP/tests/doctor/findings.list" ||
+	fail "the list of findings can be taken apart"
 
 for dir in f*; do
 	read -r id severity path gpu <"$dir/question"

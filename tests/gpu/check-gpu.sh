@@ -15,7 +15,7 @@
 #   LIB=FILE    test this libcufile.so.0 instead, NVIDIA's for example
 set -u
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
+top=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 O=${O:-$top/build/userlib}
 DIR=${DIR:-${TMPDIR:-/var/tmp}}
 

@@ -11,7 +11,7 @@
 #   O=DIR       a build to use when build/userlib has none
 set -u
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
+top=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 O=${O:-$top/build/userlib}
 
 skip() {

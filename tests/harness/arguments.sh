@@ -80,8 +80,18 @@ usage 'unknown option --nonsense' env BUILD="$PWD/build" "$demo" --nonsense
 check "nothing was removed or begun" test ! -e build/out
 
 for command in run demo matrix report try draw; do
-	[ -e "$TOP/scenarios/$command" ] || continue
 	check "$command --help" sh -c '"$1" --help | grep -q "^usage: scenarios/$2"' \
 		sh "$TOP/scenarios/$command" "$command"
+done
+# who has a CDPATH gets what cd says besides
+list() { # COMMAND
+	(cd "$TOP" && CDPATH=$TOP "scenarios/$1" -l)
+}
+for command in run matrix draw; do
+	check_eq "$command: a CDPATH does not lead it astray" \
+		"$("$TOP/scenarios/$command" -l)" "$(list "$command")"
+done
+for script in "$TOP"/images/* "$TOP"/scenarios/* "$TOP"/tests/run; do
+	[ ! -f "$script" ] || ! grep -q '[$](cd "[$](dirname' "$script" || fail "$script minds a CDPATH"
 done
 finish

@@ -5,6 +5,7 @@
 # timeout: 120
 
 . "$TOP/tests/lib/case.sh"
+. "$TOP/tests/harness/lib.sh"
 
 need_tool jq cpio flock
 need_file "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/rdma.cpio"
@@ -13,26 +14,13 @@ need_file "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/rdma.cpio"
 # them, in "said"; its exit status in $status, in $took how long
 hosts() {
 	rm -rf o
-	mkdir -p o/case
-	cat >o/case/run
-	sed -i '1i #!/bin/sh\n. ./host' o/case/run
-	chmod +x o/case/run
-	cat >driver <<'END'
-OUT=$PWD/o
-cd "$OUT" || exit 1
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
-. "$TOP/scenarios/lib/scenario.sh"
-SC_TOPOLOGY=no-drive SC_KERNEL=7.2
-. "$TOP/scenarios/lib/hosts.sh"
+	guests
+	driver <<'END'
 [ -z "${WIRE_FAKE-}" ] || WIRE=$WIRE_FAKE
 host_murder() { kill -KILL "$(cat "$OUT/wire/pid")"; echo ok; }
-hosts_boot "$@"
-finish
 END
 	read -r began idle </proc/uptime
-	QEMU=$TOP/tests/harness/fake-qemu BUILD=$BUILD \
-		timeout 60 sh driver "$@" >said 2>&1
+	QEMU=$TOP/tests/harness/fake-qemu timeout 60 sh driver "$@" >said 2>&1
 	status=$?
 	read -r ended idle </proc/uptime
 	: "$idle"
@@ -88,6 +76,24 @@ says 'host b ran to its end'
 check "the other learns that at once" grep -q \
 	'^@reply error: barrier start: host b has ended before it came there' o/a/result.log
 check "not when the time is over ($took s)" test "$took" -lt 20
+
+# c comes to the barrier when the others wait there, and not before
+hosts 40 3 <<'END'
+here=../../../came.$HOST
+tries=0
+while [ "$HOST" = c ] && [ "$tries" -lt 200 ] &&
+	{ [ ! -e ../../../hosts/waiting.a ] || [ ! -e ../../../hosts/waiting.b ]; }; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+: >"$here"
+host barrier late
+[ -e ../../../came.a ] && [ -e ../../../came.b ] && [ -e ../../../came.c ] ||
+	echo "not ok 1 - nobody goes on before all have come"
+[ "$tries" -lt 200 ] || echo "not ok 1 - the others wait"
+END
+check_eq "nobody passes a barrier before all have come" 0 "$status"
+[ "$status" -eq 0 ] || sed "s/^/# /" said
 
 hosts 4 2 <<'END'
 [ "$HOST" != b ] || exec sleep 1000

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: a real browser shows the report with nothing cut off and no labels on top of each other
+# desc: a real browser shows the report whole and readable: wide and narrow, light and dark
 # tags: browser
-# timeout: 90
+# timeout: 240
 . "$TOP/tests/lib/case.sh"
 need_tool jq
 need_tool chromium-headless-shell
@@ -36,8 +36,9 @@ jq -n --slurpfile all t-two-hosts-rxe.json '$all[0] as $t |
 set -- "$@" t-hosts.json
 check "the page is made, every topology in it" "$TOP/scenarios/report" page.html "$@"
 
-# The browser itself measures: text outside of its drawing, labels that
-# overlap, a page wider than the window.  It writes what is wrong to the title.
+# The browser itself measures: text outside of its drawing, labels that overlap
+# or are shrunk below 9 px, a page wider than the window, pale colours.  It writes
+# what is wrong to the title.
 cat > measure.html <<'E2'
 <script>
 const wrong = [];
@@ -46,6 +47,9 @@ const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 &&
 const drawings = [...document.querySelectorAll("svg")];
 drawings.forEach((svg, n) => {
 	const frame = svg.getBoundingClientRect();
+	const scale = frame.width / svg.viewBox.baseVal.width;
+	if (12 * scale < 9)
+		wrong.push(n + ": small: letters of " + 12 * scale + " px");
 	const texts = [...svg.querySelectorAll("text")];
 	const boxes = texts.map(t => t.getBoundingClientRect());
 	boxes.forEach((box, i) => {
@@ -59,20 +63,57 @@ drawings.forEach((svg, n) => {
 });
 if (document.documentElement.scrollWidth > innerWidth)
 	wrong.push("the page is wider than the window");
-document.title = "drawings=" + drawings.length + " wrong=" + wrong.join("; ");
+/* as the Web Content Accessibility Guidelines count: 4.5 for words, 3 for lines */
+const light = name => {
+	let hex = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim().slice(1);
+	if (hex.length === 3)
+		hex = [...hex].map(c => c + c).join("");
+	return [.2126, .7152, .0722].reduce((sum, weight, i) => {
+		const c = parseInt(hex.slice(2 * i, 2 * i + 2), 16) / 255;
+		return sum + weight * (c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4);
+	}, 0);
+};
+for (const [front, back, least] of [["ink", "paper", 4.5], ["dim", "paper", 4.5],
+		["ink", "box", 4.5], ["dim", "box", 4.5], ["peer", "paper", 4.5], ["host", "paper", 4.5],
+		["root", "paper", 3], ["drive", "paper", 3]]) {
+	const [a, b] = [light(front), light(back)];
+	const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+	if (!(contrast >= least))
+		wrong.push("pale: " + front + " on " + back + ": " + contrast);
+}
+document.title = "drawings=" + drawings.length + " width=" + innerWidth +
+	(matchMedia("(prefers-color-scheme: dark)").matches ? " dark" : " light") + " wrong=" + wrong.join("; ");
 </script>
 E2
 sed '/<\/body>/e cat measure.html' page.html > measured.html
-browser() {
+browser() { # WIDTH LIGHT ARG…: LIGHT is 1, or 0 for dark
+	width=$1
+	light=$2
+	shift 2
 	timeout 60 chromium-headless-shell --no-sandbox --disable-gpu --disable-quic \
 		--no-first-run --disable-background-networking --disable-component-update \
-		--disable-sync --user-data-dir="$OUT/profile" --window-size=1100,1400 "$@" 2> browser.log
+		--disable-sync --user-data-dir="$OUT/profile" --window-size="$width,1400" --blink-settings="preferredColorScheme=$light" "$@" 2> browser.log
 }
-browser --dump-dom "file://$OUT/measured.html" > dom.html
-title=$(sed -n 's/.*<title>\(drawings=.*\)<\/title>.*/\1/p' dom.html)
+measured() { # PAGE WIDTH LIGHT: the title of the page when it has measured itself
+	browser "$2" "$3" --dump-dom "file://$OUT/$1" > dom.html
+	sed -n 's/.*<title>\(drawings=.*\)<\/title>.*/\1/p' dom.html
+}
 # eight hosts and a wire are nine drawings
-check_eq "every drawing is whole and readable" "drawings=$(($# + 8)) wrong=" "$title"
-browser --screenshot="$OUT/report.png" "file://$OUT/page.html"
+drawings=$(($# + 8))
+check_eq "on a screen every drawing is whole and readable" \
+	"drawings=$drawings width=1280 light wrong=" "$(measured measured.html 1280 1)"
+check_eq "in the dark, too" \
+	"drawings=$drawings width=1280 dark wrong=" "$(measured measured.html 1280 0)"
+check_eq "and on a telephone" \
+	"drawings=$drawings width=400 light wrong=" "$(measured measured.html 400 1)"
+browser 1280 1 --screenshot="$OUT/report.png" "file://$OUT/page.html"
 check "a screenshot can be taken" test -s report.png
+
+# what is wrong is seen
+sed 's/--dim:#57606a/--dim:#a7b0ba/; s/min-width:[0-9]*px//g; s/<h1>/<h1 style="width:90rem">/' measured.html > bad.html
+measured bad.html 400 1 | tr ';' '\n' > seen
+for word in "wider than the window" "pale: dim on paper" "small: letters"; do
+	check "a page that is wrong: $word" grep -q "$word" seen
+done
 rm -rf "$OUT/profile"
 finish

@@ -99,6 +99,13 @@ check_eq "tags are balanced" \
 	"$(grep -o '<\(section\|svg\|table\|tbody\|thead\|tr\|td\|th\|ul\|li\|p\|h2\|path\|div\)[ >]' page.html | wc -l)" \
 	"$(grep -o '</\(section\|svg\|table\|tbody\|thead\|tr\|td\|th\|ul\|li\|p\|h2\|path\|div\)>' page.html | wc -l)"
 
+check_eq "what scrolls can be reached by keys and has a name" \
+	"$(grep -c '<div class="wide"' page.html)" \
+	"$(grep -c '<div class="wide" role="region" tabindex="0" aria-label="[^"]' page.html)"
+check_eq "a drawing has its words for those who do not see it" \
+	"1.0 MiB from nvme0 to gpu0 (peer). 2.0 MiB from gpu0 to memory. rp0: 1.0 MiB between devices, through the root complex. rp0: 1.0 MiB from or to host memory." \
+	"$(sed -n 's/.*<desc id="d1h0-d">\(.*host memory\.\) sw0: .*/\1/p' page.html)"
+
 jq '.transfers = [] | .links = []' good.json > none.json
 check "a run without transfers gives a page" "$report" none.html none.json
 check "and stands in the table" has none.html '<a href="#r1">one</a>'
@@ -133,6 +140,9 @@ check "half of it that much thinner" has hosts.html '<path class="wire" stroke-w
 check_eq "what carried nothing is no stroke" 2 \
 	"$(grep -c '<path class="idle" stroke-width="1.0" d="M[0-9]* 54V120">' hosts.html)"
 check "its words" has hosts.html '>↑ 4.0 MiB<'
+check "they are said, too" has hosts.html \
+	'<desc id="w1-d">host a sent 70 frames with 4.0 MiB of RoCE payload, 7 of them again, 3 were dropped; it received 3 frames with 0 B, 1 were dropped. host b sent 3 frames'
+check "a drawing says whose it is" has hosts.html '>Host a, topology first &lt;t&gt;</title>'
 check "all of it in words" has hosts.html '<title>host a sent 70 frames with 4.0 MiB of RoCE payload, 7 of them again, 3 were dropped; it received 3 frames with 0 B, 1 were dropped</title>'
 check "a row of the table" has hosts.html '<td>put</td><td>a</td><td class="n">70</td><td class="n">4.0 MiB</td><td class="n">3.0 MiB</td><td class="n">7</td><td class="n">3</td><td class="n">3</td><td class="n">0 B</td><td class="n">1</td><td class="n">5</td>'
 check_eq "one for each label and host, and for the whole run" 4 \
@@ -152,7 +162,7 @@ cat > matrix.json <<'E2'
 E2
 check "a matrix gives a table" "$report" --matrix matrix.json matrix.html good.json
 check "a row to a topology, a column to a scenario and kernel" has matrix.html \
-	'<th>topology</th><th>one@7.2</th><th>two@6.12</th></tr>'
+	'<th scope="col">topology</th><th scope="col">one@7.2</th><th scope="col">two@6.12</th></tr>'
 check "with the path, and what was expected" has matrix.html \
 	'<td>same-switch</td><td class="fail">p2p / bounce (expected p2p / p2p)</td><td></td></tr>'
 check "one word where both took the same" has matrix.html \
@@ -163,8 +173,21 @@ check "and why" has matrix.html \
 jq '.plot = {title: "a <plot>", svg: "<svg onload=\"alert(1)\">\n\t</svg>"}' good.json > plotted.json
 check "a result with a plot" "$report" plots.html plotted.json good.json
 check "is shown with its plot, as an image that runs nothing" has plots.html \
-	"<img alt=\"a &lt;plot&gt;\" src=\"data:image/svg+xml;base64,$(printf '<svg onload="alert(1)">\n\t</svg>' | base64 -w 0)\">"
+	"<img class=\"plot\" alt=\"a &lt;plot&gt;\" src=\"data:image/svg+xml;base64,$(printf '<svg onload="alert(1)">\n\t</svg>' | base64 -w 0)\">"
 check_eq "and the next one without" 1 "$(grep -c '<img ' plots.html)"
+
+# Every word of a result comes from a guest, or from a file that somebody sent
+jq --arg p "\"'><script>" '.wire.total.a.out.frames = $p | .wire.total.a.out.roce.payload_bytes = $p |
+	walk(if type == "string" and . != "q35" and . != "-" then $p + .
+		elif type == "object" and has("a") then with_entries(.key |= $p + .) else . end)' \
+	hosts.json > hostile.json
+check_eq "hostile words are in the result" 2 "$(jq -r '.hosts | keys[]' hostile.json | grep -c "^\"'><script>")"
+jq --arg p "\"'><script>" 'walk(if type == "string" and . != "q35" and . != "-" then $p + . else . end)' \
+	good.json > hostile1.json
+jq --arg p "\"'><script>" 'walk(if type == "string" then $p + . else . end)' matrix.json > hostile2.json
+check "and give a page" "$report" --matrix hostile2.json hostile.html hostile.json hostile1.json
+check "they are words in it" has hostile.html "<h3>Host &quot;'&gt;&lt;script&gt;a</h3>"
+check_eq "and nothing else" "" "$(grep -oiE "<script.{9}|\"'.{9}" hostile.html)"
 
 # Each must fail, in one line, and leave no page behind
 refused() {
@@ -183,6 +206,8 @@ for path in .hosts.a.devices .hosts.b.links .wire.total .wire; do
 	jq "del($path)" hosts.json > bad.json
 	check "a result of hosts without $path is refused" refused bad.json "hosts needs devices and links"
 done
+jq "del(.hosts.b)" hosts.json > bad.json
+check "a result that lacks a host of the wire is refused" refused bad.json "the wire has a host"
 echo '{' > bad3.json
 check "no JSON is refused" refused bad3.json bad3.json
 check "a missing file is refused" refused missing.json missing.json

@@ -181,6 +181,8 @@ check_eq "a name takes one case" "1 passed, 0 failed, 0 skipped" \
 	"$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases -l >ktap
 check_eq "-l lists" 17 "$(grep -c '^fix/' ktap)"
+check_eq "a CDPATH does not lead it astray" 17 \
+	"$(cd "$TOP" && CDPATH=$TOP tests/run --cases "$OUT/cases" -l | grep -c '^fix/')"
 check_not "a name that no case has is an error" \
 	"$TOP/tests/run" --cases cases --out out2 fix/nothing
 check_not "an unknown option is an error" "$TOP/tests/run" --frobnicate

@@ -14,6 +14,9 @@
 : "${TOP:?is set by tests/run}" "${OUT:?is set by tests/run}"
 BUILD=${BUILD:-$TOP/build}
 
+# shellcheck source=tests/lib/watch.sh
+. "$TOP/tests/lib/watch.sh"
+
 case_checks=0
 case_failed=0
 case_at_exit=
@@ -98,11 +101,6 @@ skip() {
 	case_reason=$1
 	printf '1..0 # SKIP %s\n' "$1"
 	exit 77
-}
-
-# lives PID: it is there, and not just waiting to be buried
-lives() {
-	grep -qE "^[0-9]+ \(.*\) [^ZX] " "/proc/$1/stat" 2>/dev/null
 }
 
 # need_tool NAME…: skip without these programs

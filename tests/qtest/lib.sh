@@ -5,7 +5,7 @@
 #
 # shellcheck disable=SC2034,SC2086,SC2154  # variables for the cases; numbers
 
-TOP=${TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
+TOP=${TOP:-$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)}
 BUILD=${BUILD:-$TOP/build}
 qt_own_out=
 [ -n "${OUT-}" ] || { OUT=$(mktemp -d) && qt_own_out=$OUT; }
@@ -52,7 +52,8 @@ eval "$(qt_regs)"
 qt_start() {
     rm -f "$qt_work"/*.in "$qt_work"/*.out
     mkfifo "$qt_work/qt.in" "$qt_work/qt.out" "$qt_work/qmp.in" "$qt_work/qmp.out"
-    "$QEMU" -L /usr/share/qemu -L /usr/share/seabios \
+    # it ends with this case, even if that is killed outright
+    setpriv --pdeathsig KILL "$QEMU" -L /usr/share/qemu -L /usr/share/seabios \
         -machine q35 -accel qtest -m 64M -nodefaults -no-user-config \
         -display none -qtest stdio -qtest-log none \
         -chardev "pipe,id=qmp,path=$qt_work/qmp" -mon chardev=qmp,mode=control \

@@ -65,23 +65,21 @@ for name in $(sed -n 's/^#define *PLN_REG_\([A-Z0-9_]*\) .*/\1/p; s/^#define   P
 done
 check_eq "every register of the header is specified" "" "$bad"
 
-# Error codes
+# agree WHAT PREFIX HOW-MANY: the lines "NAME NUMBER" on standard input are the header's
+agree() {
+    bad=
+    n=0
+    while read -r name num; do
+        n=$((n + 1))
+        eval "[ \"\${$2$name-}\" = $num ]" || bad="$bad $name"
+    done
+    check_eq "$1 agree" "" "$bad"
+    check_eq "all $1 are specified" "$3" "$n"
+}
 sed -n '/^Error codes/,/^Counters/s/^\([0-9][0-9]*\) *\([A-Z_][A-Z_]*\).*/\2 \1/p' "$RST" >"$OUT/errors"
-bad=
-while read -r name num; do
-    eval "[ \"\${PLN_ERR_$name-}\" = $num ]" || bad="$bad $name"
-done <"$OUT/errors"
-check_eq "error codes agree" "" "$bad"
-check_eq "all error codes are specified" $PLN_NUM_ERRORS "$(wc -l <"$OUT/errors")"
-
-# Operations
+agree "error codes" PLN_ERR_ $PLN_NUM_ERRORS <"$OUT/errors"
 sed -n 's/^\([0-8]\)   \([A-Z0-9_]*\)  *[a-zA-Z].*/\2 \1/p' "$RST" >"$OUT/ops"
-bad=
-while read -r name num; do
-    eval "[ \"\${PLN_OP_$name-}\" = $num ]" || bad="$bad $name"
-done <"$OUT/ops"
-check_eq "operations agree" "" "$bad"
-check_eq "all operations are specified" $PLN_NUM_OPS "$(wc -l <"$OUT/ops")"
+agree operations PLN_OP_ $PLN_NUM_OPS <"$OUT/ops"
 
 # Counters: number, header name and QOM name
 sed -n '/^=== =* =*$/,/^SEM_WAIT reads/s/^\([0-9][0-9]*\) *\([a-z][a-z0-9-]*\).*/\1 \2/p' "$RST" >"$OUT/counters"

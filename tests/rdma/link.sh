@@ -4,12 +4,17 @@
 # tags: quick rdma
 # timeout: 180
 . "$TOP/tests/lib/case.sh"
-. "$TOP/tests/topo/lib.sh"
+. "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 
-build_core
+build_userlib core all tests
 unit link_unit
 unit link_unit_san
+unit link_faults_san
+unit link_fuzz_san
+unit link_fuzz_san 2
+unit link_port_unit
+unit link_port_unit_san
 unit link_wire_unit
 unit link_wire_unit_san
 finish

@@ -4,10 +4,10 @@
 # tags: quick rdma
 # timeout: 120
 . "$TOP/tests/lib/case.sh"
-. "$TOP/tests/topo/lib.sh"
+. "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 
-build_core
+build_userlib core all tests
 bin=$BUILD/userlib/tests/host
 shim=$BUILD/userlib/libpeerlane-mr.so.0
 
@@ -60,6 +60,8 @@ for way in preloaded linked sanitized; do
 	run "$way" env "PEERLANE_MR_LOG=-" "$@" plain
 	check_eq "$way: plain: ended well" 0 "$run_status"
 	told "$way: a log on standard error" 'plain: fake0 took the pointer to memory of GPU 0; dmabuf refused: EOPNOTSUPP' err 1
+	run "$way" env "PEERLANE_MR_LOG=-" "$@" foreign
+	told "$way: a region from elsewhere is one less" 'still registered: -1$' err 1
 	run "$way" env "PEERLANE_MR_LOG=$OUT/none/log" "$@" plain
 	told "$way: a log that cannot be opened" 'PEERLANE_MR_LOG: .*/none/log: No such file or directory; the log goes here' err 1
 	run "$way" env "PEERLANE_MR_WAYS=fast" "$@" unknown

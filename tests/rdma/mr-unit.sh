@@ -4,13 +4,14 @@
 # tags: quick rdma
 # timeout: 120
 . "$TOP/tests/lib/case.sh"
-. "$TOP/tests/topo/lib.sh"
+. "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 
-build_core
+build_userlib core all tests
 fakes=$BUILD/userlib/tests/host/mr
 for each in mr_unit mr_unit_san; do
 	unit "$each" "$fakes"
 	unit "$each" "$fakes" old
 done
+unit mr_faults_san "$fakes"
 finish

@@ -1,18 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: peerlane perf without a device: percentiles, sizes, messages good, bad and damaged, the socket; options
+# desc: peerlane perf without a device: percentiles, sizes, ports, messages good, bad and damaged, strange peers; options
 # tags: rdma perf quick
 # timeout: 120
 
 . "$TOP/tests/lib/case.sh"
 tool=$BUILD/userlib/peerlane
-unit=$BUILD/userlib/tests/host/perf_unit
-need_file "$tool" "$unit"
+host=$BUILD/userlib/tests/host
+need_file "$tool" "$host/perf_unit" "$host/nic_unit" "$host/perf_peer_unit"
 
-"$unit" >unit.log 2>unit.err
-status=$?
-ktap_from unit.log
-check_eq "the unit test came to its end" 0 "$status" || tail -n 20 unit.err | sed 's/^/# /'
+for unit in perf_unit nic_unit perf_peer_unit; do
+	"$host/$unit" >"$unit.log" 2>"$unit.err"
+	status=$?
+	ktap_from "$unit.log" "$unit"
+	check_eq "$unit came to its end" 0 "$status" || tail -n 20 "$unit.err" | sed 's/^/# /'
+done
 
 # wrong STATUS WORDS ARGS…
 wrong() {
@@ -31,6 +33,25 @@ wrong 2 'does not know "rate"' --loopback --test rate
 wrong 2 'there is none in ""' --loopback --op ''
 wrong 2 '"0" is none' --loopback --count 0
 wrong 2 '"257" is none' --loopback --depth 257
+wrong 2 '"0" is none' --loopback --depth 0
+wrong 2 '"10000001" is none' --loopback --count 10000001
+wrong 2 '"many" is none' --loopback --count many
+wrong 2 '"-1" is none' --loopback --warm-up -1
+wrong 2 '"2G" is no size' --loopback --sizes 2G
+wrong 2 'goes backwards' --loopback --sizes 8:4
+wrong 2 'sizes: there is none' --loopback --sizes ,
+wrong 2 'ib-port needs a number from 1 to 254; "0"' --loopback --ib-port 0
+wrong 2 '"255" is none' --loopback --ib-port 255
+wrong 2 '"256" is none' --loopback --gid-index 256
+wrong 2 '"-1" is none' --loopback --gid-index -1
+wrong 2 '"1024" is none' --loopback --gpu 1024
+wrong 2 '"0" is none' --loopback --wait 0
+wrong 2 '"86401" is none' --loopback --wait 86401
+wrong 2 '"0" is none' --loopback --timeout 0
+wrong 2 '"3601" is none' --loopback --timeout 3601
+wrong 2 '"0" are none' --loopback --seconds 0
+wrong 2 '"3601" are none' --loopback --seconds 3601
+wrong 2 '"0" is none' --tcp-port 0
 wrong 2 '"-1" are none' --loopback --seconds -1
 wrong 2 '"nan" are none' --loopback --seconds nan
 wrong 2 '"65536" is none' --tcp-port 65536

@@ -4,10 +4,10 @@
 # tags: quick topo
 # timeout: 120
 . "$TOP/tests/lib/case.sh"
-. "$TOP/tests/topo/lib.sh"
+. "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 
-build_core
+build_userlib core all tests
 unit topo_unit
 unit topo_unit_san
 finish

@@ -137,6 +137,10 @@ mkdir other
 begins_not 'Address already in use' w a b
 check_eq "the wire that was there still is" '{"ok":true}' "$(ask a clear)"
 begins_not 'usage' other
+echo kept >other/a
+begins_not 'Address already in use' other a b
+check_eq "a file is not taken for a socket that was left there" kept "$(cat other/a)"
+rm other/a
 begins_not 'No such file' nowhere a b
 begins_not 'File name too long' "$(printf '%0120d' 1)" a b
 begins_not 'lower-case letters' other A
@@ -165,6 +169,20 @@ check_eq "and it takes its sockets away" "" "$(ls w)"
 "$wire" --ask w counters >said 2>err
 check_eq "then nobody answers" 2 $?
 check "and that is said" grep -q 'no wire runs there' err
+
+# a background job of a shell does not hear of an interrupt
+mkdir apart
+mkfifo apart.ready
+sh -c 'trap "" INT; exec "$1" apart a b <&- >apart.ready 2>apart.err' sh "$wire" &
+pid=$!
+pids="$pids $pid"
+timeout 10 head -n 1 apart.ready >/dev/null
+kill -INT "$pid"
+check_eq "a wire that shall not hear SIGINT goes on, also without standard input" '{"ok":true}' \
+	"$("$wire" --ask apart a clear)"
+kill -TERM "$pid"
+ended "$pid"
+check_eq "no sanitizer has a complaint" "" "$(cat apart.err)"
 
 # the one that started it is killed
 mkdir orphan

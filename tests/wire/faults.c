@@ -162,6 +162,13 @@ static void duplicate(void)
 	check_eq("it is counted", MANY, counter("a/out/duplicated"));
 	check_eq("the host sent it once", MANY, counter("a/out/frames"));
 	check_eq("and received it twice", 2 * MANY, counter("b/in/frames"));
+	order("b.in nth 1 any drop");
+	roce_send(&roce);
+	check_eq("of two copies one can be lost", 1, drain(1));
+	order("a.out nth 1 any duplicate");
+	order("a.out loss 100%");
+	roce_send(&roce);
+	check_eq("what is lost has no copy", MANY + 1, counter("a/out/duplicated"));
 	check_eq("the wire ends well", 0, wire_done());
 }
 
@@ -193,6 +200,7 @@ static void corrupt(void)
 	transmit(0, want, 14);
 	check(receive(1, got, BOUND) == 14 && !memcmp(want, got, 14),
 	      "a frame that is only a header stays what it was");
+	check_eq("which is not counted", 200, counter("a/out/corrupted"));
 	check_eq("the wire ends well", 0, wire_done());
 }
 
@@ -297,6 +305,17 @@ static void peers(void)
 	check_eq("frames of strangers go nowhere", 0, drain(1) + drain(2));
 	close(stranger);
 
+	n = counter("a/out/frames");
+	kill(wire_pid, SIGKILL);
+	if (waitpid(wire_pid, NULL, 0) != wire_pid)
+		die("the wire is killed");
+	check(n > 0 && !transmit(0, data, 60), "nobody takes frames when the wire was killed");
+	wire_start("--seed", "1");
+	n = 0;
+	check_eq("another can take its place", 0, counter("a/out/frames"));
+	roce_send(&roce);
+	check_eq("and its hosts go on", 1, drain(1));
+
 	for (roce.psn = 0; roce.psn < 5000; roce.psn++)
 		roce_send(&roce);
 	check(counter("b/queued") == 4096 && counter("b/queued_most") == 4096,
@@ -318,6 +337,8 @@ static void peers(void)
 /* Clients that wait, stammer, leave, or come in numbers */
 static void clients(void)
 {
+	/* 14 bytes each */
+	static const char *const binary[] = { "a loss 100%\0a\n", "a loss\x01 100% \n", "a loss 100%\xff \n" };
 	struct json_object *object, *frames = NULL;
 	int fd, many[40];
 
@@ -347,6 +368,34 @@ static void clients(void)
 	      strstr(json_object_get_string(frames), "more than 511 bytes"),
 	      "a line that is too long is refused");
 	json_object_put(object);
+	dprintf(fd, "%03000d\na clear\n", 1);
+	json_object_put(control_answer(fd));
+	object = control_answer(fd);
+	check(object && json_object_object_get_ex(object, "ok", &frames),
+	      "once, all of it, and the next command is understood");
+	json_object_put(object);
+	for (size_t i = 0; i < sizeof(binary) / sizeof(binary[0]); i++) {
+		if (send(fd, binary[i], 14, 0) != 14)
+			die("a command that is no text");
+		object = control_answer(fd);
+		check(object && json_object_object_get_ex(object, "error", &frames) &&
+		      strstr(json_object_get_string(frames), "plain text"),
+		      "no text is refused (%zu)", i);
+		json_object_put(object);
+	}
+	roce_send(&roce);
+	check_eq("and nothing of it is done", 1, drain(1));
+	dprintf(fd, "a.out wait 1000 any 1\na.out wait 1001 any 1\n");
+	for (uint64_t want = 1000; want < 1002; want++) {
+		char text[64];
+
+		object = control_answer(fd);
+		snprintf(text, sizeof(text), "of %d frames came in time", (int)want);
+		check(object && json_object_object_get_ex(object, "error", &frames) &&
+		      strstr(json_object_get_string(frames), text),
+		      "one wait after the other ends in time (%d)", (int)want);
+		json_object_put(object);
+	}
 	close(fd);
 	for (int i = 0; i < 40; i++) {
 		many[i] = control_connect();

@@ -4,14 +4,5 @@
 # tags: quick wire
 # timeout: 120
 
-. "$TOP/tests/lib/case.sh"
-
-need_file "$BUILD/wire/peerlane-wire.san"
-check "the test is built" cc -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-function -g \
-	-o faults "$TOP/tests/wire/faults.c" -ljson-c
-./faults "$BUILD/wire/peerlane-wire.san" >said 2>said.err
-status=$?
-ktap_from said
-check_eq "the test came to its end" 0 "$status"
-check_eq "no sanitizer has a complaint" "" "$(head -n 20 said.err)"
-finish
+. "$TOP/tests/wire/lib.sh"
+wire_test faults

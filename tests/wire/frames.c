@@ -27,6 +27,7 @@ static void addresses(void)
 	transmit(0, data, 60);
 	check_eq("a frame to its own sender goes nowhere", 0,
 		 drain(0) + drain(1) + drain(2));
+	check_eq("and is counted", 1, counter("a/in/drops/own"));
 	check_eq("frames that a sent", 4, counter("a/out/frames"));
 	check_eq("and their bytes", FRAME + 180, counter("a/out/bytes"));
 	check_eq("frames that b received", 3, counter("b/in/frames"));

@@ -270,18 +270,78 @@ static void order(const char *command)
 	json_object_put(object);
 }
 
-/* A number among the counters: "a/out/roce/frames" */
-static uint64_t counter(const char *name)
+/* A number among the counters: "a/out/roce/frames"; 0 where there is none */
+static uint64_t counter_in(struct json_object *counters, const char *name)
 {
-	struct json_object *object = ask("counters"), *found = NULL;
+	struct json_object *found = NULL;
 	char pointer[128];
-	uint64_t value = 0;
 
 	snprintf(pointer, sizeof(pointer), "/ports/%s", name);
-	if (!json_pointer_get(object, pointer, &found))
-		value = json_object_get_uint64(found);
-	json_object_put(object);
+	return json_pointer_get(counters, pointer, &found) ? 0 :
+		json_object_get_uint64(found);
+}
+
+static uint64_t counter(const char *name)
+{
+	struct json_object *counters = ask("counters");
+	uint64_t value = counter_in(counters, name);
+
+	json_object_put(counters);
 	return value;
+}
+
+/* What a way of host N counts: "out/frames" */
+static uint64_t of(struct json_object *counters, int n, const char *what)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%c/%s", 'a' + n, what);
+	return counter_in(counters, name);
+}
+
+/* All drops of a way, "out", of host N */
+static uint64_t drops_of(struct json_object *counters, int n, const char *way)
+{
+	struct json_object *drops = NULL;
+	char pointer[64];
+	uint64_t sum = 0;
+
+	snprintf(pointer, sizeof(pointer), "/ports/%c/%s/drops", 'a' + n, way);
+	if (json_pointer_get(counters, pointer, &drops))
+		die(pointer);
+	json_object_object_foreach(drops, why, count) {
+		(void)why;
+		sum += json_object_get_uint64(count);
+	}
+	return sum;
+}
+
+/*
+ * What has become of all frames so far, if each is meant for RECEIVERS hosts.  What
+ * the wire took from the hosts must be what they sent, and the copies that left
+ * senders what came to an end somewhere.
+ */
+struct balance {
+	uint64_t taken[HOSTS];
+	uint64_t begun, ended;
+};
+
+static struct balance balance(unsigned int receivers)
+{
+	struct json_object *counters = ask("counters");
+	struct balance balance = { 0 };
+
+	for (int i = 0; i < HOSTS; i++) {
+		uint64_t frames = of(counters, i, "out/frames");
+
+		balance.taken[i] = frames + drops_of(counters, i, "out");
+		balance.begun += (frames + of(counters, i, "out/duplicated")) * receivers +
+			of(counters, i, "in/duplicated");
+		balance.ended += of(counters, i, "in/frames") + drops_of(counters, i, "in") +
+			of(counters, i, "queued");
+	}
+	json_object_put(counters);
+	return balance;
 }
 
 /*
@@ -320,16 +380,15 @@ static unsigned int drain(int n)
 
 /* --- the wire -------------------------------------------------------------- */
 
-static void wire_begin(const char *option, const char *value)
+/* In the folder that is there */
+static void wire_start(const char *option, const char *value)
 {
 	char line[16] = "";
 	int out[2];
 	struct pollfd fd;
 
-	if (system("rm -rf w && mkdir w") || pipe(out))
-		die("a folder for the wire");
-	for (int i = 0; i < HOSTS; i++)
-		host_open(i);
+	if (pipe(out))
+		die("a pipe from the wire");
 	wire_pid = fork();
 	if (!wire_pid) {
 		dup2(out[1], 1);
@@ -342,6 +401,15 @@ static void wire_begin(const char *option, const char *value)
 	    strcmp(line, "ready\n"))
 		die("the wire starts");
 	close(out[0]);
+}
+
+static void wire_begin(const char *option, const char *value)
+{
+	if (system("rm -rf w && mkdir w"))
+		die("a folder for the wire");
+	for (int i = 0; i < HOSTS; i++)
+		host_open(i);
+	wire_start(option, value);
 }
 
 /* Its exit status */

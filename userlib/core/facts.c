@@ -128,11 +128,23 @@ bool facts_live(const struct facts *f)
 
 /* ---- this machine: each returns 0 with *data to free, or -errno ---- */
 
+/* Twice the room; 0 or an errno */
+static int widen(char **buf, size_t *room)
+{
+	char *more = realloc(*buf, 2 * *room);
+
+	if (!more)
+		return ENOMEM;
+	*buf = more;
+	*room *= 2;
+	return 0;
+}
+
 static int live_file(const char *path, char **data, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	size_t room = 4096, n = 0;
-	char *buf, *more;
+	char *buf;
 	ssize_t r;
 	int err;
 
@@ -151,15 +163,8 @@ static int live_file(const char *path, char **data, size_t *len)
 		n += (size_t)r;
 		if (n > FACTS_VALUE_MAX)
 			err = EFBIG;
-		if (err || n < room)
-			continue;
-		more = realloc(buf, 2 * room);
-		if (!more) {
-			err = ENOMEM;
-			break;
-		}
-		buf = more;
-		room *= 2;
+		if (!err && n == room)
+			err = widen(&buf, &room);
 	}
 	close(fd);
 	if (err) {
@@ -213,7 +218,7 @@ static int live_list(const char *path, char **data, size_t *len)
 {
 	size_t room = 1024, used = 0, count = 0, n;
 	DIR *dir = opendir(path);
-	char *buf, *more;
+	char *buf;
 	struct dirent *d;
 	int err;
 
@@ -235,15 +240,10 @@ static int live_list(const char *path, char **data, size_t *len)
 			err = EFBIG;
 			break;
 		}
-		if (used + n > room) {
-			more = realloc(buf, 2 * room);
-			if (!more) {
-				err = ENOMEM;
-				break;
-			}
-			buf = more;
-			room *= 2;
-		}
+		if (used + n > room)
+			err = widen(&buf, &room);
+		if (err)
+			break;
 		memcpy(buf + used, d->d_name, n);
 		used += n;
 		count++;

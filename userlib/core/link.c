@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 static __thread char open_reason[PLN_LINK_REASON_MAX];
 
@@ -44,7 +45,7 @@ static const char *option_fault(const struct pln_link_options *o)
 {
 	if (o->size != sizeof(*o))
 		return "size is not that of struct pln_link_options";
-	if (o->reserved0 || !all_zero(o->reserved, 4))
+	if (!all_zero(o->reserved, 4))
 		return "a reserved field is not 0";
 	if (o->port > 255)
 		return "port is not 1 to 255";
@@ -58,6 +59,8 @@ static const char *option_fault(const struct pln_link_options *o)
 		return "retries is not 1 to 7";
 	if (o->timeout && (o->timeout < 8 || o->timeout > 22))
 		return "timeout is not 8 to 22";
+	if (o->sl > 15)
+		return "sl is not 0 to 15";
 	if (o->device && o->pd)
 		return "both device and pd are given";
 	return NULL;
@@ -69,7 +72,7 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	int err;
 
 	link->fd = -1;
-	link->port = o->port ? o->port : 1;
+	link->sl = o->sl;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
 	link->retries = o->retries ? o->retries : 6;
@@ -147,7 +150,7 @@ int pln_link_share(struct pln_link *link, struct pln_mr *mr)
 	struct hello_buffer *b;
 	int err;
 
-	if (!link || !mr)
+	if (!link || !mr || pln_mr_verbs(mr)->pd != link->pd)
 		return -EINVAL;
 	if (link->error)
 		return link->error;
@@ -183,7 +186,7 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms)
 	link->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (link->fd < 0)
 		return pln_link_fail(link, -errno, "the socket: %s",
-				     strerrordesc_np(errno));
+				     pln_strerror(-errno));
 	err = pln_link_meet(link, pln_now_ms() + timeout_ms);
 	link->connected = !err;
 	return err;
@@ -236,7 +239,8 @@ int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
 	uint32_t way = PLN_MR_NONE;
 	int err;
 
-	if (!link || (!mr && length))
+	if (!link || (!mr && length) ||
+	    (mr && pln_mr_verbs(mr)->pd != link->pd))
 		return -EINVAL;
 	if (!link->connected)
 		return link->error ? link->error : -ENOTCONN;

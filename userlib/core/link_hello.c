@@ -10,11 +10,15 @@
 #include <sys/socket.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 static const uint8_t magic[4] = { 'P', 'L', 'N', 'K' };
 
 /* Behind the hello: magic, and 0 or the errno for which an end gave up */
 #define READY_SIZE	8
+
+/* Above are the addresses of groups */
+#define LID_LAST	0xbfffu
 
 static uint8_t *put16(uint8_t *p, uint16_t v)
 {
@@ -182,9 +186,10 @@ int pln_hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
 		fault = "an MTU";
 	else if (hello->ethernet > 1)
 		fault = "a link layer";
-	else if (hello->ethernet && !memcmp(hello->gid, zero, 16))
+	else if (!memcmp(hello->gid, zero, 16))
 		fault = "a GID";
-	else if (hello->lid > 0xffff || (!hello->ethernet && !hello->lid))
+	else if (hello->lid > (hello->ethernet ? 0xffffu : LID_LAST) ||
+		 (!hello->ethernet && !hello->lid))
 		fault = "a LID";
 	else if (credits != CREDITS)
 		fault = "a number of credits";
@@ -245,14 +250,14 @@ static int transfer(struct pln_link *link, uint8_t *buf, size_t size, bool out,
 			continue;
 		if (errno != EAGAIN && errno != EWOULDBLOCK)
 			return pln_link_fail(link, -errno, "the socket to the "
-				"peer: %s", strerrordesc_np(errno));
+				"peer: %s", pln_strerror(-errno));
 		if (!left)
 			return pln_link_fail(link, -ETIMEDOUT, "the peer did "
 				"not send %s in time", out ? "anything" : what);
 		if (poll(&p, 1, left > 60000 ? 60000 : (int)left) < 0 &&
 		    errno != EINTR)
 			return pln_link_fail(link, -errno, "poll: %s",
-				strerrordesc_np(errno));
+				pln_strerror(-errno));
 	}
 	return 0;
 }
@@ -270,6 +275,7 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		.lid = link->port_attr.lid,
 		.buffers = link->shares,
 	};
+	const char *apart;
 	int err;
 
 	memcpy(me.gid, link->gid.raw, sizeof(me.gid));
@@ -293,10 +299,14 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		err = pln_hello_decode(wire, &link->peer, why, sizeof(why));
 	if (err)
 		return pln_link_fail(link, err, "%s", why);
-	if (link->peer.ethernet != me.ethernet)
-		return pln_link_fail(link, -EPROTO, "one end is on InfiniBand "
-			"and the other on Ethernet");
-	return 0;
+	/* or the device would write to itself, with keys of the peer's choice */
+	if (link->peer.qpn == me.qpn && (me.ethernet ?
+	    !memcmp(link->peer.gid, me.gid, 16) : link->peer.lid == me.lid))
+		return pln_link_fail(link, -EPROTO, "the peer names this end's "
+			"own queue pair: is the socket connected to itself?");
+	apart = pln_verbs_apart(&link->port_attr, &link->gid,
+				link->peer.ethernet, link->peer.gid);
+	return apart ? pln_link_fail(link, -EPROTO, "%s", apart) : 0;
 }
 
 /* Nobody sends before both can receive, and each learns if the other cannot */
@@ -324,7 +334,7 @@ static int exchange_ready(struct pln_link *link, int64_t deadline)
 			"else than that it is ready");
 	if (theirs)
 		return pln_link_fail(link, -EREMOTEIO, "the peer could not "
-			"connect: %s", strerrordesc_np((int)theirs) ?: "?");
+			"connect: %s", pln_strerror(-(int)theirs));
 	return 0;
 }
 

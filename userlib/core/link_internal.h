@@ -32,6 +32,7 @@
 #define TX_SLOTS	(CREDITS + 2)	/* one for an ack, one for goodbye */
 #define RX_SLOTS	(3 * CREDITS + 1)
 #define MESSAGE_SIZE	64u
+#define PEER_GONE	"the peer's process is gone: it ended without closing the link"
 #define PUTS_MAX	65536u
 
 #define HELLO_VERSION	1
@@ -97,7 +98,7 @@ struct pln_link {
 	uint8_t *messages;	/* TX_SLOTS, then RX_SLOTS */
 	struct ibv_port_attr port_attr;
 	union ibv_gid gid;
-	uint32_t port, gid_index, psn, chunk, depth, retries, timeout;
+	uint32_t port, gid_index, sl, psn, chunk, depth, retries, timeout;
 
 	/* the peer */
 	int fd;			/* shows that its process is gone */

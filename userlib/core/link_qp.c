@@ -2,57 +2,82 @@
 /* A link's part of an RDMA device: port, address, queues, their states. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
-/* errno as the verbs set it, never 0 */
-static int verbs_errno(int err)
+/* After a function of libibverbs: its errno, and these words before it */
+__attribute__((format(printf, 3, 4)))
+static int failed(struct pln_link *link, int result, const char *fmt, ...)
 {
-	if (err > 0)
-		return -err;
-	return errno ? -errno : -EIO;
+	int err = pln_verbs_errno(result);
+	char what[PLN_LINK_REASON_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return pln_link_fail(link, err, "%.400s: %s", what, pln_strerror(err));
 }
 
-static int port_of(struct pln_link *link, struct ibv_port_attr *attr)
+/*
+ * The wanted port, or the device's first active one, with its attributes.
+ * -ENETDOWN: not active; else its errno, with no words said.
+ */
+static int find_port(struct pln_link *link, uint32_t wanted)
 {
-	memset(attr, 0, sizeof(*attr));
+	struct ibv_device_attr device;
+	uint32_t p = wanted ? wanted : 1, last = wanted;
+	int r;
+
+	memset(&device, 0, sizeof(device));
 	errno = 0;
-	return pln_verbs.query_port(link->ctx, (uint8_t)link->port, attr) ?
-	       verbs_errno(0) : 0;
+	r = wanted ? 0 : pln_verbs.query_device(link->ctx, &device);
+	if (!wanted)
+		last = device.phys_port_cnt;
+	for (; !r && p <= last; p++) {
+		link->port = p;
+		memset(&link->port_attr, 0, sizeof(link->port_attr));
+		r = pln_verbs.query_port(link->ctx, (uint8_t)p,
+					 &link->port_attr);
+		if (!r && link->port_attr.state == IBV_PORT_ACTIVE)
+			return 0;
+	}
+	return r ? pln_verbs_errno(r) : -ENETDOWN;
 }
 
-/* The named device, or the first one whose port is active */
-static int open_device(struct pln_link *link, const char *want)
+/* The named device, or the first one that has such a port, active */
+static int choose_device(struct pln_link *link, const char *want, uint32_t port)
 {
 	struct ibv_device **list;
-	int n = 0, err = -ENODEV;
+	int n = 0, err = -ENODEV, why = -ENETDOWN;
 
 	errno = 0;
 	list = pln_verbs.get_device_list(&n);
 	if (!list)
-		return pln_link_fail(link, verbs_errno(0), "the RDMA devices "
-			"cannot be listed: is the kernel's ib_uverbs loaded?");
+		return failed(link, 0, "the RDMA devices cannot be listed, is "
+			      "the kernel's ib_uverbs loaded?");
 	for (int i = 0; i < n && err == -ENODEV; i++) {
-		struct ibv_port_attr attr;
-
 		if (want && strcmp(pln_verbs.get_device_name(list[i]), want))
 			continue;
 		errno = 0;
 		link->ctx = pln_verbs.open_device(list[i]);
+		if (!link->ctx && want)
+			err = failed(link, 0, "%s cannot be opened", want);
 		if (!link->ctx) {
-			if (want)
-				err = pln_link_fail(link, verbs_errno(0),
-					"%s cannot be opened", want);
+			why = pln_verbs_errno(0);
 			continue;
 		}
-		if (want || (!port_of(link, &attr) &&
-			     attr.state == IBV_PORT_ACTIVE)) {
-			err = 0;
+		err = want ? 0 : find_port(link, port);
+		if (!err)
 			break;
-		}
+		why = err == -ENETDOWN ? why : err;
+		err = -ENODEV;
 		pln_verbs.close_device(link->ctx);
 		link->ctx = NULL;
 	}
@@ -60,9 +85,15 @@ static int open_device(struct pln_link *link, const char *want)
 	if (err == -ENODEV && want)
 		return pln_link_fail(link, err, "there is no RDMA device %s",
 				     want);
+	if (err == -ENODEV && why != -ENETDOWN)
+		return pln_link_fail(link, why, "none of the %d RDMA devices "
+			"can be used: %s", n, pln_strerror(why));
+	if (err == -ENODEV && port)
+		return pln_link_fail(link, err, "none of the %d RDMA devices "
+			"has an active port %u", n, port);
 	if (err == -ENODEV)
 		return pln_link_fail(link, err, "none of the %d RDMA devices "
-			"has an active port %u", n, link->port);
+			"has an active port", n);
 	link->own_ctx = !err;
 	return err;
 }
@@ -95,11 +126,13 @@ static int choose_gid(struct pln_link *link, uint32_t wanted)
 			continue;
 		if (first < 0)
 			first = i;
-		if (pln_verbs.query_gid_ex &&
+		if (link->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET &&
+		    pln_verbs.query_gid_ex &&
 		    pln_verbs.query_gid_ex(link->ctx, link->port, (uint32_t)i,
 					   &entry, 0, sizeof(entry)))
 			continue;
-		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4(&gid))
+		if (link->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET ||
+		    (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4(&gid)))
 			best = i;
 	}
 	if (best < 0)
@@ -126,35 +159,36 @@ int pln_link_device(struct pln_link *link,
 		link->pd = options->pd;
 		link->ctx = link->pd->context;
 	} else {
-		err = open_device(link, options->device);
+		err = choose_device(link, options->device, options->port);
 		if (err)
 			return err;
 		errno = 0;
 		link->pd = pln_verbs.alloc_pd(link->ctx);
 		if (!link->pd)
-			return pln_link_fail(link, verbs_errno(0),
-				"no protection domain");
+			return failed(link, 0, "no protection domain");
 		link->own_pd = true;
 	}
-	err = port_of(link, &link->port_attr);
+	err = find_port(link, options->port);
+	if (err == -ENETDOWN && options->port)
+		return pln_link_fail(link, err, "port %u is not active: is its "
+			"cable in, its network interface up?", options->port);
+	if (err == -ENETDOWN)
+		return pln_link_fail(link, err, "no port is active: is a cable "
+			"in, its network interface up?");
 	if (err)
-		return pln_link_fail(link, err, "port %u cannot be asked: %s",
-				     link->port, strerrordesc_np(-err) ?: "?");
-	if (link->port_attr.state != IBV_PORT_ACTIVE)
-		return pln_link_fail(link, -ENETDOWN, "port %u is not active: "
-			"is its cable in, its network interface up?",
-			link->port);
+		return failed(link, -err, "the device has no port %u that can be "
+			      "asked", link->port);
 	if (link->chunk > link->port_attr.max_msg_sz)
 		return pln_link_fail(link, -EMSGSIZE, "chunks of %u bytes are "
 			"larger than messages of port %u may be, %u",
 			link->chunk, link->port, link->port_attr.max_msg_sz);
-	/* an InfiniBand port inside one subnet is reached by its LID */
+	/* who names a GID wants it on the way, also where a LID would do */
+	if (options->gid)
+		link->port_attr.flags |= IBV_QPF_GRH_REQUIRED;
 	if (link->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET &&
-	    !options->gid)
-		return pln_verbs.query_gid(link->ctx, (uint8_t)link->port, 0,
-					   &link->gid) ?
-		       pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
-				     "GID", link->port) : 0;
+	    !link->port_attr.lid)
+		return pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
+			"LID: does a subnet manager run?", link->port);
 	return choose_gid(link, options->gid);
 }
 
@@ -170,9 +204,8 @@ int pln_link_post_rx(struct pln_link *link, unsigned int slot)
 	struct ibv_recv_wr *bad;
 	int err = ibv_post_recv(link->qp, &wr, &bad);
 
-	return err ? pln_link_fail(link, verbs_errno(err),
-			"a buffer for messages cannot be posted: %s",
-			strerrordesc_np(err) ?: "?") : 0;
+	return err ? failed(link, err, "a buffer for messages cannot be "
+			    "posted") : 0;
 }
 
 static int make_qp(struct pln_link *link)
@@ -200,16 +233,15 @@ static int make_qp(struct pln_link *link)
 	errno = 0;
 	link->qp = pln_verbs.create_qp(link->pd, &init);
 	if (!link->qp)
-		return pln_link_fail(link, verbs_errno(0), "no queue "
-			"pair with %u sends and %u receives: %s",
-			init.cap.max_send_wr, init.cap.max_recv_wr,
-			strerrordesc_np(errno) ?: "?");
+		return failed(link, 0, "no queue pair with %u sends and %u "
+			      "receives", init.cap.max_send_wr,
+			      init.cap.max_recv_wr);
 	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE |
 				  IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 				  IBV_QP_ACCESS_FLAGS);
 	if (err)
-		return pln_link_fail(link, verbs_errno(err), "the queue pair "
-			"cannot be initialized: %s", strerrordesc_np(err) ?: "?");
+		return failed(link, err, "the queue pair cannot be "
+			      "initialized");
 	for (unsigned int i = 0; i < RX_SLOTS && !err; i++)
 		err = pln_link_post_rx(link, i);
 	return err;
@@ -218,34 +250,42 @@ static int make_qp(struct pln_link *link)
 /* All of the queue pair, ready to be connected */
 int pln_link_queue(struct pln_link *link)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t size = (TX_SLOTS + RX_SLOTS) * MESSAGE_SIZE;
 
+	/*
+	 * Whole pages: ibv_fork_init() keeps registered ones from a child, which
+	 * must not miss anything else there
+	 */
+	size = (size + page - 1) & ~(page - 1);
 	if (getrandom(&link->psn, sizeof(link->psn), 0) !=
 	    sizeof(link->psn))
 		return pln_link_fail(link, -EIO, "no random numbers");
 	link->psn &= 0xffffff;
-	if (posix_memalign((void **)&link->messages, 4096, size))
+	link->messages = aligned_alloc(page, size);
+	if (!link->messages)
 		return pln_link_fail(link, -ENOMEM, "out of memory");
 	memset(link->messages, 0, size);
 	errno = 0;
 	link->message_mr = pln_verbs.reg_mr(link->pd, link->messages, size,
 					    IBV_ACCESS_LOCAL_WRITE);
 	if (!link->message_mr)
-		return pln_link_fail(link, verbs_errno(0), "%zu bytes of host "
-			"memory cannot be registered: is the limit of locked "
-			"memory (ulimit -l) too low?", size);
+		return failed(link, 0, "%zu bytes of host memory cannot be "
+			      "registered, is the limit of locked memory "
+			      "(ulimit -l) too low?", size);
+	errno = 0;
 	link->channel = pln_verbs.create_comp_channel(link->ctx);
 	if (!link->channel)
-		return pln_link_fail(link, verbs_errno(0),
-				     "no completion channel");
+		return failed(link, 0, "no completion channel");
 	if (fcntl(link->channel->fd, F_SETFL, O_NONBLOCK))
-		return pln_link_fail(link, -errno, "the completion channel");
+		return failed(link, 0, "the completion channel cannot be made "
+			      "non-blocking");
+	errno = 0;
 	link->cq = pln_verbs.create_cq(link->ctx, (int)(link->depth + TX_SLOTS +
 						 RX_SLOTS), NULL,
 				       link->channel, 0);
 	if (!link->cq)
-		return pln_link_fail(link, verbs_errno(0),
-				     "no completion queue");
+		return failed(link, 0, "no completion queue");
 	return make_qp(link);
 }
 
@@ -259,30 +299,22 @@ int pln_link_to_rts(struct pln_link *link)
 		.rq_psn = peer->psn,
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,
-		.ah_attr = {
-			.dlid = (uint16_t)peer->lid,
-			.port_num = (uint8_t)link->port,
-			.is_global = peer->ethernet == 1,
-			.grh = {
-				.sgid_index = (uint8_t)link->gid_index,
-				.hop_limit = 64,
-			},
-		},
 	};
 	int err;
 
 	if (peer->mtu < mtu)
 		mtu = peer->mtu;
 	attr.path_mtu = (enum ibv_mtu)mtu;
-	memcpy(attr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	pln_verbs_address(&attr.ah_attr, (uint8_t)link->port, &link->port_attr,
+			  link->gid_index, peer->lid, peer->gid);
+	attr.ah_attr.sl = (uint8_t)link->sl;
 	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE | IBV_QP_AV |
 				  IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 				  IBV_QP_MIN_RNR_TIMER);
 	if (err)
-		return pln_link_fail(link, verbs_errno(err), "the queue pair "
-			"cannot receive from the peer: %s",
-			strerrordesc_np(err) ?: "?");
+		return failed(link, err, "the queue pair cannot receive from "
+			      "the peer");
 	memset(&attr, 0, sizeof(attr));
 	attr.qp_state = IBV_QPS_RTS;
 	attr.sq_psn = link->psn;
@@ -298,8 +330,7 @@ int pln_link_to_rts(struct pln_link *link)
 				  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 				  IBV_QP_MAX_QP_RD_ATOMIC);
 	if (err)
-		return pln_link_fail(link, verbs_errno(err), "the queue pair "
-			"cannot send: %s", strerrordesc_np(err) ?: "?");
+		return failed(link, err, "the queue pair cannot send");
 	link->stats.mtu = 128u << mtu;
 	return 0;
 }
@@ -313,9 +344,9 @@ void pln_link_free_queue(struct pln_link *link)
 		pln_verbs.destroy_cq(link->cq);
 	if (link->channel)
 		pln_verbs.destroy_comp_channel(link->channel);
-	if (link->message_mr)
-		pln_verbs.dereg_mr(link->message_mr);
-	free(link->messages);
+	/* memory that the device may still write must not become another's */
+	if (!link->message_mr || !pln_verbs.dereg_mr(link->message_mr))
+		free(link->messages);
 	if (link->own_pd)
 		pln_verbs.dealloc_pd(link->pd);
 	if (link->own_ctx)

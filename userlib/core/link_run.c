@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* What makes a link move: chunks out, notices in, acknowledgements. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 /* wr_id of what is sent; of a receive it is the slot */
 #define SENT_CHUNK	(1ull << 32)
 #define SENT_NOTICE	(2ull << 32)
 #define SENT_OTHER	(3ull << 32)
 
-static const char *words(int err)
-{
-	const char *text = strerrordesc_np(-err);
-
-	return text ? text : "unknown error";
-}
+/* Of a process that ends the kernel takes the memory first, the socket soon after */
+#define GONE_MS		1000
 
 static bool peer_stages(const struct pln_link *link, const struct put *put)
 {
@@ -69,6 +67,13 @@ static const char *work_name(uint64_t wr_id)
 	}
 }
 
+static bool process_gone(const struct pln_link *link)
+{
+	struct pollfd p = { .fd = link->fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, GONE_MS) > 0;
+}
+
 static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 {
 	const char *meaning;
@@ -78,6 +83,10 @@ static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 	/* of a peer that has said goodbye no answer is wanted */
 	if (link->bye)
 		return;
+	if (err == -EACCES && process_gone(link)) {
+		pln_link_fail(link, -ECONNRESET, PEER_GONE);
+		return;
+	}
 	pln_link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
 		      "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
 		      (int)wc->status, pln_verbs.wc_status_str(wc->status),
@@ -113,20 +122,31 @@ static int notice(struct pln_link *link, const struct message *m)
 	return 0;
 }
 
+/* It has nothing that only a notice has */
+static bool bare(const struct message *m)
+{
+	return !(m->flags | m->buffer | m->at | m->start | m->length | m->tag |
+		 m->seq);
+}
+
 static int message(struct pln_link *link, const struct ibv_wc *wc)
 {
 	unsigned int slot = (unsigned int)wc->wr_id;
 	struct message m;
+	bool news;
 
 	if (wc->opcode != IBV_WC_RECV || wc->byte_len != MESSAGE_SIZE)
 		return nonsense(link, "a message of another length or kind");
 	pln_message_decode(link->messages + (TX_SLOTS + slot) * MESSAGE_SIZE,
 			   &m);
+	if (link->bye)
+		return nonsense(link, "it goes on after its goodbye");
 	if (m.flags & ~MESSAGE_LAST)
 		return nonsense(link, "unknown flags");
 	if (m.landed < link->peer_landed || m.landed > link->notices ||
 	    m.taken < link->peer_taken || m.taken > m.landed)
 		return nonsense(link, "it acknowledges what cannot be");
+	news = m.landed > link->peer_landed || m.taken > link->peer_taken;
 	link->peer_landed = m.landed;
 	link->peer_taken = m.taken;
 	switch (m.type) {
@@ -135,8 +155,15 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 			return link->error;
 		break;
 	case MESSAGE_ACK:
+		if (!bare(&m) || m.chunk)
+			return nonsense(link, "something where zeros belong");
+		/* or there would be no end of them, nor of reading them */
+		if (!news)
+			return nonsense(link, "an acknowledgement of nothing new");
 		break;
 	case MESSAGE_BYE:
+		if (!bare(&m))
+			return nonsense(link, "something where zeros belong");
 		if (m.chunk > 4095)
 			return nonsense(link, "a goodbye for no known reason");
 		link->bye = true;
@@ -211,11 +238,13 @@ int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
 		if (chunk)
 			chunk->next = &send;
 	}
+	errno = 0;
 	err = ibv_post_send(link->qp, first, &bad);
 	if (err) {
 		link->broken = true;
-		return pln_link_fail(link, -err, "the device takes no more "
-				     "work: %s", words(-err));
+		err = pln_verbs_errno(err);
+		return pln_link_fail(link, err, "the device takes no more "
+				     "work: %s", pln_strerror(err));
 	}
 	if (m) {
 		link->tx_posted++;
@@ -256,7 +285,7 @@ static int fetch(struct pln_link *link, const struct put *put, uint64_t n)
 	if (err)
 		return pln_link_fail(link, err, "the GPU could not copy %llu "
 			"bytes to host memory for the device to send: %s",
-			(unsigned long long)n, words(err));
+			(unsigned long long)n, pln_strerror(err));
 	link->stats.bytes_from_gpu += n;
 	link->stats.copies_overlapped += busy;
 	return 0;
@@ -376,7 +405,7 @@ static int to_gpu(struct pln_link *link, const struct message *m)
 		link->lost = true;
 		return pln_link_fail(link, err, "the GPU could not copy %u "
 			"bytes that arrived in host memory: %s", m->chunk,
-			words(err));
+			pln_strerror(err));
 	}
 	link->stats.bytes_to_gpu += m->chunk;
 	pln_link_drain(link);
@@ -442,6 +471,6 @@ int pln_link_progress(struct pln_link *link)
 		pln_link_fail(link, -EPIPE, link->bye_error ?
 			"the peer has given the link up: %s" :
 			"the peer has closed the link",
-			words(-link->bye_error));
+			pln_strerror(-link->bye_error));
 	return done;
 }

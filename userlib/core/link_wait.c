@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 #define LINKS_MAX	64
 #define BYE_MS		1000
@@ -25,8 +26,7 @@ static void peer_gone(struct pln_link *link)
 
 	while (most-- && pln_link_progress(link))
 		;
-	pln_link_fail(link, -ECONNRESET, "the peer's process is gone: it ended "
-		      "without closing the link");
+	pln_link_fail(link, -ECONNRESET, PEER_GONE);
 }
 
 static void clear_events(struct pln_link *link)
@@ -41,9 +41,14 @@ static void clear_events(struct pln_link *link)
 /* Ask for an event; what came before that is not announced, so look again */
 static bool arm_and_look(struct pln_link *link)
 {
-	if (ibv_req_notify_cq(link->cq, 0))
-		pln_link_fail(link, -EIO, "the completion queue gives no "
-			      "notification");
+	int r;
+
+	errno = 0;
+	r = ibv_req_notify_cq(link->cq, 0);
+	if (r)
+		pln_link_fail(link, pln_verbs_errno(r), "the completion queue "
+			      "gives no notification: %s",
+			      pln_strerror(pln_verbs_errno(r)));
 	pln_link_drain(link);
 	return !link->error;
 }
@@ -73,10 +78,19 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 	}
 	if (done)
 		return true;
-	if (poll(fds, 2 * count, left > 60000 ? 60000 : (int)left) < 0)
-		return errno == EINTR;
+	if (poll(fds, 2 * count, left > 60000 ? 60000 : (int)left) < 0) {
+		int err = -errno;
+
+		for (unsigned int i = 0; i < count && err != -EINTR; i++)
+			pln_link_fail(links[i], err, "poll: %s",
+				      pln_strerror(err));
+		return true;
+	}
 	for (unsigned int i = 0; i < count; i++) {
 		clear_events(links[i]);
+		if (fds[2 * i].revents & ~POLLIN)
+			pln_link_fail(links[i], -ENODEV, "the RDMA device is "
+				      "gone: its completion channel has ended");
 		if (fds[2 * i + 1].revents)
 			peer_gone(links[i]);
 	}
@@ -189,7 +203,7 @@ void pln_link_say_bye(struct pln_link *link)
 			break;
 		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
 			break;
-		if (fds[1].revents)
+		if (fds[1].revents || fds[0].revents & ~POLLIN)
 			break;
 		clear_events(link);
 		left = deadline - pln_now_ms();

@@ -197,9 +197,12 @@ int pln_mr_dereg(struct pln_mr *mr)
 
 	if (!mr)
 		return 0;
+	errno = 0;
 	err = mr->verbs->dereg_mr(mr->mr);
+	if (err < 0)
+		err = errno ? errno : EIO;
 	if (err)
-		return err < 0 ? -EIO : -err;
+		return -err;
 	mr_stage_end(&mr->mem, &mr->stage);
 	mr_memory_put(&mr->mem);
 	free(mr);

@@ -9,63 +9,73 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "mr_inside.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+struct wanted {
+	void *to;		/* a pointer to a function */
+	const char *symbol, *version;	/* NULL: the default one */
+	bool needed;
+};
+
+/* Whether @library is loaded and has all that is needed, then or before */
+static bool look_up(const char *library, const struct wanted *w, size_t n,
+		    bool *there)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	bool found;
+	void *lib;
+
+	pthread_mutex_lock(&lock);
+	found = *there;
+	lib = found ? NULL : dlopen(library, RTLD_NOLOAD | RTLD_NOW);
+	for (found |= lib != NULL; lib && n; n--, w++) {
+		void *at = w->version ? dlvsym(lib, w->symbol, w->version) :
+					dlsym(lib, w->symbol);
+
+		memcpy(w->to, &at, sizeof(at));
+		found &= at || !w->needed;
+	}
+	if (lib && !found)
+		dlclose(lib);
+	*there = found;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 const struct mr_verbs *mr_verbs(void)
 {
 	static struct mr_verbs verbs;
 	static bool there;
-	bool all = true;
-	void *lib;
-
-	pthread_mutex_lock(&lock);
-	if (there)
-		goto out;
-	lib = dlopen("libibverbs.so.1", RTLD_NOLOAD | RTLD_NOW);
-	if (!lib)
-		goto out;
 	/*
 	 * By handle and version: not the shim's functions of the same names,
 	 * and not libibverbs 1.0's.
 	 */
+	static const struct wanted wanted[] = {
 #define MR_X(name, symbol, version, needed, type, args)			\
-	*(void **)&verbs.name = dlvsym(lib, #symbol, version);		\
-	all &= !(needed) || verbs.name;
-	MR_VERBS_FUNCTIONS(MR_X)
+		{ &verbs.name, #symbol, version, needed },
+		MR_VERBS_FUNCTIONS(MR_X)
 #undef MR_X
-	there = all;
-	if (!there)
-		dlclose(lib);
-out:
-	pthread_mutex_unlock(&lock);
-	return there ? &verbs : NULL;
+	};
+
+	return look_up("libibverbs.so.1", wanted, COUNT(wanted), &there) ?
+	       &verbs : NULL;
 }
 
 const struct mr_cuda *mr_cuda(void)
 {
 	static struct mr_cuda cuda;
 	static bool there;
-	bool all = true;
-	void *lib;
-
-	pthread_mutex_lock(&lock);
-	if (there)
-		goto out;
-	lib = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
-	if (!lib)
-		goto out;
+	static const struct wanted wanted[] = {
 #define MR_X(name, symbol, needed, args)				\
-	*(void **)&cuda.name = dlsym(lib, #symbol);			\
-	all &= !(needed) || cuda.name;
-	MR_CUDA_FUNCTIONS(MR_X)
+		{ &cuda.name, #symbol, NULL, needed },
+		MR_CUDA_FUNCTIONS(MR_X)
 #undef MR_X
-	there = all;
-	if (!there)
-		dlclose(lib);
-out:
-	pthread_mutex_unlock(&lock);
-	return there ? &cuda : NULL;
+	};
+
+	return look_up("libcuda.so.1", wanted, COUNT(wanted), &there) ?
+	       &cuda : NULL;
 }

@@ -26,7 +26,9 @@
 
 /* Of each way, and [PLN_MR_NONE]: refused.  Host memory is not among them. */
 static atomic_ullong regions[PLN_MR_WAYS], bytes[PLN_MR_WAYS];
-static atomic_ullong host_regions, dmabuf_calls, live;
+static atomic_ullong host_regions, dmabuf_calls;
+/* Less than 0 where the program ends regions that it got in other ways */
+static atomic_llong live;
 static atomic_flag complained = ATOMIC_FLAG_INIT;
 
 /* libibverbs calls itself, and those calls may come through here too */
@@ -96,7 +98,7 @@ static void totals(void)
 		gpu += atomic_load(&regions[way]);
 	if (log_fd < 0)
 		return;
-	say(log_fd, "total: GPU memory: %llu registered (dmabuf %llu, %llu bytes; plain %llu, %llu bytes), %llu refused; host memory: %llu registered; dma-bufs of the program's own: %llu; still registered: %llu",
+	say(log_fd, "total: GPU memory: %llu registered (dmabuf %llu, %llu bytes; plain %llu, %llu bytes), %llu refused; host memory: %llu registered; dma-bufs of the program's own: %llu; still registered: %lld",
 	    gpu, atomic_load(&regions[PLN_MR_DMABUF]),
 	    atomic_load(&bytes[PLN_MR_DMABUF]),
 	    atomic_load(&regions[PLN_MR_PLAIN]),

@@ -37,6 +37,7 @@ struct ibv_mr *mr_by_staging(const struct mr_verbs *verbs,
 {
 	const char *device = wish->pd->context->device->name;
 	const char *call = "cuCtxPushCurrent";
+	const char *hint = "the memory's context is gone";
 	const struct mr_cuda *cu = mem->cu;
 	struct mr_wish host = *wish;
 	struct ibv_mr *mr = NULL;
@@ -53,10 +54,12 @@ struct ibv_mr *mr_by_staging(const struct mr_verbs *verbs,
 	if (r)
 		goto out;
 	call = "cuMemHostAlloc";
+	hint = "no host memory for staging";
 	r = cu->host_alloc(&stage->host, mem->length,
 			   CU_MEMHOSTALLOC_PORTABLE);
 	for (i = 0; i < MR_STREAMS && !r; i++) {
 		call = "cuStreamCreate";
+		hint = "the GPU's driver makes no stream for the copies";
 		r = cu->stream_create(&stage->stream[i],
 				      CU_STREAM_NON_BLOCKING);
 	}
@@ -71,8 +74,7 @@ struct ibv_mr *mr_by_staging(const struct mr_verbs *verbs,
 	mr_leave(mem);
 out:
 	if (r)
-		mr_refuse_cuda(why, cu, r, call,
-			       "no host memory for staging");
+		mr_refuse_cuda(why, cu, r, call, hint);
 	else if (!mr)
 		mr_words_staged(why, device, err, mem->length);
 	return mr;
@@ -100,13 +102,15 @@ int mr_stage_copy(const struct mr_memory *mem, struct mr_stage *stage,
 	char *host = (char *)stage->host + offset;
 	unsigned int first, used = 0, i;
 	CUresult r, end;
+	int err;
 
 	/*
 	 * The same addresses may be another allocation's by now.  A program
 	 * that frees memory while it is copied has no such protection.
 	 */
-	if (!mr_memory_same(mem))
-		return -EFAULT;
+	err = mr_memory_same(mem);
+	if (err)
+		return err;
 	r = mr_enter(mem);
 	if (r)
 		return mr_errno(r);

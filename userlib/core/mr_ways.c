@@ -46,8 +46,10 @@ struct ibv_mr *mr_verbs_reg(const struct mr_verbs *verbs,
  */
 static bool takes_dmabufs(const struct mr_verbs *verbs, struct ibv_pd *pd)
 {
-	struct ibv_mr *mr = verbs->reg_dmabuf_mr(pd, 0, 1, 0, -1, 0);
+	struct ibv_mr *mr;
 
+	errno = 0;
+	mr = verbs->reg_dmabuf_mr(pd, 0, 1, 0, -1, 0);
 	if (mr) {
 		verbs->dereg_mr(mr);
 		return true;

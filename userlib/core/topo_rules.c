@@ -192,6 +192,20 @@ static void judge_host(const struct topo *t, int a, int b,
 		      "kernel could know its host bridge", bad->name);
 }
 
+/* Whether nothing can be said, as the ACS of a port between is not known. */
+static bool judge_hidden(const struct topo *t, int a, int b,
+			 struct pln_topo_pair *p)
+{
+	int list[8], n = on_path(t, a, b, list, 8, hidden);
+
+	if (!n)
+		return false;
+	name_them(t, p, list, n, "ACS is not known at");
+	judge(p, PLN_VERDICT_UNKNOWN, "%s",
+	      strerror(-t->node[list[0]].acs_error));
+	return true;
+}
+
 static void judge_p2pdma(const struct topo *t, int a, int b,
 			 struct pln_topo_pair *p)
 {
@@ -218,13 +232,8 @@ static void judge_p2pdma(const struct topo *t, int a, int b,
 		judge_host(t, a, b, p);
 		return;
 	}
-	n = on_path(t, a, b, list, 8, hidden);
-	if (n) {
-		name_them(t, p, list, n, "ACS is not known at");
-		judge(p, PLN_VERDICT_UNKNOWN, "%s",
-		      strerror(-t->node[list[0]].acs_error));
+	if (judge_hidden(t, a, b, p))
 		return;
-	}
 	judge(p, PLN_VERDICT_DIRECT, "both are below %s, and no port between "
 	      "has ACS redirect on: bus addresses", t->node[c].address);
 }
@@ -256,13 +265,8 @@ static void judge_nvidia(const struct topo *t, int a, int b,
 		      na->address : nb->address);
 		return;
 	}
-	n = on_path(t, a, b, list, 8, hidden);
-	if (n) {
-		name_them(t, p, list, n, "ACS is not known at");
-		judge(p, PLN_VERDICT_UNKNOWN, "%s",
-		      strerror(-t->node[list[0]].acs_error));
+	if (judge_hidden(t, a, b, p))
 		return;
-	}
 	if (na->iommu == TOPO_IOMMU_UNKNOWN ||
 	    nb->iommu == TOPO_IOMMU_UNKNOWN) {
 		judge(p, PLN_VERDICT_UNKNOWN, "whether an IOMMU translates is "

@@ -67,7 +67,28 @@ struct pln_verbs {
 
 extern struct pln_verbs pln_verbs;
 
+/*
+ * The way to a port of the peer: on Ethernet by its GID; on InfiniBand by its LID,
+ * and with its GID, too, where the port wants that.  The service level is 0, as
+ * that of most programs.
+ */
+void pln_verbs_address(struct ibv_ah_attr *ah, uint8_t port,
+		       const struct ibv_port_attr *attr, uint32_t gid_index,
+		       uint32_t peer_lid, const uint8_t peer_gid[16]);
+
+/* Does one lead from this port to that of the peer?  NULL, or why none does. */
+const char *pln_verbs_apart(const struct ibv_port_attr *attr,
+			    const union ibv_gid *gid, bool peer_ethernet,
+			    const uint8_t peer_gid[16]);
+
 /* Load it once; 0, or -ENOENT/-ENOSYS with the reason in @why.  Any thread. */
 int pln_verbs_load(char *why, size_t size);
+
+/*
+ * What a function of libibverbs failed with, as a negative errno and never 0:
+ * @result, if that is an errno; else errno, as after a NULL, or the -1 that
+ * some devices' parts of libibverbs return.
+ */
+int pln_verbs_errno(int result);
 
 #endif

@@ -122,14 +122,10 @@ CUresult pln_ctx_current(CUcontext *out)
 /* The context that a handle names, lost or not */
 CUresult pln_ctx_get(CUcontext handle, CUcontext *out)
 {
-	CUresult err = pln_ready();
+	CUresult err;
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	*out = handle ? pln_obj_find(handle, PLN_CTX) : NULL;
-	pthread_mutex_unlock(&pln.lock);
-	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	*out = pln_obj_get(handle, PLN_CTX, CUDA_ERROR_INVALID_CONTEXT, &err);
+	return err;
 }
 
 CUresult pln_ctx_check_flags(unsigned int flags)
@@ -263,15 +259,12 @@ static CUresult create(CUcontext *out, unsigned int flags, CUdevice dev,
 {
 	struct pln_device *d;
 	CUcontext ctx;
-	CUresult err = pln_ready();
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
 	err = pln_ctx_check_flags(flags);
 	if (err)
 		return err;

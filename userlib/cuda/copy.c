@@ -15,7 +15,7 @@
 
 #include "internal.h"
 
-#define STEP_DEVICE	(1024 * MiB)	/* of one operation, GPU memory only */
+#define STEP_DEVICE	(1024 * MiB)	/* of one operation without host memory, or without GPU memory */
 #define STEP_USER	(16 * MiB)	/* of one job that pins host memory */
 #define STEP_STAGE	(1 * MiB)
 
@@ -45,16 +45,18 @@ CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result)
 static CUresult host_copy(uint64_t dst, uint64_t src, size_t n)
 {
 	while (n) {
-		struct iovec to = { (void *)(uintptr_t)dst, n };
-		struct iovec from = { (void *)(uintptr_t)src, n };
+		size_t len = n < STEP_DEVICE ? n : STEP_DEVICE;
+		struct iovec to = { (void *)(uintptr_t)dst, len };
+		struct iovec from = { (void *)(uintptr_t)src, len };
 		ssize_t done = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 
-		if (done < 0 && errno == EFAULT)
-			return CUDA_ERROR_INVALID_VALUE;
-		if (done <= 0) {
+		if (done < 0 && (errno == ENOSYS || errno == EPERM)) {
 			memmove(to.iov_base, from.iov_base, n);
 			return CUDA_SUCCESS;
 		}
+		if (done <= 0)
+			return errno == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY :
+						 CUDA_ERROR_INVALID_VALUE;
 		dst += (size_t)done;
 		src += (size_t)done;
 		n -= (size_t)done;
@@ -423,7 +425,7 @@ static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device,
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 {
-	size_t src_pitch, dst_pitch, all;
+	size_t src_pitch, dst_pitch, src_all, dst_all;
 	int src_kind, dst_kind;
 	uint64_t src, dst;
 	CUresult err = pln_ready();
@@ -435,8 +437,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	src_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
 	dst_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 	if (src_pitch < c->WidthInBytes || dst_pitch < c->WidthInBytes ||
-	    __builtin_mul_overflow(src_pitch, c->Height, &all) ||
-	    __builtin_mul_overflow(dst_pitch, c->Height, &all))
+	    __builtin_mul_overflow(src_pitch, c->Height, &src_all) ||
+	    __builtin_mul_overflow(dst_pitch, c->Height, &dst_all))
 		return CUDA_ERROR_INVALID_VALUE;
 	err = side(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
 		   c->srcY, src_pitch, &src, &src_kind);
@@ -448,6 +450,13 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	if (src_pitch == c->WidthInBytes && dst_pitch == c->WidthInBytes)
 		return pln_copy(dst, dst_kind, src, src_kind,
 			    c->WidthInBytes * c->Height, stream, sync);
+	/* All of it must be there before any of it is copied; no last gap */
+	if (c->WidthInBytes && c->Height) {
+		err = pln_check_all(dst, dst_all - dst_pitch + c->WidthInBytes);
+		if (!err)
+			err = pln_check_all(src, src_all - src_pitch +
+					    c->WidthInBytes);
+	}
 	for (size_t y = 0; y < c->Height && !err; y++)
 		err = pln_copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
 			   src_kind, c->WidthInBytes, stream, false);

@@ -170,6 +170,23 @@ void *pln_obj_find(const void *handle, enum pln_type type)
 	return *node;
 }
 
+/* The object behind a handle of the program, with a reference, or NULL and why */
+void *pln_obj_get(const void *handle, enum pln_type type, CUresult none,
+		  CUresult *err)
+{
+	void *obj;
+
+	*err = pln_ready();
+	if (*err)
+		return NULL;
+	pthread_mutex_lock(&pln.lock);
+	obj = pln_obj_find(handle, type);
+	pthread_mutex_unlock(&pln.lock);
+	if (!obj)
+		*err = none;
+	return obj;
+}
+
 void pln_obj_put(struct pln_obj *obj)
 {
 	if (!obj || atomic_fetch_sub(&obj->refs, 1) != 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices, and the open device files behind them.
+ * Devices: which there are, and what can be asked of them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -144,162 +144,9 @@ struct pln_device *pln_device_get(CUdevice dev)
 	return &pln.devices[dev];
 }
 
-/* ---- open files ---- */
-
-/* One user less; the file that nobody needs then, for the caller to put */
-struct pln_file *pln_device_unuse(struct pln_device *dev)
-{
-	struct pln_file *file = dev->file;
-
-	if (--dev->nr_users)
-		return NULL;
-	dev->file = NULL;
-	return file;
-}
-
-struct pln_file *pln_file_ref(struct pln_file *file)
-{
-	atomic_fetch_add(&file->refs, 1);
-	return file;
-}
-
-void pln_file_put(struct pln_file *file)
-{
-	if (!file || atomic_fetch_sub(&file->refs, 1) != 1)
-		return;
-	pln_io_close(file->fd);
-	pthread_mutex_destroy(&file->submit_lock);
-	pthread_mutex_destroy(&file->jobs_lock);
-	free(file);
-}
-
-/*
- * The open file that contexts of @dev share; a new one when there is none, or
- * when the last one lost its memory.  pln.lock is held.
- */
-struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err)
-{
-	struct pln_gpu_query info = { 0 };
-	struct pln_file *file = dev->file;
-	int fd, error;
-
-	if (file && !atomic_load(&file->lost)) {
-		/* A reset that nobody has noticed yet */
-		if (!pln_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) &&
-		    info.reset_count == file->reset_count)
-			return pln_file_ref(file);
-		atomic_store(&file->lost, true);
-	}
-	pln_file_put(file);
-	dev->file = NULL;
-	fd = pln_io_open(dev->minor);
-	if (fd < 0) {
-		pln_log("/dev/peerlane-gpu%u: %s", dev->minor, strerror(errno));
-		*err = errno == EMFILE || errno == ENFILE ?
-		       CUDA_ERROR_OPERATING_SYSTEM :
-		       errno == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY :
-		       CUDA_ERROR_DEVICE_UNAVAILABLE;
-		return NULL;
-	}
-	memset(&info, 0, sizeof(info));
-	if (pln_io_ioctl(fd, PLN_GPU_IOC_QUERY, &info)) {
-		error = errno;
-		pln_log("/dev/peerlane-gpu%u: query: %s", dev->minor,
-			strerror(error));
-		pln_io_close(fd);
-		*err = CUDA_ERROR_DEVICE_UNAVAILABLE;
-		return NULL;
-	}
-	file = calloc(1, sizeof(*file));
-	if (!file) {
-		pln_io_close(fd);
-		*err = CUDA_ERROR_OUT_OF_MEMORY;
-		return NULL;
-	}
-	atomic_init(&file->refs, 2);	/* the caller and the device */
-	atomic_init(&file->lost, false);
-	file->dev = dev;
-	file->fd = fd;
-	file->features = info.features;
-	file->reset_count = info.reset_count;
-	file->page_size = info.page_size;
-	file->num_queues = info.num_queues < PLN_MAX_QUEUES ?
-			   info.num_queues : PLN_MAX_QUEUES;
-	pthread_mutex_init(&file->submit_lock, NULL);
-	pthread_mutex_init(&file->jobs_lock, NULL);
-	for (int q = 0; q < PLN_MAX_QUEUES; q++)
-		TAILQ_INIT(&file->queue[q]);
-	dev->file = file;
-	return file;
-}
-
-CUresult pln_file_use(struct pln_device *dev, struct pln_file **file)
-{
-	CUresult err = CUDA_SUCCESS;
-
-	pthread_mutex_lock(&pln.lock);
-	*file = pln_file_open(dev, &err);
-	if (*file)
-		dev->nr_users++;
-	pthread_mutex_unlock(&pln.lock);
-	return err;
-}
-
-void pln_file_unuse(struct pln_file *file)
-{
-	struct pln_file *idle;
-
-	pthread_mutex_lock(&pln.lock);
-	idle = pln_device_unuse(file->dev);
-	pthread_mutex_unlock(&pln.lock);
-	pln_file_put(idle);
-	pln_file_put(file);
-}
-
-/* What the errno of an ioctl on @file means, for a program */
-CUresult pln_file_error(struct pln_file *file, int error)
-{
-	struct pln_gpu_query info = { 0 };
-
-	if (error == EIO || error == ENODEV) {
-		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) ||
-		    info.reset_count != file->reset_count) {
-			if (!atomic_exchange(&file->lost, true))
-				pln_log("device %d was reset or removed: its contexts are lost",
-					file->dev->ordinal);
-		}
-		if (atomic_load(&file->lost))
-			return CUDA_ERROR_DEVICE_UNAVAILABLE;
-		/* The engine failed at what the driver asked of it */
-		return CUDA_ERROR_LAUNCH_FAILED;
-	}
-	pln_log("device %d: %s", file->dev->ordinal, strerror(error));
-	switch (error) {
-	case ENOMEM:
-	case ENOSPC:
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	case EINVAL:
-	case EFAULT:
-	case ENOENT:
-		return CUDA_ERROR_INVALID_VALUE;
-	case EPERM:
-	case EACCES:
-		return CUDA_ERROR_NOT_PERMITTED;
-	case EOPNOTSUPP:
-	case ENOTTY:
-		return CUDA_ERROR_NOT_SUPPORTED;
-	case EAGAIN:
-		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-	case ETIMEDOUT:
-		return CUDA_ERROR_LAUNCH_TIMEOUT;
-	default:
-		return CUDA_ERROR_OPERATING_SYSTEM;
-	}
-}
-
 /* ---- the interface ---- */
 
-static CUresult get(CUdevice dev, struct pln_device **out)
+CUresult pln_device_named(CUdevice dev, struct pln_device **out)
 {
 	CUresult err = pln_ready();
 
@@ -338,7 +185,7 @@ CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -351,7 +198,7 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -369,7 +216,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -450,7 +297,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr,
 			      CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -464,7 +311,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr,
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -478,7 +325,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 {
 	struct pln_device *d;
-	CUresult err = get(dev, &d);
+	CUresult err = pln_device_named(dev, &d);
 	char text[32];
 	int n;
 

@@ -18,18 +18,10 @@ void pln_event_free(struct CUevent_st *event)
 
 CUresult pln_event_get(CUevent handle, CUevent *out)
 {
-	CUevent event;
-	CUresult err = pln_ready();
+	CUresult err;
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	event = handle ? pln_obj_find(handle, PLN_EVENT) : NULL;
-	pthread_mutex_unlock(&pln.lock);
-	if (!event)
-		return CUDA_ERROR_INVALID_HANDLE;
-	*out = event;
-	return CUDA_SUCCESS;
+	*out = pln_obj_get(handle, PLN_EVENT, CUDA_ERROR_INVALID_HANDLE, &err);
+	return err;
 }
 
 /* Takes over @shared, whatever the outcome; NULL: see @flags */
@@ -94,7 +86,7 @@ CUresult cuEventDestroy_v2(CUevent handle)
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	event = handle ? pln_obj_find(handle, PLN_EVENT) : NULL;
+	event = pln_obj_find(handle, PLN_EVENT);
 	if (event) {
 		pln_obj_del(&event->obj);
 		LIST_REMOVE(event, link);

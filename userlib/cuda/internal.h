@@ -292,16 +292,23 @@ uint64_t pln_now(void);
 CUresult pln_obj_add(struct pln_obj *obj);		/* pln.lock held */
 void pln_obj_del(struct pln_obj *obj);			/* pln.lock held */
 void *pln_obj_find(const void *handle, enum pln_type type); /* likewise */
+/* @none: the error when there is no such object; pln.lock is not held */
+void *pln_obj_get(const void *handle, enum pln_type type, CUresult none,
+		  CUresult *err);
 void pln_obj_put(struct pln_obj *obj);
 struct pln_device *pln_device_get(CUdevice dev);
+/* The device that a call names, in a library that is ready */
+CUresult pln_device_named(CUdevice dev, struct pln_device **out);
 
 /* ---- device.c ---- */
 CUresult pln_devices_find(void);
+bool pln_peers(const struct pln_device *dev, const struct pln_device *peer);
+
+/* ---- file.c ---- */
 struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err);
 struct pln_file *pln_file_ref(struct pln_file *file);
 void pln_file_put(struct pln_file *file);
 CUresult pln_file_error(struct pln_file *file, int error);
-bool pln_peers(const struct pln_device *dev, const struct pln_device *peer);
 struct pln_file *pln_device_unuse(struct pln_device *dev); /* pln.lock held */
 /* The open file of @dev, which stays open while the caller counts as a user */
 CUresult pln_file_use(struct pln_device *dev, struct pln_file **file);
@@ -446,6 +453,24 @@ CUresult pln_stream_call(CUstream stream, struct pln_call *call,
 			 struct pln_job **job);
 
 /* ---- module.c ---- */
+/* A module, or a library, which has no context */
+struct CUmod_st {
+	struct pln_obj obj;
+	struct CUctx_st *ctx;		/* NULL: a library; no reference */
+	char *ptx;			/* NULL: binary code */
+	CUmodule module;		/* of a library, made when asked for */
+	LIST_HEAD(, CUfunc_st) functions;
+	LIST_ENTRY(CUmod_st) link;
+};
+
+/* A kernel, or a function: in one module or library */
+struct CUfunc_st {
+	struct pln_obj obj;
+	struct CUmod_st *code;
+	LIST_ENTRY(CUfunc_st) link;
+	char name[];
+};
+
 void pln_code_free(struct CUmod_st *code);
 void pln_function_free(struct CUfunc_st *function);
 void pln_ctx_unload(CUcontext ctx);

@@ -296,6 +296,32 @@ CUresult pln_shared_new(CUevent event)
 	return CUDA_SUCCESS;
 }
 
+/* The GPU memory that an event is recorded by, made when it is first needed */
+static CUresult words_of(CUevent event, CUdeviceptr *words)
+{
+	CUdeviceptr made = 0;
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&pln.lock);
+	*words = event->words;
+	pthread_mutex_unlock(&pln.lock);
+	if (!*words)
+		err = pln_device_alloc(event->ctx, RECORDS * 8,
+				       PLN_RANGE_DEVICE, &made);
+	if (!made)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	if (!event->words) {
+		event->words = made;
+		made = 0;
+	}
+	*words = event->words;
+	pthread_mutex_unlock(&pln.lock);
+	if (made)	/* another thread was first */
+		pln_device_free(made);
+	return CUDA_SUCCESS;
+}
+
 /*
  * Number the recording and have the engine write the number into the page, by
  * way of a word of GPU memory.
@@ -310,16 +336,14 @@ CUresult pln_shared_record(CUevent event, CUstream stream,
 		  .len = 8 },
 	};
 	struct pln_place place;
+	CUdeviceptr words;
 	uint64_t number;
-	CUresult err = CUDA_SUCCESS;
+	CUresult err = words_of(event, &words);
 
-	if (!event->words)
-		err = pln_device_alloc(event->ctx, RECORDS * 8,
-				       PLN_RANGE_DEVICE, &event->words);
 	if (err)
 		return err;
 	number = atomic_fetch_add(&page->recorded, 1) + 1;
-	err = pln_place_get(event->words + number % RECORDS * 8, 8, &place);
+	err = pln_place_get(words + number % RECORDS * 8, 8, &place);
 	if (!err) {
 		ops[0].dst_handle = ops[1].src_handle = place.handle;
 		ops[0].dst = ops[1].src = place.offset;

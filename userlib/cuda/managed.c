@@ -52,19 +52,24 @@ static struct pln_range *managed(CUdeviceptr ptr, size_t n)
 	       pln_span_has(ptr, n, range->addr, range->size) ? range : NULL;
 }
 
-/* The advice on its pages, or NULL: no memory; pln.lock is held */
-static struct pln_advice *pages_of(struct pln_range *range, CUdeviceptr ptr,
-				   size_t n, size_t *count)
+/* The advice on the pages of managed memory; pln.lock is held */
+static CUresult pages_of(CUdeviceptr ptr, size_t n, struct pln_advice **page,
+			 size_t *count)
 {
-	size_t all = (range->size + PAGE - 1) / PAGE;
+	struct pln_range *range = managed(ptr, n);
+	uint64_t first;
 
+	if (!range)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (!range->advice)
-		range->advice = calloc(all, sizeof(*range->advice));
+		range->advice = calloc((range->size + PAGE - 1) / PAGE,
+				       sizeof(*range->advice));
 	if (!range->advice)
-		return NULL;
-	*count = (ptr - range->addr + n - 1) / PAGE -
-		 (ptr - range->addr) / PAGE + 1;
-	return range->advice + (ptr - range->addr) / PAGE;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	first = (ptr - range->addr) / PAGE;
+	*page = range->advice + first;
+	*count = (ptr - range->addr + n - 1) / PAGE - first + 1;
+	return CUDA_SUCCESS;
 }
 
 /* CUDA 11's way of naming a place: a device, or -1 */
@@ -121,9 +126,8 @@ static void advise(struct pln_advice *page, CUmem_advise advice,
 CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t n, CUmem_advise advice,
 			CUmemLocation where)
 {
-	struct pln_advice *page = NULL;
-	struct pln_range *range;
-	size_t count = 0;
+	struct pln_advice *page;
+	size_t count;
 	CUresult err = pln_ready();
 
 	if (err)
@@ -139,14 +143,11 @@ CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t n, CUmem_advise advice,
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	range = managed(ptr, n);
-	if (range)
-		page = pages_of(range, ptr, n, &count);
-	for (size_t i = 0; page && i < count; i++)
+	err = pages_of(ptr, n, &page, &count);
+	for (size_t i = 0; !err && i < count; i++)
 		advise(&page[i], advice, &where);
 	pthread_mutex_unlock(&pln.lock);
-	return page ? CUDA_SUCCESS : range ? CUDA_ERROR_OUT_OF_MEMORY :
-					     CUDA_ERROR_INVALID_VALUE;
+	return err;
 }
 
 CUresult cuMemAdvise(CUdeviceptr ptr, size_t n, CUmem_advise advice,
@@ -158,10 +159,9 @@ CUresult cuMemAdvise(CUdeviceptr ptr, size_t n, CUmem_advise advice,
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t n, CUmemLocation where,
 			       unsigned int flags, CUstream handle)
 {
-	struct pln_advice *page = NULL;
-	struct pln_range *range;
+	struct pln_advice *page;
 	CUstream stream;
-	size_t count = 0;
+	size_t count;
 	CUresult err = pln_stream_get(handle, NULL, &stream);
 
 	if (err)
@@ -173,14 +173,11 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t n, CUmemLocation where,
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	range = managed(ptr, n);
-	if (range)
-		page = pages_of(range, ptr, n, &count);
-	for (size_t i = 0; page && i < count; i++)
+	err = pages_of(ptr, n, &page, &count);
+	for (size_t i = 0; !err && i < count; i++)
 		page[i].prefetched = where;
 	pthread_mutex_unlock(&pln.lock);
-	return page ? CUDA_SUCCESS : range ? CUDA_ERROR_OUT_OF_MEMORY :
-					     CUDA_ERROR_INVALID_VALUE;
+	return err;
 }
 PLN_ALIAS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz);
 
@@ -291,7 +288,6 @@ CUresult cuMemRangeGetAttributes(void **data, size_t *sizes,
 				 CUdeviceptr ptr, size_t n)
 {
 	struct pln_advice *page;
-	struct pln_range *range;
 	size_t pages;
 	CUresult err = pln_ready();
 
@@ -300,11 +296,7 @@ CUresult cuMemRangeGetAttributes(void **data, size_t *sizes,
 	if (!data || !sizes || !attrs || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	range = managed(ptr, n);
-	page = range ? pages_of(range, ptr, n, &pages) : NULL;
-	if (!page)
-		err = range ? CUDA_ERROR_OUT_OF_MEMORY :
-			      CUDA_ERROR_INVALID_VALUE;
+	err = pages_of(ptr, n, &page, &pages);
 	for (size_t i = 0; i < count && !err; i++)
 		err = range_attribute(page, pages, attrs[i], data[i], sizes[i]);
 	pthread_mutex_unlock(&pln.lock);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Device code: modules and libraries are taken and named, and nothing in them
- * is ever run.
+ * is ever run; kernel.c refuses.
  *
  * Text (PTX) is searched for the names of its kernels.  Binary code, which may
  * be compressed, is not looked into: every kernel that the program asks for is
@@ -10,10 +10,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,26 +21,6 @@
 #define MAGIC_FAT	0xba55ed50u
 #define MAGIC_WRAPPER	0x466243b1u
 #define MAGIC_ELF	0x464c457fu
-
-#define MAX_THREADS	1024
-
-/* A module, or a library, which has no context */
-struct CUmod_st {
-	struct pln_obj obj;
-	struct CUctx_st *ctx;		/* NULL: a library; no reference */
-	char *ptx;			/* NULL: binary code */
-	CUmodule module;		/* of a library, made when asked for */
-	LIST_HEAD(, CUfunc_st) functions;
-	LIST_ENTRY(CUmod_st) link;
-};
-
-/* A kernel, or a function: in one module or library */
-struct CUfunc_st {
-	struct pln_obj obj;
-	struct CUmod_st *code;
-	LIST_ENTRY(CUfunc_st) link;
-	char name[];
-};
 
 void pln_code_free(struct CUmod_st *code)
 {
@@ -128,6 +106,9 @@ static CUresult code_add(struct CUmod_st *code, CUcontext ctx)
 	return err;
 }
 
+typedef CUresult load_fn(const void *from, CUcontext ctx,
+			 struct CUmod_st **out);
+
 static CUresult load(const void *image, CUcontext ctx, struct CUmod_st **out)
 {
 	struct CUmod_st *code;
@@ -148,7 +129,7 @@ static CUresult load(const void *image, CUcontext ctx, struct CUmod_st **out)
 	return err;
 }
 
-static CUresult load_file(const char *name, CUcontext ctx,
+static CUresult load_file(const void *name, CUcontext ctx,
 			  struct CUmod_st **out)
 {
 	struct stat st;
@@ -178,28 +159,27 @@ static CUresult load_file(const char *name, CUcontext ctx,
 	return err;
 }
 
-static CUresult module_load(CUmodule *module, const void *image,
-			    const char *file, bool from_file)
+static CUresult module_load(CUmodule *module, const void *from,
+			    load_fn *loader)
 {
 	CUcontext ctx;
 	CUresult err = pln_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	err = from_file ? load_file(file, ctx, module) :
-			  load(image, ctx, module);
+	err = loader(from, ctx, module);
 	pln_ctx_put(ctx);
 	return err;
 }
 
 CUresult cuModuleLoad(CUmodule *module, const char *file)
 {
-	return module_load(module, NULL, file, true);
+	return module_load(module, file, load_file);
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-	return module_load(module, image, NULL, false);
+	return module_load(module, image, load);
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
@@ -208,24 +188,31 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
 {
 	if (n && (!options || !values))
 		return CUDA_ERROR_INVALID_VALUE;
-	return module_load(module, image, NULL, false);
+	return module_load(module, image, load);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
 {
-	return module_load(module, image, NULL, false);
+	return module_load(module, image, load);
 }
 
-static CUresult check_options(CUjit_option *options, void **values,
-			      unsigned int n, CUlibraryOption *library_options,
-			      void **library_values, unsigned int library_n)
+/* Options are not looked at; some of a library's have no value */
+static CUresult library_load(CUlibrary *library, const void *from,
+			     load_fn *loader, CUjit_option *options,
+			     void **values, unsigned int n,
+			     CUlibraryOption *library_options,
+			     unsigned int library_n)
 {
+	struct CUmod_st *code;
 	CUresult err = pln_ready();
 
-	if (!err && ((n && (!options || !values)) ||
+	if (!err && (!library || (n && (!options || !values)) ||
 		     (library_n && !library_options)))
 		err = CUDA_ERROR_INVALID_VALUE;
-	(void)library_values;		/* some options have no value */
+	if (!err)
+		err = loader(from, NULL, &code);
+	if (!err)
+		*library = (CUlibrary)code;
 	return err;
 }
 
@@ -234,16 +221,9 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image,
 			   unsigned int n, CUlibraryOption *library_options,
 			   void **library_values, unsigned int library_n)
 {
-	struct CUmod_st *code;
-	CUresult err = check_options(options, values, n, library_options,
-				     library_values, library_n);
-
-	if (!err)
-		err = library ? load(image, NULL, &code) :
-				CUDA_ERROR_INVALID_VALUE;
-	if (!err)
-		*library = (CUlibrary)code;
-	return err;
+	(void)library_values;
+	return library_load(library, image, load, options, values, n,
+			    library_options, library_n);
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file,
@@ -251,16 +231,9 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file,
 			       unsigned int n, CUlibraryOption *library_options,
 			       void **library_values, unsigned int library_n)
 {
-	struct CUmod_st *code;
-	CUresult err = check_options(options, values, n, library_options,
-				     library_values, library_n);
-
-	if (!err)
-		err = library ? load_file(file, NULL, &code) :
-				CUDA_ERROR_INVALID_VALUE;
-	if (!err)
-		*library = (CUlibrary)code;
-	return err;
+	(void)library_values;
+	return library_load(library, file, load_file, options, values, n,
+			    library_options, library_n);
 }
 
 /* ---- unloading ---- */
@@ -284,7 +257,7 @@ static void code_del(struct CUmod_st *code)
 /* pln.lock is held */
 static struct CUmod_st *code_find(const void *handle, bool library)
 {
-	struct CUmod_st *code = handle ? pln_obj_find(handle, PLN_CODE) : NULL;
+	struct CUmod_st *code = pln_obj_find(handle, PLN_CODE);
 
 	if (code && library == !!code->ctx) {
 		pln_obj_put(&code->obj);
@@ -448,20 +421,17 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
 }
 
 /* Variables would have to lie in GPU memory, as the code expects them */
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
-			      const char *name)
+static CUresult variable(const void *handle, bool library, const char *name)
 {
 	struct CUmod_st *code;
 	CUresult err = pln_ready();
 
-	(void)ptr;
-	(void)size;
 	if (err)
 		return err;
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	code = code_find(module, false);
+	code = code_find(handle, library);
 	err = !code ? CUDA_ERROR_INVALID_HANDLE :
 	      code->ptx && !strstr(code->ptx, name) ? CUDA_ERROR_NOT_FOUND :
 	      CUDA_ERROR_NOT_SUPPORTED;
@@ -469,6 +439,22 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
 	if (code)
 		pln_obj_put(&code->obj);
 	return err;
+}
+
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
+			      const char *name)
+{
+	(void)ptr;
+	(void)size;
+	return variable(module, false, name);
+}
+
+CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *size, CUlibrary library,
+			    const char *name)
+{
+	(void)ptr;
+	(void)size;
+	return variable(library, true, name);
 }
 
 /* A library's module in the current context: the same code once more */
@@ -511,185 +497,3 @@ out:
 	pln_ctx_put(ctx);
 	return err;
 }
-
-/* The function behind a handle, with a reference */
-static CUresult function_find(const void *handle, struct CUfunc_st **out)
-{
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	*out = handle ? pln_obj_find(handle, PLN_FUNCTION) : NULL;
-	pthread_mutex_unlock(&pln.lock);
-	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-/* A kernel is used as its function */
-CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
-{
-	struct CUfunc_st *f;
-	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
-
-	if (err)
-		return err;
-	pln_ctx_put(ctx);
-	err = function_find(kernel, &f);
-	if (err)
-		return err;
-	if (function)
-		*function = f;
-	else
-		err = CUDA_ERROR_INVALID_VALUE;
-	pln_obj_put(&f->obj);
-	return err;
-}
-
-static CUresult name_of(const char **name, const void *handle)
-{
-	struct CUfunc_st *f;
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	if (!name || !handle)
-		return CUDA_ERROR_INVALID_VALUE;
-	err = function_find(handle, &f);
-	if (err)
-		return err;
-	*name = f->name;		/* lives as long as its module */
-	pln_obj_put(&f->obj);
-	return CUDA_SUCCESS;
-}
-
-CUresult cuKernelGetName(const char **name, CUkernel kernel)
-{
-	return name_of(name, kernel);
-}
-
-CUresult cuFuncGetName(const char **name, CUfunction function)
-{
-	return name_of(name, function);
-}
-
-CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
-{
-	struct CUfunc_st *f;
-	CUresult err = function_find(function, &f);
-
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	if (!module)
-		err = CUDA_ERROR_INVALID_VALUE;
-	else if (!f->code || !f->code->ctx)
-		err = CUDA_ERROR_INVALID_HANDLE;
-	else
-		*module = f->code;
-	pthread_mutex_unlock(&pln.lock);
-	pln_obj_put(&f->obj);
-	return err;
-}
-
-CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr,
-			    CUfunction function)
-{
-	struct CUfunc_st *f;
-	CUresult err = pln_ready();
-
-	if (!err && (!value || attr > CU_FUNC_ATTRIBUTE_LAST))
-		err = CUDA_ERROR_INVALID_VALUE;
-	if (!err)
-		err = function_find(function, &f);
-	if (err)
-		return err;
-	switch (attr) {
-	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-		*value = MAX_THREADS;
-		break;
-	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-		*value = 90;
-		break;
-	default:
-		*value = 0;
-	}
-	pln_obj_put(&f->obj);
-	return CUDA_SUCCESS;
-}
-
-/* ---- launches ---- */
-
-static CUresult refuse(CUfunction handle, const unsigned int dim[6],
-		       CUstream stream_handle)
-{
-	uint64_t threads = (uint64_t)dim[3] * dim[4] * dim[5];
-	struct CUfunc_st *f;
-	CUstream stream;
-	CUresult err;
-
-	err = pln_stream_get(stream_handle, NULL, &stream);
-	if (err)
-		return err;
-	pln_obj_put(&stream->obj);
-	err = function_find(handle, &f);
-	if (err)
-		return err;
-	/* Below 2^32 each, so two of them do not overflow; three may */
-	if (!dim[0] || !dim[1] || !dim[2] || !dim[3] || !dim[4] || !dim[5] ||
-	    dim[3] > MAX_THREADS || dim[4] > MAX_THREADS ||
-	    dim[5] > MAX_THREADS || threads > MAX_THREADS) {
-		err = CUDA_ERROR_INVALID_VALUE;
-	} else {
-		err = CUDA_ERROR_NOT_SUPPORTED;
-		fprintf(stderr, "peerlane: libcuda: kernel %s was not launched: the emulated GPU runs no kernels\n",
-			f->name);
-	}
-	pln_obj_put(&f->obj);
-	return err;
-}
-
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
-			unsigned int grid_y, unsigned int grid_z,
-			unsigned int block_x, unsigned int block_y,
-			unsigned int block_z, unsigned int shared,
-			CUstream stream, void **params, void **extra)
-{
-	unsigned int dim[6] = { grid_x, grid_y, grid_z,
-				block_x, block_y, block_z };
-
-	(void)shared;
-	(void)params;
-	(void)extra;
-	return refuse(function, dim, stream);
-}
-PLN_ALIAS(cuLaunchKernel, cuLaunchKernel_ptsz);
-
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
-				   unsigned int grid_y, unsigned int grid_z,
-				   unsigned int block_x, unsigned int block_y,
-				   unsigned int block_z, unsigned int shared,
-				   CUstream stream, void **params)
-{
-	return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x,
-			      block_y, block_z, shared, stream, params, NULL);
-}
-PLN_ALIAS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz);
-
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
-			  void **params, void **extra)
-{
-	CUresult err = pln_ready();
-
-	if (err)
-		return err;
-	if (!config)
-		return CUDA_ERROR_INVALID_VALUE;
-	return cuLaunchKernel(function, config->gridDimX, config->gridDimY,
-			      config->gridDimZ, config->blockDimX,
-			      config->blockDimY, config->blockDimZ,
-			      config->sharedMemBytes, config->hStream, params,
-			      extra);
-}
-PLN_ALIAS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz);

@@ -47,14 +47,10 @@ CUresult pln_pool_new(struct pln_device *dev, const CUmemPoolProps *props,
 /* The pool that a handle names; a reference */
 CUresult pln_pool_get(CUmemoryPool handle, CUmemoryPool *out)
 {
-	CUresult err = pln_ready();
+	CUresult err;
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	*out = handle ? pln_obj_find(handle, PLN_POOL) : NULL;
-	pthread_mutex_unlock(&pln.lock);
-	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	*out = pln_obj_get(handle, PLN_POOL, CUDA_ERROR_INVALID_VALUE, &err);
+	return err;
 }
 
 static CUresult default_pool(struct pln_device *dev, CUmemoryPool *out)
@@ -163,6 +159,22 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 	return CUDA_SUCCESS;
 }
 
+/* The pool that a handle names, with a reference, and pln.lock held */
+static CUresult pool_lock(CUmemoryPool handle, CUmemoryPool *out)
+{
+	CUresult err = pln_pool_get(handle, out);
+
+	if (!err)
+		pthread_mutex_lock(&pln.lock);
+	return err;
+}
+
+static void pool_unlock(CUmemoryPool pool)
+{
+	pthread_mutex_unlock(&pln.lock);
+	pln_obj_put(&pool->obj);
+}
+
 /* The counter that attribute @attr is, or NULL */
 static uint64_t *counter(CUmemoryPool pool, CUmemPool_attribute attr)
 {
@@ -186,19 +198,17 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr,
 			       void *value)
 {
 	CUmemoryPool pool;
-	CUresult err = pln_pool_get(handle, &pool);
+	CUresult err = pool_lock(handle, &pool);
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
 	if (value && attr >= 1 && attr <= PLN_POOL_REUSES)
 		*(int *)value = pool->reuse[attr - 1];
 	else if (value && counter(pool, attr))
 		*(cuuint64_t *)value = *counter(pool, attr);
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
-	pln_obj_put(&pool->obj);
+	pool_unlock(pool);
 	return err;
 }
 
@@ -206,11 +216,10 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr,
 			       void *value)
 {
 	CUmemoryPool pool;
-	CUresult err = pln_pool_get(handle, &pool);
+	CUresult err = pool_lock(handle, &pool);
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
 	if (!value) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else if (attr >= 1 && attr <= PLN_POOL_REUSES) {
@@ -226,8 +235,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr,
 	} else {
 		err = CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_unlock(&pln.lock);
-	pln_obj_put(&pool->obj);
+	pool_unlock(pool);
 	return err;
 }
 
@@ -237,7 +245,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *desc,
 {
 	uint32_t peers, own;
 	CUmemoryPool pool;
-	CUresult err = pln_pool_get(handle, &pool);
+	CUresult err = pool_lock(handle, &pool);
 
 	if (err)
 		return err;
@@ -272,12 +280,9 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *desc,
 			err = CUDA_ERROR_INVALID_DEVICE;
 		}
 	}
-	if (!err) {
-		pthread_mutex_lock(&pln.lock);
+	if (!err)
 		pool->peers = peers;
-		pthread_mutex_unlock(&pln.lock);
-	}
-	pln_obj_put(&pool->obj);
+	pool_unlock(pool);
 	return err;
 }
 
@@ -286,7 +291,7 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle,
 {
 	CUmemoryPool pool;
 	uint32_t all;
-	CUresult err = pln_pool_get(handle, &pool);
+	CUresult err = pool_lock(handle, &pool);
 
 	if (err)
 		return err;
@@ -299,7 +304,7 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle,
 		*flags = all & 1u << location->id ?
 			 CU_MEM_ACCESS_FLAGS_PROT_READWRITE :
 			 CU_MEM_ACCESS_FLAGS_PROT_NONE;
-	pln_obj_put(&pool->obj);
+	pool_unlock(pool);
 	return err;
 }
 
@@ -330,18 +335,16 @@ CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 {
 	CUmemoryPool pool;
-	CUresult err = pln_pool_get(handle, &pool);
+	CUresult err = pool_lock(handle, &pool);
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
 	if (!pln_device_get(dev) || pool->dev != pln_device_get(dev) ||
 	    pool->imported || pool->gone)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
 		pool->dev->pool = pool == pool->dev->default_pool ? NULL : pool;
-	pthread_mutex_unlock(&pln.lock);
-	pln_obj_put(&pool->obj);
+	pool_unlock(pool);
 	return err;
 }
 

@@ -16,19 +16,25 @@ static CUcontext primary_take(struct pln_device *d)
 	return ctx;
 }
 
+/* The end of what was taken away, or of nothing; pln.lock is not held */
+static void primary_end(CUcontext ctx)
+{
+	if (!ctx)
+		return;
+	pln_ctx_destroy(ctx);
+	pln_ctx_put(ctx);
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 {
 	struct pln_device *d;
-	CUcontext lost = NULL, ctx = NULL;
-	CUresult err = pln_ready();
+	CUcontext lost = NULL;
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&pln.lock);
 	if (d->primary && atomic_load(&d->primary->file->lost)) {
 		/* A reset took its memory: start afresh, keep the count */
@@ -41,15 +47,10 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 		err = pln_ctx_new(d, d->primary_flags, true, 3020, &d->primary);
 	if (!err) {
 		d->primary_refs++;
-		ctx = d->primary;
+		*out = d->primary;
 	}
 	pthread_mutex_unlock(&pln.lock);
-	if (lost) {
-		pln_ctx_destroy(lost);
-		pln_ctx_put(lost);
-	}
-	if (!err)
-		*out = ctx;
+	primary_end(lost);
 	return err;
 }
 
@@ -57,23 +58,17 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
 	struct pln_device *d;
 	CUcontext last = NULL;
-	CUresult err = pln_ready();
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&pln.lock);
 	if (!d->primary_refs)
 		err = CUDA_ERROR_INVALID_CONTEXT;
 	else if (!--d->primary_refs)
 		last = primary_take(d);
 	pthread_mutex_unlock(&pln.lock);
-	if (last) {
-		pln_ctx_destroy(last);
-		pln_ctx_put(last);
-	}
+	primary_end(last);
 	return err;
 }
 
@@ -90,20 +85,14 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	struct pln_device *d;
 	CUcontext ctx;
-	CUresult err = pln_ready();
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&pln.lock);
 	ctx = primary_take(d);
 	pthread_mutex_unlock(&pln.lock);
-	if (ctx) {
-		pln_ctx_destroy(ctx);
-		pln_ctx_put(ctx);
-	}
+	primary_end(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -115,14 +104,10 @@ CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	struct pln_device *d;
-	CUresult err = pln_ready();
+	CUresult err = pln_device_named(dev, &d);
 
-	if (err)
-		return err;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
-	err = pln_ctx_check_flags(flags);
+	if (!err)
+		err = pln_ctx_check_flags(flags);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
@@ -142,13 +127,10 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
 				    int *active)
 {
 	struct pln_device *d;
-	CUresult err = pln_ready();
+	CUresult err = pln_device_named(dev, &d);
 
 	if (err)
 		return err;
-	d = pln_device_get(dev);
-	if (!d)
-		return CUDA_ERROR_INVALID_DEVICE;
 	if (!flags || !active)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);

@@ -81,14 +81,10 @@ CUresult pln_stream_get(CUstream handle, CUcontext *ctx_out, CUstream *out)
 		if (!stream)
 			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	} else {
-		err = pln_ready();
+		stream = pln_obj_get(handle, PLN_STREAM,
+				     CUDA_ERROR_INVALID_HANDLE, &err);
 		if (err)
 			return err;
-		pthread_mutex_lock(&pln.lock);
-		stream = pln_obj_find(handle, PLN_STREAM);
-		pthread_mutex_unlock(&pln.lock);
-		if (!stream)
-			return CUDA_ERROR_INVALID_HANDLE;
 		err = pln_ctx_state(stream->ctx);
 		if (err) {
 			pln_obj_put(&stream->obj);
@@ -135,7 +131,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	stream = handle ? pln_obj_find(handle, PLN_STREAM) : NULL;
+	stream = pln_obj_find(handle, PLN_STREAM);
 	if (stream) {
 		pln_obj_del(&stream->obj);
 		LIST_REMOVE(stream, link);

@@ -177,29 +177,30 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 static CUresult mem_get(CUmemGenericAllocationHandle handle,
 			struct pln_mem **mem)
 {
-	CUresult err = pln_ready();
+	CUresult err;
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	*mem = handle ? pln_obj_find((void *)(uintptr_t)handle, PLN_MEM) : NULL;
-	pthread_mutex_unlock(&pln.lock);
-	return *mem ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	*mem = pln_obj_get((void *)(uintptr_t)handle, PLN_MEM,
+			   CUDA_ERROR_INVALID_VALUE, &err);
+	return err;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	struct pln_mem *mem;
 	bool last;
-	CUresult err = mem_get(handle, &mem);
+	CUresult err = pln_ready();
 
 	if (err)
 		return err;
+	/* In one go, so that of two who give back the last one fails */
 	pthread_mutex_lock(&pln.lock);
-	last = !--mem->handles;
+	mem = pln_obj_find((void *)(uintptr_t)handle, PLN_MEM);
+	last = mem && !--mem->handles;
 	if (last)
 		pln_obj_del(&mem->obj);
 	pthread_mutex_unlock(&pln.lock);
+	if (!mem)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (last)
 		pln_obj_put(&mem->obj);		/* the table's */
 	pln_obj_put(&mem->obj);

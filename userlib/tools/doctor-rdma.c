@@ -7,17 +7,15 @@
 #include <string.h>
 
 #include "doctor.h"
+#include "doctor-rdma.h"
 
-#define CLASS	"/sys/class/infiniband"
+#define CLASS	RDMA_CLASS
 
 struct nic {
 	char name[64];
 	char driver[32];	/* empty: a software device */
-	char state[32];		/* of port 1 */
-	char layer[32];		/* its link layer */
-	char netdev[32];	/* of port 1's first GID: RoCE */
 	/* by trial, else empty: ok or an errno; see doctor-try.c */
-	char open[32], host[32], dmabuf[32], gid[32];
+	char open[32], host[32], dmabuf[32];
 };
 
 static void read_trial(struct doctor *d, struct nic *nic)
@@ -28,7 +26,6 @@ static void read_trial(struct doctor *d, struct nic *nic)
 	doc_trial(d, nic->host, sizeof(nic->host), "host", path, nic->name);
 	doc_trial(d, nic->dmabuf, sizeof(nic->dmabuf), "dmabuf", path,
 		  nic->name);
-	doc_trial(d, nic->gid, sizeof(nic->gid), "gid", path, nic->name);
 }
 
 static bool read_nic(struct doctor *d, const char *name, struct nic *nic)
@@ -37,12 +34,6 @@ static bool read_nic(struct doctor *d, const char *name, struct nic *nic)
 	snprintf(nic->name, sizeof(nic->name), "%.63s", name);
 	doc_link_name(d, nic->driver, sizeof(nic->driver),
 		      CLASS "/%s/device/driver", name);
-	doc_text(d, NULL, nic->state, sizeof(nic->state),
-		 CLASS "/%s/ports/1/state", name);
-	doc_text(d, NULL, nic->layer, sizeof(nic->layer),
-		 CLASS "/%s/ports/1/link_layer", name);
-	doc_text(d, NULL, nic->netdev, sizeof(nic->netdev),
-		 CLASS "/%s/ports/1/gid_attrs/ndevs/0", name);
 	read_trial(d, nic);
 	return true;
 }
@@ -154,14 +145,12 @@ static void look_rdma(struct doctor *d)
 	int i, n;
 
 	for_each_nic(d, nic, names, i, n) {
-		doc_note(d, nic.name, "%s, port 1 %s%s%s%s%s%s%s",
+		doc_note(d, nic.name, "%s%s%s",
 			 nic.driver[0] ? nic.driver : "software",
-			 nic.state[0] ? nic.state : "not known",
-			 nic.netdev[0] ? ", " : "", nic.netdev,
-			 nic.gid[0] ? ", best GID " : "", nic.gid,
 			 takes_dmabuf(d, &nic) ? ", takes dma-bufs" :
 			 ", takes no dma-bufs",
 			 nic.dmabuf[0] ? "" : " (not tried)");
+		doc_look_ports(d, nic.name);
 		look_gpus(d, &nic);
 	}
 	done(names, n);
@@ -273,42 +262,6 @@ static void check_rxe_odp(struct doctor *d, const struct rule *r)
 				    "rdma_rxe of kernel %s offers on-demand "
 				    "paging", d->release);
 		doc_where(o, nic.name);
-	}
-	done(names, n);
-}
-
-static void check_port(struct doctor *d, const struct rule *r)
-{
-	struct nic nic;
-	char **names;
-	int i, n;
-
-	for_each_nic(d, nic, names, i, n)
-		if (nic.state[0] && !strstr(nic.state, "ACTIVE"))
-			doc_where(doc_say(d, r, r->severity,
-					  "port 1 is in state %s", nic.state),
-				  nic.name);
-	done(names, n);
-}
-
-#define ROCE_MTU	4200	/* path MTU 4096 and the headers */
-
-static void check_mtu(struct doctor *d, const struct rule *r)
-{
-	long long mtu;
-	struct nic nic;
-	char **names;
-	int i, n;
-
-	for_each_nic(d, nic, names, i, n) {
-		if (!nic.netdev[0])
-			continue;
-		mtu = doc_number(d, "/sys/class/net/%s/mtu", nic.netdev);
-		if (mtu <= 0 || mtu >= ROCE_MTU)
-			continue;
-		doc_where(doc_say(d, r, r->severity,
-				  "the network device has MTU %lld", mtu),
-			  nic.netdev);
 	}
 	done(names, n);
 }
@@ -438,47 +391,6 @@ static void check_nothing(struct doctor *d, const struct rule *r)
 	check_pairs(d, r, false);
 }
 
-#define GIDS	16	/* those that drivers fill first */
-
-/* Has port 1 a GID of RoCE v2? */
-static enum tri has_gid(struct doctor *d, const struct nic *nic)
-{
-	char text[32];
-	int i, r;
-
-	for (i = 0; i < GIDS; i++) {
-		r = doc_text(d, NULL, text, sizeof(text),
-			     CLASS "/%s/ports/1/gid_attrs/types/%d", nic->name,
-			     i);
-		if (r == -ENODATA)
-			return UNKNOWN;
-		if (!r && !strcmp(text, "RoCE v2"))
-			return YES;
-	}
-	return NO;
-}
-
-static void check_gid(struct doctor *d, const struct rule *r)
-{
-	struct nic nic;
-	char **names;
-	int i, n;
-
-	for_each_nic(d, nic, names, i, n) {
-		if (strcmp(nic.layer, "Ethernet"))
-			continue;
-		if (has_gid(d, &nic) == NO)
-			doc_where(doc_say(d, r, r->severity,
-					  "port 1 has no RoCE v2 GID"),
-				  nic.name);
-		else if (!strcmp(nic.gid, "link-local"))
-			doc_where(doc_say(d, r, SEV_INFO,
-					  "port 1 has link-local GIDs only"),
-				  nic.name);
-	}
-	done(names, n);
-}
-
 static const struct rule rdma_rules[] = {
 	{ "rdma-trial", SEV_WARNING, "trying RDMA registrations failed",
 	  "A driver or library crashed or hung, and will do the same to other "
@@ -527,7 +439,7 @@ static const struct rule rdma_rules[] = {
 	  "segment, and programs that expect IPv4 take a wrong GID.",
 	  "ip addr add ADDRESS/24 dev NETDEV; then choose the GID: NCCL_IB_GID_"
 	  "INDEX, UCX_IB_GID_INDEX, ib_write_bw -x (show_gids or rdma link)",
-	  "none", check_gid },
+	  "none", doc_check_gids },
 	{ "rdma-no-gpu-path", SEV_WARNING,
 	  "RDMA devices cannot reach GPU memory",
 	  "A memory region on GPU memory needs either a dma-buf (open GPU "
@@ -561,14 +473,14 @@ static const struct rule rdma_rules[] = {
 	{ "rdma-port-down", SEV_INFO, "a port is not active",
 	  "Nothing can be sent through it.",
 	  "ip link set NETDEV up; for InfiniBand look at the cable and the "
-	  "subnet manager (ibstat, sminfo)", "none", check_port },
+	  "subnet manager (ibstat, sminfo)", "none", doc_check_ports },
 	{ "rdma-mtu", SEV_INFO, "RoCE goes in small packets",
 	  "The path MTU is a power of two that fits: 1024 with the usual MTU of "
 	  "1500, while 4096 needs 4200 or more.",
 	  "ip link set NETDEV mtu 9000, and the same on its switch port and on "
 	  "the other hosts",
 	  "all hosts of the network must agree; others drop large packets",
-	  check_mtu },
+	  doc_check_mtus },
 };
 
 const struct section doc_rdma = {

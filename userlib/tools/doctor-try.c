@@ -12,8 +12,9 @@
  *	/peerlane/trial/DEVICE#open, #host, #dmabuf
  *				ok, or the name of an errno; dmabuf is what the
  *				device says of file descriptor -1
- *	/peerlane/trial/DEVICE#gid
- *				ipv4, ipv6, link-local, other or none
+ *	/peerlane/trial/DEVICE/ports/PORT#gid, #gid_index, #mtu
+ *				ipv4, ipv6, link-local, other or none; where that
+ *				is in the table; bytes of the path MTU
  *	/peerlane/trial/DEVICE/GPU#dmabuf, #plain, #staged
  *				ok, or the name of an errno, ": " and words
  */
@@ -123,9 +124,32 @@ static void try_gpus(FILE *out, struct ibv_pd *pd, const char *device, int gpus)
 	}
 }
 
+static void try_ports(FILE *out, struct ibv_context *ctx, const char *device)
+{
+	struct ibv_device_attr dev = { .phys_port_cnt = 0 };
+	struct ibv_port_attr port;
+	char where[96];
+	const char *gid;
+	int i, index;
+
+	if (pln_verbs.query_device(ctx, &dev))
+		return;
+	for (i = 1; i <= dev.phys_port_cnt; i++) {
+		memset(&port, 0, sizeof(port));
+		if (pln_verbs.query_port(ctx, (uint8_t)i, &port))
+			continue;
+		snprintf(where, sizeof(where), "/%.63s/ports/%d", device, i);
+		gid = nic_gid_kind(ctx, (uint8_t)i, port.gid_tbl_len, &index);
+		tell(out, where, "gid", "%s", gid);
+		if (index >= 0)
+			tell(out, where, "gid_index", "%d", index);
+		if (port.active_mtu)
+			tell(out, where, "mtu", "%u", nic_mtu(port.active_mtu));
+	}
+}
+
 static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 {
-	struct ibv_port_attr port = { .gid_tbl_len = 0 };
 	const char *name = pln_verbs.get_device_name(dev);
 	struct ibv_context *ctx;
 	char where[80];
@@ -139,9 +163,7 @@ static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 	tell(out, where, "open", "%s", errno_name(pd ? 0 : errno));
 	if (!pd)
 		return;
-	if (!pln_verbs.query_port(ctx, 1, &port))
-		tell(out, where, "gid", "%s",
-		     nic_gid_kind(ctx, 1, port.gid_tbl_len));
+	try_ports(out, ctx, name);
 	host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	mr = pln_verbs.reg_mr(pd, host, BYTES, ACCESS);
@@ -196,10 +218,9 @@ static void keep(struct doctor *d, char *line)
 }
 
 /* All that comes, line by line; true: to its end, false: the time is over */
-static bool hear(struct doctor *d, int fd)
+static bool hear(struct doctor *d, int fd, double end)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	double end = now_wall() + SECONDS;
 	char buf[4096], *nl;
 	size_t n = 0;
 	ssize_t r;
@@ -227,8 +248,19 @@ static bool hear(struct doctor *d, int fd)
 	}
 }
 
+/* It may hang in the kernel with its files half closed, so ask, do not wait. */
+static bool ended(pid_t pid, int *status, double end)
+{
+	pid_t r;
+
+	while (!(r = waitpid(pid, status, WNOHANG)) && now_wall() < end)
+		poll(NULL, 0, 10);
+	return r == pid;
+}
+
 bool doc_try(struct doctor *d)
 {
+	double end = now_wall() + SECONDS;
 	char text[64] = "ok";
 	int fd[2], status;
 	bool in_time;
@@ -256,21 +288,21 @@ bool doc_try(struct doctor *d)
 		close(fd[0]);
 		return false;
 	}
-	in_time = hear(d, fd[0]);
+	in_time = hear(d, fd[0], end) && ended(pid, &status, end);
 	close(fd[0]);
 	if (!in_time) {
 		kill(pid, SIGKILL);
 		snprintf(text, sizeof(text), "no answer within %d s", SECONDS);
 	}
 	/* one that hangs in the kernel does not die: leave it to init */
-	if (waitpid(pid, &status, in_time ? 0 : WNOHANG) == pid && in_time) {
-		if (WIFSIGNALED(status))
-			snprintf(text, sizeof(text), "killed by SIG%s",
-				 sigabbrev_np(WTERMSIG(status)));
-		else if (WEXITSTATUS(status))
-			snprintf(text, sizeof(text), "ended with status %d",
-				 WEXITSTATUS(status));
-	}
+	if (!in_time)
+		waitpid(pid, &status, WNOHANG);
+	else if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "killed by SIG%s",
+			 sigabbrev_np(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		snprintf(text, sizeof(text), "ended with status %d",
+			 WEXITSTATUS(status));
 	facts_tell(d->f, TRIAL, "end", text);
 	return true;
 }

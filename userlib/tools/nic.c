@@ -26,27 +26,26 @@ static bool gid_at(struct ibv_context *ctx, uint8_t port, int i,
 	       !pln_verbs.query_gid_ex(ctx, port, (uint32_t)i, e, 0, sizeof(*e));
 }
 
-const char *nic_gid_kind(struct ibv_context *ctx, uint8_t port, int n)
+const char *nic_gid_kind(struct ibv_context *ctx, uint8_t port, int n,
+			 int *index)
 {
-	const char *kind = "none";
+	static const char *const kinds[] = { "none", "other", "link-local",
+					     "ipv6", "ipv4" };
 	struct ibv_gid_entry e;
-	int i;
+	int i, kind, best = 0;
 
+	*index = -1;
 	for (i = 0; i < n && i < MAX_GIDS; i++) {
 		if (!gid_at(ctx, port, i, &e))
 			continue;
-		if (e.gid_type != IBV_GID_TYPE_ROCE_V2) {
-			if (!strcmp(kind, "none"))
-				kind = "other";
-		} else if (is_ipv4(&e.gid)) {
-			return "ipv4";
-		} else if (e.gid.raw[0] != 0xfe) {
-			kind = "ipv6";
-		} else if (strcmp(kind, "ipv6")) {
-			kind = "link-local";
-		}
+		kind = e.gid_type != IBV_GID_TYPE_ROCE_V2 ? 1 :
+		       is_ipv4(&e.gid) ? 4 : e.gid.raw[0] != 0xfe ? 3 : 2;
+		if (kind <= best)
+			continue;
+		best = kind;
+		*index = i;
 	}
-	return kind;
+	return kinds[best];
 }
 
 static bool choose_gid(struct nic_port *p, int wanted, char *why, size_t size)
@@ -85,15 +84,35 @@ static bool choose_gid(struct nic_port *p, int wanted, char *why, size_t size)
 	return found;
 }
 
-/* The device is open: an active port of it, @wanted or the first one. */
-static bool choose_port(struct nic_port *p, unsigned int wanted)
+/*
+ * The device is open: the active port of it that is wanted, or the first one.
+ * False: @why there is none.
+ */
+static bool choose_port(struct nic_port *p, unsigned int wanted, char *why,
+			size_t size)
 {
-	unsigned int i;
+	struct ibv_device_attr dev = { .phys_port_cnt = 0 };
+	unsigned int i, first = wanted ? wanted : 1, last;
 
-	for (i = wanted ? wanted : 1; i <= (wanted ? wanted : 255); i++) {
+	if (pln_verbs.query_device(p->ctx, &dev)) {
+		snprintf(why, size, "%s does not tell how many ports it has: "
+			 "%s", p->device, strerror(errno));
+		return false;
+	}
+	if (wanted > dev.phys_port_cnt) {
+		snprintf(why, size, "%s has no port %u: %s", p->device, wanted,
+			 dev.phys_port_cnt == 1 ? "its only one is 1" :
+			 "rdma link shows those that it has");
+		return false;
+	}
+	last = wanted ? wanted : dev.phys_port_cnt;
+	for (i = first; i <= last; i++) {
 		memset(&p->attr, 0, sizeof(p->attr));
-		if (pln_verbs.query_port(p->ctx, (uint8_t)i, &p->attr))
-			return false;	/* past the last one */
+		if (pln_verbs.query_port(p->ctx, (uint8_t)i, &p->attr)) {
+			snprintf(why, size, "port %u of %s cannot be asked: %s",
+				 i, p->device, strerror(errno));
+			return false;
+		}
 		if (p->attr.state == IBV_PORT_ACTIVE) {
 			p->port = (uint8_t)i;
 			p->roce = p->attr.link_layer ==
@@ -101,6 +120,14 @@ static bool choose_port(struct nic_port *p, unsigned int wanted)
 			return true;
 		}
 	}
+	if (wanted)
+		snprintf(why, size, "port %u of %s is not active", wanted,
+			 p->device);
+	else
+		snprintf(why, size, "no port of %s is active", p->device);
+	snprintf(why + strlen(why), size - strlen(why), ": ip link set NETDEV "
+		 "up, and rdma link; InfiniBand: look at the cable and the "
+		 "subnet manager");
 	return false;
 }
 
@@ -119,14 +146,7 @@ static bool open_one(struct nic_port *p, struct ibv_device *dev,
 			 "");
 		return false;
 	}
-	if (!choose_port(p, port)) {
-		if (port)
-			snprintf(why, size, "port %u of %s is not there or not "
-				 "active: ip link set NETDEV up, or rdma link",
-				 port, p->device);
-		else
-			snprintf(why, size, "no port of %s is active: ip link "
-				 "set NETDEV up, or rdma link", p->device);
+	if (!choose_port(p, port, why, size)) {
 		pln_verbs.close_device(p->ctx);
 		p->ctx = NULL;
 		return false;

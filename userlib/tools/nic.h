@@ -31,11 +31,12 @@ bool nic_open(struct nic_port *p, const char *device, unsigned int port,
 void nic_close(struct nic_port *p);
 
 /* What programs find there for IPv4, best first: ipv4, ipv6, link-local, other
- * (not RoCE v2), none */
-const char *nic_gid_kind(struct ibv_context *ctx, uint8_t port, int n);
+ * (not RoCE v2), none; and its place in the table, -1: none */
+const char *nic_gid_kind(struct ibv_context *ctx, uint8_t port, int n,
+			 int *index);
 
 /* Bytes of a path MTU */
-static inline unsigned int nic_mtu(enum ibv_mtu mtu)
+static inline unsigned int nic_mtu(unsigned int mtu)
 {
 	return 128u << mtu;
 }

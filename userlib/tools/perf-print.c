@@ -32,23 +32,22 @@ static double rate(const struct perf_measure *m)
 
 /* ---- text ---- */
 
-static void print_end(const char *name, const char *device, bool roce,
-		      unsigned int mtu, const char *gpu)
+static void print_end(const char *name, const struct perf_hello *h)
 {
-	printf("%-6s %s, %s, MTU %u%s%s\n", name, device,
-	       roce ? "RoCE v2" : "InfiniBand", mtu,
-	       gpu[0] ? ", GPU " : "", gpu);
+	printf("%-6s %s port %u, %s, MTU %u%s%s\n", name, h->device, h->port,
+	       h->roce ? "RoCE v2" : "InfiniBand", nic_mtu(h->mtu),
+	       h->gpu[0] ? ", GPU " : "", h->gpu);
 }
 
 void perf_print_head(const struct perf_report *r)
 {
 	const struct perf_hello *peer = r->peer;
+	struct perf_hello here;
 	int i;
 
-	print_end("here", r->end->port.device, r->end->port.roce,
-		  nic_mtu(r->end->port.attr.active_mtu), r->end->gpu);
-	print_end("there", peer->device, peer->roce,
-		  nic_mtu((enum ibv_mtu)peer->mtu), peer->gpu);
+	perf_end_hello(r->end, &here);
+	print_end("here", &here);
+	print_end("there", peer);
 	for (i = 0; i < PERF_MEMS; i++) {
 		if (!(r->o->mems & 1u << i))
 			continue;
@@ -241,14 +240,13 @@ static struct json_object *json_measure(const struct perf_report *r,
 	put(o, "microseconds", us);
 	put(o, "staged_here", json_object_new_uint64(m->staged_here));
 	put(o, "staged_there", json_object_new_uint64(m->staged_there));
+	put(o, "notices_here", json_object_new_uint64(m->notices_here));
+	put(o, "notices_there", json_object_new_uint64(m->notices_there));
 	put(o, "crc_by", text(m->crc_by_gpu ? "gpu" : "cpu"));
 	return o;
 }
 
-static struct json_object *json_end(const char *device, const uint8_t *gid,
-				    bool software, unsigned int mtu,
-				    const char *gpu,
-				    const struct perf_memory *mem[PERF_MEMS],
+static struct json_object *json_end(const struct perf_hello *h,
 				    unsigned int mems)
 {
 	struct json_object *o = json_object_new_object();
@@ -258,20 +256,22 @@ static struct json_object *json_end(const char *device, const uint8_t *gid,
 
 	for (i = 0; i < 16; i++)
 		snprintf(hex + strlen(hex), sizeof(hex) - strlen(hex),
-			 "%s%02x", i && !(i % 2) ? ":" : "", gid[i]);
-	put(o, "device", text(device));
+			 "%s%02x", i && !(i % 2) ? ":" : "", h->gid[i]);
+	put(o, "device", text(h->device));
+	put(o, "port", json_object_new_int(h->port));
+	put(o, "link", text(h->roce ? "Ethernet" : "InfiniBand"));
 	put(o, "gid", text(hex));
-	put(o, "software", json_object_new_boolean(software));
-	put(o, "mtu", json_object_new_int((int)mtu));
-	put(o, "gpu", gpu[0] ? text(gpu) : NULL);
+	put(o, "software", json_object_new_boolean(h->software));
+	put(o, "mtu", json_object_new_int((int)nic_mtu(h->mtu)));
+	put(o, "gpu", h->gpu[0] ? text(h->gpu) : NULL);
 	for (i = 0; i < PERF_MEMS; i++) {
 		if (!(mems & 1u << i))
 			continue;
 		w = json_object_new_object();
-		put(w, "possible", json_object_new_boolean(mem[i]->possible));
-		put(w, "way", i == PERF_HOST || !mem[i]->possible ? NULL :
-		    text(pln_mr_way_name(mem[i]->way)));
-		put(w, "reason", text(mem[i]->reason));
+		put(w, "possible", json_object_new_boolean(h->mem[i].possible));
+		put(w, "way", i == PERF_HOST || !h->mem[i].possible ? NULL :
+		    text(pln_mr_way_name(h->mem[i].way)));
+		put(w, "reason", text(h->mem[i].reason));
 		put(ways, perf_mem_name[i], w);
 	}
 	put(o, "memory", ways);
@@ -304,28 +304,20 @@ void perf_print_json(const struct perf_report *r, int status)
 	struct json_object *o = json_object_new_object();
 	struct json_object *list = json_object_new_array();
 	struct json_object *skipped = json_object_new_object();
-	const struct perf_memory *here[PERF_MEMS], *there[PERF_MEMS];
+	struct perf_hello here;
 	unsigned int i;
 
-	for (i = 0; i < PERF_MEMS; i++) {
-		here[i] = &r->end->mem[i].info;
-		there[i] = &r->peer->mem[i];
+	perf_end_hello(r->end, &here);
+	for (i = 0; i < PERF_MEMS; i++)
 		if (r->o->mems & 1u << i && r->skip[i])
 			put(skipped, perf_mem_name[i], text(r->skipped[i]));
-	}
 	put(o, "what", text("perf"));
 	put(o, "ok", json_object_new_boolean(!status));
 	put(o, "emulated", json_object_new_boolean(emulated(r)));
 	if (emulated(r))
 		put(o, "note", text(NOTE));
-	put(o, "here", json_end(r->end->port.device, r->end->port.gid.raw,
-				r->end->port.software,
-				nic_mtu(r->end->port.attr.active_mtu),
-				r->end->gpu, here, r->o->mems));
-	put(o, "there", json_end(r->peer->device, r->peer->gid,
-				 r->peer->software,
-				 nic_mtu((enum ibv_mtu)r->peer->mtu),
-				 r->peer->gpu, there, r->o->mems));
+	put(o, "here", json_end(&here, r->o->mems));
+	put(o, "there", json_end(r->peer, r->o->mems));
 	put(o, "skipped", skipped);
 	for (i = 0; i < r->n; i++)
 		json_object_array_add(list, json_measure(r, &r->measure[i]));

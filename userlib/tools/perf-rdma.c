@@ -162,6 +162,7 @@ void perf_end_hello(const struct perf_end *e, struct perf_hello *h)
 	snprintf(h->gpu, sizeof(h->gpu), "%s", e->gpu);
 	memcpy(h->gid, e->port.gid.raw, sizeof(h->gid));
 	h->lid = e->port.attr.lid;
+	h->port = e->port.port;
 	h->mtu = (uint8_t)e->port.attr.active_mtu;
 	h->reads = e->reads;
 	h->roce = e->port.roce;
@@ -176,10 +177,10 @@ void perf_end_hello(const struct perf_end *e, struct perf_hello *h)
 
 #define STEP	(1 << 20)
 
-/* A pattern in which each 8 bytes differ, and by seed; seed 0: zeros. */
+/* The pattern of a seed; seed 0: zeros. */
 bool perf_fill(struct perf_buffer *b, uint64_t n, uint64_t seed)
 {
-	uint64_t *buf = malloc(STEP), at, i;
+	uint64_t *buf = malloc(STEP), at;
 	bool good = buf != NULL;
 
 	if (!good)
@@ -187,13 +188,10 @@ bool perf_fill(struct perf_buffer *b, uint64_t n, uint64_t seed)
 	for (at = 0; good && at < n; at += STEP) {
 		uint64_t part = n - at < STEP ? n - at : STEP;
 
-		for (i = 0; i < STEP / 8 && i < (part + 7) / 8; i++) {
-			uint64_t x = (at / 8 + i + 1) * 0x9e3779b97f4a7c15ull +
-				     seed * 0xbf58476d1ce4e5b9ull;
-
-			x ^= x >> 29;
-			buf[i] = seed ? x * 0x94d049bb133111ebull : 0;
-		}
+		if (seed)
+			pattern(buf, (part + 7) / 8 * 8, at, seed);
+		else
+			memset(buf, 0, part);
 		if (b->host)
 			memcpy((char *)b->host + at, buf, part);
 		else
@@ -216,27 +214,6 @@ bool perf_crc(struct perf_buffer *b, uint64_t n, uint32_t *crc, bool *by_gpu)
 	return good;
 }
 
-static bool copied(struct perf_buffer *b, uint64_t n, int r, const char *what)
-{
-	if (r)
-		complain("%s failed: %s", what, pln_strerror(r));
-	else
-		b->staged += n;
-	return !r;
-}
-
-bool perf_from_gpu(struct perf_buffer *b, uint64_t offset, uint64_t n)
-{
-	return copied(b, n, pln_mr_from_gpu(b->pln, offset, n),
-		      "copying from the GPU");
-}
-
-bool perf_to_gpu(struct perf_buffer *b, uint64_t offset, uint64_t n)
-{
-	return copied(b, n, pln_mr_to_gpu(b->pln, offset, n),
-		      "copying to the GPU");
-}
-
 /* ---- queue pairs ---- */
 
 static bool modify(struct perf_qp *q, struct ibv_qp_attr *attr, int mask,
@@ -252,7 +229,7 @@ static bool modify(struct perf_qp *q, struct ibv_qp_attr *attr, int mask,
 
 bool perf_qp_open(struct perf_end *e, struct perf_qp *q, uint32_t depth)
 {
-	uint32_t room = 2 * depth + 2;
+	uint32_t room = 2 * depth;
 	struct ibv_qp_init_attr init = {
 		.cap = { .max_send_wr = room, .max_recv_wr = room,
 			 .max_send_sge = 1, .max_recv_sge = 1 },
@@ -295,13 +272,6 @@ bool perf_qp_connect(struct perf_end *e, struct perf_qp *q,
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR, .dest_qp_num = qpn, .rq_psn = psn,
 		.max_dest_rd_atomic = e->reads, .min_rnr_timer = 1,
-		.ah_attr = {
-			.dlid = peer->lid, .port_num = e->port.port,
-			.is_global = peer->roce, .grh = {
-				.sgid_index = (uint8_t)e->port.gid_index,
-				.hop_limit = 64,
-			},
-		},
 	};
 	/*
 	 * About 7 times 1 s without an answer: emulated hosts are slow.  Not 7
@@ -316,7 +286,8 @@ bool perf_qp_connect(struct perf_end *e, struct perf_qp *q,
 	};
 
 	rtr.path_mtu = peer->mtu < mtu ? (enum ibv_mtu)peer->mtu : mtu;
-	memcpy(rtr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	pln_verbs_address(&rtr.ah_attr, e->port.port, &e->port.attr,
+			  e->port.gid_index, peer->lid, peer->gid);
 	return modify(q, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 		      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,

@@ -3,43 +3,16 @@
  * peerlane perf: one run, on both sides.
  *
  * The buffers are cut into slots of one message; message m has slot m % depth
- * on both sides.  At most depth messages are under way, all that follows comes
- * in order, so counters are all the state there is.
- *
- *	direct, host	the client posts a WRITE, READ or SEND; its completion
- *			is the end of the message
- *	staged write,	the client copies from its GPU, posts a WRITE with
- *	send		immediate data or a SEND; the server copies to its GPU
- *			and answers with a word; that is the end
- *	staged read	the client asks with a word; the server copies from its
- *			GPU and answers with a word; the client READs and copies
- *			to its GPU; that is the end
- *
- * A word is an empty SEND whose immediate data is the slot.  While one slot is
- * copied the NIC works on others: that is the pipeline.
+ * on both sides.  At most depth messages are under way, and they end in order,
+ * so counters are all the state there is.  How a message moves, and when it has
+ * arrived, is for perf-verbs.c and perf-link.c.
  */
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <arpa/inet.h>
 
 #include "perf.h"
 #include "tool.h"
-
-enum { WR_DATA = 1, WR_WORD, WR_RECV };
-
-struct engine {
-	struct perf_peer *p;
-	struct perf_buffer *b;
-	const struct perf_memory *peer;
-	const struct perf_run *r;
-	struct perf_qp q;
-	uint64_t started, done, owed, paid, sends, room;
-	double moved;		/* when something last did */
-	unsigned int idle;
-};
 
 static uint64_t now_ns(void)
 {
@@ -49,89 +22,13 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-static uint32_t slot_of(const struct engine *g, uint64_t message)
+uint64_t perf_offset(const struct perf_engine *g, uint64_t message)
 {
-	return (uint32_t)(message % g->r->depth);
-}
-
-static bool is_staged(const struct engine *g)
-{
-	return g->r->mem == PERF_STAGED;
-}
-
-/* ---- posting ---- */
-
-static bool post(struct engine *g, enum ibv_wr_opcode opcode, uint64_t wr_id,
-		 uint32_t slot, bool data)
-{
-	uint64_t offset = slot * g->r->size;
-	struct ibv_sge sge = {
-		.addr = g->b->addr + offset, .length = (uint32_t)g->r->size,
-		.lkey = g->b->lkey,
-	};
-	struct ibv_send_wr wr = {
-		.wr_id = wr_id, .opcode = opcode, .imm_data = htonl(slot),
-		.sg_list = data ? &sge : NULL, .num_sge = data,
-		.wr.rdma = { g->peer->addr + offset, g->peer->rkey },
-	}, *bad;
-	int r = ibv_post_send(g->q.qp, &wr, &bad);
-
-	if (r)
-		complain("a work request cannot be posted: %s", strerror(r));
-	else
-		g->sends++;
-	return !r;
-}
-
-static bool post_word(struct engine *g, uint32_t slot)
-{
-	return post(g, IBV_WR_SEND_WITH_IMM, WR_WORD, slot, false);
-}
-
-/* The server's receives for SEND have room for data, all others are for words */
-static bool post_recv(struct engine *g, uint64_t message, bool data)
-{
-	uint64_t offset = slot_of(g, message) * g->r->size;
-	struct ibv_sge sge = {
-		.addr = g->b->addr + offset, .length = (uint32_t)g->r->size,
-		.lkey = g->b->lkey,
-	};
-	struct ibv_recv_wr wr = {
-		.wr_id = WR_RECV, .sg_list = data ? &sge : NULL,
-		.num_sge = data,
-	}, *bad;
-	int r = ibv_post_recv(g->q.qp, &wr, &bad);
-
-	if (r)
-		complain("a receive cannot be posted: %s", strerror(r));
-	return !r;
-}
-
-/* ---- completions ---- */
-
-static bool failed(struct engine *g, const struct ibv_wc *wc)
-{
-	const char *hint = "";
-
-	if (perf_peek(g->p) < 0) {
-		complain("%s: the program there has ended", g->p->name);
-		return false;
-	}
-	if (wc->status == IBV_WC_RETRY_EXC_ERR)
-		hint = ": the peer's device does not answer; look at the link "
-		       "and that both ends have one MTU";
-	else if (wc->status == IBV_WC_REM_ACCESS_ERR ||
-		 wc->status == IBV_WC_LOC_PROT_ERR)
-		hint = ": a memory region is no longer valid";
-	complain("%s of %llu bytes, %s memory: %s (%d)%s",
-		 perf_op_name[g->r->op], (unsigned long long)g->r->size,
-		 perf_mem_name[g->r->mem], pln_verbs.wc_status_str(wc->status),
-		 wc->status, hint);
-	return false;
+	return message % g->r->depth * g->r->size;
 }
 
 /* Has the socket something, or is the time over?  1: a message is there. */
-static int look_around(struct engine *g)
+static int look_around(struct perf_engine *g)
 {
 	int r = perf_peek(g->p);
 
@@ -153,150 +50,70 @@ static int look_around(struct engine *g)
 
 #define LOOK_EVERY	64
 
-/* 1: a completion, good; 2: the socket has a message; 0: neither; -1 */
-static int next(struct engine *g, struct ibv_wc *wc)
+/* After @n messages have moved: 1 if the socket has something, -1: give up */
+static int idle(struct perf_engine *g, int n)
 {
-	int n = ibv_poll_cq(g->q.cq, 1, wc);
-
-	if (n < 0) {
-		complain("the completion queue cannot be polled");
-		return -1;
+	if (n > 0) {
+		g->idle = 0;
+		g->moved = now_wall();
+		return 0;
 	}
-	if (!n) {
-		/* soft-RoCE needs the processor, too */
-		sched_yield();
-		if (++g->idle % LOOK_EVERY)
-			return 0;
-		n = look_around(g);
-		return n > 0 ? 2 : n;
-	}
-	g->idle = 0;
-	g->moved = now_wall();
-	if (wc->status != IBV_WC_SUCCESS) {
-		failed(g, wc);
-		return -1;
-	}
-	if (wc->wr_id != WR_RECV)
-		g->sends--;
-	return 1;
+	/* soft-RoCE needs the processor, too */
+	sched_yield();
+	return ++g->idle % LOOK_EVERY ? 0 : look_around(g);
 }
 
-/* The other side's immediate data must be the slot whose turn it is. */
-static bool in_turn(const struct engine *g, const struct ibv_wc *wc,
-		    uint64_t message)
-{
-	if (wc->wc_flags & IBV_WC_WITH_IMM &&
-	    ntohl(wc->imm_data) == slot_of(g, message))
-		return true;
-	complain("%s sends a word out of turn: slot %u, not %u", g->p->name,
-		 ntohl(wc->imm_data), slot_of(g, message));
-	return false;
-}
-
-static bool open_engine(struct engine *g, struct perf_end *e,
+static bool open_engine(struct perf_engine *g, struct perf_end *e,
 			struct perf_peer *p, const struct perf_hello *peer,
-			const struct perf_run *r)
+			const struct perf_run *r, bool server)
 {
-	*g = (struct engine){
-		.p = p, .b = &e->mem[r->mem], .peer = &peer->mem[r->mem],
-		.r = r, .room = 2 * r->depth + 2, .moved = now_wall(),
+	*g = (struct perf_engine){
+		.e = e, .p = p, .b = &e->mem[r->mem],
+		.peer = &peer->mem[r->mem], .r = r, .server = server,
+		.mover = r->mem == PERF_STAGED ? &perf_link : &perf_verbs,
+		.moved = now_wall(),
 	};
-	return perf_qp_open(e, &g->q, r->depth);
+	if (g->mover->open(g))
+		return true;
+	g->mover->close(g);
+	return false;
 }
 
 /* ---- the client ---- */
 
-static bool start(struct engine *g)
-{
-	uint32_t slot = slot_of(g, g->started);
-	enum ibv_wr_opcode opcode;
-
-	if (g->r->op == PERF_READ && is_staged(g)) {
-		g->started++;
-		return post_word(g, slot);
-	}
-	if (is_staged(g) && !perf_from_gpu(g->b, slot * g->r->size, g->r->size))
-		return false;
-	opcode = g->r->op == PERF_SEND ? IBV_WR_SEND_WITH_IMM :
-		 g->r->op == PERF_READ ? IBV_WR_RDMA_READ :
-		 is_staged(g) ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-	g->started++;
-	return post(g, opcode, WR_DATA, slot, true);
-}
-
-/* One completion; *@end: it was the end of message g->done. */
-static bool advance(struct engine *g, const struct ibv_wc *wc, bool *end)
-{
-	bool read = g->r->op == PERF_READ;
-
-	*end = false;
-	if (wc->wr_id == WR_RECV) {
-		/* only staged messages are answered */
-		if (!post_recv(g, 0, false) ||
-		    !in_turn(g, wc, read ? g->owed : g->done))
-			return false;
-		g->owed++;
-		*end = !read;
-	} else if (wc->wr_id == WR_DATA && is_staged(g) && read) {
-		*end = true;
-		return perf_to_gpu(g->b, slot_of(g, g->done) * g->r->size,
-				   g->r->size);
-	} else if (wc->wr_id == WR_DATA && !is_staged(g)) {
-		*end = true;
-	}
-	return true;
-}
-
-/* Staged reads that the server is ready for */
-static bool read_ready(struct engine *g)
-{
-	while (g->r->op == PERF_READ && g->paid < g->owed &&
-	       g->sends < g->room)
-		if (!post(g, IBV_WR_RDMA_READ, WR_DATA,
-			  slot_of(g, g->paid++), true))
-			return false;
-	return true;
-}
-
 /* @count messages, or as many as @limit seconds allow; at least one. */
-static bool phase(struct engine *g, uint64_t count, double limit,
+static bool phase(struct perf_engine *g, uint64_t count, double limit,
 		  uint64_t *samples, uint64_t *messages, double *seconds)
 {
 	uint64_t begin[PERF_MAX_DEPTH], first = g->done, t0 = now_ns(), t;
-	uint64_t target = g->started + count;
-	bool ended = false;
-	struct ibv_wc wc;
-	int r;
+	uint64_t depth = g->r->depth, target = g->started + count;
+	int n;
 
 	while (g->done < target) {
-		while (g->started < target && g->sends < g->room &&
-		       g->started - g->done < g->r->depth) {
-			begin[slot_of(g, g->started)] = now_ns();
-			if (!start(g))
+		while (g->started < target && g->started - g->done < depth) {
+			begin[g->started % depth] = now_ns();
+			if (!g->mover->start(g))
 				return false;
+			g->started++;
 		}
-		r = next(g, &wc);
-		if (r < 0)
-			return false;
-		if (r == 2) {
+		n = g->mover->ended(g);
+		t = now_ns();
+		for (int i = 0; i < n; i++, g->done++)
+			if (samples)
+				samples[g->done - first] =
+					t - begin[g->done % depth];
+		if (n > 0 && (double)(t - t0) > limit * 1e9)
+			target = g->started;
+		if (n >= 0)
+			n = idle(g, n);
+		if (n > 0) {
 			struct perf_message m;
 
 			/* it can only be a refusal */
 			perf_recv(g->p, PERF_REFUSE, -1, &m);
-			return false;
 		}
-		if (r && !advance(g, &wc, &ended))
+		if (n)
 			return false;
-		if (!read_ready(g))
-			return false;
-		if (!r || !ended)
-			continue;
-		t = now_ns();
-		if (samples)
-			samples[g->done - first] = t - begin[slot_of(g, g->done)];
-		g->done++;
-		if ((double)(t - t0) > limit * 1e9)
-			target = g->started;
 	}
 	*messages = g->done - first;
 	*seconds = (double)(now_ns() - t0) / 1e9;
@@ -304,7 +121,7 @@ static bool phase(struct engine *g, uint64_t count, double limit,
 }
 
 /* After the last message: the server has it all, and it is the same data. */
-static int compare(struct engine *g, struct perf_measure *m)
+static int compare(struct perf_engine *g, struct perf_measure *m)
 {
 	uint64_t n = g->done < g->r->depth ? g->done : g->r->depth;
 	struct perf_message msg = { .type = PERF_DONE,
@@ -313,10 +130,13 @@ static int compare(struct engine *g, struct perf_measure *m)
 	uint32_t crc;
 
 	if (!perf_send(g->p, &msg) ||
-	    !perf_recv(g->p, PERF_RESULT, -1, &msg) ||
+	    !perf_recv(g->p, PERF_RESULT, -1, &msg) || !g->mover->rest(g) ||
 	    !perf_crc(g->b, n * g->r->size, &crc, &by_gpu))
 		return EXIT_IO;
+	m->staged_here = g->staged;
 	m->staged_there = msg.result.staged;
+	m->notices_here = g->notices;
+	m->notices_there = msg.result.notices;
 	m->crc_by_gpu = by_gpu && msg.result.crc_by_gpu;
 	if (msg.result.messages != g->done) {
 		complain("%s has seen %llu of %llu messages", g->p->name,
@@ -331,30 +151,30 @@ static int compare(struct engine *g, struct perf_measure *m)
 			 perf_mem_name[g->r->mem], crc, msg.result.crc);
 		return EXIT_MISMATCH;
 	}
+	g->finished = true;
 	return EXIT_OK;
 }
 
-static bool prepare(struct engine *g, struct perf_end *e,
-		    const struct perf_hello *peer, struct perf_run *r)
+static bool prepare(struct perf_engine *g, const struct perf_hello *peer,
+		    struct perf_run *r)
 {
 	struct perf_message m = { .type = PERF_RUN };
-	uint64_t i;
 
-	r->qpn = g->q.qp->qp_num;
-	r->psn = g->q.psn;
+	if (!g->link) {
+		r->qpn = g->q.qp->qp_num;
+		r->psn = g->q.psn;
+	}
 	m.run = *r;
 	if (!perf_fill(g->b, r->depth * r->size, r->op == PERF_READ ? 0 :
 		       r->seed) ||
-	    !perf_send(g->p, &m) || !perf_recv(g->p, PERF_READY, -1, &m))
+	    !perf_send(g->p, &m) || !perf_recv(g->p, PERF_READY, -1, &m) ||
+	    !g->mover->connect(g, peer, m.ready.qpn, m.ready.psn))
 		return false;
-	for (i = 0; is_staged(g) && i < 2 * r->depth; i++)
-		if (!post_recv(g, 0, false))
-			return false;
 	g->moved = now_wall();
-	return perf_qp_connect(e, &g->q, peer, m.ready.qpn, m.ready.psn);
+	return true;
 }
 
-static bool timed(struct engine *g, const struct perf_options *o,
+static bool timed(struct perf_engine *g, const struct perf_options *o,
 		  uint64_t *samples, struct perf_measure *m)
 {
 	double cpu = now_cpu();
@@ -376,20 +196,19 @@ int perf_client_run(struct perf_end *e, struct perf_peer *p,
 		.depth = (uint32_t)m->depth, .seed = ++seed,
 		.seconds = (uint32_t)(2 * o->seconds) + 1,
 	};
-	uint64_t before = e->mem[r.mem].staged;
-	struct engine g;
+	struct perf_engine g;
 	double ignored;
 	int status = EXIT_IO;
 
-	if (!open_engine(&g, e, p, peer, &r))
+	if (!open_engine(&g, e, p, peer, &r, false))
 		return EXIT_IO;
-	if (prepare(&g, e, peer, &r) &&
+	if (prepare(&g, peer, &r) &&
 	    (!o->warm_up || phase(&g, o->warm_up, o->seconds, NULL,
 				  &m->warm_up, &ignored)) &&
 	    timed(&g, o, samples, m))
 		status = compare(&g, m);
-	perf_qp_close(&g.q);
-	m->staged_here = e->mem[r.mem].staged - before;
+	if (!g.mover->close(&g))
+		status = EXIT_IO;
 	if (status == EXIT_OK)
 		perf_stat(samples, m->messages, &m->stat);
 	return status;
@@ -397,69 +216,90 @@ int perf_client_run(struct perf_end *e, struct perf_peer *p,
 
 /* ---- the server ---- */
 
-/* What the client's next message asks for */
-static bool serve_one(struct engine *g, const struct ibv_wc *wc, bool data)
-{
-	uint64_t at = slot_of(g, g->done) * g->r->size;
-
-	if (!in_turn(g, wc, g->done))
-		return false;
-	if (data && wc->byte_len != g->r->size) {
-		complain("%s sent %u bytes, not %llu", g->p->name, wc->byte_len,
-			 (unsigned long long)g->r->size);
-		return false;
-	}
-	if (is_staged(g)) {
-		if (!(g->r->op == PERF_READ ?
-		      perf_from_gpu(g->b, at, g->r->size) :
-		      perf_to_gpu(g->b, at, g->r->size)))
-			return false;
-		g->owed++;
-	}
-	/* 2 * depth are posted, so this one is of the same slot */
-	if (!post_recv(g, g->done, data))
-		return false;
-	g->done++;
-	return true;
-}
-
 /* Until the client has said how many messages there were, and all are here. */
-static bool serve(struct engine *g, bool data)
+static bool serve(struct perf_engine *g)
 {
-	bool passive = !is_staged(g) && g->r->op != PERF_SEND;
 	struct perf_message m = { .type = 0 };
-	struct ibv_wc wc;
-	int r;
+	int n;
 
-	if (passive) {
+	if (g->r->mem != PERF_STAGED && g->r->op != PERF_SEND) {
 		if (!perf_recv(g->p, PERF_DONE, (int)g->r->seconds +
 			       g->p->timeout, &m))
 			return false;
 		g->done = m.done.messages;
 		return true;
 	}
-	while (!m.type || g->done < m.done.messages || g->paid < g->owed) {
-		while (g->paid < g->owed && g->sends < g->room)
-			if (!post_word(g, slot_of(g, g->paid++)))
-				return false;
-		r = next(g, &wc);
-		if (r < 0 || (r == 2 && m.type) ||
-		    (r == 1 && wc.wr_id == WR_RECV && !serve_one(g, &wc, data)))
+	while (!m.type || g->done < m.done.messages) {
+		n = g->mover->serve(g);
+		if (n < 0)
 			return false;
-		if (r == 2 && !perf_recv(g->p, PERF_DONE, -1, &m))
+		g->done += (uint64_t)n;
+		n = idle(g, n);
+		if (n < 0)
+			return false;
+		if (n && m.type) {
+			complain("%s speaks before all messages that it tells "
+				 "of are here", g->p->name);
+			return false;
+		}
+		if (n && !perf_recv(g->p, PERF_DONE, -1, &m))
 			return false;
 	}
-	return true;
+	return g->mover->rest(g);
+}
+
+static bool serve_result(struct perf_engine *g)
+{
+	uint64_t n = g->done < g->r->depth ? g->done : g->r->depth;
+	struct perf_message m = { .type = PERF_RESULT };
+	bool by_gpu;
+
+	if (!perf_crc(g->b, n * g->r->size, &m.result.crc, &by_gpu)) {
+		perf_refuse(g->p, "the CRC of the data cannot be computed");
+		return false;
+	}
+	m.result.messages = g->done;
+	m.result.staged = g->staged;
+	m.result.notices = g->notices;
+	m.result.crc_by_gpu = by_gpu;
+	g->finished = true;
+	return perf_send(g->p, &m);
+}
+
+static bool serve_run(struct perf_engine *g, const struct perf_hello *peer)
+{
+	struct perf_message m = { .type = PERF_READY };
+	const struct perf_run *r = g->r;
+
+	if (!g->link)
+		m.ready = (struct perf_ready){ g->q.qp->qp_num, g->q.psn };
+	if (!perf_fill(g->b, r->depth * r->size, r->op == PERF_READ ? r->seed :
+		       0)) {
+		perf_refuse(g->p, "the run cannot be prepared");
+		return false;
+	}
+	/* a link has both ends connect at once; a queue pair must be ready first */
+	if (!g->link && !g->mover->connect(g, peer, r->qpn, r->psn)) {
+		perf_refuse(g->p, "the run cannot be prepared");
+		return false;
+	}
+	if (!perf_send(g->p, &m))
+		return false;
+	if (g->link && !g->mover->connect(g, peer, 0, 0))
+		return false;	/* the client knows: it was connecting, too */
+	g->moved = now_wall();
+	if (!serve(g)) {
+		perf_refuse(g->p, "the run failed there");
+		return false;
+	}
+	return serve_result(g);
 }
 
 int perf_server_run(struct perf_end *e, struct perf_peer *p,
 		    const struct perf_hello *peer, const struct perf_run *r)
 {
-	struct perf_message m = { .type = PERF_READY };
-	bool data = r->op == PERF_SEND, by_gpu;
-	uint64_t before, n, i;
-	struct engine g;
-	int status = EXIT_IO;
+	struct perf_engine g;
+	bool good;
 
 	if (!e->mem[r->mem].info.possible || !peer->mem[r->mem].possible ||
 	    r->depth * r->size > e->mem[r->mem].size) {
@@ -468,40 +308,10 @@ int perf_server_run(struct perf_end *e, struct perf_peer *p,
 		perf_refuse(p, "there is no such memory");
 		return EXIT_IO;
 	}
-	if (!open_engine(&g, e, p, peer, r)) {
+	if (!open_engine(&g, e, p, peer, r, true)) {
 		perf_refuse(p, "no queue pair can be made");
 		return EXIT_IO;
 	}
-	before = g.b->staged;
-	for (i = 0; (is_staged(&g) || data) && i < 2 * r->depth; i++)
-		if (!post_recv(&g, i, data))
-			goto out;
-	if (!perf_fill(g.b, r->depth * r->size, r->op == PERF_READ ? r->seed :
-		       0) ||
-	    !perf_qp_connect(e, &g.q, peer, r->qpn, r->psn)) {
-		perf_refuse(p, "the run cannot be prepared");
-		goto out;
-	}
-	m.ready = (struct perf_ready){ g.q.qp->qp_num, g.q.psn };
-	if (!perf_send(p, &m))
-		goto out;
-	g.moved = now_wall();
-	if (!serve(&g, data)) {
-		perf_refuse(p, "the run failed there");
-		goto out;
-	}
-	n = g.done < r->depth ? g.done : r->depth;
-	m = (struct perf_message){ .type = PERF_RESULT };
-	m.result.messages = g.done;
-	m.result.staged = g.b->staged - before;
-	if (!perf_crc(g.b, n * r->size, &m.result.crc, &by_gpu)) {
-		perf_refuse(p, "the CRC of the data cannot be computed");
-		goto out;
-	}
-	m.result.crc_by_gpu = by_gpu;
-	if (perf_send(p, &m))
-		status = EXIT_OK;
-out:
-	perf_qp_close(&g.q);
-	return status;
+	good = serve_run(&g, peer);
+	return g.mover->close(&g) && good ? EXIT_OK : EXIT_IO;
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <stdio.h>
 
+#include <peerlane/mr.h>
+
 #include "perf.h"
 
 const char *const perf_op_name[PERF_OPS] = { "write", "read", "send" };
@@ -113,6 +115,7 @@ static void body_hello(struct cursor *c, struct perf_hello *h)
 	text(c, h->gpu, sizeof(h->gpu));
 	bytes(c, h->gid, sizeof(h->gid));
 	u16(c, &h->lid);
+	u8(c, &h->port);
 	u8(c, &h->mtu);
 	u8(c, &h->reads);
 	flag(c, &h->roce);
@@ -159,6 +162,7 @@ static void body(struct cursor *c, struct perf_message *m)
 	case PERF_RESULT:
 		u64(c, &m->result.messages);
 		u64(c, &m->result.staged);
+		u64(c, &m->result.notices);
 		u32(c, &m->result.crc);
 		flag(c, &m->result.crc_by_gpu);
 		break;
@@ -213,9 +217,22 @@ int perf_decode_header(const uint8_t *buf, enum perf_type *type, char *why,
 	return (int)n;
 }
 
+#define NUMBER_24	0xffffffu
+
+static bool known_ways(const struct perf_hello *h)
+{
+	int i;
+
+	for (i = 0; i < PERF_MEMS; i++)
+		if (h->mem[i].way > PLN_MR_STAGED)
+			return false;
+	return true;
+}
+
 bool perf_decode(enum perf_type type, const uint8_t *buf, size_t n,
 		 struct perf_message *m, char *why, size_t size)
 {
+	static const uint8_t zero[16];
 	struct cursor c = { .in = buf, .end = buf + n };
 	const char *what = NULL;
 
@@ -229,6 +246,12 @@ bool perf_decode(enum perf_type type, const uint8_t *buf, size_t n,
 		what = "tells an MTU that there is not";
 	else if (type == PERF_HELLO && !m->hello.reads)
 		what = "says that its device answers no READ";
+	else if (type == PERF_HELLO && (!m->hello.port ||
+		 (m->hello.roce ? !memcmp(m->hello.gid, zero, sizeof(zero)) :
+		  !m->hello.lid)))
+		what = "tells a port without an address";
+	else if (type == PERF_HELLO && !known_ways(&m->hello))
+		what = "tells a way of registering memory that there is not";
 	else if (type == PERF_HELLO && m->hello.buffer > PERF_MAX_BUFFER)
 		what = "tells a buffer larger than there can be";
 	else if (type == PERF_RUN &&
@@ -237,8 +260,14 @@ bool perf_decode(enum perf_type type, const uint8_t *buf, size_t n,
 	else if (type == PERF_RUN &&
 		 (!m->run.size || m->run.size > PERF_MAX_SIZE ||
 		  !m->run.depth || m->run.depth > PERF_MAX_DEPTH ||
+		  m->run.depth * m->run.size > PERF_MAX_BUFFER ||
 		  m->run.seconds > 2 * PERF_MAX_SECONDS + 1))
 		what = "has a size, depth or time out of range";
+	else if ((type == PERF_RUN &&
+		  (m->run.qpn > NUMBER_24 || m->run.psn > NUMBER_24)) ||
+		 (type == PERF_READY &&
+		  (m->ready.qpn > NUMBER_24 || m->ready.psn > NUMBER_24)))
+		what = "has a queue pair or packet number beyond 24 bits";
 	else if (type == PERF_DONE && m->done.messages > 2 * PERF_MAX_COUNT)
 		what = "counts more messages than there can be";
 	if (what)

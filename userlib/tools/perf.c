@@ -48,11 +48,12 @@ static int serve_runs(struct perf_end *e, struct perf_peer *p,
 	return status;
 }
 
-static int serve_client(const struct perf_options *o, struct perf_peer *p)
+int perf_serve(const struct perf_options *o, struct perf_peer *p)
 {
 	struct perf_message m, mine = { .type = PERF_HELLO };
 	struct perf_end e = { .emulated = false };
 	unsigned int mems = 0;
+	const char *apart;
 	int i, status = EXIT_IO;
 
 	if (!perf_recv(p, 0, -1, &m))
@@ -78,6 +79,14 @@ static int serve_client(const struct perf_options *o, struct perf_peer *p)
 		perf_end_close(&e);
 		return EXIT_NO_GPU;
 	}
+	apart = pln_verbs_apart(&e.port.attr, &e.port.gid, m.hello.roce,
+				m.hello.gid);
+	if (apart) {
+		complain("%s cannot be reached: %s", p->name, apart);
+		perf_refuse(p, apart);
+		perf_end_close(&e);
+		return EXIT_IO;
+	}
 	/* what is not possible here, the client is told with the reason */
 	perf_end_memory(&e, mems, m.hello.buffer, o->gpu);
 	perf_end_hello(&e, &mine.hello);
@@ -101,7 +110,7 @@ static int server(const struct perf_options *o)
 			status = EXIT_IO;
 			break;
 		}
-		status = serve_client(o, &p);
+		status = perf_serve(o, &p);
 		close(p.fd);
 	} while (o->keep);
 	close(listener);
@@ -212,7 +221,7 @@ static int report(struct perf_end *e, struct perf_peer *p,
 	return status;
 }
 
-static int client(const struct perf_options *o, struct perf_peer *p)
+int perf_client(const struct perf_options *o, struct perf_peer *p)
 {
 	struct perf_message mine = { .type = PERF_HELLO }, m;
 	struct perf_end e = { .emulated = false };
@@ -273,10 +282,10 @@ static int loopback(const struct perf_options *o)
 	there.fd = fd[1];
 	if (!pid) {
 		close(fd[0]);
-		_exit(serve_client(o, &there));
+		_exit(perf_serve(o, &there));
 	}
 	close(fd[1]);
-	status = client(o, &here);
+	status = perf_client(o, &here);
 	close(fd[0]);
 	if (waitpid(pid, &its, 0) == pid && !status &&
 	    (!WIFEXITED(its) || WEXITSTATUS(its))) {
@@ -298,7 +307,7 @@ int cmd_perf(int argc, char **argv)
 		return loopback(&o);
 	if (!o.host)
 		return server(&o);
-	status = client(&o, &p);
+	status = perf_client(&o, &p);
 	if (p.fd >= 0)
 		close(p.fd);
 	return status;

@@ -9,8 +9,8 @@
  *
  * A message has arrived when the initiator knows that the data is in the memory
  * it was meant for.  For memory that the NIC reaches itself that is the
- * completion of the work request.  With staging it is a word from the other
- * side's processor, after the copy to its GPU.  See perf-run.c.
+ * completion of the work request, see perf-verbs.c.  Staged memory moves by the
+ * library's links, as that of any program does, see perf-link.c.
  */
 #ifndef PEERLANE_PERF_H
 #define PEERLANE_PERF_H
@@ -70,7 +70,7 @@ struct perf_stat {
 void perf_stat(uint64_t *samples, uint64_t n, struct perf_stat *st);
 
 /* ---- perf-wire.c: what goes over the socket ---- */
-#define PERF_VERSION	1
+#define PERF_VERSION	2
 #define PERF_TEXT	512	/* of a reason, with its NUL */
 #define PERF_MAX_BODY	2048
 
@@ -97,6 +97,7 @@ struct perf_hello {
 	char device[64], gpu[64];
 	uint8_t gid[16];
 	uint16_t lid;
+	uint8_t port;
 	uint8_t mtu;		/* enum ibv_mtu */
 	uint8_t reads;		/* READs that it can answer at once */
 	bool roce, software, emulated;
@@ -108,7 +109,7 @@ struct perf_run {
 	uint8_t op, mem;
 	uint32_t depth, seconds;	/* the longest that it may take */
 	uint64_t size, seed;
-	uint32_t qpn, psn;
+	uint32_t qpn, psn;		/* 0 for a link */
 };
 
 struct perf_ready {
@@ -121,6 +122,7 @@ struct perf_done {
 
 struct perf_result {
 	uint64_t messages, staged;	/* staged: bytes copied by this end */
+	uint64_t notices;		/* of its link */
 	uint32_t crc;
 	bool crc_by_gpu;
 };
@@ -180,7 +182,7 @@ struct perf_buffer {
 	uint64_t gpu;
 	uint32_t lkey;
 	uint64_t addr;			/* for own work requests */
-	uint64_t size, staged;		/* staged: bytes copied so far */
+	uint64_t size;
 };
 
 struct perf_end {
@@ -200,9 +202,6 @@ bool perf_end_memory(struct perf_end *e, unsigned int mems, uint64_t size,
 void perf_end_hello(const struct perf_end *e, struct perf_hello *h);
 bool perf_fill(struct perf_buffer *b, uint64_t n, uint64_t seed);
 bool perf_crc(struct perf_buffer *b, uint64_t n, uint32_t *crc, bool *by_gpu);
-/* Staged memory: between the GPU and what the NIC sees; false: complained. */
-bool perf_from_gpu(struct perf_buffer *b, uint64_t offset, uint64_t n);
-bool perf_to_gpu(struct perf_buffer *b, uint64_t offset, uint64_t n);
 
 struct perf_qp {
 	struct ibv_cq *cq;
@@ -215,7 +214,49 @@ bool perf_qp_connect(struct perf_end *e, struct perf_qp *q,
 		     const struct perf_hello *peer, uint32_t qpn, uint32_t psn);
 void perf_qp_close(struct perf_qp *q);
 
+/* ---- one run's messages, on one side ---- */
+struct pln_link;
+struct perf_mover;
+
+struct perf_engine {
+	struct perf_end *e;
+	struct perf_peer *p;
+	struct perf_buffer *b;
+	const struct perf_memory *peer;
+	const struct perf_run *r;
+	const struct perf_mover *mover;
+	bool server;
+	struct perf_qp q;	/* perf-verbs.c */
+	struct pln_link *link;	/* perf-link.c */
+	uint64_t started, done;
+	uint64_t progress, staged, notices;	/* of the link */
+	bool finished;		/* and both sides know */
+	double moved;		/* when something last did */
+	unsigned int idle;
+};
+
+/* How messages move; what fails has complained. */
+struct perf_mover {
+	bool (*open)(struct perf_engine *g);
+	bool (*connect)(struct perf_engine *g, const struct perf_hello *peer,
+			uint32_t qpn, uint32_t psn);
+	/* client: begin message g->started */
+	bool (*start)(struct perf_engine *g);
+	/* client: how many messages have ended now, -1: failed */
+	int (*ended)(struct perf_engine *g);
+	/* server: how many of the client's have been seen to now, -1: failed */
+	int (*serve)(struct perf_engine *g);
+	/* after the last one: g->staged and g->notices are final */
+	bool (*rest)(struct perf_engine *g);
+	bool (*close)(struct perf_engine *g);
+};
+
+extern const struct perf_mover perf_verbs, perf_link;
+
 /* ---- perf-run.c ---- */
+/* Where message number @message is in the buffer */
+uint64_t perf_offset(const struct perf_engine *g, uint64_t message);
+
 struct perf_measure {		/* what the client has of one run */
 	enum perf_test test;
 	enum perf_op op;
@@ -223,6 +264,7 @@ struct perf_measure {		/* what the client has of one run */
 	uint64_t size, depth, messages, warm_up;
 	double seconds, cpu_seconds;
 	uint64_t staged_here, staged_there;
+	uint64_t notices_here, notices_there;
 	bool crc_by_gpu;
 	struct perf_stat stat;
 };
@@ -234,6 +276,11 @@ int perf_client_run(struct perf_end *e, struct perf_peer *p,
 		    uint64_t *samples);
 int perf_server_run(struct perf_end *e, struct perf_peer *p,
 		    const struct perf_hello *peer, const struct perf_run *r);
+
+/* ---- perf.c: the two programs, whose socket is connected; exit statuses ---- */
+int perf_serve(const struct perf_options *o, struct perf_peer *p);
+/* With p->fd -1 it connects first. */
+int perf_client(const struct perf_options *o, struct perf_peer *p);
 
 /* ---- perf-print.c ---- */
 struct perf_report {

@@ -46,6 +46,9 @@ int fabric_stats(bool json, const char *from);
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "64K", "1M", "2G", "4096"; false when it is no such thing. */
 bool parse_size(const char *text, uint64_t *out);
+/* @bytes of a pattern from its byte @at on, both multiples of 8: every 8 bytes
+ * differ, and by @seed. */
+void pattern(uint64_t *buf, size_t bytes, uint64_t at, uint64_t seed);
 double now_wall(void);
 double now_cpu(void);
 

@@ -48,6 +48,19 @@ bool parse_size(const char *text, uint64_t *out)
 	return true;
 }
 
+void pattern(uint64_t *buf, size_t bytes, uint64_t at, uint64_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < bytes / 8; i++) {
+		uint64_t x = (at / 8 + i + 1) * 0x9e3779b97f4a7c15ull +
+			     seed * 0xbf58476d1ce4e5b9ull;
+
+		x ^= x >> 29;
+		buf[i] = x * 0x94d049bb133111ebull;
+	}
+}
+
 double now_wall(void)
 {
 	struct timespec t;

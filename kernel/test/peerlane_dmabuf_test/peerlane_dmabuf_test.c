@@ -30,6 +30,7 @@
 #include <linux/uaccess.h>
 
 #include "p2p_test.h"
+#include "test_cmd.h"
 
 PLN_IMPORT_NS_DMA_BUF();
 
@@ -302,36 +303,22 @@ static int test_do(struct test_slot *slot, const char *verb, const char *arg)
 	return -EBADMSG;
 }
 
-static ssize_t test_cmd_write(struct file *file, const char __user *from,
-			      size_t count, loff_t *pos)
+static int test_run(char *cmd)
 {
-	struct test_slot *slot;
-	char *buf, verb[8];
-	int ret, at = 0;
+	char verb[TEST_VERB_MAX];
 	unsigned int n;
+	int ret;
 
-	if (count > 128)
-		return -E2BIG;
-	buf = memdup_user_nul(from, count);
-	if (IS_ERR(buf))
-		return PTR_ERR(buf);
-	ret = -EBADMSG;
-	if (sscanf(strim(buf), "%7s %u%n", verb, &n, &at) == 2 &&
-	    n < TEST_SLOTS) {
-		slot = &test_slots[n];
-		mutex_lock(&slot->lock);
-		ret = test_do(slot, verb, skip_spaces(buf + at));
-		mutex_unlock(&slot->lock);
-	}
-	kfree(buf);
-	return ret ? ret : count;
+	cmd = test_cmd_parse(cmd, verb, &n, TEST_SLOTS);
+	if (!cmd)
+		return -EBADMSG;
+	mutex_lock(&test_slots[n].lock);
+	ret = test_do(&test_slots[n], verb, cmd);
+	mutex_unlock(&test_slots[n].lock);
+	return ret;
 }
 
-static const struct file_operations test_cmd_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = test_cmd_write,
-};
+DEFINE_TEST_CMD(test_cmd, test_run);
 
 static int state_show(struct seq_file *m, void *unused)
 {

@@ -29,6 +29,7 @@
 #include <linux/uaccess.h>
 
 #include "p2p_test.h"
+#include "test_cmd.h"
 
 #define TEST_SLOTS	16
 #define TEST_HOLD_MS	20000
@@ -259,8 +260,8 @@ static int test_do(char *cmd)
 {
 	struct test_slot *slot;
 	unsigned int n, token = 0;
-	char verb[8];
-	int at = 0, ret;
+	char verb[TEST_VERB_MAX];
+	int ret;
 
 	if (!strncmp(cmd, "bad ", 4))
 		return test_bad(cmd + 4);
@@ -268,10 +269,10 @@ static int test_do(char *cmd)
 		return test_rsync(cmd + 6);
 	if (!strcmp(cmd, "old"))
 		return test_old();
-	if (sscanf(cmd, "%7s %u%n", verb, &n, &at) != 2 || n >= TEST_SLOTS)
+	cmd = test_cmd_parse(cmd, verb, &n, TEST_SLOTS);
+	if (!cmd)
 		return -EBADMSG;
 	slot = &test_slots[n];
-	cmd = skip_spaces(cmd + at);
 
 	if (!strcmp(verb, "get"))
 		return test_get(slot, cmd);
@@ -313,30 +314,7 @@ static int test_do(char *cmd)
 	return -EBADMSG;
 }
 
-static ssize_t test_cmd_write(struct file *file, const char __user *from,
-			      size_t count, loff_t *pos)
-{
-	char *buf;
-	int ret;
-
-	if (count > 128)
-		return -E2BIG;
-	buf = memdup_user_nul(from, count);
-	if (IS_ERR(buf))
-		return PTR_ERR(buf);
-	ret = test_do(strim(buf));
-	kfree(buf);
-	/* Not an errno that user space knows */
-	if (ret == -ENOTSUPP)
-		ret = -EOPNOTSUPP;
-	return ret ? ret : count;
-}
-
-static const struct file_operations test_cmd_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = test_cmd_write,
-};
+DEFINE_TEST_CMD(test_cmd, test_do);
 
 /* A table is looked at only before its callback and its put */
 static int state_show(struct seq_file *m, void *unused)

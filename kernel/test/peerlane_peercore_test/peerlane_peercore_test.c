@@ -25,6 +25,7 @@
 #include <linux/uaccess.h>
 
 #include "p2p_test.h"
+#include "test_cmd.h"
 
 #define TEST_SLOTS	8
 #define TEST_CLIENTS	2
@@ -262,35 +263,22 @@ static int test_do(struct test_region *r, const char *verb, const char *arg)
 	return 0;
 }
 
-static ssize_t test_cmd_write(struct file *file, const char __user *from,
-			      size_t count, loff_t *pos)
+static int test_run(char *cmd)
 {
+	char verb[TEST_VERB_MAX];
 	unsigned int n;
-	char verb[8], *buf;
-	int ret, at = 0;
+	int ret;
 
-	if (count > 128)
-		return -E2BIG;
-	buf = memdup_user_nul(from, count);
-	if (IS_ERR(buf))
-		return PTR_ERR(buf);
-	if (sscanf(strim(buf), "%7s %u%n", verb, &n, &at) != 2 ||
-	    n >= TEST_SLOTS) {
-		ret = -EBADMSG;
-	} else {
-		mutex_lock(&test_regions[n].lock);
-		ret = test_do(&test_regions[n], verb, skip_spaces(buf + at));
-		mutex_unlock(&test_regions[n].lock);
-	}
-	kfree(buf);
-	return ret ? ret : count;
+	cmd = test_cmd_parse(cmd, verb, &n, TEST_SLOTS);
+	if (!cmd)
+		return -EBADMSG;
+	mutex_lock(&test_regions[n].lock);
+	ret = test_do(&test_regions[n], verb, cmd);
+	mutex_unlock(&test_regions[n].lock);
+	return ret;
 }
 
-static const struct file_operations test_cmd_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = test_cmd_write,
-};
+DEFINE_TEST_CMD(test_cmd, test_run);
 
 static int state_show(struct seq_file *m, void *unused)
 {

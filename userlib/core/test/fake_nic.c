@@ -15,8 +15,13 @@
 
 bool fake_hold;
 unsigned int fake_fail_at;
+__thread bool fake_due;
+bool fake_minus_one;
+int fake_dereg_errno;
 int fake_objects;
-struct ibv_port_attr fake_port;
+unsigned int fake_ports;
+struct ibv_port_attr fake_port, fake_port2;
+uint8_t fake_subnet2;
 unsigned int fake_ipv4_gid = 1;
 enum ibv_wc_status fake_next_status;
 
@@ -38,6 +43,7 @@ struct fake_qp {
 	uint32_t peer;
 	struct fake_rx rx[RING];
 	unsigned int rx_head, rx_tail, rx_max;
+	struct ibv_qp_attr rtr, rts;
 };
 
 struct work {
@@ -56,11 +62,24 @@ static struct ibv_context context;
 
 static bool fails(void)
 {
-	if (!fake_fail_at || --fake_fail_at)
+	bool due = fake_due;
+
+	fake_due = false;
+	if (!due && (!fake_fail_at || --fake_fail_at))
 		return false;
 	errno = ENOSPC;
 	return true;
 }
+
+static int refusal(void)
+{
+	return fake_minus_one ? -1 : ENOSPC;
+}
+
+/* What the device did not give up when it was told to */
+static void *undead[4];
+static unsigned int undeads;
+static struct ibv_mr *undead_mr;
 
 static void *made(void *p)
 {
@@ -70,6 +89,10 @@ static void *made(void *p)
 
 static int gone(void *p)
 {
+	if (fails()) {
+		undead[undeads++] = p;
+		return refusal();
+	}
 	fake_objects--;
 	free(p);
 	return 0;
@@ -91,7 +114,8 @@ static struct ibv_device **get_device_list(int *n)
 
 static void free_device_list(struct ibv_device **list)
 {
-	gone(list);
+	fake_objects--;
+	free(list);
 }
 
 static const char *get_device_name(struct ibv_device *d)
@@ -110,21 +134,22 @@ static struct ibv_context *open_device(struct ibv_device *d)
 
 static int close_device(struct ibv_context *ctx)
 {
+	/* It goes with the process */
 	fake_objects -= ctx == &context;
-	return 0;
+	return fails() ? refusal() : 0;
 }
 
 static int query_port(struct ibv_context *ctx, uint8_t port,
 		      struct ibv_port_attr *attr)
 {
 	if (fails())
-		return ENOSPC;
-	if (port != 1) {
+		return refusal();
+	if (port < 1 || port > fake_ports) {
 		errno = EINVAL;
 		return EINVAL;
 	}
 	(void)ctx;
-	*attr = fake_port;
+	*attr = port == 1 ? fake_port : fake_port2;
 	return 0;
 }
 
@@ -136,13 +161,41 @@ static int query_gid(struct ibv_context *ctx, uint8_t port, int index,
 	static const union ibv_gid local = { .raw = { 0xfe, 0x80, [15] = 1 } };
 
 	(void)ctx;
-	(void)port;
 	if (fails())
-		return ENOSPC;
+		return refusal();
 	if (fake_ipv4_gid == 0xff || index > 1)
 		memset(gid, 0, sizeof(*gid));
 	else
 		*gid = (unsigned int)index == fake_ipv4_gid ? v4 : local;
+	if (port == 2)
+		gid->raw[7] = fake_subnet2;
+	return 0;
+}
+
+static int query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	(void)ctx;
+	*attr = (struct ibv_device_attr){ .phys_port_cnt = (uint8_t)fake_ports,
+					  .max_qp_rd_atom = 16 };
+	return fails() ? refusal() : 0;
+}
+
+static int query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
+			struct ibv_gid_entry *e, uint32_t flags, size_t size)
+{
+	static const union ibv_gid none;
+
+	(void)flags;
+	if (fails())
+		return refusal();
+	if (size != sizeof(*e) || query_gid(ctx, (uint8_t)port, (int)index,
+					    &e->gid) ||
+	    !memcmp(&e->gid, &none, sizeof(none)))
+		return ENODATA;
+	e->gid_index = index;
+	e->port_num = port;
+	e->gid_type = fake_port.link_layer == IBV_LINK_LAYER_ETHERNET ?
+		      IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
 	return 0;
 }
 
@@ -180,6 +233,12 @@ struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *p, size_t n, int access)
 
 int fake_dereg_mr(struct ibv_mr *mr)
 {
+	if (fake_dereg_errno)
+		return fake_dereg_errno;
+	if (fails()) {
+		undead_mr = mr;
+		return refusal();
+	}
 	for (unsigned int i = 0; i < MRS; i++)
 		if (mrs[i] == mr)
 			mrs[i] = NULL;
@@ -265,7 +324,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited)
 {
 	(void)solicited;
 	if (fails())
-		return ENOSPC;
+		return refusal();
 	((struct fake_cq *)cq)->armed = true;
 	return 0;
 }
@@ -277,6 +336,8 @@ static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 
 	*cq = NULL;
 	*arg = NULL;
+	if (fails())
+		return refusal();
 	return read(channel->fd, &n, sizeof(n)) == sizeof(n) ? 0 : -1;
 }
 
@@ -326,13 +387,27 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	};
 
 	if (fails())
-		return ENOSPC;
+		return refusal();
 	if (!(mask & IBV_QP_STATE) || before[attr->qp_state] != qp->state)
 		return EINVAL;
 	qp->state = attr->qp_state;
+	if (attr->qp_state == IBV_QPS_RTR)
+		((struct fake_qp *)qp)->rtr = *attr;
+	if (attr->qp_state == IBV_QPS_RTS)
+		((struct fake_qp *)qp)->rts = *attr;
 	if (mask & IBV_QP_DEST_QPN)
 		((struct fake_qp *)qp)->peer = attr->dest_qp_num;
 	return 0;
+}
+
+const struct ibv_qp_attr *fake_rtr(struct ibv_qp *qp)
+{
+	return &((struct fake_qp *)qp)->rtr;
+}
+
+const struct ibv_qp_attr *fake_rts(struct ibv_qp *qp)
+{
+	return &((struct fake_qp *)qp)->rts;
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
@@ -341,7 +416,9 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	struct fake_qp *q = (struct fake_qp *)qp;
 
 	*bad = wr;
-	if (fails() || q->rx_tail - q->rx_head == q->rx_max)
+	if (fails())
+		return refusal();
+	if (q->rx_tail - q->rx_head == q->rx_max)
 		return ENOMEM;
 	q->rx[q->rx_tail++ % RING] = (struct fake_rx){
 		.wr_id = wr->wr_id,
@@ -428,7 +505,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 {
 	*bad = wr;
 	if (fails())
-		return ENOMEM;
+		return refusal();
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_ERR)
 		return EINVAL;
 	for (; wr; wr = wr->next)
@@ -446,6 +523,22 @@ void fake_send_raw(uint32_t to_qpn, const void *data, uint32_t length)
 	arrive(qp_of(to_qpn), data, length);
 }
 
+unsigned int fake_reap(void)
+{
+	unsigned int n = undeads + (undead_mr != NULL);
+
+	while (undeads)
+		gone(undead[--undeads]);
+	if (undead_mr) {
+		/* As its owner must have left it: this is a crash otherwise */
+		memset(undead_mr->addr, 0, undead_mr->length);
+		free(undead_mr->addr);
+		fake_dereg_mr(undead_mr);
+		undead_mr = NULL;
+	}
+	return n;
+}
+
 static const char *wc_status_str(enum ibv_wc_status status)
 {
 	return status == IBV_WC_RETRY_EXC_ERR ? "transport retry counter exceeded"
@@ -459,6 +552,9 @@ void fake_install(void)
 		.gid_tbl_len = 4, .max_msg_sz = 1u << 30,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
+	fake_port2 = fake_port;
+	fake_ports = 1;
+	fake_subnet2 = 0;
 	context.ops.poll_cq = poll_cq;
 	context.ops.req_notify_cq = req_notify_cq;
 	context.ops.post_send = post_send;
@@ -469,6 +565,8 @@ void fake_install(void)
 		.free_device_list = free_device_list,
 		.get_device_name = get_device_name,
 		.open_device = open_device,
+		.query_device = query_device,
+		.query_gid_ex = query_gid_ex,
 		.close_device = close_device,
 		.query_port = query_port,
 		.query_gid = query_gid,

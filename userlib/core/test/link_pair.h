@@ -147,6 +147,7 @@ static int pair_open(uint32_t from_way, uint32_t to_way)
 	return pln_link_share(b, &to);
 }
 
+__attribute__((unused))
 static bool pair_up(uint32_t from_way, uint32_t to_way)
 {
 	int other;
@@ -154,6 +155,7 @@ static bool pair_up(uint32_t from_way, uint32_t to_way)
 	return !pair_open(from_way, to_way) && !meet_both(&other) && !other;
 }
 
+__attribute__((unused))
 static void pair_down(void)
 {
 	mr_drop(&from);

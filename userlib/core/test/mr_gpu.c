@@ -20,6 +20,8 @@
 #include "peerlane/mr.h"
 #include "peerlane/peerlane.h"
 
+bool failed;
+
 #define MiB	(1024ul * 1024)
 #define RW	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 

@@ -19,6 +19,8 @@
 
 #include "mr_guest.h"
 
+bool failed;
+
 #define SOCK	3
 
 static CUcontext ctx[2];

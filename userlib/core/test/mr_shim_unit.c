@@ -4,8 +4,9 @@
  * of no better way.  It is run alone, with libpeerlane-mr.so.0 preloaded, and
  * linked with it; libibverbs and libcuda are false ones.
  *
- *	mr_shim_unit alone|dmabuf|refused|plain|unknown|forbidden
+ *	mr_shim_unit alone|dmabuf|refused|plain|foreign|unknown|forbidden
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -16,6 +17,8 @@
 #include "../../cuda/test/check.h"
 #include "../../cuda/test/ktap.h"
 #include "mr_fakes.h"
+
+bool failed;
 
 #define MiB	(1024ul * 1024)
 #define GPU	0x10000000ul
@@ -146,6 +149,22 @@ static void plain(void)
 	done("GPU memory is registered by its pointer");
 }
 
+/* A region that the shim has not seen, as one of device memory is */
+static void foreign(void)
+{
+	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
+	struct ibv_mr *(*reg)(struct ibv_pd *, void *, size_t, int) = NULL;
+	struct ibv_mr *mr;
+
+	if (lib)
+		*(void **)&reg = dlvsym(lib, "ibv_reg_mr", "IBVERBS_1.0");
+	mr = reg ? reg(&pd, memory, 100, RW) : NULL;
+	CHECK(mr && !ibv_dereg_mr(mr) && !fake_verbs.live);
+	if (lib)
+		dlclose(lib);
+	done("a region from elsewhere is deregistered");
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -168,6 +187,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "plain")) {
 		fake_verbs.probe_errno = EOPNOTSUPP;
 		plain();
+	} else if (!strcmp(what, "foreign")) {
+		foreign();
 	} else if (!strcmp(what, "unknown")) {
 		errno = 0;
 		CHECK(!ibv_reg_mr(&pd, at(GPU), LENGTH, RW));

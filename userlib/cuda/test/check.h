@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-static bool failed;
+#include "ktap.h"
+
+/* One in each program, however many files it has */
+__attribute__((weak)) bool failed;
 
 #define CHECK(cond) do {						\
 	if (!(cond)) {							\
@@ -16,16 +19,24 @@ static bool failed;
 	}								\
 } while (0)
 
+/* A result of the driver or of the runtime */
 #define IS(call, want) do {						\
-	CUresult got_ = (call);						\
+	__typeof__(call) got_ = (call);					\
 	if (got_ != (want)) {						\
 		printf("# %s:%d: %s: %d, not %s\n", __func__, __LINE__,	\
-		       #call, got_, #want);				\
+		       #call, (int)got_, #want);			\
 		fflush(stdout);						\
 		failed = true;						\
 	}								\
 } while (0)
 
-#define OK(call)	IS(call, CUDA_SUCCESS)
+#define OK(call)	IS(call, 0)
+
+/* One line of the report: did all checks of @call hold? */
+#define TEST(what, call) do {						\
+	failed = false;							\
+	call;								\
+	ktap(!failed, "%s", what);					\
+} while (0)
 
 #endif

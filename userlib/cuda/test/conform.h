@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of cuda_conform share: how a question is asked */
+/* What the files of cuda_conform share */
 #ifndef PEERLANE_CONFORM_H
 #define PEERLANE_CONFORM_H
 
@@ -9,16 +9,9 @@
 #include <string.h>
 
 #include "../cuda_abi.h"
+#include "ask.h"
 
 #define MiB	(1024ul * 1024)
-
-/* A function of the library that is asked; ends the program without it */
-void *sym(const char *name);
-
-#define CALL(fn, ...)	((__typeof__(&fn))sym(#fn))(__VA_ARGS__)
-#define ASK(what, fn, ...) \
-	printf("%-44s %d\n", what, (int)CALL(fn, __VA_ARGS__))
-#define SAY(what, value)	printf("%-44s = %lld\n", what, (long long)(value))
 
 /* The context that each part but the first begins with */
 extern CUcontext ctx;

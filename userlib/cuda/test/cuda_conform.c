@@ -9,8 +9,6 @@
  * The library is loaded as a program of a user does it: by name.
  */
 #include <dlfcn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "conform.h"
 
@@ -501,11 +499,7 @@ static void end(void)
 	ASK("alloc", cuMemAlloc_v2, &p, 100);
 }
 
-/* Each in a process of its own: an error may stay with the context */
-static const struct {
-	const char *name;
-	void (*ask)(void);
-} sections[] = {
+static const struct section sections[] = {
 	{ "start", start },
 	{ "memory", memory },
 	{ "pointers", pointers },
@@ -529,38 +523,23 @@ static const struct {
 	{ "rough", rough },
 };
 
-static int ask(size_t n)
+static int load(const struct section *section)
 {
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!lib) {
 		printf("%s\n", dlerror());
 		return 2;
 	}
-	if (n && (CALL(cuInit, 0) ||
-		  CALL(cuCtxCreate_v2, &ctx, CU_CTX_SCHED_YIELD, 0))) {
+	if (section->ask != start &&
+	    (CALL(cuInit, 0) ||
+	     CALL(cuCtxCreate_v2, &ctx, CU_CTX_SCHED_YIELD, 0))) {
 		printf("no context\n");
 		return 2;
 	}
-	sections[n].ask();
 	return 0;
 }
 
 int main(void)
 {
-	int status, bad = 0;
-	pid_t pid;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (size_t n = 0; n < sizeof(sections) / sizeof(sections[0]); n++) {
-		printf("[%s]\n", sections[n].name);
-		pid = fork();
-		if (!pid)
-			exit(ask(n));
-		if (pid < 0 || waitpid(pid, &status, 0) != pid)
-			return 2;
-		if (WIFSIGNALED(status))
-			printf("killed by signal %d\n", WTERMSIG(status));
-		bad |= status;
-	}
-	return bad ? 1 : 0;
+	return ask_all(sections, sizeof(sections) / sizeof(sections[0]), load);
 }

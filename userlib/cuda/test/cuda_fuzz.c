@@ -2,25 +2,35 @@
 /*
  * Wrong use of every function: arguments from a pool of what is alive, what
  * is destroyed and what never was, in any place of the same sort.  The library
- * must answer with an error of CUDA, and never end or hang.  What CUDA leaves
- * undefined is left out: pointers that results are written to are good or NULL.
+ * must answer with an error of CUDA, and never end, hang or lose memory.  What
+ * CUDA leaves undefined is left out: pointers that results are written to are
+ * good or NULL.
  *
  *	cuda_fuzz [ROUNDS [FIRST SEED]]
+ *
+ * A seed says all about a round: the calls, whether there is a coherent window,
+ * whether jobs wait, and whether one thread calls or several do; only how the
+ * threads meet is not in it.
  */
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "peerlane/cuda_ext.h"
 #include "unit.h"
+#include "yield.h"
 
 #define CALLS		1500	/* of one round, a process of its own */
+#define THREADS		4	/* at the most */
 #define SCRATCH		(256 * KiB)
 
 typedef long (*any_fn)(long, long, long, long, long, long, long, long, long,
 		       long, long);
 
 /*
- * Sorts: h handle, d address, z size, i number, s name, m device code, p good
- * pointer to zeros or to anything
+ * Sorts: C S E P G M L K handle of a context, stream, event, pool, memory, module,
+ * library, kernel, mostly; d address, z size, i number, s name, m device code, l place,
+ * f function of the program, p good pointer to zeros or to anything, b size of
+ * what is there
  */
 static const struct {
 	const char *name;
@@ -34,7 +44,22 @@ static const struct {
 
 #define NR_FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
 
-static uint64_t state;
+/* By value: by_value() calls them */
+static const char * const others[] = {
+	"cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2", "cuIpcOpenEventHandle",
+};
+
+/* Of one thread that calls */
+static __thread uint64_t state;
+static __thread unsigned char *scratch;
+static __thread struct things {
+	uint64_t handles[64], addresses[64];
+	char kinds[64];
+	unsigned int nr_handles, nr_addresses;
+} mine;
+/* What all of them use; as it was before they began */
+static struct things common;
+static __thread const char *volatile doing;
 
 static uint32_t dice(uint32_t sides)
 {
@@ -42,18 +67,15 @@ static uint32_t dice(uint32_t sides)
 	return (uint32_t)(state >> 33) % sides;
 }
 
-static unsigned char *scratch;
-static uint64_t handles[64], addresses[64];
-static unsigned int nr_handles, nr_addresses;
-
-static void handle(const void *h)
+static void handle(char kind, const void *h)
 {
-	handles[nr_handles++ % 64] = (uintptr_t)h;
+	mine.kinds[mine.nr_handles % 64] = kind;
+	mine.handles[mine.nr_handles++ % 64] = (uintptr_t)h;
 }
 
 static void address(uint64_t a)
 {
-	addresses[nr_addresses++ % 64] = a;
+	mine.addresses[mine.nr_addresses++ % 64] = a;
 }
 
 /* Something of each kind, alive and dead */
@@ -84,37 +106,37 @@ static void world(void)
 	CUfunction f;
 	void *host;
 
-	nr_handles = nr_addresses = 0;
+	mine.nr_handles = mine.nr_addresses = 0;
 	for (int alive = 0; alive < 2; alive++) {
 		cuCtxCreate_v2(&ctx, 0, (CUdevice)dice(2));
-		handle(ctx);
+		handle('C', ctx);
 		cuStreamCreate(&s, dice(2));
-		handle(s);
+		handle('S', s);
 		cuEventCreate(&e, dice(2) ? 0 : CU_EVENT_INTERPROCESS |
 						CU_EVENT_DISABLE_TIMING);
 		cuEventRecord(e, s);
-		handle(e);
+		handle('E', e);
 		cuMemAlloc_v2(&p, dice(2) ? 5000 : 3 * MiB);
 		address(p);
 		address(p + 4000);
 		cuMemAllocManaged(&p, 9000, CU_MEM_ATTACH_GLOBAL);
 		address(p);
 		cuMemPoolCreate(&pool, &pool_props);
-		handle(pool);
+		handle('P', pool);
 		cuMemAllocFromPoolAsync(&p, 7000, pool, NULL);
 		address(p);
 		cuMemAllocHost_v2(&host, 70000);
 		address((uintptr_t)host);
 		cuModuleLoadData(&m, ptx);
-		handle(m);
+		handle('M', m);
 		cuModuleGetFunction(&f, m, "k");
-		handle(f);
+		handle('K', f);
 		cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0);
-		handle(l);
+		handle('L', l);
 		cuLibraryGetKernel(&k, l, "k");
-		handle(k);
+		handle('K', k);
 		cuMemCreate(&mem, 2 * MiB, &prop, 0);
-		handle((void *)(uintptr_t)mem);
+		handle('G', (void *)(uintptr_t)mem);
 		cuMemAddressReserve(&p, 4 * MiB, 0, 0, 0);
 		address(p);
 		address(p + 2 * MiB);
@@ -130,16 +152,40 @@ static void world(void)
 			cuCtxDestroy_v2(ctx);
 		}
 	}
-	handle(NULL);
-	handle(CU_STREAM_LEGACY);
-	handle(CU_STREAM_PER_THREAD);
-	handle((void *)-1l);
-	handle(&state);
+	handle(0, NULL);
+	handle('S', CU_STREAM_LEGACY);
+	handle('S', CU_STREAM_PER_THREAD);
+	handle(0, (void *)-1l);
+	handle(0, &state);
 	address(0);
 	address(1);
 	address(~0ull);
 	address((uintptr_t)scratch);
 	address(1ull << 63);
+}
+
+static void of_the_program(void)
+{
+}
+
+/* In two of three cases of the kind that belongs there, alive or dead */
+static uint64_t pick_handle(char kind)
+{
+	const struct things *t = dice(2) ? &common : &mine;
+	bool any = !dice(3);
+	unsigned int n;
+
+	do {
+		n = dice(t->nr_handles);
+	} while (!any && t->kinds[n] != kind);
+	return t->handles[n];
+}
+
+static uint64_t pick_address(void)
+{
+	const struct things *t = dice(2) ? &common : &mine;
+
+	return t->addresses[dice(t->nr_addresses)];
 }
 
 static long pick(char sort)
@@ -159,19 +205,25 @@ static long pick(char sort)
 	};
 
 	switch (sort) {
-	case 'h':
-		return (long)handles[dice(nr_handles)];
 	case 'd':
-		return (long)(addresses[dice(nr_addresses)] +
-			      (dice(4) ? 0 : dice(5000)));
+		return (long)(pick_address() + (dice(4) ? 0 : dice(5000)));
 	case 'z':
 		return (long)sizes[dice(sizeof(sizes) / sizeof(sizes[0]))];
 	case 's':
 		return dice(10) ? (long)names[dice(9)] : 0;
 	case 'm':
 		return dice(10) ? (long)images[dice(8)] : 0;
+	case 'b':
+		return 1l << dice(13) >> 1;
+	case 'l':
+		return (long)((uint64_t)pick('i') << 32 | (uint32_t)pick('i'));
+	case 'f':
+		return dice(4) ? (long)(uintptr_t)of_the_program : 0;
 	case 'p':
 		return dice(8) ? (long)(scratch + 4096 * dice(16)) : 0;
+	case 'C': case 'S': case 'E': case 'P':
+	case 'G': case 'M': case 'L': case 'K':
+		return (long)pick_handle(sort);
 	default:
 		return numbers[dice(sizeof(numbers) / sizeof(numbers[0]))];
 	}
@@ -187,7 +239,7 @@ static void fill_scratch(void)
 		unsigned char *p = scratch + 4096 * page;
 
 		for (unsigned int i = 0; i < 16; i++) {
-			uint64_t v = (uint64_t)pick("hdzii"[dice(5)]);
+			uint64_t v = (uint64_t)pick("CPGdzii"[dice(7)]);
 
 			memcpy(p + 8 * i, &v, 8);
 		}
@@ -210,14 +262,13 @@ static void by_value(void)
 	CUdeviceptr p;
 	CUevent e;
 
-	if (dice(2) || cuIpcGetMemHandle(&u.mem, addresses[dice(nr_addresses)]))
+	if (dice(2) || cuIpcGetMemHandle(&u.mem, pick_address()))
 		memset(&u, (int)dice(256), sizeof(u));
 	u.word[dice(16)] ^= 1u << dice(32);
-	cuIpcOpenMemHandle_v2(&p, u.mem, 1);
+	doing = "by_value";
+	(dice(2) ? cuIpcOpenMemHandle : cuIpcOpenMemHandle_v2)(&p, u.mem, 1);
 	cuIpcOpenEventHandle(&e, u.event);
 }
-
-static const char *volatile doing;
 
 static void died(int sig)
 {
@@ -231,32 +282,40 @@ static void died(int sig)
 }
 
 static uint64_t seed;
+static unsigned char *all_scratch;
+static pthread_barrier_t together;
 
-static void round_of_calls(void)
+struct caller {
+	pthread_t thread;
+	unsigned int number, calls;
+	unsigned int wrong, right;
+};
+
+/* In a thread's life before its calls */
+static void begin(unsigned int number)
 {
-	struct fake_config cfg = {
-		.gpus = 2, .vram = 64 * MiB, .queues = 4, .dmabuf = true,
-		.coherent = seed % 2, .manual = seed / 2 % 2,
-	};
-	static unsigned int wrong, right;
+	state = seed * 2654435761u + 99 + number;
+	scratch = all_scratch + number * 2 * SCRATCH;
+	world();
+}
+
+static void *call_all(void *arg)
+{
+	struct caller *c = arg;
 	const char *name;
 
-	state = seed * 2654435761u + 99;
-	if (!freopen("/dev/null", "w", stderr))
-		return;
-#ifndef __SANITIZE_ADDRESS__
-	signal(SIGSEGV, died);
-	signal(SIGABRT, died);
-#endif
-	signal(SIGALRM, died);
-	fake_setup(&cfg);
-	OK(cuInit(0));
-	world();
-	for (int i = 0; i < CALLS && !failed; i++) {
+	begin(c->number);
+	for (unsigned int i = 0; i < c->calls; i++) {
 		unsigned int n = dice(NR_FUNCTIONS);
-		const char *sorts = functions[n].sorts;
 		long a[11] = { 0 };
+		const char *sorts;
 		CUresult err;
+
+		/* All at once, and every second time the same function */
+		pthread_barrier_wait(&together);
+		if (i % 2)
+			n = (unsigned int)(seed * 31 + i * 7919) % NR_FUNCTIONS;
+		sorts = functions[n].sorts;
 
 		if (i % 100 == 99)
 			world();
@@ -276,25 +335,105 @@ static void round_of_calls(void)
 			printf("# %s: %d is no error of CUDA\n",
 			       functions[n].name, err);
 		CHECK(!cuGetErrorName(err, &name));
-		*(err ? &wrong : &right) += 1;
+		*(err ? &c->wrong : &c->right) += 1;
+	}
+	return NULL;
+}
+
+/* All contexts: what is lost then, only a counter that is wrong still holds */
+static void end_all(void)
+{
+	CUcontext ctx;
+
+	memset(&mine, 0, sizeof(mine));
+	memset(&common, 0, sizeof(common));
+	for (int dev = 0; dev < 2; dev++) {
+		OK(cuDevicePrimaryCtxReset_v2(dev));
+		while ((ctx = LIST_FIRST(&pln.devices[dev].contexts)))
+			OK(cuCtxDestroy_v2(ctx));
+	}
+	while (!cuCtxPopCurrent_v2(NULL))
+		;
+	CHECK(fake_jobs() == 0);
+}
+
+static void round_of_calls(void)
+{
+	struct fake_config cfg = {
+		.gpus = 2, .vram = 64 * MiB, .queues = 4, .dmabuf = true,
+		.coherent = seed % 2, .manual = seed / 2 % 2,
+	};
+	unsigned int n = seed / 4 % 2 ? THREADS : 1;
+	unsigned int wrong = 0, right = 0;
+	struct caller c[THREADS] = { 0 };
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	signal(SIGSEGV, died);
+	signal(SIGABRT, died);
+#endif
+	signal(SIGALRM, died);
+	fake_setup(&cfg);
+	OK(cuInit(0));
+	yield_every = n > 1 ? 8 : 0;
+	pthread_barrier_init(&together, NULL, n);
+	begin(THREADS);
+	common = mine;
+	for (unsigned int i = 0; i < n; i++) {
+		c[i].number = i;
+		c[i].calls = CALLS / n;
+		if (i)
+			CHECK(!pthread_create(&c[i].thread, NULL, call_all,
+					      &c[i]));
+	}
+	call_all(&c[0]);
+	for (unsigned int i = 0; i < n; i++) {
+		if (i)
+			pthread_join(c[i].thread, NULL);
+		wrong += c[i].wrong;
+		right += c[i].right;
 	}
 	/* A round in which all is refused, or nothing, tests little */
 	CHECK(wrong > CALLS / 4 && right > CALLS / 20);
-	/* What is left is given back to the driver by its close */
-	_exit(failed);
+	end_all();
+}
+
+/* Is every function that the library exports among those that are called? */
+static void t_all(void)
+{
+	static const char * const exported[] = {
+#define F(base, since, symbol) #symbol,
+#include "../functions.inc"
+#undef F
+	};
+
+	for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < NR_FUNCTIONS && !found; k++)
+			found = !strcmp(functions[k].name, exported[i]);
+		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
+			found = found || !strcmp(others[k], exported[i]);
+		if (!found)
+			printf("# %s\n", exported[i]);
+		CHECK(found);
+	}
 }
 
 int main(int argc, char **argv)
 {
-	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 12;
+	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 16;
 
 	seed = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
-	/* What lies behind it is out of reach, whatever size a call is given */
-	scratch = mmap(NULL, 2 * SCRATCH, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (scratch == MAP_FAILED ||
-	    mprotect(scratch, SCRATCH, PROT_READ | PROT_WRITE))
+	/* What lies behind each is out of reach, whatever size a call is given */
+	all_scratch = mmap(NULL, (THREADS + 1) * 2 * SCRATCH, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (all_scratch == MAP_FAILED)
 		return 2;
+	for (int i = 0; i <= THREADS; i++)
+		if (mprotect(all_scratch + i * 2 * SCRATCH, SCRATCH,
+			     PROT_READ | PROT_WRITE))
+			return 2;
+	ktap(!in_child(t_all), "every function is called");
 	for (unsigned long i = 0; i < rounds; i++, seed++)
 		ktap(!in_child(round_of_calls), "seed %lu",
 		     (unsigned long)seed);

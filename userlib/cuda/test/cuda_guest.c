@@ -21,34 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../cuda_abi.h"
-#include "ktap.h"
+#include "cuda_guest.h"
 #include "peerlane/cuda_ext.h"
 
-#define MiB	(1024ul * 1024)
-#define GRANULE	65536ul
-
-static bool failed;
 static bool coherent;
 static int gpus;
-
-#define CHECK(cond) do {						\
-	if (!(cond)) {							\
-		printf("# %s:%d: %s\n", __func__, __LINE__, #cond);	\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define IS(call, want) do {						\
-	CUresult got_ = (call);						\
-	if (got_ != (want)) {						\
-		printf("# %s:%d: %s: %d, not %s\n", __func__, __LINE__,	\
-		       #call, got_, #want);				\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define OK(call)	IS(call, CUDA_SUCCESS)
 
 static uint32_t crc32c(const unsigned char *p, size_t n)
 {
@@ -68,7 +45,7 @@ static uint32_t crc32c(const unsigned char *p, size_t n)
 	return ~crc;
 }
 
-static void pattern(unsigned char *p, size_t n, uint32_t seed)
+void pattern(unsigned char *p, size_t n, uint32_t seed)
 {
 	for (size_t i = 0; i < n; i++) {
 		seed = seed * 1664525 + 1013904223;
@@ -77,7 +54,7 @@ static void pattern(unsigned char *p, size_t n, uint32_t seed)
 }
 
 /* Ask the host; false when it says error */
-static bool host(const char *command)
+bool host(const char *command)
 {
 	char reply[256] = "";
 
@@ -355,84 +332,6 @@ static void cpu_access(void)
 	OK(cuMemFree_v2(p));
 }
 
-static void dmabuf(void)
-{
-	size_t n = 4 * MiB;
-	unsigned char *want = malloc(n), *map;
-	CUdeviceptr p, small;
-	unsigned char b;
-	int fd = -1;
-
-	OK(cuMemAlloc_v2(&p, n));
-	pattern(want, n, 77);
-	OK(cuMemcpyHtoD_v2(p, want, n));
-	OK(cuMemGetHandleForAddressRange(&fd, p, n,
-					 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
-	map = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	CHECK(map != MAP_FAILED);
-	if (map != MAP_FAILED) {
-		CHECK(!memcmp(map, want, n));
-		map[123] = (unsigned char)~want[123];
-		OK(cuMemcpyDtoH_v2(&b, p + 123, 1));
-		CHECK(b == (unsigned char)~want[123]);
-		munmap(map, n);
-	}
-	close(fd);
-	/* A part of it */
-	OK(cuMemGetHandleForAddressRange(&fd, p + MiB, GRANULE,
-					 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
-	map = mmap(NULL, GRANULE, PROT_READ, MAP_SHARED, fd, 0);
-	CHECK(map != MAP_FAILED);
-	if (map != MAP_FAILED) {
-		CHECK(!memcmp(map, want + MiB, GRANULE));
-		munmap(map, GRANULE);
-	}
-	close(fd);
-	IS(cuMemGetHandleForAddressRange(&fd, p + 4096, 4096,
-					 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
-	   CUDA_ERROR_INVALID_VALUE);
-	OK(cuMemFree_v2(p));
-	/* Inside a block that small allocations share */
-	OK(cuMemAlloc_v2(&small, 2 * GRANULE));
-	OK(cuMemcpyHtoD_v2(small, want, 2 * GRANULE));
-	OK(cuMemGetHandleForAddressRange(&fd, small + GRANULE, GRANULE,
-					 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
-	map = mmap(NULL, GRANULE, PROT_READ, MAP_SHARED, fd, 0);
-	CHECK(map != MAP_FAILED && !memcmp(map, want + GRANULE, GRANULE));
-	if (map != MAP_FAILED)
-		munmap(map, GRANULE);
-	close(fd);
-	OK(cuMemFree_v2(small));
-	free(want);
-}
-
-/* Freed memory of the GPU is out of reach of what was exported from it */
-static void dmabuf_revoked(void)
-{
-	volatile unsigned char *map;
-	CUdeviceptr p;
-	int fd = -1, status;
-	pid_t pid;
-
-	OK(cuMemAlloc_v2(&p, 2 * MiB));
-	OK(cuMemGetHandleForAddressRange(&fd, p, 2 * MiB,
-					 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
-	map = mmap(NULL, 2 * MiB, PROT_READ, MAP_SHARED, fd, 0);
-	CHECK(map != MAP_FAILED && map[0] == 0);
-	OK(cuMemFree_v2(p));
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		signal(SIGBUS, SIG_DFL);
-		signal(SIGSEGV, SIG_DFL);
-		_exit(map[0]);
-	}
-	waitpid(pid, &status, 0);
-	CHECK(WIFSIGNALED(status));
-	munmap((void *)map, 2 * MiB);
-	close(fd);
-}
-
 /* Memory in the order of streams, behind the CPU's back */
 static void pools(void)
 {
@@ -465,46 +364,6 @@ static void pools(void)
 	OK(cuMemGetInfo_v2(&after, &total));
 	CHECK(after == before);
 	OK(cuMemFreeHost(mem));
-}
-
-/* A range that three allocations are mapped in, as one dma-buf */
-static void dmabuf_of_parts(void)
-{
-	CUmemAllocationProp by_hand = {
-		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
-	};
-	CUmemAccessDesc access = { by_hand.location, 3 };
-	CUmemGenericAllocationHandle h[3];
-	unsigned char *map;
-	CUdeviceptr p;
-	int fd = -1;
-
-	OK(cuMemAddressReserve(&p, 6 * MiB, 0, 0, 0));
-	for (int i = 2; i >= 0; i--) {
-		OK(cuMemCreate(&h[i], 2 * MiB, &by_hand, 0));
-		OK(cuMemMap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB, 0, h[i], 0));
-		OK(cuMemSetAccess(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB,
-				  &access, 1));
-		OK(cuMemsetD8_v2(p + (CUdeviceptr)i * 2 * MiB,
-				 (unsigned char)(0x70 + i), 2 * MiB));
-	}
-	OK(cuMemGetHandleForAddressRange(&fd, p + MiB, 4 * MiB,
-					 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
-	map = mmap(NULL, 4 * MiB, PROT_READ, MAP_SHARED, fd, 0);
-	CHECK(map != MAP_FAILED);
-	if (map != MAP_FAILED) {
-		CHECK(map[0] == 0x70 && map[MiB - 1] == 0x70);
-		CHECK(map[MiB] == 0x71 && map[3 * MiB - 1] == 0x71);
-		CHECK(map[3 * MiB] == 0x72 && map[4 * MiB - 1] == 0x72);
-		munmap(map, 4 * MiB);
-	}
-	close(fd);
-	for (int i = 0; i < 3; i++) {
-		OK(cuMemUnmap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB));
-		OK(cuMemRelease(h[i]));
-	}
-	OK(cuMemAddressFree(p, 6 * MiB));
 }
 
 static CUcontext shared;
@@ -548,88 +407,6 @@ static void threads(void)
 		pthread_join(t[i], NULL);
 }
 
-static void after_fork(void)
-{
-	CUdeviceptr p;
-	int status, n;
-	pid_t pid;
-	unsigned char b = 0;
-
-	OK(cuMemAlloc_v2(&p, MiB));
-	OK(cuMemsetD8_v2(p, 5, MiB));
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		bool good = cuInit(0) == CUDA_ERROR_NOT_INITIALIZED &&
-			    cuDeviceGetCount(&n) == CUDA_ERROR_NOT_INITIALIZED &&
-			    cuMemFree_v2(p) == CUDA_ERROR_NOT_INITIALIZED;
-
-		exit(good ? 0 : 1);	/* exit handlers too */
-	}
-	waitpid(pid, &status, 0);
-	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
-	OK(cuMemcpyDtoH_v2(&b, p + MiB - 1, 1));
-	CHECK(b == 5);
-	OK(cuMemFree_v2(p));
-}
-
-static size_t free_memory(void)
-{
-	size_t n = 0, total;
-
-	OK(cuMemGetInfo_v2(&n, &total));
-	return n;
-}
-
-/* Another process is killed in the middle of its work */
-static void killed(const char *self)
-{
-	size_t before = free_memory(), after = 0;
-	struct timespec nap = { 0, 10000000 };
-	int pipe_fd[2], status;
-	char go = 0;
-	pid_t pid;
-
-	CHECK(!pipe(pipe_fd));
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		dup2(pipe_fd[1], 1);
-		execl(self, self, "busy", (char *)NULL);
-		_exit(127);
-	}
-	close(pipe_fd[1]);
-	CHECK(read(pipe_fd[0], &go, 1) == 1 && go == '!');
-	CHECK(free_memory() < before);
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	close(pipe_fd[0]);
-	/* The driver gives it back when no DMA can reach it: soon */
-	for (int i = 0; i < 500; i++) {
-		after = free_memory();
-		if (after == before)
-			break;
-		nanosleep(&nap, NULL);
-	}
-	CHECK(after == before);
-}
-
-static int busy(void)
-{
-	CUdeviceptr p, q;
-	CUcontext ctx;
-
-	if (cuInit(0) || cuCtxCreate_v2(&ctx, 0, 0) ||
-	    cuMemAlloc_v2(&p, 32 * MiB) || cuMemAlloc_v2(&q, 32 * MiB))
-		return 1;
-	for (int i = 0;; i++) {
-		if (cuMemcpyDtoDAsync_v2(p, q, 32 * MiB, NULL))
-			return 1;
-		if (i == 3 && write(1, "!", 1) != 1)
-			return 1;
-	}
-}
-
 static void two_gpus(CUcontext first)
 {
 	size_t n = 3 * MiB + 5;
@@ -657,149 +434,6 @@ static void two_gpus(CUcontext first)
 	free(in);
 	free(out);
 }
-
-static void engine_error(void)
-{
-	CUdeviceptr p;
-	CUstream s;
-	char b;
-
-	OK(cuMemAlloc_v2(&p, 4096));
-	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	CHECK(host("set gpu0 fault-engine-error 1"));
-	IS(cuMemcpyDtoH_v2(&b, p, 1), CUDA_ERROR_LAUNCH_FAILED);
-	OK(cuMemcpyDtoH_v2(&b, p, 1));
-	CHECK(host("set gpu0 fault-engine-error 1"));
-	OK(cuMemsetD8Async(p, 1, 1, s));
-	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
-	OK(cuStreamSynchronize(s));
-	OK(cuMemsetD8_v2(p, 3, 1));
-	OK(cuMemcpyDtoH_v2(&b, p, 1));
-	CHECK(b == 3);
-	OK(cuStreamDestroy_v2(s));
-	OK(cuMemFree_v2(p));
-}
-
-/* The driver has the engine zero memory before it gives it */
-static void engine_error_in_alloc(void)
-{
-	CUdeviceptr p;
-
-	CHECK(host("set gpu0 fault-engine-error 1"));
-	IS(cuMemAlloc_v2(&p, 4 * MiB), CUDA_ERROR_LAUNCH_FAILED);
-	OK(cuMemAlloc_v2(&p, 4 * MiB));
-	OK(cuMemFree_v2(p));
-}
-
-static void lost_interrupt(void)
-{
-	CUdeviceptr p;
-	char b = 0;
-
-	OK(cuMemAlloc_v2(&p, 4096));
-	CHECK(host("set gpu0 fault-lost-irq 1"));
-	OK(cuMemsetD8_v2(p, 9, 1));
-	OK(cuMemcpyDtoH_v2(&b, p, 1));
-	CHECK(b == 9);
-	OK(cuMemFree_v2(p));
-}
-
-/* The engine never says that it is done: the driver gives up, we go on */
-static void stuck(void)
-{
-	static const char param[] =
-		"/sys/module/peerlane_gpu/parameters/watchdog_ms";
-	int fd = open(param, O_WRONLY);
-	CUdeviceptr p;
-	char b = 0;
-
-	CHECK(fd >= 0 && write(fd, "500", 3) == 3);
-	OK(cuMemAlloc_v2(&p, 4096));
-	CHECK(host("set gpu0 fault-stuck-fence 1"));
-	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_LAUNCH_TIMEOUT);
-	OK(cuMemsetD8_v2(p, 6, 1));
-	OK(cuMemcpyDtoH_v2(&b, p, 1));
-	CHECK(b == 6);
-	OK(cuMemFree_v2(p));
-	CHECK(pwrite(fd, "10000", 5, 0) == 5);
-	close(fd);
-}
-
-static void write_reset(void)
-{
-	char bus[32], path[128];
-	int fd;
-
-	OK(cuDeviceGetPCIBusId(bus, sizeof(bus), 0));
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset", bus);
-	fd = open(path, O_WRONLY);
-	CHECK(fd >= 0 && write(fd, "1", 1) == 1);
-	close(fd);
-}
-
-/* Whatever the jobs under way come to, nothing hangs and the next works */
-static void reset_at_work(void)
-{
-	CUdeviceptr p, q;
-	CUcontext ctx;
-	CUstream s[3];
-	CUresult err;
-	char b = 0;
-
-	OK(cuCtxCreate_v2(&ctx, 0, 0));
-	OK(cuMemAlloc_v2(&p, 64 * MiB));
-	OK(cuMemAlloc_v2(&q, 64 * MiB));
-	for (int i = 0; i < 3; i++)
-		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
-	for (int i = 0; i < 60; i++)
-		OK(cuMemcpyDtoDAsync_v2(p, q, 64 * MiB, s[i % 3]));
-	write_reset();
-	for (int i = 0; i < 3; i++) {
-		err = cuStreamSynchronize(s[i]);
-		printf("# stream %d: %d\n", i, err);
-		CHECK(err == CUDA_SUCCESS || err == CUDA_ERROR_LAUNCH_FAILED ||
-		      err == CUDA_ERROR_DEVICE_UNAVAILABLE);
-	}
-	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
-	OK(cuCtxDestroy_v2(ctx));
-	OK(cuCtxCreate_v2(&ctx, 0, 0));
-	OK(cuMemAlloc_v2(&p, 64 * MiB));
-	OK(cuMemsetD8_v2(p, 5, 64 * MiB));
-	OK(cuMemcpyDtoH_v2(&b, p + 64 * MiB - 1, 1));
-	CHECK(b == 5);
-	OK(cuCtxDestroy_v2(ctx));
-}
-
-static void reset_gpu(void)
-{
-	CUdeviceptr p, q;
-	CUcontext ctx, next;
-	unsigned char b = 0;
-
-	OK(cuCtxCreate_v2(&ctx, 0, 0));
-	OK(cuMemAlloc_v2(&p, 2 * MiB));
-	OK(cuMemsetD8_v2(p, 1, 2 * MiB));
-	write_reset();
-	IS(cuMemcpyDtoH_v2(&b, p, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
-	IS(cuMemAlloc_v2(&q, 4096), CUDA_ERROR_DEVICE_UNAVAILABLE);
-	IS(cuCtxSynchronize(), CUDA_ERROR_DEVICE_UNAVAILABLE);
-	OK(cuCtxCreate_v2(&next, 0, 0));
-	OK(cuMemAlloc_v2(&q, 2 * MiB));
-	OK(cuMemsetD8_v2(q, 4, 2 * MiB));
-	OK(cuMemcpyDtoH_v2(&b, q + 2 * MiB - 1, 1));
-	CHECK(b == 4);
-	IS(cuMemcpyDtoD_v2(q, p, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
-	OK(cuCtxDestroy_v2(ctx));
-	OK(cuMemcpyDtoH_v2(&b, q, 1));
-	OK(cuCtxDestroy_v2(next));
-	OK(cuCtxPopCurrent_v2(NULL));	/* the destroyed one */
-}
-
-#define TEST(what, call) do {						\
-	failed = false;							\
-	call;								\
-	ktap(!failed, "%s", what);					\
-} while (0)
 
 int main(int argc, char **argv)
 {

@@ -501,10 +501,6 @@ static void t_fill_2d(void)
 	end(ctx);
 }
 
-#define DMABUF(fd, p, n) \
-	cuMemGetHandleForAddressRange(fd, p, n, \
-				      CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0)
-
 static void t_parts(void)
 {
 	CUcontext ctx = start(&one);
@@ -522,24 +518,24 @@ static void t_parts(void)
 		OK(cuMemMap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB, 0, h[i], 0));
 	}
 	/* From inside the first to inside the third */
-	OK(DMABUF(&fd, p + MiB, 4 * MiB));
+	OK(EXPORT(&fd, p + MiB, 4 * MiB));
 	CHECK(fake_export_size(fd) == 4 * MiB);
 	close(fd);
-	OK(DMABUF(&fd, p, 6 * MiB));
+	OK(EXPORT(&fd, p, 6 * MiB));
 	CHECK(fake_export_size(fd) == 6 * MiB);
 	close(fd);
 	/* One mapping is as it was */
-	OK(DMABUF(&fd, p + 2 * MiB, 2 * MiB));
+	OK(EXPORT(&fd, p + 2 * MiB, 2 * MiB));
 	CHECK(fake_export_size(fd) == 2 * MiB);
 	close(fd);
 	/* Into the hole at the end, or from before the beginning */
-	IS(DMABUF(&fd, p + 4 * MiB, 4 * MiB), INVALID);
-	IS(DMABUF(&fd, p, SIZE_MAX - 4095), INVALID);
+	IS(EXPORT(&fd, p + 4 * MiB, 4 * MiB), INVALID);
+	IS(EXPORT(&fd, p, SIZE_MAX - 4095), INVALID);
 	fake_fail(FAKE_EXPORT, 1, ENOMEM);
-	IS(DMABUF(&fd, p, 6 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
+	IS(EXPORT(&fd, p, 6 * MiB), CUDA_ERROR_OUT_OF_MEMORY);
 	/* Allocations that are not mapped by hand end where they end */
 	OK(cuMemAlloc_v2(&plain, 2 * MiB));
-	IS(DMABUF(&fd, plain, 4 * MiB), INVALID);
+	IS(EXPORT(&fd, plain, 4 * MiB), INVALID);
 	for (int i = 0; i < 3; i++) {
 		OK(cuMemUnmap(p + (CUdeviceptr)i * 2 * MiB, 2 * MiB));
 		OK(cuMemRelease(h[i]));
@@ -548,10 +544,7 @@ static void t_parts(void)
 	end(ctx);
 }
 
-static const struct {
-	const char *name;
-	void (*fn)(void);
-} tests[] = {
+static const struct unit_test tests[] = {
 	{ "freed memory in the order of streams", t_order },
 	{ "freed memory by chance", t_chance },
 	{ "what a pool holds and gives back", t_accounts },
@@ -566,14 +559,4 @@ static const struct {
 	{ "one dma-buf of several mappings", t_parts },
 };
 
-int main(int argc, char **argv)
-{
-	unsetenv("CUDA_VISIBLE_DEVICES");
-	unsetenv("PEERLANE_LOG");
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (argc > 1 && !strstr(tests[i].name, argv[1]))
-			continue;
-		ktap(!in_child(tests[i].fn), "%s", tests[i].name);
-	}
-	return ktap_end();
-}
+UNIT_MAIN(tests)

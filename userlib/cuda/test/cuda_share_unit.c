@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library on a fake driver: memory by hand, other processes, other GPUs,
- * device code.  Each test runs in a process of its own.
+ * The library on a fake driver: memory by hand, other processes, other GPUs.
+ * Each test runs in a process of its own.
  */
 #include <sys/mman.h>
 
@@ -36,6 +36,7 @@ static void vmm_use(const struct fake_config *cfg)
 	IS(cuMemMap(p + 4 * MiB, 4 * MiB, 0, h[1], 0), INVALID);
 	OK(cuMemMap(p, 2 * MiB, 0, h[0], 0));
 	OK(cuMemMap(p + 2 * MiB, 4 * MiB, 0, h[1], 0));
+	IS(cuMemMap(p, 2 * MiB, 0, h[0], 0), INVALID);	/* there is one */
 	IS(cuMemcpyHtoD_v2(p, in, 64), INVALID);	/* no access yet */
 	OK(cuMemSetAccess(p, 6 * MiB, &all, 1));
 	OK(cuMemcpyHtoD_v2(p + 3 * MiB, in, 64));
@@ -329,6 +330,43 @@ static void t_ipc_memory(void)
 	end(ctx);
 }
 
+/* A descriptor of another process is taken only while it is what it was */
+static void t_take_fd(void)
+{
+	struct pln_name name = { .magic = 77 }, wrong;
+	int fd = open("/dev/zero", O_RDONLY), got = -1, hold[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe(hold));
+	OK(pln_name_fd(&name, fd));
+	pid = fork();
+	if (!pid) {
+		close(hold[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
+	}
+	name.pid = pid;
+	close(fd);
+	OK(pln_take_fd(&name, 77, &got));
+	CHECK(read(got, &byte, 1) == 1 && !byte);
+	close(got);
+	IS(pln_take_fd(&name, 78, &got), INVALID);
+	wrong = name;
+	wrong.inode++;			/* closed, and its number used again */
+	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	wrong = name;
+	wrong.fd = 1000;
+	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	wrong.fd = -1;
+	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	wrong = name;
+	wrong.pid = 0;
+	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	close(hold[1]);
+	waitpid(pid, NULL, 0);
+	IS(pln_take_fd(&name, 77, &got), INVALID);	/* it has ended */
+}
+
 /* ---- two GPUs ---- */
 
 static void t_peers(void)
@@ -336,6 +374,7 @@ static void t_peers(void)
 	struct fake_config cfg = one;
 	CUcontext first, second;
 	unsigned char in[100], out[100];
+	unsigned int jobs;
 	CUdeviceptr a, b;
 	int can = 0;
 
@@ -357,7 +396,9 @@ static void t_peers(void)
 	IS(cuCtxEnablePeerAccess(first, 0),
 	   CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
 	OK(cuMemcpyHtoD_v2(b, in, 100));
+	jobs = fake_calls(FAKE_SUBMIT);
 	OK(cuMemcpyDtoD_v2(a, b, 100));
+	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 1);	/* one engine does all */
 	OK(cuMemcpyDtoH_v2(out, a, 100));
 	CHECK(!memcmp(in, out, 100));
 	OK(cuMemsetD8_v2(a, 8, 100));
@@ -370,7 +411,10 @@ static void t_peers(void)
 	CHECK(out[0] == 8 && out[99] == 8);
 	OK(cuCtxDisablePeerAccess(first));
 	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	/* Without access each engine stays in its own memory */
+	jobs = fake_calls(FAKE_SUBMIT);
 	OK(cuMemcpyDtoD_v2(a, b, 100));
+	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 2);
 	OK(cuCtxDestroy_v2(second));
 	end(first);
 }
@@ -391,245 +435,7 @@ static void t_no_peers(void)
 	end(first);
 }
 
-/* ---- device code ---- */
-
-static const char ptx[] = "// by hand\n.version 7.0\n.target sm_50\n"
-	".address_size 64\n.visible .entry first()\n{\nret;\n}\n"
-	".entry second(.param .u64 a)\n{\nret;\n}\n";
-
-static void t_modules(void)
-{
-	static const uint32_t fat[4] = { 0xba55ed50, 0x00100001, 8, 0 };
-	CUcontext ctx = start(&one);
-	CUmodule m, n, again;
-	CUfunction f, g;
-	CUlibrary l;
-	CUkernel k;
-	const char *name;
-	CUdeviceptr p;
-	size_t size;
-	int v;
-
-	OK(cuModuleLoadData(&m, ptx));
-	OK(cuModuleGetFunction(&f, m, "first"));
-	OK(cuModuleGetFunction(&g, m, "first"));
-	CHECK(f == g);
-	OK(cuModuleGetFunction(&g, m, "second"));
-	CHECK(f != g);
-	IS(cuModuleGetFunction(&g, m, "firs"), CUDA_ERROR_NOT_FOUND);
-	IS(cuModuleGetFunction(&g, m, "first2"), CUDA_ERROR_NOT_FOUND);
-	IS(cuModuleGetGlobal_v2(&p, &size, m, "none"), CUDA_ERROR_NOT_FOUND);
-	OK(cuFuncGetName(&name, f));
-	CHECK(!strcmp(name, "first"));
-	OK(cuFuncGetModule(&again, f));
-	CHECK(again == m);
-	OK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
-	CHECK(v == 1024);
-	IS(cuFuncGetAttribute(&v, 99, f), INVALID);
-	OK(cuModuleUnload(m));
-	IS(cuModuleUnload(m), CUDA_ERROR_INVALID_HANDLE);
-	IS(cuFuncGetName(&name, f), CUDA_ERROR_INVALID_HANDLE);
-	IS(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
-	   CUDA_ERROR_INVALID_HANDLE);
-	/* Binary code is not looked into */
-	OK(cuModuleLoadFatBinary(&m, fat));
-	OK(cuModuleGetFunction(&f, m, "any"));
-	IS(cuModuleGetGlobal_v2(&p, &size, m, "any"), CUDA_ERROR_NOT_SUPPORTED);
-	/* A library is of no context, its module of one */
-	OK(cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0));
-	IS(cuModuleUnload((CUmodule)l), CUDA_ERROR_INVALID_HANDLE);
-	IS(cuLibraryUnload((CUlibrary)m), CUDA_ERROR_INVALID_HANDLE);
-	OK(cuLibraryGetKernel(&k, l, "second"));
-	OK(cuKernelGetName(&name, k));
-	CHECK(!strcmp(name, "second"));
-	OK(cuKernelGetFunction(&f, k));
-	OK(cuLibraryGetModule(&n, l));
-	OK(cuLibraryGetModule(&again, l));
-	CHECK(again == n);
-	OK(cuModuleGetFunction(&g, n, "second"));
-	OK(cuLibraryUnload(l));
-	IS(cuKernelGetName(&name, k), CUDA_ERROR_INVALID_HANDLE);
-	IS(cuModuleUnload(n), CUDA_ERROR_INVALID_HANDLE);
-	end(ctx);		/* with the module */
-	IS(cuModuleGetFunction(&f, m, "any"), CUDA_ERROR_INVALID_HANDLE);
-}
-
-/* What a refused launch says */
-static void t_launch(void)
-{
-	CUlaunchConfig config = { 1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0 };
-	int keep = dup(2), pipe_fd[2];
-	CUcontext ctx = start(&one);
-	char text[512] = "";
-	CUfunction f;
-	CUmodule m;
-	ssize_t n;
-
-	setenv("PEERLANE_LOG", "0", 1);
-	OK(cuModuleLoadData(&m, ptx));
-	OK(cuModuleGetFunction(&f, m, "second"));
-	CHECK(!pipe2(pipe_fd, O_NONBLOCK));
-	dup2(pipe_fd[1], 2);
-	IS(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL),
-	   CUDA_ERROR_NOT_SUPPORTED);
-	dup2(keep, 2);
-	n = read(pipe_fd[0], text, sizeof(text) - 1);
-	CHECK(n > 0 && strstr(text, "kernel second was not launched"));
-	dup2(pipe_fd[1], 2);
-	IS(cuLaunchKernelEx(&config, f, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
-	IS(cuLaunchCooperativeKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL),
-	   CUDA_ERROR_NOT_SUPPORTED);
-	dup2(keep, 2);
-	IS(cuLaunchKernel(f, 1, 1, 0, 32, 1, 1, 0, NULL, NULL, NULL), INVALID);
-	IS(cuLaunchKernel(f, 1, 1, 1, 33, 32, 1, 0, NULL, NULL, NULL), INVALID);
-	IS(cuLaunchKernel(f, 1, 1, 1, 1u << 31, 1u << 31, 4, 0, NULL, NULL,
-			  NULL), INVALID);
-	IS(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, (CUstream)f, NULL, NULL),
-	   CUDA_ERROR_INVALID_HANDLE);
-	IS(cuLaunchKernel((CUfunction)m, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
-	   CUDA_ERROR_INVALID_HANDLE);
-	end(ctx);
-}
-
-/* ---- functions of the program ---- */
-
-struct seen {
-	atomic_int calls;
-	CUresult status;
-	CUresult inner;
-	unsigned char value;
-	const unsigned char *watch;
-	int gate[2];
-};
-
-static void note(void *arg)
-{
-	struct seen *seen = arg;
-	char byte;
-	int n;
-
-	/* Not before it is let */
-	if (seen->gate[0] >= 0 && read(seen->gate[0], &byte, 1) != 1)
-		return;
-	seen->inner = cuDeviceGetCount(&n);
-	if (seen->watch)
-		seen->value = *seen->watch;
-	atomic_fetch_add(&seen->calls, 1);
-}
-
-static void note_status(CUstream stream, CUresult status, void *arg)
-{
-	struct seen *seen = arg;
-
-	(void)stream;
-	seen->status = status;
-	note(arg);
-}
-
-static void t_host_function(void)
-{
-	struct seen seen = { .gate = { -1, -1 } };
-	struct fake_config cfg = one;
-	CUcontext ctx;
-	unsigned char *b;
-	CUdeviceptr p;
-	void *pinned;
-	CUstream s;
-	CUevent e;
-
-	cfg.manual = true;
-	ctx = start(&cfg);
-	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	OK(cuEventCreate(&e, 0));
-	OK(cuMemAlloc_v2(&p, 4096));
-	OK(cuMemAllocHost_v2(&pinned, 4096));
-	b = pinned;
-	*b = 0;
-	seen.watch = b;
-	IS(cuLaunchHostFunc(s, NULL, NULL), INVALID);
-	IS(cuStreamAddCallback(s, note_status, &seen, 1), INVALID);
-	IS(cuLaunchHostFunc(BAD_PTR(CUstream), note, &seen),
-	   CUDA_ERROR_INVALID_HANDLE);
-	/* After what is before it, and before what is after it */
-	OK(cuMemsetD8Async(p, 5, 1, s));
-	OK(cuMemcpyDtoHAsync_v2(b, p, 1, s));
-	OK(cuLaunchHostFunc(s, note, &seen));
-	OK(cuMemsetD8Async(p, 6, 1, s));
-	OK(cuMemcpyDtoHAsync_v2(b, p, 1, s));
-	OK(cuStreamSynchronize(s));
-	CHECK(atomic_load(&seen.calls) == 1);
-	CHECK(seen.value == 5 && *b == 6);
-	CHECK(seen.inner == CUDA_ERROR_NOT_PERMITTED);
-	/* Until it returns the stream is not done, and neither is an event */
-	CHECK(!pipe(seen.gate));
-	OK(cuLaunchHostFunc(s, note, &seen));
-	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
-	OK(cuStreamQuery(NULL));
-	CHECK(write(seen.gate[1], "g", 1) == 1);
-	OK(cuEventRecord(e, s));
-	OK(cuEventSynchronize(e));
-	CHECK(atomic_load(&seen.calls) == 2);
-	/* The error of what went before */
-	CHECK(write(seen.gate[1], "gg", 2) == 2);
-	OK(cuStreamAddCallback(s, note_status, &seen, 0));
-	OK(cuStreamSynchronize(s));
-	CHECK(seen.status == CUDA_SUCCESS);
-	fake_bad_jobs(1, -EIO, 1);
-	OK(cuMemsetD8Async(p, 5, 1, s));
-	OK(cuStreamAddCallback(s, note_status, &seen, 0));
-	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
-	CHECK(seen.status == CUDA_ERROR_LAUNCH_FAILED);
-	CHECK(atomic_load(&seen.calls) == 4);
-	OK(cuMemFreeHost(pinned));
-	end(ctx);
-}
-
-/* What NVIDIA's runtime asks for, and what it does not get */
-static int dropped;
-
-static void drop(CUcontext ctx, void *key, void *value)
-{
-	dropped += ctx && key && value == &dropped;
-}
-
-static void t_export_tables(void)
-{
-	static const CUuuid storage = { { (char)0xc6, (char)0x93, 0x33, 0x6e,
-		0x11, 0x21, (char)0xdf, 0x11, (char)0xa8, (char)0xc3, 0x68,
-		(char)0xf3, 0x55, (char)0xd8, (char)0x95, (char)0x93 } };
-	static const CUuuid none = { { 1, 2, 3 } };
-	typedef CUresult (*put_fn)(CUcontext, void *, void *,
-				   void (*)(CUcontext, void *, void *));
-	typedef CUresult (*remove_fn)(CUcontext, void *);
-	typedef CUresult (*get_fn)(void **, CUcontext, void *);
-	CUcontext ctx = start(&one);
-	const void *table;
-	void *const *entry;
-	void *value = NULL;
-	int key;
-
-	IS(cuGetExportTable(&table, &none), CUDA_ERROR_NOT_FOUND);
-	CHECK(!table);
-	IS(cuGetExportTable(NULL, &none), INVALID);
-	IS(cuGetExportTable(&table, NULL), INVALID);
-	OK(cuGetExportTable(&table, &storage));
-	entry = table;
-	IS(((get_fn)entry[2])(&value, ctx, &key), CUDA_ERROR_INVALID_HANDLE);
-	OK(((put_fn)entry[0])(ctx, &key, &value, NULL));
-	OK(((put_fn)entry[0])(NULL, &key, &key, NULL));
-	OK(((get_fn)entry[2])(&value, ctx, &key));
-	CHECK(value == &key);
-	OK(((remove_fn)entry[1])(ctx, &key));
-	IS(((remove_fn)entry[1])(ctx, &key), CUDA_ERROR_INVALID_HANDLE);
-	OK(((put_fn)entry[0])(ctx, &key, &dropped, drop));
-	end(ctx);
-	CHECK(dropped == 1);
-}
-
-static const struct {
-	const char *name;
-	void (*fn)(void);
-} tests[] = {
+static const struct unit_test tests[] = {
 	{ "memory by hand", t_vmm },
 	{ "memory by hand, with a window", t_vmm_coherent },
 	{ "memory by hand and the CPU", t_vmm_cpu },
@@ -638,22 +444,9 @@ static const struct {
 	{ "memory by hand, every failure", t_vmm_failures },
 	{ "events for other processes", t_ipc_event },
 	{ "memory for other processes", t_ipc_memory },
+	{ "a descriptor of another process", t_take_fd },
 	{ "peer access", t_peers },
 	{ "no peer access without a window", t_no_peers },
-	{ "modules and libraries", t_modules },
-	{ "a launch is refused by name", t_launch },
-	{ "functions of the program in a stream", t_host_function },
-	{ "tables for the runtime", t_export_tables },
 };
 
-int main(int argc, char **argv)
-{
-	unsetenv("CUDA_VISIBLE_DEVICES");
-	unsetenv("PEERLANE_LOG");
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (argc > 1 && !strstr(tests[i].name, argv[1]))
-			continue;
-		ktap(!in_child(tests[i].fn), "%s", tests[i].name);
-	}
-	return ktap_end();
-}
+UNIT_MAIN(tests)

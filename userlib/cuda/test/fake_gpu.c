@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The driver in the process: its files, its memory and its queues */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -6,53 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "../internal.h"
+#include "fake_engine.h"
 #include "fake_gpu.h"
 
-#define MAX_GPUS	4
 #define MAX_FDS		1024
-#define MAX_HANDLES	512
-
-struct fjob {
-	uint64_t id;
-	unsigned int queue;
-	bool done;
-	int status;
-	uint32_t error;
-	uint64_t result;
-	unsigned int nr;
-	struct pln_gpu_op *ops;
-	struct fjob *next;
-};
-
-struct fhandle {
-	bool used;
-	uint64_t offset;
-	uint64_t size;
-};
-
-struct ffile {
-	unsigned int gpu;
-	uint64_t reset_count;
-	struct fhandle handle[MAX_HANDLES];
-	struct fjob *jobs;		/* oldest first */
-	unsigned int nr_jobs;
-};
-
-struct fgpu {
-	int memfd;
-	uint8_t *vram;
-	uint8_t *used;			/* one byte per page */
-	uint64_t reset_count;
-	bool removed;
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_config cfg;
-static struct fgpu gpus[MAX_GPUS];
+struct fgpu fake_gpus[MAX_GPUS];
 static struct ffile *files[MAX_FDS];
 static uint64_t exports[MAX_FDS];	/* offset + 1 */
 static unsigned int export_gpu[MAX_FDS];
@@ -61,9 +26,6 @@ static uint64_t export_size[MAX_FDS];
 static unsigned int calls[FAKE_NR_CALLS];
 static unsigned int fail_at[FAKE_NR_CALLS];
 static int fail_with[FAKE_NR_CALLS];
-static unsigned int bad_jobs;
-static int bad_status;
-static uint32_t bad_code;
 static uint64_t next_job = 1;
 static unsigned int leaks;
 
@@ -77,7 +39,7 @@ void fake_setup(const struct fake_config *config)
 {
 	cfg = *config;
 	for (unsigned int g = 0; g < cfg.gpus; g++) {
-		struct fgpu *gpu = &gpus[g];
+		struct fgpu *gpu = &fake_gpus[g];
 
 		gpu->memfd = memfd_create("fake-vram", MFD_CLOEXEC);
 		if (gpu->memfd < 0 || ftruncate(gpu->memfd, (off_t)cfg.vram))
@@ -122,16 +84,9 @@ unsigned int fake_calls(enum fake_call call)
 	return calls[call];
 }
 
-void fake_bad_jobs(unsigned int n, int status, uint32_t code)
-{
-	bad_jobs = n;
-	bad_status = status;
-	bad_code = code;
-}
-
 uint8_t *fake_vram(unsigned int gpu)
 {
-	return gpus[gpu].vram;
+	return fake_gpus[gpu].vram;
 }
 
 static bool injected(enum fake_call call)
@@ -140,96 +95,6 @@ static bool injected(enum fake_call call)
 		return false;
 	errno = fail_with[call];
 	return true;
-}
-
-static uint32_t crc32c(uint32_t crc, const uint8_t *p, uint64_t n)
-{
-	crc = ~crc;
-	while (n--) {
-		crc ^= *p++;
-		for (int i = 0; i < 8; i++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
-	}
-	return ~crc;
-}
-
-static uint8_t *operand(struct ffile *f, uint32_t flags, uint32_t user,
-			uint32_t handle, uint64_t at)
-{
-	if (flags & user)
-		return (uint8_t *)(uintptr_t)at;
-	return gpus[f->gpu].vram + f->handle[handle - 1].offset + at;
-}
-
-static void run_op(struct ffile *f, const struct pln_gpu_op *op,
-		   uint64_t *result)
-{
-	uint8_t *src = NULL, *dst = NULL;
-
-	if (op->opcode == PLN_GPU_OP_NOP)
-		return;
-	if (op->src_handle || (op->flags & PLN_GPU_OP_F_SRC_USER))
-		src = operand(f, op->flags, PLN_GPU_OP_F_SRC_USER,
-			      op->src_handle, op->src);
-	if (op->dst_handle || (op->flags & PLN_GPU_OP_F_DST_USER))
-		dst = operand(f, op->flags, PLN_GPU_OP_F_DST_USER,
-			      op->dst_handle, op->dst);
-	switch (op->opcode) {
-	case PLN_GPU_OP_COPY:
-		memmove(dst, src, op->len);
-		break;
-	case PLN_GPU_OP_FILL:
-		for (uint64_t i = 0; i < op->len; i += op->arg)
-			memcpy(dst + i, &op->imm, op->arg);
-		break;
-	case PLN_GPU_OP_CRC32C:
-		*result = crc32c((uint32_t)op->imm, src, op->len);
-		break;
-	case PLN_GPU_OP_COMPARE:
-		*result = PLN_GPU_COMPARE_EQUAL;
-		for (uint64_t i = 0; i < op->len; i++) {
-			if (src[i] != dst[i]) {
-				*result = i;
-				break;
-			}
-		}
-		break;
-	case PLN_GPU_OP_ADD:
-		for (uint64_t i = 0; i < op->len; i += 4) {
-			uint32_t a, b;
-			float x, y;
-
-			memcpy(&a, dst + i, 4);
-			memcpy(&b, src + i, 4);
-			memcpy(&x, dst + i, 4);
-			memcpy(&y, src + i, 4);
-			a += b;
-			x += y;
-			memcpy(dst + i, op->arg == PLN_GPU_ADD_INT32 ?
-			       (void *)&a : (void *)&x, 4);
-		}
-		break;
-	}
-}
-
-static void run_job(struct ffile *f, struct fjob *job)
-{
-	if (job->done)
-		return;
-	job->done = true;
-	if (gpus[f->gpu].reset_count != f->reset_count ||
-	    gpus[f->gpu].removed) {
-		job->status = -EIO;
-		return;
-	}
-	if (bad_jobs) {
-		bad_jobs--;
-		job->status = bad_status;
-		job->error = bad_code;
-		return;
-	}
-	for (unsigned int i = 0; i < job->nr; i++)
-		run_op(f, &job->ops[i], &job->result);
 }
 
 void fake_step(unsigned int gpu, unsigned int queue, unsigned int n)
@@ -243,7 +108,7 @@ void fake_step(unsigned int gpu, unsigned int queue, unsigned int n)
 		for (struct fjob *j = f->jobs; j && n; j = j->next) {
 			if (j->queue != queue || j->done)
 				continue;
-			run_job(f, j);
+			fake_run_job(f, j);
 			n--;
 		}
 	}
@@ -253,15 +118,15 @@ void fake_step(unsigned int gpu, unsigned int queue, unsigned int n)
 void fake_reset(unsigned int gpu)
 {
 	pthread_mutex_lock(&lock);
-	gpus[gpu].reset_count++;
-	memset(gpus[gpu].vram, 0xdb, cfg.vram);
+	fake_gpus[gpu].reset_count++;
+	memset(fake_gpus[gpu].vram, 0xdb, cfg.vram);
 	pthread_mutex_unlock(&lock);
 }
 
 void fake_remove(unsigned int gpu)
 {
 	pthread_mutex_lock(&lock);
-	gpus[gpu].removed = true;
+	fake_gpus[gpu].removed = true;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -303,7 +168,7 @@ uint64_t fake_vram_used(unsigned int gpu)
 	uint64_t n = 0;
 
 	for (uint64_t i = 0; i < cfg.vram / FAKE_PAGE; i++)
-		n += gpus[gpu].used[i] != 0;
+		n += fake_gpus[gpu].used[i] != 0;
 	return n * FAKE_PAGE;
 }
 
@@ -334,7 +199,7 @@ int pln_io_open(unsigned int minor)
 	if (minor >= cfg.gpus)
 		goto out;
 	errno = ENODEV;
-	if (gpus[minor].removed)
+	if (fake_gpus[minor].removed)
 		goto out;
 	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
@@ -345,7 +210,7 @@ int pln_io_open(unsigned int minor)
 	if (!files[fd])
 		die("calloc");
 	files[fd]->gpu = minor;
-	files[fd]->reset_count = gpus[minor].reset_count;
+	files[fd]->reset_count = fake_gpus[minor].reset_count;
 out:
 	pthread_mutex_unlock(&lock);
 	return fd;
@@ -366,7 +231,7 @@ static void free_job(struct ffile *f, struct fjob *job)
 static void free_pages(struct ffile *f, struct fhandle *h)
 {
 	for (uint64_t i = 0; i < h->size / FAKE_PAGE; i++)
-		gpus[f->gpu].used[h->offset / FAKE_PAGE + i]--;
+		fake_gpus[f->gpu].used[h->offset / FAKE_PAGE + i]--;
 	h->used = false;
 }
 
@@ -404,7 +269,7 @@ void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset)
 		if (!f || (prot != PROT_NONE && !cfg.coherent))
 			die("mmap without a window");
 		p = mmap(addr, len, prot, MAP_SHARED | MAP_FIXED,
-			 gpus[f->gpu].memfd, (off_t)offset);
+			 fake_gpus[f->gpu].memfd, (off_t)offset);
 	}
 	pthread_mutex_unlock(&lock);
 	return p;
@@ -412,7 +277,7 @@ void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset)
 
 static int do_query(struct ffile *f, struct pln_gpu_query *q)
 {
-	struct fgpu *gpu = &gpus[f->gpu];
+	struct fgpu *gpu = &fake_gpus[f->gpu];
 
 	if (q->flags || q->reserved[0] | q->reserved[1] | q->reserved[2] |
 	    q->reserved[3])
@@ -442,7 +307,7 @@ static int do_query(struct ffile *f, struct pln_gpu_query *q)
 
 static int do_alloc(struct ffile *f, struct pln_gpu_alloc *a)
 {
-	struct fgpu *gpu = &gpus[f->gpu];
+	struct fgpu *gpu = &fake_gpus[f->gpu];
 	uint64_t pages, run = 0;
 
 	if (a->flags || a->reserved || !a->size)
@@ -475,16 +340,9 @@ static int do_alloc(struct ffile *f, struct pln_gpu_alloc *a)
 	return ENOMEM;
 }
 
-static struct fhandle *handle_of(struct ffile *f, uint32_t handle)
-{
-	if (!handle || handle > MAX_HANDLES || !f->handle[handle - 1].used)
-		return NULL;
-	return &f->handle[handle - 1];
-}
-
 static int do_free(struct ffile *f, struct pln_gpu_free *r)
 {
-	struct fhandle *h = handle_of(f, r->handle);
+	struct fhandle *h = fake_handle(f, r->handle);
 
 	if (r->reserved)
 		return EINVAL;
@@ -501,7 +359,7 @@ static int do_free(struct ffile *f, struct pln_gpu_free *r)
 
 static int do_export(struct ffile *f, struct pln_gpu_export *e)
 {
-	struct fhandle *h = handle_of(f, e->handle);
+	struct fhandle *h = fake_handle(f, e->handle);
 
 	if (e->reserved || (e->flags & ~(uint32_t)O_CLOEXEC) || !e->size ||
 	    e->offset % FAKE_PAGE || e->size % FAKE_PAGE)
@@ -510,11 +368,11 @@ static int do_export(struct ffile *f, struct pln_gpu_export *e)
 		return ENOENT;
 	if (!cfg.dmabuf)
 		return EOPNOTSUPP;
-	if (gpus[f->gpu].reset_count != f->reset_count)
+	if (fake_gpus[f->gpu].reset_count != f->reset_count)
 		return EIO;
 	if (e->offset > h->size || e->size > h->size - e->offset)
 		return EINVAL;
-	e->fd = fcntl(gpus[f->gpu].memfd,
+	e->fd = fcntl(fake_gpus[f->gpu].memfd,
 		      e->flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
 	if (e->fd < 0 || e->fd >= MAX_FDS)
 		return EMFILE;
@@ -560,7 +418,7 @@ static int do_export_parts(struct ffile *f, struct pln_gpu_export_parts *e)
 /* A descriptor that was closed and is another one now is not noticed */
 static int do_import(struct ffile *f, struct pln_gpu_import *r)
 {
-	struct fgpu *gpu = &gpus[f->gpu];
+	struct fgpu *gpu = &fake_gpus[f->gpu];
 	uint64_t first;
 
 	if (r->flags || r->reserved)
@@ -593,66 +451,6 @@ static int do_import(struct ffile *f, struct pln_gpu_import *r)
 	return ENOMEM;
 }
 
-static bool user_ok(uint64_t addr, uint64_t len)
-{
-	uint64_t end = addr + len;
-	char byte;
-
-	for (uint64_t at = addr; at < end; at = (at | 4095) + 1) {
-		struct iovec to = { &byte, 1 };
-		struct iovec from = { (void *)(uintptr_t)at, 1 };
-
-		if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1 &&
-		    errno == EFAULT)
-			return false;
-	}
-	return end >= addr;
-}
-
-static int check_side(struct ffile *f, const struct pln_gpu_op *op,
-		      uint32_t user, uint32_t handle, uint64_t at)
-{
-	struct fhandle *h;
-
-	if (op->flags & user) {
-		if (handle || op->opcode != PLN_GPU_OP_COPY)
-			return EINVAL;
-		return user_ok(at, op->len) ? 0 : EFAULT;
-	}
-	h = handle_of(f, handle);
-	if (!h)
-		return ENOENT;
-	return at <= h->size && op->len <= h->size - at ? 0 : EINVAL;
-}
-
-static int check_op(struct ffile *f, const struct pln_gpu_op *op)
-{
-	bool src = op->opcode != PLN_GPU_OP_FILL;
-	bool dst = op->opcode != PLN_GPU_OP_CRC32C;
-	int err;
-
-	if (op->opcode == PLN_GPU_OP_NOP)
-		return 0;
-	if (op->opcode > PLN_GPU_OP_ADD || op->reserved || !op->len ||
-	    op->len > 1ull << 32 ||
-	    op->flags == (PLN_GPU_OP_F_SRC_USER | PLN_GPU_OP_F_DST_USER))
-		return EINVAL;
-	if (op->opcode == PLN_GPU_OP_FILL &&
-	    (!op->arg || op->len % op->arg || op->dst % op->arg))
-		return EINVAL;
-	if (op->opcode == PLN_GPU_OP_ADD && (op->arg < 1 || op->arg > 2))
-		return EINVAL;
-	if (op->opcode != PLN_GPU_OP_FILL && op->opcode != PLN_GPU_OP_ADD &&
-	    op->arg)
-		return EINVAL;
-	err = src ? check_side(f, op, PLN_GPU_OP_F_SRC_USER, op->src_handle,
-			       op->src) : 0;
-	if (!err && dst)
-		err = check_side(f, op, PLN_GPU_OP_F_DST_USER, op->dst_handle,
-				 op->dst);
-	return err;
-}
-
 static int do_submit(struct ffile *f, struct pln_gpu_submit *s)
 {
 	const struct pln_gpu_op *ops = (void *)(uintptr_t)s->ops;
@@ -661,11 +459,11 @@ static int do_submit(struct ffile *f, struct pln_gpu_submit *s)
 	if (s->flags || s->reserved || !s->nr_ops ||
 	    s->nr_ops > PLN_GPU_MAX_OPS || s->queue >= cfg.queues)
 		return EINVAL;
-	if (gpus[f->gpu].reset_count != f->reset_count ||
-	    gpus[f->gpu].removed)
+	if (fake_gpus[f->gpu].reset_count != f->reset_count ||
+	    fake_gpus[f->gpu].removed)
 		return EIO;
 	for (unsigned int i = 0; i < s->nr_ops; i++) {
-		int err = check_op(f, &ops[i]);
+		int err = fake_check_op(f, &ops[i]);
 
 		if (err)
 			return err == ENOENT ? EINVAL : err;
@@ -688,7 +486,7 @@ static int do_submit(struct ffile *f, struct pln_gpu_submit *s)
 	f->nr_jobs++;
 	s->job = job->id;
 	if (!cfg.manual)
-		run_job(f, job);
+		fake_run_job(f, job);
 	return 0;
 }
 
@@ -703,10 +501,10 @@ static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
 	if (!job)
 		return ENOENT;
 	/* After a reset all jobs have failed */
-	if (w->timeout_ns || gpus[f->gpu].reset_count != f->reset_count)
+	if (w->timeout_ns || fake_gpus[f->gpu].reset_count != f->reset_count)
 		for (struct fjob *j = f->jobs; j; j = j->next) {
 			if (j->queue == job->queue)
-				run_job(f, j);
+				fake_run_job(f, j);
 			if (j == job)
 				break;
 		}

@@ -13,10 +13,12 @@
 #include "../internal.h"
 #include "check.h"
 #include "fake_gpu.h"
-#include "ktap.h"
 
 #define INVALID		CUDA_ERROR_INVALID_VALUE
 #define BAD_PTR(t)	((t)(uintptr_t)0x1234560)
+#define EXPORT(out, ptr, size) \
+	cuMemGetHandleForAddressRange(out, ptr, size, \
+				      CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0)
 
 static const struct fake_config one = {
 	.gpus = 1, .vram = 64 * MiB, .queues = 4, .dmabuf = true,
@@ -52,6 +54,7 @@ static void pattern(unsigned char *p, size_t n, unsigned int seed)
 }
 
 /* Exit status of the test in a process of its own, 128 + signal, 124 slow */
+__attribute__((unused))
 static int in_child(void (*test)(void))
 {
 	int status;
@@ -72,6 +75,31 @@ static int in_child(void (*test)(void))
 		return 128 + WTERMSIG(status);
 	}
 	return WEXITSTATUS(status);
+}
+
+struct unit_test {
+	const char *name;
+	void (*fn)(void);
+};
+
+/* All, or those with the program's argument in their names */
+__attribute__((unused))
+static void unit_run(const struct unit_test *tests, size_t n, int argc,
+		     char **argv)
+{
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	unsetenv("PEERLANE_LOG");
+	for (size_t i = 0; i < n; i++)
+		if (argc < 2 || strstr(tests[i].name, argv[1]))
+			ktap(!in_child(tests[i].fn), "%s", tests[i].name);
+}
+
+/* The main() of a program that has nothing but @tests */
+#define UNIT_MAIN(tests)						\
+int main(int argc, char **argv)						\
+{									\
+	unit_run(tests, sizeof(tests) / sizeof((tests)[0]), argc, argv);	\
+	return ktap_end();						\
 }
 
 #endif /* PEERLANE_TEST_UNIT_H */

@@ -11,14 +11,11 @@
  */
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../cudart_abi.h"
+#include "../../cuda/test/ask.h"
 
 #define TEXT_(x)	#x
 #define TEXT(x)		TEXT_(x)
@@ -27,7 +24,7 @@
 
 static void *lib;
 
-static void *sym(const char *name)
+void *sym(const char *name)
 {
 	void *p = dlsym(lib, name);
 
@@ -38,10 +35,6 @@ static void *sym(const char *name)
 	return p;
 }
 
-#define CALL(fn, ...)	((__typeof__(&fn))sym(#fn))(__VA_ARGS__)
-#define ASK(what, fn, ...) \
-	printf("%-44s %d\n", what, (int)CALL(fn, __VA_ARGS__))
-#define SAY(what, value)	printf("%-44s = %lld\n", what, (long long)(value))
 #define LAST()		SAY("last error", CALL(cudaGetLastError))
 #define E(name, n)	((enum name)(n))
 #define KIND(n)		E(cudaMemcpyKind, n)
@@ -398,10 +391,7 @@ static void reset(void)
 	LAST();
 }
 
-static const struct {
-	const char *name;
-	void (*ask)(void);
-} sections[] = {
+static const struct section sections[] = {
 	{ "start", start },
 	{ "names", names },
 	{ "memory", memory },
@@ -412,14 +402,14 @@ static const struct {
 	{ "reset", reset },
 };
 
-static int ask(size_t n)
+static int load(const struct section *section)
 {
+	(void)section;
 	lib = dlopen(NAME, RTLD_NOW);
 	if (!lib) {
 		printf("%s\n", dlerror());
 		return 2;
 	}
-	sections[n].ask();
 	return 0;
 }
 
@@ -441,22 +431,10 @@ static void write_properties(const char *file)
 
 int main(int argc, char **argv)
 {
-	int status, bad = 0;
-	pid_t pid;
+	int bad = ask_all(sections, sizeof(sections) / sizeof(sections[0]),
+			  load);
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (size_t n = 0; n < sizeof(sections) / sizeof(sections[0]); n++) {
-		printf("[%s]\n", sections[n].name);
-		pid = fork();
-		if (!pid)
-			exit(ask(n));
-		if (pid < 0 || waitpid(pid, &status, 0) != pid)
-			return 2;
-		if (WIFSIGNALED(status))
-			printf("killed by signal %d\n", WTERMSIG(status));
-		bad |= status;
-	}
 	if (argc > 1)
 		write_properties(argv[1]);
-	return bad ? 1 : 0;
+	return bad;
 }

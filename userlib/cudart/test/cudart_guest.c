@@ -16,31 +16,13 @@
 #include <unistd.h>
 
 #include "../cudart_abi.h"
-#include "../../cuda/test/ktap.h"
+#include "../../cuda/test/check.h"
 
 #define KiB	1024ul
 #define MiB	(1024 * KiB)
 
-static bool failed;
 static bool coherent;
 
-#define CHECK(cond) do {						\
-	if (!(cond)) {							\
-		printf("# %s:%d: %s\n", __func__, __LINE__, #cond);	\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define IS(call, want) do {						\
-	cudaError_t got_ = (call);					\
-	if (got_ != (want)) {						\
-		printf("# %s:%d: %s: %d, not %s\n", __func__, __LINE__,	\
-		       #call, (int)got_, #want);			\
-		failed = true;						\
-	}								\
-} while (0)
-
-#define OK(call)	IS(call, cudaSuccess)
 #define KIND(n)		((enum cudaMemcpyKind)(n))
 #define H2D		KIND(cudaMemcpyHostToDevice)
 #define D2H		KIND(cudaMemcpyDeviceToHost)

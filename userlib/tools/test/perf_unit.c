@@ -64,6 +64,56 @@ static void statistics(void)
 	      "no samples tell nothing");
 }
 
+/*
+ * The definition, computed without sorting: of the samples that at least
+ * @thousandths of all do not exceed, the least.  And whether there are enough of
+ * them that it is not the maximum for want of others.
+ */
+static uint64_t by_counting(const uint64_t *v, uint64_t n, uint64_t thousandths)
+{
+	uint64_t best = PERF_UNTOLD, i, k, not_above;
+
+	if (thousandths > 500 && n * (1000 - thousandths) < 1000)
+		return PERF_UNTOLD;
+	for (i = 0; i < n; i++) {
+		for (k = not_above = 0; k < n; k++)
+			not_above += v[k] <= v[i];
+		if (not_above * 1000 >= n * thousandths && v[i] < best)
+			best = v[i];
+	}
+	return best;
+}
+
+/* Of other sizes and shapes: few values many times, a long tail */
+static void counted(void)
+{
+	static uint64_t v[2300], copy[2300];
+	uint64_t n, i, sum, least, most;
+	struct perf_stat s;
+	bool good = true;
+
+	srandom(42);
+	for (n = 1; n <= 2300; n += n < 130 ? 1 : 217) {
+		for (i = sum = most = 0, least = UINT64_MAX; i < n; i++) {
+			v[i] = (uint64_t)random() % (n % 3 ? 1000000 : 5);
+			if (!(random() % 50))
+				v[i] *= 1000;
+			sum += v[i];
+			most = v[i] > most ? v[i] : most;
+			least = v[i] < least ? v[i] : least;
+		}
+		memcpy(copy, v, sizeof(v));
+		perf_stat(copy, n, &s);
+		good &= s.n == n && s.min == least && s.max == most &&
+			s.mean == sum / n &&
+			s.p50 == by_counting(v, n, 500) &&
+			s.p90 == by_counting(v, n, 900) &&
+			s.p99 == by_counting(v, n, 990) &&
+			s.p999 == by_counting(v, n, 999);
+	}
+	check(good, "as counting says, for 1 to 2300 samples of several shapes");
+}
+
 /* ---- options ---- */
 
 static bool sizes_are(const char *text, const uint64_t *want, unsigned int n)
@@ -116,6 +166,7 @@ static struct perf_message sample(enum perf_type type)
 		m.hello.mtu = IBV_MTU_4096;
 		m.hello.reads = 16;
 		m.hello.lid = 0x1234;
+		m.hello.port = 2;
 		m.hello.roce = true;
 		m.hello.buffer = 1 << 20;
 		for (i = 0; i < PERF_MEMS; i++) {
@@ -142,7 +193,8 @@ static struct perf_message sample(enum perf_type type)
 		m.done.messages = 1000;
 		break;
 	case PERF_RESULT:
-		m.result = (struct perf_result){ 1000, 4096, 0xdeadbeef, true };
+		m.result = (struct perf_result){ 1000, 4096, 7, 0xdeadbeef,
+						true };
 		break;
 	default:
 		break;
@@ -191,7 +243,7 @@ static void messages(void)
 	perf_encode(&m, buf);
 	buf[5] = PERF_VERSION + 1;
 	check(perf_decode_header(buf, &type, why, sizeof(why)) < 0 &&
-	      strstr(why, "version 2") && strstr(why, "install the same"),
+	      strstr(why, "version 3") && strstr(why, "install the same"),
 	      "another version is refused, with the cure");
 	buf[5] = PERF_VERSION;
 	buf[7] = PERF_TYPES;
@@ -226,6 +278,11 @@ static void contents(void)
 
 	REFUSED(PERF_HELLO, m.hello.mtu = 0, "hello: MTU 0");
 	REFUSED(PERF_HELLO, m.hello.mtu = IBV_MTU_4096 + 1, "hello: MTU 6");
+	REFUSED(PERF_HELLO, m.hello.port = 0, "hello: port 0");
+	REFUSED(PERF_HELLO, memset(m.hello.gid, 0, 16), "hello: RoCE, no GID");
+	REFUSED(PERF_HELLO, m.hello.roce = false; m.hello.lid = 0,
+		"hello: InfiniBand, no LID");
+	REFUSED(PERF_HELLO, m.hello.mem[1].way = 4, "hello: an unknown way");
 	REFUSED(PERF_HELLO, m.hello.reads = 0, "hello: a device without READ");
 	REFUSED(PERF_HELLO, m.hello.buffer = PERF_MAX_BUFFER + 1,
 		"hello: a huge buffer");
@@ -236,6 +293,13 @@ static void contents(void)
 	REFUSED(PERF_RUN, m.run.depth = 0, "run: depth 0");
 	REFUSED(PERF_RUN, m.run.depth = PERF_MAX_DEPTH + 1, "run: depth 257");
 	REFUSED(PERF_RUN, m.run.seconds = 100000, "run: more than a day");
+	REFUSED(PERF_RUN, m.run.size = PERF_MAX_BUFFER / 8,
+		"run: 2 GiB under way");
+	REFUSED(PERF_RUN, m.run.qpn = 1 << 24, "run: a queue pair of 25 bits");
+	REFUSED(PERF_RUN, m.run.psn = 1 << 24, "run: a packet of 25 bits");
+	REFUSED(PERF_READY, m.ready.qpn = 1 << 24,
+		"ready: a queue pair of 25 bits");
+	REFUSED(PERF_READY, m.ready.psn = 1 << 24, "ready: a packet of 25 bits");
 	REFUSED(PERF_DONE, m.done.messages = UINT64_MAX, "done: countless");
 	n = perf_encode(&hello, buf);
 	memset(buf + PERF_HEADER, 'x', 64);
@@ -331,6 +395,7 @@ static void socket_words(void)
 int main(void)
 {
 	statistics();
+	counted();
 	sizes();
 	messages();
 	contents();

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane GPU: what a descriptor may ask for, and doing it.
+ *
+ * An operation touches VRAM directly and all else by DMA, a slice at a time:
+ * peerlane-gpu-engine.c says when.
+ */
+#include "qemu/osdep.h"
+#include "hw/pci/pci.h"
+#include "hw/pci/pci_bus.h"
+#include "peerlane-gpu.h"
+#include "trace.h"
+
+/*
+ * Memory access
+ */
+
+/* Is this the memory of a PCI device, or below a PCI bus? */
+static bool pln_is_peer(PeerlaneGPU *s, MemoryRegion *mr)
+{
+    MemoryRegion *pci = pci_device_root_bus(PCI_DEVICE(s))->address_space_mem;
+    Object *owner = memory_region_owner(mr);
+
+    if (owner && object_dynamic_cast(owner, TYPE_PCI_DEVICE)) {
+        return true;
+    }
+    for (; mr; mr = mr->container) {
+        if (mr == pci) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
+                              uint64_t len, bool is_write)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+    const MemTxAttrs attrs = MEMTXATTRS_UNSPECIFIED;
+    const char *dir = is_write ? "write" : "read";
+
+    while (len) {
+        MemTxResult result;
+        hwaddr xlat, n = len;
+        bool peer;
+
+        if (!s->bh) {
+            return PLN_ERR_BUS;
+        }
+        WITH_RCU_READ_LOCK_GUARD() {
+            MemoryRegion *mr = address_space_translate(
+                pci_get_address_space(pdev), addr, &xlat, &n, is_write, attrs);
+
+            peer = pln_is_peer(s, mr);
+        }
+        result = pci_dma_rw(pdev, addr, buf, n,
+                            is_write ? DMA_DIRECTION_FROM_DEVICE :
+                            DMA_DIRECTION_TO_DEVICE, attrs);
+        if (result != MEMTX_OK) {
+            trace_peerlane_gpu_bus_error(pln_name(s), dir, addr, n, result);
+            return PLN_ERR_BUS;
+        }
+        trace_peerlane_gpu_bus(pln_name(s), dir, peer ? "peer" : "host", addr,
+                               n);
+        if (is_write) {
+            pln_count(s, peer ? PLN_CNT_ENGINE_PEER_WRITE :
+                      PLN_CNT_ENGINE_HOST_WRITE, n);
+        } else {
+            pln_count(s, peer ? PLN_CNT_ENGINE_PEER_READ :
+                      PLN_CNT_ENGINE_HOST_READ, n);
+        }
+        addr += n;
+        buf = (uint8_t *)buf + n;
+        len -= n;
+    }
+    return PLN_ERR_NONE;
+}
+
+/* The range was checked when the descriptor was taken */
+static uint8_t *pln_vram(PeerlaneGPU *s, uint64_t addr, uint64_t len)
+{
+    assert(addr <= s->vram_size && len <= s->vram_size - addr);
+    return s->vram_ptr + addr;
+}
+
+static void pln_vram_written(PeerlaneGPU *s, uint64_t addr, uint64_t len)
+{
+    memory_region_set_dirty(&s->vram, addr, len);
+    pln_count(s, PLN_CNT_ENGINE_VRAM_WRITE, len);
+}
+
+/* Where to read an operand: in VRAM itself, or in @stage after DMA to it */
+static enum pln_gpu_error pln_fetch(PeerlaneGPU *s, bool bus, uint64_t addr,
+                                    uint64_t len, uint8_t *stage,
+                                    const uint8_t **data)
+{
+    if (bus) {
+        *data = stage;
+        return pln_bus_rw(s, addr, stage, len, false);
+    }
+    *data = pln_vram(s, addr, len);
+    pln_count(s, PLN_CNT_ENGINE_VRAM_READ, len);
+    return PLN_ERR_NONE;
+}
+
+/* Write @len bytes at @data to an operand; @data may lie in VRAM */
+static enum pln_gpu_error pln_store(PeerlaneGPU *s, bool bus, uint64_t addr,
+                                    uint64_t len, const uint8_t *data)
+{
+    if (bus) {
+        return pln_bus_rw(s, addr, (void *)data, len, true);
+    }
+    memmove(pln_vram(s, addr, len), data, len);
+    pln_vram_written(s, addr, len);
+    return PLN_ERR_NONE;
+}
+
+/*
+ * Descriptor checks: all of them, before any operand is touched
+ */
+
+typedef struct PlnOpRule {
+    uint32_t flags;             /* besides COMP and IRQ */
+    bool src;
+    bool dst;
+    bool imm;
+    bool arg;
+    bool word;                  /* moves one word of 8 bytes, or of arg */
+} PlnOpRule;
+
+static const PlnOpRule pln_rules[] = {
+    [PLN_OP_NOP] = { 0 },
+    [PLN_OP_COPY] = {
+        .flags = PLN_DESC_F_SRC_BUS | PLN_DESC_F_DST_BUS,
+        .src = true, .dst = true,
+    },
+    [PLN_OP_FILL] = {
+        .flags = PLN_DESC_F_DST_BUS, .dst = true, .imm = true, .arg = true,
+    },
+    [PLN_OP_CRC32C] = {
+        .flags = PLN_DESC_F_SRC_BUS, .src = true, .imm = true,
+    },
+    [PLN_OP_COMPARE] = {
+        .flags = PLN_DESC_F_SRC_BUS | PLN_DESC_F_DST_BUS,
+        .src = true, .dst = true,
+    },
+    [PLN_OP_ADD] = {
+        .flags = PLN_DESC_F_SRC_BUS | PLN_DESC_F_DST_BUS,
+        .src = true, .dst = true, .arg = true,
+    },
+    [PLN_OP_SEM_WRITE] = {
+        .flags = PLN_DESC_F_DST_BUS, .dst = true, .imm = true, .word = true,
+    },
+    [PLN_OP_SEM_WAIT] = {
+        .flags = PLN_DESC_F_SRC_BUS, .src = true, .imm = true, .arg = true,
+        .word = true,
+    },
+    [PLN_OP_IMM_WRITE] = {
+        .flags = PLN_DESC_F_DST_BUS, .dst = true, .imm = true, .arg = true,
+        .word = true,
+    },
+};
+QEMU_BUILD_BUG_ON(ARRAY_SIZE(pln_rules) != PLN_NUM_OPS);
+
+/* The unit in which an operation works, and to which it is aligned */
+static uint32_t pln_width(const PlnDesc *d)
+{
+    switch (d->opcode) {
+    case PLN_OP_FILL:
+    case PLN_OP_IMM_WRITE:
+        return d->arg;
+    case PLN_OP_ADD:
+        return 4;
+    case PLN_OP_SEM_WRITE:
+    case PLN_OP_SEM_WAIT:
+        return 8;
+    default:
+        return 1;
+    }
+}
+
+static uint64_t pln_length(const PlnDesc *d)
+{
+    return pln_rules[d->opcode].word ? pln_width(d) : d->len;
+}
+
+static bool pln_arg_ok(const PlnDesc *d)
+{
+    switch (d->opcode) {
+    case PLN_OP_FILL:
+    case PLN_OP_IMM_WRITE:
+        if (d->arg != 1 && d->arg != 2 && d->arg != 4 && d->arg != 8) {
+            return false;
+        }
+        return d->arg == 8 || !(d->imm >> (d->arg * 8));
+    case PLN_OP_CRC32C:
+        return d->arg == 0 && !(d->imm >> 32);
+    case PLN_OP_ADD:
+        return d->arg == PLN_ADD_INT32 || d->arg == PLN_ADD_FLOAT32;
+    case PLN_OP_SEM_WAIT:
+        return d->arg <= PLN_SEM_MAX_WAIT_US;
+    default:
+        return d->arg == 0;
+    }
+}
+
+static bool pln_len_ok(const PlnDesc *d)
+{
+    if (d->opcode == PLN_OP_NOP) {
+        return d->len == 0;
+    }
+    if (pln_rules[d->opcode].word) {
+        return d->len == 0 || d->len == pln_width(d);
+    }
+    return d->len && d->len <= PLN_MAX_LEN && d->len % pln_width(d) == 0;
+}
+
+static bool pln_range_ok(PeerlaneGPU *s, bool bus, uint64_t addr, uint64_t len)
+{
+    if (bus) {
+        return addr + len - 1 >= addr;
+    }
+    return addr <= s->vram_size && len <= s->vram_size - addr;
+}
+
+enum pln_gpu_error pln_op_check(PeerlaneGPU *s, const PlnDesc *d)
+{
+    const PlnOpRule *rule;
+
+    if (d->opcode >= PLN_NUM_OPS) {
+        return PLN_ERR_OPCODE;
+    }
+    rule = &pln_rules[d->opcode];
+    if (d->flags & ~(rule->flags | PLN_DESC_F_COMP | PLN_DESC_F_IRQ)) {
+        return PLN_ERR_FLAGS;
+    }
+    if (d->reserved || (!rule->src && d->src) || (!rule->dst && d->dst) ||
+        (!rule->imm && d->imm)) {
+        return PLN_ERR_RESERVED;
+    }
+    if (!pln_arg_ok(d)) {
+        return PLN_ERR_ARG;
+    }
+    if (!pln_len_ok(d)) {
+        return PLN_ERR_LENGTH;
+    }
+    if ((rule->src && d->src % pln_width(d)) ||
+        (rule->dst && d->dst % pln_width(d)) ||
+        ((d->flags & PLN_DESC_F_COMP) && d->comp % PLN_COMP_SIZE)) {
+        return PLN_ERR_ALIGN;
+    }
+    if ((rule->src && !pln_range_ok(s, d->flags & PLN_DESC_F_SRC_BUS, d->src,
+                                    pln_length(d))) ||
+        (rule->dst && !pln_range_ok(s, d->flags & PLN_DESC_F_DST_BUS, d->dst,
+                                    pln_length(d)))) {
+        return PLN_ERR_RANGE;
+    }
+    return PLN_ERR_NONE;
+}
+
+/*
+ * CRC-32C, eight bytes at a time: files are summed up while the guest waits
+ */
+
+static uint32_t pln_crc_table[8][256];
+
+void pln_ops_init(void)
+{
+    for (unsigned i = 0; i < 256; i++) {
+        uint32_t crc = i;
+
+        for (unsigned bit = 0; bit < 8; bit++) {
+            crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
+        }
+        pln_crc_table[0][i] = crc;
+    }
+    for (unsigned i = 0; i < 256; i++) {
+        for (unsigned j = 1; j < 8; j++) {
+            uint32_t crc = pln_crc_table[j - 1][i];
+
+            pln_crc_table[j][i] = crc >> 8 ^ pln_crc_table[0][crc & 0xff];
+        }
+    }
+}
+
+static uint32_t pln_crc32c(uint32_t crc, const uint8_t *p, uint64_t n)
+{
+    const uint32_t (*t)[256] = pln_crc_table;
+
+    for (; n >= 8; n -= 8, p += 8) {
+        uint32_t a = ldl_le_p(p) ^ crc;
+        uint32_t b = ldl_le_p(p + 4);
+
+        crc = t[7][a & 0xff] ^ t[6][a >> 8 & 0xff] ^
+              t[5][a >> 16 & 0xff] ^ t[4][a >> 24] ^
+              t[3][b & 0xff] ^ t[2][b >> 8 & 0xff] ^
+              t[1][b >> 16 & 0xff] ^ t[0][b >> 24];
+    }
+    while (n--) {
+        crc = crc >> 8 ^ t[0][(crc ^ *p++) & 0xff];
+    }
+    return crc;
+}
+
+/*
+ * Operations.  Each does at most one slice of q->desc and returns an error,
+ * PLN_ERR_NONE when the descriptor is done, or a PLN_STEP_*.
+ */
+
+static int pln_more(PlnQueue *q, uint64_t n)
+{
+    q->done += n;
+    return q->done == q->desc.len ? PLN_ERR_NONE : PLN_STEP_MORE;
+}
+
+static int pln_do_copy(PlnQueue *q, uint64_t n)
+{
+    PeerlaneGPU *s = q->gpu;
+    const PlnDesc *d = &q->desc;
+    bool src_bus = d->flags & PLN_DESC_F_SRC_BUS;
+    bool dst_bus = d->flags & PLN_DESC_F_DST_BUS;
+    uint64_t at = q->done;
+    const uint8_t *data;
+    int err;
+
+    /* Overlapping ranges are copied right: from the end when need be */
+    if (src_bus == dst_bus && d->dst > d->src && d->dst - d->src < d->len) {
+        at = d->len - q->done - n;
+    }
+    err = pln_fetch(s, src_bus, d->src + at, n, s->stage[0], &data);
+    if (!err) {
+        err = pln_store(s, dst_bus, d->dst + at, n, data);
+    }
+    return err ? err : pln_more(q, n);
+}
+
+static int pln_do_fill(PlnQueue *q, uint64_t n)
+{
+    PeerlaneGPU *s = q->gpu;
+    const PlnDesc *d = &q->desc;
+    bool bus = d->flags & PLN_DESC_F_DST_BUS;
+    uint64_t addr = d->dst + q->done;
+    uint8_t *to = bus ? s->stage[0] : pln_vram(s, addr, n);
+    int err = PLN_ERR_NONE;
+
+    if (d->arg == 1) {
+        memset(to, d->imm, n);
+    } else {
+        for (uint64_t i = 0; i < n; i += d->arg) {
+            stn_le_p(to + i, d->arg, d->imm);
+        }
+    }
+    if (bus) {
+        err = pln_bus_rw(s, addr, to, n, true);
+    } else {
+        pln_vram_written(s, addr, n);
+    }
+    return err ? err : pln_more(q, n);
+}
+
+static int pln_do_crc32c(PlnQueue *q, uint64_t n)
+{
+    PeerlaneGPU *s = q->gpu;
+    const PlnDesc *d = &q->desc;
+    const uint8_t *data;
+    int err;
+
+    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + q->done, n,
+                    s->stage[0], &data);
+    if (err) {
+        return err;
+    }
+    q->result = (uint32_t)~pln_crc32c(~(uint32_t)q->result, data, n);
+    return pln_more(q, n);
+}
+
+static int pln_do_compare(PlnQueue *q, uint64_t n)
+{
+    PeerlaneGPU *s = q->gpu;
+    const PlnDesc *d = &q->desc;
+    const uint8_t *a, *b;
+    int err;
+
+    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + q->done, n,
+                    s->stage[0], &a);
+    if (!err) {
+        err = pln_fetch(s, d->flags & PLN_DESC_F_DST_BUS, d->dst + q->done, n,
+                        s->stage[1], &b);
+    }
+    if (err) {
+        return err;
+    }
+    if (memcmp(a, b, n)) {
+        uint64_t i = 0;
+
+        while (a[i] == b[i]) {
+            i++;
+        }
+        q->done += i;
+        q->result = q->done;
+        return PLN_ERR_NONE;
+    }
+    return pln_more(q, n);
+}
+
+static void pln_add_words(uint8_t *to, const uint8_t *from, uint64_t n,
+                          uint32_t type)
+{
+    for (uint64_t i = 0; i < n; i += 4) {
+        uint32_t a = ldl_le_p(to + i);
+        uint32_t b = ldl_le_p(from + i);
+
+        if (type == PLN_ADD_FLOAT32) {
+            float x, y;
+
+            memcpy(&x, &a, 4);
+            memcpy(&y, &b, 4);
+            x += y;
+            memcpy(&a, &x, 4);
+        } else {
+            a += b;
+        }
+        stl_le_p(to + i, a);
+    }
+}
+
+static int pln_do_add(PlnQueue *q, uint64_t n)
+{
+    PeerlaneGPU *s = q->gpu;
+    const PlnDesc *d = &q->desc;
+    bool dst_bus = d->flags & PLN_DESC_F_DST_BUS;
+    const uint8_t *a, *b;
+    int err;
+
+    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + q->done, n,
+                    s->stage[0], &b);
+    if (!err) {
+        err = pln_fetch(s, dst_bus, d->dst + q->done, n, s->stage[1], &a);
+    }
+    if (err) {
+        return err;
+    }
+    /* Add in the stage: the operands may overlap, and see no partial sums */
+    if (!dst_bus) {
+        memcpy(s->stage[1], a, n);
+    }
+    pln_add_words(s->stage[1], b, n, d->arg);
+    err = pln_store(s, dst_bus, d->dst + q->done, n, s->stage[1]);
+    return err ? err : pln_more(q, n);
+}
+
+static int pln_do_write(PlnQueue *q)
+{
+    const PlnDesc *d = &q->desc;
+    uint64_t n = pln_width(d);
+    uint8_t data[8];
+    int err;
+
+    stq_le_p(data, d->imm);
+    err = pln_store(q->gpu, d->flags & PLN_DESC_F_DST_BUS, d->dst, n, data);
+    if (!err) {
+        q->done = n;
+    }
+    return err;
+}
+
+static int pln_do_sem_wait(PlnQueue *q)
+{
+    PeerlaneGPU *s = q->gpu;
+    const PlnDesc *d = &q->desc;
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    const uint8_t *data;
+    int err;
+
+    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src, 8, s->stage[0],
+                    &data);
+    if (err) {
+        return err;
+    }
+    q->result = ldq_le_p(data);
+    trace_peerlane_gpu_sem_poll(pln_name(s), q->index, q->result, d->imm);
+    if (q->result >= d->imm) {
+        q->done = 8;
+        return PLN_ERR_NONE;
+    }
+    if (now >= q->deadline) {
+        return PLN_ERR_TIMEOUT;
+    }
+    q->waiting = true;
+    timer_mod(q->timer, MIN(now + PLN_SEM_POLL_NS, q->deadline));
+    return PLN_STEP_WAIT;
+}
+
+int pln_op_step(PlnQueue *q)
+{
+    uint64_t n = MIN(q->desc.len - q->done, PLN_SLICE);
+
+    switch (q->desc.opcode) {
+    case PLN_OP_COPY:
+        return pln_do_copy(q, n);
+    case PLN_OP_FILL:
+        return pln_do_fill(q, n);
+    case PLN_OP_CRC32C:
+        return pln_do_crc32c(q, n);
+    case PLN_OP_COMPARE:
+        return pln_do_compare(q, n);
+    case PLN_OP_ADD:
+        return pln_do_add(q, n);
+    case PLN_OP_SEM_WRITE:
+    case PLN_OP_IMM_WRITE:
+        return pln_do_write(q);
+    case PLN_OP_SEM_WAIT:
+        return pln_do_sem_wait(q);
+    default:
+        return PLN_ERR_NONE;
+    }
+}

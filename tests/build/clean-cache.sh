@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: clean-cache removes when it is told to, what nobody uses, and not while somebody builds
+# tags: quick
+# timeout: 30
+
+. "$TOP/tests/lib/case.sh"
+need_tool flock
+
+cache=$OUT/cache
+mkdir -p "$cache/locks" "$cache/guest-7.2-unused" "$cache/root-old" "$cache/logs"
+: >"$cache/locks/root-old"
+clean() { env -u PEERLANE_ROOT_KEY PEERLANE_CACHE="$cache" "$TOP/images/clean-cache" "$@" >said 2>&1; }
+left() { (cd "$cache" && echo *); }
+
+check "without an order it shows the cache" clean
+check "and says what is not used" grep -qE '^  unused .* root-old$' said
+check "and how to remove it" grep -q 'make clean-cache UNUSED=1' said
+check_eq "and removes nothing" "guest-7.2-unused locks logs root-old" "$(left)"
+for order in --unused --all; do
+	check_eq "$order while somebody builds is refused" 1 \
+		"$(flock "$cache/locks/root-old" sh -c 'PEERLANE_CACHE=$1 "$2" $3 2>said; echo $?' \
+			sh "$cache" "$TOP/images/clean-cache" "$order")"
+	check "and says why" grep -q 'a build is under way (root-old): nothing was removed' said
+done
+check_eq "and removes nothing either" "guest-7.2-unused locks logs root-old" "$(left)"
+check "--unused" clean --unused
+check_eq "removes what nobody uses" "locks logs" "$(left)"
+check "--all" clean --all
+check_eq "removes the rest, but for the locks" locks "$(left)"
+check_not "another word is refused" clean --everything
+check "with the usage" grep -q '^usage:' said
+finish

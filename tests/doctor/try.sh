@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: peerlane doctor --try on a false RDMA library: what it finds of each port, refusals, crashes, hangs
+# tags: doctor rdma quick
+# timeout: 180
+
+. "$TOP/tests/lib/case.sh"
+tool=$BUILD/userlib/peerlane
+false=$BUILD/userlib/tests/host/try
+need_file "$tool" "$false/libibverbs.so.1"
+
+# try MODE: what it tells of the machine, as facts in rec
+try() {
+	LD_LIBRARY_PATH=$false TRY_VERBS=$1 "$tool" doctor --try --json --record rec >out 2>err
+	status=$?
+	check "$1: it comes to a verdict" test "$status" -le 2 || sed 's/^/# /' err
+	grep '^F /peerlane/trial' rec >facts
+}
+# fact PATH#KEY VALUE
+fact() {
+	check_eq "… $1" "$2" "$(sed -n "s,^F /peerlane/trial$1 ,,p" facts)"
+}
+
+try good
+fact '#verbs' ok
+fact '#end' ok
+fact '/fake0#open' ok
+fact '/fake0#host' ok
+fact '/fake0#dmabuf' EOPNOTSUPP
+fact '/fake0/ports/1#mtu' 4096
+fact '/fake0/ports/2#mtu' 1024
+fact '/fake0/ports/1#gid' ipv4
+fact '/fake0/ports/1#gid_index' 1
+fact '/fake0/ports/2#gid' ipv4
+fact '/fake0/ports/3#mtu' ''
+check "… without a GPU it says why" grep -q '^F /peerlane/trial#cuda cuInit failed: CUDA_ERROR_NO_DEVICE' facts
+
+try dmabuf
+fact '/fake0#dmabuf' EBADF
+try locked
+fact '/fake0#open' ok
+fact '/fake0#host' ENOMEM
+fact '#end' ok
+try refused
+fact '/fake0#open' EACCES
+fact '/fake0#host' ''
+try crash
+fact '#end' 'killed by SIGSEGV'
+fact '#verbs' ok
+fact '/fake0#open' ''
+try exit
+fact '#end' 'ended with status 3'
+
+for mode in hang linger; do
+	before=$(date +%s)
+	try "$mode"
+	took=$(($(date +%s) - before))
+	check "… after its 30 seconds ($took s)" test "$took" -ge 29 -a "$took" -le 60
+	fact '#end' 'no answer within 30 s'
+done
+check_eq "… and nothing of it is left" "" "$(pgrep -f "^$tool doctor --try" || true)"
+
+mkdir empty
+printf 'not a library\n' >empty/libibverbs.so.1
+LD_LIBRARY_PATH=$OUT/empty "$tool" doctor --try --json --record rec >out 2>err
+check "no libibverbs that can be loaded: the reason is a fact" \
+	grep -q '^F /peerlane/trial#verbs libibverbs.so.1.*cannot.*install' rec
+"$BUILD/userlib/peerlane.static" doctor --try >out 2>err
+check_eq "the program in one file cannot try" 64 $?
+check "… and says so" grep -q 'cannot load the libraries' err
+finish

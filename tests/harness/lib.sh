@@ -1,0 +1,32 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# driver: a scenario of several hosts becomes the program ./driver, which works in ./o;
+# what stands on standard input comes first in it, then hosts_boot with its arguments.
+# Its QEMU is to be tests/harness/fake-qemu.
+# guests: their part, from standard input.
+
+driver() {
+	{
+		cat <<'END'
+OUT=$PWD/o
+cd "$OUT" || exit 1
+. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/scenario.sh"
+SC_TOPOLOGY=no-drive SC_KERNEL=7.2
+. "$TOP/scenarios/lib/hosts.sh"
+END
+		cat
+		# shellcheck disable=SC2016 # the driver's
+		echo 'hosts_boot "$@"'
+		echo finish
+	} >driver
+}
+
+guests() {
+	mkdir -p o/case
+	cat >o/case/run
+	sed -i '1i #!/bin/sh\n. ./host' o/case/run
+	chmod +x o/case/run
+}

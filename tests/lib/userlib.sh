@@ -1,0 +1,37 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# For cases that run test programs of userlib; sourced after tests/lib/case.sh.
+
+# build_userlib PART GOAL…: make in userlib/PART
+build_userlib() {
+	need_tool make flock cc
+	build_part=$1
+	shift
+	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$build_part" \
+		O="$BUILD/userlib" "$@" >build.log 2>&1 && return
+	fail "the test programs build" "$(tail -n 20 build.log)"
+	finish
+}
+
+# ended NAME STATUS FILE: a test program's results, in FILE, are this case's, and
+# it came to a good end
+ended() {
+	ktap_from "$3" "$1"
+	check_eq "$1: ended well" 0 "$2"
+	check "$1: with a plan" grep -q '^1\.\.[1-9]' "$3"
+	check_not "$1: nothing for the sanitizers" \
+		grep -E 'Sanitizer|runtime error' "$3"
+}
+
+# unit PROGRAM [ARGUMENTS]: its lines are this case's lines; it runs in an empty
+# folder
+unit() {
+	unit_name=$1
+	shift
+	rm -rf "$unit_name"
+	mkdir "$unit_name"
+	(cd "$unit_name" && exec "$BUILD/userlib/tests/host/$unit_name" "$@") \
+		>"$unit_name.log" 2>&1
+	ended "$unit_name" $? "$unit_name.log"
+}

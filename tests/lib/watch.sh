@@ -1,0 +1,29 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# Who is killed outright cannot clean up; another process does it for him.
+#
+#	lives PID	it is there, and not just waiting to be buried
+#	watch_end PID	until it does not live any more; looks twice a second
+#	watch_here FILE	this process, which is a part of the shell $$, has its number
+#			there; fails when that shell does not live any more
+
+lives() {
+	grep -qE "^[0-9]+ \(.*\) [^ZX] " "/proc/$1/stat" 2>/dev/null
+}
+
+# not tail --pid, for which a process that nobody buries is there for ever
+watch_end() {
+	while lives "$1"; do
+		sleep 0.5
+	done
+}
+
+# First the number, then the look: who comes to clean up after that shell finds the
+# number, or this one sees that the shell is gone.  That shell may be quicker.
+watch_here() {
+	read -r watch_pid watch_rest </proc/self/stat
+	: "$watch_rest"
+	[ -e "$1" ] || echo "$watch_pid" >"$1"
+	lives "$$"
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a runner that is killed outright leaves no emulator, no wire, no image and no memory dump behind
+# tags: scenario guest wire harness
+# timeout: 200
+
+. "$TOP/tests/lib/case.sh"
+
+need_tool jq cpio flock
+need_file "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/rdma.cpio"
+
+# of FOLDER: the processes that work in it, or were started with it
+of() {
+	for each in /proc/[0-9]*; do
+		words=$(readlink "$each/cwd"; tr '\0' ' ' <"$each/cmdline") 2>/dev/null
+		case $words in
+		*"$1"*) echo "${each#/proc/}: $words" ;;
+		esac
+	done
+}
+
+# within SECONDS COMMAND…
+within() {
+	until=$(($(cut -d. -f1 /proc/uptime) + $1))
+	shift
+	until "$@"; do
+		[ "$(cut -d. -f1 /proc/uptime)" -lt "$until" ] || return 1
+		sleep 0.1
+	done
+}
+talks() { # FOLDER: its guests do
+	grep -q '^@host barrier up' "$1/a/result.log" 2>/dev/null
+}
+idle() { # FOLDER
+	[ -z "$(of "$1")" ]
+}
+
+# kills PID FOLDER WHO
+kills() {
+	check "$3: its guests run" within 90 talks "$2"
+	at_exit "of $2 | sed 's/:.*//' | xargs -r kill -KILL 2>/dev/null"
+	check "$3: two emulators and a wire work in its folder" \
+		test "$(of "$2" | grep -cE 'qemu-system|peerlane-wire')" -eq 3
+	: >"$2/b/memory"
+	kill -KILL "$1"
+	check "$3 is killed: nobody works there any more" within 30 idle "$2"
+	of "$2" | sed 's/^/# left: /'
+	check_eq "$3 is killed: no image, no memory dump, nothing for guests" '' \
+		"$(find "$2" \( -name '*.img' -o -name '*.cpio' -o -name memory -o -name case -o -name '.run' \) -print)"
+}
+
+"$TOP/scenarios/run" --out "$OUT/scenario" two-hosts >said 2>&1 &
+kills $! "$OUT/scenario" scenarios/run
+
+mkdir -p cases/fix
+cat >cases/fix/hosts.sh <<'END'
+#!/bin/sh
+# desc: fixture
+# timeout: 150
+exec "$TOP/scenarios/run" --out "$OUT" two-hosts
+END
+chmod +x cases/fix/hosts.sh
+"$TOP/tests/run" --cases "$OUT/cases" --out "$OUT/tests" >said 2>&1 &
+kills $! "$OUT/tests/fix/hosts" tests/run
+check_eq "tests/run is killed: its own notes are gone too" '' "$(find tests -name .run)"
+finish

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* How a library is asked questions, and its answers printed, one line each */
+#ifndef PEERLANE_TEST_ASK_H
+#define PEERLANE_TEST_ASK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A function of the library that is asked; ends the program without it */
+void *sym(const char *name);
+
+#define CALL(fn, ...)	((__typeof__(&fn))sym(#fn))(__VA_ARGS__)
+#define ASK(what, fn, ...) \
+	printf("%-44s %d\n", what, (int)CALL(fn, __VA_ARGS__))
+#define SAY(what, value)	printf("%-44s = %lld\n", what, (long long)(value))
+
+struct section {
+	const char *name;
+	void (*ask)(void);
+};
+
+/*
+ * Each section in a process of its own, since an error may stay with a context;
+ * @start loads the library there.  Gives the program's exit status.
+ */
+__attribute__((unused))
+static int ask_all(const struct section *sections, size_t n,
+		   int (*start)(const struct section *section))
+{
+	int status, bad = 0;
+	pid_t pid;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < n; i++) {
+		printf("[%s]\n", sections[i].name);
+		pid = fork();
+		if (!pid) {
+			status = start(&sections[i]);
+			if (!status)
+				sections[i].ask();
+			exit(status);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			return 2;
+		if (WIFSIGNALED(status))
+			printf("killed by signal %d\n", WTERMSIG(status));
+		bad |= status;
+	}
+	return bad ? 1 : 0;
+}
+
+#endif

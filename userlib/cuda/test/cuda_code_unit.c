@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The library on a fake driver: device code, functions of the program.
+ * Each test runs in a process of its own.
+ */
+
+#include "unit.h"
+
+/* ---- device code ---- */
+
+static const char ptx[] = "// by hand\n.version 7.0\n.target sm_50\n"
+	".address_size 64\n.visible .entry first()\n{\nret;\n}\n"
+	".entry second(.param .u64 a)\n{\nret;\n}\n";
+
+static void t_modules(void)
+{
+	static const uint32_t fat[4] = { 0xba55ed50, 0x00100001, 8, 0 };
+	CUcontext ctx = start(&one);
+	CUmodule m, n, again;
+	CUfunction f, g;
+	CUlibrary l;
+	CUkernel k;
+	const char *name;
+	CUdeviceptr p;
+	size_t size;
+	int v;
+
+	OK(cuModuleLoadData(&m, ptx));
+	OK(cuModuleGetFunction(&f, m, "first"));
+	OK(cuModuleGetFunction(&g, m, "first"));
+	CHECK(f == g);
+	OK(cuModuleGetFunction(&g, m, "second"));
+	CHECK(f != g);
+	IS(cuModuleGetFunction(&g, m, "firs"), CUDA_ERROR_NOT_FOUND);
+	IS(cuModuleGetFunction(&g, m, "first2"), CUDA_ERROR_NOT_FOUND);
+	IS(cuModuleGetGlobal_v2(&p, &size, m, "none"), CUDA_ERROR_NOT_FOUND);
+	OK(cuFuncGetName(&name, f));
+	CHECK(!strcmp(name, "first"));
+	OK(cuFuncGetModule(&again, f));
+	CHECK(again == m);
+	OK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, f));
+	CHECK(v == 1024);
+	IS(cuFuncGetAttribute(&v, 99, f), INVALID);
+	OK(cuModuleUnload(m));
+	IS(cuModuleUnload(m), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuFuncGetName(&name, f), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+	   CUDA_ERROR_INVALID_HANDLE);
+	/* Binary code is not looked into */
+	OK(cuModuleLoadFatBinary(&m, fat));
+	OK(cuModuleGetFunction(&f, m, "any"));
+	IS(cuModuleGetGlobal_v2(&p, &size, m, "any"), CUDA_ERROR_NOT_SUPPORTED);
+	/* A library is of no context, its module of one */
+	OK(cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0));
+	IS(cuModuleUnload((CUmodule)l), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuLibraryUnload((CUlibrary)m), CUDA_ERROR_INVALID_HANDLE);
+	OK(cuLibraryGetKernel(&k, l, "second"));
+	OK(cuKernelGetName(&name, k));
+	CHECK(!strcmp(name, "second"));
+	OK(cuKernelGetFunction(&f, k));
+	IS(cuLibraryGetGlobal(&p, &size, l, "none"), CUDA_ERROR_NOT_FOUND);
+	IS(cuLibraryGetGlobal(&p, &size, l, "second"), CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuLibraryGetGlobal(&p, &size, l, NULL), INVALID);
+	IS(cuLibraryGetGlobal(&p, &size, (CUlibrary)m, "any"),
+	   CUDA_ERROR_INVALID_HANDLE);
+	OK(cuLibraryGetModule(&n, l));
+	OK(cuLibraryGetModule(&again, l));
+	CHECK(again == n);
+	OK(cuModuleGetFunction(&g, n, "second"));
+	OK(cuLibraryUnload(l));
+	IS(cuKernelGetName(&name, k), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuModuleUnload(n), CUDA_ERROR_INVALID_HANDLE);
+	end(ctx);		/* with the module */
+	IS(cuModuleGetFunction(&f, m, "any"), CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* What a refused launch says */
+static void t_launch(void)
+{
+	CUlaunchConfig config = { 1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0 };
+	int keep = dup(2), pipe_fd[2];
+	CUcontext ctx = start(&one);
+	char text[512] = "";
+	CUfunction f;
+	CUmodule m;
+	ssize_t n;
+
+	setenv("PEERLANE_LOG", "0", 1);
+	OK(cuModuleLoadData(&m, ptx));
+	OK(cuModuleGetFunction(&f, m, "second"));
+	CHECK(!pipe2(pipe_fd, O_NONBLOCK));
+	dup2(pipe_fd[1], 2);
+	IS(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	dup2(keep, 2);
+	n = read(pipe_fd[0], text, sizeof(text) - 1);
+	CHECK(n > 0 && strstr(text, "kernel second was not launched"));
+	dup2(pipe_fd[1], 2);
+	IS(cuLaunchKernelEx(&config, f, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuLaunchCooperativeKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	dup2(keep, 2);
+	IS(cuLaunchKernel(f, 1, 1, 0, 32, 1, 1, 0, NULL, NULL, NULL), INVALID);
+	IS(cuLaunchKernel(f, 1, 1, 1, 33, 32, 1, 0, NULL, NULL, NULL), INVALID);
+	IS(cuLaunchKernel(f, 1, 1, 1, 1u << 31, 1u << 31, 4, 0, NULL, NULL,
+			  NULL), INVALID);
+	IS(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, (CUstream)f, NULL, NULL),
+	   CUDA_ERROR_INVALID_HANDLE);
+	IS(cuLaunchKernel((CUfunction)m, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
+	   CUDA_ERROR_INVALID_HANDLE);
+	end(ctx);
+}
+
+/* ---- functions of the program ---- */
+
+struct seen {
+	atomic_int calls;
+	CUresult status;
+	CUresult inner;
+	unsigned char value;
+	const unsigned char *watch;
+	int gate[2];
+};
+
+static void note(void *arg)
+{
+	struct seen *seen = arg;
+	char byte;
+	int n;
+
+	/* Not before it is let */
+	if (seen->gate[0] >= 0 && read(seen->gate[0], &byte, 1) != 1)
+		return;
+	seen->inner = cuDeviceGetCount(&n);
+	if (seen->watch)
+		seen->value = *seen->watch;
+	atomic_fetch_add(&seen->calls, 1);
+}
+
+static void note_status(CUstream stream, CUresult status, void *arg)
+{
+	struct seen *seen = arg;
+
+	(void)stream;
+	seen->status = status;
+	note(arg);
+}
+
+static void t_host_function(void)
+{
+	struct seen seen = { .gate = { -1, -1 } };
+	struct fake_config cfg = one;
+	CUcontext ctx;
+	unsigned char *b;
+	CUdeviceptr p;
+	void *pinned;
+	CUstream s;
+	CUevent e;
+
+	cfg.manual = true;
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&e, 0));
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuMemAllocHost_v2(&pinned, 4096));
+	b = pinned;
+	*b = 0;
+	seen.watch = b;
+	IS(cuLaunchHostFunc(s, NULL, NULL), INVALID);
+	IS(cuStreamAddCallback(s, note_status, &seen, 1), INVALID);
+	IS(cuLaunchHostFunc(BAD_PTR(CUstream), note, &seen),
+	   CUDA_ERROR_INVALID_HANDLE);
+	/* After what is before it, and before what is after it */
+	OK(cuMemsetD8Async(p, 5, 1, s));
+	OK(cuMemcpyDtoHAsync_v2(b, p, 1, s));
+	OK(cuLaunchHostFunc(s, note, &seen));
+	OK(cuMemsetD8Async(p, 6, 1, s));
+	OK(cuMemcpyDtoHAsync_v2(b, p, 1, s));
+	OK(cuStreamSynchronize(s));
+	CHECK(atomic_load(&seen.calls) == 1);
+	CHECK(seen.value == 5 && *b == 6);
+	CHECK(seen.inner == CUDA_ERROR_NOT_PERMITTED);
+	/* Until it returns the stream is not done, and neither is an event */
+	CHECK(!pipe(seen.gate));
+	OK(cuLaunchHostFunc(s, note, &seen));
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	OK(cuStreamQuery(NULL));
+	CHECK(write(seen.gate[1], "g", 1) == 1);
+	OK(cuEventRecord(e, s));
+	OK(cuEventSynchronize(e));
+	CHECK(atomic_load(&seen.calls) == 2);
+	/* The error of what went before */
+	CHECK(write(seen.gate[1], "gg", 2) == 2);
+	OK(cuStreamAddCallback(s, note_status, &seen, 0));
+	OK(cuStreamSynchronize(s));
+	CHECK(seen.status == CUDA_SUCCESS);
+	fake_bad_jobs(1, -EIO, 1);
+	OK(cuMemsetD8Async(p, 5, 1, s));
+	OK(cuStreamAddCallback(s, note_status, &seen, 0));
+	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
+	CHECK(seen.status == CUDA_ERROR_LAUNCH_FAILED);
+	CHECK(atomic_load(&seen.calls) == 4);
+	OK(cuMemFreeHost(pinned));
+	end(ctx);
+}
+
+/* What NVIDIA's runtime asks for, and what it does not get */
+static int dropped;
+
+static void drop(CUcontext ctx, void *key, void *value)
+{
+	dropped += ctx && key && value == &dropped;
+}
+
+static void t_export_tables(void)
+{
+	static const CUuuid storage = { { (char)0xc6, (char)0x93, 0x33, 0x6e,
+		0x11, 0x21, (char)0xdf, 0x11, (char)0xa8, (char)0xc3, 0x68,
+		(char)0xf3, 0x55, (char)0xd8, (char)0x95, (char)0x93 } };
+	static const CUuuid none = { { 1, 2, 3 } };
+	typedef CUresult (*put_fn)(CUcontext, void *, void *,
+				   void (*)(CUcontext, void *, void *));
+	typedef CUresult (*remove_fn)(CUcontext, void *);
+	typedef CUresult (*get_fn)(void **, CUcontext, void *);
+	CUcontext ctx = start(&one);
+	const void *table;
+	void *const *entry;
+	void *value = NULL;
+	int key;
+
+	IS(cuGetExportTable(&table, &none), CUDA_ERROR_NOT_FOUND);
+	CHECK(!table);
+	IS(cuGetExportTable(NULL, &none), INVALID);
+	IS(cuGetExportTable(&table, NULL), INVALID);
+	OK(cuGetExportTable(&table, &storage));
+	entry = table;
+	IS(((get_fn)entry[2])(&value, ctx, &key), CUDA_ERROR_INVALID_HANDLE);
+	OK(((put_fn)entry[0])(ctx, &key, &value, NULL));
+	OK(((put_fn)entry[0])(NULL, &key, &key, NULL));
+	OK(((get_fn)entry[2])(&value, ctx, &key));
+	CHECK(value == &key);
+	OK(((remove_fn)entry[1])(ctx, &key));
+	IS(((remove_fn)entry[1])(ctx, &key), CUDA_ERROR_INVALID_HANDLE);
+	OK(((put_fn)entry[0])(ctx, &key, &dropped, drop));
+	end(ctx);
+	CHECK(dropped == 1);
+}
+
+static const struct unit_test tests[] = {
+	{ "modules and libraries", t_modules },
+	{ "a launch is refused by name", t_launch },
+	{ "functions of the program in a stream", t_host_function },
+	{ "tables for the runtime", t_export_tables },
+};
+
+UNIT_MAIN(tests)

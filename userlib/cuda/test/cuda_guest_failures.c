@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cuda_guest: processes that fork or are killed, engines that fail or hang, and
+ * GPUs that are reset.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cuda_guest.h"
+
+/* ---- processes ---- */
+
+void after_fork(void)
+{
+	CUdeviceptr p;
+	int status, n;
+	pid_t pid;
+	unsigned char b = 0;
+
+	OK(cuMemAlloc_v2(&p, MiB));
+	OK(cuMemsetD8_v2(p, 5, MiB));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		bool good = cuInit(0) == CUDA_ERROR_NOT_INITIALIZED &&
+			    cuDeviceGetCount(&n) == CUDA_ERROR_NOT_INITIALIZED &&
+			    cuMemFree_v2(p) == CUDA_ERROR_NOT_INITIALIZED;
+
+		exit(good ? 0 : 1);	/* exit handlers too */
+	}
+	waitpid(pid, &status, 0);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	OK(cuMemcpyDtoH_v2(&b, p + MiB - 1, 1));
+	CHECK(b == 5);
+	OK(cuMemFree_v2(p));
+}
+
+static size_t free_memory(void)
+{
+	size_t n = 0, total;
+
+	OK(cuMemGetInfo_v2(&n, &total));
+	return n;
+}
+
+/* Another process is killed in the middle of its work */
+void killed(const char *self)
+{
+	size_t before = free_memory(), after = 0;
+	struct timespec nap = { 0, 10000000 };
+	int pipe_fd[2], status;
+	char go = 0;
+	pid_t pid;
+
+	CHECK(!pipe(pipe_fd));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(pipe_fd[1], 1);
+		execl(self, self, "busy", (char *)NULL);
+		_exit(127);
+	}
+	close(pipe_fd[1]);
+	CHECK(read(pipe_fd[0], &go, 1) == 1 && go == '!');
+	CHECK(free_memory() < before);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	close(pipe_fd[0]);
+	/* The driver gives it back when no DMA can reach it: soon */
+	for (int i = 0; i < 500; i++) {
+		after = free_memory();
+		if (after == before)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	CHECK(after == before);
+}
+
+int busy(void)
+{
+	CUdeviceptr p, q;
+	CUcontext ctx;
+
+	if (cuInit(0) || cuCtxCreate_v2(&ctx, 0, 0) ||
+	    cuMemAlloc_v2(&p, 32 * MiB) || cuMemAlloc_v2(&q, 32 * MiB))
+		return 1;
+	for (int i = 0;; i++) {
+		if (cuMemcpyDtoDAsync_v2(p, q, 32 * MiB, NULL))
+			return 1;
+		if (i == 3 && write(1, "!", 1) != 1)
+			return 1;
+	}
+}
+
+/* ---- the device ---- */
+
+void engine_error(void)
+{
+	CUdeviceptr p;
+	CUstream s;
+	char b;
+
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CHECK(host("set gpu0 fault-engine-error 1"));
+	IS(cuMemcpyDtoH_v2(&b, p, 1), CUDA_ERROR_LAUNCH_FAILED);
+	OK(cuMemcpyDtoH_v2(&b, p, 1));
+	CHECK(host("set gpu0 fault-engine-error 1"));
+	OK(cuMemsetD8Async(p, 1, 1, s));
+	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
+	OK(cuStreamSynchronize(s));
+	OK(cuMemsetD8_v2(p, 3, 1));
+	OK(cuMemcpyDtoH_v2(&b, p, 1));
+	CHECK(b == 3);
+	OK(cuStreamDestroy_v2(s));
+	OK(cuMemFree_v2(p));
+}
+
+/* The driver has the engine zero memory before it gives it */
+void engine_error_in_alloc(void)
+{
+	CUdeviceptr p;
+
+	CHECK(host("set gpu0 fault-engine-error 1"));
+	IS(cuMemAlloc_v2(&p, 4 * MiB), CUDA_ERROR_LAUNCH_FAILED);
+	OK(cuMemAlloc_v2(&p, 4 * MiB));
+	OK(cuMemFree_v2(p));
+}
+
+void lost_interrupt(void)
+{
+	CUdeviceptr p;
+	char b = 0;
+
+	OK(cuMemAlloc_v2(&p, 4096));
+	CHECK(host("set gpu0 fault-lost-irq 1"));
+	OK(cuMemsetD8_v2(p, 9, 1));
+	OK(cuMemcpyDtoH_v2(&b, p, 1));
+	CHECK(b == 9);
+	OK(cuMemFree_v2(p));
+}
+
+/* The engine never says that it is done: the driver gives up, we go on */
+void stuck(void)
+{
+	static const char param[] =
+		"/sys/module/peerlane_gpu/parameters/watchdog_ms";
+	int fd = open(param, O_WRONLY);
+	CUdeviceptr p;
+	char b = 0;
+
+	CHECK(fd >= 0 && write(fd, "500", 3) == 3);
+	OK(cuMemAlloc_v2(&p, 4096));
+	CHECK(host("set gpu0 fault-stuck-fence 1"));
+	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_LAUNCH_TIMEOUT);
+	OK(cuMemsetD8_v2(p, 6, 1));
+	OK(cuMemcpyDtoH_v2(&b, p, 1));
+	CHECK(b == 6);
+	OK(cuMemFree_v2(p));
+	CHECK(pwrite(fd, "10000", 5, 0) == 5);
+	close(fd);
+}
+
+static void write_reset(void)
+{
+	char bus[32], path[128];
+	int fd;
+
+	OK(cuDeviceGetPCIBusId(bus, sizeof(bus), 0));
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset", bus);
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0 && write(fd, "1", 1) == 1);
+	close(fd);
+}
+
+/* Whatever the jobs under way come to, nothing hangs and the next works */
+void reset_at_work(void)
+{
+	CUdeviceptr p, q;
+	CUcontext ctx;
+	CUstream s[3];
+	CUresult err;
+	char b = 0;
+
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(cuMemAlloc_v2(&p, 64 * MiB));
+	OK(cuMemAlloc_v2(&q, 64 * MiB));
+	for (int i = 0; i < 3; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 60; i++)
+		OK(cuMemcpyDtoDAsync_v2(p, q, 64 * MiB, s[i % 3]));
+	write_reset();
+	for (int i = 0; i < 3; i++) {
+		err = cuStreamSynchronize(s[i]);
+		printf("# stream %d: %d\n", i, err);
+		CHECK(err == CUDA_SUCCESS || err == CUDA_ERROR_LAUNCH_FAILED ||
+		      err == CUDA_ERROR_DEVICE_UNAVAILABLE);
+	}
+	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	OK(cuCtxDestroy_v2(ctx));
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(cuMemAlloc_v2(&p, 64 * MiB));
+	OK(cuMemsetD8_v2(p, 5, 64 * MiB));
+	OK(cuMemcpyDtoH_v2(&b, p + 64 * MiB - 1, 1));
+	CHECK(b == 5);
+	OK(cuCtxDestroy_v2(ctx));
+}
+
+void reset_gpu(void)
+{
+	CUdeviceptr p, q;
+	CUcontext ctx, next;
+	unsigned char b = 0;
+
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemsetD8_v2(p, 1, 2 * MiB));
+	write_reset();
+	IS(cuMemcpyDtoH_v2(&b, p, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	IS(cuMemAlloc_v2(&q, 4096), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	IS(cuCtxSynchronize(), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	OK(cuCtxCreate_v2(&next, 0, 0));
+	OK(cuMemAlloc_v2(&q, 2 * MiB));
+	OK(cuMemsetD8_v2(q, 4, 2 * MiB));
+	OK(cuMemcpyDtoH_v2(&b, q + 2 * MiB - 1, 1));
+	CHECK(b == 4);
+	IS(cuMemcpyDtoD_v2(q, p, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	OK(cuCtxDestroy_v2(ctx));
+	OK(cuMemcpyDtoH_v2(&b, q, 1));
+	OK(cuCtxDestroy_v2(next));
+	OK(cuCtxPopCurrent_v2(NULL));	/* the destroyed one */
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PEERLANE_TEST_YIELD_H
+#define PEERLANE_TEST_YIELD_H
+
+/* A thread gives way at each so many unlocks; 0: never */
+extern unsigned int yield_every;
+
+#endif

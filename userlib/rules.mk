@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+#
+# What the Makefiles of all parts share: the folders, the compiler's warnings,
+# and commands that are shown in short, or with V=1 in full.
+TOP	:= $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
+O	?= $(TOP)/build/userlib
+override O := $(abspath $(O))
+T	:= $(O)/tests
+# Test programs that are not for a guest
+H	:= $(T)/host
+
+# What is built depends on these
+MK	:= $(MAKEFILE_LIST)
+
+WARN	:= -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes \
+	   -Wshadow -Wvla -Wpointer-arith -Wwrite-strings
+SAN	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+	   -fno-omit-frame-pointer
+
+V ?= 0
+ifeq ($(V),0)
+Q := @
+# stands before its command, on the same line
+say = @printf '  %-7s %s\n' $(1) $(patsubst $(O)/%,%,$(2));
+else
+Q :=
+say =
+endif
+
+.DELETE_ON_ERROR:
