@@ -309,7 +309,9 @@ void pln_aperture_was_reset(struct pln_gpu *gpu)
 	struct pln_run *run;
 
 	lockdep_assert_held_write(&gpu->mem_lock);
-	WARN_ON(!list_empty(&gpu->runs));
+	/* A page table that is being put has taken its run along, not yet ended */
+	list_for_each_entry(run, &gpu->runs, node)
+		run->in_hw = false;
 	list_for_each_entry(run, &gpu->dying_runs, node)
 		run->in_hw = false;
 	pln_bar1_cmd(gpu, PLN_BAR1_CMD_UNMAP_ALL, 0, 0, 0);

@@ -117,6 +117,14 @@ struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
 	return job;
 }
 
+/* What pln_pin_take() took */
+static void pln_pin_give(struct pln_file *file, s64 bytes)
+{
+	atomic64_sub(bytes, &file->gpu->pinned);
+	atomic64_sub(bytes, &file->pinned);
+	wake_up_all(&file->gpu->unpinned);
+}
+
 /*
  * Memory is let go when the device is done with the job, not when the last
  * reference goes: a program may wait late, or never.
@@ -145,10 +153,8 @@ void pln_job_release_resources(struct pln_job *job)
 	}
 
 	if (job->file && job->pinned) {
-		atomic64_sub(job->pinned, &gpu->pinned);
-		atomic64_sub(job->pinned, &job->file->pinned);
+		pln_pin_give(job->file, job->pinned);
 		job->pinned = 0;
-		wake_up_all(&gpu->unpinned);
 	}
 }
 
@@ -279,29 +285,45 @@ static s64 pln_pin_max(void)
 }
 
 /* All files together leave half of the machine's memory alone */
-static bool pln_pin_fits(struct pln_file *file, s64 bytes, s64 limit)
+static bool pln_pin_take(struct pln_file *file, s64 bytes, s64 limit)
 {
-	return atomic64_read(&file->pinned) + bytes <= limit &&
-	       atomic64_read(&file->gpu->pinned) + bytes <= pln_pin_max();
+	struct pln_gpu *gpu = file->gpu;
+	bool fits;
+
+	spin_lock(&gpu->pin_lock);
+	fits = atomic64_read(&file->pinned) + bytes <= limit &&
+	       atomic64_read(&gpu->pinned) + bytes <= pln_pin_max();
+	if (fits) {
+		atomic64_add(bytes, &file->pinned);
+		atomic64_add(bytes, &gpu->pinned);
+	}
+	spin_unlock(&gpu->pin_lock);
+	return fits;
 }
 
-/* Room for more pinned memory of this file; jobs that end make some */
+/* Take room for more pinned memory of this file; jobs that end make some */
 static int pln_pin_room(struct pln_file *file, u64 bytes)
 {
 	s64 limit = min_t(s64, pln_pin_max(),
 			  (s64)READ_ONCE(pln_max_pinned_mib) << 20);
 	long left = msecs_to_jiffies(2 * READ_ONCE(pln_watchdog_ms));
+	bool taken = false;
+	int ret;
 
 	if (bytes > (u64)limit)
 		return -ENOMEM;
 	left = wait_event_interruptible_timeout(file->gpu->unpinned,
 						pln_state_errno(file->gpu) ||
-						pln_pin_fits(file, bytes,
-							     limit),
+						(taken = pln_pin_take(file,
+								      bytes,
+								      limit)),
 						left);
+	if (taken)
+		return 0;
 	if (left < 0)
 		return -EINTR;
-	return left ? pln_state_errno(file->gpu) : -EAGAIN;
+	ret = pln_state_errno(file->gpu);
+	return ret ? ret : -EAGAIN;
 }
 
 /* User pages that an operation needs, in bytes */
@@ -344,13 +366,14 @@ struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 	}
 
 	job = pln_job_alloc(gpu, nr_ops);
-	if (!job)
+	if (!job) {
+		if (pinned)
+			pln_pin_give(file, pinned);
 		return ERR_PTR(-ENOMEM);
+	}
 	kref_get(&file->kref);
 	job->file = file;
 	job->pinned = pinned;
-	atomic64_add(pinned, &file->pinned);
-	atomic64_add(pinned, &gpu->pinned);
 
 	for (i = 0; i < nr_ops; i++) {
 		struct pln_jop *jop = &job->ops[i];

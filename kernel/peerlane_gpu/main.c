@@ -103,6 +103,7 @@ static struct pln_gpu *pln_gpu_create(struct pci_dev *pdev)
 	}
 	gpu->pdev = pci_dev_get(pdev);
 	init_rwsem(&gpu->mem_lock);
+	spin_lock_init(&gpu->pin_lock);
 	init_waitqueue_head(&gpu->state_wait);
 	init_waitqueue_head(&gpu->reaped);
 	init_waitqueue_head(&gpu->unpinned);

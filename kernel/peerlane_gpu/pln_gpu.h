@@ -153,6 +153,7 @@ struct pln_gpu {
 	atomic64_t nr_exports;
 	atomic64_t nr_pins;	/* page tables given to other drivers */
 	atomic64_t pinned;	/* bytes of user memory */
+	spinlock_t pin_lock;	/* whoever adds to it */
 	wait_queue_head_t unpinned;
 };
 

@@ -81,6 +81,7 @@ struct pln_mem {
 };
 
 static DEFINE_XARRAY_ALLOC1(pln_mems);
+static u32 pln_next_id;
 static void *pln_handle;
 static invalidate_peer_memory pln_invalidate;
 
@@ -136,8 +137,10 @@ static int pln_mem_acquire(unsigned long addr, size_t size, void *unused,
 	kref_init(&mem->kref);
 	mem->va = start;
 	mem->len = end - start;
-	ret = xa_alloc(&pln_mems, &mem->id, mem, xa_limit_31b, GFP_KERNEL);
-	if (ret) {
+	/* Not soon the same again: a callback may be on its way with it */
+	ret = xa_alloc_cyclic(&pln_mems, &mem->id, mem, xa_limit_31b,
+			      &pln_next_id, GFP_KERNEL);
+	if (ret < 0) {
 		kfree(mem);
 		return ret;
 	}

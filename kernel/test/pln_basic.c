@@ -326,57 +326,6 @@ static void test_bad_ops(int fd)
 	munmap(page, 4096);
 }
 
-/* More user memory than one file may have pinned */
-static void test_pin_limit(int fd)
-{
-	static const char param[] =
-		"/sys/module/peerlane_gpu/parameters/max_pinned_mib";
-	struct pln_gpu_alloc a = gpu_alloc(fd, 4 * MIB);
-	char *p = aligned_alloc(4096, 4 * MIB), old[16] = "";
-	struct pln_gpu_op op = op_to_gpu(a.handle, 0, p, 4 * MIB);
-	int i, f = open(param, O_RDWR), bad = 0;
-	struct pln_gpu_wait w;
-	uint64_t job[8];
-
-	need(p && f >= 0 && read(f, old, sizeof(old) - 1) > 0, "limit");
-	memset(p, 1, 4 * MIB);
-	need(pwrite(f, "3", 1, 0) == 1, "set the limit");
-	check_errno(gpu_submit(fd, &op, 1, 0, &job[0]), ENOMEM,
-		    "submit: more user memory than allowed");
-	need(pwrite(f, "5", 1, 0) == 1, "set the limit");
-	for (i = 0; i < 8; i++)
-		bad += gpu_submit(fd, &op, 1, 0, &job[i]) != 0;
-	for (i = 0; i < 8; i++)
-		bad += gpu_wait(fd, job[i], SECONDS(30), &w) || w.status;
-	check(!bad, "submit waits for jobs that end to make room");
-	need(pwrite(f, old, strlen(old), 0) > 0, "restore the limit");
-	close(f);
-	free(p);
-	gpu_free(fd, a.handle);
-}
-
-static void test_many_jobs(int fd)
-{
-	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
-	struct pln_gpu_op op = op_fill(a.handle, 0, 8, 8, 1);
-	uint64_t first = 0, job, n;
-	struct pln_gpu_wait w;
-
-	for (n = 0; n < 100000; n++) {
-		if (gpu_submit(fd, &op, 1, n % 2, &job))
-			break;
-		if (!first)
-			first = job;
-	}
-	check(n == 1024 && errno == EAGAIN,
-	      "EAGAIN after %llu jobs that nobody waited for",
-	      (unsigned long long)n);
-	check(!gpu_wait(fd, first, SECONDS(30), &w) && !w.status &&
-	      !gpu_submit(fd, &op, 1, 0, &job), "one waited for makes room");
-	gpu_free(fd, a.handle);
-	/* The rest is left to close() */
-}
-
 static void *interrupter(void *arg)
 {
 	pthread_t *target = arg;
@@ -540,8 +489,6 @@ int main(void)
 	test_ownership(fd);
 	test_interrupted(fd);
 	test_coherent(fd);
-	test_pin_limit(fd);
-	test_many_jobs(fd);
 	close(fd);
 
 	/* Jobs that close() has left behind may take a moment */

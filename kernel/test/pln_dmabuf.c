@@ -217,6 +217,10 @@ static void test_parts(int fd)
 	e.flags = 1;
 	check_errno(ioctl(fd, PLN_GPU_IOC_EXPORT_PARTS, &e), EINVAL,
 		    "parts: flags");
+	e.flags = 0;
+	e.reserved = 1;
+	check_errno(ioctl(fd, PLN_GPU_IOC_EXPORT_PARTS, &e), EINVAL,
+		    "parts: reserved");
 	for (i = 0; i < 5; i++) {
 		static const struct {
 			const char *what;

@@ -327,8 +327,10 @@ static void *race_free(void *arg)
 static void test_race(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
-	int i, told = 0, wrong = 0, rounds = 60;
+	int i, told = 0, wrong = 0, others = 0, rounds = 100;
 	struct racer r = { .fd = fd };
+	struct pln_gpu_alloc b = gpu_alloc(fd, UNIT);
+	char *pb = dev_map(fd, &b);
 
 	pthread_barrier_init(&r.barrier, NULL, 2);
 	for (i = 0; i < rounds; i++) {
@@ -342,14 +344,20 @@ static void test_race(int fd)
 		need(!pthread_create(&thread, NULL, race_free, &r), "thread");
 		pthread_barrier_wait(&r.barrier);
 		wrong += cmd("end 0") != 0;
+		/* A region that begins while the other's end is still told */
+		wrong += acquire(1, pb, UNIT) || cmd("get 1");
 		pthread_join(thread, NULL);
-		wrong += !r.ok || region(0).acquired;
+		others += region(1).invalidated;
+		wrong += cmd("end 1") || !r.ok || region(0).acquired;
 		told += region(0).invalidated;
 		munmap(p, UNIT);
 	}
 	check(!wrong, "free and the region's end at once, %d times (%d told)",
 	      rounds, told);
 	check(told && told < rounds, "each of them has won");
+	check(!others, "nobody else is told");
+	gpu_free(fd, b.handle);
+	munmap(pb, UNIT);
 	check(room_is(fd, &q), "nothing is left");
 	pthread_barrier_destroy(&r.barrier);
 }

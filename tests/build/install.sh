@@ -42,10 +42,30 @@ int main(void)
 	return 0;
 }
 END
-flags=$(PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$OUT/dest pkgconf --cflags --libs libpeerlane)
-# shellcheck disable=SC2086 # a list
-check "a program is compiled with what was installed" cc -o program program.c $flags
+flags() { # OPTION… PACKAGE
+	PKG_CONFIG_PATH=$root/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$OUT/dest pkgconf --cflags --libs "$@"
+}
+# shellcheck disable=SC2046 # a list
+check "a program is compiled with what was installed" cc -o program program.c $(flags libpeerlane)
 check_eq "and runs" runs "$(LD_LIBRARY_PATH=$root/lib ./program)"
+
+# the same with the library in it, and a program with everything that there is
+sed -n 's/^\t\(pln_.*\);/\1/p' "$TOP/userlib/core/libpeerlane.map" >names
+{
+	printf '#include <stdio.h>\n'
+	sed 's/.*/extern char &[];/' names
+	printf 'int main(void)\n{\n\tconst void *all[] = {\n'
+	sed 's/.*/\t\t&,/' names
+	printf '\t};\n\tputs(all[0] ? "runs" : "");\n\treturn 0;\n}\n'
+} >all.c
+for each in program all; do
+	# shellcheck disable=SC2046 # a list
+	check "$each.c is linked statically" \
+		cc -static -o "$each.static" "$each.c" $(flags --static libpeerlane)
+	check_eq "$each.c runs alone" runs "$(./"$each.static")"
+done
+check_eq "the static library has the shared one's names, and no others" \
+	"$(sort names)" "$(nm -g --defined-only "$root/lib/libpeerlane.a" | awk 'NF == 3 { print $3 }' | sort)"
 check "so does the tool" env LD_LIBRARY_PATH="$root/lib" "$root/bin/peerlane" --help
 check "completion is where bash looks" grep -q '^complete -F _peerlane peerlane' \
 	"$root/share/bash-completion/completions/peerlane"

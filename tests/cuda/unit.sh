@@ -12,4 +12,7 @@ for part in unit memory_unit order_unit failure_unit share_unit code_unit \
 	unit "cuda_$part"
 	unit "cuda_${part}_san"
 done
+# What has threads once more under the sanitizer for them
+unit cuda_failure_unit_tsan threads
+unit cuda_fuzz_tsan
 finish

@@ -38,7 +38,7 @@ program() {
 	[ -s "$prog.d/names.inc" ] || names "$major" | LC_ALL=C sort | sed 's/.*/N(&)/' >"$prog.d/names.inc"
 	cc -O2 -D_GNU_SOURCE -c "$@" -I"$prog.d" -o "$prog.d/fake.o" "$src/test/lead_fake.c" &&
 		cc -O1 -g -D_GNU_SOURCE -I"$prog.d" -o "$prog" "$src/test/lead_program.c" \
-			"$src/test/lead_table.c" "$prog.d/fake.o" -pthread -ldl
+			"$src/test/lead_table.c" "$src/test/lead_own.c" "$prog.d/fake.o" -pthread -ldl
 }
 # refused NAME TEXT: the program is stopped before main, and is told why
 refused() {
@@ -79,14 +79,14 @@ for major in 12 13; do
 		"child main thread thread thread thread " \
 		"$(sed -n 's/: CUDA '"$major"', memory 0 xyx, launch 801, last 801, free 0$//p' calls.out | sort | tr '\n' ' ')"
 	check "$major: the launch by its name" grep -q 'kernel program_kernel was not launched' calls.err
-	check "$major: a function of the program's own stays" grep -q '^own 7$' calls.out
+	check "$major: functions of the program's own stay" grep -q '^own 7$' calls.out
 	check_not "$major: nothing of the fake's" grep -q 4242 calls.out
 done
 
 # A library with a runtime of its own, of another version, that calls it before the program and before us in order
 program other 12 -fPIC >cc.log 2>&1
 cc -O1 -g -D_GNU_SOURCE -fPIC -shared -DLIBRARY -o libwith.so "$src/test/lead_program.c" other.d/fake.o >>cc.log 2>&1 &&
-	cc -O1 -g -D_GNU_SOURCE -Ip13.d -o with "$src/test/lead_program.c" "$src/test/lead_table.c" p13.d/fake.o \
+	cc -O1 -g -D_GNU_SOURCE -Ip13.d -o with "$src/test/lead_program.c" "$src/test/lead_table.c" "$src/test/lead_own.c" p13.d/fake.o \
 		-Wl,--no-as-needed "$OUT/libwith.so" -pthread -ldl >>cc.log 2>&1
 check "a program and a library, each with a runtime" test $? -eq 0
 PEERLANE_LOG=1 LD_PRELOAD=$lead ./with calls >with.out 2>with.err
@@ -97,6 +97,15 @@ check "library: so are its calls, and the program's" test \
 check "library: each launch by its name" test "$(grep -cE 'kernel (program|library)_kernel was not' with.err)" -ge 2
 check "library: by the runtime of its version" grep -q 'libwith.so: .* CUDA 12 runtime' with.err
 check "library: and the program by that of its own" grep -q '/with: .* CUDA 13 runtime' with.err
+
+# One that the program does not know of, there from the start
+LD_PRELOAD=$lead:./libwith.so ./p13 calls >beside.out 2>beside.err
+check "a library preloaded as well is served" grep -q '^library: before main: count 1, error 0$' beside.out
+
+# The loader started by hand: then the kernel runs that, and not the program
+loader=$(readelf -l p13 | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+LD_PRELOAD=$lead "$loader" ./p13 calls >loader.out 2>loader.err
+check "by the loader: the program is found" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' loader.out
 
 # Without its symbol table a program is stopped, a library is not
 strip -g -o kept p13
@@ -128,6 +137,9 @@ mkdir many.d
 program many 13 >cc.log 2>&1
 refused many 'too many functions of the CUDA runtime that Peerlane does not know'
 
+program twins 13 -DTWIN >cc.log 2>&1
+refused twins 'cudaMalloc\(Twin\)* and cudaMalloc\(Twin\)* lie too close'
+
 # fault NAME OPTION TEXT: the system refuses something
 fault() {
 	cc -shared -fPIC "$2" -o "$1.so" "$src/test/lead_faults.c" >cc.log 2>&1
@@ -151,6 +163,14 @@ check "and the program runs as it is" grep -q '^main: CUDA 0, memory 4242' broke
 
 check_eq "no function is of both runtimes" "" "$(cut -d' ' -f1,3 table.12 table.13 | grep -v Tomorrow | sort | uniq -d)"
 
+# NVIDIA's shared libraries have the proof's number as well, and no symbol table
+printf 'const unsigned char proof[16] = { 0xd4, 8, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2 };\n' >proof.c
+for lib in libcudart.so.99 libcuda.so.99 libother.so; do
+	cc -shared -fPIC -s -o "$lib" proof.c
+	LD_PRELOAD=$OUT/$lib:$lead ./p13 table >"$lib.out" 2>"$lib.err"
+done
+check_eq "NVIDIA's shared libraries are no stripped runtimes" "" "$(cat libcudart.so.99.err libcuda.so.99.err)"
+check "another library is" grep -q 'libother.so: .*no symbol table' libother.so.err
 strip -o "${lead##*/}" "$lead"
 LD_PRELOAD=$OUT/${lead##*/} ./p13 calls >own.out 2>own.err
 check_not "our own library, stripped, is no stripped runtime" grep -q 'no symbol table' own.err

@@ -17,7 +17,8 @@ for major in 12 13; do
 			break
 		fi
 	done
-	[ -e "cuda-$major" ] || diag "no CUDA $major: copy a toolkit's include/ and lib64/libcudart_static.a to $PEERLANE_CACHE/third-party/cuda-$major"
+	[ -e "cuda-$major" ] || printf 'ok - CUDA %s # SKIP no toolkit: copy include/ and lib64/libcudart_static.a of one to %s\n' \
+		"$major" "$PEERLANE_CACHE/third-party/cuda-$major"
 done
 [ -n "$found" ] || skip "no CUDA 12 or 13: copy a toolkit's include/ and lib64/libcudart_static.a to $PEERLANE_CACHE/third-party/cuda-12"
 
@@ -45,7 +46,7 @@ for major in $found; do
 	for what in plain calls; do
 		case $what in
 		plain) set -- "$TOP/tests/cuda/nvcc/plain.c" ;;
-		calls) set -- -DNO_TABLE "$src/lead_program.c" ;;
+		calls) set -- -DNO_TABLE "$src/lead_program.c" "$src/lead_own.c" ;;
 		esac
 		check "$major: $what links" cc -O1 -D_GNU_SOURCE -I"$cuda/include" -o "$what.$major" "$@" \
 			"$cuda/lib64/libcudart_static.a" -ldl -lrt -pthread

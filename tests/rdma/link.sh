@@ -10,6 +10,9 @@ need_tool make flock cc
 build_userlib core all tests
 unit link_unit
 unit link_unit_san
+unit link_faults_san
+unit link_fuzz_san
+unit link_fuzz_san 2
 unit link_port_unit
 unit link_port_unit_san
 unit link_wire_unit

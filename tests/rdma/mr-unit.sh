@@ -13,4 +13,5 @@ for each in mr_unit mr_unit_san; do
 	unit "$each" "$fakes"
 	unit "$each" "$fakes" old
 done
+unit mr_faults_san "$fakes"
 finish

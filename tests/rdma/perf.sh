@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane perf and doctor --try over soft-RoCE in one guest: figures that agree with counters, bad peers
 # tags: rdma perf doctor
-# timeout: 400
+# timeout: 460
 
 . "$TOP/tests/lib/case.sh"
 . "$TOP/scenarios/lib/vm.sh"
@@ -16,7 +16,7 @@ echo rdma >case/extras
 printf '%s\n' virtio_net rdma_rxe ib_uverbs peerlane_gpu >case/modules
 VM_TRACE=''
 # the wire leads nowhere: soft-RoCE needs a network device, and talks to itself
-vm_run guest two-hosts-rxe 7.2 "$OUT/case" 300 \
+vm_run guest two-hosts-rxe 7.2 "$OUT/case" 360 \
 	-netdev "dgram,id=n,local.type=unix,local.path=$OUT/s1,remote.type=unix,remote.path=$OUT/s2" \
 	-device virtio-net-pci,netdev=n,romfile=,host_mtu=9000
 status=$?
@@ -34,6 +34,20 @@ diag "$(jq -c '.all.perf.transfers[] | [.test, .what, .memory, .size, .messages]
 perf "every way, operation and size is there, once" '.all.status == 0 and
 	(.all.perf.transfers | map([.test, .what, .memory, .size]) |
 	 length == 54 and length == (unique | length)) and .all.perf.skipped == {}'
+perf "rates are bytes and messages by time" 'all(.all.perf.transfers[];
+	(.bytes_per_second - .bytes / .seconds | fabs) <= 1 + .bytes_per_second / 1000 and
+	(.messages_per_second - .messages / .seconds | fabs) <= 1 + .messages_per_second / 1000)'
+perf "staged memory moved by links: a notice for each put; other memory without" 'all(.all.perf.transfers[];
+	if .memory == "staged" then .notices_here >= .messages + .warm_up else
+		.notices_here == 0 and .notices_there == 0 end)'
+perf "compared are the medians and the rates of the same run" '.all.perf | .transfers as $t |
+	def of(t; m): [$t[] | select(.test == t and .memory == m)] | map({key: "\(.what) \(.size)", value: .}) | from_entries;
+	def near($a; $b): ($a - $b | fabs) < 0.01 + $b / 1000;
+	of("latency"; "direct") as $ld | of("latency"; "staged") as $ls |
+	of("stream"; "direct") as $sd | of("stream"; "staged") as $ss |
+	all(.compared[]; "\(.what) \(.size)" as $k |
+		near(.latency; $ls[$k].microseconds.p50 / $ld[$k].microseconds.p50) and
+		near(.rate; ($sd[$k] | .messages / .seconds) / ($ss[$k] | .messages / .seconds)))'
 perf "it is called emulated" '.all.perf | .emulated and (.note | test("nothing of hardware"))'
 perf "percentiles rise, where there are enough samples" 'all(.all.perf.transfers[];
 	.microseconds as $u | [$u.min, $u.p50, $u.p90, $u.p99, $u["p99.9"], $u.max] |

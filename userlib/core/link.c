@@ -45,7 +45,7 @@ static const char *option_fault(const struct pln_link_options *o)
 {
 	if (o->size != sizeof(*o))
 		return "size is not that of struct pln_link_options";
-	if (o->reserved0 || !all_zero(o->reserved, 4))
+	if (!all_zero(o->reserved, 4))
 		return "a reserved field is not 0";
 	if (o->port > 255)
 		return "port is not 1 to 255";
@@ -59,6 +59,8 @@ static const char *option_fault(const struct pln_link_options *o)
 		return "retries is not 1 to 7";
 	if (o->timeout && (o->timeout < 8 || o->timeout > 22))
 		return "timeout is not 8 to 22";
+	if (o->sl > 15)
+		return "sl is not 0 to 15";
 	if (o->device && o->pd)
 		return "both device and pd are given";
 	return NULL;
@@ -70,6 +72,7 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	int err;
 
 	link->fd = -1;
+	link->sl = o->sl;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
 	link->retries = o->retries ? o->retries : 6;

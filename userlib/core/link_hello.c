@@ -17,6 +17,9 @@ static const uint8_t magic[4] = { 'P', 'L', 'N', 'K' };
 /* Behind the hello: magic, and 0 or the errno for which an end gave up */
 #define READY_SIZE	8
 
+/* Above are the addresses of groups */
+#define LID_LAST	0xbfffu
+
 static uint8_t *put16(uint8_t *p, uint16_t v)
 {
 	p[0] = (uint8_t)(v >> 8);
@@ -183,9 +186,10 @@ int pln_hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
 		fault = "an MTU";
 	else if (hello->ethernet > 1)
 		fault = "a link layer";
-	else if (hello->ethernet && !memcmp(hello->gid, zero, 16))
+	else if (!memcmp(hello->gid, zero, 16))
 		fault = "a GID";
-	else if (hello->lid > 0xffff || (!hello->ethernet && !hello->lid))
+	else if (hello->lid > (hello->ethernet ? 0xffffu : LID_LAST) ||
+		 (!hello->ethernet && !hello->lid))
 		fault = "a LID";
 	else if (credits != CREDITS)
 		fault = "a number of credits";

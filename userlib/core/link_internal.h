@@ -98,7 +98,7 @@ struct pln_link {
 	uint8_t *messages;	/* TX_SLOTS, then RX_SLOTS */
 	struct ibv_port_attr port_attr;
 	union ibv_gid gid;
-	uint32_t port, gid_index, psn, chunk, depth, retries, timeout;
+	uint32_t port, gid_index, sl, psn, chunk, depth, retries, timeout;
 
 	/* the peer */
 	int fd;			/* shows that its process is gone */

@@ -26,37 +26,36 @@ static int failed(struct pln_link *link, int result, const char *fmt, ...)
 }
 
 /*
- * Asks the wanted port, or with none wanted each one until one is active; past
- * the last one the device answers with an error.
+ * The wanted port, or the device's first active one, with its attributes.
+ * -ENETDOWN: not active; else its errno, with no words said.
  */
-static int port_of(struct pln_link *link, uint32_t wanted)
+static int find_port(struct pln_link *link, uint32_t wanted)
 {
-	uint32_t port = wanted ? wanted : 1;
-	struct ibv_port_attr attr;
-	int err;
+	struct ibv_device_attr device;
+	uint32_t p = wanted ? wanted : 1, last = wanted;
+	int r;
 
-	for (; port <= 255; port++) {
-		memset(&attr, 0, sizeof(attr));
-		errno = 0;
-		err = pln_verbs.query_port(link->ctx, (uint8_t)port, &attr);
-		if (err)
-			return wanted || port == 1 ? pln_verbs_errno(err) : 0;
-		/* of several that are not, the first one is looked at */
-		if (port == 1 || wanted || attr.state == IBV_PORT_ACTIVE) {
-			link->port = port;
-			link->port_attr = attr;
-		}
-		if (wanted || attr.state == IBV_PORT_ACTIVE)
-			break;
+	memset(&device, 0, sizeof(device));
+	errno = 0;
+	r = wanted ? 0 : pln_verbs.query_device(link->ctx, &device);
+	if (!wanted)
+		last = device.phys_port_cnt;
+	for (; !r && p <= last; p++) {
+		link->port = p;
+		memset(&link->port_attr, 0, sizeof(link->port_attr));
+		r = pln_verbs.query_port(link->ctx, (uint8_t)p,
+					 &link->port_attr);
+		if (!r && link->port_attr.state == IBV_PORT_ACTIVE)
+			return 0;
 	}
-	return 0;
+	return r ? pln_verbs_errno(r) : -ENETDOWN;
 }
 
-/* The named device, or the first one with an active port that will do */
-static int open_device(struct pln_link *link, const char *want, uint32_t port)
+/* The named device, or the first one that has such a port, active */
+static int choose_device(struct pln_link *link, const char *want, uint32_t port)
 {
 	struct ibv_device **list;
-	int n = 0, err = -ENODEV;
+	int n = 0, err = -ENODEV, why = -ENETDOWN;
 
 	errno = 0;
 	list = pln_verbs.get_device_list(&n);
@@ -68,17 +67,17 @@ static int open_device(struct pln_link *link, const char *want, uint32_t port)
 			continue;
 		errno = 0;
 		link->ctx = pln_verbs.open_device(list[i]);
+		if (!link->ctx && want)
+			err = failed(link, 0, "%s cannot be opened", want);
 		if (!link->ctx) {
-			if (want)
-				err = failed(link, 0, "%s cannot be opened",
-					     want);
+			why = pln_verbs_errno(0);
 			continue;
 		}
-		if (want || (!port_of(link, port) &&
-			     link->port_attr.state == IBV_PORT_ACTIVE)) {
-			err = 0;
+		err = want ? 0 : find_port(link, port);
+		if (!err)
 			break;
-		}
+		why = err == -ENETDOWN ? why : err;
+		err = -ENODEV;
 		pln_verbs.close_device(link->ctx);
 		link->ctx = NULL;
 	}
@@ -86,10 +85,15 @@ static int open_device(struct pln_link *link, const char *want, uint32_t port)
 	if (err == -ENODEV && want)
 		return pln_link_fail(link, err, "there is no RDMA device %s",
 				     want);
+	if (err == -ENODEV && why != -ENETDOWN)
+		return pln_link_fail(link, why, "none of the %d RDMA devices "
+			"can be used: %s", n, pln_strerror(why));
+	if (err == -ENODEV && port)
+		return pln_link_fail(link, err, "none of the %d RDMA devices "
+			"has an active port %u", n, port);
 	if (err == -ENODEV)
-		return pln_link_fail(link, err, port ? "none of the %d RDMA "
-			"devices has an active port %u" : "none of the %d RDMA "
-			"devices has an active port", n, port);
+		return pln_link_fail(link, err, "none of the %d RDMA devices "
+			"has an active port", n);
 	link->own_ctx = !err;
 	return err;
 }
@@ -122,11 +126,13 @@ static int choose_gid(struct pln_link *link, uint32_t wanted)
 			continue;
 		if (first < 0)
 			first = i;
-		if (pln_verbs.query_gid_ex &&
+		if (link->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET &&
+		    pln_verbs.query_gid_ex &&
 		    pln_verbs.query_gid_ex(link->ctx, link->port, (uint32_t)i,
 					   &entry, 0, sizeof(entry)))
 			continue;
-		if (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4(&gid))
+		if (link->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET ||
+		    (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4(&gid)))
 			best = i;
 	}
 	if (best < 0)
@@ -153,7 +159,7 @@ int pln_link_device(struct pln_link *link,
 		link->pd = options->pd;
 		link->ctx = link->pd->context;
 	} else {
-		err = open_device(link, options->device, options->port);
+		err = choose_device(link, options->device, options->port);
 		if (err)
 			return err;
 		errno = 0;
@@ -162,26 +168,27 @@ int pln_link_device(struct pln_link *link,
 			return failed(link, 0, "no protection domain");
 		link->own_pd = true;
 	}
-	err = port_of(link, options->port);
+	err = find_port(link, options->port);
+	if (err == -ENETDOWN && options->port)
+		return pln_link_fail(link, err, "port %u is not active: is its "
+			"cable in, its network interface up?", options->port);
+	if (err == -ENETDOWN)
+		return pln_link_fail(link, err, "no port is active: is a cable "
+			"in, its network interface up?");
 	if (err)
 		return failed(link, -err, "the device has no port %u that can be "
-			      "asked", options->port ? options->port : 1);
-	if (link->port_attr.state != IBV_PORT_ACTIVE)
-		return pln_link_fail(link, -ENETDOWN, options->port ?
-			"port %u is not active: is its cable in, its network "
-			"interface up?" : "no port is active: is a cable in, "
-			"its network interface up?", options->port);
+			      "asked", link->port);
 	if (link->chunk > link->port_attr.max_msg_sz)
 		return pln_link_fail(link, -EMSGSIZE, "chunks of %u bytes are "
 			"larger than messages of port %u may be, %u",
 			link->chunk, link->port, link->port_attr.max_msg_sz);
-	/* an InfiniBand port inside one subnet is reached by its LID */
+	/* who names a GID wants it on the way, also where a LID would do */
+	if (options->gid)
+		link->port_attr.flags |= IBV_QPF_GRH_REQUIRED;
 	if (link->port_attr.link_layer != IBV_LINK_LAYER_ETHERNET &&
-	    !options->gid)
-		return pln_verbs.query_gid(link->ctx, (uint8_t)link->port, 0,
-					   &link->gid) ?
-		       pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
-				     "GID", link->port) : 0;
+	    !link->port_attr.lid)
+		return pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
+			"LID: does a subnet manager run?", link->port);
 	return choose_gid(link, options->gid);
 }
 
@@ -300,6 +307,7 @@ int pln_link_to_rts(struct pln_link *link)
 	attr.path_mtu = (enum ibv_mtu)mtu;
 	pln_verbs_address(&attr.ah_attr, (uint8_t)link->port, &link->port_attr,
 			  link->gid_index, peer->lid, peer->gid);
+	attr.ah_attr.sl = (uint8_t)link->sl;
 	err = pln_verbs.modify_qp(link->qp, &attr, IBV_QP_STATE | IBV_QP_AV |
 				  IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "link_internal.h"
+#include "peerlane/peerlane.h"
 
 #define LINKS_MAX	64
 #define BYE_MS		1000
@@ -40,9 +41,14 @@ static void clear_events(struct pln_link *link)
 /* Ask for an event; what came before that is not announced, so look again */
 static bool arm_and_look(struct pln_link *link)
 {
-	if (ibv_req_notify_cq(link->cq, 0))
-		pln_link_fail(link, -EIO, "the completion queue gives no "
-			      "notification");
+	int r;
+
+	errno = 0;
+	r = ibv_req_notify_cq(link->cq, 0);
+	if (r)
+		pln_link_fail(link, pln_verbs_errno(r), "the completion queue "
+			      "gives no notification: %s",
+			      pln_strerror(pln_verbs_errno(r)));
 	pln_link_drain(link);
 	return !link->error;
 }
@@ -72,8 +78,14 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 	}
 	if (done)
 		return true;
-	if (poll(fds, 2 * count, left > 60000 ? 60000 : (int)left) < 0)
-		return errno == EINTR;
+	if (poll(fds, 2 * count, left > 60000 ? 60000 : (int)left) < 0) {
+		int err = -errno;
+
+		for (unsigned int i = 0; i < count && err != -EINTR; i++)
+			pln_link_fail(links[i], err, "poll: %s",
+				      pln_strerror(err));
+		return true;
+	}
 	for (unsigned int i = 0; i < count; i++) {
 		clear_events(links[i]);
 		if (fds[2 * i].revents & ~POLLIN)

@@ -104,8 +104,8 @@ int mr_memory_get(struct mr_memory *mem, void *addr, size_t length,
 		  struct pln_mr_attempt *why);
 void mr_memory_put(struct mr_memory *mem);
 
-/* The memory is still that of mr_memory_get() */
-bool mr_memory_same(const struct mr_memory *mem);
+/* 0: it is still that of mr_memory_get(); -EFAULT: it is not; the GPU's error */
+int mr_memory_same(const struct mr_memory *mem);
 
 /* Make the memory's context current, and the one before again */
 CUresult mr_enter(const struct mr_memory *mem);

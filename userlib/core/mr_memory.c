@@ -11,6 +11,16 @@ struct piece {
 	int gpu, managed;
 };
 
+/* What not every kind of memory has, nor every driver knows */
+static CUresult get_if_any(const struct mr_cuda *cu, void *data,
+			   CUpointer_attribute what, uint64_t addr)
+{
+	CUresult r = cu->pointer_get(data, what, addr);
+
+	return r == CUDA_ERROR_INVALID_VALUE || r == CUDA_ERROR_NOT_SUPPORTED ?
+	       CUDA_SUCCESS : r;
+}
+
 /* 0: no GPU's, 1: a GPU's, -1: libcuda failed, with *result */
 static int piece_at(const struct mr_cuda *cu, uint64_t addr, struct piece *p,
 		    CUresult *result)
@@ -37,18 +47,18 @@ static int piece_at(const struct mr_cuda *cu, uint64_t addr, struct piece *p,
 				    addr);
 	if (!r && (base > addr || size <= addr - base))
 		r = CUDA_ERROR_UNKNOWN;	/* the loop over pieces must end */
-	*result = r;
-	if (r)
-		return -1;
 	p->base = base;
 	p->size = size;
-	/* Not every kind of memory has one */
 	p->id = 0;
-	(void)cu->pointer_get(&p->id, CU_POINTER_ATTRIBUTE_BUFFER_ID, addr);
 	p->managed = 0;
-	(void)cu->pointer_get(&p->managed, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-			      addr);
-	return 1;
+	if (!r)
+		r = get_if_any(cu, &p->id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
+			       addr);
+	if (!r)
+		r = get_if_any(cu, &p->managed,
+			       CU_POINTER_ATTRIBUTE_IS_MANAGED, addr);
+	*result = r;
+	return r ? -1 : 1;
 }
 
 static uint64_t mix(uint64_t sum, uint64_t x)
@@ -110,6 +120,7 @@ int mr_memory_get(struct mr_memory *mem, void *addr, size_t length,
 	const struct mr_cuda *cu = mr_cuda();
 	const char *call = "cuPointerGetAttribute";
 	struct piece first;
+	bool host = false;
 	uint64_t end;
 	CUresult r;
 	int kind;
@@ -121,9 +132,12 @@ int mr_memory_get(struct mr_memory *mem, void *addr, size_t length,
 		return 0;
 	kind = walk(cu, mem->addr, length, &first, &mem->identity, &end, &r);
 	/* What lies between is not known, but the end often is */
-	if (!kind && length > 1 &&
-	    walk(cu, mem->addr + length - 1, 1, &first, &mem->identity, &end,
-		 &r) == 1) {
+	if (!kind) {
+		kind = walk(cu, mem->addr + length - 1, 1, &first,
+			    &mem->identity, &end, &r);
+		host = true;
+	}
+	if (host && kind > 0) {
 		mr_refuse(why, -EFAULT,
 			  "the range begins in host memory and ends in memory of GPU %d",
 			  first.gpu);
@@ -159,15 +173,19 @@ void mr_memory_put(struct mr_memory *mem)
 	mem->primary = false;
 }
 
-bool mr_memory_same(const struct mr_memory *mem)
+int mr_memory_same(const struct mr_memory *mem)
 {
 	uint64_t identity, end;
 	struct piece first;
 	CUresult r;
+	int kind = walk(mem->cu, mem->addr, mem->length, &first, &identity,
+			&end, &r);
 
-	return walk(mem->cu, mem->addr, mem->length, &first, &identity, &end,
-		    &r) == 1 && end - mem->addr >= mem->length &&
-	       identity == mem->identity;
+	/* Freed while it was asked after is freed, too */
+	if (kind < 0 && r != CUDA_ERROR_INVALID_VALUE)
+		return mr_errno(r);
+	return kind > 0 && end - mem->addr >= mem->length &&
+	       identity == mem->identity ? 0 : -EFAULT;
 }
 
 CUresult mr_enter(const struct mr_memory *mem)

@@ -102,13 +102,15 @@ int mr_stage_copy(const struct mr_memory *mem, struct mr_stage *stage,
 	char *host = (char *)stage->host + offset;
 	unsigned int first, used = 0, i;
 	CUresult r, end;
+	int err;
 
 	/*
 	 * The same addresses may be another allocation's by now.  A program
 	 * that frees memory while it is copied has no such protection.
 	 */
-	if (!mr_memory_same(mem))
-		return -EFAULT;
+	err = mr_memory_same(mem);
+	if (err)
+		return err;
 	r = mr_enter(mem);
 	if (r)
 		return mr_errno(r);

@@ -67,7 +67,7 @@ void pln_verbs_address(struct ibv_ah_attr *ah, uint8_t port,
 		       uint32_t peer_lid, const uint8_t peer_gid[16])
 {
 	*ah = (struct ibv_ah_attr){
-		.dlid = (uint16_t)peer_lid,
+		.dlid = is_ethernet(attr) ? 0 : (uint16_t)peer_lid,
 		.port_num = port,
 		.is_global = is_ethernet(attr) ||
 			     attr->flags & IBV_QPF_GRH_REQUIRED,

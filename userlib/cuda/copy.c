@@ -425,7 +425,7 @@ static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device,
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 {
-	size_t src_pitch, dst_pitch, all;
+	size_t src_pitch, dst_pitch, src_all, dst_all;
 	int src_kind, dst_kind;
 	uint64_t src, dst;
 	CUresult err = pln_ready();
@@ -437,8 +437,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	src_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
 	dst_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 	if (src_pitch < c->WidthInBytes || dst_pitch < c->WidthInBytes ||
-	    __builtin_mul_overflow(src_pitch, c->Height, &all) ||
-	    __builtin_mul_overflow(dst_pitch, c->Height, &all))
+	    __builtin_mul_overflow(src_pitch, c->Height, &src_all) ||
+	    __builtin_mul_overflow(dst_pitch, c->Height, &dst_all))
 		return CUDA_ERROR_INVALID_VALUE;
 	err = side(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes,
 		   c->srcY, src_pitch, &src, &src_kind);
@@ -450,6 +450,13 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	if (src_pitch == c->WidthInBytes && dst_pitch == c->WidthInBytes)
 		return pln_copy(dst, dst_kind, src, src_kind,
 			    c->WidthInBytes * c->Height, stream, sync);
+	/* All of it must be there before any of it is copied; no last gap */
+	if (c->WidthInBytes && c->Height) {
+		err = pln_check_all(dst, dst_all - dst_pitch + c->WidthInBytes);
+		if (!err)
+			err = pln_check_all(src, src_all - src_pitch +
+					    c->WidthInBytes);
+	}
 	for (size_t y = 0; y < c->Height && !err; y++)
 		err = pln_copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
 			   src_kind, c->WidthInBytes, stream, false);

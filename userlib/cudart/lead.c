@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,9 +53,10 @@ static unsigned char proof[16] = {
 #define JUMP		14
 static const unsigned char jump[JUMP - 8] = { 0xff, 0x25, 0, 0, 0, 0 };
 
-struct object {			/* the program, or a library */
+struct object {
 	const char *path;
-	bool program;
+	const char *file;	/* to open; the path, or what the kernel runs */
+	bool program;		/* and no library */
 	struct dl_phdr_info info;
 	struct symtab tab;
 };
@@ -126,6 +128,7 @@ static fn refusal(int major, const char *name)
 {
 	if (n_unknown == MAX_UNKNOWN)
 		return NULL;
+	/* The file of the name will be closed */
 	unknown[n_unknown].name = strdup(name);
 	unknown[n_unknown].refuse =
 		(refuse_fn *)ours(major, "__cudaPeerlaneAbsent");
@@ -150,6 +153,11 @@ static bool is_api(const char *name)
 	return !strncmp(name, "cuda", 4) && name[4] >= 'A' && name[4] <= 'Z';
 }
 
+static bool is_inside(const char *name)
+{
+	return !strncmp(name, INSIDE, strlen(INSIDE));
+}
+
 /*
  * Which CUDA the runtime in @o is of; 0: there is none.  It is one object file,
  * so all of its functions are there if one of them is.  CUDA 12 has a second
@@ -166,13 +174,59 @@ static int find(const struct object *o)
 		name = function(o, i, &sym);
 		if (!name)
 			continue;
-		here |= !strncmp(name, INSIDE, strlen(INSIDE));
+		here |= is_inside(name);
 		second |= !strcmp(name, "cudaGetDeviceProperties_v2");
 		old |= !strcmp(name, "cudaThreadSynchronize");
 	}
 	if (here && old && !second)
 		STOP(o, "the CUDA runtime linked in is older than 12, and Peerlane has 12 and 13; build the program by one of these");
 	return !here ? 0 : second ? 12 : 13;
+}
+
+struct place {
+	const char *name;
+	Elf64_Sym sym;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->sym.st_value < y->sym.st_value ? -1 :
+	       x->sym.st_value > y->sym.st_value;
+}
+
+/* All functions of @o, by their addresses */
+static struct place *functions(const struct object *o, size_t *n)
+{
+	struct place *all = calloc(o->tab.n_symbols, sizeof(*all));
+
+	if (!all)
+		STOP(o, "no memory to lead its CUDA runtime over");
+	*n = 0;
+	for (size_t i = 0; i < o->tab.n_symbols; i++) {
+		all[*n].name = function(o, i, &all[*n].sym);
+		*n += all[*n].name != NULL;
+	}
+	qsort(all, *n, sizeof(*all), by_address);
+	return all;
+}
+
+/*
+ * Whether @at is NVIDIA's: then the next functions with other names, before it
+ * and behind, are inside of the runtime.  The program may have such names of its
+ * own, and the compiler makes one of the runtime's, static, in programs with a
+ * default stream for each thread.
+ */
+static bool is_theirs(const struct place *all, size_t n, size_t at)
+{
+	size_t before = at, behind = at;
+
+	while (before > 0 && is_api(all[before].name))
+		before--;
+	while (behind < n - 1 && is_api(all[behind].name))
+		behind++;
+	return is_inside(all[before].name) && is_inside(all[behind].name);
 }
 
 /*
@@ -187,8 +241,7 @@ static size_t room(const struct object *o, const Elf64_Sym *of)
 		return of->st_size;
 	for (size_t i = 0; i < o->tab.n_symbols; i++) {
 		symtab_symbol(&o->tab, i, &sym);
-		if (sym.st_shndx == of->st_shndx &&
-		    sym.st_value > of->st_value &&
+		if (sym.st_value > of->st_value &&
 		    sym.st_value < of->st_value + 16)
 			return of->st_size;
 	}
@@ -239,63 +292,43 @@ static void write_jump(const struct object *o, const struct lead *l)
 		STOP(o, "its code cannot be made executable again" POLICY);
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct lead *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/*
- * First the functions that our runtime has, then the others between these: they
- * are of NVIDIA's object file, and elsewhere such a name is the program's own.
- */
 static void lead_over(const struct object *o, int major)
 {
-	struct lead *leads = NULL;
-	Elf64_Addr low = UINT64_MAX, high = 0;
-	size_t n = 0, n_known = 0, i;
-	const char *name;
-	Elf64_Sym sym;
-	fn to;
+	size_t n = 0, n_all, n_before = n_unknown;
+	struct place *all = functions(o, &n_all);
+	struct lead *leads = calloc(n_all, sizeof(*leads));
 
-	for (i = 0; i < 2 * o->tab.n_symbols; i++) {
-		name = function(o, i % o->tab.n_symbols, &sym);
-		if (!name || !is_api(name))
+	if (!leads)
+		STOP(o, "no memory to lead its CUDA runtime over");
+	for (size_t i = 0; i < n_all; i++) {
+		struct lead *l = &leads[n];
+
+		l->name = all[i].name;
+		if (!is_api(l->name) || !is_theirs(all, n_all, i))
 			continue;
-		to = ours(major, name);
-		if (i < o->tab.n_symbols) {
-			if (!to)
-				continue;
-			low = sym.st_value < low ? sym.st_value : low;
-			high = sym.st_value > high ? sym.st_value : high;
-			n_known++;
-		} else {
-			if (to || sym.st_value < low || sym.st_value > high)
-				continue;
-			to = refusal(major, name);
-		}
-		leads = reallocarray(leads, n + 1, sizeof(*leads));
-		if (!to || !leads)
+		l->to = ours(major, l->name);
+		if (!l->to)
+			l->to = refusal(major, l->name);
+		if (!l->to)
 			STOP(o, "it has too many functions of the CUDA runtime that Peerlane does not know, %s one of them; " INSTEAD,
-			     name);
-		if (room(o, &sym) < JUMP)
+			     l->name);
+		if (room(o, &all[i].sym) < JUMP)
 			STOP(o, "%s has %llu bytes, too few for a jump; "
-			     INSTEAD, name, (unsigned long long)sym.st_size);
-		leads[n] = (struct lead){ .name = name, .to = to };
-		locate(o, sym.st_value, &leads[n++]);
-	}
-	qsort(leads, n, sizeof(*leads), by_place);
-	for (i = 1; i < n; i++)
-		if (leads[i].at - leads[i - 1].at < JUMP)
+			     INSTEAD, l->name,
+			     (unsigned long long)all[i].sym.st_size);
+		locate(o, all[i].sym.st_value, l);
+		if (n && l->at - leads[n - 1].at < JUMP)
 			STOP(o, "%s and %s lie too close for jumps; " INSTEAD,
-			     leads[i - 1].name, leads[i].name);
-	for (i = 0; i < n; i++)
+			     leads[n - 1].name, l->name);
+		n++;
+	}
+	for (size_t i = 0; i < n; i++)
 		write_jump(o, &leads[i]);
 	if (log_on)
 		say(o->path, "%zu functions of its CUDA %d runtime lead to Peerlane's, %zu unknown ones to a refusal",
-		    n_known, major, n - n_known);
+		    n - (n_unknown - n_before), major, n_unknown - n_before);
 	free(leads);
+	free(all);
 }
 
 /* NVIDIA's libraries that programs load know it too */
@@ -325,8 +358,7 @@ static void stripped(const struct object *o)
 
 static void look_at(struct object *o)
 {
-	int fd = open(o->program ? "/proc/self/exe" : o->path,
-		      O_RDONLY | O_CLOEXEC);
+	int fd = open(o->file, O_RDONLY | O_CLOEXEC);
 	void *file = MAP_FAILED;
 	const char *wrong;
 	struct stat st;
@@ -372,6 +404,7 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
 	if (all->n && !strchr(info->dlpi_name, '/'))
 		return 0;
 	all->of[all->n] = (struct object){ .path = info->dlpi_name,
+					   .file = info->dlpi_name,
 					   .program = !all->n, .info = *info };
 	all->n++;
 	return 0;
@@ -381,21 +414,25 @@ static int collect(struct dl_phdr_info *info, size_t size, void *arg)
 __attribute__((constructor))
 static void begin(int argc, char **argv, char **envp)
 {
-	char program[PATH_MAX] = "/proc/self/exe";
+	char program[PATH_MAX];
+	const char *file = "/proc/self/exe";
 	struct objects all = { 0 };
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	ssize_t n = readlink(file, program, sizeof(program) - 1);
 
-	(void)argc;
-	(void)argv;
 	for (; *envp; envp++)
 		if (!strncmp(*envp, "PEERLANE_LOG=", 13))
 			log_on = (*envp)[13] && strcmp(*envp + 13, "0");
-	if (n > 0)
-		program[n] = '\0';
+	program[n > 0 ? n : 0] = '\0';
+	/* Started by hand, the loader is what the kernel runs */
+	if (!getauxval(AT_BASE) && argc > 0) {
+		snprintf(program, sizeof(program), "%s", argv[0]);
+		file = program;
+	}
 	if (dl_iterate_phdr(collect, &all) || !all.n) {
 		say(program, "no memory to look at it; " STAYS);
 	} else {
 		all.of[0].path = program;
+		all.of[0].file = file;
 		for (size_t i = 0; i < all.n; i++)
 			look_at(&all.of[i]);
 	}

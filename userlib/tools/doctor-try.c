@@ -218,10 +218,9 @@ static void keep(struct doctor *d, char *line)
 }
 
 /* All that comes, line by line; true: to its end, false: the time is over */
-static bool hear(struct doctor *d, int fd)
+static bool hear(struct doctor *d, int fd, double end)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	double end = now_wall() + SECONDS;
 	char buf[4096], *nl;
 	size_t n = 0;
 	ssize_t r;
@@ -249,8 +248,19 @@ static bool hear(struct doctor *d, int fd)
 	}
 }
 
+/* It may hang in the kernel with its files half closed, so ask, do not wait. */
+static bool ended(pid_t pid, int *status, double end)
+{
+	pid_t r;
+
+	while (!(r = waitpid(pid, status, WNOHANG)) && now_wall() < end)
+		poll(NULL, 0, 10);
+	return r == pid;
+}
+
 bool doc_try(struct doctor *d)
 {
+	double end = now_wall() + SECONDS;
 	char text[64] = "ok";
 	int fd[2], status;
 	bool in_time;
@@ -278,21 +288,21 @@ bool doc_try(struct doctor *d)
 		close(fd[0]);
 		return false;
 	}
-	in_time = hear(d, fd[0]);
+	in_time = hear(d, fd[0], end) && ended(pid, &status, end);
 	close(fd[0]);
 	if (!in_time) {
 		kill(pid, SIGKILL);
 		snprintf(text, sizeof(text), "no answer within %d s", SECONDS);
 	}
 	/* one that hangs in the kernel does not die: leave it to init */
-	if (waitpid(pid, &status, in_time ? 0 : WNOHANG) == pid && in_time) {
-		if (WIFSIGNALED(status))
-			snprintf(text, sizeof(text), "killed by SIG%s",
-				 sigabbrev_np(WTERMSIG(status)));
-		else if (WEXITSTATUS(status))
-			snprintf(text, sizeof(text), "ended with status %d",
-				 WEXITSTATUS(status));
-	}
+	if (!in_time)
+		waitpid(pid, &status, WNOHANG);
+	else if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "killed by SIG%s",
+			 sigabbrev_np(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		snprintf(text, sizeof(text), "ended with status %d",
+			 WEXITSTATUS(status));
 	facts_tell(d->f, TRIAL, "end", text);
 	return true;
 }

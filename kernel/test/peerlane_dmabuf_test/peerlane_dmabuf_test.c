@@ -317,6 +317,7 @@ static int test_run(char *cmd)
 	mutex_unlock(&test_slots[n].lock);
 	return ret;
 }
+
 DEFINE_TEST_CMD(test_cmd, test_run);
 
 static int state_show(struct seq_file *m, void *unused)

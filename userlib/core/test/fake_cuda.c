@@ -15,11 +15,22 @@ struct fake_cuda fake_cuda;
 #define CTX(gpu)	((CUcontext)(uintptr_t)(0x100 + (gpu)))
 #define PRIMARY(gpu)	((CUcontext)(uintptr_t)(0x200 + (gpu)))
 
+/* What ends something does so, and may tell of an error nevertheless */
+static CUresult ended(void)
+{
+	CUresult r = (CUresult)fake_cuda.now;
+
+	fake_cuda.now = 0;
+	return r;
+}
+
 /* The mistake that was ordered */
 static bool fails(enum fake_call call, CUresult *r)
 {
 	fake_cuda.calls[call]++;
-	*r = CUDA_SUCCESS;
+	*r = ended();
+	if (*r)
+		return true;
 	if (fake_cuda.fails != call || --fake_cuda.at)
 		return false;
 	fake_cuda.fails = FAKE_NOTHING;
@@ -93,7 +104,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
 	*ctx = NULL;
 	fake_cuda.wrong += !fake_cuda.depth;
 	fake_cuda.depth--;
-	return CUDA_SUCCESS;
+	return ended();
 }
 
 CUresult cuDeviceGet(CUdevice *dev, int ordinal)
@@ -122,11 +133,14 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	(void)dev;
 	fake_cuda.wrong += !fake_cuda.primaries;
 	fake_cuda.primaries--;
-	return CUDA_SUCCESS;
+	return ended();
 }
 
 CUresult cuGetErrorName(CUresult r, const char **name)
 {
+	*name = NULL;
+	if (fake_cuda.now)
+		return ended();
 	switch (r) {
 #define PLN_X(id, number, words) case id: *name = #id; break;
 	PLN_CUDA_ERRORS(PLN_X)
@@ -182,7 +196,7 @@ CUresult cuMemFreeHost(void *p)
 	free(p);
 	fake_cuda.wrong += !fake_cuda.hosts || fake_cuda.running;
 	fake_cuda.hosts--;
-	return CUDA_SUCCESS;
+	return ended();
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
@@ -206,7 +220,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 	fake_cuda.wrong += *(unsigned int *)stream;
 	free(stream);
 	fake_cuda.streams--;
-	return CUDA_SUCCESS;
+	return ended();
 }
 
 static CUresult copy(CUdeviceptr gpu, void *to, const void *from, size_t n,
@@ -220,6 +234,9 @@ static CUresult copy(CUdeviceptr gpu, void *to, const void *from, size_t n,
 		return CUDA_ERROR_INVALID_VALUE;
 	fake_cuda.wrong += !fake_cuda.depth;
 	memcpy(to, from, n);
+	fake_cuda.busy += !*(unsigned int *)stream;
+	if (fake_cuda.busy > fake_cuda.most_busy)
+		fake_cuda.most_busy = fake_cuda.busy;
 	++*(unsigned int *)stream;
 	fake_cuda.running++;
 	return CUDA_SUCCESS;
@@ -249,6 +266,7 @@ CUresult cuStreamSynchronize(CUstream stream)
 	CUresult r;
 
 	fake_cuda.running -= *(unsigned int *)stream;
+	fake_cuda.busy -= *(unsigned int *)stream > 0;
 	*(unsigned int *)stream = 0;
 	return fails(FAKE_WAIT, &r) ? r : CUDA_SUCCESS;
 }

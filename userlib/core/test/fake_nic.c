@@ -15,6 +15,7 @@
 
 bool fake_hold;
 unsigned int fake_fail_at;
+__thread bool fake_due;
 bool fake_minus_one;
 int fake_dereg_errno;
 int fake_objects;
@@ -61,7 +62,10 @@ static struct ibv_context context;
 
 static bool fails(void)
 {
-	if (!fake_fail_at || --fake_fail_at)
+	bool due = fake_due;
+
+	fake_due = false;
+	if (!due && (!fake_fail_at || --fake_fail_at))
 		return false;
 	errno = ENOSPC;
 	return true;
@@ -72,6 +76,11 @@ static int refusal(void)
 	return fake_minus_one ? -1 : ENOSPC;
 }
 
+/* What the device did not give up when it was told to */
+static void *undead[4];
+static unsigned int undeads;
+static struct ibv_mr *undead_mr;
+
 static void *made(void *p)
 {
 	fake_objects += p != NULL;
@@ -80,6 +89,10 @@ static void *made(void *p)
 
 static int gone(void *p)
 {
+	if (fails()) {
+		undead[undeads++] = p;
+		return refusal();
+	}
 	fake_objects--;
 	free(p);
 	return 0;
@@ -101,7 +114,8 @@ static struct ibv_device **get_device_list(int *n)
 
 static void free_device_list(struct ibv_device **list)
 {
-	gone(list);
+	fake_objects--;
+	free(list);
 }
 
 static const char *get_device_name(struct ibv_device *d)
@@ -120,8 +134,9 @@ static struct ibv_context *open_device(struct ibv_device *d)
 
 static int close_device(struct ibv_context *ctx)
 {
+	/* It goes with the process */
 	fake_objects -= ctx == &context;
-	return 0;
+	return fails() ? refusal() : 0;
 }
 
 static int query_port(struct ibv_context *ctx, uint8_t port,
@@ -171,6 +186,8 @@ static int query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
 	static const union ibv_gid none;
 
 	(void)flags;
+	if (fails())
+		return refusal();
 	if (size != sizeof(*e) || query_gid(ctx, (uint8_t)port, (int)index,
 					    &e->gid) ||
 	    !memcmp(&e->gid, &none, sizeof(none)))
@@ -218,6 +235,10 @@ int fake_dereg_mr(struct ibv_mr *mr)
 {
 	if (fake_dereg_errno)
 		return fake_dereg_errno;
+	if (fails()) {
+		undead_mr = mr;
+		return refusal();
+	}
 	for (unsigned int i = 0; i < MRS; i++)
 		if (mrs[i] == mr)
 			mrs[i] = NULL;
@@ -315,6 +336,8 @@ static int get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq,
 
 	*cq = NULL;
 	*arg = NULL;
+	if (fails())
+		return refusal();
 	return read(channel->fd, &n, sizeof(n)) == sizeof(n) ? 0 : -1;
 }
 
@@ -498,6 +521,22 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 void fake_send_raw(uint32_t to_qpn, const void *data, uint32_t length)
 {
 	arrive(qp_of(to_qpn), data, length);
+}
+
+unsigned int fake_reap(void)
+{
+	unsigned int n = undeads + (undead_mr != NULL);
+
+	while (undeads)
+		gone(undead[--undeads]);
+	if (undead_mr) {
+		/* As its owner must have left it: this is a crash otherwise */
+		memset(undead_mr->addr, 0, undead_mr->length);
+		free(undead_mr->addr);
+		fake_dereg_mr(undead_mr);
+		undead_mr = NULL;
+	}
+	return n;
 }
 
 static const char *wc_status_str(enum ibv_wc_status status)

@@ -12,6 +12,7 @@
 
 extern bool fake_hold;		/* queue what is posted */
 extern unsigned int fake_fail_at;	/* this call fails; 1 is the next */
+extern __thread bool fake_due;	/* the next call of this thread fails */
 extern bool fake_minus_one;	/* it returns -1 for it, with errno */
 extern int fake_dereg_errno;	/* of all deregistrations */
 extern int fake_objects;	/* that exist */
@@ -31,5 +32,7 @@ unsigned int fake_held(void);
 void fake_send_raw(uint32_t to_qpn, const void *data, uint32_t length);
 struct ibv_mr *fake_reg_mr(struct ibv_pd *pd, void *p, size_t n, int access);
 int fake_dereg_mr(struct ibv_mr *mr);
+/* Ends what the device refused to give up, and returns how much that was */
+unsigned int fake_reap(void);
 
 #endif

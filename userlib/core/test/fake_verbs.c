@@ -29,6 +29,9 @@ static struct ibv_mr *made(struct ibv_pd *pd, uint64_t addr, uint64_t length,
 {
 	struct ibv_mr *mr;
 
+	if (fake_verbs.now)
+		err = fake_verbs.now;
+	fake_verbs.now = 0;
 	if (err) {
 		errno = err;
 		return NULL;
@@ -113,7 +116,10 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	fake_verbs.deregs++;
-	errno = fake_verbs.dereg_errno;
+	errno = fake_verbs.now ? fake_verbs.now : fake_verbs.dereg_errno;
+	if (fake_verbs.now)
+		fake_verbs.kept = mr;
+	fake_verbs.now = 0;
 	if (errno)
 		return fake_verbs.minus_one ? -1 : errno;
 	fake_verbs.live--;

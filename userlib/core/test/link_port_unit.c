@@ -2,10 +2,12 @@
 /* Which port a link takes, and how it addresses the peer's. */
 #include "link_pair.h"
 
+static uint32_t sl, gid;	/* that are asked for */
+
 static int open_port(struct pln_link **link, uint32_t port, const char *device)
 {
 	struct pln_link_options o = { .size = sizeof(o), .port = port,
-				      .device = device };
+				      .device = device, .sl = sl, .gid = gid };
 
 	return pln_link_open(link, &o);
 }
@@ -41,6 +43,34 @@ static void t_choice(void)
 	ktap(!open_port(&a, 0, NULL) && a->port == 1, "the first one is back");
 	pln_link_close(a);
 	ktap(fake_objects == 0, "nothing is left of all these");
+}
+
+static void t_gid(void)
+{
+	pln_link_open(&a, NULL);
+	ktap(a->gid_index == 1, "the GID of an IPv4 address is chosen");
+	pln_link_close(a);
+	gid = 1;
+	open_port(&a, 1, NULL);
+	gid = 0;
+	ktap(a->gid_index == 0, "unless another is asked for");
+	pln_link_close(a);
+}
+
+/* The program's domain says which device, not which port */
+static void t_own_domain(void)
+{
+	struct pln_link_options o = { .size = sizeof(o) };
+
+	fake_ports = 2;
+	fake_port.state = IBV_PORT_DOWN;
+	open_port(&a, 2, "fake0");
+	o.pd = pln_link_pd(a);
+	ktap(!pln_link_open(&b, &o) && b->ctx == a->ctx && b->port == 2,
+	     "the first active port of a domain of the program's");
+	pln_link_close(b);
+	pln_link_close(a);
+	fake_install();
 }
 
 /* a on port 1, b on port 2 of one device; what each told its queue pair */
@@ -84,6 +114,8 @@ static void t_ethernet(void)
 	int other;
 
 	fake_port2.active_mtu = IBV_MTU_1024;
+	fake_port2.lid = 7;	/* no such thing on Ethernet */
+	sl = 5;
 	ktap(!ports_meet(&other) && !other, "Ethernet: they meet");
 	ktap(rtr_a->ah_attr.is_global && rtr_b->ah_attr.is_global &&
 	     !memcmp(rtr_a->ah_attr.grh.dgid.raw, v4, 16) &&
@@ -92,6 +124,9 @@ static void t_ethernet(void)
 	     "... by the GID of the other port, from the GID of this one");
 	ktap(rtr_a->ah_attr.port_num == 1 && rtr_b->ah_attr.port_num == 2 &&
 	     a->qp != b->qp, "... each through its port");
+	ktap(rtr_a->ah_attr.sl == 5 && rtr_a->ah_attr.dlid == 0,
+	     "... at the service level that is asked for, to no LID");
+	sl = 0;
 	ktap(rtr_a->path_mtu == IBV_MTU_1024 &&
 	     rtr_b->path_mtu == IBV_MTU_1024,
 	     "... in packets that both ports take");
@@ -130,6 +165,47 @@ static void t_infiniband(void)
 	     !rtr_b->ah_attr.is_global,
 	     "a port that wants the global header has it, and the LID");
 	ports_part();
+
+	infiniband();
+	gid = 2;
+	sl = 3;
+	ktap(!ports_meet(&other) && !other && rtr_a->ah_attr.is_global &&
+	     rtr_a->ah_attr.grh.sgid_index == 1 &&
+	     rtr_a->ah_attr.dlid == 0xbeef && rtr_a->ah_attr.sl == 3,
+	     "so has one whose GID is asked for");
+	gid = 0;
+	sl = 0;
+	ports_part();
+
+	infiniband();
+	fake_port.lid = 0;
+	ktap(open_port(&a, 1, NULL) == -EADDRNOTAVAIL &&
+	     strstr(pln_link_reason(NULL), "subnet manager"),
+	     "a port without a LID: %s", pln_link_reason(NULL));
+	fake_install();
+}
+
+/* What an end says to a peer with this LID */
+static void t_lid(uint32_t lid, int want)
+{
+	struct hello h = { .qpn = 77, .mtu = IBV_MTU_4096, .lid = lid };
+	uint8_t wire[HELLO_SIZE + 8] = { 0 };
+	int err = -EBADFD;
+
+	infiniband();
+	open_port(&a, 1, NULL);
+	memcpy(h.gid, a->gid.raw, 16);
+	pln_hello_encode(&h, wire);
+	memcpy(wire + HELLO_SIZE, "PLNK", 4);
+	if (!socketpair(AF_UNIX, SOCK_STREAM, 0, ends) &&
+	    write(ends[1], wire, sizeof(wire)) == sizeof(wire))
+		err = pln_link_connect(a, ends[0], 5000);
+	ktap(err == want && (!want || strstr(pln_link_reason(a), "a LID")),
+	     "a peer at LID %#x: %s", lid, err ? pln_link_reason(a) : "fine");
+	pln_link_close(a);
+	close(ends[0]);
+	close(ends[1]);
+	fake_install();
 }
 
 static void t_apart(void)
@@ -156,8 +232,14 @@ int main(void)
 	fake_install();
 	t_choice();
 	fake_install();
+	t_gid();
+	t_own_domain();
 	t_ethernet();
 	t_infiniband();
+	t_lid(0xbfff, 0);
+	t_lid(0xc000, -EPROTO);	/* a group's */
+	t_lid(0xffff, -EPROTO);	/* everybody's */
+	t_lid(0, -EPROTO);
 	t_apart();
 	return ktap_end();
 }

@@ -17,6 +17,8 @@ struct fake_verbs {
 	int host_errno;		/* host memory by its pointer */
 	int dereg_errno, minus_one;	/* returned as -1, with errno */
 	int silent;		/* the probe fails without an errno */
+	int now;		/* errno of the next call, whatever it is */
+	void *kept;		/* region that was not ended, for that */
 	/* asked */
 	unsigned int probes, dmabufs, plains, deregs, live;
 	const char *call;	/* the last one that registered */
@@ -50,11 +52,13 @@ struct fake_cuda {
 	enum fake_call fails;	/* this one, the at-th time from now on */
 	unsigned int at;
 	int with;		/* CUresult */
+	int now;		/* CUresult of the next call, whatever it is */
 	/* asked */
 	unsigned int calls[FAKE_CALLS];
 	uint64_t export_start, export_size;
 	unsigned int depth;	/* contexts pushed and not popped */
 	unsigned int primaries, hosts, streams, running;
+	unsigned int busy, most_busy;	/* streams with copies that run */
 	unsigned int wrong;	/* things that a caller must not do */
 };
 extern struct fake_cuda fake_cuda;

@@ -210,6 +210,33 @@ static void device_refuses(void)
 	done("a device's refusal of dma-bufs is the device's, each time anew");
 }
 
+/* Whatever a device is called, what it does is what counts */
+static void names(void)
+{
+	static const char *const name[] = { "mlx5_0", "rxe0", "irdma0", "" };
+	struct pln_mr *mr;
+	size_t i;
+
+	for (i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		strcpy(device.name, name[i]);
+		reset();
+		CHECK(!reg(BASE, 4096, RW, 0, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_DMABUF && fv->probes == 1);
+		CHECK(!pln_mr_dereg(mr));
+		fv->probe_errno = EOPNOTSUPP;
+		CHECK(!reg(BASE, 4096, RW, 0, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_PLAIN && fv->probes == 2 &&
+		      fv->dmabufs == 1);
+		CHECK(!pln_mr_dereg(mr));
+		fv->plain_errno = EFAULT;
+		CHECK(!reg(BASE, 4096, RW, 0, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_STAGED);
+		CHECK(!pln_mr_dereg(mr) && clean());
+	}
+	strcpy(device.name, "fake0");
+	done("devices are told by trial, not by name");
+}
+
 static void dmabuf_refusals(void)
 {
 	static const struct {
@@ -384,7 +411,8 @@ static void staged(void)
 	CHECK(!pln_mr_to_gpu(mr, 0, n));
 	CHECK(!memcmp(vram + at, b, n) && vram[at - 1] == 1 &&
 	      vram[at + n] == 1);
-	CHECK(fc->calls[FAKE_COPY] == 3 && fc->calls[FAKE_WAIT] == 2);
+	CHECK(fc->calls[FAKE_COPY] == 3 && fc->calls[FAKE_WAIT] == 2 &&
+	      fc->most_busy == 2);
 	memset(b, 0, n);
 	CHECK(!pln_mr_from_gpu(mr, 1000, 5 * MiB));
 	CHECK(!memcmp(vram + at + 1000, b + 1000, 5 * MiB) && !b[999] &&
@@ -438,7 +466,8 @@ static void copies_fail(void)
 		{ FAKE_WAIT, CUDA_ERROR_ILLEGAL_ADDRESS, -EIO },
 		{ FAKE_WAIT, CUDA_ERROR_DEVICE_UNAVAILABLE, -ENODEV },
 		{ FAKE_PUSH, CUDA_ERROR_CONTEXT_IS_DESTROYED, -EFAULT },
-		{ FAKE_POINTER, CUDA_ERROR_DEINITIALIZED, -EFAULT },
+		{ FAKE_POINTER, CUDA_ERROR_DEINITIALIZED, -ENODEV },
+		{ FAKE_POINTER, CUDA_ERROR_INVALID_VALUE, -EFAULT },
 	};
 	struct pln_mr *mr;
 	unsigned int at;
@@ -476,60 +505,6 @@ static void copies_fail(void)
 	CHECK(!pln_mr_dereg(mr));
 	CHECK(clean());
 	done("staged: failed copies leave nothing running");
-}
-
-/* Every call of libcuda fails once, at each place, in each way of failing */
-static void sweep(void)
-{
-	static const int with[] = {
-		CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY,
-		CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_SUPPORTED,
-		CUDA_ERROR_DEVICE_UNAVAILABLE, 12345,
-	};
-	unsigned int call, at, refusals = 0, reached = 0;
-	struct pln_mr *mr;
-	size_t i;
-	int r;
-
-	for (call = FAKE_POINTER; call < FAKE_COPY; call++)
-		for (i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-			for (at = 1;; at++) {
-				reset();
-				fv->dmabuf_errno = EREMOTEIO;
-				fv->plain_errno = EFAULT;
-				fc->fails = call;
-				fc->at = at;
-				fc->with = with[i];
-				/* Over two allocations, the first in no context */
-				r = reg(NEXT - MiB, 2 * MiB, RW, 0, &mr);
-				CHECK(!r == !!mr && r <= 0);
-				CHECK(info_of(NULL)->reason[0]);
-				refusals += r < 0;
-				CHECK(!pln_mr_dereg(mr));
-				CHECK(clean());
-				if (fc->fails != FAKE_NOTHING)
-					break;	/* all places are seen */
-				reached |= 1u << call;
-			}
-	reset_staged();
-	for (at = 1; at <= 4; at++) {
-		fc->fails = FAKE_RETAIN;
-		fc->at = 1;
-		r = reg(NEXT, 4096, RW, 0, &mr);
-		CHECK(r == -EIO);
-		says("cuDevicePrimaryCtxRetain: CUDA_ERROR_UNKNOWN (999)");
-		CHECK(clean());
-	}
-	for (call = FAKE_POINTER; call < FAKE_COPY; call++)
-		if (call != FAKE_RETAIN)
-			CHECK(reached & 1u << call);
-	CHECK(refusals > 20);
-	reset();
-	fail_at[MALLOC] = 1;
-	r = reg(BASE, 4096, RW, 0, &mr);
-	CHECK(r == -ENOMEM && clean());
-	says("no memory");
-	done("whatever of libcuda fails, nothing is left behind");
 }
 
 static void *other_thread(void *arg)
@@ -611,13 +586,13 @@ int main(int argc, char **argv)
 		host();
 		dmabuf();
 		device_refuses();
+		names();
 		dmabuf_refusals();
 		plain_refusals();
 		managed();
 		allowed();
 		staged();
 		copies_fail();
-		sweep();
 		threads();
 	}
 	free(vram);

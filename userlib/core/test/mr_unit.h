@@ -29,6 +29,7 @@ static struct ibv_device device = { .name = "fake0" };
 static struct ibv_context context = { .device = &device };
 static struct ibv_pd pd = { .context = &context };
 
+__attribute__((unused))
 static void done(const char *desc)
 {
 	ktap(!failed, "%s", desc);
@@ -51,6 +52,7 @@ static void reset(void)
 }
 
 /* As a device that takes no dma-bufs, and memory without pages */
+__attribute__((unused))
 static void reset_staged(void)
 {
 	reset();
@@ -97,6 +99,7 @@ static void says(const char *words)
 }
 
 /* A registration that fails so, and says so */
+__attribute__((unused))
 static void bad(uint64_t addr, size_t length, int access, unsigned int flags,
 		int error, const char *words)
 {

@@ -183,6 +183,32 @@ static void t_host_memory(void)
 	end(ctx);
 }
 
+/* The kernel's own pages in each process count as those of a device */
+static void t_io_memory(void)
+{
+	CUcontext ctx = start(&one);
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start_addr = 0, end_addr;
+	char line[256];
+	void *io = NULL;
+
+	while (maps && !io && fgets(line, sizeof(line), maps))
+		if (strstr(line, "[vvar]") &&
+		    sscanf(line, "%lx-%lx", &start_addr, &end_addr) == 2)
+			io = (void *)start_addr;
+	CHECK(maps && io);
+	if (maps)
+		fclose(maps);
+	OK(cuMemHostRegister_v2(io, 4096, CU_MEMHOSTREGISTER_IOMEMORY));
+	OK(cuMemHostUnregister(io));
+	/* More than is there, and over the end of all addresses */
+	IS(cuMemHostRegister_v2(io, 64 * MiB, CU_MEMHOSTREGISTER_IOMEMORY),
+	   INVALID);
+	IS(cuMemHostRegister_v2(io, SIZE_MAX, CU_MEMHOSTREGISTER_IOMEMORY),
+	   INVALID);
+	end(ctx);
+}
+
 /* Unmapped by the program while registered; the address comes back as ours */
 static void t_stale_registration(void)
 {
@@ -367,6 +393,7 @@ static const struct unit_test tests[] = {
 	{ "memory, coherent", t_memory_coherent },
 	{ "the CPU faults on memory without a window", t_cpu_faults },
 	{ "host memory", t_host_memory },
+	{ "memory of devices", t_io_memory },
 	{ "a registration that outlived its memory", t_stale_registration },
 	{ "pointer attributes", t_pointer_attributes },
 	{ "dma-buf export", t_dmabuf },

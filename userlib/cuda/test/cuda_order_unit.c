@@ -54,6 +54,10 @@ static void t_copies(void)
 	IS(cuMemcpyDtoH_v2((void *)4096, p, 10), INVALID);
 	IS(cuMemcpyDtoD_v2(q, (uintptr_t)in, 10), INVALID);
 	IS(cuMemcpyDtoH_v2((char *)pinned + 1, p, 8192), INVALID);
+	/* Over the end of all addresses: nothing at all is copied */
+	memset(out, 0, 100);
+	IS(cuMemcpy((uintptr_t)out, (uintptr_t)in + 5, SIZE_MAX), INVALID);
+	CHECK(!out[0] && !memcmp(out, out + 1, 99));
 	/* More than the kernel takes in one call, from nowhere to nowhere */
 	IS(cuMemcpy(1ull << 62, 1ull << 62, 1ull << 63), INVALID);
 	IS(cuMemcpyAsync(p, q, 10, BAD_PTR(CUstream)),
@@ -94,6 +98,9 @@ static void t_fills(void)
 	IS(cuMemsetD32_v2(p + 2, 0, 1), INVALID);
 	IS(cuMemsetD8_v2(p, 0, 4097), INVALID);
 	IS(cuMemsetD32_v2(p, 0, SIZE_MAX), INVALID);
+	/* Products that come round to four bytes, and to two */
+	IS(cuMemsetD32_v2(p, 0, (1ull << 62) + 1), INVALID);
+	IS(cuMemsetD16_v2(p, 0, (1ull << 63) + 1), INVALID);
 	IS(cuMemsetD8_v2((uintptr_t)b, 0, 1), INVALID);
 	IS(cuMemsetD8_v2(0, 0, 1), INVALID);
 	end(ctx);
@@ -136,7 +143,19 @@ static void t_copy_2d(void)
 	IS(cuMemcpy2D_v2(&c), INVALID);
 	c.srcPitch = pitch;
 	c.srcY = 3;
+	memset(out, 1, sizeof(out));
 	IS(cuMemcpy2DUnaligned_v2(&c), INVALID);
+	CHECK(out[0] == 1);	/* its last row is not there: nothing is copied */
+	c.srcY = 0;
+	c.srcPitch = c.dstPitch = 0;
+	c.WidthInBytes = c.Height = 1ull << 32;
+	IS(cuMemcpy2D_v2(&c), INVALID);		/* 0 bytes, 2 to the 64th */
+	c.WidthInBytes = 15;
+	c.srcPitch = pitch;
+	c.Height = SIZE_MAX / pitch + 2;
+	IS(cuMemcpy2D_v2(&c), INVALID);
+	CHECK(out[0] == 1);
+	c.Height = 8;
 	c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
 	IS(cuMemcpy2D_v2(&c), CUDA_ERROR_NOT_SUPPORTED);
 	c.srcMemoryType = (CUmemorytype)9;
@@ -416,16 +435,40 @@ static void t_async(void)
 		OK(cuMemcpyDtoHAsync_v2(&local, p + 9, 1, nb));
 		CHECK(local == 9);
 	}
-	/* So may memory that asks for it */
+	/* Registered memory is left to the engine, as long as it is registered */
+	{
+		static unsigned char own[4096];
+
+		OK(cuMemHostRegister_v2(own, sizeof(own), 0));
+		OK(cuMemcpyHtoDAsync_v2(p + 9, own, 1, nb));
+		IS(cuStreamQuery(nb), CUDA_ERROR_NOT_READY);
+		OK(cuStreamSynchronize(nb));
+		OK(cuMemHostUnregister(own));
+		OK(cuMemcpyHtoDAsync_v2(p + 9, own, 1, nb));
+		CHECK(fake_jobs() == 0);
+	}
+	/* Memory that asks for it may be used again, too */
 	{
 		int on = 1;
 
 		OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
 		OK(cuMemsetD8Async(p, 3, 1, nb));
 		OK(cuStreamQuery(nb));
+		OK(cuMemcpyHtoDAsync_v2(p, h, 1, nb));
+		OK(cuStreamQuery(nb));
+		OK(cuMemcpyDtoHAsync_v2(h, p, 1, nb));
+		OK(cuStreamQuery(nb));
 		on = 0;
 		OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
+		OK(cuMemcpyHtoDAsync_v2(p, h, 1, nb));
+		IS(cuStreamQuery(nb), CUDA_ERROR_NOT_READY);
+		OK(cuStreamSynchronize(nb));
 	}
+	/* And all memory of a context that does */
+	OK(cuCtxSetFlags(CU_CTX_SYNC_MEMOPS));
+	OK(cuMemcpyHtoDAsync_v2(p, h, 1, nb));
+	OK(cuStreamQuery(nb));
+	OK(cuCtxSetFlags(0));
 	/* Freeing waits for the work that uses it; the fake checks */
 	OK(cuMemsetD8Async(p, 1, 4096, nb));
 	OK(cuMemcpyDtoHAsync_v2(h, p, 4096, nb));

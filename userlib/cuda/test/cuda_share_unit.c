@@ -330,6 +330,43 @@ static void t_ipc_memory(void)
 	end(ctx);
 }
 
+/* A descriptor of another process is taken only while it is what it was */
+static void t_take_fd(void)
+{
+	struct pln_name name = { .magic = 77 }, wrong;
+	int fd = open("/dev/zero", O_RDONLY), got = -1, hold[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe(hold));
+	OK(pln_name_fd(&name, fd));
+	pid = fork();
+	if (!pid) {
+		close(hold[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
+	}
+	name.pid = pid;
+	close(fd);
+	OK(pln_take_fd(&name, 77, &got));
+	CHECK(read(got, &byte, 1) == 1 && !byte);
+	close(got);
+	IS(pln_take_fd(&name, 78, &got), INVALID);
+	wrong = name;
+	wrong.inode++;			/* closed, and its number used again */
+	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	wrong = name;
+	wrong.fd = 1000;
+	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	wrong.fd = -1;
+	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	wrong = name;
+	wrong.pid = 0;
+	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	close(hold[1]);
+	waitpid(pid, NULL, 0);
+	IS(pln_take_fd(&name, 77, &got), INVALID);	/* it has ended */
+}
+
 /* ---- two GPUs ---- */
 
 static void t_peers(void)
@@ -407,6 +444,7 @@ static const struct unit_test tests[] = {
 	{ "memory by hand, every failure", t_vmm_failures },
 	{ "events for other processes", t_ipc_event },
 	{ "memory for other processes", t_ipc_memory },
+	{ "a descriptor of another process", t_take_fd },
 	{ "peer access", t_peers },
 	{ "no peer access without a window", t_no_peers },
 };

@@ -15,6 +15,10 @@
 N(libcudart_static_first)
 #include "names.inc"
 N(libcudart_static_last)
+#ifdef TWIN
+__attribute__((visibility("hidden"), alias("cudaMalloc")))
+int cudaMallocTwin(void);
+#endif
 
 /* What the real one asks the driver for its proof by */
 extern const unsigned char lead_fake_proof[16];

@@ -96,12 +96,7 @@ void library_calls(void)
 	calls("library");
 }
 #else
-/* The program's own, though its name begins as theirs do */
-int cudaProgramsOwn(void);
-__attribute__((noinline)) int cudaProgramsOwn(void)
-{
-	return 7;
-}
+int lead_own(void);
 
 __attribute__((weak)) void library_calls(void);
 
@@ -127,7 +122,7 @@ int main(int argc, char **argv)
 		calls("child");
 		return 0;
 	}
-	printf("own %d\n", cudaProgramsOwn());
+	printf("own %d\n", lead_own());
 	calls("main");
 	if (library_calls)
 		library_calls();

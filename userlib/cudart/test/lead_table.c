@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Where the functions N(name) of names.inc lead: "name library place-in-it" */
+/*
+ * Where the functions N(name) of names.inc lead: "name library place-in-it"; and
+ * memory that is writable and executable, of which there should be none.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +24,9 @@ void lead_table(void)
 {
 	static const unsigned char jump[6] = { 0xff, 0x25 };
 	const char *lib;
+	char line[4096];
 	Dl_info info;
+	FILE *maps;
 	void *to;
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -41,4 +46,10 @@ void lead_table(void)
 		       lib ? lib + 1 : info.dli_fname,
 		       (unsigned long)((char *)to - (char *)info.dli_fbase));
 	}
+	maps = fopen("/proc/self/maps", "r");
+	while (maps && fgets(line, sizeof(line), maps))
+		if (strstr(line, " rwx"))
+			printf("rwx %s", line);
+	if (maps)
+		fclose(maps);
 }

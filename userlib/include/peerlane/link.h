@@ -19,7 +19,9 @@
  * Links have no threads: everything moves inside of pln_link_poll() and
  * pln_link_wait().  A link, and all links that are given to one
  * pln_link_poll(), are for one thread at a time; links that share a protection
- * domain may be used by different threads.
+ * domain may be used by different threads.  After fork() a link is the parent's
+ * alone; a child that neither ends nor executes another program keeps the socket
+ * open, and then the peer does not see that the parent has ended.
  *
  * Once something went wrong, all further calls return that error and
  * pln_link_reason() tells it in words; the only way on is pln_link_close().
@@ -59,8 +61,10 @@ struct pln_mr;
  * struct pln_link_options - how a link is to be; zero means the default
  * @size: in: sizeof(struct pln_link_options)
  * @port: of the device, from 1; default: its first active one
- * @gid: index of the port's GID plus 1, up to 256; default: the first RoCE v2 GID of an
- *	IPv4 address, else the first GID
+ * @gid: index of the port's GID plus 1, up to 256; default: the first GID, on
+ *	Ethernet the first RoCE v2 GID of an IPv4 address if there is one.
+ *	On InfiniBand packets carry GIDs only when it is set, or the port demands
+ *	it; set it at both ends or at none
  * @chunk: bytes, a multiple of 4096 up to 1 GiB; default 256 KiB
  * @depth: chunks under way at most, up to 256; default 8
  * @retries: how often the device sends a packet again before the connection
@@ -69,6 +73,8 @@ struct pln_mr;
  * @timeout: of one try, as in the InfiniBand specification: 4.096 µs times
  *	two to the power of this, 8 to 22; default 19, two seconds: shorter
  *	ones make soft-RoCE repeat itself on a busy machine
+ * @sl: service level, 0 to 15; default 0.  On Ethernet the lower three bits
+ *	become the packets' priority
  * @device: "rxe0", "mlx5_0"; default: the first one with an active port
  * @pd: of another link or of the program's own; then @device must be NULL,
  *	and @pd must live longer than the link
@@ -82,7 +88,7 @@ struct pln_link_options {
 	uint32_t depth;
 	uint32_t retries;
 	uint32_t timeout;
-	uint32_t reserved0;
+	uint32_t sl;
 	const char *device;
 	struct ibv_pd *pd;
 	uint64_t reserved[4];
@@ -175,8 +181,10 @@ struct pln_link_stats {
  *
  * Returns 0; -EINVAL: an option out of range, another size, or a reserved
  * field that is not 0; -ENOENT: libibverbs.so.1 cannot be loaded; -ENOSYS: it
- * lacks a function; -ENODEV: no such RDMA device, or none with an active port;
- * -ENETDOWN: the port is not active; -EADDRNOTAVAIL: no such GID; -EMSGSIZE:
+ * lacks a function; -ENODEV: no such RDMA device, or none with an active port
+ * and all could be asked;
+ * -ENETDOWN: the port is not active, or none of the device's is;
+ * -EADDRNOTAVAIL: no such GID, or an InfiniBand port without a LID; -EMSGSIZE:
  * chunks are larger than the port's messages; -ENOMEM; or the device's error.
  * pln_link_reason(NULL) has it in words.  Since 0.1.
  */
@@ -227,12 +235,14 @@ int pln_link_share(struct pln_link *link, struct pln_mr *mr);
  * the program may use the socket as it likes; the link watches its connection
  * to learn that the peer is gone, so it must stay open while the link is used.
  *
- * Returns 0; -EINVAL; -EISCONN: connected or failed before; -ENOTSOCK;
+ * Returns 0; -EINVAL; -EISCONN: connected or failed before; -EBADF, -ENOTSOCK:
+ * @fd is no stream socket;
  * -ETIMEDOUT; -ECONNRESET: the peer went away; -EPROTO: the other end does not
  * speak this protocol, or says something impossible; -EPROTONOSUPPORT: it
- * speaks another version; -EREMOTEIO: the peer failed to connect; or the
- * device's error.  A link that failed to connect is good for nothing but
- * pln_link_reason() and pln_link_close().  Since 0.1.
+ * speaks another version; -EREMOTEIO: the peer failed to connect; or the device's error.  A link that
+ * failed to connect is good for nothing but pln_link_reason() and
+ * pln_link_close(); after -EINVAL, -EBADF and -ENOTSOCK it is as before.
+ * Since 0.1.
  */
 int pln_link_connect(struct pln_link *link, int fd, int timeout_ms);
 

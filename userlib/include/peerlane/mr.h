@@ -28,7 +28,11 @@
  * forbids all others: "plain,staged".
  *
  * Threads: any function from any thread at any time, but one struct pln_mr must
- * not be used while pln_mr_dereg() runs on it.
+ * not be used while pln_mr_dereg() runs on it.  After fork() registrations are the
+ * parent's alone: the child can neither use nor deregister them, as libcuda and
+ * libibverbs are of no use there.
+ *
+ * Functions return 0 or a negative errno, but for those that say otherwise.
  */
 #ifndef PEERLANE_MR_H
 #define PEERLANE_MR_H
@@ -127,8 +131,11 @@ struct pln_mr_info {
  *
  * Returns 0; -EINVAL: an argument, or PEERLANE_MR_WAYS; -EFAULT: not all of the
  * range is memory of one GPU, or of the host; -ENOSYS: no libibverbs.so.1 is
- * loaded, or it lacks what is needed; else the error of the last way that was
- * tried.  pln_mr_info(NULL, ...) in the same thread has the reasons.  Since 0.1.
+ * loaded, or it lacks what is needed; -EPERM: @flags and PEERLANE_MR_WAYS leave no
+ * way to try; -ENOMEM; -ENODEV, -EIO: libcuda could not say what the memory is;
+ * else the error of the last way that was tried, as libibverbs or libcuda gave it:
+ * -EOPNOTSUPP, -EFAULT, -EREMOTEIO, -ENOSPC, -ENOMEM, -EINVAL, -ENOSYS, ...
+ * pln_mr_info(NULL, ...) in the same thread has the reasons.  Since 0.1.
  */
 int pln_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access,
 	       unsigned int flags, struct pln_mr **mr);
@@ -140,7 +147,9 @@ int pln_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access,
  * Staged: data that pln_mr_to_gpu() has not copied is lost.
  *
  * Returns 0 and @mr is gone; or the error of ibv_dereg_mr(), -EBUSY while a
- * memory window is bound to it, and @mr stays as it was.  Since 0.1.
+ * memory window is bound to it, and @mr stays as it was.  Where the device itself
+ * has gone that error, -EIO, stays: libibverbs lets go of such regions only with
+ * RDMAV_ALLOW_DISASSOC_DESTROY set in the environment.  Since 0.1.
  */
 int pln_mr_dereg(struct pln_mr *mr);
 
@@ -191,9 +200,9 @@ int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info);
  * to copy.
  *
  * Returns 0; -EINVAL: @mr is NULL; -ERANGE: the range is not inside the
- * registered memory; -EFAULT: the GPU memory has been freed; -EIO, -ENODEV:
- * the GPU failed, or has gone.  After an error, the range in the GPU's memory
- * is undefined.  Since 0.1.
+ * registered memory; -EFAULT: the GPU memory has been freed, or its context
+ * destroyed; -EIO, -ENODEV: the GPU failed, or has gone.  After an error, the
+ * range in the GPU's memory is undefined.  Since 0.1.
  */
 int pln_mr_to_gpu(struct pln_mr *mr, size_t offset, size_t length);
 

@@ -246,6 +246,10 @@ static void t_server(void)
 	SERVER(EXIT_IO, PERF_REFUSE, "staged memory that there is not",
 	       "a link without its memory", hello(),
 	       CHANGED(run(PERF_WRITE), c.run.mem = PERF_STAGED));
+	SERVER(EXIT_IO, PERF_REFUSE, "direct memory that there is not",
+	       "memory that only the client has",
+	       CHANGED(hello(), c.hello.mem[PERF_DIRECT].possible = true),
+	       CHANGED(run(PERF_WRITE), c.run.mem = PERF_DIRECT));
 	SERVER(EXIT_IO, PERF_REFUSE, "host memory that there is not",
 	       "more than was in the hello", hello(),
 	       CHANGED(run(PERF_WRITE), c.run.size = 65536));

@@ -2,8 +2,9 @@
 /*
  * For a test of peerlane doctor --try: a libibverbs.so.1 with one device of two
  * ports, of which the second is down.  TRY_VERBS in the environment is what is
- * wrong with it: crash, hang, exit, refused (the device cannot be opened), locked
- * (nothing can be registered), dmabuf (it takes them).
+ * wrong with it: crash, exit, hang, linger (as hang, with its files closed),
+ * refused (the device cannot be opened), locked (nothing can be registered),
+ * dmabuf (it takes them).
  */
 #include <errno.h>
 #include <signal.h>
@@ -63,7 +64,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *dev)
 		raise(SIGSEGV);
 	if (is("exit"))
 		_exit(3);
-	while (is("hang"))
+	if (is("linger"))
+		close_range(3, ~0u, 0);
+	while (is("hang") || is("linger"))
 		pause();
 	if (is("refused")) {
 		errno = EACCES;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: how much user memory and how many jobs one open file may have.
+ */
+#include <pthread.h>
+
+#include "pln_test.h"
+
+/* More user memory than one file may have pinned */
+static void test_pin_limit(int fd)
+{
+	static const char param[] =
+		"/sys/module/peerlane_gpu/parameters/max_pinned_mib";
+	struct pln_gpu_alloc a = gpu_alloc(fd, 4 * MIB);
+	char *p = aligned_alloc(4096, 4 * MIB), old[16] = "";
+	struct pln_gpu_op op = op_to_gpu(a.handle, 0, p, 4 * MIB);
+	int i, f = open(param, O_RDWR), bad = 0;
+	struct pln_gpu_wait w;
+	uint64_t job[8];
+
+	need(p && f >= 0 && read(f, old, sizeof(old) - 1) > 0, "limit");
+	memset(p, 1, 4 * MIB);
+	need(pwrite(f, "3", 1, 0) == 1, "set the limit");
+	check_errno(gpu_submit(fd, &op, 1, 0, &job[0]), ENOMEM,
+		    "submit: more user memory than allowed");
+	need(pwrite(f, "5", 1, 0) == 1, "set the limit");
+	for (i = 0; i < 8; i++)
+		bad += gpu_submit(fd, &op, 1, 0, &job[i]) != 0;
+	for (i = 0; i < 8; i++)
+		bad += gpu_wait(fd, job[i], SECONDS(30), &w) || w.status;
+	check(!bad, "submit waits for jobs that end to make room");
+	need(pwrite(f, old, strlen(old), 0) > 0, "restore the limit");
+	close(f);
+	free(p);
+	gpu_free(fd, a.handle);
+}
+
+#define PIN_THREADS	6
+#define PIN_ROUNDS	40
+
+struct pinner {
+	int fd;
+	uint32_t handle;
+	unsigned int bad;
+};
+
+static void *pin_on(void *arg)
+{
+	char *p = aligned_alloc(4096, MIB);
+	struct pinner *t = arg;
+	struct pln_gpu_op op = op_to_gpu(t->handle, 0, p, MIB);
+	int i;
+
+	memset(p, 1, MIB);
+	for (i = 0; i < PIN_ROUNDS; i++)
+		t->bad += gpu_run(t->fd, &op, 1, NULL) != 0;
+	free(p);
+	return NULL;
+}
+
+/* What debugfs says is pinned now */
+static unsigned long long pinned_now(void)
+{
+	const char *node = getenv("PLN_GPU");
+	unsigned long long bytes = 0;
+	char link[96], pci[128], path[192], line[64];
+	bool found = false;
+	ssize_t n;
+	FILE *f;
+
+	snprintf(link, sizeof(link), "/sys/class/peerlane_gpu/%s/device",
+		 node ? strrchr(node, '/') + 1 : "peerlane-gpu0");
+	n = readlink(link, pci, sizeof(pci) - 1);
+	need(n > 0, "%s", link);
+	pci[n] = 0;
+	snprintf(path, sizeof(path), "/sys/kernel/debug/peerlane_gpu/%s/memory",
+		 strrchr(pci, '/') + 1);
+	f = fopen(path, "r");
+	need(f, "%s", path);
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "pinned %llu", &bytes) == 1;
+	fclose(f);
+	need(found, "pinned");
+	return bytes;
+}
+
+/* Threads that all want the last room: one gets it */
+static void test_pin_race(int fd)
+{
+	static const char param[] =
+		"/sys/module/peerlane_gpu/parameters/max_pinned_mib";
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	struct pinner t[PIN_THREADS];
+	unsigned long long most = 0, now;
+	pthread_t thread[PIN_THREADS];
+	int i, f = open(param, O_RDWR);
+	unsigned int bad = 0;
+	char old[16] = "";
+
+	need(f >= 0 && read(f, old, sizeof(old) - 1) > 0, "limit");
+	need(pwrite(f, "1", 1, 0) == 1, "set the limit");
+	for (i = 0; i < PIN_THREADS; i++) {
+		t[i] = (struct pinner){ .fd = fd, .handle = a.handle };
+		need(!pthread_create(&thread[i], NULL, pin_on, &t[i]), "thread");
+	}
+	for (i = 0; i < PIN_THREADS; i++) {
+		while (pthread_tryjoin_np(thread[i], NULL)) {
+			now = pinned_now();
+			most = now > most ? now : most;
+		}
+		bad += t[i].bad;
+	}
+	check(!bad && most && most <= MIB,
+	      "%d threads that submit never have more pinned than allowed (%llu bytes)",
+	      PIN_THREADS, most);
+	need(pwrite(f, old, strlen(old), 0) > 0, "restore the limit");
+	close(f);
+	gpu_free(fd, a.handle);
+}
+
+static void test_many_jobs(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	struct pln_gpu_op op = op_fill(a.handle, 0, 8, 8, 1);
+	uint64_t first = 0, job, n;
+	struct pln_gpu_wait w;
+
+	for (n = 0; n < 100000; n++) {
+		if (gpu_submit(fd, &op, 1, n % 2, &job))
+			break;
+		if (!first)
+			first = job;
+	}
+	check(n == 1024 && errno == EAGAIN,
+	      "EAGAIN after %llu jobs that nobody waited for",
+	      (unsigned long long)n);
+	check(!gpu_wait(fd, first, SECONDS(30), &w) && !w.status &&
+	      !gpu_submit(fd, &op, 1, 0, &job), "one waited for makes room");
+	gpu_free(fd, a.handle);
+	/* The rest is left to close() */
+}
+
+int main(void)
+{
+	struct pln_gpu_query q;
+	int fd = gpu_open();
+
+	q = gpu_query(fd);
+	test_pin_limit(fd);
+	test_pin_race(fd);
+	test_many_jobs(fd);
+	check(room_is(fd, &q), "all memory is free again");
+	close(fd);
+	return test_end();
+}
