@@ -386,7 +386,7 @@ static void round_of_calls(void)
 	signal(SIGALRM, died);
 	fake_setup(&cfg);
 	OK(cuInit(0));
-	yield_every = n > 1 ? 8 : 0;
+	yield_every = n > 1 ? 15 : 0;
 	pthread_barrier_init(&together, NULL, n);
 	begin(THREADS);
 	common = mine;
