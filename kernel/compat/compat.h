@@ -113,6 +113,20 @@ static inline bool dma_buf_attach_revocable(struct dma_buf_attachment *attach)
  */
 #ifdef PLN_HAVE_DMA_BUF_MAPPING
 #include <linux/dma-buf-mapping.h>
+
+/*
+ * Up to 7.2 at least the core sets orig_nents to 0, since there are no pages for
+ * the CPU, and when it frees the table it then finds no list to free.
+ */
+static inline void pln_dma_buf_free_sgt(struct dma_buf_attachment *attach,
+					struct sg_table *sgt,
+					enum dma_data_direction dir)
+{
+	sgt->orig_nents = sgt->nents;
+	dma_buf_free_sgt(attach, sgt, dir);
+}
+
+#define dma_buf_free_sgt	pln_dma_buf_free_sgt
 #else
 struct phys_vec {
 	phys_addr_t paddr;

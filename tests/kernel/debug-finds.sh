@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 # desc: the debug kernel finds errors that a module makes on purpose, and the tests see what it says
 # tags: kernel guest debug
-# timeout: 240
+# timeout: 480
 . "$TOP/tests/kernel/lib.sh"
 
 need_debug_kernel
-driver_boot 7.2-debug driver debug-finds 230 -m 2G
+# KASAN says one thing only, unless told otherwise
+VM_CMDLINE=kasan_multi_shot
+driver_boot 7.2-debug driver debug-finds 470 -m 2G
 said=$OUT/said.log
 # What would fail any other case is what this one is for
 mv "$OUT/guest/console.log" "$said"

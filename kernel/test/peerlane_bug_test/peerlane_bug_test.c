@@ -17,13 +17,14 @@
 #include "test_cmd.h"
 
 #define BUG_BYTES	64
+#define BUG_LEAKS	16
 
 static DEFINE_MUTEX(bug_first);
 static DEFINE_MUTEX(bug_second);
 static DEFINE_SPINLOCK(bug_spin);
 static struct dentry *bug_dir;
 
-static int bug_memory(bool freed)
+static noinline int bug_memory(bool freed)
 {
 	u8 *p = kmalloc(BUG_BYTES, GFP_KERNEL);
 	unsigned int at = freed ? 0 : BUG_BYTES;
@@ -61,12 +62,19 @@ static int bug_atomic(void)
 	return 0;
 }
 
-static int bug_leak(void)
+/* More than the stale pointers that may lie on some stack */
+static noinline int bug_leak(void)
 {
-	void *p = kmalloc(BUG_BYTES, GFP_KERNEL);
+	unsigned int i;
+	void *p;
 
-	OPTIMIZER_HIDE_VAR(p);
-	return p ? 0 : -ENOMEM;
+	for (i = 0; i < BUG_LEAKS; i++) {
+		p = kmalloc(BUG_BYTES, GFP_KERNEL);
+		if (!p)
+			return -ENOMEM;
+		OPTIMIZER_HIDE_VAR(p);
+	}
+	return 0;
 }
 
 /* Unmapped with another size */

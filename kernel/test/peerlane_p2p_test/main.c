@@ -361,29 +361,42 @@ static int state_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(state);
 
+/* User memory is not copied under the peer's lock, which is taken under resv locks */
 static ssize_t test_buf_read(struct file *file, char __user *to, size_t count,
 			     loff_t *pos)
 {
-	ssize_t ret;
-	void *buf;
+	void *copy = kvmalloc(PEER_BUF_SIZE, GFP_KERNEL), *buf;
+	ssize_t ret = -ENXIO;
 
-	if (!peer_get(&buf))
-		return -ENXIO;
-	ret = simple_read_from_buffer(to, count, pos, buf, PEER_BUF_SIZE);
-	peer_put();
+	if (!copy)
+		return -ENOMEM;
+	if (peer_get(&buf)) {
+		memcpy(copy, buf, PEER_BUF_SIZE);
+		peer_put();
+		ret = simple_read_from_buffer(to, count, pos, copy,
+					      PEER_BUF_SIZE);
+	}
+	kvfree(copy);
 	return ret;
 }
 
 static ssize_t test_buf_write(struct file *file, const char __user *from,
 			      size_t count, loff_t *pos)
 {
+	void *copy = kvmalloc(PEER_BUF_SIZE, GFP_KERNEL), *buf;
+	loff_t start = *pos;
 	ssize_t ret;
-	void *buf;
 
-	if (!peer_get(&buf))
-		return -ENXIO;
-	ret = simple_write_to_buffer(buf, PEER_BUF_SIZE, pos, from, count);
-	peer_put();
+	if (!copy)
+		return -ENOMEM;
+	ret = simple_write_to_buffer(copy, PEER_BUF_SIZE, pos, from, count);
+	if (ret > 0 && !peer_get(&buf)) {
+		ret = -ENXIO;
+	} else if (ret > 0) {
+		memcpy(buf + start, copy + start, ret);
+		peer_put();
+	}
+	kvfree(copy);
 	return ret;
 }
 
