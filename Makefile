@@ -6,8 +6,11 @@ TOP := $(CURDIR)
 BUILD := $(TOP)/build
 include versions.mk
 comma := ,
-GUESTS := $(subst $(comma), ,$(GUEST_KERNELS))
-KVERS := $(subst $(comma), ,$(HEADER_KERNELS))
+# Once there is a debug kernel, it is kept up to date like the others
+DEBUG := $(DEBUG_KERNEL)-debug
+DEBUG_THERE := $(if $(wildcard $(BUILD)/guest/$(DEBUG)/headers),$(DEBUG))
+GUESTS := $(subst $(comma), ,$(GUEST_KERNELS)) $(DEBUG_THERE)
+KVERS := $(subst $(comma), ,$(HEADER_KERNELS)) $(DEBUG_THERE)
 prefix ?= /usr/local
 DESTDIR ?=
 V ?= 0
@@ -17,8 +20,8 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check bench matrix report qemu wire kernel userlib guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party check-gpu install uninstall dist clean clean-cache help
+IN_ROOT_GOALS := all demo check bench matrix report qemu wire kernel userlib guest debug-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+HOST_GOALS := root third-party debug-kernel check-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -46,7 +49,7 @@ kernel: $(addprefix kernel-,$(KVERS)) ## Build the kernel modules for every supp
 $(addprefix kernel-,$(KVERS)): kernel-%:
 	@mkdir -p build/kernel/$*
 	+@images/quiet "MODULES $*" build/kernel/$*.log \
-		$(MAKE) -C kernel KVER=$* KDIR=/usr/src/linux-$* O=$(BUILD)/kernel/$* modules test-modules test-programs
+		$(MAKE) -C kernel KVER=$* KDIR=$(if $(filter $(DEBUG),$*),$(BUILD)/guest/$*/headers,/usr/src/linux-$*) O=$(BUILD)/kernel/$* modules test-modules test-programs
 
 userlib: ## Build the user library and its tools
 	@mkdir -p build/userlib
@@ -58,6 +61,11 @@ $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 	@images/build-base $*
 	@images/build-perftest $*
 	@images/build-overlay $*
+
+# Not in one go: what it builds decides what the goals are
+debug-guest:
+	@images/build-debug-kernel
+	+@$(MAKE) guest-$(DEBUG)
 
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
 	@scenarios/demo
@@ -81,6 +89,10 @@ root: ## Make the Debian build root, once (in the cache)
 
 third-party: root ## Fetch modules of others (nvidia-peermem, ...) into the cache, for the tests that run them
 	@images/third-party
+
+debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (half an hour), for the cases kernel/debug-*
+	@images/fetch-debug-kernel
+	+@images/in-root images/make-in-root debug-guest
 
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host

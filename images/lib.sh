@@ -32,9 +32,9 @@ load_pins() {
 	done <"$TOP/versions.mk"
 }
 
-# The pins in force, one per line: what the keys are made of.
+# The pins in force, one per line: what the keys are made of. Those of what is fetched only when asked for are no part.
 print_pins() {
-	sed '/^#/d;/^$/d;s/=.*//' "$TOP/versions.mk" | while IFS= read -r pin_name; do
+	sed '/^#/d;/^$/d;/^DEBUG_/d;s/=.*//' "$TOP/versions.mk" | while IFS= read -r pin_name; do
 		eval "printf '%s=%s\n' \"\$pin_name\" \"\$$pin_name\""
 	done
 }
@@ -83,6 +83,9 @@ load_resolved() {
 
 # kvar 7.2 RELEASE -> value of K7_2_RELEASE
 kvar() { eval "printf '%s\n' \"\${K$(printf %s "$1" | tr . _)_$2-}\""; }
+
+# Where the source of the debug kernel is, or belongs
+debug_source() { echo "$PEERLANE_CACHE/debug-source-$(kvar "$DEBUG_KERNEL" VERSION)"; }
 
 # lock NAME: held until this process ends (descriptor 9). Says so when it has to wait.
 lock() {

@@ -4,7 +4,8 @@
  *
  *	pln_failnth GPU-PCI-ADDRESS PEER-PCI-ADDRESS
  *
- * The module peerlane_fail_test makes them fail.  PEER is the device of
+ * The module peerlane_fail_test makes them fail; and in a kernel that can do it
+ * itself, each allocation of a call, in whatever part of the kernel.  PEER is the device of
  * peerlane_p2p_test; peerlane_dmabuf_test and peerlane_peercore_test are loaded,
  * too, and peerlane_peermem.
  */
@@ -13,7 +14,7 @@
 #include "pln_debugfs.h"
 
 #define FAIL "/sys/kernel/debug/peerlane_fail_test/"
-#define MAX_CALLS	200
+#define MAX_CALLS	400
 
 static const char *gpu_pci, *peer_pci;
 static int gpu;
@@ -24,15 +25,19 @@ static char *dev_ptr;
 #define DRIVER		"/sys/kernel/debug/peerlane_p2p_test/"
 #define CORE		"/sys/kernel/debug/peerlane_peercore_test/"
 
+static int fail_nth = -1;	/* the kernel's own, when that is wanted */
+
 static void arm(unsigned int n)
 {
-	int fd = open(FAIL "arm", O_WRONLY), err = errno;
+	int fd = fail_nth < 0 ? open(FAIL "arm", O_WRONLY) : fail_nth;
+	int err = errno;
 	char text[16];
 
 	need(fd >= 0, "arm");
 	snprintf(text, sizeof(text), "%u", n);
-	need(write(fd, text, strlen(text)) > 0, "arm");
-	close(fd);
+	need(pwrite(fd, text, strlen(text), 0) > 0, "arm");
+	if (fd != fail_nth)
+		close(fd);
 	errno = err;
 }
 
@@ -50,6 +55,22 @@ static bool failed(char *what, size_t len)
 	p[strcspn(p, "\n")] = 0;
 	snprintf(what, len, "%s", p);
 	return strcmp(p, "-");
+}
+
+/* No call fails any more; did one?  *what: which */
+static bool disarm(char *what, size_t len)
+{
+	char left[16] = "";
+
+	if (fail_nth < 0) {
+		arm(0);
+		return failed(what, len);
+	}
+	/* 0: it was that call's turn */
+	need(pread(fail_nth, left, sizeof(left) - 1, 0) > 0, "fail-nth");
+	arm(0);
+	snprintf(what, len, "an allocation");
+	return atoi(left) == 0;
 }
 
 static bool is_clean(const char *before, char *now, size_t len)
@@ -113,8 +134,7 @@ static void sweep(const char *what, int (*op)(void), unsigned int least)
 		arm(n);
 		ret = op();
 		err = errno;
-		arm(0);
-		if (!failed(point, sizeof(point)))
+		if (!disarm(point, sizeof(point)))
 			break;
 		if (!ret)
 			borne++;
@@ -349,8 +369,7 @@ static void sweep_bind(void)
 		arm(n);
 		ret = driver("bind");
 		err = errno;
-		arm(0);
-		if (!failed(point, sizeof(point)))
+		if (!disarm(point, sizeof(point)))
 			break;
 		printf("# bind: %s: %s\n", point,
 		       ret ? strerror(err) : "done without");
@@ -362,6 +381,28 @@ static void sweep_bind(void)
 	check(!bad && n - 1 >= 30 && !ret,
 	      "bind: %u calls failed, %u times it was done all the same",
 	      n - 1, borne);
+}
+
+/* Calls of our device alone: the orders to test modules need memory, too */
+static void sweep_allocations(void)
+{
+	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
+	if (fail_nth < 0) {
+		printf("# this kernel was built without fault injection\n");
+		return;
+	}
+	need(!shell("cd /sys/kernel/debug/failslab && echo N >ignore-gfp-wait && echo 0 >verbose"),
+	     "failslab");
+	sweep("open: allocations", do_open, 2);
+	sweep("query: allocations", do_query, 0);
+	sweep("alloc: allocations", do_alloc, 3);
+	sweep("export: allocations", do_export, 4);
+	sweep("export of parts: allocations", do_parts, 5);
+	sweep("import: allocations", do_import, 1);
+	sweep("mmap: allocations", do_mmap, 1);
+	sweep("copy from user memory: allocations", do_copy, 4);
+	close(fail_nth);
+	fail_nth = -1;
 }
 
 int main(int argc, char **argv)
@@ -389,6 +430,7 @@ int main(int argc, char **argv)
 	sweep("get, map", do_get, 5);
 	sweep("get, persistent", do_getp, 4);
 	sweep("a memory region", do_region, 6);
+	sweep_allocations();
 	check(!do_unmap(), "unmap cannot fail");
 	arm(0);
 	check(failed(point, sizeof(point)) &&

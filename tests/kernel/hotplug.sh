@@ -4,13 +4,7 @@
 # tags: kernel guest fault p2p
 # timeout: 180
 . "$TOP/tests/kernel/lib.sh"
-
-. "$TOP/scenarios/lib/hotplug.sh"
-
-# The host's side of pln_hotplug
-host_pull() { vm_pull "$1" "$2" && echo ok; }
-host_unplug() { vm_unplug "$1" "$2" && echo ok; }
-host_plug() { vm_plug "$1" "$2" && echo ok; }
+. "$TOP/tests/kernel/lib-hotplug.sh"
 
 VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
 driver_guest 7.2 driver hotplug 170 \

@@ -4,9 +4,9 @@
 
 . "$TOP/tests/lib/case.sh"
 
-# driver_guest KVER TOPOLOGY CASE SECONDS [QEMU-ARGS…]: boots, and takes over
-# the results.  $DRIVER_FILES go to the guest, too.
-driver_guest() {
+# driver_boot KVER TOPOLOGY CASE SECONDS [QEMU-ARGS…]: boots, and takes over
+# the results.  $DRIVER_FILES go to the guest, too.  $driver_status is the guest's.
+driver_boot() {
 	. "$TOP/scenarios/lib/vm.sh"
 	need_file "$BUILD/kernel/$1/peerlane_gpu.ko" \
 		"$BUILD/kernel/$1/test/pln_basic" "$BUILD/guest/$1/vmlinux"
@@ -23,6 +23,26 @@ driver_guest() {
 		"$driver_seconds" "$@"
 	driver_status=$?
 	ktap_from "$OUT/guest/result.log"
+}
+
+# driver_guest …: the same, and it must end well
+driver_guest() {
+	driver_boot "$@"
 	check_eq "the guest ended well, with nothing bad on its console" 0 \
 		"$driver_status"
+}
+
+need_debug_kernel() {
+	[ -e "$BUILD/guest/7.2-debug/headers" ] ||
+		skip "no debug kernel: run \`make debug-kernel\` (half an hour, once)"
+}
+
+# debug_guest TOPOLOGY CASE SECONDS [QEMU-ARGS…]: under the debug kernel, which
+# says what is wrong on the console, and needs room for that
+debug_guest() {
+	need_debug_kernel
+	. "$TOP/scenarios/lib/vm.sh"
+	vm_allow 'rcu: .RCU callback double-/use-after-free debug is enabled' \
+		'the kernel tells of its checks'
+	driver_guest 7.2-debug "$@" -m 2G
 }

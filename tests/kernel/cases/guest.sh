@@ -44,6 +44,40 @@ give_peer() {
 	test -e "/sys/bus/pci/drivers/peerlane_p2p_test/$1"
 }
 
+# lost: what kmemleak calls lost and our modules have allocated, a record each; "unloaded" where the module has
+# gone.  It looks only at what is 5 s old, and believes what it sees twice.
+lost() {
+	sleep 6
+	echo scan >/sys/kernel/debug/kmemleak
+	echo scan >/sys/kernel/debug/kmemleak
+	awk '
+	function flush() {
+		if (ours)
+			printf "%s", record
+		record = ours = ""
+	}
+	/^unreferenced object/ { flush() }
+	{ record = record $0 "\n" }
+	/\[peerlane_/ { ours = 1 }
+	# an address without a name, on the stack
+	/\] 0xffffffff[0-9a-f]+$/ || /^ +0xffffffff[0-9a-f]+$/ { ours = 1; record = record "    unloaded\n" }
+	END { flush() }' /sys/kernel/debug/kmemleak
+}
+
+none_lost() {
+	lost >/tmp/lost
+	cat /tmp/lost
+	test ! -s /tmp/lost
+}
+
+lost_by() {
+	lost >/tmp/lost
+	cat /tmp/lost
+	grep -q "$1" /tmp/lost
+}
+
+# Under a debug kernel nothing may be lost, either
 finish() {
+	[ ! -e /sys/kernel/debug/kmemleak ] || check "no memory of our modules is lost" none_lost
 	exit "$status"
 }
