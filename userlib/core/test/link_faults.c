@@ -8,7 +8,7 @@
 
 #define PUTS	20		/* more than a link begins with */
 
-static bool unnamed, idle;
+static bool unnamed, idle, refused;
 
 static void site_due(void)
 {
@@ -111,6 +111,8 @@ static int t_life(void)
 	pthread_join(thread, NULL);
 	sites_on = !err;
 	if (!err) {
+		if (refused)
+			fake_next_status = IBV_WC_REM_ACCESS_ERR;
 		err = move();
 		words = a->error ? pln_link_reason(a) : pln_link_reason(b);
 		if (err == -ENOMEM && !first_error())
@@ -126,6 +128,7 @@ static int t_life(void)
 	pln_link_close(a);
 	sites_on = false;
 	fake_due = false;
+	fake_next_status = IBV_WC_SUCCESS;
 	a = NULL;
 	pair_down();
 	return over(err, err ? "said above" : "");
@@ -147,11 +150,16 @@ int main(void)
 	ways[0] = PLN_MR_STAGED;
 	ways[1] = PLN_MR_STAGED;
 	sites_run("staged, and then idle", t_life);
+	idle = false;
+	refused = true;
+	ways[0] = PLN_MR_PLAIN;
+	ways[1] = PLN_MR_PLAIN;
+	sites_run("a write that the peer refuses", t_life);
 	/*
 	 * A GID less to choose from, twice; an event less; the poll of a
-	 * goodbye; seven objects that the device does not give up.  Posting,
+	 * goodbye, and that for a process that is gone; seven objects that the device does not give up.  Posting,
 	 * polling and asking for events when it is for a goodbye.
 	 */
-	sites_all(11, 3);
+	sites_all(12, 3);
 	return ktap_end();
 }
