@@ -41,5 +41,8 @@ need_debug_kernel() {
 # says what is wrong on the console, and needs room for that
 debug_guest() {
 	need_debug_kernel
+	. "$TOP/scenarios/lib/vm.sh"
+	vm_allow 'rcu: .RCU callback double-/use-after-free debug is enabled' \
+		'the kernel tells of its checks'
 	driver_guest 7.2-debug "$@" -m 2G
 }

@@ -395,9 +395,14 @@ static void use_common(unsigned int what)
 	};
 	CUmemLocation here = { CU_MEM_LOCATION_TYPE_DEVICE, 0 };
 	CUmemAccess_flags access;
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = here,
+	};
 	cuuint64_t n = 1 << 20;
 	unsigned int flags;
 	int on = 1, active;
+	CUmemoryPool pool;
 	CUdeviceptr q;
 	CUcontext ctx;
 	float ms;
@@ -469,13 +474,18 @@ static void use_common(unsigned int what)
 		OK(cuMemcpyDtoDAsync_v2(q, common.p, 700, NULL));
 		OK(cuMemFree_v2(q));
 		break;
+	case 11:
+		OK(cuMemPoolCreate(&pool, &props));
+		OK(cuMemPoolDestroy(pool));
+		OK(cuStreamSynchronize(common.s));
+		break;
 	default:
 		CHECK(cuCtxEnablePeerAccess(shared_ctx, 0) != CUDA_SUCCESS);
 		OK(cuCtxSynchronize());
 	}
 }
 
-#define USES	12
+#define USES	13
 
 static void *sharer(void *arg)
 {
