@@ -169,8 +169,7 @@ struct json_object;
 struct json_object *command_run(struct wire *wire, struct wire_wait *wait, char *line);
 /* The answer of a wait that is over; NULL: it is not */
 struct json_object *command_waited(struct wire_wait *wait, uint64_t now);
-struct json_object *command_refuse(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
+struct json_object *command_refuse(const char *format, ...);
 
 /* control.c */
 int control_open(struct wire *wire);

@@ -125,18 +125,21 @@ mkdir old.d
 grep -v _v2 p12.d/names.inc >old.d/names.inc
 program old 12 >cc.log 2>&1
 refused old 'older than 12'
-mkdir many.d
-{
-	cat p13.d/names.inc
-	i=0
-	while [ $i -lt 70 ]; do
-		i=$((i + 1))
-		echo "N(cudaMemOfTomorrow$i)"
-	done
-} | LC_ALL=C sort >many.d/names.inc
-program many 13 >cc.log 2>&1
-refused many 'too many functions of the CUDA runtime that Peerlane does not know'
-
+for n in 64 65; do # with the one that is there already
+	mkdir "many$n.d"
+	{
+		cat p13.d/names.inc
+		i=1
+		while [ $i -lt $n ]; do
+			echo "N(cudaMemOfTomorrow$i)"
+			i=$((i + 1))
+		done
+	} | LC_ALL=C sort >"many$n.d/names.inc"
+	program "many$n" 13 >cc.log 2>&1
+done
+LD_PRELOAD=$lead ./many64 calls >many64.out 2>&1
+check "64 unknown functions are refused one by one" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' many64.out
+refused many65 'too many functions of the CUDA runtime that Peerlane does not know'
 program twins 13 -DTWIN >cc.log 2>&1
 refused twins 'cudaMalloc\(Twin\)* and cudaMalloc\(Twin\)* lie too close'
 
@@ -175,6 +178,11 @@ strip -o "${lead##*/}" "$lead"
 LD_PRELOAD=$OUT/${lead##*/} ./p13 calls >own.out 2>own.err
 check_not "our own library, stripped, is no stripped runtime" grep -q 'no symbol table' own.err
 check "and serves as before" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' own.out
+
+program mock 13 -DMOCK >cc.log 2>&1
+PEERLANE_LOG=1 LD_PRELOAD=$lead ./mock calls >mock.out 2>mock.err
+check "a runtime that is not NVIDIA's is left alone" grep -q '^main: CUDA 0, memory 4242' mock.out
+check_eq "and nothing is said" "" "$(cat mock.err)"
 
 # Programs that have nothing to do with CUDA do not notice
 LD_PRELOAD=$lead sh -c 'echo nothing' >quiet.out 2>&1

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the launcher of guests tells a good end from every bad one
 # tags: harness guest
-# timeout: 150
+# timeout: 240
 
 . "$TOP/tests/lib/case.sh"
 . "$TOP/scenarios/lib/vm.sh"

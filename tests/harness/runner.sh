@@ -110,6 +110,10 @@ $lib
 fail 'a "quoted" \\ name	with a tab'
 finish
 END
+new vanishing <<END
+echo "ok 1 - before its folder is gone"
+rm -rf "\$OUT"
+END
 new not-executable <<END
 echo "ok 1 - never"
 END
@@ -117,7 +121,7 @@ chmod -x cases/fix/not-executable.sh
 
 "$TOP/tests/run" --cases cases --out out --json out.json -j 4 >ktap 2>err
 check_eq "a run with failures exits 1" 1 "$?"
-check "and says nothing on standard error" test ! -s err
+check_eq "and says nothing on standard error, but for a folder that is gone" "" "$(grep -v vanishing err)"
 check "its JSON is one object" jq -es 'length == 1' out.json
 
 verdict() { # NAME VERDICT REASON-REGEX
@@ -153,15 +157,16 @@ verdict allowed pass ''
 verdict allowed-no-reason fail 'without a reason'
 verdict missing-product fail 'no/such/product'
 verdict quoting fail 'a "quoted"'
+verdict vanishing fail 'no result'
 verdict not-executable fail 'executable'
 
-check_eq "the last line counts" "3 passed, 13 failed, 1 skipped" \
+check_eq "the last line counts" "3 passed, 14 failed, 1 skipped" \
 	"$(tail -n 1 ktap)"
 check "the counts in JSON agree" jq -e \
-	'.passed == 3 and .failed == 13 and .skipped == 1' out.json
+	'.passed == 3 and .failed == 14 and .skipped == 1' out.json
 check_eq "KTAP starts with its version" "KTAP version 1" "$(head -n 1 ktap)"
-check_eq "then the plan" "1..17" "$(sed -n 2p ktap)"
-check_eq "one result for each case" 17 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
+check_eq "then the plan" "1..18" "$(sed -n 2p ktap)"
+check_eq "one result for each case" 18 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
 check "a failure shows the last lines" grep -q '#   not ok 2 - one is two' ktap
 check "and how to repeat it" grep -q '^# again: cd .*fix/failing' ktap
 check "a skip shows its reason" grep -q '# SKIP no such device' ktap
@@ -180,12 +185,25 @@ check_eq "-k takes a pattern" "2 passed, 0 failed, 0 skipped" \
 check_eq "a name takes one case" "1 passed, 0 failed, 0 skipped" \
 	"$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases -l >ktap
-check_eq "-l lists" 17 "$(grep -c '^fix/' ktap)"
-check_eq "a CDPATH does not lead it astray" 17 \
+check_eq "-l lists" 18 "$(grep -c '^fix/' ktap)"
+check_eq "a CDPATH does not lead it astray" 18 \
 	"$(cd "$TOP" && CDPATH=$TOP tests/run --cases "$OUT/cases" -l | grep -c '^fix/')"
 check_not "a name that no case has is an error" \
 	"$TOP/tests/run" --cases cases --out out2 fix/nothing
 check_not "an unknown option is an error" "$TOP/tests/run" --frobnicate
+
+# --- the artefacts of runs that are over, and of one that is not ------------------
+
+mkdir -p build/tests/20200101-000000-1/.run build/tests/20200102-000000-1/.run
+echo $$ >build/tests/20200101-000000-1/.run/pid
+echo 1999999999 >build/tests/20200102-000000-1/.run/pid
+for n in 1 2 3 4; do
+	mkdir "build/tests/20300101-000000-$n"
+done
+BUILD=$PWD/build TZ=Asia/Kathmandu "$TOP/tests/run" --cases cases fix/good >ktap
+check "a run that is not over keeps what it has" test -d build/tests/20200101-000000-1
+check_not "one that was killed does not" test -e build/tests/20200102-000000-1
+check_eq "and the last five stay" 5 "$(find build/tests -maxdepth 1 -name '20[23]*' ! -name '2020*' | wc -l)"
 
 # their consoles are fixtures, not this case's
 find out out2 -name console.log -exec rm -f {} +

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: MIT
 # desc: packets, links, processes, GPUs and registrations break under RDMA: no wrong byte, no hang
 # tags: scenario guest rdma
-# timeout: 520
+# timeout: 880
 exec "$TOP/scenarios/run" --out "$OUT" --json "$OUT/result.json" rdma-faults

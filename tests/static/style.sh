@@ -31,7 +31,7 @@ check "hw-model/: QEMU's checkpatch" qemu_style "$TOP"/hw-model/peerlane/*.c \
 	"$TOP"/hw-model/peerlane/*.h
 wire_style() { # FILE…
 	perl "$linux" --no-tree --strict --terse --no-summary --ignore \
-		FILE_PATH_CHANGES,SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,VOLATILE,ARRAY_SIZE,EMBEDDED_FUNCTION_NAME,LONG_LINE_STRING,SPLIT_STRING,PREFER_DEFINED_ATTRIBUTE_MACRO \
+		FILE_PATH_CHANGES,SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,VOLATILE,ARRAY_SIZE,EMBEDDED_FUNCTION_NAME,LONG_LINE_STRING,SPLIT_STRING \
 		-f "$@"
 }
 check "hw-model/wire/: checkpatch, without what only the kernel has" wire_style \

@@ -86,7 +86,7 @@ none "no blanks at the end of lines"
 # every case is found by the runner
 for file in tests/*/*.sh; do
 	case $file in
-	tests/lib/* | tests/*/lib.sh) continue ;;
+	tests/lib/* | tests/*/lib.sh | tests/*/lib-*.sh) continue ;;
 	esac
 	grep -q '^# desc: ' "$file" || echo "$file: no '# desc:'"
 	grep -q '^# tags: ' "$file" || echo "$file: no '# tags:'"

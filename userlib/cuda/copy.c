@@ -42,7 +42,7 @@ CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result)
 }
 
 /* Host to host, without a crash for a wrong pointer where the kernel helps */
-static CUresult host_copy(uint64_t dst, uint64_t src, size_t n)
+CUresult pln_host_copy(uint64_t dst, uint64_t src, size_t n)
 {
 	while (n) {
 		size_t len = n < STEP_DEVICE ? n : STEP_DEVICE;
@@ -166,7 +166,7 @@ static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
 		} else if (part.io) {
 			io_copy((uintptr_t)buf, part.offset, len);
 		} else {
-			err = host_copy((uintptr_t)buf, part.offset, len);
+			err = pln_host_copy((uintptr_t)buf, part.offset, len);
 		}
 		if (err)
 			break;
@@ -177,7 +177,7 @@ static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
 		} else if (part.io) {
 			io_copy(part.offset, (uintptr_t)buf, len);
 		} else {
-			err = host_copy(part.offset, (uintptr_t)buf, len);
+			err = pln_host_copy(part.offset, (uintptr_t)buf, len);
 		}
 	}
 	munmap(buf, STEP_STAGE);
@@ -237,7 +237,7 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	} else if (!to.device && !from.device) {
 		err = pln_stream_wait(stream);
 		if (!err)
-			err = host_copy(dst, src, n);
+			err = pln_host_copy(dst, src, n);
 	} else if (!reachable(stream, &to, &from)) {
 		err = staged_copy(stream, &to, &from, n);
 	} else {

@@ -12,11 +12,17 @@
 static CUresult host_fill(uint64_t dst, uint64_t value, unsigned int width,
 			  size_t n)
 {
-	unsigned char *p = (unsigned char *)(uintptr_t)dst;
+	unsigned char block[16 * KiB];
+	size_t len = n * width, step;
+	CUresult err = CUDA_SUCCESS;
 
-	for (size_t i = 0; i < n; i++)
-		memcpy(p + i * width, &value, width);	/* little endian */
-	return CUDA_SUCCESS;
+	for (size_t i = 0; i < sizeof(block) && i < len; i += width)
+		memcpy(block + i, &value, width);	/* little endian */
+	for (size_t at = 0; at < len && !err; at += step) {
+		step = len - at < sizeof(block) ? len - at : sizeof(block);
+		err = pln_host_copy(dst + at, (uintptr_t)block, step);
+	}
+	return err;
 }
 
 static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,

@@ -497,6 +497,8 @@ bool pln_place_on(CUstream stream, const struct pln_place *place);
 CUresult pln_check_all(uint64_t addr, size_t n);
 /* What a pointer must be: PLN_DEVICE: what a GPU reaches by itself */
 enum { PLN_ANY, PLN_DEVICE };
+/* Host memory; an error, and no crash, where there is none */
+CUresult pln_host_copy(uint64_t dst, uint64_t src, size_t n);
 CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 		  size_t n, CUstream stream, bool sync);
 /* Run and wait; @result may be NULL */

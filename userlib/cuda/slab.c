@@ -251,6 +251,17 @@ bool pln_pool_trim(CUmemoryPool pool, uint64_t keep)
 	}
 }
 
+/* One whose last reference is gone is in the list for a moment yet */
+static bool pool_ref(CUmemoryPool pool)
+{
+	int refs = atomic_load(&pool->obj.refs);
+
+	while (refs && !atomic_compare_exchange_weak(&pool->obj.refs, &refs,
+						     refs + 1))
+		;
+	return refs;
+}
+
 /* A pool of @dev after @pool, the first after NULL; a reference */
 static CUmemoryPool next_pool(struct pln_device *dev, CUmemoryPool pool)
 {
@@ -258,8 +269,8 @@ static CUmemoryPool next_pool(struct pln_device *dev, CUmemoryPool pool)
 
 	pthread_mutex_lock(&pln.lock);
 	next = pool ? LIST_NEXT(pool, link) : LIST_FIRST(&dev->pools);
-	if (next)
-		atomic_fetch_add(&next->obj.refs, 1);
+	while (next && !pool_ref(next))
+		next = LIST_NEXT(next, link);
 	pthread_mutex_unlock(&pln.lock);
 	if (pool)
 		pln_obj_put(&pool->obj);

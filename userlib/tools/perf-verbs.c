@@ -123,7 +123,11 @@ static int verbs_serve(struct perf_engine *g)
 
 	if (n < 1)
 		return n;
-	if (!(wc.wc_flags & IBV_WC_WITH_IMM) || ntohl(wc.imm_data) != slot) {
+	if (!(wc.wc_flags & IBV_WC_WITH_IMM)) {
+		complain("%s sends without saying which slot", g->p->name);
+		return -1;
+	}
+	if (ntohl(wc.imm_data) != slot) {
 		complain("%s sends out of turn: slot %u, not %u", g->p->name,
 			 ntohl(wc.imm_data), slot);
 		return -1;

@@ -428,14 +428,17 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	return 0;
 }
 
-static void arrive(struct fake_qp *q, const void *data, uint32_t n)
+/* @imm: immediate data, or NULL */
+static void arrive(struct fake_qp *q, const void *data, uint32_t n,
+		   const uint32_t *imm)
 {
 	struct fake_rx *rx = &q->rx[q->rx_head++ % RING];
 
 	memcpy(rx->to, data, n < rx->length ? n : rx->length);
 	complete(q->qp.recv_cq, (struct ibv_wc){ .wr_id = rx->wr_id,
 		 .status = IBV_WC_SUCCESS, .opcode = IBV_WC_RECV,
-		 .byte_len = n });
+		 .byte_len = n, .wc_flags = imm ? IBV_WC_WITH_IMM : 0,
+		 .imm_data = imm ? *imm : 0 });
 }
 
 static struct fake_qp *qp_of(uint32_t qpn)
@@ -468,9 +471,17 @@ static enum ibv_wc_status transfer(struct fake_qp *q, const struct work *w)
 		memcpy((void *)(uintptr_t)to, from, w->sge.length);
 		return IBV_WC_SUCCESS;
 	}
+	if (w->wr.opcode == IBV_WR_RDMA_READ) {
+		if (!region(w->wr.wr.rdma.rkey, true, to, w->sge.length))
+			return IBV_WC_REM_ACCESS_ERR;
+		memcpy((void *)(uintptr_t)w->sge.addr,
+		       (const void *)(uintptr_t)to, w->sge.length);
+		return IBV_WC_SUCCESS;
+	}
 	if (peer->rx_head == peer->rx_tail)
 		return IBV_WC_RNR_RETRY_EXC_ERR;
-	arrive(peer, from, w->sge.length);
+	arrive(peer, from, w->sge.length,
+	       w->wr.opcode == IBV_WR_SEND_WITH_IMM ? &w->wr.imm_data : NULL);
 	return IBV_WC_SUCCESS;
 }
 
@@ -520,7 +531,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 
 void fake_send_raw(uint32_t to_qpn, const void *data, uint32_t length)
 {
-	arrive(qp_of(to_qpn), data, length);
+	arrive(qp_of(to_qpn), data, length, NULL);
 }
 
 unsigned int fake_reap(void)

@@ -131,6 +131,25 @@ static int t_life(void)
 	return over(err, err ? "said above" : "");
 }
 
+/* A write is refused, and whether the peer has gone cannot be told */
+static int t_refused(void)
+{
+	int err;
+
+	if (!pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN))
+		return 1003;
+	sites_on = true;
+	fake_next_status = IBV_WC_REM_ACCESS_ERR;
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	pln_link_wait(a, 1, 5000);
+	sites_on = false;
+	fake_next_status = IBV_WC_SUCCESS;
+	fake_due = false;
+	err = a->error && pln_link_reason(a)[0] ? a->error : 1000;
+	pair_down();
+	return over(err, "said above");
+}
+
 int main(void)
 {
 	fake_install();
@@ -147,11 +166,12 @@ int main(void)
 	ways[0] = PLN_MR_STAGED;
 	ways[1] = PLN_MR_STAGED;
 	sites_run("staged, and then idle", t_life);
+	sites_run("refused by the peer's device", t_refused);
 	/*
 	 * A GID less to choose from, twice; an event less; the poll of a
-	 * goodbye; seven objects that the device does not give up.  Posting,
+	 * goodbye, and the one whether the peer has gone; seven objects that the device does not give up.  Posting,
 	 * polling and asking for events when it is for a goodbye.
 	 */
-	sites_all(11, 3);
+	sites_all(12, 3);
 	return ktap_end();
 }

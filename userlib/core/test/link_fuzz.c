@@ -202,7 +202,9 @@ static bool guarded_down(void)
 static void message_of_chance(uint8_t wire[MESSAGE_SIZE])
 {
 	uint64_t start = chance(SIZE), length = chance(SIZE - (uint32_t)start);
-	uint64_t chunk = chance((uint32_t)length + 1);
+	/* right in itself, but longer than what is shared */
+	uint64_t more = chance(16) ? 0 : chance(2 * SIZE);
+	uint64_t chunk = chance((uint32_t)(length += more) + 1);
 	struct message m = {
 		.type = MESSAGE_NOTICE, .flags = chance(2), .start = start,
 		.length = length, .at = start + length - chunk,

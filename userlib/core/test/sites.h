@@ -21,16 +21,7 @@
 
 #include "../mr_inside.h"
 #include "../verbs.h"
-
-struct site {
-	const char *what, *file;
-	int line;
-	unsigned int failed;	/* times */
-	bool told, harmless;	/* its error came out; the caller went on */
-};
-
-/* Whether the call is to fail; one by a pointer is told so by the test */
-bool site_reached(struct site *site);
+#include "site.h"
 
 #define SITE(name) ({							\
 	static struct site site_ = { name, __FILE__, __LINE__, 0, false, false }; \

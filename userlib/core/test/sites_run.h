@@ -7,16 +7,9 @@
 #include <stdio.h>
 
 #include "../../cuda/test/ktap.h"
-
-struct site {
-	const char *what, *file;
-	int line;
-	unsigned int failed;
-	bool told, harmless;
-};
+#include "site.h"
 
 extern struct site *__start_sites[], *__stop_sites[];
-bool site_reached(struct site *site);
 
 /* Sites count for the thread that says so */
 static __thread bool sites_on;

@@ -3,13 +3,26 @@
 #ifndef PEERLANE_TEST_ASK_H
 #define PEERLANE_TEST_ASK_H
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A function of the library that is asked; ends the program without it */
-void *sym(const char *name);
+/* The library that is asked; one in each program, however many files it has */
+__attribute__((weak)) void *ask_lib;
+
+/* A function of it; ends the program without it */
+static inline void *sym(const char *name)
+{
+	void *p = dlsym(ask_lib, name);
+
+	if (!p) {
+		printf("no symbol %s\n", name);
+		exit(2);
+	}
+	return p;
+}
 
 #define CALL(fn, ...)	((__typeof__(&fn))sym(#fn))(__VA_ARGS__)
 #define ASK(what, fn, ...) \
@@ -23,11 +36,12 @@ struct section {
 
 /*
  * Each section in a process of its own, since an error may stay with a context;
- * @start loads the library there.  Gives the program's exit status.
+ * @library is loaded there, by name as a program of a user does it, and @start
+ * called, or NULL.  Gives the program's exit status.
  */
-__attribute__((unused))
-static int ask_all(const struct section *sections, size_t n,
-		   int (*start)(const struct section *section))
+static inline int ask_all(const struct section *sections, size_t n,
+			  const char *library,
+			  int (*start)(const struct section *section))
 {
 	int status, bad = 0;
 	pid_t pid;
@@ -37,7 +51,11 @@ static int ask_all(const struct section *sections, size_t n,
 		printf("[%s]\n", sections[i].name);
 		pid = fork();
 		if (!pid) {
-			status = start(&sections[i]);
+			ask_lib = dlopen(library, RTLD_NOW);
+			if (!ask_lib)
+				printf("%s\n", dlerror());
+			status = !ask_lib ? 2 :
+				 start ? start(&sections[i]) : 0;
 			if (!status)
 				sections[i].ask();
 			exit(status);

@@ -8,22 +8,7 @@
  *
  * The library is loaded as a program of a user does it: by name.
  */
-#include <dlfcn.h>
-
 #include "conform.h"
-
-static void *lib;
-
-void *sym(const char *name)
-{
-	void *p = dlsym(lib, name);
-
-	if (!p) {
-		printf("no symbol %s\n", name);
-		exit(2);
-	}
-	return p;
-}
 
 CUcontext ctx;
 
@@ -523,13 +508,8 @@ static const struct section sections[] = {
 	{ "rough", rough },
 };
 
-static int load(const struct section *section)
+static int begin(const struct section *section)
 {
-	lib = dlopen("libcuda.so.1", RTLD_NOW);
-	if (!lib) {
-		printf("%s\n", dlerror());
-		return 2;
-	}
 	if (section->ask != start &&
 	    (CALL(cuInit, 0) ||
 	     CALL(cuCtxCreate_v2, &ctx, CU_CTX_SCHED_YIELD, 0))) {
@@ -541,5 +521,6 @@ static int load(const struct section *section)
 
 int main(void)
 {
-	return ask_all(sections, sizeof(sections) / sizeof(sections[0]), load);
+	return ask_all(sections, sizeof(sections) / sizeof(sections[0]),
+		       "libcuda.so.1", begin);
 }

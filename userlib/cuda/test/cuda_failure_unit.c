@@ -509,7 +509,7 @@ static void t_shared(void)
 	OK(cuMemPoolCreate(&common.pool, &props));
 	OK(cuMemAlloc_v2(&common.p, 2 * MiB));
 	OK(cuMemAllocManaged(&common.managed, 9000, CU_MEM_ATTACH_GLOBAL));
-	yield_every = 2;
+	yield_every = 3;	/* now before a lock, now after one */
 	pthread_barrier_init(&common.together, NULL, 4);
 	for (uintptr_t i = 0; i < 4; i++)
 		CHECK(!pthread_create(&t[i], NULL, sharer, (void *)i));

@@ -4,6 +4,8 @@
  * Each test runs in a process of its own.
  */
 
+#include <sys/mman.h>
+
 #include "unit.h"
 
 /* ---- copies and fills ---- */
@@ -71,6 +73,7 @@ static void t_fills(void)
 {
 	CUcontext ctx = start(&one);
 	unsigned char b[16];
+	unsigned char *m;
 	unsigned int w[4];
 	CUdeviceptr p;
 	void *h;
@@ -94,6 +97,17 @@ static void t_fills(void)
 	OK(cuMemsetD16_v2((uintptr_t)h, 0x0607, 3));
 	CHECK(!memcmp(h, "\7\6\7\6\7\6\0", 7));
 	OK(cuMemsetD8_v2(p, 0, 0));
+	/* Registered, and taken away or shut by the program since */
+	m = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	OK(cuMemHostRegister_v2(m, 65536, 0));
+	OK(cuMemsetD16_v2((uintptr_t)m + 2, 0x0403, 20000));
+	CHECK(m[1] == 0 && m[2] == 3 && m[40001] == 4 && m[40002] == 0);
+	CHECK(!mprotect(m + 32768, 32768, PROT_READ));
+	IS(cuMemsetD8_v2((uintptr_t)m, 1, 65536), INVALID);
+	munmap(m, 65536);
+	IS(cuMemsetD8_v2((uintptr_t)m, 1, 65536), INVALID);
+	OK(cuMemHostUnregister(m));
 	IS(cuMemsetD16_v2(p + 1, 0, 1), INVALID);
 	IS(cuMemsetD32_v2(p + 2, 0, 1), INVALID);
 	IS(cuMemsetD8_v2(p, 0, 4097), INVALID);

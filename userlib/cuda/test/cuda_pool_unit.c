@@ -544,12 +544,34 @@ static void t_parts(void)
 	end(ctx);
 }
 
+/* Between its last reference and its leaving the list, nobody takes another */
+static void t_dying_pool(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemoryPool pool;
+
+	OK(cuMemPoolCreate(&pool, &props));
+	atomic_store(&pool->obj.refs, 0);
+	OK(cuStreamSynchronize(NULL));	/* looks through all pools */
+	CHECK(LIST_FIRST(&pln.devices[0].pools) == pool);
+	if (failed)
+		return;
+	atomic_store(&pool->obj.refs, 1);
+	OK(cuMemPoolDestroy(pool));
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "freed memory in the order of streams", t_order },
 	{ "freed memory by chance", t_chance },
 	{ "what a pool holds and gives back", t_accounts },
 	{ "limits and ends of a pool", t_limits },
 	{ "pools, failures", t_failures },
+	{ "a pool that is being freed", t_dying_pool },
 	{ "pools for other processes", t_share },
 	{ "no memory of pools for devices", t_no_rdma },
 	{ "managed memory", t_managed },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads that give way when they give back a lock, so that they meet in more
- * places than they would by chance.  For programs that are linked with
- * --wrap=pthread_mutex_unlock.
+ * Threads that give way before they take a lock and after they give it back, so
+ * that they meet in more places than they would by chance.  For programs that
+ * are linked with --wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -11,15 +11,29 @@
 
 unsigned int yield_every;
 
+int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
 int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
 
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
+static void give_way(void)
 {
 	static __thread unsigned int n;
-	int err = __real_pthread_mutex_unlock(lock);
 
 	if (yield_every && ++n % yield_every == 0)
 		sched_yield();
+}
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
+{
+	give_way();
+	return __real_pthread_mutex_lock(lock);
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
+{
+	int err = __real_pthread_mutex_unlock(lock);
+
+	give_way();
 	return err;
 }

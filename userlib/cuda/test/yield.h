@@ -2,7 +2,7 @@
 #ifndef PEERLANE_TEST_YIELD_H
 #define PEERLANE_TEST_YIELD_H
 
-/* A thread gives way at each so many unlocks; 0: never */
+/* A thread gives way at each so many locks and unlocks; 0: never */
 extern unsigned int yield_every;
 
 #endif

@@ -22,19 +22,6 @@
 #define NAME		"libcudart.so." TEXT(CUDART_MAJOR)
 #define MiB		(1024ul * 1024)
 
-static void *lib;
-
-void *sym(const char *name)
-{
-	void *p = dlsym(lib, name);
-
-	if (!p) {
-		printf("no symbol %s\n", name);
-		exit(2);
-	}
-	return p;
-}
-
 #define LAST()		SAY("last error", CALL(cudaGetLastError))
 #define E(name, n)	((enum name)(n))
 #define KIND(n)		E(cudaMemcpyKind, n)
@@ -402,24 +389,13 @@ static const struct section sections[] = {
 	{ "reset", reset },
 };
 
-static int load(const struct section *section)
-{
-	(void)section;
-	lib = dlopen(NAME, RTLD_NOW);
-	if (!lib) {
-		printf("%s\n", dlerror());
-		return 2;
-	}
-	return 0;
-}
-
 static void write_properties(const char *file)
 {
 	static struct cudaDeviceProp prop[2];
 	FILE *f = fopen(file, "w");
+	void *lib = dlopen(NAME, RTLD_NOW);
 	cudaError_t (*get)(struct cudaDeviceProp *, int);
 
-	lib = dlopen(NAME, RTLD_NOW);
 	get = lib ? dlsym(lib, "cudaGetDeviceProperties_v2") : NULL;
 	if (lib && !get)
 		get = dlsym(lib, "cudaGetDeviceProperties");
@@ -432,7 +408,7 @@ static void write_properties(const char *file)
 int main(int argc, char **argv)
 {
 	int bad = ask_all(sections, sizeof(sections) / sizeof(sections[0]),
-			  load);
+			  NAME, NULL);
 
 	if (argc > 1)
 		write_properties(argv[1]);

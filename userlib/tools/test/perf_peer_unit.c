@@ -310,6 +310,129 @@ static void t_client(void)
 	       CHANGED(of(PERF_READY), c.ready.qpn = 4711));
 }
 
+/* ---- messages on queue pairs, both ends in this thread ---- */
+
+static struct perf_end end[2];		/* 0: the client, 1: the server */
+static struct perf_engine engine[2];
+static struct perf_hello hellos[2];
+static struct perf_run runs[2];
+static struct perf_peer nobody = { .timeout = 1, .name = "peer" };
+
+static bool pair_up(enum perf_op op, uint64_t clients_size)
+{
+	struct perf_options o = { .gid_index = -1 };
+	bool good = true;
+	int i;
+
+	said[0] = '\0';
+	for (i = 0; i < 2; i++) {
+		good = good && perf_end_open(&end[i], &o) &&
+		       perf_end_memory(&end[i], 1 << PERF_HOST, 65536, 0);
+		perf_end_hello(&end[i], &hellos[i]);
+		runs[i] = run(op).run;
+	}
+	runs[0].size = clients_size;
+	for (i = 0; i < 2 && good; i++) {
+		engine[i] = (struct perf_engine){
+			.e = &end[i], .p = &nobody, .b = &end[i].mem[PERF_HOST],
+			.peer = &hellos[!i].mem[PERF_HOST], .r = &runs[i],
+			.mover = &perf_verbs, .server = i,
+		};
+		good = perf_verbs.open(&engine[i]);
+	}
+	for (i = 0; i < 2 && good; i++)
+		good = perf_verbs.connect(&engine[i], &hellos[!i],
+					  engine[!i].q.qp->qp_num,
+					  engine[!i].q.psn);
+	return good;
+}
+
+static void part(void)
+{
+	for (int i = 0; i < 2; i++) {
+		perf_verbs.close(&engine[i]);
+		perf_end_close(&end[i]);
+	}
+}
+
+/* @n messages, each to its end; the server sees to those that it knows of */
+static bool moved(int n)
+{
+	bool sends = runs[0].op == PERF_SEND;
+
+	while (n--) {
+		if (!perf_verbs.start(&engine[0]))
+			return false;
+		engine[0].started++;
+		if (perf_verbs.ended(&engine[0]) != 1 ||
+		    perf_verbs.ended(&engine[0]) != 0 ||
+		    perf_verbs.serve(&engine[1]) != sends)
+			return false;
+		engine[0].done++;
+		engine[1].done += sends;
+	}
+	return true;
+}
+
+static void t_moves(void)
+{
+	uint8_t want[4 * 4096];
+	enum perf_op op;
+	int from, ok;
+
+	for (op = 0; op < PERF_OPS; op++) {
+		from = op == PERF_READ;
+		ok = pair_up(op, 4096) &&
+		     perf_fill(&end[from].mem[PERF_HOST], sizeof(want), 5) &&
+		     perf_fill(&end[!from].mem[PERF_HOST], sizeof(want), 0);
+		if (ok)
+			memcpy(want, end[from].mem[PERF_HOST].host,
+			       sizeof(want));
+		ktap(ok && moved(3) && !memcmp(end[!from].mem[PERF_HOST].host,
+					       want, 3 * 4096) &&
+		     !((uint8_t *)end[!from].mem[PERF_HOST].host)[3 * 4096],
+		     "%s: three messages are in their slots, and no more",
+		     perf_op_name[op]);
+		ktap(moved(6) && !memcmp(end[!from].mem[PERF_HOST].host, want,
+					 sizeof(want)),
+		     "... and six more go around");
+		part();
+	}
+}
+
+static void t_bad_moves(void)
+{
+	static uint8_t page[4096];
+	int fd[2];
+
+	ktap(pair_up(PERF_SEND, 4096) && moved(1), "a SEND in turn");
+	engine[0].started++;
+	ktap(perf_verbs.start(&engine[0]) && perf_verbs.serve(&engine[1]) < 0 &&
+	     strstr(said, "out of turn: slot 2, not 1"), "then: %s", said);
+	part();
+	ktap(pair_up(PERF_SEND, 2048) && perf_verbs.start(&engine[0]) &&
+	     perf_verbs.serve(&engine[1]) < 0 &&
+	     strstr(said, "sent 2048 bytes, not 4096"), "size: %s", said);
+	part();
+	if (pair_up(PERF_SEND, 4096))
+		fake_send_raw(engine[1].q.qp->qp_num, page, sizeof(page));
+	ktap(perf_verbs.serve(&engine[1]) < 0 && strstr(said, "without saying which"),
+	     "without a slot: %s", said);
+	part();
+	ktap(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd),
+	     "a peer that is there");
+	nobody.fd = fd[0];
+	ktap(pair_up(PERF_WRITE, 4096), "a WRITE");
+	fake_next_status = IBV_WC_REM_ACCESS_ERR;
+	ktap(perf_verbs.start(&engine[0]) && perf_verbs.ended(&engine[0]) < 0 &&
+	     strstr(said, "a memory region is no longer valid"),
+	     "is refused: %s", said);
+	part();
+	close(fd[0]);
+	close(fd[1]);
+	ktap(!fake_objects, "nothing is left of all these");
+}
+
 /* Good conversations with random damage: bounded, and nothing is left */
 static void t_fuzz(void)
 {
@@ -350,6 +473,8 @@ int main(void)
 	fake_install();
 	t_server();
 	t_client();
+	t_moves();
+	t_bad_moves();
 	t_fuzz();
 	return ktap_end();
 }
