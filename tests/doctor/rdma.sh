@@ -9,7 +9,7 @@
 
 # section DESC STATUS CONDITION: of the record made of healthy.desc and the patch on stdin
 section() {
-	cat >patch
+	cat >"patch"
 	record "$base" patch >rec
 	"$tool" doctor --from rec --json >out 2>err
 	check_eq "$1: status" "$2" "$?" || sed 's/^/# /' err
@@ -65,7 +65,7 @@ END
 
 # untried VERSION DRIVER: what is thought of it by its name
 untried() {
-	cat >patch <<END
+	cat >"patch" <<END
 F /proc/sys/kernel/osrelease $1.0-1-server\n
 L /sys/class/infiniband/mlx5_0/device/driver /sys/bus/pci/drivers/$2
 - /peerlane/trial/mlx5_0#dmabuf

@@ -10,8 +10,8 @@ unit=$BUILD/userlib/tests/host/perf_print_unit
 need_file "$unit"
 
 # WRITEs of 4096 bytes. Direct: median 2 us; a stream of 600 in 0.25 s. Staged: 9 us; 200 in 0.5 s.
-check "JSON is printed" sh -c "'$unit' json hard >json"
-json() { check "JSON: $1" jq -e "$2" json; }
+check "JSON is printed" sh -c "'$unit' json hard >report.json"
+json() { check "JSON: $1" jq -e "$2" report.json; }
 one='def one(t; w; m): .transfers[] | select(.test == t and .what == w and .memory == m);'
 json "600 times 4096 bytes are 2457600, counted once" "$one"'
 	one("stream"; "write"; "direct") | .bytes == 2457600 and .messages == 600'
@@ -39,7 +39,7 @@ json "each end by its name, port, link, MTU and ways" '
 	.there.memory.staged.way == "staged" and .here.memory.host.way == null'
 json "two NICs: peer to peer" '[.transfers[] | .path == {direct: "p2p", staged: "bounce", host: "host"}[.memory]] | all'
 for end in here there; do
-	"$unit" json "$end" >json
+	"$unit" json "$end" >report.json
 	json "soft-RoCE $end: not peer to peer, but by the processor" '
 		[.transfers[] | .path == {direct: "coherent", staged: "bounce", host: "host"}[.memory]] | all'
 done
