@@ -108,7 +108,7 @@ static bool known(int err)
 {
 	static const int errs[] = {
 		ENOMEM, EFAULT, EMFILE, ENOSPC, EIO, EINVAL, EOPNOTSUPP,
-		ENODEV, ENXIO,
+		ENOTSUPP, ENODEV, ENXIO,
 	};
 	unsigned int i;
 

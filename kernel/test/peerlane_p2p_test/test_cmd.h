@@ -26,9 +26,6 @@ static inline ssize_t test_cmd_run(const char __user *from, size_t count,
 		return PTR_ERR(buf);
 	ret = run(strim(buf));
 	kfree(buf);
-	/* Not an errno that user space knows */
-	if (ret == -ENOTSUPP)
-		ret = -EOPNOTSUPP;
 	return ret ? ret : count;
 }
 

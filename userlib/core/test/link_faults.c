@@ -168,10 +168,11 @@ int main(void)
 	sites_run("staged, and then idle", t_life);
 	sites_run("refused by the peer's device", t_refused);
 	/*
-	 * A GID less to choose from, twice; an event less; the poll of a
-	 * goodbye, and the one whether the peer has gone; seven objects that the device does not give up.  Posting,
-	 * polling and asking for events when it is for a goodbye.
+	 * A GID less to choose from, twice; an event less; the poll of a goodbye,
+	 * and the one whether the peer has gone; seven objects that the device does
+	 * not give up.  Posting, polling and asking for events where it is for a
+	 * goodbye, if the threads are so that it fails there.
 	 */
-	sites_all(12, 3);
+	sites_all(12, 0, 3);
 	return ktap_end();
 }
