@@ -20,7 +20,7 @@ static inline int thief(void)
 	static gpu_ptr p[4096];
 	static uint32_t crc[4096];
 	static size_t size[4096];
-	size_t total = 0, step = MIB(16);
+	size_t total = 0, left, all, step = MIB(16);
 	unsigned int n = 0, bad = 0;
 	char line[8];
 
@@ -36,7 +36,9 @@ static inline int thief(void)
 		crc[n] = gpu_crc(p[n], step);
 		n++;
 	}
-	printf("%zu\n", total);
+	if (cuMemGetInfo_v2(&left, &all))
+		return 1;
+	printf("%zu %zu\n", total, left);
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		return 1;
@@ -49,6 +51,7 @@ static inline int thief(void)
 struct thief {
 	pid_t pid;
 	FILE *to, *from;
+	size_t left;		/* that nobody has */
 };
 
 static inline size_t thief_start(struct thief *t)
@@ -69,7 +72,7 @@ static inline size_t thief_start(struct thief *t)
 	close(out[1]);
 	t->to = fdopen(in[1], "w");
 	t->from = fdopen(out[0], "r");
-	if (!t->to || !t->from || fscanf(t->from, "%zu", &total) != 1)
+	if (!t->to || !t->from || fscanf(t->from, "%zu %zu", &total, &t->left) != 2)
 		die("what another process says");
 	return total;
 }

@@ -150,6 +150,22 @@ static int t_refused(void)
 	return over(err, "said above");
 }
 
+/* Nothing happens: one look, and one sleep */
+static int t_idle(void)
+{
+	int err;
+
+	if (!pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN))
+		return 1003;
+	sites_on = true;
+	pln_link_poll(both, 2, 200);
+	sites_on = false;
+	fake_due = false;
+	err = first_error();
+	pair_down();
+	return over(err, err ? "said above" : "");
+}
+
 int main(void)
 {
 	fake_install();
@@ -166,6 +182,7 @@ int main(void)
 	ways[0] = PLN_MR_STAGED;
 	ways[1] = PLN_MR_STAGED;
 	sites_run("staged, and then idle", t_life);
+	sites_run("idle", t_idle);
 	sites_run("refused by the peer's device", t_refused);
 	/*
 	 * A GID less to choose from, twice; an event less; the poll of a goodbye,
