@@ -38,7 +38,7 @@ function wrong(what) {
 }
 
 # What stands for something of the reader's own
-function placeholder(word) {
+function stands_for(word) {
 	return word ~ /^[A-Z]/ || word ~ /[$*…<{]|\.\.\./ || word ~ /^(\.\/|\/)?(my-|mine|copy\.)/
 }
 
@@ -56,7 +56,7 @@ function option(command, opt,    value) {
 }
 
 function must(kind, name) {
-	if (placeholder(name))
+	if (stands_for(name))
 		return
 	sub(/[,.:]$/, "", name)
 	if (!has(kind, name))
@@ -70,7 +70,7 @@ function check(i,    command, opt, bare, w) {
 			option(command, word[i])
 			return
 		}
-		if (word[i] == ";" || placeholder(word[i]))
+		if (word[i] == ";" || stands_for(word[i]))
 			return
 		must("sub", word[i])
 		command = command " " word[i]
