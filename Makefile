@@ -29,7 +29,7 @@ ifneq ($(PEERLANE_IN_ROOT),1)
 .NOTPARALLEL:
 
 $(IN_ROOT_GOALS): root
-	+@images/in-root images/make-in-root $@
+	+@images/build/in-root images/build/make-in-root $@
 
 else
 
@@ -38,33 +38,33 @@ JOBS := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 all: qemu wire kernel userlib guest ## Build everything: QEMU, the wire, kernel modules, user library, guest images
 
 qemu: ## Build QEMU with hw-model/ in it
-	@images/build-qemu
+	@images/build/build-qemu
 
 wire: ## Build the wire between emulated hosts
 	@mkdir -p build/wire
-	+@images/quiet "WIRE" build/wire.log $(MAKE) -C hw-model/wire O=$(BUILD)/wire
+	+@images/build/quiet "WIRE" build/wire.log $(MAKE) -C hw-model/wire O=$(BUILD)/wire
 
 kernel: $(addprefix kernel-,$(KVERS)) ## Build the kernel modules for every supported kernel
 
 $(addprefix kernel-,$(KVERS)): kernel-%:
 	@mkdir -p build/kernel/$*
-	+@images/quiet "MODULES $*" build/kernel/$*.log \
+	+@images/build/quiet "MODULES $*" build/kernel/$*.log \
 		$(MAKE) -C kernel KVER=$* KDIR=$(if $(filter $(DEBUG),$*),$(BUILD)/guest/$*/headers,/usr/src/linux-$*) O=$(BUILD)/kernel/$* modules test-modules test-programs
 
 userlib: ## Build the user library and its tools
 	@mkdir -p build/userlib
-	+@images/quiet "USERLIB" build/userlib.log $(MAKE) -C userlib O=$(BUILD)/userlib
+	+@images/build/quiet "USERLIB" build/userlib.log $(MAKE) -C userlib O=$(BUILD)/userlib
 
 guest: $(addprefix guest-,$(GUESTS)) ## Build the guest images, one for each guest kernel
 
 $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
-	@images/build-base $*
-	@images/build-perftest $*
-	@images/build-overlay $*
+	@images/guest/build-base $*
+	@images/guest/build-perftest $*
+	@images/guest/build-overlay $*
 
 # Not in one go: what it builds decides what the goals are
 debug-guest:
-	@images/build-debug-kernel
+	@images/guest/build-debug-kernel
 	+@$(MAKE) guest-$(DEBUG)
 
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
@@ -77,7 +77,7 @@ matrix: all ## Run every scenario on every topology; fail where a path is not th
 	@scenarios/matrix $(if $(JSON),--json $(JSON)) $(ARGS)
 
 bench: all ## Time the build and the boot on this machine
-	@images/bench
+	@images/build/bench
 
 report: ## Make build/report.html again from the last results
 	@scenarios/report build/report.html build/out/demo/*/result.json
@@ -85,32 +85,32 @@ report: ## Make build/report.html again from the last results
 endif
 
 root: ## Make the Debian build root, once (in the cache)
-	@images/build-root
+	@images/build/build-root
 
 third-party: root ## Fetch modules of others (nvidia-peermem, ...) into the cache, for the tests that run them
-	@images/third-party
+	@images/build/third-party
 
 debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (half an hour), for the cases kernel/debug-*
-	@images/fetch-debug-kernel
-	+@images/in-root images/make-in-root debug-guest
+	@images/build/fetch-debug-kernel
+	+@images/build/in-root images/build/make-in-root debug-guest
 
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host
 
 install: ## Install the user library, headers and manual pages below DESTDIR/prefix
-	+@prefix=$(prefix) images/install "$(DESTDIR)"
+	+@prefix=$(prefix) images/build/install "$(DESTDIR)"
 
 uninstall: ## Remove what make install has put below DESTDIR/prefix
-	+@prefix=$(prefix) images/install --remove "$(DESTDIR)"
+	+@prefix=$(prefix) images/build/install --remove "$(DESTDIR)"
 
 dist: ## Make build/peerlane-VERSION.tar.gz from the last commit
-	@images/dist
+	@images/build/dist
 
 clean: ## Remove build/ (the cache stays)
 	@rm -rf build
 
 clean-cache: ## Show what the cache holds; UNUSED=1 removes what this checkout does not use, ALL=1 everything
-	@images/clean-cache $(if $(ALL),--all,$(if $(UNUSED),--unused))
+	@images/build/clean-cache $(if $(ALL),--all,$(if $(UNUSED),--unused))
 
 .DEFAULT:
 	@echo "peerlane: there is no goal $@; make help lists them" >&2; exit 2

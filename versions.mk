@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Every pin of the build. Read by make and by sh, so: VAR=value, no spaces around the sign, no expansions.
-# A pin that has vanished from the mirror falls forward inside its series, with a warning (images/fetch).
+# A pin that has vanished from the mirror falls forward inside its series, with a warning (images/build/fetch).
 # Any of these can be overridden for one run: PEERLANE_PIN_<VAR>=value.
 
 SUITE=trixie

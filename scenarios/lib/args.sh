@@ -34,7 +34,7 @@ args_topology() {
 				printf ' %s' "${args_each%.topo}"
 			done))"
 	fi
-	awk -v mode=devices -f "$TOP/scenarios/lib/topology.awk" "$args_file" \
+	awk -v mode=devices -f "$TOP/scenarios/lib/machine/topology.awk" "$args_file" \
 		>/dev/null || return
 	case $1 in
 	*/*) printf '%s\n' "$args_file" ;;

@@ -4,8 +4,8 @@
 #
 # What the RDMA scenarios share on the host's side.
 #
-# shellcheck source=scenarios/lib/hosts.sh
-. "$TOP/scenarios/lib/hosts.sh"
+# shellcheck source=scenarios/lib/machine/hosts.sh
+. "$TOP/scenarios/lib/machine/hosts.sh"
 
 # rdma_case PROGRAM [LINE…]: the guests' part; the lines go to /case/env
 rdma_case() {

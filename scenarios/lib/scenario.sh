@@ -177,7 +177,7 @@ sc_case() {
 	mkdir -p "$OUT/case/lib"
 	cp "$SC_DIR/guest" "$OUT/case/run"
 	chmod +x "$OUT/case/run"
-	cp "$TOP"/scenarios/lib/guest*.sh "$OUT/case/lib/"
+	cp "$TOP"/scenarios/lib/guest/*.sh "$OUT/case/lib/"
 	for sc_file in "$@"; do
 		cp "$sc_file" "$OUT/case/"
 	done
@@ -370,7 +370,7 @@ sc_look() {
 sc_counted() {
 	sc_routes=$(vm_trace "$1" "$2.begin" "$2.end" |
 		nvme_route_bytes "$(cat "$OUT/$1/bars")" "$SC_BLOCKS")
-	jq -L "$VM_LIB" -nc --slurpfile a "$OUT/$1/$2.begin.counted" \
+	jq -L "$VM_ACCOUNTING" -nc --slurpfile a "$OUT/$1/$2.begin.counted" \
 		--slurpfile b "$OUT/$1/$2.end.counted" \
 		--argjson devices "$SC_DEVICES" --argjson nvme "$sc_routes" \
 		'include "links"; counted($a; $b; $devices; $nvme)'
@@ -411,7 +411,7 @@ sc_measure_guest() {
 		jq -c --arg l "$sc_label" '{counted: {($l): .}}' "$OUT/counted.json" \
 			>>"$2"
 	done <"$OUT/labels"
-	jq -L "$VM_LIB" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
+	jq -L "$VM_ACCOUNTING" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
 		| .links = ([(.counted // {})[].links] | links_sum)' \
 		"$2" >"$OUT/extra.json"
 
@@ -457,7 +457,7 @@ $(cat "$OUT/transfers.err")"
 		. + {transfers: ($t[0] | map(del(.routes))),
 		     routes: [$t[0][].routes[]]}' "$OUT/extra.json" >"$3"
 	check_eq "${4}what the links carried adds up" '' \
-		"$(jq -r -L "$VM_LIB" 'include "links"; .devices as $d |
+		"$(jq -r -L "$VM_ACCOUNTING" 'include "links"; .devices as $d |
 			(.counted // {}) | to_entries[] | .key as $label |
 			.value | inconsistent($d)[] | "\($label): \(.)"' \
 			"$3" 2>&1)"
@@ -528,7 +528,7 @@ sc_write_result() {
 sc_end() {
 	read -r sc_ended sc_idle </proc/uptime
 	sc_write_result
-	sc_unfit=$(jq -r -L "$VM_LIB" 'include "result"; unfit' "$OUT/result.json" 2>&1)
+	sc_unfit=$(jq -r -L "$VM_ACCOUNTING" 'include "result"; unfit' "$OUT/result.json" 2>&1)
 	if [ -n "$sc_unfit" ]; then
 		fail "the result is as docs/reference/results.md describes it" "$sc_unfit"
 		case $case_status in

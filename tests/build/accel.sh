@@ -4,7 +4,7 @@
 # tags: quick build
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
 
 need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio"
@@ -15,7 +15,7 @@ stand_in() { # NAME BODY: an emulator that counts its runs
 }
 accel() { # EMULATOR
 	env -u PEERLANE_ACCEL PEERLANE_KVM_DEVICE=/dev/null PEERLANE_PROBE_QEMU="$OUT/$1" PEERLANE_VERDICTS="$OUT/verdicts" \
-		PEERLANE_KVM_TIMEOUT=2 "$TOP/images/accel" 2>>"$1.err"
+		PEERLANE_KVM_TIMEOUT=2 "$TOP/images/build/accel" 2>>"$1.err"
 }
 tcg=tcg,thread=multi
 
@@ -34,7 +34,7 @@ check "and says why" grep -q "an assertion failed" crashes.err
 stand_in stops 'exit 1'
 check_eq "a machine that stops without the case's status: tcg" $tcg "$(accel stops)"
 check_eq "no device: tcg, without a probe" $tcg \
-	"$(env -u PEERLANE_ACCEL PEERLANE_KVM_DEVICE="$OUT/nowhere" PEERLANE_VERDICTS="$OUT/verdicts" "$TOP/images/accel")"
-check_eq "PEERLANE_ACCEL=tcg decides" $tcg "$(PEERLANE_ACCEL=tcg "$TOP/images/accel")"
-check_eq "PEERLANE_ACCEL=kvm decides" kvm "$(PEERLANE_ACCEL=kvm "$TOP/images/accel")"
+	"$(env -u PEERLANE_ACCEL PEERLANE_KVM_DEVICE="$OUT/nowhere" PEERLANE_VERDICTS="$OUT/verdicts" "$TOP/images/build/accel")"
+check_eq "PEERLANE_ACCEL=tcg decides" $tcg "$(PEERLANE_ACCEL=tcg "$TOP/images/build/accel")"
+check_eq "PEERLANE_ACCEL=kvm decides" kvm "$(PEERLANE_ACCEL=kvm "$TOP/images/build/accel")"
 finish

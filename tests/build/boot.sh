@@ -5,7 +5,7 @@
 # timeout: 120
 # exclusive
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
 
 need_file "$BUILD/qemu/qemu-system-x86_64"
@@ -15,7 +15,7 @@ for kver in $(sed -n 's/^GUEST_KERNELS=//p' "$TOP/versions.mk" | tr , ' '); do
 	best=
 	for _ in 1 2 3; do
 		start=$(stopwatch)
-		ns=$("$TOP/images/boot-time" "$kver" 2>>"$OUT/errors") || ns=
+		ns=$("$TOP/images/guest/boot-time" "$kver" 2>>"$OUT/errors") || ns=
 		if [ -n "$ns" ] && { [ -z "$best" ] || [ "$ns" -lt "$best" ]; }; then
 			best=$ns
 			spent=$(elapsed "$start")

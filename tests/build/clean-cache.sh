@@ -4,13 +4,13 @@
 # tags: quick
 # timeout: 30
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool flock
 
 cache=$OUT/cache
 mkdir -p "$cache/locks" "$cache/guest-7.2-unused" "$cache/root-old" "$cache/logs"
 : >"$cache/locks/root-old"
-clean() { env -u PEERLANE_ROOT_KEY PEERLANE_CACHE="$cache" "$TOP/images/clean-cache" "$@" >said 2>&1; }
+clean() { env -u PEERLANE_ROOT_KEY PEERLANE_CACHE="$cache" "$TOP/images/build/clean-cache" "$@" >said 2>&1; }
 left() { (cd "$cache" && echo *); }
 
 check "without an order it shows the cache" clean
@@ -20,7 +20,7 @@ check_eq "and removes nothing" "guest-7.2-unused locks logs root-old" "$(left)"
 for order in --unused --all; do
 	check_eq "$order while somebody builds is refused" 1 \
 		"$(flock "$cache/locks/root-old" sh -c 'PEERLANE_CACHE=$1 "$2" $3 2>said; echo $?' \
-			sh "$cache" "$TOP/images/clean-cache" "$order")"
+			sh "$cache" "$TOP/images/build/clean-cache" "$order")"
 	check "and says why" grep -q 'a build is under way (root-old): nothing was removed' said
 done
 check_eq "and removes nothing either" "guest-7.2-unused locks logs root-old" "$(left)"

@@ -4,7 +4,7 @@
 # tags: quick build
 # timeout: 30
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool cpio
 for side in a b; do
@@ -13,11 +13,11 @@ done
 echo one >a/one && echo two >a/sub/two && ln -s one a/link
 ln -s one b/link && echo two >b/sub/two && echo one >b/one
 touch -d '2001-02-03' b/one
-sh "$TOP/images/mkcpio" "$OUT/a" "$OUT/a.cpio"
-sh "$TOP/images/mkcpio" "$OUT/b" "$OUT/b.cpio"
+sh "$TOP/images/guest/mkcpio" "$OUT/a" "$OUT/a.cpio"
+sh "$TOP/images/guest/mkcpio" "$OUT/b" "$OUT/b.cpio"
 check "order and time of making do not show" cmp a.cpio b.cpio
 check_eq "it holds what was put in" "link one sub sub/two" "$(cpio -it --quiet <a.cpio | tr '\n' ' ' | sed 's/ $//')"
 echo three >b/one
-sh "$TOP/images/mkcpio" "$OUT/b" "$OUT/b.cpio"
+sh "$TOP/images/guest/mkcpio" "$OUT/b" "$OUT/b.cpio"
 check_not "other contents make other bytes" cmp -s a.cpio b.cpio
 finish

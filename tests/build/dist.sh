@@ -4,7 +4,7 @@
 # tags: quick
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool git
 [ -d "$TOP/.git" ] || skip "this is no git checkout of its own"
 

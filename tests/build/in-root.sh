@@ -7,7 +7,7 @@
 # Expressions for at_exit and for inner shells are meant to stay as they are.
 # shellcheck disable=SC2016
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 check_eq "the only network interface is loopback" lo "$(sed '1,2d;s/:.*//;s/ //g' /proc/net/dev)"
 check "loopback is up" sh -c 'busybox ip addr show lo | grep -q 127.0.0.1'
@@ -20,14 +20,14 @@ if [ "$(id -u)" != 0 ]; then
 	diag "not root in here: a nested root cannot be entered, the rest is left out"
 	finish
 fi
-enter() { env -u PEERLANE_IN_ROOT -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY "$TOP/images/in-root" "$@"; }
+enter() { env -u PEERLANE_IN_ROOT -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY "$TOP/images/build/in-root" "$@"; }
 mkdir -p "$TOP/build"
 work=$(mktemp -d "$TOP/build/in-root.XXXXXX")
 at_exit 'rm -rf "$work"'
 cd "$work" || exit 1
 check_eq "the working folder is kept" "$work" "$(enter pwd)"
 check_eq "arguments arrive as they are" "a  b|*|" "$(enter printf '%s|%s|%s' 'a  b' '*' '')"
-check "the status comes back" sh -c 'st=0; env -u PEERLANE_IN_ROOT "$1/images/in-root" sh -c "exit 7" || st=$?; test $st = 7' sh "$TOP"
+check "the status comes back" sh -c 'st=0; env -u PEERLANE_IN_ROOT "$1/images/build/in-root" sh -c "exit 7" || st=$?; test $st = 7' sh "$TOP"
 enter touch made
 check_eq "a file made inside belongs to the caller" "$(id -u)" "$(stat -c %u made)"
 check_eq "no mount is left behind" "$(wc -l </proc/self/mounts)" "$(enter true; wc -l </proc/self/mounts)"

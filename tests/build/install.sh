@@ -4,7 +4,7 @@
 # tags: quick
 # timeout: 300
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool make
 need_tool flock
 need_tool pkgconf

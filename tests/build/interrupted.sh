@@ -8,7 +8,7 @@
 # Expressions for at_exit and for inner shells are meant to stay as they are.
 # shellcheck disable=SC2016
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
 
 need_tool setsid
@@ -23,7 +23,7 @@ for clone in one two; do
 done
 at_exit 'rm -rf "$OUT/one" "$OUT/two" "$OUT/cache"'
 
-setsid "$OUT/one/images/build-base" 7.2 >killed.log 2>&1 &
+setsid "$OUT/one/images/guest/build-base" 7.2 >killed.log 2>&1 &
 victim=$!
 partial() { find "$OUT/cache" -maxdepth 1 -name 'guest-7.2-*.partial' | grep -q .; }
 check "the build is under way" wait_for 20 partial
@@ -31,9 +31,9 @@ kill -KILL "-$victim"
 wait "$victim" 2>/dev/null
 check "a killed build leaves no finished image" sh -c '! test -f "$1/one/build/guest/7.2/base.cpio"' sh "$OUT"
 
-"$OUT/one/images/build-base" 7.2 >one.log 2>&1 &
+"$OUT/one/images/guest/build-base" 7.2 >one.log 2>&1 &
 first=$!
-"$OUT/two/images/build-base" 7.2 >two.log 2>&1 &
+"$OUT/two/images/guest/build-base" 7.2 >two.log 2>&1 &
 second=$!
 check "after it, one of two builds at once is done" wait "$first"
 check "and the other" wait "$second"

@@ -4,7 +4,7 @@
 # tags: quick build
 # timeout: 30
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool setpriv
 [ "$(id -u)" = 0 ] || skip "only root can become another user here"
@@ -14,7 +14,7 @@ need_tool setpriv
 dir=$(mktemp -d)
 at_exit "rm -rf '$dir'"
 mkdir "$dir/bin"
-cp "$TOP/images/mode" "$dir/mode"
+cp "$TOP/images/build/mode" "$dir/mode"
 for tool in newuidmap sudo unshare; do
 	printf '#!/bin/sh\nexit 1\n' >"$dir/bin/$tool"
 	chmod 755 "$dir/bin/$tool"

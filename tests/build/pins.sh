@@ -4,7 +4,7 @@
 # tags: quick build
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 # A mirror of our own: programs named as apt's answer from a list of what it holds.
 mkdir bin
@@ -39,7 +39,7 @@ fetch() {
 	shift
 	rm -rf "$OUT/cache-$fetch_case"
 	env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PATH="$OUT/bin:$PATH" HOLDS="$OUT/$fetch_case.holds" DEBIAN_MIRROR=mirror.invalid/debian \
-		PEERLANE_CACHE="$OUT/cache-$fetch_case" "$@" sh "$TOP/images/fetch" >"$fetch_case.out" 2>"$fetch_case.err"
+		PEERLANE_CACHE="$OUT/cache-$fetch_case" "$@" sh "$TOP/images/build/fetch" >"$fetch_case.out" 2>"$fetch_case.err"
 }
 resolved() { cat "$OUT/cache-$1"/fetch-*/resolved; }
 

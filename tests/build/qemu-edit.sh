@@ -8,14 +8,14 @@
 # Expressions for at_exit and for inner shells are meant to stay as they are.
 # shellcheck disable=SC2016
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
 
 need_file "$BUILD/qemu/qemu-system-x86_64"
 clone=$OUT/clone
 copy_tree "$clone"
 at_exit 'rm -rf "$clone"'
-build() { "$clone/images/build-qemu" >"$OUT/log" 2>&1; }
+build() { "$clone/images/build/build-qemu" >"$OUT/log" 2>&1; }
 check "unchanged: from the cache" build
 cp "$clone/build/qemu/key" before
 

@@ -8,7 +8,7 @@
 # Expressions for at_exit and for inner shells are meant to stay as they are.
 # shellcheck disable=SC2016
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
 
 need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio"

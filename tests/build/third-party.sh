@@ -4,15 +4,15 @@
 # tags: quick build
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool dpkg-deb xz
 
 # A tree with a list of its own, and a mirror with one package, whose folders
 # dpkg-deb wants to be readable
 umask 022
 mkdir -p tree/images pkg/DEBIAN pkg/usr/src src/modules/one/kept src/modules/one/left mirror/pool/o
-cp "$TOP/images/lib.sh" "$TOP/images/third-party" tree/images/
-cp "$TOP/images/packages.list" tree/images/
+cp "$TOP/images/build/lib.sh" "$TOP/images/build/third-party" tree/images/
+cp "$TOP/images/build/packages.list" tree/images/
 cp "$TOP/versions.mk" tree/
 echo source >src/modules/one/kept/one.c
 echo other >src/modules/one/left/two.c
@@ -23,13 +23,13 @@ sum=$(sha256sum <mirror/pool/o/one_1_all.deb | cut -d' ' -f1)
 
 cache=$OUT/cache
 third_party() { # CHECKSUM POOL-PATH
-	printf '# a comment\n\none MIT %s %s usr/src/one.tar.xz modules/one/kept\n' "$2" "$1" >tree/images/third-party.list
+	printf '# a comment\n\none MIT %s %s usr/src/one.tar.xz modules/one/kept\n' "$2" "$1" >tree/images/build/third-party.list
 	env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" DEBIAN_MIRROR="copy:$OUT/mirror/" \
-		sh tree/images/third-party >out 2>&1
+		sh tree/images/build/third-party >out 2>&1
 }
 check_not "before the build root there is nothing to fetch from" third_party "$sum" pool/o/one_1_all.deb
 check "and it says what comes first" grep -q 'make root' out
-mkdir -p "$cache/fetch-$(env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" TOP="$OUT/tree" sh -c '. "$TOP/images/lib.sh"; load_pins; fetch_key')"
+mkdir -p "$cache/fetch-$(env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" TOP="$OUT/tree" sh -c '. "$TOP/images/build/lib.sh"; load_pins; fetch_key')"
 : >"$(echo "$cache"/fetch-*)/sources.list"
 
 check "a package of the mirror is fetched" third_party "$sum" pool/o/one_1_all.deb
@@ -44,7 +44,7 @@ check_not "a package with another checksum is refused" third_party "$wrong" pool
 check "and it says where the log is" grep -q 'third-party.log' out
 check_eq "what was there is still there" source "$(cat "$cache/third-party/one/kept/one.c")"
 check_not "a package that has left the mirror stops it" third_party "$wrong" pool/o/one_0_all.deb
-check "and it says what to do" grep -q 'put a newer one into images/third-party.list' out
+check "and it says what to do" grep -q 'put a newer one into images/build/third-party.list' out
 
 rm "$cache/third-party/one/.sha256"
 check "what was put there by hand is kept" third_party "$wrong" pool/o/one_1_all.deb

@@ -3,7 +3,7 @@
 # desc: libcuda answers as NVIDIA's does on a real GPU, question by question
 # tags: quick cuda
 # timeout: 180
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 
 build_userlib cuda tests

@@ -3,7 +3,7 @@
 # desc: libpeerlane: version, errors, exported names, pkg-config file
 # tags: quick cuda
 # timeout: 60
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 need_tool readelf
 

@@ -3,7 +3,7 @@
 # desc: libcuda on the emulated GPU: coherent and not, two GPUs, two kernels
 # tags: guest cuda
 # timeout: 240
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/cuda_guest"
 

@@ -3,7 +3,7 @@
 # desc: programs of the CUDA driver interface are built with our cuda.h, in C and C++, and run on our libcuda
 # tags: quick cuda
 # timeout: 60
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool cc c++
 
 src=$TOP/userlib/cuda

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # For cases that run test programs of the CUDA libraries in guests; sourced after
-# tests/lib/case.sh.
+# scenarios/lib/case.sh.
 . "$TOP/tests/lib/userlib.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 
 # boot NAME TOPOLOGY KVER SECONDS: a guest that runs the script on standard input;
 # what it prints is this case's

@@ -3,9 +3,9 @@
 # desc: programs that nvcc built: driver interface, refused kernels, NVIDIA's runtime
 # tags: cuda
 # timeout: 300
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
-PATH=$PATH:/usr/local/cuda/bin # where images/in-root puts the host's
+PATH=$PATH:/usr/local/cuda/bin # where images/build/in-root puts the host's
 command -v nvcc >/dev/null || skip "no nvcc: neither CUDA_HOME nor /usr/local/cuda of this machine has bin/nvcc"
 
 build_userlib cuda tests

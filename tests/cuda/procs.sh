@@ -3,7 +3,7 @@
 # desc: libcuda between processes and between GPUs: memory, events, peer access
 # tags: guest cuda
 # timeout: 240
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/cuda_procs"
 

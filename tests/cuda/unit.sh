@@ -3,7 +3,7 @@
 # desc: libcuda on a fake driver: meaning of every call, every failure
 # tags: quick cuda
 # timeout: 300
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 
 build_userlib cuda tests

@@ -3,7 +3,7 @@
 # desc: libcudart exports what programs look for, with NVIDIA's numbers and types
 # tags: quick cuda
 # timeout: 120
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 need_tool readelf
 

@@ -3,7 +3,7 @@
 # desc: libcudart 12 and 13 answer as NVIDIA's do on a real GPU
 # tags: quick cuda
 # timeout: 180
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 
 build_userlib cuda tests

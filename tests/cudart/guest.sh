@@ -3,7 +3,7 @@
 # desc: the CUDA runtime, 12 and 13, on the emulated GPU, with a window and without
 # tags: guest cuda
 # timeout: 240
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/cudart_guest_13"
 

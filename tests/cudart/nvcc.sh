@@ -3,9 +3,9 @@
 # desc: programs that nvcc built run in a guest: driver interface, shared runtime, and the static one led to ours
 # tags: guest cuda
 # timeout: 240
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
-PATH=$PATH:/usr/local/cuda/bin # where images/in-root puts the host's
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
+PATH=$PATH:/usr/local/cuda/bin # where images/build/in-root puts the host's
 command -v nvcc >/dev/null || skip "no nvcc: neither CUDA_HOME nor /usr/local/cuda of this machine has bin/nvcc"
 need_file "$BUILD/userlib/libcudart.so.13"
 need_file "$BUILD/userlib/libcuda.so"

@@ -3,7 +3,7 @@
 # desc: peerlane run: what it sets, what it says, its statuses; where it finds what it needs, installed and not
 # tags: quick cuda
 # timeout: 120
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool make flock cc
 tool=$BUILD/userlib/peerlane
 need_file "$tool" "$BUILD/userlib/libpeerlane-cudart.so.0"

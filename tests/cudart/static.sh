@@ -3,7 +3,7 @@
 # desc: programs with a CUDA runtime linked in are led to ours, or told why not; the runtime is a fake here
 # tags: quick cuda
 # timeout: 180
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool make flock cc strip nm readelf
 
 for part in cuda cudart; do

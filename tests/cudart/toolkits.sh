@@ -3,7 +3,7 @@
 # desc: NVIDIA's own runtime of CUDA 12 and 13 linked in, and shared: led to ours of that version
 # tags: quick cuda third-party
 # timeout: 120
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool make flock cc nm
 
 # Not ours to ship. CUDA 12's is in no small package: any toolkit does, of which these files are used.

@@ -7,7 +7,7 @@
 # CUFILE_H names NVIDIA's header where it is not found by itself.  The
 # library's own symbols are checked everywhere.
 set -u
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 lib=$BUILD/userlib/libcufile.so.0
 src=$TOP/userlib/cufile

@@ -6,7 +6,7 @@
 #
 # On the mock of the CUDA driver; transfers for real are in the scenarios.
 set -u
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 tool=$BUILD/userlib/peerlane
 mock=$BUILD/userlib/tests/mock

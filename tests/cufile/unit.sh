@@ -7,7 +7,7 @@
 # A mock: it shows what the library decides, not what a machine does.  That is
 # for the scenarios.  The same again under ASan and UBSan.
 set -u
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 tests=$BUILD/userlib/tests
 need_file "$tests/cufile-unit"

@@ -4,7 +4,7 @@
 # tags: doctor quick
 # timeout: 120
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/doctor/lib.sh"
 
 record "$base" >healthy.rec

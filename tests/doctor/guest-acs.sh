@@ -4,8 +4,8 @@
 # tags: doctor guest p2p switch
 # timeout: 400
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/tests/doctor/lib.sh"
 need_tool cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"

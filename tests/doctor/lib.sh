@@ -96,7 +96,7 @@ foretold() {
 	mkdir -p case/lib
 	cp "$TOP/tests/doctor/guest.guest" case/run
 	chmod +x case/run
-	cp "$TOP/scenarios/lib/guest.sh" case/lib/
+	cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 	printf 'BYTES=1048576\n%s\n' "$5" >case/env
 	printf '%s\n' nvme peerlane_gpu >case/modules
 	truncate -s 256M disk.img

@@ -4,7 +4,7 @@
 # tags: doctor quick static
 # timeout: 30
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/doctor/lib.sh"
 
 page=$TOP/docs/man/peerlane-doctor.1

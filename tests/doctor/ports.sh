@@ -4,7 +4,7 @@
 # tags: doctor rdma quick
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/doctor/lib.sh"
 
 # A NIC with InfiniBand on port 1 and RoCE on port 2

@@ -4,7 +4,7 @@
 # tags: doctor rdma quick
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/doctor/lib.sh"
 
 # section DESC STATUS CONDITION: of the record made of healthy.desc and the patch on stdin

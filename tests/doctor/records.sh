@@ -4,7 +4,7 @@
 # tags: doctor quick
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/doctor/lib.sh"
 
 # tree NAME ACS: what doctor says of tests/topo/records/NAME.map

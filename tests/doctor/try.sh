@@ -4,7 +4,7 @@
 # tags: doctor rdma quick
 # timeout: 180
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 tool=$BUILD/userlib/peerlane
 false=$BUILD/userlib/tests/host/try
 need_file "$tool" "$false/libibverbs.so.1"

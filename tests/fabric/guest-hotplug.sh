@@ -4,8 +4,8 @@
 # tags: guest p2p switch
 # timeout: 180
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 need_tool jq cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 
@@ -13,7 +13,7 @@ BYTES=8388608
 mkdir -p case/lib
 cp "$TOP/tests/fabric/guest-hotplug.guest" case/run
 chmod +x case/run
-cp "$TOP/scenarios/lib/guest.sh" case/lib/
+cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 echo "BYTES=$BYTES" >case/env
 printf '%s\n' nvme peerlane_gpu >case/modules
 # 8 MiB in which no two sectors are alike, and as much room

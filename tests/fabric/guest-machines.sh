@@ -4,15 +4,15 @@
 # tags: guest topology
 # timeout: 240
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 need_tool jq cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 
 mkdir -p case/lib
 cp "$TOP/tests/fabric/guest-machines.guest" case/run
 chmod +x case/run
-cp "$TOP/scenarios/lib/guest.sh" case/lib/
+cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 printf '%s\n' nvme peerlane_gpu >case/modules
 
 # Where QEMU says that the guest has numbered each device, "NAME ADDRESS"

@@ -3,7 +3,7 @@
 # desc: wrong arguments get one clear line before anything boots
 # tags: quick harness
 # timeout: 60
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_file "$BUILD/guest/7.2/base.cpio"
 
 # refused WORDS COMMAND…: status 2, one line on standard error, no other output
@@ -91,7 +91,7 @@ for command in run matrix draw; do
 	check_eq "$command: a CDPATH does not lead it astray" \
 		"$("$TOP/scenarios/$command" -l)" "$(list "$command")"
 done
-for script in "$TOP"/images/* "$TOP"/scenarios/* "$TOP"/tests/run; do
+for script in "$TOP"/images/*/* "$TOP"/scenarios/* "$TOP"/tests/run; do
 	[ ! -f "$script" ] || ! grep -q '[$](cd "[$](dirname' "$script" || fail "$script minds a CDPATH"
 done
 finish

@@ -4,8 +4,8 @@
 # tags: quick harness
 # timeout: 20
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/tests/lib/scan.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/scan.sh"
 
 complaint() {
 	printf '[    1.0] Linux version\n[    2.0] %s\r\n' "$1" >console

@@ -4,7 +4,7 @@
 # tags: quick harness
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool jq
 draw=$TOP/scenarios/draw

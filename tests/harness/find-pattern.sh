@@ -4,11 +4,11 @@
 # tags: quick harness rdma
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool cc jq
 
 cc -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -o find-pattern \
-	"$TOP/scenarios/lib/find-pattern.c" || exit 1
+	"$TOP/scenarios/lib/accounting/find-pattern.c" || exit 1
 cat >put.c <<'END'
 /* put SEED FIRST WORDS: these words of the pattern */
 #include <stdio.h>
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 END
-cc -O2 -I"$TOP/scenarios/lib" -o put put.c || exit 1
+cc -O2 -I"$TOP/scenarios/lib/accounting" -o put put.c || exit 1
 
 # found FILE SEED:BYTES: "found longest_run"
 found() {

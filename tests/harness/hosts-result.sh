@@ -4,7 +4,7 @@
 # tags: quick harness wire
 # timeout: 30
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool jq
 
@@ -34,7 +34,7 @@ END
 printf '%s\n' '{"devices":[9]}' '{"bytes":7}' '{"facts":{"own":true}}' >extra
 
 result() { # LOOKS
-	jq -L "$TOP/scenarios/lib" -nc --slurpfile hosts hosts --slurpfile looks "$1" \
+	jq -L "$TOP/scenarios/lib/accounting" -nc --slurpfile hosts hosts --slurpfile looks "$1" \
 		--slurpfile total total --slurpfile extra extra \
 		'include "hosts"; hosts_result($hosts; $looks; $total[0]; $extra)'
 }

@@ -4,7 +4,7 @@
 # tags: quick harness
 # timeout: 30
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 mkdir -p cases/fix
 mkfifo started

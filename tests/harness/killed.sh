@@ -4,7 +4,7 @@
 # tags: quick harness wire
 # timeout: 180
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/harness/lib.sh"
 
 need_tool cpio flock

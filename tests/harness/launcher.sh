@@ -4,8 +4,8 @@
 # tags: harness guest
 # timeout: 240
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 
 need_tool jq cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"

@@ -11,11 +11,11 @@ driver() {
 		cat <<'END'
 OUT=$PWD/o
 cd "$OUT" || exit 1
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/scenarios/lib/scenario.sh"
 SC_TOPOLOGY=no-drive SC_KERNEL=7.2
-. "$TOP/scenarios/lib/hosts.sh"
+. "$TOP/scenarios/lib/machine/hosts.sh"
 END
 		cat
 		# shellcheck disable=SC2016 # the driver's

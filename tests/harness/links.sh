@@ -4,7 +4,7 @@
 # tags: quick harness
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool jq
 
 lib=$TOP/scenarios/lib
@@ -12,7 +12,7 @@ lib=$TOP/scenarios/lib
 # machine TEXT: its devices as the results have them, in "devices"
 machine() {
 	printf 'm q35 - memory=1G %s\n%s\n' "$2" "$1" >machine.topo
-	awk -v mode=devices -f "$lib/topology.awk" machine.topo |
+	awk -v mode=devices -f "$lib/machine/topology.awk" machine.topo |
 		jq -Rnc '[inputs | split(" ") | {name: .[0], kind: .[1], parent: .[2]}
 			+ (.[3:] | map(split("=") | {key: .[0], value: .[1]})
 			| from_entries)]' >devices
@@ -47,7 +47,7 @@ trace() {
 }
 
 count() {
-	jq -L "$lib" -nc --slurpfile a begin --slurpfile b end \
+	jq -L "$lib/accounting" -nc --slurpfile a begin --slurpfile b end \
 		--slurpfile d devices --argjson nvme "$nvme" \
 		'include "links"; counted($a; $b; $d[0]; $nvme)' >counted ||
 		fail "this can be counted"
@@ -61,7 +61,7 @@ link() {
 }
 
 wrong() {
-	jq -r -L "$lib" --slurpfile d devices \
+	jq -r -L "$lib/accounting" --slurpfile d devices \
 		'include "links"; inconsistent($d[0])[]' counted
 }
 
@@ -291,7 +291,7 @@ check_eq "without time there is none" null \
 	"$(jq .modelled_requesters.gpu0.bytes_per_second counted)"
 check_eq "a link that is not modelled has none" null "$(modelled sw0.0)"
 check_eq "labels add up, the speed stays" "600 4000000000" \
-	"$(jq -r -L "$lib" 'include "links"; [.links, .links] | links_sum
+	"$(jq -r -L "$lib/accounting" 'include "links"; [.links, .links] | links_sum
 		| .[] | select(.link == "sw0.1").modelled
 		| "\(.up.transfers) \(.bytes_per_second)"' counted)"
 
@@ -299,10 +299,10 @@ check_eq "labels add up, the speed stays" "600 4000000000" \
 
 check_eq "labels add up, and what one does not know, the sum does not" \
 	'[{"link":"a","up":3,"peer":{"up":null},"from":"x"},{"link":"b","up":7,"peer":{"up":9},"from":null}]' \
-	"$(jq -L "$lib" -nc 'include "links"; [
+	"$(jq -L "$lib/accounting" -nc 'include "links"; [
 		[{link: "a", up: 1, peer: {up: 1}, from: "x"}, {link: "b", up: 3, peer: {up: 4}, from: "x"}],
 		[{link: "a", up: 2, peer: {up: null}, from: "x"}, {link: "b", up: 4, peer: {up: 5}, from: "y"}]]
 		| links_sum')"
 check_eq "no label, no links" '[]' \
-	"$(jq -L "$lib" -nc 'include "links"; [] | links_sum')"
+	"$(jq -L "$lib/accounting" -nc 'include "links"; [] | links_sum')"
 finish

@@ -3,7 +3,7 @@
 # desc: the machines that scenarios rely on are there, with all that they are made of
 # tags: harness
 # timeout: 60
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool awk
 
 # has NAME GPUS DRIVES SWITCHES ROOT-PORTS HOST-BRIDGES [WORD-IN-A-LINE…]
@@ -11,7 +11,7 @@ has() {
 	name=$1
 	want="$2 gpu, $3 nvme, $4 switch, $5 root-port, $6 host-bridge"
 	shift 6
-	awk -v mode=devices -f "$TOP/scenarios/lib/topology.awk" \
+	awk -v mode=devices -f "$TOP/scenarios/lib/machine/topology.awk" \
 		"$TOP/scenarios/topologies/$name.topo" >devices 2>&1
 	check_eq "$name" "$want" "$(awk '{ n[$2]++ } END {
 		printf "%d gpu, %d nvme, %d switch, %d root-port, %d host-bridge",

@@ -3,7 +3,7 @@
 # desc: the matrix fails where a path is not the expected one, and says why
 # tags: quick harness
 # timeout: 120
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool jq flock
 need_file "$BUILD/guest/7.2/base.cpio" "$BUILD/guest/6.12/base.cpio"
 matrix=$TOP/scenarios/matrix

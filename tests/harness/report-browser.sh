@@ -3,7 +3,7 @@
 # desc: a real browser shows the report whole and readable: wide and narrow, light and dark
 # tags: browser
 # timeout: 240
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool jq
 need_tool chromium-headless-shell
 
@@ -23,7 +23,7 @@ E2
 set --
 for topology in "$TOP"/scenarios/topologies/*.topo; do
 	name=$(basename "$topology" .topo)
-	awk -v mode=devices -f "$TOP/scenarios/lib/topology.awk" "$topology" |
+	awk -v mode=devices -f "$TOP/scenarios/lib/machine/topology.awk" "$topology" |
 		jq -nR --arg t "$name" -f small.jq > "t-$name.json"
 	set -- "$@" "t-$name.json"
 done

@@ -4,7 +4,7 @@
 # tags: quick
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool jq
 
 cat > good.json <<'E2'

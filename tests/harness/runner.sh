@@ -4,7 +4,7 @@
 # tags: quick harness
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool jq
 
@@ -21,7 +21,7 @@ new() { # NAME, body on standard input
 	chmod +x "cases/fix/$1.sh"
 }
 # shellcheck disable=SC2016 # expanded by the fixture
-lib='. "$TOP/tests/lib/case.sh"'
+lib='. "$TOP/scenarios/lib/case.sh"'
 
 new good quick <<END
 $lib

@@ -4,7 +4,7 @@
 # tags: quick harness
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool jq cpio flock make
 need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio"
@@ -13,7 +13,7 @@ need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio"
 
 routes() { # RANGES BLOCKS
 	awk -v ranges="$1" -v blocks="$2" \
-		-f "$TOP/scenarios/lib/nvme-routes.awk" trace
+		-f "$TOP/scenarios/lib/accounting/nvme-routes.awk" trace
 }
 
 cat >trace <<'END'

@@ -4,14 +4,14 @@
 # tags: harness
 # timeout: 100
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 QEMU=$BUILD/qemu/qemu-system-x86_64
 need_file "$QEMU"
 
 # starts FILE: the machine is made and ends, no guest runs
 # shellcheck disable=SC2317 # check calls it
 starts() {
-	topology=$TOP/scenarios/lib/topology.awk
+	topology=$TOP/scenarios/lib/machine/topology.awk
 	names=$(awk -v mode=images -f "$topology" "$1") || return
 	images=
 	for image in $names; do

@@ -4,10 +4,10 @@
 # tags: quick harness
 # timeout: 20
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 topology() { # MODE FILE [IMAGES]
-	awk -v mode="$1" -v images="${3-}" -f "$TOP/scenarios/lib/topology.awk" "$2"
+	awk -v mode="$1" -v images="${3-}" -f "$TOP/scenarios/lib/machine/topology.awk" "$2"
 }
 
 args() { # FILE

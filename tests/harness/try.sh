@@ -4,7 +4,7 @@
 # tags: guest harness
 # timeout: 120
 # exclusive
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_file "$BUILD/guest/7.2/vmlinux" "$BUILD/userlib/peerlane"
 try=$TOP/scenarios/try
 

@@ -3,7 +3,7 @@
 # desc: the modules build for every kernel of the range without a warning of gcc (W=1) or sparse
 # tags: kernel build
 # timeout: 600
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool gcc make sparse
 
 # shellcheck disable=SC2317 # called through check

@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-. "$TOP/scenarios/lib/hotplug.sh"
+. "$TOP/scenarios/lib/machine/hotplug.sh"
 
 # The host's side of pln_hotplug
 host_pull() { vm_pull "$1" "$2" && echo ok; }

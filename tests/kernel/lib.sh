@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # What the driver's cases share: one boot of one guest case.
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 # driver_boot KVER TOPOLOGY CASE SECONDS [QEMU-ARGS…]: boots, and takes over
 # the results.  $DRIVER_FILES go to the guest, too.  $driver_status is the guest's.
 driver_boot() {
-	. "$TOP/scenarios/lib/vm.sh"
+	. "$TOP/scenarios/lib/machine/vm.sh"
 	need_file "$BUILD/kernel/$1/peerlane_gpu.ko" \
 		"$BUILD/kernel/$1/test/pln_basic" "$BUILD/guest/$1/vmlinux"
 	truncate -s 64M "$OUT/disk0"
@@ -41,7 +41,7 @@ need_debug_kernel() {
 # says what is wrong on the console, and needs room for that
 debug_guest() {
 	need_debug_kernel
-	. "$TOP/scenarios/lib/vm.sh"
+	. "$TOP/scenarios/lib/machine/vm.sh"
 	vm_allow 'rcu: .RCU callback double-/use-after-free debug is enabled' \
 		'the kernel tells of its checks'
 	driver_guest 7.2-debug "$@" -m 2G

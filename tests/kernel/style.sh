@@ -3,7 +3,7 @@
 # desc: kernel sources: licence lines, layout of the user interface on 32 and 64 bits
 # tags: kernel quick
 # timeout: 30
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool gcc
 
 missing=$(find "$TOP/kernel" -type f ! -path '*/build/*' | while read -r file; do

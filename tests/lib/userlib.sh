@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# For cases that run test programs of userlib; sourced after tests/lib/case.sh.
+# For cases that run test programs of userlib; sourced after scenarios/lib/case.sh.
 
 # build_userlib PART GOAL…: make in userlib/PART
 build_userlib() {

@@ -6,8 +6,8 @@
 # Guards the patch of QEMU that keeps a processor's TLB and the memory map that
 # it refers to together; without it QEMU aborts or reads the wrong device.
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 need_tool cc cpio
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 

@@ -13,7 +13,7 @@ QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
 REGS_H=$TOP/hw-model/peerlane/peerlane-gpu-regs.h
 
 # shellcheck source=/dev/null
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_file "$QEMU"
 

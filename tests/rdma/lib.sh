@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# For the cases of this folder; sourced after tests/lib/case.sh and
-# scenarios/lib/vm.sh.
+# For the cases of this folder; sourced after scenarios/lib/case.sh and
+# scenarios/lib/machine/vm.sh.
 
 # mr_guest NAME MODE TOPOLOGY KVER: boots a guest with soft-RoCE, runs mr.guest
 # in it with MODE, window or staged; its lines are this case's lines

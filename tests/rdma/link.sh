@@ -3,7 +3,7 @@
 # desc: links on a device of the test's own: ways, credits, pipelining, every failure
 # tags: quick rdma
 # timeout: 180
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 

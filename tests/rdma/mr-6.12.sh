@@ -3,8 +3,8 @@
 # desc: registration of GPU memory with soft-RoCE on Linux 6.12, and memory freed below it
 # tags: guest rdma
 # timeout: 200
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/tests/rdma/lib.sh"
 
 mr_guest window window "$TOP/tests/cuda/two-gpus-window.topo" 6.12

@@ -3,7 +3,7 @@
 # desc: libpeerlane-mr.so.0, preloaded and linked: registration, log, strictness
 # tags: quick rdma
 # timeout: 120
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 

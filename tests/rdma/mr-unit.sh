@@ -3,7 +3,7 @@
 # desc: registration on a false libibverbs and libcuda: every way, every failure
 # tags: quick rdma
 # timeout: 120
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 

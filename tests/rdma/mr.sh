@@ -3,8 +3,8 @@
 # desc: GPU memory is registered by the best way that soft-RoCE takes, with reasons
 # tags: guest rdma
 # timeout: 400
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/tests/rdma/lib.sh"
 
 mr_guest window window "$TOP/tests/cuda/two-gpus-window.topo" 7.2

@@ -7,8 +7,8 @@
 # the bug is and where it has been mended, and says which; it fails when plain
 # registration is wrong, or when on-demand paging fails in a way that is not the one described.
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 need_tool cc cpio awk
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio" "$BUILD/guest/7.2/rdma.cpio"
 

@@ -4,7 +4,7 @@
 # tags: rdma perf quick
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool jq
 unit=$BUILD/userlib/tests/host/perf_print_unit
 need_file "$unit"

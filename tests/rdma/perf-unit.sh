@@ -4,7 +4,7 @@
 # tags: rdma perf quick
 # timeout: 120
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 tool=$BUILD/userlib/peerlane
 host=$BUILD/userlib/tests/host
 need_file "$tool" "$host/perf_unit" "$host/nic_unit" "$host/perf_peer_unit"

@@ -4,14 +4,14 @@
 # tags: rdma perf doctor
 # timeout: 460
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 need_tool jq
 
 mkdir -p case/lib
 cp "$TOP/tests/rdma/perf.guest" case/run
 chmod +x case/run
-cp "$TOP/scenarios/lib/guest.sh" case/lib/
+cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 echo rdma >case/extras
 printf '%s\n' virtio_net rdma_rxe ib_uverbs peerlane_gpu >case/modules
 VM_TRACE=''

@@ -4,7 +4,7 @@
 # tags: scenario guest wire harness
 # timeout: 200
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool jq cpio flock
 need_file "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/rdma.cpio"

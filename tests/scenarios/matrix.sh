@@ -3,7 +3,7 @@
 # desc: a scenario on other machines takes the paths that are expected of them
 # tags: scenario guest p2p
 # timeout: 240
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool jq
 
 # staged; through two switches; through an IOMMU that translates

@@ -4,7 +4,7 @@
 # tags: quick harness
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool jq
 
@@ -29,7 +29,7 @@ columns() {
 }
 # shapes EXPRESSION: the keys of these shapes
 shapes() {
-	jq -L "$lib" -rn "include \"result\"; [$1] | map(keys[] | rtrimstr(\"?\")) | unique[]
+	jq -L "$lib/accounting" -rn "include \"result\"; [$1] | map(keys[] | rtrimstr(\"?\")) | unique[]
 		| select(IN(\"*\", \"or null\") | not)" | sort -u
 }
 # agree HEADING TABLES MORE: all keys of the shapes are said; what stands in tables is a
@@ -83,7 +83,7 @@ jq '. as $one | def way: {frames: 1, bytes: 60, corrupted: 0, duplicated: 0, reo
 		out: (way | .roce += {unique_payload_bytes: 4, repeated: 0})}}}' one >two
 
 unfit() { # FILE JQ: what is wrong with it then
-	jq "$2" "$1" | jq -r -L "$lib" 'include "result"; unfit' 2>&1
+	jq "$2" "$1" | jq -r -L "$lib/accounting" 'include "result"; unfit' 2>&1
 }
 check_eq "one machine's result is fit" '' "$(unfit one .)"
 check_eq "several hosts' result is fit" '' "$(unfit two .)"
@@ -136,8 +136,8 @@ ends() {
 		SC_KEEP='' SC_JSON='' SC_HOSTS='' PEERLANE_ACCEL=tcg
 		case_checks=0 case_failed=0 case_reason=''
 		mkdir -p "$OUT"
-		# shellcheck source=scenarios/lib/vm.sh
-		. "$lib/vm.sh"
+		# shellcheck source=scenarios/lib/machine/vm.sh
+		. "$lib/machine/vm.sh"
 		# shellcheck source=scenarios/lib/scenario.sh
 		. "$lib/scenario.sh"
 		trap case_end EXIT # of this shell

@@ -4,17 +4,17 @@
 # tags: quick static
 # timeout: 30
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 images=$TOP/images
 # taken: packages of the root, sources and kernels that are pinned, what is fetched by name, modules of others
 {
-	sed 's/#.*//; /^[[:space:]]*$/d' "$images/packages.list"
+	sed 's/#.*//; /^[[:space:]]*$/d' "$images/build/packages.list"
 	sed -n 's/^\([A-Z]*\)_SERIES=.*/\L\1 source/p' "$TOP/versions.mk"
 	grep -q '^K[0-9_]*_RELEASE=' "$TOP/versions.mk" && printf 'linux-image\nlinux-headers\n'
-	sed -nE 's/.*host_fetch ([a-z]+) .*/\1/p' "$images/fetch"
-	cat "$images"/fetch* | grep -oE '\<linux-source\>'
-	sed -nE '/^#/d; s,.* pool/[^ ]*/([^/_]*)_[^ ]*\.deb .*,\1,p' "$images/third-party.list"
+	sed -nE 's/.*host_fetch ([a-z]+) .*/\1/p' "$images/build/fetch"
+	cat "$images"/build/fetch* | grep -oE '\<linux-source\>'
+	sed -nE '/^#/d; s,.* pool/[^ ]*/([^/_]*)_[^ ]*\.deb .*,\1,p' "$images/build/third-party.list"
 } | sort -u >taken
 check "there are packages" test "$(wc -l <taken)" -ge 40
 

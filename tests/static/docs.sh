@@ -4,7 +4,7 @@
 # tags: quick static
 # timeout: 120
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/tree.sh"
 need_file "$BUILD/userlib/peerlane"
 

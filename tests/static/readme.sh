@@ -4,7 +4,7 @@
 # tags: quick static
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 cd "$TOP" || exit 1
 

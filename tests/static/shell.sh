@@ -4,7 +4,7 @@
 # tags: quick static
 # timeout: 300
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/tree.sh"
 
 need_tool shellcheck

@@ -3,7 +3,7 @@
 # desc: kernel code passes checkpatch, the device models QEMU's own
 # tags: quick static
 # timeout: 120
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 # QEMU's source has both scripts: its own, and Linux's in the copy of U-Boot
 for tree in "${PEERLANE_CACHE:?}"/qemu-tree-*/orig; do

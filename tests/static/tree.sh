@@ -4,7 +4,7 @@
 # tags: quick static
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/tree.sh"
 
 tree_files >files

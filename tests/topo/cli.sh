@@ -4,7 +4,7 @@
 # tags: quick topo
 # timeout: 60
 set -u
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool jq
 tool=$BUILD/userlib/peerlane
 need_file "$tool"

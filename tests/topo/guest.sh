@@ -4,8 +4,8 @@
 # tags: guest topo switch
 # timeout: 180
 
-. "$TOP/tests/lib/case.sh"
-. "$TOP/scenarios/lib/vm.sh"
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
 need_tool jq cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 
@@ -13,7 +13,7 @@ BYTES=4194304
 mkdir -p case/lib
 cp "$TOP/tests/topo/guest.guest" case/run
 chmod +x case/run
-cp "$TOP/scenarios/lib/guest.sh" case/lib/
+cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 echo "BYTES=$BYTES" >case/env
 printf '%s\n' nvme peerlane_gpu ext4 >case/modules
 awk -v n=$((BYTES / 512)) 'BEGIN { for (i = 0; i < n; i++) printf "%-511d\n", i }' >data

@@ -7,7 +7,7 @@
 # records/NAME.map describes a machine for record.awk, NAME.rec is a record of
 # one; NAME.smi is what nvidia-smi topo -m said of it.
 set -u
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_tool jq
 tool=$BUILD/userlib/peerlane
 need_file "$tool"

@@ -4,7 +4,7 @@
 # tags: tools
 # timeout: 60
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 need_file "$BUILD/userlib/peerlane" "$BUILD/userlib/peerlane.static"
 
 one=$BUILD/userlib/peerlane.static

@@ -3,7 +3,7 @@
 # desc: the PCI Express tree: config spaces, ways, the nearest GPU, every failure
 # tags: quick topo
 # timeout: 120
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc
 

@@ -4,7 +4,7 @@
 # tags: quick wire
 # timeout: 120
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 need_tool jq
 need_file "$BUILD/wire/peerlane-wire.san" "$BUILD/wire/peerlane-wire"

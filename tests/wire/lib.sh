@@ -4,7 +4,7 @@
 # wire_test NAME [ARGUMENT…]: the case is tests/wire/NAME.c, a program that is all
 # hosts of a wire with sanitizers.
 
-. "$TOP/tests/lib/case.sh"
+. "$TOP/scenarios/lib/case.sh"
 
 wire_test() {
 	wire_name=$1

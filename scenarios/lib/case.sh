@@ -1,0 +1,161 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# What a case needs: results, needs, clean-up.  A case sources this file:
+#
+#	. "$TOP/scenarios/lib/case.sh"
+#	need_tool jq
+#	check "two is two" test 2 -eq 2
+#	finish
+#
+# Verdict: exit 0 pass, 77 skip (with a reason), anything else fail.  A case
+# that ran no check fails.
+
+: "${TOP:?is set by tests/run}" "${OUT:?is set by tests/run}"
+BUILD=${BUILD:-$TOP/build}
+
+# shellcheck source=scenarios/lib/machine/watch.sh
+. "$TOP/scenarios/lib/machine/watch.sh"
+
+case_checks=0
+case_failed=0
+case_at_exit=
+case_reason= # the first check that failed, or why the case was skipped
+
+# at_exit COMMAND: run COMMAND when the case ends, the last one given first
+at_exit() {
+	case_at_exit="$1
+$case_at_exit"
+}
+
+case_end() {
+	case_status=$?
+	trap - EXIT HUP INT TERM
+	eval "$case_at_exit"
+	exit "$case_status"
+}
+trap case_end EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# diag TEXT…: comment lines
+diag() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+# pass DESC
+pass() {
+	case_checks=$((case_checks + 1))
+	printf 'ok %d - %s\n' "$case_checks" "$1"
+}
+
+# fail DESC [DETAIL]
+fail() {
+	case_checks=$((case_checks + 1))
+	case_failed=$((case_failed + 1))
+	: "${case_reason:=$1}"
+	printf 'not ok %d - %s\n' "$case_checks" "$1"
+	[ -z "${2-}" ] || diag "$2"
+}
+
+# check DESC COMMAND…: pass when COMMAND succeeds; its output is shown if not
+check() {
+	case_desc=$1
+	shift
+	if "$@" >"$OUT/.check" 2>&1; then
+		pass "$case_desc"
+		return 0
+	fi
+	fail "$case_desc"
+	diag "command: $*"
+	sed -n '1,40s/^/#   /p' "$OUT/.check"
+	return 1
+}
+
+# check_not DESC COMMAND…: pass when COMMAND fails
+check_not() {
+	case_desc=$1
+	shift
+	if "$@" >"$OUT/.check" 2>&1; then
+		fail "$case_desc" "succeeded, and should not have: $*"
+		sed -n '1,40s/^/#   /p' "$OUT/.check"
+		return 1
+	fi
+	pass "$case_desc"
+}
+
+# check_eq DESC WANT GOT
+check_eq() {
+	if [ "$2" = "$3" ]; then
+		pass "$1"
+	else
+		fail "$1" "want: $2
+got:  $3"
+		return 1
+	fi
+}
+
+# skip REASON: end the case as skipped
+skip() {
+	case_reason=$1
+	printf '1..0 # SKIP %s\n' "$1"
+	exit 77
+}
+
+# need_tool NAME…: skip without these programs
+need_tool() {
+	for case_need in "$@"; do
+		command -v "$case_need" >/dev/null 2>&1 ||
+			skip "no program $case_need"
+	done
+}
+
+# need_file PATH…: a missing build product fails the case, since make builds
+# all of them; any other missing file skips it
+need_file() {
+	for case_need in "$@"; do
+		[ -e "$case_need" ] && continue
+		case $case_need in
+		"$BUILD"/*)
+			fail "missing build product ${case_need#"$TOP"/}" \
+				"run: make"
+			finish
+			;;
+		*)
+			skip "no file $case_need"
+			;;
+		esac
+	done
+}
+
+# ktap_from FILE [PREFIX]: take over the results in FILE, a guest's output
+ktap_from() {
+	tr -d '\r' <"$1" >"$OUT/.ktap" || :
+	while IFS= read -r case_line; do
+		case $case_line in
+		'ok '* | 'not ok '*)
+			case_desc=${case_line#not }
+			case_desc=${case_desc#ok }
+			case_desc=${case_desc#[0-9]*[ -]}
+			case_desc=${2:+$2: }${case_desc#- }
+			;;
+		esac
+		case $case_line in
+		'ok '*) pass "$case_desc" ;;
+		'not ok '*) fail "$case_desc" ;;
+		'# '*) printf '%s\n' "$case_line" ;;
+		esac
+	done <"$OUT/.ktap"
+}
+
+# finish: the end of every case
+finish() {
+	printf '1..%d\n' "$case_checks"
+	if [ "$case_checks" -eq 0 ]; then
+		diag "this case ran no check"
+		exit 1
+	fi
+	[ "$case_failed" -eq 0 ] || exit 1
+	exit 0
+}

@@ -1,0 +1,61 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# The guest of every scenario that copies a file through GPU memory.
+# /case/env says FS (ext4, xfs, raw), BYTES, and whether to try strict mode.
+
+# shellcheck source=scenarios/lib/guest/guest.sh
+. /case/lib/guest.sh
+. /case/env
+
+drive=$(drive_of disk0)
+must test -b "$drive"
+case ${FS:?} in
+raw)
+	source=$drive
+	target=$drive
+	set -- --to-offset "${TO_OFFSET:?}"
+	;;
+*)
+	mkdir -p /mnt
+	must mount -t "$FS" "$drive" /mnt
+	source=/mnt/data
+	target=/mnt/copy
+	set --
+	;;
+esac
+
+sync
+echo 3 >/proc/sys/vm/drop_caches
+file_pages=$(vmstat nr_file_pages)
+in=$(vmstat pgpgin)
+out=$(vmstat pgpgout)
+
+# --sync: staged data may wait in the page cache, and is to be counted, too
+counted copy peerlane io copy --file "$source" --to "$target" "$@" \
+	--gpu 0 --size "${BYTES:?}" --crc --sync --json >/tmp/copy.json 2>/tmp/copy.err
+if [ "$counted_status" -eq 0 ]; then
+	pass "peerlane io copies the file through GPU memory"
+else
+	fail "peerlane io copies the file through GPU memory" \
+		"status $counted_status
+$(cat /tmp/copy.json /tmp/copy.err)"
+	dmesg | tail -n 5 | sed 's/^/# /'
+fi
+transfers copy /tmp/copy.json
+fact vmstat "{\"file_pages\":$(($(vmstat nr_file_pages) - file_pages)),\
+\"in\":$((($(vmstat pgpgin) - in) * 1024)),\
+\"out\":$((($(vmstat pgpgout) - out) * 1024))}"
+fact kernel_words "$(quote "$(dmesg |
+	grep -o 'cannot be used for peer-to-peer DMA.*' | head -n 1)")"
+
+if [ -n "${STRICT-}" ]; then
+	counted strict peerlane io read --file "$source" --gpu 0 \
+		--size 1048576 --strict --json >/tmp/strict.json 2>/tmp/strict.err
+	fact strict "{\"status\":$counted_status,\
+\"said\":$(quote "$(cat /tmp/strict.json /tmp/strict.err)")}"
+fi
+
+sync
+[ "$FS" = raw ] || must umount /mnt
+finish

@@ -1,0 +1,128 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2034 # for guests
+#
+# A guest that is one of several hosts; sourced as /case/lib/hosts.sh.
+#
+#	$HOST, $HOST_INDEX, $HOSTS	this host's name (a, b, …), from 0, how many
+#	address_of HOST			its IPv4 address
+#	rdma_up				eth0 and rxe0 work; $RDMA_GID is the index of
+#					this host's address
+#	barrier NAME			when all hosts have come there
+#	publish KEY VALUE, await KEY	tell others something
+#	counted_all LABEL COMMAND…	counted, by all hosts at the same time
+#
+# shellcheck source=scenarios/lib/guest/guest.sh
+. /case/lib/guest.sh
+# shellcheck source=/dev/null
+. /case/host
+hostname "$HOST"
+
+hosts_letters=abcdefgh
+
+# address_of HOST
+address_of() {
+	case $1 in
+	[a-h]) guest_letters=${hosts_letters%%"$1"*} ;;
+	*) guest_letters=$hosts_letters ;;
+	esac
+	[ "${#guest_letters}" -lt "${HOSTS:?}" ] ||
+		{ echo "there is no host $1 among $HOSTS" >&2; return 1; }
+	echo "10.0.0.$((${#guest_letters} + 1))"
+}
+
+# ask WORDS…: a host command without which nothing goes on; its answer
+ask() {
+	host "$@" >/tmp/ask.out && return
+	fail "$1 ${2-}" "$(cat /tmp/ask.out)"
+	finish
+}
+
+barrier() {
+	ask barrier "$1"
+}
+
+publish() {
+	ask publish "$@"
+}
+
+# await KEY: prints the value
+await() {
+	host await "$1" >/tmp/await.out ||
+		{ fail "await $1" "$(cat /tmp/await.out)" >&2; return 1; }
+	cat /tmp/await.out
+}
+
+# counted_all LABEL COMMAND…: nobody begins before all count, nor stops counting
+# before all are done
+counted_all() {
+	guest_label=$1
+	shift
+	ask begin "$guest_label"
+	barrier "$guest_label.begin"
+	"$@"
+	counted_status=$?
+	barrier "$guest_label.end"
+	ask end "$guest_label"
+}
+
+# becomes FILE PATTERN: its first line, within 10 s
+becomes() {
+	guest_tries=0
+	while [ "$guest_tries" -lt 200 ]; do
+		guest_line=
+		{ read -r guest_line <"$1"; } 2>/dev/null
+		# shellcheck disable=SC2254 # a pattern
+		case $guest_line in
+		$2) return ;;
+		esac
+		guest_tries=$((guest_tries + 1))
+		sleep 0.05
+	done
+	echo "$1 is \"$guest_line\", not \"$2\""
+	return 1
+}
+
+rdma_up() {
+	guest_address=$(address_of "$HOST")
+	must_appear /sys/class/net/eth0
+	must ip link set eth0 mtu 9000 up
+	must ip addr add "$guest_address/24" dev eth0
+	# who the others are is known: no ARP between what is counted, or lost
+	# (busybox, whose ip comes first in PATH, has no neighbours)
+	guest_n=0
+	while [ "$guest_n" -lt "$HOSTS" ]; do
+		guest_n=$((guest_n + 1))
+		[ "$guest_n" -eq $((HOST_INDEX + 1)) ] ||
+			must /usr/bin/ip neigh replace "10.0.0.$guest_n" \
+				lladdr "52:54:00:00:00:0$guest_n" nud permanent dev eth0
+	done
+	must rdma link add rxe0 type rxe netdev eth0
+	must becomes /sys/class/infiniband/rxe0/ports/1/state '4: ACTIVE'
+	guest_gid=$(printf '0000:0000:0000:0000:0000:ffff:0a00:00%02x' $((HOST_INDEX + 1)))
+	RDMA_GID=
+	for guest_file in /sys/class/infiniband/rxe0/ports/1/gids/*; do
+		read -r guest_line <"$guest_file"
+		[ "$guest_line" != "$guest_gid" ] || RDMA_GID=${guest_file##*/}
+	done
+	must test -n "$RDMA_GID"
+}
+
+# listens PORT: a program on this host does, on TCP, within 30 s
+listens() {
+	guest_port=$(printf ':%04X' "$1")
+	guest_tries=0
+	until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$guest_port" '
+		substr($2, length($2) - 4) == port && $4 == "0A" { found = 1 }
+		END { exit !found }'; do
+		guest_tries=$((guest_tries + 1))
+		[ "$guest_tries" -lt 600 ] || return 1
+		sleep 0.05
+	done
+}
+
+# patient COMMAND…: an RDMA program of others, whose queue pairs wait for at least
+# 2 s before they send again (patience.c)
+patient() {
+	LD_PRELOAD=/case/patience.so "$@"
+}

@@ -1,0 +1,525 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# The launcher of guests.  Source it with TOP and OUT set:
+#
+#	vm_image disk0 FILE [BLKDEBUG-RULES]	a drive's image; drives whose image
+#				nobody gives get a blank one
+#	vm_allow REGEX REASON		this line may stand on the console
+#	vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]	boot, in the background
+#	vm_wait NAME SECONDS		the guest's status
+#	vm_run NAME TOPOLOGY KVER CASE_DIR SECONDS [QEMU-ARGS…]	both
+#	vm_qmp NAME JSON		the reply
+#	vm_qom_get NAME PATH PROPERTY	the value, as JSON
+#	vm_stop NAME			end it now
+#
+# vm_wait returns what /case/run returned, or: 99 the console shows a
+# complaint of the kernel, 124 the time is over, 125 the guest ended without a
+# status.  Artefacts of guest NAME are in $OUT/NAME/: console.log, result.log,
+# qemu.args, qemu.log (standard error), trace.log, trace.marks, repro.sh, and
+# machine: the devices of the topology, which the guest has as /case/machine.
+#
+# CASE_DIR/extras lists what the guest needs beyond the base, by the names of
+# images/guest/extras: "rdma" for soft-RoCE, "fio".
+#
+# Environment: VM_CMDLINE adds to the kernel's command line; VM_HOST is
+# what the guest finds in /case/host, if it is one of several; VM_TRACE lists
+# QEMU trace events (default: what proves where NVMe data went); QEMU is
+# another emulator; PEERLANE_ACCEL is tcg or kvm.
+#
+# no_timer_check: on a busy host an emulated timer can tick too late for the
+# kernel's boot check of it, which then panics.
+# lpj: for the same reason measuring the delay loop of the second processor
+# can take a minute; delays need no precision before emulated devices.
+# tsc=nowatchdog: Linux 7.2 compares the processors' TSCs early in the boot, with
+# interrupts off and by a clock that may stand still meanwhile; where the other
+# processor waits in stop_machine() at that moment, both wait forever.
+
+: "${TOP:?}" "${OUT:?}"
+BUILD=${BUILD:-$TOP/build}
+VM_LIB=$TOP/scenarios/lib/machine
+VM_ACCOUNTING=$TOP/scenarios/lib/accounting
+QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
+VM_TRACE=${VM_TRACE-pci_nvme_admin_cmd pci_nvme_io_cmd pci_nvme_read pci_nvme_write pci_nvme_map_addr}
+VM_CMDLINE=${VM_CMDLINE-}
+VM_HOST=${VM_HOST-}
+vm_images=
+vm_names=
+vm_guard_pid=
+
+# shellcheck source=scenarios/lib/machine/scan.sh
+. "$TOP/scenarios/lib/machine/scan.sh"
+# shellcheck source=scenarios/lib/machine/watch.sh
+. "$TOP/scenarios/lib/machine/watch.sh"
+
+vm_say() {
+	printf '%s\n' "$*" | sed 's/^/# vm: /' >&2
+}
+
+# who worked here before and was killed may have a guard that still cleans up
+[ ! -e "$OUT/.guard" ] || flock -w 30 "$OUT/.guard" true ||
+	{ vm_say "another run works in $OUT"; exit 2; }
+
+vm_image() {
+	[ -e "$2" ] || { vm_say "no image $2"; return 2; }
+	vm_images="$vm_images $1=$2${3:+:blkdebug=$3}"
+}
+
+vm_allow() {
+	[ -n "${2-}" ] || { vm_say "vm_allow $1: and the reason?"; return 2; }
+	printf '%s\t%s\n' "$1" "$2" >>"$OUT/console.allow"
+}
+
+# vm_accel: kvm only where a boot probe has proven it
+vm_accel() {
+	vm_kind=${PEERLANE_ACCEL-}
+	if [ -z "$vm_kind" ] && [ -x "$TOP/images/build/accel" ]; then
+		vm_kind=$("$TOP/images/build/accel") || vm_kind=
+	fi
+	case $vm_kind in
+	kvm*) echo "$vm_kind" ;;
+	*) echo tcg,thread=multi ;;
+	esac
+}
+
+vm_topology_file() {
+	case $1 in
+	*/*) printf '%s\n' "$1" ;;
+	*) printf '%s\n' "$TOP/scenarios/topologies/$1.topo" ;;
+	esac
+}
+
+# vm_topology MODE: what topology.awk makes of the machine of vm_start
+vm_topology() {
+	awk -v images="$vm_images$vm_blanks" -v mode="$1" \
+		-f "$VM_LIB/topology.awk" "$vm_topo"
+}
+
+# vm_blank: every drive has an image, and every image a drive
+vm_blank() {
+	vm_wanted=" $(vm_topology images | tr '\n' ' ')"
+	for vm_each in $vm_images; do
+		case $vm_wanted in
+		*" ${vm_each%%=*} "*) ;;
+		*)
+			vm_say "no drive of ${vm_topo##*/} takes the image ${vm_each%%=*}"
+			return 2
+			;;
+		esac
+	done
+	for vm_each in $vm_wanted; do
+		case $vm_images in
+		*" $vm_each="*) continue ;;
+		esac
+		truncate -s 64M "$vm_dir/$vm_each.img" || return 2
+		vm_blanks="$vm_blanks $vm_each=$vm_dir/$vm_each.img"
+	done
+}
+
+# vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]
+vm_start() {
+	vm_name=$1
+	vm_topo=$(vm_topology_file "$2")
+	vm_kver=$3
+	vm_case=$4
+	shift 4
+	vm_dir=$OUT/$vm_name
+	vm_guest=${VM_GUEST:-$BUILD/guest/$vm_kver}
+	vm_blanks=
+
+	[ -r "$vm_topo" ] || { vm_say "no topology $vm_topo"; return 2; }
+	[ -x "$QEMU" ] || { vm_say "no emulator $QEMU (run: make)"; return 2; }
+	[ -x "$vm_case/run" ] || { vm_say "no program $vm_case/run"; return 2; }
+	for vm_file in vmlinux base.cpio; do
+		[ -r "$vm_guest/$vm_file" ] && continue
+		vm_say "no $vm_guest/$vm_file (run: make)"
+		return 2
+	done
+
+	vm_extras=
+	vm_wanted=
+	[ ! -e "$vm_case/extras" ] || vm_wanted=$(sed 's/#.*//' "$vm_case/extras")
+	for vm_each in $vm_wanted; do
+		[ -r "$vm_guest/$vm_each.cpio" ] ||
+			{ vm_say "no $vm_guest/$vm_each.cpio, which $vm_case/extras asks for (run: make)"; return 2; }
+		vm_extras="$vm_extras $vm_guest/$vm_each.cpio"
+	done
+
+	rm -rf "$vm_dir"
+	mkdir -p "$vm_dir/stage/case" || return 2
+	vm_topology devices >"$vm_dir/machine" || return 2
+	vm_blank || return 2
+	vm_params=$(vm_topology cmdline)
+	cp -RL "$vm_case/." "$vm_dir/stage/case/" || return 2
+	cp "$vm_dir/machine" "$vm_dir/stage/case/" || return 2
+	[ -z "$VM_HOST" ] ||
+		printf '%s\n' "$VM_HOST" >"$vm_dir/stage/case/host"
+	(cd "$vm_dir/stage" && find case | LC_ALL=C sort |
+		cpio -o -H newc -R 0:0 --quiet) >"$vm_dir/case.cpio" || return 2
+	rm -rf "$vm_dir/stage"
+	vm_overlay=$vm_guest/overlay.cpio
+	[ -r "$vm_overlay" ] || vm_overlay=/dev/null
+	# shellcheck disable=SC2086 # a list
+	cat "$vm_guest/base.cpio" $vm_extras "$vm_overlay" "$vm_dir/case.cpio" \
+		>"$vm_dir/initrd.cpio" || return 2
+	mkfifo "$vm_dir/qmp.in" "$vm_dir/qmp.out" "$vm_dir/result.in" \
+		"$vm_dir/result.out" "$vm_dir/exit" || return 2
+	: >"$vm_dir/result.log"
+	: >"$vm_dir/trace.log"
+	: >"$vm_dir/trace.marks"
+	: >"$vm_dir/qmp.lock"
+
+	vm_topology args >"$vm_dir/qemu.args" || return 2
+	# hpet: on a busy host the guest misjudges its TSC, and its clock runs fast
+	{
+		echo -accel
+		vm_accel
+		for vm_arg in -nodefaults -no-user-config -no-reboot -nographic \
+			-display none -L /usr/share/qemu -L /usr/share/seabios \
+			-kernel "$vm_guest/vmlinux" -initrd "$vm_dir/initrd.cpio" \
+			-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 tsc=nowatchdog clocksource=hpet rdinit=/init${vm_params:+ $vm_params} $VM_CMDLINE" \
+			-device isa-debug-exit,iobase=0xf4,iosize=0x04 \
+			-chardev "file,id=console,path=$vm_dir/console.log" \
+			-serial chardev:console \
+			-chardev "pipe,id=result,path=$vm_dir/result" \
+			-serial chardev:result \
+			-chardev "pipe,id=qmp,path=$vm_dir/qmp" \
+			-mon chardev=qmp,mode=control,pretty=off \
+			-D "$vm_dir/trace.log"; do
+			printf '%s\n' "$vm_arg"
+		done
+		for vm_arg in $VM_TRACE; do
+			printf '%s\n' -trace "$vm_arg"
+		done
+		for vm_arg in "$@"; do
+			printf '%s\n' "$vm_arg"
+		done
+	} >>"$vm_dir/qemu.args"
+	{
+		echo "#!/bin/sh"
+		echo "# the emulator as it was started for $vm_name"
+		printf '%s' "exec $QEMU"
+		sed "s/'/'\\\\''/g; s/.*/ '&'/" "$vm_dir/qemu.args" | tr -d '\n'
+		echo
+	} >"$vm_dir/repro.sh"
+
+	set --
+	while IFS= read -r vm_arg; do
+		set -- "$@" "$vm_arg"
+	done <"$vm_dir/qemu.args"
+	vm_names="$vm_names $vm_name"
+	vm_guard
+	(
+		trap '' INT
+		watch_here "$vm_dir/keeper.pid" || exit
+		# it ends with this shell, from its first moment on
+		# shellcheck disable=SC2016 # for the inner shell
+		setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$0" ] && exec "$@"' "$watch_pid" \
+			"$QEMU" "$@" </dev/null >"$vm_dir/qemu.log" 2>&1 &
+		vm_pid=$!
+		trap 'kill -TERM "$vm_pid" 2>/dev/null' TERM HUP
+		echo "$vm_pid" >"$vm_dir/qemu.pid"
+		wait "$vm_pid"
+		vm_rc=$?
+		echo "$vm_rc" >"$vm_dir/qemu.rc"
+		# for a QMP call that waits for its reply
+		echo "{\"event\":\"EXITED\"}" 1<>"$vm_dir/qmp.out"
+		trap - TERM HUP
+		echo "$vm_rc" >"$vm_dir/exit"
+	) &
+	echo $! >"$vm_dir/keeper.pid"
+	vm_serve "$vm_name" &
+	echo $! >"$vm_dir/serve.pid"
+
+	# QMP wants its greeting answered before anything else
+	vm_reply=$(vm_qmp "$vm_name" '{"execute":"qmp_capabilities"}') ||
+		{
+			vm_say "QEMU did not start:"
+			vm_say "$(cat "$vm_dir/qemu.log")"
+			vm_stop "$vm_name"
+			return 2
+		}
+	: "$vm_reply"
+}
+
+# vm_qmp NAME JSON [SECONDS]: the reply on one line; fails on errors, and after 20 s if
+# not told otherwise
+vm_qmp() {
+	vm_qmp_reply=$(
+		exec 5>"$OUT/$1/qmp.lock"
+		flock -w 20 5 || exit 1
+		timeout --foreground "${3:-20}" "$VM_LIB/qmp-call.sh" "$OUT/$1" "$2"
+	) || return 1
+	case $vm_qmp_reply in
+	'{"error"'* | *', "error": {'*) printf '%s\n' "$vm_qmp_reply"; return 1 ;;
+	esac
+	printf '%s\n' "$vm_qmp_reply"
+}
+
+
+# vm_qom_get NAME PATH PROPERTY
+vm_qom_get() {
+	vm_got=$(vm_qmp "$1" "{\"execute\":\"qom-get\",\"arguments\":{\"path\":\"$2\",\"property\":\"$3\"}}") || {
+		printf '%s\n' "$vm_got" | jq -r .error.desc
+		return 1
+	}
+	printf '%s\n' "$vm_got" | jq -c .return
+}
+
+# vm_qom_set NAME PATH PROPERTY VALUE: numbers, true and false as they are
+vm_qom_set() {
+	case $4 in
+	true | false) vm_value=$4 ;;
+	on) vm_value=true ;;
+	off) vm_value=false ;;
+	'' | *[!0-9]*) vm_value="\"$4\"" ;;
+	*) vm_value=$4 ;;
+	esac
+	vm_qmp "$1" "{\"execute\":\"qom-set\",\"arguments\":{\"path\":\"$2\",\"property\":\"$3\",\"value\":$vm_value}}"
+}
+
+# --- the host channel ------------------------------------------------------
+#
+# The guest prints "@host COMMAND ARGUMENTS" and reads one line.  A command
+# that is not built in is a function of the scenario, host_COMMAND (with _ for
+# -), which prints the reply; it runs in a process of its own.
+
+vm_serve() {
+	vm_dir=$OUT/$1
+	watch_here "$vm_dir/serve.pid" || return
+	vm_cr=$(printf '\r')
+	while IFS= read -r vm_line || [ -n "$vm_line" ]; do
+		vm_line=${vm_line%"$vm_cr"}
+		printf '%s\n' "$vm_line" >>"$vm_dir/result.log"
+		case $vm_line in
+		'@host '*)
+			vm_answer=$(vm_host_command "$1" "${vm_line#@host }" 2>&1 |
+				tr "\n" " " | sed "s, *$,,")
+			printf '@reply %s\n' "$vm_answer" >>"$vm_dir/result.log"
+			printf '%s\n' "$vm_answer" >"$vm_dir/result.in"
+			;;
+		esac
+	done <"$vm_dir/result.out"
+	# hosts.sh wants to know
+	if command -v vm_ended >/dev/null; then
+		vm_ended "$1"
+	fi
+}
+
+vm_host_command() { # NAME LINE
+	vm_host=$1
+	vm_rest=$2
+	vm_word=${vm_rest%% *}
+	case $vm_rest in
+	*' '*) vm_rest=${vm_rest#* } ;;
+	*) vm_rest= ;;
+	esac
+	case $vm_word in
+	qmp)
+		vm_qmp "$vm_host" "$vm_rest" || echo "error no reply"
+		;;
+	set)
+		# shellcheck disable=SC2086 # three words
+		set -- $vm_rest
+		[ $# -eq 3 ] || { echo "error: set DEV PROPERTY VALUE"; return; }
+		if vm_out=$(vm_qom_set "$vm_host" "/machine/peripheral/$1" "$2" "$3")
+		then
+			echo ok
+		else
+			echo "error $vm_out"
+		fi
+		;;
+	counters | initiators | state)
+		vm_out=$(vm_qom_get "$vm_host" "/machine/peripheral/$vm_rest" "$vm_word") ||
+			vm_out="error $vm_out"
+		echo "$vm_out"
+		;;
+	trace-mark)
+		vm_mark "$vm_host" "$vm_rest"
+		echo ok
+		;;
+	ping)
+		echo "pong $vm_rest"
+		;;
+	*)
+		vm_fn=host_$(printf '%s' "$vm_word" | tr '-' '_')
+		case $vm_fn in
+		*[!a-z0-9_]*) echo "error: no command $vm_word"; return ;;
+		esac
+		if command -v "$vm_fn" >/dev/null; then
+			"$vm_fn" "$vm_host" "$vm_rest"
+		else
+			echo "error: no command $vm_word"
+		fi
+		;;
+	esac
+}
+
+# vm_mark NAME LABEL: remember how far the trace has come.  QEMU writes a trace
+# line before the command completes, so all IO that the guest has seen the end
+# of stands before the mark.
+vm_mark() {
+	printf '%s\t%s\n' "$2" "$(wc -c <"$OUT/$1/trace.log")" \
+		>>"$OUT/$1/trace.marks"
+}
+
+# vm_trace NAME FROM TO: the lines between two marks (empty: start, end)
+vm_trace() {
+	vm_from=$(vm_mark_at "$1" "$2" 0)
+	vm_to=$(vm_mark_at "$1" "$3" "$(wc -c <"$OUT/$1/trace.log")")
+	tail -c +$((vm_from + 1)) "$OUT/$1/trace.log" |
+		head -c $((vm_to - vm_from))
+}
+
+vm_mark_at() {
+	[ -n "$2" ] || { echo "$3"; return; }
+	awk -F '\t' -v label="$2" -v other="$3" '
+	$1 == label { at = $2; seen = 1 }
+	END { print seen ? at : other }' "$OUT/$1/trace.marks"
+}
+
+# --- where the bytes of NVMe commands went ---------------------------------
+
+# vm_bar NAME DEVICE BAR: "ADDRESS SIZE" as the guest has placed it
+vm_bar() {
+	vm_qmp "$1" '{"execute":"query-pci"}' | jq -r --arg id "$2" \
+		--argjson bar "$3" '
+		[.. | objects | select(.qdev_id? == $id)][0].regions[]?
+		| select(.bar == $bar) | "\(.address) \(.size)"'
+}
+
+# vm_bdf NAME DEVICE: its PCI address in the guest
+vm_bdf() {
+	vm_qmp "$1" '{"execute":"query-pci"}' | jq -r --arg id "$2" '
+	[.. | objects | select(.qdev_id? == $id)][0] | .bus, .slot, .function' |
+		xargs printf '0000:%02x:%02x.%x\n'
+}
+
+# nvme_route_bytes RANGES [BLOCKS]: reads a trace, prints where the bytes of NVMe
+# commands went (nvme-routes.awk says what the arguments and the answer are)
+nvme_route_bytes() {
+	awk -v ranges="$1" -v blocks="${2-}" -f "$VM_ACCOUNTING/nvme-routes.awk"
+}
+
+# --- the end ---------------------------------------------------------------
+
+# vm_wait NAME SECONDS
+vm_wait() {
+	vm_dir=$OUT/$1
+	[ -p "$vm_dir/exit" ] || { vm_say "no guest $1 was started"; return 125; }
+	vm_rc=$(timeout --foreground "$2" cat "$vm_dir/exit") || {
+		vm_say "guest $1: no end within $2 seconds; its console ends:"
+		vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"
+		vm_stop "$1"
+		vm_scan "$1"
+		return 124
+	}
+	# what is still in the pipe
+	timeout --foreground 10 tail --pid="$(cat "$vm_dir/serve.pid")" -s 0.05 \
+		-f /dev/null
+	vm_forget "$1"
+	vm_scan "$1" || return 99
+	case $vm_rc in
+	137 | 139 | 143) ;; # ended by a signal
+	*[13579]) return $((vm_rc / 2)) ;;
+	esac
+	vm_say "guest $1 ended without a status (QEMU: $vm_rc)"
+	vm_say "$(cat "$vm_dir/qemu.log")"
+	vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"
+	return 125
+}
+
+vm_run() {
+	vm_run_name=$1
+	vm_run_topo=$2
+	vm_run_kver=$3
+	vm_run_case=$4
+	vm_run_time=$5
+	shift 5
+	vm_start "$vm_run_name" "$vm_run_topo" "$vm_run_kver" "$vm_run_case" "$@" ||
+		return 2
+	vm_wait "$vm_run_name" "$vm_run_time"
+}
+
+vm_scan() {
+	vm_allowed=/dev/null
+	[ -e "$OUT/console.allow" ] && vm_allowed=$OUT/console.allow
+	[ -e "$OUT/$1/console.log" ] || return 0
+	vm_found=$(scan_console "$OUT/$1/console.log" "$vm_allowed") && return 0
+	vm_say "the console of guest $1:"
+	vm_say "$vm_found"
+	return 1
+}
+
+vm_forget() {
+	rm -f "$OUT/$1/initrd.cpio" "$OUT/$1/case.cpio" "$OUT/$1/qmp.in" \
+		"$OUT/$1/qmp.out" "$OUT/$1/result.in" "$OUT/$1/result.out" \
+		"$OUT/$1/exit" "$OUT/$1/qmp.lock"
+}
+
+# vm_stop NAME: end it, whatever it does
+vm_stop() {
+	vm_dir=$OUT/$1
+	for vm_file in qemu keeper serve; do
+		[ -e "$vm_dir/$vm_file.pid" ] || continue
+		vm_pid=$(cat "$vm_dir/$vm_file.pid")
+		if [ "$vm_file" = qemu ] && [ ! -e "$vm_dir/qemu.rc" ]; then
+			kill -KILL "$vm_pid" 2>/dev/null
+			# a large one needs a moment on a busy machine; its keeper buries it
+			timeout --foreground 10 tail --pid="$vm_pid" -s 0.05 -f /dev/null
+		elif [ "$vm_file" = keeper ]; then
+			# its TERM is for QEMU, and nobody will read what it writes, but for
+			# a QMP call that waits for its reply
+			kill -KILL "$vm_pid" 2>/dev/null
+			[ -e "$vm_dir/qemu.rc" ] || echo 137 >"$vm_dir/qemu.rc"
+			[ ! -p "$vm_dir/qmp.out" ] ||
+				echo '{"event":"EXITED"}' 1<>"$vm_dir/qmp.out"
+		elif [ "$vm_file" != qemu ]; then
+			kill -TERM "$vm_pid" 2>/dev/null
+		fi
+		rm -f "$vm_dir/$vm_file.pid"
+	done
+	vm_forget "$1"
+}
+
+# vm_guard: clean-up for a shell that is killed and cannot do it
+vm_guard() {
+	[ -z "$vm_guard_pid" ] || return 0
+	(
+		trap "" HUP INT TERM
+		exec 9>"$OUT/.guard"
+		flock 9
+		watch_end "$$"
+		for vm_file in "$OUT"/*/keeper.pid; do
+			vm_file=${vm_file%/keeper.pid}
+			[ -p "$vm_file/exit" ] && vm_stop "${vm_file##*/}"
+		done
+		for vm_each in wire_kill sc_tidy sc_drop_images; do
+			if command -v "$vm_each"; then
+				"$vm_each"
+			fi
+		done
+	) </dev/null >/dev/null 2>&1 &
+	vm_guard_pid=$!
+}
+
+# vm_cleanup: end all guests of this shell
+vm_cleanup() {
+	for vm_each in $vm_names; do
+		vm_stop "$vm_each"
+	done
+	vm_names=
+	# last, since this shell may be killed meanwhile
+	[ -z "$vm_guard_pid" ] || kill -KILL "$vm_guard_pid" 2>/dev/null
+	vm_guard_pid=
+	rm -f "$OUT/.guard"
+}
+
+if command -v at_exit >/dev/null; then
+	at_exit vm_cleanup
+else
+	trap vm_cleanup EXIT
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+fi
