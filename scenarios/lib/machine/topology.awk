@@ -5,7 +5,9 @@
 #
 #	awk -v images='disk0=/path ...' -v mode=args -f topology.awk FILE
 #
-# mode=args	QEMU's arguments; warnings on standard error, as with warnings=1
+# mode=args	QEMU's arguments; warnings on standard error, as with warnings=1.  With -v ram=DIR
+#		the memory of the machine is files in DIR; -v shared=off: what is written there
+#		stays with this emulator
 # mode=cmdline	what the machine adds to the kernel's command line
 # mode=images	the names of the images that its drives take
 # mode=devices	lines "NAME KIND PARENT KEY=VALUE...", with defaults filled in
@@ -109,10 +111,10 @@ function plug(name, kind, parent) {
 	kind_of[name] = kind
 }
 
-# Of the 32 slots of pcie.0 the first and the last are the chipset's.  A
-# host-bridge has fewer bus numbers than slots.
+# Of the 32 slots of pcie.0 the first and the last are the chipset's, and one is of
+# the drive that brings the case.  A host-bridge has fewer bus numbers than slots.
 function take_slot(parent) {
-	if (parent == "pcie.0" && ++slots > 30)
+	if (parent == "pcie.0" && ++slots > 29)
 		die("pcie.0 has no slot left for " name)
 }
 
@@ -233,6 +235,10 @@ kind == "q35" {
 	arg("-m"); arg(memory)
 	if (nodes > 1)
 		add_nodes()
+	else if (ram != "") {
+		arg("-object"); arg(backend("ram", memory))
+		arg("-machine"); arg("memory-backend=ram")
+	}
 	if (iommu != "off") {
 		# before every PCI device, or those before it have no IOMMU
 		arg("-device"); arg("intel-iommu")
@@ -242,6 +248,14 @@ kind == "q35" {
 	devices[ndevices++] = line " memory=" memory " cpus=" cpus " cpu=" cpu \
 		" iommu=" iommu " nodes=" nodes
 	next
+}
+
+# A memory backend
+function backend(id, size) {
+	if (ram == "")
+		return "memory-backend-ram,id=" id ",size=" size
+	return "memory-backend-file,id=" id ",size=" size ",mem-path=" ram "/" \
+		id ",share=" (shared == "" ? "on" : shared)
 }
 
 function add_nodes(i, share, each) {
@@ -254,7 +268,7 @@ function add_nodes(i, share, each) {
 	each = cpus / nodes
 	for (i = 0; i < nodes; i++) {
 		arg("-object")
-		arg("memory-backend-ram,id=node" i "-memory,size=" share "M")
+		arg(backend("node" i "-memory", share "M"))
 		arg("-numa")
 		arg("node,nodeid=" i ",memdev=node" i "-memory,cpus=" i * each \
 		    (each > 1 ? "-" (i + 1) * each - 1 : ""))

@@ -22,10 +22,18 @@
 # CASE_DIR/extras lists what the guest needs beyond the base, by the names of
 # images/guest/extras: "rdma" for soft-RoCE, "fio".
 #
+# A guest starts from a snapshot of its machine, taken when its init waited for a
+# case (snapshot.sh): in half a second instead of five.  Snapshots are kept in the
+# cache, by a key of the emulator, the guest's kernel and initramfs, the machine
+# and the kernel's command line.  The case and what is built here come on a small
+# drive, which init takes away again.
+#
 # Environment: VM_CMDLINE adds to the kernel's command line; VM_HOST is
 # what the guest finds in /case/host, if it is one of several; VM_TRACE lists
-# QEMU trace events (default: what proves where NVMe data went); QEMU is
-# another emulator; PEERLANE_ACCEL is tcg or kvm.
+# QEMU trace events; VM_RAM_FILE=1 makes the guest's memory the file
+# $OUT/NAME/ram, which others can map while it runs; QEMU is another emulator;
+# PEERLANE_ACCEL is tcg (default) or kvm (which nobody has tested);
+# PEERLANE_SNAPSHOT=0 boots each guest.
 #
 # no_timer_check: on a busy host an emulated timer can tick too late for the
 # kernel's boot check of it, which then panics.
@@ -40,9 +48,10 @@ BUILD=${BUILD:-$TOP/build}
 VM_LIB=$TOP/scenarios/lib/machine
 VM_ACCOUNTING=$TOP/scenarios/lib/accounting
 QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
-VM_TRACE=${VM_TRACE-pci_nvme_admin_cmd pci_nvme_io_cmd pci_nvme_read pci_nvme_write pci_nvme_map_addr}
+VM_TRACE=${VM_TRACE-}
 VM_CMDLINE=${VM_CMDLINE-}
 VM_HOST=${VM_HOST-}
+VM_RAM_FILE=${VM_RAM_FILE-}
 vm_images=
 vm_names=
 vm_guard_pid=
@@ -70,14 +79,10 @@ vm_allow() {
 	printf '%s\t%s\n' "$1" "$2" >>"$OUT/console.allow"
 }
 
-# vm_accel: kvm only where a boot probe has proven it
+# vm_accel: KVM only for those who ask for it
 vm_accel() {
-	vm_kind=${PEERLANE_ACCEL-}
-	if [ -z "$vm_kind" ] && [ -x "$TOP/images/build/accel" ]; then
-		vm_kind=$("$TOP/images/build/accel") || vm_kind=
-	fi
-	case $vm_kind in
-	kvm*) echo "$vm_kind" ;;
+	case ${PEERLANE_ACCEL-} in
+	kvm*) echo "$PEERLANE_ACCEL" ;;
 	*) echo tcg,thread=multi ;;
 	esac
 }
@@ -91,8 +96,8 @@ vm_topology_file() {
 
 # vm_topology MODE: what topology.awk makes of the machine of vm_start
 vm_topology() {
-	awk -v images="$vm_images$vm_blanks" -v mode="$1" \
-		-f "$VM_LIB/topology.awk" "$vm_topo"
+	awk -v images="$vm_images$vm_blanks" -v mode="$1" -v ram="$vm_ram" \
+		-v shared=@SHARED@ -f "$VM_LIB/topology.awk" "$vm_topo"
 }
 
 # vm_blank: every drive has an image, and every image a drive
@@ -116,6 +121,118 @@ vm_blank() {
 	done
 }
 
+# vm_args [QEMU-ARGS…]: QEMU's arguments for the machine of vm_start, one to a line;
+# @DIR@ is the folder of the run, @GUEST@ that of the kernel, @RAM@ of the memory
+vm_args() {
+	[ -z "$VM_RAM_FILE" ] && [ "${PEERLANE_SNAPSHOT-1}" = 0 ] || vm_ram=@RAM@
+	vm_topology args || return
+	# hpet: on a busy host the guest misjudges its TSC, and its clock runs fast
+	for vm_arg in -accel "$(vm_accel)" -nodefaults -no-user-config -no-reboot -nographic \
+		-display none -L /usr/share/qemu -L /usr/share/seabios \
+		-kernel @GUEST@/vmlinux -initrd @DIR@/initrd \
+		-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 tsc=nowatchdog clocksource=hpet rdinit=/init${vm_params:+ $vm_params}${VM_CMDLINE:+ $VM_CMDLINE}" \
+		-device isa-debug-exit,iobase=0xf4,iosize=0x04 \
+		-device vmgenid,guid=auto \
+		-chardev "file,id=console,path=@DIR@/console.log,append=on" \
+		-serial chardev:console \
+		-chardev "pipe,id=result,path=@DIR@/result" \
+		-serial chardev:result \
+		-chardev "pipe,id=qmp,path=@DIR@/qmp" \
+		-mon chardev=qmp,mode=control,pretty=off \
+		-blockdev driver=file,node-name=case-file,filename=@DIR@/case.img,read-only=on \
+		-blockdev driver=raw,node-name=case,file=case-file,read-only=on \
+		-device virtio-blk-pci,drive=case,bus=pcie.0,addr=1e,romfile= \
+		"$@"; do
+		printf '%s\n' "$vm_arg"
+	done
+}
+
+# vm_fill: the arguments of this run
+vm_fill() {
+	vm_shared=on
+	vm_memory=$vm_dir
+	if [ "$vm_way" = snapshot ] && [ -z "$VM_RAM_FILE" ]; then
+		vm_shared=off
+		vm_memory=$vm_store
+	fi
+	sed "s|@DIR@|$(vm_quote "$vm_dir")|g; s|@GUEST@|$(vm_quote "$vm_guest")|g; s|@RAM@|$(vm_quote "$vm_memory")|g; s|@SHARED@|$vm_shared|g" \
+		"$vm_dir/args" |
+		if [ "$vm_way" = snapshot ]; then
+			# they are in memory
+			awk '/^-(kernel|initrd|append)$/ { getline; next } { print }'
+		else
+			cat
+		fi
+	printf '%s\n' -D "$vm_dir/trace.log"
+	for vm_arg in $VM_TRACE; do
+		printf '%s\n' -trace "$vm_arg"
+	done
+	[ "$vm_way" = boot ] || printf '%s\n' -incoming defer
+}
+
+# vm_quote TEXT: for the right side of sed's s|||
+vm_quote() {
+	printf '%s\n' "$1" | sed 's/[&|\\]/\\&/g'
+}
+
+# vm_snapshot: the machine's snapshot is in $vm_store, and what the run needs of it
+# in $vm_dir
+vm_snapshot() {
+	vm_key=$({
+		case $QEMU in
+		"$BUILD/qemu/qemu-system-x86_64") cat "$BUILD/qemu/key" ;;
+		*) sha256sum "$QEMU" ;;
+		esac
+		cat "$vm_guest/key" &&
+			for vm_each in $vm_extras; do
+				sha256sum <"$vm_each"
+			done
+		# where images, pipes and networks are is no part of the machine
+		awk '/^-(blockdev|chardev|netdev)$/ { getline; next } { print }' "$vm_dir/args"
+	} | sha256sum | cut -c 1-16)
+	vm_store=${PEERLANE_CACHE:?}/vm/$vm_key
+	if [ ! -d "$vm_store" ]; then
+		sed "s|@GUEST@|$(vm_quote "$vm_guest")|g" "$vm_dir/args" >"$vm_dir/snapshot.args"
+		# shellcheck disable=SC2086 # a list
+		setpriv --pdeathsig KILL "$VM_LIB/snapshot.sh" "$vm_store" "$QEMU" \
+			"$vm_dir/snapshot.args" "$vm_guest/base.cpio" $vm_extras || {
+			vm_say "no snapshot of this machine could be made; PEERLANE_SNAPSHOT=0 boots instead"
+			return 2
+		}
+	fi
+	touch "$vm_store"
+	# What its kernel printed is part of what this guest's kernel has printed
+	cp "$vm_store/console.log" "$vm_dir/console.log" || return
+	[ -z "$VM_RAM_FILE" ] ||
+		for vm_each in "$vm_store"/ram "$vm_store"/node*-memory; do
+			[ ! -e "$vm_each" ] || cp --sparse=always "$vm_each" "$vm_dir/" || return
+		done
+}
+
+# vm_carry: the drive that brings the guest our build and the case; init has the
+# format.  When it boots, the initramfs, too.
+vm_carry() {
+	if [ "$vm_way" = boot ]; then
+		# shellcheck disable=SC2086 # a list
+		cat "$vm_guest/base.cpio" $vm_extras >"$vm_dir/initrd" || return
+	fi
+	vm_header="case $(date +%s) $vm_way"
+	vm_blocks=1
+	truncate -s 1G "$vm_dir/case.img" || return
+	for vm_each in "$vm_guest/overlay.cpio" "$vm_dir/case.cpio"; do
+		[ -r "$vm_each" ] || continue
+		dd if="$vm_each" of="$vm_dir/case.img" bs=4096 seek="$vm_blocks" conv=notrunc \
+			status=none || return
+		vm_size=$((($(wc -c <"$vm_each") + 4095) / 4096))
+		vm_header="$vm_header $vm_size"
+		vm_blocks=$((vm_blocks + vm_size))
+	done
+	[ "$vm_blocks" -le 262144 ] ||
+		{ vm_say "the case takes more than 1 GiB"; return 2; }
+	printf '%s\n' "$vm_header" |
+		dd of="$vm_dir/case.img" conv=notrunc status=none
+}
+
 # vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]
 vm_start() {
 	vm_name=$1
@@ -126,6 +243,7 @@ vm_start() {
 	vm_dir=$OUT/$vm_name
 	vm_guest=${VM_GUEST:-$BUILD/guest/$vm_kver}
 	vm_blanks=
+	vm_ram=
 
 	[ -r "$vm_topo" ] || { vm_say "no topology $vm_topo"; return 2; }
 	[ -x "$QEMU" ] || { vm_say "no emulator $QEMU (run: make)"; return 2; }
@@ -157,11 +275,6 @@ vm_start() {
 	(cd "$vm_dir/stage" && find case | LC_ALL=C sort |
 		cpio -o -H newc -R 0:0 --quiet) >"$vm_dir/case.cpio" || return 2
 	rm -rf "$vm_dir/stage"
-	vm_overlay=$vm_guest/overlay.cpio
-	[ -r "$vm_overlay" ] || vm_overlay=/dev/null
-	# shellcheck disable=SC2086 # a list
-	cat "$vm_guest/base.cpio" $vm_extras "$vm_overlay" "$vm_dir/case.cpio" \
-		>"$vm_dir/initrd.cpio" || return 2
 	mkfifo "$vm_dir/qmp.in" "$vm_dir/qmp.out" "$vm_dir/result.in" \
 		"$vm_dir/result.out" "$vm_dir/exit" || return 2
 	: >"$vm_dir/result.log"
@@ -169,32 +282,14 @@ vm_start() {
 	: >"$vm_dir/trace.marks"
 	: >"$vm_dir/qmp.lock"
 
-	vm_topology args >"$vm_dir/qemu.args" || return 2
-	# hpet: on a busy host the guest misjudges its TSC, and its clock runs fast
-	{
-		echo -accel
-		vm_accel
-		for vm_arg in -nodefaults -no-user-config -no-reboot -nographic \
-			-display none -L /usr/share/qemu -L /usr/share/seabios \
-			-kernel "$vm_guest/vmlinux" -initrd "$vm_dir/initrd.cpio" \
-			-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 tsc=nowatchdog clocksource=hpet rdinit=/init${vm_params:+ $vm_params} $VM_CMDLINE" \
-			-device isa-debug-exit,iobase=0xf4,iosize=0x04 \
-			-chardev "file,id=console,path=$vm_dir/console.log" \
-			-serial chardev:console \
-			-chardev "pipe,id=result,path=$vm_dir/result" \
-			-serial chardev:result \
-			-chardev "pipe,id=qmp,path=$vm_dir/qmp" \
-			-mon chardev=qmp,mode=control,pretty=off \
-			-D "$vm_dir/trace.log"; do
-			printf '%s\n' "$vm_arg"
-		done
-		for vm_arg in $VM_TRACE; do
-			printf '%s\n' -trace "$vm_arg"
-		done
-		for vm_arg in "$@"; do
-			printf '%s\n' "$vm_arg"
-		done
-	} >>"$vm_dir/qemu.args"
+	vm_args "$@" >"$vm_dir/args" || return 2
+	vm_way=boot
+	if [ "${PEERLANE_SNAPSHOT-1}" != 0 ]; then
+		vm_way=snapshot
+		vm_snapshot || return 2
+	fi
+	vm_carry || return 2
+	vm_fill >"$vm_dir/qemu.args" || return 2
 	{
 		echo "#!/bin/sh"
 		echo "# the emulator as it was started for $vm_name"
@@ -207,6 +302,7 @@ vm_start() {
 	while IFS= read -r vm_arg; do
 		set -- "$@" "$vm_arg"
 	done <"$vm_dir/qemu.args"
+	date +%s%N >"$vm_dir/started"
 	vm_names="$vm_names $vm_name"
 	vm_guard
 	(
@@ -232,7 +328,11 @@ vm_start() {
 	echo $! >"$vm_dir/serve.pid"
 
 	# QMP wants its greeting answered before anything else
-	vm_reply=$(vm_qmp "$vm_name" '{"execute":"qmp_capabilities"}') ||
+	set -- '{"execute":"qmp_capabilities"}'
+	[ "$vm_way" = boot ] || set -- "$@" \
+		'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true}]}}' \
+		"{\"execute\":\"migrate-incoming\",\"arguments\":{\"uri\":\"file:$vm_store/state\"}}"
+	vm_reply=$(vm_qmp_row "$vm_name" "$@") ||
 		{
 			vm_say "QEMU did not start:"
 			vm_say "$(cat "$vm_dir/qemu.log")"
@@ -240,6 +340,19 @@ vm_start() {
 			return 2
 		}
 	: "$vm_reply"
+}
+
+# vm_qmp_row NAME JSON…: one after the other, within 20 s; the last reply, or an error
+vm_qmp_row() {
+	(
+		vm_row_dir=$OUT/$1
+		shift
+		exec 5>"$vm_row_dir/qmp.lock"
+		flock -w 20 5 || exit 1
+		timeout --foreground 20 "$VM_LIB/qmp-call.sh" "$vm_row_dir" "$@" >"$vm_row_dir/qmp.row" || exit 1
+		cat "$vm_row_dir/qmp.row"
+		! grep -q '"error": {' "$vm_row_dir/qmp.row"
+	)
 }
 
 # vm_qmp NAME JSON [SECONDS]: the reply on one line; fails on errors, and after 20 s if
@@ -288,8 +401,11 @@ vm_serve() {
 	vm_dir=$OUT/$1
 	watch_here "$vm_dir/serve.pid" || return
 	vm_cr=$(printf '\r')
+	vm_seen=
 	while IFS= read -r vm_line || [ -n "$vm_line" ]; do
 		vm_line=${vm_line%"$vm_cr"}
+		[ -n "$vm_seen" ] || date +%s%N >"$vm_dir/first"
+		vm_seen=1
 		printf '%s\n' "$vm_line" >>"$vm_dir/result.log"
 		case $vm_line in
 		'@host '*)
@@ -452,7 +568,7 @@ vm_scan() {
 }
 
 vm_forget() {
-	rm -f "$OUT/$1/initrd.cpio" "$OUT/$1/case.cpio" "$OUT/$1/qmp.in" \
+	rm -f "$OUT/$1/initrd" "$OUT/$1/case.cpio" "$OUT/$1/case.img" "$OUT/$1"/ram "$OUT/$1"/node*-memory "$OUT/$1/qmp.in" \
 		"$OUT/$1/qmp.out" "$OUT/$1/result.in" "$OUT/$1/result.out" \
 		"$OUT/$1/exit" "$OUT/$1/qmp.lock"
 }
