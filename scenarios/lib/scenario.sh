@@ -17,6 +17,7 @@
 #	host end LABEL
 
 sc_begin() {
+	VM_TRACE=$VM_TRACE_NVME
 	SC_OWN=1
 	sc_topology=$(sed /^#/d "$SC_DIR/topology")
 	[ "${SC_TOPOLOGY:-$sc_topology}" = "$sc_topology" ] || SC_OWN=

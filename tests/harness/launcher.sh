@@ -10,6 +10,7 @@
 need_tool jq cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 
+VM_TRACE=$VM_TRACE_NVME
 truncate -s 64M disk.img
 cat >one.topo <<'END'
 machine q35 - memory=512M

@@ -49,6 +49,8 @@ VM_LIB=$TOP/scenarios/lib/machine
 VM_ACCOUNTING=$TOP/scenarios/lib/accounting
 QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
 VM_TRACE=${VM_TRACE-}
+# what proves where NVMe data went: of who accounts for it
+VM_TRACE_NVME="pci_nvme_admin_cmd pci_nvme_io_cmd pci_nvme_read pci_nvme_write pci_nvme_map_addr"
 VM_CMDLINE=${VM_CMDLINE-}
 VM_HOST=${VM_HOST-}
 VM_RAM_FILE=${VM_RAM_FILE-}
