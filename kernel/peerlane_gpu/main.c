@@ -12,9 +12,7 @@
 
 #include "pln_gpu.h"
 
-#define PLN_REMOVE_SAY_MS	5000	/* who holds it up */
-#define PLN_REMOVE_LINES	4	/* each time, at most */
-#define PLN_DRAIN_MS	2000	/* of a reset, for DMA that is under way */
+#define PLN_REMOVE_LINES	4	/* of who holds it up, each time, at most */
 
 unsigned int pln_watchdog_ms = 10000;
 module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
@@ -30,6 +28,26 @@ unsigned int pln_max_pinned_mib = 1024;
 module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);
 MODULE_PARM_DESC(max_pinned_mib,
 		 "User memory pinned by the jobs of one open file, in MiB (default 1024; never over half of the memory)");
+
+static int pln_wait_ms_set(const char *val, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(val, kp, 100, 600000);
+}
+
+static const struct kernel_param_ops pln_wait_ms_ops = {
+	.set = pln_wait_ms_set,
+	.get = param_get_uint,
+};
+
+static unsigned int pln_remove_report_ms = 5000;
+module_param_cb(remove_report_ms, &pln_wait_ms_ops, &pln_remove_report_ms, 0644);
+MODULE_PARM_DESC(remove_report_ms,
+		 "A removal that waits logs who holds GPU memory each so many ms (100 to 600000, default 5000)");
+
+static unsigned int pln_drain_ms = 2000;
+module_param_cb(drain_ms, &pln_wait_ms_ops, &pln_drain_ms, 0644);
+MODULE_PARM_DESC(drain_ms,
+		 "Time that a reset waits for other devices to end their DMA to GPU memory, in ms (100 to 600000, default 2000)");
 
 static DEFINE_IDA(pln_ids);
 
@@ -305,7 +323,7 @@ static void pln_remove(struct pci_dev *pdev)
 	 * is no choice but to wait for those who have them pinned, or mapped
 	 * for DMA; the core would do the same.
 	 */
-	while (!pln_reap_wait(gpu, PLN_REMOVE_SAY_MS))
+	while (!pln_reap_wait(gpu, READ_ONCE(pln_remove_report_ms)))
 		pln_log_held(gpu);
 
 	pln_queues_fini(gpu);
@@ -331,7 +349,7 @@ static void pln_reset_prepare(struct pci_dev *pdev)
 
 	pln_queues_stop(gpu, -EIO);
 	pln_bufs_retire_all(gpu, true);
-	if (!pln_reap_wait(gpu, PLN_DRAIN_MS))
+	if (!pln_reap_wait(gpu, READ_ONCE(pln_drain_ms)))
 		dev_warn(&pdev->dev,
 			 "reset while %llu bytes of GPU memory are still in use by other devices; what they write goes nowhere\n",
 			 gpu->quarantined);

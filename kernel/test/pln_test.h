@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/peerlane_gpu.h>
@@ -99,6 +100,15 @@ static int gpu_open(void)
 
 	need(fd >= 0, "open the GPU");
 	return fd;
+}
+
+__attribute__((unused))
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
 __attribute__((unused))

@@ -6,19 +6,9 @@
 #ifndef PLN_VICTIM_H
 #define PLN_VICTIM_H
 
-#include <time.h>
-
 #include "pln_test.h"
 
 static const char *disk;
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 static bool works(int fd)
 {

@@ -81,9 +81,9 @@ crc=$(jq -r .crc32c out)
 gpu 0 io read --file data --crc --json
 json "read: one object" 'length == 1 and .[0].ok'
 json "read: bytes, path, time" ".[0] | .what == \"read\" and .bytes == $size and
-	.path == \"p2p\" and .seconds > 0 and .cpu_seconds >= 0"
+	.path == \"mixed\" and .seconds > 0 and .cpu_seconds >= 0"
 json "read: the ends were staged, and it says so" \
-	'.[0] | .bytes_by_path.bounce == 3 and (.reason | test("unaligned"))'
+	'.[0] | .bytes_by_path == {p2p: (.bytes - 3), bounce: 3} and (.reason | test("unaligned"))'
 check_eq "read: the CRC is the file's" "$crc" "$(jq -r .crc32c out)"
 gpu 0 io read --file data --size 1M --json
 json "read: whole blocks need no reason" '.[0] | .path == "p2p" and .reason == ""'
@@ -101,14 +101,23 @@ check_eq "write: the exact size" 70001 "$(wc -c <new)"
 gpu 0 io write --file zero --size 4096
 check "write: zeros" cmp -n 4096 zero /dev/zero
 
+# the second of three calls is refused: not the path of the last one alone
+MOCK_P2P_ERRNO=121 MOCK_P2P_AFTER=1 MOCK_P2P_COUNT=1
+export MOCK_P2P_ERRNO MOCK_P2P_AFTER MOCK_P2P_COUNT
+gpu 0 io read --file data --size 3M --chunk 1M --verify --json
+json "one call of three was staged: mixed, with the bytes of each path and the reason" '.[0] | .path == "mixed" and
+	.bytes_by_path == {p2p: 2097152, bounce: 1048576} and (.reason | test("EREMOTEIO"))'
+gpu 0 io read --file data --size 3M --chunk 1M
+said '3145728 bytes by mixed (p2p 2097152, bounce 1048576) in '
+unset MOCK_P2P_AFTER MOCK_P2P_COUNT
+
 MOCK_P2P_ERRNO=121
-export MOCK_P2P_ERRNO
 gpu 0 io read --file data --size 1M --verify --json
 json "refused: staged, with the reason" '.[0] | .path == "bounce" and
 	.errno == 121 and (.reason | test("EREMOTEIO"))'
 gpu 4 io read --file data --size 1M --strict --json
 json "strict: refused, with the reason" '.[0] | (.ok | not) and .result == -5008
-	and .bytes == 0 and (.error | test("EREMOTEIO"))'
+	and .bytes == 0 and .path == "none" and .bytes_by_path == {} and (.error | test("EREMOTEIO"))'
 gpu 4 io copy --in data --out copy2 --size 1M --strict --json
 json "strict: in a copy, too" '.[0] | (.ok | not) and .transfers[0].result == -5008'
 MOCK_P2P_ERRNO=5

@@ -88,13 +88,12 @@ json() {
 # ---- guests ----
 
 # foretold NAME TOPOLOGY KERNEL COMMAND-LINE VARIABLE=VALUE [QEMU-ARGUMENT…]:
-# boots guest.guest with this in its environment; NAME.json is a list of what it
-# said about files, NAME-machine.json about the machine
+# boots guest/foretell with this in its environment, and takes over what it reports
 foretold() {
 	now=$1
 	rm -rf case
 	mkdir -p case/lib
-	cp "$TOP/tests/doctor/guest.guest" case/run
+	cp "$TOP/tests/doctor/guest/foretell" case/run
 	chmod +x case/run
 	cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 	printf 'BYTES=1048576\n%s\n' "$5" >case/env
@@ -110,6 +109,12 @@ foretold() {
 	guest_rc=$?
 	ktap_from "$OUT/$now/result.log" "$now"
 	check_eq "$now: the guest is content" 0 "$guest_rc"
+	foretold_facts
+}
+
+# foretold_facts: what guest/foretell reported in the guest $now: NAME.json is a list of
+# its facts about files, NAME-machine.json those about the machine
+foretold_facts() {
 	tr -d '\r' <"$OUT/$now/result.log" |
 		sed -n 's/^@fact foretold //p' | jq -sc . >"$now.json"
 	tr -d '\r' <"$OUT/$now/result.log" |

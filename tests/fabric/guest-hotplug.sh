@@ -11,7 +11,7 @@ need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 
 BYTES=8388608
 mkdir -p case/lib
-cp "$TOP/tests/fabric/guest-hotplug.guest" case/run
+cp "$TOP/tests/fabric/guest/hotplug" case/run
 chmod +x case/run
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 echo "BYTES=$BYTES" >case/env

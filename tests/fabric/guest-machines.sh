@@ -10,7 +10,7 @@ need_tool jq cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 
 mkdir -p case/lib
-cp "$TOP/tests/fabric/guest-machines.guest" case/run
+cp "$TOP/tests/fabric/guest/machines" case/run
 chmod +x case/run
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 printf '%s\n' nvme peerlane_gpu >case/modules

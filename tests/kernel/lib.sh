@@ -18,6 +18,7 @@ driver_boot() {
 	cp -R "$TOP/tests/kernel/cases/$3" "$OUT/case"
 	# shellcheck disable=SC2086 # a list
 	cp "$TOP/tests/kernel/cases/guest.sh" ${DRIVER_FILES-} "$OUT/case/"
+	echo "TIER=${TIER:-check}" >"$OUT/case/env"
 	shift 4
 	vm_run guest "$driver_topology" "$driver_kver" "$OUT/case" \
 		"$driver_seconds" "$@"

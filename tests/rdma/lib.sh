@@ -4,12 +4,12 @@
 # For the cases of this folder; sourced after scenarios/lib/case.sh and
 # scenarios/lib/machine/vm.sh.
 
-# mr_guest NAME MODE TOPOLOGY KVER: boots a guest with soft-RoCE, runs mr.guest
+# mr_guest NAME MODE TOPOLOGY KVER: boots a guest with soft-RoCE, runs guest/mr
 # in it with MODE, window or staged; its lines are this case's lines
 mr_guest() {
 	need_file "$BUILD/userlib/tests/mr_guest"
 	mkdir -p "$OUT/$1.case"
-	cp "$TOP/tests/rdma/mr.guest" "$OUT/$1.case/run"
+	cp "$TOP/tests/rdma/guest/mr" "$OUT/$1.case/run"
 	echo "$2" >"$OUT/$1.case/mode"
 	printf '%s\n' rdma perftest >"$OUT/$1.case/extras"
 	printf '%s\n' virtio_net rdma_rxe ib_uverbs peerlane_gpu >"$OUT/$1.case/modules"

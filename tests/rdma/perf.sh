@@ -9,7 +9,7 @@
 need_tool jq
 
 mkdir -p case/lib
-cp "$TOP/tests/rdma/perf.guest" case/run
+cp "$TOP/tests/rdma/guest/perf" case/run
 chmod +x case/run
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 echo rdma >case/extras

@@ -48,7 +48,6 @@ bool doc_try(struct doctor *d)
 #include "nic.h"
 
 #define TRIAL		"/peerlane/trial"
-#define SECONDS		30
 #define BYTES		65536
 #define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 			 IBV_ACCESS_REMOTE_READ)
@@ -260,7 +259,7 @@ static bool ended(pid_t pid, int *status, double end)
 
 bool doc_try(struct doctor *d)
 {
-	double end = now_wall() + SECONDS;
+	double end = now_wall() + d->timeout;
 	char text[64] = "ok";
 	int fd[2], status;
 	bool in_time;
@@ -292,7 +291,8 @@ bool doc_try(struct doctor *d)
 	close(fd[0]);
 	if (!in_time) {
 		kill(pid, SIGKILL);
-		snprintf(text, sizeof(text), "no answer within %d s", SECONDS);
+		snprintf(text, sizeof(text), "no answer within %d s",
+			 d->timeout);
 	}
 	/* one that hangs in the kernel does not die: leave it to init */
 	if (!in_time)

@@ -28,6 +28,7 @@ static const char usage[] =
 "  -v, --verbose    all sections, and remarks as well as problems\n"
 "  --try            also open the RDMA devices and GPUs, and register a little\n"
 "                   memory, to see what it does here\n"
+"  --timeout S      give up a --try after so many seconds (30)\n"
 "  --json           one JSON object\n"
 "  --from RECORD    judge a record of a machine instead of this one\n"
 "  --record RECORD  also write down what was read, to judge it elsewhere\n"
@@ -255,12 +256,26 @@ static int run(struct doctor *d, const char *from, const char *record,
 	return status_of(d);
 }
 
+static bool parse_timeout(const char *text, int *seconds)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || end == text || *end || n < 1 || n > 3600)
+		return false;
+	*seconds = (int)n;
+	return true;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
-	enum { GPU = 256, JSON, FROM, RECORD, LIST, EXPLAIN, TRY };
+	enum { GPU = 256, JSON, FROM, RECORD, LIST, EXPLAIN, TRY, TIMEOUT };
 	static const struct option options[] = {
 		{ "gpu", required_argument, NULL, GPU },
 		{ "try", no_argument, NULL, TRY },
+		{ "timeout", required_argument, NULL, TIMEOUT },
 		{ "json", no_argument, NULL, JSON },
 		{ "from", required_argument, NULL, FROM },
 		{ "record", required_argument, NULL, RECORD },
@@ -271,8 +286,9 @@ int cmd_doctor(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	const char *from = NULL, *record = NULL, *gpu = NULL, *explain = NULL;
+	const char *timeout = NULL;
 	bool json = false, verbose = false, list = false;
-	struct doctor d = { .gpu = -1 };
+	struct doctor d = { .gpu = -1, .timeout = DOC_TRY_SECONDS };
 	int c, status;
 
 	while ((c = getopt_long(argc, argv, "vh", options, NULL)) != -1) {
@@ -285,6 +301,9 @@ int cmd_doctor(int argc, char **argv)
 			break;
 		case TRY:
 			d.trying = true;
+			break;
+		case TIMEOUT:
+			timeout = optarg;
 			break;
 		case FROM:
 			from = optarg;
@@ -329,6 +348,11 @@ int cmd_doctor(int argc, char **argv)
 		return doc_explain(sections, explain) ? DOC_HEALTHY :
 			wrong("no finding is called \"%s\" (--list has all)",
 			      explain);
+	if (timeout && !d.trying)
+		return wrong("--timeout %s is for --try", timeout);
+	if (timeout && !parse_timeout(timeout, &d.timeout))
+		return wrong("--timeout takes 1 to 3600 seconds, not \"%s\"",
+			     timeout);
 	if (d.trying && from)
 		return wrong("--try tries on this machine, not on the record %s",
 			     from);

@@ -17,6 +17,8 @@
 #include "facts.h"
 #include "topo.h"
 
+#define DOC_TRY_SECONDS	30	/* --try may take, when not told otherwise */
+
 #define DOC_JSON_FLAGS \
 	(JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
 
@@ -97,6 +99,7 @@ struct doctor {
 	enum tri nvidia_open;
 	bool nvidia_fs;		/* loaded, and NVMe is hooked to it */
 	bool trying;		/* --try */
+	int timeout;		/* of --try, in seconds */
 	bool undecided;		/* the question has no certain answer */
 	struct mount *mounts;
 	int n_mounts;

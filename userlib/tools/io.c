@@ -39,22 +39,55 @@ static struct json_object *seconds(double s)
 	return json_object_new_double_s(s, text);
 }
 
+/* The path that moved all the bytes; "mixed" where they took several, "none" when
+ * nothing moved */
+static const char *path_of(const struct pln_file_stats *st)
+{
+	unsigned int i, path = PLN_PATH_NONE;
+
+	for (i = 1; i < PLN_PATH_COUNT; i++) {
+		if (!(st->path[i].bytes_read + st->path[i].bytes_written))
+			continue;
+		if (path != PLN_PATH_NONE)
+			return "mixed";
+		path = i;
+	}
+	return pln_path_name(path);
+}
+
+/* " (p2p 4096, bounce 3)" behind the word mixed */
+static void print_mix(struct json_object *bytes_by_path)
+{
+	const char *sep = " (";
+
+	json_object_object_foreach(bytes_by_path, path, bytes) {
+		printf("%s%s %s", sep, path, json_object_get_string(bytes));
+		sep = ", ";
+	}
+	printf(")");
+}
+
 static struct json_object *transfers[2];
 static unsigned int ntransfers;
 
 static void say(const struct options *o, struct json_object *t)
 {
+	struct json_object *by;
+
 	if (o->json) {
 		transfers[ntransfers++] = t;
 		return;
 	}
-	printf("%-5s %s: %s bytes by %s in %.3f s",
+	printf("%-5s %s: %s bytes by %s",
 	       json_object_get_string(json_object_object_get(t, "what")),
 	       json_object_get_string(json_object_object_get(t, "file")),
 	       json_object_get_string(json_object_object_get(t, "bytes")),
-	       json_object_get_string(json_object_object_get(t, "path")),
-	       json_object_get_double(json_object_object_get(t, "seconds")));
-	printf(", CPU %.3f s",
+	       json_object_get_string(json_object_object_get(t, "path")));
+	by = json_object_object_get(t, "bytes_by_path");
+	if (by && json_object_object_length(by) > 1)
+		print_mix(by);
+	printf(" in %.3f s, CPU %.3f s",
+	       json_object_get_double(json_object_object_get(t, "seconds")),
 	       json_object_get_double(json_object_object_get(t,
 							     "cpu_seconds")));
 	if (json_object_object_get(t, "crc32c"))
@@ -273,8 +306,8 @@ static int transfer(const struct options *o, struct file *f, bool write,
 	if (o->near)
 		json_object_object_add(t, "gpu_reason",
 				       json_object_new_string(o->gpu_reason));
-	json_object_object_add(t, "path", json_object_new_string(
-				       pln_path_name(st.last_path)));
+	json_object_object_add(t, "path",
+			       json_object_new_string(path_of(&st)));
 	json_object_object_add(t, "bytes", json_object_new_uint64(total));
 	json_object_object_add(t, "reason", json_object_new_string(st.reason));
 	if (st.last_errno)

@@ -3,6 +3,9 @@
 # What the guest sides share.  The host side numbers the results.
 status=0
 
+# What the host side says: TIER
+. /case/env
+
 # check DESC COMMAND…
 check() {
 	desc=$1
@@ -43,6 +46,14 @@ give_peer() {
 	echo "$1" >/sys/bus/pci/drivers_probe
 	test -e "/sys/bus/pci/drivers/peerlane_p2p_test/$1"
 }
+
+# What waits in the driver waits half a second; at night it has its defaults
+short_waits() {
+	for wait in remove_report_ms drain_ms; do
+		echo 500 >"/sys/module/peerlane_gpu/parameters/$wait" || return 1
+	done
+}
+[ "$TIER" = nightly ] || check "the driver's waits are short" short_waits
 
 # lost: what kmemleak calls lost and our modules have allocated, a record each; "unloaded" where the module has
 # gone.  It looks only at what is 5 s old, and believes what it sees twice.

@@ -79,14 +79,22 @@ static void real(void)
 	*(void **)&real_pwrite = dlsym(RTLD_NEXT, "pwrite");
 }
 
+/* For programs that cannot set the mock's variables */
+static void from_env(const char *name, int *value)
+{
+	const char *e = getenv(name);
+
+	if (e)
+		*value = (int)strtol(e, NULL, 10);
+}
+
 __attribute__((constructor)) static void at_load(void)
 {
-	const char *e = getenv("MOCK_P2P_ERRNO");
-
 	real();
 	mock_reset();
-	if (e)
-		mock.p2p_errno = (int)strtol(e, NULL, 10);
+	from_env("MOCK_P2P_ERRNO", &mock.p2p_errno);
+	from_env("MOCK_P2P_AFTER", &mock.p2p_after);
+	from_env("MOCK_P2P_COUNT", &mock.p2p_count);
 }
 
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
