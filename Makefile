@@ -20,13 +20,16 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check bench matrix report qemu wire kernel userlib guest debug-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+IN_ROOT_GOALS := all demo check bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
 HOST_GOALS := root third-party debug-kernel check-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
 
 .NOTPARALLEL:
+
+# What `make check` does without
+check-all check-nightly: debug-kernel qemu-asan
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@
@@ -39,6 +42,9 @@ all: qemu wire kernel userlib guest ## Build everything: QEMU, the wire, kernel 
 
 qemu: ## Build QEMU with hw-model/ in it
 	@images/build/build-qemu
+
+qemu-asan: ## Build QEMU with the address and undefined behaviour sanitizers, for the tests without a guest
+	@images/build/build-qemu asan
 
 wire: ## Build the wire between emulated hosts
 	@mkdir -p build/wire
@@ -90,7 +96,7 @@ root: ## Make the Debian build root, once (in the cache)
 third-party: root ## Fetch modules of others (nvidia-peermem, ...) into the cache, for the tests that run them
 	@images/build/third-party
 
-debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (half an hour), for the cases kernel/debug-*
+debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (five minutes), for the cases tagged debug
 	@images/build/fetch-debug-kernel
 	+@images/build/in-root images/build/make-in-root debug-guest
 

@@ -383,9 +383,13 @@ static void sweep_bind(void)
 	      n - 1, borne);
 }
 
+#define XA_NODE_SLOTS	64	/* XA_CHUNK_SIZE in Linux */
+
 /* Calls of our device alone: the orders to test modules need memory, too */
 static void sweep_allocations(void)
 {
+	unsigned int i;
+
 	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (fail_nth < 0) {
 		printf("# this kernel was built without fault injection\n");
@@ -393,6 +397,13 @@ static void sweep_allocations(void)
 	}
 	need(!shell("cd /sys/kernel/debug/failslab && echo N >ignore-gfp-wait && echo 0 >verbose"),
 	     "failslab");
+	/*
+	 * A new handle is the next number, and its only allocation is a node of
+	 * the xarray, for 64 numbers.  Behind the node that mem's handle keeps,
+	 * each call needs one: whichever numbers the calls before have used.
+	 */
+	for (i = 0; i < XA_NODE_SLOTS; i++)
+		need(!do_alloc(), "alloc");
 	sweep("open: allocations", do_open, 2);
 	sweep("query: allocations", do_query, 0);
 	sweep("alloc: allocations", do_alloc, 3);

@@ -44,8 +44,12 @@ args_topology() {
 
 # args_kernel K: there is a guest with this kernel, and it is built
 args_kernel() {
-	args_known=" $(sed -n 's/^GUEST_KERNELS[ :]*=[ ]*//p' "$TOP/versions.mk" |
-		tr ',' ' ') "
+	args_known=" $(sed -n 's/^GUEST_KERNELS=//p; s/^DEBUG_KERNEL=\(.*\)/\1-debug/p' \
+		"$TOP/versions.mk" | tr ',\n' '  ')"
+	args_goal=
+	case $1 in
+	*-debug) args_goal=' debug-kernel' ;;
+	esac
 	case $1 in
 	'' | *' '*) ;;
 	*)
@@ -53,7 +57,7 @@ args_kernel() {
 		*" $1 "*)
 			[ ! -r "$BUILD/guest/$1/vmlinux" ] ||
 				[ ! -r "$BUILD/guest/$1/base.cpio" ] || return 0
-			die "the guest with kernel $1 is not built (run: make)"
+			die "the guest with kernel $1 is not built (run: make$args_goal)"
 			;;
 		esac
 		;;

@@ -24,8 +24,9 @@ sc_begin() {
 	SC_TOPOLOGY=${SC_TOPOLOGY:-$sc_topology}
 	sc_kernel=7.2
 	[ ! -e "$SC_DIR/kernel" ] || sc_kernel=$(sed /^#/d "$SC_DIR/kernel")
-	[ "${SC_KERNEL:-$sc_kernel}" = "$sc_kernel" ] || SC_OWN=
 	SC_KERNEL=${SC_KERNEL:-$sc_kernel}
+	# a debug kernel behaves like the one that it stands in for
+	[ "${SC_KERNEL%-debug}" = "$sc_kernel" ] || SC_OWN=
 	SC_SOURCE=$BUILD/out/data
 	SC_BLOCKS=
 	SC_HOSTS=

@@ -42,6 +42,7 @@ complaint 'BUG test (Not tainted): Objects remaining on __kmem_cache_shutdown()'
 
 harmless 'kmemleak: Kernel memory leak detector initialized'
 harmless 'DMA-API: preallocated 65536 debug entries'
+harmless 'rcu: 	RCU callback double-/use-after-free debug is enabled.'
 harmless 'rcu: Hierarchical RCU implementation.'
 harmless 'Mitigations: none; no warnings here'
 harmless 'nvme nvme0: 2/0/0 default/read/poll queues'

@@ -21,6 +21,8 @@ finds() {
 }
 finds "use after free" 'KASAN: slab-use-after-free in bug_memory'
 finds "out of bounds" 'KASAN: slab-out-of-bounds in bug_memory'
+finds "use after free, and after the grace period" 'KASAN: slab-use-after-free in bug_typesafe'
+finds "array index out of bounds" 'UBSAN: array-index-out-of-bounds in .*peerlane_bug_test'
 finds "circular locking" 'possible circular locking dependency detected'
 finds "sleep in atomic context" 'sleeping function called from invalid context at .*peerlane_bug_test'
 finds "DMA with another size" 'DMA-API: .*device driver frees DMA memory with different size'

@@ -84,4 +84,4 @@ bytes_are "all is gone" $B1 0xffffffff
 value_is "all of BAR1 at once" 0 bar1 $MAP 0 16 $((16 * U))
 memset $((B1 + 16 * U - 1)) 1 0xab
 bytes_are "up to its last byte" $((WIN + 32 * U - 1)) 0xab
-finish
+qt_finish

@@ -216,4 +216,4 @@ job 0 op=$PLN_OP_FILL arg=8 imm=1 dst=$((END - 8)) len=8
 job_is "and written" 0 0 8
 job 0 op=$PLN_OP_CRC32C len=$VRAM
 job_is "all of VRAM at once" 0 $c_result $((VRAM))
-finish
+qt_finish

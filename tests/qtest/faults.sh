@@ -95,4 +95,4 @@ bytes_are "no write of that time reached VRAM" $((WIN + 0x10000)) 0x5c5c5c5c
 queue_setup 0
 job 0 op=$PLN_OP_NOP
 job_is "it works" 0 0 0
-finish
+qt_finish

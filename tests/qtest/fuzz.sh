@@ -111,4 +111,4 @@ for seed in $SEEDS; do
     check "seed $seed: $r descriptors were run" test "$r" -gt 50
     qt_stop
 done
-finish
+qt_finish

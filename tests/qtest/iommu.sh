@@ -88,4 +88,4 @@ qset 0 $PLN_Q_CTRL $PLN_Q_CTRL_ENABLE
 qset 0 $PLN_Q_TAIL 1
 settle 0
 value_is "a device without a context reads no ring" $PLN_ERR_RING qreg 0 $PLN_Q_ERROR_CODE
-finish
+qt_finish

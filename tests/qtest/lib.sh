@@ -9,7 +9,13 @@ TOP=${TOP:-$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)}
 BUILD=${BUILD:-$TOP/build}
 qt_own_out=
 [ -n "${OUT-}" ] || { OUT=$(mktemp -d) && qt_own_out=$OUT; }
-QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
+# The wider tiers use the QEMU that has sanitizers (make qemu-asan). It ends at the first thing that they find.
+case ${TIER:-check} in
+check) QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64} ;;
+*) QEMU=${QEMU:-$BUILD/qemu-asan/qemu-system-x86_64} ;;
+esac
+export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 REGS_H=$TOP/hw-model/peerlane/peerlane-gpu-regs.h
 
 # shellcheck source=/dev/null
@@ -66,11 +72,27 @@ qt_start() {
     qmp qmp_capabilities
 }
 
+# Sanitizers look for leaks when QEMU ends by itself, after all devices are gone
 qt_stop() {
-    kill -9 "$qt_pid" 2>/dev/null
-    wait "$qt_pid" 2>/dev/null
+    case $QEMU in
+    */qemu-asan/*)
+        echo '{"execute":"quit"}' >&5
+        wait "$qt_pid"
+        check_eq "the sanitizers report nothing" 0 $? || sed -n '1,60s/^/# /p' "$OUT/qemu.log"
+        ;;
+    *)
+        kill -9 "$qt_pid" 2>/dev/null
+        wait "$qt_pid" 2>/dev/null
+        ;;
+    esac
     qt_pid=
     exec 3>&- 4<&- 5>&- 6<&-
+}
+
+# The end of every case here
+qt_finish() {
+    [ -z "$qt_pid" ] || qt_stop
+    finish
 }
 
 # qt COMMAND...: one qtest command; its answer without the OK in $r

@@ -110,4 +110,4 @@ check_eq "runs can be unmapped" 0 "$r"
 bar1 $PLN_BAR1_CMD_MAP 9 1 0
 check_eq "and are known" "$PLN_ERR_OVERLAP" "$r"
 qt_stop
-finish
+qt_finish

@@ -191,4 +191,4 @@ check_eq "with what it saw" 10 "$r"
 queue_setup 0
 job 0 op=$PLN_OP_SEM_WAIT src=0xb00200 imm=11
 check_eq "timeout 0 looks once" "$PLN_Q_ERROR $PLN_ERR_TIMEOUT" "$st $c_status"
-finish
+qt_finish

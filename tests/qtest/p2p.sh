@@ -242,4 +242,4 @@ value_is "and not in BAR1" 0 delta gpu0 bar1-dma-write
 file_hex 1536 512
 bytes_are "data is right" $((WIN_0 + 0x90000)) "$r"
 value_is "the other GPU saw nothing of this" 0 delta gpu1 bar1-dma-write
-finish
+qt_finish

@@ -195,4 +195,4 @@ desc 0 op=$PLN_OP_NOP
 ring 0
 settle 0
 value_is "no bus master: no descriptor" $PLN_ERR_RING qreg 0 $PLN_Q_ERROR_CODE
-finish
+qt_finish

@@ -93,4 +93,4 @@ check "refuses a BAR1 that is no power of two" refused bar1-size=768K bar1-size
 check "refuses no queues" refused queues=0 queues
 check "refuses 17 queues" refused queues=17 queues
 check "refuses 1025 runs" refused bar1-runs=1025 bar1-runs
-finish
+qt_finish

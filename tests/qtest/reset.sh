@@ -110,4 +110,4 @@ counter $PLN_CNT_DESCRIPTORS
 check_eq "own FLR: the descriptor that did it is dropped too" "$jobs" "$r"
 idle "own FLR" 4
 value_is "own FLR: its queue is disabled" $PLN_Q_DISABLED qreg 2 $PLN_Q_STATUS
-finish
+qt_finish

@@ -104,4 +104,4 @@ for f in $(awk '/^Descriptor$/ { on = 1 } /^Error codes/ { on = 0 }
 done
 check_eq "$n descriptor and completion fields agree" "" "$bad"
 check "all fields were read" test "$n" -eq 15
-finish
+qt_finish

@@ -176,4 +176,4 @@ case $qmp_reply in
 *"acs-control=0x80 has bits that the port has not"*) pass "a bit that is not there is refused" ;;
 *) fail "a bit that is not there is refused" "$qmp_reply" ;;
 esac
-finish
+qt_finish

@@ -128,4 +128,4 @@ ring 2
 settle 2
 the_log "the fetch of a descriptor from a wrong bus is refused: advisory" $DP2 $COR $ADVISORY
 quiet "the inner port" $DPI0
-finish
+qt_finish

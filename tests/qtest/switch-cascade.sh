@@ -169,4 +169,4 @@ bridge $RP0 0 1 9 0 7
 bridge $SW0 1 2 9 0 7
 acs_get $DP0
 check_eq "and clear after a reset" 0 "$r"
-finish
+qt_finish

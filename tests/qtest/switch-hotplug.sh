@@ -92,4 +92,4 @@ check "the inner switch goes with all below it" unplug $DP2 sw1
 live_is "and all their requesters" 2
 move 0 write "$peer" 4096
 check_eq "the others go on" 11 "$dma_ok$data_ok"
-finish
+qt_finish

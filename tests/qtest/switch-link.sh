@@ -202,4 +202,4 @@ for bad in link-gen=6 link-width=3 link-width=64 link-width=0; do
         fail "$bad is refused" "it is not"
     check "$bad is refused" grep -q "$bad is " bad.out
 done
-finish
+qt_finish

@@ -113,4 +113,4 @@ tries
 check_eq "DMA goes where it went" "$before" "$r"
 qom_get sw0 requesters-of-all-switches
 check_eq "by as many requesters" '{"return": 9}' "$(echo "$qmp_reply" | tr -d '\r')"
-finish
+qt_finish

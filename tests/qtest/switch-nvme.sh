@@ -108,4 +108,4 @@ status_is "an address that nothing claims above: Data Transfer Error" 4
 counted_is "is not refused by the port" other=4096
 nvme 0 6 $BUF 0 1 0 0
 status_is "identify to host memory" 0
-finish
+qt_finish

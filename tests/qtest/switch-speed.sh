@@ -106,4 +106,4 @@ for dir in read write; do
     diag "$dir: $((host / 1000)) us to host memory, $((peer / 1000)) us to a peer, for $((COMMANDS * LEN >> 20)) MiB: $ratio/1000"
     check "$dir: at least 0.8 of the speed of host memory" test $ratio -ge 800
 done
-finish
+qt_finish

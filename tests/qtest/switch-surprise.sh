@@ -207,4 +207,4 @@ qt_start -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=on \
     -device peerlane-switch-downstream,id=dp0,bus=sw0,chassis=2 \
     -device peerlane-gpu,id=gpu0,bus=dp0,vram-size=4M,bar1-size=1M
 refused "hotplug by ACPI" "native hotplug" dp0 true
-finish
+qt_finish

@@ -123,4 +123,4 @@ use 1
 queue_setup 0
 job 0 op=$PLN_OP_NOP
 job_is "the other GPU goes on" 0 0 0
-finish
+qt_finish

@@ -3,8 +3,8 @@
  * Peerlane: errors made on purpose, which a debug kernel must see.
  *
  * debugfs, peerlane_bug_test/:
- *   cmd    use-after-free, out-of-bounds, inversion, atomic, or
- *	    dma PCI-ADDRESS
+ *   cmd    use-after-free, out-of-bounds, typesafe, index, inversion,
+ *	    atomic, or dma PCI-ADDRESS
  *
  * Never loaded but in a guest whose kernel is about to be searched for them.
  */
@@ -12,6 +12,8 @@
 #include <linux/dma-mapping.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 
 #include "test_cmd.h"
@@ -37,6 +39,39 @@ static noinline int bug_memory(bool freed)
 	if (!freed)
 		kfree(p);
 	return 0;
+}
+
+/* Memory of a cache whose objects may be read until the grace period is over */
+static noinline int bug_typesafe(void)
+{
+	struct kmem_cache *cache;
+	u8 *p;
+
+	cache = kmem_cache_create("peerlane_bug_test", BUG_BYTES, 0,
+				  SLAB_TYPESAFE_BY_RCU, NULL);
+	if (!cache)
+		return -ENOMEM;
+	p = kmem_cache_alloc(cache, GFP_KERNEL);
+	if (p) {
+		kmem_cache_free(cache, p);
+		rcu_barrier();
+		(void)READ_ONCE(*p);
+	}
+	kmem_cache_destroy(cache);
+	return p ? 0 : -ENOMEM;
+}
+
+/* Still inside of the structure, which is all that KASAN looks at */
+static noinline int bug_index(void)
+{
+	struct {
+		u8 of[4];
+		u8 behind[4];
+	} array = { };
+	unsigned int at = ARRAY_SIZE(array.of);
+
+	OPTIMIZER_HIDE_VAR(at);
+	return array.of[at];
 }
 
 /* Never both at once, and all the same a deadlock of two threads */
@@ -95,6 +130,10 @@ static int bug_run(char *cmd)
 		return bug_memory(true);
 	if (!strcmp(cmd, "out-of-bounds"))
 		return bug_memory(false);
+	if (!strcmp(cmd, "typesafe"))
+		return bug_typesafe();
+	if (!strcmp(cmd, "index"))
+		return bug_index();
 	if (!strcmp(cmd, "inversion"))
 		return bug_inversion();
 	if (!strcmp(cmd, "atomic"))

@@ -1,0 +1,7 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: RDMA between the GPU memories of two hosts, under the debug kernel
+# tags: scenario guest debug
+# timeout: 600
+# tier: all
+exec "$TOP/scenarios/run" --kernel 7.2-debug --out "$OUT" --json "$OUT/result.json" rdma-direct
