@@ -73,7 +73,43 @@ check() {
 	return 1
 }
 
-# check_not DESC COMMAND…: pass when COMMAND fails
+# check_fails DESC REGEX COMMAND…: pass when the program refuses, with a status from 1
+# to 125, and what it prints matches the extended regular expression
+check_fails() {
+	case_desc=$1
+	case_regex=$2
+	shift 2
+	case_got=0
+	"$@" >"$OUT/.check" 2>&1 || case_got=$?
+	if [ "$case_got" -ge 1 ] && [ "$case_got" -le 125 ] &&
+		grep -qE -e "$case_regex" "$OUT/.check"; then
+		pass "$case_desc"
+		return 0
+	fi
+	fail "$case_desc" "command: $*
+want: a status from 1 to 125, and output that matches: $case_regex
+got:  status $case_got, and this output:"
+	sed -n '1,40s/^/#   /p' "$OUT/.check"
+	return 1
+}
+
+# check_false DESC PREDICATE…: pass when the predicate (test, grep, cmp, jq -e, an own
+# function) says no, which is status 1.  Any other status is an error in it.
+check_false() {
+	case_desc=$1
+	shift
+	case_got=0
+	"$@" >"$OUT/.check" 2>&1 || case_got=$?
+	if [ "$case_got" -eq 1 ]; then
+		pass "$case_desc"
+		return 0
+	fi
+	fail "$case_desc" "want status 1, got $case_got: $*"
+	sed -n '1,40s/^/#   /p' "$OUT/.check"
+	return 1
+}
+
+# check_not DESC COMMAND…: the older form of both, which takes any failure
 check_not() {
 	case_desc=$1
 	shift
@@ -103,11 +139,20 @@ skip() {
 	exit 77
 }
 
-# need_tool NAME…: skip without these programs
+# skip_part REASON: the case goes on without a part of its checks; the runner lists it
+skip_part() {
+	printf '# SKIP-PART %s\n' "$(printf '%s' "${1:-no reason given}" | tr '\n' ' ')"
+}
+
+# need_tool NAME…: skip without these programs; the build root has all of them, so
+# there a missing one fails
 need_tool() {
 	for case_need in "$@"; do
-		command -v "$case_need" >/dev/null 2>&1 ||
-			skip "no program $case_need"
+		command -v "$case_need" >/dev/null 2>&1 && continue
+		[ -n "${PEERLANE_IN_ROOT-}" ] || skip "no program $case_need"
+		fail "the build root has the program $case_need" \
+			"images/build/packages.list names what is in it"
+		finish
 	done
 }
 

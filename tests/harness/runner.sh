@@ -8,6 +8,57 @@
 
 need_tool jq
 
+# --- what the helpers of a case take for granted, and what not ---------------------------
+
+# said BODY: the status of a case with this body; what it prints is in said.log
+said() {
+	mkdir -p said
+	printf '. "$TOP/scenarios/lib/case.sh"\n%s\nfinish\n' "$1" >said/case
+	OUT=$PWD/said sh said/case >said.log 2>&1
+	echo "$?"
+}
+says() { # REGEX
+	grep -qE -e "$1" said.log
+}
+
+check_eq "check_fails: a failure with the reason passes" 0 \
+	"$(said 'check_fails x "no such [a-z]+" sh -c "echo no such file >&2; exit 3"')"
+check_eq "check_fails: the reason may be on standard output" 0 \
+	"$(said 'check_fails x "^no such" sh -c "echo no such file; exit 125"')"
+check_eq "check_fails: another reason fails" 1 \
+	"$(said 'check_fails x "no such file" sh -c "echo out of memory; exit 3"')"
+check "and the output is shown" says '^#   out of memory'
+check_eq "check_fails: success fails, whatever it prints" 1 \
+	"$(said 'check_fails x "no such file" echo no such file')"
+check "and is named" says '^# got:  status 0'
+for status in 126 127 139; do
+	check_eq "check_fails: status $status fails" 1 \
+		"$(said "check_fails x 'no such file' sh -c 'echo no such file; exit $status'")"
+done
+check_eq "check_fails: a program that is not there fails, whatever the shell says" 1 \
+	"$(said 'check_fails x "not found" no-such-program')"
+check_eq "check_fails: an invalid regular expression fails" 1 \
+	"$(said 'check_fails x "(" sh -c "exit 1"')"
+
+check_eq "check_false: status 1 passes" 0 "$(said 'check_false x grep y /dev/null')"
+check_eq "check_false: status 0 fails" 1 "$(said 'check_false x true')"
+check_eq "check_false: status 2, an error of grep, fails" 1 \
+	"$(said 'check_false x grep y /no/such/file')"
+check "and what grep prints is shown" says '^#   grep: /no/such/file'
+check_eq "check_false: a predicate that is not there fails" 1 \
+	"$(said 'check_false x no-such-predicate')"
+
+check_eq "skip_part: the other checks decide" 0 "$(said 'skip_part "no nvcc"; pass x')"
+check "and the part is named" says '^# SKIP-PART no nvcc$'
+check_eq "skip_part alone is no check" 1 "$(said 'skip_part "no nvcc"')"
+check_eq "need_tool: a tool that the build root lacks fails" 1 \
+	"$(said 'need_tool no-such-tool; pass x')"
+check "and is named" says '^not ok 1 - .*no-such-tool'
+check_eq "need_tool: outside of the build root it skips" 77 \
+	"$(said 'unset PEERLANE_IN_ROOT; need_tool no-such-tool; pass x')"
+
+# --- the runner ----------------------------------------------------------------------------
+
 mkdir -p cases/fix
 new() { # NAME, body on standard input
 	{
