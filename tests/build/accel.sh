@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: KVM is used only when a guest reaches userland under it in time
 # tags: quick build
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

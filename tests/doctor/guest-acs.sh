@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor names the ports that redirect, and the cures that it tells do cure
 # tags: doctor guest p2p switch
+# tier: all
 # timeout: 400
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: what the kernel decides about peers under ACS and an IOMMU is what the switch does
 # tags: guest p2p switch
+# tier: check
 # timeout: 180
 
 . "$TOP/scenarios/lib/case.sh"

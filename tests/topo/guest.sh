@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: what peerlane topo says of a pair is what kernel and switch do; counters agree
 # tags: guest topo switch
+# tier: all
 # timeout: 180
 
 . "$TOP/scenarios/lib/case.sh"
