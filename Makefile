@@ -20,7 +20,7 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+IN_ROOT_GOALS := all demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
 HOST_GOALS := root third-party debug-kernel check-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
@@ -76,8 +76,14 @@ debug-guest:
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
 	@scenarios/demo
 
-check: all ## Run every test; the last line says N passed, N failed, N skipped
-	@tests/run $(if $(JSON),--json $(JSON)) $(TESTS)
+check: all ## Run the tests that take five minutes; the last line says N passed, N failed, N skipped
+	@tests/run $(if $(TESTS),,--tier check) $(if $(JSON),--json $(JSON)) $(TESTS)
+
+check-all: all ## Run all tests, as CI does: fifteen minutes, the debug kernel's included
+	@tests/run --tier all $(if $(JSON),--json $(JSON)) $(TESTS)
+
+check-nightly: all ## Run them with much data, long races and real boots, and those that take longer still
+	@tests/run --tier nightly $(if $(JSON),--json $(JSON)) $(TESTS)
 
 matrix: all ## Run every scenario on every topology; fail where a path is not the expected one (ARGS='...')
 	@scenarios/matrix $(if $(JSON),--json $(JSON)) $(ARGS)
@@ -125,4 +131,4 @@ help: ## This text
 	@echo "Goals:"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 	@echo "Variables: V=1 shows every command; DEBIAN_MIRROR, PEERLANE_CACHE ($${PEERLANE_CACHE:-$${XDG_CACHE_HOME:-~/.cache}/peerlane}),"
-	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE for check and matrix, TESTS='...' for check, DESTDIR and prefix for install and uninstall."
+	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE for check... and matrix, TESTS='...' for check..., DESTDIR and prefix for install and uninstall."

@@ -174,21 +174,39 @@ need_file() {
 	done
 }
 
-# ktap_from FILE [PREFIX]: take over the results in FILE, a guest's output
+# ktap_from FILE [PREFIX]: take over the results in FILE, the output of a guest or of
+# programs.  A program numbers its results from 1, and its plan comes last, so a plan
+# 1..N that does not follow results 1 to N fails.
 ktap_from() {
 	tr -d '\r' <"$1" >"$OUT/.ktap" || :
+	case_prefix=${2:+$2: }
+	case_last=0
 	while IFS= read -r case_line; do
 		case $case_line in
 		'ok '* | 'not ok '*)
 			case_desc=${case_line#not }
 			case_desc=${case_desc#ok }
-			case_desc=${case_desc#[0-9]*[ -]}
-			case_desc=${2:+$2: }${case_desc#- }
+			case_number=${case_desc%%[!0-9]*}
+			case_desc=${case_desc#"$case_number"}
+			case_desc=${case_desc# }
+			case_desc=$case_prefix${case_desc#- }
+			if [ "$case_number" = $((case_last + 1)) ] || [ "$case_number" = 1 ]; then
+				case_last=$case_number
+			else
+				case_last=0
+			fi
 			;;
 		esac
 		case $case_line in
+		'ok '*'# SKIP'*) skip_part "$case_desc" ;;
 		'ok '*) pass "$case_desc" ;;
 		'not ok '*) fail "$case_desc" ;;
+		"1..$case_last" | "1..$case_last "* | '1..0 # SKIP '*) case_last=0 ;;
+		1..[0-9]*)
+			fail "${case_prefix}the plan follows as many results" \
+				"$case_line, and before it are the results 1 to $case_last without a gap"
+			case_last=0
+			;;
 		'# '*) printf '%s\n' "$case_line" ;;
 		esac
 	done <"$OUT/.ktap"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: each guest kernel boots to the case's first line in at most 6 s
 # tags: build guest
+# tier: check
 # timeout: 120
 # exclusive
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: clean-cache removes when it is told to, what nobody uses, and not while somebody builds
 # tags: quick
+# tier: check
 # timeout: 30
 
 . "$TOP/scenarios/lib/case.sh"

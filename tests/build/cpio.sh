@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: an initramfs has the same bytes for the same contents
 # tags: quick build
+# tier: check
 # timeout: 30
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: make dist packs the last commit, the same bytes each time, and what is unpacked needs no git
 # tags: quick
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

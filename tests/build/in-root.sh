@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the build root has no network, the checkout at its place, and the caller's files
 # tags: quick build
+# tier: check
 # timeout: 30
 
 # Expressions for at_exit and for inner shells are meant to stay as they are.

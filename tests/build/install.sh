@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: make install brings what a program needs, and make uninstall takes it away, and nothing else
 # tags: quick
+# tier: check
 # timeout: 300
 
 . "$TOP/scenarios/lib/case.sh"

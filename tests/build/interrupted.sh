@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a killed build and two builds at once leave nothing broken
 # tags: build
+# tier: all
 # timeout: 180
 # exclusive
 

@@ -8,22 +8,8 @@ copy_tree() {
 	(cd "$TOP" && tar -cf - --exclude=./build --exclude=./.git --exclude='*.o' .) | tar -xf - -C "$1"
 }
 
-# stopwatch: the time, the ticks that all processors were busy, and those of what has
-# ended below this shell
-stopwatch() {
-	cut -d ' ' -f 1 /proc/uptime
-	awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 }' /proc/stat
-	awk '{ sub(/.*\) /, ""); print $14 + $15 }' "/proc/$$/stat"
-}
-
-# elapsed START: since that stopwatch, in seconds: the time, own processor time, and
-# that of all else on this machine
-elapsed() {
-	printf '%s\n' "$1" "$(stopwatch)" | xargs echo "$(getconf CLK_TCK)" | awk '{
-		own = ($7 - $4) / $1
-		printf "%.2f %.2f %.2f\n", $5 - $2, own, ($6 - $3) / $1 - own
-	}'
-}
+# shellcheck source=tests/lib/stopwatch.sh
+. "$TOP/tests/lib/stopwatch.sh"
 
 # judge DESC LIMIT "TIME OWN OTHERS": TIME is at most LIMIT seconds.  Where other
 # programs were busy meanwhile it says nothing; then it is the own processor time, of

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a user who can enter no root gets one clear line
 # tags: quick build
+# tier: check
 # timeout: 30
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a pin that has vanished from the mirror falls forward with a warning; a wrong checksum stops
 # tags: quick build
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: an edited device is in a new QEMU in at most 15 s; going back is instant
 # tags: build
+# tier: all
 # timeout: 300
 # exclusive
 

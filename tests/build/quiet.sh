@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: who waits for a long step is told for what, and of a short one only that it ended
 # tags: quick
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a second clone builds from the cache, without a network, in seconds; an edit reaches the guest in seconds
 # tags: build
+# tier: all
 # timeout: 300
 # exclusive
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: modules of others come from a mirror, checked; what was put there by hand stays; a wrong checksum or a gone package stops
 # tags: quick build
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcuda exports what programs look for, with NVIDIA's numbers and types
 # tags: quick cuda
+# tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
@@ -55,7 +56,7 @@ for dir in ${CUDA_HOME:+"$CUDA_HOME/include"} /usr/local/cuda/include \
 	[ -f "$dir/cuda.h" ] && { header=$dir; break; }
 done
 if [ -z "$header" ]; then
-	printf 'ok - numbers and signatures as in cuda.h # SKIP no cuda.h here\n'
+	skip_part 'numbers and signatures as in cuda.h: no cuda.h here'
 else
 	{
 		echo '#include <stddef.h>'

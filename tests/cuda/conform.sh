@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcuda answers as NVIDIA's does on a real GPU, question by question
 # tags: quick cuda
+# tier: check
 # timeout: 180
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libpeerlane: version, errors, exported names, pkg-config file
 # tags: quick cuda
+# tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcuda on the emulated GPU: coherent and not, two GPUs, two kernels
 # tags: guest cuda
+# tier: check
 # timeout: 240
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"

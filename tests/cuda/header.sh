@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: programs of the CUDA driver interface are built with our cuda.h, in C and C++, and run on our libcuda
 # tags: quick cuda
+# tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"
 need_tool cc c++

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: programs that nvcc built: driver interface, refused kernels, NVIDIA's runtime
 # tags: cuda
+# tier: all
 # timeout: 300
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcuda between processes and between GPUs: memory, events, peer access
 # tags: guest cuda
+# tier: check
 # timeout: 240
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcuda on a fake driver: meaning of every call, every failure
 # tags: quick cuda
+# tier: check
 # timeout: 300
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcudart exports what programs look for, with NVIDIA's numbers and types
 # tags: quick cuda
+# tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
@@ -49,7 +50,7 @@ for dir in ${CUDA_HOME:+"$CUDA_HOME/include"} /usr/local/cuda/include; do
 	grep -qs '^#define CUDART_VERSION  *13' "$dir/cuda_runtime_api.h" && { header=$dir; break; }
 done
 if [ -z "$header" ]; then
-	printf 'ok - numbers and signatures as in cuda_runtime_api.h # SKIP no CUDA 13 here\n'
+	skip_part 'numbers and signatures as in cuda_runtime_api.h: no CUDA 13 here'
 	finish
 fi
 {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcudart 12 and 13 answer as NVIDIA's do on a real GPU
 # tags: quick cuda
+# tier: check
 # timeout: 180
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the CUDA runtime, 12 and 13, on the emulated GPU, with a window and without
 # tags: guest cuda
+# tier: check
 # timeout: 240
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane run: what it sets, what it says, its statuses; where it finds what it needs, installed and not
 # tags: quick cuda
+# tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 need_tool make flock cc

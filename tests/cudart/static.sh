@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: programs with a CUDA runtime linked in are led to ours, or told why not; the runtime is a fake here
 # tags: quick cuda
+# tier: check
 # timeout: 180
 . "$TOP/scenarios/lib/case.sh"
 need_tool make flock cc strip nm readelf

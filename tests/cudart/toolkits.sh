@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: NVIDIA's own runtime of CUDA 12 and 13 linked in, and shared: led to ours of that version
 # tags: quick cuda third-party
+# tier: all
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 need_tool make flock cc nm
@@ -17,8 +18,7 @@ for major in 12 13; do
 			break
 		fi
 	done
-	[ -e "cuda-$major" ] || printf 'ok - CUDA %s # SKIP no toolkit: copy include/ and lib64/libcudart_static.a of one to %s\n' \
-		"$major" "$PEERLANE_CACHE/third-party/cuda-$major"
+	[ -e "cuda-$major" ] || skip_part "CUDA $major: no toolkit: copy include/ and lib64/libcudart_static.a of one to $PEERLANE_CACHE/third-party/cuda-$major"
 done
 [ -n "$found" ] || skip "no CUDA 12 or 13: copy a toolkit's include/ and lib64/libcudart_static.a to $PEERLANE_CACHE/third-party/cuda-12"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: our cufile.h and NVIDIA's are the same to a compiler (where both are)
 # tags: cufile quick
+# tier: check
 # timeout: 60
 #
 # CUFILE_H names NVIDIA's header where it is not found by itself.  The

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane io and peerlane stats: options, output, exit statuses
 # tags: cufile quick
+# tier: check
 # timeout: 120
 #
 # On the mock of the CUDA driver; transfers for real are in the scenarios.

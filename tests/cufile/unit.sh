@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libcufile on a mock of the CUDA driver: checks, paths, faults, threads
 # tags: cufile quick
+# tier: check
 # timeout: 240
 #
 # A mock: it shows what the library decides, not what a machine does.  That is

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor: options, output, exit statuses, bad input; reads only
 # tags: doctor quick
+# tier: check
 # timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor: each finding appears in a record that has its cause, and not without
 # tags: doctor quick
+# tier: check
 # timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"

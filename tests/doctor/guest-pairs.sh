@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor tells near and far pairs of drive and GPU apart, as the kernel does
 # tags: doctor guest p2p
+# tier: check
 # timeout: 180
 
 . "$TOP/scenarios/lib/case.sh"

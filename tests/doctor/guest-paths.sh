@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor foretells the path that peerlane io then takes, and why
 # tags: doctor guest p2p
+# tier: all
 # timeout: 300
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the manual of peerlane doctor has every finding, word for word
 # tags: doctor quick static
+# tier: check
 # timeout: 30
 
 . "$TOP/scenarios/lib/case.sh"

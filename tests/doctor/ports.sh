@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor lists every port of an RDMA device, and judges each
 # tags: doctor rdma quick
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

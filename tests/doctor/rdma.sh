@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor's section on RDMA: devices, dma-bufs, peer memory, what a registration of GPU memory does and why
 # tags: doctor rdma quick
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

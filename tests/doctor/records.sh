@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor on large machines, of which only the PCI tree is known
 # tags: doctor quick
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor --try on a false RDMA library: what it finds of each port, refusals, crashes, hangs
 # tags: doctor rdma quick
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: Linux sees devices come and go below the switch, with consent and without
 # tags: guest p2p switch
+# tier: check
 # timeout: 180
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: file -> real NVIDIA GPU -> file with our libcufile.so.0 (bounce path)
 # tags: gpu
+# tier: all
 # timeout: 300
 #
 # Runs on the host, not in the build root: there is the GPU's own libcuda.so.1.

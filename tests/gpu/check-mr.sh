@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: real NVIDIA GPU: what pln_mr_reg() exports, and staging at full speed
 # tags: gpu
+# tier: all
 # timeout: 300
 #
 # Runs on the host, like check-gpu.sh.  The RDMA device is a false one; the

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: wrong arguments get one clear line before anything boots
 # tags: quick harness
+# tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"
 need_file "$BUILD/guest/7.2/base.cpio"

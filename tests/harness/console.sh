@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: what a guest's kernel complains about is seen, and nothing else
 # tags: quick harness
+# tier: check
 # timeout: 20
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: machines are drawn as text, SVG and JSON, and what cannot be drawn is said in a line
 # tags: quick harness
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the search of a machine's memory finds what is there, at any place, and nothing else
 # tags: quick harness rdma
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

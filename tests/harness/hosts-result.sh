@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the result of several hosts has each one's counts, and the wire's from the first look to the last
 # tags: quick harness wire
+# tier: check
 # timeout: 30
 
 . "$TOP/scenarios/lib/case.sh"

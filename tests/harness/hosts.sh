@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: hosts on one wire meet, tell each other things, and fail clearly when one of them or the wire is gone
 # tags: quick harness wire
+# tier: check
 # timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"

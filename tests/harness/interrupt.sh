@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: an interrupted run ends what it has started
 # tags: quick harness
+# tier: check
 # timeout: 30
 
 . "$TOP/scenarios/lib/case.sh"
@@ -11,6 +12,7 @@ mkfifo started
 cat >cases/fix/long.sh <<END
 #!/bin/sh
 # desc: fixture
+# tier: check
 # timeout: 100
 sleep 1000 &
 echo \$! >$OUT/started
@@ -26,6 +28,7 @@ check "the case runs" lives "$child"
 kill -TERM "$run"
 wait "$run"
 check_eq "the run exits 130" 130 "$?"
-check_not "its processes are gone" lives "$child"
+check_false "its processes are gone" lives "$child"
+check_false "its own notes are gone" test -e out/.run
 check "it says so" grep -q '^# interrupted' ktap
 finish

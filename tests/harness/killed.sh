@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a scenario of several hosts that is killed outright, at whatever moment, leaves nothing behind
 # tags: quick harness wire
+# tier: all
 # timeout: 180
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the launcher of guests tells a good end from every bad one
 # tags: harness guest
+# tier: check
 # timeout: 240
 
 . "$TOP/scenarios/lib/case.sh"

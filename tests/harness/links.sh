@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the bytes of each link come from what counted them, and are not guessed
 # tags: quick harness
+# tier: check
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the machines that scenarios rely on are there, with all that they are made of
 # tags: harness
+# tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"
 need_tool awk

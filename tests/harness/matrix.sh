@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the matrix fails where a path is not the expected one, and says why
 # tags: quick harness
+# tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 need_tool jq flock

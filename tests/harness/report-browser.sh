@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a real browser shows the report whole and readable: wide and narrow, light and dark
 # tags: browser
+# tier: all
 # timeout: 240
 . "$TOP/scenarios/lib/case.sh"
 need_tool jq

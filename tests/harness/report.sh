@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the report page says what the results say, and refuses what it cannot draw
 # tags: quick
+# tier: check
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs
 . "$TOP/scenarios/lib/case.sh"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # desc: the runner tells good cases from bad ones, whatever they claim
 # tags: quick harness
-# timeout: 60
+# tier: check
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 
@@ -60,12 +61,13 @@ check_eq "need_tool: outside of the build root it skips" 77 \
 # --- the runner ----------------------------------------------------------------------------
 
 mkdir -p cases/fix
-new() { # NAME, body on standard input
+new() { # NAME [TAGS [TIER]], body on standard input
 	{
 		echo "#!/bin/sh"
 		echo "# SPDX-License-Identifier: MIT"
 		echo "# desc: fixture $1"
 		echo "# tags: fix ${2-}"
+		echo "# tier: ${3-check}"
 		echo "# timeout: 2"
 		cat
 	} >"cases/fix/$1.sh"
@@ -89,6 +91,10 @@ new skipping <<END
 $lib
 skip "no such device"
 END
+new skip-unlisted <<END
+$lib
+skip "the moon is not full"
+END
 new skip-silently <<END
 exit 77
 END
@@ -103,6 +109,51 @@ new lying <<END
 echo "ok 1 - fine"
 echo "not ok 2 - not fine"
 exit 0
+END
+new no-plan <<END
+echo "ok 1 - fine"
+END
+new two-plans <<END
+echo "1..1"
+echo "ok 1 - fine"
+echo "1..1"
+END
+new short <<END
+echo "ok 1 - fine"
+echo "1..2"
+END
+new long <<END
+echo "ok 1 - fine"
+echo "ok 2 - fine"
+echo "1..1"
+END
+new no-number <<END
+echo "ok - fine # SKIP whatever"
+$lib
+pass "fine"
+finish
+END
+new in-part quick <<END
+$lib
+skip_part "no compiler"
+pass "what needs none"
+finish
+END
+new tier <<END
+$lib
+pass "runs in tier \$TIER"
+finish
+END
+new of-all quick all <<END
+$lib
+check_eq "the tier is known" "\${WANT_TIER-all}" "\$TIER"
+finish
+END
+new of-nightly quick nightly <<END
+$lib
+check_eq "the tier is known" nightly "\$TIER"
+check_eq "guests start without a snapshot" 0 "\$PEERLANE_SNAPSHOT"
+finish
 END
 new hanging <<END
 $lib
@@ -169,6 +220,7 @@ new not-executable <<END
 echo "ok 1 - never"
 END
 chmod -x cases/fix/not-executable.sh
+printf 'fix/skipp*\tsuch dev[a-z]*\tis what this case is for\n' >cases/skips
 
 "$TOP/tests/run" --cases cases --out out --json out.json -j 4 >ktap 2>err
 check_eq "a run with failures exits 1" 1 "$?"
@@ -196,10 +248,18 @@ check "what a scenario has measured is in the JSON" jq -e \
 	'.cases[] | select(.name == "fix/measuring") | .scenario.transfers == [{path: "p2p", bytes: 7}]' out.json
 verdict failing fail 'one is two'
 verdict skipping skip 'no such device'
+verdict skip-unlisted fail 'tests/skips does not allow .*the moon is not full'
 verdict skip-silently fail 'without a reason'
 verdict no-check fail 'no check|exit status 1'
 verdict no-check-no-lib fail 'ran no check'
 verdict lying fail 'exit status is 0'
+verdict no-plan fail '^fail: it has 0 plans'
+verdict two-plans fail '^fail: it has 2 plans'
+verdict short fail 'the plan is 1..2, and there are 1 results'
+verdict long fail 'the plan is 1..1, and there are 2 results'
+verdict no-number fail 'the plan is 1..1, and there are 2 results'
+verdict in-part pass ''
+verdict tier pass ''
 verdict hanging fail 'no end within 2 seconds'
 verdict stubborn fail 'no end within 2 seconds'
 verdict crashing fail 'signal 11'
@@ -211,22 +271,31 @@ verdict quoting fail 'a "quoted"'
 verdict vanishing fail 'no result'
 verdict not-executable fail 'executable'
 
-check_eq "the last line counts" "3 passed, 14 failed, 1 skipped" \
+check_eq "the last line counts" "5 passed, 20 failed, 1 skipped" \
 	"$(tail -n 1 ktap)"
 check "the counts in JSON agree" jq -e \
-	'.passed == 3 and .failed == 14 and .skipped == 1' out.json
+	'.passed == 5 and .failed == 20 and .skipped == 1' out.json
 check_eq "KTAP starts with its version" "KTAP version 1" "$(head -n 1 ktap)"
-check_eq "then the plan" "1..18" "$(sed -n 2p ktap)"
-check_eq "one result for each case" 18 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
+check_eq "then the plan" "1..26" "$(sed -n 2p ktap)"
+check_eq "one result for each case" 26 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
+check_eq "above it is what was skipped in part, and what the tier left out" \
+	"# skipped in part: 1
+#   fix/in-part: no compiler
+# left out: 1 cases of tier all (make check-all runs them), 1 of tier nightly (make check-nightly)" \
+	"$(tail -n 5 ktap | head -n 3)"
+check "and in the JSON is what was skipped in part" jq -e '.skipped_parts == 1 and
+	(.cases[] | select(.name == "fix/in-part").skipped_parts) == ["no compiler"]' out.json
+check "the tier, its seconds, and that it has no budget are in the JSON" jq -e \
+	'.tier == "check" and .slot_seconds >= 4 and .slot_seconds > (.cases[0].seconds) and .budget == null' out.json
 check "a failure shows the last lines" grep -q '#   not ok 2 - one is two' ktap
 check "and how to repeat it" grep -q '^# again: cd .*fix/failing' ktap
 check "a skip shows its reason" grep -q '# SKIP no such device' ktap
-check_not "nothing of a case that hung is left" lives \
+check_false "nothing of a case that hung is left" lives \
 	"$(cat out/fix/hanging/child.pid)"
 
 "$TOP/tests/run" --cases cases --out out2 -t quick >ktap
 check_eq "a run without failures exits 0" 0 "$?"
-check_eq "-t takes a tag" "2 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
+check_eq "-t takes a tag, of every tier" "5 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases --out out2 -x fix >ktap
 check_eq "-x drops a tag" "0 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases --out out2 -k '^fix/(good|allowed)$' >ktap
@@ -236,12 +305,107 @@ check_eq "-k takes a pattern" "2 passed, 0 failed, 0 skipped" \
 check_eq "a name takes one case" "1 passed, 0 failed, 0 skipped" \
 	"$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases -l >ktap
-check_eq "-l lists" 18 "$(grep -c '^fix/' ktap)"
-check_eq "a CDPATH does not lead it astray" 18 \
+check_eq "-l lists, of every tier" 28 "$(grep -c '^fix/' ktap)"
+check_eq "a CDPATH does not lead it astray" 28 \
 	"$(cd "$TOP" && CDPATH=$TOP tests/run --cases "$OUT/cases" -l | grep -c '^fix/')"
-check_not "a name that no case has is an error" \
+check_fails "a name that no case has is an error" 'no case is called fix/nothing' \
 	"$TOP/tests/run" --cases cases --out out2 fix/nothing
-check_not "an unknown option is an error" "$TOP/tests/run" --frobnicate
+check_fails "beside one that a case has, too" 'no case is called fix/nothing' \
+	"$TOP/tests/run" --cases cases --out out2 fix/good fix/nothing
+check_fails "an unknown option is an error" 'unknown option --frobnicate' "$TOP/tests/run" --frobnicate
+
+# --- tiers --------------------------------------------------------------------------------
+
+tier() { # ARGUMENT…: the last line of a run of three cases
+	"$TOP/tests/run" --cases cases --out out2 -k '^fix/(good|of-.*)$' "$@" >ktap
+	tail -n 1 ktap
+}
+check_eq "without --tier what is picked runs, each case in its own tier" \
+	"3 passed, 0 failed, 0 skipped" "$(tier)"
+check_eq "--tier check" "1 passed, 0 failed, 0 skipped" "$(tier --tier check)"
+check_eq "--tier all runs check's cases, too" "2 passed, 0 failed, 0 skipped" "$(tier --tier all)"
+check "and says what it left out" grep -qx \
+	'# left out: 1 of tier nightly (make check-nightly)' ktap
+check_eq "--tier nightly runs all, all of them in that tier" "3 passed, 0 failed, 0 skipped" \
+	"$(WANT_TIER=nightly tier --tier nightly)"
+check_false "and leaves nothing out" grep -q 'left out' ktap
+check "how to repeat a case names the tier" grep -q ' --tier nightly fix/of-all$' out2/fix/of-all/repro.sh
+check_fails "an unknown tier is an error" 'there is no tier 3' "$TOP/tests/run" --tier 3
+mkdir untiered
+for t in '# tier: 1' '' '# tier:'; do
+	rm -rf untiered
+	mkdir -p untiered/fix
+	sed "s/^# tier: .*/$t/" cases/fix/good.sh >untiered/fix/untiered.sh
+	check_fails "a case with \"$t\" for a tier is refused, and named" '^  fix/untiered: ' \
+		"$TOP/tests/run" --cases untiered --out out2
+done
+
+# --- a group that lists its cases itself ------------------------------------------------
+
+mkdir -p table/group
+cat >table/group/cases <<'END'
+#!/bin/sh
+[ $# -gt 0 ] || {
+	printf '%s\tcheck\t%d\t0\tlisted\tone of two cases\n' one 20 two 30
+	exit
+}
+echo "ok 1 - runs $1"
+echo "1..1"
+END
+chmod +x table/group/cases
+"$TOP/tests/run" --cases table --out out2 >ktap
+check_eq "a group can list its cases" "2 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
+check_eq "each is run by its name" "ok 1 - runs one" "$(head -n 1 out2/group/one/log)"
+check_eq "and can be picked" "group/two" \
+	"$("$TOP/tests/run" --cases table -l group/two | cut -d ' ' -f 1)"
+sed -i 's/check/quick/' table/group/cases
+check_fails "they have a tier, too" '^  group/one: quick$' "$TOP/tests/run" --cases table --out out2
+echo 'exit 3' >table/group/cases
+check_fails "a list that fails is an error" 'group/cases fails' "$TOP/tests/run" --cases table --out out2
+
+# --- skips -----------------------------------------------------------------------------------
+
+printf 'fix/skipping\tdevice\n' >cases/skips
+check_fails "a skip that is allowed without saying why is an error" '^fix/skipping' \
+	"$TOP/tests/run" --cases cases --out out2 fix/skipping
+rm cases/skips
+
+# --- the order -------------------------------------------------------------------------------
+
+mkdir -p order/fix
+for seconds in 1 2 3 4; do
+	sed "s/^# timeout: .*/# timeout: $((20 + seconds))/; s/fixture/order/" cases/fix/good.sh >"order/fix/s$seconds.sh"
+done
+sed -i 's/^# timeout/# exclusive\n&/' order/fix/s4.sh
+chmod +x order/fix/*.sh
+ran() {
+	"$TOP/tests/run" --cases order --out out2 -j 1 | sed -n 's/^ok [0-9]* fix\/\(..\) .*/\1/p' | xargs
+}
+check_eq "what was never run goes first, by its timeout; what is exclusive goes last" "s3 s2 s1 s4" "$(ran)"
+check_eq "how long each took is kept" "fix/s1 fix/s2 fix/s3 fix/s4" "$(cut -f 1 order/times | xargs)"
+printf 'fix/s1\t3.5\nfix/s2\t10\n' >order/times
+check_eq "then what took longest" "s3 s2 s1 s4" "$(ran)"
+printf 'fix/s1\t10\nfix/s2\t9.5\nfix/s3\t2\ngone/case\t1\n' >order/times
+check_eq "by number" "s1 s2 s3 s4" "$(ran)"
+check "and the new times replace the old ones" awk '$1 ~ /^fix/ && $2 > 8 { bad = 1 } END { exit bad || NR != 5 }' order/times
+
+# --- the budget ------------------------------------------------------------------------------
+
+new busy <<'END'
+i=0
+while [ $i -lt 300000 ]; do i=$((i + 1)); done
+echo "ok 1 - its own processor time is more than 0.01 s"
+echo "1..1"
+END
+sed -i 's/^# timeout: .*/# timeout: 60/' cases/fix/busy.sh
+"$TOP/tests/run" --cases cases --out out2 --budget 60 --json out2.json fix/busy >ktap
+check_eq "a run within its budget passes" 0 "$?"
+check "and says so" grep -qE '^# the cases took [0-9.]+ s of their 60 s$' ktap
+"$TOP/tests/run" --cases cases --out out2 --budget 0.01 --json out2.json fix/busy >ktap
+check_eq "one over its budget fails" 1 "$?"
+check "and says so" grep -qE '^# too slow: the cases took [0-9.]+ s, and may take 0.01 s' ktap
+check "in the JSON, too" jq -e '.failed == 0 and .budget == {seconds: 0.01, verdict: "over"}' out2.json
+check_eq "the last line counts cases all the same" "1 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
 
 # --- the artefacts of runs that are over, and of one that is not ------------------
 
@@ -253,7 +417,7 @@ for n in 1 2 3 4; do
 done
 BUILD=$PWD/build TZ=Asia/Kathmandu "$TOP/tests/run" --cases cases fix/good >ktap
 check "a run that is not over keeps what it has" test -d build/tests/20200101-000000-1
-check_not "one that was killed does not" test -e build/tests/20200102-000000-1
+check_false "one that was killed does not" test -e build/tests/20200102-000000-1
 check_eq "and the last five stay" 5 "$(find build/tests -maxdepth 1 -name '20[23]*' ! -name '2020*' | wc -l)"
 
 # their consoles are fixtures, not this case's

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: QEMU takes the arguments of every topology file, and of every key
 # tags: harness
+# tier: check
 # timeout: 100
 
 . "$TOP/scenarios/lib/case.sh"

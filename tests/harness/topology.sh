@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: topology files become QEMU arguments, bad ones one-line errors
 # tags: quick harness
+# tier: check
 # timeout: 20
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a command of the user's own runs in the emulated machine, with its files and its status
 # tags: guest harness
+# tier: check
 # timeout: 120
 # exclusive
 . "$TOP/scenarios/lib/case.sh"

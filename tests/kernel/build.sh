@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the modules build for every kernel of the range without a warning of gcc (W=1) or sparse
 # tags: kernel build
+# tier: all
 # timeout: 600
 . "$TOP/scenarios/lib/case.sh"
 need_tool gcc make sparse

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the debug kernel finds errors that a module makes on purpose, and the tests see what it says
 # tags: kernel guest debug
+# tier: all
 # timeout: 480
 . "$TOP/tests/kernel/lib.sh"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: kernel sources: licence lines, layout of the user interface on 32 and 64 bits
 # tags: kernel quick
+# tier: check
 # timeout: 30
 . "$TOP/scenarios/lib/case.sh"
 need_tool gcc

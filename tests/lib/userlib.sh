@@ -20,7 +20,7 @@ ended() {
 	ktap_from "$3" "$1"
 	check_eq "$1: ended well" 0 "$2"
 	check "$1: with a plan" grep -q '^1\.\.[1-9]' "$3"
-	check_not "$1: nothing for the sanitizers" \
+	check_false "$1: nothing for the sanitizers" \
 		grep -E 'Sanitizer|runtime error' "$3"
 }
 

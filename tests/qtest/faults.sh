@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: injected faults: engine error, stuck fence, lost interrupt, removal
 # tags: qtest quick fault
+# tier: check
 # timeout: 20
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"

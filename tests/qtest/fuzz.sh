@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: random registers, descriptors and windows do not bring QEMU down
 # tags: qtest quick
+# tier: check
 # timeout: 60
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"

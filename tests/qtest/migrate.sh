@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the GPU's whole state survives migration to a file and back
 # tags: qtest quick
+# tier: check
 # timeout: 30
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"

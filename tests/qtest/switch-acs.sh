@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the switch routes by every combination of ACS bits, and counts it
 # tags: qtest quick switch
+# tier: check
 # timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"

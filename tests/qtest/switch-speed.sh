@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a drive's transfer to a peer costs at most 1.25 times that to host memory
 # tags: qtest switch nvme bench
+# tier: all
 # timeout: 60
 # exclusive
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: devices are pulled out of the switch in the middle of DMA, and others plugged
 # tags: qtest quick switch nvme
+# tier: check
 # timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: links on a device of the test's own: ways, credits, pipelining, every failure
 # tags: quick rdma
+# tier: check
 # timeout: 180
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libpeerlane-mr.so.0, preloaded and linked: registration, log, strictness
 # tags: quick rdma
+# tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

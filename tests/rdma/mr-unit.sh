@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: registration on a false libibverbs and libcuda: every way, every failure
 # tags: quick rdma
+# tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

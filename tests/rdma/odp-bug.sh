@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: stock soft-RoCE moves wrong bytes with IBV_ACCESS_ON_DEMAND, which is why it is never used
 # tags: guest rdma
+# tier: all
 # timeout: 90
 # docs/explanation/soft-roce-odp.md explains the kernel's bug.  The case passes where
 # the bug is and where it has been mended, and says which; it fails when plain

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane perf's figures in text, JSON and plot, of measurements that are known
 # tags: rdma perf quick
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

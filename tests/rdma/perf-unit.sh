@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane perf without a device: percentiles, sizes, ports, messages good, bad and damaged, strange peers; options
 # tags: rdma perf quick
+# tier: check
 # timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"

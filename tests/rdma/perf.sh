@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane perf and doctor --try over soft-RoCE in one guest: figures that agree with counters, bad peers
 # tags: rdma perf doctor
+# tier: all
 # timeout: 460
 
 . "$TOP/scenarios/lib/case.sh"

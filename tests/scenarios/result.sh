@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: what results must have is what their page says, and each break of it is seen
 # tags: quick harness
+# tier: check
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs
 . "$TOP/scenarios/lib/case.sh"

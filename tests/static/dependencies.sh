@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: every package that the build takes has its reason written down, and none that it does not
 # tags: quick static
+# tier: check
 # timeout: 30
 
 . "$TOP/scenarios/lib/case.sh"

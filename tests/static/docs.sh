@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: documents: links, commands, variables and manual pages exist; nothing is left out
 # tags: quick static
+# tier: check
 # timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
@@ -142,8 +143,6 @@ scenario_pages() { # INDEX FOLDER…
 		done
 		grep -qF -e "| [\`$name\`]($name/README.md) | $title |" "$index" ||
 			echo "$index has no row: | [\`$name\`]($name/README.md) | $title |"
-		grep -qs "scenarios/run.* $name\$" "tests/scenarios/$name.sh" ||
-			echo "tests/scenarios/$name.sh does not run the scenario"
 	done
 }
 
@@ -226,13 +225,6 @@ check_eq "a scenario without its page is seen, and a page without a part" "$OUT/
 $OUT/bad/sc/gds-direct/README.md has no line: ## Exercise
 scenarios/README.md has no row: | [\`gds-direct\`](gds-direct/README.md) | Another title |" \
 	"$(scenario_pages scenarios/README.md "$OUT/bad/sc/pageless" "$OUT/bad/sc/gds-direct")"
-cp -R "$OUT/bad/sc/gds-direct" "$OUT/bad/sc/caseless"
-check "... and one without its case" sh -c "$(cat <<'END'
-grep -q 'tests/scenarios/caseless.sh does not run the scenario'
-END
-)" <<END
-$(scenario_pages scenarios/README.md "$OUT/bad/sc/caseless")
-END
 sed 's/^HOST_GOALS := /&polish /' Makefile >"$OUT/bad/Makefile"
 check_eq "a goal that make help is silent about is seen" "make help does not tell of polish" \
 	"$(unhelped "$OUT/bad/Makefile")"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: manual pages have their sections and format without a warning; each public function has one
 # tags: quick static
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: help, manual page and bash completion of the tool have the same options
 # tags: quick static
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: what documents quote and count is so: the demo, the cases, the matrix, hosts, kernels
 # tags: quick static
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

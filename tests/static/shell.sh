@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: shell scripts are POSIX sh and clean under shellcheck
 # tags: quick static
+# tier: check
 # timeout: 300
 
 . "$TOP/scenarios/lib/case.sh"

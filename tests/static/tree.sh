@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: licence lines, no unfinished work, no hosts, nothing that cannot run
 # tags: quick static
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: peerlane topo and stats --fabric: options, output, exit statuses, bad records
 # tags: quick topo
+# tier: check
 # timeout: 60
 set -u
 . "$TOP/scenarios/lib/case.sh"

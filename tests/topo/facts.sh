@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: facts of a machine and records of them: answers, mistakes, every failure
 # tags: quick topo
+# tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: machines of others: the matrix is what nvidia-smi said there, and the ways follow
 # tags: quick topo
+# tier: check
 # timeout: 60
 #
 # records/NAME.map describes a machine for record.awk, NAME.rec is a record of

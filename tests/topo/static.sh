@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the tool in one file needs nothing of the host and says the same
 # tags: tools
+# tier: check
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

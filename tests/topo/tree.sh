@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the PCI Express tree: config spaces, ways, the nearest GPU, every failure
 # tags: quick topo
+# tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the wire between hosts refuses what it does not understand, says why, and ends when it should
 # tags: quick wire
+# tier: check
 # timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"

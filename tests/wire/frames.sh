@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the wire between hosts takes frames where they belong, and counts RoCE by opcode
 # tags: quick wire
+# tier: check
 # timeout: 120
 
 . "$TOP/tests/wire/lib.sh"

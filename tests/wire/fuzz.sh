@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: random frames and commands do not bring the wire down, and what it counts adds up
 # tags: quick wire
+# tier: check
 # timeout: 120
 
 . "$TOP/tests/wire/lib.sh"

@@ -9,7 +9,7 @@
 #			there; fails when that shell does not live any more
 
 lives() {
-	grep -qE "^[0-9]+ \(.*\) [^ZX] " "/proc/$1/stat" 2>/dev/null
+	grep -qE "^[0-9]+ \(.*\) [^ZX] " "/proc/$1/stat" 2>/dev/null || return 1
 }
 
 # not tail --pid, for which a process that nobody buries is there for ever

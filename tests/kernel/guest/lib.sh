@@ -1,0 +1,89 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# What the guest sides share.  The host side numbers the results.
+status=0
+
+# What the host side says: TIER
+. /case/env
+
+# check DESC COMMAND…
+check() {
+	desc=$1
+	shift
+	if "$@" >/tmp/check.log 2>&1; then
+		echo "ok 1 - $desc"
+		return 0
+	fi
+	status=1
+	echo "not ok 1 - $desc"
+	sed 's/^/# /' /tmp/check.log
+}
+
+# program NAME ARGUMENTS…: one of the test programs, which print results and a plan
+program() {
+	name=$1
+	shift
+	echo "# program $name"
+	"/usr/lib/peerlane/tests/$name" "$@" || status=1
+}
+
+# address DRIVER: of the first device that it is bound to
+address() {
+	for device in /sys/bus/pci/drivers/"$1"/0000:*; do
+		echo "${device##*/}"
+		return
+	done
+}
+
+# pci_of NODE: the GPU of peerlane-gpuN
+pci_of() {
+	readlink -f "/sys/class/peerlane_gpu/$1/device" | sed 's/.*\///'
+}
+
+# give_peer PCI-ADDRESS: that GPU becomes the device of peerlane_p2p_test
+give_peer() {
+	echo "$1" >/sys/bus/pci/drivers/peerlane_gpu/unbind
+	echo peerlane_p2p_test >"/sys/bus/pci/devices/$1/driver_override"
+	echo "$1" >/sys/bus/pci/drivers_probe
+	test -e "/sys/bus/pci/drivers/peerlane_p2p_test/$1"
+}
+
+# What waits in the driver waits half a second; at night it has its defaults
+short_waits() {
+	for wait in remove_report_ms drain_ms; do
+		echo 500 >"/sys/module/peerlane_gpu/parameters/$wait" || return 1
+	done
+}
+[ "$TIER" = nightly ] || check "the driver's waits are short" short_waits
+
+# lost: what kmemleak calls lost and our modules have allocated, a record each; "unloaded" where the module has
+# gone.  It looks only at what is 5 s old, and believes what it sees twice.
+lost() {
+	sleep 6
+	echo scan >/sys/kernel/debug/kmemleak
+	echo scan >/sys/kernel/debug/kmemleak
+	awk '
+	function flush() {
+		if (ours)
+			printf "%s", record
+		record = ours = ""
+	}
+	/^unreferenced object/ { flush() }
+	{ record = record $0 "\n" }
+	/\[peerlane_/ { ours = 1 }
+	# an address without a name, on the stack
+	/\] 0xffffffff[0-9a-f]+$/ || /^ +0xffffffff[0-9a-f]+$/ { ours = 1; record = record "    unloaded\n" }
+	END { flush() }' /sys/kernel/debug/kmemleak
+}
+
+none_lost() {
+	lost >/tmp/lost
+	cat /tmp/lost
+	test ! -s /tmp/lost
+}
+
+# Under a debug kernel nothing may be lost, either
+finish() {
+	[ ! -e /sys/kernel/debug/kmemleak ] || check "no memory of our modules is lost" none_lost
+	exit "$status"
+}

@@ -1,6 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: MIT
-# desc: the same on the raw block device
-# tags: scenario guest p2p
-# timeout: 180
-exec "$TOP/scenarios/run" --out "$OUT" --json "$OUT/result.json" gds-raw
