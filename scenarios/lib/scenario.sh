@@ -476,14 +476,14 @@ $(cat "$OUT/transfers.err")"
 			"$3" 2>&1)"
 }
 
-# expect SET… [-]: conditions of scenarios/lib/expect, and with - more from standard
+# expect SET… [-]: conditions of scenarios/lib/conditions, and with - more from standard
 # input.  Without it they are in the file "expect" of the scenario's folder.
 expect() {
 	for sc_set; do
 		if [ "$sc_set" = - ]; then
 			cat
 		else
-			cat "$TOP/scenarios/lib/expect/$sc_set" ||
+			cat "$TOP/scenarios/lib/conditions/$sc_set" ||
 				fail "there is a set of conditions $sc_set"
 		fi
 	done >>"$OUT/conditions"
