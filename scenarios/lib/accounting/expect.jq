@@ -45,8 +45,9 @@ def named_keys:
 	 + [$bare | scan("\\{([\\w, ]+)\\}")[0] | scan("\\w+")])
 	| unique;
 
-# The keys that it makes itself: {key: ...}
-def made_keys: [scan("[{,] *\"?([A-Za-z_]\\w*)\"?:")[0]] | unique;
+# The keys that it makes itself: {key: ...}, and those of to_entries
+def made_keys: [scan("[{,] *\"?([A-Za-z_]\\w*)\"?:")[0]]
+	+ (if test("to_entries") then ["key", "value"] else [] end);
 
 def without($key): walk(if type == "object" then del(.[$key]) else . end);
 
