@@ -2,16 +2,22 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2034 # for scenario.sh, and for guests
 #
-# copy_scenario FS [STRICT]: a file of 256 MiB goes from the drive into GPU
-# memory and back to a second file; the counters of the devices and the data on
-# the drive are looked at from outside of the guest.
+# copy FS [strict]: a file goes from the drive into GPU memory and back to a second
+# file; the counters of the devices and the data on the drive are looked at from
+# outside of the guest.  Then comes a control: the same read, staged; or, where
+# the copy itself is staged, a read in strict mode.
 
-copy_bytes=268435456
-copy_total=805306368
-copy_to=402653184
+copy_mib=32
+[ "${TIER-}" != nightly ] || copy_mib=256
+copy_bytes=$((copy_mib * 1048576))
+# an xfs has 300 MiB at least; raw has the copy in the second half
+copy_total=$((copy_mib * 3 * 1048576))
+copy_to=$((copy_total / 2))
 
-copy_scenario() {
+copy() {
+	[ "$1" != xfs ] || [ "$copy_mib" -gt 100 ] || copy_total=$((320 * 1048576))
 	sc_disk "$1" "$copy_bytes" "$copy_total"
+	SC_GUEST=$TOP/scenarios/lib/guest/copy.sh
 	sc_case
 	{
 		echo "FS=$1"
@@ -23,7 +29,7 @@ copy_scenario() {
 	raw) sc_modules nvme peerlane_gpu ;;
 	*) sc_modules nvme "$1" peerlane_gpu ;;
 	esac
-	sc_boot "${3:-120}"
+	sc_boot 120
 
 	case $1 in
 	raw)

@@ -10,6 +10,7 @@
 #	ok N - …, not ok N - …		checks made in the guest
 #	@transfer LABEL JSON		what `peerlane io` says about a transfer
 #	@fact KEY JSON			anything else that expectations ask for
+#	@text KEY TEXT			a fact that is text; a line each
 #
 # and through the host channel, around what is to be counted:
 #
@@ -18,12 +19,15 @@
 
 sc_begin() {
 	VM_TRACE=$VM_TRACE_NVME
+	SC_TITLE=$(scenario_says "$SC_NAME" title)
+	SC_GUEST=$SC_DIR/guest
+	: >"$OUT/conditions"
 	SC_OWN=1
-	sc_topology=$(sed /^#/d "$SC_DIR/topology")
+	sc_topology=$(scenario_says "$SC_NAME" machine)
 	[ "${SC_TOPOLOGY:-$sc_topology}" = "$sc_topology" ] || SC_OWN=
 	SC_TOPOLOGY=${SC_TOPOLOGY:-$sc_topology}
-	sc_kernel=7.2
-	[ ! -e "$SC_DIR/kernel" ] || sc_kernel=$(sed /^#/d "$SC_DIR/kernel")
+	sc_kernel=$(scenario_says "$SC_NAME" kernel)
+	: "${sc_kernel:=7.2}"
 	SC_KERNEL=${SC_KERNEL:-$sc_kernel}
 	# a debug kernel behaves like the one that it stands in for
 	[ "${SC_KERNEL%-debug}" = "$sc_kernel" ] || SC_OWN=
@@ -177,7 +181,7 @@ sc_take_out() {
 sc_case() {
 	rm -rf "$OUT/case"
 	mkdir -p "$OUT/case/lib"
-	cp "$SC_DIR/guest" "$OUT/case/run"
+	cp "$SC_GUEST" "$OUT/case/run"
 	chmod +x "$OUT/case/run"
 	cp "$TOP"/scenarios/lib/guest/*.sh "$OUT/case/lib/"
 	for sc_file in "$@"; do
@@ -227,8 +231,7 @@ $(tail -n 15 "$OUT/$1/result.log" 2>/dev/null)"
 
 # sc_devices: the topology's devices, "NAME KIND PARENT KEY=VALUE…"
 sc_devices() {
-	awk -v mode=devices -f "$VM_LIB/topology.awk" \
-		"$(vm_topology_file "$SC_TOPOLOGY")"
+	topology devices "$SC_TOPOLOGY"
 }
 
 # the same as JSON: [{name, kind, parent, KEY: VALUE…}]
@@ -311,15 +314,21 @@ sc_snapshot() {
 	sc_tries=0
 	sc_above=$(sc_uplinks "$1")
 	while :; do
-		sc_look_all "$1" >"$OUT/$1/$2.counted" ||
-			{ tail -n 1 "$OUT/$1/$2.counted"; return; }
+		sc_look_all "$1" >"$OUT/$1/$2.raw" ||
+			{ tail -n 1 "$OUT/$1/$2.raw"; return; }
 		sc_was=$sc_above
 		sc_above=$(sc_uplinks "$1")
 		[ "$sc_was" != "$sc_above" ] || break
 		sc_tries=$((sc_tries + 1))
 		[ "$sc_tries" -lt 5 ] ||
-			{ echo '{"kind":"moving"}' >>"$OUT/$1/$2.counted"; break; }
+			{ echo moving >>"$OUT/$1/$2.raw"; break; }
 	done
+	jq -Rc 'split("\t") | . as [$kind, $name] | (.[1:] | map(fromjson? // null)) as $got |
+		{$kind} + if $kind == "gpu" then {$name, counters: $got[1], initiators: $got[2]}
+			elif $kind == "port" then {$name, counters: $got[1], modelled: $got[2]}
+			elif $kind == "requesters" then {list: $got[0]} else {} end' \
+		"$OUT/$1/$2.raw" >"$OUT/$1/$2.counted" || { echo "error: the counters are no JSON"; return; }
+	rm -f "$OUT/$1/$2.raw"
 	vm_mark "$1" "$2"
 	echo ok
 }
@@ -339,8 +348,7 @@ sc_look_all() {
 		sc_look "$1" "$sc_gpu" counters || return
 		sc_counters=$sc_got
 		sc_look "$1" "$sc_gpu" initiators || return
-		printf '{"kind":"gpu","name":"%s","counters":%s,"initiators":%s}\n' \
-			"$sc_gpu" "$sc_counters" "$sc_got"
+		printf 'gpu\t%s\t%s\t%s\n' "$sc_gpu" "$sc_counters" "$sc_got"
 	done
 	sc_books=" $(sc_modelled | tr '\n' ' ')"
 	for sc_port in $(sc_ports); do
@@ -350,12 +358,11 @@ sc_look_all() {
 		case $sc_books in
 		*" ${sc_port%.*} "*) sc_look "$1" "$sc_port" modelled || return ;;
 		esac
-		printf '{"kind":"port","name":"%s","counters":%s,"modelled":%s}\n' \
-			"$sc_port" "$sc_counters" "$sc_got"
+		printf 'port\t%s\t%s\t%s\n' "$sc_port" "$sc_counters" "$sc_got"
 	done
 	for sc_switch in $(sc_modelled); do
 		sc_look "$1" "$sc_switch" modelled-requesters || return
-		printf '{"kind":"requesters","list":%s}\n' "$sc_got"
+		printf 'requesters\t%s\n' "$sc_got"
 	done
 }
 
@@ -405,6 +412,9 @@ sc_measure_guest() {
 			'{facts: {($k): $v}}' >>"$2" 2>/dev/null ||
 			fail "${4}the guest's fact $sc_key is JSON" "$sc_value"
 	done <"$OUT/facts"
+	sed -n 's/\r$//; s/^@text //p' "$OUT/$1/result.log" | jq -Rnc '
+		[inputs | capture("^(?<key>[^ ]+) ?(?<line>.*)$")] | group_by(.key)[] as $of
+		| {facts: ({} | setpath($of[0].key | split("."); [$of[].line] | join("\n")))}' >>"$2"
 	awk -F '\t' 'sub(/[.]begin$/, "", $1) { print $1 }' \
 		"$OUT/$1/trace.marks" | sort -u >"$OUT/labels"
 	while read -r sc_label; do
@@ -465,12 +475,26 @@ $(cat "$OUT/transfers.err")"
 			"$3" 2>&1)"
 }
 
-# sc_expect: the lines of the file "expect", each a check:
+# expect SET… [-]: conditions of scenarios/lib/conditions, and with - more from standard
+# input.  Without it they are in the file "expect" of the scenario's folder.
+expect() {
+	for sc_set; do
+		if [ "$sc_set" = - ]; then
+			cat
+		else
+			cat "$TOP/scenarios/lib/conditions/$sc_set" ||
+				fail "there is a set of conditions $sc_set"
+		fi
+	done >>"$OUT/conditions"
+}
+
+# sc_expect: the conditions, each a check:
 #	always | DESCRIPTION | JQ-CONDITION	on every machine
 #	here | DESCRIPTION | JQ-CONDITION	on this scenario's own machine
 sc_expect() {
 	sc_failed=$case_failed
 	[ -e "$OUT/measured.json" ] || sc_measure
+	[ -s "$OUT/conditions" ] || cp "$SC_DIR/expect" "$OUT/conditions"
 	while IFS= read -r sc_line; do
 		case $sc_line in
 		'#'* | '') continue ;;
@@ -479,23 +503,28 @@ sc_expect() {
 		*) fail "a line of expect can be read" "$sc_line"; continue ;;
 		esac
 		sc_line=${sc_line#* | }
-		sc_desc=${sc_line%% | *}
-		sc_cond=${sc_line#* | }
-		if sc_got=$(jq -e "$sc_cond" "$OUT/measured.json" 2>&1); then
-			pass "$sc_desc"
-		else
-			fail "$sc_desc" "condition: $sc_cond
-result: $sc_got"
-		fi
-	done <"$SC_DIR/expect"
+		sc_judge "${sc_line%% | *}" "${sc_line#* | }"
+	done <"$OUT/conditions"
 	[ "$case_failed" -eq "$sc_failed" ] ||
 		diag "the result: $(jq -c . "$OUT/measured.json")"
+}
+
+# sc_judge DESCRIPTION CONDITION: it holds, and asks for something (expect.jq)
+sc_judge() {
+	if sc_got=$(jq -r -L "$VM_ACCOUNTING" --arg text "$2" \
+		"include \"expect\"; judge($2; \$text)" "$OUT/measured.json" 2>&1) &&
+		[ -z "$sc_got" ]; then
+		pass "$1"
+	else
+		fail "$1" "condition: $2
+$sc_got"
+	fi
 }
 
 # what nobody looks at when the run has ended
 sc_tidy() {
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
-		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/facts" "$OUT/.check" \
+		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/facts" "$OUT/conditions" "$OUT/.check" \
 		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log" "$OUT"/*/memory
 	rm -rf "$OUT/case"
 }
@@ -512,7 +541,7 @@ sc_write_result() {
 	[ -s "$OUT/measured.json" ] || echo '{}' >"$OUT/measured.json"
 	jq -c --arg scenario "$SC_NAME" --arg topology "$SC_TOPOLOGY" \
 		--arg kernel "$SC_KERNEL" --arg accel "$(vm_accel | sed 's/,.*//')" \
-		--arg title "$(sed -n 's/^# //p' "$SC_DIR/README.md" | head -n 1)" \
+		--arg title "$SC_TITLE" \
 		--arg verdict "$sc_verdict" --argjson passed \
 		$((case_checks - case_failed)) --argjson failed "$case_failed" \
 		--argjson devices "$SC_DEVICES" --arg reason "$case_reason" \

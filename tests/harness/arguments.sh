@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: wrong arguments get one clear line before anything boots
+# desc: the programs of scenarios/ take arguments alike, and wrong ones get one clear line before anything boots
 # tags: quick harness
 # tier: check
 # timeout: 60
@@ -43,6 +43,40 @@ $(cat refused.out refused.err)"
 printf 'm q35 -\nrp0 root-port pcie.0 speed=9\n' >bad.topo
 mkdir folder
 
+# --- all six alike -------------------------------------------------------------------
+
+programs='run try demo matrix draw report'
+options() { # PROGRAM: the options that its help has, those with a value with =
+	"$TOP/scenarios/$1" --help | sed -nE 's/^  (-[a-zA-Z]|--[a-z]+)( [A-Z]\S*)?( .*)?$/\1\2/p' |
+		sed 's/ .*/=/'
+}
+for program in $programs; do
+	command=$TOP/scenarios/$program
+	for help in -h --help; do
+		"$command" $help >help 2>err
+		check_eq "$program $help: its status, and nothing on standard error" "0 0" "$? $(wc -l <err)"
+		check "$program $help: usage first, what it does, exit statuses last" awk -v name="scenarios/$program" '
+			NR == 1 { good = index($0, "usage: " name " ") == 1 }
+			/^  -h, --help  +this text$/ { help = 1 }
+			/exit status is/ { status = 1 }
+			END { exit !(good && help && status) }' help
+	done
+	usage "^scenarios/$program: unknown option --nonsense$" "$command" --nonsense
+	usage "^scenarios/$program: unknown option -q$" "$command" -q
+	options "$program" >options
+	while read -r option; do
+		case $option in
+		*=) refused "^scenarios/$program: ${option%=} needs a value$" "$command" "${option%=}" ;;
+		esac
+	done <options
+	case $program in
+	draw | run | report | try) usage '.' "$command" ;;
+	esac
+done
+check "options with a value were among them" test "$(grep -c '=$' options)" -gt 0
+
+# --- what is wrong with a value -----------------------------------------------------
+
 run=$TOP/scenarios/run
 out=$OUT/not-made
 refused 'no scenario is called "no-such" .there are:.* gds-direct ' "$run" no-such --out "$out"
@@ -51,22 +85,31 @@ refused 'no scenario is called "../scenarios/gds-direct"' "$run" ../scenarios/gd
 refused 'one scenario at a time' "$run" gds-direct gds-raw --out "$out"
 refused 'no topology is called "no-such" .there are:.* same-switch ' \
 	"$run" gds-direct --out "$out" --topology no-such
+refused 'no topology is called "no-such" ' "$run" gds-direct --out "$out" --topology no-such,cpu=EPYC
 refused '.--topology needs a value' "$run" gds-direct --out "$out" --topology ''
+refused '.--topology needs a value' "$run" gds-direct --out "$out" --topology=
 refused 'there is no topology file ./no-such.topo' \
 	"$run" gds-direct --out "$out" --topology ./no-such.topo
 refused 'there is no topology file ./folder' "$run" gds-direct --out "$out" --topology ./folder
 refused 'bad.topo:2: ' "$run" gds-direct --out "$out" --topology ./bad.topo
 refused 'no guest with kernel "2.4" .there are: 7.2 6.12' "$run" gds-direct --out "$out" --kernel 2.4
-refused 'no guest with kernel "6.1" ' "$run" gds-direct --out "$out" --kernel 6.1
+refused 'no guest with kernel "6.1" ' "$run" gds-direct --out "$out" --kernel=6.1
 refused 'cannot write no/such/file' "$run" gds-direct --out "$out" --json no/such/file
 refused 'cannot write folder' "$run" gds-direct --out "$out" --json folder
 refused 'cannot write to .*/bad.topo' "$run" gds-direct --out "$PWD/bad.topo"
-for option in --topology --kernel --json --out; do
-	refused ".*$option needs a value" "$run" gds-direct "$option"
-done
-usage 'unknown option --nonsense' "$run" gds-direct --nonsense
-usage '.*' "$run"
 check_not "and nothing was begun" test -e "$out"
+for program in run matrix draw try; do
+	set -- "$TOP/scenarios/$program"
+	case $program in
+	run) set -- "$@" gds-direct --out "$out" --topology ;;
+	draw) ;;
+	*) set -- "$@" --topology ;;
+	esac
+	word=
+	[ "$program" != try ] || word=true
+	refused 'a q35 has no key "colour" .it has: memory cpus cpu iommu nodes' "$@" same-switch,colour=red ${word:+"$word"}
+	refused 'no device is called "gpu7", to have vram=1G' "$@" same-switch,gpu7.vram=1G ${word:+"$word"}
+done
 
 # a build without guests: the one that is known, and not there
 mkdir build
@@ -77,13 +120,8 @@ refused 'the guest with kernel 7.2 is not built .run: make' \
 
 demo=$TOP/scenarios/demo
 refused 'no scenario is called "no-such"' env BUILD="$PWD/build" "$demo" gds-direct no-such
-usage 'unknown option --nonsense' env BUILD="$PWD/build" "$demo" --nonsense
 check "nothing was removed or begun" test ! -e build/out
 
-for command in run demo matrix report try draw; do
-	check "$command --help" sh -c '"$1" --help | grep -q "^usage: scenarios/$2"' \
-		sh "$TOP/scenarios/$command" "$command"
-done
 # who has a CDPATH gets what cd says besides
 list() { # COMMAND
 	(cd "$TOP" && CDPATH=$TOP "scenarios/$1" -l)

@@ -13,9 +13,39 @@ matrix=$TOP/scenarios/matrix
 
 check "every topology has expectations for every row" "$matrix" -l
 "$matrix" -l >list
-check_eq "every topology is in it" \
-	"$(find "$TOP/scenarios/topologies" -name '*.topo' | wc -l)" \
+check_eq "every topology is in it" "$("$TOP/scenarios/draw" -l | wc -l)" \
 	"$(awk '{ print $1 }' list | sort -u | wc -l)"
+# What Linux makes of each machine, as people have worked it out
+check_eq "what is expected of a copy with kernel 7.2" "$(cat <<'END'
+acs-redirect p2p-root p2p-root
+dgx p2p p2p
+epyc-two-root-ports p2p-root p2p-root
+iommu-off p2p p2p
+iommu-passthrough p2p-root p2p-root
+iommu-translated p2p-root p2p-root
+no-drive skip skip no drive
+numa p2p p2p
+same-switch p2p p2p
+small-bar1 p2p p2p
+small-hosts-rxe skip skip no drive
+two-gpus p2p p2p
+two-gpus-two-nvme p2p p2p
+two-hosts-rxe p2p p2p
+two-hosts-rxe-no-window p2p p2p
+two-root-ports bounce bounce cannot be used for peer-to-peer DMA
+two-switches p2p p2p
+END
+)" "$(awk '$2 == "gds-direct" && $3 == "7.2" { $2 = $3 = ""; print }' list | tr -s ' ' | sed 's/ $//')"
+check_eq "and with 6.12, which has no P2PDMA" "bounce bounce P2PDMA
+skip skip no drive" "$(awk '$3 == "6.12" { $1 = $2 = $3 = ""; print }' list | sed 's/^ *//' | tr -s ' ' | sort -u)"
+expected() { # MACHINE: of gds-raw on it
+	"$matrix" -l --scenario gds-raw --topology "$1" | awk '{ print $4, $5 }'
+}
+check_eq "an IOMMU makes Linux redirect" "p2p-root p2p-root" "$(expected same-switch,cpu=EPYC,iommu=translated)"
+check_eq "which it cannot in a switch without ACS" "p2p p2p" "$(expected same-switch,iommu=translated,sw0.acs=off)"
+check_eq "a root complex that is not trusted" "bounce bounce" "$(expected same-switch,iommu=passthrough)"
+check_eq "redirect in the lower of two switches" "bounce bounce" "$(expected two-switches,sw1.acs=redirect)"
+check_eq "and in one that is on no way" "p2p p2p" "$(expected two-gpus-two-nvme,sw1.acs=redirect)"
 check_not "a kernel without P2PDMA never takes p2p" \
 	grep -qE ' 6\.12 +.*p2p( |-)' list
 
@@ -183,7 +213,7 @@ one_line '-j needs a number above 0' -j 0
 one_line '--json needs a value' --json
 refused 'unknown argument nonsense' nonsense
 cp direct.topo alone.topo
-one_line 'nothing is expected of the topology ./alone.topo: there is no .*alone.expect' \
+one_line 'nothing is expected of the topology ./alone.topo: it has no gpu0, and there is no .*alone.expect' \
 	--topology ./alone.topo
 sed 's/rp0 image/rp9 image/' direct.topo >crooked.topo
 cp direct.expect crooked.expect

@@ -54,7 +54,9 @@ verdicts() { # SC_OWN: how many hold, how many fail, of the file expect
 		OUT=$PWD/sc
 		SC_DIR=$PWD
 		SC_NAME=fixture
+		VM_ACCOUNTING=$TOP/scenarios/lib/accounting
 		mkdir -p "$OUT"
+		: >"$OUT/conditions"
 		# shellcheck source=scenarios/lib/scenario.sh
 		. "$TOP/scenarios/lib/scenario.sh"
 		SC_OWN=$1
@@ -86,24 +88,48 @@ check_eq "a line that cannot be read fails" "0 1" "$(verdicts 1)"
 echo 'always | nothing of the result | empty' >expect
 check_eq "an expression without a value fails" "0 1" "$(verdicts 1)"
 
+echo 'always | too little is asked | .transfers | length > 0 or .bytes == 7' >expect
+check_eq "a condition that holds without what it names fails" "0 1" "$(verdicts 1)"
+check "and says what it did not ask for" grep -q '^# it holds without any "bytes", too' sc/said
+
 # --- every scenario has its parts ---------------------------------------------
 
-"$TOP/tests/run" -l scenarios >cases
-for folder in "$TOP"/scenarios/*/run; do
-	folder=${folder%/run}
-	for part in README.md topology guest expect; do
-		[ -s "$folder/$part" ] || fail "${folder##*/} has $part"
+PROGRAM=scenario
+# shellcheck source=scenarios/lib/options.sh
+. "$TOP/scenarios/lib/options.sh"
+# page NAME: its section of scenarios/files.md, or the page in its folder
+page() {
+	case $(scenario_file "$1") in
+	*.scn)
+		awk -v name="$1" '/^## / { here = $0 == "## " name } here' \
+			"$TOP/scenarios/files.md"
+		;;
+	*) cat "$TOP/scenarios/$1/README.md" ;;
+	esac
+}
+for name in $(scenario_names); do
+	page "$name" >page
+	title=$(scenario_says "$name" title)
+	check "$name: its title is that of its page" grep -qxE -e "(# |\*\*)$title(\*\*)?" page
+	for part in 'What happens' 'What to look at' 'Exercise'; do
+		check "$name: its page has: $part" grep -qE "^##+ $part" page
 	done
-	check "${folder##*/} has a title, steps and an exercise" sh -c '
-		grep -q "^# " "$1" && grep -q "^## What happens" "$1" &&
-		grep -q "^## What to look at" "$1" && grep -q "^## Exercise" "$1"' \
-		sh "$folder/README.md"
-	check "${folder##*/} is a case" grep -q "^scenarios/${folder##*/} " cases
-	check "its expectations ask for something" grep -qE '^always \|' \
-		"$folder/expect"
+	link=$name/README.md
+	case $(scenario_file "$name") in
+	*.scn) link=files.md#$name ;;
+	esac
+	check "$name: the list of scenarios has it" grep -qF "| [\`$name\`]($link) | $title |" \
+		"$TOP/scenarios/README.md"
+	check "$name: its machine is there" topology_known "$(scenario_says "$name" machine)"
+	check "$name: it says when it runs, and how long" sh -c '
+		echo "$1" | grep -qxE "check|all|nightly" && test "$2" -gt 0' sh \
+		"$(scenario_says "$name" tier)" "$(scenario_says "$name" timeout)"
+	case $(scenario_file "$name") in
+	*/run) check "$name has all its files" test -s "$TOP/scenarios/$name/guest" -a \
+		-s "$TOP/scenarios/$name/expect" ;;
+	esac
 done
-check_eq "the list names them all" \
-	"$(find "$TOP/scenarios" -mindepth 2 -maxdepth 2 -name run | wc -l)" "$("$TOP/scenarios/run" -l | wc -l)"
+check_eq "the list names them all" "$(scenario_names | wc -l)" "$("$TOP/scenarios/run" -l | wc -l)"
 check_not "an option that does not exist is an error" "$TOP/scenarios/run" -q
 check_not "no name is an error" "$TOP/scenarios/run"
 finish

@@ -7,19 +7,20 @@
 
 . "$TOP/scenarios/lib/case.sh"
 QEMU=$BUILD/qemu/qemu-system-x86_64
+# shellcheck source=scenarios/lib/machine/topology.sh
+. "$TOP/scenarios/lib/machine/topology.sh"
 need_file "$QEMU"
 
 # starts FILE: the machine is made and ends, no guest runs
 # shellcheck disable=SC2317 # check calls it
 starts() {
-	topology=$TOP/scenarios/lib/machine/topology.awk
-	names=$(awk -v mode=images -f "$topology" "$1") || return
+	names=$(topology images "$1") || return
 	images=
 	for image in $names; do
 		truncate -s 1M "$image.img"
 		images="$images $image=$image.img"
 	done
-	awk -v images="$images" -f "$topology" "$1" >args || return
+	topology args "$1" "$images" >args || return
 	set --
 	while IFS= read -r arg; do
 		set -- "$@" "$arg"
@@ -60,9 +61,9 @@ awk 'BEGIN {
 	for (i = 7; i < 31; i++)
 		print "rp" i, "root-port pcie.0"
 }' >most-ports.topo
-for file in "$TOP"/scenarios/topologies/*.topo all-keys.topo most-*.topo; do
-	check "${file##*/}" starts "$file"
+for machine in $(topology_names) ./all-keys.topo ./most-*.topo; do
+	check "$machine" starts "$machine"
 done
 echo 'm q35 - cpu=no-such' >no-such.topo
-check_not "a processor that QEMU does not have" starts no-such.topo
+check_not "a processor that QEMU does not have" starts ./no-such.topo
 finish

@@ -7,21 +7,19 @@
 
 . "$TOP/scenarios/lib/case.sh"
 
-topology() { # MODE FILE [IMAGES]
-	awk -v mode="$1" -v images="${3-}" -f "$TOP/scenarios/lib/machine/topology.awk" "$2"
-}
+# shellcheck source=scenarios/lib/machine/topology.sh
+. "$TOP/scenarios/lib/machine/topology.sh"
 
 args() { # FILE
-	topology args "$1" "disk0=/d0 disk1=/d1:blkdebug=/rules"
+	topology args "./${1#./}" "disk0=/d0 disk1=/d1:blkdebug=/rules"
 }
 
-for topo in "$TOP"/scenarios/topologies/*.topo; do
+for topo in $(topology_names); do
 	images=$(topology images "$topo" | sed 's,.*,&=/&,' | tr '\n' ' ')
-	check "${topo##*/} is good" topology args "$topo" "$images"
+	check "$topo is good" topology args "$topo" "$images"
 	check_eq "and gives no warning" "" "$(topology args "$topo" "$images" \
 		2>&1 >/dev/null)"
-	check "its first line says what it is" \
-		awk 'NR == 2 { exit !/^# [A-Z].*[a-z]/ }' "$topo"
+	check "it says what it is" sh -c 'echo "$1" | grep -q "^[A-Z].*[a-z]"' sh "$(topology_title "$topo")"
 done
 
 bad() { # ERROR-REGEX, lines on standard input
@@ -44,7 +42,7 @@ refused() { # ERROR-REGEX: t.topo is
 		fail "refused: $1" "more than one line: $(cat err)"
 	elif [ -s out ]; then
 		fail "refused: $1" "arguments came out"
-	elif grep -qE -e "^t.topo:[0-9]+: .*$1" err; then
+	elif grep -qE -e "^./t.topo:[0-9]+: .*$1" err; then
 		pass "refused: $1"
 	else
 		fail "refused: $1" "$(cat err)"
@@ -287,7 +285,7 @@ sw0 switch rp0 model=x3130
 END
 args t.topo >out 2>err
 check_eq "the machine that corrupts data is allowed" 0 $?
-check_eq "with one warning" "t.topo:3: warning: behind model=x3130 and an IOMMU that translates, transfers between devices go wrong" "$(cat err)"
+check_eq "with one warning" "./t.topo:3: warning: behind model=x3130 and an IOMMU that translates, transfers between devices go wrong" "$(cat err)"
 
 cat >t.topo <<END
 machine q35 - memory=1G
@@ -335,7 +333,7 @@ check_eq "3 GPUs have their own" 3 "$(grep -c 'peerlane-gpu.*queues=4$' out)"
 for mode in off= 'passthrough=intel_iommu=on iommu=pt' translated=intel_iommu=on; do
 	echo "machine q35 - iommu=${mode%%=*}" >t.topo
 	check_eq "kernel parameters of iommu=${mode%%=*}" "${mode#*=}" \
-		"$(topology cmdline t.topo)"
+		"$(topology cmdline ./t.topo)"
 done
 
 cat >t.topo <<END
@@ -352,7 +350,7 @@ rp2  root-port pcie.0
 sw2  switch    rp2    ports=1 model=x3130
 sw3  switch    sw2.0  ports=1 acs=off gen=5 width=8
 END
-check_eq "the images are these" disk1 "$(topology images t.topo)"
+check_eq "the images are these" disk1 "$(topology images ./t.topo)"
 check_eq "the devices are these" "$(cat <<'END'
 m q35 - memory=2G cpus=4 cpu=EPYC iommu=translated nodes=2
 rp0 root-port pcie.0
@@ -366,7 +364,7 @@ rp2 root-port pcie.0
 sw2 switch rp2 ports=1 model=x3130 acs=off
 sw3 switch sw2.0 ports=1 model=peerlane acs=off gen=5 width=8 latency=0
 END
-)" "$(topology devices t.topo)"
+)" "$(topology devices ./t.topo)"
 args t.topo >out 2>err
 check_eq "the arguments are these" "$(cat <<'END'
 -machine

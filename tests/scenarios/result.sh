@@ -133,7 +133,7 @@ seen two '.search.a.put.found = "all"' '.search.a.put.found is not a number: "al
 # ends JQ: how a scenario ends whose measured result is changed so
 ends() {
 	(
-		OUT=$PWD/sc SC_DIR=$PWD SC_NAME=fixture SC_TOPOLOGY=two-hosts-rxe SC_KERNEL=7.2
+		OUT=$PWD/sc SC_DIR=$PWD SC_NAME=fixture SC_TITLE=Fixture SC_TOPOLOGY=two-hosts-rxe SC_KERNEL=7.2
 		SC_KEEP='' SC_JSON='' SC_HOSTS='' PEERLANE_ACCEL=tcg
 		case_checks=0 case_failed=0 case_reason=''
 		mkdir -p "$OUT"
@@ -151,7 +151,6 @@ ends() {
 	) >ended
 	echo "$?"
 }
-echo '# Fixture' >README.md
 check_eq "a fit result ends a run well" 0 "$(ends .)"
 check_eq "and is written" '["pass",1]' "$(jq -c '[.verdict, .checks.passed]' sc/result.json)"
 check_eq "an unfit one does not" 1 "$(ends '.transfers[0].path = "direct"')"

@@ -1,7 +1,7 @@
-# shellcheck shell=sh
+#!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The guest of every scenario that copies a file through GPU memory.
+# The guest of scenarios that copy a file through GPU memory.
 # /case/env says FS (ext4, xfs, raw), BYTES, and whether to try strict mode.
 
 # shellcheck source=scenarios/lib/guest/guest.sh
@@ -46,14 +46,21 @@ transfers copy /tmp/copy.json
 fact vmstat "{\"file_pages\":$(($(vmstat nr_file_pages) - file_pages)),\
 \"in\":$((($(vmstat pgpgin) - in) * 1024)),\
 \"out\":$((($(vmstat pgpgout) - out) * 1024))}"
-fact kernel_words "$(quote "$(dmesg |
-	grep -o 'cannot be used for peer-to-peer DMA.*' | head -n 1)")"
+text kernel_words "$(dmesg |
+	grep -o 'cannot be used for peer-to-peer DMA.*' | head -n 1)"
 
 if [ -n "${STRICT-}" ]; then
 	counted strict peerlane io read --file "$source" --gpu 0 \
 		--size 1048576 --strict --json >/tmp/strict.json 2>/tmp/strict.err
-	fact strict "{\"status\":$counted_status,\
-\"said\":$(quote "$(cat /tmp/strict.json /tmp/strict.err)")}"
+	fact strict "{\"status\":$counted_status}"
+	text strict.said "$(cat /tmp/strict.json /tmp/strict.err)"
+else
+	echo 3 >/proc/sys/vm/drop_caches
+	counted control env CUFILE_FORCE_COMPAT_MODE=1 peerlane io read --file "$source" \
+		--gpu 0 --size "$BYTES" --json >/tmp/control.json 2>/tmp/control.err
+	check_eq "the same read staged, as a control" 0 "$counted_status"
+	sed 's/^/# /' /tmp/control.err
+	fact control "$(cat /tmp/control.json)"
 fi
 
 sync

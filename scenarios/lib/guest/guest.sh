@@ -84,10 +84,10 @@ fact() {
 	printf '@fact %s %s\n' "$1" "$2"
 }
 
-# quote TEXT: a JSON string
-quote() {
-	printf '"%s"' "$(printf '%s' "$1" | tr '\n\t' '  ' |
-		sed 's/\\/\\\\/g; s/"/\\"/g')"
+# text KEY TEXT: a fact that is a string, of as many lines as it has; KEY.KEY is a key
+# in a fact that is an object
+text() {
+	printf '%s\n' "$2" | sed "s/^/@text $1 /"
 }
 
 # counted LABEL COMMAND…: with the devices' counters around it; its status is

@@ -3,17 +3,27 @@
 # A topology file to QEMU's arguments, one to a line; docs/reference/topology.md
 # describes the files.  Errors are one line, FILE:LINE: what is wrong.
 #
-#	awk -v images='disk0=/path ...' -v mode=args -f topology.awk FILE
+#	awk -v images='disk0=/path ...' -v mode=args \
+#		-v overrides='cpu=EPYC,gpu0.coherent=on' -f topology.awk FILE
+#
+# overrides: keys of the machine, and of devices with their names in front, that
+# count instead of the file's.
 #
 # mode=args	QEMU's arguments; warnings on standard error, as with warnings=1.  With -v ram=DIR
-#		the memory of the machine is files in DIR; -v shared=off: what is written there
-#		stays with this emulator
+#		the memory of the machine is files in DIR, with share=@SHARED@ for the caller to fill in
 # mode=cmdline	what the machine adds to the kernel's command line
 # mode=images	the names of the images that its drives take
 # mode=devices	lines "NAME KIND PARENT KEY=VALUE...", with defaults filled in
 
 function die(text) {
 	printf "%s:%d: %s\n", FILENAME, FNR, text > "/dev/stderr"
+	failed = 1
+	exit 2
+}
+
+# without a line to blame
+function stop(text) {
+	printf "%s: %s\n", ARGV[1], text > "/dev/stderr"
 	failed = 1
 	exit 2
 }
@@ -165,6 +175,17 @@ BEGIN {
 		at = index(pair[i], "=")
 		image[substr(pair[i], 1, at - 1)] = substr(pair[i], at + 1)
 	}
+	noverrides = split(overrides, word, ",")
+	for (i = 1; i <= noverrides; i++) {
+		at = index(word[i], "=")
+		over_key[i] = substr(word[i], 1, at - 1)
+		over_value[i] = substr(word[i], at + 1)
+		at = index(over_key[i], ".")
+		over_device[i] = substr(over_key[i], 1, at - (at > 0))
+		over_key[i] = substr(over_key[i], at + 1)
+		if (over_key[i] == "" || over_value[i] == "")
+			stop("\"" word[i] "\" is not KEY=VALUE or DEVICE.KEY=VALUE")
+	}
 	add_host("pcie.0")
 	# other ends of transfers in results and drawings
 	split("host memory", word, " ")
@@ -208,6 +229,11 @@ NF < 3 {
 		if (value[key] ~ /,/)
 			die("a value has no comma: " $i)
 	}
+	for (i = 1; i <= noverrides; i++)
+		if (over_device[i] == (kind == "q35" ? "" : name)) {
+			value[over_key[i]] = over_value[i]
+			over_done[i] = 1
+		}
 }
 
 kind == "q35" {
@@ -255,7 +281,7 @@ function backend(id, size) {
 	if (ram == "")
 		return "memory-backend-ram,id=" id ",size=" size
 	return "memory-backend-file,id=" id ",size=" size ",mem-path=" ram "/" \
-		id ",share=" (shared == "" ? "on" : shared)
+		id ",share=@SHARED@"
 }
 
 function add_nodes(i, share, each) {
@@ -435,6 +461,9 @@ END {
 		printf "%s: there is no machine in it\n", FILENAME > "/dev/stderr"
 		exit 2
 	}
+	for (i = 1; i <= noverrides; i++)
+		if (!(i in over_done))
+			stop("no device is called \"" over_device[i] "\", to have " over_key[i] "=" over_value[i])
 	if (mode == "devices")
 		for (i = 0; i < ndevices; i++)
 			print devices[i]

@@ -49,7 +49,7 @@ VM_LIB=$TOP/scenarios/lib/machine
 VM_ACCOUNTING=$TOP/scenarios/lib/accounting
 QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
 VM_TRACE=${VM_TRACE-}
-# what proves where NVMe data went: of who accounts for it
+# the events that say where the data of NVMe commands went, for those who account for it
 VM_TRACE_NVME="pci_nvme_admin_cmd pci_nvme_io_cmd pci_nvme_read pci_nvme_write pci_nvme_map_addr"
 VM_CMDLINE=${VM_CMDLINE-}
 VM_HOST=${VM_HOST-}
@@ -62,6 +62,8 @@ vm_guard_pid=
 . "$TOP/scenarios/lib/machine/scan.sh"
 # shellcheck source=scenarios/lib/machine/watch.sh
 . "$TOP/scenarios/lib/machine/watch.sh"
+# shellcheck source=scenarios/lib/machine/topology.sh
+. "$TOP/scenarios/lib/machine/topology.sh"
 
 vm_say() {
 	printf '%s\n' "$*" | sed 's/^/# vm: /' >&2
@@ -89,17 +91,9 @@ vm_accel() {
 	esac
 }
 
-vm_topology_file() {
-	case $1 in
-	*/*) printf '%s\n' "$1" ;;
-	*) printf '%s\n' "$TOP/scenarios/topologies/$1.topo" ;;
-	esac
-}
-
 # vm_topology MODE: what topology.awk makes of the machine of vm_start
 vm_topology() {
-	awk -v images="$vm_images$vm_blanks" -v mode="$1" -v ram="$vm_ram" \
-		-v shared=@SHARED@ -f "$VM_LIB/topology.awk" "$vm_topo"
+	topology "$1" "$vm_topo" "$vm_images$vm_blanks" "" "$vm_ram"
 }
 
 # vm_blank: every drive has an image, and every image a drive
@@ -238,7 +232,7 @@ vm_carry() {
 # vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]
 vm_start() {
 	vm_name=$1
-	vm_topo=$(vm_topology_file "$2")
+	vm_topo=$2
 	vm_kver=$3
 	vm_case=$4
 	shift 4
@@ -247,7 +241,7 @@ vm_start() {
 	vm_blanks=
 	vm_ram=
 
-	[ -r "$vm_topo" ] || { vm_say "no topology $vm_topo"; return 2; }
+	topology_known "$vm_topo" || { vm_say "no topology $vm_topo"; return 2; }
 	[ -x "$QEMU" ] || { vm_say "no emulator $QEMU (run: make)"; return 2; }
 	[ -x "$vm_case/run" ] || { vm_say "no program $vm_case/run"; return 2; }
 	for vm_file in vmlinux base.cpio; do

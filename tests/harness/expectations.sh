@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: no condition of any scenario holds when nothing was measured, or without a key that it names
+# tags: quick harness
+# tier: check
+# timeout: 120
+. "$TOP/scenarios/lib/case.sh"
+need_tool jq
+need_file "$BUILD/qemu/qemu-system-x86_64"
+
+OPTIONS=
+PROGRAM=expectations
+# shellcheck source=scenarios/lib/options.sh
+. "$TOP/scenarios/lib/options.sh"
+accounting=$TOP/scenarios/lib/accounting
+
+# conditions NAME: of this scenario; what it does is left out
+conditions() {
+	(
+		set -e
+		case $(scenario_file "$1") in
+		*.scn)
+			# shellcheck disable=SC2034 # the set's
+			OUT=$PWD/conditions.of
+			mkdir -p "$OUT"
+			: >"$OUT/conditions"
+			copy() { :; }
+			# shellcheck source=scenarios/lib/scenario.sh
+			. "$TOP/scenarios/lib/scenario.sh"
+			# shellcheck source=/dev/null
+			. "$(scenario_file "$1")"
+			trap - EXIT
+			cat "$OUT/conditions"
+			;;
+		*) cat "$TOP/scenarios/$1/expect" ;;
+		esac
+	)
+}
+
+# judged CONDITION FILE…: what is wrong with it there
+judged() {
+	condition=$1
+	shift
+	jq -r -L "$accounting" --arg text "$condition" \
+		"include \"expect\"; judge($condition; \$text)" "$@" 2>&1
+}
+
+# what a run knows before anything is measured
+jq -n '{bytes: 33554432, crc32c: "0x12345678", planted: 16777216, transfers: [], routes: [],
+	devices: [], links: [], facts: {}, counted: {}}' >nothing
+echo null >null
+
+for name in $(scenario_names); do
+	conditions "$name" >lines
+	check "$name: it asks for something" grep -q '^always |' lines
+	grep -vE '^(#|$)' lines >asked
+	check_eq "$name: each line can be read" '' "$(grep -vE '^(always|here) \| [^|]+ \| .' asked)"
+	loose=
+	broken=
+	while IFS= read -r line; do
+		line=${line#* | }
+		condition=${line#* | }
+		said=$(judged "$condition" nothing null)
+		case $said in
+		"result:"*"
+""result:"*) ;;
+		jq:*) broken="$broken${line%% | *}: $said
+" ;;
+		*) loose="$loose${line%% | *}
+" ;;
+		esac
+	done <asked
+	check_eq "$name: each condition is a program" '' "$broken"
+	check_eq "$name: with nothing measured no condition holds" '' "$loose"
+done
+
+# --- how conditions are judged ----------------------------------------------------
+
+cat >result <<'END'
+{"bytes": 5, "crc": "x", "counted": {"gpu0": {"in": 5, "out": 0, "host-read": 12}},
+ "list": [{"ok": true, "n": 3, "label": "a"}, {"ok": true, "n": 4, "label": "b"}], "transfers": [{"crc": "x", "bytes": 5}]}
+END
+# says CONDITION WORDS: '' when it is a good one and holds
+says() {
+	got=$(judged "$1" result | head -n 1)
+	case $2 in
+	'') check_eq "holds: $1" '' "$got" ;;
+	*)
+		case $got in
+		*"$2"*) pass "$2: $1" ;;
+		*) fail "$2: $1" "$got" ;;
+		esac
+		;;
+	esac
+}
+says '.counted.gpu0.in == 5' ''
+says 'same(.counted.gpu0.in; .bytes)' ''
+says 'below(.counted.gpu0["host-read"], .counted.gpu0.out; 65536)' ''
+says 'every(.list[] | .ok)' ''
+says 'sum(.list[].n) == 7' ''
+says '[.list[] | {n, label}] == [{n: 3, label: "a"}, {n: 4, label: "b"}]' ''
+says 'at_least(of(2; .list[].n); 3) and above(.list[].n; 2)' ''
+says '.counted.gpu0.in == 6' 'result: false'
+says 'below(of(3; .list[].n); 9)' '2 values instead of 3'
+says 'below(.list[] | select(.label == "c") | .n; 9)' 'there is nothing of it'
+says 'below(.crc; 9)' 'not counted: \"x\"'
+says 'same(.list[].n; 3)' 'result: false'
+says 'same([.list[0].m]; [null])' 'something is missing'
+says '.list[].ok' 'result: true, true'
+says 'empty' 'result: '
+says '.bytes' 'result: 5'
+# what is loose, as many conditions once were
+says '.counted.gpu0["host-read"] < 65536' 'it holds without any "counted", too'
+says '.counted.gpu0["host-rd"] < 65536' 'it holds without any "counted", too'
+says '.transfers[0].crc == .crc' 'it holds without any "crc", too'
+says '[.list[] | .n] | max < 9' 'it holds without any "n", too'
+says 'all(.list[]; .ok != false)' 'it holds without any "ok", too'
+says '.counted.gpu0 | .["host-write"] + .out == 0' 'the result has no "host-write", and it holds all the same'
+says '.counted.gpu0.wrong == null' 'it holds without any "counted", too'
+says 'true' 'it names no key of the result'
+finish
