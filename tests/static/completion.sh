@@ -40,7 +40,7 @@ wrong() {
 
 subcommands=$("$tool" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 check_eq "completion offers the commands" "$(printf '%s\n' "$subcommands" --describe --help | sort)" "$(offered '' | sort)"
-check_eq "and the words of io" "--help copy crc read write" "$(echo $(offered io '' | sort))"
+check_eq "and the words of io" "--help copy crc read write" "$(offered io '' | sort | xargs)"
 for sub in $subcommands; do
 	parts=$sub
 	[ "$sub" != io ] || parts='io read,io write,io copy,io crc'
@@ -58,9 +58,9 @@ done
 check "there are many options" test "$(cat offered-* | sort -u | wc -l)" -ge 45
 touch a-file
 mkdir a-folder
-check_eq "a file" "a-file a-folder" "$(echo $(offered io read --file a- | sort))"
+check_eq "a file" "a-file a-folder" "$(offered io read --file a- | sort | xargs)"
 check_eq "a folder" a-folder "$(offered stats --root a-)"
-check_eq "words" "read send write" "$(echo $(offered perf --op '' | sort))"
+check_eq "words" "read send write" "$(offered perf --op '' | sort | xargs)"
 check_eq "nothing where a number belongs" "" "$(offered io read --size '')"
 check_eq "findings" acs-redirect "$(offered doctor --explain acs-redir)"
 check_eq "a path for doctor" a-file "$(offered doctor --json a-fi)"
