@@ -18,7 +18,7 @@ mkdir -p dest/opt/peerlane/include/peerlane
 echo mine >dest/opt/peerlane/include/peerlane/mine.h
 check "make install" install install || diag "$(tail -n 5 log)"
 root=$OUT/dest/opt/peerlane
-for page in "$TOP"/docs/man/*.[1-8]; do
+for page in "$BUILD"/userlib/man/*.[1-8]; do
 	installed=$root/share/man/man${page##*.}/${page##*/}
 	cmp -s "$page" "$installed" || echo "${page##*/}"
 done >lost

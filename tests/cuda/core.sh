@@ -19,7 +19,7 @@ check_not "every symbol has its version" grep -v '@@PEERLANE_0\.1$' exported
 sed "s/@.*//" exported >names
 check "what is declared is exported, and nothing else" cmp names declared
 while read -r name; do
-	check "$name has a man page" test -s "$TOP/docs/man/$name.3"
+	check "$name has a man page" test -s "$BUILD/userlib/man/$name.3"
 done <declared
 for each in libpeerlane libpeerlane-mr; do
 	pc=$BUILD/userlib/$each.pc

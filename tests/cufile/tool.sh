@@ -62,7 +62,9 @@ status 2 io read --file x --size 12Q
 said '"12Q" is none'
 status 2 io read --file x --size 99999999999999999999
 status 2 io read --file x y
-said 'what is "y"'
+said 'takes no "y"'
+status 2 io crc --file x --gpu 0
+said 'gpu is for read, write, copy, not for crc'
 status 2 io read --file x --no-such
 status 2 stats y
 status 3 stats --root /nonexistent

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "doctor.h"
-
-#define WIDTH	79
+#include "tool.h"
 
 const char *doc_severity(enum severity s)
 {
@@ -30,20 +29,7 @@ static const char *get(struct json_object *o, const char *key)
 /* "  label  text", folded at blanks, later lines below the text. */
 static void paragraph(const char *label, const char *text)
 {
-	const char *word = text, *end;
-	int column = printf("  %-6s", label);
-
-	while (*word) {
-		word += strspn(word, " ");
-		end = word + strcspn(word, " ");
-		if (end == word)
-			break;
-		if (column > 8 && column + 1 + (end - word) > WIDTH)
-			column = printf("\n%8s", "") - 1;
-		column += printf(" %.*s", (int)(end - word), word);
-		word = end;
-	}
-	putchar('\n');
+	fold(printf("  %-5s ", label), 8, text);
 }
 
 static void print_where(struct json_object *o)

@@ -19,25 +19,57 @@ enum { DOC_HEALTHY, DOC_DEGRADED, DOC_BROKEN, DOC_USAGE = 64 };
 static const char usage[] =
 "usage: peerlane doctor [OPTION...] [PATH [GPU]]\n"
 "\n"
-"Says what on this machine keeps data from going straight between drives and\n"
-"GPU memory, or between NICs and GPU memory: what, why it matters, the command\n"
-"that cures it and what the cure costs.  With a PATH and a GPU: will a read of\n"
-"that file go straight into that GPU's memory, and if not, why.\n"
-"\n"
-"  --gpu GPU        only this GPU: its number in PCI order, or its PCI address\n"
-"  -v, --verbose    all sections, and remarks as well as problems\n"
-"  --try            also open the RDMA devices and GPUs, and register a little\n"
-"                   memory, to see what it does here\n"
-"  --timeout S      give up a --try after so many seconds (30)\n"
-"  --json           one JSON object\n"
-"  --from RECORD    judge a record of a machine instead of this one\n"
-"  --record RECORD  also write down what was read, to judge it elsewhere\n"
-"  --list           all findings that there are; with --json as a list\n"
-"  --explain ID     what the finding ID means\n"
-"\n"
-"Exit status: 0 healthy, 1 degraded, 2 broken, 64 wrong usage.  Reads only,\n"
-"but for --try.  As root it can read more; it says which facts it\n"
-"lacks.\n";
+"Reports what on this machine prevents direct transfers between drives and GPU\n"
+"memory, or between NICs and GPU memory: what it is, why it matters, the command\n"
+"that cures it, and the cost of the cure.  With a PATH: whether a read of that\n"
+"file goes directly into the memory of the GPU, and if not, why.\n";
+
+static const char after[] =
+"Exit status: 0 healthy, 1 degraded, 2 broken, 64 wrong usage.  It only reads,\n"
+"except with --try.  As root it can read more; facts that it could not read are\n"
+"listed.\n";
+
+enum { GPU = 1, VERBOSE, TRY, TIMEOUT, JSON, FROM, RECORD, LIST, EXPLAIN };
+
+static const struct opt options[] = {
+	{ GPU, "gpu", "GPU", .words = "0",
+	  .help = "only this GPU: its number in PCI order, its name in "
+	  "peerlane-topo(1), or its PCI address",
+	  .more = "The number in PCI order can differ from CUDA's." },
+	{ VERBOSE, "verbose", .letter = 'v',
+	  .help = "also print remarks, and what was found, by section" },
+	{ TRY, "try",
+	  .help = "also open the RDMA devices and GPUs, and register a little "
+	  "memory, to see whether it works",
+	  .more = "It opens each RDMA device and registers 64 KiB of host "
+	  "memory, an invalid dma-buf descriptor (to see the error), and 64 "
+	  "KiB of each GPU as a dma-buf, by its pointer and staged. This "
+	  "needs libibverbs and libcuda, creates a CUDA context on each GPU "
+	  "for a moment, and runs in a process of its own, which is killed when "
+	  "it exceeds --timeout. Without --try doctor judges by the names of drivers, and "
+	  "says so." },
+	{ TIMEOUT, "timeout", "S",
+	  .help = "limit of --try in seconds, 1 to 3600 (30)" },
+	{ JSON, "json", .help = "print one JSON object" },
+	{ FROM, "from", "RECORD",
+	  .help = "judge a peerlane-record(5) instead of this machine",
+	  .more = "The results of --try on that machine are part of the record. "
+	  "PATH is then an absolute path on that machine." },
+	{ RECORD, "record", "FILE",
+	  .help = "also write what was read into a record, to judge it "
+	  "elsewhere",
+	  .more = "Serial numbers, UUIDs and addresses of NICs are left out." },
+	{ LIST, "list",
+	  .help = "list all findings; with --json, with all their texts" },
+	{ EXPLAIN, "explain", "ID", .help = "all texts of the finding ID" },
+	{ 0 }
+};
+
+const struct command doctor_command = {
+	.name = "doctor", .operands = "FILE",
+	.what = "what prevents direct transfers, and how to cure it",
+	.usage = usage, .options = options, .after = after,
+};
 
 /* In the order in which they are printed; look() functions use earlier ones. */
 static const struct section *const sections[] = {
@@ -211,7 +243,7 @@ static int status_of(const struct doctor *d)
 static int wrong(const char *fmt, const char *arg)
 {
 	complain(fmt, arg);
-	fputs(usage, stderr);
+	say_usage(&doctor_command);
 	return DOC_USAGE;
 }
 
@@ -271,27 +303,13 @@ static bool parse_timeout(const char *text, int *seconds)
 
 int cmd_doctor(int argc, char **argv)
 {
-	enum { GPU = 256, JSON, FROM, RECORD, LIST, EXPLAIN, TRY, TIMEOUT };
-	static const struct option options[] = {
-		{ "gpu", required_argument, NULL, GPU },
-		{ "try", no_argument, NULL, TRY },
-		{ "timeout", required_argument, NULL, TIMEOUT },
-		{ "json", no_argument, NULL, JSON },
-		{ "from", required_argument, NULL, FROM },
-		{ "record", required_argument, NULL, RECORD },
-		{ "list", no_argument, NULL, LIST },
-		{ "explain", required_argument, NULL, EXPLAIN },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *from = NULL, *record = NULL, *gpu = NULL, *explain = NULL;
 	const char *timeout = NULL;
 	bool json = false, verbose = false, list = false;
 	struct doctor d = { .gpu = -1, .timeout = DOC_TRY_SECONDS };
 	int c, status;
 
-	while ((c = getopt_long(argc, argv, "vh", options, NULL)) != -1) {
+	while ((c = next_option(&doctor_command, argc, argv, NULL)) != -1) {
 		switch (c) {
 		case GPU:
 			gpu = optarg;
@@ -317,14 +335,11 @@ int cmd_doctor(int argc, char **argv)
 		case EXPLAIN:
 			explain = optarg;
 			break;
-		case 'v':
+		case VERBOSE:
 			verbose = true;
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			return DOC_HEALTHY;
 		default:
-			fputs(usage, stderr);
+			say_usage(&doctor_command);
 			return DOC_USAGE;
 		}
 	}

@@ -2,7 +2,6 @@
 /* peerlane io: options. */
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io.h"
@@ -11,59 +10,71 @@
 const char *const io_what_name[4] = { "read", "write", "copy", "crc" };
 
 static const char usage[] =
-"usage: peerlane io read  --file F [OPTION...]   file -> GPU memory\n"
-"       peerlane io write --file F --size N ...  GPU memory -> file\n"
-"       peerlane io copy  --in A --out B ...     file -> GPU memory -> file\n"
-"       peerlane io crc   --file F [OPTION...]   CRC32C of a file, no GPU\n"
-"\n"
-"  --file F, --in F     the file or block device\n"
-"  --out F, --to F      copy: the target; a regular file is made anew\n"
-"  --gpu N|near         which GPU (0); near: the one nearest to the file\n"
-"  --size N             bytes; K, M, G after the number (the whole file)\n"
-"  --offset N           from here in the file (0)\n"
-"  --to-offset N        copy: from here in the target (0)\n"
-"  --gpu-offset N       from here in the GPU buffer (0)\n"
-"  --chunk N            bytes for each call (all in one)\n"
-"  --loops N            do it N times over (1)\n"
-"  --registered         register the GPU buffer (default)\n"
-"  --unregistered       do not\n"
-"  --direct             open the file with O_DIRECT; the p2p path needs not\n"
-"  --pattern-fill SEED  write: fill the GPU buffer with a pattern first\n"
-"  --crc                CRC32C of what is in GPU memory, by the GPU if it can\n"
-"  --verify             compare it with the CRC32C of the file\n"
-"  --sync               write, copy: fdatasync the file at the end, timed\n"
-"  --strict             fail rather than take another path than p2p\n"
-"  --json               one JSON object instead of text\n";
+"usage: peerlane io read  --file F [OPTION...]            file -> GPU memory\n"
+"       peerlane io write --file F --size N [OPTION...]   GPU memory -> file\n"
+"       peerlane io copy  --in A --out B [OPTION...]      file -> GPU -> file\n"
+"       peerlane io crc   --file F [OPTION...]            CRC32C of a file\n";
 
 enum {
-	OPT_IN = 256, OPT_OUT, OPT_GPU, OPT_SIZE, OPT_OFFSET, OPT_TO_OFFSET,
+	OPT_IN = 1, OPT_OUT, OPT_GPU, OPT_SIZE, OPT_OFFSET, OPT_TO_OFFSET,
 	OPT_GPU_OFFSET, OPT_CHUNK, OPT_LOOPS, OPT_REG, OPT_UNREG, OPT_DIRECT,
 	OPT_FILL, OPT_CRC, OPT_VERIFY, OPT_SYNC, OPT_STRICT, OPT_JSON,
 };
 
-static const struct option long_options[] = {
-	{ "file", required_argument, NULL, OPT_IN },
-	{ "in", required_argument, NULL, OPT_IN },
-	{ "out", required_argument, NULL, OPT_OUT },
-	{ "to", required_argument, NULL, OPT_OUT },
-	{ "gpu", required_argument, NULL, OPT_GPU },
-	{ "size", required_argument, NULL, OPT_SIZE },
-	{ "offset", required_argument, NULL, OPT_OFFSET },
-	{ "to-offset", required_argument, NULL, OPT_TO_OFFSET },
-	{ "gpu-offset", required_argument, NULL, OPT_GPU_OFFSET },
-	{ "chunk", required_argument, NULL, OPT_CHUNK },
-	{ "loops", required_argument, NULL, OPT_LOOPS },
-	{ "registered", no_argument, NULL, OPT_REG },
-	{ "unregistered", no_argument, NULL, OPT_UNREG },
-	{ "direct", no_argument, NULL, OPT_DIRECT },
-	{ "pattern-fill", required_argument, NULL, OPT_FILL },
-	{ "crc", no_argument, NULL, OPT_CRC },
-	{ "verify", no_argument, NULL, OPT_VERIFY },
-	{ "sync", no_argument, NULL, OPT_SYNC },
-	{ "strict", no_argument, NULL, OPT_STRICT },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+#define GPU_ONLY "read, write, copy"
+
+static const struct opt options[] = {
+	{ OPT_IN, "file", "FILE", .alias = "in",
+	  .help = "the file or block device; of copy, the source" },
+	{ OPT_SIZE, "size", "N",
+	  .help = "bytes to move (the whole file); write needs it" },
+	{ OPT_OFFSET, "offset", "N", .help = "where to start in the file (0)" },
+	{ OPT_JSON, "json", .help = "print one JSON object" },
+	{ OPT_OUT, "out", "FILE", .alias = "to", .only = "copy",
+	  .help = "the target; a regular file is created, or emptied",
+	  .more = "With --to-offset it is not emptied." },
+	{ OPT_TO_OFFSET, "to-offset", "N", .only = "copy",
+	  .help = "where to start in the target (0)" },
+	{ OPT_GPU, "gpu", "N|near", .words = "0 near", .only = GPU_ONLY,
+	  .help = "the number of the GPU (0), or the one nearest to the file",
+	  .more = "near takes the GPU nearest to the drive of the file (of "
+	  "copy, of the source) and prints why; pln_topo_nearest(3) has the "
+	  "rules." },
+	{ OPT_GPU_OFFSET, "gpu-offset", "N", .only = GPU_ONLY,
+	  .help = "where to start in the GPU buffer (0)" },
+	{ OPT_CHUNK, "chunk", "N", .only = GPU_ONLY,
+	  .help = "bytes of each call (everything in one call)" },
+	{ OPT_LOOPS, "loops", "N", .only = GPU_ONLY,
+	  .help = "how often to do each transfer (1)",
+	  .more = "The byte count is the total of all loops." },
+	{ OPT_REG, "registered", .only = GPU_ONLY,
+	  .help = "register the GPU buffer (default)" },
+	{ OPT_UNREG, "unregistered", .only = GPU_ONLY,
+	  .help = "do not register the GPU buffer" },
+	{ OPT_DIRECT, "direct", .only = GPU_ONLY,
+	  .help = "open the files with O_DIRECT",
+	  .more = "Not needed for p2p. With bounce it bypasses the page "
+	  "cache." },
+	{ OPT_CRC, "crc", .only = GPU_ONLY,
+	  .help = "print the CRC32C of the data in GPU memory",
+	  .more = "The GPU computes it if its driver can." },
+	{ OPT_VERIFY, "verify", .only = GPU_ONLY,
+	  .help = "compare that CRC32C with the file's",
+	  .more = "The file is read again for it." },
+	{ OPT_STRICT, "strict", .only = GPU_ONLY,
+	  .help = "fail instead of using another path than p2p" },
+	{ OPT_FILL, "pattern-fill", "SEED", .only = "write",
+	  .help = "fill the GPU buffer with a pattern first" },
+	{ OPT_SYNC, "sync", .only = "write, copy",
+	  .help = "call fdatasync(2) after writing; included in the time" },
+	{ 0 }
+};
+
+const struct command io_command = {
+	.name = "io", .parts = "read write copy crc",
+	.what = "move data between files and GPU memory; print the path taken",
+	.usage = usage, .options = options,
+	.after = "Numbers may end in K, M, G or T (powers of 1024).\n",
 };
 
 static bool number(const char *option, const char *text, uint64_t min,
@@ -78,10 +89,11 @@ static bool number(const char *option, const char *text, uint64_t min,
 
 static bool parse(int argc, char **argv, struct options *o)
 {
+	uint32_t seen = 0;
 	uint64_t n;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+	while ((c = next_option(&io_command, argc, argv, &seen)) != -1) {
 		bool ok = true;
 
 		switch (c) {
@@ -128,9 +140,6 @@ static bool parse(int argc, char **argv, struct options *o)
 		case OPT_SYNC: o->sync = true; break;
 		case OPT_STRICT: o->strict = true; break;
 		case OPT_JSON: o->json = true; break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(EXIT_OK);
 		default:
 			return false;
 		}
@@ -138,32 +147,23 @@ static bool parse(int argc, char **argv, struct options *o)
 			return false;
 	}
 	if (optind < argc) {
-		complain("what is \"%s\"?  Options begin with --",
-			 argv[optind]);
+		complain("io %s takes no \"%s\"; options begin with --",
+			 io_what_name[o->what], argv[optind]);
 		return false;
 	}
 	if (!o->in) {
-		complain("which file?  Say --file F%s", o->what == COPY ?
-			 " (or --in F)" : "");
+		complain("which file?  Give --file F");
 		return false;
 	}
 	if (o->what == COPY && !o->out) {
-		complain("where to?  Say --out F");
-		return false;
-	}
-	if (o->what != COPY && (o->out || o->to_offset)) {
-		complain("--out and --to-offset are for copy");
+		complain("where to?  Give --out F");
 		return false;
 	}
 	if (o->what == WRITE && !o->have_size) {
-		complain("how much?  Say --size N");
+		complain("how much?  Give --size N");
 		return false;
 	}
-	if (o->fill && o->what != WRITE) {
-		complain("--pattern-fill is for write");
-		return false;
-	}
-	return true;
+	return options_are_for(&io_command, seen, io_what_name[o->what]);
 }
 
 int cmd_io(int argc, char **argv)
@@ -171,22 +171,17 @@ int cmd_io(int argc, char **argv)
 	struct options o = { .loops = 1 };
 	unsigned int i;
 
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		fputs(usage, stdout);
-		return EXIT_OK;
-	}
-	for (i = 0; argc > 1 && i < 4; i++)
-		if (!strcmp(argv[1], io_what_name[i]))
-			break;
+	for (i = 0; argc > 1 && i < 4 && strcmp(argv[1], io_what_name[i]); i++)
+		;
 	if (argc < 2 || i == 4) {
-		if (argc > 1)
-			complain("io does not know \"%s\"", argv[1]);
-		fputs(usage, stderr);
+		complain(argc > 1 ? "io does not know \"%s\"" :
+			 "io needs a word: read, write, copy or crc", argv[1]);
+		say_usage(&io_command);
 		return EXIT_USAGE;
 	}
 	o.what = (enum io_what)i;
 	if (!parse(argc - 1, argv + 1, &o)) {
-		fprintf(stderr, "peerlane io --help tells more\n");
+		say_usage(&io_command);
 		return EXIT_USAGE;
 	}
 	return io_run(&o);

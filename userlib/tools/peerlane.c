@@ -1,51 +1,127 @@
 // SPDX-License-Identifier: MIT
 /* peerlane: the commands. */
+#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tool.h"
 
-static const char usage[] =
-"usage: peerlane COMMAND [OPTION...]\n"
-"\n"
-"  io      move data between files and GPU memory, and say which way it went\n"
-"  stats   counters of the emulated GPUs and PCIe switches in this machine\n"
-"  topo    how GPUs, NICs and drives are connected, and which way data goes\n"
-"  doctor  what keeps data from going straight, and what to do about it\n"
-"  perf    latency, bandwidth and message rate of RDMA from and to GPU memory\n"
-"  run     a program of NVIDIA's CUDA runtime, on Peerlane's\n"
-"\n"
-"peerlane COMMAND --help tells more.  Exit status: 0 good, 1 a transfer\n"
-"failed, 2 wrong usage, 3 no usable GPU, 4 strict mode refused to fall back,\n"
-"5 data differs; topo has others, run the program's.\n";
+static const struct {
+	const struct command *command;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+#ifndef PEERLANE_STATIC
+	{ &io_command, cmd_io },
+#endif
+	{ &stats_command, cmd_stats },
+	{ &topo_command, cmd_topo },
+	{ &doctor_command, cmd_doctor },
+#ifndef PEERLANE_STATIC
+	{ &perf_command, cmd_perf },
+	{ &run_command, cmd_run },
+#endif
+};
+#define COMMANDS (sizeof(commands) / sizeof(*commands))
+
+static void usage(FILE *to)
+{
+	size_t i;
+
+	fputs("usage: peerlane COMMAND [OPTION...]\n\n", to);
+	for (i = 0; i < COMMANDS; i++)
+		fprintf(to, "  %-7s %s\n", commands[i].command->name,
+			commands[i].command->what);
+	fputs("\n"
+	      "peerlane COMMAND --help shows the options of a command, peerlane --describe\n"
+	      "all of them as JSON.  Exit status: 0 success, 1 a transfer failed, 2 wrong\n"
+	      "usage, 3 no usable GPU, 4 refused by strict mode, 5 data differs; topo and\n"
+	      "doctor have others, that of run is the program's.\n", to);
+}
+
+static void put(struct json_object *o, const char *key, const char *text)
+{
+	if (text)
+		json_object_object_add(o, key, json_object_new_string(text));
+}
+
+static struct json_object *describe_options(const struct opt *opt)
+{
+	struct json_object *all = json_object_new_array(), *o;
+
+	for (; opt->name; opt++) {
+		char letter[2] = { opt->letter };
+
+		o = json_object_new_object();
+		put(o, "name", opt->name);
+		put(o, "letter", *letter ? letter : NULL);
+		put(o, "alias", opt->alias);
+		put(o, "arg", opt->arg);
+		put(o, "only", opt->only);
+		put(o, "help", opt->help);
+		put(o, "more", opt->more);
+		put(o, "words", opt->words);
+		json_object_array_add(all, o);
+	}
+	return all;
+}
+
+/* Manual pages and completion are made from this. */
+static void describe(void)
+{
+	struct json_object *all = json_object_new_array(), *o;
+	size_t i;
+
+	for (i = 0; i < COMMANDS; i++) {
+		const struct command *c = commands[i].command;
+
+		o = json_object_new_object();
+		put(o, "name", c->name);
+		put(o, "what", c->what);
+		put(o, "parts", c->parts);
+		put(o, "operands", c->operands);
+		json_object_object_add(o, "options",
+				       describe_options(c->options));
+		json_object_array_add(all, o);
+	}
+	puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(all);
+}
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && (!strcmp(argv[1], "io") || !strcmp(argv[1], "perf") ||
-			 !strcmp(argv[1], "run"))) {
+	const char *name = argc > 1 ? argv[1] : "";
+	size_t i;
+
+	for (i = 0; i < COMMANDS; i++) {
+		if (strcmp(name, commands[i].command->name))
+			continue;
+		if (argc > 2 && (!strcmp(argv[2], "--help") ||
+				 !strcmp(argv[2], "-h"))) {
+			print_help(commands[i].command);
+			return EXIT_OK;
+		}
+		return commands[i].run(argc - 1, argv + 1);
+	}
 #ifdef PEERLANE_STATIC
+	if (!strcmp(name, "io") || !strcmp(name, "perf") ||
+	    !strcmp(name, "run")) {
 		complain("this is the program in one file, which cannot load a "
 			 "GPU's driver library: install the other one");
 		return EXIT_USAGE;
-#else
-		return *argv[1] == 'i' ? cmd_io(argc - 1, argv + 1) :
-			*argv[1] == 'r' ? cmd_run(argc - 1, argv + 1) :
-			cmd_perf(argc - 1, argv + 1);
-#endif
 	}
-	if (argc > 1 && !strcmp(argv[1], "stats"))
-		return cmd_stats(argc - 1, argv + 1);
-	if (argc > 1 && !strcmp(argv[1], "topo"))
-		return cmd_topo(argc - 1, argv + 1);
-	if (argc > 1 && !strcmp(argv[1], "doctor"))
-		return cmd_doctor(argc - 1, argv + 1);
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-			 !strcmp(argv[1], "help"))) {
-		fputs(usage, stdout);
+#endif
+	if (!strcmp(name, "--describe")) {
+		describe();
+		return EXIT_OK;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") ||
+	    !strcmp(name, "help")) {
+		usage(stdout);
 		return EXIT_OK;
 	}
 	if (argc > 1)
-		complain("there is no command \"%s\"", argv[1]);
-	fputs(usage, stderr);
+		complain("there is no command \"%s\"", name);
+	usage(stderr);
 	return EXIT_USAGE;
 }

@@ -11,37 +11,77 @@
 
 static const char usage[] =
 "usage: peerlane perf [OPTION...]             server: serves one client\n"
-"       peerlane perf [OPTION...] HOST        client: measures, and prints\n"
+"       peerlane perf [OPTION...] HOST        client: measures and prints\n"
 "       peerlane perf [OPTION...] --loopback  both, on this host\n"
 "\n"
-"Latency, bandwidth and message rate of RDMA between two memories: GPU memory\n"
-"that the NIC reaches itself (direct), GPU memory by way of host memory\n"
-"(staged), and host memory.\n"
-"\n"
-"What is measured, for the client:\n"
-"  --op LIST          of write, read, send (all)\n"
-"  --memory LIST      of direct, staged, host (all)\n"
-"  --test LIST        of latency, stream (both)\n"
-"  --sizes LIST       8,64,4K or 2:8M, powers of two (8,64,512,4K,32K,256K,1M)\n"
-"  --count N          messages of each run (1000)\n"
-"  --seconds S        ... and the longest that it may take (1)\n"
-"  --warm-up N        messages before, which are not counted (100)\n"
-"  --depth N          stream: messages under way at once (16)\n"
-"  --json             one JSON object instead of text\n"
-"  --gnuplot FILE     also write a plot, as a script for gnuplot\n"
-"For both:\n"
-"  --device NAME      RDMA device (the first one with an active port)\n"
-"  --ib-port N        its port (the first active one)\n"
-"  --gid-index N      its GID (RoCE v2 of an IPv4 address)\n"
-"  --gpu N            which GPU (0)\n"
-"  --tcp-port N       where the server listens (18516)\n"
-"  --wait S           how long to wait for the other program (60)\n"
-"  --timeout S        give up when nothing has moved for so long (20)\n"
-"For the server:\n"
-"  --bind ADDRESS     listen on this address only\n"
-"  --keep             serve client after client, until none comes in time\n";
+"Measures latency, bandwidth and message rate of RDMA between two memories: GPU\n"
+"memory that the NIC reaches itself (direct), GPU memory through host memory\n"
+"(staged), and host memory (host).\n";
 
 #define DEFAULT_SIZES	"8,64,512,4K,32K,256K,1M"
+
+enum {
+	OP = 1, MEMORY, TEST, SIZES, COUNT, SECONDS, WARM_UP, DEPTH, JSON,
+	GNUPLOT, DEVICE, IB_PORT, GID_INDEX, GPU, TCP_PORT, WAIT, TIMEOUT, BIND,
+	KEEP, LOOPBACK,
+};
+
+static const struct opt options[] = {
+	{ DEVICE, "device", "NIC",
+	  .help = "RDMA device (the first one with an active port)" },
+	{ IB_PORT, "ib-port", "N",
+	  .help = "port of the device, from 1 (the first active one)" },
+	{ GID_INDEX, "gid-index", "N",
+	  .help = "GID of the port (RoCE v2 of an IPv4 address)",
+	  .more = "Without it: the first GID of RoCE v2 with an IPv4 address, "
+	  "then any of RoCE v2; on InfiniBand the first one." },
+	{ GPU, "gpu", "N", .words = "0", .help = "CUDA number of the GPU (0)" },
+	{ TCP_PORT, "tcp-port", "N",
+	  .help = "where the server listens (18516)" },
+	{ WAIT, "wait", "S",
+	  .help = "seconds to wait for the other program (60)" },
+	{ TIMEOUT, "timeout", "S",
+	  .help = "fail after S seconds without progress or an answer (20)" },
+	{ LOOPBACK, "loopback", .help = "both ends on this host" },
+	{ OP, "op", "LIST", .words = "write read send", .only = "the client",
+	  .help = "of write, read and send, separated by commas (all)" },
+	{ MEMORY, "memory", "LIST", .words = "direct staged host",
+	  .only = "the client", .help = "of direct, staged and host (all)" },
+	{ TEST, "test", "LIST", .words = "latency stream",
+	  .only = "the client", .help = "of latency and stream (both)" },
+	{ SIZES, "sizes", "LIST", .only = "the client",
+	  .help = "bytes of a message, 8,64,4K, or the powers of two 2:8M "
+	  "(" DEFAULT_SIZES ")",
+	  .more = "At most 1G. 2:8M is 2 and all its doubles up to 8 MiB." },
+	{ COUNT, "count", "N", .only = "the client",
+	  .help = "messages of each run (1000)" },
+	{ SECONDS, "seconds", "S", .only = "the client",
+	  .help = "start no more messages after S seconds (1)",
+	  .more = "At least one message is sent. The warm-up has the same "
+	  "limit." },
+	{ WARM_UP, "warm-up", "N", .only = "the client",
+	  .help = "messages before those that are counted (100)" },
+	{ DEPTH, "depth", "N", .only = "the client",
+	  .help = "stream: messages in flight, 1 to 256 (16)" },
+	{ JSON, "json", .only = "the client", .help = "print one JSON object" },
+	{ GNUPLOT, "gnuplot", "FILE", .only = "the client",
+	  .help = "also write a plot, as a script for gnuplot(1)",
+	  .more = "The script holds the data: latency (median, minimum and "
+	  "p99), bandwidth and message rate by size. gnuplot FILE > FILE.svg "
+	  "draws it." },
+	{ BIND, "bind", "ADDRESS", .only = "the server",
+	  .help = "listen on this address only" },
+	{ KEEP, "keep", .only = "the server",
+	  .help = "serve client after client, until none comes within the "
+	  "time of --wait" },
+	{ 0 }
+};
+
+const struct command perf_command = {
+	.name = "perf",
+	.what = "latency, bandwidth and message rate of RDMA with GPU memory",
+	.usage = usage, .options = options,
+};
 
 static bool add_size(uint64_t *sizes, unsigned int *n, uint64_t size)
 {
@@ -139,37 +179,6 @@ static bool duration(const char *option, const char *text, double *out)
 	return false;
 }
 
-enum {
-	OP = 256, MEMORY, TEST, SIZES, COUNT, SECONDS, WARM_UP, DEPTH, JSON,
-	GNUPLOT, DEVICE, IB_PORT, GID_INDEX, GPU, TCP_PORT, WAIT, TIMEOUT, BIND,
-	KEEP, LOOPBACK,
-};
-
-static const struct option options[] = {
-	{ "op", required_argument, NULL, OP },
-	{ "memory", required_argument, NULL, MEMORY },
-	{ "test", required_argument, NULL, TEST },
-	{ "sizes", required_argument, NULL, SIZES },
-	{ "count", required_argument, NULL, COUNT },
-	{ "seconds", required_argument, NULL, SECONDS },
-	{ "warm-up", required_argument, NULL, WARM_UP },
-	{ "depth", required_argument, NULL, DEPTH },
-	{ "json", no_argument, NULL, JSON },
-	{ "gnuplot", required_argument, NULL, GNUPLOT },
-	{ "device", required_argument, NULL, DEVICE },
-	{ "ib-port", required_argument, NULL, IB_PORT },
-	{ "gid-index", required_argument, NULL, GID_INDEX },
-	{ "gpu", required_argument, NULL, GPU },
-	{ "tcp-port", required_argument, NULL, TCP_PORT },
-	{ "wait", required_argument, NULL, WAIT },
-	{ "timeout", required_argument, NULL, TIMEOUT },
-	{ "bind", required_argument, NULL, BIND },
-	{ "keep", no_argument, NULL, KEEP },
-	{ "loopback", no_argument, NULL, LOOPBACK },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
 static bool take(struct perf_options *o, int c, const char *arg)
 {
 	uint64_t n = 0;
@@ -231,32 +240,19 @@ static bool take(struct perf_options *o, int c, const char *arg)
 	return ok;
 }
 
-/* An option that the other side decides would be without effect. */
-static bool misplaced(const struct perf_options *o, unsigned int seen)
+static bool fits(const struct perf_options *o, uint32_t seen)
 {
-	const unsigned int of_client = 1u << (GNUPLOT - OP + 1);
-	unsigned int i;
-
-	if ((o->host || o->loopback) && (o->bind || o->keep)) {
-		complain("%s is for the server", o->bind ? "--bind" : "--keep");
-		return true;
-	}
 	if (o->host && o->loopback) {
 		complain("--loopback needs no host, so not \"%s\"", o->host);
-		return true;
-	}
-	if (o->host || o->loopback || !(seen & (of_client - 1)))
 		return false;
-	for (i = 0; !(seen & 1u << i); i++)
-		;
-	complain("--%s is for the client, and without a HOST this is the "
-		 "server", options[i].name);
-	return true;
+	}
+	return options_are_for(&perf_command, seen, o->host || o->loopback ?
+			       "the client" : "the server");
 }
 
 int perf_parse(int argc, char **argv, struct perf_options *o)
 {
-	unsigned int seen = 0;
+	uint32_t seen = 0;
 	int c;
 
 	*o = (struct perf_options){
@@ -266,16 +262,11 @@ int perf_parse(int argc, char **argv, struct perf_options *o)
 		.wait = 60, .timeout = 20,
 	};
 	perf_parse_sizes(DEFAULT_SIZES, o->sizes, &o->n_sizes);
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			return EXIT_OK;
-		}
+	while ((c = next_option(&perf_command, argc, argv, &seen)) != -1) {
 		if (!take(o, c, optarg)) {
-			fputs("peerlane perf --help tells more\n", stderr);
+			say_usage(&perf_command);
 			return EXIT_USAGE;
 		}
-		seen |= 1u << (c - OP);
 	}
 	if (optind < argc)
 		o->host = argv[optind++];
@@ -283,5 +274,5 @@ int perf_parse(int argc, char **argv, struct perf_options *o)
 		complain("one HOST, not \"%s\" too", argv[optind]);
 		return EXIT_USAGE;
 	}
-	return misplaced(o, seen) ? EXIT_USAGE : -1;
+	return fits(o, seen) ? -1 : EXIT_USAGE;
 }

@@ -25,6 +25,14 @@ static const char usage[] =
 "\n"
 "The exit status is PROGRAM's; 126: it cannot be run, 127: it is not there.\n";
 
+static const struct opt no_options[] = { { 0 } };
+
+const struct command run_command = {
+	.name = "run", .operands = "COMMAND",
+	.what = "run a program of NVIDIA's CUDA runtime on Peerlane's runtime",
+	.usage = usage, .options = no_options,
+};
+
 /* VARIABLE=@value, or @value:what-it-was */
 static bool put_first(const char *variable, const char *value)
 {
@@ -42,10 +50,6 @@ int cmd_run(int argc, char **argv)
 	char *path, *folder;
 	void *lib;
 
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		fputs(usage, stdout);
-		return EXIT_OK;
-	}
 	if (argc < 2 || *argv[1] == '-') {
 		if (argc < 2)
 			complain("run needs a program");

@@ -15,17 +15,36 @@
 
 static const char usage[] =
 "usage: peerlane stats [--json] [--root DIR]\n"
-"       peerlane stats --fabric [--json] [--from FILE]\n"
+"       peerlane stats --fabric [--json] [--from RECORD]\n"
 "\n"
-"Counters of each emulated GPU: DMA of other devices into its memory by\n"
-"direction and by device, what its engines copied from and to host memory,\n"
-"and what its driver holds.  Needs root and debugfs.\n"
-"\n"
-"  --json       one JSON object\n"
-"  --root DIR   read DIR instead of " DEBUGFS "\n"
-"  --fabric     the byte counters of the ports of each peerlane-switch, which\n"
-"               need root, but no debugfs\n"
-"  --from FILE  fabric: as they were when this record was made\n";
+"Prints the counters of each emulated GPU: DMA of other devices into its memory\n"
+"by direction and by device, what its engines copied from and to host memory,\n"
+"and what its driver holds.  Needs root and debugfs.\n";
+
+enum { JSON = 1, ROOT, FABRIC, FROM };
+
+static const struct opt options[] = {
+	{ JSON, "json", .help = "print one JSON object",
+	  .more = "{\"gpus\":{\"0000:01:00.0\":{\"counters\":{...},...}}}, or "
+	  "with --fabric {\"ports\":[{\"address\":...,\"port\":...,"
+	  "\"counters\":{...}},...]}." },
+	{ ROOT, "root", "DIR", .help = "read DIR instead of " DEBUGFS },
+	{ FABRIC, "fabric",
+	  .help = "print the byte counters of each peerlane-switch port instead",
+	  .more = "For each port: bytes sent to peers, to and from host "
+	  "memory, to peers through the root complex, down to devices, and "
+	  "refused. They are in the config spaces of the ports; reading "
+	  "them needs root, but no debugfs." },
+	{ FROM, "from", "RECORD",
+	  .help = "with --fabric: the counters in a peerlane-record(5)" },
+	{ 0 }
+};
+
+const struct command stats_command = {
+	.name = "stats",
+	.what = "counters of the emulated GPUs and PCIe switches",
+	.usage = usage, .options = options,
+};
 
 /* "name value" or "name a value b value": numbers into an object. */
 static struct json_object *numbers(const char *path)
@@ -84,14 +103,6 @@ static void print(struct json_object *gpus)
 
 int cmd_stats(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "root", required_argument, NULL, 'r' },
-		{ "fabric", no_argument, NULL, 'F' },
-		{ "from", required_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	static const char *const parts[] = { "counters", "initiators",
 					     "memory" };
 	struct json_object *gpus, *all;
@@ -102,25 +113,22 @@ int cmd_stats(int argc, char **argv)
 	DIR *dir;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((c = next_option(&stats_command, argc, argv, NULL)) != -1) {
 		switch (c) {
-		case 'j':
+		case JSON:
 			json = true;
 			break;
-		case 'r':
+		case ROOT:
 			root = optarg;
 			break;
-		case 'F':
+		case FABRIC:
 			fabric = true;
 			break;
-		case 'f':
+		case FROM:
 			from = optarg;
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_OK;
 		default:
-			fputs(usage, stderr);
+			say_usage(&stats_command);
 			return EXIT_USAGE;
 		}
 	}

@@ -27,12 +27,60 @@ enum {
 	EXIT_NOT_FOUND = 127,
 };
 
+/*
+ * An option of a command.  getopt_long(), --help, the manual page and
+ * completion are made from it.
+ */
+struct opt {
+	int id;			/* what next_option() returns, from 1 */
+	const char *name;	/* without the dashes; at the end of a table NULL */
+	const char *arg;	/* its value; FILE, DIR, NIC and ID are completed */
+	const char *help;	/* a phrase */
+	const char *more;	/* sentences that only the manual page has */
+	const char *words;	/* values that completion offers */
+	const char *alias;	/* another name */
+	const char *only;	/* the parts that take it, "write, copy"; NULL: all,
+				 * which are first in the table */
+	char letter;		/* of a short option without a value */
+};
+#define OPT_MAX		32	/* in a table */
+#define OPT_MAX_NAME	40	/* with its value */
+
+struct command {
+	const char *name;
+	const char *what;	/* in one line */
+	const char *parts;	/* words that follow the name: "read write" */
+	const char *operands;	/* completion: FILE, COMMAND, or NULL */
+	const char *usage;	/* in --help before the options */
+	const struct opt *options;
+	const char *after;	/* in --help after the options */
+};
+
 int cmd_io(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+
+extern const struct command io_command, stats_command, topo_command,
+	doctor_command, perf_command, run_command;
+
+/* ---- options.c ---- */
+/*
+ * The id of the next option, with optarg; -1 at the end; '?' for a mistake, about
+ * which it has complained.  --help prints and exits.  Sets a bit for each row in
+ * *@seen, which may be NULL.
+ */
+int next_option(const struct command *c, int argc, char **argv, uint32_t *seen);
+/* Complains about an option that @part of the command does not take. */
+bool options_are_for(const struct command *c, uint32_t seen, const char *part);
+/* The text of --help */
+void print_help(const struct command *c);
+/* After a complaint: where the usage is */
+void say_usage(const struct command *c);
+/* Prints words and a newline; from @column, later lines from @indent on. */
+void fold(int column, int indent, const char *text);
 
 /* ---- topo.c ---- */
 struct facts;

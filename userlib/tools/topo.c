@@ -13,27 +13,57 @@
 #define JSON_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
 
 static const char usage[] =
-"usage: peerlane topo [--matrix] [--tree] [--pairs] [--json] [--from FILE]\n"
-"       peerlane topo --near WHAT [--json] [--from FILE]\n"
+"usage: peerlane topo [--matrix] [--tree] [--pairs] [--json] [--from RECORD]\n"
+"       peerlane topo --near WHAT [--json] [--from RECORD]\n"
 "       peerlane topo --record FILE\n"
 "\n"
-"How GPUs, RDMA NICs and NVMe drives are connected, and which way a transfer\n"
-"between two of them goes: direct, through the root complex, or staged in host\n"
-"memory.  Without root, fewer facts can be read, and it says which.\n"
-"\n"
-"  --matrix       relations and ways of all pairs, with a legend\n"
-"  --tree         bridges, ports and devices, with ACS and links\n"
-"  --pairs        each pair with a GPU: the way, and what decides it\n"
-"                 (without these three: the matrix and the tree)\n"
-"  --near WHAT    only the GPU that is nearest to a file, a block device, or a\n"
-"                 device by its PCI address, label (NVME0) or name (nvme0n1)\n"
-"  --json         one JSON object with all of it\n"
-"  --from FILE    read a record instead of this machine\n"
-"  --record FILE  write a record of this machine: what this tool reads,\n"
-"                 without serial numbers, names and addresses\n"
-"\n"
-"Exit status: 0 good, 64 wrong usage, 65 a mistake in the record, 66 what is\n"
-"asked for cannot be read, 73 the record cannot be written.\n";
+"Shows how GPUs, RDMA NICs and NVMe drives are connected, and how data moves\n"
+"between two of them: direct, through the root complex, or staged in host\n"
+"memory.  Without root it can read fewer facts, and lists the missing ones.\n"
+"Without --matrix, --tree and --pairs it prints the matrix and the tree.\n";
+
+static const char after[] =
+"Exit status: 0 success, 64 wrong usage, 65 an error in the record, 66 the\n"
+"input cannot be read, 73 the record cannot be written.\n";
+
+enum { MATRIX = 1, TREE = 2, PAIRS = 4, JSON = 8, NEAR, FROM, RECORD };
+
+static const struct opt options[] = {
+	{ MATRIX, "matrix",
+	  .help = "relations and paths of all pairs, with a legend" },
+	{ TREE, "tree", .help = "bridges, ports and devices, with ACS and links",
+	  .more = "A ? behind a port means that its kind is guessed. A link "
+	  "that could be faster or wider is marked." },
+	{ PAIRS, "pairs",
+	  .help = "one line for each pair with a GPU: the path, and what "
+	  "decides it" },
+	{ NEAR, "near", "WHAT", .words = "FILE",
+	  .help = "only the GPU nearest to a file, a block device, or a device "
+	  "given by its PCI address, label (NVME0) or name (nvme0n1)",
+	  .more = "WHAT is a path if it has a slash in it. With --json, an "
+	  "object of gpu, address and reason. pln_topo_nearest(3) has the "
+	  "rules." },
+	{ JSON, "json", .help = "print one JSON object with everything",
+	  .more = "machine (kernel, cpu, p2pdma, p2pdma_source, nvidia_fs, "
+	  "host_list), devices and bridges (address, port, parent, ids, NUMA "
+	  "node, IOMMU mode and group, link, ACS; null is unknown), hosts "
+	  "(name, ids, on_list), pairs (a, b, relation, verdict, distance, "
+	  "reason, and the ports that redirect) and missing (a list of "
+	  "lines)." },
+	{ FROM, "from", "RECORD",
+	  .help = "read a peerlane-record(5) instead of this machine" },
+	{ RECORD, "record", "FILE",
+	  .help = "write a record of this machine, and print nothing",
+	  .more = "The record holds what this tool reads, without serial "
+	  "numbers, names and addresses." },
+	{ 0 }
+};
+
+const struct command topo_command = {
+	.name = "topo",
+	.what = "how GPUs, NICs and drives are connected, and the paths of data",
+	.usage = usage, .options = options, .after = after,
+};
 
 static const char *const way_letters[] = { "?", "D", "R", "S" };
 
@@ -395,7 +425,7 @@ static int near(struct topo *t, const char *what, bool as_json)
 
 static int wrong(void)
 {
-	fprintf(stderr, "peerlane topo --help tells more\n");
+	say_usage(&topo_command);
 	return EXIT_WRONG;
 }
 
@@ -411,36 +441,20 @@ int facts_for(const char *from, struct facts **f)
 
 int cmd_topo(int argc, char **argv)
 {
-	enum { MATRIX = 1, TREE = 2, PAIRS = 4, JSON = 8 };
-	static const struct option options[] = {
-		{ "matrix", no_argument, NULL, 'm' },
-		{ "tree", no_argument, NULL, 't' },
-		{ "pairs", no_argument, NULL, 'p' },
-		{ "near", required_argument, NULL, 'n' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "from", required_argument, NULL, 'f' },
-		{ "record", required_argument, NULL, 'r' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *from = NULL, *record = NULL, *to = NULL;
 	unsigned int what = 0;
 	struct facts *f;
 	struct topo *t;
 	int c, r;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((c = next_option(&topo_command, argc, argv, NULL)) != -1) {
 		switch (c) {
-		case 'm': what |= MATRIX; break;
-		case 't': what |= TREE; break;
-		case 'p': what |= PAIRS; break;
-		case 'j': what |= JSON; break;
-		case 'n': to = optarg; break;
-		case 'f': from = optarg; break;
-		case 'r': record = optarg; break;
-		case 'h':
-			fputs(usage, stdout);
-			return EXIT_OK;
+		case MATRIX: case TREE: case PAIRS: case JSON:
+			what |= (unsigned int)c;
+			break;
+		case NEAR: to = optarg; break;
+		case FROM: from = optarg; break;
+		case RECORD: record = optarg; break;
 		default:
 			return wrong();
 		}

@@ -83,11 +83,43 @@ struct pln_file_stats {
 	char reason[PLN_REASON_MAX];
 };
 
-/* @fh: a CUfileHandle_t, or NULL for the totals of this process.
- * Returns 0, -EINVAL (no structure, or its size), -EBADF (stale handle). */
+/**
+ * pln_file_stats - which path the bytes of a file took, and why
+ * @fh: a CUfileHandle_t, or NULL for the totals of this process
+ * @stats: in: its size; out: the rest
+ *
+ * A program that must also run with NVIDIA's library, which does not have this
+ * function, looks it up with dlsym(3).
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EINVAL: @stats is NULL, or its size is another.
+ * -EBADF: @fh is no registered handle.
+ *
+ * Example:
+ *
+ *	struct pln_file_stats s = { .size = sizeof(s) };
+ *
+ *	if (!pln_file_stats(fh, &s))
+ *		printf("%s: %s\n", pln_path_name(s.last_path), s.reason);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_path_name(), libcufile-peerlane(7), peerlane-io(1)
+ */
 int pln_file_stats(void *fh, struct pln_file_stats *stats);
 
-/* "p2p", "bounce", ...; "unknown" for any other number. */
+/**
+ * pln_path_name - the name of a path
+ * @path: enum pln_path
+ *
+ * Return: none, p2p, kernel, coherent, bounce or posix, a text of the library;
+ * "unknown" for any other number. kernel and coherent are not used yet.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_file_stats()
+ */
 const char *pln_path_name(unsigned int path);
 
 #ifdef __cplusplus

@@ -175,91 +175,191 @@ struct pln_link_stats {
 };
 
 /**
- * pln_link_open - a queue pair on an RDMA device, not yet connected
+ * pln_link_open - make one end of a connection that moves GPU memory
  * @link: out: the link, to be closed with pln_link_close()
  * @options: NULL for all defaults
  *
- * Returns 0; -EINVAL: an option out of range, another size, or a reserved
- * field that is not 0; -ENOENT: libibverbs.so.1 cannot be loaded; -ENOSYS: it
- * lacks a function; -ENODEV: no such RDMA device, or none with an active port
- * and all could be asked;
- * -ENETDOWN: the port is not active, or none of the device's is;
- * -EADDRNOTAVAIL: no such GID, or an InfiniBand port without a LID; -EMSGSIZE:
- * chunks are larger than the port's messages; -ENOMEM; or the device's error.
- * pln_link_reason(NULL) has it in words.  Since 0.1.
+ * Makes one end of a reliable connection on an RDMA device: a queue pair with
+ * what it needs. pln_link_connect() connects it.
+ *
+ * The library finds libibverbs.so.1 when this function is called; programs
+ * need not be linked with it.
+ *
+ * In @options, 0 means the default of a field. Reserved fields must be 0.
+ *
+ * Links have no threads: everything moves inside of pln_link_poll() and
+ * pln_link_wait(). A link is for one thread at a time, and so are all links
+ * that are given to one pln_link_poll().
+ *
+ * Return: 0, or a negative errno; pln_link_reason() of NULL has the reason in words.
+ *
+ * -EINVAL: An option is out of range, its size is another, or a reserved
+ *   field is not 0.
+ * -ENOENT: libibverbs.so.1 cannot be loaded.
+ * -ENOSYS: It lacks a function.
+ * -ENODEV: There is no such device, or none with an active port. When
+ *   devices cannot be opened or asked, it is that error instead.
+ * -ENETDOWN: The port is not active, or none of the device's is.
+ * -EADDRNOTAVAIL: The port has no such GID, or none at all; or it is an
+ *   InfiniBand port without a LID.
+ * -EMSGSIZE: Chunks are larger than the port's messages may be.
+ * -ENOMEM: Out of memory.
+ *
+ * Others are the device's.
+ *
+ * Example:
+ *
+ *	struct pln_link *link;
+ *
+ *	if (pln_link_open(&link, NULL))
+ *		fprintf(stderr, "%s\n", pln_link_reason(NULL));
+ *
+ * Notes:
+ *
+ * After fork(2) a link is the parent's alone. A child that neither ends nor
+ * executes another program keeps its socket open, and then the peer does not
+ * see that the parent has ended.
+ *
+ * Tried on soft-RoCE, on stock Linux 7.2. On InfiniBand peers are reached by
+ * LID inside of one subnet, and links go through no router; that is tested
+ * with a device of the test's own and has not met a true one.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_connect(), pln_link_close(), pln_link_share(),
+ * pln_link_put(), pln_link_reason(), pln_mr_reg()
  */
 int pln_link_open(struct pln_link **link,
 		  const struct pln_link_options *options);
 
 /**
- * pln_link_close - give a link back, at any time
+ * pln_link_close - give a link back
  * @link: may be NULL
  *
- * Puts that are not done are lost; the peer learns that this end is gone.
- * Memory that was registered in the link's own protection domain has to be
- * deregistered before.  Since 0.1.
+ * A link may be closed at any time and in any state.
+ *
+ * Puts that are not done are lost. The peer is told, within a second or not at
+ * all: its link fails with -EPIPE once it has everything that was sent before.
+ *
+ * A link without a @pd of its options has a protection domain of its own,
+ * which ends here, so memory that was registered in it has to be deregistered
+ * before.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_open(), pln_mr_dereg()
  */
 void pln_link_close(struct pln_link *link);
 
 /**
- * pln_link_pd - the protection domain, to register memory in
+ * pln_link_pd - protection domain of a link
  * @link: the link
  *
- * Returns the domain: the one in its options, or the link's own, which lives
- * as long as the link.  NULL without a link.  Since 0.1.
+ * Memory is registered in it with pln_mr_reg(), and further links can be opened
+ * with it as their @pd.
+ *
+ * Return: the domain of the link's options, or the link's own, which lives as
+ * long as the link; NULL without a link.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_open(), pln_mr_reg()
  */
 struct ibv_pd *pln_link_pd(struct pln_link *link);
 
 /**
- * pln_link_share - let the peer write into memory
+ * pln_link_share - let the peer of a link write into memory
  * @link: a link that is not yet connected
  * @mr: registered in pln_link_pd() with IBV_ACCESS_LOCAL_WRITE and
  *	IBV_ACCESS_REMOTE_WRITE; once it is deregistered, only
  *	pln_link_close() may be called
  *
- * Returns the buffer's number: 0 for the first, 1 for the next, ...; both ends
- * agree on who is what by that order.  -EINVAL: no link, no registration,
- * or one in another protection domain; -EISCONN: too late; -ENOSPC: already
- * PLN_LINK_BUFFERS; or the link's error.  Since 0.1.
+ * Lets the peer write into @mr, once connected. It was registered in
+ * pln_link_pd() with IBV_ACCESS_LOCAL_WRITE and IBV_ACCESS_REMOTE_WRITE, by
+ * any way.
+ *
+ * Buffers are numbered in the order in which they are shared; both ends have
+ * to agree on what is what. Once @mr is deregistered, only pln_link_close()
+ * may be called.
+ *
+ * Return: The buffer's number, 0 for the first; or a negative errno.
+ *
+ * -EINVAL: There is no link or no registration, or it is in another
+ *   protection domain than pln_link_pd().
+ * -EISCONN: The link is connected already, or has tried to be.
+ * -ENOSPC: PLN_LINK_BUFFERS (16) are shared already.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_peer(), pln_link_put(), pln_mr_reg()
  */
 int pln_link_share(struct pln_link *link, struct pln_mr *mr);
 
 /**
- * pln_link_connect - meet the peer
+ * pln_link_connect - meet the peer of a link over a socket
  * @link: a link that is not yet connected
  * @fd: a connected stream socket; the peer calls the same function on its
  *	other end
  * @timeout_ms: for all of it
  *
- * The ends tell each other how to be reached and what they share.  Afterwards
- * the program may use the socket as it likes; the link watches its connection
- * to learn that the peer is gone, so it must stay open while the link is used.
+ * Meets the peer, which calls the same function on the other end of the
+ * connected stream socket @fd. The ends tell each other how to be reached and
+ * what they share, check what they hear, and return when both can receive.
  *
- * Returns 0; -EINVAL; -EISCONN: connected or failed before; -EBADF, -ENOTSOCK:
- * @fd is no stream socket;
- * -ETIMEDOUT; -ECONNRESET: the peer went away; -EPROTO: the other end does not
- * speak this protocol, or says something impossible; -EPROTONOSUPPORT: it
- * speaks another version; -EREMOTEIO: the peer failed to connect; or the device's error.  A link that
- * failed to connect is good for nothing but pln_link_reason() and
- * pln_link_close(); after -EINVAL, -EBADF and -ENOTSOCK it is as before.
+ * All of it takes at most @timeout_ms milliseconds.
+ *
+ * Then the program may use the socket as it likes, or close it: the link keeps
+ * a duplicate, by which it sees that the peer's process is gone. It reads
+ * nothing from it, but a shutdown(2) of the socket breaks the peer's link.
+ *
+ * Return: 0, or a negative errno; pln_link_reason() has it in words. After an error
+ * the link is good for pln_link_close() only.
+ *
+ * -EINVAL: There is no link, or @timeout_ms is negative; the link can still be
+ *   connected.
+ * -EISCONN: This function has been called before.
+ * -EBADF, -ENOTSOCK: @fd is no stream socket; the link can still be
+ *   connected.
+ * -ETIMEDOUT: The time is over.
+ * -ECONNRESET: The peer has closed the socket.
+ * -EPROTO: The other end does not speak the protocol of this function, or
+ *   says something that cannot be.
+ * -EPROTONOSUPPORT: It speaks another version of it.
+ * -EREMOTEIO: The peer failed to connect.
+ *
+ * Others are the device's.
+ *
  * Since 0.1.
+ *
+ * See also: pln_link_open(), pln_link_share(), pln_link_reason()
  */
 int pln_link_connect(struct pln_link *link, int fd, int timeout_ms);
 
 /**
- * pln_link_peer - what the peer has shared
+ * pln_link_peer - what the peer of a link has shared
  * @link: a connected link
  * @buffer: its number, from 0
  * @info: in: its size; out: the rest
  *
- * Returns 0; -EINVAL: no link, no structure or another size; -ENOTCONN;
- * -ERANGE: the peer has shared fewer.  Since 0.1.
+ * Tells what the peer has shared as number @buffer: @length in bytes, and
+ * @way, the enum pln_mr_way by which it is registered over there. The caller
+ * sets @info->size to sizeof(struct pln_link_buffer).
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EINVAL: There is no link, no structure, or its size is another.
+ * -ENOTCONN: The link is not connected.
+ * -ERANGE: The peer has shared fewer buffers.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_share(), pln_link_put(), pln_mr_way_name()
  */
 int pln_link_peer(const struct pln_link *link, unsigned int buffer,
 		  struct pln_link_buffer *info);
 
 /**
- * pln_link_put - start to write into the peer's memory
+ * pln_link_put - write GPU memory into memory of the peer
  * @link: a connected link
  * @mr: where the bytes are: registered in pln_link_pd(), and to live until the
  *	put is done; may be NULL when @length is 0
@@ -269,58 +369,145 @@ int pln_link_peer(const struct pln_link *link, unsigned int buffer,
  * @at: where in that buffer
  * @tag: anything; the peer gets it with the arrival
  *
- * Returns at once.  The bytes must not change until the put is done.  Puts of
- * one link arrive whole and in order; puts that are under way together must
- * not overlap in the peer's memory.
+ * Starts to write @length bytes at @offset of @mr into the peer's buffer
+ * number @buffer, from byte @at of it, and returns at once. The peer gets them
+ * as one arrival, with @tag. A @length of 0 only tells the peer @tag; then @mr
+ * may be NULL.
  *
- * Returns the number of the put, from 1; -EINVAL: no link, no @mr for bytes, or
- * one in another protection domain; -ENOTCONN; -ERANGE: outside of @mr or of
- * the peer's buffer, or there is no such buffer; -EAGAIN: 65536 puts are
- * waiting, pln_link_poll() first; -ENOMEM; or the link's error.  Since 0.1.
+ * A put is cut into chunks. Where @mr or the peer's buffer is staged
+ * (PLN_MR_STAGED), the GPU's copy engine works on one chunk while the network
+ * carries others.
+ *
+ * Puts of one link arrive whole and in order. The bytes must not change, nor
+ * @mr be deregistered, until the put is done, which pln_link_wait() tells.
+ * Puts that are under way together must not overlap in the peer's memory.
+ *
+ * The peer holds at most 64 arrivals that its program has not taken; further
+ * puts wait for that.
+ *
+ * Return: The number of the put, from 1; or a negative errno.
+ *
+ * -EINVAL: There is no link, no @mr for bytes, or it is registered in
+ *   another protection domain than pln_link_pd().
+ * -ENOTCONN: The link is not connected.
+ * -ERANGE: The bytes lie outside of @mr or of the peer's buffer, or there is
+ *   no such buffer.
+ * -EAGAIN: 65536 puts are waiting: pln_link_poll() first.
+ * -ENOMEM: Out of memory.
+ *
+ * Others are the link's, see pln_link_reason().
+ *
+ * Example:
+ *
+ *	int64_t put = pln_link_put(link, mr, 0, 1 << 20, 0, 0, 42);
+ *
+ *	if (put < 0 || pln_link_wait(link, put, 10000))
+ *		fprintf(stderr, "%s\n", pln_link_reason(link));
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_wait(), pln_link_arrival(), pln_link_share(),
+ * pln_mr_reg()
  */
 int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
 		     uint64_t length, unsigned int buffer, uint64_t at,
 		     uint64_t tag);
 
 /**
- * pln_link_poll - let links work until something happened on one of them
+ * pln_link_poll - let links work until something happened
  * @links: connected ones
  * @count: of them, from 1 to 64
  * @timeout_ms: how long to wait for something; 0 only looks
  *
- * Something is: a put done, a put of the peer arrived, a link failed.
+ * Lets @count links work, 1 to 64 of them, until something is new on one: a
+ * put is done, a put of the peer has arrived, or the link has failed. It waits
+ * at most @timeout_ms milliseconds for that, without using the processor; 0
+ * only looks.
  *
- * Returns the number of links on which something is new since the last look,
- * or for which an arrival waits; 0: nothing within @timeout_ms; -EINVAL;
- * -ENOTCONN; the error of a failed link when nothing is new on any.  Since
- * 0.1.
+ * A link moves nothing while no function of it runs, so a program that waits
+ * for a peer should do so here.
+ *
+ * Return: The number of links on which something is new since the last look, or for
+ * which an arrival waits; 0 when nothing happened in time; or a negative
+ * errno.
+ *
+ * -EINVAL: There is no link, there are more than 64, or @timeout_ms is
+ *   negative.
+ * -ENOTCONN: A link is not connected.
+ *
+ * Others are those of a failed link, when nothing is new on any; see
+ * pln_link_reason().
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_arrival(), pln_link_wait(), pln_link_put()
  */
 int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms);
 
 /**
- * pln_link_wait - until a put is done
+ * pln_link_wait - wait until a put is done
  * @link: a connected link
  * @put: what pln_link_put() returned; 0: all puts so far
  * @timeout_ms: bound
  *
- * Done means: the bytes are in the peer's memory, in the GPU's own where that
- * is what the peer registered.  For staged memory of the peer that needs the
- * peer to poll.  Only this link is worked on meanwhile.
+ * Lets the link work until @put, a number that pln_link_put() returned, is
+ * done, and all before it; 0 stands for all puts so far.
  *
- * Returns 0; -EINVAL; -ERANGE: there was no such put; -ENOTCONN; -ETIMEDOUT,
- * which is no error of the link; or the link's error.  Since 0.1.
+ * Done means that the bytes are in the peer's memory: in the GPU's own where
+ * that is what the peer has registered. For staged memory the peer has to copy
+ * them there, and does so when it calls pln_link_poll() or pln_link_wait().
+ *
+ * Only this link is worked on meanwhile.
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EINVAL: There is no link, or a number is negative.
+ * -ERANGE: There was no such put.
+ * -ENOTCONN: The link is not connected.
+ * -ETIMEDOUT: The put is not done after @timeout_ms milliseconds. The link
+ *   is none the worse, unless pln_link_reason() says something.
+ *
+ * Others are the link's.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_put(), pln_link_poll(), pln_link_reason()
  */
 int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms);
 
 /**
- * pln_link_arrival - take the oldest put of the peer that is all here
+ * pln_link_arrival - take what has arrived from the peer
  * @link: a link
  * @arrival: in: its size; out: the rest
  *
- * What has arrived before an error can still be taken.
+ * Takes the oldest put of the peer that is all in this end's memory: @buffer,
+ * @offset and @length say where, and @tag is what the peer gave to
+ * pln_link_put(). The caller sets @arrival->size to sizeof(struct
+ * pln_link_arrival).
  *
- * Returns 0; -EAGAIN: none now; -EINVAL; -ENOTCONN; or the link's error when
- * none is left.  Since 0.1.
+ * Arrivals are found by pln_link_poll(); this function only hands them out,
+ * also after the link has failed.
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EAGAIN: There is none now.
+ * -EINVAL: There is no link, no structure, or its size is another.
+ * -ENOTCONN: The link is not connected.
+ *
+ * Others are those of a failed link, when no arrival is left; see
+ * pln_link_reason().
+ *
+ * Example:
+ *
+ *	struct pln_link_arrival a = { .size = sizeof(a) };
+ *
+ *	while (pln_link_poll(&link, 1, 1000) >= 0)
+ *		while (!pln_link_arrival(link, &a))
+ *			use(a.buffer, a.offset, a.length, a.tag);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_poll(), pln_link_put()
  */
 int pln_link_arrival(struct pln_link *link, struct pln_link_arrival *arrival);
 
@@ -329,17 +516,51 @@ int pln_link_arrival(struct pln_link *link, struct pln_link_arrival *arrival);
  * @link: a link, also a failed one
  * @stats: in: its size; out: the rest
  *
- * Returns 0 or -EINVAL.  Since 0.1.
+ * Tells what a link has done so far, also one that has failed. The caller sets
+ * @stats->size to sizeof(struct pln_link_stats).
+ *
+ * These are the library's own counts; devices and the wire have theirs. Since
+ * 0.1.
+ *
+ * Return: 0, or -EINVAL: there is no link, no structure, or its size is another.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_put(), pln_mr_info()
  */
 int pln_link_stats(const struct pln_link *link, struct pln_link_stats *stats);
 
 /**
- * pln_link_reason - what went wrong, in words
+ * pln_link_reason - what went wrong with a link, in words
  * @link: a link, or NULL for this thread's latest failed pln_link_open()
  *
- * Returns a text of the link, "" when nothing went wrong; valid until
- * pln_link_close(), for NULL until this thread's next pln_link_open().  Since
- * 0.1.
+ * Tells in words what went wrong with a link; with NULL, why this thread's
+ * latest pln_link_open() failed. The first thing that goes wrong is kept: from
+ * then on all functions return its errno, and the only way on is
+ * pln_link_close(). What had arrived before can still be taken.
+ *
+ * Once connected, a link fails with
+ *
+ * -EPIPE: The peer has closed the link, or given it up; the words say why.
+ * -ECONNRESET: The peer's process has ended without doing so.
+ * -ETIMEDOUT: The peer does not answer: its host or the network is down.
+ * -EACCES: The peer's device refused a write: the memory is no longer
+ *   registered there, or was revoked.
+ * -EFAULT: Memory of this end is no longer registered, or was freed.
+ * -ENODEV: A device of this end has gone, or its GPU was reset, and the
+ *   memory with it.
+ * -ECONNABORTED: The queue pair is in its error state: a request of the peer
+ *   was refused here, or the device was reset.
+ * -EREMOTEIO: The peer's device failed.
+ * -ENOBUFS, -EPROTO: The peer does not keep to the protocol.
+ * -EIO, ...: This end's device failed, or the GPU's copy engine.
+ *
+ * Return: A text of the link, empty when nothing went wrong, valid until
+ * pln_link_close(); for NULL until this thread's next pln_link_open().
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_open(), pln_link_connect(), pln_strerror()
  */
 const char *pln_link_reason(const struct pln_link *link);
 

@@ -5,13 +5,13 @@
  *
  * The ways, best first:
  *
- * dmabuf	The device maps a dma-buf of the memory (ibv_reg_dmabuf_mr).
- * plain	ibv_reg_mr() on the pointer: a peer-memory client of the kernel
- *		knows it, or it is GPU memory with pages that the CPU reaches
- *		coherently, which is what soft-RoCE needs.
- * staged	The device sees page-locked host memory instead, and
- *		pln_mr_to_gpu() and pln_mr_from_gpu() copy with the GPU's copy
- *		engine.  It works everywhere, and costs a copy.
+ * - dmabuf: The device maps a dma-buf of the memory (ibv_reg_dmabuf_mr(3)).
+ * - plain: ibv_reg_mr(3) on the pointer: a peer-memory client of the kernel
+ *   knows it, or it is GPU memory with pages that the CPU reaches coherently,
+ *   which is what soft-RoCE needs.
+ * - staged: The device sees page-locked host memory instead, and pln_mr_to_gpu()
+ *   and pln_mr_from_gpu() copy with the GPU's copy engine. It works
+ *   everywhere, and costs a copy.
  *
  * Host memory, too, can be registered: that is always plain.  Managed memory never
  * is: it moves away from the pages that a registration has pinned.
@@ -115,7 +115,7 @@ struct pln_mr_info {
 };
 
 /**
- * pln_mr_reg - register memory by the best way that works
+ * pln_mr_reg - register GPU memory with an RDMA device by the best way that works
  * @pd: protection domain; its device is the one that ways are tried on
  * @addr: memory of one GPU, or of the host; any alignment, need not be the start
  *	of an allocation
@@ -125,17 +125,104 @@ struct pln_mr_info {
  * @flags: PLN_MR_*
  * @mr: out: for pln_mr_dereg(); untouched when the call fails
  *
- * The memory must not be freed before pln_mr_dereg(); register-gpu-memory in
- * Peerlane's documentation says what happens, on each way, if it is.  Staged,
- * as much host memory again is page-locked, with its content undefined.
+ * Registers @length bytes at @addr with the device of the protection domain
+ * @pd. The memory is one GPU's (of any libcuda.so.1 that the program uses; any
+ * alignment, need not be the start of an allocation), or the host's. @access
+ * is made of IBV_ACCESS_* of ibv_reg_mr(3). The ways are tried on the device
+ * at hand, best first:
  *
- * Returns 0; -EINVAL: an argument, or PEERLANE_MR_WAYS; -EFAULT: not all of the
- * range is memory of one GPU, or of the host; -ENOSYS: no libibverbs.so.1 is
- * loaded, or it lacks what is needed; -EPERM: @flags and PEERLANE_MR_WAYS leave no
- * way to try; -ENOMEM; -ENODEV, -EIO: libcuda could not say what the memory is;
- * else the error of the last way that was tried, as libibverbs or libcuda gave it:
- * -EOPNOTSUPP, -EFAULT, -EREMOTEIO, -ENOSPC, -ENOMEM, -EINVAL, -ENOSYS, ...
- * pln_mr_info(NULL, ...) in the same thread has the reasons.  Since 0.1.
+ * - dmabuf: The device maps a dma-buf of the memory, ibv_reg_dmabuf_mr(3).
+ *   Whole pages are exported, within the allocation; the region is exactly
+ *   what was asked for, and its addresses are the memory's.
+ * - plain: ibv_reg_mr(3) on the pointer: a peer-memory client of the kernel
+ *   knows it (nvidia-peermem, peerlane_peermem), or the memory has pages that
+ *   the CPU reaches coherently, as soft-RoCE needs. Host memory is always
+ *   registered so.
+ * - staged: The device sees page-locked host memory of the same size, with
+ *   undefined content, and pln_mr_to_gpu() and pln_mr_from_gpu() copy.
+ *
+ * What was taken and why nothing better, is told by pln_mr_info(), also after
+ * a failure.
+ *
+ * @flags is 0, or made of:
+ *
+ * - PLN_MR_STRICT: Do not stage: fail.
+ * - PLN_MR_ONLY_DMABUF, PLN_MR_ONLY_PLAIN, PLN_MR_ONLY_STAGED: Try this way
+ *   and no other; at most one of them.
+ *
+ * Memory must stay allocated until pln_mr_dereg(); the notes say what happens if
+ * it does not.
+ *
+ * Return: 0 and *mr is the registration, or a negative errno and *mr is as it was.
+ *
+ * When ways have failed, the error of the last one that was tried. Of the
+ * library itself:
+ *
+ * -EINVAL: An argument is wrong, flags contradict each other, @access has
+ *   IBV_ACCESS_ON_DEMAND or IBV_ACCESS_ZERO_BASED, or PEERLANE_MR_WAYS names a
+ *   way that there is not.
+ * -EFAULT: Not all of the range is memory of one GPU; or the kernel finds no
+ *   pages behind the pointer.
+ * -EPERM: The flags and PEERLANE_MR_WAYS leave no way to try.
+ * -ENOSYS: The program has not loaded libibverbs.so.1, or it or libcuda.so.1
+ *   is too old.
+ * -EOPNOTSUPP: The device cannot take dma-bufs, or the GPU's driver exports
+ *   none.
+ * -ENOMEM: No memory, or more than RLIMIT_MEMLOCK allows to lock.
+ * -ENODEV, -EIO: The GPU's driver could not say what the memory is, or
+ *   failed.
+ * -ENOSPC: The memory must be in the GPU's BAR1, which has no room left.
+ * -EREMOTEIO: The kernel allows no peer-to-peer DMA between the device and
+ *   the GPU.
+ *
+ * Environment:
+ *
+ * - PEERLANE_MR_WAYS: Names of ways with commas in between: no others are
+ *   tried for GPU memory. Not heeded in programs that change their privileges
+ *   when they start.
+ *
+ * Notes:
+ *
+ * The library is linked with neither libibverbs nor libcuda. It uses those
+ * that the program has loaded, and loads none.
+ *
+ * Managed memory (cuMemAllocManaged) is never registered plain: it moves
+ * between host and GPU, away from the pages that a registration has pinned.
+ *
+ * After fork(2) registrations are the parent's alone: the child can neither
+ * use nor deregister them.
+ *
+ * IBV_ACCESS_ON_DEMAND is refused, as stock soft-RoCE registers any memory
+ * with it and then moves wrong bytes.
+ *
+ * A device is asked anew at each call whether it takes dma-bufs, by
+ * ibv_reg_dmabuf_mr(3) with a descriptor that is none; that makes no export
+ * and is not an event that anything remembers.
+ *
+ * If the memory is freed first:
+ *
+ * - dmabuf: The GPU's driver takes the memory back from the device, and work
+ *   requests on the region fail; with a device that cannot let go, the memory
+ *   stays allocated until pln_mr_dereg().
+ * - plain: With a peer-memory client, as with dmabuf; one of the persistent
+ *   kind keeps the memory allocated instead. With coherent pages the device
+ *   goes on without an error: what is written is lost, in memory that belongs
+ *   to nobody else until pln_mr_dereg() gives it back.
+ * - staged: The device goes on in host memory, and copies fail with -EFAULT.
+ *
+ * Example:
+ *
+ *	struct pln_mr_info info = { .size = sizeof(info) };
+ *	struct pln_mr *mr;
+ *	int r = pln_mr_reg(pd, gpu_pointer, n, IBV_ACCESS_LOCAL_WRITE |
+ *	                   IBV_ACCESS_REMOTE_WRITE, 0, &mr);
+ *
+ *	pln_mr_info(r ? NULL : mr, &info);
+ *	puts(info.reason);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_mr_info(), pln_mr_to_gpu(), pln_mr_iova(), libpeerlane-mr(7)
  */
 int pln_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access,
 	       unsigned int flags, struct pln_mr **mr);
@@ -144,34 +231,59 @@ int pln_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access,
  * pln_mr_dereg - end a registration
  * @mr: NULL does nothing
  *
- * Staged: data that pln_mr_to_gpu() has not copied is lost.
+ * Ends a registration of pln_mr_reg(); NULL does nothing. Staged, what
+ * pln_mr_to_gpu() has not copied is lost. To be called before the GPU memory
+ * is freed and before its context is destroyed, and not while another function
+ * works on @mr.
  *
- * Returns 0 and @mr is gone; or the error of ibv_dereg_mr(), -EBUSY while a
- * memory window is bound to it, and @mr stays as it was.  Where the device itself
- * has gone that error, -EIO, stays: libibverbs lets go of such regions only with
- * RDMAV_ALLOW_DISASSOC_DESTROY set in the environment.  Since 0.1.
+ * Return: 0 and @mr is gone; or a negative errno and it is as it was.
+ *
+ * Those of ibv_dereg_mr(3):
+ *
+ * -EBUSY: A memory window is bound to the region.
+ * -EIO: The device has gone. libibverbs lets go of its regions then only
+ *   with RDMAV_ALLOW_DISASSOC_DESTROY set in the environment; until then, this
+ *   error stays.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_mr_reg()
  */
 int pln_mr_dereg(struct pln_mr *mr);
 
 /**
- * pln_mr_verbs - the memory region of libibverbs
+ * pln_mr_verbs - the memory region of libibverbs behind a registration
  * @mr: a registration
  *
- * Its lkey, rkey and addr are for work requests; staged, addr is not the address
- * that was given to pln_mr_reg().  It belongs to @mr and must not be given to
- * ibv_dereg_mr() or ibv_rereg_mr().
+ * The region has the lkey and rkey for work requests. Its addr is where the
+ * device sees the memory: staged, that is not the address that was registered;
+ * pln_mr_iova() is right in any case.
  *
- * Returns NULL only for NULL.  Since 0.1.
+ * The region belongs to @mr and must not be given to ibv_dereg_mr(3) or
+ * ibv_rereg_mr(3).
+ *
+ * Return: The region; NULL for NULL.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_mr_reg(), pln_mr_iova()
  */
 struct ibv_mr *pln_mr_verbs(struct pln_mr *mr);
 
 /**
- * pln_mr_iova - the address of a byte for work requests, here and at the peer
+ * pln_mr_iova - the address of a byte for work requests
  * @mr: a registration
  * @offset: bytes from the start of the registered memory
  *
- * Returns 0 for NULL or an offset beyond the end; the end itself is allowed.
+ * What to put into a work request, here or at the peer, for the byte @offset
+ * of the registered memory.
+ *
+ * Return: The address; 0 for NULL, or for an offset beyond the end. The end itself has
+ * an address.
+ *
  * Since 0.1.
+ *
+ * See also: pln_mr_reg(), pln_mr_verbs()
  */
 uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset);
 
@@ -181,8 +293,22 @@ uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset);
  *	that it failed
  * @info: out; its size must be set
  *
- * Returns 0; -EINVAL: @info is NULL or its size less than that of version 0.1;
- * -ENOENT: @mr is NULL and the thread has not called pln_mr_reg().  Since 0.1.
+ * Fills @info for a registration; or, when @mr is NULL, for the last
+ * pln_mr_reg() of the calling thread, which may have failed. The caller sets
+ * @info->size to sizeof(struct pln_mr_info).
+ *
+ * The reason is a line like: plain: rxe0 took the pointer to memory of GPU 0;
+ * dmabuf refused: EOPNOTSUPP: rxe0 cannot take dma-bufs: its kernel driver, or
+ * its part of libibverbs, does not offer it.
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EINVAL: @info is NULL, or its size is less than that of version 0.1.
+ * -ENOENT: @mr is NULL, and the thread has not called pln_mr_reg().
+ *
+ * Since 0.1.
+ *
+ * See also: pln_mr_reg(), pln_mr_way_name()
  */
 int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info);
 
@@ -192,17 +318,28 @@ int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info);
  * @offset: bytes from the start of the registered memory, any alignment
  * @length: bytes; 0 does nothing
  *
- * To be called when the completion is there.  When it returns, the data is in
- * the GPU's memory and visible to work that the program then gives to the GPU.
- * Large ranges are copied in pieces on two streams of the library's own.
- * Several threads may copy at once; overlapping ranges are the program's affair.
- * Ways other than staged: checks its arguments and returns 0, there is nothing
- * to copy.
+ * Copies @length bytes from the byte @offset of the registered memory on,
+ * between the host memory that the device sees and the GPU. To be called when
+ * the completion of the transfer is there. When it returns, the data is in GPU
+ * memory, for all work that is then given to the GPU.
  *
- * Returns 0; -EINVAL: @mr is NULL; -ERANGE: the range is not inside the
- * registered memory; -EFAULT: the GPU memory has been freed, or its context
- * destroyed; -EIO, -ENODEV: the GPU failed, or has gone.  After an error, the
- * range in the GPU's memory is undefined.  Since 0.1.
+ * More than 4 MiB are copied in pieces, on two streams of the library's own,
+ * so that two copy engines share them. Several threads may copy at once.
+ * Registrations that are not staged have nothing to copy: the arguments are
+ * checked and 0 is returned, so a program need not ask for the way.
+ *
+ * Return: 0, or a negative errno; then the content of the range is undefined, but
+ * nothing is being copied any more.
+ *
+ * -EINVAL: @mr is NULL.
+ * -ERANGE: The range is not inside the registered memory.
+ * -EFAULT: The GPU memory was freed, even if its addresses belong to another
+ *   allocation by now; or its context was destroyed.
+ * -EIO, -ENODEV: The GPU failed, or has gone.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_mr_from_gpu(), pln_mr_reg(), pln_mr_info()
  */
 int pln_mr_to_gpu(struct pln_mr *mr, size_t offset, size_t length);
 
@@ -212,20 +349,44 @@ int pln_mr_to_gpu(struct pln_mr *mr, size_t offset, size_t length);
  * @offset: bytes from the start of the registered memory, any alignment
  * @length: bytes; 0 does nothing
  *
- * To be called before the work request is posted, or before the peer may read,
- * and after the GPU's work that produces the data has ended: as with a device
- * that reads the GPU's memory itself, streams of the program are not waited for.
+ * Copies @length bytes from the byte @offset of the registered memory on,
+ * between the host memory that the device sees and the GPU. To be called
+ * before the work request is posted, or before the peer may read, and when the
+ * work of the GPU that makes the data has ended: as with a device that reads
+ * GPU memory itself, no stream of the program is waited for.
  *
- * Returns as pln_mr_to_gpu().  Since 0.1.
+ * More than 4 MiB are copied in pieces, on two streams of the library's own,
+ * so that two copy engines share them. Several threads may copy at once.
+ * Registrations that are not staged have nothing to copy: the arguments are
+ * checked and 0 is returned, so a program need not ask for the way.
+ *
+ * Return: 0, or a negative errno; then the content of the range is undefined, but
+ * nothing is being copied any more.
+ *
+ * -EINVAL: @mr is NULL.
+ * -ERANGE: The range is not inside the registered memory.
+ * -EFAULT: The GPU memory was freed, even if its addresses belong to another
+ *   allocation by now; or its context was destroyed.
+ * -EIO, -ENODEV: The GPU failed, or has gone.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_mr_to_gpu(), pln_mr_reg(), pln_mr_info()
  */
 int pln_mr_from_gpu(struct pln_mr *mr, size_t offset, size_t length);
 
 /**
- * pln_mr_way_name - what a way is called
+ * pln_mr_way_name - what a way of registration is called
  * @way: enum pln_mr_way
  *
- * Returns "none", "dmabuf", "plain" or "staged"; "?" for anything else.  The
- * text belongs to the library.  Since 0.1.
+ * Names a value of enum pln_mr_way.
+ *
+ * Return: "none", "dmabuf", "plain" or "staged"; "?" for any other number. The text
+ * belongs to the library.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_mr_info()
  */
 const char *pln_mr_way_name(unsigned int way);
 

@@ -21,33 +21,70 @@ extern "C" {
 #define PLN_VERSION_PATCH	0
 
 /**
- * pln_version - version of the library that the program runs with
+ * pln_version - version of the Peerlane library
  * @major: out, may be NULL: a change of it breaks programs
  * @minor: out, may be NULL: grows with new functions
  * @patch: out, may be NULL: grows with corrections
  *
- * Returns the three as text, "0.1.0".  The text belongs to the library and
- * lives as long as it.  Since 0.1.
+ * Gives the version of libpeerlane.so.0 that the program runs with. Any of the
+ * places may be NULL. The version that the program was compiled with is in
+ * PLN_VERSION_MAJOR, PLN_VERSION_MINOR and PLN_VERSION_PATCH. May be called in
+ * any thread.
+ *
+ * Return: The three numbers as text, as in "0.1.0". The text belongs to the library.
+ *
+ * Example:
+ *
+ *	printf("libpeerlane %s\n", pln_version(NULL, NULL, NULL));
+ *
+ * Since 0.1.
+ *
+ * See also: pln_strerror()
  */
 const char *pln_version(unsigned int *major, unsigned int *minor,
 			unsigned int *patch);
 
 /**
- * pln_strerror - what a return value means, in words
+ * pln_strerror - what a return value of Peerlane means, in words
  * @err: a return value of a Peerlane function: negative errno, or success
  *
- * Returns a text that belongs to the library, in English whatever the locale;
- * never NULL: "Success" for 0 and above, "Unknown error" for a number that is
- * no errno.  Since 0.1.
+ * Peerlane's own functions return a negative errno for failure, and 0 or a
+ * positive value for success. pln_strerror puts such a value, @err, into
+ * English words, whatever the locale. May be called in any thread.
+ *
+ * Return: A text that belongs to the library, never NULL: "Success" for 0 and above,
+ * "Unknown error" for a number that is no errno.
+ *
+ * Example:
+ *
+ *	int err = pln_file_stats(handle, &stats);
+ *
+ *	if (err)
+ *	        fprintf(stderr, "statistics: %s\n", pln_strerror(err));
+ *
+ * Since 0.1.
+ *
+ * See also: pln_errname(), pln_version()
  */
 const char *pln_strerror(int err);
 
 /**
- * pln_errname - the name of an errno, as in errno.h
+ * pln_errname - the name of an errno
  * @err: a return value of a Peerlane function: negative errno, or success
  *
- * Returns "EINVAL" for -EINVAL; "OK" for 0 and above; "?" for a number that is
- * no errno.  The text belongs to the library.  Since 0.1.
+ * Gives the name that errno.h has for a return value of a Peerlane function,
+ * for logs and machines: "EINVAL" for -EINVAL. May be called in any thread.
+ *
+ * Return: A text that belongs to the library, never NULL: "OK" for 0 and above, "?"
+ * for a number that is no errno.
+ *
+ * Example:
+ *
+ *	printf("{\"error\":\"%s\"}\n", pln_errname(err));
+ *
+ * Since 0.1.
+ *
+ * See also: pln_strerror()
  */
 const char *pln_errname(int err);
 

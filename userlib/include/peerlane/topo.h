@@ -92,52 +92,132 @@ struct pln_topo_pair {
 };
 
 /**
- * pln_topo_open - look at this machine, or at a record of one
+ * pln_topo_open - look at the PCI Express tree of a machine
  * @topo: out: the handle, to be closed with pln_topo_close()
  * @record: file name of a peerlane-record(5); NULL for this machine
  *
- * Returns 0, or -ENOENT or another errno of open(2) for @record, -EBADMSG for
- * a mistake in it, -ENODEV without a PCI bus, -EINVAL, -ENOMEM.  Since 0.1.
+ * Reads where the GPUs, RDMA NICs and NVMe drives of this machine sit and what
+ * lies between them, or of the machine that @record is a peerlane-record(5)
+ * of, and sets *topo to a handle for the other functions. The handle is a
+ * snapshot. It is for one thread at a time; different handles are independent.
+ * Works for any user; what only root can read is then unknown.
+ *
+ * Return: 0, or a negative errno; then *topo is left as it was.
+ *
+ * -EINVAL: @topo is NULL.
+ * -ENODEV: The machine has no PCI bus.
+ * -EBADMSG: There is a mistake in @record.
+ * -ENOENT, -EACCES, ...: @record cannot be opened.
+ * -ENODATA: @record does not hold the devices of its machine.
+ * -ENOMEM: Memory is out.
+ *
+ * Example:
+ *
+ *	struct pln_topo *t;
+ *	int err = pln_topo_open(&t, NULL);
+ *
+ *	if (err)
+ *		return err;
+ *	printf("%d devices\n", pln_topo_count(t));
+ *	pln_topo_close(t);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_close(), pln_topo_info(), pln_topo_between(),
+ * pln_topo_nearest(), peerlane-topo(1)
  */
 int pln_topo_open(struct pln_topo **topo, const char *record);
 
 /**
- * pln_topo_close - give a handle back
+ * pln_topo_close - give the handle of a PCI Express tree back
  * @topo: may be NULL
  *
+ * Frees what pln_topo_open() has made. @topo may be NULL.
+ *
  * Since 0.1.
+ *
+ * See also: pln_topo_open()
  */
 void pln_topo_close(struct pln_topo *topo);
 
 /**
- * pln_topo_count - number of GPUs, NICs and NVMe drives
+ * pln_topo_count - the number of GPUs, NICs and NVMe drives
  * @topo: the handle
  *
- * They have the indices 0 to one less: GPUs first, then NICs, then NVMe, each
- * by PCI address.  Returns the number, or -EINVAL.  Since 0.1.
+ * The devices have the indices from 0 to one less than this number: GPUs
+ * first, then RDMA NICs, then NVMe drives, each by PCI address. Virtual
+ * functions are left out.
+ *
+ * Return: The number, or a negative errno.
+ *
+ * -EINVAL: @topo is NULL.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_open(), pln_topo_info()
  */
 int pln_topo_count(const struct pln_topo *topo);
 
 /**
- * pln_topo_info - what is known about a device
+ * pln_topo_info - what is known about a device of a PCI Express tree
  * @topo: the handle
  * @index: of the device
  * @info: in: its size; out: the rest
  *
- * Returns 0, or -EINVAL: no handle, no structure or its size is another;
- * -ERANGE: no such device.  Since 0.1.
+ * Fills @info for the device @index. The caller sets @info->size to
+ * sizeof(struct pln_topo_device).
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EINVAL: @topo or @info is NULL, or its size is another.
+ * -ERANGE: There is no device of this index.
+ *
+ * Example:
+ *
+ *	struct pln_topo_device d = { .size = sizeof(d) };
+ *
+ *	for (int i = 0; !pln_topo_info(t, i, &d); i++)
+ *		printf("%s is %s\n", d.label, d.address);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_count(), pln_topo_between()
  */
 int pln_topo_info(const struct pln_topo *topo, unsigned int index,
 		  struct pln_topo_device *info);
 
 /**
- * pln_topo_between - what lies between two devices
+ * pln_topo_between - what lies between two devices, and which way data goes
  * @topo: the handle
  * @a: index of the one
  * @b: index of the other, may be the same
  * @pair: in: its size; out: the rest
  *
- * The order does not matter.  Returns as pln_topo_info().  Since 0.1.
+ * Fills @pair for the devices of indices @a and @b, in any order. The caller
+ * sets @pair->size to sizeof(struct pln_topo_pair).
+ *
+ * @relation says how far they are apart, PLN_RELATION_SELF, PIX, PXB, PHB,
+ * NODE or SYS; @distance is the number of links between them as the kernel
+ * counts it. @verdict is PLN_VERDICT_DIRECT (below the root complex),
+ * ROOT_COMPLEX (up to it and down again), STAGED (through host memory) or
+ * UNKNOWN, and @reason says what decides it. peerlane-topo(1) explains both.
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EINVAL: @topo or @pair is NULL, or its size is another.
+ * -ERANGE: There is no device of one of the indices.
+ *
+ * Example:
+ *
+ *	struct pln_topo_pair p = { .size = sizeof(p) };
+ *
+ *	if (!pln_topo_between(t, 0, 1, &p))
+ *		printf("%s: %s\n", pln_verdict_name(p.verdict), p.reason);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_nearest(), pln_relation_name(), pln_verdict_name(),
+ * peerlane-topo(1)
  */
 int pln_topo_between(const struct pln_topo *topo, unsigned int a,
 		     unsigned int b, struct pln_topo_pair *pair);
@@ -150,31 +230,68 @@ int pln_topo_between(const struct pln_topo *topo, unsigned int a,
  * @reason: out: why this one, or what is wrong; may be NULL
  * @size: of @reason; PLN_TOPO_REASON_MAX is enough
  *
- * The best verdict wins (unknown counts as direct), then the nearest relation,
- * then the shortest way, then the lowest number.  For a file on several drives
- * the worst of them counts.
+ * @what is a path, if it has a slash, of a file, a folder or a block device of
+ * this machine; a file that does not exist yet counts as its folder. Else it
+ * is a PCI address, a label (NVME0), or the name of a device or drive (mlx5_0,
+ * nvme0n1). A file on several drives (RAID, device mapper) counts by the worst
+ * of them.
  *
- * Returns the index of the GPU; or -ENODEV: there is no GPU; -ENOENT: there is
- * no such file or device; -ENOTBLK: the file is on no drive of this machine
- * that is a PCI device; -EINVAL; -EOPNOTSUPP: a path, and this is a record;
- * another errno of stat(2).  Since 0.1.
+ * The best verdict wins, and unknown counts as direct; then the nearest
+ * relation; then the shortest way; then the lowest index. @reason gets a text
+ * of at most @size bytes: why this GPU, or what is wrong; PLN_TOPO_REASON_MAX
+ * is always enough. It may be NULL with a @size of 0.
+ *
+ * Return: The index of the GPU, or a negative errno.
+ *
+ * -ENODEV: There is no GPU.
+ * -ENOENT: There is no such file or device.
+ * -ENOTBLK: The file is on no NVMe drive of this machine: on tmpfs,
+ *   overlayfs, a network file system or another kind of disk.
+ * -EOPNOTSUPP: @what is a path, and @topo is a record.
+ * -EINVAL: An argument is NULL, or @what is empty.
+ * -E2BIG, -ELOOP: The file is on more than 64 drives, or stands on more than
+ *   8 layers.
+ * -EACCES, ...: From stat(2).
+ *
+ * Example:
+ *
+ *	char why[PLN_TOPO_REASON_MAX];
+ *	int gpu = pln_topo_nearest(t, "/data/model.bin", why, sizeof(why));
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_between(), pln_topo_info()
  */
 int pln_topo_nearest(struct pln_topo *topo, const char *what, char *reason,
 		     size_t size);
 
 /**
- * pln_relation_name - "X", "PIX", "PXB", "PHB", "NODE", "SYS"
+ * pln_relation_name - the short name of how far two devices are apart
  * @relation: enum pln_relation
  *
- * Returns a text of the library, "?" for any other number.  Since 0.1.
+ * Gives X, PIX, PXB, PHB, NODE or SYS for a value of enum pln_relation. May be
+ * called in any thread.
+ *
+ * Return: A text that belongs to the library, never NULL: "?" for any other number.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_between()
  */
 const char *pln_relation_name(unsigned int relation);
 
 /**
- * pln_verdict_name - "unknown", "direct", "root-complex", "staged"
+ * pln_verdict_name - the name of the way that data goes between two devices
  * @verdict: enum pln_verdict
  *
- * Returns a text of the library, "?" for any other number.  Since 0.1.
+ * Gives unknown, direct, root-complex or staged for a value of enum
+ * pln_verdict. May be called in any thread.
+ *
+ * Return: A text that belongs to the library, never NULL: "?" for any other number.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_between()
  */
 const char *pln_verdict_name(unsigned int verdict);
 
