@@ -18,7 +18,7 @@
 #	host end LABEL
 
 sc_begin() {
-	VM_TRACE=$VM_TRACE_NVME
+	VM_TRACE=${VM_TRACE:-$VM_TRACE_NVME}
 	SC_TITLE=$(scenario_says "$SC_NAME" title)
 	SC_GUEST=$SC_DIR/guest
 	: >"$OUT/conditions"

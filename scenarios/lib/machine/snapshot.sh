@@ -24,6 +24,7 @@ die() {
 	echo "snapshot: $*" >&2
 	[ ! -s "$work/qemu.log" ] || sed 's/^/snapshot: QEMU: /' "$work/qemu.log" >&2
 	[ ! -s "$work/console.log" ] || tail -n 15 "$work/console.log" >&2
+	rm -rf "$work"
 	exit 1
 }
 

@@ -41,7 +41,7 @@ nvme_queues() {
     [ "$r" = 0 ]
 }
 
-# submit QUEUE OPCODE PRP1 PRP2 DW10 DW11 DW12: a command, and its doorbell
+# submit QUEUE OPCODE PRP1 PRP2 DW10 DW11 DW12: a command, for namespace 1 if $nsid is no other, and its doorbell
 submit() {
     eval "co_slot=\$slot_$1"
     co_q=$((ADMIN + 0x2000 * $1))
@@ -50,7 +50,7 @@ submit() {
     co_s=$((co_q + 64 * (co_slot % 16)))
     memset $co_s 64 0
     writel $co_s $(($2 | co_slot << 16))
-    writel $((co_s + 4)) 1
+    writel $((co_s + 4)) ${nsid:-1}
     qt writeq $((co_s + 24)) $(($3))
     qt writeq $((co_s + 32)) $(($4))
     writel $((co_s + 40)) "$5"

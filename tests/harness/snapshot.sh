@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: guests start from a snapshot of their machine: one for each machine, and each guest is another
+# tags: harness guest
+# tier: check
+# timeout: 240
+
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
+
+need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
+# Snapshots of this case only, so that the first guest makes one
+PEERLANE_CACHE=$OUT/cache
+cat >one.topo <<'EOF'
+machine q35 - memory=256M cpus=1
+rp0 root-port pcie.0
+nvme0 nvme rp0 image=disk0
+EOF
+mkdir case
+cat >case/run <<'EOF'
+#!/bin/sh
+echo "random $(head -c 16 /dev/urandom | md5sum | cut -c 1-32)"
+echo "boot $(cat /proc/sys/kernel/random/boot_id)"
+echo "clock $(date +%s)"
+echo "disks $(ls /sys/block | grep -v nvme | wc -l)"
+echo "virtio $(ls /sys/bus/pci/devices/*/vendor | xargs grep -l 0x1af4 | wc -l)"
+echo "word $(cat /proc/cmdline | tr ' ' '\n' | grep '^word=')"
+tries=0
+while [ ! -b /dev/nvme0n1 ] && [ "$tries" -lt 200 ]; do
+	tries=$((tries + 1)); sleep 0.05
+done
+echo "drive $(head -c 5 /dev/nvme0n1)"
+echo "left $(cat /left 2>/dev/null)"
+echo here >/left
+EOF
+chmod +x case/run
+echo nvme >case/modules
+
+said() { # NAME WORD
+	sed -n "s/^$2 //p" "$1/result.log"
+}
+snapshots() {
+	find "$OUT/cache/vm" -mindepth 1 -maxdepth 1 -type d 2>/dev/null | wc -l
+}
+guest() { # NAME
+	truncate -s 1M "$1.img"
+	printf '%-5s' "$1" | dd of="$1.img" conv=notrunc status=none
+	vm_images=
+	vm_image disk0 "$OUT/$1.img"
+	vm_run "$1" "$OUT/one.topo" 7.2 "$OUT/case" 100 2>"$1.err"
+	check_eq "guest $1 ends well" 0 $?
+}
+
+guest one
+check "the first one makes a snapshot" grep -q 'saves a snapshot' one.err
+check_eq "it is kept" 1 "$(snapshots)"
+guest two
+check_false "the second one finds it" grep -q 'saves a snapshot' two.err
+check_eq "no other was made" 1 "$(snapshots)"
+for name in one two; do
+	check_eq "$name: its own drive" "$name" "$(said $name drive | tr -d ' ')"
+	check_eq "$name: its memory is as that of the snapshot" "" "$(said $name left)"
+	check_eq "$name: no disk but the drive" 0 "$(said $name disks)"
+	check_eq "$name: no other device of virtio" 0 "$(said $name virtio)"
+	check "$name: the clock is the host's" test "$(said $name clock)" -ge "$(($(cut -c 1-10 $name/started)))"
+	check "$name: the console has what the kernel said when it booted" grep -q 'Linux version' $name/console.log
+done
+check "they draw different random numbers" test "$(said one random)" != "$(said two random)"
+check "and are different boots" test "$(said one boot)" != "$(said two boot)"
+
+VM_CMDLINE=word=other
+guest three
+check_eq "another command line: another snapshot" 2 "$(snapshots)"
+check_eq "which has it" word=other "$(said three word)"
+VM_CMDLINE=
+
+# The memory of a guest as a file, which has what the guest writes
+host_search() {
+	grep -c -a 'host_sea''rch_what_the_guest_wrote' "$OUT/$1/ram"
+}
+cat >case/run <<'EOF'
+#!/bin/sh
+text=host_search
+text=${text}_what_the_guest_wrote
+i=0
+while [ $i -lt 100 ]; do
+	i=$((i + 1)); echo "$text"
+done >/tmp/text
+echo "found $(host search)"
+EOF
+VM_RAM_FILE=1
+guest four
+check "VM_RAM_FILE: what the guest has written is in the file" test "$(said four found)" -ge 1
+VM_RAM_FILE=
+check_eq "of the same snapshot" 2 "$(snapshots)"
+cat >case/run <<'EOF'
+#!/bin/sh
+echo "found $(grep -c what_the_guest_wrote /tmp/text 2>/dev/null)"
+EOF
+guest five
+check_eq "in which nothing of it is left" "" "$(said five found)"
+
+# A snapshot that cannot be made: what is wrong, and what to do
+echo "machine q35 - memory=256M cpus=1" >bad.topo
+vm_images=
+vm_start bad "$OUT/bad.topo" 7.2 "$OUT/case" -device no-such-device 2>bad.err
+check_eq "a machine that QEMU refuses does not start" 2 $?
+check "QEMU's reason is printed" grep -q "snapshot: QEMU:.*no-such-device" bad.err
+check "and what to do" grep -q 'PEERLANE_SNAPSHOT=0' bad.err
+check_eq "nothing is kept of it" 2 "$(snapshots)"
+
+# The same by a boot
+PEERLANE_SNAPSHOT=0
+cat >case/run <<'EOF'
+#!/bin/sh
+echo "booted $(cut -d . -f 1 /proc/uptime)"
+EOF
+guest boot
+check_eq "PEERLANE_SNAPSHOT=0: without a snapshot" 2 "$(snapshots)"
+check "the guest has booted" grep -q '^booted' boot/result.log
+rm -rf "$OUT/cache"
+finish
