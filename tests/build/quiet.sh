@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: who waits for a long step is told for what, and of a short one only that it ended
+# desc: long steps announce themselves; short ones only report completion
 # tags: quick
 # tier: check
 # timeout: 60

@@ -1,26 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The devices of a machine (topology.awk, mode=devices) to a tree of text, to SVG
-# or to JSON; scenarios/draw calls it, with tree.awk.
-
-function quote(s) {
-	gsub(/\\/, "&&", s)
-	gsub(/"/, "\\\"", s)
-	return "\"" s "\""
-}
-
-function bytes(size, n) {
-	n = size + 0
-	if (size ~ /K$/)
-		n *= 1024
-	else if (size ~ /M$/)
-		n *= 1048576
-	else if (size ~ /G$/)
-		n *= 1073741824
-	else if (size ~ /T$/)
-		n *= 1099511627776
-	return sprintf("%.0f", n)
-}
+# The devices of a machine (topology.awk, mode=devices) to a tree of text or
+# to SVG; scenarios/draw calls it, with tree.awk.
 
 function count(n, one, more) {
 	return n " " (n == 1 ? one : more)
@@ -103,33 +84,6 @@ function print_text(i, n) {
 		print_device(child["pcie.0", i], "", i == n - 1)
 }
 
-function print_json(i, j, n, dev, word, text, at, k, v) {
-	printf "{\"topology\":%s,\"title\":%s,\"kernel_parameters\":%s,", \
-	    quote(name), quote(title), quote(params)
-	printf "\"machine\":{\"memory\":%s,\"cpus\":%s,\"cpu\":%s,\"iommu\":%s,\"nodes\":%s},\"devices\":[", \
-	    bytes(key["memory"]), key["cpus"], quote(key["cpu"]), \
-	    quote(key["iommu"]), key["nodes"]
-	for (i = 1; i < nlines; i++) {
-		n = split(lines[i], word, " ")
-		printf "%s{\"name\":%s,\"kind\":%s,\"parent\":%s", (i > 1 ? "," : ""), \
-		    quote(word[1]), quote(word[2]), quote(word[3])
-		for (j = 4; j <= n; j++) {
-			at = index(word[j], "=")
-			k = substr(word[j], 1, at - 1)
-			v = substr(word[j], at + 1)
-			if (k == "vram" || k == "bar1")
-				v = bytes(v)
-			else if (k == "coherent")
-				v = v == "on" ? "true" : "false"
-			else if (v !~ /^(0|[1-9][0-9]*)$/)
-				v = quote(v)
-			printf ",%s:%s", quote(k), v
-		}
-		printf "}"
-	}
-	print "]}"
-}
-
 function print_svg(i, dev, svg) {
 	tree_reset()
 	for (i = 0; i < nlines; i++)
@@ -171,9 +125,7 @@ BEGIN {
 }
 
 END {
-	if (mode == "json")
-		print_json()
-	else if (mode == "svg")
+	if (mode == "svg")
 		print_svg()
 	else
 		print_text()

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the report is readable with every topology and the longest words: nothing overlaps, is small, pale or too wide
+# tier: check
+# tags: quick harness
+# timeout: 60
+. "$TOP/scenarios/lib/case.sh"
+need_tool jq
+
+# every topology, with the longest words on every link
+cat > small.jq <<'E2'
+[inputs | split(" ") | {name: .[0], kind: .[1], parent: .[2]} + (.[3:]
+ | map(split("=") | {key: .[0], value: .[1]}) | from_entries)] as $devices |
+{up: 1073741823, down: 1073741823} as $pair |
+{scenario: $t, title: "t", topology: $t, kernel: "7.2", accel: "tcg",
+ verdict: "pass", seconds: 2.5,
+ transfers: [{what: "read", path: "p2p", bytes: 268435456, host_bytes: 0,
+  cpu_seconds: 0.5, reason: "the drive reaches BAR1"}], devices: $devices,
+ links: [$devices[] | select(.kind | test("^(q35|host-bridge|root-port)$") | not)
+  | {link: .parent, below: .name, peer: $pair, redirected: $pair, host: $pair,
+     refused: 0, other: 0, from: "port counters"} + $pair]}
+E2
+set --
+for topology in "$TOP"/scenarios/topologies/*.topo; do
+	name=$(basename "$topology" .topo)
+	awk -v mode=devices -f "$TOP/scenarios/lib/machine/topology.awk" "$topology" |
+		jq -nR --arg t "$name" -f small.jq > "t-$name.json"
+	set -- "$@" "t-$name.json"
+done
+# and eight hosts with a wire
+jq -n --slurpfile all t-two-hosts-rxe.json '$all[0] as $t |
+	{frames: 1073741823, roce: {payload_bytes: 1073741823, unique_payload_bytes: 1073741823,
+	 repeated: 1073741823}, drops: {loss: 1073741823}, reordered: 1073741823} as $way |
+	$t + {devices: [], links: [], hosts: ([("a","b","c","d","e","f","g","h") | {key: ., value: $t}]
+	 | from_entries)} | .wire.total = (.hosts | map_values({in: $way, out: $way}))' > t-hosts.json
+set -- "$@" t-hosts.json
+check "the page is made, every topology in it" "$TOP/scenarios/report" page.html "$@"
+
+looked() {
+	awk -f "$TOP/tests/harness/report-layout.awk" "$1"
+}
+# eight hosts and a wire are nine drawings
+check_eq "every drawing is whole and readable, by day and by night" "schemes=2 drawings=$(($# + 8))" "$(looked page.html)"
+
+# what is wrong is seen
+bad() { # WHAT EDIT
+	sed "$2" page.html > bad.html
+	check "a page that is wrong: $1" sh -c 'echo "$1" | grep -q "$2"' sh "$(looked bad.html)" "$1"
+}
+bad "pale: dim on paper" 's/--dim:#57606a/--dim:#a7b0ba/'
+bad "small letters" 's/min-width:[0-9]*px/min-width:300px/'
+bad "cannot scroll" 's/<div class="wide"[^>]*><table/<div><table/'
+bad "outside: " 's/<text class="name" x="[0-9]*"/<text class="name" x="0"/'
+bad "overlap: " 's/\(<text class="bytes" x="[0-9]*"\) y="[0-9]*"/\1 y="60"/'
+finish
