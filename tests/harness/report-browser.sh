@@ -21,9 +21,10 @@ cat > small.jq <<'E2'
      refused: 0, other: 0, from: "port counters"} + $pair]}
 E2
 set --
-for topology in "$TOP"/scenarios/topologies/*.topo; do
-	name=$(basename "$topology" .topo)
-	awk -v mode=devices -f "$TOP/scenarios/lib/machine/topology.awk" "$topology" |
+# shellcheck source=scenarios/lib/machine/topology.sh
+. "$TOP/scenarios/lib/machine/topology.sh"
+for name in $(topology_names); do
+	topology devices "$name" |
 		jq -nR --arg t "$name" -f small.jq > "t-$name.json"
 	set -- "$@" "t-$name.json"
 done
