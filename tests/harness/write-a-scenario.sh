@@ -34,7 +34,7 @@ for name in my-copy my-scenario; do
 	check_eq "$name has passed" pass "$(jq -r .verdict "tree/build/out/$name/result.json")"
 	check "$name is in the list" sh -c 'tree/scenarios/run -l | grep -q "^$1 "' sh "$name"
 done
-check "and both cases have looked at them" grep -q '^2 passed, 0 failed' said
+check "and both cases have looked at them" grep -q "^2 passed, 0 failed" said
 # what the page warns of
 sed -i 's/same(\(.*\); \.bytes)/\1 <= .bytes/' tree/scenarios/my-scenario/expect
 (cd tree && env -u BUILD -u OUT -u TOP scenarios/run my-scenario) >said 2>&1
