@@ -15,22 +15,14 @@ rdma_case() {
 }
 
 # host search LABEL SEED BYTES: how much of that pattern lies in the machine's
-# memory, which VRAM is no part of; becomes .search.HOST.LABEL of the result
+# memory, VM_RAM_FILE, which VRAM is no part of; becomes .search.HOST.LABEL of the result
 host_search() {
 	rdma_host=$1
 	# shellcheck disable=SC2086 # three words
 	set -- $2
-	rdma_memory=$(vm_qmp "$rdma_host" '{"execute":"query-memory-size-summary"}' |
-		jq '.return["base-memory"]')
-	# more is split around the hole for devices
-	[ "$rdma_memory" -le 2147483648 ] ||
-		{ echo "error: search: a machine with more than 2 GiB"; return; }
-	rdma_said=$(vm_qmp "$rdma_host" "{\"execute\":\"pmemsave\",\"arguments\":{\"val\":0,\"size\":$rdma_memory,\"filename\":\"$OUT/$rdma_host/memory\"}}" 120) ||
-		{ echo "error: search: the memory of $rdma_host cannot be saved within 120 s: $rdma_said"; return; }
-	rdma_found=$("$BUILD/scenarios/find-pattern" "$OUT/$rdma_host/memory" \
+	rdma_found=$("$BUILD/scenarios/find-pattern" "$OUT/$rdma_host/ram" \
 		"$2:$3" 2>&1) ||
 		{ echo "error: search: $rdma_found"; return; }
-	rm -f "$OUT/$rdma_host/memory"
 	rdma_found=${rdma_found#\[}
 	sc_add "{\"search\":{\"$rdma_host\":{\"$1\":${rdma_found%\]}}}}"
 	echo ok

@@ -525,7 +525,7 @@ $sc_got"
 sc_tidy() {
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
 		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/facts" "$OUT/conditions" "$OUT/.check" \
-		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log" "$OUT"/*/memory
+		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
 	rm -rf "$OUT/case"
 }
 

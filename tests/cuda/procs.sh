@@ -16,6 +16,6 @@ run() {
 	SCRIPT
 }
 
-run window "$TOP/tests/cuda/two-gpus-window.topo" 7.2 2
+run window "$TOP/tests/cuda/two-gpus.topo,gpu0.coherent=on,gpu1.coherent=on" 7.2 2
 run plain "$TOP/tests/cuda/two-gpus.topo" 6.12 1
 finish

@@ -53,27 +53,27 @@ options() { # PROGRAM: the options that its help has, those with a value with =
 for program in $programs; do
 	command=$TOP/scenarios/$program
 	for help in -h --help; do
-		"$command" $help >help 2>err
+		"$command" $help >help.out 2>err
 		check_eq "$program $help: its status, and nothing on standard error" "0 0" "$? $(wc -l <err)"
 		check "$program $help: usage first, what it does, exit statuses last" awk -v name="scenarios/$program" '
 			NR == 1 { good = index($0, "usage: " name " ") == 1 }
 			/^  -h, --help  +this text$/ { help = 1 }
 			/exit status is/ { status = 1 }
-			END { exit !(good && help && status) }' help
+			END { exit !(good && help && status) }' help.out
 	done
 	usage "^scenarios/$program: unknown option --nonsense$" "$command" --nonsense
 	usage "^scenarios/$program: unknown option -q$" "$command" -q
-	options "$program" >options
+	options "$program" >options.list
 	while read -r option; do
 		case $option in
 		*=) refused "^scenarios/$program: ${option%=} needs a value$" "$command" "${option%=}" ;;
 		esac
-	done <options
+	done <options.list
 	case $program in
 	draw | run | report | try) usage '.' "$command" ;;
 	esac
 done
-check "options with a value were among them" test "$(grep -c '=$' options)" -gt 0
+check "options with a value were among them" test "$(grep -c "=$" options.list)" -gt 0
 
 # --- what is wrong with a value -----------------------------------------------------
 

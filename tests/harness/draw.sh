@@ -79,9 +79,11 @@ for text in '<a><b></a></b>' '<a>x & y</a>' '<a b=c></a>' '<a>' '<a/><b/>' ''; d
 	check_not "and refuses: $text" well_formed bad.xml
 done
 
-for file in "$TOP"/scenarios/topologies/*.topo; do
-	name=${file##*/}
-	name=${name%.topo}
+# shellcheck source=scenarios/lib/machine/topology.sh
+. "$TOP/scenarios/lib/machine/topology.sh"
+for name in $(topology_names); do
+	topology_resolve "$name"
+	file=$topology_file
 	"$draw" "$name" >out 2>err
 	check_eq "$name is drawn" "0 " "$? $(cat err)"
 	check_eq "$name: every device once, below its parent" \
@@ -160,13 +162,13 @@ END
 check "a picture of it" "$draw" ./t.topo --svg t.svg
 check "is well-formed" well_formed t.svg
 check_eq "-l has every topology and what it is" \
-	"$(cd "$TOP/scenarios/topologies" && for t in *.topo; do echo "${t%.topo} +"; done)" \
+	"$(topology_names | sed 's/$/ +/')" \
 	"$("$draw" -l | awk '{ print $1, (NF > 3 ? "+" : "-") }')"
 sed -i 's/passthrough/translated/' t.topo
 "$draw" ./t.topo >out 2>err
 check_eq "a machine that corrupts data is drawn, with a warning" \
 	"0 $OUT/t.topo:10: warning: behind model=x3130 and an IOMMU that translates, transfers between devices go wrong" "$? $(cat err)"
-check_eq "--help says how" "usage: scenarios/draw TOPOLOGY [--svg FILE] [--json]" \
+check_eq "--help says how" "usage: scenarios/draw MACHINE [OPTION]..." \
 	"$("$draw" --help | head -n 1)"
 
 refused() { # REGEX ARGUMENTS…
@@ -175,7 +177,7 @@ refused() { # REGEX ARGUMENTS…
 	"$draw" "$@" >out 2>err
 	check_eq "refused with status 2: $*" 2 $?
 	check "and it says: $refused_why" grep -qE -e "$refused_why" err
-	check_eq "and no more than that" "0 1" "$(wc -l <out) $(grep -vc '^\(usage\|  *scen\|$\|Draws\|file\|  -\)' err)"
+	check_eq "and no more than that" "0 1" "$(wc -l <out) $(grep -cE '^(scenarios/draw|[^ ]*bad.topo:1): ' err)"
 }
 refused 'no topology is called "nothing" .there are:.* same-switch' nothing
 refused 'no topology is called "t.topo"' t.topo
@@ -183,8 +185,8 @@ refused 'no topology file ./nothing' ./nothing
 refused 'no topology file t.topo/' t.topo/
 refused 'unknown option --png' --png same-switch
 refused 'one topology at a time' same-switch numa
-refused '--svg needs a file' same-switch --svg
-refused '--svg needs a file' same-switch --svg ''
+refused '--svg needs a value' same-switch --svg
+refused '--svg needs a value' same-switch --svg ''
 refused '--svg and --json' same-switch --svg x.svg --json
 refused 'cannot write no/such.svg' same-switch --svg no/such.svg
 "$draw" >out 2>err

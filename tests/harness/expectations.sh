@@ -6,36 +6,10 @@
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 need_tool jq
-need_file "$BUILD/qemu/qemu-system-x86_64"
 
-OPTIONS=
-PROGRAM=expectations
-# shellcheck source=scenarios/lib/options.sh
-. "$TOP/scenarios/lib/options.sh"
+# shellcheck source=tests/harness/conditions.sh
+. "$TOP/tests/harness/conditions.sh"
 accounting=$TOP/scenarios/lib/accounting
-
-# conditions NAME: of this scenario; what it does is left out
-conditions() {
-	(
-		set -e
-		case $(scenario_file "$1") in
-		*.scn)
-			# shellcheck disable=SC2034 # the set's
-			OUT=$PWD/conditions.of
-			mkdir -p "$OUT"
-			: >"$OUT/conditions"
-			copy() { :; }
-			# shellcheck source=scenarios/lib/scenario.sh
-			. "$TOP/scenarios/lib/scenario.sh"
-			# shellcheck source=/dev/null
-			. "$(scenario_file "$1")"
-			trap - EXIT
-			cat "$OUT/conditions"
-			;;
-		*) cat "$TOP/scenarios/$1/expect" ;;
-		esac
-	)
-}
 
 # judged CONDITION FILE…: what is wrong with it there
 judged() {
@@ -49,12 +23,16 @@ judged() {
 jq -n '{bytes: 33554432, crc32c: "0x12345678", planted: 16777216, transfers: [], routes: [],
 	devices: [], links: [], facts: {}, counted: {}}' >nothing
 echo null >null
+# and what it knew in the end, once: tests/harness/shrink-result makes a line of it
+results=$TOP/tests/harness/results.jsonl
 
 for name in $(scenario_names); do
 	conditions "$name" >lines
 	check "$name: it asks for something" grep -q '^always |' lines
 	grep -vE '^(#|$)' lines >asked
 	check_eq "$name: each line can be read" '' "$(grep -vE '^(always|here) \| [^|]+ \| .' asked)"
+	jq -c --arg name "$name" 'select(.scenario == $name).result' "$results" >result
+	check_eq "$name: tests/harness/results.jsonl has a result of it" 1 "$(wc -l <result)"
 	loose=
 	broken=
 	while IFS= read -r line; do
@@ -66,13 +44,19 @@ for name in $(scenario_names); do
 ""result:"*) ;;
 		jq:*) broken="$broken${line%% | *}: $said
 " ;;
-		*) loose="$loose${line%% | *}
+		*) loose="$loose${line%% | *}: it holds with nothing measured
 " ;;
 		esac
+		# it holds, and without any key that it names it does not
+		said=$(judged "$condition" result)
+		[ -z "$said" ] || loose="$loose${line%% | *}: $said
+"
 	done <asked
 	check_eq "$name: each condition is a program" '' "$broken"
-	check_eq "$name: with nothing measured no condition holds" '' "$loose"
+	check_eq "$name: each holds on what was measured, and on nothing less" '' "$loose"
 done
+check_eq "and there are no other results" "$(scenario_names | LC_ALL=C sort)" \
+	"$(jq -r '.scenario // empty' "$results" | LC_ALL=C sort)"
 
 # --- how conditions are judged ----------------------------------------------------
 

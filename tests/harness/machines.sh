@@ -14,12 +14,12 @@ has() {
 	name=$1
 	want="$2 gpu, $3 nvme, $4 switch, $5 root-port, $6 host-bridge"
 	shift 6
-	topology devices "$name" >devices 2>&1
+	topology devices "$name" >listed 2>&1
 	check_eq "$name" "$want" "$(awk '{ n[$2]++ } END {
 		printf "%d gpu, %d nvme, %d switch, %d root-port, %d host-bridge",
-		n["gpu"], n["nvme"], n["switch"], n["root-port"], n["host-bridge"] }' devices)"
+		n["gpu"], n["nvme"], n["switch"], n["root-port"], n["host-bridge"] }' listed)"
 	for word in "$@"; do
-		check "$name: $word" grep -q -e " $word\( \|\$\)" devices
+		check "$name: $word" grep -q -e " $word\( \|\$\)" listed
 	done
 }
 
@@ -41,10 +41,10 @@ has two-hosts-rxe 1 1 1 1 0 coherent=on
 has two-hosts-rxe-no-window 1 1 1 1 0 coherent=off
 has small-hosts-rxe 1 0 0 1 0 memory=512M cpus=1 vram=64M bar1=64M coherent=on
 check_eq "and no others" "$(grep -cE '^has [a-z]' "$0")" "$(topology_names | wc -l)"
-topology devices dgx >devices
+topology devices dgx >listed
 check_eq "dgx: two GPUs and two drives on each switch" "2 2 2 2 2 2 2 2" \
 	"$(awk '$2 == "gpu" || $2 == "nvme" { sub(/[.].*/, "", $3); n[$3 " " $2]++ }
-	END { for (k in n) printf "%s%d", s++ ? " " : "", n[k] }' devices)"
+	END { for (k in n) printf "%s%d", s++ ? " " : "", n[k] }' listed)"
 
 # --- overrides ------------------------------------------------------------------
 

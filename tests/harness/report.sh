@@ -222,8 +222,8 @@ usage() { # WORDS ARG...: refused in one line with these words
 	"$report" "$@" 2> err
 	[ $? -eq 2 ] && [ "$(tail -n 1 err | grep -c "$words")" -eq 1 ] && [ ! -e bad.html ]
 }
-check "no arguments is a usage error" usage 'what scenarios/matrix --json wrote'
-check "a page without results" usage 'what scenarios/matrix --json wrote' bad.html
+check "no arguments is a usage error" usage 'exit status is 0 when the page was written'
+check "a page without results" usage 'exit status is 0 when the page was written' bad.html
 check "an unknown option" usage 'unknown option --nonsense' --nonsense bad.html good.json
 check "--matrix without a value" usage '.--matrix needs a value' --matrix
 check "a matrix that is none" usage 'no result of scenarios/matrix' --matrix good.json bad.html good.json

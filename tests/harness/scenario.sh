@@ -108,11 +108,11 @@ page() {
 	esac
 }
 for name in $(scenario_names); do
-	page "$name" >page
+	page "$name" >page.md
 	title=$(scenario_says "$name" title)
-	check "$name: its title is that of its page" grep -qxE -e "(# |\*\*)$title(\*\*)?" page
+	check "$name: its title is that of its page" grep -qxF -e "# $title" -e "**$title**" page.md
 	for part in 'What happens' 'What to look at' 'Exercise'; do
-		check "$name: its page has: $part" grep -qE "^##+ $part" page
+		check "$name: its page has: $part" grep -qE "^##+ $part" page.md
 	done
 	link=$name/README.md
 	case $(scenario_file "$name") in

@@ -20,11 +20,11 @@ starts() {
 		truncate -s 1M "$image.img"
 		images="$images $image=$image.img"
 	done
-	topology args "$1" "$images" >args || return
+	topology args "$1" "$images" >qemu.args || return
 	set --
 	while IFS= read -r arg; do
 		set -- "$@" "$arg"
-	done <args
+	done <qemu.args
 	echo quit | timeout --foreground 20 "$QEMU" "$@" -accel qtest -S \
 		-nodefaults -no-user-config -display none -monitor stdio \
 		-L /usr/share/qemu -L /usr/share/seabios

@@ -8,5 +8,5 @@
 . "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/tests/rdma/lib.sh"
 
-mr_guest window window "$TOP/tests/cuda/two-gpus-window.topo" 6.12
+mr_guest window window "$TOP/tests/cuda/two-gpus.topo,gpu0.coherent=on,gpu1.coherent=on" 6.12
 finish

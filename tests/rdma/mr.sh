@@ -8,6 +8,6 @@
 . "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/tests/rdma/lib.sh"
 
-mr_guest window window "$TOP/tests/cuda/two-gpus-window.topo" 7.2
+mr_guest window window "$TOP/tests/cuda/two-gpus.topo,gpu0.coherent=on,gpu1.coherent=on" 7.2
 mr_guest staged staged "$TOP/tests/cuda/two-gpus.topo" 7.2
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: a runner that is killed outright leaves no emulator, no wire, no image and no memory dump behind
+# desc: a runner that is killed outright leaves no emulator, no wire, no image and no memory behind
 # tags: scenario guest wire harness
 # tier: all
 # timeout: 200
@@ -42,12 +42,11 @@ kills() {
 	at_exit "of $2 | sed 's/:.*//' | xargs -r kill -KILL 2>/dev/null"
 	check "$3: two emulators and a wire work in its folder" \
 		test "$(of "$2" | grep -cE 'qemu-system|peerlane-wire')" -eq 3
-	: >"$2/b/memory"
 	kill -KILL "$1"
 	check "$3 is killed: nobody works there any more" within 30 idle "$2"
 	of "$2" | sed 's/^/# left: /'
-	check_eq "$3 is killed: no image, no memory dump, nothing for guests" '' \
-		"$(find "$2" \( -name '*.img' -o -name '*.cpio' -o -name memory -o -name case -o -name '.run' \) -print)"
+	check_eq "$3 is killed: no image, no memory, nothing for guests" '' \
+		"$(find "$2" \( -name '*.img' -o -name '*.cpio' -o -name ram -o -name case -o -name '.run' \) -print)"
 }
 
 "$TOP/scenarios/run" --out "$OUT/scenario" two-hosts >said 2>&1 &

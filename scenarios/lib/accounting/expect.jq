@@ -36,9 +36,11 @@ def every(f): some(f) | all(. == true);
 def of($n; f): [f] | if length == $n then .[]
 	else error("\(length) values instead of \($n)") end;
 
-# The keys that a condition names: .key, .["key"], x["key"], and {key, key}
+# The keys that a condition names: .key, .["key"], x["key"], and {key, key}; not those
+# that it leaves out, del(.key)
 def named_keys:
-	(gsub("(?<=[.\\])}\\w])\\[\"(?<k>[^\"]*)\"\\]"; ".\u0001\(.k)\u0001")
+	(gsub("del\\([^)]*\\)"; "")
+	 | gsub("(?<=[.\\])}\\w])\\[\"(?<k>[^\"]*)\"\\]"; ".\u0001\(.k)\u0001")
 	 | gsub("\"[^\"]*\""; "\"\"")) as $bare |
 	([$bare | scan("\\.\u0001([^\u0001]*)\u0001")[0]]
 	 + [$bare | scan("\\.([A-Za-z_]\\w*)")[0]]

@@ -236,11 +236,11 @@ hosts_spent() {
 			"/proc/$(cat "$OUT/$hosts_each/qemu.pid")/stat" |
 			awk "{ print \$12 + \$13 }")))
 	done
-	echo "$hosts_began $(hosts_busy) $hosts_ticks $(getconf CLK_TCK)" | awk '{
-		cpu = $5 / $6
-		printf "{\"seconds\":%.2f,\"cpu_seconds\":%.2f,\"others_cpu_seconds\":%.2f}\n",
-			$3 - $1, cpu, ($4 - $2) / $6 - cpu
-	}'
+	echo "$hosts_began $(hosts_busy) $hosts_ticks $(getconf CLK_TCK)" | jq -Rc '
+		split(" ") | map(tonumber) as [$from, $busy, $to, $busy_then, $ticks, $hz] |
+		($ticks / $hz) as $cpu | {seconds: ($to - $from), cpu_seconds: $cpu,
+			others_cpu_seconds: (($busy_then - $busy) / $hz - $cpu)}
+		| map_values(. * 100 | round / 100)'
 }
 
 # the time, and how much of it all processors were busy (in ticks)
