@@ -44,7 +44,7 @@ struct tally {
 static void open_end(struct end *e, const char *where)
 {
 	gpu_open();
-	e->timeout = 17;	/* 0.5 s, and some tries more */
+	e->timeout = e->timeout ?: 17;	/* 0.5 s, and some tries more */
 	e->retry = e->retry ?: 6;
 	e->rnr = 2;
 	rdma_open(e, where);
@@ -185,6 +185,12 @@ static int wire(struct end *e, const char *where, int orders, char **order)
 	uint64_t old = 0;
 	struct ibv_wc wc;
 
+	/*
+	 * A packet that is lost stalls the QP for 0.13 s.  Tries have no end (7), so a host
+	 * that is slower than that sends something twice, and no more.
+	 */
+	e->timeout = 15;
+	e->retry = 7;
 	open_end(e, where);
 	set_word(&data, 0, 0);
 	if (e->active) {

@@ -18,7 +18,7 @@ check "an address outside has no route" sh -c '! busybox ip route get 192.0.2.1 
 
 # Entered anew, from inside: what a caller on the host sees, as far as a nested one can.
 if [ "$(id -u)" != 0 ]; then
-	diag "not root in here: a nested root cannot be entered, the rest is left out"
+	skip_part "not root in here: a nested root cannot be entered"
 	finish
 fi
 enter() { env -u PEERLANE_IN_ROOT -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY "$TOP/images/build/in-root" "$@"; }

@@ -56,7 +56,7 @@ for dir in ${CUDA_HOME:+"$CUDA_HOME/include"} /usr/local/cuda/include \
 	[ -f "$dir/cuda.h" ] && { header=$dir; break; }
 done
 if [ -z "$header" ]; then
-	skip_part 'numbers and signatures as in cuda.h: no cuda.h here'
+	skip_part "NVIDIA's cuda.h is not here: numbers and signatures are not compared with it"
 else
 	{
 		echo '#include <stddef.h>'

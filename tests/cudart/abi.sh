@@ -50,7 +50,7 @@ for dir in ${CUDA_HOME:+"$CUDA_HOME/include"} /usr/local/cuda/include; do
 	grep -qs '^#define CUDART_VERSION  *13' "$dir/cuda_runtime_api.h" && { header=$dir; break; }
 done
 if [ -z "$header" ]; then
-	skip_part 'numbers and signatures as in cuda_runtime_api.h: no CUDA 13 here'
+	skip_part "cuda_runtime_api.h of CUDA 13 is not here: numbers and signatures are not compared with it"
 	finish
 fi
 {

@@ -18,7 +18,7 @@ for major in 12 13; do
 			break
 		fi
 	done
-	[ -e "cuda-$major" ] || skip_part "CUDA $major: no toolkit: copy include/ and lib64/libcudart_static.a of one to $PEERLANE_CACHE/third-party/cuda-$major"
+	[ -e "cuda-$major" ] || skip_part "no toolkit of CUDA $major: copy include/ and lib64/libcudart_static.a of one to $PEERLANE_CACHE/third-party/cuda-$major"
 done
 [ -n "$found" ] || skip "no CUDA 12 or 13: copy a toolkit's include/ and lib64/libcudart_static.a to $PEERLANE_CACHE/third-party/cuda-12"
 

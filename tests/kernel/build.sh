@@ -17,38 +17,53 @@ make_check() { # CHECKOUT FOLDER [VARIABLE…]
 	return 1
 }
 
+# In a folder that stays: what has not changed since a check that found nothing is not
+# checked again (kernel/Makefile)
 for kver in 6.1 6.12 7.2; do
-	check "Linux $kver: W=1, sparse" make_check "$TOP" "$OUT/build" "check-$kver"
+	check "Linux $kver: W=1, sparse" make_check "$TOP" "$BUILD/kernel-check" "check-$kver"
 done
 
-# The check itself can fail
+# The check itself can fail; one object of a copy shows that
 mkdir -p "$OUT/bad/hw-model"
 cp -R "$TOP/kernel" "$OUT/bad/kernel"
 cp -R "$TOP/hw-model/peerlane" "$OUT/bad/hw-model/peerlane"
 bad=$OUT/bad/kernel/peerlane_gpu/sysfs.c
 cp "$bad" "$OUT/sysfs.c"
+check_one() {
+	make_check "$OUT/bad" "$OUT/build-bad" check-7.2 OBJECT=peerlane_gpu/sysfs.o
+}
+check "one object passes" check_one
 printf '\nint pln_bad(int __user *p);\nint pln_bad(int __user *p)\n{\n\treturn *p;\n}\n' >>"$bad"
-check_not "a dereferenced user pointer fails it" make_check "$OUT/bad" "$OUT/build-bad" check-7.2
-check "and it is sparse that says so" grep -q "dereference of noderef expression" "$OUT/make.log"
+check_fails "a dereferenced user pointer fails it, by sparse" "dereference of noderef expression" check_one
+check_fails "and again, though nothing has changed" "dereference of noderef expression" check_one
 cp "$OUT/sysfs.c" "$bad"
+check "without it, it passes" check_one
 printf '\nint pln_bad(int a)\n{\n\treturn a;\n}\n' >>"$bad"
-check_not "a function without prototype fails it" make_check "$OUT/bad" "$OUT/build-bad" check-7.2
+check_fails "a function without prototype fails it" "error: no previous prototype for .pln_bad" check_one
+check_fails "and again, though nothing has changed" "error: no previous prototype for .pln_bad" check_one
 cp "$OUT/sysfs.c" "$bad"
+check_one
+check "what has been checked" check_one
+check_false "is not compiled again" grep -q 'CC .*sysfs.o' "$OUT/build-bad/check/7.2.log"
+echo 'other tools' >>"$OUT/build-bad/check/7.2.clean"
+check "with other tools" check_one
+check "it is" grep -q 'CC .*sysfs.o' "$OUT/build-bad/check/7.2.log"
 
+build_one() { # VARIABLE…
+	make_check "$OUT/bad" "$OUT/build-range" KVER=7.2 "$@" object OBJECT=peerlane_gpu/sysfs.o
+}
 # Outside of the declared range: one clear line, and a way around
 for edge in "MIN.KERNEL_VERSION(8, 0, 0)" "MAX.KERNEL_VERSION(6, 0, 0)"; do
 	sed -i.orig "s/define PLN_KERNEL_${edge%%.*}.*/define PLN_KERNEL_${edge%%.*} ${edge#*.}/" "$OUT/bad/kernel/compat/compat.h"
-	check_not "outside of the range (${edge%%.*}) it does not build" \
-		make_check "$OUT/bad" "$OUT/build-range" KVER=7.2 modules
-	check "and says what to do" grep -q "error:.*supports Linux.*ANY_KERNEL=1" "$OUT/make.log"
+	check_fails "outside of the range (${edge%%.*}) it does not build, and says what to do" \
+		"error:.*supports Linux.*ANY_KERNEL=1" build_one
 	mv "$OUT/bad/kernel/compat/compat.h.orig" "$OUT/bad/kernel/compat/compat.h"
 done
 sed -i.orig "s/define PLN_KERNEL_MAX.*/define PLN_KERNEL_MAX KERNEL_VERSION(6, 0, 0)/" "$OUT/bad/kernel/compat/compat.h"
-check "ANY_KERNEL=1 builds all the same" \
-	make_check "$OUT/bad" "$OUT/build-range" KVER=7.2 ANY_KERNEL=1 modules
+check "ANY_KERNEL=1 builds all the same" build_one ANY_KERNEL=1
 
-check_not "no headers: it fails" make_check "$TOP" "$OUT/build-none" KVER=5.0 modules
-check "and says what to install" grep -q "no headers of Linux 5.0: install" "$OUT/make.log"
+check_fails "no headers: it fails, and says what to install" "no headers of Linux 5\.0: install" \
+	make_check "$TOP" "$OUT/build-none" KVER=5.0 modules
 litter=$(find "$TOP/kernel" \( -name '*.o' -o -name '*.ko' -o -name '*.mod*' -o -name '.*.cmd' -o -name Module.symvers \) | head -n 3)
 check_eq "no object lies in the sources" "" "$litter"
 finish

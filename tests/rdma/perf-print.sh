@@ -6,7 +6,7 @@
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"
-need_tool jq
+need_tool jq gnuplot
 unit=$BUILD/userlib/tests/host/perf_print_unit
 need_file "$unit"
 
@@ -77,7 +77,5 @@ data rate_write_direct "4096 2400"
 data rate_write_staged "4096 400"
 check "plot: direct and staged are in one chart" grep -q -A1 \
 	'^plot \$latency_write_direct .*title "direct"' plot
-if command -v gnuplot >/dev/null; then
-	check "gnuplot draws it" sh -c 'gnuplot plot >svg && test "$(grep -c "<title>staged</title>" svg)" -eq 3'
-fi
+check "gnuplot draws it" sh -c 'gnuplot plot >svg && test "$(grep -c "<title>staged</title>" svg)" -eq 3'
 finish

@@ -7,7 +7,7 @@
 
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
-need_tool jq
+need_tool jq gnuplot
 
 mkdir -p case/lib
 cp "$TOP/tests/rdma/guest/perf" case/run
@@ -112,11 +112,7 @@ doctor "untried, it says so, and how to try" '.untried.doctor |
 # ---- the plot ----
 tr -d '\r' <guest/result.log | sed -n 's/^@plot //p' >plot.gp
 check "the plot has data of each way" test "$(grep -c '^\$latency_.*_\(direct\|staged\|host\) <<' plot.gp)" -eq 9
-if command -v gnuplot >/dev/null; then
-	check "gnuplot draws it" sh -c 'gnuplot plot.gp >plot.svg'
-	check "… with nine charts" test "$(grep -c '<title>staged</title>' plot.svg)" -eq 9
-	check "… and it calls itself emulated" grep -q 'emulated: says nothing of hardware' plot.svg
-else
-	diag "no gnuplot here: the plot is not drawn"
-fi
+check "gnuplot draws it" sh -c 'gnuplot plot.gp >plot.svg'
+check "… with nine charts" test "$(grep -c '<title>staged</title>' plot.svg)" -eq 9
+check "… and it calls itself emulated" grep -q 'emulated: says nothing of hardware' plot.svg
 finish

@@ -4,11 +4,105 @@
 # tags: quick static
 # tier: check
 # timeout: 300
+#
+# A look at 300 scripts takes a minute of two processors, since shellcheck reads the
+# libraries again for each. So a pass is kept in the cache, and only a pass: an
+# empty file, named by the hash of all that the verdict depends on.
 
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/tree.sh"
 
 need_tool shellcheck
+passed_before=${PEERLANE_CACHE:?}/shellcheck
+
+# functions called by way of check are not unreachable (SC2317), and code in
+# single quotes is for at_exit or for another shell (SC2016); functions of
+# libraries may be called without arguments (SC2119)
+flags='--norc -x -P SCRIPTDIR -s sh -e SC2317 -e SC2016 -e SC2119'
+unset SHELLCHECK_OPTS
+
+# keys KEPT FLAGS <SCRIPTS: lines "FILE-OF-THE-PASS SCRIPT". A script's key is the hash
+# of shellcheck's version, the flags, and name and contents of the script and of all
+# that it may source: each *.sh file of the list whose name stands anywhere in the
+# script, and what those name. That is more than shellcheck opens, never less: it only
+# follows names that are written out.
+keys() {
+	rm -rf "$OUT/keys"
+	mkdir -p "$OUT/keys"
+	cat >"$OUT/list"
+	[ -s "$OUT/list" ] || return 0
+	xargs sha256sum <"$OUT/list" >"$OUT/hashes" || return 1
+	xargs grep -HoE '[A-Za-z0-9_.-]+\.sh' <"$OUT/list" | sort -u >"$OUT/names"
+	awk -v tools="$(shellcheck --version) $2" -v dir="$OUT/keys" '
+	function visit(file,   n, names, i, m, files, j) {
+		if (file in seen)
+			return
+		seen[file] = 1
+		n = split(named[file], names, " ")
+		for (i = 1; i <= n; i++) {
+			m = split(by_name[names[i]], files, " ")
+			for (j = 1; j <= m; j++)
+				visit(files[j])
+		}
+	}
+	FNR == NR {
+		order[++count] = $2
+		hash[$2] = $1
+		name = $2
+		sub(/.*\//, "", name)
+		if (name ~ /\.sh$/)
+			by_name[name] = by_name[name] " " $2
+		next
+	}
+	{
+		at = index($0, ":")
+		file = substr($0, 1, at - 1)
+		word = substr($0, at + 1)
+		if (word in by_name)
+			named[file] = named[file] " " word
+	}
+	END {
+		for (k = 1; k <= count; k++) {
+			split("", seen)
+			visit(order[k])
+			out = dir "/" k
+			print tools "\n" order[k] >out
+			for (i = 1; i <= count; i++)
+				if (order[i] in seen)
+					print order[i], hash[order[i]] >out
+			close(out)
+			print out
+		}
+	}' "$OUT/hashes" "$OUT/names" | xargs sha256sum | cut -d ' ' -f 1 |
+		paste -d ' ' - "$OUT/list" | sed "s|^|$1/|"
+}
+
+# lint KEPT FLAGS <SCRIPTS: shellcheck those whose pass is not kept; their number is in
+# lint_ran, the complaints in lint.log
+lint() {
+	mkdir -p "$1" || return 1
+	: >"$OUT/lint.log"
+	keys "$1" "$2" >"$OUT/lint.keys" || return 1
+	while read -r lint_key lint_file; do
+		if [ -e "$lint_key" ]; then
+			touch "$lint_key"	# it is in use
+		else
+			echo "$lint_key $lint_file"
+		fi
+	done <"$OUT/lint.keys" >"$OUT/lint.todo"
+	lint_ran=$(wc -l <"$OUT/lint.todo")
+	# a few at a time, on all processors
+	LINT_FLAGS=$2 xargs -r -P "$(nproc)" -n 16 sh -c '
+		keys= files= odd=1
+		for word; do
+			if [ "$odd" = 1 ]; then keys="$keys $word"; else files="$files $word"; fi
+			odd=$((1 - odd))
+		done
+		shellcheck $LINT_FLAGS $files && touch $keys' sh <"$OUT/lint.todo" >"$OUT/lint.log" 2>&1
+	lint_status=$?
+	find "$1" -type f -mtime +30 -delete
+	return "$lint_status"
+}
 
 tree_files | while IFS= read -r file; do
 	case $file in
@@ -19,15 +113,12 @@ done >scripts
 check "there are scripts to look at" test "$(wc -l <scripts)" -ge 10
 cd "$TOP" || exit 1
 
-# a few at a time, on all processors
-# functions called by way of check are not unreachable (SC2317), and code in
-# single quotes is for at_exit or for another shell (SC2016); functions of
-# libraries may be called without arguments (SC2119)
-if xargs -P "$(nproc)" -n 8 shellcheck -x -P SCRIPTDIR -s sh -e SC2317 -e SC2016 -e SC2119 <"$OUT/scripts" >"$OUT/shellcheck" 2>&1; then
-	pass "shellcheck finds nothing in $(wc -l <"$OUT/scripts") scripts"
+if lint "$passed_before" "$flags" <"$OUT/scripts"; then
+	pass "shellcheck finds nothing in $(wc -l <"$OUT/scripts") scripts ($lint_ran new or changed)"
 else
-	fail "shellcheck finds nothing" "$(head -n 60 "$OUT/shellcheck")"
+	fail "shellcheck finds nothing" "$(head -n 60 "$OUT/lint.log")"
 fi
+check_eq "there is a key for each script" "$(wc -l <"$OUT/scripts")" "$(wc -l <"$OUT/lint.keys")"
 
 xargs grep -nE '^[^#]*(\[\[ |<<<|\blocal |function [a-z_]+ *\{)' \
 	<"$OUT/scripts" | grep -vE '^tests/static/shell.sh:' >"$OUT/bashisms"
@@ -37,10 +128,31 @@ else
 	pass "no bashisms"
 fi
 
-# the checks above can fail
-cat >"$OUT/bad.sh" <<'END'
-#!/bin/sh
-rm -rf $1/*
-END
-check_not "shellcheck is not asleep" shellcheck -s sh "$OUT/bad.sh"
+# The checks above can fail
+cd "$OUT" || exit 1
+printf '#!/bin/sh\nrm -rf $1/*\n' >bad.sh
+check_fails "shellcheck is not asleep" SC2086 shellcheck -s sh bad.sh
+
+# and what is kept hides nothing.  user.sh has a variable from base.sh, by way of lib.sh.
+mkdir fix
+printf '#!/bin/sh\n. fix/lib.sh\necho "$word"\n' >fix/user.sh
+printf '#!/bin/sh\n. fix/base.sh\n' >fix/lib.sh
+printf '#!/bin/sh\nword=1\n[ "$word" ]\n' >fix/base.sh
+printf '#!/bin/sh\necho alone\n' >fix/alone.sh
+# again WANTED-STATUS RUNS DESC [FLAGS]
+again() {
+	printf '%s\n' fix/*.sh | lint "$OUT/kept" "${4:-$flags}"
+	check_eq "$3" "$1 $2" "$? $lint_ran" || diag "$(cat lint.log)"
+}
+again 0 4 "kept: at first all are looked at"
+again 0 0 "kept: then none"
+printf '#!/bin/sh\nother=1\n[ "$other" ]\n' >fix/base.sh
+again 123 3 "kept: a library of a library has changed: what sources it is looked at, and fails"
+check "... by the variable that is gone" grep -q 'SC2154.*word' lint.log
+again 123 3 "kept: a failure is not kept"
+printf '#!/bin/sh\nword=1\n[ "$word" ]\n' >fix/base.sh
+again 0 0 "kept: what has passed before passes"
+again 0 4 "kept: other flags are another verdict" "$flags -e SC2000"
+sed 's/alone/more/' fix/alone.sh >new && mv new fix/alone.sh
+again 0 1 "kept: a script that nobody sources is the only one"
 finish

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# wire_test NAME [ARGUMENT…]: the case is tests/wire/NAME.c, a program that is all
+# wire_test NAME [ARGUMENT…]: the case is hw-model/wire/test/NAME.c, a program that is all
 # hosts of a wire with sanitizers.
 
 . "$TOP/scenarios/lib/case.sh"
@@ -11,7 +11,7 @@ wire_test() {
 	shift
 	need_file "$BUILD/wire/peerlane-wire.san" "$BUILD/wire/peerlane-wire"
 	check "the test is built" cc -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-function -g \
-		-o "$wire_name" "$TOP/tests/wire/$wire_name.c" -ljson-c || finish
+		-o "$wire_name" "$TOP/hw-model/wire/test/$wire_name.c" -ljson-c || finish
 	"./$wire_name" "$BUILD/wire/peerlane-wire.san" "$@" >said 2>said.err
 	wire_status=$?
 	ktap_from said
