@@ -25,7 +25,7 @@ sc_begin() {
 	[ ! -e "$SC_DIR/kernel" ] || sc_kernel=$(sed /^#/d "$SC_DIR/kernel")
 	SC_KERNEL=${SC_KERNEL:-$sc_kernel}
 	# a debug kernel behaves like the one that it stands in for
-	[ "${SC_KERNEL%-debug}" = "$sc_kernel" ] || SC_OWN=
+	[ "${SC_KERNEL%-*}" = "$sc_kernel" ] || SC_OWN=
 	SC_SOURCE=$BUILD/out/data
 	SC_BLOCKS=
 	SC_HOSTS=
