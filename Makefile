@@ -6,9 +6,9 @@ TOP := $(CURDIR)
 BUILD := $(TOP)/build
 include versions.mk
 comma := ,
-# Once there is a debug kernel, it is kept up to date like the others
-DEBUG := $(DEBUG_KERNEL)-debug
-DEBUG_THERE := $(if $(wildcard $(BUILD)/guest/$(DEBUG)/headers),$(DEBUG))
+# Once a debug kernel is there, it is kept up to date like the others
+DEBUG := $(DEBUG_KERNEL)-debug $(DEBUG_KERNEL)-kcsan
+DEBUG_THERE := $(foreach k,$(DEBUG),$(if $(wildcard $(BUILD)/guest/$(k)/headers),$(k)))
 GUESTS := $(subst $(comma), ,$(GUEST_KERNELS)) $(DEBUG_THERE)
 KVERS := $(subst $(comma), ,$(HEADER_KERNELS)) $(DEBUG_THERE)
 prefix ?= /usr/local
@@ -20,8 +20,8 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party debug-kernel check-gpu install uninstall dist clean clean-cache help
+IN_ROOT_GOALS := all demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+HOST_GOALS := root third-party debug-kernel kcsan-kernel check-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -29,7 +29,8 @@ ifneq ($(PEERLANE_IN_ROOT),1)
 .NOTPARALLEL:
 
 # What `make check` does without
-check-all check-nightly: debug-kernel qemu-asan
+check-all: debug-kernel qemu-asan
+check-nightly: debug-kernel kcsan-kernel qemu-asan
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@
@@ -69,9 +70,9 @@ $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 	@images/guest/build-overlay $*
 
 # Not in one go: what it builds decides what the goals are
-debug-guest:
-	@images/guest/build-debug-kernel
-	+@$(MAKE) guest-$(DEBUG)
+debug-guest kcsan-guest: %-guest:
+	@images/guest/build-debug-kernel $*
+	+@$(MAKE) guest-$(DEBUG_KERNEL)-$*
 
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
 	@scenarios/demo
@@ -103,8 +104,10 @@ third-party: root ## Fetch modules of others (nvidia-peermem, ...) into the cach
 	@images/build/third-party
 
 debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (five minutes), for the cases tagged debug
+kcsan-kernel: root ## Build Linux with KCSAN and lockdep, once (five minutes), for the cases tagged kcsan
+debug-kernel kcsan-kernel: %-kernel:
 	@images/build/fetch-debug-kernel
-	+@images/build/in-root images/build/make-in-root debug-guest
+	+@images/build/in-root images/build/make-in-root $*-guest
 
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host

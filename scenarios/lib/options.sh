@@ -121,11 +121,11 @@ args_topology() {
 }
 # args_kernel K: there is a guest with this kernel, and it is built
 args_kernel() {
-	args_known=" $(sed -n 's/^GUEST_KERNELS=//p; s/^DEBUG_KERNEL=\(.*\)/\1-debug/p' \
+	args_known=" $(sed -n 's/^GUEST_KERNELS=//p; s/^DEBUG_KERNEL=\(.*\)/\1-debug,\1-kcsan/p' \
 		"$TOP/versions.mk" | tr ',\n' '  ')"
 	args_goal=
 	case $1 in
-	*-debug) args_goal=' debug-kernel' ;;
+	*-*) args_goal=" ${1##*-}-kernel" ;;
 	esac
 	case $1 in
 	'' | *' '*) ;;

@@ -30,7 +30,7 @@ sc_begin() {
 	: "${sc_kernel:=7.2}"
 	SC_KERNEL=${SC_KERNEL:-$sc_kernel}
 	# a debug kernel behaves like the one that it stands in for
-	[ "${SC_KERNEL%-debug}" = "$sc_kernel" ] || SC_OWN=
+	[ "${SC_KERNEL%-*}" = "$sc_kernel" ] || SC_OWN=
 	SC_SOURCE=$BUILD/out/data
 	SC_BLOCKS=
 	SC_HOSTS=
