@@ -66,7 +66,7 @@ for option in --topology --kernel --json --out; do
 done
 usage 'unknown option --nonsense' "$run" gds-direct --nonsense
 usage '.*' "$run"
-check_not "and nothing was begun" test -e "$out"
+check_false "and nothing was begun" test -e "$out"
 
 # a build without guests: the one that is known, and not there
 mkdir build

@@ -16,7 +16,7 @@ check "every topology has expectations for every row" "$matrix" -l
 check_eq "every topology is in it" \
 	"$(find "$TOP/scenarios/topologies" -name '*.topo' | wc -l)" \
 	"$(awk '{ print $1 }' list | sort -u | wc -l)"
-check_not "a kernel without P2PDMA never takes p2p" \
+check_false "a kernel without P2PDMA never takes p2p" \
 	grep -qE ' 6\.12 +.*p2p( |-)' list
 
 # --- a run that is made up -------------------------------------------------------

@@ -104,6 +104,6 @@ for folder in "$TOP"/scenarios/*/run; do
 done
 check_eq "the list names them all" \
 	"$(find "$TOP/scenarios" -mindepth 2 -maxdepth 2 -name run | wc -l)" "$("$TOP/scenarios/run" -l | wc -l)"
-check_not "an option that does not exist is an error" "$TOP/scenarios/run" -q
-check_not "no name is an error" "$TOP/scenarios/run"
+check_fails "an option that does not exist is an error" "unknown option -q" "$TOP/scenarios/run" -q
+check_fails "no name is an error" "^usage: scenarios/run NAME" "$TOP/scenarios/run"
 finish

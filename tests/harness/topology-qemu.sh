@@ -64,5 +64,5 @@ for file in "$TOP"/scenarios/topologies/*.topo all-keys.topo most-*.topo; do
 	check "${file##*/}" starts "$file"
 done
 echo 'm q35 - cpu=no-such' >no-such.topo
-check_not "a processor that QEMU does not have" starts no-such.topo
+check_fails "a processor that QEMU does not have" "unable to find CPU model 'no-such'" starts no-such.topo
 finish

@@ -62,8 +62,8 @@ check "README.md says which kernels the guests have ($kernels)" quoted_kernels R
 # bad WHAT CHECK FILE EDIT: the document with this edit does not pass
 bad() {
 	sed "$4" "$3" >"$OUT/bad.md"
-	check_not "a page can be wrong about $1" cmp -s "$3" "$OUT/bad.md"
-	check_not "... and that is seen" "$2" "$OUT/bad.md"
+	check_false "a page can be wrong about $1" cmp -s "$3" "$OUT/bad.md"
+	check_false "... and that is seen" "$2" "$OUT/bad.md"
 }
 shows_demo() { [ "$(want)" = "$(shown "$1")" ]; }
 bad "the table: a scenario too few" shows_demo README.md '/^ *gds-small-bar1 /d'

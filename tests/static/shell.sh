@@ -42,5 +42,5 @@ cat >"$OUT/bad.sh" <<'END'
 #!/bin/sh
 rm -rf $1/*
 END
-check_not "shellcheck is not asleep" shellcheck -s sh "$OUT/bad.sh"
+check_fails "shellcheck is not asleep" SC2086 shellcheck -s sh "$OUT/bad.sh"
 finish
