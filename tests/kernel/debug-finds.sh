@@ -6,7 +6,7 @@
 # timeout: 480
 . "$TOP/tests/kernel/lib.sh"
 
-need_debug_kernel
+need_file "$BUILD/guest/7.2-debug/headers"
 # KASAN says one thing only, unless told otherwise
 VM_CMDLINE=kasan_multi_shot
 driver_boot 7.2-debug driver debug-finds 470 -m 2G

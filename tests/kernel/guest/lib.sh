@@ -3,6 +3,10 @@
 # What the guest sides share.  The host side numbers the results.
 status=0
 
+# What the host side says: TIER
+# shellcheck source=/dev/null
+. /case/env
+
 # check DESC COMMAND…
 check() {
 	desc=$1
