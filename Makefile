@@ -89,7 +89,7 @@ check-nightly: all ## Run them with much data, long races and real boots, and th
 matrix: all ## Run every scenario on every topology; fail where a path is not the expected one (ARGS='...')
 	@scenarios/matrix $(if $(JSON),--json $(JSON)) $(ARGS)
 
-bench: all ## Time the build and the boot on this machine
+bench: all ## Time the build, the boot and the tests (TIER=check, all, nightly, none): build/bench/COMMIT.json
 	@images/build/bench
 
 report: ## Make build/report.html again from the last results

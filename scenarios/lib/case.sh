@@ -109,18 +109,6 @@ check_false() {
 	return 1
 }
 
-# check_not DESC COMMAND…: the older form of both, which takes any failure
-check_not() {
-	case_desc=$1
-	shift
-	if "$@" >"$OUT/.check" 2>&1; then
-		fail "$case_desc" "succeeded, and should not have: $*"
-		sed -n '1,40s/^/#   /p' "$OUT/.check"
-		return 1
-	fi
-	pass "$case_desc"
-}
-
 # check_eq DESC WANT GOT
 check_eq() {
 	if [ "$2" = "$3" ]; then

@@ -11,7 +11,7 @@ need_tool flock
 cache=$OUT/cache
 mkdir -p "$cache/locks" "$cache/guest-7.2-unused" "$cache/root-old" "$cache/logs"
 : >"$cache/locks/root-old"
-clean() { env -u PEERLANE_ROOT_KEY PEERLANE_CACHE="$cache" "$TOP/images/build/clean-cache" "$@" >said 2>&1; }
+clean() { env -u PEERLANE_ROOT_KEY PEERLANE_CACHE="$cache" "$TOP/images/build/clean-cache" "$@" >said 2>&1 || { cat said; return 2; }; }
 left() { (cd "$cache" && echo *); }
 
 check "without an order it shows the cache" clean
@@ -29,6 +29,5 @@ check "--unused" clean --unused
 check_eq "removes what nobody uses" "locks logs" "$(left)"
 check "--all" clean --all
 check_eq "removes the rest, but for the locks" locks "$(left)"
-check_not "another word is refused" clean --everything
-check "with the usage" grep -q '^usage:' said
+check_fails "another word is refused with the usage" '^usage:' clean --everything
 finish

@@ -13,7 +13,7 @@
 check_eq "the only network interface is loopback" lo "$(sed '1,2d;s/:.*//;s/ //g' /proc/net/dev)"
 check "loopback is up" sh -c 'busybox ip addr show lo | grep -q 127.0.0.1'
 # 192.0.2.0/24 is reserved for documents: unreachable at once without a network, a time-out with one.
-check_not "nothing outside can be reached" busybox wget -q -T 2 -O - http://192.0.2.1/
+check_fails "nothing outside can be reached" "Network is unreachable" busybox wget -q -T 2 -O - http://192.0.2.1/
 check "an address outside has no route" sh -c '! busybox ip route get 192.0.2.1 2>/dev/null | grep -q dev'
 
 # Entered anew, from inside: what a caller on the host sees, as far as a nested one can.

@@ -11,12 +11,12 @@ need_tool flock
 need_tool pkgconf
 
 install() { # GOAL: below $OUT/dest
-	flock "$BUILD/userlib/tests.lock" make -s -C "$TOP" "$1" DESTDIR="$OUT/dest" prefix=/opt/peerlane >>"$OUT/log" 2>&1
+	flock "$BUILD/userlib/tests.lock" make -s -C "$TOP" "$1" DESTDIR="$OUT/dest" prefix=/opt/peerlane >>"$OUT/install.log" 2>&1
 }
 
 mkdir -p dest/opt/peerlane/include/peerlane
 echo mine >dest/opt/peerlane/include/peerlane/mine.h
-check "make install" install install || diag "$(tail -n 5 log)"
+check "make install" install install || diag "$(tail -n 5 install.log)"
 root=$OUT/dest/opt/peerlane
 for page in "$BUILD"/userlib/man/*.[1-8]; do
 	installed=$root/share/man/man${page##*.}/${page##*/}
@@ -71,9 +71,9 @@ check "so does the tool" env LD_LIBRARY_PATH="$root/lib" "$root/bin/peerlane" --
 check "completion is where bash looks" grep -q '^complete -F _peerlane peerlane' \
 	"$root/share/bash-completion/completions/peerlane"
 
-check "make uninstall" install uninstall || diag "$(tail -n 5 log)"
+check "make uninstall" install uninstall || diag "$(tail -n 5 install.log)"
 check_eq "what others have put there stays, and nothing else" \
 	"dest/opt/peerlane/include/peerlane/mine.h" "$(find dest ! -type d)"
-check_not "a folder that was ours alone is gone" test -e "$root/include/peerlane-cuda"
+check_false "a folder that was ours alone is gone" test -e "$root/include/peerlane-cuda"
 check "to uninstall what is not there is no mistake" install uninstall
 finish

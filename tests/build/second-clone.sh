@@ -17,14 +17,14 @@ clone=$OUT/clone
 copy_tree "$clone"
 at_exit 'rm -rf "$clone"'
 # The twins with sanitizers are in no guest
-build() { make --no-print-directory SANITIZED= -j"$(nproc)" -C "$clone" "$@" >"$OUT/log" 2>&1; }
+build() { make --no-print-directory SANITIZED= -j"$(nproc)" -C "$clone" "$@" >"$OUT/build.log" 2>&1; }
 
 start=$(stopwatch)
 check "the clone's QEMU comes from the cache" build qemu
 within "at once" 5 "$start"
-check "it was not compiled" sh -c '! grep -q compile log'
+check "it was not compiled" sh -c '! grep -q compile build.log'
 check "it is the same file" cmp "$BUILD/qemu/qemu-system-x86_64" "$clone/build/qemu/qemu-system-x86_64"
-check "the clone builds its modules, library and guest" build guest-7.2 || diag "$(tail -n 30 log)"
+check "the clone builds its modules, library and guest" build guest-7.2 || diag "$(tail -n 30 build.log)"
 check "the base image is the same" cmp "$BUILD/guest/7.2/base.cpio" "$clone/build/guest/7.2/base.cpio"
 start=$(stopwatch)
 check "with nothing to do" build qemu guest-7.2
@@ -35,10 +35,10 @@ edited=$clone/kernel/peerlane_gpu/main.c
 if [ -f "$edited" ]; then
 	printf '\nMODULE_INFO(build_test, "second-clone-was-here");\n' >>"$edited"
 	start=$(stopwatch)
-	check "an edited module builds" build guest-7.2 || diag "$(tail -n 30 log)"
+	check "an edited module builds" build guest-7.2 || diag "$(tail -n 30 build.log)"
 	within "and is in a new guest" 10 "$start"
 	check "it is in the image" grep -aq second-clone-was-here "$clone/build/guest/7.2/overlay.cpio"
-	check_not "and not in the image of this checkout" grep -aq second-clone-was-here "$BUILD/guest/7.2/overlay.cpio"
+	check_false "and not in the image of this checkout" grep -aq second-clone-was-here "$BUILD/guest/7.2/overlay.cpio"
 else
 	fail "kernel/peerlane_gpu/main.c is there to be edited"
 fi
@@ -47,7 +47,7 @@ edited=$(ls "$clone"/userlib/cufile/*.c 2>/dev/null | head -n 1)
 if [ -n "$edited" ]; then
 	printf '\n__attribute__((used)) static const char build_test[] = "library-was-here";\n' >>"$edited"
 	start=$(stopwatch)
-	check "an edited library builds" build guest-7.2 || diag "$(tail -n 30 log)"
+	check "an edited library builds" build guest-7.2 || diag "$(tail -n 30 build.log)"
 	within "and is in a new guest" 10 "$start"
 	check "it is in the image" grep -aq library-was-here "$clone/build/guest/7.2/overlay.cpio"
 else

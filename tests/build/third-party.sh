@@ -11,9 +11,9 @@ need_tool dpkg-deb xz
 # A tree with a list of its own, and a mirror with one package, whose folders
 # dpkg-deb wants to be readable
 umask 022
-mkdir -p tree/images pkg/DEBIAN pkg/usr/src src/modules/one/kept src/modules/one/left mirror/pool/o
-cp "$TOP/images/build/lib.sh" "$TOP/images/build/third-party" tree/images/
-cp "$TOP/images/build/packages.list" tree/images/
+mkdir -p tree/images/build pkg/DEBIAN pkg/usr/src src/modules/one/kept src/modules/one/left mirror/pool/o
+cp "$TOP/images/build/lib.sh" "$TOP/images/build/third-party" tree/images/build/
+cp "$TOP/images/build/packages.list" tree/images/build/
 cp "$TOP/versions.mk" tree/
 echo source >src/modules/one/kept/one.c
 echo other >src/modules/one/left/two.c
@@ -26,10 +26,13 @@ cache=$OUT/cache
 third_party() { # CHECKSUM POOL-PATH
 	printf '# a comment\n\none MIT %s %s usr/src/one.tar.xz modules/one/kept\n' "$2" "$1" >tree/images/build/third-party.list
 	env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" DEBIAN_MIRROR="copy:$OUT/mirror/" \
-		sh tree/images/build/third-party >out 2>&1
+		sh tree/images/build/third-party >out 2>&1 && return
+	third_party_status=$?
+	cat out
+	return "$third_party_status"
 }
-check_not "before the build root there is nothing to fetch from" third_party "$sum" pool/o/one_1_all.deb
-check "and it says what comes first" grep -q 'make root' out
+check_fails "before the build root there is nothing to fetch from: it says what comes first" 'make root' \
+	third_party "$sum" pool/o/one_1_all.deb
 mkdir -p "$cache/fetch-$(env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" TOP="$OUT/tree" sh -c '. "$TOP/images/build/lib.sh"; load_pins; fetch_key')"
 : >"$(echo "$cache"/fetch-*)/sources.list"
 
@@ -41,11 +44,11 @@ check "a second time there is nothing to do" third_party "$sum" pool/gone.deb
 check "and it says so" grep -q HAVE out
 
 wrong=$(echo wrong | sha256sum | cut -d' ' -f1)
-check_not "a package with another checksum is refused" third_party "$wrong" pool/o/one_1_all.deb
-check "and it says where the log is" grep -q 'third-party.log' out
+check_fails "a package with another checksum is refused: it says where the log is" \
+	"cannot fetch .*one_1_all.deb with checksum $wrong .*third-party.log" third_party "$wrong" pool/o/one_1_all.deb
 check_eq "what was there is still there" source "$(cat "$cache/third-party/one/kept/one.c")"
-check_not "a package that has left the mirror stops it" third_party "$wrong" pool/o/one_0_all.deb
-check "and it says what to do" grep -q 'put a newer one into images/build/third-party.list' out
+check_fails "a package that has left the mirror stops it: it says what to do" \
+	"cannot fetch .*one_0_all.deb .*put a newer one into images/build/third-party.list" third_party "$wrong" pool/o/one_0_all.deb
 
 rm "$cache/third-party/one/.sha256"
 check "what was put there by hand is kept" third_party "$wrong" pool/o/one_1_all.deb

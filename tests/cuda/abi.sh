@@ -15,16 +15,16 @@ lib=$BUILD/userlib/libcuda.so.1
 readelf -d "$lib" >dynamic
 check "its name is libcuda.so.1" grep -q "SONAME.*\[libcuda.so.1\]" dynamic
 grep NEEDED dynamic | grep -v "\[libc.so\.6\]" >foreign
-check_not "it needs nothing but libc" test -s foreign
+check_false "it needs nothing but libc" test -s foreign
 readelf --dyn-syms -W "$lib" |
 	awk '$4 == "FUNC" && $7 != "UND" { print $8 }' | sort >exported
-check_not "symbols carry no version" grep @ exported
-check_not "only cu* and plnMem* are exported" \
+check_false "symbols carry no version" grep @ exported
+check_false "only cu* and plnMem* are exported" \
 	grep -vE '^(cu[A-Z]|plnMem)' exported
 "$BUILD/userlib/tests/host/cuda_names" symbols | sort >known
 comm -23 known exported >missing
 check "cuGetProcAddress knows functions" test -s known
-check_not "every one of them is exported" test -s missing
+check_false "every one of them is exported" test -s missing
 grep -oE '^CUresult cu[A-Za-z0-9_]+' "$src/cuda_proto.h" |
 	sed 's/CUresult //' | sort >declared
 check "every declared function is known to cuGetProcAddress" cmp declared known
@@ -77,11 +77,11 @@ else
 	# the same check sees a wrong one
 	sed 's/^CUresult cuCtxGetDevice(CUdevice/CUresult cuCtxGetDevice(long/' \
 		types.c >wrong.c
-	check_not "a wrong signature is seen" \
+	check_fails "a wrong signature is seen" "conflicting types for .cuCtxGetDevice" \
 		cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
 	sed 's/CUDA_ERROR_NO_DEVICE) == 100/CUDA_ERROR_NO_DEVICE) == 101/' \
 		numbers.c >wrong.c
-	check_not "a wrong number is seen" \
+	check_fails "a wrong number is seen" "static assertion failed.*CUDA_ERROR_NO_DEVICE" \
 		cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
 fi
 finish

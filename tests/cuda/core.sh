@@ -13,7 +13,7 @@ lib=$BUILD/userlib/libpeerlane.so.0
 check "its functions do what they say" "$BUILD/userlib/tests/host/core_unit"
 readelf --dyn-syms -W "$lib" |
 	awk '$4 == "FUNC" && $7 != "UND" { print $8 }' | sort >exported
-check_not "every symbol has its version" grep -v '@@PEERLANE_0\.1$' exported
+check_false "every symbol has its version" grep -v '@@PEERLANE_0\.1$' exported
 (cd "$TOP/userlib/include/peerlane" && cat peerlane.h topo.h mr.h link.h) |
 	sed -nE 's/^[a-z].*[ *](pln_[a-z0-9_]+)\(.*/\1/p' | sort -u >declared
 sed "s/@.*//" exported >names
@@ -24,7 +24,7 @@ done <declared
 for each in libpeerlane libpeerlane-mr; do
 	pc=$BUILD/userlib/$each.pc
 	check "$each.pc has a version" grep -q "^Version: 0\.[0-9]*\.[0-9]*$" "$pc"
-	check_not "$each.pc has no hole" grep -q @ "$pc"
+	check_false "$each.pc has no hole" grep -q @ "$pc"
 	check "$each.so is there to link with" test -e "$BUILD/userlib/$each.so"
 done
 readelf --dyn-syms -W "$BUILD/userlib/libpeerlane-mr.so.0" |

@@ -18,13 +18,13 @@ for major in 12 13; do
 	lib=$BUILD/userlib/libcudart.so.$major
 	readelf -d "$lib" >dynamic
 	check "$major: its name" grep -q "SONAME.*\[libcudart.so.$major\]" dynamic
-	check_not "$major: it is not linked with a driver" grep -q "NEEDED.*libcuda" dynamic
+	check_false "$major: it is not linked with a driver" grep -q "NEEDED.*libcuda" dynamic
 	readelf --dyn-syms -W "$lib" |
 		awk '$4 == "FUNC" && $7 != "UND" { print $8 }' | sort >exported
-	check_not "$major: every symbol has the library's version" \
+	check_false "$major: every symbol has the library's version" \
 		grep -v "@@libcudart\.so\.$major\$" exported
 	sed 's/@.*//' exported | sort >names
-	check_not "$major: only the runtime's names" grep -vE '^(__)?cuda' names
+	check_false "$major: only the runtime's names" grep -vE '^(__)?cuda' names
 	cat declared absent | sort -u | comm -23 - names >missing
 	check_eq "$major: all that is declared or absent is exported" "" "$(cat missing)"
 done
@@ -67,9 +67,9 @@ check "numbers and layouts as in cuda_runtime_api.h" cc -std=gnu11 -I"$header" -
 check "signatures as in cuda_runtime_api.h" cc -std=gnu11 -I"$header" -c -o types.o types.c
 # the same check sees a wrong one
 sed 's/^cudaError_t cudaFree(void \*/cudaError_t cudaFree(long */' types.c >wrong.c
-check_not "a wrong signature is seen" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
+check_fails "a wrong signature is seen" "conflicting types for .cudaFree" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
 sed 's/cudaErrorNoDevice) == 100/cudaErrorNoDevice) == 101/' numbers.c >wrong.c
-check_not "a wrong number is seen" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
+check_fails "a wrong number is seen" "static assertion failed.*cudaErrorNoDevice" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
 sed 's/offsetof(struct cudaDeviceProp, major) == /&1/' numbers.c >wrong.c
-check_not "a wrong place in a structure is seen" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
+check_fails "a wrong place in a structure is seen" "static assertion failed.*cudaDeviceProp" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
 finish

@@ -47,7 +47,9 @@ check_eq "what was set before is kept, behind" \
 # A program with the shared runtime finds it there; with it linked in: cudart/static
 printf 'int cudaRuntimeGetVersion(int *); int main(void) { int v; return cudaRuntimeGetVersion(&v) || v != 13000; }\n' >shared.c
 cc -o shared shared.c "$BUILD/userlib/libcudart.so.13"
-check_not "a program with the shared runtime alone" env -u LD_LIBRARY_PATH ./shared
+env -u LD_LIBRARY_PATH ./shared >out 2>err
+check_eq "a program with the shared runtime alone: the loader's status" 127 $?
+check "... which does not find it" grep -q "libcudart.so.13: cannot open shared object file" err
 status 0 ./shared
 
 # Installed, it finds the library in the folder of its own

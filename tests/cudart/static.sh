@@ -81,7 +81,7 @@ for major in 12 13; do
 		"$(sed -n 's/: CUDA '"$major"', memory 0 xyx, launch 801, last 801, free 0$//p' calls.out | sort | tr '\n' ' ')"
 	check "$major: the launch by its name" grep -q 'kernel program_kernel was not launched' calls.err
 	check "$major: functions of the program's own stay" grep -q '^own 7$' calls.out
-	check_not "$major: nothing of the fake's" grep -q 4242 calls.out
+	check_false "$major: nothing of the fake's" grep -q 4242 calls.out
 done
 
 # A library with a runtime of its own, of another version, that calls it before the program and before us in order
@@ -177,7 +177,7 @@ check_eq "NVIDIA's shared libraries are no stripped runtimes" "" "$(cat libcudar
 check "another library is" grep -q 'libother.so: .*no symbol table' libother.so.err
 strip -o "${lead##*/}" "$lead"
 LD_PRELOAD=$OUT/${lead##*/} ./p13 calls >own.out 2>own.err
-check_not "our own library, stripped, is no stripped runtime" grep -q 'no symbol table' own.err
+check_false "our own library, stripped, is no stripped runtime" grep -q 'no symbol table' own.err
 check "and serves as before" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' own.out
 
 program mock 13 -DMOCK >cc.log 2>&1

@@ -26,7 +26,7 @@ doctor 64 --from healthy.rec --gpu 0 /data/x 0
 said 'told twice'
 doctor 64 --from healthy.rec --record new.rec
 said 'writes down this machine'
-check_not "… and wrote nothing" test -e new.rec
+check_false "… and wrote nothing" test -e new.rec
 doctor 64 --from no-such.rec
 said 'no-such.rec'
 sed 's/^F .*kallsyms.*/F nonsense/' healthy.rec >bad.rec
@@ -67,7 +67,7 @@ check_eq "broken: the summary is the first line" \
 	"broken: 1 error, 0 warnings, 0 remarks" "$(head -n 1 out)"
 said '^error: acs-redirect$'
 check "no line is wider than a terminal" awk 'length($0) > 80 { exit 1 }' out
-check_not "sections only with -v" grep -q '^environment$' out
+check_false "sections only with -v" grep -q '^environment$' out
 doctor 2 --from staged.rec -v
 said '^environment$'
 doctor 2 --from staged.rec --json

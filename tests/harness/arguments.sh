@@ -97,7 +97,7 @@ refused 'no guest with kernel "6.1" ' "$run" gds-direct --out "$out" --kernel=6.
 refused 'cannot write no/such/file' "$run" gds-direct --out "$out" --json no/such/file
 refused 'cannot write folder' "$run" gds-direct --out "$out" --json folder
 refused 'cannot write to .*/bad.topo' "$run" gds-direct --out "$PWD/bad.topo"
-check_not "and nothing was begun" test -e "$out"
+check_false "and nothing was begun" test -e "$out"
 for program in run matrix draw try; do
 	set -- "$TOP/scenarios/$program"
 	case $program in

@@ -10,7 +10,7 @@
 
 complaint() {
 	printf '[    1.0] Linux version\n[    2.0] %s\r\n' "$1" >console
-	check_not "seen: $1" scan_console console
+	check_false "seen: $1" scan_console console
 }
 
 harmless() {
@@ -52,10 +52,10 @@ harmless 'nvme nvme0: 2/0/0 default/read/poll queues'
 
 printf '[ 1.0] WARNING: CPU: 0 at a.c:1\n[ 1.1] WARNING: CPU: 0 at b.c:1\n' >console
 printf 'at a[.]c:1\twanted here\n' >allow
-check_not "the allow list covers what it names only" scan_console console allow
+check_false "the allow list covers what it names only" scan_console console allow
 printf 'at b[.]c:1\twanted here\n' >>allow
 check "and covers that" scan_console console allow
 printf 'at b[.]c:1\n' >allow
 printf '[ 1.0] fine\n' >console
-check_not "an entry without a reason is an error" scan_console console allow
+check_fails "an entry without a reason is an error" "^allow list without a reason: at b" scan_console console allow
 finish

@@ -76,7 +76,7 @@ printf '<a><b c="1"/>x &amp; y<b>z</b></a>\n' >good.xml
 check "the check of XML takes what is well-formed" well_formed good.xml
 for text in '<a><b></a></b>' '<a>x & y</a>' '<a b=c></a>' '<a>' '<a/><b/>' ''; do
 	printf '%s\n' "$text" >bad.xml
-	check_not "and refuses: $text" well_formed bad.xml
+	check_false "and refuses: $text" well_formed bad.xml
 done
 
 # shellcheck source=scenarios/lib/machine/topology.sh
@@ -193,5 +193,5 @@ refused 'cannot write no/such.svg' same-switch --svg no/such.svg
 check_eq "no argument: usage, status 2" "2 usage:" "$? $(cut -d ' ' -f 1 err | head -n 1)"
 echo "gpu0 gpu rp0" >bad.topo
 refused '/bad.topo:1: the first line is the machine' ./bad.topo --svg bad.svg
-check_not "a mistake leaves no picture" test -e bad.svg
+check_false "a mistake leaves no picture" test -e bad.svg
 finish

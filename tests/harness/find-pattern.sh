@@ -55,11 +55,11 @@ check_eq "one word alone is not looked for" "0 0" "$(found word 5:8000)"
 check_eq "words beyond the end of the pattern are not of it" "0 0" \
 	"$(found beyond 5:8000)"
 
-check_not "no pattern: an error" ./find-pattern noise
-check_not "no numbers: an error" ./find-pattern noise five:8000
-check_not "something behind the numbers: an error" ./find-pattern noise 5:8000:1
-check_not "a pattern too short to be found: an error" ./find-pattern noise 5:8
-check_not "no file: an error" ./find-pattern nowhere 5:8000
+check_fails "no pattern: an error" "^usage: find-pattern" ./find-pattern noise
+check_fails "no numbers: an error" "five:8000 is not SEED:BYTES" ./find-pattern noise five:8000
+check_fails "something behind the numbers: an error" "5:8000:1 is not SEED:BYTES" ./find-pattern noise 5:8000:1
+check_fails "a pattern too short to be found: an error" "5:8 is not SEED:BYTES" ./find-pattern noise 5:8
+check_fails "no file: an error" "nowhere: No such file or directory" ./find-pattern nowhere 5:8000
 : >empty
-check_not "an empty file: an error" ./find-pattern empty 5:8000
+check_fails "an empty file: an error" "empty: too short" ./find-pattern empty 5:8000
 finish

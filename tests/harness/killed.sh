@@ -99,7 +99,7 @@ flock 9
 env "$MARK" QEMU="$TOP/tests/harness/fake-qemu" timeout 60 sh driver 40 2 >said 2>&1 9>&- &
 next=$!
 check "the next run waits until all that is cleaned up" within 20 waits
-check_not "and has begun nothing" test -e o/wire
+check_false "and has begun nothing" test -e o/wire
 exec 9>&-
 wait "$next"
 check_eq "then it works" 0 $?

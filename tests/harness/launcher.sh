@@ -67,8 +67,8 @@ check_eq "a guest starts" 0 "$?"
 check_eq "and speaks to the host" here "$(timeout --foreground 60 cat arrived)"
 check_eq "QMP answers" true "$(vm_qmp talk '{"execute":"query-status"}' |
 	jq .return.running)"
-check_not "an error of QMP is an error" vm_qmp talk '{"execute":"no-such"}'
-check_not "so is no JSON" vm_qmp talk 'hello'
+check_fails "an error of QMP is an error" CommandNotFound vm_qmp talk '{"execute":"no-such"}'
+check_fails "so is no JSON" "not a JSON object" vm_qmp talk 'hello'
 check_eq "a property is what the guest has set" 3 \
 	"$(vm_qom_get talk /machine/peripheral/gpu0 fault-lost-irq)"
 check "a BAR is where the guest has put it" sh -c \
@@ -101,7 +101,7 @@ vm_start hang "$PWD/one.topo" 7.2 "$PWD/case-hang"
 pid=$(cat hang/qemu.pid)
 vm_wait hang 6 2>hang.err
 check_eq "a guest that hangs is 124" 124 "$?"
-check_not "and its emulator is gone" lives "$pid"
+check_false "and its emulator is gone" lives "$pid"
 
 case_dir case-warn <<'END'
 #!/bin/sh
@@ -112,7 +112,7 @@ END
 vm_run warn "$PWD/one.topo" 7.2 "$PWD/case-warn" 60 2>warn.err
 check_eq "a guest whose kernel complains is 99" 99 "$?"
 check "and the line is shown" grep -q 'here.c:1' warn.err
-check_not "an allowance without a reason is refused" vm_allow 'here[.]c'
+check_fails "an allowance without a reason is refused" "and the reason[?]" vm_allow 'here[.]c'
 vm_allow 'here[.]c' 'the point of this case'
 vm_scan warn
 check_eq "one with a reason counts" 0 "$?"
@@ -138,17 +138,18 @@ rm -f crash/console.log
 
 # --- what does not start -----------------------------------------------------
 
-check_not "a bad topology" vm_start bad /nonexistent.topo 7.2 "$PWD/case-talk"
+check_fails "a bad topology" "no topology /nonexistent.topo" vm_start bad /nonexistent.topo 7.2 "$PWD/case-talk"
 echo "rp0 root-port pcie.0" >bad.topo
-check_not "a topology with a mistake" vm_start bad "$PWD/bad.topo" 7.2 \
-	"$PWD/case-talk"
-check_not "a kernel that is not there" vm_start bad "$PWD/one.topo" 9.9 \
-	"$PWD/case-talk"
-check_not "a case without a program" vm_start bad "$PWD/one.topo" 7.2 "$PWD"
-check_not "a missing image" vm_image disk1 "$PWD/nothing.img"
+check_fails "a topology with a mistake" "bad.topo:1: the first line is the machine" \
+	vm_start bad "$PWD/bad.topo" 7.2 "$PWD/case-talk"
+check_fails "a kernel that is not there" "no .*/guest/9[.]9/.* [(]run: make[)]" \
+	vm_start bad "$PWD/one.topo" 9.9 "$PWD/case-talk"
+check_fails "a case without a program" "no program $PWD/run" \
+	vm_start bad "$PWD/one.topo" 7.2 "$PWD"
+check_fails "a missing image" "no image .*/nothing.img" vm_image disk1 "$PWD/nothing.img"
 began=$(cut -d . -f 1 /proc/uptime)
-check_not "an option that QEMU refuses" vm_start bad "$PWD/one.topo" 7.2 \
-	"$PWD/case-talk" -no-such-option
+check_fails "an option that QEMU refuses" "no-such-option: invalid option" \
+	vm_start bad "$PWD/one.topo" 7.2 "$PWD/case-talk" -no-such-option
 # not by the 20 s of a QMP call
 check "is noticed at once" test $(($(cut -d . -f 1 /proc/uptime) - began)) -lt 15
 finish

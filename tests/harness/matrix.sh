@@ -46,7 +46,7 @@ check_eq "which it cannot in a switch without ACS" "p2p p2p" "$(expected same-sw
 check_eq "a root complex that is not trusted" "bounce bounce" "$(expected same-switch,iommu=passthrough)"
 check_eq "redirect in the lower of two switches" "bounce bounce" "$(expected two-switches,sw1.acs=redirect)"
 check_eq "and in one that is on no way" "p2p p2p" "$(expected two-gpus-two-nvme,sw1.acs=redirect)"
-check_not "a kernel without P2PDMA never takes p2p" \
+check_false "a kernel without P2PDMA never takes p2p" \
 	grep -qE ' 6\.12 +.*p2p( |-)' list
 
 # --- a run that is made up -------------------------------------------------------

@@ -130,6 +130,6 @@ for name in $(scenario_names); do
 	esac
 done
 check_eq "the list names them all" "$(scenario_names | wc -l)" "$("$TOP/scenarios/run" -l | wc -l)"
-check_not "an option that does not exist is an error" "$TOP/scenarios/run" -q
-check_not "no name is an error" "$TOP/scenarios/run"
+check_fails "an option that does not exist is an error" "unknown option -q" "$TOP/scenarios/run" -q
+check_fails "no name is an error" "usage: scenarios/run NAME|which scenario" "$TOP/scenarios/run"
 finish

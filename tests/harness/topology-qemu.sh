@@ -65,5 +65,5 @@ for machine in $(topology_names) ./all-keys.topo ./most-*.topo; do
 	check "$machine" starts "$machine"
 done
 echo 'm q35 - cpu=no-such' >no-such.topo
-check_not "a processor that QEMU does not have" starts ./no-such.topo
+check_fails "a processor that QEMU does not have" "unable to find CPU model 'no-such'" starts ./no-such.topo
 finish

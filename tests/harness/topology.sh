@@ -273,9 +273,9 @@ other q35 -
 END
 
 echo "rp0 root-port pcie.0" >t.topo
-check_not "a file without a machine is refused" args t.topo
+check_fails "a file without a machine is refused" "^t.topo:1: the first line is the machine" args t.topo
 : >t.topo
-check_not "an empty file is refused" args t.topo
+check_fails "an empty file is refused" "^t.topo: there is no machine in it" args t.topo
 
 # what has no line of its own to blame
 cat >t.topo <<END

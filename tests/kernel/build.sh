@@ -13,7 +13,7 @@ make_check() { # CHECKOUT FOLDER [VARIABLE…]
 	build_out=$2
 	shift 2
 	make -C "$build_top/kernel" O="$build_out" "$@" >"$OUT/make.log" 2>&1 && return
-	tail -n 20 "$OUT/make.log"
+	cat "$OUT/make.log"
 	return 1
 }
 

@@ -43,16 +43,12 @@ driver_guest() {
 		"$driver_status"
 }
 
-# debug_guest MACHINE SCRIPT SECONDS [QEMU-ARGS…]: under the debug kernel, which
+# debug_guest KVER MACHINE SCRIPT SECONDS [QEMU-ARGS…]: under a debug kernel, which
 # reports on the console what is wrong, and needs room for that
 debug_guest() {
-	need_debug_kernel
+	need_file "$BUILD/guest/$1/headers"
 	. "$TOP/scenarios/lib/machine/vm.sh"
 	vm_allow 'rcu: .RCU callback double-/use-after-free debug is enabled' \
 		'the kernel tells of its checks'
-	driver_guest 7.2-debug "$@" -m 2G
-}
-
-need_debug_kernel() {
-	need_file "$BUILD/guest/7.2-debug/headers"
+	driver_guest "$@" -m 2G
 }

@@ -46,7 +46,7 @@ grep -v '#include' "$TOP/kernel/include/uapi/linux/peerlane_gpu.h" >"$OUT/layout
 check "layout for 64-bit programs" gcc -m64 -Werror -ffreestanding -fsyntax-only "$OUT/layout.c"
 check "layout for 32-bit programs" gcc -m32 -Werror -ffreestanding -fsyntax-only "$OUT/layout.c"
 sed 's/SIZE(pln_gpu_op, 56)/SIZE(pln_gpu_op, 52)/' "$OUT/layout.c" >"$OUT/wrong.c"
-check_not "a wrong size is found" gcc -m32 -Werror -ffreestanding -fsyntax-only "$OUT/wrong.c"
+check_fails "a wrong size is found" 'static assertion failed: "pln_gpu_op"' gcc -m32 -Werror -ffreestanding -fsyntax-only "$OUT/wrong.c"
 
 # The interface for other drivers: as in NVIDIA's driver, on 64 bits
 cat >"$OUT/p2p.c" <<'END'
@@ -75,5 +75,5 @@ END
 grep -v '#include' "$TOP/kernel/include/linux/nv-p2p.h" >"$OUT/p2p.h"
 check "layout of nvidia_p2p_*" gcc -m64 -Werror -ffreestanding -fsyntax-only "$OUT/p2p.c"
 sed 's/gpu_uuid, 24/gpu_uuid, 20/' "$OUT/p2p.c" >"$OUT/wrong.c"
-check_not "a wrong offset is found" gcc -m64 -Werror -ffreestanding -fsyntax-only "$OUT/wrong.c"
+check_fails "a wrong offset is found" 'static assertion failed: "nvidia_p2p_page_table.gpu_uuid"' gcc -m64 -Werror -ffreestanding -fsyntax-only "$OUT/wrong.c"
 finish

@@ -20,7 +20,7 @@ run() {
 	run_status=$?
 	ktap_from "$OUT/ktap" "$run_name"
 	cat "$OUT/err"
-	check_not "$run_name: nothing for the sanitizers" \
+	check_false "$run_name: nothing for the sanitizers" \
 		grep -E 'Sanitizer|runtime error' "$OUT/err"
 }
 

@@ -77,5 +77,6 @@ data rate_write_direct "4096 2400"
 data rate_write_staged "4096 400"
 check "plot: direct and staged are in one chart" grep -q -A1 \
 	'^plot \$latency_write_direct .*title "direct"' plot
+need_tool gnuplot
 check "gnuplot draws it" sh -c 'gnuplot plot >svg && test "$(grep -c "<title>staged</title>" svg)" -eq 3'
 finish

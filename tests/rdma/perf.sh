@@ -112,6 +112,7 @@ doctor "untried, it says so, and how to try" '.untried.doctor |
 # ---- the plot ----
 tr -d '\r' <guest/result.log | sed -n 's/^@plot //p' >plot.gp
 check "the plot has data of each way" test "$(grep -c '^\$latency_.*_\(direct\|staged\|host\) <<' plot.gp)" -eq 9
+need_tool gnuplot
 check "gnuplot draws it" sh -c 'gnuplot plot.gp >plot.svg'
 check "… with nine charts" test "$(grep -c '<title>staged</title>' plot.svg)" -eq 9
 check "… and it calls itself emulated" grep -q 'emulated: says nothing of hardware' plot.svg

@@ -47,8 +47,8 @@ cp -R "$TOP/hw-model/wire" bad/hw-model/
 printf '\nint bad( void ) {\n  return 1 ;\n}\n' >>bad/kernel/peerlane_gpu/main.c
 printf '\nint bad( void ) {\n\treturn 1 ;\n}\n' >>bad/hw-model/peerlane/peerlane-gpu.c
 printf '\nint bad( void ) {\n  return 1 ;\n}\n' >>bad/hw-model/wire/port.c
-check_not "bad style in hw-model/wire/ is seen" wire_style bad/hw-model/wire/port.c
-check_not "bad style in kernel/ is seen" kernel_style "$OUT/bad"
-check_not "bad style in hw-model/ is seen" qemu_style \
+check_fails "bad style in hw-model/wire/ is seen" "port.c:[0-9]+: ERROR:.*prohibited" wire_style bad/hw-model/wire/port.c
+check_fails "bad style in kernel/ is seen" "main.c:[0-9]+: ERROR:.*prohibited" kernel_style "$OUT/bad"
+check_fails "bad style in hw-model/ is seen" "peerlane-gpu.c:[0-9]+: ERROR:.*prohibited" qemu_style \
 	"$OUT/bad/hw-model/peerlane/peerlane-gpu.c"
 finish

@@ -33,7 +33,7 @@ check_eq "status 64: no such option" 64 $?
 status 64 topo --record r --json
 said 'no other option'
 status 64 topo --record r --from "$rec/guest-direct.rec"
-check_not "nothing was written" test -e r
+check_false "nothing was written" test -e r
 status 64 topo --json --tree
 said 'prints all'
 status 66 topo --from none.rec
@@ -57,10 +57,10 @@ status 0 topo --from "$rec/guest-staged.rec"
 said '^ *PIX  '
 said 'downstream port 1234:9e73.* RR+ .*redirects'
 said 'P2PDMA on (/proc/kallsyms)'
-check_not "pairs are left out" grep 'GPU0 NVME0:' out
+check_false "pairs are left out" grep 'GPU0 NVME0:' out
 status 0 topo --from "$rec/guest-staged.rec" --pairs
 said '^GPU0 NVME0: PIX, staged: ACS redirect is on at 0000:02:00.0, 0000:02:01.0; host bridge 8086:29c0 .*not on the list'
-check_not "the tree is left out" grep 'downstream port' out
+check_false "the tree is left out" grep 'downstream port' out
 status 0 topo --from "$rec/guest-staged.rec" --json
 check "one object of its shape" jq -se 'length == 1 and (.[0] | .machine.p2pdma == true
 	and (.devices | length == 2) and (.bridges | length == 4) and (.hosts | length == 1)

@@ -9,8 +9,9 @@
 need_file "$BUILD/userlib/peerlane" "$BUILD/userlib/peerlane.static"
 
 one=$BUILD/userlib/peerlane.static
-check_not "it asks for no loader and no library" \
-	sh -c "readelf -lW '$one' | grep -E 'INTERP|DYNAMIC'"
+check "its program headers can be read" readelf -lW "$one"
+readelf -lW "$one" >headers
+check_false "it asks for no loader and no library" grep -E 'INTERP|DYNAMIC' headers
 for record in "$TOP"/tests/topo/records/*.rec; do
 	for command in topo doctor; do
 		"$BUILD/userlib/peerlane" "$command" --json --from "$record" \

@@ -196,5 +196,5 @@ pids="$pids $pid"
 check "a wire lives" lives "$pid"
 kill -KILL "$parent"
 ended "$pid"
-check_not "until the one that started it is killed" lives "$pid"
+check_false "until the one that started it is killed" lives "$pid"
 finish
