@@ -358,7 +358,7 @@ vm_qmp() {
 		exec 5>"$OUT/$1/qmp.lock"
 		flock -w 20 5 || exit 1
 		timeout --foreground "${3:-20}" "$VM_LIB/qmp-call.sh" "$OUT/$1" "$2"
-	) || return 1
+	) || { printf '%s\n' "$vm_qmp_reply"; return 1; }
 	case $vm_qmp_reply in
 	'{"error"'* | *', "error": {'*) printf '%s\n' "$vm_qmp_reply"; return 1 ;;
 	esac
