@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * remap STEADY MOVING SECONDS: while one thread takes the device MOVING out of
  * the memory map and puts it back, others read the identity register of STEADY

@@ -7,8 +7,8 @@
 . "$TOP/scenarios/lib/case.sh"
 need_tool jq
 
-# shellcheck source=tests/harness/conditions.sh
-. "$TOP/tests/harness/conditions.sh"
+# shellcheck source=tests/harness/lib-conditions.sh
+. "$TOP/tests/harness/lib-conditions.sh"
 accounting=$TOP/scenarios/lib/accounting
 
 # judged CONDITION FILE…: what is wrong with it there

@@ -3,8 +3,11 @@
 #
 # driver: a scenario of several hosts becomes the program ./driver, which works in ./o;
 # what stands on standard input comes first in it, then hosts_boot with its arguments.
-# Its QEMU is to be tests/harness/fake-qemu.
+# Its QEMU is to be tests/harness/fake-qemu, which has nothing to save.
 # guests: their part, from standard input.
+
+PEERLANE_SNAPSHOT=0
+export PEERLANE_SNAPSHOT
 
 driver() {
 	{

@@ -5,6 +5,7 @@
 # tags: quick harness
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/topology.sh"
 need_tool jq
 
 # every topology, with the longest words on every link
@@ -21,9 +22,8 @@ cat > small.jq <<'E2'
      refused: 0, other: 0, from: "port counters"} + $pair]}
 E2
 set --
-for topology in "$TOP"/scenarios/topologies/*.topo; do
-	name=$(basename "$topology" .topo)
-	awk -v mode=devices -f "$TOP/scenarios/lib/machine/topology.awk" "$topology" |
+for name in $(topology_names); do
+	topology devices "$name" |
 		jq -nR --arg t "$name" -f small.jq > "t-$name.json"
 	set -- "$@" "t-$name.json"
 done

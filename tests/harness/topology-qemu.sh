@@ -58,7 +58,7 @@ awk 'BEGIN {
 		print "rp" i, "root-port pcie.0"
 		print "sw" i, "switch rp" i " ports=32"
 	}
-	for (i = 7; i < 31; i++)
+	for (i = 7; i < 30; i++)
 		print "rp" i, "root-port pcie.0"
 }' >most-ports.topo
 for machine in $(topology_names) ./all-keys.topo ./most-*.topo; do

@@ -105,7 +105,7 @@ END
 bad 'a root-port has no key "node"$' <<END
 rp0 root-port pcie.0 node=0
 END
-bad 'pcie.0 has no slot left for rp31' <<END
+bad 'pcie.0 has no slot left for rp30' <<END
 $(awk 'BEGIN { for (i = 1; i < 32; i++) print "rp" i, "root-port pcie.0" }')
 END
 bad 'more than 7 host-bridges' <<END
@@ -273,9 +273,9 @@ other q35 -
 END
 
 echo "rp0 root-port pcie.0" >t.topo
-check_fails "a file without a machine is refused" "^t.topo:1: the first line is the machine" args t.topo
+check_fails "a file without a machine is refused" "^./t.topo:1: the first line is the machine" args t.topo
 : >t.topo
-check_fails "an empty file is refused" "^t.topo: there is no machine in it" args t.topo
+check_fails "an empty file is refused" "^./t.topo: there is no machine in it" args t.topo
 
 # what has no line of its own to blame
 cat >t.topo <<END

@@ -40,14 +40,20 @@ function command(i,    name, opt, operand) {
 			if (("valued\t" name " " opt) in known) {
 				i++
 				if (opt ~ /^--(scenario|topology|kernel)$/)
-					must(substr(opt, 3), word[i])
+					must(substr(opt, 3), base(word[i]))
 			} else if (opt !~ /^(-h|--help)$|…/)
 				must("option", name " " opt)
 		} else if (word[i] == "-C" || name == "scenarios/try")
 			return
 		else if (name in operand && word[i] !~ /^-|=/)
-			must(operand[name], word[i])
+			must(operand[name], base(word[i]))
 	}
+}
+
+# A machine may have overrides, NAME,KEY=VALUE...
+function base(word) {
+	sub(/,.*/, "", word)
+	return word
 }
 
 function code(text,    i, path) {

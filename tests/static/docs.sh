@@ -18,7 +18,7 @@ check "there are documents to look at" test "$(wc -l <"$OUT/documents")" -ge 25
 
 links() { # FILE…: links that lead nowhere
 	for file; do
-		grep -oE '\]\([^) ]+\)' "$file" | sed 's/^](//; s/)$//' | while IFS= read -r link; do
+		awk '/^ *```/ { code = !code } !code' "$file" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//' | while IFS= read -r link; do
 			case $link in
 			http://* | https://* | mailto:*) continue ;;
 			'#'*) target=$file ;;
@@ -54,9 +54,8 @@ options() {
 		printf 'kernel\t%s\ngoal\tkernel-%s\ngoal\tguest-%s\n' "$kernel" "$kernel" "$kernel"
 	done
 	scenarios/run -l | awk '{ print "scenario\t" $1 }'
-	for file in scenarios/topologies/*.topo; do
-		basename "$file" .topo | sed 's/^/topology	/'
-	done
+	scenarios/draw -l | awk '{ print "topology\t" $1 }'
+	sed -n 's/^DEBUG_KERNEL=//p' versions.mk | awk '{ print "kernel\t" $1 "-debug\nkernel\t" $1 "-kcsan" }'
 	tests/run -l | awk '{ print "case\t" $1; sub("/.*", "", $1); print "case\t" $1 }'
 	for command in scenarios/run scenarios/try scenarios/matrix scenarios/draw scenarios/demo scenarios/report tests/run; do
 		"$command" --help | options "$command"
@@ -101,7 +100,7 @@ check_eq "scenarios/README.md leads to every scenario's page" "" \
 # goals that no other goal stands for
 # shellcheck disable=SC2013 # words
 for goal in $(sed -n 's/^\(IN_ROOT\|HOST\)_GOALS := //p' Makefile | sed 's/$(addprefix [^ ]*,$([A-Z]*))//g'); do
-	grep -qx "goal	$goal" "$OUT/known" || grep -q "make-in-root $goal$" Makefile || echo "$goal"
+	grep -qx "goal	$goal" "$OUT/known" || grep -q "make-in-root .*-${goal##*-}$" Makefile || echo "$goal"
 done >"$OUT/found"
 check_eq "make help lists every goal" "" "$(cat "$OUT/found")"
 

@@ -23,7 +23,7 @@ none() {
 
 # what a licence line fits into: text, but no data, no licence, no patch
 licensed() {
-	grep -vE '^(LICENSES/|COPYING|\.gitignore|\.gitattributes|.*\.(json|cpio|patch|golden|out|png|svg|txt|list|lock|sha256|trace-events)$|.*trace-events$|debian/)' \
+	grep -vE '^(LICENSES/|COPYING|\.gitignore|\.gitattributes|.*\.(jsonl?|cpio|patch|golden|out|png|svg|txt|list|lock|sha256|trace-events)$|.*trace-events$|debian/)' \
 		"$OUT/files" | while IFS= read -r file; do
 		[ -s "$file" ] && printf '%s\n' "$file"
 	done

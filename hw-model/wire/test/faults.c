@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The wire does the harm that was ordered, no other, and counts it. */
 #include "wire.h"
 

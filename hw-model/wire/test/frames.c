@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The wire takes frames where they belong, and counts them. */
 #include "wire.h"
 

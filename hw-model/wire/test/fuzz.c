@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Random frames and random commands: the wire goes on, what it counts adds up, and
  * it keeps to its memory.

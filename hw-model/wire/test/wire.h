@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * For tests of the wire: hosts without QEMU.  A test starts a wire in the
  * current folder's "w", and is all of its hosts.
