@@ -602,8 +602,9 @@ vm_guard() {
 		exec 9>"$OUT/.guard"
 		flock 9
 		watch_end "$$"
-		for vm_file in "$OUT"/*/keeper.pid; do
-			vm_file=${vm_file%/keeper.pid}
+		# it may have been killed before anything but the pipes was there
+		for vm_file in "$OUT"/*/exit; do
+			vm_file=${vm_file%/exit}
 			[ -p "$vm_file/exit" ] && vm_stop "${vm_file##*/}"
 		done
 		for vm_each in wire_kill sc_tidy sc_drop_images; do
