@@ -47,8 +47,5 @@ driver_guest() {
 # reports on the console what is wrong, and needs room for that
 debug_guest() {
 	need_file "$BUILD/guest/$1/headers"
-	. "$TOP/scenarios/lib/machine/vm.sh"
-	vm_allow 'rcu: .RCU callback double-/use-after-free debug is enabled' \
-		'the kernel tells of its checks'
 	driver_guest "$@" -m 2G
 }
