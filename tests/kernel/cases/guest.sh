@@ -4,6 +4,7 @@
 status=0
 
 # What the host side says: TIER
+# shellcheck source=/dev/null
 . /case/env
 
 # check DESC COMMAND…
