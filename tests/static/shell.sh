@@ -23,16 +23,16 @@ unset SHELLCHECK_OPTS
 
 # keys KEPT FLAGS <SCRIPTS: lines "FILE-OF-THE-PASS SCRIPT". A script's key is the hash
 # of shellcheck's version, the flags, and name and contents of the script and of all
-# that it may source: each *.sh file of the list whose name stands anywhere in the
-# script, and what those name. That is more than shellcheck opens, never less: it only
-# follows names that are written out.
+# that it may source: each *.sh file of the list whose name stands in a line of the
+# script with a dot command or a source directive, and what those source. That is more
+# than shellcheck opens, never less: it only follows names that are written out there.
 keys() {
 	rm -rf "$OUT/keys"
 	mkdir -p "$OUT/keys"
 	cat >"$OUT/list"
 	[ -s "$OUT/list" ] || return 0
 	xargs sha256sum <"$OUT/list" >"$OUT/hashes" || return 1
-	xargs grep -HoE '[A-Za-z0-9_.-]+\.sh' <"$OUT/list" | sort -u >"$OUT/names"
+	xargs grep -HE '(^|[^A-Za-z0-9_])\.[[:blank:]]|source[=[:blank:]]' <"$OUT/list" >"$OUT/names"
 	awk -v tools="$(shellcheck --version) $2" -v dir="$OUT/keys" '
 	function visit(file,   n, names, i, m, files, j) {
 		if (file in seen)
@@ -57,9 +57,10 @@ keys() {
 	{
 		at = index($0, ":")
 		file = substr($0, 1, at - 1)
-		word = substr($0, at + 1)
-		if (word in by_name)
-			named[file] = named[file] " " word
+		n = split(substr($0, at + 1), words, /[^A-Za-z0-9_.-]+/)
+		for (i = 1; i <= n; i++)
+			if (words[i] in by_name)
+				named[file] = named[file] " " words[i]
 	}
 	END {
 		for (k = 1; k <= count; k++) {
@@ -141,7 +142,8 @@ printf '#!/bin/sh\nword=1\n[ "$word" ]\n' >fix/base.sh
 printf '#!/bin/sh\necho alone\n' >fix/alone.sh
 # again WANTED-STATUS RUNS DESC [FLAGS]
 again() {
-	printf '%s\n' fix/*.sh | lint "$OUT/kept" "${4:-$flags}"
+	printf '%s\n' fix/*.sh >fixtures
+	lint "$OUT/kept" "${4:-$flags}" <fixtures
 	check_eq "$3" "$1 $2" "$? $lint_ran" || diag "$(cat lint.log)"
 }
 again 0 4 "kept: at first all are looked at"
