@@ -14,7 +14,8 @@ driver_boot() {
 	truncate -s 64M "$OUT/disk0"
 	vm_image disk0 "$OUT/disk0"
 	driver_kver=$1
-	driver_topology=$TOP/tests/kernel/$2.topo
+	# MACHINE may have overrides: driver,memory=2G
+	driver_topology=$TOP/tests/kernel/${2%%,*}.topo${2#"${2%%,*}"}
 	driver_seconds=$4
 	mkdir "$OUT/case"
 	cp "$TOP/tests/kernel/guest/$3" "$OUT/case/run"
@@ -47,5 +48,8 @@ driver_guest() {
 # reports on the console what is wrong, and needs room for that
 debug_guest() {
 	need_file "$BUILD/guest/$1/headers"
-	driver_guest "$@" -m 2G
+	debug_kver=$1
+	debug_machine=$2
+	shift 2
+	driver_guest "$debug_kver" "$debug_machine,memory=2G" "$@"
 }
