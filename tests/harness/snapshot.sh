@@ -11,6 +11,7 @@
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 # Snapshots of this case only, so that the first guest makes one
 PEERLANE_CACHE=$OUT/cache
+PEERLANE_SNAPSHOT=1
 cat >one.topo <<'EOF'
 machine q35 - memory=256M cpus=1
 rp0 root-port pcie.0
@@ -109,6 +110,26 @@ check "QEMU's reason is printed" grep -q "snapshot: QEMU:.*no-such-device" bad.e
 check "and what to do" grep -q 'PEERLANE_SNAPSHOT=0' bad.err
 check_eq "nothing is kept of it" 2 "$(snapshots)"
 
+# A snapshot that cannot be loaded
+for state in "$OUT"/cache/vm/*/state; do
+	truncate -s 1000 "$state"
+done
+truncate -s 1M broken.img
+vm_images=
+vm_image disk0 "$OUT/broken.img"
+vm_start broken "$OUT/one.topo" 7.2 "$OUT/case" 2>broken.err
+check_eq "a snapshot that cannot be loaded: the guest does not start" 2 $?
+check "it is named" grep -q "the snapshot $OUT/cache/vm/[0-9a-f]* cannot be loaded" broken.err
+
+# What was killed while it made one
+mkdir "$OUT/cache/vm/0123456789abcdef.partial.1"
+rm -rf "$OUT"/cache/vm/*/state
+for store in "$OUT"/cache/vm/????????????????; do
+	[ ! -d "$store" ] || rm -rf "$store"
+done
+guest again
+check_eq "a new snapshot is made, and what another left is removed" 1 "$(snapshots)"
+
 # The same by a boot
 PEERLANE_SNAPSHOT=0
 cat >case/run <<'EOF'
@@ -116,7 +137,7 @@ cat >case/run <<'EOF'
 echo "booted $(cut -d . -f 1 /proc/uptime)"
 EOF
 guest boot
-check_eq "PEERLANE_SNAPSHOT=0: without a snapshot" 2 "$(snapshots)"
+check_eq "PEERLANE_SNAPSHOT=0: without a snapshot" 1 "$(snapshots)"
 check "the guest has booted" grep -q '^booted' boot/result.log
 rm -rf "$OUT/cache"
 finish

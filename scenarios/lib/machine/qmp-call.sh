@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # qmp-call.sh DIR JSON…: QMP commands over DIR/qmp.in and DIR/qmp.out, one after
-# the other, and the reply to the last, on one line.  An error ends the row: it
-# is the reply then.  The caller holds the lock and bounds the time.
+# the other, and the reply to the last, on one line.  An error ends the row, is the
+# reply, and fails.  The caller holds the lock and bounds the time.
 
 set -u
 dir=$1
@@ -37,7 +37,10 @@ for json; do
 	done
 	case $reply in
 	'') exit 1 ;;
-	*'"error": {'* | '{"error"'*) break ;;
+	'{"error"'* | *', "error": {'*)
+		printf '%s\n' "$reply" | tr -d '\r'
+		exit 1
+		;;
 	esac
 done
 printf '%s\n' "$reply" | tr -d '\r'

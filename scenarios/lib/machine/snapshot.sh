@@ -1,61 +1,77 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# snapshot.sh STORE QEMU ARGS CPIO…: boots a machine until its init waits for a
-# case, and saves it in the folder STORE: ram (or a file for each NUMA node),
+# snapshot.sh STORE QEMU ARGS ALLOW CPIO…: boots a machine until its init waits for
+# a case, and saves it in the folder STORE: ram (or a file for each NUMA node),
 # state, console.log.  ARGS are QEMU's arguments with @DIR@, @RAM@, @SHARED@ for
-# what differs between this machine and those that start from it; the CPIOs are
-# the initramfs.  Does nothing when the snapshot is there.
+# what differs between this machine and those that start from it; ALLOW is what may
+# stand on its console (scan.sh); the CPIOs are the initramfs.  Does nothing when
+# the snapshot is there.
 #
-# The caller runs it with a parent-death signal; so does this script QEMU.
+# STORE.lock is held shared by those who start from it, and alone by who makes or
+# removes it.  The caller runs this with a parent-death signal; so it runs QEMU.
 
 set -u
 store=$1
 qemu=$2
 args=$3
-shift 3
+allow=$4
+shift 4
 lib=$(dirname "$0")
-work=$store.partial
+work=$store.partial.$$
+pid=
+watcher=
 
 # shellcheck source=scenarios/lib/machine/watch.sh
 . "$lib/watch.sh"
+# shellcheck source=scenarios/lib/machine/scan.sh
+. "$lib/scan.sh"
 
 die() {
 	echo "snapshot: $*" >&2
 	[ ! -s "$work/qemu.log" ] || sed 's/^/snapshot: QEMU: /' "$work/qemu.log" >&2
 	[ ! -s "$work/console.log" ] || tail -n 15 "$work/console.log" >&2
+	[ -z "$watcher" ] || kill "$watcher" 2>/dev/null
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null
 	rm -rf "$work"
 	exit 1
 }
 
 # qmp JSON…: the last reply, within 20 s
 qmp() {
-	qmp_reply=$(timeout --foreground 20 "$lib/qmp-call.sh" "$work" "$@") &&
-		case $qmp_reply in
-		*'"error": {'* | '{"error"'*) false ;;
-		esac
+	qmp_reply=$(timeout --foreground 20 "$lib/qmp-call.sh" "$work" "$@")
 }
 
-# Old ones go when all of them take more than 8 GiB; those of the last ten
-# minutes may be in use
+# remove DIR: unless somebody holds the lock of its key
+remove() {
+	remove_key=${1##*/}
+	(
+		flock -n 8 && mv "$1" "$1.gone.$$" && rm -rf "$1.gone.$$"
+	) 8>>"${store%/*}/${remove_key%%.*}.lock"
+}
+
+# What a maker that was killed has left goes; and old snapshots, when all take more than
+# 12 GiB
 prune() {
+	for prune_dir in "${store%/*}"/*.partial.* "${store%/*}"/*.gone.*; do
+		[ ! -d "$prune_dir" ] || remove "$prune_dir"
+	done
 	prune_sum=0
 	# shellcheck disable=SC2012 # names are hashes
 	ls -dt "${store%/*}"/*/ 2>/dev/null | while IFS= read -r prune_dir; do
 		prune_dir=${prune_dir%/}
-		prune_sum=$((prune_sum + $(du -sk "$prune_dir" | cut -f 1)))
-		if [ "$prune_sum" -gt 8388608 ] &&
-			[ -n "$(find "$prune_dir" -maxdepth 0 -mmin +10)" ]; then
-			rm -rf "$prune_dir" "$prune_dir.lock"
-		fi
+		prune_size=$(du -sk "$prune_dir" 2>/dev/null | cut -f 1)
+		prune_sum=$((prune_sum + ${prune_size:-0}))
+		[ "$prune_sum" -le 12582912 ] || remove "$prune_dir"
 	done
+	return 0
 }
 
 mkdir -p "${store%/*}" || die "cannot make ${store%/*}"
-exec 9>"$store.lock"
+exec 9>>"$store.lock"
 flock -w 300 9 || die "another run has made $store for 300 s"
 [ ! -d "$store" ] || exit 0
-rm -rf "$work"
+rm -rf "$store" "$store".partial.*
 mkdir "$work" || die "cannot make $work"
 echo "# vm: saves a snapshot of this machine, once for all its guests ..." >&2
 
@@ -108,12 +124,15 @@ while :; do
 	sleep 0.1
 done
 qmp '{"execute":"quit"}' || die "QEMU does not end"
-wait "$pid"
+timeout --foreground 20 tail --pid="$pid" -s 0.05 -f /dev/null || kill -KILL "$pid" 2>/dev/null
 kill "$watcher" 2>/dev/null
+scan_console "$work/console.log" "$allow" >"$work/complaints" ||
+	die "its kernel complains: $(cat "$work/complaints")"
 # Pages of zeros take no room
 for file in "$work"/ram "$work"/node*-memory; do
 	[ ! -e "$file" ] || fallocate --dig-holes "$file"
 done
-rm -f "$work/initrd" "$work/case.img" "$work"/*.in "$work"/*.out "$work/qemu.rc"
-mv "$work" "$store" || exit 1
+rm -f "$work/initrd" "$work/case.img" "$work"/*.in "$work"/*.out "$work/qemu.rc" "$work/complaints"
+{ sync -f "$work" && mv "$work" "$store"; } || die "it cannot be kept"
+exec 9>&-
 prune

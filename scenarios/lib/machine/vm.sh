@@ -9,7 +9,7 @@
 #	vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]	boot, in the background
 #	vm_wait NAME SECONDS		the guest's status
 #	vm_run NAME TOPOLOGY KVER CASE_DIR SECONDS [QEMU-ARGS…]	both
-#	vm_qmp NAME JSON		the reply
+#	vm_qmp NAME JSON…		the reply to the last
 #	vm_qom_get NAME PATH PROPERTY	the value, as JSON
 #	vm_stop NAME			end it now
 #
@@ -50,6 +50,7 @@ VM_ACCOUNTING=$TOP/scenarios/lib/accounting
 QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
 VM_TRACE=${VM_TRACE-}
 # the events that say where the data of NVMe commands went, for those who account for it
+# shellcheck disable=SC2034 # they use it
 VM_TRACE_NVME="pci_nvme_admin_cmd pci_nvme_io_cmd pci_nvme_read pci_nvme_write pci_nvme_map_addr"
 VM_CMDLINE=${VM_CMDLINE-}
 VM_HOST=${VM_HOST-}
@@ -151,6 +152,7 @@ vm_fill() {
 		vm_shared=off
 		vm_memory=$vm_store
 	fi
+	[ -s "$vm_dir/args" ] || return
 	sed "s|@DIR@|$(vm_quote "$vm_dir")|g; s|@GUEST@|$(vm_quote "$vm_guest")|g; s|@RAM@|$(vm_quote "$vm_memory")|g; s|@SHARED@|$vm_shared|g" \
 		"$vm_dir/args" |
 		if [ "$vm_way" = snapshot ]; then
@@ -171,38 +173,75 @@ vm_quote() {
 	printf '%s\n' "$1" | sed 's/[&|\\]/\\&/g'
 }
 
+# vm_key: the key of the machine's snapshot: all that its state depends on
+vm_key() {
+	case $QEMU in
+	"$BUILD/qemu/qemu-system-x86_64") cat "$BUILD/qemu/key" || return ;;
+	*) sha256sum <"$QEMU" || return ;;
+	esac
+	cat "$VM_LIB/snapshot.sh" "$vm_guest/key" || return
+	for vm_each in $vm_extras; do
+		sha256sum <"$vm_each" || return
+	done
+	case $(vm_accel) in
+	kvm*) grep -m 3 -E '^(vendor_id|model name|flags)' /proc/cpuinfo ;;
+	esac
+	# where images, pipes and networks are is no part of the machine
+	awk '/^-(blockdev|chardev)$/ { getline; next }
+	/^-netdev$/ { getline; sub(/,.*/, "") }
+	{ print }' "$vm_dir/args"
+}
+
 # vm_snapshot: the machine's snapshot is in $vm_store, and what the run needs of it
-# in $vm_dir
+# in $vm_dir.  Until vm_start has loaded it, the lock (descriptor 6) keeps it there.
 vm_snapshot() {
-	vm_key=$({
-		case $QEMU in
-		"$BUILD/qemu/qemu-system-x86_64") cat "$BUILD/qemu/key" ;;
-		*) sha256sum "$QEMU" ;;
-		esac
-		cat "$vm_guest/key" &&
-			for vm_each in $vm_extras; do
-				sha256sum <"$vm_each"
-			done
-		# where images, pipes and networks are is no part of the machine
-		awk '/^-(blockdev|chardev|netdev)$/ { getline; next } { print }' "$vm_dir/args"
-	} | sha256sum | cut -c 1-16)
-	vm_store=${PEERLANE_CACHE:?}/vm/$vm_key
-	if [ ! -d "$vm_store" ]; then
+	vm_key >"$vm_dir/key" || { vm_say "no key of this machine (run: make)"; return 2; }
+	vm_store=${PEERLANE_CACHE:?}/vm/$(sha256sum <"$vm_dir/key" | cut -c 1-16)
+	mkdir -p "${vm_store%/*}" || return
+	vm_tries=0
+	while :; do
+		exec 6>>"$vm_store.lock" || return
+		flock -s -w 300 6 || { vm_say "another run has made $vm_store for 300 s"; return 2; }
+		[ ! -d "$vm_store" ] || break
+		exec 6>&-
+		vm_tries=$((vm_tries + 1))
+		[ "$vm_tries" -le 3 ] || { vm_say "$vm_store does not stay"; return 2; }
 		sed "s|@GUEST@|$(vm_quote "$vm_guest")|g" "$vm_dir/args" >"$vm_dir/snapshot.args"
-		# shellcheck disable=SC2086 # a list
-		setpriv --pdeathsig KILL "$VM_LIB/snapshot.sh" "$vm_store" "$QEMU" \
-			"$vm_dir/snapshot.args" "$vm_guest/base.cpio" $vm_extras || {
+		[ -e "$OUT/console.allow" ] || : >"$OUT/console.allow"
+		# It ends with this shell
+		read -r vm_self vm_rest </proc/self/stat
+		: "$vm_rest"
+		# shellcheck disable=SC2016,SC2086 # for the inner shell; a list
+		setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$0" ] && exec "$@"' "$vm_self" \
+			"$VM_LIB/snapshot.sh" "$vm_store" "$QEMU" "$vm_dir/snapshot.args" \
+			"$OUT/console.allow" "$vm_guest/base.cpio" $vm_extras || {
 			vm_say "no snapshot of this machine could be made; PEERLANE_SNAPSHOT=0 boots instead"
 			return 2
 		}
-	fi
-	touch "$vm_store"
+	done
+	touch -c "$vm_store"
 	# What its kernel printed is part of what this guest's kernel has printed
 	cp "$vm_store/console.log" "$vm_dir/console.log" || return
 	[ -z "$VM_RAM_FILE" ] ||
 		for vm_each in "$vm_store"/ram "$vm_store"/node*-memory; do
 			[ ! -e "$vm_each" ] || cp --sparse=always "$vm_each" "$vm_dir/" || return
 		done
+}
+
+# vm_loaded: until the snapshot is loaded, within 60 s
+vm_loaded() {
+	vm_tries=0
+	while [ "$vm_tries" -lt 1200 ]; do
+		vm_reply=$(vm_qmp "$vm_name" '{"execute":"query-migrate"}') || return
+		case $vm_reply in
+		*'"status": "completed"'*) return ;;
+		*'"status": "failed"'*) break ;;
+		esac
+		vm_tries=$((vm_tries + 1))
+		sleep 0.05
+	done
+	echo "the snapshot $vm_store cannot be loaded: $vm_reply" >>"$vm_dir/qemu.log"
+	return 1
 }
 
 # vm_carry: the drive that brings the guest our build and the case; init has the
@@ -273,6 +312,7 @@ vm_start() {
 	rm -rf "$vm_dir/stage"
 	mkfifo "$vm_dir/qmp.in" "$vm_dir/qmp.out" "$vm_dir/result.in" \
 		"$vm_dir/result.out" "$vm_dir/exit" || return 2
+	vm_guard
 	: >"$vm_dir/result.log"
 	: >"$vm_dir/trace.log"
 	: >"$vm_dir/trace.marks"
@@ -300,14 +340,13 @@ vm_start() {
 	done <"$vm_dir/qemu.args"
 	date +%s%N >"$vm_dir/started"
 	vm_names="$vm_names $vm_name"
-	vm_guard
 	(
 		trap '' INT
 		watch_here "$vm_dir/keeper.pid" || exit
 		# it ends with this shell, from its first moment on
 		# shellcheck disable=SC2016 # for the inner shell
 		setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$0" ] && exec "$@"' "$watch_pid" \
-			"$QEMU" "$@" </dev/null >"$vm_dir/qemu.log" 2>&1 &
+			"$QEMU" "$@" 6>&- </dev/null >"$vm_dir/qemu.log" 2>&1 &
 		vm_pid=$!
 		trap 'kill -TERM "$vm_pid" 2>/dev/null' TERM HUP
 		echo "$vm_pid" >"$vm_dir/qemu.pid"
@@ -318,53 +357,38 @@ vm_start() {
 		echo "{\"event\":\"EXITED\"}" 1<>"$vm_dir/qmp.out"
 		trap - TERM HUP
 		echo "$vm_rc" >"$vm_dir/exit"
-	) &
+	) 6>&- &
 	echo $! >"$vm_dir/keeper.pid"
-	vm_serve "$vm_name" &
+	vm_serve "$vm_name" 6>&- &
 	echo $! >"$vm_dir/serve.pid"
 
 	# QMP wants its greeting answered before anything else
 	set -- '{"execute":"qmp_capabilities"}'
 	[ "$vm_way" = boot ] || set -- "$@" \
 		'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true}]}}' \
-		"{\"execute\":\"migrate-incoming\",\"arguments\":{\"uri\":\"file:$vm_store/state\"}}"
-	vm_reply=$(vm_qmp_row "$vm_name" "$@") ||
+		"{\"execute\":\"migrate-incoming\",\"arguments\":{\"uri\":\"file:$vm_store/state\",\"exit-on-error\":false}}"
+	{ vm_reply=$(vm_qmp "$vm_name" "$@") && { [ "$vm_way" = boot ] || vm_loaded; }; } ||
 		{
-			vm_say "QEMU did not start:"
+			vm_say "QEMU did not start: $vm_reply"
 			vm_say "$(cat "$vm_dir/qemu.log")"
+			exec 6>&-
 			vm_stop "$vm_name"
 			return 2
 		}
-	: "$vm_reply"
+	exec 6>&-
 }
 
-# vm_qmp_row NAME JSON…: one after the other, within 20 s; the last reply, or an error
-vm_qmp_row() {
+# vm_qmp NAME JSON…: one after the other, within 20 s; the last reply on one line.
+# An error ends the row, is the reply and fails.
+vm_qmp() {
 	(
-		vm_row_dir=$OUT/$1
+		vm_qmp_dir=$OUT/$1
 		shift
-		exec 5>"$vm_row_dir/qmp.lock"
-		flock -w 20 5 || exit 1
-		timeout --foreground 20 "$VM_LIB/qmp-call.sh" "$vm_row_dir" "$@" >"$vm_row_dir/qmp.row" || exit 1
-		cat "$vm_row_dir/qmp.row"
-		! grep -q '"error": {' "$vm_row_dir/qmp.row"
+		exec 5>"$vm_qmp_dir/qmp.lock"
+		flock -w 20 5 || { echo "QMP is busy"; exit 1; }
+		exec timeout --foreground 20 "$VM_LIB/qmp-call.sh" "$vm_qmp_dir" "$@"
 	)
 }
-
-# vm_qmp NAME JSON [SECONDS]: the reply on one line; fails on errors, and after 20 s if
-# not told otherwise
-vm_qmp() {
-	vm_qmp_reply=$(
-		exec 5>"$OUT/$1/qmp.lock"
-		flock -w 20 5 || exit 1
-		timeout --foreground "${3:-20}" "$VM_LIB/qmp-call.sh" "$OUT/$1" "$2"
-	) || { printf '%s\n' "$vm_qmp_reply"; return 1; }
-	case $vm_qmp_reply in
-	'{"error"'* | *', "error": {'*) printf '%s\n' "$vm_qmp_reply"; return 1 ;;
-	esac
-	printf '%s\n' "$vm_qmp_reply"
-}
-
 
 # vm_qom_get NAME PATH PROPERTY
 vm_qom_get() {
@@ -533,7 +557,11 @@ vm_wait() {
 	vm_scan "$1" || return 99
 	case $vm_rc in
 	137 | 139 | 143) ;; # ended by a signal
-	*[13579]) return $((vm_rc / 2)) ;;
+	*[13579])
+		# QEMU's own failures are odd, too; init prints its status
+		vm_rc=$((vm_rc / 2))
+		! tr -d '\r' <"$vm_dir/console.log" | grep -q "init: status $vm_rc\$" || return "$vm_rc"
+		;;
 	esac
 	vm_say "guest $1 ended without a status (QEMU: $vm_rc)"
 	vm_say "$(cat "$vm_dir/qemu.log")"
@@ -612,7 +640,7 @@ vm_guard() {
 				"$vm_each"
 			fi
 		done
-	) </dev/null >/dev/null 2>&1 &
+	) </dev/null >/dev/null 2>&1 6>&- &
 	vm_guard_pid=$!
 }
 
