@@ -31,6 +31,7 @@ ifneq ($(PEERLANE_IN_ROOT),1)
 # What `make check` does without
 check-all: debug-kernel qemu-asan
 check-nightly: debug-kernel kcsan-kernel qemu-asan
+bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel)
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@

@@ -68,10 +68,20 @@ hosts_start() {
 		echo "$hosts_each $SC_TOPOLOGY" >>"$hosts_dir/topologies"
 	done
 	wire_start
+	# All snapshots first: a host that runs waits for the others
+	[ "${PEERLANE_SNAPSHOT-1}" = 0 ] || VM_ONLY_SNAPSHOT=1 hosts_each_start
+	hosts_each_start
+	VM_HOST=
+	vm_images=$hosts_of_a
+	VM_CMDLINE=$hosts_cmdline
+	SC_TOPOLOGY=$hosts_own
+}
+
+hosts_each_start() {
 	hosts_index=0
 	# Several guests share your processors: one that gets none of their time for 20 s
 	# is not locked up
-	VM_CMDLINE="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 $VM_CMDLINE"
+	VM_CMDLINE="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 $hosts_cmdline"
 	while read -r hosts_each SC_TOPOLOGY <&3; do
 		hosts_index=$((hosts_index + 1))
 		vm_images=
@@ -89,10 +99,6 @@ HOSTS=$hosts_count"
 			-device "virtio-net-pci,id=nic0,netdev=net0,host_mtu=9000,romfile=,mac=52:54:00:00:00:0$hosts_index" \
 			3<&- || { fail "host $hosts_each starts"; wire_stop; finish; }
 	done 3<"$hosts_dir/topologies"
-	VM_HOST=
-	vm_images=$hosts_of_a
-	VM_CMDLINE=$hosts_cmdline
-	SC_TOPOLOGY=$hosts_own
 }
 
 # hosts_wait SECONDS: until all have ended, at most so long

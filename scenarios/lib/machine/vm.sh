@@ -16,7 +16,7 @@
 # vm_wait returns what /case/run returned, or: 99 the console shows a
 # complaint of the kernel, 124 the time is over, 125 the guest ended without a
 # status.  Artefacts of guest NAME are in $OUT/NAME/: console.log, result.log,
-# qemu.args, qemu.log (standard error), trace.log, trace.marks, repro.sh, and
+# qemu.args, qemu.log (standard error), trace.log, trace.marks, and
 # machine: the devices of the topology, which the guest has as /case/machine.
 #
 # CASE_DIR/extras lists what the guest needs beyond the base, by the names of
@@ -33,7 +33,8 @@
 # QEMU trace events; VM_RAM_FILE=1 makes the guest's memory the file
 # $OUT/NAME/ram, which others can map while it runs; QEMU is another emulator;
 # PEERLANE_ACCEL is tcg (default) or kvm (which nobody has tested);
-# PEERLANE_SNAPSHOT=0 boots each guest.
+# PEERLANE_SNAPSHOT=0 boots each guest; with VM_ONLY_SNAPSHOT=1 vm_start only makes
+# the snapshot.
 #
 # no_timer_check: on a busy host an emulated timer can tick too late for the
 # kernel's boot check of it, which then panics.
@@ -218,6 +219,8 @@ vm_snapshot() {
 			vm_say "no snapshot of this machine could be made; PEERLANE_SNAPSHOT=0 boots instead"
 			return 2
 		}
+		# which took time that the next run does not take
+		: >"$OUT/.snapshots-made"
 	done
 	touch -c "$vm_store"
 	# What its kernel printed is part of what this guest's kernel has printed
@@ -323,16 +326,14 @@ vm_start() {
 	if [ "${PEERLANE_SNAPSHOT-1}" != 0 ]; then
 		vm_way=snapshot
 		vm_snapshot || return 2
+		if [ -n "${VM_ONLY_SNAPSHOT-}" ]; then
+			exec 6>&-
+			rm -rf "$vm_dir"
+			return
+		fi
 	fi
 	vm_carry || return 2
 	vm_fill >"$vm_dir/qemu.args" || return 2
-	{
-		echo "#!/bin/sh"
-		echo "# the emulator as it was started for $vm_name"
-		printf '%s' "exec $QEMU"
-		sed "s/'/'\\\\''/g; s/.*/ '&'/" "$vm_dir/qemu.args" | tr -d '\n'
-		echo
-	} >"$vm_dir/repro.sh"
 
 	set --
 	while IFS= read -r vm_arg; do
