@@ -171,14 +171,14 @@ static inline void rdma_open(struct end *e, const char *where)
 static inline void rdma_connect(struct end *e)
 {
 	struct { uint64_t qpn, psn; union ibv_gid gid; } me, you;
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
-	int err;
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET }, a;
+	int err, tries;
 
 	e->psn = (e->psn + 0x1000 + e->qp->qp_num) & 0xffffff;
 	me.qpn = e->qp->qp_num;
 	me.psn = e->psn;
 	me.gid = e->gid;
-	err = ibv_modify_qp(e->qp, &a, IBV_QP_STATE);
+	err = ibv_modify_qp(e->qp, &reset, IBV_QP_STATE);
 	if (err)
 		quit("the QP goes to RESET: %s", strerror(err));
 	/* neither end sends before the other one is ready */
@@ -188,8 +188,18 @@ static inline void rdma_connect(struct end *e)
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_INIT, .port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC };
-	err = ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	for (tries = 0; tries < 10; tries++) {
+		err = ibv_modify_qp(e->qp, &a, IBV_QP_STATE |
+				    IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				    IBV_QP_ACCESS_FLAGS);
+		if (err != EINVAL)
+			break;
+		/*
+		 * rxe's responder ends in a work item: what it finds wrong
+		 * there can move the QP to the error state after RESET.
+		 */
+		ibv_modify_qp(e->qp, &reset, IBV_QP_STATE);
+	}
 	if (err)
 		quit("the QP goes to INIT: %s", strerror(err));
 	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTR,
