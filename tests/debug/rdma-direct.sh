@@ -3,5 +3,5 @@
 # desc: RDMA between the GPU memories of two hosts, under the debug kernel
 # tags: scenario guest debug
 # timeout: 600
-# tier: all
+# tier: nightly
 exec "$TOP/scenarios/run" --kernel 7.2-debug --out "$OUT" --json "$OUT/result.json" rdma-direct
