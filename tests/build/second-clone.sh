@@ -3,7 +3,7 @@
 # desc: a second clone builds from the cache, without a network, in seconds; an edit reaches the guest in seconds
 # tags: build
 # tier: all
-# timeout: 300
+# timeout: 600
 
 # Expressions for at_exit and for inner shells are meant to stay as they are.
 # shellcheck disable=SC2016
