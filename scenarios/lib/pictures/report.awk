@@ -103,8 +103,8 @@ BEGIN {
 	meaning["redirected"] = "between devices, through the root complex"
 	meaning["host"] = "from or to host memory"
 	meaning["unknown"] = "between devices"
-	print "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
-	print "<meta name=\"viewport\" content=\"width=device-width\">"
+	print "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>"
+	print "<meta name=\"viewport\" content=\"width=device-width\"/>"
 	print "<title>Peerlane: where the bytes went</title>\n<style>"
 	printf "%s", tree_css()
 	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem}"
@@ -202,8 +202,8 @@ $1 == "link" {
 	nlinks++
 	links = links "<tr>" cell(tree_esc($2) " \342\200\223 " tree_esc(node)) \
 	    cell(said($4), "n") cell(said($5), "n") \
-	    cell(said($6) "<br>" said($7), "n") cell(said($8) "<br>" said($9), "n") \
-	    cell(said($10) "<br>" said($11), "n") cell(said($12), "n") \
+	    cell(said($6) "<br/>" said($7), "n") cell(said($8) "<br/>" said($9), "n") \
+	    cell(said($10) "<br/>" said($11), "n") cell(said($12), "n") \
 	    cell($13 == "" ? "nobody" : tree_esc($13)) "</tr>\n"
 	if ($4 == "" || $5 == "")
 		tree_note(node, "not counted", "")
@@ -231,10 +231,10 @@ $1 == "link" {
 $1 == "modelled" {
 	modelled = modelled "<tr>" cell(tree_esc($2) " \342\200\223 " tree_esc($3)) \
 	    cell(sprintf("%.2f GB/s, %d ns", $4 / 1e9, $5), "n") \
-	    cell(tree_human($6) "<br>" tree_human($10), "n") \
-	    cell(tree_human($7) "<br>" tree_human($11), "n") \
-	    cell(sprintf("%.2f ms<br>%.2f ms", $8 / 1e6, $12 / 1e6), "n") \
-	    cell(sprintf("%.2f ms<br>%.2f ms", $9 / 1e6, $13 / 1e6), "n") "</tr>\n"
+	    cell(tree_human($6) "<br/>" tree_human($10), "n") \
+	    cell(tree_human($7) "<br/>" tree_human($11), "n") \
+	    cell(sprintf("%.2f ms<br/>%.2f ms", $8 / 1e6, $12 / 1e6), "n") \
+	    cell(sprintf("%.2f ms<br/>%.2f ms", $9 / 1e6, $13 / 1e6), "n") "</tr>\n"
 }
 
 # label, device, bytes per second, elapsed, payload, transfers, late
@@ -279,7 +279,7 @@ function frames(n) {
 
 # title, SVG in base64: as an image it cannot run anything
 $1 == "plot" {
-	plot = wide("<img class=\"plot\" alt=\"" tree_esc($2) "\" src=\"data:image/svg+xml;base64," $3 "\">", "plot: " $2)
+	plot = wide("<img class=\"plot\" alt=\"" tree_esc($2) "\" src=\"data:image/svg+xml;base64," $3 "\"/>", "plot: " $2)
 }
 
 $1 == "draw" {
