@@ -189,7 +189,11 @@ ktap_from() {
 		'ok '*'# SKIP'*) skip_part "$case_desc" ;;
 		'ok '*) pass "$case_desc" ;;
 		'not ok '*) fail "$case_desc" ;;
-		"1..$case_last" | "1..$case_last "* | '1..0 # SKIP '*) case_last=0 ;;
+		'1..0 # SKIP '*)
+			skip_part "$case_prefix${case_line#*SKIP }"
+			case_last=0
+			;;
+		"1..$case_last" | "1..$case_last "*) case_last=0 ;;
 		1..[0-9]*)
 			fail "${case_prefix}the plan follows as many results" \
 				"$case_line, and before it are the results 1 to $case_last without a gap"

@@ -50,6 +50,20 @@ harmless 'rcu: Hierarchical RCU implementation.'
 harmless 'Mitigations: none; no warnings here'
 harmless 'nvme nvme0: 2/0/0 default/read/poll queues'
 
+race() { # TITLE MODULE: a report of a race that the module is in, and a harmless line below it
+	printf '[ 1.0] %s\n' ===================== "BUG: KCSAN: data-race in $1" '' \
+		'read to 0xffff888004a5 of 8 bytes by task 66 on cpu 1:' \
+		" kfree_sensitive+0x10/0x20" " f+0x1/0x2 $2" \
+		===================== 'loaded g+0x1/0x2 [peerlane_gpu]' >console
+}
+race 'memcpy / memset' '[peerlane_gpu]'
+check_eq "a race counts when a module of ours is anywhere on a stack" \
+	"2: [ 1.0] BUG: KCSAN: data-race in memcpy / memset" "$(scan_console console)"
+printf 'memcpy / memset\twanted here\n' >allow
+check "unless it is allowed" scan_console console allow
+race 'memcpy / memset' '[nvme]'
+check "and no other" scan_console console
+
 printf '[ 1.0] WARNING: CPU: 0 at a.c:1\n[ 1.1] WARNING: CPU: 0 at b.c:1\n' >console
 printf 'at a[.]c:1\twanted here\n' >allow
 check_false "the allow list covers what it names only" scan_console console allow

@@ -51,6 +51,9 @@ check_eq "check_false: a predicate that is not there fails" 1 \
 
 check_eq "skip_part: the other checks decide" 0 "$(said 'skip_part "no nvcc"; pass x')"
 check "and the part is named" says '^# SKIP-PART no nvcc$'
+printf 'ok 1 - x\n1..1\n1..0 # SKIP no such device\n' >programs.log
+check_eq "ktap_from: a program that skips does not fail the case" 0 "$(said "ktap_from '$PWD/programs.log' two")"
+check "and is named" says '^# SKIP-PART two: no such device$'
 check_eq "skip_part alone is no check" 1 "$(said 'skip_part "no nvcc"')"
 check_eq "need_tool: a tool that the build root lacks fails" 1 \
 	"$(said 'need_tool no-such-tool; pass x')"
@@ -216,6 +219,11 @@ new vanishing <<END
 echo "ok 1 - before its folder is gone"
 rm -rf "\$OUT"
 END
+new unrunning <<'END'
+# timeout is its parent, and the runner's part for this case the parent of that
+kill -KILL "$(sed 's/.*) //' "/proc/$PPID/stat" | cut -d ' ' -f 2)"
+sleep 1000
+END
 new not-executable <<END
 echo "ok 1 - never"
 END
@@ -269,15 +277,16 @@ verdict allowed-no-reason fail 'without a reason'
 verdict missing-product fail 'no/such/product'
 verdict quoting fail 'a "quoted"'
 verdict vanishing fail 'no result'
+verdict unrunning fail 'no result'
 verdict not-executable fail 'executable'
 
-check_eq "the last line counts" "5 passed, 20 failed, 1 skipped" \
+check_eq "the last line counts" "5 passed, 21 failed, 1 skipped" \
 	"$(tail -n 1 ktap)"
 check "the counts in JSON agree" jq -e \
-	'.passed == 5 and .failed == 20 and .skipped == 1' out.json
+	'.passed == 5 and .failed == 21 and .skipped == 1' out.json
 check_eq "KTAP starts with its version" "KTAP version 1" "$(head -n 1 ktap)"
-check_eq "then the plan" "1..26" "$(sed -n 2p ktap)"
-check_eq "one result for each case" 26 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
+check_eq "then the plan" "1..27" "$(sed -n 2p ktap)"
+check_eq "one result for each case" 27 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
 check_eq "above it is what was skipped in part, and what the tier left out" \
 	"# skipped in part: 1
 #   fix/in-part: no compiler
@@ -304,8 +313,8 @@ check_eq "-k takes a pattern" "2 passed, 0 failed, 0 skipped" \
 check_eq "a name takes one case" "1 passed, 0 failed, 0 skipped" \
 	"$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases -l >ktap
-check_eq "-l lists, of every tier" 28 "$(grep -c '^fix/' ktap)"
-check_eq "a CDPATH does not lead it astray" 28 \
+check_eq "-l lists, of every tier" 29 "$(grep -c '^fix/' ktap)"
+check_eq "a CDPATH does not lead it astray" 29 \
 	"$(cd "$TOP" && CDPATH=$TOP tests/run --cases "$OUT/cases" -l | grep -c '^fix/')"
 check_fails "a name that no case has is an error" 'no case is called fix/nothing' \
 	"$TOP/tests/run" --cases cases --out out2 fix/nothing
@@ -339,6 +348,13 @@ for t in '# tier: 1' '' '# tier:'; do
 		"$TOP/tests/run" --cases untiered --out out2
 done
 
+sed '/^# desc/d' cases/fix/good.sh >untiered/fix/untiered.sh
+check_fails "a case without a description is refused, and named" '^  fix/untiered$' \
+	"$TOP/tests/run" --cases untiered --out out2
+cp untiered/fix/untiered.sh untiered/fix/lib.sh
+cp cases/fix/good.sh untiered/fix/untiered.sh
+check_eq "a group's lib.sh is no case" 1 "$("$TOP/tests/run" --cases untiered -l | wc -l)"
+
 # --- a group that lists its cases itself ------------------------------------------------
 
 mkdir -p table/group
@@ -357,6 +373,9 @@ check_eq "a group can list its cases" "2 passed, 0 failed, 0 skipped" "$(tail -n
 check_eq "each is run by its name" "ok 1 - runs one" "$(head -n 1 out2/group/one/log)"
 check_eq "and can be picked" "group/two" \
 	"$("$TOP/tests/run" --cases table -l group/two | cut -d ' ' -f 1)"
+sed s/fixture/twin/ cases/fix/good.sh >table/group/two.sh
+check_fails "two cases of one name are an error" '^group/two$' "$TOP/tests/run" --cases table --out out2
+rm table/group/two.sh
 sed -i 's/check/quick/' table/group/cases
 check_fails "they have a tier, too" '^  group/one: quick$' "$TOP/tests/run" --cases table --out out2
 echo 'exit 3' >table/group/cases

@@ -7,6 +7,13 @@
 
 scan_console() {
 	awk -v allow="${2:-/dev/null}" '
+	function complain(number, text,   i) {
+		for (i = 1; i <= nok; i++)
+			if (text ~ ok[i])
+				return
+		if (++bad <= 20)
+			print number ": " text
+	}
 	BEGIN {
 		FS = "\n"
 		while ((getline line < allow) > 0) {
@@ -22,15 +29,16 @@ scan_console() {
 	{ sub(/\r$/, "") }
 	# a debug kernel lists its checks
 	/rcu: .RCU callback double-\/use-after-free debug is enabled/ { next }
-	# Linux itself has data races that nobody minds; those of our modules count
-	/BUG: KCSAN: / && !/\[peerlane_/ { next }
-	/WARNING: |BUG: |BUG at |Oops|INFO: possible |possible recursive locking|possible circular locking|possible irq lock|inconsistent lock state|suspicious RCU|held lock freed|bad unlock balance|lock held when returning|kmemleak: [0-9]+ new|refcount_t|KASAN|KCSAN|UBSAN|DMA-API: .*device driver|hung task|blocked for more than|soft lockup|hard LOCKUP|detected stalls|self-detected stall|detected expedited stalls|general protection|Kernel panic|Call Trace|unable to handle|Bad page|page allocation failure|Out of memory|scheduling while atomic|sleeping function called|use-after-free|double free|list_(add|del) corruption|segfault at|trap invalid opcode|Objects remaining|Slab cache still has objects/ {
-		for (i = 1; i <= nok; i++)
-			if ($0 ~ ok[i])
-				next
-		if (++bad <= 20)
-			print FNR ": " $0
+	# Linux itself has data races that nobody minds; those with a module of ours on one of
+	# the two stacks count.  A report is between two lines of "=".
+	/==========$/ { race = "" }
+	/BUG: KCSAN: / { race = $0; race_at = FNR }
+	race != "" && /\[peerlane_/ {
+		complain(race_at, race)
+		race = ""
 	}
+	/BUG: KCSAN: / { next }
+	/WARNING: |BUG: |BUG at |Oops|INFO: possible |possible recursive locking|possible circular locking|possible irq lock|inconsistent lock state|suspicious RCU|held lock freed|bad unlock balance|lock held when returning|kmemleak: [0-9]+ new|refcount_t|KASAN|KCSAN|UBSAN|DMA-API: .*device driver|hung task|blocked for more than|soft lockup|hard LOCKUP|detected stalls|self-detected stall|detected expedited stalls|general protection|Kernel panic|Call Trace|unable to handle|Bad page|page allocation failure|Out of memory|scheduling while atomic|sleeping function called|use-after-free|double free|list_(add|del) corruption|segfault at|trap invalid opcode|Objects remaining|Slab cache still has objects/ { complain(FNR, $0) }
 	END {
 		if (bad > 20)
 			print "… and " bad - 20 " more"
