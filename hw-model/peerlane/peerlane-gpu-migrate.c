@@ -8,19 +8,32 @@
 #include "migration/vmstate.h"
 #include "peerlane-gpu.h"
 
+static bool pln_queue_ok(PeerlaneGPU *s, unsigned index)
+{
+    const PlnQueue *q = &s->queues[index];
+
+    if (q->status > PLN_Q_ERROR || q->vector >= PLN_MSIX_VECTORS ||
+        q->size > PLN_Q_SIZE_MAX || q->head >= MAX(q->size, 1) ||
+        q->tail >= MAX(q->size, 1)) {
+        return false;
+    }
+    if (q->active) {
+        return index < s->num_queues && q->size &&
+               q->status == PLN_Q_RUNNING && pln_op_in_flight(s, q);
+    }
+    return !q->waiting &&
+           (index < s->num_queues || q->status == PLN_Q_DISABLED);
+}
+
 static int pln_post_load(void *opaque, int version_id)
 {
     PeerlaneGPU *s = opaque;
 
-    if (!pln_bar1_restore(s)) {
+    if (!pln_bar1_restore(s) || s->next_queue >= s->num_queues) {
         return -EINVAL;
     }
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
-        const PlnQueue *q = &s->queues[i];
-
-        if (q->status > PLN_Q_ERROR || q->vector >= PLN_MSIX_VECTORS ||
-            q->size > PLN_Q_SIZE_MAX || q->head >= MAX(q->size, 1) ||
-            q->tail >= MAX(q->size, 1)) {
+        if (!pln_queue_ok(s, i)) {
             return -EINVAL;
         }
     }

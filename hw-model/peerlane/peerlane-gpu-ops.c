@@ -223,6 +223,16 @@ static bool pln_range_ok(PeerlaneGPU *s, bool bus, uint64_t addr, uint64_t len)
     return addr <= s->vram_size && len <= s->vram_size - addr;
 }
 
+/* Can a descriptor be in flight in this state?  Asked of a migration stream */
+bool pln_op_in_flight(PeerlaneGPU *s, const PlnQueue *q)
+{
+    const PlnDesc *d = &q->desc;
+
+    return pln_op_check(s, d) == PLN_ERR_NONE &&
+           q->done < MAX(pln_length(d), 1) && q->done % pln_width(d) == 0 &&
+           (!q->waiting || d->opcode == PLN_OP_SEM_WAIT);
+}
+
 enum pln_gpu_error pln_op_check(PeerlaneGPU *s, const PlnDesc *d)
 {
     const PlnOpRule *rule;
@@ -378,22 +388,28 @@ static int pln_do_compare(PlnQueue *q, uint64_t n)
 {
     PeerlaneGPU *s = q->gpu;
     const PlnDesc *d = &q->desc;
-    const uint8_t *a, *b;
+    const uint8_t *data[2];
     int err;
 
     err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + q->done, n,
-                    s->stage[0], &a);
+                    s->stage[0], &data[0]);
     if (!err) {
         err = pln_fetch(s, d->flags & PLN_DESC_F_DST_BUS, d->dst + q->done, n,
-                        s->stage[1], &b);
+                        s->stage[1], &data[1]);
     }
     if (err) {
         return err;
     }
-    if (memcmp(a, b, n)) {
+    /* VRAM is written by vCPUs and other devices meanwhile: look once */
+    for (int i = 0; i < 2; i++) {
+        if (data[i] != s->stage[i]) {
+            memcpy(s->stage[i], data[i], n);
+        }
+    }
+    if (memcmp(s->stage[0], s->stage[1], n)) {
         uint64_t i = 0;
 
-        while (a[i] == b[i]) {
+        while (s->stage[0][i] == s->stage[1][i]) {
             i++;
         }
         q->done += i;

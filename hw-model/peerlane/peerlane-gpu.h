@@ -163,6 +163,7 @@ void pln_ops_init(void);
 enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
                               uint64_t len, bool is_write);
 enum pln_gpu_error pln_op_check(PeerlaneGPU *s, const PlnDesc *d);
+bool pln_op_in_flight(PeerlaneGPU *s, const PlnQueue *q);
 int pln_op_step(PlnQueue *q);
 
 /* peerlane-gpu-engine.c */

@@ -378,6 +378,7 @@ static void pls_device_unrealize(DeviceListener *listener, DeviceState *dev)
         g_hash_table_foreach_remove(pls_mappings, pls_mapping_of,
                                     &d->bus_master_as);
     }
+    address_space_set_observer(&d->bus_master_as, NULL);
     pls_forget_function(d);
 }
 

@@ -101,6 +101,8 @@ static void pls_add_windows(PlsRequester *r, PCIDevice *bridge, PlsWay way,
     }
 }
 
+static void pls_drop(PlsRequester *r);
+
 static void pls_free_route(PlsRequester *r, PlsRoute *route)
 {
     memory_region_del_subregion(&r->root, &route->mr);
@@ -145,13 +147,21 @@ static void pls_set_routes(PlsRequester *r)
     pls_add_windows(r, PCI_DEVICE(p), pls_peer_way(p, p), p);
 }
 
-void pls_update(PlsUpstream *up)
+/*
+ * A function that could not be realized leaves a requester behind.  On a
+ * conventional bus requests have the bridge's ID, and the slot says nothing.
+ */
+static bool pls_is_orphan(PlsRequester *r)
+{
+    return pci_bus_is_express(r->bus) && !r->bus->devices[r->devfn];
+}
+
+static void pls_update_ports(PlsUpstream *up)
 {
     PCIBus *bus = pci_bridge_get_sec_bus(PCI_BRIDGE(up));
 
-    memory_region_transaction_begin();
     for (unsigned i = 0; i < ARRAY_SIZE(bus->devices); i++) {
-        PlsRequester *r;
+        PlsRequester *r, *next;
         PlsDownstream *p;
 
         if (!bus->devices[i] ||
@@ -160,9 +170,37 @@ void pls_update(PlsUpstream *up)
             continue;
         }
         p = PEERLANE_SWITCH_DOWNSTREAM(bus->devices[i]);
-        QLIST_FOREACH(r, &p->requesters, next) {
-            pls_set_routes(r);
+        QLIST_FOREACH_SAFE(r, &p->requesters, next, next) {
+            if (pls_is_orphan(r)) {
+                pls_drop(r);
+            } else {
+                pls_set_routes(r);
+            }
         }
+    }
+}
+
+/* The switch that @up is below, if any */
+static PlsUpstream *pls_outer(PlsUpstream *up)
+{
+    for (PCIBus *bus = pci_get_bus(PCI_DEVICE(up)); bus->parent_dev;
+         bus = pci_get_bus(bus->parent_dev)) {
+        Object *obj = object_dynamic_cast(OBJECT(bus->parent_dev),
+                                          TYPE_PEERLANE_SWITCH_DOWNSTREAM);
+
+        if (obj) {
+            return pls_upstream(PEERLANE_SWITCH_DOWNSTREAM(obj));
+        }
+    }
+    return NULL;
+}
+
+/* Bus numbers of a switch are what source validation of outer ones looks at */
+void pls_update(PlsUpstream *up)
+{
+    memory_region_transaction_begin();
+    for (; up; up = pls_outer(up)) {
+        pls_update_ports(up);
     }
     memory_region_transaction_commit();
 }
@@ -289,18 +327,30 @@ static void pls_drop(PlsRequester *r)
     object_unref(OBJECT(r));
 }
 
+/*
+ * @dev goes: its requester goes, and when it is a bridge those of the bus below
+ * it.  Functions of a conventional bus share one, which goes with the bus.
+ */
 void pls_forget_function(PCIDevice *dev)
 {
     PCIBus *own = pci_get_bus(dev);
+    PCIBus *below = IS_PCI_BRIDGE(dev) ? &PCI_BRIDGE(dev)->sec_bus : NULL;
 
     for (PCIBus *bus = own; bus && bus->parent_dev;
          bus = pci_get_bus(bus->parent_dev)) {
         PlsDownstream *p = (PlsDownstream *)object_dynamic_cast(
             OBJECT(bus->parent_dev), TYPE_PEERLANE_SWITCH_DOWNSTREAM);
-        PlsRequester *r = p ? pls_find(p, own, dev->devfn) : NULL;
+        PlsRequester *r, *next;
 
-        if (r) {
-            pls_drop(r);
+        if (!p) {
+            continue;
+        }
+        QLIST_FOREACH_SAFE(r, &p->requesters, next, next) {
+            if ((below && r->bus == below) ||
+                (r->bus == own && r->devfn == dev->devfn &&
+                 pci_bus_is_express(own))) {
+                pls_drop(r);
+            }
         }
     }
 }

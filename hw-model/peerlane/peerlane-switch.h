@@ -151,7 +151,7 @@ struct PlsRequester {
     Object parent_obj;
 
     PlsDownstream *port;
-    PCIBus *bus;                /* only to compare */
+    PCIBus *bus;                /* dropped before it: pls_forget_function() */
     uint8_t devfn;
     AddressSpace as;
     AddressSpace *parent_as;

@@ -152,6 +152,15 @@ cfg_writel $DP1 0x2c 9
 move 0 write "$at" $LEN
 check_eq "again when it is back" 11 "$dma_ok$data_ok"
 
+# Source validation of the outer switch knows the buses of the inner one as they are
+acs_set $DP0 0
+bridge $DPI0 6 0 0 2 2
+acs_set $DP2 $ACS_SV
+bridge $DPI0 6 7 7 2 2
+gpu_dma 2 write 0x200000 $LEN
+check_eq "an inner bus is numbered, and its function's requests are valid at once" 1 "$dma_ok"
+acs_set $DP2 0
+
 # Reset clears the control bits and with them the routes
 acs_set $DP0 $ACS_RR
 acs_get $DP0

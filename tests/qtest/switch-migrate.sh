@@ -53,6 +53,8 @@ acs_set $DP1 $((ACS_RR | ACS_UF))
 acs_egress $DPI0 4
 acs_set $DPI0 $ACS_EC
 acs_set $DPI1 $ACS_TB
+# It asks which buses are below, those of the inner switch
+acs_set $DP2 $ACS_SV
 # errors are told to the root port: its log, and that of the port
 cfg_cap $RP0 0x10
 for p in "$RP0 $r" "$SW0 0x90" "$DP2 0x90" "$SW1 0x90" "$DPI0 0x90"; do
@@ -98,7 +100,7 @@ for p in $ALL_PORTS; do
 "
 done
 check_eq "the counters of all ports" "$counters" "$now"
-for port in "$DP0 $((ACS_EC | ACS_RR))" "$DP1 $((ACS_RR | ACS_UF))" "$DPI0 $((ACS_EC))" "$DPI1 $((ACS_TB))" "$DP2 0"; do
+for port in "$DP0 $((ACS_EC | ACS_RR))" "$DP1 $((ACS_RR | ACS_UF))" "$DPI0 $((ACS_EC))" "$DPI1 $((ACS_TB))" "$DP2 $((ACS_SV))"; do
     acs_get "${port% *}"
     check_eq "control bits of port ${port% *}" "${port#* }" "$r"
 done

@@ -6,6 +6,8 @@
 # timeout: 60
 # exclusive
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
+# Sanitizers cost time, and not evenly
+QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"
 . "$(dirname "$0")/switch/nvme.sh"

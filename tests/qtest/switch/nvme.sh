@@ -41,7 +41,8 @@ nvme_queues() {
     [ "$r" = 0 ]
 }
 
-# submit QUEUE OPCODE PRP1 PRP2 DW10 DW11 DW12: a command, for namespace 1 if $nsid is no other, and its doorbell
+# submit QUEUE OPCODE PRP1 PRP2 DW10 DW11 DW12 [QTEST-COMMAND]: a command, for namespace 1
+# if $nsid is no other, and its doorbell; QEMU gets both at once with QTEST-COMMAND
 submit() {
     eval "co_slot=\$slot_$1"
     co_q=$((ADMIN + 0x2000 * $1))
@@ -58,7 +59,13 @@ submit() {
     writel $((co_s + 48)) "$7"
     co_slot=$((co_slot + 1))
     eval "slot_$1=$co_slot"
-    writel $((REGS + 0x1000 + 8 * $1)) $((co_slot % 16))
+    co_bell="writel $((REGS + 0x1000 + 8 * $1)) $((co_slot % 16))"
+    if [ $# -lt 8 ]; then
+        qt $co_bell
+    else
+        printf '%s\n%s\n' "$8" "$co_bell" >&3
+        read -r r <&4 && read -r r <&4 || { echo "# QEMU died"; cat "$OUT/qemu.log"; exit 1; }
+    fi
 }
 
 # completed: has the last command a completion?

@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a migration stream whose GPU cannot be is refused; whatever is in one, QEMU stays whole
+# tags: qtest migration
+# tier: check
+# timeout: 60
+# shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
+. "$(dirname "$0")/lib.sh"
+
+DEV="-device peerlane-gpu,id=gpu0,addr=4,vram-size=16M,bar1-size=1M,coherent=on"
+FENCE=0x1122334455667788
+qt_start $DEV
+gpu_setup 0 0x20
+use 0
+queue_setup 0
+setreg $PLN_REG_SCRATCH 0x13579bdf
+setreg $PLN_REG_BAR1_INDEX 0x2468ace0
+# In flight, and the marks by which its place in the stream is found
+desc 0 op=$PLN_OP_SEM_WAIT arg=9999999 src=0x1000 imm=5 fence=$FENCE
+ring 0
+qmp stop
+check "a machine with a job in flight is saved" qt_saved
+qt_stop
+mv vmstate good
+
+# at BYTES: the only place of these bytes in the stream, which printf makes
+at() {
+    LC_ALL=C grep -obUaP "$1" good | cut -d: -f1
+}
+desc_at=$(($(at '\x11\x22\x33\x44\x55\x66\x77\x88') - 56))
+next_at=$(($(at '\x13\x57\x9b\xdf\x24\x68\xac\xe0') + 24))
+check "the job and the device are found in it" test "$desc_at" -gt 0 -a "$next_at" -gt 0
+
+# put OFFSET BYTES: into the stream
+put() {
+    printf "$2" | dd of=vmstate bs=1 seek=$(($1)) conv=notrunc 2>/dev/null
+}
+
+# load: $loaded is what became of the stream, completed or failed
+load() {
+    qt_start $DEV -incoming defer
+    qmp migrate-incoming "{\"uri\":\"file:$OUT/vmstate\",\"exit-on-error\":false}"
+    loaded=
+    ld_tries=0
+    while [ -z "$loaded" ] && [ $ld_tries -lt 20000 ]; do
+        qmp query-migrate
+        case $qmp_reply in
+        *'"status": "completed"'*) loaded=completed ;;
+        *'"status": "failed"'*) loaded=failed ;;
+        esac
+        ld_tries=$((ld_tries + 1))
+    done
+}
+
+# refused DESC OFFSET BYTES…: with these bytes at these places
+refused() {
+    re_desc=$1
+    shift
+    cp good vmstate
+    while [ $# -gt 0 ]; do
+        put $1 "$2"
+        shift 2
+    done
+    load
+    check_eq "refused: $re_desc" failed "$loaded"
+    qt_stop
+}
+
+cp good vmstate
+load
+check_eq "the stream itself is taken" completed "$loaded"
+qt_stop
+refused "the next queue is none" $next_at '\000\177\377\377'
+refused "the next queue is the first that is none" $next_at '\000\000\000\020'
+wide='\000\000\000\010'
+refused "a word of 1,024 bytes" $desc_at "$wide" $((desc_at + 8)) '\000\000\004\000' \
+    $((desc_at + 16)) '\000\000\000\000\000\000\000\000' $((desc_at - 1)) '\000'
+refused "a fill by nothing" $desc_at '\000\000\000\002' $((desc_at + 8)) '\000\000\000\000' \
+    $((desc_at + 16)) '\000\000\000\000\000\000\000\000' \
+    $((desc_at + 32)) '\000\000\000\000\000\000\020\000' $((desc_at - 1)) '\000'
+refused "memory that is not there" $((desc_at + 16)) '\000\000\000\001\000\000\000\000'
+refused "more done than there was to do" $((desc_at + 64)) '\000\000\000\000\000\000\020\000'
+refused "an operation that is none" $desc_at '\000\000\001\000'
+refused "in flight in a queue that rests" $((desc_at - 50)) "\\000\\000\\000\\00$PLN_Q_IDLE"
+refused "a wait without a job" $((desc_at - 2)) '\000'
+refused "a queue without a ring has a job" $((desc_at - 38)) '\000\000\000\000'
+
+# Whatever is in it: QEMU takes it and goes on, or refuses it, and ends by itself
+case $TIER in
+nightly) seeds=400 ;;
+*) seeds=12 ;;
+esac
+taken=0
+seed=1
+while [ $seed -le $seeds ]; do
+    cp good vmstate
+    for place in $(awk -v seed=$seed -v from=$((next_at - 64)) -v to=$((desc_at + 400)) 'BEGIN {
+        srand(seed)
+        for (i = 0; i < 3; i++)
+            printf "%d:%03o\n", from + int(rand() * (to - from)), int(rand() * 256)
+    }'); do
+        put ${place%:*} "\\${place#*:}"
+    done
+    load
+    case $loaded in
+    completed)
+        taken=$((taken + 1))
+        qmp cont
+        qt clock_step 20000000
+        qreg 0 $PLN_Q_STATUS
+        ;;
+    failed) ;;
+    *) fail "seed $seed: the stream is taken or refused" "$qmp_reply" ;;
+    esac
+    qt_stop >stopped || fail "seed $seed: QEMU ends well" "$(cat stopped)"
+    ! grep -q '^not ok' stopped || fail "seed $seed: QEMU ends well" "$(cat stopped)"
+    seed=$((seed + 1))
+done
+pass "QEMU is whole after each of $seeds streams with three wrong bytes"
+diag "$taken of them were taken"
+rm -f good vmstate
+qt_finish

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: functions that cannot be realized, and those behind a conventional bridge, leave nothing behind that the switch uses later
+# tags: qtest quick switch
+# tier: check
+# timeout: 40
+# shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/switch/lib.sh"
+
+NO_ACPI="-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"
+
+# Each change of a port's ACS or windows makes all routes again
+many_changes() {
+    mc_n=0
+    while [ $mc_n -lt 50 ]; do
+        for mc_port in $DP2 $DPI1; do
+            acs_set $mc_port $ACS_RR
+            acs_set $mc_port 0
+        done
+        mc_n=$((mc_n + 1))
+    done
+}
+
+sw_start $NO_ACPI
+live_is "requesters at first" 9
+check "a function goes" pull dpi0
+live_is "its requesters are gone" 7
+qmp device_add '{"driver":"peerlane-gpu","id":"bad","bus":"dpi0","vram-size":3}'
+case $qmp_reply in
+*'"error"'*vram-size*) pass "another cannot be realized in its place" ;;
+*) fail "another cannot be realized in its place" "$qmp_reply" ;;
+esac
+many_changes
+live_is "nothing is left of it at the next change" 7
+qmp device_add '{"driver":"peerlane-gpu","id":"bad","bus":"dpi0","vram-size":3}'
+check "then the inner switch goes" pull dp2
+live_is "all that was below is gone" 2
+many_changes
+qmp query-status
+check "the outer switch goes on" test -n "$qmp_reply"
+qt_stop
+
+# Behind a conventional bridge all functions have the bridge's ID, and one requester
+qt_start $NO_ACPI -device pcie-root-port,id=rp0,addr=3,chassis=1,slot=1 \
+    -device peerlane-switch-upstream,id=sw0,bus=rp0 \
+    -device peerlane-switch-downstream,id=dp0,bus=sw0,addr=0,chassis=3,slot=3 \
+    -device pcie-pci-bridge,id=br,bus=dp0 \
+    -device edu,bus=br,addr=1,id=e1 -device edu,bus=br,addr=2,id=e2
+qom_get sw0 requesters-of-all-switches
+check_eq "the bridge, and what is behind it" '{"return": 2}' "$(echo "$qmp_reply" | tr -d '\r')"
+check "the bridge is pulled out" qom_set dp0 surprise-removal true
+live_is "both are gone" 0
+# port config: bus 1 below the root port, bus 2 below the switch's upstream port
+cfg_writel 0x18 0x18 0x040100
+cfg_writel 0x100 0x18 0x040201
+n=0
+while [ $n -lt 50 ]; do
+    cfg_writew 0x200 4 6
+    cfg_writew 0x200 4 0
+    n=$((n + 1))
+done
+qmp query-status
+check "the switch goes on" test -n "$qmp_reply"
+qt_finish
