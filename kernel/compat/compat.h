@@ -79,14 +79,6 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
-/* 6.7: get_file_active(); here the caller keeps the struct file allocated */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-static inline struct file *get_file_active(struct file **f)
-{
-	return atomic_long_inc_not_zero(&(*f)->f_count) ? *f : NULL;
-}
-#endif
-
 /* 6.13: namespaces are strings */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define PLN_IMPORT_NS_DMA_BUF()	MODULE_IMPORT_NS(DMA_BUF)

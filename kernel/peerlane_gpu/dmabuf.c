@@ -17,15 +17,31 @@ static int pln_dmabuf_attach(struct dma_buf *dmabuf,
 			     struct dma_buf_attachment *attach)
 {
 	struct pln_export *exp = dmabuf->priv;
+	struct pln_gpu *gpu = exp->gpu;
+	int ret = 0;
 
 	/* There are no pages in host memory that could be used instead */
 	if (!attach->peer2peer || !dma_buf_attach_revocable(attach))
 		return -EOPNOTSUPP;
-	if (READ_ONCE(exp->revoked))
-		return -ENODEV;
-	if (!exp->gpu->provider)
-		return -EOPNOTSUPP;
-	return 0;
+	down_write(&gpu->mem_lock);
+	if (exp->revoked)
+		ret = -ENODEV;
+	else if (!gpu->provider)
+		ret = -EOPNOTSUPP;
+	else
+		exp->attachments++;
+	up_write(&gpu->mem_lock);
+	return ret;
+}
+
+static void pln_dmabuf_detach(struct dma_buf *dmabuf,
+			      struct dma_buf_attachment *attach)
+{
+	struct pln_export *exp = dmabuf->priv;
+
+	down_write(&exp->gpu->mem_lock);
+	exp->attachments--;
+	up_write(&exp->gpu->mem_lock);
 }
 
 /* Memory stays where it is until it is revoked */
@@ -236,10 +252,12 @@ void pln_export_detach(struct pln_export *exp)
 
 static void pln_export_free(struct pln_export *exp)
 {
+	iput(exp->inode);
 	kvfree(exp->parts);
 	kvfree(exp);
 }
 
+/* Called when the path of the file goes, which may be after the file has gone */
 static void pln_dmabuf_release(struct dma_buf *dmabuf)
 {
 	struct pln_export *exp = dmabuf->priv;
@@ -247,7 +265,7 @@ static void pln_dmabuf_release(struct dma_buf *dmabuf)
 	unsigned int i;
 
 	down_write(&gpu->mem_lock);
-	WARN_ON(!list_empty(&exp->maps));
+	WARN_ON(!list_empty(&exp->maps) || exp->attachments);
 	pln_export_detach(exp);
 	up_write(&gpu->mem_lock);
 
@@ -260,6 +278,7 @@ static void pln_dmabuf_release(struct dma_buf *dmabuf)
 
 static const struct dma_buf_ops pln_dmabuf_ops = {
 	.attach = pln_dmabuf_attach,
+	.detach = pln_dmabuf_detach,
 	.pin = pln_dmabuf_pin,
 	.unpin = pln_dmabuf_unpin,
 	.map_dma_buf = pln_dmabuf_map,
@@ -299,7 +318,7 @@ static struct pln_export *pln_export_alloc(struct pln_gpu *gpu,
 /* The pieces, one behind the other, as one dma-buf */
 struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
 				  const struct pln_piece *pieces,
-				  unsigned int nr_pieces)
+				  unsigned int nr_pieces, bool importable)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 	struct pln_export *exp;
@@ -322,6 +341,9 @@ struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
 	}
 
 	/* From here on dma_buf_put() undoes it all */
+	exp->inode = file_inode(dmabuf->file);
+	ihold(exp->inode);
+	exp->importable = importable;
 	for (i = 0; i < nr_pieces; i++)
 		pln_buf_get(pieces[i].buf);
 	get_device(&gpu->dev);
@@ -343,8 +365,8 @@ struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
 
 /*
  * The memory is marked revoked, the run is detached and user mappings are gone:
- * no new mapping can be made.  Tell those who have one.  The caller has a
- * reference to the file.
+ * no new mapping can be made.  Tell importers, who may have one.  The caller
+ * has a reference to the file.
  */
 void pln_export_revoke(struct pln_export *exp)
 {
@@ -359,7 +381,7 @@ void pln_export_revoke(struct pln_export *exp)
  * The memory behind a dma-buf of ours, with a reference and one more handle,
  * which pln_buf_drop() gives back.
  */
-struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
+struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd,
 			       struct address_space *mapping)
 {
 	struct dma_buf *dmabuf = dma_buf_get(fd);
@@ -377,8 +399,8 @@ struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
 	buf = exp->pieces[0].buf;
 	down_write(&gpu->mem_lock);
 	/* Revocation must find all mappings, so they are of one device node */
-	if (exp->nr_pieces > 1)
-		ret = -EINVAL;
+	if (!exp->importable)
+		ret = -EACCES;
 	else if (buf->gpu != gpu ||
 		 (!buf->revoked && buf->mapping != mapping))
 		ret = -EXDEV;
@@ -387,10 +409,8 @@ struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
 	else
 		buf->handles++;
 	up_write(&gpu->mem_lock);
-	if (!ret) {
+	if (!ret)
 		pln_buf_get(buf);
-		*offset = exp->pieces[0].offset;
-	}
 	dma_buf_put(dmabuf);
 	return ret ? ERR_PTR(ret) : buf;
 }

@@ -86,16 +86,59 @@ static int pln_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
+/* A reset in progress is waited for; afterwards each call judges for itself */
+static bool pln_not_resetting(struct pln_gpu *gpu)
+{
+	return READ_ONCE(gpu->state) != PLN_RESETTING;
+}
+
+static int pln_await_live(struct pln_gpu *gpu)
+{
+	long left = msecs_to_jiffies(PLN_RESET_WAIT_MS);
+
+	left = wait_event_interruptible_timeout(gpu->state_wait,
+						pln_not_resetting(gpu), left);
+	if (left < 0)
+		return -EINTR;
+	return pln_is_gone(gpu) ? -ENODEV : 0;
+}
+
+/*
+ * Begin to use the device; removal waits until pln_leave().  Between the two no
+ * user memory is touched.
+ */
+static int pln_enter(struct pln_gpu *gpu, int *idx)
+{
+	int ret = pln_await_live(gpu);
+
+	if (ret)
+		return ret;
+	*idx = srcu_read_lock(&gpu->calls);
+	if (!pln_is_gone(gpu))
+		return 0;
+	srcu_read_unlock(&gpu->calls, *idx);
+	return -ENODEV;
+}
+
+static void pln_leave(struct pln_gpu *gpu, int idx)
+{
+	srcu_read_unlock(&gpu->calls, idx);
+}
+
 static int pln_ioc_query(struct pln_file *file, void __user *arg)
 {
 	struct pln_gpu *gpu = file->gpu;
 	struct pln_gpu_query q;
+	int ret, idx;
 
 	if (copy_from_user(&q, arg, sizeof(q)))
 		return -EFAULT;
 	if (q.flags || memchr_inv(q.reserved, 0, sizeof(q.reserved)))
 		return -EINVAL;
 
+	ret = pln_enter(gpu, &idx);
+	if (ret)
+		return ret;
 	memset(&q, 0, sizeof(q));
 	q.abi_version = PLN_GPU_ABI_VERSION;
 	q.features = PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_DEVPTR |
@@ -119,7 +162,35 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 	q.pci_devfn = gpu->pdev->devfn;
 	q.numa_node = dev_to_node(&gpu->pdev->dev);
 	memcpy(q.uuid, gpu->uuid, sizeof(q.uuid));
+	pln_leave(gpu, idx);
 	return copy_to_user(arg, &q, sizeof(q)) ? -EFAULT : 0;
+}
+
+/* Give the memory a handle in this file; without one it is dropped */
+static int pln_handle_new(struct pln_file *file, struct pln_buf *buf, u32 *handle)
+{
+	int ret;
+
+	ret = xa_alloc_cyclic(&file->bufs, handle, buf, PLN_XA_LIMIT,
+			      &file->next_buf, GFP_KERNEL_ACCOUNT);
+	if (ret < 0)
+		pln_buf_drop(buf);
+	return min(ret, 0);
+}
+
+/* The program could not be told its new handle */
+static int pln_handle_untold(struct pln_file *file, struct pln_buf *buf,
+			     u32 handle)
+{
+	int idx;
+
+	/* Another thread may have guessed and freed it */
+	if (xa_cmpxchg(&file->bufs, handle, buf, NULL, 0) == buf) {
+		idx = srcu_read_lock(&file->gpu->calls);
+		pln_buf_drop(buf);
+		srcu_read_unlock(&file->gpu->calls, idx);
+	}
+	return -EFAULT;
 }
 
 static int pln_ioc_alloc(struct pln_file *file, void __user *arg)
@@ -127,16 +198,21 @@ static int pln_ioc_alloc(struct pln_file *file, void __user *arg)
 	struct pln_gpu *gpu = file->gpu;
 	struct pln_gpu_alloc a;
 	struct pln_buf *buf;
-	int ret;
+	int ret, idx;
 
 	if (copy_from_user(&a, arg, sizeof(a)))
 		return -EFAULT;
 	if (!a.size || a.flags || a.reserved)
 		return -EINVAL;
 
+	ret = pln_enter(gpu, &idx);
+	if (ret)
+		return ret;
 	buf = pln_buf_alloc(gpu, a.size);
-	if (IS_ERR(buf))
-		return PTR_ERR(buf);
+	if (IS_ERR(buf)) {
+		ret = PTR_ERR(buf);
+		goto out;
+	}
 
 	down_write(&gpu->mem_lock);
 	buf->mapping = file->mapping;
@@ -144,39 +220,33 @@ static int pln_ioc_alloc(struct pln_file *file, void __user *arg)
 	up_write(&gpu->mem_lock);
 	a.size = buf->size;
 	a.mmap_offset = buf->vram;
-
-	ret = xa_alloc_cyclic(&file->bufs, &a.handle, buf, PLN_XA_LIMIT,
-			      &file->next_buf, GFP_KERNEL_ACCOUNT);
-	if (ret < 0)
-		goto err_retire;
-	if (copy_to_user(arg, &a, sizeof(a))) {
-		ret = -EFAULT;
-		/* Another thread may have guessed and freed it */
-		if (xa_cmpxchg(&file->bufs, a.handle, buf, NULL, 0) != buf)
-			return ret;
-		goto err_retire;
-	}
-	return 0;
-
-err_retire:
-	pln_buf_drop(buf);
+	ret = pln_handle_new(file, buf, &a.handle);
+out:
+	pln_leave(gpu, idx);
+	if (!ret && copy_to_user(arg, &a, sizeof(a)))
+		ret = pln_handle_untold(file, buf, a.handle);
 	return ret;
 }
 
 static int pln_ioc_free(struct pln_file *file, void __user *arg)
 {
+	struct pln_gpu *gpu = file->gpu;
 	struct pln_gpu_free f;
 	struct pln_buf *buf;
+	int ret, idx;
 
 	if (copy_from_user(&f, arg, sizeof(f)))
 		return -EFAULT;
 	if (f.reserved)
 		return -EINVAL;
+	ret = pln_enter(gpu, &idx);
+	if (ret)
+		return ret;
 	buf = f.handle ? xa_erase(&file->bufs, f.handle) : NULL;
-	if (!buf)
-		return -ENOENT;
-	pln_buf_drop(buf);
-	return 0;
+	if (buf)
+		pln_buf_drop(buf);
+	pln_leave(gpu, idx);
+	return buf ? 0 : -ENOENT;
 }
 
 static struct pln_buf *pln_file_buf(struct pln_file *file, u32 handle)
@@ -212,20 +282,12 @@ static int pln_piece_get(struct pln_file *file, struct pln_piece *piece,
 	return 0;
 }
 
-/* A dma-buf of the pieces, whose descriptor is told in *arg_fd and *user */
-static int pln_export_fd(struct pln_file *file, const struct pln_piece *pieces,
-			 unsigned int nr_pieces, u32 flags, void __user *user,
+/* The descriptor becomes real when the program has been told it */
+static int pln_export_fd(struct dma_buf *dmabuf, u32 flags, void __user *user,
 			 const void *arg, size_t arg_size, __s32 *arg_fd)
 {
-	struct dma_buf *dmabuf;
-	int fd;
+	int fd = get_unused_fd_flags(flags & O_CLOEXEC);
 
-	dmabuf = pln_export_pieces(file->gpu, pieces, nr_pieces);
-	if (IS_ERR(dmabuf))
-		return PTR_ERR(dmabuf);
-
-	/* The descriptor becomes real when nothing can fail any more */
-	fd = get_unused_fd_flags(flags);
 	if (fd < 0)
 		goto err_dmabuf;
 	*arg_fd = fd;
@@ -244,30 +306,77 @@ err_dmabuf:
 
 static int pln_ioc_export(struct pln_file *file, void __user *arg)
 {
+	struct pln_gpu *gpu = file->gpu;
+	struct dma_buf *dmabuf;
 	struct pln_gpu_export e;
 	struct pln_piece piece;
-	int ret;
+	bool importable;
+	int ret, idx;
 
 	if (copy_from_user(&e, arg, sizeof(e)))
 		return -EFAULT;
-	if (e.flags & ~O_CLOEXEC || e.reserved)
+	if (e.flags & ~(O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT) || e.reserved)
 		return -EINVAL;
-	ret = pln_piece_get(file, &piece, e.handle, e.offset, e.size);
+	ret = pln_enter(gpu, &idx);
 	if (ret)
 		return ret;
-	ret = pln_export_fd(file, &piece, 1, e.flags, arg, &e, sizeof(e),
-			    &e.fd);
+	ret = pln_piece_get(file, &piece, e.handle, e.offset, e.size);
+	if (ret)
+		goto out;
+	/* A handle is of the whole allocation */
+	importable = e.flags & PLN_GPU_EXPORT_F_IMPORT;
+	if (importable && e.size != piece.buf->size) {
+		ret = -EINVAL;
+	} else {
+		dmabuf = pln_export_pieces(gpu, &piece, 1, importable);
+		ret = PTR_ERR_OR_ZERO(dmabuf);
+	}
 	pln_buf_put(piece.buf);
-	return ret;
+out:
+	pln_leave(gpu, idx);
+	return ret ? ret : pln_export_fd(dmabuf, e.flags, arg, &e, sizeof(e),
+					 &e.fd);
+}
+
+/* The parts as one dma-buf; *size: bytes of all */
+static struct dma_buf *pln_export_parts(struct pln_file *file,
+					const struct pln_gpu_part *parts,
+					unsigned int nr_parts, u64 *size)
+{
+	struct dma_buf *dmabuf;
+	struct pln_piece *pieces;
+	unsigned int n = 0;
+	int ret;
+
+	pieces = kvcalloc(nr_parts, sizeof(*pieces), GFP_KERNEL_ACCOUNT);
+	if (!pieces)
+		return ERR_PTR(-ENOMEM);
+	*size = 0;
+	while (n < nr_parts) {
+		ret = parts[n].reserved ? -EINVAL :
+			pln_piece_get(file, &pieces[n], parts[n].handle,
+				      parts[n].offset, parts[n].size);
+		if (ret) {
+			dmabuf = ERR_PTR(ret);
+			goto out;
+		}
+		*size += parts[n++].size;
+	}
+	dmabuf = pln_export_pieces(file->gpu, pieces, n, false);
+out:
+	while (n)
+		pln_buf_put(pieces[--n].buf);
+	kvfree(pieces);
+	return dmabuf;
 }
 
 static int pln_ioc_export_parts(struct pln_file *file, void __user *arg)
 {
+	struct pln_gpu *gpu = file->gpu;
 	struct pln_gpu_export_parts e;
 	struct pln_gpu_part *parts;
-	struct pln_piece *pieces;
-	unsigned int n = 0;
-	int ret;
+	struct dma_buf *dmabuf;
+	int ret, idx;
 
 	if (copy_from_user(&e, arg, sizeof(e)))
 		return -EFAULT;
@@ -278,28 +387,16 @@ static int pln_ioc_export_parts(struct pln_file *file, void __user *arg)
 			     array_size(e.nr_parts, sizeof(*parts)));
 	if (IS_ERR(parts))
 		return PTR_ERR(parts);
-	pieces = kvcalloc(e.nr_parts, sizeof(*pieces), GFP_KERNEL_ACCOUNT);
-	ret = pieces ? 0 : -ENOMEM;
+	ret = pln_enter(gpu, &idx);
 	if (ret)
 		goto out;
-
-	e.size = 0;
-	while (n < e.nr_parts) {
-		ret = parts[n].reserved ? -EINVAL :
-			pln_piece_get(file, &pieces[n], parts[n].handle,
-				      parts[n].offset, parts[n].size);
-		if (ret)
-			goto out;
-		e.size += parts[n++].size;
-	}
-	ret = pln_export_fd(file, pieces, n, e.flags, arg, &e, sizeof(e),
-			    &e.fd);
+	dmabuf = pln_export_parts(file, parts, e.nr_parts, &e.size);
+	ret = PTR_ERR_OR_ZERO(dmabuf);
+	pln_leave(gpu, idx);
 out:
-	while (n)
-		pln_buf_put(pieces[--n].buf);
-	kvfree(pieces);
 	kvfree(parts);
-	return ret;
+	return ret ? ret : pln_export_fd(dmabuf, e.flags, arg, &e, sizeof(e),
+					 &e.fd);
 }
 
 static int pln_ioc_import(struct pln_file *file, void __user *arg)
@@ -307,33 +404,28 @@ static int pln_ioc_import(struct pln_file *file, void __user *arg)
 	struct pln_gpu *gpu = file->gpu;
 	struct pln_gpu_import i;
 	struct pln_buf *buf;
-	int ret;
+	int ret, idx;
 
 	if (copy_from_user(&i, arg, sizeof(i)))
 		return -EFAULT;
 	if (i.flags || i.reserved)
 		return -EINVAL;
-	buf = pln_import_buf(gpu, i.fd, &i.offset, file->mapping);
-	if (IS_ERR(buf))
-		return PTR_ERR(buf);
+	ret = pln_enter(gpu, &idx);
+	if (ret)
+		return ret;
+	buf = pln_import_buf(gpu, i.fd, file->mapping);
+	if (IS_ERR(buf)) {
+		ret = PTR_ERR(buf);
+		goto out;
+	}
+	i.offset = 0;
 	i.size = buf->size;
 	i.mmap_offset = buf->vram;
-
-	ret = xa_alloc_cyclic(&file->bufs, &i.handle, buf, PLN_XA_LIMIT,
-			      &file->next_buf, GFP_KERNEL_ACCOUNT);
-	if (ret < 0)
-		goto err_drop;
-	if (copy_to_user(arg, &i, sizeof(i))) {
-		ret = -EFAULT;
-		/* As above */
-		if (xa_cmpxchg(&file->bufs, i.handle, buf, NULL, 0) != buf)
-			return ret;
-		goto err_drop;
-	}
-	return 0;
-
-err_drop:
-	pln_buf_drop(buf);
+	ret = pln_handle_new(file, buf, &i.handle);
+out:
+	pln_leave(gpu, idx);
+	if (!ret && copy_to_user(arg, &i, sizeof(i)))
+		ret = pln_handle_untold(file, buf, i.handle);
 	return ret;
 }
 
@@ -341,6 +433,24 @@ static void pln_forget_job(struct pln_file *file, struct pln_job *job)
 {
 	atomic_dec(&file->nr_jobs);
 	pln_job_put(job);
+}
+
+/* Hand the job to its queue, or let go of all that it holds */
+static int pln_job_run(struct pln_job *job, u32 queue)
+{
+	struct pln_gpu *gpu = job->gpu;
+	int ret, idx;
+
+	ret = pln_enter(gpu, &idx);
+	if (ret)
+		return ret;
+	ret = pln_job_bind(job);
+	if (!ret)
+		ret = pln_queue_submit(&gpu->queues[queue], job);
+	if (ret)
+		pln_job_release_resources(job);
+	pln_leave(gpu, idx);
+	return ret;
 }
 
 static int pln_ioc_submit(struct pln_file *file, void __user *arg)
@@ -372,17 +482,17 @@ static int pln_ioc_submit(struct pln_file *file, void __user *arg)
 		ret = PTR_ERR(job);
 		goto err_count;
 	}
-	ret = xa_alloc_cyclic(&file->jobs, &id, job, PLN_XA_LIMIT,
-			      &file->next_job, GFP_KERNEL_ACCOUNT);
-	if (ret < 0)
-		goto err_job;
-
 	/* Its number may be known before it runs, so keep a reference */
 	pln_job_get(job);
+	ret = xa_alloc_cyclic(&file->jobs, &id, job, PLN_XA_LIMIT,
+			      &file->next_job, GFP_KERNEL_ACCOUNT);
+	if (ret < 0) {
+		pln_job_put(job);
+		goto err_job;
+	}
 	s.job = id;
-	ret = copy_to_user(arg, &s, sizeof(s)) ? -EFAULT : 0;
-	if (!ret)
-		ret = pln_queue_submit(&gpu->queues[s.queue], job);
+	ret = copy_to_user(arg, &s, sizeof(s)) ? -EFAULT :
+						 pln_job_run(job, s.queue);
 	if (ret && xa_cmpxchg(&file->jobs, id, job, NULL, 0) == job)
 		pln_forget_job(file, job);
 	pln_job_put(job);
@@ -444,70 +554,32 @@ out:
 	return ret;
 }
 
-/* A reset in progress is waited for; afterwards each call judges for itself */
-static bool pln_not_resetting(struct pln_gpu *gpu)
-{
-	return READ_ONCE(gpu->state) != PLN_RESETTING;
-}
-
-static int pln_await_live(struct pln_gpu *gpu)
-{
-	long left = msecs_to_jiffies(PLN_RESET_WAIT_MS);
-
-	left = wait_event_interruptible_timeout(gpu->state_wait,
-						pln_not_resetting(gpu), left);
-	if (left < 0)
-		return -EINTR;
-	return pln_is_gone(gpu) ? -ENODEV : 0;
-}
-
 static long pln_ioctl(struct file *filp, unsigned int cmd, unsigned long param)
 {
 	struct pln_file *file = filp->private_data;
-	struct pln_gpu *gpu = file->gpu;
 	void __user *arg = (void __user *)param;
-	int ret, idx;
 
-	/* Ended jobs can be asked for even when the device is gone */
-	if (cmd == PLN_GPU_IOC_WAIT)
-		return pln_ioc_wait(file, arg);
-
-	ret = pln_await_live(gpu);
-	if (ret)
-		return ret;
-	idx = srcu_read_lock(&gpu->calls);
-	if (pln_is_gone(gpu)) {
-		ret = -ENODEV;
-		goto out;
-	}
 	switch (cmd) {
 	case PLN_GPU_IOC_QUERY:
-		ret = pln_ioc_query(file, arg);
-		break;
+		return pln_ioc_query(file, arg);
 	case PLN_GPU_IOC_ALLOC:
-		ret = pln_ioc_alloc(file, arg);
-		break;
+		return pln_ioc_alloc(file, arg);
 	case PLN_GPU_IOC_FREE:
-		ret = pln_ioc_free(file, arg);
-		break;
+		return pln_ioc_free(file, arg);
 	case PLN_GPU_IOC_EXPORT:
-		ret = pln_ioc_export(file, arg);
-		break;
+		return pln_ioc_export(file, arg);
 	case PLN_GPU_IOC_EXPORT_PARTS:
-		ret = pln_ioc_export_parts(file, arg);
-		break;
+		return pln_ioc_export_parts(file, arg);
 	case PLN_GPU_IOC_IMPORT:
-		ret = pln_ioc_import(file, arg);
-		break;
+		return pln_ioc_import(file, arg);
 	case PLN_GPU_IOC_SUBMIT:
-		ret = pln_ioc_submit(file, arg);
-		break;
+		return pln_ioc_submit(file, arg);
+	/* Ended jobs can be asked for even when the device is gone */
+	case PLN_GPU_IOC_WAIT:
+		return pln_ioc_wait(file, arg);
 	default:
-		ret = -ENOTTY;
+		return -ENOTTY;
 	}
-out:
-	srcu_read_unlock(&gpu->calls, idx);
-	return ret;
 }
 
 static int pln_mmap(struct file *filp, struct vm_area_struct *vma)

@@ -43,6 +43,7 @@ static void pln_unpin(struct pln_gpu *gpu, struct pln_pin *pin)
 	kfree(pin);
 }
 
+/* May fault, and so wait for another program as long as that likes */
 static struct pln_pin *pln_pin_user(struct pln_gpu *gpu, u64 addr, u64 len,
 				    enum dma_data_direction dir)
 {
@@ -89,10 +90,6 @@ static struct pln_pin *pln_pin_user(struct pln_gpu *gpu, u64 addr, u64 len,
 						SZ_64M, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err;
-	ret = dma_map_sgtable(&gpu->pdev->dev, &pin->sgt, dir, 0);
-	if (ret)
-		goto err;
-	pin->mapped = true;
 	return pin;
 
 err:
@@ -336,6 +333,10 @@ static u64 pln_op_pinned(const struct pln_gpu_op *op)
 	return ALIGN(addr + op->len, PAGE_SIZE) - ALIGN_DOWN(addr, PAGE_SIZE);
 }
 
+/*
+ * A job of these operations, checked, with its user memory pinned.  This uses
+ * the program's memory and not the device.
+ */
 struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 			      unsigned int nr_ops)
 {
@@ -381,22 +382,6 @@ struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 		struct pln_pin *pin;
 
 		*op = ops[i];
-		if (op->opcode == PLN_GPU_OP_NOP)
-			continue;
-		if (op->opcode != PLN_GPU_OP_FILL &&
-		    !(op->flags & PLN_GPU_OP_F_SRC_USER)) {
-			ret = pln_job_buf(file, op->src_handle, op->src,
-					  op->len, &jop->src);
-			if (ret)
-				goto err;
-		}
-		if (op->opcode != PLN_GPU_OP_CRC32C &&
-		    !(op->flags & PLN_GPU_OP_F_DST_USER)) {
-			ret = pln_job_buf(file, op->dst_handle, op->dst,
-					  op->len, &jop->dst);
-			if (ret)
-				goto err;
-		}
 		if (!op->flags)
 			continue;
 		if (op->flags & PLN_GPU_OP_F_SRC_USER)
@@ -416,6 +401,50 @@ struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 err:
 	pln_job_put(job);
 	return ERR_PTR(ret);
+}
+
+static int pln_jop_bind(struct pln_job *job, struct pln_jop *jop)
+{
+	const struct pln_gpu_op *op = &jop->op;
+	int ret;
+
+	if (op->opcode == PLN_GPU_OP_NOP)
+		return 0;
+	if (op->opcode != PLN_GPU_OP_FILL &&
+	    !(op->flags & PLN_GPU_OP_F_SRC_USER)) {
+		ret = pln_job_buf(job->file, op->src_handle, op->src, op->len,
+				  &jop->src);
+		if (ret)
+			return ret;
+	}
+	if (op->opcode != PLN_GPU_OP_CRC32C &&
+	    !(op->flags & PLN_GPU_OP_F_DST_USER)) {
+		ret = pln_job_buf(job->file, op->dst_handle, op->dst, op->len,
+				  &jop->dst);
+		if (ret)
+			return ret;
+	}
+	if (!jop->pin)
+		return 0;
+	ret = dma_map_sgtable(&job->gpu->pdev->dev, &jop->pin->sgt,
+			      jop->pin->dir, 0);
+	jop->pin->mapped = !ret;
+	return ret;
+}
+
+/*
+ * Take hold of the GPU memory of a job, and map its user memory for the device.
+ * The caller is inside gpu->calls.  What was taken before a failure goes with the
+ * job's resources, which the caller lets go before it leaves.
+ */
+int pln_job_bind(struct pln_job *job)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < job->nr_ops && !ret; i++)
+		ret = pln_jop_bind(job, &job->ops[i]);
+	return ret;
 }
 
 /* New memory shows nobody's old data: fill it, or fail */

@@ -325,6 +325,8 @@ static void pln_remove(struct pci_dev *pdev)
 	 */
 	while (!pln_reap_wait(gpu, READ_ONCE(pln_remove_report_ms)))
 		pln_log_held(gpu);
+	/* Files that were closed meanwhile may still be about to wake the reaper */
+	synchronize_srcu(&gpu->calls);
 
 	pln_queues_fini(gpu);
 	pln_aperture_fini(gpu);

@@ -9,7 +9,8 @@
  *                                    BAR1 runs and BAR1 registers; page faults
  *                                    take it for reading
  *   queue->lock                      one engine queue and the jobs on it
- * User memory is neither copied nor pinned under any of ours.
+ * User memory is neither copied nor pinned under any of ours, nor inside
+ * gpu->calls: a fault may wait for a program, and removal waits for these.
  */
 #ifndef _PLN_GPU_H
 #define _PLN_GPU_H
@@ -112,7 +113,7 @@ struct pln_gpu {
 	enum pln_state state;
 	bool broken;
 	struct work_struct die_work;
-	struct srcu_struct calls;	/* ioctls that use the device */
+	struct srcu_struct calls;	/* calls that use the device */
 	wait_queue_head_t state_wait;
 	u64 reset_count;
 
@@ -243,6 +244,12 @@ struct pln_part {
 /**
  * struct pln_export - a dma-buf of ours
  * @maps: guarded by the resv lock
+ * @inode: of the dma-buf's file, with a reference: its page cache mapping
+ *	knows the VMAs.  The export is freed with the dentry, which may outlive
+ *	the file: an O_PATH descriptor holds the path alone.
+ * @dmabuf: its file is there while @attachments is not 0
+ * @attachments: of importers, who each hold the file; guarded by mem_lock
+ * @importable: other open files may get a handle of the memory
  * @revoked: one of its allocations was retired; guarded by mem_lock
  * @run: guarded by mem_lock; NULL: not in BAR1 now
  * @parts: one for each piece
@@ -250,8 +257,11 @@ struct pln_part {
 struct pln_export {
 	struct list_head maps;
 	struct pln_gpu *gpu;
+	struct inode *inode;
 	struct dma_buf *dmabuf;
+	unsigned int attachments;
 	u64 size;
+	bool importable;
 	bool revoked;
 	struct pln_run *run;
 	struct pln_part *parts;
@@ -371,10 +381,10 @@ vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages);
 /* dmabuf.c */
 struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
 				  const struct pln_piece *pieces,
-				  unsigned int nr_pieces);
+				  unsigned int nr_pieces, bool importable);
 void pln_export_detach(struct pln_export *exp);
 void pln_export_revoke(struct pln_export *exp);
-struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd, u64 *offset,
+struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd,
 			       struct address_space *mapping);
 
 /* p2p.c */
@@ -412,6 +422,7 @@ void pln_queue_kick(struct pln_queue *q);
 struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops);
 struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 			      unsigned int nr_ops);
+int pln_job_bind(struct pln_job *job);
 void pln_job_get(struct pln_job *job);
 void pln_job_put(struct pln_job *job);
 void pln_job_release_resources(struct pln_job *job);

@@ -127,6 +127,18 @@ static bool pln_retire(struct pln_queue *q, struct list_head *ended)
 	return any;
 }
 
+/*
+ * Make sure that the queue does no DMA any more.  What cannot be stopped, or does
+ * not answer, loses the bus; then the jobs' memory may be let go.
+ */
+static int pln_queue_quiet(struct pln_queue *q, const char *why)
+{
+	if (!why && !pln_hw_stop(q))
+		return 0;
+	pci_clear_master(q->gpu->pdev);
+	return pln_gpu_die(q->gpu, why ? why : "an engine queue cannot be stopped");
+}
+
 static void pln_fail_all(struct pln_queue *q, int err, struct list_head *ended)
 {
 	struct pln_job *job, *tmp;
@@ -206,9 +218,8 @@ static void pln_recover(struct pln_queue *q, bool halted,
 
 	at = pln_q_rd(q, halted ? PLN_Q_ERROR_INDEX : PLN_Q_HEAD);
 	code = halted ? pln_q_rd(q, PLN_Q_ERROR_CODE) : 0;
-	if (at == U32_MAX || pln_hw_stop(q)) {
-		q->stopped = pln_gpu_die(q->gpu,
-					 "an engine queue cannot be stopped");
+	q->stopped = pln_queue_quiet(q, at == U32_MAX ? "it does not answer" : NULL);
+	if (q->stopped) {
 		pln_fail_all(q, q->stopped, ended);
 		return;
 	}
@@ -264,8 +275,7 @@ static void pln_process(struct pln_queue *q, bool check_status)
 		if (halted || late || check_status) {
 			status = pln_q_rd(q, PLN_Q_STATUS);
 			if (status == U32_MAX) {
-				q->stopped = pln_gpu_die(q->gpu,
-							 "it does not answer");
+				q->stopped = pln_queue_quiet(q, "it does not answer");
 				pln_fail_all(q, q->stopped, &ended);
 				goto out;
 			}
@@ -344,11 +354,7 @@ void pln_queues_stop(struct pln_gpu *gpu, int err)
 		mutex_lock(&q->lock);
 		if (!q->stopped) {
 			q->stopped = err;
-			if (pln_hw_stop(q)) {
-				/* The last resort against stray DMA */
-				pci_clear_master(gpu->pdev);
-				pln_gpu_die(gpu, "an engine queue cannot be stopped");
-			}
+			pln_queue_quiet(q, NULL);
 		}
 		q->stopped = err;
 		pln_fail_all(q, err, &ended);

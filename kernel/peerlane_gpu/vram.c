@@ -263,17 +263,13 @@ void pln_buf_retire(struct pln_buf *buf, bool lost)
 	while (!list_empty(&buf->exports)) {
 		part = list_first_entry(&buf->exports, struct pln_part, node);
 		exp = part->exp;
-		/*
-		 * The last reference may be going right now; then there are no
-		 * mappings, and its release waits for mem_lock.
-		 */
-		file = get_file_active(&exp->dmabuf->file);
 		/* Before the run may be reaped: not all mappings hold pages */
-		if (file)
-			unmap_mapping_range(file->f_mapping, 0, 0, 1);
+		unmap_mapping_range(exp->inode->i_mapping, 0, 0, 1);
 		pln_export_detach(exp);
-		if (!file)
+		/* Nobody else needs to be told, and the file may be gone */
+		if (!exp->attachments)
 			continue;
+		file = get_file(exp->dmabuf->file);
 		up_write(&gpu->mem_lock);
 		pln_export_revoke(exp);
 		fput(file);

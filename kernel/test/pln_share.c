@@ -79,6 +79,8 @@ static void test_dmabuf(int fd)
 	BAD_EXPORT("handle 0", ENOENT, x.handle = 0);
 	BAD_EXPORT("flags", EINVAL, x.flags = O_APPEND);
 	BAD_EXPORT("reserved", EINVAL, x.reserved = 1);
+	BAD_EXPORT("for import: a part", EINVAL,
+		   x.flags = PLN_GPU_EXPORT_F_IMPORT);
 	BAD_EXPORT("size 0", EINVAL, x.size = 0);
 	BAD_EXPORT("odd size", EINVAL, x.size = 4096);
 	BAD_EXPORT("odd offset", EINVAL, x.offset = 4096);
@@ -163,7 +165,7 @@ static void test_import(int fd)
 	const char *name = getenv("PLN_GPU");
 	uint64_t free0 = gpu_query(fd).vram_free;
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
-	int buf = gpu_export(fd, a.handle, UNIT, 2 * UNIT);
+	int buf = gpu_export_whole(fd, &a);
 	int other = gpu_open(), plain, foreign;
 	struct pln_gpu_import i;
 	uint32_t word = 0, keep;
@@ -173,7 +175,7 @@ static void test_import(int fd)
 
 	gpu_run(fd, ops, 1, NULL);
 	check(!gpu_import(other, &i, buf), "import");
-	check(i.handle && i.size == MIB && i.offset == UNIT &&
+	check(i.handle && i.size == MIB && !i.offset &&
 	      i.mmap_offset == a.mmap_offset, "it is all of the memory");
 	ops[0] = op_from_gpu(&word, i.handle, MIB - 4, 4);
 	check(!gpu_run(other, ops, 1, NULL) && word == 0x5a5a5a5a,
@@ -189,7 +191,7 @@ static void test_import(int fd)
 
 	/* Closing a file gives up its handles alone */
 	a = gpu_alloc(other, MIB);
-	buf = gpu_export(other, a.handle, 0, MIB);
+	buf = gpu_export_whole(other, &a);
 	check(!gpu_import(fd, &i, buf) && !close(other),
 	      "the file that made it is closed");
 	keep = i.handle;

@@ -171,6 +171,18 @@ static int gpu_export(int fd, uint32_t handle, uint64_t offset, uint64_t size)
 	return ioctl(fd, PLN_GPU_IOC_EXPORT, &e) ? -1 : e.fd;
 }
 
+/* All of the memory, and others may import it */
+__attribute__((unused))
+static int gpu_export_whole(int fd, const struct pln_gpu_alloc *a)
+{
+	struct pln_gpu_export e = {
+		.handle = a->handle, .size = a->size,
+		.flags = O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT,
+	};
+
+	return ioctl(fd, PLN_GPU_IOC_EXPORT, &e) ? -1 : e.fd;
+}
+
 __attribute__((unused))
 static int gpu_submit(int fd, struct pln_gpu_op *ops, uint32_t n,
 		      uint32_t queue, uint64_t *job)

@@ -87,7 +87,9 @@ uint32_t pln_device_name(const struct pln_device *dev)
  */
 CUresult pln_name_memory(struct pln_range *range, struct pln_name *name)
 {
-	struct pln_gpu_export req = { .flags = O_CLOEXEC };
+	struct pln_gpu_export req = {
+		.flags = O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT,
+	};
 	struct pln_file *file = range->chunk->file;
 
 	if (!(file->features & PLN_GPU_FEAT_DMABUF))
@@ -141,7 +143,7 @@ CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
 	CUresult err;
 
 	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req))
-		return errno == EINVAL || errno == EXDEV ||
+		return errno == EINVAL || errno == EACCES || errno == EXDEV ||
 		       errno == ENOENT ? CUDA_ERROR_INVALID_VALUE :
 					 pln_file_error(file, errno);
 	if (!name->size ||

@@ -279,7 +279,9 @@ CUresult cuMemExportToShareableHandle(void *shareable,
 				      CUmemAllocationHandleType type,
 				      unsigned long long flags)
 {
-	struct pln_gpu_export req = { .flags = O_CLOEXEC };
+	struct pln_gpu_export req = {
+		.flags = O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT,
+	};
 	struct pln_mem *mem;
 	CUresult err = mem_get(handle, &mem);
 

@@ -21,7 +21,7 @@ struct fgpu fake_gpus[MAX_GPUS];
 static struct ffile *files[MAX_FDS];
 static uint64_t exports[MAX_FDS];	/* offset + 1 */
 static unsigned int export_gpu[MAX_FDS];
-static uint64_t export_base[MAX_FDS], export_all[MAX_FDS];
+static bool importable[MAX_FDS];
 static uint64_t export_size[MAX_FDS];
 static unsigned int calls[FAKE_NR_CALLS];
 static unsigned int fail_at[FAKE_NR_CALLS];
@@ -360,8 +360,10 @@ static int do_free(struct ffile *f, struct pln_gpu_free *r)
 static int do_export(struct ffile *f, struct pln_gpu_export *e)
 {
 	struct fhandle *h = fake_handle(f, e->handle);
+	bool import = e->flags & PLN_GPU_EXPORT_F_IMPORT;
 
-	if (e->reserved || (e->flags & ~(uint32_t)O_CLOEXEC) || !e->size ||
+	if (e->reserved || !e->size ||
+	    (e->flags & ~(uint32_t)(O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT)) ||
 	    e->offset % FAKE_PAGE || e->size % FAKE_PAGE)
 		return EINVAL;
 	if (!h)
@@ -370,7 +372,8 @@ static int do_export(struct ffile *f, struct pln_gpu_export *e)
 		return EOPNOTSUPP;
 	if (fake_gpus[f->gpu].reset_count != f->reset_count)
 		return EIO;
-	if (e->offset > h->size || e->size > h->size - e->offset)
+	if (e->offset > h->size || e->size > h->size - e->offset ||
+	    (import && e->size != h->size))
 		return EINVAL;
 	e->fd = fcntl(fake_gpus[f->gpu].memfd,
 		      e->flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
@@ -379,8 +382,7 @@ static int do_export(struct ffile *f, struct pln_gpu_export *e)
 	exports[e->fd] = h->offset + e->offset + 1;
 	export_size[e->fd] = e->size;
 	export_gpu[e->fd] = f->gpu;
-	export_base[e->fd] = h->offset;
-	export_all[e->fd] = h->size;
+	importable[e->fd] = import;
 	return 0;
 }
 
@@ -390,7 +392,8 @@ static int do_export_parts(struct ffile *f, struct pln_gpu_export_parts *e)
 	struct pln_gpu_export one;
 	int err = 0;
 
-	if (e->reserved || !e->nr_parts || e->nr_parts > PLN_GPU_MAX_PARTS)
+	if (e->reserved || !e->nr_parts || e->nr_parts > PLN_GPU_MAX_PARTS ||
+	    e->flags & ~(uint32_t)O_CLOEXEC)
 		return EINVAL;
 	e->size = 0;
 	e->fd = -1;
@@ -427,9 +430,11 @@ static int do_import(struct ffile *f, struct pln_gpu_import *r)
 		return EBADF;
 	if (r->fd >= MAX_FDS || !exports[r->fd])
 		return EINVAL;
+	if (!importable[r->fd])
+		return EACCES;
 	if (export_gpu[r->fd] != f->gpu)
 		return EXDEV;
-	first = export_base[r->fd] / FAKE_PAGE;
+	first = (exports[r->fd] - 1) / FAKE_PAGE;
 	if (!gpu->used[first])
 		return ENOENT;
 	for (uint32_t h = 0; h < MAX_HANDLES; h++) {
@@ -438,12 +443,12 @@ static int do_import(struct ffile *f, struct pln_gpu_import *r)
 		if (fh->used)
 			continue;
 		fh->used = true;
-		fh->offset = export_base[r->fd];
-		fh->size = export_all[r->fd];
+		fh->offset = exports[r->fd] - 1;
+		fh->size = export_size[r->fd];
 		for (uint64_t i = 0; i < fh->size / FAKE_PAGE; i++)
 			gpu->used[first + i]++;
 		r->handle = h + 1;
-		r->offset = exports[r->fd] - 1 - fh->offset;
+		r->offset = 0;
 		r->size = fh->size;
 		r->mmap_offset = fh->offset;
 		return 0;

@@ -103,10 +103,13 @@ struct pln_gpu_free {
 	__u32 reserved;
 };
 
+/* Other processes may import the dma-buf: get a handle of the allocation */
+#define PLN_GPU_EXPORT_F_IMPORT	(1u << 0)
+
 /**
  * struct pln_gpu_export - export GPU memory as a dma-buf
  * @handle: in
- * @flags: in: 0 or O_CLOEXEC
+ * @flags: in: O_CLOEXEC, PLN_GPU_EXPORT_F_IMPORT
  * @offset: in: bytes from the start of the allocation, multiple of page_size
  * @size: in: bytes, multiple of page_size
  * @fd: out: the dma-buf; mmap() of it maps BAR1
@@ -114,6 +117,11 @@ struct pln_gpu_free {
  *
  * BAR1 space is taken when the dma-buf is first mapped, by a program or for a
  * device (ENOSPC: none left), and given back with the last mapping.
+ *
+ * A dma-buf gives access to its range and no more.  PLN_GPU_IOC_IMPORT gives
+ * access to the whole allocation and keeps it alive, so it takes only a dma-buf
+ * that was exported with PLN_GPU_EXPORT_F_IMPORT.  That flag needs the whole
+ * allocation: offset 0 and all of its size, else EINVAL.
  */
 struct pln_gpu_export {
 	__u32 handle;
@@ -151,8 +159,7 @@ struct pln_gpu_part {
  * @size: out: bytes of all parts
  *
  * As of PLN_GPU_IOC_EXPORT.  All of it is revoked when one of the allocations
- * is freed.  PLN_GPU_IOC_IMPORT does not take a dma-buf of more than one part
- * (EINVAL).
+ * is freed.  PLN_GPU_IOC_IMPORT does not take it (EACCES).
  */
 struct pln_gpu_export_parts {
 	__u64 parts;
@@ -165,17 +172,18 @@ struct pln_gpu_export_parts {
 
 /**
  * struct pln_gpu_import - name memory that an open file has exported
- * @fd: in: dma-buf of PLN_GPU_IOC_EXPORT, of this GPU
+ * @fd: in: dma-buf of this GPU, exported with PLN_GPU_EXPORT_F_IMPORT
  * @flags: in: 0
  * @handle: out: names the memory in this open file too
  * @reserved: 0
- * @offset: out: where in the memory the dma-buf begins
- * @size: out: bytes of the whole memory
+ * @offset: out: 0
+ * @size: out: bytes of the memory
  * @mmap_offset: out: as of PLN_GPU_IOC_ALLOC
  *
  * The memory is then freed with its last handle, in whatever file.  EBADF: no
- * descriptor; EINVAL: no dma-buf of this driver, or one of several parts; EXDEV: memory of another GPU,
- * or this file was opened through another device node; ENOENT: freed.
+ * descriptor; EINVAL: no dma-buf of this driver; EACCES: exported without
+ * PLN_GPU_EXPORT_F_IMPORT; EXDEV: memory of another GPU, or this file was
+ * opened through another device node; ENOENT: freed.
  */
 struct pln_gpu_import {
 	__s32 fd;

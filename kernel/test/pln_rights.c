@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: what an ordinary user must not be able to do to others.  The device
+ * node is open to everybody.
+ */
+#include <grp.h>
+#include <pthread.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "pln_test.h"
+
+#define NOBODY	65534
+
+/* Lets go of the path of a dma-buf at any moment */
+static void *closer(void *arg)
+{
+	int fd = *(int *)arg;
+
+	sched_yield();
+	close(fd);
+	return NULL;
+}
+
+/*
+ * A dma-buf whose file is gone and whose path is not: with the path alone the
+ * driver's export lives on.  The next file that is opened gets the memory of the
+ * one that has gone.  Its mappings are none of the driver's business.
+ */
+static void test_path(int fd)
+{
+	const char *victim = "/tmp/victim";
+	int file = open(victim, O_RDWR | O_CREAT | O_CLOEXEC, 0600), i, bad = 0;
+	cpu_set_t one, all;
+	char *private;
+
+	need(file >= 0 && !ftruncate(file, 4096), "a file");
+	private = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	need(private != MAP_FAILED, "mmap of a file");
+	*private = 1;
+	need(!sched_getaffinity(0, sizeof(all), &all), "affinity");
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	for (i = 0; i < 200; i++) {
+		struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+		int buf = gpu_export(fd, a.handle, 0, UNIT), path, again;
+		pthread_t thread;
+		char name[32];
+
+		need(buf >= 0, "export");
+		/* A file's memory is reused on the processor that let it go */
+		sched_setaffinity(0, sizeof(one), i % 2 ? &all : &one);
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", buf);
+		path = open(name, O_PATH | O_CLOEXEC);
+		need(path >= 0, "open the path of a dma-buf");
+		close(buf);
+		again = open(victim, O_RDWR | O_CLOEXEC);
+		need(again >= 0, "open the file again");
+		/* In odd rounds the path goes while the memory does */
+		if (i % 2)
+			need(!pthread_create(&thread, NULL, closer, &path),
+			     "a thread");
+		need(!gpu_free(fd, a.handle), "free");
+		if (i % 2)
+			pthread_join(thread, NULL);
+		else
+			close(path);
+		close(again);
+		bad += *private != 1;
+		*private = 1;
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+	check(!bad, "what another file has mapped stays (%d of %d rounds took it away)",
+	      bad, i);
+	munmap(private, 4096);
+	close(file);
+	unlink(victim);
+}
+
+static int export_flags(int fd, uint32_t handle, uint64_t offset, uint64_t size,
+			uint32_t flags)
+{
+	struct pln_gpu_export e = {
+		.handle = handle, .flags = flags, .offset = offset, .size = size,
+	};
+
+	return ioctl(fd, PLN_GPU_IOC_EXPORT, &e) ? -1 : e.fd;
+}
+
+static void send_fd(int sock, int fd)
+{
+	char space[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = space, .msg_controllen = sizeof(space),
+	};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+	need(sendmsg(sock, &msg, 0) == 1, "send a descriptor");
+}
+
+static int receive_fd(int sock)
+{
+	char space[CMSG_SPACE(sizeof(int))], byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = space, .msg_controllen = sizeof(space),
+	};
+	int fd;
+
+	need(recvmsg(sock, &msg, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&msg),
+	     "receive a descriptor");
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+/* The other process, of another user, has nothing but the descriptors it is sent */
+static int receiver(int sock)
+{
+	int gpu, range, whole, meant;
+	struct pln_gpu_import i;
+
+	need(!setresuid(NOBODY - 1, NOBODY - 1, NOBODY - 1), "another user");
+	range = receive_fd(sock);
+	whole = receive_fd(sock);
+	meant = receive_fd(sock);
+	gpu = open("/dev/peerlane-gpu0", O_RDWR | O_CLOEXEC);
+	need(gpu >= 0, "open the GPU");
+	i = (struct pln_gpu_import){ .fd = range };
+	if (!ioctl(gpu, PLN_GPU_IOC_IMPORT, &i) || errno != EACCES)
+		return 2;
+	i = (struct pln_gpu_import){ .fd = whole };
+	if (!ioctl(gpu, PLN_GPU_IOC_IMPORT, &i) || errno != EACCES)
+		return 3;
+	i = (struct pln_gpu_import){ .fd = meant };
+	return ioctl(gpu, PLN_GPU_IOC_IMPORT, &i) ? 4 : 0;
+}
+
+/* A dma-buf of a range is no key to the allocation */
+static void test_range(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	int range = gpu_export(fd, a.handle, UNIT, UNIT), sock[2], status;
+	int whole = gpu_export(fd, a.handle, 0, MIB);
+	int meant = export_flags(fd, a.handle, 0, MIB,
+				 O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT);
+	pid_t pid;
+
+	need(range >= 0 && whole >= 0 && meant >= 0, "exports");
+	check(fcntl(meant, F_GETFD) & FD_CLOEXEC, "for import: O_CLOEXEC");
+	check_errno(export_flags(fd, a.handle, 0, UNIT, PLN_GPU_EXPORT_F_IMPORT),
+		    EINVAL, "export for import: not all of the memory");
+	check_errno(export_flags(fd, a.handle, UNIT, MIB - UNIT,
+				 PLN_GPU_EXPORT_F_IMPORT),
+		    EINVAL, "export for import: not from its start");
+	need(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock),
+	     "sockets");
+	fflush(stdout);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid)
+		_exit(receiver(sock[1]));
+	send_fd(sock[0], range);
+	send_fd(sock[0], whole);
+	send_fd(sock[0], meant);
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	check(WIFEXITED(status) && WEXITSTATUS(status) != 2,
+	      "another process cannot import a range");
+	check(WIFEXITED(status) && WEXITSTATUS(status) != 3,
+	      "nor what was not exported for that");
+	check(WIFEXITED(status) && !WEXITSTATUS(status),
+	      "what was exported for import it can (%d)", status);
+	close(range);
+	close(whole);
+	close(meant);
+	close(sock[0]);
+	close(sock[1]);
+	gpu_free(fd, a.handle);
+}
+
+#define STUCK	9
+
+struct stuck {
+	pthread_t thread;
+	int fd;
+	unsigned long call;
+	void *arg;
+	int ret;
+};
+
+static void *stuck_call(void *arg)
+{
+	struct stuck *s = arg;
+
+	s->ret = ioctl(s->fd, s->call, s->arg);
+	return NULL;
+}
+
+/* Ends within a minute? */
+static bool ends_well(pid_t pid)
+{
+	int i, status;
+
+	for (i = 0; i < 6000; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return !status;
+		usleep(10000);
+	}
+	return false;
+}
+
+static bool driver_does(const struct pln_gpu_query *q, const char *what)
+{
+	char path[64], addr[32];
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/peerlane_gpu/%s", what);
+	snprintf(addr, sizeof(addr), "%04x:%02x:%02x.%x", q->pci_domain,
+		 q->pci_bus, q->pci_devfn >> 3, q->pci_devfn & 7);
+	fflush(stdout);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		int f = open(path, O_WRONLY);
+
+		_exit(f < 0 || write(f, addr, strlen(addr)) < 0);
+	}
+	return ends_well(pid);
+}
+
+/*
+ * Memory that another program has to bring, and does not: whatever call waits for
+ * it, the driver can be unbound.  Userfaultfd stands for a FUSE file system here,
+ * which any user may mount.
+ */
+static void test_stuck(void)
+{
+	static const unsigned long calls[] = {
+		PLN_GPU_IOC_QUERY, PLN_GPU_IOC_ALLOC, PLN_GPU_IOC_FREE,
+		PLN_GPU_IOC_EXPORT, PLN_GPU_IOC_EXPORT_PARTS,
+		PLN_GPU_IOC_IMPORT, PLN_GPU_IOC_SUBMIT,
+	};
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC), fd = gpu_open(), i;
+	struct uffdio_api api = { .api = UFFD_API };
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_op op = op_from_gpu(NULL, a.handle, 0, 64);
+	struct pln_gpu_submit submit[2] = {
+		{ .nr_ops = 1 }, { .ops = (uintptr_t)&op, .nr_ops = 1 },
+	};
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct stuck s[STUCK];
+	struct uffd_msg msg;
+	char *page;
+
+	need(uffd >= 0 && !ioctl(uffd, UFFDIO_API, &api), "userfaultfd");
+	page = mmap(NULL, STUCK * 4096, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(page != MAP_FAILED, "memory");
+	range.range.start = (uintptr_t)page;
+	range.range.len = STUCK * 4096;
+	need(!ioctl(uffd, UFFDIO_REGISTER, &range), "userfaultfd: register");
+
+	/* The argument of each call, the operations of a job, and its data */
+	submit[0].ops = (uintptr_t)page + 7 * 4096;
+	op.dst = (uintptr_t)page + 8 * 4096;
+	for (i = 0; i < STUCK; i++) {
+		s[i] = (struct stuck){
+			.fd = fd,
+			.call = i < 7 ? calls[i] : PLN_GPU_IOC_SUBMIT,
+			.arg = i < 7 ? (void *)(page + i * 4096) :
+				       (void *)&submit[i - 7],
+		};
+		need(!pthread_create(&s[i].thread, NULL, stuck_call, &s[i]),
+		     "a thread");
+	}
+	for (i = 0; i < STUCK; i++) {
+		struct pollfd wait = { uffd, POLLIN, 0 };
+
+		need(poll(&wait, 1, 20000) == 1 &&
+		     read(uffd, &msg, sizeof(msg)) == sizeof(msg),
+		     "%d calls wait for their memory", i + 1);
+	}
+	check(driver_does(&q, "unbind"),
+	      "the driver is unbound while %d calls wait for their memory", STUCK);
+	need(!ioctl(uffd, UFFDIO_UNREGISTER, &range.range), "the memory comes");
+	for (i = 0; i < STUCK; i++)
+		pthread_join(s[i].thread, NULL);
+	check(true, "and they all end");
+	close(uffd);
+	close(fd);
+	munmap(page, STUCK * 4096);
+	check(driver_does(&q, "bind"), "the driver is bound again");
+}
+
+int main(void)
+{
+	struct pln_gpu_query q;
+	pid_t pid;
+	int fd, status;
+
+	/* The receiver is a third user, so root forks */
+	need(!setgroups(0, NULL), "no groups");
+	fd = gpu_open();
+	q = gpu_query(fd);
+	test_range(fd);
+	fflush(stdout);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		need(!setresgid(NOBODY, NOBODY, NOBODY) &&
+		     !setresuid(NOBODY, NOBODY, NOBODY), "nobody");
+		/* Its own open file */
+		close(fd);
+		fd = gpu_open();
+		test_path(fd);
+		close(fd);
+		fflush(stdout);
+		_exit(test_failed ? 1 : test_count);
+	}
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	need(WIFEXITED(status) && WEXITSTATUS(status) > 1, "nobody's part");
+	test_count = WEXITSTATUS(status);
+	check(room_is(fd, &q), "all memory is free again");
+	close(fd);
+	test_stuck();
+	return test_end();
+}
