@@ -10,9 +10,11 @@
  * A table of the persistent flavour has no callback.  Its memory, when its
  * owner frees it, lies in the graveyard until the table is put.
  */
+#include <linux/completion.h>
 #include <linux/hashtable.h>
 #include <linux/moduleparam.h>
 #include <linux/nv-p2p.h>
+#include <linux/sched.h>
 
 #include "pln_gpu.h"
 
@@ -29,7 +31,12 @@
  * @flags: likewise
  * @free_cb: NULL: persistent
  * @data: for @free_cb
- * @revoked: @free_cb runs
+ * @owner: process that called get
+ * @revoked: @free_cb runs, or has run
+ * @caller: the task that runs it
+ * @ended: the callback has returned, and nobody finds the table any more
+ * @refs: 1 while the table is found, and 1 for each put that waits for @ended;
+ *	guarded by pln_p2p_lock
  * @uuid: what @table points to
  * @pages: likewise
  */
@@ -45,7 +52,11 @@ struct pln_p2p {
 	u32 flags;
 	void (*free_cb)(void *data);
 	void *data;
+	pid_t owner;
 	bool revoked;
+	struct task_struct *caller;
+	struct completion ended;
+	unsigned int refs;
 	u8 uuid[NVIDIA_P2P_GPU_UUID_LEN];
 	struct nvidia_p2p_page pages[];
 };
@@ -87,6 +98,15 @@ module_param_cb(p2p_abi, &pln_p2p_abi_ops, &pln_p2p_abi, 0644);
 MODULE_PARM_DESC(p2p_abi,
 		 "Page tables of nvidia_p2p_get_pages(): 1 as drivers before 580 made them, 2 as later ones (default 2)");
 
+/*
+ * NVIDIA's driver runs callbacks under a lock of its own that get, put and map
+ * take, and it finds a table by the calling process.
+ */
+static bool pln_p2p_strict;
+module_param_named(p2p_strict, pln_p2p_strict, bool, 0644);
+MODULE_PARM_DESC(p2p_strict,
+		 "nvidia_p2p_*: refuse what NVIDIA's driver cannot do: calls from inside a callback, put by another process (default off)");
+
 static struct pln_p2p *pln_p2p_find(struct nvidia_p2p_page_table *table)
 {
 	struct pln_p2p *pin;
@@ -102,6 +122,39 @@ static void pln_p2p_free(struct pln_p2p *pin)
 {
 	kvfree(pin->table.pages);
 	kvfree(pin);
+}
+
+static void pln_p2p_unref(struct pln_p2p *pin)
+{
+	bool last;
+
+	mutex_lock(&pln_p2p_lock);
+	last = !--pin->refs;
+	mutex_unlock(&pln_p2p_lock);
+	if (last)
+		pln_p2p_free(pin);
+}
+
+/*
+ * In strict mode: with NVIDIA's driver a task that calls from inside a callback
+ * would wait for itself
+ */
+static bool pln_p2p_deadlock(const char *what, void *client)
+{
+	struct pln_p2p *pin;
+	bool inside = false;
+	int i;
+
+	if (!READ_ONCE(pln_p2p_strict))
+		return false;
+	mutex_lock(&pln_p2p_lock);
+	hash_for_each(pln_p2p_tables, i, pin, hash)
+		inside |= pin->revoked && pin->caller == current;
+	mutex_unlock(&pln_p2p_lock);
+	if (inside)
+		pr_err("peerlane_gpu: %pS calls %s from inside its callback; with NVIDIA's driver it would wait for itself\n",
+		       client, what);
+	return inside;
 }
 
 static void pln_p2p_unmap(struct pln_p2p_map *map)
@@ -131,7 +184,7 @@ static void pln_p2p_end(struct pln_p2p *pin)
 	pln_run_unpin(pin->run, &pin->holder);
 	atomic64_dec(&pin->buf->gpu->nr_pins);
 	pln_buf_put(pin->buf);
-	pln_p2p_free(pin);
+	pln_p2p_unref(pin);
 }
 
 /* The memory is marked revoked, so it gets no new pins */
@@ -147,12 +200,14 @@ void pln_p2p_revoke(struct pln_buf *buf)
 		if (!pin->free_cb)
 			continue;
 
+		pin->caller = current;
 		pin->revoked = true;
 		mutex_unlock(&pln_p2p_lock);
 		pin->free_cb(pin->data);
 		mutex_lock(&pln_p2p_lock);
 		hash_del(&pin->hash);
 		mutex_unlock(&pln_p2p_lock);
+		complete_all(&pin->ended);
 		pln_p2p_end(pin);
 		mutex_lock(&pln_p2p_lock);
 	}
@@ -184,6 +239,9 @@ static struct pln_p2p *pln_p2p_alloc(struct pln_buf *buf, u64 len)
 	table->gpu_uuid = pin->uuid;
 
 	INIT_LIST_HEAD(&pin->maps);
+	init_completion(&pin->ended);
+	pin->refs = 1;
+	pin->owner = task_tgid_nr(current);
 	pin->buf = buf;
 	return pin;
 }
@@ -258,7 +316,8 @@ err_buf:
  * @data: for @free_callback
  *
  * Return: 0; -EINVAL: an argument, or no GPU memory there; -ENOMEM: no memory,
- * or no room in BAR1; -EIO, -ENODEV: the GPU is out of service, or gone.
+ * or no room in BAR1; -EIO, -ENODEV: the GPU is out of service, or gone;
+ * -EDEADLK: from inside a callback, in strict mode.
  */
 int nvidia_p2p_get_pages(u64 p2p_token, u32 va_space, u64 virtual_address,
 			 u64 length, struct nvidia_p2p_page_table **page_table,
@@ -266,6 +325,8 @@ int nvidia_p2p_get_pages(u64 p2p_token, u32 va_space, u64 virtual_address,
 {
 	if (p2p_token || va_space || !free_callback)
 		return -EINVAL;
+	if (pln_p2p_deadlock("get_pages", __builtin_return_address(0)))
+		return -EDEADLK;
 	return pln_p2p_get(virtual_address, length, 0, page_table,
 			   free_callback, data);
 }
@@ -287,6 +348,9 @@ int nvidia_p2p_get_pages_persistent(u64 virtual_address, u64 length,
 {
 	if (flags & ~NVIDIA_P2P_FLAGS_FORCE_BAR1_MAPPING)
 		return -EINVAL;
+	if (pln_p2p_deadlock("get_pages_persistent",
+			     __builtin_return_address(0)))
+		return -EDEADLK;
 	return pln_p2p_get(virtual_address, length, flags, page_table, NULL,
 			   NULL);
 }
@@ -299,10 +363,13 @@ EXPORT_SYMBOL(nvidia_p2p_get_pages_persistent);
  * @virtual_address: as for get
  * @page_table: NULL does nothing; a table that is gone is no error
  *
- * This does not wait for a callback that runs, or is about to: that may wait for
- * what the caller holds.
+ * When this returns, the callback does not run and will not be called.  If it
+ * runs, this waits until it has returned, so the caller must not hold what the
+ * callback waits for; drivers free what their callback uses after put.  From
+ * inside the callback this does nothing.
  *
- * Return: 0; -EINVAL: the table is of the persistent flavour.
+ * Return: 0; -EINVAL: the table is of the persistent flavour; -EDEADLK: from
+ * inside a callback, in strict mode.
  */
 int nvidia_p2p_put_pages(u64 p2p_token, u32 va_space, u64 virtual_address,
 			 struct nvidia_p2p_page_table *page_table)
@@ -310,11 +377,27 @@ int nvidia_p2p_put_pages(u64 p2p_token, u32 va_space, u64 virtual_address,
 	struct pln_p2p *pin;
 	int ret = 0;
 
+	if (pln_p2p_deadlock("put_pages", __builtin_return_address(0)))
+		return -EDEADLK;
 	mutex_lock(&pln_p2p_lock);
 	pin = pln_p2p_find(page_table);
-	if (!pin || pin->va != virtual_address || p2p_token || va_space ||
-	    pin->revoked)
+	if (!pin || pin->va != virtual_address || p2p_token || va_space)
 		goto out;
+	if (READ_ONCE(pln_p2p_strict) && pin->free_cb &&
+	    pin->owner != task_tgid_nr(current)) {
+		pr_warn_ratelimited("peerlane_gpu: put_pages by process %d of pages of process %d: as with NVIDIA's driver, they stay\n",
+				    task_tgid_nr(current), pin->owner);
+		goto out;
+	}
+	if (pin->revoked) {
+		if (pin->caller == current)
+			goto out;
+		pin->refs++;
+		mutex_unlock(&pln_p2p_lock);
+		wait_for_completion(&pin->ended);
+		pln_p2p_unref(pin);
+		return 0;
+	}
 	ret = -EINVAL;
 	if (!pin->free_cb)
 		goto out;
@@ -336,7 +419,8 @@ EXPORT_SYMBOL(nvidia_p2p_put_pages);
  * @page_table: NULL does nothing
  * @flags: 0
  *
- * Return: 0; -EINVAL: no such table.
+ * Return: 0; -EINVAL: no such table; -EDEADLK: from inside a callback, in strict
+ * mode.
  */
 int nvidia_p2p_put_pages_persistent(u64 virtual_address,
 				    struct nvidia_p2p_page_table *page_table,
@@ -348,6 +432,9 @@ int nvidia_p2p_put_pages_persistent(u64 virtual_address,
 		return -EINVAL;
 	if (!page_table)
 		return 0;
+	if (pln_p2p_deadlock("put_pages_persistent",
+			     __builtin_return_address(0)))
+		return -EDEADLK;
 	mutex_lock(&pln_p2p_lock);
 	pin = pln_p2p_find(page_table);
 	if (!pin || pin->va != virtual_address || pin->free_cb) {
@@ -477,7 +564,8 @@ refuse:
  *
  * Return: 0; -EINVAL: an argument, or the table is gone; -ENOTSUPP: DMA of this
  * device cannot get there; -ENOMEM; -EIO: the device's addresses are too short,
- * or the memory was lost in a reset.
+ * or the memory was lost in a reset; -EDEADLK: from inside a callback, in strict
+ * mode.
  */
 int nvidia_p2p_dma_map_pages(struct pci_dev *peer,
 			     struct nvidia_p2p_page_table *page_table,
@@ -490,6 +578,8 @@ int nvidia_p2p_dma_map_pages(struct pci_dev *peer,
 	if (!peer || !page_table || !dma_mapping)
 		return -EINVAL;
 	*dma_mapping = NULL;
+	if (pln_p2p_deadlock("dma_map_pages", __builtin_return_address(0)))
+		return -EDEADLK;
 
 	mutex_lock(&pln_p2p_lock);
 	pin = pln_p2p_find(page_table);
@@ -563,7 +653,10 @@ out:
 }
 EXPORT_SYMBOL(nvidia_p2p_dma_unmap_pages);
 
-/* Once for use in the callback, when the table was still the other driver's */
+/*
+ * Drivers call these two from inside the callback.  Table and mappings are freed
+ * when it has returned.
+ */
 int nvidia_p2p_free_page_table(struct nvidia_p2p_page_table *page_table)
 {
 	return 0;

@@ -5,9 +5,8 @@
  *	pln_failnth GPU-PCI-ADDRESS PEER-PCI-ADDRESS
  *
  * The module peerlane_fail_test makes them fail; and in a kernel that can do it
- * itself, each allocation of a call, in whatever part of the kernel.  PEER is the device of
- * peerlane_p2p_test; peerlane_dmabuf_test and peerlane_peercore_test are loaded,
- * too, and peerlane_peermem.
+ * itself, each allocation of a call, in whatever part of the kernel.  PEER is the
+ * device of peerlane_p2p_test; peerlane_dmabuf_test is loaded, too.
  */
 #include <pthread.h>
 
@@ -23,7 +22,6 @@ static char *dev_ptr;
 
 #define IMPORTER	"/sys/kernel/debug/peerlane_dmabuf_test/"
 #define DRIVER		"/sys/kernel/debug/peerlane_p2p_test/"
-#define CORE		"/sys/kernel/debug/peerlane_peercore_test/"
 
 static int fail_nth = -1;	/* the kernel's own, when that is wanted */
 
@@ -325,22 +323,6 @@ static int do_getp(void)
 	return ret;
 }
 
-static int do_region(void)
-{
-	int ret, err;
-
-	ret = order(CORE, "acquire 0 %llu %u",
-		    (unsigned long long)(uintptr_t)dev_ptr, 4 * UNIT);
-	if (ret)
-		return ret;
-	ret = order(CORE, "get 0") || order(CORE, "map 0 %s", peer_pci) ? -1 :
-		0;
-	err = errno;
-	order(CORE, "end 0");
-	errno = err;
-	return ret;
-}
-
 static int driver(const char *what)
 {
 	int fd, ret, err;
@@ -426,7 +408,7 @@ int main(int argc, char **argv)
 	gpu = gpu_open();
 	mem = gpu_alloc(gpu, MIB);
 	dev_ptr = dev_map(gpu, &mem);
-	buffer = gpu_export(gpu, mem.handle, 0, 2 * UNIT);
+	buffer = gpu_export_whole(gpu, &mem);
 	need(buffer >= 0, "export");
 
 	sweep("open", do_open, 1);
@@ -440,7 +422,6 @@ int main(int argc, char **argv)
 	sweep("map for an importer", do_map, 4);
 	sweep("get, map", do_get, 5);
 	sweep("get, persistent", do_getp, 4);
-	sweep("a memory region", do_region, 6);
 	sweep_allocations();
 	check(!do_unmap(), "unmap cannot fail");
 	arm(0);

@@ -9,6 +9,7 @@
  * (of the IOMMU) or refused; FAR is a device whose DMA must be refused.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "pln_test.h"
@@ -16,10 +17,20 @@
 #include "pln_p2pabi.h"
 
 #define UNBIND "echo %s > /sys/bus/pci/drivers/peerlane_gpu/unbind"
-#define ABI "/sys/module/peerlane_gpu/parameters/p2p_abi"
+#define PARAMETERS "/sys/module/peerlane_gpu/parameters/"
+#define ABI PARAMETERS "p2p_abi"
 
 static const char *gpu_name;
 static bool reachable;
+
+/* As NVIDIA's driver, or a bit more */
+static void be_strict(bool strict)
+{
+	int f = open(PARAMETERS "p2p_strict", O_WRONLY);
+
+	need(f >= 0 && write(f, strict ? "1" : "0", 1) == 1, "p2p_strict");
+	close(f);
+}
 
 static void test_arguments(int fd)
 {
@@ -207,7 +218,7 @@ static void test_dma(int fd)
 	check(room_is(fd, &q), "nothing is left");
 }
 
-static void test_free(int fd, const char *how)
+static void test_free(int fd, const char *how, unsigned int refused)
 {
 	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
@@ -224,7 +235,8 @@ static void test_free(int fd, const char *how)
 	      "%s: each callback was called, once", how);
 	check(s.entries == 16 && state(1).entries == 1,
 	      "%s: the tables were whole until it returned", how);
-	check(!s.inner, "%s: what it called did not fail", how);
+	check(!s.inner, "%s: unmap and free did not fail", how);
+	check(s.refused == refused, "%s: %u calls were refused", how, refused);
 	check(room_is(fd, &q), "%s: tables, mapping and memory are gone", how);
 	check(!cmd("put 0") && !cmd("put 1"), "%s: a late put is no error", how);
 	if (reachable)
@@ -311,12 +323,93 @@ static void *race_put(void *arg)
 	return NULL;
 }
 
+struct putter {
+	pthread_t thread;
+	atomic_int tid;
+	bool ok;
+};
+
+static void *late_put(void *arg)
+{
+	struct putter *p = arg;
+
+	atomic_store(&p->tid, gettid());
+	p->ok = !cmd("put 0");
+	return NULL;
+}
+
+/* Sleeps in the kernel until what it waits for has come, whatever is sent to it */
+static bool is_waiting(struct putter *p)
+{
+	char path[64], line[512], *at;
+	int i, f;
+
+	for (i = 0; i < 1000; i++) {
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+			 atomic_load(&p->tid));
+		f = open(path, O_RDONLY);
+		if (f >= 0) {
+			ssize_t n = read(f, line, sizeof(line) - 1);
+
+			close(f);
+			line[n < 0 ? 0 : n] = 0;
+			at = strrchr(line, ')');
+			if (at && at[2] == 'D')
+				return true;
+		}
+		usleep(10000);
+	}
+	return false;
+}
+
+static bool put_by_another(void)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid)
+		_exit(cmd("put 0") ? 1 : 0);
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	return !status;
+}
+
+/* In strict mode a table is its process's */
+static void test_put_elsewhere(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	char *p = dev_map(fd, &a);
+
+	need(!get(0, p, UNIT, "plain"), "get");
+	check(put_by_another() && gpu_query(fd).bar1_free == q.bar1_free - UNIT,
+	      "put by another process: no error, and the pages stay");
+	check(!gpu_free(fd, a.handle) && state(0).ended == 1,
+	      "free calls the callback");
+	cmd("free 0");
+	be_strict(false);
+	a = gpu_alloc(fd, UNIT);
+	munmap(p, UNIT);
+	p = dev_map(fd, &a);
+	need(!get(0, p, UNIT, "plain"), "get");
+	check(put_by_another() && gpu_query(fd).bar1_free == q.bar1_free,
+	      "not strict: anybody may put");
+	be_strict(true);
+	cmd("free 0");
+	gpu_free(fd, a.handle);
+	munmap(p, UNIT);
+	check(room_is(fd, &q), "nothing is left");
+}
+
 /* Put comes while the callback runs */
 static void test_put_meanwhile(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
 	struct racer f = { .fd = fd, .handle = a.handle };
+	struct putter put = { .ok = false };
 	char *p = dev_map(fd, &a);
 	pthread_t thread;
 
@@ -326,14 +419,18 @@ static void test_put_meanwhile(int fd)
 	check(begun(0), "free has called the callback");
 	check(gpu_query(fd).vram_free == q.vram_free - MIB,
 	      "until it returns the memory belongs to nobody else");
-	check(!cmd("put 0") && !state(0).ended,
-	      "put returns while the callback runs");
 	check(!reachable || !cmd("unmap 0"), "unmap while the callback runs");
 	check_errno(cmd("map 0 %s", peer_pci), EINVAL,
 		    "map: while the callback runs");
 	check(gpu_query(fd).bar1_free == q.bar1_free - MIB,
 	      "and what the table names stays");
+	need(!pthread_create(&put.thread, NULL, late_put, &put), "thread");
+	check(is_waiting(&put) && !state(0).ended,
+	      "put waits while the callback runs");
 	cmd("go 0");
+	pthread_join(put.thread, NULL);
+	check(put.ok && state(0).put_after == 1,
+	      "put returns when the callback has");
 	pthread_join(thread, NULL);
 	check(f.ok && room_is(fd, &q) && !state(0).inner &&
 	      state(0).entries == 16, "then all is gone");
@@ -357,7 +454,7 @@ static void test_race(int fd)
 		pthread_t tf, tr, tr2;
 		struct state s;
 
-		need(!get(0, p, UNIT, i & 1 ? "puts" : "plain"), "get");
+		need(!get(0, p, UNIT, i & 1 ? "calls" : "plain"), "get");
 		if (reachable)
 			need(!cmd("map 0 %s", peer_pci), "map");
 		need(!pthread_create(&tf, NULL, race_free, &f) &&
@@ -430,12 +527,11 @@ static void test_fork(int fd)
 	pid = fork();
 	need(pid >= 0, "fork");
 	if (!pid)
-		_exit(get(0, p, UNIT, "plain") ? errno : 0);
+		_exit(get(0, p, UNIT, "plain") || cmd("put 0") ? errno : 0);
 	need(waitpid(pid, &status, 0) == pid, "wait");
 	check(WIFEXITED(status) &&
 	      WEXITSTATUS(status) == (coherent ? 0 : EINVAL),
 	      "get in a forked child: %s", coherent ? "works" : "EINVAL");
-	cmd("put 0");
 	cmd("free 0");
 	gpu_free(fd, a.handle);
 	munmap(p, UNIT);
@@ -512,10 +608,14 @@ int main(int argc, char **argv)
 	test_arguments(fd);
 	test_table(fd);
 	test_dma(fd);
-	test_free(fd, "plain");
-	test_free(fd, "puts");
+	be_strict(false);
+	test_free(fd, "calls", 0);
+	be_strict(true);
+	test_free(fd, "calls", reachable ? 4 : 3);
+	test_free(fd, "plain", 0);
 	test_persistent(fd);
 	test_put_meanwhile(fd);
+	test_put_elsewhere(fd);
 	test_race(fd);
 	test_gone(fd, false);
 	test_gone(fd, true);

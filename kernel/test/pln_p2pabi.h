@@ -9,8 +9,8 @@
 #include "pln_peer.h"
 
 struct state {
-	int used, begun, ended, inner;
-	unsigned int entries;
+	int used, begun, ended, put_after, inner;
+	unsigned int entries, refused;
 	unsigned int version, size, pages, gaps, flags;
 	unsigned long long phys;
 	char uuid[33];
@@ -28,12 +28,12 @@ static struct state state(unsigned int slot)
 
 	need(f, "state of the other driver");
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "slot %u begun %d ended %d entries %u inner %d version %x size %u pages %u phys %llx gaps %u flags %u uuid %32s mapped version %x size %u pages %u dma %llx gaps %u peer %d",
-			   &n, &s.begun, &s.ended, &s.entries, &s.inner,
-			   &s.version, &s.size, &s.pages, &s.phys, &s.gaps,
+		if (sscanf(line, "slot %u begun %d ended %d put-after %d entries %u inner %d refused %u version %x size %u pages %u phys %llx gaps %u flags %u uuid %32s mapped version %x size %u pages %u dma %llx gaps %u peer %d",
+			   &n, &s.begun, &s.ended, &s.put_after, &s.entries,
+			   &s.inner, &s.refused, &s.version, &s.size, &s.pages, &s.phys, &s.gaps,
 			   &s.flags, s.uuid, &s.map_version, &s.map_size,
 			   &s.map_pages, &s.dma, &s.map_gaps,
-			   &s.map_peer) < 5 || n != slot) {
+			   &s.map_peer) < 7 || n != slot) {
 			memset(&s, 0, sizeof(s));
 			continue;
 		}

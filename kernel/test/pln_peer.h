@@ -5,8 +5,10 @@
 
 #include "pln_test.h"
 
-static const char *gpu_pci, *peer_pci, *far_pci, *way;
+static const char *gpu_pci, *peer_pci, *far_pci;
+__attribute__((unused)) static const char *way;
 
+__attribute__((unused))
 static unsigned long long bar1_start(void)
 {
 	unsigned long long start = 0;

@@ -138,7 +138,7 @@ void mr_words_plain(struct pln_mr_attempt *why, const char *device, int error,
 			    mem->length);
 	else if (error == EFAULT && mem->cu)
 		mr_refuse(why, -EFAULT,
-			  "the kernel has no peer-memory client that knows GPU %d's memory (nvidia-peermem, peerlane_peermem), and there are no pages of it that the CPU reaches coherently",
+			  "the kernel has no peer-memory client that knows GPU %d's memory (nvidia-peermem), and there are no pages of it that the CPU reaches coherently",
 			  mem->gpu);
 	else if (error == EFAULT)
 		mr_refuse(why, -EFAULT,

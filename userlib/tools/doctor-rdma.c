@@ -51,8 +51,7 @@ static void done(char **names, int n)
 /* The client module that is loaded, or NULL. */
 static const char *peer_module(struct doctor *d)
 {
-	static const char *const modules[] = { "nvidia_peermem", "nv_peer_mem",
-					       "peerlane_peermem" };
+	static const char *const modules[] = { "nvidia_peermem", "nv_peer_mem" };
 	size_t i;
 
 	for (i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)

@@ -122,7 +122,7 @@ static struct fail_point fail_points[] = {
 };
 
 static const char * const fail_modules[] = {
-	"[peerlane_gpu]", "[peerlane_peermem]",
+	"[peerlane_gpu]",
 };
 
 static DEFINE_MUTEX(fail_lock);		/* who writes the next three */

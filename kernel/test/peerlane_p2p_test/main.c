@@ -5,8 +5,9 @@
  * debugfs, peerlane_p2p_test/:
  *   cmd    a command; the errno of the write is that of the call.  S is one of
  *          16 slots, each for one page table and one DMA mapping
- *	get S VA LEN HOW	HOW of the callback: plain; puts: it unmaps and
- *				puts inside; hold: it waits for "go S"
+ *	get S VA LEN HOW	HOW of the callback: plain; calls: it unmaps, and
+ *				gets, maps and puts inside; hold: it waits for
+ *				"go S"
  *	getp S VA LEN FLAGS	the persistent flavour
  *	bad WHAT VA LEN		get_pages with one bad argument: nocb, notable,
  *				token, space
@@ -37,7 +38,7 @@
 struct test_slot {
 	bool used;
 	bool persistent;
-	bool puts;
+	bool calls;
 	bool hold;
 	bool stale;		/* put: the table is not ours to look at */
 	u64 va;
@@ -49,24 +50,46 @@ struct test_slot {
 	atomic_t ended;
 	u32 entries;		/* what the callback still sees of the table */
 	int inner;		/* errors of its calls */
+	unsigned int refused;	/* of its calls, since it is the callback */
+	int put_after;		/* callbacks that had returned when put did */
 };
 
 static struct test_slot test_slots[TEST_SLOTS];
 static struct dentry *test_dir;
+
+static void test_nothing_cb(void *data)
+{
+}
+
+static void test_call_inside(struct test_slot *slot)
+{
+	struct nvidia_p2p_dma_mapping *mapping;
+	struct nvidia_p2p_page_table *table;
+
+	slot->inner = nvidia_p2p_free_page_table(slot->table);
+	if (slot->mapping) {
+		slot->inner |= nvidia_p2p_free_dma_mapping(slot->mapping) |
+			nvidia_p2p_dma_unmap_pages(slot->pdev, slot->table,
+						   slot->mapping);
+		slot->refused += nvidia_p2p_dma_map_pages(slot->pdev,
+							  slot->table,
+							  &mapping) == -EDEADLK;
+	}
+	slot->refused += nvidia_p2p_get_pages(0, 0, slot->va, SZ_64K, &table,
+					      test_nothing_cb, NULL) == -EDEADLK;
+	slot->refused += nvidia_p2p_get_pages_persistent(slot->va, SZ_64K,
+							 &table, 0) == -EDEADLK;
+	slot->refused += nvidia_p2p_put_pages(0, 0, slot->va, slot->table) ==
+			 -EDEADLK;
+}
 
 static void test_free_cb(void *data)
 {
 	struct test_slot *slot = data;
 
 	atomic_inc(&slot->begun);
-	if (slot->puts) {
-		slot->inner = nvidia_p2p_free_page_table(slot->table);
-		if (slot->mapping)
-			slot->inner |= nvidia_p2p_free_dma_mapping(slot->mapping) |
-				nvidia_p2p_dma_unmap_pages(slot->pdev, slot->table,
-							   slot->mapping);
-		slot->inner |= nvidia_p2p_put_pages(0, 0, slot->va, slot->table);
-	}
+	if (slot->calls)
+		test_call_inside(slot);
 	if (slot->hold &&
 	    !wait_for_completion_timeout(&slot->go,
 					 msecs_to_jiffies(TEST_HOLD_MS)))
@@ -93,9 +116,9 @@ static int test_get(struct test_slot *slot, const char *arg)
 	if (sscanf(arg, "%lli %lli %7s", &va, &len, how) != 3)
 		return -EBADMSG;
 	test_slot_init(slot, va);
-	slot->puts = !strcmp(how, "puts");
+	slot->calls = !strcmp(how, "calls");
 	slot->hold = !strcmp(how, "hold");
-	if (!slot->puts && !slot->hold && strcmp(how, "plain"))
+	if (!slot->calls && !slot->hold && strcmp(how, "plain"))
 		return -EBADMSG;
 	ret = nvidia_p2p_get_pages(0, 0, va, len, &slot->table, test_free_cb,
 				   slot);
@@ -285,7 +308,9 @@ static int test_do(char *cmd)
 			return -EBADMSG;
 		if (!token && !slot->persistent)
 			WRITE_ONCE(slot->stale, true);
-		return nvidia_p2p_put_pages(token, 0, slot->va, slot->table);
+		ret = nvidia_p2p_put_pages(token, 0, slot->va, slot->table);
+		slot->put_after = atomic_read(&slot->ended);
+		return ret;
 	}
 	if (!strcmp(verb, "putp")) {
 		if (kstrtouint(cmd, 0, &token))
@@ -328,10 +353,10 @@ static int state_show(struct seq_file *m, void *unused)
 		slot = &test_slots[i];
 		if (!slot->used)
 			continue;
-		seq_printf(m, "slot %u begun %d ended %d entries %u inner %d",
+		seq_printf(m, "slot %u begun %d ended %d put-after %d entries %u inner %d refused %u",
 			   i, atomic_read(&slot->begun),
-			   atomic_read(&slot->ended), slot->entries,
-			   slot->inner);
+			   atomic_read(&slot->ended), slot->put_after,
+			   slot->entries, slot->inner, slot->refused);
 		if (atomic_read(&slot->begun) || READ_ONCE(slot->stale)) {
 			seq_puts(m, " gone\n");
 			continue;

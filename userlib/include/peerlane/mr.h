@@ -135,7 +135,7 @@ struct pln_mr_info {
  *   Whole pages are exported, within the allocation; the region is exactly
  *   what was asked for, and its addresses are the memory's.
  * - plain: ibv_reg_mr(3) on the pointer: a peer-memory client of the kernel
- *   knows it (nvidia-peermem, peerlane_peermem), or the memory has pages that
+ *   knows it (nvidia-peermem), or the memory has pages that
  *   the CPU reaches coherently, as soft-RoCE needs. Host memory is always
  *   registered so.
  * - staged: The device sees page-locked host memory of the same size, with

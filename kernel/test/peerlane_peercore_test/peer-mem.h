@@ -7,8 +7,8 @@
  * our own.  A client tells the core which user memory it knows, and makes it
  * reachable for a device when a memory region is registered.
  */
-#ifndef _LINUX_PEER_MEM_H
-#define _LINUX_PEER_MEM_H
+#ifndef _PEER_MEM_H
+#define _PEER_MEM_H
 
 #include <linux/scatterlist.h>
 #include <linux/types.h>
@@ -60,9 +60,9 @@ struct peer_memory_client_ex {
 
 /*
  * The client's memory goes away.  When this returns the device does no DMA
- * there, and no other function of the client is at work on it.  Without the
- * flag above the core has called dma_unmap, put_pages and release, from within
- * this call, or waited for who did.
+ * there.  Without the flag above the core has called dma_unmap and put_pages
+ * from within this call.  With it the core calls neither after this; it may be
+ * calling them, or release, at this moment.
  */
 typedef int (*invalidate_peer_memory)(void *reg_handle, u64 core_context);
 
@@ -70,4 +70,4 @@ void *ib_register_peer_memory_client(const struct peer_memory_client *client,
 				     invalidate_peer_memory *invalidate);
 void ib_unregister_peer_memory_client(void *reg_handle);
 
-#endif /* _LINUX_PEER_MEM_H */
+#endif /* _PEER_MEM_H */
