@@ -262,6 +262,12 @@ static void test_stuck(void)
 	struct uffd_msg msg;
 	char *page;
 
+	if (uffd < 0 && errno == ENOSYS) {
+		close(fd);
+		printf("ok %d - removal while calls wait for memory # SKIP no userfaultfd in this kernel\n",
+		       ++test_count);
+		return;
+	}
 	need(uffd >= 0 && !ioctl(uffd, UFFDIO_API, &api), "userfaultfd");
 	page = mmap(NULL, STUCK * 4096, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
