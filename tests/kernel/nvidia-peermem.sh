@@ -6,6 +6,12 @@
 # timeout: 180
 . "$TOP/tests/kernel/lib.sh"
 
+# debug-nvidia-peermem.sh has another kernel
+kver=${KVER:-7.2}
+headers=/usr/src/linux-$kver
+case $kver in
+*-debug) headers=$BUILD/guest/$kver/headers ;;
+esac
 # Not ours to ship: nvidia/ and nvidia-peermem/ of kernel-open/ of NVIDIA's open kernel modules
 nvidia=$PEERLANE_CACHE/third-party/nvidia-open
 for file in nvidia-peermem/nvidia-peermem.c nvidia-peermem/peer_mem.h nvidia/nv-p2p.h; do
@@ -20,13 +26,18 @@ obj-m := nvidia-peermem.o
 ccflags-y := -I$nvidia/nvidia -I$nvidia/nvidia-peermem -I\$(src) \
 	-DNV_MLNX_IB_PEER_MEM_SYMBOLS_PRESENT -DNV_VERSION_STRING=\"third-party\"
 END
-built=$BUILD/kernel/7.2
-check "it compiles, with NVIDIA's header, against our symbols" make -C /usr/src/linux-7.2 M="$OUT/nv" \
+built=$BUILD/kernel/$kver
+check "it compiles, with NVIDIA's header, against our symbols" make -C "$headers" M="$OUT/nv" \
 	KBUILD_EXTRA_SYMBOLS="$built/peerlane_gpu/Module.symvers $built/peerlane_peercore_test/Module.symvers" modules
 if [ -f "$OUT/nv/nvidia-peermem.ko" ]; then
 	strip --strip-debug "$OUT/nv/nvidia-peermem.ko"
 	DRIVER_FILES=$OUT/nv/nvidia-peermem.ko
-	VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
-	driver_guest 7.2 p2p-abi nvidia-peermem 170
+	case $kver in
+	*-debug) debug_guest "$kver" p2p-abi nvidia-peermem 880 ;;
+	*)
+		VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
+		driver_guest "$kver" p2p-abi nvidia-peermem 170
+		;;
+	esac
 fi
 finish

@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: nvidia-peermem, unmodified, under the debug kernel: frees and the ends of regions at once, for a minute each
+# tags: kernel guest rdma third-party debug
+# tier: nightly
+# timeout: 900
+KVER=7.2-debug
+. "$TOP/tests/kernel/nvidia-peermem.sh"
