@@ -186,8 +186,11 @@ static struct lane *get_lane(const struct pln_mem *mem, bool wait)
 			if (l)
 				break;
 			lanes--;
-			if (!lanes)	/* nobody will give one back */
+			if (!lanes) {
+				/* nobody will give one back to those who wait */
+				pthread_cond_broadcast(&lane_freed);
 				break;
+			}
 		}
 		if (idle) {
 			l = idle;
@@ -313,15 +316,17 @@ static int write_chunk(struct pln_xfer *x, char *buf, uint64_t a, size_t n,
 
 	*done = 0;
 	buf += a % PAGE;
-	if (x->direct_only && (lo != a || hi != a + n))
-		return EINVAL;
+	/* The same request as by p2p, which moves whole blocks of the file */
+	if (x->direct_only)
+		return a % f->off_align || n % f->off_align ? EINVAL :
+			move(f->direct_fd, buf, n, a, true, done);
 	if (f->buffered_fd < 0) {
 		/* a block that is not whole cannot be written this way */
 		if (a % f->off_align || n % f->off_align)
 			return EINVAL;
 		return move(f->direct_fd, buf, n, a, true, done);
 	}
-	if (!direct && !x->direct_only)
+	if (!direct)
 		return move(f->buffered_fd, buf, n, a, true, done);
 	if (lo >= hi)
 		return move(f->buffered_fd, buf, n, a, true, done);
@@ -332,7 +337,7 @@ static int write_chunk(struct pln_xfer *x, char *buf, uint64_t a, size_t n,
 	}
 	err = move(f->direct_fd, buf + (lo - a), hi - lo, lo, true, &part);
 	*done += part;
-	if (err == EINVAL && !part && !x->direct_only) {
+	if (err == EINVAL && !part) {
 		f->direct_bad = true;
 		err = move(f->buffered_fd, buf + (lo - a), hi - lo, lo, true,
 			   &part);

@@ -139,15 +139,43 @@ static unsigned int free_slot(void)
 	return i;
 }
 
+/* With the lock held: is this descriptor registered?  @st: what it is now. */
+static bool registered(int fd, const struct stat *st)
+{
+	struct stat old;
+	unsigned int i;
+
+	for (i = 0; i < slots; i++)
+		/* the same number for another file: the first was closed */
+		if (table[i] && table[i]->user_fd == fd &&
+		    !fstat(table[i]->fd, &old) && old.st_dev == st->st_dev &&
+		    old.st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/* Too many open files, and not that the file cannot be opened like this. */
+static bool no_descriptor(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM;
+}
+
 CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 {
 	CUfileOpError r;
 	struct pln_file *f;
 	struct stat st;
 	unsigned int i;
-	int flags;
+	int flags, err = 0;
 
 	r = check(fd, &st, &flags);
+	if (r)
+		return r;
+	/* Before any descriptor: closing one drops the program's record locks */
+	pthread_mutex_lock(&lock);
+	if (registered(fd, &st))
+		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
+	pthread_mutex_unlock(&lock);
 	if (r)
 		return r;
 	f = calloc(1, sizeof(*f));
@@ -169,24 +197,22 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 	if (f->user_direct) {
 		f->direct_fd = f->fd;
 		f->buffered_fd = open_again(f->fd, flags, false);
+		if (f->buffered_fd < 0)
+			err = errno;
 	} else {
 		f->buffered_fd = f->fd;
 		f->direct_fd = open_again(f->fd, flags, true);
 		if (f->direct_fd < 0)
-			f->direct_errno = errno;
+			err = f->direct_errno = errno;
+	}
+	if (no_descriptor(err)) {
+		destroy(f);
+		return CU_FILE_GETNEWFD_FAILED;
 	}
 	alignment(f, f->direct_fd >= 0 ? f->direct_fd : f->fd, &st);
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < slots; i++) {
-		struct stat old;
-
-		if (!table[i] || table[i]->user_fd != fd)
-			continue;
-		/* the same number for another file: the first was closed */
-		if (fstat(table[i]->fd, &old) || old.st_dev != st.st_dev ||
-		    old.st_ino != st.st_ino)
-			continue;
+	if (registered(fd, &st)) {
 		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
 		goto out;
 	}

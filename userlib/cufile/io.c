@@ -209,6 +209,12 @@ static bool path_error(int err)
 	       err == ENODEV || err == ENOMEM || err == EAGAIN;
 }
 
+/* Errors of this moment: the next request may well go the same way. */
+static bool transient(int err)
+{
+	return err == ENOMEM || err == EAGAIN;
+}
+
 /* What the program gets for a failed system call. */
 static ssize_t system_error(struct io *io, int err)
 {
@@ -324,7 +330,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 				"%s (%d): %s", err_name(e), e,
 				e == ENOTSUPP || e == ENODEV ?
 				"its driver has no mmap for it" : strerror(e));
-			*err = e == ENOMEM || e == EAGAIN ? 0 : e;
+			*err = transient(e) ? 0 : e;
 			return NOT_MAPPED;
 		}
 		*piece = avail < len ? pln_down(avail, unit) : len;
@@ -434,7 +440,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			}
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		}
-		if (w == NOT_MAPPED || state == WORKS) {
+		if (w == NOT_MAPPED || state == WORKS || transient(err)) {
 			r = bounce(io, dev + total, off + total, piece, false,
 				   NULL);
 		} else {
@@ -513,11 +519,12 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	/*
-	 * Unaligned writes leave whole pages at both ends to the page cache,
-	 * so that what goes through it and what goes around it never share a
-	 * page, and neighbours in the same block are never written back.
+	 * Writes leave pages that are not whole to the page cache, whatever the
+	 * drive's block is.  So what goes through the cache and what goes around
+	 * it never share a page.  On a block device nothing else keeps the page of
+	 * a neighbour's buffered write from being written over a direct one.
 	 */
-	if (io->write && (off % unit || len % unit) && unit < PAGE)
+	if (io->write && (off % PAGE || len % PAGE) && unit < PAGE)
 		unit = PAGE;
 	lo = pln_up(off, unit);
 	hi = pln_down(off + len, unit);

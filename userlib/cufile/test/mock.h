@@ -26,6 +26,8 @@ struct mock {
 	int host_errno;		/* of O_DIRECT and buffered IO to host memory */
 	uint64_t bad_from, bad_to; /* file range that gives media_errno */
 	int media_errno;
+	int anon_errno;		/* of mapping 1 MiB or more of anonymous memory */
+	int anon_together;	/* such calls that must be under way at once first */
 	size_t short_io;	/* at most so many bytes for each call */
 	int interrupt;		/* every so many-th call gives EINTR */
 	int copy_error;		/* CUresult of copies */
@@ -41,6 +43,7 @@ struct mock {
 		allocs;
 	_Atomic int64_t bar1_used;
 	_Atomic int in_io;	/* calls under way */
+	_Atomic int anon_calls;
 	_Atomic int pinned;	/* registrations of host memory that stand */
 };
 

@@ -106,6 +106,16 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	real();
 	if (fd >= 0 && fd < MAX && exports[fd].used)
 		e = &exports[fd];
+	if (fd < 0 && len >= 1 << 20 && mock.anon_errno) {
+		int turn = ++mock.anon_calls;
+
+		/* one after the other: the last has the others waiting for it */
+		while (mock.anon_calls < mock.anon_together)
+			usleep(100);
+		usleep(turn * 20000);
+		errno = mock.anon_errno;
+		return MAP_FAILED;
+	}
 	if (!e)
 		return real_mmap(addr, len, prot, flags, fd, off);
 	if (mock.mmap_errno) {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -453,6 +454,71 @@ static void test_handles(void)
 	close(fd);
 	fresh(NULL);
 	check((int)open_fds() <= before + 1, "nothing is left open");
+}
+
+/* Has this process a lock on the file?  Another one asks. */
+static bool is_locked(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct flock l = { .l_type = F_WRLCK };
+		int fd = open(path, O_RDWR);
+
+		_exit(fcntl(fd, F_GETLK, &l) || l.l_type == F_UNLCK);
+	}
+	waitpid(pid, &status, 0);
+	return !status;
+}
+
+static void test_locks(void)
+{
+	struct flock l = { .l_type = F_WRLCK };
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh(NULL);
+	fd = make(path, 0, "abc", 3);
+	fh = reg(fd);
+	if (fcntl(fd, F_SETLK, &l))
+		abort();
+	check(is_locked(), "the program locks its file");
+	is(reg_error(fd), 5028, "it registers the file twice, which is refused");
+	check(is_locked(), "and the lock is still there");
+	cuFileHandleDeregister(fh);
+	close(fd);
+}
+
+/* Registration needs two descriptors, and one is left */
+static void test_no_descriptors(int flags, const char *what)
+{
+	int fd, some[256], n = 0, i;
+	struct rlimit old, few;
+	CUfileHandle_t fh;
+	unsigned int fds;
+
+	fresh(NULL);
+	fd = make(path, flags, "abc", 3);
+	getrlimit(RLIMIT_NOFILE, &old);
+	few = (struct rlimit){ 128, old.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (n < 256 && (some[n] = dup(fd)) >= 0)
+		n++;
+	close(some[--n]);
+	is(reg_error(fd), 5031, what);
+	i = dup(fd);
+	check(i >= 0, "and the last descriptor is free again");
+	close(i);
+	setrlimit(RLIMIT_NOFILE, &old);
+	while (n)
+		close(some[--n]);
+	fds = open_fds();
+	fh = reg(fd);
+	check(fh, "later it can be registered");
+	cuFileHandleDeregister(fh);
+	is(open_fds(), fds, "nothing is left open");
+	close(fd);
 }
 
 static void test_buffers(void)
@@ -910,6 +976,31 @@ static void test_refusals(void)
 	is(errno, EINVAL, "is EINVAL for the program");
 	mock.host_errno = 0;
 
+	/* an error of the moment is no verdict, not even at first */
+	fresh(NULL);
+	fh = reg(fd);
+	mock.p2p_errno = ENOMEM;
+	mock.p2p_count = 1;
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
+	   "no memory at the first try: read all the same");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "which is staged");
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data), "and again");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+
+	/* the same request with host memory is the same in size, too */
+	fresh(NULL);
+	close(fd);
+	fd = make(path, O_DIRECT, data, sizeof(data));
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	is(cuFileWrite(fh, g, 4608, 0, 0), 4608, "p2p of the first write fails");
+	s = stats_of(fh);
+	check(strstr(s.reason, "p2p refused: EREMOTEIO"), "why: %s", s.reason);
+	mock.p2p_errno = 0;
+	cuFileHandleDeregister(fh);
+	close(fd);
+	fd = make(path, 0, data, sizeof(data));
+
 	/* what works stays: a single failure is no verdict */
 	fresh(NULL);
 	fh = reg(fd);
@@ -950,6 +1041,89 @@ static void test_refusals(void)
 	close(fd);
 	gpu_free(g);
 	unlink(kmsg);
+}
+
+/* Pages that are not whole are the page cache's, whatever the drive's block is */
+static void test_pages(void)
+{
+	static const struct {
+		size_t n, at;
+		uint64_t p2p;
+	} writes[] = {
+		{ 512, 0, 0 }, { 512, 512, 0 }, { 4096, 512, 0 },
+		{ 4608, 0, 4096 }, { 8192, 512, 4096 }, { 8192, 0, 8192 },
+	};
+	char *g = gpu(65536);
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
+		fresh(NULL);
+		fd = make(path, 0, NULL, 0);
+		if (ftruncate(fd, 65536))
+			abort();
+		fh = reg(fd);
+		is(cuFileWrite(fh, g, writes[i].n, writes[i].at, 0),
+		   writes[i].n, "a write");
+		check(mock.p2p_bytes == writes[i].p2p,
+		      "%zu bytes at %zu: %llu of them by p2p, want %llu",
+		      writes[i].n, writes[i].at,
+		      (unsigned long long)mock.p2p_bytes,
+		      (unsigned long long)writes[i].p2p);
+		close(fd);
+	}
+	gpu_free(g);
+}
+
+struct reader {
+	pthread_t thread;
+	CUfileHandle_t fh;
+	char *g;
+	_Atomic bool done;
+};
+
+static void *read_one(void *arg)
+{
+	struct reader *r = arg;
+
+	cuFileRead(r->fh, r->g, 4096, 0, 0);
+	r->done = true;
+	return NULL;
+}
+
+/* Two transfers at once, and memory for the staging buffers of neither */
+static void test_no_lanes(void)
+{
+	struct reader r[2] = { 0 };
+	char data[8192];
+	int fd, i, tries;
+
+	fresh("{\"properties\":{\"use_pci_p2pdma\":false}}");
+	fd = make(path, 0, data, sizeof(data));
+	mock.anon_errno = ENOMEM;
+	mock.anon_together = 2;
+	for (i = 0; i < 2; i++) {
+		r[i].fh = reg(dup(fd));
+		r[i].g = gpu(8192);
+		pthread_create(&r[i].thread, NULL, read_one, &r[i]);
+	}
+	for (tries = 0; tries < 1000 && !(r[0].done && r[1].done); tries++)
+		usleep(10000);
+	if (!check(r[0].done && r[1].done,
+		   "no staging buffers for two transfers: both end")) {
+		printf("1..%u\n", checks);
+		_exit(1);
+	}
+	for (i = 0; i < 2; i++) {
+		pthread_join(r[i].thread, NULL);
+		gpu_free(r[i].g);
+	}
+	mock.anon_errno = 0;
+	is(cuFileRead(r[0].fh, r[0].g = gpu(8192), 8192, 0, 0), 8192,
+	   "with memory the next goes");
+	gpu_free(r[0].g);
+	close(fd);
 }
 
 static void test_media(void)
@@ -1377,12 +1551,17 @@ int main(int argc, char **argv)
 	test_config();
 	test_stats();
 	test_handles();
+	test_locks();
+	test_no_descriptors(0, "one descriptor is left: not registered");
+	test_no_descriptors(O_DIRECT, "the same with O_DIRECT");
 	snprintf(other, sizeof(other), "%s/other", argv[1]);
 	test_buffers();
 	test_arguments();
 	test_paths();
 	test_model();
 	test_refusals();
+	test_pages();
+	test_no_lanes();
 	test_media();
 	test_windows();
 	test_threads();
