@@ -114,14 +114,17 @@ static int pln_enter(struct pln_gpu *gpu, int *idx)
 	if (ret)
 		return ret;
 	*idx = srcu_read_lock(&gpu->calls);
-	if (!pln_is_gone(gpu))
+	if (!pln_is_gone(gpu)) {
+		__release(&gpu->calls);		/* for sparse: see pln_leave() */
 		return 0;
+	}
 	srcu_read_unlock(&gpu->calls, *idx);
 	return -ENODEV;
 }
 
 static void pln_leave(struct pln_gpu *gpu, int idx)
 {
+	__acquire(&gpu->calls);
 	srcu_read_unlock(&gpu->calls, idx);
 }
 
