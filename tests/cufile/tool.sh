@@ -99,6 +99,19 @@ json "copy: one object with two transfers" 'length == 1 and .[0].ok and
 check_eq "copy: each transfer is a line" 2 "$(grep -c '^{"what":"\(read\|write\)".*}$' out)"
 gpu 0 io copy --file data --to copy --to-offset 10000000 --size 8192
 check_eq "copy: to an offset" 10008192 "$(wc -c <copy)"
+# A target keeps what it has until the source is read
+cp data kept
+ln -s kept link
+ln kept twin
+for target in kept ./kept link twin; do
+	gpu 1 io copy --file kept --to $target --verify
+	said "kept and $target are the same file"
+	check "copy onto itself, as $target: it is whole" cmp data kept
+done
+status 3 io copy --file nine --to kept
+check "copy without a GPU: the target is whole" cmp data kept
+MOCK_P2P_ERRNO=5 gpu 1 io copy --file data --to kept --size 1M
+check "copy of what cannot be read: the target is whole" cmp data kept
 gpu 0 io write --file new --size 70001 --pattern-fill 5 --verify --sync --json
 check_eq "write: the exact size" 70001 "$(wc -c <new)"
 gpu 0 io write --file zero --size 4096

@@ -25,6 +25,8 @@ struct file {
 	int fd;
 	CUfileHandle_t fh;
 	bool regular;
+	dev_t dev;		/* dev and ino name a file, whatever its path is */
+	ino_t ino;
 	uint64_t size;
 };
 
@@ -169,6 +171,8 @@ static int open_file(const struct options *o, struct file *f, const char *name,
 	if (fstat(f->fd, &st))
 		return give_up(o, EXIT_IO, "%s: %s", name, strerror(errno));
 	f->regular = S_ISREG(st.st_mode);
+	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
+	f->ino = S_ISBLK(st.st_mode) ? 0 : st.st_ino;
 	f->size = (uint64_t)st.st_size;
 	if (S_ISBLK(st.st_mode) && ioctl(f->fd, BLKGETSIZE64, &f->size))
 		return give_up(o, EXIT_IO, "%s: its size is not known: %s",
@@ -449,9 +453,9 @@ int io_run(struct options *o)
 		r = open_file(o, &out, o->out, O_RDWR | O_CREAT);
 		if (r)
 			return r;
-		if (out.regular && !o->to_offset && ftruncate(out.fd, 0))
-			return give_up(o, EXIT_IO, "%s cannot be emptied: %s",
-				       o->out, strerror(errno));
+		if (in.dev == out.dev && in.ino == out.ino)
+			return give_up(o, EXIT_IO, "%s and %s are the same file; nothing was written",
+				       o->in, o->out);
 	}
 	all = o->size + o->gpu_offset;
 	if (o->near) {
@@ -489,6 +493,11 @@ int io_run(struct options *o)
 	} else {
 		r = transfer(o, &in, false, base, o->offset, o->size, &moved);
 	}
+	/* Not before all of the source is in GPU memory */
+	if (!r && o->what == COPY && out.regular && !o->to_offset &&
+	    ftruncate(out.fd, 0))
+		return give_up(o, EXIT_IO, "%s cannot be emptied: %s", o->out,
+			       strerror(errno));
 	if (!r && o->what == COPY)
 		r = transfer(o, &out, true, base, o->to_offset, moved, &moved);
 	if (r)
