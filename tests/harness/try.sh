@@ -6,6 +6,7 @@
 # timeout: 120
 # exclusive
 . "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/build/lib.sh"
 need_file "$BUILD/guest/7.2/vmlinux" "$BUILD/userlib/peerlane"
 try=$TOP/scenarios/try
 
@@ -40,4 +41,20 @@ check "the files are there, whole" grep -qxF "$sum" try.out
 check "the GPU counted what the drive wrote to it" \
 	grep -q 'by other devices to its memory 1048576 bytes, from it 0;' try.out
 check_false "nothing of the machine's talk is shown" grep -q '^@' try.out
+
+# Two at once, of one checkout
+for n in 1 2; do
+	echo "number $n" >file
+	"$try" --add file --disk 64M --time 60 "cat file; exit $n" >"try.$n.out" 2>"try.$n.err" &
+	eval "try_$n=\$!"
+	# the file is copied before the next one replaces it
+	wait_for 20 sh -c "grep -qx 'number $n' \"\$BUILD\"/out/try.*/case/files/file"
+done
+wait "$try_1"
+check_eq "two at once: the first one's status" 1 $?
+wait "$try_2"
+check_eq "and the second one's" 2 $?
+for n in 1 2; do
+	check "each has its own files ($n)" grep -qx "number $n" "try.$n.out"
+done
 finish
