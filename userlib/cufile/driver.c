@@ -14,6 +14,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_open;
+static bool closing;		/* from the last close until all is dropped */
+static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
 static _Atomic bool forked;	/* a child of a process that had it open */
 static long use_count;
 static unsigned int in_flight;
@@ -68,21 +70,63 @@ static CUfileOpError open_locked(void)
 	return CU_FILE_SUCCESS;
 }
 
-/* Handles and buffers open the library when nobody has. */
-static CUfileOpError open_implicitly(void)
+/* A child of a process that had the library open cannot use it. */
+bool pln_is_child(void)
+{
+	return forked;
+}
+
+/* With the lock held: what is opened now must not be swept by a close. */
+static void await_closed(void)
+{
+	while (closing)
+		pthread_cond_wait(&closed, &lock);
+}
+
+/*
+ * Handles and buffers open the library when nobody has.  It stays open until
+ * end().
+ */
+static CUfileOpError open_and_begin(void)
 {
 	CUfileOpError r = CU_FILE_SUCCESS;
 
 	if (forked)
 		return CU_FILE_DRIVER_NOT_INITIALIZED;
 	pthread_mutex_lock(&lock);
+	await_closed();
 	if (!is_open) {
 		r = open_locked();
 		if (!r)
 			use_count = 1;
 	}
+	if (!r)
+		in_flight++;
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+/* A transfer begins, and the library stays open until it ends. */
+static bool begin(void)
+{
+	bool open;
+
+	if (forked)
+		return false;
+	pthread_mutex_lock(&lock);
+	open = is_open;
+	if (open)
+		in_flight++;
+	pthread_mutex_unlock(&lock);
+	return open;
+}
+
+static void end(void)
+{
+	pthread_mutex_lock(&lock);
+	if (!--in_flight)
+		pthread_cond_broadcast(&quiet);
+	pthread_mutex_unlock(&lock);
 }
 
 PLN_EXPORT CUfileError_t cuFileDriverOpen(void)
@@ -92,6 +136,7 @@ PLN_EXPORT CUfileError_t cuFileDriverOpen(void)
 	if (forked)
 		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
 	pthread_mutex_lock(&lock);
+	await_closed();
 	if (!is_open)
 		r = open_locked();
 	if (!r)
@@ -111,7 +156,8 @@ PLN_EXPORT CUfileError_t cuFileDriverClose_v2(void)
 		r = CU_FILE_DRIVER_NOT_INITIALIZED;
 	} else if (!--use_count) {
 		is_open = false;
-		/* transfers that began before end well */
+		closing = true;
+		/* what began before ends well */
 		while (in_flight)
 			pthread_cond_wait(&quiet, &lock);
 		pln_file_drop_all();
@@ -119,6 +165,8 @@ PLN_EXPORT CUfileError_t cuFileDriverClose_v2(void)
 		pln_bounce_shutdown();
 		pln_window_drop_all();
 		pln_verdicts_forget();
+		closing = false;
+		pthread_cond_broadcast(&closed);
 	}
 	pthread_mutex_unlock(&lock);
 	return result(r);
@@ -157,7 +205,7 @@ PLN_EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 
 	if (!props)
 		return result(CU_FILE_INVALID_VALUE);
-	r = open_implicitly();
+	r = open_and_begin();
 	if (r)
 		return result(r);
 	memset(props, 0, sizeof(*props));
@@ -185,6 +233,7 @@ PLN_EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 	props->max_batch_io_timeout_msecs = (unsigned int)
 		pln_cfg.size[CUFILE_PARAM_PROPERTIES_BATCH_IO_TIMEOUT_MS];
 	pthread_mutex_unlock(&lock);
+	end();
 	return result(CU_FILE_SUCCESS);
 }
 
@@ -254,9 +303,11 @@ PLN_EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
 		return result(CU_FILE_IO_NOT_SUPPORTED);
 	if (descr->type != CU_FILE_HANDLE_TYPE_OPAQUE_FD)
 		return result(CU_FILE_INVALID_VALUE);
-	r = open_implicitly();
-	if (!r)
-		r = pln_file_register(descr->handle.fd, fh);
+	r = open_and_begin();
+	if (r)
+		return result(r);
+	r = pln_file_register(descr->handle.fd, fh);
+	end();
 	return result(r);
 }
 
@@ -271,23 +322,26 @@ PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 {
 	struct pln_buf b = { .base = (uintptr_t)base, .length = length };
 	struct pln_mem mem;
+	CUfileError_t ret;
 	CUfileOpError r;
 	int cu_err;
 
 	(void)flags;	/* hints for RDMA storage, of which there is none */
 	if (!base || !length || length > UINTPTR_MAX - (uintptr_t)base)
 		return result(CU_FILE_INVALID_VALUE);
-	r = open_implicitly();
+	r = open_and_begin();
 	if (r)
 		return result(r);
 	cu_err = pln_mem_of(b.base, &mem);
+	b.device = !cu_err && mem.kind != PLN_MEM_HOST;
 	if (cu_err)
-		return cuda_result(cu_err);
-	b.device = mem.kind != PLN_MEM_HOST;
-	if (b.device && pln_mem_extent(&mem, b.base, length) < length)
-		return result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
-	/* windows are mapped when a transfer needs them: nothing can fail */
-	return result(pln_buf_add(&b));
+		ret = cuda_result(cu_err);
+	else if (b.device && pln_mem_extent(&mem, b.base, length) < length)
+		ret = result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
+	else	/* windows are mapped when a transfer needs them */
+		ret = result(pln_buf_add(&b));
+	end();
+	return ret;
 }
 
 PLN_EXPORT CUfileError_t cuFileBufDeregister(const void *base)
@@ -306,21 +360,6 @@ PLN_EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 }
 
 /* ---- data ---- */
-
-/* A transfer begins, and the library stays open until it ends. */
-static bool begin(void)
-{
-	bool open;
-
-	if (forked)
-		return false;
-	pthread_mutex_lock(&lock);
-	open = is_open;
-	if (open)
-		in_flight++;
-	pthread_mutex_unlock(&lock);
-	return open;
-}
 
 static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 			off_t off, off_t buf_off, bool write)
@@ -350,10 +389,7 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 		r = pln_io(f, (uintptr_t)base, size, off, buf_off, write);
 	pln_file_put(f);
 out:
-	pthread_mutex_lock(&lock);
-	if (!--in_flight)
-		pthread_cond_broadcast(&quiet);
-	pthread_mutex_unlock(&lock);
+	end();
 	/*
 	 * NVIDIA's newer libraries return -1 with the cuFile code in errno
 	 * where their manual says the code is returned: serve readers of both.

@@ -206,4 +206,7 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write);
 void pln_verdicts_forget(void);
 
+/* driver.c */
+bool pln_is_child(void);
+
 #endif

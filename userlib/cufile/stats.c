@@ -24,6 +24,9 @@ PLN_EXPORT int pln_file_stats(void *fh, struct pln_file_stats *stats)
 
 	if (!stats || stats->size != sizeof(*stats))
 		return -EINVAL;
+	/* Its parent's other threads may have held our locks */
+	if (pln_is_child())
+		return -ECHILD;
 	if (fh) {
 		f = pln_file_get(fh);
 		if (!f)

@@ -1076,6 +1076,63 @@ static void test_pages(void)
 	gpu_free(g);
 }
 
+struct once {
+	CUfileHandle_t fh;
+	char *g;
+	ssize_t result;
+};
+
+static void *read_once(void *arg)
+{
+	struct once *o = arg;
+
+	o->result = cuFileRead(o->fh, o->g, 4096, 0, 0);
+	return NULL;
+}
+
+static void *close_now(void *arg)
+{
+	(void)arg;
+	cuFileDriverClose();
+	return NULL;
+}
+
+/* The last close waits for a transfer; meanwhile another thread begins anew */
+static void test_close_open(void)
+{
+	char *g = gpu(4096), data[4096];
+	pthread_t reader, closer;
+	struct once once = { 0 };
+	CUfileHandle_t fh;
+	int fd, tries;
+
+	fresh(NULL);
+	fd = make(path, 0, data, sizeof(data));
+	once.fh = reg(fd);
+	once.g = g;
+	mock.slow_ms = 500;
+	pthread_create(&reader, NULL, read_once, &once);
+	for (tries = 0; tries < 1000 && !mock.in_io; tries++)
+		usleep(1000);
+	pthread_create(&closer, NULL, close_now, NULL);
+	for (tries = 0; tries < 1000 && cuFileUseCount(); tries++)
+		usleep(1000);
+	check(mock.in_io == 1 && !cuFileUseCount(),
+	      "the library closes while a transfer is under way");
+	is(cuFileDriverOpen().err, 0, "open meanwhile");
+	fh = reg(fd);
+	is(cuFileBufRegister(g, 4096, 0).err, 0, "register a buffer");
+	pthread_join(reader, NULL);
+	pthread_join(closer, NULL);
+	mock.slow_ms = 0;
+	is(once.result, 4096, "the transfer has ended well");
+	is(cuFileUseCount(), 1, "it is open once");
+	is(cuFileRead(fh, g, 4096, 0, 0), 4096, "the new handle is there");
+	is(cuFileBufDeregister(g).err, 0, "and the new buffer");
+	close(fd);
+	gpu_free(g);
+}
+
 struct reader {
 	pthread_t thread;
 	CUfileHandle_t fh;
@@ -1440,7 +1497,10 @@ static void test_fork(void)
 	is(cuFileRead(fh, g, 4, 0, 0), 4, "before a fork");
 	pid = fork();
 	if (!pid) {
-		bool good = cuFileRead(fh, g, 4, 0, 0) == -5001 &&
+		struct pln_file_stats stats = { .size = sizeof(stats) };
+		bool good = pln_file_stats(fh, &stats) == -ECHILD &&
+			    pln_file_stats(NULL, &stats) == -ECHILD &&
+			    cuFileRead(fh, g, 4, 0, 0) == -5001 &&
 			    cuFileRead(fh, &c, 1, 0, 0) == -5001 &&
 			    cuFileDriverOpen().err == 5001 &&
 			    cuFileDriverClose().err == 5001 &&
@@ -1562,6 +1622,7 @@ int main(int argc, char **argv)
 	test_refusals();
 	test_pages();
 	test_no_lanes();
+	test_close_open();
 	test_media();
 	test_windows();
 	test_threads();

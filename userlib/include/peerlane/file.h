@@ -95,6 +95,7 @@ struct pln_file_stats {
  *
  * -EINVAL: @stats is NULL, or its size is another.
  * -EBADF: @fh is no registered handle.
+ * -ECHILD: the library was open when this process was forked.
  *
  * Example:
  *
