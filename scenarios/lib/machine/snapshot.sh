@@ -75,7 +75,7 @@ rm -rf "$store" "$store".partial.*
 mkdir "$work" || die "cannot make $work"
 echo "# vm: saves a snapshot of this machine, once for all its guests ..." >&2
 
-{ cat "$@" >"$work/initrd" && truncate -s 1G "$work/case.img"; } || die "no room in $work"
+{ cat "$@" >"$work/initrd" && printf '%-511s\n' wait >"$work/case.img" && truncate -s 1G "$work/case.img"; } || die "no room in $work"
 mkfifo "$work/qmp.in" "$work/qmp.out" "$work/result.in" "$work/result.out" || exit 1
 place=$(printf '%s\n' "$work" | sed 's/[&|\\]/\\&/g')
 sed "s|@DIR@|$place|g; s|@RAM@|$place|g; s|@SHARED@|on|g" "$args" >"$work/qemu.args"

@@ -254,21 +254,20 @@ vm_carry() {
 		# shellcheck disable=SC2086 # a list
 		cat "$vm_guest/base.cpio" $vm_extras >"$vm_dir/initrd" || return
 	fi
-	vm_header="case $(date +%s) $vm_way"
-	vm_blocks=1
-	truncate -s 1G "$vm_dir/case.img" || return
-	for vm_each in "$vm_guest/overlay.cpio" "$vm_dir/case.cpio"; do
-		[ -r "$vm_each" ] || continue
-		dd if="$vm_each" of="$vm_dir/case.img" bs=4096 seek="$vm_blocks" conv=notrunc \
-			status=none || return
-		vm_size=$((($(wc -c <"$vm_each") + 4095) / 4096))
-		vm_header="$vm_header $vm_size"
-		vm_blocks=$((vm_blocks + vm_size))
-	done
-	[ "$vm_blocks" -le 262144 ] ||
+	# One archive: our build up to its trailer, then the case
+	vm_size=0
+	if [ -r "$vm_guest/overlay.cpio" ]; then
+		vm_size=$(LC_ALL=C grep -obUaF 'TRAILER!!!' "$vm_guest/overlay.cpio" | tail -n 1)
+		vm_size=$((${vm_size%%:*} - 110))
+	fi
+	{
+		printf '%-511s\n' "case $(date +%s) $vm_way"
+		[ "$vm_size" -eq 0 ] || head -c "$vm_size" "$vm_guest/overlay.cpio"
+		cat "$vm_dir/case.cpio"
+	} >"$vm_dir/case.img" || return
+	[ "$(wc -c <"$vm_dir/case.img")" -le 1073741824 ] ||
 		{ vm_say "the case takes more than 1 GiB"; return 2; }
-	printf '%s\n' "$vm_header" |
-		dd of="$vm_dir/case.img" conv=notrunc status=none
+	truncate -s 1G "$vm_dir/case.img"
 }
 
 # vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]
