@@ -472,7 +472,6 @@ static void test_race(int fd)
 	}
 	check(!wrong, "free and two puts at once, %d times (%d callbacks)",
 	      rounds, called);
-	check(called && called < rounds, "each of them has won");
 	check(room_is(fd, &q), "nothing is left");
 	pthread_barrier_destroy(&barrier);
 }

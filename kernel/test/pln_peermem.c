@@ -308,8 +308,8 @@ static void test_race(int fd, int seconds)
 	} while (now() < end || rounds < 100);
 	check(!wrong, "free and the region's end at once, %d times (%d told)",
 	      rounds, told);
-	check(persistent ? !told : told && told < rounds,
-	      persistent ? "nobody is told" : "each of them has won");
+	/* Which of the two is first is nobody's to say */
+	check(!persistent || !told, "a persistent pin: nobody is told");
 	check(!others, "nobody else is told");
 	gpu_free(fd, b.handle);
 	munmap(pb, UNIT);
