@@ -43,18 +43,19 @@ check "the GPU counted what the drive wrote to it" \
 check_false "nothing of the machine's talk is shown" grep -q '^@' try.out
 
 # Two at once, of one checkout
+pids=
 for n in 1 2; do
 	echo "number $n" >file
 	"$try" --add file --disk 64M --time 60 "cat file; exit $n" >"try.$n.out" 2>"try.$n.err" &
-	eval "try_$n=\$!"
+	pids="$pids $!"
 	# the file is copied before the next one replaces it
 	wait_for 20 sh -c "grep -qx 'number $n' \"\$BUILD\"/out/try.*/case/files/file"
 done
-wait "$try_1"
-check_eq "two at once: the first one's status" 1 $?
-wait "$try_2"
-check_eq "and the second one's" 2 $?
-for n in 1 2; do
+n=0
+for pid in $pids; do
+	n=$((n + 1))
+	wait "$pid"
+	check_eq "two at once: the status of number $n" $n $?
 	check "each has its own files ($n)" grep -qx "number $n" "try.$n.out"
 done
 finish
