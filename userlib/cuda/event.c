@@ -269,6 +269,7 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 		dep.number = pln_shared_last(dep.shared);
 	} else if (dep.job && dep.job->file == stream->ctx->file &&
 		   dep.job->queue == stream->lane->queue) {
+		pln_stream_follow(stream, dep.job);
 		pln_job_put(dep.job);	/* the queue is in order */
 		dep.job = NULL;
 	}

@@ -71,7 +71,8 @@ struct pln_job {
 	atomic_int refs;
 	struct pln_file *file;
 	struct pln_sink *sink;
-	uint64_t id;
+	uint64_t id;			/* the kernel's number */
+	uint64_t seq;			/* order of submission to its file */
 	unsigned int queue;
 	pthread_mutex_t lock;
 	atomic_bool done;
@@ -95,6 +96,7 @@ struct pln_file {
 	unsigned int next_queue;
 	atomic_bool lost;		/* memory gone: reset or removal */
 	pthread_mutex_t submit_lock;
+	uint64_t submitted;		/* submit_lock: jobs so far */
 	pthread_mutex_t jobs_lock;
 	struct pln_job_list queue[PLN_MAX_QUEUES];
 };
@@ -352,6 +354,8 @@ CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 		    struct pln_job **out);
 CUresult pln_stream_wait(CUstream stream);
 CUresult pln_stream_end(CUstream stream, bool block);
+/* @stream is not done before @job is, which is of its queue */
+void pln_stream_follow(CUstream stream, struct pln_job *job);
 CUresult pln_dep_wait(struct pln_dep *dep, bool block);
 /* Have what follows in @lane wait for @dep; pln.lock is held */
 CUresult pln_lane_depend(struct pln_lane *lane, const struct pln_dep *dep);

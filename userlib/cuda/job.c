@@ -347,6 +347,7 @@ CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 		return err ? err : pln_file_error(file, error);
 	}
 	job->id = submit.job;
+	job->seq = ++file->submitted;
 	pthread_mutex_lock(&file->jobs_lock);
 	TAILQ_INSERT_TAIL(&file->queue[job->queue], job, link);
 	pthread_mutex_unlock(&file->jobs_lock);
@@ -364,14 +365,45 @@ CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 	return CUDA_SUCCESS;
 }
 
+/* Of two jobs of one queue, or none, the one that ends last */
+static struct pln_job *later(struct pln_job *a, struct pln_job *b)
+{
+	return !a || (b && b->seq > a->seq) ? b : a;
+}
+
+/*
+ * A queue is in order, so what the stream does next needs no dependency.  But
+ * whoever asks whether the stream is done, or joins it, asks for @job, too.
+ */
+void pln_stream_follow(CUstream stream, struct pln_job *job)
+{
+	struct pln_file *file = stream->ctx->file;
+	struct pln_job *old = NULL;
+
+	pthread_mutex_lock(&file->submit_lock);
+	if (later(stream->last, job) == job && stream->last != job) {
+		old = stream->last;
+		stream->last = pln_job_ref(job);
+	}
+	pthread_mutex_unlock(&file->submit_lock);
+	pln_job_put(old);
+}
+
 /* The job that ends last of all that @stream has to wait for; a reference */
 static struct pln_job *stream_tail(CUstream stream)
 {
 	struct pln_file *file = stream->ctx->file;
+	CUstream legacy = stream->ctx->legacy;
 	struct pln_job *job;
 
 	pthread_mutex_lock(&file->submit_lock);
-	job = stream == stream->ctx->legacy ? stream->lane->last : stream->last;
+	if (stream == legacy)
+		job = stream->lane->last;
+	else if (legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
+		/* Work of the default stream comes before what follows in it */
+		job = later(stream->last, legacy->last);
+	else
+		job = stream->last;
 	pln_job_ref(job);
 	pthread_mutex_unlock(&file->submit_lock);
 	return job;

@@ -322,7 +322,9 @@ static struct pln_block *find(CUmemoryPool pool, uint64_t size, CUstream stream,
 			block = slab_take(slab, size, stream, how);
 			if (!block)
 				continue;
-			if (block->job && !in_order(stream, block->job))
+			if (block->job && in_order(stream, block->job))
+				pln_stream_follow(stream, block->job);
+			else if (block->job)
 				*job = pln_job_ref(block->job);
 			pln_job_put(block->job);
 			block->job = NULL;

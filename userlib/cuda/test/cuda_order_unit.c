@@ -536,6 +536,95 @@ static void t_many_jobs(void)
 	end(ctx);
 }
 
+struct joined {
+	CUcontext ctx;
+	CUstream s[4];
+	CUevent e, e2;
+	CUdeviceptr p, q;
+	unsigned char *h;
+};
+
+/* Streams with @flags, 0x33 in p, and nothing runs before somebody waits */
+static struct joined joined(unsigned int flags)
+{
+	struct fake_config cfg = one;
+	struct joined j = { 0 };
+	void *m;
+
+	cfg.manual = true;
+	j.ctx = start(&cfg);
+	for (int i = 0; i < 4; i++)
+		OK(cuStreamCreate(&j.s[i], flags));
+	OK(cuEventCreate(&j.e, 0));
+	OK(cuEventCreate(&j.e2, 0));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	j.h = memset(m, 0, 4096);
+	OK(cuMemAlloc_v2(&j.p, 4096));
+	OK(cuMemAlloc_v2(&j.q, 4096));
+	OK(cuMemsetD8_v2(j.p, 0x33, 4096));
+	return j;
+}
+
+/* A stream that has waited for another one's event is done when that is */
+static void join(unsigned int flags)
+{
+	struct joined j = joined(flags);
+
+	OK(cuMemcpyDtoHAsync_v2(j.h, j.p, 4096, j.s[0]));
+	OK(cuEventRecord(j.e, j.s[0]));
+	OK(cuStreamWaitEvent(j.s[3], j.e, 0));
+	IS(cuStreamQuery(j.s[3]), CUDA_ERROR_NOT_READY);
+	OK(cuStreamSynchronize(j.s[3]));
+	CHECK(j.h[0] == 0x33 && j.h[4095] == 0x33);
+	OK(cuMemFreeHost(j.h));
+	end(j.ctx);
+}
+
+static void t_join(void)
+{
+	join(0);
+}
+
+/* The first and the last of four share a queue */
+static void t_join_non_blocking(void)
+{
+	join(CU_STREAM_NON_BLOCKING);
+}
+
+/* And so is an event that is recorded there */
+static void t_join_chain(void)
+{
+	struct joined j = joined(0);
+	CUstream nb;
+
+	OK(cuStreamCreate(&nb, CU_STREAM_NON_BLOCKING));
+	OK(cuMemcpyDtoDAsync_v2(j.q, j.p, 4096, j.s[0]));
+	OK(cuEventRecord(j.e, j.s[0]));
+	OK(cuStreamWaitEvent(j.s[1], j.e, 0));
+	OK(cuEventRecord(j.e2, j.s[1]));
+	IS(cuEventQuery(j.e2), CUDA_ERROR_NOT_READY);
+	OK(cuStreamWaitEvent(nb, j.e2, 0));
+	OK(cuMemcpyDtoHAsync_v2(j.h, j.q, 4096, nb));
+	OK(cuStreamSynchronize(nb));
+	CHECK(j.h[0] == 0x33 && j.h[4095] == 0x33);
+	OK(cuMemFreeHost(j.h));
+	end(j.ctx);
+}
+
+/* Blocking streams follow the default stream, without an event */
+static void t_join_legacy(void)
+{
+	struct joined j = joined(0);
+
+	OK(cuMemcpyDtoHAsync_v2(j.h, j.p, 4096, NULL));
+	OK(cuEventRecord(j.e, j.s[0]));
+	IS(cuEventQuery(j.e), CUDA_ERROR_NOT_READY);
+	OK(cuEventSynchronize(j.e));
+	CHECK(j.h[0] == 0x33 && j.h[4095] == 0x33);
+	OK(cuMemFreeHost(j.h));
+	end(j.ctx);
+}
+
 /* Ended jobs are not left with the kernel */
 static void t_reaped(void)
 {
@@ -560,6 +649,10 @@ static const struct unit_test tests[] = {
 	{ "an event of another context", t_event_other_context },
 	{ "more jobs than the kernel keeps", t_many_jobs },
 	{ "ended jobs are forgotten", t_reaped },
+	{ "a stream joins another one", t_join },
+	{ "a non-blocking stream joins another one", t_join_non_blocking },
+	{ "an event behind an event", t_join_chain },
+	{ "behind the default stream", t_join_legacy },
 };
 
 UNIT_MAIN(tests)

@@ -565,8 +565,98 @@ static void t_dying_pool(void)
 	end(ctx);
 }
 
+/*
+ * A block passes from stream to stream of one queue.  Its new owner has it when the
+ * allocation is done, says a synchronized stream or an event, and then the old
+ * owner's work is, too.
+ */
+static void next_owner(bool by_event)
+{
+	struct fake_config cfg = one;
+	CUdeviceptr p, q;
+	unsigned char b[4] = { 0 }, *h;
+	CUstream s, t, nb;
+	CUcontext ctx;
+	CUevent e;
+	void *m;
+
+	cfg.manual = true;
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, 0));
+	OK(cuStreamCreate(&t, 0));
+	OK(cuStreamCreate(&nb, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&e, 0));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	h = memset(m, 0x22, 4096);
+	OK(cuMemAllocAsync(&p, 4096, s));
+	OK(cuMemsetD8Async(p, 0x11, 4096, s));
+	OK(cuMemFreeAsync(p, s));
+	OK(cuMemAllocAsync(&q, 4096, t));
+	CHECK(p == q);
+	if (by_event) {
+		OK(cuEventRecord(e, t));
+		OK(cuStreamWaitEvent(nb, e, 0));
+	} else {
+		OK(cuStreamSynchronize(t));
+	}
+	OK(cuMemcpyHtoDAsync_v2(q, h, 4096, nb));
+	OK(cuStreamSynchronize(nb));
+	fake_step(0, 0, 100);
+	OK(cuMemcpyDtoH_v2(b, q, 4));
+	CHECK(b[0] == 0x22 && b[3] == 0x22);
+	OK(cuMemFree_v2(q));
+	OK(cuCtxSynchronize());
+	OK(cuMemFreeHost(m));
+	end(ctx);
+}
+
+static void t_next_owner(void)
+{
+	next_owner(false);
+}
+
+static void t_next_owner_by_event(void)
+{
+	next_owner(true);
+}
+
+/* Freed in a stream that has waited for the one that uses it */
+static void t_free_elsewhere(void)
+{
+	struct fake_config cfg = one;
+	unsigned char b = 0;
+	CUdeviceptr p, q;
+	CUstream s, t, nb;
+	CUcontext ctx;
+	CUevent e;
+
+	cfg.manual = true;
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, 0));
+	OK(cuStreamCreate(&t, 0));
+	OK(cuStreamCreate(&nb, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&e, 0));
+	OK(cuMemAllocAsync(&p, 4096, s));
+	OK(cuMemsetD8Async(p, 0x33, 4096, s));
+	OK(cuEventRecord(e, s));
+	OK(cuStreamWaitEvent(t, e, 0));
+	OK(cuMemFreeAsync(p, t));
+	OK(cuMemAllocAsync(&q, 4096, nb));
+	OK(cuMemsetD8Async(q, 0x44, 4096, nb));
+	OK(cuStreamSynchronize(nb));
+	fake_step(0, 0, 100);
+	OK(cuMemcpyDtoH_v2(&b, q, 1));
+	CHECK(b == 0x44);
+	OK(cuMemFree_v2(q));
+	OK(cuCtxSynchronize());
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "freed memory in the order of streams", t_order },
+	{ "memory that passes from stream to stream", t_next_owner },
+	{ "the same, told by an event", t_next_owner_by_event },
+	{ "memory freed in another stream than its own", t_free_elsewhere },
 	{ "freed memory by chance", t_chance },
 	{ "what a pool holds and gives back", t_accounts },
 	{ "limits and ends of a pool", t_limits },
