@@ -270,7 +270,25 @@ static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	return (ssize_t)x.done;
 }
 
-/* Is this still the memory that the transfer began with? */
+/*
+ * A range of addresses may be mapped to one allocation after another: io's memory
+ * is that at @dev from here on.  False: there is none of this GPU.
+ */
+static bool follow(struct io *io, uint64_t dev)
+{
+	struct pln_mem next;
+
+	if (!io->mem.len ||
+	    (dev >= io->mem.start && dev - io->mem.start < io->mem.len))
+		return true;
+	if (pln_mem_of(dev, &next) || next.kind != io->mem.kind ||
+	    next.gpu != io->mem.gpu)
+		return false;
+	io->mem = next;
+	return true;
+}
+
+/* Is this still the memory that the piece began with? */
 static bool memory_gone(struct io *io, uint64_t dev)
 {
 	struct pln_mem now;
@@ -386,6 +404,8 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	int err;
 
 	while (total < len) {
+		if (!follow(io, dev + total))
+			return freed(io);
 		if (state == REFUSED) {
 			if (strict())
 				return -CU_FILE_IO_NOT_SUPPORTED;

@@ -50,6 +50,9 @@ struct mock {
 extern struct mock mock;
 void mock_reset(void);
 
+/* Two allocations of @size bytes at addresses side by side; the first of them. */
+unsigned long long mock_two(size_t size);
+
 /* Straight to the GPU's memory, for checks. */
 void *mock_memory(unsigned long long ptr);
 

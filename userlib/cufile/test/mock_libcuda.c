@@ -330,6 +330,41 @@ int cuInit(unsigned int flags)
 }
 
 /* Memory of the same size gets the address that was freed last. */
+/* With the lock held. */
+static void back(struct memory *m, size_t size)
+{
+	m->fd = memfd_create("mock-gpu", MFD_CLOEXEC);
+	if (m->fd < 0 || ftruncate(m->fd, (off_t)m->room))
+		abort();
+	m->backing = real_mmap(NULL, m->room, PROT_READ | PROT_WRITE,
+			       MAP_SHARED, m->fd, 0);
+	m->start = m->reserved;
+	m->len = size;
+	m->id = next_id++;
+}
+
+unsigned long long mock_two(size_t size)
+{
+	unsigned long long first;
+	struct memory *m;
+	char *p;
+
+	real();
+	size = (size + GRANULE - 1) / GRANULE * GRANULE;
+	p = real_mmap(NULL, 2 * size + GRANULE, PROT_NONE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	first = ((uint64_t)(uintptr_t)p + GRANULE - 1) / GRANULE * GRANULE;
+	pthread_mutex_lock(&lock);
+	for (m = &memory[memories]; m < &memory[memories + 2]; m++) {
+		m->reserved = first + (m == &memory[memories] ? 0 : size);
+		m->room = size;
+		back(m, size);
+	}
+	memories += 2;
+	pthread_mutex_unlock(&lock);
+	return first;
+}
+
 int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 {
 	size_t room = (size + GRANULE - 1) / GRANULE * GRANULE;
@@ -350,14 +385,7 @@ int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 			      GRANULE * GRANULE;
 		m->room = room;
 	}
-	m->fd = memfd_create("mock-gpu", MFD_CLOEXEC);
-	if (m->fd < 0 || ftruncate(m->fd, (off_t)room))
-		abort();
-	m->backing = real_mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       m->fd, 0);
-	m->start = m->reserved;
-	m->len = size;
-	m->id = next_id++;
+	back(m, size);
 	*ptr = m->start;
 	pthread_mutex_unlock(&lock);
 	return 0;

@@ -1076,6 +1076,39 @@ static void test_pages(void)
 	gpu_free(g);
 }
 
+/* One range of addresses, two allocations behind it */
+static void test_two_allocations(void)
+{
+	const size_t n = MIB(4);
+	char *data = malloc(2 * n), *g = (char *)(uintptr_t)mock_two(n);
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh(NULL);
+	noise(data, 2 * n);
+	fd = make(path, 0, data, 2 * n);
+	fh = reg(fd);
+	is(cuFileRead(fh, g, 2 * n, 0, 0), 2 * n, "a read across both");
+	check(!memcmp(mem(g), data, n) && !memcmp(mem(g + n), data + n, n),
+	      "both have the data");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	is((long long)mock.p2p_bytes, 2 * n, "all of it");
+	is(cuFileRead(fh, g, 8192, n - 4096, n - 4096), 8192, "a small one");
+	is(cuFileWrite(fh, g, 2 * n, 0, 0), 2 * n, "a write of both");
+	mock.p2p_errno = EREMOTEIO;
+	mock.p2p_count = -1;
+	memset(mem(g), 0, n);
+	memset(mem(g + n), 0, n);
+	is(cuFileRead(fh, g, 2 * n, 0, 0), 2 * n, "staged");
+	check(!memcmp(mem(g), data, n) && !memcmp(mem(g + n), data + n, n),
+	      "the same data");
+	mock.p2p_errno = 0;
+	close(fd);
+	gpu_free(g + n);
+	gpu_free(g);
+	free(data);
+}
+
 struct once {
 	CUfileHandle_t fh;
 	char *g;
@@ -1621,6 +1654,7 @@ int main(int argc, char **argv)
 	test_model();
 	test_refusals();
 	test_pages();
+	test_two_allocations();
 	test_no_lanes();
 	test_close_open();
 	test_media();
