@@ -105,9 +105,15 @@ ln -s kept link
 ln kept twin
 for target in kept ./kept link twin; do
 	gpu 1 io copy --file kept --to $target --verify
-	said "kept and $target are the same file"
+	said "kept and $target are the same file, and the copy would destroy its source"
 	check "copy onto itself, as $target: it is whole" cmp data kept
 done
+gpu 1 io copy --file kept --to kept --to-offset 4096 --size 8192
+said 'destroy its source'
+gpu 0 io copy --file kept --to kept --to-offset 8192 --size 8192 --verify
+check "within a file, to another place: the first bytes are there twice" \
+	sh -c 'head -c 8192 data | cmp -n 8192 -i 0:8192 - kept'
+cp data kept
 status 3 io copy --file nine --to kept
 check "copy without a GPU: the target is whole" cmp data kept
 MOCK_P2P_ERRNO=5 gpu 1 io copy --file data --to kept --size 1M

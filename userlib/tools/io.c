@@ -453,8 +453,12 @@ int io_run(struct options *o)
 		r = open_file(o, &out, o->out, O_RDWR | O_CREAT);
 		if (r)
 			return r;
-		if (in.dev == out.dev && in.ino == out.ino)
-			return give_up(o, EXIT_IO, "%s and %s are the same file; nothing was written",
+		/* Within one file: from one place to another, if all stays */
+		if (in.dev == out.dev && in.ino == out.ino &&
+		    ((out.regular && !o->to_offset) ||
+		     (o->offset < o->to_offset + o->size &&
+		      o->to_offset < o->offset + o->size)))
+			return give_up(o, EXIT_IO, "%s and %s are the same file, and the copy would destroy its source; nothing was written",
 				       o->in, o->out);
 	}
 	all = o->size + o->gpu_offset;
