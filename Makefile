@@ -78,10 +78,10 @@ debug-guest kcsan-guest: %-guest:
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
 	@scenarios/demo
 
-check: all ## Run the tests that take five minutes; the last line says N passed, N failed, N skipped
+check: all ## Run the quicker tests; the last line says N passed, N failed, N skipped
 	@tests/run $(if $(TESTS),,--tier check) $(if $(JSON),--json $(JSON)) $(TESTS)
 
-check-all: all ## Run all tests, as CI does: fifteen minutes, the debug kernel's included
+check-all: all ## Run all tests, as CI does: the debug kernel's included
 	@tests/run --tier all $(if $(JSON),--json $(JSON)) $(TESTS)
 
 check-nightly: all ## Run them with much data, long races and real boots, and those that take longer still

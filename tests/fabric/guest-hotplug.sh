@@ -24,7 +24,7 @@ truncate -s $((2 * BYTES)) disk.img
 vm_allow 'nvme nvme0: (controller is down|Device not ready|Removing after|failed)' "it was pulled"
 vm_allow 'I/O error, dev nvme0n1' "it was pulled"
 VM_TRACE=''
-vm_run hotplug "$TOP/tests/fabric/hotplug.topo" 7.2 "$OUT/case" 170 \
+vm_run hotplug "$TOP/tests/fabric/hotplug.topo" 7.2 "$OUT/case" 350 \
 	-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off \
 	-blockdev "driver=file,node-name=file,filename=$OUT/disk.img" \
 	-blockdev driver=raw,node-name=disk,file=file
