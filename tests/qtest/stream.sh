@@ -33,6 +33,7 @@ check "the job and the device are found in it" test "$desc_at" -gt 0 -a "$next_a
 
 # put OFFSET BYTES: into the stream
 put() {
+    # shellcheck disable=SC2059 # BYTES are octal
     printf "$2" | dd of=vmstate bs=1 seek=$(($1)) conv=notrunc 2>/dev/null
 }
 
@@ -94,13 +95,14 @@ taken=0
 seed=1
 while [ $seed -le $seeds ]; do
     cp good vmstate
-    for place in $(awk -v seed=$seed -v from=$((next_at - 64)) -v to=$((desc_at + 400)) 'BEGIN {
+    awk -v seed=$seed -v from=$((next_at - 64)) -v to=$((desc_at + 400)) 'BEGIN {
         srand(seed)
         for (i = 0; i < 3; i++)
             printf "%d:%03o\n", from + int(rand() * (to - from)), int(rand() * 256)
-    }'); do
-        put ${place%:*} "\\${place#*:}"
-    done
+    }' >places
+    while IFS=: read -r place value; do
+        put $place "\\$value"
+    done <places
     load
     case $loaded in
     completed)

@@ -64,7 +64,9 @@ submit() {
         qt $co_bell
     else
         printf '%s\n%s\n' "$8" "$co_bell" >&3
-        read -r r <&4 && read -r r <&4 || { echo "# QEMU died"; cat "$OUT/qemu.log"; exit 1; }
+        for _ in 1 2; do
+            read -r r <&4 || { echo "# QEMU died"; cat "$OUT/qemu.log"; exit 1; }
+        done
     fi
 }
 
