@@ -3,7 +3,7 @@
 # desc: Linux sees devices come and go below the switch, with consent and without
 # tags: guest p2p switch
 # tier: check
-# timeout: 180
+# timeout: 360
 
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
