@@ -85,6 +85,18 @@ static bool sites_run(const char *name, int (*run)(void))
 	return !bad;
 }
 
+/* Sites that have not failed yet */
+__attribute__((unused))
+static unsigned int sites_left(void)
+{
+	unsigned int left = 0;
+	struct site **s;
+
+	for (s = __start_sites; s < __stop_sites; s++)
+		left += !(*s)->failed;
+	return left;
+}
+
 /*
  * All sites have failed; at so many the caller always goes on, and at @least to
  * @most now and then, if whether it does depends on what another thread is at
