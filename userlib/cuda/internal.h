@@ -123,6 +123,7 @@ struct pln_dep {
 struct pln_lane {
 	unsigned int queue;
 	struct pln_job *last;		/* submit_lock */
+	struct pln_job *legacy;		/* likewise, of the default stream */
 	struct pln_dep *deps;		/* pln.lock: what is not in this queue */
 	size_t nr_deps;
 };

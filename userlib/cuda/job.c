@@ -219,6 +219,8 @@ void pln_lane_clear(struct pln_lane *lane)
 	lane->nr_deps = 0;
 	pln_job_put(lane->last);
 	lane->last = NULL;
+	pln_job_put(lane->legacy);
+	lane->legacy = NULL;
 }
 
 CUresult pln_lane_depend(struct pln_lane *lane, const struct pln_dep *dep)
@@ -355,6 +357,10 @@ CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 	stream->last = pln_job_ref(job);
 	pln_job_put(lane->last);
 	lane->last = pln_job_ref(job);
+	if (stream == stream->ctx->legacy) {
+		pln_job_put(lane->legacy);
+		lane->legacy = pln_job_ref(job);
+	}
 	pthread_mutex_unlock(&file->submit_lock);
 
 	reap(file);
@@ -393,17 +399,14 @@ void pln_stream_follow(CUstream stream, struct pln_job *job)
 static struct pln_job *stream_tail(CUstream stream)
 {
 	struct pln_file *file = stream->ctx->file;
-	CUstream legacy = stream->ctx->legacy;
 	struct pln_job *job;
 
 	pthread_mutex_lock(&file->submit_lock);
-	if (stream == legacy)
+	/* In its lane, work of the default stream comes before what follows */
+	if (stream == stream->ctx->legacy)
 		job = stream->lane->last;
-	else if (legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
-		/* Work of the default stream comes before what follows in it */
-		job = later(stream->last, legacy->last);
 	else
-		job = stream->last;
+		job = later(stream->last, stream->lane->legacy);
 	pln_job_ref(job);
 	pthread_mutex_unlock(&file->submit_lock);
 	return job;

@@ -258,6 +258,7 @@ vm_carry() {
 	vm_size=0
 	if [ -r "$vm_guest/overlay.cpio" ]; then
 		vm_size=$(LC_ALL=C grep -obUaF 'TRAILER!!!' "$vm_guest/overlay.cpio" | tail -n 1)
+		[ -n "$vm_size" ] || { vm_say "$vm_guest/overlay.cpio is no archive (run: make)"; return 2; }
 		vm_size=$((${vm_size%%:*} - 110))
 	fi
 	{
