@@ -475,6 +475,12 @@ static int pln_ioc_submit(struct pln_file *file, void __user *arg)
 			   array_size(s.nr_ops, sizeof(*ops)));
 	if (IS_ERR(ops))
 		return PTR_ERR(ops);
+	/* Pinning gives up when the GPU is out of service, which a reset is not */
+	ret = pln_await_live(gpu);
+	if (ret) {
+		kvfree(ops);
+		return ret;
+	}
 	if (atomic_inc_return(&file->nr_jobs) > READ_ONCE(pln_max_jobs)) {
 		ret = -EAGAIN;
 		goto err_count;
