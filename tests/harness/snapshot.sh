@@ -129,6 +129,13 @@ for store in "$OUT"/cache/vm/????????????????; do
 done
 guest again
 check_eq "a new snapshot is made, and what another left is removed" 1 "$(snapshots)"
+export VM_SNAPSHOTS_MIB=1
+VM_CMDLINE=word=last
+guest last
+check_eq "no room for two: the one that was used longest ago is removed" 1 "$(snapshots)"
+check_eq "the other is the new one" 1 "$(grep -l word=last "$OUT"/cache/vm/*/qemu.args | wc -l)"
+VM_CMDLINE=
+unset VM_SNAPSHOTS_MIB
 
 # The same by a boot
 PEERLANE_SNAPSHOT=0
