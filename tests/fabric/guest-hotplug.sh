@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: Linux sees devices come and go below the switch, with consent and without
 # tags: guest p2p switch
-# tier: check
+# tier: all
 # timeout: 360
 
 . "$TOP/scenarios/lib/case.sh"

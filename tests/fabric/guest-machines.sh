@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a guest sees the machine that its topology file describes: order, nodes, pairs, IOMMU
 # tags: guest topology
-# tier: check
+# tier: all
 # timeout: 240
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: guests start from a snapshot of their machine: one for each machine, and each guest is another
 # tags: harness guest
-# tier: check
+# tier: all
 # timeout: 240
 
 . "$TOP/scenarios/lib/case.sh"

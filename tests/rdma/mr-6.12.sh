@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: registration of GPU memory with soft-RoCE on Linux 6.12, and memory freed below it
 # tags: guest rdma
-# tier: all
+# tier: nightly
 # timeout: 200
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
