@@ -119,6 +119,16 @@ CUresult pln_ctx_current(CUcontext *out)
 	return CUDA_SUCCESS;
 }
 
+CUresult pln_ctx_needed(void)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (!err)
+		pln_ctx_put(ctx);
+	return err;
+}
+
 /* The context that a handle names, lost or not */
 CUresult pln_ctx_get(CUcontext handle, CUcontext *out)
 {

@@ -320,6 +320,7 @@ void pln_file_unuse(struct pln_file *file);
 /* ---- context.c ---- */
 CUresult pln_ctx_current(CUcontext *ctx);		/* takes a reference */
 CUresult pln_ctx_get(CUcontext handle, CUcontext *ctx);	/* likewise */
+CUresult pln_ctx_needed(void);		/* is there a current one? */
 /* For questions that a lost context can still answer; no reference */
 CUresult pln_ctx_current_any(CUcontext *ctx);
 CUresult pln_ctx_state(CUcontext ctx);

@@ -222,7 +222,10 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
-	return pln_take_and_free(ptr, PLN_KIND(IPC), CUDA_ERROR_INVALID_VALUE);
+	CUresult err = pln_ctx_needed();
+
+	return err ? err : pln_take_and_free(ptr, PLN_KIND(IPC),
+					     CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- events ---- */

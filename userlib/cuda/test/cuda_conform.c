@@ -231,7 +231,9 @@ static void pointers(void)
 static void copies(void)
 {
 	unsigned char in[4096], out[4096];
+	CUcontext c = NULL;
 	CUdeviceptr p, q;
+	size_t left;
 
 	memset(in, 7, sizeof(in));
 	ASK("alloc", cuMemAlloc_v2, &p, 4 * MiB);
@@ -252,7 +254,12 @@ static void copies(void)
 	ASK("fill, too much", cuMemsetD8_v2, p, 1, 5 * MiB);
 	ASK("fill plain memory", cuMemsetD8_v2, (uintptr_t)out, 1, 8);
 	ASK("free", cuMemFree_v2, p);
-	ASK("free", cuMemFree_v2, q);
+	ASK("pop", cuCtxPopCurrent_v2, &c);
+	ASK("fill without a context", cuMemsetD8_v2, q, 1, 8);
+	ASK("from device without a context", cuMemcpyDtoH_v2, out, q, 8);
+	ASK("info without a context", cuMemGetInfo_v2, &left, &left);
+	ASK("free without a context", cuMemFree_v2, q);
+	ASK("push", cuCtxPushCurrent_v2, c);
 	ASK("fill freed", cuMemsetD8_v2, p, 1, 8);
 	ASK("synchronize", cuCtxSynchronize);
 }

@@ -318,6 +318,28 @@ static void t_pointer_attributes(void)
 	end(ctx);
 }
 
+/* What a thread without one may do to memory, as a real GPU has it: free it */
+static void t_free_without(void)
+{
+	CUcontext ctx = start(&one), popped;
+	CUdeviceptr p, q;
+	size_t n;
+	char c;
+
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuMemAlloc_v2(&q, 4 * MiB));
+	OK(cuCtxPopCurrent_v2(&popped));
+	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_INVALID_CONTEXT);
+	IS(cuMemcpyDtoH_v2(&c, p, 1), CUDA_ERROR_INVALID_CONTEXT);
+	IS(cuMemGetInfo_v2(&n, &n), CUDA_ERROR_INVALID_CONTEXT);
+	OK(cuMemFree_v2(p));
+	OK(cuMemFree_v2(q));
+	IS(cuMemFree_v2(q), INVALID);
+	CHECK(fake_handles() == 0);
+	OK(cuCtxPushCurrent_v2(ctx));
+	end(ctx);
+}
+
 static void t_dmabuf(void)
 {
 	CUcontext ctx = start(&one);
@@ -396,6 +418,7 @@ static const struct unit_test tests[] = {
 	{ "memory of devices", t_io_memory },
 	{ "a registration that outlived its memory", t_stale_registration },
 	{ "pointer attributes", t_pointer_attributes },
+	{ "freeing without a context", t_free_without },
 	{ "dma-buf export", t_dmabuf },
 	{ "no dma-buf export", t_no_dmabuf },
 };
