@@ -87,6 +87,7 @@ void pln_ctx_put(CUcontext ctx)
 void pln_ctx_free(struct CUctx_st *ctx)
 {
 	pln_lane_clear(&ctx->lane);
+	pln_lane_clear(&ctx->left);
 	pln_file_put(ctx->file);
 	free(ctx);
 }
@@ -224,7 +225,7 @@ bool pln_ctx_destroy(CUcontext ctx)
 
 	pln_cls_drop(ctx);
 	pln_ctx_unload(ctx);
-	pln_file_drain(ctx->file);
+	pln_drain(ctx->file);
 	pln_ctx_free_memory(ctx);
 
 	for (;;) {

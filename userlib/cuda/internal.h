@@ -262,6 +262,7 @@ struct CUctx_st {
 	unsigned int cache_config;
 	size_t limits[3];
 	struct pln_lane lane;		/* of all blocking streams */
+	struct pln_lane left;		/* what destroyed streams waited for */
 	CUstream legacy;
 	LIST_HEAD(, CUstream_st) streams;
 	LIST_HEAD(, CUevent_st) events;
@@ -341,7 +342,10 @@ struct pln_job *pln_job_ref(struct pln_job *job);
 void pln_job_put(struct pln_job *job);
 /* 0 ended (well or badly), or CUDA_ERROR_NOT_READY, CUDA_ERROR_TIMEOUT */
 CUresult pln_job_wait(struct pln_job *job, bool block);
-CUresult pln_file_drain(struct pln_file *file);
+CUresult pln_file_drain(struct pln_file *file);	/* its jobs */
+/* All that was asked for until now: of a context; before memory goes */
+CUresult pln_ctx_drain(CUcontext ctx);
+CUresult pln_drain(struct pln_file *file);
 CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 			bool legacy, CUstream *out);
 /* The stream behind a handle; references on it and its context */
@@ -362,6 +366,13 @@ CUresult pln_dep_wait(struct pln_dep *dep, bool block);
 /* Have what follows in @lane wait for @dep; pln.lock is held */
 CUresult pln_lane_depend(struct pln_lane *lane, const struct pln_dep *dep);
 void pln_lane_clear(struct pln_lane *lane);
+/* Wait for what @lane waits for, and forget it; or what of it has ended */
+CUresult pln_lane_settle(struct pln_lane *lane, bool block);
+/*
+ * A stream may go while a function is to be called in its order, or an event
+ * awaited: whoever waits for the context waits for that yet.  pln.lock is held.
+ */
+CUresult pln_stream_leave(CUstream stream);
 /* What has been submitted to @stream until now, or NULL */
 CUresult pln_stream_mark(CUstream stream, struct pln_job **job);
 /* Have what follows in @stream wait for @job; pln.lock is held */
@@ -377,7 +388,10 @@ CUresult pln_range_add(struct pln_range *range);
 void pln_range_del(struct pln_range *range);
 void pln_range_free(struct pln_range *range);
 #define PLN_KIND(kind)	(1u << PLN_RANGE_##kind)
-/* @kinds: bits of PLN_KIND(); @none: the error when nothing is there */
+/*
+ * Free what begins at @addr, behind everything that may use it.  @kinds: bits of
+ * PLN_KIND(); @none: the error when nothing is there.
+ */
 CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none);
 void *pln_reserve(size_t size, size_t align);
 CUresult pln_map(struct pln_file *file, void *va, size_t size,

@@ -479,8 +479,8 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 
 	if (err)
 		return err;
-	/* Work that was submitted may still use it.  Stuck: leave it mapped. */
-	err = pln_file_drain(file);
+	/* What was asked for may still use it.  Stuck: leave it mapped. */
+	err = pln_drain(file);
 	if (!err)
 		pln_range_free(range);
 	pln_file_put(file);
@@ -488,7 +488,7 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 	return err;
 }
 
-/* Of the library's own; the context is alive */
+/* Of the library's own; the context is alive, and its jobs alone use it */
 void pln_device_free(CUdeviceptr ptr)
 {
 	struct pln_range *range;

@@ -467,7 +467,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 		if (!range)
 			return CUDA_ERROR_INVALID_VALUE;	/* a race */
 		/* Work that was submitted may still use it */
-		err = pln_file_drain(file);
+		err = pln_drain(file);
 		if (!err)
 			pln_range_free(range);
 		pln_file_put(file);
