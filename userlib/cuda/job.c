@@ -142,7 +142,10 @@ CUresult pln_job_wait(struct pln_job *job, bool block)
 		pln_job_put(head);
 		if (!ended && !block)
 			return CUDA_ERROR_NOT_READY;
-		if (!ended && pln_now() > deadline) {
+		if (ended) {
+			/* The time is the next one's */
+			deadline = pln_now() + WAIT_LIMIT_NS;
+		} else if (pln_now() > deadline) {
 			pln_log("device %d: a job has not ended for 120 s",
 				file->dev->ordinal);
 			return CUDA_ERROR_LAUNCH_TIMEOUT;
@@ -340,6 +343,7 @@ CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 		pln_job_put(oldest);
 		if (err)
 			break;
+		deadline = pln_now() + WAIT_LIMIT_NS;
 		error = 0;
 	}
 	if (error) {

@@ -7,6 +7,23 @@
 
 #include "unit.h"
 
+/*
+ * The clock of the library, which the linker leads here: so much later at each
+ * look.
+ */
+static atomic_ullong clock_step, clock_now;
+
+uint64_t __real_pln_now(void);
+uint64_t __wrap_pln_now(void);
+
+uint64_t __wrap_pln_now(void)
+{
+	uint64_t step = atomic_load(&clock_step);
+
+	return step ? atomic_fetch_add(&clock_now, step) + step :
+		      __real_pln_now();
+}
+
 /* ---- functions of the program ---- */
 
 static atomic_int ran;
@@ -222,6 +239,34 @@ static void t_free_peer(void)
 	pair_end(&t);
 }
 
+/* ---- time ---- */
+
+/* Two minutes are for one job, and not for all that are in front of it */
+static void t_progress(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	CUdeviceptr p;
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 4096));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemsetD8Async(p, 1, 4096, s));
+	/* The first two end, and the third one only when asked twice */
+	fake_fail(FAKE_WAIT, 3, ETIMEDOUT);
+	atomic_store(&clock_step, 45000000000ull);
+	OK(cuStreamSynchronize(s));
+	/* A job that does not end is given up */
+	OK(cuMemsetD8Async(p, 1, 4096, s));
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	atomic_store(&clock_step, 121000000000ull);
+	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_TIMEOUT);
+	atomic_store(&clock_step, 0);
+	OK(cuStreamSynchronize(s));
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "a context waits for functions", t_sync_function },
 	{ "and so does its end", t_destroy_function },
@@ -230,6 +275,7 @@ static const struct unit_test tests[] = {
 	{ "page-locked memory is freed behind all engines", t_free_pinned },
 	{ "the end of a context is behind all engines", t_destroy_pinned },
 	{ "a peer's memory is freed behind all engines", t_free_peer },
+	{ "a timeout is of one job", t_progress },
 };
 
 UNIT_MAIN(tests)
