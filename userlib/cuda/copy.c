@@ -226,6 +226,11 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	err = pln_place_get(dst, n, &to);
 	if (!err)
 		err = pln_place_get(src, n, &from);
+	if (!err)
+		err = pln_place_may(stream, &to, true);
+	if (!err)
+		err = pln_place_may(stream, &from, false);
+	to.peers &= to.writers;
 	/* Page-locked host memory has a device address too: its own */
 	if (!err && ((dst_kind == PLN_DEVICE && !to.device && !to.pinned) ||
 		     (src_kind == PLN_DEVICE && !from.device && !from.pinned)))

@@ -164,6 +164,7 @@ struct pln_chunk {
 	unsigned int users;		/* allocations, and calls at work */
 	unsigned long long id;
 	struct pln_mem *mem;		/* of cuMemCreate() */
+	struct CUctx_st *home;		/* the library's own, see pointer.c */
 	uint8_t *map;			/* of a block: one byte per 512 */
 	LIST_ENTRY(pln_chunk) link;
 };
@@ -192,7 +193,7 @@ struct pln_range {
 	struct CUctx_st *ctx;
 	struct pln_device *dev;
 	struct pln_chunk *chunk;	/* of memory of a GPU */
-	unsigned int access;		/* PLN_RANGE_VMM: CU_MEM_ACCESS_FLAGS_* */
+	uint32_t readers, writers;	/* PLN_RANGE_VMM: devices that may */
 	struct CUmemPoolHandle_st *pool;
 	struct pln_block *block;	/* PLN_RANGE_POOL: where in the pool */
 	struct pln_job *after;		/* likewise: goes before its freeing */
@@ -503,6 +504,7 @@ struct pln_place {
 	bool pinned;			/* host memory known to the library */
 	bool io;			/* host addresses of a device: only the CPU copies */
 	uint32_t peers;			/* devices that reach it without peer access */
+	uint32_t readers, writers;	/* devices that may, as the program has said */
 	bool sync_memops;
 	CUstream stream;		/* of device memory: its context's default */
 	uint32_t handle;
@@ -513,6 +515,9 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place);
 void pln_place_put(struct pln_place *place);
 size_t pln_place_piece(uint64_t addr, size_t n);
 bool pln_place_on(CUstream stream, const struct pln_place *place);
+/* May work in @stream read, or write, there? */
+CUresult pln_place_may(CUstream stream, const struct pln_place *place,
+		       bool write);
 /* Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU? */
 CUresult pln_check_all(uint64_t addr, size_t n);
 /* What a pointer must be: PLN_DEVICE: what a GPU reaches by itself */

@@ -153,6 +153,8 @@ void pln_chunk_free(struct pln_chunk *chunk)
 {
 	struct pln_file *file = chunk->file;
 
+	if (chunk->home)
+		pln_ctx_destroy(chunk->home);
 	if (chunk->mem) {
 		pln_vmm_unmap(chunk);
 	} else {

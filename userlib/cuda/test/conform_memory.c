@@ -179,6 +179,16 @@ void ask_vmm(void)
 	ASK("free half the address", cuMemAddressFree, p, 4 * MiB);
 	ASK("free the address", cuMemAddressFree, p, 8 * MiB);
 	ASK("free the address again", cuMemAddressFree, p, 8 * MiB);
+	/* Reading is all that is allowed */
+	access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+	ASK("create, to read", cuMemCreate, &h, 2 * MiB, &prop, 0);
+	ASK("reserve", cuMemAddressReserve, &p, 2 * MiB, 0, 0, 0);
+	ASK("map", cuMemMap, p, 2 * MiB, 0, h, 0);
+	ASK("set access, reading", cuMemSetAccess, p, 2 * MiB, &access, 1);
+	ASK("fill what can be read", cuMemsetD8_v2, p, 1, 99);
+	ASK("unmap", cuMemUnmap, p, 2 * MiB);
+	ASK("release", cuMemRelease, h);
+	ASK("free the address", cuMemAddressFree, p, 2 * MiB);
 }
 
 void ask_ipc(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library on a fake driver: memory by hand, other processes, other GPUs.
+ * The library on a fake driver: memory by hand, other processes.
  * Each test runs in a process of its own.
  */
 #include <sys/mman.h>
@@ -367,74 +367,6 @@ static void t_take_fd(void)
 	IS(pln_take_fd(&name, 77, &got), INVALID);	/* it has ended */
 }
 
-/* ---- two GPUs ---- */
-
-static void t_peers(void)
-{
-	struct fake_config cfg = one;
-	CUcontext first, second;
-	unsigned char in[100], out[100];
-	unsigned int jobs;
-	CUdeviceptr a, b;
-	int can = 0;
-
-	cfg.gpus = 2;
-	cfg.coherent = true;
-	first = start(&cfg);
-	pattern(in, sizeof(in), 1);
-	OK(cuMemAlloc_v2(&a, 4096));
-	OK(cuCtxCreate_v2(&second, 0, 1));
-	OK(cuMemAlloc_v2(&b, 4096));
-	OK(cuDeviceCanAccessPeer(&can, 0, 1));
-	CHECK(can == 1);
-	OK(cuDeviceGetP2PAttribute(&can, 2, 0, 1));
-	CHECK(can == 1);
-	IS(cuCtxEnablePeerAccess(second, 0),
-	   CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);	/* itself */
-	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-	OK(cuCtxEnablePeerAccess(first, 0));
-	IS(cuCtxEnablePeerAccess(first, 0),
-	   CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
-	OK(cuMemcpyHtoD_v2(b, in, 100));
-	jobs = fake_calls(FAKE_SUBMIT);
-	OK(cuMemcpyDtoD_v2(a, b, 100));
-	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 1);	/* one engine does all */
-	OK(cuMemcpyDtoH_v2(out, a, 100));
-	CHECK(!memcmp(in, out, 100));
-	OK(cuMemsetD8_v2(a, 8, 100));
-	OK(cuMemcpyDtoD_v2(b, a, 100));
-	/* Both on the other one, and from the other one to the host */
-	OK(cuMemcpyDtoD_v2(a + 200, a, 100));
-	OK(cuMemcpyDtoH_v2(out, a + 200, 100));
-	CHECK(out[0] == 8 && out[99] == 8);
-	OK(cuMemcpyDtoH_v2(out, b, 100));
-	CHECK(out[0] == 8 && out[99] == 8);
-	OK(cuCtxDisablePeerAccess(first));
-	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-	/* Without access each engine stays in its own memory */
-	jobs = fake_calls(FAKE_SUBMIT);
-	OK(cuMemcpyDtoD_v2(a, b, 100));
-	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 2);
-	OK(cuCtxDestroy_v2(second));
-	end(first);
-}
-
-static void t_no_peers(void)
-{
-	struct fake_config cfg = one;
-	CUcontext first, second;
-	int can = 1;
-
-	cfg.gpus = 2;
-	first = start(&cfg);
-	OK(cuCtxCreate_v2(&second, 0, 1));
-	OK(cuDeviceCanAccessPeer(&can, 0, 1));
-	CHECK(can == 0);
-	IS(cuCtxEnablePeerAccess(first, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-	OK(cuCtxDestroy_v2(second));
-	end(first);
-}
-
 static const struct unit_test tests[] = {
 	{ "memory by hand", t_vmm },
 	{ "memory by hand, with a window", t_vmm_coherent },
@@ -445,8 +377,6 @@ static const struct unit_test tests[] = {
 	{ "events for other processes", t_ipc_event },
 	{ "memory for other processes", t_ipc_memory },
 	{ "a descriptor of another process", t_take_fd },
-	{ "peer access", t_peers },
-	{ "no peer access without a window", t_no_peers },
 };
 
 UNIT_MAIN(tests)
