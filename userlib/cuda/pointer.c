@@ -8,6 +8,17 @@
 
 /* ---- what is this pointer? ---- */
 
+/*
+ * Memory by hand must have been asked for so: a real GPU might have put it where
+ * other devices do not reach.  Here it can be exported all the same.
+ */
+static bool rdma_promised(const struct pln_range *range)
+{
+	if (range->kind == PLN_RANGE_VMM)
+		return range->chunk->mem->prop.allocFlags.gpuDirectRDMACapable;
+	return pln_rdma_capable(range);
+}
+
 static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 				  CUpointer_attribute attr, void *data)
 {
@@ -59,7 +70,7 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 			range->pool ? range->pool->props.handleTypes : 0;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-		*(int *)data = device && pln_rdma_capable(range) &&
+		*(int *)data = device && rdma_promised(range) &&
 			       (range->chunk->file->features &
 				PLN_GPU_FEAT_DMABUF);
 		break;

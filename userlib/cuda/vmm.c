@@ -103,10 +103,11 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Host memory could be had so too */
-	if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-		return prop->location.type == CU_MEM_LOCATION_TYPE_HOST ?
-		       CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-	return CUDA_SUCCESS;
+	if (prop->location.type == CU_MEM_LOCATION_TYPE_HOST ||
+	    prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ?
+	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 void pln_mem_free(struct pln_mem *mem)
@@ -250,6 +251,10 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (!err)
 		err = check_prop(prop);
+	/* It would be the same for memory of a host's node, if there were any */
+	if (err == CUDA_ERROR_NOT_SUPPORTED &&
+	    prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
+		err = CUDA_SUCCESS;
 	if (!err)
 		*granularity = GRANULE;
 	return err;
@@ -309,6 +314,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 		.location.type = CU_MEM_LOCATION_TYPE_DEVICE,
+		/* The descriptor does not say; all memory of ours is */
+		.allocFlags.gpuDirectRDMACapable = 1,
 	};
 	struct pln_gpu_import req = { .fd = (int)(intptr_t)shareable };
 	struct pln_file *file;

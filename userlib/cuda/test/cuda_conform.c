@@ -141,6 +141,8 @@ static void memory(void)
 	    4096, 1, 0);
 	ASK("export of a page, not of 64 KiB", cuMemGetHandleForAddressRange,
 	    &fd, q, 4096, 1, 0);
+	ASK("export behind an allocation", cuMemGetHandleForAddressRange, &fd,
+	    (p + MiB) & ~65535ull, 65536, 1, 0);
 	ASK("free host", cuMemFreeHost, h);
 	ASK("free host again", cuMemFreeHost, h);
 	ASK("free", cuMemFree_v2, p);

@@ -383,8 +383,13 @@ static void t_dmabuf(void)
 	 */
 	OK(cuMemAlloc_v2(&a, FAKE_PAGE));
 	OK(cuMemAlloc_v2(&b, FAKE_PAGE));
+	/* Nobody has allocated the rest of the block, but it may go along */
+	IS(EXPORT(&fd, b + FAKE_PAGE, FAKE_PAGE), INVALID);
+	IS(EXPORT(&fd, a + MiB, FAKE_PAGE), INVALID);
+	OK(EXPORT(&fd, b, 2 * FAKE_PAGE));
 	OK(EXPORT(&fd, a, FAKE_PAGE));
 	OK(cuMemFree_v2(a));
+	IS(EXPORT(&fd2, a, FAKE_PAGE), INVALID);
 	OK(cuMemAlloc_v2(&c, FAKE_PAGE));
 	CHECK(c != a);
 	used = fake_vram_used(0);

@@ -239,6 +239,42 @@ static void t_vmm_failures(void)
 	end(ctx);
 }
 
+/* What memory by hand can be of, and what is promised of it */
+static void t_vmm_kinds(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemAllocationProp p1 = prop;
+	CUmemGenericAllocationHandle h;
+	size_t size = 0;
+	CUdeviceptr p;
+	int v = 77, fd;
+
+	p1.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+	OK(cuMemGetAllocationGranularity(&size, &p1, 0));
+	CHECK(size == 2 * MiB);
+	IS(cuMemCreate(&h, 2 * MiB, &p1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	p1.location.type = CU_MEM_LOCATION_TYPE_HOST;
+	IS(cuMemGetAllocationGranularity(&size, &p1, 0),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuMemCreate(&h, 2 * MiB, &p1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuMemAddressReserve(&p, 2 * MiB, 0, 0, 0));
+	for (unsigned char capable = 0; capable < 2; capable++) {
+		p1 = prop;
+		p1.allocFlags.gpuDirectRDMACapable = capable;
+		OK(cuMemCreate(&h, 2 * MiB, &p1, 0));
+		OK(cuMemMap(p, 2 * MiB, 0, h, 0));
+		OK(cuPointerGetAttribute(&v,
+			CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, p));
+		CHECK(v == capable);
+		OK(EXPORT(&fd, p, 2 * MiB));
+		close(fd);
+		OK(cuMemUnmap(p, 2 * MiB));
+		OK(cuMemRelease(h));
+	}
+	OK(cuMemAddressFree(p, 2 * MiB));
+	end(ctx);
+}
+
 /* ---- other processes: what one process can see of it ---- */
 
 static void t_ipc_event(void)
@@ -374,6 +410,7 @@ static const struct unit_test tests[] = {
 	{ "reserved addresses", t_vmm_addresses },
 	{ "memory by hand, shared", t_vmm_share },
 	{ "memory by hand, every failure", t_vmm_failures },
+	{ "memory by hand, of what", t_vmm_kinds },
 	{ "events for other processes", t_ipc_event },
 	{ "memory for other processes", t_ipc_memory },
 	{ "a descriptor of another process", t_take_fd },
