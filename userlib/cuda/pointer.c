@@ -93,7 +93,12 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 						       range->id;
 		break;
 	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		if (!device)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		/* Nobody needs one: the kernel's driver goes by the address */
+		*(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS *)data =
+			(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS){ 0, 0 };
+		break;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}

@@ -160,6 +160,7 @@ static void pointers(void)
 		CU_POINTER_ATTRIBUTE_IS_MANAGED,
 		CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
 	};
+	CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens = { 77, 77 };
 	unsigned int type = 77;
 	int ordinal = 77, managed = 77, v = 77;
 	void *host = &host;
@@ -200,6 +201,8 @@ static void pointers(void)
 	ATTR("rdma capable", &v, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE,
 	     p);
 	SAY("rdma capable", v);
+	ATTR("tokens", &tokens, CU_POINTER_ATTRIBUTE_P2P_TOKENS, p);
+	SAY("token", tokens.p2pToken);
 	ATTR("attribute 0", &v, (CUpointer_attribute)0, p);
 	ATTR("attribute 999", &v, (CUpointer_attribute)999, p);
 	ATTR("attribute without a place", NULL, CU_POINTER_ATTRIBUTE_MAPPED, p);

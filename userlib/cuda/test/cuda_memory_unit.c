@@ -234,6 +234,7 @@ static void t_stale_registration(void)
 
 static void t_pointer_attributes(void)
 {
+	CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens = { 77, 77 };
 	CUpointer_attribute attrs[] = {
 		CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
 		CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
@@ -290,7 +291,9 @@ static void t_pointer_attributes(void)
 	OK(cuMemAlloc_v2(&p, 3 * MiB));
 	OK(ATTR(&id[1], BUFFER_ID, p));
 	CHECK(id[0] != id[1]);
-	IS(ATTR(&i, P2P_TOKENS, p), CUDA_ERROR_NOT_SUPPORTED);
+	OK(ATTR(&tokens, P2P_TOKENS, p));
+	CHECK(tokens.p2pToken == 0 && tokens.vaSpaceToken == 0);
+	IS(ATTR(&tokens, P2P_TOKENS, (uintptr_t)h), CUDA_ERROR_NOT_SUPPORTED);
 	IS(cuPointerGetAttribute(&i, (CUpointer_attribute)0, p), INVALID);
 	IS(cuPointerGetAttribute(&i, (CUpointer_attribute)99, p), INVALID);
 	IS(ATTR(NULL, MAPPED, p), INVALID);
