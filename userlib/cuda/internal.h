@@ -32,6 +32,10 @@
 #define KiB			1024ull
 #define MiB			(1024 * KiB)
 
+/* Shared memory of a kernel's block, and of one that asks for more */
+#define PLN_USUAL_SHARED	((int)(48 * KiB))
+#define PLN_MAX_SHARED		((int)(227 * KiB))
+
 /* Second name of a function, for programs built with per-thread streams */
 #define PLN_ALIAS(name, alias_name)					\
 	extern __typeof__(name) alias_name				\

@@ -44,6 +44,9 @@ static void start(void)
 	ASK("dma-buf", cuDeviceGetAttribute, &n,
 	    CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0);
 	SAY("dma-buf", n);
+	ASK("shared memory of a block", cuDeviceGetAttribute, &n,
+	    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0);
+	SAY("shared memory of a block", n);
 	ASK("flush options", cuDeviceGetAttribute, &n,
 	    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 0);
 	SAY("flush options", n);
