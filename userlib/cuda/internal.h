@@ -483,7 +483,10 @@ struct CUmod_st {
 	struct pln_obj obj;
 	struct CUctx_st *ctx;		/* NULL: a library; no reference */
 	char *ptx;			/* NULL: binary code */
-	CUmodule module;		/* of a library, made when asked for */
+	/* pln.lock: a library's modules, one in each context that asked for it */
+	LIST_HEAD(, CUmod_st) modules;
+	bool of_library;
+	LIST_ENTRY(CUmod_st) sibling;
 	LIST_HEAD(, CUfunc_st) functions;
 	LIST_ENTRY(CUmod_st) link;
 };
