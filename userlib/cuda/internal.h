@@ -495,6 +495,8 @@ struct CUmod_st {
 struct CUfunc_st {
 	struct pln_obj obj;
 	struct CUmod_st *code;
+	int shared;			/* pln.lock: dynamic, most of a block */
+	int carveout;			/* likewise: for shared memory, per cent */
 	LIST_ENTRY(CUfunc_st) link;
 	char name[];
 };

@@ -372,6 +372,8 @@ static CUresult function_get(struct CUmod_st *code, const char *name,
 	function->obj.type = PLN_FUNCTION;
 	atomic_init(&function->obj.refs, 1);
 	function->code = code;
+	function->shared = PLN_USUAL_SHARED;
+	function->carveout = -1;	/* the driver's choice */
 	memcpy(function->name, name, len);
 	err = pln_obj_add(&function->obj);
 	if (err) {

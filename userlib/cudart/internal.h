@@ -65,10 +65,6 @@
 	X(cuModuleGetGlobal_v2) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
 	X(cuLaunchKernel) X(cuLaunchCooperativeKernel) X(cuLaunchKernelEx)
 
-/* Not in our libcuda; another one may have it */
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
-			    int value);
-
 struct rt_driver {
 #define X(name) __typeof__(&name) name;
 	PLN_DRIVER(X)

@@ -107,6 +107,43 @@ static void t_library_modules(void)
 	end(ctx);
 }
 
+static void t_function_attributes(void)
+{
+	CUcontext ctx = start(&one);
+	CUfunction f;
+	CUmodule m;
+	int v;
+
+	OK(cuModuleLoadData(&m, ptx));
+	OK(cuModuleGetFunction(&f, m, "first"));
+	OK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			      232448));
+	OK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			      f));
+	CHECK(v == 232448);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			      232449), INVALID);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			      -1), INVALID);
+	OK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			      50));
+	OK(cuFuncGetAttribute(&v,
+			      CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			      f));
+	CHECK(v == 50);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			      101), INVALID);
+	/* What is found out of the code, what is not there, and what is nothing */
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_BINARY_VERSION, 90), INVALID);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_LAST, 1),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_LAST + 1, 1), INVALID);
+	IS(cuFuncSetAttribute((CUfunction)m,
+			      CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			      50), CUDA_ERROR_INVALID_HANDLE);
+	end(ctx);
+}
+
 /* What a refused launch says */
 static void t_launch(void)
 {
@@ -282,6 +319,7 @@ static void t_export_tables(void)
 static const struct unit_test tests[] = {
 	{ "modules and libraries", t_modules },
 	{ "a library's modules", t_library_modules },
+	{ "attributes of functions", t_function_attributes },
 	{ "a launch is refused by name", t_launch },
 	{ "functions of the program in a stream", t_host_function },
 	{ "tables for the runtime", t_export_tables },
