@@ -178,6 +178,18 @@ struct pln_span {
 	uint64_t size;
 };
 
+/* What a handle for another process holds */
+struct pln_name {
+	uint32_t magic;
+	int32_t pid;
+	int32_t fd;
+	uint32_t device;		/* of memory: function address on PCI */
+	uint64_t inode;			/* the descriptor must still be of it */
+	uint64_t offset;		/* of memory, in the dma-buf */
+	uint64_t size;
+	uint64_t pool;			/* of memory of one: its number */
+};
+
 enum pln_range_kind {
 	PLN_RANGE_HOST,
 	PLN_RANGE_REGISTERED,
@@ -203,6 +215,8 @@ struct pln_range {
 	struct pln_job *after;		/* likewise: goes before its freeing */
 	struct pln_advice *advice;	/* PLN_RANGE_MANAGED: one a page, or NULL */
 	int export_fd;			/* for other processes, plus 1 */
+	struct pln_name name;		/* PLN_RANGE_IPC: what was opened, */
+	unsigned int opened;		/* and how often */
 	size_t map_size;		/* PLN_RANGE_HOST */
 	unsigned int flags;
 	bool sync_memops;
@@ -438,18 +452,6 @@ void pln_pools_settle(struct pln_device *dev);	/* what is above the threshold */
 void pln_pool_give(struct pln_range *range);
 
 /* ---- ipc.c ---- */
-/* What a handle for another process holds */
-struct pln_name {
-	uint32_t magic;
-	int32_t pid;
-	int32_t fd;
-	uint32_t device;		/* of memory: function address on PCI */
-	uint64_t inode;			/* the descriptor must still be of it */
-	uint64_t offset;		/* of memory, in the dma-buf */
-	uint64_t size;
-	uint64_t pool;			/* of memory of one: its number */
-};
-
 CUresult pln_name_fd(struct pln_name *name, int fd);
 /* A descriptor of our own for what @name says */
 CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out);

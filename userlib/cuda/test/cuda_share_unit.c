@@ -366,6 +366,54 @@ static void t_ipc_memory(void)
 	end(ctx);
 }
 
+/* Another process's handle, opened twice: one place, closed as often */
+static void t_ipc_twice(void)
+{
+	CUcontext ctx = start(&one);
+	CUdeviceptr p, gap[2], a = 0, b = 0, c = 0;
+	CUipcMemHandle handle;
+	struct pln_name name;
+	int hold[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe(hold));
+	OK(cuMemAlloc_v2(&p, 4 * MiB));
+	OK(cuIpcGetMemHandle(&handle, p));
+	/* The fake device knows descriptors by number: of these two now */
+	for (int i = 0; i < 2; i++) {
+		OK(cuMemAlloc_v2(&gap[i], 4 * MiB));
+		OK(cuIpcGetMemHandle((CUipcMemHandle[1]){ 0 }, gap[i]));
+	}
+	pid = fork();
+	if (!pid) {
+		close(hold[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
+	}
+	memcpy(&name, &handle, sizeof(name));
+	name.pid = pid;
+	memcpy(&handle, &name, sizeof(name));
+	for (int i = 0; i < 2; i++)
+		OK(cuMemFree_v2(gap[i]));
+	OK(cuMemAlloc_v2(&gap[0], 8 * MiB));
+	OK(cuIpcOpenMemHandle_v2(&a, handle, 1));
+	OK(cuIpcOpenMemHandle_v2(&b, handle, 1));
+	CHECK(a && a == b);
+	OK(cuMemsetD8_v2(a, 9, 1));
+	OK(cuIpcCloseMemHandle(a));
+	OK(cuMemsetD8_v2(a, 8, 1));		/* it is open yet */
+	OK(cuIpcCloseMemHandle(a));
+	IS(cuMemsetD8_v2(a, 8, 1), INVALID);
+	IS(cuIpcCloseMemHandle(a), INVALID);
+	OK(cuIpcOpenMemHandle_v2(&c, handle, 1));
+	OK(cuIpcCloseMemHandle(c));
+	close(hold[1]);
+	waitpid(pid, NULL, 0);
+	OK(cuMemFree_v2(gap[0]));
+	OK(cuMemFree_v2(p));
+	end(ctx);
+}
+
 /* A descriptor of another process is taken only while it is what it was */
 static void t_take_fd(void)
 {
@@ -413,6 +461,7 @@ static const struct unit_test tests[] = {
 	{ "memory by hand, of what", t_vmm_kinds },
 	{ "events for other processes", t_ipc_event },
 	{ "memory for other processes", t_ipc_memory },
+	{ "memory of another process, opened twice", t_ipc_twice },
 	{ "a descriptor of another process", t_take_fd },
 };
 
