@@ -4,6 +4,7 @@
  * what is asked about captures.
  */
 #include <stdint.h>
+#include <string.h>
 
 #include "../../cuda/test/check.h"
 #include "../cudart_abi.h"
@@ -11,9 +12,13 @@
 /* What the compiler calls */
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaRegisterManagedVar(void **handle, void **variable, char *address,
+			      const char *name, int ext, size_t size,
+			      int constant, int global);
 void __cudaRegisterFunction(void **handle, const char *function, char *stub,
 			    const char *name, int thread_limit, uint3 *tid,
 			    uint3 *bid, dim3 *block, dim3 *grid, int *warp);
+char __cudaInitModule(void **handle);
 
 /* One for each version of the interface, and each default stream */
 #define INFO(name) cudaError_t name(cudaStream_t stream, int *status, \
@@ -24,6 +29,7 @@ void __cudaRegisterFunction(void **handle, const char *function, char *stub,
 	X(cudaStreamGetCaptureInfo_v3) X(cudaStreamGetCaptureInfo_v3_ptsz)
 INFOS(INFO)
 
+#define MANAGED_SIZE	10000
 #define MAX_SHARED	((enum cudaFuncAttribute)		\
 			 cudaFuncAttributeMaxDynamicSharedMemorySize)
 
@@ -33,8 +39,34 @@ static struct {
 	const void *image;
 	void *more;
 } wrapper = { 0x466243b1, 1, image, NULL };
-static void **handle;
+static void **handle, **idle;
+static unsigned char *managed, *unused;
 static char kernel;
+
+static void t_managed(void)
+{
+	struct cudaPointerAttributes attrs;
+	unsigned char out[MANAGED_SIZE];
+
+	__cudaInitModule(handle);
+	CHECK(managed);
+	if (!managed)
+		return;
+	memset(managed, 5, MANAGED_SIZE);
+	for (int i = 0; i < 2; i++) {
+		OK(cudaDeviceReset());
+		/* The compiler does not ask for it once more */
+		memset(managed, 6 + i, MANAGED_SIZE);
+		OK(cudaMemcpy(out, managed, MANAGED_SIZE,
+			      (enum cudaMemcpyKind)cudaMemcpyDefault));
+		CHECK(out[0] == 6 + i && out[MANAGED_SIZE - 1] == 6 + i);
+		OK(cudaPointerGetAttributes(&attrs, managed));
+		CHECK((int)attrs.type == cudaMemoryTypeManaged);
+	}
+	CHECK(!unused);			/* the other code's, not yet used */
+	__cudaInitModule(idle);
+	CHECK(unused);
+}
 
 static void t_attributes(void)
 {
@@ -68,9 +100,16 @@ static void t_capture(void)
 int main(void)
 {
 	handle = __cudaRegisterFatBinary(&wrapper);
+	__cudaRegisterManagedVar(handle, (void **)&managed, NULL, "managed", 0,
+				 MANAGED_SIZE, 0, 0);
 	__cudaRegisterFunction(handle, &kernel, NULL, "kernel", -1, NULL, NULL,
 			       NULL, NULL, NULL);
 	__cudaRegisterFatBinaryEnd(handle);
+	idle = __cudaRegisterFatBinary(&wrapper);
+	__cudaRegisterManagedVar(idle, (void **)&unused, NULL, "unused", 0, 4,
+				 0, 0);
+	__cudaRegisterFatBinaryEnd(idle);
+	TEST("managed variables after a reset", t_managed());
 	TEST("attributes of functions", t_attributes());
 	TEST("nothing is captured", t_capture());
 	return ktap_end();
