@@ -8,7 +8,7 @@
 . "$TOP/tests/lib/userlib.sh"
 
 build_userlib cuda tests
-for part in unit memory_unit order_unit failure_unit share_unit code_unit \
+for part in unit memory_unit order_unit drain_unit failure_unit share_unit peer_unit code_unit \
 	pool_unit fuzz; do
 	unit "cuda_$part"
 	unit "cuda_${part}_san"

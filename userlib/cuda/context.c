@@ -87,6 +87,7 @@ void pln_ctx_put(CUcontext ctx)
 void pln_ctx_free(struct CUctx_st *ctx)
 {
 	pln_lane_clear(&ctx->lane);
+	pln_lane_clear(&ctx->left);
 	pln_file_put(ctx->file);
 	free(ctx);
 }
@@ -117,6 +118,16 @@ CUresult pln_ctx_current(CUcontext *out)
 	atomic_fetch_add(&e->ctx->obj.refs, 1);
 	*out = e->ctx;
 	return CUDA_SUCCESS;
+}
+
+CUresult pln_ctx_needed(void)
+{
+	CUcontext ctx;
+	CUresult err = pln_ctx_current(&ctx);
+
+	if (!err)
+		pln_ctx_put(ctx);
+	return err;
 }
 
 /* The context that a handle names, lost or not */
@@ -214,7 +225,7 @@ bool pln_ctx_destroy(CUcontext ctx)
 
 	pln_cls_drop(ctx);
 	pln_ctx_unload(ctx);
-	pln_file_drain(ctx->file);
+	pln_drain(ctx->file);
 	pln_ctx_free_memory(ctx);
 
 	for (;;) {

@@ -197,12 +197,16 @@ static bool reachable(CUstream stream, struct pln_place *a, struct pln_place *b)
 {
 	struct pln_place *far = pln_place_on(stream, a) ? b : a;
 	CUcontext ctx = stream->ctx;
+	uint32_t peers;
 
 	if (!pln_place_on(stream, a) && !pln_place_on(stream, b))
 		return false;
 	if (!far->device || pln_place_on(stream, far))
 		return true;
-	if (!(ctx->peers & 1u << far->stream->ctx->dev->ordinal) &&
+	pthread_mutex_lock(&pln.lock);
+	peers = ctx->peers;
+	pthread_mutex_unlock(&pln.lock);
+	if (!(peers & 1u << far->stream->ctx->dev->ordinal) &&
 	    !(far->peers & 1u << ctx->dev->ordinal))
 		return false;
 	far->device = false;
@@ -226,6 +230,11 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	err = pln_place_get(dst, n, &to);
 	if (!err)
 		err = pln_place_get(src, n, &from);
+	if (!err)
+		err = pln_place_may(stream, &to, true);
+	if (!err)
+		err = pln_place_may(stream, &from, false);
+	to.peers &= to.writers;
 	/* Page-locked host memory has a device address too: its own */
 	if (!err && ((dst_kind == PLN_DEVICE && !to.device && !to.pinned) ||
 		     (src_kind == PLN_DEVICE && !from.device && !from.pinned)))

@@ -226,6 +226,8 @@ CUresult cuFuncGetName(const char **name, CUfunction function);
 CUresult cuFuncGetModule(CUmodule *module, CUfunction function);
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr,
 			    CUfunction function);
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
+			    int value);
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
 			unsigned int grid_y, unsigned int grid_z,
 			unsigned int block_x, unsigned int block_y,

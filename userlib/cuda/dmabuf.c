@@ -25,13 +25,15 @@ static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 	struct pln_range *range = pln_range_find(at, 1);
 	uint64_t size, granule;
 
-	if (range && pln_on_device(range) && !pln_rdma_capable(range)) {
+	if (!range)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (pln_on_device(range) && !pln_rdma_capable(range)) {
 		pln_log("dma-buf export: memory of a pool, or managed memory, is not given to other devices");
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (!chunk)
-		return range && !p->n ? CUDA_ERROR_NOT_SUPPORTED :
-					CUDA_ERROR_INVALID_VALUE;
+		return p->n ? CUDA_ERROR_INVALID_VALUE :
+			      CUDA_ERROR_NOT_SUPPORTED;
 	if (atomic_load(&chunk->file->lost))
 		return CUDA_ERROR_DEVICE_UNAVAILABLE;
 	if (!(chunk->file->features & PLN_GPU_FEAT_DMABUF))

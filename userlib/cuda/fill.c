@@ -40,6 +40,8 @@ static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 		err = CUDA_ERROR_INVALID_VALUE;
 	else if (len)
 		err = pln_place_get(dst, len, &to);
+	if (!err)
+		err = pln_place_may(stream, &to, true);
 	if (!err && len && !to.device && !to.pinned)
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err || !len)

@@ -77,8 +77,10 @@ CUresult cuMemAllocHost_v2(void **ptr, size_t size)
 
 CUresult cuMemFreeHost(void *ptr)
 {
-	return pln_take_and_free((uintptr_t)ptr, PLN_KIND(HOST),
-			     CUDA_ERROR_INVALID_VALUE);
+	CUresult err = pln_ctx_needed();
+
+	return err ? err : pln_take_and_free((uintptr_t)ptr, PLN_KIND(HOST),
+					     CUDA_ERROR_INVALID_VALUE);
 }
 
 static bool is_mapped(uintptr_t addr, size_t size)
@@ -169,13 +171,13 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 
 CUresult cuMemHostUnregister(void *ptr)
 {
-	if (!ptr) {
-		CUresult err = pln_ready();
+	CUresult err = ptr ? pln_ctx_needed() : pln_ready();
 
-		return err ? err : CUDA_ERROR_INVALID_VALUE;
-	}
-	return pln_take_and_free((uintptr_t)ptr, PLN_KIND(REGISTERED),
-			     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	if (!err && !ptr)
+		err = CUDA_ERROR_INVALID_VALUE;
+	return err ? err :
+	       pln_take_and_free((uintptr_t)ptr, PLN_KIND(REGISTERED),
+				 CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,

@@ -32,6 +32,10 @@
 #define KiB			1024ull
 #define MiB			(1024 * KiB)
 
+/* Shared memory of a kernel's block, and of one that asks for more */
+#define PLN_USUAL_SHARED	((int)(48 * KiB))
+#define PLN_MAX_SHARED		((int)(227 * KiB))
+
 /* Second name of a function, for programs built with per-thread streams */
 #define PLN_ALIAS(name, alias_name)					\
 	extern __typeof__(name) alias_name				\
@@ -164,6 +168,7 @@ struct pln_chunk {
 	unsigned int users;		/* allocations, and calls at work */
 	unsigned long long id;
 	struct pln_mem *mem;		/* of cuMemCreate() */
+	struct CUctx_st *home;		/* the library's own, see pointer.c */
 	uint8_t *map;			/* of a block: one byte per 512 */
 	LIST_ENTRY(pln_chunk) link;
 };
@@ -171,6 +176,18 @@ struct pln_chunk {
 struct pln_span {
 	uint64_t addr;
 	uint64_t size;
+};
+
+/* What a handle for another process holds */
+struct pln_name {
+	uint32_t magic;
+	int32_t pid;
+	int32_t fd;
+	uint32_t device;		/* of memory: function address on PCI */
+	uint64_t inode;			/* the descriptor must still be of it */
+	uint64_t offset;		/* of memory, in the dma-buf */
+	uint64_t size;
+	uint64_t pool;			/* of memory of one: its number */
 };
 
 enum pln_range_kind {
@@ -192,12 +209,14 @@ struct pln_range {
 	struct CUctx_st *ctx;
 	struct pln_device *dev;
 	struct pln_chunk *chunk;	/* of memory of a GPU */
-	unsigned int access;		/* PLN_RANGE_VMM: CU_MEM_ACCESS_FLAGS_* */
+	uint32_t readers, writers;	/* PLN_RANGE_VMM: devices that may */
 	struct CUmemPoolHandle_st *pool;
 	struct pln_block *block;	/* PLN_RANGE_POOL: where in the pool */
 	struct pln_job *after;		/* likewise: goes before its freeing */
 	struct pln_advice *advice;	/* PLN_RANGE_MANAGED: one a page, or NULL */
 	int export_fd;			/* for other processes, plus 1 */
+	struct pln_name name;		/* PLN_RANGE_IPC: what was opened, */
+	unsigned int opened;		/* and how often */
 	size_t map_size;		/* PLN_RANGE_HOST */
 	unsigned int flags;
 	bool sync_memops;
@@ -262,6 +281,7 @@ struct CUctx_st {
 	unsigned int cache_config;
 	size_t limits[3];
 	struct pln_lane lane;		/* of all blocking streams */
+	struct pln_lane left;		/* what destroyed streams waited for */
 	CUstream legacy;
 	LIST_HEAD(, CUstream_st) streams;
 	LIST_HEAD(, CUevent_st) events;
@@ -320,6 +340,7 @@ void pln_file_unuse(struct pln_file *file);
 /* ---- context.c ---- */
 CUresult pln_ctx_current(CUcontext *ctx);		/* takes a reference */
 CUresult pln_ctx_get(CUcontext handle, CUcontext *ctx);	/* likewise */
+CUresult pln_ctx_needed(void);		/* is there a current one? */
 /* For questions that a lost context can still answer; no reference */
 CUresult pln_ctx_current_any(CUcontext *ctx);
 CUresult pln_ctx_state(CUcontext ctx);
@@ -340,7 +361,10 @@ struct pln_job *pln_job_ref(struct pln_job *job);
 void pln_job_put(struct pln_job *job);
 /* 0 ended (well or badly), or CUDA_ERROR_NOT_READY, CUDA_ERROR_TIMEOUT */
 CUresult pln_job_wait(struct pln_job *job, bool block);
-CUresult pln_file_drain(struct pln_file *file);
+CUresult pln_file_drain(struct pln_file *file);	/* its jobs */
+/* All that was asked for until now: of a context; before memory goes */
+CUresult pln_ctx_drain(CUcontext ctx);
+CUresult pln_drain(struct pln_file *file);
 CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 			bool legacy, CUstream *out);
 /* The stream behind a handle; references on it and its context */
@@ -361,6 +385,13 @@ CUresult pln_dep_wait(struct pln_dep *dep, bool block);
 /* Have what follows in @lane wait for @dep; pln.lock is held */
 CUresult pln_lane_depend(struct pln_lane *lane, const struct pln_dep *dep);
 void pln_lane_clear(struct pln_lane *lane);
+/* Wait for what @lane waits for, and forget it; or what of it has ended */
+CUresult pln_lane_settle(struct pln_lane *lane, bool block);
+/*
+ * A stream may go while a function is to be called in its order, or an event
+ * awaited: whoever waits for the context waits for that yet.  pln.lock is held.
+ */
+CUresult pln_stream_leave(CUstream stream);
 /* What has been submitted to @stream until now, or NULL */
 CUresult pln_stream_mark(CUstream stream, struct pln_job **job);
 /* Have what follows in @stream wait for @job; pln.lock is held */
@@ -376,7 +407,10 @@ CUresult pln_range_add(struct pln_range *range);
 void pln_range_del(struct pln_range *range);
 void pln_range_free(struct pln_range *range);
 #define PLN_KIND(kind)	(1u << PLN_RANGE_##kind)
-/* @kinds: bits of PLN_KIND(); @none: the error when nothing is there */
+/*
+ * Free what begins at @addr, behind everything that may use it.  @kinds: bits of
+ * PLN_KIND(); @none: the error when nothing is there.
+ */
 CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none);
 void *pln_reserve(size_t size, size_t align);
 CUresult pln_map(struct pln_file *file, void *va, size_t size,
@@ -418,18 +452,6 @@ void pln_pools_settle(struct pln_device *dev);	/* what is above the threshold */
 void pln_pool_give(struct pln_range *range);
 
 /* ---- ipc.c ---- */
-/* What a handle for another process holds */
-struct pln_name {
-	uint32_t magic;
-	int32_t pid;
-	int32_t fd;
-	uint32_t device;		/* of memory: function address on PCI */
-	uint64_t inode;			/* the descriptor must still be of it */
-	uint64_t offset;		/* of memory, in the dma-buf */
-	uint64_t size;
-	uint64_t pool;			/* of memory of one: its number */
-};
-
 CUresult pln_name_fd(struct pln_name *name, int fd);
 /* A descriptor of our own for what @name says */
 CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out);
@@ -463,7 +485,10 @@ struct CUmod_st {
 	struct pln_obj obj;
 	struct CUctx_st *ctx;		/* NULL: a library; no reference */
 	char *ptx;			/* NULL: binary code */
-	CUmodule module;		/* of a library, made when asked for */
+	/* pln.lock: a library's modules, one in each context that asked for it */
+	LIST_HEAD(, CUmod_st) modules;
+	bool of_library;
+	LIST_ENTRY(CUmod_st) sibling;
 	LIST_HEAD(, CUfunc_st) functions;
 	LIST_ENTRY(CUmod_st) link;
 };
@@ -472,6 +497,8 @@ struct CUmod_st {
 struct CUfunc_st {
 	struct pln_obj obj;
 	struct CUmod_st *code;
+	int shared;			/* pln.lock: dynamic, most of a block */
+	int carveout;			/* likewise: for shared memory, per cent */
 	LIST_ENTRY(CUfunc_st) link;
 	char name[];
 };
@@ -488,6 +515,7 @@ struct pln_place {
 	bool pinned;			/* host memory known to the library */
 	bool io;			/* host addresses of a device: only the CPU copies */
 	uint32_t peers;			/* devices that reach it without peer access */
+	uint32_t readers, writers;	/* devices that may, as the program has said */
 	bool sync_memops;
 	CUstream stream;		/* of device memory: its context's default */
 	uint32_t handle;
@@ -498,6 +526,9 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place);
 void pln_place_put(struct pln_place *place);
 size_t pln_place_piece(uint64_t addr, size_t n);
 bool pln_place_on(CUstream stream, const struct pln_place *place);
+/* May work in @stream read, or write, there? */
+CUresult pln_place_may(CUstream stream, const struct pln_place *place,
+		       bool write);
 /* Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU? */
 CUresult pln_check_all(uint64_t addr, size_t n);
 /* What a pointer must be: PLN_DEVICE: what a GPU reaches by itself */

@@ -166,6 +166,8 @@ CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
 	range->size = name->size;
 	range->kind = pool ? PLN_RANGE_IMPORTED : PLN_RANGE_IPC;
 	range->pool = pool;
+	range->name = *name;
+	range->opened = 1;
 	range->ctx = ctx;
 	range->dev = ctx->dev;
 	range->chunk = chunk;
@@ -188,9 +190,30 @@ CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
 	return err;
 }
 
+/* What is open in @ctx already is given again, and closed as often */
+static bool open_again(CUcontext ctx, const struct pln_name *name,
+		       CUdeviceptr *ptr)
+{
+	struct pln_range *range;
+
+	pthread_mutex_lock(&pln.lock);
+	LIST_FOREACH(range, &ctx->ranges, link)
+		if (range->kind == PLN_RANGE_IPC &&
+		    !memcmp(&range->name, name, sizeof(*name)))
+			break;
+	if (range) {
+		range->opened++;
+		*ptr = range->addr;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	return range;
+}
+
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
 			       unsigned int flags)
 {
+	/* One at a time, so that of two threads one finds what the other opened */
+	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 	struct pln_name name;
 	CUcontext ctx;
 	int fd;
@@ -204,10 +227,13 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
 	else
 		err = pln_take_fd(&name, MAGIC_MEM, &fd);
 	if (!err) {
+		pthread_mutex_lock(&opening);
 		/* The context must be on the GPU that has the memory */
-		err = name.device == pln_device_name(ctx->dev) ?
-		      pln_open_memory(ctx, &name, fd, NULL, ptr) :
-		      CUDA_ERROR_NOT_SUPPORTED;
+		if (name.device != pln_device_name(ctx->dev))
+			err = CUDA_ERROR_NOT_SUPPORTED;
+		else if (!open_again(ctx, &name, ptr))
+			err = pln_open_memory(ctx, &name, fd, NULL, ptr);
+		pthread_mutex_unlock(&opening);
 		close(fd);
 	}
 	pln_ctx_put(ctx);
@@ -222,7 +248,21 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
-	return pln_take_and_free(ptr, PLN_KIND(IPC), CUDA_ERROR_INVALID_VALUE);
+	struct pln_range *range;
+	bool more;
+	CUresult err = pln_ctx_needed();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	range = pln_range_find(ptr, 1);
+	more = range && range->kind == PLN_RANGE_IPC && range->addr == ptr &&
+	       range->opened > 1;
+	if (more)
+		range->opened--;
+	pthread_mutex_unlock(&pln.lock);
+	return more ? CUDA_SUCCESS : pln_take_and_free(ptr, PLN_KIND(IPC),
+						       CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- events ---- */

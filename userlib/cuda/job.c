@@ -142,7 +142,10 @@ CUresult pln_job_wait(struct pln_job *job, bool block)
 		pln_job_put(head);
 		if (!ended && !block)
 			return CUDA_ERROR_NOT_READY;
-		if (!ended && pln_now() > deadline) {
+		if (ended) {
+			/* The time is the next one's */
+			deadline = pln_now() + WAIT_LIMIT_NS;
+		} else if (pln_now() > deadline) {
 			pln_log("device %d: a job has not ended for 120 s",
 				file->dev->ordinal);
 			return CUDA_ERROR_LAUNCH_TIMEOUT;
@@ -151,7 +154,7 @@ CUresult pln_job_wait(struct pln_job *job, bool block)
 	return CUDA_SUCCESS;
 }
 
-/* Wait for everything submitted until now */
+/* Wait for every job submitted until now */
 CUresult pln_file_drain(struct pln_file *file)
 {
 	CUresult err = CUDA_SUCCESS, e;
@@ -251,7 +254,7 @@ CUresult pln_dep_wait(struct pln_dep *dep, bool block)
 }
 
 /* A dependency stays in the list until it has ended, for other threads' sake */
-static CUresult lane_settle(struct pln_lane *lane, bool block)
+CUresult pln_lane_settle(struct pln_lane *lane, bool block)
 {
 	struct pln_dep dep;
 	CUresult err;
@@ -308,7 +311,7 @@ CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 	CUresult err;
 	int error = 0;
 
-	err = lane_settle(lane, true);
+	err = pln_lane_settle(lane, true);
 	if (err)
 		return err;
 	job = calloc(1, sizeof(*job));
@@ -340,6 +343,7 @@ CUresult pln_submit(CUstream stream, struct pln_sink *sink,
 		pln_job_put(oldest);
 		if (err)
 			break;
+		deadline = pln_now() + WAIT_LIMIT_NS;
 		error = 0;
 	}
 	if (error) {
@@ -414,7 +418,7 @@ static struct pln_job *stream_tail(CUstream stream)
 
 CUresult pln_stream_mark(CUstream stream, struct pln_job **job)
 {
-	CUresult err = lane_settle(stream->lane, true);
+	CUresult err = pln_lane_settle(stream->lane, true);
 
 	if (!err)
 		*job = stream_tail(stream);
@@ -447,7 +451,7 @@ CUresult pln_stream_end(CUstream stream, bool block)
 	struct pln_job *tail;
 	CUresult err;
 
-	err = lane_settle(stream->lane, block);
+	err = pln_lane_settle(stream->lane, block);
 	if (err)
 		return err;
 	tail = stream_tail(stream);
@@ -467,3 +471,85 @@ CUresult pln_stream_wait(CUstream stream)
 	return pln_stream_end(stream, true);
 }
 
+/* ---- waiting for all of it ---- */
+
+/* pln.lock is held: have @to wait for what @lane waits for */
+static CUresult lane_add(struct pln_lane *to, const struct pln_lane *lane)
+{
+	CUresult err = CUDA_SUCCESS;
+
+	for (size_t i = 0; i < lane->nr_deps && !err; i++)
+		err = pln_lane_depend(to, &lane->deps[i]);
+	return err;
+}
+
+/* pln.lock is held: have @to wait for what all streams of @ctx wait for */
+static CUresult ctx_add(struct pln_lane *to, CUcontext ctx)
+{
+	CUresult err = lane_add(to, &ctx->lane);
+	CUstream stream;
+
+	if (!err)
+		err = lane_add(to, &ctx->left);
+	LIST_FOREACH(stream, &ctx->streams, link)
+		if (!err)
+			err = lane_add(to, &stream->own_lane);
+	return err;
+}
+
+CUresult pln_stream_leave(CUstream stream)
+{
+	return lane_add(&stream->ctx->left, &stream->own_lane);
+}
+
+/* Functions of the program and awaited events first, then jobs: all of @ctx's */
+CUresult pln_ctx_drain(CUcontext ctx)
+{
+	struct pln_lane all = { 0 };
+	CUresult err, drained;
+
+	pthread_mutex_lock(&pln.lock);
+	err = ctx_add(&all, ctx);
+	pthread_mutex_unlock(&pln.lock);
+	if (!err)
+		err = pln_lane_settle(&all, true);
+	pln_lane_clear(&all);
+	drained = pln_file_drain(ctx->file);
+	return err ? err : drained;
+}
+
+/*
+ * Before memory is given back that is @file's, or page-locked in a context of
+ * it.  Functions of the program are waited for that are called in such contexts;
+ * of jobs those of every GPU: its engine reaches page-locked memory, and that
+ * of a peer.
+ */
+CUresult pln_drain(struct pln_file *file)
+{
+	struct pln_file *files[PLN_MAX_DEVICES + 1];
+	struct pln_lane all = { 0 };
+	CUresult err = CUDA_SUCCESS;
+	CUcontext ctx;
+	int n = 0;
+
+	pthread_mutex_lock(&pln.lock);
+	LIST_FOREACH(ctx, &file->dev->contexts, link)
+		if (!err && ctx->file == file)
+			err = ctx_add(&all, ctx);
+	for (int i = 0; i < pln.nr_devices; i++)
+		if (pln.devices[i].file && pln.devices[i].file != file)
+			files[n++] = pln_file_ref(pln.devices[i].file);
+	files[n++] = pln_file_ref(file);
+	pthread_mutex_unlock(&pln.lock);
+	if (!err)
+		err = pln_lane_settle(&all, true);
+	pln_lane_clear(&all);
+	for (int i = 0; i < n; i++) {
+		CUresult drained = pln_file_drain(files[i]);
+
+		if (!err)
+			err = drained;
+		pln_file_put(files[i]);
+	}
+	return err;
+}

@@ -105,11 +105,44 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr,
 	case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
 		*value = 90;
 		break;
+	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		pthread_mutex_lock(&pln.lock);
+		*value = attr == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ?
+			 f->shared : f->carveout;
+		pthread_mutex_unlock(&pln.lock);
+		break;
 	default:
 		*value = 0;
 	}
 	pln_obj_put(&f->obj);
 	return CUDA_SUCCESS;
+}
+
+/* Remembered for who asks: no launch comes so far that it would matter */
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
+			    int value)
+{
+	struct CUfunc_st *f;
+	CUresult err = function_find(function, &f);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&pln.lock);
+	if (attr == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+	    value >= 0 && value <= PLN_MAX_SHARED)
+		f->shared = value;
+	else if (attr == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
+		 value >= -1 && value <= 100)
+		f->carveout = value;
+	else if (attr > CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
+		 attr <= CU_FUNC_ATTRIBUTE_LAST)
+		err = CUDA_ERROR_NOT_SUPPORTED;	/* of clusters of blocks */
+	else
+		err = CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_unlock(&pln.lock);
+	pln_obj_put(&f->obj);
+	return err;
 }
 
 /* ---- launches ---- */

@@ -153,6 +153,8 @@ void pln_chunk_free(struct pln_chunk *chunk)
 {
 	struct pln_file *file = chunk->file;
 
+	if (chunk->home)
+		pln_ctx_destroy(chunk->home);
 	if (chunk->mem) {
 		pln_vmm_unmap(chunk);
 	} else {
@@ -441,9 +443,13 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width,
 	return err;
 }
 
-/* Take the range that starts at @addr out of the tree */
+/*
+ * Take the range that starts at @addr out of the tree.  A reference on @file,
+ * and on @ctx, in which it may have a block, or NULL.
+ */
 static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
-			   struct pln_range **out, struct pln_file **file)
+			   struct pln_range **out, struct pln_file **file,
+			   CUcontext *ctx)
 {
 	struct pln_range *range;
 	CUresult err = none;
@@ -454,6 +460,9 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 		pln_range_del(range);
 		*file = pln_file_ref(pln_on_device(range) ?
 				     range->chunk->file : range->ctx->file);
+		*ctx = range->ctx;
+		if (*ctx)
+			atomic_fetch_add(&(*ctx)->obj.refs, 1);
 		*out = range;
 		err = CUDA_SUCCESS;
 	} else if (range) {
@@ -468,45 +477,42 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 	struct pln_range *range;
 	struct pln_file *file;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = range_take(addr, kinds, none, &range, &file, &ctx);
 
 	if (err)
 		return err;
-	err = range_take(addr, kinds, none, &range, &file);
-	if (!err) {
-		/* Work that was submitted may still use it */
-		err = pln_file_drain(file);
-		if (err) {
-			/* Stuck: leave it mapped, the engine may yet write */
-			pln_file_put(file);
-			pln_ctx_put(ctx);
-			return err;
-		}
+	/* What was asked for may still use it.  Stuck: leave it mapped. */
+	err = pln_drain(file);
+	if (!err)
 		pln_range_free(range);
-		pln_file_put(file);
-	}
+	pln_file_put(file);
 	pln_ctx_put(ctx);
 	return err;
 }
 
-/* Of the library's own; the context is alive */
+/* Of the library's own; the context is alive, and its jobs alone use it */
 void pln_device_free(CUdeviceptr ptr)
 {
 	struct pln_range *range;
 	struct pln_file *file;
+	CUcontext ctx;
 
 	if (range_take(ptr, PLN_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, &range,
-		       &file))
+		       &file, &ctx))
 		return;
 	if (!pln_file_drain(file))
 		pln_range_free(range);
 	pln_file_put(file);
+	pln_ctx_put(ctx);
 }
 
 CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
-	if (!ptr)
-		return pln_ready();
+	CUresult err = ptr ? pln_ctx_needed() : pln_ready();
+
+	/* A thread without a context may free, as on a real GPU */
+	if (!ptr || (err && err != CUDA_ERROR_INVALID_CONTEXT))
+		return err;
 	return pln_take_and_free(ptr, PLN_KIND(DEVICE) | PLN_KIND(MANAGED) |
 				 PLN_KIND(POOL) | PLN_KIND(IMPORTED),
 				 CUDA_ERROR_INVALID_VALUE);

@@ -80,6 +80,7 @@ static CUresult code_new(const void *image, struct CUmod_st **out)
 	code->obj.type = PLN_CODE;
 	atomic_init(&code->obj.refs, 1);
 	LIST_INIT(&code->functions);
+	LIST_INIT(&code->modules);
 	if (text) {
 		code->ptx = strdup(image);
 		if (!code->ptx) {
@@ -252,6 +253,8 @@ static void code_del(struct CUmod_st *code)
 	pln_obj_del(&code->obj);
 	if (code->ctx)
 		LIST_REMOVE(code, link);
+	if (code->of_library)
+		LIST_REMOVE(code, sibling);
 }
 
 /* pln.lock is held */
@@ -268,7 +271,7 @@ static struct CUmod_st *code_find(const void *handle, bool library)
 
 static CUresult unload(const void *handle, bool library)
 {
-	struct CUmod_st *code, *module = NULL;
+	struct CUmod_st *code, *module;
 	CUresult err = pln_ready();
 
 	if (err)
@@ -276,18 +279,15 @@ static CUresult unload(const void *handle, bool library)
 	pthread_mutex_lock(&pln.lock);
 	code = code_find(handle, library);
 	if (code) {
-		module = code_find(code->module, false);
-		if (module)
+		while ((module = LIST_FIRST(&code->modules))) {
 			code_del(module);
+			pln_obj_put(&module->obj);	/* the table's */
+		}
 		code_del(code);
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!code)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (module) {
-		pln_obj_put(&module->obj);
-		pln_obj_put(&module->obj);
-	}
 	pln_obj_put(&code->obj);		/* the table's */
 	pln_obj_put(&code->obj);
 	return CUDA_SUCCESS;
@@ -372,6 +372,8 @@ static CUresult function_get(struct CUmod_st *code, const char *name,
 	function->obj.type = PLN_FUNCTION;
 	atomic_init(&function->obj.refs, 1);
 	function->code = code;
+	function->shared = PLN_USUAL_SHARED;
+	function->carveout = -1;	/* the driver's choice */
 	memcpy(function->name, name, len);
 	err = pln_obj_add(&function->obj);
 	if (err) {
@@ -460,7 +462,7 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *size, CUlibrary library,
 /* A library's module in the current context: the same code once more */
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
-	struct CUmod_st *code, *copy = NULL;
+	struct CUmod_st *code, *copy;
 	CUcontext ctx;
 	CUresult err = pln_ctx_current(&ctx);
 
@@ -476,22 +478,24 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 		err = CUDA_ERROR_INVALID_HANDLE;
 		goto out;
 	}
-	copy = code_find(code->module, false);
+	LIST_FOREACH(copy, &code->modules, sibling)
+		if (copy->ctx == ctx)
+			break;
 	if (!copy) {
 		err = code_new(code->ptx ? code->ptx : "\x7f" "ELF", &copy);
-		if (!err) {
-			err = code_add(copy, ctx);
-			atomic_fetch_add(&copy->obj.refs, !err);
+		if (err)
+			goto out;
+		err = code_add(copy, ctx);
+		if (err) {
+			pln_obj_put(&copy->obj);
+			goto out;
 		}
-		if (!err)
-			code->module = copy;
+		copy->of_library = true;
+		LIST_INSERT_HEAD(&code->modules, copy, sibling);
 	}
-	if (!err)
-		*module = copy;
+	*module = copy;
 out:
 	pthread_mutex_unlock(&pln.lock);
-	if (copy)
-		pln_obj_put(&copy->obj);
 	if (code)
 		pln_obj_put(&code->obj);
 	pln_ctx_put(ctx);

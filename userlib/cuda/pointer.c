@@ -8,6 +8,17 @@
 
 /* ---- what is this pointer? ---- */
 
+/*
+ * Memory by hand must have been asked for so: a real GPU might have put it where
+ * other devices do not reach.  Here it can be exported all the same.
+ */
+static bool rdma_promised(const struct pln_range *range)
+{
+	if (range->kind == PLN_RANGE_VMM)
+		return range->chunk->mem->prop.allocFlags.gpuDirectRDMACapable;
+	return pln_rdma_capable(range);
+}
+
 static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 				  CUpointer_attribute attr, void *data)
 {
@@ -59,7 +70,7 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 			range->pool ? range->pool->props.handleTypes : 0;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-		*(int *)data = device && pln_rdma_capable(range) &&
+		*(int *)data = device && rdma_promised(range) &&
 			       (range->chunk->file->features &
 				PLN_GPU_FEAT_DMABUF);
 		break;
@@ -82,7 +93,12 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 						       range->id;
 		break;
 	case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-		return CUDA_ERROR_NOT_SUPPORTED;
+		if (!device)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		/* Nobody needs one: the kernel's driver goes by the address */
+		*(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS *)data =
+			(CUDA_POINTER_ATTRIBUTE_P2P_TOKENS){ 0, 0 };
+		break;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -204,19 +220,36 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 /* ---- places, for copies ---- */
 
 /*
- * The default stream of the memory's context.  Memory made by cuMemCreate() has
- * none; it is at home in any context of its device.  pln.lock is held.
+ * The default stream of the memory's context.  Memory made by cuMemCreate(), or
+ * of a pool, has none; it is at home in any context of its device, and where the
+ * program has none there, in one of the library's own, which goes with the
+ * memory.  pln.lock is held.
  */
-static CUstream home(const struct pln_range *range)
+static CUresult home(const struct pln_range *range, CUstream *stream)
 {
-	CUcontext ctx;
+	struct pln_chunk *chunk = range->chunk;
+	CUresult err = CUDA_SUCCESS;
+	CUcontext ctx = range->ctx;
 
-	if (range->ctx)
-		return range->ctx->legacy;
-	LIST_FOREACH(ctx, &range->dev->contexts, link)
-		if (ctx->legacy && ctx->file == range->chunk->file)
-			return ctx->legacy;
-	return NULL;
+	if (!ctx)
+		LIST_FOREACH(ctx, &range->dev->contexts, link)
+			if (ctx->legacy && ctx->file == chunk->file)
+				break;
+	if (!ctx) {
+		if (!chunk->home)
+			err = pln_ctx_new(range->dev, 0, false, 0,
+					  &chunk->home);
+		ctx = chunk->home;
+	}
+	if (err)
+		return err;
+	if (!ctx->legacy)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	/* A reset that nobody had noticed yet */
+	if (ctx->file != chunk->file)
+		return CUDA_ERROR_DEVICE_UNAVAILABLE;
+	*stream = ctx->legacy;
+	return CUDA_SUCCESS;
 }
 
 CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
@@ -245,24 +278,43 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 			    range->flags & CU_MEMHOSTREGISTER_IOMEMORY;
 	} else if (atomic_load(&range->chunk->file->lost)) {
 		err = CUDA_ERROR_DEVICE_UNAVAILABLE;
-	} else if (range->kind == PLN_RANGE_VMM && !range->access) {
+	} else if (range->kind == PLN_RANGE_VMM && !range->readers) {
 		err = CUDA_ERROR_INVALID_VALUE;
-	} else if (!home(range)) {
-		err = range->ctx ? CUDA_ERROR_CONTEXT_IS_DESTROYED :
-				   CUDA_ERROR_INVALID_CONTEXT;
 	} else {
+		err = home(range, &place->stream);
+	}
+	if (place->stream) {
 		place->device = true;
-		place->stream = home(range);
 		place->sync_memops = range->sync_memops ||
 			(place->stream->ctx->flags & CU_CTX_SYNC_MEMOPS);
 		place->handle = range->chunk->handle;
-		place->peers = range->kind == PLN_RANGE_POOL ?
-			       range->pool->peers : 0;
+		place->readers = place->writers = ~0u;
+		if (range->kind == PLN_RANGE_VMM) {
+			place->peers = place->readers = range->readers;
+			place->writers = range->writers;
+		} else if (range->kind == PLN_RANGE_POOL) {
+			place->peers = range->pool->peers;
+		}
 		place->offset = addr - range->chunk->addr;
 		atomic_fetch_add(&place->stream->obj.refs, 1);
 	}
 	pthread_mutex_unlock(&pln.lock);
 	return err;
+}
+
+/*
+ * The owner's engine works for others, too, so its right will do.  Host memory
+ * has no such rights.
+ */
+CUresult pln_place_may(CUstream stream, const struct pln_place *place,
+		       bool write)
+{
+	uint32_t who = write ? place->writers : place->readers;
+
+	if (place->device && !(who & 1u << stream->ctx->dev->ordinal) &&
+	    !(who & 1u << place->stream->ctx->dev->ordinal))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 /*

@@ -244,7 +244,7 @@ static CUresult ctx_sync(CUcontext ctx)
 
 	if (err)
 		return err;
-	drained = pln_file_drain(ctx->file);
+	drained = pln_ctx_drain(ctx);
 	err = pln_ctx_state(ctx);
 	if (err)
 		return err;

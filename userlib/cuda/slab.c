@@ -290,9 +290,14 @@ bool pln_pools_squeeze(struct pln_device *dev)
 void pln_pools_settle(struct pln_device *dev)
 {
 	CUmemoryPool pool = NULL;
+	uint64_t keep;
 
-	while ((pool = next_pool(dev, pool)))
-		pln_pool_trim(pool, pool->gone ? 0 : pool->threshold);
+	while ((pool = next_pool(dev, pool))) {
+		pthread_mutex_lock(&pln.lock);
+		keep = pool->gone ? 0 : pool->threshold;
+		pthread_mutex_unlock(&pln.lock);
+		pln_pool_trim(pool, keep);
+	}
 }
 
 /* ---- memory ---- */
@@ -386,6 +391,7 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 	struct pln_block *block;
 	struct pln_slab *slab;
 	CUresult err = CUDA_SUCCESS;
+	bool full;
 
 	if (size < asked || size > pool->dev->info.vram_size)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -403,11 +409,12 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 				job = NULL;
 			}
 		}
+		full = pool->props.maxSize &&
+		       pool->reserved + size > pool->props.maxSize;
 		pthread_mutex_unlock(&pln.lock);
 		if (block)
 			break;
-		if (pool->props.maxSize &&
-		    pool->reserved + size > pool->props.maxSize)
+		if (full)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		if (tries == 3)		/* others take what we make */
 			return CUDA_ERROR_OUT_OF_MEMORY;

@@ -132,16 +132,21 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 		return err;
 	pthread_mutex_lock(&pln.lock);
 	stream = pln_obj_find(handle, PLN_STREAM);
-	if (stream) {
+	err = stream ? pln_stream_leave(stream) : CUDA_ERROR_INVALID_HANDLE;
+	if (!err) {
 		pln_obj_del(&stream->obj);
 		LIST_REMOVE(stream, link);
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!stream)
-		return CUDA_ERROR_INVALID_HANDLE;
-	pln_obj_put(&stream->obj);	/* the table's */
+		return err;
+	if (!err) {
+		/* What has ended of what other streams left */
+		pln_lane_settle(&stream->ctx->left, false);
+		pln_obj_put(&stream->obj);	/* the table's */
+	}
 	pln_obj_put(&stream->obj);
-	return CUDA_SUCCESS;
+	return err;
 }
 
 CUresult cuStreamSynchronize(CUstream handle)

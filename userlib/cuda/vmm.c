@@ -103,10 +103,11 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 	if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Host memory could be had so too */
-	if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-		return prop->location.type == CU_MEM_LOCATION_TYPE_HOST ?
-		       CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-	return CUDA_SUCCESS;
+	if (prop->location.type == CU_MEM_LOCATION_TYPE_HOST ||
+	    prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ?
+	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 void pln_mem_free(struct pln_mem *mem)
@@ -250,6 +251,10 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (!err)
 		err = check_prop(prop);
+	/* It would be the same for memory of a host's node, if there were any */
+	if (err == CUDA_ERROR_NOT_SUPPORTED &&
+	    prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
+		err = CUDA_SUCCESS;
 	if (!err)
 		*granularity = GRANULE;
 	return err;
@@ -309,6 +314,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 		.location.type = CU_MEM_LOCATION_TYPE_DEVICE,
+		/* The descriptor does not say; all memory of ours is */
+		.allocFlags.gpuDirectRDMACapable = 1,
 	};
 	struct pln_gpu_import req = { .fd = (int)(intptr_t)shareable };
 	struct pln_file *file;
@@ -467,10 +474,47 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 		if (!range)
 			return CUDA_ERROR_INVALID_VALUE;	/* a race */
 		/* Work that was submitted may still use it */
-		err = pln_file_drain(file);
+		err = pln_drain(file);
 		if (!err)
 			pln_range_free(range);
 		pln_file_put(file);
+	}
+	return err;
+}
+
+/* What devices may do with @range changes as @desc says; pln.lock is held */
+static void set_access(struct pln_range *range, const CUmemAccessDesc *desc,
+		       size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t bit = 1u << desc[i].location.id;
+
+		range->readers &= ~bit;
+		range->writers &= ~bit;
+		if (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+			range->readers |= bit;
+		if (desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+			range->writers |= bit;
+	}
+}
+
+/* pln.lock is held */
+static CUresult check_access(CUdeviceptr ptr, size_t size,
+			     const CUmemAccessDesc *desc, size_t count)
+{
+	struct pln_range *range;
+	CUresult err = check_maps(ptr, size);
+
+	for (uint64_t at = ptr; !err && at < ptr + size; at += range->size) {
+		range = whole_map(at, ptr + size);
+		for (size_t i = 0; i < count; i++) {
+			struct pln_device *dev =
+				pln_device_get(desc[i].location.id);
+
+			if (desc[i].flags && dev != range->dev &&
+			    !pln_peers(dev, range->dev))
+				err = CUDA_ERROR_INVALID_DEVICE;
+		}
 	}
 	return err;
 }
@@ -494,26 +538,27 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 			return CUDA_ERROR_INVALID_VALUE;
 	}
 	pthread_mutex_lock(&pln.lock);
-	err = check_maps(ptr, size);
+	err = check_access(ptr, size, desc, count);
 	for (uint64_t at = ptr; !err && at < ptr + size; at += range->size) {
-		unsigned int before;
+		uint32_t readers, writers;
 
 		range = whole_map(at, ptr + size);
-		before = range->access;
-		for (size_t i = 0; i < count; i++)
-			if (desc[i].location.id == range->dev->ordinal)
-				range->access = desc[i].flags;
-		if (!before == !range->access)
+		readers = range->readers;
+		writers = range->writers;
+		set_access(range, desc, count);
+		if (!readers == !range->readers)
 			continue;
-		if (range->access)
+		if (range->readers)
 			err = pln_map(range->chunk->file,
 				      (void *)(uintptr_t)range->addr,
 				      range->size,
 				      range->chunk->mem->mmap_offset);
 		else if (no_access(range->addr, range->size) == MAP_FAILED)
 			err = CUDA_ERROR_OUT_OF_MEMORY;
-		if (err)
-			range->access = before;
+		if (err) {
+			range->readers = readers;
+			range->writers = writers;
+		}
 	}
 	pthread_mutex_unlock(&pln.lock);
 	return err;
@@ -523,6 +568,7 @@ CUresult cuMemGetAccess(unsigned long long *flags,
 			const CUmemLocation *location, CUdeviceptr ptr)
 {
 	struct pln_range *range;
+	uint32_t bit;
 	CUresult err = pln_ready();
 
 	if (err)
@@ -531,13 +577,16 @@ CUresult cuMemGetAccess(unsigned long long *flags,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!pln_device_get(location->id))
 		return CUDA_ERROR_INVALID_DEVICE;
+	bit = 1u << location->id;
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(ptr, 1);
 	if (!range || range->kind != PLN_RANGE_VMM)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
-		*flags = location->id == range->dev->ordinal ? range->access :
-			 CU_MEM_ACCESS_FLAGS_PROT_NONE;
+		*flags = range->writers & bit ?
+			 CU_MEM_ACCESS_FLAGS_PROT_READWRITE :
+			 range->readers & bit ? CU_MEM_ACCESS_FLAGS_PROT_READ :
+						CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	pthread_mutex_unlock(&pln.lock);
 	return err;
 }

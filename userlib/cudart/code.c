@@ -330,17 +330,28 @@ static cudaError_t place_managed(struct symbol *s)
 	return err;
 }
 
-/* Called before the first use of a managed variable */
-char __cudaInitModule(void **handle);
-char __cudaInitModule(void **handle)
+/* Does the driver know the memory no more? */
+static bool is_gone(const void *ptr)
+{
+	CUpointer_attribute attr = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+	unsigned int type = 0;
+	void *data = &type;
+
+	return DRIVER(cuPointerGetAttributes, 1, &attr, &data,
+		      (uintptr_t)ptr) || !type;
+}
+
+/* Of the program's code @handle, those without a place; NULL: that lost theirs */
+static void place(void **handle)
 {
 	struct symbol *s;
 	cudaError_t err;
 
 	pthread_mutex_lock(&lock);
 	for (s = symbols; s; s = s->next) {
-		if ((void *)s->image != (void *)handle || !s->managed ||
-		    *s->managed)
+		if (!s->managed ||
+		    (handle ? (void *)s->image != (void *)handle || *s->managed :
+			      !*s->managed || !is_gone(*s->managed)))
 			continue;
 		/* Symbols stay while their program is there */
 		pthread_mutex_unlock(&lock);
@@ -351,7 +362,19 @@ char __cudaInitModule(void **handle)
 		pthread_mutex_lock(&lock);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+/* Called before the first use of a managed variable, and not again later */
+char __cudaInitModule(void **handle);
+char __cudaInitModule(void **handle)
+{
+	place(handle);
 	return 1;
+}
+
+void rt_place_again(void)
+{
+	place(NULL);
 }
 
 /* ---- launches ---- */

@@ -274,5 +274,6 @@ cudaError_t cudaDeviceReset(void)
 	pthread_mutex_unlock(&lock);
 	if (!err)
 		err = DRIVER(cuCtxSetCurrent, NULL);
+	rt_place_again();
 	return rt_end(err);
 }

@@ -65,10 +65,6 @@
 	X(cuModuleGetGlobal_v2) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
 	X(cuLaunchKernel) X(cuLaunchCooperativeKernel) X(cuLaunchKernelEx)
 
-/* Not in our libcuda; another one may have it */
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
-			    int value);
-
 struct rt_driver {
 #define X(name) __typeof__(&name) name;
 	PLN_DRIVER(X)
@@ -143,5 +139,7 @@ cudaError_t rt_copy(void *dst, const void *src, size_t n, int kind,
 cudaError_t rt_variable(const void *symbol, size_t offset, size_t n,
 			void **ptr, size_t *size);
 void rt_forget_code(int device);
+/* New memory for the managed variables whose memory a reset has taken */
+void rt_place_again(void);
 
 #endif /* PEERLANE_CUDART_INTERNAL_H */

@@ -64,6 +64,19 @@ BOTH(cudaStreamIsCapturing, _ptsz,
 	RUN(cuStreamIsCapturing, S(stream), (CUstreamCaptureStatus *)status);
 );
 
+/* The versions differ in what else they say of a capture, and there is none */
+#define CAPTURE_INFO(name, ...)						\
+	BOTH(name, _ptsz,						\
+	     (cudaStream_t stream, enum cudaStreamCaptureStatus *status, \
+	      unsigned long long *id, ##__VA_ARGS__),			\
+		(void)id;						\
+		RUN(cuStreamIsCapturing, S(stream),			\
+		    (CUstreamCaptureStatus *)status);)
+
+CAPTURE_INFO(cudaStreamGetCaptureInfo);
+CAPTURE_INFO(cudaStreamGetCaptureInfo_v2, void *, void *, void *);
+CAPTURE_INFO(cudaStreamGetCaptureInfo_v3, void *, void *, void *, void *);
+
 /* Nothing is ever captured, so no mode makes a difference */
 cudaError_t cudaThreadExchangeStreamCaptureMode(
 					enum cudaStreamCaptureMode *mode)

@@ -26,6 +26,11 @@ void ask_vmm_wrong(void)
 	ASK("granularity of nothing", cuMemGetAllocationGranularity, &g, NULL, 0);
 	ASK("granularity, no place", cuMemGetAllocationGranularity, NULL, &prop,
 	    0);
+	bad.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+	ASK("granularity, of the host's node", cuMemGetAllocationGranularity, &g,
+	    &bad, 0);
+	SAY("granularity, of the host's node", g);
+	bad = prop;
 	bad.location.id = 1000;
 	ASK("granularity, no device", cuMemGetAllocationGranularity, &g, &bad, 0);
 	ASK("create, no device", cuMemCreate, &h, 2 * MiB, &bad, 0);
@@ -67,7 +72,7 @@ void ask_vmm(void)
 		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
 	};
 	CUmemGenericAllocationHandle h = 0, again = 0;
-	CUmemAllocationProp got = { 0 };
+	CUmemAllocationProp got = { 0 }, plain = prop;
 	unsigned long long flags = 77;
 	unsigned char in[64], out[64];
 	CUdeviceptr p = 0, base = 0;
@@ -179,6 +184,23 @@ void ask_vmm(void)
 	ASK("free half the address", cuMemAddressFree, p, 4 * MiB);
 	ASK("free the address", cuMemAddressFree, p, 8 * MiB);
 	ASK("free the address again", cuMemAddressFree, p, 8 * MiB);
+	/* Nothing is said of GPUDirect RDMA, and reading is all that is allowed */
+	plain.allocFlags.gpuDirectRDMACapable = 0;
+	access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+	ASK("create, plain", cuMemCreate, &h, 2 * MiB, &plain, 0);
+	ASK("reserve", cuMemAddressReserve, &p, 2 * MiB, 0, 0, 0);
+	ASK("map", cuMemMap, p, 2 * MiB, 0, h, 0);
+	ASK("set access, reading", cuMemSetAccess, p, 2 * MiB, &access, 1);
+	ASK("fill what can be read", cuMemsetD8_v2, p, 1, 99);
+	ASK("rdma capable, plain", cuPointerGetAttribute, &v,
+	    CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, p);
+	SAY("rdma capable, plain", v);
+	ASK("dma-buf, plain", cuMemGetHandleForAddressRange, &fd, p, 2 * MiB,
+	    CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+	close(fd);
+	ASK("unmap", cuMemUnmap, p, 2 * MiB);
+	ASK("release", cuMemRelease, h);
+	ASK("free the address", cuMemAddressFree, p, 2 * MiB);
 }
 
 void ask_ipc(void)

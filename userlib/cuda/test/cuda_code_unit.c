@@ -74,6 +74,76 @@ static void t_modules(void)
 	IS(cuModuleGetFunction(&f, m, "any"), CUDA_ERROR_INVALID_HANDLE);
 }
 
+/* A library has a module in each context, and ends with its own ones only */
+static void t_library_modules(void)
+{
+	CUcontext ctx = start(&one), other;
+	CUmodule m[2], x[10], again, victim = NULL;
+	CUlibrary l;
+	CUfunction f;
+
+	OK(cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0));
+	OK(cuLibraryGetModule(&m[0], l));
+	OK(cuCtxCreate_v2(&other, 0, 0));
+	OK(cuLibraryGetModule(&m[1], l));
+	OK(cuLibraryGetModule(&again, l));
+	CHECK(m[1] != m[0] && again == m[1]);
+	OK(cuModuleGetFunction(&f, m[1], "first"));
+	OK(cuFuncGetModule(&again, f));
+	CHECK(again == m[1]);
+	OK(cuCtxDestroy_v2(other));
+	IS(cuModuleGetFunction(&f, m[1], "first"), CUDA_ERROR_INVALID_HANDLE);
+	/* The C library keeps the first places that are given back for itself */
+	for (int i = 0; i < 10; i++)
+		OK(cuModuleLoadData(&x[i], ptx));
+	for (int i = 0; i < 10; i++)
+		OK(cuModuleUnload(x[i]));
+	OK(cuModuleUnload(m[0]));
+	/* One that lies where that lay, if it gives the place again at all */
+	for (int i = 0; i < 1000 && victim != m[0]; i++)
+		OK(cuModuleLoadData(&victim, ptx));
+	OK(cuLibraryUnload(l));
+	OK(cuModuleGetFunction(&f, victim, "second"));
+	end(ctx);
+}
+
+static void t_function_attributes(void)
+{
+	CUcontext ctx = start(&one);
+	CUfunction f;
+	CUmodule m;
+	int v;
+
+	OK(cuModuleLoadData(&m, ptx));
+	OK(cuModuleGetFunction(&f, m, "first"));
+	OK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			      232448));
+	OK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			      f));
+	CHECK(v == 232448);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			      232449), INVALID);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			      -1), INVALID);
+	OK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			      50));
+	OK(cuFuncGetAttribute(&v,
+			      CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			      f));
+	CHECK(v == 50);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			      101), INVALID);
+	/* What is found out of the code, what is not there, and what is nothing */
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_BINARY_VERSION, 90), INVALID);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_LAST, 1),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_LAST + 1, 1), INVALID);
+	IS(cuFuncSetAttribute((CUfunction)m,
+			      CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+			      50), CUDA_ERROR_INVALID_HANDLE);
+	end(ctx);
+}
+
 /* What a refused launch says */
 static void t_launch(void)
 {
@@ -248,6 +318,8 @@ static void t_export_tables(void)
 
 static const struct unit_test tests[] = {
 	{ "modules and libraries", t_modules },
+	{ "a library's modules", t_library_modules },
+	{ "attributes of functions", t_function_attributes },
 	{ "a launch is refused by name", t_launch },
 	{ "functions of the program in a stream", t_host_function },
 	{ "tables for the runtime", t_export_tables },

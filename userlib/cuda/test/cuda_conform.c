@@ -44,6 +44,9 @@ static void start(void)
 	ASK("dma-buf", cuDeviceGetAttribute, &n,
 	    CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0);
 	SAY("dma-buf", n);
+	ASK("shared memory of a block", cuDeviceGetAttribute, &n,
+	    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0);
+	SAY("shared memory of a block", n);
 	ASK("flush options", cuDeviceGetAttribute, &n,
 	    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 0);
 	SAY("flush options", n);
@@ -141,6 +144,8 @@ static void memory(void)
 	    4096, 1, 0);
 	ASK("export of a page, not of 64 KiB", cuMemGetHandleForAddressRange,
 	    &fd, q, 4096, 1, 0);
+	ASK("export behind an allocation", cuMemGetHandleForAddressRange, &fd,
+	    (p + MiB) & ~65535ull, 65536, 1, 0);
 	ASK("free host", cuMemFreeHost, h);
 	ASK("free host again", cuMemFreeHost, h);
 	ASK("free", cuMemFree_v2, p);
@@ -158,6 +163,7 @@ static void pointers(void)
 		CU_POINTER_ATTRIBUTE_IS_MANAGED,
 		CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
 	};
+	CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens = { 77, 77 };
 	unsigned int type = 77;
 	int ordinal = 77, managed = 77, v = 77;
 	void *host = &host;
@@ -198,6 +204,8 @@ static void pointers(void)
 	ATTR("rdma capable", &v, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE,
 	     p);
 	SAY("rdma capable", v);
+	ATTR("tokens", &tokens, CU_POINTER_ATTRIBUTE_P2P_TOKENS, p);
+	SAY("token", tokens.p2pToken);
 	ATTR("attribute 0", &v, (CUpointer_attribute)0, p);
 	ATTR("attribute 999", &v, (CUpointer_attribute)999, p);
 	ATTR("attribute without a place", NULL, CU_POINTER_ATTRIBUTE_MAPPED, p);
@@ -231,7 +239,9 @@ static void pointers(void)
 static void copies(void)
 {
 	unsigned char in[4096], out[4096];
+	CUcontext c = NULL;
 	CUdeviceptr p, q;
+	size_t left;
 
 	memset(in, 7, sizeof(in));
 	ASK("alloc", cuMemAlloc_v2, &p, 4 * MiB);
@@ -252,7 +262,12 @@ static void copies(void)
 	ASK("fill, too much", cuMemsetD8_v2, p, 1, 5 * MiB);
 	ASK("fill plain memory", cuMemsetD8_v2, (uintptr_t)out, 1, 8);
 	ASK("free", cuMemFree_v2, p);
-	ASK("free", cuMemFree_v2, q);
+	ASK("pop", cuCtxPopCurrent_v2, &c);
+	ASK("fill without a context", cuMemsetD8_v2, q, 1, 8);
+	ASK("from device without a context", cuMemcpyDtoH_v2, out, q, 8);
+	ASK("info without a context", cuMemGetInfo_v2, &left, &left);
+	ASK("free without a context", cuMemFree_v2, q);
+	ASK("push", cuCtxPushCurrent_v2, c);
 	ASK("fill freed", cuMemsetD8_v2, p, 1, 8);
 	ASK("synchronize", cuCtxSynchronize);
 }

@@ -234,6 +234,7 @@ static void t_stale_registration(void)
 
 static void t_pointer_attributes(void)
 {
+	CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens = { 77, 77 };
 	CUpointer_attribute attrs[] = {
 		CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
 		CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
@@ -290,7 +291,9 @@ static void t_pointer_attributes(void)
 	OK(cuMemAlloc_v2(&p, 3 * MiB));
 	OK(ATTR(&id[1], BUFFER_ID, p));
 	CHECK(id[0] != id[1]);
-	IS(ATTR(&i, P2P_TOKENS, p), CUDA_ERROR_NOT_SUPPORTED);
+	OK(ATTR(&tokens, P2P_TOKENS, p));
+	CHECK(tokens.p2pToken == 0 && tokens.vaSpaceToken == 0);
+	IS(ATTR(&tokens, P2P_TOKENS, (uintptr_t)h), CUDA_ERROR_NOT_SUPPORTED);
 	IS(cuPointerGetAttribute(&i, (CUpointer_attribute)0, p), INVALID);
 	IS(cuPointerGetAttribute(&i, (CUpointer_attribute)99, p), INVALID);
 	IS(ATTR(NULL, MAPPED, p), INVALID);
@@ -318,6 +321,28 @@ static void t_pointer_attributes(void)
 	end(ctx);
 }
 
+/* What a thread without one may do to memory, as a real GPU has it: free it */
+static void t_free_without(void)
+{
+	CUcontext ctx = start(&one), popped;
+	CUdeviceptr p, q;
+	size_t n;
+	char c;
+
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuMemAlloc_v2(&q, 4 * MiB));
+	OK(cuCtxPopCurrent_v2(&popped));
+	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_INVALID_CONTEXT);
+	IS(cuMemcpyDtoH_v2(&c, p, 1), CUDA_ERROR_INVALID_CONTEXT);
+	IS(cuMemGetInfo_v2(&n, &n), CUDA_ERROR_INVALID_CONTEXT);
+	OK(cuMemFree_v2(p));
+	OK(cuMemFree_v2(q));
+	IS(cuMemFree_v2(q), INVALID);
+	CHECK(fake_handles() == 0);
+	OK(cuCtxPushCurrent_v2(ctx));
+	end(ctx);
+}
+
 static void t_dmabuf(void)
 {
 	CUcontext ctx = start(&one);
@@ -327,7 +352,6 @@ static void t_dmabuf(void)
 	void *h;
 
 	OK(cuMemAlloc_v2(&p, 3 * MiB + 4096));
-	OK(cuMemAllocHost_v2(&h, 65536));
 	OK(EXPORT(&fd, p, 3 * MiB));
 	CHECK(fd >= 0 && (fcntl(fd, F_GETFD) & FD_CLOEXEC));
 	OK(EXPORT(&fd2, p + MiB, MiB + 4096));
@@ -351,6 +375,7 @@ static void t_dmabuf(void)
 	IS(EXPORT(&fd2, p - FAKE_PAGE, 2 * FAKE_PAGE), INVALID);
 	IS(EXPORT(&fd2, p, (size_t)-4096), INVALID);
 	IS(EXPORT(&fd2, BAD_PTR(CUdeviceptr) & ~4095ull, 4096), INVALID);
+	OK(cuMemAllocHost_v2(&h, 65536));	/* it may lie right below p */
 	IS(EXPORT(&fd2, (uintptr_t)h, 65536), CUDA_ERROR_NOT_SUPPORTED);
 	OK(cuMemFree_v2(p));
 	IS(EXPORT(&fd2, p, MiB), INVALID);
@@ -361,8 +386,13 @@ static void t_dmabuf(void)
 	 */
 	OK(cuMemAlloc_v2(&a, FAKE_PAGE));
 	OK(cuMemAlloc_v2(&b, FAKE_PAGE));
+	/* Nobody has allocated the rest of the block, but it may go along */
+	IS(EXPORT(&fd, b + FAKE_PAGE, FAKE_PAGE), INVALID);
+	IS(EXPORT(&fd, a + MiB, FAKE_PAGE), INVALID);
+	OK(EXPORT(&fd, b, 2 * FAKE_PAGE));
 	OK(EXPORT(&fd, a, FAKE_PAGE));
 	OK(cuMemFree_v2(a));
+	IS(EXPORT(&fd2, a, FAKE_PAGE), INVALID);
 	OK(cuMemAlloc_v2(&c, FAKE_PAGE));
 	CHECK(c != a);
 	used = fake_vram_used(0);
@@ -396,6 +426,7 @@ static const struct unit_test tests[] = {
 	{ "memory of devices", t_io_memory },
 	{ "a registration that outlived its memory", t_stale_registration },
 	{ "pointer attributes", t_pointer_attributes },
+	{ "freeing without a context", t_free_without },
 	{ "dma-buf export", t_dmabuf },
 	{ "no dma-buf export", t_no_dmabuf },
 };

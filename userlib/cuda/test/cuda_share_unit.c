@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library on a fake driver: memory by hand, other processes, other GPUs.
+ * The library on a fake driver: memory by hand, other processes.
  * Each test runs in a process of its own.
  */
 #include <sys/mman.h>
@@ -239,6 +239,42 @@ static void t_vmm_failures(void)
 	end(ctx);
 }
 
+/* What memory by hand can be of, and what is promised of it */
+static void t_vmm_kinds(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemAllocationProp p1 = prop;
+	CUmemGenericAllocationHandle h;
+	size_t size = 0;
+	CUdeviceptr p;
+	int v = 77, fd;
+
+	p1.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+	OK(cuMemGetAllocationGranularity(&size, &p1, 0));
+	CHECK(size == 2 * MiB);
+	IS(cuMemCreate(&h, 2 * MiB, &p1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	p1.location.type = CU_MEM_LOCATION_TYPE_HOST;
+	IS(cuMemGetAllocationGranularity(&size, &p1, 0),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	IS(cuMemCreate(&h, 2 * MiB, &p1, 0), CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuMemAddressReserve(&p, 2 * MiB, 0, 0, 0));
+	for (unsigned char capable = 0; capable < 2; capable++) {
+		p1 = prop;
+		p1.allocFlags.gpuDirectRDMACapable = capable;
+		OK(cuMemCreate(&h, 2 * MiB, &p1, 0));
+		OK(cuMemMap(p, 2 * MiB, 0, h, 0));
+		OK(cuPointerGetAttribute(&v,
+			CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, p));
+		CHECK(v == capable);
+		OK(EXPORT(&fd, p, 2 * MiB));
+		close(fd);
+		OK(cuMemUnmap(p, 2 * MiB));
+		OK(cuMemRelease(h));
+	}
+	OK(cuMemAddressFree(p, 2 * MiB));
+	end(ctx);
+}
+
 /* ---- other processes: what one process can see of it ---- */
 
 static void t_ipc_event(void)
@@ -330,6 +366,54 @@ static void t_ipc_memory(void)
 	end(ctx);
 }
 
+/* Another process's handle, opened twice: one place, closed as often */
+static void t_ipc_twice(void)
+{
+	CUcontext ctx = start(&one);
+	CUdeviceptr p, gap[2], a = 0, b = 0, c = 0;
+	CUipcMemHandle handle;
+	struct pln_name name;
+	int hold[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe(hold));
+	OK(cuMemAlloc_v2(&p, 4 * MiB));
+	OK(cuIpcGetMemHandle(&handle, p));
+	/* The fake device knows descriptors by number: of these two now */
+	for (int i = 0; i < 2; i++) {
+		OK(cuMemAlloc_v2(&gap[i], 4 * MiB));
+		OK(cuIpcGetMemHandle((CUipcMemHandle[1]){ 0 }, gap[i]));
+	}
+	pid = fork();
+	if (!pid) {
+		close(hold[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
+	}
+	memcpy(&name, &handle, sizeof(name));
+	name.pid = pid;
+	memcpy(&handle, &name, sizeof(name));
+	for (int i = 0; i < 2; i++)
+		OK(cuMemFree_v2(gap[i]));
+	OK(cuMemAlloc_v2(&gap[0], 8 * MiB));
+	OK(cuIpcOpenMemHandle_v2(&a, handle, 1));
+	OK(cuIpcOpenMemHandle_v2(&b, handle, 1));
+	CHECK(a && a == b);
+	OK(cuMemsetD8_v2(a, 9, 1));
+	OK(cuIpcCloseMemHandle(a));
+	OK(cuMemsetD8_v2(a, 8, 1));		/* it is open yet */
+	OK(cuIpcCloseMemHandle(a));
+	IS(cuMemsetD8_v2(a, 8, 1), INVALID);
+	IS(cuIpcCloseMemHandle(a), INVALID);
+	OK(cuIpcOpenMemHandle_v2(&c, handle, 1));
+	OK(cuIpcCloseMemHandle(c));
+	close(hold[1]);
+	waitpid(pid, NULL, 0);
+	OK(cuMemFree_v2(gap[0]));
+	OK(cuMemFree_v2(p));
+	end(ctx);
+}
+
 /* A descriptor of another process is taken only while it is what it was */
 static void t_take_fd(void)
 {
@@ -367,74 +451,6 @@ static void t_take_fd(void)
 	IS(pln_take_fd(&name, 77, &got), INVALID);	/* it has ended */
 }
 
-/* ---- two GPUs ---- */
-
-static void t_peers(void)
-{
-	struct fake_config cfg = one;
-	CUcontext first, second;
-	unsigned char in[100], out[100];
-	unsigned int jobs;
-	CUdeviceptr a, b;
-	int can = 0;
-
-	cfg.gpus = 2;
-	cfg.coherent = true;
-	first = start(&cfg);
-	pattern(in, sizeof(in), 1);
-	OK(cuMemAlloc_v2(&a, 4096));
-	OK(cuCtxCreate_v2(&second, 0, 1));
-	OK(cuMemAlloc_v2(&b, 4096));
-	OK(cuDeviceCanAccessPeer(&can, 0, 1));
-	CHECK(can == 1);
-	OK(cuDeviceGetP2PAttribute(&can, 2, 0, 1));
-	CHECK(can == 1);
-	IS(cuCtxEnablePeerAccess(second, 0),
-	   CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);	/* itself */
-	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-	OK(cuCtxEnablePeerAccess(first, 0));
-	IS(cuCtxEnablePeerAccess(first, 0),
-	   CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
-	OK(cuMemcpyHtoD_v2(b, in, 100));
-	jobs = fake_calls(FAKE_SUBMIT);
-	OK(cuMemcpyDtoD_v2(a, b, 100));
-	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 1);	/* one engine does all */
-	OK(cuMemcpyDtoH_v2(out, a, 100));
-	CHECK(!memcmp(in, out, 100));
-	OK(cuMemsetD8_v2(a, 8, 100));
-	OK(cuMemcpyDtoD_v2(b, a, 100));
-	/* Both on the other one, and from the other one to the host */
-	OK(cuMemcpyDtoD_v2(a + 200, a, 100));
-	OK(cuMemcpyDtoH_v2(out, a + 200, 100));
-	CHECK(out[0] == 8 && out[99] == 8);
-	OK(cuMemcpyDtoH_v2(out, b, 100));
-	CHECK(out[0] == 8 && out[99] == 8);
-	OK(cuCtxDisablePeerAccess(first));
-	IS(cuCtxDisablePeerAccess(first), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-	/* Without access each engine stays in its own memory */
-	jobs = fake_calls(FAKE_SUBMIT);
-	OK(cuMemcpyDtoD_v2(a, b, 100));
-	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 2);
-	OK(cuCtxDestroy_v2(second));
-	end(first);
-}
-
-static void t_no_peers(void)
-{
-	struct fake_config cfg = one;
-	CUcontext first, second;
-	int can = 1;
-
-	cfg.gpus = 2;
-	first = start(&cfg);
-	OK(cuCtxCreate_v2(&second, 0, 1));
-	OK(cuDeviceCanAccessPeer(&can, 0, 1));
-	CHECK(can == 0);
-	IS(cuCtxEnablePeerAccess(first, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-	OK(cuCtxDestroy_v2(second));
-	end(first);
-}
-
 static const struct unit_test tests[] = {
 	{ "memory by hand", t_vmm },
 	{ "memory by hand, with a window", t_vmm_coherent },
@@ -442,11 +458,11 @@ static const struct unit_test tests[] = {
 	{ "reserved addresses", t_vmm_addresses },
 	{ "memory by hand, shared", t_vmm_share },
 	{ "memory by hand, every failure", t_vmm_failures },
+	{ "memory by hand, of what", t_vmm_kinds },
 	{ "events for other processes", t_ipc_event },
 	{ "memory for other processes", t_ipc_memory },
+	{ "memory of another process, opened twice", t_ipc_twice },
 	{ "a descriptor of another process", t_take_fd },
-	{ "peer access", t_peers },
-	{ "no peer access without a window", t_no_peers },
 };
 
 UNIT_MAIN(tests)

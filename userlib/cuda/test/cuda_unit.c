@@ -149,6 +149,11 @@ static void t_errors(void)
 
 static void t_device(void)
 {
+	static const int of_9_0[][2] = {
+		{ 8, 49152 }, { 9, 65536 }, { 12, 65536 }, { 39, 2048 },
+		{ 81, 233472 }, { 82, 65536 }, { 97, 232448 }, { 106, 32 },
+		{ 111, 1024 },
+	};
 	struct fake_config cfg = one;
 	char text[64];
 	CUuuid uuid;
@@ -188,6 +193,11 @@ static void t_device(void)
 	CHECK(a == 1);
 	OK(cuDeviceGetAttribute(&a, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 0));
 	CHECK(a == 0);
+	/* What compute capability 9.0 has */
+	for (size_t i = 0; i < sizeof(of_9_0) / sizeof(of_9_0[0]); i++) {
+		OK(cuDeviceGetAttribute(&a, (CUdevice_attribute)of_9_0[i][0], 0));
+		CHECK(a == of_9_0[i][1]);
+	}
 	OK(cuDeviceGetAttribute(&a, (CUdevice_attribute)PLN_CUDA_DEVICE_ATTRIBUTE_LAST, 0));
 	IS(cuDeviceGetAttribute(&a, (CUdevice_attribute)0, 0), INVALID);
 	IS(cuDeviceGetAttribute(&a, (CUdevice_attribute)9999, 0), INVALID);

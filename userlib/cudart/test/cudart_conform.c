@@ -17,6 +17,12 @@
 #include "../cudart_abi.h"
 #include "../../cuda/test/ask.h"
 
+/* As CUDA 13 has it; 12 has less, and looks at no more */
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream,
+				     enum cudaStreamCaptureStatus *status,
+				     unsigned long long *id, void *graph,
+				     void *deps, void *edges, void *n);
+
 #define TEXT_(x)	#x
 #define TEXT(x)		TEXT_(x)
 #define NAME		"libcudart.so." TEXT(CUDART_MAJOR)
@@ -263,6 +269,10 @@ static void streams(void)
 	ASK("capturing, no place", cudaStreamIsCapturing, s, NULL);
 	ASK("capturing", cudaStreamIsCapturing, s, (void *)&n);
 	SAY("capturing", n);
+	n = 77;
+	ASK("capture info", cudaStreamGetCaptureInfo, s, (void *)&n, NULL, NULL,
+	    NULL, NULL, NULL);
+	SAY("capture info", n);
 	n = 1;
 	ASK("mode", cudaThreadExchangeStreamCaptureMode, (void *)&n);
 	SAY("mode", n);

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The library on a fake driver: who waits for all of it, and for what.
+ * Each test runs in a process of its own.
+ */
+#include <time.h>
+
+#include "unit.h"
+
+/*
+ * The clock of the library, which the linker leads here: so much later at each
+ * look.
+ */
+static atomic_ullong clock_step, clock_now;
+
+uint64_t __real_pln_now(void);
+uint64_t __wrap_pln_now(void);
+
+uint64_t __wrap_pln_now(void)
+{
+	uint64_t step = atomic_load(&clock_step);
+
+	return step ? atomic_fetch_add(&clock_now, step) + step :
+		      __real_pln_now();
+}
+
+/* ---- functions of the program ---- */
+
+static atomic_int ran;
+
+/* So slow that whoever does not wait for it is seen */
+static void slow(void *arg)
+{
+	struct timespec nap = { 0, 200000000 };
+
+	nanosleep(&nap, NULL);
+	if (arg)
+		*(volatile unsigned char *)arg = 0x77;
+	atomic_store(&ran, 1);
+}
+
+static struct fake_config manual(unsigned int gpus)
+{
+	struct fake_config cfg = one;
+
+	cfg.gpus = gpus;
+	cfg.manual = true;
+	return cfg;
+}
+
+static void t_sync_function(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	CUstream nb, b;
+
+	OK(cuStreamCreate(&nb, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&b, 0));
+	OK(cuLaunchHostFunc(nb, slow, NULL));
+	OK(cuCtxSynchronize());
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	OK(cuLaunchHostFunc(b, slow, NULL));
+	OK(cuCtxSynchronize_v2(ctx));
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	OK(cuLaunchHostFunc(NULL, slow, NULL));
+	OK(cuCtxSynchronize());
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	/* The stream may be gone by then */
+	OK(cuLaunchHostFunc(nb, slow, NULL));
+	OK(cuStreamDestroy_v2(nb));
+	CHECK(atomic_load(&ran) == 0);
+	OK(cuCtxSynchronize());
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	end(ctx);
+}
+
+static void t_destroy_function(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuLaunchHostFunc(s, slow, NULL));
+	end(ctx);
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	OK(cuDevicePrimaryCtxRetain(&ctx, 0));
+	OK(cuCtxSetCurrent(ctx));
+	OK(cuLaunchHostFunc(NULL, slow, NULL));
+	OK(cuDevicePrimaryCtxRelease_v2(0));
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	OK(cuCtxSetCurrent(NULL));
+	CHECK(!fake_files());
+}
+
+/* The function uses the memory */
+static void t_free_function(void)
+{
+	struct fake_config cfg = manual(1);
+	CUmemGenericAllocationHandle h;
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUcontext ctx = start(&cfg);
+	CUdeviceptr p;
+	CUstream s;
+	void *m;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	OK(cuLaunchHostFunc(s, slow, m));
+	OK(cuMemFreeHost(m));
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuLaunchHostFunc(s, slow, NULL));
+	OK(cuMemFree_v2(p));
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	/* Of no context: of every one on its device */
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	OK(cuMemAddressReserve(&p, 2 * MiB, 0, 0, 0));
+	OK(cuMemMap(p, 2 * MiB, 0, h, 0));
+	OK(cuLaunchHostFunc(s, slow, NULL));
+	OK(cuMemUnmap(p, 2 * MiB));
+	CHECK(atomic_exchange(&ran, 0) == 1);
+	OK(cuMemRelease(h));
+	OK(cuMemAddressFree(p, 2 * MiB));
+	end(ctx);
+}
+
+/* ---- two GPUs ---- */
+
+struct pair {
+	CUcontext ctx[2];		/* the second one is current */
+	CUstream s[2];
+	CUevent e;			/* of the first one */
+	CUdeviceptr p[2];
+	unsigned char *h;		/* made in the first one */
+};
+
+static struct pair pair(bool coherent)
+{
+	struct fake_config cfg = manual(2);
+	struct pair t;
+	void *m;
+
+	cfg.coherent = coherent;
+	start(&cfg);
+	OK(cuCtxGetCurrent(&t.ctx[0]));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	OK(cuEventCreate(&t.e, 0));
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			OK(cuCtxCreate_v2(&t.ctx[1], 0, 1));
+		OK(cuStreamCreate(&t.s[i], CU_STREAM_NON_BLOCKING));
+		OK(cuMemAlloc_v2(&t.p[i], 4096));
+		OK(cuMemsetD8_v2(t.p[i], 0x11, 4096));
+	}
+	t.h = memset(m, 0x33, 4096);
+	return t;
+}
+
+static void pair_end(struct pair *t)
+{
+	OK(cuCtxDestroy_v2(t->ctx[1]));
+	end(t->ctx[0]);
+}
+
+/* An event of another GPU that a stream waits for, and nothing behind it */
+static void t_awaited_event(void)
+{
+	struct pair t = pair(false);
+
+	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+	OK(cuEventRecord(t.e, t.s[0]));
+	OK(cuStreamWaitEvent(t.s[1], t.e, 0));
+	IS(cuEventQuery(t.e), CUDA_ERROR_NOT_READY);
+	OK(cuCtxSynchronize());
+	OK(cuEventQuery(t.e));
+	/* The waiting stream may be gone by then */
+	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+	OK(cuEventRecord(t.e, t.s[0]));
+	OK(cuStreamWaitEvent(t.s[1], t.e, 0));
+	OK(cuStreamDestroy_v2(t.s[1]));
+	IS(cuEventQuery(t.e), CUDA_ERROR_NOT_READY);
+	OK(cuCtxSynchronize());
+	OK(cuEventQuery(t.e));
+	/* So does the end of the context */
+	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+	OK(cuEventRecord(t.e, t.s[0]));
+	OK(cuStreamWaitEvent(NULL, t.e, 0));
+	OK(cuCtxDestroy_v2(t.ctx[1]));
+	OK(cuEventQuery(t.e));
+	end(t.ctx[0]);
+}
+
+/* Page-locked memory is that of every GPU's engine */
+static void t_free_pinned(void)
+{
+	struct pair t = pair(false);
+	unsigned char out[4096];
+
+	OK(cuMemcpyHtoDAsync_v2(t.p[1], t.h, 4096, t.s[1]));
+	OK(cuMemFreeHost(t.h));
+	CHECK(fake_jobs() == 0);
+	OK(cuMemcpyDtoH_v2(out, t.p[1], 4096));
+	CHECK(out[0] == 0x33 && out[4095] == 0x33);
+	pair_end(&t);
+}
+
+/* And ends with the context that it was made in */
+static void t_destroy_pinned(void)
+{
+	struct pair t = pair(false);
+	unsigned char out[4096];
+
+	OK(cuMemcpyHtoDAsync_v2(t.p[1], t.h, 4096, t.s[1]));
+	OK(cuCtxDestroy_v2(t.ctx[0]));
+	OK(cuMemcpyDtoH_v2(out, t.p[1], 4096));
+	CHECK(out[0] == 0x33 && out[4095] == 0x33);
+	OK(cuCtxDestroy_v2(t.ctx[1]));
+	OK(cuCtxPopCurrent_v2(NULL));		/* the first one lay below */
+	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
+}
+
+/* With peer access, memory of one GPU is that of the other one's engine */
+static void t_free_peer(void)
+{
+	struct pair t = pair(true);
+	unsigned char out[4096];
+
+	OK(cuCtxEnablePeerAccess(t.ctx[0], 0));
+	OK(cuMemsetD8_v2(t.p[0], 0x44, 4096));
+	OK(cuMemcpyDtoDAsync_v2(t.p[1], t.p[0], 4096, t.s[1]));
+	OK(cuMemFree_v2(t.p[0]));
+	CHECK(fake_jobs() == 0);
+	OK(cuMemcpyDtoH_v2(out, t.p[1], 4096));
+	CHECK(out[0] == 0x44 && out[4095] == 0x44);
+	pair_end(&t);
+}
+
+/* ---- time ---- */
+
+/* Two minutes are for one job, and not for all that are in front of it */
+static void t_progress(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	CUdeviceptr p;
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 4096));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemsetD8Async(p, 1, 4096, s));
+	/* The first two end, and the third one only when asked twice */
+	fake_fail(FAKE_WAIT, 3, ETIMEDOUT);
+	atomic_store(&clock_step, 45000000000ull);
+	OK(cuStreamSynchronize(s));
+	/* A job that does not end is given up */
+	OK(cuMemsetD8Async(p, 1, 4096, s));
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	atomic_store(&clock_step, 121000000000ull);
+	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_TIMEOUT);
+	atomic_store(&clock_step, 0);
+	OK(cuStreamSynchronize(s));
+	end(ctx);
+}
+
+static const struct unit_test tests[] = {
+	{ "a context waits for functions", t_sync_function },
+	{ "and so does its end", t_destroy_function },
+	{ "memory is freed behind functions", t_free_function },
+	{ "a context waits for awaited events", t_awaited_event },
+	{ "page-locked memory is freed behind all engines", t_free_pinned },
+	{ "the end of a context is behind all engines", t_destroy_pinned },
+	{ "a peer's memory is freed behind all engines", t_free_peer },
+	{ "a timeout is of one job", t_progress },
+};
+
+UNIT_MAIN(tests)
