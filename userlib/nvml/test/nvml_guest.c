@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * In a guest: what the library says and what libcuda says are the same, and memory
- * that is taken is seen.   nvml_guest GPUS
+ * In a guest, nvml_guest GPUS: what the library says and what libcuda says are the
+ * same, and memory that is taken is seen.  Of two GPUs the second one has a window.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +92,19 @@ static void peers(unsigned int gpus)
 		}
 }
 
+static void one_way(void)
+{
+	nvmlGpuP2PStatus_t status;
+	nvmlDevice_t a, b;
+
+	OK(nvmlDeviceGetHandleByIndex(0, &a));
+	OK(nvmlDeviceGetHandleByIndex(1, &b));
+	OK(nvmlDeviceGetP2PStatus(a, b, NVML_P2P_CAPS_INDEX_READ, &status));
+	CHECK(status == NVML_P2P_STATUS_OK);
+	OK(nvmlDeviceGetP2PStatus(b, a, NVML_P2P_CAPS_INDEX_READ, &status));
+	CHECK(status == NVML_P2P_STATUS_GPU_NOT_SUPPORTED);
+}
+
 static void versions(void)
 {
 	int ours, theirs;
@@ -123,7 +136,9 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < gpus; i++)
 		TEST("a GPU is the same to both", same(i));
 	TEST("memory that is taken is seen", memory_is_seen());
-	TEST("who reaches whom", peers(gpus));
+	TEST("who reaches whom, as libcuda says", peers(gpus));
+	if (gpus == 2)
+		TEST("only the second GPU has a window", one_way());
 	TEST("the version of CUDA", versions());
 	TEST("the library ends", OK(nvmlShutdown()));
 	return ktap_end();
