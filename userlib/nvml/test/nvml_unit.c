@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fake_machine.h"
 #include "nvml_unit.h"
 
 const char *switches, *bridges, *no_driver;
@@ -317,6 +318,10 @@ static void t_lost(void)
 	IS(nvmlDeviceGetMemoryInfo(gpu[1], &memory), NVML_ERROR_GPU_IS_LOST);
 	OK(nvmlDeviceGetMemoryInfo(gpu[2], &memory));
 	OK(nvmlDeviceGetIndex(gpu[1], &n));
+	fake_exchanged = true;
+	IS(nvmlDeviceGetMemoryInfo(gpu[2], &memory), NVML_ERROR_GPU_IS_LOST);
+	fake_exchanged = false;
+	OK(nvmlDeviceGetMemoryInfo(gpu[2], &memory));
 	fake_fail(FAKE_OPEN, 1, EACCES);
 	IS(nvmlDeviceGetMemoryInfo(gpu[0], &memory), NVML_ERROR_NO_PERMISSION);
 	fake_fail(FAKE_QUERY, 1, ENOMEM);

@@ -124,6 +124,14 @@ void t_nearest(void)
 					    got));
 	CHECK(n == 1 && got[0] == gpu[0] && !got[1]);
 	n = 4;
+	OK(nvmlDeviceGetTopologyNearestGpus(gpu[0], NVML_TOPOLOGY_MULTIPLE, &n,
+					    got));
+	CHECK(n == 1 && got[0] == gpu[2]);
+	n = 4;
+	OK(nvmlDeviceGetTopologyNearestGpus(gpu[0], NVML_TOPOLOGY_INTERNAL, &n,
+					    got));
+	CHECK(n == 0);
+	n = 4;
 	OK(nvmlDeviceGetTopologyNearestGpus(gpu[3], NVML_TOPOLOGY_NODE, &n,
 					    got));
 	CHECK(n == 0);
