@@ -223,6 +223,9 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device);
 nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial,
 					 nvmlDevice_t *device);
 
+/**
+ * nvmlDeviceGetIndex - the number of a GPU, from 0
+ */
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index);
 
 /**
@@ -246,6 +249,9 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid,
  */
 nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minor);
 
+/**
+ * nvmlDeviceGetCudaComputeCapability - what libcuda says, such as 9 and 0
+ */
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
 						int *minor);
 
@@ -265,6 +271,9 @@ typedef struct nvmlMemory_v2_st {
 } nvmlMemory_v2_t;
 #define nvmlMemory_v2	NVML_STRUCT_VERSION(Memory, 2)
 
+/**
+ * nvmlDeviceGetMemoryInfo - GPU memory in bytes, as the driver counts it
+ */
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory);
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
 					nvmlMemory_v2_t *memory);
@@ -276,6 +285,9 @@ typedef struct nvmlBAR1Memory_st {
 	unsigned long long bar1Used;
 } nvmlBAR1Memory_t;
 
+/**
+ * nvmlDeviceGetBAR1MemoryInfo - how much of the aperture is mapped, in bytes
+ */
 nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device,
 					 nvmlBAR1Memory_t *memory);
 
@@ -315,6 +327,9 @@ typedef struct {
 typedef nvmlPciInfoExt_v1_t nvmlPciInfoExt_t;
 #define nvmlPciInfoExt_v1	NVML_STRUCT_VERSION(PciInfoExt, 1)
 
+/**
+ * nvmlDeviceGetPciInfoExt - the same, and the class
+ */
 nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device,
 				     nvmlPciInfoExt_t *pci);
 
@@ -346,6 +361,9 @@ typedef enum nvmlGpuLevel_enum {
 	NVML_TOPOLOGY_SYSTEM = 50	/* several NUMA nodes (SYS) */
 } nvmlGpuTopologyLevel_t;
 
+/**
+ * nvmlDeviceGetTopologyCommonAncestor - what lies between two GPUs
+ */
 nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device1,
 						 nvmlDevice_t device2,
 						 nvmlGpuTopologyLevel_t *level);
