@@ -29,7 +29,7 @@ nvmlReturn_t pln_nvml_errno(int error);
 nvmlReturn_t pln_nvml_ready(void);
 /* Copies the GPU that a handle names; INVALID_ARGUMENT if it names none */
 nvmlReturn_t pln_nvml_gpu(nvmlDevice_t handle, struct nvmlDevice_st *gpu);
-/* Copies GPU number @index and gives its handle: which NULL can be, both */
+/* Copies GPU number @index and gives its handle; both pointers may be NULL */
 nvmlReturn_t pln_nvml_nth(unsigned int index, struct nvmlDevice_st *gpu,
 			  nvmlDevice_t *handle);
 /* A text for the caller */
