@@ -27,8 +27,8 @@ for header in "$TOP"/userlib/include/peerlane/*.h; do
 	cmp -s "$header" "$root/include/peerlane/${header##*/}" || echo "${header##*/}"
 done >lost
 check_eq "every header is there" "" "$(cat lost)"
-check_eq "no library that stands in for NVIDIA's driver is" "" \
-	"$(find dest -name 'libcuda.so*')"
+check_eq "nothing that stands in for NVIDIA's driver is" "" \
+	"$(find dest -name 'libcuda.so*' -o -name 'libnvidia-ml.so*' -o -name nvidia-smi)"
 check_eq "nothing is outside of prefix" opt "$(ls dest)"
 check_eq "nothing names the folder in which it was built" "" \
 	"$(grep -rlI -e "$BUILD" -e "$OUT" dest)"

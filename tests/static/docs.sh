@@ -80,7 +80,7 @@ variables() { # FILE…
 
 pages() { # FILE…: manual pages of ours that they name, and that do not exist
 	sed -E 's/^\.BR ([a-zA-Z_\\-]+) \(/\1(/; s/\\f[BR]//g; s/\\-/-/g' "$@" |
-		grep -oE '\<(pln_[a-z0-9_]+|plnMem[A-Za-z0-9]+|(lib)?peerlane[a-z-]*|lib[a-z]+-peerlane)\([1-8]\)' |
+		grep -oE '\<(pln_[a-z0-9_]+|plnMem[A-Za-z0-9]+|(lib)?peerlane[a-z-]*|(lib|nvidia-)[a-z-]+-peerlane)\([1-8]\)' |
 		sort -u | while IFS='()' read -r name section; do
 		[ -e "$BUILD/userlib/man/$name.$section" ] || echo "there is no page $name($section)"
 	done

@@ -11,56 +11,33 @@
 
 #include "internal.h"
 
-static void uuid_text(const uint8_t *uuid, char *out, size_t len)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < 16; i++)
-		n += (size_t)snprintf(out + n, len - n, "%s%02x",
-				      i == 4 || i == 6 || i == 8 || i == 10 ?
-				      "-" : "", uuid[i]);
-}
-
 static int probe(unsigned int minor, struct pln_gpu_query *info)
 {
-	int fd, err = 0;
+	int err = pln_gpu_query(minor, info);
 
-	fd = pln_io_open(minor);
-	if (fd < 0) {
-		err = errno;
-		if (err == EACCES || err == EPERM)
-			pln_log("/dev/peerlane-gpu%u: %s; the user needs read and write permission on it",
-				minor, strerror(err));
-		else if (err != ENOENT)
-			pln_log("/dev/peerlane-gpu%u: %s", minor, strerror(err));
-		return err;
-	}
-	memset(info, 0, sizeof(*info));
-	if (pln_io_ioctl(fd, PLN_GPU_IOC_QUERY, info)) {
-		err = errno;
-		pln_log("/dev/peerlane-gpu%u: query: %s", minor, strerror(err));
-	} else if (info->abi_version != PLN_GPU_ABI_VERSION) {
-		err = EPROTO;
+	if (err == EACCES || err == EPERM)
+		pln_log("/dev/peerlane-gpu%u: %s; the user needs read and write permission on it",
+			minor, strerror(err));
+	else if (err == EPROTO && info->abi_version != PLN_GPU_ABI_VERSION)
 		pln_log("/dev/peerlane-gpu%u: driver speaks interface version %u, this library %u",
 			minor, info->abi_version, PLN_GPU_ABI_VERSION);
-	} else if (!info->num_queues || !info->page_size) {
-		err = EPROTO;
+	else if (err == EPROTO)
 		pln_log("/dev/peerlane-gpu%u: driver reports no queue or no page size",
 			minor);
-	}
-	pln_io_close(fd);
+	else if (err && err != ENOENT)
+		pln_log("/dev/peerlane-gpu%u: %s", minor, strerror(err));
 	return err;
 }
 
 /* Does @item, of CUDA_VISIBLE_DEVICES, name found device number @i? */
 static bool item_names(const char *item, int i, const struct pln_device *dev)
 {
-	char text[40];
+	char text[PLN_UUID_TEXT];
 	char *end;
 	long n;
 
 	if (!strncmp(item, "GPU-", 4)) {
-		uuid_text(dev->info.uuid, text, sizeof(text));
+		pln_uuid_text(dev->info.uuid, text);
 		return item[4] && !strncasecmp(item + 4, text, strlen(item + 4));
 	}
 	errno = 0;
@@ -191,7 +168,7 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 		return err;
 	if (!name || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	snprintf(name, (size_t)len, "Peerlane emulated GPU");
+	snprintf(name, (size_t)len, PLN_GPU_NAME);
 	return CUDA_SUCCESS;
 }
 
@@ -275,7 +252,9 @@ static int attribute(const struct pln_device *d, CUdevice_attribute attr)
 	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
 		return (int)(d->info.pci_devfn >> 3);
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-		return 9;
+		return PLN_GPU_CC_MAJOR;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+		return PLN_GPU_CC_MINOR;
 	/* What goes with 9.0 on every GPU that has it */
 	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
 		return PLN_USUAL_SHARED;
@@ -344,53 +323,19 @@ CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 {
 	struct pln_device *d;
 	CUresult err = pln_device_named(dev, &d);
-	char text[32];
-	int n;
+	char text[PLN_BUS_ID_TEXT];
+	size_t n;
 
 	if (err)
 		return err;
 	if (!id || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	n = snprintf(text, sizeof(text), "%04x:%02x:%02x.%x",
-		     d->info.pci_domain, d->info.pci_bus,
-		     d->info.pci_devfn >> 3, d->info.pci_devfn & 7);
-	if (n >= len)
+	pln_bus_id_text(&d->info, text);
+	n = strlen(text) + 1;
+	if (n > (size_t)len)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(id, text, (size_t)n + 1);
+	memcpy(id, text, n);
 	return CUDA_SUCCESS;
-}
-
-/* [domain:]bus:device[.function], hexadecimal */
-static bool parse_bdf(const char *s, unsigned int out[4])
-{
-	unsigned long part[3], fn = 0;
-	int n = 0;
-	char *end;
-
-	for (;;) {
-		if (n == 3 || !isxdigit((unsigned char)*s))
-			return false;
-		part[n++] = strtoul(s, &end, 16);
-		s = end;
-		if (*s != ':')
-			break;
-		s++;
-	}
-	if (n < 2)
-		return false;
-	if (*s == '.') {
-		if (!isxdigit((unsigned char)s[1]))
-			return false;
-		fn = strtoul(s + 1, &end, 16);
-		s = end;
-	}
-	if (*s || fn > 7)
-		return false;
-	out[0] = n == 3 ? (unsigned int)part[0] : 0;
-	out[1] = (unsigned int)part[n - 2];
-	out[2] = (unsigned int)part[n - 1];
-	out[3] = (unsigned int)fn;
-	return true;
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
@@ -400,13 +345,10 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 
 	if (err)
 		return err;
-	if (!dev || !id || !parse_bdf(id, bdf))
+	if (!dev || !id || !pln_bus_id_parse(id, bdf))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < pln.nr_devices; i++) {
-		const struct pln_gpu_query *q = &pln.devices[i].info;
-
-		if (q->pci_domain == bdf[0] && q->pci_bus == bdf[1] &&
-		    q->pci_devfn == (bdf[2] << 3 | bdf[3])) {
+		if (pln_bus_id_is(bdf, &pln.devices[i].info)) {
 			*dev = i;
 			return CUDA_SUCCESS;
 		}
@@ -414,13 +356,9 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-/*
- * The engine of one GPU reaches the memory of another one as user memory, so
- * the other one must have it in the process: by a coherent window.
- */
 bool pln_peers(const struct pln_device *dev, const struct pln_device *peer)
 {
-	return dev != peer && (peer->info.features & PLN_GPU_FEAT_COHERENT);
+	return dev != peer && pln_gpu_reachable(&peer->info);
 }
 
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)

@@ -20,13 +20,10 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include <linux/peerlane_gpu.h>
-
 #include "cuda_abi.h"
+#include "gpu.h"
 #include "peerlane/cuda_ext.h"
 
-#define PLN_DRIVER_VERSION	13000
-#define PLN_MAX_DEVICES		32
 #define PLN_MAX_QUEUES		16
 
 #define KiB			1024ull
@@ -40,12 +37,6 @@
 #define PLN_ALIAS(name, alias_name)					\
 	extern __typeof__(name) alias_name				\
 		__attribute__((alias(#name), visibility("default")))
-
-/* ---- io.c: the only file that makes system calls on the device ---- */
-int pln_io_open(unsigned int minor);
-int pln_io_ioctl(int fd, unsigned long request, void *arg);
-void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset);
-int pln_io_close(int fd);
 
 /* ---- devices ---- */
 struct pln_file;

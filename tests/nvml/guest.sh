@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: libnvidia-ml and nvidia-smi in a guest with two GPUs: they agree with libcuda and with peerlane topo
+# tags: guest nvml
+# tier: all
+# timeout: 240
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/cuda/lib.sh"
+need_file "$BUILD/userlib/tests/nvml_guest" "$BUILD/userlib/bin/nvidia-smi"
+
+boot plain "$TOP/tests/nvml/two-gpus.topo" 7.2 150 <<-'SCRIPT'
+	#!/bin/sh
+	/usr/lib/peerlane/tests/nvml_guest 2 || exit 1
+	{
+		nvidia-smi -L || echo "status $?"
+		nvidia-smi topo -m || echo "status $?"
+		peerlane topo --matrix
+		nvidia-smi -i 1 --query-gpu=index,memory.total --format=csv,noheader || echo "status $?"
+		rmmod peerlane_gpu
+		nvidia-smi
+		echo "without the driver $?"
+	} 2>&1 | sed 's/^/# smi: /'
+SCRIPT
+sed -n 's/^# smi: //p' plain/result.log >said
+check_eq "nvidia-smi -L has two GPUs" 2 "$(grep -cE '^GPU [01]: Peerlane emulated GPU \(UUID: GPU-[0-9a-f-]{36}\)$' said)"
+# two root ports of one root bus
+check_eq "its matrix" PHB "$(awk -F '\t' '$1 == "GPU0" { print $3 }' said)"
+check_eq "is that of peerlane topo" PHB "$(awk '!/\t/ && $1 == "GPU0" && $2 == "X" { print $3 }' said)"
+check_eq "256 MiB, as the topology says" "1, 256 MiB" "$(grep '^1, ' said)"
+check_eq "without the driver: status 9" "without the driver 9" "$(grep '^without' said)"
+finish

@@ -1,0 +1,50 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# For cases that run libnvidia-ml on the fake driver of tests/cuda and the record of a
+# machine; sourced after scenarios/lib/case.sh.
+. "$TOP/tests/lib/userlib.sh"
+
+# attribute GPU NAME TEXT: of a device by its address
+attribute() {
+	printf 'F /sys/bus/pci/devices/%s/%s %s\\n\n' "$1" "$2" "$3"
+}
+
+# The fake driver has its GPUs in slot 1
+record() { # NAME: of the machine that NAME.map describes
+	awk -f "$TOP/tests/topo/record.awk" "$TOP/tests/nvml/$1.map" |
+		sed 's/0000:0\([3-6]\):00\.0/0000:0\1:01.0/g'
+	echo "D /sys/module/peerlane_gpu parameters"
+	for gpu in 3 4 5 6; do
+		attribute "0000:0$gpu:01.0" subsystem_vendor 0x1af4
+		attribute "0000:0$gpu:01.0" subsystem_device 0x1100
+	done
+}
+
+# records: switches.rec, bridges.rec and no-driver.rec in this folder
+records() {
+	record bridges >bridges.rec
+	# the third GPU's NUMA node is not known
+	record switches | sed '/^F .*0000:05:01.0\/numa_node /s/ [0-9].*/ -1\\n/' >switches.rec
+	records_port=$(sed -n 's|^L /sys/bus/pci/devices/0000:03:01.0 .*/\([^/]*\)/0000:03:01.0$|\1|p' switches.rec)
+	{
+		for gpu in 3 4 5; do
+			attribute "0000:0$gpu:01.0" local_cpulist 0-3
+		done
+		attribute 0000:06:01.0 local_cpulist 4,64-65
+		attribute 0000:03:01.0 current_link_speed "2.5 GT/s PCIe"
+		attribute 0000:03:01.0 max_link_speed "32.0 GT/s PCIe"
+		attribute 0000:03:01.0 current_link_width 4
+		attribute 0000:03:01.0 max_link_width 16
+		attribute "$records_port" max_link_speed "8.0 GT/s PCIe"
+		attribute "$records_port" max_link_width 8
+		attribute 0000:04:01.0 current_link_speed Unknown
+		attribute 0000:04:01.0 current_link_width 0
+	} >>switches.rec
+	cat >no-driver.rec <<-'END'
+		V 1
+		E /sys/module/peerlane_gpu ENOENT
+		D /sys/bus/pci/devices
+		E /sys/bus/pci/devices/0000:03:01.0/device ENOENT
+	END
+}

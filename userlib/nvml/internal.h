@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Peerlane libnvidia-ml: what its files share.
+ *
+ * The only state is the table of GPUs, under one lock, and it is made by the
+ * first nvmlInit_v2().  All that can change is asked for in each call, without the
+ * lock: the driver, and /sys by the readers of userlib/core.
+ */
+#ifndef PEERLANE_NVML_INTERNAL_H
+#define PEERLANE_NVML_INTERNAL_H
+
+/* The functions by the names that the library exports */
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
+#include "nvml.h"
+
+#include "gpu.h"
+
+/* A GPU as nvmlInit_v2() found it; handles are addresses of these */
+struct nvmlDevice_st {
+	unsigned int index;
+	unsigned int minor;
+	struct pln_gpu_query info;
+};
+
+/* ---- init.c ---- */
+/* What an errno of the driver means; EPROTO: it speaks another language */
+nvmlReturn_t pln_nvml_errno(int error);
+/* UNINITIALIZED, or success */
+nvmlReturn_t pln_nvml_ready(void);
+/* Copies the GPU that a handle names; INVALID_ARGUMENT if it names none */
+nvmlReturn_t pln_nvml_gpu(nvmlDevice_t handle, struct nvmlDevice_st *gpu);
+/* Copies GPU number @index and gives its handle; both pointers may be NULL */
+nvmlReturn_t pln_nvml_nth(unsigned int index, struct nvmlDevice_st *gpu,
+			  nvmlDevice_t *handle);
+/* A text for the caller */
+nvmlReturn_t pln_nvml_text(const char *text, char *out, unsigned int length);
+
+#endif /* PEERLANE_NVML_INTERNAL_H */
