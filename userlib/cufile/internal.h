@@ -156,7 +156,9 @@ struct pln_window {
 	uint64_t start;		/* GPU address */
 	size_t len;
 	uint64_t buffer_id;
-	char *host;
+	char *host;		/* where @start is mapped */
+	char *map;		/* whole GPU pages, of which the above is a part */
+	size_t map_len;
 	unsigned int refs;
 	bool dead;
 };

@@ -37,12 +37,14 @@ struct mock {
 	unsigned int slow_ms;	/* file IO takes so long */
 	bool no_streams;
 	int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
+	_Atomic bool hold_map;	/* who wants a dma-buf waits */
 
 	/* what happened */
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
 		allocs;
 	_Atomic int64_t bar1_used;
 	_Atomic int in_io;	/* calls under way */
+	_Atomic int in_map;	/* waiting for a dma-buf */
 	_Atomic int anon_calls;
 	_Atomic int pinned;	/* registrations of host memory that stand */
 };

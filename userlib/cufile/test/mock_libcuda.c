@@ -418,6 +418,10 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 	struct memory *m;
 	int fd;
 
+	mock.in_map++;
+	while (mock.hold_map)
+		usleep(1000);
+	mock.in_map--;
 	if (mock.handle_error)
 		return mock.handle_error;
 	if (type != 1 || flags || !size || ptr % GRANULE || size % GRANULE)

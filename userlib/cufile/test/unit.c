@@ -1478,6 +1478,8 @@ int main(int argc, char **argv)
 	test_close_open();
 	test_media();
 	test_windows();
+	test_many_windows();
+	test_map_apart();
 	test_threads();
 	test_fork();
 	test_no_memory();

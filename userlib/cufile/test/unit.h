@@ -38,4 +38,8 @@ unsigned int open_fds(void);
 /* Has this process a lock on the file @path? */
 bool is_locked(void);
 
+/* windows.c */
+void test_many_windows(void);
+void test_map_apart(void);
+
 #endif
