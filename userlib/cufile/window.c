@@ -291,6 +291,8 @@ static struct pln_window *find(const struct pln_mem *mem, uint64_t addr)
 	struct pln_window *w, *gone = NULL;
 	unsigned int i;
 
+	if (!mem->buffer_id)
+		return NULL;
 	pthread_mutex_lock(&lock);
 	i = place(addr);
 	w = i < count && table[i]->start <= addr ? table[i] : NULL;
@@ -328,13 +330,18 @@ static int make(const struct pln_mem *mem, uint64_t addr,
 	}
 	w->buffer_id = mem->buffer_id;
 	w->refs = 1;
+	*out = w;
+	if (!mem->buffer_id) {
+		/* of this memory cannot be told whether it is still the same */
+		w->dead = true;
+		return 0;
+	}
 	pthread_mutex_lock(&lock);
 	i = place(w->start);
 	memmove(table + i + 1, table + i, (count++ - i) * sizeof(*table));
 	table[i] = w;
 	lru_front(w);
 	pthread_mutex_unlock(&lock);
-	*out = w;
 	return 0;
 }
 

@@ -456,7 +456,12 @@ int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
 	switch (attr) {
 	case 1: *(uint64_t *)data = 0xc0de; break;
 	case 2: *(unsigned int *)data = 2; break;
-	case 7: *(uint64_t *)data = m->id; break;
+	case 7:
+		if (mock.no_id)
+			r = INVALID_VALUE;
+		else
+			*(uint64_t *)data = m->id;
+		break;
 	case 8: *(unsigned int *)data = 0; break;
 	case 9: *(int *)data = 0; break;
 	case 11: *(uint64_t *)data = m->start; break;

@@ -1480,6 +1480,7 @@ int main(int argc, char **argv)
 	test_windows();
 	test_many_windows();
 	test_map_apart();
+	test_no_id();
 	test_threads();
 	test_fork();
 	test_no_memory();

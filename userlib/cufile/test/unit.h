@@ -41,5 +41,6 @@ bool is_locked(void);
 /* windows.c */
 void test_many_windows(void);
 void test_map_apart(void);
+void test_no_id(void);
 
 #endif

@@ -117,3 +117,33 @@ void test_map_apart(void)
 	gpu_free(new.g);
 	close(fd);
 }
+
+/* A driver that does not tell one memory from another at the same address */
+void test_no_id(void)
+{
+	char data[8192], *g, *again;
+	CUfileHandle_t fh;
+	int fd, i;
+
+	fresh(NULL);
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	mock.no_id = true;
+	mock.no_revoke = true;
+	g = gpu(MIB(1));
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "no buffer id: a read");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	gpu_free(g);
+	again = gpu(MIB(1));
+	check(again == g, "other memory gets the address");
+	memset(mem(again), 0, 8192);
+	is(cuFileRead(fh, again, 8192, 0, 0), 8192, "a read into it");
+	check(!memcmp(mem(again), data, 8192), "and the data is there");
+	for (i = 0; i < 100; i++)
+		cuFileRead(fh, again, 8192, 0, 0);
+	is((long long)stats_of(NULL).windows, 0, "no window is kept");
+	is(mock.bar1_used, 0, "BAR1 agrees");
+	gpu_free(again);
+	close(fd);
+}
