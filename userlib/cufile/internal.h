@@ -159,6 +159,8 @@ struct pln_window {
 	char *host;		/* where @start is mapped */
 	char *map;		/* whole GPU pages, of which the above is a part */
 	size_t map_len;
+	int err;		/* why there is no mapping, and never will be */
+	CUresult cu_err;
 	unsigned int refs;
 	bool dead;
 };
@@ -166,7 +168,8 @@ struct pln_window {
 /*
  * A mapping that holds @addr, and up to @len bytes from there.  Returns 0, or
  * -errno: -ENOSPC when BAR1 is full of windows in use.  *@cu_err is set when
- * CUDA was what failed, *@fresh when the mapping is new.
+ * CUDA was what failed, *@fresh when the mapping is new.  *@avail after an
+ * error: so many bytes of this memory will never have a mapping.
  */
 int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
 		   struct pln_window **out, size_t *avail, bool *fresh,

@@ -308,7 +308,7 @@ enum went { WENT, WENT_EOF, NOT_MAPPED, NOT_MOVED };
 /*
  * One piece of a transfer, up to the end of a window at most: *@piece bytes.
  * *@done: bytes that went.  NOT_MAPPED: there is no window, because of io's
- * reason, and *@err is an errno when this GPU will never have one.
+ * reason, nor will there be one if *@err is set.
  * NOT_MOVED: the system call failed with *@err.
  */
 static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
@@ -332,23 +332,22 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 		int e = -pln_window_get(&io->mem, dev, pln_min(len, max), &w,
 					&avail, &fresh, &cu_err);
 
-		*piece = pln_min(len, KIB(pln_cfg.window_kb));
-		if (e == ENOSPC) {
-			because(io, e, "BAR1 is full of mappings in use");
-			return NOT_MAPPED;
-		}
-		if (e && cu_err) {
-			because(io, e, "no dma-buf of this GPU memory: %s (%d)",
-				pln_cu_name(cu_err), cu_err);
-			*err = cu_err == CUDA_ERROR_NOT_SUPPORTED ? e : 0;
-			return NOT_MAPPED;
-		}
+		*piece = pln_min(len, avail ? pln_up(avail, unit) :
+				      KIB(pln_cfg.window_kb));
 		if (e) {
-			because(io, e, "the GPU's dma-buf cannot be mapped: "
-				"%s (%d): %s", err_name(e), e,
-				e == ENOTSUPP || e == ENODEV ?
-				"its driver has no mmap for it" : strerror(e));
-			*err = transient(e) ? 0 : e;
+			*err = avail ? e : 0;
+			if (e == ENOSPC)
+				because(io, e, "BAR1 is full of mappings in "
+					"use");
+			else if (cu_err)
+				because(io, e, "no dma-buf of this GPU memory: "
+					"%s (%d)", pln_cu_name(cu_err), cu_err);
+			else
+				because(io, e, "the GPU's dma-buf cannot be "
+					"mapped: %s (%d): %s", err_name(e), e,
+					e == ENOTSUPP || e == ENODEV ?
+					"its driver has no mmap for it" :
+					strerror(e));
 			return NOT_MAPPED;
 		}
 		*piece = avail < len ? pln_down(avail, unit) : len;
@@ -438,11 +437,6 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		}
 		if (memory_gone(io, dev + total))
 			return freed(io);
-		if (w == NOT_MAPPED && err && state == UNKNOWN) {
-			set_verdict(io, REFUSED);
-			state = REFUSED;
-			continue;
-		}
 		if (w == NOT_MOVED)
 			because(io, err, "p2p %s failed: %s (%d): %s",
 				io->write ? "write" : "read", err_name(err),

@@ -9,6 +9,9 @@
  * They lie in a table in the order of their addresses and do not overlap.  Who
  * makes one holds `making`, and `lock` only to look and to enter it, so that
  * transfers which find theirs do not wait for CUDA and the kernel.
+ *
+ * Memory of which there can be no window has one without a mapping, so that CUDA
+ * is not asked again while it is the same memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -100,9 +103,11 @@ static void unmap(struct pln_window *gone)
 		struct pln_window *w = gone;
 
 		gone = w->next;
-		munmap(w->map, w->map_len);
-		pln_gauges.windows--;
-		pln_gauges.window_bytes -= w->map_len;
+		if (w->map) {
+			munmap(w->map, w->map_len);
+			pln_gauges.windows--;
+			pln_gauges.window_bytes -= w->map_len;
+		}
 		free(w);
 	}
 }
@@ -112,7 +117,7 @@ static bool evict_one(void)
 	struct pln_window *w, *gone = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (w = tail; w && w->refs; w = w->prev)
+	for (w = tail; w && (w->refs || !w->map); w = w->prev)
 		continue;
 	if (w) {
 		pln_gauges.window_evictions++;
@@ -243,6 +248,18 @@ static bool make_room(void)
 	return ok;
 }
 
+/* @w, for @addr, is what GPU pages from @start to @end have of @mem. */
+static void cover(struct pln_window *w, const struct pln_mem *mem,
+		  uint64_t start, uint64_t end)
+{
+	/* pages may be shared with the memory before and behind */
+	w->start = start > mem->start ? start : mem->start;
+	if (end > mem->start + mem->len)
+		end = mem->start + mem->len;
+	w->len = end - w->start;
+	w->host = w->map ? w->map + (w->start - start) : NULL;
+}
+
 /* With `making` held: maps @w, for @addr. */
 static int map_window(struct pln_window *w, const struct pln_mem *mem,
 		      uint64_t addr, CUresult *cu_err)
@@ -271,17 +288,21 @@ static int map_window(struct pln_window *w, const struct pln_mem *mem,
 			break;
 		size = pln_up(size / 2, PLN_GPU_PAGE);
 	}
-	if (r)
+	if (r == -ENOSPC || r == -EAGAIN ||
+	    (r && *cu_err && *cu_err != CUDA_ERROR_NOT_SUPPORTED))
 		return r;
+	if (r) {
+		/* so it will be for all of this memory */
+		fit(mem, addr, mem->len + PLN_GPU_PAGE, &start, &end);
+		w->err = r;
+		w->cu_err = *cu_err;
+		cover(w, mem, start, end);
+		return 0;
+	}
 	pln_gauges.windows++;
 	pln_gauges.window_bytes += w->map_len;
 	pln_gauges.window_maps++;
-	/* pages may be shared with the memory before and behind */
-	w->start = start > mem->start ? start : mem->start;
-	if (end > mem->start + mem->len)
-		end = mem->start + mem->len;
-	w->len = end - w->start;
-	w->host = w->map + (w->start - start);
+	cover(w, mem, start, end);
 	return 0;
 }
 
@@ -354,9 +375,11 @@ int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
 
 	*fresh = false;
 	*cu_err = 0;
+	*avail = 0;
 	if (!mem->len) {
 		/* CUDA does not say where the memory ends */
 		*cu_err = CUDA_ERROR_NOT_SUPPORTED;
+		*avail = len;
 		return -EOPNOTSUPP;
 	}
 	w = find(mem, addr);
@@ -371,6 +394,13 @@ int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
 	}
 	if (r)
 		return r;
+	if (w->err) {
+		r = w->err;
+		*cu_err = w->cu_err;
+		*avail = w->len - (addr - w->start);
+		pln_window_put(w);
+		return r;
+	}
 	if (!*fresh)
 		pln_gauges.window_hits++;
 	*avail = pln_min(len, w->len - (addr - w->start));

@@ -54,7 +54,7 @@ void mock_reset(void)
 	mock.alloc_after = -1;
 	mock.p2p_count = -1;
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
-	mock.maps = mock.unmaps = mock.allocs = 0;
+	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -418,6 +418,7 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 	struct memory *m;
 	int fd;
 
+	mock.handles++;
 	mock.in_map++;
 	while (mock.hold_map)
 		usleep(1000);

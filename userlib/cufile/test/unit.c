@@ -1481,6 +1481,7 @@ int main(int argc, char **argv)
 	test_many_windows();
 	test_map_apart();
 	test_no_id();
+	test_no_dmabuf();
 	test_threads();
 	test_fork();
 	test_no_memory();

@@ -42,5 +42,6 @@ bool is_locked(void);
 void test_many_windows(void);
 void test_map_apart(void);
 void test_no_id(void);
+void test_no_dmabuf(void);
 
 #endif

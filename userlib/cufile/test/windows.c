@@ -147,3 +147,52 @@ void test_no_id(void)
 	gpu_free(again);
 	close(fd);
 }
+
+static void no_dmabuf(int cuda, int mmap_errno)
+{
+	const size_t n = MIB(40);
+	char *data = malloc(n), *bad, *good, *again;
+	unsigned long long asked;
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh(NULL);
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	fh = reg(fd);
+	bad = gpu(n);
+	good = gpu(2 * n);
+	mock.handle_error = cuda;
+	mock.mmap_errno = mmap_errno;
+	is(cuFileRead(fh, bad, n, 0, 0), (long long)n,
+	   "memory that cannot be mapped: read");
+	check(!memcmp(mem(bad), data, n), "the right data");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "which was staged");
+	mock.handle_error = 0;
+	mock.mmap_errno = 0;
+	asked = mock.handles;
+	is(cuFileRead(fh, bad, n, 0, 0), (long long)n, "again");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "staged");
+	is((long long)(mock.handles - asked), 0,
+	   "and CUDA is not asked again, for any part of it");
+	check(stats_of(fh).reason[0], "why: %s", stats_of(fh).reason);
+	is((long long)stats_of(NULL).windows, 0, "there is no window");
+	is(cuFileRead(fh, good, n, 0, 0), (long long)n, "other memory");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p all the same");
+	gpu_free(bad);
+	again = gpu(n);
+	check(again == bad, "new memory at the address of the bad one");
+	is(cuFileRead(fh, again, n, 0, 0), (long long)n, "is read into");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	gpu_free(again);
+	gpu_free(good);
+	close(fd);
+	free(data);
+}
+
+/* What is wrong with one memory says nothing about the GPU's other memory */
+void test_no_dmabuf(void)
+{
+	no_dmabuf(801, 0);
+	no_dmabuf(0, 19);	/* ENODEV */
+}
