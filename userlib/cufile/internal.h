@@ -126,6 +126,7 @@ struct pln_file {
 	int direct_errno;	/* why there is no direct_fd */
 	const char *no_direct;	/* why O_DIRECT is not what it says, or NULL */
 	_Atomic bool direct_bad; /* O_DIRECT opened but refused aligned IO */
+	_Atomic bool refused;	/* p2p of it failed, and nothing else was tried */
 	uint32_t off_align;	/* of O_DIRECT */
 	uint32_t mem_align;
 	uint64_t dev;		/* device that holds the data */

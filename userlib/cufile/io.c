@@ -195,10 +195,27 @@ static void refused(struct io *io, int err)
 	set_verdict(io, REFUSED);
 }
 
-static bool strict(void)
+/* What could go p2p must not go another way. */
+static bool p2p_only(void)
 {
 	return pln_cfg.strict ||
 	       !pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE];
+}
+
+/*
+ * May be staged what is no whole block?  In strict mode never; without compat
+ * mode unless p2p is refused, as then all of the file would be.
+ */
+static bool may_stage(struct io *io)
+{
+	if (pln_cfg.strict)
+		return false;
+	if (!p2p_only())
+		return true;
+	if (!io->f->refused)
+		return ask_verdict(io) != REFUSED;
+	because(io, 0, "unaligned, and p2p of this file was refused before");
+	return false;
 }
 
 /* Errors that say "this way does not work", not "this data is lost". */
@@ -303,13 +320,14 @@ static ssize_t freed(struct io *io)
 	return -CU_FILE_CUDA_POINTER_INVALID;
 }
 
-enum went { WENT, WENT_EOF, NOT_MAPPED, NOT_MOVED };
+enum went { WENT, WENT_EOF, SEAM, NOT_MAPPED, NOT_MOVED };
 
 /*
  * One piece of a transfer, up to the end of a window at most: *@piece bytes.
  * *@done: bytes that went.  NOT_MAPPED: there is no window, because of io's
  * reason, nor will there be one if *@err is set.
- * NOT_MOVED: the system call failed with *@err.
+ * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
+ * windows.
  */
 static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			   size_t len, size_t *done, size_t *piece, int *err)
@@ -355,7 +373,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			pln_window_put(w);
 			*piece = pln_min(len, unit);
 			because(io, 0, "a block lies across two mappings");
-			return NOT_MAPPED;
+			return SEAM;
 		}
 		p = w->host + (dev - w->start);
 		do {
@@ -406,7 +424,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (!follow(io, dev + total))
 			return freed(io);
 		if (state == REFUSED) {
-			if (strict())
+			if (p2p_only())
 				return -CU_FILE_IO_NOT_SUPPORTED;
 			r = bounce(io, dev + total, off + total, len - total,
 				   false, NULL);
@@ -419,6 +437,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (done && state == UNKNOWN) {
 			state = WORKS;
 			set_verdict(io, WORKS);
+			io->f->refused = false;
 		}
 		if (w == WENT)
 			continue;
@@ -441,7 +460,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			because(io, err, "p2p %s failed: %s (%d): %s",
 				io->write ? "write" : "read", err_name(err),
 				err, meaning(err));
-		if (strict()) {
+		if (w == SEAM ? !may_stage(io) : p2p_only()) {
 			char words[PLN_REASON_MAX / 2];
 
 			if (w == NOT_MOVED &&
@@ -452,9 +471,12 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 					 sizeof(io->reason) - n,
 					 "; kernel: %s", words);
 			}
+			if (w == NOT_MOVED && state == UNKNOWN &&
+			    !transient(err))
+				io->f->refused = true;
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		}
-		if (w == NOT_MAPPED || state == WORKS || transient(err)) {
+		if (w != NOT_MOVED || state == WORKS || transient(err)) {
 			r = bounce(io, dev + total, off + total, piece, false,
 				   NULL);
 		} else {
@@ -528,7 +550,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			len = end - off;
 	}
 	if (no_p2p(io)) {
-		if (strict())
+		if (p2p_only())
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		return bounce(io, dev, off, len, false, NULL);
 	}
@@ -547,7 +569,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			"bytes" : "unaligned: the GPU address does not match "
 			"the file offset in blocks of %u bytes",
 			lo >= hi ? unit : io->f->mem_align);
-		if (strict())
+		if (!may_stage(io))
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		return bounce(io, dev, off, len, false, NULL);
 	}
@@ -556,7 +578,8 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			"the whole blocks of %u",
 			(unsigned long long)(lo - off),
 			(unsigned long long)(off + len - hi), unit);
-		if (strict())
+		/* without a part before them, the whole blocks tell */
+		if (pln_cfg.strict || (lo > off && !may_stage(io)))
 			return -CU_FILE_IO_NOT_SUPPORTED;
 	}
 	if (lo > off) {

@@ -1472,6 +1472,7 @@ int main(int argc, char **argv)
 	test_paths();
 	test_model();
 	test_refusals();
+	test_no_compat();
 	test_pages();
 	test_two_allocations();
 	test_no_lanes();

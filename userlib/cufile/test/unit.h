@@ -44,4 +44,7 @@ void test_map_apart(void);
 void test_no_id(void);
 void test_no_dmabuf(void);
 
+/* choice.c */
+void test_no_compat(void);
+
 #endif
