@@ -59,3 +59,46 @@ void test_no_compat(void)
 	close(fd);
 	gpu_free(g);
 }
+
+/* The file that NVIDIA's toolkit puts into /etc */
+void test_stock_file(void)
+{
+	size_t threshold = 0, threads = 0, ways = 0, t2 = 0, t3 = 0, t4 = 0;
+	char data[8192], *g = gpu(8192);
+	CUfileHandle_t fh;
+	bool p2p = false;
+	int fd;
+
+	fresh(NULL);
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &threshold);
+	cuFileGetParameterSizeT(CUFILE_PARAM_EXECUTION_MAX_IO_THREADS, &threads);
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM, &ways);
+	fresh("{\"execution\":{\"max_io_queue_depth\":128,"
+	      "\"max_io_threads\":64,\"parallel_io\":true,"
+	      "\"min_io_threshold_size_kb\":8192,"
+	      "\"max_request_parallelism\":64},\"properties\":{"
+	      "\"use_pci_p2pdma\":false,\"allow_compat_mode\":true}}");
+	cuFileGetParameterBool(CUFILE_PARAM_USE_PCIP2PDMA, &p2p);
+	check(p2p, "NVIDIA's file does not switch p2p off");
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &t2);
+	cuFileGetParameterSizeT(CUFILE_PARAM_EXECUTION_MAX_IO_THREADS, &t3);
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM, &t4);
+	check(t2 == threshold && t3 == threads && t4 == ways,
+	      "nor does it change the tuning");
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "a read");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p");
+	fresh("{\"peerlane\":{\"min_io_threshold_size_kb\":8192,"
+	      "\"use_pci_p2pdma\":false}}");
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &t2);
+	cuFileGetParameterBool(CUFILE_PARAM_USE_PCIP2PDMA, &p2p);
+	check(t2 == 8192 && !p2p, "keys of our own do both");
+	close(fd);
+	gpu_free(g);
+}

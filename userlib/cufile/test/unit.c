@@ -133,8 +133,11 @@ static void test_config(void)
 		{ "{\"properties\":{\"allow_compat_mode\":1}}",
 		  "properties.allow_compat_mode must be true or false, not a "
 		  "number" },
-		{ "{\"execution\":{\"max_io_threads\":1.5}}",
-		  "execution.max_io_threads must be a whole number" },
+		{ "{\"peerlane\":{\"max_io_threads\":1.5}}",
+		  "peerlane.max_io_threads must be a whole number" },
+		{ "{\"peerlane\":{\"strikt\":true}}",
+		  "there is no peerlane.strikt" },
+		{ "{\"peerlane\":true}", "peerlane must be an object, not true" },
 		{ "{\"logging\":{\"level\":7}}",
 		  "logging.level must be a string" },
 		{ "{\"logging\":{\"level\":\"loud\"}}",
@@ -170,7 +173,7 @@ static void test_config(void)
 	}
 	fresh("// a comment\n{\"unknown\": {\"key\": [1]}, \"profile\": {"
 	      "\"nvtx\": true}, \"properties\": {\"per_buffer_cache_size_kb\": 2048},"
-	      "\"execution\": {\"max_io_threads\": 2}}");
+	      "\"peerlane\": {\"max_io_threads\": 2}}");
 	cuFileGetParameterSizeT(
 		CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, &n);
 	is((long long)n, 2048, "a size from the file; unknown keys pass");
@@ -657,7 +660,7 @@ static void test_model(void)
 	      "\"posix_pool_slab_size_kb\":[64],"
 	      "\"posix_pool_slab_count\":[1]}}");
 	model("bounce, a single small slab", 0, 200);
-	fresh("{\"execution\":{\"min_io_threshold_size_kb\":4,"
+	fresh("{\"peerlane\":{\"min_io_threshold_size_kb\":4,"
 	      "\"max_io_threads\":8,\"max_request_parallelism\":8},"
 	      "\"properties\":{\"force_compat_mode\":true}}");
 	model("bounce, eight lanes", O_DIRECT, 300);
@@ -847,13 +850,13 @@ static void test_refusals(void)
 	      s.reason);
 	close(mfd);
 
-	fresh("{\"properties\":{\"use_pci_p2pdma\":false}}");
+	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
 	fh = reg(fd);
 	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
 	   "p2p switched off");
 	is((long long)mock.p2p_calls, 0, "is not tried");
-	fresh("{\"properties\":{\"allow_compat_mode\":false,"
-	      "\"use_pci_p2pdma\":false}}");
+	fresh("{\"properties\":{\"allow_compat_mode\":false},"
+	      "\"peerlane\":{\"use_pci_p2pdma\":false}}");
 	fh = reg(fd);
 	is(cuFileRead(fh, g, sizeof(data), 0, 0), -5008,
 	   "nothing allowed: refused");
@@ -1008,7 +1011,7 @@ static void test_no_lanes(void)
 	char data[8192];
 	int fd, i, tries;
 
-	fresh("{\"properties\":{\"use_pci_p2pdma\":false}}");
+	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
 	fd = make(path, 0, data, sizeof(data));
 	mock.anon_errno = ENOMEM;
 	mock.anon_together = 2;
@@ -1291,7 +1294,7 @@ static void test_threads(void)
 	threads("8 threads, bounce", NULL, EREMOTEIO, -1);
 	threads("8 threads, bounce, two lanes for all",
 		"{\"properties\":{\"posix_pool_slab_size_kb\":[64],"
-		"\"posix_pool_slab_count\":[4]},\"execution\":{"
+		"\"posix_pool_slab_count\":[4]},\"peerlane\":{"
 		"\"min_io_threshold_size_kb\":64}}", EREMOTEIO, -1);
 
 	for (round = 0; round < 2; round++) {
@@ -1473,6 +1476,7 @@ int main(int argc, char **argv)
 	test_model();
 	test_refusals();
 	test_no_compat();
+	test_stock_file();
 	test_pages();
 	test_two_allocations();
 	test_no_lanes();

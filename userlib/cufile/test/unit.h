@@ -46,5 +46,6 @@ void test_no_dmabuf(void);
 
 /* choice.c */
 void test_no_compat(void);
+void test_stock_file(void);
 
 #endif
