@@ -216,7 +216,7 @@ PLN_EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 	props->nvfs.max_direct_io_size =
 		pln_cfg.size[CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB];
 	props->nvfs.dstatusflags = 1u << CU_FILE_NVME_SUPPORTED;
-	if (cu.MemGetHandle && pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA])
+	if (pln_p2p_worked())
 		props->nvfs.dstatusflags |= 1u << CU_FILE_NVME_P2P_SUPPORTED;
 	if (pln_cfg.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE])
 		props->nvfs.dcontrolflags |= 1u << CU_FILE_USE_POLL_MODE;

@@ -53,7 +53,8 @@ static inline size_t pln_min(size_t a, size_t b)
 }
 
 /* ---- log.c ---- */
-enum { PLN_LOG_ERROR = 1, PLN_LOG_WARN, PLN_LOG_INFO, PLN_LOG_DEBUG };
+/* A notice comes at every level but off: it is no error, and must be seen. */
+enum { PLN_LOG_NOTICE, PLN_LOG_ERROR, PLN_LOG_WARN, PLN_LOG_INFO, PLN_LOG_DEBUG };
 
 void pln_log_setup(int level, const char *file);
 int pln_log_parse_level(const char *name);	/* -1: no such level */
@@ -127,6 +128,7 @@ struct pln_file {
 	const char *no_direct;	/* why O_DIRECT is not what it says, or NULL */
 	_Atomic bool direct_bad; /* O_DIRECT opened but refused aligned IO */
 	_Atomic bool refused;	/* p2p of it failed, and nothing else was tried */
+	_Atomic uint64_t told;	/* causes that transfers of it took another path */
 	uint32_t off_align;	/* of O_DIRECT */
 	uint32_t mem_align;
 	uint64_t dev;		/* device that holds the data */
@@ -211,6 +213,7 @@ void pln_bounce_shutdown(void);
 ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write);
 void pln_verdicts_forget(void);
+bool pln_p2p_worked(void);	/* for any device and GPU, since the open */
 
 /* driver.c */
 bool pln_is_child(void);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -35,10 +36,15 @@ struct io {
 
 enum state { UNKNOWN, WORKS, REFUSED };
 
+/* Why p2p is not what moves the data of a whole transfer. */
+enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
+	     NO_WINDOW };
+
 struct verdict {
 	struct verdict *next;
 	uint64_t dev;
 	int gpu;
+	unsigned int told;	/* bits: causes */
 	enum state state;
 	int err;
 	char reason[PLN_REASON_MAX];
@@ -100,12 +106,40 @@ static void set_verdict(struct io *io, enum state state)
 	pthread_mutex_unlock(&verdict_lock);
 	if (news && state == WORKS)
 		pln_log(PLN_LOG_INFO, "device %u:%u and GPU %d: p2p works",
-			(unsigned int)(io->f->dev >> 8 & 0xfff),
-			(unsigned int)(io->f->dev & 0xff), io->mem.gpu);
-	else if (news)
-		pln_log(PLN_LOG_WARN, "device %u:%u and GPU %d: no p2p: %s",
-			(unsigned int)(io->f->dev >> 8 & 0xfff),
-			(unsigned int)(io->f->dev & 0xff), io->mem.gpu,
+			major(io->f->dev), minor(io->f->dev), io->mem.gpu);
+}
+
+bool pln_p2p_worked(void)
+{
+	struct verdict *v;
+
+	pthread_mutex_lock(&verdict_lock);
+	for (v = verdicts; v && v->state != WORKS; v = v->next)
+		continue;
+	pthread_mutex_unlock(&verdict_lock);
+	return v;
+}
+
+/* io's reason is one of this cause: told once for each device and GPU. */
+static void tell(struct io *io, enum cause cause)
+{
+	uint64_t bit = 1ull << (cause + 8 * (io->mem.gpu & 7));
+	struct verdict *v;
+	bool news;
+
+	/* mostly it has been for this file, and nobody waits for the lock */
+	if (io->f->told & bit)
+		return;
+	io->f->told |= bit;
+	pthread_mutex_lock(&verdict_lock);
+	v = find_verdict(io->f->dev, io->mem.gpu);
+	news = v && !(v->told & 1u << cause);
+	if (v)
+		v->told |= 1u << cause;
+	pthread_mutex_unlock(&verdict_lock);
+	if (news)
+		pln_log(PLN_LOG_NOTICE, "device %u:%u and GPU %d: no p2p: %s",
+			major(io->f->dev), minor(io->f->dev), io->mem.gpu,
 			io->reason);
 }
 
@@ -193,6 +227,7 @@ static void refused(struct io *io, int err)
 		because(io, err, "p2p refused: %s (%d): %s", err_name(err),
 			err, meaning(err));
 	set_verdict(io, REFUSED);
+	tell(io, PAIR);
 }
 
 /* What could go p2p must not go another way. */
@@ -476,6 +511,8 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 				io->f->refused = true;
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		}
+		if (w == NOT_MAPPED)
+			tell(io, err ? MEMORY : NO_WINDOW);
 		if (w != NOT_MOVED || state == WORKS || transient(err)) {
 			r = bounce(io, dev + total, off + total, piece, false,
 				   NULL);
@@ -493,6 +530,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 				io->f->direct_bad = true;
 				because(io, EINVAL, "O_DIRECT does not work on "
 					"this file, not even with host memory");
+				tell(io, NO_DIRECT);
 				r = bounce(io, dev + total, off + total,
 					   len - total, false, NULL);
 				return r < 0 ? r : r + (ssize_t)total;
@@ -507,18 +545,24 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	return (ssize_t)total;
 }
 
-/* Why p2p is out of the question for all of this, or false. */
-static bool no_p2p(struct io *io)
+/* Why p2p is out of the question for all of this. */
+static enum cause no_p2p(struct io *io)
 {
 	struct pln_file *f = io->f;
 
-	if (pln_cfg.flag[CUFILE_PARAM_FORCE_COMPAT_MODE])
+	if (pln_cfg.flag[CUFILE_PARAM_FORCE_COMPAT_MODE]) {
 		because(io, 0, "force_compat_mode is set");
-	else if (!pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA])
+		return SETTING;
+	}
+	if (!pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA]) {
 		because(io, 0, "use_pci_p2pdma is off");
-	else if (io->mem.kind == PLN_MEM_MANAGED)
+		return SETTING;
+	}
+	if (io->mem.kind == PLN_MEM_MANAGED) {
 		because(io, 0, "managed memory has no fixed place on the GPU");
-	else if (f->direct_fd < 0)
+		return MANAGED;
+	}
+	if (f->direct_fd < 0)
 		because(io, f->direct_errno, "the file cannot be opened with "
 			"O_DIRECT: %s (%d): %s", err_name(f->direct_errno),
 			f->direct_errno, strerror(f->direct_errno));
@@ -527,8 +571,8 @@ static bool no_p2p(struct io *io)
 	else if (f->direct_bad)
 		because(io, EINVAL, "O_DIRECT does not work on this file");
 	else
-		return false;
-	return true;
+		return POSSIBLE;
+	return NO_DIRECT;
 }
 
 static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
@@ -536,6 +580,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	uint32_t unit = io->f->off_align;
 	uint64_t lo, hi;
 	size_t total = 0;
+	enum cause cause;
 	struct stat st;
 	ssize_t r;
 
@@ -549,9 +594,11 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (off < end && len > end - off)
 			len = end - off;
 	}
-	if (no_p2p(io)) {
+	cause = no_p2p(io);
+	if (cause != POSSIBLE) {
 		if (p2p_only())
 			return -CU_FILE_IO_NOT_SUPPORTED;
+		tell(io, cause);
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	/*
@@ -571,6 +618,8 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			lo >= hi ? unit : io->f->mem_align);
 		if (!may_stage(io))
 			return -CU_FILE_IO_NOT_SUPPORTED;
+		if (lo < hi)
+			tell(io, ALIGNMENT);
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	if (lo > off || hi < off + len) {

@@ -42,13 +42,13 @@ void pln_log_setup(int level, const char *file)
 
 void pln_log(int level, const char *fmt, ...)
 {
-	static const char *const names[] = { "", "error", "warning", "info",
-					     "debug" };
+	static const char *const names[] = { "notice", "error", "warning",
+					     "info", "debug" };
 	char line[PLN_REASON_MAX + 256];
 	int n, fd = STDERR_FILENO, saved = errno;
 	va_list ap;
 
-	if (level > log_level)
+	if (!log_level || level > log_level)
 		return;
 	n = snprintf(line, sizeof(line), "peerlane: %s: ", names[level]);
 	va_start(ap, fmt);

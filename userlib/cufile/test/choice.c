@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -101,4 +102,80 @@ void test_stock_file(void)
 	check(t2 == 8192 && !p2p, "keys of our own do both");
 	close(fd);
 	gpu_free(g);
+}
+
+/* One line for each cause, at the level that a program without settings has */
+static void told(int fd, const char *words, const char *what)
+{
+	CUfileHandle_t fh = reg(fd), again;
+	char *g = gpu(16384);
+	int fd2 = dup(fd), i;
+
+	for (i = 0; i < 3; i++)
+		is(cuFileRead(fh, g, 8192, 0, 0), 8192, what);
+	again = reg(fd2);
+	is(cuFileRead(again, g, 8192, 0, 0), 8192, "by another handle, too");
+	check(log_count("notice: device ") == 1 && log_count(words) == 1,
+	      "one line says why: %s", words);
+	cuFileHandleDeregister(fh);
+	cuFileHandleDeregister(again);
+	close(fd2);
+	gpu_free(g);
+}
+
+void test_told(void)
+{
+	const unsigned int p2p = 1u << CU_FILE_NVME_P2P_SUPPORTED;
+	char data[16384], *g = gpu(16384), *odd = gpu(16384);
+	CUfileHandle_t fh;
+	CUfileDrvProps_t p;
+	int fd, mfd;
+
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	mfd = memfd_create("data", 0);
+	if (write(mfd, data, sizeof(data)) != sizeof(data))
+		return;
+	fresh(NULL);
+	told(mfd, "keeps its data in host memory", "a file in host memory");
+	fresh("{\"properties\":{\"force_compat_mode\":true}}");
+	told(fd, "force_compat_mode is set", "compat mode forced");
+	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
+	told(fd, "use_pci_p2pdma is off", "p2p switched off");
+	fresh(NULL);
+	mock.p2p_errno = EREMOTEIO;
+	/* an NVMe namespace with partitions has such a number */
+	mock.dev = makedev(259, 70000);
+	told(fd, "device 259:70000 and GPU 0: no p2p: p2p refused: EREMOTEIO",
+	     "p2p refused");
+	fresh(NULL);
+	mock.handle_error = 801;
+	told(fd, "no dma-buf of this GPU memory", "memory without a dma-buf");
+	fresh(NULL);
+	mock.bar1_size = 0;
+	told(fd, "BAR1 is full", "no room in BAR1");
+	fresh(NULL);
+	fh = reg(fd);
+	is(cuFileRead(fh, odd, 8192, 0, 1), 8192, "to an odd address");
+	is((long long)log_count("notice: "), 1, "is told");
+	is(cuFileRead(fh, g, 100, 0, 0), 100, "a few bytes");
+	is((long long)log_count("notice: "), 1, "are not worth a word");
+	fresh("{\"logging\":{\"level\":\"off\"}}");
+	fh = reg(mfd);
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "staged, with the log off");
+	is((long long)log_count("peerlane: "), 0, "nothing is said");
+
+	fresh(NULL);
+	cuFileDriverGetProperties(&p);
+	check(!(p.nvfs.dstatusflags & p2p),
+	      "the properties claim no p2p that nobody has seen");
+	fh = reg(fd);
+	cuFileRead(fh, g, 8192, 0, 0);
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "p2p works");
+	cuFileDriverGetProperties(&p);
+	check(p.nvfs.dstatusflags & p2p, "then they do");
+	close(fd);
+	close(mfd);
+	gpu_free(g);
+	gpu_free(odd);
 }

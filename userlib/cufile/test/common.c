@@ -142,18 +142,22 @@ void noise(void *p, size_t n)
 		*c++ = (unsigned char)rnd();
 }
 
+unsigned int log_count(const char *words)
+{
+	FILE *f = fopen(logfile, "r");
+	unsigned int n = 0;
+	char line[1024];
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, words) != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 bool log_has(const char *words)
 {
-	char text[65536];
-	FILE *f = fopen(logfile, "r");
-	size_t n;
-
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	return strstr(text, words) != NULL;
+	return log_count(words);
 }
 
 unsigned int open_fds(void)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -168,6 +169,19 @@ int close(int fd)
 	if (fd >= 0 && fd < MAX)
 		exports[fd].used = false;
 	return real_close(fd);
+}
+
+int fstat(int fd, struct stat *st)
+{
+	static int (*real_fstat)(int, struct stat *);
+	int r;
+
+	if (!real_fstat)
+		*(void **)&real_fstat = dlsym(RTLD_NEXT, "fstat");
+	r = real_fstat(fd, st);
+	if (mock.dev)
+		st->st_dev = mock.dev;
+	return r;
 }
 
 /* -1: not in a mapped dma-buf; 0: in one of freed memory; 1: in a good one */

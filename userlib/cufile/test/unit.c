@@ -1477,6 +1477,7 @@ int main(int argc, char **argv)
 	test_refusals();
 	test_no_compat();
 	test_stock_file();
+	test_told();
 	test_pages();
 	test_two_allocations();
 	test_no_lanes();

@@ -34,6 +34,8 @@ uint64_t rnd(void);
 void noise(void *p, size_t n);
 /* Since fresh() */
 bool log_has(const char *words);
+/* How often a line has them */
+unsigned int log_count(const char *words);
 unsigned int open_fds(void);
 /* Has this process a lock on the file @path? */
 bool is_locked(void);
@@ -47,5 +49,6 @@ void test_no_dmabuf(void);
 /* choice.c */
 void test_no_compat(void);
 void test_stock_file(void);
+void test_told(void);
 
 #endif
