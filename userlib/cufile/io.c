@@ -267,12 +267,18 @@ static bool transient(int err)
 	return err == ENOMEM || err == EAGAIN;
 }
 
-/* What the program gets for a failed system call. */
-static ssize_t system_error(struct io *io, int err)
+/*
+ * What the program gets for a system call that failed after @done bytes: those
+ * bytes, as from read(2) and write(2), or the error.  The next call then meets
+ * it.
+ */
+static ssize_t system_error(struct io *io, int err, size_t done)
 {
-	because(io, err, "%s of the file failed: %s (%d): %s",
-		io->write ? "write" : "read", err_name(err), err,
+	because(io, err, "%s of the file failed after %zu bytes: %s (%d): %s",
+		io->write ? "write" : "read", done, err_name(err), err,
 		strerror(err));
+	if (done)
+		return (ssize_t)done;
 	/* O_DIRECT has more names for a medium that cannot be read */
 	if (err == ENODATA || err == EILSEQ)
 		err = EIO;
@@ -309,17 +315,16 @@ static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		*einval = x.err == EINVAL;
 	if (x.cu_err)
 		return cuda_error(io, x.cu_err);
-	if (x.err) {
-		/* a full disk keeps what fitted, like write(2) */
-		if (io->write && x.done &&
-		    (x.err == ENOSPC || x.err == EFBIG || x.err == EDQUOT)) {
-			because(io, x.err, "%s after %zu bytes: %s",
-				err_name(x.err), x.done, strerror(x.err));
-			return (ssize_t)x.done;
-		}
-		return system_error(io, x.err);
-	}
+	if (x.err)
+		return system_error(io, x.err, x.done);
 	return (ssize_t)x.done;
+}
+
+/* The result of a transfer of which @done bytes went before this part of it. */
+static ssize_t after(size_t done, ssize_t r)
+{
+	return r >= 0 || (r == -1 && done) ? (ssize_t)done + (r > 0 ? r : 0) :
+					     r;
 }
 
 /*
@@ -355,7 +360,7 @@ static ssize_t freed(struct io *io)
 	return -CU_FILE_CUDA_POINTER_INVALID;
 }
 
-enum went { WENT, WENT_EOF, SEAM, NOT_MAPPED, NOT_MOVED };
+enum went { WENT, WENT_SHORT, SEAM, NOT_MAPPED, NOT_MOVED };
 
 /*
  * One piece of a transfer, up to the end of a window at most: *@piece bytes.
@@ -419,17 +424,17 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			e = r < 0 ? errno : 0;
 			if (r > 0)
 				*done += (size_t)r;
-			/* blocks only: less than one is the end of the file */
+			/* blocks only: after part of one there is no going on */
 		} while (e == EINTR || (r > 0 && *done < *piece &&
 					!(*done % io->f->off_align)));
 		if (e == EFAULT)
 			pln_window_kill(w);	/* it may have been revoked */
 		else
 			pln_window_put(w);
-		if (!e && *done < *piece && io->write)
+		if (!e && !*done && io->write)
 			e = EIO;	/* no progress and no reason */
 		if (!e)
-			return *done < *piece ? WENT_EOF : WENT;
+			return *done < *piece ? WENT_SHORT : WENT;
 		*err = e;
 		/* an old window may have been of memory freed since */
 		if (e != EFAULT || fresh)
@@ -463,7 +468,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 				return -CU_FILE_IO_NOT_SUPPORTED;
 			r = bounce(io, dev + total, off + total, len - total,
 				   false, NULL);
-			return r < 0 ? r : r + (ssize_t)total;
+			return after(total, r);
 		}
 		w = p2p_piece(io, dev + total, off + total, len - total, &done,
 			      &piece, &err);
@@ -476,19 +481,12 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		}
 		if (w == WENT)
 			continue;
-		if (w == WENT_EOF)
+		if (w == WENT_SHORT)
 			break;
 		if (done)
 			piece -= done;
-		if (w == NOT_MOVED && !path_error(err)) {
-			if (io->write && total && (err == ENOSPC ||
-			    err == EFBIG || err == EDQUOT)) {
-				because(io, err, "%s after %zu bytes: %s",
-					err_name(err), total, strerror(err));
-				return (ssize_t)total;
-			}
-			return system_error(io, err);
-		}
+		if (w == NOT_MOVED && !path_error(err))
+			return system_error(io, err, total);
 		if (memory_gone(io, dev + total))
 			return freed(io);
 		if (w == NOT_MOVED)
@@ -533,11 +531,11 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 				tell(io, NO_DIRECT);
 				r = bounce(io, dev + total, off + total,
 					   len - total, false, NULL);
-				return r < 0 ? r : r + (ssize_t)total;
+				return after(total, r);
 			}
 		}
 		if (r < 0)
-			return r;
+			return after(total, r);
 		total += (size_t)r;
 		if ((size_t)r < piece)
 			break;
@@ -639,12 +637,12 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	}
 	r = p2p(io, dev + (lo - off), lo, hi - lo);
 	if (r < 0)
-		return r;
+		return after(total, r);
 	total += (size_t)r;
 	if ((size_t)r < hi - lo || hi == off + len)
 		return (ssize_t)total;
 	r = bounce(io, dev + (hi - off), hi, off + len - hi, false, NULL);
-	return r < 0 ? r : r + (ssize_t)total;
+	return after(total, r);
 }
 
 static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
@@ -672,10 +670,8 @@ static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
 				"nor memory of this process");
 			return -CU_FILE_CUDA_POINTER_INVALID;
 		}
-		if (r < 0 && io->write && done)
-			break;
 		if (r < 0)
-			return system_error(io, errno);
+			return system_error(io, errno, done);
 		if (!r)
 			break;
 		done += (size_t)r;

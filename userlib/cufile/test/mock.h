@@ -29,6 +29,7 @@ struct mock {
 	int anon_errno;		/* of mapping 1 MiB or more of anonymous memory */
 	int anon_together;	/* such calls that must be under way at once first */
 	size_t short_io;	/* at most so many bytes for each call */
+	size_t odd_write;	/* what the next write by p2p says that it moved */
 	int interrupt;		/* every so many-th call gives EINTR */
 	int copy_error;		/* CUresult of copies */
 	int copy_after;

@@ -283,6 +283,10 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 	if (mock.slow_ms)
 		usleep(mock.slow_ms * 1000);
 	r = real_pwrite(fd, buf, (size_t)r, off);
+	if (mock.odd_write && where(buf) > 0) {
+		r = (ssize_t)mock.odd_write;
+		mock.odd_write = 0;
+	}
 	counted(buf, r);
 	mock.in_io--;
 	return r;

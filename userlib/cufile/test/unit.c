@@ -1056,8 +1056,12 @@ static void test_media(void)
 		mock.bad_from = MIB(2) + 4096;
 		mock.bad_to = mock.bad_from + 4096;
 		mock.media_errno = EIO;
+		is(cuFileRead(fh, g, n, 0, 0), (long long)mock.bad_from,
+		   "a bad block: what lies before it is read");
+		check(!memcmp(mem(g), data, mock.bad_from), "data");
 		errno = 0;
-		is(cuFileRead(fh, g, n, 0, 0), -1, "a bad block: read fails");
+		is(cuFileRead(fh, g, n - mock.bad_from, (off_t)mock.bad_from,
+			      0), -1, "then an error");
 		is(errno, EIO, "with EIO");
 		check(strstr(stats_of(fh).reason, "EIO"), "and a reason: %s",
 		      stats_of(fh).reason);
@@ -1080,8 +1084,14 @@ static void test_media(void)
 		   "a medium error of the block layer");
 		is(errno, EIO, "is EIO too");
 		mock.media_errno = EIO;
-		is(cuFileWrite(fh, g, n, 0, 0), -1, "a write likewise");
+		is(cuFileWrite(fh, g, n, 0, 0), (long long)mock.bad_from,
+		   "a write likewise");
+		is(cuFileWrite(fh, g, 4096, (off_t)mock.bad_from, 0), -1,
+		   "then an error");
 		is(errno, EIO, "with EIO");
+		is(cuFileRead(fh, g, 4096 + 100, (off_t)mock.bad_from - 4096,
+			      (off_t)mock.bad_from - 4096), 4096,
+		   "unaligned: likewise");
 		mock.media_errno = ENOSPC;
 		is(cuFileWrite(fh, g, n, 0, 0), (long long)mock.bad_from,
 		   "a full disk: what fitted is told");
@@ -1483,6 +1493,7 @@ int main(int argc, char **argv)
 	test_no_lanes();
 	test_close_open();
 	test_media();
+	test_odd_write();
 	test_windows();
 	test_many_windows();
 	test_map_apart();

@@ -51,4 +51,7 @@ void test_no_compat(void);
 void test_stock_file(void);
 void test_told(void);
 
+/* files.c */
+void test_odd_write(void);
+
 #endif
