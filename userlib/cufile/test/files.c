@@ -27,3 +27,40 @@ void test_odd_write(void)
 	close(fd);
 	gpu_free(g);
 }
+
+/* Several lanes write, and that of the second MiB meets a full disk */
+void test_short_write(void)
+{
+	const size_t n = MIB(16);
+	CUfileHandle_t fh;
+	struct stat st;
+	char *g = gpu(n);
+	int fd, filled;
+
+	for (filled = 0; filled < 2; filled++) {
+		fresh("{\"properties\":{\"force_compat_mode\":true},\"peerlane\":"
+		      "{\"max_io_threads\":4,\"max_request_parallelism\":4}}");
+		fd = make(path, O_DIRECT, NULL, 0);
+		if (filled && posix_fallocate(fd, 0, (off_t)n))
+			return;
+		fh = reg(fd);
+		mock.slow_ms = 10;
+		mock.bad_from = MIB(1);
+		mock.bad_to = MIB(2);
+		mock.media_errno = ENOSPC;
+		is(cuFileWrite(fh, g, n, 0, 0), (long long)MIB(1),
+		   "a write by several lanes, to a full disk");
+		fstat(fd, &st);
+		is((long long)st.st_size, (long long)(filled ? n : MIB(1)),
+		   filled ? "the file is as long as it was" :
+			    "the file ends where it is told");
+		mock.media_errno = 0;
+		mock.most_in_io = 0;
+		is(cuFileWrite(fh, g, n, 0, 0), (long long)n, "the next one");
+		check(!filled == (mock.most_in_io == 1),
+		      filled ? "several lanes write what does not grow" :
+			       "one lane makes a file longer");
+		close(fd);
+	}
+	gpu_free(g);
+}

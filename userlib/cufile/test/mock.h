@@ -47,6 +47,7 @@ struct mock {
 		allocs;
 	_Atomic int64_t bar1_used;
 	_Atomic int in_io;	/* calls under way */
+	_Atomic int most_in_io;
 	_Atomic int in_map;	/* waiting for a dma-buf */
 	_Atomic uint64_t handles; /* dma-bufs asked for */
 	_Atomic int anon_calls;

@@ -56,6 +56,7 @@ void mock_reset(void)
 	mock.p2p_count = -1;
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
+	mock.most_in_io = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -279,7 +280,8 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 	r = fault(buf, n, (uint64_t)off);
 	if (r < 0)
 		return r;
-	mock.in_io++;
+	if (++mock.in_io > mock.most_in_io)
+		mock.most_in_io = mock.in_io;
 	if (mock.slow_ms)
 		usleep(mock.slow_ms * 1000);
 	r = real_pwrite(fd, buf, (size_t)r, off);

@@ -1494,6 +1494,7 @@ int main(int argc, char **argv)
 	test_close_open();
 	test_media();
 	test_odd_write();
+	test_short_write();
 	test_windows();
 	test_many_windows();
 	test_map_apart();

@@ -53,5 +53,6 @@ void test_told(void);
 
 /* files.c */
 void test_odd_write(void);
+void test_short_write(void);
 
 #endif
