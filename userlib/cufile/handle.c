@@ -160,6 +160,30 @@ static bool no_descriptor(int err)
 	return err == EMFILE || err == ENFILE || err == ENOMEM;
 }
 
+/*
+ * With O_DIRECT and without it, both opened anew: a duplicate has its flags in
+ * common with the program's descriptor, which fcntl() may give O_APPEND later.
+ * It serves only where the file cannot be opened again.  0 or an errno.
+ */
+static int open_both(struct pln_file *f, int flags)
+{
+	int err = 0;
+
+	f->buffered_fd = open_again(f->fd, flags, false);
+	if (f->buffered_fd < 0)
+		err = errno;
+	f->direct_fd = open_again(f->fd, flags, true);
+	if (f->direct_fd < 0)
+		f->direct_errno = errno;
+	if (no_descriptor(err))
+		return err;
+	if (f->direct_fd < 0 && f->user_direct)
+		f->direct_fd = f->fd;
+	if (f->buffered_fd < 0 && !f->user_direct)
+		f->buffered_fd = f->fd;
+	return f->direct_errno;
+}
+
 CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 {
 	CUfileOpError r;
@@ -190,22 +214,9 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 	f->ino = st.st_ino;
 	/* our own, so that the program may close its own at any time */
 	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (f->fd < 0) {
-		destroy(f);
-		return CU_FILE_GETNEWFD_FAILED;
-	}
-	if (f->user_direct) {
-		f->direct_fd = f->fd;
-		f->buffered_fd = open_again(f->fd, flags, false);
-		if (f->buffered_fd < 0)
-			err = errno;
-	} else {
-		f->buffered_fd = f->fd;
-		f->direct_fd = open_again(f->fd, flags, true);
-		if (f->direct_fd < 0)
-			err = f->direct_errno = errno;
-	}
-	if (no_descriptor(err)) {
+	if (f->fd >= 0)
+		err = open_both(f, flags);
+	if (f->fd < 0 || no_descriptor(err)) {
 		destroy(f);
 		return CU_FILE_GETNEWFD_FAILED;
 	}

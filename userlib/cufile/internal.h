@@ -120,7 +120,7 @@ struct pln_file {
 	unsigned int refs;	/* under the table's lock */
 	bool dead;
 	int user_fd;		/* number only: to find it registered twice */
-	int fd;			/* our duplicate of the program's */
+	int fd;			/* our duplicate of the program's: not for data */
 	int direct_fd;		/* O_DIRECT, or -1 */
 	int buffered_fd;	/* without O_DIRECT, or -1 */
 	bool user_direct;	/* the program's own has O_DIRECT */

@@ -650,7 +650,7 @@ static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
 	struct pln_file *f = io->f;
 	char *p = (char *)(uintptr_t)addr;
 	size_t done = 0;
-	int fd = f->fd;
+	int fd = f->user_direct ? f->direct_fd : f->buffered_fd;
 	ssize_t r;
 
 	while (done < len) {

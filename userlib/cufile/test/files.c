@@ -64,3 +64,38 @@ void test_short_write(void)
 	}
 	gpu_free(g);
 }
+
+/* What fcntl() does to the program's descriptor is not done to ours */
+void test_append_later(void)
+{
+	char page[8192], *g = gpu(8192), *own = page;
+	static const int how[] = { 0, O_DIRECT };
+	CUfileHandle_t fh;
+	unsigned int i;
+	struct stat st;
+	int fd;
+
+	for (i = 0; i < 2; i++) {
+		fresh(NULL);
+		memset(page, 'a', sizeof(page));
+		fd = make(path, how[i], page, sizeof(page));
+		fh = reg(fd);
+		memset(mem(g), 'B', 8192);
+		if (fcntl(fd, F_SETFL, O_APPEND | (i ? 0 : O_DIRECT)))
+			abort();
+		is(cuFileWrite(fh, g, 100, 0, 0), 100,
+		   "a few bytes, with O_APPEND since registration");
+		is(cuFileWrite(fh, g, 4096 + 100, 200, 0), 4196, "more of them");
+		is(cuFileWrite(fh, own, 10, 4300, 0), 10, "and host memory");
+		fstat(fd, &st);
+		is((long long)st.st_size, 8192, "the file is as long as it was");
+		is(cuFileRead(fh, g, 8192, 0, 0), 8192, "read them");
+		check(mem(g)[99] == 'B' && mem(g)[100] == 'a' &&
+		      mem(g)[200] == 'B' && mem(g)[4299] == 'B' &&
+		      mem(g)[4300] == 'a' && mem(g)[4310] == 'B' &&
+		      mem(g)[4395] == 'B' && mem(g)[4396] == 'a',
+		      "they are where they belong");
+		close(fd);
+	}
+	gpu_free(g);
+}

@@ -1495,6 +1495,7 @@ int main(int argc, char **argv)
 	test_media();
 	test_odd_write();
 	test_short_write();
+	test_append_later();
 	test_windows();
 	test_many_windows();
 	test_map_apart();

@@ -54,5 +54,6 @@ void test_told(void);
 /* files.c */
 void test_odd_write(void);
 void test_short_write(void);
+void test_append_later(void);
 
 #endif
