@@ -7,11 +7,13 @@
  */
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/kcmp.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -24,6 +26,9 @@
 
 #ifndef __O_TMPFILE
 #define __O_TMPFILE	020000000
+#endif
+#ifndef F_DUPFD_QUERY
+#define F_DUPFD_QUERY	1027
 #endif
 #ifndef STATX_DIOALIGN
 #define STATX_DIOALIGN	0x00002000U
@@ -139,17 +144,34 @@ static unsigned int free_slot(void)
 	return i;
 }
 
-/* With the lock held: is this descriptor registered?  @st: what it is now. */
-static bool registered(int fd, const struct stat *st)
+/*
+ * Are these descriptors of one open()?  Where the kernel does not tell, as it does
+ * from 6.10 on or to who may compare processes: of one file, opened alike.
+ */
+static bool same_open(int a, int b)
 {
-	struct stat old;
+	struct stat sa, sb;
+	long r = fcntl(a, F_DUPFD_QUERY, b);
+
+	if (r >= 0)
+		return r;
+	r = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
+	if (r >= 0)
+		return !r;
+	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino &&
+	       !((fcntl(a, F_GETFL) ^ fcntl(b, F_GETFL)) & O_ACCMODE);
+}
+
+/* With the lock held: is this descriptor registered? */
+static bool registered(int fd)
+{
 	unsigned int i;
 
 	for (i = 0; i < slots; i++)
-		/* the same number for another file: the first was closed */
+		/* the same number of another open(): the first was closed */
 		if (table[i] && table[i]->user_fd == fd &&
-		    !fstat(table[i]->fd, &old) && old.st_dev == st->st_dev &&
-		    old.st_ino == st->st_ino)
+		    same_open(fd, table[i]->fd))
 			return true;
 	return false;
 }
@@ -197,7 +219,7 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 		return r;
 	/* Before any descriptor: closing one drops the program's record locks */
 	pthread_mutex_lock(&lock);
-	if (registered(fd, &st))
+	if (registered(fd))
 		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
 	pthread_mutex_unlock(&lock);
 	if (r)
@@ -223,7 +245,7 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 	alignment(f, f->direct_fd >= 0 ? f->direct_fd : f->fd, &st);
 
 	pthread_mutex_lock(&lock);
-	if (registered(fd, &st)) {
+	if (registered(fd)) {
 		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
 		goto out;
 	}

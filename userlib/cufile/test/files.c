@@ -99,3 +99,34 @@ void test_append_later(void)
 	}
 	gpu_free(g);
 }
+
+/* The program closes its file and opens it again: the number is the same */
+void test_number_again(void)
+{
+	static const int modes[] = { O_RDONLY, O_RDWR };
+	char *g = gpu(4096);
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd, again, twin;
+
+	for (i = 0; i < 2; i++) {
+		fresh(NULL);
+		close(make(path, 0, "abcd", 4));
+		fd = open(path, modes[i]);
+		fh = reg(fd);
+		twin = dup(fd);
+		close(fd);
+		is(dup2(twin, fd), fd, "a number that comes back by dup2()");
+		is(reg_error(fd), 5028, "is registered");
+		close(twin);
+		close(fd);
+		again = open(path, O_RDWR);
+		is(again, fd, "the number of a file that was closed");
+		is(reg_error(again), 0, i ? "opened in the same way: registered" :
+		   "opened to write, too: registered");
+		fh = reg(again);
+		is(cuFileWrite(fh, g, 4096, 0, 0), 4096, "and written");
+		close(again);
+	}
+	gpu_free(g);
+}

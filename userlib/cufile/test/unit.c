@@ -1496,6 +1496,7 @@ int main(int argc, char **argv)
 	test_odd_write();
 	test_short_write();
 	test_append_later();
+	test_number_again();
 	test_windows();
 	test_many_windows();
 	test_map_apart();

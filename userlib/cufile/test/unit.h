@@ -55,5 +55,6 @@ void test_told(void);
 void test_odd_write(void);
 void test_short_write(void);
 void test_append_later(void);
+void test_number_again(void);
 
 #endif
