@@ -109,6 +109,53 @@ static void destroy(struct pln_file *f)
 	free(f);
 }
 
+/*
+ * Closing any descriptor of a file drops the record locks that the process has
+ * on it.  So those of a locked file stay open until it is not, and serve again
+ * when the program registers its descriptor again.  Under the lock.
+ */
+static struct pln_file *kept;
+
+/* By anybody: of its own POSIX locks fcntl() does not tell a process more. */
+static bool locked(int fd)
+{
+	struct flock l = { .l_type = F_WRLCK };
+
+	return !fcntl(fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
+}
+
+/* What was kept and need not be any more is closed. */
+static void close_kept(void)
+{
+	struct pln_file **p = &kept, *f, *gone = NULL;
+
+	pthread_mutex_lock(&lock);
+	while ((f = *p)) {
+		if (locked(f->fd)) {
+			p = &f->next;
+			continue;
+		}
+		*p = f->next;
+		f->next = gone;
+		gone = f;
+	}
+	pthread_mutex_unlock(&lock);
+	while (gone) {
+		f = gone;
+		gone = f->next;
+		destroy(f);
+	}
+}
+
+static void bury(struct pln_file *f)
+{
+	pthread_mutex_lock(&lock);
+	f->next = kept;
+	kept = f;
+	pthread_mutex_unlock(&lock);
+	close_kept();
+}
+
 static CUfileOpError check(int fd, struct stat *st, int *flags)
 {
 	*flags = fcntl(fd, F_GETFL);
@@ -206,6 +253,29 @@ static int open_both(struct pln_file *f, int flags)
 	return f->direct_errno;
 }
 
+/* The descriptors that were kept of this one, if any were. */
+static bool take_kept(struct pln_file *f)
+{
+	struct pln_file **p, *old;
+
+	pthread_mutex_lock(&lock);
+	for (p = &kept; *p && !same_open(f->user_fd, (*p)->fd); p = &(*p)->next)
+		continue;
+	old = *p;
+	if (old)
+		*p = old->next;
+	pthread_mutex_unlock(&lock);
+	if (!old)
+		return false;
+	f->fd = old->fd;
+	f->direct_fd = old->direct_fd;
+	f->buffered_fd = old->buffered_fd;
+	f->direct_errno = old->direct_errno;
+	old->fd = old->direct_fd = old->buffered_fd = -1;
+	destroy(old);
+	return true;
+}
+
 CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 {
 	CUfileOpError r;
@@ -235,11 +305,12 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
 	f->ino = st.st_ino;
 	/* our own, so that the program may close its own at any time */
-	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (f->fd >= 0)
-		err = open_both(f, flags);
-	if (f->fd < 0 || no_descriptor(err)) {
-		destroy(f);
+	if (!take_kept(f)) {
+		f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		err = f->fd < 0 ? EMFILE : open_both(f, flags);
+	}
+	if (no_descriptor(err)) {
+		bury(f);
 		return CU_FILE_GETNEWFD_FAILED;
 	}
 	alignment(f, f->direct_fd >= 0 ? f->direct_fd : f->fd, &st);
@@ -260,7 +331,7 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 out:
 	pthread_mutex_unlock(&lock);
 	if (r)
-		destroy(f);
+		bury(f);
 	return r;
 }
 
@@ -297,7 +368,7 @@ void pln_file_put(struct pln_file *f)
 	last = !--f->refs;
 	pthread_mutex_unlock(&lock);
 	if (last)
-		destroy(f);
+		bury(f);
 }
 
 void pln_file_deregister(CUfileHandle_t fh)

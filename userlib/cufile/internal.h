@@ -116,6 +116,7 @@ extern struct pln_gauges pln_gauges;
 
 /* ---- handle.c ---- */
 struct pln_file {
+	struct pln_file *next;	/* of those closed by the program, but kept */
 	uint64_t value;		/* what the program holds */
 	unsigned int refs;	/* under the table's lock */
 	bool dead;

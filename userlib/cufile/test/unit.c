@@ -297,10 +297,13 @@ static void test_handles(void)
 static void test_locks(void)
 {
 	struct flock l = { .l_type = F_WRLCK };
+	unsigned int fds, i;
 	CUfileHandle_t fh;
-	int fd;
+	int fd, more;
+	char c;
 
 	fresh(NULL);
+	fds = open_fds();
 	fd = make(path, 0, "abc", 3);
 	fh = reg(fd);
 	if (fcntl(fd, F_SETLK, &l))
@@ -309,10 +312,29 @@ static void test_locks(void)
 	is(reg_error(fd), 5028, "it registers the file twice, which is refused");
 	check(is_locked(), "and the lock is still there");
 	cuFileHandleDeregister(fh);
+	check(is_locked(), "after the deregistration, too");
+	for (i = 0; i < 50; i++)
+		if (reg_error(fd))
+			break;
+	is(i, 50, "registered again, and again");
+	check(is_locked(), "it is locked");
+	fh = reg(fd);
+	more = dup(fd);
+	is(reg_error(more), 0, "so is a duplicate of the descriptor");
+	is(cuFileRead(fh, &c, 1, 1, 0), 1, "the handle reads");
+	is(c, 'b', "the right byte");
+	check(open_fds() <= fds + 8, "with few descriptors");
+	fresh(NULL);
+	check(is_locked(), "closing the library leaves the lock");
+	l.l_type = F_UNLCK;
+	fcntl(fd, F_SETLK, &l);
+	is(reg_error(fd), 0, "without the lock");
 	close(fd);
+	close(more);
+	is(open_fds(), fds, "nothing is left open");
 }
 
-/* Registration needs two descriptors, and one is left */
+/* Registration needs three descriptors, and one is left */
 static void test_no_descriptors(int flags, const char *what)
 {
 	int fd, some[256], n = 0, i;
