@@ -59,8 +59,15 @@ enum { PLN_LOG_NOTICE, PLN_LOG_ERROR, PLN_LOG_WARN, PLN_LOG_INFO, PLN_LOG_DEBUG 
 void pln_log_setup(int level, const char *file);
 int pln_log_parse_level(const char *name);	/* -1: no such level */
 void pln_log(int level, const char *fmt, ...) PLN_PRINTF(2, 3);
-/* The kernel's latest complaint about peer-to-peer DMA, from /dev/kmsg. */
-bool pln_kernel_words(const char *gpu_bdf, char *out, size_t size);
+/* /dev/kmsg, to read what comes from now on; -1: it cannot be read. */
+int pln_kernel_now(void);
+/* What the kernel has said of peer-to-peer DMA since; mostly about this GPU. */
+bool pln_kernel_since(int since, const char *gpu_bdf, char *out, size_t size);
+/*
+ * What it has said since it was started of this GPU and the device @dev: it says
+ * it once for each pair, perhaps to a process before this one.
+ */
+bool pln_kernel_said(uint64_t dev, const char *gpu_bdf, char *out, size_t size);
 
 /* ---- config.c ---- */
 struct pln_config {

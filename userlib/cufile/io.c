@@ -27,6 +27,8 @@ struct io {
 	struct pln_file *f;
 	struct pln_mem mem;
 	bool write;
+	bool untried;		/* p2p, by anybody */
+	int since;		/* from pln_kernel_now(), or -1 */
 	uint64_t bytes[PLN_PATH_SLOTS];
 	int reason_errno;
 	char reason[PLN_REASON_MAX];
@@ -45,6 +47,8 @@ struct verdict {
 	uint64_t dev;
 	int gpu;
 	unsigned int told;	/* bits: causes */
+	bool asked;		/* the kernel, for what it has said before */
+	char words[PLN_REASON_MAX / 2];	/* its own */
 	enum state state;
 	int err;
 	char reason[PLN_REASON_MAX];
@@ -211,23 +215,40 @@ static const char *meaning(int err)
 	}
 }
 
-/* The words for a refusal by the kernel, its own included. */
-static void refused(struct io *io, int err)
+/*
+ * What the kernel says of it.  All it has said since it was started is read once
+ * for each device and GPU.
+ */
+static void kernel_says(struct io *io)
 {
-	char words[PLN_REASON_MAX / 2], bdf[32] = "";
+	char words[PLN_REASON_MAX / 2] = "", bdf[32] = "";
+	struct verdict *v;
+	bool old = false;
 	CUdevice dev;
+	size_t n;
 
+	pthread_mutex_lock(&verdict_lock);
+	v = find_verdict(io->f->dev, io->mem.gpu);
+	if (v) {
+		old = !v->asked;
+		v->asked = true;
+		memcpy(words, v->words, sizeof(words));
+	}
+	pthread_mutex_unlock(&verdict_lock);
 	if (cu.DeviceGetPCIBusId && !cu.DeviceGet(&dev, io->mem.gpu) &&
 	    cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev))
 		bdf[0] = '\0';
-	if (pln_kernel_words(bdf, words, sizeof(words)))
-		because(io, err, "p2p refused: %s (%d): %s; kernel: %s",
-			err_name(err), err, meaning(err), words);
-	else
-		because(io, err, "p2p refused: %s (%d): %s", err_name(err),
-			err, meaning(err));
-	set_verdict(io, REFUSED);
-	tell(io, PAIR);
+	if (v && (pln_kernel_since(io->since, bdf, words, sizeof(words)) ||
+		  (old && pln_kernel_said(io->f->dev, bdf, words,
+					  sizeof(words))))) {
+		pthread_mutex_lock(&verdict_lock);
+		memcpy(v->words, words, sizeof(words));
+		pthread_mutex_unlock(&verdict_lock);
+	}
+	n = strlen(io->reason);
+	if (words[0])
+		snprintf(io->reason + n, sizeof(io->reason) - n,
+			 "; kernel: %s", words);
 }
 
 /* What could go p2p must not go another way. */
@@ -415,6 +436,8 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			because(io, 0, "a block lies across two mappings");
 			return SEAM;
 		}
+		if (io->untried && io->since < 0)
+			io->since = pln_kernel_now();
 		p = w->host + (dev - w->start);
 		do {
 			r = io->write ? pwrite(fd, p + *done, *piece - *done,
@@ -460,6 +483,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	ssize_t r;
 	int err;
 
+	io->untried = state == UNKNOWN;
 	while (total < len) {
 		if (!follow(io, dev + total))
 			return freed(io);
@@ -476,9 +500,11 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		io->bytes[PLN_PATH_P2P] += done;
 		if (done && state == UNKNOWN) {
 			state = WORKS;
+			io->untried = false;
 			set_verdict(io, WORKS);
-			io->f->refused = false;
 		}
+		if (done && io->f->refused)
+			io->f->refused = false;
 		if (w == WENT)
 			continue;
 		if (w == WENT_SHORT)
@@ -494,19 +520,11 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 				io->write ? "write" : "read", err_name(err),
 				err, meaning(err));
 		if (w == SEAM ? !may_stage(io) : p2p_only()) {
-			char words[PLN_REASON_MAX / 2];
-
-			if (w == NOT_MOVED &&
-			    pln_kernel_words("", words, sizeof(words))) {
-				size_t n = strlen(io->reason);
-
-				snprintf(io->reason + n,
-					 sizeof(io->reason) - n,
-					 "; kernel: %s", words);
-			}
 			if (w == NOT_MOVED && state == UNKNOWN &&
-			    !transient(err))
+			    !transient(err)) {
+				kernel_says(io);
 				io->f->refused = true;
+			}
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		}
 		if (w == NOT_MAPPED)
@@ -522,7 +540,11 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			r = bounce(io, dev + total, off + total, piece, true,
 				   &einval);
 			if (r >= 0) {
-				refused(io, err);
+				because(io, err, "p2p refused: %s (%d): %s",
+					err_name(err), err, meaning(err));
+				kernel_says(io);
+				set_verdict(io, REFUSED);
+				tell(io, PAIR);
 				state = REFUSED;
 			} else if (einval) {
 				io->f->direct_bad = true;
@@ -718,7 +740,7 @@ static void account(struct pln_tally *t, const struct io *io, ssize_t result)
 ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write)
 {
-	struct io io = { .f = f, .write = write };
+	struct io io = { .f = f, .write = write, .since = -1 };
 	uint64_t addr = base + (uint64_t)buf_off;
 	struct pln_buf reg;
 	CUcontext old;
@@ -763,6 +785,8 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	r = gpu_io(&io, addr, (uint64_t)off, size);
 	saved = errno;
 	cu.Pop(&old);
+	if (io.since >= 0)
+		close(io.since);
 	errno = saved;
 out:
 	saved = errno;

@@ -2,8 +2,11 @@
 /* The choice of the path: what the settings allow, and what is said about it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -178,4 +181,80 @@ void test_told(void)
 	close(mfd);
 	gpu_free(g);
 	gpu_free(odd);
+}
+
+/* The reason of a refused read, when @before was said before and @now with it */
+static const char *refused(int fd, const char *before, const char *now)
+{
+	static struct pln_file_stats s;
+	char kmsg[300], *g = gpu(8192);
+	CUfileHandle_t fh;
+	FILE *f;
+
+	snprintf(kmsg, sizeof(kmsg), "%s.kmsg", path);
+	f = fopen(kmsg, "w");
+	fputs(before, f);
+	fclose(f);
+	fresh(NULL);
+	setenv("PEERLANE_KMSG", kmsg, 1);
+	mock.p2p_errno = EINVAL;
+	mock.kernel_line = now;
+	fh = reg(fd);
+	cuFileRead(fh, g, 8192, 0, 0);
+	s = stats_of(fh);
+	setenv("PEERLANE_KMSG", "/nonexistent", 1);
+	unlink(kmsg);
+	gpu_free(g);
+	return s.reason;
+}
+
+/* The PCI address of the drive of this file, if it has one */
+static bool drive_of(int fd, char addr[13])
+{
+	char name[64], link[512];
+	struct stat st;
+	ssize_t n;
+
+	fstat(fd, &st);
+	snprintf(name, sizeof(name), "/sys/dev/block/%u:%u", major(st.st_dev),
+		 minor(st.st_dev));
+	n = readlink(name, link, sizeof(link) - 1);
+	while (--n >= 10)
+		if (link[n] == '.' && link[n - 3] == ':' && link[n - 6] == ':') {
+			memcpy(addr, link + n - 10, 12);
+			addr[12] = '\0';
+			return true;
+		}
+	return false;
+}
+
+#define REFUSES(drive, n) "4," n ",2345,-;nvme " drive ": cannot be used for " \
+	"peer-to-peer DMA as the client and provider (0000:42:00.0) do not " \
+	"share an upstream bridge\n"
+
+/* The kernel's words are those about this refusal, not the last ones there are */
+void test_kernel_words(void)
+{
+	char data[8192] = "", addr[13], line[300];
+	const char *why;
+	int fd = make(path, 0, data, sizeof(data));
+
+	why = refused(fd, REFUSES("0000:fe:1f.6", "1"), NULL);
+	check(!strstr(why, "kernel:") && strstr(why, "p2p refused"),
+	      "words about another drive are not the reason: %s", why);
+	why = refused(fd, "4,1,2,-;p2pdma: something else\n", NULL);
+	check(!strstr(why, "kernel:"), "nor are words about nobody: %s", why);
+	why = refused(fd, REFUSES("0000:fe:1f.6", "1"),
+		      REFUSES("0000:fe:1f.7", "2"));
+	check(strstr(why, "kernel: nvme 0000:fe:1f.7"),
+	      "what it says at the refusal is: %s", why);
+	if (drive_of(fd, addr)) {
+		snprintf(line, sizeof(line), REFUSES("%s", "3"), addr);
+		why = refused(fd, line, NULL);
+		check(strstr(why, "kernel: nvme") && strstr(why, addr),
+		      "so is what it said of this drive and GPU: %s", why);
+	} else {
+		check(1, "the drive has no PCI address # SKIP");
+	}
+	close(fd);
 }

@@ -38,6 +38,7 @@ struct mock {
 	unsigned int slow_ms;	/* file IO takes so long */
 	bool no_streams;
 	int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
+	const char *kernel_line; /* what the kernel says when p2p fails */
 	uint64_t dev;		/* device of all files, 0 what it is */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	_Atomic bool hold_map;	/* who wants a dma-buf waits */

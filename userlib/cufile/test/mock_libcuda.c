@@ -2,6 +2,7 @@
 /* A mock of libcuda.so.1: see mock.h. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -205,6 +206,18 @@ static int where(const char *p)
 	return r;
 }
 
+static void kernel_says(void)
+{
+	const char *to = getenv("PEERLANE_KMSG");
+	int fd = mock.kernel_line && to ? open(to, O_WRONLY | O_APPEND) : -1;
+
+	if (fd >= 0 && write(fd, mock.kernel_line,
+			     strlen(mock.kernel_line)) < 0)
+		abort();
+	if (fd >= 0)
+		close(fd);
+}
+
 /* How many bytes may go, or -1 with errno. */
 static ssize_t fault(const char *buf, size_t n, uint64_t off)
 {
@@ -227,6 +240,7 @@ static ssize_t fault(const char *buf, size_t n, uint64_t off)
 		} else {
 			if (mock.p2p_count > 0)
 				mock.p2p_count--;
+			kernel_says();
 			errno = mock.p2p_errno;
 			return -1;
 		}

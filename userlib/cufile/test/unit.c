@@ -696,7 +696,7 @@ static void test_model(void)
 	model("p2p fails for a while", 0, 300);
 }
 
-static void refusal(int err, const char *words)
+static void refusal(int err, const char *kernel, const char *words)
 {
 	const size_t n = MIB(2);
 	char *data = malloc(n), *g;
@@ -711,6 +711,7 @@ static void refusal(int err, const char *words)
 	fh = reg(fd);
 	g = gpu(n);
 	mock.p2p_errno = err;
+	mock.kernel_line = kernel;
 	printf("# p2p answers errno %d\n", err);
 	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "refused: read all the same");
 	check(!memcmp(mem(g), data, n), "data");
@@ -758,24 +759,22 @@ static void test_refusals(void)
 	char data[65536], kmsg[300], *g;
 	CUfileHandle_t fh;
 	struct pln_file_stats s;
-	FILE *f;
 	int fd, mfd;
 
 	unsetenv("PEERLANE_KMSG");
 	snprintf(kmsg, sizeof(kmsg), "%s.kmsg", path);
-	f = fopen(kmsg, "w");
-	fputs("4,812,2345,-;nvme 0000:00:04.0: cannot be used for peer-to-peer "
-	      "DMA as the client and provider (0000:42:00.0) do not share an "
-	      "upstream bridge or whitelisted host bridge\n SUBSYSTEM=pci\n",
-	      f);
-	fclose(f);
+	fclose(fopen(kmsg, "w"));
 	setenv("PEERLANE_KMSG", kmsg, 1);
-	refusal(EINVAL, "do not share an upstream bridge or whitelisted host "
-		"bridge");
+	refusal(EINVAL, "4,812,2345,-;nvme 0000:00:04.0: cannot be used for "
+		"peer-to-peer DMA as the client and provider (0000:42:00.0) do "
+		"not share an upstream bridge or whitelisted host bridge\n "
+		"SUBSYSTEM=pci\n",
+		"do not share an upstream bridge or whitelisted host bridge");
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
-	refusal(EREMOTEIO, "EREMOTEIO (121): the kernel refuses DMA between");
-	refusal(EFAULT, "no P2PDMA in this kernel");
-	refusal(EOPNOTSUPP, "the storage driver does not do");
+	refusal(EREMOTEIO, NULL,
+		"EREMOTEIO (121): the kernel refuses DMA between");
+	refusal(EFAULT, NULL, "no P2PDMA in this kernel");
+	refusal(EOPNOTSUPP, NULL, "the storage driver does not do");
 
 	/* GPUs whose memory cannot be mapped at all */
 	fresh(NULL);
@@ -1510,6 +1509,7 @@ int main(int argc, char **argv)
 	test_no_compat();
 	test_stock_file();
 	test_told();
+	test_kernel_words();
 	test_pages();
 	test_two_allocations();
 	test_no_lanes();

@@ -50,6 +50,7 @@ void test_no_dmabuf(void);
 void test_no_compat(void);
 void test_stock_file(void);
 void test_told(void);
+void test_kernel_words(void);
 
 /* files.c */
 void test_odd_write(void);
