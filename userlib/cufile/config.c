@@ -280,7 +280,7 @@ static bool apply_json(struct pln_config *cfg, const struct json *root,
 /* True when there is no file, or when it was good. */
 static bool read_file(struct pln_config *cfg, char *err, size_t size)
 {
-	const char *env = getenv("CUFILE_ENV_PATH_JSON");
+	const char *env = secure_getenv("CUFILE_ENV_PATH_JSON");
 	const char *path = env && *env ? env : DEFAULT_FILE;
 	struct json *root = NULL;
 	char words[256], *text = NULL;
@@ -332,7 +332,7 @@ out:
 
 static bool env_flag(const char *name, bool *out, char *err, size_t size)
 {
-	const char *v = getenv(name);
+	const char *v = secure_getenv(name);
 
 	if (!v || !*v)
 		return true;
@@ -389,11 +389,11 @@ bool pln_config_load(struct pln_config *cfg, char *err, size_t size)
 	if (!env_flag("PEERLANE_STRICT", &cfg->strict, err, size))
 		return false;
 	for (i = 0; i < 3; i++) {
-		v = texts[i].env ? getenv(texts[i].env) : NULL;
+		v = texts[i].env ? secure_getenv(texts[i].env) : NULL;
 		if (v && *v)
 			snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", v);
 	}
-	v = getenv("PEERLANE_LOG");
+	v = secure_getenv("PEERLANE_LOG");
 	if (v && *v)
 		snprintf(cfg->text[0], sizeof(cfg->text[0]), "%s", v);
 	if (pln_log_parse_level(cfg->text[0]) < 0) {
