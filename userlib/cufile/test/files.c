@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -129,4 +130,57 @@ void test_number_again(void)
 		close(again);
 	}
 	gpu_free(g);
+}
+
+static CUfileHandle_t shared;
+static char *shared_gpu;
+static _Atomic bool closed;
+
+static void *read_it(void *arg)
+{
+	*(ssize_t *)arg = cuFileRead(shared, shared_gpu, 4096, 0, 0);
+	pthread_testcancel();
+	return NULL;
+}
+
+static void *close_it(void *arg)
+{
+	(void)arg;
+	cuFileDriverClose();
+	closed = true;
+	return NULL;
+}
+
+/* A thread is cancelled in the middle of its read */
+void test_cancel(void)
+{
+	pthread_t reader, closer;
+	ssize_t result = 0;
+	void *end = NULL;
+	char data[4096] = "";
+	int fd, tries;
+
+	fresh(NULL);
+	fd = make(path, 0, data, sizeof(data));
+	shared = reg(fd);
+	shared_gpu = gpu(4096);
+	mock.slow_ms = 300;
+	pthread_create(&reader, NULL, read_it, &result);
+	for (tries = 0; tries < 5000 && !mock.in_io; tries++)
+		usleep(1000);
+	pthread_cancel(reader);
+	pthread_join(reader, &end);
+	check(end == PTHREAD_CANCELED, "a thread is cancelled during its read");
+	is(result, 4096, "which ended before");
+	pthread_create(&closer, NULL, close_it, NULL);
+	for (tries = 0; tries < 5000 && !closed; tries++)
+		usleep(1000);
+	if (!check(closed, "the library can be closed")) {
+		printf("1..%u\n", checks);
+		_exit(1);
+	}
+	pthread_join(closer, NULL);
+	mock.slow_ms = 0;
+	gpu_free(shared_gpu);
+	close(fd);
 }

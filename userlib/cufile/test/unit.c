@@ -1514,6 +1514,7 @@ int main(int argc, char **argv)
 	test_two_allocations();
 	test_no_lanes();
 	test_close_open();
+	test_cancel();
 	test_media();
 	test_odd_write();
 	test_short_write();

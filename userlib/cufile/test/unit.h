@@ -57,5 +57,6 @@ void test_odd_write(void);
 void test_short_write(void);
 void test_append_later(void);
 void test_number_again(void);
+void test_cancel(void);
 
 #endif
