@@ -38,6 +38,12 @@ newest=$(grep -o 'GLIBC_2[.][0-9]*' symbols | sort -t. -k2 -n -u | tail -n 1)
 check "it loads with C libraries from 2.34 on (needs $newest)" \
 	test "${newest#GLIBC_2.}" -le 34
 
+# A compiler that warns of more must still be able to build it
+check "warnings are errors on request only" \
+	env -u WERROR -u MAKEFLAGS sh -c "
+	! make -n -B -C '$src' O=\$PWD/none all | grep -q -e -Werror &&
+	make -n -B -C '$src' O=\$PWD/none WERROR=1 all | grep -q -e -Werror"
+
 real=${CUFILE_H-}
 for f in /usr/local/cuda/targets/x86_64-linux/include/cufile.h \
 	/usr/local/cuda/include/cufile.h; do
