@@ -7,6 +7,7 @@
  *   cu.c      libcuda.so.1 by dlopen(); what a pointer is
  *   handle.c  file handles and registered buffers
  *   io.c      read and write: the choice of the path
+ *   verdict.c what is known of p2p between device and GPU, and said about it
  *   window.c  the p2p path's mappings of GPU memory, a cache with eviction
  *   bounce.c  the bounce path: staging lanes and helper threads
  *   stats.c   counters and reasons
@@ -220,6 +221,8 @@ void pln_bounce_shutdown(void);
 /* ---- io.c ---- */
 ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write);
+
+/* ---- verdict.c ---- */
 void pln_verdicts_forget(void);
 bool pln_p2p_worked(void);	/* for any device and GPU, since the open */
 

@@ -9,194 +9,14 @@
  * answer is kept with its reason.
  */
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "io.h"
 
 #define PAGE		KIB(4)
-
-#define ENOTSUPP	524	/* the kernel's own, seen from NVIDIA's driver */
-
-/* One request on its way. */
-struct io {
-	struct pln_file *f;
-	struct pln_mem mem;
-	bool write;
-	bool untried;		/* p2p, by anybody */
-	int since;		/* from pln_kernel_now(), or -1 */
-	uint64_t bytes[PLN_PATH_SLOTS];
-	int reason_errno;
-	char reason[PLN_REASON_MAX];
-};
-
-/* ---- verdicts ---- */
-
-enum state { UNKNOWN, WORKS, REFUSED };
-
-/* Why p2p is not what moves the data of a whole transfer. */
-enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
-	     NO_WINDOW };
-
-struct verdict {
-	struct verdict *next;
-	uint64_t dev;
-	int gpu;
-	unsigned int told;	/* bits: causes */
-	bool asked;		/* the kernel, for what it has said before */
-	char words[PLN_REASON_MAX / 2];	/* its own */
-	enum state state;
-	int err;
-	char reason[PLN_REASON_MAX];
-};
-
-static pthread_mutex_t verdict_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct verdict *verdicts;
-
-/* With the lock held. */
-static struct verdict *find_verdict(uint64_t dev, int gpu)
-{
-	struct verdict *v;
-
-	for (v = verdicts; v; v = v->next)
-		if (v->dev == dev && v->gpu == gpu)
-			return v;
-	v = calloc(1, sizeof(*v));
-	if (!v)
-		return NULL;
-	v->dev = dev;
-	v->gpu = gpu;
-	v->next = verdicts;
-	verdicts = v;
-	return v;
-}
-
-static enum state ask_verdict(struct io *io)
-{
-	enum state s = UNKNOWN;
-	struct verdict *v;
-
-	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
-	if (v) {
-		s = v->state;
-		if (s == REFUSED) {
-			memcpy(io->reason, v->reason, sizeof(io->reason));
-			io->reason_errno = v->err;
-		}
-	}
-	pthread_mutex_unlock(&verdict_lock);
-	return s;
-}
-
-static void set_verdict(struct io *io, enum state state)
-{
-	struct verdict *v;
-	bool news = false;
-
-	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
-	if (v && v->state != WORKS && v->state != state) {
-		v->state = state;
-		v->err = io->reason_errno;
-		if (state == REFUSED)
-			memcpy(v->reason, io->reason, sizeof(v->reason));
-		news = true;
-	}
-	pthread_mutex_unlock(&verdict_lock);
-	if (news && state == WORKS)
-		pln_log(PLN_LOG_INFO, "device %u:%u and GPU %d: p2p works",
-			major(io->f->dev), minor(io->f->dev), io->mem.gpu);
-}
-
-bool pln_p2p_worked(void)
-{
-	struct verdict *v;
-
-	pthread_mutex_lock(&verdict_lock);
-	for (v = verdicts; v && v->state != WORKS; v = v->next)
-		continue;
-	pthread_mutex_unlock(&verdict_lock);
-	return v;
-}
-
-/* io's reason is one of this cause: told once for each device and GPU. */
-static void tell(struct io *io, enum cause cause)
-{
-	uint64_t bit = 1ull << (cause + 8 * (io->mem.gpu & 7));
-	struct verdict *v;
-	bool news;
-
-	/* mostly it has been for this file, and nobody waits for the lock */
-	if (io->f->told & bit)
-		return;
-	io->f->told |= bit;
-	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
-	news = v && !(v->told & 1u << cause);
-	if (v)
-		v->told |= 1u << cause;
-	pthread_mutex_unlock(&verdict_lock);
-	if (news)
-		pln_log(PLN_LOG_NOTICE, "device %u:%u and GPU %d: no p2p: %s",
-			major(io->f->dev), minor(io->f->dev), io->mem.gpu,
-			io->reason);
-}
-
-void pln_verdicts_forget(void)
-{
-	pthread_mutex_lock(&verdict_lock);
-	while (verdicts) {
-		struct verdict *v = verdicts;
-
-		verdicts = v->next;
-		free(v);
-	}
-	pthread_mutex_unlock(&verdict_lock);
-}
-
-/* ---- reasons ---- */
-
-static void PLN_PRINTF(3, 4) because(struct io *io, int err, const char *fmt,
-				     ...)
-{
-	va_list ap;
-
-	io->reason_errno = err;
-	va_start(ap, fmt);
-	vsnprintf(io->reason, sizeof(io->reason), fmt, ap);
-	va_end(ap);
-}
-
-static const char *err_name(int err)
-{
-	switch (err) {
-	case EFAULT: return "EFAULT";
-	case EINVAL: return "EINVAL";
-	case EREMOTEIO: return "EREMOTEIO";
-	case EOPNOTSUPP: return "EOPNOTSUPP";
-	case ENOSPC: return "ENOSPC";
-	case ENOMEM: return "ENOMEM";
-	case ENODEV: return "ENODEV";
-	case ENXIO: return "ENXIO";
-	case EAGAIN: return "EAGAIN";
-	case EIO: return "EIO";
-	case ENODATA: return "ENODATA";
-	case EILSEQ: return "EILSEQ";
-	case ENOSYS: return "ENOSYS";
-	case EPERM: return "EPERM";
-	case EACCES: return "EACCES";
-	case EBADF: return "EBADF";
-	case ENOTTY: return "ENOTTY";
-	case ENOTSUPP: return "ENOTSUPP";
-	case ETIMEDOUT: return "ETIMEDOUT";
-	default: return "errno";
-	}
-}
 
 static const char *meaning(int err)
 {
@@ -213,42 +33,6 @@ static const char *meaning(int err)
 	default:
 		return strerror(err);
 	}
-}
-
-/*
- * What the kernel says of it.  All it has said since it was started is read once
- * for each device and GPU.
- */
-static void kernel_says(struct io *io)
-{
-	char words[PLN_REASON_MAX / 2] = "", bdf[32] = "";
-	struct verdict *v;
-	bool old = false;
-	CUdevice dev;
-	size_t n;
-
-	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
-	if (v) {
-		old = !v->asked;
-		v->asked = true;
-		memcpy(words, v->words, sizeof(words));
-	}
-	pthread_mutex_unlock(&verdict_lock);
-	if (cu.DeviceGetPCIBusId && !cu.DeviceGet(&dev, io->mem.gpu) &&
-	    cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev))
-		bdf[0] = '\0';
-	if (v && (pln_kernel_since(io->since, bdf, words, sizeof(words)) ||
-		  (old && pln_kernel_said(io->f->dev, bdf, words,
-					  sizeof(words))))) {
-		pthread_mutex_lock(&verdict_lock);
-		memcpy(v->words, words, sizeof(words));
-		pthread_mutex_unlock(&verdict_lock);
-	}
-	n = strlen(io->reason);
-	if (words[0])
-		snprintf(io->reason + n, sizeof(io->reason) - n,
-			 "; kernel: %s", words);
 }
 
 /* What could go p2p must not go another way. */
@@ -269,8 +53,8 @@ static bool may_stage(struct io *io)
 	if (!p2p_only())
 		return true;
 	if (!io->f->refused)
-		return ask_verdict(io) != REFUSED;
-	because(io, 0, "unaligned, and p2p of this file was refused before");
+		return pln_verdict_ask(io) != REFUSED;
+	pln_because(io, 0, "unaligned, and p2p of this file was refused before");
 	return false;
 }
 
@@ -295,8 +79,8 @@ static bool transient(int err)
  */
 static ssize_t system_error(struct io *io, int err, size_t done)
 {
-	because(io, err, "%s of the file failed after %zu bytes: %s (%d): %s",
-		io->write ? "write" : "read", done, err_name(err), err,
+	pln_because(io, err, "%s of the file failed after %zu bytes: %s (%d): %s",
+		io->write ? "write" : "read", done, pln_err_name(err), err,
 		strerror(err));
 	if (done)
 		return (ssize_t)done;
@@ -309,7 +93,7 @@ static ssize_t system_error(struct io *io, int err, size_t done)
 
 static ssize_t cuda_error(struct io *io, CUresult r)
 {
-	because(io, 0, "CUDA: %s (%d)", pln_cu_name(r), r);
+	pln_because(io, 0, "CUDA: %s (%d)", pln_cu_name(r), r);
 	return -CU_FILE_CUDA_DRIVER_ERROR;
 }
 
@@ -377,7 +161,7 @@ static bool memory_gone(struct io *io, uint64_t dev)
 
 static ssize_t freed(struct io *io)
 {
-	because(io, EFAULT, "the GPU memory was freed during the transfer");
+	pln_because(io, EFAULT, "the GPU memory was freed during the transfer");
 	return -CU_FILE_CUDA_POINTER_INVALID;
 }
 
@@ -416,14 +200,14 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 		if (e) {
 			*err = avail ? e : 0;
 			if (e == ENOSPC)
-				because(io, e, "BAR1 is full of mappings in "
+				pln_because(io, e, "BAR1 is full of mappings in "
 					"use");
 			else if (cu_err)
-				because(io, e, "no dma-buf of this GPU memory: "
+				pln_because(io, e, "no dma-buf of this GPU memory: "
 					"%s (%d)", pln_cu_name(cu_err), cu_err);
 			else
-				because(io, e, "the GPU's dma-buf cannot be "
-					"mapped: %s (%d): %s", err_name(e), e,
+				pln_because(io, e, "the GPU's dma-buf cannot be "
+					"mapped: %s (%d): %s", pln_err_name(e), e,
 					e == ENOTSUPP || e == ENODEV ?
 					"its driver has no mmap for it" :
 					strerror(e));
@@ -433,7 +217,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 		if (!*piece) {
 			pln_window_put(w);
 			*piece = pln_min(len, unit);
-			because(io, 0, "a block lies across two mappings");
+			pln_because(io, 0, "a block lies across two mappings");
 			return SEAM;
 		}
 		if (io->untried && io->since < 0)
@@ -476,7 +260,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 /* Bytes that went, or a negative result.  All of it is whole blocks. */
 static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 {
-	enum state state = ask_verdict(io);
+	enum state state = pln_verdict_ask(io);
 	size_t total = 0, done, piece;
 	bool einval = false;
 	enum went w;
@@ -501,7 +285,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (done && state == UNKNOWN) {
 			state = WORKS;
 			io->untried = false;
-			set_verdict(io, WORKS);
+			pln_verdict_set(io, WORKS);
 		}
 		if (done && io->f->refused)
 			io->f->refused = false;
@@ -516,19 +300,19 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (memory_gone(io, dev + total))
 			return freed(io);
 		if (w == NOT_MOVED)
-			because(io, err, "p2p %s failed: %s (%d): %s",
-				io->write ? "write" : "read", err_name(err),
+			pln_because(io, err, "p2p %s failed: %s (%d): %s",
+				io->write ? "write" : "read", pln_err_name(err),
 				err, meaning(err));
 		if (w == SEAM ? !may_stage(io) : p2p_only()) {
 			if (w == NOT_MOVED && state == UNKNOWN &&
 			    !transient(err)) {
-				kernel_says(io);
+				pln_kernel_says(io);
 				io->f->refused = true;
 			}
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		}
 		if (w == NOT_MAPPED)
-			tell(io, err ? MEMORY : NO_WINDOW);
+			pln_tell(io, err ? MEMORY : NO_WINDOW);
 		if (w != NOT_MOVED || state == WORKS || transient(err)) {
 			r = bounce(io, dev + total, off + total, piece, false,
 				   NULL);
@@ -540,17 +324,17 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			r = bounce(io, dev + total, off + total, piece, true,
 				   &einval);
 			if (r >= 0) {
-				because(io, err, "p2p refused: %s (%d): %s",
-					err_name(err), err, meaning(err));
-				kernel_says(io);
-				set_verdict(io, REFUSED);
-				tell(io, PAIR);
+				pln_because(io, err, "p2p refused: %s (%d): %s",
+					pln_err_name(err), err, meaning(err));
+				pln_kernel_says(io);
+				pln_verdict_set(io, REFUSED);
+				pln_tell(io, PAIR);
 				state = REFUSED;
 			} else if (einval) {
 				io->f->direct_bad = true;
-				because(io, EINVAL, "O_DIRECT does not work on "
+				pln_because(io, EINVAL, "O_DIRECT does not work on "
 					"this file, not even with host memory");
-				tell(io, NO_DIRECT);
+				pln_tell(io, NO_DIRECT);
 				r = bounce(io, dev + total, off + total,
 					   len - total, false, NULL);
 				return after(total, r);
@@ -571,25 +355,25 @@ static enum cause no_p2p(struct io *io)
 	struct pln_file *f = io->f;
 
 	if (pln_cfg.flag[CUFILE_PARAM_FORCE_COMPAT_MODE]) {
-		because(io, 0, "force_compat_mode is set");
+		pln_because(io, 0, "force_compat_mode is set");
 		return SETTING;
 	}
 	if (!pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA]) {
-		because(io, 0, "use_pci_p2pdma is off");
+		pln_because(io, 0, "use_pci_p2pdma is off");
 		return SETTING;
 	}
 	if (io->mem.kind == PLN_MEM_MANAGED) {
-		because(io, 0, "managed memory has no fixed place on the GPU");
+		pln_because(io, 0, "managed memory has no fixed place on the GPU");
 		return MANAGED;
 	}
 	if (f->direct_fd < 0)
-		because(io, f->direct_errno, "the file cannot be opened with "
-			"O_DIRECT: %s (%d): %s", err_name(f->direct_errno),
+		pln_because(io, f->direct_errno, "the file cannot be opened with "
+			"O_DIRECT: %s (%d): %s", pln_err_name(f->direct_errno),
 			f->direct_errno, strerror(f->direct_errno));
 	else if (f->no_direct)
-		because(io, 0, "%s", f->no_direct);
+		pln_because(io, 0, "%s", f->no_direct);
 	else if (f->direct_bad)
-		because(io, EINVAL, "O_DIRECT does not work on this file");
+		pln_because(io, EINVAL, "O_DIRECT does not work on this file");
 	else
 		return POSSIBLE;
 	return NO_DIRECT;
@@ -618,7 +402,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	if (cause != POSSIBLE) {
 		if (p2p_only())
 			return -CU_FILE_IO_NOT_SUPPORTED;
-		tell(io, cause);
+		pln_tell(io, cause);
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	/*
@@ -632,18 +416,18 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	lo = pln_up(off, unit);
 	hi = pln_down(off + len, unit);
 	if (lo >= hi || (dev + (lo - off)) % io->f->mem_align) {
-		because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
+		pln_because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
 			"bytes" : "unaligned: the GPU address does not match "
 			"the file offset in blocks of %u bytes",
 			lo >= hi ? unit : io->f->mem_align);
 		if (!may_stage(io))
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		if (lo < hi)
-			tell(io, ALIGNMENT);
+			pln_tell(io, ALIGNMENT);
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	if (lo > off || hi < off + len) {
-		because(io, 0, "unaligned: %llu bytes before and %llu after "
+		pln_because(io, 0, "unaligned: %llu bytes before and %llu after "
 			"the whole blocks of %u",
 			(unsigned long long)(lo - off),
 			(unsigned long long)(off + len - hi), unit);
@@ -688,7 +472,7 @@ static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
 			continue;
 		}
 		if (r < 0 && errno == EFAULT) {
-			because(io, EFAULT, "neither memory that CUDA knows "
+			pln_because(io, EFAULT, "neither memory that CUDA knows "
 				"nor memory of this process");
 			return -CU_FILE_CUDA_POINTER_INVALID;
 		}
@@ -750,7 +534,7 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	if (pln_buf_find(base, &reg) &&
 	    ((uint64_t)buf_off > reg.length ||
 	     size > reg.length - (uint64_t)buf_off)) {
-		because(&io, 0, "%zu bytes from offset %lld on are more than "
+		pln_because(&io, 0, "%zu bytes from offset %lld on are more than "
 			"the registered %zu", size, (long long)buf_off,
 			reg.length);
 		r = -CU_FILE_INVALID_MAPPING_RANGE;
@@ -763,7 +547,7 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	}
 	if (io.mem.kind == PLN_MEM_HOST) {
 		if (!pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_SYSTEM_MEMORY]) {
-			because(&io, 0, "host memory, and allow_system_memory "
+			pln_because(&io, 0, "host memory, and allow_system_memory "
 				"is off");
 			r = -CU_FILE_CUDA_MEMORY_TYPE_INVALID;
 		} else {
@@ -772,7 +556,7 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 		goto out;
 	}
 	if (pln_mem_extent(&io.mem, addr, size) < size) {
-		because(&io, 0, "%zu bytes are more than the memory at this "
+		pln_because(&io, 0, "%zu bytes are more than the memory at this "
 			"address has", size);
 		r = -CU_FILE_CUDA_POINTER_RANGE_ERROR;
 		goto out;
