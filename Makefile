@@ -61,7 +61,7 @@ $(addprefix kernel-,$(KVERS)): kernel-%:
 
 userlib: ## Build the user library and its tools
 	@mkdir -p build/userlib
-	+@images/build/quiet "USERLIB" build/userlib.log $(MAKE) -C userlib O=$(BUILD)/userlib
+	+@images/build/quiet "USERLIB" build/userlib.log $(MAKE) -C userlib O=$(BUILD)/userlib WERROR=1
 
 guest: $(addprefix guest-,$(GUESTS)) ## Build the guest images, one for each guest kernel
 

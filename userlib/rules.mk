@@ -12,8 +12,11 @@ H	:= $(T)/host
 # What is built depends on these
 MK	:= $(MAKEFILE_LIST)
 
-WARN	:= -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes \
-	   -Wshadow -Wvla -Wpointer-arith -Wwrite-strings
+# WERROR=1 makes warnings errors, as the build root does: its compiler is known.
+# Others, older or newer ones, warn of other things.
+WERROR	?=
+WARN	:= -Wall -Wextra $(if $(WERROR),-Werror) -Wmissing-prototypes \
+	   -Wstrict-prototypes -Wshadow -Wvla -Wpointer-arith -Wwrite-strings
 SAN	:= -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	   -fno-omit-frame-pointer
 

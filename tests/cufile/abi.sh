@@ -28,11 +28,21 @@ check "cuFile's names carry no version" \
 check "Peerlane's names do" grep -q 'PEERLANE_0.1 *pln_file_stats$' symbols
 check "calls that are not there yet are not exported" \
 	sh -c '! grep -q "cuFileBatch\|cuFileStream\|Async" symbols'
+# Else a program with more rights than its user would open files of the user's choice
+check "the environment counts only where it may" \
+	sh -c '! grep -q " getenv$" symbols && grep -q " secure_getenv$" symbols'
 objdump -p "$lib" >dynamic
 check "libcuda is not linked" sh -c '! grep -q "NEEDED.*cuda" dynamic'
+check "dlclose() leaves it where its threads run" sh -c "readelf -d '$lib' | grep -q NODELETE"
 newest=$(grep -o 'GLIBC_2[.][0-9]*' symbols | sort -t. -k2 -n -u | tail -n 1)
 check "it loads with C libraries from 2.34 on (needs $newest)" \
 	test "${newest#GLIBC_2.}" -le 34
+
+# A compiler that warns of more must still be able to build it
+check "warnings are errors on request only" \
+	env -u WERROR -u MAKEFLAGS sh -c "
+	! make -n -B -C '$src' O=\$PWD/none all | grep -q -e -Werror &&
+	make -n -B -C '$src' O=\$PWD/none WERROR=1 all | grep -q -e -Werror"
 
 real=${CUFILE_H-}
 for f in /usr/local/cuda/targets/x86_64-linux/include/cufile.h \

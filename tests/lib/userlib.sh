@@ -9,7 +9,7 @@ build_userlib() {
 	build_part=$1
 	shift
 	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$build_part" \
-		O="$BUILD/userlib" "$@" >build.log 2>&1 && return
+		O="$BUILD/userlib" WERROR=1 "$@" >build.log 2>&1 && return
 	fail "the test programs build" "$(tail -n 20 build.log)"
 	finish
 }

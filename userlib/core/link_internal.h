@@ -103,6 +103,8 @@ struct pln_link {
 	/* the peer */
 	int fd;			/* shows that its process is gone */
 	bool met, connected, broken, bye;
+	int64_t refused_until;	/* a write was refused; see pln_link_settle() */
+	struct ibv_wc refusal;
 	int bye_error;
 	struct hello peer;
 	struct pln_mr *shared[PLN_LINK_BUFFERS];
@@ -159,6 +161,7 @@ int pln_link_meet(struct pln_link *link, int64_t deadline);
 
 /* link_run.c */
 int pln_link_drain(struct pln_link *link);
+void pln_link_settle(struct pln_link *link, bool now);
 int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
 		  struct message *m);
 int pln_link_progress(struct pln_link *link);

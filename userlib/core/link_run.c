@@ -67,30 +67,49 @@ static const char *work_name(uint64_t wr_id)
 	}
 }
 
-static bool process_gone(const struct pln_link *link)
+static void failed(struct pln_link *link, const struct ibv_wc *wc)
 {
-	struct pollfd p = { .fd = link->fd, .events = POLLRDHUP };
+	const char *meaning;
+	int err = status_error(wc->status, &meaning);
 
-	return poll(&p, 1, GONE_MS) > 0;
+	pln_link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
+		      "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
+		      (int)wc->status, pln_verbs.wc_status_str(wc->status),
+		      wc->vendor_err);
 }
 
 static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 {
 	const char *meaning;
-	int err = status_error(wc->status, &meaning);
 
 	link->broken = true;
 	/* of a peer that has said goodbye no answer is wanted */
-	if (link->bye)
+	if (link->bye || link->refused_until)
 		return;
-	if (err == -EACCES && process_gone(link)) {
-		pln_link_fail(link, -ECONNRESET, PEER_GONE);
+	if (status_error(wc->status, &meaning) != -EACCES) {
+		failed(link, wc);
 		return;
 	}
-	pln_link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
-		      "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
-		      (int)wc->status, pln_verbs.wc_status_str(wc->status),
-		      wc->vendor_err);
+	link->refusal = *wc;
+	link->refused_until = pln_now_ms() + GONE_MS;
+}
+
+/*
+ * The link fails if a write was refused: as the peer is gone, or, when that does
+ * not show in time, cannot be told or must be known @now, because of the refusal.
+ */
+void pln_link_settle(struct pln_link *link, bool now)
+{
+	struct pollfd p = { .fd = link->fd, .events = POLLRDHUP };
+	int gone;
+
+	if (!link->refused_until || link->error)
+		return;
+	gone = poll(&p, 1, 0);
+	if (gone > 0)
+		pln_link_fail(link, -ECONNRESET, PEER_GONE);
+	else if (gone < 0 || now || pln_now_ms() >= link->refused_until)
+		failed(link, &link->refusal);
 }
 
 static int nonsense(struct pln_link *link, const char *what)
@@ -363,7 +382,7 @@ int pln_link_pump(struct pln_link *link, bool copy)
 {
 	int sent = 0;
 
-	while (!link->error && !link->bye &&
+	while (!link->error && !link->bye && !link->broken &&
 	       link->puts_sent < link->puts_given) {
 		const struct put *put = &link->puts[link->puts_sent &
 						    (link->puts_size - 1)];
@@ -450,7 +469,7 @@ static void tell(struct pln_link *link)
 	uint64_t landed = link->landed - link->told_landed;
 	uint64_t taken = link->taken - link->told_taken;
 
-	if (link->error || link->bye ||
+	if (link->error || link->bye || link->broken ||
 	    link->tx_posted - link->tx_done >= CREDITS + 1)
 		return;
 	if ((landed && link->urgent) || landed >= CREDITS / 4 ||
@@ -463,6 +482,7 @@ int pln_link_progress(struct pln_link *link)
 {
 	int done = pln_link_drain(link);
 
+	pln_link_settle(link, false);
 	done += land(link);
 	done += pln_link_pump(link, true);
 	tell(link);

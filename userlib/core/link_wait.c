@@ -60,7 +60,7 @@ static bool arm_and_look(struct pln_link *link)
 static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 {
 	struct pollfd fds[2 * LINKS_MAX];
-	int64_t left = deadline - pln_now_ms();
+	int64_t now = pln_now_ms(), left = deadline - now;
 	bool done = false;
 
 	if (left <= 0)
@@ -75,10 +75,14 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 		arm_and_look(links[i]);
 		done |= pln_link_progress(links[i]);
 		done |= links[i]->completions != before || links[i]->news;
+		if (links[i]->refused_until && !links[i]->error &&
+		    left > links[i]->refused_until - now)
+			left = links[i]->refused_until - now;
 	}
 	if (done)
 		return true;
-	if (poll(fds, 2 * count, left > 60000 ? 60000 : (int)left) < 0) {
+	left = left < 0 ? 0 : left > 60000 ? 60000 : left;
+	if (poll(fds, 2 * count, (int)left) < 0) {
 		int err = -errno;
 
 		for (unsigned int i = 0; i < count && err != -EINTR; i++)
@@ -170,6 +174,7 @@ int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
 	link->news |= news;
 	if (link->puts_done >= want)
 		return 0;
+	pln_link_settle(link, true);
 	return link->error ? link->error : -ETIMEDOUT;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -626,6 +627,14 @@ static void dismiss(struct job *j)
 	pthread_mutex_unlock(&job_lock);
 }
 
+static bool grows(const struct pln_xfer *x)
+{
+	struct stat st;
+
+	return !fstat(x->file->fd, &st) && S_ISREG(st.st_mode) &&
+	       x->off + x->len > (uint64_t)st.st_size;
+}
+
 void pln_bounce(struct pln_xfer *x)
 {
 	size_t n, slab = slab_size(&n), parts = 1, ways;
@@ -646,7 +655,12 @@ void pln_bounce(struct pln_xfer *x)
 		/* waking more than four helpers costs more than it brings */
 		if (parts > 4 && parts > x->len / MIB(1))
 			parts = x->len / MIB(1) > 4 ? x->len / MIB(1) : 4;
-		if (!parts)
+		/*
+		 * Chunks behind one that fails would leave the file longer than
+		 * what the program is told.  ext4 lets only one write at a time
+		 * make a file longer in any case.
+		 */
+		if (!parts || (x->write && grows(x)))
 			parts = 1;
 	}
 	ways = parts > 1 ? parts * 2 : 4;

@@ -16,18 +16,28 @@
 #define DEFAULT_FILE	"/etc/cufile.json"
 #define MAX_FILE	MIB(1)
 
+/* Keys that are no parameters */
+#define STRICT		"peerlane.strict"
+#define WINDOW_SIZE_KB	"peerlane.window_size_kb"
+
 struct size_setting {
 	const char *key;
 	size_t value, min, max, step;
 };
 
-/* Order of CUFileSizeTConfigParameter_t. */
+/*
+ * A key is NVIDIA's where its file says the same of both libraries.  That file
+ * lies on every host with its toolkit, switches p2p off and sets what is right
+ * for another library: those keys are our own.
+ *
+ * Order of CUFileSizeTConfigParameter_t.
+ */
 static const struct size_setting sizes[12] = {
 	{ "profile.cufile_stats", 0, 0, 3, 1 },
 	{ "execution.max_io_queue_depth", 128, 1, 65536, 1 },
-	{ "execution.max_io_threads", 4, 0, 64, 1 },
-	{ "execution.min_io_threshold_size_kb", 512, 4, 1u << 20, 1 },
-	{ "execution.max_request_parallelism", 4, 0, 64, 1 },
+	{ "peerlane.max_io_threads", 4, 0, 64, 1 },
+	{ "peerlane.min_io_threshold_size_kb", 512, 4, 1u << 20, 1 },
+	{ "peerlane.max_request_parallelism", 4, 0, 64, 1 },
 	{ "properties.max_direct_io_size_kb", 16384, 64, 1u << 20, 4 },
 	{ "properties.max_device_cache_size_kb", 131072, 0, 1u << 30, 4 },
 	{ "properties.per_buffer_cache_size_kb", 1024, 4, 1u << 20, 4 },
@@ -52,7 +62,7 @@ static const struct flag_setting flags[12] = {
 	{ "execution.parallel_io", NULL, true },
 	{ "profile.nvtx", "CUFILE_NVTX", false },
 	{ "properties.allow_system_memory", NULL, true },
-	{ "properties.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA", true },
+	{ "peerlane.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA", true },
 	{ "properties.prefer_iouring", NULL, false },
 	{ "properties.force_odirect_mode", NULL, false },
 	{ "properties.skip_topology_detection",
@@ -188,6 +198,32 @@ static bool take_list(const struct json *root, const char *key, size_t max,
 	return true;
 }
 
+/* The file has no key of ours that is none. */
+static bool ours_known(const struct json *root, char *err, size_t size)
+{
+	const struct json *j = json_find(root, "peerlane");
+	char key[128];
+	unsigned int i;
+	bool known;
+
+	if (!j)
+		return true;
+	if (j->type != JSON_OBJECT)
+		return wrong_type("peerlane", j, "an object", err, size);
+	for (j = j->child; j; j = j->next) {
+		snprintf(key, sizeof(key), "peerlane.%s", j->key);
+		known = !strcmp(key, STRICT) || !strcmp(key, WINDOW_SIZE_KB);
+		for (i = 0; i < 12 && !known; i++)
+			known = !strcmp(key, sizes[i].key) ||
+				!strcmp(key, flags[i].key);
+		if (!known) {
+			snprintf(err, size, "there is no %.60s", key);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool apply_json(struct pln_config *cfg, const struct json *root,
 		       char *err, size_t size)
 {
@@ -197,6 +233,8 @@ static bool apply_json(struct pln_config *cfg, const struct json *root,
 	if (root->type != JSON_OBJECT)
 		return wrong_type("the whole file", root, "an object", err,
 				  size);
+	if (!ours_known(root, err, size))
+		return false;
 	for (i = 0; i < 12; i++)
 		if (!take_size(root, sizes[i].key, sizes[i].min, sizes[i].max,
 			       sizes[i].step, &cfg->size[i], err, size) ||
@@ -221,8 +259,8 @@ static bool apply_json(struct pln_config *cfg, const struct json *root,
 	}
 	if (!take_flag(root, "fs.generic.posix_unaligned_writes",
 		       &cfg->posix_unaligned_writes, err, size) ||
-	    !take_flag(root, "peerlane.strict", &cfg->strict, err, size) ||
-	    !take_size(root, "peerlane.window_size_kb", 64, 1u << 20, 4,
+	    !take_flag(root, STRICT, &cfg->strict, err, size) ||
+	    !take_size(root, WINDOW_SIZE_KB, 64, 1u << 20, 4,
 		       &cfg->window_kb, err, size) ||
 	    !take_list(root, "properties.posix_pool_slab_size_kb", 1u << 20,
 		       cfg->slab_kb, &nsize, err, size) ||
@@ -242,7 +280,7 @@ static bool apply_json(struct pln_config *cfg, const struct json *root,
 /* True when there is no file, or when it was good. */
 static bool read_file(struct pln_config *cfg, char *err, size_t size)
 {
-	const char *env = getenv("CUFILE_ENV_PATH_JSON");
+	const char *env = secure_getenv("CUFILE_ENV_PATH_JSON");
 	const char *path = env && *env ? env : DEFAULT_FILE;
 	struct json *root = NULL;
 	char words[256], *text = NULL;
@@ -294,7 +332,7 @@ out:
 
 static bool env_flag(const char *name, bool *out, char *err, size_t size)
 {
-	const char *v = getenv(name);
+	const char *v = secure_getenv(name);
 
 	if (!v || !*v)
 		return true;
@@ -351,11 +389,11 @@ bool pln_config_load(struct pln_config *cfg, char *err, size_t size)
 	if (!env_flag("PEERLANE_STRICT", &cfg->strict, err, size))
 		return false;
 	for (i = 0; i < 3; i++) {
-		v = texts[i].env ? getenv(texts[i].env) : NULL;
+		v = texts[i].env ? secure_getenv(texts[i].env) : NULL;
 		if (v && *v)
 			snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", v);
 	}
-	v = getenv("PEERLANE_LOG");
+	v = secure_getenv("PEERLANE_LOG");
 	if (v && *v)
 		snprintf(cfg->text[0], sizeof(cfg->text[0]), "%s", v);
 	if (pln_log_parse_level(cfg->text[0]) < 0) {

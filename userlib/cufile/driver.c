@@ -31,6 +31,26 @@ static CUfileError_t cuda_result(CUresult r)
 	return (CUfileError_t){ .err = CU_FILE_CUDA_DRIVER_ERROR, .cu_err = r };
 }
 
+static int not_cancelled(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	return old;
+}
+
+static void as_before(int *old)
+{
+	pthread_setcancelstate(*old, NULL);
+}
+
+/*
+ * First in a call that does file IO or waits: pthread_cancel() there would leave
+ * locks held and transfers counted for ever.  It takes effect after the call.
+ */
+#define NOT_CANCELLED \
+	int cancel_state __attribute__((cleanup(as_before))) = not_cancelled()
+
 static void in_child(void)
 {
 	/* CUDA does not work there, helper threads and mappings are gone */
@@ -131,6 +151,7 @@ static void end(void)
 
 PLN_EXPORT CUfileError_t cuFileDriverOpen(void)
 {
+	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
 
 	if (forked)
@@ -147,6 +168,7 @@ PLN_EXPORT CUfileError_t cuFileDriverOpen(void)
 
 PLN_EXPORT CUfileError_t cuFileDriverClose_v2(void)
 {
+	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
 
 	if (forked)
@@ -201,6 +223,7 @@ PLN_EXPORT CUfileError_t cuFileGetVersion(int *version)
 
 PLN_EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 {
+	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
 
 	if (!props)
@@ -216,7 +239,7 @@ PLN_EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 	props->nvfs.max_direct_io_size =
 		pln_cfg.size[CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB];
 	props->nvfs.dstatusflags = 1u << CU_FILE_NVME_SUPPORTED;
-	if (cu.MemGetHandle && pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA])
+	if (pln_p2p_worked())
 		props->nvfs.dstatusflags |= 1u << CU_FILE_NVME_P2P_SUPPORTED;
 	if (pln_cfg.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE])
 		props->nvfs.dcontrolflags |= 1u << CU_FILE_USE_POLL_MODE;
@@ -294,6 +317,7 @@ PLN_EXPORT CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t kb)
 PLN_EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
 					      CUfileDescr_t *descr)
 {
+	NOT_CANCELLED;
 	CUfileOpError r;
 
 	if (!fh || !descr)
@@ -313,6 +337,7 @@ PLN_EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
 
 PLN_EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
 {
+	NOT_CANCELLED;
 	if (is_open && !forked)
 		pln_file_deregister(fh);
 }
@@ -320,6 +345,7 @@ PLN_EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
 PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 					   int flags)
 {
+	NOT_CANCELLED;
 	struct pln_buf b = { .base = (uintptr_t)base, .length = length };
 	struct pln_mem mem;
 	CUfileError_t ret;
@@ -346,6 +372,7 @@ PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 
 PLN_EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 {
+	NOT_CANCELLED;
 	struct pln_buf b;
 
 	if (!base)
@@ -364,6 +391,7 @@ PLN_EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 			off_t off, off_t buf_off, bool write)
 {
+	NOT_CANCELLED;
 	int saved = errno;
 	struct pln_file *f;
 	ssize_t r;
@@ -419,6 +447,7 @@ PLN_EXPORT ssize_t cuFileWrite(CUfileHandle_t fh, const void *base,
 /* What is in force, or would be if the library were opened now. */
 static CUfileOpError current(struct pln_config *cfg)
 {
+	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
 	char err[PLN_REASON_MAX];
 

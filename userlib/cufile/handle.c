@@ -7,11 +7,13 @@
  */
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/kcmp.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -24,6 +26,9 @@
 
 #ifndef __O_TMPFILE
 #define __O_TMPFILE	020000000
+#endif
+#ifndef F_DUPFD_QUERY
+#define F_DUPFD_QUERY	1027
 #endif
 #ifndef STATX_DIOALIGN
 #define STATX_DIOALIGN	0x00002000U
@@ -104,6 +109,53 @@ static void destroy(struct pln_file *f)
 	free(f);
 }
 
+/*
+ * Closing any descriptor of a file drops the record locks that the process has
+ * on it.  So those of a locked file stay open until it is not, and serve again
+ * when the program registers its descriptor again.  Under the lock.
+ */
+static struct pln_file *kept;
+
+/* By anybody: of its own POSIX locks fcntl() does not tell a process more. */
+static bool locked(int fd)
+{
+	struct flock l = { .l_type = F_WRLCK };
+
+	return !fcntl(fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
+}
+
+/* What was kept and need not be any more is closed. */
+static void close_kept(void)
+{
+	struct pln_file **p = &kept, *f, *gone = NULL;
+
+	pthread_mutex_lock(&lock);
+	while ((f = *p)) {
+		if (locked(f->fd)) {
+			p = &f->next;
+			continue;
+		}
+		*p = f->next;
+		f->next = gone;
+		gone = f;
+	}
+	pthread_mutex_unlock(&lock);
+	while (gone) {
+		f = gone;
+		gone = f->next;
+		destroy(f);
+	}
+}
+
+static void bury(struct pln_file *f)
+{
+	pthread_mutex_lock(&lock);
+	f->next = kept;
+	kept = f;
+	pthread_mutex_unlock(&lock);
+	close_kept();
+}
+
 static CUfileOpError check(int fd, struct stat *st, int *flags)
 {
 	*flags = fcntl(fd, F_GETFL);
@@ -139,17 +191,34 @@ static unsigned int free_slot(void)
 	return i;
 }
 
-/* With the lock held: is this descriptor registered?  @st: what it is now. */
-static bool registered(int fd, const struct stat *st)
+/*
+ * Are these descriptors of one open()?  Where the kernel does not tell, as it does
+ * from 6.10 on or to who may compare processes: of one file, opened alike.
+ */
+static bool same_open(int a, int b)
 {
-	struct stat old;
+	struct stat sa, sb;
+	long r = fcntl(a, F_DUPFD_QUERY, b);
+
+	if (r >= 0)
+		return r;
+	r = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
+	if (r >= 0)
+		return !r;
+	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
+	       sa.st_ino == sb.st_ino &&
+	       !((fcntl(a, F_GETFL) ^ fcntl(b, F_GETFL)) & O_ACCMODE);
+}
+
+/* With the lock held: is this descriptor registered? */
+static bool registered(int fd)
+{
 	unsigned int i;
 
 	for (i = 0; i < slots; i++)
-		/* the same number for another file: the first was closed */
+		/* the same number of another open(): the first was closed */
 		if (table[i] && table[i]->user_fd == fd &&
-		    !fstat(table[i]->fd, &old) && old.st_dev == st->st_dev &&
-		    old.st_ino == st->st_ino)
+		    same_open(fd, table[i]->fd))
 			return true;
 	return false;
 }
@@ -158,6 +227,53 @@ static bool registered(int fd, const struct stat *st)
 static bool no_descriptor(int err)
 {
 	return err == EMFILE || err == ENFILE || err == ENOMEM;
+}
+
+/*
+ * With O_DIRECT and without it, both opened anew: a duplicate has its flags in
+ * common with the program's descriptor, which fcntl() may give O_APPEND later.
+ * It serves only where the file cannot be opened again.  0 or an errno.
+ */
+static int open_both(struct pln_file *f, int flags)
+{
+	int err = 0;
+
+	f->buffered_fd = open_again(f->fd, flags, false);
+	if (f->buffered_fd < 0)
+		err = errno;
+	f->direct_fd = open_again(f->fd, flags, true);
+	if (f->direct_fd < 0)
+		f->direct_errno = errno;
+	if (no_descriptor(err))
+		return err;
+	if (f->direct_fd < 0 && f->user_direct)
+		f->direct_fd = f->fd;
+	if (f->buffered_fd < 0 && !f->user_direct)
+		f->buffered_fd = f->fd;
+	return f->direct_errno;
+}
+
+/* The descriptors that were kept of this one, if any were. */
+static bool take_kept(struct pln_file *f)
+{
+	struct pln_file **p, *old;
+
+	pthread_mutex_lock(&lock);
+	for (p = &kept; *p && !same_open(f->user_fd, (*p)->fd); p = &(*p)->next)
+		continue;
+	old = *p;
+	if (old)
+		*p = old->next;
+	pthread_mutex_unlock(&lock);
+	if (!old)
+		return false;
+	f->fd = old->fd;
+	f->direct_fd = old->direct_fd;
+	f->buffered_fd = old->buffered_fd;
+	f->direct_errno = old->direct_errno;
+	old->fd = old->direct_fd = old->buffered_fd = -1;
+	destroy(old);
+	return true;
 }
 
 CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
@@ -173,7 +289,7 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 		return r;
 	/* Before any descriptor: closing one drops the program's record locks */
 	pthread_mutex_lock(&lock);
-	if (registered(fd, &st))
+	if (registered(fd))
 		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
 	pthread_mutex_unlock(&lock);
 	if (r)
@@ -189,30 +305,18 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
 	f->ino = st.st_ino;
 	/* our own, so that the program may close its own at any time */
-	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (f->fd < 0) {
-		destroy(f);
-		return CU_FILE_GETNEWFD_FAILED;
-	}
-	if (f->user_direct) {
-		f->direct_fd = f->fd;
-		f->buffered_fd = open_again(f->fd, flags, false);
-		if (f->buffered_fd < 0)
-			err = errno;
-	} else {
-		f->buffered_fd = f->fd;
-		f->direct_fd = open_again(f->fd, flags, true);
-		if (f->direct_fd < 0)
-			err = f->direct_errno = errno;
+	if (!take_kept(f)) {
+		f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		err = f->fd < 0 ? EMFILE : open_both(f, flags);
 	}
 	if (no_descriptor(err)) {
-		destroy(f);
+		bury(f);
 		return CU_FILE_GETNEWFD_FAILED;
 	}
 	alignment(f, f->direct_fd >= 0 ? f->direct_fd : f->fd, &st);
 
 	pthread_mutex_lock(&lock);
-	if (registered(fd, &st)) {
+	if (registered(fd)) {
 		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
 		goto out;
 	}
@@ -227,7 +331,7 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 out:
 	pthread_mutex_unlock(&lock);
 	if (r)
-		destroy(f);
+		bury(f);
 	return r;
 }
 
@@ -264,7 +368,7 @@ void pln_file_put(struct pln_file *f)
 	last = !--f->refs;
 	pthread_mutex_unlock(&lock);
 	if (last)
-		destroy(f);
+		bury(f);
 }
 
 void pln_file_deregister(CUfileHandle_t fh)

@@ -7,6 +7,7 @@
  *   cu.c      libcuda.so.1 by dlopen(); what a pointer is
  *   handle.c  file handles and registered buffers
  *   io.c      read and write: the choice of the path
+ *   verdict.c what is known of p2p between device and GPU, and said about it
  *   window.c  the p2p path's mappings of GPU memory, a cache with eviction
  *   bounce.c  the bounce path: staging lanes and helper threads
  *   stats.c   counters and reasons
@@ -53,13 +54,21 @@ static inline size_t pln_min(size_t a, size_t b)
 }
 
 /* ---- log.c ---- */
-enum { PLN_LOG_ERROR = 1, PLN_LOG_WARN, PLN_LOG_INFO, PLN_LOG_DEBUG };
+/* A notice comes at every level but off: it is no error, and must be seen. */
+enum { PLN_LOG_NOTICE, PLN_LOG_ERROR, PLN_LOG_WARN, PLN_LOG_INFO, PLN_LOG_DEBUG };
 
 void pln_log_setup(int level, const char *file);
 int pln_log_parse_level(const char *name);	/* -1: no such level */
 void pln_log(int level, const char *fmt, ...) PLN_PRINTF(2, 3);
-/* The kernel's latest complaint about peer-to-peer DMA, from /dev/kmsg. */
-bool pln_kernel_words(const char *gpu_bdf, char *out, size_t size);
+/* /dev/kmsg, to read what comes from now on; -1: it cannot be read. */
+int pln_kernel_now(void);
+/* What the kernel has said of peer-to-peer DMA since; mostly about this GPU. */
+bool pln_kernel_since(int since, const char *gpu_bdf, char *out, size_t size);
+/*
+ * What it has said since it was started of this GPU and the device @dev: it says
+ * it once for each pair, perhaps to a process before this one.
+ */
+bool pln_kernel_said(uint64_t dev, const char *gpu_bdf, char *out, size_t size);
 
 /* ---- config.c ---- */
 struct pln_config {
@@ -115,17 +124,20 @@ extern struct pln_gauges pln_gauges;
 
 /* ---- handle.c ---- */
 struct pln_file {
+	struct pln_file *next;	/* of those closed by the program, but kept */
 	uint64_t value;		/* what the program holds */
 	unsigned int refs;	/* under the table's lock */
 	bool dead;
 	int user_fd;		/* number only: to find it registered twice */
-	int fd;			/* our duplicate of the program's */
+	int fd;			/* our duplicate of the program's: not for data */
 	int direct_fd;		/* O_DIRECT, or -1 */
 	int buffered_fd;	/* without O_DIRECT, or -1 */
 	bool user_direct;	/* the program's own has O_DIRECT */
 	int direct_errno;	/* why there is no direct_fd */
 	const char *no_direct;	/* why O_DIRECT is not what it says, or NULL */
 	_Atomic bool direct_bad; /* O_DIRECT opened but refused aligned IO */
+	_Atomic bool refused;	/* p2p of it failed, and nothing else was tried */
+	_Atomic uint64_t told;	/* causes that transfers of it took another path */
 	uint32_t off_align;	/* of O_DIRECT */
 	uint32_t mem_align;
 	uint64_t dev;		/* device that holds the data */
@@ -156,7 +168,11 @@ struct pln_window {
 	uint64_t start;		/* GPU address */
 	size_t len;
 	uint64_t buffer_id;
-	char *host;
+	char *host;		/* where @start is mapped */
+	char *map;		/* whole GPU pages, of which the above is a part */
+	size_t map_len;
+	int err;		/* why there is no mapping, and never will be */
+	CUresult cu_err;
 	unsigned int refs;
 	bool dead;
 };
@@ -164,7 +180,8 @@ struct pln_window {
 /*
  * A mapping that holds @addr, and up to @len bytes from there.  Returns 0, or
  * -errno: -ENOSPC when BAR1 is full of windows in use.  *@cu_err is set when
- * CUDA was what failed, *@fresh when the mapping is new.
+ * CUDA was what failed, *@fresh when the mapping is new.  *@avail after an
+ * error: so many bytes of this memory will never have a mapping.
  */
 int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
 		   struct pln_window **out, size_t *avail, bool *fresh,
@@ -204,7 +221,10 @@ void pln_bounce_shutdown(void);
 /* ---- io.c ---- */
 ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write);
+
+/* ---- verdict.c ---- */
 void pln_verdicts_forget(void);
+bool pln_p2p_worked(void);	/* for any device and GPU, since the open */
 
 /* driver.c */
 bool pln_is_child(void);

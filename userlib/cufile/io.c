@@ -9,156 +9,14 @@
  * answer is kept with its reason.
  */
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "io.h"
 
 #define PAGE		KIB(4)
-
-#define ENOTSUPP	524	/* the kernel's own, seen from NVIDIA's driver */
-
-/* One request on its way. */
-struct io {
-	struct pln_file *f;
-	struct pln_mem mem;
-	bool write;
-	uint64_t bytes[PLN_PATH_SLOTS];
-	int reason_errno;
-	char reason[PLN_REASON_MAX];
-};
-
-/* ---- verdicts ---- */
-
-enum state { UNKNOWN, WORKS, REFUSED };
-
-struct verdict {
-	struct verdict *next;
-	uint64_t dev;
-	int gpu;
-	enum state state;
-	int err;
-	char reason[PLN_REASON_MAX];
-};
-
-static pthread_mutex_t verdict_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct verdict *verdicts;
-
-/* With the lock held. */
-static struct verdict *find_verdict(uint64_t dev, int gpu)
-{
-	struct verdict *v;
-
-	for (v = verdicts; v; v = v->next)
-		if (v->dev == dev && v->gpu == gpu)
-			return v;
-	v = calloc(1, sizeof(*v));
-	if (!v)
-		return NULL;
-	v->dev = dev;
-	v->gpu = gpu;
-	v->next = verdicts;
-	verdicts = v;
-	return v;
-}
-
-static enum state ask_verdict(struct io *io)
-{
-	enum state s = UNKNOWN;
-	struct verdict *v;
-
-	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
-	if (v) {
-		s = v->state;
-		if (s == REFUSED) {
-			memcpy(io->reason, v->reason, sizeof(io->reason));
-			io->reason_errno = v->err;
-		}
-	}
-	pthread_mutex_unlock(&verdict_lock);
-	return s;
-}
-
-static void set_verdict(struct io *io, enum state state)
-{
-	struct verdict *v;
-	bool news = false;
-
-	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
-	if (v && v->state != WORKS && v->state != state) {
-		v->state = state;
-		v->err = io->reason_errno;
-		if (state == REFUSED)
-			memcpy(v->reason, io->reason, sizeof(v->reason));
-		news = true;
-	}
-	pthread_mutex_unlock(&verdict_lock);
-	if (news && state == WORKS)
-		pln_log(PLN_LOG_INFO, "device %u:%u and GPU %d: p2p works",
-			(unsigned int)(io->f->dev >> 8 & 0xfff),
-			(unsigned int)(io->f->dev & 0xff), io->mem.gpu);
-	else if (news)
-		pln_log(PLN_LOG_WARN, "device %u:%u and GPU %d: no p2p: %s",
-			(unsigned int)(io->f->dev >> 8 & 0xfff),
-			(unsigned int)(io->f->dev & 0xff), io->mem.gpu,
-			io->reason);
-}
-
-void pln_verdicts_forget(void)
-{
-	pthread_mutex_lock(&verdict_lock);
-	while (verdicts) {
-		struct verdict *v = verdicts;
-
-		verdicts = v->next;
-		free(v);
-	}
-	pthread_mutex_unlock(&verdict_lock);
-}
-
-/* ---- reasons ---- */
-
-static void PLN_PRINTF(3, 4) because(struct io *io, int err, const char *fmt,
-				     ...)
-{
-	va_list ap;
-
-	io->reason_errno = err;
-	va_start(ap, fmt);
-	vsnprintf(io->reason, sizeof(io->reason), fmt, ap);
-	va_end(ap);
-}
-
-static const char *err_name(int err)
-{
-	switch (err) {
-	case EFAULT: return "EFAULT";
-	case EINVAL: return "EINVAL";
-	case EREMOTEIO: return "EREMOTEIO";
-	case EOPNOTSUPP: return "EOPNOTSUPP";
-	case ENOSPC: return "ENOSPC";
-	case ENOMEM: return "ENOMEM";
-	case ENODEV: return "ENODEV";
-	case ENXIO: return "ENXIO";
-	case EAGAIN: return "EAGAIN";
-	case EIO: return "EIO";
-	case ENODATA: return "ENODATA";
-	case EILSEQ: return "EILSEQ";
-	case ENOSYS: return "ENOSYS";
-	case EPERM: return "EPERM";
-	case EACCES: return "EACCES";
-	case EBADF: return "EBADF";
-	case ENOTTY: return "ENOTTY";
-	case ENOTSUPP: return "ENOTSUPP";
-	case ETIMEDOUT: return "ETIMEDOUT";
-	default: return "errno";
-	}
-}
 
 static const char *meaning(int err)
 {
@@ -177,28 +35,27 @@ static const char *meaning(int err)
 	}
 }
 
-/* The words for a refusal by the kernel, its own included. */
-static void refused(struct io *io, int err)
-{
-	char words[PLN_REASON_MAX / 2], bdf[32] = "";
-	CUdevice dev;
-
-	if (cu.DeviceGetPCIBusId && !cu.DeviceGet(&dev, io->mem.gpu) &&
-	    cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev))
-		bdf[0] = '\0';
-	if (pln_kernel_words(bdf, words, sizeof(words)))
-		because(io, err, "p2p refused: %s (%d): %s; kernel: %s",
-			err_name(err), err, meaning(err), words);
-	else
-		because(io, err, "p2p refused: %s (%d): %s", err_name(err),
-			err, meaning(err));
-	set_verdict(io, REFUSED);
-}
-
-static bool strict(void)
+/* What could go p2p must not go another way. */
+static bool p2p_only(void)
 {
 	return pln_cfg.strict ||
 	       !pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE];
+}
+
+/*
+ * May be staged what is no whole block?  In strict mode never; without compat
+ * mode unless p2p is refused, as then all of the file would be.
+ */
+static bool may_stage(struct io *io)
+{
+	if (pln_cfg.strict)
+		return false;
+	if (!p2p_only())
+		return true;
+	if (!io->f->refused)
+		return pln_verdict_ask(io) != REFUSED;
+	pln_because(io, 0, "unaligned, and p2p of this file was refused before");
+	return false;
 }
 
 /* Errors that say "this way does not work", not "this data is lost". */
@@ -215,12 +72,18 @@ static bool transient(int err)
 	return err == ENOMEM || err == EAGAIN;
 }
 
-/* What the program gets for a failed system call. */
-static ssize_t system_error(struct io *io, int err)
+/*
+ * What the program gets for a system call that failed after @done bytes: those
+ * bytes, as from read(2) and write(2), or the error.  The next call then meets
+ * it.
+ */
+static ssize_t system_error(struct io *io, int err, size_t done)
 {
-	because(io, err, "%s of the file failed: %s (%d): %s",
-		io->write ? "write" : "read", err_name(err), err,
+	pln_because(io, err, "%s of the file failed after %zu bytes: %s (%d): %s",
+		io->write ? "write" : "read", done, pln_err_name(err), err,
 		strerror(err));
+	if (done)
+		return (ssize_t)done;
 	/* O_DIRECT has more names for a medium that cannot be read */
 	if (err == ENODATA || err == EILSEQ)
 		err = EIO;
@@ -230,7 +93,7 @@ static ssize_t system_error(struct io *io, int err)
 
 static ssize_t cuda_error(struct io *io, CUresult r)
 {
-	because(io, 0, "CUDA: %s (%d)", pln_cu_name(r), r);
+	pln_because(io, 0, "CUDA: %s (%d)", pln_cu_name(r), r);
 	return -CU_FILE_CUDA_DRIVER_ERROR;
 }
 
@@ -257,17 +120,16 @@ static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		*einval = x.err == EINVAL;
 	if (x.cu_err)
 		return cuda_error(io, x.cu_err);
-	if (x.err) {
-		/* a full disk keeps what fitted, like write(2) */
-		if (io->write && x.done &&
-		    (x.err == ENOSPC || x.err == EFBIG || x.err == EDQUOT)) {
-			because(io, x.err, "%s after %zu bytes: %s",
-				err_name(x.err), x.done, strerror(x.err));
-			return (ssize_t)x.done;
-		}
-		return system_error(io, x.err);
-	}
+	if (x.err)
+		return system_error(io, x.err, x.done);
 	return (ssize_t)x.done;
+}
+
+/* The result of a transfer of which @done bytes went before this part of it. */
+static ssize_t after(size_t done, ssize_t r)
+{
+	return r >= 0 || (r == -1 && done) ? (ssize_t)done + (r > 0 ? r : 0) :
+					     r;
 }
 
 /*
@@ -299,17 +161,18 @@ static bool memory_gone(struct io *io, uint64_t dev)
 
 static ssize_t freed(struct io *io)
 {
-	because(io, EFAULT, "the GPU memory was freed during the transfer");
+	pln_because(io, EFAULT, "the GPU memory was freed during the transfer");
 	return -CU_FILE_CUDA_POINTER_INVALID;
 }
 
-enum went { WENT, WENT_EOF, NOT_MAPPED, NOT_MOVED };
+enum went { WENT, WENT_SHORT, SEAM, NOT_MAPPED, NOT_MOVED };
 
 /*
  * One piece of a transfer, up to the end of a window at most: *@piece bytes.
  * *@done: bytes that went.  NOT_MAPPED: there is no window, because of io's
- * reason, and *@err is an errno when this GPU will never have one.
- * NOT_MOVED: the system call failed with *@err.
+ * reason, nor will there be one if *@err is set.
+ * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
+ * windows.
  */
 static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			   size_t len, size_t *done, size_t *piece, int *err)
@@ -332,32 +195,33 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 		int e = -pln_window_get(&io->mem, dev, pln_min(len, max), &w,
 					&avail, &fresh, &cu_err);
 
-		*piece = pln_min(len, KIB(pln_cfg.window_kb));
-		if (e == ENOSPC) {
-			because(io, e, "BAR1 is full of mappings in use");
-			return NOT_MAPPED;
-		}
-		if (e && cu_err) {
-			because(io, e, "no dma-buf of this GPU memory: %s (%d)",
-				pln_cu_name(cu_err), cu_err);
-			*err = cu_err == CUDA_ERROR_NOT_SUPPORTED ? e : 0;
-			return NOT_MAPPED;
-		}
+		*piece = pln_min(len, avail ? pln_up(avail, unit) :
+				      KIB(pln_cfg.window_kb));
 		if (e) {
-			because(io, e, "the GPU's dma-buf cannot be mapped: "
-				"%s (%d): %s", err_name(e), e,
-				e == ENOTSUPP || e == ENODEV ?
-				"its driver has no mmap for it" : strerror(e));
-			*err = transient(e) ? 0 : e;
+			*err = avail ? e : 0;
+			if (e == ENOSPC)
+				pln_because(io, e, "BAR1 is full of mappings in "
+					"use");
+			else if (cu_err)
+				pln_because(io, e, "no dma-buf of this GPU memory: "
+					"%s (%d)", pln_cu_name(cu_err), cu_err);
+			else
+				pln_because(io, e, "the GPU's dma-buf cannot be "
+					"mapped: %s (%d): %s", pln_err_name(e), e,
+					e == ENOTSUPP || e == ENODEV ?
+					"its driver has no mmap for it" :
+					strerror(e));
 			return NOT_MAPPED;
 		}
 		*piece = avail < len ? pln_down(avail, unit) : len;
 		if (!*piece) {
 			pln_window_put(w);
 			*piece = pln_min(len, unit);
-			because(io, 0, "a block lies across two mappings");
-			return NOT_MAPPED;
+			pln_because(io, 0, "a block lies across two mappings");
+			return SEAM;
 		}
+		if (io->untried && io->since < 0)
+			io->since = pln_kernel_now();
 		p = w->host + (dev - w->start);
 		do {
 			r = io->write ? pwrite(fd, p + *done, *piece - *done,
@@ -367,17 +231,17 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			e = r < 0 ? errno : 0;
 			if (r > 0)
 				*done += (size_t)r;
-			/* blocks only: less than one is the end of the file */
+			/* blocks only: after part of one there is no going on */
 		} while (e == EINTR || (r > 0 && *done < *piece &&
 					!(*done % io->f->off_align)));
 		if (e == EFAULT)
 			pln_window_kill(w);	/* it may have been revoked */
 		else
 			pln_window_put(w);
-		if (!e && *done < *piece && io->write)
+		if (!e && !*done && io->write)
 			e = EIO;	/* no progress and no reason */
 		if (!e)
-			return *done < *piece ? WENT_EOF : WENT;
+			return *done < *piece ? WENT_SHORT : WENT;
 		*err = e;
 		/* an old window may have been of memory freed since */
 		if (e != EFAULT || fresh)
@@ -396,22 +260,23 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 /* Bytes that went, or a negative result.  All of it is whole blocks. */
 static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 {
-	enum state state = ask_verdict(io);
+	enum state state = pln_verdict_ask(io);
 	size_t total = 0, done, piece;
 	bool einval = false;
 	enum went w;
 	ssize_t r;
 	int err;
 
+	io->untried = state == UNKNOWN;
 	while (total < len) {
 		if (!follow(io, dev + total))
 			return freed(io);
 		if (state == REFUSED) {
-			if (strict())
+			if (p2p_only())
 				return -CU_FILE_IO_NOT_SUPPORTED;
 			r = bounce(io, dev + total, off + total, len - total,
 				   false, NULL);
-			return r < 0 ? r : r + (ssize_t)total;
+			return after(total, r);
 		}
 		w = p2p_piece(io, dev + total, off + total, len - total, &done,
 			      &piece, &err);
@@ -419,48 +284,36 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		io->bytes[PLN_PATH_P2P] += done;
 		if (done && state == UNKNOWN) {
 			state = WORKS;
-			set_verdict(io, WORKS);
+			io->untried = false;
+			pln_verdict_set(io, WORKS);
 		}
+		if (done && io->f->refused)
+			io->f->refused = false;
 		if (w == WENT)
 			continue;
-		if (w == WENT_EOF)
+		if (w == WENT_SHORT)
 			break;
 		if (done)
 			piece -= done;
-		if (w == NOT_MOVED && !path_error(err)) {
-			if (io->write && total && (err == ENOSPC ||
-			    err == EFBIG || err == EDQUOT)) {
-				because(io, err, "%s after %zu bytes: %s",
-					err_name(err), total, strerror(err));
-				return (ssize_t)total;
-			}
-			return system_error(io, err);
-		}
+		if (w == NOT_MOVED && !path_error(err))
+			return system_error(io, err, total);
 		if (memory_gone(io, dev + total))
 			return freed(io);
-		if (w == NOT_MAPPED && err && state == UNKNOWN) {
-			set_verdict(io, REFUSED);
-			state = REFUSED;
-			continue;
-		}
 		if (w == NOT_MOVED)
-			because(io, err, "p2p %s failed: %s (%d): %s",
-				io->write ? "write" : "read", err_name(err),
+			pln_because(io, err, "p2p %s failed: %s (%d): %s",
+				io->write ? "write" : "read", pln_err_name(err),
 				err, meaning(err));
-		if (strict()) {
-			char words[PLN_REASON_MAX / 2];
-
-			if (w == NOT_MOVED &&
-			    pln_kernel_words("", words, sizeof(words))) {
-				size_t n = strlen(io->reason);
-
-				snprintf(io->reason + n,
-					 sizeof(io->reason) - n,
-					 "; kernel: %s", words);
+		if (w == SEAM ? !may_stage(io) : p2p_only()) {
+			if (w == NOT_MOVED && state == UNKNOWN &&
+			    !transient(err)) {
+				pln_kernel_says(io);
+				io->f->refused = true;
 			}
 			return -CU_FILE_IO_NOT_SUPPORTED;
 		}
-		if (w == NOT_MAPPED || state == WORKS || transient(err)) {
+		if (w == NOT_MAPPED)
+			pln_tell(io, err ? MEMORY : NO_WINDOW);
+		if (w != NOT_MOVED || state == WORKS || transient(err)) {
 			r = bounce(io, dev + total, off + total, piece, false,
 				   NULL);
 		} else {
@@ -471,19 +324,24 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			r = bounce(io, dev + total, off + total, piece, true,
 				   &einval);
 			if (r >= 0) {
-				refused(io, err);
+				pln_because(io, err, "p2p refused: %s (%d): %s",
+					pln_err_name(err), err, meaning(err));
+				pln_kernel_says(io);
+				pln_verdict_set(io, REFUSED);
+				pln_tell(io, PAIR);
 				state = REFUSED;
 			} else if (einval) {
 				io->f->direct_bad = true;
-				because(io, EINVAL, "O_DIRECT does not work on "
+				pln_because(io, EINVAL, "O_DIRECT does not work on "
 					"this file, not even with host memory");
+				pln_tell(io, NO_DIRECT);
 				r = bounce(io, dev + total, off + total,
 					   len - total, false, NULL);
-				return r < 0 ? r : r + (ssize_t)total;
+				return after(total, r);
 			}
 		}
 		if (r < 0)
-			return r;
+			return after(total, r);
 		total += (size_t)r;
 		if ((size_t)r < piece)
 			break;
@@ -491,28 +349,34 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	return (ssize_t)total;
 }
 
-/* Why p2p is out of the question for all of this, or false. */
-static bool no_p2p(struct io *io)
+/* Why p2p is out of the question for all of this. */
+static enum cause no_p2p(struct io *io)
 {
 	struct pln_file *f = io->f;
 
-	if (pln_cfg.flag[CUFILE_PARAM_FORCE_COMPAT_MODE])
-		because(io, 0, "force_compat_mode is set");
-	else if (!pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA])
-		because(io, 0, "use_pci_p2pdma is off");
-	else if (io->mem.kind == PLN_MEM_MANAGED)
-		because(io, 0, "managed memory has no fixed place on the GPU");
-	else if (f->direct_fd < 0)
-		because(io, f->direct_errno, "the file cannot be opened with "
-			"O_DIRECT: %s (%d): %s", err_name(f->direct_errno),
+	if (pln_cfg.flag[CUFILE_PARAM_FORCE_COMPAT_MODE]) {
+		pln_because(io, 0, "force_compat_mode is set");
+		return SETTING;
+	}
+	if (!pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA]) {
+		pln_because(io, 0, "use_pci_p2pdma is off");
+		return SETTING;
+	}
+	if (io->mem.kind == PLN_MEM_MANAGED) {
+		pln_because(io, 0, "managed memory has no fixed place on the GPU");
+		return MANAGED;
+	}
+	if (f->direct_fd < 0)
+		pln_because(io, f->direct_errno, "the file cannot be opened with "
+			"O_DIRECT: %s (%d): %s", pln_err_name(f->direct_errno),
 			f->direct_errno, strerror(f->direct_errno));
 	else if (f->no_direct)
-		because(io, 0, "%s", f->no_direct);
+		pln_because(io, 0, "%s", f->no_direct);
 	else if (f->direct_bad)
-		because(io, EINVAL, "O_DIRECT does not work on this file");
+		pln_because(io, EINVAL, "O_DIRECT does not work on this file");
 	else
-		return false;
-	return true;
+		return POSSIBLE;
+	return NO_DIRECT;
 }
 
 static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
@@ -520,6 +384,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	uint32_t unit = io->f->off_align;
 	uint64_t lo, hi;
 	size_t total = 0;
+	enum cause cause;
 	struct stat st;
 	ssize_t r;
 
@@ -533,9 +398,11 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (off < end && len > end - off)
 			len = end - off;
 	}
-	if (no_p2p(io)) {
-		if (strict())
+	cause = no_p2p(io);
+	if (cause != POSSIBLE) {
+		if (p2p_only())
 			return -CU_FILE_IO_NOT_SUPPORTED;
+		pln_tell(io, cause);
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	/*
@@ -549,20 +416,23 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	lo = pln_up(off, unit);
 	hi = pln_down(off + len, unit);
 	if (lo >= hi || (dev + (lo - off)) % io->f->mem_align) {
-		because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
+		pln_because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
 			"bytes" : "unaligned: the GPU address does not match "
 			"the file offset in blocks of %u bytes",
 			lo >= hi ? unit : io->f->mem_align);
-		if (strict())
+		if (!may_stage(io))
 			return -CU_FILE_IO_NOT_SUPPORTED;
+		if (lo < hi)
+			pln_tell(io, ALIGNMENT);
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	if (lo > off || hi < off + len) {
-		because(io, 0, "unaligned: %llu bytes before and %llu after "
+		pln_because(io, 0, "unaligned: %llu bytes before and %llu after "
 			"the whole blocks of %u",
 			(unsigned long long)(lo - off),
 			(unsigned long long)(off + len - hi), unit);
-		if (strict())
+		/* without a part before them, the whole blocks tell */
+		if (pln_cfg.strict || (lo > off && !may_stage(io)))
 			return -CU_FILE_IO_NOT_SUPPORTED;
 	}
 	if (lo > off) {
@@ -573,12 +443,12 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	}
 	r = p2p(io, dev + (lo - off), lo, hi - lo);
 	if (r < 0)
-		return r;
+		return after(total, r);
 	total += (size_t)r;
 	if ((size_t)r < hi - lo || hi == off + len)
 		return (ssize_t)total;
 	r = bounce(io, dev + (hi - off), hi, off + len - hi, false, NULL);
-	return r < 0 ? r : r + (ssize_t)total;
+	return after(total, r);
 }
 
 static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
@@ -586,7 +456,7 @@ static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
 	struct pln_file *f = io->f;
 	char *p = (char *)(uintptr_t)addr;
 	size_t done = 0;
-	int fd = f->fd;
+	int fd = f->user_direct ? f->direct_fd : f->buffered_fd;
 	ssize_t r;
 
 	while (done < len) {
@@ -602,14 +472,12 @@ static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
 			continue;
 		}
 		if (r < 0 && errno == EFAULT) {
-			because(io, EFAULT, "neither memory that CUDA knows "
+			pln_because(io, EFAULT, "neither memory that CUDA knows "
 				"nor memory of this process");
 			return -CU_FILE_CUDA_POINTER_INVALID;
 		}
-		if (r < 0 && io->write && done)
-			break;
 		if (r < 0)
-			return system_error(io, errno);
+			return system_error(io, errno, done);
 		if (!r)
 			break;
 		done += (size_t)r;
@@ -656,7 +524,7 @@ static void account(struct pln_tally *t, const struct io *io, ssize_t result)
 ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write)
 {
-	struct io io = { .f = f, .write = write };
+	struct io io = { .f = f, .write = write, .since = -1 };
 	uint64_t addr = base + (uint64_t)buf_off;
 	struct pln_buf reg;
 	CUcontext old;
@@ -666,7 +534,7 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	if (pln_buf_find(base, &reg) &&
 	    ((uint64_t)buf_off > reg.length ||
 	     size > reg.length - (uint64_t)buf_off)) {
-		because(&io, 0, "%zu bytes from offset %lld on are more than "
+		pln_because(&io, 0, "%zu bytes from offset %lld on are more than "
 			"the registered %zu", size, (long long)buf_off,
 			reg.length);
 		r = -CU_FILE_INVALID_MAPPING_RANGE;
@@ -679,7 +547,7 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	}
 	if (io.mem.kind == PLN_MEM_HOST) {
 		if (!pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_SYSTEM_MEMORY]) {
-			because(&io, 0, "host memory, and allow_system_memory "
+			pln_because(&io, 0, "host memory, and allow_system_memory "
 				"is off");
 			r = -CU_FILE_CUDA_MEMORY_TYPE_INVALID;
 		} else {
@@ -688,7 +556,7 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 		goto out;
 	}
 	if (pln_mem_extent(&io.mem, addr, size) < size) {
-		because(&io, 0, "%zu bytes are more than the memory at this "
+		pln_because(&io, 0, "%zu bytes are more than the memory at this "
 			"address has", size);
 		r = -CU_FILE_CUDA_POINTER_RANGE_ERROR;
 		goto out;
@@ -701,6 +569,8 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 	r = gpu_io(&io, addr, (uint64_t)off, size);
 	saved = errno;
 	cu.Pop(&old);
+	if (io.since >= 0)
+		close(io.since);
 	errno = saved;
 out:
 	saved = errno;

@@ -114,8 +114,13 @@ static char *utf8(char *o, uint32_t c)
 /* after the opening quote */
 static char *string(struct reader *r)
 {
-	char *buf = malloc((size_t)(r->end - r->at) + 1), *o = buf;
+	const char *quote = r->at;
+	char *buf, *o;
 
+	/* no escape is shorter than what it stands for */
+	while (quote < r->end && *quote != '"')
+		quote += *quote == '\\' && r->end - quote > 1 ? 2 : 1;
+	buf = o = malloc((size_t)(quote - r->at) + 1);
 	if (!buf)
 		return fail(r, "out of memory");
 	while (r->at < r->end) {

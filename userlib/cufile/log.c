@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -42,13 +43,13 @@ void pln_log_setup(int level, const char *file)
 
 void pln_log(int level, const char *fmt, ...)
 {
-	static const char *const names[] = { "", "error", "warning", "info",
-					     "debug" };
+	static const char *const names[] = { "notice", "error", "warning",
+					     "info", "debug" };
 	char line[PLN_REASON_MAX + 256];
 	int n, fd = STDERR_FILENO, saved = errno;
 	va_list ap;
 
-	if (level > log_level)
+	if (!log_level || level > log_level)
 		return;
 	n = snprintf(line, sizeof(line), "peerlane: %s: ", names[level]);
 	va_start(ap, fmt);
@@ -70,21 +71,52 @@ void pln_log(int level, const char *fmt, ...)
 	errno = saved;
 }
 
-bool pln_kernel_words(const char *gpu_bdf, char *out, size_t size)
+static const char *kmsg(void)
 {
-	char rec[4096], near[PLN_REASON_MAX] = "";
-	const char *path = getenv("PEERLANE_KMSG");
-	bool found = false, exact = false;
-	ssize_t n;
-	int fd, turns;
+	const char *path = secure_getenv("PEERLANE_KMSG");
 
-	fd = open(path ? path : "/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return false;
+	return path ? path : "/dev/kmsg";
+}
+
+int pln_kernel_now(void)
+{
+	int fd = open(kmsg(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0)
+		lseek(fd, 0, SEEK_END);
+	return fd;
+}
+
+/* Is there in @text the PCI address of a device that @link leads through? */
+static bool names_device(const char *text, const char *link)
+{
+	const char *dot = text;
+	char addr[13];	/* dddd:bb:dd.f */
+
+	while ((dot = strchr(dot + 1, '.'))) {
+		if (dot - text < 10 || dot[-3] != ':' || dot[-6] != ':')
+			continue;
+		snprintf(addr, sizeof(addr), "%s", dot - 10);
+		if (strcasestr(link, addr))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The last words on peer-to-peer DMA that can be read from @fd, the best of them
+ * those that name the GPU.  With @link those only that name it and the device.
+ */
+static bool read_words(int fd, const char *gpu_bdf, const char *link, char *out,
+		       size_t size)
+{
+	bool found = false, exact = false, named;
+	char rec[4096], *text, *end;
+	unsigned int turns;
+	ssize_t n;
+
 	/* one record for each read, oldest first; EPIPE: some were overwritten */
 	for (turns = 0; turns < 1 << 17; turns++) {
-		char *text, *end;
-
 		n = read(fd, rec, sizeof(rec) - 1);
 		if (n < 0 && (errno == EPIPE || errno == EINTR ||
 			      errno == EINVAL))
@@ -104,16 +136,39 @@ bool pln_kernel_words(const char *gpu_bdf, char *out, size_t size)
 			continue;
 		if (strstr(text, "added peer-to-peer DMA memory"))
 			continue;
-		if (gpu_bdf[0] && strcasestr(text, gpu_bdf)) {
-			snprintf(out, size, "%s", text);
-			exact = found = true;
-		} else {
-			snprintf(near, sizeof(near), "%s", text);
-			found = true;
-		}
+		named = gpu_bdf[0] && strcasestr(text, gpu_bdf);
+		if (link ? !named || !names_device(text, link) :
+			   exact && !named)
+			continue;
+		snprintf(out, size, "%s", text);
+		found = true;
+		exact = named;
 	}
+	return found;
+}
+
+bool pln_kernel_since(int since, const char *gpu_bdf, char *out, size_t size)
+{
+	return since >= 0 && read_words(since, gpu_bdf, NULL, out, size);
+}
+
+bool pln_kernel_said(uint64_t dev, const char *gpu_bdf, char *out, size_t size)
+{
+	char path[64], link[512];
+	ssize_t n;
+	bool found;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(dev),
+		 minor(dev));
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return false;
+	link[n] = '\0';
+	fd = open(kmsg(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	found = read_words(fd, gpu_bdf, link, out, size);
 	close(fd);
-	if (found && !exact)
-		snprintf(out, size, "%s", near);
 	return found;
 }

@@ -5,17 +5,33 @@
  * are a cache: made when a transfer needs one, most recently used first, and
  * given up from the other end when BAR1 is full.  A window that a transfer is
  * using stays.
+ *
+ * They lie in a table in the order of their addresses and do not overlap.  Who
+ * makes one holds `making`, and `lock` only to look and to enter it, so that
+ * transfers which find theirs do not wait for CUDA and the kernel.
+ *
+ * Memory of which there can be no window has one without a mapping, so that CUDA
+ * is not asked again while it is the same memory.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "internal.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pln_window *head, *tail;
+/* Windows looked at, when one is made, for memory that is freed by now */
+#define SWEEP		4
 
-static void unlink_window(struct pln_window *w)
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int hand;		/* of the sweep; under `making` */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pln_window *head, *tail;	/* most recently used first */
+static struct pln_window **table;
+static unsigned int count, room;
+
+static void lru_unlink(struct pln_window *w)
 {
 	if (w->prev)
 		w->prev->next = w->next;
@@ -28,7 +44,7 @@ static void unlink_window(struct pln_window *w)
 	w->prev = w->next = NULL;
 }
 
-static void push_front(struct pln_window *w)
+static void lru_front(struct pln_window *w)
 {
 	w->prev = NULL;
 	w->next = head;
@@ -39,36 +55,112 @@ static void push_front(struct pln_window *w)
 	head = w;
 }
 
-static void destroy(struct pln_window *w)
+/* With the lock held: the place of the first window that ends behind @addr. */
+static unsigned int place(uint64_t addr)
 {
-	munmap(w->host, w->len);
-	pln_gauges.windows--;
-	pln_gauges.window_bytes -= w->len;
-	free(w);
+	unsigned int lo = 0, hi = count;
+
+	while (lo < hi) {
+		unsigned int mid = lo + (hi - lo) / 2;
+
+		if (table[mid]->start + table[mid]->len <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
 }
 
-/* Takes it off the list; it goes when nobody uses it any more. */
-static void retire(struct pln_window *w)
+/* With the lock held: out of the table, and to @gone if nobody uses it. */
+static void retire(struct pln_window *w, struct pln_window **gone)
 {
+	unsigned int i = place(w->start);
+
 	if (w->dead)
 		return;
-	unlink_window(w);
+	memmove(table + i, table + i + 1, (--count - i) * sizeof(*table));
+	lru_unlink(w);
 	w->dead = true;
-	if (!w->refs)
-		destroy(w);
+	if (!w->refs) {
+		w->next = *gone;
+		*gone = w;
+	}
+}
+
+/* With the lock held: who called has used it. */
+static void unref(struct pln_window *w, struct pln_window **gone)
+{
+	if (--w->refs || !w->dead)
+		return;
+	w->next = *gone;
+	*gone = w;
+}
+
+/* Without the lock, as unmapping takes the kernel a while. */
+static void unmap(struct pln_window *gone)
+{
+	while (gone) {
+		struct pln_window *w = gone;
+
+		gone = w->next;
+		if (w->map) {
+			munmap(w->map, w->map_len);
+			pln_gauges.windows--;
+			pln_gauges.window_bytes -= w->map_len;
+		}
+		free(w);
+	}
 }
 
 static bool evict_one(void)
 {
-	struct pln_window *w;
+	struct pln_window *w, *gone = NULL;
 
-	for (w = tail; w; w = w->prev)
-		if (!w->refs) {
-			pln_gauges.window_evictions++;
-			retire(w);
-			return true;
+	pthread_mutex_lock(&lock);
+	for (w = tail; w && (w->refs || !w->map); w = w->prev)
+		continue;
+	if (w) {
+		pln_gauges.window_evictions++;
+		retire(w, &gone);
+	}
+	pthread_mutex_unlock(&lock);
+	unmap(gone);
+	return w;
+}
+
+/*
+ * Nobody says when memory is freed.  So who makes a window looks at some of the
+ * others, each in its turn: those of freed memory are never many more than those
+ * of memory that is there.  With `making` held.
+ */
+static void sweep(void)
+{
+	struct pln_window *w, *gone = NULL;
+	struct pln_mem now;
+	unsigned int n;
+	bool freed;
+
+	for (n = 0; n < SWEEP; n++) {
+		pthread_mutex_lock(&lock);
+		if (hand >= count)
+			hand = 0;
+		w = count ? table[hand++] : NULL;
+		if (w)
+			w->refs++;
+		pthread_mutex_unlock(&lock);
+		if (!w)
+			break;
+		freed = !pln_mem_of(w->start, &now) &&
+			now.buffer_id != w->buffer_id;
+		pthread_mutex_lock(&lock);
+		if (freed) {
+			retire(w, &gone);
+			hand--;
 		}
-	return false;
+		unref(w, &gone);
+		pthread_mutex_unlock(&lock);
+	}
+	unmap(gone);
 }
 
 /* 0, or -errno of the step that failed. */
@@ -99,125 +191,267 @@ static int map_range(uint64_t start, size_t len, char **host, CUresult *cu_err)
 	return 0;
 }
 
-int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
-		   struct pln_window **out, size_t *avail, bool *fresh,
-		   CUresult *cu_err)
+/*
+ * The GPU pages to map for @addr, of at most @size: between the windows that the
+ * memory has.  What lies there of other memory is of memory that was freed.
+ * With `making` held.
+ */
+static void fit(const struct pln_mem *mem, uint64_t addr, size_t size,
+		uint64_t *start, uint64_t *end)
 {
-	uint64_t lo = pln_down(mem->start, PLN_GPU_PAGE);
-	uint64_t hi = pln_up(mem->start + mem->len, PLN_GPU_PAGE);
-	size_t size = KIB(pln_cfg.window_kb), limit;
-	struct pln_window *w, *next;
-	char *host;
+	uint64_t first = pln_down(mem->start, PLN_GPU_PAGE);
+	uint64_t last = mem->start + mem->len;
+	struct pln_window *w, *gone = NULL;
+	unsigned int i;
+
+	*start = first + pln_down(addr - first, size);
+	*end = *start + size;
+	if (*end > pln_up(last, PLN_GPU_PAGE))
+		*end = pln_up(last, PLN_GPU_PAGE);
+	if (last > *end)
+		last = *end;
+	pthread_mutex_lock(&lock);
+	i = place(*start > mem->start ? *start : mem->start);
+	while (i < count && table[i]->start < last) {
+		w = table[i];
+		if (w->buffer_id != mem->buffer_id) {
+			retire(w, &gone);
+		} else if (w->start > addr) {
+			*end = w->start;
+			break;
+		} else {
+			*start = w->start + w->len;
+			i++;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	unmap(gone);
+}
+
+/* Room for one more; with `making` held, so that it stays. */
+static bool make_room(void)
+{
+	struct pln_window **bigger;
+	bool ok = true;
+
+	pthread_mutex_lock(&lock);
+	if (count == room) {
+		bigger = realloc(table, (room ? room * 2 : 64) *
+				 sizeof(*table));
+		ok = bigger;
+		if (ok) {
+			table = bigger;
+			room = room ? room * 2 : 64;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return ok;
+}
+
+/* @w, for @addr, is what GPU pages from @start to @end have of @mem. */
+static void cover(struct pln_window *w, const struct pln_mem *mem,
+		  uint64_t start, uint64_t end)
+{
+	/* pages may be shared with the memory before and behind */
+	w->start = start > mem->start ? start : mem->start;
+	if (end > mem->start + mem->len)
+		end = mem->start + mem->len;
+	w->len = end - w->start;
+	w->host = w->map ? w->map + (w->start - start) : NULL;
+}
+
+/* With `making` held: maps @w, for @addr. */
+static int map_window(struct pln_window *w, const struct pln_mem *mem,
+		      uint64_t addr, CUresult *cu_err)
+{
+	size_t size = pln_up(KIB(pln_cfg.window_kb), PLN_GPU_PAGE);
+	size_t limit = KIB(pln_cfg.size
+			   [CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB]);
+	uint64_t start, end;
 	int r;
 
-	limit = KIB(pln_cfg.size
-		    [CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB]);
-	*fresh = false;
-	*cu_err = 0;
-	if (!mem->len) {
-		/* CUDA does not say where the memory ends */
-		*cu_err = CUDA_ERROR_NOT_SUPPORTED;
-		return -EOPNOTSUPP;
-	}
-	pthread_mutex_lock(&lock);
-	for (w = head; w; w = next) {
-		next = w->next;
-		if (addr < w->start || addr - w->start >= w->len)
-			continue;
-		if (w->buffer_id != mem->buffer_id) {
-			retire(w);	/* other memory had this address */
-			continue;
-		}
-		pln_gauges.window_hits++;
-		goto found;
-	}
-	size = pln_up(size, PLN_GPU_PAGE);
 	for (;;) {
-		uint64_t start = lo + pln_down(addr - lo, size);
-		uint64_t end = start + size;
-
-		if (end > hi)
-			end = hi;
-		while (pln_gauges.window_bytes + (end - start) > limit &&
+		fit(mem, addr, size, &start, &end);
+		w->map_len = end - start;
+		while (pln_gauges.window_bytes + w->map_len > limit &&
 		       evict_one())
 			continue;
 		r = -ENOSPC;
-		if (pln_gauges.window_bytes + (end - start) <= limit)
-			r = map_range(start, end - start, &host, cu_err);
-		if (!r) {
-			w = calloc(1, sizeof(*w));
-			if (!w) {
-				munmap(host, end - start);
-				r = -ENOMEM;
-				goto fail;
-			}
-			w->start = start;
-			w->len = end - start;
-			w->host = host;
-			w->buffer_id = mem->buffer_id;
-			push_front(w);
-			pln_gauges.windows++;
-			pln_gauges.window_bytes += w->len;
-			pln_gauges.window_maps++;
-			*fresh = true;
-			break;
-		}
+		if (pln_gauges.window_bytes + w->map_len <= limit)
+			r = map_range(start, w->map_len, &w->map, cu_err);
 		if (r != -ENOSPC)
-			goto fail;
+			break;
 		pln_gauges.window_nospace++;
 		if (evict_one())
 			continue;
 		if (size <= PLN_GPU_PAGE)
-			goto fail;
+			break;
 		size = pln_up(size / 2, PLN_GPU_PAGE);
 	}
-found:
-	w->refs++;
-	unlink_window(w);
-	push_front(w);
-	*avail = pln_min(len, w->len - (addr - w->start));
+	if (r == -ENOSPC || r == -EAGAIN ||
+	    (r && *cu_err && *cu_err != CUDA_ERROR_NOT_SUPPORTED))
+		return r;
+	if (r) {
+		/* so it will be for all of this memory */
+		fit(mem, addr, mem->len + PLN_GPU_PAGE, &start, &end);
+		w->err = r;
+		w->cu_err = *cu_err;
+		cover(w, mem, start, end);
+		return 0;
+	}
+	pln_gauges.windows++;
+	pln_gauges.window_bytes += w->map_len;
+	pln_gauges.window_maps++;
+	cover(w, mem, start, end);
+	return 0;
+}
+
+/* A window of @mem that holds @addr, in use from now on, or NULL. */
+static struct pln_window *find(const struct pln_mem *mem, uint64_t addr)
+{
+	struct pln_window *w, *gone = NULL;
+	unsigned int i;
+
+	if (!mem->buffer_id)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	i = place(addr);
+	w = i < count && table[i]->start <= addr ? table[i] : NULL;
+	if (w && w->buffer_id != mem->buffer_id) {
+		retire(w, &gone);	/* other memory had this address */
+		w = NULL;
+	}
+	if (w) {
+		w->refs++;
+		lru_unlink(w);
+		lru_front(w);
+	}
+	pthread_mutex_unlock(&lock);
+	unmap(gone);
+	return w;
+}
+
+/* With `making` held. */
+static int make(const struct pln_mem *mem, uint64_t addr,
+		struct pln_window **out, CUresult *cu_err)
+{
+	struct pln_window *w = calloc(1, sizeof(*w));
+	unsigned int i;
+	int r;
+
+	if (!w || !make_room()) {
+		free(w);
+		return -ENOMEM;
+	}
+	sweep();
+	r = map_window(w, mem, addr, cu_err);
+	if (r) {
+		free(w);
+		return r;
+	}
+	w->buffer_id = mem->buffer_id;
+	w->refs = 1;
 	*out = w;
+	if (!mem->buffer_id) {
+		/* of this memory cannot be told whether it is still the same */
+		w->dead = true;
+		return 0;
+	}
+	pthread_mutex_lock(&lock);
+	i = place(w->start);
+	memmove(table + i + 1, table + i, (count++ - i) * sizeof(*table));
+	table[i] = w;
+	lru_front(w);
 	pthread_mutex_unlock(&lock);
 	return 0;
-fail:
-	pthread_mutex_unlock(&lock);
-	return r;
+}
+
+int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
+		   struct pln_window **out, size_t *avail, bool *fresh,
+		   CUresult *cu_err)
+{
+	struct pln_window *w;
+	int r = 0;
+
+	*fresh = false;
+	*cu_err = 0;
+	*avail = 0;
+	if (!mem->len) {
+		/* CUDA does not say where the memory ends */
+		*cu_err = CUDA_ERROR_NOT_SUPPORTED;
+		*avail = len;
+		return -EOPNOTSUPP;
+	}
+	w = find(mem, addr);
+	if (!w) {
+		pthread_mutex_lock(&making);
+		w = find(mem, addr);	/* made by who had the lock? */
+		if (!w) {
+			r = make(mem, addr, &w, cu_err);
+			*fresh = true;
+		}
+		pthread_mutex_unlock(&making);
+	}
+	if (r)
+		return r;
+	if (w->err) {
+		r = w->err;
+		*cu_err = w->cu_err;
+		*avail = w->len - (addr - w->start);
+		pln_window_put(w);
+		return r;
+	}
+	if (!*fresh)
+		pln_gauges.window_hits++;
+	*avail = pln_min(len, w->len - (addr - w->start));
+	*out = w;
+	return 0;
 }
 
 void pln_window_put(struct pln_window *w)
 {
+	struct pln_window *gone = NULL;
+
 	pthread_mutex_lock(&lock);
-	if (!--w->refs && w->dead)
-		destroy(w);
+	unref(w, &gone);
 	pthread_mutex_unlock(&lock);
+	unmap(gone);
 }
 
 void pln_window_kill(struct pln_window *w)
 {
+	struct pln_window *gone = NULL;
+
 	pthread_mutex_lock(&lock);
-	retire(w);
-	if (!--w->refs)
-		destroy(w);
+	retire(w, &gone);
+	unref(w, &gone);
 	pthread_mutex_unlock(&lock);
+	unmap(gone);
 }
 
 void pln_window_drop_range(uint64_t start, size_t len)
 {
-	struct pln_window *w, *next;
+	struct pln_window *gone = NULL;
+	unsigned int i;
 
 	pthread_mutex_lock(&lock);
-	for (w = head; w; w = next) {
-		next = w->next;
-		if (w->start < start + len && start < w->start + w->len)
-			retire(w);
-	}
+	i = place(start);
+	while (i < count && table[i]->start < start + len)
+		retire(table[i], &gone);
 	pthread_mutex_unlock(&lock);
+	unmap(gone);
 }
 
 void pln_window_drop_all(void)
 {
+	struct pln_window *gone = NULL;
+
 	pthread_mutex_lock(&lock);
-	while (head)
-		retire(head);
+	while (count)
+		retire(table[count - 1], &gone);
+	free(table);
+	table = NULL;
+	room = 0;
 	pthread_mutex_unlock(&lock);
+	unmap(gone);
 }

@@ -423,6 +423,30 @@ static void t_revoked(void)
 	pair_down();
 }
 
+/* Whether its process is gone shows in time; who only looks does not wait */
+static void t_revoked_look(void)
+{
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+	int64_t before = pln_now_ms(), longest = 0, look;
+	int err = 0;
+
+	fake_dereg_mr(to.mr);
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	while (err >= 0 && pln_now_ms() - before < 5000) {
+		look = pln_now_ms();
+		err = pln_link_poll(&a, 1, 0);
+		look = pln_now_ms() - look;
+		if (look > longest)
+			longest = look;
+		usleep(1000);
+	}
+	ktap(good && err == -EACCES && longest < 500,
+	     "a look at a refused write takes %lld ms, and it fails: %s",
+	     (long long)longest, pln_link_reason(a));
+	to.mr = fake_reg_mr(pln_link_pd(b), to.host, SIZE, 0);
+	pair_down();
+}
+
 /* The kernel takes the memory of a process that ends first, its socket second */
 static void t_dying(void)
 {
@@ -542,6 +566,7 @@ int main(void)
 	t_messages_kept();
 	t_device_gone();
 	t_revoked();
+	t_revoked_look();
 	t_dying();
 	t_copy_fails();
 	t_goodbye();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The reader of JSON: what it takes, what it refuses, and never more. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,29 @@ static int refuses(const char *text, const char *words)
 	if (j || !strstr(err, words))
 		printf("# %s: %s\n", text, j ? "was taken" : err);
 	return !j && strstr(err, words);
+}
+
+/* Many strings take memory for what is in them, not for the rest of the text */
+static void big(void)
+{
+	enum { N = 5000 };
+	char *text = malloc(N * 12 + 3), *p = text, err[128];
+	struct mallinfo2 before, after;
+	struct json *j;
+	int i;
+
+	for (i = 0; i < N; i++)
+		p += sprintf(p, "%c\"%08d\"", i ? ',' : '[', i);
+	*p++ = ']';
+	before = mallinfo2();
+	j = json_parse(text, (size_t)(p - text), err, sizeof(err));
+	after = mallinfo2();
+	check(j && j->child && !strcmp(j->child->string, "00000000"),
+	      "takes many strings");
+	check(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd <
+	      N * 200, "in little memory");
+	json_free(j);
+	free(text);
 }
 
 int main(void)
@@ -99,6 +123,7 @@ int main(void)
 	}
 	json_free(cut < strlen(text) ? j : NULL);
 	check(cut == strlen(text), "refuses every beginning of a good text");
+	big();
 	printf("1..%u\n", checks);
 	return failed ? 1 : 0;
 }

@@ -29,6 +29,7 @@ struct mock {
 	int anon_errno;		/* of mapping 1 MiB or more of anonymous memory */
 	int anon_together;	/* such calls that must be under way at once first */
 	size_t short_io;	/* at most so many bytes for each call */
+	size_t odd_write;	/* what the next write by p2p says that it moved */
 	int interrupt;		/* every so many-th call gives EINTR */
 	int copy_error;		/* CUresult of copies */
 	int copy_after;
@@ -37,12 +38,19 @@ struct mock {
 	unsigned int slow_ms;	/* file IO takes so long */
 	bool no_streams;
 	int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
+	const char *kernel_line; /* what the kernel says when p2p fails */
+	uint64_t dev;		/* device of all files, 0 what it is */
+	bool no_id;		/* cuPointerGetAttribute has no buffer id */
+	_Atomic bool hold_map;	/* who wants a dma-buf waits */
 
 	/* what happened */
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
 		allocs;
 	_Atomic int64_t bar1_used;
 	_Atomic int in_io;	/* calls under way */
+	_Atomic int most_in_io;
+	_Atomic int in_map;	/* waiting for a dma-buf */
+	_Atomic uint64_t handles; /* dma-bufs asked for */
 	_Atomic int anon_calls;
 	_Atomic int pinned;	/* registrations of host memory that stand */
 };

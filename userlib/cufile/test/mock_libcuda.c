@@ -2,11 +2,13 @@
 /* A mock of libcuda.so.1: see mock.h. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -54,7 +56,8 @@ void mock_reset(void)
 	mock.alloc_after = -1;
 	mock.p2p_count = -1;
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
-	mock.maps = mock.unmaps = mock.allocs = 0;
+	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
+	mock.most_in_io = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -170,6 +173,19 @@ int close(int fd)
 	return real_close(fd);
 }
 
+int fstat(int fd, struct stat *st)
+{
+	static int (*real_fstat)(int, struct stat *);
+	int r;
+
+	if (!real_fstat)
+		*(void **)&real_fstat = dlsym(RTLD_NEXT, "fstat");
+	r = real_fstat(fd, st);
+	if (mock.dev)
+		st->st_dev = mock.dev;
+	return r;
+}
+
 /* -1: not in a mapped dma-buf; 0: in one of freed memory; 1: in a good one */
 static int where(const char *p)
 {
@@ -188,6 +204,18 @@ static int where(const char *p)
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+static void kernel_says(void)
+{
+	const char *to = getenv("PEERLANE_KMSG");
+	int fd = mock.kernel_line && to ? open(to, O_WRONLY | O_APPEND) : -1;
+
+	if (fd >= 0 && write(fd, mock.kernel_line,
+			     strlen(mock.kernel_line)) < 0)
+		abort();
+	if (fd >= 0)
+		close(fd);
 }
 
 /* How many bytes may go, or -1 with errno. */
@@ -212,6 +240,7 @@ static ssize_t fault(const char *buf, size_t n, uint64_t off)
 		} else {
 			if (mock.p2p_count > 0)
 				mock.p2p_count--;
+			kernel_says();
 			errno = mock.p2p_errno;
 			return -1;
 		}
@@ -265,10 +294,15 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 	r = fault(buf, n, (uint64_t)off);
 	if (r < 0)
 		return r;
-	mock.in_io++;
+	if (++mock.in_io > mock.most_in_io)
+		mock.most_in_io = mock.in_io;
 	if (mock.slow_ms)
 		usleep(mock.slow_ms * 1000);
 	r = real_pwrite(fd, buf, (size_t)r, off);
+	if (mock.odd_write && where(buf) > 0) {
+		r = (ssize_t)mock.odd_write;
+		mock.odd_write = 0;
+	}
 	counted(buf, r);
 	mock.in_io--;
 	return r;
@@ -418,6 +452,11 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 	struct memory *m;
 	int fd;
 
+	mock.handles++;
+	mock.in_map++;
+	while (mock.hold_map)
+		usleep(1000);
+	mock.in_map--;
 	if (mock.handle_error)
 		return mock.handle_error;
 	if (type != 1 || flags || !size || ptr % GRANULE || size % GRANULE)
@@ -452,7 +491,12 @@ int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
 	switch (attr) {
 	case 1: *(uint64_t *)data = 0xc0de; break;
 	case 2: *(unsigned int *)data = 2; break;
-	case 7: *(uint64_t *)data = m->id; break;
+	case 7:
+		if (mock.no_id)
+			r = INVALID_VALUE;
+		else
+			*(uint64_t *)data = m->id;
+		break;
 	case 8: *(unsigned int *)data = 0; break;
 	case 9: *(int *)data = 0; break;
 	case 11: *(uint64_t *)data = m->start; break;

@@ -6,12 +6,10 @@
  *
  *   cufile-unit DIR      DIR must lie on a file system with O_DIRECT
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,170 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PEERLANE_CUFILE_WITHOUT_CUDA_H
-#include "../cufile.h"
-#include "mock.h"
-#include <peerlane/file.h>
-
-#define KIB(x) ((size_t)(x) << 10)
-#define MIB(x) ((size_t)(x) << 20)
-
-static unsigned int checks, failed;
-static char path[256], other[256], config[256], logfile[256];
-
-static bool __attribute__((format(printf, 2, 3)))
-check(bool good, const char *fmt, ...)
-{
-	va_list ap;
-
-	checks++;
-	if (!good)
-		failed++;
-	printf("%sok %u - ", good ? "" : "not ", checks);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	putchar('\n');
-	fflush(stdout);
-	return good;
-}
-
-static void is(long long got, long long want, const char *what)
-{
-	if (!check(got == want, "%s", what))
-		printf("# got %lld, want %lld\n", got, want);
-}
-
-/* ---- helpers ---- */
-
-static struct pln_file_stats stats_of(CUfileHandle_t fh)
-{
-	struct pln_file_stats s = { .size = sizeof(s) };
-
-	if (pln_file_stats(fh, &s))
-		abort();
-	return s;
-}
-
-/* All settings back, library closed and opened anew. */
-static void fresh(const char *json)
-{
-	FILE *f;
-
-	while (cuFileUseCount() > 0)
-		cuFileDriverClose();
-	mock_reset();
-	unsetenv("PEERLANE_STRICT");
-	unlink(logfile);
-	if (json) {
-		f = fopen(config, "w");
-		fputs(json, f);
-		fclose(f);
-		setenv("CUFILE_ENV_PATH_JSON", config, 1);
-	} else {
-		unsetenv("CUFILE_ENV_PATH_JSON");
-	}
-	if (cuFileDriverOpen().err)
-		abort();
-}
-
-static int make(const char *name, int flags, const void *data, size_t n)
-{
-	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
-
-	if (fd < 0 || (n && write(fd, data, n) != (ssize_t)n) || fsync(fd))
-		abort();
-	close(fd);
-	fd = open(name, O_RDWR | flags);
-	if (fd < 0)
-		abort();
-	return fd;
-}
-
-static CUfileHandle_t reg(int fd)
-{
-	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
-			    .handle.fd = fd };
-	CUfileHandle_t fh = NULL;
-
-	if (cuFileHandleRegister(&fh, &d).err)
-		abort();
-	return fh;
-}
-
-static int reg_error(int fd)
-{
-	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
-			    .handle.fd = fd };
-	CUfileHandle_t fh = NULL;
-	int r = cuFileHandleRegister(&fh, &d).err;
-
-	if (!r)
-		cuFileHandleDeregister(fh);
-	return r;
-}
-
-static void *gpu(size_t n)
-{
-	unsigned long long p;
-
-	if (cuMemAlloc_v2(&p, n))
-		abort();
-	return (void *)(uintptr_t)p;
-}
-
-static void gpu_free(void *p)
-{
-	cuMemFree_v2((uintptr_t)p);
-}
-
-static char *mem(void *p)
-{
-	return mock_memory((uintptr_t)p);
-}
-
-static uint64_t seed = 88172645463325252ull;
-
-static uint64_t rnd(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
-
-static void noise(void *p, size_t n)
-{
-	unsigned char *c = p;
-
-	while (n--)
-		*c++ = (unsigned char)rnd();
-}
-
-static bool log_has(const char *words)
-{
-	char text[65536];
-	FILE *f = fopen(logfile, "r");
-	size_t n;
-
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	return strstr(text, words) != NULL;
-}
-
-static unsigned int open_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
+#include "unit.h"
 
 /* ---- the driver ---- */
 
@@ -298,8 +133,11 @@ static void test_config(void)
 		{ "{\"properties\":{\"allow_compat_mode\":1}}",
 		  "properties.allow_compat_mode must be true or false, not a "
 		  "number" },
-		{ "{\"execution\":{\"max_io_threads\":1.5}}",
-		  "execution.max_io_threads must be a whole number" },
+		{ "{\"peerlane\":{\"max_io_threads\":1.5}}",
+		  "peerlane.max_io_threads must be a whole number" },
+		{ "{\"peerlane\":{\"strikt\":true}}",
+		  "there is no peerlane.strikt" },
+		{ "{\"peerlane\":true}", "peerlane must be an object, not true" },
 		{ "{\"logging\":{\"level\":7}}",
 		  "logging.level must be a string" },
 		{ "{\"logging\":{\"level\":\"loud\"}}",
@@ -335,7 +173,7 @@ static void test_config(void)
 	}
 	fresh("// a comment\n{\"unknown\": {\"key\": [1]}, \"profile\": {"
 	      "\"nvtx\": true}, \"properties\": {\"per_buffer_cache_size_kb\": 2048},"
-	      "\"execution\": {\"max_io_threads\": 2}}");
+	      "\"peerlane\": {\"max_io_threads\": 2}}");
 	cuFileGetParameterSizeT(
 		CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, &n);
 	is((long long)n, 2048, "a size from the file; unknown keys pass");
@@ -456,29 +294,16 @@ static void test_handles(void)
 	check((int)open_fds() <= before + 1, "nothing is left open");
 }
 
-/* Has this process a lock on the file?  Another one asks. */
-static bool is_locked(void)
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid) {
-		struct flock l = { .l_type = F_WRLCK };
-		int fd = open(path, O_RDWR);
-
-		_exit(fcntl(fd, F_GETLK, &l) || l.l_type == F_UNLCK);
-	}
-	waitpid(pid, &status, 0);
-	return !status;
-}
-
 static void test_locks(void)
 {
 	struct flock l = { .l_type = F_WRLCK };
+	unsigned int fds, i;
 	CUfileHandle_t fh;
-	int fd;
+	int fd, more;
+	char c;
 
 	fresh(NULL);
+	fds = open_fds();
 	fd = make(path, 0, "abc", 3);
 	fh = reg(fd);
 	if (fcntl(fd, F_SETLK, &l))
@@ -487,10 +312,29 @@ static void test_locks(void)
 	is(reg_error(fd), 5028, "it registers the file twice, which is refused");
 	check(is_locked(), "and the lock is still there");
 	cuFileHandleDeregister(fh);
+	check(is_locked(), "after the deregistration, too");
+	for (i = 0; i < 50; i++)
+		if (reg_error(fd))
+			break;
+	is(i, 50, "registered again, and again");
+	check(is_locked(), "it is locked");
+	fh = reg(fd);
+	more = dup(fd);
+	is(reg_error(more), 0, "so is a duplicate of the descriptor");
+	is(cuFileRead(fh, &c, 1, 1, 0), 1, "the handle reads");
+	is(c, 'b', "the right byte");
+	check(open_fds() <= fds + 8, "with few descriptors");
+	fresh(NULL);
+	check(is_locked(), "closing the library leaves the lock");
+	l.l_type = F_UNLCK;
+	fcntl(fd, F_SETLK, &l);
+	is(reg_error(fd), 0, "without the lock");
 	close(fd);
+	close(more);
+	is(open_fds(), fds, "nothing is left open");
 }
 
-/* Registration needs two descriptors, and one is left */
+/* Registration needs three descriptors, and one is left */
 static void test_no_descriptors(int flags, const char *what)
 {
 	int fd, some[256], n = 0, i;
@@ -838,7 +682,7 @@ static void test_model(void)
 	      "\"posix_pool_slab_size_kb\":[64],"
 	      "\"posix_pool_slab_count\":[1]}}");
 	model("bounce, a single small slab", 0, 200);
-	fresh("{\"execution\":{\"min_io_threshold_size_kb\":4,"
+	fresh("{\"peerlane\":{\"min_io_threshold_size_kb\":4,"
 	      "\"max_io_threads\":8,\"max_request_parallelism\":8},"
 	      "\"properties\":{\"force_compat_mode\":true}}");
 	model("bounce, eight lanes", O_DIRECT, 300);
@@ -852,7 +696,7 @@ static void test_model(void)
 	model("p2p fails for a while", 0, 300);
 }
 
-static void refusal(int err, const char *words)
+static void refusal(int err, const char *kernel, const char *words)
 {
 	const size_t n = MIB(2);
 	char *data = malloc(n), *g;
@@ -867,6 +711,7 @@ static void refusal(int err, const char *words)
 	fh = reg(fd);
 	g = gpu(n);
 	mock.p2p_errno = err;
+	mock.kernel_line = kernel;
 	printf("# p2p answers errno %d\n", err);
 	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "refused: read all the same");
 	check(!memcmp(mem(g), data, n), "data");
@@ -914,24 +759,22 @@ static void test_refusals(void)
 	char data[65536], kmsg[300], *g;
 	CUfileHandle_t fh;
 	struct pln_file_stats s;
-	FILE *f;
 	int fd, mfd;
 
 	unsetenv("PEERLANE_KMSG");
 	snprintf(kmsg, sizeof(kmsg), "%s.kmsg", path);
-	f = fopen(kmsg, "w");
-	fputs("4,812,2345,-;nvme 0000:00:04.0: cannot be used for peer-to-peer "
-	      "DMA as the client and provider (0000:42:00.0) do not share an "
-	      "upstream bridge or whitelisted host bridge\n SUBSYSTEM=pci\n",
-	      f);
-	fclose(f);
+	fclose(fopen(kmsg, "w"));
 	setenv("PEERLANE_KMSG", kmsg, 1);
-	refusal(EINVAL, "do not share an upstream bridge or whitelisted host "
-		"bridge");
+	refusal(EINVAL, "4,812,2345,-;nvme 0000:00:04.0: cannot be used for "
+		"peer-to-peer DMA as the client and provider (0000:42:00.0) do "
+		"not share an upstream bridge or whitelisted host bridge\n "
+		"SUBSYSTEM=pci\n",
+		"do not share an upstream bridge or whitelisted host bridge");
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
-	refusal(EREMOTEIO, "EREMOTEIO (121): the kernel refuses DMA between");
-	refusal(EFAULT, "no P2PDMA in this kernel");
-	refusal(EOPNOTSUPP, "the storage driver does not do");
+	refusal(EREMOTEIO, NULL,
+		"EREMOTEIO (121): the kernel refuses DMA between");
+	refusal(EFAULT, NULL, "no P2PDMA in this kernel");
+	refusal(EOPNOTSUPP, NULL, "the storage driver does not do");
 
 	/* GPUs whose memory cannot be mapped at all */
 	fresh(NULL);
@@ -1028,13 +871,13 @@ static void test_refusals(void)
 	      s.reason);
 	close(mfd);
 
-	fresh("{\"properties\":{\"use_pci_p2pdma\":false}}");
+	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
 	fh = reg(fd);
 	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
 	   "p2p switched off");
 	is((long long)mock.p2p_calls, 0, "is not tried");
-	fresh("{\"properties\":{\"allow_compat_mode\":false,"
-	      "\"use_pci_p2pdma\":false}}");
+	fresh("{\"properties\":{\"allow_compat_mode\":false},"
+	      "\"peerlane\":{\"use_pci_p2pdma\":false}}");
 	fh = reg(fd);
 	is(cuFileRead(fh, g, sizeof(data), 0, 0), -5008,
 	   "nothing allowed: refused");
@@ -1189,7 +1032,7 @@ static void test_no_lanes(void)
 	char data[8192];
 	int fd, i, tries;
 
-	fresh("{\"properties\":{\"use_pci_p2pdma\":false}}");
+	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
 	fd = make(path, 0, data, sizeof(data));
 	mock.anon_errno = ENOMEM;
 	mock.anon_together = 2;
@@ -1234,8 +1077,12 @@ static void test_media(void)
 		mock.bad_from = MIB(2) + 4096;
 		mock.bad_to = mock.bad_from + 4096;
 		mock.media_errno = EIO;
+		is(cuFileRead(fh, g, n, 0, 0), (long long)mock.bad_from,
+		   "a bad block: what lies before it is read");
+		check(!memcmp(mem(g), data, mock.bad_from), "data");
 		errno = 0;
-		is(cuFileRead(fh, g, n, 0, 0), -1, "a bad block: read fails");
+		is(cuFileRead(fh, g, n - mock.bad_from, (off_t)mock.bad_from,
+			      0), -1, "then an error");
 		is(errno, EIO, "with EIO");
 		check(strstr(stats_of(fh).reason, "EIO"), "and a reason: %s",
 		      stats_of(fh).reason);
@@ -1258,8 +1105,14 @@ static void test_media(void)
 		   "a medium error of the block layer");
 		is(errno, EIO, "is EIO too");
 		mock.media_errno = EIO;
-		is(cuFileWrite(fh, g, n, 0, 0), -1, "a write likewise");
+		is(cuFileWrite(fh, g, n, 0, 0), (long long)mock.bad_from,
+		   "a write likewise");
+		is(cuFileWrite(fh, g, 4096, (off_t)mock.bad_from, 0), -1,
+		   "then an error");
 		is(errno, EIO, "with EIO");
+		is(cuFileRead(fh, g, 4096 + 100, (off_t)mock.bad_from - 4096,
+			      (off_t)mock.bad_from - 4096), 4096,
+		   "unaligned: likewise");
 		mock.media_errno = ENOSPC;
 		is(cuFileWrite(fh, g, n, 0, 0), (long long)mock.bad_from,
 		   "a full disk: what fitted is told");
@@ -1472,7 +1325,7 @@ static void test_threads(void)
 	threads("8 threads, bounce", NULL, EREMOTEIO, -1);
 	threads("8 threads, bounce, two lanes for all",
 		"{\"properties\":{\"posix_pool_slab_size_kb\":[64],"
-		"\"posix_pool_slab_count\":[4]},\"execution\":{"
+		"\"posix_pool_slab_count\":[4]},\"peerlane\":{"
 		"\"min_io_threshold_size_kb\":64}}", EREMOTEIO, -1);
 
 	for (round = 0; round < 2; round++) {
@@ -1653,12 +1506,25 @@ int main(int argc, char **argv)
 	test_paths();
 	test_model();
 	test_refusals();
+	test_no_compat();
+	test_stock_file();
+	test_told();
+	test_kernel_words();
 	test_pages();
 	test_two_allocations();
 	test_no_lanes();
 	test_close_open();
+	test_cancel();
 	test_media();
+	test_odd_write();
+	test_short_write();
+	test_append_later();
+	test_number_again();
 	test_windows();
+	test_many_windows();
+	test_map_apart();
+	test_no_id();
+	test_no_dmabuf();
 	test_threads();
 	test_fork();
 	test_no_memory();

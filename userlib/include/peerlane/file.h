@@ -62,7 +62,8 @@ struct pln_path_count {
  * @lanes: staging lanes made (two pinned buffers each)
  * @reserved: 0
  * @reason: why the latest transfer that was not all p2p took another path,
- *	or why the latest one failed; empty when neither has happened
+ *	or why the latest one failed or ended early; empty when nothing of that
+ *	has happened
  */
 struct pln_file_stats {
 	uint32_t size;

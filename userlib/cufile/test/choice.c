@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/* The choice of the path: what the settings allow, and what is said about it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+/* No compat mode: no file is staged as a whole, ends of files are */
+void test_no_compat(void)
+{
+	static const char json[] = "{\"properties\":{"
+		"\"allow_compat_mode\":false}}";
+	char data[10000], *g = gpu(65536);
+	CUfileHandle_t fh, tmpfs;
+	int fd, mfd;
+
+	fresh(json);
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	is(cuFileRead(fh, g, sizeof(data), 0, 0), sizeof(data),
+	   "no compat mode: a file whose end is no whole block");
+	check(!memcmp(mem(g), data, sizeof(data)), "the right data");
+	check(stats_of(fh).path[PLN_PATH_P2P].bytes_read >= 8192 &&
+	      strstr(stats_of(fh).reason, "unaligned"),
+	      "the whole blocks by p2p: %s", stats_of(fh).reason);
+	is(cuFileRead(fh, g, 100, 7, 3), 100, "a few bytes of it");
+	check(!memcmp(mem(g) + 3, data + 7, 100), "the right ones");
+	is(cuFileRead(fh, g, 4096, 0, 1), 4096, "to an odd address");
+	is(cuFileWrite(fh, g, 5000, 1000, 0), 5000, "a write to the middle");
+	is(cuFileWrite(fh, g, 4097, 0, 0), 4097, "a write of a page and a byte");
+	check(pread(fd, data, 4097, 0) == 4097 && !memcmp(mem(g), data, 4097),
+	      "is in the file");
+	mfd = memfd_create("data", 0);
+	if (write(mfd, data, sizeof(data)) != sizeof(data))
+		return;
+	tmpfs = reg(mfd);
+	is(cuFileRead(tmpfs, g, 8192, 0, 0), -5008,
+	   "a file that cannot be read by p2p is refused");
+	is(cuFileRead(tmpfs, g, 100, 0, 0), -5008, "a part of it, too");
+	close(mfd);
+
+	fresh(json);
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	is(cuFileRead(fh, g, 10000, 0, 0), -5008, "p2p is refused: no read");
+	is(cuFileRead(fh, g, 100, 0, 0), -5008, "nor of a few bytes");
+	check(strstr(stats_of(fh).reason, "refused before"), "why: %s",
+	      stats_of(fh).reason);
+	is(cuFileWrite(fh, g, 9000, 100, 0), -5008, "nor a write of more");
+	is((long long)mock.host_bytes, 0, "nothing is staged");
+	mock.p2p_errno = 0;
+	is(cuFileRead(fh, g, 100, 0, 0), -5008, "while p2p has not worked");
+	is(cuFileRead(fh, g, 10000, 0, 0), 10000, "p2p works, so does the end");
+	is(cuFileRead(fh, g, 100, 0, 0), 100, "and the few bytes");
+	close(fd);
+	gpu_free(g);
+}
+
+/* The file that NVIDIA's toolkit puts into /etc */
+void test_stock_file(void)
+{
+	size_t threshold = 0, threads = 0, ways = 0, t2 = 0, t3 = 0, t4 = 0;
+	char data[8192], *g = gpu(8192);
+	CUfileHandle_t fh;
+	bool p2p = false;
+	int fd;
+
+	fresh(NULL);
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &threshold);
+	cuFileGetParameterSizeT(CUFILE_PARAM_EXECUTION_MAX_IO_THREADS, &threads);
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM, &ways);
+	fresh("{\"execution\":{\"max_io_queue_depth\":128,"
+	      "\"max_io_threads\":64,\"parallel_io\":true,"
+	      "\"min_io_threshold_size_kb\":8192,"
+	      "\"max_request_parallelism\":64},\"properties\":{"
+	      "\"use_pci_p2pdma\":false,\"allow_compat_mode\":true}}");
+	cuFileGetParameterBool(CUFILE_PARAM_USE_PCIP2PDMA, &p2p);
+	check(p2p, "NVIDIA's file does not switch p2p off");
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &t2);
+	cuFileGetParameterSizeT(CUFILE_PARAM_EXECUTION_MAX_IO_THREADS, &t3);
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM, &t4);
+	check(t2 == threshold && t3 == threads && t4 == ways,
+	      "nor does it change the tuning");
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "a read");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p");
+	fresh("{\"peerlane\":{\"min_io_threshold_size_kb\":8192,"
+	      "\"use_pci_p2pdma\":false}}");
+	cuFileGetParameterSizeT(
+		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &t2);
+	cuFileGetParameterBool(CUFILE_PARAM_USE_PCIP2PDMA, &p2p);
+	check(t2 == 8192 && !p2p, "keys of our own do both");
+	close(fd);
+	gpu_free(g);
+}
+
+/* One line for each cause, at the level that a program without settings has */
+static void told(int fd, const char *words, const char *what)
+{
+	CUfileHandle_t fh = reg(fd), again;
+	char *g = gpu(16384);
+	int fd2 = dup(fd), i;
+
+	for (i = 0; i < 3; i++)
+		is(cuFileRead(fh, g, 8192, 0, 0), 8192, what);
+	again = reg(fd2);
+	is(cuFileRead(again, g, 8192, 0, 0), 8192, "by another handle, too");
+	check(log_count("notice: device ") == 1 && log_count(words) == 1,
+	      "one line says why: %s", words);
+	cuFileHandleDeregister(fh);
+	cuFileHandleDeregister(again);
+	close(fd2);
+	gpu_free(g);
+}
+
+void test_told(void)
+{
+	const unsigned int p2p = 1u << CU_FILE_NVME_P2P_SUPPORTED;
+	char data[16384], *g = gpu(16384), *odd = gpu(16384);
+	CUfileHandle_t fh;
+	CUfileDrvProps_t p;
+	int fd, mfd;
+
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	mfd = memfd_create("data", 0);
+	if (write(mfd, data, sizeof(data)) != sizeof(data))
+		return;
+	fresh(NULL);
+	told(mfd, "keeps its data in host memory", "a file in host memory");
+	fresh("{\"properties\":{\"force_compat_mode\":true}}");
+	told(fd, "force_compat_mode is set", "compat mode forced");
+	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
+	told(fd, "use_pci_p2pdma is off", "p2p switched off");
+	fresh(NULL);
+	mock.p2p_errno = EREMOTEIO;
+	/* an NVMe namespace with partitions has such a number */
+	mock.dev = makedev(259, 70000);
+	told(fd, "device 259:70000 and GPU 0: no p2p: p2p refused: EREMOTEIO",
+	     "p2p refused");
+	fresh(NULL);
+	mock.handle_error = 801;
+	told(fd, "no dma-buf of this GPU memory", "memory without a dma-buf");
+	fresh(NULL);
+	mock.bar1_size = 0;
+	told(fd, "BAR1 is full", "no room in BAR1");
+	fresh(NULL);
+	fh = reg(fd);
+	is(cuFileRead(fh, odd, 8192, 0, 1), 8192, "to an odd address");
+	is((long long)log_count("notice: "), 1, "is told");
+	is(cuFileRead(fh, g, 100, 0, 0), 100, "a few bytes");
+	is((long long)log_count("notice: "), 1, "are not worth a word");
+	fresh("{\"logging\":{\"level\":\"off\"}}");
+	fh = reg(mfd);
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "staged, with the log off");
+	is((long long)log_count("peerlane: "), 0, "nothing is said");
+
+	fresh(NULL);
+	cuFileDriverGetProperties(&p);
+	check(!(p.nvfs.dstatusflags & p2p),
+	      "the properties claim no p2p that nobody has seen");
+	fh = reg(fd);
+	cuFileRead(fh, g, 8192, 0, 0);
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "p2p works");
+	cuFileDriverGetProperties(&p);
+	check(p.nvfs.dstatusflags & p2p, "then they do");
+	close(fd);
+	close(mfd);
+	gpu_free(g);
+	gpu_free(odd);
+}
+
+/* The reason of a refused read, when @before was said before and @now with it */
+static const char *refused(int fd, const char *before, const char *now)
+{
+	static struct pln_file_stats s;
+	char kmsg[300], *g = gpu(8192);
+	CUfileHandle_t fh;
+	FILE *f;
+
+	snprintf(kmsg, sizeof(kmsg), "%s.kmsg", path);
+	f = fopen(kmsg, "w");
+	fputs(before, f);
+	fclose(f);
+	fresh(NULL);
+	setenv("PEERLANE_KMSG", kmsg, 1);
+	mock.p2p_errno = EINVAL;
+	mock.kernel_line = now;
+	fh = reg(fd);
+	cuFileRead(fh, g, 8192, 0, 0);
+	s = stats_of(fh);
+	setenv("PEERLANE_KMSG", "/nonexistent", 1);
+	unlink(kmsg);
+	gpu_free(g);
+	return s.reason;
+}
+
+/* The PCI address of the drive of this file, if it has one */
+static bool drive_of(int fd, char addr[13])
+{
+	char name[64], link[512];
+	struct stat st;
+	ssize_t n;
+
+	fstat(fd, &st);
+	snprintf(name, sizeof(name), "/sys/dev/block/%u:%u", major(st.st_dev),
+		 minor(st.st_dev));
+	n = readlink(name, link, sizeof(link) - 1);
+	while (--n >= 10)
+		if (link[n] == '.' && link[n - 3] == ':' && link[n - 6] == ':') {
+			memcpy(addr, link + n - 10, 12);
+			addr[12] = '\0';
+			return true;
+		}
+	return false;
+}
+
+#define REFUSES(drive, n) "4," n ",2345,-;nvme " drive ": cannot be used for " \
+	"peer-to-peer DMA as the client and provider (0000:42:00.0) do not " \
+	"share an upstream bridge\n"
+
+/* The kernel's words are those about this refusal, not the last ones there are */
+void test_kernel_words(void)
+{
+	char data[8192] = "", addr[13], line[300];
+	const char *why;
+	int fd = make(path, 0, data, sizeof(data));
+
+	why = refused(fd, REFUSES("0000:fe:1f.6", "1"), NULL);
+	check(!strstr(why, "kernel:") && strstr(why, "p2p refused"),
+	      "words about another drive are not the reason: %s", why);
+	why = refused(fd, "4,1,2,-;p2pdma: something else\n", NULL);
+	check(!strstr(why, "kernel:"), "nor are words about nobody: %s", why);
+	why = refused(fd, REFUSES("0000:fe:1f.6", "1"),
+		      REFUSES("0000:fe:1f.7", "2"));
+	check(strstr(why, "kernel: nvme 0000:fe:1f.7"),
+	      "what it says at the refusal is: %s", why);
+	if (drive_of(fd, addr)) {
+		snprintf(line, sizeof(line), REFUSES("%s", "3"), addr);
+		why = refused(fd, line, NULL);
+		check(strstr(why, "kernel: nvme") && strstr(why, addr),
+		      "so is what it said of this drive and GPU: %s", why);
+	} else {
+		check(1, "the drive has no PCI address # SKIP");
+	}
+	close(fd);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/* What the files of the unit test share: see unit.h. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+unsigned int checks, failed;
+char path[256], other[256], config[256], logfile[256];
+
+bool check(bool good, const char *fmt, ...)
+{
+	va_list ap;
+
+	checks++;
+	if (!good)
+		failed++;
+	printf("%sok %u - ", good ? "" : "not ", checks);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+	fflush(stdout);
+	return good;
+}
+
+void is(long long got, long long want, const char *what)
+{
+	if (!check(got == want, "%s", what))
+		printf("# got %lld, want %lld\n", got, want);
+}
+
+/* ---- helpers ---- */
+
+struct pln_file_stats stats_of(CUfileHandle_t fh)
+{
+	struct pln_file_stats s = { .size = sizeof(s) };
+
+	if (pln_file_stats(fh, &s))
+		abort();
+	return s;
+}
+
+/* All settings back, library closed and opened anew. */
+void fresh(const char *json)
+{
+	FILE *f;
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	mock_reset();
+	unsetenv("PEERLANE_STRICT");
+	unlink(logfile);
+	if (json) {
+		f = fopen(config, "w");
+		fputs(json, f);
+		fclose(f);
+		setenv("CUFILE_ENV_PATH_JSON", config, 1);
+	} else {
+		unsetenv("CUFILE_ENV_PATH_JSON");
+	}
+	if (cuFileDriverOpen().err)
+		abort();
+}
+
+int make(const char *name, int flags, const void *data, size_t n)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+	if (fd < 0 || (n && write(fd, data, n) != (ssize_t)n) || fsync(fd))
+		abort();
+	close(fd);
+	fd = open(name, O_RDWR | flags);
+	if (fd < 0)
+		abort();
+	return fd;
+}
+
+CUfileHandle_t reg(int fd)
+{
+	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+			    .handle.fd = fd };
+	CUfileHandle_t fh = NULL;
+
+	if (cuFileHandleRegister(&fh, &d).err)
+		abort();
+	return fh;
+}
+
+int reg_error(int fd)
+{
+	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
+			    .handle.fd = fd };
+	CUfileHandle_t fh = NULL;
+	int r = cuFileHandleRegister(&fh, &d).err;
+
+	if (!r)
+		cuFileHandleDeregister(fh);
+	return r;
+}
+
+void *gpu(size_t n)
+{
+	unsigned long long p;
+
+	if (cuMemAlloc_v2(&p, n))
+		abort();
+	return (void *)(uintptr_t)p;
+}
+
+void gpu_free(void *p)
+{
+	cuMemFree_v2((uintptr_t)p);
+}
+
+char *mem(void *p)
+{
+	return mock_memory((uintptr_t)p);
+}
+
+static uint64_t seed = 88172645463325252ull;
+
+uint64_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+void noise(void *p, size_t n)
+{
+	unsigned char *c = p;
+
+	while (n--)
+		*c++ = (unsigned char)rnd();
+}
+
+unsigned int log_count(const char *words)
+{
+	FILE *f = fopen(logfile, "r");
+	unsigned int n = 0;
+	char line[1024];
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, words) != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+bool log_has(const char *words)
+{
+	return log_count(words);
+}
+
+unsigned int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Has this process a lock on the file?  Another one asks. */
+bool is_locked(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct flock l = { .l_type = F_WRLCK };
+		int fd = open(path, O_RDWR);
+
+		_exit(fcntl(fd, F_GETLK, &l) || l.l_type == F_UNLCK);
+	}
+	waitpid(pid, &status, 0);
+	return !status;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/* Files: how far transfers get, and what registration does to descriptors. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+/* A write ends in the middle of a block, without an error */
+void test_odd_write(void)
+{
+	char *g = gpu(65536);
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh(NULL);
+	fd = make(path, 0, NULL, 0);
+	fh = reg(fd);
+	mock.odd_write = 8292;
+	is(cuFileWrite(fh, g, 65536, 0, 0), 8292,
+	   "a write ends in a block: so many bytes are told");
+	is(cuFileWrite(fh, g, 65536, 0, 0), 65536, "the next one goes to its end");
+	close(fd);
+	gpu_free(g);
+}
+
+/* Several lanes write, and that of the second MiB meets a full disk */
+void test_short_write(void)
+{
+	const size_t n = MIB(16);
+	CUfileHandle_t fh;
+	struct stat st;
+	char *g = gpu(n);
+	int fd, filled;
+
+	for (filled = 0; filled < 2; filled++) {
+		fresh("{\"properties\":{\"force_compat_mode\":true},\"peerlane\":"
+		      "{\"max_io_threads\":4,\"max_request_parallelism\":4}}");
+		fd = make(path, O_DIRECT, NULL, 0);
+		if (filled && posix_fallocate(fd, 0, (off_t)n))
+			return;
+		fh = reg(fd);
+		mock.slow_ms = 10;
+		mock.bad_from = MIB(1);
+		mock.bad_to = MIB(2);
+		mock.media_errno = ENOSPC;
+		is(cuFileWrite(fh, g, n, 0, 0), (long long)MIB(1),
+		   "a write by several lanes, to a full disk");
+		fstat(fd, &st);
+		is((long long)st.st_size, (long long)(filled ? n : MIB(1)),
+		   filled ? "the file is as long as it was" :
+			    "the file ends where it is told");
+		mock.media_errno = 0;
+		mock.most_in_io = 0;
+		is(cuFileWrite(fh, g, n, 0, 0), (long long)n, "the next one");
+		check(!filled == (mock.most_in_io == 1),
+		      filled ? "several lanes write what does not grow" :
+			       "one lane makes a file longer");
+		close(fd);
+	}
+	gpu_free(g);
+}
+
+/* What fcntl() does to the program's descriptor is not done to ours */
+void test_append_later(void)
+{
+	char page[8192], *g = gpu(8192), *own = page;
+	static const int how[] = { 0, O_DIRECT };
+	CUfileHandle_t fh;
+	unsigned int i;
+	struct stat st;
+	int fd;
+
+	for (i = 0; i < 2; i++) {
+		fresh(NULL);
+		memset(page, 'a', sizeof(page));
+		fd = make(path, how[i], page, sizeof(page));
+		fh = reg(fd);
+		memset(mem(g), 'B', 8192);
+		if (fcntl(fd, F_SETFL, O_APPEND | (i ? 0 : O_DIRECT)))
+			abort();
+		is(cuFileWrite(fh, g, 100, 0, 0), 100,
+		   "a few bytes, with O_APPEND since registration");
+		is(cuFileWrite(fh, g, 4096 + 100, 200, 0), 4196, "more of them");
+		is(cuFileWrite(fh, own, 10, 4300, 0), 10, "and host memory");
+		fstat(fd, &st);
+		is((long long)st.st_size, 8192, "the file is as long as it was");
+		is(cuFileRead(fh, g, 8192, 0, 0), 8192, "read them");
+		check(mem(g)[99] == 'B' && mem(g)[100] == 'a' &&
+		      mem(g)[200] == 'B' && mem(g)[4299] == 'B' &&
+		      mem(g)[4300] == 'a' && mem(g)[4310] == 'B' &&
+		      mem(g)[4395] == 'B' && mem(g)[4396] == 'a',
+		      "they are where they belong");
+		close(fd);
+	}
+	gpu_free(g);
+}
+
+/* The program closes its file and opens it again: the number is the same */
+void test_number_again(void)
+{
+	static const int modes[] = { O_RDONLY, O_RDWR };
+	char *g = gpu(4096);
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd, again, twin;
+
+	for (i = 0; i < 2; i++) {
+		fresh(NULL);
+		close(make(path, 0, "abcd", 4));
+		fd = open(path, modes[i]);
+		fh = reg(fd);
+		twin = dup(fd);
+		close(fd);
+		is(dup2(twin, fd), fd, "a number that comes back by dup2()");
+		is(reg_error(fd), 5028, "is registered");
+		close(twin);
+		close(fd);
+		again = open(path, O_RDWR);
+		is(again, fd, "the number of a file that was closed");
+		is(reg_error(again), 0, i ? "opened in the same way: registered" :
+		   "opened to write, too: registered");
+		fh = reg(again);
+		is(cuFileWrite(fh, g, 4096, 0, 0), 4096, "and written");
+		close(again);
+	}
+	gpu_free(g);
+}
+
+static CUfileHandle_t shared;
+static char *shared_gpu;
+static _Atomic bool closed;
+
+static void *read_it(void *arg)
+{
+	*(ssize_t *)arg = cuFileRead(shared, shared_gpu, 4096, 0, 0);
+	pthread_testcancel();
+	return NULL;
+}
+
+static void *close_it(void *arg)
+{
+	(void)arg;
+	cuFileDriverClose();
+	closed = true;
+	return NULL;
+}
+
+/* A thread is cancelled in the middle of its read */
+void test_cancel(void)
+{
+	pthread_t reader, closer;
+	ssize_t result = 0;
+	void *end = NULL;
+	char data[4096] = "";
+	int fd, tries;
+
+	fresh(NULL);
+	fd = make(path, 0, data, sizeof(data));
+	shared = reg(fd);
+	shared_gpu = gpu(4096);
+	mock.slow_ms = 300;
+	pthread_create(&reader, NULL, read_it, &result);
+	for (tries = 0; tries < 5000 && !mock.in_io; tries++)
+		usleep(1000);
+	pthread_cancel(reader);
+	pthread_join(reader, &end);
+	check(end == PTHREAD_CANCELED, "a thread is cancelled during its read");
+	is(result, 4096, "which ended before");
+	pthread_create(&closer, NULL, close_it, NULL);
+	for (tries = 0; tries < 5000 && !closed; tries++)
+		usleep(1000);
+	if (!check(closed, "the library can be closed")) {
+		printf("1..%u\n", checks);
+		_exit(1);
+	}
+	pthread_join(closer, NULL);
+	mock.slow_ms = 0;
+	gpu_free(shared_gpu);
+	close(fd);
+}

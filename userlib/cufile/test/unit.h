@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The unit test of libcufile on a mock of the CUDA driver: what its files share. */
+#ifndef PLN_TEST_UNIT_H
+#define PLN_TEST_UNIT_H
+
+#define PEERLANE_CUFILE_WITHOUT_CUDA_H
+#include "../cufile.h"
+#include "mock.h"
+#include <peerlane/file.h>
+
+#define KIB(x) ((size_t)(x) << 10)
+#define MIB(x) ((size_t)(x) << 20)
+
+extern unsigned int checks, failed;
+/* In a folder whose file system has O_DIRECT */
+extern char path[256], other[256], config[256], logfile[256];
+
+bool check(bool good, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void is(long long got, long long want, const char *what);
+
+struct pln_file_stats stats_of(CUfileHandle_t fh);
+/* All settings back, library closed and opened anew with @json. */
+void fresh(const char *json);
+/* A file of these bytes, opened to read and write with @flags. */
+int make(const char *name, int flags, const void *data, size_t n);
+CUfileHandle_t reg(int fd);
+int reg_error(int fd);
+void *gpu(size_t n);
+void gpu_free(void *p);
+/* Where the mock keeps this GPU memory */
+char *mem(void *p);
+uint64_t rnd(void);
+void noise(void *p, size_t n);
+/* Since fresh() */
+bool log_has(const char *words);
+/* How often a line has them */
+unsigned int log_count(const char *words);
+unsigned int open_fds(void);
+/* Has this process a lock on the file @path? */
+bool is_locked(void);
+
+/* windows.c */
+void test_many_windows(void);
+void test_map_apart(void);
+void test_no_id(void);
+void test_no_dmabuf(void);
+
+/* choice.c */
+void test_no_compat(void);
+void test_stock_file(void);
+void test_told(void);
+void test_kernel_words(void);
+
+/* files.c */
+void test_odd_write(void);
+void test_short_write(void);
+void test_append_later(void);
+void test_number_again(void);
+void test_cancel(void);
+
+#endif

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+/* Windows: which there are, for how long, and who waits for them. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+/* Memory that is freed and not allocated again at the same address */
+void test_many_windows(void)
+{
+	enum { LIVE = 24, TURNS = 300 };
+	char data[8192], *live[LIVE], *g;
+	unsigned int i, bad = 0, most = 0;
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh("{\"peerlane\":{\"window_size_kb\":64}}");
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	mock.no_revoke = true;
+	for (i = 0; i < LIVE; i++) {
+		live[i] = gpu(KIB(64));
+		if (cuFileRead(fh, live[i], 8192, 0, 0) != 8192)
+			bad++;
+	}
+	for (i = 0; i < TURNS; i++) {
+		/* each of another size, so each at another address */
+		g = gpu(MIB(1) + (i + 1) * KIB(64));
+		if (cuFileRead(fh, g, 8192, 0, 0) != 8192 ||
+		    memcmp(mem(g), data, 8192))
+			bad++;
+		gpu_free(g);
+		if (stats_of(NULL).windows > most)
+			most = (unsigned int)stats_of(NULL).windows;
+	}
+	is(bad, 0, "300 times memory is allocated, read into and freed");
+	check(most <= 2 * LIVE, "of which few windows stay: %u at most, with "
+	      "%u of memory that is there", most, LIVE);
+	is(mock.bar1_used, (int64_t)stats_of(NULL).window_bytes,
+	   "BAR1 agrees");
+	i = (unsigned int)mock.maps;
+	for (bad = 0; bad < LIVE; bad++)
+		cuFileRead(fh, live[bad], 8192, 0, 0);
+	is((long long)mock.maps, i, "and those are all still mapped");
+	/* next to each other, large and small, some deregistered between */
+	fresh("{\"peerlane\":{\"window_size_kb\":1024}}");
+	fh = reg(fd);
+	g = gpu(MIB(8));
+	bad = 0;
+	for (i = 0; i < 2000; i++) {
+		size_t at = rnd() % (MIB(8) - 8192) / 512 * 512;
+
+		mock.bar1_size = rnd() % 4 ? MIB(3) : KIB(192);
+		memset(mem(g) + at, 0, 8192);
+		if (cuFileRead(fh, g, 8192, 0, (off_t)at) != 8192 ||
+		    memcmp(mem(g) + at, data, 8192))
+			bad++;
+		if (!(rnd() % 50) && (cuFileBufRegister(g + at, 8192, 0).err ||
+				      cuFileBufDeregister(g + at).err))
+			bad++;
+	}
+	is(bad, 0, "2000 reads into windows that come, go and shrink");
+	gpu_free(g);
+	for (i = 0; i < LIVE; i++)
+		gpu_free(live[i]);
+	close(fd);
+}
+
+struct one {
+	CUfileHandle_t fh;
+	char *g;
+	ssize_t result;
+	_Atomic bool done;
+};
+
+static void *read_one(void *arg)
+{
+	struct one *o = arg;
+
+	o->result = cuFileRead(o->fh, o->g, 4096, 0, 0);
+	o->done = true;
+	return NULL;
+}
+
+/* Whose memory is mapped does not wait while other memory is being mapped */
+void test_map_apart(void)
+{
+	struct one old = { 0 }, new = { 0 };
+	pthread_t mapping, mapped;
+	char data[4096];
+	int fd, tries;
+
+	fresh(NULL);
+	fd = make(path, 0, data, sizeof(data));
+	old.fh = new.fh = reg(fd);
+	old.g = gpu(4096);
+	new.g = gpu(4096);
+	is(cuFileRead(old.fh, old.g, 4096, 0, 0), 4096, "a window is made");
+	mock.hold_map = true;
+	pthread_create(&mapping, NULL, read_one, &new);
+	for (tries = 0; tries < 5000 && !mock.in_map; tries++)
+		usleep(1000);
+	pthread_create(&mapped, NULL, read_one, &old);
+	for (tries = 0; tries < 5000 && !old.done; tries++)
+		usleep(1000);
+	check(old.done && !new.done,
+	      "while another one is made, the first is in use");
+	mock.hold_map = false;
+	pthread_join(mapping, NULL);
+	pthread_join(mapped, NULL);
+	is(old.result, 4096, "that read is done");
+	is(new.result, 4096, "and so is the other");
+	gpu_free(old.g);
+	gpu_free(new.g);
+	close(fd);
+}
+
+/* A driver that does not tell one memory from another at the same address */
+void test_no_id(void)
+{
+	char data[8192], *g, *again;
+	CUfileHandle_t fh;
+	int fd, i;
+
+	fresh(NULL);
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	mock.no_id = true;
+	mock.no_revoke = true;
+	g = gpu(MIB(1));
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "no buffer id: a read");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	gpu_free(g);
+	again = gpu(MIB(1));
+	check(again == g, "other memory gets the address");
+	memset(mem(again), 0, 8192);
+	is(cuFileRead(fh, again, 8192, 0, 0), 8192, "a read into it");
+	check(!memcmp(mem(again), data, 8192), "and the data is there");
+	for (i = 0; i < 100; i++)
+		cuFileRead(fh, again, 8192, 0, 0);
+	is((long long)stats_of(NULL).windows, 0, "no window is kept");
+	is(mock.bar1_used, 0, "BAR1 agrees");
+	gpu_free(again);
+	close(fd);
+}
+
+static void no_dmabuf(int cuda, int mmap_errno)
+{
+	const size_t n = MIB(40);
+	char *data = malloc(n), *bad, *good, *again;
+	unsigned long long asked;
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh(NULL);
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	fh = reg(fd);
+	bad = gpu(n);
+	good = gpu(2 * n);
+	mock.handle_error = cuda;
+	mock.mmap_errno = mmap_errno;
+	is(cuFileRead(fh, bad, n, 0, 0), (long long)n,
+	   "memory that cannot be mapped: read");
+	check(!memcmp(mem(bad), data, n), "the right data");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "which was staged");
+	mock.handle_error = 0;
+	mock.mmap_errno = 0;
+	asked = mock.handles;
+	is(cuFileRead(fh, bad, n, 0, 0), (long long)n, "again");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "staged");
+	is((long long)(mock.handles - asked), 0,
+	   "and CUDA is not asked again, for any part of it");
+	check(stats_of(fh).reason[0], "why: %s", stats_of(fh).reason);
+	is((long long)stats_of(NULL).windows, 0, "there is no window");
+	is(cuFileRead(fh, good, n, 0, 0), (long long)n, "other memory");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p all the same");
+	gpu_free(bad);
+	again = gpu(n);
+	check(again == bad, "new memory at the address of the bad one");
+	is(cuFileRead(fh, again, n, 0, 0), (long long)n, "is read into");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	gpu_free(again);
+	gpu_free(good);
+	close(fd);
+	free(data);
+}
+
+/* What is wrong with one memory says nothing about the GPU's other memory */
+void test_no_dmabuf(void)
+{
+	no_dmabuf(801, 0);
+	no_dmabuf(0, 19);	/* ENODEV */
+}
