@@ -338,6 +338,8 @@ static int media(void)
 {
 	CUfileHandle_t fh, good;
 	gpu_ptr p;
+	ssize_t n;
+	off_t at = 0;
 	int plain;
 
 	gpu_open();
@@ -349,8 +351,12 @@ static int media(void)
 	   "a part before the bad block is read");
 	is_errno(cuFileRead(fh, addr(p), KIB(64), (off_t)BAD_AT, 0), EIO,
 		 "the bad block: an error of the medium");
-	is_errno(cuFileRead(fh, addr(p), MIB(8), 0, 0), EIO,
-		 "the whole file: too");
+	/* as read(2): what is before it, in one or more parts, then the error */
+	for (n = cuFileRead(fh, addr(p), MIB(8), 0, 0); n > 0;
+	     n = cuFileRead(fh, addr(p), MIB(8) - (size_t)at, at, at))
+		at += n;
+	is_errno(n, EIO, "the whole file: too");
+	ok(at <= (off_t)BAD_AT, "and nothing from behind the bad block");
 	is(cuFileRead(fh, addr(p), MIB(1), (off_t)MIB(6), 0), (long long)MIB(1),
 	   "a part behind it is read");
 	next_io_works(good, plain, p);
@@ -391,6 +397,7 @@ static void __attribute__((noreturn)) slow_reader(int ready)
 	CUfileHandle_t fh, good;
 	gpu_ptr p, q;
 	ssize_t n, m;
+	off_t at = 0;
 
 	gpu_open();
 	p = gpu_alloc(MIB(4));
@@ -403,15 +410,18 @@ static void __attribute__((noreturn)) slow_reader(int ready)
 		_exit(10);
 	if (write(ready, "r", 1) != 1)
 		_exit(11);
-	errno = 0;
-	n = cuFileRead(fh, addr(p), MIB(4), 0, 0);
-	note("the read in flight gave %zd, errno %d", n, errno);
+	do {
+		errno = 0;
+		n = cuFileRead(fh, addr(p), MIB(4) - (size_t)at, at, at);
+		note("the read in flight gave %zd, errno %d", n, errno);
+		at += n > 0 ? n : 0;
+	} while (n > 0 && at < (off_t)MIB(4));
 	errno = 0;
 	m = cuFileRead(good, addr(q), MIB(1), 0, 0);
 	note("the next one of that process gave %zd, errno %d", m, errno);
 	fflush(stdout);
 	/* documented: the data, or an error; never success without data */
-	if (n == (ssize_t)MIB(4) || (n == -1 && errno) || n < -CUFILEOP_BASE_ERR)
+	if (at == (off_t)MIB(4) || (n == -1 && errno) || n < -CUFILEOP_BASE_ERR)
 		_exit(m > 0 ? 20 : 21);
 	_exit(12);
 }

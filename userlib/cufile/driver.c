@@ -31,26 +31,6 @@ static CUfileError_t cuda_result(CUresult r)
 	return (CUfileError_t){ .err = CU_FILE_CUDA_DRIVER_ERROR, .cu_err = r };
 }
 
-static int not_cancelled(void)
-{
-	int old;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
-	return old;
-}
-
-static void as_before(int *old)
-{
-	pthread_setcancelstate(*old, NULL);
-}
-
-/*
- * First in a call that does file IO or waits: pthread_cancel() there would leave
- * locks held and transfers counted for ever.  It takes effect after the call.
- */
-#define NOT_CANCELLED \
-	int cancel_state __attribute__((cleanup(as_before))) = not_cancelled()
-
 static void in_child(void)
 {
 	/* CUDA does not work there, helper threads and mappings are gone */

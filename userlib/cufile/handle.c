@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <linux/kcmp.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -111,17 +112,51 @@ static void destroy(struct pln_file *f)
 
 /*
  * Closing any descriptor of a file drops the record locks that the process has
- * on it.  So those of a locked file stay open until it is not, and serve again
- * when the program registers its descriptor again.  Under the lock.
+ * on it.  So those of a file that it has locked stay open until it has not, and
+ * serve again when the program registers its descriptor again.
+ *
+ * kept_lock is held across questions to file systems, which a network may answer;
+ * so it is not the lock of the handles.
  */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pln_file *kept;
 
-/* By anybody: of its own POSIX locks fcntl() does not tell a process more. */
+/* A line of /proc/locks: N: POSIX ADVISORY READ PID MAJOR:MINOR:INODE FIRST LAST */
+static bool names(const char *line, const char *pid, const char *inode)
+{
+	const char *p = strstr(line, " POSIX ") ? strstr(line, pid) : NULL;
+
+	p = p ? strchr(p + strlen(pid), ':') : NULL;
+	p = p ? strchr(p + 1, ':') : NULL;
+	return p && !strncmp(p, inode, strlen(inode));
+}
+
+/*
+ * Has this process a record lock on the file?  The first lock that is in the way
+ * may be another's with ours behind it, as readers share; /proc/locks has all.
+ * Where it cannot be read, anybody's lock counts.
+ */
 static bool locked(int fd)
 {
 	struct flock l = { .l_type = F_WRLCK };
+	char line[256], pid[32], inode[32];
+	bool ours = false;
+	struct stat st;
+	FILE *f;
 
-	return !fcntl(fd, F_OFD_GETLK, &l) && l.l_type != F_UNLCK;
+	if (fcntl(fd, F_OFD_GETLK, &l) || l.l_type == F_UNLCK)
+		return false;
+	if (l.l_pid == getpid())
+		return true;
+	f = fstat(fd, &st) ? NULL : fopen("/proc/locks", "re");
+	if (!f)
+		return true;
+	snprintf(pid, sizeof(pid), " %d ", (int)getpid());
+	snprintf(inode, sizeof(inode), ":%llu ", (unsigned long long)st.st_ino);
+	while (!ours && fgets(line, sizeof(line), f))
+		ours = names(line, pid, inode);
+	fclose(f);
+	return ours;
 }
 
 /* What was kept and need not be any more is closed. */
@@ -129,7 +164,7 @@ static void close_kept(void)
 {
 	struct pln_file **p = &kept, *f, *gone = NULL;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kept_lock);
 	while ((f = *p)) {
 		if (locked(f->fd)) {
 			p = &f->next;
@@ -139,7 +174,7 @@ static void close_kept(void)
 		f->next = gone;
 		gone = f;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kept_lock);
 	while (gone) {
 		f = gone;
 		gone = f->next;
@@ -149,10 +184,10 @@ static void close_kept(void)
 
 static void bury(struct pln_file *f)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kept_lock);
 	f->next = kept;
 	kept = f;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kept_lock);
 	close_kept();
 }
 
@@ -232,16 +267,19 @@ static bool no_descriptor(int err)
 /*
  * With O_DIRECT and without it, both opened anew: a duplicate has its flags in
  * common with the program's descriptor, which fcntl() may give O_APPEND later.
- * It serves only where the file cannot be opened again.  0 or an errno.
+ * It serves only where the file cannot be opened again.  What was kept of a handle
+ * before may have one of them.  0 or an errno.
  */
 static int open_both(struct pln_file *f, int flags)
 {
 	int err = 0;
 
-	f->buffered_fd = open_again(f->fd, flags, false);
+	if (f->buffered_fd < 0)
+		f->buffered_fd = open_again(f->fd, flags, false);
 	if (f->buffered_fd < 0)
 		err = errno;
-	f->direct_fd = open_again(f->fd, flags, true);
+	if (f->direct_fd < 0)
+		f->direct_fd = open_again(f->fd, flags, true);
 	if (f->direct_fd < 0)
 		f->direct_errno = errno;
 	if (no_descriptor(err))
@@ -258,19 +296,18 @@ static bool take_kept(struct pln_file *f)
 {
 	struct pln_file **p, *old;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&kept_lock);
 	for (p = &kept; *p && !same_open(f->user_fd, (*p)->fd); p = &(*p)->next)
 		continue;
 	old = *p;
 	if (old)
 		*p = old->next;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&kept_lock);
 	if (!old)
 		return false;
 	f->fd = old->fd;
 	f->direct_fd = old->direct_fd;
 	f->buffered_fd = old->buffered_fd;
-	f->direct_errno = old->direct_errno;
 	old->fd = old->direct_fd = old->buffered_fd = -1;
 	destroy(old);
 	return true;
@@ -282,11 +319,12 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 	struct pln_file *f;
 	struct stat st;
 	unsigned int i;
-	int flags, err = 0;
+	int flags, err;
 
 	r = check(fd, &st, &flags);
 	if (r)
 		return r;
+	close_kept();
 	/* Before any descriptor: closing one drops the program's record locks */
 	pthread_mutex_lock(&lock);
 	if (registered(fd))
@@ -305,10 +343,9 @@ CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
 	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
 	f->ino = st.st_ino;
 	/* our own, so that the program may close its own at any time */
-	if (!take_kept(f)) {
+	if (!take_kept(f))
 		f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		err = f->fd < 0 ? EMFILE : open_both(f, flags);
-	}
+	err = f->fd < 0 ? EMFILE : open_both(f, flags);
 	if (no_descriptor(err)) {
 		bury(f);
 		return CU_FILE_GETNEWFD_FAILED;

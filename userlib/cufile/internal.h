@@ -229,4 +229,24 @@ bool pln_p2p_worked(void);	/* for any device and GPU, since the open */
 /* driver.c */
 bool pln_is_child(void);
 
+static inline int pln_not_cancelled(void)
+{
+	int old;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
+	return old;
+}
+
+static inline void pln_as_before(int *old)
+{
+	pthread_setcancelstate(*old, NULL);
+}
+
+/*
+ * First in a call that does file IO or waits: pthread_cancel() there would leave
+ * locks held and transfers counted for ever.  It takes effect after the call.
+ */
+#define NOT_CANCELLED \
+	int cancel_state __attribute__((cleanup(pln_as_before))) = pln_not_cancelled()
+
 #endif

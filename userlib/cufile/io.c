@@ -99,9 +99,9 @@ static ssize_t cuda_error(struct io *io, CUresult r)
 
 /* ---- the paths ---- */
 
-/* Bytes that went, or a negative result; *@einval: O_DIRECT said EINVAL. */
+/* Bytes that went, or a negative result; *@err: what ended it, or 0. */
 static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
-		      bool probe, bool *einval)
+		      bool probe, int *err)
 {
 	struct pln_xfer x = {
 		.file = io->f, .mem = &io->mem, .dev = dev, .off = off,
@@ -116,8 +116,8 @@ static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		x.direct = false;
 	pln_bounce(&x);
 	io->bytes[PLN_PATH_BOUNCE] += x.done;
-	if (einval)
-		*einval = x.err == EINVAL;
+	if (err)
+		*err = x.err;
 	if (x.cu_err)
 		return cuda_error(io, x.cu_err);
 	if (x.err)
@@ -262,10 +262,9 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 {
 	enum state state = pln_verdict_ask(io);
 	size_t total = 0, done, piece;
-	bool einval = false;
+	int err, probed = 0;
 	enum went w;
 	ssize_t r;
-	int err;
 
 	io->untried = state == UNKNOWN;
 	while (total < len) {
@@ -313,6 +312,8 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		}
 		if (w == NOT_MAPPED)
 			pln_tell(io, err ? MEMORY : NO_WINDOW);
+		else if (w == NOT_MOVED && state == WORKS && !transient(err))
+			pln_tell(io, PAIR);
 		if (w != NOT_MOVED || state == WORKS || transient(err)) {
 			r = bounce(io, dev + total, off + total, piece, false,
 				   NULL);
@@ -322,15 +323,15 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			 * with host memory tells.
 			 */
 			r = bounce(io, dev + total, off + total, piece, true,
-				   &einval);
-			if (r >= 0) {
+				   &probed);
+			if (r >= 0 && !probed) {
 				pln_because(io, err, "p2p refused: %s (%d): %s",
 					pln_err_name(err), err, meaning(err));
 				pln_kernel_says(io);
 				pln_verdict_set(io, REFUSED);
 				pln_tell(io, PAIR);
 				state = REFUSED;
-			} else if (einval) {
+			} else if (r < 0 && probed == EINVAL) {
 				io->f->direct_bad = true;
 				pln_because(io, EINVAL, "O_DIRECT does not work on "
 					"this file, not even with host memory");

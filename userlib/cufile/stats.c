@@ -18,6 +18,7 @@ PLN_EXPORT const char *pln_path_name(unsigned int path)
 
 PLN_EXPORT int pln_file_stats(void *fh, struct pln_file_stats *stats)
 {
+	NOT_CANCELLED;
 	struct pln_tally *t = &pln_total;
 	struct pln_file *f = NULL;
 	unsigned int i;

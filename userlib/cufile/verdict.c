@@ -70,7 +70,11 @@ void pln_verdict_set(struct io *io, enum state state)
 
 	pthread_mutex_lock(&verdict_lock);
 	v = find_verdict(io->f->dev, io->mem.gpu);
-	if (v && v->state != WORKS && v->state != state) {
+	/* of two refusals at once, the one that has the kernel's words is kept */
+	if (v && v->state != WORKS &&
+	    (v->state != state ||
+	     (state == REFUSED && v->words[0] &&
+	      !strstr(v->reason, "; kernel: ")))) {
 		v->state = state;
 		v->err = io->reason_errno;
 		if (state == REFUSED)
@@ -96,6 +100,7 @@ bool pln_p2p_worked(void)
 
 void pln_tell(struct io *io, enum cause cause)
 {
+	_Static_assert(NO_WINDOW < 8, "eight bits for each GPU");
 	uint64_t bit = 1ull << (cause + 8 * (io->mem.gpu & 7));
 	struct verdict *v;
 	bool news;

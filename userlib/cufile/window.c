@@ -289,11 +289,16 @@ static int map_window(struct pln_window *w, const struct pln_mem *mem,
 		size = pln_up(size / 2, PLN_GPU_PAGE);
 	}
 	if (r == -ENOSPC || r == -EAGAIN ||
-	    (r && *cu_err && *cu_err != CUDA_ERROR_NOT_SUPPORTED))
+	    (r && *cu_err && *cu_err != CUDA_ERROR_NOT_SUPPORTED &&
+	     *cu_err != CUDA_ERROR_INVALID_VALUE))
 		return r;
 	if (r) {
-		/* so it will be for all of this memory */
-		fit(mem, addr, mem->len + PLN_GPU_PAGE, &start, &end);
+		/*
+		 * So it will be for all of this memory; INVALID_VALUE can be for
+		 * what a neighbour has in the same GPU page.
+		 */
+		if (*cu_err != CUDA_ERROR_INVALID_VALUE)
+			fit(mem, addr, mem->len + PLN_GPU_PAGE, &start, &end);
 		w->err = r;
 		w->cu_err = *cu_err;
 		cover(w, mem, start, end);

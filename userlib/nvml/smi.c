@@ -174,7 +174,10 @@ static int rows_of(const struct pln_topo *topo, const struct smi_gpus *gpus,
 			return -1;
 		}
 		for (unsigned int j = 0; !pln_topo_info(topo, j, &d); j++) {
-			if (strcasecmp(d.address, pci.busIdLegacy) || n == max)
+			/* NVML has eight digits of the domain, Linux four or five */
+			if (strcasecmp(d.address, pci.busId +
+				       (pci.domain > 0xffff ? 3 : 4)) ||
+			    n == max)
 				continue;
 			rows[n] = (struct row){ .index = j,
 						.gpu = gpus->gpu[i] };

@@ -334,6 +334,58 @@ static void test_locks(void)
 	is(open_fds(), fds, "nothing is left open");
 }
 
+/* A lock of somebody else's is no reason to keep descriptors */
+static void test_foreign_lock(void)
+{
+	struct flock l = { .l_type = F_RDLCK };
+	int fd, ready[2], end[2];
+	unsigned int fds, i;
+	pid_t child;
+	char c;
+
+	fresh(NULL);
+	fd = make(path, 0, "abc", 3);
+	is(reg_error(fd), 0, "what was kept for another test is closed");
+	close(fd);
+	if (pipe(ready) || pipe(end))
+		abort();
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		close(end[1]);
+		fd = open(path, O_RDONLY);
+		i = fd >= 0 && !fcntl(fd, F_SETLK, &l) &&
+		    write(ready[1], "r", 1) == 1 && read(end[0], &c, 1) == 0;
+		_exit(!i);
+	}
+	close(ready[1]);
+	is(read(ready[0], &c, 1), 1, "another process locks the file");
+	fds = open_fds();
+	for (i = 0; i < 20; i++) {
+		fd = open(path, O_RDWR);
+		if (fd < 0 || reg_error(fd))
+			break;
+		close(fd);
+	}
+	is(i, 20, "it is opened, registered, closed, again and again");
+	fd = open(path, O_RDWR);
+	if (fcntl(fd, F_SETLK, &l))
+		abort();
+	is(reg_error(fd), 0, "with a lock of our own beside");
+	check(open_fds() > fds + 1, "descriptors are kept");
+	close(fd);	/* which drops ours */
+	fd = open(path, O_RDWR);
+	is(reg_error(fd), 0, "without it");
+	close(fd);
+	is(open_fds(), fds, "none are kept");
+	close(end[1]);
+	close(end[0]);
+	close(ready[0]);
+	if (waitpid(child, (int *)&i, 0) != child)
+		abort();
+	is(i, 0, "the other process ended well");
+}
+
 /* Registration needs three descriptors, and one is left */
 static void test_no_descriptors(int flags, const char *what)
 {
@@ -362,6 +414,37 @@ static void test_no_descriptors(int flags, const char *what)
 	check(fh, "later it can be registered");
 	cuFileHandleDeregister(fh);
 	is(open_fds(), fds, "nothing is left open");
+	close(fd);
+}
+
+/* What is kept for the sake of a lock is no handle without its descriptors */
+static void test_no_descriptors_locked(void)
+{
+	struct flock l = { .l_type = F_WRLCK };
+	int fd, some[256], n = 0;
+	struct rlimit old, few;
+	CUfileHandle_t fh;
+	char c = 0;
+
+	fresh(NULL);
+	fd = make(path, 0, "abc", 3);
+	if (fcntl(fd, F_SETLK, &l))
+		abort();
+	getrlimit(RLIMIT_NOFILE, &old);
+	few = (struct rlimit){ 128, old.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (n < 256 && (some[n] = dup(STDERR_FILENO)) >= 0)
+		n++;
+	close(some[--n]);
+	is(reg_error(fd), 5031, "a locked file, and one descriptor is left");
+	setrlimit(RLIMIT_NOFILE, &old);
+	while (n)
+		close(some[--n]);
+	check(is_locked(), "it is still locked");
+	fh = reg(fd);
+	is(cuFileRead(fh, &c, 1, 1, 0), 1, "later it is registered, and read");
+	is(c, 'b', "the right byte");
+	cuFileHandleDeregister(fh);
 	close(fd);
 }
 
@@ -1500,6 +1583,8 @@ int main(int argc, char **argv)
 	test_locks();
 	test_no_descriptors(0, "one descriptor is left: not registered");
 	test_no_descriptors(O_DIRECT, "the same with O_DIRECT");
+	test_no_descriptors_locked();
+	test_foreign_lock();
 	snprintf(other, sizeof(other), "%s/other", argv[1]);
 	test_buffers();
 	test_arguments();
