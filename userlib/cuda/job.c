@@ -473,33 +473,38 @@ CUresult pln_stream_wait(CUstream stream)
 
 /* ---- waiting for all of it ---- */
 
-/* pln.lock is held: have @to wait for what @lane waits for */
-static CUresult lane_add(struct pln_lane *to, const struct pln_lane *lane)
+/*
+ * pln.lock is held: have @to wait for what @lane waits for, or for functions of
+ * the program only
+ */
+static CUresult lane_add(struct pln_lane *to, const struct pln_lane *lane,
+			 bool calls)
 {
 	CUresult err = CUDA_SUCCESS;
 
 	for (size_t i = 0; i < lane->nr_deps && !err; i++)
-		err = pln_lane_depend(to, &lane->deps[i]);
+		if (!calls || lane->deps[i].call)
+			err = pln_lane_depend(to, &lane->deps[i]);
 	return err;
 }
 
 /* pln.lock is held: have @to wait for what all streams of @ctx wait for */
-static CUresult ctx_add(struct pln_lane *to, CUcontext ctx)
+static CUresult ctx_add(struct pln_lane *to, CUcontext ctx, bool calls)
 {
-	CUresult err = lane_add(to, &ctx->lane);
+	CUresult err = lane_add(to, &ctx->lane, calls);
 	CUstream stream;
 
 	if (!err)
-		err = lane_add(to, &ctx->left);
+		err = lane_add(to, &ctx->left, calls);
 	LIST_FOREACH(stream, &ctx->streams, link)
 		if (!err)
-			err = lane_add(to, &stream->own_lane);
+			err = lane_add(to, &stream->own_lane, calls);
 	return err;
 }
 
 CUresult pln_stream_leave(CUstream stream)
 {
-	return lane_add(&stream->ctx->left, &stream->own_lane);
+	return lane_add(&stream->ctx->left, &stream->own_lane, false);
 }
 
 /* Functions of the program and awaited events first, then jobs: all of @ctx's */
@@ -509,7 +514,7 @@ CUresult pln_ctx_drain(CUcontext ctx)
 	CUresult err, drained;
 
 	pthread_mutex_lock(&pln.lock);
-	err = ctx_add(&all, ctx);
+	err = ctx_add(&all, ctx, false);
 	pthread_mutex_unlock(&pln.lock);
 	if (!err)
 		err = pln_lane_settle(&all, true);
@@ -522,7 +527,8 @@ CUresult pln_ctx_drain(CUcontext ctx)
  * Before memory is given back that is @file's, or page-locked in a context of
  * it.  Functions of the program are waited for that are called in such contexts;
  * of jobs those of every GPU: its engine reaches page-locked memory, and that
- * of a peer.
+ * of a peer.  Awaited events are not: what follows one is not submitted yet, and
+ * what another process records may never end.
  */
 CUresult pln_drain(struct pln_file *file)
 {
@@ -535,7 +541,7 @@ CUresult pln_drain(struct pln_file *file)
 	pthread_mutex_lock(&pln.lock);
 	LIST_FOREACH(ctx, &file->dev->contexts, link)
 		if (!err && ctx->file == file)
-			err = ctx_add(&all, ctx);
+			err = ctx_add(&all, ctx, true);
 	for (int i = 0; i < pln.nr_devices; i++)
 		if (pln.devices[i].file && pln.devices[i].file != file)
 			files[n++] = pln_file_ref(pln.devices[i].file);

@@ -3,6 +3,7 @@
  * The library on a fake driver: who waits for all of it, and for what.
  * Each test runs in a process of its own.
  */
+#include <sys/mman.h>
 #include <time.h>
 
 #include "unit.h"
@@ -239,6 +240,61 @@ static void t_free_peer(void)
 	pair_end(&t);
 }
 
+/* ---- what does not end ---- */
+
+/*
+ * An event of a process that has recorded it and will never end what is before
+ * it: of the page of ipc.c the numbers, the latest recording and what is done.
+ */
+static _Atomic uint64_t *stuck_event(CUevent *e)
+{
+	CUipcEventHandle handle;
+	_Atomic uint64_t *page;
+	struct pln_name name;
+
+	OK(cuEventCreate(e, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
+	OK(cuIpcGetEventHandle(&handle, *e));
+	memcpy(&name, &handle, sizeof(name));
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, name.fd, 0);
+	CHECK(page != MAP_FAILED);
+	atomic_store(&page[1], 1);
+	IS(cuEventQuery(*e), CUDA_ERROR_NOT_READY);
+	return page;
+}
+
+/* Nothing that waits for it is at work in memory yet */
+static void t_free_awaited(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	_Atomic uint64_t *page;
+	CUdeviceptr p;
+	CUstream s;
+	CUevent e;
+	void *m;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	page = stuck_event(&e);
+	OK(cuStreamWaitEvent(s, e, 0));
+	OK(cuStreamWaitEvent(NULL, e, 0));
+	atomic_store(&clock_step, 121000000000ull);
+	IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+	OK(cuMemFree_v2(p));
+	OK(cuMemFreeHost(m));
+	/* Of a stream that is gone, too */
+	OK(cuStreamDestroy_v2(s));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemFree_v2(p));
+	IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+	atomic_store(&clock_step, 0);
+	atomic_store(&page[3], 1);
+	OK(cuCtxSynchronize());
+	munmap(page, 4096);
+	end(ctx);
+}
+
 /* ---- time ---- */
 
 /* Two minutes are for one job, and not for all that are in front of it */
@@ -275,6 +331,7 @@ static const struct unit_test tests[] = {
 	{ "page-locked memory is freed behind all engines", t_free_pinned },
 	{ "the end of a context is behind all engines", t_destroy_pinned },
 	{ "a peer's memory is freed behind all engines", t_free_peer },
+	{ "memory is freed while events are awaited", t_free_awaited },
 	{ "a timeout is of one job", t_progress },
 };
 
