@@ -396,6 +396,7 @@ bool pln_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size);
 struct pln_range *pln_range_find(uint64_t addr, uint64_t n);
 CUresult pln_range_add(struct pln_range *range);
 void pln_range_del(struct pln_range *range);
+void pln_range_back(struct pln_range *range);	/* pln.lock is not held */
 void pln_range_free(struct pln_range *range);
 #define PLN_KIND(kind)	(1u << PLN_RANGE_##kind)
 /*

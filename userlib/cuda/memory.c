@@ -99,6 +99,21 @@ void pln_range_del(struct pln_range *range)
 		LIST_REMOVE(range, link);
 }
 
+/*
+ * Put @range back that was taken out and could not be freed, so that it can be
+ * later; it is the one that it was.  Lost with its context, or where something
+ * else is by now.
+ */
+void pln_range_back(struct pln_range *range)
+{
+	unsigned long long id = range->id;
+
+	pthread_mutex_lock(&pln.lock);
+	pln_range_add(range);
+	range->id = id;
+	pthread_mutex_unlock(&pln.lock);
+}
+
 /* ---- allocations of the kernel ---- */
 
 /* Addresses that nothing else uses; @align is a power of two */
@@ -481,9 +496,11 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 
 	if (err)
 		return err;
-	/* What was asked for may still use it.  Stuck: leave it mapped. */
+	/* What was asked for may still use it.  Stuck: leave it as it is. */
 	err = pln_drain(file);
-	if (!err)
+	if (err)
+		pln_range_back(range);
+	else
 		pln_range_free(range);
 	pln_file_put(file);
 	pln_ctx_put(ctx);

@@ -323,6 +323,53 @@ static void t_progress(void)
 	end(ctx);
 }
 
+/* What could not be freed is there, and is freed later */
+static void t_free_again(void)
+{
+	struct fake_config cfg = manual(1);
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemGenericAllocationHandle h;
+	unsigned long long id, now;
+	CUcontext ctx = start(&cfg);
+	CUdeviceptr p, q, v;
+	CUstream s;
+	void *m;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemAlloc_v2(&q, 4096));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	OK(cuMemAddressReserve(&v, 2 * MiB, 0, 0, 0));
+	OK(cuMemMap(v, 2 * MiB, 0, h, 0));
+	OK(cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+	OK(cuMemsetD8Async(p, 1, 4096, s));
+	atomic_store(&clock_step, 121000000000ull);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	IS(cuMemFree_v2(p), CUDA_ERROR_LAUNCH_TIMEOUT);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	IS(cuMemFree_v2(q), CUDA_ERROR_LAUNCH_TIMEOUT);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	IS(cuMemFreeHost(m), CUDA_ERROR_LAUNCH_TIMEOUT);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	IS(cuMemUnmap(v, 2 * MiB), CUDA_ERROR_LAUNCH_TIMEOUT);
+	atomic_store(&clock_step, 0);
+	OK(cuPointerGetAttribute(&now, CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+	CHECK(now == id);
+	OK(cuMemFree_v2(p));
+	IS(cuMemFree_v2(p), INVALID);
+	OK(cuMemFree_v2(q));
+	OK(cuMemFreeHost(m));
+	OK(cuMemUnmap(v, 2 * MiB));
+	OK(cuMemAddressFree(v, 2 * MiB));
+	OK(cuMemRelease(h));
+	CHECK(fake_handles() == 0);
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "a context waits for functions", t_sync_function },
 	{ "and so does its end", t_destroy_function },
@@ -333,6 +380,7 @@ static const struct unit_test tests[] = {
 	{ "a peer's memory is freed behind all engines", t_free_peer },
 	{ "memory is freed while events are awaited", t_free_awaited },
 	{ "a timeout is of one job", t_progress },
+	{ "what could not be freed is freed later", t_free_again },
 };
 
 UNIT_MAIN(tests)
