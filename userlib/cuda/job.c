@@ -440,6 +440,7 @@ CUresult pln_stream_call(CUstream stream, struct pln_call *call,
 
 	if (err)
 		return err;
+	dep.job = *job;		/* which has its own time to end */
 	pthread_mutex_lock(&pln.lock);
 	err = pln_lane_depend(stream->lane, &dep);
 	pthread_mutex_unlock(&pln.lock);

@@ -323,6 +323,47 @@ static void t_progress(void)
 	end(ctx);
 }
 
+/* Until it is let go, or 4 seconds are over */
+static void stuck(void *arg)
+{
+	struct timespec nap = { 0, 10000000 };
+
+	for (int i = 0; i < 400 && !atomic_load((atomic_int *)arg); i++)
+		nanosleep(&nap, NULL);
+}
+
+/* Two minutes are for one function, and not for what is in front of it */
+static void t_functions(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	static atomic_int go;
+	CUdeviceptr p;
+	CUstream s[4];
+
+	for (int i = 0; i < 4; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 4096));
+	for (int i = 0; i < 4; i++)
+		OK(cuLaunchHostFunc(s[i], slow, NULL));
+	atomic_store(&clock_step, 45000000000ull);
+	OK(cuStreamSynchronize(s[3]));
+	/* One that does not return is given up */
+	OK(cuLaunchHostFunc(s[0], stuck, &go));
+	atomic_store(&clock_step, 121000000000ull);
+	IS(cuStreamSynchronize(s[0]), CUDA_ERROR_LAUNCH_TIMEOUT);
+	/* Jobs in front have their own time, each of them */
+	atomic_store(&go, 1);
+	atomic_store(&clock_step, 0);
+	OK(cuStreamSynchronize(s[0]));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemsetD8Async(p, 1, 4096, s[0]));
+	OK(cuLaunchHostFunc(s[0], slow, NULL));
+	OK(cuStreamSynchronize(s[0]));
+	CHECK(fake_jobs() == 0);
+	end(ctx);
+}
+
 /* What could not be freed is there, and is freed later */
 static void t_free_again(void)
 {
@@ -380,6 +421,7 @@ static const struct unit_test tests[] = {
 	{ "a peer's memory is freed behind all engines", t_free_peer },
 	{ "memory is freed while events are awaited", t_free_awaited },
 	{ "a timeout is of one job", t_progress },
+	{ "a timeout is of one function", t_functions },
 	{ "what could not be freed is freed later", t_free_again },
 };
 
