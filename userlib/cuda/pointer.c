@@ -236,9 +236,13 @@ static CUresult home(const struct pln_range *range, CUstream *stream)
 			if (ctx->legacy && ctx->file == chunk->file)
 				break;
 	if (!ctx) {
-		if (!chunk->home)
+		if (!chunk->home) {
 			err = pln_ctx_new(range->dev, 0, false, 0,
 					  &chunk->home);
+			/* No handle of the program leads to it */
+			if (!err)
+				pln_obj_del(&chunk->home->obj);
+		}
 		ctx = chunk->home;
 	}
 	if (err)

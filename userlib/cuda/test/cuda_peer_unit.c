@@ -150,6 +150,25 @@ static void t_vmm_no_context(void)
 	far_end(&f);
 }
 
+/* The library's own context is no handle, whatever once was at its address */
+static void t_vmm_home(void)
+{
+	struct far f = far(false);
+	unsigned int flags;
+	CUcontext home;
+
+	OK(cuMemSetAccess(f.p, 2 * MiB, &far_all[0], 1));
+	OK(cuMemsetD8_v2(f.p, 4, 1));
+	home = LIST_FIRST(&pln.devices[1].contexts);
+	CHECK(home);
+	IS(cuCtxGetApiVersion(home, &flags), CUDA_ERROR_INVALID_CONTEXT);
+	IS(cuCtxSetCurrent(home), CUDA_ERROR_INVALID_CONTEXT);
+	IS(cuCtxDestroy_v2(home), CUDA_ERROR_INVALID_CONTEXT);
+	OK(cuMemcpyDtoH_v2(f.out, f.p, 1));
+	CHECK(f.out[0] == 4);
+	far_end(&f);
+}
+
 /* Without a window no GPU reaches another one's memory: said, and not later */
 static void t_vmm_no_peer(void)
 {
@@ -204,6 +223,7 @@ static const struct unit_test tests[] = {
 	{ "peer access", t_peers },
 	{ "no peer access without a window", t_no_peers },
 	{ "memory by hand, no context on its GPU", t_vmm_no_context },
+	{ "memory by hand, the library's own context", t_vmm_home },
 	{ "memory by hand, no peers", t_vmm_no_peer },
 	{ "memory by hand of a peer", t_vmm_peer },
 };
