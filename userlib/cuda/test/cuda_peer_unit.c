@@ -211,6 +211,16 @@ static void t_vmm_peer(void)
 	IS(cuMemcpyDtoD_v2(f.p, own, 100), INVALID);
 	IS(cuMemcpyHtoD_v2(f.p, f.in, 100), INVALID);
 	IS(cuMemsetD8_v2(f.p, 1, 1), INVALID);
+	/* Whatever the memory's own GPU may: the right given here is the one */
+	OK(cuMemSetAccess(f.p, 2 * MiB, &far_all[0], 1));
+	CHECK(far_access(0, f.p) == 1 && far_access(1, f.p) == 3);
+	OK(cuMemcpyDtoD_v2(own, f.p, 100));
+	IS(cuMemcpyDtoD_v2(f.p, own, 100), INVALID);
+	IS(cuMemcpyHtoD_v2(f.p, f.in, 100), INVALID);
+	IS(cuMemsetD8_v2(f.p, 1, 1), INVALID);
+	OK(cuMemSetAccess(f.p, 2 * MiB, (CUmemAccessDesc[]){ {
+		{ CU_MEM_LOCATION_TYPE_DEVICE, 1 },
+		CU_MEM_ACCESS_FLAGS_PROT_NONE } }, 1));
 	/* And none is none */
 	desc.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	OK(cuMemSetAccess(f.p, 2 * MiB, &desc, 1));
