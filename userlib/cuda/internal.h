@@ -521,8 +521,11 @@ bool pln_place_on(CUstream stream, const struct pln_place *place);
 /* May work in @stream read, or write, there? */
 CUresult pln_place_may(CUstream stream, const struct pln_place *place,
 		       bool write);
-/* Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU? */
-CUresult pln_check_all(uint64_t addr, size_t n);
+/*
+ * Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU, and
+ * may work in the stream read, or write, all of it?
+ */
+CUresult pln_check_all(uint64_t addr, size_t n, CUstream handle, bool write);
 /* What a pointer must be: PLN_DEVICE: what a GPU reaches by itself */
 enum { PLN_ANY, PLN_DEVICE };
 /* Host memory; an error, and no crash, where there is none */
