@@ -256,21 +256,28 @@ CUresult pln_dep_wait(struct pln_dep *dep, bool block)
 /* A dependency stays in the list until it has ended, for other threads' sake */
 CUresult pln_lane_settle(struct pln_lane *lane, bool block)
 {
+	CUresult err, all = CUDA_SUCCESS;
 	struct pln_dep dep;
-	CUresult err;
+	size_t at = 0;		/* those before it have not ended */
 	bool more;
 
 	for (;;) {
 		pthread_mutex_lock(&pln.lock);
-		more = lane->nr_deps;
+		more = at < lane->nr_deps;
 		if (more) {
-			dep = lane->deps[0];
+			dep = lane->deps[at];
 			dep_ref(&dep);
 		}
 		pthread_mutex_unlock(&pln.lock);
 		if (!more)
-			return CUDA_SUCCESS;
+			return all;
 		err = pln_dep_wait(&dep, block);
+		if (err == CUDA_ERROR_NOT_READY) {
+			all = err;
+			at++;
+			dep_put(&dep);
+			continue;
+		}
 		if (err) {
 			dep_put(&dep);
 			return err;
@@ -521,6 +528,11 @@ CUresult pln_ctx_drain(CUcontext ctx)
 		err = pln_lane_settle(&all, true);
 	pln_lane_clear(&all);
 	drained = pln_file_drain(ctx->file);
+	if (!err && !drained) {
+		/* Forget it; something new may have come */
+		pln_lane_settle(&ctx->lane, false);
+		pln_lane_settle(&ctx->left, false);
+	}
 	return err ? err : drained;
 }
 

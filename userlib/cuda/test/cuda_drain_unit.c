@@ -295,6 +295,44 @@ static void t_free_awaited(void)
 	end(ctx);
 }
 
+/* What has ended is forgotten, also where only the context is waited for */
+static void t_forget(void)
+{
+	struct pair t = pair(false);
+	_Atomic uint64_t *page;
+	CUevent e;
+
+	for (int i = 0; i < 20; i++) {
+		OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+		OK(cuEventRecord(t.e, t.s[0]));
+		OK(cuStreamWaitEvent(NULL, t.e, 0));
+		OK(cuCtxSynchronize());
+	}
+	CHECK(t.ctx[1]->lane.nr_deps == 0);
+	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+	OK(cuEventRecord(t.e, t.s[0]));
+	OK(cuStreamWaitEvent(t.s[1], t.e, 0));
+	OK(cuStreamDestroy_v2(t.s[1]));
+	CHECK(t.ctx[1]->left.nr_deps == 1);
+	OK(cuCtxSynchronize());
+	CHECK(t.ctx[1]->left.nr_deps == 0);
+	/* Also behind what has not ended */
+	page = stuck_event(&e);
+	OK(cuStreamWaitEvent(NULL, e, 0));
+	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+	OK(cuEventRecord(t.e, t.s[0]));
+	OK(cuStreamWaitEvent(NULL, t.e, 0));
+	CHECK(t.ctx[1]->lane.nr_deps == 2);
+	OK(cuEventSynchronize(t.e));
+	IS(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+	CHECK(t.ctx[1]->lane.nr_deps == 1);
+	atomic_store(&page[3], 1);
+	OK(cuStreamQuery(NULL));
+	CHECK(t.ctx[1]->lane.nr_deps == 0);
+	munmap(page, 4096);
+	pair_end(&t);
+}
+
 /* ---- time ---- */
 
 /* Two minutes are for one job, and not for all that are in front of it */
@@ -420,6 +458,7 @@ static const struct unit_test tests[] = {
 	{ "the end of a context is behind all engines", t_destroy_pinned },
 	{ "a peer's memory is freed behind all engines", t_free_peer },
 	{ "memory is freed while events are awaited", t_free_awaited },
+	{ "what has ended is forgotten", t_forget },
 	{ "a timeout is of one job", t_progress },
 	{ "a timeout is of one function", t_functions },
 	{ "what could not be freed is freed later", t_free_again },
