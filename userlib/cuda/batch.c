@@ -43,9 +43,9 @@ static CUresult batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs,
 		return err;
 	for (size_t i = 0; i < count; i++) {
 		err = !sizes[i] ? CUDA_ERROR_INVALID_VALUE :
-		      pln_check_all(dsts[i], sizes[i]);
+		      pln_check_all(dsts[i], sizes[i], stream, true);
 		if (!err)
-			err = pln_check_all(srcs[i], sizes[i]);
+			err = pln_check_all(srcs[i], sizes[i], stream, false);
 		if (err) {
 			*fail = i;
 			return err;

@@ -6,14 +6,14 @@
  * What follows in the stream waits for the call as for a job of another queue:
  * the next submission sleeps.  They must not call the library.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "internal.h"
 
-#define WAIT_LIMIT_S	120
+#define WAIT_SLICE_S	1
+#define WAIT_LIMIT_NS	(120 * 1000000000ull)
 
 struct pln_call {
 	atomic_int refs;
@@ -27,7 +27,9 @@ struct pln_call {
 };
 
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t calls_change = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t calls_change;	/* its clock is CLOCK_MONOTONIC */
+static pthread_once_t calls_once = PTHREAD_ONCE_INIT;
+static unsigned long long ended;	/* calls_lock: calls, and jobs before them */
 static STAILQ_HEAD(, pln_call) calls = STAILQ_HEAD_INITIALIZER(calls);
 static atomic_bool have_thread;	/* set when thread is */
 static pthread_t thread;
@@ -53,6 +55,16 @@ void pln_call_put(struct pln_call *call)
 	free(call);
 }
 
+static void calls_init(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&calls_change, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 static void *caller(void *unused)
 {
 	struct pln_call *call;
@@ -71,6 +83,9 @@ static void *caller(void *unused)
 			err = pln_job_wait(call->job, true);
 			if (!err)
 				err = call->job->err;
+			pthread_mutex_lock(&calls_lock);
+			ended++;
+			pthread_mutex_unlock(&calls_lock);
 		}
 		if (call->host)
 			call->host(call->arg);
@@ -82,6 +97,7 @@ static void *caller(void *unused)
 		call->job = NULL;
 		pthread_mutex_lock(&calls_lock);
 		call->done = true;
+		ended++;
 		pthread_cond_broadcast(&calls_change);
 		pthread_mutex_unlock(&calls_lock);
 		pln_call_put(call);
@@ -96,6 +112,7 @@ static bool start_thread(void)
 
 	if (have_thread)
 		return true;
+	pthread_once(&calls_once, calls_init);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	have_thread = !pthread_create(&thread, NULL, caller, NULL);
@@ -105,20 +122,32 @@ static bool start_thread(void)
 	return have_thread;
 }
 
+/* The time is that of one function: when another one has ended it starts anew */
 CUresult pln_call_wait(struct pln_call *call, bool block)
 {
+	uint64_t deadline = pln_now() + WAIT_LIMIT_NS;
 	CUresult err = CUDA_SUCCESS;
+	unsigned long long seen;
 	struct timespec end;
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += WAIT_LIMIT_S;
+	pthread_once(&calls_once, calls_init);
 	pthread_mutex_lock(&calls_lock);
+	seen = ended;
 	while (!call->done && !err) {
-		if (!block)
+		if (!block) {
 			err = CUDA_ERROR_NOT_READY;
-		else if (pthread_cond_timedwait(&calls_change, &calls_lock,
-						&end) == ETIMEDOUT)
+			break;
+		}
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		end.tv_sec += WAIT_SLICE_S;
+		pthread_cond_timedwait(&calls_change, &calls_lock, &end);
+		if (seen != ended) {
+			seen = ended;
+			deadline = pln_now() + WAIT_LIMIT_NS;
+		} else if (!call->done && pln_now() > deadline) {
+			pln_log("a function of the program has not returned for 120 s");
 			err = CUDA_ERROR_LAUNCH_TIMEOUT;
+		}
 	}
 	pthread_mutex_unlock(&calls_lock);
 	return err;

@@ -267,25 +267,28 @@ out:
 	return err;
 }
 
-/* Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU? */
-CUresult pln_check_all(uint64_t addr, size_t n)
+CUresult pln_check_all(uint64_t addr, size_t n, CUstream handle, bool write)
 {
 	struct pln_place place;
 	bool device = false;
+	CUstream stream;
 	size_t piece;
-	CUresult err;
+	CUresult err = pln_stream_get(handle, NULL, &stream);
 
-	for (size_t at = 0; at < n; at += piece) {
+	if (err)
+		return err;
+	for (size_t at = 0; at < n && !err; at += piece) {
 		piece = pln_place_piece(addr + at, n - at);
 		err = pln_place_get(addr + at, piece, &place);
 		device = at ? device : place.device;
 		if (!err && device && !place.device)
 			err = CUDA_ERROR_INVALID_VALUE;
+		if (!err)
+			err = pln_place_may(stream, &place, write);
 		pln_place_put(&place);
-		if (err)
-			return err;
 	}
-	return CUDA_SUCCESS;
+	pln_obj_put(&stream->obj);
+	return err;
 }
 
 CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
@@ -297,9 +300,9 @@ CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 	if (piece == n)
 		return copy_piece(dst, dst_kind, src, src_kind, n, stream, sync);
 	/* All of it must be there before any of it is copied */
-	err = pln_check_all(dst, n);
+	err = pln_check_all(dst, n, stream, true);
 	if (!err)
-		err = pln_check_all(src, n);
+		err = pln_check_all(src, n, stream, false);
 	for (size_t at = 0; at < n && !err; at += piece) {
 		piece = pln_place_piece(dst + at,
 					pln_place_piece(src + at, n - at));
@@ -461,10 +464,11 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 			    c->WidthInBytes * c->Height, stream, sync);
 	/* All of it must be there before any of it is copied; no last gap */
 	if (c->WidthInBytes && c->Height) {
-		err = pln_check_all(dst, dst_all - dst_pitch + c->WidthInBytes);
+		err = pln_check_all(dst, dst_all - dst_pitch + c->WidthInBytes,
+				    stream, true);
 		if (!err)
 			err = pln_check_all(src, src_all - src_pitch +
-					    c->WidthInBytes);
+					    c->WidthInBytes, stream, false);
 	}
 	for (size_t y = 0; y < c->Height && !err; y++)
 		err = pln_copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,

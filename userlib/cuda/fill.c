@@ -109,7 +109,7 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 	if (dst % width || __builtin_mul_overflow(n, width, &len) ||
 	    pln_place_piece(dst, len) == len)
 		return fill_piece(dst, value, width, n, stream, sync);
-	err = pln_check_all(dst, len);
+	err = pln_check_all(dst, len, stream, true);
 	for (size_t at = 0; at < len && !err; at += piece) {
 		piece = pln_place_piece(dst + at, len - at);
 		err = fill_piece(dst + at, value, width, piece / width, stream,
@@ -180,7 +180,7 @@ static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
 	    __builtin_add_overflow(all, len, &all))
 		return CUDA_ERROR_INVALID_VALUE;
 	/* All of it must be there before any of it is filled */
-	err = pln_check_all(dst, all);
+	err = pln_check_all(dst, all, stream, true);
 	for (size_t y = 0; y < rows && !err; y++)
 		err = fill(dst + y * pitch, value, width, columns, stream,
 			   false);

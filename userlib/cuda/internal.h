@@ -396,6 +396,7 @@ bool pln_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size);
 struct pln_range *pln_range_find(uint64_t addr, uint64_t n);
 CUresult pln_range_add(struct pln_range *range);
 void pln_range_del(struct pln_range *range);
+void pln_range_back(struct pln_range *range);	/* pln.lock is not held */
 void pln_range_free(struct pln_range *range);
 #define PLN_KIND(kind)	(1u << PLN_RANGE_##kind)
 /*
@@ -520,8 +521,11 @@ bool pln_place_on(CUstream stream, const struct pln_place *place);
 /* May work in @stream read, or write, there? */
 CUresult pln_place_may(CUstream stream, const struct pln_place *place,
 		       bool write);
-/* Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU? */
-CUresult pln_check_all(uint64_t addr, size_t n);
+/*
+ * Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU, and
+ * may work in the stream read, or write, all of it?
+ */
+CUresult pln_check_all(uint64_t addr, size_t n, CUstream handle, bool write);
 /* What a pointer must be: PLN_DEVICE: what a GPU reaches by itself */
 enum { PLN_ANY, PLN_DEVICE };
 /* Host memory; an error, and no crash, where there is none */

@@ -248,21 +248,10 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
-	struct pln_range *range;
-	bool more;
 	CUresult err = pln_ctx_needed();
 
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	more = range && range->kind == PLN_RANGE_IPC && range->addr == ptr &&
-	       range->opened > 1;
-	if (more)
-		range->opened--;
-	pthread_mutex_unlock(&pln.lock);
-	return more ? CUDA_SUCCESS : pln_take_and_free(ptr, PLN_KIND(IPC),
-						       CUDA_ERROR_INVALID_VALUE);
+	return err ? err : pln_take_and_free(ptr, PLN_KIND(IPC),
+					     CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- events ---- */

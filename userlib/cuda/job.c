@@ -256,21 +256,28 @@ CUresult pln_dep_wait(struct pln_dep *dep, bool block)
 /* A dependency stays in the list until it has ended, for other threads' sake */
 CUresult pln_lane_settle(struct pln_lane *lane, bool block)
 {
+	CUresult err, all = CUDA_SUCCESS;
 	struct pln_dep dep;
-	CUresult err;
+	size_t at = 0;		/* those before it have not ended */
 	bool more;
 
 	for (;;) {
 		pthread_mutex_lock(&pln.lock);
-		more = lane->nr_deps;
+		more = at < lane->nr_deps;
 		if (more) {
-			dep = lane->deps[0];
+			dep = lane->deps[at];
 			dep_ref(&dep);
 		}
 		pthread_mutex_unlock(&pln.lock);
 		if (!more)
-			return CUDA_SUCCESS;
+			return all;
 		err = pln_dep_wait(&dep, block);
+		if (err == CUDA_ERROR_NOT_READY) {
+			all = err;
+			at++;
+			dep_put(&dep);
+			continue;
+		}
 		if (err) {
 			dep_put(&dep);
 			return err;
@@ -440,6 +447,7 @@ CUresult pln_stream_call(CUstream stream, struct pln_call *call,
 
 	if (err)
 		return err;
+	dep.job = *job;		/* which has its own time to end */
 	pthread_mutex_lock(&pln.lock);
 	err = pln_lane_depend(stream->lane, &dep);
 	pthread_mutex_unlock(&pln.lock);
@@ -473,33 +481,38 @@ CUresult pln_stream_wait(CUstream stream)
 
 /* ---- waiting for all of it ---- */
 
-/* pln.lock is held: have @to wait for what @lane waits for */
-static CUresult lane_add(struct pln_lane *to, const struct pln_lane *lane)
+/*
+ * pln.lock is held: have @to wait for what @lane waits for, or for functions of
+ * the program only
+ */
+static CUresult lane_add(struct pln_lane *to, const struct pln_lane *lane,
+			 bool calls)
 {
 	CUresult err = CUDA_SUCCESS;
 
 	for (size_t i = 0; i < lane->nr_deps && !err; i++)
-		err = pln_lane_depend(to, &lane->deps[i]);
+		if (!calls || lane->deps[i].call)
+			err = pln_lane_depend(to, &lane->deps[i]);
 	return err;
 }
 
 /* pln.lock is held: have @to wait for what all streams of @ctx wait for */
-static CUresult ctx_add(struct pln_lane *to, CUcontext ctx)
+static CUresult ctx_add(struct pln_lane *to, CUcontext ctx, bool calls)
 {
-	CUresult err = lane_add(to, &ctx->lane);
+	CUresult err = lane_add(to, &ctx->lane, calls);
 	CUstream stream;
 
 	if (!err)
-		err = lane_add(to, &ctx->left);
+		err = lane_add(to, &ctx->left, calls);
 	LIST_FOREACH(stream, &ctx->streams, link)
 		if (!err)
-			err = lane_add(to, &stream->own_lane);
+			err = lane_add(to, &stream->own_lane, calls);
 	return err;
 }
 
 CUresult pln_stream_leave(CUstream stream)
 {
-	return lane_add(&stream->ctx->left, &stream->own_lane);
+	return lane_add(&stream->ctx->left, &stream->own_lane, false);
 }
 
 /* Functions of the program and awaited events first, then jobs: all of @ctx's */
@@ -509,12 +522,17 @@ CUresult pln_ctx_drain(CUcontext ctx)
 	CUresult err, drained;
 
 	pthread_mutex_lock(&pln.lock);
-	err = ctx_add(&all, ctx);
+	err = ctx_add(&all, ctx, false);
 	pthread_mutex_unlock(&pln.lock);
 	if (!err)
 		err = pln_lane_settle(&all, true);
 	pln_lane_clear(&all);
 	drained = pln_file_drain(ctx->file);
+	if (!err && !drained) {
+		/* Forget it; something new may have come */
+		pln_lane_settle(&ctx->lane, false);
+		pln_lane_settle(&ctx->left, false);
+	}
 	return err ? err : drained;
 }
 
@@ -522,7 +540,8 @@ CUresult pln_ctx_drain(CUcontext ctx)
  * Before memory is given back that is @file's, or page-locked in a context of
  * it.  Functions of the program are waited for that are called in such contexts;
  * of jobs those of every GPU: its engine reaches page-locked memory, and that
- * of a peer.
+ * of a peer.  Awaited events are not: what follows one is not submitted yet, and
+ * what another process records may never end.
  */
 CUresult pln_drain(struct pln_file *file)
 {
@@ -535,7 +554,7 @@ CUresult pln_drain(struct pln_file *file)
 	pthread_mutex_lock(&pln.lock);
 	LIST_FOREACH(ctx, &file->dev->contexts, link)
 		if (!err && ctx->file == file)
-			err = ctx_add(&all, ctx);
+			err = ctx_add(&all, ctx, true);
 	for (int i = 0; i < pln.nr_devices; i++)
 		if (pln.devices[i].file && pln.devices[i].file != file)
 			files[n++] = pln_file_ref(pln.devices[i].file);

@@ -99,6 +99,23 @@ void pln_range_del(struct pln_range *range)
 		LIST_REMOVE(range, link);
 }
 
+/*
+ * Put @range back that was taken out and could not be freed, so that it can be
+ * later; it is the one that it was.  Lost with its context, or where something
+ * else is by now.
+ */
+void pln_range_back(struct pln_range *range)
+{
+	unsigned long long id = range->id;
+
+	pthread_mutex_lock(&pln.lock);
+	pln_range_add(range);
+	range->id = id;
+	if (range->kind == PLN_RANGE_IPC)
+		range->opened = 1;
+	pthread_mutex_unlock(&pln.lock);
+}
+
 /* ---- allocations of the kernel ---- */
 
 /* Addresses that nothing else uses; @align is a power of two */
@@ -445,7 +462,8 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width,
 
 /*
  * Take the range that starts at @addr out of the tree.  A reference on @file,
- * and on @ctx, in which it may have a block, or NULL.
+ * and on @ctx, in which it may have a block, or NULL.  *@out is NULL when it was
+ * opened more than once, and stays.
  */
 static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 			   struct pln_range **out, struct pln_file **file,
@@ -456,7 +474,12 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(addr, 1);
-	if (range && (kinds & 1u << range->kind) && range->addr == addr) {
+	*out = NULL;
+	if (range && (!(kinds & 1u << range->kind) || range->addr != addr)) {
+		err = CUDA_ERROR_INVALID_VALUE;	/* of another kind, or inside */
+	} else if (range && range->kind == PLN_RANGE_IPC && --range->opened) {
+		err = CUDA_SUCCESS;
+	} else if (range) {
 		pln_range_del(range);
 		*file = pln_file_ref(pln_on_device(range) ?
 				     range->chunk->file : range->ctx->file);
@@ -465,8 +488,6 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 			atomic_fetch_add(&(*ctx)->obj.refs, 1);
 		*out = range;
 		err = CUDA_SUCCESS;
-	} else if (range) {
-		err = CUDA_ERROR_INVALID_VALUE;	/* of another kind, or inside */
 	}
 	pthread_mutex_unlock(&pln.lock);
 	return err;
@@ -479,11 +500,13 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 	CUcontext ctx;
 	CUresult err = range_take(addr, kinds, none, &range, &file, &ctx);
 
-	if (err)
+	if (err || !range)
 		return err;
-	/* What was asked for may still use it.  Stuck: leave it mapped. */
+	/* What was asked for may still use it.  Stuck: leave it as it is. */
 	err = pln_drain(file);
-	if (!err)
+	if (err)
+		pln_range_back(range);
+	else
 		pln_range_free(range);
 	pln_file_put(file);
 	pln_ctx_put(ctx);

@@ -236,9 +236,13 @@ static CUresult home(const struct pln_range *range, CUstream *stream)
 			if (ctx->legacy && ctx->file == chunk->file)
 				break;
 	if (!ctx) {
-		if (!chunk->home)
+		if (!chunk->home) {
 			err = pln_ctx_new(range->dev, 0, false, 0,
 					  &chunk->home);
+			/* No handle of the program leads to it */
+			if (!err)
+				pln_obj_del(&chunk->home->obj);
+		}
 		ctx = chunk->home;
 	}
 	if (err)
@@ -303,18 +307,21 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 }
 
 /*
- * The owner's engine works for others, too, so its right will do.  Host memory
- * has no such rights.
+ * A right that the stream's own device was given is the one that counts.  Where
+ * it was given none the owner's will do, whose engine works for others, too.
+ * Host memory has no such rights.
  */
 CUresult pln_place_may(CUstream stream, const struct pln_place *place,
 		       bool write)
 {
 	uint32_t who = write ? place->writers : place->readers;
+	uint32_t bit = 1u << stream->ctx->dev->ordinal;
 
-	if (place->device && !(who & 1u << stream->ctx->dev->ordinal) &&
-	    !(who & 1u << place->stream->ctx->dev->ordinal))
-		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_SUCCESS;
+	if (!place->device)
+		return CUDA_SUCCESS;
+	if (!(place->readers & bit))
+		bit = 1u << place->stream->ctx->dev->ordinal;
+	return who & bit ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /*

@@ -475,7 +475,9 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 			return CUDA_ERROR_INVALID_VALUE;	/* a race */
 		/* Work that was submitted may still use it */
 		err = pln_drain(file);
-		if (!err)
+		if (err)
+			pln_range_back(range);
+		else
 			pln_range_free(range);
 		pln_file_put(file);
 	}

@@ -266,14 +266,15 @@ cudaError_t cudaDeviceReset(void)
 	rt_forget_code(device);
 	err = DRIVER(cuDevicePrimaryCtxReset_v2, device);
 	pthread_mutex_lock(&lock);
-	if (device < MAX_DEVICES && rt.primary[device]) {
+	if (!err && device < MAX_DEVICES && rt.primary[device]) {
 		/* What we held is gone; the next call takes a new one */
 		rt.primary[device] = NULL;
 		rt_driver.cuDevicePrimaryCtxRelease_v2(device);
 	}
 	pthread_mutex_unlock(&lock);
-	if (!err)
+	if (!err) {
 		err = DRIVER(cuCtxSetCurrent, NULL);
-	rt_place_again();
+		rt_place_again();
+	}
 	return rt_end(err);
 }

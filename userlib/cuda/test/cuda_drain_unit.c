@@ -3,6 +3,7 @@
  * The library on a fake driver: who waits for all of it, and for what.
  * Each test runs in a process of its own.
  */
+#include <sys/mman.h>
 #include <time.h>
 
 #include "unit.h"
@@ -239,6 +240,99 @@ static void t_free_peer(void)
 	pair_end(&t);
 }
 
+/* ---- what does not end ---- */
+
+/*
+ * An event of a process that has recorded it and will never end what is before
+ * it: of the page of ipc.c the numbers, the latest recording and what is done.
+ */
+static _Atomic uint64_t *stuck_event(CUevent *e)
+{
+	CUipcEventHandle handle;
+	_Atomic uint64_t *page;
+	struct pln_name name;
+
+	OK(cuEventCreate(e, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
+	OK(cuIpcGetEventHandle(&handle, *e));
+	memcpy(&name, &handle, sizeof(name));
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, name.fd, 0);
+	CHECK(page != MAP_FAILED);
+	atomic_store(&page[1], 1);
+	IS(cuEventQuery(*e), CUDA_ERROR_NOT_READY);
+	return page;
+}
+
+/* Nothing that waits for it is at work in memory yet */
+static void t_free_awaited(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	_Atomic uint64_t *page;
+	CUdeviceptr p;
+	CUstream s;
+	CUevent e;
+	void *m;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	page = stuck_event(&e);
+	OK(cuStreamWaitEvent(s, e, 0));
+	OK(cuStreamWaitEvent(NULL, e, 0));
+	atomic_store(&clock_step, 121000000000ull);
+	IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+	OK(cuMemFree_v2(p));
+	OK(cuMemFreeHost(m));
+	/* Of a stream that is gone, too */
+	OK(cuStreamDestroy_v2(s));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemFree_v2(p));
+	IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
+	atomic_store(&clock_step, 0);
+	atomic_store(&page[3], 1);
+	OK(cuCtxSynchronize());
+	munmap(page, 4096);
+	end(ctx);
+}
+
+/* What has ended is forgotten, also where only the context is waited for */
+static void t_forget(void)
+{
+	struct pair t = pair(false);
+	_Atomic uint64_t *page;
+	CUevent e;
+
+	for (int i = 0; i < 20; i++) {
+		OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+		OK(cuEventRecord(t.e, t.s[0]));
+		OK(cuStreamWaitEvent(NULL, t.e, 0));
+		OK(cuCtxSynchronize());
+	}
+	CHECK(t.ctx[1]->lane.nr_deps == 0);
+	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+	OK(cuEventRecord(t.e, t.s[0]));
+	OK(cuStreamWaitEvent(t.s[1], t.e, 0));
+	OK(cuStreamDestroy_v2(t.s[1]));
+	CHECK(t.ctx[1]->left.nr_deps == 1);
+	OK(cuCtxSynchronize());
+	CHECK(t.ctx[1]->left.nr_deps == 0);
+	/* Also behind what has not ended */
+	page = stuck_event(&e);
+	OK(cuStreamWaitEvent(NULL, e, 0));
+	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
+	OK(cuEventRecord(t.e, t.s[0]));
+	OK(cuStreamWaitEvent(NULL, t.e, 0));
+	CHECK(t.ctx[1]->lane.nr_deps == 2);
+	OK(cuEventSynchronize(t.e));
+	IS(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+	CHECK(t.ctx[1]->lane.nr_deps == 1);
+	atomic_store(&page[3], 1);
+	OK(cuStreamQuery(NULL));
+	CHECK(t.ctx[1]->lane.nr_deps == 0);
+	munmap(page, 4096);
+	pair_end(&t);
+}
+
 /* ---- time ---- */
 
 /* Two minutes are for one job, and not for all that are in front of it */
@@ -267,6 +361,94 @@ static void t_progress(void)
 	end(ctx);
 }
 
+/* Until it is let go, or 4 seconds are over */
+static void stuck(void *arg)
+{
+	struct timespec nap = { 0, 10000000 };
+
+	for (int i = 0; i < 400 && !atomic_load((atomic_int *)arg); i++)
+		nanosleep(&nap, NULL);
+}
+
+/* Two minutes are for one function, and not for what is in front of it */
+static void t_functions(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	static atomic_int go;
+	CUdeviceptr p;
+	CUstream s[4];
+
+	for (int i = 0; i < 4; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 4096));
+	for (int i = 0; i < 4; i++)
+		OK(cuLaunchHostFunc(s[i], slow, NULL));
+	atomic_store(&clock_step, 45000000000ull);
+	OK(cuStreamSynchronize(s[3]));
+	/* One that does not return is given up */
+	OK(cuLaunchHostFunc(s[0], stuck, &go));
+	atomic_store(&clock_step, 121000000000ull);
+	IS(cuStreamSynchronize(s[0]), CUDA_ERROR_LAUNCH_TIMEOUT);
+	/* Jobs in front have their own time, each of them */
+	atomic_store(&go, 1);
+	atomic_store(&clock_step, 0);
+	OK(cuStreamSynchronize(s[0]));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemsetD8Async(p, 1, 4096, s[0]));
+	OK(cuLaunchHostFunc(s[0], slow, NULL));
+	OK(cuStreamSynchronize(s[0]));
+	CHECK(fake_jobs() == 0);
+	end(ctx);
+}
+
+/* What could not be freed is there, and is freed later */
+static void t_free_again(void)
+{
+	struct fake_config cfg = manual(1);
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemGenericAllocationHandle h;
+	unsigned long long id, now;
+	CUcontext ctx = start(&cfg);
+	CUdeviceptr p, q, v;
+	CUstream s;
+	void *m;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemAlloc_v2(&q, 4096));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	OK(cuMemAddressReserve(&v, 2 * MiB, 0, 0, 0));
+	OK(cuMemMap(v, 2 * MiB, 0, h, 0));
+	OK(cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+	OK(cuMemsetD8Async(p, 1, 4096, s));
+	atomic_store(&clock_step, 121000000000ull);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	IS(cuMemFree_v2(p), CUDA_ERROR_LAUNCH_TIMEOUT);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	IS(cuMemFree_v2(q), CUDA_ERROR_LAUNCH_TIMEOUT);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	IS(cuMemFreeHost(m), CUDA_ERROR_LAUNCH_TIMEOUT);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	IS(cuMemUnmap(v, 2 * MiB), CUDA_ERROR_LAUNCH_TIMEOUT);
+	atomic_store(&clock_step, 0);
+	OK(cuPointerGetAttribute(&now, CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+	CHECK(now == id);
+	OK(cuMemFree_v2(p));
+	IS(cuMemFree_v2(p), INVALID);
+	OK(cuMemFree_v2(q));
+	OK(cuMemFreeHost(m));
+	OK(cuMemUnmap(v, 2 * MiB));
+	OK(cuMemAddressFree(v, 2 * MiB));
+	OK(cuMemRelease(h));
+	CHECK(fake_handles() == 0);
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "a context waits for functions", t_sync_function },
 	{ "and so does its end", t_destroy_function },
@@ -275,7 +457,11 @@ static const struct unit_test tests[] = {
 	{ "page-locked memory is freed behind all engines", t_free_pinned },
 	{ "the end of a context is behind all engines", t_destroy_pinned },
 	{ "a peer's memory is freed behind all engines", t_free_peer },
+	{ "memory is freed while events are awaited", t_free_awaited },
+	{ "what has ended is forgotten", t_forget },
 	{ "a timeout is of one job", t_progress },
+	{ "a timeout is of one function", t_functions },
+	{ "what could not be freed is freed later", t_free_again },
 };
 
 UNIT_MAIN(tests)

@@ -559,6 +559,62 @@ static void t_release(void)
 	end(ctx);
 }
 
+/* Memory of another process: what one thread has opened, no other one closes */
+static CUipcMemHandle opened;
+
+static void *opener(void *arg)
+{
+	CUdeviceptr p;
+
+	(void)arg;
+	OK(cuCtxSetCurrent(shared_ctx));
+	for (int i = 0; i < 300; i++) {
+		OK(cuIpcOpenMemHandle_v2(&p, opened, 1));
+		OK(cuMemsetD8_v2(p, 1, 8));
+		OK(cuIpcCloseMemHandle(p));
+	}
+	return NULL;
+}
+
+static void t_open(void)
+{
+	CUdeviceptr p, gap[4];
+	struct pln_name name;
+	pthread_t t[2];
+	int hold[2];
+	char byte;
+	pid_t pid;
+
+	shared_ctx = start(&one);
+	CHECK(!pipe(hold));
+	OK(cuMemAlloc_v2(&p, 4 * MiB));
+	OK(cuIpcGetMemHandle(&opened, p));
+	/* The fake device knows descriptors by number: of these, two a thread */
+	for (int i = 0; i < 4; i++) {
+		OK(cuMemAlloc_v2(&gap[i], 4 * MiB));
+		OK(cuIpcGetMemHandle((CUipcMemHandle[1]){ 0 }, gap[i]));
+	}
+	pid = fork();
+	if (!pid) {
+		close(hold[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
+	}
+	memcpy(&name, &opened, sizeof(name));
+	name.pid = pid;
+	memcpy(&opened, &name, sizeof(name));
+	for (int i = 0; i < 4; i++)
+		OK(cuMemFree_v2(gap[i]));
+	OK(cuMemAlloc_v2(&gap[0], 16 * MiB));
+	yield_every = 1;
+	for (int i = 0; i < 2; i++)
+		CHECK(!pthread_create(&t[i], NULL, opener, NULL));
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	close(hold[1]);
+	waitpid(pid, NULL, 0);
+	end(shared_ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "engine errors", t_engine_error },
 	{ "GPU reset", t_reset },
@@ -570,6 +626,7 @@ static const struct unit_test tests[] = {
 	{ "threads", t_threads },
 	{ "threads that share what they use", t_shared },
 	{ "threads that give back the same handle", t_release },
+	{ "threads that open and close the same memory", t_open },
 };
 
 int main(int argc, char **argv)

@@ -150,6 +150,25 @@ static void t_vmm_no_context(void)
 	far_end(&f);
 }
 
+/* The library's own context is no handle, whatever once was at its address */
+static void t_vmm_home(void)
+{
+	struct far f = far(false);
+	unsigned int flags;
+	CUcontext home;
+
+	OK(cuMemSetAccess(f.p, 2 * MiB, &far_all[0], 1));
+	OK(cuMemsetD8_v2(f.p, 4, 1));
+	home = LIST_FIRST(&pln.devices[1].contexts);
+	CHECK(home);
+	IS(cuCtxGetApiVersion(home, &flags), CUDA_ERROR_INVALID_CONTEXT);
+	IS(cuCtxSetCurrent(home), CUDA_ERROR_INVALID_CONTEXT);
+	IS(cuCtxDestroy_v2(home), CUDA_ERROR_INVALID_CONTEXT);
+	OK(cuMemcpyDtoH_v2(f.out, f.p, 1));
+	CHECK(f.out[0] == 4);
+	far_end(&f);
+}
+
 /* Without a window no GPU reaches another one's memory: said, and not later */
 static void t_vmm_no_peer(void)
 {
@@ -192,6 +211,16 @@ static void t_vmm_peer(void)
 	IS(cuMemcpyDtoD_v2(f.p, own, 100), INVALID);
 	IS(cuMemcpyHtoD_v2(f.p, f.in, 100), INVALID);
 	IS(cuMemsetD8_v2(f.p, 1, 1), INVALID);
+	/* Whatever the memory's own GPU may: the right given here is the one */
+	OK(cuMemSetAccess(f.p, 2 * MiB, &far_all[0], 1));
+	CHECK(far_access(0, f.p) == 1 && far_access(1, f.p) == 3);
+	OK(cuMemcpyDtoD_v2(own, f.p, 100));
+	IS(cuMemcpyDtoD_v2(f.p, own, 100), INVALID);
+	IS(cuMemcpyHtoD_v2(f.p, f.in, 100), INVALID);
+	IS(cuMemsetD8_v2(f.p, 1, 1), INVALID);
+	OK(cuMemSetAccess(f.p, 2 * MiB, (CUmemAccessDesc[]){ {
+		{ CU_MEM_LOCATION_TYPE_DEVICE, 1 },
+		CU_MEM_ACCESS_FLAGS_PROT_NONE } }, 1));
 	/* And none is none */
 	desc.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
 	OK(cuMemSetAccess(f.p, 2 * MiB, &desc, 1));
@@ -204,6 +233,7 @@ static const struct unit_test tests[] = {
 	{ "peer access", t_peers },
 	{ "no peer access without a window", t_no_peers },
 	{ "memory by hand, no context on its GPU", t_vmm_no_context },
+	{ "memory by hand, the library's own context", t_vmm_home },
 	{ "memory by hand, no peers", t_vmm_no_peer },
 	{ "memory by hand of a peer", t_vmm_peer },
 };

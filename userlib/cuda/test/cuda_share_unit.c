@@ -239,6 +239,60 @@ static void t_vmm_failures(void)
 	end(ctx);
 }
 
+/* What may not be written in whole is not written in part */
+static void t_vmm_rights(void)
+{
+	CUmemGenericAllocationHandle h[2];
+	unsigned char in[64], out[64];
+	CUmemAccessDesc read = all;
+	CUcontext ctx = start(&one);
+	CUdeviceptr p, at, far, from[1], to[1];
+	size_t n[1] = { 64 }, starts[1] = { 0 };
+	CUmemcpyAttributes attrs[1] = { { .srcAccessOrder =
+		CU_MEMCPY_SRC_ACCESS_ORDER_STREAM } };
+	CUmemAccessDesc none = all;
+	CUstream s;
+
+	pattern(in, sizeof(in), 3);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAddressReserve(&p, 4 * MiB, 0, 0, 0));
+	for (uint64_t i = 0; i < 2; i++) {
+		OK(cuMemCreate(&h[i], 2 * MiB, &prop, 0));
+		OK(cuMemMap(p + i * 2 * MiB, 2 * MiB, 0, h[i], 0));
+	}
+	OK(cuMemSetAccess(p, 4 * MiB, &all, 1));
+	read.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+	none.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+	OK(cuMemSetAccess(p + 2 * MiB, 2 * MiB, &read, 1));
+	at = p + 2 * MiB - 32;
+	far = at - 1 * MiB;
+	OK(cuMemsetD8_v2(p, 5, 64));
+	IS(cuMemsetD8_v2(at, 1, 64), INVALID);
+	IS(cuMemsetD8Async(at, 1, 64, s), INVALID);
+	IS(cuMemsetD2D8_v2(at, 33, 1, 32, 2), INVALID);
+	IS(cuMemcpyHtoD_v2(at, in, 64), INVALID);
+	IS(cuMemcpyDtoDAsync_v2(at, p, 64, s), INVALID);
+	from[0] = p;
+	to[0] = at;
+	IS(cuMemcpyBatchAsync_v2(to, from, n, 1, attrs, starts, 1, s), INVALID);
+	memset(out, 1, sizeof(out));
+	OK(cuMemcpyDtoH_v2(out, at, 64));
+	for (int i = 0; i < 64; i++)
+		CHECK(out[i] == 0);
+	/* Reading needs no more than that right; here both pieces have it */
+	OK(cuMemsetD8_v2(far, 9, 64));
+	OK(cuMemcpyDtoD_v2(far, at, 64));
+	OK(cuMemcpyDtoH_v2(out, far, 64));
+	CHECK(out[0] == 0 && out[63] == 0);
+	OK(cuMemSetAccess(p + 2 * MiB, 2 * MiB, &none, 1));
+	IS(cuMemcpyDtoH_v2(in, at, 64), INVALID);
+	OK(cuMemUnmap(p, 4 * MiB));
+	OK(cuMemAddressFree(p, 4 * MiB));
+	for (int i = 0; i < 2; i++)
+		OK(cuMemRelease(h[i]));
+	end(ctx);
+}
+
 /* What memory by hand can be of, and what is promised of it */
 static void t_vmm_kinds(void)
 {
@@ -458,6 +512,7 @@ static const struct unit_test tests[] = {
 	{ "reserved addresses", t_vmm_addresses },
 	{ "memory by hand, shared", t_vmm_share },
 	{ "memory by hand, every failure", t_vmm_failures },
+	{ "memory by hand, rights of pieces", t_vmm_rights },
 	{ "memory by hand, of what", t_vmm_kinds },
 	{ "events for other processes", t_ipc_event },
 	{ "memory for other processes", t_ipc_memory },

@@ -5,6 +5,8 @@
  */
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "../../cuda/test/check.h"
 #include "../cudart_abi.h"
@@ -68,6 +70,32 @@ static void t_managed(void)
 	CHECK(unused);
 }
 
+static void reset(void *err)
+{
+	*(cudaError_t *)err = cudaDeviceReset();
+}
+
+/* From where it is not permitted: nothing is gone, and nothing is missed */
+static void t_refused(void)
+{
+	int said = memfd_create("stderr", 0), keep = dup(2);
+	unsigned char *before = managed;
+	cudaError_t err = cudaSuccess;
+
+	memset(managed, 9, MANAGED_SIZE);
+	fflush(stderr);
+	CHECK(dup2(said, 2) == 2);
+	OK(cudaLaunchHostFunc(NULL, reset, &err));
+	OK(cudaDeviceSynchronize());
+	fflush(stderr);
+	dup2(keep, 2);
+	CHECK(err != cudaSuccess);
+	CHECK(lseek(said, 0, SEEK_END) == 0);
+	CHECK(managed == before && managed[MANAGED_SIZE - 1] == 9);
+	close(said);
+	close(keep);
+}
+
 static void t_attributes(void)
 {
 	struct cudaFuncAttributes attrs;
@@ -110,6 +138,7 @@ int main(void)
 				 0, 0);
 	__cudaRegisterFatBinaryEnd(idle);
 	TEST("managed variables after a reset", t_managed());
+	TEST("a reset that is refused", t_refused());
 	TEST("attributes of functions", t_attributes());
 	TEST("nothing is captured", t_capture());
 	return ktap_end();
