@@ -12,6 +12,7 @@
  * whether jobs wait, and whether one thread calls or several do; only how the
  * threads meet is not in it.
  */
+#include <search.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -352,17 +353,37 @@ static void *call_all(void *arg)
 	return NULL;
 }
 
+/* Of the tree of chunks: is the context at @data the library's own for one? */
+static void see_home(const void *node, VISIT which, void *data)
+{
+	const struct pln_chunk *chunk = *(struct pln_chunk *const *)node;
+	CUcontext *ctx = data;
+
+	if ((which == preorder || which == leaf) && chunk->home == *ctx)
+		*ctx = NULL;
+}
+
+/* It ends with the memory that it is for */
+static bool is_home(CUcontext ctx)
+{
+	twalk_r(pln.chunks, see_home, &ctx);
+	return !ctx;
+}
+
 /* All contexts: what is lost then, only a counter that is wrong still holds */
 static void end_all(void)
 {
-	CUcontext ctx;
+	CUcontext ctx, next;
 
 	memset(&mine, 0, sizeof(mine));
 	memset(&common, 0, sizeof(common));
 	for (int dev = 0; dev < 2; dev++) {
 		OK(cuDevicePrimaryCtxReset_v2(dev));
-		while ((ctx = LIST_FIRST(&pln.devices[dev].contexts)))
-			OK(cuCtxDestroy_v2(ctx));
+		for (ctx = LIST_FIRST(&pln.devices[dev].contexts); ctx; ctx = next) {
+			next = LIST_NEXT(ctx, link);
+			if (!is_home(ctx))
+				OK(cuCtxDestroy_v2(ctx));
+		}
 	}
 	while (!cuCtxPopCurrent_v2(NULL))
 		;
