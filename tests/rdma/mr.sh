@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: GPU memory is registered by the best way that soft-RoCE takes, with reasons
 # tags: guest rdma
-# tier: check
+# tier: all
 # timeout: 400
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: kernel code passes checkpatch, the device models QEMU's own
 # tags: quick static
-# tier: check
+# tier: all
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 
