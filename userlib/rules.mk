@@ -3,6 +3,9 @@
 # What the Makefiles of all parts share: the folders, the compiler's warnings,
 # and commands that are shown in short, or with V=1 in full.
 TOP	:= $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
+# What ccache makes relative: sources.  It names targets in what -MMD writes by its
+# relative names, too, and make does not know those of objects.
+export CCACHE_BASEDIR := $(TOP)/userlib
 O	?= $(TOP)/build/userlib
 override O := $(abspath $(O))
 T	:= $(O)/tests

@@ -4,7 +4,6 @@
 # tags: guest harness
 # tier: check
 # timeout: 120
-# exclusive
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
 need_file "$BUILD/guest/7.2/vmlinux" "$BUILD/userlib/peerlane"
