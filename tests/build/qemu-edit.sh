@@ -3,7 +3,7 @@
 # desc: an edited device is in a new QEMU in at most 15 s; going back is instant
 # tags: build
 # tier: all
-# timeout: 300
+# timeout: 600
 # exclusive
 
 # Expressions for at_exit and for inner shells are meant to stay as they are.

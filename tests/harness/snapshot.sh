@@ -48,6 +48,7 @@ guest() { # NAME
 	printf '%-5s' "$1" | dd of="$1.img" conv=notrunc status=none
 	vm_images=
 	vm_image disk0 "$OUT/$1.img"
+	date +%s >"$1.before"
 	vm_run "$1" "$OUT/one.topo" 7.2 "$OUT/case" 100 2>"$1.err"
 	check_eq "guest $1 ends well" 0 $?
 }
@@ -63,7 +64,7 @@ for name in one two; do
 	check_eq "$name: its memory is as that of the snapshot" "" "$(said $name left)"
 	check_eq "$name: no disk but the drive" 0 "$(said $name disks)"
 	check_eq "$name: no other device of virtio" 0 "$(said $name virtio)"
-	check "$name: the clock is the host's" test "$(said $name clock)" -ge "$(($(cut -c 1-10 $name/started)))"
+	check "$name: the clock is the host's" test "$(said $name clock)" -ge "$(cat $name.before)"
 	check "$name: the console has what the kernel said when it booted" grep -q 'Linux version' $name/console.log
 done
 check "they draw different random numbers" test "$(said one random)" != "$(said two random)"
