@@ -236,7 +236,6 @@ static int pln_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = pln_vram_init(gpu);
 	if (ret)
 		goto err_wq;
-	pci_set_master(pdev);
 	ret = pln_queues_init(gpu);
 	if (ret)
 		goto err_master;
@@ -363,7 +362,6 @@ static void pln_reset_done(struct pci_dev *pdev)
 	enum pln_state state = PLN_DEAD;
 
 	flush_work(&gpu->die_work);
-	pci_set_master(pdev);
 	if (pln_rd(gpu, PLN_REG_ID) != PLN_ID_VALUE) {
 		dev_err(&pdev->dev,
 			"does not answer after the reset; remove it and rescan the bus\n");

@@ -83,6 +83,65 @@ static void test_lost_irq(int fd)
 	gpu_free(fd, a.handle);
 }
 
+/* A counter of the device, read by the host: the driver reads none of a dead one */
+static unsigned long long host_counter(const char *name)
+{
+	unsigned long long n = 0;
+	char cmd[160];
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd),
+		 "host counters %s | sed -n 's/.*\"%s\": *\\([0-9]*\\).*/\\1/p'",
+		 gpu_name, name);
+	f = popen(cmd, "r");
+	need(f && fscanf(f, "%llu", &n) == 1, "counter %s", name);
+	pclose(f);
+	return n;
+}
+
+/*
+ * The engine does nothing and obeys nothing, with a job that writes to the
+ * program's memory.  That memory is let go with the job; what the engine does
+ * when it goes on must not reach it.
+ */
+static void test_hung_engine(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	char *p = aligned_alloc(4096, UNIT);
+	struct pln_gpu_op fill = op_fill(a.handle, 0, UNIT, 1, 0xaa);
+	struct pln_gpu_op out = op_from_gpu(p, a.handle, 0, UNIT);
+	unsigned long long ended;
+	struct pln_gpu_wait w;
+	uint64_t job;
+	size_t i, bad = 0;
+
+	need(p && !gpu_run(fd, &fill, 1, NULL), "fill");
+	memset(p, 0x55, UNIT);
+	fault("fault-hung-engine", "true");
+	need(!gpu_submit(fd, &out, 1, 1, &job), "submit");
+	need(!gpu_wait(fd, job, SECONDS(20), &w), "wait");
+	check(w.status == -EIO, "hung engine: the job fails with %s (%s)",
+	      strerror(EIO), strerror(-w.status));
+	check(!shell("grep -q '^pinned 0$' /sys/kernel/debug/peerlane_gpu/%s/memory",
+		     pci), "hung engine: the program's memory is let go");
+
+	ended = host_counter("descriptors");
+	fault("fault-hung-engine", "false");
+	for (i = 0; i < 1000 && host_counter("descriptors") == ended; i++)
+		usleep(10000);
+	check(host_counter("descriptors") > ended,
+	      "the engine goes on with its descriptor");
+	for (i = 0; i < UNIT; i++)
+		bad += p[i] != 0x55;
+	check(!bad, "and writes to no memory that was let go (%zu bytes)", bad);
+
+	check(!shell("echo 1 > /sys/bus/pci/devices/%s/reset", pci),
+	      "reset after the engine hung");
+	check(works(fd), "the next job works");
+	gpu_free(fd, a.handle);
+	free(p);
+}
+
 static void test_reset(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
@@ -161,6 +220,7 @@ int main(int argc, char **argv)
 	test_engine_error(fd);
 	test_stuck_fence(fd);
 	test_lost_irq(fd);
+	test_hung_engine(fd);
 	test_reset(fd);
 	test_reset(fd);
 	check(shell("rmmod peerlane_gpu 2>/dev/null") != 0,
