@@ -83,7 +83,7 @@ static void pln_die_work(struct work_struct *work)
 		gpu->state = here ? PLN_DEAD : PLN_GONE;
 	up_write(&gpu->mem_lock);
 	wake_up_all(&gpu->state_wait);
-	wake_up_all(&gpu->unpinned);
+	pln_pins_wake();
 	pln_queues_stop(gpu, here ? -EIO : -ENODEV);
 	pln_bufs_retire_all(gpu, true);
 }
@@ -121,10 +121,8 @@ static struct pln_gpu *pln_gpu_create(struct pci_dev *pdev)
 	}
 	gpu->pdev = pci_dev_get(pdev);
 	init_rwsem(&gpu->mem_lock);
-	spin_lock_init(&gpu->pin_lock);
 	init_waitqueue_head(&gpu->state_wait);
 	init_waitqueue_head(&gpu->reaped);
-	init_waitqueue_head(&gpu->unpinned);
 	INIT_WORK(&gpu->die_work, pln_die_work);
 	INIT_LIST_HEAD(&gpu->bufs);
 	INIT_LIST_HEAD(&gpu->graveyard);
@@ -307,7 +305,7 @@ static void pln_remove(struct pci_dev *pdev)
 	gpu->state = PLN_REMOVED;
 	up_write(&gpu->mem_lock);
 	wake_up_all(&gpu->state_wait);
-	wake_up_all(&gpu->unpinned);
+	pln_pins_wake();
 	pln_debugfs_del(gpu);
 	pln_cdev_del(gpu);
 

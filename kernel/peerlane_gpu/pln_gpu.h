@@ -154,8 +154,6 @@ struct pln_gpu {
 	atomic64_t nr_exports;
 	atomic64_t nr_pins;	/* page tables given to other drivers */
 	atomic64_t pinned;	/* bytes of user memory */
-	spinlock_t pin_lock;	/* whoever adds to it */
-	wait_queue_head_t unpinned;
 };
 
 /**
@@ -288,6 +286,8 @@ struct pln_jop {
 /**
  * struct pln_job - operations given to a queue at once
  * @done: completed when the device has no more to do with it
+ * @pinned: bytes of user memory that count for the limits
+ * @mm: with a reference, while @pinned is not 0: its pinned_vm counts them too
  * @op: cursor: next operation to put on the ring
  * @off: bytes of it on the ring
  * @sg: segment of its user memory to go on with, and @sg_off in it
@@ -316,6 +316,7 @@ struct pln_job {
 	int status;
 	u32 error;
 	u64 pinned;
+	struct mm_struct *mm;
 	unsigned int nr_ops;
 	struct pln_jop ops[] __counted_by(nr_ops);
 };
@@ -426,6 +427,7 @@ int pln_job_bind(struct pln_job *job);
 void pln_job_get(struct pln_job *job);
 void pln_job_put(struct pln_job *job);
 void pln_job_release_resources(struct pln_job *job);
+void pln_pins_wake(void);
 int pln_vram_zero(struct pln_buf *buf);
 
 /* file.c */

@@ -250,8 +250,9 @@ struct pln_gpu_op {
  *
  * Returns when the work is queued.  User memory stays pinned until the job
  * ends.  EFAULT: user memory; EINVAL: a bad operation (nothing was queued);
- * EAGAIN: too many jobs not waited for; ENOMEM: more user memory than one file
- * may have pinned.
+ * EAGAIN: too many jobs not waited for, or no job ended in time that would have
+ * made room for the user memory; ENOMEM: more user memory than one file may have
+ * pinned, or, without CAP_IPC_LOCK, than RLIMIT_MEMLOCK allows the process.
  */
 struct pln_gpu_submit {
 	__u64 ops;
