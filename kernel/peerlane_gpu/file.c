@@ -159,7 +159,7 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 	q.reset_count = gpu->reset_count;
 	up_read(&gpu->mem_lock);
 	q.page_size = PLN_PAGE_SIZE;
-	q.num_queues = gpu->num_queues;
+	q.num_queues = pln_user_queues(gpu);
 	q.pci_domain = pci_domain_nr(gpu->pdev->bus);
 	q.pci_bus = gpu->pdev->bus->number;
 	q.pci_devfn = gpu->pdev->devfn;
@@ -468,7 +468,7 @@ static int pln_ioc_submit(struct pln_file *file, void __user *arg)
 	if (copy_from_user(&s, arg, sizeof(s)))
 		return -EFAULT;
 	if (!s.nr_ops || s.nr_ops > PLN_GPU_MAX_OPS || s.flags ||
-	    s.reserved || s.queue >= gpu->num_queues)
+	    s.reserved || s.queue >= pln_user_queues(gpu))
 		return -EINVAL;
 
 	ops = vmemdup_user(u64_to_user_ptr(s.ops),

@@ -339,6 +339,15 @@ static inline u64 pln_rd64(struct pln_gpu *gpu, u32 reg)
 	return lo | (u64)readl(gpu->regs + reg + 4) << 32;
 }
 
+/*
+ * Queues of programs.  The last queue is the driver's own: it zeroes new memory,
+ * which must not wait for the work of others.  A GPU with one queue has no other.
+ */
+static inline unsigned int pln_user_queues(const struct pln_gpu *gpu)
+{
+	return gpu->num_queues > 1 ? gpu->num_queues - 1 : 1;
+}
+
 /* main.c */
 extern unsigned int pln_watchdog_ms;
 extern unsigned int pln_max_jobs;

@@ -95,6 +95,37 @@ static void test_pin_two(int fd)
 	free(p);
 }
 
+/* Work of one program on all queues does not hold up memory for others */
+static void test_alloc_meanwhile(int fd)
+{
+	struct pln_gpu_op ops[PLN_GPU_MAX_OPS];
+	struct pln_gpu_query q = gpu_query(fd);
+	int busy = gpu_open(), pending = 0;
+	struct pln_gpu_alloc a, b;
+	struct pln_gpu_wait w;
+	uint64_t job[16];
+	unsigned int i;
+
+	need(q.num_queues <= 16, "queues");
+	a = gpu_alloc(busy, 16 * MIB);
+	busy_ops(ops, PLN_GPU_MAX_OPS, &a);
+	for (i = 0; i < q.num_queues; i++)
+		need(!gpu_submit(busy, ops, PLN_GPU_MAX_OPS, i, &job[i]),
+		     "submit");
+	b = gpu_alloc(fd, UNIT);
+	for (i = 0; i < q.num_queues; i++)
+		pending += gpu_wait(busy, job[i], 0, &w) == -1 &&
+			   errno == ETIMEDOUT;
+	check(pending == (int)q.num_queues,
+	      "memory is given out while all %u queues have work (%d still have)",
+	      q.num_queues, pending);
+	check_errno(gpu_submit(fd, ops, 1, q.num_queues, &job[0]), EINVAL,
+		    "submit: the driver's own queue");
+	/* What has not begun ends with the file */
+	close(busy);
+	gpu_free(fd, b.handle);
+}
+
 #define PIN_THREADS	6
 #define PIN_ROUNDS	40
 
@@ -209,6 +240,7 @@ int main(void)
 	test_pin_limit(fd);
 	test_pin_race(fd);
 	test_pin_two(fd);
+	test_alloc_meanwhile(fd);
 	test_many_jobs(fd);
 	check(room_is(fd, &q), "all memory is free again");
 	close(fd);

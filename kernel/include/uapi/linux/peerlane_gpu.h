@@ -38,7 +38,7 @@
  * @coherent_size: out: bytes of the coherent window, 0 without one
  * @reset_count: out: resets that lost memory since the driver was bound
  * @page_size: out: allocation granularity, bytes
- * @num_queues: out: engine queues
+ * @num_queues: out: engine queues for PLN_GPU_IOC_SUBMIT
  * @pci_domain: out
  * @pci_bus: out
  * @pci_devfn: out
