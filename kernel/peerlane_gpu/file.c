@@ -597,15 +597,19 @@ static int pln_mmap(struct file *filp, struct vm_area_struct *vma)
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 size = vma->vm_end - vma->vm_start;
 	struct pln_buf *buf, *found = NULL;
-	unsigned long index;
+	XA_STATE(xas, &file->bufs, 0);
+	unsigned int tried = 0;
 	int ret;
 
 	ret = pln_state_errno(file->gpu);
 	if (ret)
 		return ret;
 
-	xa_lock(&file->bufs);
-	xa_for_each(&file->bufs, index, buf) {
+	/* The lock keeps the memory of a handle; there may be very many */
+	xas_lock(&xas);
+	xas_for_each(&xas, buf, ULONG_MAX) {
+		if (xa_is_zero(buf))
+			continue;
 		if (!READ_ONCE(buf->revoked) && offset >= buf->vram &&
 		    offset - buf->vram < buf->size &&
 		    size <= buf->size - (offset - buf->vram)) {
@@ -613,8 +617,14 @@ static int pln_mmap(struct file *filp, struct vm_area_struct *vma)
 			found = buf;
 			break;
 		}
+		if (++tried % XA_CHECK_SCHED)
+			continue;
+		xas_pause(&xas);
+		xas_unlock(&xas);
+		cond_resched();
+		xas_lock(&xas);
 	}
-	xa_unlock(&file->bufs);
+	xas_unlock(&xas);
 	if (!found)
 		return -EINVAL;
 
