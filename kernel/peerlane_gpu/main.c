@@ -244,6 +244,8 @@ static int pln_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto err_aperture;
 	pln_debugfs_add(gpu);
+	/* The link may be reset, which empties configuration space */
+	pci_save_state(pdev);
 
 	pci_info(pdev,
 		 "%s: %llu MiB VRAM, %llu MiB BAR1%s, %s coherent window, %u queues\n",
@@ -383,16 +385,26 @@ static void pln_reset_done(struct pci_dev *pdev)
 		pci_info(pdev, "reset done; memory of before is lost\n");
 	else
 		pln_queues_stop(gpu, -EIO);
+	/* For the next reset of the link: what was saved can be restored once */
+	pci_save_state(pdev);
 }
 
 static pci_ers_result_t pln_error_detected(struct pci_dev *pdev,
 					   pci_channel_state_t state)
 {
+	struct pln_gpu *gpu = pci_get_drvdata(pdev);
+
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	pln_reset_prepare(pdev);
-	return state == pci_channel_io_perm_failure ?
-		PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
+	if (state != pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_NEED_RESET;
+	/* No reset follows, so nobody should wait for one */
+	down_write(&gpu->mem_lock);
+	gpu->state = PLN_DEAD;
+	up_write(&gpu->mem_lock);
+	wake_up_all(&gpu->state_wait);
+	return PCI_ERS_RESULT_DISCONNECT;
 }
 
 static pci_ers_result_t pln_slot_reset(struct pci_dev *pdev)

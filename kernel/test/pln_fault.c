@@ -158,6 +158,25 @@ static void test_reset(int fd)
 	check(!gpu_free(fd, v.a.handle), "a lost handle can be freed");
 }
 
+/* A fatal error of the link: the kernel resets it, with the GPU behind it */
+static void test_link_error(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct victim v;
+	int i;
+
+	victim_make(fd, &v);
+	check(!shell("host link-error %s | grep -q ok", gpu_name),
+	      "a fatal error of the link above the GPU");
+	for (i = 0; i < 2000 && gpu_query(fd).reset_count == q.reset_count; i++)
+		usleep(10000);
+	check(gpu_query(fd).reset_count == q.reset_count + 1,
+	      "link error: the GPU is reset");
+	victim_check(fd, &v, "link error", EIO);
+	check(works(fd), "link error: the same open file works again");
+	gpu_free(fd, v.a.handle);
+}
+
 /* No slot tells of it: the driver finds out for itself */
 static void test_surprise(int fd)
 {
@@ -223,6 +242,9 @@ int main(int argc, char **argv)
 	test_hung_engine(fd);
 	test_reset(fd);
 	test_reset(fd);
+	/* Twice: what the first restores, the second needs again */
+	test_link_error(fd);
+	test_link_error(fd);
 	check(shell("rmmod peerlane_gpu 2>/dev/null") != 0,
 	      "the module cannot go while a file is open");
 	test_unbind(fd, false);
