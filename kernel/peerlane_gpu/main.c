@@ -2,13 +2,14 @@
 /*
  * Peerlane emulated GPU: driver.
  *
- * Binds to the peerlane-gpu PCI device.  Resets: memory of before is lost,
- * files stay open and their handles answer EIO until they are freed.
+ * Binds to the peerlane-gpu PCI device.  Resets and suspend: memory of before is
+ * lost, files stay open and their handles answer EIO until they are freed.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/pm.h>
 
 #include "pln_gpu.h"
 
@@ -421,6 +422,21 @@ static void pln_resume(struct pci_dev *pdev)
 		pln_reset_done(pdev);
 }
 
+/* Memory does not outlast a suspend: it is a reset */
+static int pln_pm_suspend(struct device *dev)
+{
+	pln_reset_prepare(to_pci_dev(dev));
+	return 0;
+}
+
+static int pln_pm_resume(struct device *dev)
+{
+	pln_reset_done(to_pci_dev(dev));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(pln_pm_ops, pln_pm_suspend, pln_pm_resume);
+
 static void pln_shutdown(struct pci_dev *pdev)
 {
 	struct pln_gpu *gpu = pci_get_drvdata(pdev);
@@ -451,6 +467,7 @@ static struct pci_driver pln_pci_driver = {
 	.shutdown = pln_shutdown,
 	.err_handler = &pln_error_handlers,
 	.dev_groups = pln_dev_groups,
+	.driver.pm = pm_sleep_ptr(&pln_pm_ops),
 };
 
 static int __init pln_init(void)

@@ -158,6 +158,27 @@ static void test_reset(int fd)
 	check(!gpu_free(fd, v.a.handle), "a lost handle can be freed");
 }
 
+/* The kernel suspends all devices and resumes them at once */
+static void test_suspend(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct victim v;
+
+	if (access("/sys/power/pm_test", W_OK)) {
+		printf("# no suspend: this kernel has no test of it\n");
+		return;
+	}
+	need(!shell("echo 0 > /sys/module/suspend/parameters/pm_test_delay && echo devices > /sys/power/pm_test"),
+	     "a test of suspend");
+	victim_make(fd, &v);
+	check(!shell("echo freeze > /sys/power/state"), "suspend");
+	check(gpu_query(fd).reset_count == q.reset_count + 1,
+	      "suspend: counted as a reset");
+	victim_check(fd, &v, "suspend", EIO);
+	check(works(fd), "suspend: the same open file works again");
+	gpu_free(fd, v.a.handle);
+}
+
 /* A fatal error of the link: the kernel resets it, with the GPU behind it */
 static void test_link_error(int fd)
 {
@@ -245,6 +266,7 @@ int main(int argc, char **argv)
 	/* Twice: what the first restores, the second needs again */
 	test_link_error(fd);
 	test_link_error(fd);
+	test_suspend(fd);
 	check(shell("rmmod peerlane_gpu 2>/dev/null") != 0,
 	      "the module cannot go while a file is open");
 	test_unbind(fd, false);
