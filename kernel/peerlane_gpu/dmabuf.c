@@ -65,17 +65,17 @@ struct pln_dmabuf_map {
 };
 
 /*
- * Kernels without P2PDMA cannot be asked for a way.  One is certain: by bus
- * addresses, below one switch.
+ * Kernels without P2PDMA, and those before 6.19, cannot be asked for a way.  One
+ * is certain: by bus addresses, below one switch.
  */
 static int pln_dmabuf_check_way(struct pln_gpu *gpu, struct device *dev)
 {
-	if (IS_ENABLED(CONFIG_PCI_P2PDMA))
+	if (PLN_DMA_BUF_FINDS_WAY)
 		return 0;
 	if (dev_is_pci(dev) && pln_below_one_switch(gpu, to_pci_dev(dev)))
 		return 0;
 	dev_warn_ratelimited(dev,
-			     "no DMA to a dma-buf of %s: they are not below one switch, or that redirects, and this kernel has no P2PDMA to find another way\n",
+			     "no DMA to a dma-buf of %s: they are not below one switch, or that redirects, and this kernel cannot be asked for another way\n",
 			     pci_name(gpu->pdev));
 	return -EINVAL;
 }
@@ -83,11 +83,11 @@ static int pln_dmabuf_check_way(struct pln_gpu *gpu, struct device *dev)
 static int pln_dmabuf_check_addr(struct pln_gpu *gpu, struct pln_run *run,
 				 struct device *dev, struct sg_table *sgt)
 {
-	if (IS_ENABLED(CONFIG_PCI_P2PDMA) || sg_dma_address(sgt->sgl) ==
+	if (PLN_DMA_BUF_FINDS_WAY || sg_dma_address(sgt->sgl) ==
 	    pci_bus_address(gpu->pdev, PLN_BAR_APERTURE) + run->bar1)
 		return 0;
 	dev_warn_ratelimited(dev,
-			     "no DMA to a dma-buf of %s: an IOMMU translates its addresses, and this kernel has no P2PDMA to find another way\n",
+			     "no DMA to a dma-buf of %s: an IOMMU translates its addresses, and this kernel cannot be asked for another way\n",
 			     pci_name(gpu->pdev));
 	return -EINVAL;
 }
