@@ -494,6 +494,12 @@ static void pln_p2pdma_fini(struct pln_gpu *gpu)
 
 	if (!gpu->bar1_p2pmem)
 		return;
+	/*
+	 * All mappings are gone.  pin_user_pages_fast() may have read one before and
+	 * hold a reference until it looks again; it does all that with interrupts
+	 * off, which is over after this.
+	 */
+	synchronize_rcu();
 	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
 		WARN_ON_ONCE(!page_ref_freeze(virt_to_page(gpu->bar1_p2pmem +
 							   i * PAGE_SIZE), 1));
