@@ -549,15 +549,18 @@ static int pln_ioc_wait(struct pln_file *file, void __user *arg)
 		}
 	}
 
-	/* One waiter gets the news */
-	ret = -ENOENT;
-	if (xa_cmpxchg(&file->jobs, w.job, job, NULL, 0) != job)
-		goto out;
+	/* The job is forgotten when its end is told, and one waiter alone is told */
 	w.result = job->result;
 	w.status = job->status;
 	w.error = job->error;
+	ret = -EFAULT;
+	if (copy_to_user(arg, &w, sizeof(w)))
+		goto out;
+	ret = -ENOENT;
+	if (xa_cmpxchg(&file->jobs, w.job, job, NULL, 0) != job)
+		goto out;
 	pln_forget_job(file, job);
-	ret = copy_to_user(arg, &w, sizeof(w)) ? -EFAULT : 0;
+	ret = 0;
 out:
 	pln_job_put(job);
 	return ret;

@@ -273,7 +273,8 @@ struct pln_gpu_submit {
  * @flags: in: 0
  * @reserved: 0
  *
- * ETIMEDOUT: not finished, the job stays.  EINTR: a signal, likewise.
+ * ETIMEDOUT: not finished, the job stays.  EINTR: a signal, likewise.  EFAULT:
+ * its end could not be told, likewise.
  * ENOENT: no such job.  When the call returns 0 the job has ended, well or
  * badly, as @status says, and its number is not valid any more.
  */
