@@ -288,7 +288,7 @@ struct pln_gpu_wait {
 	__u32 reserved;
 };
 
-#define PLN_GPU_IOC_MAGIC	0xb5
+#define PLN_GPU_IOC_MAGIC	0xd7
 
 #define PLN_GPU_IOC_QUERY	_IOWR(PLN_GPU_IOC_MAGIC, 0, struct pln_gpu_query)
 #define PLN_GPU_IOC_ALLOC	_IOWR(PLN_GPU_IOC_MAGIC, 1, struct pln_gpu_alloc)
