@@ -3,15 +3,9 @@
  * Peerlane emulated GPU: how the CPU and other devices reach its memory.
  *
  * BAR1 is a window: runs of units are mapped to VRAM while an export needs
- * them.  With P2PDMA its pages come from the PCI core, all at once, and each
- * keeps one reference of ours as long as the driver is bound: a page with more
- * is in use, and the core's pool never hands one to somebody else.
- *
- * The coherent window shows all VRAM, one to one, as MEMORY_DEVICE_GENERIC
- * pages, with the same rule for references.
+ * them.  Its pages, and those of the coherent window, are the business of pages.c.
  */
 #include <linux/genalloc.h>
-#include <linux/memremap.h>
 
 #include "pln_gpu.h"
 
@@ -456,96 +450,6 @@ none:
 	return ERR_PTR(-EINVAL);
 }
 
-static void pln_p2pdma_init(struct pln_gpu *gpu)
-{
-	struct device *dev = &gpu->pdev->dev;
-	unsigned long i;
-	void *mem;
-	int ret;
-
-	if (!IS_ENABLED(CONFIG_PCI_P2PDMA)) {
-		dev_info(dev,
-			 "no peer-to-peer DMA of files: this kernel is built without CONFIG_PCI_P2PDMA\n");
-		return;
-	}
-
-	ret = pci_p2pdma_add_resource(gpu->pdev, PLN_BAR_APERTURE, 0, 0);
-	if (ret) {
-		dev_warn(dev,
-			 "no peer-to-peer DMA: no struct pages for BAR1 (%pe); a BAR1 of a multiple of 2 MiB is needed\n",
-			 ERR_PTR(ret));
-		return;
-	}
-
-	mem = pci_alloc_p2pmem(gpu->pdev, gpu->bar1_size);
-	if (!mem) {
-		dev_warn(dev,
-			 "no peer-to-peer DMA: somebody else has pages of BAR1\n");
-		return;
-	}
-	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
-		set_page_count(virt_to_page(mem + i * PAGE_SIZE), 1);
-	gpu->bar1_p2pmem = mem;
-}
-
-static void pln_p2pdma_fini(struct pln_gpu *gpu)
-{
-	unsigned long i;
-
-	if (!gpu->bar1_p2pmem)
-		return;
-	/*
-	 * All mappings are gone.  pin_user_pages_fast() may have read one before and
-	 * hold a reference until it looks again; it does all that with interrupts
-	 * off, which is over after this.
-	 */
-	synchronize_rcu();
-	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
-		WARN_ON_ONCE(!page_ref_freeze(virt_to_page(gpu->bar1_p2pmem +
-							   i * PAGE_SIZE), 1));
-	pci_free_p2pmem(gpu->pdev, gpu->bar1_p2pmem, gpu->bar1_size);
-	gpu->bar1_p2pmem = NULL;
-}
-
-static void pln_coherent_init(struct pln_gpu *gpu)
-{
-	struct pci_dev *pdev = gpu->pdev;
-	struct dev_pagemap *pgmap;
-	void *addr;
-
-	if (!(pln_rd(gpu, PLN_REG_FEATURES) & PLN_FEAT_COHERENT))
-		return;
-	gpu->coherent_phys = pci_resource_start(pdev, PLN_BAR_COHERENT);
-	gpu->coherent_size = pci_resource_len(pdev, PLN_BAR_COHERENT);
-	if (gpu->coherent_size < gpu->vram_size) {
-		dev_warn(&pdev->dev,
-			 "coherent window not used: it has %llu bytes, VRAM %llu; was BAR %u given space?\n",
-			 gpu->coherent_size, gpu->vram_size, PLN_BAR_COHERENT);
-		goto none;
-	}
-
-	/* Freed by the driver core, after the pages are gone */
-	pgmap = devm_kzalloc(&pdev->dev, sizeof(*pgmap), GFP_KERNEL);
-	if (!pgmap)
-		goto none;
-	pgmap->type = MEMORY_DEVICE_GENERIC;
-	pgmap->range.start = gpu->coherent_phys;
-	pgmap->range.end = gpu->coherent_phys + gpu->coherent_size - 1;
-	pgmap->nr_range = 1;
-	addr = devm_memremap_pages(&pdev->dev, pgmap);
-	if (IS_ERR(addr)) {
-		dev_warn(&pdev->dev,
-			 "coherent window not used: no struct pages for it (%pe); VRAM of a multiple of 2 MiB is needed\n",
-			 addr);
-		goto none;
-	}
-	gpu->coherent_pgmap = pgmap;
-	return;
-
-none:
-	gpu->coherent_size = 0;
-}
-
 int pln_aperture_init(struct pln_gpu *gpu)
 {
 	int node = dev_to_node(&gpu->pdev->dev);
@@ -565,12 +469,7 @@ int pln_aperture_init(struct pln_gpu *gpu)
 	if (ret)
 		goto err_pool;
 
-	pln_p2pdma_init(gpu);
-	ret = pcim_p2pdma_init(gpu->pdev);
-	if (!ret)
-		gpu->provider = pcim_p2pdma_provider(gpu->pdev,
-						     PLN_BAR_APERTURE);
-	pln_coherent_init(gpu);
+	pln_pages_init(gpu);
 	return 0;
 
 err_pool:
@@ -578,10 +477,9 @@ err_pool:
 	return ret;
 }
 
-/* All runs are reaped; the core takes the pages back after remove */
+/* All runs are reaped */
 void pln_aperture_fini(struct pln_gpu *gpu)
 {
-	pln_p2pdma_fini(gpu);
-	gpu->coherent_pgmap = NULL;
+	pln_pages_fini(gpu);
 	gen_pool_destroy(gpu->bar1_pool);
 }

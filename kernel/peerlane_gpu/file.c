@@ -4,6 +4,7 @@
  */
 #include <linux/fs.h>
 #include <linux/jiffies.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -12,6 +13,11 @@
 #define PLN_MAX_GPUS		64
 #define PLN_MAX_WAIT_NS		(600ULL * NSEC_PER_SEC)
 #define PLN_RESET_WAIT_MS	10000
+
+static unsigned int pln_max_jobs = 1024;
+module_param_named(max_jobs, pln_max_jobs, uint, 0644);
+MODULE_PARM_DESC(max_jobs,
+		 "Jobs of one open file that nobody has waited for yet (default 1024)");
 
 /* 0 is no handle and no job */
 #define PLN_XA_LIMIT		XA_LIMIT(1, INT_MAX)
@@ -43,18 +49,6 @@ static int pln_open(struct inode *inode, struct file *filp)
 	atomic64_inc(&gpu->nr_files);
 	filp->private_data = file;
 	return nonseekable_open(inode, filp);
-}
-
-void pln_file_free(struct kref *kref)
-{
-	struct pln_file *file = container_of(kref, struct pln_file, kref);
-	struct pln_gpu *gpu = file->gpu;
-
-	xa_destroy(&file->bufs);
-	xa_destroy(&file->jobs);
-	kfree(file);
-	atomic64_dec(&gpu->nr_files);
-	put_device(&gpu->dev);
 }
 
 static int pln_release(struct inode *inode, struct file *filp)

@@ -5,6 +5,7 @@
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
+#include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -13,6 +14,16 @@
 #include "pln_gpu.h"
 
 #define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
+
+unsigned int pln_watchdog_ms = 10000;
+module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
+MODULE_PARM_DESC(watchdog_ms,
+		 "Time for an engine queue to make progress, in ms (default 10000)");
+
+static unsigned int pln_max_pinned_mib = 1024;
+module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);
+MODULE_PARM_DESC(max_pinned_mib,
+		 "User memory pinned by the jobs of one open file, in MiB (default 1024; never over half of the memory)");
 
 /* User memory that jobs of all GPUs have pinned, in bytes */
 static DEFINE_SPINLOCK(pln_pin_lock);
@@ -491,40 +502,3 @@ int pln_job_bind(struct pln_job *job)
 	return ret;
 }
 
-/* New memory shows nobody's old data: fill it, or fail */
-int pln_vram_zero(struct pln_buf *buf)
-{
-	struct pln_gpu *gpu = buf->gpu;
-	struct pln_job *job;
-	int ret;
-
-	job = pln_job_alloc(gpu, 1);
-	if (!job)
-		return -ENOMEM;
-	job->ops[0].op.opcode = PLN_GPU_OP_FILL;
-	job->ops[0].op.arg = 8;
-	job->ops[0].op.len = buf->size;
-	ret = pln_buf_use(buf);
-	if (ret)
-		goto out;
-	pln_buf_get(buf);
-	job->ops[0].dst = buf;
-
-	ret = pln_queue_submit(&gpu->queues[gpu->num_queues - 1], job);
-	if (ret)
-		goto out;
-	/* The queue's watchdog ends every job */
-	ret = wait_for_completion_killable(&job->done);
-	if (ret)
-		goto out;
-	ret = job->status;
-	if (ret && ret != -ENODEV) {
-		dev_err_ratelimited(&gpu->dev,
-				    "cannot give out memory: the engine failed to zero it (%pe, device error %u)\n",
-				    ERR_PTR(ret), job->error);
-		ret = -EIO;
-	}
-out:
-	pln_job_put(job);
-	return ret;
-}

@@ -15,21 +15,6 @@
 
 #define PLN_REMOVE_LINES	4	/* of who holds it up, each time, at most */
 
-unsigned int pln_watchdog_ms = 10000;
-module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
-MODULE_PARM_DESC(watchdog_ms,
-		 "Time for an engine queue to make progress, in ms (default 10000)");
-
-unsigned int pln_max_jobs = 1024;
-module_param_named(max_jobs, pln_max_jobs, uint, 0644);
-MODULE_PARM_DESC(max_jobs,
-		 "Jobs of one open file that nobody has waited for yet (default 1024)");
-
-unsigned int pln_max_pinned_mib = 1024;
-module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);
-MODULE_PARM_DESC(max_pinned_mib,
-		 "User memory pinned by the jobs of one open file, in MiB (default 1024; never over half of the memory)");
-
 static int pln_wait_ms_set(const char *val, const struct kernel_param *kp)
 {
 	return param_set_uint_minmax(val, kp, 100, 600000);
@@ -51,28 +36,6 @@ MODULE_PARM_DESC(drain_ms,
 		 "Time that a reset waits for other devices to end their DMA to GPU memory, in ms (100 to 600000, default 2000)");
 
 static DEFINE_IDA(pln_ids);
-
-/*
- * The device does not answer or does not obey, or it was pulled out.  May be
- * called under any lock of ours, so the work is done elsewhere.  Returns the
- * errno for who wanted something of it.
- */
-int pln_gpu_die(struct pln_gpu *gpu, const char *why)
-{
-	int err = pci_device_is_present(gpu->pdev) ? -EIO : -ENODEV;
-
-	if (xchg(&gpu->broken, true))
-		return err;
-	if (err == -ENODEV)
-		dev_err(&gpu->pdev->dev,
-			"not on the bus any more; its memory is lost\n");
-	else
-		dev_err(&gpu->pdev->dev,
-			"out of service: %s; its memory is lost, reset it (echo 1 > /sys/bus/pci/devices/%s/reset) or bind the driver again\n",
-			why, pci_name(gpu->pdev));
-	queue_work(gpu->wq, &gpu->die_work);
-	return err;
-}
 
 static void pln_die_work(struct work_struct *work)
 {
@@ -232,6 +195,7 @@ static int pln_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 
 	pci_set_drvdata(pdev, gpu);
+	pln_memory_init(gpu);
 	ret = pln_vram_init(gpu);
 	if (ret)
 		goto err_wq;
@@ -265,6 +229,7 @@ err_queues:
 err_master:
 	pci_clear_master(pdev);
 	cancel_work_sync(&gpu->die_work);
+	pln_memory_fini(gpu);
 	pln_vram_fini(gpu);
 err_wq:
 	if (gpu->wq)
@@ -330,6 +295,7 @@ static void pln_remove(struct pci_dev *pdev)
 
 	pln_queues_fini(gpu);
 	pln_aperture_fini(gpu);
+	pln_memory_fini(gpu);
 	pln_vram_fini(gpu);
 	destroy_workqueue(gpu->wq);
 	pci_clear_master(pdev);

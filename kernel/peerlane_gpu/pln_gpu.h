@@ -348,27 +348,39 @@ static inline unsigned int pln_user_queues(const struct pln_gpu *gpu)
 	return gpu->num_queues > 1 ? gpu->num_queues - 1 : 1;
 }
 
-/* main.c */
-extern unsigned int pln_watchdog_ms;
-extern unsigned int pln_max_jobs;
-extern unsigned int pln_max_pinned_mib;
+/* state.c */
+#define PLN_REAP_MIN_MS		1
+extern const char * const pln_error_names[PLN_NUM_ERRORS];
+int pln_state_errno(struct pln_gpu *gpu);
 int pln_gpu_die(struct pln_gpu *gpu, const char *why);
+void pln_reap_soon(struct pln_gpu *gpu);
+void pln_file_free(struct kref *kref);
 
 /* vram.c */
 int pln_vram_init(struct pln_gpu *gpu);
 void pln_vram_fini(struct pln_gpu *gpu);
-struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size);
+int pln_vram_take(struct pln_gpu *gpu, struct pln_buf *buf);
+void pln_vram_give(struct pln_buf *buf);
 void pln_buf_get(struct pln_buf *buf);
 void pln_buf_put(struct pln_buf *buf);
+int pln_buf_use(struct pln_buf *buf);
+void pln_buf_unuse(struct pln_buf *buf);
+
+/* pages.c */
+void pln_pages_init(struct pln_gpu *gpu);
+void pln_pages_fini(struct pln_gpu *gpu);
+bool pln_pages_idle(phys_addr_t phys, u64 size, u64 *end);
+u64 pln_pages_busy(phys_addr_t phys, u64 size);
+
+/* memory.c */
+void pln_memory_init(struct pln_gpu *gpu);
+void pln_memory_fini(struct pln_gpu *gpu);
+struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size);
 void pln_buf_retire(struct pln_buf *buf, bool lost);
 void pln_buf_drop(struct pln_buf *buf);
 void pln_bufs_retire_all(struct pln_gpu *gpu, bool lost);
-int pln_buf_use(struct pln_buf *buf);
-void pln_buf_unuse(struct pln_buf *buf);
-void pln_reap_soon(struct pln_gpu *gpu);
 bool pln_reap_wait(struct pln_gpu *gpu, unsigned int ms);
-bool pln_pages_idle(phys_addr_t phys, u64 size, u64 *end);
-int pln_state_errno(struct pln_gpu *gpu);
+size_t pln_held_by(struct pln_buf *buf, char *text, size_t size);
 
 /* aperture.c */
 int pln_aperture_init(struct pln_gpu *gpu);
@@ -429,6 +441,7 @@ int pln_queue_submit(struct pln_queue *q, struct pln_job *job);
 void pln_queue_kick(struct pln_queue *q);
 
 /* job.c */
+extern unsigned int pln_watchdog_ms;
 struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops);
 struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 			      unsigned int nr_ops);
@@ -437,19 +450,15 @@ void pln_job_get(struct pln_job *job);
 void pln_job_put(struct pln_job *job);
 void pln_job_release_resources(struct pln_job *job);
 void pln_pins_wake(void);
-int pln_vram_zero(struct pln_buf *buf);
 
 /* file.c */
 int pln_file_setup(void);
 void pln_file_cleanup(void);
 int pln_cdev_add(struct pln_gpu *gpu);
 void pln_cdev_del(struct pln_gpu *gpu);
-void pln_file_free(struct kref *kref);
 
 /* sysfs.c */
 extern const struct attribute_group *pln_dev_groups[];
-extern const char * const pln_error_names[PLN_NUM_ERRORS];
-size_t pln_held_by(struct pln_buf *buf, char *text, size_t size);
 void pln_debugfs_setup(void);
 void pln_debugfs_cleanup(void);
 void pln_debugfs_add(struct pln_gpu *gpu);
