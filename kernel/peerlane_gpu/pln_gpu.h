@@ -386,16 +386,19 @@ size_t pln_held_by(struct pln_buf *buf, char *text, size_t size);
 int pln_aperture_init(struct pln_gpu *gpu);
 void pln_aperture_fini(struct pln_gpu *gpu);
 void pln_aperture_was_reset(struct pln_gpu *gpu);
-struct pln_run *pln_run_get(struct pln_export *exp, struct pln_holder *holder);
-void pln_run_dup(struct pln_export *exp);
-void pln_run_put(struct pln_export *exp, struct pln_run *run,
-		 struct pln_holder *holder, struct dma_fence *fence);
-void pln_run_detach(struct pln_export *exp);
+struct pln_run *pln_run_create(struct pln_gpu *gpu,
+			       const struct pln_piece *pieces,
+			       unsigned int nr_pieces);
+void pln_run_drain(struct pln_run *run);
+void pln_run_kill(struct pln_run *run);
+bool pln_below_one_switch(struct pln_gpu *gpu, struct pci_dev *peer);
 struct pln_run *pln_run_pin(const struct pln_piece *piece,
 			    struct pln_holder *holder);
 void pln_run_orphan(struct pln_run *run);
 void pln_run_unpin(struct pln_run *run, struct pln_holder *holder);
 bool pln_runs_reap(struct pln_gpu *gpu);
+
+/* mapping.c */
 int pln_buf_mmap(struct pln_buf *buf, struct vm_area_struct *vma);
 struct pln_buf *pln_buf_at(u64 va, u64 len, u64 *offset);
 vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages);
@@ -410,7 +413,6 @@ struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd,
 			       struct address_space *mapping);
 
 /* p2p.c */
-bool pln_below_one_switch(struct pln_gpu *gpu, struct pci_dev *peer);
 void pln_p2p_revoke(struct pln_buf *buf);
 
 /* ring.c */
