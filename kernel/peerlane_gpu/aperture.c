@@ -7,7 +7,7 @@
  */
 #include <linux/genalloc.h>
 
-#include "pln_gpu.h"
+#include "aperture.h"
 
 static int pln_bar1_cmd(struct pln_gpu *gpu, u32 cmd, u64 bar1, u64 size,
 			u64 vram)

@@ -9,7 +9,8 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 
-#include "pln_gpu.h"
+#include "aperture.h"
+#include "dmabuf.h"
 
 PLN_IMPORT_NS_DMA_BUF();
 
@@ -127,7 +128,7 @@ static void pln_export_hide(struct pln_export *exp, struct pln_run *run,
 	up_write(&gpu->mem_lock);
 }
 
-/* An importer's mapping remembers its run */
+/* An importer's mapping, in exp->maps; the run stays while @holder is in its list */
 struct pln_dmabuf_map {
 	struct list_head node;
 	struct sg_table *sgt;

@@ -8,7 +8,9 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "pln_gpu.h"
+#include "dmabuf.h"
+#include "job.h"
+#include "queue.h"
 
 #define PLN_MAX_GPUS		64
 #define PLN_MAX_WAIT_NS		(600ULL * NSEC_PER_SEC)

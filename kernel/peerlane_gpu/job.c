@@ -11,7 +11,7 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "pln_gpu.h"
+#include "job.h"
 
 #define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
 

@@ -11,7 +11,9 @@
 #include <linux/moduleparam.h>
 #include <linux/pm.h>
 
-#include "pln_gpu.h"
+#include "aperture.h"
+#include "job.h"
+#include "queue.h"
 
 #define PLN_REMOVE_LINES	4	/* of who holds it up, each time, at most */
 

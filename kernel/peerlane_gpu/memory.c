@@ -14,7 +14,10 @@
  */
 #include <linux/jiffies.h>
 
-#include "pln_gpu.h"
+#include "aperture.h"
+#include "dmabuf.h"
+#include "job.h"
+#include "queue.h"
 
 #define PLN_REAP_MAX_MS		1000
 #define PLN_ALLOC_WAIT_MS	500

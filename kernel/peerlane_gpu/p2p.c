@@ -16,7 +16,7 @@
 #include <linux/nv-p2p.h>
 #include <linux/sched.h>
 
-#include "pln_gpu.h"
+#include "aperture.h"
 
 /**
  * struct pln_p2p - one page table

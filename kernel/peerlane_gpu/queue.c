@@ -15,7 +15,8 @@
 #include <linux/interrupt.h>
 #include <linux/jiffies.h>
 
-#include "pln_gpu.h"
+#include "job.h"
+#include "queue.h"
 
 #define PLN_POLL_MS		20
 

@@ -9,7 +9,7 @@
 #include <linux/seq_file.h>
 #include <linux/sysfs.h>
 
-#include "pln_gpu.h"
+#include "queue.h"
 
 static const char * const pln_counter_names[PLN_NUM_COUNTERS] = {
 	[PLN_CNT_ENGINE_VRAM_READ] = "engine-vram-read",
