@@ -190,7 +190,7 @@ static void pln_engine_bh(void *opaque)
     object_ref(OBJECT(s));
     /* While the machine is stopped nothing may change its memory */
     while (idle < s->num_queues && s->bh && !s->removed &&
-           runstate_is_running()) {
+           !s->fault_hung_engine && runstate_is_running()) {
         PlnQueue *q = &s->queues[s->next_queue];
 
         if (spent >= PLN_BH_BUDGET) {
@@ -267,6 +267,9 @@ static void pln_queue_ctrl(PlnQueue *q, uint32_t val)
 {
     bool enabled = q->status == PLN_Q_IDLE || q->status == PLN_Q_RUNNING;
 
+    if (q->gpu->fault_hung_engine) {
+        return;
+    }
     if (val & ~(PLN_Q_CTRL_ENABLE | PLN_Q_CTRL_RESET)) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: unknown bits in CTRL of queue %"
                       PRIu32 "\n", pln_name(q->gpu), q->index);

@@ -118,7 +118,7 @@ static const VMStateDescription vmstate_pln_initiator = {
 
 const VMStateDescription vmstate_pln = {
     .name = TYPE_PEERLANE_GPU,
-    .version_id = 1,
+    .version_id = 2,
     .minimum_version_id = 1,
     .post_load = pln_post_load,
     .fields = (const VMStateField[]) {
@@ -131,6 +131,7 @@ const VMStateDescription vmstate_pln = {
         VMSTATE_UINT32(fault_engine_error, PeerlaneGPU),
         VMSTATE_UINT32(fault_stuck_fence, PeerlaneGPU),
         VMSTATE_UINT32(fault_lost_irq, PeerlaneGPU),
+        VMSTATE_BOOL_V(fault_hung_engine, PeerlaneGPU, 2),
         VMSTATE_BOOL(removed, PeerlaneGPU),
         VMSTATE_UINT32(reset_count, PeerlaneGPU),
         VMSTATE_UINT32(scratch, PeerlaneGPU),

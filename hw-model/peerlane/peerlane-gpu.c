@@ -280,6 +280,27 @@ static void pln_signal_slot(PeerlaneGPU *s)
     }
 }
 
+static bool pln_get_hung(Object *obj, Error **errp)
+{
+    return PEERLANE_GPU(obj)->fault_hung_engine;
+}
+
+static void pln_set_hung(Object *obj, bool hung, Error **errp)
+{
+    PeerlaneGPU *s = PEERLANE_GPU(obj);
+
+    if (s->fault_hung_engine == hung) {
+        return;
+    }
+    s->fault_hung_engine = hung;
+    if (hung) {
+        pln_count(s, PLN_CNT_FAULTS_INJECTED, 1);
+        trace_peerlane_gpu_fault(pln_name(s), "fault-hung-engine", 0);
+    } else {
+        pln_engine_kick(s);
+    }
+}
+
 static bool pln_get_removed(Object *obj, Error **errp)
 {
     return PEERLANE_GPU(obj)->removed;
@@ -484,6 +505,8 @@ static void pln_instance_init(Object *obj)
                                    OBJ_PROP_FLAG_READWRITE);
     object_property_add_uint32_ptr(obj, "fault-lost-irq", &s->fault_lost_irq,
                                    OBJ_PROP_FLAG_READWRITE);
+    object_property_add_bool(obj, "fault-hung-engine", pln_get_hung,
+                             pln_set_hung);
     object_property_add_bool(obj, "surprise-removed", pln_get_removed,
                              pln_set_removed);
     pln_counters_add_properties(obj);

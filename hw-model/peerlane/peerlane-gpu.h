@@ -98,6 +98,7 @@ struct PeerlaneGPU {
     uint32_t fault_engine_error;
     uint32_t fault_stuck_fence;
     uint32_t fault_lost_irq;
+    bool fault_hung_engine;
     bool removed;
 
     MemoryRegion bar0;

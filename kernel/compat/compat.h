@@ -99,12 +99,16 @@ static inline bool dma_buf_attach_revocable(struct dma_buf_attachment *attach)
 
 /*
  * 6.19: exporters of MMIO give ranges of physical addresses and let the core
- * find the way from the importer.  Before, nothing exported says whether the
- * way stays below a switch; dma_map_resource() goes through the host bridge,
- * which is right wherever pci_p2pdma_distance() allows the pair.
+ * find the way from the importer.  Before, nothing exported says which way that
+ * is: pci_p2pdma_distance() allows pairs below one switch, whose way stays there,
+ * and pairs whose way leads through the host bridge, while dma_map_resource()
+ * always gives an address for the host bridge.  So the exporter itself must allow
+ * only what is certain, and check the address.
  */
 #ifdef PLN_HAVE_DMA_BUF_MAPPING
 #include <linux/dma-buf-mapping.h>
+
+#define PLN_DMA_BUF_FINDS_WAY	IS_ENABLED(CONFIG_PCI_P2PDMA)
 
 /*
  * Up to 7.2 at least the core sets orig_nents to 0, since there are no pages for
@@ -120,6 +124,8 @@ static inline void pln_dma_buf_free_sgt(struct dma_buf_attachment *attach,
 
 #define dma_buf_free_sgt	pln_dma_buf_free_sgt
 #else
+#define PLN_DMA_BUF_FINDS_WAY	false
+
 struct phys_vec {
 	phys_addr_t paddr;
 	size_t len;
@@ -127,7 +133,6 @@ struct phys_vec {
 
 struct p2pdma_provider {
 	struct device *owner;
-	u64 bus_offset;
 };
 
 static inline int pcim_p2pdma_init(struct pci_dev *pdev)
@@ -144,8 +149,6 @@ static inline struct p2pdma_provider *pcim_p2pdma_provider(struct pci_dev *pdev,
 	if (!provider)
 		return NULL;
 	provider->owner = &pdev->dev;
-	provider->bus_offset = pci_bus_address(pdev, bar) -
-			       pci_resource_start(pdev, bar);
 	return provider;
 }
 
@@ -161,10 +164,6 @@ dma_buf_phys_vec_to_sgt(struct dma_buf_attachment *attach,
 	int ret;
 
 	if (nr_ranges != 1 || vec->len != size || size > UINT_MAX)
-		return ERR_PTR(-EINVAL);
-	if (IS_ENABLED(CONFIG_PCI_P2PDMA) &&
-	    pci_p2pdma_distance(to_pci_dev(provider->owner), attach->dev,
-				false) < 0)
 		return ERR_PTR(-EINVAL);
 
 	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);

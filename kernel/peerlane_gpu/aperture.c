@@ -3,19 +3,11 @@
  * Peerlane emulated GPU: how the CPU and other devices reach its memory.
  *
  * BAR1 is a window: runs of units are mapped to VRAM while an export needs
- * them.  With P2PDMA its pages come from the PCI core, all at once, and each
- * keeps one reference of ours as long as the driver is bound: a page with more
- * is in use, and the core's pool never hands one to somebody else.
- *
- * The coherent window shows all VRAM, one to one, as MEMORY_DEVICE_GENERIC
- * pages, with the same rule for references.
+ * them.  Its pages, and those of the coherent window, are the business of pages.c.
  */
 #include <linux/genalloc.h>
-#include <linux/memremap.h>
 
-#include "pln_gpu.h"
-
-#define PLN_INSERT_BATCH	16
+#include "aperture.h"
 
 static int pln_bar1_cmd(struct pln_gpu *gpu, u32 cmd, u64 bar1, u64 size,
 			u64 vram)
@@ -121,24 +113,20 @@ bool pln_runs_reap(struct pln_gpu *gpu)
 	return clean;
 }
 
-static void pln_run_kill(struct pln_gpu *gpu, struct pln_run *run)
-{
-	list_move_tail(&run->node, &gpu->dying_runs);
-	run->idle_end = 0;
-	/* Mostly nothing is in flight, and BAR1 is free again at once */
-	if (!pln_run_reap(gpu, run))
-		pln_reap_soon(gpu);
-}
-
-static struct pln_run *pln_run_create(struct pln_gpu *gpu,
-				      const struct pln_piece *pieces,
-				      unsigned int nr_pieces)
+/*
+ * Show the pieces in BAR1.  The caller holds mem_lock for writing and has seen that
+ * none of them is retired; the run takes references of its own.
+ */
+struct pln_run *pln_run_create(struct pln_gpu *gpu,
+			       const struct pln_piece *pieces,
+			       unsigned int nr_pieces)
 {
 	struct pln_run *run;
 	unsigned long addr;
 	unsigned int i;
 	int ret;
 
+	lockdep_assert_held_write(&gpu->mem_lock);
 	run = kvzalloc(struct_size(run, pieces, nr_pieces), GFP_KERNEL);
 	if (!run)
 		return ERR_PTR(-ENOMEM);
@@ -180,88 +168,27 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* One more VMA (no @holder) or DMA mapping of the export */
-struct pln_run *pln_run_get(struct pln_export *exp, struct pln_holder *holder)
+/* Its export was revoked or has ended; the reaper takes it when it is idle */
+void pln_run_drain(struct pln_run *run)
 {
-	struct pln_gpu *gpu = exp->gpu;
-	struct pln_run *run;
-	int ret;
-
-	down_write(&gpu->mem_lock);
-	ret = exp->revoked ? -ENODEV : pln_state_errno(gpu);
-	if (ret) {
-		run = ERR_PTR(ret);
-		goto out;
-	}
-
-	run = exp->run;
-	if (!run) {
-		run = pln_run_create(gpu, exp->pieces, exp->nr_pieces);
-		if (IS_ERR(run))
-			goto out;
-		exp->run = run;
-	}
-	run->users++;
-	if (holder)
-		list_add_tail(&holder->node, &run->holders);
-out:
-	up_write(&gpu->mem_lock);
-	return run;
-}
-
-/* A VMA was copied or split; a revoked export has no run to count it on */
-void pln_run_dup(struct pln_export *exp)
-{
-	struct pln_gpu *gpu = exp->gpu;
-
-	down_write(&gpu->mem_lock);
-	if (exp->run)
-		exp->run->users++;
-	up_write(&gpu->mem_lock);
-}
-
-/*
- * A DMA mapping names the @run that it had: a revoked export has let go of it;
- * and a @fence, whose reference goes along, when the DMA is still to end.  VMAs
- * give NULL: they matter only while the export has a run.
- */
-void pln_run_put(struct pln_export *exp, struct pln_run *run,
-		 struct pln_holder *holder, struct dma_fence *fence)
-{
-	struct pln_gpu *gpu = exp->gpu;
-
-	down_write(&gpu->mem_lock);
-	if (fence) {
-		/* It stands for the earlier one, too, unless that is done */
-		dma_fence_put(run->fence);
-		run->fence = fence;
-	}
-	if (holder) {
-		list_del(&holder->node);
-		if (list_empty(&run->holders))
-			pln_reap_soon(gpu);
-	}
-	run = exp->run;
-	if (run && !--run->users) {
-		exp->run = NULL;
-		pln_run_kill(gpu, run);
-	}
-	up_write(&gpu->mem_lock);
-}
-
-/* Revocation, or the end of the export */
-void pln_run_detach(struct pln_export *exp)
-{
-	struct pln_gpu *gpu = exp->gpu;
-	struct pln_run *run = exp->run;
+	struct pln_gpu *gpu = run->gpu;
 
 	lockdep_assert_held_write(&gpu->mem_lock);
-	if (!run)
-		return;
-	exp->run = NULL;
 	list_move_tail(&run->node, &gpu->dying_runs);
 	run->idle_end = 0;
 	pln_reap_soon(gpu);
+}
+
+/* The same, for a run that may well be idle now: then BAR1 is free again at once */
+void pln_run_kill(struct pln_run *run)
+{
+	struct pln_gpu *gpu = run->gpu;
+
+	lockdep_assert_held_write(&gpu->mem_lock);
+	list_move_tail(&run->node, &gpu->dying_runs);
+	run->idle_end = 0;
+	if (!pln_run_reap(gpu, run))
+		pln_reap_soon(gpu);
 }
 
 /* A run for another driver, which nothing but pln_run_unpin() takes away */
@@ -299,7 +226,7 @@ void pln_run_unpin(struct pln_run *run, struct pln_holder *holder)
 	list_del(&holder->node);
 	if (run->pieces[0].buf->revoked)
 		pln_reap_soon(gpu);
-	pln_run_kill(gpu, run);
+	pln_run_kill(run);
 	up_write(&gpu->mem_lock);
 }
 
@@ -317,227 +244,45 @@ void pln_aperture_was_reset(struct pln_gpu *gpu)
 	pln_bar1_cmd(gpu, PLN_BAR1_CMD_UNMAP_ALL, 0, 0, 0);
 }
 
-/*
- * Page fault on a VMA that shows memory from @phys on: insert the page, and
- * those behind it up to the end of the page table.  Called with mem_lock held
- * for reading, so that revocation comes either before, and is seen, or after,
- * and zaps what is inserted here.
- */
-vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages)
+static bool pln_redirects(struct pci_dev *bridge)
 {
-	struct vm_area_struct *vma = vmf->vma;
-	unsigned long addr = vmf->address & PAGE_MASK;
-	unsigned long end = min(vma->vm_end, ALIGN(addr + 1, PMD_SIZE));
-	struct page *pages[PLN_INSERT_BATCH];
-	unsigned long start = addr, nr, i;
-	vm_fault_t fault;
-	int ret;
+	int acs = pci_find_ext_capability(bridge, PCI_EXT_CAP_ID_ACS);
+	u16 ctrl = 0;
 
-	phys += addr - vma->vm_start;
-	while (addr < end) {
-		if (!have_pages) {
-			fault = vmf_insert_pfn(vma, addr, PHYS_PFN(phys));
-			if (fault != VM_FAULT_NOPAGE)
-				return addr == start ? fault : VM_FAULT_NOPAGE;
-			addr += PAGE_SIZE;
-			phys += PAGE_SIZE;
-			continue;
-		}
+	if (acs)
+		pci_read_config_word(bridge, acs + PCI_ACS_CTRL, &ctrl);
+	return ctrl & (PCI_ACS_RR | PCI_ACS_CR | PCI_ACS_EC);
+}
 
-		nr = min_t(unsigned long, PHYS_PFN(end - addr),
-			   PLN_INSERT_BATCH);
-		for (i = 0; i < nr; i++)
-			pages[i] = pfn_to_page(PHYS_PFN(phys) + i);
-		addr += nr << PAGE_SHIFT;
-		phys += nr << PAGE_SHIFT;
-		ret = vm_insert_pages(vma, addr - (nr << PAGE_SHIFT), pages,
-				      &nr);
-		if (!ret)
-			continue;
-		/* Somebody else was faster with this or a later page */
-		if (ret == -EBUSY || addr - (nr << PAGE_SHIFT) > start)
-			return VM_FAULT_NOPAGE;
-		return ret == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+/* Is the bridge above the device, and nothing between sends DMA past it? */
+static bool pln_below(struct pci_dev *pdev, struct pci_dev *top)
+{
+	struct pci_dev *up;
+
+	for (up = pci_upstream_bridge(pdev); up; up = pci_upstream_bridge(up)) {
+		if (up == top)
+			return true;
+		if (pln_redirects(up))
+			return false;
 	}
-	return VM_FAULT_NOPAGE;
+	return false;
 }
 
 /*
- * User mappings of memory: through the coherent window, or of the address alone.
- * Either way they say what memory a device pointer means.
+ * Without P2PDMA pages there is no code to ask.  What is certain all the same:
+ * devices below one switch that does not redirect reach each other by bus
+ * addresses.
  */
-static void pln_vma_open(struct vm_area_struct *vma)
+bool pln_below_one_switch(struct pln_gpu *gpu, struct pci_dev *peer)
 {
-	pln_buf_get(vma->vm_private_data);
-}
+	struct pci_dev *up;
 
-static void pln_vma_close(struct vm_area_struct *vma)
-{
-	pln_buf_put(vma->vm_private_data);
-}
-
-static vm_fault_t pln_vma_fault(struct vm_fault *vmf)
-{
-	struct vm_area_struct *vma = vmf->vma;
-	struct pln_buf *buf = vma->vm_private_data;
-	struct pln_gpu *gpu = buf->gpu;
-	vm_fault_t ret = VM_FAULT_SIGBUS;
-
-	down_read(&gpu->mem_lock);
-	if (!buf->revoked && gpu->coherent_pgmap)
-		ret = pln_insert(vmf, gpu->coherent_phys +
-				 ((u64)vma->vm_pgoff << PAGE_SHIFT), true);
-	up_read(&gpu->mem_lock);
-	return ret;
-}
-
-static const struct vm_operations_struct pln_buf_vm_ops = {
-	.open = pln_vma_open,
-	.close = pln_vma_close,
-	.fault = pln_vma_fault,
-};
-
-/* The VMA's offset is that of the memory in VRAM */
-int pln_buf_mmap(struct pln_buf *buf, struct vm_area_struct *vma)
-{
-	if (!(vma->vm_flags & VM_SHARED))
-		return -EINVAL;
-	if (buf->gpu->coherent_pgmap) {
-		vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
-	} else {
-		if (vma->vm_flags & (VM_READ | VM_WRITE | VM_EXEC))
-			return -ENODEV;
-		vm_flags_clear(vma, VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC);
-		vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTCOPY |
-			     VM_DONTEXPAND | VM_DONTDUMP);
-	}
-	vma->vm_ops = &pln_buf_vm_ops;
-	vma->vm_private_data = buf;
-	pln_vma_open(vma);
-	return 0;
-}
-
-/*
- * What memory do these addresses of the calling process mean?  All must be in
- * one allocation.  The caller gets a reference.
- */
-struct pln_buf *pln_buf_at(u64 va, u64 len, u64 *offset)
-{
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	struct pln_buf *buf = NULL;
-	u64 at = va, off;
-
-	if (!mm)
-		return ERR_PTR(-EINVAL);
-	mmap_read_lock(mm);
-	while (at < va + len) {
-		vma = find_vma(mm, at);
-		if (!vma || vma->vm_start > at ||
-		    vma->vm_ops != &pln_buf_vm_ops)
-			goto none;
-		if (!buf)
-			buf = vma->vm_private_data;
-		off = ((u64)vma->vm_pgoff << PAGE_SHIFT) +
-		      (at - vma->vm_start) - buf->vram;
-		if (at == va)
-			*offset = off;
-		else if (vma->vm_private_data != buf ||
-			 off != *offset + (at - va))
-			goto none;
-		at = vma->vm_end;
-	}
-	pln_buf_get(buf);
-	mmap_read_unlock(mm);
-	return buf;
-
-none:
-	mmap_read_unlock(mm);
-	return ERR_PTR(-EINVAL);
-}
-
-static void pln_p2pdma_init(struct pln_gpu *gpu)
-{
-	struct device *dev = &gpu->pdev->dev;
-	unsigned long i;
-	void *mem;
-	int ret;
-
-	if (!IS_ENABLED(CONFIG_PCI_P2PDMA)) {
-		dev_info(dev,
-			 "no peer-to-peer DMA of files: this kernel is built without CONFIG_PCI_P2PDMA\n");
-		return;
-	}
-
-	ret = pci_p2pdma_add_resource(gpu->pdev, PLN_BAR_APERTURE, 0, 0);
-	if (ret) {
-		dev_warn(dev,
-			 "no peer-to-peer DMA: no struct pages for BAR1 (%pe); a BAR1 of a multiple of 2 MiB is needed\n",
-			 ERR_PTR(ret));
-		return;
-	}
-
-	mem = pci_alloc_p2pmem(gpu->pdev, gpu->bar1_size);
-	if (!mem) {
-		dev_warn(dev,
-			 "no peer-to-peer DMA: somebody else has pages of BAR1\n");
-		return;
-	}
-	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
-		set_page_count(virt_to_page(mem + i * PAGE_SIZE), 1);
-	gpu->bar1_p2pmem = mem;
-}
-
-static void pln_p2pdma_fini(struct pln_gpu *gpu)
-{
-	unsigned long i;
-
-	if (!gpu->bar1_p2pmem)
-		return;
-	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
-		WARN_ON_ONCE(!page_ref_freeze(virt_to_page(gpu->bar1_p2pmem +
-							   i * PAGE_SIZE), 1));
-	pci_free_p2pmem(gpu->pdev, gpu->bar1_p2pmem, gpu->bar1_size);
-	gpu->bar1_p2pmem = NULL;
-}
-
-static void pln_coherent_init(struct pln_gpu *gpu)
-{
-	struct pci_dev *pdev = gpu->pdev;
-	struct dev_pagemap *pgmap;
-	void *addr;
-
-	if (!(pln_rd(gpu, PLN_REG_FEATURES) & PLN_FEAT_COHERENT))
-		return;
-	gpu->coherent_phys = pci_resource_start(pdev, PLN_BAR_COHERENT);
-	gpu->coherent_size = pci_resource_len(pdev, PLN_BAR_COHERENT);
-	if (gpu->coherent_size < gpu->vram_size) {
-		dev_warn(&pdev->dev,
-			 "coherent window not used: it has %llu bytes, VRAM %llu; was BAR %u given space?\n",
-			 gpu->coherent_size, gpu->vram_size, PLN_BAR_COHERENT);
-		goto none;
-	}
-
-	/* Freed by the driver core, after the pages are gone */
-	pgmap = devm_kzalloc(&pdev->dev, sizeof(*pgmap), GFP_KERNEL);
-	if (!pgmap)
-		goto none;
-	pgmap->type = MEMORY_DEVICE_GENERIC;
-	pgmap->range.start = gpu->coherent_phys;
-	pgmap->range.end = gpu->coherent_phys + gpu->coherent_size - 1;
-	pgmap->nr_range = 1;
-	addr = devm_memremap_pages(&pdev->dev, pgmap);
-	if (IS_ERR(addr)) {
-		dev_warn(&pdev->dev,
-			 "coherent window not used: no struct pages for it (%pe); VRAM of a multiple of 2 MiB is needed\n",
-			 addr);
-		goto none;
-	}
-	gpu->coherent_pgmap = pgmap;
-	return;
-
-none:
-	gpu->coherent_size = 0;
+	for (up = pci_upstream_bridge(gpu->pdev); up;
+	     up = pci_upstream_bridge(up))
+		if (pci_pcie_type(up) == PCI_EXP_TYPE_UPSTREAM &&
+		    pln_below(gpu->pdev, up) && pln_below(peer, up))
+			return true;
+	return false;
 }
 
 int pln_aperture_init(struct pln_gpu *gpu)
@@ -559,12 +304,7 @@ int pln_aperture_init(struct pln_gpu *gpu)
 	if (ret)
 		goto err_pool;
 
-	pln_p2pdma_init(gpu);
-	ret = pcim_p2pdma_init(gpu->pdev);
-	if (!ret)
-		gpu->provider = pcim_p2pdma_provider(gpu->pdev,
-						     PLN_BAR_APERTURE);
-	pln_coherent_init(gpu);
+	pln_pages_init(gpu);
 	return 0;
 
 err_pool:
@@ -572,10 +312,9 @@ err_pool:
 	return ret;
 }
 
-/* All runs are reaped; the core takes the pages back after remove */
+/* All runs are reaped */
 void pln_aperture_fini(struct pln_gpu *gpu)
 {
-	pln_p2pdma_fini(gpu);
-	gpu->coherent_pgmap = NULL;
+	pln_pages_fini(gpu);
 	gen_pool_destroy(gpu->bar1_pool);
 }

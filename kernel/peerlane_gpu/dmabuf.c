@@ -9,7 +9,8 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 
-#include "pln_gpu.h"
+#include "aperture.h"
+#include "dmabuf.h"
 
 PLN_IMPORT_NS_DMA_BUF();
 
@@ -56,7 +57,78 @@ static void pln_dmabuf_unpin(struct dma_buf_attachment *attach)
 {
 }
 
-/* An importer's mapping remembers its run */
+/* One more mapping of the export: of a program, or with a @holder of an importer */
+static struct pln_run *pln_export_show(struct pln_export *exp,
+				       struct pln_holder *holder)
+{
+	struct pln_gpu *gpu = exp->gpu;
+	struct pln_run *run;
+	int ret;
+
+	down_write(&gpu->mem_lock);
+	ret = exp->revoked ? -ENODEV : pln_state_errno(gpu);
+	if (ret) {
+		run = ERR_PTR(ret);
+		goto out;
+	}
+
+	run = exp->run;
+	if (!run) {
+		run = pln_run_create(gpu, exp->pieces, exp->nr_pieces);
+		if (IS_ERR(run))
+			goto out;
+		exp->run = run;
+	}
+	run->users++;
+	if (holder)
+		list_add_tail(&holder->node, &run->holders);
+out:
+	up_write(&gpu->mem_lock);
+	return run;
+}
+
+/* A VMA was copied or split; a revoked export has no run to count it on */
+static void pln_export_dup(struct pln_export *exp)
+{
+	struct pln_gpu *gpu = exp->gpu;
+
+	down_write(&gpu->mem_lock);
+	if (exp->run)
+		exp->run->users++;
+	up_write(&gpu->mem_lock);
+}
+
+/*
+ * A mapping of the export has gone.  That of an importer names its @holder and the
+ * @run it is on, since a revoked export has no run any more; with a @fence, whose
+ * reference it hands over, if its DMA ends when that is signaled.  That of a program
+ * has none of these: what it counts on is the run of the export, or nothing.
+ */
+static void pln_export_hide(struct pln_export *exp, struct pln_run *run,
+			    struct pln_holder *holder, struct dma_fence *fence)
+{
+	struct pln_gpu *gpu = exp->gpu;
+
+	down_write(&gpu->mem_lock);
+	if (fence) {
+		/* The dma-buf's fences are all in it, also the earlier one if not done */
+		dma_fence_put(run->fence);
+		run->fence = fence;
+	}
+	if (holder) {
+		list_del(&holder->node);
+		if (list_empty(&run->holders))
+			pln_reap_soon(gpu);
+	}
+	run = exp->run;
+	if (run && !--run->users) {
+		exp->run = NULL;
+		pln_run_kill(run);
+	}
+	up_write(&gpu->mem_lock);
+}
+
+/* An importer's mapping, in exp->maps; the run stays while @holder is in its list */
 struct pln_dmabuf_map {
 	struct list_head node;
 	struct sg_table *sgt;
@@ -65,17 +137,17 @@ struct pln_dmabuf_map {
 };
 
 /*
- * Kernels without P2PDMA cannot be asked for a way.  One is certain: by bus
- * addresses, below one switch.
+ * Kernels without P2PDMA, and those before 6.19, cannot be asked for a way.  One
+ * is certain: by bus addresses, below one switch.
  */
 static int pln_dmabuf_check_way(struct pln_gpu *gpu, struct device *dev)
 {
-	if (IS_ENABLED(CONFIG_PCI_P2PDMA))
+	if (PLN_DMA_BUF_FINDS_WAY)
 		return 0;
 	if (dev_is_pci(dev) && pln_below_one_switch(gpu, to_pci_dev(dev)))
 		return 0;
 	dev_warn_ratelimited(dev,
-			     "no DMA to a dma-buf of %s: they are not below one switch, or that redirects, and this kernel has no P2PDMA to find another way\n",
+			     "no DMA to a dma-buf of %s: they are not below one switch, or that redirects, and this kernel cannot be asked for another way\n",
 			     pci_name(gpu->pdev));
 	return -EINVAL;
 }
@@ -83,11 +155,11 @@ static int pln_dmabuf_check_way(struct pln_gpu *gpu, struct device *dev)
 static int pln_dmabuf_check_addr(struct pln_gpu *gpu, struct pln_run *run,
 				 struct device *dev, struct sg_table *sgt)
 {
-	if (IS_ENABLED(CONFIG_PCI_P2PDMA) || sg_dma_address(sgt->sgl) ==
+	if (PLN_DMA_BUF_FINDS_WAY || sg_dma_address(sgt->sgl) ==
 	    pci_bus_address(gpu->pdev, PLN_BAR_APERTURE) + run->bar1)
 		return 0;
 	dev_warn_ratelimited(dev,
-			     "no DMA to a dma-buf of %s: an IOMMU translates its addresses, and this kernel has no P2PDMA to find another way\n",
+			     "no DMA to a dma-buf of %s: an IOMMU translates its addresses, and this kernel cannot be asked for another way\n",
 			     pci_name(gpu->pdev));
 	return -EINVAL;
 }
@@ -114,7 +186,7 @@ static struct sg_table *pln_dmabuf_map(struct dma_buf_attachment *attach,
 		return ERR_PTR(-ENOMEM);
 
 	map->holder.dev = attach->dev;
-	map->run = pln_run_get(exp, &map->holder);
+	map->run = pln_export_show(exp, &map->holder);
 	if (IS_ERR(map->run)) {
 		ret = PTR_ERR(map->run);
 		goto err_free;
@@ -138,7 +210,7 @@ static struct sg_table *pln_dmabuf_map(struct dma_buf_attachment *attach,
 err_sgt:
 	dma_buf_free_sgt(attach, sgt, dir);
 err_run:
-	pln_run_put(exp, map->run, &map->holder, NULL);
+	pln_export_hide(exp, map->run, &map->holder, NULL);
 err_free:
 	kfree(map);
 	return ERR_PTR(ret);
@@ -179,19 +251,19 @@ static void pln_dmabuf_unmap(struct dma_buf_attachment *attach,
 	if (WARN_ON(!found))
 		return;
 	list_del(&found->node);
-	pln_run_put(exp, found->run, &found->holder,
-		    pln_dmabuf_fence(attach->dmabuf));
+	pln_export_hide(exp, found->run, &found->holder,
+			pln_dmabuf_fence(attach->dmabuf));
 	kfree(found);
 }
 
 static void pln_dmabuf_vm_open(struct vm_area_struct *vma)
 {
-	pln_run_dup(vma->vm_private_data);
+	pln_export_dup(vma->vm_private_data);
 }
 
 static void pln_dmabuf_vm_close(struct vm_area_struct *vma)
 {
-	pln_run_put(vma->vm_private_data, NULL, NULL, NULL);
+	pln_export_hide(vma->vm_private_data, NULL, NULL, NULL);
 }
 
 static vm_fault_t pln_dmabuf_fault(struct vm_fault *vmf)
@@ -224,7 +296,7 @@ static int pln_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
-	run = pln_run_get(exp, NULL);
+	run = pln_export_show(exp, NULL);
 	if (IS_ERR(run))
 		return PTR_ERR(run);
 
@@ -247,7 +319,9 @@ void pln_export_detach(struct pln_export *exp)
 
 	for (i = 0; i < exp->nr_pieces; i++)
 		list_del_init(&exp->parts[i].node);
-	pln_run_detach(exp);
+	if (exp->run)
+		pln_run_drain(exp->run);
+	exp->run = NULL;
 }
 
 static void pln_export_free(struct pln_export *exp)

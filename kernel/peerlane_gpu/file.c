@@ -4,14 +4,22 @@
  */
 #include <linux/fs.h>
 #include <linux/jiffies.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "pln_gpu.h"
+#include "dmabuf.h"
+#include "job.h"
+#include "queue.h"
 
 #define PLN_MAX_GPUS		64
 #define PLN_MAX_WAIT_NS		(600ULL * NSEC_PER_SEC)
 #define PLN_RESET_WAIT_MS	10000
+
+static unsigned int pln_max_jobs = 1024;
+module_param_named(max_jobs, pln_max_jobs, uint, 0644);
+MODULE_PARM_DESC(max_jobs,
+		 "Jobs of one open file that nobody has waited for yet (default 1024)");
 
 /* 0 is no handle and no job */
 #define PLN_XA_LIMIT		XA_LIMIT(1, INT_MAX)
@@ -43,18 +51,6 @@ static int pln_open(struct inode *inode, struct file *filp)
 	atomic64_inc(&gpu->nr_files);
 	filp->private_data = file;
 	return nonseekable_open(inode, filp);
-}
-
-void pln_file_free(struct kref *kref)
-{
-	struct pln_file *file = container_of(kref, struct pln_file, kref);
-	struct pln_gpu *gpu = file->gpu;
-
-	xa_destroy(&file->bufs);
-	xa_destroy(&file->jobs);
-	kfree(file);
-	atomic64_dec(&gpu->nr_files);
-	put_device(&gpu->dev);
 }
 
 static int pln_release(struct inode *inode, struct file *filp)
@@ -159,7 +155,7 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 	q.reset_count = gpu->reset_count;
 	up_read(&gpu->mem_lock);
 	q.page_size = PLN_PAGE_SIZE;
-	q.num_queues = gpu->num_queues;
+	q.num_queues = pln_user_queues(gpu);
 	q.pci_domain = pci_domain_nr(gpu->pdev->bus);
 	q.pci_bus = gpu->pdev->bus->number;
 	q.pci_devfn = gpu->pdev->devfn;
@@ -468,7 +464,7 @@ static int pln_ioc_submit(struct pln_file *file, void __user *arg)
 	if (copy_from_user(&s, arg, sizeof(s)))
 		return -EFAULT;
 	if (!s.nr_ops || s.nr_ops > PLN_GPU_MAX_OPS || s.flags ||
-	    s.reserved || s.queue >= gpu->num_queues)
+	    s.reserved || s.queue >= pln_user_queues(gpu))
 		return -EINVAL;
 
 	ops = vmemdup_user(u64_to_user_ptr(s.ops),
@@ -549,15 +545,18 @@ static int pln_ioc_wait(struct pln_file *file, void __user *arg)
 		}
 	}
 
-	/* One waiter gets the news */
-	ret = -ENOENT;
-	if (xa_cmpxchg(&file->jobs, w.job, job, NULL, 0) != job)
-		goto out;
+	/* The job is forgotten when its end is told, and one waiter alone is told */
 	w.result = job->result;
 	w.status = job->status;
 	w.error = job->error;
+	ret = -EFAULT;
+	if (copy_to_user(arg, &w, sizeof(w)))
+		goto out;
+	ret = -ENOENT;
+	if (xa_cmpxchg(&file->jobs, w.job, job, NULL, 0) != job)
+		goto out;
 	pln_forget_job(file, job);
-	ret = copy_to_user(arg, &w, sizeof(w)) ? -EFAULT : 0;
+	ret = 0;
 out:
 	pln_job_put(job);
 	return ret;
@@ -597,15 +596,19 @@ static int pln_mmap(struct file *filp, struct vm_area_struct *vma)
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 size = vma->vm_end - vma->vm_start;
 	struct pln_buf *buf, *found = NULL;
-	unsigned long index;
+	XA_STATE(xas, &file->bufs, 0);
+	unsigned int tried = 0;
 	int ret;
 
 	ret = pln_state_errno(file->gpu);
 	if (ret)
 		return ret;
 
-	xa_lock(&file->bufs);
-	xa_for_each(&file->bufs, index, buf) {
+	/* The lock keeps the memory of a handle; there may be very many */
+	xas_lock(&xas);
+	xas_for_each(&xas, buf, ULONG_MAX) {
+		if (xa_is_zero(buf))
+			continue;
 		if (!READ_ONCE(buf->revoked) && offset >= buf->vram &&
 		    offset - buf->vram < buf->size &&
 		    size <= buf->size - (offset - buf->vram)) {
@@ -613,8 +616,14 @@ static int pln_mmap(struct file *filp, struct vm_area_struct *vma)
 			found = buf;
 			break;
 		}
+		if (++tried % XA_CHECK_SCHED)
+			continue;
+		xas_pause(&xas);
+		xas_unlock(&xas);
+		cond_resched();
+		xas_lock(&xas);
 	}
-	xa_unlock(&file->bufs);
+	xas_unlock(&xas);
 	if (!found)
 		return -EINVAL;
 

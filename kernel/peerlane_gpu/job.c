@@ -3,13 +3,32 @@
  * Peerlane emulated GPU: jobs, from what a program asks for to what a queue
  * can run.  All checks are made here; a queue trusts its jobs.
  */
+#include <linux/capability.h>
 #include <linux/jiffies.h>
+#include <linux/moduleparam.h>
 #include <linux/overflow.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "pln_gpu.h"
+#include "job.h"
 
 #define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
+
+unsigned int pln_watchdog_ms = 10000;
+module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
+MODULE_PARM_DESC(watchdog_ms,
+		 "Time for an engine queue to make progress, in ms (default 10000)");
+
+static unsigned int pln_max_pinned_mib = 1024;
+module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);
+MODULE_PARM_DESC(max_pinned_mib,
+		 "User memory pinned by the jobs of one open file, in MiB (default 1024; never over half of the memory)");
+
+/* User memory that jobs of all GPUs have pinned, in bytes */
+static DEFINE_SPINLOCK(pln_pin_lock);
+static s64 pln_pinned;
+static DECLARE_WAIT_QUEUE_HEAD(pln_unpinned);
 
 static_assert(PLN_GPU_OP_NOP == PLN_OP_NOP);
 static_assert(PLN_GPU_OP_COPY == PLN_OP_COPY);
@@ -43,7 +62,12 @@ static void pln_unpin(struct pln_gpu *gpu, struct pln_pin *pin)
 	kfree(pin);
 }
 
-/* May fault, and so wait for another program as long as that likes */
+/*
+ * May fault, and so wait for another program as long as that likes.  The pages
+ * are pinned as for direct IO, not for the long term: the pin ends with the job,
+ * which the watchdog ends if the engine does not, and shared mappings of files
+ * must work, which the kernel refuses to pin for the long term.
+ */
 static struct pln_pin *pln_pin_user(struct pln_gpu *gpu, u64 addr, u64 len,
 				    enum dma_data_direction dir)
 {
@@ -114,12 +138,22 @@ struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
 	return job;
 }
 
-/* What pln_pin_take() took */
-static void pln_pin_give(struct pln_file *file, s64 bytes)
+/* Who waits for room looks again: there may be some, or the GPU has gone */
+void pln_pins_wake(void)
 {
+	wake_up_all(&pln_unpinned);
+}
+
+/* What pln_pin_take() took */
+static void pln_pin_give(struct pln_file *file, struct mm_struct *mm, s64 bytes)
+{
+	spin_lock(&pln_pin_lock);
+	pln_pinned -= bytes;
 	atomic64_sub(bytes, &file->gpu->pinned);
 	atomic64_sub(bytes, &file->pinned);
-	wake_up_all(&file->gpu->unpinned);
+	atomic64_sub(bytes >> PAGE_SHIFT, &mm->pinned_vm);
+	spin_unlock(&pln_pin_lock);
+	pln_pins_wake();
 }
 
 /*
@@ -149,8 +183,9 @@ void pln_job_release_resources(struct pln_job *job)
 		jop->dst = NULL;
 	}
 
-	if (job->file && job->pinned) {
-		pln_pin_give(job->file, job->pinned);
+	if (job->pinned) {
+		pln_pin_give(job->file, job->mm, job->pinned);
+		mmdrop(job->mm);
 		job->pinned = 0;
 	}
 }
@@ -281,21 +316,36 @@ static s64 pln_pin_max(void)
 	return (s64)(totalram_pages() / 2) << PAGE_SHIFT;
 }
 
-/* All files together leave half of the machine's memory alone */
-static bool pln_pin_take(struct pln_file *file, s64 bytes, s64 limit)
+/*
+ * Three limits: of the file, by @limit; of all files of all GPUs together, which
+ * leave half of the machine's memory alone; and of the process, RLIMIT_MEMLOCK,
+ * which counts what other drivers have pinned for it, too.
+ *
+ * Return: 0; -EAGAIN: there is room when jobs end; -ENOMEM: no job is there whose
+ * end could make room.
+ */
+static int pln_pin_take(struct pln_file *file, s64 bytes, s64 limit,
+			s64 memlock)
 {
 	struct pln_gpu *gpu = file->gpu;
-	bool fits;
+	struct mm_struct *mm = current->mm;
+	s64 pages = bytes >> PAGE_SHIFT;
+	int ret = 0;
 
-	spin_lock(&gpu->pin_lock);
-	fits = atomic64_read(&file->pinned) + bytes <= limit &&
-	       atomic64_read(&gpu->pinned) + bytes <= pln_pin_max();
-	if (fits) {
+	spin_lock(&pln_pin_lock);
+	if (atomic64_read(&file->pinned) + bytes > limit ||
+	    pln_pinned + bytes > pln_pin_max()) {
+		ret = -EAGAIN;
+	} else if (atomic64_add_return(pages, &mm->pinned_vm) > memlock) {
+		atomic64_sub(pages, &mm->pinned_vm);
+		ret = pln_pinned ? -EAGAIN : -ENOMEM;
+	} else {
+		pln_pinned += bytes;
 		atomic64_add(bytes, &file->pinned);
 		atomic64_add(bytes, &gpu->pinned);
 	}
-	spin_unlock(&gpu->pin_lock);
-	return fits;
+	spin_unlock(&pln_pin_lock);
+	return ret;
 }
 
 /* Take room for more pinned memory of this file; jobs that end make some */
@@ -304,23 +354,24 @@ static int pln_pin_room(struct pln_file *file, u64 bytes)
 	s64 limit = min_t(s64, pln_pin_max(),
 			  (s64)READ_ONCE(pln_max_pinned_mib) << 20);
 	long left = msecs_to_jiffies(2 * READ_ONCE(pln_watchdog_ms));
-	bool taken = false;
-	int ret;
+	s64 memlock = S64_MAX;	/* pages */
+	int ret = -EAGAIN, err;
 
-	if (bytes > (u64)limit)
+	if (!capable(CAP_IPC_LOCK))
+		memlock = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	if (bytes > (u64)limit || bytes >> PAGE_SHIFT > (u64)memlock)
 		return -ENOMEM;
-	left = wait_event_interruptible_timeout(file->gpu->unpinned,
+	left = wait_event_interruptible_timeout(pln_unpinned,
 						pln_state_errno(file->gpu) ||
-						(taken = pln_pin_take(file,
-								      bytes,
-								      limit)),
+						(ret = pln_pin_take(file, bytes, limit,
+								    memlock)) != -EAGAIN,
 						left);
-	if (taken)
-		return 0;
+	if (ret != -EAGAIN)
+		return ret;
 	if (left < 0)
 		return -EINTR;
-	ret = pln_state_errno(file->gpu);
-	return ret ? ret : -EAGAIN;
+	err = pln_state_errno(file->gpu);
+	return err ? err : ret;
 }
 
 /* User pages that an operation needs, in bytes */
@@ -369,12 +420,16 @@ struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 	job = pln_job_alloc(gpu, nr_ops);
 	if (!job) {
 		if (pinned)
-			pln_pin_give(file, pinned);
+			pln_pin_give(file, current->mm, pinned);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_get(&file->kref);
 	job->file = file;
-	job->pinned = pinned;
+	if (pinned) {
+		mmgrab(current->mm);
+		job->mm = current->mm;
+		job->pinned = pinned;
+	}
 
 	for (i = 0; i < nr_ops; i++) {
 		struct pln_jop *jop = &job->ops[i];
@@ -447,40 +502,3 @@ int pln_job_bind(struct pln_job *job)
 	return ret;
 }
 
-/* New memory shows nobody's old data: fill it, or fail */
-int pln_vram_zero(struct pln_buf *buf)
-{
-	struct pln_gpu *gpu = buf->gpu;
-	struct pln_job *job;
-	int ret;
-
-	job = pln_job_alloc(gpu, 1);
-	if (!job)
-		return -ENOMEM;
-	job->ops[0].op.opcode = PLN_GPU_OP_FILL;
-	job->ops[0].op.arg = 8;
-	job->ops[0].op.len = buf->size;
-	ret = pln_buf_use(buf);
-	if (ret)
-		goto out;
-	pln_buf_get(buf);
-	job->ops[0].dst = buf;
-
-	ret = pln_queue_submit(&gpu->queues[gpu->num_queues - 1], job);
-	if (ret)
-		goto out;
-	/* The queue's watchdog ends every job */
-	ret = wait_for_completion_killable(&job->done);
-	if (ret)
-		goto out;
-	ret = job->status;
-	if (ret && ret != -ENODEV) {
-		dev_err_ratelimited(&gpu->dev,
-				    "cannot give out memory: the engine failed to zero it (%pe, device error %u)\n",
-				    ERR_PTR(ret), job->error);
-		ret = -EIO;
-	}
-out:
-	pln_job_put(job);
-	return ret;
-}

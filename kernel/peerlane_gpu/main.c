@@ -2,32 +2,20 @@
 /*
  * Peerlane emulated GPU: driver.
  *
- * Binds to the peerlane-gpu PCI device.  Resets: memory of before is lost,
- * files stay open and their handles answer EIO until they are freed.
+ * Binds to the peerlane-gpu PCI device.  Resets and suspend: memory of before is
+ * lost, files stay open and their handles answer EIO until they are freed.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/pm.h>
 
-#include "pln_gpu.h"
+#include "aperture.h"
+#include "job.h"
+#include "queue.h"
 
 #define PLN_REMOVE_LINES	4	/* of who holds it up, each time, at most */
-
-unsigned int pln_watchdog_ms = 10000;
-module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
-MODULE_PARM_DESC(watchdog_ms,
-		 "Time for an engine queue to make progress, in ms (default 10000)");
-
-unsigned int pln_max_jobs = 1024;
-module_param_named(max_jobs, pln_max_jobs, uint, 0644);
-MODULE_PARM_DESC(max_jobs,
-		 "Jobs of one open file that nobody has waited for yet (default 1024)");
-
-unsigned int pln_max_pinned_mib = 1024;
-module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);
-MODULE_PARM_DESC(max_pinned_mib,
-		 "User memory pinned by the jobs of one open file, in MiB (default 1024; never over half of the memory)");
 
 static int pln_wait_ms_set(const char *val, const struct kernel_param *kp)
 {
@@ -51,28 +39,6 @@ MODULE_PARM_DESC(drain_ms,
 
 static DEFINE_IDA(pln_ids);
 
-/*
- * The device does not answer or does not obey, or it was pulled out.  May be
- * called under any lock of ours, so the work is done elsewhere.  Returns the
- * errno for who wanted something of it.
- */
-int pln_gpu_die(struct pln_gpu *gpu, const char *why)
-{
-	int err = pci_device_is_present(gpu->pdev) ? -EIO : -ENODEV;
-
-	if (xchg(&gpu->broken, true))
-		return err;
-	if (err == -ENODEV)
-		dev_err(&gpu->pdev->dev,
-			"not on the bus any more; its memory is lost\n");
-	else
-		dev_err(&gpu->pdev->dev,
-			"out of service: %s; its memory is lost, reset it (echo 1 > /sys/bus/pci/devices/%s/reset) or bind the driver again\n",
-			why, pci_name(gpu->pdev));
-	queue_work(gpu->wq, &gpu->die_work);
-	return err;
-}
-
 static void pln_die_work(struct work_struct *work)
 {
 	struct pln_gpu *gpu = container_of(work, struct pln_gpu, die_work);
@@ -83,7 +49,7 @@ static void pln_die_work(struct work_struct *work)
 		gpu->state = here ? PLN_DEAD : PLN_GONE;
 	up_write(&gpu->mem_lock);
 	wake_up_all(&gpu->state_wait);
-	wake_up_all(&gpu->unpinned);
+	pln_pins_wake();
 	pln_queues_stop(gpu, here ? -EIO : -ENODEV);
 	pln_bufs_retire_all(gpu, true);
 }
@@ -121,10 +87,8 @@ static struct pln_gpu *pln_gpu_create(struct pci_dev *pdev)
 	}
 	gpu->pdev = pci_dev_get(pdev);
 	init_rwsem(&gpu->mem_lock);
-	spin_lock_init(&gpu->pin_lock);
 	init_waitqueue_head(&gpu->state_wait);
 	init_waitqueue_head(&gpu->reaped);
-	init_waitqueue_head(&gpu->unpinned);
 	INIT_WORK(&gpu->die_work, pln_die_work);
 	INIT_LIST_HEAD(&gpu->bufs);
 	INIT_LIST_HEAD(&gpu->graveyard);
@@ -233,10 +197,10 @@ static int pln_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	}
 
 	pci_set_drvdata(pdev, gpu);
+	pln_memory_init(gpu);
 	ret = pln_vram_init(gpu);
 	if (ret)
 		goto err_wq;
-	pci_set_master(pdev);
 	ret = pln_queues_init(gpu);
 	if (ret)
 		goto err_master;
@@ -247,6 +211,8 @@ static int pln_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto err_aperture;
 	pln_debugfs_add(gpu);
+	/* The link may be reset, which empties configuration space */
+	pci_save_state(pdev);
 
 	pci_info(pdev,
 		 "%s: %llu MiB VRAM, %llu MiB BAR1%s, %s coherent window, %u queues\n",
@@ -265,6 +231,7 @@ err_queues:
 err_master:
 	pci_clear_master(pdev);
 	cancel_work_sync(&gpu->die_work);
+	pln_memory_fini(gpu);
 	pln_vram_fini(gpu);
 err_wq:
 	if (gpu->wq)
@@ -308,7 +275,7 @@ static void pln_remove(struct pci_dev *pdev)
 	gpu->state = PLN_REMOVED;
 	up_write(&gpu->mem_lock);
 	wake_up_all(&gpu->state_wait);
-	wake_up_all(&gpu->unpinned);
+	pln_pins_wake();
 	pln_debugfs_del(gpu);
 	pln_cdev_del(gpu);
 
@@ -330,6 +297,7 @@ static void pln_remove(struct pci_dev *pdev)
 
 	pln_queues_fini(gpu);
 	pln_aperture_fini(gpu);
+	pln_memory_fini(gpu);
 	pln_vram_fini(gpu);
 	destroy_workqueue(gpu->wq);
 	pci_clear_master(pdev);
@@ -363,7 +331,6 @@ static void pln_reset_done(struct pci_dev *pdev)
 	enum pln_state state = PLN_DEAD;
 
 	flush_work(&gpu->die_work);
-	pci_set_master(pdev);
 	if (pln_rd(gpu, PLN_REG_ID) != PLN_ID_VALUE) {
 		dev_err(&pdev->dev,
 			"does not answer after the reset; remove it and rescan the bus\n");
@@ -387,16 +354,26 @@ static void pln_reset_done(struct pci_dev *pdev)
 		pci_info(pdev, "reset done; memory of before is lost\n");
 	else
 		pln_queues_stop(gpu, -EIO);
+	/* For the next reset of the link: what was saved can be restored once */
+	pci_save_state(pdev);
 }
 
 static pci_ers_result_t pln_error_detected(struct pci_dev *pdev,
 					   pci_channel_state_t state)
 {
+	struct pln_gpu *gpu = pci_get_drvdata(pdev);
+
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	pln_reset_prepare(pdev);
-	return state == pci_channel_io_perm_failure ?
-		PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
+	if (state != pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_NEED_RESET;
+	/* No reset follows, so nobody should wait for one */
+	down_write(&gpu->mem_lock);
+	gpu->state = PLN_DEAD;
+	up_write(&gpu->mem_lock);
+	wake_up_all(&gpu->state_wait);
+	return PCI_ERS_RESULT_DISCONNECT;
 }
 
 static pci_ers_result_t pln_slot_reset(struct pci_dev *pdev)
@@ -412,6 +389,21 @@ static void pln_resume(struct pci_dev *pdev)
 	if (READ_ONCE(gpu->state) == PLN_RESETTING)
 		pln_reset_done(pdev);
 }
+
+/* Memory does not outlast a suspend: it is a reset */
+static int pln_pm_suspend(struct device *dev)
+{
+	pln_reset_prepare(to_pci_dev(dev));
+	return 0;
+}
+
+static int pln_pm_resume(struct device *dev)
+{
+	pln_reset_done(to_pci_dev(dev));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(pln_pm_ops, pln_pm_suspend, pln_pm_resume);
 
 static void pln_shutdown(struct pci_dev *pdev)
 {
@@ -443,6 +435,7 @@ static struct pci_driver pln_pci_driver = {
 	.shutdown = pln_shutdown,
 	.err_handler = &pln_error_handlers,
 	.dev_groups = pln_dev_groups,
+	.driver.pm = pm_sleep_ptr(&pln_pm_ops),
 };
 
 static int __init pln_init(void)

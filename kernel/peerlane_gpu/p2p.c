@@ -16,7 +16,7 @@
 #include <linux/nv-p2p.h>
 #include <linux/sched.h>
 
-#include "pln_gpu.h"
+#include "aperture.h"
 
 /**
  * struct pln_p2p - one page table
@@ -477,47 +477,6 @@ err_free:
 	sg_free_table(&map->sgt);
 	/* Refused, says the kernel's code; it has said why */
 	return ret == -EREMOTEIO ? -ENOTSUPP : ret;
-}
-
-static bool pln_redirects(struct pci_dev *bridge)
-{
-	int acs = pci_find_ext_capability(bridge, PCI_EXT_CAP_ID_ACS);
-	u16 ctrl = 0;
-
-	if (acs)
-		pci_read_config_word(bridge, acs + PCI_ACS_CTRL, &ctrl);
-	return ctrl & (PCI_ACS_RR | PCI_ACS_CR | PCI_ACS_EC);
-}
-
-/* Is the bridge above the device, and nothing between sends DMA past it? */
-static bool pln_below(struct pci_dev *pdev, struct pci_dev *top)
-{
-	struct pci_dev *up;
-
-	for (up = pci_upstream_bridge(pdev); up; up = pci_upstream_bridge(up)) {
-		if (up == top)
-			return true;
-		if (pln_redirects(up))
-			return false;
-	}
-	return false;
-}
-
-/*
- * Without P2PDMA pages there is no code to ask.  What is certain all the same:
- * devices below one switch that does not redirect reach each other by bus
- * addresses.
- */
-bool pln_below_one_switch(struct pln_gpu *gpu, struct pci_dev *peer)
-{
-	struct pci_dev *up;
-
-	for (up = pci_upstream_bridge(gpu->pdev); up;
-	     up = pci_upstream_bridge(up))
-		if (pci_pcie_type(up) == PCI_EXP_TYPE_UPSTREAM &&
-		    pln_below(gpu->pdev, up) && pln_below(peer, up))
-			return true;
-	return false;
 }
 
 static int pln_p2p_map_resource(struct pln_p2p *pin, struct pln_p2p_map *map,

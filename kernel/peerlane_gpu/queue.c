@@ -15,7 +15,8 @@
 #include <linux/interrupt.h>
 #include <linux/jiffies.h>
 
-#include "pln_gpu.h"
+#include "job.h"
+#include "queue.h"
 
 #define PLN_POLL_MS		20
 
@@ -352,10 +353,9 @@ void pln_queues_stop(struct pln_gpu *gpu, int err)
 		LIST_HEAD(ended);
 
 		mutex_lock(&q->lock);
-		if (!q->stopped) {
-			q->stopped = err;
+		/* Without the bus there is nothing to wait for */
+		if (!q->stopped && gpu->pdev->is_busmaster)
 			pln_queue_quiet(q, NULL);
-		}
 		q->stopped = err;
 		pln_fail_all(q, err, &ended);
 		mutex_unlock(&q->lock);
@@ -364,24 +364,35 @@ void pln_queues_stop(struct pln_gpu *gpu, int err)
 	}
 }
 
+/*
+ * The queues are stopped for jobs.  The device gets the bus when none of them has
+ * work of before: what that would write to belongs to others now.
+ */
 int pln_queues_start(struct pln_gpu *gpu)
 {
 	unsigned int i;
-	int ret;
+	int ret = 0;
 
-	for (i = 0; i < gpu->num_queues; i++) {
+	for (i = 0; i < gpu->num_queues && !ret; i++) {
 		struct pln_queue *q = &gpu->queues[i];
 
 		mutex_lock(&q->lock);
 		ret = pln_hw_stop(q);
-		if (!ret)
-			ret = pln_hw_start(q);
+		mutex_unlock(&q->lock);
+	}
+	if (!ret)
+		pci_set_master(gpu->pdev);
+	for (i = 0; i < gpu->num_queues && !ret; i++) {
+		struct pln_queue *q = &gpu->queues[i];
+
+		mutex_lock(&q->lock);
+		ret = pln_hw_start(q);
 		q->stopped = ret;
 		mutex_unlock(&q->lock);
-		if (ret)
-			return ret;
 	}
-	return 0;
+	if (ret)
+		pci_clear_master(gpu->pdev);
+	return ret;
 }
 
 static int pln_request_irqs(struct pln_gpu *gpu)

@@ -5,7 +5,8 @@
  */
 #include <linux/iopoll.h>
 
-#include "pln_gpu.h"
+#include "job.h"
+#include "queue.h"
 
 #define PLN_MARK_DESCS		128		/* a mark at least so often */
 #define PLN_MARK_BYTES		(256ULL << 20)
@@ -149,7 +150,7 @@ void pln_emit(struct pln_queue *q, struct pln_job *job)
 	u32 opcode;
 
 	if (job->cancelled || job->op >= job->nr_ops) {
-		/* What was begun must end with a mark */
+		/* Cut short: a mark tells when what is on the ring is done */
 		pln_emit_nop(desc);
 		job->emitted = true;
 	} else if (job->ops[job->op].op.opcode == PLN_GPU_OP_NOP) {

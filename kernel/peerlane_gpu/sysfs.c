@@ -9,27 +9,7 @@
 #include <linux/seq_file.h>
 #include <linux/sysfs.h>
 
-#include "pln_gpu.h"
-
-const char * const pln_error_names[PLN_NUM_ERRORS] = {
-	[PLN_ERR_NONE] = "none",
-	[PLN_ERR_OPCODE] = "no such operation",
-	[PLN_ERR_FLAGS] = "bad flags",
-	[PLN_ERR_RESERVED] = "reserved field set",
-	[PLN_ERR_ARG] = "bad argument",
-	[PLN_ERR_LENGTH] = "bad length",
-	[PLN_ERR_ALIGN] = "bad alignment",
-	[PLN_ERR_RANGE] = "out of range",
-	[PLN_ERR_BUS] = "DMA refused",
-	[PLN_ERR_RING] = "bad ring",
-	[PLN_ERR_TAIL] = "bad tail",
-	[PLN_ERR_TIMEOUT] = "semaphore timeout",
-	[PLN_ERR_OVERLAP] = "BAR1 overlap",
-	[PLN_ERR_NOT_MAPPED] = "not mapped in BAR1",
-	[PLN_ERR_NO_SPACE] = "no BAR1 run left",
-	[PLN_ERR_COMMAND] = "no such BAR1 command",
-	[PLN_ERR_INJECTED] = "injected fault",
-};
+#include "queue.h"
 
 static const char * const pln_counter_names[PLN_NUM_COUNTERS] = {
 	[PLN_CNT_ENGINE_VRAM_READ] = "engine-vram-read",
@@ -218,65 +198,6 @@ static int memory_show(struct seq_file *m, void *unused)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(memory);
-
-/* Pages that have more references than ours */
-static u64 pln_pages_busy(phys_addr_t phys, u64 size)
-{
-	u64 at, busy = 0;
-
-	for (at = 0; at < size; at += PAGE_SIZE) {
-		busy += page_ref_count(pfn_to_page(PHYS_PFN(phys + at))) != 1;
-		cond_resched();
-	}
-	return busy;
-}
-
-static size_t pln_run_held_by(struct pln_run *run, char *text, size_t size)
-{
-	struct pln_gpu *gpu = run->gpu;
-	struct pln_holder *holder;
-	size_t n = 0;
-
-	list_for_each_entry(holder, &run->holders, node)
-		n += scnprintf(text + n, size - n, " %s", holder->dev ?
-			       dev_name(holder->dev) : "p2p-table");
-	if (run->fence && !dma_fence_is_signaled(run->fence))
-		n += scnprintf(text + n, size - n, " fence");
-	if (gpu->bar1_p2pmem)
-		n += scnprintf(text + n, size - n, " bar1-pages=%llu",
-			       pln_pages_busy(gpu->bar1_phys + run->bar1,
-					      run->size));
-	return n;
-}
-
-static bool pln_run_shows(const struct pln_run *run, const struct pln_buf *buf)
-{
-	unsigned int i;
-
-	for (i = 0; i < run->nr_pieces; i++)
-		if (run->pieces[i].buf == buf)
-			return true;
-	return false;
-}
-
-/* Who may still reach retired memory; what does not fit is cut off */
-size_t pln_held_by(struct pln_buf *buf, char *text, size_t size)
-{
-	struct pln_gpu *gpu = buf->gpu;
-	struct pln_run *run;
-	size_t n = 0;
-
-	lockdep_assert_held(&gpu->mem_lock);
-	*text = 0;
-	list_for_each_entry(run, &gpu->dying_runs, node)
-		if (pln_run_shows(run, buf))
-			n += pln_run_held_by(run, text + n, size - n);
-	if (gpu->coherent_pgmap && buf->vram + buf->size <= gpu->coherent_size)
-		n += scnprintf(text + n, size - n, " coherent-pages=%llu",
-			       pln_pages_busy(gpu->coherent_phys + buf->vram,
-					      buf->size));
-	return n;
-}
 
 /* Retired memory, a line each */
 static int quarantine_show(struct seq_file *m, void *unused)

@@ -222,6 +222,7 @@ static void test_bad_ops(int fd)
 	struct pln_gpu_wait w;
 	struct pln_gpu_submit s;
 	uint64_t job, result;
+	struct pln_gpu_wait *ro;
 	char *page, buf[64] = { 0 };
 
 	page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -319,6 +320,14 @@ static void test_bad_ops(int fd)
 	check_errno(ioctl(fd, PLN_GPU_IOC_WAIT, &w), EINVAL, "wait: flags");
 	w = (struct pln_gpu_wait){ .job = job, .reserved = 1 };
 	check_errno(ioctl(fd, PLN_GPU_IOC_WAIT, &w), EINVAL, "wait: reserved");
+	ro = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	need(ro != MAP_FAILED, "mmap");
+	*ro = (struct pln_gpu_wait){ .job = job, .timeout_ns = SECONDS(60) };
+	need(!mprotect(ro, 4096, PROT_READ), "mprotect");
+	check_errno(ioctl(fd, PLN_GPU_IOC_WAIT, ro), EFAULT,
+		    "wait: the result cannot be told");
+	munmap(ro, 4096);
 	check(!gpu_wait(fd, job, SECONDS(600), &w) && !w.status, "wait");
 	check_errno(gpu_wait(fd, job, 0, &w), ENOENT, "wait: again");
 

@@ -83,6 +83,65 @@ static void test_lost_irq(int fd)
 	gpu_free(fd, a.handle);
 }
 
+/* A counter of the device, read by the host: the driver reads none of a dead one */
+static unsigned long long host_counter(const char *name)
+{
+	unsigned long long n = 0;
+	char cmd[160];
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd),
+		 "host counters %s | sed -n 's/.*\"%s\": *\\([0-9]*\\).*/\\1/p'",
+		 gpu_name, name);
+	f = popen(cmd, "r");
+	need(f && fscanf(f, "%llu", &n) == 1, "counter %s", name);
+	pclose(f);
+	return n;
+}
+
+/*
+ * The engine does nothing and obeys nothing, with a job that writes to the
+ * program's memory.  That memory is let go with the job; what the engine does
+ * when it goes on must not reach it.
+ */
+static void test_hung_engine(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	char *p = aligned_alloc(4096, UNIT);
+	struct pln_gpu_op fill = op_fill(a.handle, 0, UNIT, 1, 0xaa);
+	struct pln_gpu_op out = op_from_gpu(p, a.handle, 0, UNIT);
+	unsigned long long ended;
+	struct pln_gpu_wait w;
+	uint64_t job;
+	size_t i, bad = 0;
+
+	need(p && !gpu_run(fd, &fill, 1, NULL), "fill");
+	memset(p, 0x55, UNIT);
+	fault("fault-hung-engine", "true");
+	need(!gpu_submit(fd, &out, 1, 1, &job), "submit");
+	need(!gpu_wait(fd, job, SECONDS(20), &w), "wait");
+	check(w.status == -EIO, "hung engine: the job fails with %s (%s)",
+	      strerror(EIO), strerror(-w.status));
+	check(!shell("grep -q '^pinned 0$' /sys/kernel/debug/peerlane_gpu/%s/memory",
+		     pci), "hung engine: the program's memory is let go");
+
+	ended = host_counter("descriptors");
+	fault("fault-hung-engine", "false");
+	for (i = 0; i < 1000 && host_counter("descriptors") == ended; i++)
+		usleep(10000);
+	check(host_counter("descriptors") > ended,
+	      "the engine goes on with its descriptor");
+	for (i = 0; i < UNIT; i++)
+		bad += p[i] != 0x55;
+	check(!bad, "and writes to no memory that was let go (%zu bytes)", bad);
+
+	check(!shell("echo 1 > /sys/bus/pci/devices/%s/reset", pci),
+	      "reset after the engine hung");
+	check(works(fd), "the next job works");
+	gpu_free(fd, a.handle);
+	free(p);
+}
+
 static void test_reset(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
@@ -97,6 +156,46 @@ static void test_reset(int fd)
 		    "reset: export of lost memory");
 	check(works(fd), "the same open file works again");
 	check(!gpu_free(fd, v.a.handle), "a lost handle can be freed");
+}
+
+/* The kernel suspends all devices and resumes them at once */
+static void test_suspend(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct victim v;
+
+	if (access("/sys/power/pm_test", W_OK)) {
+		printf("# no suspend: this kernel has no test of it\n");
+		return;
+	}
+	need(!shell("echo 0 > /sys/module/suspend/parameters/pm_test_delay && echo devices > /sys/power/pm_test"),
+	     "a test of suspend");
+	victim_make(fd, &v);
+	check(!shell("echo freeze > /sys/power/state"), "suspend");
+	check(gpu_query(fd).reset_count == q.reset_count + 1,
+	      "suspend: counted as a reset");
+	victim_check(fd, &v, "suspend", EIO);
+	check(works(fd), "suspend: the same open file works again");
+	gpu_free(fd, v.a.handle);
+}
+
+/* A fatal error of the link: the kernel resets it, with the GPU behind it */
+static void test_link_error(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct victim v;
+	int i;
+
+	victim_make(fd, &v);
+	check(!shell("host link-error %s | grep -q ok", gpu_name),
+	      "a fatal error of the link above the GPU");
+	for (i = 0; i < 2000 && gpu_query(fd).reset_count == q.reset_count; i++)
+		usleep(10000);
+	check(gpu_query(fd).reset_count == q.reset_count + 1,
+	      "link error: the GPU is reset");
+	victim_check(fd, &v, "link error", EIO);
+	check(works(fd), "link error: the same open file works again");
+	gpu_free(fd, v.a.handle);
 }
 
 /* No slot tells of it: the driver finds out for itself */
@@ -161,8 +260,13 @@ int main(int argc, char **argv)
 	test_engine_error(fd);
 	test_stuck_fence(fd);
 	test_lost_irq(fd);
+	test_hung_engine(fd);
 	test_reset(fd);
 	test_reset(fd);
+	/* Twice: what the first restores, the second needs again */
+	test_link_error(fd);
+	test_link_error(fd);
+	test_suspend(fd);
 	check(shell("rmmod peerlane_gpu 2>/dev/null") != 0,
 	      "the module cannot go while a file is open");
 	test_unbind(fd, false);

@@ -3,6 +3,7 @@
  * Peerlane: how much user memory and how many jobs one open file may have.
  */
 #include <pthread.h>
+#include <sys/sysinfo.h>
 
 #include "pln_test.h"
 
@@ -33,6 +34,96 @@ static void test_pin_limit(int fd)
 	close(f);
 	free(p);
 	gpu_free(fd, a.handle);
+}
+
+/* Operations that keep a queue busy for a while */
+static void busy_ops(struct pln_gpu_op *ops, int n, const struct pln_gpu_alloc *a)
+{
+	while (n--)
+		ops[n] = op_crc(a->handle, 0, a->size);
+}
+
+/*
+ * The limit for all files holds for all GPUs together.  Two jobs that have over
+ * half of it pinned each, on two GPUs: the second waits for the end of the first.
+ */
+static void test_pin_two(int fd)
+{
+	static const char param[] =
+		"/sys/module/peerlane_gpu/parameters/max_pinned_mib";
+	int other = getenv("PLN_GPU") ? -1 :
+		open("/dev/peerlane-gpu1", O_RDWR | O_CLOEXEC);
+	struct pln_gpu_op ops[PLN_GPU_MAX_OPS];
+	struct pln_gpu_alloc a, b;
+	struct pln_gpu_wait w;
+	struct sysinfo si;
+	uint64_t job[3];
+	char old[16] = "", *p;
+	size_t len;
+	int i, f;
+
+	if (other < 0)
+		return;
+	need(!sysinfo(&si), "sysinfo");
+	len = si.totalram * si.mem_unit / 2 / 10 * 6 / PLN_GPU_MAX_OPS;
+	len = len / 4096 * 4096;
+	p = aligned_alloc(4096, len);
+	f = open(param, O_RDWR);
+	need(p && f >= 0 && read(f, old, sizeof(old) - 1) > 0, "limit");
+	need(pwrite(f, "1000000", 7, 0) == 7, "set the limit");
+	memset(p, 1, len);
+	a = gpu_alloc(fd, 16 * MIB);
+	b = gpu_alloc(other, 16 * MIB);
+
+	busy_ops(ops, PLN_GPU_MAX_OPS / 2, &a);
+	need(!gpu_submit(fd, ops, PLN_GPU_MAX_OPS / 2, 0, &job[0]), "submit");
+	for (i = 0; i < PLN_GPU_MAX_OPS; i++)
+		ops[i] = op_to_gpu(a.handle, 0, p, len);
+	need(!gpu_submit(fd, ops, PLN_GPU_MAX_OPS, 0, &job[1]), "submit");
+	for (i = 0; i < PLN_GPU_MAX_OPS; i++)
+		ops[i].dst_handle = b.handle;
+	need(!gpu_submit(other, ops, PLN_GPU_MAX_OPS, 0, &job[2]), "submit");
+	check(!gpu_wait(fd, job[1], 0, &w) && !w.status,
+	      "two GPUs: a job waits until what the other's have pinned leaves room");
+	check(!gpu_wait(other, job[2], SECONDS(60), &w) && !w.status,
+	      "and then runs");
+	need(!gpu_wait(fd, job[0], SECONDS(60), &w), "wait");
+	need(pwrite(f, old, strlen(old), 0) > 0, "restore the limit");
+	close(f);
+	close(other);
+	gpu_free(fd, a.handle);
+	free(p);
+}
+
+/* Work of one program on all queues does not hold up memory for others */
+static void test_alloc_meanwhile(int fd)
+{
+	struct pln_gpu_op ops[PLN_GPU_MAX_OPS];
+	struct pln_gpu_query q = gpu_query(fd);
+	int busy = gpu_open(), pending = 0;
+	struct pln_gpu_alloc a, b;
+	struct pln_gpu_wait w;
+	uint64_t job[16];
+	unsigned int i;
+
+	need(q.num_queues <= 16, "queues");
+	a = gpu_alloc(busy, 16 * MIB);
+	busy_ops(ops, PLN_GPU_MAX_OPS, &a);
+	for (i = 0; i < q.num_queues; i++)
+		need(!gpu_submit(busy, ops, PLN_GPU_MAX_OPS, i, &job[i]),
+		     "submit");
+	b = gpu_alloc(fd, UNIT);
+	for (i = 0; i < q.num_queues; i++)
+		pending += gpu_wait(busy, job[i], 0, &w) == -1 &&
+			   errno == ETIMEDOUT;
+	check(pending == (int)q.num_queues,
+	      "memory is given out while all %u queues have work (%d still have)",
+	      q.num_queues, pending);
+	check_errno(gpu_submit(fd, ops, 1, q.num_queues, &job[0]), EINVAL,
+		    "submit: the driver's own queue");
+	/* What has not begun ends with the file */
+	close(busy);
+	gpu_free(fd, b.handle);
 }
 
 #define PIN_THREADS	6
@@ -148,6 +239,8 @@ int main(void)
 	q = gpu_query(fd);
 	test_pin_limit(fd);
 	test_pin_race(fd);
+	test_pin_two(fd);
+	test_alloc_meanwhile(fd);
 	test_many_jobs(fd);
 	check(room_is(fd, &q), "all memory is free again");
 	close(fd);

@@ -8,6 +8,7 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -78,6 +79,47 @@ static void test_path(int fd)
 	munmap(private, 4096);
 	close(file);
 	unlink(victim);
+}
+
+/* Pages that the process has pinned, as the kernel counts them */
+static bool nothing_pinned(void)
+{
+	return !shell("grep -q '^VmPin:[[:space:]]*0 kB$' /proc/%d/status",
+		      getpid());
+}
+
+/* RLIMIT_MEMLOCK is for what jobs pin, too */
+static void test_memlock(int fd)
+{
+	struct rlimit old, limit;
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = aligned_alloc(4096, 2 * MIB);
+	struct pln_gpu_op op = op_to_gpu(a.handle, 0, p, MIB);
+	uint64_t job[8];
+	struct pln_gpu_wait w;
+	unsigned int i, bad = 0;
+
+	need(p && !getrlimit(RLIMIT_MEMLOCK, &old), "limit");
+	memset(p, 1, 2 * MIB);
+	limit = (struct rlimit){ MIB, old.rlim_max };
+	need(!setrlimit(RLIMIT_MEMLOCK, &limit), "set the limit");
+	for (i = 0; i < 8; i++)
+		bad += gpu_submit(fd, &op, 1, 0, &job[i]) != 0;
+	for (i = 0; i < 8; i++)
+		bad += gpu_wait(fd, job[i], SECONDS(30), &w) || w.status;
+	check(!bad, "jobs of RLIMIT_MEMLOCK each wait for one another");
+	check(nothing_pinned(), "and nothing is pinned when they have ended");
+	op.src += 8;
+	check_errno(gpu_submit(fd, &op, 1, 0, &job[0]), ENOMEM,
+		    "a page over RLIMIT_MEMLOCK");
+	op.src -= 8;
+	limit.rlim_cur = 0;
+	need(!setrlimit(RLIMIT_MEMLOCK, &limit), "set the limit");
+	check_errno(gpu_submit(fd, &op, 1, 0, &job[0]), ENOMEM,
+		    "RLIMIT_MEMLOCK of 0");
+	need(!setrlimit(RLIMIT_MEMLOCK, &old), "restore the limit");
+	gpu_free(fd, a.handle);
+	free(p);
 }
 
 static int export_flags(int fd, uint32_t handle, uint64_t offset, uint64_t size,
@@ -329,6 +371,7 @@ int main(void)
 		close(fd);
 		fd = gpu_open();
 		test_path(fd);
+		test_memlock(fd);
 		close(fd);
 		fflush(stdout);
 		_exit(test_failed ? 1 : test_count);

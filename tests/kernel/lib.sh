@@ -32,6 +32,17 @@ driver_boot() {
 		"$(grep -c '^1\.\.[1-9]' "$OUT/guest/result.log")"
 }
 
+# The host's side of pln_fault: the port above the device reports a fatal error of its link
+host_link_error() {
+	error_port=$(vm_plug_args "$1" "$2" | sed -n 's/.*,bus=\([^,]*\).*/\1/p')
+	[ -n "$error_port" ] || { echo "no device $2"; return 1; }
+	error_reply=$(vm_qmp "$1" "{\"execute\":\"human-monitor-command\",\"arguments\":{\"command-line\":\"pcie_aer_inject_error $error_port DLP\"}}") || return 1
+	case $error_reply in
+	*OK*) echo ok ;;
+	*) echo "error $error_reply" ;;
+	esac
+}
+
 # The host's side of pln_hotplug
 host_pull() { vm_pull "$1" "$2" && echo ok; }
 host_unplug() { vm_unplug "$1" "$2" && echo ok; }
@@ -45,11 +56,14 @@ driver_guest() {
 }
 
 # debug_guest KVER MACHINE SCRIPT SECONDS [QEMU-ARGS…]: under a debug kernel, which
-# reports on the console what is wrong, and needs room for that
+# reports on the console what is wrong, and needs room for that.  With five levels of
+# page tables KASAN reports an interrupt that comes while identify_cpu() has cleared the
+# processor's features, which say how many levels there are.
 debug_guest() {
 	need_file "$BUILD/guest/$1/headers"
 	debug_kver=$1
 	debug_machine=$2
+	VM_CMDLINE="${VM_CMDLINE-} no5lvl"
 	shift 2
 	driver_guest "$debug_kver" "$debug_machine,memory=2G" "$@"
 }

@@ -56,6 +56,29 @@ job 0 op=$PLN_OP_NOP +flags=$IRQ
 value_is "the next comes" 0x101 readl $((MSIX_AT + 4))
 value_is "four faults in all" 4 counter $PLN_CNT_FAULTS_INJECTED
 
+check "the engine hangs" qom_set gpu0 fault-hung-engine true
+memset $COMP 32 0xee
+desc 0 op=$PLN_OP_FILL arg=1 imm=0x44 dst=0x1000 len=8
+ring 0
+qt clock_step 1000000000
+bytes_are "it does nothing" $((WIN + 0x1000)) 0x2222222222222222
+qset 0 $PLN_Q_CTRL $PLN_Q_CTRL_RESET
+value_is "its queue cannot be stopped" $PLN_Q_IDLE qreg 0 $PLN_Q_STATUS
+check "it goes on" qom_set gpu0 fault-hung-engine false
+value_is "with what it has" $PLN_Q_IDLE settle 0
+bytes_are "the work is done" $((WIN + 0x1000)) 0x4444444444444444
+value_is "five faults in all" 5 counter $PLN_CNT_FAULTS_INJECTED
+check "the engine hangs again" qom_set gpu0 fault-hung-engine true
+desc 0 op=$PLN_OP_FILL arg=1 imm=0x55 dst=0x1000 len=8
+ring 0
+setreg $PLN_REG_RESET $PLN_RESET_MAGIC
+value_is "a reset of the device stops the queue" $PLN_Q_DISABLED qreg 0 $PLN_Q_STATUS
+check "no more of it" qom_set gpu0 fault-hung-engine false
+queue_setup 0
+queue_setup 1
+job 0 op=$PLN_OP_NOP
+bytes_are "and drops its work" $((WIN + 0x1000)) 0x4444444444444444
+
 check "a fault can be taken back" qom_set gpu0 fault-engine-error 5
 check "so" qom_set gpu0 fault-engine-error 0
 job 0 op=$PLN_OP_NOP

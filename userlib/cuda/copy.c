@@ -16,7 +16,7 @@
 #include "internal.h"
 
 #define STEP_DEVICE	(1024 * MiB)	/* of one operation without host memory, or without GPU memory */
-#define STEP_USER	(16 * MiB)	/* of one job that pins host memory */
+#define STEP_USER	(4 * MiB)	/* of one job that pins host memory; RLIMIT_MEMLOCK is 8 MiB by default */
 #define STEP_STAGE	(1 * MiB)
 
 /* Run one operation on @stream, wait, give its own error */

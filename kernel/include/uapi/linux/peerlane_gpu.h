@@ -38,7 +38,7 @@
  * @coherent_size: out: bytes of the coherent window, 0 without one
  * @reset_count: out: resets that lost memory since the driver was bound
  * @page_size: out: allocation granularity, bytes
- * @num_queues: out: engine queues
+ * @num_queues: out: engine queues for PLN_GPU_IOC_SUBMIT
  * @pci_domain: out
  * @pci_bus: out
  * @pci_devfn: out
@@ -250,8 +250,9 @@ struct pln_gpu_op {
  *
  * Returns when the work is queued.  User memory stays pinned until the job
  * ends.  EFAULT: user memory; EINVAL: a bad operation (nothing was queued);
- * EAGAIN: too many jobs not waited for; ENOMEM: more user memory than one file
- * may have pinned.
+ * EAGAIN: too many jobs not waited for, or no job ended in time that would have
+ * made room for the user memory; ENOMEM: more user memory than one file may have
+ * pinned, or, without CAP_IPC_LOCK, than RLIMIT_MEMLOCK allows the process.
  */
 struct pln_gpu_submit {
 	__u64 ops;
@@ -272,7 +273,8 @@ struct pln_gpu_submit {
  * @flags: in: 0
  * @reserved: 0
  *
- * ETIMEDOUT: not finished, the job stays.  EINTR: a signal, likewise.
+ * ETIMEDOUT: not finished, the job stays.  EINTR: a signal, likewise.  EFAULT:
+ * its end could not be told, likewise.
  * ENOENT: no such job.  When the call returns 0 the job has ended, well or
  * badly, as @status says, and its number is not valid any more.
  */
@@ -286,7 +288,7 @@ struct pln_gpu_wait {
 	__u32 reserved;
 };
 
-#define PLN_GPU_IOC_MAGIC	0xb5
+#define PLN_GPU_IOC_MAGIC	0xd7
 
 #define PLN_GPU_IOC_QUERY	_IOWR(PLN_GPU_IOC_MAGIC, 0, struct pln_gpu_query)
 #define PLN_GPU_IOC_ALLOC	_IOWR(PLN_GPU_IOC_MAGIC, 1, struct pln_gpu_alloc)
