@@ -155,7 +155,7 @@ static void pln_bar1_add(PeerlaneGPU *s, PlnRun *run)
 {
     const uint64_t unit = PLN_BAR1_UNIT_SIZE;
 
-    memory_region_init_alias(&run->mr, OBJECT(s), "peerlane-gpu-bar1-run[*]",
+    memory_region_init_alias(&run->mr, OBJECT(s), "peerlane-gpu-bar1-run",
                              &s->vram, run->vram, run->count * unit);
     memory_region_add_subregion(&s->bar1_map, run->index * unit, &run->mr);
     s->bar1_units_used += run->count;
