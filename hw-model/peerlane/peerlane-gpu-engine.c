@@ -416,8 +416,13 @@ void pln_engine_init(PeerlaneGPU *s)
     }
     s->stage[0] = g_malloc(PLN_SLICE);
     s->stage[1] = g_malloc(PLN_SLICE);
-    s->bh = qemu_bh_new_guarded(pln_engine_bh, s,
-                                &DEVICE(s)->mem_reentrancy_guard);
+    /*
+     * Of the main loop only: a device that waits for its work in its MMIO
+     * handler runs the bottom halves of the other context, and would refuse
+     * the engine there.
+     */
+    s->bh = aio_bh_new_guarded(iohandler_get_aio_context(), pln_engine_bh, s,
+                               &DEVICE(s)->mem_reentrancy_guard);
 }
 
 void pln_engine_exit(PeerlaneGPU *s)
