@@ -22,6 +22,8 @@ static bool pln_queue_ok(PeerlaneGPU *s, unsigned index)
                q->status == PLN_Q_RUNNING && pln_op_in_flight(s, q);
     }
     return !q->waiting &&
+           (q->status != PLN_Q_IDLE || q->head == q->tail) &&
+           (q->status != PLN_Q_RUNNING || q->head != q->tail) &&
            (index < s->num_queues || q->status == PLN_Q_DISABLED);
 }
 
