@@ -7,6 +7,7 @@
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "qemu/cutils.h"
+#include "qemu/log.h"
 #include "exec/memory.h"
 #include "hw/core/cpu.h"
 #include "hw/pci/pci.h"
@@ -74,6 +75,8 @@ uint32_t pln_initiator_read(PeerlaneGPU *s, hwaddr reg)
     case PLN_INITIATOR_WRITE + 4:
         return pln_latched(in->write, &in->write_hi, reg & 4);
     default:
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: read of no register 0x%"
+                      HWADDR_PRIx "\n", pln_name(s), reg);
         return 0;
     }
 }

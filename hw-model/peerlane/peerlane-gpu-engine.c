@@ -315,6 +315,8 @@ uint32_t pln_queue_read(PeerlaneGPU *s, unsigned n, hwaddr reg)
     PlnQueue *q = &s->queues[n];
 
     if (n >= s->num_queues) {
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: read of queue %u of %u\n",
+                      pln_name(s), n, s->num_queues);
         return 0;
     }
     switch (reg) {
