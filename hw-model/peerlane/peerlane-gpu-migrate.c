@@ -120,8 +120,8 @@ static const VMStateDescription vmstate_pln_initiator = {
 
 const VMStateDescription vmstate_pln = {
     .name = TYPE_PEERLANE_GPU,
-    .version_id = 1,
-    .minimum_version_id = 1,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .post_load = pln_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, PeerlaneGPU),
@@ -129,6 +129,8 @@ const VMStateDescription vmstate_pln = {
         VMSTATE_UINT64_EQUAL(vram_size, PeerlaneGPU, NULL),
         VMSTATE_UINT64_EQUAL(bar1_size, PeerlaneGPU, NULL),
         VMSTATE_UINT8_EQUAL(num_queues, PeerlaneGPU, NULL),
+        VMSTATE_UINT32_EQUAL(bar1_runs, PeerlaneGPU, NULL),
+        VMSTATE_UINT32_EQUAL(features, PeerlaneGPU, NULL),
         VMSTATE_UINT8_ARRAY(uuid.data, PeerlaneGPU, 16),
         VMSTATE_UINT32(fault_engine_error, PeerlaneGPU),
         VMSTATE_UINT32(fault_stuck_fence, PeerlaneGPU),

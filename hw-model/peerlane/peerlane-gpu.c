@@ -95,7 +95,7 @@ static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
         val = PLN_VERSION_VALUE;
         break;
     case PLN_REG_FEATURES:
-        val = PLN_FEAT_DMA_COUNTERS | (s->coherent ? PLN_FEAT_COHERENT : 0);
+        val = s->features;
         break;
     case PLN_REG_STATUS:
         val = pln_status(s);
@@ -407,6 +407,8 @@ static void pln_realize(PCIDevice *pdev, Error **errp)
         return;
     }
 
+    s->features = PLN_FEAT_DMA_COUNTERS |
+                  (s->coherent ? PLN_FEAT_COHERENT : 0);
     pci_config_set_vendor_id(pdev->config, s->vendor_id);
     pci_config_set_device_id(pdev->config, s->device_id);
 

@@ -93,6 +93,7 @@ struct PeerlaneGPU {
     uint16_t device_id;
     uint32_t bar1_runs;
     QemuUUID uuid;
+    uint32_t features;
 
     /* Faults, settable at any time */
     uint32_t fault_engine_error;
