@@ -103,6 +103,8 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
     memory_region_init(&s->bar1, obj, "peerlane-gpu-bar1", s->bar1_size);
     memory_region_init_io(&s->bar1_unmapped, obj, &pln_bar1_unmapped_ops, s,
                           "peerlane-gpu-bar1-unmapped", s->bar1_size);
+    /* The engine reaches it too, while its device is at work */
+    s->bar1_unmapped.disable_reentrancy_guard = true;
     memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_unmapped, -1);
     memory_region_init(&s->bar1_map, obj, "peerlane-gpu-bar1-map",
                        s->bar1_size);
@@ -117,6 +119,7 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
         memory_region_init(&s->window, obj, "peerlane-gpu-coherent", size);
         memory_region_init_io(&s->window_unmapped, obj, &pln_gone_ops, s,
                               "peerlane-gpu-coherent-end", size);
+        s->window_unmapped.disable_reentrancy_guard = true;
         memory_region_add_subregion_overlap(&s->window, 0,
                                             &s->window_unmapped, -1);
         memory_region_init_alias(&s->window_map, obj,
@@ -152,7 +155,7 @@ static void pln_bar1_add(PeerlaneGPU *s, PlnRun *run)
 {
     const uint64_t unit = PLN_BAR1_UNIT_SIZE;
 
-    memory_region_init_alias(&run->mr, OBJECT(s), "peerlane-gpu-bar1-run[*]",
+    memory_region_init_alias(&run->mr, OBJECT(s), "peerlane-gpu-bar1-run",
                              &s->vram, run->vram, run->count * unit);
     memory_region_add_subregion(&s->bar1_map, run->index * unit, &run->mr);
     s->bar1_units_used += run->count;

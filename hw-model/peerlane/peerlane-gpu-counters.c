@@ -7,6 +7,7 @@
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "qemu/cutils.h"
+#include "qemu/log.h"
 #include "exec/memory.h"
 #include "hw/core/cpu.h"
 #include "hw/pci/pci.h"
@@ -40,22 +41,12 @@ void pln_count(PeerlaneGPU *s, enum pln_counter n, uint64_t add)
     s->counters[n] += add;
 }
 
-/* The low half of a 64-bit counter latches the high half */
-static uint32_t pln_latched(uint64_t val, uint32_t *hi, bool high)
-{
-    if (high) {
-        return *hi;
-    }
-    *hi = val >> 32;
-    return val;
-}
-
 uint32_t pln_counter_read(PeerlaneGPU *s, hwaddr reg)
 {
     unsigned n = (reg - PLN_REG_COUNTER(0)) / 8;
 
     QEMU_LOCK_GUARD(&s->lock);
-    return pln_latched(s->counters[n], &s->counters_hi[n], reg & 4);
+    return pla_half(s->counters[n], &s->counters_hi[n], reg & 4);
 }
 
 uint32_t pln_initiator_read(PeerlaneGPU *s, hwaddr reg)
@@ -69,11 +60,13 @@ uint32_t pln_initiator_read(PeerlaneGPU *s, hwaddr reg)
         return in->id;
     case PLN_INITIATOR_READ:
     case PLN_INITIATOR_READ + 4:
-        return pln_latched(in->read, &in->read_hi, reg & 4);
+        return pla_half(in->read, &in->read_hi, reg & 4);
     case PLN_INITIATOR_WRITE:
     case PLN_INITIATOR_WRITE + 4:
-        return pln_latched(in->write, &in->write_hi, reg & 4);
+        return pla_half(in->write, &in->write_hi, reg & 4);
     default:
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: read of no register 0x%"
+                      HWADDR_PRIx "\n", pln_name(s), reg);
         return 0;
     }
 }
@@ -83,28 +76,11 @@ uint32_t pln_initiator_read(PeerlaneGPU *s, hwaddr reg)
  * an access itself; an observer on the region tells who did it, and how much.
  */
 
-/* A mapping that has begun through one of the windows; only with both */
+/* A mapping, and through which window; only with both */
 typedef struct PlnMapping {
-    AddressSpace *as;
-    void *host;
-    bool is_write;
-    uint32_t bar1;              /* mappings through BAR1 with this key */
-    uint32_t window;            /* ... and through the coherent window */
+    PlaMapping m;
+    bool window;
 } PlnMapping;
-
-static guint pln_mapping_hash(gconstpointer p)
-{
-    const PlnMapping *m = p;
-
-    return g_direct_hash(m->host) * 31 + g_direct_hash(m->as) + m->is_write;
-}
-
-static gboolean pln_mapping_equal(gconstpointer a, gconstpointer b)
-{
-    const PlnMapping *x = a, *y = b;
-
-    return x->as == y->as && x->host == y->host && x->is_write == y->is_write;
-}
 
 /* Does @addr of @as lie in the coherent window, and not in BAR1? */
 static bool pln_in_window(PeerlaneGPU *s, AddressSpace *as, hwaddr addr,
@@ -146,16 +122,7 @@ static PCIDevice *pln_initiator(AddressSpace *as)
                    NULL;
 }
 
-static bool pln_is_initiator(const PlnInitiator *in, const PCIDevice *dev)
-{
-    const char *id = dev->qdev.id;
-
-    if (!id) {
-        return in->dev == dev;
-    }
-    return !strncmp((const char *)in->name, id, sizeof(in->name) - 1);
-}
-
+/* Names are for ever, addresses are not: a device that comes may get one again */
 static PlnInitiator *pln_find_initiator(PeerlaneGPU *s, PCIDevice *dev)
 {
     /* The last entry is for all that have no other */
@@ -163,26 +130,26 @@ static PlnInitiator *pln_find_initiator(PeerlaneGPU *s, PCIDevice *dev)
     g_autofree char *path = NULL;
     const char *name = "unknown";
 
+    if (dev) {
+        path = dev->qdev.id ? NULL : object_get_canonical_path(OBJECT(dev));
+        name = path ? path : dev->qdev.id;
+    }
     for (unsigned i = 0; dev && i < PLN_NUM_INITIATORS - 1; i++) {
         PlnInitiator *try = &s->initiators[i];
 
-        if (!try->id || pln_is_initiator(try, dev)) {
+        if (!try->id || !strncmp((const char *)try->name, name,
+                                  sizeof(try->name) - 1)) {
             in = try;
             break;
         }
     }
     if (in == &s->initiators[PLN_NUM_INITIATORS - 1]) {
         dev = NULL;
+        name = "unknown";
     }
     if (!in->id) {
-        if (dev) {
-            path = dev->qdev.id ? NULL :
-                   object_get_canonical_path(OBJECT(dev));
-            name = path ? path : dev->qdev.id;
-        }
         pstrcpy((char *)in->name, sizeof(in->name), name);
     }
-    in->dev = dev;
     in->id = PLN_INITIATOR_VALID |
              (dev ? pci_get_bdf(dev) : PLN_INITIATOR_UNKNOWN);
     return in;
@@ -215,7 +182,8 @@ static void pln_account(PeerlaneGPU *s, AddressSpace *as, bool window,
 }
 
 static void pln_vram_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
-                            hwaddr offset, hwaddr len, bool is_write)
+                            hwaddr offset, hwaddr len, bool is_write,
+                            MemTxResult result)
 {
     PeerlaneGPU *s = container_of(mr, PeerlaneGPU, vram);
 
@@ -226,51 +194,31 @@ static void pln_vram_map(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
                          void *host, hwaddr len, bool is_write)
 {
     PeerlaneGPU *s = container_of(mr, PeerlaneGPU, vram);
-    PlnMapping key = { .as = as, .host = host, .is_write = is_write };
     PlnMapping *m;
-    bool window;
 
     if (!s->coherent) {
         return;
     }
-    window = pln_in_window(s, as, addr, is_write);
+    m = g_new0(PlnMapping, 1);
+    m->m = (PlaMapping) {
+        .as = as, .host = host, .len = len, .is_write = is_write,
+    };
+    m->window = pln_in_window(s, as, addr, is_write);
     QEMU_LOCK_GUARD(&s->lock);
-    m = g_hash_table_lookup(s->mappings, &key);
-    if (!m) {
-        m = g_memdup2(&key, sizeof(key));
-        g_hash_table_add(s->mappings, m);
-    }
-    if (window) {
-        m->window++;
-    } else {
-        m->bar1++;
-    }
+    pla_map(s->mappings, &m->m);
 }
 
 static void pln_vram_unmap(MemoryRegion *mr, AddressSpace *as, void *host,
-                           bool is_write, hwaddr access_len)
+                           hwaddr len, bool is_write, hwaddr access_len)
 {
     PeerlaneGPU *s = container_of(mr, PeerlaneGPU, vram);
-    PlnMapping key = { .as = as, .host = host, .is_write = is_write };
-    bool window = false;
+    g_autofree PlnMapping *m = NULL;
 
     if (s->coherent) {
         QEMU_LOCK_GUARD(&s->lock);
-        PlnMapping *m = g_hash_table_lookup(s->mappings, &key);
-
-        if (m) {
-            window = m->window;
-            if (window) {
-                m->window--;
-            } else {
-                m->bar1--;
-            }
-            if (!m->window && !m->bar1) {
-                g_hash_table_remove(s->mappings, m);
-            }
-        }
+        m = (PlnMapping *)pla_unmap(s->mappings, as, host, len, is_write);
     }
-    pln_account(s, as, window, access_len, is_write);
+    pln_account(s, as, m && m->window, access_len, is_write);
 }
 
 const MemoryRegionObserver pln_vram_observer = {
@@ -282,8 +230,7 @@ const MemoryRegionObserver pln_vram_observer = {
 void pln_counters_init(PeerlaneGPU *s)
 {
     qemu_mutex_init(&s->lock);
-    s->mappings = g_hash_table_new_full(pln_mapping_hash, pln_mapping_equal,
-                                        g_free, NULL);
+    s->mappings = pla_mappings_new();
 }
 
 void pln_counters_finalize(PeerlaneGPU *s)
@@ -301,17 +248,7 @@ static void pln_get_counters(Object *obj, Visitor *v, const char *name,
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         memcpy(copy, s->counters, sizeof(copy));
     }
-    if (!visit_start_struct(v, name, NULL, 0, errp)) {
-        return;
-    }
-    for (unsigned i = 0; i < PLN_NUM_COUNTERS; i++) {
-        if (!visit_type_uint64(v, pln_counter_names[i], &copy[i], errp)) {
-            goto out;
-        }
-    }
-    visit_check_struct(v, errp);
-out:
-    visit_end_struct(v, NULL);
+    pla_visit(v, name, pln_counter_names, copy, PLN_NUM_COUNTERS, errp);
 }
 
 static bool pln_visit_initiator(Visitor *v, PlnInitiator *in, Error **errp)

@@ -25,6 +25,11 @@ const char *pln_queue_status_name(const PlnQueue *q)
     return pln_status_names[q->status];
 }
 
+static uint32_t pln_queue_rest(const PlnQueue *q)
+{
+    return q->active || q->head != q->tail ? PLN_Q_RUNNING : PLN_Q_IDLE;
+}
+
 static void pln_queue_halt(PlnQueue *q, enum pln_gpu_error err,
                            uint32_t index)
 {
@@ -91,7 +96,7 @@ static void pln_desc_finish(PlnQueue *q, enum pln_gpu_error err)
         if (!stuck) {
             q->fence = d->fence;
         }
-        q->status = q->head == q->tail ? PLN_Q_IDLE : PLN_Q_RUNNING;
+        q->status = pln_queue_rest(q);
     }
     if (d->flags & PLN_DESC_F_IRQ) {
         pln_raise_irq(s, q->vector);
@@ -150,7 +155,6 @@ static uint64_t pln_queue_step(PlnQueue *q)
     uint64_t before;
     int ret;
 
-    q->status = PLN_Q_RUNNING;
     if (!q->active) {
         ret = pln_desc_start(q);
         if (ret && q->active) {
@@ -171,8 +175,7 @@ static uint64_t pln_queue_step(PlnQueue *q)
 
 static bool pln_queue_ready(const PlnQueue *q)
 {
-    return (q->status == PLN_Q_IDLE || q->status == PLN_Q_RUNNING) &&
-           !q->waiting && (q->active || q->head != q->tail);
+    return q->status == PLN_Q_RUNNING && !q->waiting;
 }
 
 static void pln_unref(void *opaque)
@@ -259,7 +262,7 @@ static void pln_queue_enable(PlnQueue *q)
         pln_queue_halt(q, PLN_ERR_RING, 0);
         return;
     }
-    q->status = PLN_Q_IDLE;
+    q->status = pln_queue_rest(q);
     pln_engine_kick(q->gpu);
 }
 
@@ -306,6 +309,7 @@ static void pln_queue_doorbell(PlnQueue *q, uint32_t tail)
         return;
     }
     q->tail = tail;
+    q->status = pln_queue_rest(q);
     pln_engine_kick(s);
 }
 
@@ -314,6 +318,8 @@ uint32_t pln_queue_read(PeerlaneGPU *s, unsigned n, hwaddr reg)
     PlnQueue *q = &s->queues[n];
 
     if (n >= s->num_queues) {
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: read of queue %u of %u\n",
+                      pln_name(s), n, s->num_queues);
         return 0;
     }
     switch (reg) {
@@ -419,8 +425,13 @@ void pln_engine_init(PeerlaneGPU *s)
     }
     s->stage[0] = g_malloc(PLN_SLICE);
     s->stage[1] = g_malloc(PLN_SLICE);
-    s->bh = qemu_bh_new_guarded(pln_engine_bh, s,
-                                &DEVICE(s)->mem_reentrancy_guard);
+    /*
+     * Of the main loop only: a device that waits for its work in its MMIO
+     * handler runs the bottom halves of the other context, and would refuse
+     * the engine there.
+     */
+    s->bh = aio_bh_new_guarded(iohandler_get_aio_context(), pln_engine_bh, s,
+                               &DEVICE(s)->mem_reentrancy_guard);
 }
 
 void pln_engine_exit(PeerlaneGPU *s)

@@ -22,6 +22,8 @@ static bool pln_queue_ok(PeerlaneGPU *s, unsigned index)
                q->status == PLN_Q_RUNNING && pln_op_in_flight(s, q);
     }
     return !q->waiting &&
+           (q->status != PLN_Q_IDLE || q->head == q->tail) &&
+           (q->status != PLN_Q_RUNNING || q->head != q->tail) &&
            (index < s->num_queues || q->status == PLN_Q_DISABLED);
 }
 
@@ -119,7 +121,7 @@ static const VMStateDescription vmstate_pln_initiator = {
 const VMStateDescription vmstate_pln = {
     .name = TYPE_PEERLANE_GPU,
     .version_id = 2,
-    .minimum_version_id = 1,
+    .minimum_version_id = 2,
     .post_load = pln_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, PeerlaneGPU),
@@ -127,11 +129,13 @@ const VMStateDescription vmstate_pln = {
         VMSTATE_UINT64_EQUAL(vram_size, PeerlaneGPU, NULL),
         VMSTATE_UINT64_EQUAL(bar1_size, PeerlaneGPU, NULL),
         VMSTATE_UINT8_EQUAL(num_queues, PeerlaneGPU, NULL),
+        VMSTATE_UINT32_EQUAL(bar1_runs, PeerlaneGPU, NULL),
+        VMSTATE_UINT32_EQUAL(features, PeerlaneGPU, NULL),
         VMSTATE_UINT8_ARRAY(uuid.data, PeerlaneGPU, 16),
         VMSTATE_UINT32(fault_engine_error, PeerlaneGPU),
         VMSTATE_UINT32(fault_stuck_fence, PeerlaneGPU),
         VMSTATE_UINT32(fault_lost_irq, PeerlaneGPU),
-        VMSTATE_BOOL_V(fault_hung_engine, PeerlaneGPU, 2),
+        VMSTATE_BOOL(fault_hung_engine, PeerlaneGPU),
         VMSTATE_BOOL(removed, PeerlaneGPU),
         VMSTATE_UINT32(reset_count, PeerlaneGPU),
         VMSTATE_UINT32(scratch, PeerlaneGPU),

@@ -473,6 +473,8 @@ static int pln_do_write(PlnQueue *q)
     int err;
 
     stq_le_p(data, d->imm);
+    /* Who sees it sees what the descriptors before it have written */
+    smp_wmb();
     err = pln_store(q->gpu, d->flags & PLN_DESC_F_DST_BUS, d->dst, n, data);
     if (!err) {
         q->done = n;

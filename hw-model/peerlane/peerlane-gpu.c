@@ -21,6 +21,7 @@
 #include "hw/resettable.h"
 #include "system/runstate.h"
 #include "peerlane-gpu.h"
+#include "peerlane-switch.h"
 #include "trace.h"
 
 /* A fault that is armed for some more times happens now */
@@ -94,7 +95,7 @@ static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
         val = PLN_VERSION_VALUE;
         break;
     case PLN_REG_FEATURES:
-        val = PLN_FEAT_DMA_COUNTERS | (s->coherent ? PLN_FEAT_COHERENT : 0);
+        val = s->features;
         break;
     case PLN_REG_STATUS:
         val = pln_status(s);
@@ -241,10 +242,10 @@ static void pln_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
 }
 
 /*
- * Tell the slot above that the card has gone or come, if it is one for
- * hotplug.  QEMU's slots know no link event and do not even keep its enable
- * bit, the only one that a guest sets for this when there is an attention
- * button; so presence is what changes, and the interrupt is sent if any may be.
+ * Tell the slot above that the card has gone or come, if it is one for hotplug.
+ * Ours does it all.  Those of QEMU know no link event and do not even keep its
+ * enable bit, the only one that a guest sets for this when there is an attention
+ * button; so there presence changes, and the interrupt is sent if any may be.
  */
 static void pln_signal_slot(PeerlaneGPU *s)
 {
@@ -252,7 +253,8 @@ static void pln_signal_slot(PeerlaneGPU *s)
     uint16_t ctl, sta;
     uint8_t *cap;
 
-    if (!port || !pci_is_express(port)) {
+    if (!port || !pci_is_express(port) ||
+        pls_slot_set_present(port, !s->removed)) {
         return;
     }
     cap = port->config + port->exp.exp_cap;
@@ -426,6 +428,8 @@ static void pln_realize(PCIDevice *pdev, Error **errp)
         return;
     }
 
+    s->features = PLN_FEAT_DMA_COUNTERS |
+                  (s->coherent ? PLN_FEAT_COHERENT : 0);
     pci_config_set_vendor_id(pdev->config, s->vendor_id);
     pci_config_set_device_id(pdev->config, s->device_id);
 

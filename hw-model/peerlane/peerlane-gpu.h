@@ -10,6 +10,7 @@
 #include "qemu/uuid.h"
 #include "hw/pci/pci_device.h"
 #include "qom/object.h"
+#include "peerlane-account.h"
 #include "peerlane-gpu-regs.h"
 
 #define TYPE_PEERLANE_GPU "peerlane-gpu"
@@ -77,7 +78,6 @@ typedef struct PlnInitiator {
     uint32_t write_hi;
     uint64_t read;
     uint64_t write;
-    PCIDevice *dev;             /* only to compare */
     uint8_t name[64];           /* a string */
 } PlnInitiator;
 
@@ -93,6 +93,7 @@ struct PeerlaneGPU {
     uint16_t device_id;
     uint32_t bar1_runs;
     QemuUUID uuid;
+    uint32_t features;
 
     /* Faults, settable at any time */
     uint32_t fault_engine_error;

@@ -8,7 +8,6 @@
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
-#include "qapi/visitor.h"
 #include "exec/memory.h"
 #include "qemu/timer.h"
 #include "hw/pci/pci_bridge.h"
@@ -31,31 +30,28 @@ static const char *const pls_counter_names[] = {
 };
 QEMU_BUILD_BUG_ON(ARRAY_SIZE(pls_counter_names) != PLS_NUM_COUNTERS);
 
-/* Memory that is mapped for DMA, which counts when the mapping ends */
+/* What a request adds to: which counter of which port */
+typedef struct PlsTally {
+    PlsCounters *counters;      /* NULL: of a port that is gone */
+    enum pls_counter n;
+} PlsTally;
+
+/* Where a request goes */
+typedef struct PlsWent {
+    PlsTally tally[4 * PLS_MAX_DEPTH + 2];
+    unsigned n;
+    bool arrived;
+    PlsUpstream *top;           /* it turned around below; only to compare */
+} PlsWent;
+
+/* Memory that is mapped: it counts where it went when it was mapped */
 typedef struct PlsMapping {
-    AddressSpace *as;
-    void *host;
-    bool is_write;
-    hwaddr addr;
+    PlaMapping m;
     int64_t began;
-    unsigned users;
+    PlsWent went;
 } PlsMapping;
 
 static GHashTable *pls_mappings;
-
-static guint pls_mapping_hash(gconstpointer p)
-{
-    const PlsMapping *m = p;
-
-    return g_direct_hash(m->host) * 31 + g_direct_hash(m->as) + m->is_write;
-}
-
-static gboolean pls_mapping_equal(gconstpointer a, gconstpointer b)
-{
-    const PlsMapping *x = a, *y = b;
-
-    return x->as == y->as && x->host == y->host && x->is_write == y->is_write;
-}
 
 /* A cast by name would cost more than all else that is done for a page */
 static ObjectClass *pls_downstream_class, *pls_upstream_class;
@@ -88,16 +84,23 @@ PlsLink *pls_link(PCIDevice *d)
     return p ? &p->link : up ? &up->link : NULL;
 }
 
-static void pls_add(PlsCounters *c, enum pls_counter n, bool is_write,
-                    hwaddr len)
+/* Of pairs, the write follows the read */
+static enum pls_counter pls_kind(enum pls_counter n, bool is_write)
 {
-    /* Of pairs, the write follows the read */
-    c->val[n + (is_write && n < PLS_CNT_OTHER)] += len;
+    return n + (is_write && n < PLS_CNT_OTHER);
+}
+
+static void pls_add(PlsWent *w, PlsCounters *c, enum pls_counter n,
+                    bool is_write)
+{
+    if (w->n < ARRAY_SIZE(w->tally)) {
+        w->tally[w->n++] = (PlsTally) { c, pls_kind(n, is_write) };
+    }
 }
 
 /* All ports that a request passes on its way down to @target, below @stop */
-static void pls_count_target(PCIDevice *target, PlsUpstream *stop,
-                             bool is_write, hwaddr len)
+static void pls_add_target(PlsWent *w, PCIDevice *target, PlsUpstream *stop,
+                           bool is_write)
 {
     for (PCIBus *bus = pci_get_bus(target); bus && bus->parent_dev;
          bus = pci_get_bus(bus->parent_dev)) {
@@ -107,7 +110,16 @@ static void pls_count_target(PCIDevice *target, PlsUpstream *stop,
             break;
         }
         if (c) {
-            pls_add(c, PLS_CNT_TARGET_READ, is_write, len);
+            pls_add(w, c, PLS_CNT_TARGET_READ, is_write);
+        }
+    }
+}
+
+static void pls_count(PlsWent *w, hwaddr len)
+{
+    for (unsigned i = 0; i < w->n; i++) {
+        if (w->tally[i].counters) {
+            w->tally[i].counters->val[w->tally[i].n] += len;
         }
     }
 }
@@ -126,17 +138,12 @@ static PCIDevice *pls_as_pci_device(Object *obj)
     return is_pci ? (PCIDevice *)obj : NULL;
 }
 
-/* What a request that leaves all switches upwards reaches there */
-static enum pls_counter pls_end(MemoryRegion *mr, PCIDevice **target)
+/* The function whose memory this is, or NULL */
+static PCIDevice *pls_target(MemoryRegion *mr)
 {
     Object *owner = memory_region_owner(mr);
 
-    *target = owner ? pls_as_pci_device(owner) : NULL;
-    if (*target) {
-        return pls_counters(*target) ? PLS_CNT_OTHER :
-                                       PLS_CNT_UPSTREAM_PEER_READ;
-    }
-    return memory_region_is_ram(mr) ? PLS_CNT_HOST_READ : PLS_CNT_OTHER;
+    return owner ? pls_as_pci_device(owner) : NULL;
 }
 
 /* The links above @dev, below @stop; that of two switches is the lower one's */
@@ -163,8 +170,8 @@ static void pls_model(PCIDevice *dev, PCIDevice *target, PlsUpstream *top,
                       hwaddr len, bool is_write, int64_t began)
 {
     PCIBus *bus = pci_get_bus(dev);
-    PlsDownstream *p = bus->parent_dev ? pls_as_downstream(bus->parent_dev) :
-                                         NULL;
+    PlsDownstream *p = bus && bus->parent_dev ?
+                       pls_as_downstream(bus->parent_dev) : NULL;
     PlsRequester *r = p ? pls_find(p, bus, dev->devfn) : NULL;
     PlsPath path = { }, below = { };
 
@@ -182,61 +189,78 @@ static void pls_model(PCIDevice *dev, PCIDevice *target, PlsUpstream *top,
 }
 
 /*
- * Account one request of @dev; @mr is where it ended.
- * Returns how many bytes went the same way.
+ * Where a request of @dev goes that ends at @mr, with this result.  It holds for
+ * *@len bytes, which are made less if the rest goes another way.
  */
-static hwaddr pls_account_piece(PCIDevice *dev, MemoryRegion *mr, hwaddr addr,
-                                hwaddr len, bool is_write,
-                                int64_t began)
+static void pls_follow(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
+                       hwaddr addr, hwaddr *len, bool is_write,
+                       MemTxResult result)
 {
     PlsCounters *passed[2 * PLS_MAX_DEPTH];
     unsigned n = 0;
     PCIBus *own = pci_get_bus(dev);
     PlsDownstream *p = NULL, *to = NULL;
-    PCIDevice *target;
+    PCIDevice *target = pls_target(mr);
     PlsWay way = PLS_UP;
-    enum pls_counter end;
+    enum pls_counter end = PLS_CNT_OTHER;
 
+    w->n = 0;
+    w->top = NULL;
     for (PCIBus *bus = own; bus && bus->parent_dev;
          bus = pci_get_bus(bus->parent_dev)) {
         p = pls_as_downstream(bus->parent_dev);
         if (!p || n == ARRAY_SIZE(passed)) {
             continue;
         }
-        way = pls_route(p, own, dev->devfn, addr, &len, &to);
+        way = pls_route(p, own, dev->devfn, addr, len, &to);
         if (way != PLS_UP) {
             break;
         }
         passed[n++] = &p->counters;
         passed[n++] = &pls_upstream(p)->counters;
     }
-    end = pls_end(mr, &target);
+    w->arrived = result == MEMTX_OK;
     if (way == PLS_REFUSE || way == PLS_VIOLATION) {
-        pls_log_refused(p, dev, way == PLS_VIOLATION, addr, len, is_write);
-        pls_add(&p->counters, PLS_CNT_REFUSED, is_write, len);
-        end = PLS_CNT_OTHER;
-        trace_peerlane_switch_refused(pls_name(p), pls_name(dev), addr, len,
+        w->arrived = false;
+        pls_log_refused(p, dev, way == PLS_VIOLATION, addr, *len, is_write);
+        pls_add(w, &p->counters, PLS_CNT_REFUSED, is_write);
+        trace_peerlane_switch_refused(pls_name(p), pls_name(dev), addr, *len,
                                       is_write);
-    } else if (way == PLS_DIRECT) {
-        pls_add(&p->counters, PLS_CNT_PEER_READ, is_write, len);
-        end = PLS_CNT_UPSTREAM_PEER_READ;
-        if (target && !pls_counters(target)) {
-            pls_count_target(target, pls_upstream(p), is_write, len);
-        } else {
-            pls_add(&to->counters, PLS_CNT_TARGET_READ, is_write, len);
+    } else if (!w->arrived) {
+        if (way == PLS_DIRECT) {
+            pls_add(w, &p->counters, PLS_CNT_OTHER, is_write);
         }
-    } else if (end == PLS_CNT_UPSTREAM_PEER_READ) {
-        pls_count_target(target, NULL, is_write, len);
+    } else if (way == PLS_DIRECT) {
+        w->top = pls_upstream(p);
+        end = PLS_CNT_UPSTREAM_PEER_READ;
+        pls_add(w, &p->counters, PLS_CNT_PEER_READ, is_write);
+        if (target) {
+            pls_add_target(w, target, w->top, is_write);
+        } else {
+            pls_add(w, &to->counters, PLS_CNT_TARGET_READ, is_write);
+        }
+    } else if (target) {
+        end = PLS_CNT_UPSTREAM_PEER_READ;
+        pls_add_target(w, target, NULL, is_write);
+    } else if (memory_region_is_ram(mr)) {
+        end = PLS_CNT_HOST_READ;
     }
     for (unsigned i = 0; i < n; i++) {
-        pls_add(passed[i], end, is_write, len);
+        pls_add(w, passed[i], end, is_write);
     }
-    if (pls_link_modelled && end != PLS_CNT_OTHER &&
-        !(target && pls_counters(target))) {
-        pls_model(dev, target, way == PLS_DIRECT ? pls_upstream(p) : NULL, len,
-                  is_write, began);
+    if (end == PLS_CNT_OTHER) {
+        w->arrived = false;
     }
-    return len;
+}
+
+/* It has ended, with @len bytes moved */
+static void pls_account(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
+                        hwaddr len, bool is_write, int64_t began)
+{
+    pls_count(w, len);
+    if (pls_link_modelled && w->arrived && len) {
+        pls_model(dev, pls_target(mr), w->top, len, is_write, began);
+    }
 }
 
 /* The function that masters @as: only those of functions are observed */
@@ -245,16 +269,10 @@ static PCIDevice *pls_function(AddressSpace *as)
     return container_of(as, PCIDevice, bus_master_as);
 }
 
-static void pls_account(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
-                        hwaddr len, bool is_write, int64_t began)
+/* While bus mastering is off all fails, and nothing leaves a function */
+static bool pls_masters(PCIDevice *dev)
 {
-    while (len) {
-        hwaddr n = pls_account_piece(pls_function(as), mr, addr, len,
-                                     is_write, began);
-
-        addr += n;
-        len -= n;
-    }
+    return dev->bus_master_enable_region.enabled;
 }
 
 static int64_t pls_now(void)
@@ -263,80 +281,101 @@ static int64_t pls_now(void)
 }
 
 static void pls_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
-                       hwaddr offset, hwaddr len, bool is_write)
+                       hwaddr offset, hwaddr len, bool is_write,
+                       MemTxResult result)
 {
+    PCIDevice *dev = pls_function(as);
+    int64_t began = pls_now();
+    PlsWent went;
+
+    if (result != MEMTX_OK && !pls_masters(dev)) {
+        return;
+    }
     QEMU_LOCK_GUARD(&pls_lock);
-    pls_account(mr, as, addr, len, is_write, pls_now());
+    while (len) {
+        hwaddr n = len;
+
+        pls_follow(&went, dev, mr, addr, &n, is_write, result);
+        pls_account(&went, dev, mr, n, is_write, began);
+        addr += n;
+        len -= n;
+    }
 }
 
+/* What is mapped at once is memory of one device, and so has one way */
 static void pls_map(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
                     void *host, hwaddr len, bool is_write)
 {
-    PlsMapping key = {
-        .as = as, .host = host, .is_write = is_write, .addr = addr,
-        .began = pls_now(),
-    };
-    PlsMapping *m;
+    PlsMapping *m = g_new0(PlsMapping, 1);
 
+    m->m = (PlaMapping) {
+        .as = as, .host = host, .len = len, .is_write = is_write,
+    };
+    m->began = pls_now();
     QEMU_LOCK_GUARD(&pls_lock);
-    m = g_hash_table_lookup(pls_mappings, &key);
-    if (!m) {
-        m = g_memdup2(&key, sizeof(key));
-        g_hash_table_add(pls_mappings, m);
-    }
-    m->users++;
+    pls_follow(&m->went, pls_function(as), mr, addr, &len, is_write, MEMTX_OK);
+    pla_map(pls_mappings, &m->m);
 }
 
 static void pls_unmap(MemoryRegion *mr, AddressSpace *as, void *host,
-                      bool is_write, hwaddr access_len)
+                      hwaddr len, bool is_write, hwaddr access_len)
 {
-    PlsMapping key = { .as = as, .host = host, .is_write = is_write };
-    PlsMapping *m;
+    g_autofree PlsMapping *m = NULL;
 
     QEMU_LOCK_GUARD(&pls_lock);
-    m = g_hash_table_lookup(pls_mappings, &key);
-    if (!m) {
-        return;
-    }
-    pls_account(mr, as, m->addr, access_len, is_write, m->began);
-    if (!--m->users) {
-        g_hash_table_remove(pls_mappings, m);
+    m = (PlsMapping *)pla_unmap(pls_mappings, as, host, len, is_write);
+    if (m) {
+        pls_account(&m->went, pls_function(as), mr, access_len, is_write,
+                    m->began);
     }
 }
 
-/* A device asked first, and does not begin: all of it is refused */
+/*
+ * A device asked first, and does not begin: all of it counts where the first
+ * part ends that does not go on upwards.
+ */
 static void pls_invalid(AddressSpace *as, hwaddr addr, hwaddr len,
                         bool is_write)
 {
     PCIDevice *dev = pls_function(as);
     PCIBus *own = pci_get_bus(dev);
+    PlsWent went = { };
 
+    if (!pls_masters(dev)) {
+        return;
+    }
     QEMU_LOCK_GUARD(&pls_lock);
     for (PCIBus *bus = own; bus && bus->parent_dev;
          bus = pci_get_bus(bus->parent_dev)) {
         PlsDownstream *p = pls_as_downstream(bus->parent_dev);
-        hwaddr at = 0;
+        bool up = false;
 
-        while (p && at < len) {
-            hwaddr n = len - at;
+        for (hwaddr at = 0, n; p && at < len; at += n) {
             PlsDownstream *to;
-            PlsWay way = pls_route(p, own, dev->devfn, addr + at, &n, &to);
+            PlsWay way;
 
+            n = len - at;
+            way = pls_route(p, own, dev->devfn, addr + at, &n, &to);
             if (way == PLS_REFUSE || way == PLS_VIOLATION) {
                 pls_log_refused(p, dev, way == PLS_VIOLATION, addr + at, n,
                                 is_write);
-                pls_add(&p->counters, PLS_CNT_REFUSED, is_write, len);
+                pls_add(&went, &p->counters, PLS_CNT_REFUSED, is_write);
                 trace_peerlane_switch_refused(pls_name(p), pls_name(dev),
                                               addr, len, is_write);
-                return;
+                goto out;
             }
-            at += n;
+            up |= way == PLS_UP;
         }
         if (p) {
-            pls_add(&p->counters, PLS_CNT_OTHER, is_write, len);
-            pls_add(&pls_upstream(p)->counters, PLS_CNT_OTHER, is_write, len);
+            pls_add(&went, &p->counters, PLS_CNT_OTHER, is_write);
+            if (!up) {
+                break;
+            }
+            pls_add(&went, &pls_upstream(p)->counters, PLS_CNT_OTHER, is_write);
         }
     }
+out:
+    pls_count(&went, len);
 }
 
 static const MemoryRegionObserver pls_observer = {
@@ -361,11 +400,6 @@ static void pls_device_realize(DeviceListener *listener, DeviceState *dev)
     }
 }
 
-static gboolean pls_mapping_of(gpointer key, gpointer value, gpointer as)
-{
-    return ((PlsMapping *)key)->as == as;
-}
-
 static void pls_device_unrealize(DeviceListener *listener, DeviceState *dev)
 {
     PCIDevice *d = (PCIDevice *)object_dynamic_cast(OBJECT(dev),
@@ -375,8 +409,7 @@ static void pls_device_unrealize(DeviceListener *listener, DeviceState *dev)
         return;
     }
     WITH_QEMU_LOCK_GUARD(&pls_lock) {
-        g_hash_table_foreach_remove(pls_mappings, pls_mapping_of,
-                                    &d->bus_master_as);
+        pla_forget(pls_mappings, &d->bus_master_as);
     }
     address_space_set_observer(&d->bus_master_as, NULL);
     pls_forget_function(d);
@@ -390,22 +423,41 @@ static unsigned pls_listeners;
 
 void pls_counters_get(void)
 {
+    if (!pls_mappings) {
+        /* For good: other threads may still be about to look at it */
+        pls_mappings = pla_mappings_new();
+    }
     if (!pls_listeners++) {
         pls_downstream_class =
             object_class_by_name(TYPE_PEERLANE_SWITCH_DOWNSTREAM);
         pls_upstream_class =
             object_class_by_name(TYPE_PEERLANE_SWITCH_UPSTREAM);
-        pls_mappings = g_hash_table_new_full(pls_mapping_hash,
-                                             pls_mapping_equal, g_free, NULL);
         device_listener_register(&pls_listener);
     }
+}
+
+static void pls_forget_tallies(PlaMapping *m, void *counters)
+{
+    PlsWent *w = &((PlsMapping *)m)->went;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        if (w->tally[i].counters == counters) {
+            w->tally[i].counters = NULL;
+        }
+    }
+}
+
+/* The port of these goes */
+void pls_counters_forget(PlsCounters *counters)
+{
+    QEMU_LOCK_GUARD(&pls_lock);
+    pla_foreach(pls_mappings, pls_forget_tallies, counters);
 }
 
 void pls_counters_put(void)
 {
     if (!--pls_listeners) {
         device_listener_unregister(&pls_listener);
-        g_hash_table_destroy(pls_mappings);
     }
 }
 
@@ -440,8 +492,8 @@ void pls_vsec_read(PCIDevice *d, uint32_t address, int len)
         uint32_t at = first + 8 * i;
 
         if (address == at) {
-            counters->high[i] = counters->val[i] >> 32;
-            pci_set_long(d->config + at, counters->val[i]);
+            pci_set_long(d->config + at,
+                         pla_half(counters->val[i], &counters->high[i], false));
             pci_set_long(d->config + at + 4, counters->high[i]);
         }
     }
@@ -455,17 +507,7 @@ static void pls_get_counters(Object *obj, Visitor *v, const char *name,
     WITH_QEMU_LOCK_GUARD(&pls_lock) {
         memcpy(copy, pls_counters(PCI_DEVICE(obj))->val, sizeof(copy));
     }
-    if (!visit_start_struct(v, name, NULL, 0, errp)) {
-        return;
-    }
-    for (unsigned i = 0; i < PLS_NUM_COUNTERS; i++) {
-        if (!visit_type_uint64(v, pls_counter_names[i], &copy[i], errp)) {
-            goto out;
-        }
-    }
-    visit_check_struct(v, errp);
-out:
-    visit_end_struct(v, NULL);
+    pla_visit(v, name, pls_counter_names, copy, PLS_NUM_COUNTERS, errp);
 }
 
 void pls_counters_add_property(Object *obj)

@@ -368,46 +368,30 @@ static bool pls_refuse_accepts(void *opaque, hwaddr addr, unsigned size,
     return false;
 }
 
-static uint64_t pls_refuse_read(void *opaque, hwaddr addr, unsigned size)
-{
-    return UINT64_MAX;
-}
-
-static void pls_refuse_write(void *opaque, hwaddr addr, uint64_t val,
-                             unsigned size)
-{
-}
-
 static const MemoryRegionOps pls_refuse_ops = {
-    .read = pls_refuse_read,
-    .write = pls_refuse_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = {
         .min_access_size = 1,
         .max_access_size = 8,
         .accepts = pls_refuse_accepts,
+        .refused_ones = true,
     },
 };
 
-/*
- * Where nothing answers below a port: a CPU reads all ones, and DMA fails.  DMA
- * has no attributes in QEMU, and CPUs have.
- */
+/* Where nothing answers below a port; a CPU does not look at the error */
 static bool pls_nobody_accepts(void *opaque, hwaddr addr, unsigned size,
                                bool is_write, MemTxAttrs attrs)
 {
-    return !attrs.unspecified;
+    return false;
 }
 
 static const MemoryRegionOps pls_nobody_ops = {
-    .read = pls_refuse_read,
-    .write = pls_refuse_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = {
         .min_access_size = 1,
         .max_access_size = 8,
-        .unaligned = true,
         .accepts = pls_nobody_accepts,
+        .refused_ones = true,
     },
 };
 

@@ -113,6 +113,7 @@ static void pls_upstream_realize(PCIDevice *d, Error **errp)
 
 static void pls_upstream_exit(PCIDevice *d)
 {
+    pls_counters_forget(&PEERLANE_SWITCH_UPSTREAM(d)->counters);
     pls_counters_put();
     pls_port_exit(d);
     pci_bridge_exitfn(d);
@@ -321,6 +322,7 @@ err_bridge:
 
 static void pls_downstream_exit(PCIDevice *d)
 {
+    pls_counters_forget(&PEERLANE_SWITCH_DOWNSTREAM(d)->counters);
     pls_downstream_exit_routes(PEERLANE_SWITCH_DOWNSTREAM(d));
     pcie_chassis_del_slot(PCIE_SLOT(d));
     pls_port_exit(d);

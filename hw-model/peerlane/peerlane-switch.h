@@ -9,6 +9,7 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pcie_port.h"
 #include "qom/object.h"
+#include "peerlane-account.h"
 
 #define TYPE_PEERLANE_SWITCH_UPSTREAM   "peerlane-switch-upstream"
 OBJECT_DECLARE_SIMPLE_TYPE(PlsUpstream, PEERLANE_SWITCH_UPSTREAM)
@@ -189,11 +190,13 @@ void pls_slot_reset(PCIDevice *d);
 void pls_slot_write_config(PCIDevice *d, uint16_t slt_ctl, uint16_t slt_sta,
                            uint32_t address, uint32_t val, int len);
 void pls_slot_plug(HotplugHandler *slot, DeviceState *dev, Error **errp);
+bool pls_slot_set_present(PCIDevice *port, bool present);
 void pls_slot_add_property(ObjectClass *klass);
 
 /* peerlane-switch-counters.c */
 void pls_counters_get(void);
 void pls_counters_put(void);
+void pls_counters_forget(PlsCounters *counters);
 void pls_counters_add_property(Object *obj);
 void pls_vsec_init(PCIDevice *d);
 void pls_vsec_read(PCIDevice *d, uint32_t address, int len);

@@ -85,4 +85,12 @@ bytes_are "all is gone" $B1 0xffffffff
 value_is "all of BAR1 at once" 0 bar1 $MAP 0 16 $((16 * U))
 memset $((B1 + 16 * U - 1)) 1 0xab
 bytes_are "up to its last byte" $((WIN + 32 * U - 1)) 0xab
+# What the monitor shows of the memory has plain names
+bar1 $PLN_BAR1_CMD_MAP 0 1 0
+qmp human-monitor-command '{"command-line":"info mtree"}'
+case $qmp_reply in
+*'[*]'*) fail "names of runs have no wildcards" ;;
+*peerlane-gpu-bar1-run*) pass "names of runs have no wildcards" ;;
+*) fail "a run is seen" "$qmp_reply" ;;
+esac
 qt_finish

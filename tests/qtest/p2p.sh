@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 head -c 16384 /dev/urandom >"$OUT/disk" || exit 1
-qt_start -device peerlane-gpu,id=gpu0,addr=4,vram-size=16M,bar1-size=1M,coherent=on \
+qt_start -device peerlane-gpu,id=gpu0,addr=4,vram-size=24M,bar1-size=1M,coherent=on \
     -device peerlane-gpu,id=gpu1,addr=5,vram-size=32M,bar1-size=2M \
     -drive "file=$OUT/disk,format=raw,if=none,id=d0" -device nvme,id=nvme0,serial=0,drive=d0,addr=6 \
     -object memory-backend-ram,id=m0,size=1M,share=on -device ivshmem-plain,id=shm0,memdev=m0,addr=7 \
@@ -95,6 +95,23 @@ value_is "and counted" 8 delta gpu0 bar1-unmapped
 job 0 op=$PLN_OP_COPY flags=$FROM_BUS src=$BAR1_0 dst=0x10 len=8
 job 0 op=$PLN_OP_COPY flags=$TO_BUS src=0x10 dst=$((COMP + 64)) len=8
 bytes_are "DMA from it is all ones" $((COMP + 64)) 0xffffffffffffffff
+
+# A GPU reaches its own windows too, also where nothing is mapped
+use 0
+queue_setup 0
+delta gpu0 bar1-unmapped
+job 0 op=$PLN_OP_COPY flags=$FROM_BUS src=$BAR1_0 dst=0 len=8
+job_is "GPU 0 reads its own BAR1, unmapped" 0 0 8
+bytes_are "all ones" $WIN_0 0xffffffffffffffff
+job 0 op=$PLN_OP_COPY flags=$TO_BUS src=0 dst=$BAR1_0 len=8
+job_is "and writes there" 0 0 8
+value_is "both are counted" 2 delta gpu0 bar1-unmapped
+memset $((WIN_0 + 16)) 8 0
+job 0 op=$PLN_OP_COPY flags=$FROM_BUS src=$((WIN_0 + 0x1800000)) dst=16 len=8
+job_is "its coherent window past the end of VRAM" 0 0 8
+bytes_are "all ones" $((WIN_0 + 16)) 0xffffffffffffffff
+job 0 op=$PLN_OP_COPY flags=$FROM_BUS src=$B0 dst=32 len=8
+check_eq "but not its registers" "$PLN_Q_ERROR $PLN_ERR_BUS" "$st $c_status"
 
 # A doorbell of the other GPU, rung by an engine
 use 0

@@ -7,7 +7,8 @@
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 
-qt_start -device peerlane-gpu,id=gpu0,addr=4,vram-size=16M,bar1-size=1M,queues=3,uuid=00112233-4455-6677-8899-aabbccddeeff \
+: >"$OUT/guest.log"
+qt_start -d guest_errors -D "$OUT/guest.log" -device peerlane-gpu,id=gpu0,addr=4,vram-size=16M,bar1-size=1M,queues=3,uuid=00112233-4455-6677-8899-aabbccddeeff \
     -device peerlane-gpu,id=gpu1,addr=5,vram-size=48M,bar1-size=64K,coherent=on,vendor-id=0x10de,device-id=0x20b0,bar1-runs=2
 
 cfg_readl 0x20 0
@@ -70,6 +71,20 @@ qt writeb $((B0 + PLN_REG_SCRATCH)) 0xff
 qt writew $((B0 + PLN_REG_SCRATCH)) 0xffff
 value_is "no 8-bit or 16-bit write" 0x01020304 reg $PLN_REG_SCRATCH
 value_is "no register: 0" 0 reg 0x0ffc
+
+# What is not there is logged, wherever it is not
+GUEST_LOG=$OUT/guest.log
+logged() { # DESC TEXT OFFSET
+    : >"$GUEST_LOG"
+    reg $3
+    check_eq "$1 reads 0" 0 "$r"
+    check "and is logged" grep -q "$2" "$GUEST_LOG"
+}
+logged "no register" "no register 0xffc" 0x0ffc
+logged "a hole in an initiator" "no register 0x404" 0x0404
+logged "a hole behind its counters" "no register 0x5f8" 0x05f8
+logged "a hole in a queue" "no register 0xfc of queue 2" 0x12fc
+logged "a queue that is not there" "queue 3 of 3" $((0x1300 + PLN_Q_VECTOR))
 
 use 1
 value_is "other GPU: VRAM size" 0x3000000 reg64 $PLN_REG_VRAM_SIZE

@@ -71,6 +71,16 @@ cp good vmstate
 load
 check_eq "the stream itself is taken" completed "$loaded"
 qt_stop
+# A machine whose GPU has other properties
+was=$DEV
+for other in bar1-runs=511 queues=3 coherent=off bar1-size=2M vram-size=32M; do
+    DEV=$(echo "$was," | sed "s/,${other%%=*}=[^,]*,/,/")$other
+    cp good vmstate
+    load
+    check_eq "refused: $other" failed "$loaded"
+    qt_stop
+done
+DEV=$was
 refused "the next queue is none" $next_at '\000\177\377\377'
 refused "the next queue is the first that is none" $next_at '\000\000\000\020'
 wide='\000\000\000\010'

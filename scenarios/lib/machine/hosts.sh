@@ -96,7 +96,7 @@ HOST_INDEX=$((hosts_index - 1))
 HOSTS=$hosts_count"
 		vm_start "$hosts_each" "$SC_TOPOLOGY" "$SC_KERNEL" "$OUT/case" \
 			-netdev "dgram,id=net0,local.type=unix,local.path=wire/$hosts_each.host,remote.type=unix,remote.path=wire/$hosts_each" \
-			-device "virtio-net-pci,id=nic0,netdev=net0,host_mtu=9000,romfile=,mac=52:54:00:00:00:0$hosts_index" \
+			-device "virtio-net-pci,id=nic0,netdev=net0,host_mtu=9000,disable-legacy=on,iommu_platform=on,romfile=,mac=52:54:00:00:00:0$hosts_index" \
 			3<&- || { fail "host $hosts_each starts"; wire_stop; finish; }
 	done 3<"$hosts_dir/topologies"
 }

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane: accounting that the devices share.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "peerlane-account.h"
+
+uint32_t pla_half(uint64_t val, uint32_t *latch, bool high)
+{
+    if (high) {
+        return *latch;
+    }
+    *latch = val >> 32;
+    return val;
+}
+
+void pla_visit(Visitor *v, const char *name, const char *const *names,
+               const uint64_t *val, unsigned n, Error **errp)
+{
+    if (!visit_start_struct(v, name, NULL, 0, errp)) {
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t copy = val[i];
+
+        if (!visit_type_uint64(v, names[i], &copy, errp)) {
+            goto out;
+        }
+    }
+    visit_check_struct(v, errp);
+out:
+    visit_end_struct(v, NULL);
+}
+
+static guint pla_mapping_hash(gconstpointer p)
+{
+    const PlaMapping *m = p;
+
+    return (g_direct_hash(m->host) * 31 + g_direct_hash(m->as)) * 31 +
+           m->len + m->is_write;
+}
+
+static gboolean pla_mapping_equal(gconstpointer a, gconstpointer b)
+{
+    const PlaMapping *x = a, *y = b;
+
+    return x->as == y->as && x->host == y->host && x->len == y->len &&
+           x->is_write == y->is_write;
+}
+
+static void pla_free(gpointer p)
+{
+    for (PlaMapping *m = p, *next; m; m = next) {
+        next = m->next;
+        g_free(m);
+    }
+}
+
+GHashTable *pla_mappings_new(void)
+{
+    return g_hash_table_new_full(pla_mapping_hash, pla_mapping_equal, pla_free,
+                                 NULL);
+}
+
+void pla_map(GHashTable *mappings, PlaMapping *m)
+{
+    PlaMapping *last = g_hash_table_lookup(mappings, m);
+
+    m->next = NULL;
+    if (!last) {
+        g_hash_table_add(mappings, m);
+        return;
+    }
+    while (last->next) {
+        last = last->next;
+    }
+    last->next = m;
+}
+
+PlaMapping *pla_unmap(GHashTable *mappings, AddressSpace *as, void *host,
+                      hwaddr len, bool is_write)
+{
+    PlaMapping key = {
+        .as = as, .host = host, .len = len, .is_write = is_write,
+    };
+    PlaMapping *m = g_hash_table_lookup(mappings, &key);
+
+    if (m) {
+        g_hash_table_steal(mappings, m);
+        if (m->next) {
+            g_hash_table_add(mappings, m->next);
+        }
+    }
+    return m;
+}
+
+static gboolean pla_is_of(gpointer key, gpointer value, gpointer as)
+{
+    return ((PlaMapping *)key)->as == as;
+}
+
+void pla_forget(GHashTable *mappings, AddressSpace *as)
+{
+    g_hash_table_foreach_remove(mappings, pla_is_of, as);
+}
+
+void pla_foreach(GHashTable *mappings, void (*fn)(PlaMapping *m, void *opaque),
+                 void *opaque)
+{
+    GHashTableIter iter;
+    gpointer key;
+
+    g_hash_table_iter_init(&iter, mappings);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        for (PlaMapping *m = key; m; m = m->next) {
+            fn(m, opaque);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane: accounting that the devices share.
+ */
+#ifndef HW_PEERLANE_ACCOUNT_H
+#define HW_PEERLANE_ACCOUNT_H
+
+#include "exec/memory.h"
+
+/* A counter read in halves: a read of the low one latches the high one */
+uint32_t pla_half(uint64_t val, uint32_t *latch, bool high);
+
+/* Visit @n counters as one struct */
+void pla_visit(Visitor *v, const char *name, const char *const *names,
+               const uint64_t *val, unsigned n, Error **errp);
+
+/*
+ * Memory that is mapped for DMA, which counts when the mapping ends.  QEMU does
+ * not say which mapping ends, only what is in here; of several that are alike
+ * the oldest is taken.  To be embedded as the first member, in memory from
+ * GLib.  The caller has a lock.
+ */
+typedef struct PlaMapping {
+    AddressSpace *as;
+    void *host;
+    hwaddr len;
+    bool is_write;
+    struct PlaMapping *next;    /* a later one that is alike */
+} PlaMapping;
+
+GHashTable *pla_mappings_new(void);
+/* Takes @m over */
+void pla_map(GHashTable *mappings, PlaMapping *m);
+/* Gives it back to the caller, or returns NULL if there is none */
+PlaMapping *pla_unmap(GHashTable *mappings, AddressSpace *as, void *host,
+                      hwaddr len, bool is_write);
+/* Drops all of @as */
+void pla_forget(GHashTable *mappings, AddressSpace *as);
+void pla_foreach(GHashTable *mappings, void (*fn)(PlaMapping *m, void *opaque),
+                 void *opaque);
+
+#endif /* HW_PEERLANE_ACCOUNT_H */
