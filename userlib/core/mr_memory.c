@@ -94,6 +94,42 @@ static int walk(const struct mr_cuda *cu, uint64_t addr, uint64_t length,
 	return at == addr ? r : r < 0 ? r : 1;
 }
 
+static CUresult attribute(const struct mr_memory *mem, int *value,
+			  CUdevice_attribute what)
+{
+	CUresult r = mem->cu->device_attribute(value, what, mem->dev);
+
+	/* older drivers do not know it */
+	return r == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : r;
+}
+
+/*
+ * The completion of a write is in host memory, the bytes went to the GPU: nothing
+ * on PCIe orders the two, so it is the GPU's driver that tells.  A GPU that RDMA
+ * devices cannot write takes what the CPU stores into coherent pages.
+ */
+static CUresult writes_of(struct mr_memory *mem)
+{
+	int rdma = 1, order = 0, flush = 0;
+	CUresult r;
+
+	r = attribute(mem, &rdma, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED);
+	if (!r)
+		r = attribute(mem, &order,
+			      CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING);
+	if (!r)
+		r = attribute(mem, &flush,
+			      CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);
+	if (!rdma || order >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES)
+		mem->writes = MR_WRITES_SEEN;
+	else if (mem->cu->flush_writes &&
+		 (flush & CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST))
+		mem->writes = MR_WRITES_FLUSH;
+	else
+		mem->writes = MR_WRITES_UNSURE;
+	return r;
+}
+
 /* The memory's context, or the primary one for memory that belongs to none */
 static CUresult context_of(struct mr_memory *mem, const char **call)
 {
@@ -102,6 +138,10 @@ static CUresult context_of(struct mr_memory *mem, const char **call)
 
 	*call = "cuDeviceGet";
 	r = cu->device_get(&mem->dev, mem->gpu);
+	if (r)
+		return r;
+	*call = "cuDeviceGetAttribute";
+	r = writes_of(mem);
 	if (r)
 		return r;
 	mem->ctx = NULL;
@@ -186,6 +226,19 @@ int mr_memory_same(const struct mr_memory *mem)
 		return mr_errno(r);
 	return kind > 0 && end - mem->addr >= mem->length &&
 	       identity == mem->identity ? 0 : -EFAULT;
+}
+
+int mr_memory_flush(const struct mr_memory *mem)
+{
+	CUresult r = mr_enter(mem);
+
+	if (!r) {
+		r = mem->cu->flush_writes(
+			CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+			CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES);
+		mr_leave(mem);
+	}
+	return mr_errno(r);
 }
 
 CUresult mr_enter(const struct mr_memory *mem)

@@ -117,6 +117,44 @@ CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice dev)
+{
+	CUresult r;
+
+	fake_cuda.wrong += dev < 0 || dev > 1;
+	if (fails(FAKE_ATTRIBUTE, &r))
+		return r;
+	if (fake_cuda.order < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (what) {
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
+		*value = !fake_cuda.no_rdma;
+		break;
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
+		*value = fake_cuda.flush;
+		break;
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
+		*value = fake_cuda.order;
+		break;
+	default:
+		fake_cuda.wrong++;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
+				    CUflushGPUDirectRDMAWritesScope scope)
+{
+	CUresult r;
+
+	if (fails(FAKE_FLUSH, &r))
+		return r;
+	fake_cuda.wrong += !fake_cuda.depth || !(fake_cuda.flush & 1) ||
+		target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
+		scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 {
 	CUresult r;

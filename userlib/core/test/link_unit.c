@@ -462,6 +462,29 @@ static void t_dying(void)
 	pair_down();
 }
 
+/* Nothing on PCIe keeps a notice behind the bytes, which went another way */
+static void t_flush(void)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	flushes = 0;
+	pln_link_put(a, &from, 0, 5 * CHUNK + 1, 0, 7, 1);
+	while (good && !stats_of(b).arrivals)
+		good = pln_link_poll(both, 2, 1000) >= 0;
+	ktap(good && !pln_link_arrival(b, &v) && flushes == 1 &&
+	     flushed_at == 7 && flushed == 5 * CHUNK + 1,
+	     "what arrived without a copy is flushed, once and all of it");
+	pln_link_put(a, &from, 0, 9, 0, 0, 2);
+	copy_error = -EIO;
+	for (int i = 0; i < 10 && pln_link_poll(both, 2, 1000) > 0; i++)
+		;
+	ktap(good && pln_link_poll(&b, 1, 1000) == -EIO && flushes == 1 &&
+	     strstr(pln_link_reason(b), "could not flush what arrived in 9 bytes"),
+	     "it is no arrival before: %s", pln_link_reason(b));
+	pair_down();
+}
+
 static void t_copy_fails(void)
 {
 	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
@@ -568,6 +591,7 @@ int main(void)
 	t_revoked();
 	t_revoked_look();
 	t_dying();
+	t_flush();
 	t_copy_fails();
 	t_goodbye();
 	t_killed();

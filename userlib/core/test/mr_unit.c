@@ -454,6 +454,67 @@ static void staged(void)
 	done("staged: memory that was freed, or allocated anew, is not touched");
 }
 
+/* Memory that the device writes itself: whether the GPU shows it, may depend */
+static void writes(void)
+{
+	struct pln_mr *mr;
+
+	reset();
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, 8192) && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_dereg(mr));
+	fc->order = 100;	/* for the GPU itself, not for other devices */
+	fc->flush = 1;
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+	CHECK(!pln_mr_from_gpu(mr, 0, 8192) && !pln_mr_to_gpu(mr, 0, 0) &&
+	      pln_mr_to_gpu(mr, 1, 8192) == -ERANGE && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_to_gpu(mr, 4096, 1) && fc->calls[FAKE_FLUSH] == 1);
+	CHECK(!info_of(mr)->to_gpu && !info_of(mr)->copies_to_gpu);
+	fc->fails = FAKE_FLUSH;
+	fc->at = 1;
+	CHECK(pln_mr_to_gpu(mr, 4096, 1) == -EIO);
+	fc->fails = FAKE_PUSH;
+	fc->at = 1;
+	fc->with = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	CHECK(pln_mr_to_gpu(mr, 4096, 1) == -EFAULT);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	reset_staged();
+	fc->order = 0;
+	fc->flush = 1;
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, 8192) && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	done("what a device writes itself is flushed, where the GPU needs it");
+
+	/* A driver without flush, one that knows no such thing, an old GPU */
+	for (int i = 0; i < 3; i++) {
+		reset();
+		fc->order = i == 1 ? -1 : 0;
+		fc->flush = i == 2 ? 2 : 0;
+		CHECK(!reg(BASE, 4096, RW, 0, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_STAGED && !fv->probes);
+		says("plain not tried: the device is to write, and the GPU's driver neither keeps such writes in order nor flushes them");
+		CHECK(!pln_mr_dereg(mr));
+		bad(BASE, 4096, RW, PLN_MR_STRICT, -EPERM, "no way left");
+		CHECK(!reg(BASE, 4096, 0, PLN_MR_STRICT, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+		CHECK(!pln_mr_dereg(mr) && clean());
+	}
+	/* No device writes that GPU: the CPU does, into coherent pages */
+	fc->no_rdma = 1;
+	fc->order = fc->flush = 0;
+	fv->probe_errno = EOPNOTSUPP;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_PLAIN);
+	CHECK(!pln_mr_to_gpu(mr, 0, 4096) && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	fc->fails = FAKE_ATTRIBUTE;
+	fc->at = 2;
+	bad(BASE, 4096, RW, 0, -EIO, "cuDeviceGetAttribute: CUDA_ERROR_UNKNOWN (999)");
+	done("where writes cannot be made sure, the device writes host memory");
+}
+
 static void copies_fail(void)
 {
 	static const struct {
@@ -591,6 +652,7 @@ int main(int argc, char **argv)
 		managed();
 		allowed();
 		staged();
+		writes();
 		copies_fail();
 		threads();
 	}

@@ -46,7 +46,10 @@ static void reset(void)
 	};
 
 	*fv = (struct fake_verbs){ .probe_errno = EBADF };
-	*fc = (struct fake_cuda){ .with = CUDA_ERROR_UNKNOWN };
+	*fc = (struct fake_cuda){
+		.with = CUDA_ERROR_UNKNOWN,
+		.order = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES,
+	};
 	memcpy(fc->range, range, sizeof(range));
 	faults_reset();
 }
