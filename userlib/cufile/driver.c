@@ -16,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_open;
 static bool closing;		/* from the last close until all is dropped */
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
-static _Atomic bool forked;	/* a child of a process that had it open */
+static _Atomic bool forked;	/* a child of a process that had it open, or nearly */
 static long use_count;
 static unsigned int in_flight;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
@@ -33,9 +33,16 @@ static CUfileError_t cuda_result(CUresult r)
 
 static void in_child(void)
 {
-	/* CUDA does not work there, helper threads and mappings are gone */
-	if (is_open)
+	bool idle = !pthread_mutex_trylock(&lock);
+
+	/*
+	 * CUDA does not work there, helper threads and mappings are gone; so is
+	 * another thread that was opening or closing, and gives no lock back.
+	 */
+	if (is_open || closing || !idle)
 		forked = true;
+	if (idle)
+		pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void at_load(void)

@@ -180,6 +180,10 @@ int fstat(int fd, struct stat *st)
 
 	if (!real_fstat)
 		*(void **)&real_fstat = dlsym(RTLD_NEXT, "fstat");
+	mock.in_stat++;
+	while (mock.hold_stat)
+		usleep(1000);
+	mock.in_stat--;
 	r = real_fstat(fd, st);
 	if (mock.dev)
 		st->st_dev = mock.dev;

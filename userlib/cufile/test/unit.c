@@ -1488,6 +1488,39 @@ static void test_fork(void)
 	fresh(NULL);
 }
 
+static void *open_now(void *arg)
+{
+	*(int *)arg = cuFileDriverOpen().err;
+	return NULL;
+}
+
+/* The parent's locks may be held by threads that a child does not have */
+static void test_fork_in_open(void)
+{
+	pthread_t opener;
+	int status, r, i;
+	pid_t pid;
+
+	fresh("{}");
+	cuFileDriverClose();
+	mock.hold_stat = true;
+	pthread_create(&opener, NULL, open_now, &r);
+	for (i = 0; i < 5000 && !mock.in_stat; i++)
+		usleep(1000);
+	pid = fork();
+	if (!pid) {
+		alarm(5);
+		_exit(cuFileUseCount() || cuFileDriverOpen().err != 5001);
+	}
+	waitpid(pid, &status, 0);
+	check(WIFEXITED(status) && !WEXITSTATUS(status),
+	      "a child of while another thread opens is told so, too");
+	mock.hold_stat = false;
+	pthread_join(opener, NULL);
+	is(r, 0, "that thread gets its open library");
+	fresh(NULL);
+}
+
 static void test_stats(void)
 {
 	struct pln_file_stats s = { .size = 8 };
@@ -1612,6 +1645,7 @@ int main(int argc, char **argv)
 	test_no_dmabuf();
 	test_threads();
 	test_fork();
+	test_fork_in_open();
 	test_no_memory();
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();
