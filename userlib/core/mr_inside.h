@@ -100,7 +100,7 @@ struct mr_memory {
 	uint64_t addr;
 	uint64_t length;
 	uint64_t base;		/* of the allocation that addr is in */
-	uint64_t identity;	/* another one: freed and allocated again */
+	uint64_t identity;	/* another one: freed and allocated again; 0: unknown */
 	int gpu;		/* -1: of the host */
 	CUdevice dev;
 	CUcontext ctx;

@@ -69,13 +69,15 @@ static uint64_t mix(uint64_t sum, uint64_t x)
 /*
  * All allocations that the range touches, of which there are several when they
  * were mapped side by side.  Same results as piece_at(); *end is where the
- * memory of the one GPU ends.
+ * memory of the one GPU ends.  *identity is 0 where libcuda does not tell one
+ * allocation from the next at the same place.
  */
 static int walk(const struct mr_cuda *cu, uint64_t addr, uint64_t length,
 		struct piece *first, uint64_t *identity, uint64_t *end,
 		CUresult *result)
 {
 	uint64_t at = addr, sum = 0xcbf29ce484222325ull;
+	bool known = true;
 	struct piece p = { 0 };
 	int r = 0;
 
@@ -87,9 +89,10 @@ static int walk(const struct mr_cuda *cu, uint64_t addr, uint64_t length,
 		if (r < 1 || p.gpu != first->gpu)
 			break;
 		sum = mix(mix(mix(sum, p.base), p.size), p.id);
+		known &= p.id != 0;
 		at = p.base + p.size;
 	}
-	*identity = sum;
+	*identity = known ? sum : 0;
 	*end = at;
 	return at == addr ? r : r < 0 ? r : 1;
 }
@@ -224,7 +227,7 @@ int mr_memory_same(const struct mr_memory *mem)
 	/* Freed while it was asked after is freed, too */
 	if (kind < 0 && r != CUDA_ERROR_INVALID_VALUE)
 		return mr_errno(r);
-	return kind > 0 && end - mem->addr >= mem->length &&
+	return kind > 0 && end - mem->addr >= mem->length && identity &&
 	       identity == mem->identity ? 0 : -EFAULT;
 }
 

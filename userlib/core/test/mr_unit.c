@@ -452,6 +452,24 @@ static void staged(void)
 	CHECK(!pln_mr_dereg(mr));
 	CHECK(clean());
 	done("staged: memory that was freed, or allocated anew, is not touched");
+
+	reset_staged();
+	fc->range[1].id = 0;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, 4096));
+	fc->range[0].id = 0;
+	CHECK(pln_mr_to_gpu(mr, 0, 4096) == -EFAULT);
+	CHECK(!pln_mr_dereg(mr));
+	fc->range[0].id = 1;
+	bad(BASE + 15 * MiB, 2 * MiB, RW, 0, -EOPNOTSUPP, "gives no id of the memory");
+	fc->range[1].id = 2;
+	fc->range[0].id = 0;
+	bad(BASE, 4096, RW, 0, -EOPNOTSUPP, "gives no id of the memory");
+	fv->probe_errno = EBADF;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	done("staged: memory without an id could not be told from other memory");
 }
 
 /* Memory that the device writes itself: whether the GPU shows it, may depend */

@@ -171,7 +171,7 @@ struct pln_mr_info {
  * -ENOSYS: The program has not loaded libibverbs.so.1, or it or libcuda.so.1
  *   is too old.
  * -EOPNOTSUPP: The device cannot take dma-bufs, or the GPU's driver exports
- *   none.
+ *   none; to stage, the driver gives the memory no id.
  * -ENOMEM: No memory, or more than RLIMIT_MEMLOCK allows to lock.
  * -ENODEV, -EIO: The GPU's driver could not say what the memory is, or
  *   failed.
