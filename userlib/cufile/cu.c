@@ -156,3 +156,11 @@ size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want)
 			return at - ptr;
 	}
 }
+
+bool pln_mem_may_grow(uint64_t ptr)
+{
+	int legacy = 1;
+
+	return !cu.PointerGetAttribute(&legacy, CU_ATTR_LEGACY_IPC, ptr) &&
+	       !legacy;
+}

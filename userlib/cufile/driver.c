@@ -334,6 +334,7 @@ PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 {
 	NOT_CANCELLED;
 	struct pln_buf b = { .base = (uintptr_t)base, .length = length };
+	size_t extent = length;
 	struct pln_mem mem;
 	CUfileError_t ret;
 	CUfileOpError r;
@@ -347,11 +348,14 @@ PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 		return result(r);
 	cu_err = pln_mem_of(b.base, &mem);
 	b.device = !cu_err && mem.kind != PLN_MEM_HOST;
+	if (b.device)
+		extent = pln_mem_extent(&mem, b.base, length);
 	if (cu_err)
 		ret = cuda_result(cu_err);
-	else if (b.device && pln_mem_extent(&mem, b.base, length) < length)
+	else if (extent < length &&
+		 (!extent || !pln_mem_may_grow(b.base + extent - 1)))
 		ret = result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
-	else	/* windows are mapped when a transfer needs them */
+	else	/* windows are mapped when a transfer needs them, of what is there then */
 		ret = result(pln_buf_add(&b));
 	end();
 	return ret;

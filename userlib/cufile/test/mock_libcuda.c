@@ -29,6 +29,7 @@ static struct memory {
 	uint64_t start, reserved;
 	size_t len, room;
 	uint64_t id;
+	bool by_hand;		/* mapped into a range of addresses */
 	int fd;
 	char *backing;
 } memory[MAX];
@@ -396,6 +397,7 @@ unsigned long long mock_two(size_t size)
 	for (m = &memory[memories]; m < &memory[memories + 2]; m++) {
 		m->reserved = first + (m == &memory[memories] ? 0 : size);
 		m->room = size;
+		m->by_hand = true;
 		back(m, size);
 	}
 	memories += 2;
@@ -503,6 +505,7 @@ int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
 		break;
 	case 8: *(unsigned int *)data = 0; break;
 	case 9: *(int *)data = 0; break;
+	case 10: *(int *)data = !m->by_hand; break;
 	case 11: *(uint64_t *)data = m->start; break;
 	case 12: *(size_t *)data = m->len; break;
 	default: r = INVALID_VALUE;

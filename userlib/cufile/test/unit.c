@@ -1029,6 +1029,23 @@ static void test_two_allocations(void)
 	check(!memcmp(mem(g), data, n) && !memcmp(mem(g + n), data + n, n),
 	      "the same data");
 	mock.p2p_errno = 0;
+	cuFileHandleDeregister(fh);
+	close(fd);
+
+	/* Registered while there is only the first */
+	fresh(NULL);
+	gpu_free(g + n);
+	fd = make(path, 0, data, 2 * n);
+	fh = reg(fd);
+	is(cuFileBufRegister(g, 2 * n, 0).err, 0, "a range mapped in part");
+	is(cuFileRead(fh, g, n, 0, 0), n, "a read of what is there");
+	is(cuFileRead(fh, g, n + 1, 0, 0), -5014, "a read of more");
+	is((uintptr_t)gpu(n), (uintptr_t)(g + n), "the rest is mapped");
+	memset(mem(g + n), 0, n);
+	is(cuFileRead(fh, g, 2 * n, 0, 0), 2 * n, "a read of all of it");
+	check(!memcmp(mem(g + n), data + n, n), "the right data");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	is(cuFileBufDeregister(g).err, 0, "deregister");
 	close(fd);
 	gpu_free(g + n);
 	gpu_free(g);
