@@ -90,7 +90,7 @@ const struct mr_cuda *mr_cuda(void);
 
 /* How what devices write into the memory gets to who reads it */
 enum mr_writes {
-	MR_WRITES_SEEN,		/* in order, by all */
+	MR_WRITES_SEEN,		/* in order, by the GPU that has it */
 	MR_WRITES_FLUSH,	/* when it is told to */
 	MR_WRITES_UNSURE,	/* there is no telling */
 };
@@ -120,7 +120,7 @@ void mr_memory_put(struct mr_memory *mem);
 /* 0: it is still that of mr_memory_get(); -EFAULT: it is not; the GPU's error */
 int mr_memory_same(const struct mr_memory *mem);
 
-/* What devices have written is there for all that read the memory from now on */
+/* What devices have written is there for work that the GPU is given from now on */
 int mr_memory_flush(const struct mr_memory *mem);
 
 /* Make the memory's context current, and the one before again */

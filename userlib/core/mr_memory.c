@@ -110,6 +110,7 @@ static CUresult attribute(const struct mr_memory *mem, int *value,
  * The completion of a write is in host memory, the bytes went to the GPU: nothing
  * on PCIe orders the two, so it is the GPU's driver that tells.  A GPU that RDMA
  * devices cannot write takes what the CPU stores into coherent pages.
+ * The two scopes are numbers on one scale, a larger one has the smaller in it.
  */
 static CUresult writes_of(struct mr_memory *mem)
 {
@@ -123,7 +124,7 @@ static CUresult writes_of(struct mr_memory *mem)
 	if (!r)
 		r = attribute(mem, &flush,
 			      CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);
-	if (!rdma || order >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES)
+	if (!rdma || order >= (int)CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER)
 		mem->writes = MR_WRITES_SEEN;
 	else if (mem->cu->flush_writes &&
 		 (flush & CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST))
@@ -238,7 +239,7 @@ int mr_memory_flush(const struct mr_memory *mem)
 	if (!r) {
 		r = mem->cu->flush_writes(
 			CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
-			CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES);
+			CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER);
 		mr_leave(mem);
 	}
 	return mr_errno(r);

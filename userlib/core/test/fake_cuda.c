@@ -151,7 +151,7 @@ CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 		return r;
 	fake_cuda.wrong += !fake_cuda.depth || !(fake_cuda.flush & 1) ||
 		target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
-		scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES;
+		scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER;
 	return CUDA_SUCCESS;
 }
 

@@ -481,8 +481,12 @@ static void writes(void)
 	CHECK(!reg(BASE, 8192, RW, 0, &mr));
 	CHECK(!pln_mr_to_gpu(mr, 0, 8192) && !fc->calls[FAKE_FLUSH]);
 	CHECK(!pln_mr_dereg(mr));
-	fc->order = 100;	/* for the GPU itself, not for other devices */
 	fc->flush = 1;
+	fc->order = 100;	/* for the GPU that has it, as on an H100 */
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, 8192) && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_dereg(mr));
+	fc->order = 0;
 	CHECK(!reg(BASE, 8192, RW, 0, &mr));
 	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
 	CHECK(!pln_mr_from_gpu(mr, 0, 8192) && !pln_mr_to_gpu(mr, 0, 0) &&

@@ -324,8 +324,7 @@ int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info);
  *
  * To be called when the completion of a transfer into @length bytes from the
  * byte @offset of the registered memory on is there. When it returns, the data
- * is in GPU memory, for all work that is then given to the GPU and for other
- * devices that then read the memory.
+ * is in GPU memory, for all work that is then given to the GPU.
  *
  * Staged, the bytes are copied from the host memory that the device sees. Else
  * the device has written them itself: the GPU is told to take in all such
