@@ -341,8 +341,10 @@ PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 	int cu_err;
 
 	(void)flags;	/* hints for RDMA storage, of which there is none */
-	if (!base || !length || length > UINTPTR_MAX - (uintptr_t)base)
+	if (!base || !length)
 		return result(CU_FILE_INVALID_VALUE);
+	if (length > UINTPTR_MAX - (uintptr_t)base)
+		return result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
 	r = open_and_begin();
 	if (r)
 		return result(r);
