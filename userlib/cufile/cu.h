@@ -26,6 +26,8 @@ typedef struct CUevent_st *CUevent;
 #define CU_ATTR_LEGACY_IPC	10
 #define CU_ATTR_RANGE_START	11
 #define CU_ATTR_RANGE_SIZE	12
+#define CU_ATTR_MAPPING_SIZE	18
+#define CU_ATTR_MAPPING_START	19
 
 #define CU_TYPE_HOST		1
 #define CU_TYPE_DEVICE		2

@@ -29,7 +29,8 @@ static struct memory {
 	uint64_t start, reserved;
 	size_t len, room;
 	uint64_t id;
-	bool by_hand;		/* mapped into a range of addresses */
+	uint64_t range;		/* reserved addresses that it was mapped into, or 0 */
+	size_t range_len;
 	int fd;
 	char *backing;
 } memory[MAX];
@@ -397,7 +398,8 @@ unsigned long long mock_two(size_t size)
 	for (m = &memory[memories]; m < &memory[memories + 2]; m++) {
 		m->reserved = first + (m == &memory[memories] ? 0 : size);
 		m->room = size;
-		m->by_hand = true;
+		m->range = first;
+		m->range_len = 2 * size;
 		back(m, size);
 	}
 	memories += 2;
@@ -505,9 +507,12 @@ int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
 		break;
 	case 8: *(unsigned int *)data = 0; break;
 	case 9: *(int *)data = 0; break;
-	case 10: *(int *)data = !m->by_hand; break;
-	case 11: *(uint64_t *)data = m->start; break;
-	case 12: *(size_t *)data = m->len; break;
+	case 10: *(int *)data = !m->range; break;
+	/* as a driver of NVIDIA's says, on an H100 */
+	case 11: *(uint64_t *)data = m->range ? m->range : m->start; break;
+	case 12: *(size_t *)data = m->range ? m->range_len : m->len; break;
+	case 18: *(size_t *)data = m->room; break;
+	case 19: *(uint64_t *)data = m->start; break;
 	default: r = INVALID_VALUE;
 	}
 out:
