@@ -26,8 +26,8 @@ static int piece_at(const struct mr_cuda *cu, uint64_t addr, struct piece *p,
 		    CUresult *result)
 {
 	unsigned int type = 0;
-	CUdeviceptr base = 0;
-	size_t size = 0;
+	CUdeviceptr base = 0, map = 0;
+	size_t size = 0, map_size = 0;
 	CUresult r;
 
 	r = cu->pointer_get(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, addr);
@@ -45,6 +45,22 @@ static int piece_at(const struct mr_cuda *cu, uint64_t addr, struct piece *p,
 	if (!r)
 		r = cu->pointer_get(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
 				    addr);
+	if (!r)
+		r = get_if_any(cu, &map, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR,
+			       addr);
+	if (!r)
+		r = get_if_any(cu, &map_size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
+			       addr);
+	/* The range of memory that was mapped by hand is all that was reserved */
+	if (!r && map <= addr && addr - map < map_size) {
+		uint64_t end = base + size;
+
+		if (end > map + map_size)
+			end = map + map_size;
+		if (base < map)
+			base = map;
+		size = end - base;
+	}
 	if (!r && (base > addr || size <= addr - base))
 		r = CUDA_ERROR_UNKNOWN;	/* the loop over pieces must end */
 	p->base = base;

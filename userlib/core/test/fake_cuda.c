@@ -66,9 +66,15 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr,
 		*(int *)data = f->gpu;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		*(CUdeviceptr *)data = f->base;
+		*(CUdeviceptr *)data = f->range ? f->range : f->base;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = f->range ? f->range_size : f->size;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+		*(CUdeviceptr *)data = f->base;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
 		*(size_t *)data = f->size;
 		break;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:

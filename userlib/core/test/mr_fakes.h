@@ -39,6 +39,7 @@ struct fake_range {
 	int loose;		/* belongs to no context */
 	unsigned char *bytes;	/* what is in it; NULL: nothing is looked at */
 	int managed;
+	uint64_t range, range_size;	/* reserved addresses; 0: none */
 };
 
 enum fake_call {

@@ -335,6 +335,26 @@ static void plain_refusals(void)
 	done("the pointer: every refusal has its errno, and words");
 }
 
+/* Addresses that were reserved, and are not all mapped */
+static void reserved(void)
+{
+	struct pln_mr *mr;
+
+	reset_staged();
+	for (int i = 0; i < 2; i++) {
+		fc->range[i].range = BASE;
+		fc->range[i].range_size = 64 * MiB;
+	}
+	bad(BASE, 33 * MiB, RW, 0, -EFAULT,
+	    "the memory of GPU 0 ends 1048576 bytes before the range does");
+	CHECK(!reg(BASE + 15 * MiB, 2 * MiB, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, MiB));
+	fc->range[1].id = 77;
+	CHECK(pln_mr_to_gpu(mr, 0, MiB) == -EFAULT);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	done("of reserved addresses, what is mapped there is memory");
+}
+
 static void managed(void)
 {
 	struct pln_mr *mr;
@@ -671,6 +691,7 @@ int main(int argc, char **argv)
 		names();
 		dmabuf_refusals();
 		plain_refusals();
+		reserved();
 		managed();
 		allowed();
 		staged();
