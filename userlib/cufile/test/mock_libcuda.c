@@ -60,6 +60,7 @@ void mock_reset(void)
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
+	mock.in_host = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -251,6 +252,9 @@ static ssize_t fault(const char *buf, size_t n, uint64_t off)
 			return -1;
 		}
 	}
+	if (w < 0 && mock.hold_host && !mock.in_host++)
+		while (mock.hold_host)
+			usleep(1000);
 	if (w < 0 && mock.host_errno) {
 		errno = mock.host_errno;
 		return -1;

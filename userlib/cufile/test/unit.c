@@ -1645,6 +1645,9 @@ int main(int argc, char **argv)
 	test_stock_file();
 	test_told();
 	test_kernel_words();
+	test_half_probe();
+	test_told_later();
+	test_words_of_two();
 	test_pages();
 	test_two_allocations();
 	test_no_lanes();
