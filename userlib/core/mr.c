@@ -11,6 +11,7 @@
 
 #include "mr_inside.h"
 #include "peerlane/peerlane.h"
+#include "sized.h"
 
 #define ONLY	(PLN_MR_ONLY_DMABUF | PLN_MR_ONLY_PLAIN | PLN_MR_ONLY_STAGED)
 
@@ -230,10 +231,8 @@ uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset)
 int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info)
 {
 	struct pln_mr_info now;
-	size_t size;
 
-	/* Version 0.1 is the first; later ones only append */
-	if (!info || info->size < sizeof(now))
+	if (!info || !sized_ok(info->size, MR_INFO_LEAST))
 		return -EINVAL;
 	if (!mr && !last.size)
 		return -ENOENT;
@@ -244,10 +243,7 @@ int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info)
 		now.copies_to_gpu = atomic_load(&mr->copies[TO_GPU]);
 		now.copies_from_gpu = atomic_load(&mr->copies[FROM_GPU]);
 	}
-	size = info->size;
-	now.size = (uint32_t)size;
-	memset((char *)info + sizeof(now), 0, size - sizeof(now));
-	memcpy(info, &now, sizeof(now));
+	SIZED_OUT(info, &now);
 	return 0;
 }
 

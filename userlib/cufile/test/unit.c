@@ -1541,6 +1541,7 @@ static void test_fork_in_open(void)
 static void test_stats(void)
 {
 	struct pln_file_stats s = { .size = 8 };
+	struct { struct pln_file_stats s; uint64_t more; } larger;
 
 	fresh(NULL);
 	is(pln_file_stats(NULL, NULL), -EINVAL, "stats to nowhere");
@@ -1548,6 +1549,12 @@ static void test_stats(void)
 	s.size = sizeof(s);
 	is(pln_file_stats((void *)0x1234, &s), -EBADF, "stats of no handle");
 	is(pln_file_stats(NULL, &s), 0, "totals");
+	memset(&larger, 0xff, sizeof(larger));
+	is(pln_file_stats(NULL, &larger.s), -EINVAL, "a size that was never set");
+	larger.s.size = sizeof(larger);
+	is(pln_file_stats(NULL, &larger.s), 0, "a larger structure");
+	check(!larger.more && larger.s.size == sizeof(larger) &&
+	      larger.s.lanes == s.lanes, "what the library does not know is 0");
 	check(!strcmp(pln_path_name(PLN_PATH_P2P), "p2p") &&
 	      !strcmp(pln_path_name(PLN_PATH_BOUNCE), "bounce") &&
 	      !strcmp(pln_path_name(77), "unknown"), "names of paths");
