@@ -6,6 +6,7 @@
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
+need_tool cc
 need_file "$BUILD/guest/7.2/vmlinux" "$BUILD/userlib/peerlane"
 try=$TOP/scenarios/try
 
@@ -41,20 +42,24 @@ check "the GPU counted what the drive wrote to it" \
 	grep -q 'by other devices to its memory 1048576 bytes, from it 0;' try.out
 check_false "nothing of the machine's talk is shown" grep -q '^@' try.out
 
-# Two at once, of one checkout
+# Two at once, of one checkout; the second has a fault of its own
+printf 'int main(void) { *(volatile int *)8 = 1; }\n' >fault.c
+check "a program that has a fault" cc -static -o fault fault.c
 pids=
 for n in 1 2; do
 	echo "number $n" >file
-	"$try" --add file --disk 64M --time 60 "cat file; exit $n" >"try.$n.out" 2>"try.$n.err" &
+	"$try" --add file --add fault --disk 64M --time 60 "cat file; [ $n = 1 ] || exec ./fault; exit 1" >"try.$n.out" 2>"try.$n.err" &
 	pids="$pids $!"
 	# the file is copied before the next one replaces it
 	wait_for 20 sh -c "grep -qx 'number $n' \"\$BUILD\"/out/try.*/case/files/file"
 done
 n=0
+set -- 1 139
 for pid in $pids; do
 	n=$((n + 1))
 	wait "$pid"
-	check_eq "two at once: the status of number $n" $n $?
+	check_eq "two at once: the status of number $n" "$1" $?
+	shift
 	check "each has its own files ($n)" grep -qx "number $n" "try.$n.out"
 done
 finish

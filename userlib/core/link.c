@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "link_internal.h"
+#include "sized.h"
 #include "peerlane/peerlane.h"
 
 static __thread char open_reason[PLN_LINK_REASON_MAX];
@@ -43,8 +44,6 @@ static bool all_zero(const uint64_t *v, size_t n)
 
 static const char *option_fault(const struct pln_link_options *o)
 {
-	if (o->size != sizeof(*o))
-		return "size is not that of struct pln_link_options";
 	if (!all_zero(o->reserved, 4))
 		return "a reserved field is not 0";
 	if (o->port > 255)
@@ -92,12 +91,18 @@ int pln_link_open(struct pln_link **out, const struct pln_link_options *options)
 	static const struct pln_link_options defaults = {
 		.size = sizeof(defaults),
 	};
-	const struct pln_link_options *o = options ? options : &defaults;
-	const char *fault = option_fault(o);
+	struct pln_link_options o = defaults;
+	const char *fault = NULL;
 	struct pln_link *link;
 	int err;
 
 	open_reason[0] = '\0';
+	if (options && !sized_ok(options->size, LINK_OPTIONS_LEAST))
+		fault = "size is not that of struct pln_link_options";
+	else if (options && !SIZED_IN(&o, options))
+		fault = "some that this library does not know are not 0";
+	else
+		fault = option_fault(&o);
 	if (!out || fault) {
 		snprintf(open_reason, sizeof(open_reason), "options: %s",
 			 fault ? fault : "nowhere to put the link");
@@ -108,7 +113,7 @@ int pln_link_open(struct pln_link **out, const struct pln_link_options *options)
 		snprintf(open_reason, sizeof(open_reason), "out of memory");
 		return -ENOMEM;
 	}
-	err = open_link(link, o);
+	err = open_link(link, &o);
 	if (err) {
 		memcpy(open_reason, link->reason, sizeof(open_reason));
 		pln_link_close(link);
@@ -195,16 +200,17 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms)
 int pln_link_peer(const struct pln_link *link, unsigned int buffer,
 		  struct pln_link_buffer *info)
 {
-	if (!link || !info || info->size != sizeof(*info))
+	struct pln_link_buffer now = { 0 };
+
+	if (!link || !info || !sized_ok(info->size, LINK_BUFFER_LEAST))
 		return -EINVAL;
 	if (!link->connected)
 		return -ENOTCONN;
 	if (buffer >= link->peer.buffers)
 		return -ERANGE;
-	memset(info, 0, sizeof(*info));
-	info->size = sizeof(*info);
-	info->way = link->peer.buffer[buffer].way;
-	info->length = link->peer.buffer[buffer].length;
+	now.way = link->peer.buffer[buffer].way;
+	now.length = link->peer.buffer[buffer].length;
+	SIZED_OUT(info, &now);
 	return 0;
 }
 
@@ -280,22 +286,21 @@ int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
 
 int pln_link_arrival(struct pln_link *link, struct pln_link_arrival *arrival)
 {
-	if (!link || !arrival || arrival->size != sizeof(*arrival))
+	if (!link || !arrival || !sized_ok(arrival->size, LINK_ARRIVAL_LEAST))
 		return -EINVAL;
 	if (!link->connected)
 		return link->error ? link->error : -ENOTCONN;
 	if (link->handed == link->arrived)
 		return link->error ? link->error : -EAGAIN;
-	*arrival = link->arrivals[link->handed++ % CREDITS];
+	SIZED_OUT(arrival, &link->arrivals[link->handed++ % CREDITS]);
 	link->taken++;
 	return 0;
 }
 
 int pln_link_stats(const struct pln_link *link, struct pln_link_stats *stats)
 {
-	if (!link || !stats || stats->size != sizeof(*stats))
+	if (!link || !stats || !sized_ok(stats->size, LINK_STATS_LEAST))
 		return -EINVAL;
-	*stats = link->stats;
-	stats->size = sizeof(*stats);
+	SIZED_OUT(stats, &link->stats);
 	return 0;
 }

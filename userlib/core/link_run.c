@@ -415,20 +415,31 @@ static void finish_puts(struct pln_link *link)
 
 /* --- in ------------------------------------------------------------------- */
 
-static int to_gpu(struct pln_link *link, const struct message *m)
+/* Chunks are copied; a put that needs no copy is flushed when all of it is here */
+static int into_gpu(struct pln_link *link, const struct message *m, bool staged)
 {
+	struct pln_mr *mr = link->shared[m->buffer];
 	uint64_t before = link->received;
-	int err = pln_mr_to_gpu(link->shared[m->buffer], m->at, m->chunk);
+	int err;
 
+	if (staged)
+		err = pln_mr_to_gpu(mr, m->at, m->chunk);
+	else
+		err = m->flags & MESSAGE_LAST ?
+		      pln_mr_to_gpu(mr, m->start, m->length) : 0;
 	if (err) {
 		link->lost = true;
-		return pln_link_fail(link, err, "the GPU could not copy %u "
-			"bytes that arrived in host memory: %s", m->chunk,
+		return pln_link_fail(link, err, staged ?
+			"the GPU could not copy %llu bytes that arrived in host memory: %s" :
+			"the GPU could not flush what arrived in %llu bytes of its memory: %s",
+			(unsigned long long)(staged ? m->chunk : m->length),
 			pln_strerror(err));
 	}
-	link->stats.bytes_to_gpu += m->chunk;
-	pln_link_drain(link);
-	link->stats.landings_overlapped += link->received != before;
+	if (staged && m->chunk) {
+		link->stats.bytes_to_gpu += m->chunk;
+		pln_link_drain(link);
+		link->stats.landings_overlapped += link->received != before;
+	}
 	return 0;
 }
 
@@ -442,7 +453,7 @@ static bool land(struct pln_link *link)
 		return false;
 	m = link->queue[link->landed % CREDITS];
 	staged = link->mine[m.buffer].way == PLN_MR_STAGED;
-	if (staged && m.chunk && to_gpu(link, &m))
+	if (into_gpu(link, &m, staged))
 		return false;
 	link->landed++;
 	if (!(m.flags & MESSAGE_LAST)) {

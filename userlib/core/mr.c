@@ -11,6 +11,7 @@
 
 #include "mr_inside.h"
 #include "peerlane/peerlane.h"
+#include "sized.h"
 
 #define ONLY	(PLN_MR_ONLY_DMABUF | PLN_MR_ONLY_PLAIN | PLN_MR_ONLY_STAGED)
 
@@ -57,14 +58,16 @@ static int check(struct ibv_pd *pd, void *addr, size_t length, int access,
 }
 
 /* The ways that may be tried, as bits; the others get their words */
-static unsigned int ways_of(unsigned int flags, unsigned int allowed,
-			    bool host, struct pln_mr_attempt *tried)
+static unsigned int ways_of(const struct mr_memory *mem, int access,
+			    unsigned int flags, unsigned int allowed,
+			    struct pln_mr_attempt *tried)
 {
 	static const unsigned int only[PLN_MR_WAYS] = {
 		[PLN_MR_DMABUF] = PLN_MR_ONLY_DMABUF,
 		[PLN_MR_PLAIN] = PLN_MR_ONLY_PLAIN,
 		[PLN_MR_STAGED] = PLN_MR_ONLY_STAGED,
 	};
+	bool host = !mem->cu;
 	unsigned int way, ways = 0;
 	const char *words;
 
@@ -77,6 +80,9 @@ static unsigned int ways_of(unsigned int flags, unsigned int allowed,
 			words = "not tried: it is for GPU memory, and this is of the host";
 		else if (!host && !(allowed & 1u << way))
 			words = "not tried: PEERLANE_MR_WAYS forbids it";
+		else if (way != PLN_MR_STAGED && (access & IBV_ACCESS_LOCAL_WRITE) &&
+			 mem->writes == MR_WRITES_UNSURE)
+			words = "not tried: the device is to write, and the GPU's driver neither keeps such writes in order nor flushes them";
 		else
 			words = NULL;
 		if (words)
@@ -145,7 +151,7 @@ static int reg(struct pln_mr *new, struct ibv_pd *pd, void *addr,
 	if (r)
 		return r;
 	new->info.gpu = new->mem.gpu;
-	ways = ways_of(flags, (unsigned int)allowed, !new->mem.cu,
+	ways = ways_of(&new->mem, access, flags, (unsigned int)allowed,
 		       new->info.tried);
 	if (!ways) {
 		mr_refuse(why, -EPERM, "there is no way left to try");
@@ -225,10 +231,8 @@ uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset)
 int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info)
 {
 	struct pln_mr_info now;
-	size_t size;
 
-	/* Version 0.1 is the first; later ones only append */
-	if (!info || info->size < sizeof(now))
+	if (!info || !sized_ok(info->size, MR_INFO_LEAST))
 		return -EINVAL;
 	if (!mr && !last.size)
 		return -ENOENT;
@@ -239,10 +243,7 @@ int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info)
 		now.copies_to_gpu = atomic_load(&mr->copies[TO_GPU]);
 		now.copies_from_gpu = atomic_load(&mr->copies[FROM_GPU]);
 	}
-	size = info->size;
-	now.size = (uint32_t)size;
-	memset((char *)info + sizeof(now), 0, size - sizeof(now));
-	memcpy(info, &now, sizeof(now));
+	SIZED_OUT(info, &now);
 	return 0;
 }
 
@@ -255,8 +256,11 @@ static int stage(struct pln_mr *mr, size_t offset, size_t length, int to)
 		return -EINVAL;
 	if (offset > mr->mem.length || length > mr->mem.length - offset)
 		return -ERANGE;
-	if (!mr->stage.host || !length)
+	if (!length)
 		return 0;
+	if (!mr->stage.host)
+		return to == TO_GPU && mr->mem.writes == MR_WRITES_FLUSH ?
+		       mr_memory_flush(&mr->mem) : 0;
 	r = mr_stage_copy(&mr->mem, &mr->stage, offset, length, to == TO_GPU,
 			  &pieces);
 	if (r)

@@ -48,6 +48,8 @@ struct mr_verbs {
 	X(ctx_push, cuCtxPushCurrent_v2, true, (CUcontext))		\
 	X(ctx_pop, cuCtxPopCurrent_v2, true, (CUcontext *))		\
 	X(device_get, cuDeviceGet, true, (CUdevice *, int))		\
+	X(device_attribute, cuDeviceGetAttribute, true,			\
+	  (int *, CUdevice_attribute, CUdevice))			\
 	X(primary_retain, cuDevicePrimaryCtxRetain, true,		\
 	  (CUcontext *, CUdevice))					\
 	X(primary_release, cuDevicePrimaryCtxRelease_v2, true,		\
@@ -66,7 +68,10 @@ struct mr_verbs {
 	X(stream_create, cuStreamCreate, false,				\
 	  (CUstream *, unsigned int))					\
 	X(stream_destroy, cuStreamDestroy_v2, false, (CUstream))	\
-	X(stream_wait, cuStreamSynchronize, false, (CUstream))
+	X(stream_wait, cuStreamSynchronize, false, (CUstream))		\
+	X(flush_writes, cuFlushGPUDirectRDMAWrites, false,		\
+	  (CUflushGPUDirectRDMAWritesTarget,				\
+	   CUflushGPUDirectRDMAWritesScope))
 
 struct mr_cuda {
 #define MR_X(name, symbol, needed, args) CUresult (*name)args;
@@ -83,17 +88,25 @@ const struct mr_cuda *mr_cuda(void);
 
 /* ---- what a range of addresses is: mr_memory.c ---- */
 
+/* How what devices write into the memory gets to who reads it */
+enum mr_writes {
+	MR_WRITES_SEEN,		/* in order, by the GPU that has it */
+	MR_WRITES_FLUSH,	/* when it is told to */
+	MR_WRITES_UNSURE,	/* there is no telling */
+};
+
 struct mr_memory {
 	const struct mr_cuda *cu;	/* NULL: of the host */
 	uint64_t addr;
 	uint64_t length;
 	uint64_t base;		/* of the allocation that addr is in */
-	uint64_t identity;	/* another one: freed and allocated again */
+	uint64_t identity;	/* another one: freed and allocated again; 0: unknown */
 	int gpu;		/* -1: of the host */
 	CUdevice dev;
 	CUcontext ctx;
 	bool primary;		/* ctx is, and is retained */
 	bool managed;		/* moves between host and GPU by itself */
+	enum mr_writes writes;
 };
 
 /*
@@ -106,6 +119,9 @@ void mr_memory_put(struct mr_memory *mem);
 
 /* 0: it is still that of mr_memory_get(); -EFAULT: it is not; the GPU's error */
 int mr_memory_same(const struct mr_memory *mem);
+
+/* What devices have written is there for work that the GPU is given from now on */
+int mr_memory_flush(const struct mr_memory *mem);
 
 /* Make the memory's context current, and the one before again */
 CUresult mr_enter(const struct mr_memory *mem);

@@ -26,8 +26,8 @@ static int piece_at(const struct mr_cuda *cu, uint64_t addr, struct piece *p,
 		    CUresult *result)
 {
 	unsigned int type = 0;
-	CUdeviceptr base = 0;
-	size_t size = 0;
+	CUdeviceptr base = 0, map = 0;
+	size_t size = 0, map_size = 0;
 	CUresult r;
 
 	r = cu->pointer_get(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, addr);
@@ -45,6 +45,22 @@ static int piece_at(const struct mr_cuda *cu, uint64_t addr, struct piece *p,
 	if (!r)
 		r = cu->pointer_get(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
 				    addr);
+	if (!r)
+		r = get_if_any(cu, &map, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR,
+			       addr);
+	if (!r)
+		r = get_if_any(cu, &map_size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
+			       addr);
+	/* The range of memory that was mapped by hand is all that was reserved */
+	if (!r && map <= addr && addr - map < map_size) {
+		uint64_t end = base + size;
+
+		if (end > map + map_size)
+			end = map + map_size;
+		if (base < map)
+			base = map;
+		size = end - base;
+	}
 	if (!r && (base > addr || size <= addr - base))
 		r = CUDA_ERROR_UNKNOWN;	/* the loop over pieces must end */
 	p->base = base;
@@ -69,13 +85,15 @@ static uint64_t mix(uint64_t sum, uint64_t x)
 /*
  * All allocations that the range touches, of which there are several when they
  * were mapped side by side.  Same results as piece_at(); *end is where the
- * memory of the one GPU ends.
+ * memory of the one GPU ends.  *identity is 0 where libcuda does not tell one
+ * allocation from the next at the same place.
  */
 static int walk(const struct mr_cuda *cu, uint64_t addr, uint64_t length,
 		struct piece *first, uint64_t *identity, uint64_t *end,
 		CUresult *result)
 {
 	uint64_t at = addr, sum = 0xcbf29ce484222325ull;
+	bool known = true;
 	struct piece p = { 0 };
 	int r = 0;
 
@@ -87,11 +105,49 @@ static int walk(const struct mr_cuda *cu, uint64_t addr, uint64_t length,
 		if (r < 1 || p.gpu != first->gpu)
 			break;
 		sum = mix(mix(mix(sum, p.base), p.size), p.id);
+		known &= p.id != 0;
 		at = p.base + p.size;
 	}
-	*identity = sum;
+	*identity = known ? sum : 0;
 	*end = at;
 	return at == addr ? r : r < 0 ? r : 1;
+}
+
+static CUresult attribute(const struct mr_memory *mem, int *value,
+			  CUdevice_attribute what)
+{
+	CUresult r = mem->cu->device_attribute(value, what, mem->dev);
+
+	/* older drivers do not know it */
+	return r == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : r;
+}
+
+/*
+ * The completion of a write is in host memory, the bytes went to the GPU: nothing
+ * on PCIe orders the two, so it is the GPU's driver that tells.  A GPU that RDMA
+ * devices cannot write takes what the CPU stores into coherent pages.
+ * The two scopes are numbers on one scale, a larger one has the smaller in it.
+ */
+static CUresult writes_of(struct mr_memory *mem)
+{
+	int rdma = 1, order = 0, flush = 0;
+	CUresult r;
+
+	r = attribute(mem, &rdma, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED);
+	if (!r)
+		r = attribute(mem, &order,
+			      CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING);
+	if (!r)
+		r = attribute(mem, &flush,
+			      CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);
+	if (!rdma || order >= (int)CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER)
+		mem->writes = MR_WRITES_SEEN;
+	else if (mem->cu->flush_writes &&
+		 (flush & CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST))
+		mem->writes = MR_WRITES_FLUSH;
+	else
+		mem->writes = MR_WRITES_UNSURE;
+	return r;
 }
 
 /* The memory's context, or the primary one for memory that belongs to none */
@@ -102,6 +158,10 @@ static CUresult context_of(struct mr_memory *mem, const char **call)
 
 	*call = "cuDeviceGet";
 	r = cu->device_get(&mem->dev, mem->gpu);
+	if (r)
+		return r;
+	*call = "cuDeviceGetAttribute";
+	r = writes_of(mem);
 	if (r)
 		return r;
 	mem->ctx = NULL;
@@ -184,8 +244,21 @@ int mr_memory_same(const struct mr_memory *mem)
 	/* Freed while it was asked after is freed, too */
 	if (kind < 0 && r != CUDA_ERROR_INVALID_VALUE)
 		return mr_errno(r);
-	return kind > 0 && end - mem->addr >= mem->length &&
+	return kind > 0 && end - mem->addr >= mem->length && identity &&
 	       identity == mem->identity ? 0 : -EFAULT;
+}
+
+int mr_memory_flush(const struct mr_memory *mem)
+{
+	CUresult r = mr_enter(mem);
+
+	if (!r) {
+		r = mem->cu->flush_writes(
+			CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+			CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER);
+		mr_leave(mem);
+	}
+	return mr_errno(r);
 }
 
 CUresult mr_enter(const struct mr_memory *mem)

@@ -50,6 +50,11 @@ struct ibv_mr *mr_by_staging(const struct mr_verbs *verbs,
 			  "libcuda.so.1 lacks functions for streams or host memory");
 		return NULL;
 	}
+	if (!mem->identity) {
+		mr_refuse(why, -EOPNOTSUPP,
+			  "libcuda.so.1 gives no id of the memory (CU_POINTER_ATTRIBUTE_BUFFER_ID): a copy could not tell it from what is allocated in its place");
+		return NULL;
+	}
 	r = mr_enter(mem);
 	if (r)
 		goto out;

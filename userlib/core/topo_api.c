@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "sized.h"
 #include "topo.h"
 
 struct pln_topo {
@@ -73,34 +74,39 @@ int pln_topo_info(const struct pln_topo *topo, unsigned int index,
 		  struct pln_topo_device *info)
 {
 	const struct topo_node *n;
+	struct pln_topo_device now;
 	const struct topo_dev *d;
 
-	if (!topo || !info || info->size != sizeof(*info))
+	if (!topo || !info || !sized_ok(info->size, TOPO_DEVICE_LEAST))
 		return -EINVAL;
 	if (index >= (unsigned int)topo->t->devs)
 		return -ERANGE;
 	d = &topo->t->dev[index];
 	n = &topo->t->node[d->node];
-	*info = (struct pln_topo_device){
-		.size = sizeof(*info), .kind = d->kind, .vendor = n->vendor,
+	now = (struct pln_topo_device){
+		.kind = d->kind, .vendor = n->vendor,
 		.device = n->device, .numa_node = n->numa,
 	};
-	strcpy(info->label, d->label);
-	strcpy(info->address, n->address);
-	strcpy(info->name, d->name);
-	strcpy(info->driver, n->driver);
+	strcpy(now.label, d->label);
+	strcpy(now.address, n->address);
+	strcpy(now.name, d->name);
+	strcpy(now.driver, n->driver);
+	SIZED_OUT(info, &now);
 	return 0;
 }
 
 int pln_topo_between(const struct pln_topo *topo, unsigned int a,
 		     unsigned int b, struct pln_topo_pair *pair)
 {
-	if (!topo || !pair || pair->size != sizeof(*pair))
+	struct pln_topo_pair now;
+
+	if (!topo || !pair || !sized_ok(pair->size, TOPO_PAIR_LEAST))
 		return -EINVAL;
 	if (a >= (unsigned int)topo->t->devs ||
 	    b >= (unsigned int)topo->t->devs)
 		return -ERANGE;
-	topo_pair(topo->t, (int)a, (int)b, pair);
+	topo_pair(topo->t, (int)a, (int)b, &now);
+	SIZED_OUT(pair, &now);
 	return 0;
 }
 

@@ -12,36 +12,18 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "lane.h"
 
-#define SLACK		KIB(8)	/* room to read whole blocks around a chunk */
-#define MIN_CHUNK	KIB(64)
 #define PAGE		KIB(4)
-
-struct lane {
-	struct lane *next;
-	CUcontext ctx;
-	unsigned long long ctx_id;
-	CUstream stream;	/* NULL: copy synchronously */
-	CUevent event[2];
-	char *buf[2];
-	bool registered;	/* with CUDA, so pinned */
-};
 
 struct job {
 	struct job *next;
 	struct pln_xfer *x;
 	unsigned int want, running;
 };
-
-static pthread_mutex_t lane_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t lane_freed = PTHREAD_COND_INITIALIZER;
-static struct lane *idle;
-static unsigned int lanes;
 
 static pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t job_come = PTHREAD_COND_INITIALIZER;
@@ -50,172 +32,6 @@ static struct job *jobs;
 static pthread_t helper[64];
 static unsigned int helpers;
 static bool quit;
-
-/* The slab class that serves the lanes: the largest of at most 4 MiB. */
-static size_t slab_size(size_t *slab_count)
-{
-	size_t best = 0, least = SIZE_MAX;
-	unsigned int i, at = 0;
-
-	for (i = 0; i < pln_cfg.slabs; i++) {
-		if (pln_cfg.slab_kb[i] <= 4096 && pln_cfg.slab_kb[i] > best) {
-			best = pln_cfg.slab_kb[i];
-			at = i;
-		}
-	}
-	if (!best)
-		for (i = 0; i < pln_cfg.slabs; i++)
-			if (pln_cfg.slab_kb[i] < least) {
-				least = best = pln_cfg.slab_kb[i];
-				at = i;
-			}
-	*slab_count = pln_cfg.slab_count[at];
-	/* a chunk starts at a multiple of the chunk size, so of a page */
-	return pln_up(KIB(best), MIN_CHUNK);
-}
-
-/* ---- lanes ---- */
-
-static void forget_stream(struct lane *l, bool destroy)
-{
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
-		if (destroy && l->event[i])
-			cu.EventDestroy(l->event[i]);
-		l->event[i] = NULL;
-	}
-	if (destroy && l->stream)
-		cu.StreamDestroy(l->stream);
-	l->stream = NULL;
-}
-
-/* The caller has made @ctx current. */
-static void bind_lane(struct lane *l, CUcontext ctx, unsigned long long id)
-{
-	unsigned long long now = 0;
-
-	if (l->stream) {
-		/* a context may be gone, and its streams with it */
-		bool alive = cu.CtxGetId && !cu.CtxGetId(l->ctx, &now) &&
-			     now == l->ctx_id;
-
-		forget_stream(l, alive);
-	}
-	l->ctx = ctx;
-	l->ctx_id = id;
-	if (!cu.async || cu.StreamCreate(&l->stream, CU_STREAM_NON_BLOCKING)) {
-		l->stream = NULL;
-		return;
-	}
-	if (cu.EventCreate(&l->event[0], CU_EVENT_DISABLE_TIMING) ||
-	    cu.EventCreate(&l->event[1], CU_EVENT_DISABLE_TIMING))
-		forget_stream(l, true);
-}
-
-static struct lane *make_lane(void)
-{
-	struct lane *l = calloc(1, sizeof(*l));
-	size_t n, size = slab_size(&n) + SLACK;
-	char *p;
-
-	if (!l)
-		return NULL;
-	p = mmap(NULL, size * 2, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED) {
-		free(l);
-		return NULL;
-	}
-	madvise(p, size * 2, MADV_DONTFORK);
-	/*
-	 * Our own memory, pinned by CUDA, rather than CUDA's: it outlives the
-	 * context in which it was pinned.  Without pinning it is only slower.
-	 */
-	l->registered = cu.HostRegister &&
-			!cu.HostRegister(p, size * 2, CU_HOST_PORTABLE);
-	if (!l->registered)
-		pln_log(PLN_LOG_WARN, "staging buffers could not be pinned, "
-			"copies will be slower");
-	l->buf[0] = p;
-	l->buf[1] = p + size;
-	pln_gauges.lanes++;
-	return l;
-}
-
-static void free_lane(struct lane *l)
-{
-	unsigned long long now = 0;
-	CUcontext old;
-	size_t n, size = slab_size(&n) + SLACK;
-	bool alive = l->ctx && cu.CtxGetId && !cu.CtxGetId(l->ctx, &now) &&
-		     now == l->ctx_id && !cu.Push(l->ctx);
-
-	forget_stream(l, alive);
-	if (l->registered && cu.HostUnregister)
-		cu.HostUnregister(l->buf[0]);
-	if (alive)
-		cu.Pop(&old);
-	munmap(l->buf[0], size * 2);
-	free(l);
-	pln_gauges.lanes--;
-}
-
-static struct lane *get_lane(const struct pln_mem *mem, bool wait)
-{
-	struct lane **p, *l = NULL;
-	size_t max;
-
-	slab_size(&max);
-	max = max / 2 ? max / 2 : 1;
-	pthread_mutex_lock(&lane_lock);
-	for (;;) {
-		for (p = &idle; *p; p = &(*p)->next)
-			if ((*p)->ctx == mem->ctx &&
-			    (*p)->ctx_id == mem->ctx_id)
-				break;
-		if (*p) {
-			l = *p;
-			*p = l->next;
-			break;
-		}
-		if (lanes < max) {
-			lanes++;
-			pthread_mutex_unlock(&lane_lock);
-			l = make_lane();
-			pthread_mutex_lock(&lane_lock);
-			if (l)
-				break;
-			lanes--;
-			if (!lanes) {
-				/* nobody will give one back to those who wait */
-				pthread_cond_broadcast(&lane_freed);
-				break;
-			}
-		}
-		if (idle) {
-			l = idle;
-			idle = l->next;
-			break;
-		}
-		if (!wait)
-			break;
-		pthread_cond_wait(&lane_freed, &lane_lock);
-	}
-	pthread_mutex_unlock(&lane_lock);
-	if (l && (l->ctx != mem->ctx || l->ctx_id != mem->ctx_id || !l->stream))
-		bind_lane(l, mem->ctx, mem->ctx_id);
-	return l;
-}
-
-static void put_lane(struct lane *l)
-{
-	pthread_mutex_lock(&lane_lock);
-	l->next = idle;
-	idle = l;
-	pthread_cond_signal(&lane_freed);
-	pthread_mutex_unlock(&lane_lock);
-}
 
 /* ---- results ---- */
 
@@ -356,21 +172,6 @@ static int write_chunk(struct pln_xfer *x, char *buf, uint64_t a, size_t n,
 
 /* ---- the two stages ---- */
 
-/*
- * A copy could not be started.  Perhaps the stream went with its context;
- * perhaps it is the memory.  What was started before must still end well.
- */
-static int without_stream(struct lane *l)
-{
-	unsigned long long now = 0;
-	bool alive = cu.CtxGetId && !cu.CtxGetId(l->ctx, &now) &&
-		     now == l->ctx_id;
-	int r = alive ? cu.StreamSync(l->stream) : 0;
-
-	forget_stream(l, alive);
-	return r;
-}
-
 static int copy_in(struct lane *l, uint64_t dev, char *buf, size_t n)
 {
 	int r;
@@ -378,7 +179,7 @@ static int copy_in(struct lane *l, uint64_t dev, char *buf, size_t n)
 	if (l->stream) {
 		if (!cu.HtoDAsync(dev, buf, n, l->stream))
 			return 0;
-		r = without_stream(l);
+		r = pln_lane_without_stream(l);
 		if (r)
 			return r;
 	}
@@ -392,7 +193,7 @@ static int copy_out(struct lane *l, char *buf, uint64_t dev, size_t n)
 	if (l->stream) {
 		if (!cu.DtoHAsync(buf, dev, n, l->stream))
 			return 0;
-		r = without_stream(l);
+		r = pln_lane_without_stream(l);
 		if (r)
 			return r;
 	}
@@ -538,7 +339,7 @@ drain:
 
 static bool run(struct pln_xfer *x, bool wait)
 {
-	struct lane *l = get_lane(x->mem, wait);
+	struct lane *l = pln_lane_get(x->mem, wait);
 
 	if (!l)
 		return false;
@@ -546,7 +347,7 @@ static bool run(struct pln_xfer *x, bool wait)
 		lane_write(x, l);
 	else
 		lane_read(x, l);
-	put_lane(l);
+	pln_lane_put(l);
 	return true;
 }
 
@@ -637,7 +438,7 @@ static bool grows(const struct pln_xfer *x)
 
 void pln_bounce(struct pln_xfer *x)
 {
-	size_t n, slab = slab_size(&n), parts = 1, ways;
+	size_t n, slab = pln_lane_size(&n), parts = 1, ways;
 	struct job j = { .x = x };
 
 	/*
@@ -695,7 +496,6 @@ void pln_bounce(struct pln_xfer *x)
 
 void pln_bounce_shutdown(void)
 {
-	struct lane *l;
 	unsigned int i;
 
 	pthread_mutex_lock(&job_lock);
@@ -706,12 +506,5 @@ void pln_bounce_shutdown(void)
 		pthread_join(helper[i], NULL);
 	helpers = 0;
 	quit = false;
-	pthread_mutex_lock(&lane_lock);
-	while (idle) {
-		l = idle;
-		idle = l->next;
-		lanes--;
-		free_lane(l);
-	}
-	pthread_mutex_unlock(&lane_lock);
+	pln_lanes_free();
 }

@@ -90,16 +90,17 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 {
 	unsigned int type = 0, managed = 0;
 	unsigned long long id = 0;
-	CUdeviceptr start = 0;
+	CUdeviceptr start = 0, map_start = 0;
 	CUcontext ctx = NULL;
-	size_t len = 0;
+	size_t len = 0, map_len = 0;
 	int gpu = -1, r;
 	int attr[] = {
 		CU_ATTR_MEMORY_TYPE, CU_ATTR_CONTEXT, CU_ATTR_DEVICE_ORDINAL,
 		CU_ATTR_IS_MANAGED, CU_ATTR_RANGE_START, CU_ATTR_RANGE_SIZE,
-		CU_ATTR_BUFFER_ID,
+		CU_ATTR_BUFFER_ID, CU_ATTR_MAPPING_START, CU_ATTR_MAPPING_SIZE,
 	};
-	void *out[] = { &type, &ctx, &gpu, &managed, &start, &len, &id };
+	void *out[] = { &type, &ctx, &gpu, &managed, &start, &len, &id,
+			&map_start, &map_len };
 	const unsigned int n = sizeof(attr) / sizeof(attr[0]);
 
 	memset(mem, 0, sizeof(*mem));
@@ -125,6 +126,17 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	mem->gpu = gpu;
 	mem->start = start;
 	mem->len = len;
+	/*
+	 * The range of a reserved address is all that was reserved; what is mapped
+	 * there is one piece of it.  Of memory that was allocated it is the other
+	 * way round: several allocations may lie in one mapping.
+	 */
+	if (len && map_start <= ptr && ptr - map_start < map_len) {
+		uint64_t end = pln_min(start + len, map_start + map_len);
+
+		mem->start = start > map_start ? start : map_start;
+		mem->len = end - mem->start;
+	}
 	mem->buffer_id = id;
 	mem->ctx = ctx;
 	if (!ctx) {
@@ -155,4 +167,12 @@ size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want)
 		    m.gpu != mem->gpu)
 			return at - ptr;
 	}
+}
+
+bool pln_mem_may_grow(uint64_t ptr)
+{
+	int legacy = 1;
+
+	return !cu.PointerGetAttribute(&legacy, CU_ATTR_LEGACY_IPC, ptr) &&
+	       !legacy;
 }

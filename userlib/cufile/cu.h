@@ -23,8 +23,11 @@ typedef struct CUevent_st *CUevent;
 #define CU_ATTR_BUFFER_ID	7
 #define CU_ATTR_IS_MANAGED	8
 #define CU_ATTR_DEVICE_ORDINAL	9
+#define CU_ATTR_LEGACY_IPC	10
 #define CU_ATTR_RANGE_START	11
 #define CU_ATTR_RANGE_SIZE	12
+#define CU_ATTR_MAPPING_SIZE	18
+#define CU_ATTR_MAPPING_START	19
 
 #define CU_TYPE_HOST		1
 #define CU_TYPE_DEVICE		2
@@ -98,5 +101,7 @@ struct pln_mem {
 int pln_mem_of(uint64_t ptr, struct pln_mem *mem);	/* CUresult */
 /* Bytes of GPU memory from @ptr on, looking at most @want far. */
 size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want);
+/* Is it of a kind behind which more can be mapped later?  cuMemAlloc's is not. */
+bool pln_mem_may_grow(uint64_t ptr);
 
 #endif

@@ -16,7 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_open;
 static bool closing;		/* from the last close until all is dropped */
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
-static _Atomic bool forked;	/* a child of a process that had it open */
+static _Atomic bool forked;	/* a child of a process that had it open, or nearly */
 static long use_count;
 static unsigned int in_flight;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
@@ -33,9 +33,16 @@ static CUfileError_t cuda_result(CUresult r)
 
 static void in_child(void)
 {
-	/* CUDA does not work there, helper threads and mappings are gone */
-	if (is_open)
+	bool idle = !pthread_mutex_trylock(&lock);
+
+	/*
+	 * CUDA does not work there, helper threads and mappings are gone; so is
+	 * another thread that was opening or closing, and gives no lock back.
+	 */
+	if (is_open || closing || !idle)
 		forked = true;
+	if (idle)
+		pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void at_load(void)
@@ -327,24 +334,30 @@ PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 {
 	NOT_CANCELLED;
 	struct pln_buf b = { .base = (uintptr_t)base, .length = length };
+	size_t extent = length;
 	struct pln_mem mem;
 	CUfileError_t ret;
 	CUfileOpError r;
 	int cu_err;
 
 	(void)flags;	/* hints for RDMA storage, of which there is none */
-	if (!base || !length || length > UINTPTR_MAX - (uintptr_t)base)
+	if (!base || !length)
 		return result(CU_FILE_INVALID_VALUE);
+	if (length > UINTPTR_MAX - (uintptr_t)base)
+		return result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
 	r = open_and_begin();
 	if (r)
 		return result(r);
 	cu_err = pln_mem_of(b.base, &mem);
 	b.device = !cu_err && mem.kind != PLN_MEM_HOST;
+	if (b.device)
+		extent = pln_mem_extent(&mem, b.base, length);
 	if (cu_err)
 		ret = cuda_result(cu_err);
-	else if (b.device && pln_mem_extent(&mem, b.base, length) < length)
+	else if (extent < length &&
+		 (!extent || !pln_mem_may_grow(b.base + extent - 1)))
 		ret = result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
-	else	/* windows are mapped when a transfer needs them */
+	else	/* windows are mapped when a transfer needs them, of what is there then */
 		ret = result(pln_buf_add(&b));
 	end();
 	return ret;

@@ -9,7 +9,8 @@
  *   io.c      read and write: the choice of the path
  *   verdict.c what is known of p2p between device and GPU, and said about it
  *   window.c  the p2p path's mappings of GPU memory, a cache with eviction
- *   bounce.c  the bounce path: staging lanes and helper threads
+ *   bounce.c  the bounce path: its two stages, and helper threads
+ *   lane.c    its pinned buffers and streams
  *   stats.c   counters and reasons
  *   log.c     log lines, the kernel's own words
  */

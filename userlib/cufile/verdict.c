@@ -147,28 +147,10 @@ void pln_because(struct io *io, int err, const char *fmt, ...)
 
 const char *pln_err_name(int err)
 {
-	switch (err) {
-	case EFAULT: return "EFAULT";
-	case EINVAL: return "EINVAL";
-	case EREMOTEIO: return "EREMOTEIO";
-	case EOPNOTSUPP: return "EOPNOTSUPP";
-	case ENOSPC: return "ENOSPC";
-	case ENOMEM: return "ENOMEM";
-	case ENODEV: return "ENODEV";
-	case ENXIO: return "ENXIO";
-	case EAGAIN: return "EAGAIN";
-	case EIO: return "EIO";
-	case ENODATA: return "ENODATA";
-	case EILSEQ: return "EILSEQ";
-	case ENOSYS: return "ENOSYS";
-	case EPERM: return "EPERM";
-	case EACCES: return "EACCES";
-	case EBADF: return "EBADF";
-	case ENOTTY: return "ENOTTY";
-	case ENOTSUPP: return "ENOTSUPP";
-	case ETIMEDOUT: return "ETIMEDOUT";
-	default: return "errno";
-	}
+	const char *name = strerrorname_np(err);
+
+	/* the kernel's own, which mmap() of a dma-buf can give */
+	return name ? name : err == ENOTSUPP ? "ENOTSUPP" : "errno";
 }
 
 /*

@@ -558,14 +558,12 @@ vm_wait() {
 		-f /dev/null
 	vm_forget "$1"
 	vm_scan "$1" || return 99
-	case $vm_rc in
-	137 | 139 | 143) ;; # ended by a signal
-	*[13579])
-		# QEMU's own failures are odd, too; init prints its status
-		vm_rc=$((vm_rc / 2))
-		! tr -d '\r' <"$vm_dir/console.log" | grep -q "init: status $vm_rc\$" || return "$vm_rc"
-		;;
-	esac
+	# QEMU's own failures, and its end by a signal, may look the same, and of a status
+	# above 127 it keeps the low bits: init prints its status
+	vm_status=$(tr -d '\r' <"$vm_dir/console.log" | sed -n 's/^.*init: status \([0-9]*\)$/\1/p' | tail -n 1)
+	if [ -n "$vm_status" ] && [ "$(((vm_status * 2 + 1) % 256))" -eq "$vm_rc" ]; then
+		return "$vm_status"
+	fi
 	vm_say "guest $1 ended without a status (QEMU: $vm_rc)"
 	vm_say "$(cat "$vm_dir/qemu.log")"
 	vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"

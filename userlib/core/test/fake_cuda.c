@@ -66,9 +66,15 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr,
 		*(int *)data = f->gpu;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		*(CUdeviceptr *)data = f->base;
+		*(CUdeviceptr *)data = f->range ? f->range : f->base;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = f->range ? f->range_size : f->size;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+		*(CUdeviceptr *)data = f->base;
+		break;
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
 		*(size_t *)data = f->size;
 		break;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
@@ -114,6 +120,44 @@ CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 	if (fails(FAKE_DEVICE, &r))
 		return r;
 	*dev = ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice dev)
+{
+	CUresult r;
+
+	fake_cuda.wrong += dev < 0 || dev > 1;
+	if (fails(FAKE_ATTRIBUTE, &r))
+		return r;
+	if (fake_cuda.order < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (what) {
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED:
+		*value = !fake_cuda.no_rdma;
+		break;
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
+		*value = fake_cuda.flush;
+		break;
+	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
+		*value = fake_cuda.order;
+		break;
+	default:
+		fake_cuda.wrong++;
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
+				    CUflushGPUDirectRDMAWritesScope scope)
+{
+	CUresult r;
+
+	if (fails(FAKE_FLUSH, &r))
+		return r;
+	fake_cuda.wrong += !fake_cuda.depth || !(fake_cuda.flush & 1) ||
+		target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
+		scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER;
 	return CUDA_SUCCESS;
 }
 

@@ -67,11 +67,20 @@ uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset)
 	return (uintptr_t)mr->host + offset;
 }
 
+static unsigned int flushes;	/* calls for memory that is not staged */
+static uint64_t flushed_at, flushed;
+
 int pln_mr_to_gpu(struct pln_mr *mr, size_t offset, size_t length)
 {
 	if (copy_error)
 		return copy_error;
-	memcpy(mr->gpu + offset, mr->host + offset, length);
+	if (mr->way == PLN_MR_STAGED) {
+		memcpy(mr->gpu + offset, mr->host + offset, length);
+		return 0;
+	}
+	flushes++;
+	flushed_at = offset;
+	flushed = length;
 	return 0;
 }
 

@@ -307,6 +307,44 @@ static void t_misuse(void)
 	pair_down();
 }
 
+/* A program that is newer than the library */
+static void t_larger(void)
+{
+	struct { struct pln_link_options o; uint64_t more[2]; } o = { 0 };
+	struct { struct pln_link_buffer b; uint64_t more[2]; } info;
+	struct { struct pln_link_arrival v; uint64_t more[2]; } v;
+	struct { struct pln_link_stats s; uint64_t more[2]; } s;
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+	struct pln_link *link = NULL;
+
+	o.o.size = sizeof(o);
+	ktap(!pln_link_open(&link, &o.o), "options that are larger");
+	pln_link_close(link);
+	o.more[1] = 1;
+	ktap(pln_link_open(&link, &o.o) == -EINVAL &&
+	     strstr(pln_link_reason(NULL), "does not know"),
+	     "with something unknown: %s", pln_link_reason(NULL));
+	memset(&info, 0xff, sizeof(info));
+	memset(&v, 0xff, sizeof(v));
+	memset(&s, 0xff, sizeof(s));
+	ktap(pln_link_stats(a, &s.s) == -EINVAL, "a size that was never set");
+	info.b.size = sizeof(info);
+	v.v.size = sizeof(v);
+	s.s.size = sizeof(s);
+	pln_link_put(a, &from, 0, 9, 0, 5, 77);
+	while (good && !stats_of(b).arrivals)
+		good = pln_link_poll(both, 2, 1000) > 0;
+	ktap(good && !pln_link_arrival(b, &v.v) && v.v.tag == 77 &&
+	     v.v.size == sizeof(v) && !v.more[0] && !v.more[1],
+	     "a larger arrival: the rest is 0");
+	ktap(!pln_link_peer(a, 0, &info.b) && info.b.length == SIZE &&
+	     info.b.size == sizeof(info) && !info.more[0] && !info.more[1] &&
+	     !pln_link_stats(a, &s.s) && s.s.puts == 1 &&
+	     s.s.size == sizeof(s) && !s.more[0] && !s.more[1],
+	     "a larger buffer, larger statistics");
+	pair_down();
+}
+
 static void t_many_puts(void)
 {
 	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
@@ -462,6 +500,29 @@ static void t_dying(void)
 	pair_down();
 }
 
+/* Nothing on PCIe keeps a notice behind the bytes, which went another way */
+static void t_flush(void)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+
+	flushes = 0;
+	pln_link_put(a, &from, 0, 5 * CHUNK + 1, 0, 7, 1);
+	while (good && !stats_of(b).arrivals)
+		good = pln_link_poll(both, 2, 1000) >= 0;
+	ktap(good && !pln_link_arrival(b, &v) && flushes == 1 &&
+	     flushed_at == 7 && flushed == 5 * CHUNK + 1,
+	     "what arrived without a copy is flushed, once and all of it");
+	pln_link_put(a, &from, 0, 9, 0, 0, 2);
+	copy_error = -EIO;
+	for (int i = 0; i < 10 && pln_link_poll(both, 2, 1000) > 0; i++)
+		;
+	ktap(good && pln_link_poll(&b, 1, 1000) == -EIO && flushes == 1 &&
+	     strstr(pln_link_reason(b), "could not flush what arrived in 9 bytes"),
+	     "it is no arrival before: %s", pln_link_reason(b));
+	pair_down();
+}
+
 static void t_copy_fails(void)
 {
 	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
@@ -554,6 +615,7 @@ int main(void)
 	t_options();
 	t_load();
 	t_misuse();
+	t_larger();
 	t_many_puts();
 	t_status(IBV_WC_RETRY_EXC_ERR, -ETIMEDOUT, "does not answer");
 	t_status(IBV_WC_REM_ACCESS_ERR, -EACCES, "refused the write");
@@ -568,6 +630,7 @@ int main(void)
 	t_revoked();
 	t_revoked_look();
 	t_dying();
+	t_flush();
 	t_copy_fails();
 	t_goodbye();
 	t_killed();

@@ -39,11 +39,13 @@ struct fake_range {
 	int loose;		/* belongs to no context */
 	unsigned char *bytes;	/* what is in it; NULL: nothing is looked at */
 	int managed;
+	uint64_t range, range_size;	/* reserved addresses; 0: none */
 };
 
 enum fake_call {
 	FAKE_NOTHING, FAKE_POINTER, FAKE_PUSH, FAKE_DEVICE, FAKE_RETAIN,
-	FAKE_EXPORT, FAKE_HOST_ALLOC, FAKE_STREAM, FAKE_COPY, FAKE_WAIT,
+	FAKE_EXPORT, FAKE_HOST_ALLOC, FAKE_STREAM, FAKE_ATTRIBUTE, FAKE_COPY,
+	FAKE_WAIT, FAKE_FLUSH,
 	FAKE_CALLS
 };
 
@@ -52,6 +54,7 @@ struct fake_cuda {
 	enum fake_call fails;	/* this one, the at-th time from now on */
 	unsigned int at;
 	int with;		/* CUresult */
+	int no_rdma, order, flush;	/* attributes; order is less than 0: unknown */
 	int now;		/* CUresult of the next call, whatever it is */
 	/* asked */
 	unsigned int calls[FAKE_CALLS];

@@ -20,6 +20,7 @@ static struct {
 	unsigned int access, flags;
 	bool odd_probe;		/* the device takes a dma-buf that is none */
 	bool no_export;
+	bool flush;
 	int plain_errno;
 } how;
 static char memory[100];
@@ -75,6 +76,10 @@ static int t_life(void)
 	fv->plain_errno = how.plain_errno;
 	if (how.odd_probe)
 		fv->probe_errno = 0;
+	if (how.flush) {
+		fc->order = 0;
+		fc->flush = 1;
+	}
 	if (how.no_export) {
 		fc->fails = FAKE_EXPORT;
 		fc->at = 1;
@@ -198,6 +203,9 @@ int main(int argc, char **argv)
 	how.addr = BASE;
 	how.flags = PLN_MR_ONLY_DMABUF;
 	sites_run("dma-buf", t_life);
+	how.flush = true;
+	sites_run("dma-buf, and a flush", t_life);
+	how.flush = false;
 	how.odd_probe = true;
 	sites_run("dma-buf, and the probe is one", t_life);
 	how.odd_probe = false;

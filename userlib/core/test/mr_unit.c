@@ -335,6 +335,26 @@ static void plain_refusals(void)
 	done("the pointer: every refusal has its errno, and words");
 }
 
+/* Addresses that were reserved, and are not all mapped */
+static void reserved(void)
+{
+	struct pln_mr *mr;
+
+	reset_staged();
+	for (int i = 0; i < 2; i++) {
+		fc->range[i].range = BASE;
+		fc->range[i].range_size = 64 * MiB;
+	}
+	bad(BASE, 33 * MiB, RW, 0, -EFAULT,
+	    "the memory of GPU 0 ends 1048576 bytes before the range does");
+	CHECK(!reg(BASE + 15 * MiB, 2 * MiB, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, MiB));
+	fc->range[1].id = 77;
+	CHECK(pln_mr_to_gpu(mr, 0, MiB) == -EFAULT);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	done("of reserved addresses, what is mapped there is memory");
+}
+
 static void managed(void)
 {
 	struct pln_mr *mr;
@@ -452,6 +472,89 @@ static void staged(void)
 	CHECK(!pln_mr_dereg(mr));
 	CHECK(clean());
 	done("staged: memory that was freed, or allocated anew, is not touched");
+
+	reset_staged();
+	fc->range[1].id = 0;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, 4096));
+	fc->range[0].id = 0;
+	CHECK(pln_mr_to_gpu(mr, 0, 4096) == -EFAULT);
+	CHECK(!pln_mr_dereg(mr));
+	fc->range[0].id = 1;
+	bad(BASE + 15 * MiB, 2 * MiB, RW, 0, -EOPNOTSUPP, "gives no id of the memory");
+	fc->range[1].id = 2;
+	fc->range[0].id = 0;
+	bad(BASE, 4096, RW, 0, -EOPNOTSUPP, "gives no id of the memory");
+	fv->probe_errno = EBADF;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	done("staged: memory without an id could not be told from other memory");
+}
+
+/* Memory that the device writes itself: whether the GPU shows it, may depend */
+static void writes(void)
+{
+	struct pln_mr *mr;
+
+	reset();
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, 8192) && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_dereg(mr));
+	fc->flush = 1;
+	fc->order = 100;	/* for the GPU that has it, as on an H100 */
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, 8192) && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_dereg(mr));
+	fc->order = 0;
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+	CHECK(!pln_mr_from_gpu(mr, 0, 8192) && !pln_mr_to_gpu(mr, 0, 0) &&
+	      pln_mr_to_gpu(mr, 1, 8192) == -ERANGE && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_to_gpu(mr, 4096, 1) && fc->calls[FAKE_FLUSH] == 1);
+	CHECK(!info_of(mr)->to_gpu && !info_of(mr)->copies_to_gpu);
+	fc->fails = FAKE_FLUSH;
+	fc->at = 1;
+	CHECK(pln_mr_to_gpu(mr, 4096, 1) == -EIO);
+	fc->fails = FAKE_PUSH;
+	fc->at = 1;
+	fc->with = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	CHECK(pln_mr_to_gpu(mr, 4096, 1) == -EFAULT);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	reset_staged();
+	fc->order = 0;
+	fc->flush = 1;
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(!pln_mr_to_gpu(mr, 0, 8192) && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	done("what a device writes itself is flushed, where the GPU needs it");
+
+	/* A driver without flush, one that knows no such thing, an old GPU */
+	for (int i = 0; i < 3; i++) {
+		reset();
+		fc->order = i == 1 ? -1 : 0;
+		fc->flush = i == 2 ? 2 : 0;
+		CHECK(!reg(BASE, 4096, RW, 0, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_STAGED && !fv->probes);
+		says("plain not tried: the device is to write, and the GPU's driver neither keeps such writes in order nor flushes them");
+		CHECK(!pln_mr_dereg(mr));
+		bad(BASE, 4096, RW, PLN_MR_STRICT, -EPERM, "no way left");
+		CHECK(!reg(BASE, 4096, 0, PLN_MR_STRICT, &mr));
+		CHECK(info_of(mr)->way == PLN_MR_DMABUF);
+		CHECK(!pln_mr_dereg(mr) && clean());
+	}
+	/* No device writes that GPU: the CPU does, into coherent pages */
+	fc->no_rdma = 1;
+	fc->order = fc->flush = 0;
+	fv->probe_errno = EOPNOTSUPP;
+	CHECK(!reg(BASE, 4096, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_PLAIN);
+	CHECK(!pln_mr_to_gpu(mr, 0, 4096) && !fc->calls[FAKE_FLUSH]);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	fc->fails = FAKE_ATTRIBUTE;
+	fc->at = 2;
+	bad(BASE, 4096, RW, 0, -EIO, "cuDeviceGetAttribute: CUDA_ERROR_UNKNOWN (999)");
+	done("where writes cannot be made sure, the device writes host memory");
 }
 
 static void copies_fail(void)
@@ -588,9 +691,11 @@ int main(int argc, char **argv)
 		names();
 		dmabuf_refusals();
 		plain_refusals();
+		reserved();
 		managed();
 		allowed();
 		staged();
+		writes();
 		copies_fail();
 		threads();
 	}

@@ -39,14 +39,17 @@ static void done(const char *desc)
 static void reset(void)
 {
 	const struct fake_range range[FAKE_RANGES] = {
-		{ BASE, 16 * MiB, 1, 0, 0, vram, 0 },
-		{ NEXT, 16 * MiB, 2, 0, 1, vram, 0 },
-		{ OTHER, 16 * MiB, 3, 1, 0, vram, 0 },
-		{ ODD, 1000, 4, 0, 0, vram, 0 },
+		{ BASE, 16 * MiB, 1, 0, 0, vram, 0, 0, 0 },
+		{ NEXT, 16 * MiB, 2, 0, 1, vram, 0, 0, 0 },
+		{ OTHER, 16 * MiB, 3, 1, 0, vram, 0, 0, 0 },
+		{ ODD, 1000, 4, 0, 0, vram, 0, 0, 0 },
 	};
 
 	*fv = (struct fake_verbs){ .probe_errno = EBADF };
-	*fc = (struct fake_cuda){ .with = CUDA_ERROR_UNKNOWN };
+	*fc = (struct fake_cuda){
+		.with = CUDA_ERROR_UNKNOWN,
+		.order = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES,
+	};
 	memcpy(fc->range, range, sizeof(range));
 	faults_reset();
 }

@@ -81,11 +81,12 @@
 #define reg_mr_iova(...)	VIA(reg_mr_iova, __VA_ARGS__)
 #define reg_mr_iova2(...)	VIA(reg_mr_iova2, __VA_ARGS__)
 
-#define SITES_CUDA	15
+#define SITES_CUDA	17
 #define pointer_get(...)	VIA(pointer_get, __VA_ARGS__)
 #define ctx_push(...)		VIA(ctx_push, __VA_ARGS__)
 #define ctx_pop(...)		VIA(ctx_pop, __VA_ARGS__)
 #define device_get(...)		VIA(device_get, __VA_ARGS__)
+#define device_attribute(...)	VIA(device_attribute, __VA_ARGS__)
 #define primary_retain(...)	VIA(primary_retain, __VA_ARGS__)
 #define primary_release(...)	VIA(primary_release, __VA_ARGS__)
 #define error_name(...)		VIA(error_name, __VA_ARGS__)
@@ -97,6 +98,7 @@
 #define stream_create(...)	VIA(stream_create, __VA_ARGS__)
 #define stream_destroy(...)	VIA(stream_destroy, __VA_ARGS__)
 #define stream_wait(...)	VIA(stream_wait, __VA_ARGS__)
+#define flush_writes(...)	VIA(flush_writes, __VA_ARGS__)
 
 /* A function that is new in one of the lists needs its line above */
 #define SITES_X(...)	+ 1

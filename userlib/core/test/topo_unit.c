@@ -337,6 +337,8 @@ static void t_arguments(void)
 {
 	struct pln_topo_device d = { .size = sizeof(d) };
 	struct pln_topo_pair p = { .size = sizeof(p) };
+	struct { struct pln_topo_device d; uint64_t more; } ld;
+	struct { struct pln_topo_pair p; uint64_t more; } lp;
 	struct pln_topo *t = NULL;
 
 	ktap(pln_topo_open(NULL, NULL) == -EINVAL &&
@@ -351,6 +353,15 @@ static void t_arguments(void)
 	p.size = 1;
 	ktap(pln_topo_info(t, 0, &d) == -EINVAL &&
 	     pln_topo_between(t, 0, 0, &p) == -EINVAL, "another size");
+	memset(&ld, 0xff, sizeof(ld));
+	memset(&lp, 0xff, sizeof(lp));
+	ktap(pln_topo_info(t, 0, &ld.d) == -EINVAL, "a size that was never set");
+	ld.d.size = sizeof(ld);
+	lp.p.size = sizeof(lp);
+	ktap(!pln_topo_info(t, 0, &ld.d) && ld.d.size == sizeof(ld) &&
+	     ld.d.label[0] && !ld.more &&
+	     !pln_topo_between(t, 0, 0, &lp.p) && lp.p.size == sizeof(lp) &&
+	     !lp.more, "a larger size: the rest is 0");
 	d.size = sizeof(d);
 	p.size = sizeof(p);
 	ktap(pln_topo_info(t, 5, &d) == -ERANGE &&

@@ -2,6 +2,7 @@
 /* The choice of the path: what the settings allow, and what is said about it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,4 +258,109 @@ void test_kernel_words(void)
 		check(1, "the drive has no PCI address # SKIP");
 	}
 	close(fd);
+}
+
+/* The same request with host memory, which is to tell what p2p lacks, fails, too */
+void test_half_probe(void)
+{
+	const size_t n = MIB(1);
+	char *data = malloc(n), *g = gpu(n);
+	CUfileHandle_t fh;
+	int fd;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	fresh(NULL);
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	mock.media_errno = EIO;
+	mock.bad_from = n / 2;
+	mock.bad_to = n;
+	is(cuFileRead(fh, g, n, 0, 0), n / 2, "a probe that fails half way");
+	is((long long)log_count("no p2p"), 0, "is no verdict");
+	mock.p2p_errno = mock.media_errno = 0;
+	is(cuFileRead(fh, g, n, 0, 0), n, "the next one");
+	is((long long)mock.p2p_bytes, n, "goes p2p");
+	check(!memcmp(mem(g), data, n), "the right data");
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
+/* What is staged between devices that have done p2p before is told, too */
+void test_told_later(void)
+{
+	char data[8192] = "", *g = gpu(8192);
+	CUfileHandle_t fh;
+	int fd;
+
+	fd = make(path, 0, data, sizeof(data));
+	fresh(NULL);
+	fh = reg(fd);
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "p2p works");
+	is((long long)log_count("notice: "), 0, "nothing is said");
+	mock.p2p_errno = EAGAIN;
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "no p2p for a moment");
+	is((long long)log_count("notice: "), 0, "is not worth a word");
+	mock.p2p_errno = EREMOTEIO;
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "no p2p any more");
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "nor here");
+	is((long long)log_count("no p2p: p2p read failed: EREMOTEIO"), 1,
+	   "is told once");
+	is((long long)stats_of(fh).fallbacks, 3, "and counted each time");
+	close(fd);
+	gpu_free(g);
+}
+
+struct meeting {
+	CUfileHandle_t fh;
+	char *g;
+	ssize_t result;
+};
+
+static void *meet(void *arg)
+{
+	struct meeting *m = arg;
+
+	m->result = cuFileRead(m->fh, m->g, 8192, 0, 0);
+	return NULL;
+}
+
+/* The kernel speaks once.  Who heard it may be the second to give the reason. */
+void test_words_of_two(void)
+{
+	char data[8192] = "", kmsg[300];
+	struct meeting m = { .g = gpu(8192) };
+	char *g = gpu(8192);
+	pthread_t first;
+	int fd, i;
+
+	snprintf(kmsg, sizeof(kmsg), "%s.kmsg", path);
+	close(open(kmsg, O_CREAT | O_TRUNC | O_WRONLY, 0600));
+	fd = make(path, 0, data, sizeof(data));
+	fresh(NULL);
+	setenv("PEERLANE_KMSG", kmsg, 1);
+	m.fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	mock.kernel_line = REFUSES("0000:fe:1f.7", "1");
+	mock.hold_host = true;
+	pthread_create(&first, NULL, meet, &m);
+	for (i = 0; i < 5000 && !mock.in_host; i++)
+		usleep(1000);
+	check(mock.in_host, "one is refused, and tries host memory");
+	mock.kernel_line = NULL;
+	is(cuFileRead(m.fh, g, 8192, 0, 0), 8192, "so is another, meanwhile");
+	check(!strstr(stats_of(m.fh).reason, "kernel:"), "without words: %s",
+	      stats_of(m.fh).reason);
+	mock.hold_host = false;
+	pthread_join(first, NULL);
+	is(m.result, 8192, "the first goes on");
+	is(cuFileRead(m.fh, g, 8192, 0, 0), 8192, "a third");
+	check(strstr(stats_of(m.fh).reason, "kernel: nvme 0000:fe:1f.7"),
+	      "is told the kernel's words: %s", stats_of(m.fh).reason);
+	setenv("PEERLANE_KMSG", "/nonexistent", 1);
+	unlink(kmsg);
+	close(fd);
+	gpu_free(g);
+	gpu_free(m.g);
 }

@@ -42,6 +42,8 @@ struct mock {
 	uint64_t dev;		/* device of all files, 0 what it is */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	_Atomic bool hold_map;	/* who wants a dma-buf waits */
+	_Atomic bool hold_stat;	/* who asks about a file waits */
+	_Atomic bool hold_host;	/* the first who reads into host memory waits */
 
 	/* what happened */
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
@@ -50,6 +52,8 @@ struct mock {
 	_Atomic int in_io;	/* calls under way */
 	_Atomic int most_in_io;
 	_Atomic int in_map;	/* waiting for a dma-buf */
+	_Atomic int in_stat;	/* waiting to be told about a file */
+	_Atomic int in_host;	/* waiting to read into host memory */
 	_Atomic uint64_t handles; /* dma-bufs asked for */
 	_Atomic int anon_calls;
 	_Atomic int pinned;	/* registrations of host memory that stand */

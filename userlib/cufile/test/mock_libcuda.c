@@ -29,6 +29,8 @@ static struct memory {
 	uint64_t start, reserved;
 	size_t len, room;
 	uint64_t id;
+	uint64_t range;		/* reserved addresses that it was mapped into, or 0 */
+	size_t range_len;
 	int fd;
 	char *backing;
 } memory[MAX];
@@ -58,6 +60,7 @@ void mock_reset(void)
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
+	mock.in_host = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -180,6 +183,10 @@ int fstat(int fd, struct stat *st)
 
 	if (!real_fstat)
 		*(void **)&real_fstat = dlsym(RTLD_NEXT, "fstat");
+	mock.in_stat++;
+	while (mock.hold_stat)
+		usleep(1000);
+	mock.in_stat--;
 	r = real_fstat(fd, st);
 	if (mock.dev)
 		st->st_dev = mock.dev;
@@ -245,6 +252,9 @@ static ssize_t fault(const char *buf, size_t n, uint64_t off)
 			return -1;
 		}
 	}
+	if (w < 0 && mock.hold_host && !mock.in_host++)
+		while (mock.hold_host)
+			usleep(1000);
 	if (w < 0 && mock.host_errno) {
 		errno = mock.host_errno;
 		return -1;
@@ -392,6 +402,8 @@ unsigned long long mock_two(size_t size)
 	for (m = &memory[memories]; m < &memory[memories + 2]; m++) {
 		m->reserved = first + (m == &memory[memories] ? 0 : size);
 		m->room = size;
+		m->range = first;
+		m->range_len = 2 * size;
 		back(m, size);
 	}
 	memories += 2;
@@ -499,8 +511,12 @@ int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
 		break;
 	case 8: *(unsigned int *)data = 0; break;
 	case 9: *(int *)data = 0; break;
-	case 11: *(uint64_t *)data = m->start; break;
-	case 12: *(size_t *)data = m->len; break;
+	case 10: *(int *)data = !m->range; break;
+	/* as a driver of NVIDIA's says, on an H100 */
+	case 11: *(uint64_t *)data = m->range ? m->range : m->start; break;
+	case 12: *(size_t *)data = m->range ? m->range_len : m->len; break;
+	case 18: *(size_t *)data = m->room; break;
+	case 19: *(uint64_t *)data = m->start; break;
 	default: r = INVALID_VALUE;
 	}
 out:

@@ -458,7 +458,7 @@ static void test_buffers(void)
 	g = gpu(MIB(1));
 	is(cuFileBufRegister(NULL, 1, 0).err, 5022, "no address");
 	is(cuFileBufRegister(g, 0, 0).err, 5022, "no length");
-	is(cuFileBufRegister(g, SIZE_MAX, 0).err, 5022, "beyond all addresses");
+	is(cuFileBufRegister(g, SIZE_MAX, 0).err, 5014, "beyond all addresses");
 	is(cuFileBufRegister(g, MIB(1) + 1, 0).err, 5014, "a byte too long");
 	is(cuFileBufRegister(g + 1, MIB(1), 0).err, 5014, "from inside, too");
 	is(cuFileBufRegister(g, MIB(1), 0).err, 0, "a GPU buffer");
@@ -1029,6 +1029,23 @@ static void test_two_allocations(void)
 	check(!memcmp(mem(g), data, n) && !memcmp(mem(g + n), data + n, n),
 	      "the same data");
 	mock.p2p_errno = 0;
+	cuFileHandleDeregister(fh);
+	close(fd);
+
+	/* Registered while there is only the first */
+	fresh(NULL);
+	gpu_free(g + n);
+	fd = make(path, 0, data, 2 * n);
+	fh = reg(fd);
+	is(cuFileBufRegister(g, 2 * n, 0).err, 0, "a range mapped in part");
+	is(cuFileRead(fh, g, n, 0, 0), n, "a read of what is there");
+	is(cuFileRead(fh, g, n + 1, 0, 0), -5014, "a read of more");
+	is((uintptr_t)gpu(n), (uintptr_t)(g + n), "the rest is mapped");
+	memset(mem(g + n), 0, n);
+	is(cuFileRead(fh, g, 2 * n, 0, 0), 2 * n, "a read of all of it");
+	check(!memcmp(mem(g + n), data + n, n), "the right data");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	is(cuFileBufDeregister(g).err, 0, "deregister");
 	close(fd);
 	gpu_free(g + n);
 	gpu_free(g);
@@ -1488,9 +1505,43 @@ static void test_fork(void)
 	fresh(NULL);
 }
 
+static void *open_now(void *arg)
+{
+	*(int *)arg = cuFileDriverOpen().err;
+	return NULL;
+}
+
+/* The parent's locks may be held by threads that a child does not have */
+static void test_fork_in_open(void)
+{
+	pthread_t opener;
+	int status, r, i;
+	pid_t pid;
+
+	fresh("{}");
+	cuFileDriverClose();
+	mock.hold_stat = true;
+	pthread_create(&opener, NULL, open_now, &r);
+	for (i = 0; i < 5000 && !mock.in_stat; i++)
+		usleep(1000);
+	pid = fork();
+	if (!pid) {
+		alarm(5);
+		_exit(cuFileUseCount() || cuFileDriverOpen().err != 5001);
+	}
+	waitpid(pid, &status, 0);
+	check(WIFEXITED(status) && !WEXITSTATUS(status),
+	      "a child of while another thread opens is told so, too");
+	mock.hold_stat = false;
+	pthread_join(opener, NULL);
+	is(r, 0, "that thread gets its open library");
+	fresh(NULL);
+}
+
 static void test_stats(void)
 {
 	struct pln_file_stats s = { .size = 8 };
+	struct { struct pln_file_stats s; uint64_t more; } larger;
 
 	fresh(NULL);
 	is(pln_file_stats(NULL, NULL), -EINVAL, "stats to nowhere");
@@ -1498,6 +1549,12 @@ static void test_stats(void)
 	s.size = sizeof(s);
 	is(pln_file_stats((void *)0x1234, &s), -EBADF, "stats of no handle");
 	is(pln_file_stats(NULL, &s), 0, "totals");
+	memset(&larger, 0xff, sizeof(larger));
+	is(pln_file_stats(NULL, &larger.s), -EINVAL, "a size that was never set");
+	larger.s.size = sizeof(larger);
+	is(pln_file_stats(NULL, &larger.s), 0, "a larger structure");
+	check(!larger.more && larger.s.size == sizeof(larger) &&
+	      larger.s.lanes == s.lanes, "what the library does not know is 0");
 	check(!strcmp(pln_path_name(PLN_PATH_P2P), "p2p") &&
 	      !strcmp(pln_path_name(PLN_PATH_BOUNCE), "bounce") &&
 	      !strcmp(pln_path_name(77), "unknown"), "names of paths");
@@ -1595,6 +1652,9 @@ int main(int argc, char **argv)
 	test_stock_file();
 	test_told();
 	test_kernel_words();
+	test_half_probe();
+	test_told_later();
+	test_words_of_two();
 	test_pages();
 	test_two_allocations();
 	test_no_lanes();
@@ -1612,6 +1672,7 @@ int main(int argc, char **argv)
 	test_no_dmabuf();
 	test_threads();
 	test_fork();
+	test_fork_in_open();
 	test_no_memory();
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();

@@ -51,6 +51,9 @@ void test_no_compat(void);
 void test_stock_file(void);
 void test_told(void);
 void test_kernel_words(void);
+void test_half_probe(void);
+void test_told_later(void);
+void test_words_of_two(void);
 
 /* files.c */
 void test_odd_write(void);

@@ -148,7 +148,8 @@ void test_no_id(void)
 	close(fd);
 }
 
-static void no_dmabuf(int cuda, int mmap_errno)
+/* : how often it is asked for, in windows of 16 MiB */
+static void no_dmabuf(int cuda, int mmap_errno, int turns)
 {
 	const size_t n = MIB(40);
 	char *data = malloc(n), *bad, *good, *again;
@@ -164,10 +165,12 @@ static void no_dmabuf(int cuda, int mmap_errno)
 	good = gpu(2 * n);
 	mock.handle_error = cuda;
 	mock.mmap_errno = mmap_errno;
+	asked = mock.handles;
 	is(cuFileRead(fh, bad, n, 0, 0), (long long)n,
 	   "memory that cannot be mapped: read");
 	check(!memcmp(mem(bad), data, n), "the right data");
 	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "which was staged");
+	is((long long)(mock.handles - asked), turns, "asked for no more than needed");
 	mock.handle_error = 0;
 	mock.mmap_errno = 0;
 	asked = mock.handles;
@@ -193,6 +196,8 @@ static void no_dmabuf(int cuda, int mmap_errno)
 /* What is wrong with one memory says nothing about the GPU's other memory */
 void test_no_dmabuf(void)
 {
-	no_dmabuf(801, 0);
-	no_dmabuf(0, 19);	/* ENODEV */
+	no_dmabuf(801, 0, 1);
+	no_dmabuf(0, 19, 1);	/* ENODEV */
+	/* as of a pool: it may be for what lies beside it, so each part is asked for */
+	no_dmabuf(1, 0, 3);
 }

@@ -94,7 +94,7 @@ struct pln_file_stats {
  *
  * Return: 0, or a negative errno.
  *
- * -EINVAL: @stats is NULL, or its size is another.
+ * -EINVAL: @stats is NULL, or its size is less than that of version 0.1.
  * -EBADF: @fh is no registered handle.
  * -ECHILD: the library was open when this process was forked.
  *

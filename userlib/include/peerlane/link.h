@@ -193,8 +193,8 @@ struct pln_link_stats {
  *
  * Return: 0, or a negative errno; pln_link_reason() of NULL has the reason in words.
  *
- * -EINVAL: An option is out of range, its size is another, or a reserved
- *   field is not 0.
+ * -EINVAL: An option is out of range, its size is less than that of version 0.1,
+ *   or a reserved or unknown field is not 0.
  * -ENOENT: libibverbs.so.1 cannot be loaded.
  * -ENOSYS: It lacks a function.
  * -ENODEV: There is no such device, or none with an active port. When
@@ -347,7 +347,8 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms);
  *
  * Return: 0, or a negative errno.
  *
- * -EINVAL: There is no link, no structure, or its size is another.
+ * -EINVAL: There is no link, no structure, or its size is less than that of
+ *   version 0.1.
  * -ENOTCONN: The link is not connected.
  * -ERANGE: The peer has shared fewer buffers.
  *
@@ -491,7 +492,8 @@ int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms);
  * Return: 0, or a negative errno.
  *
  * -EAGAIN: There is none now.
- * -EINVAL: There is no link, no structure, or its size is another.
+ * -EINVAL: There is no link, no structure, or its size is less than that of
+ *   version 0.1.
  * -ENOTCONN: The link is not connected.
  *
  * Others are those of a failed link, when no arrival is left; see
@@ -522,7 +524,8 @@ int pln_link_arrival(struct pln_link *link, struct pln_link_arrival *arrival);
  * These are the library's own counts; devices and the wire have theirs. Since
  * 0.1.
  *
- * Return: 0, or -EINVAL: there is no link, no structure, or its size is another.
+ * Return: 0, or -EINVAL: there is no link, no structure, or its size is less than
+ * that of version 0.1.
  *
  * Since 0.1.
  *

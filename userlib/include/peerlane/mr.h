@@ -141,6 +141,10 @@ struct pln_mr_info {
  * - staged: The device sees page-locked host memory of the same size, with
  *   undefined content, and pln_mr_to_gpu() and pln_mr_from_gpu() copy.
  *
+ * With IBV_ACCESS_LOCAL_WRITE, which every write of the device needs, the first
+ * two are for GPUs whose driver keeps such writes in order or can flush them:
+ * CUDA 11.3 or later.
+ *
  * What was taken and why nothing better, is told by pln_mr_info(), also after
  * a failure.
  *
@@ -167,7 +171,7 @@ struct pln_mr_info {
  * -ENOSYS: The program has not loaded libibverbs.so.1, or it or libcuda.so.1
  *   is too old.
  * -EOPNOTSUPP: The device cannot take dma-bufs, or the GPU's driver exports
- *   none.
+ *   none; to stage, the driver gives the memory no id.
  * -ENOMEM: No memory, or more than RLIMIT_MEMLOCK allows to lock.
  * -ENODEV, -EIO: The GPU's driver could not say what the memory is, or
  *   failed.
@@ -313,20 +317,23 @@ uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset);
 int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info);
 
 /**
- * pln_mr_to_gpu - staged: bring what the RDMA device wrote to the GPU
+ * pln_mr_to_gpu - bring what the RDMA device wrote to the GPU
  * @mr: a registration
  * @offset: bytes from the start of the registered memory, any alignment
  * @length: bytes; 0 does nothing
  *
- * Copies @length bytes from the byte @offset of the registered memory on,
- * between the host memory that the device sees and the GPU. To be called when
- * the completion of the transfer is there. When it returns, the data is in GPU
- * memory, for all work that is then given to the GPU.
+ * To be called when the completion of a transfer into @length bytes from the
+ * byte @offset of the registered memory on is there. When it returns, the data
+ * is in GPU memory, for all work that is then given to the GPU.
+ *
+ * Staged, the bytes are copied from the host memory that the device sees. Else
+ * the device has written them itself: the GPU is told to take in all such
+ * writes where it does not keep them in order with what tells of them
+ * (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING).
  *
  * More than 4 MiB are copied in pieces, on two streams of the library's own,
  * so that two copy engines share them. Several threads may copy at once.
- * Registrations that are not staged have nothing to copy: the arguments are
- * checked and 0 is returned, so a program need not ask for the way.
+ * A program need not ask for the way.
  *
  * Return: 0, or a negative errno; then the content of the range is undefined, but
  * nothing is being copied any more.

@@ -6,6 +6,12 @@
  * value is success, a negative errno is failure.  Functions that stand in for
  * another library's (cu*, cuFile*) keep that library's convention.
  *
+ * Structures that may grow begin with @size, which the program sets to what it was
+ * compiled with.  A library takes every size from that of version 0.1 on.  Of what
+ * it gives, both know what lies in both sizes; what the program alone has room for
+ * becomes 0.  What the program gives beyond the library's size must be 0, or the
+ * call fails with -EINVAL.  Later versions only append; @reserved is 0 until then.
+ *
  * Every function here may be called from any thread at any time.
  */
 #ifndef PEERLANE_PEERLANE_H

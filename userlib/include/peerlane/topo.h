@@ -169,7 +169,7 @@ int pln_topo_count(const struct pln_topo *topo);
  *
  * Return: 0, or a negative errno.
  *
- * -EINVAL: @topo or @info is NULL, or its size is another.
+ * -EINVAL: @topo or @info is NULL, or its size is less than that of version 0.1.
  * -ERANGE: There is no device of this index.
  *
  * Example:
@@ -204,7 +204,7 @@ int pln_topo_info(const struct pln_topo *topo, unsigned int index,
  *
  * Return: 0, or a negative errno.
  *
- * -EINVAL: @topo or @pair is NULL, or its size is another.
+ * -EINVAL: @topo or @pair is NULL, or its size is less than that of version 0.1.
  * -ERANGE: There is no device of one of the indices.
  *
  * Example:
