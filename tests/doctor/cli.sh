@@ -75,7 +75,7 @@ json "the shape that the manual tells" '
 	(keys - ["answer"]) == ["findings", "missing", "sections", "verdict"] and
 	(.verdict | IN("healthy", "degraded", "broken")) and
 	(.sections | keys | length) == 13 and
-	all(.findings[]; keys == ["cost", "cure", "id", "section", "severity",
+	all(.findings[]; keys == ["cost", "cure", "id", "names", "section", "severity",
 		"what", "where", "why"] and (.where | type) == "array")'
 json "the bridge is named" '.findings[0].where == ["0000:02:01.0"]'
 json "the cure has a kernel parameter and a command" '.findings[0].cure |

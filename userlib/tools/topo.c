@@ -44,8 +44,8 @@ static const struct opt options[] = {
 	  "object of gpu, address and reason. pln_topo_nearest(3) has the "
 	  "rules." },
 	{ JSON, "json", .help = "print one JSON object with everything",
-	  .more = "machine (kernel, cpu, p2pdma, p2pdma_source, nvidia_fs, "
-	  "host_list), devices and bridges (address, port, parent, ids, NUMA "
+	  .more = "machine (kernel, cpu, p2pdma, p2pdma_source, p2pdma_old (for "
+	  "drivers only, so off), nvidia_fs, host_list), devices and bridges (address, port, parent, ids, NUMA "
 	  "node, IOMMU mode and group, link, ACS; null is unknown), hosts "
 	  "(name, ids, on_list), pairs (a, b, relation, verdict, distance, "
 	  "reason, and the ports that redirect) and missing (a list of "
@@ -235,7 +235,8 @@ static void machine(const struct topo *t)
 
 	printf("kernel %s, P2PDMA %s%s%s%s, CPU %s\n",
 	       t->kernel[0] ? t->kernel : "not known",
-	       t->p2pdma < 0 ? "not known" : t->p2pdma ? "on" : "off",
+	       t->p2pdma < 0 ? "not known" : t->p2pdma ? "on" :
+	       t->p2pdma_old ? "for kernel users only" : "off",
 	       t->p2pdma < 0 ? "" : " (", t->p2pdma_source,
 	       t->p2pdma < 0 ? "" : ")", t->cpu[0] ? t->cpu : "not known");
 	for (i = 0; t->missing && t->missing[i]; i++)
@@ -366,6 +367,7 @@ static void json(const struct topo *t)
 	json_object_object_add(o, "p2pdma", t->p2pdma < 0 ? NULL :
 			       json_object_new_boolean(t->p2pdma));
 	ADD(o, "p2pdma_source", string, t->p2pdma_source);
+	ADD(o, "p2pdma_old", boolean, t->p2pdma_old);
 	ADD(o, "nvidia_fs", boolean, t->nvidia_fs);
 	ADD(o, "host_list", string, topo_host_list);
 	json_object_object_add(all, "machine", o);
