@@ -27,10 +27,10 @@ said 'told twice'
 doctor 64 --from healthy.rec --record new.rec
 said 'writes down this machine'
 check_false "… and wrote nothing" test -e new.rec
-doctor 64 --from no-such.rec
+doctor 66 --from no-such.rec
 said 'no-such.rec'
 sed 's/^F .*kallsyms.*/F nonsense/' healthy.rec >bad.rec
-doctor 64 --from bad.rec
+doctor 65 --from bad.rec
 said 'bad.rec: line [0-9]*:'
 for gpu in 1 -1 x GPU1 0000:04:00.0 99999999999999999999; do
 	doctor 64 --from healthy.rec --gpu "$gpu"
@@ -41,13 +41,13 @@ for gpu in 0 GPU0 gpu0 0000:03:00.0 03:00.0; do
 done
 doctor 64 --from healthy.rec relative/file 0
 said 'only whole paths'
-doctor 64 --from healthy.rec /dev/nvme7n1 0
+doctor 66 --from healthy.rec /dev/nvme7n1 0
 said 'no mount of the record holds it'
-doctor 64 no-such-file
+doctor 66 no-such-file
 said 'no-such-file: No such file'
 doctor 64 /dev/null
 said 'neither a file'
-doctor 64 --record /no/such/folder/rec
+doctor 73 --record /no/such/folder/rec
 said 'cannot be written'
 doctor 64 --list /data/x
 said 'looks at no machine'

@@ -13,9 +13,6 @@
 #include "doctor.h"
 #include "tool.h"
 
-/* Exit status; documented in peerlane-doctor(1) */
-enum { DOC_HEALTHY, DOC_DEGRADED, DOC_BROKEN, DOC_USAGE = 64 };
-
 static const char usage[] =
 "usage: peerlane doctor [OPTION...] [PATH [GPU]]\n"
 "\n"
@@ -25,9 +22,9 @@ static const char usage[] =
 "file goes directly into the memory of the GPU, and if not, why.\n";
 
 static const char after[] =
-"Exit status: 0 healthy, 1 degraded, 2 broken, 64 wrong usage.  It only reads,\n"
-"except with --try.  As root it can read more; facts that it could not read are\n"
-"listed.\n";
+"Exit status: 0 healthy, 1 degraded, 2 broken; peerlane(1) has the others.  It\n"
+"only reads, except with --try.  As root it can read more; facts that it could\n"
+"not read are listed.\n";
 
 enum { GPU = 1, VERBOSE, TRY, TIMEOUT, JSON, FROM, RECORD, LIST, EXPLAIN };
 
@@ -316,15 +313,15 @@ static int status_of(const struct doctor *d)
 {
 	const char *verdict = doc_verdict(d);
 
-	return !strcmp(verdict, "broken") ? DOC_BROKEN :
-	       !strcmp(verdict, "degraded") ? DOC_DEGRADED : DOC_HEALTHY;
+	return !strcmp(verdict, "broken") ? EXIT_BROKEN :
+	       !strcmp(verdict, "degraded") ? EXIT_DEGRADED : EXIT_OK;
 }
 
 static int wrong(const char *fmt, const char *arg)
 {
 	complain(fmt, arg);
 	say_usage(&doctor_command);
-	return DOC_USAGE;
+	return EXIT_USAGE;
 }
 
 static int run(struct doctor *d, const char *from, const char *record,
@@ -332,33 +329,34 @@ static int run(struct doctor *d, const char *from, const char *record,
 {
 	int r;
 
-	r = facts_open(&d->f, from);
-	if (r) {
-		complain("%s", facts_error());
-		return DOC_USAGE;
-	}
+	r = facts_for(from, &d->f);
+	if (r)
+		return r;
 	r = topo_build(&d->t, d->f);
 	if (r) {
 		complain("the PCI devices cannot be read: %s", strerror(-r));
-		return DOC_BROKEN;
+		return EXIT_NO_INPUT;
 	}
 	if (gpu) {
 		d->gpu = doc_find_gpu(d, gpu);
 		if (d->gpu < 0)
-			return DOC_USAGE;
+			return EXIT_USAGE;
 	}
 	if (d->trying && !doc_try(d))
-		return DOC_USAGE;
+		return EXIT_USAGE;
 	doc_read_mounts(d);
-	if (d->path && doc_find_mount(d))
-		return DOC_USAGE;
+	if (d->path) {
+		r = doc_find_mount(d);
+		if (r)
+			return r == -EINVAL ? EXIT_USAGE : EXIT_NO_INPUT;
+	}
 	examine(d);
 	if (record) {
 		r = facts_save(d->f, record);
 		if (r) {
 			complain("%s cannot be written: %s", record,
 				 strerror(-r));
-			return DOC_USAGE;
+			return EXIT_NO_OUTPUT;
 		}
 	}
 	if (json)
@@ -420,7 +418,7 @@ int cmd_doctor(int argc, char **argv)
 			break;
 		default:
 			say_usage(&doctor_command);
-			return DOC_USAGE;
+			return EXIT_USAGE;
 		}
 	}
 	if (optind < argc)
@@ -437,10 +435,10 @@ int cmd_doctor(int argc, char **argv)
 			     list ? "--list" : "--explain");
 	if (list) {
 		doc_list(sections, json);
-		return DOC_HEALTHY;
+		return EXIT_OK;
 	}
 	if (explain)
-		return doc_explain(sections, explain) ? DOC_HEALTHY :
+		return doc_explain(sections, explain) ? EXIT_OK :
 			wrong("no finding is called \"%s\" (--list has all)",
 			      explain);
 	if (timeout && !d.trying)

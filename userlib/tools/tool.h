@@ -7,20 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit status; documented in peerlane(1) */
+/* Exit status of all commands; documented in peerlane(1) */
 enum {
 	EXIT_OK = 0,
 	EXIT_IO = 1,		/* a transfer failed */
-	EXIT_USAGE = 2,
 	EXIT_NO_GPU = 3,	/* no driver, no GPU, no memory on it, settings */
 	EXIT_REFUSED = 4,	/* strict mode refused to fall back */
 	EXIT_MISMATCH = 5,	/* data is not what it must be */
 
-	/* topo and doctor, after sysexits(3) */
-	EXIT_WRONG = 64,	/* usage */
+	/* what doctor found */
+	EXIT_DEGRADED = 1,
+	EXIT_BROKEN = 2,
+
+	/* as sysexits(3) has them */
+	EXIT_USAGE = 64,
 	EXIT_BAD_RECORD = 65,
 	EXIT_NO_INPUT = 66,	/* a record or machine that cannot be read */
-	EXIT_NO_OUTPUT = 73,
+	EXIT_NO_OUTPUT = 73,	/* a record that cannot be written */
 
 	/* run, as a shell */
 	EXIT_CANNOT_RUN = 126,
@@ -84,7 +87,8 @@ void fold(int column, int indent, const char *text);
 
 /* ---- topo.c ---- */
 struct facts;
-/* This machine, or the record @from: EXIT_OK, or complains. */
+/* This machine, or the record @from: EXIT_OK, or complains: EXIT_BAD_RECORD,
+ * EXIT_NO_INPUT. */
 int facts_for(const char *from, struct facts **f);
 
 /* ---- fabric.c ---- */
