@@ -21,6 +21,9 @@ die() {
 
 # What a variable may be is checked on the host, once: a mistake in one changes nothing unnoticed.
 check_settings() {
+	case $TOP$PEERLANE_CACHE in
+	*[[:space:]:]*) die "neither the path of this checkout nor PEERLANE_CACHE may have a blank or a colon in it: $TOP $PEERLANE_CACHE" ;;
+	esac
 	case ${PEERLANE_MODE-} in
 	'' | root | unshare | sudo) ;;
 	*) die "PEERLANE_MODE is root, unshare or sudo, not \"$PEERLANE_MODE\"" ;;
@@ -121,7 +124,7 @@ lock() {
 	mkdir -p "$PEERLANE_CACHE/locks"
 	exec 9>"$PEERLANE_CACHE/locks/$1"
 	flock -n 9 || {
-		say "  WAIT    another build holds $1"
+		say "  WAIT    $1: another build, or another step of this one, makes it"
 		flock 9
 	}
 }
