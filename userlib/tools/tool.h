@@ -85,13 +85,13 @@ void say_usage(const struct command *c);
 /* Prints words and a newline; from @column, later lines from @indent on. */
 void fold(int column, int indent, const char *text);
 
-/* ---- topo.c ---- */
+/* ---- topo/topo.c ---- */
 struct facts;
 /* This machine, or the record @from: EXIT_OK, or complains: EXIT_BAD_RECORD,
  * EXIT_NO_INPUT. */
 int facts_for(const char *from, struct facts **f);
 
-/* ---- fabric.c ---- */
+/* ---- stats/fabric.c ---- */
 int fabric_stats(bool json, const char *from);
 
 /* ---- util.c ---- */
@@ -106,7 +106,7 @@ double now_cpu(void);
 
 /* ---- crc.c ---- */
 uint32_t crc32c_of(uint32_t crc_so_far, const void *p, size_t n);
-/* ---- near.c ---- */
+/* ---- io/near.c ---- */
 /* The GPU nearest to @file, or complains: its ordinal, and @why it is that. */
 bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
 

@@ -143,7 +143,7 @@ void doc_note(struct doctor *d, const char *key, const char *fmt, ...)
 /* A fact that could not be had: once for each @fact. */
 void doc_missing(struct doctor *d, const char *fact, const char *path, int err);
 
-/* ---- doctor-print.c ---- */
+/* ---- print.c ---- */
 const char *doc_severity(enum severity s);
 const char *doc_verdict(const struct doctor *d);
 void doc_print(struct doctor *d, bool verbose);
@@ -151,7 +151,7 @@ void doc_print_json(struct doctor *d);
 void doc_list(const struct section *const *sections, bool json);
 bool doc_explain(const struct section *const *sections, const char *id);
 
-/* ---- doctor-facts.c: the facts layer, with formatted paths ---- */
+/* ---- facts.c: the facts layer, with formatted paths ---- */
 /* A text; on an error that means "may not know" the fact is missing. */
 int doc_text(struct doctor *d, const char *fact, char *buf, size_t size,
 	     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
@@ -178,7 +178,7 @@ enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol);
 /* "6.12.3-x" as 612; 0 when it is none */
 int doc_version(const char *release);
 
-/* ---- doctor-pairs.c: devices of the topology by kind and number ---- */
+/* ---- pairs.c: devices of the topology by kind and number ---- */
 int doc_gpus(const struct doctor *d);
 const struct topo_node *doc_gpu_at(const struct doctor *d, int i);
 int doc_drives(const struct doctor *d);
@@ -210,20 +210,20 @@ struct topo doc_pci(const struct doctor *d);
 enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 			  struct pln_topo_pair *pair);
 
-/* ---- doctor-bar1.c ---- */
+/* ---- bar1.c ---- */
 /* Does BAR1 show a part of the memory only? */
 bool doc_bar1_small(struct doctor *d, const struct topo_node *g);
 
-/* ---- doctor-mounts.c ---- */
+/* ---- mounts.c ---- */
 int doc_find_mount(struct doctor *d);
 void doc_read_mounts(struct doctor *d);
 void doc_read_blocks(struct doctor *d, struct mount *m);
 
-/* ---- doctor-try.c ---- */
+/* ---- try.c ---- */
 /* Tries registrations; false: it cannot, and has complained. */
 bool doc_try(struct doctor *d);
 
-/* ---- doctor-path.c ---- */
+/* ---- path.c ---- */
 void doc_answer(struct doctor *d);
 
 #endif

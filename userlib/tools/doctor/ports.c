@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "doctor-rdma.h"
+#include "rdma.h"
 
 #define PORT	RDMA_CLASS "/%s/ports/%s"
 
@@ -17,7 +17,7 @@ struct port {
 	char rate[48];
 	char lid[16], sm_lid[16];
 	char netdev[32];	/* of its first GID: RoCE */
-	/* by trial, else empty: see doctor-try.c */
+	/* by trial, else empty: see try.c */
 	char mtu[16], gid[32], gid_index[16];
 };
 

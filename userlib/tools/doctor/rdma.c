@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "doctor-rdma.h"
+#include "rdma.h"
 
 #define CLASS	RDMA_CLASS
 
 struct nic {
 	char name[64];
 	char driver[32];	/* empty: a software device */
-	/* by trial, else empty: ok or an errno; see doctor-try.c */
+	/* by trial, else empty: ok or an errno; see try.c */
 	char open[32], host[32], dmabuf[32];
 };
 
