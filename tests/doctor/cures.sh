@@ -66,6 +66,9 @@ F /sys/kernel/iommu_groups/8/type DMA-FQ\n
 END
 
 # ---- cures ----
+of "no NIC is near: the cure speaks of none" 0 "" "$finding"'finding("pair-nic").cure | test("^move the NIC or the GPU")' <<'END'
+L @PCI/0000:05:00.0 /sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0
+END
 of "a near drive is there: the cure names it" 1 "/dev/nvme1n1 0" "$finding"'finding("pair-root-complex").cure |
 	test("^put the file on nvme0n1 \\(0000:04:00.0\\), which is below the switch of GPU0 \\(0000:03:00.0\\)$")' <far.patch
 of "there is no near drive: no cure speaks of one" 1 "" "$finding"'finding("pair-root-complex").cure |
@@ -154,4 +157,7 @@ END
 "$tool" doctor --from rec >out 2>err
 check "text has names beside addresses" grep -q '^  where GPU0 (0000:03:00.0)$' out
 check "of ports, too" grep -q '^  where downstream port (0000:02:01.0)$' out
+awk -v acs=001d -f "$TOP/tests/topo/record.awk" "$TOP/tests/topo/records/dgx-a100.map" >many.rec
+"$tool" doctor --from many.rec >out 2>err
+check_eq "a kind of port once, with all of that kind" 1 "$(sed -n "/^warning: acs-redirect/,/^  why/p" out | grep -c "downstream")"
 finish

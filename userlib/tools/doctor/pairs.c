@@ -378,7 +378,7 @@ static void check_nic(struct doctor *d, const struct rule *r)
 {
 	const struct topo *t = d->t;
 	struct finding *f = NULL;
-	int i, k;
+	int i, k, near = 0;
 
 	for (i = 0; i < t->devs; i++) {
 		if (t->dev[i].kind != PLN_TOPO_NIC || !doc_gpus(d) || d->path)
@@ -387,12 +387,19 @@ static void check_nic(struct doctor *d, const struct rule *r)
 			if (topo_common(t, t->dev[i].node,
 					(int)(doc_gpu_at(d, k) - t->node)) >= 0)
 				break;
-		if (k < doc_gpus(d))
+		if (k < doc_gpus(d)) {
+			near++;
 			continue;
+		}
 		if (!f)
 			f = doc_say(d, r, r->severity,
 				    "no GPU is below the same switch as a NIC");
 		doc_where(f, t->node[t->dev[i].node].address);
+	}
+	if (f && !near) {
+		doc_cure(f, "move the NIC or the GPU, so that both are below "
+			 "one PCIe switch, if there is one");
+		doc_cost(f, "work on the machine");
 	}
 }
 

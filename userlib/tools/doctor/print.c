@@ -47,16 +47,24 @@ static const char *name_at(const struct doctor *d, const char *place)
 static void print_where(const struct doctor *d, const struct finding *f)
 {
 	char text[4096];
+	const char *last = NULL;
 	size_t at = 0;
 	int i;
 
 	for (i = 0; i < f->n_where && at < sizeof(text); i++) {
 		const char *name = name_at(d, f->where[i]);
+		const char *next = i + 1 < f->n_where ?
+				   name_at(d, f->where[i + 1]) : NULL;
+		bool same = name && last && !strcmp(name, last);
+		bool goes_on = name && next && !strcmp(name, next);
 
+		/* ports of a kind have one name: "downstream port (A, B)" */
 		at += (size_t)snprintf(text + at, sizeof(text) - at,
 				       "%s%s%s%s%s", i ? ", " : "",
-				       name ? name : "", name ? " (" : "",
-				       f->where[i], name ? ")" : "");
+				       name && !same ? name : "",
+				       name && !same ? " (" : "",
+				       f->where[i], name && !goes_on ? ")" : "");
+		last = name;
 	}
 	if (i)
 		paragraph("where", text);
