@@ -316,8 +316,11 @@ void doc_answer(struct doctor *d)
 			 "from here", d->path, target);
 	else
 		snprintf(says, sizeof(says), "%s into %s: yes, %s%s%s", d->path,
-			 target, !strcmp(path, "p2p") ? "straight" :
-			 "by nvidia-fs, with NVIDIA's cuFile",
+			 target, strcmp(path, "p2p") ?
+			 "by nvidia-fs, with NVIDIA's cuFile" :
+			 doc_has_driver(doc_gpu_at(d, gpu->gpu), "nvidia") ?
+			 "straight, with NVIDIA's cuFile (Peerlane's stages it)" :
+			 "straight",
 			 strcmp(gpu->verdict, "root-complex") ? "" :
 			 ", but through the root complex",
 			 d->count[SEV_WARNING] ? "; see below" : "");
