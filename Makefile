@@ -2,6 +2,11 @@
 #
 # Peerlane. On the host this only makes the build root (images/) and enters it; everything is built and run in there.
 
+# make takes neither a blank nor a colon in the name of a file
+ifneq ($(words $(CURDIR) $(PEERLANE_CACHE))$(findstring :,$(CURDIR)$(PEERLANE_CACHE)),$(words . $(if $(PEERLANE_CACHE),.)))
+$(error peerlane: neither the path of this checkout nor PEERLANE_CACHE may have a blank or a colon in it: $(CURDIR) $(PEERLANE_CACHE))
+endif
+
 TOP := $(CURDIR)
 BUILD := $(TOP)/build
 include versions.mk

@@ -2,6 +2,11 @@
 #
 # What the Makefiles of all parts share: the folders, the compiler's warnings,
 # and commands that are shown in short, or with V=1 in full.
+
+# make takes no blank in the name of a file
+ifneq ($(words $(CURDIR)),1)
+$(error peerlane: the path of this checkout may have no blank in it: $(CURDIR))
+endif
 TOP	:= $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 # What ccache makes relative: sources.  It names targets in what -MMD writes by its
 # relative names, too, and make does not know those of objects.

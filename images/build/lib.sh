@@ -19,6 +19,37 @@ die() {
 	exit 1
 }
 
+# What a variable may be is checked on the host, once: a mistake in one changes nothing unnoticed.
+check_settings() {
+	case $TOP$PEERLANE_CACHE in
+	*[[:space:]:]*) die "neither the path of this checkout nor PEERLANE_CACHE may have a blank or a colon in it: $TOP $PEERLANE_CACHE" ;;
+	esac
+	case ${PEERLANE_MODE-} in
+	'' | root | unshare | sudo) ;;
+	*) die "PEERLANE_MODE is root, unshare or sudo, not \"$PEERLANE_MODE\"" ;;
+	esac
+	case ${PEERLANE_ACCEL-} in
+	'' | tcg | tcg,* | kvm | kvm,*) ;;
+	*) die "PEERLANE_ACCEL is tcg or kvm, not \"$PEERLANE_ACCEL\"" ;;
+	esac
+	for cs_name in $(env | sed -n 's/^PEERLANE_PIN_\([A-Za-z0-9_]*\)=.*/\1/p'); do
+		grep -q "^$cs_name=" "$TOP/versions.mk" ||
+			die "PEERLANE_PIN_$cs_name: versions.mk has no $cs_name"
+	done
+}
+
+# room FOLDER MIB WHAT: ends the program when the disk of FOLDER has less room than WHAT needs
+room() {
+	room_free=$(df -Pk "$1" | awk 'NR == 2 { print int($4 / 1024) }')
+	[ "${room_free:-$2}" -ge "$2" ] ||
+		die "$1 has $room_free MiB of disk left, and $3 needs about $2: make room there, or set PEERLANE_CACHE to a folder on another disk"
+}
+
+# cause LOG: what the program said last about its failure, as ": TEXT", or nothing
+cause() {
+	sed -n '/No space left on device/s/.*/: No space left on device/p; s/^E: /: /p' "$1" | tail -n 1
+}
+
 # Reads versions.mk into variables; PEERLANE_PIN_<VAR> overrides one of them for this run.
 load_pins() {
 	while IFS= read -r pin_line; do
@@ -66,6 +97,7 @@ root_key() {
 # Where the two first stages live. PEERLANE_ROOT_KEY and PEERLANE_FETCH_KEY spare the hashing inside the root.
 find_stages() {
 	if [ -z "${PEERLANE_ROOT_KEY-}" ]; then
+		check_settings
 		load_pins
 		PEERLANE_FETCH_KEY=$(fetch_key)
 		PEERLANE_ROOT_KEY=$(root_key)
@@ -92,7 +124,7 @@ lock() {
 	mkdir -p "$PEERLANE_CACHE/locks"
 	exec 9>"$PEERLANE_CACHE/locks/$1"
 	flock -n 9 || {
-		say "  WAIT    another build holds $1"
+		say "  WAIT    $1: another build, or another step of this one, makes it"
 		flock 9
 	}
 }
@@ -120,7 +152,7 @@ step() {
 			tail -n 30 "$step_log" >&2
 			say "---"
 		fi
-		die "failed after $((step_end - step_start)) s: $step_label (log: $step_log)"
+		die "failed after $((step_end - step_start)) s: $step_label$(cause "$step_log") (log: $step_log)"
 	fi
 	say "  ${step_label}: done in $((step_end - step_start)) s"
 }

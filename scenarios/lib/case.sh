@@ -209,8 +209,10 @@ finish() {
 	printf '1..%d\n' "$case_checks"
 	if [ "$case_checks" -eq 0 ]; then
 		diag "this case ran no check"
+		short_of "$OUT" 64 | sed "s/^/# /"
 		exit 1
 	fi
-	[ "$case_failed" -eq 0 ] || exit 1
-	exit 0
+	[ "$case_failed" -eq 0 ] && exit 0
+	short_of "$OUT" 64 | sed "s/^/# /"
+	exit 1
 }

@@ -29,6 +29,8 @@
 
 # shellcheck source=scenarios/lib/machine/topology.sh
 . "$TOP/scenarios/lib/machine/topology.sh"
+# shellcheck source=scenarios/lib/machine/watch.sh
+. "$TOP/scenarios/lib/machine/watch.sh"
 
 die() {
 	echo "$PROGRAM: $*" >&2
@@ -40,6 +42,11 @@ die_usage() {
 	usage >&2
 	[ $# -eq 0 ] || die "$@"
 	exit 2
+}
+
+# room DIR MIB: ends the program when the disk of DIR has less
+room() {
+	! room_short=$(short_of "$1" "$2") || die "$room_short"
 }
 
 option() {

@@ -500,7 +500,11 @@ sc_expect() {
 		'#'* | '') continue ;;
 		'always | '*' | '*) ;;
 		'here | '*' | '*) [ -n "$SC_OWN" ] || continue ;;
-		*) fail "a line of expect can be read" "$sc_line"; continue ;;
+		*)
+			fail "a line of expect can be read" "$sc_line
+it is \"always | WHAT IT CLAIMS | CONDITION\", or \"here | ...\", with one blank on each side of the two |"
+			continue
+			;;
 		esac
 		sc_line=${sc_line#* | }
 		sc_judge "${sc_line%% | *}" "${sc_line#* | }"

@@ -26,6 +26,24 @@ setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/bin:$PATH" sh 
 check_eq "it fails" 1 "$rc"
 check_eq "it prints no mode" "" "$(cat said)"
 check_eq "it says one line" 1 "$(wc -l <why)"
+# As on Ubuntu 22.04: newuidmap is there, and an unshare without --map-auto
+for word in "run as root" "sudo -n" "no --map-auto" "2.38"; do
+	check "the line names '$word'" grep -qF "$word" why
+done
+check_false "and does not tell to install what is there" grep -q install why
+printf '#!/bin/sh\n[ "$1" = --help ] && echo " --map-auto" && exit 0\nexit 1\n' >"$dir/bin/unshare"
+setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/bin:$PATH" sh "$dir/mode" >said 2>why
+check "with --map-auto it is about the user, or the kernel" grep -qE '/etc/subuid|namespaces' why
+# without newuidmap: in a PATH of links to what it needs
+mkdir "$dir/few"
+for tool in apt-get dpkg-deb perl mount chroot flock sha256sum sh id cat grep; do
+	ln -s "$(command -v "$tool")" "$dir/few/$tool"
+done
+ln -s "$dir/bin/unshare" "$dir/few/unshare"
+chmod 755 "$dir/few"
+sed 's,^PATH=.*,,' "$dir/mode" >"$dir/mode.few"
+chmod 755 "$dir/mode.few"
+setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/few" sh "$dir/mode.few" >said 2>why
 for word in "run as root" "sudo -n" uidmap /etc/subuid; do
 	check "the line names '$word'" grep -qF "$word" why
 done

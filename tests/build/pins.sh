@@ -14,7 +14,7 @@ cat >bin/apt-get <<'END'
 for arg; do last=$arg; done
 case " $* " in
 *" update "*) ;;
-*" download "*) name=${last%%=*}; echo "not the real one" >"${name}_${last#*=}_amd64.deb" ;;
+*" download "*) [ -z "${FULL-}" ] || { echo "E: Write error - write (28: No space left on device)" >&2; exit 100; }; name=${last%%=*}; echo "not the real one" >"${name}_${last#*=}_amd64.deb" ;;
 *" source "*) name=${last%%=*}; for end in dsc orig.tar.xz orig.tar.gz debian.tar.xz; do echo "not the real one" >"$name.$end"; done ;;
 *) echo "apt-get stand-in: $*" >&2; exit 1 ;;
 esac
@@ -110,4 +110,25 @@ check_fails "no QEMU of the series: an error that says what was looked for" \
 cat moved.holds >over.holds
 check "an override to an absent version falls forward" fetch over env PEERLANE_PIN_QEMU_VERSION=1:10.0.1+none-1
 check "and is named" grep -qF "pinned version 1:10.0.1+none-1 is gone" over.err
+# 6. Settings that are none are refused before anything is fetched.
+cp moved.holds wrong.holds
+check_fails "an override of a pin that does not exist" '^peerlane: PEERLANE_PIN_QEMU_VERSOIN: versions.mk has no QEMU_VERSOIN' \
+	fetch wrong env PEERLANE_PIN_QEMU_VERSOIN=1
+check_fails "a way to accelerate that does not exist" '^peerlane: PEERLANE_ACCEL is tcg or kvm, not "kwm"' \
+	fetch wrong env PEERLANE_ACCEL=kwm
+check_fails "a way into the root that does not exist" '^peerlane: PEERLANE_MODE is root, unshare or sudo, not "docker"' \
+	fetch wrong env PEERLANE_MODE=docker
+
+# 7. A disk that is full, before and while it fetches.
+cp moved.holds full.holds
+check_fails "a disk that gets full: the cause is in the line" \
+	'^peerlane: download of linux-.* failed: .*No space left on device.* \(log: ' fetch full env FULL=1
+cat >bin/df <<'END'
+#!/bin/sh
+echo "Filesystem 1024-blocks Used Available Capacity Mounted on"
+echo "disk 1000000 692800 307200 70% /"
+END
+chmod 755 bin/df
+check_fails "a disk with too little room: what is there and what it takes" \
+	'^peerlane: .*cache-full has 300 MiB of disk left, and .* needs about [0-9]*: make room there, or set PEERLANE_CACHE' fetch full
 finish

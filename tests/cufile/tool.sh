@@ -39,34 +39,42 @@ dd if=/dev/urandom of=data bs=4096 count=2000 2>/dev/null
 printf odd >>data
 size=$(wc -c <data)
 
-status 2
-status 2 fly
+status 64
+status 64 fly
 said 'no command "fly"'
 status 0 --help
 said 'usage: peerlane COMMAND'
-status 2 io
-status 2 io fly
+status 0 --version
+said "^peerlane [0-9]*\.[0-9]*\.[0-9]*$"
+status 0 help
+said 'usage: peerlane COMMAND'
+status 0 help doctor
+said 'usage: peerlane doctor'
+status 64 help fly
+said 'no command "fly"'
+status 64 io
+status 64 io fly
 said 'io does not know "fly"'
 status 0 io --help
 status 0 io read --help
-status 2 io read
+status 64 io read
 said 'which file?'
-status 2 io write --file x
+status 64 io write --file x
 said 'how much?'
-status 2 io copy --in x
+status 64 io copy --in x
 said 'where to?'
-status 2 io read --file x --out y
-status 2 io read --file x --pattern-fill 1
-status 2 io read --file x --size 0
-status 2 io read --file x --size 12Q
+status 64 io read --file x --out y
+status 64 io read --file x --pattern-fill 1
+status 64 io read --file x --size 0
+status 64 io read --file x --size 12Q
 said '"12Q" is none'
-status 2 io read --file x --size 99999999999999999999
-status 2 io read --file x y
+status 64 io read --file x --size 99999999999999999999
+status 64 io read --file x y
 said 'takes no "y"'
-status 2 io crc --file x --gpu 0
+status 64 io crc --file x --gpu 0
 said 'gpu is for read, write, copy, not for crc'
-status 2 io read --file x --no-such
-status 2 stats y
+status 64 io read --file x --no-such
+status 64 stats y
 status 3 stats --root /nonexistent
 said 'debugfs is mounted'
 status 1 io crc --file /nonexistent
@@ -78,6 +86,8 @@ said 'no CUDA driver\|cuInit failed\|cuDeviceGetCount failed\|there is no GPU'
 status 0 io crc --file nine --json
 json "CRC32C as everybody has it" '.[0] | .crc32c == "0xe3069283" and .bytes == 9'
 status 0 io crc --file nine --offset 4 --size 2
+status 1 io crc --file nine --offset 4 --size 6
+said 'nine ends after 5 of 6 bytes'
 status 0 io crc --file data --json
 crc=$(jq -r .crc32c out)
 
@@ -155,9 +165,9 @@ gpu 3 io read --file data
 said 'properties.allow_compat_mode must be true or false'
 unset CUFILE_ENV_PATH_JSON
 gpu 3 io read --file data --gpu 7
-status 2 io read --file data --gpu 1024
+status 64 io read --file data --gpu 1024
 said '--gpu needs a number below 1024, or near'
-status 2 io read --file data --gpu far
+status 64 io read --file data --gpu far
 said '"far" is neither'
 # the mock has a GPU for CUDA, not for the PCI bus of this machine
 gpu 3 io read --file data --gpu near --json
@@ -165,6 +175,12 @@ said 'peerlane: --gpu near: '
 json "near: the result says that there is no GPU" '.[0].ok == false and .[0].error == "no GPU could be chosen"'
 gpu 0 io read --file data --size 4096 --json
 json "the number of the GPU is told" '.[0].gpu == 0 and (.[0] | has("gpu_reason") | not)'
+gpu 1 io read --file data --size 8M --json
+json "less than --size is there: an error" '.[0] | .ok == false and .bytes == 8192003 and
+	.error == "data ends after 8192003 of 8388608 bytes"'
+gpu 1 io copy --file data --to kept --size 8M
+said 'data ends after 8192003 of 8388608 bytes'
+check "… and the target of a copy is whole" cmp data kept
 gpu 1 io read --file data --offset 1G
 said 'nothing to read'
 

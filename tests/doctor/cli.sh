@@ -27,10 +27,10 @@ said 'told twice'
 doctor 64 --from healthy.rec --record new.rec
 said 'writes down this machine'
 check_false "… and wrote nothing" test -e new.rec
-doctor 64 --from no-such.rec
+doctor 66 --from no-such.rec
 said 'no-such.rec'
 sed 's/^F .*kallsyms.*/F nonsense/' healthy.rec >bad.rec
-doctor 64 --from bad.rec
+doctor 65 --from bad.rec
 said 'bad.rec: line [0-9]*:'
 for gpu in 1 -1 x GPU1 0000:04:00.0 99999999999999999999; do
 	doctor 64 --from healthy.rec --gpu "$gpu"
@@ -41,13 +41,13 @@ for gpu in 0 GPU0 gpu0 0000:03:00.0 03:00.0; do
 done
 doctor 64 --from healthy.rec relative/file 0
 said 'only whole paths'
-doctor 64 --from healthy.rec /dev/nvme7n1 0
+doctor 66 --from healthy.rec /dev/nvme7n1 0
 said 'no mount of the record holds it'
-doctor 64 no-such-file
+doctor 66 no-such-file
 said 'no-such-file: No such file'
 doctor 64 /dev/null
 said 'neither a file'
-doctor 64 --record /no/such/folder/rec
+doctor 73 --record /no/such/folder/rec
 said 'cannot be written'
 doctor 64 --list /data/x
 said 'looks at no machine'
@@ -75,7 +75,7 @@ json "the shape that the manual tells" '
 	(keys - ["answer"]) == ["findings", "missing", "sections", "verdict"] and
 	(.verdict | IN("healthy", "degraded", "broken")) and
 	(.sections | keys | length) == 13 and
-	all(.findings[]; keys == ["cost", "cure", "id", "section", "severity",
+	all(.findings[]; keys == ["cost", "cure", "id", "names", "section", "severity",
 		"what", "where", "why"] and (.where | type) == "array")'
 json "the bridge is named" '.findings[0].where == ["0000:02:01.0"]'
 json "the cure has a kernel parameter and a command" '.findings[0].cure |
@@ -96,6 +96,8 @@ json "the question is answered" '.answer | .path == "bounce" and
 	any(.steps[]; .step == "pci" and .ok == "no")'
 doctor 0 --from healthy.rec --json /dev/nvme0n1 0
 json "of a block device, too" '.answer.path == "p2p"'
+doctor 0 --from healthy.rec /data/x 0
+said "^/data/x into GPU0 (0000:03:00.0): yes, straight, with NVIDIA.s cuFile (Peerlane.s stages it)$"
 doctor 2 --from staged.rec /data/x 0
 said '^/data/x into GPU0 (0000:03:00.0): no, it is staged'
 

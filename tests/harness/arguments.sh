@@ -122,6 +122,21 @@ demo=$TOP/scenarios/demo
 refused 'no scenario is called "no-such"' env BUILD="$PWD/build" "$demo" gds-direct no-such
 check "nothing was removed or begun" test ! -e build/out
 
+# a disk with too little room
+mkdir full
+cat >full/df <<'END'
+#!/bin/sh
+echo "Filesystem 1024-blocks Used Available Capacity Mounted on"
+echo "disk 1000000 692800 307200 70% /"
+END
+chmod +x full/df
+refused 'the disk of .*/out.full has 300 MiB left, and this needs 512' \
+	env PATH="$PWD/full:$PATH" "$run" gds-direct --out "$PWD/out.full"
+refused 'the disk of .*/build/out/demo has 300 MiB left, and this needs 1024' \
+	env PATH="$PWD/full:$PATH" BUILD="$PWD/build" "$demo" gds-direct
+refused 'the disk of .*/cases.full has 300 MiB left, and this needs 512' \
+	env PATH="$PWD/full:$PATH" "$TOP/tests/run" --out "$PWD/cases.full" static/tree
+
 # who has a CDPATH gets what cd says besides
 list() { # COMMAND
 	(cd "$TOP" && CDPATH=$TOP "scenarios/$1" -l)

@@ -85,6 +85,9 @@ echo 'always | no expression | .bytes ==' >expect
 check_eq "an expression with a mistake fails" "0 1" "$(verdicts 1)"
 echo 'sometimes | what | .bytes == 5' >expect
 check_eq "a line that cannot be read fails" "0 1" "$(verdicts 1)"
+echo "here   | what | .bytes == 5" >expect
+check_eq "so does one with other blanks" "0 1" "$(verdicts 1)"
+check "… and it is said what a line is" grep -q "with one blank on each side of the two |" sc/said
 echo 'always | nothing of the result | empty' >expect
 check_eq "an expression without a value fails" "0 1" "$(verdicts 1)"
 

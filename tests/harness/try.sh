@@ -28,6 +28,11 @@ check "a size that is none" refused 'is no size' --disk big true
 for n in 0 9 two 12; do
 	check "$n hosts" refused "hosts $n is no number from 1 to 8" --hosts "$n" true
 done
+check "a folder that holds what is made of it" refused 'holds .*/build/out/try.*, where it would be copied to' --add "$TOP" true
+mkdir huge
+truncate -s 1100M huge/data
+check "more than the machine takes" refused 'huge: [0-9]* MiB; the machine takes 1000 MiB' --add huge true
+check_eq "and nothing of them is left" "" "$(find "$BUILD"/out/try.*/case/files -name huge 2>/dev/null)"
 check "--help" "$try" --help
 
 mkdir "a folder"
@@ -62,4 +67,11 @@ for pid in $pids; do
 	shift
 	check "each has its own files ($n)" grep -qx "number $n" "try.$n.out"
 done
+"$try" --topology two-gpus --time 5 'sleep 60' >time.out 2>time.err
+check_eq "the time was over: the status" 124 $?
+check "… how to get more" grep -q 'the 5 s were over; --time SECONDS gives it more' time.err
+check "… and where the console is" grep -q 'no end within 5 seconds; its console (.*/guest/console.log)' time.err
+"$try" --topology two-gpus --add "a folder" --time 100 peerlane io read --file "a folder/data" --gpu 1 --size 1M >two.out 2>two.err
+check_eq "two GPUs: what each has counted" "gpu0 0 gpu1 1048576" \
+	"$(sed -n 's/^\(gpu[01]\) counted: .* its memory \([0-9]*\) bytes.*/\1 \2/p' two.out | xargs)"
 finish

@@ -26,51 +26,55 @@ wrong() {
 	check "perf $*: says \"$words\"" grep -q -e "$words" out || sed 's/^/# /' out
 }
 wrong 0 'usage: peerlane perf' --help
-wrong 2 'unrecognized option' --no-such-option
-wrong 2 '"0" is no size' --loopback --sizes 0
-wrong 2 'does not know "fetch"' --loopback --op read,fetch
-wrong 2 'does not know "gpu"' --loopback --memory gpu
-wrong 2 'does not know "rate"' --loopback --test rate
-wrong 2 'there is none in ""' --loopback --op ''
-wrong 2 '"0" is none' --loopback --count 0
-wrong 2 '"257" is none' --loopback --depth 257
-wrong 2 '"0" is none' --loopback --depth 0
-wrong 2 '"10000001" is none' --loopback --count 10000001
-wrong 2 '"many" is none' --loopback --count many
-wrong 2 '"-1" is none' --loopback --warm-up -1
-wrong 2 '"2G" is no size' --loopback --sizes 2G
-wrong 2 'goes backwards' --loopback --sizes 8:4
-wrong 2 'sizes: there is none' --loopback --sizes ,
-wrong 2 'ib-port needs a number from 1 to 254; "0"' --loopback --ib-port 0
-wrong 2 '"255" is none' --loopback --ib-port 255
-wrong 2 '"256" is none' --loopback --gid-index 256
-wrong 2 '"-1" is none' --loopback --gid-index -1
-wrong 2 '"1024" is none' --loopback --gpu 1024
-wrong 2 '"0" is none' --loopback --wait 0
-wrong 2 '"86401" is none' --loopback --wait 86401
-wrong 2 '"0" is none' --loopback --timeout 0
-wrong 2 '"3601" is none' --loopback --timeout 3601
-wrong 2 '"0" are none' --loopback --seconds 0
-wrong 2 '"3601" are none' --loopback --seconds 3601
-wrong 2 '"0" is none' --tcp-port 0
-wrong 2 '"-1" are none' --loopback --seconds -1
-wrong 2 '"nan" are none' --loopback --seconds nan
-wrong 2 '"65536" is none' --tcp-port 65536
-wrong 2 'one HOST, not "b" too' a b
-wrong 2 'loopback needs no host' --loopback a
-wrong 2 'keep is for the server' --keep a
-wrong 2 'bind is for the server' --bind 127.0.0.1 --loopback
-wrong 2 'sizes is for the client' --sizes 8
-wrong 2 'gnuplot is for the client' --gnuplot x
+wrong 64 'unrecognized option' --no-such-option
+wrong 64 '"0" is no size' --loopback --sizes 0
+wrong 64 'does not know "fetch"' --loopback --op read,fetch
+wrong 64 'does not know "gpu"' --loopback --memory gpu
+wrong 64 'does not know "rate"' --loopback --test rate
+wrong 64 'there is none in ""' --loopback --op ''
+wrong 64 '"0" is none' --loopback --count 0
+wrong 64 '"257" is none' --loopback --depth 257
+wrong 64 '"0" is none' --loopback --depth 0
+wrong 64 '"10000001" is none' --loopback --count 10000001
+wrong 64 '"many" is none' --loopback --count many
+wrong 64 '"-1" is none' --loopback --warm-up -1
+wrong 64 '"2G" is no size' --loopback --sizes 2G
+wrong 64 'goes backwards' --loopback --sizes 8:4
+wrong 64 'sizes: there is none' --loopback --sizes ,
+wrong 64 'ib-port needs a number from 1 to 254; "0"' --loopback --ib-port 0
+wrong 64 '"255" is none' --loopback --ib-port 255
+wrong 64 '"256" is none' --loopback --gid-index 256
+wrong 64 '"-1" is none' --loopback --gid-index -1
+wrong 64 '"1024" is none' --loopback --gpu 1024
+wrong 64 '"0" is none' --loopback --wait 0
+wrong 64 '"86401" is none' --loopback --wait 86401
+wrong 64 '"0" is none' --loopback --timeout 0
+wrong 64 '"3601" is none' --loopback --timeout 3601
+wrong 64 '"0" are none' --loopback --seconds 0
+wrong 64 '"3601" are none' --loopback --seconds 3601
+wrong 64 '"0" is none' --tcp-port 0
+wrong 64 '"-1" are none' --loopback --seconds -1
+wrong 64 '"nan" are none' --loopback --seconds nan
+wrong 64 '"65536" is none' --tcp-port 65536
+wrong 64 'one HOST, not "b" too' a b
+wrong 64 'loopback needs no host' --loopback a
+wrong 64 'keep is for the server' --keep a
+wrong 64 'bind is for the server' --bind 127.0.0.1 --loopback
+wrong 64 'sizes is for the client' --sizes 8
+wrong 64 'gnuplot is for the client' --gnuplot x
 wrong 1 'cannot be listened on' --bind 192.0.2.1 --wait 1
 wrong 1 'has no address' --bind no.such.host.invalid --wait 1
+LD_LIBRARY_PATH=$host/try TRY_VERBS=good
+export LD_LIBRARY_PATH TRY_VERBS
 wrong 1 'no client within 1 s' --bind 127.0.0.1 --tcp-port 18599 --wait 1
+unset LD_LIBRARY_PATH TRY_VERBS
 if [ ! -e /sys/class/infiniband ]; then
 	wrong 3 'no RDMA' --loopback
+	wrong 3 'no RDMA' --bind 127.0.0.1 --tcp-port 18599 --wait 60 # and no waiting
 	check "… and no object is missing with --json" sh -c \
 		"$tool perf --loopback --json 2>/dev/null | jq -e '.ok == false'"
 fi
 "$BUILD/userlib/peerlane.static" perf >out 2>&1
-check_eq "the program in one file has no perf" 2 $?
+check_eq "the program in one file has no perf" 64 $?
 
 finish

@@ -39,7 +39,7 @@ wrong() {
 }
 
 subcommands=$("$tool" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
-check_eq "completion offers the commands" "$(printf '%s\n' "$subcommands" --describe --help | sort)" "$(offered '' | sort)"
+check_eq "completion offers the commands" "$(printf '%s\n' "$subcommands" help --describe --help --version | sort)" "$(offered '' | sort)"
 check_eq "and the words of io" "--help copy crc read write" "$(offered io '' | sort | xargs)"
 for sub in $subcommands; do
 	parts=$sub
@@ -60,6 +60,8 @@ touch a-file
 mkdir a-folder
 check_eq "a file" "a-file a-folder" "$(offered io read --file a- | sort | xargs)"
 check_eq "a folder" a-folder "$(offered stats --root a-)"
+check_eq "commands again" "$(printf '%s\n' "$subcommands" | sort)" "$(offered help '' | sort)"
+check_eq "doctor knows no nearest GPU" 0 "$(offered doctor --gpu '')"
 check_eq "words" "read send write" "$(offered perf --op '' | sort | xargs)"
 check_eq "nothing where a number belongs" "" "$(offered io read --size '')"
 check_eq "findings" acs-redirect "$(offered doctor --explain acs-redir)"

@@ -92,6 +92,9 @@ status 0 topo --near NVME0 --json --from "$rec/guest-direct.rec"
 check "one object" jq -se 'length == 1 and .[0].gpu == "GPU0" and .[0].address == "0000:03:00.0"' out
 status 66 topo --near nvme7 --from "$rec/guest-direct.rec"
 said "nvme7: No such file"
+touch f
+status 66 topo --near f
+said "f is on no NVMe drive of this machine"
 status 66 topo --near / --from "$rec/guest-direct.rec"
 said "/: Operation not supported"
 status 64 topo --near x --tree
@@ -107,9 +110,9 @@ status 3 stats --fabric --from r
 said 'no port of a peerlane-switch'
 status 3 stats --fabric --from less.rec
 said 'counters cannot be read: this needs root'
-status 2 stats --fabric --root x
+status 64 stats --fabric --root x
 said 'root is not for'
-status 2 stats --from r
+status 64 stats --from r
 said 'from is for'
 sed 's/504c4e53/504c4e54/; s/534e4c50/534e4c51/; s/504c4e/504c4f/' "$rec/guest-direct.rec" >magic.rec
 status 3 stats --fabric --from magic.rec

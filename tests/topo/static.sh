@@ -30,6 +30,6 @@ for record in "$TOP"/tests/topo/records/*.rec; do
 	done
 done
 "$one" io 2>io.err
-check_eq "io is refused" 2 $?
+check_eq "io is refused" 64 $?
 check "and the reason is said" grep -q "cannot load a GPU's driver library" io.err
 finish

@@ -433,6 +433,23 @@ static int add_devices(struct topo *t, char **addresses)
 
 /* ---- the machine ---- */
 
+/* Before 6.2 drivers alone could use it, but some distributions have the newer
+ * one in an older kernel. */
+static void read_p2pdma_age(struct topo *t)
+{
+	int major, minor;
+	char value[64];
+
+	if (t->p2pdma != 1 ||
+	    sscanf(t->kernel, "%d.%d", &major, &minor) != 2 ||
+	    major > 6 || (major == 6 && minor >= 2) ||
+	    note(t, facts_value(t->facts, "/proc/kallsyms", "p2pdma_pgmap_ops",
+				value, sizeof(value))) != -ENOKEY)
+		return;
+	t->p2pdma = 0;
+	t->p2pdma_old = true;
+}
+
 static int read_kernel(struct topo *t)
 {
 	static const char *const files[] = {
@@ -542,6 +559,8 @@ int topo_build(struct topo **out, struct facts *f)
 	facts_list_free(addresses);
 	if (!r)
 		r = read_kernel(t);
+	if (!r)
+		read_p2pdma_age(t);
 	if (!r)
 		r = read_cpu(t);
 	if (!r)

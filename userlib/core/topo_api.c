@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "sized.h"
 #include "topo.h"
@@ -256,6 +257,7 @@ int topo_find(struct topo *t, const char *what, int *devs, int max)
 {
 	struct search s = { .t = t, .devs = devs, .max = max };
 	int i, r;
+	char path[PATH_MAX];
 
 	if (!*what)
 		return -EINVAL;
@@ -273,6 +275,11 @@ int topo_find(struct topo *t, const char *what, int *devs, int max)
 			found(&s, i);
 	if (!s.n)
 		found_named(&s, what);
+	/* no device: a file of that name */
+	if (!s.n && facts_live(t->facts) && !access(what, F_OK)) {
+		snprintf(path, sizeof(path), "./%s", what);
+		return topo_find(t, path, devs, max);
+	}
 	return s.n ? s.n > max ? -E2BIG : s.n : -ENOENT;
 }
 

@@ -217,8 +217,10 @@ static void judge_p2pdma(const struct topo *t, int a, int b,
 		return;
 	}
 	if (!t->p2pdma) {
-		judge(p, PLN_VERDICT_STAGED, "the kernel has no "
-		      "CONFIG_PCI_P2PDMA (%s)", t->p2pdma_source);
+		judge(p, PLN_VERDICT_STAGED, t->p2pdma_old ? "Linux %s has "
+		      "P2PDMA for kernel users only" : "the kernel has no "
+		      "CONFIG_PCI_P2PDMA (%s)", t->p2pdma_old ? t->kernel :
+		      t->p2pdma_source);
 		return;
 	}
 	if (c < 0) {

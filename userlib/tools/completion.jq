@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The words of peerlane.bash-completion, from `peerlane --describe`, as a shell function: what may follow
 #	""			commands
+#	"help"			the commands again
 #	"COMMAND"		words of the command, or its options
 #	"COMMAND WORD"		options after this word
 #	"COMMAND --OPTION"	values: words, or FILE, DIR, NIC, ID; "-" is anything
@@ -11,7 +12,8 @@ def options($part): [.options[] | select((.only // $part) | contains($part)) | n
 def kind: if .words then .words elif .arg | IN("FILE", "RECORD") then "FILE"
 	elif .arg | IN("DIR", "NIC", "ID") then .arg else "-" end;
 "_peerlane_words() {\n	case $1 in",
-(. as $all | "" | line([$all[].name] + ["--describe", "--help"])),
+(. as $all | "" | line([$all[].name] + ["help", "--describe", "--help", "--version"])),
+(. as $all | "help" | line([$all[].name])),
 (.[] | . as $command | .name as $name
  | (if .parts then
 	(.parts / " " | . as $parts | $name | line($parts + ["--help"])),

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <peerlane/peerlane.h>
+
 #include "tool.h"
 
 static const struct {
@@ -32,10 +34,12 @@ static void usage(FILE *to)
 		fprintf(to, "  %-7s %s\n", commands[i].command->name,
 			commands[i].command->what);
 	fputs("\n"
-	      "peerlane COMMAND --help shows the options of a command, peerlane --describe\n"
-	      "all of them as JSON.  Exit status: 0 success, 1 a transfer failed, 2 wrong\n"
-	      "usage, 3 no usable GPU, 4 refused by strict mode, 5 data differs; topo and\n"
-	      "doctor have others, that of run is the program's.\n", to);
+	      "peerlane help COMMAND shows the options of a command, --describe all of them as\n"
+	      "JSON, --version the version.  Exit status: 0 success, 1 a transfer failed, 3 no usable\n"
+	      "GPU, 4 refused by strict mode, 5 data differs, 64 wrong usage, 65 a mistake in\n"
+	      "a record, 66 the input cannot be read, 73 the record cannot be written; of\n"
+	      "doctor 0 healthy, 1 degraded, 2 broken; of run the program's, 126 it cannot be\n"
+	      "run, 127 it is not there.\n", to);
 }
 
 static void put(struct json_object *o, const char *key, const char *text)
@@ -88,40 +92,67 @@ static void describe(void)
 	json_object_put(all);
 }
 
-int main(int argc, char **argv)
+/* Its place in the table; -1: there is none */
+static int find(const char *name)
 {
-	const char *name = argc > 1 ? argv[1] : "";
 	size_t i;
 
-	for (i = 0; i < COMMANDS; i++) {
-		if (strcmp(name, commands[i].command->name))
-			continue;
-		if (argc > 2 && (!strcmp(argv[2], "--help") ||
-				 !strcmp(argv[2], "-h"))) {
-			print_help(commands[i].command);
-			return EXIT_OK;
-		}
-		return commands[i].run(argc - 1, argv + 1);
-	}
+	for (i = 0; i < COMMANDS; i++)
+		if (!strcmp(name, commands[i].command->name))
+			return (int)i;
 #ifdef PEERLANE_STATIC
 	if (!strcmp(name, "io") || !strcmp(name, "perf") ||
 	    !strcmp(name, "run")) {
-		complain("this is the program in one file, which cannot load a "
-			 "GPU's driver library: install the other one");
-		return EXIT_USAGE;
+		complain("%s: this is the program in one file, which cannot "
+			 "load a GPU's driver library: install the other one",
+			 name);
+		return -1;
 	}
 #endif
+	complain("there is no command \"%s\"; peerlane --help has them", name);
+	return -1;
+}
+
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	int i;
+
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(name, "--version")) {
+		printf("peerlane %d.%d.%d\n", PLN_VERSION_MAJOR,
+		       PLN_VERSION_MINOR, PLN_VERSION_PATCH);
+		return EXIT_OK;
+	}
 	if (!strcmp(name, "--describe")) {
 		describe();
 		return EXIT_OK;
 	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-h") ||
-	    !strcmp(name, "help")) {
+	if (is_help(name) || (!strcmp(name, "help") && argc == 2)) {
 		usage(stdout);
 		return EXIT_OK;
 	}
-	if (argc > 1)
-		complain("there is no command \"%s\"", name);
-	usage(stderr);
-	return EXIT_USAGE;
+	if (!strcmp(name, "help")) {
+		i = find(argv[2]);
+		if (i < 0)
+			return EXIT_USAGE;
+		print_help(commands[i].command);
+		return EXIT_OK;
+	}
+	i = find(name);
+	if (i < 0)
+		return EXIT_USAGE;
+	if (argc > 2 && is_help(argv[2])) {
+		print_help(commands[i].command);
+		return EXIT_OK;
+	}
+	return commands[i].run(argc - 1, argv + 1);
 }

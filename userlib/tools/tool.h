@@ -7,20 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit status; documented in peerlane(1) */
+/* Exit status of all commands; documented in peerlane(1) */
 enum {
 	EXIT_OK = 0,
 	EXIT_IO = 1,		/* a transfer failed */
-	EXIT_USAGE = 2,
 	EXIT_NO_GPU = 3,	/* no driver, no GPU, no memory on it, settings */
 	EXIT_REFUSED = 4,	/* strict mode refused to fall back */
 	EXIT_MISMATCH = 5,	/* data is not what it must be */
 
-	/* topo and doctor, after sysexits(3) */
-	EXIT_WRONG = 64,	/* usage */
+	/* what doctor found */
+	EXIT_DEGRADED = 1,
+	EXIT_BROKEN = 2,
+
+	/* as sysexits(3) has them */
+	EXIT_USAGE = 64,
 	EXIT_BAD_RECORD = 65,
 	EXIT_NO_INPUT = 66,	/* a record or machine that cannot be read */
-	EXIT_NO_OUTPUT = 73,
+	EXIT_NO_OUTPUT = 73,	/* a record that cannot be written */
 
 	/* run, as a shell */
 	EXIT_CANNOT_RUN = 126,
@@ -82,12 +85,13 @@ void say_usage(const struct command *c);
 /* Prints words and a newline; from @column, later lines from @indent on. */
 void fold(int column, int indent, const char *text);
 
-/* ---- topo.c ---- */
+/* ---- topo/topo.c ---- */
 struct facts;
-/* This machine, or the record @from: EXIT_OK, or complains. */
+/* This machine, or the record @from: EXIT_OK, or complains: EXIT_BAD_RECORD,
+ * EXIT_NO_INPUT. */
 int facts_for(const char *from, struct facts **f);
 
-/* ---- fabric.c ---- */
+/* ---- stats/fabric.c ---- */
 int fabric_stats(bool json, const char *from);
 
 /* ---- util.c ---- */
@@ -102,7 +106,7 @@ double now_cpu(void);
 
 /* ---- crc.c ---- */
 uint32_t crc32c_of(uint32_t crc_so_far, const void *p, size_t n);
-/* ---- near.c ---- */
+/* ---- io/near.c ---- */
 /* The GPU nearest to @file, or complains: its ordinal, and @why it is that. */
 bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
 

@@ -547,7 +547,7 @@ vm_wait() {
 	vm_dir=$OUT/$1
 	[ -p "$vm_dir/exit" ] || { vm_say "no guest $1 was started"; return 125; }
 	vm_rc=$(timeout --foreground "$2" cat "$vm_dir/exit") || {
-		vm_say "guest $1: no end within $2 seconds; its console ends:"
+		vm_say "guest $1: no end within $2 seconds; its console ($vm_dir/console.log) ends:"
 		vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"
 		vm_stop "$1"
 		vm_scan "$1"
@@ -564,7 +564,7 @@ vm_wait() {
 	if [ -n "$vm_status" ] && [ "$(((vm_status * 2 + 1) % 256))" -eq "$vm_rc" ]; then
 		return "$vm_status"
 	fi
-	vm_say "guest $1 ended without a status (QEMU: $vm_rc)"
+	vm_say "guest $1 ended without a status (QEMU: $vm_rc); its console is $vm_dir/console.log"
 	vm_say "$(cat "$vm_dir/qemu.log")"
 	vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"
 	return 125
@@ -587,7 +587,7 @@ vm_scan() {
 	[ -e "$OUT/console.allow" ] && vm_allowed=$OUT/console.allow
 	[ -e "$OUT/$1/console.log" ] || return 0
 	vm_found=$(scan_console "$OUT/$1/console.log" "$vm_allowed") && return 0
-	vm_say "the console of guest $1:"
+	vm_say "the console of guest $1 ($OUT/$1/console.log):"
 	vm_say "$vm_found"
 	return 1
 }

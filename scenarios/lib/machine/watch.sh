@@ -27,3 +27,13 @@ watch_here() {
 	[ -e "$1" ] || echo "$watch_pid" >"$1"
 	lives "$$"
 }
+
+# short_of DIR MIB: says what room the disk of DIR has, when that is less than MIB MiB; else fails
+short_of() {
+	df -Pk "$1" | awk -v dir="$1" -v need="$2" '
+	NR == 2 && $4 < need * 1024 {
+		printf "the disk of %s has %d MiB left, and this needs %d\n", dir, $4 / 1024, need
+		short = 1
+	}
+	END { exit !short }'
+}

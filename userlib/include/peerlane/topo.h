@@ -226,14 +226,15 @@ int pln_topo_between(const struct pln_topo *topo, unsigned int a,
  * pln_topo_nearest - the GPU that is nearest to a file or a device
  * @topo: the handle
  * @what: a path with a slash in it: a file, folder or block device of this
- *	machine; or a PCI address, a label, or a name such as "nvme0n1"
+ *	machine; or a PCI address, a label, or a name such as "nvme0n1"; or
+ *	a file here
  * @reason: out: why this one, or what is wrong; may be NULL
  * @size: of @reason; PLN_TOPO_REASON_MAX is enough
  *
  * @what is a path, if it has a slash, of a file, a folder or a block device of
  * this machine; a file that does not exist yet counts as its folder. Else it
  * is a PCI address, a label (NVME0), or the name of a device or drive (mlx5_0,
- * nvme0n1). A file on several drives (RAID, device mapper) counts by the worst
+ * nvme0n1), or else a file of that name here. A file on several drives (RAID, device mapper) counts by the worst
  * of them.
  *
  * The best verdict wins, and unknown counts as direct; then the nearest

@@ -14,7 +14,7 @@
 
 #include "../../core/test/fake_nic.h"
 #include "../../cuda/test/ktap.h"
-#include "perf.h"
+#include "perf/perf.h"
 #include "tool.h"
 
 #define MAX	(1 << 16)

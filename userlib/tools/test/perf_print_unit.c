@@ -10,7 +10,7 @@
 
 #include <peerlane/mr.h>
 
-#include "perf.h"
+#include "perf/perf.h"
 #include "tool.h"
 
 static struct perf_measure measure(enum perf_test test, enum perf_op op,

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "perf.h"
+#include "perf/perf.h"
 #include "tool.h"
 
 static int checks, bad;

@@ -362,6 +362,10 @@ static int transfer(const struct options *o, struct file *f, bool write,
 		return give_up(o, EXIT_IO, "only %llu of %llu bytes were "
 			       "written to %s: %s", (unsigned long long)*moved,
 			       (unsigned long long)size, f->name, st.reason);
+	if (!write && o->have_size && *moved < size)
+		return give_up(o, EXIT_IO, "%s ends after %llu of %llu bytes",
+			       f->name, (unsigned long long)*moved,
+			       (unsigned long long)size);
 	if (o->verify) {
 		uint32_t want;
 		uint64_t n;
@@ -401,9 +405,6 @@ static int run_crc(struct options *o)
 	if (!file_crc(o->in, o->offset, o->have_size ? o->size : INT64_MAX,
 		      &crc, &n))
 		return finish(o, EXIT_IO, "the file could not be read");
-	if (o->have_size && n < o->size)
-		complain("%s ends after %llu bytes", o->in,
-			 (unsigned long long)n);
 	snprintf(text, sizeof(text), "0x%08x", crc);
 	t = json_object_new_object();
 	json_object_object_add(t, "what", json_object_new_string("crc"));
@@ -417,6 +418,10 @@ static int run_crc(struct options *o)
 	json_object_object_add(t, "cpu_seconds",
 			       seconds(now_cpu() - cpu));
 	say(o, t);
+	if (o->have_size && n < o->size)
+		return give_up(o, EXIT_IO, "%s ends after %llu of %llu bytes",
+			       o->in, (unsigned long long)n,
+			       (unsigned long long)o->size);
 	return finish(o, EXIT_OK, NULL);
 }
 

@@ -32,40 +32,59 @@ static void paragraph(const char *label, const char *text)
 	fold(printf("  %-5s ", label), 8, text);
 }
 
-static void print_where(struct json_object *o)
+/* What the device at an address is called, or NULL */
+static const char *name_at(const struct doctor *d, const char *place)
 {
-	struct json_object *where = json_object_object_get(o, "where");
-	size_t i, n = json_object_array_length(where), at = 0;
-	char text[2048];
+	const struct topo *t = d->t;
+	int i;
 
-	for (i = 0; i < n && at < sizeof(text); i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s ",
-			json_object_get_string(
-				json_object_array_get_idx(where, i)));
-	if (n)
+	for (i = 0; i < t->nodes; i++)
+		if (!strcmp(t->node[i].address, place))
+			return doc_name(d, &t->node[i]);
+	return NULL;
+}
+
+static void print_where(const struct doctor *d, const struct finding *f)
+{
+	char text[4096];
+	const char *last = NULL;
+	size_t at = 0;
+	int i;
+
+	for (i = 0; i < f->n_where && at < sizeof(text); i++) {
+		const char *name = name_at(d, f->where[i]);
+		const char *next = i + 1 < f->n_where ?
+				   name_at(d, f->where[i + 1]) : NULL;
+		bool same = name && last && !strcmp(name, last);
+		bool goes_on = name && next && !strcmp(name, next);
+
+		/* ports of a kind have one name: "downstream port (A, B)" */
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "%s%s%s%s%s", i ? ", " : "",
+				       name && !same ? name : "",
+				       name && !same ? " (" : "",
+				       f->where[i], name && !goes_on ? ")" : "");
+		last = name;
+	}
+	if (i)
 		paragraph("where", text);
 }
 
-static void print_finding(struct json_object *o)
+static void print_of_severity(const struct doctor *d, enum severity s)
 {
-	printf("\n%s: %s\n", get(o, "severity"), get(o, "id"));
-	paragraph("what", get(o, "what"));
-	print_where(o);
-	paragraph("why", get(o, "why"));
-	paragraph("cure", get(o, "cure"));
-	paragraph("cost", get(o, "cost"));
-}
+	const struct finding *f;
+	int i;
 
-static void print_of_severity(struct doctor *d, enum severity s)
-{
-	size_t i, n = json_object_array_length(d->findings);
-
-	for (i = 0; i < n; i++) {
-		struct json_object *o = json_object_array_get_idx(d->findings,
-								  i);
-
-		if (!strcmp(get(o, "severity"), doc_severity(s)))
-			print_finding(o);
+	for (i = 0; i < d->n_findings; i++) {
+		f = d->findings[i];
+		if (f->severity != s)
+			continue;
+		printf("\n%s: %s\n", doc_severity(s), f->rule->id);
+		paragraph("what", f->what);
+		print_where(d, f);
+		paragraph("why", f->rule->why);
+		paragraph("cure", doc_cure_of(f));
+		paragraph("cost", doc_cost_of(f));
 	}
 }
 
@@ -142,24 +161,57 @@ void doc_print(struct doctor *d, bool verbose)
 	print_missing(d);
 }
 
+static void add(struct json_object *o, const char *key, const char *text)
+{
+	json_object_object_add(o, key, text ? json_object_new_string(text) :
+					      NULL);
+}
+
+static struct json_object *json_finding(const struct doctor *d,
+					const struct finding *f)
+{
+	struct json_object *o = json_object_new_object();
+	struct json_object *where = json_object_new_array();
+	struct json_object *names = json_object_new_array();
+	const char *name;
+	int i;
+
+	add(o, "id", f->rule->id);
+	add(o, "section", f->section->name);
+	add(o, "severity", doc_severity(f->severity));
+	add(o, "what", f->what);
+	add(o, "why", f->rule->why);
+	add(o, "cure", doc_cure_of(f));
+	add(o, "cost", doc_cost_of(f));
+	for (i = 0; i < f->n_where; i++) {
+		name = name_at(d, f->where[i]);
+		json_object_array_add(where,
+				      json_object_new_string(f->where[i]));
+		json_object_array_add(names, name ?
+				      json_object_new_string(name) : NULL);
+	}
+	json_object_object_add(o, "where", where);
+	json_object_object_add(o, "names", names);
+	return o;
+}
+
 void doc_print_json(struct doctor *d)
 {
 	struct json_object *o = json_object_new_object();
+	struct json_object *findings = json_object_new_array();
+	int i;
 
-	json_object_object_add(o, "verdict",
-			       json_object_new_string(doc_verdict(d)));
+	for (i = 0; i < d->n_findings; i++)
+		json_object_array_add(findings,
+				      json_finding(d, d->findings[i]));
+	add(o, "verdict", doc_verdict(d));
 	if (d->answer)
 		json_object_object_add(o, "answer", json_object_get(d->answer));
-	json_object_object_add(o, "findings", json_object_get(d->findings));
+	json_object_object_add(o, "findings", findings);
 	json_object_object_add(o, "missing", json_object_get(d->missing));
 	json_object_object_add(o, "sections", json_object_get(d->sections));
 	puts(json_object_to_json_string_ext(o, DOC_JSON_FLAGS));
 	json_object_put(o);
-}
-
-static void add(struct json_object *o, const char *key, const char *text)
-{
-	json_object_object_add(o, key, json_object_new_string(text));
 }
 
 void doc_list(const struct section *const *s, bool json)

@@ -49,6 +49,17 @@ struct section {
 	bool of_a_file;		/* has a say in a question about a file */
 };
 
+/* A rule that holds here. */
+struct finding {
+	const struct rule *rule;
+	const struct section *section;
+	enum severity severity;
+	char *what;
+	char *cure, *cost;	/* more exact than the rule's, or NULL */
+	char **where;		/* devices and places, each once */
+	int n_where;
+};
+
 /* The block devices below a file system, from top to bottom. */
 #define DOC_MAX_BLOCKS	32
 
@@ -75,7 +86,9 @@ struct mount {
 struct doctor {
 	struct facts *f;
 	struct topo *t;
-	struct json_object *findings, *missing, *sections, *answer;
+	struct finding **findings;
+	int n_findings;
+	struct json_object *missing, *sections, *answer;
 	const struct section *now;
 	unsigned int count[SEV_ERROR + 1];
 
@@ -110,21 +123,27 @@ extern const struct section doc_environment, doc_gpu, doc_bar1, doc_driver,
 	doc_iommu, doc_acs, doc_host_bridge, doc_kernel, doc_nvme,
 	doc_filesystem, doc_rdma, doc_limits, doc_containers;
 
+/* @p; out of memory, the end of the program */
+void *doc_need(void *p);
 /* One finding; the general texts of the rule are its why, cure and cost.  What
  * says the same of the same rule again is the same finding. */
-struct json_object *doc_say(struct doctor *d, const struct rule *r,
-			    enum severity severity, const char *what, ...)
+struct finding *doc_say(struct doctor *d, const struct rule *r,
+			enum severity severity, const char *what, ...)
 	__attribute__((format(printf, 4, 5)));
-void doc_where(struct json_object *finding, const char *place);
-void doc_cure(struct json_object *finding, const char *fmt, ...)
+void doc_where(struct finding *finding, const char *place);
+void doc_cure(struct finding *finding, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+void doc_cost(struct finding *finding, const char *cost);
+/* Its own, or else the rule's */
+const char *doc_cure_of(const struct finding *f);
+const char *doc_cost_of(const struct finding *f);
 /* Something that this machine has, for --verbose and --json. */
 void doc_note(struct doctor *d, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* A fact that could not be had: once for each @fact. */
 void doc_missing(struct doctor *d, const char *fact, const char *path, int err);
 
-/* ---- doctor-print.c ---- */
+/* ---- print.c ---- */
 const char *doc_severity(enum severity s);
 const char *doc_verdict(const struct doctor *d);
 void doc_print(struct doctor *d, bool verbose);
@@ -132,7 +151,7 @@ void doc_print_json(struct doctor *d);
 void doc_list(const struct section *const *sections, bool json);
 bool doc_explain(const struct section *const *sections, const char *id);
 
-/* ---- doctor-facts.c: the facts layer, with formatted paths ---- */
+/* ---- facts.c: the facts layer, with formatted paths ---- */
 /* A text; on an error that means "may not know" the fact is missing. */
 int doc_text(struct doctor *d, const char *fact, char *buf, size_t size,
 	     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
@@ -159,7 +178,7 @@ enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol);
 /* "6.12.3-x" as 612; 0 when it is none */
 int doc_version(const char *release);
 
-/* ---- doctor-pairs.c: devices of the topology by kind and number ---- */
+/* ---- pairs.c: devices of the topology by kind and number ---- */
 int doc_gpus(const struct doctor *d);
 const struct topo_node *doc_gpu_at(const struct doctor *d, int i);
 int doc_drives(const struct doctor *d);
@@ -174,8 +193,13 @@ bool doc_has_driver(const struct topo_node *n, const char *driver);
 /* "0", "GPU0", "0000:01:00.0", "01:00.0"; complains, and is -1, for others */
 int doc_find_gpu(struct doctor *d, const char *what);
 const char *doc_label(const struct doctor *d, const struct topo_node *n);
+/* What the kernel calls a device: nvme0n1, mlx5_0; GPU0; or the kind of a port */
+const char *doc_name(const struct doctor *d, const struct topo_node *n);
 /* Is the drive one that the question is about?  All are without one. */
 bool doc_drive_asked(const struct doctor *d, int i);
+/* Is the GPU, or the device?  NICs are when there is no path. */
+bool doc_gpu_asked(const struct doctor *d, int i);
+bool doc_asked(const struct doctor *d, const struct topo_node *n);
 /* The topology under the rules that would hold if the kernel had P2PDMA, so
  * that findings about PCI do not hide behind that about the kernel. */
 struct topo doc_pci(const struct doctor *d);
@@ -186,16 +210,20 @@ struct topo doc_pci(const struct doctor *d);
 enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 			  struct pln_topo_pair *pair);
 
-/* ---- doctor-mounts.c ---- */
+/* ---- bar1.c ---- */
+/* Does BAR1 show a part of the memory only? */
+bool doc_bar1_small(struct doctor *d, const struct topo_node *g);
+
+/* ---- mounts.c ---- */
 int doc_find_mount(struct doctor *d);
 void doc_read_mounts(struct doctor *d);
 void doc_read_blocks(struct doctor *d, struct mount *m);
 
-/* ---- doctor-try.c ---- */
+/* ---- try.c ---- */
 /* Tries registrations; false: it cannot, and has complained. */
 bool doc_try(struct doctor *d);
 
-/* ---- doctor-path.c ---- */
+/* ---- path.c ---- */
 void doc_answer(struct doctor *d);
 
 #endif

@@ -86,7 +86,7 @@ static void check_off_bus(struct doctor *d, const struct rule *r)
 static void check_no_driver(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *g;
-	struct json_object *o;
+	struct finding *o;
 	int i;
 
 	for_each_gpu(d, g, i) {
@@ -166,27 +166,21 @@ static void check_uvm(struct doctor *d, const struct rule *r)
 		doc_say(d, r, r->severity, "nvidia_uvm is not loaded");
 }
 
-static void check_p2p_pages(struct doctor *d, const struct rule *r)
+static void check_geforce(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *g;
-	long long size;
+	char path[96], model[128];
 	int i;
 
-	if (d->p2pdma != YES)
-		return;
 	for_each_gpu(d, g, i) {
-		if (!doc_has_driver(g, "peerlane_gpu") &&
-		    !doc_has_driver(g, "nvidia"))
+		if (!doc_has_driver(g, "nvidia"))
 			continue;
-		size = doc_number(d, "/sys/bus/pci/devices/%s/p2pmem/size",
-				  g->address);
-		if (size > 0 || (size && size != -ENOENT))
-			continue;
-		/* NVIDIA's driver adds them when CUDA first uses the GPU */
-		doc_where(doc_say(d, r, doc_has_driver(g, "nvidia") ?
-				  SEV_WARNING : r->severity,
-				  "the GPU has no peer-to-peer pages"),
-			  g->address);
+		snprintf(path, sizeof(path),
+			 "/proc/driver/nvidia/gpus/%s/information", g->address);
+		if (!doc_value(d, path, "Model", model, sizeof(model)) &&
+		    strstr(model, "GeForce"))
+			doc_where(doc_say(d, r, r->severity, "the GPU is a %s",
+					  model), g->address);
 	}
 }
 
@@ -205,6 +199,12 @@ static const struct rule gpu_rules[] = {
 	  "Nobody can allocate its memory or export it.",
 	  "install NVIDIA's open kernel modules and modprobe nvidia",
 	  "none", check_no_driver },
+	{ "gpu-geforce", SEV_WARNING, "NVIDIA does not support GPUDirect here",
+	  "NVIDIA supports GPUDirect on data-centre and professional GPUs only. "
+	  "With a GeForce its driver may refuse to give out the memory, and "
+	  "then data is staged in host memory.",
+	  "use a data-centre or professional GPU (RTX PRO, RTX A, Quadro)",
+	  "that GPU", check_geforce },
 	{ "gpu-nouveau", SEV_ERROR, "nouveau has the GPU",
 	  "CUDA needs NVIDIA's driver, and nouveau gives no peer-to-peer pages "
 	  "of its memory.",
@@ -238,15 +238,6 @@ static const struct rule gpu_rules[] = {
 	  "peer-to-peer pages.",
 	  "nvidia-modprobe -u -c 0 (or modprobe nvidia_uvm)", "none",
 	  check_uvm },
-	{ "gpu-no-p2p-pages", SEV_ERROR,
-	  "the GPU's driver has made no peer-to-peer pages",
-	  "The kernel lets a drive write to a BAR only where the driver has "
-	  "given it pages there (/sys/bus/pci/devices/BDF/p2pmem). NVIDIA's "
-	  "driver makes them when BAR1 is static and a CUDA program has used "
-	  "the GPU.",
-	  "see nvidia-static-bar1; dmesg | grep -i p2pdma tells what the driver "
-	  "was answered; with peerlane_gpu: unload and load it again",
-	  "none", check_p2p_pages },
 };
 
 const struct section doc_gpu = {

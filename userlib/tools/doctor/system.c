@@ -140,10 +140,7 @@ static void look_kernel(struct doctor *d)
 
 	d->p2pdma = doc_kconfig(d, "CONFIG_PCI_P2PDMA",
 				"pci_p2pdma_add_resource");
-	/* some distributions have the newer one in an older kernel */
-	if (d->p2pdma == YES && d->version && d->version < 602 &&
-	    doc_value(d, "/proc/kallsyms", "p2pdma_pgmap_ops", value,
-		      sizeof(value)) == -ENOKEY) {
+	if (d->p2pdma == YES && d->t->p2pdma_old) {
 		d->p2pdma_is_old = true;
 		d->p2pdma = NO;
 	}
@@ -307,7 +304,7 @@ static void look_containers(struct doctor *d)
 
 static void check_gpu_nodes(struct doctor *d, const struct rule *r)
 {
-	struct json_object *o = NULL;
+	struct finding *o = NULL;
 	const char *driver;
 	int i, n = doc_gpus(d), nvidia = 0, peerlane = 0;
 	char node[32];
@@ -320,6 +317,8 @@ static void check_gpu_nodes(struct doctor *d, const struct rule *r)
 			snprintf(node, sizeof(node), "peerlane-gpu%d",
 				 peerlane++);
 		else
+			continue;
+		if (!doc_gpu_asked(d, i))
 			continue;
 		if (doc_has(d, "/dev", node) != NO)
 			continue;
@@ -340,7 +339,7 @@ static void check_verbs_nodes(struct doctor *d, const struct rule *r)
 {
 	char **names;
 	int i, n = facts_list(d->f, "/sys/class/infiniband_verbs", &names);
-	struct json_object *o = NULL;
+	struct finding *o = NULL;
 
 	for (i = 0; i < n; i++) {
 		if (strncmp(names[i], "uverbs", 6) ||

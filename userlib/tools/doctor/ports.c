@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "doctor-rdma.h"
+#include "rdma.h"
 
 #define PORT	RDMA_CLASS "/%s/ports/%s"
 
@@ -17,7 +17,7 @@ struct port {
 	char rate[48];
 	char lid[16], sm_lid[16];
 	char netdev[32];	/* of its first GID: RoCE */
-	/* by trial, else empty: see doctor-try.c */
+	/* by trial, else empty: see try.c */
 	char mtu[16], gid[32], gid_index[16];
 };
 
@@ -172,9 +172,19 @@ void doc_look_ports(struct doctor *d, const char *device)
 static void judge_state(struct doctor *d, const struct port *p,
 			const struct rule *r)
 {
-	if (p->state[0] && !is_active(p))
-		doc_where(doc_say(d, r, r->severity, "port %s is in state %s",
-				  p->number, p->state), p->device);
+	struct finding *f;
+
+	if (!p->state[0] || is_active(p))
+		return;
+	f = doc_say(d, r, r->severity, "port %s is in state %s", p->number,
+		    p->state);
+	doc_where(f, p->device);
+	if (is_ethernet(p) && p->netdev[0])
+		doc_cure(f, "ip link set %s up; look at its cable and at the "
+			 "port of the switch", p->netdev);
+	else if (!is_ethernet(p))
+		doc_cure(f, "look at the cable and the subnet manager (ibstat "
+			 "%s %s; sminfo)", p->device, p->number);
 }
 
 void doc_check_ports(struct doctor *d, const struct rule *r)
@@ -208,17 +218,23 @@ static void judge_gid(struct doctor *d, const struct port *p,
 		      const struct rule *r)
 {
 	char list[64];
+	struct finding *f = NULL;
 
 	if (!is_ethernet(p) || (p->state[0] && !is_active(p)))
 		return;
 	if (has_gid(d, p, list, sizeof(list)) == NO)
-		doc_where(doc_say(d, r, r->severity,
-				  "port %s has no RoCE v2 GID", p->number),
-			  p->device);
+		f = doc_say(d, r, r->severity, "port %s has no RoCE v2 GID",
+			    p->number);
 	else if (!strcmp(p->gid, "link-local"))
-		doc_where(doc_say(d, r, SEV_INFO,
-				  "port %s has link-local GIDs only",
-				  p->number), p->device);
+		f = doc_say(d, r, SEV_INFO, "port %s has link-local GIDs only",
+			    p->number);
+	if (!f)
+		return;
+	doc_where(f, p->device);
+	if (p->netdev[0])
+		doc_cure(f, "ip addr add ADDRESS/24 dev %s; then choose the "
+			 "GID: NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX, "
+			 "ib_write_bw -x (show_gids or rdma link)", p->netdev);
 }
 
 void doc_check_gids(struct doctor *d, const struct rule *r)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* peerlane doctor: parameters of NVIDIA's driver, nvidia-fs. */
+/* peerlane doctor: parameters of NVIDIA's driver, pages of GPU memory, nvidia-fs. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,18 +56,71 @@ static bool params_known(struct doctor *d)
 	       !doc_value(d, PARAMS, "RegistryDwords", text, sizeof(text));
 }
 
+/* Has one of NVIDIA's GPUs in question a BAR1 that can be static? */
+static bool any_large(struct doctor *d)
+{
+	const struct topo_node *g;
+	int i;
+
+	for_each_gpu(d, g, i)
+		if (doc_has_driver(g, "nvidia") && !doc_bar1_small(d, g))
+			return true;
+	return false;
+}
+
+static bool is_static(struct doctor *d)
+{
+	return registry(d, "RMForceStaticBar1") &&
+	       registry(d, "RmForceDisableIomapWC");
+}
+
 static void check_static_bar1(struct doctor *d, const struct rule *r)
 {
-	if (!params_known(d) || d->nvidia_open == NO)
+	struct finding *f;
+
+	if (!params_known(d) || d->nvidia_open == NO || is_static(d))
 		return;
-	if (registry(d, "RMForceStaticBar1") &&
-	    registry(d, "RmForceDisableIomapWC"))
+	/* a small one has to become large first, which is the error then */
+	f = doc_say(d, r, d->p2pdma == NO || !any_large(d) ? SEV_INFO :
+		    d->nvidia_fs ? SEV_WARNING : r->severity,
+		    "NVreg_RegistryDwords has no %s",
+		    registry(d, "RMForceStaticBar1") ?
+		    "RmForceDisableIomapWC=1" : "RMForceStaticBar1=1");
+	if (!any_large(d))
+		doc_cure(f, "first make BAR1 large (bar1-small), else this has "
+			 "no effect; then %s", r->cure);
+}
+
+static void check_p2p_pages(struct doctor *d, const struct rule *r)
+{
+	const struct topo_node *g;
+	struct finding *f;
+	long long size;
+	bool nvidia;
+	int i;
+
+	if (d->p2pdma != YES)
 		return;
-	doc_say(d, r, d->p2pdma == NO ? SEV_INFO :
-		d->nvidia_fs ? SEV_WARNING : r->severity,
-		"NVreg_RegistryDwords has no %s",
-		registry(d, "RMForceStaticBar1") ? "RmForceDisableIomapWC=1" :
-		"RMForceStaticBar1=1");
+	for_each_gpu(d, g, i) {
+		nvidia = doc_has_driver(g, "nvidia");
+		if (!doc_has_driver(g, "peerlane_gpu") && !nvidia)
+			continue;
+		/* then that is why, and has been said */
+		if (nvidia && (doc_bar1_small(d, g) || d->nvidia_open == NO ||
+			       (params_known(d) && !is_static(d))))
+			continue;
+		size = doc_number(d, "/sys/bus/pci/devices/%s/p2pmem/size",
+				  g->address);
+		if (size > 0 || (size && size != -ENOENT))
+			continue;
+		/* NVIDIA's driver adds them when CUDA first uses the GPU */
+		f = doc_say(d, r, nvidia ? SEV_WARNING : r->severity,
+			    "the GPU has no peer-to-peer pages");
+		doc_where(f, g->address);
+		if (!nvidia)
+			doc_cure(f, "modprobe -r peerlane_gpu; modprobe "
+				 "peerlane_gpu; dmesg | grep -i p2pdma");
+	}
 }
 
 static void check_peer_mapping(struct doctor *d, const struct rule *r)
@@ -126,6 +180,15 @@ static const struct rule driver_rules[] = {
 	  "a reboot; BAR1 must be as large as the GPU's memory; CPU writes to "
 	  "BAR1 (GDRCopy) are no longer combined and get slower",
 	  check_static_bar1 },
+	{ "gpu-no-p2p-pages", SEV_ERROR,
+	  "the GPU's driver has made no peer-to-peer pages",
+	  "The kernel lets a drive write to a BAR only where the driver has "
+	  "given it pages there (/sys/bus/pci/devices/BDF/p2pmem). NVIDIA's "
+	  "driver makes them when BAR1 is static and a CUDA program has used "
+	  "the GPU.",
+	  "run a CUDA program (nvidia-smi is none) and look again; dmesg | grep "
+	  "-i p2pdma tells what the driver was answered", "none",
+	  check_p2p_pages },
 	{ "nvidia-peer-mapping", SEV_INFO,
 	  "only root may map other devices' registers into a GPU",
 	  "GPU-initiated networking (IBGDA, GDAKI) rings a NIC's doorbell from "
@@ -165,6 +228,6 @@ static const struct rule driver_rules[] = {
 };
 
 const struct section doc_driver = {
-	"driver", "parameters of NVIDIA's driver", look_driver,
+	"driver", "parameters and pages of the GPU's driver", look_driver,
 	driver_rules, sizeof(driver_rules) / sizeof(struct rule), true
 };

@@ -9,24 +9,6 @@
 
 #define MAX_BRIDGES	256
 
-static bool gpu_asked(const struct doctor *d, int i)
-{
-	return d->gpu < 0 || d->gpu == i;
-}
-
-static bool is_asked(const struct doctor *d, const struct topo_node *n)
-{
-	int i;
-
-	for (i = 0; i < doc_gpus(d); i++)
-		if (doc_gpu_at(d, i) == n)
-			return gpu_asked(d, i);
-	for (i = 0; i < doc_drives(d); i++)
-		if (doc_drive_at(d, i) == n)
-			return doc_drive_asked(d, i);
-	return !d->path;	/* NICs */
-}
-
 /* ---- IOMMU ---- */
 
 static void look_iommu(struct doctor *d)
@@ -36,7 +18,7 @@ static void look_iommu(struct doctor *d)
 
 	for (i = 0; i < d->t->devs; i++) {
 		n = &d->t->node[d->t->dev[i].node];
-		if (!is_asked(d, n))
+		if (!doc_asked(d, n))
 			continue;
 		if (n->iommu == TOPO_IOMMU_UNKNOWN)
 			doc_missing(d, "the IOMMU's mode",
@@ -57,27 +39,66 @@ static int direct_gpus(const struct doctor *d)
 	int i, drive, n = 0;
 
 	for (i = 0; i < doc_gpus(d); i++)
-		if (gpu_asked(d, i) &&
+		if (doc_gpu_asked(d, i) &&
 		    doc_pair(d, i, &drive, &pair) == PLN_VERDICT_DIRECT)
 			n++;
 	return n;
 }
 
+/* Pairs below a switch of a GPU and another device that the IOMMU alone keeps
+ * from being direct; *@a and *@b are of the first. */
+static int translated_pairs(const struct doctor *d, const char **a,
+			    const char **b)
+{
+	struct pln_topo_pair pair = { .size = sizeof(pair) };
+	struct topo pci = doc_pci(d);
+	int i, k, n = 0, list[1];
+
+	for (i = 0; i < pci.devs && pci.dev[i].kind == PLN_TOPO_GPU; i++) {
+		for (k = i + 1; k < pci.devs; k++) {
+			int na = pci.dev[i].node, nb = pci.dev[k].node;
+
+			if ((d->path && pci.dev[k].kind != PLN_TOPO_NVME) ||
+			    !doc_asked(d, &d->t->node[na]) ||
+			    !doc_asked(d, &d->t->node[nb]) ||
+			    topo_common(&pci, na, nb) < 0 ||
+			    topo_redirects(&pci, na, nb, list, 1))
+				continue;
+			topo_pair(&pci, i, k, &pair);
+			if (pair.verdict != PLN_VERDICT_ROOT_COMPLEX)
+				continue;
+			if (!n++) {
+				*a = pci.dev[i].label;
+				*b = doc_name(d, &d->t->node[nb]);
+			}
+		}
+	}
+	return n;
+}
+
 static void check_translated(struct doctor *d, const struct rule *r)
 {
-	struct json_object *o = NULL;
+	struct finding *f = NULL;
 	const struct topo_node *n;
-	int i;
+	const char *a, *b;
+	int i, pairs = translated_pairs(d, &a, &b);
 
 	for (i = 0; i < d->t->devs; i++) {
 		n = &d->t->node[d->t->dev[i].node];
-		if (!is_asked(d, n) || n->iommu != TOPO_IOMMU_TRANSLATED)
+		if (!doc_asked(d, n) || n->iommu != TOPO_IOMMU_TRANSLATED)
 			continue;
-		if (!o)
-			o = doc_say(d, r, direct_gpus(d) ? SEV_INFO :
+		if (!f && pairs)
+			f = doc_say(d, r, r->severity,
+				    "the IOMMU translates addresses: %d pair%s "
+				    "below a switch (such as %s and %s) go%s "
+				    "through the root complex", pairs,
+				    pairs == 1 ? "" : "s", a, b,
+				    pairs == 1 ? "es" : "");
+		else if (!f)
+			f = doc_say(d, r, direct_gpus(d) ? SEV_INFO :
 				    r->severity,
 				    "the IOMMU translates addresses");
-		doc_where(o, n->address);
+		doc_where(f, n->address);
 	}
 }
 
@@ -85,8 +106,10 @@ static const struct rule iommu_rules[] = {
 	{ "iommu-translated", SEV_WARNING, "the IOMMU translates addresses",
 	  "Peer traffic that goes up to the root complex is translated there: "
 	  "each miss costs a walk of page tables. The kernel also turns ACS "
-	  "redirect on when an IOMMU is in use. Direct traffic below a switch "
-	  "is not touched.",
+	  "redirect on when an IOMMU is in use. Below a switch, NVMe drives "
+	  "use bus addresses all the same (P2PDMA), but what NVIDIA's driver "
+	  "maps for a NIC or another GPU are the IOMMU's addresses, so that "
+	  "this traffic goes up to the root complex.",
 	  "boot with iommu=pt (and intel_iommu=on or amd_iommu=on), or turn the "
 	  "IOMMU off in the firmware set-up",
 	  "iommu=pt: a faulty device or driver can write anywhere in memory; "
@@ -121,8 +144,9 @@ static void find_redirects(const struct doctor *d, struct redirects *x)
 		a = &d->t->node[pci.dev[i].node];
 		for (k = 0; k < pci.devs; k++) {
 			b = &d->t->node[pci.dev[k].node];
-			if ((pci.dev[k].kind == PLN_TOPO_GPU && k <= i) ||
-			    !is_asked(d, a) || !is_asked(d, b) ||
+			if ((pci.dev[k].kind == PLN_TOPO_GPU &&
+			     (d->path || k <= i)) ||
+			    !doc_asked(d, a) || !doc_asked(d, b) ||
 			    topo_common(&pci, pci.dev[i].node,
 					pci.dev[k].node) < 0)
 				continue;
@@ -168,7 +192,7 @@ static void look_acs(struct doctor *d)
 	}
 }
 
-static void cure_redirect(struct doctor *d, struct json_object *o,
+static void cure_redirect(struct doctor *d, struct finding *o,
 			  const struct redirects *x)
 {
 	const struct topo_node *n, *first = &d->t->node[x->bridge[0]];
@@ -188,8 +212,15 @@ static void cure_redirect(struct doctor *d, struct json_object *o,
 					   "%ssetpci -s %s ECAP_ACS+6.w=0:2c",
 					   i ? "; " : "", n->address);
 	}
-	if (x->n > 4)
-		strcpy(now, "setpci -s BDF ECAP_ACS+6.w=0:2c for each of them");
+	if (x->n > 4) {
+		now_at = (size_t)snprintf(now, sizeof(now), "for port in");
+		for (i = 0; i < x->n; i++)
+			now_at += (size_t)snprintf(now + now_at,
+						   sizeof(now) - now_at, " %s",
+				d->t->node[x->bridge[i]].address);
+		snprintf(now + now_at, sizeof(now) - now_at,
+			 "; do setpci -s $port ECAP_ACS+6.w=0:2c; done");
+	}
 	if (same)
 		snprintf(id, sizeof(id), "pci:%04x:%04x", first->vendor,
 			 first->device);
@@ -210,7 +241,7 @@ static void cure_redirect(struct doctor *d, struct json_object *o,
 
 static void check_redirect(struct doctor *d, const struct rule *r)
 {
-	struct json_object *o;
+	struct finding *o;
 	struct redirects x;
 	int i;
 
@@ -221,8 +252,8 @@ static void check_redirect(struct doctor *d, const struct rule *r)
 		    SEV_WARNING,
 		    "ACS sends peer traffic of %d pair%s (such as %s and %s) up "
 		    "to the root complex%s, at %d bridge%s", x.pairs,
-		    x.pairs == 1 ? "" : "s", doc_label(d, &d->t->node[x.a]),
-		    doc_label(d, &d->t->node[x.b]),
+		    x.pairs == 1 ? "" : "s", doc_name(d, &d->t->node[x.a]),
+		    doc_name(d, &d->t->node[x.b]),
 		    x.staged ? ", which the kernel does not trust with it" : "",
 		    x.n, x.n == 1 ? "" : "s");
 	for (i = 0; i < x.n; i++)
@@ -258,7 +289,7 @@ static void check_qemu_switch(struct doctor *d, const struct rule *r)
 	for (i = 0; i < doc_gpus(d); i++) {
 		const struct topo_node *g = doc_gpu_at(d, i);
 
-		if (!gpu_asked(d, i) || g->iommu != TOPO_IOMMU_TRANSLATED)
+		if (!doc_gpu_asked(d, i) || g->iommu != TOPO_IOMMU_TRANSLATED)
 			continue;
 		for (k = g->parent; k >= 0; k = n->parent) {
 			n = &d->t->node[k];

@@ -88,29 +88,39 @@ static void check_unassigned(struct doctor *d, const struct rule *r)
 				  g->address);
 }
 
+bool doc_bar1_small(struct doctor *d, const struct topo_node *g)
+{
+	long long vram = ours(d, g, "vram_size");
+	struct bar1 bar;
+
+	return find_bar1(d, g, &bar) && bar.size &&
+	       (vram >= 0 ? bar.size < vram : bar.size <= SMALL_BAR1);
+}
+
 static void check_small(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *g;
-	struct json_object *o;
+	struct finding *f;
 	long long vram, sizes;
 	struct bar1 bar;
 	char text[32];
 	int i, largest;
 
 	for_each_gpu(d, g, i) {
-		vram = ours(d, g, "vram_size");
-		if (!find_bar1(d, g, &bar) || !bar.size ||
-		    (vram >= 0 ? bar.size >= vram : bar.size > SMALL_BAR1))
+		if (!doc_bar1_small(d, g))
 			continue;
+		find_bar1(d, g, &bar);
+		vram = ours(d, g, "vram_size");
 		if (vram >= 0)
-			o = doc_say(d, r, r->severity,
+			f = doc_say(d, r, SEV_WARNING,
 				    "BAR1 shows %lld of %lld MiB",
 				    bar.size >> 20, vram >> 20);
-		else
-			o = doc_say(d, r, r->severity,
-				    "BAR1 has %lld MiB",
-				    bar.size >> 20);
-		doc_where(o, g->address);
+		else	/* NVIDIA's driver makes its pages for all or nothing */
+			f = doc_say(d, r, doc_has_driver(g, "nvidia") &&
+				    d->p2pdma == YES && !d->nvidia_fs ?
+				    r->severity : SEV_WARNING,
+				    "BAR1 has %lld MiB", bar.size >> 20);
+		doc_where(f, g->address);
 		/* bit N: it can be made 2^N MiB large */
 		sizes = doc_text(d, NULL, text, sizeof(text),
 				 "/sys/bus/pci/devices/%s/resource%d_resize",
@@ -118,13 +128,18 @@ static void check_small(struct doctor *d, const struct rule *r)
 				 strtoll(text, NULL, 16);
 		if (sizes >= bar.size >> 20 << 1) {
 			largest = 63 - __builtin_clzll((uint64_t)sizes);
-			doc_cure(o, "unbind the driver, then echo %d > "
+			doc_cure(f, "stop what uses the GPU; echo BDF > "
+				 "/sys/bus/pci/drivers/%s/unbind; echo %d > "
 				 "/sys/bus/pci/devices/BDF/resource%d_resize "
-				 "(2^%d MiB), and bind it again", largest,
-				 bar.resource, largest);
+				 "(%lld MiB); echo BDF > "
+				 "/sys/bus/pci/drivers/%s/bind", g->driver,
+				 largest, bar.resource, 1LL << largest,
+				 g->driver);
+			doc_cost(f, "until the next reboot only");
 		} else if (vram >= 0) {
-			doc_cure(o, "give the GPU a larger BAR1 in the "
+			doc_cure(f, "give the GPU a larger BAR1 in the "
 				 "topology file: bar1=%lldM", vram >> 20);
+			doc_cost(f, "none");
 		}
 	}
 }
@@ -153,9 +168,11 @@ static const struct rule bar1_rules[] = {
 	  "enable \"Above 4G decoding\" in the firmware set-up, or boot with "
 	  "pci=realloc", "a reboot; very old operating systems may not boot",
 	  check_unassigned },
-	{ "bar1-small", SEV_WARNING, "BAR1 shows a part of the GPU's memory",
+	{ "bar1-small", SEV_ERROR, "BAR1 shows a part of the GPU's memory",
 	  "Peers reach only what BAR1 shows. When all of it is in use, further "
-	  "buffers are staged in host memory, and static BAR1 is impossible.",
+	  "buffers are staged in host memory. NVIDIA's driver makes "
+	  "peer-to-peer pages only of a BAR1 that shows all memory (static "
+	  "BAR1): it makes none for this GPU.",
 	  "enable \"Above 4G decoding\" and \"Resizable BAR\" in the firmware "
 	  "set-up; on A40, L40 and RTX cards NVIDIA's displaymodeselector sets "
 	  "the compute mode with a large BAR1",

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "doctor-rdma.h"
+#include "rdma.h"
 
 #define CLASS	RDMA_CLASS
 
 struct nic {
 	char name[64];
 	char driver[32];	/* empty: a software device */
-	/* by trial, else empty: ok or an errno; see doctor-try.c */
+	/* by trial, else empty: ok or an errno; see try.c */
 	char open[32], host[32], dmabuf[32];
 };
 
@@ -58,6 +58,17 @@ static const char *peer_module(struct doctor *d)
 		if (doc_there(d, "/sys/module/%s", modules[i]) == YES)
 			return modules[i];
 	return NULL;
+}
+
+static bool has_gpu_of(struct doctor *d, const char *driver)
+{
+	const struct topo_node *g;
+	int i;
+
+	for_each_gpu(d, g, i)
+		if (doc_has_driver(g, driver))
+			return true;
+	return false;
 }
 
 /* Does the RDMA core have the interface for them? */
@@ -188,9 +199,19 @@ static enum tri gpu_exports(struct doctor *d)
 	return any;
 }
 
+/* The core has the interface, and of its clients only the module is missing */
+static void cure_client(struct doctor *d, struct finding *f)
+{
+	if (peer_memory(d) != YES || peer_module(d) ||
+	    !has_gpu_of(d, "nvidia"))
+		return;
+	doc_cure(f, "modprobe nvidia_peermem");
+	doc_cost(f, "none");
+}
+
 static void check_no_way(struct doctor *d, const struct rule *r)
 {
-	struct json_object *o = NULL;
+	struct finding *o = NULL;
 	struct nic nic;
 	char **names;
 	int i, n;
@@ -204,7 +225,7 @@ static void check_no_way(struct doctor *d, const struct rule *r)
 		if (!nic.driver[0] ||
 		    (takes_dmabuf(d, &nic) && gpu_exports(d) != NO))
 			continue;
-		if (!o)
+		if (!o) {
 			o = doc_say(d, r, r->severity,
 				    "no dma-buf (%s) and no peer memory (%s)",
 				    gpu_exports(d) == NO ?
@@ -213,6 +234,8 @@ static void check_no_way(struct doctor *d, const struct rule *r)
 				    peer_memory(d) == NO ?
 				    "ib_core does not know it" :
 				    "no client is loaded");
+			cure_client(d, o);
+		}
 		doc_where(o, nic.name);
 	}
 	done(names, n);
@@ -228,7 +251,7 @@ static void check_idle_client(struct doctor *d, const struct rule *r)
 
 static void check_soft(struct doctor *d, const struct rule *r)
 {
-	struct json_object *o = NULL;
+	struct finding *o = NULL;
 	struct nic nic;
 	char **names;
 	int i, n;
@@ -246,7 +269,7 @@ static void check_soft(struct doctor *d, const struct rule *r)
 
 static void check_rxe_odp(struct doctor *d, const struct rule *r)
 {
-	struct json_object *o = NULL;
+	struct finding *o = NULL;
 	struct nic nic;
 	char **names;
 	int i, n;
@@ -343,7 +366,7 @@ static void check_pair(struct doctor *d, const struct rule *r, bool staged,
 		       const struct nic *nic, const struct topo_node *g)
 {
 	char dmabuf[512], plain[512], last[512], where[128];
-	struct json_object *o;
+	struct finding *o;
 
 	if (trial_of(d, nic, g, "dmabuf", dmabuf, sizeof(dmabuf)) ||
 	    trial_of(d, nic, g, "plain", plain, sizeof(plain)) ||
@@ -359,6 +382,8 @@ static void check_pair(struct doctor *d, const struct rule *r, bool staged,
 	snprintf(where, sizeof(where), "%s with %s", doc_label(d, g),
 		 nic->name);
 	doc_where(o, where);
+	if (staged && nic->driver[0])
+		cure_client(d, o);
 	if (staged && !nic->driver[0])
 		doc_cure(o, doc_has_driver(g, "peerlane_gpu") ?
 			 "give the GPU its coherent window in the topology "
@@ -476,7 +501,7 @@ static const struct rule rdma_rules[] = {
 	{ "rdma-mtu", SEV_INFO, "RoCE goes in small packets",
 	  "The path MTU is a power of two that fits: 1024 with the usual MTU of "
 	  "1500, while 4096 needs 4200 or more.",
-	  "ip link set NETDEV mtu 9000, and the same on its switch port and on "
+	  "ip link set NAME mtu 9000, and the same on its switch port and on "
 	  "the other hosts",
 	  "all hosts of the network must agree; others drop large packets",
 	  doc_check_mtus },

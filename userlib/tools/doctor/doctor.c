@@ -13,9 +13,6 @@
 #include "doctor.h"
 #include "tool.h"
 
-/* Exit status; documented in peerlane-doctor(1) */
-enum { DOC_HEALTHY, DOC_DEGRADED, DOC_BROKEN, DOC_USAGE = 64 };
-
 static const char usage[] =
 "usage: peerlane doctor [OPTION...] [PATH [GPU]]\n"
 "\n"
@@ -25,9 +22,9 @@ static const char usage[] =
 "file goes directly into the memory of the GPU, and if not, why.\n";
 
 static const char after[] =
-"Exit status: 0 healthy, 1 degraded, 2 broken, 64 wrong usage.  It only reads,\n"
-"except with --try.  As root it can read more; facts that it could not read are\n"
-"listed.\n";
+"Exit status: 0 healthy, 1 degraded, 2 broken; peerlane(1) has the others.  It\n"
+"only reads, except with --try.  As root it can read more; facts that it could\n"
+"not read are listed.\n";
 
 enum { GPU = 1, VERBOSE, TRY, TIMEOUT, JSON, FROM, RECORD, LIST, EXPLAIN };
 
@@ -71,90 +68,168 @@ const struct command doctor_command = {
 	.usage = usage, .options = options, .after = after,
 };
 
-/* In the order in which they are printed; look() functions use earlier ones. */
+/* In the order in which one cures them; look() functions use earlier ones. */
 static const struct section *const sections[] = {
-	&doc_environment, &doc_kernel, &doc_gpu, &doc_driver, &doc_bar1,
+	&doc_environment, &doc_kernel, &doc_gpu, &doc_bar1, &doc_driver,
 	&doc_iommu, &doc_acs, &doc_host_bridge, &doc_nvme, &doc_filesystem,
 	&doc_rdma, &doc_limits, &doc_containers, NULL
 };
 
 /* ---- findings ---- */
 
-static void add_text(struct json_object *o, const char *key, const char *fmt,
-		     va_list ap)
+void *doc_need(void *p)
+{
+	if (p)
+		return p;
+	complain("out of memory");
+	exit(EXIT_IO);
+}
+
+static char *text_of(const char *fmt, va_list ap)
 {
 	char *text;
 
-	if (vasprintf(&text, fmt, ap) < 0)
-		return;
+	return doc_need(vasprintf(&text, fmt, ap) < 0 ? NULL : text);
+}
+
+static void add_text(struct json_object *o, const char *key, const char *fmt,
+		     va_list ap)
+{
+	char *text = text_of(fmt, ap);
+
 	json_object_object_add(o, key, json_object_new_string(text));
 	free(text);
 }
 
-static const char *text_of(struct json_object *o, const char *key)
+struct finding *doc_say(struct doctor *d, const struct rule *r,
+			enum severity severity, const char *what, ...)
 {
-	return json_object_get_string(json_object_object_get(o, key));
-}
-
-/* The same finding, said before */
-static struct json_object *said(struct doctor *d, struct json_object *o)
-{
-	size_t i, n = json_object_array_length(d->findings);
-	struct json_object *old;
-
-	for (i = 0; i < n; i++) {
-		old = json_object_array_get_idx(d->findings, i);
-		if (!strcmp(text_of(old, "id"), text_of(o, "id")) &&
-		    !strcmp(text_of(old, "severity"), text_of(o, "severity")) &&
-		    !strcmp(text_of(old, "what"), text_of(o, "what")))
-			return old;
-	}
-	return NULL;
-}
-
-struct json_object *doc_say(struct doctor *d, const struct rule *r,
-			    enum severity severity, const char *what, ...)
-{
-	struct json_object *o = json_object_new_object(), *old;
+	struct finding *f;
 	va_list ap;
+	char *text;
+	int i;
 
 	if (severity > r->severity)
 		severity = r->severity;
-	json_object_object_add(o, "id", json_object_new_string(r->id));
-	json_object_object_add(o, "section",
-			       json_object_new_string(d->now->name));
-	json_object_object_add(o, "severity",
-			       json_object_new_string(doc_severity(severity)));
 	va_start(ap, what);
-	add_text(o, "what", what, ap);
+	text = text_of(what, ap);
 	va_end(ap);
-	old = said(d, o);
-	if (old) {
-		json_object_put(o);
-		return old;
+	for (i = 0; i < d->n_findings; i++) {
+		f = d->findings[i];
+		if (f->rule == r && f->severity == severity &&
+		    !strcmp(f->what, text)) {
+			free(text);
+			return f;
+		}
 	}
-	json_object_object_add(o, "why", json_object_new_string(r->why));
-	json_object_object_add(o, "cure", json_object_new_string(r->cure));
-	json_object_object_add(o, "cost", json_object_new_string(r->cost));
-	json_object_object_add(o, "where", json_object_new_array());
-	json_object_array_add(d->findings, o);
+	d->findings = doc_need(realloc(d->findings, ((size_t)d->n_findings + 1) *
+				   sizeof(*d->findings)));
+	f = doc_need(calloc(1, sizeof(*f)));
+	*f = (struct finding){ .rule = r, .section = d->now,
+			       .severity = severity, .what = text };
+	d->findings[d->n_findings++] = f;
 	d->count[severity]++;
-	return o;
+	return f;
 }
 
-void doc_where(struct json_object *finding, const char *place)
+void doc_where(struct finding *f, const char *place)
 {
-	json_object_array_add(json_object_object_get(finding, "where"),
-			      json_object_new_string(place));
+	int i;
+
+	for (i = 0; i < f->n_where; i++)
+		if (!strcmp(f->where[i], place))
+			return;
+	f->where = doc_need(realloc(f->where, ((size_t)f->n_where + 1) *
+				sizeof(*f->where)));
+	f->where[f->n_where++] = doc_need(strdup(place));
 }
 
-void doc_cure(struct json_object *finding, const char *fmt, ...)
+void doc_cure(struct finding *f, const char *fmt, ...)
 {
 	va_list ap;
 
+	free(f->cure);
 	va_start(ap, fmt);
-	add_text(finding, "cure", fmt, ap);
+	f->cure = text_of(fmt, ap);
 	va_end(ap);
+}
+
+void doc_cost(struct finding *f, const char *cost)
+{
+	free(f->cost);
+	f->cost = doc_need(strdup(cost));
+}
+
+static void free_finding(struct finding *f)
+{
+	int i;
+
+	for (i = 0; i < f->n_where; i++)
+		free(f->where[i]);
+	free(f->where);
+	free(f->what);
+	free(f->cure);
+	free(f->cost);
+	free(f);
+}
+
+const char *doc_cure_of(const struct finding *f)
+{
+	return f->cure ? f->cure : f->rule->cure;
+}
+
+const char *doc_cost_of(const struct finding *f)
+{
+	return f->cost ? f->cost : f->rule->cost;
+}
+
+static bool is_address(const char *s)
+{
+	return strlen(s) >= 12 && strchr(s, ':') && strchr(s, '.') &&
+	       strspn(s, "0123456789abcdef:.") == strlen(s);
+}
+
+/* Puts the first place of the finding where its cure has BDF or NAME. */
+static void fill_cure(struct finding *f)
+{
+	const char *cure = doc_cure_of(f), *word, *at;
+	size_t size, n = 0;
+	char *text;
+	FILE *out;
+
+	if (!f->n_where)
+		return;
+	word = is_address(f->where[0]) ? "BDF" : "NAME";
+	if (!strstr(cure, word))
+		return;
+	out = doc_need(open_memstream(&text, &size));
+	for (; (at = strstr(cure, word)); cure = at + strlen(word), n++)
+		fprintf(out, "%.*s%s", (int)(at - cure), cure, f->where[0]);
+	fputs(cure, out);
+	if (f->n_where > 1)
+		fprintf(out, "; the same for the other%s",
+			f->n_where > 2 ? "s" : "");
+	fclose(out);
+	free(f->cure);
+	f->cure = doc_need(text);
+}
+
+/* Errors first; of one severity in the order of the sections */
+static void order_findings(struct doctor *d)
+{
+	struct finding **old = d->findings;
+	int s, i, n = 0;
+
+	if (!d->n_findings)
+		return;
+	d->findings = doc_need(calloc((size_t)d->n_findings, sizeof(*old)));
+	for (s = SEV_ERROR; s >= SEV_INFO; s--)
+		for (i = 0; i < d->n_findings; i++)
+			if ((int)old[i]->severity == s)
+				d->findings[n++] = old[i];
+	free(old);
+	for (i = 0; i < n; i++)
+		fill_cure(d->findings[i]);
 }
 
 void doc_note(struct doctor *d, const char *key, const char *fmt, ...)
@@ -179,7 +254,8 @@ void doc_missing(struct doctor *d, const char *fact, const char *path, int err)
 		if (strcmp(json_object_get_string(
 			   json_object_object_get(o, "fact")), fact))
 			continue;
-		doc_where(o, path);
+		json_object_array_add(json_object_object_get(o, "where"),
+				      json_object_new_string(path));
 		return;
 	}
 	switch (err) {
@@ -228,6 +304,7 @@ static void examine(struct doctor *d)
 		for (i = 0; i < (*s)->n_rules; i++)
 			(*s)->rules[i].check(d, &(*s)->rules[i]);
 	}
+	order_findings(d);
 	if (d->path)
 		doc_answer(d);
 }
@@ -236,15 +313,15 @@ static int status_of(const struct doctor *d)
 {
 	const char *verdict = doc_verdict(d);
 
-	return !strcmp(verdict, "broken") ? DOC_BROKEN :
-	       !strcmp(verdict, "degraded") ? DOC_DEGRADED : DOC_HEALTHY;
+	return !strcmp(verdict, "broken") ? EXIT_BROKEN :
+	       !strcmp(verdict, "degraded") ? EXIT_DEGRADED : EXIT_OK;
 }
 
 static int wrong(const char *fmt, const char *arg)
 {
 	complain(fmt, arg);
 	say_usage(&doctor_command);
-	return DOC_USAGE;
+	return EXIT_USAGE;
 }
 
 static int run(struct doctor *d, const char *from, const char *record,
@@ -252,33 +329,34 @@ static int run(struct doctor *d, const char *from, const char *record,
 {
 	int r;
 
-	r = facts_open(&d->f, from);
-	if (r) {
-		complain("%s", facts_error());
-		return DOC_USAGE;
-	}
+	r = facts_for(from, &d->f);
+	if (r)
+		return r;
 	r = topo_build(&d->t, d->f);
 	if (r) {
 		complain("the PCI devices cannot be read: %s", strerror(-r));
-		return DOC_BROKEN;
+		return EXIT_NO_INPUT;
 	}
 	if (gpu) {
 		d->gpu = doc_find_gpu(d, gpu);
 		if (d->gpu < 0)
-			return DOC_USAGE;
+			return EXIT_USAGE;
 	}
 	if (d->trying && !doc_try(d))
-		return DOC_USAGE;
+		return EXIT_USAGE;
 	doc_read_mounts(d);
-	if (d->path && doc_find_mount(d))
-		return DOC_USAGE;
+	if (d->path) {
+		r = doc_find_mount(d);
+		if (r)
+			return r == -EINVAL ? EXIT_USAGE : EXIT_NO_INPUT;
+	}
 	examine(d);
 	if (record) {
 		r = facts_save(d->f, record);
 		if (r) {
 			complain("%s cannot be written: %s", record,
 				 strerror(-r));
-			return DOC_USAGE;
+			return EXIT_NO_OUTPUT;
 		}
 	}
 	if (json)
@@ -307,7 +385,7 @@ int cmd_doctor(int argc, char **argv)
 	const char *timeout = NULL;
 	bool json = false, verbose = false, list = false;
 	struct doctor d = { .gpu = -1, .timeout = DOC_TRY_SECONDS };
-	int c, status;
+	int c, i, status;
 
 	while ((c = next_option(&doctor_command, argc, argv, NULL)) != -1) {
 		switch (c) {
@@ -340,7 +418,7 @@ int cmd_doctor(int argc, char **argv)
 			break;
 		default:
 			say_usage(&doctor_command);
-			return DOC_USAGE;
+			return EXIT_USAGE;
 		}
 	}
 	if (optind < argc)
@@ -357,10 +435,10 @@ int cmd_doctor(int argc, char **argv)
 			     list ? "--list" : "--explain");
 	if (list) {
 		doc_list(sections, json);
-		return DOC_HEALTHY;
+		return EXIT_OK;
 	}
 	if (explain)
-		return doc_explain(sections, explain) ? DOC_HEALTHY :
+		return doc_explain(sections, explain) ? EXIT_OK :
 			wrong("no finding is called \"%s\" (--list has all)",
 			      explain);
 	if (timeout && !d.trying)
@@ -378,11 +456,12 @@ int cmd_doctor(int argc, char **argv)
 		return wrong("--record %s writes down this machine, not "
 			     "another record", record);
 
-	d.findings = json_object_new_array();
 	d.missing = json_object_new_array();
 	d.sections = json_object_new_object();
 	status = run(&d, from, record, gpu, json, verbose);
-	json_object_put(d.findings);
+	for (i = 0; i < d.n_findings; i++)
+		free_finding(d.findings[i]);
+	free(d.findings);
 	json_object_put(d.missing);
 	json_object_put(d.sections);
 	json_object_put(d.answer);

@@ -5,7 +5,7 @@
  * The buffers are cut into slots of one message; message m has slot m % depth
  * on both sides.  At most depth messages are under way, and they end in order,
  * so counters are all the state there is.  How a message moves, and when it has
- * arrived, is for perf-verbs.c and perf-link.c.
+ * arrived, is for verbs.c and link.c.
  */
 #include <sched.h>
 #include <stdio.h>

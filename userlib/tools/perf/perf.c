@@ -100,9 +100,18 @@ static int server(const struct perf_options *o)
 {
 	int listener = perf_listen(o), status;
 	struct perf_peer p;
+	struct perf_end e = { .emulated = false };
+	bool usable;
 
 	if (listener < 0)
 		return EXIT_IO;
+	/* no client can help against a device that is missing */
+	usable = perf_end_open(&e, o);
+	perf_end_close(&e);
+	if (!usable) {
+		close(listener);
+		return EXIT_NO_GPU;
+	}
 	fprintf(stderr, "peerlane perf: waiting for a client on port %u\n",
 		o->tcp_port);
 	do {

@@ -84,23 +84,29 @@ static void check_none(struct doctor *d, const struct rule *r)
 static void check_no_driver(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *v;
+	struct finding *f;
 	int i;
 
 	if (d->path)
 		return;
 	for (i = 0; i < doc_drives(d); i++) {
 		v = doc_drive_at(d, i);
-		if (strcmp(v->driver, "nvme"))
-			doc_where(doc_say(d, r, r->severity, "%s has a drive",
-					  v->driver[0] ? v->driver :
-					  "no driver"), v->address);
+		if (!strcmp(v->driver, "nvme"))
+			continue;
+		f = doc_say(d, r, r->severity, "%s has a drive",
+			    v->driver[0] ? v->driver : "no driver");
+		doc_where(f, v->address);
+		if (v->driver[0])
+			doc_cure(f, "echo BDF > /sys/bus/pci/drivers/%s/unbind; "
+				 "modprobe nvme; echo BDF > "
+				 "/sys/bus/pci/drivers/nvme/bind", v->driver);
 	}
 }
 
 struct heads {
 	int all, heads;
 	const struct rule *r;
-	struct json_object *o;
+	struct finding *o;
 };
 
 static void count_head(struct doctor *d, const char *name, const char *sysfs,
@@ -166,7 +172,7 @@ static void say_small(struct doctor *d, const char *name, const char *sysfs,
 {
 	long long kb = doc_number(d, "%s/queue/max_sectors_kb", sysfs);
 	const struct rule *r = arg;
-	struct json_object *o;
+	struct finding *o;
 
 	if (kb <= 0 || kb >= SMALL_REQUEST)
 		return;

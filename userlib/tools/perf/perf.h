@@ -9,8 +9,8 @@
  *
  * A message has arrived when the initiator knows that the data is in the memory
  * it was meant for.  For memory that the NIC reaches itself that is the
- * completion of the work request, see perf-verbs.c.  Staged memory moves by the
- * library's links, as that of any program does, see perf-link.c.
+ * completion of the work request, see verbs.c.  Staged memory moves by the
+ * library's links, as that of any program does, see link.c.
  */
 #ifndef PEERLANE_PERF_H
 #define PEERLANE_PERF_H
@@ -52,13 +52,13 @@ struct perf_options {
 	int timeout;	/* s without any progress */
 };
 
-/* ---- perf-opts.c ---- */
+/* ---- opts.c ---- */
 /* An exit status, or -1: go on. */
 int perf_parse(int argc, char **argv, struct perf_options *o);
 /* "1,64,4K", "2:8M" (powers of two): false, and a complaint */
 bool perf_parse_sizes(const char *text, uint64_t *sizes, unsigned int *n);
 
-/* ---- perf-stat.c ---- */
+/* ---- stat.c ---- */
 /* Nanoseconds; those that too few samples cannot tell are UINT64_MAX. */
 #define PERF_UNTOLD	UINT64_MAX
 
@@ -69,7 +69,7 @@ struct perf_stat {
 /* Sorts @samples. */
 void perf_stat(uint64_t *samples, uint64_t n, struct perf_stat *st);
 
-/* ---- perf-wire.c: what goes over the socket ---- */
+/* ---- wire.c: what goes over the socket ---- */
 #define PERF_VERSION	2
 #define PERF_TEXT	512	/* of a reason, with its NUL */
 #define PERF_MAX_BODY	2048
@@ -150,7 +150,7 @@ int perf_decode_header(const uint8_t *buf, enum perf_type *type, char *why,
 bool perf_decode(enum perf_type type, const uint8_t *body, size_t n,
 		 struct perf_message *m, char *why, size_t size);
 
-/* ---- perf-net.c ---- */
+/* ---- net.c ---- */
 struct perf_peer {
 	int fd;
 	int timeout;		/* s for each message */
@@ -171,7 +171,7 @@ void perf_refuse(struct perf_peer *p, const char *why);
 /* What has arrived while data goes on: 0 nothing, 1 a message, -1 it is gone */
 int perf_peek(struct perf_peer *p);
 
-/* ---- perf-rdma.c: one end's device and memory ---- */
+/* ---- rdma.c: one end's device and memory ---- */
 struct pln_mr;
 
 struct perf_buffer {
@@ -226,8 +226,8 @@ struct perf_engine {
 	const struct perf_run *r;
 	const struct perf_mover *mover;
 	bool server;
-	struct perf_qp q;	/* perf-verbs.c */
-	struct pln_link *link;	/* perf-link.c */
+	struct perf_qp q;	/* verbs.c */
+	struct pln_link *link;	/* link.c */
 	uint64_t started, done;
 	uint64_t progress, staged, notices;	/* of the link */
 	bool finished;		/* and both sides know */
@@ -253,7 +253,7 @@ struct perf_mover {
 
 extern const struct perf_mover perf_verbs, perf_link;
 
-/* ---- perf-run.c ---- */
+/* ---- run.c ---- */
 /* Where message number @message is in the buffer */
 uint64_t perf_offset(const struct perf_engine *g, uint64_t message);
 
@@ -282,7 +282,7 @@ int perf_serve(const struct perf_options *o, struct perf_peer *p);
 /* With p->fd -1 it connects first. */
 int perf_client(const struct perf_options *o, struct perf_peer *p);
 
-/* ---- perf-print.c ---- */
+/* ---- print.c ---- */
 struct perf_report {
 	const struct perf_options *o;
 	const struct perf_end *end;
@@ -297,7 +297,7 @@ void perf_print_head(const struct perf_report *r);
 void perf_print_one(const struct perf_report *r, const struct perf_measure *m);
 void perf_print_tail(const struct perf_report *r);
 void perf_print_json(const struct perf_report *r, int status);
-/* ---- perf-plot.c ---- */
+/* ---- plot.c ---- */
 bool perf_write_gnuplot(const struct perf_report *r, const char *file);
 /* "p2p", "coherent", "bounce"; "host" of host memory */
 const char *perf_path(const struct perf_report *r, enum perf_mem mem);

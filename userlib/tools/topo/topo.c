@@ -23,7 +23,7 @@ static const char usage[] =
 "Without --matrix, --tree and --pairs it prints the matrix and the tree.\n";
 
 static const char after[] =
-"Exit status: 0 success, 64 wrong usage, 65 an error in the record, 66 the\n"
+"Exit status: 0 success, 64 wrong usage, 65 a mistake in the record, 66 the\n"
 "input cannot be read, 73 the record cannot be written.\n";
 
 enum { MATRIX = 1, TREE = 2, PAIRS = 4, JSON = 8, NEAR, FROM, RECORD };
@@ -40,13 +40,13 @@ static const struct opt options[] = {
 	{ NEAR, "near", "WHAT", .words = "FILE",
 	  .help = "only the GPU nearest to a file, a block device, or a device "
 	  "given by its PCI address, label (NVME0) or name (nvme0n1)",
-	  .more = "WHAT is a path if it has a slash in it. With --json, an "
-	  "object of gpu, address and reason. pln_topo_nearest(3) has the "
-	  "rules." },
+	  .more = "WHAT is a path if it has a slash in it, or if no device has that "
+	  "name and a file has. With --json, an object of gpu, address and "
+	  "reason. pln_topo_nearest(3) has the rules." },
 	{ JSON, "json", .help = "print one JSON object with everything",
-	  .more = "machine (kernel, cpu, p2pdma, p2pdma_source, nvidia_fs, "
-	  "host_list), devices and bridges (address, port, parent, ids, NUMA "
-	  "node, IOMMU mode and group, link, ACS; null is unknown), hosts "
+	  .more = "machine (kernel, cpu, p2pdma, p2pdma_source, p2pdma_old (for "
+	  "drivers only, so off), nvidia_fs, host_list), devices and bridges "
+	  "(address, port, parent, ids, NUMA node, IOMMU mode and group, link, ACS; null is unknown), hosts "
 	  "(name, ids, on_list), pairs (a, b, relation, verdict, distance, "
 	  "reason, and the ports that redirect) and missing (a list of "
 	  "lines)." },
@@ -235,7 +235,8 @@ static void machine(const struct topo *t)
 
 	printf("kernel %s, P2PDMA %s%s%s%s, CPU %s\n",
 	       t->kernel[0] ? t->kernel : "not known",
-	       t->p2pdma < 0 ? "not known" : t->p2pdma ? "on" : "off",
+	       t->p2pdma < 0 ? "not known" : t->p2pdma ? "on" :
+	       t->p2pdma_old ? "for kernel users only" : "off",
 	       t->p2pdma < 0 ? "" : " (", t->p2pdma_source,
 	       t->p2pdma < 0 ? "" : ")", t->cpu[0] ? t->cpu : "not known");
 	for (i = 0; t->missing && t->missing[i]; i++)
@@ -366,6 +367,7 @@ static void json(const struct topo *t)
 	json_object_object_add(o, "p2pdma", t->p2pdma < 0 ? NULL :
 			       json_object_new_boolean(t->p2pdma));
 	ADD(o, "p2pdma_source", string, t->p2pdma_source);
+	ADD(o, "p2pdma_old", boolean, t->p2pdma_old);
 	ADD(o, "nvidia_fs", boolean, t->nvidia_fs);
 	ADD(o, "host_list", string, topo_host_list);
 	json_object_object_add(all, "machine", o);
@@ -426,7 +428,7 @@ static int near(struct topo *t, const char *what, bool as_json)
 static int wrong(void)
 {
 	say_usage(&topo_command);
-	return EXIT_WRONG;
+	return EXIT_USAGE;
 }
 
 int facts_for(const char *from, struct facts **f)

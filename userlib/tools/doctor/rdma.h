@@ -7,7 +7,7 @@
 
 #define RDMA_CLASS	"/sys/class/infiniband"
 
-/* ---- doctor-ports.c ---- */
+/* ---- ports.c ---- */
 /* Notes each port of @device. */
 void doc_look_ports(struct doctor *d, const char *device);
 void doc_check_ports(struct doctor *d, const struct rule *r);

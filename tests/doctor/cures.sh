@@ -1,0 +1,163 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: peerlane doctor's findings: only what was asked, in order, with names of devices and cures that can be typed
+# tags: doctor quick
+# tier: check
+# timeout: 60
+
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/doctor/lib.sh"
+
+# of DESC STATUS "ARGS" CONDITION: of the record made of healthy.desc and the patch on stdin
+of() {
+	cat >"patch"
+	record "$base" patch >rec
+	# shellcheck disable=SC2086 # words
+	"$tool" doctor --from rec --json $3 >out 2>err
+	check_eq "$1: status" "$2" "$?" || sed 's/^/# /' err
+	json "$1" "([.findings[].id]) as \$ids | $4" ||
+		jq -c '.answer.says, (.findings[] | [.id, .severity, .what, .where, .names, .cure, .cost])' out | sed 's/^/# /'
+}
+finding='def finding($id): .findings | map(select(.id == $id)) | if length == 1 then .[0] else error end; '
+
+# a far drive, a near one, and a second GPU beside the far one; AMD's root complex forwards
+cat >far.patch <<'END'
+D /sys/bus/pci/devices 0000:00:00.0 0000:00:01.0 0000:00:02.0 0000:01:00.0 0000:02:00.0 0000:02:01.0 0000:02:02.0 0000:03:00.0 0000:04:00.0 0000:05:00.0 0000:06:00.0
+F @PCI/0000:00:02.0/class 0x060400\n
+F @PCI/0000:00:02.0/vendor 0x8086\n
+F @PCI/0000:00:02.0/device 0x2222\n
+C 0000:00:02.0 8086:2222 root 005f 0000
+L @PCI/0000:06:00.0 /sys/devices/pci0000:00/0000:00:02.0/0000:06:00.0
+F @PCI/0000:06:00.0/class 0x010802\n
+F @PCI/0000:06:00.0/vendor 0x144d\n
+F @PCI/0000:06:00.0/device 0xa80a\n
+C 0000:06:00.0 144d:a80a endpoint
+L @PCI/0000:06:00.0/driver /sys/bus/pci/drivers/nvme
+D @PCI/0000:06:00.0/nvme nvme1
+D @PCI/0000:06:00.0/nvme/nvme1 nvme1n1
+D /sys/class/block nvme0n1 nvme0n1p1 nvme1n1
+L /sys/class/block/nvme1n1 /sys/devices/pci0000:00/0000:00:02.0/0000:06:00.0/nvme/nvme1/nvme1n1
+F /proc/cpuinfo#vendor_id AuthenticAMD
+F /proc/cpuinfo#cpu\x20family 25
+END
+
+# ---- only what was asked ----
+of "the NIC's link is no matter of a file" 0 "/data/x 0" '$ids == []' <<'END'
+F @PCI/0000:05:00.0/current_link_width 8\n
+END
+of "it is one of the machine" 1 "" '$ids == ["link-slow"] and
+	.findings[0].names == ["mlx5_0"]' <<'END'
+F @PCI/0000:05:00.0/current_link_width 8\n
+END
+cat far.patch - >gpus.patch <<'END'
+F @PCI/0000:05:00.0/class 0x030200\n
+F @PCI/0000:05:00.0/vendor 0x10de\n
+L @PCI/0000:05:00.0/driver /sys/bus/pci/drivers/vfio-pci
+C 0000:02:02.0 10b5:8747 downstream 005f 001d
+END
+of "ACS between two GPUs is no matter of a file, either" 1 /dev/nvme1n1 '
+	($ids | index("pair-root-complex")) and ($ids | index("acs-redirect") | not)' <gpus.patch
+of "with an IOMMU that translates, a NIC below the GPU's switch is still below it" 1 "" \
+	'$ids == ["iommu-translated"]' <<'END'
+L @PCI/0000:03:00.0/iommu_group /sys/kernel/iommu_groups/7
+L @PCI/0000:05:00.0/iommu_group /sys/kernel/iommu_groups/8
+F /sys/kernel/iommu_groups/7/type DMA-FQ\n
+F /sys/kernel/iommu_groups/8/type DMA-FQ\n
+END
+
+# ---- cures ----
+of "no NIC is near: the cure speaks of none" 0 "" "$finding"'finding("pair-nic").cure | test("^move the NIC or the GPU")' <<'END'
+L @PCI/0000:05:00.0 /sys/devices/pci0000:00/0000:00:02.0/0000:05:00.0
+END
+of "a near drive is there: the cure names it" 1 "/dev/nvme1n1 0" "$finding"'finding("pair-root-complex").cure |
+	test("^put the file on nvme0n1 \\(0000:04:00.0\\), which is below the switch of GPU0 \\(0000:03:00.0\\)$")' <far.patch
+of "there is no near drive: no cure speaks of one" 1 "" "$finding"'finding("pair-root-complex").cure |
+	test("^move the drive or the GPU, so that both are below one PCIe switch")' <<'END'
+L @PCI/0000:04:00.0 /sys/devices/pci0000:00/0000:00:02.0/0000:04:00.0
+F /proc/cpuinfo#vendor_id AuthenticAMD
+F /proc/cpuinfo#cpu\x20family 25
+END
+cat >small.patch <<'END'
+F @PCI/0000:03:00.0/resource 0x00000000f0000000 0x00000000f0ffffff 0x0000000000040200\n0x0000040000000000 0x000004000fffffff 0x000000000014220c\n
+F /proc/driver/nvidia/params#RegistryDwords "PeerMappingOverride=1;"
+E @PCI/0000:03:00.0/p2pmem/size ENOENT
+END
+of "a small BAR1 is cured before it is made static" 2 "/data/x 0" "$finding"'
+	$ids == ["bar1-small", "nvidia-static-bar1"] and
+	(finding("nvidia-static-bar1").cure | test("^first make BAR1 large \\(bar1-small\\)")) and
+	(.answer.reason | test("^BAR1 has 256 MiB"))' <small.patch
+cat >>small.patch <<'END'
+F @PCI/0000:03:00.0/resource1_resize 000000000000ffc0\n
+END
+of "by commands with the address of the GPU, if it can be" 2 "" "$finding"'finding("bar1-small") |
+	(.cure | test("echo 0000:03:00.0 > /sys/bus/pci/drivers/nvidia/unbind; echo 15 > /sys/bus/pci/devices/0000:03:00.0/resource1_resize \\(32768 MiB\\); echo 0000:03:00.0 > .*/bind$")) and
+	(.cost | test("reboot"))' <small.patch
+of "the only thing missing is the client" 2 "" "$finding"'finding("rdma-no-gpu-path") |
+	.cure == "modprobe nvidia_peermem" and .cost == "none"' <<'END'
+F /proc/kallsyms#ib_register_peer_memory_client T
+F /proc/driver/nvidia/version#NVRM\x20version NVIDIA UNIX x86_64 Kernel Module  595.71.05  Release Build
+- /peerlane/trial/mlx5_0#dmabuf
+- /peerlane/trial/mlx5_0/0000:03:00.0#dmabuf
+- /peerlane/trial/mlx5_0/0000:03:00.0#plain
+- /peerlane/trial/mlx5_0/0000:03:00.0#staged
+END
+of "by trial, too" 1 "" "$finding"'finding("rdma-gpu-staged") |
+	.cure == "modprobe nvidia_peermem" and .cost == "none"' <<'END'
+F /proc/kallsyms#ib_register_peer_memory_client T
+F /peerlane/trial/mlx5_0/0000:03:00.0#dmabuf EOPNOTSUPP: mlx5_0 cannot take dma-bufs
+END
+of "a drive that vfio-pci has is unbound first" 1 "" "$finding"'finding("nvme-no-driver").cure ==
+	"echo 0000:04:00.0 > /sys/bus/pci/drivers/vfio-pci/unbind; modprobe nvme; echo 0000:04:00.0 > /sys/bus/pci/drivers/nvme/bind"' <<'END'
+L @PCI/0000:04:00.0/driver /sys/bus/pci/drivers/vfio-pci
+END
+of "a block device by its name" 0 "" "$finding"'finding("nvme-scheduler").cure ==
+	"echo none > /sys/block/nvme0n1/queue/scheduler"' <<'END'
+F @DISK/queue/scheduler none [mq-deadline]\n
+END
+
+# ---- the answer: of the first step that says no ----
+of "dm-crypt says no" 2 "/data/x 0" '[.answer.steps[] | select(.step == "block") | .ok] == ["no"] and
+	(.answer.reason | test("is encrypted \\(dm-0\\)")) and
+	all(.answer.steps[] | select(.step != "block"); .ok == "ok")' <<'END'
+L /sys/dev/block/259:1 /sys/devices/virtual/block/dm-0
+F /sys/devices/virtual/block/dm-0/dm/uuid CRYPT-LUKS2-00000000\n
+D /sys/devices/virtual/block/dm-0/slaves nvme0n1
+END
+of "md says no, though the kernel would, too" 2 "/data/x 0" '(.answer.reason | test("lies on md0 \\(raid5\\)")) and
+	[.answer.steps[] | select(.ok == "no") | .step] == ["block", "kernel"]' <<'END'
+L /sys/dev/block/259:1 /sys/devices/virtual/block/md0
+F /sys/devices/virtual/block/md0/md/level raid5\n
+D /sys/devices/virtual/block/md0/slaves nvme0n1
+E /proc/config.gz#CONFIG_PCI_P2PDMA ENOKEY
+E /boot/config-7.2.0-1-server#CONFIG_PCI_P2PDMA ENOKEY
+E /proc/kallsyms#pci_p2pdma_add_resource ENOKEY
+END
+of "a GeForce: it is not promised" 1 "/data/x 0" '.answer.path == "unknown"' <<'END'
+F /proc/driver/nvidia/gpus/0000:03:00.0/information#Model NVIDIA GeForce RTX 4090
+END
+of "a kernel before 6.2 says so" 2 "/data/x 0" '(.answer.steps[] | select(.step == "kernel").says) ==
+	"Linux 5.15.0-1-server, P2PDMA for kernel users only"' <<'END'
+F /proc/sys/kernel/osrelease 5.15.0-1-server\n
+E /proc/kallsyms#p2pdma_pgmap_ops ENOKEY
+END
+"$tool" topo --from rec >out 2>err
+check "and topo agrees" grep -q '^kernel 5.15.0-1-server, P2PDMA for kernel users only' out
+"$tool" topo --from rec --json >out 2>err
+json "and judges so" '.machine.p2pdma == false and (.pairs[] | select(.a == "GPU0" and .b == "NVME0") |
+	.verdict == "staged" and (.reason | test("for kernel users only")))'
+
+# ---- names ----
+of "errors come first, and each place once" 2 "/dev/nvme1n1" '([.findings[].severity] | . == sort_by({error: 0, warning: 1, info: 2}[.])) and
+	(.findings | length > 1) and all(.findings[]; (.where | length == (unique | length)) and (.names | length) == (.where | length))' <<'END'
+D /sys/bus/pci/devices 0000:00:00.0 0000:00:01.0 0000:01:00.0 0000:02:00.0 0000:02:01.0 0000:02:02.0 0000:03:00.0 0000:04:00.0 0000:05:00.0
+C 0000:02:01.0 10b5:8747 downstream 005f 001d
+F @PCI/0000:03:00.0/current_link_width 8\n
+L /sys/class/block/nvme1n1 @DISK
+END
+"$tool" doctor --from rec >out 2>err
+check "text has names beside addresses" grep -q '^  where GPU0 (0000:03:00.0)$' out
+check "of ports, too" grep -q '^  where downstream port (0000:02:01.0)$' out
+awk -v acs=001d -f "$TOP/tests/topo/record.awk" "$TOP/tests/topo/records/dgx-a100.map" >many.rec
+"$tool" doctor --from many.rec >out 2>err
+check_eq "a kind of port once, with all of that kind" 1 "$(sed -n "/^warning: acs-redirect/,/^  why/p" out | grep -c "downstream")"
+finish

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+/*
+ * peerlane doctor PATH GPU: the answer.  The findings of a question are of
+ * severity error exactly where they keep data from going straight, so that the
+ * answer follows from them.  The path is followed in steps, from the file to
+ * the GPU's driver; the reason is that of the first step that says no.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+
+#define MAX_STEPS	(DOC_MAX_BLOCKS + 64)
+
+struct step {
+	const char *name;
+	const char *ok;		/* ok, no, far, ?, - */
+	int gpu;		/* it is about this one alone, or -1: all */
+	const char *reason;	/* of a "no", or NULL: what it says */
+	char says[1024];
+};
+
+struct steps {
+	struct step step[MAX_STEPS];
+	int n;
+};
+
+static void step(struct steps *s, const char *name, const char *ok, int gpu,
+		 const struct finding *why, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
+
+static void step(struct steps *s, const char *name, const char *ok, int gpu,
+		 const struct finding *why, const char *fmt, ...)
+{
+	struct step *new = &s->step[s->n];
+	va_list ap;
+
+	if (s->n == MAX_STEPS)
+		return;
+	s->n++;
+	new->name = name;
+	new->ok = ok;
+	new->gpu = gpu;
+	new->reason = why ? why->what : NULL;
+	va_start(ap, fmt);
+	vsnprintf(new->says, sizeof(new->says), fmt, ap);
+	va_end(ap);
+}
+
+/* The first error of a section, or of all; about @place, if that is given */
+static const struct finding *error_of(const struct doctor *d,
+				      const char *section, const char *place)
+{
+	const struct finding *f;
+	int i, k;
+
+	for (i = 0; i < d->n_findings; i++) {
+		f = d->findings[i];
+		if (f->severity != SEV_ERROR ||
+		    (section && strcmp(f->section->name, section)))
+			continue;
+		for (k = 0; place && k < f->n_where; k++)
+			if (!strcmp(f->where[k], place))
+				break;
+		if (!place || k < f->n_where)
+			return f;
+	}
+	return NULL;
+}
+
+/* The first error of the sections, NULL at the end of the list */
+static const struct finding *error_among(const struct doctor *d,
+					 const char *const *sections)
+{
+	const struct finding *f = NULL;
+
+	for (; *sections && !f; sections++)
+		f = error_of(d, *sections, NULL);
+	return f;
+}
+
+/* An error about the file that no block device below it has */
+static const struct finding *file_error(const struct doctor *d)
+{
+	const struct mount *m = d->mount;
+	const struct finding *f;
+	int i, k;
+
+	for (i = 0; i < d->n_findings; i++) {
+		f = d->findings[i];
+		if (f->severity != SEV_ERROR ||
+		    strcmp(f->section->name, "filesystem"))
+			continue;
+		for (k = 0; k < m->n_blocks; k++)
+			if (f->n_where && !strcmp(f->where[0], m->block[k].name))
+				break;
+		if (k == m->n_blocks)
+			return f;
+	}
+	return NULL;
+}
+
+static void file_steps(const struct doctor *d, struct steps *s)
+{
+	const struct mount *m = d->mount;
+	const struct finding *why = file_error(d);
+	const struct block *b;
+	int i;
+
+	if (d->dio_known && d->dio_offset)
+		step(s, "file", why ? "no" : "ok", -1, why,
+		     "%s on %s, direct IO in units of %u bytes, memory aligned "
+		     "to %u", d->path, m->type, d->dio_offset, d->dio_memory);
+	else
+		step(s, "file", why ? "no" : "ok", -1, why, "%s on %s", d->path,
+		     m->type);
+	if (m->point[0])
+		step(s, "mount", "ok", -1, NULL, "%s from %s", m->point,
+		     m->source);
+	for (i = 0; i < m->n_blocks; i++) {
+		b = &m->block[i];
+		why = error_of(d, NULL, b->name);
+		step(s, b->bdf[0] ? "drive" : "block", why ? "no" :
+		     b->bdf[0] ? "ok" : "-", -1, why, "%s (%s%s%s)%s%s",
+		     b->name, b->kind, b->detail[0] ? ", " : "", b->detail,
+		     b->bdf[0] ? " at " : "", b->bdf);
+	}
+}
+
+/* The finding of that id, about @place if that is given */
+static const struct finding *said(const struct doctor *d, const char *id,
+				  const char *place)
+{
+	int i, k;
+
+	for (i = 0; i < d->n_findings; i++) {
+		const struct finding *f = d->findings[i];
+
+		if (strcmp(f->rule->id, id))
+			continue;
+		for (k = 0; place && k < f->n_where; k++)
+			if (!strcmp(f->where[k], place))
+				break;
+		if (!place || k < f->n_where)
+			return f;
+	}
+	return NULL;
+}
+
+struct gpu_answer {
+	int gpu;
+	const char *path, *verdict;
+};
+
+static void gpu_steps(struct doctor *d, struct gpu_answer *a, struct steps *s)
+{
+	static const char *const sections[] = { "acs", "host-bridge", NULL };
+	struct pln_topo_pair pair = { .size = sizeof(pair) };
+	const struct topo_node *g = doc_gpu_at(d, a->gpu), *n;
+	const struct finding *why;
+	enum pln_verdict v;
+	int drive;
+
+	v = doc_pair(d, a->gpu, &drive, &pair);
+	why = v == PLN_VERDICT_STAGED ? error_among(d, sections) :
+	      v == PLN_VERDICT_DIRECT ? said(d, "acs-qemu-switch", NULL) : NULL;
+	if (drive >= 0) {
+		n = doc_drive_at(d, drive);
+		step(s, "pci", v == PLN_VERDICT_STAGED || why ? "no" :
+		     v == PLN_VERDICT_DIRECT ? "ok" :
+		     v == PLN_VERDICT_UNKNOWN ? "?" : "far", a->gpu, why,
+		     "%s (%s) to %s (%s): %s, %s", doc_name(d, n), n->address,
+		     doc_label(d, g), g->address, pln_verdict_name(v),
+		     pair.reason);
+	}
+	if (why && v == PLN_VERDICT_DIRECT)
+		a->path = "fails";
+	else if (error_of(d, NULL, NULL) ||
+		 (drive >= 0 && v == PLN_VERDICT_STAGED))
+		a->path = "bounce";
+	else if (drive < 0 || v == PLN_VERDICT_UNKNOWN ||
+		 d->p2pdma == UNKNOWN ||
+		 said(d, "gpu-geforce", g->address))
+		a->path = "unknown";
+	else
+		a->path = d->p2pdma == YES ? "p2p" : "nvidia-fs";
+	a->verdict = drive < 0 ? "none" : pln_verdict_name(v);
+	if (!strcmp(a->path, "unknown"))
+		d->undecided = true;
+}
+
+static void machine_steps(const struct doctor *d, struct steps *s)
+{
+	static const char *const kernel[] = { "environment", "kernel", NULL };
+	static const char *const driver[] = { "gpu", "bar1", "driver", NULL };
+	const struct finding *why = error_among(d, kernel);
+
+	step(s, "kernel", d->p2pdma == UNKNOWN ? "?" :
+	     d->p2pdma == YES && !why ? "ok" : "no", -1, why,
+	     "Linux %s, P2PDMA %s", d->release,
+	     d->p2pdma_is_old ? "for kernel users only" :
+	     d->p2pdma == YES ? "on" : d->p2pdma == NO ? "off" : "not known");
+	why = error_among(d, driver);
+	step(s, "driver", why ? "no" : "ok", -1, why, "%s", d->gpu >= 0 ?
+	     doc_gpu_at(d, d->gpu)->driver :
+	     doc_gpus(d) ? doc_gpu_at(d, 0)->driver : "none");
+}
+
+/* The GPU with the best path; of these the first; NULL without GPUs */
+static const struct gpu_answer *best(const struct gpu_answer *gpus, int n)
+{
+	static const char *const order[] = { "p2p", "nvidia-fs", "unknown",
+					     "bounce", "fails" };
+	size_t i;
+	int k;
+
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		for (k = 0; k < n; k++)
+			if (!strcmp(gpus[k].path, order[i]))
+				return &gpus[k];
+	return NULL;
+}
+
+/* Why it is not direct into that GPU */
+static const char *reason_of(const struct doctor *d, const struct steps *s,
+			     int gpu)
+{
+	const struct finding *any = error_of(d, NULL, NULL);
+	int i;
+
+	for (i = 0; i < s->n; i++)
+		if (!strcmp(s->step[i].ok, "no") &&
+		    (s->step[i].gpu < 0 || s->step[i].gpu == gpu))
+			return s->step[i].reason ? s->step[i].reason :
+						   s->step[i].says;
+	return any ? any->what : "";
+}
+
+static void put(struct json_object *o, const char *key, const char *text)
+{
+	json_object_object_add(o, key, json_object_new_string(text));
+}
+
+static struct json_object *json_gpus(const struct doctor *d,
+				     const struct gpu_answer *gpus, int n)
+{
+	struct json_object *list = json_object_new_array(), *o;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		const struct topo_node *g = doc_gpu_at(d, gpus[i].gpu);
+
+		o = json_object_new_object();
+		put(o, "gpu", doc_label(d, g));
+		put(o, "address", g->address);
+		put(o, "path", gpus[i].path);
+		put(o, "verdict", gpus[i].verdict);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+static struct json_object *json_steps(const struct steps *s)
+{
+	struct json_object *list = json_object_new_array(), *o;
+	int i;
+
+	for (i = 0; i < s->n; i++) {
+		o = json_object_new_object();
+		put(o, "step", s->step[i].name);
+		put(o, "ok", s->step[i].ok);
+		put(o, "says", s->step[i].says);
+		json_object_array_add(list, o);
+	}
+	return list;
+}
+
+void doc_answer(struct doctor *d)
+{
+	struct steps *s = doc_need(calloc(1, sizeof(*s)));
+	struct gpu_answer *gpus = doc_need(calloc((size_t)doc_gpus(d) + 1,
+						  sizeof(*gpus)));
+	const struct gpu_answer *gpu;
+	const char *path, *reason = "";
+	char says[2048], target[64];
+	int i, n = 0;
+
+	file_steps(d, s);
+	for (i = 0; i < doc_gpus(d); i++) {
+		if (d->gpu >= 0 && d->gpu != i)
+			continue;
+		gpus[n].gpu = i;
+		gpu_steps(d, &gpus[n++], s);
+	}
+	machine_steps(d, s);
+	gpu = best(gpus, n);
+	path = gpu ? gpu->path : "bounce";
+	if (!strcmp(path, "bounce") || !strcmp(path, "fails"))
+		reason = reason_of(d, s, gpu ? gpu->gpu : -1);
+	if (d->gpu >= 0)
+		snprintf(target, sizeof(target), "%s (%s)",
+			 doc_label(d, doc_gpu_at(d, d->gpu)),
+			 doc_gpu_at(d, d->gpu)->address);
+	else
+		strcpy(target, "the best GPU");
+	if (!strcmp(path, "bounce"))
+		snprintf(says, sizeof(says), "%s into %s: no, it is staged in "
+			 "host memory: %s", d->path, target, reason);
+	else if (!strcmp(path, "fails"))
+		snprintf(says, sizeof(says), "%s into %s: no, it fails or gives "
+			 "wrong data: %s", d->path, target, reason);
+	else if (!strcmp(path, "unknown"))
+		snprintf(says, sizeof(says), "%s into %s: it cannot be said "
+			 "from here", d->path, target);
+	else
+		snprintf(says, sizeof(says), "%s into %s: yes, %s%s%s", d->path,
+			 target, strcmp(path, "p2p") ?
+			 "by nvidia-fs, with NVIDIA's cuFile" :
+			 doc_has_driver(doc_gpu_at(d, gpu->gpu), "nvidia") ?
+			 "straight, with NVIDIA's cuFile (Peerlane's stages it)" :
+			 "straight",
+			 strcmp(gpu->verdict, "root-complex") ? "" :
+			 ", but through the root complex",
+			 d->count[SEV_WARNING] ? "; see below" : "");
+	d->answer = json_object_new_object();
+	put(d->answer, "file", d->path);
+	put(d->answer, "path", path);
+	put(d->answer, "reason", reason);
+	put(d->answer, "says", says);
+	json_object_object_add(d->answer, "gpus", json_gpus(d, gpus, n));
+	json_object_object_add(d->answer, "steps", json_steps(s));
+	free(gpus);
+	free(s);
+}
