@@ -38,6 +38,29 @@
 	extern __typeof__(name) alias_name				\
 		__attribute__((alias(#name), visibility("default")))
 
+/*
+ * Begins a function that programs replace in memory.  UCX does that to learn of
+ * memory that comes and goes: it moves the first 5 to 12 bytes elsewhere, and knows
+ * few instructions that can be moved.  A number into a register is one of them,
+ * and rax is free where a function begins.
+ */
+#ifdef __x86_64__
+#define PLN_PATCHABLE(name, ...)					\
+	__attribute__((used, noipa))					\
+	static CUresult name##_body(__VA_ARGS__);			\
+	_Pragma("GCC diagnostic push")					\
+	_Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")		\
+	__attribute__((naked)) CUresult name(__VA_ARGS__)		\
+	{								\
+		__asm__("mov $0, %eax\n\tmov $0, %eax\n\t"		\
+			"mov $0, %eax\n\tjmp " #name "_body");		\
+	}								\
+	_Pragma("GCC diagnostic pop")					\
+	static CUresult name##_body(__VA_ARGS__)
+#else
+#define PLN_PATCHABLE(name, ...)	CUresult name(__VA_ARGS__)
+#endif
+
 /* ---- devices ---- */
 struct pln_file;
 

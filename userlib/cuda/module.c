@@ -443,16 +443,16 @@ static CUresult variable(const void *handle, bool library, const char *name)
 	return err;
 }
 
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
-			      const char *name)
+PLN_PATCHABLE(cuModuleGetGlobal_v2, CUdeviceptr *ptr, size_t *size,
+	      CUmodule module, const char *name)
 {
 	(void)ptr;
 	(void)size;
 	return variable(module, false, name);
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *size, CUlibrary library,
-			    const char *name)
+PLN_PATCHABLE(cuLibraryGetGlobal, CUdeviceptr *ptr, size_t *size,
+	      CUlibrary library, const char *name)
 {
 	(void)ptr;
 	(void)size;
