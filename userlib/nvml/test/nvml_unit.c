@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_machine.h"
@@ -476,23 +475,6 @@ static void t_threads(void)
 
 /* ---- all ---- */
 
-static bool in_child(void (*test)(void))
-{
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		alarm(60);
-		failed = false;
-		test();
-		exit(failed);
-	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid &&
-	       WIFEXITED(status) && !WEXITSTATUS(status);
-}
-
 int main(int argc, char **argv)
 {
 #define T(name) { #name, t_##name }
@@ -514,6 +496,6 @@ int main(int argc, char **argv)
 	no_driver = argv[3];
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		if (argc < 5 || !strcmp(argv[4], tests[i].name))
-			ktap(in_child(tests[i].fn), "%s", tests[i].name);
+			ktap(!in_child(tests[i].fn), "%s", tests[i].name);
 	return ktap_end();
 }
