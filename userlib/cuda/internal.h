@@ -301,7 +301,6 @@ struct CUctx_st {
 	LIST_HEAD(, CUevent_st) events;
 	LIST_HEAD(, pln_range) ranges;
 	LIST_HEAD(, pln_chunk) blocks;
-	LIST_HEAD(, pln_cls) cls;
 	LIST_HEAD(, CUmod_st) modules;
 	uint32_t peers;			/* devices whose memory may be reached */
 	LIST_ENTRY(CUctx_st) link;
@@ -443,9 +442,6 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size,
 			  enum pln_range_kind kind, CUdeviceptr *out);
 void pln_device_free(CUdeviceptr ptr);
 void pln_ctx_free_memory(CUcontext ctx);
-
-/* ---- export.c ---- */
-void pln_cls_drop(CUcontext ctx);
 
 /* ---- vmm.c ---- */
 void pln_mem_free(struct pln_mem *mem);
