@@ -22,6 +22,7 @@
 
 #include "cuda_abi.h"
 #include "gpu.h"
+#include "image.h"
 #include "peerlane/cuda_ext.h"
 
 #define PLN_MAX_QUEUES		16
@@ -213,6 +214,7 @@ enum pln_range_kind {
 	PLN_RANGE_VMM,			/* by cuMemMap(), has no context */
 	PLN_RANGE_POOL,			/* likewise */
 	PLN_RANGE_IMPORTED,		/* of a pool of another process */
+	PLN_RANGE_CODE,			/* a variable of a module */
 };
 
 /* What a pointer of the program can point into */
@@ -495,7 +497,9 @@ CUresult pln_stream_call(CUstream stream, struct pln_call *call,
 struct CUmod_st {
 	struct pln_obj obj;
 	struct CUctx_st *ctx;		/* NULL: a library; no reference */
-	char *ptx;			/* NULL: binary code */
+	struct pln_image *image;	/* shared by a library and its modules */
+	CUdeviceptr *at;		/* pln.lock: of a module's variables; or NULL */
+	bool gone;			/* likewise: unloaded */
 	/* pln.lock: a library's modules, one in each context that asked for it */
 	LIST_HEAD(, CUmod_st) modules;
 	bool of_library;

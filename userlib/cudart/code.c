@@ -295,7 +295,7 @@ cudaError_t rt_variable(const void *address, size_t offset, size_t n,
 	cudaError_t err = look_up(address, &at, &have, &name);
 
 	if (err == cudaErrorNotSupported)
-		fprintf(stderr, "libcudart (Peerlane): the variable %s has no place: the emulated GPU takes no device code\n",
+		fprintf(stderr, "libcudart (Peerlane): the variable %s has no place: its code is compressed, or PTX alone; nvcc --no-compress, with code for an sm_ architecture, leaves it readable\n",
 			name);
 	if (err)
 		return err;
