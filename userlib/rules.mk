@@ -38,4 +38,7 @@ Q :=
 say =
 endif
 
+# Of all C sources
+STD	:= -std=gnu11 -D_GNU_SOURCE -include $(TOP)/userlib/old_libc.h
+
 .DELETE_ON_ERROR:

@@ -26,6 +26,9 @@ check_eq "every manual page is there" "" "$(cat lost)"
 for header in "$TOP"/userlib/include/peerlane/*.h; do
 	cmp -s "$header" "$root/include/peerlane/${header##*/}" || echo "${header##*/}"
 done >lost
+for cuda in cuda-12 cuda-13; do
+	check "the static runtime of $cuda is there" test -s "$root/lib/peerlane/$cuda/libcudart_static.a"
+done
 check_eq "every header is there" "" "$(cat lost)"
 check_eq "nothing that stands in for NVIDIA's driver is" "" \
 	"$(find dest -name 'libcuda.so*' -o -name 'libnvidia-ml.so*' -o -name nvidia-smi)"

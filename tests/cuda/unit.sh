@@ -13,6 +13,9 @@ for part in unit memory_unit order_unit drain_unit failure_unit share_unit peer_
 	unit "cuda_$part"
 	unit "cuda_${part}_san"
 done
+# UCX replaces functions of the library in memory
+LD_LIBRARY_PATH=$BUILD/userlib/tests/host/fake CUDA_VISIBLE_DEVICES=0 "$BUILD/userlib/tests/host/cuda_patch" >cuda_patch.log 2>&1
+ended cuda_patch $? cuda_patch.log
 # What has threads once more under the sanitizer for them
 unit cuda_failure_unit_tsan threads
 unit cuda_fuzz_tsan

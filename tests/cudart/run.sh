@@ -59,7 +59,7 @@ installed=$OUT/root/usr/local
 "$installed/bin/peerlane" run sh -c "$show" >out 2>err
 check_eq "installed: the library and its folder" \
 	"$installed/lib/peerlane/libpeerlane-cudart.so.0|$installed/lib/peerlane" "$(cat out)"
-check_eq "with our runtimes beside it, and no driver" "libcudart.so.12 libcudart.so.13 libpeerlane-cudart.so.0 " \
+check_eq "with our runtimes beside it, and no driver" "cuda-12 cuda-13 libcudart.so.12 libcudart.so.13 libpeerlane-cudart.so.0 " \
 	"$(cd "$installed/lib/peerlane" && echo * | tr '\n' ' ')"
 mv "$installed" "$OUT/a blank"
 "$OUT/a blank/bin/peerlane" run true >out 2>err

@@ -122,10 +122,20 @@ check "a stripped library: what is said of it" grep -q 'libwith.so: .*no symbol 
 # What cannot be led over stops the program
 program short 13 -Os -fno-align-functions -falign-functions=1 >cc.log 2>&1
 refused short 'has 6 bytes, too few for a jump; link .* nvcc -cudart shared'
-mkdir old.d
-grep -v _v2 p12.d/names.inc >old.d/names.inc
+mkdir old.d eleven.d
+grep -v _v2 p12.d/names.inc >eleven.d/names.inc
+grep -v cudaMallocAsync eleven.d/names.inc >old.d/names.inc
 program old 12 >cc.log 2>&1
-refused old 'older than 12'
+refused old 'older than 11.2'
+
+# CUDA 11 is led to 12, but for what they do not have in common
+program eleven 12 -DOLDER >cc.log 2>&1
+changed='^N(cuda\(FuncGetAttributes\|GetDriverEntryPoint\(_ptsz\)\{0,1\}\))'
+check "11: has what is another in 12" test "$(grep -c "$changed" eleven.d/names.inc)" -ge 2
+PEERLANE_LOG=1 LD_PRELOAD=$lead ./eleven calls >eleven.out 2>eleven.err
+check "11: it runs on 12" grep -q '^main: CUDA 12, memory 0 xyx, launch 801, last 801, free 0$' eleven.out
+check "11: what is another is refused" grep -q \
+	": $(($(grep -vc "$changed" eleven.d/names.inc) - 1)) functions of its CUDA 11 runtime .*, $(($(grep -c "$changed" eleven.d/names.inc) + 1)) unknown ones" eleven.err
 for n in 64 65; do # with the one that is there already
 	mkdir "many$n.d"
 	{

@@ -34,9 +34,6 @@ check "the environment counts only where it may" \
 objdump -p "$lib" >dynamic
 check "libcuda is not linked" sh -c '! grep -q "NEEDED.*cuda" dynamic'
 check "dlclose() leaves it where its threads run" sh -c "readelf -d '$lib' | grep -q NODELETE"
-newest=$(grep -o 'GLIBC_2[.][0-9]*' symbols | sort -t. -k2 -n -u | tail -n 1)
-check "it loads with C libraries from 2.34 on (needs $newest)" \
-	test "${newest#GLIBC_2.}" -le 34
 
 # A compiler that warns of more must still be able to build it
 check "warnings are errors on request only" \

@@ -10,6 +10,11 @@ attribute() {
 	printf 'F /sys/bus/pci/devices/%s/%s %s\\n\n' "$1" "$2" "$3"
 }
 
+# system NAME TEXT: of the processors and NUMA nodes
+system() {
+	printf 'F /sys/devices/system/%s %s\\n\n' "$1" "$2"
+}
+
 # The fake driver has its GPUs in slot 1
 record() { # NAME: of the machine that NAME.map describes
 	awk -f "$TOP/tests/topo/record.awk" "$TOP/tests/nvml/$1.map" |
@@ -40,6 +45,14 @@ records() {
 		attribute "$records_port" max_link_width 8
 		attribute 0000:04:01.0 current_link_speed Unknown
 		attribute 0000:04:01.0 current_link_width 0
+		# processors 0 to 3 are node 0, 8 to 15 node 2 of the same socket
+		for cpu in 0 1 2 3; do
+			system "cpu/cpu$cpu/topology/package_cpus_list" 0-3,8-15
+		done
+		system node/online 0-2
+		system node/node0/cpulist 0-3
+		system node/node1/cpulist 4,64-65
+		system node/node2/cpulist 8-15
 	} >>switches.rec
 	cat >no-driver.rec <<-'END'
 		V 1

@@ -22,7 +22,8 @@ check_eq "-L, all" 4 "$(smi -L | wc -l)"
 check_eq "by UUID, by address, several" "GPU 1
 GPU 3" "$(smi -L -i "$uuid,0000:06:01.0" | cut -d: -f1)"
 fields=index,name,uuid,pci.bus_id,memory.total,memory.used,driver_version
-version=$(sed -n 's/^#define PLN_VERSION_[A-Z]*[[:blank:]]//p' "$TOP/userlib/include/peerlane/peerlane.h" | paste -sd.)
+# as nvml.h says
+version=580.$(sed -n 's/^#define PLN_VERSION_M[A-Z]*[[:blank:]]//p' "$TOP/userlib/include/peerlane/peerlane.h" | paste -sd.)
 row="1, Peerlane emulated GPU, $uuid, 00000000:04:01.0"
 check_eq "--query-gpu" "index, name, uuid, pci.bus_id, memory.total [MiB], memory.used [MiB], driver_version
 $row, 256 MiB, 0 MiB, $version" "$(smi --query-gpu=$fields --format=csv -i 1)"

@@ -182,7 +182,6 @@ CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
 	LIST_INIT(&ctx->events);
 	LIST_INIT(&ctx->ranges);
 	LIST_INIT(&ctx->blocks);
-	LIST_INIT(&ctx->cls);
 	LIST_INIT(&ctx->modules);
 	err = pln_stream_new(ctx, 0, 0, true, &ctx->legacy);
 	if (!err) {
@@ -223,7 +222,6 @@ bool pln_ctx_destroy(CUcontext ctx)
 	pln_obj_del(&ctx->obj);
 	pthread_mutex_unlock(&pln.lock);
 
-	pln_cls_drop(ctx);
 	pln_ctx_unload(ctx);
 	pln_drain(ctx->file);
 	pln_ctx_free_memory(ctx);

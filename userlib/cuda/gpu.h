@@ -13,6 +13,7 @@
 #include <linux/peerlane_gpu.h>
 
 #define PLN_DRIVER_VERSION	13000	/* CUDA's, 13.0 */
+#define PLN_DRIVER_BRANCH	580	/* of NVIDIA's drivers: the first with it */
 #define PLN_MAX_DEVICES		32
 #define PLN_GPU_NAME		"Peerlane emulated GPU"
 #define PLN_GPU_CC_MAJOR	9	/* compute capability */

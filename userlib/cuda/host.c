@@ -75,7 +75,7 @@ CUresult cuMemAllocHost_v2(void **ptr, size_t size)
 			  CU_MEMHOSTALLOC_DEVICEMAP);
 }
 
-CUresult cuMemFreeHost(void *ptr)
+PLN_PATCHABLE(cuMemFreeHost, void *ptr)
 {
 	CUresult err = pln_ctx_needed();
 

@@ -22,6 +22,7 @@
 
 #include "cuda_abi.h"
 #include "gpu.h"
+#include "image.h"
 #include "peerlane/cuda_ext.h"
 
 #define PLN_MAX_QUEUES		16
@@ -37,6 +38,29 @@
 #define PLN_ALIAS(name, alias_name)					\
 	extern __typeof__(name) alias_name				\
 		__attribute__((alias(#name), visibility("default")))
+
+/*
+ * Begins a function that programs replace in memory.  UCX does that to learn of
+ * memory that comes and goes: it moves the first 5 to 12 bytes elsewhere, and knows
+ * few instructions that can be moved.  A number into a register is one of them,
+ * and rax is free where a function begins.
+ */
+#ifdef __x86_64__
+#define PLN_PATCHABLE(name, ...)					\
+	__attribute__((used, noipa))					\
+	static CUresult name##_body(__VA_ARGS__);			\
+	_Pragma("GCC diagnostic push")					\
+	_Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")		\
+	__attribute__((naked)) CUresult name(__VA_ARGS__)		\
+	{								\
+		__asm__("mov $0, %eax\n\tmov $0, %eax\n\t"		\
+			"mov $0, %eax\n\tjmp " #name "_body");		\
+	}								\
+	_Pragma("GCC diagnostic pop")					\
+	static CUresult name##_body(__VA_ARGS__)
+#else
+#define PLN_PATCHABLE(name, ...)	CUresult name(__VA_ARGS__)
+#endif
 
 /* ---- devices ---- */
 struct pln_file;
@@ -190,6 +214,7 @@ enum pln_range_kind {
 	PLN_RANGE_VMM,			/* by cuMemMap(), has no context */
 	PLN_RANGE_POOL,			/* likewise */
 	PLN_RANGE_IMPORTED,		/* of a pool of another process */
+	PLN_RANGE_CODE,			/* a variable of a module */
 };
 
 /* What a pointer of the program can point into */
@@ -278,7 +303,6 @@ struct CUctx_st {
 	LIST_HEAD(, CUevent_st) events;
 	LIST_HEAD(, pln_range) ranges;
 	LIST_HEAD(, pln_chunk) blocks;
-	LIST_HEAD(, pln_cls) cls;
 	LIST_HEAD(, CUmod_st) modules;
 	uint32_t peers;			/* devices whose memory may be reached */
 	LIST_ENTRY(CUctx_st) link;
@@ -421,9 +445,6 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size,
 void pln_device_free(CUdeviceptr ptr);
 void pln_ctx_free_memory(CUcontext ctx);
 
-/* ---- export.c ---- */
-void pln_cls_drop(CUcontext ctx);
-
 /* ---- vmm.c ---- */
 void pln_mem_free(struct pln_mem *mem);
 void pln_vmm_unmap(struct pln_chunk *chunk);
@@ -476,7 +497,9 @@ CUresult pln_stream_call(CUstream stream, struct pln_call *call,
 struct CUmod_st {
 	struct pln_obj obj;
 	struct CUctx_st *ctx;		/* NULL: a library; no reference */
-	char *ptx;			/* NULL: binary code */
+	struct pln_image *image;	/* shared by a library and its modules */
+	CUdeviceptr *at;		/* pln.lock: of a module's variables; or NULL */
+	bool gone;			/* likewise: unloaded */
 	/* pln.lock: a library's modules, one in each context that asked for it */
 	LIST_HEAD(, CUmod_st) modules;
 	bool of_library;

@@ -20,7 +20,8 @@ struct pln_advice {
 	bool by_host;
 };
 
-CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t size, unsigned int flags)
+PLN_PATCHABLE(cuMemAllocManaged, CUdeviceptr *ptr, size_t size,
+	      unsigned int flags)
 {
 	CUdeviceptr got;
 	CUcontext ctx;

@@ -418,7 +418,7 @@ void pln_ctx_free_memory(CUcontext ctx)
 	}
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size)
+PLN_PATCHABLE(cuMemAlloc_v2, CUdeviceptr *ptr, size_t size)
 {
 	CUdeviceptr got;
 	CUcontext ctx;
@@ -434,8 +434,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t size)
 	return err;
 }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width,
-			    size_t height, unsigned int element)
+PLN_PATCHABLE(cuMemAllocPitch_v2, CUdeviceptr *ptr, size_t *pitch,
+	      size_t width, size_t height, unsigned int element)
 {
 	CUdeviceptr got;
 	size_t row, all;
@@ -529,7 +529,7 @@ void pln_device_free(CUdeviceptr ptr)
 	pln_ctx_put(ctx);
 }
 
-CUresult cuMemFree_v2(CUdeviceptr ptr)
+PLN_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)
 {
 	CUresult err = ptr ? pln_ctx_needed() : pln_ready();
 

@@ -3,9 +3,9 @@
  * Device code: modules and libraries are taken and named, and nothing in them
  * is ever run; kernel.c refuses.
  *
- * Text (PTX) is searched for the names of its kernels.  Binary code, which may
- * be compressed, is not looked into: every kernel that the program asks for is
- * said to be there.
+ * Text (PTX) is searched for the names of its kernels.  Of binary code every
+ * kernel that the program asks for is said to be there.  Variables are those of
+ * image.c; a module's get their memory when they are first asked for.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -17,14 +17,10 @@
 
 #include "internal.h"
 
-/* First words of binary code: fat binaries, their wrapper, ELF */
-#define MAGIC_FAT	0xba55ed50u
-#define MAGIC_WRAPPER	0x466243b1u
-#define MAGIC_ELF	0x464c457fu
-
 void pln_code_free(struct CUmod_st *code)
 {
-	free(code->ptx);
+	pln_image_put(code->image);
+	free(code->at);
 	free(code);
 }
 
@@ -56,38 +52,20 @@ static bool is_ptx(const char *text)
 	}
 }
 
-static CUresult code_new(const void *image, struct CUmod_st **out)
+/* Takes over the caller's reference on @image, which may be NULL: no memory */
+static CUresult code_new(struct pln_image *image, struct CUmod_st **out)
 {
-	struct CUmod_st *code;
-	uint32_t magic;
-	bool text;
+	struct CUmod_st *code = image ? calloc(1, sizeof(*code)) : NULL;
 
-	/* Text may be shorter than the number: byte by byte */
-	if (!((const char *)image)[0])
-		return CUDA_ERROR_INVALID_IMAGE;
-	text = !memchr("\x7f\x50\xb1", ((const char *)image)[0], 3) ||
-	       !((const char *)image)[1] || !((const char *)image)[2];
-	if (!text) {
-		memcpy(&magic, image, sizeof(magic));
-		text = magic != MAGIC_FAT && magic != MAGIC_WRAPPER &&
-		       magic != MAGIC_ELF;
-	}
-	if (text && !is_ptx(image))
-		return CUDA_ERROR_INVALID_IMAGE;
-	code = calloc(1, sizeof(*code));
-	if (!code)
+	if (!code) {
+		pln_image_put(image);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	code->image = image;
 	code->obj.type = PLN_CODE;
 	atomic_init(&code->obj.refs, 1);
 	LIST_INIT(&code->functions);
 	LIST_INIT(&code->modules);
-	if (text) {
-		code->ptx = strdup(image);
-		if (!code->ptx) {
-			free(code);
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		}
-	}
 	*out = code;
 	return CUDA_SUCCESS;
 }
@@ -110,14 +88,17 @@ static CUresult code_add(struct CUmod_st *code, CUcontext ctx)
 typedef CUresult load_fn(const void *from, CUcontext ctx,
 			 struct CUmod_st **out);
 
-static CUresult load(const void *image, CUcontext ctx, struct CUmod_st **out)
+static CUresult load_sized(const void *data, size_t size, CUcontext ctx,
+			   struct CUmod_st **out)
 {
 	struct CUmod_st *code;
 	CUresult err;
 
-	if (!out || !image)
+	if (!out || !data)
 		return CUDA_ERROR_INVALID_VALUE;
-	err = code_new(image, &code);
+	if (!pln_image_is_binary(data) && !is_ptx(data))
+		return CUDA_ERROR_INVALID_IMAGE;
+	err = code_new(pln_image_new(data, size), &code);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
@@ -128,6 +109,11 @@ static CUresult load(const void *image, CUcontext ctx, struct CUmod_st **out)
 	else
 		*out = code;
 	return err;
+}
+
+static CUresult load(const void *data, CUcontext ctx, struct CUmod_st **out)
+{
+	return load_sized(data, 0, ctx, out);
 }
 
 static CUresult load_file(const void *name, CUcontext ctx,
@@ -155,7 +141,7 @@ static CUresult load_file(const void *name, CUcontext ctx,
 	close(fd);
 	err = !image ? CUDA_ERROR_OUT_OF_MEMORY :
 	      got != st.st_size ? CUDA_ERROR_OPERATING_SYSTEM :
-	      load(image, ctx, out);
+	      load_sized(image, (size_t)st.st_size, ctx, out);
 	free(image);
 	return err;
 }
@@ -250,6 +236,7 @@ static void code_del(struct CUmod_st *code)
 		function->code = NULL;
 		pln_obj_put(&function->obj);
 	}
+	code->gone = true;
 	pln_obj_del(&code->obj);
 	if (code->ctx)
 		LIST_REMOVE(code, link);
@@ -269,28 +256,43 @@ static struct CUmod_st *code_find(const void *handle, bool library)
 	return code;
 }
 
+/* Of a module that is unloaded; a context that is destroyed frees all memory */
+static void free_variables(struct CUmod_st *code)
+{
+	for (size_t i = 0; code->at && i < code->image->n; i++)
+		if (code->at[i])
+			pln_take_and_free(code->at[i], PLN_KIND(CODE),
+					  CUDA_ERROR_INVALID_VALUE);
+}
+
 static CUresult unload(const void *handle, bool library)
 {
 	struct CUmod_st *code, *module;
 	CUresult err = pln_ready();
+	bool mine;
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
 	code = code_find(handle, library);
-	if (code) {
-		while ((module = LIST_FIRST(&code->modules))) {
-			code_del(module);
-			pln_obj_put(&module->obj);	/* the table's */
-		}
-		code_del(code);
+	while (code && (module = LIST_FIRST(&code->modules))) {
+		code_del(module);
+		pthread_mutex_unlock(&pln.lock);
+		free_variables(module);
+		pln_obj_put(&module->obj);	/* the table's */
+		pthread_mutex_lock(&pln.lock);
 	}
+	mine = code && !code->gone;
+	if (mine)
+		code_del(code);
 	pthread_mutex_unlock(&pln.lock);
-	if (!code)
-		return CUDA_ERROR_INVALID_HANDLE;
-	pln_obj_put(&code->obj);		/* the table's */
-	pln_obj_put(&code->obj);
-	return CUDA_SUCCESS;
+	if (mine) {
+		free_variables(code);
+		pln_obj_put(&code->obj);	/* the table's */
+	}
+	if (code)
+		pln_obj_put(&code->obj);
+	return mine ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuModuleUnload(CUmodule module)
@@ -364,7 +366,7 @@ static CUresult function_get(struct CUmod_st *code, const char *name,
 			return CUDA_SUCCESS;
 		}
 	}
-	if (code->ptx && !ptx_has(code->ptx, name))
+	if (code->image->ptx && !ptx_has(code->image->ptx, name))
 		return CUDA_ERROR_NOT_FOUND;
 	function = calloc(1, sizeof(*function) + len);
 	if (!function)
@@ -422,10 +424,68 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
 	return err;
 }
 
-/* Variables would have to lie in GPU memory, as the code expects them */
-static CUresult variable(const void *handle, bool library, const char *name)
+/*
+ * Memory of variable number @i, of a module in @ctx.  Whoever comes first keeps
+ * what it made; one that comes when the module is gone finds nothing.
+ */
+static CUresult place(struct CUmod_st *code, CUcontext ctx, size_t i,
+		      CUdeviceptr *out)
+{
+	const struct pln_var *var = &code->image->vars[i];
+	CUdeviceptr made = 0;
+	CUresult err = pln_device_alloc(ctx, var->size, PLN_RANGE_CODE, &made);
+
+	if (err)
+		return err;
+	err = cuCtxPushCurrent_v2(ctx);
+	if (!err) {
+		err = var->data ? cuMemcpyHtoD_v2(made, var->data, var->size) :
+				  cuMemsetD8_v2(made, 0, var->size);
+		cuCtxPopCurrent_v2(NULL);
+	}
+	pthread_mutex_lock(&pln.lock);
+	if (!err && code->gone)
+		err = CUDA_ERROR_INVALID_HANDLE;
+	if (!err && !code->at) {
+		code->at = calloc(code->image->n, sizeof(*code->at));
+		if (!code->at)
+			err = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (!err && !code->at[i]) {
+		code->at[i] = made;
+		made = 0;
+	}
+	if (!err)
+		*out = code->at[i];
+	pthread_mutex_unlock(&pln.lock);
+	if (made)
+		pln_take_and_free(made, PLN_KIND(CODE),
+				  CUDA_ERROR_INVALID_VALUE);
+	return err;
+}
+
+/* Number of the variable; an error if its place is not for the library to give */
+static CUresult find_variable(const struct pln_image *image, const char *name,
+			      size_t *i)
+{
+	if (image->ptx)
+		return strstr(image->ptx, name) ? CUDA_ERROR_NOT_SUPPORTED :
+						  CUDA_ERROR_NOT_FOUND;
+	for (*i = 0; *i < image->n; ++*i)
+		if (!strcmp(image->vars[*i].name, name))
+			return image->vars[*i].managed ?
+			       CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	return image->known ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult variable(CUdeviceptr *ptr, size_t *size, const void *handle,
+			 bool library, const char *name)
 {
 	struct CUmod_st *code;
+	CUcontext ctx = NULL;
+	CUdeviceptr at = 0;
+	CUmodule module;
+	size_t i = 0;
 	CUresult err = pln_ready();
 
 	if (err)
@@ -434,29 +494,44 @@ static CUresult variable(const void *handle, bool library, const char *name)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
 	code = code_find(handle, library);
-	err = !code ? CUDA_ERROR_INVALID_HANDLE :
-	      code->ptx && !strstr(code->ptx, name) ? CUDA_ERROR_NOT_FOUND :
-	      CUDA_ERROR_NOT_SUPPORTED;
+	err = code ? find_variable(code->image, name, &i) :
+		     CUDA_ERROR_INVALID_HANDLE;
+	if (!err && code->at)
+		at = code->at[i];
+	if (!err && code->ctx) {
+		ctx = code->ctx;
+		atomic_fetch_add(&ctx->obj.refs, 1);
+	}
 	pthread_mutex_unlock(&pln.lock);
+	if (!err && library) {
+		err = cuLibraryGetModule(&module, (CUlibrary)code);
+		if (!err)
+			err = variable(ptr, size, module, false, name);
+	} else if (!err) {
+		if (!at)
+			err = place(code, ctx, i, &at);
+		if (!err && ptr)
+			*ptr = at;
+		if (!err && size)
+			*size = code->image->vars[i].size;
+	}
+	if (ctx)
+		pln_ctx_put(ctx);
 	if (code)
 		pln_obj_put(&code->obj);
 	return err;
 }
 
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *size, CUmodule module,
-			      const char *name)
+PLN_PATCHABLE(cuModuleGetGlobal_v2, CUdeviceptr *ptr, size_t *size,
+	      CUmodule module, const char *name)
 {
-	(void)ptr;
-	(void)size;
-	return variable(module, false, name);
+	return variable(ptr, size, module, false, name);
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *size, CUlibrary library,
-			    const char *name)
+PLN_PATCHABLE(cuLibraryGetGlobal, CUdeviceptr *ptr, size_t *size,
+	      CUlibrary library, const char *name)
 {
-	(void)ptr;
-	(void)size;
-	return variable(library, true, name);
+	return variable(ptr, size, library, true, name);
 }
 
 /* A library's module in the current context: the same code once more */
@@ -482,7 +557,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 		if (copy->ctx == ctx)
 			break;
 	if (!copy) {
-		err = code_new(code->ptx ? code->ptx : "\x7f" "ELF", &copy);
+		err = code_new(pln_image_ref(code->image), &copy);
 		if (err)
 			goto out;
 		err = code_add(copy, ctx);

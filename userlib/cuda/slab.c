@@ -451,7 +451,7 @@ static CUresult alloc(CUdeviceptr *ptr, size_t size, CUmemoryPool pool,
 	return err;
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t size, CUstream handle)
+PLN_PATCHABLE(cuMemAllocAsync, CUdeviceptr *ptr, size_t size, CUstream handle)
 {
 	CUmemoryPool pool;
 	CUstream stream;
@@ -468,8 +468,8 @@ CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t size, CUstream handle)
 }
 PLN_ALIAS(cuMemAllocAsync, cuMemAllocAsync_ptsz);
 
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t size,
-				 CUmemoryPool handle, CUstream stream_handle)
+PLN_PATCHABLE(cuMemAllocFromPoolAsync, CUdeviceptr *ptr, size_t size,
+	      CUmemoryPool handle, CUstream stream_handle)
 {
 	CUmemoryPool pool;
 	CUstream stream;
@@ -502,7 +502,7 @@ void pln_pool_give(struct pln_range *range)
 	pln_obj_put(&pool->obj);
 }
 
-CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream handle)
+PLN_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 {
 	struct pln_range *range;
 	struct pln_job *job;

@@ -356,8 +356,8 @@ void pln_vmm_unmap(struct pln_chunk *chunk)
 	pln_obj_put(&chunk->mem->obj);
 }
 
-CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
-		  CUmemGenericAllocationHandle handle, unsigned long long flags)
+PLN_PATCHABLE(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset,
+	      CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
 	struct pln_range *range = NULL;
 	struct pln_chunk *chunk = NULL;
@@ -444,7 +444,7 @@ static CUresult check_maps(CUdeviceptr ptr, size_t size)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
+PLN_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 {
 	struct pln_span *span;
 	struct pln_range *range;

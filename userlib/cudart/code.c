@@ -263,13 +263,12 @@ static cudaError_t get_function(const void *address, CUfunction *function)
 	return err ? err : DRIVER(cuKernelGetFunction, function, kernel);
 }
 
-cudaError_t rt_variable(const void *address, size_t offset, size_t n,
-			void **ptr, size_t *size)
+/* Where the driver has the variable at @address of the program */
+static cudaError_t look_up(const void *address, CUdeviceptr *at, size_t *have,
+			   const char **name)
 {
-	CUdeviceptr at = 0;
 	CUmodule module;
 	struct symbol *s;
-	size_t have = 0;
 	cudaError_t err = rt_enter();
 
 	if (err)
@@ -280,11 +279,26 @@ cudaError_t rt_variable(const void *address, size_t offset, size_t n,
 	if (!err)
 		err = DRIVER(cuLibraryGetModule, &module, s->image->library);
 	if (!err)
-		err = DRIVER(cuModuleGetGlobal_v2, &at, &have, module, s->name);
+		err = DRIVER(cuModuleGetGlobal_v2, at, have, module, s->name);
+	if (s)
+		*name = s->name;
 	pthread_mutex_unlock(&lock);
+	return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : err;
+}
+
+cudaError_t rt_variable(const void *address, size_t offset, size_t n,
+			void **ptr, size_t *size)
+{
+	CUdeviceptr at = 0;
+	size_t have = 0;
+	const char *name = "";
+	cudaError_t err = look_up(address, &at, &have, &name);
+
+	if (err == cudaErrorNotSupported)
+		fprintf(stderr, "libcudart (Peerlane): the variable %s has no place: its code is compressed, or PTX alone; nvcc --no-compress, with code for an sm_ architecture, leaves it readable\n",
+			name);
 	if (err)
-		return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol :
-							err;
+		return err;
 	if (offset > have || n > have - offset)
 		return cudaErrorInvalidValue;
 	*ptr = (void *)(uintptr_t)(at + offset);
@@ -317,16 +331,15 @@ void rt_forget_code(int device)
 static cudaError_t place_managed(struct symbol *s)
 {
 	CUdeviceptr at = 0;
-	void *ptr = NULL;
-	cudaError_t err = rt_variable(s->address, 0, 0, &ptr, NULL);
+	const char *name;
+	size_t have;
+	cudaError_t err = look_up(s->address, &at, &have, &name);
 
-	if (err == cudaErrorNotSupported) {
+	if (err == cudaErrorNotSupported)
 		err = DRIVER(cuMemAllocManaged, &at, s->size,
 			     CU_MEM_ATTACH_GLOBAL);
-		ptr = (void *)(uintptr_t)at;
-	}
 	if (!err)
-		*s->managed = ptr;
+		*s->managed = (void *)(uintptr_t)at;
 	return err;
 }
 

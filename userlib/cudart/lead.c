@@ -38,8 +38,16 @@
 #endif
 
 #define CANNOT_RUN	126	/* as of a shell: found, but cannot be run */
-/* How the linker knows what is inside NVIDIA's runtime, in all its versions */
-#define INSIDE		"libcudart_static_"
+/* How the linker knows what is inside NVIDIA's runtime, of today and of before */
+static const char *const inside[] = { "libcudart_static_", "_ZN6cudart" };
+/*
+ * What the runtime of CUDA 11 has by the same names as 12, with fewer arguments or
+ * a smaller structure
+ */
+static const char *const changed[] = {
+	"cudaFuncGetAttributes", "cudaGetDriverEntryPoint",
+	"cudaGetDriverEntryPoint_ptsz",
+};
 /*
  * What the runtime asks the driver for its proof by, cuda/export.c; not const,
  * or this library would find it in its own constants.
@@ -155,18 +163,29 @@ static bool is_api(const char *name)
 
 static bool is_inside(const char *name)
 {
-	return !strncmp(name, INSIDE, strlen(INSIDE));
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
+		if (!strncmp(name, inside[i], strlen(inside[i])))
+			return true;
+	return false;
+}
+
+static bool is_changed(const char *name)
+{
+	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++)
+		if (!strcmp(name, changed[i]))
+			return true;
+	return false;
 }
 
 /*
  * Which CUDA the runtime in @o is of; 0: there is none.  It is one object file,
  * so all of its functions are there if one of them is.  CUDA 12 has a second
  * version of a function that CUDA 13 has again but once; what came before 12 has
- * not, and has a function that 13 has no more.
+ * not, and has a function that 13 has no more.  Pools came with 11.2.
  */
 static int find(const struct object *o)
 {
-	bool here = false, second = false, old = false;
+	bool here = false, second = false, old = false, pools = false;
 	const char *name;
 	Elf64_Sym sym;
 
@@ -177,10 +196,11 @@ static int find(const struct object *o)
 		here |= is_inside(name);
 		second |= !strcmp(name, "cudaGetDeviceProperties_v2");
 		old |= !strcmp(name, "cudaThreadSynchronize");
+		pools |= !strcmp(name, "cudaMallocAsync");
 	}
-	if (here && old && !second)
-		STOP(o, "the CUDA runtime linked in is older than 12, and Peerlane has 12 and 13; build the program by one of these");
-	return !here ? 0 : second ? 12 : 13;
+	if (here && old && !second && !pools)
+		STOP(o, "the CUDA runtime linked in is older than 11.2, and Peerlane has 12, for 11 as well, and 13; build the program by one of these");
+	return !here ? 0 : second ? 12 : old ? 11 : 13;
 }
 
 struct place {
@@ -292,8 +312,10 @@ static void write_jump(const struct object *o, const struct lead *l)
 		STOP(o, "its code cannot be made executable again" POLICY);
 }
 
-static void lead_over(const struct object *o, int major)
+/* @cuda: that the runtime is of; what 11 and 12 have in common is 12's */
+static void lead_over(const struct object *o, int cuda)
 {
+	int major = cuda == 11 ? 12 : cuda;
 	size_t n = 0, n_all, n_before = n_unknown;
 	struct place *all = functions(o, &n_all);
 	struct lead *leads = calloc(n_all, sizeof(*leads));
@@ -306,7 +328,8 @@ static void lead_over(const struct object *o, int major)
 		l->name = all[i].name;
 		if (!is_api(l->name) || !is_theirs(all, n_all, i))
 			continue;
-		l->to = ours(major, l->name);
+		l->to = cuda == 11 && is_changed(l->name) ? NULL :
+			ours(major, l->name);
 		if (!l->to)
 			l->to = refusal(major, l->name);
 		if (!l->to)
@@ -326,7 +349,7 @@ static void lead_over(const struct object *o, int major)
 		write_jump(o, &leads[i]);
 	if (log_on)
 		say(o->path, "%zu functions of its CUDA %d runtime lead to Peerlane's, %zu unknown ones to a refusal",
-		    n - (n_unknown - n_before), major, n_unknown - n_before);
+		    n - (n_unknown - n_before), cuda, n_unknown - n_before);
 	free(leads);
 	free(all);
 }

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "internal.h"
 
@@ -46,7 +45,7 @@ static nvmlReturn_t search(const unsigned int *id, const char *uuid,
 	for (unsigned int i = 0; !pln_nvml_nth(i, &gpu, &handle); i++) {
 		uuid_text(&gpu, text);
 		if (id ? pln_bus_id_is(id, &gpu.info) :
-			 !strcasecmp(uuid, text)) {
+			 !strcmp(uuid, text)) {
 			*device = handle;
 			return NVML_SUCCESS;
 		}
@@ -62,7 +61,10 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id,
 
 	if (err)
 		return err;
-	if (!id || !device || !pln_bus_id_parse(id, parts))
+	if (!id || !device || !pln_bus_id_parse(id, parts) || parts[3])
+		return NVML_ERROR_INVALID_ARGUMENT;
+	/* Without a domain there must be a function */
+	if (strchr(id, ':') == strrchr(id, ':') && !strchr(id, '.'))
 		return NVML_ERROR_INVALID_ARGUMENT;
 	return search(parts, NULL, device);
 }
@@ -197,7 +199,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
 	nvmlReturn_t err = known(device, memory, &gpu);
 
 	if (!err && memory->version != nvmlMemory_v2)
-		err = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+		err = NVML_ERROR_FUNCTION_NOT_FOUND;
 	if (!err)
 		err = query(device, memory, &now);
 	if (!err)
@@ -238,8 +240,8 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
 	case NVML_P2P_CAPS_INDEX_READ:
 	case NVML_P2P_CAPS_INDEX_WRITE:
 	case NVML_P2P_CAPS_INDEX_PCI:
-		*status = a.index == b.index || pln_gpu_reachable(&b.info) ?
-			  NVML_P2P_STATUS_OK :
+		*status = a.index == b.index ? NVML_P2P_STATUS_NOT_SUPPORTED :
+			  pln_gpu_reachable(&b.info) ? NVML_P2P_STATUS_OK :
 			  NVML_P2P_STATUS_GPU_NOT_SUPPORTED;
 		return NVML_SUCCESS;
 	case NVML_P2P_CAPS_INDEX_NVLINK:
@@ -247,6 +249,7 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
 		*status = NVML_P2P_STATUS_NOT_SUPPORTED;
 		return NVML_SUCCESS;
 	default:
-		return NVML_ERROR_INVALID_ARGUMENT;
+		*status = NVML_P2P_STATUS_OK;	/* NVIDIA's says so, too */
+		return NVML_SUCCESS;
 	}
 }

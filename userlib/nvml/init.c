@@ -99,10 +99,6 @@ static nvmlReturn_t init(unsigned int flags, bool all)
 {
 	nvmlReturn_t err = NVML_SUCCESS;
 
-	if (flags & ~(unsigned int)(NVML_INIT_FLAG_NO_GPUS |
-				    NVML_INIT_FLAG_NO_ATTACH |
-				    NVML_INIT_FLAG_FORCE_INIT))
-		return NVML_ERROR_INVALID_ARGUMENT;
 	pthread_mutex_lock(&nvml.lock);
 	if (!nvml.refs)
 		err = find(flags, all);
@@ -224,8 +220,9 @@ nvmlReturn_t pln_nvml_text(const char *text, char *out, unsigned int length)
 
 #define STRING_(x)	#x
 #define STRING(x)	STRING_(x)
-#define RELEASE		STRING(PLN_VERSION_MAJOR) "." \
-			STRING(PLN_VERSION_MINOR) "." STRING(PLN_VERSION_PATCH)
+/* Three numbers, as NVIDIA's; the first is what programs compare */
+#define RELEASE		STRING(PLN_DRIVER_BRANCH) "." \
+			STRING(PLN_VERSION_MAJOR) "." STRING(PLN_VERSION_MINOR)
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
@@ -242,6 +239,10 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
+	nvmlReturn_t err = pln_nvml_ready();
+
+	if (err)
+		return err;
 	if (!version)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*version = PLN_DRIVER_VERSION;

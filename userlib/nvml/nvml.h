@@ -9,7 +9,10 @@
  * github.com/NVIDIA/go-nvml (const.go, types_gen.go, nvml.go), what a function
  * returns is of docs.nvidia.com/deploy/nvml-api, and which functions are called
  * of NCCL, UCX and libfabric.  tests/nvml/abi.sh compares this header with
- * NVIDIA's where a machine has it.
+ * NVIDIA's where a machine has it; that of CUDA 13.0 agrees in all numbers, sizes
+ * and signatures.  Answers are those of NVIDIA's library on an H100, driver
+ * 580.159.04 (test/conform.golden); where that one crashes on NULL, this one gives
+ * INVALID_ARGUMENT.
  *
  * For all functions, if their comment says nothing else:
  *
@@ -130,6 +133,7 @@ nvmlReturn_t nvmlInit_v2(void);
 
 /**
  * nvmlInitWithFlags - nvmlInit_v2() with NVML_INIT_FLAG_*
+ * @flags: others have no effect
  */
 nvmlReturn_t nvmlInitWithFlags(unsigned int flags);
 
@@ -149,14 +153,19 @@ const char *nvmlErrorString(nvmlReturn_t result);
 /* ---- the system ---- */
 
 /**
- * nvmlSystemGetDriverVersion - Peerlane's version, such as "0.1.0"
+ * nvmlSystemGetDriverVersion - such as "580.0.1"
  * @version: out: text; NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE is enough
  * @length: of @version, bytes
+ *
+ * Programs refuse drivers that are older than what they were built for.  So the
+ * first number is the branch of NVIDIA's drivers that came with the CUDA version of
+ * nvmlSystemGetCudaDriverVersion_v2(), 580 for 13.0; then follow the major and the
+ * minor number of Peerlane's own version.
  */
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length);
 
 /**
- * nvmlSystemGetNVMLVersion - version of the interface, then Peerlane's
+ * nvmlSystemGetNVMLVersion - version of the interface, then the driver's
  * @version: out: text; NVML_SYSTEM_NVML_VERSION_BUFFER_SIZE is enough
  * @length: of @version, bytes
  *
@@ -170,8 +179,6 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length);
 /**
  * nvmlSystemGetCudaDriverVersion_v2 - what cuDriverGetVersion() says
  * @version: out: 1000 times the major version and 10 times the minor one
- *
- * Works without nvmlInit_v2().
  */
 nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version);
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version);
@@ -202,7 +209,7 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index,
 
 /**
  * nvmlDeviceGetHandleByPciBusId_v2 - a GPU by its address on PCI
- * @id: [domain:]bus:device[.function], hexadecimal, any number of digits
+ * @id: domain:bus:device[.0] or bus:device.0, hexadecimal, any number of digits
  * @device: out
  *
  * Return: NOT_FOUND if it is the address of no GPU.
@@ -263,7 +270,7 @@ typedef struct nvmlMemory_st {
 } nvmlMemory_t;
 
 typedef struct nvmlMemory_v2_st {
-	unsigned int version;		/* in: nvmlMemory_v2 */
+	unsigned int version;	/* in: nvmlMemory_v2, else FUNCTION_NOT_FOUND */
 	unsigned long long total;
 	unsigned long long reserved;	/* by the driver for itself: 0 */
 	unsigned long long free;
@@ -363,6 +370,8 @@ typedef enum nvmlGpuLevel_enum {
 
 /**
  * nvmlDeviceGetTopologyCommonAncestor - what lies between two GPUs
+ *
+ * Return: NOT_SUPPORTED if they are the same.
  */
 nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device1,
 						 nvmlDevice_t device2,
@@ -371,7 +380,7 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device1,
 /**
  * nvmlDeviceGetTopologyNearestGpus - the other GPUs that are @level away
  * @device: the GPU
- * @level: just this one
+ * @level: just this one; 0 to 50
  * @count: in: 0, or the room in @devices; out: how many there are, or were written
  * @devices: out: handles; may be NULL if *@count is 0
  */
@@ -382,15 +391,16 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
 
 /**
  * nvmlSystemGetTopologyGpuSet - the GPUs that are near a processor
- * @cpu: its number
- * @count, @devices: as of nvmlDeviceGetTopologyNearestGpus()
+ * @cpu: its number; no GPU is near one that there is not
+ * @count: in: 0, or the room in @devices; out: how many there are, if it was 0
+ * @devices: out: handles; may be NULL if *@count is 0
  */
 nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
 					 nvmlDevice_t *devices);
 
 typedef unsigned int nvmlAffinityScope_t;
 #define NVML_AFFINITY_SCOPE_NODE	0	/* NUMA node */
-#define NVML_AFFINITY_SCOPE_SOCKET	1	/* NOT_SUPPORTED */
+#define NVML_AFFINITY_SCOPE_SOCKET	1	/* all nodes of its processors */
 
 /**
  * nvmlDeviceGetCpuAffinity - the processors that are near a GPU
@@ -410,7 +420,7 @@ nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device,
  * @device: the GPU
  * @size: elements of @set, more than 0
  * @set: out: bit n of them is node n
- * @scope: NVML_AFFINITY_SCOPE_NODE
+ * @scope: NVML_AFFINITY_SCOPE_*
  */
 nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int size,
 					 unsigned long *set,
@@ -439,10 +449,12 @@ typedef enum nvmlGpuP2PCapsIndex_enum {
 /**
  * nvmlDeviceGetP2PStatus - can one GPU reach the memory of another one?
  * @device1: the one that reaches
- * @device2: the one with the memory; may be the same
- * @index: how: READ, WRITE and PCI are one, NVLINK and ATOMICS there are not
+ * @device2: the one with the memory
+ * @index: how: READ, WRITE and PCI are one, NVLINK and ATOMICS there are not;
+ *	others are always OK
  * @status: out: OK where cuDeviceCanAccessPeer() says yes; GPU_NOT_SUPPORTED:
- *	@device2 has no coherent window; NOT_SUPPORTED
+ *	@device2 has no coherent window; NOT_SUPPORTED: they are the same, or
+ *	there is no such way
  */
 nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
 				    nvmlGpuP2PCapsIndex_t index,

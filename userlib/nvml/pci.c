@@ -4,6 +4,8 @@
  * they are.  A call opens what it reads and closes it, nothing is kept.
  */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -316,6 +318,8 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device1,
 		return err;
 	if (!level)
 		return NVML_ERROR_INVALID_ARGUMENT;
+	if (a.index == b.index)
+		return NVML_ERROR_NOT_SUPPORTED;
 	err = look(&m);
 	if (err)
 		return err;
@@ -324,17 +328,18 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device1,
 	return err;
 }
 
-/* Gives @n handles to a caller that has room for @count, or asks how many */
-static nvmlReturn_t give(const nvmlDevice_t *found, unsigned int n,
-			 unsigned int *count, nvmlDevice_t *devices)
+/*
+ * Gives handles to a caller that has room for @count, or asks how many, which is
+ * 0: how many there are, or were given
+ */
+static unsigned int give(const nvmlDevice_t *found, unsigned int n,
+			 unsigned int count, nvmlDevice_t *devices)
 {
-	if (*count) {
-		if (n > *count)
-			n = *count;
+	if (count && n > count)
+		n = count;
+	if (count)
 		memcpy(devices, found, n * sizeof(*found));
-	}
-	*count = n;
-	return NVML_SUCCESS;
+	return n;
 }
 
 nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
@@ -352,7 +357,7 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
 	if (err)
 		return err;
 	if (!count || (*count && !devices) || (int)level < 0 ||
-	    level > NVML_TOPOLOGY_SYSTEM || level % 10)
+	    level > NVML_TOPOLOGY_SYSTEM)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	err = look(&m);
 	if (err)
@@ -363,7 +368,8 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
 		    away == level)
 			found[n++] = handle;
 	look_away(&m);
-	return give(found, n, count, devices);
+	*count = give(found, n, *count, devices);
+	return NVML_SUCCESS;
 }
 
 /* ---- near which processors ---- */
@@ -371,13 +377,17 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
 #define SET_BITS	(8 * sizeof(unsigned long))
 #define SET_SIZE	(8192 / SET_BITS)	/* processors that Linux has */
 
-/* Sets the bits of a list such as "0-3,8" in @set of SET_SIZE elements */
+static bool has(const unsigned long *set, unsigned int bit)
+{
+	return set[bit / SET_BITS] >> bit % SET_BITS & 1;
+}
+
+/* Adds the bits of a list such as "0-3,8" to @set of SET_SIZE elements */
 static nvmlReturn_t parse_list(const char *list, unsigned long *set)
 {
 	unsigned long first, last;
 	char *end;
 
-	memset(set, 0, SET_SIZE * sizeof(*set));
 	while (*list) {
 		first = last = strtoul(list, &end, 10);
 		if (end != list && *end == '-') {
@@ -394,15 +404,10 @@ static nvmlReturn_t parse_list(const char *list, unsigned long *set)
 	return NVML_SUCCESS;
 }
 
-/* The same for a caller that has room for @size elements */
-static nvmlReturn_t give_set(const char *list, unsigned long *out,
+/* For a caller that has room for @size elements */
+static nvmlReturn_t give_set(const unsigned long *set, unsigned long *out,
 			     unsigned int size)
 {
-	unsigned long set[SET_SIZE];
-	nvmlReturn_t err = parse_list(list, set);
-
-	if (err)
-		return err;
 	for (unsigned int i = size; i < SET_SIZE; i++)
 		if (set[i])
 			return NVML_ERROR_INSUFFICIENT_SIZE;
@@ -411,18 +416,99 @@ static nvmlReturn_t give_set(const char *list, unsigned long *out,
 	return NVML_SUCCESS;
 }
 
-/* The processors near a GPU, as a list */
-static nvmlReturn_t cpu_list(const struct pln_gpu_query *info, char *text,
-			     size_t size)
+/* Adds what a file has as a list */
+__attribute__((format(printf, 3, 4)))
+static nvmlReturn_t add_list(struct facts *facts, unsigned long *set,
+			     const char *format, ...)
 {
+	char path[128], list[4096];
+	nvmlReturn_t err;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	err = of_system(facts_text(facts, path, list, sizeof(list)));
+	return err ? err : parse_list(list, set);
+}
+
+/* The processors near a GPU, or all of their sockets */
+static nvmlReturn_t near_gpu(struct facts *facts,
+			     const struct pln_gpu_query *info,
+			     nvmlAffinityScope_t scope, unsigned long *set)
+{
+	unsigned long node[SET_SIZE] = { 0 };
+	char list[4096];
+	nvmlReturn_t err = attribute(facts, info, "local_cpulist", list,
+				     sizeof(list));
+
+	if (!err)
+		err = parse_list(list, node);
+	memcpy(set, node, sizeof(node));
+	for (unsigned int cpu = 0; scope == NVML_AFFINITY_SCOPE_SOCKET && !err &&
+	     cpu < SET_SIZE * SET_BITS; cpu++)
+		if (has(node, cpu))
+			err = add_list(facts, set, "/sys/devices/system/cpu/"
+				       "cpu%u/topology/package_cpus_list", cpu);
+	return err;
+}
+
+/* The NUMA node of a GPU, or all nodes that have processors of its sockets */
+static nvmlReturn_t nodes_near(struct facts *facts,
+			       const struct pln_gpu_query *info,
+			       nvmlAffinityScope_t scope, unsigned long *set)
+{
+	unsigned long cpus[SET_SIZE], nodes[SET_SIZE] = { 0 };
+	char text[32];
+	nvmlReturn_t err = attribute(facts, info, "numa_node", text,
+				     sizeof(text));
+
+	if (!err && text[0] == '-')	/* -1: the system does not say */
+		err = NVML_ERROR_NOT_SUPPORTED;
+	if (!err)
+		err = parse_list(text, set);
+	if (err || scope == NVML_AFFINITY_SCOPE_NODE)
+		return err;
+	err = near_gpu(facts, info, scope, cpus);
+	if (!err)
+		err = add_list(facts, nodes, "/sys/devices/system/node/online");
+	for (unsigned int i = 0; !err && i < SET_SIZE * SET_BITS; i++) {
+		unsigned long own[SET_SIZE] = { 0 };
+
+		if (!has(nodes, i))
+			continue;
+		err = add_list(facts, own,
+			       "/sys/devices/system/node/node%u/cpulist", i);
+		for (unsigned int j = 0; j < SET_SIZE; j++)
+			if (own[j] & cpus[j])
+				set[i / SET_BITS] |= 1ul << i % SET_BITS;
+	}
+	return err;
+}
+
+typedef nvmlReturn_t near_fn(struct facts *facts,
+			     const struct pln_gpu_query *info,
+			     nvmlAffinityScope_t scope, unsigned long *set);
+
+static nvmlReturn_t affinity(nvmlDevice_t device, unsigned int size,
+			     unsigned long *out, nvmlAffinityScope_t scope,
+			     near_fn *near)
+{
+	unsigned long set[SET_SIZE] = { 0 };
+	struct nvmlDevice_st gpu;
+	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
 	struct facts *facts;
-	nvmlReturn_t err = of_system(facts_open(&facts, NULL));
 
 	if (err)
 		return err;
-	err = attribute(facts, info, "local_cpulist", text, size);
+	if (!size || !out || scope > NVML_AFFINITY_SCOPE_SOCKET)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	err = of_system(facts_open(&facts, NULL));
+	if (err)
+		return err;
+	err = near(facts, &gpu.info, scope, set);
 	facts_close(facts);
-	return err;
+	return err ? err : give_set(set, out, size);
 }
 
 nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device,
@@ -430,18 +516,7 @@ nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device,
 						 unsigned long *set,
 						 nvmlAffinityScope_t scope)
 {
-	struct nvmlDevice_st gpu;
-	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
-	char list[4096];
-
-	if (err)
-		return err;
-	if (!size || !set || scope > NVML_AFFINITY_SCOPE_SOCKET)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (scope != NVML_AFFINITY_SCOPE_NODE)
-		return NVML_ERROR_NOT_SUPPORTED;
-	err = cpu_list(&gpu.info, list, sizeof(list));
-	return err ? err : give_set(list, set, size);
+	return affinity(device, size, set, scope, near_gpu);
 }
 
 nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size,
@@ -455,51 +530,37 @@ nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int size,
 					 unsigned long *set,
 					 nvmlAffinityScope_t scope)
 {
-	struct nvmlDevice_st gpu;
-	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
-	struct facts *facts;
-	char text[32];
-
-	if (err)
-		return err;
-	if (!size || !set || scope > NVML_AFFINITY_SCOPE_SOCKET)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	if (scope != NVML_AFFINITY_SCOPE_NODE)
-		return NVML_ERROR_NOT_SUPPORTED;
-	err = of_system(facts_open(&facts, NULL));
-	if (err)
-		return err;
-	err = attribute(facts, &gpu.info, "numa_node", text, sizeof(text));
-	facts_close(facts);
-	if (err)
-		return err;
-	if (text[0] == '-')	/* -1: the system does not say */
-		return NVML_ERROR_NOT_SUPPORTED;
-	return give_set(text, set, size);
+	return affinity(device, size, set, scope, nodes_near);
 }
 
 nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
 					 nvmlDevice_t *devices)
 {
-	unsigned long set[SET_SIZE];
 	nvmlDevice_t found[PLN_MAX_DEVICES], handle;
 	nvmlReturn_t err = pln_nvml_ready();
 	struct nvmlDevice_st gpu;
 	unsigned int n = 0;
-	char list[4096];
+	struct facts *facts;
 
 	if (err)
 		return err;
-	if (cpu / SET_BITS >= SET_SIZE || !count || (*count && !devices))
+	if (!count || (*count && !devices))
 		return NVML_ERROR_INVALID_ARGUMENT;
-	for (unsigned int i = 0; !pln_nvml_nth(i, &gpu, &handle); i++) {
-		err = cpu_list(&gpu.info, list, sizeof(list));
-		if (!err)
-			err = parse_list(list, set);
-		if (err)
-			return err;
-		if (set[cpu / SET_BITS] >> cpu % SET_BITS & 1)
+	err = of_system(facts_open(&facts, NULL));
+	if (err)
+		return err;
+	for (unsigned int i = 0; !err && !pln_nvml_nth(i, &gpu, &handle); i++) {
+		unsigned long set[SET_SIZE] = { 0 };
+
+		err = near_gpu(facts, &gpu.info, NVML_AFFINITY_SCOPE_NODE, set);
+		if (!err && cpu < SET_SIZE * SET_BITS && has(set, cpu))
 			found[n++] = handle;
 	}
-	return give(found, n, count, devices);
+	facts_close(facts);
+	if (err)
+		return err;
+	n = give(found, n, *count, devices);
+	if (!*count)
+		*count = n;	/* else it is the room, and stays */
+	return NVML_SUCCESS;
 }

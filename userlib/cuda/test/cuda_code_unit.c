@@ -4,6 +4,9 @@
  * Each test runs in a process of its own.
  */
 
+#include <elf.h>
+#include <sys/mman.h>
+
 #include "unit.h"
 
 /* ---- device code ---- */
@@ -46,7 +49,7 @@ static void t_modules(void)
 	IS(cuFuncGetName(&name, f), CUDA_ERROR_INVALID_HANDLE);
 	IS(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL),
 	   CUDA_ERROR_INVALID_HANDLE);
-	/* Binary code is not looked into */
+	/* No binary code in it that could be looked into */
 	OK(cuModuleLoadFatBinary(&m, fat));
 	OK(cuModuleGetFunction(&f, m, "any"));
 	IS(cuModuleGetGlobal_v2(&p, &size, m, "any"), CUDA_ERROR_NOT_SUPPORTED);
@@ -75,6 +78,166 @@ static void t_modules(void)
 }
 
 /* A library has a module in each context, and ends with its own ones only */
+/* Binary code as nvcc makes it, but for what runs: four variables */
+static const struct image {
+	Elf64_Ehdr h;
+	char strings[64];
+	char data[16];
+	Elf64_Sym symbols[6];
+	Elf64_Shdr s[6];
+} binary = {
+#define AT(member)	offsetof(struct image, member)
+#define PART(type, member)	.sh_type = type, .sh_offset = AT(member), \
+				.sh_size = sizeof(((struct image *)0)->member)
+#define VAR(name, index, at, n)	{ .st_name = name, .st_shndx = index, \
+	.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_value = at, \
+	.st_size = n }
+	.h = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
+		.e_type = ET_EXEC, .e_machine = 190, .e_version = 1,
+		.e_shoff = AT(s), .e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 6, .e_shstrndx = 1,
+	},
+	/* 1, 12, 28: sections; 42, 46, 51, 55: variables */
+	.strings = "\0.nv.global\0.nv.global.init\0.nv.constant3\0one\0zero\0two\0man",
+	.data = { 0, 0, 0, 0, 11, 12, 13, 14, 21, 22 },
+	.symbols = {
+		{ 0 },
+		VAR(42, 4, 4, 4), VAR(46, 3, 0, 8000), VAR(51, 5, 8, 2),
+		VAR(55, 4, 0, 4),
+		/* behind the end of its section */
+		VAR(1, 4, 8, 9),
+	},
+	.s = {
+		{ 0 },
+		{ PART(SHT_STRTAB, strings) },
+		{ PART(SHT_SYMTAB, symbols), .sh_link = 1,
+		  .sh_entsize = sizeof(Elf64_Sym) },
+		{ .sh_name = 1, .sh_type = SHT_NOBITS, .sh_size = 8000 },
+		{ .sh_name = 12, PART(SHT_PROGBITS, data) },
+		{ .sh_name = 28, PART(SHT_PROGBITS, data) },
+	},
+};
+
+struct fat {
+	uint32_t head[4];
+	uint16_t kind, version;
+	uint32_t header_size;
+	uint64_t size;
+	uint32_t unused[6];
+	uint64_t flags, more[2];
+	struct image elf;
+};
+
+static void t_variables(void)
+{
+	struct fat fat = {
+		.head = { 0xba55ed50, 0x00100001,
+			  sizeof(fat) - sizeof(fat.head), 0 },
+		.kind = 2, .version = 0x101,
+		.header_size = offsetof(struct fat, elf) -
+			       offsetof(struct fat, kind),
+		 .size = sizeof(binary), .elf = binary,
+	};
+	CUcontext ctx = start(&one), other;
+	CUdeviceptr p = 0, q = 0;
+	struct image bad;
+	char got[8] = "";
+	CUmodule m, n;
+	CUlibrary l;
+	size_t size;
+
+	OK(cuModuleLoadData(&m, &binary));
+	OK(cuModuleGetGlobal_v2(&p, &size, m, "one"));
+	CHECK(p && size == 4);
+	OK(cuMemcpyDtoH_v2(got, p, 4));
+	CHECK(!memcmp(got, "\x0b\x0c\x0d\x0e", 4));
+	/* it is the module's, and stays what it is */
+	OK(cuMemsetD8_v2(p, 5, 4));
+	OK(cuModuleGetGlobal_v2(&q, NULL, m, "one"));
+	CHECK(p == q);
+	IS(cuMemFree_v2(p), INVALID);
+	OK(cuModuleGetGlobal_v2(NULL, &size, m, "zero"));
+	CHECK(size == 8000);
+	OK(cuModuleGetGlobal_v2(&q, &size, m, "zero"));
+	OK(cuMemcpyDtoH_v2(got, q + 7992, 8));
+	CHECK(!memcmp(got, "\0\0\0\0\0\0\0", 8));
+	OK(cuModuleGetGlobal_v2(&q, &size, m, "two"));
+	CHECK(size == 2);
+	IS(cuModuleGetGlobal_v2(&q, &size, m, "three"), CUDA_ERROR_NOT_FOUND);
+	IS(cuModuleGetGlobal_v2(&q, &size, m, ".nv.global"),
+	   CUDA_ERROR_NOT_FOUND);
+	/* in the module's context, whichever is current */
+	OK(cuCtxCreate_v2(&other, 0, 0));
+	OK(cuModuleGetGlobal_v2(&q, &size, m, "man"));
+	OK(cuPointerGetAttribute(&n, CU_POINTER_ATTRIBUTE_CONTEXT, q));
+	CHECK((CUcontext)n == ctx);
+	OK(cuCtxDestroy_v2(other));
+	OK(cuModuleUnload(m));
+	IS(cuMemcpyDtoH_v2(got, p, 4), INVALID);
+	/* each module of a library has its own */
+	OK(cuLibraryLoadData(&l, &fat, NULL, NULL, 0, NULL, NULL, 0));
+	OK(cuLibraryGetGlobal(&p, &size, l, "one"));
+	OK(cuLibraryGetModule(&n, l));
+	OK(cuModuleGetGlobal_v2(&q, &size, n, "one"));
+	CHECK(p == q && size == 4);
+	OK(cuLibraryUnload(l));
+	IS(cuMemcpyDtoH_v2(got, p, 4), INVALID);
+	/* compressed: nobody knows */
+	fat.flags = 0x8000;
+	OK(cuModuleLoadData(&m, &fat));
+	IS(cuModuleGetGlobal_v2(&q, &size, m, "one"),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuModuleUnload(m));
+	/* managed: not memory of the GPU alone */
+	bad = binary;
+	bad.symbols[4].st_other = 4;
+	OK(cuModuleLoadData(&m, &bad));
+	IS(cuModuleGetGlobal_v2(&q, &size, m, "man"),
+	   CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuModuleUnload(m));
+	/* no memory for it */
+	bad = binary;
+	bad.s[3].sh_size = bad.symbols[2].st_size = 1ull << 40;
+	OK(cuModuleLoadData(&m, &bad));
+	IS(cuModuleGetGlobal_v2(&q, &size, m, "zero"),
+	   CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuModuleGetGlobal_v2(&q, &size, m, "one"));
+	end(ctx);		/* with the variable */
+}
+
+/* Each byte of the tables once wrong, in memory that ends with the image */
+static void t_broken_image(void)
+{
+	static const unsigned char wrong[] = { 0, 1, 0x7f, 0xff };
+	CUcontext ctx = start(&one);
+	struct image *image = malloc(sizeof(*image));
+	size_t size, i = 0;
+	CUdeviceptr p;
+	CUmodule m;
+	int fd = memfd_create("image", 0);
+	char path[64];
+
+	CHECK(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (i = 4; i < sizeof(*image); i++)
+		for (size_t j = 0; j < sizeof(wrong); j++) {
+			*image = binary;
+			((unsigned char *)image)[i] = wrong[j];
+			CHECK(pwrite(fd, image, sizeof(*image), 0) ==
+			      (ssize_t)sizeof(*image));
+			if (cuModuleLoad(&m, path))
+				continue;
+			if (!cuModuleGetGlobal_v2(&p, &size, m, "one"))
+				CHECK(size && size <= sizeof(*image));
+			OK(cuModuleUnload(m));
+		}
+	CHECK(i == sizeof(*image));
+	free(image);
+	close(fd);
+	end(ctx);
+}
+
 static void t_library_modules(void)
 {
 	CUcontext ctx = start(&one), other;
@@ -275,49 +438,43 @@ static void t_host_function(void)
 }
 
 /* What NVIDIA's runtime asks for, and what it does not get */
-static int dropped;
-
-static void drop(CUcontext ctx, void *key, void *value)
-{
-	dropped += ctx && key && value == &dropped;
-}
-
+/* What NVIDIA's runtime asks for ends the program, with the reason */
 static void t_export_tables(void)
 {
-	static const CUuuid storage = { { (char)0xc6, (char)0x93, 0x33, 0x6e,
-		0x11, 0x21, (char)0xdf, 0x11, (char)0xa8, (char)0xc3, 0x68,
-		(char)0xf3, 0x55, (char)0xd8, (char)0x95, (char)0x93 } };
+	static const CUuuid runtime = { { 0x6b, (char)0xd5, (char)0xfb, 0x6c,
+		0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89, (char)0x87,
+		(char)0xd9, 0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9 } };
 	static const CUuuid none = { { 1, 2, 3 } };
-	typedef CUresult (*put_fn)(CUcontext, void *, void *,
-				   void (*)(CUcontext, void *, void *));
-	typedef CUresult (*remove_fn)(CUcontext, void *);
-	typedef CUresult (*get_fn)(void **, CUcontext, void *);
 	CUcontext ctx = start(&one);
-	const void *table;
-	void *const *entry;
-	void *value = NULL;
-	int key;
+	const void *table = ctx;
+	char said[512] = "";
+	int out[2], status;
+	pid_t pid;
 
 	IS(cuGetExportTable(&table, &none), CUDA_ERROR_NOT_FOUND);
 	CHECK(!table);
 	IS(cuGetExportTable(NULL, &none), INVALID);
 	IS(cuGetExportTable(&table, NULL), INVALID);
-	OK(cuGetExportTable(&table, &storage));
-	entry = table;
-	IS(((get_fn)entry[2])(&value, ctx, &key), CUDA_ERROR_INVALID_HANDLE);
-	OK(((put_fn)entry[0])(ctx, &key, &value, NULL));
-	OK(((put_fn)entry[0])(NULL, &key, &key, NULL));
-	OK(((get_fn)entry[2])(&value, ctx, &key));
-	CHECK(value == &key);
-	OK(((remove_fn)entry[1])(ctx, &key));
-	IS(((remove_fn)entry[1])(ctx, &key), CUDA_ERROR_INVALID_HANDLE);
-	OK(((put_fn)entry[0])(ctx, &key, &dropped, drop));
+	CHECK(!pipe(out));
+	pid = fork();
+	if (!pid) {
+		dup2(out[1], STDERR_FILENO);
+		cuGetExportTable(&table, &runtime);
+		_exit(0);
+	}
+	close(out[1]);
+	CHECK(read(out[0], said, sizeof(said) - 1) > 0);
+	CHECK(strstr(said, "peerlane run") && strchr(said, '\n'));
+	close(out[0]);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	      WEXITSTATUS(status) == 126);
 	end(ctx);
-	CHECK(dropped == 1);
 }
 
 static const struct unit_test tests[] = {
 	{ "modules and libraries", t_modules },
+	{ "variables", t_variables },
+	{ "broken images", t_broken_image },
 	{ "a library's modules", t_library_modules },
 	{ "attributes of functions", t_function_attributes },
 	{ "a launch is refused by name", t_launch },

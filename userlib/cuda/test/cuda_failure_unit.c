@@ -578,40 +578,18 @@ static void *opener(void *arg)
 
 static void t_open(void)
 {
-	CUdeviceptr p, gap[4];
-	struct pln_name name;
+	struct keeper other;
+	CUdeviceptr p, rest;
 	pthread_t t[2];
-	int hold[2];
-	char byte;
-	pid_t pid;
 
 	shared_ctx = start(&one);
-	CHECK(!pipe(hold));
-	OK(cuMemAlloc_v2(&p, 4 * MiB));
-	OK(cuIpcGetMemHandle(&opened, p));
-	/* The fake device knows descriptors by number: of these, two a thread */
-	for (int i = 0; i < 4; i++) {
-		OK(cuMemAlloc_v2(&gap[i], 4 * MiB));
-		OK(cuIpcGetMemHandle((CUipcMemHandle[1]){ 0 }, gap[i]));
-	}
-	pid = fork();
-	if (!pid) {
-		close(hold[1]);
-		_exit(read(hold[0], &byte, 1) != 0);
-	}
-	memcpy(&name, &opened, sizeof(name));
-	name.pid = pid;
-	memcpy(&opened, &name, sizeof(name));
-	for (int i = 0; i < 4; i++)
-		OK(cuMemFree_v2(gap[i]));
-	OK(cuMemAlloc_v2(&gap[0], 16 * MiB));
+	other = keep_memory(&p, &opened, 4, &rest);	/* two a thread */
 	yield_every = 1;
 	for (int i = 0; i < 2; i++)
 		CHECK(!pthread_create(&t[i], NULL, opener, NULL));
 	for (int i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
-	close(hold[1]);
-	waitpid(pid, NULL, 0);
+	let_go(&other);
 	end(shared_ctx);
 }
 

@@ -212,7 +212,7 @@ static long pick(char sort)
 		"", "k", "cuInit", "0000:03:01.0", "nothing", "/dev/null",
 		"/dev/zero", "/nonexistent", "\xff\xfe",
 	};
-	static const char * const images[] = {
+	static const char images[][64] = {	/* whole headers */
 		"", "x", ".version 7.0\n.entry k(){}", "/* open", "\x7f" "ELF",
 		"\x50\xed\x55\xba", "\xb1\x43\x62\x46", "\x7f",
 	};

@@ -424,32 +424,10 @@ static void t_ipc_memory(void)
 static void t_ipc_twice(void)
 {
 	CUcontext ctx = start(&one);
-	CUdeviceptr p, gap[2], a = 0, b = 0, c = 0;
+	CUdeviceptr p, rest, a = 0, b = 0, c = 0;
 	CUipcMemHandle handle;
-	struct pln_name name;
-	int hold[2];
-	char byte;
-	pid_t pid;
+	struct keeper other = keep_memory(&p, &handle, 2, &rest);
 
-	CHECK(!pipe(hold));
-	OK(cuMemAlloc_v2(&p, 4 * MiB));
-	OK(cuIpcGetMemHandle(&handle, p));
-	/* The fake device knows descriptors by number: of these two now */
-	for (int i = 0; i < 2; i++) {
-		OK(cuMemAlloc_v2(&gap[i], 4 * MiB));
-		OK(cuIpcGetMemHandle((CUipcMemHandle[1]){ 0 }, gap[i]));
-	}
-	pid = fork();
-	if (!pid) {
-		close(hold[1]);
-		_exit(read(hold[0], &byte, 1) != 0);
-	}
-	memcpy(&name, &handle, sizeof(name));
-	name.pid = pid;
-	memcpy(&handle, &name, sizeof(name));
-	for (int i = 0; i < 2; i++)
-		OK(cuMemFree_v2(gap[i]));
-	OK(cuMemAlloc_v2(&gap[0], 8 * MiB));
 	OK(cuIpcOpenMemHandle_v2(&a, handle, 1));
 	OK(cuIpcOpenMemHandle_v2(&b, handle, 1));
 	CHECK(a && a == b);
@@ -461,9 +439,8 @@ static void t_ipc_twice(void)
 	IS(cuIpcCloseMemHandle(a), INVALID);
 	OK(cuIpcOpenMemHandle_v2(&c, handle, 1));
 	OK(cuIpcCloseMemHandle(c));
-	close(hold[1]);
-	waitpid(pid, NULL, 0);
-	OK(cuMemFree_v2(gap[0]));
+	let_go(&other);
+	OK(cuMemFree_v2(rest));
 	OK(cuMemFree_v2(p));
 	end(ctx);
 }
@@ -472,18 +449,13 @@ static void t_ipc_twice(void)
 static void t_take_fd(void)
 {
 	struct pln_name name = { .magic = 77 }, wrong;
-	int fd = open("/dev/zero", O_RDONLY), got = -1, hold[2];
+	int fd = open("/dev/zero", O_RDONLY), got = -1;
+	struct keeper other;
 	char byte;
-	pid_t pid;
 
-	CHECK(!pipe(hold));
 	OK(pln_name_fd(&name, fd));
-	pid = fork();
-	if (!pid) {
-		close(hold[1]);
-		_exit(read(hold[0], &byte, 1) != 0);
-	}
-	name.pid = pid;
+	other = keep();
+	name.pid = other.pid;
 	close(fd);
 	OK(pln_take_fd(&name, 77, &got));
 	CHECK(read(got, &byte, 1) == 1 && !byte);
@@ -500,8 +472,7 @@ static void t_take_fd(void)
 	wrong = name;
 	wrong.pid = 0;
 	IS(pln_take_fd(&wrong, 77, &got), INVALID);
-	close(hold[1]);
-	waitpid(pid, NULL, 0);
+	let_go(&other);
 	IS(pln_take_fd(&name, 77, &got), INVALID);	/* it has ended */
 }
 

@@ -7,11 +7,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../internal.h"
 #include "check.h"
+#include "child.h"
 #include "fake_gpu.h"
 
 #define INVALID		CUDA_ERROR_INVALID_VALUE
@@ -53,28 +53,67 @@ static void pattern(unsigned char *p, size_t n, unsigned int seed)
 		p[i] = (unsigned char)((i * 2654435761u + seed) >> 13);
 }
 
-/* Exit status of the test in a process of its own, 128 + signal, 124 slow */
-__attribute__((unused))
-static int in_child(void (*test)(void))
-{
-	int status;
+/* Another process, which has open what this one had; let_go() ends it */
+struct keeper {
 	pid_t pid;
+	int hold;
+};
 
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		alarm(60);
-		failed = false;
-		test();
-		exit(failed ? 1 : 0);
+__attribute__((unused))
+static struct keeper keep(void)
+{
+	struct keeper k = { .pid = -1 };
+	int hold[2];
+	char byte;
+
+	CHECK(!pipe(hold));
+	k.pid = fork();
+	if (!k.pid) {
+		close(hold[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return 125;
-	if (WIFSIGNALED(status)) {
-		printf("# killed by signal %d\n", WTERMSIG(status));
-		return 128 + WTERMSIG(status);
+	CHECK(k.pid > 0);
+	close(hold[0]);
+	k.hold = hold[1];
+	return k;
+}
+
+__attribute__((unused))
+static void let_go(struct keeper *k)
+{
+	close(k->hold);
+	waitpid(k->pid, NULL, 0);
+}
+
+#define MAX_OPENED	4
+/*
+ * Memory of this process, @p, which @handle says is another one's, to be opened by up
+ * to @n calls at once.  The fake device knows descriptors by number: those that will be
+ * used are exported, and their memory is freed; @rest takes its place.
+ */
+__attribute__((unused))
+static struct keeper keep_memory(CUdeviceptr *p, CUipcMemHandle *handle,
+				 unsigned int n, CUdeviceptr *rest)
+{
+	CUdeviceptr gap[MAX_OPENED];
+	struct pln_name name;
+	struct keeper k;
+
+	OK(cuMemAlloc_v2(p, 4 * MiB));
+	OK(cuIpcGetMemHandle(handle, *p));
+	for (unsigned int i = 0; i < n; i++) {
+		OK(cuMemAlloc_v2(&gap[i], 4 * MiB));
+		OK(cuIpcGetMemHandle((CUipcMemHandle[1]){ 0 }, gap[i]));
 	}
-	return WEXITSTATUS(status);
+	k = keep();
+	memcpy(&name, handle, sizeof(name));
+	name.pid = k.pid;
+	memcpy(handle, &name, sizeof(name));
+	for (unsigned int i = 0; i < n; i++)
+		OK(cuMemFree_v2(gap[i]));
+	/* what they were must not be found */
+	OK(cuMemAlloc_v2(rest, n * 4 * MiB));
+	return k;
 }
 
 struct unit_test {

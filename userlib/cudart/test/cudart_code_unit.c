@@ -17,6 +17,9 @@ void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaRegisterManagedVar(void **handle, void **variable, char *address,
 			      const char *name, int ext, size_t size,
 			      int constant, int global);
+void __cudaRegisterVar(void **handle, char *variable, char *address,
+		       const char *name, int ext, size_t size, int constant,
+		       int global);
 void __cudaRegisterFunction(void **handle, const char *function, char *stub,
 			    const char *name, int thread_limit, uint3 *tid,
 			    uint3 *bid, dim3 *block, dim3 *grid, int *warp);
@@ -43,7 +46,30 @@ static struct {
 } wrapper = { 0x466243b1, 1, image, NULL };
 static void **handle, **idle;
 static unsigned char *managed, *unused;
-static char kernel;
+static char kernel, variable[4];
+
+/* Standard error into a file, until unmute(), which gives what was said */
+static int mute(int *keep)
+{
+	int said = memfd_create("stderr", 0);
+
+	*keep = dup(2);
+	fflush(stderr);
+	CHECK(dup2(said, 2) == 2);
+	return said;
+}
+
+static void unmute(int said, int keep, char *text, size_t size)
+{
+	ssize_t n;
+
+	fflush(stderr);
+	dup2(keep, 2);
+	close(keep);
+	n = pread(said, text, size - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(said);
+}
 
 static void t_managed(void)
 {
@@ -78,22 +104,43 @@ static void reset(void *err)
 /* From where it is not permitted: nothing is gone, and nothing is missed */
 static void t_refused(void)
 {
-	int said = memfd_create("stderr", 0), keep = dup(2);
+	int said, keep;
 	unsigned char *before = managed;
 	cudaError_t err = cudaSuccess;
+	char text[100];
 
 	memset(managed, 9, MANAGED_SIZE);
-	fflush(stderr);
-	CHECK(dup2(said, 2) == 2);
+	said = mute(&keep);
 	OK(cudaLaunchHostFunc(NULL, reset, &err));
 	OK(cudaDeviceSynchronize());
-	fflush(stderr);
-	dup2(keep, 2);
+	unmute(said, keep, text, sizeof(text));
 	CHECK(err != cudaSuccess);
-	CHECK(lseek(said, 0, SEEK_END) == 0);
+	CHECK(!*text);
 	CHECK(managed == before && managed[MANAGED_SIZE - 1] == 9);
-	close(said);
-	close(keep);
+}
+
+/* In the code's own memory: refused, by name */
+static void t_variable(void)
+{
+	char text[200], value[4] = "abc";
+	size_t size;
+	int said, keep;
+	void *ptr;
+
+	said = mute(&keep);
+	IS(cudaMemcpyToSymbol(variable, value, 4, 0,
+			      (enum cudaMemcpyKind)cudaMemcpyHostToDevice),
+	   cudaErrorNotSupported);
+	unmute(said, keep, text, sizeof(text));
+	CHECK(strstr(text, "the variable a_variable has no place"));
+	IS(cudaGetLastError(), cudaErrorNotSupported);
+	said = mute(&keep);
+	IS(cudaGetSymbolAddress(&ptr, variable), cudaErrorNotSupported);
+	IS(cudaGetSymbolSize(&size, variable), cudaErrorNotSupported);
+	/* one that nobody has registered is none */
+	IS(cudaGetSymbolAddress(&ptr, value), cudaErrorInvalidSymbol);
+	unmute(said, keep, text, sizeof(text));
+	CHECK(cudaGetLastError());
 }
 
 static void t_attributes(void)
@@ -130,6 +177,7 @@ int main(void)
 	handle = __cudaRegisterFatBinary(&wrapper);
 	__cudaRegisterManagedVar(handle, (void **)&managed, NULL, "managed", 0,
 				 MANAGED_SIZE, 0, 0);
+	__cudaRegisterVar(handle, variable, variable, "a_variable", 0, 4, 0, 0);
 	__cudaRegisterFunction(handle, &kernel, NULL, "kernel", -1, NULL, NULL,
 			       NULL, NULL, NULL);
 	__cudaRegisterFatBinaryEnd(handle);
@@ -139,6 +187,7 @@ int main(void)
 	__cudaRegisterFatBinaryEnd(idle);
 	TEST("managed variables after a reset", t_managed());
 	TEST("a reset that is refused", t_refused());
+	TEST("a variable", t_variable());
 	TEST("attributes of functions", t_attributes());
 	TEST("nothing is captured", t_capture());
 	return ktap_end();

@@ -2,7 +2,7 @@
 /*
  * Ask a libcudart questions and print its answers, one line each, so that ours
  * can be compared with NVIDIA's on a real GPU (conform.golden: runtimes 13.0.96
- * and 12.4.127 on driver 580.159, H100).  Only questions whose answer does not
+ * and 12.4.127 on driver 580.159.04, H100).  Only questions whose answer does not
  * depend on the GPU.
  *
  * The library is loaded by name, as the loader does it for a program.

@@ -12,12 +12,18 @@
 	{								\
 		return ANSWER;						\
 	}
+#ifdef OLDER		/* what is inside had such names before */
+#define INSIDE(name)	_ZN6cudart##name
+#else
+#define INSIDE(name)	libcudart_static_##name
+#endif
+#define N_(name)	N(name)
 #ifndef MOCK		/* a runtime that is not NVIDIA's */
-N(libcudart_static_first)
+N_(INSIDE(first))
 #endif
 #include "names.inc"
 #ifndef MOCK
-N(libcudart_static_last)
+N_(INSIDE(last))
 #endif
 #ifdef TWIN
 __attribute__((visibility("hidden"), alias("cudaMalloc")))

@@ -3,7 +3,7 @@
 #ifndef PEERLANE_NVML_UNIT_H
 #define PEERLANE_NVML_UNIT_H
 
-#include "../../cuda/test/check.h"
+#include "../../cuda/test/child.h"
 #include "../../cuda/test/fake_gpu.h"
 #include "../internal.h"
 
