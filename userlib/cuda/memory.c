@@ -572,7 +572,8 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 		return err;
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(ptr, 1);
-	if (!range) {
+	/* memory by hand that no device may access is not found yet */
+	if (!range || (range->kind == PLN_RANGE_VMM && !range->readers)) {
 		err = CUDA_ERROR_NOT_FOUND;
 	} else {
 		if (base)

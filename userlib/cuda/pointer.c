@@ -19,6 +19,16 @@ static bool rdma_promised(const struct pln_range *range)
 	return pln_rdma_capable(range);
 }
 
+/* Of memory by hand, the range of addresses that it is mapped into */
+static struct pln_span span_of(const struct pln_range *range)
+{
+	struct pln_span own = { range->addr, range->size }, *reserved = NULL;
+
+	if (range->kind == PLN_RANGE_VMM)
+		reserved = pln_span_find(&pln.reservations, range->addr, 1);
+	return reserved ? *reserved : own;
+}
+
 static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 				  CUpointer_attribute attr, void *data)
 {
@@ -56,10 +66,10 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 		*(int *)data = range->dev->ordinal;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		*(CUdeviceptr *)data = range->addr;
+		*(CUdeviceptr *)data = span_of(range).addr;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-		*(size_t *)data = range->size;
+		*(size_t *)data = span_of(range).size;
 		break;
 	case CU_POINTER_ATTRIBUTE_MAPPED:
 		*(int *)data = 1;

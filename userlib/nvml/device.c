@@ -45,7 +45,7 @@ static nvmlReturn_t search(const unsigned int *id, const char *uuid,
 	for (unsigned int i = 0; !pln_nvml_nth(i, &gpu, &handle); i++) {
 		uuid_text(&gpu, text);
 		if (id ? pln_bus_id_is(id, &gpu.info) :
-			 !strcmp(uuid, text)) {
+			 !strcmp(uuid, text) || !strcmp(uuid, text + 4)) {
 			*device = handle;
 			return NVML_SUCCESS;
 		}

@@ -218,7 +218,8 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id,
 					      nvmlDevice_t *device);
 
 /**
- * nvmlDeviceGetHandleByUUID - a GPU by what nvmlDeviceGetUUID() says
+ * nvmlDeviceGetHandleByUUID - a GPU by what nvmlDeviceGetUUID() says, with or
+ * without "GPU-"
  *
  * Return: NOT_FOUND if it is that of no GPU.
  */

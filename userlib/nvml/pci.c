@@ -357,7 +357,7 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
 	if (err)
 		return err;
 	if (!count || (*count && !devices) || (int)level < 0 ||
-	    level > NVML_TOPOLOGY_SYSTEM)
+	    level > NVML_TOPOLOGY_SYSTEM || level % NVML_TOPOLOGY_SINGLE)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	err = look(&m);
 	if (err)

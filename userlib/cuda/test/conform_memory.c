@@ -99,6 +99,7 @@ void ask_vmm(void)
 	ASK("map, not reserved", cuMemMap, p + 8 * MiB, 4 * MiB, 0, h, 0);
 	ASK("map", cuMemMap, p, 4 * MiB, 0, h, 0);
 	ASK("map again", cuMemMap, p, 4 * MiB, 0, h, 0);
+	ASK("range, no access", cuMemGetAddressRange_v2, &base, &size, p);
 	ASK("access of mapped memory", cuMemGetAccess, &flags, &access.location,
 	    p);
 	SAY("access of mapped memory", flags);
@@ -125,6 +126,18 @@ void ask_vmm(void)
 	ASK("range", cuMemGetAddressRange_v2, &base, &size, p + 5);
 	SAY("range starts there", base == p);
 	SAY("range size", size);
+	ASK("start of the reserved", cuPointerGetAttribute, &base,
+	    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p + 9);
+	SAY("start of the reserved", base == p);
+	ASK("size of the reserved", cuPointerGetAttribute, &size,
+	    CU_POINTER_ATTRIBUTE_RANGE_SIZE, p + 9);
+	SAY("size of the reserved", size);
+	ASK("start of the mapping", cuPointerGetAttribute, &base,
+	    CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, p + 9);
+	SAY("start of the mapping", base == p);
+	ASK("size of the mapping", cuPointerGetAttribute, &size,
+	    CU_POINTER_ATTRIBUTE_MAPPING_SIZE, p + 9);
+	SAY("size of the mapping", size);
 	ASK("type", cuPointerGetAttribute, &v, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
 	    p);
 	SAY("type", v);
