@@ -39,6 +39,6 @@ say =
 endif
 
 # Of all C sources
-STD	:= -std=gnu11 -D_GNU_SOURCE -include $(TOP)/userlib/old_libc.h
+STD	:= -std=gnu11 -D_GNU_SOURCE -ffile-prefix-map=$(TOP)/= -include $(TOP)/userlib/old_libc.h
 
 .DELETE_ON_ERROR:

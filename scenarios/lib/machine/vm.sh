@@ -542,11 +542,12 @@ nvme_route_bytes() {
 
 # --- the end ---------------------------------------------------------------
 
-# vm_wait NAME SECONDS
+# vm_wait NAME SECONDS: its status; sets vm_late when the time was over
 vm_wait() {
 	vm_dir=$OUT/$1
 	[ -p "$vm_dir/exit" ] || { vm_say "no guest $1 was started"; return 125; }
 	vm_rc=$(timeout --foreground "$2" cat "$vm_dir/exit") || {
+		vm_late=1
 		vm_say "guest $1: no end within $2 seconds; its console ($vm_dir/console.log) ends:"
 		vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"
 		vm_stop "$1"

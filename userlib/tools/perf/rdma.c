@@ -206,6 +206,15 @@ bool perf_crc(struct perf_buffer *b, uint64_t n, uint32_t *crc, bool *by_gpu)
 	const char *by = "cpu";
 	bool good = true;
 
+	/* what the device wrote is there when it is looked at; staged is copied elsewhere */
+	if (b->pln && b->info.way != PLN_MR_STAGED) {
+		int r = pln_mr_to_gpu(b->pln, 0, n);
+
+		if (r) {
+			complain("what has arrived cannot be flushed: %s", pln_strerror(r));
+			return false;
+		}
+	}
 	if (b->host)
 		*crc = crc32c_of(0, b->host, n);
 	else
