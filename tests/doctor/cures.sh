@@ -146,6 +146,55 @@ check "and topo agrees" grep -q '^kernel 5.15.0-1-server, P2PDMA for kernel user
 json "and judges so" '.machine.p2pdma == false and (.pairs[] | select(.a == "GPU0" and .b == "NVME0") |
 	.verdict == "staged" and (.reason | test("for kernel users only")))'
 
+# ---- two GPUs: what one of them has is no fault of the other ----
+# a second GPU like the first, below a port of its own
+cat >two.patch <<'END'
+D /sys/bus/pci/devices 0000:00:00.0 0000:00:01.0 0000:01:00.0 0000:02:00.0 0000:02:01.0 0000:02:02.0 0000:02:03.0 0000:03:00.0 0000:04:00.0 0000:05:00.0 0000:06:00.0
+F @PCI/0000:02:03.0/class 0x060400\n
+F @PCI/0000:02:03.0/vendor 0x10b5\n
+F @PCI/0000:02:03.0/device 0x8747\n
+C 0000:02:03.0 10b5:8747 downstream 005f 0000
+L @PCI/0000:06:00.0 @SWITCH/0000:02:03.0/0000:06:00.0
+F @PCI/0000:06:00.0/class 0x030200\n
+F @PCI/0000:06:00.0/vendor 0x10de\n
+F @PCI/0000:06:00.0/device 0x2335\n
+C 0000:06:00.0 10de:2335 endpoint
+L @PCI/0000:06:00.0/driver /sys/bus/pci/drivers/nvidia
+E @PCI/0000:06:00.0/physfn ENOENT
+E @PCI/0000:06:00.0/iommu_group ENOENT
+F @PCI/0000:06:00.0/numa_node 0\n
+F @PCI/0000:06:00.0/resource 0x0000124002000000 0x0000124002ffffff 0x000000000014220c\n0x0000000000000000 0x0000000000000000 0x0000000000000000\n0x0000120000000000 0x0000123fffffffff 0x000000000014220c\n
+F @PCI/0000:06:00.0/p2pmem/size 274877906944\n
+D /dev nvidia0 nvidia1 nvidiactl
+END
+of "two GPUs in order" 0 /data/x '$ids == [] and .answer.path == "p2p" and
+	[.answer.steps[] | select(.step == "driver") | [.ok, .says]] == [["ok", "GPU0: nvidia"], ["ok", "GPU1: nvidia"]]' <two.patch
+cat two.patch - >small-two.patch <<'END'
+F @PCI/0000:03:00.0/resource 0x00000000f0000000 0x00000000f0ffffff 0x0000000000040200\n0x0000040000000000 0x000004000fffffff 0x000000000014220c\n
+E @PCI/0000:03:00.0/p2pmem/size ENOENT
+END
+of "the small BAR1 of one is a warning, and the other one is direct" 1 /data/x "$finding"'
+	(finding("bar1-small") | .severity == "warning" and .where == ["0000:03:00.0"]) and
+	.verdict == "degraded" and .answer.path == "p2p" and [.answer.gpus[].path] == ["bounce", "p2p"] and
+	[.answer.steps[] | select(.step == "driver") | .ok] == ["no", "ok"]' <small-two.patch
+of "also when the machine is asked about" 1 "" "$finding"'.verdict == "degraded" and
+	finding("bar1-small").severity == "warning"' <small-two.patch
+of "the one that has it is broken, when asked for" 2 "/data/x 0" "$finding"'
+	finding("bar1-small").severity == "error" and .answer.path == "bounce"' <small-two.patch
+of "and the other is healthy" 0 "/data/x 1" '$ids == [] and .answer.path == "p2p"' <small-two.patch
+cat small-two.patch - >both.patch <<'END'
+L @PCI/0000:06:00.0/driver /sys/bus/pci/drivers/nouveau
+END
+of "each has an error of its own: none is direct" 2 /data/x "$finding"'
+	[(finding("bar1-small"), finding("gpu-nouveau")).severity] == ["error", "error"] and
+	.verdict == "broken" and .answer.reason == "BAR1 has 256 MiB" and
+	[.answer.gpus[].path] == ["bounce", "bounce"]' <both.patch
+cat two.patch - >nouveau.patch <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/nouveau
+END
+of "nouveau has one: a warning" 1 /data/x "$finding"'finding("gpu-nouveau").severity == "warning" and
+	[.answer.gpus[].path] == ["bounce", "p2p"]' <nouveau.patch
+
 # ---- names ----
 of "errors come first, and each place once" 2 "/dev/nvme1n1" '([.findings[].severity] | . == sort_by({error: 0, warning: 1, info: 2}[.])) and
 	(.findings | length > 1) and all(.findings[]; (.where | length == (unique | length)) and (.names | length) == (.where | length))' <<'END'

@@ -285,13 +285,13 @@ static void cure_apart(const struct doctor *d, struct finding *f)
 /* Do errors about other things than PCI stage all data? */
 static bool staged_anyway(const struct doctor *d)
 {
+	const struct topo_node *g;
 	int i;
 
-	for (i = 0; i < d->n_findings; i++)
-		if (d->findings[i]->severity == SEV_ERROR &&
-		    d->findings[i]->section != d->now)
-			return true;
-	return false;
+	for_each_gpu(d, g, i)
+		if (!doc_stop(d, i, NULL, d->now))
+			return false;
+	return true;
 }
 
 /* One finding about all GPUs whose way to a drive is @verdict, or NULL. */
@@ -311,10 +311,8 @@ static struct finding *say_pairs(struct doctor *d, const struct rule *r,
 		if (!doc_gpu_asked(d, i) || !apart(d, i, verdict, &drive, &pair))
 			continue;
 		if (!f)
-			f = doc_say(d, r, n == all ? severity :
-				    severity < SEV_WARNING ? severity :
-				    SEV_WARNING, "%d of %d GPUs %s: %s", n, all,
-				    how, pair.reason);
+			f = doc_say(d, r, severity, "%d of %d GPUs %s: %s", n,
+				    all, how, pair.reason);
 		doc_where(f, doc_gpu_at(d, i)->address);
 		if (d->path)
 			doc_where(f, doc_drive_at(d, drive)->address);
