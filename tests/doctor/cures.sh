@@ -106,8 +106,8 @@ of "by trial, too" 1 "" "$finding"'finding("rdma-gpu-staged") |
 F /proc/kallsyms#ib_register_peer_memory_client T
 F /peerlane/trial/mlx5_0/0000:03:00.0#dmabuf EOPNOTSUPP: mlx5_0 cannot take dma-bufs
 END
-of "a drive that vfio-pci has is unbound first" 1 "" "$finding"'finding("nvme-no-driver").cure ==
-	"echo 0000:04:00.0 > /sys/bus/pci/drivers/vfio-pci/unbind; modprobe nvme; echo 0000:04:00.0 > /sys/bus/pci/drivers/nvme/bind"' <<'END'
+of "a drive that vfio-pci has is unbound first, and its override cleared" 1 "" "$finding"'finding("nvme-no-driver").cure ==
+	"echo 0000:04:00.0 > /sys/bus/pci/drivers/vfio-pci/unbind; echo > /sys/bus/pci/devices/0000:04:00.0/driver_override; modprobe nvme; echo 0000:04:00.0 > /sys/bus/pci/drivers/nvme/bind"' <<'END'
 L @PCI/0000:04:00.0/driver /sys/bus/pci/drivers/vfio-pci
 END
 of "a block device by its name" 0 "" "$finding"'finding("nvme-scheduler").cure ==
