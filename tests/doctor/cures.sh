@@ -195,6 +195,20 @@ END
 of "nouveau has one: a warning" 1 /data/x "$finding"'finding("gpu-nouveau").severity == "warning" and
 	[.answer.gpus[].path] == ["bounce", "p2p"]' <nouveau.patch
 
+# of two that can be made large each has its own command, also one without a driver
+cat small-two.patch - >resize.patch <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/nouveau
+F @PCI/0000:03:00.0/resource1_resize 000000000000ffc0\n
+F @PCI/0000:06:00.0/resource 0x0000124002000000 0x0000124002ffffff 0x000000000014220c\n0x0000000000000000 0x0000000000000000 0x0000000000000000\n0x0000120000000000 0x000012000fffffff 0x000000000014220c\n
+F @PCI/0000:06:00.0/resource2_resize 0000000000007f00\n
+E @PCI/0000:06:00.0/driver ENOENT
+END
+of "each BAR1 that can be larger has a cure of its own" 2 "" '[.findings[] | select(.id == "bar1-small") | [.where, .cure]] == [
+	[["0000:03:00.0"], "stop what uses the GPU; echo 0000:03:00.0 > /sys/bus/pci/drivers/nouveau/unbind; " +
+		"echo 15 > /sys/bus/pci/devices/0000:03:00.0/resource1_resize (32768 MiB); " +
+		"echo 0000:03:00.0 > /sys/bus/pci/drivers/nouveau/bind"],
+	[["0000:06:00.0"], "echo 14 > /sys/bus/pci/devices/0000:06:00.0/resource2_resize (16384 MiB)"]]' <resize.patch
+
 # ---- names ----
 of "errors come first, and each place once" 2 "/dev/nvme1n1" '([.findings[].severity] | . == sort_by({error: 0, warning: 1, info: 2}[.])) and
 	(.findings | length > 1) and all(.findings[]; (.where | length == (unique | length)) and (.names | length) == (.where | length))' <<'END'
