@@ -209,6 +209,36 @@ of "each BAR1 that can be larger has a cure of its own" 2 "" '[.findings[] | sel
 		"echo 0000:03:00.0 > /sys/bus/pci/drivers/nouveau/bind"],
 	[["0000:06:00.0"], "echo 14 > /sys/bus/pci/devices/0000:06:00.0/resource2_resize (16384 MiB)"]]' <resize.patch
 
+# ---- another GPU or drive is named only if it can be used ----
+# GPU0 and nvme0n1 are below the switch, GPU1 and nvme1n1 are not
+cat far.patch - >far-gpu.patch <<'END'
+L @PCI/0000:05:00.0 /sys/devices/pci0000:00/0000:05:00.0
+F @PCI/0000:05:00.0/class 0x030200\n
+F @PCI/0000:05:00.0/vendor 0x10de\n
+L @PCI/0000:05:00.0/driver /sys/bus/pci/drivers/nvidia
+F @PCI/0000:05:00.0/resource 0x0000124002000000 0x0000124002ffffff 0x000000000014220c\n0x0000000000000000 0x0000000000000000 0x0000000000000000\n0x0000120000000000 0x0000123fffffffff 0x000000000014220c\n
+F @PCI/0000:05:00.0/p2pmem/size 274877906944\n
+END
+of "a GPU below the drive's switch: use it" 1 "/data/x 1" "$finding"'finding("pair-root-complex").cure |
+	test("^use GPU0 \\(0000:03:00.0\\), which is below the switch of the file.s drive")' <far-gpu.patch
+cat far-gpu.patch - >kept.patch <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/vfio-pci
+END
+of "not if a virtual machine has it" 1 "/data/x 1" "$finding"'finding("pair-root-complex").cure |
+	test("^move the drive or the GPU")' <kept.patch
+cat far-gpu.patch - >raid.patch <<'END'
+L /sys/dev/block/259:1 /sys/devices/virtual/block/md0
+F /sys/devices/virtual/block/md0/md/level raid0\n
+D /sys/devices/virtual/block/md0/slaves nvme0n1 nvme1n1
+END
+of "not if a drive of the file's RAID is elsewhere" 1 "/data/x 1" "$finding"'finding("pair-root-complex").cure |
+	test("^move the drive or the GPU")' <raid.patch
+cat far.patch - >spdk.patch <<'END'
+L @PCI/0000:04:00.0/driver /sys/bus/pci/drivers/vfio-pci
+END
+of "a file is put on a drive of the nvme driver only" 1 "/dev/nvme1n1 0" "$finding"'finding("pair-root-complex").cure |
+	test("^move the drive or the GPU")' <spdk.patch
+
 # ---- names ----
 of "errors come first, and each place once" 2 "/dev/nvme1n1" '([.findings[].severity] | . == sort_by({error: 0, warning: 1, info: 2}[.])) and
 	(.findings | length > 1) and all(.findings[]; (.where | length == (unique | length)) and (.names | length) == (.where | length))' <<'END'
