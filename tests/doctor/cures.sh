@@ -145,6 +145,14 @@ check "and topo agrees" grep -q '^kernel 5.15.0-1-server, P2PDMA for kernel user
 "$tool" topo --from rec --json >out 2>err
 json "and judges so" '.machine.p2pdma == false and (.pairs[] | select(.a == "GPU0" and .b == "NVME0") |
 	.verdict == "staged" and (.reason | test("for kernel users only")))'
+of "such a kernel stages files into our GPU, too" 2 "/data/x 0" '.answer.path == "bounce"' <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/peerlane_gpu
+F /proc/sys/kernel/osrelease 5.15.0-1-server\n
+E /proc/kallsyms#p2pdma_pgmap_ops ENOKEY
+END
+"$tool" topo --from rec --json >out 2>err
+json "but a driver is such a user: a NIC reaches its memory" '[.pairs[] | select(.a == "GPU0") | [.b, .verdict]] | sort == [
+	["NIC0", "direct"], ["NVME0", "staged"]]'
 
 # ---- two GPUs: what one of them has is no fault of the other ----
 # a second GPU like the first, below a port of its own
