@@ -217,6 +217,14 @@ of "each BAR1 that can be larger has a cure of its own" 2 "" '[.findings[] | sel
 		"echo 0000:03:00.0 > /sys/bus/pci/drivers/nouveau/bind"],
 	[["0000:06:00.0"], "echo 14 > /sys/bus/pci/devices/0000:06:00.0/resource2_resize (16384 MiB)"]]' <resize.patch
 
+cat two.patch - >vfio.patch <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/vfio-pci
+END
+of "a virtual machine has one: a remark, as the other one is there" 0 /data/x "$finding"'
+	finding("gpu-vfio").severity == "info" and [.answer.gpus[].path] == ["bounce", "p2p"]' <vfio.patch
+of "and an error for what is read into that one" 2 "/data/x 0" "$finding"'
+	finding("gpu-vfio").severity == "error" and .answer.path == "bounce"' <vfio.patch
+
 # ---- another GPU or drive is named only if it can be used ----
 # GPU0 and nvme0n1 are below the switch, GPU1 and nvme1n1 are not
 cat far.patch - >far-gpu.patch <<'END'
