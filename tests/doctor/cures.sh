@@ -106,8 +106,8 @@ of "by trial, too" 1 "" "$finding"'finding("rdma-gpu-staged") |
 F /proc/kallsyms#ib_register_peer_memory_client T
 F /peerlane/trial/mlx5_0/0000:03:00.0#dmabuf EOPNOTSUPP: mlx5_0 cannot take dma-bufs
 END
-of "a drive that vfio-pci has is unbound first" 1 "" "$finding"'finding("nvme-no-driver").cure ==
-	"echo 0000:04:00.0 > /sys/bus/pci/drivers/vfio-pci/unbind; modprobe nvme; echo 0000:04:00.0 > /sys/bus/pci/drivers/nvme/bind"' <<'END'
+of "a drive that vfio-pci has is unbound first, and its override cleared" 1 "" "$finding"'finding("nvme-no-driver").cure ==
+	"echo 0000:04:00.0 > /sys/bus/pci/drivers/vfio-pci/unbind; echo > /sys/bus/pci/devices/0000:04:00.0/driver_override; modprobe nvme; echo 0000:04:00.0 > /sys/bus/pci/drivers/nvme/bind"' <<'END'
 L @PCI/0000:04:00.0/driver /sys/bus/pci/drivers/vfio-pci
 END
 of "a block device by its name" 0 "" "$finding"'finding("nvme-scheduler").cure ==
@@ -145,6 +145,115 @@ check "and topo agrees" grep -q '^kernel 5.15.0-1-server, P2PDMA for kernel user
 "$tool" topo --from rec --json >out 2>err
 json "and judges so" '.machine.p2pdma == false and (.pairs[] | select(.a == "GPU0" and .b == "NVME0") |
 	.verdict == "staged" and (.reason | test("for kernel users only")))'
+of "such a kernel stages files into our GPU, too" 2 "/data/x 0" '.answer.path == "bounce"' <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/peerlane_gpu
+F /proc/sys/kernel/osrelease 5.15.0-1-server\n
+E /proc/kallsyms#p2pdma_pgmap_ops ENOKEY
+END
+"$tool" topo --from rec --json >out 2>err
+json "but a driver is such a user: a NIC reaches its memory" '[.pairs[] | select(.a == "GPU0") | [.b, .verdict]] | sort == [
+	["NIC0", "direct"], ["NVME0", "staged"]]'
+
+# ---- two GPUs: what one of them has is no fault of the other ----
+# a second GPU like the first, below a port of its own
+cat >two.patch <<'END'
+D /sys/bus/pci/devices 0000:00:00.0 0000:00:01.0 0000:01:00.0 0000:02:00.0 0000:02:01.0 0000:02:02.0 0000:02:03.0 0000:03:00.0 0000:04:00.0 0000:05:00.0 0000:06:00.0
+F @PCI/0000:02:03.0/class 0x060400\n
+F @PCI/0000:02:03.0/vendor 0x10b5\n
+F @PCI/0000:02:03.0/device 0x8747\n
+C 0000:02:03.0 10b5:8747 downstream 005f 0000
+L @PCI/0000:06:00.0 @SWITCH/0000:02:03.0/0000:06:00.0
+F @PCI/0000:06:00.0/class 0x030200\n
+F @PCI/0000:06:00.0/vendor 0x10de\n
+F @PCI/0000:06:00.0/device 0x2335\n
+C 0000:06:00.0 10de:2335 endpoint
+L @PCI/0000:06:00.0/driver /sys/bus/pci/drivers/nvidia
+E @PCI/0000:06:00.0/physfn ENOENT
+E @PCI/0000:06:00.0/iommu_group ENOENT
+F @PCI/0000:06:00.0/numa_node 0\n
+F @PCI/0000:06:00.0/resource 0x0000124002000000 0x0000124002ffffff 0x000000000014220c\n0x0000000000000000 0x0000000000000000 0x0000000000000000\n0x0000120000000000 0x0000123fffffffff 0x000000000014220c\n
+F @PCI/0000:06:00.0/p2pmem/size 274877906944\n
+D /dev nvidia0 nvidia1 nvidiactl
+END
+of "two GPUs in order" 0 /data/x '$ids == [] and .answer.path == "p2p" and
+	[.answer.steps[] | select(.step == "driver") | [.ok, .says]] == [["ok", "GPU0: nvidia"], ["ok", "GPU1: nvidia"]]' <two.patch
+cat two.patch - >small-two.patch <<'END'
+F @PCI/0000:03:00.0/resource 0x00000000f0000000 0x00000000f0ffffff 0x0000000000040200\n0x0000040000000000 0x000004000fffffff 0x000000000014220c\n
+E @PCI/0000:03:00.0/p2pmem/size ENOENT
+END
+of "the small BAR1 of one is a warning, and the other one is direct" 1 /data/x "$finding"'
+	(finding("bar1-small") | .severity == "warning" and .where == ["0000:03:00.0"]) and
+	.verdict == "degraded" and .answer.path == "p2p" and [.answer.gpus[].path] == ["bounce", "p2p"] and
+	[.answer.steps[] | select(.step == "driver") | .ok] == ["no", "ok"]' <small-two.patch
+of "also when the machine is asked about" 1 "" "$finding"'.verdict == "degraded" and
+	finding("bar1-small").severity == "warning"' <small-two.patch
+of "the one that has it is broken, when asked for" 2 "/data/x 0" "$finding"'
+	finding("bar1-small").severity == "error" and .answer.path == "bounce"' <small-two.patch
+of "and the other is healthy" 0 "/data/x 1" '$ids == [] and .answer.path == "p2p"' <small-two.patch
+cat small-two.patch - >both.patch <<'END'
+L @PCI/0000:06:00.0/driver /sys/bus/pci/drivers/nouveau
+END
+of "each has an error of its own: none is direct" 2 /data/x "$finding"'
+	[(finding("bar1-small"), finding("gpu-nouveau")).severity] == ["error", "error"] and
+	.verdict == "broken" and .answer.reason == "BAR1 has 256 MiB" and
+	[.answer.gpus[].path] == ["bounce", "bounce"]' <both.patch
+cat two.patch - >nouveau.patch <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/nouveau
+END
+of "nouveau has one: a warning" 1 /data/x "$finding"'finding("gpu-nouveau").severity == "warning" and
+	[.answer.gpus[].path] == ["bounce", "p2p"]' <nouveau.patch
+
+# of two that can be made large each has its own command, also one without a driver
+cat small-two.patch - >resize.patch <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/nouveau
+F @PCI/0000:03:00.0/resource1_resize 000000000000ffc0\n
+F @PCI/0000:06:00.0/resource 0x0000124002000000 0x0000124002ffffff 0x000000000014220c\n0x0000000000000000 0x0000000000000000 0x0000000000000000\n0x0000120000000000 0x000012000fffffff 0x000000000014220c\n
+F @PCI/0000:06:00.0/resource2_resize 0000000000007f00\n
+E @PCI/0000:06:00.0/driver ENOENT
+END
+of "each BAR1 that can be larger has a cure of its own" 2 "" '[.findings[] | select(.id == "bar1-small") | [.where, .cure]] == [
+	[["0000:03:00.0"], "stop what uses the GPU; echo 0000:03:00.0 > /sys/bus/pci/drivers/nouveau/unbind; " +
+		"echo 15 > /sys/bus/pci/devices/0000:03:00.0/resource1_resize (32768 MiB); " +
+		"echo 0000:03:00.0 > /sys/bus/pci/drivers/nouveau/bind"],
+	[["0000:06:00.0"], "echo 14 > /sys/bus/pci/devices/0000:06:00.0/resource2_resize (16384 MiB)"]]' <resize.patch
+
+cat two.patch - >vfio.patch <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/vfio-pci
+END
+of "a virtual machine has one: a remark, as the other one is there" 0 /data/x "$finding"'
+	finding("gpu-vfio").severity == "info" and [.answer.gpus[].path] == ["bounce", "p2p"]' <vfio.patch
+of "and an error for what is read into that one" 2 "/data/x 0" "$finding"'
+	finding("gpu-vfio").severity == "error" and .answer.path == "bounce"' <vfio.patch
+
+# ---- another GPU or drive is named only if it can be used ----
+# GPU0 and nvme0n1 are below the switch, GPU1 and nvme1n1 are not
+cat far.patch - >far-gpu.patch <<'END'
+L @PCI/0000:05:00.0 /sys/devices/pci0000:00/0000:05:00.0
+F @PCI/0000:05:00.0/class 0x030200\n
+F @PCI/0000:05:00.0/vendor 0x10de\n
+L @PCI/0000:05:00.0/driver /sys/bus/pci/drivers/nvidia
+F @PCI/0000:05:00.0/resource 0x0000124002000000 0x0000124002ffffff 0x000000000014220c\n0x0000000000000000 0x0000000000000000 0x0000000000000000\n0x0000120000000000 0x0000123fffffffff 0x000000000014220c\n
+F @PCI/0000:05:00.0/p2pmem/size 274877906944\n
+END
+of "a GPU below the drive's switch: use it" 1 "/data/x 1" "$finding"'finding("pair-root-complex").cure |
+	test("^use GPU0 \\(0000:03:00.0\\), which is below the switch of the file.s drive")' <far-gpu.patch
+cat far-gpu.patch - >kept.patch <<'END'
+L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/vfio-pci
+END
+of "not if a virtual machine has it" 1 "/data/x 1" "$finding"'finding("pair-root-complex").cure |
+	test("^move the drive or the GPU")' <kept.patch
+cat far-gpu.patch - >raid.patch <<'END'
+L /sys/dev/block/259:1 /sys/devices/virtual/block/md0
+F /sys/devices/virtual/block/md0/md/level raid0\n
+D /sys/devices/virtual/block/md0/slaves nvme0n1 nvme1n1
+END
+of "not if a drive of the file's RAID is elsewhere" 1 "/data/x 1" "$finding"'finding("pair-root-complex").cure |
+	test("^move the drive or the GPU")' <raid.patch
+cat far.patch - >spdk.patch <<'END'
+L @PCI/0000:04:00.0/driver /sys/bus/pci/drivers/vfio-pci
+END
+of "a file is put on a drive of the nvme driver only" 1 "/dev/nvme1n1 0" "$finding"'finding("pair-root-complex").cure |
+	test("^move the drive or the GPU")' <spdk.patch
 
 # ---- names ----
 of "errors come first, and each place once" 2 "/dev/nvme1n1" '([.findings[].severity] | . == sort_by({error: 0, warning: 1, info: 2}[.])) and

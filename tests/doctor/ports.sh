@@ -45,7 +45,7 @@ END
 record "$base" dual.patch down.patch >down.rec
 doctor 0 --from down.rec --json
 json "the second is down: that is said, of it alone" '[.findings[] | select(.section == "rdma")] |
-	length == 1 and .[0].id == "rdma-port-down" and .[0].what == "port 2 is in state 1: DOWN" and
+	length == 1 and .[0].id == "rdma-port-down" and .[0].what == "port 2 of mlx5_0 is in state 1: DOWN" and
 	.[0].where == ["mlx5_0"]'
 json "and its state is seen" '.sections.rdma["mlx5_0 port 2"] | startswith("1: DOWN, Ethernet")'
 for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
@@ -54,11 +54,45 @@ done >no-gid.patch
 record "$base" dual.patch no-gid.patch >no-gid.rec
 doctor 1 --from no-gid.rec --json
 json "the second has no GID of RoCE v2" '[.findings[] | select(.id == "rdma-no-gid")] |
-	length == 1 and .[0].severity == "warning" and .[0].what == "port 2 has no RoCE v2 GID"'
+	length == 1 and .[0].severity == "warning" and .[0].what == "port 2 of mlx5_0 has no RoCE v2 GID"'
 json "and the list of GIDs says so" '.sections.rdma["mlx5_0 port 2"] | test(", no GID of RoCE v2, ")'
 record "$base" dual.patch no-gid.patch down.patch >both.rec
 doctor 0 --from both.rec --json
 json "a port that is down needs none" 'all(.findings[]; .id != "rdma-no-gid")'
+
+# two devices, one of InfiniBand and one of RoCE, whose ports have the same number
+cat >nics.patch <<'END'
+D /sys/class/infiniband mlx5_0 mlx5_1 mlx5_2
+END
+for i in 1 2; do
+	cat <<-END
+		L /sys/class/infiniband/mlx5_$i/device @SWITCH/0000:02:02.0/0000:05:00.0
+		L /sys/class/infiniband/mlx5_$i/device/driver /sys/bus/pci/drivers/mlx5_core
+		D /sys/class/infiniband/mlx5_$i/ports 1
+		F /sys/class/infiniband/mlx5_$i/ports/1/state 4: ACTIVE\n
+		F /sys/class/infiniband/mlx5_$i/ports/1/link_layer Ethernet\n
+		F /sys/class/infiniband/mlx5_$i/ports/1/gid_attrs/ndevs/0 eth$i\n
+		F /sys/class/net/eth$i/mtu 9000\n
+	END
+	for k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+		echo "E /sys/class/infiniband/mlx5_$i/ports/1/gid_attrs/types/$k EINVAL"
+	done
+done >>nics.patch
+record "$base" nics.patch >nics.rec
+"$tool" doctor --from nics.rec --json >out 2>err
+json "each port without a GID has the cure with its own network device" '[.findings[] | select(.id == "rdma-no-gid") |
+	.where + [.cure | capture("dev (?<dev>[a-z0-9]+);").dev]] == [["mlx5_1", "eth1"], ["mlx5_2", "eth2"]]'
+cat >nics-down.patch <<'END'
+F /sys/class/infiniband/mlx5_0/ports/1/state 1: DOWN\n
+F /sys/class/infiniband/mlx5_1/ports/1/state 1: DOWN\n
+F /sys/class/infiniband/mlx5_2/ports/1/state 1: DOWN\n
+END
+record "$base" nics.patch nics-down.patch >nics-down.rec
+"$tool" doctor --from nics-down.rec --json >out 2>err
+json "each port that is down has the cure of its own kind" '[.findings[] | select(.id == "rdma-port-down") |
+	.where + [.cure | split(";")[0]]] == [
+	["mlx5_0", "look at the cable and the subnet manager (ibstat mlx5_0 1"],
+	["mlx5_1", "ip link set eth1 up"], ["mlx5_2", "ip link set eth2 up"]]'
 
 # without --try there are no MTU of the path and no choice of a GID
 grep -v '^F /peerlane/trial' dual.rec >untried.rec

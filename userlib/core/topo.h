@@ -91,8 +91,8 @@ struct topo {
 	char kernel[65];	/* release */
 	int p2pdma;		/* 1 on, 0 off, -1 not known */
 	char p2pdma_source[128];
-	bool p2pdma_old;	/* off, since it is for drivers alone, not for
-				 * reads into mapped memory */
+	bool p2pdma_old;	/* off for drives: it is for kernel users alone,
+				 * not for reads into mapped memory */
 	int zen;		/* AMD Zen or later: 1, 0, -1 not known */
 	char cpu[64];		/* vendor and family */
 	bool nvidia_fs;		/* the module is there */

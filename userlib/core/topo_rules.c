@@ -206,17 +206,19 @@ static bool judge_hidden(const struct topo *t, int a, int b,
 	return true;
 }
 
-static void judge_p2pdma(const struct topo *t, int a, int b,
+/* @drive: one of them is one, and then the memory is mapped by a program */
+static void judge_p2pdma(const struct topo *t, int a, int b, bool drive,
 			 struct pln_topo_pair *p)
 {
+	int p2pdma = t->p2pdma_old && !drive ? 1 : t->p2pdma;
 	int list[8], n, c = topo_common(t, a, b);
 
-	if (t->p2pdma < 0) {
+	if (p2pdma < 0) {
 		judge(p, PLN_VERDICT_UNKNOWN, "whether the kernel has P2PDMA "
 		      "is not known");
 		return;
 	}
-	if (!t->p2pdma) {
+	if (!p2pdma) {
 		judge(p, PLN_VERDICT_STAGED, t->p2pdma_old ? "Linux %s has "
 		      "P2PDMA for kernel users only" : "the kernel has no "
 		      "CONFIG_PCI_P2PDMA (%s)", t->p2pdma_old ? t->kernel :
@@ -307,7 +309,7 @@ void topo_pair(const struct topo *t, int a, int b, struct pln_topo_pair *p)
 	else if (nvidia && (!nvme || (!t->p2pdma && t->nvidia_fs)))
 		judge_nvidia(t, na, nb, p);
 	else
-		judge_p2pdma(t, na, nb, p);
+		judge_p2pdma(t, na, nb, nvme, p);
 	if (nvidia && nvme && (p->verdict == PLN_VERDICT_DIRECT ||
 			       p->verdict == PLN_VERDICT_ROOT_COMPLEX) &&
 	    t->p2pdma == 1)

@@ -103,31 +103,42 @@ static void check_small(struct doctor *d, const struct rule *r)
 	struct finding *f;
 	long long vram, sizes;
 	struct bar1 bar;
-	char text[32];
+	char text[32], can[64];
 	int i, largest;
 
 	for_each_gpu(d, g, i) {
 		if (!doc_bar1_small(d, g))
 			continue;
 		find_bar1(d, g, &bar);
-		vram = ours(d, g, "vram_size");
-		if (vram >= 0)
-			f = doc_say(d, r, SEV_WARNING,
-				    "BAR1 shows %lld of %lld MiB",
-				    bar.size >> 20, vram >> 20);
-		else	/* NVIDIA's driver makes its pages for all or nothing */
-			f = doc_say(d, r, doc_has_driver(g, "nvidia") &&
-				    d->p2pdma == YES && !d->nvidia_fs ?
-				    r->severity : SEV_WARNING,
-				    "BAR1 has %lld MiB", bar.size >> 20);
-		doc_where(f, g->address);
 		/* bit N: it can be made 2^N MiB large */
 		sizes = doc_text(d, NULL, text, sizeof(text),
 				 "/sys/bus/pci/devices/%s/resource%d_resize",
 				 g->address, bar.resource) ? 0 :
 				 strtoll(text, NULL, 16);
-		if (sizes >= bar.size >> 20 << 1) {
-			largest = 63 - __builtin_clzll((uint64_t)sizes);
+		largest = sizes >= bar.size >> 20 << 1 ?
+			  63 - __builtin_clzll((uint64_t)sizes) : -1;
+		/* then the cure is for it alone, so must the text be */
+		can[0] = '\0';
+		if (largest >= 0)
+			snprintf(can, sizeof(can), ", %s can have %lld",
+				 doc_label(d, g), 1LL << largest);
+		vram = ours(d, g, "vram_size");
+		if (vram >= 0)
+			f = doc_say(d, r, SEV_WARNING,
+				    "BAR1 shows %lld of %lld MiB%s",
+				    bar.size >> 20, vram >> 20, can);
+		else	/* NVIDIA's driver makes its pages for all or nothing */
+			f = doc_say(d, r, doc_has_driver(g, "nvidia") &&
+				    d->p2pdma == YES && !d->nvidia_fs ?
+				    r->severity : SEV_WARNING,
+				    "BAR1 has %lld MiB%s", bar.size >> 20, can);
+		doc_where(f, g->address);
+		if (largest >= 0 && !g->driver[0]) {
+			doc_cure(f, "echo %d > /sys/bus/pci/devices/BDF/"
+				 "resource%d_resize (%lld MiB)", largest,
+				 bar.resource, 1LL << largest);
+			doc_cost(f, "until the next reboot only");
+		} else if (largest >= 0) {
 			doc_cure(f, "stop what uses the GPU; echo BDF > "
 				 "/sys/bus/pci/drivers/%s/unbind; echo %d > "
 				 "/sys/bus/pci/devices/BDF/resource%d_resize "

@@ -126,19 +126,27 @@ struct finding *doc_say(struct doctor *d, const struct rule *r,
 				   sizeof(*d->findings)));
 	f = doc_need(calloc(1, sizeof(*f)));
 	*f = (struct finding){ .rule = r, .section = d->now,
-			       .severity = severity, .what = text };
+			       .severity = severity, .what = text,
+			       .stops = severity == SEV_ERROR };
 	d->findings[d->n_findings++] = f;
 	d->count[severity]++;
 	return f;
 }
 
-void doc_where(struct finding *f, const char *place)
+bool doc_names(const struct finding *f, const char *place)
 {
 	int i;
 
 	for (i = 0; i < f->n_where; i++)
 		if (!strcmp(f->where[i], place))
-			return;
+			return true;
+	return false;
+}
+
+void doc_where(struct finding *f, const char *place)
+{
+	if (doc_names(f, place))
+		return;
 	f->where = doc_need(realloc(f->where, ((size_t)f->n_where + 1) *
 				sizeof(*f->where)));
 	f->where[f->n_where++] = doc_need(strdup(place));
@@ -171,6 +179,57 @@ static void free_finding(struct finding *f)
 	free(f->cure);
 	free(f->cost);
 	free(f);
+}
+
+/* Does it name that GPU, or none? */
+static bool concerns(const struct doctor *d, const struct finding *f, int gpu)
+{
+	bool others = false;
+	int i;
+
+	for (i = 0; gpu >= 0 && i < doc_gpus(d); i++) {
+		if (!doc_names(f, doc_gpu_at(d, i)->address))
+			continue;
+		if (i == gpu)
+			return true;
+		others = true;
+	}
+	return !others;
+}
+
+const struct finding *doc_stop(const struct doctor *d, int gpu,
+			       const char *section, const struct section *but)
+{
+	const struct finding *f;
+	int i;
+
+	for (i = 0; i < d->n_findings; i++) {
+		f = d->findings[i];
+		if (f->stops && f->section != but &&
+		    (!section || !strcmp(f->section->name, section)) &&
+		    concerns(d, f, gpu))
+			return f;
+	}
+	return NULL;
+}
+
+/* Where no error stops some GPU of the question, all errors name others: they
+ * are warnings. */
+static void weigh_findings(struct doctor *d)
+{
+	const struct topo_node *g;
+	bool clean = false;
+	int i;
+
+	for_each_gpu(d, g, i)
+		clean = clean || !doc_stop(d, i, NULL, NULL);
+	for (i = 0; clean && i < d->n_findings; i++) {
+		if (d->findings[i]->severity != SEV_ERROR)
+			continue;
+		d->findings[i]->severity = SEV_WARNING;
+		d->count[SEV_ERROR]--;
+		d->count[SEV_WARNING]++;
+	}
 }
 
 const char *doc_cure_of(const struct finding *f)
@@ -304,6 +363,7 @@ static void examine(struct doctor *d)
 		for (i = 0; i < (*s)->n_rules; i++)
 			(*s)->rules[i].check(d, &(*s)->rules[i]);
 	}
+	weigh_findings(d);
 	order_findings(d);
 	if (d->path)
 		doc_answer(d);

@@ -58,6 +58,8 @@ struct finding {
 	char *cure, *cost;	/* more exact than the rule's, or NULL */
 	char **where;		/* devices and places, each once */
 	int n_where;
+	bool stops;		/* the GPU it names, or if it names none all: an
+				 * error, but a warning where another GPU is free */
 };
 
 /* The block devices below a file system, from top to bottom. */
@@ -134,6 +136,12 @@ void doc_where(struct finding *finding, const char *place);
 void doc_cure(struct finding *finding, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void doc_cost(struct finding *finding, const char *cost);
+/* Does it name that place? */
+bool doc_names(const struct finding *f, const char *place);
+/* The first finding that keeps data from going straight into a GPU, or any with
+ * -1; of @section alone, and not of @but, if they are given; else NULL. */
+const struct finding *doc_stop(const struct doctor *d, int gpu,
+			       const char *section, const struct section *but);
 /* Its own, or else the rule's */
 const char *doc_cure_of(const struct finding *f);
 const char *doc_cost_of(const struct finding *f);

@@ -284,6 +284,7 @@ static void check_unheeded(struct doctor *d, const struct rule *r)
 static void check_qemu_switch(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *n;
+	struct finding *f;
 	int i, k;
 
 	for (i = 0; i < doc_gpus(d); i++) {
@@ -294,10 +295,12 @@ static void check_qemu_switch(struct doctor *d, const struct rule *r)
 		for (k = g->parent; k >= 0; k = n->parent) {
 			n = &d->t->node[k];
 			if (n->vendor == 0x104c && n->device == 0x8233) {
-				doc_where(doc_say(d, r, r->severity,
-					"%s is below QEMU's xio3130 switch and "
-					"an IOMMU that translates",
-					doc_label(d, g)), n->address);
+				f = doc_say(d, r, r->severity,
+					"%s is below QEMU's xio3130 switch "
+					"and an IOMMU that translates",
+					doc_label(d, g));
+				doc_where(f, n->address);
+				doc_where(f, g->address);
 				break;
 			}
 		}

@@ -115,13 +115,21 @@ static void check_nouveau(struct doctor *d, const struct rule *r)
 static void check_vfio(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *g;
-	int i;
+	int i, kept = 0, all = 0;
+	struct finding *f;
 
-	for_each_gpu(d, g, i)
-		if (doc_has_driver(g, "vfio-pci"))
-			doc_where(doc_say(d, r, r->severity,
-					  "the GPU is kept for a virtual "
-					  "machine"), g->address);
+	for_each_gpu(d, g, i) {
+		all++;
+		kept += doc_has_driver(g, "vfio-pci");
+	}
+	for_each_gpu(d, g, i) {
+		if (!doc_has_driver(g, "vfio-pci"))
+			continue;
+		f = doc_say(d, r, d->path && kept == all ? r->severity :
+			    SEV_INFO, "the GPU is kept for a virtual machine");
+		doc_where(f, g->address);
+		f->stops = true;	/* be it on purpose */
+	}
 }
 
 static bool has_nvidia(struct doctor *d)
@@ -212,7 +220,7 @@ static const struct rule gpu_rules[] = {
 	  "update-initramfs -u (dracut -f); install NVIDIA's open kernel "
 	  "modules; reboot", "a reboot; the console may change its resolution",
 	  check_nouveau },
-	{ "gpu-vfio", SEV_INFO, "a GPU is kept for a virtual machine",
+	{ "gpu-vfio", SEV_ERROR, "a GPU is kept for a virtual machine",
 	  "It can be used in that machine only; run peerlane doctor there.",
 	  "driverctl unset-override BDF, or take it out of vfio-pci.ids=",
 	  "the virtual machine loses it", check_vfio },

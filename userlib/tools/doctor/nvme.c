@@ -98,7 +98,8 @@ static void check_no_driver(struct doctor *d, const struct rule *r)
 		doc_where(f, v->address);
 		if (v->driver[0])
 			doc_cure(f, "echo BDF > /sys/bus/pci/drivers/%s/unbind; "
-				 "modprobe nvme; echo BDF > "
+				 "echo > /sys/bus/pci/devices/BDF/"
+				 "driver_override; modprobe nvme; echo BDF > "
 				 "/sys/bus/pci/drivers/nvme/bind", v->driver);
 	}
 }

@@ -226,24 +226,53 @@ static bool apart(const struct doctor *d, int gpu, enum pln_verdict verdict,
 			   (int)(doc_drive_at(d, *drive) - d->t->node)) < 0;
 }
 
-/* A GPU and a drive below one switch, of which one is in the question: the
- * other one could be used instead. */
-static bool neighbour(const struct doctor *d, int *gpu, int *drive)
+static bool one_switch(const struct doctor *d, int gpu, int drive)
+{
+	return topo_common(d->t, (int)(doc_gpu_at(d, gpu) - d->t->node),
+			   (int)(doc_drive_at(d, drive) - d->t->node)) >= 0;
+}
+
+/* Has it a driver with a direct path? */
+static bool is_usable(const struct topo_node *g)
+{
+	return doc_has_driver(g, "nvidia") || doc_has_driver(g, "peerlane_gpu");
+}
+
+/* A drive below the switch of a GPU of the question, for the file to be on */
+static bool other_drive(const struct doctor *d, int *gpu, int *drive)
 {
 	int g, v;
 
 	for (g = 0; g < doc_gpus(d); g++) {
+		if (d->gpu < 0 ? !is_usable(doc_gpu_at(d, g)) : d->gpu != g)
+			continue;
 		for (v = 0; v < doc_drives(d); v++) {
-			if (!doc_gpu_asked(d, g) &&
-			    !(d->path && doc_drive_asked(d, v)))
-				continue;
-			if (topo_common(d->t, (int)(doc_gpu_at(d, g) - d->t->node),
-					(int)(doc_drive_at(d, v) - d->t->node)) < 0)
+			if (!doc_has_driver(doc_drive_at(d, v), "nvme") ||
+			    !one_switch(d, g, v))
 				continue;
 			*gpu = g;
 			*drive = v;
 			return true;
 		}
+	}
+	return false;
+}
+
+/* A GPU below the switch of all drives of the file */
+static bool other_gpu(const struct doctor *d, int *gpu)
+{
+	int g, v;
+
+	for (g = 0; g < doc_gpus(d); g++) {
+		if (doc_gpu_asked(d, g) || !is_usable(doc_gpu_at(d, g)))
+			continue;
+		for (v = 0; v < doc_drives(d); v++)
+			if (doc_drive_asked(d, v) && !one_switch(d, g, v))
+				break;
+		if (v < doc_drives(d))
+			continue;
+		*gpu = g;
+		return true;
 	}
 	return false;
 }
@@ -263,18 +292,18 @@ static void cure_apart(const struct doctor *d, struct finding *f)
 {
 	int g, v;
 
-	if (d->path && neighbour(d, &g, &v) && doc_gpu_asked(d, g)) {
+	if (d->path && other_gpu(d, &g)) {
+		doc_cure(f, "use %s (%s), which is below the switch of the "
+			 "file's drive", doc_label(d, doc_gpu_at(d, g)),
+			 doc_gpu_at(d, g)->address);
+		doc_cost(f, "none");
+	} else if (d->path && other_drive(d, &g, &v)) {
 		doc_cure(f, "put the file on %s (%s), which is below the switch "
 			 "of %s (%s)", doc_name(d, doc_drive_at(d, v)),
 			 doc_drive_at(d, v)->address,
 			 doc_label(d, doc_gpu_at(d, g)),
 			 doc_gpu_at(d, g)->address);
 		doc_cost(f, "the file has to be copied");
-	} else if (d->path && neighbour(d, &g, &v)) {
-		doc_cure(f, "use %s (%s), which is below the switch of the "
-			 "file's drive", doc_label(d, doc_gpu_at(d, g)),
-			 doc_gpu_at(d, g)->address);
-		doc_cost(f, "none");
 	} else if (!has_switch(d)) {
 		doc_cure(f, "nothing in this machine: it has no PCIe switch "
 			 "that a GPU and a drive could share");
@@ -285,13 +314,13 @@ static void cure_apart(const struct doctor *d, struct finding *f)
 /* Do errors about other things than PCI stage all data? */
 static bool staged_anyway(const struct doctor *d)
 {
+	const struct topo_node *g;
 	int i;
 
-	for (i = 0; i < d->n_findings; i++)
-		if (d->findings[i]->severity == SEV_ERROR &&
-		    d->findings[i]->section != d->now)
-			return true;
-	return false;
+	for_each_gpu(d, g, i)
+		if (!doc_stop(d, i, NULL, d->now))
+			return false;
+	return true;
 }
 
 /* One finding about all GPUs whose way to a drive is @verdict, or NULL. */
@@ -311,10 +340,8 @@ static struct finding *say_pairs(struct doctor *d, const struct rule *r,
 		if (!doc_gpu_asked(d, i) || !apart(d, i, verdict, &drive, &pair))
 			continue;
 		if (!f)
-			f = doc_say(d, r, n == all ? severity :
-				    severity < SEV_WARNING ? severity :
-				    SEV_WARNING, "%d of %d GPUs %s: %s", n, all,
-				    how, pair.reason);
+			f = doc_say(d, r, severity, "%d of %d GPUs %s: %s", n,
+				    all, how, pair.reason);
 		doc_where(f, doc_gpu_at(d, i)->address);
 		if (d->path)
 			doc_where(f, doc_drive_at(d, drive)->address);

@@ -49,36 +49,27 @@ static void step(struct steps *s, const char *name, const char *ok, int gpu,
 	va_end(ap);
 }
 
-/* The first error of a section, or of all; about @place, if that is given */
-static const struct finding *error_of(const struct doctor *d,
-				      const char *section, const char *place)
-{
-	const struct finding *f;
-	int i, k;
-
-	for (i = 0; i < d->n_findings; i++) {
-		f = d->findings[i];
-		if (f->severity != SEV_ERROR ||
-		    (section && strcmp(f->section->name, section)))
-			continue;
-		for (k = 0; place && k < f->n_where; k++)
-			if (!strcmp(f->where[k], place))
-				break;
-		if (!place || k < f->n_where)
-			return f;
-	}
-	return NULL;
-}
-
-/* The first error of the sections, NULL at the end of the list */
-static const struct finding *error_among(const struct doctor *d,
-					 const char *const *sections)
+/* The first one of the sections that stops that GPU; NULL at the list's end */
+static const struct finding *stop_among(const struct doctor *d, int gpu,
+					const char *const *sections)
 {
 	const struct finding *f = NULL;
 
 	for (; *sections && !f; sections++)
-		f = error_of(d, *sections, NULL);
+		f = doc_stop(d, gpu, *sections, NULL);
 	return f;
+}
+
+/* The first error about that place */
+static const struct finding *error_at(const struct doctor *d, const char *place)
+{
+	int i;
+
+	for (i = 0; i < d->n_findings; i++)
+		if (d->findings[i]->severity == SEV_ERROR &&
+		    doc_names(d->findings[i], place))
+			return d->findings[i];
+	return NULL;
 }
 
 /* An error about the file that no block device below it has */
@@ -121,7 +112,7 @@ static void file_steps(const struct doctor *d, struct steps *s)
 		     m->source);
 	for (i = 0; i < m->n_blocks; i++) {
 		b = &m->block[i];
-		why = error_of(d, NULL, b->name);
+		why = error_at(d, b->name);
 		step(s, b->bdf[0] ? "drive" : "block", why ? "no" :
 		     b->bdf[0] ? "ok" : "-", -1, why, "%s (%s%s%s)%s%s",
 		     b->name, b->kind, b->detail[0] ? ", " : "", b->detail,
@@ -129,23 +120,16 @@ static void file_steps(const struct doctor *d, struct steps *s)
 	}
 }
 
-/* The finding of that id, about @place if that is given */
+/* The finding of that id about that place */
 static const struct finding *said(const struct doctor *d, const char *id,
 				  const char *place)
 {
-	int i, k;
+	int i;
 
-	for (i = 0; i < d->n_findings; i++) {
-		const struct finding *f = d->findings[i];
-
-		if (strcmp(f->rule->id, id))
-			continue;
-		for (k = 0; place && k < f->n_where; k++)
-			if (!strcmp(f->where[k], place))
-				break;
-		if (!place || k < f->n_where)
-			return f;
-	}
+	for (i = 0; i < d->n_findings; i++)
+		if (!strcmp(d->findings[i]->rule->id, id) &&
+		    doc_names(d->findings[i], place))
+			return d->findings[i];
 	return NULL;
 }
 
@@ -164,8 +148,9 @@ static void gpu_steps(struct doctor *d, struct gpu_answer *a, struct steps *s)
 	int drive;
 
 	v = doc_pair(d, a->gpu, &drive, &pair);
-	why = v == PLN_VERDICT_STAGED ? error_among(d, sections) :
-	      v == PLN_VERDICT_DIRECT ? said(d, "acs-qemu-switch", NULL) : NULL;
+	why = v == PLN_VERDICT_STAGED ? stop_among(d, a->gpu, sections) :
+	      v == PLN_VERDICT_DIRECT ? said(d, "acs-qemu-switch", g->address) :
+	      NULL;
 	if (drive >= 0) {
 		n = doc_drive_at(d, drive);
 		step(s, "pci", v == PLN_VERDICT_STAGED || why ? "no" :
@@ -177,7 +162,7 @@ static void gpu_steps(struct doctor *d, struct gpu_answer *a, struct steps *s)
 	}
 	if (why && v == PLN_VERDICT_DIRECT)
 		a->path = "fails";
-	else if (error_of(d, NULL, NULL) ||
+	else if (doc_stop(d, a->gpu, NULL, NULL) ||
 		 (drive >= 0 && v == PLN_VERDICT_STAGED))
 		a->path = "bounce";
 	else if (drive < 0 || v == PLN_VERDICT_UNKNOWN ||
@@ -191,21 +176,34 @@ static void gpu_steps(struct doctor *d, struct gpu_answer *a, struct steps *s)
 		d->undecided = true;
 }
 
+static void driver_step(const struct doctor *d, struct steps *s, int gpu)
+{
+	static const char *const sections[] = { "gpu", "bar1", "driver", NULL };
+	const struct topo_node *g = gpu < 0 ? NULL : doc_gpu_at(d, gpu);
+	const struct finding *why = stop_among(d, gpu, sections);
+	bool one = d->gpu >= 0 || doc_gpus(d) < 2;
+
+	step(s, "driver", why ? "no" : "ok", gpu, why, "%s%s%s",
+	     one ? "" : doc_label(d, g), one ? "" : ": ",
+	     g && g->driver[0] ? g->driver : "none");
+}
+
 static void machine_steps(const struct doctor *d, struct steps *s)
 {
 	static const char *const kernel[] = { "environment", "kernel", NULL };
-	static const char *const driver[] = { "gpu", "bar1", "driver", NULL };
-	const struct finding *why = error_among(d, kernel);
+	const struct finding *why = stop_among(d, -1, kernel);
+	const struct topo_node *g;
+	int i;
 
 	step(s, "kernel", d->p2pdma == UNKNOWN ? "?" :
 	     d->p2pdma == YES && !why ? "ok" : "no", -1, why,
 	     "Linux %s, P2PDMA %s", d->release,
 	     d->p2pdma_is_old ? "for kernel users only" :
 	     d->p2pdma == YES ? "on" : d->p2pdma == NO ? "off" : "not known");
-	why = error_among(d, driver);
-	step(s, "driver", why ? "no" : "ok", -1, why, "%s", d->gpu >= 0 ?
-	     doc_gpu_at(d, d->gpu)->driver :
-	     doc_gpus(d) ? doc_gpu_at(d, 0)->driver : "none");
+	for_each_gpu(d, g, i)
+		driver_step(d, s, i);
+	if (!doc_gpus(d))
+		driver_step(d, s, -1);
 }
 
 /* The GPU with the best path; of these the first; NULL without GPUs */
@@ -227,7 +225,7 @@ static const struct gpu_answer *best(const struct gpu_answer *gpus, int n)
 static const char *reason_of(const struct doctor *d, const struct steps *s,
 			     int gpu)
 {
-	const struct finding *any = error_of(d, NULL, NULL);
+	const struct finding *any = doc_stop(d, gpu, NULL, NULL);
 	int i;
 
 	for (i = 0; i < s->n; i++)

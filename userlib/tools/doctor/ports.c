@@ -176,8 +176,8 @@ static void judge_state(struct doctor *d, const struct port *p,
 
 	if (!p->state[0] || is_active(p))
 		return;
-	f = doc_say(d, r, r->severity, "port %s is in state %s", p->number,
-		    p->state);
+	f = doc_say(d, r, r->severity, "port %s of %s is in state %s",
+		    p->number, p->device, p->state);
 	doc_where(f, p->device);
 	if (is_ethernet(p) && p->netdev[0])
 		doc_cure(f, "ip link set %s up; look at its cable and at the "
@@ -223,11 +223,11 @@ static void judge_gid(struct doctor *d, const struct port *p,
 	if (!is_ethernet(p) || (p->state[0] && !is_active(p)))
 		return;
 	if (has_gid(d, p, list, sizeof(list)) == NO)
-		f = doc_say(d, r, r->severity, "port %s has no RoCE v2 GID",
-			    p->number);
+		f = doc_say(d, r, r->severity, "port %s of %s has no RoCE v2 "
+			    "GID", p->number, p->device);
 	else if (!strcmp(p->gid, "link-local"))
-		f = doc_say(d, r, SEV_INFO, "port %s has link-local GIDs only",
-			    p->number);
+		f = doc_say(d, r, SEV_INFO, "port %s of %s has link-local GIDs "
+			    "only", p->number, p->device);
 	if (!f)
 		return;
 	doc_where(f, p->device);

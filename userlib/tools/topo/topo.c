@@ -45,7 +45,7 @@ static const struct opt options[] = {
 	  "reason. pln_topo_nearest(3) has the rules." },
 	{ JSON, "json", .help = "print one JSON object with everything",
 	  .more = "machine (kernel, cpu, p2pdma, p2pdma_source, p2pdma_old (for "
-	  "drivers only, so off), nvidia_fs, host_list), devices and bridges "
+	  "kernel users only: off for drives), nvidia_fs, host_list), devices and bridges "
 	  "(address, port, parent, ids, NUMA node, IOMMU mode and group, link, ACS; null is unknown), hosts "
 	  "(name, ids, on_list), pairs (a, b, relation, verdict, distance, "
 	  "reason, and the ports that redirect) and missing (a list of "
