@@ -596,7 +596,7 @@ static int pln_mmap(struct file *filp, struct vm_area_struct *vma)
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 size = vma->vm_end - vma->vm_start;
 	struct pln_buf *buf, *found = NULL;
-	XA_STATE(xas, &file->bufs, 0);
+	struct xa_state xas = __XA_STATE(&file->bufs, 0, 0, 0);
 	unsigned int tried = 0;
 	int ret;
 

@@ -21,9 +21,9 @@ said() { check "says: $1" grep -q -e "$1" out err; }
 status 0 --help
 said 'usage: peerlane run PROGRAM'
 check_eq "on standard output" "" "$(cat err)"
-status 2
+status 64
 said 'run needs a program'
-status 2 --fast
+status 64 --fast
 said 'has no option "--fast"'
 status 127 ./none
 said 'cannot run ./none: No such file'
