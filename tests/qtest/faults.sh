@@ -63,7 +63,7 @@ ring 0
 qt clock_step 1000000000
 bytes_are "it does nothing" $((WIN + 0x1000)) 0x2222222222222222
 qset 0 $PLN_Q_CTRL $PLN_Q_CTRL_RESET
-value_is "its queue cannot be stopped" $PLN_Q_IDLE qreg 0 $PLN_Q_STATUS
+value_is "its queue cannot be stopped" $PLN_Q_RUNNING qreg 0 $PLN_Q_STATUS
 check "it goes on" qom_set gpu0 fault-hung-engine false
 value_is "with what it has" $PLN_Q_IDLE settle 0
 bytes_are "the work is done" $((WIN + 0x1000)) 0x4444444444444444
