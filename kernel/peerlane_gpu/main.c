@@ -376,9 +376,18 @@ static pci_ers_result_t pln_error_detected(struct pci_dev *pdev,
 	return PCI_ERS_RESULT_DISCONNECT;
 }
 
+/*
+ * May come to a GPU in use: where another device below the same bridge wants the
+ * reset.  The GPU gets the bus back in pln_resume().
+ */
 static pci_ers_result_t pln_slot_reset(struct pci_dev *pdev)
 {
+	struct pln_gpu *gpu = pci_get_drvdata(pdev);
+
+	if (READ_ONCE(gpu->state) != PLN_RESETTING)
+		pln_reset_prepare(pdev);
 	pci_restore_state(pdev);
+	pci_clear_master(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }
 
