@@ -341,6 +341,8 @@ static void pln_reset_done(struct pci_dev *pdev)
 		else
 			dev_err(&pdev->dev,
 				"the engine queues do not start after the reset\n");
+		/* Before Linux 6.19, restoring uses up what was saved */
+		pci_save_state(pdev);
 	}
 
 	down_write(&gpu->mem_lock);
@@ -354,8 +356,6 @@ static void pln_reset_done(struct pci_dev *pdev)
 		pci_info(pdev, "reset done; memory of before is lost\n");
 	else
 		pln_queues_stop(gpu, -EIO);
-	/* For the next reset of the link: what was saved can be restored once */
-	pci_save_state(pdev);
 }
 
 static pci_ers_result_t pln_error_detected(struct pci_dev *pdev,
