@@ -88,6 +88,16 @@ static bool pln_not_resetting(struct pln_gpu *gpu)
 	return READ_ONCE(gpu->state) != PLN_RESETTING;
 }
 
+/* Not every kernel tells a driver that the recovery of its link has failed */
+static void pln_reset_failed(struct pln_gpu *gpu)
+{
+	down_write(&gpu->mem_lock);
+	if (gpu->state == PLN_RESETTING)
+		gpu->state = pln_state_unusable(gpu);
+	up_write(&gpu->mem_lock);
+	wake_up_all(&gpu->state_wait);
+}
+
 static int pln_await_live(struct pln_gpu *gpu)
 {
 	long left = msecs_to_jiffies(PLN_RESET_WAIT_MS);
@@ -96,6 +106,8 @@ static int pln_await_live(struct pln_gpu *gpu)
 						pln_not_resetting(gpu), left);
 	if (left < 0)
 		return -EINTR;
+	if (!left)
+		pln_reset_failed(gpu);
 	return pln_is_gone(gpu) ? -ENODEV : 0;
 }
 

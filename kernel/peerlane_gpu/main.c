@@ -395,7 +395,7 @@ static void pln_resume(struct pci_dev *pdev)
 {
 	struct pln_gpu *gpu = pci_get_drvdata(pdev);
 
-	if (READ_ONCE(gpu->state) == PLN_RESETTING)
+	if (READ_ONCE(gpu->state) != PLN_LIVE)
 		pln_reset_done(pdev);
 }
 
