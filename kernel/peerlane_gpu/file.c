@@ -446,7 +446,7 @@ static void pln_forget_job(struct pln_file *file, struct pln_job *job)
 	pln_job_put(job);
 }
 
-/* Hand the job to its queue, or let go of all that it holds */
+/* Hand the job to its queue */
 static int pln_job_run(struct pln_job *job, u32 queue)
 {
 	struct pln_gpu *gpu = job->gpu;
@@ -458,10 +458,22 @@ static int pln_job_run(struct pln_job *job, u32 queue)
 	ret = pln_job_bind(job);
 	if (!ret)
 		ret = pln_queue_submit(&gpu->queues[queue], job);
+	/* GPU memory is let go while the driver is here */
 	if (ret)
 		pln_job_release_resources(job);
 	pln_leave(gpu, idx);
 	return ret;
+}
+
+/* The job never ran, which whoever waits for its number is told, too */
+static void pln_job_refused(struct pln_file *file, struct pln_job *job, u32 id,
+			    int err)
+{
+	pln_job_release_resources(job);
+	job->status = err;
+	complete_all(&job->done);
+	if (xa_cmpxchg(&file->jobs, id, job, NULL, 0) == job)
+		pln_forget_job(file, job);
 }
 
 static int pln_ioc_submit(struct pln_file *file, void __user *arg)
@@ -510,8 +522,8 @@ static int pln_ioc_submit(struct pln_file *file, void __user *arg)
 	s.job = id;
 	ret = copy_to_user(arg, &s, sizeof(s)) ? -EFAULT :
 						 pln_job_run(job, s.queue);
-	if (ret && xa_cmpxchg(&file->jobs, id, job, NULL, 0) == job)
-		pln_forget_job(file, job);
+	if (ret)
+		pln_job_refused(file, job, id, ret);
 	pln_job_put(job);
 	kvfree(ops);
 	return ret;
