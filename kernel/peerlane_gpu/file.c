@@ -465,7 +465,7 @@ static int pln_job_run(struct pln_job *job, u32 queue)
 	return ret;
 }
 
-/* The job never ran, which whoever waits for its number is told, too */
+/* The job never ran: nobody waits for its number any longer */
 static void pln_job_refused(struct pln_file *file, struct pln_job *job, u32 id,
 			    int err)
 {
