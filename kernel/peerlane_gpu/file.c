@@ -88,6 +88,16 @@ static bool pln_not_resetting(struct pln_gpu *gpu)
 	return READ_ONCE(gpu->state) != PLN_RESETTING;
 }
 
+/* Not every kernel tells a driver that the recovery of its link has failed */
+static void pln_reset_failed(struct pln_gpu *gpu)
+{
+	down_write(&gpu->mem_lock);
+	if (gpu->state == PLN_RESETTING)
+		gpu->state = pln_state_unusable(gpu);
+	up_write(&gpu->mem_lock);
+	wake_up_all(&gpu->state_wait);
+}
+
 static int pln_await_live(struct pln_gpu *gpu)
 {
 	long left = msecs_to_jiffies(PLN_RESET_WAIT_MS);
@@ -96,6 +106,8 @@ static int pln_await_live(struct pln_gpu *gpu)
 						pln_not_resetting(gpu), left);
 	if (left < 0)
 		return -EINTR;
+	if (!left)
+		pln_reset_failed(gpu);
 	return pln_is_gone(gpu) ? -ENODEV : 0;
 }
 
@@ -434,7 +446,7 @@ static void pln_forget_job(struct pln_file *file, struct pln_job *job)
 	pln_job_put(job);
 }
 
-/* Hand the job to its queue, or let go of all that it holds */
+/* Hand the job to its queue */
 static int pln_job_run(struct pln_job *job, u32 queue)
 {
 	struct pln_gpu *gpu = job->gpu;
@@ -446,10 +458,22 @@ static int pln_job_run(struct pln_job *job, u32 queue)
 	ret = pln_job_bind(job);
 	if (!ret)
 		ret = pln_queue_submit(&gpu->queues[queue], job);
+	/* GPU memory is let go while the driver is here */
 	if (ret)
 		pln_job_release_resources(job);
 	pln_leave(gpu, idx);
 	return ret;
+}
+
+/* The job never ran: nobody waits for its number any longer */
+static void pln_job_refused(struct pln_file *file, struct pln_job *job, u32 id,
+			    int err)
+{
+	pln_job_release_resources(job);
+	job->status = err;
+	complete_all(&job->done);
+	if (xa_cmpxchg(&file->jobs, id, job, NULL, 0) == job)
+		pln_forget_job(file, job);
 }
 
 static int pln_ioc_submit(struct pln_file *file, void __user *arg)
@@ -498,8 +522,8 @@ static int pln_ioc_submit(struct pln_file *file, void __user *arg)
 	s.job = id;
 	ret = copy_to_user(arg, &s, sizeof(s)) ? -EFAULT :
 						 pln_job_run(job, s.queue);
-	if (ret && xa_cmpxchg(&file->jobs, id, job, NULL, 0) == job)
-		pln_forget_job(file, job);
+	if (ret)
+		pln_job_refused(file, job, id, ret);
 	pln_job_put(job);
 	kvfree(ops);
 	return ret;

@@ -25,9 +25,10 @@ module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);
 MODULE_PARM_DESC(max_pinned_mib,
 		 "User memory pinned by the jobs of one open file, in MiB (default 1024; never over half of the memory)");
 
-/* User memory that jobs of all GPUs have pinned, in bytes */
+/* User memory that jobs of all GPUs have pinned, in bytes, and these jobs */
 static DEFINE_SPINLOCK(pln_pin_lock);
 static s64 pln_pinned;
+static LIST_HEAD(pln_pinned_jobs);
 static DECLARE_WAIT_QUEUE_HEAD(pln_unpinned);
 
 static_assert(PLN_GPU_OP_NOP == PLN_OP_NOP);
@@ -131,6 +132,7 @@ struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
 	job->nr_ops = nr_ops;
 	kref_init(&job->kref);
 	INIT_LIST_HEAD(&job->node);
+	INIT_LIST_HEAD(&job->pinned_node);
 	init_completion(&job->done);
 	job->gpu = gpu;
 	get_device(&gpu->dev);
@@ -145,14 +147,19 @@ void pln_pins_wake(void)
 }
 
 /* What pln_pin_take() took */
-static void pln_pin_give(struct pln_file *file, struct mm_struct *mm, s64 bytes)
+static void pln_pin_give(struct pln_job *job)
 {
+	if (!job->pinned)
+		return;
 	spin_lock(&pln_pin_lock);
-	pln_pinned -= bytes;
-	atomic64_sub(bytes, &file->gpu->pinned);
-	atomic64_sub(bytes, &file->pinned);
-	atomic64_sub(bytes >> PAGE_SHIFT, &mm->pinned_vm);
+	list_del_init(&job->pinned_node);
+	pln_pinned -= job->pinned;
+	atomic64_sub(job->pinned, &job->gpu->pinned);
+	atomic64_sub(job->pinned, &job->file->pinned);
+	atomic64_sub(job->pinned >> PAGE_SHIFT, &job->mm->pinned_vm);
 	spin_unlock(&pln_pin_lock);
+	mmdrop(job->mm);
+	job->pinned = 0;
 	pln_pins_wake();
 }
 
@@ -183,11 +190,7 @@ void pln_job_release_resources(struct pln_job *job)
 		jop->dst = NULL;
 	}
 
-	if (job->pinned) {
-		pln_pin_give(job->file, job->mm, job->pinned);
-		mmdrop(job->mm);
-		job->pinned = 0;
-	}
+	pln_pin_give(job);
 }
 
 void pln_job_get(struct pln_job *job)
@@ -316,6 +319,18 @@ static s64 pln_pin_max(void)
 	return (s64)(totalram_pages() / 2) << PAGE_SHIFT;
 }
 
+/* Has a job of this process user memory pinned, which it will let go? */
+static bool pln_pinned_by(const struct mm_struct *mm)
+{
+	struct pln_job *job;
+
+	lockdep_assert_held(&pln_pin_lock);
+	list_for_each_entry(job, &pln_pinned_jobs, pinned_node)
+		if (job->mm == mm)
+			return true;
+	return false;
+}
+
 /*
  * Three limits: of the file, by @limit; of all files of all GPUs together, which
  * leave half of the machine's memory alone; and of the process, RLIMIT_MEMLOCK,
@@ -324,11 +339,11 @@ static s64 pln_pin_max(void)
  * Return: 0; -EAGAIN: there is room when jobs end; -ENOMEM: no job is there whose
  * end could make room.
  */
-static int pln_pin_take(struct pln_file *file, s64 bytes, s64 limit,
-			s64 memlock)
+static int pln_pin_take(struct pln_job *job, s64 bytes, s64 limit)
 {
-	struct pln_gpu *gpu = file->gpu;
+	s64 memlock = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	struct mm_struct *mm = current->mm;
+	struct pln_file *file = job->file;
 	s64 pages = bytes >> PAGE_SHIFT;
 	int ret = 0;
 
@@ -336,41 +351,42 @@ static int pln_pin_take(struct pln_file *file, s64 bytes, s64 limit,
 	if (atomic64_read(&file->pinned) + bytes > limit ||
 	    pln_pinned + bytes > pln_pin_max()) {
 		ret = -EAGAIN;
-	} else if (atomic64_add_return(pages, &mm->pinned_vm) > memlock) {
+	} else if (atomic64_add_return(pages, &mm->pinned_vm) > memlock &&
+		   !capable(CAP_IPC_LOCK)) {
 		atomic64_sub(pages, &mm->pinned_vm);
-		ret = pln_pinned ? -EAGAIN : -ENOMEM;
+		ret = pages <= memlock && pln_pinned_by(mm) ? -EAGAIN : -ENOMEM;
 	} else {
+		mmgrab(mm);
+		job->mm = mm;
+		job->pinned = bytes;
+		list_add(&job->pinned_node, &pln_pinned_jobs);
 		pln_pinned += bytes;
 		atomic64_add(bytes, &file->pinned);
-		atomic64_add(bytes, &gpu->pinned);
+		atomic64_add(bytes, &job->gpu->pinned);
 	}
 	spin_unlock(&pln_pin_lock);
 	return ret;
 }
 
-/* Take room for more pinned memory of this file; jobs that end make some */
-static int pln_pin_room(struct pln_file *file, u64 bytes)
+/* Take room for the user memory of a job; jobs that end make some */
+static int pln_pin_room(struct pln_job *job, u64 bytes)
 {
 	s64 limit = min_t(s64, pln_pin_max(),
 			  (s64)READ_ONCE(pln_max_pinned_mib) << 20);
 	long left = msecs_to_jiffies(2 * READ_ONCE(pln_watchdog_ms));
-	s64 memlock = S64_MAX;	/* pages */
 	int ret = -EAGAIN, err;
 
-	if (!capable(CAP_IPC_LOCK))
-		memlock = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	if (bytes > (u64)limit || bytes >> PAGE_SHIFT > (u64)memlock)
+	if (bytes > (u64)limit)
 		return -ENOMEM;
 	left = wait_event_interruptible_timeout(pln_unpinned,
-						pln_state_errno(file->gpu) ||
-						(ret = pln_pin_take(file, bytes, limit,
-								    memlock)) != -EAGAIN,
+						pln_state_errno(job->gpu) ||
+						(ret = pln_pin_take(job, bytes, limit)) != -EAGAIN,
 						left);
 	if (ret != -EAGAIN)
 		return ret;
 	if (left < 0)
 		return -EINTR;
-	err = pln_state_errno(file->gpu);
+	err = pln_state_errno(job->gpu);
 	return err ? err : ret;
 }
 
@@ -411,24 +427,15 @@ struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 		if (check_add_overflow(pinned, pln_op_pinned(op), &pinned))
 			return ERR_PTR(-ENOMEM);
 	}
-	if (pinned) {
-		ret = pln_pin_room(file, pinned);
-		if (ret)
-			return ERR_PTR(ret);
-	}
-
 	job = pln_job_alloc(gpu, nr_ops);
-	if (!job) {
-		if (pinned)
-			pln_pin_give(file, current->mm, pinned);
+	if (!job)
 		return ERR_PTR(-ENOMEM);
-	}
 	kref_get(&file->kref);
 	job->file = file;
 	if (pinned) {
-		mmgrab(current->mm);
-		job->mm = current->mm;
-		job->pinned = pinned;
+		ret = pln_pin_room(job, pinned);
+		if (ret)
+			goto err;
 	}
 
 	for (i = 0; i < nr_ops; i++) {

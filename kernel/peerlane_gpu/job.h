@@ -42,6 +42,7 @@ struct pln_jop {
  * @done: completed when the device has no more to do with it
  * @pinned: bytes of user memory that count for the limits
  * @mm: with a reference, while @pinned is not 0: its pinned_vm counts them too
+ * @pinned_node: likewise, in the list of jobs that have some
  * @op: cursor: next operation to put on the ring
  * @off: bytes of it on the ring
  * @sg: segment of its user memory to go on with, and @sg_off in it
@@ -71,6 +72,7 @@ struct pln_job {
 	u32 error;
 	u64 pinned;
 	struct mm_struct *mm;
+	struct list_head pinned_node;
 	unsigned int nr_ops;
 	struct pln_jop ops[] __counted_by(nr_ops);
 };

@@ -42,15 +42,15 @@ static DEFINE_IDA(pln_ids);
 static void pln_die_work(struct work_struct *work)
 {
 	struct pln_gpu *gpu = container_of(work, struct pln_gpu, die_work);
-	bool here = pci_device_is_present(gpu->pdev);
+	enum pln_state state = pln_state_unusable(gpu);
 
 	down_write(&gpu->mem_lock);
 	if (gpu->state == PLN_LIVE)
-		gpu->state = here ? PLN_DEAD : PLN_GONE;
+		gpu->state = state;
 	up_write(&gpu->mem_lock);
 	wake_up_all(&gpu->state_wait);
 	pln_pins_wake();
-	pln_queues_stop(gpu, here ? -EIO : -ENODEV);
+	pln_queues_stop(gpu, state == PLN_GONE ? -ENODEV : -EIO);
 	pln_bufs_retire_all(gpu, true);
 }
 
@@ -328,7 +328,7 @@ static void pln_reset_prepare(struct pci_dev *pdev)
 static void pln_reset_done(struct pci_dev *pdev)
 {
 	struct pln_gpu *gpu = pci_get_drvdata(pdev);
-	enum pln_state state = PLN_DEAD;
+	enum pln_state state = pln_state_unusable(gpu);
 
 	flush_work(&gpu->die_work);
 	if (pln_rd(gpu, PLN_REG_ID) != PLN_ID_VALUE) {
@@ -341,6 +341,8 @@ static void pln_reset_done(struct pci_dev *pdev)
 		else
 			dev_err(&pdev->dev,
 				"the engine queues do not start after the reset\n");
+		/* Before Linux 6.19, restoring uses up what was saved */
+		pci_save_state(pdev);
 	}
 
 	down_write(&gpu->mem_lock);
@@ -353,9 +355,7 @@ static void pln_reset_done(struct pci_dev *pdev)
 	if (state == PLN_LIVE)
 		pci_info(pdev, "reset done; memory of before is lost\n");
 	else
-		pln_queues_stop(gpu, -EIO);
-	/* For the next reset of the link: what was saved can be restored once */
-	pci_save_state(pdev);
+		pln_queues_stop(gpu, state == PLN_GONE ? -ENODEV : -EIO);
 }
 
 static pci_ers_result_t pln_error_detected(struct pci_dev *pdev,
@@ -370,15 +370,24 @@ static pci_ers_result_t pln_error_detected(struct pci_dev *pdev,
 		return PCI_ERS_RESULT_NEED_RESET;
 	/* No reset follows, so nobody should wait for one */
 	down_write(&gpu->mem_lock);
-	gpu->state = PLN_DEAD;
+	gpu->state = pln_state_unusable(gpu);
 	up_write(&gpu->mem_lock);
 	wake_up_all(&gpu->state_wait);
 	return PCI_ERS_RESULT_DISCONNECT;
 }
 
+/*
+ * May come to a GPU in use: where another device below the same bridge wants the
+ * reset.  The GPU gets the bus back in pln_resume().
+ */
 static pci_ers_result_t pln_slot_reset(struct pci_dev *pdev)
 {
+	struct pln_gpu *gpu = pci_get_drvdata(pdev);
+
+	if (READ_ONCE(gpu->state) != PLN_RESETTING)
+		pln_reset_prepare(pdev);
 	pci_restore_state(pdev);
+	pci_clear_master(pdev);
 	return PCI_ERS_RESULT_RECOVERED;
 }
 
@@ -386,7 +395,7 @@ static void pln_resume(struct pci_dev *pdev)
 {
 	struct pln_gpu *gpu = pci_get_drvdata(pdev);
 
-	if (READ_ONCE(gpu->state) == PLN_RESETTING)
+	if (READ_ONCE(gpu->state) != PLN_LIVE)
 		pln_reset_done(pdev);
 }
 

@@ -201,6 +201,7 @@ static inline unsigned int pln_user_queues(const struct pln_gpu *gpu)
 #define PLN_REAP_MIN_MS		1
 extern const char * const pln_error_names[PLN_NUM_ERRORS];
 int pln_state_errno(struct pln_gpu *gpu);
+enum pln_state pln_state_unusable(struct pln_gpu *gpu);
 int pln_gpu_die(struct pln_gpu *gpu, const char *why);
 void pln_reap_soon(struct pln_gpu *gpu);
 void pln_file_free(struct kref *kref);

@@ -38,6 +38,12 @@ int pln_state_errno(struct pln_gpu *gpu)
 	}
 }
 
+/* The state of a GPU that cannot be used: is it still on the bus? */
+enum pln_state pln_state_unusable(struct pln_gpu *gpu)
+{
+	return pci_device_is_present(gpu->pdev) ? PLN_DEAD : PLN_GONE;
+}
+
 /*
  * The device does not answer or does not obey, or it was pulled out.  May be
  * called under any lock of ours, so the work is done elsewhere.  Returns the

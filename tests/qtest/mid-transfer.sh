@@ -29,8 +29,8 @@ begin() {
     begun=$((begun + 1))
 }
 ended() { # its completions come in any order, in one phase here
-    en_n=0
-    while [ $en_n -lt 20000 ]; do
+    en_end=$(($(date +%s) + 20))
+    while [ "$(date +%s)" -le $en_end ]; do
         en_i=0
         while [ $en_i -lt $begun ]; do
             readl $((IO + 0x1000 + 16 * en_i + 12))
@@ -38,7 +38,6 @@ ended() { # its completions come in any order, in one phase here
             en_i=$((en_i + 1))
         done
         [ $en_i -lt $begun ] || return 0
-        en_n=$((en_n + 1))
     done
     return 1
 }

@@ -18,6 +18,7 @@
 #define STEP_DEVICE	(1024 * MiB)	/* of one operation without host memory, or without GPU memory */
 #define STEP_USER	(4 * MiB)	/* of one job that pins host memory; RLIMIT_MEMLOCK is 8 MiB by default */
 #define STEP_STAGE	(1 * MiB)
+#define HOST_PAGE	4096ull
 
 /* Run one operation on @stream, wait, give its own error */
 CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result)
@@ -84,15 +85,17 @@ static void io_copy(uint64_t dst, uint64_t src, size_t n)
 	}
 }
 
+/* Smaller steps where RLIMIT_MEMLOCK leaves no room for larger ones */
 static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
 			 const struct pln_place *dst,
 			 const struct pln_place *src, size_t n)
 {
 	bool user = !dst->device || !src->device;
 	size_t step = user ? STEP_USER : STEP_DEVICE;
-	CUresult err = CUDA_SUCCESS;
+	size_t at = 0;
+	CUresult err;
 
-	for (size_t at = 0; at < n && !err; at += step) {
+	while (at < n) {
 		struct pln_gpu_op op = {
 			.opcode = PLN_GPU_OP_COPY,
 			.flags = (src->device ? 0 : PLN_GPU_OP_F_SRC_USER) |
@@ -105,8 +108,14 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
 		};
 
 		err = pln_submit(stream, sink, &op, 1, NULL);
+		if (!err)
+			at += op.len;
+		else if (err == CUDA_ERROR_OUT_OF_MEMORY && user && op.len > HOST_PAGE)
+			step = (op.len / 2 + HOST_PAGE - 1) & ~(HOST_PAGE - 1);
+		else
+			return err;
 	}
-	return err;
+	return CUDA_SUCCESS;
 }
 
 /* Both ends reachable from @stream's device; @sync: wait, give own errors */

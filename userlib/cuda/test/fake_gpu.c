@@ -460,6 +460,7 @@ static int do_submit(struct ffile *f, struct pln_gpu_submit *s)
 {
 	const struct pln_gpu_op *ops = (void *)(uintptr_t)s->ops;
 	struct fjob *job, **p;
+	uint64_t pinned = 0;
 
 	if (s->flags || s->reserved || !s->nr_ops ||
 	    s->nr_ops > PLN_GPU_MAX_OPS || s->queue >= cfg.queues)
@@ -473,6 +474,10 @@ static int do_submit(struct ffile *f, struct pln_gpu_submit *s)
 		if (err)
 			return err == ENOENT ? EINVAL : err;
 	}
+	for (unsigned int i = 0; i < s->nr_ops; i++)
+		pinned += ops[i].flags ? ops[i].len : 0;
+	if (cfg.memlock && pinned > cfg.memlock)
+		return ENOMEM;
 	if (f->nr_jobs >= FAKE_MAX_JOBS)
 		return EAGAIN;
 	job = calloc(1, sizeof(*job));

@@ -32,6 +32,7 @@ struct fake_config {
 	bool coherent;
 	bool dmabuf;
 	bool manual;		/* jobs run only in a wait, or in fake_step() */
+	uint64_t memlock;	/* host memory of one job, in bytes; 0: any */
 	int open_errno;		/* of every open, 0: none */
 	uint32_t abi_version;	/* 0: the right one */
 };

@@ -252,7 +252,8 @@ struct pln_gpu_op {
  * ends.  EFAULT: user memory; EINVAL: a bad operation (nothing was queued);
  * EAGAIN: too many jobs not waited for, or no job ended in time that would have
  * made room for the user memory; ENOMEM: more user memory than one file may have
- * pinned, or, without CAP_IPC_LOCK, than RLIMIT_MEMLOCK allows the process.
+ * pinned, or, without CAP_IPC_LOCK, than RLIMIT_MEMLOCK leaves the process beside
+ * what other drivers have pinned for it.
  */
 struct pln_gpu_submit {
 	__u64 ops;
