@@ -96,7 +96,7 @@ static CUresult load_sized(const void *data, size_t size, CUcontext ctx,
 
 	if (!out || !data)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!pln_image_is_binary(data) && !is_ptx(data))
+	if (!pln_image_is_binary(data, size) && !is_ptx(data))
 		return CUDA_ERROR_INVALID_IMAGE;
 	err = code_new(pln_image_new(data, size), &code);
 	if (err)
