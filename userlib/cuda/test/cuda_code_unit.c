@@ -528,37 +528,113 @@ static void t_host_function(void)
 	end(ctx);
 }
 
+/* The place of a variable waits for nothing that the program has under way */
+static void t_variable_beside(void)
+{
+	struct seen seen = { .gate = { -1, -1 } };
+	CUcontext ctx = start(&one);
+	CUdeviceptr p;
+	CUmodule m;
+
+	alarm(20);
+	CHECK(!pipe(seen.gate));
+	OK(cuModuleLoadData(&m, &binary));
+	OK(cuLaunchHostFunc(NULL, note, &seen));
+	OK(cuModuleGetGlobal_v2(&p, NULL, m, "one"));
+	OK(cuModuleGetGlobal_v2(&p, NULL, m, "zero"));
+	CHECK(!atomic_load(&seen.calls));
+	CHECK(write(seen.gate[1], "g", 1) == 1);
+	OK(cuStreamSynchronize(NULL));
+	CHECK(atomic_load(&seen.calls) == 1);
+	close(seen.gate[0]);
+	close(seen.gate[1]);
+	end(ctx);
+}
+
+static const CUuuid runtime = { { 0x6b, (char)0xd5, (char)0xfb, 0x6c,
+	0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89, (char)0x87, (char)0xd9,
+	0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9 } };
+
+static void *hold(void *file)
+{
+	flockfile(file);
+	return NULL;
+}
+
+/* Ends in time, and as the program should, even if  is locked for ever */
+static void ends_here(FILE *held, bool said_before)
+{
+	char said[512] = "", before[8] = "";
+	int err[2], out[2], status;
+	const void *table;
+	pthread_t thread;
+	pid_t pid;
+
+	CHECK(!pipe(err) && !pipe(out));
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		dup2(err[1], STDERR_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		setvbuf(stdout, NULL, _IOFBF, 4096);
+		printf("before");
+		if (held && (pthread_create(&thread, NULL, hold, held) ||
+			     pthread_join(thread, NULL)))
+			_exit(1);
+		cuGetExportTable(&table, &runtime);
+		_exit(0);
+	}
+	close(err[1]);
+	close(out[1]);
+	CHECK(read(err[0], said, sizeof(said) - 1) > 0);
+	CHECK(strstr(said, "peerlane run") && strchr(said, '\n'));
+	CHECK(read(out[0], before, sizeof(before) - 1) ==
+	      (said_before ? 6 : 0));
+	close(err[0]);
+	close(out[0]);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	      WEXITSTATUS(status) == 126);
+}
+
 /* What NVIDIA's runtime asks for ends the program, with the reason */
 static void t_export_tables(void)
 {
-	static const CUuuid runtime = { { 0x6b, (char)0xd5, (char)0xfb, 0x6c,
-		0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89, (char)0x87,
-		(char)0xd9, 0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9 } };
 	static const CUuuid none = { { 1, 2, 3 } };
 	CUcontext ctx = start(&one);
 	const void *table = ctx;
-	char said[512] = "";
-	int out[2], status;
-	pid_t pid;
+	FILE *file = tmpfile();
 
 	IS(cuGetExportTable(&table, &none), CUDA_ERROR_NOT_FOUND);
 	CHECK(!table);
 	IS(cuGetExportTable(NULL, &none), INVALID);
 	IS(cuGetExportTable(&table, NULL), INVALID);
-	CHECK(!pipe(out));
-	pid = fork();
-	if (!pid) {
-		dup2(out[1], STDERR_FILENO);
-		cuGetExportTable(&table, &runtime);
-		_exit(0);
-	}
-	close(out[1]);
-	CHECK(read(out[0], said, sizeof(said) - 1) > 0);
-	CHECK(strstr(said, "peerlane run") && strchr(said, '\n'));
-	close(out[0]);
-	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-	      WEXITSTATUS(status) == 126);
+	ends_here(NULL, true);
+	/* A thread that ended with a stream has it for ever */
+	CHECK(file);
+	ends_here(file, true);
+	ends_here(stdout, false);
+	ends_here(stderr, true);
+	fclose(file);
 	end(ctx);
+}
+
+/* Where there is no GPU a program that asks for one may go on */
+static void t_export_no_gpu(void)
+{
+	struct fake_config none = one;
+	const void *table = &none;
+
+	none.gpus = 0;
+	fake_setup(&none);
+	IS(cuGetExportTable(&table, &runtime), CUDA_ERROR_NO_DEVICE);
+	CHECK(!table);
+}
+
+/* Before cuInit(), too */
+static void t_export_first(void)
+{
+	fake_setup(&one);
+	ends_here(NULL, true);
 }
 
 static const struct unit_test tests[] = {
@@ -572,7 +648,10 @@ static const struct unit_test tests[] = {
 	{ "attributes of functions", t_function_attributes },
 	{ "a launch is refused by name", t_launch },
 	{ "functions of the program in a stream", t_host_function },
+	{ "a variable's place beside a stream", t_variable_beside },
 	{ "tables for the runtime", t_export_tables },
+	{ "tables for the runtime, first of all", t_export_first },
+	{ "tables for the runtime, no GPU", t_export_no_gpu },
 };
 
 UNIT_MAIN(tests)
