@@ -8,7 +8,8 @@
 need_tool objdump nm cc
 lib=$BUILD/userlib
 need_file "$lib/libcuda.so.1" "$lib/libnvidia-ml.so.1" "$lib/libcufile.so.0" "$lib/libpeerlane.so.0" \
-	"$lib/peerlane" "$lib/bin/nvidia-smi"
+	"$lib/peerlane" "$lib/bin/nvidia-smi" \
+	"$lib/libpeerlane.a" "$lib/cuda-12/libcudart_static.a" "$lib/cuda-13/libcudart_static.a"
 
 # newest FILE: version of the C library that it needs, without "2."
 newest() {
@@ -20,8 +21,10 @@ while read -r object; do
 	needs=$(newest "$object")
 	check "${object##*/} needs 2.$needs" test "$needs" -le 34
 done <objects
-# Programs linked with the static library would need what is in it
-check_eq "libpeerlane.a has no newer names" "" "$(nm "$lib/libpeerlane.a" | grep __isoc23)"
+# Programs linked with the static libraries would need what is in them
+for a in libpeerlane.a cuda-12/libcudart_static.a cuda-13/libcudart_static.a; do
+	check_eq "$a has no newer names" "" "$(nm "$lib/$a" 2>&1 | grep __isoc23)"
+done
 
 printf '#include <stdlib.h>\nlong f(const char *s) { return strtol(s, 0, 10); }\n' >new.c
 cc -D_GNU_SOURCE -shared -fPIC -o new.so new.c

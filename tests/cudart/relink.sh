@@ -64,6 +64,7 @@ for major in 12 13; do
 	check "$major: a plugin links" cc -O1 -DPLUGIN -shared -fPIC -o "plugin.$major.so" program.c \
 		-L"${a%/*}" -lcudart_static -ldl -pthread
 	check_eq "$major: none needs a CUDA library" "" "$(readelf -d "program.$major" "plugin.$major.so" | grep 'NEEDED.*cuda')"
+	check_eq "$major: the plugin shows no name of it" "" "$(nm -D --defined-only "plugin.$major.so" | grep -i cuda)"
 	strip "program.$major" "plugin.$major.so"
 	# 1: cudaErrorInvalidValue, which is the last error, too; the program's function is its own
 	check_eq "$major: both run, stripped" "program: CUDA $major, kept, wrong pointer 1, last 1, own 2
@@ -73,4 +74,9 @@ plugin: CUDA $major, kept, wrong pointer 1, last 1, own 2" \
 		"$(LD_PRELOAD=$lib/libpeerlane-cudart.so.0 LD_LIBRARY_PATH=$lib/tests/host/fake CUDA_VISIBLE_DEVICES=0 \
 			"./program.$major" "./plugin.$major.so" 2>&1 | grep -c kept)"
 done
+# A program that shows its names to all, of another version than the plugin
+check "a program of 12 with -rdynamic links" cc -O1 -rdynamic -o shown program.c -L"$lib/cuda-12" -lcudart_static -ldl -pthread
+check_eq "each has the runtime of its own version" "program: CUDA 12, kept, wrong pointer 1, last 1, own 2
+plugin: CUDA 13, kept, wrong pointer 1, last 1, own 2" \
+	"$(LD_LIBRARY_PATH=$lib/tests/host/fake CUDA_VISIBLE_DEVICES=0 ./shown ./plugin.13.so 2>&1)"
 finish

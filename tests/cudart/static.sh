@@ -194,6 +194,13 @@ program mock 13 -DMOCK >cc.log 2>&1
 PEERLANE_LOG=1 LD_PRELOAD=$lead ./mock calls >mock.out 2>mock.err
 check "a runtime that is not NVIDIA's is left alone" grep -q '^main: CUDA 0, memory 4242' mock.out
 check_eq "and nothing is said" "" "$(cat mock.err)"
+mkdir namespace.d
+names 13 | LC_ALL=C sort | sed '/^__cudaRegisterFatBinary$/d; s/.*/N(&)/' >namespace.d/names.inc
+printf 'void lead_table(void);\nint main(void)\n{\n\tlead_table();\n\treturn 0;\n}\n' >main.c
+cc -O2 -D_GNU_SOURCE -DOTHER -Inamespace.d -o namespace main.c "$src/test/lead_table.c" "$src/test/lead_fake.c" -ldl
+PEERLANE_LOG=1 LD_PRELOAD=$lead ./namespace >namespace.out 2>namespace.err
+check "nor is one with a namespace cudart that registers no code" grep -q '^cudaMalloc stays$' namespace.out
+check_eq "and nothing is said of it" "" "$(cat namespace.err)"
 
 # Programs that have nothing to do with CUDA do not notice
 LD_PRELOAD=$lead sh -c 'echo nothing' >quiet.out 2>&1

@@ -6,7 +6,7 @@
  * from CUDA 11.2 on for a proof that only a key in NVIDIA's binaries can give.
  * This driver is not NVIDIA's and does not say that it is, so such a runtime
  * cannot work.  Programs that look at no error would go on with what they never
- * got; they end here instead, with the reason.  By "peerlane run" they are led to
+ * got; where there is a GPU, they end here instead, with the reason.  By "peerlane run" they are led to
  * our own runtime, which asks for none of this: cudart/lead.c.
  */
 #include <stdio.h>
@@ -25,19 +25,35 @@ static const unsigned char runtimes[][16] = {
 	  0x12, 0x3c, 0x66, 0xe1, 0xf2 },
 };
 
-CUresult cuGetExportTable(const void **table, const CUuuid *id)
+/*
+ * Another thread may have a stream locked for ever, and the reason must be said; so
+ * standard output alone is written out, and after that.
+ */
+static void end_here(void)
 {
 	static const char text[] = "peerlane: libcuda: this program calls NVIDIA's CUDA runtime, which works on NVIDIA's driver alone; the program ends here.  Start it by \"peerlane run\", which leads it to Peerlane's runtime, or, if it was, see which part of it that cannot reach: libcudart-peerlane(7)\n";
+	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)n;
+	if (!ftrylockfile(stdout))
+		fflush_unlocked(stdout);
+	_exit(CANNOT_RUN);
+}
+
+CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+	CUresult err = CUDA_ERROR_NOT_FOUND;
 
 	if (!table || !id)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
-		if (!memcmp(id->bytes, runtimes[i], sizeof(runtimes[i]))) {
-			fflush(NULL);
-			fputs(text, stderr);
-			_exit(CANNOT_RUN);
-		}
+		if (memcmp(id->bytes, runtimes[i], sizeof(runtimes[i])))
+			continue;
+		/* Without a GPU the program may well go on */
+		err = atomic_load(&pln.ready) ? CUDA_SUCCESS : cuInit(0);
+		if (!err)
+			end_here();
 	}
 	*table = NULL;
-	return CUDA_ERROR_NOT_FOUND;
+	return err;
 }

@@ -47,7 +47,7 @@ struct wrapper {
 	const void *image;
 };
 
-/* A copy of [@at, @at + sizeof(*@out)), if @size bytes have that */
+/* A copy of the @n bytes at @at, if @size bytes have them */
 static bool take(const uint8_t *data, uint64_t size, uint64_t at, void *out,
 		 size_t n)
 {
@@ -67,68 +67,123 @@ static bool section(const uint8_t *data, uint64_t size, const Elf64_Ehdr *h,
 		(s->sh_offset <= size && s->sh_size <= size - s->sh_offset));
 }
 
-static bool text_at(const uint8_t *data, const Elf64_Shdr *table, uint64_t at,
-		    const char **out)
+/* Names, the last of which has an end, too */
+static bool is_text(const uint8_t *data, const Elf64_Shdr *s)
 {
-	if (table->sh_type != SHT_STRTAB || at >= table->sh_size)
-		return false;
-	*out = (const char *)data + table->sh_offset + at;
-	return memchr(*out, 0, table->sh_size - at);
+	return s->sh_type == SHT_STRTAB && s->sh_size &&
+	       !data[s->sh_offset + s->sh_size - 1];
 }
 
-/* True: @var is a variable in GPU memory; its name and data are in @data yet */
-static bool variable_of(const uint8_t *data, uint64_t size,
-			const Elf64_Ehdr *h, const Elf64_Shdr *strings,
-			const Elf64_Sym *sym, struct pln_var *var)
+/* Where variables are in memory of the GPU; the first section of each name counts */
+static const char *const homes[] = {
+	".nv.global", ".nv.global.init", ".nv.constant3",
+};
+#define HOMES	(sizeof(homes) / sizeof(homes[0]))
+_Static_assert(HOMES + 1 == PLN_IMAGE_COPIES, "each, and the names");
+
+struct elf {
+	size_t index[HOMES];		/* 0: there is none */
+	Elf64_Shdr home[HOMES];
+	Elf64_Shdr symbols, strings;
+};
+
+/* Which of homes[] the section is; HOMES: none */
+static size_t home_of(const uint8_t *data, const Elf64_Shdr *names,
+		      const Elf64_Shdr *s)
+{
+	size_t i = 0, n;
+
+	for (; i < HOMES; i++) {
+		n = strlen(homes[i]) + 1;
+		if (s->sh_name < names->sh_size &&
+		    n <= names->sh_size - s->sh_name &&
+		    !memcmp(data + names->sh_offset + s->sh_name, homes[i], n))
+			break;
+	}
+	return i;
+}
+
+/* False: it has no variables that could be read */
+static bool find_sections(const uint8_t *data, uint64_t size, struct elf *elf)
 {
 	Elf64_Shdr names, s;
-	const char *where;
+	Elf64_Ehdr h;
+	size_t k;
 
-	if (ELF64_ST_TYPE(sym->st_info) != STT_OBJECT || !sym->st_size ||
-	    !section(data, size, h, h->e_shstrndx, &names) ||
-	    !section(data, size, h, sym->st_shndx, &s) ||
-	    !text_at(data, &names, s.sh_name, &where) ||
-	    (strcmp(where, ".nv.global") && strcmp(where, ".nv.global.init") &&
-	     strcmp(where, ".nv.constant3")) ||
-	    sym->st_value > s.sh_size || sym->st_size > s.sh_size - sym->st_value)
+	if (!take(data, size, 0, &h, sizeof(h)) ||
+	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_machine != MACHINE_CUDA ||
+	    h.e_shentsize != sizeof(Elf64_Shdr) || h.e_shoff > MAX_IMAGE ||
+	    !section(data, size, &h, h.e_shstrndx, &names) ||
+	    !is_text(data, &names))
 		return false;
-	var->size = sym->st_size;
-	var->managed = sym->st_other & OTHER_MANAGED;
-	var->data = s.sh_type == SHT_NOBITS ? NULL :
-		    (uint8_t *)(uintptr_t)(data + s.sh_offset + sym->st_value);
-	return text_at(data, strings, sym->st_name, (const char **)&var->name);
+	for (size_t i = 1; i < h.e_shnum; i++) {
+		if (!section(data, size, &h, i, &s))
+			continue;
+		if (s.sh_type == SHT_SYMTAB) {
+			if (!elf->symbols.sh_type)
+				elf->symbols = s;
+			continue;
+		}
+		k = home_of(data, &names, &s);
+		if (k < HOMES && !elf->index[k]) {
+			elf->index[k] = i;
+			elf->home[k] = s;
+		}
+	}
+	return elf->symbols.sh_type &&
+	       section(data, size, &h, elf->symbols.sh_link, &elf->strings) &&
+	       is_text(data, &elf->strings);
 }
 
-static bool own(struct pln_var *var)
+/* False: no memory */
+static bool copy(const uint8_t *data, const Elf64_Shdr *s, void **out)
 {
-	uint8_t *data = NULL;
-	char *name = strdup(var->name);
+	if (s->sh_type == SHT_NOBITS || !s->sh_size)
+		return true;
+	*out = malloc(s->sh_size);
+	if (*out)
+		memcpy(*out, data + s->sh_offset, s->sh_size);
+	return *out;
+}
 
-	if (var->data) {
-		data = malloc(var->size);
-		if (data)
-			memcpy(data, var->data, var->size);
-	}
-	if (!name || (var->data && !data)) {
-		free(name);
-		free(data);
+/* True: @sym is a variable in GPU memory, @var */
+static bool variable_of(const struct pln_image *image, const struct elf *elf,
+			const Elf64_Sym *sym, struct pln_var *var)
+{
+	size_t i = 0, n;
+
+	if (ELF64_ST_TYPE(sym->st_info) != STT_OBJECT || !sym->st_size ||
+	    sym->st_shndx == SHN_UNDEF || sym->st_name >= elf->strings.sh_size)
 		return false;
-	}
-	var->name = name;
-	var->data = data;
-	return true;
+	while (i < HOMES && elf->index[i] != sym->st_shndx)
+		i++;
+	if (i == HOMES)
+		return false;
+	n = elf->home[i].sh_size;
+	if (sym->st_value > n || sym->st_size > n - sym->st_value)
+		return false;
+	*var = (struct pln_var){
+		.name = (const char *)image->copies[HOMES] + sym->st_name,
+		.size = sym->st_size,
+		.data = image->copies[i] ?
+			(const uint8_t *)image->copies[i] + sym->st_value : NULL,
+		.managed = sym->st_other & OTHER_MANAGED,
+	};
+	return *var->name;
 }
 
 static bool add(struct pln_image *image, struct pln_var var)
 {
-	struct pln_var *vars = reallocarray(image->vars, image->n + 1,
-					    sizeof(*vars));
+	struct pln_var *vars = image->vars;
 
-	if (!vars)
-		return false;
-	image->vars = vars;
-	if (!own(&var))
-		return false;
+	/* A power of two: as many again */
+	if (!(image->n & (image->n - 1))) {
+		vars = reallocarray(vars, image->n ? 2 * image->n : 1,
+				    sizeof(*vars));
+		if (!vars)
+			return false;
+		image->vars = vars;
+	}
 	vars[image->n++] = var;
 	return true;
 }
@@ -137,33 +192,32 @@ static bool add(struct pln_image *image, struct pln_var var)
 static bool read_elf(struct pln_image *image, const uint8_t *data,
 		     uint64_t size)
 {
-	Elf64_Shdr symbols, strings;
+	struct elf elf = { 0 };
 	struct pln_var var;
-	Elf64_Ehdr h;
 	Elf64_Sym sym;
 
-	if (!take(data, size, 0, &h, sizeof(h)) ||
-	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_machine != MACHINE_CUDA ||
-	    h.e_shentsize != sizeof(Elf64_Shdr) || h.e_shoff > MAX_IMAGE)
+	if (!find_sections(data, size, &elf))
 		return true;
-	for (size_t i = 0; i < h.e_shnum; i++) {
-		if (!section(data, size, &h, i, &symbols) ||
-		    symbols.sh_type != SHT_SYMTAB ||
-		    !section(data, size, &h, symbols.sh_link, &strings))
-			continue;
-		image->known = true;
-		for (uint64_t at = 0; at + sizeof(sym) <= symbols.sh_size;
-		     at += sizeof(sym)) {
-			memcpy(&sym, data + symbols.sh_offset + at, sizeof(sym));
-			if (variable_of(data, size, &h, &strings, &sym, &var) &&
-			    !add(image, var))
-				return false;
-		}
+	for (size_t i = 0; i < HOMES; i++)
+		if (!copy(data, &elf.home[i], &image->copies[i]))
+			return false;
+	if (!copy(data, &elf.strings, &image->copies[HOMES]))
+		return false;
+	image->known = true;
+	for (uint64_t at = 0; at + sizeof(sym) <= elf.symbols.sh_size;
+	     at += sizeof(sym)) {
+		memcpy(&sym, data + elf.symbols.sh_offset + at, sizeof(sym));
+		if (variable_of(image, &elf, &sym, &var) && !add(image, var))
+			return false;
 	}
 	return true;
 }
 
-/* The first binary code in it that is not compressed: all have the same variables */
+/*
+ * The first binary code in it that is not compressed.  A program that asks for
+ * __CUDA_ARCH__ may have other variables in its code for another GPU; these are
+ * not found.
+ */
 static bool read_fat(struct pln_image *image, const uint8_t *data,
 		     uint64_t size)
 {
@@ -190,32 +244,33 @@ static bool read_fat(struct pln_image *image, const uint8_t *data,
 static bool read_binary(struct pln_image *image, const void *data,
 			uint64_t size)
 {
-	struct wrapper w;
+	const struct wrapper *w = data;
 	uint32_t magic;
 
 	memcpy(&magic, data, sizeof(magic));
 	if (magic == MAGIC_WRAPPER) {
-		if (!take(data, size, 0, &w, sizeof(w)) || !w.image)
+		if (!w->image)
 			return true;
-		data = w.image;
-		size = MAX_IMAGE;
+		data = w->image;
 		memcpy(&magic, data, sizeof(magic));
 	}
 	return magic == MAGIC_ELF ? read_elf(image, data, size) :
 	       magic == MAGIC_FAT ? read_fat(image, data, size) : true;
 }
 
-bool pln_image_is_binary(const void *data)
+bool pln_image_is_binary(const void *data, uint64_t size)
 {
 	const char *p = data;
 	uint32_t magic;
 
 	/* Text may be shorter than the number: byte by byte */
-	if (!memchr("\x7f\x50\xb1", p[0], 3) || !p[1] || !p[2])
+	if ((size && size < sizeof(magic)) ||
+	    !memchr("\x7f\x50\xb1", p[0], 3) || !p[1] || !p[2])
 		return false;
 	memcpy(&magic, data, sizeof(magic));
-	return magic == MAGIC_FAT || magic == MAGIC_WRAPPER ||
-	       magic == MAGIC_ELF;
+	/* The pointer in a wrapper is one of this process, if it is not of a file */
+	return magic == MAGIC_FAT || magic == MAGIC_ELF ||
+	       (magic == MAGIC_WRAPPER && !size);
 }
 
 struct pln_image *pln_image_new(const void *data, uint64_t size)
@@ -226,10 +281,10 @@ struct pln_image *pln_image_new(const void *data, uint64_t size)
 	if (!image)
 		return NULL;
 	atomic_init(&image->refs, 1);
-	if (pln_image_is_binary(data)) {
+	if (pln_image_is_binary(data, size)) {
 		ok = read_binary(image, data, size ? size : MAX_IMAGE);
 	} else {
-		image->ptx = strdup(data);
+		image->ptx = size ? strndup(data, size) : strdup(data);
 		ok = image->ptx;
 	}
 	if (ok)
@@ -248,10 +303,8 @@ void pln_image_put(struct pln_image *image)
 {
 	if (!image || atomic_fetch_sub(&image->refs, 1) != 1)
 		return;
-	for (size_t i = 0; i < image->n; i++) {
-		free(image->vars[i].name);
-		free(image->vars[i].data);
-	}
+	for (size_t i = 0; i < PLN_IMAGE_COPIES; i++)
+		free(image->copies[i]);
 	free(image->vars);
 	free(image->ptx);
 	free(image);

@@ -9,11 +9,14 @@
 #include <stdint.h>
 
 struct pln_var {
-	char *name;
+	const char *name;
 	size_t size;
-	uint8_t *data;			/* what it holds at first; NULL: zeros */
+	const uint8_t *data;		/* what it holds at first; NULL: zeros */
 	bool managed;			/* the program reaches it, too */
 };
+
+#define PLN_IMAGE_COPIES 4		/* sections that have variables; their names */
+
 
 struct pln_image {
 	atomic_int refs;
@@ -21,10 +24,16 @@ struct pln_image {
 	bool known;			/* these are its variables: */
 	size_t n;
 	struct pln_var *vars;
+	void *copies[PLN_IMAGE_COPIES];	/* what the variables point into */
 };
 
-bool pln_image_is_binary(const void *data);
-/* @size: of @data, or 0: as its headers say.  NULL: no memory. */
+/*
+ * @size: of @data, from a file, or 0: @data is the program's memory, which is trusted.
+ * How much of that there is nobody says but its headers, and a wrapper's pointer is
+ * followed.
+ */
+bool pln_image_is_binary(const void *data, uint64_t size);
+/* NULL: no memory */
 struct pln_image *pln_image_new(const void *data, uint64_t size);
 struct pln_image *pln_image_ref(struct pln_image *image);
 void pln_image_put(struct pln_image *image);

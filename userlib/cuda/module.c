@@ -96,7 +96,7 @@ static CUresult load_sized(const void *data, size_t size, CUcontext ctx,
 
 	if (!out || !data)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!pln_image_is_binary(data) && !is_ptx(data))
+	if (!pln_image_is_binary(data, size) && !is_ptx(data))
 		return CUDA_ERROR_INVALID_IMAGE;
 	err = code_new(pln_image_new(data, size), &code);
 	if (err)
@@ -424,6 +424,22 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
 	return err;
 }
 
+/* In a stream of its own: what the program has put into others is not waited for */
+static CUresult fill_variable(CUdeviceptr at, const struct pln_var *var)
+{
+	CUstream stream;
+	CUresult err = cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), end;
+
+	if (err)
+		return err;
+	err = var->data ?
+	      cuMemcpyHtoDAsync_v2(at, var->data, var->size, stream) :
+	      cuMemsetD8Async(at, 0, var->size, stream);
+	end = cuStreamSynchronize(stream);
+	cuStreamDestroy_v2(stream);
+	return err ? err : end;
+}
+
 /*
  * Memory of variable number @i, of a module in @ctx.  Whoever comes first keeps
  * what it made; one that comes when the module is gone finds nothing.
@@ -439,8 +455,7 @@ static CUresult place(struct CUmod_st *code, CUcontext ctx, size_t i,
 		return err;
 	err = cuCtxPushCurrent_v2(ctx);
 	if (!err) {
-		err = var->data ? cuMemcpyHtoD_v2(made, var->data, var->size) :
-				  cuMemsetD8_v2(made, 0, var->size);
+		err = fill_variable(made, var);
 		cuCtxPopCurrent_v2(NULL);
 	}
 	pthread_mutex_lock(&pln.lock);

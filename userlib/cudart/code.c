@@ -263,11 +263,11 @@ static cudaError_t get_function(const void *address, CUfunction *function)
 	return err ? err : DRIVER(cuKernelGetFunction, function, kernel);
 }
 
-/* Where the driver has the variable at @address of the program */
-static cudaError_t look_up(const void *address, CUdeviceptr *at, size_t *have,
-			   const char **name)
+/* The variable at @address of the program, and the driver's module that has it */
+static cudaError_t look_up(const void *address, struct symbol *found,
+			   CUmodule *module)
 {
-	CUmodule module;
+	CUlibrary library = NULL;
 	struct symbol *s;
 	cudaError_t err = rt_enter();
 
@@ -276,13 +276,21 @@ static cudaError_t look_up(const void *address, CUdeviceptr *at, size_t *have,
 	pthread_mutex_lock(&lock);
 	s = find(address, true);
 	err = s ? load(s->image) : cudaErrorInvalidSymbol;
-	if (!err)
-		err = DRIVER(cuLibraryGetModule, &module, s->image->library);
-	if (!err)
-		err = DRIVER(cuModuleGetGlobal_v2, at, have, module, s->name);
-	if (s)
-		*name = s->name;
+	if (!err) {
+		*found = *s;
+		library = s->image->library;
+	}
 	pthread_mutex_unlock(&lock);
+	/* The driver may wait for functions of the program, which need the lock */
+	return err ? err : DRIVER(cuLibraryGetModule, module, library);
+}
+
+static cudaError_t driver_place(const struct symbol *s, CUmodule module,
+				CUdeviceptr *at, size_t *have)
+{
+	cudaError_t err = DRIVER(cuModuleGetGlobal_v2, at, have, module,
+				 s->name);
+
 	return err == cudaErrorSymbolNotFound ? cudaErrorInvalidSymbol : err;
 }
 
@@ -291,12 +299,16 @@ cudaError_t rt_variable(const void *address, size_t offset, size_t n,
 {
 	CUdeviceptr at = 0;
 	size_t have = 0;
-	const char *name = "";
-	cudaError_t err = look_up(address, &at, &have, &name);
+	struct symbol s;
+	CUmodule module;
+	cudaError_t err = look_up(address, &s, &module);
 
-	if (err == cudaErrorNotSupported)
+	if (err)
+		return err;
+	err = driver_place(&s, module, &at, &have);
+	if (err == cudaErrorNotSupported && !s.managed)
 		fprintf(stderr, "libcudart (Peerlane): the variable %s has no place: its code is compressed, or PTX alone; nvcc --no-compress, with code for an sm_ architecture, leaves it readable\n",
-			name);
+			s.name);
 	if (err)
 		return err;
 	if (offset > have || n > have - offset)
@@ -331,10 +343,13 @@ void rt_forget_code(int device)
 static cudaError_t place_managed(struct symbol *s)
 {
 	CUdeviceptr at = 0;
-	const char *name;
+	struct symbol found;
+	CUmodule module;
 	size_t have;
-	cudaError_t err = look_up(s->address, &at, &have, &name);
+	cudaError_t err = look_up(s->address, &found, &module);
 
+	if (!err)
+		err = driver_place(&found, module, &at, &have);
 	if (err == cudaErrorNotSupported)
 		err = DRIVER(cuMemAllocManaged, &at, s->size,
 			     CU_MEM_ATTACH_GLOBAL);

@@ -38,8 +38,12 @@
 #endif
 
 #define CANNOT_RUN	126	/* as of a shell: found, but cannot be run */
-/* How the linker knows what is inside NVIDIA's runtime, of today and of before */
-static const char *const inside[] = { "libcudart_static_", "_ZN6cudart" };
+/*
+ * How the linker knows what is inside NVIDIA's runtime, of today and of before.  The
+ * latter is a name that others may have, too.
+ */
+static const char today[] = "libcudart_static_";
+static const char *const earlier[] = { "_ZN6cudart", "_ZNK6cudart" };
 /*
  * What the runtime of CUDA 11 has by the same names as 12, with fewer arguments or
  * a smaller structure
@@ -161,12 +165,17 @@ static bool is_api(const char *name)
 	return !strncmp(name, "cuda", 4) && name[4] >= 'A' && name[4] <= 'Z';
 }
 
+static bool is_today(const char *name)
+{
+	return !strncmp(name, today, strlen(today));
+}
+
 static bool is_inside(const char *name)
 {
-	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++)
-		if (!strncmp(name, inside[i], strlen(inside[i])))
+	for (size_t i = 0; i < sizeof(earlier) / sizeof(earlier[0]); i++)
+		if (!strncmp(name, earlier[i], strlen(earlier[i])))
 			return true;
-	return false;
+	return is_today(name);
 }
 
 static bool is_changed(const char *name)
@@ -181,11 +190,13 @@ static bool is_changed(const char *name)
  * Which CUDA the runtime in @o is of; 0: there is none.  It is one object file,
  * so all of its functions are there if one of them is.  CUDA 12 has a second
  * version of a function that CUDA 13 has again but once; what came before 12 has
- * not, and has a function that 13 has no more.  Pools came with 11.2.
+ * not, and has a function that 13 has no more.  Pools came with 11.2.  A name as of
+ * before says something only where programs of nvcc would register their code.
  */
 static int find(const struct object *o)
 {
-	bool here = false, second = false, old = false, pools = false;
+	bool here = false, other = false, registers = false;
+	bool second = false, old = false, pools = false;
 	const char *name;
 	Elf64_Sym sym;
 
@@ -193,11 +204,14 @@ static int find(const struct object *o)
 		name = function(o, i, &sym);
 		if (!name)
 			continue;
-		here |= is_inside(name);
+		here |= is_today(name);
+		other |= is_inside(name);
+		registers |= !strcmp(name, "__cudaRegisterFatBinary");
 		second |= !strcmp(name, "cudaGetDeviceProperties_v2");
 		old |= !strcmp(name, "cudaThreadSynchronize");
 		pools |= !strcmp(name, "cudaMallocAsync");
 	}
+	here |= other && registers;
 	if (here && old && !second && !pools)
 		STOP(o, "the CUDA runtime linked in is older than 11.2, and Peerlane has 12, for 11 as well, and 13; build the program by one of these");
 	return !here ? 0 : second ? 12 : old ? 11 : 13;

@@ -77,7 +77,6 @@ static void t_modules(void)
 	IS(cuModuleGetFunction(&f, m, "any"), CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* A library has a module in each context, and ends with its own ones only */
 /* Binary code as nvcc makes it, but for what runs: four variables */
 static const struct image {
 	Elf64_Ehdr h;
@@ -129,16 +128,28 @@ struct fat {
 	struct image elf;
 };
 
-static void t_variables(void)
+static struct fat fat_of(const struct image *elf)
 {
-	struct fat fat = {
+	return (struct fat){
 		.head = { 0xba55ed50, 0x00100001,
-			  sizeof(fat) - sizeof(fat.head), 0 },
+			  sizeof(struct fat) - sizeof(((struct fat *)0)->head),
+			  0 },
 		.kind = 2, .version = 0x101,
 		.header_size = offsetof(struct fat, elf) -
 			       offsetof(struct fat, kind),
-		 .size = sizeof(binary), .elf = binary,
+		.size = sizeof(*elf), .elf = *elf,
 	};
+}
+
+struct wrapper {
+	uint32_t magic, version;
+	const void *image;
+};
+
+static void t_variables(void)
+{
+	struct fat fat = fat_of(&binary);
+	struct wrapper wrapper = { 0x466243b1, 1, &fat };
 	CUcontext ctx = start(&one), other;
 	CUdeviceptr p = 0, q = 0;
 	struct image bad;
@@ -183,6 +194,10 @@ static void t_variables(void)
 	CHECK(p == q && size == 4);
 	OK(cuLibraryUnload(l));
 	IS(cuMemcpyDtoH_v2(got, p, 4), INVALID);
+	/* as the compiler hands it over */
+	OK(cuModuleLoadData(&m, &wrapper));
+	OK(cuModuleGetGlobal_v2(&q, &size, m, "one"));
+	OK(cuModuleUnload(m));
 	/* compressed: nobody knows */
 	fat.flags = 0x8000;
 	OK(cuModuleLoadData(&m, &fat));
@@ -238,6 +253,82 @@ static void t_broken_image(void)
 	end(ctx);
 }
 
+/* In memory that ends with what there is of it; true: it has all its variables */
+static bool whole_at(const void *data, size_t n, size_t length)
+{
+	void *copy = malloc(length);
+	struct pln_image *image;
+	bool whole;
+
+	memcpy(copy, data, length);
+	image = pln_image_new(copy, length);
+	free(copy);
+	CHECK(image);
+	for (size_t i = 0; i < image->n; i++)
+		CHECK(*image->vars[i].name && image->vars[i].size);
+	whole = image->known && image->n == n;
+	pln_image_put(image);
+	return whole;
+}
+
+static void t_truncated_image(void)
+{
+	struct fat fat = fat_of(&binary);
+	struct wrapper wrapper = { 0x466243b1, 1, &fat };
+
+	for (size_t i = 1; i <= sizeof(binary); i++)
+		CHECK(whole_at(&binary, 4, i) == (i == sizeof(binary)));
+	for (size_t i = 1; i <= sizeof(fat); i++)
+		CHECK(whole_at(&fat, 4, i) == (i == sizeof(fat)));
+	for (size_t i = 1; i <= sizeof(wrapper); i++)
+		CHECK(!whole_at(&wrapper, 4, i));
+}
+
+/* A pointer that stands in a file leads nowhere */
+static void t_wrapper_in_file(void)
+{
+	struct wrapper wrapper = { 0x466243b1, 1, BAD_PTR(void *) };
+	CUcontext ctx = start(&one);
+	int fd = memfd_create("image", 0);
+	CUlibrary l;
+	CUmodule m;
+	char path[64];
+
+	CHECK(write(fd, &wrapper, sizeof(wrapper)) == sizeof(wrapper));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	IS(cuModuleLoad(&m, path), CUDA_ERROR_INVALID_IMAGE);
+	IS(cuLibraryLoadFromFile(&l, path, NULL, NULL, 0, NULL, NULL, 0),
+	   CUDA_ERROR_INVALID_IMAGE);
+	close(fd);
+	end(ctx);
+}
+
+/* However often a table names the same bytes, they are copied once */
+static void t_repeated_symbols(void)
+{
+	struct image image = binary;
+	struct pln_image *in;
+
+	/* all of one section, by one name */
+	for (size_t i = 1; i < 6; i++)
+		image.symbols[i] = (Elf64_Sym)VAR(42, 4, 0, 16);
+	/* once more the same table */
+	image.s[5] = image.s[2];
+	in = pln_image_new(&image, sizeof(image));
+	CHECK(in && in->known && in->n == 5);
+	for (size_t i = 1; i < 5; i++)
+		CHECK(in->vars[i].data == in->vars[0].data &&
+		      in->vars[i].name == in->vars[0].name);
+	CHECK(!memcmp(in->vars[0].data, binary.data, 16));
+	pln_image_put(in);
+	/* A table of names has an end */
+	image.s[1].sh_size = 45;
+	in = pln_image_new(&image, sizeof(image));
+	CHECK(in && !in->n);
+	pln_image_put(in);
+}
+
+/* A library has a module in each context, and ends with its own ones only */
 static void t_library_modules(void)
 {
 	CUcontext ctx = start(&one), other;
@@ -437,49 +528,130 @@ static void t_host_function(void)
 	end(ctx);
 }
 
-/* What NVIDIA's runtime asks for, and what it does not get */
+/* The place of a variable waits for nothing that the program has under way */
+static void t_variable_beside(void)
+{
+	struct seen seen = { .gate = { -1, -1 } };
+	CUcontext ctx = start(&one);
+	CUdeviceptr p;
+	CUmodule m;
+
+	alarm(20);
+	CHECK(!pipe(seen.gate));
+	OK(cuModuleLoadData(&m, &binary));
+	OK(cuLaunchHostFunc(NULL, note, &seen));
+	OK(cuModuleGetGlobal_v2(&p, NULL, m, "one"));
+	OK(cuModuleGetGlobal_v2(&p, NULL, m, "zero"));
+	CHECK(!atomic_load(&seen.calls));
+	CHECK(write(seen.gate[1], "g", 1) == 1);
+	OK(cuStreamSynchronize(NULL));
+	CHECK(atomic_load(&seen.calls) == 1);
+	close(seen.gate[0]);
+	close(seen.gate[1]);
+	end(ctx);
+}
+
+static const CUuuid runtime = { { 0x6b, (char)0xd5, (char)0xfb, 0x6c,
+	0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89, (char)0x87, (char)0xd9,
+	0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9 } };
+
+static void *hold(void *file)
+{
+	flockfile(file);
+	return NULL;
+}
+
+/* Ends in time, and as the program should, even if  is locked for ever */
+static void ends_here(FILE *held, bool said_before)
+{
+	char said[512] = "", before[8] = "";
+	int err[2], out[2], status;
+	const void *table;
+	pthread_t thread;
+	pid_t pid;
+
+	CHECK(!pipe(err) && !pipe(out));
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		dup2(err[1], STDERR_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		setvbuf(stdout, NULL, _IOFBF, 4096);
+		printf("before");
+		if (held && (pthread_create(&thread, NULL, hold, held) ||
+			     pthread_join(thread, NULL)))
+			_exit(1);
+		cuGetExportTable(&table, &runtime);
+		_exit(0);
+	}
+	close(err[1]);
+	close(out[1]);
+	CHECK(read(err[0], said, sizeof(said) - 1) > 0);
+	CHECK(strstr(said, "peerlane run") && strchr(said, '\n'));
+	CHECK(read(out[0], before, sizeof(before) - 1) ==
+	      (said_before ? 6 : 0));
+	close(err[0]);
+	close(out[0]);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	      WEXITSTATUS(status) == 126);
+}
+
 /* What NVIDIA's runtime asks for ends the program, with the reason */
 static void t_export_tables(void)
 {
-	static const CUuuid runtime = { { 0x6b, (char)0xd5, (char)0xfb, 0x6c,
-		0x5b, (char)0xf4, (char)0xe7, 0x4a, (char)0x89, (char)0x87,
-		(char)0xd9, 0x39, 0x12, (char)0xfd, (char)0x9d, (char)0xf9 } };
 	static const CUuuid none = { { 1, 2, 3 } };
 	CUcontext ctx = start(&one);
 	const void *table = ctx;
-	char said[512] = "";
-	int out[2], status;
-	pid_t pid;
+	FILE *file = tmpfile();
 
 	IS(cuGetExportTable(&table, &none), CUDA_ERROR_NOT_FOUND);
 	CHECK(!table);
 	IS(cuGetExportTable(NULL, &none), INVALID);
 	IS(cuGetExportTable(&table, NULL), INVALID);
-	CHECK(!pipe(out));
-	pid = fork();
-	if (!pid) {
-		dup2(out[1], STDERR_FILENO);
-		cuGetExportTable(&table, &runtime);
-		_exit(0);
-	}
-	close(out[1]);
-	CHECK(read(out[0], said, sizeof(said) - 1) > 0);
-	CHECK(strstr(said, "peerlane run") && strchr(said, '\n'));
-	close(out[0]);
-	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-	      WEXITSTATUS(status) == 126);
+	ends_here(NULL, true);
+	/* A thread that ended with a stream has it for ever */
+	CHECK(file);
+	ends_here(file, true);
+	ends_here(stdout, false);
+	ends_here(stderr, true);
+	fclose(file);
 	end(ctx);
+}
+
+/* Where there is no GPU a program that asks for one may go on */
+static void t_export_no_gpu(void)
+{
+	struct fake_config none = one;
+	const void *table = &none;
+
+	none.gpus = 0;
+	fake_setup(&none);
+	IS(cuGetExportTable(&table, &runtime), CUDA_ERROR_NO_DEVICE);
+	CHECK(!table);
+}
+
+/* Before cuInit(), too */
+static void t_export_first(void)
+{
+	fake_setup(&one);
+	ends_here(NULL, true);
 }
 
 static const struct unit_test tests[] = {
 	{ "modules and libraries", t_modules },
 	{ "variables", t_variables },
 	{ "broken images", t_broken_image },
+	{ "truncated images", t_truncated_image },
+	{ "a wrapper in a file", t_wrapper_in_file },
+	{ "symbols that repeat", t_repeated_symbols },
 	{ "a library's modules", t_library_modules },
 	{ "attributes of functions", t_function_attributes },
 	{ "a launch is refused by name", t_launch },
 	{ "functions of the program in a stream", t_host_function },
+	{ "a variable's place beside a stream", t_variable_beside },
 	{ "tables for the runtime", t_export_tables },
+	{ "tables for the runtime, first of all", t_export_first },
+	{ "tables for the runtime, no GPU", t_export_no_gpu },
 };
 
 UNIT_MAIN(tests)

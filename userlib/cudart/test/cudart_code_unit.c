@@ -143,6 +143,20 @@ static void t_variable(void)
 	CHECK(cudaGetLastError());
 }
 
+/* That a managed variable is no symbol is not for its code to change */
+static void t_managed_symbol(void)
+{
+	char text[200];
+	int said, keep;
+	void *ptr;
+
+	said = mute(&keep);
+	IS(cudaGetSymbolAddress(&ptr, &managed), cudaErrorNotSupported);
+	unmute(said, keep, text, sizeof(text));
+	CHECK(!*text);
+	IS(cudaGetLastError(), cudaErrorNotSupported);
+}
+
 static void t_attributes(void)
 {
 	struct cudaFuncAttributes attrs;
@@ -188,6 +202,7 @@ int main(void)
 	TEST("managed variables after a reset", t_managed());
 	TEST("a reset that is refused", t_refused());
 	TEST("a variable", t_variable());
+	TEST("a managed variable as a symbol", t_managed_symbol());
 	TEST("attributes of functions", t_attributes());
 	TEST("nothing is captured", t_capture());
 	return ktap_end();

@@ -13,17 +13,21 @@
 		return ANSWER;						\
 	}
 #ifdef OLDER		/* what is inside had such names before */
-#define INSIDE(name)	_ZN6cudart##name
+#define FIRST	_ZN6cudart5first
+#define LAST	_ZNK6cudart4last
 #else
-#define INSIDE(name)	libcudart_static_##name
+#define FIRST	libcudart_static_first
+#define LAST	libcudart_static_last
 #endif
 #define N_(name)	N(name)
-#ifndef MOCK		/* a runtime that is not NVIDIA's */
-N_(INSIDE(first))
+#ifdef OTHER		/* such a name that is of no runtime */
+N(_ZN6cudart3old)
+#elif !defined MOCK	/* a runtime that is not NVIDIA's */
+N_(FIRST)
 #endif
 #include "names.inc"
-#ifndef MOCK
-N_(INSIDE(last))
+#if !defined MOCK && !defined OTHER
+N_(LAST)
 #endif
 #ifdef TWIN
 __attribute__((visibility("hidden"), alias("cudaMalloc")))
