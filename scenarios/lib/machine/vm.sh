@@ -547,6 +547,7 @@ vm_wait() {
 	vm_dir=$OUT/$1
 	[ -p "$vm_dir/exit" ] || { vm_say "no guest $1 was started"; return 125; }
 	vm_rc=$(timeout --foreground "$2" cat "$vm_dir/exit") || {
+		# shellcheck disable=SC2034 # for who shows it
 		vm_late=1
 		vm_say "guest $1: no end within $2 seconds; its console ($vm_dir/console.log) ends:"
 		vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"
