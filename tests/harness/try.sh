@@ -69,6 +69,6 @@ for pid in $pids; do
 done
 "$try" --time 5 'sleep 60' >time.out 2>time.err
 check_eq "the time was over: the status" 124 $?
-check "… how to get more" grep -q 'the 5 s were over; --time SECONDS gives it more' time.err
+check "… how to get more" grep -q 'the 5 s were over; --time SECONDS gives more' time.err
 check "… and where the console is" grep -q 'no end within 5 seconds; its console (.*/guest/console.log)' time.err
 finish

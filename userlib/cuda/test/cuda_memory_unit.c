@@ -184,31 +184,41 @@ static void t_host_memory(void)
 }
 
 /* What the process may have pinned: a copy takes the steps that leaves it */
-static void t_memlock(void)
+static void memlock(size_t bytes, CUresult want)
 {
-	unsigned char *in = malloc(MiB + 1), *out = malloc(MiB + 1);
+	unsigned char *in = malloc(MiB + 1), *out = calloc(1, MiB + 1);
 	struct fake_config cfg = one;
 	CUdeviceptr p;
 	CUcontext ctx;
 
 	CHECK(in && out);
 	pattern(in, MiB + 1, 7);
-	for (cfg.memlock = 64 * KiB; cfg.memlock >= 4 * KiB; cfg.memlock /= 16) {
-		ctx = start(&cfg);
-		OK(cuMemAlloc_v2(&p, MiB + 1));
-		memset(out, 0, MiB + 1);
-		OK(cuMemcpyHtoD_v2(p, in, MiB + 1));
+	cfg.memlock = bytes;
+	ctx = start(&cfg);
+	OK(cuMemAlloc_v2(&p, MiB + 1));
+	IS(cuMemcpyHtoD_v2(p, in, MiB + 1), want);
+	if (!want) {
 		OK(cuMemcpyDtoH_v2(out, p, MiB + 1));
 		CHECK(!memcmp(in, out, MiB + 1));
-		end(ctx);
 	}
-	cfg.memlock = 1;
-	ctx = start(&cfg);
-	OK(cuMemAlloc_v2(&p, MiB));
-	IS(cuMemcpyHtoD_v2(p, in, MiB), CUDA_ERROR_OUT_OF_MEMORY);
 	end(ctx);
 	free(in);
 	free(out);
+}
+
+static void t_memlock(void)
+{
+	memlock(64 * KiB, CUDA_SUCCESS);
+}
+
+static void t_memlock_page(void)
+{
+	memlock(4 * KiB, CUDA_SUCCESS);
+}
+
+static void t_memlock_nothing(void)
+{
+	memlock(1, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 /* The kernel's own pages in each process count as those of a device */
@@ -452,6 +462,8 @@ static const struct unit_test tests[] = {
 	{ "the CPU faults on memory without a window", t_cpu_faults },
 	{ "host memory", t_host_memory },
 	{ "little memory may be pinned", t_memlock },
+	{ "a page may be pinned", t_memlock_page },
+	{ "no page may be pinned", t_memlock_nothing },
 	{ "memory of devices", t_io_memory },
 	{ "a registration that outlived its memory", t_stale_registration },
 	{ "pointer attributes", t_pointer_attributes },
