@@ -51,31 +51,33 @@ static const MemoryRegionOps pln_bar1_unmapped_ops = {
 };
 
 /* Behind the end of VRAM in a coherent window, and all of a removed device */
-static uint64_t pln_gone_read(void *opaque, hwaddr addr, unsigned size)
+static uint64_t pln_absent_read(void *opaque, hwaddr addr, unsigned size)
 {
     return pln_all_ones(size);
 }
 
-static void pln_gone_write(void *opaque, hwaddr addr, uint64_t val,
+static void pln_absent_write(void *opaque, hwaddr addr, uint64_t val,
                            unsigned size)
 {
 }
 
-static const MemoryRegionOps pln_gone_ops = {
-    .read = pln_gone_read,
-    .write = pln_gone_write,
+static const MemoryRegionOps pln_absent_ops = {
+    .read = pln_absent_read,
+    .write = pln_absent_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
     .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
 };
 
-static void pln_gone_init(PeerlaneGPU *s, MemoryRegion *gone,
-                          MemoryRegion *bar, const char *name)
+static void pln_removed_bar_init(PeerlaneGPU *s, unsigned i, MemoryRegion *bar,
+                                 const char *name)
 {
-    memory_region_init_io(gone, OBJECT(s), &pln_gone_ops, s, name,
+    MemoryRegion *mr = &s->removed_bar[i];
+
+    memory_region_init_io(mr, OBJECT(s), &pln_absent_ops, s, name,
                           memory_region_size(bar));
-    memory_region_set_enabled(gone, false);
-    memory_region_add_subregion_overlap(bar, 0, gone, 10);
+    memory_region_set_enabled(mr, false);
+    memory_region_add_subregion_overlap(bar, 0, mr, 10);
 }
 
 bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
@@ -109,15 +111,17 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
     memory_region_init(&s->bar1_map, obj, "peerlane-gpu-bar1-map",
                        s->bar1_size);
     memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_map, 0);
-    pln_gone_init(s, &s->gone[0], &s->bar0, "peerlane-gpu-regs-gone");
-    pln_gone_init(s, &s->gone[1], &s->bar1, "peerlane-gpu-bar1-gone");
+    pln_removed_bar_init(s, 0, &s->bar0,
+                         "peerlane-gpu-regs-removed");
+    pln_removed_bar_init(s, 1, &s->bar1,
+                         "peerlane-gpu-bar1-removed");
     pci_register_bar(pdev, PLN_BAR_APERTURE, attr, &s->bar1);
 
     if (s->coherent) {
         uint64_t size = pow2ceil(s->vram_size);
 
         memory_region_init(&s->window, obj, "peerlane-gpu-coherent", size);
-        memory_region_init_io(&s->window_unmapped, obj, &pln_gone_ops, s,
+        memory_region_init_io(&s->window_unmapped, obj, &pln_absent_ops, s,
                               "peerlane-gpu-coherent-end", size);
         s->window_unmapped.disable_reentrancy_guard = true;
         memory_region_add_subregion_overlap(&s->window, 0,
@@ -126,7 +130,8 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
                                  "peerlane-gpu-coherent-map", &s->vram, 0,
                                  s->vram_size);
         memory_region_add_subregion_overlap(&s->window, 0, &s->window_map, 0);
-        pln_gone_init(s, &s->gone[2], &s->window, "peerlane-gpu-window-gone");
+        pln_removed_bar_init(s, 2, &s->window,
+                             "peerlane-gpu-window-removed");
         pci_register_bar(pdev, PLN_BAR_COHERENT, attr, &s->window);
     }
     return true;
@@ -136,8 +141,8 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
 void pln_bar1_exit(PeerlaneGPU *s)
 {
     MemoryRegion *parts[] = {
-        &s->gone[0], &s->gone[1], &s->gone[2], &s->bar1_unmapped,
-        &s->bar1_map, &s->window_unmapped, &s->window_map,
+        &s->removed_bar[0], &s->removed_bar[1], &s->removed_bar[2],
+        &s->bar1_unmapped, &s->bar1_map, &s->window_unmapped, &s->window_map,
     };
 
     pln_bar1_unmap_all(s);
@@ -151,7 +156,7 @@ void pln_bar1_exit(PeerlaneGPU *s)
     vmstate_unregister_ram(&s->vram, DEVICE(s));
 }
 
-static void pln_bar1_add(PeerlaneGPU *s, PlnRun *run)
+static void pln_bar1_add(PeerlaneGPU *s, PlnBar1Run *run)
 {
     const uint64_t unit = PLN_BAR1_UNIT_SIZE;
 
@@ -162,7 +167,7 @@ static void pln_bar1_add(PeerlaneGPU *s, PlnRun *run)
     s->bar1_runs_used++;
 }
 
-static void pln_bar1_remove(PeerlaneGPU *s, PlnRun *run)
+static void pln_bar1_remove(PeerlaneGPU *s, PlnBar1Run *run)
 {
     trace_peerlane_gpu_bar1_unmap(pln_name(s), run->index, run->count,
                                   run->vram);
@@ -210,7 +215,7 @@ static enum pln_gpu_error pln_bar1_check(PeerlaneGPU *s, uint64_t index,
 
 static enum pln_gpu_error pln_bar1_do_map(PeerlaneGPU *s)
 {
-    PlnRun *free_run = NULL;
+    PlnBar1Run *free_run = NULL;
     enum pln_gpu_error err;
 
     err = pln_bar1_check(s, s->bar1_index, s->bar1_count, s->bar1_vram);
@@ -218,7 +223,7 @@ static enum pln_gpu_error pln_bar1_do_map(PeerlaneGPU *s)
         return err;
     }
     for (unsigned i = 0; i < s->bar1_runs; i++) {
-        PlnRun *run = &s->runs[i];
+        PlnBar1Run *run = &s->runs[i];
 
         if (!run->count) {
             free_run = free_run ? free_run : run;
@@ -246,7 +251,7 @@ static enum pln_gpu_error pln_bar1_do_unmap(PeerlaneGPU *s)
         return PLN_ERR_LENGTH;
     }
     for (unsigned i = 0; i < s->bar1_runs; i++) {
-        PlnRun *run = &s->runs[i];
+        PlnBar1Run *run = &s->runs[i];
 
         if (run->count == s->bar1_count && run->index == s->bar1_index) {
             pln_bar1_remove(s, run);
@@ -290,7 +295,7 @@ bool pln_bar1_restore(PeerlaneGPU *s)
     s->bar1_runs_used = 0;
     memory_region_transaction_begin();
     for (unsigned i = 0; i < PLN_BAR1_MAX_RUNS; i++) {
-        PlnRun *run = &s->runs[i];
+        PlnBar1Run *run = &s->runs[i];
         bool bad;
 
         if (!run->count) {
@@ -299,7 +304,7 @@ bool pln_bar1_restore(PeerlaneGPU *s)
         bad = i >= s->bar1_runs ||
               pln_bar1_check(s, run->index, run->count, run->vram);
         for (unsigned j = 0; j < i && !bad; j++) {
-            const PlnRun *other = &s->runs[j];
+            const PlnBar1Run *other = &s->runs[j];
 
             bad = other->count && run->index < other->index + other->count &&
                   other->index < run->index + run->count;

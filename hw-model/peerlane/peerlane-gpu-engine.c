@@ -74,7 +74,8 @@ static void pln_desc_finish(PlnQueue *q, enum pln_gpu_error err)
 {
     PeerlaneGPU *s = q->gpu;
     const PlnDesc *d = &q->desc;
-    bool stuck = pln_take_fault(s, &s->fault_stuck_fence, "fault-stuck-fence");
+    bool stuck = pln_inject_fault(s, &s->fault_stuck_fence,
+                                  "fault-stuck-fence");
 
     pln_count(s, PLN_CNT_DESCRIPTORS, 1);
     if ((d->flags & PLN_DESC_F_COMP) && d->comp % PLN_COMP_SIZE == 0 &&
@@ -129,7 +130,7 @@ static enum pln_gpu_error pln_desc_start(PlnQueue *q)
     d->fence = ldq_le_p(raw + PLN_DESC_FENCE);
     trace_peerlane_gpu_desc_start(pln_name(s), q->index, q->head, d->opcode,
                                   d->flags, d->src, d->dst, d->len);
-    if (pln_take_fault(s, &s->fault_engine_error, "fault-engine-error")) {
+    if (pln_inject_fault(s, &s->fault_engine_error, "fault-engine-error")) {
         return PLN_ERR_INJECTED;
     }
 

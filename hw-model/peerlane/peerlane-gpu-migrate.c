@@ -96,9 +96,9 @@ static const VMStateDescription vmstate_pln_run = {
     .version_id = 1,
     .minimum_version_id = 1,
     .fields = (const VMStateField[]) {
-        VMSTATE_UINT32(index, PlnRun),
-        VMSTATE_UINT32(count, PlnRun),
-        VMSTATE_UINT64(vram, PlnRun),
+        VMSTATE_UINT32(index, PlnBar1Run),
+        VMSTATE_UINT32(count, PlnBar1Run),
+        VMSTATE_UINT64(vram, PlnBar1Run),
         VMSTATE_END_OF_LIST()
     }
 };
@@ -145,7 +145,7 @@ const VMStateDescription vmstate_pln = {
         VMSTATE_UINT32(bar1_result, PeerlaneGPU),
         VMSTATE_UINT32(next_queue, PeerlaneGPU),
         VMSTATE_STRUCT_ARRAY(runs, PeerlaneGPU, PLN_BAR1_MAX_RUNS, 1,
-                             vmstate_pln_run, PlnRun),
+                             vmstate_pln_run, PlnBar1Run),
         VMSTATE_STRUCT_ARRAY(queues, PeerlaneGPU, PLN_MAX_QUEUES, 1,
                              vmstate_pln_queue, PlnQueue),
         VMSTATE_UINT64_ARRAY(counters, PeerlaneGPU, PLN_NUM_COUNTERS),

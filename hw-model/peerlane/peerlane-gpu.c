@@ -25,7 +25,7 @@
 #include "trace.h"
 
 /* A fault that is armed for some more times happens now */
-bool pln_take_fault(PeerlaneGPU *s, uint32_t *fault, const char *name)
+bool pln_inject_fault(PeerlaneGPU *s, uint32_t *fault, const char *name)
 {
     if (!*fault) {
         return false;
@@ -43,7 +43,7 @@ void pln_raise_irq(PeerlaneGPU *s, uint32_t vector)
     if (!msix_enabled(pdev)) {
         return;
     }
-    if (pln_take_fault(s, &s->fault_lost_irq, "fault-lost-irq")) {
+    if (pln_inject_fault(s, &s->fault_lost_irq, "fault-lost-irq")) {
         trace_peerlane_gpu_irq_lost(pln_name(s), vector);
         return;
     }
@@ -311,10 +311,10 @@ static bool pln_get_removed(Object *obj, Error **errp)
 void pln_show_removed(PeerlaneGPU *s)
 {
     memory_region_transaction_begin();
-    memory_region_set_enabled(&s->gone[0], s->removed);
-    memory_region_set_enabled(&s->gone[1], s->removed);
+    memory_region_set_enabled(&s->removed_bar[0], s->removed);
+    memory_region_set_enabled(&s->removed_bar[1], s->removed);
     if (s->coherent) {
-        memory_region_set_enabled(&s->gone[2], s->removed);
+        memory_region_set_enabled(&s->removed_bar[2], s->removed);
     }
     memory_region_transaction_commit();
 }

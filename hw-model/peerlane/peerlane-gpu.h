@@ -65,12 +65,12 @@ typedef struct PlnQueue {
     int64_t deadline;
 } PlnQueue;
 
-typedef struct PlnRun {
+typedef struct PlnBar1Run {
     uint32_t index;
     uint32_t count;             /* 0: this entry is free */
     uint64_t vram;
     MemoryRegion mr;
-} PlnRun;
+} PlnBar1Run;
 
 typedef struct PlnInitiator {
     uint32_t id;                /* 0: this entry is free */
@@ -111,7 +111,7 @@ struct PeerlaneGPU {
     MemoryRegion window;
     MemoryRegion window_unmapped;
     MemoryRegion window_map;
-    MemoryRegion gone[3];       /* lies over the BARs of a removed device */
+    MemoryRegion removed_bar[3];    /* over the BARs of a removed device */
     uint8_t *vram_ptr;
 
     VMChangeStateEntry *vmstate_entry;
@@ -125,7 +125,7 @@ struct PeerlaneGPU {
     uint32_t bar1_result;
     uint32_t bar1_units_used;
     uint32_t bar1_runs_used;
-    PlnRun runs[PLN_BAR1_MAX_RUNS];
+    PlnBar1Run runs[PLN_BAR1_MAX_RUNS];
 
     QEMUBH *bh;
     uint32_t next_queue;
@@ -146,7 +146,7 @@ static inline const char *pln_name(PeerlaneGPU *s)
 
 /* peerlane-gpu.c */
 void pln_raise_irq(PeerlaneGPU *s, uint32_t vector);
-bool pln_take_fault(PeerlaneGPU *s, uint32_t *fault, const char *name);
+bool pln_inject_fault(PeerlaneGPU *s, uint32_t *fault, const char *name);
 void pln_show_removed(PeerlaneGPU *s);
 
 /* peerlane-gpu-bar1.c */

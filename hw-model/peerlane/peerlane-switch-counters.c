@@ -201,7 +201,7 @@ static void pls_follow(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
     PCIBus *own = pci_get_bus(dev);
     PlsDownstream *p = NULL, *to = NULL;
     PCIDevice *target = pls_target(mr);
-    PlsWay way = PLS_UP;
+    PlsRouting routing = PLS_UP;
     enum pls_counter end = PLS_CNT_OTHER;
 
     w->n = 0;
@@ -212,25 +212,25 @@ static void pls_follow(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
         if (!p || n == ARRAY_SIZE(passed)) {
             continue;
         }
-        way = pls_route(p, own, dev->devfn, addr, len, &to);
-        if (way != PLS_UP) {
+        routing = pls_route(p, own, dev->devfn, addr, len, &to);
+        if (routing != PLS_UP) {
             break;
         }
         passed[n++] = &p->counters;
         passed[n++] = &pls_upstream(p)->counters;
     }
     w->arrived = result == MEMTX_OK;
-    if (way == PLS_REFUSE || way == PLS_VIOLATION) {
+    if (routing == PLS_REFUSE || routing == PLS_VIOLATION) {
         w->arrived = false;
-        pls_log_refused(p, dev, way == PLS_VIOLATION, addr, *len, is_write);
+        pls_log_refused(p, dev, routing == PLS_VIOLATION, addr, *len, is_write);
         pls_add(w, &p->counters, PLS_CNT_REFUSED, is_write);
         trace_peerlane_switch_refused(pls_name(p), pls_name(dev), addr, *len,
                                       is_write);
     } else if (!w->arrived) {
-        if (way == PLS_DIRECT) {
+        if (routing == PLS_DIRECT) {
             pls_add(w, &p->counters, PLS_CNT_OTHER, is_write);
         }
-    } else if (way == PLS_DIRECT) {
+    } else if (routing == PLS_DIRECT) {
         w->top = pls_upstream(p);
         end = PLS_CNT_UPSTREAM_PEER_READ;
         pls_add(w, &p->counters, PLS_CNT_PEER_READ, is_write);
@@ -352,19 +352,19 @@ static void pls_invalid(AddressSpace *as, hwaddr addr, hwaddr len,
 
         for (hwaddr at = 0, n; p && at < len; at += n) {
             PlsDownstream *to;
-            PlsWay way;
+            PlsRouting routing;
 
             n = len - at;
-            way = pls_route(p, own, dev->devfn, addr + at, &n, &to);
-            if (way == PLS_REFUSE || way == PLS_VIOLATION) {
-                pls_log_refused(p, dev, way == PLS_VIOLATION, addr + at, n,
+            routing = pls_route(p, own, dev->devfn, addr + at, &n, &to);
+            if (routing == PLS_REFUSE || routing == PLS_VIOLATION) {
+                pls_log_refused(p, dev, routing == PLS_VIOLATION, addr + at, n,
                                 is_write);
                 pls_add(&went, &p->counters, PLS_CNT_REFUSED, is_write);
                 trace_peerlane_switch_refused(pls_name(p), pls_name(dev),
                                               addr, len, is_write);
                 goto out;
             }
-            up |= way == PLS_UP;
+            up |= routing == PLS_UP;
         }
         if (p) {
             pls_add(&went, &p->counters, PLS_CNT_OTHER, is_write);

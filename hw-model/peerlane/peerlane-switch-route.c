@@ -29,7 +29,7 @@ static bool pls_egress_bit(PlsDownstream *p, PlsDownstream *to)
 }
 
 /* How @p treats requests from below for what lies below @to */
-static PlsWay pls_peer_way(PlsDownstream *p, PlsDownstream *to)
+static PlsRouting pls_peer_routing(PlsDownstream *p, PlsDownstream *to)
 {
     uint16_t acs = pls_acs(p);
 
@@ -55,20 +55,20 @@ static bool pls_source_valid(PlsDownstream *p, PCIBus *bus)
 }
 
 static void pls_add_route(PlsRequester *r, hwaddr base, hwaddr size,
-                          PlsWay way, PlsDownstream *to)
+                          PlsRouting routing, PlsDownstream *to)
 {
     MemoryRegion *target = &r->port->refuse;
     PlsRoute *route;
 
-    if (way == PLS_UP) {
+    if (routing == PLS_UP) {
         target = r->parent_as->root;
-    } else if (way == PLS_DIRECT) {
+    } else if (routing == PLS_DIRECT) {
         target = pci_get_bus(PCI_DEVICE(to))->address_space_mem;
     }
     route = g_new0(PlsRoute, 1);
     route->base = base;
     route->size = size;
-    route->way = way;
+    route->routing = routing;
     route->to = to;
     memory_region_init_alias(&route->mr, OBJECT(r), "peerlane-switch-route",
                              target, base, size);
@@ -77,12 +77,12 @@ static void pls_add_route(PlsRequester *r, hwaddr base, hwaddr size,
     g_ptr_array_add(r->routes, route);
     trace_peerlane_switch_route(pls_name(r->port), pci_bus_num(r->bus),
                                 PCI_SLOT(r->devfn), PCI_FUNC(r->devfn), base,
-                                size, way);
+                                size, routing);
 }
 
 /* Routes for the windows of @bridge */
-static void pls_add_windows(PlsRequester *r, PCIDevice *bridge, PlsWay way,
-                            PlsDownstream *to)
+static void pls_add_windows(PlsRequester *r, PCIDevice *bridge,
+                            PlsRouting routing, PlsDownstream *to)
 {
     static const uint8_t types[] = {
         PCI_BASE_ADDRESS_SPACE_MEMORY, PCI_BASE_ADDRESS_MEM_PREFETCH
@@ -96,7 +96,7 @@ static void pls_add_windows(PlsRequester *r, PCIDevice *bridge, PlsWay way,
         pcibus_t limit = pci_bridge_get_limit(bridge, types[i]);
 
         if (base <= limit && limit != UINT64_MAX) {
-            pls_add_route(r, base, limit - base + 1, way, to);
+            pls_add_route(r, base, limit - base + 1, routing, to);
         }
     }
 }
@@ -140,11 +140,11 @@ static void pls_set_routes(PlsRequester *r)
             continue;
         }
         to = PEERLANE_SWITCH_DOWNSTREAM(bus->devices[i]);
-        if (!to->leaving) {
-            pls_add_windows(r, PCI_DEVICE(to), pls_peer_way(p, to), to);
+        if (!to->unrealizing) {
+            pls_add_windows(r, PCI_DEVICE(to), pls_peer_routing(p, to), to);
         }
     }
-    pls_add_windows(r, PCI_DEVICE(p), pls_peer_way(p, p), p);
+    pls_add_windows(r, PCI_DEVICE(p), pls_peer_routing(p, p), p);
 }
 
 /*
@@ -218,10 +218,10 @@ PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn)
 }
 
 /*
- * The way of @addr, which holds for *@len bytes (made smaller if need be).
+ * How @addr is routed, which holds for *@len bytes (made smaller if need be).
  * Within pls_lock.
  */
-PlsWay pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
+PlsRouting pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
                  hwaddr *len, PlsDownstream **to)
 {
     PlsRequester *r = pls_find(p, bus, devfn);
@@ -234,7 +234,7 @@ PlsWay pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
         } else if (addr - route->base < route->size) {
             *len = MIN(*len, route->size - (addr - route->base));
             *to = route->to;
-            return route->way;
+            return route->routing;
         }
     }
     return PLS_UP;
@@ -379,18 +379,18 @@ static const MemoryRegionOps pls_refuse_ops = {
 };
 
 /* Where nothing answers below a port; a CPU does not look at the error */
-static bool pls_nobody_accepts(void *opaque, hwaddr addr, unsigned size,
+static bool pls_unclaimed_accepts(void *opaque, hwaddr addr, unsigned size,
                                bool is_write, MemTxAttrs attrs)
 {
     return false;
 }
 
-static const MemoryRegionOps pls_nobody_ops = {
+static const MemoryRegionOps pls_unclaimed_ops = {
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = {
         .min_access_size = 1,
         .max_access_size = 8,
-        .accepts = pls_nobody_accepts,
+        .accepts = pls_unclaimed_accepts,
         .refused_ones = true,
     },
 };
@@ -399,10 +399,10 @@ void pls_downstream_init_routes(PlsDownstream *p)
 {
     PCIBus *bus = pci_bridge_get_sec_bus(PCI_BRIDGE(p));
 
-    memory_region_init_io(&p->nobody, OBJECT(p), &pls_nobody_ops, p,
-                          "peerlane-switch-nobody", UINT64_MAX);
-    memory_region_add_subregion_overlap(bus->address_space_mem, 0, &p->nobody,
-                                        INT_MIN);
+    memory_region_init_io(&p->unclaimed, OBJECT(p), &pls_unclaimed_ops, p,
+                          "peerlane-switch-unclaimed", UINT64_MAX);
+    memory_region_add_subregion_overlap(bus->address_space_mem, 0,
+                                        &p->unclaimed, INT_MIN);
     memory_region_init_io(&p->refuse, OBJECT(p), &pls_refuse_ops, p,
                           "peerlane-switch-refuse", UINT64_MAX);
     pci_setup_iommu(bus, &pls_iommu_ops, p);
@@ -412,13 +412,12 @@ void pls_downstream_exit_routes(PlsDownstream *p)
 {
     PlsRequester *r, *next;
 
-    p->leaving = true;
+    p->unrealizing = true;
     pls_update(pls_upstream(p));
     QLIST_FOREACH_SAFE(r, &p->requesters, next, next) {
         pls_drop(r);
     }
-    memory_region_del_subregion(
-        pci_bridge_get_sec_bus(PCI_BRIDGE(p))->address_space_mem, &p->nobody);
+    memory_region_del_subregion(p->unclaimed.container, &p->unclaimed);
 }
 
 static void pls_requester_instance_init(Object *obj)

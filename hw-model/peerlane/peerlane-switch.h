@@ -123,26 +123,26 @@ struct PlsDownstream {
     PlsUpstream *up;            /* of the same switch */
     bool acs;
     uint16_t acs_control;       /* after reset */
-    bool leaving;
+    bool unrealizing;
     PlsLink link;
     MemoryRegion refuse;        /* whatever is sent here fails */
-    MemoryRegion nobody;        /* below, where no device answers */
+    MemoryRegion unclaimed;     /* below, where no device answers */
     QLIST_HEAD(, PlsRequester) requesters;
     PlsRefused refused;
     PlsCounters counters;
 };
 
-typedef enum PlsWay {
+typedef enum PlsRouting {
     PLS_UP,
     PLS_DIRECT,
     PLS_REFUSE,                 /* Unsupported Request */
     PLS_VIOLATION,              /* of ACS */
-} PlsWay;
+} PlsRouting;
 
 typedef struct PlsRoute {
     hwaddr base;
     hwaddr size;
-    PlsWay way;
+    PlsRouting routing;
     PlsDownstream *to;          /* of PLS_DIRECT */
     MemoryRegion mr;
 } PlsRoute;
@@ -179,7 +179,7 @@ void pls_downstream_init_routes(PlsDownstream *p);
 void pls_downstream_exit_routes(PlsDownstream *p);
 void pls_update(PlsUpstream *up);
 void pls_forget_function(PCIDevice *dev);
-PlsWay pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
+PlsRouting pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
                  hwaddr *len, PlsDownstream **to);
 PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn);
 uint64_t pls_live_requesters(void);
