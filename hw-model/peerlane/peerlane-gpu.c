@@ -10,18 +10,14 @@
 #include "qemu/units.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
-#include "hw/pci/msi.h"
 #include "hw/pci/msix.h"
 #include "hw/pci/pci.h"
-#include "hw/pci/pci_bridge.h"
-#include "hw/pci/pci_bus.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/resettable.h"
 #include "system/runstate.h"
 #include "peerlane-gpu.h"
-#include "peerlane-switch.h"
 #include "trace.h"
 
 /* A fault that is armed for some more times happens now */
@@ -241,47 +237,6 @@ static void pln_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
     pcie_cap_flr_write_config(pdev, addr, val, len);
 }
 
-/*
- * Tell the slot above that the card has gone or come, if it is one for hotplug.
- * Ours does it all.  Those of QEMU know no link event and do not even keep its
- * enable bit, the only one that a guest sets for this when there is an attention
- * button; so there presence changes, and the interrupt is sent if any may be.
- */
-static void pln_signal_slot(PeerlaneGPU *s)
-{
-    PCIDevice *port = pci_bridge_get_device(pci_get_bus(PCI_DEVICE(s)));
-    uint16_t ctl, sta;
-    uint8_t *cap;
-
-    if (!port || !pci_is_express(port) ||
-        pls_slot_set_present(port, !s->removed)) {
-        return;
-    }
-    cap = port->config + port->exp.exp_cap;
-    if (!(pci_get_word(cap + PCI_EXP_FLAGS) & PCI_EXP_FLAGS_SLOT) ||
-        !(pci_get_long(cap + PCI_EXP_SLTCAP) & PCI_EXP_SLTCAP_HPC)) {
-        return;
-    }
-    if (s->removed) {
-        pci_word_test_and_clear_mask(cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
-        pci_word_test_and_clear_mask(cap + PCI_EXP_LNKSTA,
-                                     PCI_EXP_LNKSTA_DLLLA);
-    } else {
-        pci_word_test_and_set_mask(cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDS);
-        pci_word_test_and_set_mask(cap + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_DLLLA);
-    }
-    pci_word_test_and_set_mask(cap + PCI_EXP_SLTSTA, PCI_EXP_SLTSTA_PDC);
-    pcie_cap_slot_get(port, &ctl, &sta);
-    if (!(ctl & PCI_EXP_SLTCTL_HPIE)) {
-        return;
-    }
-    if (msix_enabled(port)) {
-        msix_notify(port, pcie_cap_flags_get_vector(port));
-    } else if (msi_enabled(port)) {
-        msi_notify(port, pcie_cap_flags_get_vector(port));
-    }
-}
-
 static bool pln_get_hung(Object *obj, Error **errp)
 {
     return PEERLANE_GPU(obj)->fault_hung_engine;
@@ -336,13 +291,11 @@ static void pln_set_removed(Object *obj, bool removed, Error **errp)
         pln_reset(s, "surprise removal");
         s->removed = true;
         pln_show_removed(s);
-        pln_signal_slot(s);
     } else {
         /* It comes back as after power on, but for its counters */
         s->removed = false;
         pln_show_removed(s);
         pci_device_reset(PCI_DEVICE(s));
-        pln_signal_slot(s);
     }
 }
 
@@ -350,7 +303,7 @@ static void pln_reset_hold(Object *obj, ResetType type)
 {
     PeerlaneGPU *s = PEERLANE_GPU(obj);
 
-    if (s->powered) {
+    if (s->powered && !s->removed) {
         s->reset_count++;
     }
     s->powered = true;

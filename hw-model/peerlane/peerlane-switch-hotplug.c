@@ -191,30 +191,6 @@ static void pls_surprise_removal(Object *obj, bool value, Error **errp)
     pls_slot_event(d, PCI_EXP_SLTSTA_PDC | PCI_EXP_SLTSTA_DLLSC);
 }
 
-/* The card in a slot stops to answer, or comes back; false: not our slot */
-bool pls_slot_set_present(PCIDevice *port, bool present)
-{
-    uint8_t *sta = pls_exp_cap(port) + PCI_EXP_SLTSTA;
-    uint16_t events = PCI_EXP_SLTSTA_PDC;
-
-    if (!object_dynamic_cast(OBJECT(port), TYPE_PEERLANE_SWITCH_DOWNSTREAM)) {
-        return false;
-    }
-    if (!PCIE_SLOT(port)->hotplug) {
-        return true;
-    }
-    if (present) {
-        pci_word_test_and_set_mask(sta, PCI_EXP_SLTSTA_PDS);
-    } else {
-        pci_word_test_and_clear_mask(sta, PCI_EXP_SLTSTA_PDS);
-    }
-    if (pls_set_link(port, present && pls_slot_power(port))) {
-        events |= PCI_EXP_SLTSTA_DLLSC;
-    }
-    pls_slot_event(port, events);
-    return true;
-}
-
 void pls_slot_add_property(ObjectClass *klass)
 {
     object_class_property_add_bool(klass, "surprise-removal", NULL,

@@ -190,7 +190,6 @@ void pls_slot_reset(PCIDevice *d);
 void pls_slot_write_config(PCIDevice *d, uint16_t slt_ctl, uint16_t slt_sta,
                            uint32_t address, uint32_t val, int len);
 void pls_slot_plug(HotplugHandler *slot, DeviceState *dev, Error **errp);
-bool pls_slot_set_present(PCIDevice *port, bool present);
 void pls_slot_add_property(ObjectClass *klass);
 
 /* peerlane-switch-counters.c */

@@ -90,6 +90,8 @@ check "... and that is the reason" expr "$qmp_reply" : ".*'fault-engine-error' e
 bar1 $PLN_BAR1_CMD_MAP 0 1 0x10000
 memset $((WIN + 0x10000)) 16 0x5c
 bytes_are "BAR1 is there" $B1 0x5c5c5c5c
+reg $PLN_REG_RESET_COUNT
+resets=$r
 writeq $((WIN + 0x2000)) 0
 desc 0 op=$PLN_OP_SEM_WAIT src=0x2000 imm=1 arg=1000000
 desc 0 op=$PLN_OP_FILL flags=$((PLN_DESC_F_DST_BUS | PLN_DESC_F_COMP)) arg=1 imm=0x33 dst=0x100000 len=8
@@ -109,10 +111,15 @@ qt clock_step 2000000000
 bytes_are "no DMA any more" 0x100000 0x0000000000000000
 qom_get gpu0 state
 case $qmp_reply in *'"removed": true'*) pass "state says so" ;; *) fail "state says so" ;; esac
+qmp_events=
+qmp system_reset
+check "the machine is reset" event '"RESET"'
+value_is "it stays away" 0xffffffff cfg_readl 0x20 0
 check "bring it back" qom_set gpu0 surprise-removed false
 value_is "it is not configured" 0 cfg_readl 0x20 0x10
 gpu_setup 0 0x20
 value_is "it is there" $PLN_ID_VALUE reg $PLN_REG_ID
+value_is "its return counts as a reset, that of the machine does not" $((resets + 1)) reg $PLN_REG_RESET_COUNT
 value_is "and was reset" $PLN_Q_DISABLED qreg 0 $PLN_Q_STATUS
 value_is "BAR1 is not mapped" 0 reg $PLN_REG_BAR1_RUNS_USED
 value_is "scratch is clear" 0 reg $PLN_REG_SCRATCH

@@ -93,34 +93,4 @@ check "the inner switch goes with all below it" unplug $DP2 sw1
 live_is "and all their requesters" 2
 move 0 write "$peer" 4096
 check_eq "the others go on" 11 "$dma_ok$data_ok"
-
-# A GPU that stops to answer, and comes back: its port reports both, with an interrupt for what the guest has enabled
-SLOT_IRQ=0x3800
-cfg_writel $DP0 0x74 $SLOT_IRQ
-cfg_writel $DP0 0x78 0
-cfg_writel $DP0 0x7c 0x4711
-cfg_writew $DP0 0x72 1
-slot_begins() { # SLOT-CONTROL
-    cfg_writew $DP0 0xa8 "$1"
-    cfg_writew $DP0 0xaa 0x0108
-    writel $SLOT_IRQ 0
-}
-slot_is() { # DESC LINK PRESENT LINK-CHANGED PRESENCE-CHANGED INTERRUPT
-    cfg_readl $DP0 0xa0
-    sl=$((r >> 29 & 1))
-    cfg_readl $DP0 0xa8
-    sl="$sl $((r >> 22 & 1)) $((r >> 24 & 1)) $((r >> 19 & 1))"
-    readl $SLOT_IRQ
-    check_eq "$1" "$2 $3 $4 $5 $6" "$sl $((r == 0x4711))"
-}
-slot_begins 0x1120
-slot_is "at first: link and presence" 1 1 0 0 0
-qom_set gpu0 surprise-removed true
-slot_is "it does not answer; the link's interrupt is enabled" 0 0 1 1 1
-slot_begins 0x0120
-qom_set gpu0 surprise-removed false
-slot_is "it is back; neither interrupt is enabled" 1 1 1 1 0
-slot_begins 0x0128
-qom_set gpu0 surprise-removed true
-slot_is "again; that of presence is enabled" 0 0 1 1 1
 qt_finish
