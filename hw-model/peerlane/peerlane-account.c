@@ -39,15 +39,14 @@ static guint pla_mapping_hash(gconstpointer p)
     const PlaMapping *m = p;
 
     return (g_direct_hash(m->host) * 31 + g_direct_hash(m->as)) * 31 +
-           m->len + m->is_write;
+           m->is_write;
 }
 
 static gboolean pla_mapping_equal(gconstpointer a, gconstpointer b)
 {
     const PlaMapping *x = a, *y = b;
 
-    return x->as == y->as && x->host == y->host && x->len == y->len &&
-           x->is_write == y->is_write;
+    return x->as == y->as && x->host == y->host && x->is_write == y->is_write;
 }
 
 static void pla_free(gpointer p)
@@ -82,12 +81,23 @@ void pla_map(GHashTable *mappings, PlaMapping *m)
 PlaMapping *pla_unmap(GHashTable *mappings, AddressSpace *as, void *host,
                       hwaddr len, bool is_write)
 {
-    PlaMapping key = {
-        .as = as, .host = host, .len = len, .is_write = is_write,
-    };
-    PlaMapping *m = g_hash_table_lookup(mappings, &key);
+    PlaMapping key = { .as = as, .host = host, .is_write = is_write };
+    PlaMapping *first = g_hash_table_lookup(mappings, &key);
+    PlaMapping *m = NULL, **link = NULL;
 
-    if (m) {
+    for (PlaMapping *try = first, **at = NULL; try;
+         at = &try->next, try = try->next) {
+        if (try->len == len || (try->len > len && !m)) {
+            m = try;
+            link = at;
+            if (m->len == len) {
+                break;
+            }
+        }
+    }
+    if (m && link) {
+        *link = m->next;
+    } else if (m) {
         g_hash_table_steal(mappings, m);
         if (m->next) {
             g_hash_table_add(mappings, m->next);

@@ -16,16 +16,17 @@ void pla_visit(Visitor *v, const char *name, const char *const *names,
 
 /*
  * Memory that is mapped for DMA, which counts when the mapping ends.  QEMU does
- * not say which mapping ends, only what is in here; of several that are alike
- * the oldest is taken.  To be embedded as the first member, in memory from
- * GLib.  The caller has a lock.
+ * not say which mapping ends, only what is in here.  Of several at one place
+ * the oldest with that length is taken, or the oldest that is longer: a device
+ * may give back less than it mapped.  To be embedded as the first member, in
+ * memory from GLib.  The caller has a lock.
  */
 typedef struct PlaMapping {
     AddressSpace *as;
     void *host;
     hwaddr len;
     bool is_write;
-    struct PlaMapping *next;    /* a later one that is alike */
+    struct PlaMapping *next;    /* a later one at the same place */
 } PlaMapping;
 
 GHashTable *pla_mappings_new(void);

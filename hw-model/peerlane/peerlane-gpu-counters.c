@@ -11,7 +11,6 @@
 #include "exec/memory.h"
 #include "hw/core/cpu.h"
 #include "hw/pci/pci.h"
-#include "hw/qdev-core.h"
 #include "peerlane-gpu.h"
 #include "trace.h"
 
@@ -122,37 +121,73 @@ static PCIDevice *pln_initiator(AddressSpace *as)
                    NULL;
 }
 
-/* Names are for ever, addresses are not: a device that comes may get one again */
+/* The entry with this name, or a free one, which gets it; or NULL */
+static PlnInitiator *pln_named_initiator(PeerlaneGPU *s, const char *name)
+{
+    for (unsigned i = 0; name && i < PLN_NUM_INITIATORS - 1; i++) {
+        PlnInitiator *in = &s->initiators[i];
+
+        if (!in->id) {
+            pstrcpy((char *)in->name, sizeof(in->name), name);
+            return in;
+        }
+        if (!strncmp((const char *)in->name, name, sizeof(in->name) - 1)) {
+            return in;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * A name is made once, and belongs to its device until that is unrealized:
+ * another one may get the same address then.
+ */
 static PlnInitiator *pln_find_initiator(PeerlaneGPU *s, PCIDevice *dev)
 {
-    /* The last entry is for all that have no other */
-    PlnInitiator *in = &s->initiators[PLN_NUM_INITIATORS - 1];
-    g_autofree char *path = NULL;
-    const char *name = "unknown";
+    PlnInitiator *in = NULL;
 
-    if (dev) {
-        path = dev->qdev.id ? NULL : object_get_canonical_path(OBJECT(dev));
-        name = path ? path : dev->qdev.id;
-    }
     for (unsigned i = 0; dev && i < PLN_NUM_INITIATORS - 1; i++) {
-        PlnInitiator *try = &s->initiators[i];
-
-        if (!try->id || !strncmp((const char *)try->name, name,
-                                  sizeof(try->name) - 1)) {
-            in = try;
+        if (s->initiators[i].dev == dev) {
+            in = &s->initiators[i];
             break;
         }
     }
-    if (in == &s->initiators[PLN_NUM_INITIATORS - 1]) {
-        dev = NULL;
-        name = "unknown";
+    if (dev && !in) {
+        g_autofree char *path =
+            dev->qdev.id ? NULL : object_get_canonical_path(OBJECT(dev));
+
+        in = pln_named_initiator(s, path ? path : dev->qdev.id);
+        if (in) {
+            in->dev = qatomic_read(&dev->qdev.realized) ? dev : NULL;
+        }
     }
-    if (!in->id) {
-        pstrcpy((char *)in->name, sizeof(in->name), name);
+    if (in) {
+        in->id = PLN_INITIATOR_VALID | pci_get_bdf(dev);
+        return in;
     }
-    in->id = PLN_INITIATOR_VALID |
-             (dev ? pci_get_bdf(dev) : PLN_INITIATOR_UNKNOWN);
+    /* The last entry is for all that have no other */
+    in = &s->initiators[PLN_NUM_INITIATORS - 1];
+    pstrcpy((char *)in->name, sizeof(in->name), "unknown");
+    in->id = PLN_INITIATOR_VALID | PLN_INITIATOR_UNKNOWN;
     return in;
+}
+
+static void pln_device_unrealize(DeviceListener *listener, DeviceState *dev)
+{
+    PeerlaneGPU *s = container_of(listener, PeerlaneGPU, listener);
+    PCIDevice *d = (PCIDevice *)object_dynamic_cast(OBJECT(dev),
+                                                    TYPE_PCI_DEVICE);
+
+    if (!d) {
+        return;
+    }
+    QEMU_LOCK_GUARD(&s->lock);
+    pla_forget(s->mappings, &d->bus_master_as);
+    for (unsigned i = 0; i < PLN_NUM_INITIATORS - 1; i++) {
+        if (s->initiators[i].dev == d) {
+            s->initiators[i].dev = NULL;
+        }
+    }
 }
 
 static void pln_account(PeerlaneGPU *s, AddressSpace *as, bool window,
@@ -231,10 +266,13 @@ void pln_counters_init(PeerlaneGPU *s)
 {
     qemu_mutex_init(&s->lock);
     s->mappings = pla_mappings_new();
+    s->listener.unrealize = pln_device_unrealize;
+    device_listener_register(&s->listener);
 }
 
 void pln_counters_finalize(PeerlaneGPU *s)
 {
+    device_listener_unregister(&s->listener);
     g_hash_table_destroy(s->mappings);
     qemu_mutex_destroy(&s->lock);
 }

@@ -9,6 +9,7 @@
 #include "qemu/timer.h"
 #include "qemu/uuid.h"
 #include "hw/pci/pci_device.h"
+#include "hw/qdev-core.h"
 #include "qom/object.h"
 #include "peerlane-account.h"
 #include "peerlane-gpu-regs.h"
@@ -73,6 +74,7 @@ typedef struct PlnBar1Run {
 } PlnBar1Run;
 
 typedef struct PlnInitiator {
+    PCIDevice *dev;             /* only to compare; NULL: found by its name */
     uint32_t id;                /* 0: this entry is free */
     uint32_t read_hi;
     uint32_t write_hi;
@@ -136,6 +138,7 @@ struct PeerlaneGPU {
     uint64_t counters[PLN_NUM_COUNTERS];
     uint32_t counters_hi[PLN_NUM_COUNTERS];
     PlnInitiator initiators[PLN_NUM_INITIATORS];
+    DeviceListener listener;
     GHashTable *mappings;
 };
 

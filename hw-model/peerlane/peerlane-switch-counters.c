@@ -275,6 +275,15 @@ static bool pls_masters(PCIDevice *dev)
     return dev->bus_master_enable_region.enabled;
 }
 
+/*
+ * Another thread may have looked at the observer before it was taken away.
+ * Within pls_lock.
+ */
+static bool pls_observed(AddressSpace *as)
+{
+    return qatomic_read(&as->observer);
+}
+
 static int64_t pls_now(void)
 {
     return pls_link_modelled ? qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) : 0;
@@ -292,6 +301,9 @@ static void pls_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
         return;
     }
     QEMU_LOCK_GUARD(&pls_lock);
+    if (!pls_observed(as)) {
+        return;
+    }
     while (len) {
         hwaddr n = len;
 
@@ -306,13 +318,17 @@ static void pls_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
 static void pls_map(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
                     void *host, hwaddr len, bool is_write)
 {
-    PlsMapping *m = g_new0(PlsMapping, 1);
+    PlsMapping *m;
 
+    QEMU_LOCK_GUARD(&pls_lock);
+    if (!pls_observed(as)) {
+        return;
+    }
+    m = g_new0(PlsMapping, 1);
     m->m = (PlaMapping) {
         .as = as, .host = host, .len = len, .is_write = is_write,
     };
     m->began = pls_now();
-    QEMU_LOCK_GUARD(&pls_lock);
     pls_follow(&m->went, pls_function(as), mr, addr, &len, is_write, MEMTX_OK);
     pla_map(pls_mappings, &m->m);
 }
@@ -345,6 +361,9 @@ static void pls_invalid(AddressSpace *as, hwaddr addr, hwaddr len,
         return;
     }
     QEMU_LOCK_GUARD(&pls_lock);
+    if (!pls_observed(as)) {
+        return;
+    }
     for (PCIBus *bus = own; bus && bus->parent_dev;
          bus = pci_get_bus(bus->parent_dev)) {
         PlsDownstream *p = pls_as_downstream(bus->parent_dev);
@@ -409,9 +428,9 @@ static void pls_device_unrealize(DeviceListener *listener, DeviceState *dev)
         return;
     }
     WITH_QEMU_LOCK_GUARD(&pls_lock) {
+        address_space_set_observer(&d->bus_master_as, NULL);
         pla_forget(pls_mappings, &d->bus_master_as);
     }
-    address_space_set_observer(&d->bus_master_as, NULL);
     pls_forget_function(d);
 }
 
@@ -447,7 +466,7 @@ static void pls_forget_tallies(PlaMapping *m, void *counters)
     }
 }
 
-/* The port of these goes */
+/* The port of these goes, and no route leads to it any more */
 void pls_counters_forget(PlsCounters *counters)
 {
     QEMU_LOCK_GUARD(&pls_lock);

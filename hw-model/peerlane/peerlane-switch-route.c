@@ -274,12 +274,13 @@ static AddressSpace *pls_get_address_space(PCIBus *bus, void *opaque,
                              r->parent_as->root, 0, UINT64_MAX);
     memory_region_add_subregion(&r->root, 0, &r->up);
     address_space_init(&r->as, &r->root, "peerlane-switch");
-    WITH_QEMU_LOCK_GUARD(&pls_lock) {
-        QLIST_INSERT_HEAD(&p->requesters, r, next);
-    }
     memory_region_transaction_begin();
     pls_set_routes(r);
     memory_region_transaction_commit();
+    /* With its routes: another thread may look for them from now on */
+    WITH_QEMU_LOCK_GUARD(&pls_lock) {
+        QLIST_INSERT_HEAD(&p->requesters, r, next);
+    }
     return &r->as;
 }
 

@@ -113,10 +113,10 @@ static void pls_upstream_realize(PCIDevice *d, Error **errp)
 
 static void pls_upstream_exit(PCIDevice *d)
 {
-    pls_counters_forget(&PEERLANE_SWITCH_UPSTREAM(d)->counters);
-    pls_counters_put();
     pls_port_exit(d);
     pci_bridge_exitfn(d);
+    pls_counters_forget(&PEERLANE_SWITCH_UPSTREAM(d)->counters);
+    pls_counters_put();
 }
 
 static int pls_upstream_post_load(void *opaque, int version_id)
@@ -322,8 +322,8 @@ err_bridge:
 
 static void pls_downstream_exit(PCIDevice *d)
 {
-    pls_counters_forget(&PEERLANE_SWITCH_DOWNSTREAM(d)->counters);
     pls_downstream_exit_routes(PEERLANE_SWITCH_DOWNSTREAM(d));
+    pls_counters_forget(&PEERLANE_SWITCH_DOWNSTREAM(d)->counters);
     pcie_chassis_del_slot(PCIE_SLOT(d));
     pls_port_exit(d);
     pci_bridge_exitfn(d);
