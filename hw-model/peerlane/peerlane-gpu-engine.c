@@ -179,6 +179,15 @@ static bool pln_queue_ready(const PlnQueue *q)
     return q->status == PLN_Q_RUNNING && !q->waiting;
 }
 
+/* In D3hot a function sends no requests, and no interrupts */
+static bool pln_in_d0(PeerlaneGPU *s)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+
+    return !(pci_get_word(pdev->config + pdev->pm_cap + PCI_PM_CTRL) &
+             PCI_PM_CTRL_STATE_MASK);
+}
+
 static void pln_unref(void *opaque)
 {
     object_unref(OBJECT(opaque));
@@ -193,7 +202,7 @@ static void pln_engine_bh(void *opaque)
     /* Work may end with the device unplugged: see pln_queue_step() */
     object_ref(OBJECT(s));
     /* While the machine is stopped nothing may change its memory */
-    while (idle < s->num_queues && s->bh && !s->removed &&
+    while (idle < s->num_queues && s->bh && !s->removed && pln_in_d0(s) &&
            !s->fault_hung_engine && runstate_is_running()) {
         PlnQueue *q = &s->queues[s->next_queue];
 

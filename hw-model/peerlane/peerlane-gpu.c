@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "qemu/module.h"
+#include "qemu/range.h"
 #include "qemu/units.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
@@ -235,6 +236,9 @@ static void pln_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
     }
     pci_default_write_config(pdev, addr, val, len);
     pcie_cap_flr_write_config(pdev, addr, val, len);
+    if (ranges_overlap(addr, len, pdev->pm_cap + PCI_PM_CTRL, 2)) {
+        pln_engine_kick(PEERLANE_GPU(pdev));
+    }
 }
 
 static bool pln_get_hung(Object *obj, Error **errp)

@@ -409,7 +409,13 @@ static void pls_device_realize(DeviceListener *listener, DeviceState *dev)
 {
     PCIDevice *d = (PCIDevice *)object_dynamic_cast(OBJECT(dev),
                                                     TYPE_PCI_DEVICE);
+    PCIDevice *port = d ? pci_bridge_get_device(pci_get_bus(d)) : NULL;
+    PlsDownstream *p = port ? pls_as_downstream(port) : NULL;
 
+    /* The link above an upstream port is that port's own */
+    if (p && !pls_as_upstream(d)) {
+        pls_link_show(&p->link, d);
+    }
     for (PCIBus *bus = d ? pci_get_bus(d) : NULL; bus && bus->parent_dev;
          bus = pci_get_bus(bus->parent_dev)) {
         if (pls_as_downstream(bus->parent_dev)) {

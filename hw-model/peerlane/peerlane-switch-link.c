@@ -13,6 +13,7 @@
 #include "qemu/timer.h"
 #include "hw/pci/pci_bridge.h"
 #include "hw/pci/pci_bus.h"
+#include "hw/pci/pcie.h"
 #include "peerlane-switch.h"
 
 #define PLS_MAX_GEN             5
@@ -39,6 +40,21 @@ bool pls_link_check(PlsLink *link, Error **errp)
         pls_link_modelled = true;
     }
     return true;
+}
+
+/*
+ * What is below a modelled link, or an upstream port, has come up with its
+ * whole width and speed, and says so.  QEMU makes ports and devices alike
+ * 2.5 GT/s x1.
+ */
+void pls_link_show(PlsLink *link, PCIDevice *d)
+{
+    uint8_t *cap = d->config + d->exp.exp_cap;
+
+    if (link->gen && pci_is_express(d) && d->exp.exp_cap &&
+        (pci_get_word(cap + PCI_EXP_FLAGS) & PCI_EXP_FLAGS_VERS) >= 2) {
+        pcie_cap_fill_link_ep_usp(d, link->width, link->gen);
+    }
 }
 
 /* Femtoseconds for a byte on one lane, and by what to divide them */

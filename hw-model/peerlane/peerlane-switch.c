@@ -107,6 +107,7 @@ static void pls_upstream_realize(PCIDevice *d, Error **errp)
         pci_bridge_exitfn(d);
         return;
     }
+    pls_link_show(&PEERLANE_SWITCH_UPSTREAM(d)->link, d);
     pls_vsec_init(d);
     pls_counters_get();
 }
@@ -295,6 +296,10 @@ static void pls_downstream_realize(PCIDevice *d, Error **errp)
     p->up = PEERLANE_SWITCH_UPSTREAM(above);
     if (!pls_set_port_number(d, errp)) {
         return;
+    }
+    if (p->link.gen) {
+        s->speed = p->link.gen;
+        s->width = p->link.width;
     }
     pci_bridge_initfn(d, TYPE_PCIE_BUS);
     if (!pls_port_init(d, PCI_EXP_TYPE_DOWNSTREAM, errp)) {

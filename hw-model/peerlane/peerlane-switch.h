@@ -206,6 +206,7 @@ extern const VMStateDescription vmstate_pls_counters;
 /* peerlane-switch-link.c */
 extern bool pls_link_modelled;          /* any is */
 bool pls_link_check(PlsLink *link, Error **errp);
+void pls_link_show(PlsLink *link, PCIDevice *d);
 void pls_link_transfer(PlsModelled *m, PlsPath *path, hwaddr len,
                        bool is_write, int64_t began);
 void pls_link_add_property(Object *obj);

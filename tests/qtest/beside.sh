@@ -69,13 +69,17 @@ while [ $n -lt $rounds ]; do
 done
 check_eq "COMPARE: each result is within the memory" "" "$wrong"
 diag "of $rounds comparisons $same saw no difference"
-for job in "COPY src=0 dst=0x200000" "CRC32C src=0" "ADD src=0 dst=0x200000 arg=$PLN_ADD_INT32" \
-    "ADD src=0x200000 dst=0 arg=$PLN_ADD_INT32" "FILL dst=0 arg=8 imm=0"; do
+# the last three on one word of what the drive writes
+word=$((LEN - 8))
+for job in "COPY src=0 dst=0x200000 len=$LEN" "CRC32C src=0 len=$LEN" \
+    "ADD src=0 dst=0x200000 arg=$PLN_ADD_INT32 len=$LEN" "ADD src=0x200000 dst=0 arg=$PLN_ADD_INT32 len=$LEN" \
+    "FILL dst=0 arg=8 imm=0 len=$LEN" "SEM_WAIT src=$word imm=0" "SEM_WRITE dst=$word imm=0" \
+    "IMM_WRITE dst=$word arg=8 imm=0"; do
     name=${job%% *}
     eval "code=\$PLN_OP_$name"
     for pages in 8 24 48 96; do
         # shellcheck disable=SC2086 # words
-        beside $pages op=$code ${job#* } len=$LEN
+        beside $pages op=$code ${job#* }
     done
     qreg 0 $PLN_Q_STATUS
     check_eq "$job: goes on" $PLN_Q_IDLE $r

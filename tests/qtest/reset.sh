@@ -111,4 +111,26 @@ counter $PLN_CNT_DESCRIPTORS
 check_eq "own FLR: the descriptor that did it is dropped too" "$jobs" "$r"
 idle "own FLR" 4
 value_is "own FLR: its queue is disabled" $PLN_Q_DISABLED qreg 2 $PLN_Q_STATUS
+
+# Without power the engine rests: it sends neither requests nor interrupts
+power() { # 0: D0, 3: D3hot
+    cfg_cap 0x20 1
+    cfg_writew 0x20 $((r + 4)) "$1"
+}
+msix_setup 0 0x20
+queue_setup 1
+memset 0x100000 16 0
+desc 1 op=$PLN_OP_SEM_WAIT src=0x2000 imm=2 arg=10000000
+desc 1 op=$PLN_OP_FILL flags=$((PLN_DESC_F_DST_BUS | PLN_DESC_F_COMP | PLN_DESC_F_IRQ)) arg=1 imm=0x66 dst=0x100000 len=8
+ring 1
+power 3
+reg $PLN_REG_ID
+check "D3hot: registers do not answer" test $r -ne $((PLN_ID_VALUE))
+qt clock_step 20000000000
+bytes_are "D3hot: the engine writes nothing" 0x100000 0x0000000000000000
+value_is "D3hot: no interrupt, also of the wait that is over" 0 readl $MSIX_AT
+power 0
+value_is "D0: it goes on with what it has" $PLN_Q_ERROR settle 1
+value_is "D0: the wait is over" $PLN_ERR_TIMEOUT qreg 1 $PLN_Q_ERROR_CODE
+value_is "D0: which an interrupt tells" 0x100 readl $MSIX_AT
 qt_finish

@@ -113,6 +113,19 @@ agree() {
 qom_get dp0 modelled
 check_eq "16 lanes of 16 GT/s less coding are 31.5 GB/s" "31507692307 100" \
     "$(printf "%s\n" "$qmp_reply" | jq -r '.return | "\(."modelled-bytes-per-second") \(."modelled-latency-ns")"')"
+# link_is DESC BDF CAPABILITY-AT WANT: speed | width << 4, what can be and what is
+link_is() {
+    cfg_readl "$2" $(($3 + 0xc))
+    li=$((r & 0x3ff))
+    cfg_readl "$2" $(($3 + 0x10))
+    check_eq "$1: link capabilities and status" "$(($4)) $(($4))" "$li $((r >> 16 & 0x3ff))"
+}
+link_is "a downstream port" $DP0 0x90 0x104
+link_is "an upstream port" $SW0 0x90 0x23
+cfg_cap $GPU0 0x10
+link_is "a GPU" $GPU0 $r 0x104
+cfg_cap $GPU8 0x10
+link_is "a GPU below another port" $GPU8 $r 0x11
 host0="dp0:up sw0:up"
 transfer 0 "$host0" write 1 4096 "dp0:up dp1:down"
 agree 0 "a write to a peer"
