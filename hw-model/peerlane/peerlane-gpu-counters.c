@@ -335,73 +335,10 @@ out:
     visit_end_list(v, NULL);
 }
 
-static bool pln_visit_queue(Visitor *v, PlnQueue *q, Error **errp)
-{
-    g_autofree char *status = g_strdup(pln_queue_status_name(q));
-    uint64_t fence = q->fence;
-    uint32_t head = q->head;
-    uint32_t tail = q->tail;
-    uint32_t code = q->error_code;
-    uint32_t index = q->error_index;
-    bool ok;
-
-    if (!visit_start_struct(v, NULL, NULL, 0, errp)) {
-        return false;
-    }
-    ok = visit_type_str(v, "status", &status, errp) &&
-         visit_type_uint32(v, "head", &head, errp) &&
-         visit_type_uint32(v, "tail", &tail, errp) &&
-         visit_type_uint32(v, "error-code", &code, errp) &&
-         visit_type_uint32(v, "error-index", &index, errp) &&
-         visit_type_uint64(v, "fence", &fence, errp) &&
-         visit_check_struct(v, errp);
-    visit_end_struct(v, NULL);
-    return ok;
-}
-
-static bool pln_visit_queues(Visitor *v, PeerlaneGPU *s, Error **errp)
-{
-    bool ok = true;
-
-    if (!visit_start_list(v, "queues", NULL, 0, errp)) {
-        return false;
-    }
-    for (unsigned i = 0; i < s->num_queues && ok; i++) {
-        ok = pln_visit_queue(v, &s->queues[i], errp);
-    }
-    ok = ok && visit_check_list(v, errp);
-    visit_end_list(v, NULL);
-    return ok;
-}
-
-static void pln_get_state(Object *obj, Visitor *v, const char *name,
-                          void *opaque, Error **errp)
-{
-    PeerlaneGPU *s = PEERLANE_GPU(obj);
-    uint32_t resets = s->reset_count;
-    uint32_t units = s->bar1_units_used;
-    uint32_t runs = s->bar1_runs_used;
-    bool removed = s->removed;
-
-    if (!visit_start_struct(v, name, NULL, 0, errp)) {
-        return;
-    }
-    if (visit_type_bool(v, "removed", &removed, errp) &&
-        visit_type_uint32(v, "reset-count", &resets, errp) &&
-        visit_type_uint32(v, "bar1-units-used", &units, errp) &&
-        visit_type_uint32(v, "bar1-runs-used", &runs, errp) &&
-        pln_visit_queues(v, s, errp)) {
-        visit_check_struct(v, errp);
-    }
-    visit_end_struct(v, NULL);
-}
-
 void pln_counters_add_properties(Object *obj)
 {
     object_property_add(obj, "counters", "struct", pln_get_counters, NULL,
                         NULL, NULL);
     object_property_add(obj, "initiators", "list", pln_get_initiators, NULL,
                         NULL, NULL);
-    object_property_add(obj, "state", "struct", pln_get_state, NULL, NULL,
-                        NULL);
 }

@@ -471,6 +471,7 @@ static void pln_instance_init(Object *obj)
     object_property_add_bool(obj, "surprise-removed", pln_get_removed,
                              pln_set_removed);
     pln_counters_add_properties(obj);
+    pln_state_add_property(obj);
 }
 
 static void pln_instance_finalize(Object *obj)

@@ -184,6 +184,9 @@ const char *pln_queue_status_name(const PlnQueue *q);
 /* peerlane-gpu-migrate.c */
 extern const VMStateDescription vmstate_pln;
 
+/* peerlane-gpu-state.c */
+void pln_state_add_property(Object *obj);
+
 /* peerlane-gpu-counters.c */
 extern const MemoryRegionObserver pln_vram_observer;
 void pln_counters_init(PeerlaneGPU *s);

@@ -42,6 +42,7 @@ static void pls_slot_event(PCIDevice *d, uint16_t events)
     uint8_t *cap = pls_exp_cap(d);
     uint16_t ctl = pci_get_word(cap + PCI_EXP_SLTCTL);
     uint16_t new = events & ~pci_get_word(cap + PCI_EXP_SLTSTA);
+    bool irq;
 
     pci_word_test_and_set_mask(cap + PCI_EXP_SLTSTA, events);
     if (!(ctl & PCI_EXP_SLTCTL_PDCE)) {
@@ -50,7 +51,9 @@ static void pls_slot_event(PCIDevice *d, uint16_t events)
     if (!(ctl & PCI_EXP_SLTCTL_DLLSCE)) {
         new &= ~PCI_EXP_SLTSTA_DLLSC;
     }
-    if (new && (ctl & PCI_EXP_SLTCTL_HPIE) && msi_enabled(d)) {
+    irq = new && (ctl & PCI_EXP_SLTCTL_HPIE) && msi_enabled(d);
+    trace_peerlane_switch_slot_event(pls_name(d), events, irq);
+    if (irq) {
         msi_notify(d, pcie_cap_flags_get_vector(d));
     }
 }
@@ -78,7 +81,11 @@ static bool pls_set_link(PCIDevice *d, bool up)
     } else {
         pci_word_test_and_clear_mask(sta, PCI_EXP_LNKSTA_DLLLA);
     }
-    return up != !!was;
+    if (up == !!was) {
+        return false;
+    }
+    trace_peerlane_switch_link(pls_name(d), up);
+    return true;
 }
 
 /* Slot control decides on power; only a device that is to go goes with it */
@@ -131,6 +138,7 @@ void pls_slot_plug(HotplugHandler *slot, DeviceState *dev, Error **errp)
     if (!pls_occupied(d)) {
         return;         /* function 0 comes last */
     }
+    trace_peerlane_switch_plug(pls_name(d), pls_name(dev), on);
     pci_word_test_and_set_mask(pls_exp_cap(d) + PCI_EXP_SLTSTA,
                                PCI_EXP_SLTSTA_PDS);
     pls_set_link(d, true);

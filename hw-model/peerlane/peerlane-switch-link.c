@@ -15,6 +15,7 @@
 #include "hw/pci/pci_bus.h"
 #include "hw/pci/pcie.h"
 #include "peerlane-switch.h"
+#include "trace.h"
 
 #define PLS_MAX_GEN             5
 #define PLS_MAX_PAYLOAD         256
@@ -144,6 +145,7 @@ void pls_link_transfer(PlsModelled *m, PlsPath *path, hwaddr len,
 {
     uint64_t at = began * 1000, finish;
     PlsPackets p;
+    bool late;
 
     if (is_write) {
         p = pls_packets(len, PLS_MAX_PAYLOAD, PLS_REQUEST_OVERHEAD);
@@ -165,7 +167,9 @@ void pls_link_transfer(PlsModelled *m, PlsPath *path, hwaddr len,
     }
     m->payload += len;
     m->finish = MAX(m->finish, finish);
-    m->late += qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) * 1000ULL > finish;
+    late = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) * 1000ULL > finish;
+    m->late += late;
+    trace_peerlane_switch_link_transfer(len, is_write, began, finish, late);
 }
 
 static bool pls_visit(Visitor *v, const char *name, uint64_t val, Error **errp)
