@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "wire.h"
@@ -79,12 +80,17 @@ static void pcap_open(struct wire *wire, struct wire_port *port)
 }
 
 static void pcap_write(struct wire *wire, struct wire_port *port,
-		       const uint8_t *data, size_t len, uint64_t now)
+		       const uint8_t *data, size_t len)
 {
-	uint32_t header[4] = { now / 1000000000, now % 1000000000, len, len };
+	uint32_t header[4] = { 0, 0, len, len };
+	struct timespec now;
 
 	if (!port->pcap)
 		return;
+	/* of the day, so that the file can be laid beside logs */
+	clock_gettime(CLOCK_REALTIME, &now);
+	header[0] = now.tv_sec;
+	header[1] = now.tv_nsec;
 	port->pcap_bytes += sizeof(header) + len;
 	if (port->pcap_bytes <= wire->pcap_max &&
 	    fwrite(header, sizeof(header), 1, port->pcap) == 1 &&
@@ -231,6 +237,7 @@ static struct wire_frame *take(struct wire_port *port, struct wire_frame **at)
 	struct wire_frame *frame = *at;
 
 	*at = frame->next;
+	port->held -= frame->held;
 	if (port->tail == frame) {
 		port->tail = port->queue;
 		while (port->tail && port->tail->next)
@@ -244,7 +251,7 @@ static void release_held(struct wire_port *port, uint64_t due)
 {
 	struct wire_frame **at = &port->queue;
 
-	while (*at) {
+	while (port->held) {
 		struct wire_frame *frame = *at;
 
 		if (!frame->held) {
@@ -283,6 +290,7 @@ static void enqueue(struct wire_port *from, struct wire_port *to, unsigned int i
 			frame->due = from->last_due[index];
 		from->last_due[index] = frame->due;
 		frame->held = verdict->held;
+		to->held += frame->held;
 		if (frame->held)
 			frame->due += WIRE_HOLD_NS;
 		insert(to, frame);
@@ -429,7 +437,7 @@ void port_receive(struct wire *wire, struct wire_port *port)
 			continue;
 		}
 		now = wire_now();
-		pcap_write(wire, port, data, len, now);
+		pcap_write(wire, port, data, len);
 		frame_parse(data, len, &info);
 		if (flow_repeats(port->flows, data, &info))
 			path->count.roce_repeats++;
@@ -473,7 +481,7 @@ uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
 		frame_parse(frame->data, frame->len, &info);
 		if (sent) {
 			count(&port->path[WAY_IN], &info, frame->len);
-			pcap_write(wire, port, frame->data, frame->len, now);
+			pcap_write(wire, port, frame->data, frame->len);
 		} else {
 			dropped(&port->path[WAY_IN], &info, DROP_PEER);
 		}

@@ -100,6 +100,7 @@ struct wire_port {
 	struct wire_frame *queue, *tail;	/* for the host, by time */
 	uint64_t last_due[WIRE_PORTS_MAX];	/* to each port: jitter does not reorder */
 	unsigned int queued;
+	unsigned int held;		/* of these */
 	unsigned int queued_most;
 	struct wire_flows *flows;	/* of what the host sends */
 	FILE *pcap;			/* what this cable carried */

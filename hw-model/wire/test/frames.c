@@ -270,6 +270,7 @@ static void record(void)
 	check(file && fread(one, sizeof(one), 1, file) == 1 && one[2] == len &&
 	      one[3] == len && fread(got, len, 1, file) == 1 && !memcmp(got, want, len),
 	      "it has the frame");
+	check(one[0] <= time(NULL) && one[0] + 60 > time(NULL), "with the time of day");
 	check(file && fgetc(file) == EOF, "and not the one that b did not get");
 	check(!stat("w/a.pcap", &stat_a) && !stat("w/b.pcap", &stat_b) &&
 	      stat_a.st_size == stat_b.st_size + 16 + (off_t)len, "which a's file has");
