@@ -41,6 +41,7 @@ static int pln_post_load(void *opaque, int version_id)
     }
     for (unsigned i = 0; i < PLN_NUM_INITIATORS; i++) {
         s->initiators[i].name[sizeof(s->initiators[i].name) - 1] = 0;
+        s->initiators[i].dev = NULL;
     }
     pln_show_removed(s);
     return 0;

@@ -189,8 +189,8 @@ static void pls_model(PCIDevice *dev, PCIDevice *target, PlsUpstream *top,
 }
 
 /*
- * Where a request of @dev goes that ends at @mr, with this result.  It holds for
- * *@len bytes, which are made less if the rest goes another way.
+ * Where a request of @dev goes that ends at @mr, with this result.  It holds
+ * for *@len bytes, which are made less if the rest goes another way.
  */
 static void pls_follow(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
                        hwaddr addr, hwaddr *len, bool is_write,
