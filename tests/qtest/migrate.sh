@@ -111,4 +111,37 @@ check_eq "runs can be unmapped" 0 "$r"
 bar1 $PLN_BAR1_CMD_MAP 9 1 0
 check_eq "and are known" "$PLN_ERR_OVERLAP" "$r"
 qt_stop
+
+# A machine that goes back to what it was: who has done DMA since is nobody it knows, and then is known by its name
+job_ends() { # NAME
+    check "$1 ends" event "\"status\": \"concluded\", \"id\": \"$1\""
+    qmp job-dismiss "{\"id\":\"$1\"}"
+}
+qt_start -device peerlane-gpu,id=gpu0,addr=4,vram-size=1M,bar1-size=64K -device peerlane-gpu,id=gpu1,addr=5,vram-size=1M,bar1-size=64K
+qmp blockdev-create '{"job-id":"file","options":{"driver":"file","filename":"'"$OUT"'/states","size":0}}'
+job_ends file
+qmp blockdev-add '{"driver":"file","filename":"'"$OUT"'/states","node-name":"file"}'
+qmp blockdev-create '{"job-id":"qcow2","options":{"driver":"qcow2","file":"file","size":1048576}}'
+job_ends qcow2
+qmp blockdev-add '{"driver":"qcow2","file":"file","node-name":"states"}'
+gpu_setup 0 0x20
+gpu_setup 1 0x28
+use 0
+bar1 $PLN_BAR1_CMD_MAP 0 1 0
+at_gpu0=$B1
+use 1
+names() {
+    queue_setup 0
+    job 0 op=$PLN_OP_FILL +flags=$PLN_DESC_F_DST_BUS arg=1 dst=$at_gpu0 len=8
+    qom_get gpu0 initiators
+    check_eq "$1" '"id": "gpu1"' "$(echo "$qmp_reply" | grep -o '"id": "[^"]*"')"
+}
+qmp snapshot-save '{"job-id":"save","tag":"before","vmstate":"states","devices":["states"]}'
+job_ends save
+names "one GPU writes to the other"
+qmp snapshot-load '{"job-id":"load","tag":"before","vmstate":"states","devices":["states"]}'
+job_ends load
+qom_get gpu0 initiators
+check_eq "as before, nobody has" '{"return": []}' "$(echo "$qmp_reply" | tr -d '\r')"
+names "it writes again"
 qt_finish
