@@ -191,7 +191,7 @@ qt_stop
 # Late: the drive has mapped its memory, and its data comes after the model said.
 # The throttle holds all but the first command; "stop" lets them go.
 sw_start -global peerlane-switch-upstream.link-gen=5 \
-    -object throttle-group,id=slow,x-iops-total=1 \
+    -object throttle-group,id=slow,x-iops-total=1,x-iops-size=1 \
     -blockdev driver=null-co,node-name=null,size=1048576,read-zeroes=on \
     -blockdev driver=throttle,node-name=disk,throttle-group=slow,file=null \
     -device nvme,id=nvme0,bus=dp3,drive=disk,serial=nvme0

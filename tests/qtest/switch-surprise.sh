@@ -9,10 +9,10 @@
 . "$(dirname "$0")/switch/lib.sh"
 . "$(dirname "$0")/switch/nvme.sh"
 
-# The clock of qtest stands still, so the throttled drive keeps its second
-# command and those after it until somebody drains it
+# One byte in a second of real time: the throttled drive keeps its second command
+# and those after it until somebody drains it
 sw_start -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off \
-    -object throttle-group,id=slow,x-iops-total=1 \
+    -object throttle-group,id=slow,x-iops-total=1,x-iops-size=1 \
     -blockdev driver=null-co,node-name=null,size=1048576,read-zeroes=on \
     -blockdev driver=throttle,node-name=disk,throttle-group=slow,file=null
 
