@@ -48,14 +48,10 @@ static bool p2p_only(void)
  */
 static bool may_stage(struct io *io)
 {
-	if (pln_cfg.strict)
-		return false;
-	if (!p2p_only())
-		return true;
-	if (!io->f->refused)
-		return pln_verdict_ask(io) != REFUSED;
-	pln_because(io, 0, "unaligned, and p2p of this file was refused before");
-	return false;
+	if (io->f->refused && !pln_cfg.strict)
+		pln_because(io, 0, "unaligned, and p2p of this file was refused "
+			"before");
+	return !io->f->refused && !pln_cfg.strict;
 }
 
 /* Errors that say "this way does not work", not "this data is lost". */
@@ -157,6 +153,13 @@ static bool memory_gone(struct io *io, uint64_t dev)
 
 	return pln_mem_of(dev, &now) || now.kind == PLN_MEM_HOST ||
 	       now.buffer_id != io->mem.buffer_id;
+}
+
+/* Neither p2p nor another way, for io's reason. */
+static ssize_t refuse(struct io *io, enum cause cause)
+{
+	pln_tell(io, cause);
+	return -CU_FILE_IO_NOT_SUPPORTED;
 }
 
 static ssize_t freed(struct io *io)
@@ -263,6 +266,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	enum state state = pln_verdict_ask(io);
 	size_t total = 0, done, piece;
 	int err, probed = 0;
+	enum cause cause;
 	enum went w;
 	ssize_t r;
 
@@ -271,8 +275,6 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (!follow(io, dev + total))
 			return freed(io);
 		if (state == REFUSED) {
-			if (p2p_only())
-				return -CU_FILE_IO_NOT_SUPPORTED;
 			r = bounce(io, dev + total, off + total, len - total,
 				   false, NULL);
 			return after(total, r);
@@ -302,18 +304,17 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			pln_because(io, err, "p2p %s failed: %s (%d): %s",
 				io->write ? "write" : "read", pln_err_name(err),
 				err, meaning(err));
+		cause = w == SEAM ? ALIGNMENT : !err || transient(err) ? SHORTAGE :
+			w == NOT_MOVED ? PAIR : MEMORY;
 		if (w == SEAM ? !may_stage(io) : p2p_only()) {
-			if (w == NOT_MOVED && state == UNKNOWN &&
-			    !transient(err)) {
+			if (cause == PAIR && state == UNKNOWN) {
 				pln_kernel_says(io);
 				io->f->refused = true;
 			}
-			return -CU_FILE_IO_NOT_SUPPORTED;
+			return refuse(io, cause);
 		}
-		if (w == NOT_MAPPED)
-			pln_tell(io, err ? MEMORY : NO_WINDOW);
-		else if (w == NOT_MOVED && state == WORKS && !transient(err))
-			pln_tell(io, PAIR);
+		if (w == NOT_MAPPED || (cause == PAIR && state == WORKS))
+			pln_tell(io, cause);
 		if (w != NOT_MOVED || state == WORKS || transient(err)) {
 			r = bounce(io, dev + total, off + total, piece, false,
 				   NULL);
@@ -402,7 +403,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	cause = no_p2p(io);
 	if (cause != POSSIBLE) {
 		if (p2p_only())
-			return -CU_FILE_IO_NOT_SUPPORTED;
+			return refuse(io, cause);
 		pln_tell(io, cause);
 		return bounce(io, dev, off, len, false, NULL);
 	}
@@ -422,7 +423,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			"the file offset in blocks of %u bytes",
 			lo >= hi ? unit : io->f->mem_align);
 		if (!may_stage(io))
-			return -CU_FILE_IO_NOT_SUPPORTED;
+			return refuse(io, ALIGNMENT);
 		if (lo < hi)
 			pln_tell(io, ALIGNMENT);
 		return bounce(io, dev, off, len, false, NULL);
@@ -434,7 +435,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			(unsigned long long)(off + len - hi), unit);
 		/* without a part before them, the whole blocks tell */
 		if (pln_cfg.strict || (lo > off && !may_stage(io)))
-			return -CU_FILE_IO_NOT_SUPPORTED;
+			return refuse(io, ALIGNMENT);
 	}
 	if (lo > off) {
 		r = bounce(io, dev, off, lo - off, false, NULL);

@@ -22,9 +22,9 @@ struct io {
 /* What is known of p2p between a storage device and a GPU. */
 enum state { UNKNOWN, WORKS, REFUSED };
 
-/* Why p2p is not what moves the data of a whole transfer. */
+/* Why p2p is not what moves the data of a whole transfer.  SHORTAGE: for now. */
 enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
-	     NO_WINDOW };
+	     SHORTAGE };
 
 /* Of io's device and GPU; io has the reason of what is refused. */
 enum state pln_verdict_ask(struct io *io);

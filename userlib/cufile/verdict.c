@@ -100,7 +100,7 @@ bool pln_p2p_worked(void)
 
 void pln_tell(struct io *io, enum cause cause)
 {
-	_Static_assert(NO_WINDOW < 8, "eight bits for each GPU");
+	_Static_assert(SHORTAGE < 8, "eight bits for each GPU");
 	uint64_t bit = 1ull << (cause + 8 * (io->mem.gpu & 7));
 	struct verdict *v;
 	bool news;

@@ -184,6 +184,45 @@ void test_told(void)
 	gpu_free(odd);
 }
 
+/* A refused transfer says its reason, too, once for each cause */
+void test_told_strict(void)
+{
+	char data[16384], *g = gpu(16384);
+	CUfileHandle_t fh;
+	int fd, mfd, i;
+
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	mfd = memfd_create("data", 0);
+	if (write(mfd, data, sizeof(data)) != sizeof(data))
+		return;
+	for (i = 0; i < 2; i++) {
+		fresh(i ? "{\"properties\":{\"allow_compat_mode\":false}}" :
+			  "{\"peerlane\":{\"strict\":true}}");
+		fh = reg(mfd);
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "no O_DIRECT: refused");
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "again");
+		is((long long)log_count("no p2p: the file system keeps its data "
+					"in host memory"), 1, "is told once");
+		fh = reg(fd);
+		mock.p2p_errno = EAGAIN;
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "not now: refused");
+		mock.p2p_errno = EREMOTEIO;
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "never: refused");
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "again");
+		is((long long)log_count("no p2p: p2p read failed: EREMOTEIO"), 1,
+		   "is told once, a reason of the moment before it or not");
+		is(cuFileRead(fh, g, 100, 0, 0), -5008, "a few bytes: refused");
+		is(cuFileRead(fh, g, 100, 0, 0), -5008, "again");
+		is((long long)log_count("no p2p: unaligned"), 1, "is told once");
+		is((long long)log_count("notice: "), 4, "and nothing else");
+	}
+	fresh(NULL);
+	close(fd);
+	close(mfd);
+	gpu_free(g);
+}
+
 /* The reason of a refused read, when @before was said before and @now with it */
 static const char *refused(int fd, const char *before, const char *now)
 {
