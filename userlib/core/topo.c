@@ -65,8 +65,8 @@ missing(struct topo *t, const char *fmt, ...)
 	return append(&t->missing, text);
 }
 
-/* 0000:01:00.0, at least four digits of domain */
-static bool is_address(const char *s)
+/* At least four digits of domain */
+bool topo_is_address(const char *s)
 {
 	size_t n = strspn(s, "0123456789abcdef");
 
@@ -162,7 +162,7 @@ static int find_host(struct topo *t, const char *path)
 	snprintf(h->name, sizeof(h->name), "%s", name);
 	n = note(t, facts_list(t->facts, path, &names));
 	for (i = 0; i < n; i++)
-		if (is_address(names[i]))
+		if (topo_is_address(names[i]))
 			break;
 	if (i < n && !number_of(t, names[i], "vendor", 16, &vendor) &&
 	    !number_of(t, names[i], "device", 16, &device)) {
@@ -278,7 +278,7 @@ static int add_node(struct topo *t, const char *address)
 				link[rest - path - 1] = '/';
 			parent = -1;
 		}
-		if (!is_address(part) || host < 0)
+		if (!topo_is_address(part) || host < 0)
 			continue;
 		for (i = 0; i < t->nodes; i++)
 			if (!strcmp(t->node[i].address, part))
@@ -401,7 +401,7 @@ static int add_devices(struct topo *t, char **addresses)
 
 	for (kind = PLN_TOPO_GPU; kind <= PLN_TOPO_NVME; kind++) {
 		for (i = number = 0; addresses[i]; i++) {
-			if (!is_address(addresses[i]) ||
+			if (!topo_is_address(addresses[i]) ||
 			    (int)kind_of(t, addresses[i]) != kind)
 				continue;
 			r = add_node(t, addresses[i]);

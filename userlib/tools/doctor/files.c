@@ -75,8 +75,8 @@ static bool elsewhere(const struct mount *m)
 	return one_of(m->type, types) || !strncmp(m->type, "fuse", 4);
 }
 
-static const struct block *block_of_kind(const struct mount *m,
-					 const char *kind)
+static const struct topo_block *block_of_kind(const struct mount *m,
+					      const char *kind)
 {
 	int i;
 
@@ -130,14 +130,17 @@ static void check_overlay(struct doctor *d, const struct rule *r)
 static void check_no_drive(struct doctor *d, const struct rule *r)
 {
 	const struct mount *m = d->mount;
-	const struct block *b;
+	const struct topo_block *b;
 
 	if (!m || in_memory(m) || elsewhere(m) || !strcmp(m->type, "overlay") ||
-	    has_nvme(m) || block_of_kind(m, "loop"))
+	    block_of_kind(m, "loop"))
 		return;
+	/* also beside or below one that is */
 	b = block_of_kind(m, "nvme-fabric");
 	if (!b)
 		b = block_of_kind(m, "other");
+	if (!b && has_nvme(m))
+		return;
 	if (b)
 		doc_where(doc_say(d, r, r->severity,
 				  "%s lies on %s, no NVMe drive on PCI",
@@ -150,8 +153,8 @@ static void check_no_drive(struct doctor *d, const struct rule *r)
 
 static void check_loop(struct doctor *d, const struct rule *r)
 {
-	const struct block *b = d->mount ? block_of_kind(d->mount, "loop") :
-					   NULL;
+	const struct topo_block *b =
+		d->mount ? block_of_kind(d->mount, "loop") : NULL;
 
 	if (b)
 		doc_where(doc_say(d, r, r->severity, "%s lies on %s", d->path,
@@ -175,7 +178,7 @@ static void check_crypt(struct doctor *d, const struct rule *r)
 
 static void check_dm(struct doctor *d, const struct rule *r)
 {
-	const struct block *b;
+	const struct topo_block *b;
 	const struct mount *m;
 	int i, k;
 
@@ -198,7 +201,7 @@ static void check_raid(struct doctor *d, const struct rule *r)
 {
 	static const char *const passes[] = { "raid0", "raid1", "raid10",
 					      "linear", NULL };
-	const struct block *b;
+	const struct topo_block *b;
 	const struct mount *m;
 	int i;
 

@@ -14,116 +14,12 @@
 
 /* ---- block devices ---- */
 
-/* The last PCI address in a path of sysfs, or "". */
-static void last_bdf(const char *path, char *buf, size_t size)
+static void add_block(void *arg, const struct topo_block *b)
 {
-	unsigned int a, b, c, f;
-	int n;
+	struct mount *m = arg;
 
-	buf[0] = '\0';
-	for (; path; path = strchr(path + 1, '/')) {
-		n = 0;
-		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &a, &b, &c, &f,
-			   &n) == 4 && n == 13 && (path[n] == '/' || !path[n]))
-			snprintf(buf, size, "%.12s", path + 1);
-	}
-}
-
-static void add_controllers(struct doctor *d, struct mount *m, const char *head)
-{
-	char subsystem[512], path[PATH_MAX], link[512], **names;
-	unsigned int number;
-	struct block *b;
-	char *end;
-	int i, n, len;
-
-	snprintf(subsystem, sizeof(subsystem), "%s", head);
-	end = strrchr(subsystem, '/');
-	if (end)
-		*end = '\0';
-	n = facts_list(d->f, subsystem, &names);
-	for (i = 0; i < n && m->n_blocks < DOC_MAX_BLOCKS; i++) {
-		len = 0;
-		if (sscanf(names[i], "nvme%u%n", &number, &len) != 1 ||
-		    names[i][len])
-			continue;
-		if (snprintf(path, sizeof(path), "%s/%s", subsystem,
-			     names[i]) >= (int)sizeof(path) ||
-		    facts_link(d->f, path, link, sizeof(link)))
-			continue;
-		b = &m->block[m->n_blocks++];
-		*b = (struct block) { .kind = "nvme" };
-		snprintf(b->name, sizeof(b->name), "%.63s", names[i]);
-		snprintf(b->sysfs, sizeof(b->sysfs), "%s", link);
-		last_bdf(link, b->bdf, sizeof(b->bdf));
-		if (!b->bdf[0])
-			strcpy(b->kind, "nvme-fabric");
-	}
-	if (n >= 0)
-		facts_list_free(names);
-}
-
-static void add_block(struct doctor *d, struct mount *m, const char *sysfs,
-		      int depth);
-
-static void add_slaves(struct doctor *d, struct mount *m, const char *sysfs,
-		       int depth)
-{
-	char path[PATH_MAX], link[512], **names;
-	int i, n;
-
-	snprintf(path, sizeof(path), "%s/slaves", sysfs);
-	n = facts_list(d->f, path, &names);
-	for (i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "/sys/class/block/%s", names[i]);
-		if (!facts_link(d->f, path, link, sizeof(link)))
-			add_block(d, m, link, depth + 1);
-	}
-	if (n >= 0)
-		facts_list_free(names);
-}
-
-static void add_block(struct doctor *d, struct mount *m, const char *sysfs,
-		      int depth)
-{
-	struct block *b;
-	char *slash;
-
-	if (m->n_blocks == DOC_MAX_BLOCKS || depth > 8)
-		return;
-	b = &m->block[m->n_blocks++];
-	memset(b, 0, sizeof(*b));
-	snprintf(b->sysfs, sizeof(b->sysfs), "%s", sysfs);
-	if (doc_number(d, "%s/partition", sysfs) > 0) {
-		slash = strrchr(b->sysfs, '/');
-		if (slash)
-			*slash = '\0';
-	}
-	slash = strrchr(b->sysfs, '/');
-	snprintf(b->name, sizeof(b->name), "%.63s",
-		 slash ? slash + 1 : b->sysfs);
-	if (strstr(b->sysfs, "/nvme-subsystem/")) {
-		strcpy(b->kind, "nvme-head");
-		add_controllers(d, m, b->sysfs);
-	} else if (!strncmp(b->name, "nvme", 4)) {
-		last_bdf(b->sysfs, b->bdf, sizeof(b->bdf));
-		strcpy(b->kind, b->bdf[0] ? "nvme" : "nvme-fabric");
-	} else if (!strncmp(b->name, "md", 2)) {
-		strcpy(b->kind, "md");
-		doc_text(d, NULL, b->detail, sizeof(b->detail), "%s/md/level",
-			 b->sysfs);
-		add_slaves(d, m, b->sysfs, depth);
-	} else if (!strncmp(b->name, "dm-", 3)) {
-		strcpy(b->kind, "dm");
-		doc_text(d, NULL, b->detail, sizeof(b->detail), "%s/dm/uuid",
-			 b->sysfs);
-		b->detail[strcspn(b->detail, "-")] = '\0';
-		add_slaves(d, m, b->sysfs, depth);
-	} else if (!strncmp(b->name, "loop", 4)) {
-		strcpy(b->kind, "loop");
-	} else {
-		strcpy(b->kind, "other");
-	}
+	if (m->n_blocks < DOC_MAX_BLOCKS)
+		m->block[m->n_blocks++] = *b;
 }
 
 void doc_read_blocks(struct doctor *d, struct mount *m)
@@ -140,7 +36,7 @@ void doc_read_blocks(struct doctor *d, struct mount *m)
 	else
 		return;
 	if (!facts_link(d->f, path, link, sizeof(link)))
-		add_block(d, m, link, 0);
+		topo_blocks(d->f, link, add_block, m);
 }
 
 /* ---- mounts ---- */
