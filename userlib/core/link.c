@@ -74,8 +74,8 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	link->sl = o->sl;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
-	link->retries = o->retries ? o->retries : 6;
-	link->timeout = o->timeout ? o->timeout : 19;
+	link->retries = o->retries ? o->retries : VERBS_RETRIES;
+	link->timeout = o->timeout ? o->timeout : VERBS_TIMEOUT;
 	link->puts_size = 16;
 	link->puts = calloc(link->puts_size, sizeof(*link->puts));
 	if (!link->puts)

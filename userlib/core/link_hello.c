@@ -269,16 +269,16 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 	struct hello me = {
 		.qpn = link->qp->qp_num,
 		.psn = link->psn,
-		.mtu = link->port_attr.active_mtu,
-		.ethernet = link->port_attr.link_layer ==
+		.mtu = link->at.attr.active_mtu,
+		.ethernet = link->at.attr.link_layer ==
 			    IBV_LINK_LAYER_ETHERNET,
-		.lid = link->port_attr.lid,
+		.lid = link->at.attr.lid,
 		.buffers = link->shares,
 	};
 	const char *apart;
 	int err;
 
-	memcpy(me.gid, link->gid.raw, sizeof(me.gid));
+	memcpy(me.gid, link->at.gid.raw, sizeof(me.gid));
 	memcpy(me.buffer, link->mine, sizeof(me.buffer));
 	pln_hello_encode(&me, wire);
 	err = transfer(link, wire, sizeof(wire), true, deadline, NULL);
@@ -304,7 +304,7 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 	    !memcmp(link->peer.gid, me.gid, 16) : link->peer.lid == me.lid))
 		return pln_link_fail(link, -EPROTO, "the peer names this end's "
 			"own queue pair: is the socket connected to itself?");
-	apart = pln_verbs_apart(&link->port_attr, &link->gid,
+	apart = pln_verbs_apart(&link->at.attr, &link->at.gid,
 				link->peer.ethernet, link->peer.gid);
 	return apart ? pln_link_fail(link, -EPROTO, "%s", apart) : 0;
 }

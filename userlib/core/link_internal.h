@@ -88,7 +88,7 @@ struct put {
 
 struct pln_link {
 	/* the device */
-	struct ibv_context *ctx;
+	struct verbs_port at;
 	struct ibv_pd *pd;
 	bool own_ctx, own_pd;
 	struct ibv_comp_channel *channel;
@@ -96,9 +96,7 @@ struct pln_link {
 	struct ibv_qp *qp;
 	struct ibv_mr *message_mr;
 	uint8_t *messages;	/* TX_SLOTS, then RX_SLOTS */
-	struct ibv_port_attr port_attr;
-	union ibv_gid gid;
-	uint32_t port, gid_index, sl, psn, chunk, depth, retries, timeout;
+	uint32_t sl, psn, chunk, depth, retries, timeout;
 
 	/* the peer */
 	int fd;			/* shows that its process is gone */

@@ -67,6 +67,65 @@ struct pln_verbs {
 
 extern struct pln_verbs pln_verbs;
 
+/* ---- verbs_port.c: 0, or -errno with the reason in @why ---- */
+
+/* An open device, a port of it and an address there */
+struct verbs_port {
+	struct ibv_context *ctx;
+	char device[64];
+	uint8_t port;
+	struct ibv_port_attr attr;
+	union ibv_gid gid;
+	uint32_t gid_index;
+};
+
+/*
+ * Opens @device and takes its port @port, or of any device (NULL) the first one
+ * that has such a port, active; 0: any port.  -ENETDOWN: it is not active.
+ */
+int verbs_open(struct verbs_port *p, const char *device, uint32_t port, char *why,
+	       size_t size);
+void verbs_close(struct verbs_port *p);
+/* The same of a device that is open */
+int verbs_choose_port(struct verbs_port *p, uint32_t wanted, char *why,
+		      size_t size);
+/* The GID in that place, or with -1 the best: see below */
+int verbs_choose_gid(struct verbs_port *p, int wanted, char *why, size_t size);
+/* The best that a port has, of RoCE v2: ipv4, ipv6, link-local, else other, none;
+ * and its place in the table, -1: none.  On InfiniBand all are other. */
+const char *verbs_gid_kind(struct ibv_context *ctx, uint8_t port,
+			   const struct ibv_port_attr *attr, int *index);
+
+/* Of one try, about two seconds: shorter ones make soft-RoCE repeat itself on a
+ * busy machine.  And not 7 tries more, which it takes for "without end". */
+#define VERBS_TIMEOUT	19
+#define VERBS_RETRIES	6
+
+/* From a port to a queue pair of the peer */
+struct verbs_way {
+	uint32_t qpn, psn, lid, own_psn;
+	enum ibv_mtu mtu;		/* of the peer's port */
+	const uint8_t *gid;
+	uint8_t sl, reads, reads_answered, timeout, retries, rnr_retries;
+};
+
+int verbs_qp_init(struct ibv_qp *qp, const struct verbs_port *p,
+		  unsigned int access, char *why, size_t size);
+/* Ready to receive and to send */
+int verbs_qp_connect(struct ibv_qp *qp, const struct verbs_port *p,
+		     const struct verbs_way *to, char *why, size_t size);
+
+/* That both ports take */
+static inline enum ibv_mtu verbs_mtu(const struct verbs_port *p, enum ibv_mtu peer)
+{
+	return peer < p->attr.active_mtu ? peer : p->attr.active_mtu;
+}
+
+static inline unsigned int verbs_mtu_bytes(unsigned int mtu)
+{
+	return 128u << mtu;
+}
+
 /*
  * The way to a port of the peer: on Ethernet by its GID; on InfiniBand by its LID,
  * and with its GID, too, where the port wants that.  The service level is 0, as

@@ -45,7 +45,7 @@ bool doc_try(struct doctor *d)
 
 #include "doctor.h"
 #include "tool.h"
-#include "nic.h"
+#include "verbs.h"
 
 #define TRIAL		"/peerlane/trial"
 #define BYTES		65536
@@ -138,12 +138,12 @@ static void try_ports(FILE *out, struct ibv_context *ctx, const char *device)
 		if (pln_verbs.query_port(ctx, (uint8_t)i, &port))
 			continue;
 		snprintf(where, sizeof(where), "/%.63s/ports/%d", device, i);
-		gid = nic_gid_kind(ctx, (uint8_t)i, port.gid_tbl_len, &index);
+		gid = verbs_gid_kind(ctx, (uint8_t)i, &port, &index);
 		tell(out, where, "gid", "%s", gid);
 		if (index >= 0)
 			tell(out, where, "gid_index", "%d", index);
 		if (port.active_mtu)
-			tell(out, where, "mtu", "%u", nic_mtu(port.active_mtu));
+			tell(out, where, "mtu", "%u", verbs_mtu_bytes(port.active_mtu));
 	}
 }
 
