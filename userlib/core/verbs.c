@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "load.h"
 #include "verbs.h"
 
 struct pln_verbs pln_verbs;
@@ -13,29 +13,28 @@ static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int load(char *why, size_t size)
 {
+	static const struct load_function functions[] = {
+#define PLN_X(required, member, symbol, result, args) \
+		{ &pln_verbs.member, symbol, NULL, required },
+		PLN_VERBS_FUNCTIONS(PLN_X)
+#undef PLN_X
+	};
 	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_GLOBAL);
-	const char *missing = NULL;
-	struct pln_verbs v = { 0 };
+	const char *missing;
 
 	if (!lib) {
 		snprintf(why, size, "libibverbs.so.1 cannot be loaded (%s); "
 			 "install rdma-core", dlerror());
 		return -ENOENT;
 	}
-#define PLN_X(required, member, symbol, result, args) \
-	*(void **)&v.member = dlsym(lib, symbol); \
-	if (required && !v.member && !missing) \
-		missing = symbol;
-	PLN_VERBS_FUNCTIONS(PLN_X)
-#undef PLN_X
+	missing = load_functions(lib, functions, LOAD_COUNT(functions));
 	if (missing) {
 		snprintf(why, size, "libibverbs.so.1 has no %s: install a "
 			 "newer rdma-core", missing);
 		dlclose(lib);
 		return -ENOSYS;
 	}
-	v.loaded = true;
-	pln_verbs = v;
+	pln_verbs.loaded = true;
 	return 0;
 }
 

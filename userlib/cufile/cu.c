@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* libcuda.so.1, whoever provides it: found at run time, never linked. */
-#include <dlfcn.h>
-#include <string.h>
-
+#include "../core/load.h"
 #include "internal.h"
 
 struct pln_cu cu;
@@ -11,6 +9,12 @@ static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool pln_cu_load(char *err, size_t size)
 {
+	static const struct load_function functions[] = {
+#define PLN_X(required, name, symbol) { &cu.name, #symbol, NULL, required },
+		PLN_CU_FUNCTIONS(PLN_X)
+#undef PLN_X
+	};
+	const char *missing;
 	bool ok = true;
 	void *lib;
 	int r;
@@ -27,22 +31,13 @@ bool pln_cu_load(char *err, size_t size)
 		ok = false;
 		goto out;
 	}
-	ok = true;
-#define PLN_X(required, name, symbol, args) \
-	*(void **)&cu.name = dlsym(lib, #symbol); \
-	if (required && !cu.name && ok) { \
-		snprintf(err, size, "libcuda.so.1 has no %s", #symbol); \
-		ok = false; \
-	}
-	PLN_CU_FUNCTIONS(PLN_X)
-#undef PLN_X
-	if (ok) {
-		r = cu.Init(0);
-		if (r) {
-			snprintf(err, size, "cuInit: %s", pln_cu_name(r));
-			ok = false;
-		}
-	}
+	missing = load_functions(lib, functions, LOAD_COUNT(functions));
+	r = missing ? 0 : cu.Init(0);
+	if (missing)
+		snprintf(err, size, "libcuda.so.1 has no %s", missing);
+	else if (r)
+		snprintf(err, size, "cuInit: %s", pln_cu_name(r));
+	ok = !missing && !r;
 	if (!ok) {
 		dlclose(lib);
 		goto out;
@@ -94,10 +89,10 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	CUcontext ctx = NULL;
 	size_t len = 0, map_len = 0;
 	int gpu = -1, r;
-	int attr[] = {
-		CU_ATTR_MEMORY_TYPE, CU_ATTR_CONTEXT, CU_ATTR_DEVICE_ORDINAL,
-		CU_ATTR_IS_MANAGED, CU_ATTR_RANGE_START, CU_ATTR_RANGE_SIZE,
-		CU_ATTR_BUFFER_ID, CU_ATTR_MAPPING_START, CU_ATTR_MAPPING_SIZE,
+	CUpointer_attribute attr[] = {
+		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+		CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+		CU_POINTER_ATTRIBUTE_BUFFER_ID, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
 	};
 	void *out[] = { &type, &ctx, &gpu, &managed, &start, &len, &id,
 			&map_start, &map_len };
@@ -109,7 +104,7 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 		unsigned int i;
 
 		type = 0;
-		r = cu.PointerGetAttribute(&type, CU_ATTR_MEMORY_TYPE, ptr);
+		r = cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, ptr);
 		if (r == CUDA_ERROR_INVALID_VALUE)
 			return 0;	/* memory that CUDA has not heard of */
 		if (r)
@@ -120,7 +115,7 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	if (!type)
 		return 0;
 	mem->known = true;
-	if (type == CU_TYPE_HOST && !managed)
+	if (type == CU_MEMORYTYPE_HOST && !managed)
 		return 0;
 	mem->kind = managed ? PLN_MEM_MANAGED : PLN_MEM_DEVICE;
 	mem->gpu = gpu;
@@ -173,6 +168,6 @@ bool pln_mem_may_grow(uint64_t ptr)
 {
 	int legacy = 1;
 
-	return !cu.PointerGetAttribute(&legacy, CU_ATTR_LEGACY_IPC, ptr) &&
+	return !cu.PointerGetAttribute(&legacy, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, ptr) &&
 	       !legacy;
 }

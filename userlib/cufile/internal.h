@@ -17,10 +17,6 @@
 #ifndef PLN_CUFILE_INTERNAL_H
 #define PLN_CUFILE_INTERNAL_H
 
-#ifndef PEERLANE_CUFILE_WITHOUT_CUDA_H
-#define PEERLANE_CUFILE_WITHOUT_CUDA_H
-#endif
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

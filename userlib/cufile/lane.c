@@ -93,7 +93,7 @@ static struct lane *make_lane(void)
 	 * context in which it was pinned.  Without pinning it is only slower.
 	 */
 	l->registered = cu.HostRegister &&
-			!cu.HostRegister(p, size * 2, CU_HOST_PORTABLE);
+			!cu.HostRegister(p, size * 2, CU_MEMHOSTREGISTER_PORTABLE);
 	if (!l->registered)
 		pln_log(PLN_LOG_WARN, "staging buffers could not be pinned, "
 			"copies will be slower");

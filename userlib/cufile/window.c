@@ -174,7 +174,7 @@ static int map_range(uint64_t start, size_t len, char **host, CUresult *cu_err)
 		*cu_err = CUDA_ERROR_NOT_SUPPORTED;
 		return -ENOSYS;
 	}
-	r = cu.MemGetHandle(&fd, start, len, CU_RANGE_HANDLE_DMABUF, 0);
+	r = cu.MemGetHandle(&fd, start, len, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
 	if (r == CUDA_ERROR_OUT_OF_MEMORY)
 		return -ENOSPC;
 	if (r || fd < 0) {
