@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/kcmp.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "../core/dio.h"
 #include "internal.h"
 
 #define MAX_FILES	65536
@@ -31,13 +31,6 @@
 #ifndef F_DUPFD_QUERY
 #define F_DUPFD_QUERY	1027
 #endif
-#ifndef STATX_DIOALIGN
-#define STATX_DIOALIGN	0x00002000U
-#endif
-
-/* stx_dio_mem_align and stx_dio_offset_align, which old headers lack */
-#define STATX_DIO_AT	0x98
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pln_file **table;
 static unsigned int slots;
@@ -45,43 +38,34 @@ static uint64_t count;
 
 static void alignment(struct pln_file *f, int fd, const struct stat *st)
 {
-	unsigned char buf[256] __attribute__((aligned(8))) = { 0 };
-	struct statx *sx = (struct statx *)buf;
-	uint32_t align[2] = { 0, 0 };
-	struct statfs fs;
+	uint32_t memory = 0, offset = 0;
+	struct statfs fs = { .f_type = 0 };
+	struct statx sx;
+	enum dio_kind kind;
 	int block = 0;
 
-	f->mem_align = f->off_align = 4096;
 	/* the node of a block device lies in a tmpfs; its data does not */
-	if (S_ISREG(st->st_mode) && !fstatfs(fd, &fs) &&
-	    ((uint32_t)fs.f_type == TMPFS_MAGIC ||
-	     (uint32_t)fs.f_type == RAMFS_MAGIC ||
-	     (uint32_t)fs.f_type == HUGETLBFS_MAGIC))
+	kind = S_ISBLK(st->st_mode) ? DIO_DOES : fstatfs(fd, &fs) ? DIO_UNSAID :
+	       dio_kind(NULL, (uint32_t)fs.f_type);
+	f->mem_align = f->off_align = 4096;
+	if (kind == DIO_IN_MEMORY)
 		f->no_direct = "the file system keeps its data in host memory";
-	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, sx) &&
-	    (sx->stx_mask & STATX_DIOALIGN)) {
-		memcpy(align, buf + STATX_DIO_AT, sizeof(align));
-		if (!align[0] || !align[1])
+	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &sx) &&
+	    dio_align(&sx, &memory, &offset)) {
+		if (!memory || !offset)
 			f->no_direct = "the file system does no direct IO on "
 				       "this file";
+	} else if (kind == DIO_UNSAID) {
+		f->no_direct = "the file system is not known to do direct IO "
+			       "between device and memory";
 	}
-	if (align[0] && align[1]) {
-		f->mem_align = align[0];
-		f->off_align = align[1];
+	if (memory && offset) {
+		f->mem_align = memory;
+		f->off_align = offset;
 	} else if (S_ISBLK(st->st_mode) && !ioctl(fd, BLKSSZGET, &block) &&
 		   block > 0) {
 		f->mem_align = f->off_align = (uint32_t)block;
 	}
-	/*
-	 * Some file systems take O_DIRECT and copy with the CPU all the same,
-	 * also into device memory.  That is not p2p, so only those count that
-	 * say how they want direct IO, and two that did it before they could.
-	 */
-	if (!align[0] && !f->no_direct && !S_ISBLK(st->st_mode) &&
-	    (fstatfs(fd, &fs) || ((uint32_t)fs.f_type != EXT4_SUPER_MAGIC &&
-				  (uint32_t)fs.f_type != XFS_SUPER_MAGIC)))
-		f->no_direct = "the file system is not known to do direct IO "
-			       "between device and memory";
 	/* below 512 nothing is gained, and older kernels were stricter */
 	if (f->mem_align < 512)
 		f->mem_align = 512;

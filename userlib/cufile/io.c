@@ -76,7 +76,7 @@ static bool transient(int err)
 static ssize_t system_error(struct io *io, int err, size_t done)
 {
 	pln_because(io, err, "%s of the file failed after %zu bytes: %s (%d): %s",
-		io->write ? "write" : "read", done, pln_err_name(err), err,
+		io->write ? "write" : "read", done, errname(err), err,
 		strerror(err));
 	if (done)
 		return (ssize_t)done;
@@ -210,7 +210,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 					"%s (%d)", pln_cu_name(cu_err), cu_err);
 			else
 				pln_because(io, e, "the GPU's dma-buf cannot be "
-					"mapped: %s (%d): %s", pln_err_name(e), e,
+					"mapped: %s (%d): %s", errname(e), e,
 					e == ENOTSUPP || e == ENODEV ?
 					"its driver has no mmap for it" :
 					strerror(e));
@@ -302,7 +302,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			return freed(io);
 		if (w == NOT_MOVED)
 			pln_because(io, err, "p2p %s failed: %s (%d): %s",
-				io->write ? "write" : "read", pln_err_name(err),
+				io->write ? "write" : "read", errname(err),
 				err, meaning(err));
 		cause = w == SEAM ? ALIGNMENT : !err || transient(err) ? SHORTAGE :
 			w == NOT_MOVED ? PAIR : MEMORY;
@@ -327,7 +327,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 				   &probed);
 			if (r >= 0 && !probed) {
 				pln_because(io, err, "p2p refused: %s (%d): %s",
-					pln_err_name(err), err, meaning(err));
+					errname(err), err, meaning(err));
 				pln_kernel_says(io);
 				pln_verdict_set(io, REFUSED);
 				pln_tell(io, PAIR);
@@ -370,7 +370,7 @@ static enum cause no_p2p(struct io *io)
 	}
 	if (f->direct_fd < 0)
 		pln_because(io, f->direct_errno, "the file cannot be opened with "
-			"O_DIRECT: %s (%d): %s", pln_err_name(f->direct_errno),
+			"O_DIRECT: %s (%d): %s", errname(f->direct_errno),
 			f->direct_errno, strerror(f->direct_errno));
 	else if (f->no_direct)
 		pln_because(io, 0, "%s", f->no_direct);

@@ -3,9 +3,8 @@
 #ifndef PLN_CUFILE_IO_H
 #define PLN_CUFILE_IO_H
 
+#include "../core/errname.h"
 #include "internal.h"
-
-#define ENOTSUPP	524	/* the kernel's own, seen from NVIDIA's driver */
 
 /* One request on its way. */
 struct io {
@@ -36,6 +35,5 @@ void pln_because(struct io *io, int err, const char *fmt, ...)
 	PLN_PRINTF(3, 4);
 /* Adds to io's reason what the kernel says of a refusal. */
 void pln_kernel_says(struct io *io);
-const char *pln_err_name(int err);
 
 #endif

@@ -145,14 +145,6 @@ void pln_because(struct io *io, int err, const char *fmt, ...)
 	va_end(ap);
 }
 
-const char *pln_err_name(int err)
-{
-	const char *name = strerrorname_np(err);
-
-	/* the kernel's own, which mmap() of a dma-buf can give */
-	return name ? name : err == ENOTSUPP ? "ENOTSUPP" : "errno";
-}
-
 /*
  * What the kernel says of it.  All it has said since it was started is read once
  * for each device and GPU.

@@ -19,9 +19,6 @@
 
 #define DOC_TRY_SECONDS	30	/* --try may take, when not told otherwise */
 
-#define DOC_JSON_FLAGS \
-	(JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-
 enum severity { SEV_INFO, SEV_WARNING, SEV_ERROR };
 
 /* Yes, no, or it could not be found out. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dio.h"
 #include "doctor.h"
 
 static bool has_nvme(const struct mount *m)
@@ -60,10 +61,7 @@ static bool one_of(const char *word, const char *const *list)
 
 static bool in_memory(const struct mount *m)
 {
-	static const char *const types[] = { "tmpfs", "ramfs", "hugetlbfs",
-		"devtmpfs", "proc", "sysfs", NULL };
-
-	return one_of(m->type, types);
+	return dio_kind(m->type, 0) == DIO_IN_MEMORY;
 }
 
 static bool elsewhere(const struct mount *m)
@@ -244,7 +242,6 @@ static void check_journal_unsaid(struct doctor *d, const struct rule *r)
 
 static void check_no_direct_io(struct doctor *d, const struct rule *r)
 {
-	static const char *const known[] = { "ext4", "xfs", "block", NULL };
 	const struct mount *m = d->mount;
 
 	if (!m || in_memory(m) || elsewhere(m) || !strcmp(m->type, "overlay"))
@@ -253,7 +250,8 @@ static void check_no_direct_io(struct doctor *d, const struct rule *r)
 		doc_where(doc_say(d, r, r->severity,
 				  "%s does no direct IO on %s", m->type,
 				  d->path), m->point);
-	else if (!d->dio_known && !one_of(m->type, known))
+	else if (!d->dio_known && strcmp(m->type, "block") &&
+		 dio_kind(m->type, 0) == DIO_UNSAID)
 		doc_where(doc_say(d, r, r->severity,
 				  "%s is not known to do direct IO between "
 				  "device and memory", m->type), m->point);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "dio.h"
 #include "doctor.h"
 #include "tool.h"
 
@@ -153,43 +154,36 @@ static struct mount *mount_of_path(struct doctor *d, const char *path)
 
 static int find_live(struct doctor *d)
 {
-	/* stx_dio_mem_align and stx_dio_offset_align, which old headers lack */
-	enum { DIOALIGN = 0x2000, MNT_ID = 0x1000, MNT_ID_AT = 0x90,
-	       DIO_AT = 0x98 };
-	unsigned char buf[256] __attribute__((aligned(8))) = { 0 };
-	struct statx *sx = (struct statx *)buf;
+	/* stx_mnt_id, which old headers lack */
+	enum { MNT_ID = 0x1000, MNT_ID_AT = 0x90 };
+	struct statx sx;
 	char full[PATH_MAX], device[32];
 	uint64_t id;
 	int i;
 
 	/* no open, so that no device is touched */
-	if (statx(AT_FDCWD, d->path, 0,
-		  STATX_BASIC_STATS | DIOALIGN | MNT_ID, sx)) {
+	if (statx(AT_FDCWD, d->path, 0, STATX_BASIC_STATS | STATX_DIOALIGN |
+		  MNT_ID, &sx)) {
 		complain("%s: %s", d->path, strerror(errno));
 		return -errno;
 	}
-	if (sx->stx_mask & DIOALIGN) {
-		d->dio_known = true;
-		memcpy(&d->dio_memory, buf + DIO_AT, sizeof(d->dio_memory));
-		memcpy(&d->dio_offset, buf + DIO_AT + 4,
-		       sizeof(d->dio_offset));
-	}
-	if (S_ISBLK(sx->stx_mode)) {
-		snprintf(device, sizeof(device), "%u:%u", sx->stx_rdev_major,
-			 sx->stx_rdev_minor);
+	d->dio_known = dio_align(&sx, &d->dio_memory, &d->dio_offset);
+	if (S_ISBLK(sx.stx_mode)) {
+		snprintf(device, sizeof(device), "%u:%u", sx.stx_rdev_major,
+			 sx.stx_rdev_minor);
 		d->mount = mount_of_device(d, device);
 		return 0;
 	}
-	if (!S_ISREG(sx->stx_mode) && !S_ISDIR(sx->stx_mode)) {
+	if (!S_ISREG(sx.stx_mode) && !S_ISDIR(sx.stx_mode)) {
 		complain("%s is neither a file nor a folder nor a block device",
 			 d->path);
 		return -EINVAL;
 	}
 	/* the alignment told is that of the folder itself */
-	if (S_ISDIR(sx->stx_mode))
+	if (S_ISDIR(sx.stx_mode))
 		d->dio_known = false;
-	if (sx->stx_mask & MNT_ID) {
-		memcpy(&id, buf + MNT_ID_AT, sizeof(id));
+	if (sx.stx_mask & MNT_ID) {
+		memcpy(&id, (char *)&sx + MNT_ID_AT, sizeof(id));
 		for (i = 0; i < d->n_mounts; i++)
 			if (d->mounts[i].id == (long long)id)
 				d->mount = &d->mounts[i];

@@ -42,6 +42,7 @@ bool doc_try(struct doctor *d)
 #include <unistd.h>
 
 #include <peerlane/mr.h>
+#include <peerlane/peerlane.h>
 
 #include "doctor.h"
 #include "tool.h"
@@ -72,11 +73,9 @@ tell(FILE *out, const char *where, const char *key, const char *fmt, ...)
 	fflush(out);
 }
 
-static const char *errno_name(int err)
+static const char *ok_or(int err)
 {
-	const char *name = err ? strerrorname_np(err) : "ok";
-
-	return name ? name : "EUNKNOWN";
+	return err ? pln_errname(-err) : "ok";
 }
 
 /* As sysfs writes it */
@@ -115,7 +114,7 @@ static void try_gpus(FILE *out, struct ibv_pd *pd, const char *device, int gpus)
 			if (r && pln_mr_info(NULL, &info))
 				info.tried[way].words[0] = '\0';
 			tell(out, where, pln_mr_way_name(way), "%s%s%s",
-			     errno_name(-r), r ? ": " : "",
+			     ok_or(-r), r ? ": " : "",
 			     r ? info.tried[way].words : "");
 			pln_mr_dereg(mr);
 		}
@@ -159,14 +158,14 @@ static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 	snprintf(where, sizeof(where), "/%.63s", name);
 	ctx = pln_verbs.open_device(dev);
 	pd = ctx ? pln_verbs.alloc_pd(ctx) : NULL;
-	tell(out, where, "open", "%s", errno_name(pd ? 0 : errno));
+	tell(out, where, "open", "%s", ok_or(pd ? 0 : errno));
 	if (!pd)
 		return;
 	try_ports(out, ctx, name);
 	host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	mr = pln_verbs.reg_mr(pd, host, BYTES, ACCESS);
-	tell(out, where, "host", "%s", errno_name(mr ? 0 : errno));
+	tell(out, where, "host", "%s", ok_or(mr ? 0 : errno));
 	if (mr)
 		pln_verbs.dereg_mr(mr);
 	/* what takes dma-bufs misses the file; what does not, says so */
@@ -174,7 +173,7 @@ static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 	errno = EOPNOTSUPP;
 	if (pln_verbs.reg_dmabuf_mr)
 		mr = pln_verbs.reg_dmabuf_mr(pd, 0, BYTES, 0, -1, ACCESS);
-	tell(out, where, "dmabuf", "%s", errno_name(mr ? 0 : errno));
+	tell(out, where, "dmabuf", "%s", ok_or(mr ? 0 : errno));
 	if (mr)
 		pln_verbs.dereg_mr(mr);
 	try_gpus(out, pd, name, gpus);

@@ -8,8 +8,6 @@
 #include "perf.h"
 #include "tool.h"
 
-#define JSON_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-
 #define NOTE "emulated: times and rates say nothing of hardware"
 
 static bool emulated(const struct perf_report *r)
@@ -323,6 +321,5 @@ void perf_print_json(const struct perf_report *r, int status)
 		json_object_array_add(list, json_measure(r, &r->measure[i]));
 	put(o, "transfers", list);
 	put(o, "compared", json_compared(r));
-	puts(json_object_to_json_string_ext(o, JSON_FLAGS));
-	json_object_put(o);
+	print_json(o);
 }
