@@ -15,17 +15,17 @@
 __attribute__((format(printf, 3, 4)))
 static int failed(struct pln_link *link, int result, const char *fmt, ...)
 {
-	int err = pln_verbs_errno(result);
+	int err = verbs_errno(result);
 	char what[PLN_LINK_REASON_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return pln_link_fail(link, err, "%.400s: %s", what, pln_strerror(err));
+	return link_fail(link, err, "%.400s: %s", what, pln_strerror(err));
 }
 
-int pln_link_device(struct pln_link *link,
+int link_device(struct pln_link *link,
 		    const struct pln_link_options *options)
 {
 	struct verbs_port *at = &link->at;
@@ -45,16 +45,16 @@ int pln_link_device(struct pln_link *link,
 			err = -ENODEV;
 	}
 	if (err)
-		return pln_link_fail(link, err, "%s", why);
+		return link_fail(link, err, "%s", why);
 	if (!link->pd) {
 		errno = 0;
-		link->pd = pln_verbs.alloc_pd(at->ctx);
+		link->pd = verbs_lib.alloc_pd(at->ctx);
 		if (!link->pd)
 			return failed(link, 0, "no protection domain");
 		link->own_pd = true;
 	}
 	if (link->chunk > link->at.attr.max_msg_sz)
-		return pln_link_fail(link, -EMSGSIZE, "chunks of %u bytes are "
+		return link_fail(link, -EMSGSIZE, "chunks of %u bytes are "
 			"larger than messages of port %u may be, %u",
 			link->chunk, link->at.port, link->at.attr.max_msg_sz);
 	/* who names a GID wants it on the way, also where a LID would do */
@@ -62,13 +62,13 @@ int pln_link_device(struct pln_link *link,
 		link->at.attr.flags |= IBV_QPF_GRH_REQUIRED;
 	if (link->at.attr.link_layer != IBV_LINK_LAYER_ETHERNET &&
 	    !link->at.attr.lid)
-		return pln_link_fail(link, -EADDRNOTAVAIL, "port %u has no "
+		return link_fail(link, -EADDRNOTAVAIL, "port %u has no "
 			"LID: does a subnet manager run?", link->at.port);
 	err = verbs_choose_gid(at, (int)options->gid - 1, why, sizeof(why));
-	return err ? pln_link_fail(link, err, "%s", why) : 0;
+	return err ? link_fail(link, err, "%s", why) : 0;
 }
 
-int pln_link_post_rx(struct pln_link *link, unsigned int slot)
+int link_post_rx(struct pln_link *link, unsigned int slot)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)(link->messages +
@@ -102,7 +102,7 @@ static int make_qp(struct pln_link *link)
 	int err;
 
 	errno = 0;
-	link->qp = pln_verbs.create_qp(link->pd, &init);
+	link->qp = verbs_lib.create_qp(link->pd, &init);
 	if (!link->qp)
 		return failed(link, 0, "no queue pair with %u sends and %u "
 			      "receives", init.cap.max_send_wr,
@@ -110,14 +110,14 @@ static int make_qp(struct pln_link *link)
 	err = verbs_qp_init(link->qp, &link->at, IBV_ACCESS_LOCAL_WRITE |
 			    IBV_ACCESS_REMOTE_WRITE, why, sizeof(why));
 	if (err)
-		return pln_link_fail(link, err, "%s", why);
+		return link_fail(link, err, "%s", why);
 	for (unsigned int i = 0; i < RX_SLOTS && !err; i++)
-		err = pln_link_post_rx(link, i);
+		err = link_post_rx(link, i);
 	return err;
 }
 
 /* All of the queue pair, ready to be connected */
-int pln_link_queue(struct pln_link *link)
+int link_queue(struct pln_link *link)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t size = (TX_SLOTS + RX_SLOTS) * MESSAGE_SIZE;
@@ -129,28 +129,28 @@ int pln_link_queue(struct pln_link *link)
 	size = (size + page - 1) & ~(page - 1);
 	if (getrandom(&link->psn, sizeof(link->psn), 0) !=
 	    sizeof(link->psn))
-		return pln_link_fail(link, -EIO, "no random numbers");
+		return link_fail(link, -EIO, "no random numbers");
 	link->psn &= 0xffffff;
 	link->messages = aligned_alloc(page, size);
 	if (!link->messages)
-		return pln_link_fail(link, -ENOMEM, "out of memory");
+		return link_fail(link, -ENOMEM, "out of memory");
 	memset(link->messages, 0, size);
 	errno = 0;
-	link->message_mr = pln_verbs.reg_mr(link->pd, link->messages, size,
+	link->message_mr = verbs_lib.reg_mr(link->pd, link->messages, size,
 					    IBV_ACCESS_LOCAL_WRITE);
 	if (!link->message_mr)
 		return failed(link, 0, "%zu bytes of host memory cannot be "
 			      "registered, is the limit of locked memory "
 			      "(ulimit -l) too low?", size);
 	errno = 0;
-	link->channel = pln_verbs.create_comp_channel(link->at.ctx);
+	link->channel = verbs_lib.create_comp_channel(link->at.ctx);
 	if (!link->channel)
 		return failed(link, 0, "no completion channel");
 	if (fcntl(link->channel->fd, F_SETFL, O_NONBLOCK))
 		return failed(link, 0, "the completion channel cannot be made "
 			      "non-blocking");
 	errno = 0;
-	link->cq = pln_verbs.create_cq(link->at.ctx, (int)(link->depth + TX_SLOTS +
+	link->cq = verbs_lib.create_cq(link->at.ctx, (int)(link->depth + TX_SLOTS +
 						 RX_SLOTS), NULL,
 				       link->channel, 0);
 	if (!link->cq)
@@ -158,7 +158,7 @@ int pln_link_queue(struct pln_link *link)
 	return make_qp(link);
 }
 
-int pln_link_to_rts(struct pln_link *link)
+int link_to_rts(struct pln_link *link)
 {
 	const struct hello *peer = &link->peer;
 	const struct verbs_way to = {
@@ -178,25 +178,25 @@ int pln_link_to_rts(struct pln_link *link)
 	int err = verbs_qp_connect(link->qp, &link->at, &to, why, sizeof(why));
 
 	if (err)
-		return pln_link_fail(link, err, "%s", why);
+		return link_fail(link, err, "%s", why);
 	link->stats.mtu = verbs_mtu_bytes(verbs_mtu(&link->at, to.mtu));
 	return 0;
 }
 
 /* Whatever there is of it */
-void pln_link_free_queue(struct pln_link *link)
+void link_free_queue(struct pln_link *link)
 {
 	if (link->qp)
-		pln_verbs.destroy_qp(link->qp);
+		verbs_lib.destroy_qp(link->qp);
 	if (link->cq)
-		pln_verbs.destroy_cq(link->cq);
+		verbs_lib.destroy_cq(link->cq);
 	if (link->channel)
-		pln_verbs.destroy_comp_channel(link->channel);
+		verbs_lib.destroy_comp_channel(link->channel);
 	/* memory that the device may still write must not become another's */
-	if (!link->message_mr || !pln_verbs.dereg_mr(link->message_mr))
+	if (!link->message_mr || !verbs_lib.dereg_mr(link->message_mr))
 		free(link->messages);
 	if (link->own_pd)
-		pln_verbs.dealloc_pd(link->pd);
+		verbs_lib.dealloc_pd(link->pd);
 	if (link->own_ctx)
 		verbs_close(&link->at);
 }

@@ -7,7 +7,7 @@
 #include "load.h"
 #include "verbs.h"
 
-struct pln_verbs pln_verbs;
+struct verbs_lib verbs_lib;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -15,8 +15,8 @@ static int load(char *why, size_t size)
 {
 	static const struct load_function functions[] = {
 #define PLN_X(required, member, symbol, result, args) \
-		{ &pln_verbs.member, symbol, NULL, required },
-		PLN_VERBS_FUNCTIONS(PLN_X)
+		{ &verbs_lib.member, symbol, NULL, required },
+		VERBS_FUNCTIONS(PLN_X)
 #undef PLN_X
 	};
 	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_GLOBAL);
@@ -34,23 +34,23 @@ static int load(char *why, size_t size)
 		dlclose(lib);
 		return -ENOSYS;
 	}
-	pln_verbs.loaded = true;
+	verbs_lib.loaded = true;
 	return 0;
 }
 
-int pln_verbs_errno(int result)
+int verbs_errno(int result)
 {
 	if (result > 0)
 		return -result;
 	return errno ? -errno : -EIO;
 }
 
-int pln_verbs_load(char *why, size_t size)
+int verbs_load(char *why, size_t size)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&load_lock);
-	if (!pln_verbs.loaded)
+	if (!verbs_lib.loaded)
 		err = load(why, size);
 	pthread_mutex_unlock(&load_lock);
 	return err;
@@ -61,7 +61,7 @@ static bool is_ethernet(const struct ibv_port_attr *attr)
 	return attr->link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-void pln_verbs_address(struct ibv_ah_attr *ah, uint8_t port,
+void verbs_address(struct ibv_ah_attr *ah, uint8_t port,
 		       const struct ibv_port_attr *attr, uint32_t gid_index,
 		       uint32_t peer_lid, const uint8_t peer_gid[16])
 {
@@ -79,7 +79,7 @@ void pln_verbs_address(struct ibv_ah_attr *ah, uint8_t port,
 	memcpy(ah->grh.dgid.raw, peer_gid, sizeof(ah->grh.dgid.raw));
 }
 
-const char *pln_verbs_apart(const struct ibv_port_attr *attr,
+const char *verbs_apart(const struct ibv_port_attr *attr,
 			    const union ibv_gid *gid, bool peer_ethernet,
 			    const uint8_t peer_gid[16])
 {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 /* X(required, member, symbol, result, arguments) */
-#define PLN_VERBS_FUNCTIONS(X) \
+#define VERBS_FUNCTIONS(X) \
 	X(1, get_device_list, "ibv_get_device_list", \
 	  struct ibv_device **, (int *)) \
 	X(1, free_device_list, "ibv_free_device_list", void, \
@@ -58,14 +58,14 @@
 	X(1, wc_status_str, "ibv_wc_status_str", const char *, \
 	  (enum ibv_wc_status))
 
-struct pln_verbs {
+struct verbs_lib {
 	bool loaded;
 #define PLN_X(required, member, symbol, result, args) result (*member) args;
-	PLN_VERBS_FUNCTIONS(PLN_X)
+	VERBS_FUNCTIONS(PLN_X)
 #undef PLN_X
 };
 
-extern struct pln_verbs pln_verbs;
+extern struct verbs_lib verbs_lib;
 
 /* ---- verbs_port.c: 0, or -errno with the reason in @why ---- */
 
@@ -131,23 +131,23 @@ static inline unsigned int verbs_mtu_bytes(unsigned int mtu)
  * and with its GID, too, where the port wants that.  The service level is 0, as
  * that of most programs.
  */
-void pln_verbs_address(struct ibv_ah_attr *ah, uint8_t port,
+void verbs_address(struct ibv_ah_attr *ah, uint8_t port,
 		       const struct ibv_port_attr *attr, uint32_t gid_index,
 		       uint32_t peer_lid, const uint8_t peer_gid[16]);
 
 /* Does one lead from this port to that of the peer?  NULL, or why none does. */
-const char *pln_verbs_apart(const struct ibv_port_attr *attr,
+const char *verbs_apart(const struct ibv_port_attr *attr,
 			    const union ibv_gid *gid, bool peer_ethernet,
 			    const uint8_t peer_gid[16]);
 
 /* Load it once; 0, or -ENOENT/-ENOSYS with the reason in @why.  Any thread. */
-int pln_verbs_load(char *why, size_t size);
+int verbs_load(char *why, size_t size);
 
 /*
  * What a function of libibverbs failed with, as a negative errno and never 0:
  * @result, if that is an errno; else errno, as after a NULL, or the -1 that
  * some devices' parts of libibverbs return.
  */
-int pln_verbs_errno(int result);
+int verbs_errno(int result);
 
 #endif

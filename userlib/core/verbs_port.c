@@ -12,7 +12,7 @@
 
 /* After a function of libibverbs, whose errno stands behind the words */
 #define FAILED(result, ...) ({ \
-	int err_ = pln_verbs_errno(result); \
+	int err_ = verbs_errno(result); \
 	size_t n_ = (size_t)snprintf(why, size, __VA_ARGS__); \
 	if (n_ < size) \
 		snprintf(why + n_, size - n_, ": %s%s", pln_strerror(err_), \
@@ -32,11 +32,11 @@ static enum gid_kind gid_at(struct ibv_context *ctx, uint8_t port, bool ethernet
 	static const union ibv_gid none;
 	struct ibv_gid_entry e = { .gid_type = IBV_GID_TYPE_ROCE_V2 };
 
-	if (pln_verbs.query_gid(ctx, port, i, gid) ||
+	if (verbs_lib.query_gid(ctx, port, i, gid) ||
 	    !memcmp(gid, &none, sizeof(none)))
 		return NO_GID;
-	if (ethernet && pln_verbs.query_gid_ex &&
-	    pln_verbs.query_gid_ex(ctx, port, (uint32_t)i, &e, 0, sizeof(e)))
+	if (ethernet && verbs_lib.query_gid_ex &&
+	    verbs_lib.query_gid_ex(ctx, port, (uint32_t)i, &e, 0, sizeof(e)))
 		return OTHER;
 	if (!ethernet || e.gid_type != IBV_GID_TYPE_ROCE_V2)
 		return OTHER;
@@ -111,9 +111,9 @@ int verbs_choose_port(struct verbs_port *p, uint32_t wanted, char *why,
 	int r;
 
 	snprintf(p->device, sizeof(p->device), "%s",
-		 pln_verbs.get_device_name(p->ctx->device));
+		 verbs_lib.get_device_name(p->ctx->device));
 	errno = 0;
-	r = pln_verbs.query_device(p->ctx, &dev);
+	r = verbs_lib.query_device(p->ctx, &dev);
 	if (r)
 		return FAILED(r, "%s does not tell how many ports it has",
 			      p->device);
@@ -124,7 +124,7 @@ int verbs_choose_port(struct verbs_port *p, uint32_t wanted, char *why,
 	}
 	for (i = wanted ? wanted : 1; i <= dev.phys_port_cnt; i++) {
 		memset(&p->attr, 0, sizeof(p->attr));
-		r = pln_verbs.query_port(p->ctx, (uint8_t)i, &p->attr);
+		r = verbs_lib.query_port(p->ctx, (uint8_t)i, &p->attr);
 		if (r)
 			return FAILED(r, "port %u of %s cannot be asked", i,
 				      p->device);
@@ -151,13 +151,13 @@ static int open_one(struct verbs_port *p, struct ibv_device *dev, uint32_t port,
 	int r;
 
 	errno = 0;
-	p->ctx = pln_verbs.open_device(dev);
+	p->ctx = verbs_lib.open_device(dev);
 	if (!p->ctx)
 		return FAILED(0, "%s cannot be opened",
-			      pln_verbs.get_device_name(dev));
+			      verbs_lib.get_device_name(dev));
 	r = verbs_choose_port(p, port, why, size);
 	if (r) {
-		pln_verbs.close_device(p->ctx);
+		verbs_lib.close_device(p->ctx);
 		p->ctx = NULL;
 	}
 	return r;
@@ -170,7 +170,7 @@ int verbs_open(struct verbs_port *p, const char *device, uint32_t port, char *wh
 	int i, n = 0, r = -ENODEV;
 
 	errno = 0;
-	list = pln_verbs.get_device_list(&n);
+	list = verbs_lib.get_device_list(&n);
 	if (!list)
 		return FAILED(0, "there is no RDMA device that libibverbs knows, "
 			      "is the kernel's ib_uverbs loaded?");
@@ -182,16 +182,16 @@ int verbs_open(struct verbs_port *p, const char *device, uint32_t port, char *wh
 			 "knows: for soft-RoCE, rdma link add rxe0 type rxe "
 			 "netdev NETDEV");
 	for (i = 0; i < n && r; i++)
-		if (!device || !strcmp(device, pln_verbs.get_device_name(list[i])))
+		if (!device || !strcmp(device, verbs_lib.get_device_name(list[i])))
 			r = open_one(p, list[i], port, why, size);
-	pln_verbs.free_device_list(list);
+	verbs_lib.free_device_list(list);
 	return r;
 }
 
 void verbs_close(struct verbs_port *p)
 {
 	if (p->ctx)
-		pln_verbs.close_device(p->ctx);
+		verbs_lib.close_device(p->ctx);
 	p->ctx = NULL;
 }
 
@@ -204,7 +204,7 @@ int verbs_qp_init(struct ibv_qp *qp, const struct verbs_port *p,
 		.qp_state = IBV_QPS_INIT, .port_num = p->port,
 		.qp_access_flags = access,
 	};
-	int r = pln_verbs.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+	int r = verbs_lib.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 				    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 
 	return r ? FAILED(r, "the queue pair cannot be initialized") : 0;
@@ -225,16 +225,16 @@ int verbs_qp_connect(struct ibv_qp *qp, const struct verbs_port *p,
 	};
 	int r;
 
-	pln_verbs_address(&rtr.ah_attr, p->port, &p->attr, p->gid_index, to->lid,
+	verbs_address(&rtr.ah_attr, p->port, &p->attr, p->gid_index, to->lid,
 			  to->gid);
 	rtr.ah_attr.sl = to->sl;
-	r = pln_verbs.modify_qp(qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
+	r = verbs_lib.modify_qp(qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
 				IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 				IBV_QP_MIN_RNR_TIMER);
 	if (r)
 		return FAILED(r, "the queue pair cannot receive from the peer");
-	r = pln_verbs.modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT |
+	r = verbs_lib.modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT |
 				IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 	return r ? FAILED(r, "the queue pair cannot send") : 0;

@@ -195,7 +195,7 @@ static void t_lid(uint32_t lid, int want)
 	infiniband();
 	open_port(&a, 1, NULL);
 	memcpy(h.gid, a->at.gid.raw, 16);
-	pln_hello_encode(&h, wire);
+	hello_encode(&h, wire);
 	memcpy(wire + HELLO_SIZE, "PLNK", 4);
 	if (!socketpair(AF_UNIX, SOCK_STREAM, 0, ends) &&
 	    write(ends[1], wire, sizeof(wire)) == sizeof(wire))

@@ -115,8 +115,8 @@ static void t_table(void)
 	const char *kind;
 	int index, r;
 
-	pln_verbs.query_gid = table_gid;
-	pln_verbs.query_gid_ex = table_gid_ex;
+	verbs_lib.query_gid = table_gid;
+	verbs_lib.query_gid_ex = table_gid_ex;
 	for (unsigned int i = 0; i < 4; i++) {
 		fake_port.gid_tbl_len = t[i].length;
 		r = verbs_open(&p, NULL, 0, why, sizeof(why));

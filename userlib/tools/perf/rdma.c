@@ -23,17 +23,17 @@ bool perf_end_open(struct perf_end *e, const struct perf_options *o)
 	struct ibv_device_attr attr;
 	char why[512];
 
-	if (pln_verbs_load(why, sizeof(why)) ||
+	if (verbs_load(why, sizeof(why)) ||
 	    verbs_open(&e->port, o->device, o->ib_port, why, sizeof(why)) ||
 	    verbs_choose_gid(&e->port, o->gid_index, why, sizeof(why))) {
 		complain("%s", why);
 		return false;
 	}
-	if (pln_verbs.query_device(e->port.ctx, &attr) || attr.max_qp_rd_atom < 1)
+	if (verbs_lib.query_device(e->port.ctx, &attr) || attr.max_qp_rd_atom < 1)
 		attr.max_qp_rd_atom = 1;
 	e->reads = (uint8_t)(attr.max_qp_rd_atom < MAX_READS ?
 			     attr.max_qp_rd_atom : MAX_READS);
-	e->pd = pln_verbs.alloc_pd(e->port.ctx);
+	e->pd = verbs_lib.alloc_pd(e->port.ctx);
 	if (!e->pd) {
 		complain("%s gives no protection domain: %s", e->port.device,
 			 strerror(errno));
@@ -60,7 +60,7 @@ static void host_memory(struct perf_end *e, struct perf_buffer *b)
 			 (unsigned long long)b->size, strerror(errno));
 		return;
 	}
-	b->mr = pln_verbs.reg_mr(e->pd, b->host, b->size, ACCESS);
+	b->mr = verbs_lib.reg_mr(e->pd, b->host, b->size, ACCESS);
 	if (!b->mr) {
 		snprintf(b->info.reason, sizeof(b->info.reason),
 			 "host memory cannot be registered: %s%s",
@@ -137,7 +137,7 @@ static void release(struct perf_buffer *b)
 	if (b->pln)
 		pln_mr_dereg(b->pln);
 	if (b->mr)
-		pln_verbs.dereg_mr(b->mr);
+		verbs_lib.dereg_mr(b->mr);
 	if (b->host)
 		munmap(b->host, b->size);
 	if (b->gpu)
@@ -152,7 +152,7 @@ void perf_end_close(struct perf_end *e)
 	for (i = 0; i < PERF_MEMS; i++)
 		release(&e->mem[i]);
 	if (e->pd)
-		pln_verbs.dealloc_pd(e->pd);
+		verbs_lib.dealloc_pd(e->pd);
 	verbs_close(&e->port);
 	memset(e, 0, sizeof(*e));
 }
@@ -244,14 +244,14 @@ bool perf_qp_open(struct perf_end *e, struct perf_qp *q, uint32_t depth)
 	    sizeof(q->psn))
 		q->psn = (uint32_t)(now_wall() * 1e6);
 	q->psn &= 0xffffff;
-	q->cq = pln_verbs.create_cq(e->port.ctx, (int)(2 * room), NULL, NULL, 0);
+	q->cq = verbs_lib.create_cq(e->port.ctx, (int)(2 * room), NULL, NULL, 0);
 	if (!q->cq) {
 		complain("%s gives no completion queue of %u entries: %s",
 			 e->port.device, 2 * room, strerror(errno));
 		return false;
 	}
 	init.send_cq = init.recv_cq = q->cq;
-	q->qp = pln_verbs.create_qp(e->pd, &init);
+	q->qp = verbs_lib.create_qp(e->pd, &init);
 	if (!q->qp)
 		complain("%s gives no queue pair with room for %u requests: "
 			 "%s; try a smaller --depth", e->port.device, room,
@@ -291,8 +291,8 @@ bool perf_qp_connect(struct perf_end *e, struct perf_qp *q,
 void perf_qp_close(struct perf_qp *q)
 {
 	if (q->qp)
-		pln_verbs.destroy_qp(q->qp);
+		verbs_lib.destroy_qp(q->qp);
 	if (q->cq)
-		pln_verbs.destroy_cq(q->cq);
+		verbs_lib.destroy_cq(q->cq);
 	memset(q, 0, sizeof(*q));
 }

@@ -87,7 +87,7 @@ static void failed(const struct perf_engine *g, const struct ibv_wc *wc)
 		hint = ": a memory region is no longer valid";
 	complain("%s of %llu bytes, %s memory: %s (%d)%s",
 		 perf_op_name[g->r->op], (unsigned long long)g->r->size,
-		 perf_mem_name[g->r->mem], pln_verbs.wc_status_str(wc->status),
+		 perf_mem_name[g->r->mem], verbs_lib.wc_status_str(wc->status),
 		 wc->status, hint);
 }
 
