@@ -3,15 +3,15 @@
 #include "../core/load.h"
 #include "internal.h"
 
-struct pln_cu cu;
+struct cu cu;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
-bool pln_cu_load(char *err, size_t size)
+bool cu_load(char *err, size_t size)
 {
 	static const struct load_function functions[] = {
 #define PLN_X(required, name, symbol) { &cu.name, #symbol, NULL, required },
-		PLN_CU_FUNCTIONS(PLN_X)
+		CU_FUNCTIONS(PLN_X)
 #undef PLN_X
 	};
 	const char *missing;
@@ -36,7 +36,7 @@ bool pln_cu_load(char *err, size_t size)
 	if (missing)
 		snprintf(err, size, "libcuda.so.1 has no %s", missing);
 	else if (r)
-		snprintf(err, size, "cuInit: %s", pln_cu_name(r));
+		snprintf(err, size, "cuInit: %s", cu_name(r));
 	ok = !missing && !r;
 	if (!ok) {
 		dlclose(lib);
@@ -51,7 +51,7 @@ out:
 	return ok;
 }
 
-const char *pln_cu_name(int result)
+const char *cu_name(int result)
 {
 	const char *name = NULL;
 
@@ -81,7 +81,7 @@ static int primary_of(int gpu, CUcontext *ctx)
 	return r;
 }
 
-int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
+int mem_of(uint64_t ptr, struct mem *mem)
 {
 	unsigned int type = 0, managed = 0;
 	unsigned long long id = 0;
@@ -117,7 +117,7 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	mem->known = true;
 	if (type == CU_MEMORYTYPE_HOST && !managed)
 		return 0;
-	mem->kind = managed ? PLN_MEM_MANAGED : PLN_MEM_DEVICE;
+	mem->kind = managed ? MEM_MANAGED : MEM_DEVICE;
 	mem->gpu = gpu;
 	mem->start = start;
 	mem->len = len;
@@ -127,7 +127,7 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	 * way round: several allocations may lie in one mapping.
 	 */
 	if (len && map_start <= ptr && ptr - map_start < map_len) {
-		uint64_t end = pln_min(start + len, map_start + map_len);
+		uint64_t end = min_of(start + len, map_start + map_len);
 
 		mem->start = start > map_start ? start : map_start;
 		mem->len = end - mem->start;
@@ -144,9 +144,9 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	return 0;
 }
 
-size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want)
+size_t mem_extent(const struct mem *mem, uint64_t ptr, size_t want)
 {
-	struct pln_mem m = *mem;
+	struct mem m = *mem;
 	uint64_t at = ptr;
 
 	for (;;) {
@@ -158,13 +158,13 @@ size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want)
 			return want;
 		at = m.start + m.len;
 		/* memory mapped piece by piece goes on in the next one */
-		if (pln_mem_of(at, &m) || m.kind == PLN_MEM_HOST ||
+		if (mem_of(at, &m) || m.kind == MEM_HOST ||
 		    m.gpu != mem->gpu)
 			return at - ptr;
 	}
 }
 
-bool pln_mem_may_grow(uint64_t ptr)
+bool mem_may_grow(uint64_t ptr)
 {
 	int legacy = 1;
 

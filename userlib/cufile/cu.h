@@ -10,7 +10,7 @@
 #include "../cuda/cuda.h"
 
 /* X(required, name, symbol) */
-#define PLN_CU_FUNCTIONS(X) \
+#define CU_FUNCTIONS(X) \
 	X(1, Init, cuInit) \
 	X(1, DeviceGet, cuDeviceGet) \
 	X(0, DeviceGetPCIBusId, cuDeviceGetPCIBusId) \
@@ -36,24 +36,24 @@
 	X(0, EventSync, cuEventSynchronize) \
 	X(0, GetErrorName, cuGetErrorName)
 
-struct pln_cu {
+struct cu {
 	void *lib;
 #define PLN_X(required, name, symbol) __typeof__(symbol) *name;
-	PLN_CU_FUNCTIONS(PLN_X)
+	CU_FUNCTIONS(PLN_X)
 #undef PLN_X
 	bool async;		/* all that asynchronous copies need */
 };
 
-extern struct pln_cu cu;
+extern struct cu cu;
 
-bool pln_cu_load(char *err, size_t size);
-const char *pln_cu_name(int result);
+bool cu_load(char *err, size_t size);
+const char *cu_name(int result);
 
-enum pln_mem_kind { PLN_MEM_HOST, PLN_MEM_DEVICE, PLN_MEM_MANAGED };
+enum mem_kind { MEM_HOST, MEM_DEVICE, MEM_MANAGED };
 
 /* What a pointer is. */
-struct pln_mem {
-	enum pln_mem_kind kind;
+struct mem {
+	enum mem_kind kind;
 	bool known;		/* CUDA knows it */
 	int gpu;		/* ordinal */
 	CUcontext ctx;
@@ -63,10 +63,10 @@ struct pln_mem {
 	uint64_t buffer_id;	/* never reused, 0 when CUDA does not say */
 };
 
-int pln_mem_of(uint64_t ptr, struct pln_mem *mem);	/* CUresult */
+int mem_of(uint64_t ptr, struct mem *mem);	/* CUresult */
 /* Bytes of GPU memory from @ptr on, looking at most @want far. */
-size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want);
+size_t mem_extent(const struct mem *mem, uint64_t ptr, size_t want);
 /* Is it of a kind behind which more can be mapped later?  cuMemAlloc's is not. */
-bool pln_mem_may_grow(uint64_t ptr);
+bool mem_may_grow(uint64_t ptr);
 
 #endif
