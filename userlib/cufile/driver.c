@@ -54,7 +54,7 @@ __attribute__((constructor)) static void at_load(void)
 static CUfileOpError open_locked(void)
 {
 	struct config cfg;
-	char err[PLN_REASON_MAX], file[600];
+	char err[PLN_FILE_REASON_MAX], file[600];
 
 	if (!config_load(&cfg, err, sizeof(err))) {
 		log_line(LOG_ERROR, "%s", err);
@@ -442,7 +442,7 @@ static CUfileOpError current(struct config *cfg)
 {
 	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
-	char err[PLN_REASON_MAX];
+	char err[PLN_FILE_REASON_MAX];
 
 	if (forked)
 		return CU_FILE_DRIVER_NOT_INITIALIZED;

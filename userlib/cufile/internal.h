@@ -103,7 +103,7 @@ struct tally {
 	pthread_mutex_t lock;		/* of the three below */
 	int last_errno;
 	int last_error;
-	char reason[PLN_REASON_MAX];
+	char reason[PLN_FILE_REASON_MAX];
 };
 
 struct gauges {

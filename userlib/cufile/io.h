@@ -15,7 +15,7 @@ struct io {
 	int since;		/* from log_kernel_now(), or -1 */
 	uint64_t bytes[PLN_PATH_SLOTS];
 	int reason_errno;
-	char reason[PLN_REASON_MAX];
+	char reason[PLN_FILE_REASON_MAX];
 };
 
 /* What is known of p2p between a storage device and a GPU. */

@@ -18,10 +18,10 @@ struct verdict {
 	int gpu;
 	unsigned int told;	/* bits: causes */
 	bool asked;		/* the kernel, for what it has said before */
-	char words[PLN_REASON_MAX / 2];	/* its own */
+	char words[PLN_FILE_REASON_MAX / 2];	/* its own */
 	enum state state;
 	int err;
-	char reason[PLN_REASON_MAX];
+	char reason[PLN_FILE_REASON_MAX];
 };
 
 static pthread_mutex_t verdict_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -151,7 +151,7 @@ void io_because(struct io *io, int err, const char *fmt, ...)
  */
 void verdict_kernel_says(struct io *io)
 {
-	char words[PLN_REASON_MAX / 2] = "", bdf[32] = "";
+	char words[PLN_FILE_REASON_MAX / 2] = "", bdf[32] = "";
 	struct verdict *v;
 	bool old = false;
 	CUdevice dev;
