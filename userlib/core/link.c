@@ -191,7 +191,7 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms)
 	link->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (link->fd < 0)
 		return link_fail(link, -errno, "the socket: %s",
-				     pln_strerror(-errno));
+				 pln_strerror(-errno));
 	err = link_meet(link, link_now_ms() + timeout_ms);
 	link->connected = !err;
 	return err;

@@ -156,7 +156,7 @@ static const char *buffer_fault(const struct hello_buffer *b)
 }
 
 int hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
-		     char *why, size_t size)
+		 char *why, size_t size)
 {
 	static const uint8_t zero[HELLO_SIZE];
 	const uint8_t *p = wire + HELLO_HEAD;
@@ -305,7 +305,7 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 		return link_fail(link, -EPROTO, "the peer names this end's "
 			"own queue pair: is the socket connected to itself?");
 	apart = verbs_apart(&link->at.attr, &link->at.gid,
-				link->peer.ethernet, link->peer.gid);
+			    link->peer.ethernet, link->peer.gid);
 	return apart ? link_fail(link, -EPROTO, "%s", apart) : 0;
 }
 

@@ -142,7 +142,7 @@ int link_fail(struct pln_link *link, int err, const char *fmt, ...)
 
 /* link_qp.c */
 int link_device(struct pln_link *link,
-		    const struct pln_link_options *options);
+		const struct pln_link_options *options);
 int link_queue(struct pln_link *link);
 int link_to_rts(struct pln_link *link);
 void link_free_queue(struct pln_link *link);
@@ -151,7 +151,7 @@ int link_post_rx(struct pln_link *link, unsigned int slot);
 /* link_hello.c */
 void hello_encode(const struct hello *hello, uint8_t wire[HELLO_SIZE]);
 int hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
-		     char *why, size_t size);
+		 char *why, size_t size);
 void message_encode(const struct message *m, uint8_t wire[MESSAGE_SIZE]);
 void message_decode(const uint8_t wire[MESSAGE_SIZE], struct message *m);
 
@@ -161,7 +161,7 @@ int link_meet(struct pln_link *link, int64_t deadline);
 int link_drain(struct pln_link *link);
 void link_settle(struct pln_link *link, bool now);
 int link_post(struct pln_link *link, struct ibv_send_wr *chunk,
-		  struct message *m);
+	      struct message *m);
 int link_progress(struct pln_link *link);
 int link_pump(struct pln_link *link, bool copy);
 

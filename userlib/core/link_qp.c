@@ -26,7 +26,7 @@ static int failed(struct pln_link *link, int result, const char *fmt, ...)
 }
 
 int link_device(struct pln_link *link,
-		    const struct pln_link_options *options)
+		const struct pln_link_options *options)
 {
 	struct verbs_port *at = &link->at;
 	char why[PLN_LINK_REASON_MAX];

@@ -73,9 +73,9 @@ static void failed(struct pln_link *link, const struct ibv_wc *wc)
 	int err = status_error(wc->status, &meaning);
 
 	link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
-		      "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
-		      (int)wc->status, verbs_lib.wc_status_str(wc->status),
-		      wc->vendor_err);
+		  "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
+		  (int)wc->status, verbs_lib.wc_status_str(wc->status),
+		  wc->vendor_err);
 }
 
 static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
@@ -115,7 +115,7 @@ void link_settle(struct pln_link *link, bool now)
 static int nonsense(struct pln_link *link, const char *what)
 {
 	return link_fail(link, -EPROTO, "the peer broke the protocol: %s",
-			     what);
+			 what);
 }
 
 static int notice(struct pln_link *link, const struct message *m)
@@ -157,7 +157,7 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 	if (wc->opcode != IBV_WC_RECV || wc->byte_len != MESSAGE_SIZE)
 		return nonsense(link, "a message of another length or kind");
 	message_decode(link->messages + (TX_SLOTS + slot) * MESSAGE_SIZE,
-			   &m);
+		       &m);
 	if (link->bye)
 		return nonsense(link, "it goes on after its goodbye");
 	if (m.flags & ~MESSAGE_LAST)
@@ -204,7 +204,7 @@ int link_drain(struct pln_link *link)
 		n = ibv_poll_cq(link->cq, 16, wc);
 		if (n < 0)
 			link_fail(link, -EIO, "the completion queue cannot "
-				      "be polled");
+				  "be polled");
 		if (n <= 0)
 			break;
 		total += n;
@@ -230,7 +230,7 @@ int link_drain(struct pln_link *link)
 
 /* Behind @chunk, when there is one; the caller has looked for a free slot */
 int link_post(struct pln_link *link, struct ibv_send_wr *chunk,
-		  struct message *m)
+	      struct message *m)
 {
 	uint8_t *slot = link->messages +
 			(link->tx_posted % TX_SLOTS) * MESSAGE_SIZE;
@@ -263,7 +263,7 @@ int link_post(struct pln_link *link, struct ibv_send_wr *chunk,
 		link->broken = true;
 		err = verbs_errno(err);
 		return link_fail(link, err, "the device takes no more "
-				     "work: %s", pln_strerror(err));
+				 "work: %s", pln_strerror(err));
 	}
 	if (m) {
 		link->tx_posted++;

@@ -47,8 +47,8 @@ static bool arm_and_look(struct pln_link *link)
 	r = ibv_req_notify_cq(link->cq, 0);
 	if (r)
 		link_fail(link, verbs_errno(r), "the completion queue "
-			      "gives no notification: %s",
-			      pln_strerror(verbs_errno(r)));
+			  "gives no notification: %s",
+			  pln_strerror(verbs_errno(r)));
 	link_drain(link);
 	return !link->error;
 }
@@ -87,14 +87,14 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 
 		for (unsigned int i = 0; i < count && err != -EINTR; i++)
 			link_fail(links[i], err, "poll: %s",
-				      pln_strerror(err));
+				  pln_strerror(err));
 		return true;
 	}
 	for (unsigned int i = 0; i < count; i++) {
 		clear_events(links[i]);
 		if (fds[2 * i].revents & ~POLLIN)
 			link_fail(links[i], -ENODEV, "the RDMA device is "
-				      "gone: its completion channel has ended");
+				  "gone: its completion channel has ended");
 		if (fds[2 * i + 1].revents)
 			peer_gone(links[i]);
 	}

@@ -62,8 +62,8 @@ static bool is_ethernet(const struct ibv_port_attr *attr)
 }
 
 void verbs_address(struct ibv_ah_attr *ah, uint8_t port,
-		       const struct ibv_port_attr *attr, uint32_t gid_index,
-		       uint32_t peer_lid, const uint8_t peer_gid[16])
+		   const struct ibv_port_attr *attr, uint32_t gid_index,
+		   uint32_t peer_lid, const uint8_t peer_gid[16])
 {
 	*ah = (struct ibv_ah_attr){
 		.dlid = is_ethernet(attr) ? 0 : (uint16_t)peer_lid,
@@ -80,8 +80,8 @@ void verbs_address(struct ibv_ah_attr *ah, uint8_t port,
 }
 
 const char *verbs_apart(const struct ibv_port_attr *attr,
-			    const union ibv_gid *gid, bool peer_ethernet,
-			    const uint8_t peer_gid[16])
+			const union ibv_gid *gid, bool peer_ethernet,
+			const uint8_t peer_gid[16])
 {
 	if (is_ethernet(attr) != peer_ethernet)
 		return "one end is on InfiniBand and the other on Ethernet";

@@ -132,13 +132,13 @@ static inline unsigned int verbs_mtu_bytes(unsigned int mtu)
  * that of most programs.
  */
 void verbs_address(struct ibv_ah_attr *ah, uint8_t port,
-		       const struct ibv_port_attr *attr, uint32_t gid_index,
-		       uint32_t peer_lid, const uint8_t peer_gid[16]);
+		   const struct ibv_port_attr *attr, uint32_t gid_index,
+		   uint32_t peer_lid, const uint8_t peer_gid[16]);
 
 /* Does one lead from this port to that of the peer?  NULL, or why none does. */
 const char *verbs_apart(const struct ibv_port_attr *attr,
-			    const union ibv_gid *gid, bool peer_ethernet,
-			    const uint8_t peer_gid[16]);
+			const union ibv_gid *gid, bool peer_ethernet,
+			const uint8_t peer_gid[16]);
 
 /* Load it once; 0, or -ENOENT/-ENOSYS with the reason in @why.  Any thread. */
 int verbs_load(char *why, size_t size);

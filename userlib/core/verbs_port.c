@@ -226,7 +226,7 @@ int verbs_qp_connect(struct ibv_qp *qp, const struct verbs_port *p,
 	int r;
 
 	verbs_address(&rtr.ah_attr, p->port, &p->attr, p->gid_index, to->lid,
-			  to->gid);
+		      to->gid);
 	rtr.ah_attr.sl = to->sl;
 	r = verbs_lib.modify_qp(qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
 				IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |

@@ -451,7 +451,7 @@ void bounce_run(struct xfer *x)
 			  [CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB])) {
 		parts = min_of(config.size[
 				CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM],
-				config.size[
+			       config.size[
 				CUFILE_PARAM_EXECUTION_MAX_IO_THREADS]);
 		/* waking more than four helpers costs more than it brings */
 		if (parts > 4 && parts > x->len / MIB(1))

@@ -294,8 +294,8 @@ static bool read_file(struct config *cfg, char *err, size_t size)
 	if (fd < 0) {
 		if (env && *env)
 			log_line(LOG_ERROR, "%s (from CUFILE_ENV_PATH_JSON) "
-				"cannot be opened: %s; defaults are used",
-				path, strerror(errno));
+				 "cannot be opened: %s; defaults are used",
+				 path, strerror(errno));
 		return true;
 	}
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 0 ||

@@ -266,7 +266,7 @@ static CUfileError_t set_now(unsigned int param, size_t value)
 }
 
 EXPORT CUfileError_t cuFileDriverSetPollMode(bool poll,
-						 size_t poll_threshold_size)
+					     size_t poll_threshold_size)
 {
 	CUfileError_t r = set_now(CUFILE_PARAM_POLLTHRESHOLD_SIZE_KB,
 				  poll_threshold_size);
@@ -278,7 +278,7 @@ EXPORT CUfileError_t cuFileDriverSetPollMode(bool poll,
 		config.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE] = poll;
 	else
 		config_set_flag(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE,
-				    poll);
+				poll);
 	pthread_mutex_unlock(&lock);
 	return r;
 }
@@ -302,7 +302,7 @@ EXPORT CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t kb)
 /* ---- handles and buffers ---- */
 
 EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
-					      CUfileDescr_t *descr)
+					  CUfileDescr_t *descr)
 {
 	NOT_CANCELLED;
 	CUfileOpError r;
@@ -330,7 +330,7 @@ EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
 }
 
 EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
-					   int flags)
+				       int flags)
 {
 	NOT_CANCELLED;
 	struct buf b = { .base = (uintptr_t)base, .length = length };
@@ -423,14 +423,14 @@ out:
 }
 
 EXPORT ssize_t cuFileRead(CUfileHandle_t fh, void *base, size_t size,
-			      off_t file_offset, off_t buf_offset)
+			  off_t file_offset, off_t buf_offset)
 {
 	return transfer(fh, base, size, file_offset, buf_offset, false);
 }
 
 EXPORT ssize_t cuFileWrite(CUfileHandle_t fh, const void *base,
-			       size_t size, off_t file_offset,
-			       off_t buf_offset)
+			   size_t size, off_t file_offset,
+			   off_t buf_offset)
 {
 	return transfer(fh, base, size, file_offset, buf_offset, true);
 }
@@ -533,5 +533,5 @@ cuFileSetParameterString(CUFileStringConfigParameter_t param,
 	CUfileOpError r = settable();
 
 	return result(r ? r : config_set_text((unsigned int)param,
-						  desc_str));
+					      desc_str));
 }

@@ -181,8 +181,8 @@ struct window {
  * error: so many bytes of this memory will never have a mapping.
  */
 int window_get(const struct mem *mem, uint64_t addr, size_t len,
-		   struct window **out, size_t *avail, bool *fresh,
-		   CUresult *cu_err);
+	       struct window **out, size_t *avail, bool *fresh,
+	       CUresult *cu_err);
 void window_put(struct window *w);
 void window_kill(struct window *w);	/* and forget; caller holds it */
 void window_drop_range(uint64_t start, size_t len);

@@ -196,7 +196,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 	*err = 0;
 	for (turn = 0; turn < 2; turn++) {
 		int e = -window_get(&io->mem, dev, min_of(len, max), &w,
-					&avail, &fresh, &cu_err);
+				    &avail, &fresh, &cu_err);
 
 		*piece = min_of(len, avail ? round_up(avail, unit) :
 				      KIB(config.window_kb));
@@ -580,8 +580,8 @@ out:
 	account(&stats_total, &io, r);
 	if (io.reason[0])
 		log_line(LOG_DEBUG, "%s of %zu bytes at %lld: result %zd: "
-			"%s", write ? "write" : "read", size, (long long)off,
-			r, io.reason);
+			 "%s", write ? "write" : "read", size, (long long)off,
+			 r, io.reason);
 	errno = saved;
 	return r;
 }

@@ -96,7 +96,7 @@ static struct lane *make_lane(void)
 			!cu.HostRegister(p, size * 2, CU_MEMHOSTREGISTER_PORTABLE);
 	if (!l->registered)
 		log_line(LOG_WARN, "staging buffers could not be pinned, "
-			"copies will be slower");
+			 "copies will be slower");
 	l->buf[0] = p;
 	l->buf[1] = p + size;
 	stats_gauges.lanes++;

@@ -84,7 +84,7 @@ void verdict_set(struct io *io, enum state state)
 	pthread_mutex_unlock(&verdict_lock);
 	if (news && state == WORKS)
 		log_line(LOG_INFO, "device %u:%u and GPU %d: p2p works",
-			major(io->f->dev), minor(io->f->dev), io->mem.gpu);
+			 major(io->f->dev), minor(io->f->dev), io->mem.gpu);
 }
 
 bool verdict_p2p_worked(void)
@@ -117,8 +117,8 @@ void verdict_tell(struct io *io, enum cause cause)
 	pthread_mutex_unlock(&verdict_lock);
 	if (news)
 		log_line(LOG_NOTICE, "device %u:%u and GPU %d: no p2p: %s",
-			major(io->f->dev), minor(io->f->dev), io->mem.gpu,
-			io->reason);
+			 major(io->f->dev), minor(io->f->dev), io->mem.gpu,
+			 io->reason);
 }
 
 void verdict_forget_all(void)

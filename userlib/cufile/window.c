@@ -372,8 +372,8 @@ static int make(const struct mem *mem, uint64_t addr,
 }
 
 int window_get(const struct mem *mem, uint64_t addr, size_t len,
-		   struct window **out, size_t *avail, bool *fresh,
-		   CUresult *cu_err)
+	       struct window **out, size_t *avail, bool *fresh,
+	       CUresult *cu_err)
 {
 	struct window *w;
 	int r = 0;

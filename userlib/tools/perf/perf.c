@@ -80,7 +80,7 @@ int perf_serve(const struct perf_options *o, struct perf_peer *p)
 		return EXIT_NO_GPU;
 	}
 	apart = verbs_apart(&e.port.attr, &e.port.gid, m.hello.roce,
-				m.hello.gid);
+			    m.hello.gid);
 	if (apart) {
 		complain("%s cannot be reached: %s", p->name, apart);
 		perf_refuse(p, apart);
