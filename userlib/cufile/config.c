@@ -224,6 +224,18 @@ static bool ours_known(const struct json *root, char *err, size_t size)
 	return true;
 }
 
+/* A prohibition without effect must not look as if it had one. */
+static void tell_denylist(const struct json *root)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	const struct json *j = json_find(root, "denylist");
+
+	for (j = j ? j->child : NULL; j; j = j->next)
+		if (j->child && !atomic_flag_test_and_set(&told))
+			log_line(LOG_NOTICE, "denylist.%.40s of cufile.json has no "
+				 "effect here", j->key);
+}
+
 static bool apply_json(struct config *cfg, const struct json *root,
 		       char *err, size_t size)
 {
@@ -274,6 +286,7 @@ static bool apply_json(struct config *cfg, const struct json *root,
 		return false;
 	}
 	cfg->slabs = nsize;
+	tell_denylist(root);
 	return true;
 }
 

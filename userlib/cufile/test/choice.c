@@ -104,6 +104,11 @@ void test_stock_file(void)
 		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &t2);
 	cuFileGetParameterBool(CUFILE_PARAM_USE_PCIP2PDMA, &p2p);
 	check(t2 == 8192 && !p2p, "keys of our own do both");
+	fresh("{\"denylist\":{\"drivers\":[],\"mounts\":[]}}");
+	is((long long)log_count("denylist"), 0, "an empty list forbids nothing");
+	fresh("{\"denylist\":{\"drivers\":[],\"mounts\":[\"/data\"]}}");
+	is((long long)log_count("notice: denylist.mounts of cufile.json has no "
+				"effect here"), 1, "one that is not is told of");
 	close(fd);
 	gpu_free(g);
 }
