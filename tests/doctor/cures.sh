@@ -145,6 +145,33 @@ check "and topo agrees" grep -q '^kernel 5.15.0-1-server, P2PDMA for kernel user
 "$tool" topo --from rec --json >out 2>err
 json "and judges so" '.machine.p2pdma == false and (.pairs[] | select(.a == "GPU0" and .b == "NVME0") |
 	.verdict == "staged" and (.reason | test("for kernel users only")))'
+of "the configuration beside the kernel's headers counts, y or m" 0 "/data/x 0" '.answer.path == "p2p" and .missing == []' <<'END'
+E /proc/config.gz#CONFIG_PCI_P2PDMA ENOENT
+E /boot/config-7.2.0-1-server#CONFIG_PCI_P2PDMA ENOENT
+E /lib/modules/7.2.0-1-server/config#CONFIG_PCI_P2PDMA ENOENT
+F /lib/modules/7.2.0-1-server/build/.config#CONFIG_PCI_P2PDMA y
+F /proc/config.gz#CONFIG_DMA_SHARED_BUFFER m
+END
+"$tool" topo --from rec >out 2>err
+check "and topo agrees" grep -q 'P2PDMA on (/lib/modules/7.2.0-1-server/build/.config)' out
+of "a table of symbols that may be empty is no answer" 1 "/data/x 0" '.answer.path == "unknown" and
+	([.missing[].fact] | index("the kernel\u0027s CONFIG_PCI_P2PDMA"))' <<'END'
+E /proc/config.gz#CONFIG_PCI_P2PDMA ENOENT
+E /proc/kallsyms#pci_p2pdma_add_resource ENOKEY
+E /proc/kallsyms#pci_enable_device ENOKEY
+END
+"$tool" topo --from rec >out 2>err
+check "and topo agrees" grep -q 'P2PDMA not known' out
+of "a drive behind VMD is on PCI" 1 "/data/x 0" '($ids | index("fs-no-drive") | not) and
+	([.answer.steps[] | select(.step == "drive") | .says] == ["nvme0n1 (nvme) at 10000:04:00.0"])' <<'END'
+L /sys/dev/block/259:1 /sys/devices/pci0000:00/0000:00:0e.0/pci10000:00/10000:00:02.0/10000:04:00.0/nvme/nvme0/nvme0n1
+END
+of "RAID of a drive and something else is not" 2 "/data/x 0" '(.findings[] | select(.id == "fs-no-drive") | .where) == ["sda"]' <<'END'
+L /sys/dev/block/259:1 /sys/devices/virtual/block/md0
+F /sys/devices/virtual/block/md0/md/level raid0\n
+D /sys/devices/virtual/block/md0/slaves nvme0n1 sda
+L /sys/class/block/sda /sys/devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda
+END
 of "such a kernel stages files into our GPU, too" 2 "/data/x 0" '.answer.path == "bounce"' <<'END'
 L @PCI/0000:03:00.0/driver /sys/bus/pci/drivers/peerlane_gpu
 F /proc/sys/kernel/osrelease 5.15.0-1-server\n

@@ -18,4 +18,5 @@ unit link_port_unit
 unit link_port_unit_san
 unit link_wire_unit
 unit link_wire_unit_san
+unit verbs_unit_san
 finish

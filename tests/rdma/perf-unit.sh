@@ -8,9 +8,9 @@
 . "$TOP/scenarios/lib/case.sh"
 tool=$BUILD/userlib/peerlane
 host=$BUILD/userlib/tests/host
-need_file "$tool" "$host/perf_unit" "$host/nic_unit" "$host/perf_peer_unit"
+need_file "$tool" "$host/perf_unit" "$host/perf_peer_unit"
 
-for unit in perf_unit nic_unit perf_peer_unit; do
+for unit in perf_unit perf_peer_unit; do
 	"$host/$unit" >"$unit.log" 2>"$unit.err"
 	status=$?
 	ktap_from "$unit.log" "$unit"

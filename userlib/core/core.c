@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "errname.h"
 #include "peerlane/peerlane.h"
 
 #define TEXT2(a, b, c)	#a "." #b "." #c
@@ -31,10 +32,5 @@ const char *pln_strerror(int err)
 
 const char *pln_errname(int err)
 {
-	const char *name;
-
-	if (err >= 0)
-		return "OK";
-	name = err == INT_MIN ? NULL : strerrorname_np(-err);
-	return name ? name : "?";
+	return err >= 0 ? "OK" : err == INT_MIN ? "?" : errname(-err);
 }

@@ -278,7 +278,7 @@ static int ask(struct facts *f, char kind, const char *path,
 	}
 	if (!e) {
 		r = fill(path, &data, &len);
-		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		if (facts_ran_out(r))
 			return r;
 		added = facts_add(f, kind, path, -r, data, len);
 		free(data);
@@ -451,7 +451,7 @@ int facts_value(struct facts *f, const char *path, const char *key, char *buf,
 		return -EINVAL;
 	if (f->live && !facts_find(f, 'F', name)) {
 		r = live_value(path, key, value, sizeof(value));
-		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		if (facts_ran_out(r))
 			return r;
 		r = facts_add(f, 'F', name, -r, value, strlen(value));
 		if (r)
@@ -467,4 +467,33 @@ int facts_value(struct facts *f, const char *path, const char *key, char *buf,
 		return -ENODATA;
 	return e->err ? -e->err :
 	       trimmed((const char *)e->data, e->len, buf, size);
+}
+
+int facts_kconfig(struct facts *f, const char *option, const char *symbol,
+		  char *source, size_t size)
+{
+	static const char *const files[][2] = {
+		{ "/proc/config.gz", "" }, { "/boot/config-", "" },
+		{ "/lib/modules/", "/config" }, { "/lib/modules/", "/build/.config" },
+	};
+	char release[65], value[64];
+	size_t i;
+	int r;
+
+	if (facts_text(f, "/proc/sys/kernel/osrelease", release, sizeof(release)))
+		release[0] = '\0';
+	for (i = 0; i < 4 && (!i || release[0]); i++) {
+		snprintf(source, size, "%s%s%s", files[i][0], i ? release : "",
+			 files[i][1]);
+		r = facts_value(f, source, option, value, sizeof(value));
+		if (!r || r == -ENOKEY)
+			return !r && (value[0] == 'y' || value[0] == 'm');
+		if (facts_ran_out(r))
+			return r;
+	}
+	/* a symbol that always is there proves that the table can be believed */
+	snprintf(source, size, "/proc/kallsyms");
+	r = facts_value(f, source, symbol, value, sizeof(value));
+	return !r ? 1 : r != -ENOKEY ? r :
+	       facts_value(f, source, "pci_enable_device", value, sizeof(value));
 }

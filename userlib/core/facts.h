@@ -12,13 +12,14 @@
  *   -EACCES   it may be there, and this user must not know (-EPERM likewise)
  *   -ENODATA  the record does not say, since its writer did not look
  *   -ENOKEY   facts_value(): the file is there and has no such line
- * Out of memory and out of files are never kept as an answer.
+ * Out of memory and out of files are never kept as an answer: facts_ran_out().
  *
  * Not for several threads at once.  The format is in peerlane-record(5).
  */
 #ifndef PEERLANE_FACTS_H
 #define PEERLANE_FACTS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -27,6 +28,11 @@ struct facts;
 
 #define FACTS_VALUE_MAX		(1 << 20)	/* bytes of one file */
 #define FACTS_RECORD_MAX	(16 << 20)	/* bytes of a record */
+
+static inline bool facts_ran_out(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+}
 
 /* @record: file name, or NULL for this machine.  A record with a mistake is
  * -EBADMSG, and facts_error() says where. */
@@ -51,6 +57,14 @@ int facts_text(struct facts *f, const char *path, char *buf, size_t size);
  */
 int facts_value(struct facts *f, const char *path, const char *key, char *buf,
 		size_t size);
+
+/*
+ * Has the running kernel @option, as y or m?  Where no file with its configuration
+ * can be read: is @symbol in it?  1 or 0; -errno: /proc/kallsyms does not tell.
+ * @source: the file that told.
+ */
+int facts_kconfig(struct facts *f, const char *option, const char *symbol,
+		  char *source, size_t size);
 
 /*
  * Keeps what a tool has found out by other means than reading: facts_value() of

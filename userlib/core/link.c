@@ -15,7 +15,7 @@
 static __thread char open_reason[PLN_LINK_REASON_MAX];
 
 /* The first thing that goes wrong is what is told, from then on */
-int pln_link_fail(struct pln_link *link, int err, const char *fmt, ...)
+int link_fail(struct pln_link *link, int err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -74,16 +74,16 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	link->sl = o->sl;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
-	link->retries = o->retries ? o->retries : 6;
-	link->timeout = o->timeout ? o->timeout : 19;
+	link->retries = o->retries ? o->retries : VERBS_RETRIES;
+	link->timeout = o->timeout ? o->timeout : VERBS_TIMEOUT;
 	link->puts_size = 16;
 	link->puts = calloc(link->puts_size, sizeof(*link->puts));
 	if (!link->puts)
-		return pln_link_fail(link, -ENOMEM, "out of memory");
-	err = pln_verbs_load(why, sizeof(why));
+		return link_fail(link, -ENOMEM, "out of memory");
+	err = verbs_load(why, sizeof(why));
 	if (err)
-		return pln_link_fail(link, err, "%s", why);
-	return pln_link_device(link, o) ?: pln_link_queue(link);
+		return link_fail(link, err, "%s", why);
+	return link_device(link, o) ?: link_queue(link);
 }
 
 int pln_link_open(struct pln_link **out, const struct pln_link_options *options)
@@ -127,10 +127,10 @@ void pln_link_close(struct pln_link *link)
 {
 	if (!link)
 		return;
-	pln_link_say_bye(link);
+	link_say_bye(link);
 	if (link->fd >= 0)
 		close(link->fd);
-	pln_link_free_queue(link);
+	link_free_queue(link);
 	free(link->puts);
 	free(link);
 }
@@ -190,9 +190,9 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms)
 	link->met = true;
 	link->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (link->fd < 0)
-		return pln_link_fail(link, -errno, "the socket: %s",
-				     pln_strerror(-errno));
-	err = pln_link_meet(link, pln_now_ms() + timeout_ms);
+		return link_fail(link, -errno, "the socket: %s",
+				 pln_strerror(-errno));
+	err = link_meet(link, link_now_ms() + timeout_ms);
 	link->connected = !err;
 	return err;
 }
@@ -280,7 +280,7 @@ int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
 	/* a failure from here on is the link's, and shows itself there */
 	link->puts_given++;
 	if (way != PLN_MR_STAGED)
-		pln_link_pump(link, false);
+		link_pump(link, false);
 	return (int64_t)link->puts_given;
 }
 

@@ -59,7 +59,7 @@ static uint64_t get64(const uint8_t **p)
 	return high << 32 | get32(p);
 }
 
-void pln_message_encode(const struct message *m, uint8_t wire[MESSAGE_SIZE])
+void message_encode(const struct message *m, uint8_t wire[MESSAGE_SIZE])
 {
 	uint8_t *p = wire;
 
@@ -76,7 +76,7 @@ void pln_message_encode(const struct message *m, uint8_t wire[MESSAGE_SIZE])
 	put64(p, m->seq);
 }
 
-void pln_message_decode(const uint8_t wire[MESSAGE_SIZE], struct message *m)
+void message_decode(const uint8_t wire[MESSAGE_SIZE], struct message *m)
 {
 	const uint8_t *p = wire + 2;
 
@@ -93,7 +93,7 @@ void pln_message_decode(const uint8_t wire[MESSAGE_SIZE], struct message *m)
 	m->seq = get64(&p);
 }
 
-void pln_hello_encode(const struct hello *hello, uint8_t wire[HELLO_SIZE])
+void hello_encode(const struct hello *hello, uint8_t wire[HELLO_SIZE])
 {
 	uint8_t *p = wire;
 
@@ -155,8 +155,8 @@ static const char *buffer_fault(const struct hello_buffer *b)
 	return NULL;
 }
 
-int pln_hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
-		     char *why, size_t size)
+int hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
+		 char *why, size_t size)
 {
 	static const uint8_t zero[HELLO_SIZE];
 	const uint8_t *p = wire + HELLO_HEAD;
@@ -230,7 +230,7 @@ static int transfer(struct pln_link *link, uint8_t *buf, size_t size, bool out,
 	while (at < size) {
 		struct pollfd p = { .fd = link->fd,
 				    .events = out ? POLLOUT : POLLIN };
-		int64_t left = deadline - pln_now_ms();
+		int64_t left = deadline - link_now_ms();
 		ssize_t n;
 
 		if (left < 0)
@@ -243,20 +243,20 @@ static int transfer(struct pln_link *link, uint8_t *buf, size_t size, bool out,
 			continue;
 		}
 		if (n == 0 || errno == EPIPE || errno == ECONNRESET)
-			return pln_link_fail(link, -ECONNRESET, "the peer "
+			return link_fail(link, -ECONNRESET, "the peer "
 				"closed the socket instead of %s",
 				out ? "listening" : what);
 		if (errno == EINTR)
 			continue;
 		if (errno != EAGAIN && errno != EWOULDBLOCK)
-			return pln_link_fail(link, -errno, "the socket to the "
+			return link_fail(link, -errno, "the socket to the "
 				"peer: %s", pln_strerror(-errno));
 		if (!left)
-			return pln_link_fail(link, -ETIMEDOUT, "the peer did "
+			return link_fail(link, -ETIMEDOUT, "the peer did "
 				"not send %s in time", out ? "anything" : what);
 		if (poll(&p, 1, left > 60000 ? 60000 : (int)left) < 0 &&
 		    errno != EINTR)
-			return pln_link_fail(link, -errno, "poll: %s",
+			return link_fail(link, -errno, "poll: %s",
 				pln_strerror(-errno));
 	}
 	return 0;
@@ -269,18 +269,18 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 	struct hello me = {
 		.qpn = link->qp->qp_num,
 		.psn = link->psn,
-		.mtu = link->port_attr.active_mtu,
-		.ethernet = link->port_attr.link_layer ==
+		.mtu = link->at.attr.active_mtu,
+		.ethernet = link->at.attr.link_layer ==
 			    IBV_LINK_LAYER_ETHERNET,
-		.lid = link->port_attr.lid,
+		.lid = link->at.attr.lid,
 		.buffers = link->shares,
 	};
 	const char *apart;
 	int err;
 
-	memcpy(me.gid, link->gid.raw, sizeof(me.gid));
+	memcpy(me.gid, link->at.gid.raw, sizeof(me.gid));
 	memcpy(me.buffer, link->mine, sizeof(me.buffer));
-	pln_hello_encode(&me, wire);
+	hello_encode(&me, wire);
 	err = transfer(link, wire, sizeof(wire), true, deadline, NULL);
 	if (!err)
 		err = transfer(link, wire, HELLO_HEAD, false, deadline,
@@ -296,17 +296,17 @@ static int exchange_hello(struct pln_link *link, int64_t deadline)
 	if (link->error)
 		return link->error;
 	if (!err)
-		err = pln_hello_decode(wire, &link->peer, why, sizeof(why));
+		err = hello_decode(wire, &link->peer, why, sizeof(why));
 	if (err)
-		return pln_link_fail(link, err, "%s", why);
+		return link_fail(link, err, "%s", why);
 	/* or the device would write to itself, with keys of the peer's choice */
 	if (link->peer.qpn == me.qpn && (me.ethernet ?
 	    !memcmp(link->peer.gid, me.gid, 16) : link->peer.lid == me.lid))
-		return pln_link_fail(link, -EPROTO, "the peer names this end's "
+		return link_fail(link, -EPROTO, "the peer names this end's "
 			"own queue pair: is the socket connected to itself?");
-	apart = pln_verbs_apart(&link->port_attr, &link->gid,
-				link->peer.ethernet, link->peer.gid);
-	return apart ? pln_link_fail(link, -EPROTO, "%s", apart) : 0;
+	apart = verbs_apart(&link->at.attr, &link->at.gid,
+			    link->peer.ethernet, link->peer.gid);
+	return apart ? link_fail(link, -EPROTO, "%s", apart) : 0;
 }
 
 /* Nobody sends before both can receive, and each learns if the other cannot */
@@ -330,21 +330,21 @@ static int exchange_ready(struct pln_link *link, int64_t deadline)
 		return err;
 	theirs = get32(&p);
 	if (memcmp(wire, magic, sizeof(magic)) || theirs > 4095)
-		return pln_link_fail(link, -EPROTO, "the peer says something "
+		return link_fail(link, -EPROTO, "the peer says something "
 			"else than that it is ready");
 	if (theirs)
-		return pln_link_fail(link, -EREMOTEIO, "the peer could not "
+		return link_fail(link, -EREMOTEIO, "the peer could not "
 			"connect: %s", pln_strerror(-(int)theirs));
 	return 0;
 }
 
-int pln_link_meet(struct pln_link *link, int64_t deadline)
+int link_meet(struct pln_link *link, int64_t deadline)
 {
 	int err = exchange_hello(link, deadline);
 
 	if (err == -ECONNRESET || err == -ETIMEDOUT)
 		return err;
 	if (!err)
-		err = pln_link_to_rts(link);
+		err = link_to_rts(link);
 	return exchange_ready(link, deadline) ?: err;
 }

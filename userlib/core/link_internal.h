@@ -88,7 +88,7 @@ struct put {
 
 struct pln_link {
 	/* the device */
-	struct ibv_context *ctx;
+	struct verbs_port at;
 	struct ibv_pd *pd;
 	bool own_ctx, own_pd;
 	struct ibv_comp_channel *channel;
@@ -96,14 +96,12 @@ struct pln_link {
 	struct ibv_qp *qp;
 	struct ibv_mr *message_mr;
 	uint8_t *messages;	/* TX_SLOTS, then RX_SLOTS */
-	struct ibv_port_attr port_attr;
-	union ibv_gid gid;
-	uint32_t port, gid_index, sl, psn, chunk, depth, retries, timeout;
+	uint32_t sl, psn, chunk, depth, retries, timeout;
 
 	/* the peer */
 	int fd;			/* shows that its process is gone */
 	bool met, connected, broken, bye;
-	int64_t refused_until;	/* a write was refused; see pln_link_settle() */
+	int64_t refused_until;	/* a write was refused; see link_settle() */
 	struct ibv_wc refusal;
 	int bye_error;
 	struct hello peer;
@@ -139,36 +137,36 @@ struct pln_link {
 };
 
 /* link.c */
-int pln_link_fail(struct pln_link *link, int err, const char *fmt, ...)
+int link_fail(struct pln_link *link, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* link_qp.c */
-int pln_link_device(struct pln_link *link,
-		    const struct pln_link_options *options);
-int pln_link_queue(struct pln_link *link);
-int pln_link_to_rts(struct pln_link *link);
-void pln_link_free_queue(struct pln_link *link);
-int pln_link_post_rx(struct pln_link *link, unsigned int slot);
+int link_device(struct pln_link *link,
+		const struct pln_link_options *options);
+int link_queue(struct pln_link *link);
+int link_to_rts(struct pln_link *link);
+void link_free_queue(struct pln_link *link);
+int link_post_rx(struct pln_link *link, unsigned int slot);
 
 /* link_hello.c */
-void pln_hello_encode(const struct hello *hello, uint8_t wire[HELLO_SIZE]);
-int pln_hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
-		     char *why, size_t size);
-void pln_message_encode(const struct message *m, uint8_t wire[MESSAGE_SIZE]);
-void pln_message_decode(const uint8_t wire[MESSAGE_SIZE], struct message *m);
+void hello_encode(const struct hello *hello, uint8_t wire[HELLO_SIZE]);
+int hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
+		 char *why, size_t size);
+void message_encode(const struct message *m, uint8_t wire[MESSAGE_SIZE]);
+void message_decode(const uint8_t wire[MESSAGE_SIZE], struct message *m);
 
-int pln_link_meet(struct pln_link *link, int64_t deadline);
+int link_meet(struct pln_link *link, int64_t deadline);
 
 /* link_run.c */
-int pln_link_drain(struct pln_link *link);
-void pln_link_settle(struct pln_link *link, bool now);
-int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
-		  struct message *m);
-int pln_link_progress(struct pln_link *link);
-int pln_link_pump(struct pln_link *link, bool copy);
+int link_drain(struct pln_link *link);
+void link_settle(struct pln_link *link, bool now);
+int link_post(struct pln_link *link, struct ibv_send_wr *chunk,
+	      struct message *m);
+int link_progress(struct pln_link *link);
+int link_pump(struct pln_link *link, bool copy);
 
 /* link_wait.c */
-void pln_link_say_bye(struct pln_link *link);
-int64_t pln_now_ms(void);
+void link_say_bye(struct pln_link *link);
+int64_t link_now_ms(void);
 
 #endif

@@ -72,10 +72,10 @@ static void failed(struct pln_link *link, const struct ibv_wc *wc)
 	const char *meaning;
 	int err = status_error(wc->status, &meaning);
 
-	pln_link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
-		      "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
-		      (int)wc->status, pln_verbs.wc_status_str(wc->status),
-		      wc->vendor_err);
+	link_fail(link, err, "%s failed: %s (status %d of the queue pair: "
+		  "%s, vendor's code %#x)", work_name(wc->wr_id), meaning,
+		  (int)wc->status, verbs_lib.wc_status_str(wc->status),
+		  wc->vendor_err);
 }
 
 static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
@@ -91,14 +91,14 @@ static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 		return;
 	}
 	link->refusal = *wc;
-	link->refused_until = pln_now_ms() + GONE_MS;
+	link->refused_until = link_now_ms() + GONE_MS;
 }
 
 /*
  * The link fails if a write was refused: as the peer is gone, or, when that does
  * not show in time, cannot be told or must be known @now, because of the refusal.
  */
-void pln_link_settle(struct pln_link *link, bool now)
+void link_settle(struct pln_link *link, bool now)
 {
 	struct pollfd p = { .fd = link->fd, .events = POLLRDHUP };
 	int gone;
@@ -107,15 +107,15 @@ void pln_link_settle(struct pln_link *link, bool now)
 		return;
 	gone = poll(&p, 1, 0);
 	if (gone > 0)
-		pln_link_fail(link, -ECONNRESET, PEER_GONE);
-	else if (gone < 0 || now || pln_now_ms() >= link->refused_until)
+		link_fail(link, -ECONNRESET, PEER_GONE);
+	else if (gone < 0 || now || link_now_ms() >= link->refused_until)
 		failed(link, &link->refusal);
 }
 
 static int nonsense(struct pln_link *link, const char *what)
 {
-	return pln_link_fail(link, -EPROTO, "the peer broke the protocol: %s",
-			     what);
+	return link_fail(link, -EPROTO, "the peer broke the protocol: %s",
+			 what);
 }
 
 static int notice(struct pln_link *link, const struct message *m)
@@ -156,8 +156,8 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 
 	if (wc->opcode != IBV_WC_RECV || wc->byte_len != MESSAGE_SIZE)
 		return nonsense(link, "a message of another length or kind");
-	pln_message_decode(link->messages + (TX_SLOTS + slot) * MESSAGE_SIZE,
-			   &m);
+	message_decode(link->messages + (TX_SLOTS + slot) * MESSAGE_SIZE,
+		       &m);
 	if (link->bye)
 		return nonsense(link, "it goes on after its goodbye");
 	if (m.flags & ~MESSAGE_LAST)
@@ -191,11 +191,11 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 	default:
 		return nonsense(link, "an unknown message");
 	}
-	return pln_link_post_rx(link, slot);
+	return link_post_rx(link, slot);
 }
 
 /* Returns how many completions there were */
-int pln_link_drain(struct pln_link *link)
+int link_drain(struct pln_link *link)
 {
 	struct ibv_wc wc[16];
 	int n, total = 0;
@@ -203,8 +203,8 @@ int pln_link_drain(struct pln_link *link)
 	while (!link->error) {
 		n = ibv_poll_cq(link->cq, 16, wc);
 		if (n < 0)
-			pln_link_fail(link, -EIO, "the completion queue cannot "
-				      "be polled");
+			link_fail(link, -EIO, "the completion queue cannot "
+				  "be polled");
 		if (n <= 0)
 			break;
 		total += n;
@@ -229,8 +229,8 @@ int pln_link_drain(struct pln_link *link)
 /* --- out ------------------------------------------------------------------ */
 
 /* Behind @chunk, when there is one; the caller has looked for a free slot */
-int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
-		  struct message *m)
+int link_post(struct pln_link *link, struct ibv_send_wr *chunk,
+	      struct message *m)
 {
 	uint8_t *slot = link->messages +
 			(link->tx_posted % TX_SLOTS) * MESSAGE_SIZE;
@@ -251,7 +251,7 @@ int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
 	if (m) {
 		m->landed = link->landed;
 		m->taken = link->taken;
-		pln_message_encode(m, slot);
+		message_encode(m, slot);
 		send.wr_id = m->type == MESSAGE_NOTICE ? SENT_NOTICE :
 							 SENT_OTHER;
 		if (chunk)
@@ -261,9 +261,9 @@ int pln_link_post(struct pln_link *link, struct ibv_send_wr *chunk,
 	err = ibv_post_send(link->qp, first, &bad);
 	if (err) {
 		link->broken = true;
-		err = pln_verbs_errno(err);
-		return pln_link_fail(link, err, "the device takes no more "
-				     "work: %s", pln_strerror(err));
+		err = verbs_errno(err);
+		return link_fail(link, err, "the device takes no more "
+				 "work: %s", pln_strerror(err));
 	}
 	if (m) {
 		link->tx_posted++;
@@ -302,7 +302,7 @@ static int fetch(struct pln_link *link, const struct put *put, uint64_t n)
 	int err = pln_mr_from_gpu(put->mr, put->offset + put->sent, n);
 
 	if (err)
-		return pln_link_fail(link, err, "the GPU could not copy %llu "
+		return link_fail(link, err, "the GPU could not copy %llu "
 			"bytes to host memory for the device to send: %s",
 			(unsigned long long)n, pln_strerror(err));
 	link->stats.bytes_from_gpu += n;
@@ -365,7 +365,7 @@ static bool send_chunk(struct pln_link *link)
 	m.length = put->length;
 	m.tag = put->tag;
 	m.seq = link->notices + 1;
-	if (pln_link_post(link, n ? &wr : NULL, tell ? &m : NULL))
+	if (link_post(link, n ? &wr : NULL, tell ? &m : NULL))
 		return false;
 	if (n)
 		count_chunk(link, put, n);
@@ -378,7 +378,7 @@ static bool send_chunk(struct pln_link *link)
 	return true;
 }
 
-int pln_link_pump(struct pln_link *link, bool copy)
+int link_pump(struct pln_link *link, bool copy)
 {
 	int sent = 0;
 
@@ -429,7 +429,7 @@ static int into_gpu(struct pln_link *link, const struct message *m, bool staged)
 		      pln_mr_to_gpu(mr, m->start, m->length) : 0;
 	if (err) {
 		link->lost = true;
-		return pln_link_fail(link, err, staged ?
+		return link_fail(link, err, staged ?
 			"the GPU could not copy %llu bytes that arrived in host memory: %s" :
 			"the GPU could not flush what arrived in %llu bytes of its memory: %s",
 			(unsigned long long)(staged ? m->chunk : m->length),
@@ -437,7 +437,7 @@ static int into_gpu(struct pln_link *link, const struct message *m, bool staged)
 	}
 	if (staged && m->chunk) {
 		link->stats.bytes_to_gpu += m->chunk;
-		pln_link_drain(link);
+		link_drain(link);
 		link->stats.landings_overlapped += link->received != before;
 	}
 	return 0;
@@ -485,21 +485,21 @@ static void tell(struct pln_link *link)
 		return;
 	if ((landed && link->urgent) || landed >= CREDITS / 4 ||
 	    taken >= CREDITS / 4)
-		pln_link_post(link, NULL, &m);
+		link_post(link, NULL, &m);
 }
 
 /* Returns 0 when there was nothing to do */
-int pln_link_progress(struct pln_link *link)
+int link_progress(struct pln_link *link)
 {
-	int done = pln_link_drain(link);
+	int done = link_drain(link);
 
-	pln_link_settle(link, false);
+	link_settle(link, false);
 	done += land(link);
-	done += pln_link_pump(link, true);
+	done += link_pump(link, true);
 	tell(link);
 	finish_puts(link);
 	if (!done && link->bye && link->landed == link->received)
-		pln_link_fail(link, -EPIPE, link->bye_error ?
+		link_fail(link, -EPIPE, link->bye_error ?
 			"the peer has given the link up: %s" :
 			"the peer has closed the link",
 			pln_strerror(-link->bye_error));

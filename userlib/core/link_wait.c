@@ -10,7 +10,7 @@
 #define LINKS_MAX	64
 #define BYE_MS		1000
 
-int64_t pln_now_ms(void)
+int64_t link_now_ms(void)
 {
 	struct timespec t;
 
@@ -24,9 +24,9 @@ static void peer_gone(struct pln_link *link)
 	/* more than that cannot be left, if the peer is honest */
 	unsigned int most = RX_SLOTS + link->depth + TX_SLOTS;
 
-	while (most-- && pln_link_progress(link))
+	while (most-- && link_progress(link))
 		;
-	pln_link_fail(link, -ECONNRESET, PEER_GONE);
+	link_fail(link, -ECONNRESET, PEER_GONE);
 }
 
 static void clear_events(struct pln_link *link)
@@ -34,8 +34,8 @@ static void clear_events(struct pln_link *link)
 	struct ibv_cq *cq;
 	void *context;
 
-	while (!pln_verbs.get_cq_event(link->channel, &cq, &context))
-		pln_verbs.ack_cq_events(cq, 1);
+	while (!verbs_lib.get_cq_event(link->channel, &cq, &context))
+		verbs_lib.ack_cq_events(cq, 1);
 }
 
 /* Ask for an event; what came before that is not announced, so look again */
@@ -46,10 +46,10 @@ static bool arm_and_look(struct pln_link *link)
 	errno = 0;
 	r = ibv_req_notify_cq(link->cq, 0);
 	if (r)
-		pln_link_fail(link, pln_verbs_errno(r), "the completion queue "
-			      "gives no notification: %s",
-			      pln_strerror(pln_verbs_errno(r)));
-	pln_link_drain(link);
+		link_fail(link, verbs_errno(r), "the completion queue "
+			  "gives no notification: %s",
+			  pln_strerror(verbs_errno(r)));
+	link_drain(link);
 	return !link->error;
 }
 
@@ -60,7 +60,7 @@ static bool arm_and_look(struct pln_link *link)
 static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 {
 	struct pollfd fds[2 * LINKS_MAX];
-	int64_t now = pln_now_ms(), left = deadline - now;
+	int64_t now = link_now_ms(), left = deadline - now;
 	bool done = false;
 
 	if (left <= 0)
@@ -73,7 +73,7 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 		fds[2 * i + 1].fd = links[i]->fd;
 		fds[2 * i + 1].events = POLLRDHUP;
 		arm_and_look(links[i]);
-		done |= pln_link_progress(links[i]);
+		done |= link_progress(links[i]);
 		done |= links[i]->completions != before || links[i]->news;
 		if (links[i]->refused_until && !links[i]->error &&
 		    left > links[i]->refused_until - now)
@@ -86,15 +86,15 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 		int err = -errno;
 
 		for (unsigned int i = 0; i < count && err != -EINTR; i++)
-			pln_link_fail(links[i], err, "poll: %s",
-				      pln_strerror(err));
+			link_fail(links[i], err, "poll: %s",
+				  pln_strerror(err));
 		return true;
 	}
 	for (unsigned int i = 0; i < count; i++) {
 		clear_events(links[i]);
 		if (fds[2 * i].revents & ~POLLIN)
-			pln_link_fail(links[i], -ENODEV, "the RDMA device is "
-				      "gone: its completion channel has ended");
+			link_fail(links[i], -ENODEV, "the RDMA device is "
+				  "gone: its completion channel has ended");
 		if (fds[2 * i + 1].revents)
 			peer_gone(links[i]);
 	}
@@ -104,8 +104,8 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 /* Until there is nothing to do, something is new, or the time is over */
 static void work(struct pln_link *link, int64_t deadline)
 {
-	while (pln_link_progress(link) && !link->news &&
-	       pln_now_ms() < deadline)
+	while (link_progress(link) && !link->news &&
+	       link_now_ms() < deadline)
 		;
 }
 
@@ -120,7 +120,7 @@ static int usable(const struct pln_link *link)
 
 int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
 {
-	int64_t deadline = pln_now_ms() + timeout_ms;
+	int64_t deadline = link_now_ms() + timeout_ms;
 	int err = 0, n;
 
 	if (!links || !count || count > LINKS_MAX || timeout_ms < 0)
@@ -148,7 +148,7 @@ int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
 
 int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
 {
-	int64_t deadline = pln_now_ms() + timeout_ms;
+	int64_t deadline = link_now_ms() + timeout_ms;
 	int err = usable(link);
 	uint64_t want;
 	bool news;
@@ -174,26 +174,26 @@ int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
 	link->news |= news;
 	if (link->puts_done >= want)
 		return 0;
-	pln_link_settle(link, true);
+	link_settle(link, true);
 	return link->error ? link->error : -ETIMEDOUT;
 }
 
 /* A peer that hears it knows more than one that only sees a socket close */
-void pln_link_say_bye(struct pln_link *link)
+void link_say_bye(struct pln_link *link)
 {
 	struct message m = {
 		.type = MESSAGE_BYE,
 		.chunk = (uint32_t)-link->error,
 	};
-	int64_t deadline = pln_now_ms() + BYE_MS, left = BYE_MS;
+	int64_t deadline = link_now_ms() + BYE_MS, left = BYE_MS;
 
 	if (!link->connected || link->broken || link->bye ||
 	    link->error == -ECONNRESET)
 		return;
 	link->error = 0;
-	pln_link_drain(link);
+	link_drain(link);
 	if (link->error || link->bye ||
-	    link->tx_posted - link->tx_done >= TX_SLOTS || pln_link_post(link, NULL, &m))
+	    link->tx_posted - link->tx_done >= TX_SLOTS || link_post(link, NULL, &m))
 		return;
 	/* all that was sent before has arrived when this has */
 	while (!link->bye && !link->error && link->tx_done < link->tx_posted) {
@@ -211,6 +211,6 @@ void pln_link_say_bye(struct pln_link *link)
 		if (fds[1].revents || fds[0].revents & ~POLLIN)
 			break;
 		clear_events(link);
-		left = deadline - pln_now_ms();
+		left = deadline - link_now_ms();
 	}
 }

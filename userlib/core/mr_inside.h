@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "../cuda/cuda_abi.h"
+#include "../cuda/cuda.h"
 #include "peerlane/mr.h"
 
 /* verbs.h has macros of these names */
@@ -19,62 +19,42 @@
 
 /* ---- other libraries' functions: mr_libs.c ---- */
 
-/* member, symbol, version of the symbol, needed, type */
+/* member, symbol, version of the symbol, needed */
 #define MR_VERBS_FUNCTIONS(X)						\
-	X(reg_mr, ibv_reg_mr, "IBVERBS_1.1", true, struct ibv_mr *,	\
-	  (struct ibv_pd *, void *, size_t, int))			\
-	X(reg_mr_iova, ibv_reg_mr_iova, "IBVERBS_1.7", false,		\
-	  struct ibv_mr *,						\
-	  (struct ibv_pd *, void *, size_t, uint64_t, int))		\
-	X(reg_mr_iova2, ibv_reg_mr_iova2, "IBVERBS_1.8", false,		\
-	  struct ibv_mr *,						\
-	  (struct ibv_pd *, void *, size_t, uint64_t, unsigned int))	\
-	X(reg_dmabuf_mr, ibv_reg_dmabuf_mr, "IBVERBS_1.12", false,	\
-	  struct ibv_mr *,						\
-	  (struct ibv_pd *, uint64_t, size_t, uint64_t, int, int))	\
-	X(dereg_mr, ibv_dereg_mr, "IBVERBS_1.1", true, int,		\
-	  (struct ibv_mr *))
+	X(reg_mr, ibv_reg_mr, "IBVERBS_1.1", true)			\
+	X(reg_mr_iova, ibv_reg_mr_iova, "IBVERBS_1.7", false)		\
+	X(reg_mr_iova2, ibv_reg_mr_iova2, "IBVERBS_1.8", false)		\
+	X(reg_dmabuf_mr, ibv_reg_dmabuf_mr, "IBVERBS_1.12", false)	\
+	X(dereg_mr, ibv_dereg_mr, "IBVERBS_1.1", true)
 
 struct mr_verbs {
-#define MR_X(name, symbol, version, needed, type, args) type (*name)args;
+#define MR_X(name, symbol, version, needed) __typeof__(symbol) *name;
 	MR_VERBS_FUNCTIONS(MR_X)
 #undef MR_X
 };
 
-/* member, symbol, needed to know what a pointer is, arguments */
+/* member, symbol, needed to know what a pointer is */
 #define MR_CUDA_FUNCTIONS(X)						\
-	X(pointer_get, cuPointerGetAttribute, true,			\
-	  (void *, CUpointer_attribute, CUdeviceptr))			\
-	X(ctx_push, cuCtxPushCurrent_v2, true, (CUcontext))		\
-	X(ctx_pop, cuCtxPopCurrent_v2, true, (CUcontext *))		\
-	X(device_get, cuDeviceGet, true, (CUdevice *, int))		\
-	X(device_attribute, cuDeviceGetAttribute, true,			\
-	  (int *, CUdevice_attribute, CUdevice))			\
-	X(primary_retain, cuDevicePrimaryCtxRetain, true,		\
-	  (CUcontext *, CUdevice))					\
-	X(primary_release, cuDevicePrimaryCtxRelease_v2, true,		\
-	  (CUdevice))							\
-	X(error_name, cuGetErrorName, false, (CUresult, const char **))	\
-	X(range_handle, cuMemGetHandleForAddressRange, false,		\
-	  (void *, CUdeviceptr, size_t, CUmemRangeHandleType,		\
-	   unsigned long long))						\
-	X(host_alloc, cuMemHostAlloc, false,				\
-	  (void **, size_t, unsigned int))				\
-	X(host_free, cuMemFreeHost, false, (void *))			\
-	X(copy_to_gpu, cuMemcpyHtoDAsync_v2, false,			\
-	  (CUdeviceptr, const void *, size_t, CUstream))		\
-	X(copy_from_gpu, cuMemcpyDtoHAsync_v2, false,			\
-	  (void *, CUdeviceptr, size_t, CUstream))			\
-	X(stream_create, cuStreamCreate, false,				\
-	  (CUstream *, unsigned int))					\
-	X(stream_destroy, cuStreamDestroy_v2, false, (CUstream))	\
-	X(stream_wait, cuStreamSynchronize, false, (CUstream))		\
-	X(flush_writes, cuFlushGPUDirectRDMAWrites, false,		\
-	  (CUflushGPUDirectRDMAWritesTarget,				\
-	   CUflushGPUDirectRDMAWritesScope))
+	X(pointer_get, cuPointerGetAttribute, true)			\
+	X(ctx_push, cuCtxPushCurrent_v2, true)				\
+	X(ctx_pop, cuCtxPopCurrent_v2, true)				\
+	X(device_get, cuDeviceGet, true)				\
+	X(device_attribute, cuDeviceGetAttribute, true)			\
+	X(primary_retain, cuDevicePrimaryCtxRetain, true)		\
+	X(primary_release, cuDevicePrimaryCtxRelease_v2, true)		\
+	X(error_name, cuGetErrorName, false)				\
+	X(range_handle, cuMemGetHandleForAddressRange, false)		\
+	X(host_alloc, cuMemHostAlloc, false)				\
+	X(host_free, cuMemFreeHost, false)				\
+	X(copy_to_gpu, cuMemcpyHtoDAsync_v2, false)			\
+	X(copy_from_gpu, cuMemcpyDtoHAsync_v2, false)			\
+	X(stream_create, cuStreamCreate, false)				\
+	X(stream_destroy, cuStreamDestroy_v2, false)			\
+	X(stream_wait, cuStreamSynchronize, false)			\
+	X(flush_writes, cuFlushGPUDirectRDMAWrites, false)
 
 struct mr_cuda {
-#define MR_X(name, symbol, needed, args) CUresult (*name)args;
+#define MR_X(name, symbol, needed) __typeof__(symbol) *name;
 	MR_CUDA_FUNCTIONS(MR_X)
 #undef MR_X
 };

@@ -7,44 +7,29 @@
  * either would know nothing of the first one's objects.  A reference is kept,
  * so that neither can be unloaded below us.
  */
-#include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
 
+#include "load.h"
 #include "mr_inside.h"
 
-struct wanted {
-	void *to;		/* a pointer to a function */
-	const char *symbol, *version;	/* NULL: the default one */
-	bool needed;
-};
-
 /* Whether @library is loaded and has all that is needed, then or before */
-static bool look_up(const char *library, const struct wanted *w, size_t n,
+static bool look_up(const char *library, const struct load_function *f, size_t n,
 		    bool *there)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	bool found;
 	void *lib;
 
 	pthread_mutex_lock(&lock);
-	found = *there;
-	lib = found ? NULL : dlopen(library, RTLD_NOLOAD | RTLD_NOW);
-	for (found |= lib != NULL; lib && n; n--, w++) {
-		void *at = w->version ? dlvsym(lib, w->symbol, w->version) :
-					dlsym(lib, w->symbol);
-
-		memcpy(w->to, &at, sizeof(at));
-		found &= at || !w->needed;
+	lib = *there ? NULL : dlopen(library, RTLD_NOLOAD | RTLD_NOW);
+	if (lib) {
+		*there = !load_functions(lib, f, n);
+		if (!*there)
+			dlclose(lib);
 	}
-	if (lib && !found)
-		dlclose(lib);
-	*there = found;
+	n = *there;
 	pthread_mutex_unlock(&lock);
-	return found;
+	return n;
 }
-
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 const struct mr_verbs *mr_verbs(void)
 {
@@ -54,14 +39,14 @@ const struct mr_verbs *mr_verbs(void)
 	 * By handle and version: not the shim's functions of the same names,
 	 * and not libibverbs 1.0's.
 	 */
-	static const struct wanted wanted[] = {
-#define MR_X(name, symbol, version, needed, type, args)			\
+	static const struct load_function wanted[] = {
+#define MR_X(name, symbol, version, needed)				\
 		{ &verbs.name, #symbol, version, needed },
 		MR_VERBS_FUNCTIONS(MR_X)
 #undef MR_X
 	};
 
-	return look_up("libibverbs.so.1", wanted, COUNT(wanted), &there) ?
+	return look_up("libibverbs.so.1", wanted, LOAD_COUNT(wanted), &there) ?
 	       &verbs : NULL;
 }
 
@@ -69,13 +54,13 @@ const struct mr_cuda *mr_cuda(void)
 {
 	static struct mr_cuda cuda;
 	static bool there;
-	static const struct wanted wanted[] = {
-#define MR_X(name, symbol, needed, args)				\
+	static const struct load_function wanted[] = {
+#define MR_X(name, symbol, needed)					\
 		{ &cuda.name, #symbol, NULL, needed },
 		MR_CUDA_FUNCTIONS(MR_X)
 #undef MR_X
 	};
 
-	return look_up("libcuda.so.1", wanted, COUNT(wanted), &there) ?
+	return look_up("libcuda.so.1", wanted, LOAD_COUNT(wanted), &there) ?
 	       &cuda : NULL;
 }

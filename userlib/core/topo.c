@@ -31,7 +31,7 @@ static void *grown(void *old, int n, size_t size)
 /* Memory or files that ran out are no fact about the machine: it all fails. */
 static int note(struct topo *t, int r)
 {
-	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+	if (facts_ran_out(r))
 		t->failed = r;
 	return r;
 }
@@ -65,8 +65,8 @@ missing(struct topo *t, const char *fmt, ...)
 	return append(&t->missing, text);
 }
 
-/* 0000:01:00.0, at least four digits of domain */
-static bool is_address(const char *s)
+/* At least four digits of domain */
+bool topo_is_address(const char *s)
 {
 	size_t n = strspn(s, "0123456789abcdef");
 
@@ -162,7 +162,7 @@ static int find_host(struct topo *t, const char *path)
 	snprintf(h->name, sizeof(h->name), "%s", name);
 	n = note(t, facts_list(t->facts, path, &names));
 	for (i = 0; i < n; i++)
-		if (is_address(names[i]))
+		if (topo_is_address(names[i]))
 			break;
 	if (i < n && !number_of(t, names[i], "vendor", 16, &vendor) &&
 	    !number_of(t, names[i], "device", 16, &device)) {
@@ -278,7 +278,7 @@ static int add_node(struct topo *t, const char *address)
 				link[rest - path - 1] = '/';
 			parent = -1;
 		}
-		if (!is_address(part) || host < 0)
+		if (!topo_is_address(part) || host < 0)
 			continue;
 		for (i = 0; i < t->nodes; i++)
 			if (!strcmp(t->node[i].address, part))
@@ -401,7 +401,7 @@ static int add_devices(struct topo *t, char **addresses)
 
 	for (kind = PLN_TOPO_GPU; kind <= PLN_TOPO_NVME; kind++) {
 		for (i = number = 0; addresses[i]; i++) {
-			if (!is_address(addresses[i]) ||
+			if (!topo_is_address(addresses[i]) ||
 			    (int)kind_of(t, addresses[i]) != kind)
 				continue;
 			r = add_node(t, addresses[i]);
@@ -452,47 +452,21 @@ static void read_p2pdma_age(struct topo *t)
 
 static int read_kernel(struct topo *t)
 {
-	static const char *const files[] = {
-		"/proc/config.gz", "/boot/config-%s", "/lib/modules/%s/config",
-	};
-	char path[128], value[64];
-	size_t i;
 	int r;
 
 	if (facts_text(t->facts, "/proc/sys/kernel/osrelease", t->kernel,
 		       sizeof(t->kernel)))
 		t->kernel[0] = '\0';
-	t->p2pdma = -1;
-	for (i = 0; i < 3; i++) {
-		if (i && !t->kernel[0])
-			break;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		snprintf(path, sizeof(path), files[i], t->kernel);
-#pragma GCC diagnostic pop
-		r = facts_value(t->facts, path, "CONFIG_PCI_P2PDMA", value,
-				sizeof(value));
-		if (note(t, r) && r != -ENOKEY)
-			continue;
-		t->p2pdma = !r && !strcmp(value, "y");
-		snprintf(t->p2pdma_source, sizeof(t->p2pdma_source), "%s",
-			 path);
+	r = note(t, facts_kconfig(t->facts, "CONFIG_PCI_P2PDMA",
+				  "pci_p2pdma_add_resource", t->p2pdma_source,
+				  sizeof(t->p2pdma_source)));
+	t->p2pdma = r < 0 ? -1 : r;
+	if (r >= 0)
 		return 0;
-	}
-	/* no file: is its code there?  A symbol that always is proves that the
-	 * table can be believed. */
-	r = facts_value(t->facts, "/proc/kallsyms", "pci_p2pdma_add_resource",
-			value, sizeof(value));
-	if (r && (r != -ENOKEY ||
-		  facts_value(t->facts, "/proc/kallsyms", "pci_enable_device",
-			      value, sizeof(value))))
-		return missing(t, "kernel configuration: neither "
-			       "/proc/config.gz nor /boot/config-%s nor "
-			       "/proc/kallsyms can be read", t->kernel[0] ?
-			       t->kernel : "RELEASE");
-	t->p2pdma = !r;
-	strcpy(t->p2pdma_source, "/proc/kallsyms");
-	return 0;
+	t->p2pdma_source[0] = '\0';
+	return missing(t, "kernel configuration: neither /proc/config.gz nor "
+		       "/boot/config-%s nor /proc/kallsyms can be read",
+		       t->kernel[0] ? t->kernel : "RELEASE");
 }
 
 static int read_cpu(struct topo *t)

@@ -106,6 +106,26 @@ struct topo {
  * -EACCES with the 64 bytes that everybody gets. */
 int topo_config(struct topo_node *n, const unsigned char *c, size_t len);
 
+/* Is it a PCI address, 0000:01:00.0? */
+bool topo_is_address(const char *s);
+
+/* A block device, or a controller of a drive that has several */
+struct topo_block {
+	char name[64];		/* as in /sys/class/block */
+	const char *kind;	/* nvme, nvme-head (multipath), nvme-fabric, md,
+				 * dm, loop, other */
+	char detail[64];	/* of md its level; of dm LVM, CRYPT, mpath... */
+	char address[16];	/* nvme: of its controller */
+};
+
+/*
+ * That whose canonical folder is @sysfs and those that it stands on, from top to
+ * bottom; of partitions their disks.  What cannot be read is left out.  0, or
+ * -errno: it goes round, or memory or files ran out.
+ */
+int topo_blocks(struct facts *f, const char *sysfs,
+		void (*each)(void *arg, const struct topo_block *b), void *arg);
+
 /* @f stays the caller's, and must stay open; 0 or -errno. */
 int topo_build(struct topo **t, struct facts *f);
 void topo_free(struct topo *t);

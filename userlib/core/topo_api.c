@@ -144,54 +144,14 @@ static void found_named(struct search *s, const char *name)
 	}
 }
 
-/* A block device by its folder in /sys/devices: a drive's own, a partition of
- * it, or one that stands on others (RAID, device mapper). */
-static int search_block(struct search *s, const char *path, int depth)
+static void found_block(void *arg, const struct topo_block *b)
 {
-	char below[PATH_MAX + 32], target[PATH_MAX], **names, *part;
-	int i, n, r = 0;
+	struct search *s = arg;
+	int i;
 
-	if (depth > 8)
-		return -ELOOP;
-	for (i = 0; i < s->t->devs; i++) {
-		if (s->t->dev[i].kind != PLN_TOPO_NVME)
-			continue;
-		part = strstr(path, s->t->node[s->t->dev[i].node].address);
-		if (part && part[-1] == '/' && strchr(part, '/') &&
-		    (size_t)(strchr(part, '/') - part) ==
-		    strlen(s->t->node[s->t->dev[i].node].address))
+	for (i = 0; b->address[0] && i < s->t->devs; i++)
+		if (!strcmp(b->address, s->t->node[s->t->dev[i].node].address))
 			found(s, i);
-	}
-	if (s->n)
-		return 0;
-	/* the one drive of several controllers */
-	part = strstr(path, "/nvme-subsystem/");
-	if (part) {
-		part = strchr(part + 16, '/');
-		snprintf(below, sizeof(below), "%s", part ? part + 1 : "");
-		below[strcspn(below, "/")] = '\0';
-		found_named(s, below);
-		return 0;
-	}
-	snprintf(below, sizeof(below), "%s/slaves", path);
-	n = facts_list(s->t->facts, below, &names);
-	if (n == -ENOENT) {	/* a partition: what it is on has them */
-		snprintf(target, sizeof(target), "%s", path);
-		*strrchr(target, '/') = '\0';
-		snprintf(below, sizeof(below), "%s/slaves", target);
-		n = facts_list(s->t->facts, below, &names);
-	}
-	if (n < 0)
-		return n == -ENOENT ? 0 : n;
-	for (i = 0; i < n && !r; i++) {
-		snprintf(below, sizeof(below), "/sys/class/block/%s",
-			 names[i]);
-		r = facts_link(s->t->facts, below, target, sizeof(target));
-		if (!r)
-			r = search_block(s, target, depth + 1);
-	}
-	facts_list_free(names);
-	return r;
 }
 
 /* File systems such as btrfs have device numbers of their own: what is mounted
@@ -250,7 +210,8 @@ static int search_path(struct search *s, const char *what)
 	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(dev),
 		 minor(dev));
 	r = facts_link(s->t->facts, path, target, sizeof(target));
-	return r ? (r == -ENOENT ? -ENOTBLK : r) : search_block(s, target, 0);
+	return r ? (r == -ENOENT ? -ENOTBLK : r) :
+	       topo_blocks(s->t->facts, target, found_block, s);
 }
 
 int topo_find(struct topo *t, const char *what, int *devs, int max)

@@ -1,57 +1,56 @@
 // SPDX-License-Identifier: MIT
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "load.h"
 #include "verbs.h"
 
-struct pln_verbs pln_verbs;
+struct verbs_lib verbs_lib;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int load(char *why, size_t size)
 {
+	static const struct load_function functions[] = {
+#define PLN_X(required, member, symbol, result, args) \
+		{ &verbs_lib.member, symbol, NULL, required },
+		VERBS_FUNCTIONS(PLN_X)
+#undef PLN_X
+	};
 	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_GLOBAL);
-	const char *missing = NULL;
-	struct pln_verbs v = { 0 };
+	const char *missing;
 
 	if (!lib) {
 		snprintf(why, size, "libibverbs.so.1 cannot be loaded (%s); "
 			 "install rdma-core", dlerror());
 		return -ENOENT;
 	}
-#define PLN_X(required, member, symbol, result, args) \
-	*(void **)&v.member = dlsym(lib, symbol); \
-	if (required && !v.member && !missing) \
-		missing = symbol;
-	PLN_VERBS_FUNCTIONS(PLN_X)
-#undef PLN_X
+	missing = load_functions(lib, functions, LOAD_COUNT(functions));
 	if (missing) {
 		snprintf(why, size, "libibverbs.so.1 has no %s: install a "
 			 "newer rdma-core", missing);
 		dlclose(lib);
 		return -ENOSYS;
 	}
-	v.loaded = true;
-	pln_verbs = v;
+	verbs_lib.loaded = true;
 	return 0;
 }
 
-int pln_verbs_errno(int result)
+int verbs_errno(int result)
 {
 	if (result > 0)
 		return -result;
 	return errno ? -errno : -EIO;
 }
 
-int pln_verbs_load(char *why, size_t size)
+int verbs_load(char *why, size_t size)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&load_lock);
-	if (!pln_verbs.loaded)
+	if (!verbs_lib.loaded)
 		err = load(why, size);
 	pthread_mutex_unlock(&load_lock);
 	return err;
@@ -62,9 +61,9 @@ static bool is_ethernet(const struct ibv_port_attr *attr)
 	return attr->link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-void pln_verbs_address(struct ibv_ah_attr *ah, uint8_t port,
-		       const struct ibv_port_attr *attr, uint32_t gid_index,
-		       uint32_t peer_lid, const uint8_t peer_gid[16])
+void verbs_address(struct ibv_ah_attr *ah, uint8_t port,
+		   const struct ibv_port_attr *attr, uint32_t gid_index,
+		   uint32_t peer_lid, const uint8_t peer_gid[16])
 {
 	*ah = (struct ibv_ah_attr){
 		.dlid = is_ethernet(attr) ? 0 : (uint16_t)peer_lid,
@@ -80,9 +79,9 @@ void pln_verbs_address(struct ibv_ah_attr *ah, uint8_t port,
 	memcpy(ah->grh.dgid.raw, peer_gid, sizeof(ah->grh.dgid.raw));
 }
 
-const char *pln_verbs_apart(const struct ibv_port_attr *attr,
-			    const union ibv_gid *gid, bool peer_ethernet,
-			    const uint8_t peer_gid[16])
+const char *verbs_apart(const struct ibv_port_attr *attr,
+			const union ibv_gid *gid, bool peer_ethernet,
+			const uint8_t peer_gid[16])
 {
 	if (is_ethernet(attr) != peer_ethernet)
 		return "one end is on InfiniBand and the other on Ethernet";

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 /* X(required, member, symbol, result, arguments) */
-#define PLN_VERBS_FUNCTIONS(X) \
+#define VERBS_FUNCTIONS(X) \
 	X(1, get_device_list, "ibv_get_device_list", \
 	  struct ibv_device **, (int *)) \
 	X(1, free_device_list, "ibv_free_device_list", void, \
@@ -58,37 +58,96 @@
 	X(1, wc_status_str, "ibv_wc_status_str", const char *, \
 	  (enum ibv_wc_status))
 
-struct pln_verbs {
+struct verbs_lib {
 	bool loaded;
 #define PLN_X(required, member, symbol, result, args) result (*member) args;
-	PLN_VERBS_FUNCTIONS(PLN_X)
+	VERBS_FUNCTIONS(PLN_X)
 #undef PLN_X
 };
 
-extern struct pln_verbs pln_verbs;
+extern struct verbs_lib verbs_lib;
+
+/* ---- verbs_port.c: 0, or -errno with the reason in @why ---- */
+
+/* An open device, a port of it and an address there */
+struct verbs_port {
+	struct ibv_context *ctx;
+	char device[64];
+	uint8_t port;
+	struct ibv_port_attr attr;
+	union ibv_gid gid;
+	uint32_t gid_index;
+};
+
+/*
+ * Opens @device and takes its port @port, or of any device (NULL) the first one
+ * that has such a port, active; 0: any port.  -ENETDOWN: it is not active.
+ */
+int verbs_open(struct verbs_port *p, const char *device, uint32_t port, char *why,
+	       size_t size);
+void verbs_close(struct verbs_port *p);
+/* The same of a device that is open */
+int verbs_choose_port(struct verbs_port *p, uint32_t wanted, char *why,
+		      size_t size);
+/* The GID in that place, or with -1 the best: see below */
+int verbs_choose_gid(struct verbs_port *p, int wanted, char *why, size_t size);
+/* The best that a port has, of RoCE v2: ipv4, ipv6, link-local, else other, none;
+ * and its place in the table, -1: none.  On InfiniBand all are other. */
+const char *verbs_gid_kind(struct ibv_context *ctx, uint8_t port,
+			   const struct ibv_port_attr *attr, int *index);
+
+/* Of one try, about two seconds: shorter ones make soft-RoCE repeat itself on a
+ * busy machine.  And not 7 tries more, which it takes for "without end". */
+#define VERBS_TIMEOUT	19
+#define VERBS_RETRIES	6
+
+/* From a port to a queue pair of the peer */
+struct verbs_way {
+	uint32_t qpn, psn, lid, own_psn;
+	enum ibv_mtu mtu;		/* of the peer's port */
+	const uint8_t *gid;
+	uint8_t sl, reads, reads_answered, timeout, retries, rnr_retries;
+};
+
+int verbs_qp_init(struct ibv_qp *qp, const struct verbs_port *p,
+		  unsigned int access, char *why, size_t size);
+/* Ready to receive and to send */
+int verbs_qp_connect(struct ibv_qp *qp, const struct verbs_port *p,
+		     const struct verbs_way *to, char *why, size_t size);
+
+/* That both ports take */
+static inline enum ibv_mtu verbs_mtu(const struct verbs_port *p, enum ibv_mtu peer)
+{
+	return peer < p->attr.active_mtu ? peer : p->attr.active_mtu;
+}
+
+static inline unsigned int verbs_mtu_bytes(unsigned int mtu)
+{
+	return 128u << mtu;
+}
 
 /*
  * The way to a port of the peer: on Ethernet by its GID; on InfiniBand by its LID,
  * and with its GID, too, where the port wants that.  The service level is 0, as
  * that of most programs.
  */
-void pln_verbs_address(struct ibv_ah_attr *ah, uint8_t port,
-		       const struct ibv_port_attr *attr, uint32_t gid_index,
-		       uint32_t peer_lid, const uint8_t peer_gid[16]);
+void verbs_address(struct ibv_ah_attr *ah, uint8_t port,
+		   const struct ibv_port_attr *attr, uint32_t gid_index,
+		   uint32_t peer_lid, const uint8_t peer_gid[16]);
 
 /* Does one lead from this port to that of the peer?  NULL, or why none does. */
-const char *pln_verbs_apart(const struct ibv_port_attr *attr,
-			    const union ibv_gid *gid, bool peer_ethernet,
-			    const uint8_t peer_gid[16]);
+const char *verbs_apart(const struct ibv_port_attr *attr,
+			const union ibv_gid *gid, bool peer_ethernet,
+			const uint8_t peer_gid[16]);
 
 /* Load it once; 0, or -ENOENT/-ENOSYS with the reason in @why.  Any thread. */
-int pln_verbs_load(char *why, size_t size);
+int verbs_load(char *why, size_t size);
 
 /*
  * What a function of libibverbs failed with, as a negative errno and never 0:
  * @result, if that is an errno; else errno, as after a NULL, or the -1 that
  * some devices' parts of libibverbs return.
  */
-int pln_verbs_errno(int result);
+int verbs_errno(int result);
 
 #endif

@@ -21,7 +21,7 @@
 
 struct job {
 	struct job *next;
-	struct pln_xfer *x;
+	struct xfer *x;
 	unsigned int want, running;
 };
 
@@ -35,7 +35,7 @@ static bool quit;
 
 /* ---- results ---- */
 
-static void ended(struct pln_xfer *x, uint64_t at, int err, CUresult cu_err)
+static void ended(struct xfer *x, uint64_t at, int err, CUresult cu_err)
 {
 	pthread_mutex_lock(&x->lock);
 	if (at < x->end)
@@ -80,11 +80,11 @@ static int move(int fd, char *buf, size_t n, uint64_t off, bool write,
 }
 
 /* Whole blocks around [a, a + n); the data starts at buf + *shift. */
-static int read_direct(struct pln_file *f, char *buf, uint64_t a, size_t n,
+static int read_direct(struct file *f, char *buf, uint64_t a, size_t n,
 		       size_t *shift, size_t *got)
 {
-	uint64_t lo = pln_down(a, f->off_align);
-	uint64_t hi = pln_up(a + n, f->off_align);
+	uint64_t lo = round_down(a, f->off_align);
+	uint64_t hi = round_up(a + n, f->off_align);
 	size_t done;
 	int err;
 
@@ -95,14 +95,14 @@ static int read_direct(struct pln_file *f, char *buf, uint64_t a, size_t n,
 		err = 0;
 	if (err && done < *shift + n)
 		return err;
-	*got = done > *shift ? pln_min(done - *shift, n) : 0;
+	*got = done > *shift ? min_of(done - *shift, n) : 0;
 	return 0;
 }
 
-static int read_chunk(struct pln_xfer *x, char *buf, uint64_t a, size_t n,
+static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 		      size_t *shift, size_t *got)
 {
-	struct pln_file *f = x->file;
+	struct file *f = x->file;
 	bool direct = f->direct_fd >= 0 && f->off_align <= PAGE &&
 		      ((x->direct && !f->direct_bad) || f->buffered_fd < 0);
 	int err;
@@ -119,15 +119,15 @@ static int read_chunk(struct pln_xfer *x, char *buf, uint64_t a, size_t n,
 }
 
 /* The data starts at buf + a % PAGE. */
-static int write_chunk(struct pln_xfer *x, char *buf, uint64_t a, size_t n,
+static int write_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 		       size_t *done)
 {
-	struct pln_file *f = x->file;
+	struct file *f = x->file;
 	bool direct = f->direct_fd >= 0 &&
 		      ((x->direct && !f->direct_bad) || f->buffered_fd < 0);
 	/* whole pages only, so that direct and buffered never share one */
-	size_t unit = pln_up(PAGE, f->off_align);
-	uint64_t lo = pln_up(a, unit), hi = pln_down(a + n, unit);
+	size_t unit = round_up(PAGE, f->off_align);
+	uint64_t lo = round_up(a, unit), hi = round_down(a + n, unit);
 	size_t part;
 	int err = 0;
 
@@ -179,7 +179,7 @@ static int copy_in(struct lane *l, uint64_t dev, char *buf, size_t n)
 	if (l->stream) {
 		if (!cu.HtoDAsync(dev, buf, n, l->stream))
 			return 0;
-		r = pln_lane_without_stream(l);
+		r = lane_without_stream(l);
 		if (r)
 			return r;
 	}
@@ -193,7 +193,7 @@ static int copy_out(struct lane *l, char *buf, uint64_t dev, size_t n)
 	if (l->stream) {
 		if (!cu.DtoHAsync(buf, dev, n, l->stream))
 			return 0;
-		r = pln_lane_without_stream(l);
+		r = lane_without_stream(l);
 		if (r)
 			return r;
 	}
@@ -201,27 +201,27 @@ static int copy_out(struct lane *l, char *buf, uint64_t dev, size_t n)
 }
 
 /* A transfer of one chunk waits for the stream and needs no event. */
-static bool single(const struct pln_xfer *x)
+static bool single(const struct xfer *x)
 {
 	return x->off % x->chunk + x->len <= x->chunk;
 }
 
-static int mark(const struct pln_xfer *x, struct lane *l, unsigned int s)
+static int mark(const struct xfer *x, struct lane *l, unsigned int s)
 {
 	return l->stream && !single(x) ?
 	       cu.EventRecord(l->event[s], l->stream) : 0;
 }
 
-static int settle(const struct pln_xfer *x, struct lane *l, unsigned int s)
+static int settle(const struct xfer *x, struct lane *l, unsigned int s)
 {
 	if (!l->stream)
 		return 0;
 	return single(x) ? cu.StreamSync(l->stream) : cu.EventSync(l->event[s]);
 }
 
-static bool take_chunk(struct pln_xfer *x, uint64_t *a, size_t *n)
+static bool take_chunk(struct xfer *x, uint64_t *a, size_t *n)
 {
-	uint64_t base = pln_down(x->off, x->chunk), end = x->off + x->len;
+	uint64_t base = round_down(x->off, x->chunk), end = x->off + x->len;
 	uint64_t lo, hi;
 
 	if (x->stop)
@@ -239,7 +239,7 @@ static bool take_chunk(struct pln_xfer *x, uint64_t *a, size_t *n)
 	return true;
 }
 
-static void lane_read(struct pln_xfer *x, struct lane *l)
+static void lane_read(struct xfer *x, struct lane *l)
 {
 	uint64_t at[2] = { 0, 0 };
 	bool busy[2] = { false, false };
@@ -285,7 +285,7 @@ static void lane_read(struct pln_xfer *x, struct lane *l)
 }
 
 /* False: the transfer is over for this lane. */
-static bool write_out(struct pln_xfer *x, struct lane *l, unsigned int s,
+static bool write_out(struct xfer *x, struct lane *l, unsigned int s,
 		      uint64_t a, size_t n)
 {
 	size_t done;
@@ -303,7 +303,7 @@ static bool write_out(struct pln_xfer *x, struct lane *l, unsigned int s,
 	return true;
 }
 
-static void lane_write(struct pln_xfer *x, struct lane *l)
+static void lane_write(struct xfer *x, struct lane *l)
 {
 	unsigned int s = 0;
 	bool have = false;
@@ -337,9 +337,9 @@ drain:
 		cu.StreamSync(l->stream);
 }
 
-static bool run(struct pln_xfer *x, bool wait)
+static bool run(struct xfer *x, bool wait)
 {
-	struct lane *l = pln_lane_get(x->mem, wait);
+	struct lane *l = lane_get(x->mem, wait);
 
 	if (!l)
 		return false;
@@ -347,7 +347,7 @@ static bool run(struct pln_xfer *x, bool wait)
 		lane_write(x, l);
 	else
 		lane_read(x, l);
-	pln_lane_put(l);
+	lane_put(l);
 	return true;
 }
 
@@ -428,7 +428,7 @@ static void dismiss(struct job *j)
 	pthread_mutex_unlock(&job_lock);
 }
 
-static bool grows(const struct pln_xfer *x)
+static bool grows(const struct xfer *x)
 {
 	struct stat st;
 
@@ -436,22 +436,22 @@ static bool grows(const struct pln_xfer *x)
 	       x->off + x->len > (uint64_t)st.st_size;
 }
 
-void pln_bounce(struct pln_xfer *x)
+void bounce_run(struct xfer *x)
 {
-	size_t n, slab = pln_lane_size(&n), parts = 1, ways;
+	size_t n, slab = lane_size(&n), parts = 1, ways;
 	struct job j = { .x = x };
 
 	/*
 	 * Buffered writes to one file wait for each other in the kernel:
 	 * further lanes would only burn CPU.
 	 */
-	if (pln_cfg.flag[CUFILE_PARAM_EXECUTION_PARALLEL_IO] &&
+	if (config.flag[CUFILE_PARAM_EXECUTION_PARALLEL_IO] &&
 	    (!x->write || x->direct) &&
-	    x->len >= KIB(pln_cfg.size
+	    x->len >= KIB(config.size
 			  [CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB])) {
-		parts = pln_min(pln_cfg.size[
+		parts = min_of(config.size[
 				CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM],
-				pln_cfg.size[
+			       config.size[
 				CUFILE_PARAM_EXECUTION_MAX_IO_THREADS]);
 		/* waking more than four helpers costs more than it brings */
 		if (parts > 4 && parts > x->len / MIB(1))
@@ -465,10 +465,10 @@ void pln_bounce(struct pln_xfer *x)
 			parts = 1;
 	}
 	ways = parts > 1 ? parts * 2 : 4;
-	x->chunk = pln_up((x->len + ways - 1) / ways, MIN_CHUNK);
+	x->chunk = round_up((x->len + ways - 1) / ways, MIN_CHUNK);
 	if (x->chunk > slab)
 		x->chunk = slab;
-	parts = pln_min(parts, (x->len + x->chunk - 1) / x->chunk);
+	parts = min_of(parts, (x->len + x->chunk - 1) / x->chunk);
 	x->next = 0;
 	x->stop = false;
 	x->done = 0;
@@ -494,7 +494,7 @@ void pln_bounce(struct pln_xfer *x)
 	}
 }
 
-void pln_bounce_shutdown(void)
+void bounce_shutdown(void)
 {
 	unsigned int i;
 
@@ -506,5 +506,5 @@ void pln_bounce_shutdown(void)
 		pthread_join(helper[i], NULL);
 	helpers = 0;
 	quit = false;
-	pln_lanes_free();
+	lane_free_all();
 }

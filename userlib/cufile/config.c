@@ -79,24 +79,24 @@ static const struct {
 	{ "logging.dir", NULL, "" },
 };
 
-struct pln_config pln_cfg;
+struct config config;
 
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pln_config set;
+static struct config set;
 static bool size_set[12], flag_set[12], text_set[3];
 
-bool pln_size_param_ok(unsigned int param, size_t value)
+bool config_size_ok(unsigned int param, size_t value)
 {
 	const struct size_setting *s = &sizes[param];
 
 	return value >= s->min && value <= s->max && !(value % s->step);
 }
 
-CUfileOpError pln_config_set_size(unsigned int param, size_t value)
+CUfileOpError config_set_size(unsigned int param, size_t value)
 {
 	if (param >= 12)
 		return CU_FILE_INVALID_VALUE;
-	if (!pln_size_param_ok(param, value))
+	if (!config_size_ok(param, value))
 		return CU_FILE_DRIVER_UNSUPPORTED_LIMIT;
 	pthread_mutex_lock(&set_lock);
 	set.size[param] = value;
@@ -105,7 +105,7 @@ CUfileOpError pln_config_set_size(unsigned int param, size_t value)
 	return CU_FILE_SUCCESS;
 }
 
-CUfileOpError pln_config_set_flag(unsigned int param, bool value)
+CUfileOpError config_set_flag(unsigned int param, bool value)
 {
 	if (param >= 12)
 		return CU_FILE_INVALID_VALUE;
@@ -116,12 +116,12 @@ CUfileOpError pln_config_set_flag(unsigned int param, bool value)
 	return CU_FILE_SUCCESS;
 }
 
-CUfileOpError pln_config_set_text(unsigned int param, const char *value)
+CUfileOpError config_set_text(unsigned int param, const char *value)
 {
 	if (param >= 3 || !value || strlen(value) >= sizeof(set.text[0]))
 		return CU_FILE_INVALID_VALUE;
 	if (param == CUFILE_PARAM_LOGGING_LEVEL &&
-	    pln_log_parse_level(value) < 0)
+	    log_parse_level(value) < 0)
 		return CU_FILE_INVALID_VALUE;
 	pthread_mutex_lock(&set_lock);
 	strcpy(set.text[param], value);
@@ -224,7 +224,19 @@ static bool ours_known(const struct json *root, char *err, size_t size)
 	return true;
 }
 
-static bool apply_json(struct pln_config *cfg, const struct json *root,
+/* A prohibition without effect must not look as if it had one. */
+static void tell_denylist(const struct json *root)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	const struct json *j = json_find(root, "denylist");
+
+	for (j = j ? j->child : NULL; j; j = j->next)
+		if (j->child && !atomic_flag_test_and_set(&told))
+			log_line(LOG_NOTICE, "denylist.%.40s of cufile.json has no "
+				 "effect here", j->key);
+}
+
+static bool apply_json(struct config *cfg, const struct json *root,
 		       char *err, size_t size)
 {
 	unsigned int i, nsize = cfg->slabs, ncount = cfg->slabs;
@@ -250,7 +262,7 @@ static bool apply_json(struct pln_config *cfg, const struct json *root,
 			return wrong_type(texts[i].key, j, "a string", err,
 					  size);
 		if (i == CUFILE_PARAM_LOGGING_LEVEL &&
-		    pln_log_parse_level(j->string) < 0) {
+		    log_parse_level(j->string) < 0) {
 			snprintf(err, size, "%s: no such level: %.40s",
 				 texts[i].key, j->string);
 			return false;
@@ -274,11 +286,12 @@ static bool apply_json(struct pln_config *cfg, const struct json *root,
 		return false;
 	}
 	cfg->slabs = nsize;
+	tell_denylist(root);
 	return true;
 }
 
 /* True when there is no file, or when it was good. */
-static bool read_file(struct pln_config *cfg, char *err, size_t size)
+static bool read_file(struct config *cfg, char *err, size_t size)
 {
 	const char *env = secure_getenv("CUFILE_ENV_PATH_JSON");
 	const char *path = env && *env ? env : DEFAULT_FILE;
@@ -293,9 +306,9 @@ static bool read_file(struct pln_config *cfg, char *err, size_t size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		if (env && *env)
-			pln_log(PLN_LOG_ERROR, "%s (from CUFILE_ENV_PATH_JSON) "
-				"cannot be opened: %s; defaults are used",
-				path, strerror(errno));
+			log_line(LOG_ERROR, "%s (from CUFILE_ENV_PATH_JSON) "
+				 "cannot be opened: %s; defaults are used",
+				 path, strerror(errno));
 		return true;
 	}
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 0 ||
@@ -358,7 +371,7 @@ static size_t default_lanes(void)
 	return n < 2 ? 2 : n > 8 ? 8 : (size_t)n;
 }
 
-bool pln_config_load(struct pln_config *cfg, char *err, size_t size)
+bool config_load(struct config *cfg, char *err, size_t size)
 {
 	static const size_t slab_kb[] = { 4, 1024, 16384 };
 	static const size_t slab_count[] = { 128, 64, 64 };
@@ -396,7 +409,7 @@ bool pln_config_load(struct pln_config *cfg, char *err, size_t size)
 	v = secure_getenv("PEERLANE_LOG");
 	if (v && *v)
 		snprintf(cfg->text[0], sizeof(cfg->text[0]), "%s", v);
-	if (pln_log_parse_level(cfg->text[0]) < 0) {
+	if (log_parse_level(cfg->text[0]) < 0) {
 		snprintf(err, size, "no such log level: %.40s (off, error, "
 			 "warn, info, debug)", cfg->text[0]);
 		return false;

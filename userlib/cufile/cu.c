@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* libcuda.so.1, whoever provides it: found at run time, never linked. */
-#include <dlfcn.h>
-#include <string.h>
-
+#include "../core/load.h"
 #include "internal.h"
 
-struct pln_cu cu;
+struct cu cu;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
-bool pln_cu_load(char *err, size_t size)
+bool cu_load(char *err, size_t size)
 {
+	static const struct load_function functions[] = {
+#define PLN_X(required, name, symbol) { &cu.name, #symbol, NULL, required },
+		CU_FUNCTIONS(PLN_X)
+#undef PLN_X
+	};
+	const char *missing;
 	bool ok = true;
 	void *lib;
 	int r;
@@ -27,22 +31,13 @@ bool pln_cu_load(char *err, size_t size)
 		ok = false;
 		goto out;
 	}
-	ok = true;
-#define PLN_X(required, name, symbol, args) \
-	*(void **)&cu.name = dlsym(lib, #symbol); \
-	if (required && !cu.name && ok) { \
-		snprintf(err, size, "libcuda.so.1 has no %s", #symbol); \
-		ok = false; \
-	}
-	PLN_CU_FUNCTIONS(PLN_X)
-#undef PLN_X
-	if (ok) {
-		r = cu.Init(0);
-		if (r) {
-			snprintf(err, size, "cuInit: %s", pln_cu_name(r));
-			ok = false;
-		}
-	}
+	missing = load_functions(lib, functions, LOAD_COUNT(functions));
+	r = missing ? 0 : cu.Init(0);
+	if (missing)
+		snprintf(err, size, "libcuda.so.1 has no %s", missing);
+	else if (r)
+		snprintf(err, size, "cuInit: %s", cu_name(r));
+	ok = !missing && !r;
 	if (!ok) {
 		dlclose(lib);
 		goto out;
@@ -56,7 +51,7 @@ out:
 	return ok;
 }
 
-const char *pln_cu_name(int result)
+const char *cu_name(int result)
 {
 	const char *name = NULL;
 
@@ -86,7 +81,7 @@ static int primary_of(int gpu, CUcontext *ctx)
 	return r;
 }
 
-int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
+int mem_of(uint64_t ptr, struct mem *mem)
 {
 	unsigned int type = 0, managed = 0;
 	unsigned long long id = 0;
@@ -94,10 +89,10 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	CUcontext ctx = NULL;
 	size_t len = 0, map_len = 0;
 	int gpu = -1, r;
-	int attr[] = {
-		CU_ATTR_MEMORY_TYPE, CU_ATTR_CONTEXT, CU_ATTR_DEVICE_ORDINAL,
-		CU_ATTR_IS_MANAGED, CU_ATTR_RANGE_START, CU_ATTR_RANGE_SIZE,
-		CU_ATTR_BUFFER_ID, CU_ATTR_MAPPING_START, CU_ATTR_MAPPING_SIZE,
+	CUpointer_attribute attr[] = {
+		CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+		CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+		CU_POINTER_ATTRIBUTE_BUFFER_ID, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
 	};
 	void *out[] = { &type, &ctx, &gpu, &managed, &start, &len, &id,
 			&map_start, &map_len };
@@ -109,7 +104,7 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 		unsigned int i;
 
 		type = 0;
-		r = cu.PointerGetAttribute(&type, CU_ATTR_MEMORY_TYPE, ptr);
+		r = cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, ptr);
 		if (r == CUDA_ERROR_INVALID_VALUE)
 			return 0;	/* memory that CUDA has not heard of */
 		if (r)
@@ -120,9 +115,9 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	if (!type)
 		return 0;
 	mem->known = true;
-	if (type == CU_TYPE_HOST && !managed)
+	if (type == CU_MEMORYTYPE_HOST && !managed)
 		return 0;
-	mem->kind = managed ? PLN_MEM_MANAGED : PLN_MEM_DEVICE;
+	mem->kind = managed ? MEM_MANAGED : MEM_DEVICE;
 	mem->gpu = gpu;
 	mem->start = start;
 	mem->len = len;
@@ -132,7 +127,7 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	 * way round: several allocations may lie in one mapping.
 	 */
 	if (len && map_start <= ptr && ptr - map_start < map_len) {
-		uint64_t end = pln_min(start + len, map_start + map_len);
+		uint64_t end = min_of(start + len, map_start + map_len);
 
 		mem->start = start > map_start ? start : map_start;
 		mem->len = end - mem->start;
@@ -149,9 +144,9 @@ int pln_mem_of(uint64_t ptr, struct pln_mem *mem)
 	return 0;
 }
 
-size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want)
+size_t mem_extent(const struct mem *mem, uint64_t ptr, size_t want)
 {
-	struct pln_mem m = *mem;
+	struct mem m = *mem;
 	uint64_t at = ptr;
 
 	for (;;) {
@@ -163,16 +158,16 @@ size_t pln_mem_extent(const struct pln_mem *mem, uint64_t ptr, size_t want)
 			return want;
 		at = m.start + m.len;
 		/* memory mapped piece by piece goes on in the next one */
-		if (pln_mem_of(at, &m) || m.kind == PLN_MEM_HOST ||
+		if (mem_of(at, &m) || m.kind == MEM_HOST ||
 		    m.gpu != mem->gpu)
 			return at - ptr;
 	}
 }
 
-bool pln_mem_may_grow(uint64_t ptr)
+bool mem_may_grow(uint64_t ptr)
 {
 	int legacy = 1;
 
-	return !cu.PointerGetAttribute(&legacy, CU_ATTR_LEGACY_IPC, ptr) &&
+	return !cu.PointerGetAttribute(&legacy, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, ptr) &&
 	       !legacy;
 }

@@ -53,11 +53,11 @@ __attribute__((constructor)) static void at_load(void)
 /* With the lock held. */
 static CUfileOpError open_locked(void)
 {
-	struct pln_config cfg;
-	char err[PLN_REASON_MAX], file[600];
+	struct config cfg;
+	char err[PLN_FILE_REASON_MAX], file[600];
 
-	if (!pln_config_load(&cfg, err, sizeof(err))) {
-		pln_log(PLN_LOG_ERROR, "%s", err);
+	if (!config_load(&cfg, err, sizeof(err))) {
+		log_line(LOG_ERROR, "%s", err);
 		return CU_FILE_DRIVER_INVALID_PROPS;
 	}
 	file[0] = '\0';
@@ -67,18 +67,18 @@ static CUfileOpError open_locked(void)
 	else if (cfg.text[CUFILE_PARAM_LOG_DIR][0])
 		snprintf(file, sizeof(file), "%s/cufile.log",
 			 cfg.text[CUFILE_PARAM_LOG_DIR]);
-	pln_log_setup(pln_log_parse_level(cfg.text[0]), file);
-	if (!pln_cu_load(err, sizeof(err))) {
-		pln_log(PLN_LOG_ERROR, "%s", err);
+	log_setup(log_parse_level(cfg.text[0]), file);
+	if (!cu_load(err, sizeof(err))) {
+		log_line(LOG_ERROR, "%s", err);
 		return CU_FILE_PLATFORM_NOT_SUPPORTED;
 	}
-	pln_cfg = cfg;
+	config = cfg;
 	is_open = true;
 	return CU_FILE_SUCCESS;
 }
 
 /* A child of a process that had the library open cannot use it. */
-bool pln_is_child(void)
+bool driver_is_child(void)
 {
 	return forked;
 }
@@ -136,7 +136,7 @@ static void end(void)
 	pthread_mutex_unlock(&lock);
 }
 
-PLN_EXPORT CUfileError_t cuFileDriverOpen(void)
+EXPORT CUfileError_t cuFileDriverOpen(void)
 {
 	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
@@ -153,7 +153,7 @@ PLN_EXPORT CUfileError_t cuFileDriverOpen(void)
 	return result(r);
 }
 
-PLN_EXPORT CUfileError_t cuFileDriverClose_v2(void)
+EXPORT CUfileError_t cuFileDriverClose_v2(void)
 {
 	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
@@ -169,11 +169,11 @@ PLN_EXPORT CUfileError_t cuFileDriverClose_v2(void)
 		/* what began before ends well */
 		while (in_flight)
 			pthread_cond_wait(&quiet, &lock);
-		pln_file_drop_all();
-		pln_buf_drop_all();
-		pln_bounce_shutdown();
-		pln_window_drop_all();
-		pln_verdicts_forget();
+		file_drop_all();
+		buf_drop_all();
+		bounce_shutdown();
+		window_drop_all();
+		verdict_forget_all();
 		closing = false;
 		pthread_cond_broadcast(&closed);
 	}
@@ -182,13 +182,13 @@ PLN_EXPORT CUfileError_t cuFileDriverClose_v2(void)
 }
 
 #undef cuFileDriverClose
-PLN_EXPORT CUfileError_t cuFileDriverClose(void);
-PLN_EXPORT CUfileError_t cuFileDriverClose(void)
+EXPORT CUfileError_t cuFileDriverClose(void);
+EXPORT CUfileError_t cuFileDriverClose(void)
 {
 	return cuFileDriverClose_v2();
 }
 
-PLN_EXPORT long cuFileUseCount(void)
+EXPORT long cuFileUseCount(void)
 {
 	long n;
 
@@ -200,7 +200,7 @@ PLN_EXPORT long cuFileUseCount(void)
 	return n;
 }
 
-PLN_EXPORT CUfileError_t cuFileGetVersion(int *version)
+EXPORT CUfileError_t cuFileGetVersion(int *version)
 {
 	if (!version)
 		return result(CU_FILE_INVALID_VALUE);
@@ -208,7 +208,7 @@ PLN_EXPORT CUfileError_t cuFileGetVersion(int *version)
 	return result(CU_FILE_SUCCESS);
 }
 
-PLN_EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
+EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 {
 	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
@@ -222,26 +222,26 @@ PLN_EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 	pthread_mutex_lock(&lock);
 	/* no nvidia-fs here: its version stays 0.0 */
 	props->nvfs.poll_thresh_size =
-		pln_cfg.size[CUFILE_PARAM_POLLTHRESHOLD_SIZE_KB];
+		config.size[CUFILE_PARAM_POLLTHRESHOLD_SIZE_KB];
 	props->nvfs.max_direct_io_size =
-		pln_cfg.size[CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB];
+		config.size[CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB];
 	props->nvfs.dstatusflags = 1u << CU_FILE_NVME_SUPPORTED;
-	if (pln_p2p_worked())
+	if (verdict_p2p_worked())
 		props->nvfs.dstatusflags |= 1u << CU_FILE_NVME_P2P_SUPPORTED;
-	if (pln_cfg.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE])
+	if (config.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE])
 		props->nvfs.dcontrolflags |= 1u << CU_FILE_USE_POLL_MODE;
-	if (pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE])
+	if (config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE])
 		props->nvfs.dcontrolflags |= 1u << CU_FILE_ALLOW_COMPAT_MODE;
-	if (pln_cfg.flag[CUFILE_PARAM_EXECUTION_PARALLEL_IO])
+	if (config.flag[CUFILE_PARAM_EXECUTION_PARALLEL_IO])
 		props->fflags |= 1u << CU_FILE_PARALLEL_IO_SUPPORTED;
 	props->max_device_cache_size = (unsigned int)
-		pln_cfg.size[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB];
+		config.size[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB];
 	props->per_buffer_cache_size = (unsigned int)
-		pln_cfg.size[CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB];
-	props->max_device_pinned_mem_size = (unsigned int)pln_cfg.size
+		config.size[CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB];
+	props->max_device_pinned_mem_size = (unsigned int)config.size
 		[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB];
 	props->max_batch_io_timeout_msecs = (unsigned int)
-		pln_cfg.size[CUFILE_PARAM_PROPERTIES_BATCH_IO_TIMEOUT_MS];
+		config.size[CUFILE_PARAM_PROPERTIES_BATCH_IO_TIMEOUT_MS];
 	pthread_mutex_unlock(&lock);
 	end();
 	return result(CU_FILE_SUCCESS);
@@ -254,19 +254,19 @@ static CUfileError_t set_now(unsigned int param, size_t value)
 
 	if (forked)
 		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
-	if (!pln_size_param_ok(param, value))
+	if (!config_size_ok(param, value))
 		return result(CU_FILE_DRIVER_UNSUPPORTED_LIMIT);
 	pthread_mutex_lock(&lock);
 	if (is_open)
-		pln_cfg.size[param] = value;
+		config.size[param] = value;
 	else
-		r = pln_config_set_size(param, value);
+		r = config_set_size(param, value);
 	pthread_mutex_unlock(&lock);
 	return result(r);
 }
 
-PLN_EXPORT CUfileError_t cuFileDriverSetPollMode(bool poll,
-						 size_t poll_threshold_size)
+EXPORT CUfileError_t cuFileDriverSetPollMode(bool poll,
+					     size_t poll_threshold_size)
 {
 	CUfileError_t r = set_now(CUFILE_PARAM_POLLTHRESHOLD_SIZE_KB,
 				  poll_threshold_size);
@@ -275,25 +275,25 @@ PLN_EXPORT CUfileError_t cuFileDriverSetPollMode(bool poll,
 		return r;
 	pthread_mutex_lock(&lock);
 	if (is_open)
-		pln_cfg.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE] = poll;
+		config.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE] = poll;
 	else
-		pln_config_set_flag(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE,
-				    poll);
+		config_set_flag(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE,
+				poll);
 	pthread_mutex_unlock(&lock);
 	return r;
 }
 
-PLN_EXPORT CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t kb)
+EXPORT CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t kb)
 {
 	return set_now(CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB, kb);
 }
 
-PLN_EXPORT CUfileError_t cuFileDriverSetMaxCacheSize(size_t kb)
+EXPORT CUfileError_t cuFileDriverSetMaxCacheSize(size_t kb)
 {
 	return set_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, kb);
 }
 
-PLN_EXPORT CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t kb)
+EXPORT CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t kb)
 {
 	return set_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
 		       kb);
@@ -301,8 +301,8 @@ PLN_EXPORT CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t kb)
 
 /* ---- handles and buffers ---- */
 
-PLN_EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
-					      CUfileDescr_t *descr)
+EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
+					  CUfileDescr_t *descr)
 {
 	NOT_CANCELLED;
 	CUfileOpError r;
@@ -317,25 +317,25 @@ PLN_EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
 	r = open_and_begin();
 	if (r)
 		return result(r);
-	r = pln_file_register(descr->handle.fd, fh);
+	r = file_register(descr->handle.fd, fh);
 	end();
 	return result(r);
 }
 
-PLN_EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
+EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
 {
 	NOT_CANCELLED;
 	if (is_open && !forked)
-		pln_file_deregister(fh);
+		file_deregister(fh);
 }
 
-PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
-					   int flags)
+EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
+				       int flags)
 {
 	NOT_CANCELLED;
-	struct pln_buf b = { .base = (uintptr_t)base, .length = length };
+	struct buf b = { .base = (uintptr_t)base, .length = length };
 	size_t extent = length;
-	struct pln_mem mem;
+	struct mem mem;
 	CUfileError_t ret;
 	CUfileOpError r;
 	int cu_err;
@@ -348,34 +348,34 @@ PLN_EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 	r = open_and_begin();
 	if (r)
 		return result(r);
-	cu_err = pln_mem_of(b.base, &mem);
-	b.device = !cu_err && mem.kind != PLN_MEM_HOST;
+	cu_err = mem_of(b.base, &mem);
+	b.device = !cu_err && mem.kind != MEM_HOST;
 	if (b.device)
-		extent = pln_mem_extent(&mem, b.base, length);
+		extent = mem_extent(&mem, b.base, length);
 	if (cu_err)
 		ret = cuda_result(cu_err);
 	else if (extent < length &&
-		 (!extent || !pln_mem_may_grow(b.base + extent - 1)))
+		 (!extent || !mem_may_grow(b.base + extent - 1)))
 		ret = result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
 	else	/* windows are mapped when a transfer needs them, of what is there then */
-		ret = result(pln_buf_add(&b));
+		ret = result(buf_add(&b));
 	end();
 	return ret;
 }
 
-PLN_EXPORT CUfileError_t cuFileBufDeregister(const void *base)
+EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 {
 	NOT_CANCELLED;
-	struct pln_buf b;
+	struct buf b;
 
 	if (!base)
 		return result(CU_FILE_INVALID_VALUE);
 	if (!is_open || forked)
 		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
-	if (!pln_buf_remove((uintptr_t)base, &b))
+	if (!buf_remove((uintptr_t)base, &b))
 		return result(CU_FILE_MEMORY_NOT_REGISTERED);
 	if (b.device)
-		pln_window_drop_range(b.base, b.length);
+		window_drop_range(b.base, b.length);
 	return result(CU_FILE_SUCCESS);
 }
 
@@ -386,7 +386,7 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 {
 	NOT_CANCELLED;
 	int saved = errno;
-	struct pln_file *f;
+	struct file *f;
 	ssize_t r;
 
 	if (!begin()) {
@@ -394,7 +394,7 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 		return -CU_FILE_DRIVER_NOT_INITIALIZED;
 	}
 
-	f = pln_file_get(fh);
+	f = file_get(fh);
 	if (!f) {
 		r = -CU_FILE_HANDLE_NOT_REGISTERED;
 		goto out;
@@ -407,8 +407,8 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 	else if (!size)
 		r = 0;
 	else
-		r = pln_io(f, (uintptr_t)base, size, off, buf_off, write);
-	pln_file_put(f);
+		r = io_run(f, (uintptr_t)base, size, off, buf_off, write);
+	file_put(f);
 out:
 	end();
 	/*
@@ -422,15 +422,15 @@ out:
 	return r;
 }
 
-PLN_EXPORT ssize_t cuFileRead(CUfileHandle_t fh, void *base, size_t size,
-			      off_t file_offset, off_t buf_offset)
+EXPORT ssize_t cuFileRead(CUfileHandle_t fh, void *base, size_t size,
+			  off_t file_offset, off_t buf_offset)
 {
 	return transfer(fh, base, size, file_offset, buf_offset, false);
 }
 
-PLN_EXPORT ssize_t cuFileWrite(CUfileHandle_t fh, const void *base,
-			       size_t size, off_t file_offset,
-			       off_t buf_offset)
+EXPORT ssize_t cuFileWrite(CUfileHandle_t fh, const void *base,
+			   size_t size, off_t file_offset,
+			   off_t buf_offset)
 {
 	return transfer(fh, base, size, file_offset, buf_offset, true);
 }
@@ -438,29 +438,29 @@ PLN_EXPORT ssize_t cuFileWrite(CUfileHandle_t fh, const void *base,
 /* ---- parameters ---- */
 
 /* What is in force, or would be if the library were opened now. */
-static CUfileOpError current(struct pln_config *cfg)
+static CUfileOpError current(struct config *cfg)
 {
 	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
-	char err[PLN_REASON_MAX];
+	char err[PLN_FILE_REASON_MAX];
 
 	if (forked)
 		return CU_FILE_DRIVER_NOT_INITIALIZED;
 	pthread_mutex_lock(&lock);
 	if (is_open) {
-		*cfg = pln_cfg;
-	} else if (!pln_config_load(cfg, err, sizeof(err))) {
-		pln_log(PLN_LOG_ERROR, "%s", err);
+		*cfg = config;
+	} else if (!config_load(cfg, err, sizeof(err))) {
+		log_line(LOG_ERROR, "%s", err);
 		r = CU_FILE_DRIVER_INVALID_PROPS;
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
 }
 
-PLN_EXPORT CUfileError_t
+EXPORT CUfileError_t
 cuFileGetParameterSizeT(CUFileSizeTConfigParameter_t param, size_t *value)
 {
-	struct pln_config cfg;
+	struct config cfg;
 	CUfileOpError r;
 
 	if ((unsigned int)param >= 12 || !value)
@@ -471,10 +471,10 @@ cuFileGetParameterSizeT(CUFileSizeTConfigParameter_t param, size_t *value)
 	return result(r);
 }
 
-PLN_EXPORT CUfileError_t
+EXPORT CUfileError_t
 cuFileGetParameterBool(CUFileBoolConfigParameter_t param, bool *value)
 {
-	struct pln_config cfg;
+	struct config cfg;
 	CUfileOpError r;
 
 	if ((unsigned int)param >= 12 || !value)
@@ -485,11 +485,11 @@ cuFileGetParameterBool(CUFileBoolConfigParameter_t param, bool *value)
 	return result(r);
 }
 
-PLN_EXPORT CUfileError_t
+EXPORT CUfileError_t
 cuFileGetParameterString(CUFileStringConfigParameter_t param, char *desc_str,
 			 int len)
 {
-	struct pln_config cfg;
+	struct config cfg;
 	CUfileOpError r;
 
 	if ((unsigned int)param >= 3 || !desc_str || len <= 0)
@@ -510,28 +510,28 @@ static CUfileOpError settable(void)
 	return is_open ? CU_FILE_DRIVER_ALREADY_OPEN : CU_FILE_SUCCESS;
 }
 
-PLN_EXPORT CUfileError_t
+EXPORT CUfileError_t
 cuFileSetParameterSizeT(CUFileSizeTConfigParameter_t param, size_t value)
 {
 	CUfileOpError r = settable();
 
-	return result(r ? r : pln_config_set_size((unsigned int)param, value));
+	return result(r ? r : config_set_size((unsigned int)param, value));
 }
 
-PLN_EXPORT CUfileError_t
+EXPORT CUfileError_t
 cuFileSetParameterBool(CUFileBoolConfigParameter_t param, bool value)
 {
 	CUfileOpError r = settable();
 
-	return result(r ? r : pln_config_set_flag((unsigned int)param, value));
+	return result(r ? r : config_set_flag((unsigned int)param, value));
 }
 
-PLN_EXPORT CUfileError_t
+EXPORT CUfileError_t
 cuFileSetParameterString(CUFileStringConfigParameter_t param,
 			 const char *desc_str)
 {
 	CUfileOpError r = settable();
 
-	return result(r ? r : pln_config_set_text((unsigned int)param,
-						  desc_str));
+	return result(r ? r : config_set_text((unsigned int)param,
+					      desc_str));
 }

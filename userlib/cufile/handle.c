@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/kcmp.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "../core/dio.h"
 #include "internal.h"
 
 #define MAX_FILES	65536
@@ -31,57 +31,41 @@
 #ifndef F_DUPFD_QUERY
 #define F_DUPFD_QUERY	1027
 #endif
-#ifndef STATX_DIOALIGN
-#define STATX_DIOALIGN	0x00002000U
-#endif
-
-/* stx_dio_mem_align and stx_dio_offset_align, which old headers lack */
-#define STATX_DIO_AT	0x98
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pln_file **table;
+static struct file **table;
 static unsigned int slots;
 static uint64_t count;
 
-static void alignment(struct pln_file *f, int fd, const struct stat *st)
+static void alignment(struct file *f, int fd, const struct stat *st)
 {
-	unsigned char buf[256] __attribute__((aligned(8))) = { 0 };
-	struct statx *sx = (struct statx *)buf;
-	uint32_t align[2] = { 0, 0 };
-	struct statfs fs;
+	uint32_t memory = 0, offset = 0;
+	struct statfs fs = { .f_type = 0 };
+	struct statx sx;
+	enum dio_kind kind;
 	int block = 0;
 
-	f->mem_align = f->off_align = 4096;
 	/* the node of a block device lies in a tmpfs; its data does not */
-	if (S_ISREG(st->st_mode) && !fstatfs(fd, &fs) &&
-	    ((uint32_t)fs.f_type == TMPFS_MAGIC ||
-	     (uint32_t)fs.f_type == RAMFS_MAGIC ||
-	     (uint32_t)fs.f_type == HUGETLBFS_MAGIC))
+	kind = S_ISBLK(st->st_mode) ? DIO_DOES : fstatfs(fd, &fs) ? DIO_UNSAID :
+	       dio_kind(NULL, (uint32_t)fs.f_type);
+	f->mem_align = f->off_align = 4096;
+	if (kind == DIO_IN_MEMORY)
 		f->no_direct = "the file system keeps its data in host memory";
-	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, sx) &&
-	    (sx->stx_mask & STATX_DIOALIGN)) {
-		memcpy(align, buf + STATX_DIO_AT, sizeof(align));
-		if (!align[0] || !align[1])
+	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &sx) &&
+	    dio_align(&sx, &memory, &offset)) {
+		if (!memory || !offset)
 			f->no_direct = "the file system does no direct IO on "
 				       "this file";
+	} else if (kind == DIO_UNSAID) {
+		f->no_direct = "the file system is not known to do direct IO "
+			       "between device and memory";
 	}
-	if (align[0] && align[1]) {
-		f->mem_align = align[0];
-		f->off_align = align[1];
+	if (memory && offset) {
+		f->mem_align = memory;
+		f->off_align = offset;
 	} else if (S_ISBLK(st->st_mode) && !ioctl(fd, BLKSSZGET, &block) &&
 		   block > 0) {
 		f->mem_align = f->off_align = (uint32_t)block;
 	}
-	/*
-	 * Some file systems take O_DIRECT and copy with the CPU all the same,
-	 * also into device memory.  That is not p2p, so only those count that
-	 * say how they want direct IO, and two that did it before they could.
-	 */
-	if (!align[0] && !f->no_direct && !S_ISBLK(st->st_mode) &&
-	    (fstatfs(fd, &fs) || ((uint32_t)fs.f_type != EXT4_SUPER_MAGIC &&
-				  (uint32_t)fs.f_type != XFS_SUPER_MAGIC)))
-		f->no_direct = "the file system is not known to do direct IO "
-			       "between device and memory";
 	/* below 512 nothing is gained, and older kernels were stricter */
 	if (f->mem_align < 512)
 		f->mem_align = 512;
@@ -98,7 +82,7 @@ static int open_again(int fd, int flags, bool direct)
 	return open(path, flags);
 }
 
-static void destroy(struct pln_file *f)
+static void destroy(struct file *f)
 {
 	if (f->direct_fd >= 0 && f->direct_fd != f->fd)
 		close(f->direct_fd);
@@ -119,7 +103,7 @@ static void destroy(struct pln_file *f)
  * so it is not the lock of the handles.
  */
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pln_file *kept;
+static struct file *kept;
 
 /* A line of /proc/locks: N: POSIX ADVISORY READ PID MAJOR:MINOR:INODE FIRST LAST */
 static bool names(const char *line, const char *pid, const char *inode)
@@ -162,7 +146,7 @@ static bool locked(int fd)
 /* What was kept and need not be any more is closed. */
 static void close_kept(void)
 {
-	struct pln_file **p = &kept, *f, *gone = NULL;
+	struct file **p = &kept, *f, *gone = NULL;
 
 	pthread_mutex_lock(&kept_lock);
 	while ((f = *p)) {
@@ -182,7 +166,7 @@ static void close_kept(void)
 	}
 }
 
-static void bury(struct pln_file *f)
+static void bury(struct file *f)
 {
 	pthread_mutex_lock(&kept_lock);
 	f->next = kept;
@@ -207,7 +191,7 @@ static CUfileOpError check(int fd, struct stat *st, int *flags)
 /* With the lock held: a free slot, or MAX_FILES. */
 static unsigned int free_slot(void)
 {
-	struct pln_file **bigger;
+	struct file **bigger;
 	unsigned int i, n;
 
 	for (i = 0; i < slots; i++)
@@ -270,7 +254,7 @@ static bool no_descriptor(int err)
  * It serves only where the file cannot be opened again.  What was kept of a handle
  * before may have one of them.  0 or an errno.
  */
-static int open_both(struct pln_file *f, int flags)
+static int open_both(struct file *f, int flags)
 {
 	int err = 0;
 
@@ -292,9 +276,9 @@ static int open_both(struct pln_file *f, int flags)
 }
 
 /* The descriptors that were kept of this one, if any were. */
-static bool take_kept(struct pln_file *f)
+static bool take_kept(struct file *f)
 {
-	struct pln_file **p, *old;
+	struct file **p, *old;
 
 	pthread_mutex_lock(&kept_lock);
 	for (p = &kept; *p && !same_open(f->user_fd, (*p)->fd); p = &(*p)->next)
@@ -313,10 +297,10 @@ static bool take_kept(struct pln_file *f)
 	return true;
 }
 
-CUfileOpError pln_file_register(int fd, CUfileHandle_t *out)
+CUfileOpError file_register(int fd, CUfileHandle_t *out)
 {
 	CUfileOpError r;
-	struct pln_file *f;
+	struct file *f;
 	struct stat st;
 	unsigned int i;
 	int flags, err;
@@ -373,7 +357,7 @@ out:
 }
 
 /* With the lock held. */
-static struct pln_file **slot_of(CUfileHandle_t fh)
+static struct file **slot_of(CUfileHandle_t fh)
 {
 	uint64_t v = (uint64_t)(uintptr_t)fh;
 	unsigned int i = v >> SLOT_SHIFT & (MAX_FILES - 1);
@@ -383,9 +367,9 @@ static struct pln_file **slot_of(CUfileHandle_t fh)
 	return &table[i];
 }
 
-struct pln_file *pln_file_get(CUfileHandle_t fh)
+struct file *file_get(CUfileHandle_t fh)
 {
-	struct pln_file **p, *f = NULL;
+	struct file **p, *f = NULL;
 
 	pthread_mutex_lock(&lock);
 	p = slot_of(fh);
@@ -397,7 +381,7 @@ struct pln_file *pln_file_get(CUfileHandle_t fh)
 	return f;
 }
 
-void pln_file_put(struct pln_file *f)
+void file_put(struct file *f)
 {
 	bool last;
 
@@ -408,9 +392,9 @@ void pln_file_put(struct pln_file *f)
 		bury(f);
 }
 
-void pln_file_deregister(CUfileHandle_t fh)
+void file_deregister(CUfileHandle_t fh)
 {
-	struct pln_file **p, *f = NULL;
+	struct file **p, *f = NULL;
 
 	pthread_mutex_lock(&lock);
 	p = slot_of(fh);
@@ -420,15 +404,15 @@ void pln_file_deregister(CUfileHandle_t fh)
 	}
 	pthread_mutex_unlock(&lock);
 	if (f)
-		pln_file_put(f);
+		file_put(f);
 }
 
-void pln_file_drop_all(void)
+void file_drop_all(void)
 {
 	unsigned int i;
 
 	for (i = 0; ; i++) {
-		struct pln_file *f;
+		struct file *f;
 
 		pthread_mutex_lock(&lock);
 		if (i >= slots) {
@@ -439,14 +423,14 @@ void pln_file_drop_all(void)
 		table[i] = NULL;
 		pthread_mutex_unlock(&lock);
 		if (f)
-			pln_file_put(f);
+			file_put(f);
 	}
 }
 
 /* ---- registered buffers ---- */
 
 static pthread_mutex_t buf_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pln_buf *bufs;	/* sorted by base */
+static struct buf *bufs;	/* sorted by base */
 static size_t nbufs, cap;
 
 static size_t buf_place(uint64_t base)
@@ -464,7 +448,7 @@ static size_t buf_place(uint64_t base)
 	return lo;
 }
 
-CUfileOpError pln_buf_add(const struct pln_buf *buf)
+CUfileOpError buf_add(const struct buf *buf)
 {
 	CUfileOpError r = CU_FILE_SUCCESS;
 	size_t i;
@@ -477,7 +461,7 @@ CUfileOpError pln_buf_add(const struct pln_buf *buf)
 	}
 	if (nbufs == cap) {
 		size_t n = cap ? cap * 2 : 64;
-		struct pln_buf *bigger = realloc(bufs, n * sizeof(*bufs));
+		struct buf *bigger = realloc(bufs, n * sizeof(*bufs));
 
 		if (!bigger) {
 			r = CU_FILE_NOMEM_ERROR;
@@ -494,7 +478,7 @@ out:
 	return r;
 }
 
-bool pln_buf_find(uint64_t base, struct pln_buf *out)
+bool buf_find(uint64_t base, struct buf *out)
 {
 	bool found = false;
 	size_t i;
@@ -509,7 +493,7 @@ bool pln_buf_find(uint64_t base, struct pln_buf *out)
 	return found;
 }
 
-bool pln_buf_remove(uint64_t base, struct pln_buf *out)
+bool buf_remove(uint64_t base, struct buf *out)
 {
 	bool found = false;
 	size_t i;
@@ -527,7 +511,7 @@ bool pln_buf_remove(uint64_t base, struct pln_buf *out)
 	return found;
 }
 
-void pln_buf_drop_all(void)
+void buf_drop_all(void)
 {
 	pthread_mutex_lock(&buf_lock);
 	free(bufs);

@@ -17,10 +17,6 @@
 #ifndef PLN_CUFILE_INTERNAL_H
 #define PLN_CUFILE_INTERNAL_H
 
-#ifndef PEERLANE_CUFILE_WITHOUT_CUDA_H
-#define PEERLANE_CUFILE_WITHOUT_CUDA_H
-#endif
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,47 +28,47 @@
 #include "cu.h"
 #include <peerlane/file.h>
 
-#define PLN_EXPORT	__attribute__((visibility("default")))
-#define PLN_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define EXPORT	__attribute__((visibility("default")))
+#define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
 #define KIB(x)		((size_t)(x) << 10)
 #define MIB(x)		((size_t)(x) << 20)
-#define PLN_GPU_PAGE	KIB(64)	/* granularity of GPU mappings */
+#define GPU_PAGE	KIB(64)	/* granularity of GPU mappings */
 
-static inline uint64_t pln_down(uint64_t x, uint64_t align)
+static inline uint64_t round_down(uint64_t x, uint64_t align)
 {
 	return x / align * align;
 }
 
-static inline uint64_t pln_up(uint64_t x, uint64_t align)
+static inline uint64_t round_up(uint64_t x, uint64_t align)
 {
 	return (x + align - 1) / align * align;
 }
 
-static inline size_t pln_min(size_t a, size_t b)
+static inline size_t min_of(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
 /* ---- log.c ---- */
 /* A notice comes at every level but off: it is no error, and must be seen. */
-enum { PLN_LOG_NOTICE, PLN_LOG_ERROR, PLN_LOG_WARN, PLN_LOG_INFO, PLN_LOG_DEBUG };
+enum { LOG_NOTICE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-void pln_log_setup(int level, const char *file);
-int pln_log_parse_level(const char *name);	/* -1: no such level */
-void pln_log(int level, const char *fmt, ...) PLN_PRINTF(2, 3);
+void log_setup(int level, const char *file);
+int log_parse_level(const char *name);	/* -1: no such level */
+void log_line(int level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* /dev/kmsg, to read what comes from now on; -1: it cannot be read. */
-int pln_kernel_now(void);
+int log_kernel_now(void);
 /* What the kernel has said of peer-to-peer DMA since; mostly about this GPU. */
-bool pln_kernel_since(int since, const char *gpu_bdf, char *out, size_t size);
+bool log_kernel_since(int since, const char *gpu_bdf, char *out, size_t size);
 /*
  * What it has said since it was started of this GPU and the device @dev: it says
  * it once for each pair, perhaps to a process before this one.
  */
-bool pln_kernel_said(uint64_t dev, const char *gpu_bdf, char *out, size_t size);
+bool log_kernel_said(uint64_t dev, const char *gpu_bdf, char *out, size_t size);
 
 /* ---- config.c ---- */
-struct pln_config {
+struct config {
 	/* SetParameter, SizeT, in the order of the enumeration */
 	size_t size[12];
 	bool flag[12];
@@ -87,16 +83,16 @@ struct pln_config {
 };
 
 /* Defaults, file, environment, parameters; false with words in @err. */
-bool pln_config_load(struct pln_config *cfg, char *err, size_t size);
-CUfileOpError pln_config_set_size(unsigned int param, size_t value);
-CUfileOpError pln_config_set_flag(unsigned int param, bool value);
-CUfileOpError pln_config_set_text(unsigned int param, const char *value);
-bool pln_size_param_ok(unsigned int param, size_t value);
+bool config_load(struct config *cfg, char *err, size_t size);
+CUfileOpError config_set_size(unsigned int param, size_t value);
+CUfileOpError config_set_flag(unsigned int param, bool value);
+CUfileOpError config_set_text(unsigned int param, const char *value);
+bool config_size_ok(unsigned int param, size_t value);
 
-extern struct pln_config pln_cfg;	/* valid while open */
+extern struct config config;	/* valid while open */
 
 /* ---- stats.c ---- */
-struct pln_tally {
+struct tally {
 	_Atomic uint64_t reads[PLN_PATH_SLOTS];
 	_Atomic uint64_t writes[PLN_PATH_SLOTS];
 	_Atomic uint64_t bytes_read[PLN_PATH_SLOTS];
@@ -107,10 +103,10 @@ struct pln_tally {
 	pthread_mutex_t lock;		/* of the three below */
 	int last_errno;
 	int last_error;
-	char reason[PLN_REASON_MAX];
+	char reason[PLN_FILE_REASON_MAX];
 };
 
-struct pln_gauges {
+struct gauges {
 	_Atomic uint64_t windows;
 	_Atomic uint64_t window_bytes;
 	_Atomic uint64_t window_hits;
@@ -120,12 +116,12 @@ struct pln_gauges {
 	_Atomic uint64_t lanes;
 };
 
-extern struct pln_tally pln_total;
-extern struct pln_gauges pln_gauges;
+extern struct tally stats_total;
+extern struct gauges stats_gauges;
 
 /* ---- handle.c ---- */
-struct pln_file {
-	struct pln_file *next;	/* of those closed by the program, but kept */
+struct file {
+	struct file *next;	/* of those closed by the program, but kept */
 	uint64_t value;		/* what the program holds */
 	unsigned int refs;	/* under the table's lock */
 	bool dead;
@@ -143,29 +139,29 @@ struct pln_file {
 	uint32_t mem_align;
 	uint64_t dev;		/* device that holds the data */
 	uint64_t ino;
-	struct pln_tally tally;
+	struct tally tally;
 };
 
-CUfileOpError pln_file_register(int fd, CUfileHandle_t *out);
-void pln_file_deregister(CUfileHandle_t fh);
-struct pln_file *pln_file_get(CUfileHandle_t fh);
-void pln_file_put(struct pln_file *f);
-void pln_file_drop_all(void);
+CUfileOpError file_register(int fd, CUfileHandle_t *out);
+void file_deregister(CUfileHandle_t fh);
+struct file *file_get(CUfileHandle_t fh);
+void file_put(struct file *f);
+void file_drop_all(void);
 
-struct pln_buf {
+struct buf {
 	uint64_t base;
 	size_t length;
 	bool device;
 };
 
-CUfileOpError pln_buf_add(const struct pln_buf *buf);
-bool pln_buf_remove(uint64_t base, struct pln_buf *out);
-bool pln_buf_find(uint64_t base, struct pln_buf *out);
-void pln_buf_drop_all(void);
+CUfileOpError buf_add(const struct buf *buf);
+bool buf_remove(uint64_t base, struct buf *out);
+bool buf_find(uint64_t base, struct buf *out);
+void buf_drop_all(void);
 
 /* ---- window.c ---- */
-struct pln_window {
-	struct pln_window *prev, *next;	/* most recently used first */
+struct window {
+	struct window *prev, *next;	/* most recently used first */
 	uint64_t start;		/* GPU address */
 	size_t len;
 	uint64_t buffer_id;
@@ -184,19 +180,19 @@ struct pln_window {
  * CUDA was what failed, *@fresh when the mapping is new.  *@avail after an
  * error: so many bytes of this memory will never have a mapping.
  */
-int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
-		   struct pln_window **out, size_t *avail, bool *fresh,
-		   CUresult *cu_err);
-void pln_window_put(struct pln_window *w);
-void pln_window_kill(struct pln_window *w);	/* and forget; caller holds it */
-void pln_window_drop_range(uint64_t start, size_t len);
-void pln_window_drop_all(void);
+int window_get(const struct mem *mem, uint64_t addr, size_t len,
+	       struct window **out, size_t *avail, bool *fresh,
+	       CUresult *cu_err);
+void window_put(struct window *w);
+void window_kill(struct window *w);	/* and forget; caller holds it */
+void window_drop_range(uint64_t start, size_t len);
+void window_drop_all(void);
 
 /* ---- bounce.c ---- */
-struct pln_xfer {
+struct xfer {
 	/* in */
-	struct pln_file *file;
-	const struct pln_mem *mem;
+	struct file *file;
+	const struct mem *mem;
 	uint64_t dev;		/* GPU address */
 	uint64_t off;		/* in the file */
 	size_t len;
@@ -216,21 +212,21 @@ struct pln_xfer {
 	uint64_t err_at;
 };
 
-void pln_bounce(struct pln_xfer *x);
-void pln_bounce_shutdown(void);
+void bounce_run(struct xfer *x);
+void bounce_shutdown(void);
 
 /* ---- io.c ---- */
-ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
+ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write);
 
 /* ---- verdict.c ---- */
-void pln_verdicts_forget(void);
-bool pln_p2p_worked(void);	/* for any device and GPU, since the open */
+void verdict_forget_all(void);
+bool verdict_p2p_worked(void);	/* for any device and GPU, since the open */
 
 /* driver.c */
-bool pln_is_child(void);
+bool driver_is_child(void);
 
-static inline int pln_not_cancelled(void)
+static inline int cancel_not_now(void)
 {
 	int old;
 
@@ -238,7 +234,7 @@ static inline int pln_not_cancelled(void)
 	return old;
 }
 
-static inline void pln_as_before(int *old)
+static inline void cancel_as_before(int *old)
 {
 	pthread_setcancelstate(*old, NULL);
 }
@@ -248,6 +244,6 @@ static inline void pln_as_before(int *old)
  * locks held and transfers counted for ever.  It takes effect after the call.
  */
 #define NOT_CANCELLED \
-	int cancel_state __attribute__((cleanup(pln_as_before))) = pln_not_cancelled()
+	int cancel_state __attribute__((cleanup(cancel_as_before))) = cancel_not_now()
 
 #endif

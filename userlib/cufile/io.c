@@ -38,8 +38,8 @@ static const char *meaning(int err)
 /* What could go p2p must not go another way. */
 static bool p2p_only(void)
 {
-	return pln_cfg.strict ||
-	       !pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE];
+	return config.strict ||
+	       !config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE];
 }
 
 /*
@@ -48,14 +48,10 @@ static bool p2p_only(void)
  */
 static bool may_stage(struct io *io)
 {
-	if (pln_cfg.strict)
-		return false;
-	if (!p2p_only())
-		return true;
-	if (!io->f->refused)
-		return pln_verdict_ask(io) != REFUSED;
-	pln_because(io, 0, "unaligned, and p2p of this file was refused before");
-	return false;
+	if (io->f->refused && !config.strict)
+		io_because(io, 0, "unaligned, and p2p of this file was refused "
+			"before");
+	return !io->f->refused && !config.strict;
 }
 
 /* Errors that say "this way does not work", not "this data is lost". */
@@ -79,8 +75,8 @@ static bool transient(int err)
  */
 static ssize_t system_error(struct io *io, int err, size_t done)
 {
-	pln_because(io, err, "%s of the file failed after %zu bytes: %s (%d): %s",
-		io->write ? "write" : "read", done, pln_err_name(err), err,
+	io_because(io, err, "%s of the file failed after %zu bytes: %s (%d): %s",
+		io->write ? "write" : "read", done, errname(err), err,
 		strerror(err));
 	if (done)
 		return (ssize_t)done;
@@ -93,7 +89,7 @@ static ssize_t system_error(struct io *io, int err, size_t done)
 
 static ssize_t cuda_error(struct io *io, CUresult r)
 {
-	pln_because(io, 0, "CUDA: %s (%d)", pln_cu_name(r), r);
+	io_because(io, 0, "CUDA: %s (%d)", cu_name(r), r);
 	return -CU_FILE_CUDA_DRIVER_ERROR;
 }
 
@@ -103,18 +99,18 @@ static ssize_t cuda_error(struct io *io, CUresult r)
 static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		      bool probe, int *err)
 {
-	struct pln_xfer x = {
+	struct xfer x = {
 		.file = io->f, .mem = &io->mem, .dev = dev, .off = off,
 		.len = len, .write = io->write,
 		.direct = probe || io->f->user_direct ||
-			  pln_cfg.flag[CUFILE_PARAM_FORCE_ODIRECT_MODE],
+			  config.flag[CUFILE_PARAM_FORCE_ODIRECT_MODE],
 		.direct_only = probe,
 	};
 
-	if (io->write && pln_cfg.posix_unaligned_writes && !probe &&
+	if (io->write && config.posix_unaligned_writes && !probe &&
 	    (off % PAGE || len % PAGE))
 		x.direct = false;
-	pln_bounce(&x);
+	bounce_run(&x);
 	io->bytes[PLN_PATH_BOUNCE] += x.done;
 	if (err)
 		*err = x.err;
@@ -138,12 +134,12 @@ static ssize_t after(size_t done, ssize_t r)
  */
 static bool follow(struct io *io, uint64_t dev)
 {
-	struct pln_mem next;
+	struct mem next;
 
 	if (!io->mem.len ||
 	    (dev >= io->mem.start && dev - io->mem.start < io->mem.len))
 		return true;
-	if (pln_mem_of(dev, &next) || next.kind != io->mem.kind ||
+	if (mem_of(dev, &next) || next.kind != io->mem.kind ||
 	    next.gpu != io->mem.gpu)
 		return false;
 	io->mem = next;
@@ -153,15 +149,22 @@ static bool follow(struct io *io, uint64_t dev)
 /* Is this still the memory that the piece began with? */
 static bool memory_gone(struct io *io, uint64_t dev)
 {
-	struct pln_mem now;
+	struct mem now;
 
-	return pln_mem_of(dev, &now) || now.kind == PLN_MEM_HOST ||
+	return mem_of(dev, &now) || now.kind == MEM_HOST ||
 	       now.buffer_id != io->mem.buffer_id;
+}
+
+/* Neither p2p nor another way, for io's reason. */
+static ssize_t refuse(struct io *io, enum cause cause)
+{
+	verdict_tell(io, cause);
+	return -CU_FILE_IO_NOT_SUPPORTED;
 }
 
 static ssize_t freed(struct io *io)
 {
-	pln_because(io, EFAULT, "the GPU memory was freed during the transfer");
+	io_because(io, EFAULT, "the GPU memory was freed during the transfer");
 	return -CU_FILE_CUDA_POINTER_INVALID;
 }
 
@@ -177,12 +180,12 @@ enum went { WENT, WENT_SHORT, SEAM, NOT_MAPPED, NOT_MOVED };
 static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			   size_t len, size_t *done, size_t *piece, int *err)
 {
-	size_t max = KIB(pln_cfg.size
+	size_t max = KIB(config.size
 			 [CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB]);
 	size_t unit = io->f->off_align > io->f->mem_align ?
 		      io->f->off_align : io->f->mem_align;
 	int turn, fd = io->f->direct_fd;
-	struct pln_window *w;
+	struct window *w;
 	size_t avail;
 	CUresult cu_err;
 	bool fresh;
@@ -192,36 +195,36 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 	*done = 0;
 	*err = 0;
 	for (turn = 0; turn < 2; turn++) {
-		int e = -pln_window_get(&io->mem, dev, pln_min(len, max), &w,
-					&avail, &fresh, &cu_err);
+		int e = -window_get(&io->mem, dev, min_of(len, max), &w,
+				    &avail, &fresh, &cu_err);
 
-		*piece = pln_min(len, avail ? pln_up(avail, unit) :
-				      KIB(pln_cfg.window_kb));
+		*piece = min_of(len, avail ? round_up(avail, unit) :
+				      KIB(config.window_kb));
 		if (e) {
 			*err = avail ? e : 0;
 			if (e == ENOSPC)
-				pln_because(io, e, "BAR1 is full of mappings in "
+				io_because(io, e, "BAR1 is full of mappings in "
 					"use");
 			else if (cu_err)
-				pln_because(io, e, "no dma-buf of this GPU memory: "
-					"%s (%d)", pln_cu_name(cu_err), cu_err);
+				io_because(io, e, "no dma-buf of this GPU memory: "
+					"%s (%d)", cu_name(cu_err), cu_err);
 			else
-				pln_because(io, e, "the GPU's dma-buf cannot be "
-					"mapped: %s (%d): %s", pln_err_name(e), e,
+				io_because(io, e, "the GPU's dma-buf cannot be "
+					"mapped: %s (%d): %s", errname(e), e,
 					e == ENOTSUPP || e == ENODEV ?
 					"its driver has no mmap for it" :
 					strerror(e));
 			return NOT_MAPPED;
 		}
-		*piece = avail < len ? pln_down(avail, unit) : len;
+		*piece = avail < len ? round_down(avail, unit) : len;
 		if (!*piece) {
-			pln_window_put(w);
-			*piece = pln_min(len, unit);
-			pln_because(io, 0, "a block lies across two mappings");
+			window_put(w);
+			*piece = min_of(len, unit);
+			io_because(io, 0, "a block lies across two mappings");
 			return SEAM;
 		}
 		if (io->untried && io->since < 0)
-			io->since = pln_kernel_now();
+			io->since = log_kernel_now();
 		p = w->host + (dev - w->start);
 		do {
 			r = io->write ? pwrite(fd, p + *done, *piece - *done,
@@ -235,9 +238,9 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 		} while (e == EINTR || (r > 0 && *done < *piece &&
 					!(*done % io->f->off_align)));
 		if (e == EFAULT)
-			pln_window_kill(w);	/* it may have been revoked */
+			window_kill(w);	/* it may have been revoked */
 		else
-			pln_window_put(w);
+			window_put(w);
 		if (!e && !*done && io->write)
 			e = EIO;	/* no progress and no reason */
 		if (!e)
@@ -260,9 +263,10 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 /* Bytes that went, or a negative result.  All of it is whole blocks. */
 static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 {
-	enum state state = pln_verdict_ask(io);
+	enum state state = verdict_ask(io);
 	size_t total = 0, done, piece;
 	int err, probed = 0;
+	enum cause cause;
 	enum went w;
 	ssize_t r;
 
@@ -271,8 +275,6 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (!follow(io, dev + total))
 			return freed(io);
 		if (state == REFUSED) {
-			if (p2p_only())
-				return -CU_FILE_IO_NOT_SUPPORTED;
 			r = bounce(io, dev + total, off + total, len - total,
 				   false, NULL);
 			return after(total, r);
@@ -284,7 +286,7 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (done && state == UNKNOWN) {
 			state = WORKS;
 			io->untried = false;
-			pln_verdict_set(io, WORKS);
+			verdict_set(io, WORKS);
 		}
 		if (done && io->f->refused)
 			io->f->refused = false;
@@ -299,21 +301,20 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (memory_gone(io, dev + total))
 			return freed(io);
 		if (w == NOT_MOVED)
-			pln_because(io, err, "p2p %s failed: %s (%d): %s",
-				io->write ? "write" : "read", pln_err_name(err),
+			io_because(io, err, "p2p %s failed: %s (%d): %s",
+				io->write ? "write" : "read", errname(err),
 				err, meaning(err));
+		cause = w == SEAM ? ALIGNMENT : !err || transient(err) ? SHORTAGE :
+			w == NOT_MOVED ? PAIR : MEMORY;
 		if (w == SEAM ? !may_stage(io) : p2p_only()) {
-			if (w == NOT_MOVED && state == UNKNOWN &&
-			    !transient(err)) {
-				pln_kernel_says(io);
+			if (cause == PAIR && state == UNKNOWN) {
+				verdict_kernel_says(io);
 				io->f->refused = true;
 			}
-			return -CU_FILE_IO_NOT_SUPPORTED;
+			return refuse(io, cause);
 		}
-		if (w == NOT_MAPPED)
-			pln_tell(io, err ? MEMORY : NO_WINDOW);
-		else if (w == NOT_MOVED && state == WORKS && !transient(err))
-			pln_tell(io, PAIR);
+		if (w == NOT_MAPPED || (cause == PAIR && state == WORKS))
+			verdict_tell(io, cause);
 		if (w != NOT_MOVED || state == WORKS || transient(err)) {
 			r = bounce(io, dev + total, off + total, piece, false,
 				   NULL);
@@ -325,17 +326,17 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			r = bounce(io, dev + total, off + total, piece, true,
 				   &probed);
 			if (r >= 0 && !probed) {
-				pln_because(io, err, "p2p refused: %s (%d): %s",
-					pln_err_name(err), err, meaning(err));
-				pln_kernel_says(io);
-				pln_verdict_set(io, REFUSED);
-				pln_tell(io, PAIR);
+				io_because(io, err, "p2p refused: %s (%d): %s",
+					errname(err), err, meaning(err));
+				verdict_kernel_says(io);
+				verdict_set(io, REFUSED);
+				verdict_tell(io, PAIR);
 				state = REFUSED;
 			} else if (r < 0 && probed == EINVAL) {
 				io->f->direct_bad = true;
-				pln_because(io, EINVAL, "O_DIRECT does not work on "
+				io_because(io, EINVAL, "O_DIRECT does not work on "
 					"this file, not even with host memory");
-				pln_tell(io, NO_DIRECT);
+				verdict_tell(io, NO_DIRECT);
 				r = bounce(io, dev + total, off + total,
 					   len - total, false, NULL);
 				return after(total, r);
@@ -353,28 +354,28 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 /* Why p2p is out of the question for all of this. */
 static enum cause no_p2p(struct io *io)
 {
-	struct pln_file *f = io->f;
+	struct file *f = io->f;
 
-	if (pln_cfg.flag[CUFILE_PARAM_FORCE_COMPAT_MODE]) {
-		pln_because(io, 0, "force_compat_mode is set");
+	if (config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE]) {
+		io_because(io, 0, "force_compat_mode is set");
 		return SETTING;
 	}
-	if (!pln_cfg.flag[CUFILE_PARAM_USE_PCIP2PDMA]) {
-		pln_because(io, 0, "use_pci_p2pdma is off");
+	if (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA]) {
+		io_because(io, 0, "use_pci_p2pdma is off");
 		return SETTING;
 	}
-	if (io->mem.kind == PLN_MEM_MANAGED) {
-		pln_because(io, 0, "managed memory has no fixed place on the GPU");
+	if (io->mem.kind == MEM_MANAGED) {
+		io_because(io, 0, "managed memory has no fixed place on the GPU");
 		return MANAGED;
 	}
 	if (f->direct_fd < 0)
-		pln_because(io, f->direct_errno, "the file cannot be opened with "
-			"O_DIRECT: %s (%d): %s", pln_err_name(f->direct_errno),
+		io_because(io, f->direct_errno, "the file cannot be opened with "
+			"O_DIRECT: %s (%d): %s", errname(f->direct_errno),
 			f->direct_errno, strerror(f->direct_errno));
 	else if (f->no_direct)
-		pln_because(io, 0, "%s", f->no_direct);
+		io_because(io, 0, "%s", f->no_direct);
 	else if (f->direct_bad)
-		pln_because(io, EINVAL, "O_DIRECT does not work on this file");
+		io_because(io, EINVAL, "O_DIRECT does not work on this file");
 	else
 		return POSSIBLE;
 	return NO_DIRECT;
@@ -394,7 +395,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	 * would fill the memory behind it with zeros.
 	 */
 	if (!io->write && !fstat(io->f->fd, &st) && S_ISREG(st.st_mode)) {
-		uint64_t end = pln_up((uint64_t)st.st_size, PAGE);
+		uint64_t end = round_up((uint64_t)st.st_size, PAGE);
 
 		if (off < end && len > end - off)
 			len = end - off;
@@ -402,8 +403,8 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	cause = no_p2p(io);
 	if (cause != POSSIBLE) {
 		if (p2p_only())
-			return -CU_FILE_IO_NOT_SUPPORTED;
-		pln_tell(io, cause);
+			return refuse(io, cause);
+		verdict_tell(io, cause);
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	/*
@@ -414,27 +415,27 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	 */
 	if (io->write && (off % PAGE || len % PAGE) && unit < PAGE)
 		unit = PAGE;
-	lo = pln_up(off, unit);
-	hi = pln_down(off + len, unit);
+	lo = round_up(off, unit);
+	hi = round_down(off + len, unit);
 	if (lo >= hi || (dev + (lo - off)) % io->f->mem_align) {
-		pln_because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
+		io_because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
 			"bytes" : "unaligned: the GPU address does not match "
 			"the file offset in blocks of %u bytes",
 			lo >= hi ? unit : io->f->mem_align);
 		if (!may_stage(io))
-			return -CU_FILE_IO_NOT_SUPPORTED;
+			return refuse(io, ALIGNMENT);
 		if (lo < hi)
-			pln_tell(io, ALIGNMENT);
+			verdict_tell(io, ALIGNMENT);
 		return bounce(io, dev, off, len, false, NULL);
 	}
 	if (lo > off || hi < off + len) {
-		pln_because(io, 0, "unaligned: %llu bytes before and %llu after "
+		io_because(io, 0, "unaligned: %llu bytes before and %llu after "
 			"the whole blocks of %u",
 			(unsigned long long)(lo - off),
 			(unsigned long long)(off + len - hi), unit);
 		/* without a part before them, the whole blocks tell */
-		if (pln_cfg.strict || (lo > off && !may_stage(io)))
-			return -CU_FILE_IO_NOT_SUPPORTED;
+		if (config.strict || (lo > off && !may_stage(io)))
+			return refuse(io, ALIGNMENT);
 	}
 	if (lo > off) {
 		r = bounce(io, dev, off, lo - off, false, NULL);
@@ -454,7 +455,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 
 static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
 {
-	struct pln_file *f = io->f;
+	struct file *f = io->f;
 	char *p = (char *)(uintptr_t)addr;
 	size_t done = 0;
 	int fd = f->user_direct ? f->direct_fd : f->buffered_fd;
@@ -473,7 +474,7 @@ static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
 			continue;
 		}
 		if (r < 0 && errno == EFAULT) {
-			pln_because(io, EFAULT, "neither memory that CUDA knows "
+			io_because(io, EFAULT, "neither memory that CUDA knows "
 				"nor memory of this process");
 			return -CU_FILE_CUDA_POINTER_INVALID;
 		}
@@ -489,7 +490,7 @@ static ssize_t posix_io(struct io *io, uint64_t addr, uint64_t off, size_t len)
 
 /* ---- accounts ---- */
 
-static void account(struct pln_tally *t, const struct io *io, ssize_t result)
+static void account(struct tally *t, const struct io *io, ssize_t result)
 {
 	unsigned int i, best = PLN_PATH_NONE;
 
@@ -522,33 +523,33 @@ static void account(struct pln_tally *t, const struct io *io, ssize_t result)
 	}
 }
 
-ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
+ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write)
 {
 	struct io io = { .f = f, .write = write, .since = -1 };
 	uint64_t addr = base + (uint64_t)buf_off;
-	struct pln_buf reg;
+	struct buf reg;
 	CUcontext old;
 	ssize_t r;
 	int cu_err, saved;
 
-	if (pln_buf_find(base, &reg) &&
+	if (buf_find(base, &reg) &&
 	    ((uint64_t)buf_off > reg.length ||
 	     size > reg.length - (uint64_t)buf_off)) {
-		pln_because(&io, 0, "%zu bytes from offset %lld on are more than "
+		io_because(&io, 0, "%zu bytes from offset %lld on are more than "
 			"the registered %zu", size, (long long)buf_off,
 			reg.length);
 		r = -CU_FILE_INVALID_MAPPING_RANGE;
 		goto out;
 	}
-	cu_err = pln_mem_of(addr, &io.mem);
+	cu_err = mem_of(addr, &io.mem);
 	if (cu_err) {
 		r = cuda_error(&io, cu_err);
 		goto out;
 	}
-	if (io.mem.kind == PLN_MEM_HOST) {
-		if (!pln_cfg.flag[CUFILE_PARAM_PROPERTIES_ALLOW_SYSTEM_MEMORY]) {
-			pln_because(&io, 0, "host memory, and allow_system_memory "
+	if (io.mem.kind == MEM_HOST) {
+		if (!config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_SYSTEM_MEMORY]) {
+			io_because(&io, 0, "host memory, and allow_system_memory "
 				"is off");
 			r = -CU_FILE_CUDA_MEMORY_TYPE_INVALID;
 		} else {
@@ -556,8 +557,8 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 		}
 		goto out;
 	}
-	if (pln_mem_extent(&io.mem, addr, size) < size) {
-		pln_because(&io, 0, "%zu bytes are more than the memory at this "
+	if (mem_extent(&io.mem, addr, size) < size) {
+		io_because(&io, 0, "%zu bytes are more than the memory at this "
 			"address has", size);
 		r = -CU_FILE_CUDA_POINTER_RANGE_ERROR;
 		goto out;
@@ -576,11 +577,11 @@ ssize_t pln_io(struct pln_file *f, uint64_t base, size_t size, off_t off,
 out:
 	saved = errno;
 	account(&f->tally, &io, r);
-	account(&pln_total, &io, r);
+	account(&stats_total, &io, r);
 	if (io.reason[0])
-		pln_log(PLN_LOG_DEBUG, "%s of %zu bytes at %lld: result %zd: "
-			"%s", write ? "write" : "read", size, (long long)off,
-			r, io.reason);
+		log_line(LOG_DEBUG, "%s of %zu bytes at %lld: result %zd: "
+			 "%s", write ? "write" : "read", size, (long long)off,
+			 r, io.reason);
 	errno = saved;
 	return r;
 }

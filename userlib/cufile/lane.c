@@ -13,26 +13,26 @@ static struct lane *idle;
 static unsigned int lanes;
 
 /* The slab class that serves the lanes: the largest of at most 4 MiB. */
-size_t pln_lane_size(size_t *slab_count)
+size_t lane_size(size_t *slab_count)
 {
 	size_t best = 0, least = SIZE_MAX;
 	unsigned int i, at = 0;
 
-	for (i = 0; i < pln_cfg.slabs; i++) {
-		if (pln_cfg.slab_kb[i] <= 4096 && pln_cfg.slab_kb[i] > best) {
-			best = pln_cfg.slab_kb[i];
+	for (i = 0; i < config.slabs; i++) {
+		if (config.slab_kb[i] <= 4096 && config.slab_kb[i] > best) {
+			best = config.slab_kb[i];
 			at = i;
 		}
 	}
 	if (!best)
-		for (i = 0; i < pln_cfg.slabs; i++)
-			if (pln_cfg.slab_kb[i] < least) {
-				least = best = pln_cfg.slab_kb[i];
+		for (i = 0; i < config.slabs; i++)
+			if (config.slab_kb[i] < least) {
+				least = best = config.slab_kb[i];
 				at = i;
 			}
-	*slab_count = pln_cfg.slab_count[at];
+	*slab_count = config.slab_count[at];
 	/* a chunk starts at a multiple of the chunk size, so of a page */
-	return pln_up(KIB(best), MIN_CHUNK);
+	return round_up(KIB(best), MIN_CHUNK);
 }
 
 /* A context may be gone, and its streams with it. */
@@ -76,7 +76,7 @@ static void bind_lane(struct lane *l, CUcontext ctx, unsigned long long id)
 static struct lane *make_lane(void)
 {
 	struct lane *l = calloc(1, sizeof(*l));
-	size_t n, size = pln_lane_size(&n) + SLACK;
+	size_t n, size = lane_size(&n) + SLACK;
 	char *p;
 
 	if (!l)
@@ -93,20 +93,20 @@ static struct lane *make_lane(void)
 	 * context in which it was pinned.  Without pinning it is only slower.
 	 */
 	l->registered = cu.HostRegister &&
-			!cu.HostRegister(p, size * 2, CU_HOST_PORTABLE);
+			!cu.HostRegister(p, size * 2, CU_MEMHOSTREGISTER_PORTABLE);
 	if (!l->registered)
-		pln_log(PLN_LOG_WARN, "staging buffers could not be pinned, "
-			"copies will be slower");
+		log_line(LOG_WARN, "staging buffers could not be pinned, "
+			 "copies will be slower");
 	l->buf[0] = p;
 	l->buf[1] = p + size;
-	pln_gauges.lanes++;
+	stats_gauges.lanes++;
 	return l;
 }
 
 static void free_lane(struct lane *l)
 {
 	CUcontext old;
-	size_t n, size = pln_lane_size(&n) + SLACK;
+	size_t n, size = lane_size(&n) + SLACK;
 	bool alive = l->ctx && context_lives(l) && !cu.Push(l->ctx);
 
 	forget_stream(l, alive);
@@ -116,15 +116,15 @@ static void free_lane(struct lane *l)
 		cu.Pop(&old);
 	munmap(l->buf[0], size * 2);
 	free(l);
-	pln_gauges.lanes--;
+	stats_gauges.lanes--;
 }
 
-struct lane *pln_lane_get(const struct pln_mem *mem, bool wait)
+struct lane *lane_get(const struct mem *mem, bool wait)
 {
 	struct lane **p, *l = NULL;
 	size_t max;
 
-	pln_lane_size(&max);
+	lane_size(&max);
 	max = max / 2 ? max / 2 : 1;
 	pthread_mutex_lock(&lane_lock);
 	for (;;) {
@@ -166,7 +166,7 @@ struct lane *pln_lane_get(const struct pln_mem *mem, bool wait)
 	return l;
 }
 
-void pln_lane_put(struct lane *l)
+void lane_put(struct lane *l)
 {
 	pthread_mutex_lock(&lane_lock);
 	l->next = idle;
@@ -175,7 +175,7 @@ void pln_lane_put(struct lane *l)
 	pthread_mutex_unlock(&lane_lock);
 }
 
-int pln_lane_without_stream(struct lane *l)
+int lane_without_stream(struct lane *l)
 {
 	bool alive = context_lives(l);
 	int r = alive ? cu.StreamSync(l->stream) : 0;
@@ -184,7 +184,7 @@ int pln_lane_without_stream(struct lane *l)
 	return r;
 }
 
-void pln_lanes_free(void)
+void lane_free_all(void)
 {
 	struct lane *l;
 

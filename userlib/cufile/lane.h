@@ -18,15 +18,15 @@ struct lane {
 };
 
 /* The largest chunk that a buffer holds; *@count: buffers that there may be. */
-size_t pln_lane_size(size_t *count);
+size_t lane_size(size_t *count);
 /* With a stream of @mem's context, which is current.  NULL: none is to be had. */
-struct lane *pln_lane_get(const struct pln_mem *mem, bool wait);
-void pln_lane_put(struct lane *l);
+struct lane *lane_get(const struct mem *mem, bool wait);
+void lane_put(struct lane *l);
 /*
  * A copy could not be started.  Perhaps the stream went with its context;
  * perhaps it is the memory.  What was started before must still end well.
  */
-int pln_lane_without_stream(struct lane *l);	/* CUresult */
-void pln_lanes_free(void);
+int lane_without_stream(struct lane *l);	/* CUresult */
+void lane_free_all(void);
 
 #endif

@@ -10,11 +10,11 @@
 
 #include "internal.h"
 
-static int log_level = PLN_LOG_ERROR;
+static int log_level = LOG_ERROR;
 static char log_file[256];
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
-int pln_log_parse_level(const char *name)
+int log_parse_level(const char *name)
 {
 	static const char *const names[] = {
 		"off", "error", "warn", "info", "debug",
@@ -27,13 +27,13 @@ int pln_log_parse_level(const char *name)
 			return (int)i;
 	/* NVIDIA's further names */
 	if (!strcasecmp(name, "notice"))
-		return PLN_LOG_INFO;
+		return LOG_INFO;
 	if (!strcasecmp(name, "trace"))
-		return PLN_LOG_DEBUG;
+		return LOG_DEBUG;
 	return -1;
 }
 
-void pln_log_setup(int level, const char *file)
+void log_setup(int level, const char *file)
 {
 	pthread_mutex_lock(&log_lock);
 	log_level = level;
@@ -41,11 +41,11 @@ void pln_log_setup(int level, const char *file)
 	pthread_mutex_unlock(&log_lock);
 }
 
-void pln_log(int level, const char *fmt, ...)
+void log_line(int level, const char *fmt, ...)
 {
 	static const char *const names[] = { "notice", "error", "warning",
 					     "info", "debug" };
-	char line[PLN_REASON_MAX + 256];
+	char line[PLN_FILE_REASON_MAX + 256];
 	int n, fd = STDERR_FILENO, saved = errno;
 	va_list ap;
 
@@ -78,7 +78,7 @@ static const char *kmsg(void)
 	return path ? path : "/dev/kmsg";
 }
 
-int pln_kernel_now(void)
+int log_kernel_now(void)
 {
 	int fd = open(kmsg(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
@@ -147,12 +147,12 @@ static bool read_words(int fd, const char *gpu_bdf, const char *link, char *out,
 	return found;
 }
 
-bool pln_kernel_since(int since, const char *gpu_bdf, char *out, size_t size)
+bool log_kernel_since(int since, const char *gpu_bdf, char *out, size_t size)
 {
 	return since >= 0 && read_words(since, gpu_bdf, NULL, out, size);
 }
 
-bool pln_kernel_said(uint64_t dev, const char *gpu_bdf, char *out, size_t size)
+bool log_kernel_said(uint64_t dev, const char *gpu_bdf, char *out, size_t size)
 {
 	char path[64], link[512];
 	ssize_t n;

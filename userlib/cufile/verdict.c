@@ -18,10 +18,10 @@ struct verdict {
 	int gpu;
 	unsigned int told;	/* bits: causes */
 	bool asked;		/* the kernel, for what it has said before */
-	char words[PLN_REASON_MAX / 2];	/* its own */
+	char words[PLN_FILE_REASON_MAX / 2];	/* its own */
 	enum state state;
 	int err;
-	char reason[PLN_REASON_MAX];
+	char reason[PLN_FILE_REASON_MAX];
 };
 
 static pthread_mutex_t verdict_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -45,7 +45,7 @@ static struct verdict *find_verdict(uint64_t dev, int gpu)
 	return v;
 }
 
-enum state pln_verdict_ask(struct io *io)
+enum state verdict_ask(struct io *io)
 {
 	enum state s = UNKNOWN;
 	struct verdict *v;
@@ -63,7 +63,7 @@ enum state pln_verdict_ask(struct io *io)
 	return s;
 }
 
-void pln_verdict_set(struct io *io, enum state state)
+void verdict_set(struct io *io, enum state state)
 {
 	struct verdict *v;
 	bool news = false;
@@ -83,11 +83,11 @@ void pln_verdict_set(struct io *io, enum state state)
 	}
 	pthread_mutex_unlock(&verdict_lock);
 	if (news && state == WORKS)
-		pln_log(PLN_LOG_INFO, "device %u:%u and GPU %d: p2p works",
-			major(io->f->dev), minor(io->f->dev), io->mem.gpu);
+		log_line(LOG_INFO, "device %u:%u and GPU %d: p2p works",
+			 major(io->f->dev), minor(io->f->dev), io->mem.gpu);
 }
 
-bool pln_p2p_worked(void)
+bool verdict_p2p_worked(void)
 {
 	struct verdict *v;
 
@@ -98,9 +98,9 @@ bool pln_p2p_worked(void)
 	return v;
 }
 
-void pln_tell(struct io *io, enum cause cause)
+void verdict_tell(struct io *io, enum cause cause)
 {
-	_Static_assert(NO_WINDOW < 8, "eight bits for each GPU");
+	_Static_assert(SHORTAGE < 8, "eight bits for each GPU");
 	uint64_t bit = 1ull << (cause + 8 * (io->mem.gpu & 7));
 	struct verdict *v;
 	bool news;
@@ -116,12 +116,12 @@ void pln_tell(struct io *io, enum cause cause)
 		v->told |= 1u << cause;
 	pthread_mutex_unlock(&verdict_lock);
 	if (news)
-		pln_log(PLN_LOG_NOTICE, "device %u:%u and GPU %d: no p2p: %s",
-			major(io->f->dev), minor(io->f->dev), io->mem.gpu,
-			io->reason);
+		log_line(LOG_NOTICE, "device %u:%u and GPU %d: no p2p: %s",
+			 major(io->f->dev), minor(io->f->dev), io->mem.gpu,
+			 io->reason);
 }
 
-void pln_verdicts_forget(void)
+void verdict_forget_all(void)
 {
 	pthread_mutex_lock(&verdict_lock);
 	while (verdicts) {
@@ -135,7 +135,7 @@ void pln_verdicts_forget(void)
 
 /* ---- reasons ---- */
 
-void pln_because(struct io *io, int err, const char *fmt, ...)
+void io_because(struct io *io, int err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -145,21 +145,13 @@ void pln_because(struct io *io, int err, const char *fmt, ...)
 	va_end(ap);
 }
 
-const char *pln_err_name(int err)
-{
-	const char *name = strerrorname_np(err);
-
-	/* the kernel's own, which mmap() of a dma-buf can give */
-	return name ? name : err == ENOTSUPP ? "ENOTSUPP" : "errno";
-}
-
 /*
  * What the kernel says of it.  All it has said since it was started is read once
  * for each device and GPU.
  */
-void pln_kernel_says(struct io *io)
+void verdict_kernel_says(struct io *io)
 {
-	char words[PLN_REASON_MAX / 2] = "", bdf[32] = "";
+	char words[PLN_FILE_REASON_MAX / 2] = "", bdf[32] = "";
 	struct verdict *v;
 	bool old = false;
 	CUdevice dev;
@@ -176,8 +168,8 @@ void pln_kernel_says(struct io *io)
 	if (cu.DeviceGetPCIBusId && !cu.DeviceGet(&dev, io->mem.gpu) &&
 	    cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev))
 		bdf[0] = '\0';
-	if (v && (pln_kernel_since(io->since, bdf, words, sizeof(words)) ||
-		  (old && pln_kernel_said(io->f->dev, bdf, words,
+	if (v && (log_kernel_since(io->since, bdf, words, sizeof(words)) ||
+		  (old && log_kernel_said(io->f->dev, bdf, words,
 					  sizeof(words))))) {
 		pthread_mutex_lock(&verdict_lock);
 		memcpy(v->words, words, sizeof(words));

@@ -27,11 +27,11 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int hand;		/* of the sweep; under `making` */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pln_window *head, *tail;	/* most recently used first */
-static struct pln_window **table;
+static struct window *head, *tail;	/* most recently used first */
+static struct window **table;
 static unsigned int count, room;
 
-static void lru_unlink(struct pln_window *w)
+static void lru_unlink(struct window *w)
 {
 	if (w->prev)
 		w->prev->next = w->next;
@@ -44,7 +44,7 @@ static void lru_unlink(struct pln_window *w)
 	w->prev = w->next = NULL;
 }
 
-static void lru_front(struct pln_window *w)
+static void lru_front(struct window *w)
 {
 	w->prev = NULL;
 	w->next = head;
@@ -72,7 +72,7 @@ static unsigned int place(uint64_t addr)
 }
 
 /* With the lock held: out of the table, and to @gone if nobody uses it. */
-static void retire(struct pln_window *w, struct pln_window **gone)
+static void retire(struct window *w, struct window **gone)
 {
 	unsigned int i = place(w->start);
 
@@ -88,7 +88,7 @@ static void retire(struct pln_window *w, struct pln_window **gone)
 }
 
 /* With the lock held: who called has used it. */
-static void unref(struct pln_window *w, struct pln_window **gone)
+static void unref(struct window *w, struct window **gone)
 {
 	if (--w->refs || !w->dead)
 		return;
@@ -97,16 +97,16 @@ static void unref(struct pln_window *w, struct pln_window **gone)
 }
 
 /* Without the lock, as unmapping takes the kernel a while. */
-static void unmap(struct pln_window *gone)
+static void unmap(struct window *gone)
 {
 	while (gone) {
-		struct pln_window *w = gone;
+		struct window *w = gone;
 
 		gone = w->next;
 		if (w->map) {
 			munmap(w->map, w->map_len);
-			pln_gauges.windows--;
-			pln_gauges.window_bytes -= w->map_len;
+			stats_gauges.windows--;
+			stats_gauges.window_bytes -= w->map_len;
 		}
 		free(w);
 	}
@@ -114,13 +114,13 @@ static void unmap(struct pln_window *gone)
 
 static bool evict_one(void)
 {
-	struct pln_window *w, *gone = NULL;
+	struct window *w, *gone = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (w = tail; w && (w->refs || !w->map); w = w->prev)
 		continue;
 	if (w) {
-		pln_gauges.window_evictions++;
+		stats_gauges.window_evictions++;
 		retire(w, &gone);
 	}
 	pthread_mutex_unlock(&lock);
@@ -135,8 +135,8 @@ static bool evict_one(void)
  */
 static void sweep(void)
 {
-	struct pln_window *w, *gone = NULL;
-	struct pln_mem now;
+	struct window *w, *gone = NULL;
+	struct mem now;
 	unsigned int n;
 	bool freed;
 
@@ -150,7 +150,7 @@ static void sweep(void)
 		pthread_mutex_unlock(&lock);
 		if (!w)
 			break;
-		freed = !pln_mem_of(w->start, &now) &&
+		freed = !mem_of(w->start, &now) &&
 			now.buffer_id != w->buffer_id;
 		pthread_mutex_lock(&lock);
 		if (freed) {
@@ -174,7 +174,7 @@ static int map_range(uint64_t start, size_t len, char **host, CUresult *cu_err)
 		*cu_err = CUDA_ERROR_NOT_SUPPORTED;
 		return -ENOSYS;
 	}
-	r = cu.MemGetHandle(&fd, start, len, CU_RANGE_HANDLE_DMABUF, 0);
+	r = cu.MemGetHandle(&fd, start, len, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
 	if (r == CUDA_ERROR_OUT_OF_MEMORY)
 		return -ENOSPC;
 	if (r || fd < 0) {
@@ -196,18 +196,18 @@ static int map_range(uint64_t start, size_t len, char **host, CUresult *cu_err)
  * memory has.  What lies there of other memory is of memory that was freed.
  * With `making` held.
  */
-static void fit(const struct pln_mem *mem, uint64_t addr, size_t size,
+static void fit(const struct mem *mem, uint64_t addr, size_t size,
 		uint64_t *start, uint64_t *end)
 {
-	uint64_t first = pln_down(mem->start, PLN_GPU_PAGE);
+	uint64_t first = round_down(mem->start, GPU_PAGE);
 	uint64_t last = mem->start + mem->len;
-	struct pln_window *w, *gone = NULL;
+	struct window *w, *gone = NULL;
 	unsigned int i;
 
-	*start = first + pln_down(addr - first, size);
+	*start = first + round_down(addr - first, size);
 	*end = *start + size;
-	if (*end > pln_up(last, PLN_GPU_PAGE))
-		*end = pln_up(last, PLN_GPU_PAGE);
+	if (*end > round_up(last, GPU_PAGE))
+		*end = round_up(last, GPU_PAGE);
 	if (last > *end)
 		last = *end;
 	pthread_mutex_lock(&lock);
@@ -231,7 +231,7 @@ static void fit(const struct pln_mem *mem, uint64_t addr, size_t size,
 /* Room for one more; with `making` held, so that it stays. */
 static bool make_room(void)
 {
-	struct pln_window **bigger;
+	struct window **bigger;
 	bool ok = true;
 
 	pthread_mutex_lock(&lock);
@@ -249,7 +249,7 @@ static bool make_room(void)
 }
 
 /* @w, for @addr, is what GPU pages from @start to @end have of @mem. */
-static void cover(struct pln_window *w, const struct pln_mem *mem,
+static void cover(struct window *w, const struct mem *mem,
 		  uint64_t start, uint64_t end)
 {
 	/* pages may be shared with the memory before and behind */
@@ -261,11 +261,11 @@ static void cover(struct pln_window *w, const struct pln_mem *mem,
 }
 
 /* With `making` held: maps @w, for @addr. */
-static int map_window(struct pln_window *w, const struct pln_mem *mem,
+static int map_window(struct window *w, const struct mem *mem,
 		      uint64_t addr, CUresult *cu_err)
 {
-	size_t size = pln_up(KIB(pln_cfg.window_kb), PLN_GPU_PAGE);
-	size_t limit = KIB(pln_cfg.size
+	size_t size = round_up(KIB(config.window_kb), GPU_PAGE);
+	size_t limit = KIB(config.size
 			   [CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB]);
 	uint64_t start, end;
 	int r;
@@ -273,20 +273,20 @@ static int map_window(struct pln_window *w, const struct pln_mem *mem,
 	for (;;) {
 		fit(mem, addr, size, &start, &end);
 		w->map_len = end - start;
-		while (pln_gauges.window_bytes + w->map_len > limit &&
+		while (stats_gauges.window_bytes + w->map_len > limit &&
 		       evict_one())
 			continue;
 		r = -ENOSPC;
-		if (pln_gauges.window_bytes + w->map_len <= limit)
+		if (stats_gauges.window_bytes + w->map_len <= limit)
 			r = map_range(start, w->map_len, &w->map, cu_err);
 		if (r != -ENOSPC)
 			break;
-		pln_gauges.window_nospace++;
+		stats_gauges.window_nospace++;
 		if (evict_one())
 			continue;
-		if (size <= PLN_GPU_PAGE)
+		if (size <= GPU_PAGE)
 			break;
-		size = pln_up(size / 2, PLN_GPU_PAGE);
+		size = round_up(size / 2, GPU_PAGE);
 	}
 	if (r == -ENOSPC || r == -EAGAIN ||
 	    (r && *cu_err && *cu_err != CUDA_ERROR_NOT_SUPPORTED &&
@@ -298,23 +298,23 @@ static int map_window(struct pln_window *w, const struct pln_mem *mem,
 		 * what a neighbour has in the same GPU page.
 		 */
 		if (*cu_err != CUDA_ERROR_INVALID_VALUE)
-			fit(mem, addr, mem->len + PLN_GPU_PAGE, &start, &end);
+			fit(mem, addr, mem->len + GPU_PAGE, &start, &end);
 		w->err = r;
 		w->cu_err = *cu_err;
 		cover(w, mem, start, end);
 		return 0;
 	}
-	pln_gauges.windows++;
-	pln_gauges.window_bytes += w->map_len;
-	pln_gauges.window_maps++;
+	stats_gauges.windows++;
+	stats_gauges.window_bytes += w->map_len;
+	stats_gauges.window_maps++;
 	cover(w, mem, start, end);
 	return 0;
 }
 
 /* A window of @mem that holds @addr, in use from now on, or NULL. */
-static struct pln_window *find(const struct pln_mem *mem, uint64_t addr)
+static struct window *find(const struct mem *mem, uint64_t addr)
 {
-	struct pln_window *w, *gone = NULL;
+	struct window *w, *gone = NULL;
 	unsigned int i;
 
 	if (!mem->buffer_id)
@@ -337,10 +337,10 @@ static struct pln_window *find(const struct pln_mem *mem, uint64_t addr)
 }
 
 /* With `making` held. */
-static int make(const struct pln_mem *mem, uint64_t addr,
-		struct pln_window **out, CUresult *cu_err)
+static int make(const struct mem *mem, uint64_t addr,
+		struct window **out, CUresult *cu_err)
 {
-	struct pln_window *w = calloc(1, sizeof(*w));
+	struct window *w = calloc(1, sizeof(*w));
 	unsigned int i;
 	int r;
 
@@ -371,11 +371,11 @@ static int make(const struct pln_mem *mem, uint64_t addr,
 	return 0;
 }
 
-int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
-		   struct pln_window **out, size_t *avail, bool *fresh,
-		   CUresult *cu_err)
+int window_get(const struct mem *mem, uint64_t addr, size_t len,
+	       struct window **out, size_t *avail, bool *fresh,
+	       CUresult *cu_err)
 {
-	struct pln_window *w;
+	struct window *w;
 	int r = 0;
 
 	*fresh = false;
@@ -403,19 +403,19 @@ int pln_window_get(const struct pln_mem *mem, uint64_t addr, size_t len,
 		r = w->err;
 		*cu_err = w->cu_err;
 		*avail = w->len - (addr - w->start);
-		pln_window_put(w);
+		window_put(w);
 		return r;
 	}
 	if (!*fresh)
-		pln_gauges.window_hits++;
-	*avail = pln_min(len, w->len - (addr - w->start));
+		stats_gauges.window_hits++;
+	*avail = min_of(len, w->len - (addr - w->start));
 	*out = w;
 	return 0;
 }
 
-void pln_window_put(struct pln_window *w)
+void window_put(struct window *w)
 {
-	struct pln_window *gone = NULL;
+	struct window *gone = NULL;
 
 	pthread_mutex_lock(&lock);
 	unref(w, &gone);
@@ -423,9 +423,9 @@ void pln_window_put(struct pln_window *w)
 	unmap(gone);
 }
 
-void pln_window_kill(struct pln_window *w)
+void window_kill(struct window *w)
 {
-	struct pln_window *gone = NULL;
+	struct window *gone = NULL;
 
 	pthread_mutex_lock(&lock);
 	retire(w, &gone);
@@ -434,9 +434,9 @@ void pln_window_kill(struct pln_window *w)
 	unmap(gone);
 }
 
-void pln_window_drop_range(uint64_t start, size_t len)
+void window_drop_range(uint64_t start, size_t len)
 {
-	struct pln_window *gone = NULL;
+	struct window *gone = NULL;
 	unsigned int i;
 
 	pthread_mutex_lock(&lock);
@@ -447,9 +447,9 @@ void pln_window_drop_range(uint64_t start, size_t len)
 	unmap(gone);
 }
 
-void pln_window_drop_all(void)
+void window_drop_all(void)
 {
-	struct pln_window *gone = NULL;
+	struct window *gone = NULL;
 
 	pthread_mutex_lock(&lock);
 	while (count)

@@ -1,41 +1,45 @@
 // SPDX-License-Identifier: MIT
 /* A GPU through whatever libcuda.so.1 this machine has. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
+#include "../cuda/cuda.h"
+#include "load.h"
 #include "tool.h"
 
-typedef unsigned long long devptr;
+/* Of Peerlane's libcuda alone: libcuda-peerlane(7) */
+CUresult plnMemCrc32c(CUdeviceptr p, size_t n, uint32_t *crc);
 
 #define FUNCTIONS(X) \
-	X(1, cuInit, (unsigned int)) \
-	X(1, cuDeviceGetCount, (int *)) \
-	X(1, cuDeviceGet, (int *, int)) \
-	X(1, cuDevicePrimaryCtxRetain, (void **, int)) \
-	X(1, cuCtxSetCurrent, (void *)) \
-	X(1, cuMemAlloc_v2, (devptr *, size_t)) \
-	X(1, cuMemFree_v2, (devptr)) \
-	X(1, cuMemsetD8_v2, (devptr, unsigned char, size_t)) \
-	X(1, cuMemcpyHtoD_v2, (devptr, const void *, size_t)) \
-	X(1, cuMemcpyDtoH_v2, (void *, devptr, size_t)) \
-	X(1, cuCtxSynchronize, (void)) \
-	X(1, cuGetErrorName, (int, const char **)) \
-	X(0, cuDeviceGetName, (char *, int, int)) \
-	X(0, cuDeviceGetPCIBusId, (char *, int, int)) \
-	X(0, plnMemCrc32c, (devptr, size_t, uint32_t *))
+	X(1, cuInit) \
+	X(1, cuDeviceGetCount) \
+	X(1, cuDeviceGet) \
+	X(1, cuDevicePrimaryCtxRetain) \
+	X(1, cuCtxSetCurrent) \
+	X(1, cuMemAlloc_v2) \
+	X(1, cuMemFree_v2) \
+	X(1, cuMemsetD8_v2) \
+	X(1, cuMemcpyHtoD_v2) \
+	X(1, cuMemcpyDtoH_v2) \
+	X(1, cuCtxSynchronize) \
+	X(1, cuGetErrorName) \
+	X(0, cuDeviceGetName) \
+	X(0, cuDeviceGetPCIBusId) \
+	X(0, plnMemCrc32c)
 
-#define X(required, name, args) static int (*name) args;
-FUNCTIONS(X)
+static struct {
+#define X(required, name) __typeof__(name) *name;
+	FUNCTIONS(X)
 #undef X
+} cu;
 
 static const char *name_of(int r)
 {
 	const char *name = NULL;
 
-	if (cuGetErrorName)
-		cuGetErrorName(r, &name);
+	if (cu.cuGetErrorName)
+		cu.cuGetErrorName(r, &name);
 	return name ? name : "no name";
 }
 
@@ -49,7 +53,13 @@ static bool ok(int r, const char *what)
 /* The driver, once; false: @why it cannot be used. */
 static bool load(char *why, size_t size)
 {
+	static const struct load_function functions[] = {
+#define X(required, name) { &cu.name, #name, NULL, required },
+		FUNCTIONS(X)
+#undef X
+	};
 	static bool loaded;
+	const char *missing;
 	void *lib;
 	int r;
 
@@ -61,15 +71,12 @@ static bool load(char *why, size_t size)
 			 "of the GPU, or start Peerlane's guest", dlerror());
 		return false;
 	}
-#define X(required, name, args) \
-	*(void **)&name = dlsym(lib, #name); \
-	if (required && !name) { \
-		snprintf(why, size, "libcuda.so.1 has no " #name); \
-		return false; \
+	missing = load_functions(lib, functions, LOAD_COUNT(functions));
+	if (missing) {
+		snprintf(why, size, "libcuda.so.1 has no %s", missing);
+		return false;
 	}
-	FUNCTIONS(X)
-#undef X
-	r = cuInit(0);
+	r = cu.cuInit(0);
 	if (r)
 		snprintf(why, size, "cuInit failed: %s (%d)", name_of(r), r);
 	loaded = !r;
@@ -83,7 +90,7 @@ bool gpu_count(int *count, char *why, size_t size)
 	*count = 0;
 	if (!load(why, size))
 		return false;
-	r = cuDeviceGetCount(count);
+	r = cu.cuDeviceGetCount(count);
 	if (r)
 		snprintf(why, size, "cuDeviceGetCount failed: %s (%d)",
 			 name_of(r), r);
@@ -104,7 +111,7 @@ static bool counted(int *count)
 bool gpu_open(int ordinal)
 {
 	int count, dev;
-	void *ctx;
+	CUcontext ctx;
 
 	if (!counted(&count))
 		return false;
@@ -113,10 +120,10 @@ bool gpu_open(int ordinal)
 			 "from 0", ordinal, count);
 		return false;
 	}
-	return ok(cuDeviceGet(&dev, ordinal), "cuDeviceGet") &&
-	       ok(cuDevicePrimaryCtxRetain(&ctx, dev),
+	return ok(cu.cuDeviceGet(&dev, ordinal), "cuDeviceGet") &&
+	       ok(cu.cuDevicePrimaryCtxRetain(&ctx, dev),
 		  "cuDevicePrimaryCtxRetain") &&
-	       ok(cuCtxSetCurrent(ctx), "cuCtxSetCurrent");
+	       ok(cu.cuCtxSetCurrent(ctx), "cuCtxSetCurrent");
 }
 
 bool gpu_at(const char *address, int *ordinal)
@@ -124,11 +131,11 @@ bool gpu_at(const char *address, int *ordinal)
 	char text[32];
 	int count, dev, i;
 
-	if (!counted(&count) || !cuDeviceGetPCIBusId)
+	if (!counted(&count) || !cu.cuDeviceGetPCIBusId)
 		return false;
 	for (i = 0; i < count; i++) {
-		if (cuDeviceGet(&dev, i) ||
-		    cuDeviceGetPCIBusId(text, sizeof(text), dev) ||
+		if (cu.cuDeviceGet(&dev, i) ||
+		    cu.cuDeviceGetPCIBusId(text, sizeof(text), dev) ||
 		    strcasecmp(text, address))
 			continue;
 		*ordinal = i;
@@ -141,8 +148,8 @@ bool gpu_address(int ordinal, char *address, size_t size)
 {
 	int dev;
 
-	return cuDeviceGetPCIBusId && !cuDeviceGet(&dev, ordinal) &&
-	       !cuDeviceGetPCIBusId(address, (int)size, dev);
+	return cu.cuDeviceGetPCIBusId && !cu.cuDeviceGet(&dev, ordinal) &&
+	       !cu.cuDeviceGetPCIBusId(address, (int)size, dev);
 }
 
 void gpu_name(int ordinal, char *name, size_t size)
@@ -150,16 +157,16 @@ void gpu_name(int ordinal, char *name, size_t size)
 	int dev;
 
 	name[0] = 0;
-	if (!cuDeviceGetName || cuDeviceGet(&dev, ordinal) ||
-	    cuDeviceGetName(name, (int)size, dev))
+	if (!cu.cuDeviceGetName || cu.cuDeviceGet(&dev, ordinal) ||
+	    cu.cuDeviceGetName(name, (int)size, dev))
 		name[0] = 0;
 }
 
 bool gpu_alloc(uint64_t size, uint64_t *ptr)
 {
-	devptr p;
+	CUdeviceptr p;
 
-	if (!ok(cuMemAlloc_v2(&p, size), "allocation of GPU memory"))
+	if (!ok(cu.cuMemAlloc_v2(&p, size), "allocation of GPU memory"))
 		return false;
 	*ptr = p;
 	return true;
@@ -167,23 +174,23 @@ bool gpu_alloc(uint64_t size, uint64_t *ptr)
 
 void gpu_free(uint64_t ptr)
 {
-	ok(cuMemFree_v2(ptr), "cuMemFree");
+	ok(cu.cuMemFree_v2(ptr), "cuMemFree");
 }
 
 bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n)
 {
-	return ok(cuMemsetD8_v2(ptr, value, n), "cuMemsetD8") &&
-	       ok(cuCtxSynchronize(), "cuCtxSynchronize");
+	return ok(cu.cuMemsetD8_v2(ptr, value, n), "cuMemsetD8") &&
+	       ok(cu.cuCtxSynchronize(), "cuCtxSynchronize");
 }
 
 bool gpu_put(uint64_t ptr, const void *host, size_t n)
 {
-	return ok(cuMemcpyHtoD_v2(ptr, host, n), "cuMemcpyHtoD");
+	return ok(cu.cuMemcpyHtoD_v2(ptr, host, n), "cuMemcpyHtoD");
 }
 
 bool gpu_get(void *host, uint64_t ptr, size_t n)
 {
-	return ok(cuMemcpyDtoH_v2(host, ptr, n), "cuMemcpyDtoH");
+	return ok(cu.cuMemcpyDtoH_v2(host, ptr, n), "cuMemcpyDtoH");
 }
 
 bool gpu_crc32c(uint64_t ptr, uint64_t n, uint32_t *crc, const char **by)
@@ -193,8 +200,8 @@ bool gpu_crc32c(uint64_t ptr, uint64_t n, uint32_t *crc, const char **by)
 	char *buf;
 
 	*by = "gpu";
-	if (plnMemCrc32c)
-		return ok(plnMemCrc32c(ptr, n, crc), "plnMemCrc32c");
+	if (cu.plnMemCrc32c)
+		return ok(cu.plnMemCrc32c(ptr, n, crc), "plnMemCrc32c");
 	*by = "cpu";
 	buf = malloc(step);
 	if (!buf) {

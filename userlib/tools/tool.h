@@ -96,8 +96,14 @@ int fabric_stats(bool json, const char *from);
 
 /* ---- util.c ---- */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+struct json_object;
+/* In one line; @o is the caller's no more. */
+void print_json(struct json_object *o);
 /* "64K", "1M", "2G", "4096"; false when it is no such thing. */
 bool parse_size(const char *text, uint64_t *out);
+/* The same of an option's value, or complains; @max: UINT64_MAX for none. */
+bool number_of(const char *option, const char *text, uint64_t min, uint64_t max,
+	       uint64_t *out);
 /* @bytes of a pattern from its byte @at on, both multiples of 8: every 8 bytes
  * differ, and by @seed. */
 void pattern(uint64_t *buf, size_t bytes, uint64_t at, uint64_t seed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What every command needs. */
+#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -46,6 +47,29 @@ bool parse_size(const char *text, uint64_t *out)
 		return false;
 	*out = v << shift;
 	return true;
+}
+
+bool number_of(const char *option, const char *text, uint64_t min, uint64_t max,
+	       uint64_t *out)
+{
+	if (parse_size(text, out) && *out >= min && *out <= max)
+		return true;
+	if (max == UINT64_MAX)
+		complain("%s needs a number of at least %llu, like 4096, 64K or "
+			 "1M; \"%s\" is none", option, (unsigned long long)min,
+			 text);
+	else
+		complain("%s needs a number from %llu to %llu; \"%s\" is none",
+			 option, (unsigned long long)min,
+			 (unsigned long long)max, text);
+	return false;
+}
+
+void print_json(struct json_object *o)
+{
+	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(o);
 }
 
 void pattern(uint64_t *buf, size_t bytes, uint64_t at, uint64_t seed)

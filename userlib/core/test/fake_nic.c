@@ -570,7 +570,7 @@ void fake_install(void)
 	context.ops.req_notify_cq = req_notify_cq;
 	context.ops.post_send = post_send;
 	context.ops.post_recv = post_recv;
-	pln_verbs = (struct pln_verbs){
+	verbs_lib = (struct verbs_lib){
 		.loaded = true,
 		.get_device_list = get_device_list,
 		.free_device_list = free_device_list,

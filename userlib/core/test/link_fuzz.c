@@ -74,7 +74,7 @@ static void hello_of_chance(uint8_t wire[HELLO_SIZE])
 			.iova = chance(UINT_MAX), .length = 1 + chance(SIZE),
 			.rkey = chance(UINT_MAX), .way = 1 + chance(3),
 		};
-	pln_hello_encode(&h, wire);
+	hello_encode(&h, wire);
 	for (uint32_t n = chance(4); n; n--)
 		mutate(wire, HELLO_SIZE);
 }
@@ -113,11 +113,11 @@ static void t_hellos(void)
 		why[0] = '\0';
 		memset(&h, 0, sizeof(h));
 		hello_of_chance(wire);
-		if (pln_hello_decode(wire, &h, why, sizeof(why))) {
+		if (hello_decode(wire, &h, why, sizeof(why))) {
 			bad += !why[0];
 			continue;
 		}
-		pln_hello_encode(&h, again);
+		hello_encode(&h, again);
 		taken++;
 		bad += !can_be(&h) || memcmp(wire, again, sizeof(wire));
 	}
@@ -133,7 +133,7 @@ static void t_meetings(void)
 	int64_t longest = 0;
 
 	for (unsigned int i = 0; i < MEETINGS; i++) {
-		int64_t before = pln_now_ms();
+		int64_t before = link_now_ms();
 		size_t n = sizeof(wire);
 		int err;
 
@@ -158,7 +158,7 @@ static void t_meetings(void)
 		close(ends[0]);
 		close(ends[1]);
 		bad += fake_objects != 0;
-		before = pln_now_ms() - before;
+		before = link_now_ms() - before;
 		longest = before > longest ? before : longest;
 	}
 	ktap(!bad && met > MEETINGS / 50 && met < MEETINGS,
@@ -226,7 +226,7 @@ static void message_of_chance(uint8_t wire[MESSAGE_SIZE])
 			.type = MESSAGE_BYE, .chunk = chance(200),
 			.landed = b->peer_landed, .taken = b->peer_taken,
 		};
-	pln_message_encode(&m, wire);
+	message_encode(&m, wire);
 	for (uint32_t n = chance(12) ? 0 : 1 + chance(3); n; n--)
 		mutate(wire, MESSAGE_SIZE);
 }

@@ -18,29 +18,29 @@ static void t_choice(void)
 
 	fake_ports = 2;
 	fake_port.state = IBV_PORT_DOWN;
-	ktap(!open_port(&a, 0, NULL) && a->port == 2,
+	ktap(!open_port(&a, 0, NULL) && a->at.port == 2,
 	     "port 1 is down: the second one is taken");
 	pln_link_close(a);
-	ktap(!open_port(&a, 0, "fake0") && a->port == 2,
+	ktap(!open_port(&a, 0, "fake0") && a->at.port == 2,
 	     "of a named device, too");
 	pln_link_close(a);
-	ktap(!open_port(&a, 2, NULL) && a->port == 2, "or when it is wanted");
+	ktap(!open_port(&a, 2, NULL) && a->at.port == 2, "or when it is wanted");
 	pln_link_close(a);
 	why = pln_link_reason(NULL);
 	ktap(open_port(&a, 1, "fake0") == -ENETDOWN &&
-	     strstr(why, "port 1 is not active"),
+	     strstr(why, "port 1 of fake0 is not active"),
 	     "one that is wanted and down: %s", why);
 	ktap(open_port(&a, 1, NULL) == -ENODEV &&
-	     strstr(why, "has an active port 1"), "without a device: %s", why);
+	     strstr(why, "port 1 of fake0 is not active"), "without a device: %s", why);
 	ktap(open_port(&a, 3, "fake0") == -EINVAL &&
 	     strstr(why, "no port 3"), "one beyond the last: %s", why);
 	fake_port2.state = IBV_PORT_DOWN;
 	ktap(open_port(&a, 0, "fake0") == -ENETDOWN &&
-	     strstr(why, "no port is active"), "both are down: %s", why);
+	     strstr(why, "no port of fake0 is active"), "both are down: %s", why);
 	ktap(open_port(&a, 0, NULL) == -ENODEV &&
-	     strstr(why, "has an active port"), "without a device: %s", why);
+	     strstr(why, "no port of fake0 is active"), "without a device: %s", why);
 	fake_port.state = IBV_PORT_ACTIVE;
-	ktap(!open_port(&a, 0, NULL) && a->port == 1, "the first one is back");
+	ktap(!open_port(&a, 0, NULL) && a->at.port == 1, "the first one is back");
 	pln_link_close(a);
 	ktap(fake_objects == 0, "nothing is left of all these");
 }
@@ -48,12 +48,12 @@ static void t_choice(void)
 static void t_gid(void)
 {
 	pln_link_open(&a, NULL);
-	ktap(a->gid_index == 1, "the GID of an IPv4 address is chosen");
+	ktap(a->at.gid_index == 1, "the GID of an IPv4 address is chosen");
 	pln_link_close(a);
 	gid = 1;
 	open_port(&a, 1, NULL);
 	gid = 0;
-	ktap(a->gid_index == 0, "unless another is asked for");
+	ktap(a->at.gid_index == 0, "unless another is asked for");
 	pln_link_close(a);
 }
 
@@ -66,7 +66,7 @@ static void t_own_domain(void)
 	fake_port.state = IBV_PORT_DOWN;
 	open_port(&a, 2, "fake0");
 	o.pd = pln_link_pd(a);
-	ktap(!pln_link_open(&b, &o) && b->ctx == a->ctx && b->port == 2,
+	ktap(!pln_link_open(&b, &o) && b->at.ctx == a->at.ctx && b->at.port == 2,
 	     "the first active port of a domain of the program's");
 	pln_link_close(b);
 	pln_link_close(a);
@@ -194,8 +194,8 @@ static void t_lid(uint32_t lid, int want)
 
 	infiniband();
 	open_port(&a, 1, NULL);
-	memcpy(h.gid, a->gid.raw, 16);
-	pln_hello_encode(&h, wire);
+	memcpy(h.gid, a->at.gid.raw, 16);
+	hello_encode(&h, wire);
 	memcpy(wire + HELLO_SIZE, "PLNK", 4);
 	if (!socketpair(AF_UNIX, SOCK_STREAM, 0, ends) &&
 	    write(ends[1], wire, sizeof(wire)) == sizeof(wire))

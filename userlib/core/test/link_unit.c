@@ -149,10 +149,10 @@ static void t_look(void)
 static void t_waiting(void)
 {
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
-	int64_t before = pln_now_ms();
+	int64_t before = link_now_ms();
 
 	ktap(good && pln_link_poll(both, 2, 60) == 0 &&
-	     pln_now_ms() - before >= 60, "nothing happens for 60 ms");
+	     link_now_ms() - before >= 60, "nothing happens for 60 ms");
 	fake_hold = true;
 	pln_link_put(a, &from, 0, 1, 0, 0, 0);
 	ktap(pln_link_wait(a, 1, 30) == -ETIMEDOUT, "a put takes too long");
@@ -226,7 +226,7 @@ static void t_options(void)
 
 static void t_load(void)
 {
-	pln_verbs.loaded = false;
+	verbs_lib.loaded = false;
 	ktap(OPEN(.port = 1) == -ENOENT &&
 	     strstr(pln_link_reason(NULL), "install rdma-core"),
 	     "no libibverbs: %s", pln_link_reason(NULL));
@@ -429,7 +429,7 @@ static void t_messages_kept(void)
 static void t_device_gone(void)
 {
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
-	int64_t before = pln_now_ms();
+	int64_t before = link_now_ms();
 	int fds[2];
 
 	good &= !pipe(fds) && dup2(fds[0], a->channel->fd) >= 0;
@@ -438,13 +438,13 @@ static void t_device_gone(void)
 	ktap(good && pln_link_poll(&a, 1, 5000) == 1 &&
 	     pln_link_poll(&a, 1, 0) == -ENODEV &&
 	     strstr(pln_link_reason(a), "device is gone") &&
-	     pln_now_ms() - before < 4000,
+	     link_now_ms() - before < 4000,
 	     "a device that is gone is noticed: %s", pln_link_reason(a));
 	fake_hold = true;
-	before = pln_now_ms();
+	before = link_now_ms();
 	pln_link_close(a);
 	a = NULL;
-	ktap(pln_now_ms() - before < 800, "and nobody waits for its goodbye");
+	ktap(link_now_ms() - before < 800, "and nobody waits for its goodbye");
 	pair_down();
 }
 
@@ -465,15 +465,15 @@ static void t_revoked(void)
 static void t_revoked_look(void)
 {
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
-	int64_t before = pln_now_ms(), longest = 0, look;
+	int64_t before = link_now_ms(), longest = 0, look;
 	int err = 0;
 
 	fake_dereg_mr(to.mr);
 	pln_link_put(a, &from, 0, 9, 0, 0, 1);
-	while (err >= 0 && pln_now_ms() - before < 5000) {
-		look = pln_now_ms();
+	while (err >= 0 && link_now_ms() - before < 5000) {
+		look = link_now_ms();
 		err = pln_link_poll(&a, 1, 0);
-		look = pln_now_ms() - look;
+		look = link_now_ms() - look;
 		if (look > longest)
 			longest = look;
 		usleep(1000);
@@ -590,13 +590,13 @@ static void t_killed(void)
 	pthread_join(thread, NULL);
 	pln_link_put(a, &from, 0, 9, 0, 0, 1);
 	shutdown(ends[0], SHUT_RDWR);
-	before = pln_now_ms();
+	before = link_now_ms();
 	while (pln_link_poll(&b, 1, 5000) > 0 && !pln_link_arrival(b, &v))
 		;
 	pln_link_poll(&b, 1, 5000);
 	ktap(good && v.length == 9 && pln_link_poll(&b, 1, 0) == -ECONNRESET &&
 	     strstr(pln_link_reason(b), "process is gone") &&
-	     pln_now_ms() - before < 4000,
+	     link_now_ms() - before < 4000,
 	     "a peer that is gone is noticed, after what it had sent");
 	pair_down();
 }

@@ -19,11 +19,11 @@ static int hello_with(size_t at, uint32_t value, const char **why)
 
 	reason[0] = '\0';
 	*why = reason;
-	pln_hello_encode(&good_hello, wire);
+	hello_encode(&good_hello, wire);
 	if (at < HELLO_SIZE)
 		for (int i = 0; i < 4; i++)
 			wire[at + i] = (uint8_t)(value >> (24 - 8 * i));
-	return pln_hello_decode(wire, &h, reason, sizeof(reason));
+	return hello_decode(wire, &h, reason, sizeof(reason));
 }
 
 static void t_hello(void)
@@ -60,8 +60,8 @@ static void t_hello(void)
 	const char *why;
 	char text[128];
 
-	pln_hello_encode(&good_hello, wire);
-	ktap(!pln_hello_decode(wire, &h, text, sizeof(text)) &&
+	hello_encode(&good_hello, wire);
+	ktap(!hello_decode(wire, &h, text, sizeof(text)) &&
 	     !memcmp(&h, &good_hello, sizeof(h)), "a hello comes through");
 	ktap(wire[8] == 0 && wire[11] == 77 && wire[63] == 0 && wire[66] == 0x10,
 	     "big-endian");
@@ -74,12 +74,12 @@ static void t_hello(void)
 		     err ? why : "fine");
 	}
 	wrapping.buffer[0].iova = UINT64_MAX - 4094;
-	pln_hello_encode(&wrapping, wire);
-	ktap(pln_hello_decode(wire, &h, text, sizeof(text)) == -EPROTO,
+	hello_encode(&wrapping, wire);
+	ktap(hello_decode(wire, &h, text, sizeof(text)) == -EPROTO,
 	     "a buffer that wraps around: %s", text);
-	pln_hello_encode(&good_hello, wire);
+	hello_encode(&good_hello, wire);
 	memset(wire + 36, 0, 16);
-	ktap(pln_hello_decode(wire, &h, text, sizeof(text)) == -EPROTO,
+	ktap(hello_decode(wire, &h, text, sizeof(text)) == -EPROTO,
 	     "a hello without a GID");
 }
 
@@ -114,7 +114,7 @@ static void t_meeting(void)
 	uint8_t wire[HELLO_SIZE + 8] = { 0 };
 	int err;
 
-	pln_hello_encode(&good_hello, wire);
+	hello_encode(&good_hello, wire);
 	memcpy(wire + HELLO_SIZE, "PLNK\0\0\0\0", 8);
 	ktap(meet_with(wire, sizeof(wire), 5000, false) == 0,
 	     "a meeting with a good hello");
@@ -176,7 +176,7 @@ static void t_echo(void)
 static void t_drip(void)
 {
 	struct meeting m = { .timeout = 200 };
-	int64_t before = pln_now_ms();
+	int64_t before = link_now_ms();
 	uint8_t wire[HELLO_SIZE];
 	unsigned int sent = 0;
 	struct pollfd p;
@@ -184,7 +184,7 @@ static void t_drip(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || pln_link_open(&a, NULL))
 		return;
-	pln_hello_encode(&good_hello, wire);
+	hello_encode(&good_hello, wire);
 	m.link = a;
 	m.fd = ends[0];
 	pthread_create(&thread, NULL, meet, &m);
@@ -195,7 +195,7 @@ static void t_drip(void)
 		sent += sent < 100 && send(ends[1], wire + sent, 1, 0) == 1;
 	}
 	ktap(m.result == -ETIMEDOUT && sent > 2 && sent < 100 &&
-	     pln_now_ms() - before < 3000,
+	     link_now_ms() - before < 3000,
 	     "a hello in %u drops is late: %s", sent, pln_link_reason(a));
 	pln_link_close(a);
 	close(ends[0]);
@@ -215,7 +215,7 @@ static int message_error(struct message m, uint32_t length, const char **why)
 
 	if (!pair_up(PLN_MR_PLAIN, PLN_MR_STAGED))
 		return 1;
-	pln_message_encode(&m, wire);
+	message_encode(&m, wire);
 	fake_send_raw(b->qp->qp_num, wire, length);
 	while (pln_link_poll(&b, 1, 0) > 0 && b->arrived == 0)
 		;
@@ -276,7 +276,7 @@ static void t_flood(void)
 
 	for (unsigned int i = 0; i < CREDITS + 1; i++) {
 		m.seq = i + 1;
-		pln_message_encode(&m, wire);
+		message_encode(&m, wire);
 		fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
 	}
 	for (unsigned int i = 0; i < 200; i++)
@@ -293,7 +293,7 @@ static void t_two_goodbyes(void)
 	uint8_t wire[MESSAGE_SIZE];
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
 
-	pln_message_encode(&bye, wire);
+	message_encode(&bye, wire);
 	fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
 	fake_send_raw(b->qp->qp_num, wire, MESSAGE_SIZE);
 	pln_link_poll(&b, 1, 0);

@@ -102,7 +102,7 @@
 
 /* A function that is new in one of the lists needs its line above */
 #define SITES_X(...)	+ 1
-_Static_assert(0 PLN_VERBS_FUNCTIONS(SITES_X) == SITES_VERBS + 4, "verbs.h");
+_Static_assert(0 VERBS_FUNCTIONS(SITES_X) == SITES_VERBS + 4, "verbs.h");
 _Static_assert(0 MR_VERBS_FUNCTIONS(SITES_X) == SITES_MR, "mr_inside.h");
 _Static_assert(0 MR_CUDA_FUNCTIONS(SITES_X) == SITES_CUDA, "mr_inside.h");
 

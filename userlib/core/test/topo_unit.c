@@ -333,6 +333,66 @@ static void t_nearest(void)
 	}
 }
 
+/* ---- block devices ---- */
+
+static const char stack[] =
+	"V 1\n"
+	"F /sys/devices/virtual/block/dm-0/dm/uuid LVM-abc\\n\n"
+	"D /sys/devices/virtual/block/dm-0/slaves md0\n"
+	"L /sys/class/block/md0 /sys/devices/virtual/block/md0\n"
+	"F /sys/devices/virtual/block/md0/md/level raid0\\n\n"
+	"D /sys/devices/virtual/block/md0/slaves nvme1n1 nvme2n1p1 sda1\n"
+	"L /sys/class/block/nvme1n1 /sys/devices/virtual/nvme-subsystem/"
+	"nvme-subsys0/nvme1n1\n"
+	"D /sys/devices/virtual/nvme-subsystem/nvme-subsys0 nvme1 nvme1n1 nvme3\n"
+	"L /sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme1 /sys/devices/"
+	"pci0000:00/0000:00:01.0/0000:04:00.0/nvme/nvme1\n"
+	"L /sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme3 /sys/devices/"
+	"virtual/nvme-fabrics/ctl/nvme3\n"
+	"L /sys/class/block/nvme2n1p1 /sys/devices/pci0000:80/0000:80:05.5/"
+	"pci10000:00/10000:00:02.0/10000:01:00.0/nvme/nvme2/nvme2n1/nvme2n1p1\n"
+	"F /sys/devices/pci0000:80/0000:80:05.5/pci10000:00/10000:00:02.0/"
+	"10000:01:00.0/nvme/nvme2/nvme2n1/nvme2n1p1/partition 1\\n\n"
+	"L /sys/class/block/sda1 /sys/devices/pci0000:00/0000:00:17.0/ata1/host0/"
+	"block/sda/sda1\n"
+	"F /sys/devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda/sda1/"
+	"partition 1\\n\n"
+	"D /sys/devices/virtual/block/dm-1/slaves dm-1\n"
+	"L /sys/class/block/dm-1 /sys/devices/virtual/block/dm-1\n";
+
+static void block_words(void *arg, const struct topo_block *b)
+{
+	char *words = arg;
+	size_t n = strlen(words);
+
+	snprintf(words + n, 512 - n, "%s %s %s%s; ", b->name, b->kind, b->detail,
+		 b->address);
+}
+
+static void t_blocks(void)
+{
+	char words[512] = "";
+	FILE *o = fopen("blocks.rec", "w");
+	struct facts *f;
+	int r;
+
+	fputs(stack, o);
+	fclose(o);
+	if (facts_open(&f, "blocks.rec")) {
+		ktap(0, "a record of block devices: %s", facts_error());
+		return;
+	}
+	r = topo_blocks(f, "/sys/devices/virtual/block/dm-0", block_words, words);
+	ktap(!r && !strcmp(words, "dm-0 dm LVM; md0 md raid0; "
+			   "nvme1n1 nvme-head ; nvme1 nvme 0000:04:00.0; "
+			   "nvme3 nvme-fabric ; nvme2n1 nvme 10000:01:00.0; "
+			   "sda other ; "),
+	     "what a logical volume stands on: %s", words);
+	r = topo_blocks(f, "/sys/devices/virtual/block/dm-1", block_words, words);
+	ktap(r == -ELOOP, "one that stands on itself");
+	facts_close(f);
+}
+
 static void t_arguments(void)
 {
 	struct pln_topo_device d = { .size = sizeof(d) };
@@ -463,6 +523,7 @@ int main(void)
 	t_hosts();
 	t_machine();
 	t_nearest();
+	t_blocks();
 	t_striped();
 	t_arguments();
 	t_holes();

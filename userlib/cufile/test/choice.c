@@ -104,6 +104,11 @@ void test_stock_file(void)
 		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &t2);
 	cuFileGetParameterBool(CUFILE_PARAM_USE_PCIP2PDMA, &p2p);
 	check(t2 == 8192 && !p2p, "keys of our own do both");
+	fresh("{\"denylist\":{\"drivers\":[],\"mounts\":[]}}");
+	is((long long)log_count("denylist"), 0, "an empty list forbids nothing");
+	fresh("{\"denylist\":{\"drivers\":[],\"mounts\":[\"/data\"]}}");
+	is((long long)log_count("notice: denylist.mounts of cufile.json has no "
+				"effect here"), 1, "one that is not is told of");
 	close(fd);
 	gpu_free(g);
 }
@@ -182,6 +187,45 @@ void test_told(void)
 	close(mfd);
 	gpu_free(g);
 	gpu_free(odd);
+}
+
+/* A refused transfer says its reason, too, once for each cause */
+void test_told_strict(void)
+{
+	char data[16384], *g = gpu(16384);
+	CUfileHandle_t fh;
+	int fd, mfd, i;
+
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	mfd = memfd_create("data", 0);
+	if (write(mfd, data, sizeof(data)) != sizeof(data))
+		return;
+	for (i = 0; i < 2; i++) {
+		fresh(i ? "{\"properties\":{\"allow_compat_mode\":false}}" :
+			  "{\"peerlane\":{\"strict\":true}}");
+		fh = reg(mfd);
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "no O_DIRECT: refused");
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "again");
+		is((long long)log_count("no p2p: the file system keeps its data "
+					"in host memory"), 1, "is told once");
+		fh = reg(fd);
+		mock.p2p_errno = EAGAIN;
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "not now: refused");
+		mock.p2p_errno = EREMOTEIO;
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "never: refused");
+		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "again");
+		is((long long)log_count("no p2p: p2p read failed: EREMOTEIO"), 1,
+		   "is told once, a reason of the moment before it or not");
+		is(cuFileRead(fh, g, 100, 0, 0), -5008, "a few bytes: refused");
+		is(cuFileRead(fh, g, 100, 0, 0), -5008, "again");
+		is((long long)log_count("no p2p: unaligned"), 1, "is told once");
+		is((long long)log_count("notice: "), 4, "and nothing else");
+	}
+	fresh(NULL);
+	close(fd);
+	close(mfd);
+	gpu_free(g);
 }
 
 /* The reason of a refused read, when @before was said before and @now with it */

@@ -1651,6 +1651,7 @@ int main(int argc, char **argv)
 	test_no_compat();
 	test_stock_file();
 	test_told();
+	test_told_strict();
 	test_kernel_words();
 	test_half_probe();
 	test_told_later();

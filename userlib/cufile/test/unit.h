@@ -50,6 +50,7 @@ void test_no_dmabuf(void);
 void test_no_compat(void);
 void test_stock_file(void);
 void test_told(void);
+void test_told_strict(void);
 void test_kernel_words(void);
 void test_half_probe(void);
 void test_told_later(void);

@@ -26,7 +26,7 @@ enum pln_path {
 };
 
 #define PLN_PATH_SLOTS	8
-#define PLN_REASON_MAX	512
+#define PLN_FILE_REASON_MAX	512
 
 /**
  * struct pln_path_count - traffic of one path
@@ -81,7 +81,7 @@ struct pln_file_stats {
 	uint64_t window_nospace;
 	uint64_t lanes;
 	uint64_t reserved[7];
-	char reason[PLN_REASON_MAX];
+	char reason[PLN_FILE_REASON_MAX];
 };
 
 /**

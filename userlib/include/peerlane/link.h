@@ -62,7 +62,8 @@ struct pln_mr;
  * @size: in: sizeof(struct pln_link_options)
  * @port: of the device, from 1; default: its first active one
  * @gid: index of the port's GID plus 1, up to 256; default: the first GID, on
- *	Ethernet the first RoCE v2 GID of an IPv4 address if there is one.
+ *	Ethernet the first RoCE v2 GID of an IPv4 address, else of an IPv6
+ *	address, else a link-local one, if there is one.
  *	On InfiniBand packets carry GIDs only when it is set, or the port demands
  *	it; set it at both ends or at none
  * @chunk: bytes, a multiple of 4096 up to 1 GiB; default 256 KiB

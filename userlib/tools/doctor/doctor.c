@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "doctor.h"
+#include "peerlane/peerlane.h"
 #include "tool.h"
 
 static const char usage[] =
@@ -336,7 +337,7 @@ void doc_missing(struct doctor *d, const char *fact, const char *path, int err)
 	json_object_array_add(where, json_object_new_string(path));
 	json_object_object_add(o, "fact", json_object_new_string(fact));
 	json_object_object_add(o, "error",
-			       json_object_new_string(strerrorname_np(-err)));
+			       json_object_new_string(pln_errname(err)));
 	json_object_object_add(o, "cure", json_object_new_string(cure));
 	json_object_object_add(o, "where", where);
 	json_object_array_add(d->missing, o);

@@ -19,9 +19,6 @@
 
 #define DOC_TRY_SECONDS	30	/* --try may take, when not told otherwise */
 
-#define DOC_JSON_FLAGS \
-	(JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-
 enum severity { SEV_INFO, SEV_WARNING, SEV_ERROR };
 
 /* Yes, no, or it could not be found out. */
@@ -65,15 +62,6 @@ struct finding {
 /* The block devices below a file system, from top to bottom. */
 #define DOC_MAX_BLOCKS	32
 
-struct block {
-	char name[64];		/* as in /sys/class/block */
-	char sysfs[512];	/* canonical folder of the whole disk */
-	char kind[16];		/* nvme, nvme-head (multipath), nvme-fabric, md,
-				 * dm, loop, other */
-	char detail[64];	/* of md its level; of dm LVM, CRYPT, mpath... */
-	char bdf[16];		/* nvme: of its controller */
-};
-
 struct mount {
 	long long id;
 	char device[32];	/* major:minor */
@@ -81,7 +69,7 @@ struct mount {
 	char type[32];
 	char source[512];
 	char options[1024];	/* of the mount and of the file system */
-	struct block block[DOC_MAX_BLOCKS];
+	struct topo_block block[DOC_MAX_BLOCKS];
 	int n_blocks;
 };
 

@@ -127,30 +127,13 @@ bool doc_has_rdma(struct doctor *d)
 
 enum tri doc_kconfig(struct doctor *d, const char *option, const char *symbol)
 {
-	char path[PATH_MAX], value[64], why[96];
-	const char *files[] = { "/proc/config.gz", "/boot/config-%s",
-				"/lib/modules/%s/config",
-				"/lib/modules/%s/build/.config" };
-	unsigned int i;
-	int r;
+	char source[128], why[96];
+	int r = facts_kconfig(d->f, option, symbol, source, sizeof(source));
 
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		if (snprintf(path, sizeof(path), i ? files[i] : "%s",
-			     i ? d->release : files[0]) >= (int)sizeof(path))
-			continue;
-		r = doc_value(d, path, option, value, sizeof(value));
-		if (!r)
-			return value[0] == 'y' || value[0] == 'm' ? YES : NO;
-		if (r == -ENOKEY)
-			return NO;
-	}
-	r = doc_value(d, "/proc/kallsyms", symbol, value, sizeof(value));
-	if (!r)
-		return YES;
-	if (r == -ENOKEY)
-		return NO;
+	if (r >= 0)
+		return r ? YES : NO;
 	snprintf(why, sizeof(why), "the kernel's %s", option);
-	doc_missing(d, why, "/proc/kallsyms", r);
+	doc_missing(d, why, source, r);
 	return UNKNOWN;
 }
 

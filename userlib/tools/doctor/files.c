@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dio.h"
 #include "doctor.h"
 
 static bool has_nvme(const struct mount *m)
@@ -60,10 +61,7 @@ static bool one_of(const char *word, const char *const *list)
 
 static bool in_memory(const struct mount *m)
 {
-	static const char *const types[] = { "tmpfs", "ramfs", "hugetlbfs",
-		"devtmpfs", "proc", "sysfs", NULL };
-
-	return one_of(m->type, types);
+	return dio_kind(m->type, 0) == DIO_IN_MEMORY;
 }
 
 static bool elsewhere(const struct mount *m)
@@ -75,8 +73,8 @@ static bool elsewhere(const struct mount *m)
 	return one_of(m->type, types) || !strncmp(m->type, "fuse", 4);
 }
 
-static const struct block *block_of_kind(const struct mount *m,
-					 const char *kind)
+static const struct topo_block *block_of_kind(const struct mount *m,
+					      const char *kind)
 {
 	int i;
 
@@ -130,14 +128,17 @@ static void check_overlay(struct doctor *d, const struct rule *r)
 static void check_no_drive(struct doctor *d, const struct rule *r)
 {
 	const struct mount *m = d->mount;
-	const struct block *b;
+	const struct topo_block *b;
 
 	if (!m || in_memory(m) || elsewhere(m) || !strcmp(m->type, "overlay") ||
-	    has_nvme(m) || block_of_kind(m, "loop"))
+	    block_of_kind(m, "loop"))
 		return;
+	/* also beside or below one that is */
 	b = block_of_kind(m, "nvme-fabric");
 	if (!b)
 		b = block_of_kind(m, "other");
+	if (!b && has_nvme(m))
+		return;
 	if (b)
 		doc_where(doc_say(d, r, r->severity,
 				  "%s lies on %s, no NVMe drive on PCI",
@@ -150,8 +151,8 @@ static void check_no_drive(struct doctor *d, const struct rule *r)
 
 static void check_loop(struct doctor *d, const struct rule *r)
 {
-	const struct block *b = d->mount ? block_of_kind(d->mount, "loop") :
-					   NULL;
+	const struct topo_block *b =
+		d->mount ? block_of_kind(d->mount, "loop") : NULL;
 
 	if (b)
 		doc_where(doc_say(d, r, r->severity, "%s lies on %s", d->path,
@@ -175,7 +176,7 @@ static void check_crypt(struct doctor *d, const struct rule *r)
 
 static void check_dm(struct doctor *d, const struct rule *r)
 {
-	const struct block *b;
+	const struct topo_block *b;
 	const struct mount *m;
 	int i, k;
 
@@ -198,7 +199,7 @@ static void check_raid(struct doctor *d, const struct rule *r)
 {
 	static const char *const passes[] = { "raid0", "raid1", "raid10",
 					      "linear", NULL };
-	const struct block *b;
+	const struct topo_block *b;
 	const struct mount *m;
 	int i;
 
@@ -241,7 +242,6 @@ static void check_journal_unsaid(struct doctor *d, const struct rule *r)
 
 static void check_no_direct_io(struct doctor *d, const struct rule *r)
 {
-	static const char *const known[] = { "ext4", "xfs", "block", NULL };
 	const struct mount *m = d->mount;
 
 	if (!m || in_memory(m) || elsewhere(m) || !strcmp(m->type, "overlay"))
@@ -250,7 +250,8 @@ static void check_no_direct_io(struct doctor *d, const struct rule *r)
 		doc_where(doc_say(d, r, r->severity,
 				  "%s does no direct IO on %s", m->type,
 				  d->path), m->point);
-	else if (!d->dio_known && !one_of(m->type, known))
+	else if (!d->dio_known && strcmp(m->type, "block") &&
+		 dio_kind(m->type, 0) == DIO_UNSAID)
 		doc_where(doc_say(d, r, r->severity,
 				  "%s is not known to do direct IO between "
 				  "device and memory", m->type), m->point);

@@ -9,121 +9,18 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "dio.h"
 #include "doctor.h"
 #include "tool.h"
 
 /* ---- block devices ---- */
 
-/* The last PCI address in a path of sysfs, or "". */
-static void last_bdf(const char *path, char *buf, size_t size)
+static void add_block(void *arg, const struct topo_block *b)
 {
-	unsigned int a, b, c, f;
-	int n;
+	struct mount *m = arg;
 
-	buf[0] = '\0';
-	for (; path; path = strchr(path + 1, '/')) {
-		n = 0;
-		if (sscanf(path, "/%4x:%2x:%2x.%1x%n", &a, &b, &c, &f,
-			   &n) == 4 && n == 13 && (path[n] == '/' || !path[n]))
-			snprintf(buf, size, "%.12s", path + 1);
-	}
-}
-
-static void add_controllers(struct doctor *d, struct mount *m, const char *head)
-{
-	char subsystem[512], path[PATH_MAX], link[512], **names;
-	unsigned int number;
-	struct block *b;
-	char *end;
-	int i, n, len;
-
-	snprintf(subsystem, sizeof(subsystem), "%s", head);
-	end = strrchr(subsystem, '/');
-	if (end)
-		*end = '\0';
-	n = facts_list(d->f, subsystem, &names);
-	for (i = 0; i < n && m->n_blocks < DOC_MAX_BLOCKS; i++) {
-		len = 0;
-		if (sscanf(names[i], "nvme%u%n", &number, &len) != 1 ||
-		    names[i][len])
-			continue;
-		if (snprintf(path, sizeof(path), "%s/%s", subsystem,
-			     names[i]) >= (int)sizeof(path) ||
-		    facts_link(d->f, path, link, sizeof(link)))
-			continue;
-		b = &m->block[m->n_blocks++];
-		*b = (struct block) { .kind = "nvme" };
-		snprintf(b->name, sizeof(b->name), "%.63s", names[i]);
-		snprintf(b->sysfs, sizeof(b->sysfs), "%s", link);
-		last_bdf(link, b->bdf, sizeof(b->bdf));
-		if (!b->bdf[0])
-			strcpy(b->kind, "nvme-fabric");
-	}
-	if (n >= 0)
-		facts_list_free(names);
-}
-
-static void add_block(struct doctor *d, struct mount *m, const char *sysfs,
-		      int depth);
-
-static void add_slaves(struct doctor *d, struct mount *m, const char *sysfs,
-		       int depth)
-{
-	char path[PATH_MAX], link[512], **names;
-	int i, n;
-
-	snprintf(path, sizeof(path), "%s/slaves", sysfs);
-	n = facts_list(d->f, path, &names);
-	for (i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "/sys/class/block/%s", names[i]);
-		if (!facts_link(d->f, path, link, sizeof(link)))
-			add_block(d, m, link, depth + 1);
-	}
-	if (n >= 0)
-		facts_list_free(names);
-}
-
-static void add_block(struct doctor *d, struct mount *m, const char *sysfs,
-		      int depth)
-{
-	struct block *b;
-	char *slash;
-
-	if (m->n_blocks == DOC_MAX_BLOCKS || depth > 8)
-		return;
-	b = &m->block[m->n_blocks++];
-	memset(b, 0, sizeof(*b));
-	snprintf(b->sysfs, sizeof(b->sysfs), "%s", sysfs);
-	if (doc_number(d, "%s/partition", sysfs) > 0) {
-		slash = strrchr(b->sysfs, '/');
-		if (slash)
-			*slash = '\0';
-	}
-	slash = strrchr(b->sysfs, '/');
-	snprintf(b->name, sizeof(b->name), "%.63s",
-		 slash ? slash + 1 : b->sysfs);
-	if (strstr(b->sysfs, "/nvme-subsystem/")) {
-		strcpy(b->kind, "nvme-head");
-		add_controllers(d, m, b->sysfs);
-	} else if (!strncmp(b->name, "nvme", 4)) {
-		last_bdf(b->sysfs, b->bdf, sizeof(b->bdf));
-		strcpy(b->kind, b->bdf[0] ? "nvme" : "nvme-fabric");
-	} else if (!strncmp(b->name, "md", 2)) {
-		strcpy(b->kind, "md");
-		doc_text(d, NULL, b->detail, sizeof(b->detail), "%s/md/level",
-			 b->sysfs);
-		add_slaves(d, m, b->sysfs, depth);
-	} else if (!strncmp(b->name, "dm-", 3)) {
-		strcpy(b->kind, "dm");
-		doc_text(d, NULL, b->detail, sizeof(b->detail), "%s/dm/uuid",
-			 b->sysfs);
-		b->detail[strcspn(b->detail, "-")] = '\0';
-		add_slaves(d, m, b->sysfs, depth);
-	} else if (!strncmp(b->name, "loop", 4)) {
-		strcpy(b->kind, "loop");
-	} else {
-		strcpy(b->kind, "other");
-	}
+	if (m->n_blocks < DOC_MAX_BLOCKS)
+		m->block[m->n_blocks++] = *b;
 }
 
 void doc_read_blocks(struct doctor *d, struct mount *m)
@@ -140,7 +37,7 @@ void doc_read_blocks(struct doctor *d, struct mount *m)
 	else
 		return;
 	if (!facts_link(d->f, path, link, sizeof(link)))
-		add_block(d, m, link, 0);
+		topo_blocks(d->f, link, add_block, m);
 }
 
 /* ---- mounts ---- */
@@ -257,43 +154,36 @@ static struct mount *mount_of_path(struct doctor *d, const char *path)
 
 static int find_live(struct doctor *d)
 {
-	/* stx_dio_mem_align and stx_dio_offset_align, which old headers lack */
-	enum { DIOALIGN = 0x2000, MNT_ID = 0x1000, MNT_ID_AT = 0x90,
-	       DIO_AT = 0x98 };
-	unsigned char buf[256] __attribute__((aligned(8))) = { 0 };
-	struct statx *sx = (struct statx *)buf;
+	/* stx_mnt_id, which old headers lack */
+	enum { MNT_ID = 0x1000, MNT_ID_AT = 0x90 };
+	struct statx sx;
 	char full[PATH_MAX], device[32];
 	uint64_t id;
 	int i;
 
 	/* no open, so that no device is touched */
-	if (statx(AT_FDCWD, d->path, 0,
-		  STATX_BASIC_STATS | DIOALIGN | MNT_ID, sx)) {
+	if (statx(AT_FDCWD, d->path, 0, STATX_BASIC_STATS | STATX_DIOALIGN |
+		  MNT_ID, &sx)) {
 		complain("%s: %s", d->path, strerror(errno));
 		return -errno;
 	}
-	if (sx->stx_mask & DIOALIGN) {
-		d->dio_known = true;
-		memcpy(&d->dio_memory, buf + DIO_AT, sizeof(d->dio_memory));
-		memcpy(&d->dio_offset, buf + DIO_AT + 4,
-		       sizeof(d->dio_offset));
-	}
-	if (S_ISBLK(sx->stx_mode)) {
-		snprintf(device, sizeof(device), "%u:%u", sx->stx_rdev_major,
-			 sx->stx_rdev_minor);
+	d->dio_known = dio_align(&sx, &d->dio_memory, &d->dio_offset);
+	if (S_ISBLK(sx.stx_mode)) {
+		snprintf(device, sizeof(device), "%u:%u", sx.stx_rdev_major,
+			 sx.stx_rdev_minor);
 		d->mount = mount_of_device(d, device);
 		return 0;
 	}
-	if (!S_ISREG(sx->stx_mode) && !S_ISDIR(sx->stx_mode)) {
+	if (!S_ISREG(sx.stx_mode) && !S_ISDIR(sx.stx_mode)) {
 		complain("%s is neither a file nor a folder nor a block device",
 			 d->path);
 		return -EINVAL;
 	}
 	/* the alignment told is that of the folder itself */
-	if (S_ISDIR(sx->stx_mode))
+	if (S_ISDIR(sx.stx_mode))
 		d->dio_known = false;
-	if (sx->stx_mask & MNT_ID) {
-		memcpy(&id, buf + MNT_ID_AT, sizeof(id));
+	if (sx.stx_mask & MNT_ID) {
+		memcpy(&id, (char *)&sx + MNT_ID_AT, sizeof(id));
 		for (i = 0; i < d->n_mounts; i++)
 			if (d->mounts[i].id == (long long)id)
 				d->mount = &d->mounts[i];

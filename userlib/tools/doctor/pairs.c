@@ -119,7 +119,7 @@ bool doc_drive_asked(const struct doctor *d, int i)
 	if (!d->path)
 		return true;
 	for (k = 0; k < d->mount->n_blocks; k++)
-		if (!strcmp(d->mount->block[k].bdf, address))
+		if (!strcmp(d->mount->block[k].address, address))
 			return true;
 	return false;
 }

@@ -97,7 +97,7 @@ static void file_steps(const struct doctor *d, struct steps *s)
 {
 	const struct mount *m = d->mount;
 	const struct finding *why = file_error(d);
-	const struct block *b;
+	const struct topo_block *b;
 	int i;
 
 	if (d->dio_known && d->dio_offset)
@@ -113,10 +113,10 @@ static void file_steps(const struct doctor *d, struct steps *s)
 	for (i = 0; i < m->n_blocks; i++) {
 		b = &m->block[i];
 		why = error_at(d, b->name);
-		step(s, b->bdf[0] ? "drive" : "block", why ? "no" :
-		     b->bdf[0] ? "ok" : "-", -1, why, "%s (%s%s%s)%s%s",
+		step(s, b->address[0] ? "drive" : "block", why ? "no" :
+		     b->address[0] ? "ok" : "-", -1, why, "%s (%s%s%s)%s%s",
 		     b->name, b->kind, b->detail[0] ? ", " : "", b->detail,
-		     b->bdf[0] ? " at " : "", b->bdf);
+		     b->address[0] ? " at " : "", b->address);
 	}
 }
 

@@ -210,8 +210,7 @@ void doc_print_json(struct doctor *d)
 	json_object_object_add(o, "findings", findings);
 	json_object_object_add(o, "missing", json_object_get(d->missing));
 	json_object_object_add(o, "sections", json_object_get(d->sections));
-	puts(json_object_to_json_string_ext(o, DOC_JSON_FLAGS));
-	json_object_put(o);
+	print_json(o);
 }
 
 void doc_list(const struct section *const *s, bool json)
@@ -242,8 +241,9 @@ void doc_list(const struct section *const *s, bool json)
 		}
 	}
 	if (json)
-		puts(json_object_to_json_string_ext(all, DOC_JSON_FLAGS));
-	json_object_put(all);
+		print_json(all);
+	else
+		json_object_put(all);
 }
 
 bool doc_explain(const struct section *const *s, const char *id)

@@ -42,10 +42,11 @@ bool doc_try(struct doctor *d)
 #include <unistd.h>
 
 #include <peerlane/mr.h>
+#include <peerlane/peerlane.h>
 
 #include "doctor.h"
 #include "tool.h"
-#include "nic.h"
+#include "verbs.h"
 
 #define TRIAL		"/peerlane/trial"
 #define BYTES		65536
@@ -72,11 +73,9 @@ tell(FILE *out, const char *where, const char *key, const char *fmt, ...)
 	fflush(out);
 }
 
-static const char *errno_name(int err)
+static const char *ok_or(int err)
 {
-	const char *name = err ? strerrorname_np(err) : "ok";
-
-	return name ? name : "EUNKNOWN";
+	return err ? pln_errname(-err) : "ok";
 }
 
 /* As sysfs writes it */
@@ -115,7 +114,7 @@ static void try_gpus(FILE *out, struct ibv_pd *pd, const char *device, int gpus)
 			if (r && pln_mr_info(NULL, &info))
 				info.tried[way].words[0] = '\0';
 			tell(out, where, pln_mr_way_name(way), "%s%s%s",
-			     errno_name(-r), r ? ": " : "",
+			     ok_or(-r), r ? ": " : "",
 			     r ? info.tried[way].words : "");
 			pln_mr_dereg(mr);
 		}
@@ -131,25 +130,25 @@ static void try_ports(FILE *out, struct ibv_context *ctx, const char *device)
 	const char *gid;
 	int i, index;
 
-	if (pln_verbs.query_device(ctx, &dev))
+	if (verbs_lib.query_device(ctx, &dev))
 		return;
 	for (i = 1; i <= dev.phys_port_cnt; i++) {
 		memset(&port, 0, sizeof(port));
-		if (pln_verbs.query_port(ctx, (uint8_t)i, &port))
+		if (verbs_lib.query_port(ctx, (uint8_t)i, &port))
 			continue;
 		snprintf(where, sizeof(where), "/%.63s/ports/%d", device, i);
-		gid = nic_gid_kind(ctx, (uint8_t)i, port.gid_tbl_len, &index);
+		gid = verbs_gid_kind(ctx, (uint8_t)i, &port, &index);
 		tell(out, where, "gid", "%s", gid);
 		if (index >= 0)
 			tell(out, where, "gid_index", "%d", index);
 		if (port.active_mtu)
-			tell(out, where, "mtu", "%u", nic_mtu(port.active_mtu));
+			tell(out, where, "mtu", "%u", verbs_mtu_bytes(port.active_mtu));
 	}
 }
 
 static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 {
-	const char *name = pln_verbs.get_device_name(dev);
+	const char *name = verbs_lib.get_device_name(dev);
 	struct ibv_context *ctx;
 	char where[80];
 	struct ibv_mr *mr;
@@ -157,29 +156,29 @@ static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 	void *host;
 
 	snprintf(where, sizeof(where), "/%.63s", name);
-	ctx = pln_verbs.open_device(dev);
-	pd = ctx ? pln_verbs.alloc_pd(ctx) : NULL;
-	tell(out, where, "open", "%s", errno_name(pd ? 0 : errno));
+	ctx = verbs_lib.open_device(dev);
+	pd = ctx ? verbs_lib.alloc_pd(ctx) : NULL;
+	tell(out, where, "open", "%s", ok_or(pd ? 0 : errno));
 	if (!pd)
 		return;
 	try_ports(out, ctx, name);
 	host = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	mr = pln_verbs.reg_mr(pd, host, BYTES, ACCESS);
-	tell(out, where, "host", "%s", errno_name(mr ? 0 : errno));
+	mr = verbs_lib.reg_mr(pd, host, BYTES, ACCESS);
+	tell(out, where, "host", "%s", ok_or(mr ? 0 : errno));
 	if (mr)
-		pln_verbs.dereg_mr(mr);
+		verbs_lib.dereg_mr(mr);
 	/* what takes dma-bufs misses the file; what does not, says so */
 	mr = NULL;
 	errno = EOPNOTSUPP;
-	if (pln_verbs.reg_dmabuf_mr)
-		mr = pln_verbs.reg_dmabuf_mr(pd, 0, BYTES, 0, -1, ACCESS);
-	tell(out, where, "dmabuf", "%s", errno_name(mr ? 0 : errno));
+	if (verbs_lib.reg_dmabuf_mr)
+		mr = verbs_lib.reg_dmabuf_mr(pd, 0, BYTES, 0, -1, ACCESS);
+	tell(out, where, "dmabuf", "%s", ok_or(mr ? 0 : errno));
 	if (mr)
-		pln_verbs.dereg_mr(mr);
+		verbs_lib.dereg_mr(mr);
 	try_gpus(out, pd, name, gpus);
-	pln_verbs.dealloc_pd(pd);
-	pln_verbs.close_device(ctx);
+	verbs_lib.dealloc_pd(pd);
+	verbs_lib.close_device(ctx);
 }
 
 static void try_all(FILE *out)
@@ -192,16 +191,16 @@ static void try_all(FILE *out)
 		tell(out, "", "cuda", "%s", why);
 	else
 		tell(out, "", "cuda", "ok");
-	if (pln_verbs_load(why, sizeof(why))) {
+	if (verbs_load(why, sizeof(why))) {
 		tell(out, "", "verbs", "%s", why);
 		return;
 	}
 	tell(out, "", "verbs", "ok");
-	list = pln_verbs.get_device_list(&n);
+	list = verbs_lib.get_device_list(&n);
 	for (i = 0; list && i < n; i++)
 		try_device(out, list[i], gpus);
 	if (list)
-		pln_verbs.free_device_list(list);
+		verbs_lib.free_device_list(list);
 }
 
 /* ---- in doctor ---- */

@@ -18,8 +18,6 @@
 #include "io.h"
 #include "tool.h"
 
-#define JSON_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-
 struct file {
 	const char *name;
 	int fd;
@@ -120,22 +118,22 @@ static int finish(const struct options *o, int status, const char *error)
 			json_object_object_add(transfers[0], "error", e);
 		json_object_object_add(transfers[0], "ok",
 				       json_object_new_boolean(!status));
-		puts(json_object_to_json_string_ext(transfers[0],
-						    JSON_FLAGS));
+		print_json(json_object_get(transfers[0]));
 		return status;
 	}
 	printf("{\"what\":\"%s\",\"ok\":%s,\"transfers\":[\n",
 	       io_what_name[o->what], status ? "false" : "true");
 	for (i = 0; i < ntransfers; i++) {
-		puts(json_object_to_json_string_ext(transfers[i],
-						    JSON_FLAGS));
+		print_json(json_object_get(transfers[i]));
 		if (i + 1 < ntransfers)
 			puts(",");
 	}
-	printf("],\"error\":%s}\n",
-	       e ? json_object_to_json_string_ext(e, JSON_FLAGS) :
-		   "null");
-	json_object_put(e);
+	printf("],\"error\":");
+	if (e)
+		print_json(e);
+	else
+		puts("null");
+	puts("}");
 	return status;
 }
 

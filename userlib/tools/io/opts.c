@@ -77,16 +77,6 @@ const struct command io_command = {
 	.after = "Numbers may end in K, M, G or T (powers of 1024).\n",
 };
 
-static bool number(const char *option, const char *text, uint64_t min,
-		   uint64_t *out)
-{
-	if (parse_size(text, out) && *out >= min)
-		return true;
-	complain("%s needs a number of at least %llu, like 4096, 64K or 1M; "
-		 "\"%s\" is none", option, (unsigned long long)min, text);
-	return false;
-}
-
 static bool parse(int argc, char **argv, struct options *o)
 {
 	uint32_t seen = 0;
@@ -110,29 +100,29 @@ static bool parse(int argc, char **argv, struct options *o)
 			o->gpu = ok ? (int)n : 0;
 			break;
 		case OPT_SIZE:
-			ok = number("--size", optarg, 1, &o->size);
+			ok = number_of("--size", optarg, 1, UINT64_MAX, &o->size);
 			o->have_size = true;
 			break;
 		case OPT_OFFSET:
-			ok = number("--offset", optarg, 0, &o->offset);
+			ok = number_of("--offset", optarg, 0, UINT64_MAX, &o->offset);
 			break;
 		case OPT_TO_OFFSET:
-			ok = number("--to-offset", optarg, 0, &o->to_offset);
+			ok = number_of("--to-offset", optarg, 0, UINT64_MAX, &o->to_offset);
 			break;
 		case OPT_GPU_OFFSET:
-			ok = number("--gpu-offset", optarg, 0, &o->gpu_offset);
+			ok = number_of("--gpu-offset", optarg, 0, UINT64_MAX, &o->gpu_offset);
 			break;
 		case OPT_CHUNK:
-			ok = number("--chunk", optarg, 1, &o->chunk);
+			ok = number_of("--chunk", optarg, 1, UINT64_MAX, &o->chunk);
 			break;
 		case OPT_LOOPS:
-			ok = number("--loops", optarg, 1, &o->loops);
+			ok = number_of("--loops", optarg, 1, UINT64_MAX, &o->loops);
 			break;
 		case OPT_REG: o->unregistered = false; break;
 		case OPT_UNREG: o->unregistered = true; break;
 		case OPT_DIRECT: o->direct = true; break;
 		case OPT_FILL:
-			ok = number("--pattern-fill", optarg, 0, &o->seed);
+			ok = number_of("--pattern-fill", optarg, 0, UINT64_MAX, &o->seed);
 			o->fill = true;
 			break;
 		case OPT_CRC: o->crc = true; break;

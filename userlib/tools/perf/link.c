@@ -39,7 +39,8 @@ static bool link_open(struct perf_engine *g)
 {
 	struct pln_link_options o = {
 		.size = sizeof(o), .pd = g->e->pd, .port = g->e->port.port,
-		.gid = g->e->port.roce ? g->e->port.gid_index + 1 : 0,
+		.gid = g->e->port.attr.link_layer ==
+			IBV_LINK_LAYER_ETHERNET ? g->e->port.gid_index + 1 : 0,
 	};
 	int r = pln_link_open(&g->link, &o);
 

@@ -157,16 +157,6 @@ static bool set_of(const char *option, const char *text,
 	return *set;
 }
 
-static bool number(const char *option, const char *text, uint64_t min,
-		   uint64_t max, uint64_t *out)
-{
-	if (parse_size(text, out) && *out >= min && *out <= max)
-		return true;
-	complain("%s needs a number from %llu to %llu; \"%s\" is none", option,
-		 (unsigned long long)min, (unsigned long long)max, text);
-	return false;
-}
-
 static bool duration(const char *option, const char *text, double *out)
 {
 	char *end;
@@ -196,39 +186,39 @@ static bool take(struct perf_options *o, int c, const char *arg)
 	case SIZES:
 		return perf_parse_sizes(arg, o->sizes, &o->n_sizes);
 	case COUNT:
-		return number("--count", arg, 1, PERF_MAX_COUNT, &o->count);
+		return number_of("--count", arg, 1, PERF_MAX_COUNT, &o->count);
 	case SECONDS:
 		return duration("--seconds", arg, &o->seconds);
 	case WARM_UP:
-		return number("--warm-up", arg, 0, PERF_MAX_COUNT,
+		return number_of("--warm-up", arg, 0, PERF_MAX_COUNT,
 			      &o->warm_up);
 	case DEPTH:
-		return number("--depth", arg, 1, PERF_MAX_DEPTH, &o->depth);
+		return number_of("--depth", arg, 1, PERF_MAX_DEPTH, &o->depth);
 	case JSON: o->json = true; break;
 	case GNUPLOT: o->gnuplot = arg; break;
 	case DEVICE: o->device = arg; break;
 	case IB_PORT:
-		ok = number("--ib-port", arg, 1, 254, &n);
+		ok = number_of("--ib-port", arg, 1, 254, &n);
 		o->ib_port = (unsigned int)n;
 		break;
 	case GID_INDEX:
-		ok = number("--gid-index", arg, 0, 255, &n);
+		ok = number_of("--gid-index", arg, 0, 255, &n);
 		o->gid_index = (int)n;
 		break;
 	case GPU:
-		ok = number("--gpu", arg, 0, 1023, &n);
+		ok = number_of("--gpu", arg, 0, 1023, &n);
 		o->gpu = (int)n;
 		break;
 	case TCP_PORT:
-		ok = number("--tcp-port", arg, 1, 65535, &n);
+		ok = number_of("--tcp-port", arg, 1, 65535, &n);
 		o->tcp_port = (unsigned int)n;
 		break;
 	case WAIT:
-		ok = number("--wait", arg, 1, 86400, &n);
+		ok = number_of("--wait", arg, 1, 86400, &n);
 		o->wait = (int)n;
 		break;
 	case TIMEOUT:
-		ok = number("--timeout", arg, 1, 3600, &n);
+		ok = number_of("--timeout", arg, 1, 3600, &n);
 		o->timeout = (int)n;
 		break;
 	case BIND: o->bind = arg; break;

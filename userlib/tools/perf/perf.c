@@ -79,8 +79,8 @@ int perf_serve(const struct perf_options *o, struct perf_peer *p)
 		perf_end_close(&e);
 		return EXIT_NO_GPU;
 	}
-	apart = pln_verbs_apart(&e.port.attr, &e.port.gid, m.hello.roce,
-				m.hello.gid);
+	apart = verbs_apart(&e.port.attr, &e.port.gid, m.hello.roce,
+			    m.hello.gid);
 	if (apart) {
 		complain("%s cannot be reached: %s", p->name, apart);
 		perf_refuse(p, apart);

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nic.h"
+#include "verbs.h"
 
 enum perf_op { PERF_WRITE, PERF_READ, PERF_SEND, PERF_OPS };
 enum perf_mem { PERF_DIRECT, PERF_STAGED, PERF_HOST, PERF_MEMS };
@@ -186,11 +186,12 @@ struct perf_buffer {
 };
 
 struct perf_end {
-	struct nic_port port;
+	struct verbs_port port;
 	struct ibv_pd *pd;
 	struct perf_buffer mem[PERF_MEMS];
 	char gpu[64];
 	bool emulated;
+	bool software;		/* no PCI device below it: rxe, siw */
 	uint8_t reads;		/* READs that the device can answer at once */
 };
 

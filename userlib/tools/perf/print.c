@@ -8,8 +8,6 @@
 #include "perf.h"
 #include "tool.h"
 
-#define JSON_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-
 #define NOTE "emulated: times and rates say nothing of hardware"
 
 static bool emulated(const struct perf_report *r)
@@ -22,7 +20,7 @@ const char *perf_path(const struct perf_report *r, enum perf_mem mem)
 	if (mem != PERF_DIRECT)
 		return mem == PERF_STAGED ? "bounce" : "host";
 	/* software moves data with the processor, through a coherent window */
-	return r->end->port.software || r->peer->software ? "coherent" : "p2p";
+	return r->end->software || r->peer->software ? "coherent" : "p2p";
 }
 
 static double rate(const struct perf_measure *m)
@@ -35,7 +33,7 @@ static double rate(const struct perf_measure *m)
 static void print_end(const char *name, const struct perf_hello *h)
 {
 	printf("%-6s %s port %u, %s, MTU %u%s%s\n", name, h->device, h->port,
-	       h->roce ? "RoCE v2" : "InfiniBand", nic_mtu(h->mtu),
+	       h->roce ? "RoCE v2" : "InfiniBand", verbs_mtu_bytes(h->mtu),
 	       h->gpu[0] ? ", GPU " : "", h->gpu);
 }
 
@@ -262,7 +260,7 @@ static struct json_object *json_end(const struct perf_hello *h,
 	put(o, "link", text(h->roce ? "Ethernet" : "InfiniBand"));
 	put(o, "gid", text(hex));
 	put(o, "software", json_object_new_boolean(h->software));
-	put(o, "mtu", json_object_new_int((int)nic_mtu(h->mtu)));
+	put(o, "mtu", json_object_new_int((int)verbs_mtu_bytes(h->mtu)));
 	put(o, "gpu", h->gpu[0] ? text(h->gpu) : NULL);
 	for (i = 0; i < PERF_MEMS; i++) {
 		if (!(mems & 1u << i))
@@ -323,6 +321,5 @@ void perf_print_json(const struct perf_report *r, int status)
 		json_object_array_add(list, json_measure(r, &r->measure[i]));
 	put(o, "transfers", list);
 	put(o, "compared", json_compared(r));
-	puts(json_object_to_json_string_ext(o, JSON_FLAGS));
-	json_object_put(o);
+	print_json(o);
 }

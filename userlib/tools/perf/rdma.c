@@ -23,21 +23,25 @@ bool perf_end_open(struct perf_end *e, const struct perf_options *o)
 	struct ibv_device_attr attr;
 	char why[512];
 
-	if (!nic_open(&e->port, o->device, o->ib_port, o->gid_index, why,
-			sizeof(why))) {
+	if (verbs_load(why, sizeof(why)) ||
+	    verbs_open(&e->port, o->device, o->ib_port, why, sizeof(why)) ||
+	    verbs_choose_gid(&e->port, o->gid_index, why, sizeof(why))) {
 		complain("%s", why);
 		return false;
 	}
-	if (pln_verbs.query_device(e->port.ctx, &attr) || attr.max_qp_rd_atom < 1)
+	if (verbs_lib.query_device(e->port.ctx, &attr) || attr.max_qp_rd_atom < 1)
 		attr.max_qp_rd_atom = 1;
 	e->reads = (uint8_t)(attr.max_qp_rd_atom < MAX_READS ?
 			     attr.max_qp_rd_atom : MAX_READS);
-	e->pd = pln_verbs.alloc_pd(e->port.ctx);
+	e->pd = verbs_lib.alloc_pd(e->port.ctx);
 	if (!e->pd) {
 		complain("%s gives no protection domain: %s", e->port.device,
 			 strerror(errno));
 		return false;
 	}
+	snprintf(why, sizeof(why), "/sys/class/infiniband/%s/device",
+		 e->port.device);
+	e->software = access(why, F_OK) != 0;
 	/* its driver is there in emulated machines only */
 	e->emulated = !access("/sys/module/peerlane_gpu", F_OK);
 	return true;
@@ -56,7 +60,7 @@ static void host_memory(struct perf_end *e, struct perf_buffer *b)
 			 (unsigned long long)b->size, strerror(errno));
 		return;
 	}
-	b->mr = pln_verbs.reg_mr(e->pd, b->host, b->size, ACCESS);
+	b->mr = verbs_lib.reg_mr(e->pd, b->host, b->size, ACCESS);
 	if (!b->mr) {
 		snprintf(b->info.reason, sizeof(b->info.reason),
 			 "host memory cannot be registered: %s%s",
@@ -133,7 +137,7 @@ static void release(struct perf_buffer *b)
 	if (b->pln)
 		pln_mr_dereg(b->pln);
 	if (b->mr)
-		pln_verbs.dereg_mr(b->mr);
+		verbs_lib.dereg_mr(b->mr);
 	if (b->host)
 		munmap(b->host, b->size);
 	if (b->gpu)
@@ -148,8 +152,8 @@ void perf_end_close(struct perf_end *e)
 	for (i = 0; i < PERF_MEMS; i++)
 		release(&e->mem[i]);
 	if (e->pd)
-		pln_verbs.dealloc_pd(e->pd);
-	nic_close(&e->port);
+		verbs_lib.dealloc_pd(e->pd);
+	verbs_close(&e->port);
 	memset(e, 0, sizeof(*e));
 }
 
@@ -165,8 +169,8 @@ void perf_end_hello(const struct perf_end *e, struct perf_hello *h)
 	h->port = e->port.port;
 	h->mtu = (uint8_t)e->port.attr.active_mtu;
 	h->reads = e->reads;
-	h->roce = e->port.roce;
-	h->software = e->port.software;
+	h->roce = e->port.attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+	h->software = e->software;
 	h->emulated = e->emulated;
 	for (i = 0; i < PERF_MEMS; i++) {
 		h->mem[i] = e->mem[i].info;
@@ -225,17 +229,6 @@ bool perf_crc(struct perf_buffer *b, uint64_t n, uint32_t *crc, bool *by_gpu)
 
 /* ---- queue pairs ---- */
 
-static bool modify(struct perf_qp *q, struct ibv_qp_attr *attr, int mask,
-		   const char *to)
-{
-	int r = pln_verbs.modify_qp(q->qp, attr, mask);
-
-	if (r)
-		complain("the queue pair cannot be brought to %s: %s", to,
-			 strerror(r));
-	return !r;
-}
-
 bool perf_qp_open(struct perf_end *e, struct perf_qp *q, uint32_t depth)
 {
 	uint32_t room = 2 * depth;
@@ -244,31 +237,29 @@ bool perf_qp_open(struct perf_end *e, struct perf_qp *q, uint32_t depth)
 			 .max_send_sge = 1, .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_RC, .sq_sig_all = 1,
 	};
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = e->port.port,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_READ,
-	};
+	char why[512];
 
 	memset(q, 0, sizeof(*q));
 	if (getrandom(&q->psn, sizeof(q->psn), GRND_NONBLOCK) !=
 	    sizeof(q->psn))
 		q->psn = (uint32_t)(now_wall() * 1e6);
 	q->psn &= 0xffffff;
-	q->cq = pln_verbs.create_cq(e->port.ctx, (int)(2 * room), NULL, NULL, 0);
+	q->cq = verbs_lib.create_cq(e->port.ctx, (int)(2 * room), NULL, NULL, 0);
 	if (!q->cq) {
 		complain("%s gives no completion queue of %u entries: %s",
 			 e->port.device, 2 * room, strerror(errno));
 		return false;
 	}
 	init.send_cq = init.recv_cq = q->cq;
-	q->qp = pln_verbs.create_qp(e->pd, &init);
+	q->qp = verbs_lib.create_qp(e->pd, &init);
 	if (!q->qp)
 		complain("%s gives no queue pair with room for %u requests: "
 			 "%s; try a smaller --depth", e->port.device, room,
 			 strerror(errno));
-	if (q->qp && modify(q, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			    IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"))
+	else if (verbs_qp_init(q->qp, &e->port, IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_READ, why, sizeof(why)))
+		complain("%s", why);
+	else
 		return true;
 	perf_qp_close(q);
 	return false;
@@ -277,40 +268,31 @@ bool perf_qp_open(struct perf_end *e, struct perf_qp *q, uint32_t depth)
 bool perf_qp_connect(struct perf_end *e, struct perf_qp *q,
 		     const struct perf_hello *peer, uint32_t qpn, uint32_t psn)
 {
-	enum ibv_mtu mtu = e->port.attr.active_mtu;
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR, .dest_qp_num = qpn, .rq_psn = psn,
-		.max_dest_rd_atomic = e->reads, .min_rnr_timer = 1,
+	const struct verbs_way to = {
+		.qpn = qpn, .psn = psn, .own_psn = q->psn, .lid = peer->lid,
+		.gid = peer->gid, .mtu = (enum ibv_mtu)peer->mtu,
+		.reads = e->reads < peer->reads ? e->reads : peer->reads,
+		.reads_answered = e->reads, .timeout = VERBS_TIMEOUT,
+		.retries = VERBS_RETRIES,
+		/*
+		 * Without end: a peer whose program lags may be slow to post
+		 * receives; that alone is not its end.
+		 */
+		.rnr_retries = 7,
 	};
-	/*
-	 * About 7 times 1 s without an answer: emulated hosts are slow.  Not 7
-	 * retries, which soft-RoCE takes for "without end".  A peer whose program
-	 * lags may be slow to post receives; that alone is not its end.
-	 */
-	struct ibv_qp_attr rts = {
-		.qp_state = IBV_QPS_RTS, .sq_psn = q->psn, .timeout = 18,
-		.retry_cnt = 6, .rnr_retry = 7,
-		.max_rd_atomic = e->reads < peer->reads ? e->reads :
-				 peer->reads,
-	};
+	char why[512];
+	int r = verbs_qp_connect(q->qp, &e->port, &to, why, sizeof(why));
 
-	rtr.path_mtu = peer->mtu < mtu ? (enum ibv_mtu)peer->mtu : mtu;
-	pln_verbs_address(&rtr.ah_attr, e->port.port, &e->port.attr,
-			  e->port.gid_index, peer->lid, peer->gid);
-	return modify(q, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-		      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-		      "RTR") &&
-	       modify(q, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT |
-		      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-		      IBV_QP_MAX_QP_RD_ATOMIC, "RTS");
+	if (r)
+		complain("%s", why);
+	return !r;
 }
 
 void perf_qp_close(struct perf_qp *q)
 {
 	if (q->qp)
-		pln_verbs.destroy_qp(q->qp);
+		verbs_lib.destroy_qp(q->qp);
 	if (q->cq)
-		pln_verbs.destroy_cq(q->cq);
+		verbs_lib.destroy_cq(q->cq);
 	memset(q, 0, sizeof(*q));
 }

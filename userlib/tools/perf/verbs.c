@@ -29,7 +29,7 @@ static bool post_recv(struct perf_engine *g, uint64_t message)
 	return !r;
 }
 
-static bool verbs_open(struct perf_engine *g)
+static bool direct_open(struct perf_engine *g)
 {
 	uint32_t i;
 
@@ -41,13 +41,13 @@ static bool verbs_open(struct perf_engine *g)
 	return true;
 }
 
-static bool verbs_connect(struct perf_engine *g, const struct perf_hello *peer,
+static bool direct_connect(struct perf_engine *g, const struct perf_hello *peer,
 			  uint32_t qpn, uint32_t psn)
 {
 	return perf_qp_connect(g->e, &g->q, peer, qpn, psn);
 }
 
-static bool verbs_start(struct perf_engine *g)
+static bool direct_start(struct perf_engine *g)
 {
 	static const enum ibv_wr_opcode opcode[PERF_OPS] = {
 		[PERF_WRITE] = IBV_WR_RDMA_WRITE,
@@ -87,7 +87,7 @@ static void failed(const struct perf_engine *g, const struct ibv_wc *wc)
 		hint = ": a memory region is no longer valid";
 	complain("%s of %llu bytes, %s memory: %s (%d)%s",
 		 perf_op_name[g->r->op], (unsigned long long)g->r->size,
-		 perf_mem_name[g->r->mem], pln_verbs.wc_status_str(wc->status),
+		 perf_mem_name[g->r->mem], verbs_lib.wc_status_str(wc->status),
 		 wc->status, hint);
 }
 
@@ -107,7 +107,7 @@ static int completion(struct perf_engine *g, struct ibv_wc *wc)
 	return 1;
 }
 
-static int verbs_ended(struct perf_engine *g)
+static int direct_ended(struct perf_engine *g)
 {
 	struct ibv_wc wc;
 
@@ -115,7 +115,7 @@ static int verbs_ended(struct perf_engine *g)
 }
 
 /* SENDs of the client; of WRITE and READ nothing is seen here */
-static int verbs_serve(struct perf_engine *g)
+static int direct_serve(struct perf_engine *g)
 {
 	uint32_t slot = (uint32_t)(g->done % g->r->depth);
 	struct ibv_wc wc;
@@ -141,19 +141,19 @@ static int verbs_serve(struct perf_engine *g)
 	return post_recv(g, g->done) ? 1 : -1;
 }
 
-static bool verbs_rest(struct perf_engine *g)
+static bool direct_rest(struct perf_engine *g)
 {
 	(void)g;
 	return true;
 }
 
-static bool verbs_close(struct perf_engine *g)
+static bool direct_close(struct perf_engine *g)
 {
 	perf_qp_close(&g->q);
 	return true;
 }
 
 const struct perf_mover perf_verbs = {
-	verbs_open, verbs_connect, verbs_start, verbs_ended, verbs_serve,
-	verbs_rest, verbs_close,
+	direct_open, direct_connect, direct_start, direct_ended, direct_serve,
+	direct_rest, direct_close,
 };

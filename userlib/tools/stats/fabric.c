@@ -148,9 +148,7 @@ int fabric_stats(bool json, const char *from)
 	if (json && !r) {
 		all = json_object_new_object();
 		json_object_object_add(all, "ports", ports);
-		puts(json_object_to_json_string_ext(all,
-						    JSON_C_TO_STRING_PLAIN));
-		json_object_put(all);
+		print_json(all);
 	} else {
 		json_object_put(ports);
 	}

@@ -176,9 +176,7 @@ int cmd_stats(int argc, char **argv)
 	if (json) {
 		all = json_object_new_object();
 		json_object_object_add(all, "gpus", gpus);
-		puts(json_object_to_json_string_ext(all,
-						    JSON_C_TO_STRING_PLAIN));
-		json_object_put(all);
+		print_json(all);
 	} else {
 		print(gpus);
 		json_object_put(gpus);

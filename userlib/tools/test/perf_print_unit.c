@@ -47,8 +47,9 @@ int main(int argc, char **argv)
 		.mems = (1 << PERF_MEMS) - 1, .tests = (1 << PERF_TESTS) - 1,
 	};
 	struct perf_end e = {
-		.port = { .device = "mlx5_0", .port = 2, .roce = true,
-			  .attr.active_mtu = IBV_MTU_4096 },
+		.port = { .device = "mlx5_0", .port = 2,
+			  .attr = { .active_mtu = IBV_MTU_4096,
+				    .link_layer = IBV_LINK_LAYER_ETHERNET } },
 		.gpu = "A GPU",
 	};
 	struct perf_hello peer = {
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	e.port.gid.raw[0] = 0xfe;
-	e.port.software = !strcmp(argv[2], "here");
+	e.software = !strcmp(argv[2], "here");
 	peer.software = !strcmp(argv[2], "there");
 	for (i = 0; i < PERF_MEMS; i++)
 		e.mem[i].info.possible = peer.mem[i].possible = true;

@@ -15,10 +15,10 @@
 #include "../../core/test/fake_nic.h"
 
 /* What fake_nic.c fills; this library has no other part of core */
-struct pln_verbs pln_verbs;
+struct verbs_lib verbs_lib;
 
-int pln_verbs_errno(int result);
-int pln_verbs_errno(int result)
+int verbs_errno(int result);
+int verbs_errno(int result)
 {
 	return result;
 }
@@ -45,17 +45,17 @@ static void begin(void)
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
-	return pln_verbs.get_device_list(n);
+	return verbs_lib.get_device_list(n);
 }
 
 void ibv_free_device_list(struct ibv_device **list)
 {
-	pln_verbs.free_device_list(list);
+	verbs_lib.free_device_list(list);
 }
 
 const char *ibv_get_device_name(struct ibv_device *dev)
 {
-	return pln_verbs.get_device_name(dev);
+	return verbs_lib.get_device_name(dev);
 }
 
 struct ibv_context *ibv_open_device(struct ibv_device *dev)
@@ -72,45 +72,45 @@ struct ibv_context *ibv_open_device(struct ibv_device *dev)
 		errno = EACCES;
 		return NULL;
 	}
-	return pln_verbs.open_device(dev);
+	return verbs_lib.open_device(dev);
 }
 
 int ibv_close_device(struct ibv_context *ctx)
 {
-	return pln_verbs.close_device(ctx);
+	return verbs_lib.close_device(ctx);
 }
 
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
-	return pln_verbs.query_device(ctx, attr);
+	return verbs_lib.query_device(ctx, attr);
 }
 
 int ibv_query_port(struct ibv_context *ctx, uint8_t port,
 		   struct _compat_ibv_port_attr *attr)
 {
-	return pln_verbs.query_port(ctx, port, (struct ibv_port_attr *)attr);
+	return verbs_lib.query_port(ctx, port, (struct ibv_port_attr *)attr);
 }
 
 int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int i,
 		  union ibv_gid *gid)
 {
-	return pln_verbs.query_gid(ctx, port, i, gid);
+	return verbs_lib.query_gid(ctx, port, i, gid);
 }
 
 int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t i,
 		      struct ibv_gid_entry *e, uint32_t flags, size_t size)
 {
-	return pln_verbs.query_gid_ex(ctx, port, i, e, flags, size);
+	return verbs_lib.query_gid_ex(ctx, port, i, e, flags, size);
 }
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 {
-	return pln_verbs.alloc_pd(ctx);
+	return verbs_lib.alloc_pd(ctx);
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	return pln_verbs.dealloc_pd(pd);
+	return verbs_lib.dealloc_pd(pd);
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *p, size_t n, int access)

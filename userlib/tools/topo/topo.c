@@ -10,8 +10,6 @@
 #include "tool.h"
 #include "topo.h"
 
-#define JSON_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-
 static const char usage[] =
 "usage: peerlane topo [--matrix] [--tree] [--pairs] [--json] [--from RECORD]\n"
 "       peerlane topo --near WHAT [--json] [--from RECORD]\n"
@@ -395,8 +393,7 @@ static void json(const struct topo *t)
 		json_object_array_add(list,
 				      json_object_new_string(t->missing[i]));
 	json_object_object_add(all, "missing", list);
-	puts(json_object_to_json_string_ext(all, JSON_FLAGS));
-	json_object_put(all);
+	print_json(all);
 }
 
 static int near(struct topo *t, const char *what, bool as_json)
@@ -418,8 +415,7 @@ static int near(struct topo *t, const char *what, bool as_json)
 	ADD(o, "gpu", string, t->dev[gpu].label);
 	ADD(o, "address", string, t->node[t->dev[gpu].node].address);
 	ADD(o, "reason", string, reason);
-	puts(json_object_to_json_string_ext(o, JSON_FLAGS));
-	json_object_put(o);
+	print_json(o);
 	return EXIT_OK;
 }
 
