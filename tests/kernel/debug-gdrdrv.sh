@@ -3,6 +3,6 @@
 # desc: gdrdrv, unmodified, under the debug kernel: frees, unpins, writes, kills and unloads at once, for minutes
 # tags: kernel guest third-party debug
 # tier: nightly
-# timeout: 600
+# timeout: 900
 KVER=7.2-debug
 . "$TOP/tests/kernel/gdrdrv.sh"

@@ -33,7 +33,7 @@ if [ -f "$OUT/gdr/gdrdrv.ko" ]; then
 	strip --strip-debug "$OUT/gdr/gdrdrv.ko"
 	DRIVER_FILES=$OUT/gdr/gdrdrv.ko
 	case $kver in
-	*-debug) debug_guest "$kver" driver gdrdrv 580 ;;
+	*-debug) debug_guest "$kver" driver gdrdrv 880 ;;
 	*)
 		VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
 		driver_guest "$kver" driver gdrdrv 170
