@@ -260,8 +260,8 @@ static void pln_log_held(struct pln_gpu *gpu)
 			break;
 		pln_held_by(buf, text, sizeof(text));
 		dev_warn(&gpu->pdev->dev,
-			 "removal waits for %llu bytes of GPU memory, held by%s; end the programs that registered it\n",
-			 buf->size, text);
+			 "removal waits for %llu bytes of GPU memory of process %d (%s), held by%s; end the programs that registered it\n",
+			 buf->size, buf->pid, buf->comm, text);
 	}
 	up_read(&gpu->mem_lock);
 }

@@ -31,6 +31,7 @@
 #include <linux/pci-p2pdma.h>
 #include <linux/rwsem.h>
 #include <linux/scatterlist.h>
+#include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/srcu.h>
 #include <linux/wait.h>
@@ -141,6 +142,8 @@ struct pln_file {
  * @lost: it was a reset that revoked it
  * @handles: of open files; guarded by mem_lock, 0 when never given out
  * @mapping: of the files it belongs to, while one is open
+ * @pid: process that has allocated it
+ * @comm: and its name, to tell the administrator; not looked at otherwise
  * @users: jobs that may still touch the memory
  * @exports: parts of dma-bufs
  * @pins: page tables of other drivers, guarded by pln_p2p_lock
@@ -152,6 +155,8 @@ struct pln_buf {
 	struct list_head node;		/* bufs or graveyard */
 	unsigned int handles;
 	struct address_space *mapping;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
 	u64 vram;
 	u64 size;
 	bool revoked;

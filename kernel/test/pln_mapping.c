@@ -8,13 +8,10 @@
  * DISK is a block device whose content is overwritten.  Long-term pins are made
  * as soft-RoCE makes them, by io_uring, which needs no network.
  */
-#include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
-#include "pln_test.h"
+#include "pln_ring.h"
 
 static const char *gpu_pci, *disk;
 
@@ -247,78 +244,6 @@ static void test_writer(int fd, bool window)
 	check(room_is(fd, &q0), "%s: nothing is left", what);
 }
 
-/* The least of io_uring: fixed buffers, one request at a time */
-struct ring {
-	int fd;
-	unsigned int *tail, *mask, *array, *head, *ctail, *cmask;
-	struct io_uring_sqe *sqes;
-	struct io_uring_cqe *cqes;
-};
-
-static void ring_make(struct ring *r)
-{
-	struct io_uring_params p = { 0 };
-	char *sq, *cq;
-
-	r->fd = syscall(SYS_io_uring_setup, 2, &p);
-	need(r->fd >= 0, "io_uring");
-	sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, PROT_READ |
-		  PROT_WRITE, MAP_SHARED, r->fd, IORING_OFF_SQ_RING);
-	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(*r->cqes),
-		  PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
-		  IORING_OFF_CQ_RING);
-	r->sqes = mmap(NULL, p.sq_entries * sizeof(*r->sqes), PROT_READ |
-		       PROT_WRITE, MAP_SHARED, r->fd, IORING_OFF_SQES);
-	need(sq != MAP_FAILED && cq != MAP_FAILED && r->sqes != MAP_FAILED,
-	     "io_uring");
-	r->tail = (void *)(sq + p.sq_off.tail);
-	r->mask = (void *)(sq + p.sq_off.ring_mask);
-	r->array = (void *)(sq + p.sq_off.array);
-	r->head = (void *)(cq + p.cq_off.head);
-	r->ctail = (void *)(cq + p.cq_off.tail);
-	r->cmask = (void *)(cq + p.cq_off.ring_mask);
-	r->cqes = (void *)(cq + p.cq_off.cqes);
-}
-
-static int ring_pin(struct ring *r, void *p, size_t len)
-{
-	struct iovec vec = { p, len };
-
-	return syscall(SYS_io_uring_register, r->fd, IORING_REGISTER_BUFFERS,
-		       &vec, 1);
-}
-
-static int ring_unpin(struct ring *r)
-{
-	return syscall(SYS_io_uring_register, r->fd,
-		       IORING_UNREGISTER_BUFFERS, NULL, 0);
-}
-
-/* The file's first bytes into the pinned pages that were at @p */
-static int ring_read(struct ring *r, int file, void *p, unsigned int len)
-{
-	unsigned int at = *r->tail & *r->mask;
-
-	r->sqes[at] = (struct io_uring_sqe){
-		.opcode = IORING_OP_READ_FIXED, .fd = file,
-		.addr = (uintptr_t)p, .len = len,
-	};
-	r->array[at] = at;
-	__atomic_store_n(r->tail, *r->tail + 1, __ATOMIC_RELEASE);
-	if (syscall(SYS_io_uring_enter, r->fd, 1, 1, IORING_ENTER_GETEVENTS,
-		    NULL, 0) != 1 ||
-	    __atomic_load_n(r->ctail, __ATOMIC_ACQUIRE) == *r->head)
-		return -1;
-	at = *r->head & *r->cmask;
-	__atomic_store_n(r->head, *r->head + 1, __ATOMIC_RELEASE);
-	return r->cqes[at].res;
-}
-
-static void ring_end(struct ring *r)
-{
-	close(r->fd);
-}
-
 static int junk_file(void)
 {
 	int fd = open("/tmp/junk", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -498,8 +423,8 @@ static int test_unbind_pinned(int fd)
 	if (!pid)
 		_exit(bind_driver("unbind"));
 	for (i = 0; i < 3000; i++) {
-		if (!shell("dmesg | grep -q 'removal waits for %u bytes of GPU memory, held by.* coherent-pages=2;'",
-			   2 * UNIT))
+		if (!shell("dmesg | grep -q 'removal waits for %u bytes of GPU memory of process %d (pln_mapping), held by.* coherent-pages=2;'",
+			   2 * UNIT, getpid()))
 			break;
 		usleep(10000);
 	}

@@ -438,14 +438,23 @@ static void test_put_meanwhile(int fd)
 	munmap(p, MIB);
 }
 
+/* Races take no time of their own, unless PLN_RACE_MS gives them some */
+static double race_end(void)
+{
+	const char *ms = getenv("PLN_RACE_MS");
+
+	return now() + (ms ? atoi(ms) / 1000.0 : 0);
+}
+
 static void test_race(int fd)
 {
 	struct pln_gpu_query q = gpu_query(fd);
 	pthread_barrier_t barrier;
-	int i, called = 0, wrong = 0, rounds = 100;
+	int i, called = 0, wrong = 0;
+	double end = race_end();
 
 	pthread_barrier_init(&barrier, NULL, 3);
-	for (i = 0; i < rounds; i++) {
+	for (i = 0; i < 100 || now() < end; i++) {
 		struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
 		struct racer f = { &barrier, fd, a.handle, 0, false };
 		struct racer r = { &barrier, fd, 0, 0, false };
@@ -471,9 +480,120 @@ static void test_race(int fd)
 		munmap(p, UNIT);
 	}
 	check(!wrong, "free and two puts at once, %d times (%d callbacks)",
-	      rounds, called);
+	      i, called);
 	check(room_is(fd, &q), "nothing is left");
 	pthread_barrier_destroy(&barrier);
+}
+
+#define RANDOM_THREADS	2
+#define RANDOM_BUFS	4
+#define RANDOM_ROUNDS	200
+
+struct chance {
+	char *base;		/* of RANDOM_BUFS allocations of 4 units */
+	unsigned int slot, seed, pinned, mapped;
+	atomic_bool *stop;
+	char wrong[96];
+};
+
+static bool allowed(struct chance *c, const char *what, int ret, const int *errnos)
+{
+	int err = errno;
+
+	if (!ret)
+		return true;
+	for (; *errnos; errnos++)
+		if (err == *errnos)
+			return false;
+	snprintf(c->wrong, sizeof(c->wrong), "%s: %s", what, strerror(err));
+	return false;
+}
+
+/* Pins, maps and puts what may be there, or not, or just going */
+static void *random_calls(void *arg)
+{
+	static const int of_get[] = { EINVAL, ENOMEM, 0 };
+	static const int of_map[] = { EINVAL, ENOTSUPP, 0 };
+	static const int of_put[] = { EINVAL, 0 };
+	struct chance *c = arg;
+	unsigned int *s = &c->seed;
+
+	while (!atomic_load(c->stop) && !*c->wrong) {
+		char *va = c->base + rand_r(s) % (RANDOM_BUFS * 4) * UNIT;
+		size_t len = (1 + rand_r(s) % 4) * (size_t)UNIT;
+		bool persistent = rand_r(s) % 2;
+		unsigned int flags = rand_r(s) % 8 ? rand_r(s) % 2 : rand_r(s);
+
+		if (!(rand_r(s) % 8))
+			va += rand_r(s) % UNIT;
+		if (!(rand_r(s) % 8))
+			len = rand_r(s) % 2 ? 0 : -(size_t)UNIT * (rand_r(s) % 3);
+		if (!allowed(c, "get", persistent ?
+			     cmd("getp %u %llu %zu %u", c->slot,
+				 (unsigned long long)(uintptr_t)va, len, flags) :
+			     get(c->slot, va, len, rand_r(s) % 2 ? "plain" : "calls"),
+			     of_get))
+			continue;
+		c->pinned++;
+		if (rand_r(s) % 2 &&
+		    allowed(c, "map", cmd("map %u %s", c->slot,
+					  rand_r(s) % 4 ? peer_pci : far_pci), of_map)) {
+			c->mapped++;
+			if (rand_r(s) % 2)
+				allowed(c, "unmap", cmd("unmap %u", c->slot), of_put);
+		}
+		if (!(rand_r(s) % 4))	/* refused, and the table stays */
+			allowed(c, "put with bad flags", cmd(persistent ? "putp %u 2" :
+							     "put %u 7", c->slot), of_put);
+		allowed(c, "put", cmd(persistent ? "putp %u 0" : "put %u",
+				      c->slot), of_put);
+		cmd("free %u", c->slot);
+	}
+	return NULL;
+}
+
+/* Random arguments, while the memory comes and goes */
+static void test_random(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct chance chance[RANDOM_THREADS];
+	struct pln_gpu_alloc a[RANDOM_BUFS] = { 0 };
+	pthread_t thread[RANDOM_THREADS];
+	atomic_bool stop = false;
+	double end = race_end();
+	unsigned int i, n, seed = end;
+	char *base = reserve(RANDOM_BUFS * 4 * UNIT), *wrong = "";
+	unsigned int pinned = 0, mapped = 0;
+
+	printf("# seed %u\n", seed);
+	for (i = 0; i < RANDOM_THREADS; i++) {
+		chance[i] = (struct chance){
+			.base = base, .slot = i, .seed = seed + i, .stop = &stop,
+		};
+		need(!pthread_create(&thread[i], NULL, random_calls, &chance[i]),
+		     "thread");
+	}
+	for (i = 0; i < RANDOM_ROUNDS || now() < end; i++) {
+		n = i % RANDOM_BUFS;
+		if (a[n].handle)
+			need(!gpu_free(fd, a[n].handle), "free");
+		a[n] = gpu_alloc(fd, 4 * UNIT);
+		map_at(fd, base + n * 4 * UNIT, a[n].mmap_offset, 4 * UNIT);
+	}
+	atomic_store(&stop, true);
+	for (i = 0; i < RANDOM_THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		pinned += chance[i].pinned;
+		mapped += chance[i].mapped;
+		if (*chance[i].wrong)
+			wrong = chance[i].wrong;
+	}
+	for (n = 0; n < RANDOM_BUFS; n++)
+		gpu_free(fd, a[n].handle);
+	munmap(base, RANDOM_BUFS * 4 * UNIT);
+	check(pinned && (mapped || !reachable) && !*wrong,
+	      "random arguments: %u tables, %u mappings %s", pinned, mapped, wrong);
+	check(room_is(fd, &q), "nothing is left");
 }
 
 static bool closes;
@@ -616,6 +736,7 @@ int main(int argc, char **argv)
 	test_put_meanwhile(fd);
 	test_put_elsewhere(fd);
 	test_race(fd);
+	test_random(fd);
 	test_gone(fd, false);
 	test_gone(fd, true);
 	test_fork(fd);

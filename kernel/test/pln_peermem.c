@@ -6,7 +6,8 @@
  *		SECONDS of a race, 0: none
  *
  * The module peerlane_peercore_test is the core.  nvidia-peermem pins by the
- * callback flavour, or by the persistent one, from driver 560 on.  DMA of PEER
+ * callback flavour, or by the persistent one: from driver 560 on, and before where
+ * the core takes its other client.  DMA of PEER
  * gets to the GPU, that of FAR does not.  PEER has an engine, of the module
  * peerlane_p2p_test.
  */
@@ -77,6 +78,7 @@ static void test_client(void)
 /* Who pins by the callback flavour tells the core when memory goes away */
 static void find_flavour(int fd)
 {
+	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
 	char *p = dev_map(fd, &a);
 
@@ -85,6 +87,7 @@ static void find_flavour(int fd)
 	persistent = !region(0).invalidated;
 	cmd("dereg 0");
 	munmap(p, UNIT);
+	need(room_is(fd, &q), "the memory is free again");
 	printf("# it pins by the %s flavour\n",
 	       persistent ? "persistent" : "callback");
 }

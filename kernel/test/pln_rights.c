@@ -10,9 +10,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
-#include "pln_test.h"
+#include "pln_ring.h"
 
 #define NOBODY	65534
 
@@ -350,6 +349,177 @@ static void test_stuck(void)
 	check(driver_does(&q, "bind"), "the driver is bound again");
 }
 
+#define HELD	(2 * UNIT)
+
+/* One page that the kernel lends to somebody */
+static bool lend_fixed(char *p)
+{
+	static struct ring r;
+
+	ring_make(&r);
+	return !ring_pin(&r, p, 4096);
+}
+
+static bool lend_pipe(char *p)
+{
+	struct iovec vec = { p, 4096 };
+	int pipefd[2];
+
+	return !pipe(pipefd) && vmsplice(pipefd[1], &vec, 1, 0) == 4096;
+}
+
+static bool (*hold_by)(char *p);
+
+/* A program of nobody frees memory of which it has lent one page */
+static bool hold_one_page(void)
+{
+	struct pln_gpu_alloc a;
+	int fd;
+	char *p;
+
+	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+	    setresuid(NOBODY, NOBODY, NOBODY))
+		return false;
+	fd = gpu_open();
+	a = gpu_alloc(fd, HELD);
+	p = dev_map(fd, &a);
+	*(volatile char *)p = 1;
+	return hold_by(p) && !gpu_free(fd, a.handle) && !munmap(p, HELD);
+}
+
+/* Of the pages of BAR1 none can be lent so */
+static bool lend_bar1(void)
+{
+	int fd = gpu_open(), buf;
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	char *p;
+
+	buf = gpu_export(fd, a.handle, 0, UNIT);
+	p = mmap(NULL, UNIT, PROT_READ | PROT_WRITE, MAP_SHARED, buf, 0);
+	return p == MAP_FAILED || lend_pipe(p) || lend_fixed(p);
+}
+
+static void pci_address(const struct pln_gpu_query *q, char *text, size_t size)
+{
+	snprintf(text, size, "%04x:%02x:%02x.%x", q->pci_domain, q->pci_bus,
+		 q->pci_devfn >> 3, q->pci_devfn & 7);
+}
+
+/* The line of the quarantine for memory of this process; its place in VRAM, or ~0 */
+static unsigned long long quarantined(const char *pci, pid_t pid)
+{
+	unsigned long long vram, size, found = ~0ull;
+	char path[96], line[256];
+	int process;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/peerlane_gpu/%s/quarantine",
+		 pci);
+	f = fopen(path, "r");
+	need(f, "quarantine");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "vram %llx size %llu process %d", &vram, &size,
+			   &process) == 3 && process == pid && size == HELD &&
+		    strstr(line, " coherent-pages=1\n"))
+			found = vram;
+	fclose(f);
+	return found;
+}
+
+/* All memory that there is, and none of it is at [@vram, @vram + HELD) */
+static bool never_given(int fd, unsigned long long vram)
+{
+	struct pln_gpu_alloc a;
+	uint64_t size, got = 0;
+	bool given = false;
+
+	for (size = 64 * MIB; size >= UNIT; size /= 2)
+		for (;;) {
+			a = (struct pln_gpu_alloc){ .size = size };
+			if (ioctl(fd, PLN_GPU_IOC_ALLOC, &a))
+				break;
+			got += a.size;
+			given |= a.mmap_offset < vram + HELD &&
+				 vram < a.mmap_offset + a.size;
+		}
+	return !given && got == gpu_query(fd).vram_size - HELD;
+}
+
+static void test_lend(const char *what, bool (*lend)(char *p))
+{
+	int fd = gpu_open(), all, i, status;
+	struct pln_gpu_query q = gpu_query(fd);
+	unsigned long long vram;
+	char pci[32];
+	double start;
+	pid_t pid, unbind;
+
+	hold_by = lend;
+	pci_address(&q, pci, sizeof(pci));
+	pid = start_holder(hold_one_page);
+	vram = quarantined(pci, pid);
+	check(vram != ~0ull && gpu_query(fd).vram_free == q.vram_free - HELD,
+	      "%s: freed with a page lent, it is in quarantine, with the process's number",
+	      what);
+	all = gpu_open();
+	check(never_given(all, vram), "%s: and never given out meanwhile", what);
+	close(all);
+
+	need(!shell("dmesg -c >/dev/null"), "dmesg");
+	fflush(stdout);
+	unbind = fork();
+	need(unbind >= 0, "fork");
+	if (!unbind)
+		_exit(shell("echo %s >/sys/bus/pci/drivers/peerlane_gpu/unbind", pci));
+	for (i = 0; i < 3000 && shell("dmesg | grep -q 'removal waits for %u bytes of GPU memory of process %d (pln_rights)'",
+				      HELD, pid); i++)
+		usleep(10000);
+	check(i < 3000, "%s: removal waits, and the log names the process", what);
+	check(!waitpid(unbind, &status, WNOHANG), "%s: it waits", what);
+	end_holder(pid);
+	start = now();
+	check(ends_well(unbind) && now() - start < 20,
+	      "%s: it ends with the process", what);
+	close(fd);
+	check(driver_does(&q, "bind"), "%s: the driver is bound again", what);
+	fd = gpu_open();
+	check(room_is(fd, &q), "%s: all memory is free again", what);
+	close(fd);
+}
+
+/* The last descriptor of the device is in a socket: who sent it is gone, not the memory */
+static void test_in_flight(void)
+{
+	int fd = gpu_open(), gpu, in_flight[2];
+	struct pln_gpu_query q;
+	pid_t pid;
+
+	q = gpu_query(fd);
+	need(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in_flight),
+	     "sockets");
+	fflush(stdout);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		need(!setresuid(NOBODY, NOBODY, NOBODY), "nobody");
+		gpu = gpu_open();
+		gpu_alloc(gpu, HELD);
+		send_fd(in_flight[0], gpu);
+		_exit(0);
+	}
+	need(ends_well(pid), "the sender");
+	check(gpu_query(fd).vram_free == q.vram_free - HELD,
+	      "a descriptor under way keeps the memory of a program that has ended");
+	check(driver_does(&q, "unbind"), "and does not hold up removal");
+	close(in_flight[0]);
+	close(in_flight[1]);
+	close(fd);
+	check(driver_does(&q, "bind"), "the driver is bound again");
+	fd = gpu_open();
+	check(room_is(fd, &q), "all memory is free again");
+	close(fd);
+}
+
 int main(void)
 {
 	struct pln_gpu_query q;
@@ -382,5 +552,17 @@ int main(void)
 	check(room_is(fd, &q), "all memory is free again");
 	close(fd);
 	test_stuck();
+	test_in_flight();
+	if (q.features & PLN_GPU_FEAT_COHERENT) {
+		fflush(stdout);
+		pid = fork();
+		need(pid >= 0, "fork");
+		if (!pid)
+			_exit(lend_bar1());
+		check(ends_well(pid),
+		      "pages of BAR1 go neither into a pipe nor into fixed buffers");
+		test_lend("fixed buffer", lend_fixed);
+		test_lend("pipe", lend_pipe);
+	}
 	return test_end();
 }

@@ -6,6 +6,12 @@
 # timeout: 180
 . "$TOP/tests/kernel/lib.sh"
 
+# debug-gdrdrv.sh has another kernel
+kver=${KVER:-7.2}
+headers=/usr/src/linux-$kver
+case $kver in
+*-debug) headers=$BUILD/guest/$kver/headers ;;
+esac
 # Not ours to ship, and in no package of Debian
 gdrcopy=$PEERLANE_CACHE/third-party/gdrcopy
 nvidia=$PEERLANE_CACHE/third-party/nvidia-open
@@ -20,13 +26,18 @@ cat >"$OUT/gdr/Kbuild" <<END
 obj-m := gdrdrv.o
 ccflags-y := -I$nvidia/nvidia -I\$(src) -DGDRDRV_OPENSOURCE_NVIDIA -DGDRDRV_HAVE_VM_FLAGS_SET -DGDRDRV_HAVE_PROC_OPS
 END
-built=$BUILD/kernel/7.2
-check "it compiles, with NVIDIA's header, against our symbols" make -C /usr/src/linux-7.2 M="$OUT/gdr" \
+built=$BUILD/kernel/$kver
+check "it compiles, with NVIDIA's header, against our symbols" make -C "$headers" M="$OUT/gdr" \
 	KBUILD_EXTRA_SYMBOLS="$built/peerlane_gpu/Module.symvers" modules
 if [ -f "$OUT/gdr/gdrdrv.ko" ]; then
 	strip --strip-debug "$OUT/gdr/gdrdrv.ko"
 	DRIVER_FILES=$OUT/gdr/gdrdrv.ko
-	VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
-	driver_guest 7.2 driver gdrdrv 170
+	case $kver in
+	*-debug) debug_guest "$kver" driver gdrdrv 880 ;;
+	*)
+		VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
+		driver_guest "$kver" driver gdrdrv 170
+		;;
+	esac
 fi
 finish

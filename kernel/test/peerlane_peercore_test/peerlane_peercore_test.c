@@ -39,9 +39,14 @@ static bool old;
 module_param(old, bool, 0444);
 MODULE_PARM_DESC(old, "Be a core that does not know the flags of clients");
 
+static bool persistent;
+module_param(persistent, bool, 0444);
+MODULE_PARM_DESC(persistent, "Ask only clients that take no invalidations");
+
 struct test_client {
 	const struct peer_memory_client *ops;	/* NULL: not in use */
 	u32 flags;
+	bool invalidates;
 };
 
 enum test_mapped {
@@ -114,6 +119,7 @@ void *ib_register_peer_memory_client(const struct peer_memory_client *client,
 	if (!old && client->version[IB_PEER_MEMORY_VER_MAX - 1] == 1 &&
 	    ex->ex_size == sizeof(*ex))
 		c->flags = ex->flags;
+	c->invalidates = invalidate;
 	if (invalidate)
 		*invalidate = test_invalidate;
 	c->ops = client;
@@ -139,7 +145,7 @@ static int test_acquire(struct test_region *r, unsigned long addr, size_t size)
 	int ret = 0;
 
 	for (c = test_clients; c < test_clients + TEST_CLIENTS; c++) {
-		if (!c->ops)
+		if (!c->ops || (persistent && c->invalidates))
 			continue;
 		ret = c->ops->acquire(addr, size, NULL, NULL, &r->context);
 		if (ret != 1)

@@ -41,6 +41,13 @@ pci_of() {
 	readlink -f "/sys/class/peerlane_gpu/$1/device" | sed 's/.*\///'
 }
 
+# nothing_held PCI-ADDRESS: lines of debugfs memory that count what is held must be 0
+nothing_held() {
+	cat "/sys/kernel/debug/peerlane_gpu/$1/memory"
+	awk '/^(vram-used|vram-quarantined|bar1-used|files|buffers|exports|p2p-tables|jobs|pinned) / { seen++; bad += $2 != 0 }
+	END { exit bad || seen != 9 }' "/sys/kernel/debug/peerlane_gpu/$1/memory"
+}
+
 # give_peer PCI-ADDRESS: that GPU becomes the device of peerlane_p2p_test
 give_peer() {
 	echo "$1" >/sys/bus/pci/drivers/peerlane_gpu/unbind
