@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: nvidia-fs, unmodified, from NVIDIA's source: compiled with NVIDIA's header, it pins GPU memory, and that is freed meanwhile
 # tags: kernel guest third-party
-# tier: all
+# tier: nightly
 # timeout: 900
 . "$TOP/tests/kernel/lib.sh"
 
