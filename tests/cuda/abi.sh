@@ -25,12 +25,27 @@ check_false "only cu* and plnMem* are exported" \
 comm -23 known exported >missing
 check "cuGetProcAddress knows functions" test -s known
 check_false "every one of them is exported" test -s missing
-grep -oE '^CUresult cu[A-Za-z0-9_]+' "$src/cuda_proto.h" |
+cc -E -P -x c "$src/cuda_proto.h" | grep -oE 'CUresult cu[A-Za-z0-9_]+' |
 	sed 's/CUresult //' | sort >declared
 check "every declared function is known to cuGetProcAddress" cmp declared known
+grep -vE '_pt[ds][sz]$' exported | grep -v ^pln | comm -13 declared - >unknown
+check_false "nothing else of cu* is exported" test -s unknown
 for name in plnMemCrc32c plnMemCompare plnMemAdd; do
 	check "$name is exported" grep -qx "$name" exported
 done
+
+# The second symbols are the same functions: those that NVIDIA's header renames to
+readelf --dyn-syms -W "$lib" | awk '$8 ~ /^cu/ { print $2, $8 }' >places
+awk '{ at[$2] = $1 }
+	END { for (f in at) if (f ~ /_pt[ds][sz]$/) {
+		n++
+		plain = f
+		sub(/_pt[ds][sz]$/, "", plain)
+		if (at[f] != at[plain])
+			print f
+	} print n + 0 >"aliases" }' places >elsewhere
+check_eq "second symbols, for per-thread default streams" 50 "$(cat aliases)"
+check_false "each is the same function" test -s elsewhere
 
 # A program as NVIDIA's toolchain links it: undefined symbols, no versions
 cat >program.c <<'PROGRAM'
@@ -75,7 +90,7 @@ else
 	check "signatures as in cuda.h" \
 		cc -std=gnu11 -I"$header" -c -o types.o types.c
 	# the same check sees a wrong one
-	sed 's/^CUresult cuCtxGetDevice(CUdevice/CUresult cuCtxGetDevice(long/' \
+	sed 's/^\(PLN_F(cuCtxGetDevice, , .*, \)CUdevice/\1long/' \
 		types.c >wrong.c
 	check_fails "a wrong signature is seen" "conflicting types for .cuCtxGetDevice" \
 		cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c

@@ -54,7 +54,7 @@ for program in c99 c++17; do
 done
 
 # A function whose only symbol has a version in its name needs the plain name.
-grep -oE '^CUresult cu[A-Za-z0-9_]+' "$src/cuda_proto.h" | sed 's/CUresult //' | sort >declared
+cc -E -P -x c "$src/cuda_proto.h" | grep -oE 'CUresult cu[A-Za-z0-9_]+' | sed 's/CUresult //' | sort >declared
 sed -n 's/_v[0-9]*$//p' declared | sort -u | comm -23 - declared >plain
 sed -n 's/^#define \(cu[A-Za-z0-9]*\)[ 	].*/\1/p' "$src/cuda.h" | sort >named
 check "there are such functions" test -s plain

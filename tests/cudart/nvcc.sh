@@ -24,6 +24,7 @@ mkdir -p "$case"
 		nvcc -rdc=true -o "$case/static-rdc" "$src/shared.cu" &&
 		nvcc -shared -Xcompiler -fPIC -DLIBRARY -o "$case/libstatic.so" "$src/static.cu" &&
 		nvcc -o "$case/many" "$src/static.cu" -L"$case" -lstatic -Xlinker -rpath,/case -lpthread &&
+		cc -o "$case/late" "$src/late.c" -ldl &&
 		strip -o "$case/stripped" "$case/many" &&
 		nvcc -ptx -o "$case/kernel.ptx" "$src/kernel.cu"
 } >nvcc.log 2>&1
@@ -50,6 +51,8 @@ for name in static static-per-thread static-rdc many; do
 	PEERLANE_LOG=1 say $name peerlane run ./$name
 done
 say both peerlane run ./shared
+PEERLANE_LOG=1 say late peerlane run ./late ./libstatic.so
+say late-alone ./late ./libstatic.so
 say stripped peerlane run ./stripped
 SCRIPT
 chmod +x "$case/run"
@@ -76,6 +79,13 @@ for name in static static-per-thread static-rdc; do
 	check "$name: every function of the runtime in it is led to ours" \
 		grep -q "^$name: libpeerlane-cudart: /case/$name: $(wc -l <inside) functions of its CUDA 13 runtime .*, 0 unknown" "$said"
 done
+nm "$case/libstatic.so" | awk '$2 ~ /[tT]/ && $3 ~ /^(__)?cuda[A-Z]/ && $3 !~ /BinaryUtil$/' >inside-library
+check "late: a plugin's runtime is led to ours, too" grep -q \
+	"^late: libpeerlane-cudart: .*/libstatic.so: $(wc -l <inside-library) functions of its CUDA 13 runtime .*, 0 unknown" "$said"
+check "late: its constructor is served" grep -q "^late: library: before main: 0, Peerlane emulated GPU" "$said"
+check_eq "late: four threads, streams, events" 4 "$(grep -c "^late: library: thread: copied right, event 0" "$said")"
+check "late: it ends well" grep -q '^late: ended 0' "$said"
+check "late: without peerlane run it ends, and says why" grep -q '^late-alone: ended 126' "$said"
 for who in program library; do
 	check "many: $who: a call before main" grep -q "^many: $who: before main: 0, Peerlane emulated GPU" "$said"
 	check_eq "many: $who: four threads, streams, events" 4 "$(grep -c "^many: $who: thread: copied right, event 0" "$said")"

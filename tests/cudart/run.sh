@@ -35,14 +35,14 @@ check_eq "and nothing is said" "" "$(cat out err)"
 check "the static tool says that it has no run" sh -c "! '$BUILD/userlib/peerlane.static' run true 2>&1 | grep -v 'install the other one'"
 
 # shellcheck disable=SC2016
-show='echo "$LD_PRELOAD|$LD_LIBRARY_PATH"'
+show='echo "$LD_PRELOAD|$LD_AUDIT|$LD_LIBRARY_PATH"'
 folder=$(cd "$BUILD/userlib" && pwd -P)
 status 0 sh -c "$show"
-check_eq "the library and its folder" "$folder/libpeerlane-cudart.so.0|$folder" "$(cat out)"
+check_eq "the library and its folder" "$folder/libpeerlane-cudart.so.0|$folder/libpeerlane-cudart.so.0|$folder" "$(cat out)"
 cc -shared -fPIC -o other.so -x c /dev/null
-LD_PRELOAD=$OUT/other.so LD_LIBRARY_PATH=/nowhere "$tool" run sh -c "$show" >out 2>err
+LD_PRELOAD=$OUT/other.so LD_AUDIT=$OUT/other.so LD_LIBRARY_PATH=/nowhere "$tool" run sh -c "$show" >out 2>err
 check_eq "what was set before is kept, behind" \
-	"$folder/libpeerlane-cudart.so.0:$OUT/other.so|$folder:/nowhere" "$(cat out)"
+	"$folder/libpeerlane-cudart.so.0:$OUT/other.so|$folder/libpeerlane-cudart.so.0:$OUT/other.so|$folder:/nowhere" "$(cat out)"
 
 # A program with the shared runtime finds it there; with it linked in: cudart/static
 printf 'int cudaRuntimeGetVersion(int *); int main(void) { int v; return cudaRuntimeGetVersion(&v) || v != 13000; }\n' >shared.c
@@ -52,14 +52,35 @@ check_eq "a program with the shared runtime alone: the loader's status" 127 $?
 check "... which does not find it" grep -q "libcudart.so.13: cannot open shared object file" err
 status 0 ./shared
 
+# As libfabric has it
+cat >by-link.c <<'PROGRAM'
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(void)
+{
+	void *lib = dlopen("libcudart.so", RTLD_NOW);
+	int (*version)(int *) = lib ? (int (*)(int *))dlsym(lib, "cudaRuntimeGetVersion") : NULL;
+	int v;
+
+	if (!version) {
+		puts(dlerror());
+		return 1;
+	}
+	return version(&v) || v != 13000;
+}
+PROGRAM
+cc -o by-link by-link.c -ldl
+status 0 ./by-link
+
 # Installed, it finds the library in the folder of its own
 check "make install" flock "$BUILD/userlib/tests.lock" \
 	make -C "$TOP/userlib" O="$BUILD/userlib" DESTDIR="$OUT/root" install
 installed=$OUT/root/usr/local
 "$installed/bin/peerlane" run sh -c "$show" >out 2>err
 check_eq "installed: the library and its folder" \
-	"$installed/lib/peerlane/libpeerlane-cudart.so.0|$installed/lib/peerlane" "$(cat out)"
-check_eq "with our runtimes beside it, and no driver" "cuda-12 cuda-13 libcudart.so.12 libcudart.so.13 libpeerlane-cudart.so.0 " \
+	"$installed/lib/peerlane/libpeerlane-cudart.so.0|$installed/lib/peerlane/libpeerlane-cudart.so.0|$installed/lib/peerlane" "$(cat out)"
+check_eq "with our runtimes beside it, and no driver" "cuda-12 cuda-13 libcudart.so libcudart.so.12 libcudart.so.13 libpeerlane-cudart.so.0 " \
 	"$(cd "$installed/lib/peerlane" && echo * | tr '\n' ' ')"
 mv "$installed" "$OUT/a blank"
 "$OUT/a blank/bin/peerlane" run true >out 2>err

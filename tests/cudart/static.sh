@@ -3,7 +3,7 @@
 # desc: programs with a CUDA runtime linked in are led to ours, or told why not; the runtime is a fake here
 # tags: quick cuda
 # tier: check
-# timeout: 180
+# timeout: 300
 . "$TOP/scenarios/lib/case.sh"
 need_tool make flock cc strip nm readelf
 
@@ -43,7 +43,7 @@ program() {
 }
 # refused NAME TEXT: the program is stopped before main, and is told why
 refused() {
-	LD_PRELOAD=$lead "./$1" calls >"$1.out" 2>"$1.err"
+	LD_AUDIT=$lead LD_PRELOAD=$lead "./$1" calls >"$1.out" 2>"$1.err"
 	check_eq "$1: status 126" 126 $?
 	check_eq "$1: nothing of it ran" "" "$(cat "$1.out")"
 	check "$1: it says why" grep -q "^libpeerlane-cudart: .*/$1: .*$2" "$1.err"
@@ -65,7 +65,7 @@ for major in 12 13; do
 	check "$major: alone, the fake answers before main" grep -q '^program: before main: count -1, error 4242$' alone.out
 	check "$major: and in it" grep -q '^main: CUDA 0, memory 4242 , launch 4242, last 4242, free 4242$' alone.out
 
-	PEERLANE_LOG=1 LD_PRELOAD=$lead "./p$major" table 2>table.err | grep -v '^program: ' >"table.$major"
+	PEERLANE_LOG=1 LD_AUDIT=$lead LD_PRELOAD=$lead "./p$major" table 2>table.err | grep -v '^program: ' >"table.$major"
 	check_eq "$major: led over, too" "$(wc -l <"names.$major")" "$(wc -l <"table.$major")"
 	awk 'FNR == NR { at[$3, $1] = 1; next }
 		$2 != "libpeerlane-cudart.so.0" || !(($1, $3) in at)' places "table.$major" >elsewhere
@@ -73,7 +73,7 @@ for major in 12 13; do
 	check "$major: the log says how many" grep -q \
 		": $(($(wc -l <"names.$major") - 1)) functions of its CUDA $major runtime lead to Peerlane's, 1 unknown ones to a refusal\$" table.err
 
-	LD_PRELOAD=$lead "./p$major" calls >calls.out 2>calls.err
+	LD_AUDIT=$lead LD_PRELOAD=$lead "./p$major" calls >calls.out 2>calls.err
 	check "$major: it ends well" test $? -eq 0
 	check "$major: before main" grep -q '^program: before main: count 1, error 0$' calls.out
 	check_eq "$major: memory and copies work, a launch is refused: main, four threads, a child" \
@@ -90,7 +90,7 @@ cc -O1 -g -D_GNU_SOURCE -fPIC -shared -DLIBRARY -o libwith.so "$src/test/lead_pr
 	cc -O1 -g -D_GNU_SOURCE -Ip13.d -o with "$src/test/lead_program.c" "$src/test/lead_table.c" "$src/test/lead_own.c" p13.d/fake.o \
 		-Wl,--no-as-needed "$OUT/libwith.so" -pthread -ldl >>cc.log 2>&1
 check "a program and a library, each with a runtime" test $? -eq 0
-PEERLANE_LOG=1 LD_PRELOAD=$lead ./with calls >with.out 2>with.err
+PEERLANE_LOG=1 LD_AUDIT=$lead LD_PRELOAD=$lead ./with calls >with.out 2>with.err
 check "library: it ends well" test $? -eq 0
 check "library: its own constructor is served" grep -q '^library: before main: count 1, error 0$' with.out
 check "library: so are its calls, and the program's" test \
@@ -100,22 +100,56 @@ check "library: by the runtime of its version" grep -q 'libwith.so: .* CUDA 12 r
 check "library: and the program by that of its own" grep -q '/with: .* CUDA 13 runtime' with.err
 
 # One that the program does not know of, there from the start
-LD_PRELOAD=$lead:./libwith.so ./p13 calls >beside.out 2>beside.err
+LD_AUDIT=$lead LD_PRELOAD=$lead:./libwith.so ./p13 calls >beside.out 2>beside.err
 check "a library preloaded as well is served" grep -q '^library: before main: count 1, error 0$' beside.out
+
+# One that the program loads later, unloads, and loads again; in a program with a runtime of its own, and with none
+cat >late.c <<'PROGRAM'
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 3; i++) {
+		void *lib = dlopen(argv[argc - 1], RTLD_NOW);
+		void (*calls)(void) = lib ? dlsym(lib, "library_calls") : 0;
+
+		if (!calls) {
+			puts(dlerror());
+			return 1;
+		}
+		calls();
+		/* one that stays, so that the next one lies elsewhere */
+		if (i != 1 && dlclose(lib))
+			return 1;
+	}
+	return 0;
+}
+PROGRAM
+cc -O1 -o late late.c -ldl
+LD_PRELOAD=$lead ./late ./libwith.so >late.out 2>late.err
+check "loaded later, without the auditor: the fake answers" grep -q '^library: before main: count -1, error 4242$' late.out
+PEERLANE_LOG=1 LD_AUDIT=$lead LD_PRELOAD=$lead ./late ./libwith.so >late.out 2>late.err
+check "loaded later: it ends well" test $? -eq 0
+check_eq "loaded later: its constructor is served, each time it is mapped" 2 \
+	"$(grep -c '^library: before main: count 1, error 0$' late.out)"
+check_eq "loaded later: so are its calls" 3 \
+	"$(grep -cE '^library: CUDA 12, memory 0 xyx, launch 801, last 801, free 0' late.out)"
+check_false "loaded later: nothing of the fake's" grep -q 4242 late.out
 
 # The loader started by hand: then the kernel runs that, and not the program
 loader=$(readelf -l p13 | sed -n 's/.*interpreter: \(.*\)]/\1/p')
-LD_PRELOAD=$lead "$loader" ./p13 calls >loader.out 2>loader.err
+LD_AUDIT=$lead LD_PRELOAD=$lead "$loader" ./p13 calls >loader.out 2>loader.err
 check "by the loader: the program is found" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' loader.out
 
 # Without its symbol table a program is stopped, a library is not
 strip -g -o kept p13
-LD_PRELOAD=$lead ./kept calls >kept.out 2>&1
+LD_AUDIT=$lead LD_PRELOAD=$lead ./kept calls >kept.out 2>&1
 check "strip -g keeps what is needed" grep -q '^main: CUDA [0-9]*, memory 0 xyx, launch 801' kept.out
 strip -o bare p13
 refused bare 'no symbol table, .* nvcc -cudart shared, or do not strip it'
 strip libwith.so
-LD_PRELOAD=$lead ./with calls >bare.out 2>bare.err
+LD_AUDIT=$lead LD_PRELOAD=$lead ./with calls >bare.out 2>bare.err
 check "a stripped library: the program runs" grep -q '^main: CUDA [0-9]*, memory 0 xyx, launch 801' bare.out
 check "a stripped library: what is said of it" grep -q 'libwith.so: .*no symbol table.*NVIDIA.s driver alone' bare.err
 
@@ -132,7 +166,7 @@ refused old 'older than 11.2'
 program eleven 12 -DOLDER >cc.log 2>&1
 changed='^N(cuda\(FuncGetAttributes\|GetDriverEntryPoint\(_ptsz\)\{0,1\}\))'
 check "11: has what is another in 12" test "$(grep -c "$changed" eleven.d/names.inc)" -ge 2
-PEERLANE_LOG=1 LD_PRELOAD=$lead ./eleven calls >eleven.out 2>eleven.err
+PEERLANE_LOG=1 LD_AUDIT=$lead LD_PRELOAD=$lead ./eleven calls >eleven.out 2>eleven.err
 check "11: it runs on 12" grep -q '^main: CUDA 12, memory 0 xyx, launch 801, last 801, free 0$' eleven.out
 check "11: what is another is refused" grep -q \
 	": $(($(grep -vc "$changed" eleven.d/names.inc) - 1)) functions of its CUDA 11 runtime .*, $(($(grep -c "$changed" eleven.d/names.inc) + 1)) unknown ones" eleven.err
@@ -146,32 +180,41 @@ for n in 64 65; do # with the one that is there already
 			i=$((i + 1))
 		done
 	} | LC_ALL=C sort >"many$n.d/names.inc"
-	program "many$n" 13 >cc.log 2>&1
+	program "many$n" 13 -fPIC >cc.log 2>&1
 done
-LD_PRELOAD=$lead ./many64 calls >many64.out 2>&1
+LD_AUDIT=$lead LD_PRELOAD=$lead ./many64 calls >many64.out 2>&1
 check "64 unknown functions are refused one by one" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' many64.out
+cc -O1 -g -D_GNU_SOURCE -fPIC -shared -DLIBRARY -o libmany.so "$src/test/lead_program.c" many64.d/fake.o
+LD_AUDIT=$lead LD_PRELOAD=$lead ./late ./libmany.so >late-many.out 2>&1
+check_eq "... and count once, however often a library is loaded" 3 "$(grep -c '^library: CUDA 13, memory 0 xyx, launch 801' late-many.out)"
 refused many65 'too many functions of the CUDA runtime that Peerlane does not know'
 program twins 13 -DTWIN >cc.log 2>&1
 refused twins 'cudaMalloc\(Twin\)* and cudaMalloc\(Twin\)* lie too close'
 
-# fault NAME OPTION TEXT: the system refuses something
+# faulty NAME OPTION: our library in a system that refuses something
+faulty() {
+	obj=$BUILD/userlib/obj/cudart
+	cc -shared -fPIC -pthread -Wl,-z,now "$2" -o "$1.so" "$src/test/lead_faults.c" "$obj/lead.o" "$obj/symtab.o" \
+		"$obj/12/whole.o" "$obj/13/whole.o" -ldl >cc.log 2>&1
+}
+# fault NAME OPTION TEXT: then the program is stopped
 fault() {
-	cc -shared -fPIC "$2" -o "$1.so" "$src/test/lead_faults.c" >cc.log 2>&1
+	faulty "$@"
 	cp p13 "$1"
-	lead=$OUT/$1.so:$BUILD/userlib/libpeerlane-cudart.so.0 refused "$1" "$3"
+	lead=$OUT/$1.so refused "$1" "$3"
 }
 fault no-write -DNO_WRITE 'cannot be made writable: Permission denied; .*SELinux.* nvcc -cudart shared'
 fault no-exec -DNO_EXEC 'cannot be made executable again: Permission denied'
 program changed 13 -DANSWER=4343 >cc.log 2>&1
 fault file-changed "-DOTHER=\"$OUT/changed\"" 'in memory is not that of the file'
 # What cannot be looked at is left alone, and that is said
-cc -shared -fPIC -DNO_OPEN -o no-open.so "$src/test/lead_faults.c"
-LD_PRELOAD=$OUT/no-open.so:$lead ./p13 calls >none.out 2>none.err
+faulty no-open -DNO_OPEN
+LD_AUDIT=$OUT/no-open.so LD_PRELOAD=$OUT/no-open.so ./p13 calls >none.out 2>none.err
 check "a file that cannot be read: said" grep -q '/p13: cannot be read: Permission denied; .* stays NVIDIA' none.err
 check "and the program runs as it is" grep -q '^main: CUDA 0, memory 4242' none.out
 cp p13 broken
 printf '\377\377\377' | dd of=broken bs=1 seek=42 conv=notrunc 2>/dev/null # in e_shoff
-LD_PRELOAD=$lead ./broken calls >broken.out 2>broken.err
+LD_AUDIT=$lead LD_PRELOAD=$lead ./broken calls >broken.out 2>broken.err
 check "broken section headers: said" grep -q '/broken: its symbols cannot be read: .* outside of it; ' broken.err
 check "and the program runs as it is" grep -q '^main: CUDA 0, memory 4242' broken.out
 
@@ -181,29 +224,30 @@ check_eq "no function is of both runtimes" "" "$(cut -d' ' -f1,3 table.12 table.
 printf 'const unsigned char proof[16] = { 0xd4, 8, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2 };\n' >proof.c
 for lib in libcudart.so.99 libcuda.so.99 libother.so; do
 	cc -shared -fPIC -s -o "$lib" proof.c
-	LD_PRELOAD=$OUT/$lib:$lead ./p13 table >"$lib.out" 2>"$lib.err"
+	LD_AUDIT=$lead LD_PRELOAD=$OUT/$lib:$lead ./p13 table >"$lib.out" 2>"$lib.err"
 done
 check_eq "NVIDIA's shared libraries are no stripped runtimes" "" "$(cat libcudart.so.99.err libcuda.so.99.err)"
 check "another library is" grep -q 'libother.so: .*no symbol table' libother.so.err
 strip -o "${lead##*/}" "$lead"
-LD_PRELOAD=$OUT/${lead##*/} ./p13 calls >own.out 2>own.err
+LD_AUDIT=$OUT/${lead##*/} LD_PRELOAD=$OUT/${lead##*/} ./p13 calls >own.out 2>own.err
 check_false "our own library, stripped, is no stripped runtime" grep -q 'no symbol table' own.err
 check "and serves as before" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' own.out
 
 program mock 13 -DMOCK >cc.log 2>&1
-PEERLANE_LOG=1 LD_PRELOAD=$lead ./mock calls >mock.out 2>mock.err
+PEERLANE_LOG=1 LD_AUDIT=$lead LD_PRELOAD=$lead ./mock calls >mock.out 2>mock.err
 check "a runtime that is not NVIDIA's is left alone" grep -q '^main: CUDA 0, memory 4242' mock.out
 check_eq "and nothing is said" "" "$(cat mock.err)"
 mkdir namespace.d
 names 13 | LC_ALL=C sort | sed '/^__cudaRegisterFatBinary$/d; s/.*/N(&)/' >namespace.d/names.inc
 printf 'void lead_table(void);\nint main(void)\n{\n\tlead_table();\n\treturn 0;\n}\n' >main.c
 cc -O2 -D_GNU_SOURCE -DOTHER -Inamespace.d -o namespace main.c "$src/test/lead_table.c" "$src/test/lead_fake.c" -ldl
-PEERLANE_LOG=1 LD_PRELOAD=$lead ./namespace >namespace.out 2>namespace.err
+PEERLANE_LOG=1 LD_AUDIT=$lead LD_PRELOAD=$lead ./namespace >namespace.out 2>namespace.err
 check "nor is one with a namespace cudart that registers no code" grep -q '^cudaMalloc stays$' namespace.out
 check_eq "and nothing is said of it" "" "$(cat namespace.err)"
 
 # Programs that have nothing to do with CUDA do not notice
-LD_PRELOAD=$lead sh -c 'echo nothing' >quiet.out 2>&1
+LD_AUDIT=$lead LD_PRELOAD=$lead sh -c 'echo nothing' >quiet.out 2>&1
 check_eq "another program: nothing is said" nothing "$(cat quiet.out)"
-check_eq "it brings no names into a program" "" "$(readelf --dyn-syms -W "$lead" | awk '$4 == "FUNC" && $7 != "UND"')"
+check_eq "it brings an auditor's names into a program, and no others" "la_objopen la_version " \
+	"$(readelf --dyn-syms -W "$lead" | awk '$4 == "FUNC" && $7 != "UND" { print $8 }' | sort | tr '\n' ' ')"
 finish

@@ -74,7 +74,6 @@ CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs,
 	return batch(dsts, srcs, sizes, count, attrs, starts, nr_attrs,
 		     fail ? fail : &unused, stream);
 }
-PLN_ALIAS(cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz);
 
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs,
 			       size_t *sizes, size_t count,
@@ -86,4 +85,3 @@ CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs,
 	return batch(dsts, srcs, sizes, count, attrs, starts, nr_attrs,
 		     &unused, stream);
 }
-PLN_ALIAS(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz);

@@ -199,7 +199,6 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg)
 		err = CUDA_ERROR_INVALID_VALUE;
 	return err ? err : add(stream, function, NULL, arg);
 }
-PLN_ALIAS(cuLaunchHostFunc, cuLaunchHostFunc_ptsz);
 
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
 			     void *arg, unsigned int flags)
@@ -210,4 +209,3 @@ CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
 		err = CUDA_ERROR_INVALID_VALUE;
 	return err ? err : add(stream, NULL, callback, arg);
 }
-PLN_ALIAS(cuStreamAddCallback, cuStreamAddCallback_ptsz);

@@ -325,53 +325,45 @@ CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
 	return pln_copy(dst, PLN_ANY, src, PLN_ANY, n, NULL, true);
 }
-PLN_ALIAS(cuMemcpy, cuMemcpy_ptds);
 
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t n,
 		       CUstream stream)
 {
 	return pln_copy(dst, PLN_ANY, src, PLN_ANY, n, stream, false);
 }
-PLN_ALIAS(cuMemcpyAsync, cuMemcpyAsync_ptsz);
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
 {
 	return pln_copy(dst, PLN_DEVICE, (uintptr_t)src, PLN_ANY, n, NULL, true);
 }
-PLN_ALIAS(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds);
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n,
 			      CUstream stream)
 {
 	return pln_copy(dst, PLN_DEVICE, (uintptr_t)src, PLN_ANY, n, stream, false);
 }
-PLN_ALIAS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz);
 
 CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n)
 {
 	return pln_copy((uintptr_t)dst, PLN_ANY, src, PLN_DEVICE, n, NULL, true);
 }
-PLN_ALIAS(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds);
 
 CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n,
 			      CUstream stream)
 {
 	return pln_copy((uintptr_t)dst, PLN_ANY, src, PLN_DEVICE, n, stream, false);
 }
-PLN_ALIAS(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz);
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
 	return pln_copy(dst, PLN_DEVICE, src, PLN_DEVICE, n, NULL, true);
 }
-PLN_ALIAS(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds);
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n,
 			      CUstream stream)
 {
 	return pln_copy(dst, PLN_DEVICE, src, PLN_DEVICE, n, stream, false);
 }
-PLN_ALIAS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz);
 
 /* Unified addressing knows the devices; the contexts must only be right */
 static CUresult peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
@@ -402,14 +394,12 @@ CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
 {
 	return peer(dst, dst_ctx, src, src_ctx, n, NULL, true);
 }
-PLN_ALIAS(cuMemcpyPeer, cuMemcpyPeer_ptds);
 
 CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
 			   CUcontext src_ctx, size_t n, CUstream stream)
 {
 	return peer(dst, dst_ctx, src, src_ctx, n, stream, false);
 }
-PLN_ALIAS(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz);
 
 /* ---- two dimensions: row by row ---- */
 
@@ -495,17 +485,14 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *c)
 {
 	return copy_2d(c, NULL, true);
 }
-PLN_ALIAS(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds);
 
 CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *c)
 {
 	return copy_2d(c, NULL, true);
 }
-PLN_ALIAS(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds);
 
 CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *c, CUstream stream)
 {
 	return copy_2d(c, stream, false);
 }
-PLN_ALIAS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz);
 

@@ -288,6 +288,3 @@ out_stream:
 }
 
 /* Names of programs built with per-thread default streams */
-PLN_ALIAS(cuStreamWaitEvent, cuStreamWaitEvent_ptsz);
-PLN_ALIAS(cuEventRecord, cuEventRecord_ptsz);
-PLN_ALIAS(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz);

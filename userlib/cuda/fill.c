@@ -118,45 +118,6 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 	return err;
 }
 
-CUresult cuMemsetD8_v2(CUdeviceptr dst, unsigned char value, size_t n)
-{
-	return fill(dst, value, 1, n, NULL, true);
-}
-PLN_ALIAS(cuMemsetD8_v2, cuMemsetD8_v2_ptds);
-
-CUresult cuMemsetD16_v2(CUdeviceptr dst, unsigned short value, size_t n)
-{
-	return fill(dst, value, 2, n, NULL, true);
-}
-PLN_ALIAS(cuMemsetD16_v2, cuMemsetD16_v2_ptds);
-
-CUresult cuMemsetD32_v2(CUdeviceptr dst, unsigned int value, size_t n)
-{
-	return fill(dst, value, 4, n, NULL, true);
-}
-PLN_ALIAS(cuMemsetD32_v2, cuMemsetD32_v2_ptds);
-
-CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t n,
-			 CUstream stream)
-{
-	return fill(dst, value, 1, n, stream, false);
-}
-PLN_ALIAS(cuMemsetD8Async, cuMemsetD8Async_ptsz);
-
-CUresult cuMemsetD16Async(CUdeviceptr dst, unsigned short value, size_t n,
-			  CUstream stream)
-{
-	return fill(dst, value, 2, n, stream, false);
-}
-PLN_ALIAS(cuMemsetD16Async, cuMemsetD16Async_ptsz);
-
-CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t n,
-			  CUstream stream)
-{
-	return fill(dst, value, 4, n, stream, false);
-}
-PLN_ALIAS(cuMemsetD32Async, cuMemsetD32Async_ptsz);
-
 /* ---- two dimensions ---- */
 
 /* @pitch is in bytes, @columns in elements */
@@ -189,45 +150,31 @@ static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
 	return err;
 }
 
-CUresult cuMemsetD2D8_v2(CUdeviceptr dst, size_t pitch, unsigned char value,
-			 size_t width, size_t height)
-{
-	return fill_2d(dst, pitch, value, 1, width, height, NULL, true);
+/* For elements of one width: a line, two dimensions, and both in a stream */
+#define FILLS(bits, type)						\
+CUresult cuMemsetD##bits##_v2(CUdeviceptr dst, type value, size_t n)	\
+{									\
+	return fill(dst, value, sizeof(value), n, NULL, true);		\
+}									\
+CUresult cuMemsetD##bits##Async(CUdeviceptr dst, type value, size_t n,	\
+				CUstream stream)			\
+{									\
+	return fill(dst, value, sizeof(value), n, stream, false);	\
+}									\
+CUresult cuMemsetD2D##bits##_v2(CUdeviceptr dst, size_t pitch, type value, \
+				size_t width, size_t height)		\
+{									\
+	return fill_2d(dst, pitch, value, sizeof(value), width, height, \
+		       NULL, true);					\
+}									\
+CUresult cuMemsetD2D##bits##Async(CUdeviceptr dst, size_t pitch,	\
+				  type value, size_t width,		\
+				  size_t height, CUstream stream)	\
+{									\
+	return fill_2d(dst, pitch, value, sizeof(value), width, height, \
+		       stream, false);					\
 }
-PLN_ALIAS(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds);
 
-CUresult cuMemsetD2D16_v2(CUdeviceptr dst, size_t pitch, unsigned short value,
-			  size_t width, size_t height)
-{
-	return fill_2d(dst, pitch, value, 2, width, height, NULL, true);
-}
-PLN_ALIAS(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds);
-
-CUresult cuMemsetD2D32_v2(CUdeviceptr dst, size_t pitch, unsigned int value,
-			  size_t width, size_t height)
-{
-	return fill_2d(dst, pitch, value, 4, width, height, NULL, true);
-}
-PLN_ALIAS(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds);
-
-CUresult cuMemsetD2D8Async(CUdeviceptr dst, size_t pitch, unsigned char value,
-			   size_t width, size_t height, CUstream stream)
-{
-	return fill_2d(dst, pitch, value, 1, width, height, stream, false);
-}
-PLN_ALIAS(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz);
-
-CUresult cuMemsetD2D16Async(CUdeviceptr dst, size_t pitch,
-			    unsigned short value, size_t width, size_t height,
-			    CUstream stream)
-{
-	return fill_2d(dst, pitch, value, 2, width, height, stream, false);
-}
-PLN_ALIAS(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz);
-
-CUresult cuMemsetD2D32Async(CUdeviceptr dst, size_t pitch, unsigned int value,
-			    size_t width, size_t height, CUstream stream)
-{
-	return fill_2d(dst, pitch, value, 4, width, height, stream, false);
-}
-PLN_ALIAS(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz);
+FILLS(8, unsigned char)
+FILLS(16, unsigned short)
+FILLS(32, unsigned int)

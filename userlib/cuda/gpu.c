@@ -2,9 +2,7 @@
 /*
  * What the driver says about a GPU, and names of GPUs.
  */
-#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,20 +44,30 @@ void pln_bus_id_text(const struct pln_gpu_query *info,
 		 info->pci_devfn & 7);
 }
 
+/*
+ * A number as NVIDIA's libraries take it: of any length, with a sign or blanks in
+ * front, and of one that is too large its low bits
+ */
+static bool parse_part(const char **s, unsigned int *out)
+{
+	char *end;
+	bool some;
+
+	*out = (unsigned int)strtoul(*s, &end, 16);
+	some = end != *s;
+	*s = end;
+	return some;
+}
+
 bool pln_bus_id_parse(const char *id, unsigned int out[4])
 {
-	unsigned long part[3], fn = 0;
+	unsigned int part[3], fn = 0;
 	const char *s = id;
 	int n = 0;
-	char *end;
 
 	for (;;) {
-		if (n == 3 || !isxdigit((unsigned char)*s))
+		if (n == 3 || !parse_part(&s, &part[n++]))
 			return false;
-		part[n] = strtoul(s, &end, 16);
-		if (part[n++] > UINT_MAX)
-			return false;
-		s = end;
 		if (*s != ':')
 			break;
 		s++;
@@ -67,17 +75,16 @@ bool pln_bus_id_parse(const char *id, unsigned int out[4])
 	if (n < 2)
 		return false;
 	if (*s == '.') {
-		if (!isxdigit((unsigned char)s[1]))
+		s++;
+		if (!parse_part(&s, &fn))
 			return false;
-		fn = strtoul(s + 1, &end, 16);
-		s = end;
 	}
 	if (*s || fn > 7)
 		return false;
-	out[0] = n == 3 ? (unsigned int)part[0] : 0;
-	out[1] = (unsigned int)part[n - 2];
-	out[2] = (unsigned int)part[n - 1];
-	out[3] = (unsigned int)fn;
+	out[0] = n == 3 ? part[0] : 0;
+	out[1] = part[n - 2];
+	out[2] = part[n - 1];
+	out[3] = fn;
 	return true;
 }
 

@@ -34,11 +34,6 @@
 #define PLN_USUAL_SHARED	((int)(48 * KiB))
 #define PLN_MAX_SHARED		((int)(227 * KiB))
 
-/* Second name of a function, for programs built with per-thread streams */
-#define PLN_ALIAS(name, alias_name)					\
-	extern __typeof__(name) alias_name				\
-		__attribute__((alias(#name), visibility("default")))
-
 /*
  * Begins a function that programs replace in memory.  UCX does that to learn of
  * memory that comes and goes: it moves the first 5 to 12 bytes elsewhere, and knows

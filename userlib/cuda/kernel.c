@@ -190,7 +190,6 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x,
 	(void)extra;
 	return refuse(function, dim, stream);
 }
-PLN_ALIAS(cuLaunchKernel, cuLaunchKernel_ptsz);
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
 				   unsigned int grid_y, unsigned int grid_z,
@@ -201,7 +200,6 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
 	return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x,
 			      block_y, block_z, shared, stream, params, NULL);
 }
-PLN_ALIAS(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz);
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
 			  void **params, void **extra)
@@ -218,4 +216,3 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
 			      config->sharedMemBytes, config->hStream, params,
 			      extra);
 }
-PLN_ALIAS(cuLaunchKernelEx, cuLaunchKernelEx_ptsz);

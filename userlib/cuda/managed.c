@@ -180,14 +180,12 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t n, CUmemLocation where,
 	pthread_mutex_unlock(&pln.lock);
 	return err;
 }
-PLN_ALIAS(cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz);
 
 CUresult cuMemPrefetchAsync(CUdeviceptr ptr, size_t n, CUdevice dev,
 			    CUstream stream)
 {
 	return cuMemPrefetchAsync_v2(ptr, n, place_of(dev), 0, stream);
 }
-PLN_ALIAS(cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz);
 
 /* ---- what was said about it ---- */
 
@@ -332,4 +330,3 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr ptr, size_t n,
 	pthread_mutex_unlock(&pln.lock);
 	return err;
 }
-PLN_ALIAS(cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz);

@@ -493,7 +493,8 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 	return err;
 }
 
-CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
+static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
+			      CUresult (*drain)(struct pln_file *file))
 {
 	struct pln_range *range;
 	struct pln_file *file;
@@ -503,7 +504,7 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 	if (err || !range)
 		return err;
 	/* What was asked for may still use it.  Stuck: leave it as it is. */
-	err = pln_drain(file);
+	err = drain(file);
 	if (err)
 		pln_range_back(range);
 	else
@@ -513,20 +514,19 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 	return err;
 }
 
-/* Of the library's own; the context is alive, and its jobs alone use it */
+CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
+{
+	return take_and_free(addr, kinds, none, pln_drain);
+}
+
+/*
+ * Of the library's own; the context is alive, and its jobs alone use it.  Stuck,
+ * it is freed with the context.
+ */
 void pln_device_free(CUdeviceptr ptr)
 {
-	struct pln_range *range;
-	struct pln_file *file;
-	CUcontext ctx;
-
-	if (range_take(ptr, PLN_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, &range,
-		       &file, &ctx))
-		return;
-	if (!pln_file_drain(file))
-		pln_range_free(range);
-	pln_file_put(file);
-	pln_ctx_put(ctx);
+	take_and_free(ptr, PLN_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE,
+		      pln_file_drain);
 }
 
 PLN_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)

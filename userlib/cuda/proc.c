@@ -12,9 +12,9 @@ static const struct {
 	int since;			/* CUDA version, 1000 * major + 10 * minor */
 	void (*fn)(void);
 } table[] = {
-#define F(base, since, symbol) { #base, since, (void (*)(void))symbol },
-#include "functions.inc"
-#undef F
+#define PLN_F(name, suffix, since, alias, sorts, ...) \
+	{ #name, since, (void (*)(void))name##suffix },
+#include "cuda_proto.h"
 };
 
 static void (*look_up(const char *name, int version, unsigned int *status))(void)

@@ -466,7 +466,6 @@ PLN_PATCHABLE(cuMemAllocAsync, CUdeviceptr *ptr, size_t size, CUstream handle)
 	}
 	return alloc(ptr, size, pool, stream);
 }
-PLN_ALIAS(cuMemAllocAsync, cuMemAllocAsync_ptsz);
 
 PLN_PATCHABLE(cuMemAllocFromPoolAsync, CUdeviceptr *ptr, size_t size,
 	      CUmemoryPool handle, CUstream stream_handle)
@@ -484,7 +483,6 @@ PLN_PATCHABLE(cuMemAllocFromPoolAsync, CUdeviceptr *ptr, size_t size,
 	}
 	return alloc(ptr, size, pool, stream);
 }
-PLN_ALIAS(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz);
 
 /* @range is in no tree any more */
 void pln_pool_give(struct pln_range *range)
@@ -542,4 +540,3 @@ out:
 	pln_obj_put(&stream->obj);
 	return err;
 }
-PLN_ALIAS(cuMemFreeAsync, cuMemFreeAsync_ptsz);

@@ -190,16 +190,15 @@ CUresult name(CUstream handle, type *out)				\
 		err = CUDA_ERROR_INVALID_VALUE;				\
 	pln_obj_put(&stream->obj);					\
 	return err;							\
-}									\
-PLN_ALIAS(name, name##_ptsz)
+}
 
-GETTER(cuStreamGetPriority, int, stream->priority);
-GETTER(cuStreamGetFlags, unsigned int, stream->flags);
-GETTER(cuStreamGetId, unsigned long long, stream->id);
-GETTER(cuStreamGetCtx, CUcontext, stream->ctx);
-GETTER(cuStreamGetDevice, CUdevice, stream->ctx->dev->ordinal);
+GETTER(cuStreamGetPriority, int, stream->priority)
+GETTER(cuStreamGetFlags, unsigned int, stream->flags)
+GETTER(cuStreamGetId, unsigned long long, stream->id)
+GETTER(cuStreamGetCtx, CUcontext, stream->ctx)
+GETTER(cuStreamGetDevice, CUdevice, stream->ctx->dev->ordinal)
 GETTER(cuStreamIsCapturing, CUstreamCaptureStatus,
-       CU_STREAM_CAPTURE_STATUS_NONE);
+       CU_STREAM_CAPTURE_STATUS_NONE)
 
 /* There are no green contexts */
 CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *ctx, CUgreenCtx *green)
@@ -210,8 +209,3 @@ CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *ctx, CUgreenCtx *green)
 		*green = NULL;
 	return err;
 }
-
-/* Names of programs built with per-thread default streams */
-PLN_ALIAS(cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz);
-PLN_ALIAS(cuStreamQuery, cuStreamQuery_ptsz);
-PLN_ALIAS(cuStreamSynchronize, cuStreamSynchronize_ptsz);

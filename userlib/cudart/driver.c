@@ -85,9 +85,10 @@ static cudaError_t start(void)
 		fprintf(stderr, "libcudart (Peerlane): %s\n", dlerror());
 		return cudaErrorInsufficientDriver;
 	}
-#define X(name) rt_driver.name = (__typeof__(&name))dlsym(lib, #name);
-	PLN_DRIVER(X)
-#undef X
+#define PLN_F(name, suffix, since, alias, sorts, ...) \
+	rt_driver.name##suffix = \
+		(__typeof__(&name##suffix))dlsym(lib, #name #suffix);
+#include "../cuda/cuda_proto.h"
 	if (!rt_driver.cuInit || !rt_driver.cuDriverGetVersion ||
 	    !rt_driver.cuCtxGetCurrent || !rt_driver.cuDevicePrimaryCtxRetain)
 		return cudaErrorInsufficientDriver;

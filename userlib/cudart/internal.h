@@ -16,59 +16,11 @@
 #include "../cuda/cuda_abi.h"
 #include "cudart_abi.h"
 
-/* The driver's functions, by the names that it exports them under */
-#define PLN_DRIVER(X) \
-	X(cuInit) X(cuDriverGetVersion) X(cuGetProcAddress_v2) \
-	X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) \
-	X(cuDeviceGetUuid_v2) X(cuDeviceTotalMem_v2) X(cuDeviceGetAttribute) \
-	X(cuDeviceGetByPCIBusId) X(cuDeviceGetPCIBusId) \
-	X(cuDeviceCanAccessPeer) X(cuDeviceGetP2PAttribute) \
-	X(cuFlushGPUDirectRDMAWrites) X(cuDevicePrimaryCtxRetain) \
-	X(cuDevicePrimaryCtxRelease_v2) X(cuDevicePrimaryCtxSetFlags_v2) \
-	X(cuDevicePrimaryCtxGetState) X(cuDevicePrimaryCtxReset_v2) \
-	X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice) \
-	X(cuCtxGetFlags) X(cuCtxSynchronize) X(cuCtxGetStreamPriorityRange) \
-	X(cuCtxGetLimit) X(cuCtxSetLimit) X(cuCtxGetCacheConfig) \
-	X(cuCtxSetCacheConfig) X(cuCtxEnablePeerAccess) \
-	X(cuCtxDisablePeerAccess) X(cuMemGetInfo_v2) X(cuMemAlloc_v2) \
-	X(cuMemAllocPitch_v2) X(cuMemFree_v2) X(cuMemAllocManaged) \
-	X(cuMemAllocHost_v2) X(cuMemHostAlloc) X(cuMemFreeHost) \
-	X(cuMemHostGetDevicePointer_v2) X(cuMemHostGetFlags) \
-	X(cuMemHostRegister_v2) X(cuMemHostUnregister) \
-	X(cuPointerGetAttributes) X(cuMemcpy) X(cuMemcpyAsync) \
-	X(cuMemcpyHtoD_v2) X(cuMemcpyHtoDAsync_v2) \
-	X(cuMemcpyDtoH_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoD_v2) \
-	X(cuMemcpyDtoDAsync_v2) X(cuMemcpyPeer) X(cuMemcpyPeerAsync) \
-	X(cuMemcpy2DUnaligned_v2) X(cuMemcpy2DAsync_v2) X(cuMemsetD8_v2) \
-	X(cuMemsetD8Async) X(cuMemsetD2D8_v2) X(cuMemsetD2D8Async) \
-	X(cuStreamCreateWithPriority) X(cuStreamDestroy_v2) \
-	X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamWaitEvent) \
-	X(cuStreamGetPriority) X(cuStreamGetFlags) X(cuStreamGetId) \
-	X(cuStreamGetDevice) X(cuStreamIsCapturing) X(cuStreamAddCallback) \
-	X(cuLaunchHostFunc) X(cuEventCreate) X(cuEventDestroy_v2) \
-	X(cuEventRecordWithFlags) X(cuEventQuery) X(cuEventSynchronize) \
-	X(cuEventElapsedTime) X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle_v2) \
-	X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) \
-	X(cuIpcOpenEventHandle) X(cuMemPrefetchAsync) \
-	X(cuMemPrefetchAsync_v2) X(cuMemAdvise) X(cuMemAdvise_v2) \
-	X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) \
-	X(cuStreamAttachMemAsync) X(cuMemcpyBatchAsync) \
-	X(cuMemcpyBatchAsync_v2) X(cuMemAllocAsync) \
-	X(cuMemAllocFromPoolAsync) X(cuMemFreeAsync) X(cuMemPoolCreate) \
-	X(cuMemPoolDestroy) X(cuMemPoolTrimTo) X(cuMemPoolGetAttribute) \
-	X(cuMemPoolSetAttribute) X(cuMemPoolSetAccess) X(cuMemPoolGetAccess) \
-	X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) \
-	X(cuDeviceSetMemPool) X(cuMemPoolExportToShareableHandle) \
-	X(cuMemPoolImportFromShareableHandle) X(cuMemPoolExportPointer) \
-	X(cuMemPoolImportPointer) X(cuLibraryLoadData) X(cuLibraryUnload) \
-	X(cuLibraryGetKernel) X(cuLibraryGetModule) X(cuKernelGetFunction) \
-	X(cuModuleGetGlobal_v2) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
-	X(cuLaunchKernel) X(cuLaunchCooperativeKernel) X(cuLaunchKernelEx)
-
+/* The driver's functions; NULL: it has no such */
 struct rt_driver {
-#define X(name) __typeof__(&name) name;
-	PLN_DRIVER(X)
-#undef X
+#define PLN_F(name, suffix, since, alias, sorts, ...) \
+	__typeof__(&name##suffix) name##suffix;
+#include "../cuda/cuda_proto.h"
 };
 
 extern struct rt_driver rt_driver;

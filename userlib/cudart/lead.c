@@ -3,19 +3,19 @@
  * libpeerlane-cudart.so.0: programs that have NVIDIA's CUDA runtime linked in,
  * as nvcc does by default, on Peerlane's.
  *
- * Preloaded, it looks at the program and at each library that starts with it
- * for the functions of a runtime linked in, by the symbol table of its file,
- * and writes a jump at the entry of each: to the function of that name in
- * Peerlane's runtime of that version, both of which this library has in it.  From
- * then on nothing of NVIDIA's interface runs, and the driver is asked for what is
+ * The loader has this library twice in a process.  Preloaded, it is the runtime,
+ * in two versions.  As an auditor (LD_AUDIT), in a name space of its own, it is
+ * told of each object when that is mapped: of the program, of the libraries that
+ * start with it, and of what dlopen() brings later.  It looks there for the
+ * functions of a runtime linked in, by the symbol table of the file, and writes a
+ * jump at the entry of each, to the function of that name and version in the
+ * preloaded one.  No code of the object has run, constructors neither.  From then
+ * on nothing of NVIDIA's interface runs, and the driver is asked for what is
  * documented alone.  Files are not changed, and memory is never writable and
- * executable.
- *
- * The linker has this library initialised before all others (-z initfirst), so
- * that constructors of libraries find it done: no other code of the process has
- * run, and it has one thread.  Nor has the C library been initialised: what needs
- * its environment, and dlopen(), which would initialise it wrongly, are out.
+ * executable.  The loader's lock is held in all of it.
  */
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -69,12 +69,21 @@ struct object {
 	const char *path;
 	const char *file;	/* to open; the path, or what the kernel runs */
 	bool program;		/* and no library */
-	struct dl_phdr_info info;
+	const struct link_map *map;
 	struct symtab tab;
 };
 
 static bool log_on;
+/* Of the preloaded one: where it lies, seen from here */
+static ptrdiff_t runtime;
+static bool runtime_here;
 typedef void (*fn)(void);
+
+/* What the preloaded one has for what this one has at @p */
+static void *theirs(const void *p)
+{
+	return (void *)((uintptr_t)p + (uintptr_t)runtime);
+}
 
 struct lead {
 	const char *name;
@@ -108,7 +117,8 @@ static void say(const char *path, const char *format, ...)
 
 #define MAX_UNKNOWN	64
 typedef int refuse_fn(const char *name);
-static struct {
+/* The auditor fills that of the preloaded one */
+static struct unknown {
 	const char *name;
 	refuse_fn *refuse;
 } unknown[MAX_UNKNOWN];
@@ -132,19 +142,29 @@ static fn ours(int major, const char *name)
 
 	while (f->name && strcmp(f->name, name))
 		f++;
-	return f->at;
+	return f->at ? (fn)theirs(f->at) : NULL;
 }
 
 /* A function that says @name and returns the error; NULL: there are too many */
 static fn refusal(int major, const char *name)
 {
-	if (n_unknown == MAX_UNKNOWN)
+	struct unknown *all = theirs(unknown);
+	unsigned int i = 0;
+
+	/* Objects may come and go: each name counts once */
+	while (i < n_unknown && strcmp(all[i].name, name))
+		i++;
+	if (i == MAX_UNKNOWN)
 		return NULL;
-	/* The file of the name will be closed */
-	unknown[n_unknown].name = strdup(name);
-	unknown[n_unknown].refuse =
-		(refuse_fn *)ours(major, "__cudaPeerlaneAbsent");
-	return (fn)refusals[n_unknown++];
+	if (i == n_unknown) {
+		/* The file of the name will be closed */
+		all[i].name = strdup(name);
+		all[i].refuse = (refuse_fn *)ours(major, "__cudaPeerlaneAbsent");
+		if (!all[i].name)
+			return NULL;
+		n_unknown++;
+	}
+	return (fn)theirs(refusals[i]);
 }
 
 /* ---- the runtime linked in ---- */
@@ -282,26 +302,51 @@ static size_t room(const struct object *o, const Elf64_Sym *of)
 	return 16;
 }
 
+/* Program header @i of the file */
+static Elf64_Phdr segment(const struct object *o, size_t i)
+{
+	const unsigned char *at = o->tab.data + o->tab.segments;
+	Elf64_Phdr p;
+
+	memcpy(&p, at + i * sizeof(p), sizeof(p));
+	return p;
+}
+
+/* The file may be another one than what was mapped by its name */
+static bool same_layout(const struct object *o)
+{
+	Elf64_Phdr p;
+
+	for (size_t i = 0; i < o->tab.n_segments; i++) {
+		p = segment(o, i);
+		if (p.p_type == PT_DYNAMIC)
+			return o->map->l_addr + p.p_vaddr ==
+			       (uintptr_t)o->map->l_ld;
+	}
+	return false;
+}
+
 /* Where the code at @address is in memory; what is there must be the file's */
 static void locate(const struct object *o, Elf64_Addr address, struct lead *l)
 {
-	const Elf64_Phdr *p = o->info.dlpi_phdr;
 	Elf64_Addr into;
+	Elf64_Phdr p;
 
-	for (int i = 0; i < o->info.dlpi_phnum; i++, p++) {
-		into = address - p->p_vaddr;
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
-		    address < p->p_vaddr || into > p->p_filesz ||
-		    p->p_filesz - into < JUMP)
+	for (size_t i = 0; same_layout(o) && i < o->tab.n_segments; i++) {
+		p = segment(o, i);
+		into = address - p.p_vaddr;
+		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) ||
+		    address < p.p_vaddr || into > p.p_filesz ||
+		    p.p_filesz - into < JUMP)
 			continue;
-		if (p->p_offset > o->tab.size || o->tab.size - p->p_offset < into ||
-		    o->tab.size - p->p_offset - into < JUMP)
+		if (p.p_offset > o->tab.size || o->tab.size - p.p_offset < into ||
+		    o->tab.size - p.p_offset - into < JUMP)
 			break;
-		l->at = (unsigned char *)(uintptr_t)(o->info.dlpi_addr + address);
-		l->prot = PROT_EXEC | (p->p_flags & PF_R ? PROT_READ : 0) |
-			  (p->p_flags & PF_W ? PROT_WRITE : 0);
+		l->at = (unsigned char *)(uintptr_t)(o->map->l_addr + address);
+		l->prot = PROT_EXEC | (p.p_flags & PF_R ? PROT_READ : 0) |
+			  (p.p_flags & PF_W ? PROT_WRITE : 0);
 		if ((l->prot & (PROT_READ | PROT_WRITE)) == PROT_READ &&
-		    !memcmp(l->at, o->tab.data + p->p_offset + into, JUMP))
+		    !memcmp(l->at, o->tab.data + p.p_offset + into, JUMP))
 			return;
 		break;
 	}
@@ -330,7 +375,7 @@ static void write_jump(const struct object *o, const struct lead *l)
 static void lead_over(const struct object *o, int cuda)
 {
 	int major = cuda == 11 ? 12 : cuda;
-	size_t n = 0, n_all, n_before = n_unknown;
+	size_t n = 0, n_all, refused = 0;
 	struct place *all = functions(o, &n_all);
 	struct lead *leads = calloc(n_all, sizeof(*leads));
 
@@ -344,8 +389,10 @@ static void lead_over(const struct object *o, int cuda)
 			continue;
 		l->to = cuda == 11 && is_changed(l->name) ? NULL :
 			ours(major, l->name);
-		if (!l->to)
+		if (!l->to) {
 			l->to = refusal(major, l->name);
+			refused++;
+		}
 		if (!l->to)
 			STOP(o, "it has too many functions of the CUDA runtime that Peerlane does not know, %s one of them; " INSTEAD,
 			     l->name);
@@ -363,7 +410,7 @@ static void lead_over(const struct object *o, int cuda)
 		write_jump(o, &leads[i]);
 	if (log_on)
 		say(o->path, "%zu functions of its CUDA %d runtime lead to Peerlane's, %zu unknown ones to a refusal",
-		    n - (n_unknown - n_before), cuda, n_unknown - n_before);
+		    n - refused, cuda, refused);
 	free(leads);
 	free(all);
 }
@@ -423,55 +470,59 @@ static void look_at(struct object *o)
 	munmap(file, (size_t)st.st_size);
 }
 
-struct objects {
-	struct object *of;
-	size_t n;
-};
-
-static int collect(struct dl_phdr_info *info, size_t size, void *arg)
+/* @map: in the program's name space, of which the program is the first */
+static void opened(const struct link_map *map)
 {
-	struct objects *all = arg;
-	struct object *more = reallocarray(all->of, all->n + 1, sizeof(*more));
+	struct object o = {
+		.path = map->l_name, .file = map->l_name, .map = map,
+		.program = !map->l_prev,
+	};
+	char program[PATH_MAX];
+	ssize_t n;
 
-	(void)size;
-	if (!more)
-		return 1;
-	all->of = more;
-	/* The program is the first, and the kernel's page has no file */
-	if (all->n && !strchr(info->dlpi_name, '/'))
-		return 0;
-	all->of[all->n] = (struct object){ .path = info->dlpi_name,
-					   .file = info->dlpi_name,
-					   .program = !all->n, .info = *info };
-	all->n++;
-	return 0;
+	if (o.program) {
+		o.file = "/proc/self/exe";
+		/* Started by hand, the loader is what the kernel runs */
+		if (!getauxval(AT_BASE))
+			o.file = program_invocation_name;
+		n = readlink(o.file, program, sizeof(program) - 1);
+		program[n > 0 ? n : 0] = '\0';
+		o.path = n > 0 ? program : o.file;
+	} else if (!strchr(o.path, '/')) {
+		return;			/* the kernel's page has no file */
+	}
+	look_at(&o);
 }
 
-/* The C library has no environment yet */
-__attribute__((constructor))
-static void begin(int argc, char **argv, char **envp)
-{
-	char program[PATH_MAX];
-	const char *file = "/proc/self/exe";
-	struct objects all = { 0 };
-	ssize_t n = readlink(file, program, sizeof(program) - 1);
+/* Of rtld-audit(7) */
+#define SHOWN	__attribute__((visibility("default")))
 
-	for (; *envp; envp++)
-		if (!strncmp(*envp, "PEERLANE_LOG=", 13))
-			log_on = (*envp)[13] && strcmp(*envp + 13, "0");
-	program[n > 0 ? n : 0] = '\0';
-	/* Started by hand, the loader is what the kernel runs */
-	if (!getauxval(AT_BASE) && argc > 0) {
-		snprintf(program, sizeof(program), "%s", argv[0]);
-		file = program;
+SHOWN unsigned int la_version(unsigned int version)
+{
+	const char *log = getenv("PEERLANE_LOG");
+
+	log_on = log && *log && strcmp(log, "0");
+	return version;
+}
+
+SHOWN unsigned int la_objopen(struct link_map *map, Lmid_t space,
+			      uintptr_t *cookie)
+{
+	const struct link_map *before = map;
+	Dl_info self;
+
+	(void)cookie;
+	if (runtime_here) {
+		opened(map);
+	} else if (space == LM_ID_BASE && dladdr(_DYNAMIC, &self) &&
+		   !strcmp(map->l_name, self.dli_fname)) {
+		runtime = (char *)map->l_ld - (char *)_DYNAMIC;
+		runtime_here = true;
+		/* The program, and what was mapped before: none has run yet */
+		while (before->l_prev)
+			before = before->l_prev;
+		for (; before != map; before = before->l_next)
+			opened(before);
 	}
-	if (dl_iterate_phdr(collect, &all) || !all.n) {
-		say(program, "no memory to look at it; " STAYS);
-	} else {
-		all.of[0].path = program;
-		all.of[0].file = file;
-		for (size_t i = 0; i < all.n; i++)
-			look_at(&all.of[i]);
-	}
-	free(all.of);
+	return 0;			/* of its symbols nothing is asked */
 }

@@ -47,6 +47,12 @@ const char *symtab_open(struct symtab *tab, const void *data, size_t size)
 	if (e.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    e.e_ident[EI_DATA] != ELFDATA2LSB || e.e_machine != EM_X86_64)
 		return "it is not for x86-64";
+	if (e.e_phnum && (e.e_phentsize != sizeof(Elf64_Phdr) ||
+			  !part(tab, e.e_phoff,
+				(size_t)e.e_phnum * sizeof(Elf64_Phdr))))
+		return "its program headers lie outside of it";
+	tab->segments = e.e_phoff;
+	tab->n_segments = e.e_phnum;
 	if (!e.e_shoff || !e.e_shnum)
 		return NULL;		/* it may be without sections */
 	if (e.e_shentsize != sizeof(s))

@@ -16,6 +16,8 @@ struct symtab {
 	size_t n_symbols;
 	const char *names;		/* their names; the last byte is 0 */
 	size_t names_size;
+	size_t segments;		/* where the program headers are */
+	size_t n_segments;
 	const unsigned char *constants;	/* .rodata; NULL: it has none */
 	size_t constants_size;
 };

@@ -95,8 +95,8 @@ nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
 nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device,
 				       nvmlPlatformInfo_t *info)
 {
-	return absent_version(device, info ? &info->version : NULL,
-			      nvmlPlatformInfo_v2, nvmlPlatformInfo_v2);
+	/* A real one takes any version, and says which it gives */
+	return absent(device, info);
 }
 
 nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)

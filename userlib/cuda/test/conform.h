@@ -29,5 +29,6 @@ void ask_managed(void);
 void ask_batches(void);
 void ask_fills(void);
 void ask_io_memory(void);
+void ask_pending(void);
 
 #endif

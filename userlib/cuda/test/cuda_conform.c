@@ -519,12 +519,16 @@ static const struct section sections[] = {
 	{ "batches", ask_batches },
 	{ "fills", ask_fills },
 	{ "IO memory", ask_io_memory },
+	{ "work under way", ask_pending },
 	{ "end", end },
 	{ "rough", rough },
 };
 
 static int begin(const struct section *section)
 {
+	/* The fake's jobs end when they are waited for */
+	if (section->ask == ask_pending)
+		setenv("PEERLANE_FAKE_MANUAL", "1", 1);
 	if (section->ask != start &&
 	    (CALL(cuInit, 0) ||
 	     CALL(cuCtxCreate_v2, &ctx, CU_CTX_SCHED_YIELD, 0))) {

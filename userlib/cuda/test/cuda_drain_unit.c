@@ -449,6 +449,29 @@ static void t_free_again(void)
 	end(ctx);
 }
 
+/* Nor is what the library itself has lost, if it cannot be freed yet */
+static void t_free_own(void)
+{
+	struct fake_config cfg = manual(1);
+	CUcontext ctx = start(&cfg);
+	CUdeviceptr p;
+	CUstream s;
+	CUevent e;
+
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(cuEventRecord(e, s));	/* takes some */
+	OK(cuStreamSynchronize(s));
+	OK(cuMemsetD8Async(p, 1, 4096, s));
+	atomic_store(&clock_step, 121000000000ull);
+	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	OK(cuEventDestroy_v2(e));
+	atomic_store(&clock_step, 0);
+	OK(cuMemFree_v2(p));
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "a context waits for functions", t_sync_function },
 	{ "and so does its end", t_destroy_function },
@@ -462,6 +485,7 @@ static const struct unit_test tests[] = {
 	{ "a timeout is of one job", t_progress },
 	{ "a timeout is of one function", t_functions },
 	{ "what could not be freed is freed later", t_free_again },
+	{ "what the library could not free goes with the context", t_free_own },
 };
 
 UNIT_MAIN(tests)

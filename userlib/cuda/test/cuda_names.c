@@ -11,9 +11,8 @@
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "symbols")) {
-#define F(base, since, symbol) puts(#symbol);
-#include "../functions.inc"
-#undef F
+#define PLN_F(name, suffix, since, alias, sorts, ...) puts(#name #suffix);
+#include "../cuda_proto.h"
 		return 0;
 	}
 #define X2(name, number) \

@@ -59,12 +59,14 @@ static void setup_default(void)
 {
 	const char *n = getenv("PEERLANE_FAKE_GPUS");
 	const char *coherent = getenv("PEERLANE_FAKE_COHERENT");
+	const char *manual = getenv("PEERLANE_FAKE_MANUAL");
 	struct fake_config config = {
 		.gpus = n ? (unsigned int)atoi(n) : 1,
 		.vram = 256 * MiB,
 		.queues = 4,
 		.coherent = coherent && *coherent == '1',
 		.dmabuf = true,
+		.manual = manual && *manual == '1',
 	};
 
 	if (config.gpus > MAX_GPUS)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A system that does not do what libpeerlane-cudart asks of it; preloaded
- * before it, with one of
+ * A system that does not do what libpeerlane-cudart asks of it; linked into a
+ * copy of that, with one of
  *	-DNO_WRITE	code cannot be made writable
  *	-DNO_EXEC	nor executable again
  *	-DNO_OPEN	files cannot be opened

@@ -19,8 +19,9 @@ static const char usage[] =
 "linked the runtime in or not, and on whatever libcuda.so.1 the loader finds.\n"
 "Programs that it starts run so, too.\n"
 "\n"
-"It sets two variables, each before what is there, and runs PROGRAM:\n"
+"It sets three variables, each before what is there, and runs PROGRAM:\n"
 "  LD_PRELOAD       " LIBRARY ", for programs with the runtime in them\n"
+"  LD_AUDIT         the same, for libraries that are loaded later, too\n"
 "  LD_LIBRARY_PATH  the folder of that, for libcudart.so.12 and .13\n"
 "\n"
 "The exit status is PROGRAM's; 126: it cannot be run, 127: it is not there.\n";
@@ -74,6 +75,7 @@ int cmd_run(int argc, char **argv)
 	folder = path ? strndup(path, (size_t)(strrchr(path, '/') - path)) :
 			NULL;
 	if (!folder || !put_first("LD_PRELOAD", path) ||
+	    !put_first("LD_AUDIT", path) ||
 	    !put_first("LD_LIBRARY_PATH", folder)) {
 		complain("run: %s", strerror(errno));
 		return EXIT_CANNOT_RUN;
