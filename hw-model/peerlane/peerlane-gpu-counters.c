@@ -267,12 +267,10 @@ void pln_counters_init(PeerlaneGPU *s)
     qemu_mutex_init(&s->lock);
     s->mappings = pla_mappings_new();
     s->listener.unrealize = pln_device_unrealize;
-    device_listener_register(&s->listener);
 }
 
 void pln_counters_finalize(PeerlaneGPU *s)
 {
-    device_listener_unregister(&s->listener);
     g_hash_table_destroy(s->mappings);
     qemu_mutex_destroy(&s->lock);
 }

@@ -427,12 +427,14 @@ static void pln_realize(PCIDevice *pdev, Error **errp)
     pln_engine_init(s);
     s->vmstate_entry = qemu_add_vm_change_state_handler(pln_vm_state_change,
                                                         s);
+    device_listener_register(&s->listener);
 }
 
 static void pln_exit(PCIDevice *pdev)
 {
     PeerlaneGPU *s = PEERLANE_GPU(pdev);
 
+    device_listener_unregister(&s->listener);
     qemu_del_vm_change_state_handler(s->vmstate_entry);
     pln_engine_exit(s);
     pln_bar1_exit(s);

@@ -93,7 +93,7 @@ static enum pls_counter pls_kind(enum pls_counter n, bool is_write)
 static void pls_add(PlsWent *w, PlsCounters *c, enum pls_counter n,
                     bool is_write)
 {
-    if (w->n < ARRAY_SIZE(w->tally)) {
+    if (!c->gone && w->n < ARRAY_SIZE(w->tally)) {
         w->tally[w->n++] = (PlsTally) { c, pls_kind(n, is_write) };
     }
 }
@@ -185,7 +185,7 @@ static void pls_model(PCIDevice *dev, PCIDevice *target, PlsUpstream *top,
     while (below.n && path.n < ARRAY_SIZE(path.hops)) {
         path.hops[path.n++] = below.hops[--below.n];
     }
-    pls_link_transfer(&r->modelled, &path, len, is_write, began);
+    pls_link_transfer(dev, &r->modelled, &path, len, is_write, began);
 }
 
 /*
@@ -472,10 +472,14 @@ static void pls_forget_tallies(PlaMapping *m, void *counters)
     }
 }
 
-/* The port of these goes, and no route leads to it any more */
+/*
+ * The port of these is being unrealized.  Requests may still pass it, in other
+ * threads too, but no mapping refers to its counters from now on.
+ */
 void pls_counters_forget(PlsCounters *counters)
 {
     QEMU_LOCK_GUARD(&pls_lock);
+    counters->gone = true;
     pla_foreach(pls_mappings, pls_forget_tallies, counters);
 }
 

@@ -44,9 +44,8 @@ bool pls_link_check(PlsLink *link, Error **errp)
 }
 
 /*
- * What is below a modelled link, or an upstream port, has come up with its
- * whole width and speed, and says so.  QEMU makes ports and devices alike
- * 2.5 GT/s x1.
+ * A function below a modelled link, and a modelled upstream port, report the
+ * full width and speed.
  */
 void pls_link_show(PlsLink *link, PCIDevice *d)
 {
@@ -137,11 +136,11 @@ static uint64_t pls_leg(PlsPath *path, bool back, const PlsPackets *p,
 }
 
 /*
- * A transfer of @len bytes that began at @began (ns) and has ended now.
+ * A transfer of @len bytes by @dev that began at @began (ns) and has ended now.
  * Within pls_lock.
  */
-void pls_link_transfer(PlsModelled *m, PlsPath *path, hwaddr len,
-                       bool is_write, int64_t began)
+void pls_link_transfer(PCIDevice *dev, PlsModelled *m, PlsPath *path,
+                       hwaddr len, bool is_write, int64_t began)
 {
     uint64_t at = began * 1000, finish;
     PlsPackets p;
@@ -169,7 +168,8 @@ void pls_link_transfer(PlsModelled *m, PlsPath *path, hwaddr len,
     m->finish = MAX(m->finish, finish);
     late = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) * 1000ULL > finish;
     m->late += late;
-    trace_peerlane_switch_link_transfer(len, is_write, began, finish, late);
+    trace_peerlane_switch_link_transfer(pls_name(dev), len, is_write, began,
+                                        finish / 1000, late);
 }
 
 static bool pls_visit(Visitor *v, const char *name, uint64_t val, Error **errp)

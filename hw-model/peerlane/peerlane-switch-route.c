@@ -222,7 +222,7 @@ PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn)
  * Within pls_lock.
  */
 PlsRouting pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
-                 hwaddr *len, PlsDownstream **to)
+                     hwaddr *len, PlsDownstream **to)
 {
     PlsRequester *r = pls_find(p, bus, devfn);
 
@@ -381,7 +381,7 @@ static const MemoryRegionOps pls_refuse_ops = {
 
 /* Where nothing answers below a port; a CPU does not look at the error */
 static bool pls_unclaimed_accepts(void *opaque, hwaddr addr, unsigned size,
-                               bool is_write, MemTxAttrs attrs)
+                                  bool is_write, MemTxAttrs attrs)
 {
     return false;
 }
@@ -411,6 +411,7 @@ void pls_downstream_init_routes(PlsDownstream *p)
 
 void pls_downstream_exit_routes(PlsDownstream *p)
 {
+    PCIBus *bus = pci_bridge_get_sec_bus(PCI_BRIDGE(p));
     PlsRequester *r, *next;
 
     p->unrealizing = true;
@@ -418,7 +419,7 @@ void pls_downstream_exit_routes(PlsDownstream *p)
     QLIST_FOREACH_SAFE(r, &p->requesters, next, next) {
         pls_drop(r);
     }
-    memory_region_del_subregion(p->unclaimed.container, &p->unclaimed);
+    memory_region_del_subregion(bus->address_space_mem, &p->unclaimed);
 }
 
 static void pls_requester_instance_init(Object *obj)

@@ -129,8 +129,8 @@ static int pls_upstream_post_load(void *opaque, int version_id)
 static const VMStateDescription vmstate_pls_upstream = {
     .name = TYPE_PEERLANE_SWITCH_UPSTREAM,
     .priority = MIG_PRI_PCI_BUS,
-    .version_id = 1,
-    .minimum_version_id = 1,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .post_load = pls_upstream_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj.parent_obj.parent_obj, PlsUpstream),
@@ -300,6 +300,9 @@ static void pls_downstream_realize(PCIDevice *d, Error **errp)
     if (p->link.gen) {
         s->speed = p->link.gen;
         s->width = p->link.width;
+    } else {
+        s->speed = QEMU_PCI_EXP_LNK_2_5GT;
+        s->width = QEMU_PCI_EXP_LNK_X1;
     }
     pci_bridge_initfn(d, TYPE_PCIE_BUS);
     if (!pls_port_init(d, PCI_EXP_TYPE_DOWNSTREAM, errp)) {
@@ -346,8 +349,8 @@ static int pls_downstream_post_load(void *opaque, int version_id)
 static const VMStateDescription vmstate_pls_downstream = {
     .name = TYPE_PEERLANE_SWITCH_DOWNSTREAM,
     .priority = MIG_PRI_PCI_BUS,
-    .version_id = 1,
-    .minimum_version_id = 1,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .post_load = pls_downstream_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj.parent_obj.parent_obj.parent_obj,

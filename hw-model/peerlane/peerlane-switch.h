@@ -58,6 +58,7 @@ enum pls_counter {
 typedef struct PlsCounters {
     uint64_t val[PLS_NUM_COUNTERS];
     uint32_t high[PLS_NUM_COUNTERS];    /* latched by reads of the low half */
+    bool gone;                          /* with their port: nothing is added */
 } PlsCounters;
 
 /* Of one direction of a link; times in picoseconds of virtual time */
@@ -180,7 +181,7 @@ void pls_downstream_exit_routes(PlsDownstream *p);
 void pls_update(PlsUpstream *up);
 void pls_forget_function(PCIDevice *dev);
 PlsRouting pls_route(PlsDownstream *p, PCIBus *bus, int devfn, hwaddr addr,
-                 hwaddr *len, PlsDownstream **to);
+                     hwaddr *len, PlsDownstream **to);
 PlsRequester *pls_find(PlsDownstream *p, PCIBus *bus, int devfn);
 uint64_t pls_live_requesters(void);
 
@@ -207,8 +208,8 @@ extern const VMStateDescription vmstate_pls_counters;
 extern bool pls_link_modelled;          /* any is */
 bool pls_link_check(PlsLink *link, Error **errp);
 void pls_link_show(PlsLink *link, PCIDevice *d);
-void pls_link_transfer(PlsModelled *m, PlsPath *path, hwaddr len,
-                       bool is_write, int64_t began);
+void pls_link_transfer(PCIDevice *dev, PlsModelled *m, PlsPath *path,
+                       hwaddr len, bool is_write, int64_t began);
 void pls_link_add_property(Object *obj);
 void pls_link_add_requesters(ObjectClass *klass);
 

@@ -69,7 +69,8 @@ while [ $n -lt $rounds ]; do
 done
 check_eq "COMPARE: each result is within the memory" "" "$wrong"
 diag "of $rounds comparisons $same saw no difference"
-# the last three on one word of what the drive writes
+# The last three on one word of what the drive writes. These are smoke tests: any result is right, QEMU and the queue go
+# on. SEM_WAIT is over at once, whatever the drive has written.
 word=$((LEN - 8))
 for job in "COPY src=0 dst=0x200000 len=$LEN" "CRC32C src=0 len=$LEN" \
     "ADD src=0 dst=0x200000 arg=$PLN_ADD_INT32 len=$LEN" "ADD src=0x200000 dst=0 arg=$PLN_ADD_INT32 len=$LEN" \

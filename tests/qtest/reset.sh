@@ -121,13 +121,29 @@ msix_setup 0 0x20
 queue_setup 1
 memset 0x100000 16 0
 desc 1 op=$PLN_OP_SEM_WAIT src=0x2000 imm=2 arg=10000000
-desc 1 op=$PLN_OP_FILL flags=$((PLN_DESC_F_DST_BUS | PLN_DESC_F_COMP | PLN_DESC_F_IRQ)) arg=1 imm=0x66 dst=0x100000 len=8
 ring 1
+WORD=0x100100
+queue_setup 2
+memset $COMP 64 0
+desc 2 op=$PLN_OP_SEM_WAIT +flags=$PLN_DESC_F_SRC_BUS src=$WORD imm=1 arg=10000000
+desc 2 op=$PLN_OP_FILL +flags=$((PLN_DESC_F_DST_BUS | PLN_DESC_F_IRQ)) arg=1 imm=0x66 dst=0x100000 len=8 comp=$((COMP + 32)) fence=7
+ring 2
+value_is "D0: a wait for a word of the host" $PLN_Q_RUNNING qreg 2 $PLN_Q_STATUS
+power 3
+writeq $WORD 1
+qt clock_step 1000000000
+bytes_are "D3hot: a wait that could end starts no work" 0x100000 0x0000000000000000
+bytes_are "D3hot: it leaves no record" $COMP "0x$(printf %0128d 0)"
+value_is "D3hot: it raises no interrupt" 0 readl $((MSIX_AT + 12))
+power 0
+value_is "D0: the wait ends, and the work is done" $PLN_Q_IDLE settle 2
+bytes_are "D0: its data" 0x100000 0x6666666666666666
+value_is "D0: its record" 7 readq $((COMP + 32))
+value_is "D0: its interrupt" 0x103 readl $((MSIX_AT + 12))
 power 3
 reg $PLN_REG_ID
 check "D3hot: registers do not answer" test $r -ne $((PLN_ID_VALUE))
 qt clock_step 20000000000
-bytes_are "D3hot: the engine writes nothing" 0x100000 0x0000000000000000
 value_is "D3hot: no interrupt, also of the wait that is over" 0 readl $MSIX_AT
 power 0
 value_is "D0: it goes on with what it has" $PLN_Q_ERROR settle 1

@@ -208,6 +208,7 @@ qmp stop
 late
 check_eq "two transfers came later than modelled" 2 "$r"
 qom_get dp0 modelled
+link_is "a downstream port without link-gen" $DP0 0x90 0x11
 check_eq "a link without link-gen is not modelled" '{"return": {}}' "$(echo "$qmp_reply" | tr -d '\r')"
 qt_stop
 for bad in link-gen=6 link-width=3 link-width=64 link-width=0; do
