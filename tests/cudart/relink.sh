@@ -71,7 +71,7 @@ for major in 12 13; do
 plugin: CUDA $major, kept, wrong pointer 1, last 1, own 2" \
 		"$(LD_LIBRARY_PATH=$lib/tests/host/fake CUDA_VISIBLE_DEVICES=0 "./program.$major" "./plugin.$major.so" 2>&1)"
 	check_eq "$major: with what peerlane run preloads, too" 2 \
-		"$(LD_PRELOAD=$lib/libpeerlane-cudart.so.0 LD_LIBRARY_PATH=$lib/tests/host/fake CUDA_VISIBLE_DEVICES=0 \
+		"$(LD_AUDIT=$lib/libpeerlane-cudart.so.0 LD_PRELOAD=$lib/libpeerlane-cudart.so.0 LD_LIBRARY_PATH=$lib/tests/host/fake CUDA_VISIBLE_DEVICES=0 \
 			"./program.$major" "./plugin.$major.so" 2>&1 | grep -c kept)"
 done
 # A program that shows its names to all, of another version than the plugin

@@ -44,6 +44,11 @@ LD_PRELOAD=$OUT/other.so LD_AUDIT=$OUT/other.so LD_LIBRARY_PATH=/nowhere "$tool"
 check_eq "what was set before is kept, behind" \
 	"$folder/libpeerlane-cudart.so.0:$OUT/other.so|$folder/libpeerlane-cudart.so.0:$OUT/other.so|$folder:/nowhere" "$(cat out)"
 
+# Within itself: the loader would load an auditor twice
+status 0 "$tool" run sh -c "$show"
+check_eq "twice: each library once" "$folder/libpeerlane-cudart.so.0|$folder/libpeerlane-cudart.so.0" "$(cut -d'|' -f1,2 out)"
+check_eq "and nothing is said" "" "$(cat err)"
+
 # A program with the shared runtime finds it there; with it linked in: cudart/static
 printf 'int cudaRuntimeGetVersion(int *); int main(void) { int v; return cudaRuntimeGetVersion(&v) || v != 13000; }\n' >shared.c
 cc -o shared shared.c "$BUILD/userlib/libcudart.so.13"

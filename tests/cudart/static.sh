@@ -16,6 +16,8 @@ done
 host=$BUILD/userlib/tests/host
 src=$TOP/userlib/cudart
 lead=$BUILD/userlib/libpeerlane-cudart.so.0
+tool=$BUILD/userlib/peerlane
+need_file "$tool"
 export LD_LIBRARY_PATH="$host/fake" CUDA_VISIBLE_DEVICES=0
 
 # The reader of symbol tables, on broken files
@@ -137,6 +139,101 @@ check_eq "loaded later: so are its calls" 3 \
 	"$(grep -cE '^library: CUDA 12, memory 0 xyx, launch 801, last 801, free 0' late.out)"
 check_false "loaded later: nothing of the fake's" grep -q 4242 late.out
 
+# A name that neither runtime knows, in objects of two versions
+cat >tomorrow.c <<'PROGRAM'
+#include <dlfcn.h>
+#include <stdio.h>
+
+int cudaMemOfTomorrow(void), cudaGetLastError(void);
+int tomorrow(void);
+int tomorrow(void)
+{
+	int err = cudaMemOfTomorrow();
+
+	return err * 1000 + cudaGetLastError();
+}
+
+#ifdef PROGRAM
+int main(void)
+{
+	void *lib = dlopen("./libtomorrow.so", RTLD_NOW);
+	int (*other)(void) = lib ? (int (*)(void))dlsym(lib, "tomorrow") : NULL;
+
+	printf("program %d\n", tomorrow());
+	printf("library %d\n", other ? other() : -1);
+	return 0;
+}
+#endif
+PROGRAM
+cc -O1 -fPIC -shared -o libtomorrow.so tomorrow.c other.d/fake.o && cc -O1 -DPROGRAM -o tomorrow tomorrow.c p13.d/fake.o -ldl
+LD_AUDIT=$lead LD_PRELOAD=$lead ./tomorrow >tomorrow.out 2>tomorrow.err
+check_eq "a name that is unknown in two versions: each runtime refuses, and has that as its last error" "program 801801
+library 801801" "$(cat tomorrow.out)"
+
+# A thread that is to be cancelled must not end while the loader holds its lock
+cat >cancelled.c <<'PROGRAM'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+static const char *volatile how = "ended in dlopen";
+
+static void *load(void *name)
+{
+	pthread_cancel(pthread_self());
+	how = dlopen(name, RTLD_NOW) ? "loaded" : "not loaded";
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, load, argv[argc - 1]) || pthread_join(thread, NULL))
+		return 1;
+	puts(how);
+	return 0;
+}
+PROGRAM
+cat >nothing.c <<'PROGRAM'
+int nothing(void);
+int nothing(void)
+{
+	return 0;
+}
+PROGRAM
+cc -O1 -o cancelled cancelled.c -ldl -pthread
+cc -shared -fPIC -o libnothing.so nothing.c
+LD_AUDIT=$lead LD_PRELOAD=$lead timeout 20 ./cancelled ./libnothing.so >cancelled.out 2>&1
+check_eq "a cancelled thread: it ends after dlopen" loaded "$(cat cancelled.out)"
+
+# A name space of its own is left alone
+sed 's/dlopen(/dlmopen(LM_ID_NEWLM, /' late.c >apart.c
+cc -O1 -D_GNU_SOURCE -o apart apart.c -ldl
+cc -shared -fPIC -o libneeds.so nothing.c -Wl,--no-as-needed "$OUT/libwith.so"
+LD_AUDIT=$lead LD_PRELOAD=$lead ./apart ./libneeds.so >apart.out 2>apart.err
+check "dlmopen: the fake answers" grep -q '^library: before main: count -1, error 4242$' apart.out
+check_false "dlmopen: nothing leads out of the name space" grep -q 'error 0$' apart.out
+
+# Two auditors, and two names of the file
+ln -s "$lead" lead.link
+for two in "$lead:$lead" "$OUT/lead.link" "$lead:$OUT/lead.link"; do
+	LD_AUDIT=$two LD_PRELOAD=$lead ./p13 calls >two.out 2>two.err
+	check "LD_AUDIT=$two: it ends well" test $? -eq 0
+	check "... and is served" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' two.out
+	check_false "... and nothing is said of it" grep libpeerlane-cudart two.err
+done
+
+"$tool" run "$tool" run env LD_LIBRARY_PATH="$host/fake" ./p13 calls >two.out 2>two.err
+check "peerlane run peerlane run: it ends well" test $? -eq 0
+check "... and is served" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' two.out
+
+# One of the two variables alone
+LD_PRELOAD=$lead ./late ./libwith.so >half.out 2>half.err
+check_eq "LD_PRELOAD alone: that is said" 1 "$(grep -c '^libpeerlane-cudart: .*LD_AUDIT has not.*"peerlane run"' half.err)"
+LD_AUDIT=$lead ./late ./libwith.so >half.out 2>half.err
+check_eq "LD_AUDIT alone: that is said" 1 "$(grep -c '^libpeerlane-cudart: .*LD_PRELOAD has not.*"peerlane run"' half.err)"
+
 # The loader started by hand: then the kernel runs that, and not the program
 loader=$(readelf -l p13 | sed -n 's/.*interpreter: \(.*\)]/\1/p')
 LD_AUDIT=$lead LD_PRELOAD=$lead "$loader" ./p13 calls >loader.out 2>loader.err
@@ -248,6 +345,6 @@ check_eq "and nothing is said of it" "" "$(cat namespace.err)"
 # Programs that have nothing to do with CUDA do not notice
 LD_AUDIT=$lead LD_PRELOAD=$lead sh -c 'echo nothing' >quiet.out 2>&1
 check_eq "another program: nothing is said" nothing "$(cat quiet.out)"
-check_eq "it brings an auditor's names into a program, and no others" "la_objopen la_version " \
+check_eq "it brings an auditor's names into a program, and no others" "la_activity la_objopen la_version " \
 	"$(readelf --dyn-syms -W "$lead" | awk '$4 == "FUNC" && $7 != "UND" { print $8 }' | sort | tr '\n' ' ')"
 finish

@@ -55,19 +55,19 @@ for major in $found; do
 	check_eq "$major: alone, it ends" 126 $?
 	check_false "$major: before it has done anything" grep -q '^properties' alone.out
 	check "$major: with the reason, and the cure" grep -q 'NVIDIA.s driver alone.*"peerlane run"' alone.err
-	PEERLANE_LOG=1 LD_PRELOAD=$lead "./plain.$major" >"plain.$major.out" 2>plain.err
+	PEERLANE_LOG=1 LD_AUDIT=$lead LD_PRELOAD=$lead "./plain.$major" >"plain.$major.out" 2>plain.err
 	right "plain.$major" "$major"
 	nm "plain.$major" | awk '$2 ~ /[tT]/ && $3 ~ /^(__)?cuda[A-Z]/' >inside
 	check "$major: all functions are led over, none is unknown" grep -q \
 		": $(wc -l <inside) functions of its CUDA $major runtime lead to Peerlane's, 0 unknown ones" plain.err
 	check "$major: and there are many" test "$(wc -l <inside)" -ge 400
-	LD_PRELOAD=$lead "./calls.$major" calls >calls.out 2>calls.err
+	LD_AUDIT=$lead LD_PRELOAD=$lead "./calls.$major" calls >calls.out 2>calls.err
 	check "$major: before main" grep -q '^program: before main: count 1, error 0$' calls.out
 	check_eq "$major: main, threads, a child" 6 \
 		"$(grep -c ": CUDA $major, memory 0 xyx, launch 801, last 801, free 0\$" calls.out)"
 	check "$major: a launch by its name" grep -q 'kernel program_kernel was not launched' calls.err
 	strip -o "bare.$major" "plain.$major"
-	LD_PRELOAD=$lead "./bare.$major" >bare.out 2>bare.err
+	LD_AUDIT=$lead LD_PRELOAD=$lead "./bare.$major" >bare.out 2>bare.err
 	check_eq "$major: stripped, it is known and stopped" "126 1" "$? $(grep -c 'no symbol table' bare.err)"
 
 	# The shared one: built for NVIDIA's name, ours is found

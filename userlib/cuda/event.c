@@ -286,5 +286,3 @@ out_stream:
 	pln_obj_put(&stream->obj);
 	return err;
 }
-
-/* Names of programs built with per-thread default streams */

@@ -2,7 +2,9 @@
 /*
  * What the driver says about a GPU, and names of GPUs.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,28 +47,33 @@ void pln_bus_id_text(const struct pln_gpu_query *info,
 }
 
 /*
- * A number as NVIDIA's libraries take it: of any length, with a sign or blanks in
- * front, and of one that is too large its low bits
+ * A number; @loose: as NVIDIA's libnvidia-ml takes it, with a sign or blanks in
+ * front and of any length: above 32 bits the low 32 count; above 64 bits it is all
+ * ones.
  */
-static bool parse_part(const char **s, unsigned int *out)
+static bool parse_part(const char **s, bool loose, unsigned int *out)
 {
+	unsigned long number;
 	char *end;
-	bool some;
 
-	*out = (unsigned int)strtoul(*s, &end, 16);
-	some = end != *s;
+	if (!loose && !isxdigit((unsigned char)**s))
+		return false;
+	number = strtoul(*s, &end, 16);
+	if (end == *s || (!loose && number > UINT_MAX))
+		return false;
 	*s = end;
-	return some;
+	*out = (unsigned int)number;
+	return true;
 }
 
-bool pln_bus_id_parse(const char *id, unsigned int out[4])
+bool pln_bus_id_parse(const char *id, bool loose, unsigned int out[4])
 {
 	unsigned int part[3], fn = 0;
 	const char *s = id;
 	int n = 0;
 
 	for (;;) {
-		if (n == 3 || !parse_part(&s, &part[n++]))
+		if (n == 3 || !parse_part(&s, loose, &part[n++]))
 			return false;
 		if (*s != ':')
 			break;
@@ -76,7 +83,7 @@ bool pln_bus_id_parse(const char *id, unsigned int out[4])
 		return false;
 	if (*s == '.') {
 		s++;
-		if (!parse_part(&s, &fn))
+		if (!parse_part(&s, loose, &fn))
 			return false;
 	}
 	if (*s || fn > 7)

@@ -12,13 +12,15 @@
  * preloaded one.  No code of the object has run, constructors neither.  From then
  * on nothing of NVIDIA's interface runs, and the driver is asked for what is
  * documented alone.  Files are not changed, and memory is never writable and
- * executable.  The loader's lock is held in all of it.
+ * executable.  The loader's lock is held in all of it.  Name spaces that dlmopen()
+ * makes are left alone: the runtime is in the program's.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,6 +79,12 @@ static bool log_on;
 /* Of the preloaded one: where it lies, seen from here */
 static ptrdiff_t runtime;
 static bool runtime_here;
+/* The program is mapped; before that the loader tells of other auditors */
+static bool program_here;
+/* Another auditor of this library does the work, or has said why nobody does */
+static bool idle;
+/* Of the preloaded one: an auditor is there, which sets it */
+static volatile bool served;
 typedef void (*fn)(void);
 
 /* What the preloaded one has for what this one has at @p */
@@ -149,17 +157,19 @@ static fn ours(int major, const char *name)
 static fn refusal(int major, const char *name)
 {
 	struct unknown *all = theirs(unknown);
+	refuse_fn *refuse = (refuse_fn *)ours(major, "__cudaPeerlaneAbsent");
 	unsigned int i = 0;
 
-	/* Objects may come and go: each name counts once */
-	while (i < n_unknown && strcmp(all[i].name, name))
+	/* Objects may come and go: each name counts once in each runtime */
+	while (i < n_unknown &&
+	       (strcmp(all[i].name, name) || all[i].refuse != refuse))
 		i++;
 	if (i == MAX_UNKNOWN)
 		return NULL;
 	if (i == n_unknown) {
 		/* The file of the name will be closed */
 		all[i].name = strdup(name);
-		all[i].refuse = (refuse_fn *)ours(major, "__cudaPeerlaneAbsent");
+		all[i].refuse = refuse;
 		if (!all[i].name)
 			return NULL;
 		n_unknown++;
@@ -494,6 +504,62 @@ static void opened(const struct link_map *map)
 	look_at(&o);
 }
 
+/* Whether @map is this library, preloaded: the same file */
+static bool is_self(const struct link_map *map)
+{
+	struct stat a, b;
+	Dl_info self;
+
+	return dladdr(_DYNAMIC, &self) && !stat(map->l_name, &a) &&
+	       !stat(self.dli_fname, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* @map is new in the program's name space */
+static void arrived(const struct link_map *map)
+{
+	const struct link_map *before = map;
+	volatile bool *taken;
+
+	if (runtime_here) {
+		opened(map);
+	} else if (is_self(map)) {
+		runtime = (char *)map->l_ld - (char *)_DYNAMIC;
+		taken = theirs((const void *)&served);
+		if (*taken) {
+			idle = true;
+			return;
+		}
+		*taken = true;
+		runtime_here = true;
+		/* The program, and what was mapped before: none has run yet */
+		while (before->l_prev)
+			before = before->l_prev;
+		for (; before != map; before = before->l_next)
+			opened(before);
+	}
+}
+
+/* Preloaded alone: nothing leads the program's calls here */
+__attribute__((constructor))
+static void begin(void)
+{
+	const char *preload = getenv("LD_PRELOAD"), *name;
+	struct link_map *map;
+	Dl_info self;
+	Lmid_t space;
+
+	if (served || !preload ||
+	    !dladdr1(_DYNAMIC, &self, (void **)&map, RTLD_DL_LINKMAP) ||
+	    dlinfo(map, RTLD_DI_LMID, &space) || space != LM_ID_BASE)
+		return;
+	name = strrchr(self.dli_fname, '/');
+	name = name ? name + 1 : self.dli_fname;
+	/* "peerlane run" loads it, too, to see where it is */
+	if (strstr(preload, name))
+		say(self.dli_fname, "LD_PRELOAD has it and LD_AUDIT has not, so that " STAYS "; start the program by \"peerlane run\"");
+}
+
 /* Of rtld-audit(7) */
 #define SHOWN	__attribute__((visibility("default")))
 
@@ -502,27 +568,34 @@ SHOWN unsigned int la_version(unsigned int version)
 	const char *log = getenv("PEERLANE_LOG");
 
 	log_on = log && *log && strcmp(log, "0");
-	return version;
+	return version < LAV_CURRENT ? version : LAV_CURRENT;
+}
+
+/* The first time the program and what starts with it have been mapped */
+SHOWN void la_activity(uintptr_t *cookie, unsigned int flag)
+{
+	Dl_info self;
+
+	(void)cookie;
+	if (flag != LA_ACT_CONSISTENT || !program_here || runtime_here || idle)
+		return;
+	idle = true;
+	if (dladdr(_DYNAMIC, &self))
+		say(self.dli_fname, "LD_AUDIT has it and LD_PRELOAD has not, so that " STAYS "; start the program by \"peerlane run\"");
 }
 
 SHOWN unsigned int la_objopen(struct link_map *map, Lmid_t space,
 			      uintptr_t *cookie)
 {
-	const struct link_map *before = map;
-	Dl_info self;
+	int state;
 
 	(void)cookie;
-	if (runtime_here) {
-		opened(map);
-	} else if (space == LM_ID_BASE && dladdr(_DYNAMIC, &self) &&
-		   !strcmp(map->l_name, self.dli_fname)) {
-		runtime = (char *)map->l_ld - (char *)_DYNAMIC;
-		runtime_here = true;
-		/* The program, and what was mapped before: none has run yet */
-		while (before->l_prev)
-			before = before->l_prev;
-		for (; before != map; before = before->l_next)
-			opened(before);
-	}
+	if (space != LM_ID_BASE || idle)
+		return 0;
+	program_here = true;
+	/* A thread that ended here would keep the loader's lock */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	arrived(map);
+	pthread_setcancelstate(state, &state);
 	return 0;			/* of its symbols nothing is asked */
 }

@@ -220,6 +220,10 @@ static void t_device(void)
 	IS(cuDeviceGetByPCIBusId(&d, "gpu"), INVALID);
 	IS(cuDeviceGetByPCIBusId(&d, "0:0:0:0"), INVALID);
 	IS(cuDeviceGetByPCIBusId(&d, "04:01."), INVALID);
+	/* NVML takes these */
+	IS(cuDeviceGetByPCIBusId(&d, "+04:01.0"), INVALID);
+	IS(cuDeviceGetByPCIBusId(&d, " 04:01.0"), INVALID);
+	IS(cuDeviceGetByPCIBusId(&d, "100000004:01.0"), INVALID);
 	IS(cuDeviceGetByPCIBusId(&d, ""), INVALID);
 	IS(cuDeviceGetByPCIBusId(&d, NULL), INVALID);
 	OK(cuDeviceCanAccessPeer(&a, 0, 1));

@@ -20,8 +20,8 @@ static const char usage[] =
 "Programs that it starts run so, too.\n"
 "\n"
 "It sets three variables, each before what is there, and runs PROGRAM:\n"
-"  LD_PRELOAD       " LIBRARY ", for programs with the runtime in them\n"
-"  LD_AUDIT         the same, for libraries that are loaded later, too\n"
+"  LD_PRELOAD       " LIBRARY ", which has the runtime in it\n"
+"  LD_AUDIT         the same, which leads programs and libraries there\n"
 "  LD_LIBRARY_PATH  the folder of that, for libcudart.so.12 and .13\n"
 "\n"
 "The exit status is PROGRAM's; 126: it cannot be run, 127: it is not there.\n";
@@ -43,6 +43,19 @@ static bool put_first(const char *variable, const char *value)
 	if (asprintf(&all, was && *was ? "%s:%s" : "%s", value, was) < 0)
 		return false;
 	return !setenv(variable, all, 1);	/* @all: until the exec */
+}
+
+/* The same with a list of libraries, which the loader would load a second time */
+static bool add(const char *variable, const char *library)
+{
+	const char *was = getenv(variable);
+	size_t n = strlen(library);
+
+	/* Between colons or, in LD_PRELOAD, blanks; strchr() finds the end, too */
+	for (const char *s = was; s && (s = strstr(s, library)); s += n)
+		if ((s == was || strchr(": ", s[-1])) && strchr(": ", s[n]))
+			return true;
+	return put_first(variable, library);
 }
 
 int cmd_run(int argc, char **argv)
@@ -74,8 +87,8 @@ int cmd_run(int argc, char **argv)
 	}
 	folder = path ? strndup(path, (size_t)(strrchr(path, '/') - path)) :
 			NULL;
-	if (!folder || !put_first("LD_PRELOAD", path) ||
-	    !put_first("LD_AUDIT", path) ||
+	if (!folder || !add("LD_PRELOAD", path) ||
+	    !add("LD_AUDIT", path) ||
 	    !put_first("LD_LIBRARY_PATH", folder)) {
 		complain("run: %s", strerror(errno));
 		return EXIT_CANNOT_RUN;
