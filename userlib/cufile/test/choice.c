@@ -283,6 +283,10 @@ void test_told_strict(void)
 	is(cuFileRead(fh, g, 8192, 0, 0), -5008, "EINVAL: refused");
 	check(strstr(stats_of(fh).reason, ", or direct IO on this file"),
 	      "nobody knows what it is about: %s", stats_of(fh).reason);
+	mock.gpu = 8;
+	is(cuFileRead(fh, more, 8192, 0, 0), -5008, "on GPU 8, too");
+	is((long long)log_count("GPU 8: no p2p: p2p read failed: EINVAL"), 1,
+	   "is told after GPU 0");
 	fresh(NULL);
 	close(fd);
 	close(mfd);
