@@ -480,7 +480,11 @@ int facts_kconfig(struct facts *f, const char *option, const char *symbol,
 	size_t i;
 	int r;
 
-	if (facts_text(f, "/proc/sys/kernel/osrelease", release, sizeof(release)))
+	snprintf(source, size, "/proc/sys/kernel/osrelease");
+	r = facts_text(f, source, release, sizeof(release));
+	if (facts_ran_out(r))
+		return r;
+	if (r)
 		release[0] = '\0';
 	for (i = 0; i < 4 && (!i || release[0]); i++) {
 		snprintf(source, size, "%s%s%s", files[i][0], i ? release : "",

@@ -64,7 +64,8 @@ int link_device(struct pln_link *link,
 	    !link->at.attr.lid)
 		return link_fail(link, -EADDRNOTAVAIL, "port %u has no "
 			"LID: does a subnet manager run?", link->at.port);
-	err = verbs_choose_gid(at, (int)options->gid - 1, why, sizeof(why));
+	err = verbs_choose_gid(at, (int)options->gid - 1, false, why,
+			       sizeof(why));
 	return err ? link_fail(link, err, "%s", why) : 0;
 }
 
@@ -173,6 +174,7 @@ int link_to_rts(struct pln_link *link)
 		 * an error, not something to wait for without end, which 7 means
 		 */
 		.rnr_retries = 3,
+		.min_rnr_timer = 12,
 	};
 	char why[PLN_LINK_REASON_MAX];
 	int err = verbs_qp_connect(link->qp, &link->at, &to, why, sizeof(why));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of a library that is found at run time.  What the functions of
- * libcuda.so.1 are, ../cuda/cuda.h says to all who load it.
+ * Functions of a library that is found at run time.  Types: ../cuda/cuda.h.
  */
 #ifndef PEERLANE_CORE_LOAD_H
 #define PEERLANE_CORE_LOAD_H

@@ -464,9 +464,9 @@ static int read_kernel(struct topo *t)
 	if (r >= 0)
 		return 0;
 	t->p2pdma_source[0] = '\0';
-	return missing(t, "kernel configuration: neither /proc/config.gz nor "
-		       "/boot/config-%s nor /proc/kallsyms can be read",
-		       t->kernel[0] ? t->kernel : "RELEASE");
+	return missing(t, "kernel configuration: no file with the kernel's "
+		       "configuration can be read, and /proc/kallsyms does not "
+		       "tell");
 }
 
 static int read_cpu(struct topo *t)

@@ -120,8 +120,9 @@ struct topo_block {
 
 /*
  * That whose canonical folder is @sysfs and those that it stands on, from top to
- * bottom; of partitions their disks.  What cannot be read is left out.  0, or
- * -errno: it goes round, or memory or files ran out.
+ * bottom; of partitions their disks.  0, or -errno: -ELOOP, it goes round;
+ * -E2BIG, there are too many; memory or files ran out; else @each has those that
+ * could be read, and this is what another could not be read for.
  */
 int topo_blocks(struct facts *f, const char *sysfs,
 		void (*each)(void *arg, const struct topo_block *b), void *arg);

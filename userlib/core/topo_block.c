@@ -8,12 +8,15 @@
 #include "topo.h"
 
 #define MAX_DEPTH	8
+#define MAX_BLOCKS	1024	/* each as often as it is stood on */
 
 struct walk {
 	struct facts *f;
 	void (*each)(void *arg, const struct topo_block *b);
 	void *arg;
-	int failed;		/* memory or files ran out, or it goes round */
+	int blocks;
+	int failed;		/* it ends: memory or files ran out, it goes round */
+	int unread;		/* it goes on: the first that could not be read */
 };
 
 static bool starts(const char *name, const char *with)
@@ -21,36 +24,39 @@ static bool starts(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
-static bool link_of(struct walk *w, const char *path, char *to, size_t size)
+/* Most devices lack most files, which records need not say. */
+static int note(struct walk *w, int r)
 {
-	int r = facts_link(w->f, path, to, size);
-
 	if (facts_ran_out(r))
 		w->failed = r;
+	else if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ENODATA &&
+		 !w->unread)
+		w->unread = r;
+	return r;
+}
+
+static bool link_of(struct walk *w, const char *path, char *to, size_t size)
+{
+	int r = note(w, facts_link(w->f, path, to, size));
+
+	if (r == -ENODATA && !w->unread)
+		w->unread = r;
 	return !r;
 }
 
 static int list_of(struct walk *w, const char *path, char ***names)
 {
-	int r = facts_list(w->f, path, names);
-
-	if (facts_ran_out(r))
-		w->failed = r;
-	return r;
+	return note(w, facts_list(w->f, path, names));
 }
 
 static void text_of(struct walk *w, const char *sysfs, const char *file,
 		    char *buf, size_t size)
 {
-	char path[PATH_MAX];
-	int r;
+	char path[PATH_MAX + 32];
 
 	snprintf(path, sizeof(path), "%s/%s", sysfs, file);
-	r = facts_text(w->f, path, buf, size);
-	if (r)
+	if (note(w, facts_text(w->f, path, buf, size)))
 		buf[0] = '\0';
-	if (facts_ran_out(r))
-		w->failed = r;
 }
 
 static void nvme(struct walk *w, struct topo_block *b, const char *sysfs)
@@ -75,7 +81,7 @@ static void controllers(struct walk *w, const char *head)
 	snprintf(subsystem, sizeof(subsystem), "%s", head);
 	*strrchr(subsystem, '/') = '\0';
 	n = list_of(w, subsystem, &names);
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && !w->failed; i++) {
 		struct topo_block b = { .name = "" };
 
 		len = 0;
@@ -94,7 +100,7 @@ static void controllers(struct walk *w, const char *head)
 
 static void below(struct walk *w, const char *sysfs, int depth)
 {
-	char disk[PATH_MAX], path[PATH_MAX + 32], link[PATH_MAX], **names;
+	char disk[PATH_MAX], path[PATH_MAX + 32], link[PATH_MAX], **names, *slash;
 	struct topo_block b = { .kind = "other" };
 	int i, n;
 
@@ -102,11 +108,18 @@ static void below(struct walk *w, const char *sysfs, int depth)
 		w->failed = -ELOOP;
 		return;
 	}
+	if (++w->blocks > MAX_BLOCKS) {
+		w->failed = -E2BIG;
+		return;
+	}
 	snprintf(disk, sizeof(disk), "%s", sysfs);
 	text_of(w, disk, "partition", path, sizeof(path));
-	if (path[0])
-		*strrchr(disk, '/') = '\0';
-	snprintf(b.name, sizeof(b.name), "%s", strrchr(disk, '/') + 1);
+	slash = strrchr(disk, '/');
+	if (path[0] && slash && slash != disk) {
+		*slash = '\0';
+		slash = strrchr(disk, '/');
+	}
+	snprintf(b.name, sizeof(b.name), "%.63s", slash ? slash + 1 : disk);
 	if (strstr(disk, "/nvme-subsystem/")) {
 		b.kind = "nvme-head";
 		w->each(w->arg, &b);
@@ -130,7 +143,7 @@ static void below(struct walk *w, const char *sysfs, int depth)
 	w->each(w->arg, &b);
 	snprintf(path, sizeof(path), "%s/slaves", disk);
 	n = list_of(w, path, &names);
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && !w->failed; i++) {
 		snprintf(path, sizeof(path), "/sys/class/block/%s", names[i]);
 		if (link_of(w, path, link, sizeof(link)))
 			below(w, link, depth + 1);
@@ -145,5 +158,5 @@ int topo_blocks(struct facts *f, const char *sysfs,
 	struct walk w = { .f = f, .each = each, .arg = arg };
 
 	below(&w, sysfs, 0);
-	return w.failed;
+	return w.failed ? w.failed : w.unread;
 }

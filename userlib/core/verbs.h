@@ -81,7 +81,8 @@ struct verbs_port {
 
 /*
  * Opens @device and takes its port @port, or of any device (NULL) the first one
- * that has such a port, active; 0: any port.  -ENETDOWN: it is not active.
+ * that has such a port, active; 0: any port.  -ENETDOWN: it is not active.  Of
+ * any device the error of one that cannot be opened or asked goes before that.
  */
 int verbs_open(struct verbs_port *p, const char *device, uint32_t port, char *why,
 	       size_t size);
@@ -89,8 +90,10 @@ void verbs_close(struct verbs_port *p);
 /* The same of a device that is open */
 int verbs_choose_port(struct verbs_port *p, uint32_t wanted, char *why,
 		      size_t size);
-/* The GID in that place, or with -1 the best: see below */
-int verbs_choose_gid(struct verbs_port *p, int wanted, char *why, size_t size);
+/* The GID in that place, or with -1 the best, see below; @v2: on Ethernet that must
+ * be one of RoCE v2 */
+int verbs_choose_gid(struct verbs_port *p, int wanted, bool v2, char *why,
+		     size_t size);
 /* The best that a port has, of RoCE v2: ipv4, ipv6, link-local, else other, none;
  * and its place in the table, -1: none.  On InfiniBand all are other. */
 const char *verbs_gid_kind(struct ibv_context *ctx, uint8_t port,
@@ -107,6 +110,7 @@ struct verbs_way {
 	enum ibv_mtu mtu;		/* of the peer's port */
 	const uint8_t *gid;
 	uint8_t sl, reads, reads_answered, timeout, retries, rnr_retries;
+	uint8_t min_rnr_timer;
 };
 
 int verbs_qp_init(struct ibv_qp *qp, const struct verbs_port *p,
@@ -115,7 +119,7 @@ int verbs_qp_init(struct ibv_qp *qp, const struct verbs_port *p,
 int verbs_qp_connect(struct ibv_qp *qp, const struct verbs_port *p,
 		     const struct verbs_way *to, char *why, size_t size);
 
-/* That both ports take */
+/* The smaller of both ports' MTUs */
 static inline enum ibv_mtu verbs_mtu(const struct verbs_port *p, enum ibv_mtu peer)
 {
 	return peer < p->attr.active_mtu ? peer : p->attr.active_mtu;

@@ -35,10 +35,9 @@ static enum gid_kind gid_at(struct ibv_context *ctx, uint8_t port, bool ethernet
 	if (verbs_lib.query_gid(ctx, port, i, gid) ||
 	    !memcmp(gid, &none, sizeof(none)))
 		return NO_GID;
-	if (ethernet && verbs_lib.query_gid_ex &&
-	    verbs_lib.query_gid_ex(ctx, port, (uint32_t)i, &e, 0, sizeof(e)))
-		return OTHER;
-	if (!ethernet || e.gid_type != IBV_GID_TYPE_ROCE_V2)
+	if (!ethernet || !verbs_lib.query_gid_ex ||
+	    verbs_lib.query_gid_ex(ctx, port, (uint32_t)i, &e, 0, sizeof(e)) ||
+	    e.gid_type != IBV_GID_TYPE_ROCE_V2)
 		return OTHER;
 	return !memcmp(gid->raw, ipv4, sizeof(ipv4)) ? IPV4 :
 	       gid->raw[0] != 0xfe ? IPV6 : LINK_LOCAL;
@@ -81,13 +80,16 @@ const char *verbs_gid_kind(struct ibv_context *ctx, uint8_t port,
 	return kinds[kind];
 }
 
-int verbs_choose_gid(struct verbs_port *p, int wanted, char *why, size_t size)
+int verbs_choose_gid(struct verbs_port *p, int wanted, bool v2, char *why,
+		     size_t size)
 {
 	enum gid_kind kind;
 	int i = best_gid(p->ctx, p->port, &p->attr, wanted < 0 ? 0 : wanted,
 			 wanted < 0 ? 256 : wanted + 1, &kind, &p->gid);
 
-	if (i >= 0) {
+	if (wanted >= 0 || p->attr.link_layer != IBV_LINK_LAYER_ETHERNET)
+		v2 = false;
+	if (i >= 0 && (!v2 || kind != OTHER)) {
 		p->gid_index = (uint32_t)i;
 		return 0;
 	}
@@ -95,9 +97,14 @@ int verbs_choose_gid(struct verbs_port *p, int wanted, char *why, size_t size)
 		snprintf(why, size, "%s port %u has no GID with index %d: look "
 			 "at /sys/class/infiniband/%s/ports/%u/gids", p->device,
 			 p->port, wanted, p->device, p->port);
+	else if (i >= 0 && !verbs_lib.query_gid_ex)
+		snprintf(why, size, "%s port %u: libibverbs.so.1 does not tell which "
+			 "GID is of RoCE v2: it is older than rdma-core 32", p->device,
+			 p->port);
 	else
-		snprintf(why, size, "%s port %u has no GID: give its network "
-			 "device an address (ip addr add)", p->device, p->port);
+		snprintf(why, size, "%s port %u has no %sGID: give its network "
+			 "device an address (ip addr add)", p->device, p->port,
+			 v2 ? "RoCE v2 " : "");
 	return -EADDRNOTAVAIL;
 }
 
@@ -163,17 +170,28 @@ static int open_one(struct verbs_port *p, struct ibv_device *dev, uint32_t port,
 	return r;
 }
 
+/* Says the error that another device may do better?  Others are of the machine. */
+static bool lacks_port(int r)
+{
+	return r == -ENODEV || r == -ENETDOWN || r == -EINVAL;
+}
+
 int verbs_open(struct verbs_port *p, const char *device, uint32_t port, char *why,
 	       size_t size)
 {
+	char each[512] = "", number[16] = "";
+	int i, now, n = 0, r = -ENODEV;
 	struct ibv_device **list;
-	int i, n = 0, r = -ENODEV;
 
 	errno = 0;
 	list = verbs_lib.get_device_list(&n);
-	if (!list)
-		return FAILED(0, "there is no RDMA device that libibverbs knows, "
-			      "is the kernel's ib_uverbs loaded?");
+	if (!list) {
+		r = verbs_errno(0);
+		snprintf(why, size, "the RDMA devices cannot be listed: %s; load "
+			 "ib_uverbs; for soft-RoCE: rdma link add rxe0 type rxe netdev "
+			 "NETDEV", pln_strerror(r));
+		return r;
+	}
 	if (device)
 		snprintf(why, size, "there is no RDMA device %s: "
 			 "/sys/class/infiniband has the names", device);
@@ -181,10 +199,23 @@ int verbs_open(struct verbs_port *p, const char *device, uint32_t port, char *wh
 		snprintf(why, size, "there is no RDMA device that libibverbs "
 			 "knows: for soft-RoCE, rdma link add rxe0 type rxe "
 			 "netdev NETDEV");
-	for (i = 0; i < n && r; i++)
-		if (!device || !strcmp(device, verbs_lib.get_device_name(list[i])))
-			r = open_one(p, list[i], port, why, size);
+	for (i = 0; i < n && r; i++) {
+		if (device && strcmp(device, verbs_lib.get_device_name(list[i])))
+			continue;
+		now = open_one(p, list[i], port, each, sizeof(each));
+		if (now && !lacks_port(r))
+			continue;
+		r = now;
+		snprintf(why, size, "%s", each);
+	}
 	verbs_lib.free_device_list(list);
+	if (!device && n > 1 && lacks_port(r)) {
+		if (port)
+			snprintf(number, sizeof(number), " %u", port);
+		snprintf(why, size, "none of the %d RDMA devices has an active "
+			 "port%s: ip link set NETDEV up, and rdma link", n, number);
+		r = -ENETDOWN;
+	}
 	return r;
 }
 
@@ -216,7 +247,7 @@ int verbs_qp_connect(struct ibv_qp *qp, const struct verbs_port *p,
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR, .dest_qp_num = to->qpn,
 		.rq_psn = to->psn, .max_dest_rd_atomic = to->reads_answered,
-		.min_rnr_timer = 12, .path_mtu = verbs_mtu(p, to->mtu),
+		.min_rnr_timer = to->min_rnr_timer, .path_mtu = verbs_mtu(p, to->mtu),
 	};
 	struct ibv_qp_attr rts = {
 		.qp_state = IBV_QPS_RTS, .sq_psn = to->own_psn,

@@ -224,16 +224,20 @@ static bool ours_known(const struct json *root, char *err, size_t size)
 	return true;
 }
 
-/* A prohibition without effect must not look as if it had one. */
-static void tell_denylist(const struct json *root)
+/* What the file forbids, if anything: it has no effect here. */
+static bool take_denylist(struct config *cfg, const struct json *root, char *err,
+			  size_t size)
 {
-	static atomic_flag told = ATOMIC_FLAG_INIT;
 	const struct json *j = json_find(root, "denylist");
 
-	for (j = j ? j->child : NULL; j; j = j->next)
-		if (j->child && !atomic_flag_test_and_set(&told))
-			log_line(LOG_NOTICE, "denylist.%.40s of cufile.json has no "
-				 "effect here", j->key);
+	if (!j)
+		return true;
+	if (j->type != JSON_OBJECT)
+		return wrong_type("denylist", j, "an object", err, size);
+	for (j = j->child; j && !cfg->denylist[0]; j = j->next)
+		if (j->child)
+			snprintf(cfg->denylist, sizeof(cfg->denylist), "%s", j->key);
+	return true;
 }
 
 static bool apply_json(struct config *cfg, const struct json *root,
@@ -286,8 +290,7 @@ static bool apply_json(struct config *cfg, const struct json *root,
 		return false;
 	}
 	cfg->slabs = nsize;
-	tell_denylist(root);
-	return true;
+	return take_denylist(cfg, root, err, size);
 }
 
 /* True when there is no file, or when it was good. */

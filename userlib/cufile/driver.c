@@ -53,6 +53,7 @@ __attribute__((constructor)) static void at_load(void)
 /* With the lock held. */
 static CUfileOpError open_locked(void)
 {
+	static bool told;
 	struct config cfg;
 	char err[PLN_FILE_REASON_MAX], file[600];
 
@@ -68,6 +69,12 @@ static CUfileOpError open_locked(void)
 		snprintf(file, sizeof(file), "%s/cufile.log",
 			 cfg.text[CUFILE_PARAM_LOG_DIR]);
 	log_setup(log_parse_level(cfg.text[0]), file);
+	/* A prohibition without effect must not look as if it had one. */
+	if (cfg.denylist[0] && !told) {
+		told = true;
+		log_line(LOG_NOTICE, "denylist.%s of cufile.json has no effect here",
+			 cfg.denylist);
+	}
 	if (!cu_load(err, sizeof(err))) {
 		log_line(LOG_ERROR, "%s", err);
 		return CU_FILE_PLATFORM_NOT_SUPPORTED;

@@ -80,6 +80,7 @@ struct config {
 	size_t window_kb;
 	bool posix_unaligned_writes;
 	bool strict;
+	char denylist[41];	/* a list of it that is not empty, or "" */
 };
 
 /* Defaults, file, environment, parameters; false with words in @err. */

@@ -301,11 +301,16 @@ static ssize_t p2p(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		if (memory_gone(io, dev + total))
 			return freed(io);
 		if (w == NOT_MOVED)
-			io_because(io, err, "p2p %s failed: %s (%d): %s",
+			io_because(io, err, "p2p %s failed: %s (%d): %s%s",
 				io->write ? "write" : "read", errname(err),
-				err, meaning(err));
-		cause = w == SEAM ? ALIGNMENT : !err || transient(err) ? SHORTAGE :
-			w == NOT_MOVED ? PAIR : MEMORY;
+				err, meaning(err),
+				err == EINVAL && state == UNKNOWN ?
+				", or direct IO on this file" : "");
+		if (w == NOT_MAPPED)
+			cause = !err || transient(err) ? NO_ROOM : MEMORY;
+		else
+			cause = w == SEAM ? ALIGNMENT :
+				transient(err) ? SHORTAGE : PAIR;
 		if (w == SEAM ? !may_stage(io) : p2p_only()) {
 			if (cause == PAIR && state == UNKNOWN) {
 				verdict_kernel_says(io);

@@ -21,9 +21,10 @@ struct io {
 /* What is known of p2p between a storage device and a GPU. */
 enum state { UNKNOWN, WORKS, REFUSED };
 
-/* Why p2p is not what moves the data of a whole transfer.  SHORTAGE: for now. */
+/* Why p2p is not what moves the data of a whole transfer.  NO_ROOM for a
+ * mapping, and SHORTAGE of what the system call needs: for now. */
 enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
-	     SHORTAGE };
+	     NO_ROOM, SHORTAGE };
 
 /* Of io's device and GPU; io has the reason of what is refused. */
 enum state verdict_ask(struct io *io);

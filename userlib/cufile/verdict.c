@@ -100,12 +100,13 @@ bool verdict_p2p_worked(void)
 
 void verdict_tell(struct io *io, enum cause cause)
 {
-	_Static_assert(SHORTAGE < 8, "eight bits for each GPU");
-	uint64_t bit = 1ull << (cause + 8 * (io->mem.gpu & 7));
+	_Static_assert(SHORTAGE <= 8, "eight bits for each GPU, none for POSSIBLE");
+	uint64_t bit = io->mem.gpu < 0 || io->mem.gpu >= 8 ? 0 :
+		       1ull << (cause - 1 + 8 * io->mem.gpu);
 	struct verdict *v;
 	bool news;
 
-	/* mostly it has been for this file, and nobody waits for the lock */
+	/* mostly it has been for this file and one of the first GPUs: no lock */
 	if (io->f->told & bit)
 		return;
 	io->f->told |= bit;

@@ -19,7 +19,8 @@ __thread bool fake_due;
 bool fake_minus_one;
 int fake_dereg_errno;
 int fake_objects;
-unsigned int fake_ports;
+unsigned int fake_devices, fake_ports;
+int fake_open_errno;
 struct ibv_port_attr fake_port, fake_port2;
 uint8_t fake_subnet2;
 unsigned int fake_ipv4_gid = 1;
@@ -57,7 +58,7 @@ static struct ibv_mr *mrs[MRS];
 static uint32_t next_qpn = FIRST_QPN, next_key = 7;
 static struct work held[RING];
 static unsigned int held_head, held_tail;
-static struct ibv_device device = { .name = "fake0" };
+static struct ibv_device devices[2] = { { .name = "fake0" }, { .name = "fake1" } };
 static struct ibv_context context;
 
 static bool fails(void)
@@ -106,9 +107,9 @@ static struct ibv_device **get_device_list(int *n)
 
 	if (fails())
 		return NULL;
-	list = made(calloc(2, sizeof(*list)));
-	list[0] = &device;
-	*n = 1;
+	list = made(calloc(3, sizeof(*list)));
+	for (*n = 0; *n < (int)fake_devices; ++*n)
+		list[*n] = &devices[*n];
 	return list;
 }
 
@@ -127,6 +128,10 @@ static struct ibv_context *open_device(struct ibv_device *d)
 {
 	if (fails())
 		return NULL;
+	if (fake_open_errno && d == devices) {
+		errno = fake_open_errno;
+		return NULL;
+	}
 	context.device = d;
 	fake_objects++;
 	return &context;
@@ -564,7 +569,8 @@ void fake_install(void)
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 	fake_port2 = fake_port;
-	fake_ports = 1;
+	fake_ports = fake_devices = 1;
+	fake_open_errno = 0;
 	fake_subnet2 = 0;
 	context.ops.poll_cq = poll_cq;
 	context.ops.req_notify_cq = req_notify_cq;

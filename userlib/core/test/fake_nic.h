@@ -16,6 +16,8 @@ extern __thread bool fake_due;	/* the next call of this thread fails */
 extern bool fake_minus_one;	/* it returns -1 for it, with errno */
 extern int fake_dereg_errno;	/* of all deregistrations */
 extern int fake_objects;	/* that exist */
+extern unsigned int fake_devices;	/* 1, or 2: fake1, too */
+extern int fake_open_errno;	/* of fake0: it cannot be opened */
 extern unsigned int fake_ports;	/* 1, or 2 */
 extern struct ibv_port_attr fake_port, fake_port2;
 extern uint8_t fake_subnet2;	/* in the link-local GID of port 2 */

@@ -126,6 +126,8 @@ static void t_ethernet(void)
 	     a->qp != b->qp, "... each through its port");
 	ktap(rtr_a->ah_attr.sl == 5 && rtr_a->ah_attr.dlid == 0,
 	     "... at the service level that is asked for, to no LID");
+	ktap(rtr_a->min_rnr_timer == 12 && fake_rts(a->qp)->timeout == VERBS_TIMEOUT,
+	     "... with a link's timers");
 	sl = 0;
 	ktap(rtr_a->path_mtu == IBV_MTU_1024 &&
 	     rtr_b->path_mtu == IBV_MTU_1024,

@@ -358,7 +358,50 @@ static const char stack[] =
 	"F /sys/devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda/sda1/"
 	"partition 1\\n\n"
 	"D /sys/devices/virtual/block/dm-1/slaves dm-1\n"
-	"L /sys/class/block/dm-1 /sys/devices/virtual/block/dm-1\n";
+	"L /sys/class/block/dm-1 /sys/devices/virtual/block/dm-1\n"
+	"F /x/partition 1\n"
+	"D /sys/devices/virtual/block/md9/slaves md8 nvme1n1\n"
+	"E /sys/class/block/md8 EACCES\n";
+
+/* As @links says, each of @rows rows of @n RAIDs stands on all of the next row; the
+ * last one on the first, or on nothing */
+static void write_rows(FILE *o, int rows, int n, bool round)
+{
+	for (int i = 0; i < rows * n; i++) {
+		int next = i / n + 1;
+
+		fprintf(o, "L /sys/class/block/md%d /sys/devices/virtual/block/md%d\n"
+			"D /sys/devices/virtual/block/md%d/slaves", 100 + i, 100 + i,
+			100 + i);
+		for (int j = 0; j < n && (next < rows || round); j++)
+			fprintf(o, " md%d", 100 + next % rows * n + j);
+		fputc('\n', o);
+	}
+}
+
+static void count_block(void *arg, const struct topo_block *b)
+{
+	(void)b;
+	++*(int *)arg;
+}
+
+static void t_rows(int rows, int n, bool round, int want, const char *what)
+{
+	FILE *o = fopen("rows.rec", "w");
+	struct facts *f;
+	int r, count = 0;
+
+	fputs("V 1\n", o);
+	write_rows(o, rows, n, round);
+	fclose(o);
+	if (facts_open(&f, "rows.rec")) {
+		ktap(0, "a record of many: %s", facts_error());
+		return;
+	}
+	r = topo_blocks(f, "/sys/devices/virtual/block/md100", count_block, &count);
+	ktap(r == want && count <= 1024, "%s: %d blocks, %d", what, count, r);
+	facts_close(f);
+}
 
 static void block_words(void *arg, const struct topo_block *b)
 {
@@ -390,7 +433,16 @@ static void t_blocks(void)
 	     "what a logical volume stands on: %s", words);
 	r = topo_blocks(f, "/sys/devices/virtual/block/dm-1", block_words, words);
 	ktap(r == -ELOOP, "one that stands on itself");
+	words[0] = '\0';
+	r = topo_blocks(f, "/x", block_words, words);
+	ktap(!strncmp(words, "x other ", 8), "a partition of nothing: %s", words);
+	words[0] = '\0';
+	r = topo_blocks(f, "/sys/devices/virtual/block/md9", block_words, words);
+	ktap(r == -EACCES && strstr(words, "nvme3 nvme-fabric"),
+	     "one that cannot be read is told, the rest is there: %s, %d", words, r);
 	facts_close(f);
+	t_rows(1, 20, true, -ELOOP, "20 that stand on each other");
+	t_rows(6, 8, false, -E2BIG, "more than there can be");
 }
 
 static void t_arguments(void)

@@ -15,7 +15,7 @@ static bool opens_of(const char *device, unsigned int port, int gid)
 	why[0] = '\0';
 	if (verbs_open(&p, device, port, why, sizeof(why)))
 		return false;
-	if (!verbs_choose_gid(&p, gid, why, sizeof(why)))
+	if (!verbs_choose_gid(&p, gid, true, why, sizeof(why)))
 		return true;
 	verbs_close(&p);
 	return false;
@@ -77,7 +77,7 @@ static void t_gids(void)
 	ktap(!opens(0, 2) && strstr(why, "no GID with index 2"),
 	     "one that there is not: %s", why);
 	fake_ipv4_gid = 0xff;
-	ktap(!opens(0, -1) && strstr(why, "no GID: give"),
+	ktap(!opens(0, -1) && strstr(why, "no RoCE v2 GID: give"),
 	     "none at all: %s", why);
 	fake_ipv4_gid = 1;
 	ktap(!fake_objects, "nothing is left of all these");
@@ -120,14 +120,55 @@ static void t_table(void)
 	for (unsigned int i = 0; i < 4; i++) {
 		fake_port.gid_tbl_len = t[i].length;
 		r = verbs_open(&p, NULL, 0, why, sizeof(why));
-		r = r ? r : verbs_choose_gid(&p, -1, why, sizeof(why));
+		r = r ? r : verbs_choose_gid(&p, -1, false, why, sizeof(why));
 		kind = verbs_gid_kind(p.ctx, p.port, &p.attr, &index);
 		ktap(!r && p.gid_index == t[i].best && !strcmp(kind, t[i].kind),
 		     "of %d places the best is %u: %s", t[i].length, p.gid_index,
 		     kind);
 		verbs_close(&p);
 	}
+	ktap(!opens(0, -1) && strstr(why, "fake0 port 1 has no RoCE v2 GID: give"),
+	     "who wants RoCE v2 gets no v1: %s", why);
+	ktap(opens(0, 0), "unless it is named");
+	verbs_close(&p);
+	fake_port.gid_tbl_len = 1024;
+	verbs_lib.query_gid_ex = NULL;
+	ktap(!opens(0, -1) && strstr(why, "does not tell which GID"),
+	     "nor what may be v1, with an old libibverbs: %s", why);
+	ktap(opens(0, 3) && !strcmp(verbs_gid_kind(p.ctx, 1, &p.attr, &index), "other"),
+	     "all there are of one kind then");
+	verbs_close(&p);
 	fake_install();
+}
+
+static void t_devices(void)
+{
+	int r;
+
+	fake_devices = 2;
+	fake_open_errno = EACCES;
+	ktap(opens_of(NULL, 0, -1) && !strcmp(p.device, "fake1"),
+	     "of two the one that can be opened");
+	verbs_close(&p);
+	fake_port.state = IBV_PORT_DOWN;
+	r = verbs_open(&p, NULL, 0, why, sizeof(why));
+	ktap(r == -EACCES && strstr(why, "fake0 cannot be opened"),
+	     "one cannot be opened, the other's port is down: %s", why);
+	fake_open_errno = 0;
+	r = verbs_open(&p, NULL, 0, why, sizeof(why));
+	ktap(r == -ENETDOWN && strstr(why, "none of the 2 RDMA devices has an active port:"),
+	     "both are down: %s", why);
+	r = verbs_open(&p, NULL, 2, why, sizeof(why));
+	ktap(r == -ENETDOWN && strstr(why, "has an active port 2:"),
+	     "no such port: %s", why);
+	fake_install();
+	fake_fail_at = 1;
+	r = verbs_open(&p, NULL, 0, why, sizeof(why));
+	ktap(r == -ENOSPC && strstr(why, "cannot be listed: ") &&
+	     strstr(why, "; load ib_uverbs; for soft-RoCE: rdma link add"),
+	     "no list: %s", why);
+	fake_fail_at = 0;
+	ktap(!fake_objects, "nothing is left of all these");
 }
 
 int main(void)
@@ -136,5 +177,6 @@ int main(void)
 	t_ports();
 	t_gids();
 	t_table();
+	t_devices();
 	return ktap_end();
 }

@@ -9,9 +9,64 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
+
+/* What goes to a file, and to standard error, of a process that asks, then opens */
+static void deny(const char *json, const char *level, bool file, size_t n_file,
+		 size_t n_err)
+{
+	FILE *f = fopen(config, "w");
+	char err[300];
+	size_t n = 0;
+	int status;
+	pid_t pid;
+
+	fputs(json, f);
+	fclose(f);
+	snprintf(err, sizeof(err), "%s.err", path);
+	unlink(err);
+	unlink(logfile);
+	pid = fork();
+	if (!pid) {
+		if (!freopen(err, "w", stderr))
+			abort();
+		setenv("CUFILE_ENV_PATH_JSON", config, 1);
+		if (level)
+			setenv("PEERLANE_LOG", level, 1);
+		if (!file)
+			unsetenv("CUFILE_LOGFILE_PATH");
+		_exit(cuFileGetParameterSizeT(CUFILE_PARAM_PROFILE_STATS, &n).err ||
+		      cuFileDriverOpen().err || cuFileDriverClose().err ||
+		      cuFileDriverOpen().err);
+	}
+	waitpid(pid, &status, 0);
+	is(status, 0, json);
+	is((long long)log_count("notice: denylist.mounts of cufile.json has no "
+				"effect here"), (long long)n_file, "in the log file");
+	strcpy(other, logfile);
+	strcpy(logfile, err);
+	is((long long)log_count("denylist"), (long long)n_err, "on standard error");
+	strcpy(logfile, other);
+	unlink(err);
+}
+
+void test_denylist(void)
+{
+	static const char some[] = "{\"denylist\":{\"drivers\":[],"
+		"\"mounts\":[\"/data\"]}}";
+	char saved[sizeof(other)];
+
+	strcpy(saved, other);
+	deny("{\"denylist\":{\"drivers\":[],\"mounts\":[]}}", NULL, true, 0, 0);
+	deny(some, NULL, true, 1, 0);
+	deny(some, NULL, false, 0, 1);
+	deny(some, "off", false, 0, 0);
+	deny(some, "off", true, 0, 0);
+	strcpy(other, saved);
+}
 
 /* No compat mode: no file is staged as a whole, ends of files are */
 void test_no_compat(void)
@@ -41,7 +96,7 @@ void test_no_compat(void)
 	      "is in the file");
 	mfd = memfd_create("data", 0);
 	if (write(mfd, data, sizeof(data)) != sizeof(data))
-		return;
+		abort();
 	tmpfs = reg(mfd);
 	is(cuFileRead(tmpfs, g, 8192, 0, 0), -5008,
 	   "a file that cannot be read by p2p is refused");
@@ -104,11 +159,6 @@ void test_stock_file(void)
 		CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, &t2);
 	cuFileGetParameterBool(CUFILE_PARAM_USE_PCIP2PDMA, &p2p);
 	check(t2 == 8192 && !p2p, "keys of our own do both");
-	fresh("{\"denylist\":{\"drivers\":[],\"mounts\":[]}}");
-	is((long long)log_count("denylist"), 0, "an empty list forbids nothing");
-	fresh("{\"denylist\":{\"drivers\":[],\"mounts\":[\"/data\"]}}");
-	is((long long)log_count("notice: denylist.mounts of cufile.json has no "
-				"effect here"), 1, "one that is not is told of");
 	close(fd);
 	gpu_free(g);
 }
@@ -144,7 +194,7 @@ void test_told(void)
 	fd = make(path, 0, data, sizeof(data));
 	mfd = memfd_create("data", 0);
 	if (write(mfd, data, sizeof(data)) != sizeof(data))
-		return;
+		abort();
 	fresh(NULL);
 	told(mfd, "keeps its data in host memory", "a file in host memory");
 	fresh("{\"properties\":{\"force_compat_mode\":true}}");
@@ -192,7 +242,7 @@ void test_told(void)
 /* A refused transfer says its reason, too, once for each cause */
 void test_told_strict(void)
 {
-	char data[16384], *g = gpu(16384);
+	char data[16384], *g = gpu(16384), *more = gpu(16384);
 	CUfileHandle_t fh;
 	int fd, mfd, i;
 
@@ -200,7 +250,7 @@ void test_told_strict(void)
 	fd = make(path, 0, data, sizeof(data));
 	mfd = memfd_create("data", 0);
 	if (write(mfd, data, sizeof(data)) != sizeof(data))
-		return;
+		abort();
 	for (i = 0; i < 2; i++) {
 		fresh(i ? "{\"properties\":{\"allow_compat_mode\":false}}" :
 			  "{\"peerlane\":{\"strict\":true}}");
@@ -212,6 +262,11 @@ void test_told_strict(void)
 		fh = reg(fd);
 		mock.p2p_errno = EAGAIN;
 		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "not now: refused");
+		mock.bar1_size = 0;
+		is(cuFileRead(fh, more, 8192, 0, 0), -5008, "no room: refused");
+		is((long long)log_count("no p2p: BAR1 is full"), 1,
+		   "is told, after another shortage, too");
+		mock.bar1_size = -1;
 		mock.p2p_errno = EREMOTEIO;
 		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "never: refused");
 		is(cuFileRead(fh, g, 8192, 0, 0), -5008, "again");
@@ -220,12 +275,23 @@ void test_told_strict(void)
 		is(cuFileRead(fh, g, 100, 0, 0), -5008, "a few bytes: refused");
 		is(cuFileRead(fh, g, 100, 0, 0), -5008, "again");
 		is((long long)log_count("no p2p: unaligned"), 1, "is told once");
-		is((long long)log_count("notice: "), 4, "and nothing else");
+		is((long long)log_count("notice: "), 5, "and nothing else");
 	}
+	fresh("{\"peerlane\":{\"strict\":true}}");
+	fh = reg(fd);
+	mock.p2p_errno = EINVAL;
+	is(cuFileRead(fh, g, 8192, 0, 0), -5008, "EINVAL: refused");
+	check(strstr(stats_of(fh).reason, ", or direct IO on this file"),
+	      "nobody knows what it is about: %s", stats_of(fh).reason);
+	mock.gpu = 8;
+	is(cuFileRead(fh, more, 8192, 0, 0), -5008, "on GPU 8, too");
+	is((long long)log_count("GPU 8: no p2p: p2p read failed: EINVAL"), 1,
+	   "is told after GPU 0");
 	fresh(NULL);
 	close(fd);
 	close(mfd);
 	gpu_free(g);
+	gpu_free(more);
 }
 
 /* The reason of a refused read, when @before was said before and @now with it */

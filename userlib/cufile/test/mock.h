@@ -40,6 +40,7 @@ struct mock {
 	int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
 	const char *kernel_line; /* what the kernel says when p2p fails */
 	uint64_t dev;		/* device of all files, 0 what it is */
+	int gpu;		/* number of the GPU that all memory is of */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	_Atomic bool hold_map;	/* who wants a dma-buf waits */
 	_Atomic bool hold_stat;	/* who asks about a file waits */

@@ -150,6 +150,7 @@ static void test_config(void)
 		  "of the same length" },
 		{ "{\"peerlane\":{\"strict\":\"yes\"}}",
 		  "peerlane.strict must be true or false" },
+		{ "{\"denylist\":[[1]]}", "denylist must be an object" },
 		{ "[]", "the whole file must be an object" },
 		{ "{\"properties\":", "line 1:" },
 	};
@@ -1633,6 +1634,7 @@ int main(int argc, char **argv)
 	setenv("CUFILE_LOGFILE_PATH", logfile, 1);
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	signal(SIGPIPE, SIG_IGN);
+	test_denylist();	/* first: in processes without settings */
 	test_driver();
 	test_config();
 	test_stats();

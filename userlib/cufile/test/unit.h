@@ -47,6 +47,7 @@ void test_no_id(void);
 void test_no_dmabuf(void);
 
 /* choice.c */
+void test_denylist(void);
 void test_no_compat(void);
 void test_stock_file(void);
 void test_told(void);

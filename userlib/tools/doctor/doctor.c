@@ -328,6 +328,10 @@ void doc_missing(struct doctor *d, const char *fact, const char *path, int err)
 		       "peerlane doctor --try on that machine tries it" :
 		       "the record does not hold it: record the machine again";
 		break;
+	case -ENOKEY:
+		cure = "run peerlane doctor as root, or with kernel.kptr_restrict=1 "
+		       "or 0";
+		break;
 	default:
 		cure = "make this path readable here; in a container mount "
 		       "it from the host";

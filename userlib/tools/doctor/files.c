@@ -133,7 +133,7 @@ static void check_no_drive(struct doctor *d, const struct rule *r)
 	if (!m || in_memory(m) || elsewhere(m) || !strcmp(m->type, "overlay") ||
 	    block_of_kind(m, "loop"))
 		return;
-	/* also beside or below one that is */
+	/* A non-NVMe member of a RAID or LVM volume counts too. */
 	b = block_of_kind(m, "nvme-fabric");
 	if (!b)
 		b = block_of_kind(m, "other");

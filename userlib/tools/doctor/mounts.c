@@ -27,6 +27,7 @@ void doc_read_blocks(struct doctor *d, struct mount *m)
 {
 	char path[PATH_MAX], link[512];
 	const char *name = strrchr(m->source, '/');
+	int r;
 
 	m->n_blocks = 0;
 	/* btrfs and others have a device number of their own */
@@ -36,8 +37,11 @@ void doc_read_blocks(struct doctor *d, struct mount *m)
 		snprintf(path, sizeof(path), "/sys/class/block/%s", name + 1);
 	else
 		return;
-	if (!facts_link(d->f, path, link, sizeof(link)))
-		topo_blocks(d->f, link, add_block, m);
+	r = facts_link(d->f, path, link, sizeof(link));
+	if (!r)
+		r = topo_blocks(d->f, link, add_block, m);
+	if (r && r != -ENOENT)
+		doc_missing(d, "the block devices below the mounts", path, r);
 }
 
 /* ---- mounts ---- */

@@ -34,7 +34,8 @@ static const struct opt options[] = {
 	{ GID_INDEX, "gid-index", "N",
 	  .help = "GID of the port (RoCE v2 of an IPv4 address)",
 	  .more = "Without it: the first GID of RoCE v2 with an IPv4 address, "
-	  "then any of RoCE v2; on InfiniBand the first one." },
+	  "then with an IPv6 address, a link-local one last; on InfiniBand the first "
+	  "one." },
 	{ GPU, "gpu", "N", .words = "0", .help = "CUDA number of the GPU (0)" },
 	{ TCP_PORT, "tcp-port", "N",
 	  .help = "where the server listens (18516)" },

@@ -25,7 +25,7 @@ bool perf_end_open(struct perf_end *e, const struct perf_options *o)
 
 	if (verbs_load(why, sizeof(why)) ||
 	    verbs_open(&e->port, o->device, o->ib_port, why, sizeof(why)) ||
-	    verbs_choose_gid(&e->port, o->gid_index, why, sizeof(why))) {
+	    verbs_choose_gid(&e->port, o->gid_index, true, why, sizeof(why))) {
 		complain("%s", why);
 		return false;
 	}
@@ -272,13 +272,13 @@ bool perf_qp_connect(struct perf_end *e, struct perf_qp *q,
 		.qpn = qpn, .psn = psn, .own_psn = q->psn, .lid = peer->lid,
 		.gid = peer->gid, .mtu = (enum ibv_mtu)peer->mtu,
 		.reads = e->reads < peer->reads ? e->reads : peer->reads,
-		.reads_answered = e->reads, .timeout = VERBS_TIMEOUT,
+		.reads_answered = e->reads, .timeout = 18,
 		.retries = VERBS_RETRIES,
 		/*
 		 * Without end: a peer whose program lags may be slow to post
 		 * receives; that alone is not its end.
 		 */
-		.rnr_retries = 7,
+		.rnr_retries = 7, .min_rnr_timer = 1,
 	};
 	char why[512];
 	int r = verbs_qp_connect(q->qp, &e->port, &to, why, sizeof(why));
