@@ -143,7 +143,7 @@ struct pln_file {
  * @handles: of open files; guarded by mem_lock, 0 when never given out
  * @mapping: of the files it belongs to, while one is open
  * @pid: process that has allocated it
- * @comm: and its name, to tell the administrator; not looked at otherwise
+ * @comm: name of that process, for messages only
  * @users: jobs that may still touch the memory
  * @exports: parts of dma-bufs
  * @pins: page tables of other drivers, guarded by pln_p2p_lock

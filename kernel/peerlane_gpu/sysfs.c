@@ -209,8 +209,10 @@ static int quarantine_show(struct seq_file *m, void *unused)
 
 	down_read(&gpu->mem_lock);
 	list_for_each_entry(buf, &gpu->graveyard, node) {
-		seq_printf(m, "vram %#llx size %llu process %d jobs %d held-by",
+		/* Any user may put a line break into a name */
+		seq_printf(m, "vram %#llx size %llu process %d (%*pE) jobs %d held-by",
 			   buf->vram, buf->size, buf->pid,
+			   (int)strlen(buf->comm), buf->comm,
 			   atomic_read(&buf->users));
 		size = seq_get_buf(m, &text);
 		n = size ? pln_held_by(buf, text, size) : 0;

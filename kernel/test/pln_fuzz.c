@@ -5,10 +5,12 @@
  *	pln_fuzz SEED SECONDS [GPU-PCI-ADDRESS]
  *
  * Rounds with the seeds SEED, SEED + 1, ... for so many seconds, at least one;
- * "pln_fuzz N 0" is the round of seed N again.  A round is two processes of
- * nobody that share an open file, with some threads each.  The calls of a thread
- * are given by the seed; how the threads interleave is not.  In odd rounds the
- * processes are killed.  With an address, that GPU is reset meanwhile, by root.
+ * "pln_fuzz N 0" is the round of seed N alone.  A round is two processes of
+ * nobody that share an open file, with some threads each.  The seed gives what
+ * each step of a thread begins to do, whatever those before came to; it does not
+ * give how the threads interleave, nor the handles, descriptors and jobs that
+ * there are.  In odd rounds the processes are killed after a number of steps.
+ * With an address, that GPU is reset meanwhile, by root.
  *
  * Each call is described: what is valid, what its boundaries are, what it may
  * answer.  An argument that the driver must refuse must be refused, and an
@@ -66,7 +68,13 @@ static const int call_errnos[NR_CALLS][10] = {
 
 static struct counts {
 	atomic_ulong done[NR_CALLS], refused[NR_CALLS], jobs, windows, wrong;
+	atomic_ulong steps;	/* of all rounds */
+	atomic_ulong fresh;	/* new memory that was compared with zeros */
+	atomic_ulong late;	/* pages that came late */
+	atomic_bool no_late;	/* the kernel has no userfaultfd */
 } *counts;
+
+static atomic_ulong resets_made;
 
 static bool resets;	/* happen meanwhile: memory may be lost */
 
@@ -87,12 +95,25 @@ static atomic_bool round_over;
 
 struct fuzzer {
 	uint64_t rng;
-	unsigned int n;
+	unsigned int nr, n;	/* of its process, and in that */
 	uint64_t seed;
 	bool judge;	/* the argument stays as it was written, and can be read */
 	bool readable, writable;
 	char arg[256], array[256];
 };
+
+/* Each step has draws of its own, so that none depends on what came of others */
+static uint64_t mix(const struct fuzzer *f, unsigned int step)
+{
+	uint64_t x = ((f->seed * PROCESSES + f->nr) * THREADS + f->n) *
+		     (CALLS + 1) + step + 1;
+
+	x *= 0x9e3779b97f4a7c15ull;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	x ^= x >> 32;
+	return x ? x : 1;
+}
 
 static uint32_t rnd(struct fuzzer *f)
 {
@@ -720,15 +741,15 @@ static void strange(struct fuzzer *f)
 {
 	static __thread char bounce[256];
 	int fd = gpu_file(f), ret;
-	unsigned int cmd = PLN_GPU_IOC_QUERY;
+	unsigned int cmd = PLN_GPU_IOC_QUERY, i;
 
 	switch (below(f, 4)) {
 	case 0:
 		cmd ^= 1u << below(f, 32);
 		ret = ioctl(fd, cmd, bounce);
-		if (cmd != PLN_GPU_IOC_QUERY && !ret && fd == atomic_load(&fds[0]) &&
-		    (cmd & 0xff00) == (PLN_GPU_IOC_QUERY & 0xff00) &&
-		    _IOC_NR(cmd) > 7)
+		for (i = 0; i < NR_CALLS && cmd != call_numbers[i]; i++)
+			;
+		if (!ret && i == NR_CALLS && fd == atomic_load(&fds[0]))
 			wrong(f, "ioctl %#x is taken", cmd);
 		break;
 	case 1:
@@ -758,6 +779,7 @@ static void fresh(struct fuzzer *f)
 	if (!ioctl(fd, PLN_GPU_IOC_ALLOC, &a)) {
 		ops[0] = op_crc(a.handle, 0, a.size);
 		ret = gpu_run(fd, ops, 1, &crc);
+		atomic_fetch_add(&counts->fresh, !ret);
 		if (!ret && crc != crc32c(0, zeros, a.size))
 			wrong(f, "new memory is not zero");
 		else if (ret && !resets)
@@ -784,6 +806,8 @@ static void *fuzz(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < CALLS; i++) {
+		f->rng = mix(f, i);
+		atomic_fetch_add(&counts->steps, 1);
 		if (i % 100 == 50)
 			fresh(f);
 		steps[below(f, sizeof(steps) / sizeof(*steps))](f);
@@ -824,6 +848,7 @@ static void *bring(void *arg)
 		copy.src = (uintptr_t)late_src + (copy.dst - (uintptr_t)late);
 		while (ioctl(uffd, UFFDIO_COPY, &copy) && errno == EAGAIN)
 			;
+		atomic_fetch_add(&counts->late, 1);
 		/* It was there already: nobody has been woken */
 		wake = (struct uffdio_range){ copy.dst, PAGE };
 		ioctl(uffd, UFFDIO_WAKE, &wake);
@@ -861,8 +886,11 @@ static void make_memory(void)
 	close(memory);
 	/* Root's, so that it is for faults of the kernel, too; some have none */
 	uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (uffd < 0)
+	if (uffd < 0 && errno == ENOSYS) {
+		atomic_store(&counts->no_late, true);
 		return;
+	}
+	need(uffd >= 0, "userfaultfd");
 	range.range.start = (uintptr_t)late;
 	range.range.len = 2 * THREADS * PAGE;
 	need(!ioctl(uffd, UFFDIO_API, &api) &&
@@ -906,10 +934,9 @@ static int one_process(uint64_t seed, unsigned int nr, int shared)
 	need(uffd < 0 || !pthread_create(&others[1], NULL, bring, NULL), "thread");
 	for (i = 0; i < THREADS; i++) {
 		f[i] = (struct fuzzer){
-			.n = i, .seed = seed,
-			.rng = (seed * PROCESSES + nr) * THREADS + i + 1,
+			.nr = nr, .n = i, .seed = seed,
 		};
-		f[i].rng *= 0x9e3779b97f4a7c15ull;
+		f[i].rng = mix(&f[i], CALLS);
 	}
 	fill_slots(&f[0]);
 	for (i = 0; i < THREADS; i++)
@@ -926,9 +953,10 @@ static int one_process(uint64_t seed, unsigned int nr, int shared)
 /* Within a minute; else it says where the process hangs */
 static bool ends(pid_t pid)
 {
-	int i, status;
+	double limit = now() + 60;
+	int status;
 
-	for (i = 0; i < 6000; i++) {
+	while (now() < limit) {
 		if (waitpid(pid, &status, WNOHANG) == pid) {
 			if (status && !(WIFSIGNALED(status) &&
 					WTERMSIG(status) == SIGKILL))
@@ -950,16 +978,19 @@ static void *reset_on(void *arg)
 {
 	while (!atomic_load(&round_over)) {
 		usleep(300000);
-		shell("echo 1 > /sys/bus/pci/devices/%s/reset", (char *)arg);
+		if (!shell("echo 1 > /sys/bus/pci/devices/%s/reset", (char *)arg))
+			atomic_fetch_add(&resets_made, 1);
 	}
 	return NULL;
 }
 
 static bool one_round(uint64_t seed, const char *gpu_pci)
 {
+	unsigned long steps = atomic_load(&counts->steps);
 	int shared = gpu_open(), i;
 	pthread_t resetter;
 	pid_t pid[PROCESSES];
+	double limit;
 	bool ok = true;
 
 	printf("# seed %llu\n", (unsigned long long)seed);
@@ -980,7 +1011,11 @@ static bool one_round(uint64_t seed, const char *gpu_pci)
 		need(!pthread_create(&resetter, NULL, reset_on, (char *)gpu_pci),
 		     "thread");
 	if (seed % 2) {
-		usleep(300000 + seed % 7 * 100000);
+		/* Always reached, unless one hangs or dies, which ends() finds */
+		steps += 200 + seed * 7919 % (PROCESSES * THREADS * CALLS - 400);
+		limit = now() + 60;
+		while (atomic_load(&counts->steps) < steps && now() < limit)
+			usleep(500);
 		for (i = 0; i < PROCESSES; i++)
 			kill(pid[i], SIGKILL);
 	}
@@ -1034,6 +1069,17 @@ int main(int argc, char **argv)
 		      "%s: %lu calls succeeded, %lu were refused",
 		      call_names[i], atomic_load(&counts->done[i]),
 		      atomic_load(&counts->refused[i]));
+	check(counts->fresh, "new memory is zero, %lu times",
+	      atomic_load(&counts->fresh));
+	if (atomic_load(&counts->no_late))
+		printf("# no userfaultfd: no late memory\n");
+	else
+		check(counts->late, "%lu pages came late",
+		      atomic_load(&counts->late));
+	if (resets)
+		check(resets_made && gpu_query(fd).reset_count >=
+		      q.reset_count + resets_made, "%lu resets",
+		      atomic_load(&resets_made));
 	check(resets || (counts->jobs && counts->windows),
 	      "%lu jobs were done, %lu mappings made", atomic_load(&counts->jobs),
 	      atomic_load(&counts->windows));

@@ -16,10 +16,10 @@
 /* Its call: what it pins, and the program's shadow buffer that stands for it */
 struct nvfs_map {
 	int64_t size;
-	uint64_t pdevinfo, shadow, gpu, fence;
+	uint64_t pci_address, shadow, gpu, fence;
 	uint32_t blocks;	/* of 4 KiB, of the shadow buffer */
 	uint16_t bounce;
-	uint8_t padding[2];
+	uint8_t reserved[2];
 	char unused[512];	/* it copies the largest argument of all its calls */
 };
 

@@ -6,7 +6,8 @@
  *
  * NAME is the GPU's for the host side.  The module peerlane_p2p_test is the
  * other driver, PEER its device.  WAY of that: bus (addresses of the bus), iommu
- * (of the IOMMU) or refused; FAR is a device whose DMA must be refused.
+ * (of the IOMMU) or refused; FAR is a device whose DMA must be refused, or "-".
+ * Races take PLN_RACE_MS each; PLN_SEED is that of the random arguments.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -491,7 +492,8 @@ static void test_race(int fd)
 
 struct chance {
 	char *base;		/* of RANDOM_BUFS allocations of 4 units */
-	unsigned int slot, seed, pinned, mapped;
+	unsigned int slot, seed;
+	atomic_uint pinned, mapped;
 	atomic_bool *stop;
 	char wrong[96];
 };
@@ -514,7 +516,8 @@ static void *random_calls(void *arg)
 {
 	static const int of_get[] = { EINVAL, ENOMEM, 0 };
 	static const int of_map[] = { EINVAL, ENOTSUPP, 0 };
-	static const int of_put[] = { EINVAL, 0 };
+	static const int of_bad_put[] = { EINVAL, 0 };
+	static const int of_put[] = { 0 };
 	struct chance *c = arg;
 	unsigned int *s = &c->seed;
 
@@ -537,14 +540,15 @@ static void *random_calls(void *arg)
 		c->pinned++;
 		if (rand_r(s) % 2 &&
 		    allowed(c, "map", cmd("map %u %s", c->slot,
-					  rand_r(s) % 4 ? peer_pci : far_pci), of_map)) {
+					  rand_r(s) % 4 || !strcmp(far_pci, "-") ?
+						peer_pci : far_pci), of_map)) {
 			c->mapped++;
 			if (rand_r(s) % 2)
 				allowed(c, "unmap", cmd("unmap %u", c->slot), of_put);
 		}
 		if (!(rand_r(s) % 4))	/* refused, and the table stays */
 			allowed(c, "put with bad flags", cmd(persistent ? "putp %u 2" :
-							     "put %u 7", c->slot), of_put);
+							     "put %u 7", c->slot), of_bad_put);
 		allowed(c, "put", cmd(persistent ? "putp %u 0" : "put %u",
 				      c->slot), of_put);
 		cmd("free %u", c->slot);
@@ -560,8 +564,9 @@ static void test_random(int fd)
 	struct pln_gpu_alloc a[RANDOM_BUFS] = { 0 };
 	pthread_t thread[RANDOM_THREADS];
 	atomic_bool stop = false;
-	double end = race_end();
-	unsigned int i, n, seed = end;
+	double end = race_end(), limit = end + 30;
+	const char *text = getenv("PLN_SEED");
+	unsigned int i, n, seed = text ? strtoul(text, NULL, 0) : end;
 	char *base = reserve(RANDOM_BUFS * 4 * UNIT), *wrong = "";
 	unsigned int pinned = 0, mapped = 0;
 
@@ -573,7 +578,12 @@ static void test_random(int fd)
 		need(!pthread_create(&thread[i], NULL, random_calls, &chance[i]),
 		     "thread");
 	}
-	for (i = 0; i < RANDOM_ROUNDS || now() < end; i++) {
+	for (i = 0; i < RANDOM_ROUNDS || now() < end ||
+	     ((!pinned || (reachable && !mapped)) && now() < limit); i++) {
+		for (n = pinned = mapped = 0; n < RANDOM_THREADS; n++) {
+			pinned += atomic_load(&chance[n].pinned);
+			mapped += atomic_load(&chance[n].mapped);
+		}
 		n = i % RANDOM_BUFS;
 		if (a[n].handle)
 			need(!gpu_free(fd, a[n].handle), "free");
@@ -581,7 +591,7 @@ static void test_random(int fd)
 		map_at(fd, base + n * 4 * UNIT, a[n].mmap_offset, 4 * UNIT);
 	}
 	atomic_store(&stop, true);
-	for (i = 0; i < RANDOM_THREADS; i++) {
+	for (i = pinned = mapped = 0; i < RANDOM_THREADS; i++) {
 		pthread_join(thread[i], NULL);
 		pinned += chance[i].pinned;
 		mapped += chance[i].mapped;

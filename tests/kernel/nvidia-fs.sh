@@ -28,5 +28,5 @@ if [ -f "$OUT/nvfs/nvidia-fs.ko" ]; then
 	VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
 	driver_guest $kver driver nvidia-fs 170
 fi
-rm -rf "$OUT/nvfs"
+[ "$case_failed" -ne 0 ] || rm -rf "$OUT/nvfs"
 finish

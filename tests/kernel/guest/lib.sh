@@ -28,6 +28,15 @@ program() {
 	"/usr/lib/peerlane/tests/$name" "$@" || status=1
 }
 
+# seconds CHECK NIGHTLY CHECKED: of a race; at night a kernel that checks itself has longer limits
+seconds() {
+	case $TIER-$(uname -r) in
+	nightly-*-debug | nightly-*-kcsan) echo "$3" ;;
+	nightly-*) echo "$2" ;;
+	*) echo "$1" ;;
+	esac
+}
+
 # address DRIVER: of the first device that it is bound to
 address() {
 	for device in /sys/bus/pci/drivers/"$1"/0000:*; do
