@@ -345,7 +345,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 
 	if (err)
 		return err;
-	if (!dev || !id || !pln_bus_id_parse(id, false, bdf))
+	if (!dev || !id || !pln_bus_id_parse(id, bdf))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < pln.nr_devices; i++) {
 		if (pln_bus_id_is(bdf, &pln.devices[i].info)) {

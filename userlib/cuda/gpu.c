@@ -2,9 +2,7 @@
 /*
  * What the driver says about a GPU, and names of GPUs.
  */
-#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,33 +45,28 @@ void pln_bus_id_text(const struct pln_gpu_query *info,
 }
 
 /*
- * A number; @loose: as NVIDIA's libnvidia-ml takes it, with a sign or blanks in
- * front and of any length: above 32 bits the low 32 count; above 64 bits it is all
- * ones.
+ * A number as NVIDIA's libraries take it: with a sign or blanks in front and of any
+ * length; above 32 bits the low 32 count, above 64 bits it is all ones
  */
-static bool parse_part(const char **s, bool loose, unsigned int *out)
+static bool parse_part(const char **s, unsigned int *out)
 {
-	unsigned long number;
 	char *end;
+	bool some;
 
-	if (!loose && !isxdigit((unsigned char)**s))
-		return false;
-	number = strtoul(*s, &end, 16);
-	if (end == *s || (!loose && number > UINT_MAX))
-		return false;
+	*out = (unsigned int)strtoul(*s, &end, 16);
+	some = end != *s;
 	*s = end;
-	*out = (unsigned int)number;
-	return true;
+	return some;
 }
 
-bool pln_bus_id_parse(const char *id, bool loose, unsigned int out[4])
+bool pln_bus_id_parse(const char *id, unsigned int out[4])
 {
 	unsigned int part[3], fn = 0;
 	const char *s = id;
 	int n = 0;
 
 	for (;;) {
-		if (n == 3 || !parse_part(&s, loose, &part[n++]))
+		if (n == 3 || !parse_part(&s, &part[n++]))
 			return false;
 		if (*s != ':')
 			break;
@@ -83,8 +76,10 @@ bool pln_bus_id_parse(const char *id, bool loose, unsigned int out[4])
 		return false;
 	if (*s == '.') {
 		s++;
-		if (!parse_part(&s, loose, &fn))
+		if (!parse_part(&s, &fn))
 			return false;
+	} else if (n == 2) {
+		return false;
 	}
 	if (*s || fn > 7)
 		return false;

@@ -36,8 +36,8 @@ void pln_uuid_text(const uint8_t *uuid, char out[PLN_UUID_TEXT]);
 /* As the kernel writes it: 0000:01:00.0 */
 void pln_bus_id_text(const struct pln_gpu_query *info,
 		     char out[PLN_BUS_ID_TEXT]);
-/* Takes [domain:]bus:device[.function], in hexadecimal, apart; @loose: as NVML */
-bool pln_bus_id_parse(const char *id, bool loose, unsigned int out[4]);
+/* Takes domain:bus:device[.function] or bus:device.function, in hexadecimal, apart */
+bool pln_bus_id_parse(const char *id, unsigned int out[4]);
 /* Is @id that of @info? */
 bool pln_bus_id_is(const unsigned int id[4], const struct pln_gpu_query *info);
 

@@ -61,10 +61,7 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id,
 
 	if (err)
 		return err;
-	if (!id || !device || !pln_bus_id_parse(id, true, parts) || parts[3])
-		return NVML_ERROR_INVALID_ARGUMENT;
-	/* Without a domain there must be a function */
-	if (strchr(id, ':') == strrchr(id, ':') && !strchr(id, '.'))
+	if (!id || !device || !pln_bus_id_parse(id, parts) || parts[3])
 		return NVML_ERROR_INVALID_ARGUMENT;
 	return search(parts, NULL, device);
 }

@@ -12,6 +12,49 @@
 
 CUcontext ctx;
 
+/* Forms of the first device's bus id */
+static void bus_ids(void)
+{
+	static const char *const with_domain[] = {
+		"%04x:%02x:%02x.0",
+		"+%04x:%02x:%02x.0",
+		"%04x:+%02x:%02x.0",
+		"%04x:%02x:+%02x.0",
+		"%04x:%02x:%02x.+0",
+		" %04x:%02x:%02x.0",
+		"%04x: %02x:%02x.0",
+		"%016x:%02x:%02x.0",
+		"%024x:%02x:%02x.0",
+		"%040x:%02x:%02x.0",
+		"%04x:%020x:%02x.0",
+		"%04x:%02x:%020x.0",
+		"%04x:%02x:%02x.00000000000000000000",
+		"10000000000000000%x:%x:%x.0",
+		"1%08x:%x:%x.0",
+		"%x:%x:%x",
+		"0x%x:%x:%x.0",
+		"%04x:%02x:%02x.1",
+		"%04x:%02x:%02x.",
+		"%04x:%02x:%02x.0.0",
+	};
+	static const char *const without[] = { "%02x:%02x.0", "%02x:%02x", "%x:%x.0" };
+	unsigned int domain, bus, device;
+	char text[16], id[96];
+	CUdevice d;
+
+	if (CALL(cuDeviceGetPCIBusId, text, sizeof(text), 0) ||
+	    sscanf(text, "%x:%x:%x", &domain, &bus, &device) != 3)
+		abort();
+	for (size_t i = 0; i < sizeof(with_domain) / sizeof(*with_domain); i++) {
+		snprintf(id, sizeof(id), with_domain[i], domain, bus, device);
+		ASK(with_domain[i], cuDeviceGetByPCIBusId, &d, id);
+	}
+	for (size_t i = 0; i < sizeof(without) / sizeof(*without); i++) {
+		snprintf(id, sizeof(id), without[i], bus, device);
+		ASK(without[i], cuDeviceGetByPCIBusId, &d, id);
+	}
+}
+
 static void start(void)
 {
 	unsigned int version = 0;
@@ -57,6 +100,7 @@ static void start(void)
 	ASK("device by words", cuDeviceGetByPCIBusId, &d, "gpu");
 	ASK("device by a bus id of none", cuDeviceGetByPCIBusId, &d,
 	    "fedc:ba:18.0");
+	bus_ids();
 	ASK("current before any", cuCtxGetCurrent, &c);
 	SAY("current is none", c == NULL);
 	ASK("device of no context", cuCtxGetDevice, &d);
