@@ -46,15 +46,23 @@ void pln_bus_id_text(const struct pln_gpu_query *info,
 
 /*
  * A number as NVIDIA's libraries take it: with a sign or blanks in front and of any
- * length; above 32 bits the low 32 count, above 64 bits it is all ones
+ * length; above 32 bits the low 32 count, above 64 bits it is all ones.  A prefix
+ * without digits is 0.
  */
 static bool parse_part(const char **s, unsigned int *out)
 {
+	const char *first = *s + strspn(*s, " \t\n\v\f\r");
 	char *end;
 	bool some;
 
 	*out = (unsigned int)strtoul(*s, &end, 16);
 	some = end != *s;
+	if (*first == '+' || *first == '-')
+		first++;
+	/* strtoul() ends before the x of such a prefix */
+	if (some && end == first + 1 && *first == '0' &&
+	    (*end == 'x' || *end == 'X'))
+		end++;
 	*s = end;
 	return some;
 }

@@ -36,8 +36,25 @@ static void bus_ids(void)
 		"%04x:%02x:%02x.1",
 		"%04x:%02x:%02x.",
 		"%04x:%02x:%02x.0.0",
+		"%04x:%02x:%02x.0x",
+		"%04x:%02x:%02x.0X",
+		"%04x:%02x:%02x.+0x",
+		"%04x:%02x:%02x.-0x",
+		"%04x:%02x:%02x.0x0",
+		"%04x:%02x:%02x.0x1",
+		"%04x:%02x:%02x.0xz",
+		"%04x:%02x:%02x.0xx",
+		"%04x:%02x:%02x.0x0x",
+		"%04x:%02x:%02x.00x",
+		"%04x:%02x:%02x.1x",
+		"%04x:%02x:%02x.x",
+		"%04x:%02x:%02x.0z",
+		"%04x:%02x:%02xx",
 	};
-	static const char *const without[] = { "%02x:%02x.0", "%02x:%02x", "%x:%x.0" };
+	static const char *const without[] = {
+		"%02x:%02x.0", "%02x:%02x", "%x:%x.0", "%02x:%02x.0x",
+		"0x:%02x:%02x.0", "0x:%02x:%02x",
+	};
 	unsigned int domain, bus, device;
 	char text[16], id[96];
 	CUdevice d;
