@@ -224,7 +224,7 @@ struct pln_range {
 	struct CUmemPoolHandle_st *pool;
 	struct pln_block *block;	/* PLN_RANGE_POOL: where in the pool */
 	struct pln_job *after;		/* likewise: goes before its freeing */
-	struct pln_advice *advice;	/* PLN_RANGE_MANAGED: one a page, or NULL */
+	struct pln_advice *advice;	/* PLN_RANGE_MANAGED: the first, or NULL */
 	int export_fd;			/* for other processes, plus 1 */
 	struct pln_name name;		/* PLN_RANGE_IPC: what was opened, */
 	unsigned int opened;		/* and how often */
@@ -439,6 +439,10 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size,
 			  enum pln_range_kind kind, CUdeviceptr *out);
 void pln_device_free(CUdeviceptr ptr);
 void pln_ctx_free_memory(CUcontext ctx);
+
+/* ---- managed.c ---- */
+/* @advice and all behind it */
+void pln_advice_free(struct pln_advice *advice);
 
 /* ---- vmm.c ---- */
 void pln_mem_free(struct pln_mem *mem);

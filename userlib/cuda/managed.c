@@ -11,8 +11,10 @@
 
 #define PAGE		4096ull
 
-/* Of one page */
+/* Of the pages from @first on, up to where the next one begins; ordered */
 struct pln_advice {
+	struct pln_advice *next;
+	uint64_t first;
 	bool mostly_read;
 	CUmemLocation preferred;	/* type 0: none */
 	CUmemLocation prefetched;
@@ -53,24 +55,91 @@ static struct pln_range *managed(CUdeviceptr ptr, size_t n)
 	       pln_span_has(ptr, n, range->addr, range->size) ? range : NULL;
 }
 
-/* The advice on the pages of managed memory; pln.lock is held */
-static CUresult pages_of(CUdeviceptr ptr, size_t n, struct pln_advice **page,
-			 size_t *count)
+/* Of memory that nothing has been said about */
+static const struct pln_advice silence;
+
+struct pages {
+	struct pln_range *range;
+	uint64_t first, end;		/* in it */
+};
+
+/* The pages of managed memory that are meant; pln.lock is held */
+static CUresult pages_of(CUdeviceptr ptr, size_t n, struct pages *pages)
 {
 	struct pln_range *range = managed(ptr, n);
-	uint64_t first;
 
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!range->advice)
-		range->advice = calloc((range->size + PAGE - 1) / PAGE,
-				       sizeof(*range->advice));
-	if (!range->advice)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	first = (ptr - range->addr) / PAGE;
-	*page = range->advice + first;
-	*count = (ptr - range->addr + n - 1) / PAGE - first + 1;
+	pages->range = range;
+	pages->first = (ptr - range->addr) / PAGE;
+	pages->end = (ptr - range->addr + n - 1) / PAGE + 1;
 	return CUDA_SUCCESS;
+}
+
+/* What was said about the first of @pages */
+static const struct pln_advice *advice_on(const struct pages *pages)
+{
+	const struct pln_advice *a = pages->range->advice;
+
+	while (a && a->next && a->next->first <= pages->first)
+		a = a->next;
+	return a ? a : &silence;
+}
+
+/* The advice that begins at @page, divided from the one before; NULL: no memory */
+static struct pln_advice *divide(struct pln_advice *a, uint64_t page)
+{
+	struct pln_advice *rest;
+
+	while (a->next && a->next->first <= page)
+		a = a->next;
+	if (a->first == page)
+		return a;
+	rest = malloc(sizeof(*rest));
+	if (!rest)
+		return NULL;
+	*rest = *a;
+	rest->first = page;
+	a->next = rest;
+	return rest;
+}
+
+static bool same_place(const CUmemLocation *a, const CUmemLocation *b)
+{
+	return a->type == b->type && a->id == b->id;
+}
+
+static bool same_advice(const struct pln_advice *a, const struct pln_advice *b)
+{
+	return a->mostly_read == b->mostly_read && a->by == b->by &&
+	       a->by_host == b->by_host &&
+	       same_place(&a->preferred, &b->preferred) &&
+	       same_place(&a->prefetched, &b->prefetched);
+}
+
+/* Of neighbours that say the same one is enough */
+static void join(struct pln_advice *a)
+{
+	struct pln_advice *next;
+
+	while ((next = a->next)) {
+		if (same_advice(a, next)) {
+			a->next = next->next;
+			free(next);
+		} else {
+			a = next;
+		}
+	}
+}
+
+void pln_advice_free(struct pln_advice *a)
+{
+	struct pln_advice *next;
+
+	for (; a; a = next) {
+		next = a->next;
+		free(a);
+	}
 }
 
 /* CUDA 11's way of naming a place: a device, or -1 */
@@ -98,12 +167,17 @@ static CUresult check_place(const CUmemLocation *where)
 	}
 }
 
-static void advise(struct pln_advice *page, CUmem_advise advice,
+#define PREFETCH	0		/* beside CUmem_advise, which begins at 1 */
+
+static void advise(struct pln_advice *page, int advice,
 		   const CUmemLocation *where)
 {
 	bool set = advice == CU_MEM_ADVISE_SET_ACCESSED_BY;
 
 	switch (advice) {
+	case PREFETCH:
+		page->prefetched = *where;
+		break;
 	case CU_MEM_ADVISE_SET_READ_MOSTLY:
 	case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
 		page->mostly_read = advice == CU_MEM_ADVISE_SET_READ_MOSTLY;
@@ -124,11 +198,42 @@ static void advise(struct pln_advice *page, CUmem_advise advice,
 	}
 }
 
+/* Write @advice down for the memory at @ptr */
+static CUresult note(CUdeviceptr ptr, size_t n, int advice,
+		     const CUmemLocation *where)
+{
+	struct pln_advice *a, *behind = NULL;
+	struct pages pages;
+	CUresult err;
+
+	pthread_mutex_lock(&pln.lock);
+	err = pages_of(ptr, n, &pages);
+	if (err)
+		goto out;
+	if (!pages.range->advice)
+		pages.range->advice = calloc(1, sizeof(*a));
+	a = pages.range->advice;
+	if (a)
+		a = divide(a, pages.first);
+	if (a && pages.end * PAGE < pages.range->size) {
+		behind = divide(a, pages.end);
+		if (!behind)
+			a = NULL;
+	}
+	if (!a)
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	for (; a && a != behind; a = a->next)
+		advise(a, advice, where);
+	if (pages.range->advice)
+		join(pages.range->advice);
+out:
+	pthread_mutex_unlock(&pln.lock);
+	return err;
+}
+
 CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t n, CUmem_advise advice,
 			CUmemLocation where)
 {
-	struct pln_advice *page;
-	size_t count;
 	CUresult err = pln_ready();
 
 	if (err)
@@ -141,14 +246,7 @@ CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t n, CUmem_advise advice,
 	    advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
 	    advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY)
 		err = check_place(&where);
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	err = pages_of(ptr, n, &page, &count);
-	for (size_t i = 0; !err && i < count; i++)
-		advise(&page[i], advice, &where);
-	pthread_mutex_unlock(&pln.lock);
-	return err;
+	return err ? err : note(ptr, n, (int)advice, &where);
 }
 
 CUresult cuMemAdvise(CUdeviceptr ptr, size_t n, CUmem_advise advice,
@@ -160,9 +258,7 @@ CUresult cuMemAdvise(CUdeviceptr ptr, size_t n, CUmem_advise advice,
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t n, CUmemLocation where,
 			       unsigned int flags, CUstream handle)
 {
-	struct pln_advice *page;
 	CUstream stream;
-	size_t count;
 	CUresult err = pln_stream_get(handle, NULL, &stream);
 
 	if (err)
@@ -171,14 +267,7 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t n, CUmemLocation where,
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	err = check_place(&where);
-	if (err)
-		return err;
-	pthread_mutex_lock(&pln.lock);
-	err = pages_of(ptr, n, &page, &count);
-	for (size_t i = 0; !err && i < count; i++)
-		page[i].prefetched = where;
-	pthread_mutex_unlock(&pln.lock);
-	return err;
+	return err ? err : note(ptr, n, PREFETCH, &where);
 }
 
 CUresult cuMemPrefetchAsync(CUdeviceptr ptr, size_t n, CUdevice dev,
@@ -189,23 +278,17 @@ CUresult cuMemPrefetchAsync(CUdeviceptr ptr, size_t n, CUdevice dev,
 
 /* ---- what was said about it ---- */
 
-static bool same_place(const CUmemLocation *a, const CUmemLocation *b)
-{
-	return a->type == b->type && a->id == b->id;
-}
-
 /* Of all pages alike, or no place */
-static CUmemLocation common(const struct pln_advice *page, size_t count,
-			    size_t offset)
+static CUmemLocation common(const struct pln_advice *a, uint64_t end,
+			    bool preferred)
 {
-	CUmemLocation none = { 0 }, first, other;
+	CUmemLocation none = { 0 };
+	CUmemLocation first = preferred ? a->preferred : a->prefetched;
 
-	memcpy(&first, (const char *)page + offset, sizeof(first));
-	for (size_t i = 1; i < count; i++) {
-		memcpy(&other, (const char *)&page[i] + offset, sizeof(other));
-		if (!same_place(&first, &other))
+	while ((a = a->next) && a->first < end)
+		if (!same_place(&first, preferred ? &a->preferred :
+						    &a->prefetched))
 			return none;
-	}
 	return first;
 }
 
@@ -217,16 +300,16 @@ static int number_of(const CUmemLocation *where)
 	       CU_DEVICE_CPU;
 }
 
-static void accessed_by(const struct pln_advice *page, size_t count, int *out,
+static void accessed_by(const struct pln_advice *a, uint64_t end, int *out,
 			size_t room)
 {
-	uint32_t by = page[0].by;
-	bool host = page[0].by_host;
+	uint32_t by = a->by;
+	bool host = a->by_host;
 	size_t n = 0;
 
-	for (size_t i = 1; i < count; i++) {
-		by &= page[i].by;
-		host = host && page[i].by_host;
+	while ((a = a->next) && a->first < end) {
+		by &= a->by;
+		host = host && a->by_host;
 	}
 	for (int dev = 0; dev < PLN_MAX_DEVICES && n < room; dev++)
 		if (by & 1u << dev)
@@ -238,30 +321,31 @@ static void accessed_by(const struct pln_advice *page, size_t count, int *out,
 }
 
 /* pln.lock is held */
-static CUresult range_attribute(const struct pln_advice *page, size_t count,
+static CUresult range_attribute(const struct pages *pages,
 				CUmem_range_attribute attr, void *data,
 				size_t size)
 {
-	size_t offset = offsetof(struct pln_advice, preferred);
+	const struct pln_advice *a = advice_on(pages);
 	CUmemLocation where;
-	bool all = true;
+	bool preferred = true, all;
 
 	if (!data || !size || size % sizeof(int) ||
 	    (attr != CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY && size != sizeof(int)))
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (attr) {
 	case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
-		for (size_t i = 0; i < count; i++)
-			all = all && page[i].mostly_read;
+		all = a->mostly_read;
+		while ((a = a->next) && a->first < pages->end)
+			all = all && a->mostly_read;
 		*(int *)data = all;
 		return CUDA_SUCCESS;
 	case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY:
-		accessed_by(page, count, data, size / sizeof(int));
+		accessed_by(a, pages->end, data, size / sizeof(int));
 		return CUDA_SUCCESS;
 	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
 	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
 	case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
-		offset = offsetof(struct pln_advice, prefetched);
+		preferred = false;
 		break;
 	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
 	case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
@@ -270,7 +354,7 @@ static CUresult range_attribute(const struct pln_advice *page, size_t count,
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	where = common(page, count, offset);
+	where = common(a, pages->end, preferred);
 	if (attr == CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION ||
 	    attr == CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION)
 		*(int *)data = number_of(&where);
@@ -286,8 +370,7 @@ CUresult cuMemRangeGetAttributes(void **data, size_t *sizes,
 				 CUmem_range_attribute *attrs, size_t count,
 				 CUdeviceptr ptr, size_t n)
 {
-	struct pln_advice *page;
-	size_t pages;
+	struct pages pages;
 	CUresult err = pln_ready();
 
 	if (err)
@@ -295,9 +378,9 @@ CUresult cuMemRangeGetAttributes(void **data, size_t *sizes,
 	if (!data || !sizes || !attrs || !count)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	err = pages_of(ptr, n, &page, &pages);
+	err = pages_of(ptr, n, &pages);
 	for (size_t i = 0; i < count && !err; i++)
-		err = range_attribute(page, pages, attrs[i], data[i], sizes[i]);
+		err = range_attribute(&pages, attrs[i], data[i], sizes[i]);
 	pthread_mutex_unlock(&pln.lock);
 	return err;
 }

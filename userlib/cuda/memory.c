@@ -383,7 +383,7 @@ void pln_range_free(struct pln_range *range)
 
 	if (range->export_fd)
 		close(range->export_fd - 1);
-	free(range->advice);
+	pln_advice_free(range->advice);
 	if (range->kind == PLN_RANGE_IMPORTED)
 		pln_obj_put(&range->pool->obj);
 	if (range->kind == PLN_RANGE_HOST) {

@@ -26,6 +26,7 @@ void ask_pools(void);
 void ask_pool_order(void);
 void ask_pool_export(void);
 void ask_managed(void);
+void ask_managed_pages(void);
 void ask_batches(void);
 void ask_fills(void);
 void ask_io_memory(void);

@@ -204,6 +204,43 @@ void ask_managed(void)
 	ASK("destroy", cuStreamDestroy_v2, s);
 }
 
+/* What is said about parts of it; each attribute of the same eight parts */
+static void ask_parts(CUdeviceptr p, CUmem_range_attribute attr)
+{
+	RANGE("page 0", attr, p, 4096);
+	RANGE("page 1", attr, p + 4096, 4096);
+	RANGE("page 2", attr, p + 8192, 4096);
+	RANGE("all", attr, p, 256 * 1024);
+	RANGE("the end of page 0", attr, p + 4095, 1);
+	RANGE("a byte of page 1", attr, p + 4096, 1);
+	RANGE("of pages 1 and 2", attr, p + 8191, 2);
+	RANGE("of pages 0 and 1", attr, p + 4000, 200);
+}
+
+void ask_managed_pages(void)
+{
+	CUdeviceptr p = 0;
+
+	ASK("alloc", cuMemAllocManaged, &p, 256 * 1024, CU_MEM_ATTACH_GLOBAL);
+	ASK("page 1 is mostly read", cuMemAdvise, p + 4096, 4096,
+	    CU_MEM_ADVISE_SET_READ_MOSTLY, 0);
+	ask_parts(p, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY);
+	ASK("page 1 is not", cuMemAdvise, p + 4096, 4096,
+	    CU_MEM_ADVISE_UNSET_READ_MOSTLY, 0);
+	ask_parts(p, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY);
+	ASK("8 bytes of page 1 are", cuMemAdvise, p + 4196, 8,
+	    CU_MEM_ADVISE_SET_READ_MOSTLY, 0);
+	ask_parts(p, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY);
+	ASK("pages 1 and 2 are preferred", cuMemAdvise, p + 8000, 400,
+	    CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0);
+	ask_parts(p, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION);
+	ASK("prefetch 8 bytes of page 1", cuMemPrefetchAsync, p + 4196, 8, 0,
+	    NULL);
+	ASK("synchronize", cuCtxSynchronize);
+	ask_parts(p, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION);
+	ASK("free", cuMemFree_v2, p);
+}
+
 void ask_batches(void)
 {
 	CUmemcpyAttributes attrs[2] = {

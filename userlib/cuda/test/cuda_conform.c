@@ -577,6 +577,7 @@ static const struct section sections[] = {
 	{ "order of pools", ask_pool_order },
 	{ "pools for other processes", ask_pool_export },
 	{ "managed memory", ask_managed },
+	{ "pages of managed memory", ask_managed_pages },
 	{ "batches", ask_batches },
 	{ "fills", ask_fills },
 	{ "IO memory", ask_io_memory },

@@ -3,6 +3,7 @@
  * The library on a fake driver: memory, and what a pointer is.
  * Each test runs in a process of its own.
  */
+#include <malloc.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -359,6 +360,52 @@ static void t_pointer_attributes(void)
 	end(ctx);
 }
 
+/* What the heap holds; the sanitizers' own does not tell */
+static size_t heap(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* What is remembered grows with what was said, not with the memory */
+static void t_advice_memory(void)
+{
+	CUmemLocation here = { CU_MEM_LOCATION_TYPE_DEVICE, 0 };
+	struct fake_config cfg = one;
+	size_t before;
+	CUdeviceptr p;
+	int value;
+
+	cfg.coherent = true;
+	start(&cfg);
+	OK(cuMemAllocManaged(&p, 48 * MiB, CU_MEM_ATTACH_GLOBAL));
+	before = heap();
+	OK(cuMemAdvise_v2(p, 48 * MiB, CU_MEM_ADVISE_SET_READ_MOSTLY, here));
+	OK(cuMemPrefetchAsync_v2(p, 48 * MiB, here, 0, NULL));
+	OK(cuMemRangeGetAttribute(&value, sizeof(value),
+				  CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p,
+				  48 * MiB));
+	CHECK(value == 1);
+	CHECK(heap() < before + 4096);
+	/* Every second page, and then the others: one answer is left */
+	for (int odd = 0; odd < 2; odd++)
+		for (size_t i = 0; i < 64; i++)
+			OK(cuMemAdvise_v2(p + (2 * i + odd) * 4096, 4096,
+					  CU_MEM_ADVISE_UNSET_READ_MOSTLY,
+					  here));
+	CHECK(heap() < before + 4096);
+	OK(cuMemRangeGetAttribute(&value, sizeof(value),
+				  CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+				  p + 127 * 4096, 4096));
+	CHECK(value == 0);
+	OK(cuMemRangeGetAttribute(&value, sizeof(value),
+				  CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+				  p + 128 * 4096, 47 * MiB));
+	CHECK(value == 1);
+	OK(cuMemFree_v2(p));
+}
+
 /* What a thread without one may do to memory, as a real GPU has it: free it */
 static void t_free_without(void)
 {
@@ -467,6 +514,7 @@ static const struct unit_test tests[] = {
 	{ "memory of devices", t_io_memory },
 	{ "a registration that outlived its memory", t_stale_registration },
 	{ "pointer attributes", t_pointer_attributes },
+	{ "what advice on managed memory costs", t_advice_memory },
 	{ "freeing without a context", t_free_without },
 	{ "dma-buf export", t_dmabuf },
 	{ "no dma-buf export", t_no_dmabuf },
