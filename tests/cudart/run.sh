@@ -47,6 +47,7 @@ check_eq "what was set before is kept, behind" \
 # Within itself: the loader would load an auditor twice
 status 0 "$tool" run sh -c "$show"
 check_eq "twice: each library once" "$folder/libpeerlane-cudart.so.0|$folder/libpeerlane-cudart.so.0" "$(cut -d'|' -f1,2 out)"
+check_eq "and the folder once" "$folder" "$(cut -d'|' -f3 out)"
 check_eq "and nothing is said" "" "$(cat err)"
 
 # A program with the shared runtime finds it there; with it linked in: cudart/static
@@ -87,6 +88,55 @@ check_eq "installed: the library and its folder" \
 	"$installed/lib/peerlane/libpeerlane-cudart.so.0|$installed/lib/peerlane/libpeerlane-cudart.so.0|$installed/lib/peerlane" "$(cat out)"
 check_eq "with our runtimes beside it, and no driver" "cuda-12 cuda-13 libcudart.so libcudart.so.12 libcudart.so.13 libpeerlane-cudart.so.0 " \
 	"$(cd "$installed/lib/peerlane" && echo * | tr '\n' ' ')"
+
+# Within one of another installation: what the inner one starts has nothing of the outer one, and keeps the rest
+second=$OUT/second/usr/local
+mkdir -p "$OUT/second/usr"
+cp -R "$installed" "$OUT/second/usr/"
+cat >where.c <<'PROGRAM'
+#define _GNU_SOURCE
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+int cudaRuntimeGetVersion(int *);
+
+/* What of Peerlane's runtime is in the process */
+static int show(struct dl_phdr_info *info, size_t size, void *data)
+{
+	(void)size;
+	(void)data;
+	if (strstr(info->dlpi_name, "cudart"))
+		puts(info->dlpi_name);
+	return 0;
+}
+
+int main(void)
+{
+	int v;
+
+	dl_iterate_phdr(show, NULL);
+	return cudaRuntimeGetVersion(&v) || v != 13000;
+}
+PROGRAM
+cc -o where where.c "$installed/lib/peerlane/libcudart.so.13"
+# nested OUTER INNER: by two installations; $inner is the folder of the second
+nested() {
+	inner=$2/lib/peerlane
+	LD_PRELOAD=$OUT/other.so LD_LIBRARY_PATH=/nowhere "$1/bin/peerlane" run "$2/bin/peerlane" run sh -c "$show" >out 2>err
+	check_eq "nested: the inner library, its folder, and what was there" \
+		"$inner/libpeerlane-cudart.so.0:$OUT/other.so|$inner/libpeerlane-cudart.so.0|$inner:/nowhere" "$(cat out)"
+	check_eq "nested: nothing is said" "" "$(cat err)"
+	"$1/bin/peerlane" run "$2/bin/peerlane" run ./where >out 2>err
+	check_eq "nested: a program of the shared runtime runs" 0 $?
+	check_eq "nested: on the inner one's alone" \
+		"$inner/libcudart.so.13 $inner/libpeerlane-cudart.so.0 " "$(LC_ALL=C sort out | tr '\n' ' ')"
+}
+nested "$installed" "$second"
+nested "$second" "$installed"
+LD_LIBRARY_PATH=$installed/lib/peerlane "$installed/bin/peerlane" run "$second/bin/peerlane" run sh -c "$show" >out 2>err
+check_eq "nested: a folder that the user named stays" "$second/lib/peerlane:$installed/lib/peerlane" "$(cut -d'|' -f3 out)"
+
 mv "$installed" "$OUT/a blank"
 "$OUT/a blank/bin/peerlane" run true >out 2>err
 check_eq "a place that the loader does not take: status" 126 $?

@@ -17,7 +17,8 @@ static const char usage[] =
 "\n"
 "Runs a program of NVIDIA's CUDA runtime, 12 or 13, on Peerlane's, whether nvcc\n"
 "linked the runtime in or not, and on whatever libcuda.so.1 the loader finds.\n"
-"Programs that it starts run so, too.\n"
+"Programs that it starts run so, too.  Within another run, also of another\n"
+"installation, what that one set is taken out first.\n"
 "\n"
 "It sets three variables, each before what is there, and runs PROGRAM:\n"
 "  LD_PRELOAD       " LIBRARY ", which has the runtime in it\n"
@@ -34,35 +35,130 @@ const struct command run_command = {
 	.usage = usage, .options = no_options,
 };
 
-/* VARIABLE=@value, or @value:what-it-was */
-static bool put_first(const char *variable, const char *value)
+/* Whether the first @n bytes of @entry are the path of a library of this name */
+static bool is_library(const char *entry, size_t n)
+{
+	size_t m = strlen("/" LIBRARY);
+
+	return n >= m && !memcmp(entry + n - m, "/" LIBRARY, m);
+}
+
+/* Takes the first entry from the list @all that is @folder, of @n bytes */
+static void take_folder(char *all, const char *folder, size_t n)
+{
+	char *end;
+
+	for (char *s = all; *s; s = *end ? end + 1 : end) {
+		end = strchrnul(s, ':');
+		if ((size_t)(end - s) == n && !memcmp(s, folder, n)) {
+			memmove(s, *end ? end + 1 : end,
+				strlen(*end ? end + 1 : end) + 1);
+			return;
+		}
+	}
+}
+
+/*
+ * Takes what another run, of any installation, has put into the lists: its library
+ * from @all, and the folder of that from @folders, or NULL.  Two auditors would both
+ * lead a program over, and libraries of two installations would meet in it.
+ */
+static void take_other(char *all, const char *between, char *folders)
+{
+	char *s = all;
+	size_t n;
+
+	while (*s) {
+		n = strcspn(s, between);
+		if (!is_library(s, n)) {
+			s += n + !!s[n];
+			continue;
+		}
+		if (folders)
+			take_folder(folders, s,
+				    n - strlen("/" LIBRARY));
+		memmove(s, s + n + !!s[n], strlen(s + n + !!s[n]) + 1);
+	}
+}
+
+/* A copy of the variable's value that may be changed; NULL: no memory */
+static char *value_of(const char *variable)
 {
 	const char *was = getenv(variable);
+
+	return strdup(was ? was : "");
+}
+
+/* VARIABLE=@first, or @first:@rest */
+static bool set(const char *variable, const char *first, const char *rest)
+{
 	char *all;
 
-	if (asprintf(&all, was && *was ? "%s:%s" : "%s", value, was) < 0)
+	if (asprintf(&all, *rest ? "%s:%s" : "%s", first, rest) < 0)
 		return false;
 	return !setenv(variable, all, 1);	/* @all: until the exec */
 }
 
-/* The same with a list of libraries, which the loader would load a second time */
-static bool add(const char *variable, const char *library)
+/* The variables as if no other run had set them, and then as this one does */
+static bool set_variables(const char *path, const char *folder)
 {
-	const char *was = getenv(variable);
-	size_t n = strlen(library);
+	char *preload = value_of("LD_PRELOAD"), *audit = value_of("LD_AUDIT");
+	char *folders = value_of("LD_LIBRARY_PATH");
 
-	/* Between colons or, in LD_PRELOAD, blanks; strchr() finds the end, too */
-	for (const char *s = was; s && (s = strstr(s, library)); s += n)
-		if ((s == was || strchr(": ", s[-1])) && strchr(": ", s[n]))
-			return true;
-	return put_first(variable, library);
+	if (!preload || !audit || !folders)
+		return false;
+	take_other(preload, ": ", folders);
+	take_other(audit, ":", NULL);
+	return set("LD_PRELOAD", path, preload) &&
+	       set("LD_AUDIT", path, audit) &&
+	       set("LD_LIBRARY_PATH", folder, folders);
+}
+
+/* Where this program lies itself, or in @place from there; NULL: it is not there */
+static char *beside(const char *place)
+{
+	char *self = realpath("/proc/self/exe", NULL), *at, *path = NULL;
+
+	if (self)
+		*strrchr(self, '/') = '\0';
+	if (self && asprintf(&at, "%s/%s/" LIBRARY, self, place) >= 0) {
+		path = realpath(at, NULL);
+		free(at);
+	}
+	free(self);
+	return path;
+}
+
+/*
+ * The loader is asked last: below another run it knows a library of that name, which
+ * may be of another installation.
+ */
+static char *find_library(void)
+{
+	static const char *const places[] = { ".", "../lib", "../lib/peerlane" };
+	struct link_map *map;
+	char *path = NULL;
+	void *lib;
+
+	for (size_t i = 0; !path && i < sizeof(places) / sizeof(*places); i++)
+		path = beside(places[i]);
+	if (path)
+		return path;
+	lib = dlopen(LIBRARY, RTLD_LAZY);
+	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map)) {
+		complain("%s; it lies beside peerlane, or in ../lib/peerlane",
+			 dlerror());
+		return NULL;
+	}
+	path = realpath(map->l_name, NULL);
+	if (!path)
+		complain("run: %s", strerror(errno));
+	return path;
 }
 
 int cmd_run(int argc, char **argv)
 {
-	struct link_map *map;
 	char *path, *folder;
-	void *lib;
 
 	if (argc < 2 || *argv[1] == '-') {
 		if (argc < 2)
@@ -72,24 +168,16 @@ int cmd_run(int argc, char **argv)
 				 argv[1], argv[1]);
 		return EXIT_USAGE;
 	}
-	/* Where the loader finds it, which knows where this program looks */
-	lib = dlopen(LIBRARY, RTLD_LAZY);
-	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map)) {
-		complain("%s; it lies beside peerlane, or in ../lib/peerlane",
-			 dlerror());
+	path = find_library();
+	if (!path)
 		return EXIT_CANNOT_RUN;
-	}
-	path = realpath(map->l_name, NULL);
-	if (path && strpbrk(path, ": ")) {
+	if (strpbrk(path, ": ")) {
 		complain("%s: the loader takes no library by a path with a blank or a colon in it; install it elsewhere",
 			 path);
 		return EXIT_CANNOT_RUN;
 	}
-	folder = path ? strndup(path, (size_t)(strrchr(path, '/') - path)) :
-			NULL;
-	if (!folder || !add("LD_PRELOAD", path) ||
-	    !add("LD_AUDIT", path) ||
-	    !put_first("LD_LIBRARY_PATH", folder)) {
+	folder = strndup(path, (size_t)(strrchr(path, '/') - path));
+	if (!folder || !set_variables(path, folder)) {
 		complain("run: %s", strerror(errno));
 		return EXIT_CANNOT_RUN;
 	}
