@@ -3,7 +3,7 @@
 # desc: nvidia-peermem, unmodified, from NVIDIA's source: compiled with its own header, it works on peerlane_gpu
 # tags: kernel guest rdma third-party
 # tier: all
-# timeout: 180
+# timeout: 300
 . "$TOP/tests/kernel/lib.sh"
 
 # debug-nvidia-peermem.sh has another kernel
@@ -36,7 +36,7 @@ if [ -f "$OUT/nv/nvidia-peermem.ko" ]; then
 	*-debug) debug_guest "$kver" p2p-abi nvidia-peermem 880 ;;
 	*)
 		VM_CMDLINE='slub_debug=FZPU page_poison=1 init_on_free=1'
-		driver_guest "$kver" p2p-abi nvidia-peermem 170
+		driver_guest "$kver" p2p-abi nvidia-peermem 290
 		;;
 	esac
 fi
