@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: libcudart 12 and 13 on a fake device: device code, questions on captures
+# desc: libcudart 12 and 13 on a fake device: device code, questions on captures, threads
 # tags: quick cuda
 # tier: check
 # timeout: 120
@@ -13,4 +13,5 @@ export LD_LIBRARY_PATH="$BUILD/userlib/tests/host/fake:$BUILD/userlib" PEERLANE_
 for major in 12 13; do
 	unit "cudart_code_unit_$major"
 done
+unit cudart_lock_unit
 finish

@@ -8,6 +8,7 @@
  * the driver says to a launch is the answer: Peerlane's refuses, and names the
  * kernel on standard error.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct symbol {
 	size_t size;			/* of a variable */
 	void **managed;			/* where the program wants its address, or NULL */
 	CUkernel kernel;		/* NULL: not looked up yet */
+	unsigned long number;		/* the newest has the largest, and is first */
 	struct symbol *next;
 };
 
@@ -122,6 +124,7 @@ static void add_symbol(void **handle, const void *address, const char *name,
 	s->size = size;
 	s->managed = managed;
 	pthread_mutex_lock(&lock);
+	s->number = symbols ? symbols->number + 1 : 1;
 	s->next = symbols;
 	symbols = s;
 	pthread_mutex_unlock(&lock);
@@ -324,37 +327,46 @@ void rt_forget_code(int device)
 {
 	struct image *image;
 	struct symbol *s;
+	CUlibrary *old;
+	size_t n = 0;
 
 	(void)device;			/* libraries are of all contexts */
 	pthread_mutex_lock(&lock);
 	for (s = symbols; s; s = s->next)
 		s->kernel = NULL;
+	for (image = images; image; image = image->next)
+		n += !!image->library;
+	old = calloc(n, sizeof(*old));
+	n = 0;
 	for (image = images; image; image = image->next) {
-		if (image->library)
-			(void)DRIVER(cuLibraryUnload, image->library);
+		if (old && image->library)
+			old[n++] = image->library;
 		image->library = NULL;
 	}
 	pthread_mutex_unlock(&lock);
+	/* That waits for functions of the program, which may need the lock */
+	for (size_t i = 0; i < n; i++)
+		(void)DRIVER(cuLibraryUnload, old[i]);
+	free(old);
 }
 
 /* ---- managed variables ---- */
 
-/* Of the program's module, or, where code does not run, a place of our own */
-static cudaError_t place_managed(struct symbol *s)
+/* Of the program's module, or, where code does not run, a place of our @own */
+static cudaError_t make_place(const struct symbol *s, CUdeviceptr *at,
+			      bool *own)
 {
-	CUdeviceptr at = 0;
 	struct symbol found;
 	CUmodule module;
 	size_t have;
 	cudaError_t err = look_up(s->address, &found, &module);
 
 	if (!err)
-		err = driver_place(&found, module, &at, &have);
-	if (err == cudaErrorNotSupported)
-		err = DRIVER(cuMemAllocManaged, &at, s->size,
+		err = driver_place(&found, module, at, &have);
+	*own = err == cudaErrorNotSupported;
+	if (*own)
+		err = DRIVER(cuMemAllocManaged, at, s->size,
 			     CU_MEM_ATTACH_GLOBAL);
-	if (!err)
-		*s->managed = (void *)(uintptr_t)at;
 	return err;
 }
 
@@ -369,27 +381,60 @@ static bool is_gone(const void *ptr)
 		      (uintptr_t)ptr) || !type;
 }
 
+/* A variable that wants a place, older than @before, and the one that it has */
+static bool next_placeless(void **handle, unsigned long before,
+			   struct symbol *found, void **was)
+{
+	struct symbol *s;
+
+	pthread_mutex_lock(&lock);
+	for (s = symbols; s; s = s->next)
+		if (s->number < before && s->managed &&
+		    (handle ? (void *)s->image == (void *)handle && !*s->managed :
+			      *s->managed && is_gone(*s->managed)))
+			break;
+	if (s) {
+		*found = *s;
+		*was = *s->managed;
+	}
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+/* False: another thread was first, or the program's code is gone meanwhile */
+static bool give_place(const struct symbol *to, const void *was, CUdeviceptr at)
+{
+	struct symbol *s;
+	bool given;
+
+	pthread_mutex_lock(&lock);
+	for (s = symbols; s && s->number != to->number; s = s->next)
+		;
+	given = s && *s->managed == was;
+	if (given)
+		*s->managed = (void *)(uintptr_t)at;
+	pthread_mutex_unlock(&lock);
+	return given;
+}
+
 /* Of the program's code @handle, those without a place; NULL: that lost theirs */
 static void place(void **handle)
 {
-	struct symbol *s;
+	struct symbol s = { .number = ULONG_MAX };
+	CUdeviceptr at = 0;
 	cudaError_t err;
+	void *was;
+	bool own;
 
-	pthread_mutex_lock(&lock);
-	for (s = symbols; s; s = s->next) {
-		if (!s->managed ||
-		    (handle ? (void *)s->image != (void *)handle || *s->managed :
-			      !*s->managed || !is_gone(*s->managed)))
-			continue;
-		/* Symbols stay while their program is there */
-		pthread_mutex_unlock(&lock);
-		err = place_managed(s);
+	/* The driver is called without the lock, see look_up() */
+	while (next_placeless(handle, s.number, &s, &was)) {
+		err = make_place(&s, &at, &own);
 		if (err)
 			fprintf(stderr, "libcudart (Peerlane): no memory for the managed variable %s: %s\n",
-				s->name, cudaGetErrorString(err));
-		pthread_mutex_lock(&lock);
+				s.name, cudaGetErrorString(err));
+		else if (!give_place(&s, was, at) && own)
+			(void)DRIVER(cuMemFree_v2, at);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 /* Called before the first use of a managed variable, and not again later */

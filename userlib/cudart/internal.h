@@ -3,9 +3,10 @@
  * Peerlane libcudart: what its files share.
  *
  * Each function is a call of the driver, in the context of the thread's
- * device, whose error the thread remembers.  Locks: state.lock (code.c), and
- * rt.lock (driver.c) for the driver and the devices; neither is held while the
- * driver is called, but to start it.
+ * device, whose error the thread remembers.  Locks: one of code.c for the program's
+ * code, one of driver.c for the driver and the devices.  Neither is held in a call of
+ * the driver that waits for work, as functions of the program, which are work, may
+ * need it.
  */
 #ifndef PEERLANE_CUDART_INTERNAL_H
 #define PEERLANE_CUDART_INTERNAL_H
