@@ -18,13 +18,17 @@ skips() {
 	file=$TOP/tests/$1.sh
 	rm -rf out
 	mkdir out
-	# The build root has the host's toolkit here, if there is one
-	# shellcheck disable=SC2016 # of the inner shell
-	PEERLANE_CACHE=$OUT/$2 CUDA_HOME=$OUT/$2/cuda BUILD=$OUT/build OUT=$OUT/out unshare --map-root-user --mount sh -c '
-		[ ! -d /usr/local/cuda ] || mount -t tmpfs none /usr/local/cuda || exit 1
-		cd "$OUT" && exec sh "$1"' - "$file" >said 2>&1
+	(
+		export PEERLANE_CACHE="$PWD/$2" CUDA_HOME="$PWD/$2/cuda" BUILD="$PWD/build" OUT="$PWD/out"
+		# The build root has the host's toolkit here, if there is one
+		# shellcheck disable=SC2016 # of the inner shell
+		exec unshare --map-root-user --mount sh -c '
+			[ ! -d /usr/local/cuda ] || mount -t tmpfs none /usr/local/cuda || exit 1
+			cd "$OUT" && exec sh "$1"' - "$file"
+	) >said 2>&1
 	check_eq "$1, with $2: it skips" 77 $?
 	reason=$(sed -n 's/^1\.\.0 # SKIP //p' said)
+	# shellcheck disable=SC2016 # of the inner shell
 	check "$1, with $2: $3" sh -c 'printf "%s\n" "$1" | grep -q -E "^$2"' - "$reason" "$3"
 	check "$1, with $2: tests/skips allows it" allowed "$1" "$reason"
 }
