@@ -45,23 +45,37 @@ complaint 'BUG test (Not tainted): Objects remaining on __kmem_cache_shutdown()'
 harmless 'kmemleak: Kernel memory leak detector initialized'
 harmless 'DMA-API: preallocated 65536 debug entries'
 harmless 'rcu: 	RCU callback double-/use-after-free debug is enabled.'
+harmless 'kcsan: non-strict mode configured - use CONFIG_KCSAN_STRICT=y to see all data races'
 harmless 'BUG: KCSAN: data-race in xas_find / xas_store'
 harmless 'rcu: Hierarchical RCU implementation.'
 harmless 'Mitigations: none; no warnings here'
 harmless 'nvme nvme0: 2/0/0 default/read/poll queues'
 
-race() { # TITLE MODULE: a report of a race that the module is in, and a harmless line below it
-	printf '[ 1.0] %s\n' ===================== "BUG: KCSAN: data-race in $1" '' \
-		'read to 0xffff888004a5 of 8 bytes by task 66 on cpu 1:' \
-		" kfree_sensitive+0x10/0x20" " f+0x1/0x2 $2" \
-		===================== 'loaded g+0x1/0x2 [peerlane_gpu]' >console
+race() { # DEPTH MODULE: a report of a race with the module in the frame of that number, and a harmless line below it
+	{
+		printf '%s\n' ===================== "BUG: KCSAN: data-race in memcpy / memset" ''
+		for access in 'read to 0xffff888004a5 of 8 bytes by task 66 on cpu 1:' \
+			'write (marked) to 0xffff888004a5 of 8 bytes by interrupt on cpu 0:'; do
+			echo "$access"
+			awk -v depth="$1" -v module="$2" 'BEGIN {
+				for (i = 1; i <= 6; i++)
+					print " f" i "+0x1/0x2" (i == depth ? " " module : "")
+			}'
+		done
+		printf '%s\n' ===================== 'loaded g+0x1/0x2 [peerlane_gpu]'
+	} | sed 's/^/[ 1.0] /' >console
 }
-race 'memcpy / memset' '[peerlane_gpu]'
-check_eq "a race counts when a module of ours is anywhere on a stack" \
-	"2: [ 1.0] BUG: KCSAN: data-race in memcpy / memset" "$(scan_console console)"
+for depth in 1 3; do
+	race $depth '[peerlane_gpu]'
+	check_eq "a race counts with a module of ours in frame $depth of an access" \
+		"2: [ 1.0] BUG: KCSAN: data-race in memcpy / memset" "$(scan_console console)"
+done
+race 4 '[peerlane_gpu]'
+check "and not further out" scan_console console
+race 1 '[peerlane_gpu]'
 printf 'memcpy / memset\twanted here\n' >allow
 check "unless it is allowed" scan_console console allow
-race 'memcpy / memset' '[nvme]'
+race 1 '[nvme]'
 check "and no other" scan_console console
 
 printf '[ 1.0] WARNING: CPU: 0 at a.c:1\n[ 1.1] WARNING: CPU: 0 at b.c:1\n' >console

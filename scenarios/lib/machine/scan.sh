@@ -29,11 +29,16 @@ scan_console() {
 	{ sub(/\r$/, "") }
 	# a debug kernel lists its checks
 	/rcu: .RCU callback double-\/use-after-free debug is enabled/ { next }
-	# Linux itself has data races that nobody minds; those with a module of ours on one of
-	# the two stacks count.  A report is between two lines of "=".
+	/kcsan: non-strict mode configured/ { next }
+	# Linux itself has data races that nobody minds.  One is ours when a module of ours is
+	# among the three innermost functions of one of the two accesses: it, or a helper that
+	# it called (memcpy, a list), did the access.  Further out, it was interrupted, or called
+	# something of the kernel that has data of its own.  A report is between two lines of "=".
 	/==========$/ { race = "" }
 	/BUG: KCSAN: / { race = $0; race_at = FNR }
-	race != "" && /\[peerlane_/ {
+	/ by (task|interrupt) .*:$|, in:$/ { frames = 0 }
+	race != "" && /\[peerlane_/ && !/\+0x/ ||
+	race != "" && /\+0x[0-9a-f]+\/0x[0-9a-f]+/ && ++frames <= 3 && /\[peerlane_/ {
 		complain(race_at, race)
 		race = ""
 	}
