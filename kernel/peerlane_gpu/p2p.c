@@ -152,7 +152,7 @@ static bool pln_p2p_deadlock(const char *what, void *client)
 		inside |= pin->revoked && pin->caller == current;
 	mutex_unlock(&pln_p2p_lock);
 	if (inside)
-		pr_err("peerlane_gpu: %pS calls %s from inside its callback; with NVIDIA's driver it would wait for itself\n",
+		pr_err_ratelimited("peerlane_gpu: %pS calls %s from inside its callback; with NVIDIA's driver it would wait for itself\n",
 		       client, what);
 	return inside;
 }
