@@ -5,7 +5,7 @@
 #	program_source NAME FILE	$source; skips when its FILE is not there
 #	program_cuda			$cuda, a folder as of a toolkit: its headers, our libraries
 #	program_build NAME FUNCTION	FUNCTION builds in a copy of $source, its working folder, and installs
-#					below $tree; done anew when the source or the case changed
+#					below $tree; done anew when the source or FUNCTION changed
 #	program_hosts GUEST-SCRIPT	a case of several hosts on a wire; hosts_boot boots them
 #
 # What is built is $BUILD/programs/NAME, and stays for the next run.
@@ -42,12 +42,14 @@ program_build() {
 	flock 8
 	built_key=$({
 		cd "$source" && find . -type f -printf '%p %s %T@\n' | LC_ALL=C sort
-		cat "$0"
+		sed -n "/^$2() {/,/^}/p" "$0"
 	} | sha256sum)
 	if [ "$(cat "$programs/$1/key" 2>/dev/null)" != "$built_key" ]; then
 		rm -rf "$programs/$1/work" "$tree" "$programs/$1/key"
 		cp -r "$source" "$programs/$1/work"
-		if ! (set -e; cd "$programs/$1/work"; "$2") >"$programs/$1/log" 2>&1; then
+		(set -e; cd "$programs/$1/work"; "$2") >"$programs/$1/log" 2>&1
+		# shellcheck disable=SC2181 # as a condition it would go on after what fails
+		if [ $? -ne 0 ]; then
 			fail "$1 builds with our libraries" "the end of $programs/$1/log:
 $(tail -n 20 "$programs/$1/log")"
 			finish

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: NVIDIA's NCCL comes up between two hosts, over sockets, and stops at its first kernel, which it names
+# desc: NVIDIA's NCCL comes up between two hosts, over sockets and over rxe0, and stops at its first kernel, which it names
 # tags: programs guest cuda rdma third-party
 # tier: nightly
-# timeout: 600
+# timeout: 900
 . "$TOP/tests/programs/lib.sh"
 
 program_cuda
@@ -16,5 +16,5 @@ mv case/nccl-rank case/nccl
 strip --strip-debug -o case/libnccl.so.2 "$nccl"
 echo cxx >>case/extras
 SC_TOPOLOGY=two-hosts-rxe,memory=2G
-hosts_boot 400 2
+hosts_boot 700 2
 finish

@@ -160,6 +160,9 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (!err)
 		err = check_prop(prop);
+	/* A program with such memory would export it so, without asking */
+	if (!err && (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC))
+		err = CUDA_ERROR_NOT_SUPPORTED;
 	if (!err && !pln_device_get(prop->location.id))
 		err = CUDA_ERROR_INVALID_DEVICE;
 	if (!err)

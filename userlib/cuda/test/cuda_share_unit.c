@@ -193,6 +193,9 @@ static void t_vmm_share(void)
 	IS(cuMemImportFromShareableHandle(&far, (void *)(intptr_t)file, 1),
 	   INVALID);
 	close(file);
+	/* There is no fabric, which a program learns when it asks for memory for it */
+	p1.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
+	IS(cuMemCreate(&h, 2 * MiB, &p1, 0), CUDA_ERROR_NOT_SUPPORTED);
 	/* What was not made to be shared is not */
 	p1.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
 	OK(cuMemCreate(&h, 2 * MiB, &p1, 0));
