@@ -78,6 +78,21 @@ check "unless it is allowed" scan_console console allow
 race 1 '[nvme]'
 check "and no other" scan_console console
 
+lockdep() { # LOCK: a report about the order of locks
+	printf '[ 1.0] %s\n' 'WARNING: possible circular locking dependency detected' \
+		'irq/25/47 is trying to acquire lock:' "ff00 ($1){+.+.}-{4:4}, at: remove+0x12c/0x1c0" \
+		'but task is already holding lock:' 'ff01 (other){+.+.}-{4:4}, at: g+0x1/0x2' \
+		'Call Trace:' ' <TASK>' ' f+0x1/0x2' ' </TASK>' >console
+}
+printf 'circular locking dependency detected: .*[(]&theirs[)].* at: remove[+]\ta mistake of Linux\n' >allow
+lockdep '&theirs'
+check "an order of locks that is allowed, by the lock" scan_console console allow
+lockdep '&ours'
+check_false "and no other lock" scan_console console allow
+lockdep '&theirs'
+echo '[ 2.0] Call Trace:' >>console
+check_eq "and no other trace" "10: [ 2.0] Call Trace:" "$(scan_console console allow)"
+
 printf '[ 1.0] WARNING: CPU: 0 at a.c:1\n[ 1.1] WARNING: CPU: 0 at b.c:1\n' >console
 printf 'at a[.]c:1\twanted here\n' >allow
 check_false "the allow list covers what it names only" scan_console console allow

@@ -7,12 +7,20 @@
 
 scan_console() {
 	awk -v allow="${2:-/dev/null}" '
+	# true: not allowed
 	function complain(number, text,   i) {
 		for (i = 1; i <= nok; i++)
 			if (text ~ ok[i])
-				return
+				return 0
 		if (++bad <= 20)
 			print number ": " text
+		return 1
+	}
+	# the report about locks, with the lock that was to be taken
+	function locks(taken) {
+		if (lock != "")
+			lock_allowed = !complain(lock_at, lock taken)
+		lock = ""
 	}
 	BEGIN {
 		FS = "\n"
@@ -30,6 +38,18 @@ scan_console() {
 	# a debug kernel lists its checks
 	/rcu: .RCU callback double-\/use-after-free debug is enabled/ { next }
 	/kcsan: non-strict mode configured/ { next }
+	# What lockdep says of an order of locks is one complaint, for which the allow list can
+	# name the lock: "... dependency detected: LOCK, at: FUNCTION".
+	/WARNING: possible circular locking/ {
+		locks("")
+		lock = $0
+		lock_at = FNR
+		next
+	}
+	lock_taken { locks(": " $0) }
+	{ lock_taken = /is trying to acquire lock:/ }
+	lock_allowed && /Call Trace:/ { next }
+	/<\/TASK>/ { lock_allowed = 0 }
 	# Linux itself has data races that nobody minds.  One is ours when a module of ours is
 	# among the three innermost functions of one of the two accesses: it, or a helper that
 	# it called (memcpy, a list), did the access.  Further out, it was interrupted, or called
@@ -45,6 +65,7 @@ scan_console() {
 	/BUG: KCSAN: / { next }
 	/WARNING: |BUG: |BUG at |Oops|INFO: possible |possible recursive locking|possible circular locking|possible irq lock|inconsistent lock state|suspicious RCU|held lock freed|bad unlock balance|lock held when returning|kmemleak: [0-9]+ new|refcount_t|KASAN|KCSAN|UBSAN|DMA-API: .*device driver|hung task|blocked for more than|soft lockup|hard LOCKUP|detected stalls|self-detected stall|detected expedited stalls|general protection|Kernel panic|Call Trace|unable to handle|Bad page|page allocation failure|Out of memory|scheduling while atomic|sleeping function called|use-after-free|double free|list_(add|del) corruption|segfault at|trap invalid opcode|Objects remaining|Slab cache still has objects/ { complain(FNR, $0) }
 	END {
+		locks("")
 		if (bad > 20)
 			print "… and " bad - 20 " more"
 		exit bad > 0

@@ -89,7 +89,7 @@ prune() {
 
 mkdir -p "${store%/*}" || die "cannot make ${store%/*}"
 exec 9>>"$store.lock"
-flock -w 300 9 || die "another run has made $store for 300 s"
+flock -w 700 9 || die "another run has made $store for 700 s"
 [ ! -d "$store" ] || exit 0
 rm -rf "$store" "$store".partial.*
 mkdir "$work" || die "cannot make $work"
@@ -117,7 +117,8 @@ pid=$!
 watcher=$!
 
 # shellcheck disable=SC2016 # for the inner shell
-said=$(timeout --foreground 180 sh -c '
+# Debug kernels of several machines at once take minutes on a busy computer
+said=$(timeout --foreground 600 sh -c '
 	while IFS= read -r line; do
 		case $line in
 		@ready* | @ended* | init:*) echo "$line"; exit ;;
@@ -125,7 +126,7 @@ said=$(timeout --foreground 180 sh -c '
 	done' <"$work/result.out")
 case $said in
 @ready*) ;;
-'') die "the machine was not ready within 180 s" ;;
+'') die "the machine was not ready within 600 s" ;;
 *) die "the machine was not ready: $said" ;;
 esac
 qmp '{"execute":"qmp_capabilities"}' \
