@@ -153,7 +153,7 @@ static bool pln_p2p_deadlock(const char *what, void *client)
 	mutex_unlock(&pln_p2p_lock);
 	if (inside)
 		pr_err_ratelimited("peerlane_gpu: %pS calls %s from inside its callback; with NVIDIA's driver it would wait for itself\n",
-		       client, what);
+				   client, what);
 	return inside;
 }
 
