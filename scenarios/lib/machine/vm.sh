@@ -233,11 +233,15 @@ vm_snapshot() {
 		done
 }
 
-# vm_loaded: until the snapshot is loaded, within 60 s
+# vm_loaded: until the snapshot is loaded, within 60 s.  A guest with little to do may
+# have come to its end before it is asked; vm_wait has its status then.
 vm_loaded() {
 	vm_tries=0
 	while [ "$vm_tries" -lt 1200 ]; do
-		vm_reply=$(vm_qmp "$vm_name" '{"execute":"query-migrate"}') || return
+		vm_reply=$(vm_qmp "$vm_name" '{"execute":"query-migrate"}') || {
+			[ -e "$vm_dir/qemu.rc" ]
+			return
+		}
 		case $vm_reply in
 		*'"status": "completed"'*) return ;;
 		*'"status": "failed"'*) break ;;
