@@ -122,6 +122,14 @@ vm_start broken "$OUT/one.topo" 7.2 "$OUT/case" 2>broken.err
 check_eq "a snapshot that cannot be loaded: the guest does not start" 2 $?
 check "it is named" grep -q "the snapshot $OUT/cache/vm/[0-9a-f]* cannot be loaded" broken.err
 
+# A guest may have ended before QEMU is asked whether its snapshot is loaded
+mkdir "$OUT/short"
+mkfifo "$OUT/short/qmp.in" "$OUT/short/qmp.out"
+echo 1 >"$OUT/short/qemu.rc"
+vm_name=short
+vm_dir=$OUT/short
+check "a guest that has ended was loaded" vm_loaded
+
 # What was killed while it made one
 mkdir "$OUT/cache/vm/0123456789abcdef.partial.1"
 rm -rf "$OUT"/cache/vm/*/state
