@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler.h"
 #include "internal.h"
 
 #define WRAPPER_MAGIC	0x466243b1
@@ -59,7 +60,6 @@ static __thread struct launch *launches;
 
 /* ---- what the compiler calls ---- */
 
-void **__cudaRegisterFatBinary(void *wrapper);
 void **__cudaRegisterFatBinary(void *wrapper)
 {
 	const struct wrapper *w = wrapper;
@@ -75,14 +75,12 @@ void **__cudaRegisterFatBinary(void *wrapper)
 	return &image->handle;
 }
 
-void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaRegisterFatBinaryEnd(void **handle)
 {
 	(void)handle;
 }
 
 /* When the program ends, or unloads a library of its own */
-void __cudaUnregisterFatBinary(void **handle);
 void __cudaUnregisterFatBinary(void **handle)
 {
 	struct image *image = (struct image *)handle, **at;
@@ -132,9 +130,6 @@ static void add_symbol(void **handle, const void *address, const char *name,
 
 void __cudaRegisterFunction(void **handle, const char *function, char *stub,
 			    const char *name, int thread_limit, uint3 *tid,
-			    uint3 *bid, dim3 *block, dim3 *grid, int *warp);
-void __cudaRegisterFunction(void **handle, const char *function, char *stub,
-			    const char *name, int thread_limit, uint3 *tid,
 			    uint3 *bid, dim3 *block, dim3 *grid, int *warp)
 {
 	(void)stub;
@@ -149,9 +144,6 @@ void __cudaRegisterFunction(void **handle, const char *function, char *stub,
 
 void __cudaRegisterVar(void **handle, char *variable, char *address,
 		       const char *name, int ext, size_t size, int constant,
-		       int global);
-void __cudaRegisterVar(void **handle, char *variable, char *address,
-		       const char *name, int ext, size_t size, int constant,
 		       int global)
 {
 	(void)address;
@@ -161,9 +153,6 @@ void __cudaRegisterVar(void **handle, char *variable, char *address,
 	add_symbol(handle, variable, name, true, size, NULL);
 }
 
-void __cudaRegisterManagedVar(void **handle, void **variable, char *address,
-			      const char *name, int ext, size_t size,
-			      int constant, int global);
 void __cudaRegisterManagedVar(void **handle, void **variable, char *address,
 			      const char *name, int ext, size_t size,
 			      int constant, int global)
@@ -176,8 +165,6 @@ void __cudaRegisterManagedVar(void **handle, void **variable, char *address,
 }
 
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
-					 struct CUstream_st *stream);
-unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 					 struct CUstream_st *stream)
 {
 	struct launch *l = malloc(sizeof(*l));
@@ -189,8 +176,6 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 	return 0;
 }
 
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
-				       void *stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
 				       void *stream)
 {
@@ -438,7 +423,6 @@ static void place(void **handle)
 }
 
 /* Called before the first use of a managed variable, and not again later */
-char __cudaInitModule(void **handle);
 char __cudaInitModule(void **handle)
 {
 	place(handle);
@@ -527,7 +511,6 @@ cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *function)
 			       cudaErrorInvalidValue);
 }
 
-cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function)
 {
 	return cudaGetKernel(kernel, function);

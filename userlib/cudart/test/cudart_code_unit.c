@@ -9,21 +9,7 @@
 #include <unistd.h>
 
 #include "../../cuda/test/check.h"
-#include "../cudart_abi.h"
-
-/* What the compiler calls */
-void **__cudaRegisterFatBinary(void *wrapper);
-void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaRegisterManagedVar(void **handle, void **variable, char *address,
-			      const char *name, int ext, size_t size,
-			      int constant, int global);
-void __cudaRegisterVar(void **handle, char *variable, char *address,
-		       const char *name, int ext, size_t size, int constant,
-		       int global);
-void __cudaRegisterFunction(void **handle, const char *function, char *stub,
-			    const char *name, int thread_limit, uint3 *tid,
-			    uint3 *bid, dim3 *block, dim3 *grid, int *warp);
-char __cudaInitModule(void **handle);
+#include "../compiler.h"
 
 /* One for each version of the interface, and each default stream */
 #define INFO(name) cudaError_t name(cudaStream_t stream, int *status, \

@@ -15,25 +15,11 @@
 
 #include "../../cuda/test/check.h"
 #include "../../cuda/test/code_image.h"
-#include "../cudart_abi.h"
+#include "../compiler.h"
 
 #define THREADS		6
 #define ROUNDS		20
 #define MANAGED_SIZE	((size_t)2 << 20)
-
-/* What the compiler calls */
-void **__cudaRegisterFatBinary(void *wrapper);
-void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterManagedVar(void **handle, void **variable, char *address,
-			      const char *name, int ext, size_t size,
-			      int constant, int global);
-void __cudaRegisterVar(void **handle, char *variable, char *address,
-		       const char *name, int ext, size_t size, int constant,
-		       int global);
-void __cudaRegisterFunction(void **handle, const char *function, char *stub,
-			    const char *name, int thread_limit, uint3 *tid,
-			    uint3 *bid, dim3 *block, dim3 *grid, int *warp);
-char __cudaInitModule(void **handle);
 
 /* Code that cannot be read: its managed variables get memory of the runtime's own */
 static const uint32_t nothing[4] = { 0xba55ed50, 0x00100001, 8, 0 };
