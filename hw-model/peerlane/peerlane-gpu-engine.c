@@ -424,7 +424,6 @@ void pln_engine_reset(PeerlaneGPU *s)
 
 void pln_engine_init(PeerlaneGPU *s)
 {
-    pln_ops_init();
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
         PlnQueue *q = &s->queues[i];
 

@@ -164,7 +164,6 @@ enum {
     PLN_STEP_MORE = -1,         /* run again */
     PLN_STEP_WAIT = -2,         /* the timer runs it again */
 };
-void pln_ops_init(void);
 enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
                               uint64_t len, bool is_write);
 enum pln_gpu_error pln_op_check(PeerlaneGPU *s, const PlnDesc *d);
