@@ -14,7 +14,9 @@ comma := ,
 # Once a debug kernel is there, it is kept up to date like the others
 DEBUG := $(DEBUG_KERNEL)-debug $(DEBUG_KERNEL)-kcsan
 DEBUG_THERE := $(foreach k,$(DEBUG),$(if $(wildcard $(BUILD)/guest/$(k)/headers),$(k)))
-GUESTS := $(subst $(comma), ,$(GUEST_KERNELS)) $(DEBUG_THERE)
+# So is a guest with the oldest kernel
+OLDEST_THERE := $(if $(wildcard $(BUILD)/guest/$(KERNEL_MIN)/release),$(KERNEL_MIN))
+GUESTS := $(subst $(comma), ,$(GUEST_KERNELS)) $(DEBUG_THERE) $(OLDEST_THERE)
 KVERS := $(subst $(comma), ,$(HEADER_KERNELS)) $(DEBUG_THERE)
 prefix ?= /usr/local
 DESTDIR ?=
@@ -25,8 +27,8 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party debug-kernel kcsan-kernel check-gpu install uninstall dist clean clean-cache help
+IN_ROOT_GOALS := all demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+HOST_GOALS := root third-party debug-kernel kcsan-kernel oldest-kernel check-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -35,8 +37,8 @@ ifneq ($(PEERLANE_IN_ROOT),1)
 
 # What `make check` does without
 check-all: debug-kernel qemu-asan
-check-nightly: debug-kernel kcsan-kernel qemu-asan
-bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel)
+check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan
+bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel)
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@
@@ -72,6 +74,7 @@ guest: $(addprefix guest-,$(GUESTS)) ## Build the guest images, one for each gue
 
 $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 	@images/guest/build-base $*
+	@[ $* != $(KERNEL_MIN) ] || images/guest/add-virtio-pci $*
 	@images/guest/build-perftest $*
 	@images/guest/build-overlay $*
 
@@ -79,6 +82,11 @@ $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 debug-guest kcsan-guest: %-guest:
 	@images/guest/build-debug-kernel $*
 	+@$(MAKE) guest-$(DEBUG_KERNEL)-$*
+
+# Before the first one there is no such goal
+oldest-guest: kernel-$(KERNEL_MIN) userlib
+	@images/guest/build-base $(KERNEL_MIN)
+	+@$(MAKE) guest-$(KERNEL_MIN)
 
 demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
 	@scenarios/demo
@@ -109,11 +117,15 @@ root: ## Make the Debian build root, once (in the cache)
 third-party: root ## Fetch modules of others (nvidia-peermem, ...) into the cache, for the tests that run them
 	@images/build/third-party
 
-debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (five minutes), for the cases tagged debug
-kcsan-kernel: root ## Build Linux with KCSAN and lockdep, once (five minutes), for the cases tagged kcsan
+debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (ten minutes), for the cases tagged debug
+kcsan-kernel: root ## Build Linux with KCSAN and lockdep, once (ten minutes), for the cases tagged kcsan
 debug-kernel kcsan-kernel: %-kernel:
 	@images/build/fetch-debug-kernel
 	+@images/build/in-root images/build/make-in-root $*-guest
+
+oldest-kernel: root ## Build a guest with the oldest kernel that the modules support, for the cases that boot it
+	@images/build/fetch-oldest-kernel
+	+@images/build/in-root images/build/make-in-root oldest-guest
 
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host

@@ -65,7 +65,7 @@ load_pins() {
 
 # The pins in force, one per line: what the keys are made of. Those of what is fetched only when asked for are no part.
 print_pins() {
-	sed '/^#/d;/^$/d;/^DEBUG_/d;s/=.*//' "$TOP/versions.mk" | while IFS= read -r pin_name; do
+	sed '/^#/d;/^$/d;/^DEBUG_/d;/^OLDEST_/d;s/=.*//' "$TOP/versions.mk" | while IFS= read -r pin_name; do
 		eval "printf '%s=%s\n' \"\$pin_name\" \"\$$pin_name\""
 	done
 }
