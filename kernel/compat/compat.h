@@ -79,11 +79,33 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
+/* 6.8: protects against freezing by itself; regular files only, as file_start_write() */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+static inline ssize_t pln_vfs_iocb_iter_write(struct file *file,
+					      struct kiocb *iocb,
+					      struct iov_iter *iter)
+{
+	ssize_t ret;
+
+	file_start_write(file);
+	ret = vfs_iocb_iter_write(file, iocb, iter);
+	file_end_write(file);
+	return ret;
+}
+
+#define vfs_iocb_iter_write	pln_vfs_iocb_iter_write
+#endif
+
 /* 6.13: namespaces are strings */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define PLN_IMPORT_NS_DMA_BUF()	MODULE_IMPORT_NS(DMA_BUF)
 #else
 #define PLN_IMPORT_NS_DMA_BUF()	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+/* 6.15: pages of devices name it by their folio */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define page_pgmap(page)	((page)->pgmap)
 #endif
 
 /* 7.1: move_notify is called what it is */

@@ -7,3 +7,8 @@ ccflags-$(PLN_ANY_KERNEL) += -DPLN_ANY_KERNEL
 ifneq ($(wildcard $(srctree)/include/linux/dma-buf-mapping.h),)
 ccflags-y += -DPLN_HAVE_DMA_BUF_MAPPING
 endif
+# io_uring's commands, as they are told in the program's task since 7.0
+ifneq ($(shell grep -s 'struct io_tw_req' $(srctree)/include/linux/io_uring/cmd.h),)
+PLN_URING_CMD := $(CONFIG_IO_URING)
+ccflags-$(PLN_URING_CMD) += -DPLN_HAVE_URING_CMD
+endif

@@ -116,7 +116,8 @@ static int pln_vram_zero(struct pln_buf *buf)
 		dev_err_ratelimited(&gpu->dev,
 				    "cannot give out memory: the engine failed to zero it (%pe, device error %u)\n",
 				    ERR_PTR(ret), job->error);
-		ret = -EIO;
+		if (ret != -ETIMEDOUT)
+			ret = -EIO;
 	}
 out:
 	pln_job_put(job);

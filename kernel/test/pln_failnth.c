@@ -10,6 +10,8 @@
  */
 #include <pthread.h>
 
+#include <linux/peerlane.h>
+
 #include "pln_debugfs.h"
 
 #define FAIL "/sys/kernel/debug/peerlane_fail_test/"
@@ -365,6 +367,67 @@ static void sweep_bind(void)
 	      n - 1, borne);
 }
 
+static int peerlane, disk;
+
+static int do_pln_open(void)
+{
+	int fd = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int do_pln_query(void)
+{
+	struct pln_query q = { 0 };
+
+	return ioctl(peerlane, PLN_IOC_QUERY, &q);
+}
+
+/* The drive has no way to the GPU, so the IO itself is refused */
+static int pln_io_refused(uint32_t handle)
+{
+	struct pln_io io = { .fd = disk, .handle = handle, .size = MIB };
+
+	if (!ioctl(peerlane, PLN_IOC_IO, &io)) {
+		errno = ENODATA;
+		return -1;
+	}
+	return errno == EINVAL && io.reason == PLN_REASON_REFUSED ? 0 : -1;
+}
+
+static int do_pln_io(void)
+{
+	struct pln_register r = { .address = (uintptr_t)dev_ptr, .size = MIB };
+	struct pln_unregister u = { 0 };
+	int ret, err;
+
+	if (ioctl(peerlane, PLN_IOC_REGISTER, &r))
+		return -1;
+	ret = pln_io_refused(r.handle);
+	err = errno;
+	u.handle = r.handle;
+	if (ioctl(peerlane, PLN_IOC_UNREGISTER, &u)) {
+		ret = -1;
+		err = errno;
+		need(!ioctl(peerlane, PLN_IOC_UNREGISTER, &u), "unregister");
+	}
+	errno = err;
+	return ret;
+}
+
+/* The module peerlane, which kernels without P2PDMA refuse */
+static void sweep_peerlane(void)
+{
+	peerlane = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
+	disk = open("/dev/nvme0n1", O_RDONLY | O_CLOEXEC);
+	need(peerlane >= 0 && disk >= 0, "open /dev/peerlane and the drive");
+	sweep("peerlane: open", do_pln_open, 1);
+	sweep("peerlane: query", do_pln_query, 2);
+	sweep("peerlane: register, IO", do_pln_io, 10);
+	close(disk);
+	close(peerlane);
+}
+
 #define XA_NODE_SLOTS	64	/* XA_CHUNK_SIZE in Linux */
 
 /* Calls of our device alone: the orders to test modules need memory, too */
@@ -422,6 +485,8 @@ int main(int argc, char **argv)
 	sweep("map for an importer", do_map, 4);
 	sweep("get, map", do_get, 5);
 	sweep("get, persistent", do_getp, 4);
+	if (!access("/dev/peerlane", F_OK))
+		sweep_peerlane();
 	sweep_allocations();
 	check(!do_unmap(), "unmap cannot fail");
 	arm(0);

@@ -335,8 +335,8 @@ static bool hold_pinned(void)
 	struct ring r;
 
 	ring_make(&r);
-	return !ring_pin(&r, p, UNIT) && pread(d, p, UNIT, 0) == UNIT &&
-		!gpu_run(own, &op, 1, &crc) &&
+	return (!ring_pins_mappings() || !ring_pin(&r, p, UNIT)) &&
+		pread(d, p, UNIT, 0) == UNIT && !gpu_run(own, &op, 1, &crc) &&
 		crc == crc32c(0, disk_data, UNIT);
 }
 
@@ -446,7 +446,7 @@ static int test_unbind_pinned(int fd)
 
 int main(int argc, char **argv)
 {
-	bool coherent;
+	bool coherent, pins;
 	int fd;
 
 	need(argc == 3, "usage: pln_mapping GPU-PCI-ADDRESS DISK");
@@ -456,15 +456,20 @@ int main(int argc, char **argv)
 	test_dmabuf(fd);
 	test_writer(fd, false);
 	coherent = gpu_query(fd).features & PLN_GPU_FEAT_COHERENT;
+	pins = ring_pins_mappings();
 	if (coherent) {
 		test_window(fd);
 		test_writer(fd, true);
-		test_pin(fd);
+		if (pins)
+			test_pin(fd);
 		test_kill(fd);
 	}
 	fd = test_unbind_mapped(fd);
-	if (coherent)
+	if (coherent && pins)
 		fd = test_unbind_pinned(fd);
+	else if (coherent)
+		printf("ok %d - window: pinned for long # SKIP io_uring of this kernel pins no mappings of devices\n",
+		       ++test_count);
 	close(fd);
 	return test_end();
 }

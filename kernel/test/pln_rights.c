@@ -583,7 +583,11 @@ int main(void)
 			_exit(lend_bar1());
 		check(ends_well(pid),
 		      "pages of BAR1 go neither into a pipe nor into fixed buffers");
-		test_lend("fixed buffer", lend_fixed);
+		if (ring_pins_mappings())
+			test_lend("fixed buffer", lend_fixed);
+		else
+			printf("ok %d - fixed buffer # SKIP io_uring of this kernel pins no mappings of devices\n",
+			       ++test_count);
 		test_lend("pipe", lend_pipe);
 	}
 	return test_end();

@@ -6,6 +6,7 @@
 #include <linux/io_uring.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 
 #include "pln_test.h"
 
@@ -41,6 +42,17 @@ static void ring_make(struct ring *r)
 	r->ctail = (void *)(cq + p.cq_off.tail);
 	r->cmask = (void *)(cq + p.cq_off.ring_mask);
 	r->cqes = (void *)(cq + p.cq_off.cqes);
+}
+
+/* Before Linux 6.5 io_uring refuses what is mapped from a file or device, but for tmpfs */
+__attribute__((unused))
+static bool ring_pins_mappings(void)
+{
+	int major = 0, minor = 0;
+	struct utsname u;
+
+	need(!uname(&u) && sscanf(u.release, "%d.%d", &major, &minor) == 2, "uname");
+	return major > 6 || (major == 6 && minor >= 5);
 }
 
 __attribute__((unused))

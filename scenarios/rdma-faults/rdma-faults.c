@@ -7,7 +7,8 @@
  *
  * WAY is how the GPU's memory is registered: direct, or staged.
  *
- *	wire NAME ORDER...	the wire does as ordered meanwhile
+ *	wire NAME ORDER...	the wire does as ordered meanwhile; $ROUNDS transfers
+ *				of 4 and 2 MiB instead of one
  *	flap			the link swallows packets, and is up again soon
  *	cut			... not before the sender has given up
  *	carrier			... and the sender's NIC knows
@@ -181,7 +182,9 @@ static int wire(struct end *e, const char *where, int orders, char **order)
 {
 	struct request add = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .add = 3,
 		.local = &data, .remote = &data, .size = 8 };
-	unsigned int failures = 0, bad = 0;
+	const char *rounds = getenv("ROUNDS");
+	unsigned int failures = 0, bad = 0, n = rounds ? (unsigned int)atoi(rounds) : 1;
+	bool written = true, fetched = true;
 	uint64_t old = 0;
 	struct ibv_wc wc;
 
@@ -217,10 +220,14 @@ static int wire(struct end *e, const char *where, int orders, char **order)
 		ok(!bad, "%s: each of 300 FETCH_ADD was done once", label);
 	else
 		ok(word_of(&data, 0) == 900, "%s: their sum is in GPU memory", label);
-	ok(transfer(e, IBV_WR_RDMA_WRITE, WRITE_BYTES, SEED(1), &failures),
-	   "%s: a WRITE is right", label);
-	ok(transfer(e, IBV_WR_RDMA_READ, READ_BYTES, SEED(2), &failures),
-	   "%s: a READ is right", label);
+	for (unsigned int i = 0; i < n; i++) {
+		written &= transfer(e, IBV_WR_RDMA_WRITE, WRITE_BYTES,
+				    SEED(100 + 2 * i), &failures);
+		fetched &= transfer(e, IBV_WR_RDMA_READ, READ_BYTES,
+				    SEED(101 + 2 * i), &failures);
+	}
+	ok(n && written, "%s: each WRITE of %u is right", label, n);
+	ok(n && fetched, "%s: each READ of %u is right", label, n);
 	note("%s: %u recoveries of the QP", label, failures);
 	if (e->active) {
 		host_must("wire all clear");

@@ -93,7 +93,7 @@ refused 'there is no topology file ./no-such.topo' \
 refused 'there is no topology file ./folder' "$run" gds-direct --out "$out" --topology ./folder
 refused 'bad.topo:2: ' "$run" gds-direct --out "$out" --topology ./bad.topo
 refused 'no guest with kernel "2.4" .there are: 7.2 6.12' "$run" gds-direct --out "$out" --kernel 2.4
-refused 'no guest with kernel "6.1" ' "$run" gds-direct --out "$out" --kernel=6.1
+refused 'no guest with kernel "6.0" ' "$run" gds-direct --out "$out" --kernel=6.0
 refused 'cannot write no/such/file' "$run" gds-direct --out "$out" --json no/such/file
 refused 'cannot write folder' "$run" gds-direct --out "$out" --json folder
 refused 'cannot write to .*/bad.topo' "$run" gds-direct --out "$PWD/bad.topo"
@@ -115,6 +115,8 @@ done
 mkdir build
 refused 'the guest with kernel 7.2 is not built .run: make' \
 	env BUILD="$PWD/build" "$run" gds-direct --out "$out" --kernel 7.2
+refused 'the guest with kernel 6.1 is not built .run: make oldest-kernel' \
+	env BUILD="$PWD/build" "$run" gds-direct --out "$out" --kernel 6.1
 refused 'the guest with kernel 7.2 is not built .run: make' \
 	env BUILD="$PWD/build" "$TOP/scenarios/matrix" --scenario gds-raw --out "$out"
 

@@ -9,7 +9,7 @@
 need_file "$BUILD/guest/7.2-debug/headers"
 # KASAN says one thing only, unless told otherwise
 VM_CMDLINE=kasan_multi_shot
-driver_boot 7.2-debug driver,memory=2G debug-finds 470
+driver_boot 7.2-debug driver debug-finds 470
 said=$OUT/said.log
 # What would fail any other case is what this one is for
 mv "$OUT/guest/console.log" "$said"

@@ -5,23 +5,28 @@
 . "$TOP/scenarios/lib/case.sh"
 
 # driver_boot KVER MACHINE SCRIPT SECONDS [QEMU-ARGS…]: boots, and takes over
-# the results.  $DRIVER_FILES go to the guest, too.  $driver_status is the guest's.
+# the results.  SCRIPT may be several, a,b,c: they share the guest.  $DRIVER_FILES go to the guest, too; the drive has
+# $DRIVER_DISK bytes.  $driver_status is the guest's.
 driver_boot() {
 	. "$TOP/scenarios/lib/machine/vm.sh"
 	. "$TOP/scenarios/lib/machine/hotplug.sh"
 	need_file "$BUILD/kernel/$1/peerlane_gpu.ko" \
 		"$BUILD/kernel/$1/test/pln_basic" "$BUILD/guest/$1/vmlinux"
-	truncate -s 64M "$OUT/disk0"
+	truncate -s "${DRIVER_DISK:-64M}" "$OUT/disk0"
 	vm_image disk0 "$OUT/disk0"
 	driver_kver=$1
-	# MACHINE may have overrides: driver,memory=2G
+	# MACHINE may have overrides: driver,gpu0.coherent=off
 	driver_topology=$TOP/tests/kernel/${2%%,*}.topo${2#"${2%%,*}"}
 	driver_seconds=$4
 	mkdir "$OUT/case"
-	cp "$TOP/tests/kernel/guest/$3" "$OUT/case/run"
-	# shellcheck disable=SC2086 # a list
-	cp "$TOP/tests/kernel/guest/lib.sh" ${DRIVER_FILES-} "$OUT/case/"
-	echo "TIER=${TIER:-check}" >"$OUT/case/env"
+	driver_scripts=$(echo "$3" | tr , ' ')
+	case $3 in
+	*,*) cp "$TOP/tests/kernel/guest/several" "$OUT/case/run" ;;
+	*) cp "$TOP/tests/kernel/guest/$3" "$OUT/case/run" ;;
+	esac
+	# shellcheck disable=SC2086 # lists
+	(cd "$TOP/tests/kernel/guest" && cp lib.sh ${DRIVER_FILES-} $driver_scripts "$OUT/case/")
+	echo "TIER=${TIER:-check} SCRIPTS='$driver_scripts'" >"$OUT/case/env"
 	shift 4
 	vm_run guest "$driver_topology" "$driver_kver" "$OUT/case" \
 		"$driver_seconds" "$@"
@@ -56,14 +61,8 @@ driver_guest() {
 }
 
 # debug_guest KVER MACHINE SCRIPT SECONDS [QEMU-ARGS…]: under a debug kernel, which
-# reports on the console what is wrong, and needs room for that.  With five levels of
-# page tables KASAN reports an interrupt that comes while identify_cpu() has cleared the
-# processor's features, which say how many levels there are.
+# reports on the console what is wrong
 debug_guest() {
 	need_file "$BUILD/guest/$1/headers"
-	debug_kver=$1
-	debug_machine=$2
-	VM_CMDLINE="${VM_CMDLINE-} no5lvl"
-	shift 2
-	driver_guest "$debug_kver" "$debug_machine,memory=2G" "$@"
+	driver_guest "$@"
 }

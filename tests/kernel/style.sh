@@ -41,8 +41,19 @@ SIZE(pln_gpu_submit, 32);
 AT(pln_gpu_submit, job, 24);
 SIZE(pln_gpu_wait, 40);
 AT(pln_gpu_wait, status, 24);
+SIZE(pln_query, 64);
+AT(pln_query, page_size, 32);
+SIZE(pln_register, 32);
+AT(pln_register, reason, 24);
+SIZE(pln_unregister, 8);
+SIZE(pln_check, 24);
+AT(pln_check, reason, 16);
+SIZE(pln_io, 72);
+AT(pln_io, file_offset, 16);
+AT(pln_io, reason, 48);
+SIZE(pln_uring, 16);
 END
-grep -v '#include' "$TOP/kernel/include/uapi/linux/peerlane_gpu.h" >"$OUT/layout.h"
+cat "$TOP"/kernel/include/uapi/linux/peerlane*.h | grep -v '#include' >"$OUT/layout.h"
 check "layout for 64-bit programs" gcc -m64 -Werror -ffreestanding -fsyntax-only "$OUT/layout.c"
 check "layout for 32-bit programs" gcc -m32 -Werror -ffreestanding -fsyntax-only "$OUT/layout.c"
 sed 's/SIZE(pln_gpu_op, 56)/SIZE(pln_gpu_op, 52)/' "$OUT/layout.c" >"$OUT/wrong.c"

@@ -4,7 +4,7 @@
  *
  * debugfs, peerlane_bug_test/:
  *   cmd    use-after-free, out-of-bounds, typesafe, index, inversion,
- *	    atomic, or dma PCI-ADDRESS
+ *	    atomic, leak, or dma PCI-ADDRESS
  *
  * Never loaded but in a guest whose kernel is about to be searched for them.
  */
@@ -96,6 +96,17 @@ static int bug_atomic(void)
 	return 0;
 }
 
+/* Several, since a word on a stack may still look like a pointer to one */
+static noinline int bug_leak(void)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		if (!kmalloc(BUG_BYTES, GFP_KERNEL))
+			return -ENOMEM;
+	return 0;
+}
+
 /* Unmapped with another size */
 static int bug_dma(const char *address)
 {
@@ -138,6 +149,8 @@ static int bug_run(char *cmd)
 		return bug_inversion();
 	if (!strcmp(cmd, "atomic"))
 		return bug_atomic();
+	if (!strcmp(cmd, "leak"))
+		return bug_leak();
 	if (!strncmp(cmd, "dma ", 4))
 		return bug_dma(cmd + 4);
 	return -EBADMSG;

@@ -123,6 +123,7 @@ static struct fail_point fail_points[] = {
 
 static const char * const fail_modules[] = {
 	"[peerlane_gpu]",
+	"[peerlane]",
 };
 
 static DEFINE_MUTEX(fail_lock);		/* who writes the next three */

@@ -25,7 +25,7 @@ def counted_label: {
 	links: [link],
 	moving: "boolean"};
 def transfer: {what: "=read|write|rdma-source|rdma-target",
-	path: "=p2p|kernel|coherent|bounce|posix|mixed", bytes: "number",
+	path: "=p2p|kernel|coherent|bounce|posix|cache|mixed", bytes: "number",
 	cpu_seconds: "number", reason: "string", label: "string",
 	host_bytes: "number", metadata_bytes: "number", "*": "any"};
 def route: {from: "string", to: "string", bytes: "number", what: "string"};

@@ -74,7 +74,8 @@ struct pln_gpu_query {
  * @mmap_offset: out: offset for mmap() of the device file
  * @reserved: 0
  *
- * The memory is zeroed.  ENOMEM: no room in VRAM.
+ * The memory is zeroed.  ENOMEM: no room in VRAM.  ETIMEDOUT: the engine did not
+ * zero it in the time that the driver gives a queue.
  *
  * Where a process maps memory is the memory's device pointer there: what other
  * drivers look up when they are given one (nvidia_p2p_get_pages()).  Mappings

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peerlane: GPU memory that processes have registered.
+ *
+ * The GPU's driver pins it: NVIDIA's, or that of the emulated GPU.  Its rules:
+ *  - It may take memory away at any time, from the moment that get_pages() has
+ *    filled in the table, by a callback.  When that returns, no DMA may be under
+ *    way, and the table is gone.
+ *  - put_pages() waits for a callback that runs.  So nobody may hold what the
+ *    callback waits for while he calls it, and the callback may not call it.
+ *  - NVIDIA's driver finds the table by the calling process.  Elsewhere put_pages()
+ *    does nothing and returns 0, and the callback is still to come.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "peerlane.h"
+
+/*
+ * Weak, so that the module is bound to no driver by name and says itself that
+ * there is none.  symbol_get() would be the way, but takes only GPL exports.
+ */
+typeof(nvidia_p2p_get_pages) nvidia_p2p_get_pages __weak;
+typeof(nvidia_p2p_put_pages) nvidia_p2p_put_pages __weak;
+typeof(nvidia_p2p_free_page_table) nvidia_p2p_free_page_table __weak;
+
+/* Pointers: a direct call of a function that is not there cannot be linked */
+static struct {
+	int (*get_pages)(u64 p2p_token, u32 va_space, u64 virtual_address,
+			 u64 length, struct nvidia_p2p_page_table **page_table,
+			 void (*free_callback)(void *data), void *data);
+	int (*put_pages)(u64 p2p_token, u32 va_space, u64 virtual_address,
+			 struct nvidia_p2p_page_table *page_table);
+	int (*free_page_table)(struct nvidia_p2p_page_table *page_table);
+} pln_gpu __ro_after_init;
+
+/**
+ * struct pln_user - a user with registered memory
+ * @node: in pln_users, guarded by pln_user_lock
+ * @uid: the user
+ * @pinned: bytes, more than 0
+ */
+struct pln_user {
+	struct list_head node;
+	kuid_t uid;
+	u64 pinned;
+};
+
+static DEFINE_SPINLOCK(pln_user_lock);
+static LIST_HEAD(pln_users);
+
+static struct pln_user *pln_user_find(kuid_t uid)
+{
+	struct pln_user *user;
+
+	lockdep_assert_held(&pln_user_lock);
+	list_for_each_entry(user, &pln_users, node)
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+u64 pln_user_pinned(kuid_t uid)
+{
+	struct pln_user *user;
+	u64 pinned;
+
+	spin_lock(&pln_user_lock);
+	user = pln_user_find(uid);
+	pinned = user ? user->pinned : 0;
+	spin_unlock(&pln_user_lock);
+	return pinned;
+}
+
+static int pln_user_charge(kuid_t uid, u64 size)
+{
+	u64 max = (u64)READ_ONCE(pln_max_pinned_mib) * SZ_1M;
+	bool may = capable(CAP_IPC_LOCK);
+	struct pln_user *user, *new;
+	int ret = 0;
+
+	new = kzalloc_obj(*new, GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return -ENOMEM;
+	spin_lock(&pln_user_lock);
+	user = pln_user_find(uid);
+	if (!may && (size > max || (user && user->pinned > max - size))) {
+		ret = -EDQUOT;
+	} else if (user) {
+		user->pinned += size;
+	} else {
+		new->uid = uid;
+		new->pinned = size;
+		list_add(&new->node, &pln_users);
+		new = NULL;
+	}
+	spin_unlock(&pln_user_lock);
+	kfree(new);
+	return ret;
+}
+
+static void pln_user_uncharge(kuid_t uid, u64 size)
+{
+	struct pln_user *user;
+
+	spin_lock(&pln_user_lock);
+	user = pln_user_find(uid);
+	user->pinned -= size;
+	if (user->pinned)
+		user = NULL;
+	else
+		list_del(&user->node);
+	spin_unlock(&pln_user_lock);
+	kfree(user);
+}
+
+/**
+ * pln_mem_stopped - is IO with the memory to end?
+ * @mem: any
+ *
+ * Return: 0; -EIDRM: the memory was taken away; -ENOENT: it is being
+ * unregistered.
+ */
+int pln_mem_stopped(const struct pln_mem *mem)
+{
+	if (!test_bit(PLN_MEM_STOPPED, &mem->flags))
+		return 0;
+	return test_bit(PLN_MEM_REVOKED, &mem->flags) ? -EIDRM : -ENOENT;
+}
+
+/**
+ * pln_mem_io_begin - IO with the memory begins
+ * @mem: found under the lock of its xarray
+ *
+ * Return: 0, and pln_mem_io_end() must follow; else as pln_mem_stopped().
+ */
+int pln_mem_io_begin(struct pln_mem *mem)
+{
+	int ret = pln_mem_stopped(mem);
+
+	if (ret || refcount_inc_not_zero(&mem->ios))
+		return ret;
+	/* A count of 0 orders nothing: the bits may not be seen yet */
+	return pln_mem_stopped(mem) ?: -EIDRM;
+}
+
+void pln_mem_io_end(struct pln_mem *mem)
+{
+	if (refcount_dec_and_test(&mem->ios))
+		complete_all(&mem->idle);
+}
+
+/* No new IO, and wait for what is under way */
+static void pln_mem_stop(struct pln_mem *mem)
+{
+	if (!test_and_set_bit(PLN_MEM_STOPPED, &mem->flags))
+		pln_mem_io_end(mem);
+	wait_for_completion(&mem->idle);
+}
+
+static void pln_mem_free(struct pln_mem *mem)
+{
+	atomic64_dec(&pln_stats.memories);
+	atomic64_sub(mem->size, &pln_stats.pinned);
+	pln_user_uncharge(mem->uid, mem->size);
+	put_pid(mem->owner);
+	kvfree(mem->bvec);
+	kfree(mem);
+}
+
+/*
+ * The callback: the GPU's driver takes the memory away.  It may hold a lock of
+ * its own that all of its users need.  After the last statement the module may be
+ * unloaded; pln_exit() waits until this function has been left.
+ */
+static void pln_mem_gone(void *data)
+{
+	struct pln_mem *mem = data;
+
+	set_bit(PLN_MEM_REVOKED, &mem->flags);
+	pln_mem_stop(mem);
+	pln_gpu.free_page_table(mem->table);
+	if (!test_and_set_bit(PLN_MEM_LEFT, &mem->flags)) {
+		complete_all(&mem->done);
+		return;
+	}
+	pln_mem_free(mem);
+	atomic64_dec(&pln_stats.orphans);
+	module_put(THIS_MODULE);
+}
+
+/*
+ * Leave the memory to the callback.  Returns false when that had come already, and
+ * the memory is still the caller's.
+ */
+static bool pln_mem_leave(struct pln_mem *mem)
+{
+	/* The caller has an open file of ours, so there is a reference already */
+	__module_get(THIS_MODULE);
+	atomic64_inc(&pln_stats.orphans);
+	if (!test_and_set_bit(PLN_MEM_LEFT, &mem->flags))
+		return true;
+	atomic64_dec(&pln_stats.orphans);
+	module_put(THIS_MODULE);
+	return false;
+}
+
+/**
+ * pln_mem_end - memory is not registered any more
+ * @mem: that nobody else can find; it is not the caller's any more
+ *
+ * Waits for IO under way.  Holds nothing that the callback waits for.
+ */
+void pln_mem_end(struct pln_mem *mem)
+{
+	pln_mem_stop(mem);
+	if (test_bit(PLN_MEM_REVOKED, &mem->flags)) {
+		wait_for_completion(&mem->done);
+	} else if (mem->owner != task_tgid(current) ||
+		   pln_gpu.put_pages(0, 0, mem->va, mem->table)) {
+		if (pln_mem_leave(mem))
+			return;
+		wait_for_completion(&mem->done);
+	}
+	pln_mem_free(mem);
+}
+
+/* Is all of a page of the GPU's driver memory of one P2PDMA provider? */
+static bool pln_p2p_pages(unsigned long pfn, unsigned long n)
+{
+	unsigned long last = pfn + n - 1;
+
+	return pfn_valid(pfn) && is_pci_p2pdma_page(pfn_to_page(pfn)) &&
+	       pfn_valid(last) && is_pci_p2pdma_page(pfn_to_page(last)) &&
+	       page_pgmap(pfn_to_page(pfn)) == page_pgmap(pfn_to_page(last));
+}
+
+/* The callback, if it has begun, waits for the caller, so the table is there */
+static int pln_mem_pages(struct pln_mem *mem, u32 *reason)
+{
+	static const unsigned int shifts[NVIDIA_P2P_PAGE_SIZE_COUNT] = {
+		[NVIDIA_P2P_PAGE_SIZE_4KB] = 12,
+		[NVIDIA_P2P_PAGE_SIZE_64KB] = 16,
+		[NVIDIA_P2P_PAGE_SIZE_128KB] = 17,
+	};
+	struct nvidia_p2p_page_table *table = mem->table;
+	u32 i;
+
+	/* What both versions have is all that is used */
+	if (!NVIDIA_P2P_MAJOR_VERSION_MATCHES(table, NVIDIA_P2P_PAGE_TABLE_VERSION) &&
+	    !NVIDIA_P2P_MAJOR_VERSION_MATCHES(table, NVIDIA_P2P_PAGE_TABLE_VERSION_1))
+		return -EPROTO;
+	if (table->page_size >= NVIDIA_P2P_PAGE_SIZE_COUNT)
+		return -EPROTO;
+	mem->shift = shifts[table->page_size];
+	if ((u64)table->entries << mem->shift < mem->size)
+		return -EPROTO;
+
+	mem->bvec = kvcalloc(table->entries, sizeof(*mem->bvec),
+			     GFP_KERNEL_ACCOUNT);
+	if (!mem->bvec)
+		return -ENOMEM;
+	for (i = 0; i < table->entries; i++) {
+		unsigned long pfn = PHYS_PFN(table->pages[i]->physical_address);
+
+		/* The block layer looks at the first page of an IO */
+		if (!pln_p2p_pages(pfn, 1ul << (mem->shift - PAGE_SHIFT)) ||
+		    page_pgmap(pfn_to_page(pfn)) !=
+		    page_pgmap(i ? mem->bvec[0].bv_page : pfn_to_page(pfn))) {
+			*reason = PLN_REASON_NO_PAGES;
+			return -EOPNOTSUPP;
+		}
+		bvec_set_page(&mem->bvec[i], pfn_to_page(pfn), 1u << mem->shift,
+			      0);
+	}
+	return 0;
+}
+
+/**
+ * pln_mem_register - pin GPU memory of the calling process
+ * @va: multiple of PLN_PAGE_SIZE
+ * @size: likewise, not 0
+ * @reason: out, when it fails: an enum pln_reason
+ *
+ * Return: what pln_mem_end() ends, or an errno.
+ */
+struct pln_mem *pln_mem_register(u64 va, u64 size, u32 *reason)
+{
+	struct pln_mem *mem;
+	int ret;
+
+	mem = kzalloc_obj(*mem, GFP_KERNEL_ACCOUNT);
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	/* One is the caller's: the callback waits for pln_mem_pages() */
+	refcount_set(&mem->ios, 2);
+	init_completion(&mem->idle);
+	init_completion(&mem->done);
+	mem->va = va;
+	mem->size = size;
+	mem->uid = current_uid();
+	ret = pln_user_charge(mem->uid, size);
+	if (ret) {
+		if (ret == -EDQUOT)
+			*reason = PLN_REASON_LIMIT;
+		kfree(mem);
+		return ERR_PTR(ret);
+	}
+	mem->owner = get_pid(task_tgid(current));
+	atomic64_inc(&pln_stats.memories);
+	atomic64_add(size, &pln_stats.pinned);
+
+	ret = pln_gpu.get_pages(0, 0, va, size, &mem->table, pln_mem_gone, mem);
+	if (ret) {
+		pln_mem_free(mem);
+		return ERR_PTR(ret);
+	}
+	ret = pln_mem_pages(mem, reason);
+	pln_mem_io_end(mem);
+	if (ret) {
+		pln_mem_end(mem);
+		return ERR_PTR(ret);
+	}
+	return mem;
+}
+
+/**
+ * pln_gpu_find - the driver that pins GPU memory
+ *
+ * Return: 0; -ENODEV: none was loaded before this module.
+ */
+int __init pln_gpu_find(void)
+{
+	pln_gpu.get_pages = nvidia_p2p_get_pages;
+	pln_gpu.put_pages = nvidia_p2p_put_pages;
+	pln_gpu.free_page_table = nvidia_p2p_free_page_table;
+	/* The compiler is not to know where these come from */
+	barrier_data(&pln_gpu);
+	if (!pln_gpu.get_pages || !pln_gpu.put_pages ||
+	    !pln_gpu.free_page_table)
+		return -ENODEV;
+	return 0;
+}

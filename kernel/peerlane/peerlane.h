@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Peerlane: files and GPU memory.
+ *
+ * main.c has the calls, memory.c the registered memory, io.c the files,
+ * uring.c IO that nobody waits for.
+ */
+#ifndef PEERLANE_H
+#define PEERLANE_H
+
+#include <linux/bvec.h>
+#include <linux/completion.h>
+#include <linux/linkage.h>
+#include <linux/nv-p2p.h>
+#include <linux/pid.h>
+#include <linux/refcount.h>
+#include <linux/xarray.h>
+
+#include <uapi/linux/peerlane.h>
+
+#define PLN_PAGE_SIZE	SZ_64K	/* what nvidia_p2p_get_pages() pins */
+
+/* Bits of struct pln_mem.flags */
+enum {
+	PLN_MEM_STOPPED,	/* no new IO */
+	PLN_MEM_REVOKED,	/* the callback has begun; set before STOPPED */
+	PLN_MEM_LEFT,		/* callback or pln_mem_end(): one has left it to the other */
+};
+
+/**
+ * struct pln_mem - GPU memory that a process has registered
+ * @flags: PLN_MEM_*
+ * @ios: IO under way, and 1 until the memory is stopped
+ * @idle: stopped, and no IO is under way any more
+ * @done: the callback does not use this any more
+ * @table: the GPU driver's; valid until put, or until the callback has returned
+ * @bvec: a segment for each page of @table
+ * @shift: of the size of these pages
+ * @va: as registered
+ * @size: likewise
+ * @owner: the process that registered it; only there can it be put
+ * @uid: the user that it is charged to
+ *
+ * Who finds one in the xarray of a file takes part in @ios under the xarray's
+ * lock; pln_mem_end() is called for what is in no xarray, waits for @ios, and
+ * frees it, or leaves that to the callback.
+ */
+struct pln_mem {
+	unsigned long flags;
+	refcount_t ios;
+	struct completion idle;
+	struct completion done;
+	struct nvidia_p2p_page_table *table;
+	struct bio_vec *bvec;
+	unsigned int shift;
+	u64 va;
+	u64 size;
+	struct pid *owner;
+	kuid_t uid;
+};
+
+/**
+ * struct pln_file - an open /dev/peerlane
+ * @mems: struct pln_mem, by handle
+ */
+struct pln_file {
+	struct xarray mems;
+};
+
+/* What debugfs shows */
+struct pln_stats {
+	atomic64_t files;
+	atomic64_t memories;
+	atomic64_t orphans;
+	atomic64_t pinned;
+	atomic64_t ios;
+	atomic64_t read;
+	atomic64_t written;
+};
+
+extern struct pln_stats pln_stats;
+extern unsigned int pln_max_pinned_mib;
+
+/* memory.c */
+int pln_gpu_find(void);
+u64 pln_user_pinned(kuid_t uid);
+struct pln_mem *pln_mem_register(u64 va, u64 size, u32 *reason);
+void pln_mem_end(struct pln_mem *mem);
+int pln_mem_stopped(const struct pln_mem *mem);
+int pln_mem_io_begin(struct pln_mem *mem);
+void pln_mem_io_end(struct pln_mem *mem);
+
+/* io.c */
+int pln_file_check(struct file *file, struct pln_check *check);
+int pln_io_begin(struct pln_file *pf, struct pln_io *io, struct file **file,
+		 struct pln_mem **mem);
+void pln_io_end(const struct pln_io *io, struct file *file,
+		struct pln_mem *mem);
+int pln_io_result(struct pln_io *io, u64 done, int err);
+ssize_t pln_io_chunk(struct file *file, struct pln_mem *mem,
+		     const struct pln_io *io, u64 done, struct kiocb *kiocb,
+		     struct iov_iter *iter);
+int pln_file_io(struct file *file, struct pln_mem *mem, struct pln_io *io);
+
+/* uring.c */
+#ifdef PLN_HAVE_URING_CMD
+struct io_uring_cmd;
+int pln_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+#define PLN_FEATURES	PLN_FEAT_URING_CMD
+#else
+#define pln_uring_cmd	NULL
+#define PLN_FEATURES	0
+#endif
+
+#endif
