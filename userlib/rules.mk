@@ -39,6 +39,9 @@ say =
 endif
 
 # Of all C sources
-STD	:= -std=gnu11 -D_GNU_SOURCE -ffile-prefix-map=$(TOP)/= -include $(TOP)/userlib/old_libc.h
+STD	:= -std=gnu11 -D_GNU_SOURCE -ffile-prefix-map=$(TOP)/= -fstack-protector-strong \
+	   -include $(TOP)/userlib/fortify.h -include $(TOP)/userlib/old_libc.h
+# Of all programs and libraries
+HARD	:= -Wl,-z,relro,-z,now
 
 .DELETE_ON_ERROR:

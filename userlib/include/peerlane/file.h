@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Paths, best first.  KERNEL and COHERENT have no implementation yet. */
+/* Paths.  KERNEL and COHERENT have no implementation yet. */
 enum pln_path {
 	PLN_PATH_NONE = 0,	/* nothing moved */
 	PLN_PATH_P2P = 1,	/* device to GPU memory, host memory untouched */
@@ -22,7 +22,8 @@ enum pln_path {
 	PLN_PATH_COHERENT = 3,	/* software transport, coherent window */
 	PLN_PATH_BOUNCE = 4,	/* staged through pinned host memory */
 	PLN_PATH_POSIX = 5,	/* the program's own host memory */
-	PLN_PATH_COUNT = 6
+	PLN_PATH_CACHE = 6,	/* the GPU's engine reads the page cache itself */
+	PLN_PATH_COUNT = 7
 };
 
 #define PLN_PATH_SLOTS	8
@@ -60,6 +61,10 @@ struct pln_path_count {
  * @window_evictions: windows given up to make room for others
  * @window_nospace: mappings refused because BAR1 was full
  * @lanes: staging lanes made (two pinned buffers each)
+ * @cache_windows: registrations of the page cache that stand now
+ * @cache_bytes: bytes of them, which the kernel cannot take back meanwhile
+ * @leases: files under a read lease of this process now
+ * @leases_broken: leases given back since somebody wanted to write
  * @reserved: 0
  * @reason: why the latest transfer that was not all p2p took another path,
  *	or why the latest one failed or ended early; empty when nothing of that
@@ -80,7 +85,11 @@ struct pln_file_stats {
 	uint64_t window_evictions;
 	uint64_t window_nospace;
 	uint64_t lanes;
-	uint64_t reserved[7];
+	uint64_t cache_windows;
+	uint64_t cache_bytes;
+	uint64_t leases;
+	uint64_t leases_broken;
+	uint64_t reserved[3];
 	char reason[PLN_FILE_REASON_MAX];
 };
 
@@ -115,7 +124,7 @@ int pln_file_stats(void *fh, struct pln_file_stats *stats);
  * pln_path_name - the name of a path
  * @path: enum pln_path
  *
- * Return: none, p2p, kernel, coherent, bounce or posix, a text of the library;
+ * Return: none, p2p, kernel, coherent, bounce, posix or cache, a text of the library;
  * "unknown" for any other number. kernel and coherent are not used yet.
  *
  * Since 0.1.
