@@ -19,6 +19,10 @@ ask() {
 ask 1 >answers
 check "all questions were asked" test "$(wc -l <answers)" -ge 1070
 check "every answer is that of a real driver" diff -u "$golden" answers
+LD_LIBRARY_PATH=$host/fake CUDA_VISIBLE_DEVICES=0 PEERLANE_FAKE_COHERENT=1 "$host/cuda_conform" order >answers.order
+check "streams that are held up do as on a real driver" diff -u "${golden%.golden}_order.golden" answers.order
+LD_LIBRARY_PATH=$host/fake CUDA_VISIBLE_DEVICES=0 PEERLANE_FAKE_COHERENT=1 "$host/cuda_conform" copies >answers.copies
+check "copies and fills behind what is held up do, too" diff -u "${golden%.golden}_copies.golden" answers.copies
 # Without a window there is no managed memory, and the rest is the same
 sed '/^\[managed memory\]$/,/^\[batches\]$/d' "$golden" >rest
 ask 0 | sed '/^\[managed memory\]$/,/^\[batches\]$/d' >answers.plain

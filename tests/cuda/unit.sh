@@ -8,7 +8,7 @@
 . "$TOP/tests/lib/userlib.sh"
 
 build_userlib cuda tests
-for part in unit memory_unit order_unit drain_unit failure_unit share_unit peer_unit code_unit \
+for part in unit memory_unit order_unit stream_unit drain_unit failure_unit share_unit peer_unit code_unit \
 	pool_unit fuzz; do
 	unit "cuda_$part"
 	unit "cuda_${part}_san"
@@ -19,4 +19,5 @@ ended cuda_patch $? cuda_patch.log
 # What has threads once more under the sanitizer for them
 unit cuda_failure_unit_tsan threads
 unit cuda_fuzz_tsan
+unit cuda_stream_unit_tsan
 finish

@@ -86,9 +86,10 @@ void pln_ctx_put(CUcontext ctx)
 /* Last reference gone: nobody can reach it any more */
 void pln_ctx_free(struct CUctx_st *ctx)
 {
-	pln_lane_clear(&ctx->lane);
-	pln_lane_clear(&ctx->left);
+	pln_job_put(ctx->barrier);
+	pln_job_put(ctx->left);
 	pln_file_put(ctx->file);
+	pln_sink_put(ctx->fault);
 	free(ctx);
 }
 
@@ -98,7 +99,7 @@ CUresult pln_ctx_state(CUcontext ctx)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	if (atomic_load(&ctx->file->lost))
 		return CUDA_ERROR_DEVICE_UNAVAILABLE;
-	return CUDA_SUCCESS;
+	return (CUresult)atomic_load(&ctx->fault->err);
 }
 
 /* The calling thread's context, usable, with a reference for the caller */
@@ -165,8 +166,14 @@ CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	ctx->obj.type = PLN_CTX;
 	atomic_init(&ctx->obj.refs, 1);
+	ctx->fault = pln_sink_new();
+	if (!ctx->fault) {
+		free(ctx);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	ctx->file = pln_file_open(dev, &err);
 	if (!ctx->file) {
+		pln_sink_put(ctx->fault);
 		free(ctx);
 		return err;
 	}
@@ -223,15 +230,15 @@ bool pln_ctx_destroy(CUcontext ctx)
 	pthread_mutex_unlock(&pln.lock);
 
 	pln_ctx_unload(ctx);
-	pln_drain(ctx->file);
+	pln_ctx_end(ctx);
 	pln_ctx_free_memory(ctx);
 
 	for (;;) {
 		pthread_mutex_lock(&pln.lock);
 		stream = LIST_FIRST(&ctx->streams);
 		if (stream) {
-			LIST_REMOVE(stream, link);
 			pln_obj_del(&stream->obj);
+			pln_stream_leave(stream);
 		}
 		pthread_mutex_unlock(&pln.lock);
 		if (!stream)
@@ -258,6 +265,9 @@ bool pln_ctx_destroy(CUcontext ctx)
 	pthread_mutex_unlock(&pln.lock);
 	if (legacy)
 		pln_obj_put(&legacy->obj);
+	/* It is to be closed when we return; else threads work for others, too */
+	if (idle == ctx->file || atomic_load(&ctx->file->lost))
+		pln_file_quiet(ctx->file);
 	pln_file_put(idle);
 	pln_ctx_put(ctx);		/* the table's reference */
 	return true;

@@ -18,6 +18,7 @@
 #define STEP_DEVICE	(1024 * MiB)	/* of one operation without host memory, or without GPU memory */
 #define STEP_USER	(4 * MiB)	/* of one job that pins host memory; RLIMIT_MEMLOCK is 8 MiB by default */
 #define STEP_STAGE	(1 * MiB)
+#define STAGE_MAX	(2 * MiB)	/* of pageable memory, as much as an H100 takes */
 #define HOST_PAGE	4096ull
 
 /* Run one operation on @stream, wait, give its own error */
@@ -85,16 +86,21 @@ static void io_copy(uint64_t dst, uint64_t src, size_t n)
 	}
 }
 
-/* Smaller steps where RLIMIT_MEMLOCK leaves no room for larger ones */
-static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
+/*
+ * Smaller steps where RLIMIT_MEMLOCK leaves no room for larger ones.  @now: not in
+ * the order of the stream.  @last: a reference to the last job, or NULL.
+ */
+static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
 			 const struct pln_place *dst,
-			 const struct pln_place *src, size_t n)
+			 const struct pln_place *src, size_t n,
+			 struct pln_job **last)
 {
 	bool user = !dst->device || !src->device;
 	size_t step = user ? STEP_USER : STEP_DEVICE;
 	size_t at = 0;
 	CUresult err;
 
+	*last = NULL;
 	while (at < n) {
 		struct pln_gpu_op op = {
 			.opcode = PLN_GPU_OP_COPY,
@@ -106,20 +112,26 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
 			.dst = dst->offset + at,
 			.len = n - at < step ? n - at : step,
 		};
+		struct pln_job *job;
 
-		err = pln_submit(stream, sink, &op, 1, NULL);
-		if (!err)
+		err = now ? pln_submit_now(stream, sink, &op, &job) :
+			    pln_submit(stream, sink, &op, 1, &job);
+		if (!err) {
 			at += op.len;
-		else if (err == CUDA_ERROR_OUT_OF_MEMORY && user && op.len > HOST_PAGE)
+			pln_job_put(*last);
+			*last = job;
+		} else if (err == CUDA_ERROR_OUT_OF_MEMORY && user && op.len > HOST_PAGE) {
 			step = (op.len / 2 + HOST_PAGE - 1) & ~(HOST_PAGE - 1);
-		else
+		} else {
 			return err;
+		}
 	}
 	return CUDA_SUCCESS;
 }
 
 /* Both ends reachable from @stream's device; @sync: wait, give own errors */
-static CUresult engine_copy(CUstream stream, const struct pln_place *dst,
+static CUresult engine_copy(CUstream stream, bool now,
+			    const struct pln_place *dst,
 			    const struct pln_place *src, size_t n, bool sync)
 {
 	struct pln_sink *sink = NULL;
@@ -131,65 +143,171 @@ static CUresult engine_copy(CUstream stream, const struct pln_place *dst,
 		if (!sink)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	err = put_jobs(stream, sink, dst, src, n);
+	err = put_jobs(stream, sink, now, dst, src, n, &tail);
 	if (sync) {
-		pthread_mutex_lock(&stream->ctx->file->submit_lock);
-		tail = pln_job_ref(stream->lane->last);
-		pthread_mutex_unlock(&stream->ctx->file->submit_lock);
 		if (tail) {
 			e = pln_job_wait(tail, true);
 			if (!err)
 				err = e;
-			pln_job_put(tail);
 		}
 		if (!err)
 			err = (CUresult)atomic_load(&sink->err);
 		pln_sink_put(sink);
 	}
+	pln_job_put(tail);
 	return err;
 }
 
+/* ---- pageable memory ---- */
+
+static atomic_size_t staged;		/* in bytes, of all jobs that have not ended */
+
+void pln_stage_free(struct pln_stage *stage)
+{
+	if (stage)
+		atomic_fetch_sub(&staged, stage->size);
+	free(stage);
+}
+
+/*
+ * Copy a little to memory of @stream's device as it is now: the caller need not wait,
+ * and the program may use it again.  CUDA_ERROR_OUT_OF_MEMORY: there is no room aside.
+ */
+static CUresult stage_copy(CUstream stream, const struct pln_place *to,
+			   const struct pln_place *from, size_t n)
+{
+	struct pln_gpu_op op = {
+		.opcode = PLN_GPU_OP_COPY,
+		.flags = PLN_GPU_OP_F_SRC_USER,
+		.dst_handle = to->handle,
+		.dst = to->offset,
+		.len = n,
+	};
+	struct pln_stage *stage = NULL;
+	CUresult err;
+
+	if (n <= STAGE_MAX && atomic_load(&staged) <= STAGE_MAX - n)
+		stage = malloc(sizeof(*stage) + n);
+	if (!stage)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stage->size = n;
+	atomic_fetch_add(&staged, n);
+	err = pln_host_copy((uintptr_t)stage->data, from->offset, n);
+	if (err) {
+		pln_stage_free(stage);
+		return err;
+	}
+	op.src = (uintptr_t)stage->data;
+	return pln_submit_staged(stream, stage, &op);
+}
+
+/* ---- by a thread of the library, in the order of a stream ---- */
+
+struct by_hand {
+	struct pln_place to, from;	/* with their references */
+	size_t n;
+};
+
+/* One end is host memory of our own */
+static CUresult step_copy(const struct pln_place *dst,
+			  const struct pln_place *src, size_t n)
+{
+	if (src->device)
+		return engine_copy(src->stream, true, dst, src, n, true);
+	if (dst->device)
+		return engine_copy(dst->stream, true, dst, src, n, true);
+	if (src->io || dst->io) {
+		io_copy(dst->offset, src->offset, n);
+		return CUDA_SUCCESS;
+	}
+	return pln_host_copy(dst->offset, src->offset, n);
+}
+
 /* Between devices, or with one that is mapped: through host memory, by steps */
-static CUresult staged_copy(CUstream stream, const struct pln_place *dst,
+static CUresult staged_copy(const struct pln_place *dst,
 			    const struct pln_place *src, size_t n)
 {
 	struct pln_place stage = { 0 }, part;
-	CUresult err;
+	CUresult err = CUDA_SUCCESS;
 	void *buf;
 
-	err = pln_stream_wait(stream);
-	if (err)
-		return err;
 	buf = mmap(NULL, STEP_STAGE, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (buf == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	stage.offset = (uintptr_t)buf;
 	for (size_t at = 0; at < n && !err; at += STEP_STAGE) {
 		size_t len = n - at < STEP_STAGE ? n - at : STEP_STAGE;
 
-		stage.offset = (uintptr_t)buf;
 		part = *src;
 		part.offset += at;
-		if (part.device) {
-			err = engine_copy(part.stream, &stage, &part, len, true);
-		} else if (part.io) {
-			io_copy((uintptr_t)buf, part.offset, len);
-		} else {
-			err = pln_host_copy((uintptr_t)buf, part.offset, len);
-		}
+		err = step_copy(&stage, &part, len);
 		if (err)
 			break;
 		part = *dst;
 		part.offset += at;
-		if (part.device) {
-			err = engine_copy(part.stream, &part, &stage, len, true);
-		} else if (part.io) {
-			io_copy(part.offset, (uintptr_t)buf, len);
-		} else {
-			err = pln_host_copy(part.offset, (uintptr_t)buf, len);
-		}
+		err = step_copy(&part, &stage, len);
 	}
 	munmap(buf, STEP_STAGE);
+	return err;
+}
+
+static CUresult by_hand_run(struct pln_job *job, void *arg)
+{
+	struct by_hand *c = arg;
+	CUresult err = CUDA_SUCCESS;
+
+	if (atomic_load(&job->cancelled))
+		err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	else if (c->to.device || c->from.device || c->to.io || c->from.io)
+		err = staged_copy(&c->to, &c->from, c->n);
+	else
+		err = pln_host_copy(c->to.offset, c->from.offset, c->n);
+	pln_place_put(&c->to);
+	pln_place_put(&c->from);
+	free(c);
+	return err;
+}
+
+/* Takes over the references of @to and @from, whatever the outcome */
+static CUresult copy_by_hand(CUstream stream, struct pln_place *to,
+			     struct pln_place *from, size_t n, bool sync)
+{
+	const struct pln_span span[2] = { { to->addr, n }, { from->addr, n } };
+	struct by_hand *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	c->to = *to;
+	c->from = *from;
+	c->n = n;
+	to->stream = from->stream = NULL;
+	return pln_stream_do(stream, span, by_hand_run, c, sync);
+}
+
+/*
+ * Have a thread of the library do @work, which uses the two of @span, and with @sync wait
+ * for it and give its own error.  On failure @work has been told to give back @arg.
+ */
+CUresult pln_stream_do(CUstream stream, const struct pln_span *span,
+		       CUresult (*work)(struct pln_job *job, void *arg),
+		       void *arg, bool sync)
+{
+	struct pln_sink *sink = sync ? pln_sink_new() : NULL;
+	struct pln_job *job = NULL, gone = { .cancelled = true };
+	CUresult err;
+
+	err = sync && !sink ? CUDA_ERROR_OUT_OF_MEMORY :
+	      pln_stream_work(stream, sink, PLN_USE_ANY, span, work, arg, &job);
+	if (err) {
+		work(&gone, arg);	/* gives it back */
+	} else if (sync) {
+		err = pln_job_wait(job, true);
+		if (!err)
+			err = job->err;
+	}
+	pln_job_put(job);
+	pln_sink_put(sink);
 	return err;
 }
 
@@ -225,10 +343,22 @@ static bool reachable(CUstream stream, struct pln_place *a, struct pln_place *b)
 	return true;
 }
 
+/*
+ * A copy between memory of GPUs does not wait for the host, as CUDA's rules for
+ * synchronous copies say.  It is waited for all the same where that is short: its error
+ * is known then.
+ */
+static bool is_left(CUstream stream, const struct pln_place *to,
+		    const struct pln_place *from)
+{
+	return to->device && from->device && pln_stream_held(stream);
+}
+
 static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 			   int src_kind, size_t n, CUstream handle, bool sync)
 {
 	struct pln_place to = { 0 }, from = { 0 };
+	bool from_host, to_host;
 	CUstream stream;
 	CUresult err = pln_stream_get(handle, NULL, &stream);
 
@@ -250,25 +380,28 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err)
 		goto out;
-	if (to.io || from.io) {
-		err = staged_copy(stream, &to, &from, n);
-	} else if (!to.device && !from.device) {
-		err = pln_stream_wait(stream);
-		if (!err)
-			err = pln_host_copy(dst, src, n);
-	} else if (!reachable(stream, &to, &from)) {
-		err = staged_copy(stream, &to, &from, n);
-	} else {
-		/*
-		 * The program may use pageable memory again when the call
-		 * returns, so it is not left to the engine.
-		 */
-		if ((!to.device && !to.pinned) ||
-		    (!from.device && !from.pinned) ||
-		    to.sync_memops || from.sync_memops)
-			sync = true;
-		err = engine_copy(stream, &to, &from, n, sync);
+	if (sync && is_left(stream, &to, &from))
+		sync = false;
+	/*
+	 * The program may use pageable memory again when the call returns, so it
+	 * is not left to others.
+	 */
+	from_host = !from.device && !from.pinned;
+	to_host = !to.device && !to.pinned;
+	if (!sync && from_host && !from.io && !to.sync_memops &&
+	    pln_place_on(stream, &to)) {
+		err = stage_copy(stream, &to, &from, n);
+		if (err != CUDA_ERROR_OUT_OF_MEMORY)
+			goto out;
 	}
+	if (from_host || to_host || (!to.device && !from.device) ||
+	    to.sync_memops || from.sync_memops)
+		sync = true;
+	if (to.io || from.io || (!to.device && !from.device) ||
+	    !reachable(stream, &to, &from))
+		err = copy_by_hand(stream, &to, &from, n, sync);
+	else
+		err = engine_copy(stream, false, &to, &from, n, sync);
 out:
 	pln_place_put(&to);
 	pln_place_put(&from);
@@ -434,6 +567,23 @@ static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device,
 	return CUDA_SUCCESS;
 }
 
+/* Does a copy from @src to @dst, of rows that are there, wait for long by itself? */
+static bool goes_on(CUstream handle, uint64_t dst, uint64_t src)
+{
+	struct pln_place to = { 0 }, from = { 0 };
+	CUstream stream;
+	bool so = false;
+
+	if (pln_stream_get(handle, NULL, &stream))
+		return false;
+	if (!pln_place_get(dst, 1, &to) && !pln_place_get(src, 1, &from))
+		so = is_left(stream, &to, &from);
+	pln_place_put(&to);
+	pln_place_put(&from);
+	pln_obj_put(&stream->obj);
+	return so;
+}
+
 static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 {
 	size_t src_pitch, dst_pitch, src_all, dst_all;
@@ -469,6 +619,8 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 			err = pln_check_all(src, src_all - src_pitch +
 					    c->WidthInBytes, stream, false);
 	}
+	if (!err && sync && goes_on(stream, dst, src))
+		sync = false;
 	for (size_t y = 0; y < c->Height && !err; y++)
 		err = pln_copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
 			   src_kind, c->WidthInBytes, stream, false);

@@ -11,9 +11,12 @@
 
 #include "internal.h"
 
-struct pln_global pln = { .lock = PTHREAD_MUTEX_INITIALIZER };
+struct pln_global pln = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.order = PTHREAD_MUTEX_INITIALIZER,
+};
 
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void pln_log(const char *fmt, ...)
 {
@@ -48,8 +51,9 @@ static void in_child(void)
 		atomic_store(&pln.forked, true);
 }
 
-static void watch_fork(void)
+static void init_once(void)
 {
+	pln_order_init();
 	pthread_atfork(NULL, NULL, in_child);
 }
 
@@ -72,7 +76,7 @@ CUresult cuInit(unsigned int flags)
 		pln_log("cuInit: this process was forked after cuInit(); exec a program to use the GPU here");
 		return CUDA_ERROR_NOT_INITIALIZED;
 	}
-	pthread_once(&fork_once, watch_fork);
+	pthread_once(&once, init_once);
 	pthread_mutex_lock(&pln.lock);
 	if (!atomic_load(&pln.ready)) {
 		err = pln_devices_find();

@@ -62,6 +62,11 @@
 #define cuMemsetD2D32			cuMemsetD2D32_v2
 #define cuMemsetD8			cuMemsetD8_v2
 #define cuModuleGetGlobal		cuModuleGetGlobal_v2
+#define cuStreamBatchMemOp		cuStreamBatchMemOp_v2
 #define cuStreamDestroy			cuStreamDestroy_v2
+#define cuStreamWaitValue32		cuStreamWaitValue32_v2
+#define cuStreamWaitValue64		cuStreamWaitValue64_v2
+#define cuStreamWriteValue32		cuStreamWriteValue32_v2
+#define cuStreamWriteValue64		cuStreamWriteValue64_v2
 
 #endif /* PEERLANE_CUDA_H */

@@ -136,6 +136,8 @@ typedef enum {
 	X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 117) \
 	X(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, 118) \
 	X(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES, 119) \
+	X(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 122) \
+	X(CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR, 123) \
 	X(CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 124) \
 	X(CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, 125) \
 	X(CU_DEVICE_ATTRIBUTE_NUMA_CONFIG, 130) \
@@ -199,6 +201,19 @@ typedef enum {
 	X(CU_CTX_FLAGS_MASK, 0xff) \
 	X(CU_STREAM_DEFAULT, 0) \
 	X(CU_STREAM_NON_BLOCKING, 1) \
+	X(CU_STREAM_WAIT_VALUE_GEQ, 0) \
+	X(CU_STREAM_WAIT_VALUE_EQ, 1) \
+	X(CU_STREAM_WAIT_VALUE_AND, 2) \
+	X(CU_STREAM_WAIT_VALUE_NOR, 3) \
+	X(CU_STREAM_WAIT_VALUE_FLUSH, 1 << 30) \
+	X(CU_STREAM_WRITE_VALUE_DEFAULT, 0) \
+	X(CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, 1) \
+	X(CU_STREAM_MEM_OP_WAIT_VALUE_32, 1) \
+	X(CU_STREAM_MEM_OP_WRITE_VALUE_32, 2) \
+	X(CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES, 3) \
+	X(CU_STREAM_MEM_OP_WAIT_VALUE_64, 4) \
+	X(CU_STREAM_MEM_OP_WRITE_VALUE_64, 5) \
+	X(CU_STREAM_MEM_OP_BARRIER, 6) \
 	X(CU_EVENT_DEFAULT, 0) \
 	X(CU_EVENT_BLOCKING_SYNC, 1) \
 	X(CU_EVENT_DISABLE_TIMING, 2) \
@@ -379,6 +394,29 @@ typedef struct CUmemPoolProps_st {
 typedef struct CUmemPoolPtrExportData_st {
 	unsigned char reserved[64];
 } CUmemPoolPtrExportData;
+
+/* Of cuStreamBatchMemOp(): the two kinds of values have the same members */
+struct pln_mem_op_value {
+	unsigned int operation;
+	CUdeviceptr address;
+	__extension__ union {
+		cuuint32_t value;
+		cuuint64_t value64;
+	};
+	unsigned int flags;
+	CUdeviceptr alias;
+};
+
+typedef union CUstreamBatchMemOpParams_union {
+	unsigned int operation;
+	struct pln_mem_op_value waitValue;
+	struct pln_mem_op_value writeValue;
+	struct {
+		unsigned int operation;
+		unsigned int flags;
+	} flushRemoteWrites, memoryBarrier;
+	cuuint64_t pad[6];
+} CUstreamBatchMemOpParams;
 
 typedef struct CUmemcpyAttributes_st {
 	unsigned int srcAccessOrder;

@@ -9,12 +9,12 @@
  * @suffix	of its symbol: _v2, or nothing
  * @since	the CUDA version that has this one: 1000 * major + 10 * minor
  * @alias	suffix of a second symbol, for programs that are built with
- *		per-thread default streams: ptsz, ptds, or nothing
+ *		per-thread default streams: ptsz, ptds, or nothing.  The Makefile
+ *		makes those functions.
  * @sorts	of its arguments, for test/cuda_fuzz.c; 0: it takes a structure
  *
  * No include guard and no types of its own: tests/cuda/abi.sh compiles it once
  * more behind NVIDIA's cuda.h, so that the compiler compares the signatures.
- * The Makefile reads what stands on the first line of each, too.
  */
 #ifndef PLN_F
 #define PLN_F(name, suffix, since, alias, sorts, ...) \
@@ -186,6 +186,28 @@ PLN_F(cuStreamGetCtx, _v2, 12050, ptsz, "Spp",
 PLN_F(cuStreamGetDevice, , 12080, ptsz, "Sp", CUstream stream, CUdevice *dev)
 PLN_F(cuStreamIsCapturing, , 10000, ptsz, "Sp",
       CUstream stream, CUstreamCaptureStatus *status)
+PLN_F(cuStreamWaitValue32, , 8000, ptsz, "0",
+      CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+PLN_F(cuStreamWaitValue64, , 9000, ptsz, "0",
+      CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+PLN_F(cuStreamWriteValue32, , 8000, ptsz, "Sdii",
+      CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+PLN_F(cuStreamWriteValue64, , 9000, ptsz, "Sdii",
+      CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+PLN_F(cuStreamBatchMemOp, , 8000, ptsz, "0",
+      CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,
+      unsigned int flags)
+PLN_F(cuStreamWaitValue32, _v2, 11070, ptsz, "0",
+      CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+PLN_F(cuStreamWaitValue64, _v2, 11070, ptsz, "0",
+      CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+PLN_F(cuStreamWriteValue32, _v2, 11070, ptsz, "Sdii",
+      CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+PLN_F(cuStreamWriteValue64, _v2, 11070, ptsz, "Sdii",
+      CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+PLN_F(cuStreamBatchMemOp, _v2, 11070, ptsz, "0",
+      CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,
+      unsigned int flags)
 PLN_F(cuEventCreate, , 2000, , "pi", CUevent *event, unsigned int flags)
 PLN_F(cuEventDestroy, _v2, 4000, , "E", CUevent event)
 PLN_F(cuEventRecord, , 2000, ptsz, "ES", CUevent event, CUstream stream)

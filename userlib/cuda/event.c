@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events.  An event names the last job of a stream when it was recorded.
+ * Events.  An event names a job that ends with all that was in the stream when it was
+ * recorded: the last one, or one made for it that follows several.
  */
 #include <stdlib.h>
 
@@ -8,8 +9,7 @@
 
 void pln_event_free(struct CUevent_st *event)
 {
-	if (event->words && !atomic_load(&event->ctx->destroyed))
-		pln_device_free(event->words);
+	pln_shared_unuse(event);
 	pln_shared_put(event->shared);
 	pln_job_put(event->job);
 	pln_ctx_put(event->ctx);
@@ -103,6 +103,7 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 				unsigned int flags)
 {
 	struct pln_job *job, *old;
+	uint64_t recording = 0;
 	CUstream stream;
 	CUevent event;
 	CUresult err;
@@ -124,15 +125,17 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 	err = pln_stream_mark(stream, &job);
 	if (!err && event->shared) {
 		pln_job_put(job);
-		err = pln_shared_record(event, stream, &job);
+		err = pln_shared_record(event, stream, &job, &recording);
 	}
 	if (err)
 		goto out_stream;
-	if (job)
-		pln_job_wait(job, false);
+	if (job && pln_job_wait(job, false) &&
+	    !(event->flags & CU_EVENT_DISABLE_TIMING))
+		pln_job_timed(job);
 	pthread_mutex_lock(&pln.lock);
 	old = event->job;
 	event->job = job;
+	event->recording = recording;
 	event->recorded = true;
 	event->t_record = pln_now();
 	pthread_mutex_unlock(&pln.lock);
@@ -244,10 +247,11 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 			   unsigned int flags)
 {
-	struct pln_dep dep = { 0 };
+	struct pln_job *job;
 	CUstream stream;
 	CUevent event;
 	CUresult err;
+	bool other;
 
 	err = pln_stream_get(stream_handle, NULL, &stream);
 	if (err)
@@ -262,24 +266,14 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 	if (err)
 		goto out_event;
 	pthread_mutex_lock(&pln.lock);
-	dep.job = pln_job_ref(event->job);
+	job = pln_job_ref(event->job);
+	/* Another process has recorded it since */
+	other = event->shared &&
+		event->recording != pln_shared_last(event->shared);
 	pthread_mutex_unlock(&pln.lock);
-	if (event->shared) {
-		dep.shared = event->shared;
-		dep.number = pln_shared_last(dep.shared);
-	} else if (dep.job && dep.job->file == stream->ctx->file &&
-		   dep.job->queue == stream->lane->queue) {
-		pln_stream_follow(stream, dep.job);
-		pln_job_put(dep.job);	/* the queue is in order */
-		dep.job = NULL;
-	}
-	if ((dep.job || dep.shared) &&
-	    pln_dep_wait(&dep, false) == CUDA_ERROR_NOT_READY) {
-		pthread_mutex_lock(&pln.lock);
-		err = pln_lane_depend(stream->lane, &dep);
-		pthread_mutex_unlock(&pln.lock);
-	}
-	pln_job_put(dep.job);
+	err = other ? pln_shared_await(event->shared, stream) :
+		      pln_stream_follow(stream, job);
+	pln_job_put(job);
 out_event:
 	pln_obj_put(&event->obj);
 out_stream:

@@ -31,7 +31,6 @@ void pln_file_put(struct pln_file *file)
 		return;
 	pln_io_close(file->fd);
 	pthread_mutex_destroy(&file->submit_lock);
-	pthread_mutex_destroy(&file->jobs_lock);
 	free(file);
 }
 
@@ -88,9 +87,7 @@ struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err)
 	file->num_queues = info.num_queues < PLN_MAX_QUEUES ?
 			   info.num_queues : PLN_MAX_QUEUES;
 	pthread_mutex_init(&file->submit_lock, NULL);
-	pthread_mutex_init(&file->jobs_lock, NULL);
-	for (int q = 0; q < PLN_MAX_QUEUES; q++)
-		TAILQ_INIT(&file->queue[q]);
+	pln_file_jobs_init(file);
 	dev->file = file;
 	return file;
 }

@@ -25,12 +25,67 @@ static CUresult host_fill(uint64_t dst, uint64_t value, unsigned int width,
 	return err;
 }
 
+/* @now: not in the order of @stream */
+static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
+			 const struct pln_place *to, uint64_t value,
+			 unsigned int width, size_t len, bool sync)
+{
+	CUresult err = CUDA_SUCCESS;
+
+	for (size_t at = 0; at < len && !err; at += STEP_DEVICE) {
+		struct pln_gpu_op op = {
+			.opcode = PLN_GPU_OP_FILL,
+			.arg = width,
+			.dst_handle = to->handle,
+			.dst = to->offset + at,
+			.len = len - at < STEP_DEVICE ? len - at : STEP_DEVICE,
+			.imm = value,
+		};
+		struct pln_job *job;
+
+		err = now ? pln_submit_now(stream, sink, &op, &job) :
+			    pln_submit(stream, sink, &op, 1, &job);
+		if (err)
+			break;
+		if (sync)
+			err = pln_job_wait(job, true);
+		if (sync && !err)
+			err = job->err;
+		pln_job_put(job);
+	}
+	return err;
+}
+
+struct by_hand {
+	struct pln_place to;		/* with its reference */
+	uint64_t value;
+	unsigned int width;
+	size_t n;
+};
+
+static CUresult by_hand_run(struct pln_job *job, void *arg)
+{
+	struct by_hand *f = arg;
+	CUresult err;
+
+	if (atomic_load(&job->cancelled))
+		err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	else if (f->to.device)
+		err = put_jobs(f->to.stream, job->sink, true, &f->to, f->value,
+			       f->width, f->n * f->width, true);
+	else
+		err = host_fill(f->to.addr, f->value, f->width, f->n);
+	pln_place_put(&f->to);
+	free(f);
+	return err;
+}
+
 static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 			   size_t n, CUstream handle, bool sync)
 {
 	struct pln_place to = { 0 };
 	struct pln_sink *sink = NULL;
-	CUstream stream, where;
+	CUstream stream;
 	size_t len;
 	CUresult err = pln_stream_get(handle, NULL, &stream);
 
@@ -46,23 +101,24 @@ static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err || !len)
 		goto out;
-	if (!to.device) {
-		err = pln_stream_wait(stream);
-		if (!err)
-			err = host_fill(dst, value, width, n);
-		goto out;
-	}
-	where = stream;
-	if (!pln_place_on(stream, &to)) {
-		/* Memory of another device: after our work, before its own */
-		err = pln_stream_wait(stream);
-		if (err)
-			goto out;
-		where = to.stream;
-		sync = true;
-	}
+	/* A fill need not wait, and as on a real GPU does not where that is long */
+	if (sync && to.device && pln_stream_held(stream))
+		sync = false;
 	if (to.sync_memops)
 		sync = true;
+	if (!pln_place_on(stream, &to)) {
+		/* Host memory, or that of another device */
+		const struct pln_span span[2] = { { to.addr, len } };
+		struct by_hand *f = calloc(1, sizeof(*f));
+
+		if (f) {
+			*f = (struct by_hand){ to, value, width, n };
+			to.stream = NULL;
+		}
+		err = f ? pln_stream_do(stream, span, by_hand_run, f, sync) :
+			  CUDA_ERROR_OUT_OF_MEMORY;
+		goto out;
+	}
 	if (sync) {
 		sink = pln_sink_new();
 		if (!sink) {
@@ -70,29 +126,8 @@ static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 			goto out;
 		}
 	}
-	for (size_t at = 0; at < len && !err; at += STEP_DEVICE) {
-		struct pln_gpu_op op = {
-			.opcode = PLN_GPU_OP_FILL,
-			.arg = width,
-			.dst_handle = to.handle,
-			.dst = to.offset + at,
-			.len = len - at < STEP_DEVICE ? len - at : STEP_DEVICE,
-			.imm = value,
-		};
-		struct pln_job *job;
-
-		err = pln_submit(where, sink, &op, 1, &job);
-		if (err)
-			break;
-		if (sync)
-			err = pln_job_wait(job, true);
-		pln_job_put(job);
-	}
-	if (sync) {
-		if (!err)
-			err = (CUresult)atomic_load(&sink->err);
-		pln_sink_put(sink);
-	}
+	err = put_jobs(stream, sink, false, &to, value, width, len, sync);
+	pln_sink_put(sink);
 out:
 	pln_place_put(&to);
 	pln_obj_put(&stream->obj);
@@ -118,7 +153,28 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 	return err;
 }
 
+CUresult pln_fill(CUdeviceptr dst, uint64_t value, unsigned int width,
+		  CUstream stream)
+{
+	return fill(dst, value, width, 1, stream, false);
+}
+
 /* ---- two dimensions ---- */
+
+/* A fill need not wait, and as on a real GPU does not where that is long */
+static bool waits(CUdeviceptr dst, size_t len, CUstream handle)
+{
+	struct pln_place to = { 0 };
+	CUstream stream;
+	bool held;
+
+	if (pln_stream_get(handle, NULL, &stream))
+		return true;
+	held = !pln_place_get(dst, len, &to) && to.device && pln_stream_held(stream);
+	pln_place_put(&to);
+	pln_obj_put(&stream->obj);
+	return !held;
+}
 
 /* @pitch is in bytes, @columns in elements */
 static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
@@ -145,7 +201,7 @@ static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
 	for (size_t y = 0; y < rows && !err; y++)
 		err = fill(dst + y * pitch, value, width, columns, stream,
 			   false);
-	if (!err && sync)
+	if (!err && sync && waits(dst, len, stream))
 		err = cuStreamSynchronize(stream);
 	return err;
 }

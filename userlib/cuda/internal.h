@@ -3,11 +3,13 @@
  * Peerlane libcuda: what its files share.
  *
  * Locks, in the order in which they are taken:
+ *   opening (ipc.c)	one handle of memory is opened at a time
+ *   shared->lock	one recording of an event for other processes at a time
  *   pln.lock		objects, ranges, contexts, devices
  *   file->submit_lock	one submission at a time, so that "last job" is true
  *   job->lock		one waiter asks the kernel, the others wait for it
- *   file->jobs_lock	queue FIFOs, job state
- * No call that can wait for the engine is made under pln.lock or jobs_lock.
+ *   pln.order		jobs: their state, what they follow, queue FIFOs
+ * No call that can wait for the engine is made under pln.lock or pln.order.
  */
 #ifndef PEERLANE_CUDA_INTERNAL_H
 #define PEERLANE_CUDA_INTERNAL_H
@@ -26,6 +28,8 @@
 #include "peerlane/cuda_ext.h"
 
 #define PLN_MAX_QUEUES		16
+/* How long a wait lasts at most in which nothing happens */
+#define PLN_WAIT_LIMIT_NS	(120 * 1000000000ull)
 
 #define KiB			1024ull
 #define MiB			(1024 * KiB)
@@ -81,22 +85,106 @@ struct pln_sink {
 	atomic_int err;			/* CUresult */
 };
 
+/* Something for a thread of the library to do */
+struct pln_task {
+	void (*run)(void *arg);
+	void *arg;
+	STAILQ_ENTRY(pln_task) link;
+};
+
+enum pln_task_kind {
+	PLN_TASK_HELP,			/* waits for engines and the kernel at most */
+	PLN_TASK_WORK,			/* the program may hold it up */
+};
+
+struct pln_job;
+struct pln_shared;
+
+/* @waiter follows @job; pln.order */
+struct pln_edge {
+	struct pln_job *waiter;
+	struct pln_job *job;		/* a reference; NULL: followed no more */
+	LIST_ENTRY(pln_edge) link;
+};
+
+enum pln_job_kind {
+	PLN_JOB_ENGINE,
+	PLN_JOB_WORK,			/* of a thread of the library */
+	PLN_JOB_JOIN,			/* nothing but what it follows */
+};
+
+enum pln_job_state {
+	PLN_JOB_WAITING,		/* for what it follows */
+	PLN_JOB_READY,			/* or a thread is at it */
+	PLN_JOB_QUEUED,			/* in the kernel */
+	PLN_JOB_DONE,
+};
+
+/* Whose freeing waits for work of a thread */
+enum pln_use {
+	PLN_USE_NONE,
+	PLN_USE_FILE,			/* memory of its own GPU: the program's functions */
+	PLN_USE_SPAN,			/* the memory that it waits for a value in */
+	PLN_USE_ANY,			/* memory of its own GPU, and what it copies or fills */
+};
+
+struct pln_span {
+	uint64_t addr;
+	uint64_t size;
+};
+
+#define PLN_JOB_MAX_OPS	2
+
 struct pln_job {
 	atomic_int refs;
+	enum pln_job_kind kind;
 	struct pln_file *file;
 	struct pln_sink *sink;
+	struct pln_sink *fault;		/* its context's */
+	uint64_t ctx;			/* number of its context */
+	uint64_t stream;		/* likewise */
+	struct pln_gpu_op op[PLN_JOB_MAX_OPS];	/* of PLN_JOB_ENGINE */
+	unsigned int nr_ops;
+	unsigned int queue;
+	/* Of PLN_JOB_WORK; what follows must find everything given back */
+	CUresult (*work)(struct pln_job *job, void *arg);
+	void *arg;
+	enum pln_use use;
+	struct pln_span span[2];	/* of PLN_USE_SPAN (the first), PLN_USE_ANY */
+	struct pln_task task;
+	atomic_bool cancelled;		/* its context is gone: no effects */
 	uint64_t id;			/* the kernel's number */
 	uint64_t seq;			/* order of submission to its file */
-	unsigned int queue;
 	pthread_mutex_t lock;
-	atomic_bool done;
+	atomic_int wanted;		/* threads that wait for its end */
+	atomic_int state;		/* pln.order, and what follows */
+	uint64_t number;		/* order of those that are not in the kernel */
+	struct pln_edge *edges;		/* what it follows */
+	size_t nr_edges, unmet;
+	LIST_HEAD(, pln_edge) waiters;	/* what follows it */
+	bool timed;			/* somebody asks for its time */
+	bool look;			/* at a value: others come, so it is no progress */
+	CUresult before;		/* error of what it follows */
+	struct pln_stage *stage;	/* what it copies, which it owns; or NULL */
+	struct pln_shared *shared;	/* what it records, a reference; or NULL */
+	uint64_t recording;		/* its number there */
 	CUresult err;
 	uint64_t result;
 	uint64_t t_done;		/* CLOCK_MONOTONIC, ns */
-	TAILQ_ENTRY(pln_job) link;
+	TAILQ_ENTRY(pln_job) link;	/* of its queue, or of what is pending */
+	STAILQ_ENTRY(pln_job) next;	/* ready, or ended */
 };
 
 TAILQ_HEAD(pln_job_list, pln_job);
+STAILQ_HEAD(pln_job_fifo, pln_job);
+
+/* A thread sees to it that the end of the queue's jobs is noticed in time */
+struct pln_watch {
+	struct pln_file *file;		/* a reference while it is active */
+	struct pln_job *upto;		/* the last one that matters, or NULL */
+	bool active;
+	struct pln_task task;
+};
 
 /* An open device file: owns memory and jobs in the kernel */
 struct pln_file {
@@ -111,8 +199,13 @@ struct pln_file {
 	atomic_bool lost;		/* memory gone: reset or removal */
 	pthread_mutex_t submit_lock;
 	uint64_t submitted;		/* submit_lock: jobs so far */
-	pthread_mutex_t jobs_lock;
-	struct pln_job_list queue[PLN_MAX_QUEUES];
+	struct pln_job_list queue[PLN_MAX_QUEUES];	/* pln.order */
+	struct pln_watch watch[PLN_MAX_QUEUES];		/* likewise */
+	/* Likewise: work of the engine that follows nothing any more */
+	struct pln_job_fifo ready;
+	bool dispatching;		/* a thread is giving it to the kernel */
+	struct pln_task dispatcher;
+	unsigned int helpers;		/* likewise: threads of the library at work */
 };
 
 /* ---- objects that the program holds handles of ---- */
@@ -125,29 +218,13 @@ struct pln_obj {
 	atomic_int refs;
 };
 
-/* Something to wait for: a job, a recording of an event of two processes */
-struct pln_dep {
-	struct pln_job *job;		/* or NULL, as */
-	struct pln_shared *shared;
-	uint64_t number;		/* of the recording */
-	struct pln_call *call;		/* of a function of the program */
-};
-
-/* Streams that must run in order among themselves share a lane */
-struct pln_lane {
-	unsigned int queue;
-	struct pln_job *last;		/* submit_lock */
-	struct pln_job *legacy;		/* likewise, of the default stream */
-	struct pln_dep *deps;		/* pln.lock: what is not in this queue */
-	size_t nr_deps;
-};
-
 struct CUstream_st {
 	struct pln_obj obj;
 	struct CUctx_st *ctx;
-	struct pln_lane *lane;
-	struct pln_lane own_lane;	/* of a non-blocking stream */
-	struct pln_job *last;		/* submit_lock */
+	bool legacy;			/* the default stream */
+	uint64_t thread;		/* whose default stream it is, or 0 */
+	unsigned int queue;
+	struct pln_job *last;		/* pln.order; not of the default stream */
 	struct pln_sink *sink;
 	unsigned int flags;
 	int priority;
@@ -163,6 +240,7 @@ struct CUevent_st {
 	struct pln_job *job;
 	uint64_t t_record;
 	struct pln_shared *shared;	/* of CU_EVENT_INTERPROCESS */
+	uint64_t recording;		/* likewise: number of that of job */
 	CUdeviceptr words;		/* GPU memory for it, 0: not yet */
 	LIST_ENTRY(CUevent_st) link;
 };
@@ -181,11 +259,6 @@ struct pln_chunk {
 	struct CUctx_st *home;		/* the library's own, see pointer.c */
 	uint8_t *map;			/* of a block: one byte per 512 */
 	LIST_ENTRY(pln_chunk) link;
-};
-
-struct pln_span {
-	uint64_t addr;
-	uint64_t size;
 };
 
 /* What a handle for another process holds */
@@ -223,7 +296,7 @@ struct pln_range {
 	uint32_t readers, writers;	/* PLN_RANGE_VMM: devices that may */
 	struct CUmemPoolHandle_st *pool;
 	struct pln_block *block;	/* PLN_RANGE_POOL: where in the pool */
-	struct pln_job *after;		/* likewise: goes before its freeing */
+	struct pln_job *after;		/* likewise: freed, known until this has ended */
 	struct pln_advice *advice;	/* PLN_RANGE_MANAGED: the first, or NULL */
 	int export_fd;			/* for other processes, plus 1 */
 	struct pln_name name;		/* PLN_RANGE_IPC: what was opened, */
@@ -288,13 +361,14 @@ struct CUctx_st {
 	bool primary;
 	atomic_bool destroyed;
 	uint64_t id;
+	struct pln_sink *fault;		/* of the engine: of all calls from then on */
 	unsigned int api_version;
 	unsigned int cache_config;
 	size_t limits[3];
-	struct pln_lane lane;		/* of all blocking streams */
-	struct pln_lane left;		/* what destroyed streams waited for */
+	struct pln_job *barrier;	/* pln.order: last of the default stream */
+	struct pln_job *left;		/* likewise: of blocking streams that are gone */
 	CUstream legacy;
-	LIST_HEAD(, CUstream_st) streams;
+	LIST_HEAD(, CUstream_st) streams;	/* pln.order, too, to change it */
 	LIST_HEAD(, CUevent_st) events;
 	LIST_HEAD(, pln_range) ranges;
 	LIST_HEAD(, pln_chunk) blocks;
@@ -305,6 +379,7 @@ struct CUctx_st {
 
 struct pln_global {
 	pthread_mutex_t lock;
+	pthread_mutex_t order;
 	atomic_bool ready;
 	atomic_bool forked;
 	int nr_devices;
@@ -363,18 +438,20 @@ CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
 /* pln.lock is not held; false: somebody else did it */
 bool pln_ctx_destroy(CUcontext ctx);
 
-/* ---- job.c ---- */
+/* ---- job.c, submit.c, follow.c, wait.c ---- */
 struct pln_sink *pln_sink_new(void);
 struct pln_sink *pln_sink_ref(struct pln_sink *sink);
 void pln_sink_put(struct pln_sink *sink);
 struct pln_job *pln_job_ref(struct pln_job *job);
 void pln_job_put(struct pln_job *job);
-/* 0 ended (well or badly), or CUDA_ERROR_NOT_READY, CUDA_ERROR_TIMEOUT */
+/* 0 ended (well or badly), or CUDA_ERROR_NOT_READY, CUDA_ERROR_LAUNCH_TIMEOUT */
 CUresult pln_job_wait(struct pln_job *job, bool block);
 CUresult pln_file_drain(struct pln_file *file);	/* its jobs */
 /* All that was asked for until now: of a context; before memory goes */
 CUresult pln_ctx_drain(CUcontext ctx);
-CUresult pln_drain(struct pln_file *file);
+CUresult pln_drain(struct pln_file *file, const struct pln_span *span);
+/* The jobs that are in the kernel, of every GPU, @file's among them */
+CUresult pln_drain_engines(struct pln_file *file);
 CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 			bool legacy, CUstream *out);
 /* The stream behind a handle; references on it and its context */
@@ -384,28 +461,80 @@ void pln_event_free(struct CUevent_st *event);
 CUresult pln_event_get(CUevent handle, CUevent *out);	/* a reference */
 CUresult pln_event_new(CUcontext ctx, unsigned int flags,
 		       struct pln_shared *shared, CUevent *out);
-CUresult pln_submit(CUstream stream, struct pln_sink *sink,
-		    struct pln_gpu_op *ops, unsigned int n,
-		    struct pln_job **out);
-CUresult pln_stream_wait(CUstream stream);
-CUresult pln_stream_end(CUstream stream, bool block);
-/* @stream is not done before @job is, which is of its queue */
-void pln_stream_follow(CUstream stream, struct pln_job *job);
-CUresult pln_dep_wait(struct pln_dep *dep, bool block);
-/* Have what follows in @lane wait for @dep; pln.lock is held */
-CUresult pln_lane_depend(struct pln_lane *lane, const struct pln_dep *dep);
-void pln_lane_clear(struct pln_lane *lane);
-/* Wait for what @lane waits for, and forget it; or what of it has ended */
-CUresult pln_lane_settle(struct pln_lane *lane, bool block);
+/* Before and after the library's first use of a file */
+void pln_file_jobs_init(struct pln_file *file);
+/* Wait until no thread of the library is at work on @file */
+void pln_file_quiet(struct pln_file *file);
 /*
- * A stream may go while a function is to be called in its order, or an event
- * awaited: whoever waits for the context waits for that yet.  pln.lock is held.
+ * Queue @n operations as one job of @stream.  Its error goes to @sink, or to
+ * the stream when @sink is NULL.  @out may be NULL.
  */
-CUresult pln_stream_leave(CUstream stream);
-/* What has been submitted to @stream until now, or NULL */
+CUresult pln_submit(CUstream stream, struct pln_sink *sink,
+		    const struct pln_gpu_op *ops, unsigned int n,
+		    struct pln_job **out);
+/* The same for a recording in @shared, with its number */
+CUresult pln_submit_record(CUstream stream, struct pln_shared *shared,
+			   uint64_t number, const struct pln_gpu_op *ops,
+			   unsigned int n, struct pln_job **out);
+/* The same for a copy from @stage, which is taken over in any case */
+CUresult pln_submit_staged(CUstream stream, struct pln_stage *stage,
+			   const struct pln_gpu_op *op);
+/* The same at once, whatever the stream has to wait for */
+CUresult pln_submit_now(CUstream stream, struct pln_sink *sink,
+			const struct pln_gpu_op *op, struct pln_job **out);
+/* Likewise, to look at a value that is awaited */
+CUresult pln_submit_look(CUstream stream, struct pln_sink *sink,
+			 const struct pln_gpu_op *op, struct pln_job **out);
+/*
+ * Have a thread of the library call @work in the order of @stream.  @span: two, of
+ * PLN_USE_SPAN and PLN_USE_ANY, else NULL.  @work is called in any case, and must have no effect but
+ * to give back @arg when job->cancelled is set.
+ */
+CUresult pln_stream_work(CUstream stream, struct pln_sink *sink,
+			 enum pln_use use, const struct pln_span *span,
+			 CUresult (*work)(struct pln_job *job, void *arg),
+			 void *arg, struct pln_job **out);
+CUresult pln_stream_wait(CUstream stream);
+/* The thread is in a second symbol of a function: NULL is its own default stream */
+extern __thread bool pln_own_default;
+CUresult pln_stream_end(CUstream stream, bool block);
+/*
+ * A job that ends with all that was submitted to @stream until now, or NULL.  In the
+ * default stream it is one more job, which later ones of blocking streams follow.
+ */
 CUresult pln_stream_mark(CUstream stream, struct pln_job **job);
-/* Have what follows in @stream wait for @job; pln.lock is held */
-CUresult pln_lane_wait_for(CUstream stream, struct pln_job *job);
+/* Does work of @stream wait for what is not in the kernel? */
+bool pln_stream_held(CUstream stream);
+/* Have what follows in @stream wait for @job */
+CUresult pln_stream_follow(CUstream stream, struct pln_job *job);
+/* Does what follows in @stream come after @job anyway? */
+bool pln_stream_behind(CUstream stream, struct pln_job *job);
+/* pln.lock is held, pln.order is not: the stream is in its context's list no more */
+void pln_stream_leave(CUstream stream);
+/* Somebody asks for the time at which @job ends */
+void pln_job_timed(struct pln_job *job);
+/* Is something not yet in the kernel that uses that memory? */
+bool pln_job_uses(struct pln_file *file, uint32_t handle, uint64_t at,
+		  uint64_t size);
+/*
+ * @ctx is to go: wait for all of it.  What is left after the time limit has no
+ * effect any more.
+ */
+void pln_ctx_end(CUcontext ctx);
+/* Memory of such a context goes: no value will come there */
+void pln_span_end(const struct pln_span *span);
+void pln_order_init(void);
+bool pln_is_watcher(void);	/* the thread only looks at the end of jobs */
+
+/* ---- memop.c ---- */
+CUresult pln_value_wait(struct pln_job *job, void *arg);
+
+/* ---- worker.c: pln.order is held ---- */
+/* Is there a thread of each kind at least? */
+bool pln_workers_ready(void);
+void pln_task_start(struct pln_task *task, enum pln_task_kind kind);
+/* Make threads that could not be made before */
+void pln_tasks_serve(void);
 
 /* ---- memory.c ---- */
 /* pln.lock is held in what looks at trees */
@@ -472,24 +601,20 @@ CUresult pln_name_memory(struct pln_range *range, struct pln_name *name);
 /* @pool: that it is of, a reference that the memory takes over, or NULL */
 CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
 			 CUmemoryPool pool, CUdeviceptr *ptr);
-struct pln_shared;
 CUresult pln_shared_new(struct CUevent_st *event);
 void pln_shared_put(struct pln_shared *shared);
 struct pln_shared *pln_shared_ref(struct pln_shared *shared);
 CUresult pln_shared_record(struct CUevent_st *event, CUstream stream,
-			   struct pln_job **job);
+			   struct pln_job **job, uint64_t *recording);
 uint64_t pln_shared_last(struct pln_shared *shared);
 CUresult pln_shared_wait(struct pln_shared *shared, uint64_t seq, bool block);
+CUresult pln_shared_await(struct pln_shared *shared, CUstream stream);
+void pln_shared_unuse(struct CUevent_st *event);
+/* The recording that @job is has ended, well or badly; pln.order is held */
+void pln_shared_done(struct pln_job *job);
 
 /* ---- callback.c ---- */
-struct pln_call;
-bool pln_in_call(void);			/* in the thread that makes them */
-struct pln_call *pln_call_ref(struct pln_call *call);
-void pln_call_put(struct pln_call *call);
-CUresult pln_call_wait(struct pln_call *call, bool block);
-/* Have what follows in @stream wait for @call; @job goes before it */
-CUresult pln_stream_call(CUstream stream, struct pln_call *call,
-			 struct pln_job **job);
+bool pln_in_call(void);			/* in a function of the program */
 
 /* ---- module.c ---- */
 /* A module, or a library, which has no context */
@@ -523,6 +648,13 @@ void pln_ctx_unload(CUcontext ctx);
 
 /* ---- pointer.c ---- */
 /* ---- copy.c ---- */
+/* Pageable memory as it was when the program asked for a copy */
+struct pln_stage {
+	size_t size;
+	unsigned char data[];
+};
+
+void pln_stage_free(struct pln_stage *stage);
 /* Where a pointer leads */
 struct pln_place {
 	bool device;
@@ -552,6 +684,13 @@ CUresult pln_check_all(uint64_t addr, size_t n, CUstream handle, bool write);
 enum { PLN_ANY, PLN_DEVICE };
 /* Host memory; an error, and no crash, where there is none */
 CUresult pln_host_copy(uint64_t dst, uint64_t src, size_t n);
+CUresult pln_stream_do(CUstream stream, const struct pln_span *span,
+		       CUresult (*work)(struct pln_job *job, void *arg),
+		       void *arg, bool sync);
+/* ---- fill.c ---- */
+/* One element of @width bytes, in the order of the stream */
+CUresult pln_fill(CUdeviceptr dst, uint64_t value, unsigned int width,
+		  CUstream stream);
 CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 		  size_t n, CUstream stream, bool sync);
 /* Run and wait; @result may be NULL */

@@ -23,7 +23,7 @@
 #include "internal.h"
 
 #define MAGIC_MEM	0x706c6d31u
-#define MAGIC_EVENT	0x706c6531u
+#define MAGIC_EVENT	0x706c6536u
 
 _Static_assert(sizeof(struct pln_name) <= sizeof(CUipcMemHandle) &&
 	       sizeof(struct pln_name) <= sizeof(CUipcEventHandle), "fits");
@@ -261,19 +261,21 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define POLL_MIN_NS	20000
 #define POLL_MAX_NS	1000000
-#define WAIT_LIMIT_NS	(120 * 1000000000ull)
 
 /* The page.  The other process is not trusted with more than this event. */
 struct page {
 	uint32_t magic;
 	_Atomic uint64_t recorded;	/* number of the latest recording */
 	_Atomic uint64_t done[RECORDS];	/* by number modulo their count */
+	_Atomic uint64_t begun[RECORDS];	/* likewise: the last that is to be done */
 };
 
 struct pln_shared {
 	atomic_int refs;
 	int fd;				/* -1: opened, not made here */
 	struct page *page;
+	pthread_mutex_t lock;		/* one recording of this process at a time */
+	struct pln_job *job[RECORDS];	/* pln.order: those that have not ended */
 };
 
 static struct pln_shared *shared_map(int fd)
@@ -289,6 +291,7 @@ static struct pln_shared *shared_map(int fd)
 		return NULL;
 	}
 	atomic_init(&shared->refs, 1);
+	pthread_mutex_init(&shared->lock, NULL);
 	shared->fd = -1;
 	return shared;
 }
@@ -304,6 +307,7 @@ void pln_shared_put(struct pln_shared *shared)
 	if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
 		return;
 	munmap(shared->page, PAGE);
+	pthread_mutex_destroy(&shared->lock);
 	if (shared->fd >= 0)
 		close(shared->fd);
 	free(shared);
@@ -353,14 +357,177 @@ static CUresult words_of(CUevent event, CUdeviceptr *words)
 	return CUDA_SUCCESS;
 }
 
+/* Numbers in the page only grow */
+static void mark_done(struct pln_shared *shared, uint64_t number)
+{
+	_Atomic uint64_t *done = &shared->page->done[number % RECORDS];
+	uint64_t old = atomic_load(done);
+
+	while (old < number &&
+	       !atomic_compare_exchange_weak(done, &old, number))
+		;
+}
+
+void pln_shared_done(struct pln_job *job)
+{
+	struct pln_shared *shared = job->shared;
+	struct pln_job **mine = &shared->job[job->recording % RECORDS];
+
+	mark_done(shared, job->recording);	/* also when it failed */
+	if (*mine == job) {
+		*mine = NULL;
+		pln_job_put(job);
+	}
+}
+
+/* @job, which has the number @number, is pending or in the kernel */
+static void note_job(struct pln_shared *shared, struct pln_job *job,
+		     uint64_t number)
+{
+	struct pln_job **mine = &shared->job[number % RECORDS];
+	struct pln_job *old = NULL;
+
+	pthread_mutex_lock(&pln.order);
+	if (atomic_load(&job->state) != PLN_JOB_DONE) {
+		old = *mine;
+		*mine = pln_job_ref(job);
+	}
+	pthread_mutex_unlock(&pln.order);
+	pln_job_put(old);
+}
+
+struct await {
+	struct pln_shared *shared;
+	uint64_t number;
+};
+
+/*
+ * Without a limit, since what follows must not run before.  Who waits for it has one,
+ * and the end of the context ends it.
+ */
+static CUresult await_run(struct pln_job *job, void *arg)
+{
+	struct timespec nap = { 0, POLL_MIN_NS };
+	struct await *await = arg;
+
+	while (!atomic_load(&job->cancelled) &&
+	       pln_shared_wait(await->shared, await->number, false)) {
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < POLL_MAX_NS)
+			nap.tv_nsec *= 2;
+	}
+	pln_shared_put(await->shared);
+	free(await);
+	return CUDA_SUCCESS;
+}
+
+/* What follows in @stream waits for the recording @number */
+static CUresult await_number(struct pln_shared *shared, uint64_t number,
+			     CUstream stream)
+{
+	struct await *await;
+	CUresult err;
+
+	if (!pln_shared_wait(shared, number, false))
+		return CUDA_SUCCESS;
+	await = calloc(1, sizeof(*await));
+	if (!await)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	await->shared = pln_shared_ref(shared);
+	await->number = number;
+	err = pln_stream_work(stream, NULL, PLN_USE_NONE, NULL, await_run, await,
+			      NULL);
+	if (err) {
+		pln_shared_put(shared);
+		free(await);
+	}
+	return err;
+}
+
+/* Likewise for what has been recorded until now */
+CUresult pln_shared_await(struct pln_shared *shared, CUstream stream)
+{
+	return await_number(shared, pln_shared_last(shared), stream);
+}
+
+/*
+ * Take @number's word of the page for a recording in @stream: nobody is yet to write
+ * it, of any process, or @stream does so after it.  Else 0 or, in *@held with a
+ * reference, this process's job that has the word, and in *@begun its number.
+ */
+static bool take_word(struct pln_shared *shared, CUstream stream,
+		      uint64_t number, struct pln_job **held, uint64_t *begun)
+{
+	struct page *page = shared->page;
+	size_t word = number % RECORDS;
+	struct pln_job *mine;
+	bool ok;
+
+	*held = NULL;
+	*begun = atomic_load(&page->begun[word]);
+	ok = atomic_load(&page->done[word]) >= *begun;
+	pthread_mutex_lock(&pln.order);
+	mine = shared->job[word];
+	if (!ok && mine && mine->recording == *begun) {
+		ok = pln_stream_behind(stream, mine);
+		*held = ok ? NULL : pln_job_ref(mine);
+	}
+	pthread_mutex_unlock(&pln.order);
+	return ok && atomic_compare_exchange_strong(&page->begun[word], begun,
+						    number);
+}
+
+/*
+ * The number of the next recording.  Two have the same word of the page when one
+ * goes before the other anyway: of a word that an older one elsewhere is yet to
+ * write, the number is left out.  When all words are such, @stream follows one of the
+ * older ones.  shared->lock is held.
+ */
+static CUresult next_number(struct pln_shared *shared, CUstream stream,
+			    uint64_t *number)
+{
+	uint64_t last = atomic_load(&shared->page->recorded), begun;
+	struct pln_job *held = NULL;
+	bool taken = false;
+	CUresult err;
+
+	for (;;) {
+		for (int skip = 1; skip <= RECORDS && !taken; skip++) {
+			pln_job_put(held);
+			*number = last + (uint64_t)skip;
+			taken = take_word(shared, stream, *number, &held,
+					  &begun);
+		}
+		if (!taken) {
+			err = held ? pln_stream_follow(stream, held) :
+				     await_number(shared, begun, stream);
+			pln_job_put(held);
+			held = NULL;
+			if (err)
+				return err;
+			taken = atomic_compare_exchange_strong(
+					&shared->page->begun[*number % RECORDS],
+					&begun, *number);
+			if (!taken)
+				continue;
+		}
+		if (atomic_compare_exchange_strong(&shared->page->recorded,
+						   &last, *number))
+			return CUDA_SUCCESS;
+		/* Another process was first; the word is as it was */
+		atomic_store(&shared->page->begun[*number % RECORDS], begun);
+		taken = false;
+	}
+}
+
 /*
  * Number the recording and have the engine write the number into the page, by
  * way of a word of GPU memory.
  */
 CUresult pln_shared_record(CUevent event, CUstream stream,
-			   struct pln_job **job)
+			   struct pln_job **job, uint64_t *recording)
 {
-	struct page *page = event->shared->page;
+	struct pln_shared *shared = event->shared;
 	struct pln_gpu_op ops[2] = {
 		{ .opcode = PLN_GPU_OP_FILL, .arg = 8, .len = 8 },
 		{ .opcode = PLN_GPU_OP_COPY, .flags = PLN_GPU_OP_F_DST_USER,
@@ -373,18 +540,28 @@ CUresult pln_shared_record(CUevent event, CUstream stream,
 
 	if (err)
 		return err;
-	number = atomic_fetch_add(&page->recorded, 1) + 1;
+	pthread_mutex_lock(&shared->lock);
+	err = next_number(shared, stream, &number);
+	if (err) {
+		pthread_mutex_unlock(&shared->lock);
+		return err;
+	}
+	*recording = number;
 	err = pln_place_get(words + number % RECORDS * 8, 8, &place);
 	if (!err) {
 		ops[0].dst_handle = ops[1].src_handle = place.handle;
 		ops[0].dst = ops[1].src = place.offset;
 		ops[0].imm = number;
-		ops[1].dst = (uintptr_t)&page->done[number % RECORDS];
-		err = pln_submit(stream, NULL, ops, 2, job);
+		ops[1].dst = (uintptr_t)&shared->page->done[number % RECORDS];
+		err = pln_submit_record(stream, shared, number, ops,
+					PLN_JOB_MAX_OPS, job);
 		pln_place_put(&place);
 	}
 	if (err)	/* nothing is under way, so nobody need wait for it */
-		atomic_store(&page->done[number % RECORDS], number);
+		mark_done(shared, number);
+	else
+		note_job(shared, *job, number);
+	pthread_mutex_unlock(&shared->lock);
 	return err;
 }
 
@@ -397,7 +574,7 @@ uint64_t pln_shared_last(struct pln_shared *shared)
 CUresult pln_shared_wait(struct pln_shared *shared, uint64_t number, bool block)
 {
 	struct timespec nap = { 0, POLL_MIN_NS };
-	uint64_t deadline = pln_now() + WAIT_LIMIT_NS;
+	uint64_t deadline = pln_now() + PLN_WAIT_LIMIT_NS;
 
 	/* No interrupt reaches us for the work of another process: ask */
 	while (number &&
@@ -413,6 +590,24 @@ CUresult pln_shared_wait(struct pln_shared *shared, uint64_t number, bool block)
 			nap.tv_nsec *= 2;
 	}
 	return CUDA_SUCCESS;
+}
+
+/* The last reference on @event is gone, or its context is */
+void pln_shared_unuse(CUevent event)
+{
+	struct pln_place place;
+	bool used = false;
+
+	if (!event->words || atomic_load(&event->ctx->destroyed))
+		return;
+	/* A recording may be to come: then they go with the context */
+	if (!pln_place_get(event->words, RECORDS * 8, &place)) {
+		used = pln_job_uses(event->ctx->file, place.handle,
+				    place.offset, RECORDS * 8);
+		pln_place_put(&place);
+	}
+	if (!used)
+		pln_device_free(event->words);
 }
 
 CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle)

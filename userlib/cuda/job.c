@@ -1,32 +1,46 @@
 // SPDX-License-Identifier: MIT
 /*
- * Jobs, and the order that they run in.
+ * Jobs: what they are, and what happens when one ends.
  *
- * The kernel runs the jobs of one engine queue in order.  All blocking streams
- * of a context, the legacy default stream among them, use one queue (a "lane"),
- * which gives the default stream's rules without any waiting: an operation in
- * it follows all earlier ones of blocking streams and precedes all later ones.
- * Non-blocking streams have lanes of their own, on the other queues.
+ * A job is what a stream does: work of the engine, work of a thread of the
+ * library (functions of the program, waits for a value or for another process),
+ * or a join, which does nothing.  When it is submitted it is noted which jobs it
+ * follows: follow.c.
  *
- * The engine cannot wait for another queue, so cuStreamWaitEvent() across lanes
- * is kept by the next submission to the waiting lane: it sleeps until the
- * event's job has ended.  No thread is needed, and no cycle is possible,
- * because an event names a job that has been submitted already.
+ * The kernel runs the jobs of one engine queue in order.  So work of the engine
+ * goes to the kernel at once when all that it follows has ended or is in the
+ * same queue: the usual case, since all blocking streams of a context use one.
+ * Other jobs are pending in the library.  Whoever notices the end of a job
+ * releases what follows it; work of the engine is then submitted by a thread of the
+ * library, one for each GPU (submit.c), other work is begun by a thread of its own.
+ * The end of a job in the kernel is noticed by who waits for it (wait.c), and by a
+ * thread of the library when something follows it, or its time is asked for.
+ *
+ * No cycle is possible: a job follows earlier ones.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "internal.h"
-
-#define WAIT_SLICE_NS	1000000000ull
-#define WAIT_LIMIT_NS	(120 * 1000000000ull)
-#define UNREAPED_MAX	32
+#include "order.h"
 
 /* Of the device's error codes, those that speak of an address */
 #define DEV_ERR_ALIGN	6
 #define DEV_ERR_RANGE	7
 #define DEV_ERR_BUS	8
+
+struct pln_jobs pln_jobs = {
+	.pending = TAILQ_HEAD_INITIALIZER(pln_jobs.pending),
+};
+
+void pln_order_init(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&pln_jobs.change, &attr);
+	pthread_condattr_destroy(&attr);
+}
 
 struct pln_sink *pln_sink_new(void)
 {
@@ -60,8 +74,14 @@ void pln_job_put(struct pln_job *job)
 {
 	if (!job || atomic_fetch_sub(&job->refs, 1) != 1)
 		return;
+	for (size_t i = 0; i < job->nr_edges; i++)
+		pln_job_put(job->edges[i].job);
+	free(job->edges);
 	pthread_mutex_destroy(&job->lock);
+	pln_stage_free(job->stage);
 	pln_sink_put(job->sink);
+	pln_sink_put(job->fault);
+	pln_shared_put(job->shared);
 	pln_file_put(job->file);
 	free(job);
 }
@@ -83,17 +103,197 @@ static CUresult job_error(struct pln_job *job, int status, uint32_t code)
 	return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* job->lock is held.  True: the job has ended and is off its list. */
-static bool job_poll(struct pln_job *job, uint64_t timeout)
+struct pln_job *pln_job_new(const struct pln_job *like)
+{
+	struct pln_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	atomic_init(&job->refs, 1);
+	atomic_init(&job->state, PLN_JOB_WAITING);
+	pthread_mutex_init(&job->lock, NULL);
+	LIST_INIT(&job->waiters);
+	job->kind = like->kind;
+	job->file = pln_file_ref(like->file);
+	job->sink = pln_sink_ref(like->sink);
+	job->fault = pln_sink_ref(like->fault);
+	job->ctx = like->ctx;
+	job->stream = like->stream;
+	job->queue = like->queue;
+	return job;
+}
+
+/* ---- the end of jobs; pln.order is held ---- */
+
+static __thread bool is_watcher;
+
+bool pln_is_watcher(void)
+{
+	return is_watcher;
+}
+
+static void watch_run(void *arg)
+{
+	struct pln_watch *watch = arg;
+	struct pln_file *file = watch->file;
+	struct pln_job *job;
+
+	is_watcher = true;
+	for (;;) {
+		pthread_mutex_lock(&pln.order);
+		job = watch->upto;
+		watch->upto = NULL;
+		if (!job) {
+			watch->active = false;
+			file->helpers--;
+			pthread_cond_broadcast(&pln_jobs.change);
+			/* Whoever waits for us has a reference */
+			pln_file_put(file);
+			pthread_mutex_unlock(&pln.order);
+			is_watcher = false;
+			return;
+		}
+		pthread_mutex_unlock(&pln.order);
+		while (!pln_is_done(job))
+			pln_job_wait(job, true);
+		pln_job_put(job);
+	}
+}
+
+void pln_watch_job(struct pln_job *job)
+{
+	struct pln_watch *watch = &job->file->watch[job->queue];
+
+	if (watch->upto && watch->upto->seq >= job->seq)
+		return;
+	pln_job_put(watch->upto);
+	watch->upto = pln_job_ref(job);
+	if (watch->active)
+		return;
+	watch->active = true;
+	watch->file = pln_file_ref(job->file);
+	watch->task = (struct pln_task){ .run = watch_run, .arg = watch };
+	job->file->helpers++;
+	pln_task_start(&watch->task, PLN_TASK_HELP);
+}
+
+static void work_run(void *arg)
+{
+	struct pln_job *job = arg;
+	CUresult err = job->work(job, job->arg);
+
+	pthread_mutex_lock(&pln.order);
+	TAILQ_REMOVE(&pln_jobs.pending, job, link);
+	job->err = err;
+	pln_finish(job);
+	pthread_mutex_unlock(&pln.order);
+}
+
+void pln_set_ready(struct pln_job *job, struct pln_job_fifo *ended)
+{
+	atomic_store(&job->state, PLN_JOB_READY);
+	switch (job->kind) {
+	case PLN_JOB_JOIN:
+		STAILQ_INSERT_TAIL(ended, job, next);
+		break;
+	case PLN_JOB_WORK:
+		job->task = (struct pln_task){ .run = work_run, .arg = job };
+		pln_task_start(&job->task, PLN_TASK_WORK);
+		break;
+	case PLN_JOB_ENGINE:
+		pln_dispatch_job(job);
+		break;
+	}
+}
+
+/* Does @waiter follow @job, which is in the kernel, by being in its queue? */
+static bool same_queue(const struct pln_job *waiter, const struct pln_job *job)
+{
+	return waiter->kind == PLN_JOB_ENGINE && waiter->file == job->file &&
+	       waiter->queue == job->queue;
+}
+
+static void drop_edge(struct pln_edge *edge, struct pln_job_fifo *ended)
+{
+	struct pln_job *waiter = edge->waiter, *job = edge->job;
+
+	LIST_REMOVE(edge, link);
+	edge->job = NULL;
+	if (job->t_done > waiter->t_done)
+		waiter->t_done = job->t_done;
+	if (!waiter->before)
+		waiter->before = job->err;
+	pln_job_put(job);
+	if (!--waiter->unmet)
+		pln_set_ready(waiter, ended);
+}
+
+static void leave_error(struct pln_sink *sink, CUresult err)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&sink->err, &none, (int)err);
+}
+
+void pln_finish(struct pln_job *job)
+{
+	struct pln_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
+	struct pln_edge *edge;
+
+	STAILQ_INSERT_TAIL(&ended, job, next);
+	while ((job = STAILQ_FIRST(&ended))) {
+		STAILQ_REMOVE_HEAD(&ended, next);
+		if (job->kind == PLN_JOB_JOIN) {
+			TAILQ_REMOVE(&pln_jobs.pending, job, link);
+			job->err = job->before;
+		} else {
+			job->t_done = pln_now();
+			if (job->shared)
+				pln_shared_done(job);
+			if (job->err)
+				leave_error(job->sink, job->err);
+			/* Also by jobs of another context that the work is made of */
+			if (job->err == CUDA_ERROR_ILLEGAL_ADDRESS ||
+			    job->err == CUDA_ERROR_LAUNCH_FAILED)
+				leave_error(job->fault, job->err);
+		}
+		/* Events may keep the job for long */
+		pln_stage_free(job->stage);
+		job->stage = NULL;
+		atomic_store(&job->state, PLN_JOB_DONE);
+		while ((edge = LIST_FIRST(&job->waiters)))
+			drop_edge(edge, &ended);
+		pln_jobs.progress += !job->look;
+		pln_job_put(job);
+	}
+	pthread_cond_broadcast(&pln_jobs.change);
+}
+
+void pln_queued(struct pln_job *job)
+{
+	struct pln_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
+	struct pln_edge *edge, *next;
+
+	for (edge = LIST_FIRST(&job->waiters); edge; edge = next) {
+		next = LIST_NEXT(edge, link);
+		if (same_queue(edge->waiter, job))
+			drop_edge(edge, &ended);
+	}
+	if (job->timed || !LIST_EMPTY(&job->waiters))
+		pln_watch_job(job);
+}
+
+bool pln_job_poll(struct pln_job *job, uint64_t timeout)
 {
 	struct pln_gpu_wait wait = { .job = job->id, .timeout_ns = timeout };
 	struct pln_file *file = job->file;
-	int status, none = 0;
+	int status;
 
-	if (atomic_load(&job->done))
+	if (pln_is_done(job))
 		return true;
 	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_WAIT, &wait)) {
-		if (errno == ETIMEDOUT || errno == EINTR)
+		/* The job stays */
+		if (errno == ETIMEDOUT || errno == EINTR || errno == EFAULT)
 			return false;
 		status = -errno;
 		wait.error = 0;
@@ -102,473 +302,28 @@ static bool job_poll(struct pln_job *job, uint64_t timeout)
 		job->result = wait.result;
 	}
 	job->err = job_error(job, status, wait.error);
-	job->t_done = pln_now();
-	if (job->err)
-		atomic_compare_exchange_strong(&job->sink->err, &none,
-					       (int)job->err);
-	pthread_mutex_lock(&file->jobs_lock);
+	/* Given up by the driver, and not by who waits */
+	if (job->err == CUDA_ERROR_LAUNCH_TIMEOUT)
+		leave_error(job->fault, job->err);
+	pthread_mutex_lock(&pln.order);
 	TAILQ_REMOVE(&file->queue[job->queue], job, link);
-	atomic_store(&job->done, true);
-	pthread_mutex_unlock(&file->jobs_lock);
-	pln_job_put(job);		/* the list's */
+	pln_finish(job);
+	pthread_mutex_unlock(&pln.order);
 	return true;
 }
 
-/*
- * Jobs of a queue end in order, so earlier ones are asked for first: that
- * gives each its own time of ending, and lets the kernel forget them.
- */
-CUresult pln_job_wait(struct pln_job *job, bool block)
+void pln_file_jobs_init(struct pln_file *file)
 {
-	uint64_t deadline = pln_now() + WAIT_LIMIT_NS;
-	struct pln_file *file = job->file;
-	struct pln_job *head;
-	bool ended;
-
-	while (!atomic_load(&job->done)) {
-		pthread_mutex_lock(&file->jobs_lock);
-		head = pln_job_ref(TAILQ_FIRST(&file->queue[job->queue]));
-		pthread_mutex_unlock(&file->jobs_lock);
-		if (!head)
-			continue;	/* somebody has just taken the last */
-		if (block) {
-			pthread_mutex_lock(&head->lock);
-		} else if (pthread_mutex_trylock(&head->lock)) {
-			pln_job_put(head);
-			return CUDA_ERROR_NOT_READY;
-		}
-		ended = job_poll(head, block ? WAIT_SLICE_NS : 0);
-		pthread_mutex_unlock(&head->lock);
-		pln_job_put(head);
-		if (!ended && !block)
-			return CUDA_ERROR_NOT_READY;
-		if (ended) {
-			/* The time is the next one's */
-			deadline = pln_now() + WAIT_LIMIT_NS;
-		} else if (pln_now() > deadline) {
-			pln_log("device %d: a job has not ended for 120 s",
-				file->dev->ordinal);
-			return CUDA_ERROR_LAUNCH_TIMEOUT;
-		}
-	}
-	return CUDA_SUCCESS;
+	for (int q = 0; q < PLN_MAX_QUEUES; q++)
+		TAILQ_INIT(&file->queue[q]);
+	STAILQ_INIT(&file->ready);
 }
 
-/* Wait for every job submitted until now */
-CUresult pln_file_drain(struct pln_file *file)
+void pln_job_timed(struct pln_job *job)
 {
-	CUresult err = CUDA_SUCCESS, e;
-
-	for (unsigned int q = 0; q < file->num_queues; q++) {
-		struct pln_job *tail;
-
-		pthread_mutex_lock(&file->jobs_lock);
-		tail = pln_job_ref(TAILQ_LAST(&file->queue[q], pln_job_list));
-		pthread_mutex_unlock(&file->jobs_lock);
-		if (!tail)
-			continue;
-		e = pln_job_wait(tail, true);
-		if (!err)
-			err = e;
-		pln_job_put(tail);
-	}
-	return err;
-}
-
-/* Let the kernel forget ended jobs, so that it has room for new ones */
-static void reap(struct pln_file *file)
-{
-	for (unsigned int q = 0; q < file->num_queues; q++) {
-		for (int i = 0; i < UNREAPED_MAX; i++) {
-			struct pln_job *head;
-			CUresult err;
-
-			pthread_mutex_lock(&file->jobs_lock);
-			head = pln_job_ref(TAILQ_FIRST(&file->queue[q]));
-			pthread_mutex_unlock(&file->jobs_lock);
-			if (!head)
-				break;
-			err = pln_job_wait(head, false);
-			pln_job_put(head);
-			if (err)
-				break;
-		}
-	}
-}
-
-/* ---- lanes ---- */
-
-static void dep_ref(const struct pln_dep *dep)
-{
-	pln_job_ref(dep->job);
-	if (dep->shared)
-		pln_shared_ref(dep->shared);
-	pln_call_ref(dep->call);
-}
-
-static void dep_put(struct pln_dep *dep)
-{
-	pln_job_put(dep->job);
-	pln_shared_put(dep->shared);
-	pln_call_put(dep->call);
-}
-
-void pln_lane_clear(struct pln_lane *lane)
-{
-	for (size_t i = 0; i < lane->nr_deps; i++)
-		dep_put(&lane->deps[i]);
-	free(lane->deps);
-	lane->deps = NULL;
-	lane->nr_deps = 0;
-	pln_job_put(lane->last);
-	lane->last = NULL;
-	pln_job_put(lane->legacy);
-	lane->legacy = NULL;
-}
-
-CUresult pln_lane_depend(struct pln_lane *lane, const struct pln_dep *dep)
-{
-	struct pln_dep *deps;
-
-	deps = realloc(lane->deps, (lane->nr_deps + 1) * sizeof(*deps));
-	if (!deps)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	lane->deps = deps;
-	deps[lane->nr_deps] = *dep;
-	dep_ref(dep);
-	lane->nr_deps++;
-	return CUDA_SUCCESS;
-}
-
-CUresult pln_dep_wait(struct pln_dep *dep, bool block)
-{
-	CUresult err = CUDA_SUCCESS;
-
-	if (dep->job)
-		err = pln_job_wait(dep->job, block);
-	if (!err && dep->shared)
-		err = pln_shared_wait(dep->shared, dep->number, block);
-	if (!err && dep->call)
-		err = pln_call_wait(dep->call, block);
-	return err;
-}
-
-/* A dependency stays in the list until it has ended, for other threads' sake */
-CUresult pln_lane_settle(struct pln_lane *lane, bool block)
-{
-	CUresult err, all = CUDA_SUCCESS;
-	struct pln_dep dep;
-	size_t at = 0;		/* those before it have not ended */
-	bool more;
-
-	for (;;) {
-		pthread_mutex_lock(&pln.lock);
-		more = at < lane->nr_deps;
-		if (more) {
-			dep = lane->deps[at];
-			dep_ref(&dep);
-		}
-		pthread_mutex_unlock(&pln.lock);
-		if (!more)
-			return all;
-		err = pln_dep_wait(&dep, block);
-		if (err == CUDA_ERROR_NOT_READY) {
-			all = err;
-			at++;
-			dep_put(&dep);
-			continue;
-		}
-		if (err) {
-			dep_put(&dep);
-			return err;
-		}
-		pthread_mutex_lock(&pln.lock);
-		for (size_t i = 0; i < lane->nr_deps; i++) {
-			struct pln_dep *d = &lane->deps[i];
-
-			if (d->job != dep.job || d->shared != dep.shared ||
-			    d->number != dep.number || d->call != dep.call)
-				continue;
-			*d = lane->deps[--lane->nr_deps];
-			dep_put(&dep);
-			break;
-		}
-		pthread_mutex_unlock(&pln.lock);
-		dep_put(&dep);
-	}
-}
-
-/*
- * Queue @n operations as one job of @stream.  Its error goes to @sink, or to
- * the stream when @sink is NULL.  @out may be NULL.
- */
-CUresult pln_submit(CUstream stream, struct pln_sink *sink,
-		    struct pln_gpu_op *ops, unsigned int n,
-		    struct pln_job **out)
-{
-	struct pln_file *file = stream->ctx->file;
-	struct pln_lane *lane = stream->lane;
-	struct pln_gpu_submit submit = {
-		.ops = (uintptr_t)ops,
-		.nr_ops = n,
-		.queue = lane->queue,
-	};
-	uint64_t deadline = pln_now() + WAIT_LIMIT_NS;
-	struct pln_job *job;
-	CUresult err;
-	int error = 0;
-
-	err = pln_lane_settle(lane, true);
-	if (err)
-		return err;
-	job = calloc(1, sizeof(*job));
-	if (!job)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	atomic_init(&job->refs, 2);		/* the list's and ours */
-	pthread_mutex_init(&job->lock, NULL);
-	job->file = pln_file_ref(file);
-	job->sink = pln_sink_ref(sink ? sink : stream->sink);
-	job->queue = lane->queue;
-
-	pthread_mutex_lock(&file->submit_lock);
-	while (pln_io_ioctl(file->fd, PLN_GPU_IOC_SUBMIT, &submit)) {
-		struct pln_job *oldest = NULL;
-
-		error = errno;
-		if (error == EINTR)
-			continue;
-		if (error != EAGAIN || pln_now() > deadline)
-			break;
-		/* Too many jobs: let the oldest of some queue end */
-		pthread_mutex_lock(&file->jobs_lock);
-		for (unsigned int q = 0; q < file->num_queues && !oldest; q++)
-			oldest = pln_job_ref(TAILQ_FIRST(&file->queue[q]));
-		pthread_mutex_unlock(&file->jobs_lock);
-		if (!oldest)
-			break;
-		err = pln_job_wait(oldest, true);
-		pln_job_put(oldest);
-		if (err)
-			break;
-		deadline = pln_now() + WAIT_LIMIT_NS;
-		error = 0;
-	}
-	if (error) {
-		pthread_mutex_unlock(&file->submit_lock);
-		atomic_store(&job->refs, 1);
-		pln_job_put(job);
-		return err ? err : pln_file_error(file, error);
-	}
-	job->id = submit.job;
-	job->seq = ++file->submitted;
-	pthread_mutex_lock(&file->jobs_lock);
-	TAILQ_INSERT_TAIL(&file->queue[job->queue], job, link);
-	pthread_mutex_unlock(&file->jobs_lock);
-	pln_job_put(stream->last);
-	stream->last = pln_job_ref(job);
-	pln_job_put(lane->last);
-	lane->last = pln_job_ref(job);
-	if (stream == stream->ctx->legacy) {
-		pln_job_put(lane->legacy);
-		lane->legacy = pln_job_ref(job);
-	}
-	pthread_mutex_unlock(&file->submit_lock);
-
-	reap(file);
-	if (out)
-		*out = job;
-	else
-		pln_job_put(job);
-	return CUDA_SUCCESS;
-}
-
-/* Of two jobs of one queue, or none, the one that ends last */
-static struct pln_job *later(struct pln_job *a, struct pln_job *b)
-{
-	return !a || (b && b->seq > a->seq) ? b : a;
-}
-
-/*
- * A queue is in order, so what the stream does next needs no dependency.  But
- * whoever asks whether the stream is done, or joins it, asks for @job, too.
- */
-void pln_stream_follow(CUstream stream, struct pln_job *job)
-{
-	struct pln_file *file = stream->ctx->file;
-	struct pln_job *old = NULL;
-
-	pthread_mutex_lock(&file->submit_lock);
-	if (later(stream->last, job) == job && stream->last != job) {
-		old = stream->last;
-		stream->last = pln_job_ref(job);
-	}
-	pthread_mutex_unlock(&file->submit_lock);
-	pln_job_put(old);
-}
-
-/* The job that ends last of all that @stream has to wait for; a reference */
-static struct pln_job *stream_tail(CUstream stream)
-{
-	struct pln_file *file = stream->ctx->file;
-	struct pln_job *job;
-
-	pthread_mutex_lock(&file->submit_lock);
-	/* In its lane, work of the default stream comes before what follows */
-	if (stream == stream->ctx->legacy)
-		job = stream->lane->last;
-	else
-		job = later(stream->last, stream->lane->legacy);
-	pln_job_ref(job);
-	pthread_mutex_unlock(&file->submit_lock);
-	return job;
-}
-
-CUresult pln_stream_mark(CUstream stream, struct pln_job **job)
-{
-	CUresult err = pln_lane_settle(stream->lane, true);
-
-	if (!err)
-		*job = stream_tail(stream);
-	return err;
-}
-
-CUresult pln_lane_wait_for(CUstream stream, struct pln_job *job)
-{
-	struct pln_dep dep = { .job = job };
-
-	return pln_lane_depend(stream->lane, &dep);
-}
-
-CUresult pln_stream_call(CUstream stream, struct pln_call *call,
-			 struct pln_job **job)
-{
-	struct pln_dep dep = { .call = call };
-	CUresult err = pln_stream_mark(stream, job);
-
-	if (err)
-		return err;
-	dep.job = *job;		/* which has its own time to end */
-	pthread_mutex_lock(&pln.lock);
-	err = pln_lane_depend(stream->lane, &dep);
-	pthread_mutex_unlock(&pln.lock);
-	return err;
-}
-
-CUresult pln_stream_end(CUstream stream, bool block)
-{
-	struct pln_job *tail;
-	CUresult err;
-
-	err = pln_lane_settle(stream->lane, block);
-	if (err)
-		return err;
-	tail = stream_tail(stream);
-	if (tail)
-		err = pln_job_wait(tail, block);
-	pln_job_put(tail);
-	if (err)
-		return err;
-	err = pln_ctx_state(stream->ctx);
-	if (err)
-		return err;
-	return (CUresult)atomic_exchange(&stream->sink->err, 0);
-}
-
-CUresult pln_stream_wait(CUstream stream)
-{
-	return pln_stream_end(stream, true);
-}
-
-/* ---- waiting for all of it ---- */
-
-/*
- * pln.lock is held: have @to wait for what @lane waits for, or for functions of
- * the program only
- */
-static CUresult lane_add(struct pln_lane *to, const struct pln_lane *lane,
-			 bool calls)
-{
-	CUresult err = CUDA_SUCCESS;
-
-	for (size_t i = 0; i < lane->nr_deps && !err; i++)
-		if (!calls || lane->deps[i].call)
-			err = pln_lane_depend(to, &lane->deps[i]);
-	return err;
-}
-
-/* pln.lock is held: have @to wait for what all streams of @ctx wait for */
-static CUresult ctx_add(struct pln_lane *to, CUcontext ctx, bool calls)
-{
-	CUresult err = lane_add(to, &ctx->lane, calls);
-	CUstream stream;
-
-	if (!err)
-		err = lane_add(to, &ctx->left, calls);
-	LIST_FOREACH(stream, &ctx->streams, link)
-		if (!err)
-			err = lane_add(to, &stream->own_lane, calls);
-	return err;
-}
-
-CUresult pln_stream_leave(CUstream stream)
-{
-	return lane_add(&stream->ctx->left, &stream->own_lane, false);
-}
-
-/* Functions of the program and awaited events first, then jobs: all of @ctx's */
-CUresult pln_ctx_drain(CUcontext ctx)
-{
-	struct pln_lane all = { 0 };
-	CUresult err, drained;
-
-	pthread_mutex_lock(&pln.lock);
-	err = ctx_add(&all, ctx, false);
-	pthread_mutex_unlock(&pln.lock);
-	if (!err)
-		err = pln_lane_settle(&all, true);
-	pln_lane_clear(&all);
-	drained = pln_file_drain(ctx->file);
-	if (!err && !drained) {
-		/* Forget it; something new may have come */
-		pln_lane_settle(&ctx->lane, false);
-		pln_lane_settle(&ctx->left, false);
-	}
-	return err ? err : drained;
-}
-
-/*
- * Before memory is given back that is @file's, or page-locked in a context of
- * it.  Functions of the program are waited for that are called in such contexts;
- * of jobs those of every GPU: its engine reaches page-locked memory, and that
- * of a peer.  Awaited events are not: what follows one is not submitted yet, and
- * what another process records may never end.
- */
-CUresult pln_drain(struct pln_file *file)
-{
-	struct pln_file *files[PLN_MAX_DEVICES + 1];
-	struct pln_lane all = { 0 };
-	CUresult err = CUDA_SUCCESS;
-	CUcontext ctx;
-	int n = 0;
-
-	pthread_mutex_lock(&pln.lock);
-	LIST_FOREACH(ctx, &file->dev->contexts, link)
-		if (!err && ctx->file == file)
-			err = ctx_add(&all, ctx, true);
-	for (int i = 0; i < pln.nr_devices; i++)
-		if (pln.devices[i].file && pln.devices[i].file != file)
-			files[n++] = pln_file_ref(pln.devices[i].file);
-	files[n++] = pln_file_ref(file);
-	pthread_mutex_unlock(&pln.lock);
-	if (!err)
-		err = pln_lane_settle(&all, true);
-	pln_lane_clear(&all);
-	for (int i = 0; i < n; i++) {
-		CUresult drained = pln_file_drain(files[i]);
-
-		if (!err)
-			err = drained;
-		pln_file_put(files[i]);
-	}
-	return err;
+	pthread_mutex_lock(&pln.order);
+	if (atomic_load(&job->state) == PLN_JOB_QUEUED && pln_workers_ready())
+		pln_watch_job(job);
+	job->timed = true;
+	pthread_mutex_unlock(&pln.order);
 }

@@ -54,7 +54,12 @@ void *pln_span_find(void *const *tree, uint64_t addr, uint64_t n)
 
 struct pln_range *pln_range_find(uint64_t addr, uint64_t n)
 {
-	return pln_span_find(&pln.ranges, addr, n);
+	struct pln_range *range = pln_span_find(&pln.ranges, addr, n);
+
+	if (range && range->after &&
+	    atomic_load(&range->after->state) == PLN_JOB_DONE)
+		return NULL;
+	return range;
 }
 
 bool pln_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size)
@@ -111,8 +116,6 @@ void pln_range_back(struct pln_range *range)
 	pthread_mutex_lock(&pln.lock);
 	pln_range_add(range);
 	range->id = id;
-	if (range->kind == PLN_RANGE_IPC)
-		range->opened = 1;
 	pthread_mutex_unlock(&pln.lock);
 }
 
@@ -414,6 +417,7 @@ void pln_ctx_free_memory(CUcontext ctx)
 		pthread_mutex_unlock(&pln.lock);
 		if (!range)
 			return;
+		pln_span_end(&(struct pln_span){ range->addr, range->size });
 		pln_range_free(range);
 	}
 }
@@ -460,63 +464,86 @@ PLN_PATCHABLE(cuMemAllocPitch_v2, CUdeviceptr *ptr, size_t *pitch,
 	return err;
 }
 
+/* The range of one of @kinds that starts at @addr.  pln.lock is held. */
+static CUresult range_at(uint64_t addr, unsigned int kinds, CUresult none,
+			 struct pln_range **out)
+{
+	struct pln_range *range = pln_range_find(addr, 1);
+
+	if (!range || range->after)
+		return none;
+	if (!(kinds & 1u << range->kind) || range->addr != addr)
+		return CUDA_ERROR_INVALID_VALUE;	/* or inside */
+	*out = range;
+	return CUDA_SUCCESS;
+}
+
 /*
- * Take the range that starts at @addr out of the tree.  A reference on @file,
- * and on @ctx, in which it may have a block, or NULL.  *@out is NULL when it was
- * opened more than once, and stays.
+ * Take the range @id out of the tree, and free it.  Somebody else may have freed
+ * it since it was looked up, or opened it once more.
  */
 static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
-			   struct pln_range **out, struct pln_file **file,
-			   CUcontext *ctx)
+			   unsigned long long id)
 {
-	struct pln_range *range;
-	CUresult err = none;
+	struct pln_range *range = NULL;
+	CUresult err;
 
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(addr, 1);
-	*out = NULL;
-	if (range && (!(kinds & 1u << range->kind) || range->addr != addr)) {
-		err = CUDA_ERROR_INVALID_VALUE;	/* of another kind, or inside */
-	} else if (range && range->kind == PLN_RANGE_IPC && --range->opened) {
-		err = CUDA_SUCCESS;
-	} else if (range) {
+	err = range_at(addr, kinds, none, &range);
+	if (!err && range->id != id)
+		err = none;
+	if (!err && range->kind == PLN_RANGE_IPC && --range->opened)
+		range = NULL;
+	else if (!err)
 		pln_range_del(range);
-		*file = pln_file_ref(pln_on_device(range) ?
-				     range->chunk->file : range->ctx->file);
-		*ctx = range->ctx;
-		if (*ctx)
-			atomic_fetch_add(&(*ctx)->obj.refs, 1);
-		*out = range;
-		err = CUDA_SUCCESS;
-	}
 	pthread_mutex_unlock(&pln.lock);
+	if (!err && range)
+		pln_range_free(range);
 	return err;
 }
 
+/* @own: the library's, which only jobs in the kernel use */
 static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
-			      CUresult (*drain)(struct pln_file *file))
+			      bool own)
 {
-	struct pln_range *range;
-	struct pln_file *file;
-	CUcontext ctx;
-	CUresult err = range_take(addr, kinds, none, &range, &file, &ctx);
+	struct pln_file *file = NULL;
+	struct pln_range *range = NULL;
+	unsigned long long id = 0;
+	struct pln_span span;
+	CUcontext ctx = NULL;
+	CUresult err;
 
-	if (err || !range)
-		return err;
-	/* What was asked for may still use it.  Stuck: leave it as it is. */
-	err = drain(file);
-	if (err)
-		pln_range_back(range);
-	else
-		pln_range_free(range);
-	pln_file_put(file);
+	pthread_mutex_lock(&pln.lock);
+	err = range_at(addr, kinds, none, &range);
+	if (!err) {
+		id = range->id;
+		span = (struct pln_span){ range->addr, range->size };
+		/* the context may have the block */
+		ctx = range->ctx;
+		if (ctx)
+			atomic_fetch_add(&ctx->obj.refs, 1);
+		if (range->kind != PLN_RANGE_IPC || range->opened == 1)
+			file = pln_file_ref(pln_on_device(range) ?
+					    range->chunk->file : ctx->file);
+	}
+	pthread_mutex_unlock(&pln.lock);
+	/*
+	 * What was asked for may still use it.  Until it has ended, the range stays
+	 * in the tree: functions of the program let other threads look it up.
+	 */
+	if (file)
+		err = own ? pln_file_drain(file) : pln_drain(file, &span);
+	if (!err)
+		err = range_take(addr, kinds, none, id);
+	if (file)
+		pln_file_put(file);
 	pln_ctx_put(ctx);
 	return err;
 }
 
 CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 {
-	return take_and_free(addr, kinds, none, pln_drain);
+	return take_and_free(addr, kinds, none, false);
 }
 
 /*
@@ -525,8 +552,7 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
  */
 void pln_device_free(CUdeviceptr ptr)
 {
-	take_and_free(ptr, PLN_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE,
-		      pln_file_drain);
+	take_and_free(ptr, PLN_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, true);
 }
 
 PLN_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)

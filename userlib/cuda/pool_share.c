@@ -123,7 +123,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(ptr, 1);
 	if (!range || range->kind != PLN_RANGE_POOL || range->addr != ptr ||
-	    !range->pool->props.handleTypes) {
+	    range->after || !range->pool->props.handleTypes) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else {
 		name.pool = range->pool->id;

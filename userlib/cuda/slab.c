@@ -3,12 +3,13 @@
  * Memory in the order of a stream.
  *
  * A pool has slabs, each an allocation of the kernel, cut into blocks.  What is
- * freed in a stream may be had again at once by work of the same engine queue,
- * which runs in order; by others when the job has ended that went before the
- * freeing.  Memory that nobody has goes back to the kernel at the next
+ * freed in a stream may be had again at once by work of the same stream or engine
+ * queue, which runs in order; by others when the job has ended that went before
+ * the freeing.  Memory that nobody has goes back to the kernel at the next
  * synchronization, but for the pool's release threshold.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -23,6 +24,7 @@ struct pln_block {
 	bool used;
 	bool dead;			/* a dma-buf may still reach it */
 	struct pln_job *job;		/* that went before its freeing */
+	struct pln_range *left;		/* which what goes before it may still use */
 	TAILQ_ENTRY(pln_block) link;
 };
 
@@ -52,13 +54,31 @@ static struct pln_block *block_new(struct pln_slab *slab, uint64_t at,
 	return block;
 }
 
+/* What was freed and is known yet: no more */
+static void forget(struct pln_block *block)
+{
+	struct pln_range *range = block->left;
+
+	if (!range)
+		return;
+	block->left = NULL;
+	pln_range_del(range);
+	pln_job_put(range->after);
+	if (range->export_fd)
+		close(range->export_fd - 1);
+	free(range);
+}
+
 static bool ended(struct pln_block *block, bool ask)
 {
-	if (block->job && (atomic_load(&block->job->done) ||
-			   (ask && !pln_job_wait(block->job, false)))) {
+	if (block->job &&
+	    (atomic_load(&block->job->state) == PLN_JOB_DONE ||
+	     (ask && !pln_job_wait(block->job, false)))) {
 		pln_job_put(block->job);
 		block->job = NULL;
 	}
+	if (!block->job)
+		forget(block);
 	return !block->job;
 }
 
@@ -72,7 +92,7 @@ static void merge(struct pln_slab *slab)
 			continue;
 		ended(b, false);
 		ended(next, false);
-		if (b->job != next->job)
+		if (b->job != next->job || b->left || next->left)
 			continue;
 		next->at = b->at;
 		next->size += b->size;
@@ -115,12 +135,6 @@ static struct pln_block *carve(struct pln_block *block, uint64_t at,
 	return part;
 }
 
-static bool in_order(CUstream stream, const struct pln_job *job)
-{
-	return job->file == stream->ctx->file &&
-	       job->queue == stream->lane->queue;
-}
-
 static struct pln_block *slab_take(struct pln_slab *slab, uint64_t size,
 				   CUstream stream, enum reuse how)
 {
@@ -135,8 +149,9 @@ static struct pln_block *slab_take(struct pln_slab *slab, uint64_t size,
 		    !pln_span_has(at, size, b->at, b->size))
 			continue;
 		if (!ended(b, how == REUSE_BY_CHANCE) &&
-		    !in_order(stream, b->job) && how != REUSE_BY_WAITING)
+		    !pln_stream_behind(stream, b->job) && how != REUSE_BY_WAITING)
 			continue;
+		forget(b);
 		return carve(b, at, size);
 	}
 	return NULL;
@@ -147,6 +162,10 @@ static struct pln_block *slab_take(struct pln_slab *slab, uint64_t size,
 /* pln.lock is held; true: the caller frees it unlocked, with slab_free() */
 static bool slab_drop(struct pln_slab *slab)
 {
+	struct pln_block *b;
+
+	TAILQ_FOREACH(b, &slab->blocks, link)
+		forget(b);
 	LIST_REMOVE(slab, link);
 	slab->pool->reserved -= slab->chunk->size;
 	return pln_chunk_drop(slab->chunk);
@@ -327,11 +346,7 @@ static struct pln_block *find(CUmemoryPool pool, uint64_t size, CUstream stream,
 			block = slab_take(slab, size, stream, how);
 			if (!block)
 				continue;
-			if (block->job && in_order(stream, block->job))
-				pln_stream_follow(stream, block->job);
-			else if (block->job)
-				*job = pln_job_ref(block->job);
-			pln_job_put(block->job);
+			*job = block->job;
 			block->job = NULL;
 			block->used = true;
 			slab->used++;
@@ -402,10 +417,7 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 			err = make_range(block, asked, out);
 			if (err) {
 				block->asked = 0;
-				give(block, NULL);
-			} else if (job &&
-				   !pln_lane_wait_for(stream, job)) {
-				pln_job_put(job);
+				give(block, job);
 				job = NULL;
 			}
 		}
@@ -428,8 +440,9 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 		if (err)
 			return err;
 	}
-	if (job)			/* no room to note it down: wait here */
-		err = pln_job_wait(job, true);
+	/* The stream is not done before that is, either */
+	if (pln_stream_follow(stream, job))
+		err = pln_job_wait(job, true);	/* no room to note it down */
 	pln_job_put(job);
 	return err;
 }
@@ -492,7 +505,7 @@ void pln_pool_give(struct pln_range *range)
 
 	pthread_mutex_lock(&pln.lock);
 	atomic_fetch_add(&pool->obj.refs, 1);
-	give(range->block, range->after);
+	give(range->block, NULL);
 	gone = pool->gone;
 	pthread_mutex_unlock(&pln.lock);
 	if (gone)
@@ -500,42 +513,104 @@ void pln_pool_give(struct pln_range *range)
 	pln_obj_put(&pool->obj);
 }
 
+/* Memory of no pool that is freed when a stream has come so far */
+struct later {
+	CUdeviceptr ptr;
+	unsigned long long id;
+};
+
+/* Until then it is there, and may be freed otherwise */
+static CUresult later_run(struct pln_job *job, void *arg)
+{
+	struct pln_range *range = NULL;
+	struct later *later = arg;
+	struct pln_file *file;
+	CUcontext ctx = NULL;
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&pln.lock);
+	if (!atomic_load(&job->cancelled))
+		range = pln_range_find(later->ptr, 1);
+	if (range && range->id == later->id) {
+		pln_range_del(range);
+		file = pln_file_ref(range->chunk->file);
+		ctx = range->ctx;
+		if (ctx)
+			atomic_fetch_add(&ctx->obj.refs, 1);
+	} else {
+		range = NULL;
+	}
+	pthread_mutex_unlock(&pln.lock);
+	free(later);
+	if (!range)
+		return CUDA_SUCCESS;
+	/* What is pending either comes before us, or is no user of the memory */
+	err = pln_drain_engines(file);
+	if (err)
+		pln_range_back(range);
+	else
+		pln_range_free(range);
+	pln_file_put(file);
+	pln_ctx_put(ctx);
+	return err;
+}
+
+static CUresult free_later(CUstream stream, CUdeviceptr ptr,
+			   unsigned long long id)
+{
+	struct later *later = malloc(sizeof(*later));
+	CUresult err;
+
+	if (!later)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*later = (struct later){ ptr, id };
+	err = pln_stream_work(stream, NULL, PLN_USE_NONE, NULL, later_run,
+			      later, NULL);
+	if (err)
+		free(later);
+	return err;
+}
+
 PLN_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 {
+	const unsigned int kinds = PLN_KIND(DEVICE) | PLN_KIND(IMPORTED);
+	unsigned long long id = 0;
 	struct pln_range *range;
 	struct pln_job *job;
 	CUstream stream;
-	bool managed;
 	CUresult err = pln_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
-	err = pln_stream_mark(stream, &job);
-	if (err)
+	err = ptr ? pln_stream_mark(stream, &job) : CUDA_SUCCESS;
+	if (err || !ptr)
 		goto out;
 	pthread_mutex_lock(&pln.lock);
 	range = pln_range_find(ptr, 1);
-	managed = range && range->kind == PLN_RANGE_MANAGED;
-	if (!range || range->addr != ptr || range->kind != PLN_RANGE_POOL)
-		range = NULL;
-	else
-		pln_range_del(range);
-	pthread_mutex_unlock(&pln.lock);
-	if (!ptr) {
-		pln_job_put(job);	/* nothing, then */
-		goto out;
-	}
-	if (range) {
+	if (range && range->kind == PLN_RANGE_MANAGED) {
+		err = CUDA_ERROR_NOT_SUPPORTED;
+	} else if (!range || range->addr != ptr || range->after) {
+		err = CUDA_ERROR_INVALID_VALUE;
+	} else if (range->kind == PLN_RANGE_POOL && job) {
+		/* What is pending may ask about the memory when its turn comes */
 		range->after = job;
-		pln_range_free(range);
-		goto out;
+		range->block->left = range;
+		give(range->block, pln_job_ref(job));
+		job = NULL;
+		range = NULL;
+	} else if (range->kind == PLN_RANGE_POOL) {
+		pln_range_del(range);
+	} else if (kinds & 1u << range->kind) {
+		id = range->id;
+	} else {
+		err = CUDA_ERROR_INVALID_VALUE;
 	}
-	/* Memory of no pool is freed when the stream has come so far */
-	err = managed ? CUDA_ERROR_NOT_SUPPORTED :
-	      job ? pln_job_wait(job, true) : CUDA_SUCCESS;
+	pthread_mutex_unlock(&pln.lock);
+	if (id)
+		err = free_later(stream, ptr, id);
+	else if (!err && range)
+		pln_range_free(range);
 	pln_job_put(job);
-	if (!err)
-		err = cuMemFree_v2(ptr);
 out:
 	pln_obj_put(&stream->obj);
 	return err;

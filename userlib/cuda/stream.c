@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams: handles, and what can be asked of them.  job.c has the order.
+ * Streams: handles, and what can be asked of them.  follow.c has the order.
  */
 #include <stdlib.h>
 
@@ -30,22 +30,20 @@ CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 	stream->flags = flags;
 	stream->priority = priority;
 	stream->id = atomic_fetch_add(&pln.next_id, 1) + 1;
-	stream->lane = &ctx->lane;
-	if (flags & CU_STREAM_NON_BLOCKING) {
-		struct pln_file *file = ctx->file;
-
-		stream->lane = &stream->own_lane;
-		if (file->num_queues > 1)
-			stream->own_lane.queue =
-				1 + file->next_queue++ % (file->num_queues - 1);
-	}
+	stream->legacy = legacy;
+	/* All others are in queue 0, which often is all the order they need */
+	if ((flags & CU_STREAM_NON_BLOCKING) && ctx->file->num_queues > 1)
+		stream->queue = 1 + ctx->file->next_queue++ %
+				    (ctx->file->num_queues - 1);
 	if (!legacy) {
 		err = pln_obj_add(&stream->obj);
 		if (err) {
 			pln_obj_put(&stream->obj);
 			return err;
 		}
+		pthread_mutex_lock(&pln.order);
 		LIST_INSERT_HEAD(&ctx->streams, stream, link);
+		pthread_mutex_unlock(&pln.order);
 	}
 	*out = stream;
 	return CUDA_SUCCESS;
@@ -54,10 +52,90 @@ CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 void pln_stream_free(struct CUstream_st *stream)
 {
 	pln_job_put(stream->last);
-	pln_lane_clear(&stream->own_lane);
 	pln_sink_put(stream->sink);
 	pln_ctx_put(stream->ctx);
 	free(stream);
+}
+
+/* ---- default streams of threads: a blocking one in each context ---- */
+
+static pthread_key_t thread_key;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+static bool thread_ok;
+static __thread uint64_t thread_number;
+__thread bool pln_own_default;
+
+/* One of the thread's in some context, with the table's reference, or NULL */
+static CUstream take_own(uint64_t number)
+{
+	CUstream stream;
+	CUcontext ctx;
+
+	for (int i = 0; i < pln.nr_devices; i++) {
+		LIST_FOREACH(ctx, &pln.devices[i].contexts, link) {
+			LIST_FOREACH(stream, &ctx->streams, link) {
+				if (stream->thread != number)
+					continue;
+				pln_obj_del(&stream->obj);
+				pln_stream_leave(stream);
+				return stream;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* The thread ends, and the work that it asked for goes on */
+static void thread_end(void *number)
+{
+	CUstream stream;
+
+	if (atomic_load(&pln.forked))
+		return;
+	/* A later destructor of the program's may have it made again */
+	thread_number = 0;
+	do {
+		pthread_mutex_lock(&pln.lock);
+		stream = take_own((uintptr_t)number);
+		pthread_mutex_unlock(&pln.lock);
+		pln_obj_put(stream ? &stream->obj : NULL);
+	} while (stream);
+}
+
+static void thread_init(void)
+{
+	thread_ok = !pthread_key_create(&thread_key, thread_end);
+}
+
+/* pln.lock is held; a reference */
+static CUresult own_stream(CUcontext ctx, CUstream *out)
+{
+	static atomic_ullong numbers;
+	CUresult err = CUDA_SUCCESS;
+	CUstream stream;
+	uint64_t number;
+
+	if (!thread_number) {
+		pthread_once(&thread_once, thread_init);
+		number = atomic_fetch_add(&numbers, 1) + 1;
+		if (!thread_ok ||
+		    pthread_setspecific(thread_key, (void *)(uintptr_t)number))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		thread_number = number;
+	}
+	LIST_FOREACH(stream, &ctx->streams, link)
+		if (stream->thread == thread_number)
+			break;
+	if (!stream) {
+		err = pln_stream_new(ctx, 0, 0, false, &stream);
+		if (!err)
+			stream->thread = thread_number;
+	}
+	if (!err) {
+		atomic_fetch_add(&stream->obj.refs, 1);
+		*out = stream;
+	}
+	return err;
 }
 
 /* A usable stream: its context is alive.  The caller gets one reference. */
@@ -67,6 +145,8 @@ CUresult pln_stream_get(CUstream handle, CUcontext *ctx_out, CUstream *out)
 	CUstream stream;
 	CUresult err;
 
+	if (!handle && pln_own_default)
+		handle = CU_STREAM_PER_THREAD;
 	if (!handle || handle == CU_STREAM_LEGACY ||
 	    handle == CU_STREAM_PER_THREAD) {
 		err = pln_ctx_current(&ctx);
@@ -74,12 +154,16 @@ CUresult pln_stream_get(CUstream handle, CUcontext *ctx_out, CUstream *out)
 			return err;
 		pthread_mutex_lock(&pln.lock);
 		stream = ctx->legacy;
-		if (stream)
+		if (!stream)
+			err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+		else if (handle == CU_STREAM_PER_THREAD)
+			err = own_stream(ctx, &stream);
+		else
 			atomic_fetch_add(&stream->obj.refs, 1);
 		pthread_mutex_unlock(&pln.lock);
 		pln_ctx_put(ctx);
-		if (!stream)
-			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+		if (err)
+			return err;
 	} else {
 		stream = pln_obj_get(handle, PLN_STREAM,
 				     CUDA_ERROR_INVALID_HANDLE, &err);
@@ -132,21 +216,16 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 		return err;
 	pthread_mutex_lock(&pln.lock);
 	stream = pln_obj_find(handle, PLN_STREAM);
-	err = stream ? pln_stream_leave(stream) : CUDA_ERROR_INVALID_HANDLE;
-	if (!err) {
+	if (stream) {
 		pln_obj_del(&stream->obj);
-		LIST_REMOVE(stream, link);
+		pln_stream_leave(stream);
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!stream)
-		return err;
-	if (!err) {
-		/* What has ended of what other streams left */
-		pln_lane_settle(&stream->ctx->left, false);
-		pln_obj_put(&stream->obj);	/* the table's */
-	}
+		return CUDA_ERROR_INVALID_HANDLE;
+	pln_obj_put(&stream->obj);	/* the table's */
 	pln_obj_put(&stream->obj);
-	return err;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamSynchronize(CUstream handle)

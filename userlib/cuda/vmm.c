@@ -477,7 +477,8 @@ PLN_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 		if (!range)
 			return CUDA_ERROR_INVALID_VALUE;	/* a race */
 		/* Work that was submitted may still use it */
-		err = pln_drain(file);
+		err = pln_drain(file, &(struct pln_span){ range->addr,
+							  range->size });
 		if (err)
 			pln_range_back(range);
 		else

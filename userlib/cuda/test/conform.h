@@ -31,5 +31,7 @@ void ask_batches(void);
 void ask_fills(void);
 void ask_io_memory(void);
 void ask_pending(void);
+void ask_order(void);
+void ask_copies(void);
 
 #endif

@@ -67,10 +67,7 @@ void ask_pending(void)
 	CALL(cuEventCreate, &e, 0);
 	CALL(cuEventCreate, &before, 0);
 
-	/*
-	 * Not asked: the same of streams that share no queue here.  A real GPU says
-	 * 600 then, too; Peerlane waits when the second event is recorded.
-	 */
+	/* Of streams that share no queue here, conform_order.c asks the same */
 	joins(s1, s2, nb[0]);
 	joins(nb[0], nb[3], s1);
 

@@ -455,7 +455,7 @@ static void t_host_function(void)
 	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
 	CHECK(seen.status == CUDA_ERROR_LAUNCH_FAILED);
 	CHECK(atomic_load(&seen.calls) == 4);
-	OK(cuMemFreeHost(pinned));
+	IS(cuMemFreeHost(pinned), CUDA_ERROR_LAUNCH_FAILED);
 	end(ctx);
 }
 

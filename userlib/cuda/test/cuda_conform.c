@@ -586,6 +586,16 @@ static const struct section sections[] = {
 	{ "rough", rough },
 };
 
+/* With the argument "order" */
+static const struct section held_up[] = {
+	{ "streams that are held up", ask_order },
+};
+
+/* With the argument "copies" */
+static const struct section copies_held[] = {
+	{ "copies behind what is held up", ask_copies },
+};
+
 static int begin(const struct section *section)
 {
 	/* The fake's jobs end when they are waited for */
@@ -600,8 +610,12 @@ static int begin(const struct section *section)
 	return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "order"))
+		return ask_all(held_up, 1, "libcuda.so.1", begin);
+	if (argc > 1 && !strcmp(argv[1], "copies"))
+		return ask_all(copies_held, 1, "libcuda.so.1", begin);
 	return ask_all(sections, sizeof(sections) / sizeof(sections[0]),
 		       "libcuda.so.1", begin);
 }

@@ -295,44 +295,6 @@ static void t_free_awaited(void)
 	end(ctx);
 }
 
-/* What has ended is forgotten, also where only the context is waited for */
-static void t_forget(void)
-{
-	struct pair t = pair(false);
-	_Atomic uint64_t *page;
-	CUevent e;
-
-	for (int i = 0; i < 20; i++) {
-		OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
-		OK(cuEventRecord(t.e, t.s[0]));
-		OK(cuStreamWaitEvent(NULL, t.e, 0));
-		OK(cuCtxSynchronize());
-	}
-	CHECK(t.ctx[1]->lane.nr_deps == 0);
-	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
-	OK(cuEventRecord(t.e, t.s[0]));
-	OK(cuStreamWaitEvent(t.s[1], t.e, 0));
-	OK(cuStreamDestroy_v2(t.s[1]));
-	CHECK(t.ctx[1]->left.nr_deps == 1);
-	OK(cuCtxSynchronize());
-	CHECK(t.ctx[1]->left.nr_deps == 0);
-	/* Also behind what has not ended */
-	page = stuck_event(&e);
-	OK(cuStreamWaitEvent(NULL, e, 0));
-	OK(cuMemsetD8Async(t.p[0], 1, 4096, t.s[0]));
-	OK(cuEventRecord(t.e, t.s[0]));
-	OK(cuStreamWaitEvent(NULL, t.e, 0));
-	CHECK(t.ctx[1]->lane.nr_deps == 2);
-	OK(cuEventSynchronize(t.e));
-	IS(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
-	CHECK(t.ctx[1]->lane.nr_deps == 1);
-	atomic_store(&page[3], 1);
-	OK(cuStreamQuery(NULL));
-	CHECK(t.ctx[1]->lane.nr_deps == 0);
-	munmap(page, 4096);
-	pair_end(&t);
-}
-
 /* ---- time ---- */
 
 /* Two minutes are for one job, and not for all that are in front of it */
@@ -472,6 +434,138 @@ static void t_free_own(void)
 	end(ctx);
 }
 
+/* ---- values that never come ---- */
+
+static void t_value_destroy(void)
+{
+	CUdeviceptr p;
+	CUcontext ctx;
+	CUstream s;
+
+	alarm(60);
+	ctx = start(&one);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemsetD8_v2(p, 0, 4096));
+	OK(cuStreamWaitValue32_v2(s, p, 5, CU_STREAM_WAIT_VALUE_EQ));
+	OK(cuLaunchHostFunc(s, slow, NULL));
+	atomic_store(&clock_step, 25000000000ull);
+	IS(cuMemFree_v2(p), CUDA_ERROR_LAUNCH_TIMEOUT);
+	end(ctx);
+	CHECK(!atomic_load(&ran));	/* what follows has no effect */
+}
+
+static void t_value_free(void)
+{
+	CUdeviceptr p, q;
+	CUcontext ctx;
+	CUstream s;
+
+	alarm(60);
+	ctx = start(&one);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemAlloc_v2(&q, 2 * MiB));
+	OK(cuMemsetD8_v2(p, 0, 4096));
+	OK(cuStreamWaitValue32_v2(s, p, 5, CU_STREAM_WAIT_VALUE_EQ));
+	OK(cuMemFree_v2(q));		/* the value is elsewhere */
+	OK(cuMemsetD32Async(p, 5, 1, NULL));
+	OK(cuMemFree_v2(p));
+	end(ctx);
+}
+
+/* Looks at a value are nothing that a stuck function gains time by */
+static void t_value_progress(void)
+{
+	static atomic_int go;
+	CUstream s[2];
+	CUdeviceptr p;
+	CUcontext ctx;
+
+	alarm(60);
+	ctx = start(&one);
+	for (int i = 0; i < 2; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuMemsetD8_v2(p, 0, 4096));
+	OK(cuStreamWaitValue32_v2(s[0], p, 5, CU_STREAM_WAIT_VALUE_EQ));
+	OK(cuLaunchHostFunc(s[1], stuck, &go));
+	atomic_store(&clock_step, 25000000000ull);
+	IS(cuStreamSynchronize(s[1]), CUDA_ERROR_LAUNCH_TIMEOUT);
+	atomic_store(&clock_step, 0);
+	atomic_store(&go, 1);
+	OK(cuMemsetD32Async(p, 5, 1, NULL));
+	OK(cuCtxSynchronize());
+	end(ctx);
+}
+
+/* ---- what never comes, beside other work ---- */
+
+struct busy {
+	CUcontext ctx;
+	CUdeviceptr p;
+	atomic_bool stop;
+	pthread_t thread;
+};
+
+static void *keep_busy(void *arg)
+{
+	struct busy *b = arg;
+
+	OK(cuCtxSetCurrent(b->ctx));
+	while (!atomic_load(&b->stop))
+		OK(cuMemsetD8_v2(b->p, 1, 4096));
+	return NULL;
+}
+
+/* Its two minutes are not those of other contexts, which go on working */
+static void end_beside(bool value)
+{
+	struct busy b = { 0 };
+	_Atomic uint64_t *page = NULL;
+	CUcontext ctx;
+	CUdeviceptr p;
+	CUstream s;
+	CUevent e;
+
+	alarm(60);
+	ctx = start(&one);
+	OK(cuMemAlloc_v2(&b.p, 4096));
+	OK(cuCtxGetCurrent(&b.ctx));
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	if (value) {
+		OK(cuMemAlloc_v2(&p, 4096));
+		OK(cuMemsetD8_v2(p, 0, 4096));
+		OK(cuStreamWaitValue32_v2(s, p, 5, CU_STREAM_WAIT_VALUE_EQ));
+	} else {
+		page = stuck_event(&e);
+		OK(cuStreamWaitEvent(s, e, 0));
+	}
+	OK(cuLaunchHostFunc(s, slow, NULL));
+	atomic_store(&clock_step, 100000000ull);
+	CHECK(!pthread_create(&b.thread, NULL, keep_busy, &b));
+	OK(cuCtxDestroy_v2(ctx));
+	CHECK(!atomic_load(&ran));
+	atomic_store(&b.stop, true);
+	CHECK(!pthread_join(b.thread, NULL));
+	atomic_store(&clock_step, 0);
+	if (page)
+		munmap(page, 4096);
+	OK(cuCtxSetCurrent(b.ctx));
+	end(b.ctx);
+}
+
+static void t_value_beside(void)
+{
+	end_beside(true);
+}
+
+static void t_event_beside(void)
+{
+	end_beside(false);
+}
+
 static const struct unit_test tests[] = {
 	{ "a context waits for functions", t_sync_function },
 	{ "and so does its end", t_destroy_function },
@@ -481,11 +575,15 @@ static const struct unit_test tests[] = {
 	{ "the end of a context is behind all engines", t_destroy_pinned },
 	{ "a peer's memory is freed behind all engines", t_free_peer },
 	{ "memory is freed while events are awaited", t_free_awaited },
-	{ "what has ended is forgotten", t_forget },
 	{ "a timeout is of one job", t_progress },
 	{ "a timeout is of one function", t_functions },
 	{ "what could not be freed is freed later", t_free_again },
 	{ "what the library could not free goes with the context", t_free_own },
+	{ "a context ends before a value comes", t_value_destroy },
+	{ "memory is freed while values are awaited", t_value_free },
+	{ "looks at a value are no progress", t_value_progress },
+	{ "a context ends before a value comes, beside others", t_value_beside },
+	{ "a context ends before an event occurs, beside others", t_event_beside },
 };
 
 UNIT_MAIN(tests)

@@ -5,43 +5,116 @@
  */
 #include <signal.h>
 
+#include <time.h>
+
 #include "unit.h"
 #include "yield.h"
 
 /* ---- failures ---- */
 
+struct work {
+	CUcontext ctx;
+	CUdeviceptr p;
+	CUstream s;
+	CUevent e;
+};
+
+/* A context of its own, which may be lost */
+static struct work work(void)
+{
+	struct work w;
+
+	OK(cuCtxCreate_v2(&w.ctx, 0, 0));
+	OK(cuMemAlloc_v2(&w.p, 4096));
+	OK(cuStreamCreate(&w.s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&w.e, 0));
+	return w;
+}
+
+/* Every call in it gives @err from now on; others are not concerned */
+static void lost(const struct work *w, CUresult err)
+{
+	CUdeviceptr q;
+	char b;
+
+	for (int i = 0; i < 2; i++) {
+		IS(cuCtxSynchronize(), err);
+		IS(cuStreamSynchronize(w->s), err);
+		IS(cuStreamQuery(NULL), err);
+		IS(cuEventQuery(w->e), err);
+		IS(cuMemAlloc_v2(&q, 4096), err);
+		IS(cuMemcpyDtoH_v2(&b, w->p, 1), err);
+		IS(cuMemsetD8Async(w->p, 1, 1, w->s), err);
+	}
+	OK(cuCtxDestroy_v2(w->ctx));
+	OK(cuCtxSynchronize());
+}
+
 static void t_engine_error(void)
 {
 	CUcontext ctx = start(&one);
-	CUdeviceptr p;
-	CUstream s, t;
-	CUevent e;
+	CUdeviceptr q;
+	struct work w;
 	char b;
 
-	OK(cuMemAlloc_v2(&p, 4096));
-	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-	OK(cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
-	OK(cuEventCreate(&e, 0));
+	OK(cuMemAlloc_v2(&q, 4096));
+	w = work();
 	fake_bad_jobs(1, -EIO, 16);
-	IS(cuMemcpyDtoH_v2(&b, p, 1), CUDA_ERROR_LAUNCH_FAILED);
-	OK(cuMemcpyDtoH_v2(&b, p, 1));	/* the context goes on */
+	IS(cuMemcpyDtoH_v2(&b, w.p, 1), CUDA_ERROR_LAUNCH_FAILED);
+	lost(&w, CUDA_ERROR_LAUNCH_FAILED);
+	w = work();
 	fake_bad_jobs(1, -EIO, 8 /* a refused DMA */);
-	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+	IS(cuMemsetD8_v2(w.p, 1, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+	lost(&w, CUDA_ERROR_ILLEGAL_ADDRESS);
+	w = work();
 	fake_bad_jobs(1, -ETIMEDOUT, 0);
-	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_LAUNCH_TIMEOUT);
-	/* An asynchronous one is told once, on its stream */
-	fake_bad_jobs(1, -EIO, 16);
-	OK(cuMemsetD8Async(p, 1, 1, s));
-	OK(cuEventRecord(e, s));
-	OK(cuStreamSynchronize(t));
-	OK(cuMemsetD8_v2(p, 1, 1));
-	IS(cuEventSynchronize(e), CUDA_ERROR_LAUNCH_FAILED);
-	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
-	OK(cuStreamSynchronize(s));
-	fake_bad_jobs(1, -EIO, 16);
-	OK(cuMemsetD8Async(p, 1, 1, s));
-	IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+	IS(cuMemsetD8_v2(w.p, 1, 1), CUDA_ERROR_LAUNCH_TIMEOUT);
+	lost(&w, CUDA_ERROR_LAUNCH_TIMEOUT);
+	/* Asynchronous work, asked for by its event, stream or context */
+	for (int i = 0; i < 3; i++) {
+		w = work();
+		fake_bad_jobs(1, -EIO, 16);
+		OK(cuMemsetD8Async(w.p, 1, 1, w.s));
+		cuEventRecord(w.e, w.s);	/* which may know of it already */
+		IS(i == 0 ? cuEventSynchronize(w.e) :
+		   i == 1 ? cuStreamSynchronize(w.s) : cuCtxSynchronize(),
+		   CUDA_ERROR_LAUNCH_FAILED);
+		lost(&w, CUDA_ERROR_LAUNCH_FAILED);
+	}
+	/* Another context does not see it */
+	OK(cuMemsetD8_v2(q, 1, 1));
+	end(ctx);
+}
+
+static void let(void *arg)
+{
+	struct timespec nap = { 0, 1000000 };
+
+	while (!atomic_load((atomic_int *)arg))
+		nanosleep(&nap, NULL);
+}
+
+/* What the host could not do is told once, and the context goes on */
+static void t_host_error(void)
+{
+	CUcontext ctx = start(&one);
+	struct work w = work();
+	atomic_int go = 0;
+
+	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
+	IS(cuMemsetD8_v2(w.p, 1, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemsetD8_v2(w.p, 1, 1));
+	OK(cuLaunchHostFunc(w.s, let, &go));
+	OK(cuMemsetD8Async(w.p, 1, 1, w.s));
+	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
+	atomic_store(&go, 1);
+	IS(cuStreamSynchronize(w.s), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuStreamSynchronize(w.s));
 	OK(cuCtxSynchronize());
+	OK(cuEventRecord(w.e, w.s));	/* nor is a later event of it */
+	OK(cuEventQuery(w.e));
+	OK(cuEventSynchronize(w.e));
+	OK(cuCtxDestroy_v2(w.ctx));
 	end(ctx);
 }
 
@@ -597,6 +670,7 @@ static void t_open(void)
 
 static const struct unit_test tests[] = {
 	{ "engine errors", t_engine_error },
+	{ "an error of the host", t_host_error },
 	{ "GPU reset", t_reset },
 	{ "GPU reset that nobody noticed", t_reset_unnoticed },
 	{ "GPU reset under work", t_reset_under_work },

@@ -384,6 +384,7 @@ static void *worker(void *arg)
 		pattern(in, n, seed + i);
 		OK(cuMemAlloc_v2(&p, n));
 		OK(cuMemcpyHtoDAsync_v2(p, in, n, s));
+		OK(cuStreamSynchronize(s));
 		OK(plnMemCrc32c(p, n, &crc));
 		CHECK(crc == crc32c(in, n));
 		OK(cuMemcpyDtoHAsync_v2(out, p, n, s));

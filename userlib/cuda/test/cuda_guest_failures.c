@@ -98,26 +98,33 @@ int busy(void)
 
 /* ---- the device ---- */
 
+/* The context is lost each time, and no other one */
 void engine_error(void)
 {
-	CUdeviceptr p;
+	CUdeviceptr p, q;
+	CUcontext ctx;
 	CUstream s;
 	char b;
 
+	OK(cuMemAlloc_v2(&q, 4096));
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(cuMemAlloc_v2(&p, 4096));
+	CHECK(host("set gpu0 fault-engine-error 1"));
+	IS(cuMemcpyDtoH_v2(&b, p, 1), CUDA_ERROR_LAUNCH_FAILED);
+	IS(cuMemcpyDtoH_v2(&b, p, 1), CUDA_ERROR_LAUNCH_FAILED);
+	OK(cuCtxDestroy_v2(ctx));
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
 	OK(cuMemAlloc_v2(&p, 4096));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CHECK(host("set gpu0 fault-engine-error 1"));
-	IS(cuMemcpyDtoH_v2(&b, p, 1), CUDA_ERROR_LAUNCH_FAILED);
-	OK(cuMemcpyDtoH_v2(&b, p, 1));
-	CHECK(host("set gpu0 fault-engine-error 1"));
 	OK(cuMemsetD8Async(p, 1, 1, s));
 	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
-	OK(cuStreamSynchronize(s));
-	OK(cuMemsetD8_v2(p, 3, 1));
-	OK(cuMemcpyDtoH_v2(&b, p, 1));
+	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
+	OK(cuCtxDestroy_v2(ctx));
+	OK(cuMemsetD8_v2(q, 3, 1));
+	OK(cuMemcpyDtoH_v2(&b, q, 1));
 	CHECK(b == 3);
-	OK(cuStreamDestroy_v2(s));
-	OK(cuMemFree_v2(p));
+	OK(cuMemFree_v2(q));
 }
 
 /* The driver has the engine zero memory before it gives it */
@@ -151,12 +158,20 @@ void stuck(void)
 		"/sys/module/peerlane_gpu/parameters/watchdog_ms";
 	int fd = open(param, O_WRONLY);
 	CUdeviceptr p;
+	CUcontext ctx;
 	char b = 0;
 
 	CHECK(fd >= 0 && write(fd, "500", 3) == 3);
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
 	OK(cuMemAlloc_v2(&p, 4096));
 	CHECK(host("set gpu0 fault-stuck-fence 1"));
 	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_LAUNCH_TIMEOUT);
+	IS(cuMemsetD8_v2(p, 6, 1), CUDA_ERROR_LAUNCH_TIMEOUT);
+	OK(cuCtxDestroy_v2(ctx));
+	/* Nor that it has zeroed new memory */
+	CHECK(host("set gpu0 fault-stuck-fence 1"));
+	IS(cuMemAlloc_v2(&p, 4 * MiB), CUDA_ERROR_LAUNCH_TIMEOUT);
+	OK(cuMemAlloc_v2(&p, 4096));
 	OK(cuMemsetD8_v2(p, 6, 1));
 	OK(cuMemcpyDtoH_v2(&b, p, 1));
 	CHECK(b == 6);

@@ -366,18 +366,18 @@ static void t_ipc_event(void)
 		CHECK(*b == i);
 		OK(cuEventQuery(e));
 	}
-	/* Work that fails ends the event too, with its error */
-	fake_bad_jobs(1, -EIO, 1);
-	OK(cuEventRecord(e, s));
-	IS(cuEventSynchronize(e), CUDA_ERROR_LAUNCH_FAILED);
-	/* And what cannot be submitted is not waited for */
+	/* What cannot be submitted is not waited for */
 	OK(cuEventRecord(e, s));
 	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
 	IS(cuEventRecord(e, s), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuEventSynchronize(e));
+	OK(cuMemFreeHost(pinned));
+	/* Work that fails ends the event too, with its error */
+	fake_bad_jobs(1, -EIO, 1);
+	OK(cuEventRecord(e, s));
+	IS(cuEventSynchronize(e), CUDA_ERROR_LAUNCH_FAILED);
 	OK(cuEventDestroy_v2(e));
 	IS(cuIpcGetEventHandle(&handle, e), CUDA_ERROR_INVALID_HANDLE);
-	OK(cuMemFreeHost(pinned));
 	end(ctx);
 }
 

@@ -171,6 +171,7 @@ void fake_run_job(struct ffile *f, struct fjob *job)
 	if (job->done)
 		return;
 	job->done = true;
+	pthread_cond_broadcast(&fake_ran);
 	if (fake_gpus[f->gpu].reset_count != f->reset_count ||
 	    fake_gpus[f->gpu].removed) {
 		job->status = -EIO;

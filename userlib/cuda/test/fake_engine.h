@@ -43,6 +43,7 @@ struct fgpu {
 };
 
 extern struct fgpu fake_gpus[MAX_GPUS];
+extern pthread_cond_t fake_ran;		/* some job has run */
 
 /* What @handle, of one open file, is; or NULL */
 struct fhandle *fake_handle(struct ffile *f, uint32_t handle);

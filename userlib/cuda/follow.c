@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a job of a stream follows: the stream's last one; for the default stream the
+ * last ones of all blocking streams, and the other way round; what the stream was told
+ * to wait for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "order.h"
+
+struct deps {
+	const struct CUstream_st *stream;
+	struct pln_job *engine;		/* the last one in the stream's own queue */
+	struct pln_job *few[8];
+	struct pln_job **job;		/* others; no references */
+	size_t n, room;
+	bool failed;
+};
+
+/* Of two jobs of one queue, or none, the one that ends last */
+static struct pln_job *later(struct pln_job *a, struct pln_job *b)
+{
+	return !a || (b && b->seq > a->seq) ? b : a;
+}
+
+static void add(struct deps *deps, struct pln_job *job)
+{
+	struct pln_job **more;
+
+	if (!job || pln_is_done(job))
+		return;
+	if (atomic_load(&job->state) == PLN_JOB_QUEUED &&
+	    job->file == deps->stream->ctx->file &&
+	    job->queue == deps->stream->queue) {
+		deps->engine = later(deps->engine, job);
+		return;
+	}
+	for (size_t i = 0; i < deps->n; i++)
+		if (deps->job[i] == job)
+			return;
+	if (deps->n == deps->room) {
+		more = malloc(2 * deps->room * sizeof(*more));
+		if (!more) {
+			deps->failed = true;
+			return;
+		}
+		memcpy(more, deps->job, deps->n * sizeof(*more));
+		if (deps->job != deps->few)
+			free(deps->job);
+		deps->job = more;
+		deps->room *= 2;
+	}
+	deps->job[deps->n++] = job;
+}
+
+/*
+ * What the next job of @stream follows; pln.order is held.  Who makes another job the
+ * stream's last one holds submit_lock, too: a submission under way does so when the
+ * kernel has its job.
+ */
+static void collect(struct deps *deps, CUstream stream)
+{
+	CUcontext ctx = stream->ctx;
+	CUstream other;
+
+	deps->stream = stream;
+	deps->engine = NULL;
+	deps->job = deps->few;
+	deps->room = sizeof(deps->few) / sizeof(deps->few[0]);
+	deps->n = 0;
+	deps->failed = false;
+	add(deps, stream->last);
+	if (stream->flags & CU_STREAM_NON_BLOCKING)
+		return;
+	add(deps, ctx->barrier);
+	if (!stream->legacy)
+		return;
+	add(deps, ctx->left);
+	LIST_FOREACH(other, &ctx->streams, link)
+		if (!(other->flags & CU_STREAM_NON_BLOCKING))
+			add(deps, other->last);
+}
+
+static void deps_free(struct deps *deps)
+{
+	if (deps->job != deps->few)
+		free(deps->job);
+}
+
+static struct pln_job **last_of(CUstream stream)
+{
+	return stream->legacy ? &stream->ctx->barrier : &stream->last;
+}
+
+static void set_last(CUstream stream, struct pln_job *job)
+{
+	struct pln_job **last = last_of(stream);
+
+	if (*last == job)
+		return;
+	pln_job_put(*last);
+	*last = pln_job_ref(job);
+}
+
+/*
+ * @job, which is none of the engine's queue yet, follows @deps, and is pending.
+ * pln.order is held.  On failure nothing has happened.
+ */
+static CUresult enter(struct pln_job *job, struct deps *deps)
+{
+	struct pln_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
+	bool engine = deps->engine && job->kind != PLN_JOB_ENGINE;
+	size_t n = deps->n + engine;
+
+	if (deps->failed)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!pln_workers_ready())
+		return CUDA_ERROR_OPERATING_SYSTEM;
+	job->edges = calloc(n ? n : 1, sizeof(*job->edges));
+	if (!job->edges)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < n; i++) {
+		struct pln_edge *edge = &job->edges[i];
+
+		edge->waiter = job;
+		edge->job = pln_job_ref(i < deps->n ? deps->job[i] :
+						      deps->engine);
+		LIST_INSERT_HEAD(&edge->job->waiters, edge, link);
+		if (atomic_load(&edge->job->state) == PLN_JOB_QUEUED)
+			pln_watch_job(edge->job);
+	}
+	job->nr_edges = job->unmet = n;
+	job->number = ++pln_jobs.numbers;
+	pln_job_ref(job);
+	TAILQ_INSERT_TAIL(&pln_jobs.pending, job, link);
+	if (!n)
+		pln_set_ready(job, &ended);
+	return CUDA_SUCCESS;
+}
+
+static struct pln_job *job_of(CUstream stream, struct pln_sink *sink,
+			      enum pln_job_kind kind)
+{
+	const struct pln_job like = {
+		.kind = kind,
+		.file = stream->ctx->file,
+		.sink = sink ? sink : stream->sink,
+		.fault = stream->ctx->fault,
+		.ctx = stream->ctx->id,
+		.stream = stream->id,
+		.queue = stream->queue,
+	};
+
+	return pln_job_new(&like);
+}
+
+static struct pln_job *engine_job(CUstream stream, struct pln_sink *sink,
+				  const struct pln_gpu_op *ops, unsigned int n)
+{
+	struct pln_job *job = job_of(stream, sink, PLN_JOB_ENGINE);
+
+	if (!job)
+		return NULL;
+	memcpy(job->op, ops, n * sizeof(*ops));
+	job->nr_ops = n;
+	return job;
+}
+
+/* @job is pending, unless *@now: the kernel can have it; submit_lock is held */
+static CUresult try_enter(CUstream stream, struct pln_job *job, bool *now)
+{
+	CUresult err = CUDA_SUCCESS;
+	struct deps deps;
+
+	pthread_mutex_lock(&pln.order);
+	collect(&deps, stream);
+	*now = !deps.n && !deps.failed;
+	if (!*now) {
+		err = enter(job, &deps);
+		if (!err)
+			set_last(stream, job);
+	}
+	pthread_mutex_unlock(&pln.order);
+	deps_free(&deps);
+	return err;
+}
+
+/*
+ * Takes over the reference on @job, which may be NULL.  @ordered: it follows what is in
+ * the stream.
+ */
+static CUresult submit(CUstream stream, struct pln_job *job, bool ordered,
+		       struct pln_job **out)
+{
+	struct pln_file *file = stream->ctx->file;
+	CUresult err = CUDA_SUCCESS;
+	bool now = true;
+
+	if (!job)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pthread_mutex_lock(&file->submit_lock);
+	if (ordered)
+		err = try_enter(stream, job, &now);
+	if (!err && now)
+		err = pln_submit_one(job, false);
+	if (!err && now && ordered) {
+		pthread_mutex_lock(&pln.order);
+		set_last(stream, job);
+		pthread_mutex_unlock(&pln.order);
+	}
+	pthread_mutex_unlock(&file->submit_lock);
+	if (!err)
+		pln_reap(file);
+	if (!err && out)
+		*out = job;
+	else
+		pln_job_put(job);
+	return err;
+}
+
+CUresult pln_submit(CUstream stream, struct pln_sink *sink,
+		    const struct pln_gpu_op *ops, unsigned int n,
+		    struct pln_job **out)
+{
+	return submit(stream, engine_job(stream, sink, ops, n), true, out);
+}
+
+CUresult pln_submit_record(CUstream stream, struct pln_shared *shared,
+			   uint64_t number, const struct pln_gpu_op *ops,
+			   unsigned int n, struct pln_job **out)
+{
+	struct pln_job *job = engine_job(stream, NULL, ops, n);
+
+	if (job) {
+		job->shared = pln_shared_ref(shared);
+		job->recording = number;
+	}
+	return submit(stream, job, true, out);
+}
+
+CUresult pln_submit_staged(CUstream stream, struct pln_stage *stage,
+			   const struct pln_gpu_op *op)
+{
+	struct pln_job *job = engine_job(stream, NULL, op, 1);
+
+	if (job)
+		job->stage = stage;
+	else
+		pln_stage_free(stage);
+	return submit(stream, job, true, NULL);
+}
+
+CUresult pln_submit_now(CUstream stream, struct pln_sink *sink,
+			const struct pln_gpu_op *op, struct pln_job **out)
+{
+	return submit(stream, engine_job(stream, sink, op, 1), false, out);
+}
+
+CUresult pln_submit_look(CUstream stream, struct pln_sink *sink,
+			 const struct pln_gpu_op *op, struct pln_job **out)
+{
+	struct pln_job *job = engine_job(stream, sink, op, 1);
+
+	if (job)
+		job->look = true;
+	return submit(stream, job, false, out);
+}
+
+CUresult pln_stream_work(CUstream stream, struct pln_sink *sink,
+			 enum pln_use use, const struct pln_span *span,
+			 CUresult (*work)(struct pln_job *job, void *arg),
+			 void *arg, struct pln_job **out)
+{
+	struct pln_file *file = stream->ctx->file;
+	struct pln_job *job = job_of(stream, sink, PLN_JOB_WORK);
+	struct deps deps;
+	CUresult err;
+
+	if (!job)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	job->work = work;
+	job->arg = arg;
+	job->use = use;
+	if (span)
+		memcpy(job->span, span, sizeof(job->span));
+	pthread_mutex_lock(&file->submit_lock);
+	pthread_mutex_lock(&pln.order);
+	collect(&deps, stream);
+	if (*last_of(stream) && pln_is_done(*last_of(stream)))
+		job->before = (*last_of(stream))->err;
+	err = enter(job, &deps);
+	if (!err)
+		set_last(stream, job);
+	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&file->submit_lock);
+	deps_free(&deps);
+	if (!err && out)
+		*out = job;
+	else
+		pln_job_put(job);
+	return err;
+}
+
+/* A job that ends with all of @deps, a reference, or NULL: all have ended */
+static CUresult joined(CUstream stream, struct deps *deps, struct pln_job **out)
+{
+	CUresult err;
+
+	*out = NULL;
+	if (!deps->failed && deps->n + !!deps->engine <= 1) {
+		*out = pln_job_ref(deps->n ? deps->job[0] : deps->engine);
+		/* What waits for the context must find that it is awaited */
+		if (!*out || (*out)->ctx == stream->ctx->id)
+			return CUDA_SUCCESS;
+		pln_job_put(*out);
+	}
+	*out = job_of(stream, NULL, PLN_JOB_JOIN);
+	err = *out ? enter(*out, deps) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (err) {
+		pln_job_put(*out);
+		*out = NULL;
+	}
+	return err;
+}
+
+CUresult pln_stream_mark(CUstream stream, struct pln_job **job)
+{
+	struct pln_file *file = stream->ctx->file;
+	struct deps deps;
+	CUresult err;
+
+	if (stream->legacy)
+		pthread_mutex_lock(&file->submit_lock);
+	pthread_mutex_lock(&pln.order);
+	collect(&deps, stream);
+	err = joined(stream, &deps, job);
+	if (!err && *job && stream->legacy)
+		set_last(stream, *job);
+	pthread_mutex_unlock(&pln.order);
+	if (stream->legacy)
+		pthread_mutex_unlock(&file->submit_lock);
+	deps_free(&deps);
+	return err;
+}
+
+bool pln_stream_held(CUstream stream)
+{
+	struct deps deps;
+	bool held;
+
+	pthread_mutex_lock(&pln.order);
+	collect(&deps, stream);
+	held = deps.n;
+	pthread_mutex_unlock(&pln.order);
+	deps_free(&deps);
+	return held;
+}
+
+/* Has all ended that the next job of @stream would follow?  No job is made. */
+static CUresult stream_ask(CUstream stream)
+{
+	CUresult err = CUDA_SUCCESS;
+	struct deps deps;
+
+	pthread_mutex_lock(&pln.order);
+	collect(&deps, stream);
+	for (size_t i = 0; i < deps.n; i++)
+		pln_job_ref(deps.job[i]);
+	pln_job_ref(deps.engine);
+	pthread_mutex_unlock(&pln.order);
+	if (deps.failed)
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < deps.n; i++) {
+		if (!err)
+			err = pln_job_wait(deps.job[i], false);
+		pln_job_put(deps.job[i]);
+	}
+	if (!err && deps.engine)
+		err = pln_job_wait(deps.engine, false);
+	pln_job_put(deps.engine);
+	deps_free(&deps);
+	return err;
+}
+
+/*
+ * What a question about @stream is for: a blocking stream has not done more when
+ * it has to wait for the default stream only.
+ */
+static CUresult tail_of(CUstream stream, struct pln_job **job)
+{
+	struct deps deps;
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&pln.order);
+	if (stream->legacy) {
+		collect(&deps, stream);
+		err = joined(stream, &deps, job);
+		deps_free(&deps);
+	} else {
+		*job = pln_job_ref(stream->last);
+	}
+	pthread_mutex_unlock(&pln.order);
+	return err;
+}
+
+CUresult pln_stream_follow(CUstream stream, struct pln_job *other)
+{
+	struct pln_file *file = stream->ctx->file;
+	struct pln_job *job;
+	struct deps deps;
+	CUresult err;
+
+	if (!other || !pln_job_wait(other, false))
+		return CUDA_SUCCESS;
+	pthread_mutex_lock(&file->submit_lock);
+	pthread_mutex_lock(&pln.order);
+	collect(&deps, stream);
+	add(&deps, other);
+	err = joined(stream, &deps, &job);
+	if (!err && job)
+		set_last(stream, job);
+	pln_job_put(job);
+	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&file->submit_lock);
+	deps_free(&deps);
+	return err;
+}
+
+bool pln_stream_behind(CUstream stream, struct pln_job *job)
+{
+	return job->stream == stream->id ||
+	       (atomic_load(&job->state) >= PLN_JOB_QUEUED &&
+		job->kind == PLN_JOB_ENGINE &&
+		job->file == stream->ctx->file && job->queue == stream->queue);
+}
+
+void pln_stream_leave(CUstream stream)
+{
+	CUcontext ctx = stream->ctx;
+	struct pln_job *job = NULL;
+	struct deps deps;
+
+	/*
+	 * Not submit_lock: pln.lock is held, and a submission may wait for room.  One in
+	 * this very stream would be the program's mistake.
+	 */
+	pthread_mutex_lock(&pln.order);
+	LIST_REMOVE(stream, link);
+	if (!(stream->flags & CU_STREAM_NON_BLOCKING)) {
+		collect(&deps, stream);
+		add(&deps, ctx->left);
+		/* Without memory for it: it still ends before the context does */
+		if (!joined(stream, &deps, &job)) {
+			pln_job_put(ctx->left);
+			ctx->left = job;
+		}
+		deps_free(&deps);
+	}
+	pthread_mutex_unlock(&pln.order);
+}
+
+
+CUresult pln_stream_end(CUstream stream, bool block)
+{
+	struct pln_job *tail = NULL;
+	CUresult err = stream->legacy && !block ? stream_ask(stream) :
+						  tail_of(stream, &tail);
+
+	if (!err && tail)
+		err = pln_job_wait(tail, block);
+	pln_job_put(tail);
+	if (err)
+		return err;
+	err = pln_ctx_state(stream->ctx);
+	if (err)
+		return err;
+	return (CUresult)atomic_exchange(&stream->sink->err, 0);
+}
+
+CUresult pln_stream_wait(CUstream stream)
+{
+	return pln_stream_end(stream, true);
+}
