@@ -16,18 +16,46 @@ need_tool cc
 need_tool objdump
 need_file "$lib"
 
-cc -DPEERLANE_CUFILE_WITHOUT_CUDA_H -DABI_HEADER='<cufile.h>' -I"$src" \
+cc -DPEERLANE_CUFILE_WITHOUT_CUDA_H -DABI_117 -DABI_119 -DABI_HEADER='<cufile.h>' -I"$src" \
 	-o abi-ours "$src/test/abi.c" "$lib" -Wl,-rpath,"${lib%/*}" >cc.log 2>&1 &&
 	./abi-ours >ours
 check "the header compiles and links with the library" test -s ours
+
+echo '#include <cufile.h>' >strict.c
+check "a strict compiler takes the header" \
+	cc -std=c11 -pedantic-errors -Wall -Werror -DPEERLANE_CUFILE_WITHOUT_CUDA_H -I"$src" -fsyntax-only strict.c
 
 objdump -T "$lib" >symbols
 # shellcheck disable=SC2016
 check "cuFile's names carry no version" \
 	sh -c '! grep " cuFile" symbols | grep -v "UND" | grep -q "PEERLANE\|GLIBC"'
 check "Peerlane's names do" grep -q 'PEERLANE_0.1 *pln_file_stats$' symbols
-check "calls that are not there yet are not exported" \
-	sh -c '! grep -q "cuFileBatch\|cuFileStream\|Async" symbols'
+
+# What functions.list says is here is in the library, the header, the manual and this test, and nothing else is
+listed() { awk -F '\t' -v state="$1" '/^[^#]/ && $3 == state { print $1 }' "$src/functions.list" | sort; }
+listed here >present
+check "functions.list has fifty functions, each once" \
+	sh -c "grep -c '^cu' '$src/functions.list' | grep -qx 50 &&
+	! grep -o '^cuFile[^ 	]*' '$src/functions.list' | sort | uniq -d | grep -q ."
+awk '/ g.* \.text/ && $NF ~ /^cuFile/ { print $NF }' symbols | sort >exported
+check "the library exports those that are here" diff present exported
+grep -o 'cuFile[A-Za-z0-9_]*(' "$src/cufile.h" | tr -d '(' | sort -u >declared
+check "the header declares them" \
+	sh -c 'grep -vx cuFileDriverClose present | comm -23 - declared | diff /dev/null -'
+check "this test has their signatures" \
+	sh -c "grep -o 'F([a-zA-Z_]*, cuFile[A-Za-z0-9_]*' '$src/test/abi.c' | sed 's/.* //' | sort | diff present -"
+need_file "$BUILD/userlib/man/functions"
+check "the manual has a page for each" \
+	sh -c "grep '^cuFile' '$BUILD/userlib/man/functions' | sort | diff present -"
+# What kvikio's loader asks for by dlsym(): one is missing, and it reads by POSIX without a word
+for f in HandleRegister HandleDeregister Read Write BufRegister BufDeregister DriverOpen DriverClose \
+	DriverGetProperties DriverSetPollMode DriverSetMaxCacheSize DriverSetMaxPinnedMemSize GetVersion \
+	BatchIOSetUp BatchIOSubmit BatchIOGetStatus BatchIOCancel BatchIODestroy ReadAsync WriteAsync \
+	StreamRegister StreamDeregister; do
+	echo "cuFile$f"
+done | sort >kvikio
+check "kvikio finds every function that its loader wants" \
+	sh -c 'comm -23 kvikio exported | diff /dev/null -'
 # Else a program with more rights than its user would open files of the user's choice
 check "the environment counts only where it may" \
 	sh -c '! grep -q " getenv$" symbols && grep -q " secure_getenv$" symbols'
@@ -47,7 +75,14 @@ for f in /usr/local/cuda/targets/x86_64-linux/include/cufile.h \
 	[ -n "$real" ] || { [ -e "$f" ] && real=$f; }
 done
 if [ -n "$real" ]; then
-	cc -DABI_HEADER="\"$real\"" -I"${CUDA_INCLUDE:-/usr/local/cuda/include}" \
+	newer=
+	grep -q CU_FILE_P2P_FLAG_PCI_P2PDMA "$real" && newer=-DABI_117
+	grep -q CUfileIOVec_t "$real" && newer="$newer -DABI_119"
+	# shellcheck disable=SC2086
+	cc $newer -DPEERLANE_CUFILE_WITHOUT_CUDA_H -DABI_HEADER='<cufile.h>' -I"$src" \
+		-o abi-same "$src/test/abi.c" "$lib" -Wl,-rpath,"${lib%/*}" >cc-same.log 2>&1 && ./abi-same >ours
+	# shellcheck disable=SC2086
+	cc $newer -DABI_HEADER="\"$real\"" -I"${CUDA_INCLUDE:-/usr/local/cuda/include}" \
 		-o abi-real "$src/test/abi.c" "$lib" -Wl,-rpath,"${lib%/*}" \
 		>cc-real.log 2>&1 && ./abi-real >real
 	check "the same numbers, layouts and signatures as $real" cmp ours real

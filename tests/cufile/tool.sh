@@ -14,6 +14,8 @@ mock=$BUILD/userlib/tests/mock
 need_tool jq
 need_file "$tool" "$mock/libcuda.so.1"
 unset PEERLANE_STRICT CUFILE_ENV_PATH_JSON CUFILE_FORCE_COMPAT_MODE
+# what is staged is so by bounce, but where a case says otherwise
+export PEERLANE_PAGE_CACHE=0
 
 # status WANT ARGS…: run the tool, keep what it says
 status() {
@@ -147,6 +149,11 @@ MOCK_P2P_ERRNO=121
 gpu 0 io read --file data --size 1M --verify --json
 json "refused: staged, with the reason" '.[0] | .path == "bounce" and
 	.errno == 121 and (.reason | test("EREMOTEIO"))'
+CUFILE_FORCE_COMPAT_MODE=1 PEERLANE_PAGE_CACHE=1 gpu 0 io read --file data --size 1M --crc --verify --json
+json "the page cache is read by the GPU's engine" '.[0] | .path == "cache" and .bytes_by_path == {cache: 1048576} and
+	(.reason | test("force_compat_mode is set"))'
+unset CUFILE_FORCE_COMPAT_MODE
+PEERLANE_PAGE_CACHE=0
 gpu 4 io read --file data --size 1M --strict --json
 json "strict: refused, with the reason" '.[0] | (.ok | not) and .result == -5008
 	and .bytes == 0 and .path == "none" and .bytes_by_path == {} and (.error | test("EREMOTEIO"))'

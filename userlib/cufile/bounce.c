@@ -183,7 +183,11 @@ static int copy_in(struct lane *l, uint64_t dev, char *buf, size_t n)
 		if (r)
 			return r;
 	}
-	return cu.HtoD(dev, buf, n);
+	if (!stream_hold_back())
+		return CUDA_ERROR_NOT_PERMITTED;
+	r = cu.HtoD(dev, buf, n);
+	stream_go_on();
+	return r;
 }
 
 static int copy_out(struct lane *l, char *buf, uint64_t dev, size_t n)
@@ -197,7 +201,11 @@ static int copy_out(struct lane *l, char *buf, uint64_t dev, size_t n)
 		if (r)
 			return r;
 	}
-	return cu.DtoH(buf, dev, n);
+	if (!stream_hold_back())
+		return CUDA_ERROR_NOT_PERMITTED;
+	r = cu.DtoH(buf, dev, n);
+	stream_go_on();
+	return r;
 }
 
 /* A transfer of one chunk waits for the stream and needs no event. */

@@ -15,10 +15,18 @@
 
 #define DEFAULT_FILE	"/etc/cufile.json"
 #define MAX_FILE	MIB(1)
+#define MAX_SLAB_KB	(1u << 20)
+#define MAX_SLAB_COUNT	65536
 
 /* Keys that are no parameters */
 #define STRICT		"peerlane.strict"
 #define WINDOW_SIZE_KB	"peerlane.window_size_kb"
+#define PAGE_CACHE	"peerlane.page_cache"
+#define PAGE_CACHE_KB	"peerlane.max_page_cache_kb"
+#define POSIX_SLAB_KB	"properties.posix_pool_slab_size_kb"
+#define POSIX_SLAB_COUNT "properties.posix_pool_slab_count"
+#define GPU_SLAB_KB	"properties.gpu_bounce_buffer_slab_config.slab_size_kb"
+#define GPU_SLAB_COUNT	"properties.gpu_bounce_buffer_slab_config.slab_count"
 
 struct size_setting {
 	const char *key;
@@ -63,7 +71,7 @@ static const struct flag_setting flags[12] = {
 	{ "profile.nvtx", "CUFILE_NVTX", false },
 	{ "properties.allow_system_memory", NULL, true },
 	{ "peerlane.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA", true },
-	{ "properties.prefer_iouring", NULL, false },
+	{ "peerlane.prefer_iouring", NULL, true },
 	{ "properties.force_odirect_mode", NULL, false },
 	{ "properties.skip_topology_detection",
 	  "CUFILE_SKIP_TOPOLOGY_DETECTION", false },
@@ -84,6 +92,13 @@ struct config config;
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct config set;
 static bool size_set[12], flag_set[12], text_set[3];
+static bool slabs_set, gpu_slabs_set;
+
+void config_size_range(unsigned int param, size_t *min, size_t *max)
+{
+	*min = sizes[param].min;
+	*max = sizes[param].max;
+}
 
 bool config_size_ok(unsigned int param, size_t value)
 {
@@ -126,6 +141,28 @@ CUfileOpError config_set_text(unsigned int param, const char *value)
 	pthread_mutex_lock(&set_lock);
 	strcpy(set.text[param], value);
 	text_set[param] = true;
+	pthread_mutex_unlock(&set_lock);
+	return CU_FILE_SUCCESS;
+}
+
+CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
+			       unsigned int len)
+{
+	struct slabs s = { .n = len };
+	unsigned int i;
+
+	if (!len || len > MAX_SLABS)
+		return CU_FILE_INVALID_VALUE;
+	for (i = 0; i < len; i++) {
+		if (!kb[i] || kb[i] > MAX_SLAB_KB || !n[i] ||
+		    n[i] > MAX_SLAB_COUNT)
+			return CU_FILE_INVALID_VALUE;
+		s.kb[i] = kb[i];
+		s.count[i] = n[i];
+	}
+	pthread_mutex_lock(&set_lock);
+	*(gpu ? &set.gpu_slabs : &set.slabs) = s;
+	*(gpu ? &gpu_slabs_set : &slabs_set) = true;
 	pthread_mutex_unlock(&set_lock);
 	return CU_FILE_SUCCESS;
 }
@@ -185,7 +222,7 @@ static bool take_list(const struct json *root, const char *key, size_t max,
 	if (j->type != JSON_ARRAY)
 		return wrong_type(key, j, "a list of numbers", err, size);
 	for (j = j->child; j; j = j->next) {
-		if (n == 8 || j->type != JSON_NUMBER || j->number < 1 ||
+		if (n == MAX_SLABS || j->type != JSON_NUMBER || j->number < 1 ||
 		    j->number > (double)max ||
 		    j->number != (double)(size_t)j->number) {
 			snprintf(err, size, "%s must be a list of at most 8 "
@@ -195,6 +232,42 @@ static bool take_list(const struct json *root, const char *key, size_t max,
 		out[n++] = (size_t)j->number;
 	}
 	*count = n;
+	return true;
+}
+
+bool config_has_key(const char *key)
+{
+	static const char *const more[] = {
+		"fs.generic.posix_unaligned_writes", POSIX_SLAB_KB,
+		POSIX_SLAB_COUNT, GPU_SLAB_KB, GPU_SLAB_COUNT,
+	};
+	unsigned int i;
+
+	for (i = 0; i < 12; i++)
+		if (!strcmp(key, sizes[i].key) || !strcmp(key, flags[i].key))
+			return true;
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		if (!strcmp(key, more[i]))
+			return true;
+	return false;
+}
+
+static bool take_slabs(const struct json *root, const char *kb,
+		       const char *count, struct slabs *out, char *err,
+		       size_t size)
+{
+	unsigned int nsize = out->n, ncount = out->n;
+
+	if (!take_list(root, kb, MAX_SLAB_KB, out->kb, &nsize, err, size) ||
+	    !take_list(root, count, MAX_SLAB_COUNT, out->count, &ncount, err,
+		       size))
+		return false;
+	if (nsize != ncount || !nsize) {
+		snprintf(err, size, "%s and %s must be lists of the same "
+			 "length, and not empty", kb, count);
+		return false;
+	}
+	out->n = nsize;
 	return true;
 }
 
@@ -212,7 +285,8 @@ static bool ours_known(const struct json *root, char *err, size_t size)
 		return wrong_type("peerlane", j, "an object", err, size);
 	for (j = j->child; j; j = j->next) {
 		snprintf(key, sizeof(key), "peerlane.%s", j->key);
-		known = !strcmp(key, STRICT) || !strcmp(key, WINDOW_SIZE_KB);
+		known = !strcmp(key, STRICT) || !strcmp(key, WINDOW_SIZE_KB) ||
+			!strcmp(key, PAGE_CACHE) || !strcmp(key, PAGE_CACHE_KB);
 		for (i = 0; i < 12 && !known; i++)
 			known = !strcmp(key, sizes[i].key) ||
 				!strcmp(key, flags[i].key);
@@ -224,27 +298,11 @@ static bool ours_known(const struct json *root, char *err, size_t size)
 	return true;
 }
 
-/* What the file forbids, if anything: it has no effect here. */
-static bool take_denylist(struct config *cfg, const struct json *root, char *err,
-			  size_t size)
-{
-	const struct json *j = json_find(root, "denylist");
-
-	if (!j)
-		return true;
-	if (j->type != JSON_OBJECT)
-		return wrong_type("denylist", j, "an object", err, size);
-	for (j = j->child; j && !cfg->denylist[0]; j = j->next)
-		if (j->child)
-			snprintf(cfg->denylist, sizeof(cfg->denylist), "%s", j->key);
-	return true;
-}
-
 static bool apply_json(struct config *cfg, const struct json *root,
 		       char *err, size_t size)
 {
-	unsigned int i, nsize = cfg->slabs, ncount = cfg->slabs;
 	const struct json *j;
+	unsigned int i;
 
 	if (root->type != JSON_OBJECT)
 		return wrong_type("the whole file", root, "an object", err,
@@ -276,21 +334,18 @@ static bool apply_json(struct config *cfg, const struct json *root,
 	if (!take_flag(root, "fs.generic.posix_unaligned_writes",
 		       &cfg->posix_unaligned_writes, err, size) ||
 	    !take_flag(root, STRICT, &cfg->strict, err, size) ||
+	    !take_flag(root, PAGE_CACHE, &cfg->page_cache, err, size) ||
+	    !take_size(root, PAGE_CACHE_KB, 0, 1u << 31, 4,
+		       &cfg->page_cache_kb, err, size) ||
 	    !take_size(root, WINDOW_SIZE_KB, 64, 1u << 20, 4,
 		       &cfg->window_kb, err, size) ||
-	    !take_list(root, "properties.posix_pool_slab_size_kb", 1u << 20,
-		       cfg->slab_kb, &nsize, err, size) ||
-	    !take_list(root, "properties.posix_pool_slab_count", 65536,
-		       cfg->slab_count, &ncount, err, size))
+	    !take_slabs(root, POSIX_SLAB_KB, POSIX_SLAB_COUNT, &cfg->slabs, err,
+			size) ||
+	    !take_slabs(root, GPU_SLAB_KB, GPU_SLAB_COUNT, &cfg->gpu_slabs, err,
+			size))
 		return false;
-	if (nsize != ncount || !nsize) {
-		snprintf(err, size, "properties.posix_pool_slab_size_kb and "
-			 "properties.posix_pool_slab_count must be lists of "
-			 "the same length, and not empty");
-		return false;
-	}
-	cfg->slabs = nsize;
-	return take_denylist(cfg, root, err, size);
+	deny_unknown_keys(root, cfg->unknown, sizeof(cfg->unknown));
+	return deny_take(&cfg->deny, root, err, size);
 }
 
 /* True when there is no file, or when it was good. */
@@ -374,10 +429,60 @@ static size_t default_lanes(void)
 	return n < 2 ? 2 : n > 8 ? 8 : (size_t)n;
 }
 
-bool config_load(struct config *cfg, char *err, size_t size)
+/* The least memory.max of this process's group and of those above it */
+static uint64_t cgroup_limit(void)
 {
-	static const size_t slab_kb[] = { 4, 1024, 16384 };
-	static const size_t slab_count[] = { 128, 64, 64 };
+	const char *root = secure_getenv("PEERLANE_CGROUP");
+	char line[1024], name[1200], *group, *slash;
+	unsigned long long n, least = UINT64_MAX;
+	FILE *f = fopen("/proc/self/cgroup", "re");
+
+	root = root ? root : "/sys/fs/cgroup";
+	strcpy(line, "0::/");
+	while (f && fgets(line, sizeof(line), f) && strncmp(line, "0::/", 4))
+		continue;
+	if (f)
+		fclose(f);
+	if (strncmp(line, "0::/", 4))
+		strcpy(line, "0::/");
+	group = line + 3;
+	group[strcspn(group, "\n")] = '\0';
+	for (;;) {
+		snprintf(name, sizeof(name), "%s%s/memory.max", root, group);
+		f = fopen(name, "re");
+		/* "max" is no number */
+		if (f && fscanf(f, "%llu", &n) == 1 && n < least)
+			least = n;
+		if (f)
+			fclose(f);
+		slash = strrchr(group, '/');
+		if (!slash)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/*
+ * What is registered cannot be taken from the page cache: an eighth of the memory
+ * that this process may use, and not more than 1 GiB.
+ */
+static size_t default_page_cache_kb(void)
+{
+	uint64_t n = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+		     (uint64_t)sysconf(_SC_PAGESIZE);
+
+	n = min_of(n, cgroup_limit()) / 8;
+	return min_of(n, (uint64_t)1 << 30) / KIB(4) * 4;
+}
+
+static bool load(struct config *cfg, char *err, size_t size)
+{
+	static const struct slabs slabs = {
+		{ 4, 1024, 16384 }, { 128, 64, 64 }, 3
+	};
+	static const struct slabs gpu_slabs = {
+		{ 1024, 8192, 16384, 65536 }, { 128, 8, 4, 2 }, 4
+	};
 	const char *v;
 	unsigned int i;
 
@@ -388,13 +493,13 @@ bool config_load(struct config *cfg, char *err, size_t size)
 	}
 	for (i = 0; i < 3; i++)
 		strcpy(cfg->text[i], texts[i].value);
-	memcpy(cfg->slab_kb, slab_kb, sizeof(slab_kb));
-	memcpy(cfg->slab_count, slab_count, sizeof(slab_count));
-	cfg->slabs = 3;
+	cfg->slabs = slabs;
+	cfg->gpu_slabs = gpu_slabs;
 	cfg->size[CUFILE_PARAM_EXECUTION_MAX_IO_THREADS] =
 		cfg->size[CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM] =
 			default_lanes();
 	cfg->window_kb = 16384;
+	cfg->page_cache_kb = default_page_cache_kb();
 
 	if (!read_file(cfg, err, size))
 		return false;
@@ -402,7 +507,8 @@ bool config_load(struct config *cfg, char *err, size_t size)
 		if (flags[i].env &&
 		    !env_flag(flags[i].env, &cfg->flag[i], err, size))
 			return false;
-	if (!env_flag("PEERLANE_STRICT", &cfg->strict, err, size))
+	if (!env_flag("PEERLANE_STRICT", &cfg->strict, err, size) ||
+	    !env_flag("PEERLANE_PAGE_CACHE", &cfg->page_cache, err, size))
 		return false;
 	for (i = 0; i < 3; i++) {
 		v = texts[i].env ? secure_getenv(texts[i].env) : NULL;
@@ -428,6 +534,19 @@ bool config_load(struct config *cfg, char *err, size_t size)
 	for (i = 0; i < 3; i++)
 		if (text_set[i])
 			strcpy(cfg->text[i], set.text[i]);
+	if (slabs_set)
+		cfg->slabs = set.slabs;
+	if (gpu_slabs_set)
+		cfg->gpu_slabs = set.gpu_slabs;
 	pthread_mutex_unlock(&set_lock);
 	return true;
+}
+
+bool config_load(struct config *cfg, char *err, size_t size)
+{
+	bool ok = load(cfg, err, size);
+
+	if (!ok)
+		deny_free(&cfg->deny);
+	return ok;
 }

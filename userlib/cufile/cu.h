@@ -13,6 +13,9 @@
 #define CU_FUNCTIONS(X) \
 	X(1, Init, cuInit) \
 	X(1, DeviceGet, cuDeviceGet) \
+	X(0, DeviceGetCount, cuDeviceGetCount) \
+	X(0, DeviceGetAttribute, cuDeviceGetAttribute) \
+	X(0, DeviceGetUuid, cuDeviceGetUuid_v2) \
 	X(0, DeviceGetPCIBusId, cuDeviceGetPCIBusId) \
 	X(1, PrimaryRetain, cuDevicePrimaryCtxRetain) \
 	X(1, Push, cuCtxPushCurrent_v2) \
@@ -34,6 +37,9 @@
 	X(0, EventDestroy, cuEventDestroy_v2) \
 	X(0, EventRecord, cuEventRecord) \
 	X(0, EventSync, cuEventSynchronize) \
+	X(0, StreamIsCapturing, cuStreamIsCapturing) \
+	X(0, StreamGetId, cuStreamGetId) \
+	X(0, LaunchHostFunc, cuLaunchHostFunc) \
 	X(0, GetErrorName, cuGetErrorName)
 
 struct cu {

@@ -5,19 +5,27 @@
  * header and one built with NVIDIA's are the same to the library.
  * tests/cufile/abi.sh compares the two where a machine has both.
  *
- * Batch and stream calls are not part of it yet, and are not exported: a
- * program that looks for them with dlsym() sees that they are absent.
+ * functions.list names all public functions, and says which of them are here.
+ * One that is not is not exported either: dlsym() says that it is absent.
+ *
+ * All calls may be made from any thread.  A child of a process that had the
+ * library open cannot use it: its calls fail with CU_FILE_DRIVER_NOT_INITIALIZED,
+ * those of batches with the code that they have for a batch that is none, and what
+ * returns nothing does nothing.
  */
 #ifndef PEERLANE_CUFILE_H
 #define PEERLANE_CUFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <time.h>
 
 #ifdef PEERLANE_CUFILE_WITHOUT_CUDA_H
 typedef int CUresult;
+typedef struct CUstream_st *CUstream;
 #else
 #include <cuda.h>
 #endif
@@ -124,7 +132,10 @@ typedef enum CUfileDriverStatusFlags {
 	CU_FILE_SCALEFLUX_CSD_SUPPORTED = 7,
 	CU_FILE_NVMESH_SUPPORTED = 8,
 	CU_FILE_BEEGFS_SUPPORTED = 9,
-	CU_FILE_NVME_P2P_SUPPORTED = 11
+	CU_FILE_NVME_P2P_SUPPORTED = 11,
+	CU_FILE_SCATEFS_SUPPORTED = 12,
+	CU_FILE_VIRTIOFS_SUPPORTED = 13,
+	CU_FILE_MAX_TARGET_TYPES = 14
 } CUfileDriverStatusFlags_t;
 
 /* Bit numbers in CUfileDrvProps_t.nvfs.dcontrolflags */
@@ -138,8 +149,23 @@ typedef enum CUfileFeatureFlags {
 	CU_FILE_DYN_ROUTING_SUPPORTED = 0,
 	CU_FILE_BATCH_IO_SUPPORTED = 1,
 	CU_FILE_STREAMS_SUPPORTED = 2,
-	CU_FILE_PARALLEL_IO_SUPPORTED = 3
+	CU_FILE_PARALLEL_IO_SUPPORTED = 3,
+	CU_FILE_P2P_SUPPORTED = 4
 } CUfileFeatureFlags_t;
+
+/* Bit numbers: how data may go to and from GPU memory */
+typedef enum CUfileP2PFlags {
+	CUFILE_P2PDMA = 0,
+	CUFILE_NVFS = 1,
+	CUFILE_DMABUF = 2,
+	CUFILE_C2C = 3,
+	CUFILE_NVIDIA_PEERMEM = 4
+} CUfileP2PFlags_t;
+
+#define CU_FILE_P2P_FLAG_PCI_P2PDMA ((CUfileP2PFlags_t)(1 << CUFILE_P2PDMA))
+#define CU_FILE_P2P_FLAG_NVFS ((CUfileP2PFlags_t)(1 << CUFILE_NVFS))
+#define CU_FILE_P2P_FLAG_DMABUF ((CUfileP2PFlags_t)(1 << CUFILE_DMABUF))
+#define CU_FILE_P2P_FLAG_C2C ((CUfileP2PFlags_t)(1 << CUFILE_C2C))
 
 typedef struct CUfileDrvProps {
 	struct {
@@ -174,11 +200,11 @@ typedef struct CUfileFSOps {
 	const char *(*fs_type)(const void *handle);
 	int (*getRDMADeviceList)(const void *handle, sockaddr_t **hostaddrs);
 	int (*getRDMADevicePriority)(const void *handle, char *dev, size_t n,
-				     loff_t offset, const sockaddr_t *host);
-	ssize_t (*read)(const void *handle, char *buf, size_t n, loff_t offset,
+				     off_t offset, const sockaddr_t *host);
+	ssize_t (*read)(const void *handle, char *buf, size_t n, off_t offset,
 			const cufileRDMAInfo_t *info);
 	ssize_t (*write)(const void *handle, const char *buf, size_t n,
-			 loff_t offset, const cufileRDMAInfo_t *info);
+			 off_t offset, const cufileRDMAInfo_t *info);
 } CUfileFSOps_t;
 
 enum CUfileFileHandleType {
@@ -235,45 +261,1133 @@ typedef enum CUFileStringConfigParameter_t {
 	CUFILE_PARAM_LOG_DIR
 } CUFileStringConfigParameter_t;
 
-CUfileError_t cuFileDriverOpen(void);
-CUfileError_t cuFileDriverClose_v2(void);
-#define cuFileDriverClose cuFileDriverClose_v2
-long cuFileUseCount(void);
-CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props);
-CUfileError_t cuFileDriverSetPollMode(bool poll, size_t poll_threshold_size);
-CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t max_direct_io_size);
-CUfileError_t cuFileDriverSetMaxCacheSize(size_t max_cache_size);
-CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t max_pinned_size);
-CUfileError_t cuFileGetVersion(int *version);
+typedef enum CUFileArrayConfigParameter_t {
+	CUFILE_PARAM_POSIX_POOL_SLAB_SIZE_KB,
+	CUFILE_PARAM_POSIX_POOL_SLAB_COUNT,
+	CUFILE_PARAM_GPU_BOUNCE_BUFFER_SLAB_SIZE_KB,
+	CUFILE_PARAM_GPU_BOUNCE_BUFFER_SLAB_COUNT
+} CUFileArrayConfigParameter_t;
 
-CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh, CUfileDescr_t *descr);
-void cuFileHandleDeregister(CUfileHandle_t fh);
-CUfileError_t cuFileBufRegister(const void *bufPtr_base, size_t length,
-				int flags);
-CUfileError_t cuFileBufDeregister(const void *bufPtr_base);
+/* A piece of memory, of a GPU or of the host */
+typedef struct CUfileIOVec {
+	void *base;
+	size_t len;
+} CUfileIOVec_t;
+
+typedef enum CUfileOpcode {
+	CUFILE_READ = 0,
+	CUFILE_WRITE = 1
+} CUfileOpcode_t;
+
+/* What became of an entry of a batch */
+typedef enum CUFILEStatus_enum {
+	CUFILE_WAITING = 0x01,
+	CUFILE_PENDING = 0x02,
+	CUFILE_INVALID = 0x04,
+	CUFILE_CANCELED = 0x08,
+	CUFILE_COMPLETE = 0x10,
+	CUFILE_TIMEOUT = 0x20,
+	CUFILE_FAILED = 0x40
+} CUfileStatus_t;
+
+typedef enum cufileBatchMode {
+	CUFILE_BATCH = 1
+} CUfileBatchMode_t;
+
+/* One transfer of a batch */
+typedef struct CUfileIOParams {
+	CUfileBatchMode_t mode;
+	union {
+		struct {
+			void *devPtr_base;
+			off_t file_offset;
+			off_t devPtr_offset;
+			size_t size;
+		} batch;
+	} u;
+	CUfileHandle_t fh;
+	CUfileOpcode_t opcode;
+	void *cookie;		/* given back in the event */
+} CUfileIOParams_t;
+
+typedef struct CUfileIOEvents {
+	void *cookie;
+	CUfileStatus_t status;
+	size_t ret;		/* bytes, or the negative of an error */
+} CUfileIOEvents_t;
+
+typedef void *CUfileBatchHandle_t;
+
+/* Flags of cuFileStreamRegister(): what is read when the call is made. */
+#define CU_FILE_STREAM_FIXED_BUF_OFFSET 1
+#define CU_FILE_STREAM_FIXED_FILE_OFFSET 2
+#define CU_FILE_STREAM_FIXED_FILE_SIZE 4
+#define CU_FILE_STREAM_PAGE_ALIGNED_INPUTS 8	/* a hint */
+
+#define CUFILE_GPU_UUID_LEN 16
+
+typedef struct CUfileOpCounter {
+	uint64_t ok;
+	uint64_t err;
+} CUfileOpCounter_t;
+
+/* The layout of 1.15 to 1.17 */
+typedef struct CUfileStatsLevel1 {
+	CUfileOpCounter_t read_ops;
+	CUfileOpCounter_t write_ops;
+	CUfileOpCounter_t hdl_register_ops;
+	CUfileOpCounter_t hdl_deregister_ops;
+	CUfileOpCounter_t buf_register_ops;
+	CUfileOpCounter_t buf_deregister_ops;
+	uint64_t read_bytes;
+	uint64_t write_bytes;
+	uint64_t read_bw_bytes_per_sec;
+	uint64_t write_bw_bytes_per_sec;
+	uint64_t read_lat_avg_us;
+	uint64_t write_lat_avg_us;
+	uint64_t read_ops_per_sec;
+	uint64_t write_ops_per_sec;
+	uint64_t read_lat_sum_us;
+	uint64_t write_lat_sum_us;
+	CUfileOpCounter_t batch_submit_ops;
+	CUfileOpCounter_t batch_complete_ops;
+	CUfileOpCounter_t batch_setup_ops;
+	CUfileOpCounter_t batch_cancel_ops;
+	CUfileOpCounter_t batch_destroy_ops;
+	CUfileOpCounter_t batch_enqueued_ops;
+	CUfileOpCounter_t batch_posix_enqueued_ops;	/* entries for threads of the library */
+	CUfileOpCounter_t batch_processed_ops;
+	CUfileOpCounter_t batch_posix_processed_ops;	/* that they have done */
+	CUfileOpCounter_t batch_nvfs_submit_ops;
+	CUfileOpCounter_t batch_p2p_submit_ops;		/* entries for the io_uring */
+	CUfileOpCounter_t batch_aio_submit_ops;
+	CUfileOpCounter_t batch_iouring_submit_ops;	/* the same */
+	CUfileOpCounter_t batch_mixed_io_submit_ops;
+	CUfileOpCounter_t batch_total_submit_ops;
+	uint64_t batch_read_bytes;
+	uint64_t batch_write_bytes;
+	uint64_t batch_read_bw_bytes;
+	uint64_t batch_write_bw_bytes;
+	uint64_t batch_submit_lat_avg_us;
+	uint64_t batch_completion_lat_avg_us;
+	uint64_t batch_submit_ops_per_sec;
+	uint64_t batch_complete_ops_per_sec;
+	uint64_t batch_submit_lat_sum_us;
+	uint64_t batch_completion_lat_sum_us;
+	uint64_t last_batch_read_bytes;
+	uint64_t last_batch_write_bytes;
+} CUfileStatsLevel1_t;
 
 /*
- * Bytes moved; -1 with errno for an error of the system; the negative of a
- * CUfileOpError for everything else.  A read returns fewer bytes at the end of
- * the file, a write when the device is full.
+ * Histograms of sizes: the first field counts those below 4 KiB, field n those
+ * from 4 KiB << (n - 1) to below twice that.
+ */
+typedef struct CUfileStatsLevel2 {
+	CUfileStatsLevel1_t basic;
+	uint64_t read_size_kb_hist[32];
+	uint64_t write_size_kb_hist[32];
+} CUfileStatsLevel2_t;
+
+typedef struct CUfilePerGpuStats {
+	char uuid[CUFILE_GPU_UUID_LEN];
+	uint64_t read_bytes;
+	uint64_t read_bw_bytes_per_sec;
+	/* percent of the time since the start, of all transfers together, up to 100 */
+	uint64_t read_utilization;
+	uint64_t read_duration_us;
+	uint64_t n_total_reads;
+	uint64_t n_p2p_reads;
+	uint64_t n_nvfs_reads;
+	uint64_t n_posix_reads;		/* staged, in whole or in part */
+	uint64_t n_unaligned_reads;	/* offset or size not in whole blocks of the file */
+	uint64_t n_dr_reads;
+	uint64_t n_sparse_regions;
+	uint64_t n_inline_regions;
+	uint64_t n_reads_err;
+	uint64_t writes_bytes;
+	uint64_t write_bw_bytes_per_sec;
+	uint64_t write_utilization;
+	uint64_t write_duration_us;
+	uint64_t n_total_writes;
+	uint64_t n_p2p_writes;
+	uint64_t n_nvfs_writes;
+	uint64_t n_posix_writes;
+	uint64_t n_unaligned_writes;
+	uint64_t n_dr_writes;
+	uint64_t n_writes_err;
+	uint64_t n_mmap;		/* registrations of buffers */
+	uint64_t n_mmap_ok;
+	uint64_t n_mmap_err;
+	uint64_t n_mmap_free;
+	uint64_t reg_bytes;
+} CUfilePerGpuStats_t;
+
+typedef struct CUfileStatsLevel3 {
+	CUfileStatsLevel2_t detailed;
+	uint32_t num_gpus;
+	CUfilePerGpuStats_t per_gpu_stats[16];
+} CUfileStatsLevel3_t;
+
+/**
+ * cuFileDriverOpen - open the library
+ *
+ * Opens are counted: each needs its cuFileDriverClose(). The first reads the
+ * settings (libcufile-peerlane(7) has them) and loads libcuda.so.1. Registering a
+ * file or a buffer, and some others, open the library if nobody has.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_INVALID_PROPS: a setting is wrong; the log names it.
+ * - CU_FILE_PLATFORM_NOT_SUPPORTED: there is no usable CUDA driver.
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: in a child of a process that had it open.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverOpen(void);
+
+/**
+ * cuFileDriverClose_v2 - close the library
+ *
+ * The last close waits for all transfers under way, those of batches and streams
+ * too, and then drops all handles, buffers, batches and streams. Transfers that are
+ * in a stream and have not begun end with -CU_FILE_DRIVER_NOT_INITIALIZED.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: it is not open.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverClose_v2(void);
+
+/**
+ * cuFileDriverClose - close the library
+ *
+ * The same as cuFileDriverClose_v2(), which programs call by this name.
+ *
+ * Return: as cuFileDriverClose_v2()
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverClose(void);
+#define cuFileDriverClose cuFileDriverClose_v2
+
+/**
+ * cuFileUseCount - how often the library is open
+ *
+ * It never fails, and opens nothing.
+ *
+ * Return: opens without their close; 0 when the library is closed.
+ *
+ * Since cuFile 1.2.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+long cuFileUseCount(void);
+
+/**
+ * cuFileDriverGetProperties - limits and abilities
+ * @props: filled in; sizes are in KiB
+ *
+ * CU_FILE_NVME_P2P_SUPPORTED and CU_FILE_P2P_SUPPORTED are set once a transfer of
+ * this process went p2p, and not before: nobody knows it earlier.
+ * The library is opened if nobody has.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: @props is NULL.
+ * - what cuFileDriverOpen() returns
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props);
+
+/**
+ * cuFileDriverSetPollMode - wait by polling
+ * @poll: whether to
+ * @poll_threshold_size: KiB, in steps of 4: up to this size
+ *
+ * Kept and told back by cuFileDriverGetProperties(). A synchronous transfer of this
+ * library sleeps in the kernel, which polls the drive itself where it was set up to.
+ * The library may be closed: then it holds from the next opening on.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_UNSUPPORTED_LIMIT: the size is out of range.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverSetPollMode(bool poll, size_t poll_threshold_size);
+
+/**
+ * cuFileDriverSetMaxDirectIOSize - size of one request to a drive
+ * @max_direct_io_size: KiB, from 64, in steps of 4
+ *
+ * Larger transfers are cut into pieces of this size.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_UNSUPPORTED_LIMIT: it is out of range.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t max_direct_io_size);
+
+/**
+ * cuFileDriverSetMaxCacheSize - GPU memory for the library itself
+ * @max_cache_size: KiB for each GPU, in steps of 4
+ *
+ * Kept and told back. This library takes no GPU memory for itself.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_UNSUPPORTED_LIMIT: it is out of range.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverSetMaxCacheSize(size_t max_cache_size);
+
+/**
+ * cuFileDriverSetMaxPinnedMemSize - limit of mapped GPU memory
+ * @max_pinned_size: KiB, from 64, in steps of 4: of all GPUs together
+ *
+ * What is mapped beyond it is given up for new mappings.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_UNSUPPORTED_LIMIT: it is out of range.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t max_pinned_size);
+
+/**
+ * cuFileGetVersion - version of the interface
+ * @version: 1000 times the major and 10 times the minor number
+ *
+ * The highest version of cuFile of which every public function is here.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: @version is NULL.
+ *
+ * Since cuFile 1.8.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileGetVersion(int *version);
+
+/**
+ * cuFileDriverSetP2PFlags - allow p2p for a kind of storage
+ * @status_flag: which kind
+ * @p2p_flags: CU_FILE_P2P_FLAG_PCI_P2PDMA, or 0, which changes nothing
+ *
+ * Kept until the last close and told back by cuFileDriverGetP2PFlags(). This library
+ * tries p2p for every kind of storage without being told, unless
+ * peerlane.use_pci_p2pdma is off. The library may be closed.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: @status_flag is none, or @p2p_flags has another flag.
+ *
+ * Since cuFile 1.16.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverSetP2PFlags(CUfileDriverStatusFlags_t status_flag,
+				      CUfileP2PFlags_t p2p_flags);
+
+/**
+ * cuFileDriverGetP2PFlags - what was set by cuFileDriverSetP2PFlags()
+ * @status_flag: which kind of storage
+ * @p2p_flags: the flags, 0 when none was set
+ *
+ * What transfers really did, pln_file_stats() tells.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: @status_flag is none, or @p2p_flags is NULL.
+ *
+ * Since cuFile 1.16.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileDriverGetP2PFlags(CUfileDriverStatusFlags_t status_flag,
+				      CUfileP2PFlags_t *p2p_flags);
+
+/**
+ * cuFileGetBARSizeInKB - size of the window into a GPU's memory
+ * @gpuIndex: ordinal of CUDA
+ * @barSize: KiB of BAR1, as the PCI bus tells
+ *
+ * The library is opened if nobody has.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: there is no such GPU, or @barSize is NULL.
+ * - CU_FILE_DEVICE_NOT_FOUND: the GPU is not on this machine's PCI bus.
+ * - what cuFileDriverOpen() returns
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileGetBARSizeInKB(int gpuIndex, size_t *barSize);
+
+/**
+ * cuFileHandleRegister - make a handle of a file
+ * @fh: the handle
+ * @descr: type CU_FILE_HANDLE_TYPE_OPAQUE_FD and an open descriptor, with O_DIRECT or without
+ *
+ * The library keeps descriptors of its own: the program may close its one. The handle
+ * lives until cuFileHandleDeregister() or the last cuFileDriverClose().
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: a bad descriptor or argument.
+ * - CU_FILE_INVALID_FILE_TYPE: neither a regular file nor a block device.
+ * - CU_FILE_INVALID_FILE_OPEN_FLAG: opened with O_APPEND or another such flag.
+ * - CU_FILE_HANDLE_ALREADY_REGISTERED: this descriptor has a handle.
+ * - CU_FILE_IO_NOT_SUPPORTED: another type of handle.
+ * - CU_FILE_GETNEWFD_FAILED: no descriptors are free.
+ * - CU_FILE_NOMEM_ERROR: out of memory, or of handles.
+ * - what cuFileDriverOpen() returns
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh, CUfileDescr_t *descr);
+
+/**
+ * cuFileHandleDeregister - give a handle up
+ * @fh: the handle
+ *
+ * Transfers under way end well, and the file is closed with the last of them. An
+ * unknown handle is passed over.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+void cuFileHandleDeregister(CUfileHandle_t fh);
+
+/**
+ * cuFileBufRegister - tell of memory that transfers will use
+ * @bufPtr_base: its first byte, of a GPU or of the host
+ * @length: its bytes
+ * @flags: 0; others are hints for RDMA storage
+ *
+ * Optional. Transfers that name this base then fail when they go beyond the end.
+ * The memory stays the program's.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no address, or no length.
+ * - CU_FILE_CUDA_POINTER_RANGE_ERROR: it is longer than the memory there.
+ * - CU_FILE_MEMORY_ALREADY_REGISTERED: this base is registered.
+ * - CU_FILE_NOMEM_ERROR: out of memory.
+ * - what cuFileDriverOpen() returns
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileBufRegister(const void *bufPtr_base, size_t length,
+				int flags);
+
+/**
+ * cuFileBufDeregister - end a registration
+ * @bufPtr_base: as registered
+ *
+ * Mappings of the memory are given up.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: NULL.
+ * - CU_FILE_MEMORY_NOT_REGISTERED: it is not registered.
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileBufDeregister(const void *bufPtr_base);
+
+/**
+ * cuFileRead - read from a file into memory
+ * @fh: handle of the file
+ * @bufPtr_base: memory; the base of a registered buffer if it is one
+ * @size: bytes
+ * @file_offset: in the file, in bytes
+ * @bufPtr_offset: from @bufPtr_base, in bytes
+ *
+ * @size may have any alignment; whole blocks go directly, ends are staged.
+ * The memory is of a GPU or of the host. Nothing is ordered with CUDA streams.
+ * It returns fewer bytes at the end of the file.
+ *
+ * Return: bytes moved; -1 with errno for an error of the system; the negative of a
+ * CUfileOpError for anything else. libcufile-peerlane(7) has them.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
  */
 ssize_t cuFileRead(CUfileHandle_t fh, void *bufPtr_base, size_t size,
 		   off_t file_offset, off_t bufPtr_offset);
+
+/**
+ * cuFileWrite - write from memory to a file
+ * @fh: handle of the file
+ * @bufPtr_base: memory; the base of a registered buffer if it is one
+ * @size: bytes
+ * @file_offset: in the file, in bytes
+ * @bufPtr_offset: from @bufPtr_base, in bytes
+ *
+ * @size may have any alignment; whole blocks go directly, ends are staged.
+ * The memory is of a GPU or of the host. Nothing is ordered with CUDA streams.
+ * Nothing is synced to the medium.
+ *
+ * Return: bytes moved; -1 with errno for an error of the system; the negative of a
+ * CUfileOpError for anything else. libcufile-peerlane(7) has them.
+ *
+ * Since cuFile 1.0.
+ *
+ * See also: libcufile-peerlane(7)
+ */
 ssize_t cuFileWrite(CUfileHandle_t fh, const void *bufPtr_base, size_t size,
 		    off_t file_offset, off_t bufPtr_offset);
 
+/**
+ * cuFileReadv - read into pieces of memory in one call
+ * @fh: handle of the file
+ * @iov: pieces of memory, of GPUs or of the host
+ * @iovcnt: how many; one of 0 bytes is passed over
+ * @file_offset: in the file, in bytes
+ * @flags: 0
+ *
+ * The pieces follow each other in the file, and each is moved as by cuFileRead(), one
+ * after the other. A piece that ends within a block leaves the next one unaligned.
+ * They need not be of one GPU.
+ *
+ * Return: bytes moved, fewer where a piece moved fewer or failed after others; as
+ * cuFileRead() when the first one fails, and -CU_FILE_INVALID_VALUE, with nothing moved,
+ * when any is wrong, or @flags is not 0.
+ *
+ * Since cuFile 1.19.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+ssize_t cuFileReadv(CUfileHandle_t fh, const CUfileIOVec_t *iov, size_t iovcnt,
+		    off_t file_offset, unsigned int flags);
+
+/**
+ * cuFileWritev - write from pieces of memory in one call
+ * @fh: handle of the file
+ * @iov: pieces of memory, of GPUs or of the host
+ * @iovcnt: how many; one of 0 bytes is passed over
+ * @file_offset: in the file, in bytes
+ * @flags: 0
+ *
+ * The pieces follow each other in the file, and each is moved as by cuFileWrite(), one
+ * after the other. A piece that ends within a block leaves the next one unaligned.
+ * Another writer may come between two of them.
+ *
+ * Return: bytes moved, fewer where a piece moved fewer or failed after others; as
+ * cuFileWrite() when the first one fails, and -CU_FILE_INVALID_VALUE, with nothing moved,
+ * when any is wrong, or @flags is not 0.
+ *
+ * Since cuFile 1.19.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+ssize_t cuFileWritev(CUfileHandle_t fh, const CUfileIOVec_t *iov, size_t iovcnt,
+		    off_t file_offset, unsigned int flags);
+
+/**
+ * cuFileBatchIOSetUp - make a batch
+ * @batch_idp: the batch
+ * @nr: entries that it holds, from 1 to properties.io_batchsize
+ *
+ * A batch can be submitted to again and again. It lives until cuFileBatchIODestroy()
+ * or the last close. The library is opened if nobody has.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: @batch_idp is NULL, or @nr is out of range.
+ * - CU_FILE_NOMEM_ERROR: out of memory.
+ * - what cuFileDriverOpen() returns
+ *
+ * Since cuFile 1.6.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileBatchIOSetUp(CUfileBatchHandle_t *batch_idp, unsigned int nr);
+
+/**
+ * cuFileBatchIOSubmit - start transfers
+ * @batch_idp: the batch
+ * @nr: entries of @iocbp
+ * @iocbp: the transfers, in any order; not used after the call
+ * @flags: 0; others have no effect
+ *
+ * It does not wait for them. What p2p moves in one piece goes to the drive at once,
+ * up to execution.max_io_queue_depth, at most 4095; peerlane.max_io_threads threads do
+ * the rest.
+ * All or nothing is started. A wrong mode or opcode, an unknown handle, a file not
+ * opened for the direction, no memory,
+ * negative offsets, more than is registered, or more entries than the batch has free
+ * refuse all of them. An entry is free again once its event was taken.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INTERNAL_BATCH_SUBMIT_ERROR: refused, nothing was started; the log has
+ *   the reason at level debug.
+ *
+ * Since cuFile 1.6.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileBatchIOSubmit(CUfileBatchHandle_t batch_idp, unsigned int nr,
+				  CUfileIOParams_t *iocbp, unsigned int flags);
+
+/**
+ * cuFileBatchIOGetStatus - take events of transfers that ended
+ * @batch_idp: the batch
+ * @min_nr: wait for so many, or for all that are under way when they are fewer
+ * @nr: in: events that @iocbp has room for; out: events taken
+ * @iocbp: the events, in the order in which the transfers ended
+ * @timeout: do not wait longer; NULL: no limit
+ *
+ * An event has the cookie of its entry, CUFILE_COMPLETE and the bytes moved,
+ * CUFILE_CANCELED and 0, or CUFILE_FAILED and in ret the negative of an errno or of a
+ * CUfileOpError. Each event is taken once. Several threads may take from one batch.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: @nr or @iocbp is NULL, @min_nr is more than @nr, or @timeout is none.
+ * - CU_FILE_INTERNAL_BATCH_GETSTATUS_ERROR: no such batch.
+ *
+ * Since cuFile 1.6.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileBatchIOGetStatus(CUfileBatchHandle_t batch_idp,
+				     unsigned int min_nr, unsigned int *nr,
+				     CUfileIOEvents_t *iocbp,
+				     struct timespec *timeout);
+
+/**
+ * cuFileBatchIOCancel - cancel what has not begun
+ * @batch_idp: the batch
+ *
+ * Entries that nobody has begun end as CUFILE_CANCELED; those that have begun end well.
+ * All of them have events. An unknown batch is passed over.
+ *
+ * Return: CU_FILE_SUCCESS.
+ *
+ * Since cuFile 1.6.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileBatchIOCancel(CUfileBatchHandle_t batch_idp);
+
+/**
+ * cuFileBatchIODestroy - give a batch up
+ * @batch_idp: the batch
+ *
+ * Entries that have not begun are cancelled; the call waits for those that have: after
+ * it, nobody writes to their memory. Events not taken are lost. An unknown batch is
+ * passed over.
+ *
+ * Since cuFile 1.6.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+void cuFileBatchIODestroy(CUfileBatchHandle_t batch_idp);
+
+/**
+ * cuFileReadAsync - read in the order of a stream
+ * @fh: handle of the file
+ * @bufPtr_base: memory, as in cuFileRead()
+ * @size_p: bytes
+ * @file_offset_p: in the file
+ * @bufPtr_offset_p: from @bufPtr_base
+ * @bytes_read_p: set to 0 by the call, and to the result when the transfer ends
+ * @stream: stream, or NULL for the default one
+ *
+ * The transfer begins when what was put into the stream before has ended; what is put
+ * into it later waits for the transfer. @size_p, @file_offset_p and @bufPtr_offset_p are
+ * read then, unless cuFileStreamRegister() said otherwise; they and the result stay the
+ * program's, and must live until then. The result is as of cuFileRead(); -1 stands for
+ * an error of the system. It stays 0 where CUDA gives the stream up before, with an
+ * error or with its context: what CUDA says of the stream comes first.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: a pointer is NULL.
+ * - CU_FILE_HANDLE_NOT_REGISTERED: no such handle.
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ * - CU_FILE_ASYNC_NOT_SUPPORTED: the CUDA driver has no cuLaunchHostFunc(), or the
+ *   stream is being captured into a graph.
+ * - CU_FILE_CUDA_DRIVER_ERROR: the stream does not take it; cu_err says why.
+ * - CU_FILE_NOMEM_ERROR: out of memory or threads.
+ *
+ * Since cuFile 1.7.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileReadAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *size_p,
+			      off_t *file_offset_p, off_t *bufPtr_offset_p,
+			      ssize_t *bytes_read_p, CUstream stream);
+
+/**
+ * cuFileWriteAsync - write in the order of a stream
+ * @fh: handle of the file
+ * @bufPtr_base: memory, as in cuFileWrite()
+ * @size_p: bytes
+ * @file_offset_p: in the file
+ * @bufPtr_offset_p: from @bufPtr_base
+ * @bytes_written_p: set to 0 by the call, and to the result when the transfer ends
+ * @stream: stream, or NULL for the default one
+ *
+ * The transfer begins when what was put into the stream before has ended; what is put
+ * into it later waits for the transfer. @size_p, @file_offset_p and @bufPtr_offset_p are
+ * read then, unless cuFileStreamRegister() said otherwise; they and the result stay the
+ * program's, and must live until then. The result is as of cuFileWrite(); -1 stands for
+ * an error of the system. It stays 0 where CUDA gives the stream up before, with an
+ * error or with its context: what CUDA says of the stream comes first.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: a pointer is NULL.
+ * - CU_FILE_HANDLE_NOT_REGISTERED: no such handle.
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ * - CU_FILE_ASYNC_NOT_SUPPORTED: the CUDA driver has no cuLaunchHostFunc(), or the
+ *   stream is being captured into a graph.
+ * - CU_FILE_CUDA_DRIVER_ERROR: the stream does not take it; cu_err says why.
+ * - CU_FILE_NOMEM_ERROR: out of memory or threads.
+ *
+ * Since cuFile 1.7.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileWriteAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *size_p,
+			      off_t *file_offset_p, off_t *bufPtr_offset_p,
+			      ssize_t *bytes_written_p, CUstream stream);
+
+/**
+ * cuFileStreamRegister - say what the transfers of a stream have fixed
+ * @stream: stream, or NULL for the default one
+ * @flags: of CU_FILE_STREAM_FIXED_BUF_OFFSET, CU_FILE_STREAM_FIXED_FILE_OFFSET,
+ *	CU_FILE_STREAM_FIXED_FILE_SIZE and CU_FILE_STREAM_PAGE_ALIGNED_INPUTS
+ *
+ * Optional. What is fixed is read when a call is made, not when the transfer begins.
+ * The library is opened if nobody has. It lasts until cuFileStreamDeregister(), the end
+ * of the stream or the last close.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: registered already, or an unknown flag.
+ * - CU_FILE_NOMEM_ERROR: out of memory.
+ * - what cuFileDriverOpen() returns
+ *
+ * Since cuFile 1.7.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileStreamRegister(CUstream stream, unsigned int flags);
+
+/**
+ * cuFileStreamDeregister - end it
+ * @stream: as registered
+ *
+ * Transfers in the stream are not waited for.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: it is not registered.
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ *
+ * Since cuFile 1.7.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileStreamDeregister(CUstream stream);
+
+/**
+ * cuFileGetParameterSizeT - a setting
+ * @param: which
+ * @value: its value
+ *
+ * What is in force; of a closed library, what the next opening will take.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no such setting, or @value is NULL.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ *
+ * Since cuFile 1.14.
+ *
+ * See also: libcufile-peerlane(7)
+ */
 CUfileError_t cuFileGetParameterSizeT(CUFileSizeTConfigParameter_t param,
 				      size_t *value);
+
+/**
+ * cuFileGetParameterBool - a setting
+ * @param: which
+ * @value: its value
+ *
+ * What is in force; of a closed library, what the next opening will take.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no such setting, or @value is NULL.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ *
+ * Since cuFile 1.14.
+ *
+ * See also: libcufile-peerlane(7)
+ */
 CUfileError_t cuFileGetParameterBool(CUFileBoolConfigParameter_t param,
-				     bool *value);
+				      bool *value);
+
+/**
+ * cuFileGetParameterString - a setting
+ * @param: which
+ * @desc_str: its value, with a 0 at the end
+ * @len: bytes that there is room for
+ *
+ * What is in force; of a closed library, what the next opening will take.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no such setting, NULL, or no room.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ *
+ * Since cuFile 1.14.
+ *
+ * See also: libcufile-peerlane(7)
+ */
 CUfileError_t cuFileGetParameterString(CUFileStringConfigParameter_t param,
 				       char *desc_str, int len);
+
+/**
+ * cuFileSetParameterSizeT - change a setting
+ * @param: which
+ * @value: its value
+ *
+ * It holds from the next opening on, before file and environment.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no such setting.
+ * - CU_FILE_DRIVER_UNSUPPORTED_LIMIT: out of range.
+ * - CU_FILE_DRIVER_ALREADY_OPEN: the library is open.
+ *
+ * Since cuFile 1.14.
+ *
+ * See also: libcufile-peerlane(7)
+ */
 CUfileError_t cuFileSetParameterSizeT(CUFileSizeTConfigParameter_t param,
 				      size_t value);
+
+/**
+ * cuFileSetParameterBool - change a setting
+ * @param: which
+ * @value: its value
+ *
+ * It holds from the next opening on, before file and environment.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no such setting.
+ * - CU_FILE_DRIVER_ALREADY_OPEN: the library is open.
+ *
+ * Since cuFile 1.14.
+ *
+ * See also: libcufile-peerlane(7)
+ */
 CUfileError_t cuFileSetParameterBool(CUFileBoolConfigParameter_t param,
-				     bool value);
+				      bool value);
+
+/**
+ * cuFileSetParameterString - change a setting
+ * @param: which
+ * @desc_str: its value
+ *
+ * It holds from the next opening on, before file and environment.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no such setting, NULL, too long, or no such level.
+ * - CU_FILE_DRIVER_ALREADY_OPEN: the library is open.
+ *
+ * Since cuFile 1.14.
+ *
+ * See also: libcufile-peerlane(7)
+ */
 CUfileError_t cuFileSetParameterString(CUFileStringConfigParameter_t param,
 				       const char *desc_str);
+
+/**
+ * cuFileGetParameterMinMaxValue - the range of a setting
+ * @param: which
+ * @min_value: least value
+ * @max_value: greatest value
+ *
+ * It does not matter whether the library is open.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no such setting, or a pointer is NULL.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t
+cuFileGetParameterMinMaxValue(CUFileSizeTConfigParameter_t param,
+			      size_t *min_value, size_t *max_value);
+
+/**
+ * cuFileSetParameterPosixPoolSlabArray - sizes of staging buffers in host memory
+ * @size_values: KiB, from 1 to 1048576
+ * @count_values: how many of each size, from 1 to 65536
+ * @len: sizes, from 1 to 8
+ *
+ * They hold from the next opening on, before the file.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: a pointer is NULL, or a value is out of range.
+ * - CU_FILE_DRIVER_ALREADY_OPEN: the library is open.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t
+cuFileSetParameterPosixPoolSlabArray(const size_t *size_values,
+				     const size_t *count_values, int len);
+
+/**
+ * cuFileGetParameterPosixPoolSlabArray - sizes of staging buffers in host memory
+ * @size_values: KiB
+ * @count_values: how many of each size
+ * @len: sizes; as many as there are, neither more nor fewer
+ *
+ * What is in force; of a closed library, what the next opening will take.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: a pointer is NULL, or there are not @len sizes.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t
+cuFileGetParameterPosixPoolSlabArray(size_t *size_values, size_t *count_values,
+				     int len);
+
+/**
+ * cuFileSetParameterGpuBounceBufferSlabArray - sizes of staging buffers in GPU memory
+ * @size_values: KiB, from 1 to 1048576
+ * @count_values: how many of each size, from 1 to 65536
+ * @len: sizes, from 1 to 8
+ *
+ * They hold from the next opening on, before the file. This library has none such:
+ * they are kept and told back.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: a pointer is NULL, or a value is out of range.
+ * - CU_FILE_DRIVER_ALREADY_OPEN: the library is open.
+ *
+ * Since cuFile 1.17.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t
+cuFileSetParameterGpuBounceBufferSlabArray(const size_t *size_values,
+				     const size_t *count_values, int len);
+
+/**
+ * cuFileGetParameterGpuBounceBufferSlabArray - sizes of staging buffers in GPU memory
+ * @size_values: KiB
+ * @count_values: how many of each size
+ * @len: sizes; as many as there are, neither more nor fewer
+ *
+ * What is in force; of a closed library, what the next opening will take.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: a pointer is NULL, or there are not @len sizes.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ *
+ * Since cuFile 1.17.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t
+cuFileGetParameterGpuBounceBufferSlabArray(size_t *size_values, size_t *count_values,
+				     int len);
+
+/**
+ * cuFileSetStatsLevel - how much is counted
+ * @level: 0 nothing, 1 operations and bytes, 2 sizes too, 3 each GPU too
+ *
+ * Before the first opening, or at any time. It goes before profile.cufile_stats of
+ * cufile.json.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: no such level.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileSetStatsLevel(int level);
+
+/**
+ * cuFileGetStatsLevel - how much is counted
+ * @level: see cuFileSetStatsLevel()
+ *
+ * It does not matter whether the library is open.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: @level is NULL.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileGetStatsLevel(int *level);
+
+/**
+ * cuFileStatsStart - count from now on
+ *
+ * The first opening starts it, too, when the level is more than 0. Rates are those of
+ * the time that counted.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ * - CU_FILE_INVALID_VALUE: the level is 0.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileStatsStart(void);
+
+/**
+ * cuFileStatsStop - count no more
+ *
+ * What was counted can still be read, until cuFileStatsReset() or the last close.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileStatsStop(void);
+
+/**
+ * cuFileStatsReset - forget what was counted
+ *
+ * Counting goes on, if it was.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileStatsReset(void);
+
+/**
+ * cuFileGetStatsL1 - operations and bytes
+ * @stats: filled in
+ *
+ * Counters of all threads; not of one moment while others transfer. Fields of paths
+ * that this library does not have are 0. Times are in microseconds. read_ops and
+ * write_ops count all transfers, those of batches and streams too.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ * - CU_FILE_INVALID_VALUE: @stats is NULL, or the level is below 1.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileGetStatsL1(CUfileStatsLevel1_t *stats);
+
+/**
+ * cuFileGetStatsL2 - operations, bytes and sizes
+ * @stats: filled in
+ *
+ * Counters of all threads; not of one moment while others transfer. Fields of paths
+ * that this library does not have are 0. Times are in microseconds. read_ops and
+ * write_ops count all transfers, those of batches and streams too.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ * - CU_FILE_INVALID_VALUE: @stats is NULL, or the level is below 2.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileGetStatsL2(CUfileStatsLevel2_t *stats);
+
+/**
+ * cuFileGetStatsL3 - operations, bytes and sizes, by GPU
+ * @stats: filled in
+ *
+ * Counters of all threads; not of one moment while others transfer. Fields of paths
+ * that this library does not have are 0. Times are in microseconds. read_ops and
+ * write_ops count all transfers, those of batches and streams too.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
+ * - CU_FILE_INVALID_VALUE: @stats is NULL, or the level is below 3.
+ *
+ * Since cuFile 1.15.
+ *
+ * See also: libcufile-peerlane(7)
+ */
+CUfileError_t cuFileGetStatsL3(CUfileStatsLevel3_t *stats);
 
 #ifdef __cplusplus
 }

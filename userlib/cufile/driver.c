@@ -1,35 +1,26 @@
 // SPDX-License-Identifier: MIT
-/* The cuFile calls: driver, handles, buffers, parameters, read and write. */
+/* The cuFile calls: driver, handles, buffers, read and write. */
 #include <limits.h>
 #include <string.h>
 
-#include "internal.h"
+#include "ring.h"
 
 /*
  * The highest cuFile interface of which every call is here, as cuFile counts
- * (1.5 is 1050): batch calls came with 1.6.  Programs that probe for single
- * calls find the newer ones by name.
+ * (1.5 is 1050): functions.list has what came when.  Programs that probe for
+ * single calls find the newer ones by name.
  */
-#define API_VERSION	1050
+#define API_VERSION	1160
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_open;
-static bool closing;		/* from the last close until all is dropped */
+/* From the last close until all is dropped: nobody begins or opens anything. */
+static bool closing;
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
 static _Atomic bool forked;	/* a child of a process that had it open, or nearly */
 static long use_count;
 static unsigned int in_flight;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
-
-static CUfileError_t result(CUfileOpError err)
-{
-	return (CUfileError_t){ .err = err };
-}
-
-static CUfileError_t cuda_result(CUresult r)
-{
-	return (CUfileError_t){ .err = CU_FILE_CUDA_DRIVER_ERROR, .cu_err = r };
-}
 
 static void in_child(void)
 {
@@ -69,17 +60,19 @@ static CUfileOpError open_locked(void)
 		snprintf(file, sizeof(file), "%s/cufile.log",
 			 cfg.text[CUFILE_PARAM_LOG_DIR]);
 	log_setup(log_parse_level(cfg.text[0]), file);
-	/* A prohibition without effect must not look as if it had one. */
-	if (cfg.denylist[0] && !told) {
+	/* A setting without effect must not look as if it had one. */
+	if (cfg.unknown[0] && !told) {
 		told = true;
-		log_line(LOG_NOTICE, "denylist.%s of cufile.json has no effect here",
-			 cfg.denylist);
+		log_line(LOG_NOTICE, "cufile.json has keys that nobody knows: %s",
+			 cfg.unknown);
 	}
 	if (!cu_load(err, sizeof(err))) {
 		log_line(LOG_ERROR, "%s", err);
+		deny_free(&cfg.deny);
 		return CU_FILE_PLATFORM_NOT_SUPPORTED;
 	}
 	config = cfg;
+	count_open();
 	is_open = true;
 	return CU_FILE_SUCCESS;
 }
@@ -99,9 +92,9 @@ static void await_closed(void)
 
 /*
  * Handles and buffers open the library when nobody has.  It stays open until
- * end().
+ * driver_end().
  */
-static CUfileOpError open_and_begin(void)
+CUfileOpError driver_open_and_begin(void)
 {
 	CUfileOpError r = CU_FILE_SUCCESS;
 
@@ -121,7 +114,7 @@ static CUfileOpError open_and_begin(void)
 }
 
 /* A transfer begins, and the library stays open until it ends. */
-static bool begin(void)
+bool driver_begin(void)
 {
 	bool open;
 
@@ -135,7 +128,15 @@ static bool begin(void)
 	return open;
 }
 
-static void end(void)
+/* The caller is in one, so the library is open. */
+void driver_begin_more(unsigned int n)
+{
+	pthread_mutex_lock(&lock);
+	in_flight += n;
+	pthread_mutex_unlock(&lock);
+}
+
+void driver_end(void)
 {
 	pthread_mutex_lock(&lock);
 	if (!--in_flight)
@@ -176,11 +177,24 @@ EXPORT CUfileError_t cuFileDriverClose_v2(void)
 		/* what began before ends well */
 		while (in_flight)
 			pthread_cond_wait(&quiet, &lock);
+		/*
+		 * CUDA may wait here for functions in the program's streams, and
+		 * those of async.c want the lock to see that it is too late.
+		 */
+		pthread_mutex_unlock(&lock);
+		batch_drop_all();
+		stream_drop_all();
+		ring_shutdown();
+		work_shutdown();
 		file_drop_all();
 		buf_drop_all();
+		cache_shutdown();
 		bounce_shutdown();
 		window_drop_all();
 		verdict_forget_all();
+		param_forget();
+		deny_free(&config.deny);
+		pthread_mutex_lock(&lock);
 		closing = false;
 		pthread_cond_broadcast(&closed);
 	}
@@ -222,7 +236,7 @@ EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 
 	if (!props)
 		return result(CU_FILE_INVALID_VALUE);
-	r = open_and_begin();
+	r = driver_open_and_begin();
 	if (r)
 		return result(r);
 	memset(props, 0, sizeof(*props));
@@ -233,8 +247,13 @@ EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 	props->nvfs.max_direct_io_size =
 		config.size[CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB];
 	props->nvfs.dstatusflags = 1u << CU_FILE_NVME_SUPPORTED;
-	if (verdict_p2p_worked())
+	if (verdict_p2p_worked()) {
 		props->nvfs.dstatusflags |= 1u << CU_FILE_NVME_P2P_SUPPORTED;
+		props->fflags |= 1u << CU_FILE_P2P_SUPPORTED;
+	}
+	props->fflags |= 1u << CU_FILE_BATCH_IO_SUPPORTED;
+	if (stream_supported())
+		props->fflags |= 1u << CU_FILE_STREAMS_SUPPORTED;
 	if (config.flag[CUFILE_PARAM_PROPERTIES_USE_POLL_MODE])
 		props->nvfs.dcontrolflags |= 1u << CU_FILE_USE_POLL_MODE;
 	if (config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE])
@@ -247,10 +266,12 @@ EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 		config.size[CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB];
 	props->max_device_pinned_mem_size = (unsigned int)config.size
 		[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB];
+	props->max_batch_io_size = (unsigned int)
+		config.size[CUFILE_PARAM_PROPERTIES_IO_BATCHSIZE];
 	props->max_batch_io_timeout_msecs = (unsigned int)
 		config.size[CUFILE_PARAM_PROPERTIES_BATCH_IO_TIMEOUT_MS];
 	pthread_mutex_unlock(&lock);
-	end();
+	driver_end();
 	return result(CU_FILE_SUCCESS);
 }
 
@@ -321,11 +342,12 @@ EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
 		return result(CU_FILE_IO_NOT_SUPPORTED);
 	if (descr->type != CU_FILE_HANDLE_TYPE_OPAQUE_FD)
 		return result(CU_FILE_INVALID_VALUE);
-	r = open_and_begin();
+	r = driver_open_and_begin();
 	if (r)
 		return result(r);
 	r = file_register(descr->handle.fd, fh);
-	end();
+	count_op(OP_FILE_REGISTER, !r);
+	driver_end();
 	return result(r);
 }
 
@@ -333,7 +355,7 @@ EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
 {
 	NOT_CANCELLED;
 	if (is_open && !forked)
-		file_deregister(fh);
+		count_op(OP_FILE_DEREGISTER, file_deregister(fh));
 }
 
 EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
@@ -352,11 +374,12 @@ EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 		return result(CU_FILE_INVALID_VALUE);
 	if (length > UINTPTR_MAX - (uintptr_t)base)
 		return result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
-	r = open_and_begin();
+	r = driver_open_and_begin();
 	if (r)
 		return result(r);
 	cu_err = mem_of(b.base, &mem);
 	b.device = !cu_err && mem.kind != MEM_HOST;
+	b.gpu = b.device ? mem.gpu : -1;
 	if (b.device)
 		extent = mem_extent(&mem, b.base, length);
 	if (cu_err)
@@ -366,7 +389,9 @@ EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 		ret = result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
 	else	/* windows are mapped when a transfer needs them, of what is there then */
 		ret = result(buf_add(&b));
-	end();
+	count_op(OP_BUF_REGISTER, !ret.err);
+	count_buf(b.gpu, length, !ret.err);
+	driver_end();
 	return ret;
 }
 
@@ -379,8 +404,12 @@ EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 		return result(CU_FILE_INVALID_VALUE);
 	if (!is_open || forked)
 		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
-	if (!buf_remove((uintptr_t)base, &b))
+	if (!buf_remove((uintptr_t)base, &b)) {
+		count_op(OP_BUF_DEREGISTER, false);
 		return result(CU_FILE_MEMORY_NOT_REGISTERED);
+	}
+	count_op(OP_BUF_DEREGISTER, true);
+	count_buf_free(b.gpu);
 	if (b.device)
 		window_drop_range(b.base, b.length);
 	return result(CU_FILE_SUCCESS);
@@ -388,36 +417,49 @@ EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 
 /* ---- data ---- */
 
-static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
-			off_t off, off_t buf_off, bool write)
+bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off)
 {
-	NOT_CANCELLED;
-	int saved = errno;
+	return base && off >= 0 && buf_off >= 0 && size <= SSIZE_MAX &&
+	       off <= (off_t)(INT64_MAX - (int64_t)size) &&
+	       (uintptr_t)base <= UINTPTR_MAX - (uintptr_t)buf_off &&
+	       (uintptr_t)base + (uintptr_t)buf_off <= UINTPTR_MAX - size;
+}
+
+ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
+			off_t buf_off, bool write)
+{
+	if (!driver_may_transfer(base, size, off, buf_off))
+		return -CU_FILE_INVALID_VALUE;
+	if (!size)
+		return 0;
+	return io_run(f, (uintptr_t)base, size, off, buf_off, write);
+}
+
+/* The file, and the library held open, or NULL and why not. */
+static struct file *begin(CUfileHandle_t fh, ssize_t *why)
+{
 	struct file *f;
-	ssize_t r;
 
-	if (!begin()) {
-		errno = CU_FILE_DRIVER_NOT_INITIALIZED;
-		return -CU_FILE_DRIVER_NOT_INITIALIZED;
-	}
-
+	*why = -CU_FILE_DRIVER_NOT_INITIALIZED;
+	if (!driver_begin())
+		return NULL;
+	*why = -CU_FILE_HANDLE_NOT_REGISTERED;
 	f = file_get(fh);
-	if (!f) {
-		r = -CU_FILE_HANDLE_NOT_REGISTERED;
-		goto out;
+	if (!f)
+		driver_end();
+	return f;
+}
+
+/* Of what began with @f, or did not when that is NULL; @saved: errno before. */
+static ssize_t finish(struct file *f, ssize_t r, int saved)
+{
+	if (f) {
+		int err = errno;
+
+		file_put(f);
+		driver_end();
+		errno = err;
 	}
-	if (!base || off < 0 || buf_off < 0 || size > SSIZE_MAX ||
-	    off > (off_t)(INT64_MAX - (int64_t)size) ||
-	    (uintptr_t)base > UINTPTR_MAX - (uintptr_t)buf_off ||
-	    (uintptr_t)base + (uintptr_t)buf_off > UINTPTR_MAX - size)
-		r = -CU_FILE_INVALID_VALUE;
-	else if (!size)
-		r = 0;
-	else
-		r = io_run(f, (uintptr_t)base, size, off, buf_off, write);
-	file_put(f);
-out:
-	end();
 	/*
 	 * NVIDIA's newer libraries return -1 with the cuFile code in errno
 	 * where their manual says the code is returned: serve readers of both.
@@ -427,6 +469,59 @@ out:
 	else if (r != -1)
 		errno = (int)-r;
 	return r;
+}
+
+static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
+			off_t off, off_t buf_off, bool write)
+{
+	NOT_CANCELLED;
+	int saved = errno;
+	struct file *f;
+	ssize_t r;
+
+	f = begin(fh, &r);
+	if (f)
+		r = driver_transfer(f, base, size, off, buf_off, write);
+	return finish(f, r, saved);
+}
+
+/* As readv(2) and writev(2): after some bytes, the next call meets an error. */
+static ssize_t vector(struct file *f, const CUfileIOVec_t *v, size_t n, off_t off,
+		      unsigned int flags, bool write)
+{
+	off_t at = off;
+	ssize_t r = 0;
+	size_t i;
+
+	if ((n && !v) || off < 0 || flags)
+		return -CU_FILE_INVALID_VALUE;
+	for (i = 0; i < n; at += (off_t)v[i++].len)
+		if (v[i].len && !driver_may_transfer(v[i].base, v[i].len, at, 0))
+			return -CU_FILE_INVALID_VALUE;
+	for (i = 0, at = off; i < n; i++) {
+		if (!v[i].len)
+			continue;
+		r = driver_transfer(f, v[i].base, v[i].len, at, 0, write);
+		if (r > 0)
+			at += r;
+		if (r < (ssize_t)v[i].len)
+			break;
+	}
+	return at > off ? at - off : r;
+}
+
+static ssize_t transfer_vector(CUfileHandle_t fh, const CUfileIOVec_t *v, size_t n,
+			       off_t off, unsigned int flags, bool write)
+{
+	NOT_CANCELLED;
+	int saved = errno;
+	struct file *f;
+	ssize_t r;
+
+	f = begin(fh, &r);
+	if (f)
+		r = vector(f, v, n, off, flags, write);
+	return finish(f, r, saved);
 }
 
 EXPORT ssize_t cuFileRead(CUfileHandle_t fh, void *base, size_t size,
@@ -442,10 +537,22 @@ EXPORT ssize_t cuFileWrite(CUfileHandle_t fh, const void *base,
 	return transfer(fh, base, size, file_offset, buf_offset, true);
 }
 
-/* ---- parameters ---- */
+EXPORT ssize_t cuFileReadv(CUfileHandle_t fh, const CUfileIOVec_t *iov,
+			   size_t iovcnt, off_t file_offset, unsigned int flags)
+{
+	return transfer_vector(fh, iov, iovcnt, file_offset, flags, false);
+}
 
-/* What is in force, or would be if the library were opened now. */
-static CUfileOpError current(struct config *cfg)
+EXPORT ssize_t cuFileWritev(CUfileHandle_t fh, const CUfileIOVec_t *iov,
+			    size_t iovcnt, off_t file_offset, unsigned int flags)
+{
+	return transfer_vector(fh, iov, iovcnt, file_offset, flags, true);
+}
+
+/* ---- for others ---- */
+
+/* What is in force, or would be if the library were opened now; no denylist. */
+CUfileOpError driver_config(struct config *cfg)
 {
 	NOT_CANCELLED;
 	CUfileOpError r = CU_FILE_SUCCESS;
@@ -456,89 +563,26 @@ static CUfileOpError current(struct config *cfg)
 	pthread_mutex_lock(&lock);
 	if (is_open) {
 		*cfg = config;
+		memset(&cfg->deny, 0, sizeof(cfg->deny));
 	} else if (!config_load(cfg, err, sizeof(err))) {
 		log_line(LOG_ERROR, "%s", err);
 		r = CU_FILE_DRIVER_INVALID_PROPS;
+	} else {
+		deny_free(&cfg->deny);
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
 }
 
-EXPORT CUfileError_t
-cuFileGetParameterSizeT(CUFileSizeTConfigParameter_t param, size_t *value)
-{
-	struct config cfg;
-	CUfileOpError r;
-
-	if ((unsigned int)param >= 12 || !value)
-		return result(CU_FILE_INVALID_VALUE);
-	r = current(&cfg);
-	if (!r)
-		*value = cfg.size[param];
-	return result(r);
-}
-
-EXPORT CUfileError_t
-cuFileGetParameterBool(CUFileBoolConfigParameter_t param, bool *value)
-{
-	struct config cfg;
-	CUfileOpError r;
-
-	if ((unsigned int)param >= 12 || !value)
-		return result(CU_FILE_INVALID_VALUE);
-	r = current(&cfg);
-	if (!r)
-		*value = cfg.flag[param];
-	return result(r);
-}
-
-EXPORT CUfileError_t
-cuFileGetParameterString(CUFileStringConfigParameter_t param, char *desc_str,
-			 int len)
-{
-	struct config cfg;
-	CUfileOpError r;
-
-	if ((unsigned int)param >= 3 || !desc_str || len <= 0)
-		return result(CU_FILE_INVALID_VALUE);
-	r = current(&cfg);
-	if (r)
-		return result(r);
-	if (strlen(cfg.text[param]) >= (size_t)len)
-		return result(CU_FILE_INVALID_VALUE);
-	strcpy(desc_str, cfg.text[param]);
-	return result(CU_FILE_SUCCESS);
-}
-
-static CUfileOpError settable(void)
+/* May parameters be set? */
+CUfileOpError driver_settable(void)
 {
 	if (forked)
 		return CU_FILE_DRIVER_NOT_INITIALIZED;
 	return is_open ? CU_FILE_DRIVER_ALREADY_OPEN : CU_FILE_SUCCESS;
 }
 
-EXPORT CUfileError_t
-cuFileSetParameterSizeT(CUFileSizeTConfigParameter_t param, size_t value)
+bool driver_is_open(void)
 {
-	CUfileOpError r = settable();
-
-	return result(r ? r : config_set_size((unsigned int)param, value));
-}
-
-EXPORT CUfileError_t
-cuFileSetParameterBool(CUFileBoolConfigParameter_t param, bool value)
-{
-	CUfileOpError r = settable();
-
-	return result(r ? r : config_set_flag((unsigned int)param, value));
-}
-
-EXPORT CUfileError_t
-cuFileSetParameterString(CUFileStringConfigParameter_t param,
-			 const char *desc_str)
-{
-	CUfileOpError r = settable();
-
-	return result(r ? r : config_set_text((unsigned int)param,
-					      desc_str));
+	return is_open && !forked;
 }

@@ -299,6 +299,7 @@ static bool take_kept(struct file *f)
 
 CUfileOpError file_register(int fd, CUfileHandle_t *out)
 {
+	const char *denied;
 	CUfileOpError r;
 	struct file *f;
 	struct stat st;
@@ -324,6 +325,7 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 	f->user_fd = fd;
 	f->direct_fd = f->buffered_fd = -1;
 	f->user_direct = flags & O_DIRECT;
+	f->access = flags & O_ACCMODE;
 	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
 	f->ino = st.st_ino;
 	/* our own, so that the program may close its own at any time */
@@ -335,6 +337,9 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 		return CU_FILE_GETNEWFD_FAILED;
 	}
 	alignment(f, f->direct_fd >= 0 ? f->direct_fd : f->fd, &st);
+	denied = deny_file(f->fd, f->dev, S_ISBLK(st.st_mode));
+	if (denied)
+		f->no_direct = denied;
 
 	pthread_mutex_lock(&lock);
 	if (registered(fd)) {
@@ -388,11 +393,31 @@ void file_put(struct file *f)
 	pthread_mutex_lock(&lock);
 	last = !--f->refs;
 	pthread_mutex_unlock(&lock);
-	if (last)
-		bury(f);
+	if (!last)
+		return;
+	cache_forget(f);
+	bury(f);
 }
 
-void file_deregister(CUfileHandle_t fh)
+static void bury_it(struct work *w)
+{
+	bury((struct file *)((char *)w - offsetof(struct file, work)));
+}
+
+void file_put_later(struct file *f)
+{
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	last = !--f->refs;
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		return;
+	f->work.run = bury_it;
+	work_add(&f->work, false);
+}
+
+bool file_deregister(CUfileHandle_t fh)
 {
 	struct file **p, *f = NULL;
 
@@ -405,6 +430,7 @@ void file_deregister(CUfileHandle_t fh)
 	pthread_mutex_unlock(&lock);
 	if (f)
 		file_put(f);
+	return f;
 }
 
 void file_drop_all(void)

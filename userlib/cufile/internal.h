@@ -2,16 +2,25 @@
 /*
  * Inside libcufile: who does what.
  *
- *   driver.c  open and close, properties, parameters
+ *   driver.c  open and close, properties
+ *   param.c   parameters and the like
  *   config.c  cufile.json (json.c), environment, parameters set by call
+ *   deny.c    its denylist, and keys that nobody knows
  *   cu.c      libcuda.so.1 by dlopen(); what a pointer is
  *   handle.c  file handles and registered buffers
- *   io.c      read and write: the choice of the path
- *   verdict.c what is known of p2p between device and GPU, and said about it
+ *   io.c      read and write: the table of paths, and the choice
+ *   p2p.c     the p2p path
+ *   cache.c   the cache path: leases and registrations of the page cache
+ *   batch.c   batches of them
+ *   ring.c    what batches have in an io_uring
+ *   async.c   those in the order of CUDA streams
+ *   work.c    threads that do what is not done by its caller
+ *   verdict.c what is known of paths between device and GPU, and said about p2p
  *   window.c  the p2p path's mappings of GPU memory, a cache with eviction
  *   bounce.c  the bounce path: its two stages, and helper threads
  *   lane.c    its pinned buffers and streams
  *   stats.c   counters and reasons
+ *   count.c   the counters of cuFile's own statistics
  *   log.c     log lines, the kernel's own words
  */
 #ifndef PLN_CUFILE_INTERNAL_H
@@ -68,29 +77,65 @@ bool log_kernel_since(int since, const char *gpu_bdf, char *out, size_t size);
 bool log_kernel_said(uint64_t dev, const char *gpu_bdf, char *out, size_t size);
 
 /* ---- config.c ---- */
+enum deny_list {
+	DENY_DRIVERS, DENY_DEVICES, DENY_MOUNTS, DENY_FILESYSTEMS, DENY_LISTS
+};
+
+struct deny {
+	/* each: strings one behind the other, then an empty one; or NULL */
+	char *items[DENY_LISTS];
+};
+
+#define MAX_SLABS	8
+
+struct slabs {
+	size_t kb[MAX_SLABS];
+	size_t count[MAX_SLABS];
+	unsigned int n;
+};
+
 struct config {
 	/* SetParameter, SizeT, in the order of the enumeration */
 	size_t size[12];
 	bool flag[12];
 	char text[3][256];
 	/* not reachable through parameters */
-	size_t slab_kb[8];
-	size_t slab_count[8];
-	unsigned int slabs;
+	struct slabs slabs;
+	struct slabs gpu_slabs;	/* told back only */
 	size_t window_kb;
 	bool posix_unaligned_writes;
 	bool strict;
-	char denylist[41];	/* a list of it that is not empty, or "" */
+	bool page_cache;
+	size_t page_cache_kb;	/* registered at most */
+	struct deny deny;
+	char unknown[240];	/* keys of the file, or "" */
 };
 
-/* Defaults, file, environment, parameters; false with words in @err. */
+/*
+ * Defaults, file, environment, parameters; false with words in @err.  After true
+ * the caller frees the denylist.
+ */
 bool config_load(struct config *cfg, char *err, size_t size);
 CUfileOpError config_set_size(unsigned int param, size_t value);
 CUfileOpError config_set_flag(unsigned int param, bool value);
 CUfileOpError config_set_text(unsigned int param, const char *value);
 bool config_size_ok(unsigned int param, size_t value);
+void config_size_range(unsigned int param, size_t *min, size_t *max);
+CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
+			       unsigned int len);
 
 extern struct config config;	/* valid while open */
+/* Has it an effect, or is it told back? */
+bool config_has_key(const char *key);
+
+/* ---- deny.c ---- */
+struct json;
+bool deny_take(struct deny *deny, const struct json *root, char *err, size_t size);
+void deny_free(struct deny *deny);
+/* Those that neither this library nor NVIDIA's has, in words. */
+void deny_unknown_keys(const struct json *root, char *list, size_t size);
+/* Why the file must not go directly, or NULL. */
+const char *deny_file(int fd, uint64_t dev, bool block);
 
 /* ---- stats.c ---- */
 struct tally {
@@ -115,13 +160,33 @@ struct gauges {
 	_Atomic uint64_t window_evictions;
 	_Atomic uint64_t window_nospace;
 	_Atomic uint64_t lanes;
+	_Atomic uint64_t cache_windows;
+	_Atomic uint64_t cache_bytes;
+	_Atomic uint64_t leases;
+	_Atomic uint64_t leases_broken;
 };
 
 extern struct tally stats_total;
 extern struct gauges stats_gauges;
 
+/* ---- work.c ---- */
+/* Part of what is to be done; run() may free it. */
+struct work {
+	struct work *next;
+	void (*run)(struct work *w);
+};
+
+/* There is a thread to do it, or could be made; with the library held open. */
+bool work_ready(void);
+/* @now: before all that is not; a stream waits for it. */
+void work_add(struct work *w, bool now);
+/* Of what is not urgent: nobody has begun it, and nobody will. */
+bool work_remove(struct work *w);
+void work_shutdown(void);
+
 /* ---- handle.c ---- */
 struct file {
+	struct work work;	/* to be closed */
 	struct file *next;	/* of those closed by the program, but kept */
 	uint64_t value;		/* what the program holds */
 	unsigned int refs;	/* under the table's lock */
@@ -130,6 +195,7 @@ struct file {
 	int fd;			/* our duplicate of the program's: not for data */
 	int direct_fd;		/* O_DIRECT, or -1 */
 	int buffered_fd;	/* without O_DIRECT, or -1 */
+	int access;		/* O_RDONLY, O_WRONLY or O_RDWR */
 	bool user_direct;	/* the program's own has O_DIRECT */
 	int direct_errno;	/* why there is no direct_fd */
 	const char *no_direct;	/* why O_DIRECT is not what it says, or NULL */
@@ -140,19 +206,32 @@ struct file {
 	uint32_t mem_align;
 	uint64_t dev;		/* device that holds the data */
 	uint64_t ino;
+	/* of cache.c, the latter under its lock */
+	_Atomic int fs;
+	struct lease *lease;
+	time_t lease_after;	/* none is asked for before then */
+	const char *lease_why;	/* there was none to be had, or no more */
+	bool lease_making;	/* who asks for it writes @lease_why */
+	struct file *making_next;
+	unsigned int pin_failures; /* in a row */
+	time_t pin_after;	/* no registration is tried before then */
+	char pin_why[PLN_FILE_REASON_MAX / 4];
 	struct tally tally;
 };
 
 CUfileOpError file_register(int fd, CUfileHandle_t *out);
-void file_deregister(CUfileHandle_t fh);
+bool file_deregister(CUfileHandle_t fh);
 struct file *file_get(CUfileHandle_t fh);
 void file_put(struct file *f);
+/* A thread of work.c closes it if need be, which may take long. */
+void file_put_later(struct file *f);
 void file_drop_all(void);
 
 struct buf {
 	uint64_t base;
 	size_t length;
 	bool device;
+	int gpu;		/* -1: host memory */
 };
 
 CUfileOpError buf_add(const struct buf *buf);
@@ -216,6 +295,10 @@ struct xfer {
 void bounce_run(struct xfer *x);
 void bounce_shutdown(void);
 
+/* ---- cache.c ---- */
+void cache_forget(struct file *f);
+void cache_shutdown(void);
+
 /* ---- io.c ---- */
 ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write);
@@ -224,8 +307,71 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 void verdict_forget_all(void);
 bool verdict_p2p_worked(void);	/* for any device and GPU, since the open */
 
-/* driver.c */
+/* ---- driver.c ---- */
 bool driver_is_child(void);
+bool driver_is_open(void);
+CUfileOpError driver_settable(void);
+/* What is in force, or would be if the library were opened now; no denylist. */
+CUfileOpError driver_config(struct config *cfg);
+/*
+ * Between begin and end the library stays open: the last close waits.  begin()
+ * says no when it is closed.
+ */
+CUfileOpError driver_open_and_begin(void);
+bool driver_begin(void);
+void driver_begin_more(unsigned int n);
+void driver_end(void);
+/* Do the arguments of a read or write make sense? */
+bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off);
+/* They are checked, and it is done; as cuFileRead(). */
+ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
+			off_t buf_off, bool write);
+
+static inline CUfileError_t result(CUfileOpError err)
+{
+	return (CUfileError_t){ .err = err };
+}
+
+static inline CUfileError_t cuda_result(int r)
+{
+	return (CUfileError_t){ .err = CU_FILE_CUDA_DRIVER_ERROR,
+				.cu_err = (CUresult)r };
+}
+
+/* ---- param.c ---- */
+void param_forget(void);
+
+/* ---- batch.c and async.c ---- */
+void batch_drop_all(void);
+bool stream_supported(void);
+void stream_drop_all(void);
+/*
+ * For a copy that waits for the default stream, and with it for others.  False:
+ * a transfer is in one of them, and may need what the caller has.  After true
+ * nothing is put into a stream until stream_go_on().
+ */
+bool stream_hold_back(void);
+void stream_go_on(void);
+
+/* ---- count.c ---- */
+enum op {
+	OP_FILE_REGISTER, OP_FILE_DEREGISTER, OP_BUF_REGISTER,
+	OP_BUF_DEREGISTER, OP_BATCH_SUBMIT, OP_BATCH_COMPLETE, OP_BATCH_SETUP,
+	OP_BATCH_CANCEL, OP_BATCH_DESTROY, OP_BATCH_ENQUEUED,
+	OP_BATCH_PROCESSED, OP_BATCH_RING, OP_BATCH_POSIX_ENQUEUED,
+	OP_BATCH_POSIX_PROCESSED, OPS
+};
+
+struct io;
+void count_open(void);
+uint64_t count_now(void);	/* nanoseconds, or 0 when nothing is counted */
+void count_op(enum op op, bool ok);
+void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
+	      uint64_t began);
+void count_buf(int gpu, size_t length, bool ok);
+void count_buf_free(int gpu);
+void count_batch_submit(uint64_t began, size_t read, size_t written);
+void count_batch_done(uint64_t began, size_t bytes, bool write);
 
 static inline int cancel_not_now(void)
 {

@@ -1,39 +1,75 @@
 /* SPDX-License-Identifier: MIT */
-/* A request on its way, and why it goes the way it goes: io.c and verdict.c. */
+/* A request on its way, and why it goes the way it goes: io.c, its back ends and
+ * verdict.c. */
 #ifndef PLN_CUFILE_IO_H
 #define PLN_CUFILE_IO_H
 
 #include "../core/errname.h"
 #include "internal.h"
 
+#define PAGE		KIB(4)
+
+/* What is known of a path between a storage device and a GPU. */
+enum state { UNKNOWN, WORKS, REFUSED };
+
 /* One request on its way. */
 struct io {
 	struct file *f;
 	struct mem mem;
 	bool write;
-	bool untried;		/* p2p, by anybody */
+	enum state state;	/* of p2p, as this request has it */
+	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
 	int since;		/* from log_kernel_now(), or -1 */
 	uint64_t bytes[PLN_PATH_SLOTS];
 	int reason_errno;
 	char reason[PLN_FILE_REASON_MAX];
+	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 };
-
-/* What is known of p2p between a storage device and a GPU. */
-enum state { UNKNOWN, WORKS, REFUSED };
 
 /* Why p2p is not what moves the data of a whole transfer.  NO_ROOM for a
  * mapping, and SHORTAGE of what the system call needs: for now. */
 enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
 	     NO_ROOM, SHORTAGE };
 
-/* Of io's device and GPU; io has the reason of what is refused. */
-enum state verdict_ask(struct io *io);
-void verdict_set(struct io *io, enum state state);
+/* Of a path, and io's device and GPU; io has the reason of what is refused.  A refusal that
+ * has held long enough is UNKNOWN to one request. */
+enum state verdict_ask(struct io *io, unsigned int path);
+void verdict_set(struct io *io, unsigned int path, enum state state);
 /* io's reason is one of this cause: told once for each device and GPU. */
 void verdict_tell(struct io *io, enum cause cause);
 /* io's reason, with an errno or 0. */
 void io_because(struct io *io, int err, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
+/*
+ * What the program gets for a system call that failed after @done bytes: those
+ * bytes, as from read(2) and write(2), or the error.  The next call then meets
+ * it.
+ */
+ssize_t io_system_error(struct io *io, int err, size_t done);
+/* The result of a transfer of which @done bytes went before this part of it. */
+ssize_t io_after(size_t done, ssize_t r);
+/* Back ends: see move_fn in io.c. */
+ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		 size_t *pass);
+ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		   size_t *pass);
+/* As p2p would, but with host memory; *@err: what ended it, or 0. */
+ssize_t bounce_probe(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		     int *err);
+/*
+ * Can p2p move it in one piece, between a device and a GPU of which it is known to
+ * work?  Then *@w is held, and *@host in it is where.
+ */
+bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
+	     struct window **w, char **host);
+/*
+ * Has a request that p2p was to move failed for what no other way could do?  Then
+ * errno is what the program gets.
+ */
+bool io_failed(struct io *io, int err);
+/* It is done, or has failed: for the accounts. */
+void io_account(struct io *io, size_t size, uint64_t off, ssize_t result,
+		uint64_t began);
 /* Adds to io's reason what the kernel says of a refusal. */
 void verdict_kernel_says(struct io *io);
 

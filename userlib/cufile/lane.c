@@ -18,19 +18,19 @@ size_t lane_size(size_t *slab_count)
 	size_t best = 0, least = SIZE_MAX;
 	unsigned int i, at = 0;
 
-	for (i = 0; i < config.slabs; i++) {
-		if (config.slab_kb[i] <= 4096 && config.slab_kb[i] > best) {
-			best = config.slab_kb[i];
+	for (i = 0; i < config.slabs.n; i++) {
+		if (config.slabs.kb[i] <= 4096 && config.slabs.kb[i] > best) {
+			best = config.slabs.kb[i];
 			at = i;
 		}
 	}
 	if (!best)
-		for (i = 0; i < config.slabs; i++)
-			if (config.slab_kb[i] < least) {
-				least = best = config.slab_kb[i];
+		for (i = 0; i < config.slabs.n; i++)
+			if (config.slabs.kb[i] < least) {
+				least = best = config.slabs.kb[i];
 				at = i;
 			}
-	*slab_count = config.slab_count[at];
+	*slab_count = config.slabs.count[at];
 	/* a chunk starts at a multiple of the chunk size, so of a page */
 	return round_up(KIB(best), MIN_CHUNK);
 }

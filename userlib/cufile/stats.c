@@ -11,7 +11,7 @@ struct gauges stats_gauges;
 EXPORT const char *pln_path_name(unsigned int path)
 {
 	static const char *const names[PLN_PATH_COUNT] = {
-		"none", "p2p", "kernel", "coherent", "bounce", "posix",
+		"none", "p2p", "kernel", "coherent", "bounce", "posix", "cache",
 	};
 
 	return path < PLN_PATH_COUNT ? names[path] : "unknown";
@@ -62,6 +62,10 @@ EXPORT int pln_file_stats(void *fh, struct pln_file_stats *stats)
 	now.window_evictions = stats_gauges.window_evictions;
 	now.window_nospace = stats_gauges.window_nospace;
 	now.lanes = stats_gauges.lanes;
+	now.cache_windows = stats_gauges.cache_windows;
+	now.cache_bytes = stats_gauges.cache_bytes;
+	now.leases = stats_gauges.leases;
+	now.leases_broken = stats_gauges.leases_broken;
 	SIZED_OUT(stats, &now);
 	return 0;
 }

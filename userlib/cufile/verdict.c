@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is known of p2p between storage devices and GPUs, and what is said about
- * it: verdicts with their reasons, the kernel's own words, and notices.
+ * What is known of paths between storage devices and GPUs, and what is said about
+ * p2p: verdicts with their reasons, the kernel's own words, and notices.
  */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 #include "io.h"
 
@@ -14,47 +15,80 @@
 
 struct verdict {
 	struct verdict *next;
+	unsigned int path;
 	uint64_t dev;
 	int gpu;
 	unsigned int told;	/* bits: causes */
 	bool asked;		/* the kernel, for what it has said before */
 	char words[PLN_FILE_REASON_MAX / 2];	/* its own */
 	enum state state;
+	/* of a refusal: it holds until then; and for how long it held */
+	time_t until, held;
 	int err;
 	char reason[PLN_FILE_REASON_MAX];
 };
 
+/*
+ * Seconds that a refusal holds: it may have come from a setting, a driver or a
+ * route that has changed since.  Each one in a row holds twice as long.
+ */
+#define HOLD_FIRST	10
+#define HOLD_MOST	640
+
 static pthread_mutex_t verdict_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verdict *verdicts;
 
+static time_t seconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+/* With the lock held: as from now. */
+static void hold(struct verdict *v, time_t seconds)
+{
+	v->held = seconds;
+	v->until = seconds_now() + seconds;
+}
+
 /* With the lock held. */
-static struct verdict *find_verdict(uint64_t dev, int gpu)
+static struct verdict *find_verdict(const struct io *io, unsigned int path)
 {
 	struct verdict *v;
 
 	for (v = verdicts; v; v = v->next)
-		if (v->dev == dev && v->gpu == gpu)
+		if (v->path == path && v->dev == io->f->dev &&
+		    v->gpu == io->mem.gpu)
 			return v;
 	v = calloc(1, sizeof(*v));
 	if (!v)
 		return NULL;
-	v->dev = dev;
-	v->gpu = gpu;
+	v->path = path;
+	v->dev = io->f->dev;
+	v->gpu = io->mem.gpu;
 	v->next = verdicts;
 	verdicts = v;
 	return v;
 }
 
-enum state verdict_ask(struct io *io)
+enum state verdict_ask(struct io *io, unsigned int path)
 {
 	enum state s = UNKNOWN;
 	struct verdict *v;
 
 	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
+	v = find_verdict(io, path);
 	if (v) {
 		s = v->state;
-		if (s == REFUSED) {
+		if (s == REFUSED && seconds_now() >= v->until) {
+			/* one request tries; the others do not wait for it */
+			hold(v, v->held < HOLD_MOST ? 2 * v->held : v->held);
+			s = UNKNOWN;
+		} else if (s == REFUSED && path == PLN_PATH_CACHE) {
+			memcpy(io->no_cache, v->reason, sizeof(io->no_cache));
+		} else if (s == REFUSED) {
 			memcpy(io->reason, v->reason, sizeof(io->reason));
 			io->reason_errno = v->err;
 		}
@@ -63,28 +97,41 @@ enum state verdict_ask(struct io *io)
 	return s;
 }
 
-void verdict_set(struct io *io, enum state state)
+void verdict_set(struct io *io, unsigned int path, enum state state)
 {
+	bool news = false, refused = false, cache = path == PLN_PATH_CACHE;
+	int err = cache ? 0 : io->reason_errno;
 	struct verdict *v;
-	bool news = false;
 
 	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
+	v = find_verdict(io, path);
 	/* of two refusals at once, the one that has the kernel's words is kept */
 	if (v && v->state != WORKS &&
-	    (v->state != state ||
+	    (v->state != state || v->err != err ||
 	     (state == REFUSED && v->words[0] &&
 	      !strstr(v->reason, "; kernel: ")))) {
+		refused = v->state == REFUSED;
 		v->state = state;
-		v->err = io->reason_errno;
+		v->err = err;
 		if (state == REFUSED)
-			memcpy(v->reason, io->reason, sizeof(v->reason));
+			snprintf(v->reason, sizeof(v->reason), "%s",
+				 cache ? io->no_cache : io->reason);
+		if (state == REFUSED && !v->held)
+			hold(v, HOLD_FIRST);
 		news = true;
 	}
 	pthread_mutex_unlock(&verdict_lock);
+	/* of p2p, io.c tells */
+	if (news && state == REFUSED && cache)
+		log_line(LOG_NOTICE, "device %u:%u and GPU %d: no %s: %s",
+			 major(io->f->dev), minor(io->f->dev), io->mem.gpu,
+			 pln_path_name(path), io->no_cache);
+	/* that it does not was said as a notice */
 	if (news && state == WORKS)
-		log_line(LOG_INFO, "device %u:%u and GPU %d: p2p works",
-			 major(io->f->dev), minor(io->f->dev), io->mem.gpu);
+		log_line(refused ? LOG_NOTICE : LOG_INFO,
+			 "device %u:%u and GPU %d: %s works%s",
+			 major(io->f->dev), minor(io->f->dev), io->mem.gpu,
+			 pln_path_name(path), refused ? " now" : "");
 }
 
 bool verdict_p2p_worked(void)
@@ -92,7 +139,8 @@ bool verdict_p2p_worked(void)
 	struct verdict *v;
 
 	pthread_mutex_lock(&verdict_lock);
-	for (v = verdicts; v && v->state != WORKS; v = v->next)
+	for (v = verdicts; v && (v->path != PLN_PATH_P2P || v->state != WORKS);
+	     v = v->next)
 		continue;
 	pthread_mutex_unlock(&verdict_lock);
 	return v;
@@ -111,7 +159,7 @@ void verdict_tell(struct io *io, enum cause cause)
 		return;
 	io->f->told |= bit;
 	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
+	v = find_verdict(io, PLN_PATH_P2P);
 	news = v && !(v->told & 1u << cause);
 	if (v)
 		v->told |= 1u << cause;
@@ -159,7 +207,7 @@ void verdict_kernel_says(struct io *io)
 	size_t n;
 
 	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io->f->dev, io->mem.gpu);
+	v = find_verdict(io, PLN_PATH_P2P);
 	if (v) {
 		old = !v->asked;
 		v->asked = true;

@@ -15,7 +15,7 @@
 #include "unit.h"
 
 /* What goes to a file, and to standard error, of a process that asks, then opens */
-static void deny(const char *json, const char *level, bool file, size_t n_file,
+static void unknown(const char *json, const char *level, bool file, size_t n_file,
 		 size_t n_err)
 {
 	FILE *f = fopen(config, "w");
@@ -44,28 +44,111 @@ static void deny(const char *json, const char *level, bool file, size_t n_file,
 	}
 	waitpid(pid, &status, 0);
 	is(status, 0, json);
-	is((long long)log_count("notice: denylist.mounts of cufile.json has no "
-				"effect here"), (long long)n_file, "in the log file");
+	is((long long)log_count("notice: cufile.json has keys that nobody knows: "
+				"properties.max_dierct_io_size_kb, mistake"), (long long)n_file, "in the log file");
 	strcpy(other, logfile);
 	strcpy(logfile, err);
-	is((long long)log_count("denylist"), (long long)n_err, "on standard error");
+	is((long long)log_count("nobody knows"), (long long)n_err, "on standard error");
 	strcpy(logfile, other);
 	unlink(err);
 }
 
-void test_denylist(void)
+void test_unknown_keys(void)
 {
-	static const char some[] = "{\"denylist\":{\"drivers\":[],"
-		"\"mounts\":[\"/data\"]}}";
+	static const char some[] = "{\"properties\":{\"max_dierct_io_size_kb\":4,"
+		"\"rdma_dev_addr_list\":[]},\"mistake\":1}";
 	char saved[sizeof(other)];
 
 	strcpy(saved, other);
-	deny("{\"denylist\":{\"drivers\":[],\"mounts\":[]}}", NULL, true, 0, 0);
-	deny(some, NULL, true, 1, 0);
-	deny(some, NULL, false, 0, 1);
-	deny(some, "off", false, 0, 0);
-	deny(some, "off", true, 0, 0);
+	unknown("{\"denylist\":{\"drivers\":[],\"mounts\":[]},"
+		"\"fs\":{\"lustre\":{\"posix_gds_min_kb\":0}},"
+		"\"block\":{\"nvme\":{\"use_pci_p2pdma\":true}}}", NULL, true, 0,
+		0);
+	unknown("{\"denylist\":{\"file_systems\":[\"ext4\"]}}", NULL, true, 0, 0);
+	check(log_has("nobody knows: denylist.file_systems"), "a list that is none");
+	unknown("{\"a\\nnotice: b\":1}", NULL, true, 0, 0);
+	check(log_has("nobody knows: a?notice: b"), "a line is one line");
+	unknown(some, NULL, true, 1, 0);
+	unknown(some, NULL, false, 0, 1);
+	unknown(some, "off", false, 0, 0);
+	unknown(some, "off", true, 0, 0);
 	strcpy(other, saved);
+}
+
+/* Where the file system of @name is mounted, and its type. */
+static void mount_of(const char *name, char *point, char *type)
+{
+	char line[1024], at[512], kind[64], *rest;
+	FILE *f = fopen("/proc/self/mountinfo", "r");
+	unsigned int major_n, minor_n;
+	struct stat st;
+
+	if (!f || stat(name, &st))
+		abort();
+	while (fgets(line, sizeof(line), f)) {
+		rest = strstr(line, " - ");
+		if (rest &&
+		    sscanf(line, "%*d %*d %u:%u %*s %511s", &major_n, &minor_n,
+			   at) == 3 && sscanf(rest, " - %63s", kind) == 1 &&
+		    makedev(major_n, minor_n) == st.st_dev &&
+		    !strncmp(name, at, strlen(at))) {
+			strcpy(point, at);
+			strcpy(type, kind);
+		}
+	}
+	fclose(f);
+}
+
+static void denied(const char *list, const char *item, bool hit)
+{
+	char json[KIB(4)], words[64], *data = calloc(1, KIB(64)), *g;
+	struct pln_file_stats s;
+	CUfileHandle_t fh;
+	int fd;
+
+	snprintf(json, sizeof(json), "{\"denylist\":{\"%s\":[\"%s\"]}}", list, item);
+	snprintf(words, sizeof(words), "denylist.%s of cufile.json has", list);
+	fresh(json);
+	fd = make(path, 0, data, KIB(64));
+	fh = reg(fd);
+	g = gpu(KIB(64));
+	is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), json);
+	s = stats_of(fh);
+	is(s.last_path, hit ? PLN_PATH_BOUNCE : PLN_PATH_P2P, "the path");
+	check(!strncmp(s.reason, words, strlen(words)) == hit, "the reason: %s",
+	      s.reason);
+	cuFileHandleDeregister(fh);
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
+void test_denylist(void)
+{
+	char point[512] = "", type[64] = "", slash[KIB(3)] = "";
+	unsigned int i;
+
+	fresh(NULL);
+	close(make(path, 0, "x", 1));
+	mount_of(path, point, type);
+	if (!point[0]) {
+		check(true, "the mount is not to be seen # SKIP");
+		return;
+	}
+	denied("filesystems", type, true);
+	denied("filesystems", "nofs", false);
+	denied("mounts", point, true);
+	snprintf(slash, sizeof(slash), "%s/", point);
+	denied("mounts", slash, true);
+	denied("mounts", "/nowhere", false);
+	/* long ones, many of them, and none */
+	memset(slash, 'x', 1000);
+	for (i = 0; i < 64; i++)
+		sprintf(slash + strlen(slash), "\", \"/mnt/%u", i);
+	sprintf(slash + strlen(slash), "\", \"\", \"%s", point);
+	denied("mounts", slash, true);
+	denied("devices", "/dev/null", false);
+	denied("drivers", "no_such_driver", false);
 }
 
 /* No compat mode: no file is staged as a whole, ends of files are */
@@ -473,4 +556,59 @@ void test_words_of_two(void)
 	close(fd);
 	gpu_free(g);
 	gpu_free(m.g);
+}
+
+/* One read after @seconds more: how often p2p is tried, and the path taken */
+static void read_later(CUfileHandle_t fh, void *g, int seconds, uint64_t tries,
+		       enum pln_path way)
+{
+	char what[80];
+
+	mock.later += seconds;
+	mock.p2p_calls = 0;
+	snprintf(what, sizeof(what), "%d s later", seconds);
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, what);
+	is((long long)mock.p2p_calls, (long long)tries, "p2p is tried so often");
+	is(stats_of(fh).last_path, way, "and that is the path");
+}
+
+/* A refusal does not hold for ever */
+void test_refused_before(void)
+{
+	static char data[16384];
+	int fd = make(path, 0, data, sizeof(data)), again;
+	char *g = gpu(sizeof(data));
+	CUfileHandle_t fh;
+
+	fresh("{\"logging\": {\"level\": \"NOTICE\"}}");
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	read_later(fh, g, 0, 1, PLN_PATH_BOUNCE);
+	read_later(fh, g, 5, 0, PLN_PATH_BOUNCE);
+	/* asked again, and twice as long after each refusal */
+	read_later(fh, g, 6, 1, PLN_PATH_BOUNCE);
+	read_later(fh, g, 11, 0, PLN_PATH_BOUNCE);
+	mock.p2p_errno = EOPNOTSUPP;
+	read_later(fh, g, 10, 1, PLN_PATH_BOUNCE);
+	check(strstr(stats_of(fh).reason, "EOPNOTSUPP"), "the new reason: %s",
+	      stats_of(fh).reason);
+	read_later(fh, g, 1, 0, PLN_PATH_BOUNCE);
+	check(strstr(stats_of(fh).reason, "EOPNOTSUPP"), "is kept: %s",
+	      stats_of(fh).reason);
+	is(log_count("no p2p"), 1, "it is said once");
+	for (again = 0; again < 8; again++)
+		read_later(fh, g, 641, 1, PLN_PATH_BOUNCE);
+	read_later(fh, g, 630, 0, PLN_PATH_BOUNCE);
+	/* neither verdict: what failed was of that moment */
+	mock.p2p_errno = ENOMEM;
+	mock.p2p_count = 1;
+	read_later(fh, g, 11, 1, PLN_PATH_BOUNCE);
+	mock.p2p_errno = 0;
+	read_later(fh, g, 1, 0, PLN_PATH_BOUNCE);
+	read_later(fh, g, 640, 1, PLN_PATH_P2P);
+	is(log_count("p2p works now"), 1, "that it works is said as well");
+	read_later(fh, g, 0, 1, PLN_PATH_P2P);
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
 }

@@ -47,8 +47,7 @@ struct pln_file_stats stats_of(CUfileHandle_t fh)
 	return s;
 }
 
-/* All settings back, library closed and opened anew. */
-void fresh(const char *json)
+static void open_anew(const char *json)
 {
 	FILE *f;
 
@@ -67,6 +66,18 @@ void fresh(const char *json)
 	}
 	if (cuFileDriverOpen().err)
 		abort();
+}
+
+void fresh(const char *json)
+{
+	unsetenv("PEERLANE_PAGE_CACHE");
+	open_anew(json);
+}
+
+void fresh_cache(const char *json)
+{
+	setenv("PEERLANE_PAGE_CACHE", "1", 1);
+	open_anew(json);
 }
 
 int make(const char *name, int flags, const void *data, size_t n)

@@ -184,3 +184,73 @@ void test_cancel(void)
 	gpu_free(shared_gpu);
 	close(fd);
 }
+
+/* Pieces of memory, of both kinds, one after the other in the file */
+void test_vectors(void)
+{
+	char *data = malloc(MIB(1)), *got = malloc(MIB(1)), *g, *host = malloc(KIB(64));
+	CUfileIOVec_t v[4], one;
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh(NULL);
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	fh = reg(fd);
+	g = gpu(KIB(512));
+	v[0] = (CUfileIOVec_t){ g + KIB(256), KIB(128) };
+	v[1] = (CUfileIOVec_t){ NULL, 0 };
+	v[2] = (CUfileIOVec_t){ host, 1001 };
+	v[3] = (CUfileIOVec_t){ g, KIB(64) };
+	is(cuFileReadv(fh, v, 4, 8192, 0), KIB(192) + 1001, "pieces are read");
+	check(!memcmp(mem(g) + KIB(256), data + 8192, KIB(128)) &&
+	      !memcmp(host, data + 8192 + KIB(128), 1001) &&
+	      !memcmp(mem(g), data + 8192 + KIB(128) + 1001, KIB(64)),
+	      "each from its place");
+	check(stats_of(fh).path[PLN_PATH_P2P].bytes_read >= KIB(128) &&
+	      stats_of(fh).path[PLN_PATH_POSIX].bytes_read == 1001,
+	      "by the path that is right for it");
+	noise(mem(g), KIB(512));
+	noise(host, 1001);
+	is(cuFileWritev(fh, v, 4, 4096, 0), KIB(192) + 1001, "and written");
+	is(pread(fd, got, KIB(192) + 1001, 4096), KIB(192) + 1001, "the file");
+	check(!memcmp(got, mem(g) + KIB(256), KIB(128)) &&
+	      !memcmp(got + KIB(128), host, 1001) &&
+	      !memcmp(got + KIB(128) + 1001, mem(g), KIB(64)), "has them");
+	is(cuFileReadv(fh, v, 4, MIB(1) - KIB(128) - 77, 0), KIB(128) + 77,
+	   "the file ends within a piece");
+	is(cuFileReadv(fh, v, 0, 0, 0), 0, "no pieces");
+	is(cuFileReadv(fh, NULL, 0, 0, 0), 0, "and nowhere");
+	is(cuFileReadv(fh, v + 1, 1, 0, 0), 0, "one of nothing");
+
+	memset(mem(g), 0, KIB(512));
+	is(cuFileReadv(fh, NULL, 1, 0, 0), -5022, "a piece nowhere");
+	is(errno, 5022, "the code is in errno, too");
+	is(cuFileReadv(fh, v, 4, -1, 0), -5022, "a negative offset");
+	is(cuFileReadv(fh, v, 4, 0, 1), -5022, "a flag");
+	v[1].len = 1;
+	is(cuFileReadv(fh, v, 4, 0, 0), -5022, "one without memory");
+	v[1] = (CUfileIOVec_t){ host, INT64_MAX };
+	is(cuFileReadv(fh, v, 4, 0, 0), -5022, "more than a file can have");
+	is(mem(g)[KIB(256)], 0, "of a call that is wrong nothing is moved");
+	is(cuFileReadv((void *)4, v, 4, 0, 0), -5027, "no such file");
+	v[1] = (CUfileIOVec_t){ g + KIB(512), 4096 };
+	is(cuFileReadv(fh, v, 4, 0, 0), KIB(128), "what went before a failure");
+	is(cuFileReadv(fh, v + 1, 3, 0, 0), stats_of(fh).last_error,
+	   "the next call meets it");
+	mock.media_errno = EIO;
+	mock.bad_to = 4096;
+	one = (CUfileIOVec_t){ g, 4096 };
+	is(cuFileReadv(fh, &one, 1, 0, 0), -1, "an error of the system");
+	is(errno, EIO, "with its errno");
+	mock.bad_to = 0;
+	cuFileHandleDeregister(fh);
+	cuFileDriverClose();
+	is(cuFileReadv(fh, &one, 1, 0, 0), -5001, "closed");
+	cuFileDriverOpen();
+	close(fd);
+	gpu_free(g);
+	free(data);
+	free(got);
+	free(host);
+}

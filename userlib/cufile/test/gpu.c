@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +165,8 @@ static void tell_path(CUfileHandle_t fh, const char *what)
 
 	if (!stats_fn || stats_fn(fh, &s))
 		return;
-	printf("# %s: bounce %llu bytes, p2p %llu; %s\n", what,
+	printf("# %s: cache %llu bytes, bounce %llu, p2p %llu; %s\n", what,
+	       (unsigned long long)s.path[PLN_PATH_CACHE].bytes_read,
 	       (unsigned long long)(s.path[PLN_PATH_BOUNCE].bytes_read +
 				    s.path[PLN_PATH_BOUNCE].bytes_written),
 	       (unsigned long long)(s.path[PLN_PATH_P2P].bytes_read +
@@ -314,6 +316,103 @@ static void test_speed(devptr g, int flags, const char *name)
 		}
 	cfHandleDeregister(fh);
 	close(fd);
+}
+
+/*
+ * Readers of a file that nobody can write: its first pass over the page cache, and
+ * further ones.  Each caller has a part of the file and of GPU memory.
+ */
+struct reader {
+	pthread_t thread;
+	CUfileHandle_t fh;
+	void *ctx;
+	devptr g;
+	size_t from, to, len;
+	unsigned int passes;
+	size_t moved;
+	ssize_t r;
+};
+
+static void *read_part(void *arg)
+{
+	struct reader *r = arg;
+	unsigned int pass;
+	size_t at;
+
+	cuCtxSetCurrent(r->ctx);
+	for (pass = 0; pass < r->passes; pass++)
+		for (at = r->from; at + r->len <= r->to; at += r->len) {
+			r->r = cfRead(r->fh, (void *)(uintptr_t)r->g, r->len,
+				      (off_t)at, (off_t)at);
+			if (r->r != (ssize_t)r->len)
+				return NULL;
+			r->moved += r->len;
+		}
+	return NULL;
+}
+
+/* True: all was read. */
+static bool read_passes(CUfileHandle_t fh, void *ctx, devptr g, size_t len,
+			unsigned int callers, unsigned int passes,
+			const char *name)
+{
+	double start = wall(), used = cpu(), t;
+	struct reader r[16];
+	size_t moved = 0;
+	unsigned int i;
+	bool good = true;
+
+	for (i = 0; i < callers; i++) {
+		r[i] = (struct reader){
+			.fh = fh, .ctx = ctx, .g = g, .len = len,
+			.from = size / callers / len * len * i,
+			.to = size / callers / len * len * (i + 1),
+			.passes = passes,
+		};
+		if (pthread_create(&r[i].thread, NULL, read_part, &r[i]))
+			abort();
+	}
+	for (i = 0; i < callers; i++) {
+		pthread_join(r[i].thread, NULL);
+		moved += r[i].moved;
+		good = good && r[i].r == (ssize_t)len;
+	}
+	t = wall() - start;
+	printf("speed read-only    %-5s %6zu KiB  %6.2f GB/s  CPU %.3f s/GB  "
+	       "%u callers\n", name, len >> 10, (double)moved / t / 1e9,
+	       (cpu() - used) / ((double)moved / 1e9), callers);
+	fflush(stdout);
+	return good;
+}
+
+static void test_readers(devptr g, void *ctx)
+{
+	static const size_t len[] = { 4 << 10, 64 << 10, 1 << 20, 16 << 20 };
+	unsigned int i, callers, bad = 0;
+	CUfileHandle_t fh;
+	int fd, err;
+
+	for (callers = 1; callers <= 16; callers += 15)
+		for (i = 0; i < 4; i++) {
+			fd = open(in_path, O_RDONLY);
+			fh = reg(fd, &err);
+			if (fd < 0 || err || size / callers < len[i]) {
+				close(fd);
+				continue;
+			}
+			bad += !read_passes(fh, ctx, g, len[i], callers, 1,
+					    "first");
+			bad += !read_passes(fh, ctx, g, len[i], callers, 4,
+					    "again");
+			tell_path(fh, "read-only");
+			cfHandleDeregister(fh);
+			close(fd);
+		}
+	check(!bad, "readers of a file that nobody can write");
+	memset(back, 0, size);
+	cuMemcpyDtoH_v2(back, g, size);
+	check(crc32c(back, size) == crc32c(data, size),
+	      "GPU memory has the file's CRC32C after them");
 }
 
 /* How the library answers: a table to compare two libraries by. */
@@ -490,6 +589,7 @@ int main(int argc, char **argv)
 	      "the GPU buffer is registered");
 	test_data(g, 0, "page cache");
 	test_data(g, O_DIRECT, "O_DIRECT");
+	test_readers(g, ctx);
 	test_speed(g, 0, "page-cache");
 	test_speed(g, O_DIRECT, "O_DIRECT");
 	cfBufDeregister((void *)(uintptr_t)g);

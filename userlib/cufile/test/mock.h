@@ -21,30 +21,42 @@ struct mock {
 	int mmap_errno;		/* of mapping a dma-buf */
 	int64_t bar1_size;	/* bytes, -1 no limit: ENOSPC beyond */
 	int p2p_errno;		/* of file IO into a mapped dma-buf */
-	int p2p_after;		/* after so many that go well */
-	int p2p_count;		/* for so many, -1 for ever */
+	_Atomic int p2p_after;		/* after so many that go well */
+	_Atomic int p2p_count;		/* for so many, -1 for ever */
 	int host_errno;		/* of O_DIRECT and buffered IO to host memory */
 	uint64_t bad_from, bad_to; /* file range that gives media_errno */
 	int media_errno;
+	int file_errno;		/* of mapping a file that is no dma-buf */
 	int anon_errno;		/* of mapping 1 MiB or more of anonymous memory */
 	int anon_together;	/* such calls that must be under way at once first */
 	size_t short_io;	/* at most so many bytes for each call */
-	size_t odd_write;	/* what the next write by p2p says that it moved */
+	_Atomic size_t odd_write;	/* what the next write by p2p says that it moved */
 	int interrupt;		/* every so many-th call gives EINTR */
 	int copy_error;		/* CUresult of copies */
-	int copy_after;
+	_Atomic int copy_after;
 	bool no_pinning;
+	int register_error;	/* CUresult of registering memory read-only */
+	bool no_read_only;	/* the GPU says that it cannot have such */
 	bool no_revoke;		/* freeing memory leaves its mappings working */
-	unsigned int slow_ms;	/* file IO takes so long */
+	_Atomic unsigned int slow_ms;	/* file IO takes so long */
 	bool no_streams;
-	int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
+	int capture;		/* CUstreamCaptureStatus of all streams */
+	_Atomic int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
 	const char *kernel_line; /* what the kernel says when p2p fails */
 	uint64_t dev;		/* device of all files, 0 what it is */
 	int gpu;		/* number of the GPU that all memory is of */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
+	_Atomic int later;		/* seconds that the monotonic clock is ahead */
+	int stream_turn;	/* stream handles are those of other streams since */
 	_Atomic bool hold_map;	/* who wants a dma-buf waits */
 	_Atomic bool hold_stat;	/* who asks about a file waits */
+	_Atomic bool hold_stream; /* functions in streams wait */
 	_Atomic bool hold_host;	/* the first who reads into host memory waits */
+	_Atomic bool hold_close; /* the first who closes a descriptor waits */
+	_Atomic bool hold_unpin; /* who unregisters waits, as for work of the GPU */
+	_Atomic bool hold_sigset; /* who makes a set of signals waits */
+	_Atomic bool hold_file;	/* who maps a file waits */
+	int unregister_error;	/* CUresult of unregistering memory */
 
 	/* what happened */
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
@@ -55,9 +67,17 @@ struct mock {
 	_Atomic int in_map;	/* waiting for a dma-buf */
 	_Atomic int in_stat;	/* waiting to be told about a file */
 	_Atomic int in_host;	/* waiting to read into host memory */
+	_Atomic int in_close;	/* waiting to close a descriptor */
+	_Atomic int in_settle;	/* waiting for functions in streams */
 	_Atomic uint64_t handles; /* dma-bufs asked for */
 	_Atomic int anon_calls;
 	_Atomic int pinned;	/* registrations of host memory that stand */
+	_Atomic int read_only;	/* those of them that are read-only */
+	_Atomic uint64_t read_only_calls;
+	_Atomic uint64_t unpinned; /* copies from memory that is not registered */
+	_Atomic int in_unpin;	/* waiting to unregister */
+	_Atomic int in_sigset;	/* waiting to make a set of signals */
+	_Atomic int in_file;	/* waiting to map a file */
 };
 
 extern struct mock mock;
@@ -66,8 +86,18 @@ void mock_reset(void);
 /* Two allocations of @size bytes at addresses side by side; the first of them. */
 unsigned long long mock_two(size_t size);
 
+/* The mappings of dma-bufs end, as of memory whose GPU is gone. */
+void mock_revoke(void);
+
 /* Straight to the GPU's memory, for checks. */
 void *mock_memory(unsigned long long ptr);
+
+/*
+ * All functions that were put into streams have returned.  Calls that free or
+ * unpin memory, copy without a stream, or wait for the context, wait for this, as
+ * CUDA's may.
+ */
+void mock_settle(void);
 
 int cuInit(unsigned int flags);
 int cuMemAlloc_v2(unsigned long long *ptr, size_t size);

@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mock.h"
@@ -19,6 +23,7 @@
 #define INVALID_VALUE	1
 #define OUT_OF_MEMORY	2
 #define INVALID_CONTEXT	201
+#define ALREADY_REGISTERED 712
 #define NOT_SUPPORTED	801
 
 struct mock mock;
@@ -38,7 +43,7 @@ static unsigned int memories;
 static uint64_t next_id = 1;
 
 static struct export {
-	bool used;
+	_Atomic bool used;
 	uint64_t id;
 	uint64_t off;
 } exports[MAX];			/* by file descriptor */
@@ -49,7 +54,51 @@ static struct mapping {
 	uint64_t id;
 } mappings[MAX];
 
+/*
+ * Of host memory.  Pages registered read-only are those of that moment: here they
+ * are copied, so that nothing that is written later is seen through them.
+ */
+static struct registration {
+	char *at;
+	size_t len;
+	char *pages;
+} registrations[MAX];
+
+/* Where the GPU finds what is at @p, or NULL: it is not registered. */
+static char *as_registered(char *p)
+{
+	char *found = NULL;
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX && !found; i++) {
+		struct registration *r = &registrations[i];
+
+		if (r->at && p >= r->at && p < r->at + r->len)
+			found = r->pages ? r->pages + (p - r->at) : p;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
 static __thread int current;	/* depth of the context stack */
+
+static void not_in_call(void);
+
+/* Who reads and writes GPU memory at the same time is the program's business. */
+static void of_gpu(void *p, size_t n)
+{
+#ifdef __SANITIZE_THREAD__
+	void AnnotateBenignRaceSized(const char *file, int line,
+				     const volatile void *at, size_t size,
+				     const char *what);
+
+	AnnotateBenignRaceSized(__FILE__, __LINE__, p, n, "GPU memory");
+#else
+	(void)p;
+	(void)n;
+#endif
+}
 
 void mock_reset(void)
 {
@@ -60,7 +109,9 @@ void mock_reset(void)
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
+	mock.unpinned = mock.read_only_calls = 0;
 	mock.in_host = 0;
+	mock.in_close = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -85,22 +136,43 @@ static void real(void)
 	*(void **)&real_pwrite = dlsym(RTLD_NEXT, "pwrite");
 }
 
+int sigaddset(sigset_t *set, int sig)
+{
+	int (*add)(sigset_t *set, int sig);
+
+	mock.in_sigset++;
+	while (mock.hold_sigset)
+		usleep(100);
+	mock.in_sigset--;
+	*(void **)&add = dlsym(RTLD_NEXT, "sigaddset");
+	return add(set, sig);
+}
+
 /* For programs that cannot set the mock's variables */
-static void from_env(const char *name, int *value)
+static int from_env(const char *name, int value)
 {
 	const char *e = getenv(name);
 
-	if (e)
-		*value = (int)strtol(e, NULL, 10);
+	return e ? (int)strtol(e, NULL, 10) : value;
 }
 
 __attribute__((constructor)) static void at_load(void)
 {
 	real();
 	mock_reset();
-	from_env("MOCK_P2P_ERRNO", &mock.p2p_errno);
-	from_env("MOCK_P2P_AFTER", &mock.p2p_after);
-	from_env("MOCK_P2P_COUNT", &mock.p2p_count);
+	mock.p2p_errno = from_env("MOCK_P2P_ERRNO", mock.p2p_errno);
+	mock.p2p_after = from_env("MOCK_P2P_AFTER", mock.p2p_after);
+	mock.p2p_count = from_env("MOCK_P2P_COUNT", mock.p2p_count);
+}
+
+/* Without dlsym(): the sanitizers look at the clock before that can be called. */
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	int r = (int)syscall(SYS_clock_gettime, clock, t);
+
+	if (!r && clock == CLOCK_MONOTONIC)
+		t->tv_sec += mock.later;
+	return r;
 }
 
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
@@ -122,6 +194,16 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		errno = mock.anon_errno;
 		return MAP_FAILED;
 	}
+	if (!e && fd >= 0 && mock.hold_file) {
+		mock.in_file++;
+		while (mock.hold_file)
+			usleep(100);
+		mock.in_file--;
+	}
+	if (!e && fd >= 0 && mock.file_errno) {
+		errno = mock.file_errno;
+		return MAP_FAILED;
+	}
 	if (!e)
 		return real_mmap(addr, len, prot, flags, fd, off);
 	if (mock.mmap_errno) {
@@ -139,6 +221,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	if (p != MAP_FAILED) {
 		for (i = 0; mappings[i].at; i++)
 			continue;
+		of_gpu(p, len);
 		mappings[i] = (struct mapping){ p, len, e->id };
 		mock.bar1_used += (int64_t)len;
 		mock.maps++;
@@ -171,12 +254,15 @@ int close(int fd)
 
 	if (!real_close)
 		*(void **)&real_close = dlsym(RTLD_NEXT, "close");
+	if (mock.hold_close && !mock.in_close++)
+		while (mock.hold_close)
+			usleep(1000);
 	if (fd >= 0 && fd < MAX)
 		exports[fd].used = false;
 	return real_close(fd);
 }
 
-int fstat(int fd, struct stat *st)
+static int about(int fd, struct stat *st)
 {
 	static int (*real_fstat)(int, struct stat *);
 	int r;
@@ -191,6 +277,33 @@ int fstat(int fd, struct stat *st)
 	if (mock.dev)
 		st->st_dev = mock.dev;
 	return r;
+}
+
+int fstat(int fd, struct stat *st)
+{
+	return about(fd, st);
+}
+
+#ifdef __SANITIZE_THREAD__
+/* what its fstat() calls instead */
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstat(int version, int fd, struct stat *st)
+{
+	(void)version;
+	return about(fd, st);
+}
+#endif
+
+void mock_revoke(void)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX; i++)
+		if (mappings[i].at &&
+		    mprotect(mappings[i].at, mappings[i].len, PROT_NONE))
+			abort();
+	pthread_mutex_unlock(&lock);
 }
 
 /* -1: not in a mapped dma-buf; 0: in one of freed memory; 1: in a good one */
@@ -382,6 +495,7 @@ static void back(struct memory *m, size_t size)
 		abort();
 	m->backing = real_mmap(NULL, m->room, PROT_READ | PROT_WRITE,
 			       MAP_SHARED, m->fd, 0);
+	of_gpu(m->backing, m->room);
 	m->start = m->reserved;
 	m->len = size;
 	m->id = next_id++;
@@ -442,6 +556,7 @@ int cuMemFree_v2(unsigned long long ptr)
 	struct memory *m;
 	int r = INVALID_VALUE;
 
+	mock_settle();
 	pthread_mutex_lock(&lock);
 	m = find(ptr);
 	if (m && m->start == ptr) {
@@ -482,7 +597,9 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 	fd = dup(m->fd);
 	if (fd < 0 || fd >= MAX)
 		abort();
-	exports[fd] = (struct export){ true, m->id, ptr - m->start };
+	exports[fd].id = m->id;
+	exports[fd].off = ptr - m->start;
+	exports[fd].used = true;
 	pthread_mutex_unlock(&lock);
 	*(int *)handle = fd;
 	return 0;
@@ -550,6 +667,7 @@ int cuCtxSetCurrent(void *ctx)
 int cuCtxSynchronize(void);
 int cuCtxSynchronize(void)
 {
+	mock_settle();
 	return 0;
 }
 
@@ -585,6 +703,7 @@ int cuDevicePrimaryCtxRetain(void **ctx, int dev)
 int cuCtxPushCurrent_v2(void *ctx);
 int cuCtxPushCurrent_v2(void *ctx)
 {
+	not_in_call();
 	if (ctx != (void *)0xc0de)
 		return INVALID_CONTEXT;
 	current++;
@@ -660,6 +779,10 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	}
 	if (!g || last != g + n - 1)
 		return INVALID_VALUE;
+	if (to_gpu && as_registered(host))
+		host = as_registered(host);
+	else if (to_gpu)
+		mock.unpinned++;
 	if (!s) {
 		memcpy(to_gpu ? (void *)g : host, to_gpu ? host : (void *)g, n);
 		return 0;
@@ -677,12 +800,14 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n);
 int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n)
 {
+	mock_settle();
 	return put_off(NULL, d, (void *)h, n, true);
 }
 
 int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n);
 int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n)
 {
+	mock_settle();
 	return put_off(NULL, d, h, n, false);
 }
 
@@ -724,6 +849,103 @@ int cuStreamSynchronize(void *s)
 	return 0;
 }
 
+/* ---- functions in streams: one thread, one after the other ---- */
+
+static struct call {
+	struct call *next;
+	void (*fn)(void *);
+	void *arg;
+} *calls;
+static unsigned int calling;
+static pthread_t caller;
+static bool have_caller;
+static pthread_cond_t calls_change = PTHREAD_COND_INITIALIZER;
+
+static void *call_all(void *unused)
+{
+	struct call *c;
+
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		while (!calls)
+			pthread_cond_wait(&calls_change, &lock);
+		c = calls;
+		calls = c->next;
+		pthread_mutex_unlock(&lock);
+		while (mock.hold_stream)
+			usleep(100);
+		c->fn(c->arg);
+		free(c);
+		pthread_mutex_lock(&lock);
+		calling--;
+		pthread_cond_broadcast(&calls_change);
+		pthread_mutex_unlock(&lock);
+	}
+	return unused;
+}
+
+/* As with CUDA, such a function must not call it. */
+static void not_in_call(void)
+{
+	if (have_caller && pthread_equal(caller, pthread_self()))
+		abort();
+}
+
+int cuStreamIsCapturing(void *s, int *status);
+int cuStreamIsCapturing(void *s, int *status)
+{
+	(void)s;
+	*status = mock.capture;
+	return 0;
+}
+
+int cuStreamGetId(void *s, unsigned long long *id);
+int cuStreamGetId(void *s, unsigned long long *id)
+{
+	*id = (uintptr_t)s + (unsigned int)mock.stream_turn;
+	return 0;
+}
+
+int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg);
+int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg)
+{
+	struct call *c = malloc(sizeof(*c)), **p;
+
+	if (s == (void *)-1 || !c) {
+		free(c);
+		return INVALID_CONTEXT;
+	}
+	*c = (struct call){ .fn = fn, .arg = arg };
+	pthread_mutex_lock(&lock);
+	for (p = &calls; *p; p = &(*p)->next)
+		continue;
+	*p = c;
+	calling++;
+	if (!have_caller)
+		have_caller = !pthread_create(&caller, NULL, call_all, NULL);
+	pthread_cond_broadcast(&calls_change);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+void mock_settle(void)
+{
+	not_in_call();
+	mock.in_settle++;
+	pthread_mutex_lock(&lock);
+	while (calling)
+		pthread_cond_wait(&calls_change, &lock);
+	pthread_mutex_unlock(&lock);
+	mock.in_settle--;
+}
+
+int cuDeviceGetUuid_v2(char *id, int dev);
+int cuDeviceGetUuid_v2(char *id, int dev)
+{
+	memset(id, 'u' + dev, 16);
+	return 0;
+}
+
 int cuEventCreate(void **e, unsigned int flags);
 int cuEventCreate(void **e, unsigned int flags)
 {
@@ -760,20 +982,77 @@ int cuEventSynchronize(void *e)
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags);
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 {
-	(void)p;
-	(void)n;
-	(void)flags;
+	bool read_only = flags & 8;
+	struct registration *r = NULL;
+	struct iovec from = { p, n }, to;
+	unsigned int i;
+	int err = 0;
+
 	if (mock.no_pinning)
 		return OUT_OF_MEMORY;
-	mock.pinned++;
-	return 0;
+	if (read_only)
+		mock.read_only_calls++;
+	if (read_only && mock.register_error)
+		return mock.register_error;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX; i++) {
+		if (!registrations[i].at)
+			r = &registrations[i];
+		else if ((char *)p < registrations[i].at + registrations[i].len &&
+			 registrations[i].at < (char *)p + n)
+			err = ALREADY_REGISTERED;
+	}
+	to.iov_base = read_only ? real_mmap(NULL, n, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) :
+				  NULL;
+	to.iov_len = n;
+	/* by the kernel: pages that are not there are an error and no signal */
+	if (!err && read_only &&
+	    process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)n)
+		err = INVALID_VALUE;
+	if (err && read_only)
+		real_munmap(to.iov_base, n);
+	if (!err) {
+		*r = (struct registration){ p, n, to.iov_base };
+		if (read_only)
+			mock.read_only++;
+		mock.pinned++;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 int cuMemHostUnregister(void *p);
 int cuMemHostUnregister(void *p)
 {
-	(void)p;
+	unsigned int i;
+
+	mock_settle();
+	mock.in_unpin++;
+	while (mock.hold_unpin)
+		usleep(1000);
+	mock.in_unpin--;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX && registrations[i].at != p; i++)
+		continue;
+	if (i == MAX)
+		abort();
+	if (registrations[i].pages) {
+		real_munmap(registrations[i].pages, registrations[i].len);
+		mock.read_only--;
+	}
+	registrations[i].at = NULL;
 	mock.pinned--;
+	pthread_mutex_unlock(&lock);
+	return mock.unregister_error;
+}
+
+int cuDeviceGetAttribute(int *value, int attr, int dev);
+int cuDeviceGetAttribute(int *value, int attr, int dev)
+{
+	if (dev || attr != 113)
+		return INVALID_VALUE;
+	*value = !mock.no_read_only;
 	return 0;
 }
 

@@ -79,9 +79,12 @@ static void test_driver(void)
 	is((long long)p.nvfs.max_direct_io_size, 8192, "with the size set");
 	check(p.nvfs.dcontrolflags & 1u << CU_FILE_ALLOW_COMPAT_MODE,
 	      "falling back is allowed");
-	check(!(p.fflags & (1u << CU_FILE_BATCH_IO_SUPPORTED |
-			    1u << CU_FILE_STREAMS_SUPPORTED)),
-	      "no batch, no streams, and it says so");
+	check(p.fflags & 1u << CU_FILE_BATCH_IO_SUPPORTED &&
+	      p.fflags & 1u << CU_FILE_STREAMS_SUPPORTED,
+	      "batches and streams, and it says so");
+	check(!(p.fflags & 1u << CU_FILE_P2P_SUPPORTED),
+	      "no p2p before a transfer went so");
+	is(p.max_batch_io_size, 128, "entries of a batch");
 	is(cuFileDriverGetProperties(NULL).err, 5022, "properties to nowhere");
 	is(cuFileDriverSetMaxDirectIOSize(16384).err, 0, "direct IO size");
 	is(cuFileDriverSetMaxDirectIOSize(1).err, 5003, "too small");
@@ -94,7 +97,7 @@ static void test_driver(void)
 	check(p.nvfs.dcontrolflags & 1u << CU_FILE_USE_POLL_MODE &&
 	      p.nvfs.poll_thresh_size == 8, "poll mode is told back");
 	is(cuFileGetVersion(&v).err, 0, "version");
-	is(v, 1050, "the version of which all calls are here");
+	is(v, 1160, "the version of which all calls are here");
 	is(cuFileGetVersion(NULL).err, 5022, "version to nowhere");
 	is(cuFileDriverClose_v2().err, 0, "close");
 	is(cuFileUseCount(), 1, "still open once");
@@ -1620,10 +1623,97 @@ static void test_no_memory(void)
 #endif
 }
 
+/* With one thread at a time, but for helpers of the library */
+static void alone(const char *dir)
+{
+	test_unknown_keys();	/* first: in processes without settings */
+	test_driver();
+	test_config();
+	test_stats();
+	test_handles();
+	test_locks();
+	test_no_descriptors(0, "one descriptor is left: not registered");
+	test_no_descriptors(O_DIRECT, "the same with O_DIRECT");
+	test_no_descriptors_locked();
+	test_foreign_lock();
+	snprintf(other, sizeof(other), "%s/other", dir);
+	test_buffers();
+	test_arguments();
+	test_paths();
+	test_model();
+	test_refusals();
+	test_no_compat();
+	test_denylist();
+	test_stock_file();
+	test_told();
+	test_told_strict();
+	test_kernel_words();
+	test_half_probe();
+	test_refused_before();
+	test_pages();
+	test_two_allocations();
+	test_media();
+	test_odd_write();
+	test_short_write();
+	test_append_later();
+	test_number_again();
+	test_vectors();
+	test_settings_calls();
+	test_many_windows();
+	test_no_id();
+	test_no_dmabuf();
+	test_fork();
+	test_no_memory();
+}
+
+/* What another thread does meanwhile */
+static void together(void)
+{
+	test_told_later();
+	test_words_of_two();
+	test_no_lanes();
+	test_close_open();
+	test_cancel();
+	test_batch();
+	test_batch_errors();
+	test_batch_cancel();
+	test_batch_threads();
+	test_batch_close();
+	test_batch_ring();
+	test_ring_errors();
+	test_ring_waits();
+	test_ring_again();
+	test_most_threads();
+	test_async();
+	test_async_close();
+	test_async_scarce();
+	test_async_first();
+	test_counts();
+	test_windows();
+	test_map_apart();
+	test_cache();
+	test_cache_lease();
+	test_cache_writers();
+	test_cache_budget();
+	test_cache_refused();
+	test_cache_pending();
+	test_cache_fork();
+	test_cache_start();
+	test_cache_fork_early();
+	test_cache_memfd();
+	test_cache_foreign();
+	test_cache_cgroup();
+	test_cache_shorter();
+	test_cache_stands();	/* after it the library counts one for ever */
+	test_threads();
+	test_batch_no_ring();	/* after it there is no ring */
+	test_fork_in_open();
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 2) {
-		fprintf(stderr, "usage: cufile-unit DIR\n");
+	if (argc != 2 && (argc != 3 || strcmp(argv[2], "together"))) {
+		fprintf(stderr, "usage: cufile-unit DIR [together]\n");
 		return 2;
 	}
 	alarm(300);
@@ -1634,49 +1724,9 @@ int main(int argc, char **argv)
 	setenv("CUFILE_LOGFILE_PATH", logfile, 1);
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	signal(SIGPIPE, SIG_IGN);
-	test_denylist();	/* first: in processes without settings */
-	test_driver();
-	test_config();
-	test_stats();
-	test_handles();
-	test_locks();
-	test_no_descriptors(0, "one descriptor is left: not registered");
-	test_no_descriptors(O_DIRECT, "the same with O_DIRECT");
-	test_no_descriptors_locked();
-	test_foreign_lock();
-	snprintf(other, sizeof(other), "%s/other", argv[1]);
-	test_buffers();
-	test_arguments();
-	test_paths();
-	test_model();
-	test_refusals();
-	test_no_compat();
-	test_stock_file();
-	test_told();
-	test_told_strict();
-	test_kernel_words();
-	test_half_probe();
-	test_told_later();
-	test_words_of_two();
-	test_pages();
-	test_two_allocations();
-	test_no_lanes();
-	test_close_open();
-	test_cancel();
-	test_media();
-	test_odd_write();
-	test_short_write();
-	test_append_later();
-	test_number_again();
-	test_windows();
-	test_many_windows();
-	test_map_apart();
-	test_no_id();
-	test_no_dmabuf();
-	test_threads();
-	test_fork();
-	test_fork_in_open();
-	test_no_memory();
+	if (argc == 2)
+		alone(argv[1]);
+	together();
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();
 	printf("1..%u\n", checks);

@@ -22,6 +22,8 @@ void is(long long got, long long want, const char *what);
 struct pln_file_stats stats_of(CUfileHandle_t fh);
 /* All settings back, library closed and opened anew with @json. */
 void fresh(const char *json);
+/* With the cache path, which is off by default */
+void fresh_cache(const char *json);
 /* A file of these bytes, opened to read and write with @flags. */
 int make(const char *name, int flags, const void *data, size_t n);
 CUfileHandle_t reg(int fd);
@@ -46,7 +48,24 @@ void test_map_apart(void);
 void test_no_id(void);
 void test_no_dmabuf(void);
 
+/* cache.c */
+void test_cache(void);
+void test_cache_lease(void);
+void test_cache_writers(void);
+void test_cache_budget(void);
+void test_cache_refused(void);
+void test_cache_pending(void);
+void test_cache_fork(void);
+void test_cache_start(void);
+void test_cache_fork_early(void);
+void test_cache_memfd(void);
+void test_cache_foreign(void);
+void test_cache_cgroup(void);
+void test_cache_shorter(void);
+void test_cache_stands(void);
+
 /* choice.c */
+void test_unknown_keys(void);
 void test_denylist(void);
 void test_no_compat(void);
 void test_stock_file(void);
@@ -56,6 +75,28 @@ void test_kernel_words(void);
 void test_half_probe(void);
 void test_told_later(void);
 void test_words_of_two(void);
+void test_refused_before(void);
+
+/* batch.c */
+void test_batch(void);
+void test_batch_errors(void);
+void test_batch_cancel(void);
+void test_batch_threads(void);
+void test_batch_close(void);
+void test_batch_ring(void);
+void test_batch_no_ring(void);
+void test_ring_errors(void);
+void test_ring_waits(void);
+void test_ring_again(void);
+void test_most_threads(void);
+
+/* async.c */
+void test_async(void);
+void test_async_close(void);
+void test_async_scarce(void);
+void test_async_first(void);
+void test_settings_calls(void);
+void test_counts(void);
 
 /* files.c */
 void test_odd_write(void);
@@ -63,5 +104,6 @@ void test_short_write(void);
 void test_append_later(void);
 void test_number_again(void);
 void test_cancel(void);
+void test_vectors(void);
 
 #endif

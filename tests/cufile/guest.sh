@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: batches and transfers in streams on the emulated GPU: direct, and staged on a kernel without P2PDMA
+# tags: guest cufile p2p
+# tier: check
+# timeout: 240
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/cuda/lib.sh"
+need_file "$BUILD/userlib/tests/cufile-guest"
+
+run() { # NAME KVER ENVIRONMENT
+	boot "$1" "$TOP/scenarios/topologies/same-switch.topo" "$2" 100 <<-SCRIPT
+		#!/bin/sh
+		. /case/lib/guest.sh
+		modprobe nvme
+		must_appear /dev/nvme0n1
+		must mkfs.ext4 -q -F /dev/nvme0n1 65536k
+		mkdir -p /mnt
+		must mount -t ext4 /dev/nvme0n1 /mnt
+		counter() {
+			cat /sys/kernel/debug/peerlane_gpu/*/counters | awk -v name="\$1" '\$1 == name { sum += \$2 } END { print sum + 0 }'
+		}
+		mount -t debugfs none /sys/kernel/debug 2>/dev/null
+		# what is staged here is so by bounce
+		export PEERLANE_PAGE_CACHE=0
+		$3 /usr/lib/peerlane/tests/cufile-guest /mnt
+		for way in read write; do
+			case \$way in
+			read) name=bar1-dma-write ;;
+			write) name=bar1-dma-read ;;
+			esac
+			before=\$(counter \$name)
+			/usr/lib/peerlane/tests/cufile-guest /mnt \$way >/tmp/out || cat /tmp/out
+			echo "# counted \$way \$((\$(counter \$name) - before))"
+		done
+		deny() { # LIST ITEM: the path of a read
+			printf '{"denylist":{"%s":["%s"]}}' "\$1" "\$2" >/tmp/cufile.json
+			echo "# denied \$1 \$2 \$(CUFILE_ENV_PATH_JSON=/tmp/cufile.json peerlane io read --file /mnt/in --gpu 0 \\
+				--size 1M --json 2>/dev/null | tail -n 1 | sed 's/.*"path":"\([^"]*\)".*/\1/')"
+		}
+		deny mounts /mnt
+		deny mounts /
+		deny filesystems ext4
+		deny devices /dev/nvme0n1
+		deny drivers nvme
+		deny drivers virtio_blk
+		umount /mnt
+	SCRIPT
+}
+
+mkdir -p direct.case/lib staged.case/lib
+cp "$TOP/scenarios/lib/guest/guest.sh" direct.case/lib/
+cp "$TOP/scenarios/lib/guest/guest.sh" staged.case/lib/
+run direct 7.2 EXPECT_P2P=1
+counted() { sed -n "s/^# counted $2 //p" "$1/result.log"; }
+check_eq "the drive wrote all of a batch to BAR1" 4194304 "$(counted direct read)"
+check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"
+for each in "mounts /mnt bounce" "mounts / p2p" "filesystems ext4 bounce" "devices /dev/nvme0n1 bounce" \
+	"drivers nvme bounce" "drivers virtio_blk p2p"; do
+	check "denylist: $each" grep -qx "# denied $each" direct/result.log
+done
+run staged 6.12 ""
+check_eq "without P2PDMA it wrote nothing there" 0 "$(counted staged read)"
+finish

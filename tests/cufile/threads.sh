@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: libcufile on a mock of the CUDA driver under the sanitizer that watches threads
+# tags: cufile
+# tier: nightly
+# timeout: 400
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/lib/userlib.sh"
+
+build_userlib cufile threads
+mkdir -p dir
+# The ring's thread stays where the program closed the eventfd that ends it
+TSAN_OPTIONS=report_thread_leaks=0 "$BUILD/userlib/threads/tests/cufile-unit" "$PWD/dir" together >unit.log 2>&1
+ended cufile_threads $? unit.log
+rm -rf dir
+finish

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads and writes in the order of a CUDA stream: a function of the stream gives
+ * the transfer to a thread of work.c and waits for it, so that what follows in
+ * the stream does.  CUDA lets nobody call it from such a function; hence the
+ * thread.  Its own streams do not wait for the program's.
+ */
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+#define FLAGS	(CU_FILE_STREAM_FIXED_BUF_OFFSET | \
+		 CU_FILE_STREAM_FIXED_FILE_OFFSET | \
+		 CU_FILE_STREAM_FIXED_FILE_SIZE | \
+		 CU_FILE_STREAM_PAGE_ALIGNED_INPUTS)
+
+struct order {
+	struct work work;
+	CUfileHandle_t fh;
+	void *base;
+	bool write;
+	unsigned int fixed;
+	size_t size, *size_p;
+	off_t off, *off_p;
+	off_t buf_off, *buf_off_p;
+	ssize_t *result_p;
+	ssize_t result;
+	sem_t done;
+};
+
+static struct stream {
+	struct stream *next;
+	CUstream stream;
+	unsigned long long id;	/* another one where the handle is used again */
+	unsigned int flags;
+} *streams;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * Orders in streams.  One waits for a thread and for buffers; those who have them
+ * must not wait for its stream.
+ */
+static _Atomic unsigned int orders;
+static pthread_rwlock_t held = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+bool stream_hold_back(void)
+{
+	bool none;
+
+	pthread_rwlock_rdlock(&held);
+	none = !orders;
+	if (!none)
+		pthread_rwlock_unlock(&held);
+	return none;
+}
+
+void stream_go_on(void)
+{
+	pthread_rwlock_unlock(&held);
+}
+
+/* Copies of our own are in streams that wait for none of the program's. */
+bool stream_supported(void)
+{
+	return cu.LaunchHostFunc && cu.async;
+}
+
+/* 0: the CUDA driver does not tell. */
+static unsigned long long id_of(CUstream stream)
+{
+	unsigned long long id = 0;
+
+	return cu.StreamGetId && !cu.StreamGetId(stream, &id) ? id : 0;
+}
+
+/* With the lock held. */
+static struct stream **find(CUstream stream)
+{
+	struct stream **p;
+
+	for (p = &streams; *p && (*p)->stream != stream; p = &(*p)->next)
+		continue;
+	return p;
+}
+
+static unsigned int fixed_in(CUstream stream)
+{
+	unsigned long long id = id_of(stream);
+	struct stream *s;
+	unsigned int flags;
+
+	pthread_mutex_lock(&lock);
+	s = *find(stream);
+	flags = s && s->id == id ? s->flags : 0;
+	pthread_mutex_unlock(&lock);
+	return flags;
+}
+
+static void read_fixed(struct order *o, unsigned int which)
+{
+	if (which & CU_FILE_STREAM_FIXED_FILE_SIZE)
+		o->size = *o->size_p;
+	if (which & CU_FILE_STREAM_FIXED_FILE_OFFSET)
+		o->off = *o->off_p;
+	if (which & CU_FILE_STREAM_FIXED_BUF_OFFSET)
+		o->buf_off = *o->buf_off_p;
+}
+
+static void transfer(struct work *w)
+{
+	struct order *o = (struct order *)w;
+	struct file *f = file_get(o->fh);
+
+	o->result = -CU_FILE_HANDLE_NOT_REGISTERED;
+	if (f) {
+		o->result = driver_transfer(f, o->base, o->size, o->off,
+					    o->buf_off, o->write);
+		file_put(f);
+	}
+	sem_post(&o->done);
+}
+
+static void CUDA_CB in_stream(void *arg)
+{
+	struct order *o = arg;
+
+	if (!driver_begin()) {
+		o->result = -CU_FILE_DRIVER_NOT_INITIALIZED;
+	} else {
+		read_fixed(o, ~o->fixed);
+		if (work_ready()) {
+			work_add(&o->work, true);
+			while (sem_wait(&o->done))
+				continue;
+		} else {
+			o->result = -CU_FILE_NOMEM_ERROR;
+		}
+		driver_end();
+	}
+	orders--;
+	__atomic_store_n(o->result_p, o->result, __ATOMIC_RELEASE);
+	sem_destroy(&o->done);
+	free(o);
+}
+
+static CUfileError_t order(const struct order *with, CUstream stream)
+{
+	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	struct order *o;
+	struct file *f;
+	int r;
+
+	if (!with->base || !with->size_p || !with->off_p || !with->buf_off_p ||
+	    !with->result_p)
+		return result(CU_FILE_INVALID_VALUE);
+	if (!stream_supported())
+		return result(CU_FILE_ASYNC_NOT_SUPPORTED);
+	f = file_get(with->fh);
+	if (!f)
+		return result(CU_FILE_HANDLE_NOT_REGISTERED);
+	file_put(f);
+	/* a graph may run the function more than once, or never */
+	r = cu.StreamIsCapturing ? cu.StreamIsCapturing(stream, &capture) : 0;
+	if (r)
+		return cuda_result(r);
+	if (capture != CU_STREAM_CAPTURE_STATUS_NONE)
+		return result(CU_FILE_ASYNC_NOT_SUPPORTED);
+	o = malloc(sizeof(*o));
+	if (!o || !work_ready()) {
+		free(o);
+		return result(CU_FILE_NOMEM_ERROR);
+	}
+	*o = *with;
+	o->work.run = transfer;
+	o->fixed = fixed_in(stream);
+	read_fixed(o, o->fixed);
+	sem_init(&o->done, 0, 0);
+	*o->result_p = 0;
+	pthread_rwlock_wrlock(&held);
+	orders++;
+	pthread_rwlock_unlock(&held);
+	r = cu.LaunchHostFunc(stream, in_stream, o);
+	if (!r)
+		return result(CU_FILE_SUCCESS);
+	orders--;
+	sem_destroy(&o->done);
+	free(o);
+	return cuda_result(r);
+}
+
+static CUfileError_t order_if_open(const struct order *o, CUstream stream)
+{
+	CUfileError_t r;
+
+	if (!driver_begin())
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	r = order(o, stream);
+	driver_end();
+	return r;
+}
+
+EXPORT CUfileError_t cuFileReadAsync(CUfileHandle_t fh, void *bufPtr_base,
+				     size_t *size_p, off_t *file_offset_p,
+				     off_t *bufPtr_offset_p,
+				     ssize_t *bytes_read_p, CUstream stream)
+{
+	NOT_CANCELLED;
+	struct order o = {
+		.fh = fh, .base = bufPtr_base, .size_p = size_p,
+		.off_p = file_offset_p, .buf_off_p = bufPtr_offset_p,
+		.result_p = bytes_read_p,
+	};
+
+	return order_if_open(&o, stream);
+}
+
+EXPORT CUfileError_t cuFileWriteAsync(CUfileHandle_t fh, void *bufPtr_base,
+				      size_t *size_p, off_t *file_offset_p,
+				      off_t *bufPtr_offset_p,
+				      ssize_t *bytes_written_p, CUstream stream)
+{
+	NOT_CANCELLED;
+	struct order o = {
+		.fh = fh, .base = bufPtr_base, .size_p = size_p,
+		.off_p = file_offset_p, .buf_off_p = bufPtr_offset_p,
+		.result_p = bytes_written_p, .write = true,
+	};
+
+	return order_if_open(&o, stream);
+}
+
+/* ---- streams ---- */
+
+EXPORT CUfileError_t cuFileStreamRegister(CUstream stream, unsigned int flags)
+{
+	NOT_CANCELLED;
+	struct stream *s, *old;
+	CUfileOpError r;
+
+	if (flags & ~FLAGS)
+		return result(CU_FILE_INVALID_VALUE);
+	r = driver_open_and_begin();
+	if (r)
+		return result(r);
+	s = malloc(sizeof(*s));
+	if (s)
+		*s = (struct stream){ .stream = stream, .id = id_of(stream),
+				      .flags = flags };
+	pthread_mutex_lock(&lock);
+	old = *find(stream);
+	if (!s) {
+		r = CU_FILE_NOMEM_ERROR;
+	} else if (old && old->id == s->id) {
+		r = CU_FILE_INVALID_VALUE;
+		free(s);
+	} else if (old) {
+		/* that of a stream that is no more */
+		old->id = s->id;
+		old->flags = flags;
+		free(s);
+	} else {
+		s->next = streams;
+		streams = s;
+	}
+	pthread_mutex_unlock(&lock);
+	driver_end();
+	return result(r);
+}
+
+EXPORT CUfileError_t cuFileStreamDeregister(CUstream stream)
+{
+	struct stream **p, *s;
+
+	if (!driver_begin())
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	pthread_mutex_lock(&lock);
+	p = find(stream);
+	s = *p;
+	if (s)
+		*p = s->next;
+	pthread_mutex_unlock(&lock);
+	free(s);
+	driver_end();
+	return result(s ? CU_FILE_SUCCESS : CU_FILE_INVALID_VALUE);
+}
+
+void stream_drop_all(void)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&lock);
+	while ((s = streams)) {
+		streams = s->next;
+		free(s);
+	}
+	pthread_mutex_unlock(&lock);
+}

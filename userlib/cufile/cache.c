@@ -1,0 +1,953 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The cache path: the GPU's copy engine reads the page cache itself.  The cached
+ * pages are mapped and registered with CUDA, read-only; the CPU never touches the
+ * mapping, so a file that becomes shorter is no SIGBUS.
+ *
+ * A registration holds the pages of its moment, and a file that is truncated and
+ * written anew gets others.  So registrations are kept only under a read lease:
+ * before anybody opens the file for writing, or truncates it, the kernel tells the
+ * keeper, a thread, and waits until that has given the lease back.  Without a
+ * lease, a registration is for one read, and made for large ones only.
+ *
+ * cuMemHostUnregister() waits for all work of the context, for kernels and host
+ * functions of the program too (NVIDIA's driver 580 on an H100).  So neither a
+ * reader nor the keeper calls it: another thread does.  A reader whose lease is
+ * given back meanwhile ends with what was there when it began, as read(2) may.
+ */
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "lane.h"
+
+/* What is registered at once under a lease, and of one read without it */
+#define SLOT		MIB(16)
+#define PIECE		MIB(4)
+/* Reads from here on are worth a registration of their own */
+#define LARGE		MIB(4)
+/* Others are copied until so much of a slot was read: it may be read only once */
+#define WORTH(len)	((len) / 8 > KIB(256) ? (len) / 8 : KIB(256))
+#define IDLE_S		5	/* a registration that nobody uses is kept so long */
+#define RETRY_S		1	/* at least, until a refused lease is asked for again */
+#define HELD		16	/* registrations that one read uses at once */
+/* After so many failures in a row a file's registrations are not tried for a while */
+#define FAILURES	3
+#define HOLD_OFF_S	10
+#define POLL_NS		50000000
+/*
+ * Sent to the keeper's thread alone, which waits for it.  By default it is ignored,
+ * it is never turned into SIGIO for lack of memory, and nobody needs it blocked.
+ */
+#define SIGNAL		SIGURG
+
+#ifndef SYS_cachestat
+#define SYS_cachestat	451
+#endif
+#ifndef F2FS_SUPER_MAGIC
+#define F2FS_SUPER_MAGIC 0xF2F52010
+#endif
+
+/* A mapping of a file, or of a part of it */
+struct view {
+	unsigned int refs;	/* pins, and who mapped it */
+	char *map;
+	size_t len;
+};
+
+/* A registration */
+struct pin {
+	struct pin *prev, *next; /* of kept ones, most recently used first */
+	struct view *view;
+	char *at;
+	size_t len;
+	struct slot *slot;	/* that keeps it, or NULL */
+	CUcontext ctx;		/* in which it was made */
+	unsigned long long ctx_id;
+	unsigned int users;
+	time_t used;
+};
+
+struct slot {
+	struct pin *pin;
+	size_t touched;		/* bytes read of it while it had none */
+	bool making;
+};
+
+struct lease {
+	struct lease *next;
+	struct file *file;
+	unsigned int refs;	/* the list's, and readers' */
+	bool broken;
+	struct view *view;	/* all of the file, of which the size is fixed */
+	uint64_t size;
+	size_t slots;
+	struct slot slot[];
+};
+
+/* Of all below, and file.lease; never held across what can wait */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lease *leases;
+static struct file *making;		/* those for which a lease is asked */
+static struct pin *head, *tail;
+static struct pin *doomed;		/* to be unregistered */
+static struct pin *standing;		/* that CUDA did not end */
+static size_t dying;			/* bytes of those, and of those in use */
+static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
+static pthread_t keeper, unpinner;
+static pid_t keeper_tid;
+static bool keeping, unpinning, quit;
+
+static time_t seconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+static void PRINTF_LIKE(2, 3) because(struct io *io, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(io->no_cache, sizeof(io->no_cache), fmt, ap);
+	va_end(ap);
+}
+
+/* ---- mappings and registrations; with the lock held, but where it says so ---- */
+
+static void unlink_pin(struct pin *p)
+{
+	*(p->prev ? &p->prev->next : &head) = p->next;
+	*(p->next ? &p->next->prev : &tail) = p->prev;
+	p->prev = p->next = NULL;
+}
+
+static void to_front(struct pin *p)
+{
+	p->prev = NULL;
+	p->next = head;
+	*(head ? &head->prev : &tail) = p;
+	head = p;
+	p->used = seconds_now();
+}
+
+static void doom(struct pin *p)
+{
+	p->next = doomed;
+	doomed = p;
+	pthread_cond_broadcast(&change);
+}
+
+static void retire(struct pin *p)
+{
+	unlink_pin(p);
+	p->slot->pin = NULL;
+	p->slot->touched = 0;
+	p->slot = NULL;
+	dying += p->len;
+	if (!p->users)
+		doom(p);
+}
+
+static void unuse(struct pin *p)
+{
+	if (!--p->users && !p->slot)
+		doom(p);
+}
+
+/* Without the lock: @v is nobody's any more. */
+static void unmap(struct view *v)
+{
+	munmap(v->map, v->len);
+	free(v);
+}
+
+static void put_view(struct view *v)
+{
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	last = !--v->refs;
+	pthread_mutex_unlock(&lock);
+	if (last)
+		unmap(v);
+}
+
+/* Without the lock. */
+static struct view *map_file(int fd, uint64_t off, size_t len)
+{
+	struct view *v = calloc(1, sizeof(*v));
+	void *p;
+
+	if (!v)
+		return NULL;
+	v->len = round_up(len, PAGE);
+	p = mmap(NULL, v->len, PROT_READ, MAP_SHARED, fd, (off_t)off);
+	if (p == MAP_FAILED) {
+		free(v);
+		return NULL;
+	}
+	/* no page that a registration holds is a child's to copy */
+	madvise(p, v->len, MADV_DONTFORK);
+	v->map = p;
+	v->refs = 1;
+	return v;
+}
+
+/* Without the lock: nothing of it has to be read from the device. */
+static bool cached(int fd, uint64_t off, const char *at, size_t len)
+{
+	struct {
+		uint64_t off, len;
+	} range = { off, len };
+	struct {
+		uint64_t cached, dirty, writeback, evicted, recently;
+	} stat;
+	unsigned char vec[1024];
+	size_t done, n, i;
+
+	if (!syscall(SYS_cachestat, fd, &range, &stat, 0))
+		return stat.cached >= (len + PAGE - 1) / PAGE;
+	/*
+	 * Where the caller neither owns the file nor may write it, cachestat()
+	 * refuses and mincore() says yes to all.
+	 */
+	if (errno != ENOSYS)
+		return false;
+	for (done = 0; done < len; done += n) {
+		n = min_of(len - done, sizeof(vec) * PAGE);
+		if (mincore((char *)at + done, n, vec))
+			return false;
+		for (i = 0; i < (n + PAGE - 1) / PAGE; i++)
+			if (!(vec[i] & 1))
+				return false;
+	}
+	return true;
+}
+
+/* Room for a registration of @len bytes, counted from now on. */
+static bool reserve(struct io *io, size_t len)
+{
+	size_t limit = KIB(config.page_cache_kb);
+	struct pin *p;
+
+	while (head && stats_gauges.cache_bytes - dying + len > limit) {
+		for (p = tail; p && p->users; p = p->prev)
+			continue;
+		if (!p)
+			break;
+		retire(p);
+	}
+	if (stats_gauges.cache_bytes + len > limit) {
+		because(io, "peerlane.max_page_cache_kb is used up");
+		return false;
+	}
+	stats_gauges.cache_bytes += len;
+	return true;
+}
+
+/*
+ * Without the lock: pages [@at, @at + @len) of @v, for which there is room.  In
+ * use, and not kept.
+ */
+static struct pin *pin(struct io *io, struct view *v, char *at, size_t len)
+{
+	struct pin *p = calloc(1, sizeof(*p));
+	int r = CUDA_ERROR_OUT_OF_MEMORY;
+	struct file *f = io->f;
+
+	if (p)
+		r = cu.HostRegister(at, len, CU_MEMHOSTREGISTER_PORTABLE |
+				    CU_MEMHOSTREGISTER_READ_ONLY);
+	if (r)
+		because(io, "the page cache cannot be registered: %s (%d)",
+			cu_name(r), r);
+	/* others may be of the moment, or of this file */
+	if (r == CUDA_ERROR_NOT_SUPPORTED || r == CUDA_ERROR_NOT_PERMITTED)
+		verdict_set(io, PLN_PATH_CACHE, REFUSED);
+	pthread_mutex_lock(&lock);
+	if (!r) {
+		f->pin_failures = 0;
+	} else if (r != CUDA_ERROR_OUT_OF_MEMORY &&
+		   ++f->pin_failures >= FAILURES) {
+		f->pin_after = seconds_now() + HOLD_OFF_S;
+		memcpy(f->pin_why, io->no_cache, sizeof(f->pin_why));
+	}
+	if (r) {
+		stats_gauges.cache_bytes -= len;
+		pthread_mutex_unlock(&lock);
+		free(p);
+		return NULL;
+	}
+	v->refs++;
+	stats_gauges.cache_windows++;
+	dying += len;		/* until somebody keeps it */
+	pthread_mutex_unlock(&lock);
+	p->view = v;
+	p->at = at;
+	p->len = len;
+	p->ctx = io->mem.ctx;
+	p->ctx_id = io->mem.ctx_id;
+	p->users = 1;
+	return p;
+}
+
+static bool alive(const struct pin *p)
+{
+	unsigned long long id = 0;
+
+	return !cu.CtxGetId || (!cu.CtxGetId(p->ctx, &id) && id == p->ctx_id);
+}
+
+/* Without the lock; false: the registration may still stand. */
+static bool unregister(const struct pin *p)
+{
+	bool pushed = alive(p) && !cu.Push(p->ctx);
+	int r = cu.HostUnregister(p->at);
+	CUcontext old;
+
+	if (pushed)
+		cu.Pop(&old);
+	if (!r || r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ||
+	    r == CUDA_ERROR_DEINITIALIZED)
+		return true;
+	log_line(LOG_ERROR, "a registration of the page cache was not ended: "
+		 "%s (%d); its part of the file stays mapped", cu_name(r), r);
+	return false;
+}
+
+static void *unpin_all(void *arg)
+{
+	struct pin *p;
+	bool ended;
+
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		while (!doomed && !quit)
+			pthread_cond_wait(&change, &lock);
+		p = doomed;
+		if (!p)
+			break;
+		doomed = p->next;
+		pthread_mutex_unlock(&lock);
+		/*
+		 * CUDA would take other memory at these addresses for the pages
+		 * of a registration that stands: then the view is never put.
+		 */
+		ended = unregister(p);
+		if (ended)
+			put_view(p->view);
+		pthread_mutex_lock(&lock);
+		dying -= p->len;
+		if (ended) {
+			stats_gauges.cache_bytes -= p->len;
+			stats_gauges.cache_windows--;
+			free(p);
+		} else {
+			p->next = standing;
+			standing = p;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+/* ---- leases ---- */
+
+enum { FS_UNKNOWN, FS_LOCAL, FS_TMPFS, FS_OTHER };
+
+/* With the lock held. */
+static bool unref_lease(struct lease *l)
+{
+	return !--l->refs;
+}
+
+static void free_lease(struct lease *l)
+{
+	put_view(l->view);
+	free(l);
+}
+
+static void put_lease(struct lease *l)
+{
+	bool last;
+
+	pthread_mutex_lock(&lock);
+	last = unref_lease(l);
+	pthread_mutex_unlock(&lock);
+	if (last)
+		free_lease(l);
+}
+
+static bool holds(const struct lease *l)
+{
+	return fcntl(l->file->buffered_fd, F_GETLEASE) == F_RDLCK;
+}
+
+/* With the lock held: nobody begins to use its registrations after this. */
+static bool give_back(struct lease *l)
+{
+	struct lease **at;
+	size_t i;
+
+	for (at = &leases; *at != l; at = &(*at)->next)
+		continue;
+	*at = l->next;
+	l->broken = true;
+	l->file->lease = NULL;
+	l->file->lease_after = seconds_now() + RETRY_S;
+	l->file->lease_why = "somebody wanted to write the file";
+	fcntl(l->file->buffered_fd, F_SETLEASE, F_UNLCK);
+	stats_gauges.leases--;
+	for (i = 0; i < l->slots; i++)
+		if (l->slot[i].pin)
+			retire(l->slot[i].pin);
+	return unref_lease(l);
+}
+
+static void *keep(void *arg)
+{
+	/*
+	 * The program may lose a signal that is pending, by sigaction(2): so leases
+	 * are looked at now and then, too.
+	 */
+	const struct timespec turn = { .tv_nsec = POLL_NS };
+	struct lease *l;
+	struct pin *p;
+	sigset_t set;
+	bool last;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGNAL);
+	pthread_mutex_lock(&lock);
+	keeper_tid = (pid_t)syscall(SYS_gettid);
+	pthread_cond_broadcast(&change);
+	while (!quit) {
+		bool some = leases;
+
+		pthread_mutex_unlock(&lock);
+		sigtimedwait(&set, NULL, some ? &turn : NULL);
+		pthread_mutex_lock(&lock);
+again:
+		for (l = leases; l && holds(l); l = l->next)
+			continue;
+		if (l) {
+			stats_gauges.leases_broken++;
+			last = give_back(l);
+			if (last) {
+				pthread_mutex_unlock(&lock);
+				free_lease(l);
+				pthread_mutex_lock(&lock);
+			}
+			goto again;
+		}
+		while ((p = tail) && !p->users &&
+		       seconds_now() - p->used >= IDLE_S)
+			retire(p);
+	}
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+/* A child has neither the threads nor a use for the leases: they end with us. */
+static void fork_begins(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
+{
+	struct lease *l;
+	struct file *f;
+
+	for (l = leases; l; l = l->next)
+		close(l->file->buffered_fd);
+	for (f = making; f; f = f->making_next)
+		close(f->buffered_fd);
+	leases = NULL;
+	making = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(fork_begins, in_parent, in_child);
+}
+
+/* With the lock held, which it may release: both threads run, or false. */
+static bool start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	sigset_t all, old;
+
+	if (!unpinning || !keeping) {
+		pthread_once(&once, watch_forks);
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		if (!unpinning)
+			unpinning = !pthread_create(&unpinner, NULL, unpin_all,
+						    NULL);
+		if (!keeping) {
+			keeper_tid = 0;
+			keeping = !pthread_create(&keeper, NULL, keep, NULL);
+		}
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	/* others may have made them, and be waiting here */
+	while (keeping && !keeper_tid)
+		pthread_cond_wait(&change, &lock);
+	return unpinning && keeping;
+}
+
+/*
+ * Without the lock, of a file in @making: a lease and a view of the file, or NULL
+ * for io's reason.  @tid: the keeper's.
+ */
+static struct lease *take_lease(struct io *io, pid_t tid)
+{
+	struct file *f = io->f;
+	struct f_owner_ex owner = { F_OWNER_TID, tid };
+	int fd = f->buffered_fd;
+	struct lease *l = NULL;
+	struct view *v = NULL;
+	struct stat st;
+	size_t n;
+
+	if (fd < 0 || fd == f->fd) {
+		f->lease_why = "the file cannot be opened anew";
+		because(io, "no read lease: %s", f->lease_why);
+		return NULL;
+	}
+	/* in this order: a signal without an owner would be SIGIO to the program */
+	if (fcntl(fd, F_SETSIG, SIGNAL) || fcntl(fd, F_SETOWN_EX, &owner) ||
+	    fcntl(fd, F_SETLEASE, F_RDLCK)) {
+		f->lease_why = errno == EAGAIN ? "the file is open for writing" :
+			       strerrordesc_np(errno);
+		because(io, "no read lease: %s", f->lease_why);
+		return NULL;
+	}
+	/*
+	 * The kernel does not count the descriptor that memfd_create() gives among
+	 * the writers.  Such a file never has a name.
+	 */
+	if (f->fs == FS_TMPFS && (fstat(fd, &st) || !st.st_nlink)) {
+		f->lease_why = "the file has no name";
+		because(io, "no read lease: %s", f->lease_why);
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+		return NULL;
+	}
+	/* from here on the size is fixed */
+	if (!fstat(fd, &st) && st.st_size > 0) {
+		n = ((size_t)st.st_size + SLOT - 1) / SLOT;
+		l = calloc(1, sizeof(*l) + n * sizeof(l->slot[0]));
+		v = l ? map_file(fd, 0, (size_t)st.st_size) : NULL;
+	}
+	if (!v) {
+		f->lease_why = "the file cannot be mapped";
+		because(io, "%s: %s", f->lease_why, strerror(errno));
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+		free(l);
+		return NULL;
+	}
+	l->file = f;
+	l->refs = 2;
+	l->view = v;
+	l->size = (uint64_t)st.st_size;
+	l->slots = n;
+	return l;
+}
+
+/* The lease of io's file, held, or NULL for io's reason. */
+static struct lease *get_lease(struct io *io)
+{
+	struct file *f = io->f, **at;
+	struct lease *l;
+	pid_t tid;
+	bool wait;
+
+	pthread_mutex_lock(&lock);
+	tid = keeper_tid;
+	l = f->lease;
+	if (l)
+		l->refs++;
+	wait = f->lease_making || f->lease_after >= seconds_now();
+	if (!l && wait)
+		because(io, "no read lease: %s", f->lease_making ?
+			"another read asks for it" : f->lease_why);
+	if (!l && !wait) {
+		f->lease_making = true;
+		f->making_next = making;
+		making = f;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!l && wait)
+		return NULL;
+	if (l) {
+		/* who was stopped for 45 seconds has lost it without a word */
+		if (!holds(l)) {
+			pthread_mutex_lock(&lock);
+			if (!l->broken) {
+				stats_gauges.leases_broken++;
+				give_back(l);
+			}
+			pthread_mutex_unlock(&lock);
+		}
+		return l;
+	}
+	l = take_lease(io, tid);
+	pthread_mutex_lock(&lock);
+	f->lease_making = false;
+	for (at = &making; *at != f; at = &(*at)->making_next)
+		continue;
+	*at = f->making_next;
+	if (!l) {
+		f->lease_after = seconds_now() + RETRY_S;
+	} else {
+		f->lease = l;
+		l->next = leases;
+		leases = l;
+		stats_gauges.leases++;
+		/* it looks at all of them: this one may be broken already */
+		pthread_kill(keeper, SIGNAL);
+	}
+	pthread_mutex_unlock(&lock);
+	return l;
+}
+
+/* The last reference to a file goes: nobody reads it any more. */
+void cache_forget(struct file *f)
+{
+	struct lease *l;
+	bool last = false;
+
+	pthread_mutex_lock(&lock);
+	l = f->lease;
+	if (l)
+		last = give_back(l);
+	pthread_mutex_unlock(&lock);
+	if (last)
+		free_lease(l);
+}
+
+/* No file is registered any more. */
+void cache_shutdown(void)
+{
+	bool kept, unpinned;
+
+	pthread_mutex_lock(&lock);
+	quit = true;
+	kept = keeping;
+	unpinned = unpinning;
+	pthread_cond_broadcast(&change);
+	pthread_mutex_unlock(&lock);
+	if (kept) {
+		pthread_kill(keeper, SIGNAL);
+		pthread_join(keeper, NULL);
+	}
+	if (unpinned)
+		pthread_join(unpinner, NULL);
+	pthread_mutex_lock(&lock);
+	keeping = unpinning = quit = false;
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- reads ---- */
+
+/*
+ * The registration that holds [@off, @off + @n), which is within a slot; in use.
+ * *@missing: there is none, as the page cache has not all of it.
+ */
+static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
+			    size_t n, bool *missing)
+{
+	struct slot *s = &l->slot[off / SLOT];
+	uint64_t start = round_down(off, SLOT);
+	size_t len = min_of(SLOT, l->size - start);
+	struct pin *p;
+	bool make;
+
+	*missing = false;
+	pthread_mutex_lock(&lock);
+	p = s->pin;
+	if (p && (p->ctx != io->mem.ctx || p->ctx_id != io->mem.ctx_id) &&
+	    !alive(p)) {
+		retire(p);
+		p = NULL;
+	}
+	if (p) {
+		p->users++;
+		unlink_pin(p);
+		to_front(p);
+		pthread_mutex_unlock(&lock);
+		return p;
+	}
+	s->touched += n;
+	make = !l->broken && !s->making &&
+	       (n >= LARGE || s->touched >= WORTH(len));
+	if (!make)
+		because(io, l->broken ? "the read lease was broken" :
+			"too little was read here to be worth a registration");
+	make = make && reserve(io, round_up(len, PAGE));
+	s->making |= make;
+	pthread_mutex_unlock(&lock);
+	if (!make)
+		return NULL;
+	*missing = !cached(l->file->buffered_fd, start, l->view->map + start,
+			   len);
+	if (!*missing) {
+		p = pin(io, l->view, l->view->map + start, round_up(len, PAGE));
+	} else {
+		because(io, "not all of it is in the page cache");
+		stats_gauges.cache_bytes -= round_up(len, PAGE);
+	}
+	pthread_mutex_lock(&lock);
+	s->making = false;
+	s->touched = 0;
+	if (p && !l->broken) {
+		s->pin = p;
+		p->slot = s;
+		dying -= p->len;
+		to_front(p);
+	}
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+/* As much as one without a lease has; for this read. */
+static struct pin *own_pin(struct io *io, struct view *v, size_t at, size_t n)
+{
+	bool room;
+
+	n = round_up(n, PAGE);
+	pthread_mutex_lock(&lock);
+	room = reserve(io, n);
+	pthread_mutex_unlock(&lock);
+	return room ? pin(io, v, v->map + at, n) : NULL;
+}
+
+/*
+ * After bytes that are not to be had: how many of the rest of @len are not, either.
+ * The more there are, the better is the other path.
+ */
+static size_t more_missing(struct lease *l, uint64_t off, size_t len)
+{
+	size_t done = 0, n;
+	bool kept;
+
+	while (done < len) {
+		n = min_of(len - done, SLOT - (off + done) % SLOT);
+		pthread_mutex_lock(&lock);
+		kept = l->broken || l->slot[(off + done) / SLOT].pin;
+		pthread_mutex_unlock(&lock);
+		if (kept || cached(l->file->buffered_fd, off + done,
+				   l->view->map + off + done, n))
+			break;
+		done += n;
+	}
+	return done;
+}
+
+static void release(struct pin **held, unsigned int *n)
+{
+	pthread_mutex_lock(&lock);
+	while (*n)
+		unuse(held[--*n]);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * By what @l keeps or, without a lease, by registrations of @v, in whose first page
+ * the read begins.  Bytes that went; *@pass: as a back end has it.
+ */
+static size_t copy(struct io *io, struct lane *lane, struct lease *l,
+		   struct view *v, uint64_t dev, uint64_t off, size_t len,
+		   size_t *pass)
+{
+	size_t first = l ? off : off % PAGE, total = 0, done = 0, at, n;
+	const size_t unit = l ? SLOT : PIECE;
+	struct pin *held[HELD], *p;
+	unsigned int nr = 0;
+	bool missing;
+	int r = 0;
+
+	while (total < len) {
+		at = first + total;
+		n = min_of(len - total, unit - at % unit);
+		p = l ? kept_pin(io, l, at, n, &missing) :
+			own_pin(io, v, round_down(at, PAGE), n + at % PAGE);
+		if (!p) {
+			*pass = !l ? len - total : missing ? n +
+				more_missing(l, at + n, len - total - n) : n;
+			break;
+		}
+		held[nr++] = p;
+		r = cu.HtoDAsync(dev + total, v->map + at, n, lane->stream);
+		if (r)
+			break;
+		total += n;
+		if (nr < HELD && total < len)
+			continue;
+		r = cu.StreamSync(lane->stream);
+		if (r)
+			break;
+		release(held, &nr);
+		done = total;
+	}
+	if (!r && nr) {
+		r = cu.StreamSync(lane->stream);
+		done = r ? done : total;
+	}
+	if (r) {
+		because(io, "CUDA: %s (%d)", cu_name(r), r);
+		lane_without_stream(lane);
+		*pass = len - done;
+	}
+	release(held, &nr);
+	return done;
+}
+
+/* Is it a file of which nobody else changes what is in the page cache? */
+static bool local(struct file *f)
+{
+	static const uint32_t types[] = {
+		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+		F2FS_SUPER_MAGIC, TMPFS_MAGIC,
+	};
+	int kind = f->fs;
+	struct statfs fs;
+	struct stat st;
+	size_t i;
+
+	if (kind)
+		return kind != FS_OTHER;
+	kind = FS_OTHER;
+	if (!fstat(f->fd, &st) && S_ISREG(st.st_mode) && !fstatfs(f->fd, &fs))
+		for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+			if ((uint32_t)fs.f_type == types[i])
+				kind = types[i] == TMPFS_MAGIC ? FS_TMPFS :
+								 FS_LOCAL;
+	f->fs = kind;
+	return kind != FS_OTHER;
+}
+
+/* May this read be tried at all?  Without a word where nobody expects it. */
+static bool possible(struct io *io, size_t len, enum state *known)
+{
+	struct file *f = io->f;
+	enum state state;
+	CUdevice dev;
+	bool ready, held_off;
+	int can = 1;
+
+	if (io->write || len < PAGE || !config.page_cache ||
+	    f->access == O_WRONLY)
+		return false;
+	if (f->user_direct || config.flag[CUFILE_PARAM_FORCE_ODIRECT_MODE] ||
+	    f->buffered_fd < 0) {
+		because(io, "the file is read with O_DIRECT");
+		return false;
+	}
+	if (!local(f)) {
+		because(io, "it is no file of a local file system that is known "
+			"for this");
+		return false;
+	}
+	if (!cu.HostRegister || !cu.HostUnregister || !cu.async) {
+		because(io, "the CUDA driver has not what it needs");
+		return false;
+	}
+	*known = state = verdict_ask(io, PLN_PATH_CACHE);
+	if (state == UNKNOWN && cu.DeviceGetAttribute &&
+	    !cu.DeviceGet(&dev, io->mem.gpu) &&
+	    !cu.DeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED,
+				   dev) && !can) {
+		because(io, "the GPU has no memory that is registered read-only");
+		verdict_set(io, PLN_PATH_CACHE, REFUSED);
+		return false;
+	}
+	if (state == REFUSED)
+		return false;
+	pthread_mutex_lock(&lock);
+	held_off = f->pin_after > seconds_now();
+	if (held_off)
+		memcpy(io->no_cache, f->pin_why, sizeof(io->no_cache));
+	ready = !held_off && start();
+	pthread_mutex_unlock(&lock);
+	if (!ready && !held_off)
+		because(io, "no thread can be made");
+	return ready;
+}
+
+ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		   size_t *pass)
+{
+	enum state known = UNKNOWN;
+	struct view *v = NULL;
+	struct lane *lane;
+	struct lease *l;
+	size_t done = 0;
+	uint64_t size;
+	struct stat st;
+
+	*pass = len;
+	io->no_cache[0] = '\0';
+	if (!possible(io, len, &known))
+		return 0;
+	l = get_lease(io);
+	size = l ? l->size : fstat(io->f->fd, &st) ? 0 : (uint64_t)st.st_size;
+	if (off >= size)
+		goto out;
+	len = min_of(len, size - off);
+	if (l) {
+		v = l->view;
+	} else {
+		if (len < LARGE)
+			goto out;
+		v = map_file(io->f->buffered_fd, round_down(off, PAGE),
+			     len + off % PAGE);
+		if (!v) {
+			because(io, "the file cannot be mapped: %s",
+				strerror(errno));
+			goto out;
+		}
+		if (!cached(io->f->buffered_fd, off, v->map, len + off % PAGE)) {
+			because(io, "not all of it is in the page cache");
+			goto out;
+		}
+	}
+	lane = lane_get(&io->mem, true);
+	if (lane && lane->stream) {
+		*pass = 0;
+		done = copy(io, lane, l, v, dev, off, len, pass);
+		io->bytes[PLN_PATH_CACHE] += done;
+	} else {
+		because(io, "no CUDA stream can be made");
+	}
+	if (lane)
+		lane_put(lane);
+	if (done && known == UNKNOWN)
+		verdict_set(io, PLN_PATH_CACHE, WORKS);
+out:
+	if (l)
+		put_lease(l);
+	else if (v)
+		put_view(v);
+	return (ssize_t)done;
+}

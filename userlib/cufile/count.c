@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cuFile's statistics, levels 1 to 3: counters of all threads, read without
+ * stopping them.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "io.h"
+
+#define BINS	32
+#define GPUS	16
+
+/* Reads or writes */
+struct flow {
+	_Atomic uint64_t ok, err, bytes, ns;
+	_Atomic uint64_t bin[BINS];
+};
+
+struct gpu_flow {
+	_Atomic uint64_t ok, err, bytes, ns, p2p, staged, unaligned;
+};
+
+static struct counters {
+	_Atomic uint64_t ok[OPS], err[OPS];
+	struct flow flow[2];			/* of writes is the second */
+	struct gpu_flow gpu_flow[GPUS][2];
+	struct {
+		_Atomic uint64_t ok, err, freed, bytes;
+	} buf[GPUS];
+	_Atomic uint64_t batch_bytes[2], last_batch[2];
+	_Atomic uint64_t submits, submit_ns, ends, end_ns;
+	_Atomic uint64_t counted_ns;		/* before `since` */
+	_Atomic uint64_t since;			/* 0: stopped */
+} n;
+
+static _Atomic int level;
+static _Atomic bool level_set;		/* by call: goes before the file's */
+static _Atomic bool paused;		/* by level 0 */
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t count_now(void)
+{
+	return n.since && level ? now() : 0;
+}
+
+static bool on(void)
+{
+	return n.since && level;
+}
+
+static void start(void)
+{
+	uint64_t none = 0;
+
+	atomic_compare_exchange_strong(&n.since, &none, now());
+}
+
+/* Was it counting? */
+static bool stop(void)
+{
+	uint64_t since = atomic_exchange(&n.since, 0);
+
+	if (since)
+		n.counted_ns += now() - since;
+	return since;
+}
+
+static void forget(void)
+{
+	_Atomic uint64_t *p = (_Atomic uint64_t *)&n;
+	bool was_on = n.since;
+	size_t i;
+
+	_Static_assert(sizeof(n) % sizeof(*p) == 0, "all fields are counters");
+	for (i = 0; i < sizeof(n) / sizeof(*p); i++)
+		p[i] = 0;
+	if (was_on)
+		start();
+}
+
+/* With the driver's lock held. */
+void count_open(void)
+{
+	if (!level_set)
+		level = (int)config.size[CUFILE_PARAM_PROFILE_STATS];
+	n.since = 0;
+	paused = false;
+	forget();
+	if (level)
+		start();
+}
+
+/* ---- counting ---- */
+
+void count_op(enum op op, bool ok)
+{
+	if (on())
+		(*(ok ? &n.ok[op] : &n.err[op]))++;
+}
+
+static unsigned int bin_of(size_t size)
+{
+	unsigned int i;
+
+	for (i = 0; i < BINS - 1 && size >= KIB(4) << i; i++)
+		continue;
+	return i;
+}
+
+void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
+	      uint64_t began)
+{
+	struct flow *f = &n.flow[io->write];
+	struct gpu_flow *g;
+	uint64_t ns;
+
+	if (!began || !on())
+		return;
+	ns = now() - began;
+	if (result < 0) {
+		f->err++;
+	} else {
+		f->ok++;
+		f->bytes += (uint64_t)result;
+		f->ns += ns;
+	}
+	if (level >= 2 && result >= 0)
+		f->bin[bin_of(size)]++;
+	if (level < 3 || io->mem.kind == MEM_HOST || io->mem.gpu < 0 ||
+	    io->mem.gpu >= GPUS)
+		return;
+	g = &n.gpu_flow[io->mem.gpu][io->write];
+	if (result < 0) {
+		g->err++;
+		return;
+	}
+	g->ok++;
+	g->bytes += (uint64_t)result;
+	g->ns += ns;
+	if (io->bytes[PLN_PATH_P2P])
+		g->p2p++;
+	if (io->bytes[PLN_PATH_BOUNCE] || io->bytes[PLN_PATH_CACHE])
+		g->staged++;
+	if (off % io->f->off_align || size % io->f->off_align)
+		g->unaligned++;
+}
+
+void count_buf(int gpu, size_t length, bool ok)
+{
+	if (!on() || level < 3 || gpu < 0 || gpu >= GPUS)
+		return;
+	if (ok) {
+		n.buf[gpu].ok++;
+		n.buf[gpu].bytes += length;
+	} else {
+		n.buf[gpu].err++;
+	}
+}
+
+void count_buf_free(int gpu)
+{
+	if (on() && level >= 3 && gpu >= 0 && gpu < GPUS)
+		n.buf[gpu].freed++;
+}
+
+void count_batch_submit(uint64_t began, size_t read, size_t written)
+{
+	if (!began || !on())
+		return;
+	n.submits++;
+	n.submit_ns += now() - began;
+	n.last_batch[0] = read;
+	n.last_batch[1] = written;
+}
+
+void count_batch_done(uint64_t began, size_t bytes, bool write)
+{
+	if (!began || !on())
+		return;
+	n.ends++;
+	n.end_ns += now() - began;
+	n.batch_bytes[write] += bytes;
+}
+
+/* ---- reading ---- */
+
+static CUfileOpCounter_t op_of(enum op op)
+{
+	return (CUfileOpCounter_t){ .ok = n.ok[op], .err = n.err[op] };
+}
+
+/* For each second of @ns. */
+static uint64_t rate(uint64_t what, uint64_t ns)
+{
+	return ns ? (uint64_t)((double)what * 1e9 / (double)ns) : 0;
+}
+
+static uint64_t average_us(uint64_t ns, uint64_t of)
+{
+	return of ? ns / of / 1000 : 0;
+}
+
+static uint64_t counted(void)
+{
+	uint64_t since = n.since;
+
+	return n.counted_ns + (since ? now() - since : 0);
+}
+
+static void level1(CUfileStatsLevel1_t *s, uint64_t ns)
+{
+	const struct flow *r = &n.flow[0], *w = &n.flow[1];
+
+	memset(s, 0, sizeof(*s));
+	s->read_ops = (CUfileOpCounter_t){ r->ok, r->err };
+	s->write_ops = (CUfileOpCounter_t){ w->ok, w->err };
+	s->hdl_register_ops = op_of(OP_FILE_REGISTER);
+	s->hdl_deregister_ops = op_of(OP_FILE_DEREGISTER);
+	s->buf_register_ops = op_of(OP_BUF_REGISTER);
+	s->buf_deregister_ops = op_of(OP_BUF_DEREGISTER);
+	s->read_bytes = r->bytes;
+	s->write_bytes = w->bytes;
+	s->read_bw_bytes_per_sec = rate(r->bytes, ns);
+	s->write_bw_bytes_per_sec = rate(w->bytes, ns);
+	s->read_lat_avg_us = average_us(r->ns, r->ok);
+	s->write_lat_avg_us = average_us(w->ns, w->ok);
+	s->read_ops_per_sec = rate(r->ok, ns);
+	s->write_ops_per_sec = rate(w->ok, ns);
+	s->read_lat_sum_us = r->ns / 1000;
+	s->write_lat_sum_us = w->ns / 1000;
+	s->batch_submit_ops = op_of(OP_BATCH_SUBMIT);
+	s->batch_complete_ops = op_of(OP_BATCH_COMPLETE);
+	s->batch_setup_ops = op_of(OP_BATCH_SETUP);
+	s->batch_cancel_ops = op_of(OP_BATCH_CANCEL);
+	s->batch_destroy_ops = op_of(OP_BATCH_DESTROY);
+	s->batch_enqueued_ops = op_of(OP_BATCH_ENQUEUED);
+	s->batch_posix_enqueued_ops = op_of(OP_BATCH_POSIX_ENQUEUED);
+	s->batch_processed_ops = op_of(OP_BATCH_PROCESSED);
+	s->batch_posix_processed_ops = op_of(OP_BATCH_POSIX_PROCESSED);
+	s->batch_p2p_submit_ops = op_of(OP_BATCH_RING);
+	s->batch_iouring_submit_ops = op_of(OP_BATCH_RING);
+	s->batch_total_submit_ops = op_of(OP_BATCH_ENQUEUED);
+	s->batch_read_bytes = n.batch_bytes[0];
+	s->batch_write_bytes = n.batch_bytes[1];
+	s->batch_read_bw_bytes = rate(n.batch_bytes[0], ns);
+	s->batch_write_bw_bytes = rate(n.batch_bytes[1], ns);
+	s->batch_submit_lat_avg_us = average_us(n.submit_ns, n.submits);
+	s->batch_completion_lat_avg_us = average_us(n.end_ns, n.ends);
+	s->batch_submit_ops_per_sec = rate(n.submits, ns);
+	s->batch_complete_ops_per_sec = rate(n.ends, ns);
+	s->batch_submit_lat_sum_us = n.submit_ns / 1000;
+	s->batch_completion_lat_sum_us = n.end_ns / 1000;
+	s->last_batch_read_bytes = n.last_batch[0];
+	s->last_batch_write_bytes = n.last_batch[1];
+}
+
+static void level2(CUfileStatsLevel2_t *s, uint64_t ns)
+{
+	unsigned int i;
+
+	level1(&s->basic, ns);
+	for (i = 0; i < BINS; i++) {
+		s->read_size_kb_hist[i] = n.flow[0].bin[i];
+		s->write_size_kb_hist[i] = n.flow[1].bin[i];
+	}
+}
+
+/* Transfers at the same time take more than all of it together. */
+static uint64_t percent(uint64_t part, uint64_t whole)
+{
+	return part >= whole ? whole ? 100 : 0 : part * 100 / whole;
+}
+
+static void gpu_stats(CUfilePerGpuStats_t *s, unsigned int gpu, uint64_t ns)
+{
+	const struct gpu_flow *r = &n.gpu_flow[gpu][0];
+	const struct gpu_flow *w = &n.gpu_flow[gpu][1];
+	CUdevice dev;
+	CUuuid id;
+
+	if (cu.DeviceGetUuid && !cu.DeviceGet(&dev, (int)gpu) &&
+	    !cu.DeviceGetUuid(&id, dev))
+		memcpy(s->uuid, &id, sizeof(s->uuid));
+	s->read_bytes = r->bytes;
+	s->read_bw_bytes_per_sec = rate(r->bytes, ns);
+	s->read_utilization = percent(r->ns, ns);
+	s->read_duration_us = r->ns / 1000;
+	s->n_total_reads = r->ok;
+	s->n_p2p_reads = r->p2p;
+	s->n_posix_reads = r->staged;
+	s->n_unaligned_reads = r->unaligned;
+	s->n_reads_err = r->err;
+	s->writes_bytes = w->bytes;
+	s->write_bw_bytes_per_sec = rate(w->bytes, ns);
+	s->write_utilization = percent(w->ns, ns);
+	s->write_duration_us = w->ns / 1000;
+	s->n_total_writes = w->ok;
+	s->n_p2p_writes = w->p2p;
+	s->n_posix_writes = w->staged;
+	s->n_unaligned_writes = w->unaligned;
+	s->n_writes_err = w->err;
+	s->n_mmap = n.buf[gpu].ok + n.buf[gpu].err;
+	s->n_mmap_ok = n.buf[gpu].ok;
+	s->n_mmap_err = n.buf[gpu].err;
+	s->n_mmap_free = n.buf[gpu].freed;
+	s->reg_bytes = n.buf[gpu].bytes;
+}
+
+/* ---- calls ---- */
+
+EXPORT CUfileError_t cuFileSetStatsLevel(int to)
+{
+	if (to < 0 || to > 3)
+		return result(CU_FILE_INVALID_VALUE);
+	level = to;
+	level_set = true;
+	if (!to) {
+		if (stop())
+			paused = true;
+	} else if (atomic_exchange(&paused, false)) {
+		start();
+	}
+	return result(CU_FILE_SUCCESS);
+}
+
+EXPORT CUfileError_t cuFileGetStatsLevel(int *to)
+{
+	if (!to)
+		return result(CU_FILE_INVALID_VALUE);
+	*to = level;
+	return result(CU_FILE_SUCCESS);
+}
+
+EXPORT CUfileError_t cuFileStatsStart(void)
+{
+	CUfileOpError r = CU_FILE_SUCCESS;
+
+	if (!driver_begin())
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	if (level)
+		start();
+	else
+		r = CU_FILE_INVALID_VALUE;
+	driver_end();
+	return result(r);
+}
+
+EXPORT CUfileError_t cuFileStatsStop(void)
+{
+	if (!driver_begin())
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	paused = false;
+	stop();
+	driver_end();
+	return result(CU_FILE_SUCCESS);
+}
+
+EXPORT CUfileError_t cuFileStatsReset(void)
+{
+	if (!driver_begin())
+		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
+	forget();
+	driver_end();
+	return result(CU_FILE_SUCCESS);
+}
+
+static CUfileOpError readable(const void *stats, int least)
+{
+	if (!driver_begin())
+		return CU_FILE_DRIVER_NOT_INITIALIZED;
+	if (stats && level >= least)
+		return CU_FILE_SUCCESS;
+	driver_end();
+	return CU_FILE_INVALID_VALUE;
+}
+
+EXPORT CUfileError_t cuFileGetStatsL1(CUfileStatsLevel1_t *stats)
+{
+	CUfileOpError r = readable(stats, 1);
+
+	if (r)
+		return result(r);
+	level1(stats, counted());
+	driver_end();
+	return result(CU_FILE_SUCCESS);
+}
+
+EXPORT CUfileError_t cuFileGetStatsL2(CUfileStatsLevel2_t *stats)
+{
+	CUfileOpError r = readable(stats, 2);
+
+	if (r)
+		return result(r);
+	level2(stats, counted());
+	driver_end();
+	return result(CU_FILE_SUCCESS);
+}
+
+EXPORT CUfileError_t cuFileGetStatsL3(CUfileStatsLevel3_t *stats)
+{
+	CUfileOpError r = readable(stats, 3);
+	uint64_t ns = counted();
+	int gpus = 0, i;
+
+	if (r)
+		return result(r);
+	memset(stats, 0, sizeof(*stats));
+	level2(&stats->detailed, ns);
+	if (!cu.DeviceGetCount || cu.DeviceGetCount(&gpus))
+		gpus = 0;
+	stats->num_gpus = (uint32_t)(gpus > GPUS ? GPUS : gpus);
+	for (i = 0; i < (int)stats->num_gpus; i++)
+		gpu_stats(&stats->per_gpu_stats[i], (unsigned int)i, ns);
+	driver_end();
+	return result(CU_FILE_SUCCESS);
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What cufile.json says that is no setting: keys that nobody knows, and the
+ * denylist of drivers, devices, mounts and file systems.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "json.h"
+
+/* ---- keys ---- */
+
+/*
+ * NVIDIA's keys that say nothing to this library: what they are about is not
+ * here, or has keys of its own.  A dot at the end: all below.
+ */
+static const char *const passed_over[] = {
+	"profile.nvtx", "profile.io_tracing.",
+	"execution.max_io_threads", "execution.max_request_parallelism",
+	"execution.min_io_threshold_size_kb", "execution.gpu_bounce_buffer.",
+	"properties.use_pci_p2pdma", "properties.prefer_iouring",
+	"properties.io_priority", "properties.gds_rdma_write_support",
+	"properties.rdma_", "properties.vanilla_posix_io_mode",
+	"properties.max_peer_io_threads", "properties.static_routing_filepath",
+	"properties.enable_static_routing", "block.", "sparse.", "fs.", "rdma.",
+	"denylist.drivers", "denylist.devices", "denylist.mounts",
+	"denylist.filesystems", "logging.", "peerlane.",
+};
+
+static bool known(const char *key)
+{
+	size_t i, n;
+
+	if (config_has_key(key))
+		return true;
+	for (i = 0; i < sizeof(passed_over) / sizeof(passed_over[0]); i++) {
+		n = strlen(passed_over[i]);
+		if (passed_over[i][n - 1] == '.' || passed_over[i][n - 1] == '_' ?
+		    !strncmp(key, passed_over[i], n) :
+		    !strcmp(key, passed_over[i]))
+			return true;
+	}
+	return false;
+}
+
+/* A line of the log is one line, whatever the file has. */
+static void printable(char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			*s = '?';
+}
+
+static void look(const struct json *j, const char *above, char *list, size_t size)
+{
+	char key[256];
+	size_t n;
+
+	for (j = j->child; j; j = j->next) {
+		snprintf(key, sizeof(key), "%s%s%s", above, *above ? "." : "",
+			 j->key);
+		printable(key);
+		n = strlen(list);
+		if (j->type == JSON_OBJECT && j->child)
+			look(j, key, list, size);
+		else if (j->type != JSON_OBJECT && !known(key))
+			snprintf(list + n, size - n, "%s%.60s", n ? ", " : "",
+				 key);
+	}
+}
+
+void deny_unknown_keys(const struct json *root, char *list, size_t size)
+{
+	list[0] = '\0';
+	look(root, "", list, size);
+}
+
+/* ---- the denylist ---- */
+
+static const char *const names[DENY_LISTS] = {
+	"drivers", "devices", "mounts", "filesystems",
+};
+
+bool deny_take(struct deny *deny, const struct json *root, char *err, size_t size)
+{
+	const struct json *j, *e;
+	char key[32], *to;
+	size_t len;
+	int i;
+
+	j = json_find(root, "denylist");
+	if (j && j->type != JSON_OBJECT) {
+		snprintf(err, size, "denylist must be an object, not %s",
+			 json_type_name(j->type));
+		return false;
+	}
+	for (i = 0; i < DENY_LISTS; i++) {
+		snprintf(key, sizeof(key), "denylist.%s", names[i]);
+		j = json_find(root, key);
+		if (!j)
+			continue;
+		len = 1;
+		for (e = j->child; e && j->type == JSON_ARRAY; e = e->next) {
+			if (e->type != JSON_STRING)
+				break;
+			len += strlen(e->string) + 1;
+		}
+		if (j->type != JSON_ARRAY || e) {
+			snprintf(err, size, "%s must be a list of strings", key);
+			return false;
+		}
+		to = calloc(1, len);
+		if (!to) {
+			snprintf(err, size, "out of memory");
+			return false;
+		}
+		free(deny->items[i]);
+		deny->items[i] = to;
+		for (e = j->child; e; e = e->next)
+			if (e->string[0])
+				to = stpcpy(to, e->string) + 1;
+	}
+	return true;
+}
+
+void deny_free(struct deny *deny)
+{
+	int i;
+
+	for (i = 0; i < DENY_LISTS; i++) {
+		free(deny->items[i]);
+		deny->items[i] = NULL;
+	}
+}
+
+/* The list's first one, and the next one: "" after the last. */
+static const char *first(enum deny_list which)
+{
+	const char *s = config.deny.items[which];
+
+	return s ? s : "";
+}
+
+static const char *next(const char *s)
+{
+	return s + strlen(s) + 1;
+}
+
+static bool has(enum deny_list which, const char *what)
+{
+	const char *s;
+
+	for (s = first(which); *s; s = next(s))
+		if (!strcmp(s, what))
+			return true;
+	return false;
+}
+
+/* A path without the slashes at its end. */
+static bool same_path(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+
+	while (n > 1 && a[n - 1] == '/')
+		n--;
+	while (m > 1 && b[m - 1] == '/')
+		m--;
+	return n == m && !strncmp(a, b, n);
+}
+
+/* mountinfo has blanks and the like as \ooo */
+static void plain(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
+			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 |
+				       (s[3] - '0'));
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* Where the file's file system is mounted, and its type, of 64 bytes. */
+static bool mount_of(int fd, char *point, char *type)
+{
+	char path[64], *line = NULL;
+	int id = -1, each, at, end;
+	bool found = false;
+	size_t room = 0;
+	char *rest;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	while (f && getline(&line, &room, f) > 0)
+		if (sscanf(line, "mnt_id: %d", &each) == 1)
+			id = each;
+	if (f)
+		fclose(f);
+	f = id < 0 ? NULL : fopen("/proc/self/mountinfo", "re");
+	while (f && !found && getline(&line, &room, f) > 0) {
+		rest = strstr(line, " - ");
+		end = 0;
+		if (!rest || sscanf(line, "%d %*d %*s %*s %n%*s%n", &each, &at,
+				    &end) != 1 || !end || each != id ||
+		    sscanf(rest, " - %63s", type) != 1)
+			continue;
+		line[end] = '\0';
+		plain(line + at);
+		found = strlen(line + at) < PATH_MAX;
+		if (found)
+			strcpy(point, line + at);
+	}
+	if (f)
+		fclose(f);
+	free(line);
+	return found;
+}
+
+/* Is it that device, or a partition of it? */
+static bool is_device(uint64_t dev, const char *path)
+{
+	char disk[96], text[32] = "";
+	unsigned int major, minor;
+	struct stat st;
+	FILE *f;
+
+	if (stat(path, &st) || !S_ISBLK(st.st_mode))
+		return false;
+	if (st.st_rdev == dev)
+		return true;
+	snprintf(disk, sizeof(disk), "/sys/dev/block/%u:%u/../dev", major(dev),
+		 minor(dev));
+	f = fopen(disk, "re");
+	if (!f)
+		return false;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	fclose(f);
+	return sscanf(text, "%u:%u", &major, &minor) == 2 &&
+	       makedev(major, minor) == st.st_rdev;
+}
+
+/* One of the drivers between the block device and the root of the tree. */
+static bool has_driver(uint64_t dev)
+{
+	char path[PATH_MAX], link[PATH_MAX], driver[PATH_MAX];
+	char *end;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(dev),
+		 minor(dev));
+	if (!realpath(link, path))
+		return false;
+	while (!strncmp(path, "/sys/devices/", 13)) {
+		if ((size_t)snprintf(link, sizeof(link), "%s/driver", path) >=
+		    sizeof(link))
+			return false;
+		n = readlink(link, driver, sizeof(driver) - 1);
+		if (n > 0) {
+			driver[n] = '\0';
+			end = strrchr(driver, '/');
+			if (has(DENY_DRIVERS, end ? end + 1 : driver))
+				return true;
+		}
+		end = strrchr(path, '/');
+		*end = '\0';
+	}
+	return false;
+}
+
+const char *deny_file(int fd, uint64_t dev, bool block)
+{
+	char point[PATH_MAX], type[64];
+	const char *s;
+
+	for (s = first(DENY_DEVICES); *s; s = next(s))
+		if (is_device(dev, s))
+			return "denylist.devices of cufile.json has it";
+	if (*first(DENY_DRIVERS) && has_driver(dev))
+		return "denylist.drivers of cufile.json has its driver";
+	if (block || (!*first(DENY_MOUNTS) && !*first(DENY_FILESYSTEMS)) ||
+	    !mount_of(fd, point, type))
+		return NULL;
+	for (s = first(DENY_MOUNTS); *s; s = next(s))
+		if (same_path(point, s))
+			return "denylist.mounts of cufile.json has its mount";
+	if (has(DENY_FILESYSTEMS, type))
+		return "denylist.filesystems of cufile.json has its file system";
+	return NULL;
+}

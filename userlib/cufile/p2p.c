@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The p2p path: whole blocks go between the storage device and windows of GPU
+ * memory.  The first transfer of each pair of device and GPU finds out whether
+ * that works between the two, and the answer is kept with its reason; a refusal
+ * for some time (verdict.c).
+ */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io.h"
+
+static const char *meaning(int err)
+{
+	switch (err) {
+	case EFAULT:
+		return "the kernel cannot take pages of the GPU's mapping: no "
+		       "P2PDMA in this kernel or in the GPU's driver";
+	case EINVAL:
+	case EREMOTEIO:
+		return "the kernel refuses DMA between this storage device and "
+		       "this GPU";
+	case EOPNOTSUPP:
+		return "the storage driver does not do peer-to-peer DMA";
+	default:
+		return strerror(err);
+	}
+}
+
+/* What could go p2p must not go another way. */
+static bool p2p_only(void)
+{
+	return config.strict ||
+	       !config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE];
+}
+
+/*
+ * May be staged what is no whole block?  In strict mode never; without compat
+ * mode unless p2p is refused, as then all of the file would be.
+ */
+static bool may_stage(struct io *io)
+{
+	if (io->f->refused && !config.strict)
+		io_because(io, 0, "unaligned, and p2p of this file was refused "
+			"before");
+	return !io->f->refused && !config.strict;
+}
+
+/* Errors that say "this way does not work", not "this data is lost". */
+static bool path_error(int err)
+{
+	return err == EFAULT || err == EINVAL || err == EREMOTEIO ||
+	       err == EOPNOTSUPP || err == ENXIO || err == ENOTTY ||
+	       err == ENODEV || err == ENOMEM || err == EAGAIN;
+}
+
+/* Errors of this moment: the next request may well go the same way. */
+static bool transient(int err)
+{
+	return err == ENOMEM || err == EAGAIN;
+}
+
+/*
+ * A range of addresses may be mapped to one allocation after another: io's memory
+ * is that at @dev from here on.  False: there is none of this GPU.
+ */
+static bool follow(struct io *io, uint64_t dev)
+{
+	struct mem next;
+
+	if (!io->mem.len ||
+	    (dev >= io->mem.start && dev - io->mem.start < io->mem.len))
+		return true;
+	if (mem_of(dev, &next) || next.kind != io->mem.kind ||
+	    next.gpu != io->mem.gpu)
+		return false;
+	io->mem = next;
+	return true;
+}
+
+/* Is this still the memory that the piece began with? */
+static bool memory_gone(struct io *io, uint64_t dev)
+{
+	struct mem now;
+
+	return mem_of(dev, &now) || now.kind == MEM_HOST ||
+	       now.buffer_id != io->mem.buffer_id;
+}
+
+/* Neither p2p nor another way, for io's reason. */
+static ssize_t refuse(struct io *io, enum cause cause)
+{
+	verdict_tell(io, cause);
+	return -CU_FILE_IO_NOT_SUPPORTED;
+}
+
+static ssize_t freed(struct io *io)
+{
+	io_because(io, EFAULT, "the GPU memory was freed during the transfer");
+	return -CU_FILE_CUDA_POINTER_INVALID;
+}
+
+enum went { WENT, WENT_SHORT, SEAM, NOT_MAPPED, NOT_MOVED };
+
+/*
+ * One piece of a transfer, up to the end of a window at most: *@piece bytes.
+ * *@done: bytes that went.  NOT_MAPPED: there is no window, because of io's
+ * reason, nor will there be one if *@err is set.
+ * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
+ * windows.
+ */
+static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
+			   size_t len, size_t *done, size_t *piece, int *err)
+{
+	size_t max = KIB(config.size
+			 [CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB]);
+	size_t unit = io->f->off_align > io->f->mem_align ?
+		      io->f->off_align : io->f->mem_align;
+	int turn, fd = io->f->direct_fd;
+	struct window *w;
+	size_t avail;
+	CUresult cu_err;
+	bool fresh;
+	ssize_t r;
+	char *p;
+
+	*done = 0;
+	*err = 0;
+	for (turn = 0; turn < 2; turn++) {
+		int e = -window_get(&io->mem, dev, min_of(len, max), &w,
+				    &avail, &fresh, &cu_err);
+
+		*piece = min_of(len, avail ? round_up(avail, unit) :
+				      KIB(config.window_kb));
+		if (e) {
+			*err = avail ? e : 0;
+			if (e == ENOSPC)
+				io_because(io, e, "BAR1 is full of mappings in "
+					"use");
+			else if (cu_err)
+				io_because(io, e, "no dma-buf of this GPU memory: "
+					"%s (%d)", cu_name(cu_err), cu_err);
+			else
+				io_because(io, e, "the GPU's dma-buf cannot be "
+					"mapped: %s (%d): %s", errname(e), e,
+					e == ENOTSUPP || e == ENODEV ?
+					"its driver has no mmap for it" :
+					strerror(e));
+			return NOT_MAPPED;
+		}
+		*piece = avail < len ? round_down(avail, unit) : len;
+		if (!*piece) {
+			window_put(w);
+			*piece = min_of(len, unit);
+			io_because(io, 0, "a block lies across two mappings");
+			return SEAM;
+		}
+		if (io->state == UNKNOWN && io->since < 0)
+			io->since = log_kernel_now();
+		p = w->host + (dev - w->start);
+		do {
+			r = io->write ? pwrite(fd, p + *done, *piece - *done,
+					       (off_t)(off + *done))
+				      : pread(fd, p + *done, *piece - *done,
+					      (off_t)(off + *done));
+			e = r < 0 ? errno : 0;
+			if (r > 0)
+				*done += (size_t)r;
+			/* blocks only: after part of one there is no going on */
+		} while (e == EINTR || (r > 0 && *done < *piece &&
+					!(*done % io->f->off_align)));
+		if (e == EFAULT)
+			window_kill(w);	/* it may have been revoked */
+		else
+			window_put(w);
+		if (!e && !*done && io->write)
+			e = EIO;	/* no progress and no reason */
+		if (!e)
+			return *done < *piece ? WENT_SHORT : WENT;
+		*err = e;
+		/* an old window may have been of memory freed since */
+		if (e != EFAULT || fresh)
+			break;
+		dev += *done;
+		off += *done;
+		len -= *done;
+		if (*done) {
+			*piece = *done;
+			return WENT;
+		}
+	}
+	return NOT_MOVED;
+}
+
+/* Why p2p is out of the question for all of this. */
+static enum cause no_p2p(struct io *io)
+{
+	struct file *f = io->f;
+
+	if (config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE]) {
+		io_because(io, 0, "force_compat_mode is set");
+		return SETTING;
+	}
+	if (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA]) {
+		io_because(io, 0, "use_pci_p2pdma is off");
+		return SETTING;
+	}
+	if (io->mem.kind == MEM_MANAGED) {
+		io_because(io, 0, "managed memory has no fixed place on the GPU");
+		return MANAGED;
+	}
+	if (f->direct_fd < 0)
+		io_because(io, f->direct_errno, "the file cannot be opened with "
+			"O_DIRECT: %s (%d): %s", errname(f->direct_errno),
+			f->direct_errno, strerror(f->direct_errno));
+	else if (f->no_direct)
+		io_because(io, 0, "%s", f->no_direct);
+	else if (f->direct_bad)
+		io_because(io, EINVAL, "O_DIRECT does not work on this file");
+	else
+		return POSSIBLE;
+	return NO_DIRECT;
+}
+
+/*
+ * The first look at a request: which of its bytes may go p2p, and how.  0, or why
+ * there is no going on; *@pass: so many bytes at its start are for others.
+ */
+static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		     size_t *pass)
+{
+	uint32_t unit = io->f->off_align;
+	enum cause cause = no_p2p(io);
+	uint64_t lo, hi;
+
+	if (cause != POSSIBLE) {
+		if (p2p_only())
+			return refuse(io, cause);
+		verdict_tell(io, cause);
+		*pass = len;
+		return 0;
+	}
+	/*
+	 * Writes leave pages that are not whole to the page cache, whatever the
+	 * drive's block is.  So what goes through the cache and what goes around
+	 * it never share a page.  On a block device nothing else keeps the page of
+	 * a neighbour's buffered write from being written over a direct one.
+	 */
+	if (io->write && (off % PAGE || len % PAGE) && unit < PAGE)
+		unit = PAGE;
+	lo = round_up(off, unit);
+	hi = round_down(off + len, unit);
+	if (lo >= hi || (dev + (lo - off)) % io->f->mem_align) {
+		io_because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
+			"bytes" : "unaligned: the GPU address does not match "
+			"the file offset in blocks of %u bytes",
+			lo >= hi ? unit : io->f->mem_align);
+		if (!may_stage(io))
+			return refuse(io, ALIGNMENT);
+		if (lo < hi)
+			verdict_tell(io, ALIGNMENT);
+		*pass = len;
+		return 0;
+	}
+	if (lo > off || hi < off + len) {
+		io_because(io, 0, "unaligned: %llu bytes before and %llu after "
+			"the whole blocks of %u",
+			(unsigned long long)(lo - off),
+			(unsigned long long)(off + len - hi), unit);
+		/* without a part before them, the whole blocks tell */
+		if (config.strict || (lo > off && !may_stage(io)))
+			return refuse(io, ALIGNMENT);
+	}
+	*pass = lo - off;
+	io->unit = unit;
+	io->state = verdict_ask(io, PLN_PATH_P2P);
+	return 0;
+}
+
+ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		 size_t *pass)
+{
+	size_t total = 0, done, piece, whole;
+	int err, probed;
+	enum cause cause;
+	enum went w;
+	ssize_t r;
+
+	if (!io->unit) {
+		r = begin(io, dev, off, len, pass);
+		if (r || *pass)
+			return r;
+	}
+	whole = round_down(len, io->unit);
+	while (total < whole && io->state != REFUSED) {
+		if (!follow(io, dev + total))
+			return freed(io);
+		w = p2p_piece(io, dev + total, off + total, whole - total,
+			      &done, &piece, &err);
+		total += done;
+		io->bytes[PLN_PATH_P2P] += done;
+		if (done && io->state == UNKNOWN) {
+			io->state = WORKS;
+			verdict_set(io, PLN_PATH_P2P, WORKS);
+		}
+		if (done && io->f->refused)
+			io->f->refused = false;
+		if (w == WENT)
+			continue;
+		if (w == WENT_SHORT)
+			return (ssize_t)total;
+		if (done)
+			piece -= done;
+		if (w == NOT_MOVED && !path_error(err))
+			return io_system_error(io, err, total);
+		if (memory_gone(io, dev + total))
+			return freed(io);
+		if (w == NOT_MOVED)
+			io_because(io, err, "p2p %s failed: %s (%d): %s%s",
+				io->write ? "write" : "read", errname(err),
+				err, meaning(err),
+				err == EINVAL && io->state == UNKNOWN ?
+				", or direct IO on this file" : "");
+		if (w == NOT_MAPPED)
+			cause = !err || transient(err) ? NO_ROOM : MEMORY;
+		else
+			cause = w == SEAM ? ALIGNMENT :
+				transient(err) ? SHORTAGE : PAIR;
+		if (w == SEAM ? !may_stage(io) : p2p_only()) {
+			if (cause == PAIR && io->state == UNKNOWN) {
+				verdict_kernel_says(io);
+				io->f->refused = true;
+			}
+			return refuse(io, cause);
+		}
+		if (w == NOT_MAPPED || (cause == PAIR && io->state == WORKS))
+			verdict_tell(io, cause);
+		if (w != NOT_MOVED || io->state == WORKS || transient(err)) {
+			*pass = piece;
+			return (ssize_t)total;
+		}
+		/*
+		 * Is it p2p that fails, or O_DIRECT?  The same request with host
+		 * memory tells.
+		 */
+		r = bounce_probe(io, dev + total, off + total, piece, &probed);
+		if (r >= 0 && !probed) {
+			io_because(io, err, "p2p refused: %s (%d): %s",
+				errname(err), err, meaning(err));
+			verdict_kernel_says(io);
+			verdict_set(io, PLN_PATH_P2P, REFUSED);
+			verdict_tell(io, PAIR);
+			io->state = REFUSED;
+		} else if (r < 0 && probed == EINVAL) {
+			io->f->direct_bad = true;
+			io_because(io, EINVAL, "O_DIRECT does not work on this "
+				"file, not even with host memory");
+			verdict_tell(io, NO_DIRECT);
+			*pass = len - total;
+			return (ssize_t)total;
+		}
+		if (r < 0)
+			return io_after(total, r);
+		total += (size_t)r;
+		if ((size_t)r < piece)
+			return (ssize_t)total;
+	}
+	*pass = len - total;
+	return (ssize_t)total;
+}
+
+bool io_failed(struct io *io, int err)
+{
+	/* the last two say that nobody tried */
+	if (path_error(err) || err == EINTR || err == ECANCELED)
+		return false;
+	io_system_error(io, err, 0);
+	return true;
+}
+
+bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
+	     struct window **w, char **host)
+{
+	uint32_t unit = io->f->off_align;
+	size_t avail = 0;
+	CUresult cu_err;
+	struct stat st;
+	CUcontext old;
+	bool fresh;
+	int r;
+
+	/* as begin() does: see there */
+	if (io->write && unit < PAGE)
+		unit = PAGE;
+	if (off % unit || size % unit || addr % io->f->mem_align ||
+	    size > KIB(config.size
+		       [CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB]))
+		return false;
+	if (!io->write && (fstat(io->f->fd, &st) ||
+			   (S_ISREG(st.st_mode) &&
+			    off + size > (uint64_t)st.st_size)))
+		return false;
+	if (mem_of(addr, &io->mem) || io->mem.kind != MEM_DEVICE ||
+	    mem_extent(&io->mem, addr, size) < size ||
+	    no_p2p(io) != POSSIBLE || verdict_ask(io, PLN_PATH_P2P) != WORKS)
+		return false;
+	if (cu.Push(io->mem.ctx))
+		return false;
+	r = window_get(&io->mem, addr, size, w, &avail, &fresh, &cu_err);
+	cu.Pop(&old);
+	if (r)
+		return false;
+	if (avail < size) {
+		window_put(*w);
+		return false;
+	}
+	*host = (*w)->host + (addr - (*w)->start);
+	return true;
+}

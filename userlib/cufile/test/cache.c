@@ -1,0 +1,754 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The cache path.  What the mock's GPU reads through a registration is what the
+ * file had when it was made, so a registration kept too long shows in the data.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "writers.h"
+
+#define COMPAT	"\"properties\":{\"force_compat_mode\":true}"
+#define SIZE	(MIB(20) + 1234)
+
+static char *data;
+static volatile sig_atomic_t signals;
+
+static void count_signal(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+/* All of the file, by what reads into the page cache */
+static void warm(const char *name, size_t n)
+{
+	char *buf = malloc(MIB(1));
+	int fd = open(name, O_RDONLY);
+	size_t at;
+
+	for (at = 0; at < n; at += MIB(1))
+		if (pread(fd, buf, MIB(1), (off_t)at) < 0)
+			abort();
+	close(fd);
+	free(buf);
+}
+
+/* The file, cached, opened with @flags */
+static int a_file(int flags, size_t n)
+{
+	int fd;
+
+	if (!data) {
+		data = malloc(MIB(48));
+		noise(data, MIB(48));
+	}
+	unlink(path);		/* another test may have it open still */
+	close(make(path, 0, data, n));
+	warm(path, n);
+	fd = open(path, flags);
+	if (fd < 0)
+		abort();
+	return fd;
+}
+
+static uint64_t by(CUfileHandle_t fh, enum pln_path way)
+{
+	return stats_of(fh).path[way].bytes_read;
+}
+
+/* Waits until no registration is left; false: there still is one. */
+static bool none_left(void)
+{
+	int i;
+
+	for (i = 0; i < 5000 && stats_of(NULL).cache_windows; i++)
+		usleep(1000);
+	return !stats_of(NULL).cache_windows && !mock.read_only;
+}
+
+void test_cache(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), fd2, i, bad = 0;
+	char *g = gpu(MIB(48));
+	struct pln_file_stats s;
+	CUfileHandle_t fh;
+	size_t at;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(48), 0, 0), SIZE, "all of a cached file");
+	check(!memcmp(mem(g), data, SIZE), "the right data");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "by the cache path");
+	is((long long)by(fh, PLN_PATH_CACHE), SIZE, "all of it");
+	is((long long)mock.host_bytes, 0, "the CPU reads nothing");
+	is((long long)mock.unpinned, 0, "nor copies from the mapping");
+	s = stats_of(NULL);
+	check(s.cache_windows == 2 && s.leases == 1 && s.cache_bytes >= SIZE,
+	      "two registrations are kept, under a lease");
+	is((long long)stats_of(fh).fallbacks, 1, "which is not p2p");
+	check(strstr(stats_of(fh).reason, "force_compat_mode"),
+	      "and why is said: %s", stats_of(fh).reason);
+	i = (int)mock.read_only_calls;
+	for (at = 0; at < SIZE; at += 4096)
+		bad += cuFileRead(fh, g, 4096, (off_t)at, 0) !=
+		       (ssize_t)(SIZE - at < 4096 ? SIZE - at : 4096) ||
+		       memcmp(mem(g), data + at, SIZE - at < 4096 ? SIZE - at :
+								    4096);
+	is(bad, 0, "all of it, page by page");
+	is((long long)mock.read_only_calls, i, "needs no other registration");
+	for (i = 0; i < 500; i++) {
+		size_t off = rnd() % (SIZE + 9000), n = 1 + rnd() % MIB(3);
+		size_t to = rnd() % 999, want;
+
+		n = rnd() % 3 ? n % 9000 : n;
+		want = off >= SIZE ? 0 : n < SIZE - off ? n : SIZE - off;
+		if (cuFileRead(fh, g, n, (off_t)off, (off_t)to) !=
+		    (ssize_t)want || memcmp(mem(g) + to, data + off, want))
+			bad++;
+	}
+	is(bad, 0, "500 reads at odd places, beyond the end too");
+	cuFileHandleDeregister(fh);
+	check(none_left(), "closed, nothing is registered");
+	is((long long)stats_of(NULL).leases, 0, "nor leased");
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "a small read, the first");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is copied");
+	check(strstr(stats_of(fh).reason, "no cache: too little was read"),
+	      "why: %s", stats_of(fh).reason);
+	for (at = 0; at < MIB(2); at += 8192)
+		cuFileRead(fh, g, 8192, (off_t)at, 0);
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "after some it is not");
+	is(cuFileRead(fh, g, 100, 0, 0), 100, "100 bytes");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "are copied");
+	fd2 = open(path, O_RDONLY | O_DIRECT);
+	is(cuFileRead(reg(fd2), g, MIB(8), 0, 0), MIB(8), "with O_DIRECT");
+	check(strstr(stats_of(NULL).reason, "O_DIRECT"), "it is read so: %s",
+	      stats_of(NULL).reason);
+	is(unlink(path), 0, "the file is removed");
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "it is read to its end");
+	check(!memcmp(mem(g), data, SIZE), "and has the right data");
+	close(fd2);
+	close(fd);
+
+	fd = a_file(O_RDONLY, SIZE);
+	fresh("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "the path by default");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is not taken");
+	fresh("{" COMPAT ",\"peerlane\":{\"page_cache\":true}}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "switched on by its key");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "it is");
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		abort();
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "not in the page cache");
+	check(strstr(stats_of(fh).reason, "not all of it is in the page cache"),
+	      "why: %s", stats_of(fh).reason);
+	check(!memcmp(mem(g), data, MIB(8)), "the right data");
+	close(fd);
+	gpu_free(g);
+}
+
+/* Who has a lease, and what is done without */
+void test_cache_lease(void)
+{
+	int fd = a_file(O_RDWR, SIZE), i;
+	char *g = gpu(MIB(24));
+	CUfileHandle_t fh;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a file opened to write");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is copied");
+	check(strstr(stats_of(fh).reason, "no read lease: the file is open for "
+		     "writing"), "why: %s", stats_of(fh).reason);
+	is(cuFileRead(fh, g, MIB(24), 5000, 0), SIZE - 5000, "a large read");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "is not");
+	check(!memcmp(mem(g), data + 5000, SIZE - 5000), "the right data");
+	check(none_left(), "and nothing stays registered");
+	for (i = 0; i < 20; i++) {
+		if (pwrite(fd, data + i, MIB(5), MIB(i % 9)) != MIB(5))
+			abort();
+		if (cuFileRead(fh, g, MIB(5), MIB(i % 9), 0) != MIB(5) ||
+		    memcmp(mem(g), data + i, MIB(5)))
+			break;
+	}
+	is(i, 20, "what is written between reads is read");
+	close(fd);
+	cuFileHandleDeregister(fh);
+	close(a_file(O_RDONLY, SIZE));
+	fd = open(path, O_RDONLY);
+	fh = reg(fd);
+	i = open(path, O_WRONLY);
+	cuFileRead(fh, g, MIB(5), 0, 0);
+	is((long long)stats_of(NULL).leases, 0, "no lease beside a writer");
+	close(i);
+	cuFileRead(fh, g, MIB(5), 0, 0);
+	is((long long)stats_of(NULL).leases, 0, "nor at once after it");
+	mock.later += 2;
+	cuFileRead(fh, g, MIB(5), 0, 0);
+	is((long long)stats_of(NULL).leases, 1, "but later");
+	close(fd);
+	gpu_free(g);
+}
+
+/* A reader that keeps registrations, and all ways to change the file */
+void test_cache_writers(void)
+{
+	struct sigaction act = { .sa_handler = count_signal }, old;
+	char *g = gpu(MIB(24)), *new = malloc(MIB(24));
+	double took, most = 0;
+	unsigned int late = 0;
+	uint64_t broken = stats_of(NULL).leases_broken;
+	int fd, round, status, stale = 0, kept = 0, pipes[2];
+	CUfileHandle_t fh;
+
+	sigaction(SIGURG, &act, &old);
+	fresh_cache("{" COMPAT "}");
+	for (round = 0; round < 2 * WAYS; round++) {
+		int way = round % WAYS;
+		size_t size, i;
+		pid_t pid;
+
+		fd = a_file(O_RDONLY, SIZE);
+		fh = reg(fd);
+		if (cuFileRead(fh, g, SIZE, 0, 0) != SIZE ||
+		    memcmp(mem(g), data, SIZE))
+			stale++;
+		kept += stats_of(NULL).cache_windows >= 2;
+		noise(new, 4096);
+		for (i = 4096; i < MIB(24); i *= 2)
+			memcpy(new + i, new, i < MIB(12) ? i : MIB(24) - i);
+		if (pipe(pipes))
+			abort();
+		pid = fork();
+		if (!pid) {
+			took = write_as(way, path, other, new, SIZE);
+			_exit(write(pipes[1], &took, sizeof(took)) < 0);
+		}
+		if (read(pipes[0], &took, sizeof(took)) != sizeof(took) ||
+		    took < 0)
+			abort();
+		close(pipes[0]);
+		close(pipes[1]);
+		waitpid(pid, &status, 0);
+		most = took > most ? took : most;
+		late += took > 0.1;
+		size = written(way, data, new, SIZE);
+		warm(path, size);
+		if (cuFileRead(fh, g, MIB(24), 0, 0) != (ssize_t)size ||
+		    memcmp(mem(g), new, size)) {
+			printf("# stale after way %d\n", way);
+			stale++;
+		}
+		/* by small reads, too, which only kept registrations serve */
+		for (i = 0; i < size; i += MIB(1) + 4096)
+			if (cuFileRead(fh, g, 4096, (off_t)i, 0) < 1 ||
+			    memcmp(mem(g), new + i, size - i < 4096 ? size - i :
+								      4096))
+				stale++;
+		cuFileHandleDeregister(fh);
+		close(fd);
+	}
+	is(stale, 0, "nobody reads what was there before");
+	is(kept, round, "though registrations were kept");
+	/* who renames another file over it does not write it */
+	is((long long)(stats_of(NULL).leases_broken - broken), 2 * (WAYS - 1),
+	   "and leases broken");
+	/* a busy machine may keep either of them from running */
+	check(late <= 2 && most < 5, "no writer waits for 100 ms, but %u; at "
+	      "most %.1f ms", late, most * 1e3);
+	is(signals, 0, "the program gets none of the signals");
+	sigaction(SIGURG, &old, NULL);
+	gpu_free(g);
+	free(new);
+}
+
+/* Registrations come and go within the budget */
+void test_cache_budget(void)
+{
+	int fd = a_file(O_RDONLY, MIB(48)), turn, bad = 0;
+	char *g = gpu(MIB(48));
+	uint64_t most = 0, n;
+	CUfileHandle_t fh;
+	size_t at;
+
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":32768}}");
+	fh = reg(fd);
+	for (turn = 0; turn < 6; turn++)
+		for (at = 0; at < MIB(48); at += MIB(4)) {
+			if (cuFileRead(fh, g, MIB(4), (off_t)at, 0) != MIB(4) ||
+			    memcmp(mem(g), data + at, MIB(4)))
+				bad++;
+			n = stats_of(NULL).cache_bytes;
+			most = n > most ? n : most;
+		}
+	is(bad, 0, "six times around a file that is larger than the budget");
+	check(most == MIB(32), "which is used and kept: %llu KiB",
+	      (unsigned long long)most >> 10);
+	check(by(fh, PLN_PATH_CACHE) >= MIB(48), "by the cache path mostly");
+	mock.later += 30;
+	check(none_left(), "what nobody uses is given up");
+	is((long long)stats_of(NULL).leases, 1, "the lease is not");
+	is(cuFileRead(fh, g, MIB(4), 0, 0), MIB(4), "it is used again");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "by the cache path");
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":0}}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "without a budget");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "all is copied");
+	check(strstr(stats_of(fh).reason, "max_page_cache_kb is used up"),
+	      "why: %s", stats_of(fh).reason);
+	close(fd);
+	gpu_free(g);
+}
+
+void test_cache_refused(void)
+{
+	int fd = a_file(O_RDONLY, SIZE);
+	char *g = gpu(MIB(24));
+	CUfileHandle_t fh;
+	uint64_t calls;
+	unsigned int i, bad = 0;
+	ssize_t r;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock.register_error = 801;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "CUDA does not do it");
+	check(!memcmp(mem(g), data, SIZE), "the right data");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "by the other path");
+	check(strstr(stats_of(fh).reason, "no cache: the page cache cannot be "
+		     "registered: CUDA_ERROR_NOT_SUPPORTED (801)"), "why: %s",
+	      stats_of(fh).reason);
+	calls = mock.read_only_calls;
+	mock.register_error = 0;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "again");
+	is((long long)mock.read_only_calls, (long long)calls, "it is remembered");
+	check(strstr(stats_of(fh).reason, "(801)"), "with its reason: %s",
+	      stats_of(fh).reason);
+	is((long long)log_count("notice: device "), 2, "p2p and this are told");
+	is((long long)log_count(": no cache: the page cache cannot be registered"), 1,
+	   "each once");
+	mock.later += 11;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "some time later");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "it is tried, and works");
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock.register_error = 1;
+	for (i = 0; i < 10; i++)
+		is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "this file cannot be registered");
+	check(mock.read_only_calls <= 4, "it is not tried for ever: %d times",
+	      (int)mock.read_only_calls);
+	check(strstr(stats_of(fh).reason, "no cache: the page cache cannot be "
+			     "registered: "), "why: %s", stats_of(fh).reason);
+	mock.register_error = 0;
+	mock.later += 11;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "but later");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "again, and works");
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock.register_error = 2;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "no memory to register");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "by the other path");
+	mock.register_error = 0;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "then there is");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "it was of the moment");
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock.no_read_only = true;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "the GPU cannot do it");
+	is((long long)mock.read_only_calls, 0, "it is not tried");
+	mock.no_read_only = false;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	cuFileRead(fh, g, SIZE, 0, 0);
+	mock.copy_error = 700;
+	is(cuFileRead(fh, g, SIZE, 0, 0), -5011, "copies fail: an error");
+	mock.copy_error = 0;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "then they work");
+	check(!memcmp(mem(g), data, SIZE), "and bring the right data");
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock.file_errno = ENOMEM;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "the file cannot be mapped");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "by the other path");
+	check(strstr(stats_of(fh).reason, "no cache: the file cannot be mapped: "
+		     "Cannot allocate memory"), "why: %s", stats_of(fh).reason);
+	is((long long)stats_of(NULL).leases, 0, "and no lease is left");
+	mock.file_errno = 0;
+	for (i = 0; i < 16; i++) {
+		fresh_cache("{" COMPAT "}");
+		fh = reg(fd);
+		mock.alloc_after = i;
+		r = cuFileRead(fh, g, SIZE, 0, 0);
+		mock.alloc_after = -1;
+		if (r >= 0 ? r != SIZE || memcmp(mem(g), data, SIZE) :
+			     errno != ENOMEM)
+			bad++;
+		mock.later += 2;
+		if (cuFileRead(fh, g, SIZE, 0, 0) != SIZE ||
+		    stats_of(fh).last_path != PLN_PATH_CACHE)
+			bad++;
+	}
+	is(bad, 0, "each allocation fails, and then none");
+	fresh_cache("{\"peerlane\":{\"strict\":true}," COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), -5008, "strict mode is p2p alone");
+	close(fd);
+	gpu_free(g);
+}
+
+/* CUDA waits for the program's work before it unregisters.  Nobody else does. */
+void test_cache_pending(void)
+{
+	int fd = a_file(O_RDWR, SIZE), i, out;
+	char *g = gpu(MIB(24));
+	CUfileHandle_t fh;
+	double took;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock.hold_unpin = true;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "a read beside work of the GPU");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "by the cache path, ends");
+	for (i = 0; i < 5000 && !mock.in_unpin; i++)
+		usleep(1000);
+	check(mock.in_unpin == 1, "while one waits to unregister");
+	cuFileHandleDeregister(fh);
+	close(fd);
+	fd = a_file(O_RDONLY, SIZE);
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "registrations are kept");
+	took = writers_now();
+	out = open(path, O_WRONLY);
+	took = writers_now() - took;
+	check(out >= 0 && took < 5, "a writer does not wait for them: %.1f ms",
+	      took * 1e3);
+	if (pwrite(out, "new", 3, 0) != 3)
+		abort();
+	is(cuFileRead(fh, g, 4096, 0, 0), 4096, "what it wrote");
+	check(!memcmp(mem(g), "new", 3), "is read");
+	close(out);
+	mock.hold_unpin = false;
+	check(none_left(), "when the GPU is idle all are unregistered");
+	close(fd);
+	gpu_free(g);
+}
+
+/* The lease ends with the process that has it, whatever its children do. */
+void test_cache_fork(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), pipes[2], out;
+	pid_t reader, child = 0;
+	char *g;
+
+	if (pipe(pipes))
+		abort();
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	reader = fork();
+	if (!reader) {
+		fresh_cache("{" COMPAT "}");
+		g = gpu(MIB(24));
+		cuFileRead(reg(fd), g, SIZE, 0, 0);
+		if (stats_of(NULL).leases != 1)
+			_exit(1);
+		child = fork();
+		if (!child) {
+			/* fork() has returned here: the lease's descriptor is closed */
+			child = getpid();
+			if (write(pipes[1], &child, sizeof(child)) < 0)
+				_exit(1);
+		}
+		for (;;)
+			pause();
+	}
+	close(pipes[1]);
+	check(read(pipes[0], &child, sizeof(child)) == sizeof(child),
+	      "a reader has a lease and a child");
+	kill(reader, SIGKILL);
+	waitpid(reader, NULL, 0);
+	out = open(path, O_WRONLY | O_NONBLOCK);
+	check(out >= 0, "the reader is killed, a writer need not wait: %s",
+	      strerror(out < 0 ? errno : 0));
+	if (child)
+		kill(child, SIGKILL);
+	close(out);
+	close(pipes[0]);
+	close(fd);
+}
+
+/* The leased descriptors of this process, and those that tell one thread so */
+static int leased(int *tell_thread)
+{
+	struct f_owner_ex owner;
+	int fd, n = 0;
+
+	*tell_thread = 0;
+	for (fd = 0; fd < 1024; fd++) {
+		if (fcntl(fd, F_GETLEASE) != F_RDLCK)
+			continue;
+		n++;
+		*tell_thread += !fcntl(fd, F_GETOWN_EX, &owner) &&
+				owner.type == F_OWNER_TID && owner.pid > 0;
+	}
+	return n;
+}
+
+struct first {
+	pthread_t thread;
+	CUfileHandle_t fh;
+	char *g;
+	_Atomic bool done;
+};
+
+static void *read_first(void *arg)
+{
+	struct first *f = arg;
+
+	cuFileRead(f->fh, f->g, SIZE, 0, 0);
+	f->done = true;
+	return NULL;
+}
+
+/* Two threads read two files before the thread that answers for leases runs. */
+void test_cache_start(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), fd2, tell, i;
+	struct first a = { .g = gpu(MIB(24)) }, b = { .g = gpu(MIB(24)) };
+
+	close(make(other, 0, data, SIZE));
+	fd2 = open(other, O_RDONLY);
+	warm(other, SIZE);
+	fresh_cache("{" COMPAT "}");
+	a.fh = reg(fd);
+	b.fh = reg(fd2);
+	mock.hold_sigset = true;
+	pthread_create(&a.thread, NULL, read_first, &a);
+	for (i = 0; i < 50000 && !mock.in_sigset; i++)
+		usleep(100);
+	check(mock.in_sigset > 0, "the thread begins");
+	pthread_create(&b.thread, NULL, read_first, &b);
+	/* nothing tells that it waits: so long, it may take a lease too early */
+	for (i = 0; i < 3000 && !b.done; i++)
+		usleep(100);
+	check(!b.done, "meanwhile nobody has a lease");
+	mock.hold_sigset = false;
+	pthread_join(a.thread, NULL);
+	pthread_join(b.thread, NULL);
+	is(leased(&tell), 2, "two leases");
+	is(tell, 2, "each of which tells one thread");
+	close(fd);
+	close(fd2);
+	unlink(other);
+	gpu_free(a.g);
+	gpu_free(b.g);
+}
+
+/* A child that is made while a lease is being taken does not have it. */
+void test_cache_fork_early(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), status = -1, tell, i;
+	struct first a = { .g = gpu(MIB(24)) };
+	pid_t child;
+
+	fresh_cache("{" COMPAT "}");
+	a.fh = reg(fd);
+	mock.hold_file = true;
+	pthread_create(&a.thread, NULL, read_first, &a);
+	for (i = 0; i < 50000 && !mock.in_file; i++)
+		usleep(100);
+	is(leased(&tell), 1, "a reader has just taken a lease");
+	child = fork();
+	if (!child)
+		_exit(leased(&tell));
+	waitpid(child, &status, 0);
+	is(status, 0, "a child does not have it");
+	mock.hold_file = false;
+	pthread_join(a.thread, NULL);
+	is(stats_of(a.fh).last_path, PLN_PATH_CACHE, "the reader does");
+	close(fd);
+	gpu_free(a.g);
+}
+
+/* The kernel does not count who made it among those that write it. */
+void test_cache_memfd(void)
+{
+	int fd = memfd_create("file", 0), in;
+	char *g = gpu(MIB(24)), name[64];
+	CUfileHandle_t fh;
+
+	if (fd < 0 || pwrite(fd, data, SIZE, 0) != SIZE)
+		abort();
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	in = open(name, O_RDONLY);
+	fresh_cache("{" COMPAT "}");
+	fh = reg(in);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "a file that only has descriptors");
+	is((long long)stats_of(NULL).leases, 0, "is not leased");
+	check(!memcmp(mem(g), data, SIZE), "the right data");
+	if (ftruncate(fd, 0) || pwrite(fd, data + 1, SIZE, 0) != SIZE)
+		abort();
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "written anew");
+	check(!memcmp(mem(g), data + 1, SIZE), "it has its new bytes");
+	is(stats_of(fh).last_path, PLN_PATH_CACHE, "by the cache path");
+	close(in);
+	close(fd);
+	gpu_free(g);
+}
+
+/* Of a file that the caller neither owns nor may write nothing says what is cached. */
+void test_cache_foreign(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), status = -1;
+	CUfileHandle_t fh;
+	pid_t child;
+	char *g;
+
+	if (geteuid()) {
+		printf("# not root: no file of another user\n");
+		close(fd);
+		return;
+	}
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	child = fork();
+	if (!child) {
+		fresh_cache("{" COMPAT "}");
+		g = gpu(MIB(24));
+		fh = reg(fd);
+		if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) ||
+		    seteuid(65534))
+			_exit(2);
+		if (cuFileRead(fh, g, MIB(8), 0, 0) != MIB(8))
+			_exit(3);
+		_exit(stats_of(fh).last_path != PLN_PATH_BOUNCE);
+	}
+	waitpid(child, &status, 0);
+	is(status, 0, "another's file that is not cached is copied");
+	close(fd);
+}
+
+/* The budget by default */
+void test_cache_cgroup(void)
+{
+	int fd = a_file(O_RDONLY, MIB(48));
+	char *g = gpu(MIB(48)), name[300];
+	CUfileHandle_t fh;
+
+	snprintf(name, sizeof(name), "%s.cgroup", path);
+	mkdir(name, 0700);
+	setenv("PEERLANE_CGROUP", name, 1);
+	snprintf(name, sizeof(name), "%s.cgroup/memory.max", path);
+	close(make(name, 0, "268435456\n", 10));
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "in a group of 256 MiB");
+	is((long long)stats_of(NULL).cache_bytes, MIB(32), "an eighth is used");
+	close(make(name, 0, "max\n", 4));
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "in one without a limit");
+	is((long long)stats_of(NULL).cache_bytes, MIB(48), "more is");
+	unsetenv("PEERLANE_CGROUP");
+	unlink(name);
+	snprintf(name, sizeof(name), "%s.cgroup", path);
+	rmdir(name);
+	close(fd);
+	gpu_free(g);
+}
+
+/* A registration that CUDA does not end keeps its pages where they are. */
+void test_cache_stands(void)
+{
+	int fd = a_file(O_RDONLY, MIB(8)), i;
+	char *g = gpu(MIB(8)), line[512];
+	unsigned int mapped = 0;
+	CUfileHandle_t fh;
+	FILE *f;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "a registration");
+	mock.unregister_error = 999;
+	cuFileHandleDeregister(fh);
+	for (i = 0; i < 5000 && !log_has("stays mapped"); i++)
+		usleep(1000);
+	is((long long)log_count("stays mapped"), 1, "that CUDA does not end is told");
+	f = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof(line), f))
+		mapped += !!strstr(line, path);
+	fclose(f);
+	is(mapped, 1, "and its pages stay mapped");
+	is((long long)stats_of(NULL).cache_bytes, MIB(8), "and counted");
+	close(fd);
+	gpu_free(g);
+	fresh(NULL);
+	unlink(path);
+	free(data);
+	data = NULL;
+}
+
+struct cutter {
+	_Atomic bool stop;
+	unsigned int cuts;
+};
+
+static void *cut(void *arg)
+{
+	struct cutter *c = arg;
+
+	while (!c->stop) {
+		if (truncate(path, MIB(4) + 100) || truncate(path, SIZE))
+			abort();
+		c->cuts++;
+	}
+	return NULL;
+}
+
+/* A file that becomes shorter while it is read: no signal, and no error */
+void test_cache_shorter(void)
+{
+	int fd = a_file(O_RDWR, SIZE), i, bad = 0;
+	struct cutter c = { 0 };
+	char *g = gpu(MIB(24));
+	CUfileHandle_t fh;
+	pthread_t thread;
+	ssize_t r;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	pthread_create(&thread, NULL, cut, &c);
+	for (i = 0; i < 200; i++) {
+		r = cuFileRead(fh, g, MIB(24), 0, 0);
+		if (r < (ssize_t)MIB(4) + 100 || r > (ssize_t)SIZE ||
+		    memcmp(mem(g), data, MIB(4)))
+			bad++;
+	}
+	c.stop = true;
+	pthread_join(thread, NULL);
+	is(bad, 0, "200 reads of a file that is cut and made longer");
+	check(c.cuts > 10, "meanwhile, %u times", c.cuts);
+	check(by(fh, PLN_PATH_CACHE) > 0, "by the cache path, too");
+	close(fd);
+	gpu_free(g);
+}
