@@ -31,7 +31,7 @@ function roff(text) {
 # @parameter, pln_function(), page(3)
 function prose(text,    out, word) {
 	text = roff(text)
-	while (match(text, /@[a-z_]+|pln[A-Za-z0-9_]+\(\)|[A-Za-z_.\\-]*[A-Za-z0-9]\([1-8]\)/)) {
+	while (match(text, /@[A-Za-z_]+|(pln|cuFile)[A-Za-z0-9_]+\(\)|[A-Za-z_.\\-]*[A-Za-z0-9]\([1-8]\)/)) {
 		word = substr(text, RSTART, RLENGTH)
 		out = out substr(text, 1, RSTART - 1)
 		text = substr(text, RSTART + RLENGTH)
@@ -78,7 +78,7 @@ function add(line,    colon) {
 		gap = !headed
 		return
 	}
-	if (line ~ /^Since [0-9]/) {
+	if (line ~ /^Since (cuFile )?[0-9]/) {
 		flush()
 		page = page ".SH HISTORY\n"
 		gap = 0
@@ -119,11 +119,11 @@ function add_text(text,    line, n, i) {
 }
 
 function begin(name, what) {
-	page = ".\\\" SPDX-License-Identifier: MIT\n.\\\" Made by functions.awk from peerlane/" header "\n" \
+	page = ".\\\" SPDX-License-Identifier: MIT\n.\\\" Made by functions.awk from " header "\n" \
 		".TH " name " 3 \"\" Peerlane \"Peerlane manual\"\n.SH NAME\n" name " \\- " roff(what) "\n.SH SYNOPSIS\n.nf\n"
 	if (header == "cuda_ext.h")
 		page = page bold("#include <cuda.h>") "\n"
-	page = page bold("#include <peerlane/" header ">") "\n"
+	page = page bold("#include <" (header == "cufile.h" ? "" : "peerlane/") header ">") "\n"
 }
 
 function end(name) {
@@ -167,7 +167,7 @@ function function_page(    name, prototype, i, see, structs) {
 	sub(/ $/, "", prototype)
 	page = page ".PP\n\\fB" prototype "\\fR\n.fi\n"
 	if (header !~ /^(cuda_ext|file)\.h$/)
-		page = page ".PP\nLink with " italic("\\-lpeerlane") ".\n"
+		page = page ".PP\nLink with " italic(header == "cufile.h" ? "\\-lcufile" : "\\-lpeerlane") ".\n"
 	if (params)
 		page = page ".SH PARAMETERS\n" list_of(params, param, param_text)
 	see = index(body, "See also:")
@@ -185,7 +185,7 @@ function function_page(    name, prototype, i, see, structs) {
 }
 
 function header_page(    name, what) {
-	name = "peerlane_" header
+	name = (header == "cufile.h" ? "" : "peerlane_") header
 	what = body
 	sub(/\.( |\n).*/, "", what)
 	gsub(/\n/, " ", what)
@@ -232,7 +232,7 @@ comment {
 		sub(/ - .*/, "", subject)
 		sub(/^.* - /, "", what)
 		fielding = 1
-	} else if (kernel_doc && fielding && line ~ /^@[a-z_]+: /) {
+	} else if (kernel_doc && fielding && line ~ /^@[A-Za-z_]+: /) {
 		param[++params] = substr(line, 2, index(line, ":") - 2)
 		param_text[params] = substr(line, index(line, ":") + 2)
 	} else if (kernel_doc && fielding && params && line ~ /^\t/)

@@ -53,6 +53,23 @@ flags() { # OPTION… PACKAGE
 check "a program is compiled with what was installed" cc -o program program.c $(flags libpeerlane)
 check_eq "and runs" runs "$(LD_LIBRARY_PATH=$root/lib ./program)"
 
+# one of cuFile too, built for NVIDIA's header without a change
+cat >cufile.c <<'END'
+#include <cufile.h>
+#include <stdio.h>
+int main(void)
+{
+	CUfileBatchHandle_t batch;
+	int version = 0;
+
+	printf("%d %d\n", cuFileGetVersion(&version).err || version < 1160, cuFileBatchIOSetUp(&batch, 0).err > 0);
+	return 0;
+}
+END
+# shellcheck disable=SC2046 # a list
+check "a program is compiled with <cufile.h> and -lcufile" cc -D_GNU_SOURCE -o cufile cufile.c $(flags cufile)
+check_eq "and runs" "0 1" "$(LD_LIBRARY_PATH=$root/lib ./cufile)"
+
 # the same with the library in it, and a program with everything that there is
 sed -n 's/^\t\(pln_.*\);/\1/p' "$TOP/userlib/core/libpeerlane.map" >names
 {

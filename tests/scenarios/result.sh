@@ -102,7 +102,7 @@ seen one '.checks = [1, 0]' '.checks is not an object: [1,0]'
 seen one '.checks.skipped = 0' '.checks.skipped is nowhere described'
 seen one '.transfers = {}' '.transfers is not a list: {}'
 seen one '.transfers[0].path = "direct"' \
-	'.transfers[0].path is not one of p2p|kernel|coherent|bounce|posix|mixed: "direct"'
+	'.transfers[0].path is not one of p2p|kernel|coherent|bounce|posix|cache|mixed: "direct"'
 seen one '.transfers[0].host_bytes = null' '.transfers[0].host_bytes is not a number: null'
 seen one 'del(.transfers[0].label)' '.transfers[0].label is missing'
 seen one '.devices[0].vram = 1' '.devices[0].vram is not a string: 1'
