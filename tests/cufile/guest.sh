@@ -51,7 +51,7 @@ run() { # NAME KVER ENVIRONMENT
 mkdir -p direct.case/lib staged.case/lib
 cp "$TOP/scenarios/lib/guest/guest.sh" direct.case/lib/
 cp "$TOP/scenarios/lib/guest/guest.sh" staged.case/lib/
-run direct 7.2 EXPECT_P2P=1
+run direct 7.2 EXPECT_PATH=p2p
 counted() { sed -n "s/^# counted $2 //p" "$1/result.log"; }
 check_eq "the drive wrote all of a batch to BAR1" 4194304 "$(counted direct read)"
 check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"

@@ -21,6 +21,7 @@
 /* Keys that are no parameters */
 #define STRICT		"peerlane.strict"
 #define WINDOW_SIZE_KB	"peerlane.window_size_kb"
+#define KERNEL_MODULE	"peerlane.kernel_module"
 #define PAGE_CACHE	"peerlane.page_cache"
 #define PAGE_CACHE_KB	"peerlane.max_page_cache_kb"
 #define POSIX_SLAB_KB	"properties.posix_pool_slab_size_kb"
@@ -286,6 +287,7 @@ static bool ours_known(const struct json *root, char *err, size_t size)
 	for (j = j->child; j; j = j->next) {
 		snprintf(key, sizeof(key), "peerlane.%s", j->key);
 		known = !strcmp(key, STRICT) || !strcmp(key, WINDOW_SIZE_KB) ||
+			!strcmp(key, KERNEL_MODULE) ||
 			!strcmp(key, PAGE_CACHE) || !strcmp(key, PAGE_CACHE_KB);
 		for (i = 0; i < 12 && !known; i++)
 			known = !strcmp(key, sizes[i].key) ||
@@ -334,6 +336,7 @@ static bool apply_json(struct config *cfg, const struct json *root,
 	if (!take_flag(root, "fs.generic.posix_unaligned_writes",
 		       &cfg->posix_unaligned_writes, err, size) ||
 	    !take_flag(root, STRICT, &cfg->strict, err, size) ||
+	    !take_flag(root, KERNEL_MODULE, &cfg->kernel_module, err, size) ||
 	    !take_flag(root, PAGE_CACHE, &cfg->page_cache, err, size) ||
 	    !take_size(root, PAGE_CACHE_KB, 0, 1u << 31, 4,
 		       &cfg->page_cache_kb, err, size) ||
@@ -499,6 +502,7 @@ static bool load(struct config *cfg, char *err, size_t size)
 		cfg->size[CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM] =
 			default_lanes();
 	cfg->window_kb = 16384;
+	cfg->kernel_module = true;
 	cfg->page_cache_kb = default_page_cache_kb();
 
 	if (!read_file(cfg, err, size))
@@ -508,6 +512,7 @@ static bool load(struct config *cfg, char *err, size_t size)
 		    !env_flag(flags[i].env, &cfg->flag[i], err, size))
 			return false;
 	if (!env_flag("PEERLANE_STRICT", &cfg->strict, err, size) ||
+	    !env_flag("PEERLANE_KERNEL_MODULE", &cfg->kernel_module, err, size) ||
 	    !env_flag("PEERLANE_PAGE_CACHE", &cfg->page_cache, err, size))
 		return false;
 	for (i = 0; i < 3; i++) {

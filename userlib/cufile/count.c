@@ -145,7 +145,7 @@ void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
 	g->ok++;
 	g->bytes += (uint64_t)result;
 	g->ns += ns;
-	if (io->bytes[PLN_PATH_P2P])
+	if (io->bytes[PLN_PATH_P2P] || io->bytes[PLN_PATH_KERNEL])
 		g->p2p++;
 	if (io->bytes[PLN_PATH_BOUNCE] || io->bytes[PLN_PATH_CACHE])
 		g->staged++;

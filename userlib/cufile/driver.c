@@ -72,6 +72,7 @@ static CUfileOpError open_locked(void)
 		return CU_FILE_PLATFORM_NOT_SUPPORTED;
 	}
 	config = cfg;
+	module_open();
 	count_open();
 	is_open = true;
 	return CU_FILE_SUCCESS;
@@ -191,6 +192,7 @@ EXPORT CUfileError_t cuFileDriverClose_v2(void)
 		cache_shutdown();
 		bounce_shutdown();
 		window_drop_all();
+		module_close();
 		verdict_forget_all();
 		param_forget();
 		deny_free(&config.deny);
@@ -247,7 +249,7 @@ EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 	props->nvfs.max_direct_io_size =
 		config.size[CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB];
 	props->nvfs.dstatusflags = 1u << CU_FILE_NVME_SUPPORTED;
-	if (verdict_p2p_worked()) {
+	if (verdict_direct_worked()) {
 		props->nvfs.dstatusflags |= 1u << CU_FILE_NVME_P2P_SUPPORTED;
 		props->fflags |= 1u << CU_FILE_P2P_SUPPORTED;
 	}

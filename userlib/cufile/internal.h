@@ -9,14 +9,15 @@
  *   cu.c      libcuda.so.1 by dlopen(); what a pointer is
  *   handle.c  file handles and registered buffers
  *   io.c      read and write: the table of paths, and the choice
- *   p2p.c     the p2p path
+ *   p2p.c     the p2p path, and the kernel path
+ *   module.c  the kernel module, which does the latter's IO
  *   cache.c   the cache path: leases and registrations of the page cache
  *   batch.c   batches of them
  *   ring.c    what batches have in an io_uring
  *   async.c   those in the order of CUDA streams
  *   work.c    threads that do what is not done by its caller
  *   verdict.c what is known of paths between device and GPU, and said about p2p
- *   window.c  the p2p path's mappings of GPU memory, a cache with eviction
+ *   window.c  their mappings and registrations of GPU memory, a cache with eviction
  *   bounce.c  the bounce path: its two stages, and helper threads
  *   lane.c    its pinned buffers and streams
  *   stats.c   counters and reasons
@@ -106,6 +107,7 @@ struct config {
 	bool posix_unaligned_writes;
 	bool strict;
 	bool page_cache;
+	bool kernel_module;
 	size_t page_cache_kb;	/* registered at most */
 	struct deny deny;
 	char unknown[240];	/* keys of the file, or "" */
@@ -201,6 +203,7 @@ struct file {
 	const char *no_direct;	/* why O_DIRECT is not what it says, or NULL */
 	_Atomic bool direct_bad; /* O_DIRECT opened but refused aligned IO */
 	_Atomic bool refused;	/* p2p of it failed, and nothing else was tried */
+	const char *_Atomic no_module; /* why the kernel module refuses it, or NULL */
 	_Atomic uint64_t told;	/* causes that transfers of it took another path */
 	uint32_t off_align;	/* of O_DIRECT */
 	uint32_t mem_align;
@@ -240,33 +243,51 @@ bool buf_find(uint64_t base, struct buf *out);
 void buf_drop_all(void);
 
 /* ---- window.c ---- */
+/* Who says so, or nobody but errno */
+struct no_window {
+	CUresult cu_err;
+	const char *module;
+};
+
 struct window {
 	struct window *prev, *next;	/* most recently used first */
 	uint64_t start;		/* GPU address */
 	size_t len;
 	uint64_t buffer_id;
-	char *host;		/* where @start is mapped */
-	char *map;		/* whole GPU pages, of which the above is a part */
+	char *host;		/* where @start is mapped, or NULL: registered */
+	uint64_t map_start;	/* whole GPU pages, of which the above is a part */
 	size_t map_len;
-	int err;		/* why there is no mapping, and never will be */
-	CUresult cu_err;
+	char *map;
+	uint32_t handle;	/* of the kernel module */
+	int err;		/* why there is neither, and never will be */
+	struct no_window why;
 	unsigned int refs;
 	bool dead;
 };
 
 /*
- * A mapping that holds @addr, and up to @len bytes from there.  Returns 0, or
- * -errno: -ENOSPC when BAR1 is full of windows in use.  *@cu_err is set when
- * CUDA was what failed, *@fresh when the mapping is new.  *@avail after an
- * error: so many bytes of this memory will never have a mapping.
+ * A window that holds @addr, and up to @len bytes from there.  Returns 0, or
+ * -errno: -ENOSPC when BAR1 is full of windows in use.  *@why has what CUDA or
+ * the kernel module has said.  *@fresh is set when the window is new.  *@avail
+ * after an error: so many bytes of this memory will never have a window.
  */
 int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct window **out, size_t *avail, bool *fresh,
-	       CUresult *cu_err);
+	       struct no_window *why);
 void window_put(struct window *w);
 void window_kill(struct window *w);	/* and forget; caller holds it */
 void window_drop_range(uint64_t start, size_t len);
 void window_drop_all(void);
+
+/* ---- module.c ---- */
+/* While the library is opened, and while it is closed when nothing is under way. */
+void module_open(void);
+void module_close(void);
+bool module_there(void);
+/* 0 or -errno, and what the module says, or NULL. */
+int module_register(uint64_t start, size_t len, uint32_t *handle,
+		    const char **why);
+void module_unregister(uint32_t handle);
 
 /* ---- bounce.c ---- */
 struct xfer {
@@ -305,7 +326,7 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 
 /* ---- verdict.c ---- */
 void verdict_forget_all(void);
-bool verdict_p2p_worked(void);	/* for any device and GPU, since the open */
+bool verdict_direct_worked(void); /* for any device and GPU, since the open */
 
 /* ---- driver.c ---- */
 bool driver_is_child(void);

@@ -17,12 +17,15 @@ struct io {
 	struct file *f;
 	struct mem mem;
 	bool write;
-	enum state state;	/* of p2p, as this request has it */
+	unsigned int way;	/* PLN_PATH_P2P, or PLN_PATH_KERNEL */
+	enum state state;	/* of it, as this request has it */
 	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
 	int since;		/* from log_kernel_now(), or -1 */
 	uint64_t bytes[PLN_PATH_SLOTS];
 	int reason_errno;
 	char reason[PLN_FILE_REASON_MAX];
+	const char *module_says; /* of the latest IO that failed, or NULL */
+	bool file_refused;	/* it would with another file of the device */
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 };
 
@@ -56,6 +59,9 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 /* As p2p would, but with host memory; *@err: what ended it, or 0. */
 ssize_t bounce_probe(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		     int *err);
+/* As read(2) and write(2), by the kernel module; @at: in the memory of @handle. */
+ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
+		    size_t len);
 /*
  * Can p2p move it in one piece, between a device and a GPU of which it is known to
  * work?  Then *@w is held, and *@host in it is where.

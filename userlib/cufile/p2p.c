@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The p2p path: whole blocks go between the storage device and windows of GPU
- * memory.  The first transfer of each pair of device and GPU finds out whether
+ * memory.  Where a window is no mapping, but a registration with the kernel
+ * module, it is called the kernel path: the module does the IO, and all else is
+ * the same.  The first transfer of each pair of device and GPU finds out whether
  * that works between the two, and the answer is kept with its reason; a refusal
  * for some time (verdict.c).
  */
@@ -11,8 +13,10 @@
 
 #include "io.h"
 
-static const char *meaning(int err)
+static const char *meaning(const struct io *io, int err)
 {
+	if (io->way == PLN_PATH_KERNEL && io->module_says)
+		return io->module_says;
 	switch (err) {
 	case EFAULT:
 		return "the kernel cannot take pages of the GPU's mapping: no "
@@ -101,14 +105,64 @@ static ssize_t freed(struct io *io)
 	return -CU_FILE_CUDA_POINTER_INVALID;
 }
 
-enum went { WENT, WENT_SHORT, SEAM, NOT_MAPPED, NOT_MOVED };
+enum went { WENT, WENT_SHORT, SEAM, NOT_MAPPED, NOT_MOVED, NOT_THIS_FILE,
+	    REFUSED_BEFORE };
+
+/* Why there is no window: -@err from window_get(). */
+static void no_window(struct io *io, int err, const struct no_window *why)
+{
+	if (why->module)
+		io_because(io, err, "the module peerlane cannot register this "
+			"memory: %s", why->module);
+	else if (err == ENOSPC)
+		io_because(io, err, "BAR1 is full of mappings in use");
+	else if (why->cu_err)
+		io_because(io, err, "no dma-buf of this GPU memory: %s (%d)",
+			cu_name(why->cu_err), why->cu_err);
+	else if (io->way == PLN_PATH_KERNEL)
+		io_because(io, err, "the module peerlane cannot register this "
+			"memory: %s (%d): %s", errname(err), err,
+			strerror(err));
+	else
+		io_because(io, err, "the GPU's dma-buf cannot be mapped: %s "
+			"(%d): %s", errname(err), err,
+			err == ENOTSUPP || err == ENODEV ?
+			"its driver has no mmap for it" : strerror(err));
+}
+
+/*
+ * @w decides on the way; @state is what is known of it.  Another way than before
+ * has a verdict of its own.
+ */
+static void take_way(struct io *io, const struct window *w)
+{
+	unsigned int way = w->host ? PLN_PATH_P2P : PLN_PATH_KERNEL;
+
+	if (way == io->way)
+		return;
+	io->way = way;
+	io->state = verdict_ask(io, way);
+}
+
+static ssize_t transfer(struct io *io, const struct window *w, uint64_t dev,
+			uint64_t off, size_t len)
+{
+	char *p = w->host + (dev - w->start);
+	int fd = io->f->direct_fd;
+
+	if (!w->host)
+		return module_move(io, w->handle, dev - w->map_start, off, len);
+	return io->write ? pwrite(fd, p, len, (off_t)off) :
+			   pread(fd, p, len, (off_t)off);
+}
 
 /*
  * One piece of a transfer, up to the end of a window at most: *@piece bytes.
  * *@done: bytes that went.  NOT_MAPPED: there is no window, because of io's
  * reason, nor will there be one if *@err is set.
  * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
- * windows.
+ * windows.  NOT_THIS_FILE: the kernel module does not take it.  REFUSED_BEFORE: so
+ * says the verdict.
  */
 static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			   size_t len, size_t *done, size_t *piece, int *err)
@@ -117,36 +171,24 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			 [CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB]);
 	size_t unit = io->f->off_align > io->f->mem_align ?
 		      io->f->off_align : io->f->mem_align;
-	int turn, fd = io->f->direct_fd;
+	struct no_window why;
 	struct window *w;
 	size_t avail;
-	CUresult cu_err;
 	bool fresh;
 	ssize_t r;
-	char *p;
+	int turn;
 
 	*done = 0;
 	*err = 0;
 	for (turn = 0; turn < 2; turn++) {
 		int e = -window_get(&io->mem, dev, min_of(len, max), &w,
-				    &avail, &fresh, &cu_err);
+				    &avail, &fresh, &why);
 
 		*piece = min_of(len, avail ? round_up(avail, unit) :
 				      KIB(config.window_kb));
 		if (e) {
 			*err = avail ? e : 0;
-			if (e == ENOSPC)
-				io_because(io, e, "BAR1 is full of mappings in "
-					"use");
-			else if (cu_err)
-				io_because(io, e, "no dma-buf of this GPU memory: "
-					"%s (%d)", cu_name(cu_err), cu_err);
-			else
-				io_because(io, e, "the GPU's dma-buf cannot be "
-					"mapped: %s (%d): %s", errname(e), e,
-					e == ENOTSUPP || e == ENODEV ?
-					"its driver has no mmap for it" :
-					strerror(e));
+			no_window(io, e, &why);
 			return NOT_MAPPED;
 		}
 		*piece = avail < len ? round_down(avail, unit) : len;
@@ -156,14 +198,20 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			io_because(io, 0, "a block lies across two mappings");
 			return SEAM;
 		}
+		take_way(io, w);
+		if (io->state == REFUSED || (!w->host && io->f->no_module)) {
+			window_put(w);
+			if (io->state == REFUSED)
+				return REFUSED_BEFORE;
+			io_because(io, 0, "the module peerlane refuses the file: "
+				"%s", io->f->no_module);
+			return NOT_THIS_FILE;
+		}
 		if (io->state == UNKNOWN && io->since < 0)
 			io->since = log_kernel_now();
-		p = w->host + (dev - w->start);
 		do {
-			r = io->write ? pwrite(fd, p + *done, *piece - *done,
-					       (off_t)(off + *done))
-				      : pread(fd, p + *done, *piece - *done,
-					      (off_t)(off + *done));
+			r = transfer(io, w, dev + *done, off + *done,
+				     *piece - *done);
 			e = r < 0 ? errno : 0;
 			if (r > 0)
 				*done += (size_t)r;
@@ -202,8 +250,9 @@ static enum cause no_p2p(struct io *io)
 		io_because(io, 0, "force_compat_mode is set");
 		return SETTING;
 	}
-	if (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA]) {
-		io_because(io, 0, "use_pci_p2pdma is off");
+	if (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] && !module_there()) {
+		io_because(io, 0, "use_pci_p2pdma is off, and there is no "
+			"/dev/peerlane");
 		return SETTING;
 	}
 	if (io->mem.kind == MEM_MANAGED) {
@@ -274,7 +323,9 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	}
 	*pass = lo - off;
 	io->unit = unit;
-	io->state = verdict_ask(io, PLN_PATH_P2P);
+	io->way = config.flag[CUFILE_PARAM_USE_PCIP2PDMA] ? PLN_PATH_P2P :
+							    PLN_PATH_KERNEL;
+	io->state = verdict_ask(io, io->way);
 	return 0;
 }
 
@@ -299,10 +350,10 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		w = p2p_piece(io, dev + total, off + total, whole - total,
 			      &done, &piece, &err);
 		total += done;
-		io->bytes[PLN_PATH_P2P] += done;
+		io->bytes[io->way] += done;
 		if (done && io->state == UNKNOWN) {
 			io->state = WORKS;
-			verdict_set(io, PLN_PATH_P2P, WORKS);
+			verdict_set(io, io->way, WORKS);
 		}
 		if (done && io->f->refused)
 			io->f->refused = false;
@@ -310,16 +361,30 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			continue;
 		if (w == WENT_SHORT)
 			return (ssize_t)total;
+		if (w == REFUSED_BEFORE)
+			break;
 		if (done)
 			piece -= done;
 		if (w == NOT_MOVED && !path_error(err))
 			return io_system_error(io, err, total);
 		if (memory_gone(io, dev + total))
 			return freed(io);
+		if (w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
+		    io->file_refused) {
+			io->f->no_module = io->module_says;
+			continue;	/* and then it is NOT_THIS_FILE */
+		}
+		if (w == NOT_THIS_FILE) {
+			if (p2p_only())
+				return refuse(io, NO_DIRECT);
+			verdict_tell(io, NO_DIRECT);
+			break;
+		}
 		if (w == NOT_MOVED)
-			io_because(io, err, "p2p %s failed: %s (%d): %s%s",
+			io_because(io, err, "%s %s failed: %s (%d): %s%s",
+				pln_path_name(io->way),
 				io->write ? "write" : "read", errname(err),
-				err, meaning(err),
+				err, meaning(io, err),
 				err == EINVAL && io->state == UNKNOWN ?
 				", or direct IO on this file" : "");
 		if (w == NOT_MAPPED)
@@ -346,10 +411,11 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 */
 		r = bounce_probe(io, dev + total, off + total, piece, &probed);
 		if (r >= 0 && !probed) {
-			io_because(io, err, "p2p refused: %s (%d): %s",
-				errname(err), err, meaning(err));
+			io_because(io, err, "%s refused: %s (%d): %s",
+				pln_path_name(io->way), errname(err), err,
+				meaning(io, err));
 			verdict_kernel_says(io);
-			verdict_set(io, PLN_PATH_P2P, REFUSED);
+			verdict_set(io, io->way, REFUSED);
 			verdict_tell(io, PAIR);
 			io->state = REFUSED;
 		} else if (r < 0 && probed == EINVAL) {
@@ -383,8 +449,8 @@ bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
 	     struct window **w, char **host)
 {
 	uint32_t unit = io->f->off_align;
+	struct no_window why;
 	size_t avail = 0;
-	CUresult cu_err;
 	struct stat st;
 	CUcontext old;
 	bool fresh;
@@ -407,11 +473,12 @@ bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
 		return false;
 	if (cu.Push(io->mem.ctx))
 		return false;
-	r = window_get(&io->mem, addr, size, w, &avail, &fresh, &cu_err);
+	r = window_get(&io->mem, addr, size, w, &avail, &fresh, &why);
 	cu.Pop(&old);
 	if (r)
 		return false;
-	if (avail < size) {
+	/* what the kernel module is to move does not go through the ring */
+	if (avail < size || !(*w)->host) {
 		window_put(*w);
 		return false;
 	}

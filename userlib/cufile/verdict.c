@@ -134,12 +134,12 @@ void verdict_set(struct io *io, unsigned int path, enum state state)
 			 pln_path_name(path), refused ? " now" : "");
 }
 
-bool verdict_p2p_worked(void)
+bool verdict_direct_worked(void)
 {
 	struct verdict *v;
 
 	pthread_mutex_lock(&verdict_lock);
-	for (v = verdicts; v && (v->path != PLN_PATH_P2P || v->state != WORKS);
+	for (v = verdicts; v && (v->path == PLN_PATH_CACHE || v->state != WORKS);
 	     v = v->next)
 		continue;
 	pthread_mutex_unlock(&verdict_lock);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Windows: mappings of GPU memory into this process, through a dma-buf.  Each
+ * Windows: mappings of GPU memory into this process, through a dma-buf, or
+ * registrations of it with the kernel module where it cannot be mapped.  Each
  * takes room in the GPU's BAR1, which may be smaller than its memory.  So they
  * are a cache: made when a transfer needs one, most recently used first, and
  * given up from the other end when BAR1 is full.  A window that a transfer is
@@ -10,8 +11,8 @@
  * makes one holds `making`, and `lock` only to look and to enter it, so that
  * transfers which find theirs do not wait for CUDA and the kernel.
  *
- * Memory of which there can be no window has one without a mapping, so that CUDA
- * is not asked again while it is the same memory.
+ * Memory of which there can be no window has one without either, so that nobody
+ * is asked again while it is the same memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -103,8 +104,11 @@ static void unmap(struct window *gone)
 		struct window *w = gone;
 
 		gone = w->next;
-		if (w->map) {
-			munmap(w->map, w->map_len);
+		if (!w->err) {
+			if (w->map)
+				munmap(w->map, w->map_len);
+			else
+				module_unregister(w->handle);
 			stats_gauges.windows--;
 			stats_gauges.window_bytes -= w->map_len;
 		}
@@ -117,7 +121,7 @@ static bool evict_one(void)
 	struct window *w, *gone = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (w = tail; w && (w->refs || !w->map); w = w->prev)
+	for (w = tail; w && (w->refs || w->err); w = w->prev)
 		continue;
 	if (w) {
 		stats_gauges.window_evictions++;
@@ -191,6 +195,33 @@ static int map_range(uint64_t start, size_t len, char **host, CUresult *cu_err)
 	return 0;
 }
 
+/* It may work later, or for less. */
+static bool of_the_moment(int r, CUresult cu_err)
+{
+	return r == -ENOSPC || r == -EAGAIN ||
+	       (cu_err && cu_err != CUDA_ERROR_NOT_SUPPORTED &&
+		cu_err != CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Maps @w, or registers it where there is no mapping and a module. */
+static int open_range(struct window *w, struct no_window *why)
+{
+	bool map = config.flag[CUFILE_PARAM_USE_PCIP2PDMA];
+	int r = -EOPNOTSUPP, module;
+
+	*why = (struct no_window){ 0 };
+	if (map) {
+		r = map_range(w->map_start, w->map_len, &w->map, &why->cu_err);
+		if (!r || of_the_moment(r, why->cu_err))
+			return r;
+	}
+	if (!module_there())
+		return r;
+	module = module_register(w->map_start, w->map_len, &w->handle,
+				 &why->module);
+	return !module || module == -ENOSPC || !map ? module : r;
+}
+
 /*
  * The GPU pages to map for @addr, of at most @size: between the windows that the
  * memory has.  What lies there of other memory is of memory that was freed.
@@ -262,7 +293,7 @@ static void cover(struct window *w, const struct mem *mem,
 
 /* With `making` held: maps @w, for @addr. */
 static int map_window(struct window *w, const struct mem *mem,
-		      uint64_t addr, CUresult *cu_err)
+		      uint64_t addr, struct no_window *why)
 {
 	size_t size = round_up(KIB(config.window_kb), GPU_PAGE);
 	size_t limit = KIB(config.size
@@ -272,13 +303,14 @@ static int map_window(struct window *w, const struct mem *mem,
 
 	for (;;) {
 		fit(mem, addr, size, &start, &end);
+		w->map_start = start;
 		w->map_len = end - start;
 		while (stats_gauges.window_bytes + w->map_len > limit &&
 		       evict_one())
 			continue;
 		r = -ENOSPC;
 		if (stats_gauges.window_bytes + w->map_len <= limit)
-			r = map_range(start, w->map_len, &w->map, cu_err);
+			r = open_range(w, why);
 		if (r != -ENOSPC)
 			break;
 		stats_gauges.window_nospace++;
@@ -288,19 +320,17 @@ static int map_window(struct window *w, const struct mem *mem,
 			break;
 		size = round_up(size / 2, GPU_PAGE);
 	}
-	if (r == -ENOSPC || r == -EAGAIN ||
-	    (r && *cu_err && *cu_err != CUDA_ERROR_NOT_SUPPORTED &&
-	     *cu_err != CUDA_ERROR_INVALID_VALUE))
+	if (r && of_the_moment(r, why->cu_err))
 		return r;
 	if (r) {
 		/*
 		 * So it will be for all of this memory; INVALID_VALUE can be for
 		 * what a neighbour has in the same GPU page.
 		 */
-		if (*cu_err != CUDA_ERROR_INVALID_VALUE)
+		if (why->cu_err != CUDA_ERROR_INVALID_VALUE)
 			fit(mem, addr, mem->len + GPU_PAGE, &start, &end);
 		w->err = r;
-		w->cu_err = *cu_err;
+		w->why = *why;
 		cover(w, mem, start, end);
 		return 0;
 	}
@@ -338,7 +368,7 @@ static struct window *find(const struct mem *mem, uint64_t addr)
 
 /* With `making` held. */
 static int make(const struct mem *mem, uint64_t addr,
-		struct window **out, CUresult *cu_err)
+		struct window **out, struct no_window *why)
 {
 	struct window *w = calloc(1, sizeof(*w));
 	unsigned int i;
@@ -349,7 +379,7 @@ static int make(const struct mem *mem, uint64_t addr,
 		return -ENOMEM;
 	}
 	sweep();
-	r = map_window(w, mem, addr, cu_err);
+	r = map_window(w, mem, addr, why);
 	if (r) {
 		free(w);
 		return r;
@@ -373,17 +403,17 @@ static int make(const struct mem *mem, uint64_t addr,
 
 int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct window **out, size_t *avail, bool *fresh,
-	       CUresult *cu_err)
+	       struct no_window *why)
 {
 	struct window *w;
 	int r = 0;
 
 	*fresh = false;
-	*cu_err = 0;
+	*why = (struct no_window){ 0 };
 	*avail = 0;
 	if (!mem->len) {
 		/* CUDA does not say where the memory ends */
-		*cu_err = CUDA_ERROR_NOT_SUPPORTED;
+		why->cu_err = CUDA_ERROR_NOT_SUPPORTED;
 		*avail = len;
 		return -EOPNOTSUPP;
 	}
@@ -392,7 +422,7 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 		pthread_mutex_lock(&making);
 		w = find(mem, addr);	/* made by who had the lock? */
 		if (!w) {
-			r = make(mem, addr, &w, cu_err);
+			r = make(mem, addr, &w, why);
 			*fresh = true;
 		}
 		pthread_mutex_unlock(&making);
@@ -401,7 +431,7 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 		return r;
 	if (w->err) {
 		r = w->err;
-		*cu_err = w->cu_err;
+		*why = w->why;
 		*avail = w->len - (addr - w->start);
 		window_put(w);
 		return r;

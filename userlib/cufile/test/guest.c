@@ -263,6 +263,10 @@ int main(int argc, char **argv)
 {
 	struct pln_file_stats st = { .size = sizeof(st) };
 	CUfileStatsLevel3_t l3;
+	/* all goes this way; else nothing goes directly */
+	const char *expect = getenv("EXPECT_PATH");
+	bool kernel = expect && !strcmp(expect, "kernel");
+	unsigned int way = kernel ? PLN_PATH_KERNEL : PLN_PATH_P2P;
 	uint64_t seed = 88172645463325252ull;
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	CUfileDrvProps_t props;
@@ -320,12 +324,15 @@ int main(int argc, char **argv)
 	check(!memcmp(back, data, ALL), "and is right", 0);
 	check(!cuFileGetStatsL3(&l3).err, "statistics", 0);
 	check(!pln_file_stats(NULL, &st), "and those of paths", 0);
-	if (getenv("EXPECT_P2P")) {
+	if (expect) {
 		n = (unsigned int)l3.detailed.basic.batch_iouring_submit_ops.ok;
-		check(n == 3 * N, "all of the batches went through the ring", n);
-		check(st.path[PLN_PATH_P2P].bytes_read == 2 * ALL + SIZE &&
-		      st.path[PLN_PATH_P2P].bytes_written == ALL,
-		      "all bytes by p2p", (long long)st.path[PLN_PATH_P2P].bytes_read);
+		check(n == (kernel ? 0 : 3 * N), kernel ?
+		      "none of the batches went through the ring" :
+		      "all of the batches went through the ring", n);
+		check(st.path[way].bytes_read == 2 * ALL + SIZE &&
+		      st.path[way].bytes_written == ALL,
+		      kernel ? "all bytes by the kernel module" :
+		      "all bytes by p2p", (long long)st.path[way].bytes_read);
 		check(l3.per_gpu_stats[0].n_p2p_reads == 2 * N + 1,
 		      "as cuFile's statistics say", (long long)
 		      l3.per_gpu_stats[0].n_p2p_reads);
@@ -333,7 +340,8 @@ int main(int argc, char **argv)
 		check(props.fflags & 1u << CU_FILE_P2P_SUPPORTED,
 		      "the properties say p2p after it went so", props.fflags);
 	} else {
-		check(!st.path[PLN_PATH_P2P].bytes_read, "no byte by p2p",
+		check(!st.path[PLN_PATH_P2P].bytes_read &&
+		      !st.path[PLN_PATH_KERNEL].bytes_read, "no byte directly",
 		      (long long)st.path[PLN_PATH_P2P].bytes_read);
 		cuFileDriverGetProperties(&props);
 		check(!(props.fflags & 1u << CU_FILE_P2P_SUPPORTED),

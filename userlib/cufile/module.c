@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kernel module peerlane, for GPU memory that cannot be mapped: it registers
+ * the memory by its address, and does the IO of the files itself.
+ *
+ * It is there or not when the library opens.  Its descriptor stays the same until
+ * the last close, when nothing is under way any more: no lock.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <linux/peerlane.h>
+
+#include "io.h"
+
+static int device = -1;
+
+void module_open(void)
+{
+	struct pln_query q = { 0 };
+
+	if (!config.kernel_module)
+		return;
+	device = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
+	if (device < 0) {
+		if (errno != ENOENT && errno != ENXIO && errno != ENODEV)
+			log_line(LOG_NOTICE, "/dev/peerlane: %s (%d): %s; the "
+				 "kernel module is not used", errname(errno),
+				 errno, strerror(errno));
+		return;
+	}
+	if (!ioctl(device, PLN_IOC_QUERY, &q) &&
+	    q.abi_version == PLN_ABI_VERSION && q.page_size &&
+	    GPU_PAGE % q.page_size == 0)
+		return;
+	log_line(LOG_NOTICE, "/dev/peerlane is of another version than this "
+		 "library, and not used: %u instead of %u", q.abi_version,
+		 PLN_ABI_VERSION);
+	close(device);
+	device = -1;
+}
+
+void module_close(void)
+{
+	if (device >= 0)
+		close(device);
+	device = -1;
+}
+
+bool module_there(void)
+{
+	return device >= 0;
+}
+
+/* What the module has said, or NULL where errno says it. */
+static const char *words(uint32_t reason)
+{
+	switch (reason) {
+	case PLN_REASON_NO_PAGES:
+		return "the kernel has no pages of this GPU's BAR1: its driver "
+		       "did not give it to P2PDMA";
+	case PLN_REASON_LIMIT:
+		return "the module's limit max_pinned_mib is used up";
+	case PLN_REASON_FILE_TYPE:
+		return "neither a regular file nor a block device";
+	case PLN_REASON_FILE_SYSTEM:
+		return "the module knows ext4 and xfs";
+	case PLN_REASON_NO_DIRECT:
+		return "the file system does no direct IO with this file";
+	case PLN_REASON_DEVICE:
+		return "the block device is no NVMe drive, or has layers above "
+		       "its drives";
+	case PLN_REASON_INTEGRITY:
+		return "the processor has to read the data for checksums";
+	case PLN_REASON_ALIGNMENT:
+		return "the module asks for other blocks than O_DIRECT";
+	case PLN_REASON_APPEND:
+		return "the file is open with O_APPEND";
+	case PLN_REASON_MERGES:
+		return "the drive's queue merges requests; the cure: "
+		       "echo 2 >/sys/block/DRIVE/queue/nomerges";
+	default:
+		return NULL;
+	}
+}
+
+int module_register(uint64_t start, size_t len, uint32_t *handle,
+		    const char **why)
+{
+	struct pln_register reg = { .address = start, .size = len };
+
+	*why = NULL;
+	if (device < 0)
+		return -ENODEV;
+	if (!ioctl(device, PLN_IOC_REGISTER, &reg)) {
+		*handle = reg.handle;
+		return 0;
+	}
+	*why = words(reg.reason);
+	/* there may be room when others have given theirs up */
+	if (errno == ENOMEM || errno == EDQUOT)
+		return -ENOSPC;
+	return -errno;
+}
+
+void module_unregister(uint32_t handle)
+{
+	struct pln_unregister un = { .handle = handle };
+
+	if (ioctl(device, PLN_IOC_UNREGISTER, &un))
+		log_line(LOG_ERROR, "GPU memory stays registered with "
+			 "/dev/peerlane: %s (%d): %s", errname(errno), errno,
+			 strerror(errno));
+}
+
+ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
+		    size_t len)
+{
+	struct pln_io q = {
+		.op = io->write ? PLN_IO_WRITE : PLN_IO_READ,
+		.handle = handle, .fd = io->f->direct_fd, .file_offset = off,
+		.offset = at, .size = len,
+	};
+
+	io->module_says = NULL;
+	io->file_refused = false;
+	if (!ioctl(device, PLN_IOC_IO, &q))
+		return (ssize_t)q.done;
+	io->module_says = words(q.reason);
+	io->file_refused = q.reason == PLN_REASON_FILE_TYPE ||
+			   q.reason == PLN_REASON_FILE_SYSTEM ||
+			   q.reason == PLN_REASON_NO_DIRECT ||
+			   q.reason == PLN_REASON_ALIGNMENT ||
+			   q.reason == PLN_REASON_APPEND;
+	/* as when a mapping is revoked */
+	if (errno == EIDRM)
+		errno = EFAULT;
+	return -1;
+}
