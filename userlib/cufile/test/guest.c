@@ -259,6 +259,29 @@ static void freed(const char *dir, bool ordered)
 	free(file);
 }
 
+/* Memory that begins within a page of the GPU's, beside other memory */
+static void small(void)
+{
+	enum { LEN = 4096, COUNT = 8 };
+	CUdeviceptr p[COUNT];
+	unsigned int i, bad = 0, within = 0;
+
+	for (i = 0; i < COUNT; i++) {
+		if (gpu.Alloc(&p[i], LEN))
+			exit(2);
+		within += p[i] % 65536 != 0;
+	}
+	for (i = 0; i < COUNT; i++)
+		bad += cuFileRead(in, (void *)(uintptr_t)p[i], LEN,
+				  (off_t)(SIZE + i * LEN), 0) != LEN;
+	for (i = 0; i < COUNT; i++) {
+		gpu.DtoH(back, p[i], LEN);
+		bad += memcmp(back, data + SIZE + i * LEN, LEN) != 0;
+		gpu.Free(p[i]);
+	}
+	check(within && !bad, "small memories get their own data", bad);
+}
+
 int main(int argc, char **argv)
 {
 	struct pln_file_stats st = { .size = sizeof(st) };
@@ -347,6 +370,7 @@ int main(int argc, char **argv)
 		check(!(props.fflags & 1u << CU_FILE_P2P_SUPPORTED),
 		      "the properties do not claim p2p", props.fflags);
 	}
+	small();
 	n = (unsigned int)cuFileGetBARSizeInKB(0, &kb).err;
 	check(!n && kb >= 1024 && !(kb & (kb - 1)), "the size of BAR1",
 	      (long long)kb);

@@ -57,6 +57,12 @@ struct mock {
 	_Atomic bool hold_sigset; /* who makes a set of signals waits */
 	_Atomic bool hold_file;	/* who maps a file waits */
 	int unregister_error;	/* CUresult of unregistering memory */
+	/* /dev/peerlane: its version, 0: there is none */
+	unsigned int module;
+	int register_errno, module_errno; /* of registering, of IO */
+	unsigned int register_reason, module_reason;
+	_Atomic int module_count; /* such IOs, 0: all */
+	uint64_t module_max;	/* bytes registered at most, 0: no limit */
 
 	/* what happened */
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
@@ -78,6 +84,8 @@ struct mock {
 	_Atomic int in_unpin;	/* waiting to unregister */
 	_Atomic int in_sigset;	/* waiting to make a set of signals */
 	_Atomic int in_file;	/* waiting to map a file */
+	_Atomic uint64_t registered; /* bytes, by the module */
+	_Atomic uint64_t registrations, module_calls, module_bytes;
 };
 
 extern struct mock mock;
@@ -91,6 +99,10 @@ void mock_revoke(void);
 
 /* Straight to the GPU's memory, for checks. */
 void *mock_memory(unsigned long long ptr);
+/* Which memory has this address, 0: none */
+uint64_t mock_id(unsigned long long ptr);
+/* Are all these pages of the GPU's of one memory? */
+bool mock_covers(unsigned long long ptr, size_t size);
 
 /*
  * All functions that were put into streams have returned.  Calls that free or

@@ -112,6 +112,7 @@ void mock_reset(void)
 	mock.unpinned = mock.read_only_calls = 0;
 	mock.in_host = 0;
 	mock.in_close = 0;
+	mock.registrations = mock.module_calls = mock.module_bytes = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -479,6 +480,30 @@ void *mock_memory(unsigned long long ptr)
 	p = m ? m->backing + (ptr - m->start) : NULL;
 	pthread_mutex_unlock(&lock);
 	return p;
+}
+
+uint64_t mock_id(unsigned long long ptr)
+{
+	struct memory *m;
+	uint64_t id;
+
+	pthread_mutex_lock(&lock);
+	m = find(ptr);
+	id = m ? m->id : 0;
+	pthread_mutex_unlock(&lock);
+	return id;
+}
+
+bool mock_covers(unsigned long long ptr, size_t size)
+{
+	struct memory *m;
+	bool ok;
+
+	pthread_mutex_lock(&lock);
+	m = find(ptr);
+	ok = m && ptr - m->start + size <= m->room;
+	pthread_mutex_unlock(&lock);
+	return ok;
 }
 
 int cuInit(unsigned int flags)

@@ -1691,6 +1691,8 @@ static void together(void)
 	test_counts();
 	test_windows();
 	test_map_apart();
+	test_module();
+	test_module_refused();
 	test_cache();
 	test_cache_lease();
 	test_cache_writers();

@@ -48,6 +48,10 @@ void test_map_apart(void);
 void test_no_id(void);
 void test_no_dmabuf(void);
 
+/* module.c */
+void test_module(void);
+void test_module_refused(void);
+
 /* cache.c */
 void test_cache(void);
 void test_cache_lease(void);

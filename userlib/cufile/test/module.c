@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/* Of the unit test: the kernel path, with a mock of /dev/peerlane. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/peerlane.h>
+
+#include "unit.h"
+
+#define NO_MAP	"{\"peerlane\":{\"use_pci_p2pdma\":false}}"
+
+/* mock_reset() takes the module away, so it is there from the next opening on. */
+static void with_module(const char *json, unsigned int version)
+{
+	fresh(json);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	mock.module = version;
+	if (cuFileDriverOpen().err)
+		abort();
+}
+
+static unsigned long long by(CUfileHandle_t fh, int way)
+{
+	struct pln_file_stats s = stats_of(fh);
+
+	return s.path[way].bytes_read + s.path[way].bytes_written;
+}
+
+static void all_by(CUfileHandle_t fh, int way, size_t n, const char *what)
+{
+	is((long long)by(fh, way), (long long)n, what);
+}
+
+void test_module(void)
+{
+	const size_t n = MIB(40), odd = MIB(1) + 100;
+	char *data = malloc(n), *g = gpu(n);
+	CUfileHandle_t fh, fh2;
+	int fd, fd2;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "a read by the module");
+	check(!memcmp(mem(g), data, n), "the data is right");
+	all_by(fh, PLN_PATH_KERNEL, n, "all of it by the module");
+	is((long long)mock.module_bytes, (long long)n, "it says so, too");
+	is((long long)mock.host_bytes, 0, "nothing through host memory");
+	is((long long)stats_of(NULL).windows, 3, "in windows of 16 MiB");
+	is((long long)stats_of(fh).fallbacks, 0, "and that is no fallback");
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "again");
+	is((long long)mock.registrations, 3, "nothing is registered anew");
+
+	memset(mem(g), 0, n);
+	is(cuFileRead(fh, g, odd, 0, 0), (long long)odd, "an unaligned read");
+	check(!memcmp(mem(g), data, odd) && !mem(g)[odd], "its data is right");
+	is((long long)by(fh, PLN_PATH_BOUNCE), 100, "its end was staged");
+
+	noise(mem(g), MIB(2));
+	is(cuFileWrite(fh, g, MIB(2), 0, 0), MIB(2), "a write by the module");
+	is(pread(fd, data, MIB(2), 0), MIB(2), "is in the file");
+	check(!memcmp(mem(g), data, MIB(2)), "as it was");
+	mock.short_io = 4096;
+	memset(mem(g), 0, MIB(1));
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a page at a time");
+	check(!memcmp(mem(g), data, MIB(1)), "the data is right");
+	mock.short_io = 0;
+
+	gpu_free(g);
+	g = gpu(n);
+	memset(mem(g), 0, MIB(1));
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "other memory at this address");
+	check(!memcmp(mem(g), data, MIB(1)), "gets the data");
+
+	/* the GPU's driver has taken the memory back since, as in a reset */
+	mock.module_errno = EIDRM;
+	mock.module_count = 1;
+	memset(mem(g), 0, MIB(1));
+	mock.registrations = 0;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a registration that ended");
+	check(!memcmp(mem(g), data, MIB(1)) && mock.registrations == 1,
+	      "is made anew");
+
+	/* of this file, not of the device */
+	fd2 = make(other, 0, data, MIB(1));
+	mock.module_errno = EOPNOTSUPP;
+	mock.module_reason = PLN_REASON_NO_DIRECT;
+	fh2 = reg(fd2);
+	is(cuFileRead(fh2, g, MIB(1), 0, 0), MIB(1), "a file that it refuses");
+	all_by(fh2, PLN_PATH_BOUNCE, MIB(1), "is staged");
+	check(strstr(stats_of(fh2).reason, "the module peerlane refuses the file"),
+	      "why: %s", stats_of(fh2).reason);
+	mock.module_calls = 0;
+	is(cuFileRead(fh2, g, MIB(1), 0, 0), MIB(1), "again");
+	is((long long)mock.module_calls, 0, "it is not asked again");
+	mock.module_errno = 0;
+	cuFileHandleDeregister(fh);
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "another file of the device");
+	all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+	close(fd2);
+
+	/* of the device: until it was tried again */
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	mock.module_errno = EOPNOTSUPP;
+	mock.module_reason = PLN_REASON_MERGES;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a queue that merges");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "it is staged");
+	check(strstr(stats_of(fh).reason, "nomerges"), "why: %s",
+	      stats_of(fh).reason);
+	mock.module_errno = 0;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "at once");
+	all_by(fh, PLN_PATH_KERNEL, 0, "it is not tried again");
+	mock.later += 11;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "after ten seconds");
+	all_by(fh, PLN_PATH_KERNEL, MIB(1), "it is, and works");
+	setenv("PEERLANE_STRICT", "1", 1);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	cuFileDriverOpen();
+	fh = reg(fd);
+	mock.module_errno = EOPNOTSUPP;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), -CU_FILE_IO_NOT_SUPPORTED,
+	   "strict, and a queue that merges");
+	mock.module_errno = 0;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "strict, and one that does not");
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	is((long long)mock.registered, 0, "closed, nothing is registered");
+	gpu_free(g);
+	close(fd);
+	free(data);
+}
+
+/* What the module cannot register, and a module that is no help */
+void test_module_refused(void)
+{
+	const size_t n = MIB(40);
+	char *data = malloc(n), *g = gpu(n), *h = gpu(n);
+	CUfileHandle_t fh;
+	int fd;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	with_module(NO_MAP, PLN_ABI_VERSION + 1);
+	check(log_has("of another version than this library"),
+	      "a module of another version: told");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a read");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is staged");
+
+	with_module("{\"peerlane\":{\"use_pci_p2pdma\":false,"
+		    "\"kernel_module\":false}}", PLN_ABI_VERSION);
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "switched off: a read");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is staged");
+
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	mock.register_errno = EOPNOTSUPP;
+	mock.register_reason = PLN_REASON_NO_PAGES;
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "no pages: a read");
+	check(!memcmp(mem(g), data, n), "its data is right");
+	all_by(fh, PLN_PATH_BOUNCE, n, "it is staged");
+	check(strstr(stats_of(fh).reason, "no pages of this GPU's BAR1"),
+	      "why: %s", stats_of(fh).reason);
+	mock.register_errno = 0;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the same memory again");
+	all_by(fh, PLN_PATH_KERNEL, 0, "is not asked for again");
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "other memory");
+	all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+
+	/* 16 MiB may be registered: windows are given up, and it goes on */
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	mock.module_max = MIB(16);
+	memset(mem(h), 0, n);
+	is(cuFileRead(fh, h, n, 0, 0), (long long)n, "a limit: a read");
+	check(!memcmp(mem(h), data, n), "its data is right");
+	all_by(fh, PLN_PATH_KERNEL, n, "all of it by the module");
+	check(stats_of(NULL).window_evictions > 0, "windows were given up");
+	mock.module_max = 4096;
+	gpu_free(g);
+	g = gpu(n);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a limit below a page");
+	check(strstr(stats_of(fh).reason, "max_pinned_mib is used up"),
+	      "why: %s", stats_of(fh).reason);
+
+	/* both ways: a mapping first, the module for what cannot be mapped */
+	with_module(NULL, PLN_ABI_VERSION);
+	fh = reg(fd);
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "memory that can be mapped");
+	all_by(fh, PLN_PATH_P2P, MIB(1), "is");
+	mock.handle_error = 801;
+	gpu_free(g);
+	g = gpu(n);
+	memset(mem(g), 0, n);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "memory that cannot");
+	all_by(fh, PLN_PATH_KERNEL, n, "goes by the module");
+	check(!memcmp(mem(g), data, n), "its data is right");
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "the first memory again");
+	all_by(fh, PLN_PATH_P2P, MIB(2), "is still mapped");
+	mock.register_errno = EOPNOTSUPP;
+	gpu_free(g);
+	g = gpu(n);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "and what neither can");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is staged");
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	is((long long)mock.registered, 0, "closed, nothing is registered");
+	gpu_free(g);
+	gpu_free(h);
+	close(fd);
+	free(data);
+}
