@@ -33,6 +33,14 @@ run() { # NAME KVER ENVIRONMENT
 			/usr/lib/peerlane/tests/cufile-guest /mnt \$way >/tmp/out || cat /tmp/out
 			echo "# counted \$way \$((\$(counter \$name) - before))"
 		done
+		for way in cufile stream copy; do
+			before=\$(counter bar1-dma-write)
+			peerlane io load -f /mnt/in -s 1M -i 64K -w 2 -x \$way -V --json >/tmp/out || cat /tmp/out
+			echo "# load \$way \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-write) - before))"
+		done
+		before=\$(counter bar1-dma-read)
+		peerlane io load -f /mnt/load -s 1M -i 64K -w 2 -I 3 -V --json >/tmp/out || cat /tmp/out
+		echo "# load randwrite \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-read) - before))"
 		deny() { # LIST ITEM: the path of a read
 			printf '{"denylist":{"%s":["%s"]}}' "\$1" "\$2" >/tmp/cufile.json
 			echo "# denied \$1 \$2 \$(CUFILE_ENV_PATH_JSON=/tmp/cufile.json peerlane io read --file /mnt/in --gpu 0 \\
@@ -55,10 +63,16 @@ run direct 7.2 EXPECT_P2P=1
 counted() { sed -n "s/^# counted $2 //p" "$1/result.log"; }
 check_eq "the drive wrote all of a batch to BAR1" 4194304 "$(counted direct read)"
 check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"
+for each in "cufile p2p 1048576" "stream p2p 1048576" "copy bounce 0" "randwrite p2p 1048576"; do
+	check "a load, its path, and what the drive moved there: $each" grep -qx "# load $each" direct/result.log
+done
 for each in "mounts /mnt bounce" "mounts / p2p" "filesystems ext4 bounce" "devices /dev/nvme0n1 bounce" \
 	"drivers nvme bounce" "drivers virtio_blk p2p"; do
 	check "denylist: $each" grep -qx "# denied $each" direct/result.log
 done
 run staged 6.12 ""
+for each in cufile stream randwrite; do
+	check "a load without P2PDMA: $each" grep -qx "# load $each bounce 0" staged/result.log
+done
 check_eq "without P2PDMA it wrote nothing there" 0 "$(counted staged read)"
 finish

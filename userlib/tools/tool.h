@@ -44,7 +44,7 @@ struct opt {
 	const char *alias;	/* another name */
 	const char *only;	/* the parts that take it, "write, copy"; NULL: all,
 				 * which are first in the table */
-	char letter;		/* of a short option without a value */
+	char letter;		/* of a short option */
 };
 #define OPT_MAX		32	/* in a table */
 #define OPT_MAX_NAME	40	/* with its value */
@@ -118,6 +118,11 @@ bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
 
 /* ---- gpu.c: the CUDA driver, found at run time ---- */
 bool gpu_open(int ordinal);
+/* Another thread than that which opened it may use it. */
+bool gpu_here(void);
+bool gpu_emulated(void);
+bool gpu_stream(void **stream);
+bool gpu_stream_wait(void *stream);
 /* The ordinal of the GPU with that PCI address; false: CUDA shows none there. */
 bool gpu_at(const char *address, int *ordinal);
 /* How many GPUs CUDA shows; false: @why there are none.  Does not complain. */
