@@ -41,6 +41,12 @@ run() { # NAME KVER ENVIRONMENT
 		before=\$(counter bar1-dma-read)
 		peerlane io load -f /mnt/load -s 1M -i 64K -w 2 -I 3 -V --json >/tmp/out || cat /tmp/out
 		echo "# load randwrite \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-read) - before))"
+		dd if=/dev/urandom of=/mnt/whole bs=1M count=2 2>/dev/null
+		written=\$(counter bar1-dma-write) read=\$(counter bar1-dma-read)
+		peerlane copy --chunk 1M /mnt/whole /mnt/copied --json >/tmp/out || cat /tmp/out
+		echo "# copy \$(sed 's/"path":"/\n&/g' /tmp/out | sed -n 's/^"path":"\([^"]*\)".*/\1/p' | xargs) \
+			\$((\$(counter bar1-dma-write) - written)) \$((\$(counter bar1-dma-read) - read)) \
+			\$(cmp /mnt/whole /mnt/copied && echo same)" | tr -s '\t ' ' '
 		deny() { # LIST ITEM: the path of a read
 			printf '{"denylist":{"%s":["%s"]}}' "\$1" "\$2" >/tmp/cufile.json
 			echo "# denied \$1 \$2 \$(CUFILE_ENV_PATH_JSON=/tmp/cufile.json peerlane io read --file /mnt/in --gpu 0 \\
@@ -66,11 +72,13 @@ check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"
 for each in "cufile p2p 1048576" "stream p2p 1048576" "copy bounce 0" "randwrite p2p 1048576"; do
 	check "a load, its path, and what the drive moved there: $each" grep -qx "# load $each" direct/result.log
 done
+check "a copy, its paths, and what the drive wrote and read there" grep -qx '# copy p2p p2p 2097152 2097152 same' direct/result.log
 for each in "mounts /mnt bounce" "mounts / p2p" "filesystems ext4 bounce" "devices /dev/nvme0n1 bounce" \
 	"drivers nvme bounce" "drivers virtio_blk p2p"; do
 	check "denylist: $each" grep -qx "# denied $each" direct/result.log
 done
 run staged 6.12 ""
+check "a copy without P2PDMA" grep -qx '# copy bounce bounce 0 0 same' staged/result.log
 for each in cufile stream randwrite; do
 	check "a load without P2PDMA: $each" grep -qx "# load $each bounce 0" staged/result.log
 done

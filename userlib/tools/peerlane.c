@@ -14,6 +14,7 @@ static const struct {
 } commands[] = {
 #ifndef PEERLANE_STATIC
 	{ &io_command, cmd_io },
+	{ &copy_command, cmd_copy },
 #endif
 	{ &stats_command, cmd_stats },
 	{ &topo_command, cmd_topo },
@@ -101,8 +102,8 @@ static int find(const char *name)
 		if (!strcmp(name, commands[i].command->name))
 			return (int)i;
 #ifdef PEERLANE_STATIC
-	if (!strcmp(name, "io") || !strcmp(name, "perf") ||
-	    !strcmp(name, "run")) {
+	if (!strcmp(name, "io") || !strcmp(name, "copy") ||
+	    !strcmp(name, "perf") || !strcmp(name, "run")) {
 		complain("%s: this is the program in one file, which cannot "
 			 "load a GPU's driver library: install the other one",
 			 name);

@@ -60,14 +60,15 @@ struct command {
 };
 
 int cmd_io(int argc, char **argv);
+int cmd_copy(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 
-extern const struct command io_command, stats_command, topo_command,
-	doctor_command, perf_command, run_command;
+extern const struct command io_command, copy_command, stats_command,
+	topo_command, doctor_command, perf_command, run_command;
 
 /* ---- options.c ---- */
 /*

@@ -5,6 +5,7 @@
  *	FAULT_FLIP=N	the N-th read of a file has another first byte
  *	FAULT_KILL=N	the N-th call that changes a file kills the program: a write when half
  *			of it is done, any other before it
+ *	FAULT_RUN=COMMAND	instead of that, the command is run before it
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -26,8 +27,16 @@ static long number(const char *name)
 static int dies(void)
 {
 	long n = number("FAULT_KILL");
+	const char *command = getenv("FAULT_RUN");
 
-	return n && ++changes == n;
+	if (!n || ++changes != n)
+		return 0;
+	if (!command)
+		return 1;
+	unsetenv("LD_PRELOAD");
+	if (system(command))
+		abort();
+	return 0;
 }
 
 #define REAL(name, ...) (((__typeof__(&name))dlsym(RTLD_NEXT, #name))(__VA_ARGS__))
