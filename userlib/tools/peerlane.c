@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* peerlane: the commands. */
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <peerlane/peerlane.h>
 
@@ -38,7 +41,7 @@ static void usage(FILE *to)
 	      "peerlane help COMMAND shows the options of a command, --describe all of them as\n"
 	      "JSON, --version the version.  Exit status: 0 success, 1 a transfer failed, 3 no usable\n"
 	      "GPU, 4 refused by strict mode, 5 data differs, 64 wrong usage, 65 a mistake in\n"
-	      "a record, 66 the input cannot be read, 73 the record cannot be written; of\n"
+	      "a record, 66 the input cannot be read, 73 the output cannot be written; of\n"
 	      "doctor 0 healthy, 1 degraded, 2 broken; of run the program's, 126 it cannot be\n"
 	      "run, 127 it is not there.\n", to);
 }
@@ -119,11 +122,21 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
+/* What was not written was not said: a full disk, or a closed output */
+static void check_output(void)
+{
+	if (!ferror(stdout) && !fflush(stdout))
+		return;
+	complain("the output cannot be written: %s", strerror(errno));
+	_exit(EXIT_NO_OUTPUT);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	int i;
 
+	atexit(check_output);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

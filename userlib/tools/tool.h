@@ -22,8 +22,8 @@ enum {
 	/* as sysexits(3) has them */
 	EXIT_USAGE = 64,
 	EXIT_BAD_RECORD = 65,
-	EXIT_NO_INPUT = 66,	/* a record or machine that cannot be read */
-	EXIT_NO_OUTPUT = 73,	/* a record that cannot be written */
+	EXIT_NO_INPUT = 66,	/* a record, machine or process that cannot be read */
+	EXIT_NO_OUTPUT = 73,	/* a record, file or output that cannot be written */
 
 	/* run, as a shell */
 	EXIT_CANNOT_RUN = 126,

@@ -277,6 +277,8 @@ static void *work(void *arg)
 	else if (o->writes || o->mix >= 0)
 		fill(w, o->offset + w->first * l->block, (size_t)l->block);
 	pthread_barrier_wait(&l->ready);
+	/* once more: the clock is started in between */
+	pthread_barrier_wait(&l->ready);
 	end = now_ns() + o->seconds * 1000000000u;
 	for (i = 0; !l->stop; i++)
 		if ((o->seconds ? now_ns() >= end : i == calls) ||
@@ -482,6 +484,7 @@ static int run_threads(struct load *l)
 	pthread_barrier_wait(&l->ready);
 	wall = now_wall();
 	cpu = now_cpu();
+	pthread_barrier_wait(&l->ready);
 	for (i = 0; i < o->threads; i++)
 		pthread_join(l->w[i].thread, NULL);
 	if (!l->status && o->sync && fdatasync(l->f.fd))
