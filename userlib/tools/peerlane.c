@@ -123,9 +123,10 @@ static bool is_help(const char *word)
 }
 
 /* What was not written was not said: a full disk, or a closed output */
-static void check_output(void)
+static void check_output(int status, void *unused)
 {
-	if (!ferror(stdout) && !fflush(stdout))
+	(void)unused;
+	if (status || (!ferror(stdout) && !fflush(stdout)))
 		return;
 	complain("the output cannot be written: %s", strerror(errno));
 	_exit(EXIT_NO_OUTPUT);
@@ -136,7 +137,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "";
 	int i;
 
-	atexit(check_output);
+	on_exit(check_output, NULL);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;
