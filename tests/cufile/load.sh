@@ -86,6 +86,10 @@ json "one call of four was staged: mixed, with the bytes of each path and the re
 	.bytes_by_path == {p2p: 3145728, bounce: 1048576} and (.reason | test("EREMOTEIO"))'
 gpu 0 io load -f data -s 4M -i 1M
 said 'read  data: 4194304 bytes by mixed (p2p 3145728, bounce 1048576) in '
+gpu 0 io load -f data -s 4M -i 64K -I 2 --mix 50 --json
+json "of reads and writes one call was staged: the other line knows nothing of it" '.[0].transfers | ([.[].path] | sort) == ["mixed", "p2p"] and
+	all(([.bytes_by_path[]] | add) == .bytes) and ([.[].bytes_by_path.bounce // empty]) == [65536]'
+cp same data
 unset MOCK_P2P_AFTER MOCK_P2P_COUNT
 gpu 4 io load -f data -s 4M -i 1M -w 2 --strict --json
 json "strict: refused" '.[0] | (.ok | not) and .transfers[0].path == "none" and (.error | test("5008"))'

@@ -375,6 +375,7 @@ static void say_flow(struct load *l, bool write, double wall, double cpu)
 		put(t, "gpu", json_object_new_int(o->gpu));
 	if (o->near)
 		put(t, "gpu_reason", json_object_new_string(o->gpu_reason));
+	put(t, "emulated", json_object_new_boolean(gpu_emulated()));
 	put(t, "path", json_object_new_string(path));
 	put(t, "bytes", json_object_new_uint64(bytes));
 	put(t, "reason", json_object_new_string(strcmp(path, "p2p") ?
