@@ -64,6 +64,11 @@ cp out with-pid
 status 0 stats --all --json
 check "--all has the same of it" test "$(jq -c '.processes[0]' with-pid)" = "$(jq -c ".processes[] | select(.pid == $pid)" out)"
 
+# a file that another makes shorter would be a SIGBUS for its process
+page=$(find "/proc/$pid/fd" -lname '/memfd:peerlane-cufile*')
+check_fails "nobody else makes it shorter" 'Operation not permitted' truncate -s 0 "$page"
+check_fails "nor writes it" 'Operation not permitted' dd if=/dev/zero of="$page" bs=8 count=1 conv=notrunc
+
 # watching: it stands still
 status 0 stats "$pid" --watch 1 --count 2 --json
 json "two looks, and rates between them" 'length == 2 and (.[0].processes[0] | has("bytes_per_second") | not) and

@@ -17,11 +17,17 @@
 #ifndef PLN_CUFILE_PAGE_H
 #define PLN_CUFILE_PAGE_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include <peerlane/file.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL	8	/* from Linux 6.3 on; may be required there */
+#endif
 
 #define STATS_NAME	"peerlane-cufile"
 #define STATS_MAGIC	0x7374617473504c4eull	/* "NLPstats" in memory */
@@ -104,5 +110,13 @@ struct stats_page {
 	struct gauges gauges;
 	struct counters counters;
 };
+
+static inline int stats_memfd(void)
+{
+	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create(STATS_NAME, flags | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create(STATS_NAME, flags) : fd;
+}
 
 #endif

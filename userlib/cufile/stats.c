@@ -11,9 +11,6 @@
 static struct stats_page own = { .total.lock = PTHREAD_MUTEX_INITIALIZER };
 struct stats_page *_Atomic stats_page = &own;
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL		8
-#endif
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE	0x10
 #endif
@@ -24,15 +21,12 @@ struct stats_page *_Atomic stats_page = &own;
  */
 void stats_publish(void)
 {
-	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	struct stats_page *page;
 	int fd, saved = errno;
 
 	if (stats_page != &own)
 		return;
-	fd = memfd_create(STATS_NAME, flags | MFD_NOEXEC_SEAL);
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(STATS_NAME, flags);
+	fd = stats_memfd();
 	if (fd < 0)
 		goto out;
 	page = ftruncate(fd, sizeof(*page)) ? MAP_FAILED :
