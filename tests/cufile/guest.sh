@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: batches and transfers in streams on the emulated GPU: direct, and staged on a kernel without P2PDMA
+# desc: batches, streams, loads and copies on the emulated GPU: direct, and staged on a kernel without P2PDMA
 # tags: guest cufile p2p
 # tier: check
 # timeout: 240
@@ -33,6 +33,30 @@ run() { # NAME KVER ENVIRONMENT
 			/usr/lib/peerlane/tests/cufile-guest /mnt \$way >/tmp/out || cat /tmp/out
 			echo "# counted \$way \$((\$(counter \$name) - before))"
 		done
+		for way in cufile stream copy; do
+			before=\$(counter bar1-dma-write)
+			peerlane io load -f /mnt/in -s 1M -i 64K -w 2 -x \$way -V --json >/tmp/out || cat /tmp/out
+			echo "# load \$way \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-write) - before))"
+		done
+		before=\$(counter bar1-dma-read)
+		peerlane io load -f /mnt/load -s 1M -i 64K -w 2 -I 3 -V --json >/tmp/out || cat /tmp/out
+		echo "# load randwrite \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-read) - before))"
+		peerlane io load -f /mnt/in -s 1M -i 64K -T 1000 >/dev/null 2>&1 &
+		tries=0
+		until peerlane stats \$! --json 2>/dev/null | grep -q '"bytes_read":[1-9]'; do
+			tries=\$((tries + 1))
+			[ \$tries -lt 60 ] || break
+			sleep 1
+		done
+		echo "# stats \$(peerlane stats \$! --json | sed -n 's/.*"paths":{"\([^"]*\)":.*/\1/p')"
+		kill -KILL \$!
+		wait
+		dd if=/dev/urandom of=/mnt/whole bs=1M count=2 2>/dev/null
+		written=\$(counter bar1-dma-write) read=\$(counter bar1-dma-read)
+		peerlane copy --chunk 1M /mnt/whole /mnt/copied --json >/tmp/out || cat /tmp/out
+		echo "# copy \$(sed 's/"path":"/\n&/g' /tmp/out | sed -n 's/^"path":"\([^"]*\)".*/\1/p' | xargs) \
+			\$((\$(counter bar1-dma-write) - written)) \$((\$(counter bar1-dma-read) - read)) \
+			\$(cmp /mnt/whole /mnt/copied && echo same)" | tr -s '\t ' ' '
 		deny() { # LIST ITEM: the path of a read
 			printf '{"denylist":{"%s":["%s"]}}' "\$1" "\$2" >/tmp/cufile.json
 			echo "# denied \$1 \$2 \$(CUFILE_ENV_PATH_JSON=/tmp/cufile.json peerlane io read --file /mnt/in --gpu 0 \\
@@ -55,10 +79,20 @@ run direct 7.2 EXPECT_PATH=p2p
 counted() { sed -n "s/^# counted $2 //p" "$1/result.log"; }
 check_eq "the drive wrote all of a batch to BAR1" 4194304 "$(counted direct read)"
 check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"
+for each in "cufile p2p 1048576" "stream p2p 1048576" "copy bounce 0" "randwrite p2p 1048576"; do
+	check "a load, its path, and what the drive moved there: $each" grep -qx "# load $each" direct/result.log
+done
+check "the path of a running process" grep -qx '# stats p2p' direct/result.log
+check "a copy, its paths, and what the drive wrote and read there" grep -qx '# copy p2p p2p 2097152 2097152 same' direct/result.log
 for each in "mounts /mnt bounce" "mounts / p2p" "filesystems ext4 bounce" "devices /dev/nvme0n1 bounce" \
 	"drivers nvme bounce" "drivers virtio_blk p2p"; do
 	check "denylist: $each" grep -qx "# denied $each" direct/result.log
 done
 run staged 6.12 ""
+check "a running process without P2PDMA" grep -qx '# stats bounce' staged/result.log
+check "a copy without P2PDMA" grep -qx '# copy bounce bounce 0 0 same' staged/result.log
+for each in cufile stream randwrite; do
+	check "a load without P2PDMA: $each" grep -qx "# load $each bounce 0" staged/result.log
+done
 check_eq "without P2PDMA it wrote nothing there" 0 "$(counted staged read)"
 finish

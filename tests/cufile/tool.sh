@@ -8,33 +8,7 @@
 # On the mock of the CUDA driver; transfers for real are in the scenarios.
 set -u
 . "$TOP/scenarios/lib/case.sh"
-
-tool=$BUILD/userlib/peerlane
-mock=$BUILD/userlib/tests/mock
-need_tool jq
-need_file "$tool" "$mock/libcuda.so.1"
-unset PEERLANE_STRICT CUFILE_ENV_PATH_JSON CUFILE_FORCE_COMPAT_MODE
-# what is staged is so by bounce, but where a case says otherwise
-export PEERLANE_PAGE_CACHE=0
-
-# status WANT ARGS…: run the tool, keep what it says
-status() {
-	want=$1
-	shift
-	"$tool" "$@" >out 2>err
-	got=$?
-	check_eq "status $want: peerlane $*" "$want" "$got"
-}
-gpu() {
-	want=$1
-	shift
-	LD_LIBRARY_PATH=$mock LD_PRELOAD=$mock/libcuda.so.1 PEERLANE_KMSG=/none \
-		"$tool" "$@" >out 2>err
-	got=$?
-	check_eq "status $want: peerlane $*" "$want" "$got" || sed 's/^/# /' err
-}
-said() { check "says: $1" grep -q -e "$1" out err; }
-json() { check "$1" jq -se "$2" out; }
+. "$TOP/tests/cufile/lib.sh"
 
 printf 123456789 >nine
 dd if=/dev/urandom of=data bs=4096 count=2000 2>/dev/null
@@ -74,7 +48,7 @@ status 64 io read --file x --size 99999999999999999999
 status 64 io read --file x y
 said 'takes no "y"'
 status 64 io crc --file x --gpu 0
-said 'gpu is for read, write, copy, not for crc'
+said 'gpu is for read, write, copy, load, not for crc'
 status 64 io read --file x --no-such
 status 64 stats y
 status 3 stats --root /nonexistent

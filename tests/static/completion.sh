@@ -22,7 +22,7 @@ offered() {
 }
 
 helped() { # SUBCOMMAND: what --help lists
-	"$tool" "$1" --help | sed -n 's/^  \(-[a-z], \)\{0,1\}\(--.*\)/\2/p' | grep -oE -e '^--[a-z-]+|, --[a-z-]+' | tr -d ', '
+	"$tool" "$1" --help | sed -n 's/^  \(-[A-Za-z], \)\{0,1\}\(--.*\)/\2/p' | grep -oE -e '^--[a-z-]+|, --[a-z-]+' | tr -d ', '
 }
 
 # wrong COMMAND… OPTION: how the tool takes it otherwise than completion says, which knows values from flags
@@ -40,10 +40,10 @@ wrong() {
 
 subcommands=$("$tool" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 check_eq "completion offers the commands" "$(printf '%s\n' "$subcommands" help --describe --help --version | sort)" "$(offered '' | sort)"
-check_eq "and the words of io" "--help copy crc read write" "$(offered io '' | sort | xargs)"
+check_eq "and the words of io" "--help copy crc load read write" "$(offered io '' | sort | xargs)"
 for sub in $subcommands; do
 	parts=$sub
-	[ "$sub" != io ] || parts='io read,io write,io copy,io crc'
+	[ "$sub" != io ] || parts='io read,io write,io copy,io crc,io load'
 	for part in $(echo "$parts" | tr ', ' '\n/'); do
 		# shellcheck disable=SC2046 # words
 		set -- $(echo "$part" | tr / ' ')
@@ -63,6 +63,7 @@ check_eq "a folder" a-folder "$(offered stats --root a-)"
 check_eq "commands again" "$(printf '%s\n' "$subcommands" | sort)" "$(offered help '' | sort)"
 check_eq "doctor knows no nearest GPU" 0 "$(offered doctor --gpu '')"
 check_eq "words" "read send write" "$(offered perf --op '' | sort | xargs)"
+check_eq "the same after a letter" "randread randwrite" "$(offered io -I rand | sort | xargs)"
 check_eq "nothing where a number belongs" "" "$(offered io read --size '')"
 check_eq "findings" acs-redirect "$(offered doctor --explain acs-redir)"
 check_eq "a path for doctor" a-file "$(offered doctor --json a-fi)"

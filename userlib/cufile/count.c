@@ -8,31 +8,7 @@
 
 #include "io.h"
 
-#define BINS	32
-#define GPUS	16
-
-/* Reads or writes */
-struct flow {
-	_Atomic uint64_t ok, err, bytes, ns;
-	_Atomic uint64_t bin[BINS];
-};
-
-struct gpu_flow {
-	_Atomic uint64_t ok, err, bytes, ns, p2p, staged, unaligned;
-};
-
-static struct counters {
-	_Atomic uint64_t ok[OPS], err[OPS];
-	struct flow flow[2];			/* of writes is the second */
-	struct gpu_flow gpu_flow[GPUS][2];
-	struct {
-		_Atomic uint64_t ok, err, freed, bytes;
-	} buf[GPUS];
-	_Atomic uint64_t batch_bytes[2], last_batch[2];
-	_Atomic uint64_t submits, submit_ns, ends, end_ns;
-	_Atomic uint64_t counted_ns;		/* before `since` */
-	_Atomic uint64_t since;			/* 0: stopped */
-} n;
+#define counts	(&stats_page->counters)
 
 static _Atomic int level;
 static _Atomic bool level_set;		/* by call: goes before the file's */
@@ -48,39 +24,39 @@ static uint64_t now(void)
 
 uint64_t count_now(void)
 {
-	return n.since && level ? now() : 0;
+	return counts->since && level ? now() : 0;
 }
 
 static bool on(void)
 {
-	return n.since && level;
+	return counts->since && level;
 }
 
 static void start(void)
 {
 	uint64_t none = 0;
 
-	atomic_compare_exchange_strong(&n.since, &none, now());
+	atomic_compare_exchange_strong(&counts->since, &none, now());
 }
 
 /* Was it counting? */
 static bool stop(void)
 {
-	uint64_t since = atomic_exchange(&n.since, 0);
+	uint64_t since = atomic_exchange(&counts->since, 0);
 
 	if (since)
-		n.counted_ns += now() - since;
+		counts->counted_ns += now() - since;
 	return since;
 }
 
 static void forget(void)
 {
-	_Atomic uint64_t *p = (_Atomic uint64_t *)&n;
-	bool was_on = n.since;
+	_Atomic uint64_t *p = (_Atomic uint64_t *)counts;
+	bool was_on = counts->since;
 	size_t i;
 
-	_Static_assert(sizeof(n) % sizeof(*p) == 0, "all fields are counters");
-	for (i = 0; i < sizeof(n) / sizeof(*p); i++)
+	_Static_assert(sizeof(*counts) % sizeof(*p) == 0, "all fields are counters");
+	for (i = 0; i < sizeof(*counts) / sizeof(*p); i++)
 		p[i] = 0;
 	if (was_on)
 		start();
@@ -89,9 +65,11 @@ static void forget(void)
 /* With the driver's lock held. */
 void count_open(void)
 {
+	stats_publish();
 	if (!level_set)
 		level = (int)config.size[CUFILE_PARAM_PROFILE_STATS];
-	n.since = 0;
+	stats_page->level = level;
+	counts->since = 0;
 	paused = false;
 	forget();
 	if (level)
@@ -103,14 +81,14 @@ void count_open(void)
 void count_op(enum op op, bool ok)
 {
 	if (on())
-		(*(ok ? &n.ok[op] : &n.err[op]))++;
+		(*(ok ? &counts->ok[op] : &counts->err[op]))++;
 }
 
 static unsigned int bin_of(size_t size)
 {
 	unsigned int i;
 
-	for (i = 0; i < BINS - 1 && size >= KIB(4) << i; i++)
+	for (i = 0; i < STATS_BINS - 1 && size >= KIB(4) << i; i++)
 		continue;
 	return i;
 }
@@ -118,7 +96,7 @@ static unsigned int bin_of(size_t size)
 void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
 	      uint64_t began)
 {
-	struct flow *f = &n.flow[io->write];
+	struct flow *f = &counts->flow[io->write];
 	struct gpu_flow *g;
 	uint64_t ns;
 
@@ -135,9 +113,9 @@ void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
 	if (level >= 2 && result >= 0)
 		f->bin[bin_of(size)]++;
 	if (level < 3 || io->mem.kind == MEM_HOST || io->mem.gpu < 0 ||
-	    io->mem.gpu >= GPUS)
+	    io->mem.gpu >= STATS_GPUS)
 		return;
-	g = &n.gpu_flow[io->mem.gpu][io->write];
+	g = &counts->gpu_flow[io->mem.gpu][io->write];
 	if (result < 0) {
 		g->err++;
 		return;
@@ -155,46 +133,46 @@ void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
 
 void count_buf(int gpu, size_t length, bool ok)
 {
-	if (!on() || level < 3 || gpu < 0 || gpu >= GPUS)
+	if (!on() || level < 3 || gpu < 0 || gpu >= STATS_GPUS)
 		return;
 	if (ok) {
-		n.buf[gpu].ok++;
-		n.buf[gpu].bytes += length;
+		counts->buf[gpu].ok++;
+		counts->buf[gpu].bytes += length;
 	} else {
-		n.buf[gpu].err++;
+		counts->buf[gpu].err++;
 	}
 }
 
 void count_buf_free(int gpu)
 {
-	if (on() && level >= 3 && gpu >= 0 && gpu < GPUS)
-		n.buf[gpu].freed++;
+	if (on() && level >= 3 && gpu >= 0 && gpu < STATS_GPUS)
+		counts->buf[gpu].freed++;
 }
 
 void count_batch_submit(uint64_t began, size_t read, size_t written)
 {
 	if (!began || !on())
 		return;
-	n.submits++;
-	n.submit_ns += now() - began;
-	n.last_batch[0] = read;
-	n.last_batch[1] = written;
+	counts->submits++;
+	counts->submit_ns += now() - began;
+	counts->last_batch[0] = read;
+	counts->last_batch[1] = written;
 }
 
 void count_batch_done(uint64_t began, size_t bytes, bool write)
 {
 	if (!began || !on())
 		return;
-	n.ends++;
-	n.end_ns += now() - began;
-	n.batch_bytes[write] += bytes;
+	counts->ends++;
+	counts->end_ns += now() - began;
+	counts->batch_bytes[write] += bytes;
 }
 
 /* ---- reading ---- */
 
 static CUfileOpCounter_t op_of(enum op op)
 {
-	return (CUfileOpCounter_t){ .ok = n.ok[op], .err = n.err[op] };
+	return (CUfileOpCounter_t){ .ok = counts->ok[op], .err = counts->err[op] };
 }
 
 /* For each second of @ns. */
@@ -210,14 +188,14 @@ static uint64_t average_us(uint64_t ns, uint64_t of)
 
 static uint64_t counted(void)
 {
-	uint64_t since = n.since;
+	uint64_t since = counts->since;
 
-	return n.counted_ns + (since ? now() - since : 0);
+	return counts->counted_ns + (since ? now() - since : 0);
 }
 
 static void level1(CUfileStatsLevel1_t *s, uint64_t ns)
 {
-	const struct flow *r = &n.flow[0], *w = &n.flow[1];
+	const struct flow *r = &counts->flow[0], *w = &counts->flow[1];
 
 	memset(s, 0, sizeof(*s));
 	s->read_ops = (CUfileOpCounter_t){ r->ok, r->err };
@@ -248,18 +226,18 @@ static void level1(CUfileStatsLevel1_t *s, uint64_t ns)
 	s->batch_p2p_submit_ops = op_of(OP_BATCH_RING);
 	s->batch_iouring_submit_ops = op_of(OP_BATCH_RING);
 	s->batch_total_submit_ops = op_of(OP_BATCH_ENQUEUED);
-	s->batch_read_bytes = n.batch_bytes[0];
-	s->batch_write_bytes = n.batch_bytes[1];
-	s->batch_read_bw_bytes = rate(n.batch_bytes[0], ns);
-	s->batch_write_bw_bytes = rate(n.batch_bytes[1], ns);
-	s->batch_submit_lat_avg_us = average_us(n.submit_ns, n.submits);
-	s->batch_completion_lat_avg_us = average_us(n.end_ns, n.ends);
-	s->batch_submit_ops_per_sec = rate(n.submits, ns);
-	s->batch_complete_ops_per_sec = rate(n.ends, ns);
-	s->batch_submit_lat_sum_us = n.submit_ns / 1000;
-	s->batch_completion_lat_sum_us = n.end_ns / 1000;
-	s->last_batch_read_bytes = n.last_batch[0];
-	s->last_batch_write_bytes = n.last_batch[1];
+	s->batch_read_bytes = counts->batch_bytes[0];
+	s->batch_write_bytes = counts->batch_bytes[1];
+	s->batch_read_bw_bytes = rate(counts->batch_bytes[0], ns);
+	s->batch_write_bw_bytes = rate(counts->batch_bytes[1], ns);
+	s->batch_submit_lat_avg_us = average_us(counts->submit_ns, counts->submits);
+	s->batch_completion_lat_avg_us = average_us(counts->end_ns, counts->ends);
+	s->batch_submit_ops_per_sec = rate(counts->submits, ns);
+	s->batch_complete_ops_per_sec = rate(counts->ends, ns);
+	s->batch_submit_lat_sum_us = counts->submit_ns / 1000;
+	s->batch_completion_lat_sum_us = counts->end_ns / 1000;
+	s->last_batch_read_bytes = counts->last_batch[0];
+	s->last_batch_write_bytes = counts->last_batch[1];
 }
 
 static void level2(CUfileStatsLevel2_t *s, uint64_t ns)
@@ -267,9 +245,9 @@ static void level2(CUfileStatsLevel2_t *s, uint64_t ns)
 	unsigned int i;
 
 	level1(&s->basic, ns);
-	for (i = 0; i < BINS; i++) {
-		s->read_size_kb_hist[i] = n.flow[0].bin[i];
-		s->write_size_kb_hist[i] = n.flow[1].bin[i];
+	for (i = 0; i < STATS_BINS; i++) {
+		s->read_size_kb_hist[i] = counts->flow[0].bin[i];
+		s->write_size_kb_hist[i] = counts->flow[1].bin[i];
 	}
 }
 
@@ -281,8 +259,8 @@ static uint64_t percent(uint64_t part, uint64_t whole)
 
 static void gpu_stats(CUfilePerGpuStats_t *s, unsigned int gpu, uint64_t ns)
 {
-	const struct gpu_flow *r = &n.gpu_flow[gpu][0];
-	const struct gpu_flow *w = &n.gpu_flow[gpu][1];
+	const struct gpu_flow *r = &counts->gpu_flow[gpu][0];
+	const struct gpu_flow *w = &counts->gpu_flow[gpu][1];
 	CUdevice dev;
 	CUuuid id;
 
@@ -307,11 +285,11 @@ static void gpu_stats(CUfilePerGpuStats_t *s, unsigned int gpu, uint64_t ns)
 	s->n_posix_writes = w->staged;
 	s->n_unaligned_writes = w->unaligned;
 	s->n_writes_err = w->err;
-	s->n_mmap = n.buf[gpu].ok + n.buf[gpu].err;
-	s->n_mmap_ok = n.buf[gpu].ok;
-	s->n_mmap_err = n.buf[gpu].err;
-	s->n_mmap_free = n.buf[gpu].freed;
-	s->reg_bytes = n.buf[gpu].bytes;
+	s->n_mmap = counts->buf[gpu].ok + counts->buf[gpu].err;
+	s->n_mmap_ok = counts->buf[gpu].ok;
+	s->n_mmap_err = counts->buf[gpu].err;
+	s->n_mmap_free = counts->buf[gpu].freed;
+	s->reg_bytes = counts->buf[gpu].bytes;
 }
 
 /* ---- calls ---- */
@@ -320,7 +298,7 @@ EXPORT CUfileError_t cuFileSetStatsLevel(int to)
 {
 	if (to < 0 || to > 3)
 		return result(CU_FILE_INVALID_VALUE);
-	level = to;
+	stats_page->level = level = to;
 	level_set = true;
 	if (!to) {
 		if (stop())
@@ -416,7 +394,7 @@ EXPORT CUfileError_t cuFileGetStatsL3(CUfileStatsLevel3_t *stats)
 	level2(&stats->detailed, ns);
 	if (!cu.DeviceGetCount || cu.DeviceGetCount(&gpus))
 		gpus = 0;
-	stats->num_gpus = (uint32_t)(gpus > GPUS ? GPUS : gpus);
+	stats->num_gpus = (uint32_t)(gpus > STATS_GPUS ? STATS_GPUS : gpus);
 	for (i = 0; i < (int)stats->num_gpus; i++)
 		gpu_stats(&stats->per_gpu_stats[i], (unsigned int)i, ns);
 	driver_end();

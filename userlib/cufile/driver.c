@@ -32,6 +32,7 @@ static void in_child(void)
 	 */
 	if (is_open || closing || !idle)
 		forked = true;
+	stats_forked();
 	if (idle)
 		pthread_mutex_unlock(&lock);
 }

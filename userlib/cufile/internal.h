@@ -20,7 +20,7 @@
  *   window.c  their mappings and registrations of GPU memory, a cache with eviction
  *   bounce.c  the bounce path: its two stages, and helper threads
  *   lane.c    its pinned buffers and streams
- *   stats.c   counters and reasons
+ *   stats.c   counters and reasons, and the page where others read them (page.h)
  *   count.c   the counters of cuFile's own statistics
  *   log.c     log lines, the kernel's own words
  */
@@ -36,6 +36,7 @@
 
 #include "cufile.h"
 #include "cu.h"
+#include "page.h"
 #include <peerlane/file.h>
 
 #define EXPORT	__attribute__((visibility("default")))
@@ -140,36 +141,14 @@ void deny_unknown_keys(const struct json *root, char *list, size_t size);
 const char *deny_file(int fd, uint64_t dev, bool block);
 
 /* ---- stats.c ---- */
-struct tally {
-	_Atomic uint64_t reads[PLN_PATH_SLOTS];
-	_Atomic uint64_t writes[PLN_PATH_SLOTS];
-	_Atomic uint64_t bytes_read[PLN_PATH_SLOTS];
-	_Atomic uint64_t bytes_written[PLN_PATH_SLOTS];
-	_Atomic uint64_t errors;
-	_Atomic uint64_t fallbacks;
-	_Atomic uint32_t last_path;
-	pthread_mutex_t lock;		/* of the three below */
-	int last_errno;
-	int last_error;
-	char reason[PLN_FILE_REASON_MAX];
-};
+/* The process's own until the library was opened, then one that others can read */
+extern struct stats_page *_Atomic stats_page;
+#define stats_total	(stats_page->total)
+#define stats_gauges	(stats_page->gauges)
 
-struct gauges {
-	_Atomic uint64_t windows;
-	_Atomic uint64_t window_bytes;
-	_Atomic uint64_t window_hits;
-	_Atomic uint64_t window_maps;
-	_Atomic uint64_t window_evictions;
-	_Atomic uint64_t window_nospace;
-	_Atomic uint64_t lanes;
-	_Atomic uint64_t cache_windows;
-	_Atomic uint64_t cache_bytes;
-	_Atomic uint64_t leases;
-	_Atomic uint64_t leases_broken;
-};
-
-extern struct tally stats_total;
-extern struct gauges stats_gauges;
+void stats_publish(void);
+/* In a child: what is there is the parent's. */
+void stats_forked(void);
 
 /* ---- work.c ---- */
 /* Part of what is to be done; run() may free it. */
@@ -375,14 +354,6 @@ bool stream_hold_back(void);
 void stream_go_on(void);
 
 /* ---- count.c ---- */
-enum op {
-	OP_FILE_REGISTER, OP_FILE_DEREGISTER, OP_BUF_REGISTER,
-	OP_BUF_DEREGISTER, OP_BATCH_SUBMIT, OP_BATCH_COMPLETE, OP_BATCH_SETUP,
-	OP_BATCH_CANCEL, OP_BATCH_DESTROY, OP_BATCH_ENQUEUED,
-	OP_BATCH_PROCESSED, OP_BATCH_RING, OP_BATCH_POSIX_ENQUEUED,
-	OP_BATCH_POSIX_PROCESSED, OPS
-};
-
 struct io;
 void count_open(void);
 uint64_t count_now(void);	/* nanoseconds, or 0 when nothing is counted */

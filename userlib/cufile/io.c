@@ -214,10 +214,12 @@ static void account(struct tally *t, const struct io *io, ssize_t result)
 		t->errors++;
 	if (result < 0 || io->reason[0]) {
 		pthread_mutex_lock(&t->lock);
+		t->writing++;
 		memcpy(t->reason, io->reason, sizeof(t->reason));
 		t->last_errno = io->reason_errno;
 		if (result < 0)
 			t->last_error = (int)result;
+		t->writing++;
 		pthread_mutex_unlock(&t->lock);
 	}
 }

@@ -1,17 +1,62 @@
 // SPDX-License-Identifier: MIT
-/* pln_file_stats(): where the bytes went, and why. */
+/* pln_file_stats(): where the bytes went, and why; and for other processes, page.h. */
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "../core/sized.h"
 #include "internal.h"
 
-struct tally stats_total = { .lock = PTHREAD_MUTEX_INITIALIZER };
-struct gauges stats_gauges;
+static struct stats_page own = { .total.lock = PTHREAD_MUTEX_INITIALIZER };
+struct stats_page *_Atomic stats_page = &own;
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE	0x10
+#endif
+
+/*
+ * With the driver's lock held, before anything is counted.  Where there can be none,
+ * without memfd or descriptors, nobody else sees what is counted.
+ */
+void stats_publish(void)
+{
+	struct stats_page *page;
+	int fd, saved = errno;
+
+	if (stats_page != &own)
+		return;
+	fd = stats_memfd();
+	if (fd < 0)
+		goto out;
+	page = ftruncate(fd, sizeof(*page)) ? MAP_FAILED :
+	       mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		close(fd);
+		goto out;
+	}
+	/* The descriptor stays: it is what others find.  We write by the mapping. */
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE |
+	      F_SEAL_SEAL);
+	pthread_mutex_init(&page->total.lock, NULL);
+	page->version = STATS_VERSION;
+	page->size = sizeof(*page);
+	page->pid = getpid();
+	page->magic = STATS_MAGIC;
+	stats_page = page;
+out:
+	errno = saved;
+}
+
+void stats_forked(void)
+{
+	stats_page = &own;
+}
 
 EXPORT const char *pln_path_name(unsigned int path)
 {
 	static const char *const names[PLN_PATH_COUNT] = {
-		"none", "p2p", "kernel", "coherent", "bounce", "posix", "cache",
+		STATS_PATH_NAMES
 	};
 
 	return path < PLN_PATH_COUNT ? names[path] : "unknown";

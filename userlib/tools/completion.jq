@@ -4,7 +4,7 @@
 #	"help"			the commands again
 #	"COMMAND"		words of the command, or its options
 #	"COMMAND WORD"		options after this word
-#	"COMMAND --OPTION"	values: words, or FILE, DIR, NIC, ID; "-" is anything
+#	"COMMAND --OPTION"	values, also after its letter: words, or FILE, DIR, NIC, ID; "-" is anything
 #	"COMMAND @"		what is no option: FILE, COMMAND
 def names: "--\(.name)", (.alias // empty | "--\(.)");
 def line($words): "	\"\(.)\") echo \"\($words | join(" "))\" ;;";
@@ -22,5 +22,5 @@ def kind: if .words then .words elif .arg | IN("FILE", "RECORD") then "FILE"
 	$name | line($command | options(""))
     end),
    (.operands // empty | . as $operands | "\($name) @" | line([$operands])),
-   (.options[] | select(.arg) | kind as $kind | names | "\($name) \(.)" | line([$kind]))),
+   (.options[] | select(.arg) | kind as $kind | names, (.letter // empty | "-\(.)") | "\($name) \(.)" | line([$kind]))),
 "	esac\n}\n"

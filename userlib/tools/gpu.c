@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "../cuda/cuda.h"
 #include "load.h"
@@ -26,6 +27,8 @@ CUresult plnMemCrc32c(CUdeviceptr p, size_t n, uint32_t *crc);
 	X(1, cuGetErrorName) \
 	X(0, cuDeviceGetName) \
 	X(0, cuDeviceGetPCIBusId) \
+	X(0, cuStreamCreate) \
+	X(0, cuStreamSynchronize) \
 	X(0, plnMemCrc32c)
 
 static struct {
@@ -33,6 +36,8 @@ static struct {
 	FUNCTIONS(X)
 #undef X
 } cu;
+
+static CUcontext context;	/* of the GPU that is open */
 
 static const char *name_of(int r)
 {
@@ -111,7 +116,6 @@ static bool counted(int *count)
 bool gpu_open(int ordinal)
 {
 	int count, dev;
-	CUcontext ctx;
 
 	if (!counted(&count))
 		return false;
@@ -121,9 +125,39 @@ bool gpu_open(int ordinal)
 		return false;
 	}
 	return ok(cu.cuDeviceGet(&dev, ordinal), "cuDeviceGet") &&
-	       ok(cu.cuDevicePrimaryCtxRetain(&ctx, dev),
+	       ok(cu.cuDevicePrimaryCtxRetain(&context, dev),
 		  "cuDevicePrimaryCtxRetain") &&
-	       ok(cu.cuCtxSetCurrent(ctx), "cuCtxSetCurrent");
+	       gpu_here();
+}
+
+bool gpu_here(void)
+{
+	return ok(cu.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+bool gpu_stream(void **stream)
+{
+	CUstream s = NULL;
+
+	if (!cu.cuStreamCreate || !cu.cuStreamSynchronize) {
+		complain("libcuda.so.1 has no streams");
+		return false;
+	}
+	if (!ok(cu.cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), "cuStreamCreate"))
+		return false;
+	*stream = s;
+	return true;
+}
+
+bool gpu_stream_wait(void *stream)
+{
+	return ok(cu.cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+bool gpu_emulated(void)
+{
+	/* its driver is there in emulated machines only */
+	return !access("/sys/module/peerlane_gpu", F_OK);
 }
 
 bool gpu_at(const char *address, int *ordinal)

@@ -79,7 +79,7 @@ int next_option(const struct command *c, int argc, char **argv, uint32_t *seen)
 	struct option longs[2 * OPT_MAX + 2] = {
 		{ "help", no_argument, NULL, HELP },
 	};
-	char letters[OPT_MAX + 2] = "h", *letter = letters + 1;
+	char letters[2 * OPT_MAX + 2] = "h", *letter = letters + 1;
 	const struct opt *o;
 	int n = 1, found;
 
@@ -95,6 +95,8 @@ int next_option(const struct command *c, int argc, char **argv, uint32_t *seen)
 		}
 		if (o->letter)
 			*letter++ = o->letter;
+		if (o->letter && o->arg)
+			*letter++ = ':';
 	}
 	found = getopt_long(argc, argv, letters, longs, NULL);
 	if (found == -1)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* peerlane: the commands. */
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <peerlane/peerlane.h>
 
@@ -14,6 +17,7 @@ static const struct {
 } commands[] = {
 #ifndef PEERLANE_STATIC
 	{ &io_command, cmd_io },
+	{ &copy_command, cmd_copy },
 #endif
 	{ &stats_command, cmd_stats },
 	{ &topo_command, cmd_topo },
@@ -37,7 +41,7 @@ static void usage(FILE *to)
 	      "peerlane help COMMAND shows the options of a command, --describe all of them as\n"
 	      "JSON, --version the version.  Exit status: 0 success, 1 a transfer failed, 3 no usable\n"
 	      "GPU, 4 refused by strict mode, 5 data differs, 64 wrong usage, 65 a mistake in\n"
-	      "a record, 66 the input cannot be read, 73 the record cannot be written; of\n"
+	      "a record, 66 the input cannot be read, 73 the output cannot be written; of\n"
 	      "doctor 0 healthy, 1 degraded, 2 broken; of run the program's, 126 it cannot be\n"
 	      "run, 127 it is not there.\n", to);
 }
@@ -101,8 +105,8 @@ static int find(const char *name)
 		if (!strcmp(name, commands[i].command->name))
 			return (int)i;
 #ifdef PEERLANE_STATIC
-	if (!strcmp(name, "io") || !strcmp(name, "perf") ||
-	    !strcmp(name, "run")) {
+	if (!strcmp(name, "io") || !strcmp(name, "copy") ||
+	    !strcmp(name, "perf") || !strcmp(name, "run")) {
 		complain("%s: this is the program in one file, which cannot "
 			 "load a GPU's driver library: install the other one",
 			 name);
@@ -118,11 +122,22 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
+/* What was not written was not said: a full disk, or a closed output */
+static void check_output(int status, void *unused)
+{
+	(void)unused;
+	if (status || (!ferror(stdout) && !fflush(stdout)))
+		return;
+	complain("the output cannot be written: %s", strerror(errno));
+	_exit(EXIT_NO_OUTPUT);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	int i;
 
+	on_exit(check_output, NULL);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

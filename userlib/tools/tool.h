@@ -22,8 +22,8 @@ enum {
 	/* as sysexits(3) has them */
 	EXIT_USAGE = 64,
 	EXIT_BAD_RECORD = 65,
-	EXIT_NO_INPUT = 66,	/* a record or machine that cannot be read */
-	EXIT_NO_OUTPUT = 73,	/* a record that cannot be written */
+	EXIT_NO_INPUT = 66,	/* a record, machine or process that cannot be read */
+	EXIT_NO_OUTPUT = 73,	/* a record, file or output that cannot be written */
 
 	/* run, as a shell */
 	EXIT_CANNOT_RUN = 126,
@@ -44,7 +44,7 @@ struct opt {
 	const char *alias;	/* another name */
 	const char *only;	/* the parts that take it, "write, copy"; NULL: all,
 				 * which are first in the table */
-	char letter;		/* of a short option without a value */
+	char letter;		/* of a short option */
 };
 #define OPT_MAX		32	/* in a table */
 #define OPT_MAX_NAME	40	/* with its value */
@@ -60,14 +60,15 @@ struct command {
 };
 
 int cmd_io(int argc, char **argv);
+int cmd_copy(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 
-extern const struct command io_command, stats_command, topo_command,
-	doctor_command, perf_command, run_command;
+extern const struct command io_command, copy_command, stats_command,
+	topo_command, doctor_command, perf_command, run_command;
 
 /* ---- options.c ---- */
 /*
@@ -118,6 +119,11 @@ bool gpu_near(const char *file, int *ordinal, char *why, size_t size);
 
 /* ---- gpu.c: the CUDA driver, found at run time ---- */
 bool gpu_open(int ordinal);
+/* Another thread than that which opened it may use it. */
+bool gpu_here(void);
+bool gpu_emulated(void);
+bool gpu_stream(void **stream);
+bool gpu_stream_wait(void *stream);
 /* The ordinal of the GPU with that PCI address; false: CUDA shows none there. */
 bool gpu_at(const char *address, int *ordinal);
 /* How many GPUs CUDA shows; false: @why there are none.  Does not complain. */

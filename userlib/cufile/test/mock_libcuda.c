@@ -867,21 +867,16 @@ int cuStreamDestroy_v2(void *s)
 	return 0;
 }
 
-int cuStreamSynchronize(void *s);
-int cuStreamSynchronize(void *s)
-{
-	perform(s, UINT64_MAX);
-	return 0;
-}
-
 /* ---- functions in streams: one thread, one after the other ---- */
 
 static struct call {
 	struct call *next;
 	void (*fn)(void *);
 	void *arg;
+	void *stream;
 } *calls;
 static unsigned int calling;
+static void *called_in;		/* the stream of the one that is called now */
 static pthread_t caller;
 static bool have_caller;
 static pthread_cond_t calls_change = PTHREAD_COND_INITIALIZER;
@@ -896,6 +891,7 @@ static void *call_all(void *unused)
 			pthread_cond_wait(&calls_change, &lock);
 		c = calls;
 		calls = c->next;
+		called_in = c->stream;
 		pthread_mutex_unlock(&lock);
 		while (mock.hold_stream)
 			usleep(100);
@@ -903,10 +899,32 @@ static void *call_all(void *unused)
 		free(c);
 		pthread_mutex_lock(&lock);
 		calling--;
+		called_in = NULL;
 		pthread_cond_broadcast(&calls_change);
 		pthread_mutex_unlock(&lock);
 	}
 	return unused;
+}
+
+/* With the lock held: one of its functions has not returned. */
+static bool calls_in(void *s)
+{
+	struct call *c;
+
+	for (c = calls; c && c->stream != s; c = c->next)
+		continue;
+	return c || (s && called_in == s);
+}
+
+int cuStreamSynchronize(void *s);
+int cuStreamSynchronize(void *s)
+{
+	pthread_mutex_lock(&lock);
+	while (calls_in(s))
+		pthread_cond_wait(&calls_change, &lock);
+	pthread_mutex_unlock(&lock);
+	perform(s, UINT64_MAX);
+	return 0;
 }
 
 /* As with CUDA, such a function must not call it. */
@@ -940,7 +958,7 @@ int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg)
 		free(c);
 		return INVALID_CONTEXT;
 	}
-	*c = (struct call){ .fn = fn, .arg = arg };
+	*c = (struct call){ .fn = fn, .arg = arg, .stream = s };
 	pthread_mutex_lock(&lock);
 	for (p = &calls; *p; p = &(*p)->next)
 		continue;

@@ -17,75 +17,26 @@
 
 #include "io.h"
 #include "tool.h"
-
-struct file {
-	const char *name;
-	int fd;
-	CUfileHandle_t fh;
-	bool regular;
-	dev_t dev;		/* dev and ino name a file, whatever its path is */
-	ino_t ino;
-	uint64_t size;
-};
+#include "transfer.h"
 
 /* ---- what is printed ---- */
-
-/* Microseconds are enough. */
-static struct json_object *seconds(double s)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.6f", s);
-	return json_object_new_double_s(s, text);
-}
-
-/* The path that moved all the bytes; "mixed" where they took several, "none" when
- * nothing moved */
-static const char *path_of(const struct pln_file_stats *st)
-{
-	unsigned int i, path = PLN_PATH_NONE;
-
-	for (i = 1; i < PLN_PATH_COUNT; i++) {
-		if (!(st->path[i].bytes_read + st->path[i].bytes_written))
-			continue;
-		if (path != PLN_PATH_NONE)
-			return "mixed";
-		path = i;
-	}
-	return pln_path_name(path);
-}
-
-/* " (p2p 4096, bounce 3)" behind the word mixed */
-static void print_mix(struct json_object *bytes_by_path)
-{
-	const char *sep = " (";
-
-	json_object_object_foreach(bytes_by_path, path, bytes) {
-		printf("%s%s %s", sep, path, json_object_get_string(bytes));
-		sep = ", ";
-	}
-	printf(")");
-}
 
 static struct json_object *transfers[2];
 static unsigned int ntransfers;
 
-static void say(const struct options *o, struct json_object *t)
+void io_say(const struct options *o, struct json_object *t)
 {
-	struct json_object *by;
+	struct json_object *us;
 
 	if (o->json) {
 		transfers[ntransfers++] = t;
 		return;
 	}
-	printf("%-5s %s: %s bytes by %s",
+	printf("%-5s %s: %s bytes by ",
 	       json_object_get_string(json_object_object_get(t, "what")),
 	       json_object_get_string(json_object_object_get(t, "file")),
-	       json_object_get_string(json_object_object_get(t, "bytes")),
-	       json_object_get_string(json_object_object_get(t, "path")));
-	by = json_object_object_get(t, "bytes_by_path");
-	if (by && json_object_object_length(by) > 1)
-		print_mix(by);
+	       json_object_get_string(json_object_object_get(t, "bytes")));
+	print_path(t);
 	printf(" in %.3f s, CPU %.3f s",
 	       json_object_get_double(json_object_object_get(t, "seconds")),
 	       json_object_get_double(json_object_object_get(t,
@@ -94,7 +45,21 @@ static void say(const struct options *o, struct json_object *t)
 		printf(", CRC32C %s",
 		       json_object_get_string(json_object_object_get(t,
 								"crc32c")));
+	us = json_object_object_get(t, "microseconds");
+	if (us)
+		printf(", %.2f MB/s, %.0f calls/s",
+		       json_object_get_double(json_object_object_get(t,
+						"bytes_per_second")) / 1e6,
+		       json_object_get_double(json_object_object_get(t,
+						"calls_per_second")));
 	printf("\n");
+	if (us) {
+		printf("      microseconds of a call:");
+		json_object_object_foreach(us, name, v)
+			printf(" %s %s", name, v ? json_object_get_string(v) :
+			       "-");
+		printf("\n");
+	}
 	if (json_object_get_string_len(json_object_object_get(t, "reason")))
 		printf("      because: %s\n",
 		       json_object_get_string(json_object_object_get(t,
@@ -103,17 +68,17 @@ static void say(const struct options *o, struct json_object *t)
 }
 
 /*
- * A copy is one object over several lines, so that each transfer in it is a
+ * What has several transfers is one object over several lines, so that each transfer in it is a
  * line of its own for tools that read lines.
  */
-static int finish(const struct options *o, int status, const char *error)
+int io_finish(const struct options *o, int status, const char *error)
 {
 	struct json_object *e = error ? json_object_new_string(error) : NULL;
 	unsigned int i;
 
 	if (!o->json)
 		return status;
-	if (o->what != COPY && ntransfers == 1) {
+	if (o->what != COPY && o->what != LOAD && ntransfers == 1) {
 		if (e)
 			json_object_object_add(transfers[0], "error", e);
 		json_object_object_add(transfers[0], "ok",
@@ -137,8 +102,7 @@ static int finish(const struct options *o, int status, const char *error)
 	return status;
 }
 
-static int __attribute__((format(printf, 3, 4)))
-give_up(const struct options *o, int status, const char *fmt, ...)
+int io_give_up(const struct options *o, int status, const char *fmt, ...)
 {
 	char text[1024];
 	va_list ap;
@@ -147,38 +111,42 @@ give_up(const struct options *o, int status, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	complain("%s", text);
-	return finish(o, status, text);
+	return io_finish(o, status, text);
 }
 
 /* ---- files ---- */
 
-static int open_file(const struct options *o, struct file *f, const char *name,
-		     int flags)
+int io_open(const struct options *o, struct io_file *f, const char *name,
+	    int flags, bool may_lack)
 {
 	struct stat st;
 
 	f->name = name;
 	f->fh = NULL;
+	f->regular = true;
+	f->size = 0;
 	f->fd = open(name, flags | O_CLOEXEC | (o->direct ? O_DIRECT : 0),
 		     0644);
+	if (f->fd < 0 && errno == ENOENT && may_lack)
+		return EXIT_OK;
 	if (f->fd < 0)
-		return give_up(o, EXIT_IO, "%s cannot be opened: %s%s", name,
+		return io_give_up(o, EXIT_IO, "%s cannot be opened: %s%s", name,
 			       strerror(errno), errno == EINVAL && o->direct ?
 			       " (its file system has no O_DIRECT; leave out "
 			       "--direct)" : "");
 	if (fstat(f->fd, &st))
-		return give_up(o, EXIT_IO, "%s: %s", name, strerror(errno));
+		return io_give_up(o, EXIT_IO, "%s: %s", name, strerror(errno));
 	f->regular = S_ISREG(st.st_mode);
 	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
 	f->ino = S_ISBLK(st.st_mode) ? 0 : st.st_ino;
 	f->size = (uint64_t)st.st_size;
 	if (S_ISBLK(st.st_mode) && ioctl(f->fd, BLKGETSIZE64, &f->size))
-		return give_up(o, EXIT_IO, "%s: its size is not known: %s",
+		return io_give_up(o, EXIT_IO, "%s: its size is not known: %s",
 			       name, strerror(errno));
 	return EXIT_OK;
 }
 
-static int register_file(const struct options *o, struct file *f)
+int io_register(const struct options *o, struct io_file *f)
 {
 	CUfileDescr_t d = {
 		.type = CU_FILE_HANDLE_TYPE_OPAQUE_FD, .handle.fd = f->fd,
@@ -186,7 +154,7 @@ static int register_file(const struct options *o, struct file *f)
 	CUfileError_t e = cuFileHandleRegister(&f->fh, &d);
 
 	if (e.err)
-		return give_up(o, e.err == CU_FILE_PLATFORM_NOT_SUPPORTED ||
+		return io_give_up(o, e.err == CU_FILE_PLATFORM_NOT_SUPPORTED ||
 			       e.err == CU_FILE_DRIVER_INVALID_PROPS ?
 			       EXIT_NO_GPU : EXIT_IO,
 			       "%s cannot be used: %s (%d)", f->name,
@@ -194,85 +162,20 @@ static int register_file(const struct options *o, struct file *f)
 	return EXIT_OK;
 }
 
-/* Around the page cache, so that what it holds is not disturbed. */
-static bool file_crc(const char *name, uint64_t offset, uint64_t size,
-		     uint32_t *crc, uint64_t *bytes)
-{
-	const size_t step = 4 << 20;
-	int fd = offset % 4096 ? -1 : open(name, O_RDONLY | O_CLOEXEC |
-					   O_DIRECT);
-	bool direct = fd >= 0;
-	void *buf = NULL;
-	ssize_t r = 0;
-
-	*crc = 0;
-	*bytes = 0;
-	if (fd < 0)
-		fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || posix_memalign(&buf, 4096, step)) {
-		complain("%s: %s", name, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	while (*bytes < size) {
-		uint64_t left = size - *bytes;
-
-		r = pread(fd, buf, direct || left > step ? step : (size_t)left,
-			  (off_t)(offset + *bytes));
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0 && errno == EINVAL && direct) {
-			close(fd);
-			fd = open(name, O_RDONLY | O_CLOEXEC);
-			direct = false;
-			continue;
-		}
-		if (r <= 0)
-			break;
-		if ((uint64_t)r > left)
-			r = (ssize_t)left;
-		*crc = crc32c_of(*crc, buf, (size_t)r);
-		*bytes += (uint64_t)r;
-		/* an odd rest is the end of the file */
-		if (direct && r % 512)
-			break;
-	}
-	free(buf);
-	if (r < 0) {
-		complain("%s: reading: %s", name, strerror(errno));
-		close(fd);
-		return false;
-	}
-	close(fd);
-	return true;
-}
-
 /* ---- transfers ---- */
 
-static const char *words_for(ssize_t r, char *buf, size_t size)
-{
-	if (r == -1)
-		snprintf(buf, size, "%s (errno %d)", strerror(errno), errno);
-	else
-		snprintf(buf, size, "%s (%zd)",
-			 cufileop_status_error((CUfileOpError)-r), r);
-	return buf;
-}
-
 /* One direction, o->loops times; the result is an exit status. */
-static int transfer(const struct options *o, struct file *f, bool write,
+static int transfer(const struct options *o, struct io_file *f, bool write,
 		    uint64_t base, uint64_t off, uint64_t size, uint64_t *moved)
 {
 	struct pln_file_stats st = { .size = sizeof(st) };
-	struct json_object *t = json_object_new_object(), *by;
+	struct json_object *t = json_object_new_object();
 	double wall = now_wall(), cpu = now_cpu();
 	uint64_t loop, at, total = 0, chunk = o->chunk ? o->chunk : size;
 	char words[256], crc_text[16];
 	const char *crc_by = NULL;
 	ssize_t r = 0;
 	uint32_t crc;
-	unsigned int i;
 	int status = EXIT_OK, saved = 0;
 
 	*moved = 0;
@@ -309,7 +212,7 @@ static int transfer(const struct options *o, struct file *f, bool write,
 		json_object_object_add(t, "gpu_reason",
 				       json_object_new_string(o->gpu_reason));
 	json_object_object_add(t, "path",
-			       json_object_new_string(path_of(&st)));
+			       json_object_new_string(flow_path(&st, ALL)));
 	json_object_object_add(t, "bytes", json_object_new_uint64(total));
 	json_object_object_add(t, "reason", json_object_new_string(st.reason));
 	if (st.last_errno)
@@ -327,41 +230,33 @@ static int transfer(const struct options *o, struct file *f, bool write,
 			status = EXIT_NO_GPU;
 		}
 	}
-	json_object_object_add(t, "seconds", seconds(wall));
-	json_object_object_add(t, "cpu_seconds", seconds(cpu));
-	by = json_object_new_object();
-	for (i = 1; i < PLN_PATH_COUNT; i++) {
-		uint64_t n = st.path[i].bytes_read + st.path[i].bytes_written;
-
-		if (n)
-			json_object_object_add(by, pln_path_name(i),
-					       json_object_new_uint64(n));
-	}
-	json_object_object_add(t, "bytes_by_path", by);
+	json_object_object_add(t, "seconds", json_seconds(wall));
+	json_object_object_add(t, "cpu_seconds", json_seconds(cpu));
+	json_object_object_add(t, "bytes_by_path", flow_by_path(&st, ALL));
 	if (r < 0) {
 		errno = saved;
-		words_for(r, words, sizeof(words));
+		result_words(r, words, sizeof(words));
 		json_object_object_add(t, "result", json_object_new_int64(r));
 		if (r == -1)
 			json_object_object_add(t, "result_errno",
 					       json_object_new_int(saved));
 	}
-	say(o, t);
+	io_say(o, t);
 	if (r < 0) {
 		status = r == -CU_FILE_IO_NOT_SUPPORTED ? EXIT_REFUSED :
 			 EXIT_IO;
-		return give_up(o, status, "%s of %s failed: %s%s%s",
+		return io_give_up(o, status, "%s of %s failed: %s%s%s",
 			       write ? "write" : "read", f->name, words,
 			       st.reason[0] ? ": " : "", st.reason);
 	}
 	if (status)
-		return finish(o, status, "the CRC could not be computed");
+		return io_finish(o, status, "the CRC could not be computed");
 	if (write && *moved < size)
-		return give_up(o, EXIT_IO, "only %llu of %llu bytes were "
+		return io_give_up(o, EXIT_IO, "only %llu of %llu bytes were "
 			       "written to %s: %s", (unsigned long long)*moved,
 			       (unsigned long long)size, f->name, st.reason);
 	if (!write && o->have_size && *moved < size)
-		return give_up(o, EXIT_IO, "%s ends after %llu of %llu bytes",
+		return io_give_up(o, EXIT_IO, "%s ends after %llu of %llu bytes",
 			       f->name, (unsigned long long)*moved,
 			       (unsigned long long)size);
 	if (o->verify) {
@@ -369,9 +264,9 @@ static int transfer(const struct options *o, struct file *f, bool write,
 		uint64_t n;
 
 		if (!file_crc(f->name, off, *moved, &want, &n))
-			return finish(o, EXIT_IO, "the file could not be read");
+			return io_finish(o, EXIT_IO, "the file could not be read");
 		if (n != *moved || want != crc)
-			return give_up(o, EXIT_MISMATCH, "CRC32C of GPU memory "
+			return io_give_up(o, EXIT_MISMATCH, "CRC32C of GPU memory "
 				       "is 0x%08x, of %s 0x%08x", crc, f->name,
 				       want);
 	}
@@ -402,7 +297,7 @@ static int run_crc(struct options *o)
 
 	if (!file_crc(o->in, o->offset, o->have_size ? o->size : INT64_MAX,
 		      &crc, &n))
-		return finish(o, EXIT_IO, "the file could not be read");
+		return io_finish(o, EXIT_IO, "the file could not be read");
 	snprintf(text, sizeof(text), "0x%08x", crc);
 	t = json_object_new_object();
 	json_object_object_add(t, "what", json_object_new_string("crc"));
@@ -412,35 +307,65 @@ static int run_crc(struct options *o)
 	json_object_object_add(t, "reason", json_object_new_string(""));
 	json_object_object_add(t, "crc32c", json_object_new_string(text));
 	json_object_object_add(t, "seconds",
-			       seconds(now_wall() - wall));
+			       json_seconds(now_wall() - wall));
 	json_object_object_add(t, "cpu_seconds",
-			       seconds(now_cpu() - cpu));
-	say(o, t);
+			       json_seconds(now_cpu() - cpu));
+	io_say(o, t);
 	if (o->have_size && n < o->size)
-		return give_up(o, EXIT_IO, "%s ends after %llu of %llu bytes",
+		return io_give_up(o, EXIT_IO, "%s ends after %llu of %llu bytes",
 			       o->in, (unsigned long long)n,
 			       (unsigned long long)o->size);
-	return finish(o, EXIT_OK, NULL);
+	return io_finish(o, EXIT_OK, NULL);
+}
+
+int io_start(struct options *o, uint64_t all, uint64_t *base)
+{
+	CUfileError_t e;
+
+	if (o->near) {
+		if (!gpu_near(o->in, &o->gpu, o->gpu_reason,
+			      sizeof(o->gpu_reason)))
+			return io_finish(o, EXIT_NO_GPU, "no GPU could be chosen");
+		if (!o->json)
+			printf("GPU %d is the nearest: %s\n", o->gpu,
+			       o->gpu_reason);
+	}
+	if (!gpu_open(o->gpu) || !gpu_alloc(all, base) ||
+	    !gpu_set(*base, 0, all))
+		return io_finish(o, EXIT_NO_GPU, "no usable GPU");
+	e = cuFileDriverOpen();
+	if (e.err)
+		return io_give_up(o, EXIT_NO_GPU, "libcufile cannot be opened: "
+			       "%s (%d)", cufileop_status_error(e.err), e.err);
+	if (!o->unregistered) {
+		e = cuFileBufRegister((void *)*base, all, 0);
+		if (e.err)
+			return io_give_up(o, EXIT_IO, "the GPU buffer cannot be "
+				       "registered: %s (%d)",
+				       cufileop_status_error(e.err), e.err);
+	}
+	return EXIT_OK;
 }
 
 int io_run(struct options *o)
 {
-	struct file in = { .fd = -1 }, out = { .fd = -1 };
+	struct io_file in = { .fd = -1 }, out = { .fd = -1 };
 	uint64_t base, moved, all;
-	CUfileError_t e;
 	int r;
 
-	if (o->what == CRC)
-		return run_crc(o);
 	if (o->strict)
 		setenv("PEERLANE_STRICT", "1", 1);
+	if (o->what == CRC)
+		return run_crc(o);
+	if (o->what == LOAD)
+		return load_run(o);
 	if (o->what != WRITE) {
-		r = open_file(o, &in, o->in, O_RDONLY);
+		r = io_open(o, &in, o->in, O_RDONLY, false);
 		if (r)
 			return r;
 		if (!o->have_size) {
 			if (in.size <= o->offset)
-				return give_up(o, EXIT_IO, "%s has %llu bytes: "
+				return io_give_up(o, EXIT_IO, "%s has %llu bytes: "
 					       "nothing to read from %llu on",
 					       o->in,
 					       (unsigned long long)in.size,
@@ -448,12 +373,12 @@ int io_run(struct options *o)
 			o->size = in.size - o->offset;
 		}
 	} else {
-		r = open_file(o, &in, o->in, O_RDWR | O_CREAT);
+		r = io_open(o, &in, o->in, O_RDWR, true);
 		if (r)
 			return r;
 	}
 	if (o->what == COPY) {
-		r = open_file(o, &out, o->out, O_RDWR | O_CREAT);
+		r = io_open(o, &out, o->out, O_RDWR, true);
 		if (r)
 			return r;
 		/* Within one file: from one place to another, if all stays */
@@ -461,40 +386,27 @@ int io_run(struct options *o)
 		    ((out.regular && !o->to_offset) ||
 		     (o->offset < o->to_offset + o->size &&
 		      o->to_offset < o->offset + o->size)))
-			return give_up(o, EXIT_IO, "%s and %s are the same file, and the copy would destroy its source; nothing was written",
+			return io_give_up(o, EXIT_IO, "%s and %s are the same file, and the copy would destroy its source; nothing was written",
 				       o->in, o->out);
 	}
 	all = o->size + o->gpu_offset;
-	if (o->near) {
-		if (!gpu_near(o->in, &o->gpu, o->gpu_reason,
-			      sizeof(o->gpu_reason)))
-			return finish(o, EXIT_NO_GPU, "no GPU could be chosen");
-		if (!o->json)
-			printf("GPU %d is the nearest: %s\n", o->gpu,
-			       o->gpu_reason);
-	}
-	if (!gpu_open(o->gpu) || !gpu_alloc(all, &base) ||
-	    !gpu_set(base, 0, all))
-		return finish(o, EXIT_NO_GPU, "no usable GPU");
-	e = cuFileDriverOpen();
-	if (e.err)
-		return give_up(o, EXIT_NO_GPU, "libcufile cannot be opened: "
-			       "%s (%d)", cufileop_status_error(e.err), e.err);
-	r = register_file(o, &in);
-	if (!r && o->what == COPY)
-		r = register_file(o, &out);
+	r = io_start(o, all, &base);
 	if (r)
 		return r;
-	if (!o->unregistered) {
-		e = cuFileBufRegister((void *)base, all, 0);
-		if (e.err)
-			return give_up(o, EXIT_IO, "the GPU buffer cannot be "
-				       "registered: %s (%d)",
-				       cufileop_status_error(e.err), e.err);
-	}
+	/* What is not there yet is made when all else is known to work */
+	if (in.fd < 0)
+		r = io_open(o, &in, o->in, O_RDWR | O_CREAT, false);
+	if (!r && o->what == COPY && out.fd < 0)
+		r = io_open(o, &out, o->out, O_RDWR | O_CREAT, false);
+	if (!r)
+		r = io_register(o, &in);
+	if (!r && o->what == COPY)
+		r = io_register(o, &out);
+	if (r)
+		return r;
 	if (o->what == WRITE) {
 		if (o->fill && !fill(base + o->gpu_offset, o->size, o->seed))
-			return finish(o, EXIT_NO_GPU, "GPU memory could not be "
+			return io_finish(o, EXIT_NO_GPU, "GPU memory could not be "
 				      "filled");
 		r = transfer(o, &in, true, base, o->offset, o->size, &moved);
 	} else {
@@ -503,7 +415,7 @@ int io_run(struct options *o)
 	/* Not before all of the source is in GPU memory */
 	if (!r && o->what == COPY && out.regular && !o->to_offset &&
 	    ftruncate(out.fd, 0))
-		return give_up(o, EXIT_IO, "%s cannot be emptied: %s", o->out,
+		return io_give_up(o, EXIT_IO, "%s cannot be emptied: %s", o->out,
 			       strerror(errno));
 	if (!r && o->what == COPY)
 		r = transfer(o, &out, true, base, o->to_offset, moved, &moved);
@@ -516,5 +428,5 @@ int io_run(struct options *o)
 		cuFileHandleDeregister(out.fh);
 	cuFileDriverClose();
 	gpu_free(base);
-	return finish(o, EXIT_OK, NULL);
+	return io_finish(o, EXIT_OK, NULL);
 }

@@ -5,10 +5,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-enum io_what { READ, WRITE, COPY, CRC };
+#include <cufile.h>
 
-extern const char *const io_what_name[4];
+struct json_object;
+
+enum io_what { READ, WRITE, COPY, CRC, LOAD, IO_WHATS };
+
+extern const char *const io_what_name[IO_WHATS];
+
+/* How the bytes of a load move; in gdsio they are numbers. */
+enum io_way { BY_CUFILE, BY_CPU, BY_COPY, BY_STREAM, IO_WAYS };
 
 struct options {
 	enum io_what what;
@@ -18,10 +26,42 @@ struct options {
 	bool near, have_size, direct, unregistered, crc, verify, sync, strict,
 	     json, fill;
 	uint64_t size, offset, to_offset, gpu_offset, chunk, loops, seed;
+	/* of a load */
+	enum io_way way;
+	bool writes, random;
+	int mix;		/* of 100 calls so many read; -1: not asked for */
+	uint64_t threads, seconds;
+};
+
+struct io_file {
+	const char *name;
+	int fd;			/* -1: there is no such file yet */
+	CUfileHandle_t fh;
+	bool regular;
+	dev_t dev;		/* dev and ino name a file, whatever its path is */
+	ino_t ino;
+	uint64_t size;
 };
 
 /* ---- io.c ---- */
 /* Does it all, and says what came of it: an exit status. */
 int io_run(struct options *o);
+/* For the next four: EXIT_OK, or what io_give_up() returns. */
+/* @may_lack: that there is no such file is no error. */
+int io_open(const struct options *o, struct io_file *f, const char *name,
+	    int flags, bool may_lack);
+int io_register(const struct options *o, struct io_file *f);
+/* The GPU, libcufile, and @all bytes of GPU memory at *@base */
+int io_start(struct options *o, uint64_t all, uint64_t *base);
+/* A transfer, which is the caller's no more: prints it, or keeps it for io_finish() */
+void io_say(const struct options *o, struct json_object *transfer);
+/* The end: prints the object of --json; @status, and @error or NULL. */
+int io_finish(const struct options *o, int status, const char *error);
+/* The same after a complaint, which is the error */
+int io_give_up(const struct options *o, int status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- load.c ---- */
+int load_run(struct options *o);
 
 #endif

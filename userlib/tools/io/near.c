@@ -2,6 +2,7 @@
 /* The GPU that is nearest to a file. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <peerlane/topo.h>
 
@@ -17,6 +18,9 @@ bool gpu_near(const char *file, int *ordinal, char *why, size_t size)
 	/* without a slash it would be a device's name */
 	snprintf(path, sizeof(path), "%s%s", strchr(file, '/') ? "" : "./",
 		 file);
+	/* what is not there yet will be where its folder is */
+	if (access(path, F_OK))
+		strrchr(path, '/')[strrchr(path, '/') == path] = '\0';
 	r = pln_topo_open(&topo, NULL);
 	if (r) {
 		complain("--gpu near: the PCI devices of this machine cannot "

@@ -42,8 +42,7 @@ bool perf_end_open(struct perf_end *e, const struct perf_options *o)
 	snprintf(why, sizeof(why), "/sys/class/infiniband/%s/device",
 		 e->port.device);
 	e->software = access(why, F_OK) != 0;
-	/* its driver is there in emulated machines only */
-	e->emulated = !access("/sys/module/peerlane_gpu", F_OK);
+	e->emulated = gpu_emulated();
 	return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* peerlane stats: what the emulated GPUs counted, from debugfs and sysfs. */
+/* peerlane stats: what the emulated GPUs counted, from debugfs; options of all of it. */
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procs.h"
 #include "tool.h"
 
 #define DEBUGFS	"/sys/kernel/debug/peerlane_gpu"
@@ -16,18 +17,24 @@
 static const char usage[] =
 "usage: peerlane stats [--json] [--root DIR]\n"
 "       peerlane stats --fabric [--json] [--from RECORD]\n"
+"       peerlane stats PID [OPTION...]\n"
+"       peerlane stats --all [OPTION...]\n"
 "\n"
-"Prints the counters of each emulated GPU: DMA of other devices into its memory\n"
+"Of a process, or of all: what libcufile has counted there, and by which paths.\n"
+"Otherwise prints the counters of each emulated GPU: DMA of other devices into its memory\n"
 "by direction and by device, what its engines copied from and to host memory,\n"
 "and what its driver holds.  Needs root and debugfs.\n";
 
-enum { JSON = 1, ROOT, FABRIC, FROM };
+enum { JSON = 1, ROOT, FABRIC, FROM, ALL, WATCH, COUNT, PROMETHEUS };
+
+#define PROCESSES "PID, --all"
 
 static const struct opt options[] = {
 	{ JSON, "json", .help = "print one JSON object",
 	  .more = "{\"gpus\":{\"0000:01:00.0\":{\"counters\":{...},...}}}, or "
 	  "with --fabric {\"ports\":[{\"address\":...,\"port\":...,"
-	  "\"counters\":{...}},...]}." },
+	  "\"counters\":{...}},...]}, or of processes {\"processes\":[{\"pid\":...,"
+	  "\"paths\":{...},...},...]}, one line for each look." },
 	{ ROOT, "root", "DIR", .help = "read DIR instead of " DEBUGFS },
 	{ FABRIC, "fabric",
 	  .help = "print the byte counters of each peerlane-switch port instead",
@@ -37,12 +44,23 @@ static const struct opt options[] = {
 	  "them needs root, but no debugfs." },
 	{ FROM, "from", "RECORD",
 	  .help = "with --fabric: the counters in a peerlane-record(5)" },
+	{ ALL, "all", .letter = 'a',
+	  .help = "processes that use Peerlane's libcufile, and may be seen",
+	  .more = "Those of other users only root sees; those in containers are among them." },
+	{ WATCH, "watch", "S", .only = PROCESSES,
+	  .help = "look again every S seconds, also for bytes per second",
+	  .more = "With a PID until that process ends." },
+	{ COUNT, "count", "N", .only = PROCESSES,
+	  .help = "with --watch: look N times" },
+	{ PROMETHEUS, "prometheus", "FILE", .only = PROCESSES,
+	  .help = "write FILE in the text format of Prometheus, and print nothing",
+	  .more = "Each look replaces it by rename(2), as the textfile collector needs it." },
 	{ 0 }
 };
 
 const struct command stats_command = {
 	.name = "stats",
-	.what = "counters of the emulated GPUs and PCIe switches",
+	.what = "counters of processes, of emulated GPUs and PCIe switches",
 	.usage = usage, .options = options,
 };
 
@@ -106,14 +124,17 @@ int cmd_stats(int argc, char **argv)
 	static const char *const parts[] = { "counters", "initiators",
 					     "memory" };
 	struct json_object *gpus, *all;
+	struct procs_options procs = { .pid = 0 };
 	const char *root = NULL, *from = NULL;
-	bool json = false, fabric = false;
+	bool json = false, fabric = false, all_processes = false;
 	struct dirent *d;
+	uint64_t pid = 0;
+	uint32_t seen = 0;
 	unsigned int i;
 	DIR *dir;
 	int c;
 
-	while ((c = next_option(&stats_command, argc, argv, NULL)) != -1) {
+	while ((c = next_option(&stats_command, argc, argv, &seen)) != -1) {
 		switch (c) {
 		case JSON:
 			json = true;
@@ -127,15 +148,48 @@ int cmd_stats(int argc, char **argv)
 		case FROM:
 			from = optarg;
 			break;
+		case ALL:
+			all_processes = true;
+			break;
+		case WATCH:
+			if (!number_of("--watch", optarg, 1, 86400, &procs.watch))
+				return EXIT_USAGE;
+			break;
+		case COUNT:
+			if (!number_of("--count", optarg, 1, UINT64_MAX,
+				       &procs.looks))
+				return EXIT_USAGE;
+			break;
+		case PROMETHEUS:
+			procs.prometheus = optarg;
+			break;
 		default:
 			say_usage(&stats_command);
 			return EXIT_USAGE;
 		}
 	}
-	if (optind < argc) {
-		complain("stats takes no \"%s\"", argv[optind]);
+	if (optind < argc && !number_of("stats PID", argv[optind], 1, INT_MAX,
+					&pid))
+		return EXIT_USAGE;
+	if (optind + 1 < argc) {
+		complain("stats takes no \"%s\"", argv[optind + 1]);
 		return EXIT_USAGE;
 	}
+	if (all_processes || pid) {
+		if ((all_processes && pid) || fabric || root || from) {
+			complain("of PID, --all, --root, --fabric only one");
+			return EXIT_USAGE;
+		}
+		if (procs.looks && !procs.watch) {
+			complain("--count is for --watch");
+			return EXIT_USAGE;
+		}
+		procs.pid = (pid_t)pid;
+		procs.json = json;
+		return procs_stats(&procs);
+	}
+	if (!options_are_for(&stats_command, seen, "the devices"))
+		return EXIT_USAGE;
 	if (fabric ? root != NULL : from != NULL) {
 		complain("%s", fabric ? "--root is not for --fabric" :
 			 "--from is for --fabric");

@@ -1,0 +1,145 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: peerlane io load: calls, threads, ways, paths, percentiles, verification; what it refuses
+# tags: cufile quick
+# tier: check
+# timeout: 120
+#
+# On the mock of the CUDA driver; what the devices say of it is in cufile/guest.
+set -u
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/cufile/lib.sh"
+need_file "$BUILD/userlib/tests/host/hist_unit"
+
+"$BUILD/userlib/tests/host/hist_unit" >unit.log 2>&1
+check_eq "the histogram's own tests came to their end" 0 $? || sed 's/^/# /' unit.log
+ktap_from unit.log histogram
+
+dd if=/dev/urandom of=data bs=4096 count=2000 2>/dev/null
+printf odd >>data
+cp data same
+size=$(wc -c <data)
+
+# a call for each block, of all of the file; the last one is short
+gpu 0 io -f data -d 0 -w 4 -i 64K -V --json
+json "without a word it is a load: all of the file, once" "length == 1 and (.[0] | .what == \"load\" and .ok and
+	(.transfers | length) == 1 and (.transfers[0] | .what == \"read\" and .bytes == $size and .calls == 126 and .gpu == 0))"
+json "its unaligned end took another path, and it says which and why" '.[0].transfers[0] | .path == "mixed" and
+	.bytes_by_path == {p2p: (.bytes - 3), bounce: 3} and (.reason | test("unaligned"))'
+# shellcheck disable=SC2016 # of jq
+json "percentiles come from the histogram, which has all calls" '.[0].transfers[0] | .histogram as $h | .microseconds as $us |
+	([$h[][1]] | add) == .calls and ($h == ($h | sort)) and $us.p50 <= $us.p95 and $us.p95 <= $us.p99 and $us.p99 <= $us.max and
+	([$h[][0]] | index($us.p50)) != null and ([$h[] | select(.[0] < $us.p50)[1]] | add) < 63 and
+	([$h[] | select(.[0] <= $us.p50)[1]] | add) >= 63'
+gpu 0 io load --file data --threads 4 --chunk 64K --size 8000K --verify --json
+json "whole blocks go one way" '.[0].transfers[0] | .path == "p2p" and .reason == "" and .calls == 125'
+gpu 0 io -f data -i 1M -o 4096 -s 2M
+said '^read  data: 2097152 bytes by p2p in [0-9.]* s, CPU [0-9.]* s, [0-9.]* MB/s, [0-9]* calls/s$'
+said '^      microseconds of a call: p50 [0-9.]* p95 - p99 - max [0-9.]*$'
+check "reading changes nothing" cmp data same
+
+# each way, with threads, and what it says of its path
+for each in "cufile 0 p2p" "cpu 1 posix" "copy 2 bounce" "stream 5 p2p"; do
+	# shellcheck disable=SC2086 # words
+	set -- $each
+	for rw in read write randread randwrite; do
+		gpu 0 io load -f data -s 1M -i 64K -w 3 -x "$2" -I "$rw" -V --json
+		json "$1, $rw: by $3, 16 calls" ".[0].transfers | length == 1 and (.[0] | .path == \"$3\" and .calls == 16 and
+			.bytes == 1048576 and .what == \"$(echo "$rw" | sed 's/rand//')\")"
+	done
+	cp same data
+	gpu 0 io load -f data -s 1M -i 64K -x "$1" -I 1 -k 5 -V
+	check "$1, write: it wrote, and no byte behind that" sh -c '! cmp -s -n 1048576 data same && cmp -i 1048576 data same'
+	mv data data-by-"$1"
+	cp same data
+done
+status 0 io load -f data -s 1M -x cpu
+check_eq "cpu needs no GPU" "" "$(cat err)"
+for way in cpu copy stream; do
+	check "what is written does not depend on the way: $way" cmp data-by-cufile data-by-$way
+done
+gpu 0 io load -f data -s 1M -i 64K -I 1 -k 6 -V
+check_false "but on the seed" cmp -s data data-by-cufile
+gpu 0 io load -f data -s 1M -i 64K -I 1 -k 5 -V -w 4
+check "and not on the threads" cmp data data-by-cufile
+cp same data
+
+# what is by chance is the same again, and both kinds are there
+gpu 0 io load -f data -s 4M -i 4K -I 2 --mix 70 -V -k 3 -w 2 --json
+json "mixed: two lines, and together as many calls as there are blocks" '.[0].transfers | [.[].what] == ["read", "write"] and
+	(.[0].calls + .[1].calls) == 1024 and (.[0].bytes + .[1].bytes) == 4194304 and .[0].path == "p2p" and .[1].path == "p2p"'
+json "about so many of them read" '.[0].transfers[0].calls | . > 614 and . < 819'
+jq -c '[.transfers[].calls]' out >calls
+gpu 0 io load -f data -s 4M -i 4K -I 2 --mix 70 -k 3 -w 2 --json
+check_eq "the same seed, the same calls" "$(cat calls)" "$(jq -c '[.transfers[].calls]' out)"
+gpu 0 io load -f data -s 4M -i 64K --loops 3 --json
+json "again and again" '.[0].transfers[0] | .calls == 192 and .bytes == 12582912'
+gpu 0 io load -f data -s 64K -i 64K -T 1 --json
+json "for a time: no less" '.[0].transfers[0] | .calls >= 1 and .seconds >= 1'
+
+# paths that differ, for each direction of its own
+cp same data
+MOCK_P2P_ERRNO=121 MOCK_P2P_AFTER=1 MOCK_P2P_COUNT=1
+export MOCK_P2P_ERRNO MOCK_P2P_AFTER MOCK_P2P_COUNT
+gpu 0 io load -f data -s 4M -i 1M --json
+json "one call of four was staged: mixed, with the bytes of each path and the reason" '.[0].transfers[0] | .path == "mixed" and
+	.bytes_by_path == {p2p: 3145728, bounce: 1048576} and (.reason | test("EREMOTEIO"))'
+gpu 0 io load -f data -s 4M -i 1M
+said 'read  data: 4194304 bytes by mixed (p2p 3145728, bounce 1048576) in '
+gpu 0 io load -f data -s 4M -i 64K -I 2 --mix 50 --json
+json "of reads and writes one call was staged: the other line knows nothing of it" '.[0].transfers | ([.[].path] | sort) == ["mixed", "p2p"] and
+	all(([.bytes_by_path[]] | add) == .bytes) and ([.[].bytes_by_path.bounce // empty]) == [65536]'
+cp same data
+unset MOCK_P2P_AFTER MOCK_P2P_COUNT
+gpu 4 io load -f data -s 4M -i 1M -w 2 --strict --json
+json "strict: refused" '.[0] | (.ok | not) and .transfers[0].path == "none" and (.error | test("5008"))'
+MOCK_P2P_ERRNO=5
+gpu 1 io load -f data -s 4M -i 1M -w 2 --json
+json "a medium that cannot be read: the call and its place" '.[0] | (.ok | not) and (.error | test("read at [0-9]* of data failed: Input/output error"))'
+unset MOCK_P2P_ERRNO
+
+# a byte that changes on its way is found, on each way
+for way in cufile cpu copy stream; do
+	FAULT_FLIP=3 faulty 5 io load -f data -s 1M -i 64K -x "$way" -V --json
+	json "$way: a wrong byte of the second call; the third read of the file, as each is read again" '.[0] | (.ok | not) and (.error | test("at 65536 of data: CRC32C of .* memory is 0x[0-9a-f]*, of 65536 bytes of the file 0x"))'
+	FAULT_FLIP=3 faulty 0 io load -f data -s 1M -i 64K -x "$way"
+done
+
+# the target is as it was until all else is known to work
+rm -f new
+status 3 io load -f new -s 1M -I 1
+check_false "without a GPU no file is made" test -e new
+status 3 io write --file new --size 1M
+check_false "nor by write" test -e new
+status 3 io copy --file data --to new
+check_false "nor by copy" test -e new
+status 3 io load -f data -s 1M -I 1
+check "nor is one changed" cmp data same
+gpu 0 io load -f data -s 1M -I 1 --sync
+check_eq "no file gets shorter" "$size" "$(wc -c <data)"
+gpu 0 io load -f new -s 70001 -i 64K -I 1 -V
+check_eq "one that is made has the exact size" 70001 "$(wc -c <new)"
+
+status 64 io load
+said 'which file?'
+status 64 io -f data -I 4
+said '"4"; peerlane io --help'
+status 64 io -f data -x 6
+said '--transfer does not know "6"'
+status 64 io -f data -w 0
+status 64 io -f data --mix 101
+status 64 io -f data --crc
+said '--crc is for read, write, copy, not for load'
+status 64 io read --file data -w 2
+said '--threads is for load, not for read'
+status 1 io -f data -w 9
+said 'too few for 9 threads'
+status 1 io -f data -s 9M
+said 'has 8192003 bytes: not 9437184 to read from 0 on'
+status 1 io -f new-one -I 1
+said 'give --size N'
+status 1 io -f new-one
+said 'cannot be opened: No such file'
+status 3 io -f data -i 5000000T -s 6000000T -I 1
+said 'no GPU has so much memory'
+finish

@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: MIT
+/*
+ * peerlane io load: threads that read and write a file call by call, and how long
+ * the calls took.
+ *
+ * The part of the file is cut into blocks, and each thread has a share of them, so
+ * that nobody reads what another one writes meanwhile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cufile.h>
+
+#include "hist.h"
+#include "io.h"
+#include "tool.h"
+#include "transfer.h"
+
+#define PAGE	4096u
+
+struct load;
+
+struct worker {
+	struct load *l;
+	pthread_t thread;
+	uint64_t first, blocks;		/* its share */
+	uint64_t random;		/* state of its numbers */
+	uint64_t at;			/* of its part of the GPU buffer */
+	char *host;
+	void *stream;
+	uint64_t bytes[2];		/* by direction: of writes is the second */
+	struct hist *hist[2];
+};
+
+struct load {
+	struct options *o;
+	struct io_file f;
+	uint64_t base, size, block;	/* GPU buffer; of the file: bytes, and of a call */
+	pthread_barrier_t ready;
+	_Atomic bool stop;
+	pthread_mutex_t lock;
+	int status;			/* under the lock: of the first failure */
+	char error[1024];
+	struct worker *w;
+};
+
+/* The first failure is what is told; all stop. */
+static void __attribute__((format(printf, 3, 4)))
+failed(struct load *l, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	pthread_mutex_lock(&l->lock);
+	if (!l->status) {
+		l->status = status;
+		va_start(ap, fmt);
+		vsnprintf(l->error, sizeof(l->error), fmt, ap);
+		va_end(ap);
+	}
+	pthread_mutex_unlock(&l->lock);
+	l->stop = true;
+}
+
+/* ---- the ways ---- */
+
+static ssize_t by_cufile(struct worker *w, bool write, uint64_t off, size_t n)
+{
+	struct load *l = w->l;
+
+	return write ? cuFileWrite(l->f.fh, (void *)l->base, n, (off_t)off,
+				   (off_t)w->at)
+		     : cuFileRead(l->f.fh, (void *)l->base, n, (off_t)off,
+				  (off_t)w->at);
+}
+
+static ssize_t by_stream(struct worker *w, bool write, uint64_t off, size_t n)
+{
+	struct load *l = w->l;
+	struct pln_file_stats st = { .size = sizeof(st) };
+	off_t file = (off_t)off, mem = (off_t)w->at;
+	ssize_t done = 0;
+	CUfileError_t e;
+
+	e = write ? cuFileWriteAsync(l->f.fh, (void *)l->base, &n, &file, &mem,
+				     &done, w->stream)
+		  : cuFileReadAsync(l->f.fh, (void *)l->base, &n, &file, &mem,
+				    &done, w->stream);
+	if (e.err)
+		return -(ssize_t)e.err;
+	if (!gpu_stream_wait(w->stream))
+		return -CU_FILE_CUDA_DRIVER_ERROR;
+	if (done == -1) {
+		pln_file_stats(l->f.fh, &st);
+		errno = st.last_errno;
+	}
+	return done;
+}
+
+static ssize_t by_cpu(struct worker *w, bool write, uint64_t off, size_t n)
+{
+	size_t done = 0;
+	ssize_t r;
+
+	while (done < n) {
+		r = write ? pwrite(w->l->f.fd, w->host + done, n - done,
+				   (off_t)(off + done))
+			  : pread(w->l->f.fd, w->host + done, n - done,
+				  (off_t)(off + done));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -1;
+		if (!r)
+			break;
+		done += (size_t)r;
+	}
+	return (ssize_t)done;
+}
+
+static ssize_t by_copy(struct worker *w, bool write, uint64_t off, size_t n)
+{
+	uint64_t ptr = w->l->base + w->at;
+	ssize_t r;
+
+	if (write)
+		return gpu_get(w->host, ptr, n) ? by_cpu(w, true, off, n) :
+						  -CU_FILE_CUDA_DRIVER_ERROR;
+	r = by_cpu(w, false, off, n);
+	if (r > 0 && !gpu_put(ptr, w->host, (size_t)r))
+		return -CU_FILE_CUDA_DRIVER_ERROR;
+	return r;
+}
+
+static const struct way {
+	ssize_t (*move)(struct worker *w, bool write, uint64_t off, size_t n);
+	bool gpu;
+	bool cufile;		/* it says which path it took; else: */
+	enum pln_path path;
+	bool host;		/* memory of the host is needed */
+	const char *reason;
+} ways[IO_WAYS] = {
+	[BY_CUFILE] = { by_cufile, true, true },
+	[BY_CPU] = { by_cpu, false, false, PLN_PATH_POSIX, true,
+		     "the CPU was asked for: no GPU has part in it" },
+	[BY_COPY] = { by_copy, true, false, PLN_PATH_BOUNCE, true,
+		      "a copy by host memory was asked for" },
+	[BY_STREAM] = { by_stream, true, true },
+};
+
+/* ---- a thread ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* As splitmix64 has them */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+/* What is written at @off; of each place and seed another. */
+static bool fill(struct worker *w, uint64_t off, size_t n)
+{
+	const size_t whole = (n + 7) / 8 * 8;
+	bool gpu = ways[w->l->o->way].gpu;
+	uint64_t *data = gpu ? malloc(whole) : (uint64_t *)(void *)w->host;
+	bool good;
+
+	if (!data) {
+		failed(w->l, EXIT_IO, "out of memory");
+		return false;
+	}
+	pattern(data, whole, off / 8 * 8, w->l->o->seed + off % 8);
+	good = !gpu || gpu_put(w->l->base + w->at, data, n);
+	if (!good)
+		failed(w->l, EXIT_NO_GPU, "GPU memory could not be filled");
+	if (gpu)
+		free(data);
+	return good;
+}
+
+/* Is what the GPU has what the file has?  That is read again, by the CPU. */
+static bool verified(struct worker *w, uint64_t off, size_t n)
+{
+	struct load *l = w->l;
+	uint32_t have, want;
+	const char *by;
+	uint64_t got;
+
+	if (!ways[l->o->way].gpu)
+		have = crc32c_of(0, w->host, n);
+	else if (!gpu_crc32c(l->base + w->at, n, &have, &by)) {
+		failed(l, EXIT_NO_GPU, "the CRC could not be computed");
+		return false;
+	}
+	if (!file_crc(l->f.name, off, n, &want, &got)) {
+		failed(l, EXIT_IO, "the file could not be read");
+		return false;
+	}
+	if (got == n && have == want)
+		return true;
+	failed(l, EXIT_MISMATCH, "at %llu of %s: CRC32C of %s memory is "
+	       "0x%08x, of %llu bytes of the file 0x%08x",
+	       (unsigned long long)off, l->f.name, ways[l->o->way].gpu ?
+	       "GPU" : "host", have, (unsigned long long)got, want);
+	return false;
+}
+
+static bool one_call(struct worker *w, uint64_t index)
+{
+	struct load *l = w->l;
+	const struct options *o = l->o;
+	uint64_t block = w->first + (o->random ? next_random(&w->random) %
+				     w->blocks : index % w->blocks);
+	uint64_t off = block * l->block, took;
+	bool write = o->mix < 0 ? o->writes :
+		     next_random(&w->random) % 100 >= (uint64_t)o->mix;
+	size_t n = l->size - off < l->block ? (size_t)(l->size - off) :
+					      (size_t)l->block;
+	char words[256];
+	ssize_t r;
+
+	off += o->offset;
+	if (write && o->verify && !fill(w, off, n))
+		return false;
+	took = now_ns();
+	r = ways[o->way].move(w, write, off, n);
+	took = now_ns() - took;
+	if (r < 0) {
+		result_words(r, words, sizeof(words));
+		failed(l, r == -CU_FILE_IO_NOT_SUPPORTED ? EXIT_REFUSED :
+		       EXIT_IO, "%s at %llu of %s failed: %s",
+		       write ? "write" : "read", (unsigned long long)off,
+		       l->f.name, words);
+		return false;
+	}
+	w->bytes[write] += (uint64_t)r;
+	hist_add(w->hist[write], took);
+	if ((size_t)r != n) {
+		failed(l, EXIT_IO, "%s at %llu of %s: only %zd of %zu bytes",
+		       write ? "write" : "read", (unsigned long long)off,
+		       l->f.name, r, n);
+		return false;
+	}
+	return !o->verify || verified(w, off, n);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct load *l = w->l;
+	const struct options *o = l->o;
+	uint64_t i, calls = w->blocks * o->loops, end;
+
+	if (ways[o->way].gpu && !gpu_here())
+		failed(l, EXIT_NO_GPU, "a thread cannot use the GPU");
+	else if (o->way == BY_STREAM && !gpu_stream(&w->stream))
+		failed(l, EXIT_NO_GPU, "there is no stream");
+	else if (o->writes || o->mix >= 0)
+		fill(w, o->offset + w->first * l->block, (size_t)l->block);
+	pthread_barrier_wait(&l->ready);
+	/* once more: the clock is started in between */
+	pthread_barrier_wait(&l->ready);
+	end = now_ns() + o->seconds * 1000000000u;
+	for (i = 0; !l->stop; i++)
+		if ((o->seconds ? now_ns() >= end : i == calls) ||
+		    !one_call(w, i))
+			break;
+	return NULL;
+}
+
+/* ---- all of it ---- */
+
+static struct json_object *microseconds(const struct hist *h)
+{
+	static const struct { const char *name; unsigned int thousandths; } rank[] = {
+		{ "p50", 500 }, { "p95", 950 }, { "p99", 990 }, { "max", 1000 },
+	};
+	struct json_object *us = json_object_new_object();
+	unsigned int i;
+	char text[32];
+
+	for (i = 0; i < sizeof(rank) / sizeof(rank[0]); i++) {
+		uint64_t ns = rank[i].thousandths == 1000 ? h->max :
+			      hist_rank(h, rank[i].thousandths);
+
+		snprintf(text, sizeof(text), "%.3f", (double)ns / 1e3);
+		json_object_object_add(us, rank[i].name, ns == HIST_UNTOLD ?
+			NULL : json_object_new_double_s((double)ns / 1e3, text));
+	}
+	return us;
+}
+
+/* [microseconds, calls]: calls that took no longer, but longer than the one before */
+static struct json_object *buckets(const struct hist *h)
+{
+	struct json_object *list = json_object_new_array(), *pair;
+	unsigned int i;
+	char text[32];
+
+	for (i = 0; i < HIST_BUCKETS; i++) {
+		double us = (double)hist_upper(i) / 1e3;
+
+		if (!h->bucket[i])
+			continue;
+		snprintf(text, sizeof(text), "%.3f", us);
+		pair = json_object_new_array();
+		json_object_array_add(pair, json_object_new_double_s(us, text));
+		json_object_array_add(pair,
+				      json_object_new_uint64(h->bucket[i]));
+		json_object_array_add(list, pair);
+	}
+	return list;
+}
+
+static struct json_object *rate(double n, double seconds)
+{
+	char text[32];
+
+	n = seconds > 0 ? n / seconds : 0;
+	snprintf(text, sizeof(text), "%.1f", n);
+	return json_object_new_double_s(n, text);
+}
+
+static void put(struct json_object *o, const char *key, struct json_object *v)
+{
+	json_object_object_add(o, key, v);
+}
+
+static void say_flow(struct load *l, bool write, double wall, double cpu)
+{
+	struct pln_file_stats st = { .size = sizeof(st) };
+	const struct options *o = l->o;
+	const struct way *way = &ways[o->way];
+	enum flow flow = write ? WRITES : READS;
+	struct json_object *t = json_object_new_object();
+	struct hist *all = calloc(1, sizeof(*all));
+	uint64_t bytes = 0, i;
+	const char *path;
+
+	for (i = 0; i < o->threads; i++) {
+		bytes += l->w[i].bytes[write];
+		if (all)
+			hist_merge(all, l->w[i].hist[write]);
+	}
+	if (way->cufile) {
+		pln_file_stats(l->f.fh, &st);
+	} else {
+		st.path[way->path].bytes_read = write ? 0 : bytes;
+		st.path[way->path].bytes_written = write ? bytes : 0;
+		snprintf(st.reason, sizeof(st.reason), "%s", way->reason);
+	}
+	path = flow_path(&st, flow);
+	put(t, "what", json_object_new_string(write ? "write" : "read"));
+	put(t, "file", json_object_new_string(l->f.name));
+	if (way->gpu)
+		put(t, "gpu", json_object_new_int(o->gpu));
+	if (o->near)
+		put(t, "gpu_reason", json_object_new_string(o->gpu_reason));
+	put(t, "emulated", json_object_new_boolean(gpu_emulated()));
+	put(t, "path", json_object_new_string(path));
+	put(t, "bytes", json_object_new_uint64(bytes));
+	put(t, "reason", json_object_new_string(strcmp(path, "p2p") ?
+						st.reason : ""));
+	put(t, "seconds", json_seconds(wall));
+	put(t, "cpu_seconds", json_seconds(cpu));
+	put(t, "bytes_by_path", flow_by_path(&st, flow));
+	put(t, "bytes_per_second", rate((double)bytes, wall));
+	if (all) {
+		put(t, "calls", json_object_new_uint64(all->n));
+		put(t, "calls_per_second", rate((double)all->n, wall));
+		put(t, "microseconds", microseconds(all));
+		if (o->json)
+			put(t, "histogram", buckets(all));
+	}
+	free(all);
+	io_say(o, t);
+}
+
+/* The part of the file, and each thread's share */
+static int share(struct load *l)
+{
+	const struct options *o = l->o;
+	uint64_t blocks, i;
+
+	l->size = o->size;
+	if (!o->have_size) {
+		if (l->f.size <= o->offset)
+			return io_give_up(o, EXIT_IO, "%s has %llu bytes: none "
+					  "from %llu on; give --size N to make "
+					  "it longer", l->f.name,
+					  (unsigned long long)l->f.size,
+					  (unsigned long long)o->offset);
+		l->size = l->f.size - o->offset;
+	}
+	if ((!o->writes || o->mix >= 0) && (o->offset > l->f.size ||
+					    l->size > l->f.size - o->offset))
+		return io_give_up(o, EXIT_IO, "%s has %llu bytes: not %llu to "
+				  "read from %llu on", l->f.name,
+				  (unsigned long long)l->f.size,
+				  (unsigned long long)l->size,
+				  (unsigned long long)o->offset);
+	l->block = o->chunk ? o->chunk : 1 << 20;
+	blocks = l->size / l->block + !!(l->size % l->block);
+	if (blocks < o->threads)
+		return io_give_up(o, EXIT_IO, "%llu bytes are %llu calls of "
+				  "%llu, too few for %llu threads: give a "
+				  "smaller --chunk", (unsigned long long)l->size,
+				  (unsigned long long)blocks,
+				  (unsigned long long)l->block,
+				  (unsigned long long)o->threads);
+	for (i = 0; i < o->threads; i++) {
+		struct worker *w = &l->w[i];
+
+		w->first = blocks / o->threads * i +
+			   (i < blocks % o->threads ? i : blocks % o->threads);
+		w->blocks = blocks / o->threads + (i < blocks % o->threads);
+	}
+	return EXIT_OK;
+}
+
+/* Memory of the GPU, of the host, and histograms, for each thread */
+static int buffers(struct load *l)
+{
+	struct options *o = l->o;
+	uint64_t part = (l->block + PAGE - 1) / PAGE * PAGE, all, i;
+	int r = EXIT_OK;
+
+	if (l->block > INT64_MAX / 2 ||
+	    __builtin_mul_overflow(part, o->threads, &all) ||
+	    __builtin_add_overflow(all, o->gpu_offset, &all))
+		return io_give_up(o, EXIT_NO_GPU, "no GPU has so much memory");
+	if (ways[o->way].gpu)
+		r = io_start(o, all, &l->base);
+	for (i = 0; i < o->threads && !r; i++) {
+		struct worker *w = &l->w[i];
+
+		w->l = l;
+		w->at = o->gpu_offset + part * i;
+		w->random = (o->seed << 16) + i;
+		w->hist[0] = calloc(1, sizeof(*w->hist[0]));
+		w->hist[1] = calloc(1, sizeof(*w->hist[1]));
+		if (!w->hist[0] || !w->hist[1] || (ways[o->way].host &&
+		    posix_memalign((void **)&w->host, PAGE, part)))
+			r = io_give_up(o, EXIT_IO, "out of memory");
+	}
+	return r;
+}
+
+static int run_threads(struct load *l)
+{
+	const struct options *o = l->o;
+	double wall, cpu;
+	uint64_t i;
+	int r;
+
+	pthread_barrier_init(&l->ready, NULL, (unsigned int)o->threads + 1);
+	for (i = 0; i < o->threads; i++) {
+		r = pthread_create(&l->w[i].thread, NULL, work, &l->w[i]);
+		if (r)	/* those that are there wait, and end with the program */
+			return io_give_up(o, EXIT_IO, "only %llu of %llu "
+					  "threads could be started: %s",
+					  (unsigned long long)i,
+					  (unsigned long long)o->threads,
+					  strerror(r));
+	}
+	pthread_barrier_wait(&l->ready);
+	wall = now_wall();
+	cpu = now_cpu();
+	pthread_barrier_wait(&l->ready);
+	for (i = 0; i < o->threads; i++)
+		pthread_join(l->w[i].thread, NULL);
+	if (!l->status && o->sync && fdatasync(l->f.fd))
+		failed(l, EXIT_IO, "%s: fdatasync: %s", l->f.name,
+		       strerror(errno));
+	wall = now_wall() - wall;
+	cpu = now_cpu() - cpu;
+	if (!o->writes || o->mix >= 0)
+		say_flow(l, false, wall, cpu);
+	if (o->writes || o->mix >= 0)
+		say_flow(l, true, wall, cpu);
+	if (!o->json && gpu_emulated())
+		printf("emulated: times and rates say nothing of hardware\n");
+	return l->status ? io_give_up(o, l->status, "%s", l->error) :
+			   io_finish(o, EXIT_OK, NULL);
+}
+
+int load_run(struct options *o)
+{
+	struct load l = { .o = o, .lock = PTHREAD_MUTEX_INITIALIZER };
+	bool writes = o->writes || o->mix >= 0;
+	int flags = writes ? O_RDWR : O_RDONLY, r;
+
+	l.w = calloc(o->threads, sizeof(*l.w));
+	if (!l.w)
+		return io_give_up(o, EXIT_IO, "out of memory");
+	r = io_open(o, &l.f, o->in, flags, writes);
+	if (!r)
+		r = share(&l);
+	if (!r)
+		r = buffers(&l);
+	/* What is not there yet is made when all else is known to work */
+	if (!r && l.f.fd < 0)
+		r = io_open(o, &l.f, o->in, flags | O_CREAT, false);
+	if (!r && ways[o->way].cufile)
+		r = io_register(o, &l.f);
+	return r ? r : run_threads(&l);
+}
