@@ -70,7 +70,7 @@ static int open_link(struct pln_link *link, const struct pln_link_options *o)
 	char why[PLN_LINK_REASON_MAX] = "";
 	int err;
 
-	link->fd = -1;
+	link->fd = link->epoll = link->wake = link->timer = -1;
 	link->sl = o->sl;
 	link->chunk = o->chunk ? o->chunk : 256 << 10;
 	link->depth = o->depth ? o->depth : 8;
@@ -130,6 +130,7 @@ void pln_link_close(struct pln_link *link)
 	link_say_bye(link);
 	if (link->fd >= 0)
 		close(link->fd);
+	link_close_fd(link);
 	link_free_queue(link);
 	free(link->puts);
 	free(link);
@@ -281,6 +282,7 @@ int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
 	link->puts_given++;
 	if (way != PLN_MR_STAGED)
 		link_pump(link, false);
+	link_wake(link);
 	return (int64_t)link->puts_given;
 }
 

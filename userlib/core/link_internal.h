@@ -129,6 +129,9 @@ struct pln_link {
 	bool lost;		/* a chunk, and with it all that follows */
 	bool urgent;		/* the peer waits for what has landed */
 
+	int epoll;		/* of the channel, fd, and these; -1: not asked for */
+	int wake;		/* an eventfd: there is something to do */
+	int timer;		/* over at refused_until */
 	uint64_t completions;	/* seen so far */
 	bool news;
 	int error;
@@ -168,5 +171,7 @@ int link_pump(struct pln_link *link, bool copy);
 /* link_wait.c */
 void link_say_bye(struct pln_link *link);
 int64_t link_now_ms(void);
+void link_wake(struct pln_link *link);
+void link_close_fd(struct pln_link *link);
 
 #endif

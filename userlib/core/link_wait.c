@@ -2,7 +2,11 @@
 /* Waiting for links to move, and taking leave of their peers. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "link_internal.h"
 #include "peerlane/peerlane.h"
@@ -53,6 +57,34 @@ static bool arm_and_look(struct pln_link *link)
 	return !link->error;
 }
 
+static void fds_of(const struct pln_link *link, struct pollfd fds[2])
+{
+	fds[0] = (struct pollfd){ .fd = link->channel->fd, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = link->fd, .events = POLLRDHUP };
+}
+
+/* What poll() has said of them */
+static void heed(struct pln_link *link, const struct pollfd fds[2])
+{
+	clear_events(link);
+	if (fds[0].revents & ~POLLIN)
+		link_fail(link, -ENODEV, "the RDMA device is "
+			  "gone: its completion channel has ended");
+	if (fds[1].revents)
+		peer_gone(link);
+}
+
+/* Has it done something, or has something happened, since the last question? */
+static bool look_again(struct pln_link *link)
+{
+	uint64_t before = link->completions;
+	bool done;
+
+	arm_and_look(link);
+	done = link_progress(link);
+	return done || link->completions != before || link->news;
+}
+
 /*
  * Sleep until something may have happened on a link.  Returns false when the
  * deadline has passed.
@@ -66,15 +98,8 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 	if (left <= 0)
 		return false;
 	for (unsigned int i = 0; i < count; i++) {
-		uint64_t before = links[i]->completions;
-
-		fds[2 * i].fd = links[i]->channel->fd;
-		fds[2 * i].events = POLLIN;
-		fds[2 * i + 1].fd = links[i]->fd;
-		fds[2 * i + 1].events = POLLRDHUP;
-		arm_and_look(links[i]);
-		done |= link_progress(links[i]);
-		done |= links[i]->completions != before || links[i]->news;
+		fds_of(links[i], &fds[2 * i]);
+		done |= look_again(links[i]);
 		if (links[i]->refused_until && !links[i]->error &&
 		    left > links[i]->refused_until - now)
 			left = links[i]->refused_until - now;
@@ -90,15 +115,92 @@ static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 				  pln_strerror(err));
 		return true;
 	}
-	for (unsigned int i = 0; i < count; i++) {
-		clear_events(links[i]);
-		if (fds[2 * i].revents & ~POLLIN)
-			link_fail(links[i], -ENODEV, "the RDMA device is "
-				  "gone: its completion channel has ended");
-		if (fds[2 * i + 1].revents)
-			peer_gone(links[i]);
-	}
+	for (unsigned int i = 0; i < count; i++)
+		heed(links[i], &fds[2 * i]);
 	return true;
+}
+
+/* ---- the descriptor ---- */
+
+static void set_wake(struct pln_link *link, bool on)
+{
+	uint64_t n = 1;
+	ssize_t r;
+
+	/* Neither can fail but by being so already */
+	r = on ? write(link->wake, &n, sizeof(n)) :
+		 read(link->wake, &n, sizeof(n));
+	(void)r;
+}
+
+/* Something is to be done, or may have been seen, that no event tells of */
+void link_wake(struct pln_link *link)
+{
+	if (link->wake >= 0)
+		set_wake(link, true);
+}
+
+/* The descriptor is ready from now on when something happens, or if there is more to do */
+static void rearm(struct pln_link *link)
+{
+	struct itimerspec when = { .it_value.tv_sec = 0 };
+	struct pollfd fds[2];
+
+	if (link->wake < 0)
+		return;
+	set_wake(link, true);
+	fds_of(link, fds);
+	if (poll(fds, 2, 0) < 0)
+		return;
+	heed(link, fds);
+	if (look_again(link) || link->error || link->arrived != link->handed)
+		return;
+	set_wake(link, false);
+	when.it_value.tv_sec = link->refused_until / 1000;
+	when.it_value.tv_nsec = link->refused_until % 1000 * 1000000;
+	timerfd_settime(link->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void link_close_fd(struct pln_link *link)
+{
+	int *fds[] = { &link->timer, &link->wake, &link->epoll };
+
+	for (int i = 0; i < 3; i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+static int add(struct pln_link *link, int fd, uint32_t events)
+{
+	struct epoll_event e = { .events = events };
+
+	return fd < 0 || epoll_ctl(link->epoll, EPOLL_CTL_ADD, fd, &e) ?
+	       -errno : 0;
+}
+
+static int make_fd(struct pln_link *link)
+{
+	int err = 0;
+
+	link->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (link->epoll < 0)
+		return -errno;
+	link->wake = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = add(link, link->wake, EPOLLIN);
+	if (!err) {
+		link->timer = timerfd_create(CLOCK_MONOTONIC,
+					     TFD_CLOEXEC | TFD_NONBLOCK);
+		err = add(link, link->timer, EPOLLIN);
+	}
+	if (!err)
+		err = add(link, link->channel->fd, EPOLLIN);
+	if (!err)
+		err = add(link, link->fd, EPOLLRDHUP);
+	if (err)
+		link_close_fd(link);
+	return err;
 }
 
 /* Until there is nothing to do, something is new, or the time is over */
@@ -118,17 +220,20 @@ static int usable(const struct pln_link *link)
 	return 0;
 }
 
-int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
+int pln_link_fd(struct pln_link *link)
 {
-	int64_t deadline = link_now_ms() + timeout_ms;
+	int err = usable(link);
+
+	if (!err && link->epoll < 0)
+		err = make_fd(link);
+	return err ? err : link->epoll;
+}
+
+static int poll_links(struct pln_link **links, unsigned int count,
+		      int64_t deadline)
+{
 	int err = 0, n;
 
-	if (!links || !count || count > LINKS_MAX || timeout_ms < 0)
-		return -EINVAL;
-	for (unsigned int i = 0; i < count && !err; i++)
-		err = usable(links[i]);
-	if (err)
-		return err;
 	do {
 		n = 0;
 		for (unsigned int i = 0; i < count; i++) {
@@ -144,6 +249,23 @@ int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
 			return n ? n : err;
 	} while (doze(links, count, deadline));
 	return 0;
+}
+
+int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
+{
+	int64_t deadline = link_now_ms() + timeout_ms;
+	int err = 0, n;
+
+	if (!links || !count || count > LINKS_MAX || timeout_ms < 0)
+		return -EINVAL;
+	for (unsigned int i = 0; i < count && !err; i++)
+		err = usable(links[i]);
+	if (err)
+		return err;
+	n = poll_links(links, count, deadline);
+	for (unsigned int i = 0; i < count; i++)
+		rearm(links[i]);
+	return n;
 }
 
 int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
@@ -172,6 +294,7 @@ int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
 			break;
 	} while (doze(&link, 1, deadline));
 	link->news |= news;
+	link_wake(link);
 	if (link->puts_done >= want)
 		return 0;
 	link_settle(link, true);

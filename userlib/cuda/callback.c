@@ -23,10 +23,17 @@ bool pln_in_call(void)
 	return in_call;
 }
 
+static void call_end(void *call)
+{
+	in_call = false;
+	free(call);
+}
+
 static CUresult call_run(struct pln_job *job, void *arg)
 {
 	struct call *call = arg;
 
+	pthread_cleanup_push(call_end, call);
 	in_call = true;
 	if (atomic_load(&job->cancelled))
 		;
@@ -34,8 +41,7 @@ static CUresult call_run(struct pln_job *job, void *arg)
 		call->host(call->arg);
 	else
 		call->callback(call->stream, job->before, call->arg);
-	in_call = false;
-	free(call);
+	pthread_cleanup_pop(1);
 	return CUDA_SUCCESS;
 }
 

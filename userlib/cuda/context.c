@@ -86,8 +86,7 @@ void pln_ctx_put(CUcontext ctx)
 /* Last reference gone: nobody can reach it any more */
 void pln_ctx_free(struct CUctx_st *ctx)
 {
-	pln_job_put(ctx->barrier);
-	pln_job_put(ctx->left);
+	pln_ctx_forget(ctx);
 	pln_file_put(ctx->file);
 	pln_sink_put(ctx->fault);
 	free(ctx);
@@ -190,6 +189,7 @@ CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
 	LIST_INIT(&ctx->ranges);
 	LIST_INIT(&ctx->blocks);
 	LIST_INIT(&ctx->modules);
+	LIST_INIT(&ctx->left);
 	err = pln_stream_new(ctx, 0, 0, true, &ctx->legacy);
 	if (!err) {
 		err = pln_obj_add(&ctx->obj);

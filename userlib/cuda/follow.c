@@ -54,14 +54,11 @@ static void add(struct deps *deps, struct pln_job *job)
 	deps->job[deps->n++] = job;
 }
 
-/*
- * What the next job of @stream follows; pln.order is held.  Who makes another job the
- * stream's last one holds submit_lock, too: a submission under way does so when the
- * kernel has its job.
- */
+/* What the next job of @stream follows; pln.order is held */
 static void collect(struct deps *deps, CUstream stream)
 {
 	CUcontext ctx = stream->ctx;
+	struct pln_job *job;
 	CUstream other;
 
 	deps->stream = stream;
@@ -76,7 +73,8 @@ static void collect(struct deps *deps, CUstream stream)
 	add(deps, ctx->barrier);
 	if (!stream->legacy)
 		return;
-	add(deps, ctx->left);
+	LIST_FOREACH(job, &ctx->left, left)
+		add(deps, job);
 	LIST_FOREACH(other, &ctx->streams, link)
 		if (!(other->flags & CU_STREAM_NON_BLOCKING))
 			add(deps, other->last);
@@ -93,14 +91,59 @@ static struct pln_job **last_of(CUstream stream)
 	return stream->legacy ? &stream->ctx->barrier : &stream->last;
 }
 
+/* Of streams that are gone nobody follows what has ended; nor, with @all, the rest */
+static void drop_left(CUcontext ctx, bool all)
+{
+	struct pln_job *job, *next;
+
+	for (job = LIST_FIRST(&ctx->left); job; job = next) {
+		next = LIST_NEXT(job, left);
+		if (!all && !pln_is_done(job))
+			continue;
+		LIST_REMOVE(job, left);
+		job->is_left = false;
+		pln_job_put(job);
+	}
+}
+
+/* @job follows all that collect() has found */
 static void set_last(CUstream stream, struct pln_job *job)
 {
 	struct pln_job **last = last_of(stream);
 
+	if (stream->legacy)
+		drop_left(stream->ctx, true);
 	if (*last == job)
 		return;
 	pln_job_put(*last);
 	*last = pln_job_ref(job);
+}
+
+void pln_ctx_forget(CUcontext ctx)
+{
+	pthread_mutex_lock(&pln.order);
+	drop_left(ctx, true);
+	pln_job_put(ctx->barrier);
+	ctx->barrier = NULL;
+	pthread_mutex_unlock(&pln.order);
+}
+
+/* @edge takes over the reference on @job */
+static void follow(struct pln_job *waiter, struct pln_edge *edge,
+		   struct pln_job *job)
+{
+	edge->waiter = waiter;
+	edge->job = job;
+	LIST_INSERT_HEAD(&job->waiters, edge, link);
+	if (atomic_load(&job->state) == PLN_JOB_QUEUED)
+		pln_watch_job(job);
+}
+
+static void make_pending(struct pln_job *job)
+{
+	job->number = ++pln_jobs.numbers;
+	pln_job_ref(job);
+	TAILQ_INSERT_TAIL(&pln_jobs.pending, job, link);
 }
 
 /*
@@ -117,23 +160,14 @@ static CUresult enter(struct pln_job *job, struct deps *deps)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (!pln_workers_ready())
 		return CUDA_ERROR_OPERATING_SYSTEM;
-	job->edges = calloc(n ? n : 1, sizeof(*job->edges));
+	job->edges = n > 1 ? calloc(n, sizeof(*job->edges)) : &job->own_edge;
 	if (!job->edges)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (size_t i = 0; i < n; i++) {
-		struct pln_edge *edge = &job->edges[i];
-
-		edge->waiter = job;
-		edge->job = pln_job_ref(i < deps->n ? deps->job[i] :
-						      deps->engine);
-		LIST_INSERT_HEAD(&edge->job->waiters, edge, link);
-		if (atomic_load(&edge->job->state) == PLN_JOB_QUEUED)
-			pln_watch_job(edge->job);
-	}
+	for (size_t i = 0; i < n; i++)
+		follow(job, &job->edges[i],
+		       pln_job_ref(i < deps->n ? deps->job[i] : deps->engine));
 	job->nr_edges = job->unmet = n;
-	job->number = ++pln_jobs.numbers;
-	pln_job_ref(job);
-	TAILQ_INSERT_TAIL(&pln_jobs.pending, job, link);
+	make_pending(job);
 	if (!n)
 		pln_set_ready(job, &ended);
 	return CUDA_SUCCESS;
@@ -167,7 +201,10 @@ static struct pln_job *engine_job(CUstream stream, struct pln_sink *sink,
 	return job;
 }
 
-/* @job is pending, unless *@now: the kernel can have it; submit_lock is held */
+/*
+ * @job is the stream's last one, and pending.  *@now: the kernel can have it, and the
+ * caller is to submit it.  submit_lock is held.
+ */
 static CUresult try_enter(CUstream stream, struct pln_job *job, bool *now)
 {
 	CUresult err = CUDA_SUCCESS;
@@ -176,14 +213,41 @@ static CUresult try_enter(CUstream stream, struct pln_job *job, bool *now)
 	pthread_mutex_lock(&pln.order);
 	collect(&deps, stream);
 	*now = !deps.n && !deps.failed;
-	if (!*now) {
+	if (*now) {
+		job->behind = pln_job_ref(deps.engine);
+		make_pending(job);
+		atomic_store(&job->state, PLN_JOB_READY);
+	} else {
 		err = enter(job, &deps);
-		if (!err)
-			set_last(stream, job);
 	}
+	if (!err)
+		set_last(stream, job);
 	pthread_mutex_unlock(&pln.order);
 	deps_free(&deps);
 	return err;
+}
+
+/*
+ * The kernel did not take @job.  Others may follow it by now: it does nothing, and ends
+ * with what is before it.
+ */
+static void withdraw(struct pln_job *job)
+{
+	struct pln_job *behind = job->behind;
+
+	pthread_mutex_lock(&pln.order);
+	job->kind = PLN_JOB_JOIN;
+	job->behind = NULL;
+	if (behind && !pln_is_done(behind)) {
+		atomic_store(&job->state, PLN_JOB_WAITING);
+		job->edges = &job->own_edge;
+		job->nr_edges = job->unmet = 1;
+		follow(job, job->edges, behind);
+	} else {
+		pln_job_put(behind);
+		pln_finish(job);
+	}
+	pthread_mutex_unlock(&pln.order);
 }
 
 /*
@@ -202,12 +266,10 @@ static CUresult submit(CUstream stream, struct pln_job *job, bool ordered,
 	pthread_mutex_lock(&file->submit_lock);
 	if (ordered)
 		err = try_enter(stream, job, &now);
-	if (!err && now)
-		err = pln_submit_one(job, false);
-	if (!err && now && ordered) {
-		pthread_mutex_lock(&pln.order);
-		set_last(stream, job);
-		pthread_mutex_unlock(&pln.order);
+	if (!err && now) {
+		err = pln_submit_one(job, ordered);
+		if (err && ordered)
+			withdraw(job);
 	}
 	pthread_mutex_unlock(&file->submit_lock);
 	if (!err)
@@ -272,7 +334,6 @@ CUresult pln_stream_work(CUstream stream, struct pln_sink *sink,
 			 CUresult (*work)(struct pln_job *job, void *arg),
 			 void *arg, struct pln_job **out)
 {
-	struct pln_file *file = stream->ctx->file;
 	struct pln_job *job = job_of(stream, sink, PLN_JOB_WORK);
 	struct deps deps;
 	CUresult err;
@@ -284,7 +345,6 @@ CUresult pln_stream_work(CUstream stream, struct pln_sink *sink,
 	job->use = use;
 	if (span)
 		memcpy(job->span, span, sizeof(job->span));
-	pthread_mutex_lock(&file->submit_lock);
 	pthread_mutex_lock(&pln.order);
 	collect(&deps, stream);
 	if (*last_of(stream) && pln_is_done(*last_of(stream)))
@@ -293,7 +353,6 @@ CUresult pln_stream_work(CUstream stream, struct pln_sink *sink,
 	if (!err)
 		set_last(stream, job);
 	pthread_mutex_unlock(&pln.order);
-	pthread_mutex_unlock(&file->submit_lock);
 	deps_free(&deps);
 	if (!err && out)
 		*out = job;
@@ -326,20 +385,15 @@ static CUresult joined(CUstream stream, struct deps *deps, struct pln_job **out)
 
 CUresult pln_stream_mark(CUstream stream, struct pln_job **job)
 {
-	struct pln_file *file = stream->ctx->file;
 	struct deps deps;
 	CUresult err;
 
-	if (stream->legacy)
-		pthread_mutex_lock(&file->submit_lock);
 	pthread_mutex_lock(&pln.order);
 	collect(&deps, stream);
 	err = joined(stream, &deps, job);
 	if (!err && *job && stream->legacy)
 		set_last(stream, *job);
 	pthread_mutex_unlock(&pln.order);
-	if (stream->legacy)
-		pthread_mutex_unlock(&file->submit_lock);
 	deps_free(&deps);
 	return err;
 }
@@ -406,14 +460,12 @@ static CUresult tail_of(CUstream stream, struct pln_job **job)
 
 CUresult pln_stream_follow(CUstream stream, struct pln_job *other)
 {
-	struct pln_file *file = stream->ctx->file;
 	struct pln_job *job;
 	struct deps deps;
 	CUresult err;
 
 	if (!other || !pln_job_wait(other, false))
 		return CUDA_SUCCESS;
-	pthread_mutex_lock(&file->submit_lock);
 	pthread_mutex_lock(&pln.order);
 	collect(&deps, stream);
 	add(&deps, other);
@@ -422,7 +474,6 @@ CUresult pln_stream_follow(CUstream stream, struct pln_job *other)
 		set_last(stream, job);
 	pln_job_put(job);
 	pthread_mutex_unlock(&pln.order);
-	pthread_mutex_unlock(&file->submit_lock);
 	deps_free(&deps);
 	return err;
 }
@@ -438,28 +489,20 @@ bool pln_stream_behind(CUstream stream, struct pln_job *job)
 void pln_stream_leave(CUstream stream)
 {
 	CUcontext ctx = stream->ctx;
-	struct pln_job *job = NULL;
-	struct deps deps;
+	struct pln_job *last;
 
-	/*
-	 * Not submit_lock: pln.lock is held, and a submission may wait for room.  One in
-	 * this very stream would be the program's mistake.
-	 */
 	pthread_mutex_lock(&pln.order);
 	LIST_REMOVE(stream, link);
-	if (!(stream->flags & CU_STREAM_NON_BLOCKING)) {
-		collect(&deps, stream);
-		add(&deps, ctx->left);
-		/* Without memory for it: it still ends before the context does */
-		if (!joined(stream, &deps, &job)) {
-			pln_job_put(ctx->left);
-			ctx->left = job;
-		}
-		deps_free(&deps);
+	drop_left(ctx, false);
+	last = stream->last;
+	if (last && !(stream->flags & CU_STREAM_NON_BLOCKING) &&
+	    !pln_is_done(last) && !last->is_left) {
+		pln_job_ref(last);
+		LIST_INSERT_HEAD(&ctx->left, last, left);
+		last->is_left = true;
 	}
 	pthread_mutex_unlock(&pln.order);
 }
-
 
 CUresult pln_stream_end(CUstream stream, bool block)
 {

@@ -6,7 +6,7 @@
  *   opening (ipc.c)	one handle of memory is opened at a time
  *   shared->lock	one recording of an event for other processes at a time
  *   pln.lock		objects, ranges, contexts, devices
- *   file->submit_lock	one submission at a time, so that "last job" is true
+ *   file->submit_lock	one submission at a time, so that queues have the streams' order
  *   job->lock		one waiter asks the kernel, the others wait for it
  *   pln.order		jobs: their state, what they follow, queue FIFOs
  * No call that can wait for the engine is made under pln.lock or pln.order.
@@ -159,8 +159,12 @@ struct pln_job {
 	atomic_int wanted;		/* threads that wait for its end */
 	atomic_int state;		/* pln.order, and what follows */
 	uint64_t number;		/* order of those that are not in the kernel */
-	struct pln_edge *edges;		/* what it follows */
+	struct pln_edge *edges;		/* what it follows; one: own_edge */
+	struct pln_edge own_edge;
 	size_t nr_edges, unmet;
+	struct pln_job *behind;		/* in its queue, while it is being submitted; or NULL */
+	LIST_ENTRY(pln_job) left;	/* of its context */
+	bool is_left;
 	LIST_HEAD(, pln_edge) waiters;	/* what follows it */
 	bool timed;			/* somebody asks for its time */
 	bool look;			/* at a value: others come, so it is no progress */
@@ -366,7 +370,8 @@ struct CUctx_st {
 	unsigned int cache_config;
 	size_t limits[3];
 	struct pln_job *barrier;	/* pln.order: last of the default stream */
-	struct pln_job *left;		/* likewise: of blocking streams that are gone */
+	/* Likewise: the last of blocking streams that are gone, since that one */
+	LIST_HEAD(, pln_job) left;
 	CUstream legacy;
 	LIST_HEAD(, CUstream_st) streams;	/* pln.order, too, to change it */
 	LIST_HEAD(, CUevent_st) events;
@@ -511,18 +516,26 @@ CUresult pln_stream_follow(CUstream stream, struct pln_job *job);
 bool pln_stream_behind(CUstream stream, struct pln_job *job);
 /* pln.lock is held, pln.order is not: the stream is in its context's list no more */
 void pln_stream_leave(CUstream stream);
+/* Let go of what the default stream of @ctx, which nobody uses any more, follows */
+void pln_ctx_forget(CUcontext ctx);
 /* Somebody asks for the time at which @job ends */
 void pln_job_timed(struct pln_job *job);
 /* Is something not yet in the kernel that uses that memory? */
-bool pln_job_uses(struct pln_file *file, uint32_t handle, uint64_t at,
-		  uint64_t size);
+bool pln_job_uses(struct pln_file *file, uint32_t handle,
+		  const struct pln_span *span);
 /*
  * @ctx is to go: wait for all of it.  What is left after the time limit has no
  * effect any more.
  */
 void pln_ctx_end(CUcontext ctx);
-/* Memory of such a context goes: no value will come there */
+/*
+ * Memory of such a context goes: no value will come there, and what is still to use it
+ * after the time limit has no effect.
+ */
 void pln_span_end(const struct pln_span *span);
+/* Likewise @span of @handle, whose number may be another one's soon */
+void pln_handle_end(struct pln_file *file, uint32_t handle,
+		    const struct pln_span *span);
 void pln_order_init(void);
 bool pln_is_watcher(void);	/* the thread only looks at the end of jobs */
 

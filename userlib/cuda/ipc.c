@@ -603,7 +603,8 @@ void pln_shared_unuse(CUevent event)
 	/* A recording may be to come: then they go with the context */
 	if (!pln_place_get(event->words, RECORDS * 8, &place)) {
 		used = pln_job_uses(event->ctx->file, place.handle,
-				    place.offset, RECORDS * 8);
+				    &(struct pln_span){ place.offset,
+							RECORDS * 8 });
 		pln_place_put(&place);
 	}
 	if (!used)

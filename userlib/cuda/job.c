@@ -76,7 +76,9 @@ void pln_job_put(struct pln_job *job)
 		return;
 	for (size_t i = 0; i < job->nr_edges; i++)
 		pln_job_put(job->edges[i].job);
-	free(job->edges);
+	if (job->edges != &job->own_edge)
+		free(job->edges);
+	pln_job_put(job->behind);
 	pthread_mutex_destroy(&job->lock);
 	pln_stage_free(job->stage);
 	pln_sink_put(job->sink);
@@ -177,16 +179,24 @@ void pln_watch_job(struct pln_job *job)
 	pln_task_start(&watch->task, PLN_TASK_HELP);
 }
 
-static void work_run(void *arg)
+static void work_end(void *arg)
 {
 	struct pln_job *job = arg;
-	CUresult err = job->work(job, job->arg);
 
 	pthread_mutex_lock(&pln.order);
 	TAILQ_REMOVE(&pln_jobs.pending, job, link);
-	job->err = err;
 	pln_finish(job);
 	pthread_mutex_unlock(&pln.order);
+}
+
+/* Also when a function of the program ends the thread */
+static void work_run(void *arg)
+{
+	struct pln_job *job = arg;
+
+	pthread_cleanup_push(work_end, job);
+	job->err = job->work(job, job->arg);
+	pthread_cleanup_pop(1);
 }
 
 void pln_set_ready(struct pln_job *job, struct pln_job_fifo *ended)
@@ -281,6 +291,7 @@ void pln_queued(struct pln_job *job)
 	}
 	if (job->timed || !LIST_EMPTY(&job->waiters))
 		pln_watch_job(job);
+	pthread_cond_broadcast(&pln_jobs.change);
 }
 
 bool pln_job_poll(struct pln_job *job, uint64_t timeout)

@@ -418,6 +418,11 @@ void pln_ctx_free_memory(CUcontext ctx)
 		if (!range)
 			return;
 		pln_span_end(&(struct pln_span){ range->addr, range->size });
+		if (range->chunk)
+			pln_handle_end(range->chunk->file, range->chunk->handle,
+				       &(struct pln_span){
+					range->addr - range->chunk->addr,
+					range->size });
 		pln_range_free(range);
 	}
 }

@@ -72,6 +72,8 @@ CUresult pln_submit_one(struct pln_job *job, bool was_pending)
 		pln_job_ref(job);
 	atomic_store(&job->state, PLN_JOB_QUEUED);
 	TAILQ_INSERT_TAIL(&file->queue[job->queue], job, link);
+	pln_job_put(job->behind);
+	job->behind = NULL;
 	pln_queued(job);
 	pthread_mutex_unlock(&pln.order);
 	return CUDA_SUCCESS;
@@ -154,7 +156,6 @@ static void dispatch(void *arg)
 			job->err = err;
 			pln_finish(job);
 		}
-		pthread_cond_broadcast(&pln_jobs.change);
 	}
 	file->dispatching = false;
 	file->helpers--;

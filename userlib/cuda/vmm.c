@@ -451,7 +451,7 @@ PLN_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 {
 	struct pln_span *span;
 	struct pln_range *range;
-	struct pln_file *file;
+	size_t len = 0;
 	CUresult err = pln_ready();
 
 	if (err)
@@ -465,25 +465,14 @@ PLN_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 	}
 	err = check_maps(ptr, size);
 	pthread_mutex_unlock(&pln.lock);
-	for (uint64_t at = ptr, end = ptr + size; !err && at < end;) {
+	for (uint64_t at = ptr, end = ptr + size; !err && at < end; at += len) {
 		pthread_mutex_lock(&pln.lock);
 		range = whole_map(at, end);
-		if (range) {
-			pln_range_del(range);
-			file = pln_file_ref(range->chunk->file);
-			at += range->size;
-		}
+		len = range ? range->size : 0;
 		pthread_mutex_unlock(&pln.lock);
-		if (!range)
-			return CUDA_ERROR_INVALID_VALUE;	/* a race */
-		/* Work that was submitted may still use it */
-		err = pln_drain(file, &(struct pln_span){ range->addr,
-							  range->size });
-		if (err)
-			pln_range_back(range);
-		else
-			pln_range_free(range);
-		pln_file_put(file);
+		err = range ? pln_take_and_free(at, PLN_KIND(VMM),
+						CUDA_ERROR_INVALID_VALUE) :
+			      CUDA_ERROR_INVALID_VALUE;	/* a race */
 	}
 	return err;
 }

@@ -348,21 +348,53 @@ void pln_span_end(const struct pln_span *span)
 		pln_job_put(job);
 	} while (job);
 	/* And what other GPUs are to do with it */
-	pending_wait(0, NULL, span, WAIT_LIMITED);
+	if (!pending_wait(0, NULL, span, WAIT_LIMITED))
+		return;
+	pthread_mutex_lock(&pln.order);
+	TAILQ_FOREACH(job, &pln_jobs.pending, link)
+		if (may_use(job, NULL, span))
+			atomic_store(&job->cancelled, true);
+	pthread_mutex_unlock(&pln.order);
 }
 
-bool pln_job_uses(struct pln_file *file, uint32_t handle, uint64_t at,
-		  uint64_t size)
+static bool uses_handle(const struct pln_job *job, const struct pln_file *file,
+			uint32_t handle, const struct pln_span *span)
+{
+	if (job->kind != PLN_JOB_ENGINE || job->file != file)
+		return false;
+	for (unsigned int i = 0; i < job->nr_ops; i++) {
+		const struct pln_gpu_op *op = &job->op[i];
+
+		if ((op->src_handle == handle &&
+		     overlap(span, op->src, op->len)) ||
+		    (op->dst_handle == handle &&
+		     overlap(span, op->dst, op->len)))
+			return true;
+	}
+	return false;
+}
+
+void pln_handle_end(struct pln_file *file, uint32_t handle,
+		    const struct pln_span *span)
+{
+	struct pln_job *job;
+
+	pthread_mutex_lock(&pln.order);
+	TAILQ_FOREACH(job, &pln_jobs.pending, link)
+		if (uses_handle(job, file, handle, span))
+			atomic_store(&job->cancelled, true);
+	pthread_mutex_unlock(&pln.order);
+}
+
+bool pln_job_uses(struct pln_file *file, uint32_t handle,
+		  const struct pln_span *span)
 {
 	struct pln_job *job;
 	bool found = false;
 
 	pthread_mutex_lock(&pln.order);
 	TAILQ_FOREACH(job, &pln_jobs.pending, link)
-		if (job->kind == PLN_JOB_ENGINE && job->file == file &&
-		    job->op[0].dst_handle == handle &&
-		    pln_span_has(job->op[0].dst, 0, at, size))
-			found = true;
+		found = found || uses_handle(job, file, handle, span);
 	pthread_mutex_unlock(&pln.order);
 	return found;
 }

@@ -30,11 +30,24 @@ static struct crew {
 
 #define NR_CREWS	(sizeof(crews) / sizeof(crews[0]))
 
+/* A function of the program has ended the thread, so there is one less for tasks */
+static void leave(void *arg)
+{
+	struct crew *crew = arg;
+
+	pthread_mutex_lock(&pln.order);
+	crew->threads--;
+	pln_tasks_serve();
+	pthread_mutex_unlock(&pln.order);
+}
+
 static void *work(void *arg)
 {
 	struct crew *crew = arg;
 	struct pln_task *task;
 
+	/* Nobody is to end it in the middle of something */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_mutex_lock(&pln.order);
 	for (;;) {
 		while (STAILQ_EMPTY(&crew->tasks))
@@ -42,7 +55,9 @@ static void *work(void *arg)
 		task = STAILQ_FIRST(&crew->tasks);
 		STAILQ_REMOVE_HEAD(&crew->tasks, link);
 		pthread_mutex_unlock(&pln.order);
+		pthread_cleanup_push(leave, crew);
 		task->run(task->arg);
+		pthread_cleanup_pop(0);
 		pthread_mutex_lock(&pln.order);
 		if (crew->unserved)
 			crew->unserved--;

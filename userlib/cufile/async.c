@@ -17,6 +17,11 @@
 
 struct order {
 	struct work work;
+	struct order *next;
+	uintptr_t number;	/* what CUDA has of it */
+	CUcontext ctx;		/* of the stream, or NULL: not known */
+	unsigned long long ctx_id;
+	bool lost;		/* the context is gone: CUDA need not call it */
 	CUfileHandle_t fh;
 	void *base;
 	bool write;
@@ -38,17 +43,90 @@ static struct stream {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Orders in streams.  One waits for a thread and for buffers; those who have them
- * must not wait for its stream.
+ * Orders in streams, the latest first.  One waits for a thread and for buffers; those
+ * who have them must not wait for its stream, unless it is gone with its context.
  */
-static _Atomic unsigned int orders;
+static struct order *ordered;
+static uintptr_t last_number;
+static _Atomic unsigned int orders;	/* that are not lost */
 static pthread_rwlock_t held = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+/* With the lock held.  Where the order with this number is, or the next older one. */
+static struct order **from(uintptr_t number)
+{
+	struct order **p;
+
+	for (p = &ordered; *p && (*p)->number > number; p = &(*p)->next)
+		continue;
+	return p;
+}
+
+/* The order is the caller's from now on, and counts; NULL: it was given up. */
+static struct order *take_order(uintptr_t number)
+{
+	struct order **p, *o;
+
+	pthread_mutex_lock(&lock);
+	p = from(number);
+	o = *p;
+	if (o && o->number == number) {
+		*p = o->next;
+		orders += o->lost;
+	} else {
+		o = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	return o;
+}
+
+static void free_order(struct order *o)
+{
+	sem_destroy(&o->done);
+	free(o);
+}
+
+static bool is_gone(CUcontext ctx, unsigned long long id)
+{
+	unsigned long long now = 0;
+
+	return ctx && (cu.CtxGetId(ctx, &now) || now != id);
+}
+
+/*
+ * Contexts that are gone have lost their orders.  CUDA is not asked with the lock
+ * held, which its functions take.
+ */
+static void find_lost(void)
+{
+	struct order with = { .number = 0 }, *o;
+
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		o = *from(with.number - 1);
+		if (o)
+			with = *o;
+		pthread_mutex_unlock(&lock);
+		if (!o)
+			return;
+		if (with.lost || !is_gone(with.ctx, with.ctx_id))
+			continue;
+		pthread_mutex_lock(&lock);
+		o = *from(with.number);
+		if (o && o->number == with.number && !o->lost) {
+			o->lost = true;
+			orders--;
+		}
+		pthread_mutex_unlock(&lock);
+	}
+}
 
 bool stream_hold_back(void)
 {
 	bool none;
 
 	pthread_rwlock_rdlock(&held);
+	if (orders)
+		find_lost();
 	none = !orders;
 	if (!none)
 		pthread_rwlock_unlock(&held);
@@ -123,8 +201,10 @@ static void transfer(struct work *w)
 
 static void CUDA_CB in_stream(void *arg)
 {
-	struct order *o = arg;
+	struct order *o = take_order((uintptr_t)arg);
 
+	if (!o)
+		return;
 	if (!driver_begin()) {
 		o->result = -CU_FILE_DRIVER_NOT_INITIALIZED;
 	} else {
@@ -140,13 +220,20 @@ static void CUDA_CB in_stream(void *arg)
 	}
 	orders--;
 	__atomic_store_n(o->result_p, o->result, __ATOMIC_RELEASE);
-	sem_destroy(&o->done);
-	free(o);
+	free_order(o);
+}
+
+static void find_context(struct order *o, CUstream stream)
+{
+	if (!cu.StreamGetCtx || !cu.CtxGetId ||
+	    cu.StreamGetCtx(stream, &o->ctx) || cu.CtxGetId(o->ctx, &o->ctx_id))
+		o->ctx = NULL;
 }
 
 static CUfileError_t order(const struct order *with, CUstream stream)
 {
 	CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+	uintptr_t number;
 	struct order *o;
 	struct file *f;
 	int r;
@@ -177,15 +264,23 @@ static CUfileError_t order(const struct order *with, CUstream stream)
 	read_fixed(o, o->fixed);
 	sem_init(&o->done, 0, 0);
 	*o->result_p = 0;
+	find_context(o, stream);
 	pthread_rwlock_wrlock(&held);
+	pthread_mutex_lock(&lock);
+	o->number = number = ++last_number;
+	o->next = ordered;
+	ordered = o;
 	orders++;
+	pthread_mutex_unlock(&lock);
 	pthread_rwlock_unlock(&held);
-	r = cu.LaunchHostFunc(stream, in_stream, o);
+	r = cu.LaunchHostFunc(stream, in_stream, (void *)number);
 	if (!r)
 		return result(CU_FILE_SUCCESS);
-	orders--;
-	sem_destroy(&o->done);
-	free(o);
+	o = take_order(number);
+	if (o) {
+		orders--;
+		free_order(o);
+	}
 	return cuda_result(r);
 }
 
@@ -287,9 +382,19 @@ EXPORT CUfileError_t cuFileStreamDeregister(CUstream stream)
 
 void stream_drop_all(void)
 {
+	struct order **p, *o;
 	struct stream *s;
 
+	find_lost();
 	pthread_mutex_lock(&lock);
+	for (p = &ordered; (o = *p);) {
+		if (!o->lost) {
+			p = &o->next;
+			continue;
+		}
+		*p = o->next;
+		free_order(o);
+	}
 	while ((s = streams)) {
 		streams = s->next;
 		free(s);

@@ -39,6 +39,7 @@
 	X(0, EventSync, cuEventSynchronize) \
 	X(0, StreamIsCapturing, cuStreamIsCapturing) \
 	X(0, StreamGetId, cuStreamGetId) \
+	X(0, StreamGetCtx, cuStreamGetCtx) \
 	X(0, LaunchHostFunc, cuLaunchHostFunc) \
 	X(0, GetErrorName, cuGetErrorName)
 

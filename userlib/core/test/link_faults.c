@@ -26,6 +26,8 @@ static int site_error(const struct site *site)
 		{ "fcntl", -EMFILE }, { "send", -EHOSTUNREACH },
 		{ "recv", -EHOSTUNREACH }, { "poll", -ENOMEM },
 		{ "query_gid", -EADDRNOTAVAIL }, { "ibv_poll_cq", -EIO },
+		{ "epoll_create1", -EMFILE }, { "timerfd_create", -EMFILE },
+		{ "eventfd", -EMFILE },
 	};
 
 	for (unsigned int i = 0; i < sizeof(own) / sizeof(*own); i++)
@@ -166,6 +168,25 @@ static int t_idle(void)
 	return over(err, err ? "said above" : "");
 }
 
+/* Nothing happens, and a descriptor is to tell of it */
+static int t_fd(void)
+{
+	int err;
+
+	if (!pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN))
+		return 1003;
+	sites_on = true;
+	err = pln_link_fd(a);
+	if (err >= 0) {
+		pln_link_poll(&a, 1, 0);
+		err = first_error();
+	}
+	sites_on = false;
+	fake_due = false;
+	pair_down();
+	return over(err, "said by errno");
+}
+
 int main(void)
 {
 	int tries;
@@ -186,15 +207,16 @@ int main(void)
 	sites_run("staged, and then idle", t_life);
 	sites_run("idle", t_idle);
 	sites_run("refused by the peer's device", t_refused);
+	sites_run("a descriptor", t_fd);
 	/* Whether a goodbye has to wait depends on how quick the other end is */
 	for (tries = 0; tries < 5 && sites_left(); tries++)
 		sites_run("staged, and then idle, once more", t_life);
 	/*
 	 * A GID less to choose from, twice; an event less; the poll of a goodbye,
-	 * and the one whether the peer has gone; seven objects that the device does
-	 * not give up.  Posting, polling and asking for events where it is for a
+	 * the one whether the peer has gone, and that of a descriptor; seven objects
+	 * that the device does not give up.  Posting, polling and asking for events where it is for a
 	 * goodbye, if the threads are so that it fails there.
 	 */
-	sites_all(12, 0, 3);
+	sites_all(13, 0, 3);
 	return ktap_end();
 }

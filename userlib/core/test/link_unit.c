@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Links: what they move and count, wrong use, and every way to fail. */
 #include <malloc.h>
+#include <poll.h>
 
 #include "link_pair.h"
 
@@ -167,6 +168,119 @@ static void t_waiting(void)
 	     "both links have something new: a put done, an arrival");
 	ktap(pln_link_poll(both, 2, 0) == 1, "the arrival stays new");
 	pair_down();
+}
+
+/* --- the descriptor ---------------------------------------------------------------------- */
+
+static bool is_ready(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
+}
+
+/* Only what the descriptors say is done; true: they fall silent, in time */
+static bool falls_silent(const int fd[2])
+{
+	for (int i = 0; i < 10000; i++) {
+		bool any = false;
+
+		for (int n = 0; n < 2; n++) {
+			if (!is_ready(fd[n]))
+				continue;
+			any = true;
+			if (pln_link_poll(&both[n], 1, 0) < 0)
+				return false;
+		}
+		if (!any)
+			return true;
+	}
+	return false;
+}
+
+/* Like it, and takes @n arrivals at the second one */
+static bool all_taken(const int fd[2], unsigned int n)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	unsigned int got = 0;
+
+	for (int i = 0; i < 10000 && (is_ready(fd[0]) || is_ready(fd[1])); i++) {
+		for (int k = 0; k < 2; k++)
+			if (is_ready(fd[k]) && pln_link_poll(&both[k], 1, 0) < 0)
+				return false;
+		while (!pln_link_arrival(b, &v))
+			got++;
+	}
+	return got == n && !is_ready(fd[0]) && !is_ready(fd[1]);
+}
+
+static void t_fd(void)
+{
+	struct pln_link_arrival v = { .size = sizeof(v) };
+	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
+	struct pln_link *alone;
+	struct pollfd p;
+	int fd[2];
+
+	ktap(pln_link_fd(NULL) == -EINVAL && !pln_link_open(&alone, NULL) &&
+	     pln_link_fd(alone) == -ENOTCONN, "links that have no descriptor");
+	pln_link_close(alone);
+	for (int i = 0; i < 2; i++)
+		fd[i] = pln_link_fd(both[i]);
+	ktap(good && fd[0] >= 0 && fd[1] >= 0 && pln_link_fd(a) == fd[0],
+	     "connected ones have one each");
+	ktap(is_ready(fd[0]) && is_ready(fd[1]) && falls_silent(fd),
+	     "ready at first, and silent when there is nothing to do");
+	fake_hold = true;
+	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	ktap(is_ready(fd[0]) && falls_silent(fd), "so it is when a put is under way");
+	fake_hold = false;
+	fake_run(~0u);
+	ktap(is_ready(fd[0]) && is_ready(fd[1]), "its end makes both ready");
+	ktap(pln_link_poll(&a, 1, 0) == 1 && pln_link_poll(&b, 1, 0) == 1 &&
+	     is_ready(fd[1]) && pln_link_poll(&b, 1, 0) == 1,
+	     "and stays so where an arrival waits");
+	ktap(!pln_link_arrival(b, &v) && falls_silent(fd), "until it is taken");
+	fake_hold = true;
+	pln_link_put(a, &from, 0, 9, 0, 0, 2);
+	good = falls_silent(fd) && pln_link_wait(a, 2, 0) == -ETIMEDOUT;
+	ktap(good && is_ready(fd[0]) && falls_silent(fd),
+	     "what was seen by a wait is looked at again");
+	fake_hold = false;
+	fake_run(~0u);
+	ktap(all_taken(fd, 1), "then the put is done");
+	for (unsigned int i = 0; i < 300; i++)
+		pln_link_put(a, &from, 0, 8, 0, 8 * i, i);
+	ktap(all_taken(fd, 300), "nothing is forgotten where credits are short");
+	fake_next_status = IBV_WC_REM_ACCESS_ERR;
+	pln_link_put(a, &from, 0, 9, 0, 0, 3);
+	p = (struct pollfd){ .fd = fd[0], .events = POLLIN };
+	for (int i = 0; i < 100 && !*pln_link_reason(a); i++) {
+		good = poll(&p, 1, 30000) == 1;
+		pln_link_poll(&a, 1, 0);
+	}
+	ktap(good && strstr(pln_link_reason(a), "refused the write"),
+	     "a refusal that is not told at once: %s", pln_link_reason(a));
+	pln_link_poll(&a, 1, 0);
+	ktap(pln_link_poll(&a, 1, 0) == -EACCES && is_ready(fd[0]),
+	     "a link that failed is ready for ever");
+	pair_down();
+
+	good = pair_up(PLN_MR_STAGED, PLN_MR_STAGED);
+	for (int i = 0; i < 2; i++)
+		fd[i] = pln_link_fd(both[i]);
+	good = good && falls_silent(fd);
+	pln_link_put(a, &from, 0, SIZE, 0, 0, 1);
+	ktap(good && all_taken(fd, 1) && stats_of(a).puts_done == 1,
+	     "staged memory is moved, and no more is said");
+	shutdown(ends[1], SHUT_RDWR);
+	ktap(is_ready(fd[0]), "an end of the peer makes it ready");
+	pln_link_poll(&a, 1, 0);
+	pln_link_poll(&a, 1, 0);
+	ktap(pln_link_poll(&a, 1, 0) == -ECONNRESET && is_ready(fd[0]),
+	     "and is found: %s", pln_link_reason(a));
+	pair_down();
+	ktap(fake_objects == 0, "nothing is left behind");
 }
 
 /* --- wrong use --------------------------------------------------------------------------- */
@@ -612,6 +726,7 @@ int main(void)
 	t_pipeline();
 	t_waiting();
 	t_look();
+	t_fd();
 	t_options();
 	t_load();
 	t_misuse();

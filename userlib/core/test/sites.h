@@ -15,9 +15,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include "../mr_inside.h"
 #include "../verbs.h"
@@ -45,6 +48,10 @@
 #define send(...)	FAIL("send", EHOSTUNREACH, -1, send(__VA_ARGS__))
 #define recv(...)	FAIL("recv", EHOSTUNREACH, -1, recv(__VA_ARGS__))
 #define poll(...)	FAIL("poll", ENOMEM, -1, poll(__VA_ARGS__))
+#define epoll_create1(f) FAIL("epoll_create1", EMFILE, -1, epoll_create1(f))
+#define epoll_ctl(...)	FAIL("epoll_ctl", ENOSPC, -1, epoll_ctl(__VA_ARGS__))
+#define eventfd(n, f)	FAIL("eventfd", EMFILE, -1, eventfd(n, f))
+#define timerfd_create(c, f) FAIL("timerfd_create", EMFILE, -1, timerfd_create(c, f))
 
 /* By a pointer: what is called has to look whether it is to fail */
 #define VIA(name, first, ...)						\

@@ -13,6 +13,8 @@
  * look.
  */
 static atomic_ullong clock_step, clock_now;
+static __thread bool is_unmapper;
+static atomic_int looks;		/* of such a thread: it begins to wait, or does */
 
 uint64_t __real_pln_now(void);
 uint64_t __wrap_pln_now(void);
@@ -21,6 +23,8 @@ uint64_t __wrap_pln_now(void)
 {
 	uint64_t step = atomic_load(&clock_step);
 
+	if (is_unmapper)
+		atomic_fetch_add(&looks, 1);
 	return step ? atomic_fetch_add(&clock_now, step) + step :
 		      __real_pln_now();
 }
@@ -411,6 +415,115 @@ static void t_free_again(void)
 	end(ctx);
 }
 
+static void *unmap(void *arg)
+{
+	is_unmapper = true;
+	OK(cuMemUnmap(*(CUdeviceptr *)arg, 2 * MiB));
+	is_unmapper = false;
+	return NULL;
+}
+
+/* Nor is it gone for others before its time has come */
+static void t_unmap_known(void)
+{
+	struct fake_config cfg = manual(1);
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemAccessDesc access = {
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	struct timespec nap = { 0, 10000000 };
+	CUmemGenericAllocationHandle h;
+	CUcontext ctx = start(&cfg);
+	static atomic_int go;
+	CUdeviceptr v, base;
+	pthread_t thread;
+	CUstream s[2];
+	size_t size;
+
+	alarm(60);
+	for (int i = 0; i < 2; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	OK(cuMemAddressReserve(&v, 2 * MiB, 0, 0, 0));
+	OK(cuMemMap(v, 2 * MiB, 0, h, 0));
+	OK(cuMemSetAccess(v, 2 * MiB, &access, 1));
+	OK(cuLaunchHostFunc(s[0], stuck, &go));
+	CHECK(!pthread_create(&thread, NULL, unmap, &v));
+	for (int i = 0; i < 1000 && !atomic_load(&looks); i++)
+		nanosleep(&nap, NULL);
+	CHECK(atomic_load(&looks));
+	OK(cuMemGetAddressRange_v2(&base, &size, v));
+	CHECK(base == v && size == 2 * MiB);
+	atomic_store(&go, 1);
+	CHECK(!pthread_join(thread, NULL));
+	IS(cuMemGetAddressRange_v2(&base, &size, v), CUDA_ERROR_NOT_FOUND);
+	OK(cuMemUnmap(v, 2 * MiB));	/* nothing is there */
+	OK(cuMemAddressFree(v, 2 * MiB));
+	OK(cuMemRelease(h));
+	end(ctx);
+}
+
+/*
+ * Work of another context that is still to come when its memory's context has been given
+ * up has no effect: the memory's number may be another one's by then.
+ */
+static void t_destroy_numbers(void)
+{
+	unsigned char out[4096] = { 0 };
+	struct fake_config cfg = manual(1);
+	CUcontext ctx[2] = { start(&cfg) };
+	static atomic_int go;
+	CUdeviceptr p, q;
+	CUstream s;
+
+	alarm(60);
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuCtxCreate_v2(&ctx[1], 0, 0));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuLaunchHostFunc(s, stuck, &go));
+	OK(cuMemsetD8Async(p, 7, 4096, s));
+	atomic_store(&clock_step, 121000000000ull);
+	OK(cuCtxDestroy_v2(ctx[0]));
+	CHECK(!atomic_load(&go));
+	atomic_store(&clock_step, 0);
+	OK(cuMemAlloc_v2(&q, 2 * MiB));
+	CHECK(fake_handles() == 1);		/* the number is used again */
+	atomic_store(&go, 1);
+	IS(cuStreamSynchronize(s), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	OK(cuStreamSynchronize(s));		/* it goes on */
+	OK(cuMemcpyDtoH_v2(out, q, 4096));
+	CHECK(!out[0] && !out[4095]);
+	OK(cuCtxDestroy_v2(ctx[1]));
+	OK(cuCtxPopCurrent_v2(NULL));		/* the first one lay below */
+	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
+}
+
+/* The same for what a thread of the library copies */
+static void t_destroy_numbers_far(void)
+{
+	struct pair t = pair(false);
+	unsigned char out[4096];
+	static atomic_int go;
+
+	alarm(60);
+	OK(cuLaunchHostFunc(t.s[1], stuck, &go));
+	OK(cuMemcpyPeerAsync(t.p[1], t.ctx[1], t.p[0], t.ctx[0], 4096, t.s[1]));
+	atomic_store(&clock_step, 121000000000ull);
+	OK(cuCtxDestroy_v2(t.ctx[0]));
+	atomic_store(&clock_step, 0);
+	atomic_store(&go, 1);
+	IS(cuStreamSynchronize(t.s[1]), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	OK(cuMemcpyDtoH_v2(out, t.p[1], 4096));
+	CHECK(out[0] == 0x11 && out[4095] == 0x11);
+	OK(cuCtxDestroy_v2(t.ctx[1]));
+	OK(cuCtxPopCurrent_v2(NULL));		/* the first one lay below */
+	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
+}
+
 /* Nor is what the library itself has lost, if it cannot be freed yet */
 static void t_free_own(void)
 {
@@ -578,6 +691,9 @@ static const struct unit_test tests[] = {
 	{ "a timeout is of one job", t_progress },
 	{ "a timeout is of one function", t_functions },
 	{ "what could not be freed is freed later", t_free_again },
+	{ "what is to be unmapped is known until then", t_unmap_known },
+	{ "a context ends before other work in its memory", t_destroy_numbers },
+	{ "a context ends before a copy from its memory", t_destroy_numbers_far },
 	{ "what the library could not free goes with the context", t_free_own },
 	{ "a context ends before a value comes", t_value_destroy },
 	{ "memory is freed while values are awaited", t_value_free },

@@ -1102,10 +1102,114 @@ static void t_questions(void)
 	OK(cuStreamSynchronize(t.b[1]));
 	OK(cuEventRecord(e, t.nb[0]));
 	IS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	/* In the default stream, too; nor who has a stream wait, or call a function */
+	OK(cuStreamWaitEvent(t.nb[1], e, 0));
+	OK(cuLaunchHostFunc(t.nb[1], note, NULL));
+	OK(cuEventRecord(e, NULL));
+	IS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	CHECK(!atomic_load(&ran));
 	atomic_store(&gate, 1);
 	OK(cuEventSynchronize(e));
 	OK(cuStreamSynchronize(NULL));
+	OK(cuStreamSynchronize(t.nb[1]));
+	CHECK(atomic_load(&ran) == 1);
 	pthread_mutex_unlock(&file->submit_lock);
+	end(t.ctx);
+}
+
+/* A thread that submits, and stays in the driver */
+struct submitter {
+	struct streams *t;
+	CUresult err;
+	pthread_t thread;
+};
+
+static void *submit_fill(void *arg)
+{
+	struct submitter *s = arg;
+
+	OK(cuCtxSetCurrent(s->t->ctx));
+	s->err = cuMemsetD8Async(s->t->p, 9, 1, s->t->b[0]);
+	return NULL;
+}
+
+static void submit_held(struct submitter *s, struct streams *t)
+{
+	s->t = t;
+	fake_hold_submits(true);
+	CHECK(!pthread_create(&s->thread, NULL, submit_fill, s));
+	for (int i = 0; i < 1000 && !fake_held_submits(); i++)
+		nap(10);
+	CHECK(fake_held_submits() == 1);
+}
+
+/* It holds up nobody but those who submit, and what is asked for meanwhile is behind it */
+static void t_submit_held(void)
+{
+	struct streams t = streams(false);
+	struct submitter s;
+	CUevent e;
+
+	OK(cuEventCreate(&e, 0));
+	submit_held(&s, &t);
+	IS(cuStreamQuery(t.b[0]), CUDA_ERROR_NOT_READY);
+	OK(cuEventRecord(e, NULL));
+	IS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	OK(cuStreamWaitEvent(t.nb[0], e, 0));
+	OK(cuLaunchHostFunc(t.nb[0], note, NULL));
+	OK(cuLaunchHostFunc(t.b[1], note, NULL));
+	IS(cuStreamQuery(t.nb[0]), CUDA_ERROR_NOT_READY);
+	IS(cuStreamQuery(t.b[1]), CUDA_ERROR_NOT_READY);
+	IS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+	CHECK(!atomic_load(&ran));
+	fake_hold_submits(false);
+	OK(cuEventSynchronize(e));
+	CHECK(!pthread_join(s.thread, NULL));
+	OK(s.err);
+	OK(cuCtxSynchronize());
+	CHECK(atomic_load(&ran) == 2);
+	end(t.ctx);
+}
+
+/* It fails: what was asked for behind it is behind what was before it */
+static void t_submit_refused(void)
+{
+	struct fake_config cfg = one;
+	struct submitter s;
+	struct streams t;
+	CUevent e;
+
+	alarm(60);
+	cfg.manual = true;
+	t.ctx = start(&cfg);
+	OK(cuStreamCreate(&t.b[0], 0));
+	OK(cuMemAlloc_v2(&t.p, 4096));
+	OK(cuCtxSynchronize());
+	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	for (int before = 0; before < 2; before++) {
+		atomic_store(&ran, 0);
+		if (before)
+			OK(cuMemsetD8Async(t.p, 1, 1, t.b[0]));
+		submit_held(&s, &t);
+		OK(cuLaunchHostFunc(t.b[0], note, NULL));
+		OK(cuEventRecord(e, NULL));
+		CHECK(!atomic_load(&ran));
+		fake_fail(FAKE_SUBMIT, 1, EINVAL);
+		fake_hold_submits(false);
+		CHECK(!pthread_join(s.thread, NULL));
+		IS(s.err, INVALID);
+		if (before) {
+			nap(100);
+			CHECK(!atomic_load(&ran));
+			IS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+			fake_step(0, t.b[0]->queue, 1);
+		}
+		CHECK(becomes(&ran, 1));
+		OK(cuEventSynchronize(e));
+		/* It is nothing that the stream was to do */
+		OK(cuStreamSynchronize(t.b[0]));
+		OK(cuCtxSynchronize());
+	}
 	end(t.ctx);
 }
 
@@ -1161,6 +1265,93 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 {
 	return atomic_load(&no_threads) ? EAGAIN :
 	       __real_pthread_create(thread, attr, run, arg);
+}
+
+/* So is its memory */
+static atomic_int no_memory;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return atomic_load(&no_memory) ? NULL : __real_calloc(n, size);
+}
+
+static atomic_int second_ended, seen;
+
+static void hold_second(void *arg)
+{
+	hold(arg);
+	atomic_store(&second_ended, 1);
+}
+
+static void look_at_second(void *arg)
+{
+	(void)arg;
+	atomic_store(&seen, 1 + atomic_load(&second_ended));
+}
+
+/* The default stream is behind streams that ended, for which there was no memory left */
+static void t_stream_no_memory(void)
+{
+	struct streams t = streams(false);
+	static atomic_int second;
+
+	OK(cuLaunchHostFunc(t.b[0], hold, NULL));
+	OK(cuLaunchHostFunc(t.b[1], hold_second, &second));
+	atomic_store(&no_memory, 1);
+	OK(cuStreamDestroy_v2(t.b[0]));
+	OK(cuStreamDestroy_v2(t.b[1]));
+	atomic_store(&no_memory, 0);
+	OK(cuLaunchHostFunc(NULL, look_at_second, NULL));
+	atomic_store(&gate, 1);
+	nap(100);			/* time to go wrong */
+	atomic_store(&second, 1);
+	OK(cuStreamSynchronize(NULL));
+	CHECK(atomic_load(&seen) == 2);
+	end(t.ctx);
+}
+
+static void leave(void *arg)
+{
+	note(arg);
+	pthread_exit(NULL);
+}
+
+static void leave_callback(CUstream stream, CUresult err, void *arg)
+{
+	(void)stream;
+	CHECK(!err);
+	leave(arg);
+}
+
+/* A function of the program that ends its thread ends like one that returns */
+static void t_exit(void)
+{
+	struct streams t = streams(false);
+
+	for (int i = 0; i < 3; i++) {
+		OK(cuLaunchHostFunc(t.nb[0], leave, NULL));
+		OK(cuStreamAddCallback(t.nb[0], leave_callback, NULL, 0));
+	}
+	OK(cuMemsetD8Async(t.p, 1, 1, t.nb[0]));
+	OK(cuLaunchHostFunc(t.nb[0], note, NULL));
+	OK(cuStreamSynchronize(t.nb[0]));
+	CHECK(atomic_load(&ran) == 7);
+	/* Tasks that it would have taken find another thread */
+	OK(cuLaunchHostFunc(t.nb[0], hold, NULL));
+	OK(cuLaunchHostFunc(t.nb[0], leave, NULL));
+	OK(cuLaunchHostFunc(t.nb[0], note, NULL));
+	atomic_store(&no_threads, 1);
+	OK(cuLaunchHostFunc(t.nb[1], leave, NULL));
+	OK(cuLaunchHostFunc(t.b[0], leave, NULL));
+	OK(cuLaunchHostFunc(t.b[1], leave, NULL));
+	atomic_store(&no_threads, 0);
+	atomic_store(&gate, 1);
+	OK(cuCtxSynchronize());
+	CHECK(atomic_load(&ran) == 12);
+	end(t.ctx);
 }
 
 /* A task that no thread could be made for takes none from later tasks */
@@ -1313,6 +1504,10 @@ static const struct unit_test tests[] = {
 	{ "the end of a stream during a submission", t_stream_destroy },
 	{ "questions during a submission", t_questions },
 	{ "another GPU's work during a submission", t_submit_beside },
+	{ "a submission stays in the driver", t_submit_held },
+	{ "a submission stays in the driver, and fails", t_submit_refused },
+	{ "the end of a stream without memory", t_stream_no_memory },
+	{ "a function ends its thread", t_exit },
 	{ "signals of threads", t_signals },
 	{ "a thread that cannot be made", t_no_thread },
 	{ "a thread that can be made later", t_thread_again },

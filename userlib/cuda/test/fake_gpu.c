@@ -30,6 +30,9 @@ static int fail_with[FAKE_NR_CALLS];
 static uint64_t next_job = 1;
 static unsigned int leaks;
 pthread_cond_t fake_ran = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
+static bool hold_submits;
+static unsigned int held_submits;
 
 static void die(const char *what)
 {
@@ -93,6 +96,24 @@ unsigned int fake_calls(enum fake_call call)
 uint8_t *fake_vram(unsigned int gpu)
 {
 	return fake_gpus[gpu].vram;
+}
+
+void fake_hold_submits(bool hold)
+{
+	pthread_mutex_lock(&lock);
+	hold_submits = hold;
+	pthread_cond_broadcast(&let_go);
+	pthread_mutex_unlock(&lock);
+}
+
+unsigned int fake_held_submits(void)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&lock);
+	n = held_submits;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 static bool injected(enum fake_call call)
@@ -607,6 +628,12 @@ int pln_io_ioctl(int fd, unsigned long request, void *arg)
 		pthread_mutex_unlock(&lock);
 		errno = ENOTTY;
 		return -1;
+	}
+	if (call == FAKE_SUBMIT && hold_submits) {
+		held_submits++;
+		while (hold_submits)
+			pthread_cond_wait(&let_go, &lock);
+		held_submits--;
 	}
 	if (injected(call))
 		err = errno;

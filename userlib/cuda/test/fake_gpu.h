@@ -43,6 +43,9 @@ void fake_fail(enum fake_call call, unsigned int nth, int error);
 unsigned int fake_calls(enum fake_call call);
 /* The next @n jobs end with this status and device error code */
 void fake_bad_jobs(unsigned int n, int status, uint32_t code);
+/* Submissions that begin from now on stay in the driver, until it is let go */
+void fake_hold_submits(bool hold);
+unsigned int fake_held_submits(void);
 /* Run up to @n jobs of a queue now */
 void fake_step(unsigned int gpu, unsigned int queue, unsigned int n);
 void fake_reset(unsigned int gpu);	/* memory is lost */

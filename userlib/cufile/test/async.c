@@ -281,6 +281,62 @@ void test_async_scarce(void)
 	free(data);
 }
 
+/* A context that is gone calls nothing: its orders hold up no copy. */
+void test_async_lost(void)
+{
+	char *data = malloc(SIZE), *g;
+	off_t off = 0, buf_off = 0;
+	CUstream s = stream_of(16);
+	size_t size = 1001;
+	CUfileHandle_t fh;
+	ssize_t r = -9;
+	int fd;
+
+	fresh(NULL);
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	fh = reg(fd);
+	g = gpu(SIZE);
+	mock.no_streams = true;
+	mock.lose_calls = true;
+	mock.other_ctx = 1;
+	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0,
+	   "a read waits in a stream of another context");
+	is(cuFileRead(fh, g, 1001, 1, 0), -5011,
+	   "a copy without a stream would wait for it");
+	mock.other_ctx = 2;
+	is(cuFileRead(fh, g, 1001, 1, 0), 1001, "not when the context is gone");
+	check(!memcmp(mem(g), data + 1, 1001), "and the data is right");
+	is(r, 0, "the read has no result");
+	mock_lost();
+	is(r, -5011, "it has when it is called after all, and counts again");
+	is(cuFileRead(fh, g, 1001, 1, 0), 1001, "until it has ended");
+
+	/* nothing is known of the context */
+	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0,
+	   "a read in a stream that does not tell");
+	is(cuFileRead(fh, g, 1001, 1, 0), -5011, "which may still call it");
+	mock_lost();
+	is(cuFileRead(fh, g, 1001, 1, 0), 1001, "and has");
+
+	/* what is lost goes with the library */
+	mock.other_ctx = 1;
+	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0,
+	   "a read waits in the other context");
+	mock.other_ctx = 2;
+	r = -9;
+	is(cuFileDriverClose().err, 0, "the library is closed without it");
+	mock_lost();
+	is(r, -9, "nothing is left that could be called");
+	is(cuFileDriverOpen().err, 0, "and opened");
+	mock.no_streams = false;
+	mock.lose_calls = false;
+	mock.other_ctx = 0;
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
 /* A stream does not wait for all entries of batches. */
 void test_async_first(void)
 {

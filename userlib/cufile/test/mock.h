@@ -48,6 +48,8 @@ struct mock {
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	_Atomic int later;		/* seconds that the monotonic clock is ahead */
 	int stream_turn;	/* stream handles are those of other streams since */
+	_Atomic int other_ctx;	/* 1: all streams are of a second context, 2: which is gone */
+	bool lose_calls;	/* functions in streams are not called; see mock_lost() */
 	_Atomic bool hold_map;	/* who wants a dma-buf waits */
 	_Atomic bool hold_stat;	/* who asks about a file waits */
 	_Atomic bool hold_stream; /* functions in streams wait */
@@ -110,6 +112,8 @@ bool mock_covers(unsigned long long ptr, size_t size);
  * CUDA's may.
  */
 void mock_settle(void);
+/* The latest function that was not called is called after all. */
+void mock_lost(void);
 
 int cuInit(unsigned int flags);
 int cuMemAlloc_v2(unsigned long long *ptr, size_t size);

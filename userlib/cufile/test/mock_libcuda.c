@@ -748,9 +748,12 @@ int cuCtxPopCurrent_v2(void **ctx)
 int cuCtxGetId(void *ctx, unsigned long long *id);
 int cuCtxGetId(void *ctx, unsigned long long *id)
 {
-	if (ctx != (void *)0xc0de)
+	if (ctx == (void *)0xc0de)
+		*id = 77;
+	else if (ctx == (void *)0xdead && mock.other_ctx == 1)
+		*id = 78;
+	else
 		return INVALID_CONTEXT;
-	*id = 77;
 	return 0;
 }
 
@@ -949,6 +952,21 @@ int cuStreamGetId(void *s, unsigned long long *id)
 	return 0;
 }
 
+int cuStreamGetCtx(void *s, void **ctx);
+int cuStreamGetCtx(void *s, void **ctx)
+{
+	(void)s;
+	*ctx = (void *)(uintptr_t)(mock.other_ctx ? 0xdead : 0xc0de);
+	return 0;
+}
+
+static struct call lost;
+
+void mock_lost(void)
+{
+	lost.fn(lost.arg);
+}
+
 int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg);
 int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg)
 {
@@ -959,6 +977,11 @@ int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg)
 		return INVALID_CONTEXT;
 	}
 	*c = (struct call){ .fn = fn, .arg = arg, .stream = s };
+	if (mock.lose_calls) {
+		lost = *c;
+		free(c);
+		return 0;
+	}
 	pthread_mutex_lock(&lock);
 	for (p = &calls; *p; p = &(*p)->next)
 		continue;

@@ -99,6 +99,7 @@ void test_async(void);
 void test_async_close(void);
 void test_async_scarce(void);
 void test_async_first(void);
+void test_async_lost(void);
 void test_settings_calls(void);
 void test_counts(void);
 

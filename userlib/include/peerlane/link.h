@@ -442,9 +442,51 @@ int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
  *
  * Since 0.1.
  *
- * See also: pln_link_arrival(), pln_link_wait(), pln_link_put()
+ * See also: pln_link_fd(), pln_link_arrival(), pln_link_wait(), pln_link_put()
  */
 int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms);
+
+/**
+ * pln_link_fd - descriptor that tells when to look at a link
+ * @link: a connected link
+ *
+ * Gives a descriptor for poll(2), epoll(7) and their like, for programs that wait
+ * for other things, too. It is readable when pln_link_poll() may find something
+ * new, has more to do, or has an arrival that was not taken; and for ever once the
+ * link has failed.
+ *
+ * Then the program calls pln_link_poll() with a timeout of 0, and takes what has
+ * arrived. That is also what moves the link on: the descriptor may be readable
+ * without anything new.
+ *
+ * The descriptor is the link's, which closes it; nothing is to be read from it. It
+ * is the same at every call.
+ *
+ * Return: The descriptor, or a negative errno.
+ *
+ * -EINVAL: There is no link.
+ * -ENOTCONN: The link is not connected.
+ * -EMFILE, -ENFILE, -ENOMEM, -ENOSPC: There is no room for three more descriptors.
+ *
+ * Others are those of a link that failed to connect, see pln_link_reason().
+ *
+ * Example:
+ *
+ *	struct pln_link_arrival a = { .size = sizeof(a) };
+ *	struct pollfd fds[] = {
+ *		{ .fd = pln_link_fd(link), .events = POLLIN },
+ *		{ .fd = other, .events = POLLIN },
+ *	};
+ *
+ *	while (poll(fds, 2, -1) >= 0 && pln_link_poll(&link, 1, 0) >= 0)
+ *		while (!pln_link_arrival(link, &a))
+ *			use(a.buffer, a.offset, a.length, a.tag);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_link_poll(), pln_link_arrival(), pln_link_wait()
+ */
+int pln_link_fd(struct pln_link *link);
 
 /**
  * pln_link_wait - wait until a put is done
