@@ -127,7 +127,7 @@ static bool room_is(int fd, const struct pln_gpu_query *q0)
 	struct pln_gpu_query q;
 	int i;
 
-	for (i = 0; i < 500; i++) {
+	for (i = 0; i < 3000; i++) {
 		q = gpu_query(fd);
 		if (q.vram_free == q0->vram_free &&
 		    q.bar1_free == q0->bar1_free)
@@ -353,7 +353,7 @@ static int reopen(void)
 	char path[64];
 	int i, n, fd;
 
-	for (i = 0; i < 500; i++) {
+	for (i = 0; i < 3000; i++) {
 		for (n = 0; n < 4; n++) {
 			snprintf(path, sizeof(path), "/dev/peerlane-gpu%d", n);
 			fd = open(path, O_RDWR | O_CLOEXEC);
