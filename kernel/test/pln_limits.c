@@ -247,7 +247,7 @@ int main(void)
 	struct pln_gpu_query q;
 	int fd = gpu_open();
 
-	q = gpu_query(fd);
+	q = gpu_query_idle(fd);
 	test_pin_limit(fd);
 	test_pin_race(fd);
 	test_pin_two(fd);
