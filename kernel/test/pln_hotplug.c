@@ -13,7 +13,7 @@
 #include "pln_victim.h"
 
 #define DISK_BYTES	(4 * MIB)
-#define SLOT_SECONDS	20	/* the attention button alone takes 5 */
+#define SLOT_SECONDS	60	/* the attention button alone takes 5 */
 
 static const char *gpu_name, *pci;
 static uint32_t disk_crc;

@@ -227,7 +227,7 @@ int main(void)
 	struct pln_gpu_query q;
 	int fd = gpu_open();
 
-	q = gpu_query(fd);
+	q = gpu_query_idle(fd);
 	test_dmabuf(fd);
 	test_import(fd);
 	test_bar1_full(fd);

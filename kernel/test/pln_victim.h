@@ -71,19 +71,21 @@ static bool reader_ended(pid_t pid)
 	return false;
 }
 
+/* 512 GiB to sum up: more than a GPU does in the five seconds of an attention button */
+#define VICTIM_JOBS	128
+
 /* Memory, mappings and work that the GPU has when it goes */
 struct victim {
 	struct pln_gpu_alloc a;
 	int buf;
 	char *bar1, *coherent;
-	uint64_t job;
+	uint64_t job[VICTIM_JOBS];
 	pid_t reader;
 };
 
 static void victim_make(int fd, struct victim *v)
 {
 	struct pln_gpu_query q = gpu_query(fd);
-	/* four times what the GPU does in the five seconds of an attention button */
 	struct pln_gpu_op ops[PLN_GPU_MAX_OPS];
 	size_t len = 16 * MIB;
 	int i;
@@ -103,8 +105,8 @@ static void victim_make(int fd, struct victim *v)
 	usleep(50000);
 	for (i = 0; i < PLN_GPU_MAX_OPS; i++)
 		ops[i] = op_crc(v->a.handle, 0, len);
-	for (i = 0; i < 4; i++)
-		need(!gpu_submit(fd, ops, PLN_GPU_MAX_OPS, 0, &v->job),
+	for (i = 0; i < VICTIM_JOBS; i++)
+		need(!gpu_submit(fd, ops, PLN_GPU_MAX_OPS, 0, &v->job[i]),
 		     "submit");
 }
 
@@ -123,8 +125,10 @@ static void victim_check(int fd, struct victim *v, const char *what, int err)
 	struct pln_gpu_op op = op_fill(v->a.handle, 0, 8, 8, 0);
 	struct pln_gpu_wait w;
 	uint64_t job;
+	int i;
 
-	need(!gpu_wait(fd, v->job, SECONDS(20), &w), "wait");
+	for (i = 0; i < VICTIM_JOBS; i++)
+		need(!gpu_wait(fd, v->job[i], SECONDS(20), &w), "wait");
 	check(w.status == -err,
 	      "%s: the job in flight fails with %s (%s)", what, strerror(err),
 	      strerror(-w.status));

@@ -3,7 +3,7 @@
 # desc: clean-cache removes when it is told to, what nobody uses, and not while somebody builds
 # tags: quick
 # tier: check
-# timeout: 30
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 need_tool flock

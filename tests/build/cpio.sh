@@ -3,7 +3,7 @@
 # desc: an initramfs has the same bytes for the same contents
 # tags: quick build
 # tier: check
-# timeout: 30
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 

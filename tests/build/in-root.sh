@@ -3,7 +3,7 @@
 # desc: the build root has no network, the checkout at its place, and the caller's files
 # tags: quick build
 # tier: check
-# timeout: 30
+# timeout: 120
 
 # Expressions for at_exit and for inner shells are meant to stay as they are.
 # shellcheck disable=SC2016

@@ -3,7 +3,7 @@
 # desc: a user who can enter no root gets one clear line
 # tags: quick build
 # tier: check
-# timeout: 30
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 

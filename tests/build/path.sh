@@ -3,7 +3,7 @@
 # desc: a checkout or a cache whose path has a blank or a colon is refused at once
 # tags: quick build
 # tier: check
-# timeout: 30
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 need_tool make

@@ -3,7 +3,7 @@
 # desc: libcuda answers as NVIDIA's does on a real GPU, question by question
 # tags: quick cuda
 # tier: check
-# timeout: 180
+# timeout: 400
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 

@@ -3,7 +3,7 @@
 # desc: libcudart 12 and 13 answer as NVIDIA's do on a real GPU
 # tags: quick cuda
 # tier: check
-# timeout: 180
+# timeout: 400
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 

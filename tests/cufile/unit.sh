@@ -3,7 +3,7 @@
 # desc: libcufile on a mock of the CUDA driver: checks, paths, faults, threads
 # tags: cufile quick
 # tier: check
-# timeout: 240
+# timeout: 600
 #
 # A mock: it shows what the library decides, not what a machine does.  That is
 # for the scenarios.  The same again under ASan and UBSan.

@@ -3,7 +3,7 @@
 # desc: two files with seconds are compared, case by case and in total
 # tags: quick harness
 # tier: check
-# timeout: 30
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 

@@ -3,7 +3,7 @@
 # desc: what a guest's kernel complains about is seen, and nothing else
 # tags: quick harness
 # tier: check
-# timeout: 20
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/scan.sh"

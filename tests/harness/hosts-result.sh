@@ -3,7 +3,7 @@
 # desc: the result of several hosts has each one's counts, and the wire's from the first look to the last
 # tags: quick harness wire
 # tier: check
-# timeout: 30
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 

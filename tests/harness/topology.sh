@@ -3,7 +3,7 @@
 # desc: topology files become QEMU arguments, bad ones one-line errors
 # tags: quick harness
 # tier: check
-# timeout: 20
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 

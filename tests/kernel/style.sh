@@ -3,7 +3,7 @@
 # desc: kernel sources: licence lines, layout of the user interface on 32 and 64 bits
 # tags: kernel quick
 # tier: check
-# timeout: 30
+# timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 need_tool gcc
 

@@ -3,7 +3,7 @@
 # desc: each check of a descriptor: right code, queue stops, no memory touched
 # tags: qtest quick
 # tier: check
-# timeout: 20
+# timeout: 120
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -3,7 +3,7 @@
 # desc: what failed, ended at nobody or never left its device has moved nothing: no counter says otherwise
 # tags: qtest quick switch nvme
 # tier: check
-# timeout: 30
+# timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"

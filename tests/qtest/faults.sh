@@ -3,7 +3,7 @@
 # desc: injected faults: engine error, stuck fence, lost interrupt, removal
 # tags: qtest quick fault
 # tier: check
-# timeout: 20
+# timeout: 120
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -3,7 +3,7 @@
 # desc: counters and errors of peer DMA that an IOMMU translates
 # tags: qtest quick p2p
 # tier: check
-# timeout: 20
+# timeout: 120
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 

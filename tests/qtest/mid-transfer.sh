@@ -3,7 +3,7 @@
 # desc: while a drive is at work: who counts its transfers, and where the engine runs
 # tags: qtest quick switch nvme
 # tier: check
-# timeout: 30
+# timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"

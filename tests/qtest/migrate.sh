@@ -3,7 +3,7 @@
 # desc: the GPU's whole state survives migration to a file and back
 # tags: qtest quick
 # tier: check
-# timeout: 30
+# timeout: 120
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -3,7 +3,7 @@
 # desc: an NVMe drive that nobody uses can be saved and loaded; one in use refuses
 # tags: qtest quick nvme
 # tier: check
-# timeout: 40
+# timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"

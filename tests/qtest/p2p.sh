@@ -3,7 +3,7 @@
 # desc: DMA between the GPU and other devices' BARs: data right, counters exact
 # tags: qtest quick p2p
 # tier: check
-# timeout: 20
+# timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -3,7 +3,7 @@
 # desc: rings, doorbells, interrupts, halting and recovery of queues
 # tags: qtest quick
 # tier: check
-# timeout: 20
+# timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 

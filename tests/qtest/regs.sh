@@ -3,7 +3,7 @@
 # desc: the GPU's PCI configuration, properties and register access
 # tags: qtest quick
 # tier: check
-# timeout: 20
+# timeout: 120
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -3,7 +3,7 @@
 # desc: the GPU's specification, its header and the device say the same
 # tags: qtest quick
 # tier: check
-# timeout: 20
+# timeout: 120
 # shellcheck disable=SC2013,SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 

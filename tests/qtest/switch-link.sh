@@ -3,7 +3,7 @@
 # desc: modelled links are busy, and transfers wait, as the formulas say
 # tags: qtest quick switch
 # tier: check
-# timeout: 30
+# timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"

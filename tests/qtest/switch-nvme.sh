@@ -3,7 +3,7 @@
 # desc: a drive's DMA that the switch refuses is a Data Transfer Error
 # tags: qtest quick switch nvme
 # tier: check
-# timeout: 20
+# timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"

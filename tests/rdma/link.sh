@@ -3,7 +3,7 @@
 # desc: links on a device of the test's own: ways, credits, pipelining, every failure
 # tags: quick rdma
 # tier: check
-# timeout: 180
+# timeout: 400
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 need_tool make flock cc

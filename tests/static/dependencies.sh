@@ -3,7 +3,7 @@
 # desc: every package that the build takes has its reason written down, and none that it does not
 # tags: quick static
 # tier: check
-# timeout: 30
+# timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
 

@@ -3,7 +3,7 @@
 # desc: shell scripts are POSIX sh and clean under shellcheck
 # tags: quick static
 # tier: check
-# timeout: 600
+# timeout: 1200
 #
 # A look at 300 scripts takes a minute of two processors, since shellcheck reads the
 # libraries again for each. So a pass is kept in the cache, and only a pass: an

@@ -3,7 +3,7 @@
 # desc: kernel code passes checkpatch, the device models QEMU's own
 # tags: quick static
 # tier: all
-# timeout: 120
+# timeout: 400
 . "$TOP/scenarios/lib/case.sh"
 
 # QEMU's source has both scripts: its own, and Linux's in the copy of U-Boot

@@ -175,7 +175,7 @@ static void t_echo(void)
 /* Never silent, never done: a byte now and then does not prolong the meeting */
 static void t_drip(void)
 {
-	struct meeting m = { .timeout = 200 };
+	struct meeting m = { .timeout = 1000 };
 	int64_t before = link_now_ms();
 	uint8_t wire[HELLO_SIZE];
 	unsigned int sent = 0;
@@ -191,11 +191,11 @@ static void t_drip(void)
 	p.fd = ends[1];
 	p.events = POLLRDHUP;
 	while (pthread_tryjoin_np(thread, NULL)) {
-		poll(&p, 1, 20);
+		poll(&p, 1, 50);
 		sent += sent < 100 && send(ends[1], wire + sent, 1, 0) == 1;
 	}
 	ktap(m.result == -ETIMEDOUT && sent > 2 && sent < 100 &&
-	     link_now_ms() - before < 3000,
+	     link_now_ms() - before < 10000,
 	     "a hello in %u drops is late: %s", sent, pln_link_reason(a));
 	pln_link_close(a);
 	close(ends[0]);

@@ -215,7 +215,8 @@ static void meanwhile(const char *what, CUresult (*fn)(void), CUstream stream)
 	shut(stream);
 	atomic_store(&returned, 0);
 	pthread_create(&thread, NULL, call, &fn);
-	for (int i = 0; i < 50 && !atomic_load(&returned); i++)
+	/* So long that who returns has returned, on a busy machine, too */
+	for (int i = 0; i < 200 && !atomic_load(&returned); i++)
 		usleep(10000);
 	printf("%-44s %s", what, atomic_load(&returned) ? "returns " : "waits ");
 	atomic_store(&gate, 1);
@@ -397,7 +398,8 @@ static void ask_values(void)
 	op[1].waitValue.value64 = 9;
 	op[1].waitValue.flags = CU_STREAM_WAIT_VALUE_EQ;
 	ASK("batch", cuStreamBatchMemOp_v2, held, 2, op, 0);
-	usleep(100000);
+	for (int i = 0; i < 2000 && *(volatile int *)host != 9; i++)
+		usleep(10000);
 	SAY("the first is done", *(volatile int *)host);
 	ASK("query", cuStreamQuery, held);
 	*(volatile unsigned long long *)(host + 8) = 9;
@@ -428,9 +430,9 @@ static void ask_times(void)
 	CALL(cuEventRecord, a, held);
 	CALL(cuMemsetD8Async, mem, 1, 4096, held);
 	CALL(cuEventRecord, b, held);
-	usleep(700000);
+	usleep(2000000);
 	ASK("time of work that ended long ago", cuEventElapsedTime, &ms, a, b);
-	SAY("it is not when somebody asked", ms < 300);
+	SAY("it is not when somebody asked", ms < 1900);
 	shut(held);
 	CALL(cuEventRecord, b, held);
 	usleep(700000);

@@ -181,9 +181,9 @@ static void t_times(void)
 	IS(cuEventElapsedTime(&ms, a, b), CUDA_ERROR_NOT_READY);
 	atomic_store(&gate, 1);
 	CHECK(becomes(&ran, 1));
-	nap(700);
+	nap(2000);
 	OK(cuEventElapsedTime(&ms, a, b));
-	CHECK(ms < 600);
+	CHECK(ms < 1900);
 	end(t.ctx);
 }
 
@@ -863,7 +863,10 @@ static void t_value_again(void)
 	OK(cuLaunchHostFunc(t.nb[0], note, NULL));
 	nap(20);
 	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
-	nap(100);
+	for (int i = 0; i < 1000 && fake_will_fail(FAKE_SUBMIT); i++)
+		nap(10);
+	CHECK(!fake_will_fail(FAKE_SUBMIT));
+	nap(20);
 	CHECK(!atomic_load(&ran));
 	OK(cuMemsetD32Async(t.p, 5, 1, t.nb[1]));
 	OK(cuStreamSynchronize(t.nb[0]));
@@ -987,10 +990,14 @@ static void t_records(void)
 
 	OK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	records(&t, e, 100);
-	few = records(&t, e, 2000);
-	many = records(&t, e, 8000);
-	if (many > 9 * few)
+	/* A processor that others share, or slow down, is not as fast at all times */
+	for (int i = 0; i < 8; i++) {
+		few = records(&t, e, 2000);
+		many = records(&t, e, 8000);
+		if (many <= 9 * few)
+			break;
 		fprintf(stderr, "2000: %.3f s, 8000: %.3f s\n", few, many);
+	}
 	CHECK(many <= 9 * few);
 	end(t.ctx);
 }

@@ -93,6 +93,16 @@ unsigned int fake_calls(enum fake_call call)
 	return calls[call];
 }
 
+bool fake_will_fail(enum fake_call call)
+{
+	bool will;
+
+	pthread_mutex_lock(&lock);
+	will = fail_at[call] > calls[call];
+	pthread_mutex_unlock(&lock);
+	return will;
+}
+
 uint8_t *fake_vram(unsigned int gpu)
 {
 	return fake_gpus[gpu].vram;

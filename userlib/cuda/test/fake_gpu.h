@@ -41,6 +41,8 @@ void fake_setup(const struct fake_config *config);
 /* The @nth call of this kind from now on, from 1, fails once */
 void fake_fail(enum fake_call call, unsigned int nth, int error);
 unsigned int fake_calls(enum fake_call call);
+/* What fake_fail() has asked for has not come yet */
+bool fake_will_fail(enum fake_call call);
 /* The next @n jobs end with this status and device error code */
 void fake_bad_jobs(unsigned int n, int status, uint32_t code);
 /* Submissions that begin from now on stay in the driver, until it is let go */

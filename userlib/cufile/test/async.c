@@ -160,6 +160,14 @@ static void *close_it(void *arg)
 	return arg;
 }
 
+/* How much file IO is under way when the library has closed */
+static void *close_under_io(void *arg)
+{
+	cuFileDriverClose();
+	*(int *)arg = mock.in_io;
+	return arg;
+}
+
 void test_async_close(void)
 {
 	struct timespec limit;
@@ -201,15 +209,19 @@ void test_async_close(void)
 	is(cuFileDriverOpen().err, 0, "open again");
 	is(cuFileStreamRegister(s, 0).err, 0, "streams ended with the close");
 	fh = reg(fd);
-	mock.slow_ms = 100;
+	mock.hold_io = true;
 	cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s);
 	while (!mock.in_io)
 		usleep(100);
-	is(cuFileDriverClose().err, 0, "closed while one is under way");
-	is(mock.in_io, 0, "it is waited for");
+	pthread_create(&closer, NULL, close_under_io, &closed);
+	while (cuFileUseCount())
+		usleep(100);
+	usleep(50000);		/* who does not wait is seen */
+	mock.hold_io = false;
+	pthread_join(closer, NULL);
+	is(closed, 0, "closed while one is under way: it is waited for");
 	mock_settle();
 	is(r, SIZE, "and ends well");
-	mock.slow_ms = 0;
 	cuFileDriverOpen();
 	close(fd);
 	gpu_free(g);
@@ -361,7 +373,7 @@ void test_async_first(void)
 			.mode = CUFILE_BATCH, .fh = fh,
 			.u.batch = { .devPtr_base = g, .size = 4096 }
 		};
-	mock.slow_ms = 50;
+	mock.slow_ms = 300;
 	is(cuFileBatchIOSubmit(b, 8, p, 0).err, 0, "eight slow entries");
 	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, stream_of(16)).err,
 	   0, "and a read in a stream");
@@ -591,7 +603,7 @@ void test_counts(void)
 	cuFileStatsReset();
 	cuFileBatchIODestroy(b);
 	cuFileBatchIOSetUp(&b, 8);
-	mock.slow_ms = 50;
+	mock.slow_ms = 200;
 	p.u.batch.size = 300;
 	batch_of(b, &p, 8);
 	mock.slow_ms = 0;

@@ -56,6 +56,8 @@ void test_short_write(void)
 		   filled ? "the file is as long as it was" :
 			    "the file ends where it is told");
 		mock.media_errno = 0;
+		/* so long that all lanes have begun before the first has ended */
+		mock.slow_ms = filled ? 200 : 10;
 		mock.most_in_io = 0;
 		is(cuFileWrite(fh, g, n, 0, 0), (long long)n, "the next one");
 		check(!filled == (mock.most_in_io == 1),
@@ -164,23 +166,24 @@ void test_cancel(void)
 	fd = make(path, 0, data, sizeof(data));
 	shared = reg(fd);
 	shared_gpu = gpu(4096);
-	mock.slow_ms = 300;
+	mock.hold_io = true;
 	pthread_create(&reader, NULL, read_it, &result);
-	for (tries = 0; tries < 5000 && !mock.in_io; tries++)
+	for (tries = 0; tries < 20000 && !mock.in_io; tries++)
 		usleep(1000);
 	pthread_cancel(reader);
+	usleep(50000);
+	mock.hold_io = false;
 	pthread_join(reader, &end);
 	check(end == PTHREAD_CANCELED, "a thread is cancelled during its read");
 	is(result, 4096, "which ended before");
 	pthread_create(&closer, NULL, close_it, NULL);
-	for (tries = 0; tries < 5000 && !closed; tries++)
+	for (tries = 0; tries < 20000 && !closed; tries++)
 		usleep(1000);
 	if (!check(closed, "the library can be closed")) {
 		printf("1..%u\n", checks);
 		_exit(1);
 	}
 	pthread_join(closer, NULL);
-	mock.slow_ms = 0;
 	gpu_free(shared_gpu);
 	close(fd);
 }

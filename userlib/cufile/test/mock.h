@@ -39,6 +39,7 @@ struct mock {
 	bool no_read_only;	/* the GPU says that it cannot have such */
 	bool no_revoke;		/* freeing memory leaves its mappings working */
 	_Atomic unsigned int slow_ms;	/* file IO takes so long */
+	_Atomic bool hold_io;	/* file IO waits */
 	bool no_streams;
 	int capture;		/* CUstreamCaptureStatus of all streams */
 	_Atomic int64_t alloc_after;	/* the so many-th allocation fails, -1 none */

@@ -137,6 +137,15 @@ static void real(void)
 	*(void **)&real_pwrite = dlsym(RTLD_NEXT, "pwrite");
 }
 
+/* File IO that is under way */
+static void linger(void)
+{
+	while (mock.hold_io)
+		usleep(100);
+	if (mock.slow_ms)
+		usleep(mock.slow_ms * 1000);
+}
+
 int sigaddset(sigset_t *set, int sig)
 {
 	int (*add)(sigset_t *set, int sig);
@@ -402,8 +411,7 @@ ssize_t pread(int fd, void *buf, size_t n, off_t off)
 	if (r < 0)
 		return r;
 	mock.in_io++;
-	if (mock.slow_ms)
-		usleep(mock.slow_ms * 1000);
+	linger();
 	r = real_pread(fd, buf, (size_t)r, off);
 	counted(buf, r);
 	mock.in_io--;
@@ -420,8 +428,7 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 		return r;
 	if (++mock.in_io > mock.most_in_io)
 		mock.most_in_io = mock.in_io;
-	if (mock.slow_ms)
-		usleep(mock.slow_ms * 1000);
+	linger();
 	r = real_pwrite(fd, buf, (size_t)r, off);
 	if (mock.odd_write && where(buf) > 0) {
 		r = (ssize_t)mock.odd_write;

@@ -1090,15 +1090,17 @@ static void test_close_open(void)
 	fd = make(path, 0, data, sizeof(data));
 	once.fh = reg(fd);
 	once.g = g;
-	mock.slow_ms = 500;
+	mock.hold_io = true;
 	pthread_create(&reader, NULL, read_once, &once);
-	for (tries = 0; tries < 1000 && !mock.in_io; tries++)
+	for (tries = 0; tries < 20000 && !mock.in_io; tries++)
 		usleep(1000);
 	pthread_create(&closer, NULL, close_now, NULL);
-	for (tries = 0; tries < 1000 && cuFileUseCount(); tries++)
+	for (tries = 0; tries < 20000 && cuFileUseCount(); tries++)
 		usleep(1000);
 	check(mock.in_io == 1 && !cuFileUseCount(),
 	      "the library closes while a transfer is under way");
+	mock.slow_ms = 300;
+	mock.hold_io = false;
 	is(cuFileDriverOpen().err, 0, "open meanwhile");
 	fh = reg(fd);
 	is(cuFileBufRegister(g, 4096, 0).err, 0, "register a buffer");
