@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: libcufile and plain POSIX: the same results and bytes of random operations, with faults
+# tags: cufile quick
+# tier: check
+# timeout: 600
+#
+# On the mock of the CUDA driver.  A seed that shows an error shows it again:
+#   build/userlib/tests/cufile-differ DIR TURNS SEED
+set -u
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/lib/userlib.sh"
+
+# turns in each setting, and seeds
+case $TIER in
+check) turns=150 seeds=1 ;;
+all) turns=600 seeds=2 ;;
+*) turns=3000 seeds="1 2 3 4 5" ;;
+esac
+need_file "$BUILD/userlib/tests/cufile-differ"
+for seed in $seeds; do
+	mkdir -p dir
+	"$BUILD/userlib/tests/cufile-differ" "$PWD/dir" "$turns" "$seed" >"differ-$seed.log" 2>&1
+	ended "seed_$seed" $? "differ-$seed.log"
+	rm -rf dir
+done
+finish
