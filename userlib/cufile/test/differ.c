@@ -543,7 +543,7 @@ static void set_fault(struct world *w)
 	f->kind = NONE;
 	if (!w->faults || !one_of(w, 3))
 		return;
-	switch (below(w, 7)) {
+	switch (below(w, 9)) {
 	case 0:
 		f->kind = SOFT;
 		mock.short_io = PAGE << below(w, 5);
@@ -565,6 +565,8 @@ static void set_fault(struct world *w)
 		mock.later += 1000;
 		break;
 	case 4:
+	case 5:
+	case 6:
 		f->kind = MEDIA;
 		f->err = (int)(one_of(w, 2) ? EIO : one_of(w, 2) ? ENOSPC : ENODATA);
 		f->lo = (off_t)(below(w, FILE_MAX / PAGE) * PAGE);
@@ -573,7 +575,7 @@ static void set_fault(struct world *w)
 		mock.bad_from = (uint64_t)f->lo;
 		mock.bad_to = (uint64_t)f->hi;
 		break;
-	case 5:
+	case 7:
 		f->kind = HOST;
 		f->err = EIO;
 		mock.host_errno = EIO;
