@@ -664,125 +664,6 @@ static void test_paths(void)
 	free(back);
 }
 
-/* Random transfers against a model of file and memory. */
-static void model(const char *what, int flags, unsigned int turns)
-{
-	static const size_t places[] = { 0, 1, 3, 511, 512, 513, 4095, 4096,
-		4097, 8192, 65535, 65536, 65537, 131072, 200000, 262144 };
-	static const size_t sizes[] = { 1, 2, 511, 512, 513, 4095, 4096, 4097,
-		8191, 8192, 12288, 65535, 65536, 65537, 70000, 131072, 300000 };
-	const size_t max = MIB(2), start = 150000;
-	unsigned char *file = calloc(1, max), *memory = calloc(1, max),
-		*now = malloc(max);
-	size_t size = start, off, len, at;
-	unsigned int i, bad = 0;
-	CUfileHandle_t fh;
-	char *g = gpu(max);
-	struct stat st;
-	ssize_t r, want;
-	int fd;
-
-	noise(file, start);
-	fd = make(path, flags, file, start);
-	fh = reg(fd);
-	noise(memory, max);
-	memcpy(mem(g), memory, max);
-	for (i = 0; i < turns && !bad; i++) {
-		bool write = rnd() & 1;
-
-		off = places[rnd() % 16] + (rnd() & 3 ? 0 : size / 2);
-		len = sizes[rnd() % 17];
-		at = places[rnd() % 16];
-		if (write) {
-			r = cuFileWrite(fh, g, len, (off_t)off, (off_t)at);
-			want = (ssize_t)len;
-			memcpy(file + off, memory + at, len);
-			if (off + len > size)
-				size = off + len;
-		} else {
-			r = cuFileRead(fh, g, len, (off_t)off, (off_t)at);
-			want = off >= size ? 0 :
-			       (ssize_t)(off + len > size ? size - off : len);
-			memcpy(memory + at, file + off, (size_t)want);
-			/*
-			 * The rest of the last block is there too: direct IO
-			 * moves whole blocks, within what was asked for.
-			 */
-			if ((size_t)want < len)
-				memcpy(memory + at + want, mem(g) + at + want,
-				       len - (size_t)want < 4096 ?
-				       len - (size_t)want : 4096);
-		}
-		if (r != want) {
-			printf("# turn %u: %s %zu at %zu: %zd, want %zd: %s\n",
-			       i, write ? "write" : "read", len, off, r, want,
-			       stats_of(fh).reason);
-			bad++;
-		}
-		if (memcmp(mem(g), memory, max)) {
-			printf("# turn %u: %s %zu at %zu, memory at %zu: "
-			       "memory differs\n", i, write ? "write" : "read",
-			       len, off, at);
-			bad++;
-		}
-		if (fstat(fd, &st) || (size_t)st.st_size != size) {
-			printf("# turn %u: the file has %lld bytes, not %zu\n",
-			       i, (long long)st.st_size, size);
-			bad++;
-		}
-	}
-	/* and what another program reads */
-	close(fd);
-	fd = open(path, O_RDONLY);
-	if (pread(fd, now, max, 0) != (ssize_t)size || memcmp(now, file, size))
-		bad++;
-	close(fd);
-	check(!bad, "%u transfers against a model: %s", turns, what);
-	cuFileHandleDeregister(fh);
-	gpu_free(g);
-	free(file);
-	free(memory);
-	free(now);
-}
-
-static void test_model(void)
-{
-	fresh(NULL);
-	model("p2p", 0, 400);
-	model("p2p, O_DIRECT", O_DIRECT, 400);
-	fresh("{\"peerlane\":{\"window_size_kb\":64}}");
-	model("p2p, windows of 64 KiB", 0, 300);
-	mock.bar1_size = KIB(128);
-	model("p2p, room for two windows", 0, 300);
-	mock.bar1_size = 0;
-	model("no BAR1", 0, 200);
-	fresh(NULL);
-	mock.p2p_errno = EREMOTEIO;
-	model("p2p refused", 0, 300);
-	fresh(NULL);
-	mock.p2p_errno = EINVAL;
-	model("p2p refused, O_DIRECT", O_DIRECT, 300);
-	fresh("{\"properties\":{\"force_odirect_mode\":true,"
-	      "\"force_compat_mode\":true}}");
-	model("bounce, always O_DIRECT", 0, 300);
-	fresh("{\"properties\":{\"force_compat_mode\":true,"
-	      "\"posix_pool_slab_size_kb\":[64],"
-	      "\"posix_pool_slab_count\":[1]}}");
-	model("bounce, a single small slab", 0, 200);
-	fresh("{\"peerlane\":{\"min_io_threshold_size_kb\":4,"
-	      "\"max_io_threads\":8,\"max_request_parallelism\":8},"
-	      "\"properties\":{\"force_compat_mode\":true}}");
-	model("bounce, eight lanes", O_DIRECT, 300);
-	fresh("{\"execution\":{\"parallel_io\":false},"
-	      "\"properties\":{\"force_compat_mode\":true}}");
-	model("bounce, one lane", 0, 200);
-	fresh(NULL);
-	mock.p2p_errno = EFAULT;
-	mock.p2p_after = 20;
-	mock.p2p_count = 50;
-	model("p2p fails for a while", 0, 300);
-}
-
 static void refusal(int err, const char *kernel, const char *words)
 {
 	const size_t n = MIB(2);
@@ -1642,7 +1523,6 @@ static void alone(const char *dir)
 	test_buffers();
 	test_arguments();
 	test_paths();
-	test_model();
 	test_refusals();
 	test_no_compat();
 	test_denylist();

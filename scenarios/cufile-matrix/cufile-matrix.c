@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One file system, all paths of libcufile, each way to ask, each kind of place:
+ *
+ *	cufile-matrix FS DIR|DEVICE [here]
+ *
+ * A cell is four pieces read or written.  Its data is compared with what the file
+ * must have, and what the GPU counted with what the path must move.
+ */
+#include <glob.h>
+
+#include "guest.h"
+
+int cuStreamCreate(CUstream *s, unsigned int flags);
+int cuStreamSynchronize(CUstream s);
+
+#define MAX	4			/* pieces */
+#define FILE_SIZE (MIB(1) + 1000)
+#define HOLE_AT	KIB(512)
+#define HOLE	KIB(256)
+#define ROOM	MIB(1)
+#define OUT_AT	(off_t)MIB(8)		/* on a raw device */
+
+static const char *fs, *where;
+static bool raw, ram;			/* no holes and no end; no drive */
+static bool here;			/* p2p must work */
+static bool holes;			/* files have one */
+static gpu_ptr gpu;
+static uint8_t *host_memory, *now;
+static CUstream stream;
+
+enum path { P2P, BOUNCE, CACHE, POSIX, PATHS };
+static const char *const path_name[] = { "p2p", "bounce", "cache", "posix" };
+
+enum way { SYNC, BATCH, STREAM, WAYS };
+static const char *const way_name[] = { "sync", "batch", "stream" };
+
+static const struct place {
+	const char *name;
+	off_t off;
+	size_t piece, at;		/* the first one's place in memory */
+	unsigned int n;
+} places[] = {
+	{ "aligned", KIB(64), KIB(64), 0, 4 },
+	{ "unaligned", KIB(64) + 123, KIB(60) - 321, 123, 4 },
+	{ "sparse", HOLE_AT - KIB(64), KIB(96), 0, 4 },
+	{ "end", MIB(1) - KIB(128), KIB(64), 0, 3 },
+};
+#define ALIGNED (&places[0])
+#define SPARSE	(&places[2])
+#define PLACES (sizeof(places) / sizeof(places[0]))
+
+/* ---- what the devices count ---- */
+
+struct counts {
+	uint64_t in, out;		/* by the drive, from and to GPU memory */
+	uint64_t engine_in, engine_out;	/* by the GPU's engine, host memory */
+	uint64_t path[PLN_PATH_COUNT];	/* as the library says */
+};
+
+static struct counts counts(void)
+{
+	static const int of[] = { PLN_PATH_P2P, PLN_PATH_BOUNCE, PLN_PATH_CACHE,
+				  PLN_PATH_POSIX };
+	struct pln_file_stats s = stats();
+	struct counts c = { 0 };
+	unsigned long long value;
+	char name[64];
+	glob_t found;
+	FILE *f;
+
+	if (glob("/sys/kernel/debug/peerlane_gpu/*/counters", 0, NULL, &found) ||
+	    !(f = fopen(found.gl_pathv[0], "r")))
+		die("the GPU's counters");
+	while (fscanf(f, "%63s %llu", name, &value) == 2) {
+		if (!strcmp(name, "bar1-dma-write"))
+			c.in = value;
+		else if (!strcmp(name, "bar1-dma-read"))
+			c.out = value;
+		else if (!strcmp(name, "engine-host-read"))
+			c.engine_in = value;
+		else if (!strcmp(name, "engine-host-write"))
+			c.engine_out = value;
+	}
+	fclose(f);
+	globfree(&found);
+	for (unsigned int i = 0; i < PATHS; i++)
+		c.path[of[i]] = s.path[of[i]].bytes_read +
+				s.path[of[i]].bytes_written;
+	return c;
+}
+
+static struct counts since(struct counts before)
+{
+	struct counts c = counts();
+
+	c.in -= before.in;
+	c.out -= before.out;
+	c.engine_in -= before.engine_in;
+	c.engine_out -= before.engine_out;
+	for (unsigned int i = 0; i < PLN_PATH_COUNT; i++)
+		c.path[i] -= before.path[i];
+	return c;
+}
+
+/* ---- data ---- */
+
+static uint8_t byte_of(uint64_t at, unsigned int generation)
+{
+	uint64_t x = (at / 8 + 1) * 0x9e3779b97f4a7c15ull +
+		     generation * 0xd1342543de82ef95ull;
+
+	x ^= x >> 29;
+	x *= 0xbf58476d1ce4e5b9ull;
+	return (uint8_t)(x >> (at % 8 * 8));
+}
+
+/* What a new file has there */
+static uint8_t was(off_t at)
+{
+	if (holes && at >= (off_t)HOLE_AT && at < (off_t)(HOLE_AT + HOLE))
+		return 0;
+	return byte_of((uint64_t)at, 0);
+}
+
+static void put(int fd, const void *p, size_t n, off_t off)
+{
+	if (pwrite(fd, p, n, off) != (ssize_t)n)
+		die("pwrite");
+}
+
+static int open_as(const char *name, int flags)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), raw ? "%s" : "%s/%s", where, name);
+	return must_open(path, flags);
+}
+
+/* New bytes, on the drive and not only in the page cache */
+static void make(const char *name, off_t base)
+{
+	int fd = open_as(name, raw ? O_RDWR : O_RDWR | O_CREAT | O_TRUNC);
+
+	for (size_t i = 0; i < FILE_SIZE; i++)
+		now[i] = was((off_t)i);
+	if (!holes) {
+		put(fd, now, FILE_SIZE, base);
+	} else {
+		put(fd, now, HOLE_AT, 0);
+		put(fd, now + HOLE_AT + HOLE, FILE_SIZE - HOLE_AT - HOLE,
+		    HOLE_AT + HOLE);
+	}
+	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		die("fsync");
+	close(fd);
+}
+
+/* ---- a cell ---- */
+
+struct cell {
+	enum path path;
+	enum way way;
+	const struct place *place;
+	bool write;
+	off_t base;			/* of the file */
+	void *memory;
+	ssize_t r[MAX];
+	size_t bytes;			/* to be moved */
+	char why[160];
+};
+
+static bool transfer(struct cell *c, CUfileHandle_t fh)
+{
+	const struct place *p = c->place;
+	CUfileIOParams_t io[MAX] = { 0 };
+	CUfileIOEvents_t e[MAX];
+	CUfileBatchHandle_t b;
+	unsigned int i, n = p->n;
+	size_t size = p->piece;
+	off_t off[MAX], at[MAX];
+	struct timespec limit = { .tv_sec = 60 };
+	int r = 0;
+
+	for (i = 0; i < n; i++) {
+		off[i] = c->base + p->off + (off_t)(i * size);
+		at[i] = (off_t)(p->at + i * size);
+		c->r[i] = -9999;
+		io[i] = (CUfileIOParams_t){
+			.mode = CUFILE_BATCH, .fh = fh, .cookie = &c->r[i],
+			.opcode = c->write ? CUFILE_WRITE : CUFILE_READ,
+			.u.batch = { c->memory, off[i], at[i], size },
+		};
+	}
+	switch (c->way) {
+	case BATCH:
+		r = cuFileBatchIOSetUp(&b, MAX).err;
+		if (r)
+			break;
+		r = cuFileBatchIOSubmit(b, n, io, 0).err;
+		if (!r)
+			r = cuFileBatchIOGetStatus(b, n, &n, e, &limit).err;
+		for (i = 0; !r && i < n; i++)
+			*(ssize_t *)e[i].cookie = (ssize_t)e[i].ret;
+		cuFileBatchIODestroy(b);
+		break;
+	case STREAM:
+		for (i = 0; i < n && !r; i++)
+			r = c->write ?
+			    cuFileWriteAsync(fh, c->memory, &size, &off[i],
+					     &at[i], &c->r[i], stream).err :
+			    cuFileReadAsync(fh, c->memory, &size, &off[i],
+					    &at[i], &c->r[i], stream).err;
+		r = r ? r : cuStreamSynchronize(stream);
+		break;
+	default:
+		for (i = 0; i < n; i++)
+			c->r[i] = c->write ?
+				  cuFileWrite(fh, c->memory, size, off[i], at[i]) :
+				  cuFileRead(fh, c->memory, size, off[i], at[i]);
+	}
+	if (r)
+		snprintf(c->why, sizeof(c->why), "error %d", r);
+	return !r;
+}
+
+static void to_memory(const struct cell *c, const uint8_t *p)
+{
+	if (c->path == POSIX)
+		memcpy(c->memory, p, ROOM);
+	else if (cuMemcpyHtoD_v2((uintptr_t)c->memory, p, ROOM))
+		die("cuMemcpyHtoD");
+}
+
+static bool compare(struct cell *c, const uint8_t *got, const uint8_t *want,
+		    size_t n, const char *what)
+{
+	for (size_t i = 0; i < n; i++)
+		if (got[i] != want[i]) {
+			snprintf(c->why, sizeof(c->why), "%s: byte %zu is %02x, "
+				 "not %02x", what, i, got[i], want[i]);
+			return false;
+		}
+	return true;
+}
+
+static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d)
+{
+	static uint8_t want[ROOM + FILE_SIZE], memory[ROOM];
+	static unsigned int generation;
+	const struct place *p = c->place;
+	size_t all = p->n * p->piece, end = raw ? ~(size_t)0 / 2 : FILE_SIZE, i;
+	struct counts before;
+	bool good;
+
+	c->bytes = all;
+	if (!c->write && (size_t)p->off + all > end)
+		c->bytes = end - (size_t)p->off;
+	generation++;
+	for (i = 0; i < ROOM; i++)
+		memory[i] = byte_of(i, generation);
+	to_memory(c, memory);
+	before = counts();
+	good = transfer(c, fh);
+	*d = since(before);
+	for (i = 0; i < p->n && good; i++) {
+		size_t left = c->bytes > i * p->piece ? c->bytes - i * p->piece : 0;
+
+		left = left < p->piece ? left : p->piece;
+		if (c->r[i] == (ssize_t)left)
+			continue;
+		snprintf(c->why, sizeof(c->why), "piece %zu: %zd, not %zu", i,
+			 c->r[i], left);
+		good = false;
+	}
+	if (!good)
+		return false;
+	if (c->write) {
+		size_t n = (size_t)p->off + all;
+
+		n = n > FILE_SIZE ? n : FILE_SIZE;
+		for (i = 0; i < n; i++)
+			want[i] = was((off_t)i);
+		memcpy(want + p->off, memory + p->at, all);
+		if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+			die("fsync");
+		if (pread(fd, now, n, c->base) != (ssize_t)n)
+			die("pread");
+		return compare(c, now, want, n, "the file");
+	}
+	/* the rest of a page at the end of the file is not told */
+	memcpy(want, memory, ROOM);
+	for (i = 0; i < c->bytes; i++)
+		want[p->at + i] = was(p->off + (off_t)i);
+	if (c->path == POSIX)
+		memcpy(now, c->memory, ROOM);
+	else if (cuMemcpyDtoH_v2(now, (uintptr_t)c->memory, ROOM))
+		die("cuMemcpyDtoH");
+	if (c->bytes < all)
+		memcpy(want + p->at + c->bytes, now + p->at + c->bytes,
+		       KIB(4) - FILE_SIZE % KIB(4));
+	return compare(c, now, want, ROOM, "the memory");
+}
+
+/* Did the devices move what this path has to? */
+static bool moved(struct cell *c, const struct counts *d)
+{
+	uint64_t p2p = d->path[PLN_PATH_P2P], dma = c->write ? d->out : d->in;
+	uint64_t engine = c->write ? d->engine_out : d->engine_in;
+	uint64_t want = c->bytes;
+	bool good;
+
+	/* the processor fills memory with the zeros of a hole */
+	if (!c->write && c->place == SPARSE)
+		want -= HOLE;
+	if (c->path == POSIX)
+		good = !d->in && !d->out && d->path[PLN_PATH_POSIX] == c->bytes;
+	else if (c->path == CACHE && !raw)
+		good = !d->in && d->path[PLN_PATH_CACHE] == c->bytes &&
+		       engine >= c->bytes;
+	else if (c->path != P2P || ram || !(here || p2p))
+		good = !d->in && !d->out && d->path[PLN_PATH_BOUNCE] == c->bytes &&
+		       engine >= c->bytes;
+	else if (c->place == ALIGNED || c->place == SPARSE)
+		good = dma == want && p2p == c->bytes;
+	else	/* whole blocks; the device does not know where a file ends */
+		good = p2p && dma >= p2p && dma - p2p < KIB(4) &&
+		       p2p + d->path[PLN_PATH_BOUNCE] == c->bytes;
+	if (!good)
+		snprintf(c->why, sizeof(c->why), "%zu bytes: p2p %" PRIu64
+			 " bounce %" PRIu64 " cache %" PRIu64 "; the drive moved %"
+			 PRIu64 " and %" PRIu64 ", the engine %" PRIu64, c->bytes,
+			 p2p, d->path[PLN_PATH_BOUNCE], d->path[PLN_PATH_CACHE],
+			 d->in, d->out, engine);
+	return good;
+}
+
+/* ---- rows ---- */
+
+/* Registered so far that small reads go by the page cache, too */
+static void warm(CUfileHandle_t fh, int fd)
+{
+	for (int i = 0; i < 4; i++) {
+		if (pread(fd, now, FILE_SIZE, 0) != (ssize_t)FILE_SIZE)
+			die("pread");
+		if (cuFileRead(fh, addr(gpu), ROOM, 0, 0) != (ssize_t)ROOM)
+			die("cuFileRead");
+	}
+}
+
+static void path_of(enum path path)
+{
+	struct counts sum = { 0 }, d;
+	unsigned int cells = 0, right = 0;
+	uint64_t bytes = 0;
+	char line[200];
+
+	setenv("CUFILE_FORCE_COMPAT_MODE", path == BOUNCE || path == CACHE ? "1" :
+	       "0", 1);
+	setenv("PEERLANE_PAGE_CACHE", path == CACHE ? "1" : "0", 1);
+	/* a hole of a tmpfs is not in the page cache, so that such a file is copied */
+	holes = !raw && !(ram && path == CACHE);
+	make("in", 0);
+	if (cuFileDriverOpen().err)
+		die("cuFileDriverOpen");
+	host_must("begin %s_%s", fs, path_name[path]);
+	for (unsigned int w = 0; w < 2; w++) {
+		/* nothing is written by the page cache's path */
+		if (w && path == CACHE)
+			break;
+		for (unsigned int p = 0; p < (raw ? 2 : PLACES); p++) {
+			int n, words;
+
+			if (&places[p] == SPARSE && !holes)
+				continue;
+			n = snprintf(line, sizeof(line), "%-6s %-6s %-5s %-9s", fs,
+					 path_name[path], w ? "write" : "read",
+					 places[p].name);
+			words = n;
+
+			for (enum way way = 0; way < WAYS; way++) {
+				struct cell c = {
+					.path = path, .way = way, .write = w,
+					.place = &places[p],
+					.base = raw && w ? OUT_AT : 0,
+					.memory = path == POSIX ? host_memory :
+						  addr(gpu),
+				};
+				CUfileHandle_t fh;
+				bool good;
+				int fd;
+
+				if (w)
+					make("out", c.base);
+				fd = open_as(w ? "out" : "in", w ? O_RDWR : O_RDONLY);
+				fh = must_reg(fd, "a file");
+				if (path == CACHE)
+					warm(fh, fd);
+				good = run_cell(&c, fh, fd, &d);
+				good = moved(&c, &d) && good;
+				cuFileHandleDeregister(fh);
+				close(fd);
+				cells++;
+				right += good;
+				if (!good)
+					note("%.*s %s: %s", words, line, way_name[way],
+					     c.why);
+				n += snprintf(line + n, sizeof(line) - (size_t)n,
+					      " %-7s", good ? way_name[way] : "WRONG");
+				bytes += c.bytes;
+				sum.in += d.in;
+				sum.out += d.out;
+				for (int i = 0; i < PLN_PATH_COUNT; i++)
+					sum.path[i] += d.path[i];
+			}
+			printf("@text table %s\n", line);
+		}
+	}
+	host_must("end %s_%s", fs, path_name[path]);
+	printf("@fact %s_%s {\"cells\":%u,\"right\":%u,\"bytes\":%" PRIu64
+	       ",\"p2p\":%" PRIu64 ",\"bounce\":%" PRIu64 ",\"cache\":%" PRIu64
+	       ",\"posix\":%" PRIu64 ",\"in\":%" PRIu64 ",\"out\":%" PRIu64 "}\n",
+	       fs, path_name[path], cells, right, bytes, sum.path[PLN_PATH_P2P],
+	       sum.path[PLN_PATH_BOUNCE], sum.path[PLN_PATH_CACHE],
+	       sum.path[PLN_PATH_POSIX], sum.in, sum.out);
+	ok(right == cells, "%s, %s: %u of %u cells are right", fs, path_name[path],
+	   right, cells);
+	if (cuFileDriverClose().err)
+		die("cuFileDriverClose");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 3)
+		return 2;
+	fs = argv[1];
+	where = argv[2];
+	here = argc > 3;
+	raw = !strcmp(fs, "raw");
+	ram = !strcmp(fs, "tmpfs");
+	gpu_open();
+	gpu = gpu_alloc(ROOM);
+	now = malloc(ROOM + FILE_SIZE);
+	if (!now || posix_memalign((void **)&host_memory, 4096, ROOM) ||
+	    cuStreamCreate(&stream, 1))
+		die("memory");
+	for (enum path p = 0; p < PATHS; p++)
+		path_of(p);
+	return finish();
+}
