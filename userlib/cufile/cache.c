@@ -907,7 +907,6 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	struct stat st;
 
 	*pass = len;
-	io->no_cache[0] = '\0';
 	if (!possible(io, len, &known))
 		return 0;
 	l = get_lease(io);

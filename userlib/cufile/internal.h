@@ -226,6 +226,7 @@ void buf_drop_all(void);
 struct no_window {
 	CUresult cu_err;
 	const char *module;
+	bool of_module;		/* errno is the module's */
 };
 
 struct window {

@@ -35,9 +35,9 @@ void module_open(void)
 	    q.abi_version == PLN_ABI_VERSION && q.page_size &&
 	    GPU_PAGE % q.page_size == 0)
 		return;
-	log_line(LOG_NOTICE, "/dev/peerlane is of another version than this "
-		 "library, and not used: %u instead of %u", q.abi_version,
-		 PLN_ABI_VERSION);
+	log_line(LOG_NOTICE, "/dev/peerlane is not used: it does not answer as "
+		 "this library expects: version %u instead of %u, pages of %u "
+		 "bytes", q.abi_version, PLN_ABI_VERSION, q.page_size);
 	close(device);
 	device = -1;
 }
@@ -131,9 +131,7 @@ ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 	io->module_says = words(q.reason);
 	io->file_refused = q.reason == PLN_REASON_FILE_TYPE ||
 			   q.reason == PLN_REASON_FILE_SYSTEM ||
-			   q.reason == PLN_REASON_NO_DIRECT ||
-			   q.reason == PLN_REASON_ALIGNMENT ||
-			   q.reason == PLN_REASON_APPEND;
+			   q.reason == PLN_REASON_NO_DIRECT;
 	/* as when a mapping is revoked */
 	if (errno == EIDRM)
 		errno = EFAULT;

@@ -17,6 +17,8 @@ static const char *meaning(const struct io *io, int err)
 {
 	if (io->way == PLN_PATH_KERNEL && io->module_says)
 		return io->module_says;
+	if (io->way == PLN_PATH_KERNEL && err == EFAULT)
+		return "the GPU memory was freed, or lost in a reset";
 	switch (err) {
 	case EFAULT:
 		return "the kernel cannot take pages of the GPU's mapping: no "
@@ -130,16 +132,15 @@ static void no_window(struct io *io, int err, const struct no_window *why)
 			"its driver has no mmap for it" : strerror(err));
 }
 
-/*
- * @w decides on the way; @state is what is known of it.  Another way than before
- * has a verdict of its own.
- */
+/* @w decides on the way; another one than before has another verdict. */
 static void take_way(struct io *io, const struct window *w)
 {
 	unsigned int way = w->host ? PLN_PATH_P2P : PLN_PATH_KERNEL;
 
 	if (way == io->way)
 		return;
+	if (io->state == REFUSED)
+		io->reason[0] = '\0';	/* that was the other way's */
 	io->way = way;
 	io->state = verdict_ask(io, way);
 }
@@ -344,7 +345,10 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			return r;
 	}
 	whole = round_down(len, io->unit);
-	while (total < whole && io->state != REFUSED) {
+	/* where p2p is refused the memory may be the module's: its window tells */
+	while (total < whole &&
+	       (io->state != REFUSED ||
+		(io->way == PLN_PATH_P2P && module_there()))) {
 		if (!follow(io, dev + total))
 			return freed(io);
 		w = p2p_piece(io, dev + total, off + total, whole - total,
@@ -372,7 +376,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		if (w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
 		    io->file_refused) {
 			io->f->no_module = io->module_says;
-			continue;	/* and then it is NOT_THIS_FILE */
+			continue;	/* then it is NOT_THIS_FILE */
 		}
 		if (w == NOT_THIS_FILE) {
 			if (p2p_only())

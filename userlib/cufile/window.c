@@ -195,10 +195,11 @@ static int map_range(uint64_t start, size_t len, char **host, CUresult *cu_err)
 	return 0;
 }
 
-/* It may work later, or for less. */
-static bool of_the_moment(int r, CUresult cu_err)
+/* It may work later, or for less: EIO and ENODEV are of a GPU that is being reset. */
+static bool of_the_moment(int r, CUresult cu_err, bool module)
 {
-	return r == -ENOSPC || r == -EAGAIN ||
+	return r == -ENOSPC || r == -EAGAIN || r == -ENOMEM || r == -EINTR ||
+	       (module && (r == -EIO || r == -ENODEV)) ||
 	       (cu_err && cu_err != CUDA_ERROR_NOT_SUPPORTED &&
 		cu_err != CUDA_ERROR_INVALID_VALUE);
 }
@@ -212,13 +213,14 @@ static int open_range(struct window *w, struct no_window *why)
 	*why = (struct no_window){ 0 };
 	if (map) {
 		r = map_range(w->map_start, w->map_len, &w->map, &why->cu_err);
-		if (!r || of_the_moment(r, why->cu_err))
+		if (!r || of_the_moment(r, why->cu_err, false))
 			return r;
 	}
 	if (!module_there())
 		return r;
 	module = module_register(w->map_start, w->map_len, &w->handle,
 				 &why->module);
+	why->of_module = !map;
 	return !module || module == -ENOSPC || !map ? module : r;
 }
 
@@ -320,14 +322,16 @@ static int map_window(struct window *w, const struct mem *mem,
 			break;
 		size = round_up(size / 2, GPU_PAGE);
 	}
-	if (r && of_the_moment(r, why->cu_err))
+	if (r && of_the_moment(r, why->cu_err, why->of_module))
 		return r;
 	if (r) {
 		/*
-		 * So it will be for all of this memory; INVALID_VALUE can be for
-		 * what a neighbour has in the same GPU page.
+		 * So it will be for all of this memory; INVALID_VALUE and the
+		 * module's EINVAL can be for what a neighbour has in the same GPU
+		 * page.
 		 */
-		if (why->cu_err != CUDA_ERROR_INVALID_VALUE)
+		if (why->cu_err != CUDA_ERROR_INVALID_VALUE &&
+		    !(why->of_module && r == -EINVAL))
 			fit(mem, addr, mem->len + GPU_PAGE, &start, &end);
 		w->err = r;
 		w->why = *why;

@@ -212,7 +212,7 @@ vm_snapshot() {
 	vm_tries=0
 	while :; do
 		exec 6>>"$vm_store.lock" || return
-		flock -s -w 300 6 || { vm_say "another run has made $vm_store for 300 s"; return 2; }
+		flock -s -w 900 6 || { vm_say "another run has made $vm_store for 900 s"; return 2; }
 		[ ! -d "$vm_store" ] || break
 		exec 6>&-
 		vm_tries=$((vm_tries + 1))

@@ -30,13 +30,40 @@ static void count_signal(int sig)
 	signals++;
 }
 
-/* All of the file, by what reads into the page cache */
+static struct {
+	void *at;
+	size_t len;
+} warmed;
+
+/* The system may take pages of the file out of the page cache from here on. */
+static void may_cool(void)
+{
+	if (warmed.at)
+		munmap(warmed.at, warmed.len);
+	warmed.at = NULL;
+}
+
+/*
+ * All of the file, by what reads into the page cache.  It stays there, as the
+ * system may reclaim what it thinks nobody needs: locked, where that is allowed.
+ */
 static void warm(const char *name, size_t n)
 {
 	char *buf = malloc(MIB(1));
 	int fd = open(name, O_RDONLY);
 	size_t at;
+	void *p;
 
+	may_cool();
+	p = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
+	if (p != MAP_FAILED) {
+		warmed.at = p;
+		warmed.len = n;
+		/* children have none of it, and what was locked stays so */
+		madvise(p, n, MADV_DONTFORK);
+		if (mlock(p, n))
+			may_cool();
+	}
 	for (at = 0; at < n; at += MIB(1))
 		if (pread(fd, buf, MIB(1), (off_t)at) < 0)
 			abort();
@@ -53,6 +80,7 @@ static int a_file(int flags, size_t n)
 		data = malloc(MIB(48));
 		noise(data, MIB(48));
 	}
+	may_cool();
 	unlink(path);		/* another test may have it open still */
 	close(make(path, 0, data, n));
 	warm(path, n);
@@ -111,6 +139,8 @@ void test_cache(void)
 	check(strstr(stats_of(fh).reason, "force_compat_mode"),
 	      "and why is said: %s", stats_of(fh).reason);
 	i = (int)mock.read_only_calls;
+	/* what nobody uses is given up after some seconds */
+	mock_stop_clock();
 	for (at = 0; at < SIZE; at += 4096)
 		bad += cuFileRead(fh, g, 4096, (off_t)at, 0) !=
 		       (ssize_t)(SIZE - at < 4096 ? SIZE - at : 4096) ||
@@ -165,6 +195,7 @@ void test_cache(void)
 	by_cache(fh, "it is");
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
+	may_cool();
 	if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
 		abort();
 	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "not in the page cache");
@@ -645,6 +676,7 @@ void test_cache_foreign(void)
 	}
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();
+	may_cool();
 	child = fork();
 	if (!child) {
 		fresh_cache("{" COMPAT "}");
@@ -708,6 +740,7 @@ void test_cache_stands(void)
 	for (i = 0; i < 5000 && !log_has("stays mapped"); i++)
 		usleep(1000);
 	is((long long)log_count("stays mapped"), 1, "that CUDA does not end is told");
+	may_cool();		/* the test has it mapped, too */
 	f = fopen("/proc/self/maps", "r");
 	while (fgets(line, sizeof(line), f))
 		mapped += !!strstr(line, path);

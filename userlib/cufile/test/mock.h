@@ -48,6 +48,7 @@ struct mock {
 	int gpu;		/* number of the GPU that all memory is of */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	_Atomic int later;		/* seconds that the monotonic clock is ahead */
+	_Atomic int64_t stands;	/* it stands at this second, 0: it goes */
 	int stream_turn;	/* stream handles are those of other streams since */
 	_Atomic int other_ctx;	/* 1: all streams are of a second context, 2: which is gone */
 	bool lose_calls;	/* functions in streams are not called; see mock_lost() */
@@ -96,6 +97,9 @@ void mock_reset(void);
 
 /* Two allocations of @size bytes at addresses side by side; the first of them. */
 unsigned long long mock_two(size_t size);
+
+/* The monotonic clock stands from now on; mock_reset() lets it go. */
+void mock_stop_clock(void);
 
 /* The mappings of dma-bufs end, as of memory whose GPU is gone. */
 void mock_revoke(void);

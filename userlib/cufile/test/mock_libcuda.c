@@ -179,10 +179,22 @@ __attribute__((constructor)) static void at_load(void)
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
 	int r = (int)syscall(SYS_clock_gettime, clock, t);
+	int64_t stands = mock.stands;
 
-	if (!r && clock == CLOCK_MONOTONIC)
-		t->tv_sec += mock.later;
-	return r;
+	if (r || clock != CLOCK_MONOTONIC)
+		return r;
+	if (stands)
+		*t = (struct timespec){ .tv_sec = stands };
+	t->tv_sec += mock.later;
+	return 0;
+}
+
+void mock_stop_clock(void)
+{
+	struct timespec t;
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+	mock.stands = t.tv_sec;
 }
 
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)

@@ -109,6 +109,7 @@ void test_module(void)
 	/* of the device: until it was tried again */
 	with_module(NO_MAP, PLN_ABI_VERSION);
 	fh = reg(fd);
+	mock_stop_clock();
 	mock.module_errno = EOPNOTSUPP;
 	mock.module_reason = PLN_REASON_MERGES;
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a queue that merges");
@@ -151,7 +152,7 @@ void test_module_refused(void)
 	noise(data, n);
 	fd = make(path, 0, data, n);
 	with_module(NO_MAP, PLN_ABI_VERSION + 1);
-	check(log_has("of another version than this library"),
+	check(log_has("version 2 instead of 1"),
 	      "a module of another version: told");
 	fh = reg(fd);
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a read");
@@ -206,6 +207,26 @@ void test_module_refused(void)
 	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "memory that cannot");
 	all_by(fh, PLN_PATH_KERNEL, n, "goes by the module");
 	check(!memcmp(mem(g), data, n), "its data is right");
+	/* a refusal of p2p says nothing about the module */
+	mock.p2p_errno = EREMOTEIO;
+	cuFileHandleDeregister(fh);
+	with_module(NULL, PLN_ABI_VERSION);
+	mock.p2p_errno = EREMOTEIO;
+	fh = reg(fd);
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "p2p is refused");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "that is staged");
+	mock.handle_error = 801;
+	gpu_free(g);
+	g = gpu(n);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "what cannot be mapped");
+	all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module all the same");
+	with_module(NULL, PLN_ABI_VERSION);
+	mock.handle_error = 801;
+	fh = reg(fd);
+	mock.handle_error = 0;
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "memory that can be mapped");
+	mock.handle_error = 801;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "and that cannot");
 	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "the first memory again");
 	all_by(fh, PLN_PATH_P2P, MIB(2), "is still mapped");
 	mock.register_errno = EOPNOTSUPP;

@@ -1601,7 +1601,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: cufile-unit DIR [together]\n");
 		return 2;
 	}
-	alarm(300);
+	alarm(500);
 	snprintf(path, sizeof(path), "%s/file", argv[1]);
 	snprintf(other, sizeof(other), "%s/other", argv[1]);
 	snprintf(config, sizeof(config), "%s/cufile.json", argv[1]);
