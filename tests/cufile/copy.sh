@@ -13,6 +13,8 @@ need_tool script flock
 
 dd if=/dev/urandom of=data bs=4096 count=80 2>/dev/null
 printf odd >>data
+# its times are older than any tick of the clock below
+cp data still
 size=$(wc -c <data)
 dd if=/dev/urandom of=old bs=4096 count=90 2>/dev/null
 mkdir -p to
@@ -56,7 +58,8 @@ while kills=$((kills + 1)) && [ $kills -le 40 ]; do
 	check_false "… which leaves nothing" test -e to/data.peerlane-part
 	[ "$named" ] || jq -r .resumed out >>resumed
 done
-check "at the end it ran without a kill" cmp data to/data
+check_eq "at the end it ran without a kill" 0 "$killed"
+check "… and the target is the new one" cmp data to/data
 check "it was killed at each write, the sync and the new name" test $kills -gt 8
 check "runs went on where others were, no further than those were" jq -se \
 	'. == (. | sort) and .[0] == 0 and .[-1] == '"$size"' and (unique | length) >= 5' resumed
@@ -71,6 +74,10 @@ check "killed again and again it comes to its end" cmp data to/data
 check "… but not at once" test $tries -gt 1
 
 # what an earlier run has left is not believed
+cp old to/data.peerlane-part
+chmod 644 to/data.peerlane-part
+FAULT_KILL=1 FAULT_RUN='stat -c %a to/data.peerlane-part >mode' faulty 0 copy --chunk 64K data to/data
+check_eq "others can no more read what was left readable" 600 "$(cat mode)"
 cp old to/data.peerlane-part
 gpu 0 copy --chunk 64K data to/data --json
 check "what is there is of another file, and longer: the copy is right" cmp data to/data
@@ -117,6 +124,23 @@ said 'growing has changed while it was copied'
 check "… and the target is the old one" cmp old to/data
 gpu 0 copy --chunk 64K growing to/data
 check "… until the next run" cmp growing to/data
+cp old to/data
+touch -r still stamp
+FAULT_KILL=3 FAULT_RUN='printf x | dd of=still bs=1 conv=notrunc 2>/dev/null; touch -r stamp still' faulty 1 copy --chunk 64K still to/data
+said 'still has changed while it was copied'
+check "… whatever its time of modification is" cmp old to/data
+rm to/data.peerlane-part
+gpu 1 copy /proc/version to/version
+said '/proc/version has more than the 0 bytes'
+check_false "a size of 0 is not believed" test -e to/version
+
+# the folder cannot be made durable
+cp old to/data
+FAULT_SYNC=5 faulty 1 copy data to/data
+said "to/data is whole, but a power failure may lose its name: Input/output error$"
+check "… which is true" cmp data to/data
+FAULT_SYNC=22 faulty 0 copy old to/data
+check "a file system that does not sync folders is none of its business" cmp old to/data
 
 # others
 : >to/data.peerlane-part

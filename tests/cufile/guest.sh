@@ -3,13 +3,13 @@
 # desc: batches, streams, loads and copies on the emulated GPU: direct, and staged on a kernel without P2PDMA
 # tags: guest cufile p2p
 # tier: check
-# timeout: 240
+# timeout: 480
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/cufile-guest"
 
 run() { # NAME KVER ENVIRONMENT
-	boot "$1" "$TOP/scenarios/topologies/same-switch.topo" "$2" 100 <<-SCRIPT
+	boot "$1" "$TOP/scenarios/topologies/same-switch.topo" "$2" 180 <<-SCRIPT
 		#!/bin/sh
 		. /case/lib/guest.sh
 		modprobe nvme

@@ -59,6 +59,15 @@ dd if=/dev/urandom of=data bs=4096 count=4 2>/dev/null
 FAULT_FLIP=1 faulty 5 io read --file data --verify
 FAULT_FLIP=1 faulty 5 io load --file data --verify
 FAULT_FLIP=1 faulty 5 copy data there
+# without an output, a file that is opened does not take its place
+status 0 io load -f data -x cpu -s 16K -i 4K -k 5 -I 1
+cp data written
+for close in "1>&-" "0<&- 1>&-" "0<&- 1>&- 2>&-"; do
+	dd if=/dev/zero of=data bs=4096 count=4 2>/dev/null
+	eval "\"\$tool\" io load -f data -x cpu -s 16K -i 4K -k 5 -I 1 2>err $close"
+	check_eq "status 73: io load, $close" 73 $?
+	check "… and the file has what was asked for, and no word of a result" cmp data written
+done
 status 64 fly
 status 65 topo --from damaged
 status 65 doctor --from damaged

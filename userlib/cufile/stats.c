@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../core/sized.h"
@@ -17,15 +18,19 @@ struct stats_page *_Atomic stats_page = &own;
 
 /*
  * With the driver's lock held, before anything is counted.  Where there can be none,
- * without memfd or descriptors, nobody else sees what is counted.
+ * without memfd or descriptors, or where a file of its size would end the program by
+ * SIGXFSZ, nobody else sees what is counted.
  */
 void stats_publish(void)
 {
 	struct stats_page *page;
 	int fd, saved = errno;
+	struct rlimit limit;
 
 	if (stats_page != &own)
 		return;
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < sizeof(*page))
+		goto out;
 	fd = stats_memfd();
 	if (fd < 0)
 		goto out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* peerlane: the commands. */
 #include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,11 +133,29 @@ static void check_output(int status, void *unused)
 	_exit(EXIT_NO_OUTPUT);
 }
 
+/*
+ * A file that is opened must not become standard input or output.  Of what takes their
+ * place, a read and a write fail as before.
+ */
+static bool fill_standard(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 	int i;
 
+	/* there may be no place to say so */
+	if (!fill_standard())
+		return EXIT_NO_OUTPUT;
 	on_exit(check_output, NULL);
 	if (argc < 2) {
 		usage(stderr);

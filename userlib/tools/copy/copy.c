@@ -70,7 +70,8 @@ struct copy {
 	uint64_t chunk;
 	/* files */
 	const char *source;
-	char target[PATH_MAX], part[PATH_MAX], why_gpu[512];
+	char target[PATH_MAX], why_gpu[512];
+	char part[PATH_MAX];		/* empty when it is the target */
 	struct side in, out;
 	struct stat st;			/* of the source */
 	/* how far it is */
@@ -123,6 +124,9 @@ static void show_end(struct copy *c)
 
 static int find_source(struct copy *c)
 {
+	ssize_t behind;
+	char byte;
+
 	c->in.name = c->source;
 	c->in.fd = open(c->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (c->in.fd < 0 || fstat(c->in.fd, &c->st))
@@ -131,9 +135,17 @@ static int find_source(struct copy *c)
 	if (!S_ISREG(c->st.st_mode))
 		return fail(c, EXIT_IO, "%s is no regular file; peerlane io copy "
 			    "copies block devices", c->source);
-	/* it was for a pipe, and libcufile does not take it */
-	fcntl(c->in.fd, F_SETFL, 0);
 	c->size = (uint64_t)c->st.st_size;
+	/* some have a size of 0 and make their contents when they are read */
+	behind = pread(c->in.fd, &byte, 1, c->st.st_size);
+	if (behind < 0)
+		return fail(c, EXIT_IO, "%s cannot be read: %s", c->source,
+			    strerror(errno));
+	if (behind)
+		return fail(c, EXIT_IO, "%s has more than the %llu bytes of its "
+			    "size", c->source, (unsigned long long)c->size);
+	/* it was for a pipe, or for such a file; libcufile does not take it */
+	fcntl(c->in.fd, F_SETFL, 0);
 	return EXIT_OK;
 }
 
@@ -195,10 +207,18 @@ static int open_part(struct copy *c)
 			return fail(c, EXIT_IO, "%s is not from a copy of this "
 				    "user: remove it", c->part);
 		if (flock(fd, LOCK_EX | LOCK_NB))
-			return fail(c, EXIT_IO, "another copy to %s is at work: "
-				    "%s is locked", c->target, c->part);
+			return errno == EWOULDBLOCK ?
+			       fail(c, EXIT_IO, "another copy to %s is at work: "
+				    "%s is locked", c->target, c->part) :
+			       fail(c, EXIT_IO, "%s cannot be locked: %s",
+				    c->part, strerror(errno));
 		if (!lstat(c->part, &now) && now.st_dev == st.st_dev &&
 		    now.st_ino == st.st_ino) {
+			/* one that was ended before its new name has the
+			 * source's mode */
+			if (fchmod(fd, 0600))
+				return fail(c, EXIT_IO, "%s: %s", c->part,
+					    strerror(errno));
 			fcntl(fd, F_SETFL, 0);
 			c->out = (struct side){ c->part, fd, NULL };
 			return EXIT_OK;
@@ -278,13 +298,19 @@ static int go_on(struct copy *c)
 
 /* ---- the copy ---- */
 
+static bool same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* The time of its change, too: who writes may set the other one */
 static bool changed(const struct copy *c)
 {
 	struct stat st;
 
 	return fstat(c->in.fd, &st) || st.st_size != c->st.st_size ||
-	       st.st_mtim.tv_sec != c->st.st_mtim.tv_sec ||
-	       st.st_mtim.tv_nsec != c->st.st_mtim.tv_nsec;
+	       !same_time(st.st_mtim, c->st.st_mtim) ||
+	       !same_time(st.st_ctim, c->st.st_ctim);
 }
 
 static int say_changed(struct copy *c)
@@ -362,7 +388,7 @@ static int put_in_place(struct copy *c)
 {
 	mode_t mask = umask(0);
 	char folder[PATH_MAX], *slash;
-	int fd;
+	int fd, r = EXIT_OK;
 
 	umask(mask);
 	if (changed(c))
@@ -373,19 +399,19 @@ static int put_in_place(struct copy *c)
 	if (rename(c->part, c->target))
 		return fail(c, EXIT_IO, "%s cannot become %s: %s", c->part,
 			    c->target, strerror(errno));
+	c->part[0] = '\0';
 	strcpy(folder, c->target);
 	slash = strrchr(folder, '/');
 	if (slash)
 		slash[slash == folder] = '\0';
 	fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && !fsync(fd)) {
-		close(fd);
-		return EXIT_OK;
-	}
+	/* some file systems have no fsync of a folder */
+	if (fd < 0 || (fsync(fd) && errno != EINVAL))
+		r = fail(c, EXIT_IO, "%s is whole, but a power failure may lose "
+			 "its name: %s", c->target, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	return fail(c, EXIT_IO, "%s is whole, but a power failure may lose its "
-		    "name: %s", c->target, strerror(errno));
+	return r;
 }
 
 static int start(struct copy *c)
@@ -527,7 +553,7 @@ static void give_up(struct copy *c)
 	struct stat st;
 	size_t n = strlen(c->error);
 
-	if (c->out.fd >= 0 && !fstat(c->out.fd, &st)) {
+	if (c->part[0] && c->out.fd >= 0 && !fstat(c->out.fd, &st)) {
 		if (!st.st_size)
 			unlink(c->part);
 		else if (st.st_nlink)

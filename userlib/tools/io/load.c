@@ -37,6 +37,12 @@ struct worker {
 	uint64_t at;			/* of its part of the GPU buffer */
 	char *host;
 	void *stream;
+	struct {			/* of the stream: it may write there when we
+					 * no longer wait for it */
+		size_t n;
+		off_t file, mem;
+		ssize_t done;
+	} call;
 	uint64_t bytes[2];		/* by direction: of writes is the second */
 	struct hist *hist[2];
 };
@@ -86,23 +92,27 @@ static ssize_t by_stream(struct worker *w, bool write, uint64_t off, size_t n)
 {
 	struct load *l = w->l;
 	struct pln_file_stats st = { .size = sizeof(st) };
-	off_t file = (off_t)off, mem = (off_t)w->at;
-	ssize_t done = 0;
 	CUfileError_t e;
 
-	e = write ? cuFileWriteAsync(l->f.fh, (void *)l->base, &n, &file, &mem,
-				     &done, w->stream)
-		  : cuFileReadAsync(l->f.fh, (void *)l->base, &n, &file, &mem,
-				    &done, w->stream);
+	w->call.n = n;
+	w->call.file = (off_t)off;
+	w->call.mem = (off_t)w->at;
+	w->call.done = 0;
+	e = write ? cuFileWriteAsync(l->f.fh, (void *)l->base, &w->call.n,
+				     &w->call.file, &w->call.mem,
+				     &w->call.done, w->stream)
+		  : cuFileReadAsync(l->f.fh, (void *)l->base, &w->call.n,
+				    &w->call.file, &w->call.mem,
+				    &w->call.done, w->stream);
 	if (e.err)
 		return -(ssize_t)e.err;
 	if (!gpu_stream_wait(w->stream))
 		return -CU_FILE_CUDA_DRIVER_ERROR;
-	if (done == -1) {
+	if (w->call.done == -1) {
 		pln_file_stats(l->f.fh, &st);
 		errno = st.last_errno;
 	}
-	return done;
+	return w->call.done;
 }
 
 static ssize_t by_cpu(struct worker *w, bool write, uint64_t off, size_t n)

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,12 +95,13 @@ static bool read_at(int dir, const char *name, char *buf, size_t size)
 	return n > 0;
 }
 
-/* The number that the process has for itself, in its own namespace */
+/* The number that the process has for itself, in its own namespace; -1: it has ended */
 static pid_t own_pid(int proc)
 {
 	char text[8192], *line, *end;
 
-	if (!read_at(proc, "status", text, sizeof(text)))
+	if (!read_at(proc, "status", text, sizeof(text)) ||
+	    strstr(text, "\nState:\tZ"))
 		return -1;
 	line = strstr(text, "\nNSpid:");
 	if (!line)
@@ -114,20 +116,31 @@ static pid_t own_pid(int proc)
 	return (pid_t)strtol(line, NULL, 10);
 }
 
-/* Two copies, until nothing was written into the reason in between */
-static bool read_page(int fd, struct process *p)
+static bool read_writing(int fd, uint32_t *writing)
 {
-	unsigned int i;
-	uint32_t seen = 1;
+	return pread(fd, writing, sizeof(*writing),
+		     offsetof(struct stats_page, total.writing)) ==
+	       (ssize_t)sizeof(*writing);
+}
 
-	for (i = 0; i < 100 && !p->told; i++) {
+/* Copies, until nothing was written into the reason during one */
+static bool read_page(int fd, pid_t own, struct process *p)
+{
+	uint32_t before, after;
+	unsigned int i;
+
+	if (!read_writing(fd, &before))
+		return false;
+	p->told = false;
+	for (i = 0; i < 100 && !p->told; i++, before = after) {
 		if (pread(fd, &p->page, sizeof(p->page), 0) !=
-		    (ssize_t)sizeof(p->page))
+		    (ssize_t)sizeof(p->page) || !read_writing(fd, &after))
 			return false;
-		p->told = p->page.total.writing == seen;
-		seen = p->page.total.writing;
-		if (seen % 2)
-			p->told = false;
+		if (p->page.magic != STATS_MAGIC ||
+		    p->page.version != STATS_VERSION ||
+		    p->page.size != sizeof(p->page) || p->page.pid != own)
+			return false;
+		p->told = before == after && after % 2 == 0;
 	}
 	p->page.total.reason[sizeof(p->page.total.reason) - 1] = '\0';
 	make_plain(p->page.total.reason);
@@ -155,11 +168,7 @@ static bool take(int fds, const char *name, dev_t dev, pid_t own,
 	    st.st_size == (off_t)sizeof(p->page)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
-		p->told = false;
-		good = fd >= 0 && read_page(fd, p) &&
-		       p->page.magic == STATS_MAGIC &&
-		       p->page.version == STATS_VERSION &&
-		       p->page.size == sizeof(p->page) && p->page.pid == own;
+		good = fd >= 0 && read_page(fd, own, p);
 		if (fd >= 0)
 			close(fd);
 	}
@@ -182,13 +191,16 @@ static int look_at(pid_t pid, dev_t dev, struct process *p)
 		return errno == ENOENT ? -ESRCH : -errno;
 	fds = openat(proc, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fds < 0 ? NULL : fdopendir(fds);
-	own = own_pid(proc);
-	if (!dir || own < 0) {
-		r = errno == ENOENT ? -ESRCH : errno ? -errno : -ESRCH;
-		if (!dir && fds >= 0)
+	if (!dir) {
+		r = errno == ENOENT ? -ESRCH : -errno;
+		if (fds >= 0)
 			close(fds);
 	}
-	while (dir && own >= 0 && r == -ENODATA && (d = readdir(dir)))
+	/* behind that: of one that has ended the descriptors are root's */
+	own = own_pid(proc);
+	if (own < 0)
+		r = -ESRCH;
+	while (r == -ENODATA && (d = readdir(dir)))
 		if (take(fds, d->d_name, dev, own, p))
 			r = 0;
 	if (!r) {

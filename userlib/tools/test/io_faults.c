@@ -6,8 +6,10 @@
  *	FAULT_KILL=N	the N-th call that changes a file kills the program: a write when half
  *			of it is done, any other before it
  *	FAULT_RUN=COMMAND	instead of that, the command is run before it
+ *	FAULT_SYNC=ERRNO	that of a folder fails so
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -74,6 +76,12 @@ int ftruncate(int fd, off_t size)
 
 int fsync(int fd)
 {
+	struct stat st;
+
+	if (number("FAULT_SYNC") && !fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+		errno = (int)number("FAULT_SYNC");
+		return -1;
+	}
 	if (dies())
 		raise(SIGKILL);
 	return REAL(fsync, fd);
