@@ -214,7 +214,8 @@ static bool op_uses(const struct pln_gpu_op *op, const struct pln_span *span)
 static bool may_use(const struct pln_job *job, const struct pln_file *file,
 		    const struct pln_span *span)
 {
-	if (job->kind == PLN_JOB_JOIN || job->use == PLN_USE_NONE)
+	if (job->kind == PLN_JOB_JOIN ||
+	    (job->kind == PLN_JOB_WORK && job->use == PLN_USE_NONE))
 		return false;
 	if (job->file == file && job->use != PLN_USE_SPAN)
 		return true;
