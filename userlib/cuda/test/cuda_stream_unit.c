@@ -401,6 +401,46 @@ static void t_memlock(void)
 	end(ctx);
 }
 
+/* Steps that the driver does not take change nothing: what is in the queue follows there */
+static void t_memlock_now(void)
+{
+	struct fake_config cfg = one;
+	static unsigned char *h;
+	CUcontext ctx;
+	CUdeviceptr p;
+	CUstream s;
+	void *m;
+
+	alarm(60);
+	cfg.memlock = 65536;
+	cfg.manual = true;
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, 0));
+	OK(cuMemAlloc_v2(&p, 1 * MiB));
+	OK(cuMemAllocHost_v2(&m, 1 * MiB));
+	h = m;
+	/* In a stream of its own, and in the default stream, behind work and behind nothing */
+	for (int i = 0; i < 4; i++) {
+		CUstream stream = i & 1 ? NULL : s;
+		unsigned int before = i < 2;
+
+		h[0] = 0;
+		if (before)
+			OK(cuMemsetD8Async(p, 0x50 + i, 1 * MiB, s));
+		else
+			OK(cuMemsetD8_v2(p, 0x50 + i, 1 * MiB));
+		CHECK(fake_jobs() == before);
+		OK(cuMemcpyDtoHAsync_v2(h, p, 1 * MiB, stream));
+		CHECK(fake_jobs() == before + 16);
+		CHECK(!pln_stream_held(s));
+		CHECK(!h[0]);
+		OK(cuStreamSynchronize(stream));
+		CHECK(h[0] == 0x50 + i && h[1 * MiB - 1] == 0x50 + i);
+		OK(cuCtxSynchronize());
+	}
+	end(ctx);
+}
+
 /* ---- memory that is freed under work that is held up ---- */
 
 static void *open_soon(void *arg)
@@ -1480,6 +1520,7 @@ static const struct unit_test tests[] = {
 	{ "values, with a window", t_values_window },
 	{ "many pending jobs", t_many },
 	{ "pending copies by steps", t_memlock },
+	{ "copies by steps are in the kernel at once", t_memlock_now },
 	{ "a peer's memory is freed behind copies", t_free_peer },
 	{ "and so is all that its context has", t_destroy_peer },
 	{ "a context ends with memory that a value is awaited in", t_destroy_awaited },
