@@ -272,7 +272,7 @@ static CUresult submit(CUstream stream, struct pln_job *job, bool ordered,
 	if (ordered)
 		err = try_enter(stream, job, &now);
 	if (!err && now) {
-		err = pln_submit_one(job, ordered);
+		err = pln_submit_one(job, ordered ? job : NULL);
 		if (err && ordered)
 			withdraw(stream, job);
 	}

@@ -689,6 +689,94 @@ static void t_destroy_numbers(void)
 	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
 }
 
+static CUresult fill_cancelled(const struct call *call)
+{
+	IS(cuMemsetD8Async(call->ptr, 7, 4096, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Nor has the rest of what the driver is being asked for: it has taken nothing yet,
+ * because there is no room for so many jobs, or for so large a one.
+ */
+static void destroy_asked(int error, bool pending)
+{
+	unsigned char out[4096] = { 0 };
+	struct fake_config cfg = manual(1);
+	struct call call = { .fn = fill_cancelled };
+	static atomic_int go;
+	CUcontext ctx[2];
+	CUdeviceptr p, q, r;
+	unsigned int n;
+	CUstream s[2];
+	void *m;
+
+	alarm(60);
+	cfg.memlock = error == ENOMEM ? 65536 : 0;
+	ctx[0] = start(&cfg);
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuCtxCreate_v2(&ctx[1], 0, 0));
+	for (int i = 0; i < 2; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&r, 2 * MiB));
+	OK(cuMemAllocHost_v2(&m, 256 * KiB));
+	memset(m, 7, 256 * KiB);
+	if (pending) {
+		OK(cuLaunchHostFunc(s[0], stuck, &go));
+		OK(cuMemcpyHtoDAsync_v2(p, m, 256 * KiB, s[0]));
+	}
+	/* A job that ends makes room */
+	if (error == EAGAIN)
+		OK(cuMemsetD8Async(r, 0, 4096, s[1]));
+	fake_hold_submits(true);
+	if (pending) {
+		atomic_store(&go, 1);
+	} else {
+		call.ctx = ctx[1];
+		call.ptr = p;
+		call_begin(&call);
+	}
+	await_held();
+	if (error == EAGAIN)
+		fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	atomic_store(&clock_step, 121000000000ull);
+	OK(cuCtxDestroy_v2(ctx[0]));
+	atomic_store(&clock_step, 0);
+	CHECK(fake_jobs() == (error == EAGAIN));
+	OK(cuMemAlloc_v2(&q, 2 * MiB));
+	CHECK(fake_handles() == 2);		/* the number is used again */
+	n = fake_calls(FAKE_SUBMIT);
+	if (error == EAGAIN)
+		fake_fail(FAKE_SUBMIT, 1, EAGAIN);
+	fake_hold_submits(false);
+	if (pending)
+		IS(cuStreamSynchronize(s[0]), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	else
+		call_end(&call);
+	CHECK(fake_calls(FAKE_SUBMIT) == n + 1);
+	OK(cuCtxSynchronize());
+	OK(cuMemcpyDtoH_v2(out, q, 4096));
+	CHECK(!out[0] && !out[4095]);
+	OK(cuCtxDestroy_v2(ctx[1]));
+	OK(cuCtxPopCurrent_v2(NULL));		/* the first one lay below */
+	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
+}
+
+static void t_destroy_again(void)
+{
+	destroy_asked(EAGAIN, true);
+}
+
+static void t_destroy_again_now(void)
+{
+	destroy_asked(EAGAIN, false);
+}
+
+static void t_destroy_steps(void)
+{
+	destroy_asked(ENOMEM, true);
+}
+
 /* The same for what a thread of the library copies */
 static void t_destroy_numbers_far(void)
 {
@@ -883,6 +971,9 @@ static const struct unit_test tests[] = {
 	{ "what could not be freed is freed later", t_free_again },
 	{ "what is to be unmapped is known until then", t_unmap_known },
 	{ "a context ends before other work in its memory", t_destroy_numbers },
+	{ "a context ends before other work is asked for again", t_destroy_again },
+	{ "and by the program itself", t_destroy_again_now },
+	{ "a context ends before the steps of other work", t_destroy_steps },
 	{ "a context ends before a copy from its memory", t_destroy_numbers_far },
 	{ "what the library could not free goes with the context", t_free_own },
 	{ "a context ends before a value comes", t_value_destroy },
