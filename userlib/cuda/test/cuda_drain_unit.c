@@ -51,10 +51,10 @@ static void nap(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* Until it is let go, or 4 seconds are over */
+/* Until it is let go, or half a minute is over */
 static void stuck(void *arg)
 {
-	for (int i = 0; i < 400 && !atomic_load((atomic_int *)arg); i++)
+	for (int i = 0; i < 3000 && !atomic_load((atomic_int *)arg); i++)
 		nap(10);
 }
 
