@@ -1394,6 +1394,46 @@ static void t_exit(void)
 	end(t.ctx);
 }
 
+static void let_cancel(void *arg)
+{
+	CHECK(!pthread_cancel(pthread_self()));
+	note(arg);
+	CHECK(!pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL));
+}
+
+static void let_cancel_callback(CUstream stream, CUresult err, void *arg)
+{
+	(void)stream;
+	CHECK(!err);
+	let_cancel(arg);
+}
+
+static void be_cancelled(void *arg)
+{
+	let_cancel(arg);
+	pthread_testcancel();
+	CHECK(false);
+}
+
+/* One that lets its thread be cancelled does so for itself, and not for the library */
+static void t_cancel_function(void)
+{
+	struct streams t = streams(false);
+
+	OK(cuLaunchHostFunc(t.nb[0], let_cancel, NULL));
+	OK(cuStreamAddCallback(t.nb[0], let_cancel_callback, NULL, 0));
+	OK(cuLaunchHostFunc(t.nb[0], note, NULL));
+	OK(cuStreamSynchronize(t.nb[0]));
+	CHECK(atomic_load(&ran) == 3);
+	nap(100);			/* time to go wrong */
+	/* A thread that is cancelled there ends like a function that returns */
+	OK(cuLaunchHostFunc(t.nb[0], be_cancelled, NULL));
+	OK(cuLaunchHostFunc(t.nb[0], note, NULL));
+	OK(cuStreamSynchronize(t.nb[0]));
+	CHECK(atomic_load(&ran) == 5);
+	end(t.ctx);
+}
+
 /* A task that no thread could be made for takes none from later tasks */
 static void t_no_thread(void)
 {
@@ -1549,6 +1589,7 @@ static const struct unit_test tests[] = {
 	{ "a submission stays in the driver, and fails", t_submit_refused },
 	{ "the end of a stream without memory", t_stream_no_memory },
 	{ "a function ends its thread", t_exit },
+	{ "a function lets its thread be cancelled", t_cancel_function },
 	{ "signals of threads", t_signals },
 	{ "a thread that cannot be made", t_no_thread },
 	{ "a thread that can be made later", t_thread_again },
