@@ -162,6 +162,7 @@ static void dispatch(void *arg)
 	}
 	file->dispatching = false;
 	file->helpers--;
+	pthread_cond_broadcast(&pln_jobs.change);
 	/* Whoever waits for us has a reference */
 	pln_file_put(file);
 	pthread_mutex_unlock(&pln.order);

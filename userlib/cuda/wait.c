@@ -112,8 +112,11 @@ static CUresult job_wait(struct pln_job *job, enum wait how)
 			       is_over(&limit, root, how, now);
 		}
 		if (atomic_load(&root->state) != PLN_JOB_QUEUED) {
-			if (!over && !pln_is_done(root))
+			if (!over && !pln_is_done(root)) {
+				job->awaited++;
 				await_change();
+				job->awaited--;
+			}
 			pthread_mutex_unlock(&pln.order);
 			if (over) {
 				pln_log("a stream has waited for a function of the program, a value, or another process, for 120 s");

@@ -265,6 +265,7 @@ struct call {
 	CUresult (*fn)(const struct call *call);
 	CUcontext ctx;
 	CUdeviceptr ptr;
+	CUstream stream;
 	pthread_t thread;
 	atomic_bool returned;
 };
@@ -287,6 +288,11 @@ static CUresult unmap(const struct call *call)
 static CUresult destroy(const struct call *call)
 {
 	return cuCtxDestroy_v2(call->ctx);
+}
+
+static CUresult sync_stream(const struct call *call)
+{
+	return cuStreamSynchronize(call->stream);
 }
 
 static void *call_run(void *arg)
@@ -564,6 +570,38 @@ static void t_functions(void)
 	OK(cuStreamSynchronize(s[0]));
 	CHECK(fake_jobs() == 0);
 	end(ctx);
+}
+
+/* Who waits for a function is not woken up by what is submitted beside it */
+static void t_wakes(void)
+{
+	struct fake_config cfg = manual(1);
+	struct call call = { .fn = sync_stream, .ctx = start(&cfg) };
+	static atomic_int go;
+	CUdeviceptr p;
+	uint64_t begin;
+	CUstream s[2];
+	int before;
+
+	alarm(60);
+	for (int i = 0; i < 2; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuLaunchHostFunc(s[0], stuck, &go));
+	call.stream = s[0];
+	call_begin(&call);
+	begin = __real_pln_now();
+	before = atomic_load(&looks);
+	for (int i = 0; i < 50; i++) {
+		OK(cuMemsetD8Async(p, 1, 1, s[1]));
+		nap(2);
+	}
+	/* It looks for itself, too, once a second */
+	CHECK((uint64_t)(atomic_load(&looks) - before) <
+	      10 + (__real_pln_now() - begin) / 1000000000);
+	atomic_store(&go, 1);
+	call_end(&call);
+	end(call.ctx);
 }
 
 /* What could not be freed is there, and is freed later */
@@ -968,6 +1006,7 @@ static const struct unit_test tests[] = {
 	{ "memory is freed while events are awaited", t_free_awaited },
 	{ "a timeout is of one job", t_progress },
 	{ "a timeout is of one function", t_functions },
+	{ "a wait is not for what is submitted meanwhile", t_wakes },
 	{ "what could not be freed is freed later", t_free_again },
 	{ "what is to be unmapped is known until then", t_unmap_known },
 	{ "a context ends before other work in its memory", t_destroy_numbers },
