@@ -25,6 +25,8 @@ bool pln_in_call(void)
 
 static void call_end(void *call)
 {
+	/* The function may have let its thread be cancelled; the library holds locks */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	in_call = false;
 	free(call);
 }

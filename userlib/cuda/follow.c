@@ -229,13 +229,18 @@ static CUresult try_enter(CUstream stream, struct pln_job *job, bool *now)
 
 /*
  * The kernel did not take @job.  Others may follow it by now: it does nothing, and ends
- * with what is before it.
+ * with what is before it.  What comes next in @stream follows that, and can be in the
+ * kernel at once.
  */
-static void withdraw(struct pln_job *job)
+static void withdraw(CUstream stream, struct pln_job *job)
 {
-	struct pln_job *behind = job->behind;
+	struct pln_job *behind = job->behind, **last = last_of(stream);
 
 	pthread_mutex_lock(&pln.order);
+	if (*last == job) {
+		*last = pln_job_ref(behind);
+		pln_job_put(job);
+	}
 	job->kind = PLN_JOB_JOIN;
 	job->behind = NULL;
 	if (behind && !pln_is_done(behind)) {
@@ -267,9 +272,9 @@ static CUresult submit(CUstream stream, struct pln_job *job, bool ordered,
 	if (ordered)
 		err = try_enter(stream, job, &now);
 	if (!err && now) {
-		err = pln_submit_one(job, ordered);
+		err = pln_submit_one(job, ordered ? job : NULL);
 		if (err && ordered)
-			withdraw(job);
+			withdraw(stream, job);
 	}
 	pthread_mutex_unlock(&file->submit_lock);
 	if (!err)

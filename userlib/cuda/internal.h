@@ -159,6 +159,7 @@ struct pln_job {
 	atomic_int wanted;		/* threads that wait for its end */
 	atomic_int state;		/* pln.order, and what follows */
 	uint64_t number;		/* order of those that are not in the kernel */
+	unsigned int awaited;		/* threads that sleep until it is there, at least */
 	struct pln_edge *edges;		/* what it follows; one: own_edge */
 	struct pln_edge own_edge;
 	size_t nr_edges, unmet;

@@ -291,7 +291,9 @@ void pln_queued(struct pln_job *job)
 	}
 	if (job->timed || !LIST_EMPTY(&job->waiters))
 		pln_watch_job(job);
-	pthread_cond_broadcast(&pln_jobs.change);
+	/* Who waits for what follows it hears of its end */
+	if (job->awaited)
+		pthread_cond_broadcast(&pln_jobs.change);
 }
 
 bool pln_job_poll(struct pln_job *job, uint64_t timeout)

@@ -41,9 +41,11 @@ bool pln_job_poll(struct pln_job *job, uint64_t timeout);
 /* ---- submit.c ---- */
 /*
  * Give @job to the kernel; submit_lock is held, pln.order is not.  The queue has a
- * reference of its own then.  On failure nothing has happened.
+ * reference of its own then.  On failure nothing has happened.  @pending: what @job is,
+ * or is a part of, among what is pending; the kernel is not asked for it when it is
+ * cancelled.  NULL: @job was not pending.
  */
-CUresult pln_submit_one(struct pln_job *job, bool was_pending);
+CUresult pln_submit_one(struct pln_job *job, const struct pln_job *pending);
 /* Have a thread give @job to the kernel */
 void pln_dispatch_job(struct pln_job *job);
 /* Let the kernel forget ended jobs, so that it has room for new ones; no lock is held */

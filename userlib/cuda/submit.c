@@ -31,7 +31,7 @@ void pln_reap(struct pln_file *file)
 	}
 }
 
-CUresult pln_submit_one(struct pln_job *job, bool was_pending)
+CUresult pln_submit_one(struct pln_job *job, const struct pln_job *pending)
 {
 	struct pln_file *file = job->file;
 	struct pln_gpu_submit submit = {
@@ -42,10 +42,15 @@ CUresult pln_submit_one(struct pln_job *job, bool was_pending)
 	uint64_t deadline = pln_now() + PLN_WAIT_LIMIT_NS;
 	CUresult err;
 
-	while (pln_io_ioctl(file->fd, PLN_GPU_IOC_SUBMIT, &submit)) {
+	for (;;) {
 		struct pln_job *oldest = NULL;
-		int error = errno;
+		int error;
 
+		if (pending && atomic_load(&pending->cancelled))
+			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+		if (!pln_io_ioctl(file->fd, PLN_GPU_IOC_SUBMIT, &submit))
+			break;
+		error = errno;
 		if (error == EINTR)
 			continue;
 		if (error != EAGAIN || pln_now() > deadline)
@@ -66,7 +71,7 @@ CUresult pln_submit_one(struct pln_job *job, bool was_pending)
 	job->id = submit.job;
 	job->seq = ++file->submitted;
 	pthread_mutex_lock(&pln.order);
-	if (was_pending)
+	if (pending == job)
 		TAILQ_REMOVE(&pln_jobs.pending, job, link);	/* and its reference */
 	else
 		pln_job_ref(job);
@@ -99,18 +104,18 @@ static struct pln_job *half_of(struct pln_job *job)
 }
 
 /*
- * pln_submit_one() for a job that was pending, and that nobody is there to ask for in smaller
- * steps where RLIMIT_MEMLOCK leaves no room for all of it.  On failure no step is
- * under way any more, unless one does not end.
+ * pln_submit_one() for a job that was pending, or a part of one, and that nobody is there
+ * to ask for in smaller steps where RLIMIT_MEMLOCK leaves no room for all of it.  On
+ * failure no step is under way any more, unless one does not end.
  */
-static CUresult submit_steps(struct pln_job *job, bool was_pending)
+static CUresult submit_steps(struct pln_job *job, const struct pln_job *pending)
 {
 	const struct pln_gpu_op *op = job->op;
 	struct pln_job *half, *last = NULL;
 	CUresult err;
 
 	for (;;) {
-		err = pln_submit_one(job, was_pending);
+		err = pln_submit_one(job, pending);
 		if (err != CUDA_ERROR_OUT_OF_MEMORY || job->nr_ops != 1 ||
 		    op->opcode != PLN_GPU_OP_COPY || !op->flags ||
 		    op->len <= HOST_PAGE)
@@ -118,7 +123,7 @@ static CUresult submit_steps(struct pln_job *job, bool was_pending)
 		half = half_of(job);
 		if (!half)
 			break;
-		err = submit_steps(half, false);
+		err = submit_steps(half, pending);
 		if (err) {
 			pln_job_put(half);
 			break;
@@ -144,9 +149,7 @@ static void dispatch(void *arg)
 		STAILQ_REMOVE_HEAD(&file->ready, next);
 		pthread_mutex_unlock(&pln.order);
 		pthread_mutex_lock(&file->submit_lock);
-		err = atomic_load(&job->cancelled) ?
-		      CUDA_ERROR_CONTEXT_IS_DESTROYED :
-		      submit_steps(job, true);
+		err = submit_steps(job, job);
 		pthread_mutex_unlock(&file->submit_lock);
 		if (!err)
 			pln_reap(file);
@@ -159,6 +162,7 @@ static void dispatch(void *arg)
 	}
 	file->dispatching = false;
 	file->helpers--;
+	pthread_cond_broadcast(&pln_jobs.change);
 	/* Whoever waits for us has a reference */
 	pln_file_put(file);
 	pthread_mutex_unlock(&pln.order);

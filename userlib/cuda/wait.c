@@ -112,8 +112,11 @@ static CUresult job_wait(struct pln_job *job, enum wait how)
 			       is_over(&limit, root, how, now);
 		}
 		if (atomic_load(&root->state) != PLN_JOB_QUEUED) {
-			if (!over && !pln_is_done(root))
+			if (!over && !pln_is_done(root)) {
+				job->awaited++;
 				await_change();
+				job->awaited--;
+			}
 			pthread_mutex_unlock(&pln.order);
 			if (over) {
 				pln_log("a stream has waited for a function of the program, a value, or another process, for 120 s");
@@ -214,7 +217,8 @@ static bool op_uses(const struct pln_gpu_op *op, const struct pln_span *span)
 static bool may_use(const struct pln_job *job, const struct pln_file *file,
 		    const struct pln_span *span)
 {
-	if (job->kind == PLN_JOB_JOIN || job->use == PLN_USE_NONE)
+	if (job->kind == PLN_JOB_JOIN ||
+	    (job->kind == PLN_JOB_WORK && job->use == PLN_USE_NONE))
 		return false;
 	if (job->file == file && job->use != PLN_USE_SPAN)
 		return true;

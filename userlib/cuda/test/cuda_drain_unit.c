@@ -13,7 +13,7 @@
  * look.
  */
 static atomic_ullong clock_step, clock_now;
-static __thread bool is_unmapper;
+static __thread bool is_caller;
 static atomic_int looks;		/* of such a thread: it begins to wait, or does */
 
 uint64_t __real_pln_now(void);
@@ -23,7 +23,7 @@ uint64_t __wrap_pln_now(void)
 {
 	uint64_t step = atomic_load(&clock_step);
 
-	if (is_unmapper)
+	if (is_caller)
 		atomic_fetch_add(&looks, 1);
 	return step ? atomic_fetch_add(&clock_now, step) + step :
 		      __real_pln_now();
@@ -42,6 +42,20 @@ static void slow(void *arg)
 	if (arg)
 		*(volatile unsigned char *)arg = 0x77;
 	atomic_store(&ran, 1);
+}
+
+static void nap(long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* Until it is let go, or half a minute is over */
+static void stuck(void *arg)
+{
+	for (int i = 0; i < 3000 && !atomic_load((atomic_int *)arg); i++)
+		nap(10);
 }
 
 static struct fake_config manual(unsigned int gpus)
@@ -244,6 +258,205 @@ static void t_free_peer(void)
 	pair_end(&t);
 }
 
+/* ---- calls that wait ---- */
+
+/* A call by a thread of its own */
+struct call {
+	CUresult (*fn)(const struct call *call);
+	CUcontext ctx;
+	CUdeviceptr ptr;
+	CUstream stream;
+	pthread_t thread;
+	atomic_bool returned;
+};
+
+static CUresult free_device(const struct call *call)
+{
+	return cuMemFree_v2(call->ptr);
+}
+
+static CUresult free_host(const struct call *call)
+{
+	return cuMemFreeHost((void *)(uintptr_t)call->ptr);
+}
+
+static CUresult unmap(const struct call *call)
+{
+	return cuMemUnmap(call->ptr, 2 * MiB);
+}
+
+static CUresult destroy(const struct call *call)
+{
+	return cuCtxDestroy_v2(call->ctx);
+}
+
+static CUresult sync_stream(const struct call *call)
+{
+	return cuStreamSynchronize(call->stream);
+}
+
+static void *call_run(void *arg)
+{
+	struct call *call = arg;
+
+	OK(cuCtxSetCurrent(call->ctx));
+	is_caller = true;
+	OK(call->fn(call));
+	is_caller = false;
+	atomic_store(&call->returned, true);
+	return NULL;
+}
+
+/* It must wait, until call_end() at least */
+static void call_begin(struct call *call)
+{
+	atomic_store(&looks, 0);
+	CHECK(!pthread_create(&call->thread, NULL, call_run, call));
+	for (int i = 0; i < 3000 && !atomic_load(&looks) &&
+	     !atomic_load(&call->returned); i++)
+		nap(10);
+	nap(100);			/* time to go wrong */
+	CHECK(atomic_load(&looks) && !atomic_load(&call->returned));
+}
+
+static void call_end(struct call *call)
+{
+	CHECK(!pthread_join(call->thread, NULL));
+}
+
+/* With @file's submissions under way, in the driver or before it */
+static void await_dispatcher(struct pln_file *file)
+{
+	bool busy = false;
+
+	for (int i = 0; i < 3000 && !busy; i++) {
+		nap(10);
+		pthread_mutex_lock(&pln.order);
+		busy = file->dispatching;
+		pthread_mutex_unlock(&pln.order);
+	}
+	CHECK(busy);
+}
+
+static void await_held(void)
+{
+	for (int i = 0; i < 3000 && !fake_held_submits(); i++)
+		nap(10);
+	CHECK(fake_held_submits() == 1);
+}
+
+/* Work that was pending, and that the driver has not taken yet, uses the memory */
+static void t_free_submitted(void)
+{
+	struct fake_config cfg = manual(1);
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemAccessDesc access = {
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	CUmemGenericAllocationHandle h;
+	CUcontext ctx = start(&cfg);
+	static atomic_int go;
+	CUdeviceptr p, v;
+	CUstream s;
+	void *m;
+
+	alarm(60);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	OK(cuMemCreate(&h, 2 * MiB, &prop, 0));
+	OK(cuMemAddressReserve(&v, 2 * MiB, 0, 0, 0));
+	OK(cuMemMap(v, 2 * MiB, 0, h, 0));
+	OK(cuMemSetAccess(v, 2 * MiB, &access, 1));
+	struct call calls[] = {
+		{ .fn = unmap, .ctx = ctx, .ptr = v },
+		{ .fn = free_host, .ctx = ctx, .ptr = (uintptr_t)m },
+		{ .fn = free_device, .ctx = ctx, .ptr = p },
+	};
+	for (int i = 0; i < 3; i++) {
+		atomic_store(&go, 0);
+		OK(cuLaunchHostFunc(s, stuck, &go));
+		if (calls[i].fn == free_host)
+			OK(cuMemcpyHtoDAsync_v2(p, m, 4096, s));
+		else
+			OK(cuMemsetD8Async(calls[i].ptr, 7, 4096, s));
+		fake_hold_submits(true);
+		atomic_store(&go, 1);
+		await_held();
+		call_begin(&calls[i]);
+		fake_hold_submits(false);
+		call_end(&calls[i]);
+		CHECK(fake_jobs() == 0);
+		OK(cuStreamSynchronize(s));
+	}
+	OK(cuMemAddressFree(v, 2 * MiB));
+	OK(cuMemRelease(h));
+	end(ctx);
+}
+
+/* So does work of another GPU; other memory is freed meanwhile */
+static void t_free_submitted_far(void)
+{
+	struct pair t = pair(false);
+	struct call call = {
+		.fn = free_host, .ctx = t.ctx[0], .ptr = (uintptr_t)t.h,
+	};
+	unsigned char out[4096];
+	static atomic_int go;
+	void *m;
+
+	alarm(60);
+	OK(cuCtxSetCurrent(t.ctx[0]));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	OK(cuCtxSetCurrent(t.ctx[1]));
+	OK(cuLaunchHostFunc(t.s[1], stuck, &go));
+	OK(cuMemcpyHtoDAsync_v2(t.p[1], t.h, 4096, t.s[1]));
+	fake_hold_submits(true);
+	atomic_store(&go, 1);
+	await_held();
+	OK(cuMemFreeHost(m));
+	call_begin(&call);
+	fake_hold_submits(false);
+	call_end(&call);
+	CHECK(fake_jobs() == 0);
+	OK(cuMemcpyDtoH_v2(out, t.p[1], 4096));
+	CHECK(out[0] == 0x33 && out[4095] == 0x33);
+	pair_end(&t);
+}
+
+/* A context ends behind it, and does not take its memory away */
+static void t_destroy_submitted(void)
+{
+	struct fake_config cfg = manual(1);
+	struct call call = { .fn = destroy, .ctx = start(&cfg) };
+	struct pln_file *file = call.ctx->file;
+	static atomic_int go;
+	CUcontext ctx;
+	CUdeviceptr p;
+	CUstream s;
+
+	alarm(60);
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuLaunchHostFunc(s, stuck, &go));
+	OK(cuMemsetD8Async(p, 7, 4096, s));
+	pthread_mutex_lock(&file->submit_lock);
+	atomic_store(&go, 1);
+	await_dispatcher(file);
+	call_begin(&call);
+	pthread_mutex_unlock(&file->submit_lock);
+	call_end(&call);
+	OK(cuStreamSynchronize(s));
+	OK(cuCtxDestroy_v2(ctx));
+	OK(cuCtxPopCurrent_v2(NULL));		/* the first one lay below */
+	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
+}
+
 /* ---- what does not end ---- */
 
 /*
@@ -327,15 +540,6 @@ static void t_progress(void)
 	end(ctx);
 }
 
-/* Until it is let go, or 4 seconds are over */
-static void stuck(void *arg)
-{
-	struct timespec nap = { 0, 10000000 };
-
-	for (int i = 0; i < 400 && !atomic_load((atomic_int *)arg); i++)
-		nanosleep(&nap, NULL);
-}
-
 /* Two minutes are for one function, and not for what is in front of it */
 static void t_functions(void)
 {
@@ -366,6 +570,38 @@ static void t_functions(void)
 	OK(cuStreamSynchronize(s[0]));
 	CHECK(fake_jobs() == 0);
 	end(ctx);
+}
+
+/* Who waits for a function is not woken up by what is submitted beside it */
+static void t_wakes(void)
+{
+	struct fake_config cfg = manual(1);
+	struct call call = { .fn = sync_stream, .ctx = start(&cfg) };
+	static atomic_int go;
+	CUdeviceptr p;
+	uint64_t begin;
+	CUstream s[2];
+	int before;
+
+	alarm(60);
+	for (int i = 0; i < 2; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuLaunchHostFunc(s[0], stuck, &go));
+	call.stream = s[0];
+	call_begin(&call);
+	begin = __real_pln_now();
+	before = atomic_load(&looks);
+	for (int i = 0; i < 50; i++) {
+		OK(cuMemsetD8Async(p, 1, 1, s[1]));
+		nap(2);
+	}
+	/* It looks for itself, too, once a second */
+	CHECK((uint64_t)(atomic_load(&looks) - before) <
+	      10 + (__real_pln_now() - begin) / 1000000000);
+	atomic_store(&go, 1);
+	call_end(&call);
+	end(call.ctx);
 }
 
 /* What could not be freed is there, and is freed later */
@@ -415,14 +651,6 @@ static void t_free_again(void)
 	end(ctx);
 }
 
-static void *unmap(void *arg)
-{
-	is_unmapper = true;
-	OK(cuMemUnmap(*(CUdeviceptr *)arg, 2 * MiB));
-	is_unmapper = false;
-	return NULL;
-}
-
 /* Nor is it gone for others before its time has come */
 static void t_unmap_known(void)
 {
@@ -435,12 +663,11 @@ static void t_unmap_known(void)
 		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
 		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
 	};
-	struct timespec nap = { 0, 10000000 };
+	struct call call;
 	CUmemGenericAllocationHandle h;
 	CUcontext ctx = start(&cfg);
 	static atomic_int go;
 	CUdeviceptr v, base;
-	pthread_t thread;
 	CUstream s[2];
 	size_t size;
 
@@ -452,14 +679,12 @@ static void t_unmap_known(void)
 	OK(cuMemMap(v, 2 * MiB, 0, h, 0));
 	OK(cuMemSetAccess(v, 2 * MiB, &access, 1));
 	OK(cuLaunchHostFunc(s[0], stuck, &go));
-	CHECK(!pthread_create(&thread, NULL, unmap, &v));
-	for (int i = 0; i < 1000 && !atomic_load(&looks); i++)
-		nanosleep(&nap, NULL);
-	CHECK(atomic_load(&looks));
+	call = (struct call){ .fn = unmap, .ctx = ctx, .ptr = v };
+	call_begin(&call);
 	OK(cuMemGetAddressRange_v2(&base, &size, v));
 	CHECK(base == v && size == 2 * MiB);
 	atomic_store(&go, 1);
-	CHECK(!pthread_join(thread, NULL));
+	call_end(&call);
 	IS(cuMemGetAddressRange_v2(&base, &size, v), CUDA_ERROR_NOT_FOUND);
 	OK(cuMemUnmap(v, 2 * MiB));	/* nothing is there */
 	OK(cuMemAddressFree(v, 2 * MiB));
@@ -500,6 +725,94 @@ static void t_destroy_numbers(void)
 	OK(cuCtxDestroy_v2(ctx[1]));
 	OK(cuCtxPopCurrent_v2(NULL));		/* the first one lay below */
 	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
+}
+
+static CUresult fill_cancelled(const struct call *call)
+{
+	IS(cuMemsetD8Async(call->ptr, 7, 4096, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
+/*
+ * Nor has the rest of what the driver is being asked for: it has taken nothing yet,
+ * because there is no room for so many jobs, or for so large a one.
+ */
+static void destroy_asked(int error, bool pending)
+{
+	unsigned char out[4096] = { 0 };
+	struct fake_config cfg = manual(1);
+	struct call call = { .fn = fill_cancelled };
+	static atomic_int go;
+	CUcontext ctx[2];
+	CUdeviceptr p, q, r;
+	unsigned int n;
+	CUstream s[2];
+	void *m;
+
+	alarm(60);
+	cfg.memlock = error == ENOMEM ? 65536 : 0;
+	ctx[0] = start(&cfg);
+	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuCtxCreate_v2(&ctx[1], 0, 0));
+	for (int i = 0; i < 2; i++)
+		OK(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
+	OK(cuMemAlloc_v2(&r, 2 * MiB));
+	OK(cuMemAllocHost_v2(&m, 256 * KiB));
+	memset(m, 7, 256 * KiB);
+	if (pending) {
+		OK(cuLaunchHostFunc(s[0], stuck, &go));
+		OK(cuMemcpyHtoDAsync_v2(p, m, 256 * KiB, s[0]));
+	}
+	/* A job that ends makes room */
+	if (error == EAGAIN)
+		OK(cuMemsetD8Async(r, 0, 4096, s[1]));
+	fake_hold_submits(true);
+	if (pending) {
+		atomic_store(&go, 1);
+	} else {
+		call.ctx = ctx[1];
+		call.ptr = p;
+		call_begin(&call);
+	}
+	await_held();
+	if (error == EAGAIN)
+		fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	atomic_store(&clock_step, 121000000000ull);
+	OK(cuCtxDestroy_v2(ctx[0]));
+	atomic_store(&clock_step, 0);
+	CHECK(fake_jobs() == (error == EAGAIN));
+	OK(cuMemAlloc_v2(&q, 2 * MiB));
+	CHECK(fake_handles() == 2);		/* the number is used again */
+	n = fake_calls(FAKE_SUBMIT);
+	if (error == EAGAIN)
+		fake_fail(FAKE_SUBMIT, 1, EAGAIN);
+	fake_hold_submits(false);
+	if (pending)
+		IS(cuStreamSynchronize(s[0]), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	else
+		call_end(&call);
+	CHECK(fake_calls(FAKE_SUBMIT) == n + 1);
+	OK(cuCtxSynchronize());
+	OK(cuMemcpyDtoH_v2(out, q, 4096));
+	CHECK(!out[0] && !out[4095]);
+	OK(cuCtxDestroy_v2(ctx[1]));
+	OK(cuCtxPopCurrent_v2(NULL));		/* the first one lay below */
+	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
+}
+
+static void t_destroy_again(void)
+{
+	destroy_asked(EAGAIN, true);
+}
+
+static void t_destroy_again_now(void)
+{
+	destroy_asked(EAGAIN, false);
+}
+
+static void t_destroy_steps(void)
+{
+	destroy_asked(ENOMEM, true);
 }
 
 /* The same for what a thread of the library copies */
@@ -687,12 +1000,19 @@ static const struct unit_test tests[] = {
 	{ "page-locked memory is freed behind all engines", t_free_pinned },
 	{ "the end of a context is behind all engines", t_destroy_pinned },
 	{ "a peer's memory is freed behind all engines", t_free_peer },
+	{ "memory is freed behind work that is being submitted", t_free_submitted },
+	{ "and behind another GPU's", t_free_submitted_far },
+	{ "a context ends behind work that is being submitted", t_destroy_submitted },
 	{ "memory is freed while events are awaited", t_free_awaited },
 	{ "a timeout is of one job", t_progress },
 	{ "a timeout is of one function", t_functions },
+	{ "a wait is not for what is submitted meanwhile", t_wakes },
 	{ "what could not be freed is freed later", t_free_again },
 	{ "what is to be unmapped is known until then", t_unmap_known },
 	{ "a context ends before other work in its memory", t_destroy_numbers },
+	{ "a context ends before other work is asked for again", t_destroy_again },
+	{ "and by the program itself", t_destroy_again_now },
+	{ "a context ends before the steps of other work", t_destroy_steps },
 	{ "a context ends before a copy from its memory", t_destroy_numbers_far },
 	{ "what the library could not free goes with the context", t_free_own },
 	{ "a context ends before a value comes", t_value_destroy },

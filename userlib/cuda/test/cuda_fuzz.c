@@ -105,17 +105,18 @@ static void world(void)
 		.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
 	};
-	CUmemoryPool pool;
-	CUmemGenericAllocationHandle mem;
-	CUcontext ctx;
-	CUstream s;
-	CUevent e;
-	CUdeviceptr p;
-	CUmodule m;
-	CUlibrary l;
-	CUkernel k;
-	CUfunction f;
-	void *host;
+	/* Where a call fails, what was in the stack is not for the library to write to */
+	CUmemoryPool pool = NULL;
+	CUmemGenericAllocationHandle mem = 0;
+	CUcontext ctx = NULL;
+	CUstream s = NULL;
+	CUevent e = NULL;
+	CUdeviceptr p = 0;
+	CUmodule m = NULL;
+	CUlibrary l = NULL;
+	CUkernel k = NULL;
+	CUfunction f = NULL;
+	void *host = NULL;
 
 	mine.nr_handles = mine.nr_addresses = 0;
 	for (int alive = 0; alive < 2; alive++) {

@@ -401,6 +401,46 @@ static void t_memlock(void)
 	end(ctx);
 }
 
+/* Steps that the driver does not take change nothing: what is in the queue follows there */
+static void t_memlock_now(void)
+{
+	struct fake_config cfg = one;
+	static unsigned char *h;
+	CUcontext ctx;
+	CUdeviceptr p;
+	CUstream s;
+	void *m;
+
+	alarm(60);
+	cfg.memlock = 65536;
+	cfg.manual = true;
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, 0));
+	OK(cuMemAlloc_v2(&p, 1 * MiB));
+	OK(cuMemAllocHost_v2(&m, 1 * MiB));
+	h = m;
+	/* In a stream of its own, and in the default stream, behind work and behind nothing */
+	for (int i = 0; i < 4; i++) {
+		CUstream stream = i & 1 ? NULL : s;
+		unsigned int before = i < 2;
+
+		h[0] = 0;
+		if (before)
+			OK(cuMemsetD8Async(p, 0x50 + i, 1 * MiB, s));
+		else
+			OK(cuMemsetD8_v2(p, 0x50 + i, 1 * MiB));
+		CHECK(fake_jobs() == before);
+		OK(cuMemcpyDtoHAsync_v2(h, p, 1 * MiB, stream));
+		CHECK(fake_jobs() == before + 16);
+		CHECK(!pln_stream_held(s));
+		CHECK(!h[0]);
+		OK(cuStreamSynchronize(stream));
+		CHECK(h[0] == 0x50 + i && h[1 * MiB - 1] == 0x50 + i);
+		OK(cuCtxSynchronize());
+	}
+	end(ctx);
+}
+
 /* ---- memory that is freed under work that is held up ---- */
 
 static void *open_soon(void *arg)
@@ -1361,6 +1401,46 @@ static void t_exit(void)
 	end(t.ctx);
 }
 
+static void let_cancel(void *arg)
+{
+	CHECK(!pthread_cancel(pthread_self()));
+	note(arg);
+	CHECK(!pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL));
+}
+
+static void let_cancel_callback(CUstream stream, CUresult err, void *arg)
+{
+	(void)stream;
+	CHECK(!err);
+	let_cancel(arg);
+}
+
+static void be_cancelled(void *arg)
+{
+	let_cancel(arg);
+	pthread_testcancel();
+	CHECK(false);
+}
+
+/* One that lets its thread be cancelled does so for itself, and not for the library */
+static void t_cancel_function(void)
+{
+	struct streams t = streams(false);
+
+	OK(cuLaunchHostFunc(t.nb[0], let_cancel, NULL));
+	OK(cuStreamAddCallback(t.nb[0], let_cancel_callback, NULL, 0));
+	OK(cuLaunchHostFunc(t.nb[0], note, NULL));
+	OK(cuStreamSynchronize(t.nb[0]));
+	CHECK(atomic_load(&ran) == 3);
+	nap(100);			/* time to go wrong */
+	/* A thread that is cancelled there ends like a function that returns */
+	OK(cuLaunchHostFunc(t.nb[0], be_cancelled, NULL));
+	OK(cuLaunchHostFunc(t.nb[0], note, NULL));
+	OK(cuStreamSynchronize(t.nb[0]));
+	CHECK(atomic_load(&ran) == 5);
+	end(t.ctx);
+}
+
 /* A task that no thread could be made for takes none from later tasks */
 static void t_no_thread(void)
 {
@@ -1487,6 +1567,7 @@ static const struct unit_test tests[] = {
 	{ "values, with a window", t_values_window },
 	{ "many pending jobs", t_many },
 	{ "pending copies by steps", t_memlock },
+	{ "copies by steps are in the kernel at once", t_memlock_now },
 	{ "a peer's memory is freed behind copies", t_free_peer },
 	{ "and so is all that its context has", t_destroy_peer },
 	{ "a context ends with memory that a value is awaited in", t_destroy_awaited },
@@ -1515,6 +1596,7 @@ static const struct unit_test tests[] = {
 	{ "a submission stays in the driver, and fails", t_submit_refused },
 	{ "the end of a stream without memory", t_stream_no_memory },
 	{ "a function ends its thread", t_exit },
+	{ "a function lets its thread be cancelled", t_cancel_function },
 	{ "signals of threads", t_signals },
 	{ "a thread that cannot be made", t_no_thread },
 	{ "a thread that can be made later", t_thread_again },
