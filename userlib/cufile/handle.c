@@ -168,6 +168,7 @@ static void close_kept(void)
 
 static void bury(struct file *f)
 {
+	cache_forget(f);
 	pthread_mutex_lock(&kept_lock);
 	f->next = kept;
 	kept = f;
@@ -386,17 +387,21 @@ struct file *file_get(CUfileHandle_t fh)
 	return f;
 }
 
-void file_put(struct file *f)
+/* Nobody uses it any more. */
+static bool put_last(struct file *f)
 {
 	bool last;
 
 	pthread_mutex_lock(&lock);
 	last = !--f->refs;
 	pthread_mutex_unlock(&lock);
-	if (!last)
-		return;
-	cache_forget(f);
-	bury(f);
+	return last;
+}
+
+void file_put(struct file *f)
+{
+	if (put_last(f))
+		bury(f);
 }
 
 static void bury_it(struct work *w)
@@ -406,12 +411,7 @@ static void bury_it(struct work *w)
 
 void file_put_later(struct file *f)
 {
-	bool last;
-
-	pthread_mutex_lock(&lock);
-	last = !--f->refs;
-	pthread_mutex_unlock(&lock);
-	if (!last)
+	if (!put_last(f))
 		return;
 	f->work.run = bury_it;
 	work_add(&f->work, false);

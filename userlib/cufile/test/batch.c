@@ -832,6 +832,52 @@ void test_ring_waits(void)
 	free(data);
 }
 
+/* A file whose last user is the ring, and that the page cache path has a lease of */
+void test_ring_leased(void)
+{
+	char *data = malloc(MIB(4)), *g, *far;
+	int fd, end[2], tries;
+	CUfileBatchHandle_t b;
+	CUfileIOParams_t p;
+	CUfileIOEvents_t e;
+	CUfileHandle_t fh;
+
+	noise(data, MIB(4));
+	fresh_cache(NULL);
+	unlink(path);		/* another test may have it open to write */
+	close(make(path, 0, data, MIB(4)));
+	fd = open(path, O_RDONLY);
+	fh = reg(fd);
+	g = gpu(SIZE);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "p2p works");
+	mock.handle_error = 801;
+	far = gpu(MIB(4));
+	is(cuFileRead(fh, far, MIB(4), 0, 0), MIB(4), "a read that p2p does not do");
+	is((long long)stats_of(NULL).leases, 1, "gets a lease");
+	mock.handle_error = 0;
+	if (pipe(end))
+		abort();
+	is(redirect(path, end[0]), 1, "the file is slow");
+	cuFileBatchIOSetUp(&b, 1);
+	p = param(fh, CUFILE_READ, g, 4096, 0, 0);
+	is(cuFileBatchIOSubmit(b, 1, &p, 0).err, 0, "a read in the ring");
+	cuFileHandleDeregister(fh);
+	is(write(end[1], data, 4096), 4096, "ends when the handle is gone");
+	is(take(b, &e, 1), 1, "and is told");
+	for (tries = 0; tries < 20000 && stats_of(NULL).leases; tries++)
+		usleep(1000);
+	is((long long)stats_of(NULL).leases, 0, "the lease goes with the file");
+	cuFileBatchIODestroy(b);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	close(end[0]);
+	close(end[1]);
+	close(fd);
+	gpu_free(g);
+	gpu_free(far);
+	free(data);
+}
+
 /* ---- a kernel without memory for a while: EAGAIN ---- */
 
 #define REFUSALS	20

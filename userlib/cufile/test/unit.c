@@ -1564,6 +1564,7 @@ static void together(void)
 	test_batch_ring();
 	test_ring_errors();
 	test_ring_waits();
+	test_ring_leased();
 	test_ring_again();
 	test_most_threads();
 	test_async();
