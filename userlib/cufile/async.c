@@ -21,7 +21,7 @@ struct order {
 	uintptr_t number;	/* what CUDA has of it */
 	CUcontext ctx;		/* of the stream, or NULL: not known */
 	unsigned long long ctx_id;
-	bool lost;		/* the context is gone: CUDA need not call it */
+	bool lost;		/* the context is gone, or in error: CUDA need not call it */
 	CUfileHandle_t fh;
 	void *base;
 	bool write;
@@ -44,7 +44,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * Orders in streams, the latest first.  One waits for a thread and for buffers; those
- * who have them must not wait for its stream, unless it is gone with its context.
+ * who have them must not wait for its stream, unless that calls nothing any more.
  */
 static struct order *ordered;
 static uintptr_t last_number;
@@ -85,15 +85,32 @@ static void free_order(struct order *o)
 	free(o);
 }
 
+/*
+ * In a context whose work has failed nothing is called behind that, and its number
+ * is told all the same: so says an H100.  What looks at the GPU gives the error.
+ */
+static bool has_failed(CUcontext ctx)
+{
+	size_t avail, total;
+	CUcontext was;
+	int r;
+
+	if (!cu.MemGetInfo || cu.Push(ctx))
+		return false;
+	r = cu.MemGetInfo(&avail, &total);
+	cu.Pop(&was);
+	return r;
+}
+
 static bool is_gone(CUcontext ctx, unsigned long long id)
 {
 	unsigned long long now = 0;
 
-	return ctx && (cu.CtxGetId(ctx, &now) || now != id);
+	return ctx && (cu.CtxGetId(ctx, &now) || now != id || has_failed(ctx));
 }
 
 /*
- * Contexts that are gone have lost their orders.  CUDA is not asked with the lock
+ * Contexts that are gone, or in error, have lost their orders.  CUDA is not asked with the lock
  * held, which its functions take.
  */
 static void find_lost(void)
