@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* What they had in version 0.1, the first: no later one may ask for more */
-#define TOPO_DEVICE_LEAST	144u
+#define TOPO_DEVICE_LEAST	176u
 #define TOPO_PAIR_LEAST		560u
 #define LINK_OPTIONS_LEAST	80u
 #define LINK_BUFFER_LEAST	48u
