@@ -19,6 +19,7 @@
 #define LINK_STATS_LEAST	200u
 #define MR_INFO_LEAST		2176u
 #define FILE_STATS_LEAST	912u
+#define FILE_RESULT_LEAST	632u
 
 /* Far more than any will have: a size that was never set */
 #define SIZED_MOST		65536u

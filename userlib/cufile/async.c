@@ -31,6 +31,9 @@ struct order {
 	off_t buf_off, *buf_off_p;
 	ssize_t *result_p;
 	ssize_t result;
+	int error;		/* errno, where that is -1 */
+	struct answer answer;
+	struct pln_file_result now;
 	sem_t done;
 };
 
@@ -210,7 +213,8 @@ static void transfer(struct work *w)
 	o->result = -CU_FILE_HANDLE_NOT_REGISTERED;
 	if (f) {
 		o->result = driver_transfer(f, o->base, o->size, o->off,
-					    o->buf_off, o->write);
+					    o->buf_off, o->write, &o->now);
+		o->error = errno;
 		file_put(f);
 	}
 	sem_post(&o->done);
@@ -236,6 +240,7 @@ static void CUDA_CB in_stream(void *arg)
 		driver_end();
 	}
 	orders--;
+	result_tell(&o->answer, &o->now, o->result, o->error);
 	__atomic_store_n(o->result_p, o->result, __ATOMIC_RELEASE);
 	free_order(o);
 }
@@ -301,10 +306,12 @@ static CUfileError_t order(const struct order *with, CUstream stream)
 	return cuda_result(r);
 }
 
-static CUfileError_t order_if_open(const struct order *o, CUstream stream)
+static CUfileError_t order_if_open(struct order *o, CUstream stream)
 {
+	struct wanted wanted = result_wanted();
 	CUfileError_t r;
 
+	o->answer = result_of(&wanted, 0);
 	if (!driver_begin())
 		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
 	r = order(o, stream);
