@@ -152,11 +152,11 @@ static int pln_dmabuf_check_way(struct pln_gpu *gpu, struct device *dev)
 	return -EINVAL;
 }
 
-static int pln_dmabuf_check_addr(struct pln_gpu *gpu, struct pln_run *run,
+static int pln_dmabuf_check_addr(struct pln_gpu *gpu, u64 bar1,
 				 struct device *dev, struct sg_table *sgt)
 {
 	if (PLN_DMA_BUF_FINDS_WAY || sg_dma_address(sgt->sgl) ==
-	    pci_bus_address(gpu->pdev, PLN_BAR_APERTURE) + run->bar1)
+	    pci_bus_address(gpu->pdev, PLN_BAR_APERTURE) + bar1)
 		return 0;
 	dev_warn_ratelimited(dev,
 			     "no DMA to a dma-buf of %s: an IOMMU translates its addresses, and this kernel cannot be asked for another way\n",
@@ -172,6 +172,7 @@ static struct sg_table *pln_dmabuf_map(struct dma_buf_attachment *attach,
 	struct pln_dmabuf_map *map;
 	struct phys_vec vec;
 	struct sg_table *sgt;
+	u64 bar1;
 	int ret;
 
 	dma_resv_assert_held(attach->dmabuf->resv);
@@ -192,7 +193,8 @@ static struct sg_table *pln_dmabuf_map(struct dma_buf_attachment *attach,
 		goto err_free;
 	}
 
-	vec.paddr = gpu->bar1_phys + map->run->bar1;
+	bar1 = map->run->bar1 + exp->skip;
+	vec.paddr = gpu->bar1_phys + bar1;
 	vec.len = exp->size;
 	sgt = dma_buf_phys_vec_to_sgt(attach, gpu->provider, &vec, 1,
 				      exp->size, dir);
@@ -200,7 +202,7 @@ static struct sg_table *pln_dmabuf_map(struct dma_buf_attachment *attach,
 		ret = PTR_ERR(sgt);
 		goto err_run;
 	}
-	ret = pln_dmabuf_check_addr(gpu, map->run, attach->dev, sgt);
+	ret = pln_dmabuf_check_addr(gpu, bar1, attach->dev, sgt);
 	if (ret)
 		goto err_sgt;
 	map->sgt = sgt;
@@ -276,6 +278,7 @@ static vm_fault_t pln_dmabuf_fault(struct vm_fault *vmf)
 	down_read(&gpu->mem_lock);
 	if (exp->run)
 		ret = pln_insert(vmf, gpu->bar1_phys + exp->run->bar1 +
+				 exp->skip +
 				 ((u64)vma->vm_pgoff << PAGE_SHIFT),
 				 gpu->bar1_p2pmem);
 	up_read(&gpu->mem_lock);
@@ -361,6 +364,17 @@ static const struct dma_buf_ops pln_dmabuf_ops = {
 	.release = pln_dmabuf_release,
 };
 
+/* The GPU pages that @piece is in, which belong to its buffer too */
+static struct pln_piece pln_whole_pages(const struct pln_piece *piece)
+{
+	u64 start = round_down(piece->offset, PLN_PAGE_SIZE);
+	u64 end = round_up(piece->offset + piece->size, PLN_PAGE_SIZE);
+
+	return (struct pln_piece){
+		.buf = piece->buf, .offset = start, .size = end - start,
+	};
+}
+
 static struct pln_export *pln_export_alloc(struct pln_gpu *gpu,
 					   const struct pln_piece *pieces,
 					   unsigned int nr_pieces)
@@ -379,9 +393,10 @@ static struct pln_export *pln_export_alloc(struct pln_gpu *gpu,
 	}
 	INIT_LIST_HEAD(&exp->maps);
 	exp->gpu = gpu;
+	exp->skip = pieces[0].offset % PLN_PAGE_SIZE;
 	exp->nr_pieces = nr_pieces;
 	for (i = 0; i < nr_pieces; i++) {
-		exp->pieces[i] = pieces[i];
+		exp->pieces[i] = pln_whole_pages(&pieces[i]);
 		exp->size += pieces[i].size;
 		exp->parts[i].exp = exp;
 		INIT_LIST_HEAD(&exp->parts[i].node);
@@ -389,7 +404,10 @@ static struct pln_export *pln_export_alloc(struct pln_gpu *gpu,
 	return exp;
 }
 
-/* The pieces, one behind the other, as one dma-buf */
+/*
+ * The pieces, one behind the other, as one dma-buf.  Only where it begins and ends it
+ * may do so within a page of the GPU.
+ */
 struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
 				  const struct pln_piece *pieces,
 				  unsigned int nr_pieces, bool importable)
@@ -400,6 +418,11 @@ struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
 	unsigned int i;
 	int ret = 0;
 
+	for (i = 0; i < nr_pieces; i++)
+		if ((i && pieces[i].offset % PLN_PAGE_SIZE) ||
+		    (i + 1 < nr_pieces &&
+		     (pieces[i].offset + pieces[i].size) % PLN_PAGE_SIZE))
+			return ERR_PTR(-EINVAL);
 	exp = pln_export_alloc(gpu, pieces, nr_pieces);
 	if (!exp)
 		return ERR_PTR(-ENOMEM);

@@ -24,6 +24,8 @@ struct pln_part {
  *	the file: an O_PATH descriptor holds the path alone.
  * @dmabuf: its file is there while @attachments is not 0
  * @attachments: of importers, who each hold the file; guarded by mem_lock
+ * @skip: bytes of the first piece before the dma-buf's: pieces are whole GPU pages
+ * @size: of the dma-buf
  * @importable: other open files may get a handle of the memory
  * @revoked: one of its allocations was retired; guarded by mem_lock
  * @run: guarded by mem_lock; NULL: not in BAR1 now
@@ -36,6 +38,7 @@ struct pln_export {
 	struct inode *inode;
 	struct dma_buf *dmabuf;
 	unsigned int attachments;
+	u64 skip;
 	u64 size;
 	bool importable;
 	bool revoked;

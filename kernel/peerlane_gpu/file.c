@@ -278,7 +278,7 @@ static int pln_piece_get(struct pln_file *file, struct pln_piece *piece,
 {
 	struct pln_buf *buf;
 
-	if (!size || offset % PLN_PAGE_SIZE || size % PLN_PAGE_SIZE)
+	if (!size || offset % PAGE_SIZE || size % PAGE_SIZE)
 		return -EINVAL;
 	buf = pln_file_buf(file, handle);
 	if (!buf)

@@ -193,6 +193,43 @@ static void test_data(int fd)
 	check(room_is(fd, &q), "nothing is left");
 }
 
+/* It may begin and end within pages of the GPU, of which it shows no more */
+static void test_pages(int fd)
+{
+	const uint64_t start = 3 * UNIT + 4096, end = start + UNIT;
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	int buf = gpu_export(fd, a.handle, start, UNIT);
+	static char data[UNIT];
+	char *p;
+
+	check(lseek(buf, 0, SEEK_END) == UNIT, "pages: its size");
+	need(!attach(0, buf, peer_pci, "p2p") && !cmd("map 0"), "map");
+	check(state(0).len == UNIT &&
+	      gpu_query(fd).bar1_free == q.bar1_free - 2 * UNIT,
+	      "what it shows is in two pages of the GPU");
+	pattern(data, UNIT, 3);
+	buffer(data, true);
+	check(!cmd("dma 0 write 0"), "the peer writes all of it");
+	check(crc_is(fd, a.handle, start, UNIT, crc32c(0, data, UNIT)),
+	      "the data is there");
+	check(crc_is(fd, a.handle, 0, start, crc_of_zeros(start)) &&
+	      crc_is(fd, a.handle, end, MIB - end, crc_of_zeros(MIB - end)),
+	      "and nowhere else");
+	check_errno(cmd("dma 0 write 4096"), ERANGE, "past its end");
+	p = mmap(NULL, UNIT, PROT_READ, MAP_SHARED, buf, 0);
+	check(p != MAP_FAILED && !memcmp(p, data, UNIT),
+	      "a program sees the same");
+	munmap(p, UNIT);
+	p = mmap(NULL, UNIT + 4096, PROT_READ, MAP_SHARED, buf, 0);
+	check(p == MAP_FAILED && errno == EINVAL, "mmap: past its end");
+	cmd("unmap 0");
+	cmd("detach 0");
+	close(buf);
+	gpu_free(fd, a.handle);
+	check(room_is(fd, &q), "nothing is left");
+}
+
 /* One dma-buf of several allocations */
 static void test_parts(int fd)
 {
@@ -227,7 +264,8 @@ static void test_parts(int fd)
 			int err;
 		} wrong[] = {
 			{ "no handle", ENOENT }, { "past the end", EINVAL },
-			{ "an odd size", EINVAL }, { "an odd offset", EINVAL },
+			{ "it ends within a page", EINVAL },
+			{ "it begins within a page", EINVAL },
 			{ "reserved", EINVAL },
 		};
 
@@ -237,7 +275,7 @@ static void test_parts(int fd)
 		else if (i == 1)
 			bad[2].offset = 15 * UNIT;
 		else if (i == 2)
-			bad[2].size = 4096;
+			bad[1].size = 4096;
 		else if (i == 3)
 			bad[2].offset = 4096;
 		else
@@ -438,6 +476,7 @@ int main(int argc, char **argv)
 	test_refusals(fd);
 	test_order(fd);
 	test_data(fd);
+	test_pages(fd);
 	test_parts(fd);
 	test_revoke(fd);
 	test_fence(fd);

@@ -41,6 +41,8 @@
 #define ARENA		(16 * MIB)
 
 /* What all threads of all processes count; shared memory */
+#define CPU_PAGE	4096
+
 enum { QUERY, ALLOC, FREE, EXPORT, SUBMIT, WAIT, IMPORT, PARTS, NR_CALLS };
 
 static const char * const call_names[NR_CALLS] = {
@@ -385,8 +387,8 @@ static void fuzz_export(struct fuzzer *f)
 	struct pln_gpu_export e = {
 		.handle = any_handle(f, &slot),
 		.flags = one_in(f, 2) ? O_CLOEXEC : 0,
-		.offset = maybe(f, below(f, 2) * UNIT),
-		.size = maybe(f, (1 + below(f, 2)) * UNIT),
+		.offset = maybe(f, below(f, 2) * UNIT + below(f, 2) * CPU_PAGE),
+		.size = maybe(f, (1 + below(f, 2)) * UNIT - below(f, 2) * CPU_PAGE),
 	};
 	bool bad = one_in(f, 10);
 
@@ -400,7 +402,7 @@ static void fuzz_export(struct fuzzer *f)
 	else if (bad)
 		e.reserved = 1u << below(f, 32);
 	if (make(f, EXPORT, gpu_file(f), &e, sizeof(e),
-		 bad || !e.size || e.size % UNIT || e.offset % UNIT) &&
+		 bad || !e.size || e.size % CPU_PAGE || e.offset % CPU_PAGE) &&
 	    f->writable && f->judge)
 		put_fd(f, e.fd);
 }

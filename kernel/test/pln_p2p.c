@@ -189,31 +189,6 @@ static void test_free_in_flight(int fd)
 	check(room_is(fd, &q0), "all memory and BAR1 are back");
 }
 
-static int host_throttle(const char *name, unsigned int bps)
-{
-	char cmd[512];
-
-	snprintf(cmd, sizeof(cmd),
-		 "host 'qmp {\"execute\":\"block_set_io_throttle\",\"arguments\":{\"id\":\"%s\",\"bps\":%u,\"bps_rd\":0,\"bps_wr\":0,\"iops\":0,\"iops_rd\":0,\"iops_wr\":0}}' >/dev/null",
-		 name, bps);
-	fflush(stdout);
-	return system(cmd);
-}
-
-static bool disk_busy(void)
-{
-	unsigned int rd = 0, wr = 0;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/block/%s/inflight",
-		 strrchr(disk, '/') + 1);
-	f = fopen(path, "r");
-	need(f && fscanf(f, "%u %u", &rd, &wr) == 2, "requests in flight");
-	fclose(f);
-	return rd;
-}
-
 /*
  * A slow disk has been told to read into memory, which is freed.  What is given
  * out next, the lowest that is free, must stay clean; when the disk is done, the
@@ -224,7 +199,7 @@ static void test_slow_disk(int fd, const char *name)
 	struct pln_gpu_query q0 = gpu_query(fd), q;
 	struct pln_gpu_alloc a, rest;
 	size_t len = MIB, half;
-	int d = disk_open(O_RDWR), i, status;
+	int d = disk_open(O_RDWR), status;
 	struct pln_gpu_op op;
 	uint64_t result = 0;
 	char *junk = aligned_alloc(4096, len), *p;
@@ -240,17 +215,15 @@ static void test_slow_disk(int fd, const char *name)
 	need(pid >= 0, "fork");
 	if (!pid)
 		_exit(pread(d, p, len, 0) <= 0);
-	for (i = 0; i < 3000 && !disk_busy(); i++)
-		usleep(10000);
-
-	check(!gpu_free(fd, a.handle) && disk_busy(),
+	await_disk_reads(disk);
+	check(!gpu_free(fd, a.handle) && disk_reads(disk),
 	      "free while a slow disk reads into it");
 	q = gpu_query(fd);
 	check(q.vram_free == q0.vram_free - len &&
 	      q.bar1_free == q0.bar1_free - len,
 	      "the memory and its BAR1 wait for the disk");
 	rest = gpu_alloc(fd, 8 * MIB);
-	check(disk_busy(), "the disk is still at it");
+	check(disk_reads(disk), "the disk is still at it");
 	need(!host_throttle(name, 0), "speed the disk up");
 	need(waitpid(pid, &status, 0) == pid, "wait");
 	half = rest.size / 2;

@@ -108,6 +108,15 @@ static long long state(const char *name)
 	return -1;
 }
 
+/* Some IO is under way */
+static void await_ios(void)
+{
+	double end = now() + 60;
+
+	while (!state("ios"))
+		need(now() < end, "IO that is under way");
+}
+
 static bool state_becomes(const char *name, long long want)
 {
 	int i;
@@ -608,8 +617,7 @@ static void test_free_in_flight(int fd, int pf)
 		need(pid >= 0, "fork");
 		if (!pid)
 			_exit(reader(pf, h, LEN));
-		while (!state("ios"))
-			;
+		await_ios();
 		usleep(i * 1000);
 		bad += gpu_free(fd, a.handle) != 0;
 		bad += waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
@@ -625,26 +633,6 @@ static void test_free_in_flight(int fd, int pf)
 	check(room_is(fd, &q0), "all memory and BAR1 are back");
 }
 
-static int host_throttle(unsigned int bps)
-{
-	return shell("host 'qmp {\"execute\":\"block_set_io_throttle\",\"arguments\":{\"id\":\"%s\",\"bps\":%u,\"bps_rd\":0,\"bps_wr\":0,\"iops\":0,\"iops_rd\":0,\"iops_wr\":0}}' >/dev/null",
-		     drive, bps);
-}
-
-static unsigned int disk_reads(void)
-{
-	unsigned int rd = 0, wr = 0;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/block/%s/inflight",
-		 strrchr(disk, '/') + 1);
-	f = fopen(path, "r");
-	need(f && fscanf(f, "%u %u", &rd, &wr) == 2, "requests in flight");
-	fclose(f);
-	return rd;
-}
-
 /*
  * A slow drive reads into memory that is freed.  When that returns the GPU's driver may
  * give the memory to others at once, so the drive must have ended.
@@ -655,27 +643,25 @@ static void test_slow_disk(int fd, int pf, bool killed)
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
 	char *p = dev_map(fd, &a);
 	uint32_t h = must_reg(pf, p, MIB);
-	int i, status, d = target_open(O_RDONLY);
+	int status, d = target_open(O_RDONLY);
 	pid_t pid;
 
-	need(!host_throttle(MIB / 4), "slow the drive down");
+	need(!host_throttle(drive, MIB / 4), "slow the drive down");
 	pid = fork();
 	need(pid >= 0, "fork");
 	if (!pid)
 		_exit(io(pf, PLN_IO_READ, d, 0, h, 0, MIB) != MIB);
-	for (i = 0; i < 1000 && !disk_reads(); i++)
-		usleep(1000);
-	need(disk_reads(), "the drive is at it");
+	await_disk_reads(disk);
 	if (killed)
 		need(!kill(pid, SIGKILL), "kill");
-	check(!gpu_free(fd, a.handle) && !disk_reads(),
+	check(!gpu_free(fd, a.handle) && !disk_reads(disk),
 	      "memory is freed when the slow drive has ended%s",
 	      killed ? ", though the reader was killed" : "");
 	need(waitpid(pid, &status, 0) == pid, "wait");
 	check(killed ? WIFSIGNALED(status) : WIFEXITED(status) &&
 	      !WEXITSTATUS(status), "%s", killed ? "who is gone" :
 	      "what was under way ended well");
-	need(!host_throttle(0), "speed the drive up");
+	need(!host_throttle(drive, 0), "speed the drive up");
 	check(!unreg(pf, h), "unregister");
 	munmap(p, MIB);
 	check(room_is(fd, &q0), "all memory and BAR1 are back");
@@ -698,8 +684,7 @@ static void test_kill(int fd)
 
 			_exit(reader(pf, must_reg(pf, dev_map(g, &a), LEN), LEN));
 		}
-		while (!state("ios"))
-			;
+		await_ios();
 		usleep(i * 1000);
 		bad += kill(pid, SIGKILL) || waitpid(pid, &status, 0) != pid ||
 		       !WIFSIGNALED(status);
@@ -1005,15 +990,15 @@ static void test_uring(int fd, int pf)
 			.op = PLN_IO_READ, .fd = d, .handle = h,
 			.file_offset = i * n, .offset = i * n, .size = n,
 		};
-	need(!host_throttle(MIB / 2), "slow the drive down");
+	need(!host_throttle(drive, MIB / 2), "slow the drive down");
 	for (i = 0; i < DEPTH; i++)
 		ring_put(&r, pf, &ios[i], PLN_IOC_IO);
 	for (i = 0; i < 5000 && most < 8; i++) {
-		if (disk_reads() > most)
-			most = disk_reads();
+		if (disk_reads(disk) > most)
+			most = disk_reads(disk);
 		usleep(1000);
 	}
-	need(!host_throttle(0), "speed the drive up");
+	need(!host_throttle(drive, 0), "speed the drive up");
 	for (i = 0; i < DEPTH; i++)
 		bad += ring_get(&r) != (int)n || io_reason;
 	check(!bad, "io_uring: %u reads", DEPTH);
@@ -1046,14 +1031,13 @@ static void test_uring(int fd, int pf)
 	ios[0].offset = 0;
 
 	/* Freed while they are under way */
-	need(!host_throttle(4 * MIB), "slow the drive down");
+	need(!host_throttle(drive, 4 * MIB), "slow the drive down");
 	for (i = 0; i < DEPTH; i++) {
 		ios[i].op = PLN_IO_READ;
 		ring_put(&r, pf, &ios[i], PLN_IOC_IO);
 	}
-	while (!disk_reads())
-		;
-	check(!gpu_free(fd, a.handle) && !disk_reads(),
+	await_disk_reads(disk);
+	check(!gpu_free(fd, a.handle) && !disk_reads(disk),
 	      "io_uring: memory is freed when the slow drive has ended");
 	for (i = 0; i < DEPTH; i++) {
 		status = ring_get(&r);
@@ -1081,12 +1065,11 @@ static void test_uring(int fd, int pf)
 		for (;;)
 			pause();
 	}
-	while (!disk_reads())
-		;
+	await_disk_reads(disk);
 	need(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid, "kill");
 	check(state_becomes("pinned", 0) && state_becomes("ios", 0) &&
 	      state_becomes("files", 1), "kill -9: nothing stays pinned");
-	need(!host_throttle(0), "speed the drive up");
+	need(!host_throttle(drive, 0), "speed the drive up");
 	free(in);
 	close(d);
 }
@@ -1106,8 +1089,7 @@ static void test_gpu_goes(int fd, const char *what, const char *command)
 	need(pid >= 0, "fork");
 	if (!pid)
 		_exit(reader(pf, h, LEN));
-	while (!state("ios"))
-		;
+	await_ios();
 	need(!shell("pci=%04x:%02x:%02x.%x; %s", q.pci_domain, q.pci_bus,
 		    q.pci_devfn >> 3, q.pci_devfn & 7, command), "%s", what);
 	check(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&

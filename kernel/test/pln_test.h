@@ -362,6 +362,39 @@ static int shell(const char *fmt, ...)
 	return system(cmd);
 }
 
+/* The host's end of a drive moves @bps bytes per second at most; 0: any */
+__attribute__((unused))
+static int host_throttle(const char *drive, unsigned int bps)
+{
+	return shell("host 'qmp {\"execute\":\"block_set_io_throttle\",\"arguments\":{\"id\":\"%s\",\"bps\":%u,\"bps_rd\":0,\"bps_wr\":0,\"iops\":0,\"iops_rd\":0,\"iops_wr\":0}}' >/dev/null",
+		     drive, bps);
+}
+
+/* Reads that a disk, /dev/..., is at now */
+__attribute__((unused))
+static unsigned int disk_reads(const char *disk)
+{
+	unsigned int rd = 0, wr = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/inflight",
+		 strrchr(disk, '/') + 1);
+	f = fopen(path, "r");
+	need(f && fscanf(f, "%u %u", &rd, &wr) == 2, "requests in flight");
+	fclose(f);
+	return rd;
+}
+
+__attribute__((unused))
+static void await_disk_reads(const char *disk)
+{
+	double end = now() + 60;
+
+	while (!disk_reads(disk))
+		need(now() < end, "a read of the disk that is under way");
+}
+
 /* The next node with a living GPU behind it, while an old one is open */
 __attribute__((unused))
 static int reopen(void)

@@ -98,9 +98,12 @@ static void send_piece(int phase, unsigned int step, uint64_t p)
 {
 	unsigned int s = sends(phase, step);
 	uint64_t at = piece_start(s, p);
-	int64_t put = pln_link_put(right, data_mr, at, piece_size(s, p),
-				   phase == REDUCE ? SCRATCH : DATA, at,
-				   tag_of(phase, step, p));
+	int64_t put = pln_link_put(right, &(struct pln_link_request){
+		.size = sizeof(struct pln_link_request), .mr = data_mr,
+		.offset = at, .length = piece_size(s, p),
+		.buffer = phase == REDUCE ? SCRATCH : DATA, .at = at,
+		.tag = tag_of(phase, step, p),
+	});
 
 	if (put < 0)
 		quit("a piece cannot be sent: %s (%s)", pln_link_reason(right),

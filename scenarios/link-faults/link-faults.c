@@ -89,10 +89,19 @@ static void part(void)
 	close(fd);
 }
 
+static int64_t try_put(uint64_t at, uint64_t length, uint64_t tag)
+{
+	const struct pln_link_request r = {
+		.size = sizeof(r), .mr = mr, .offset = at, .length = length,
+		.at = at, .tag = tag,
+	};
+
+	return pln_link_put(conn, &r);
+}
+
 static void put(uint64_t piece)
 {
-	uint64_t at = piece % PIECES * PIECE;
-	int64_t n = pln_link_put(conn, mr, at, PIECE, 0, at, piece);
+	int64_t n = try_put(piece % PIECES * PIECE, PIECE, piece);
 
 	if (n < 0)
 		note("put %" PRIu64 ": %s", piece, pln_strerror((int)n));
@@ -122,8 +131,7 @@ static void fails_with(int want, int seconds, const char *word)
 	   "the link fails with %s and says why", pln_errname(want));
 	if (got != want)
 		note("got %s", pln_errname(got));
-	is(pln_link_put(conn, mr, 0, 1, 0, 0, 0), want,
-	   "it takes nothing more");
+	is(try_put(0, 1, 0), want, "it takes nothing more");
 	if (link_stats(conn).puts)
 		is(pln_link_wait(conn, 0, 1000), want, "and waits for nothing");
 }

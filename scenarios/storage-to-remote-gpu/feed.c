@@ -155,7 +155,10 @@ static void feed(gpu_ptr p, CUfileHandle_t fh, uint64_t *overlapped)
 		if (got != (ssize_t)n)
 			quit("cuFileRead of %" PRIu64 " bytes at %" PRIu64
 			     ": %zd (errno %d)", n, at, got, errno);
-		put = pln_link_put(conn, mr, slot, n, 0, at, i);
+		put = pln_link_put(conn, &(struct pln_link_request){
+			.size = sizeof(struct pln_link_request), .mr = mr,
+			.offset = slot, .length = n, .at = at, .tag = i,
+		});
 		if (put < 0)
 			quit("piece %" PRIu64 " cannot be sent: %s (%s)", i,
 			     pln_link_reason(conn), pln_strerror((int)put));

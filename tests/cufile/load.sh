@@ -94,8 +94,11 @@ unset MOCK_P2P_AFTER MOCK_P2P_COUNT
 gpu 4 io load -f data -s 4M -i 1M -w 2 --strict --json
 json "strict: refused" '.[0] | (.ok | not) and .transfers[0].path == "none" and (.error | test("5008"))'
 MOCK_P2P_ERRNO=5
-gpu 1 io load -f data -s 4M -i 1M -w 2 --json
-json "a medium that cannot be read: the call and its place" '.[0] | (.ok | not) and (.error | test("read at [0-9]* of data failed: Input/output error"))'
+for way in cufile stream; do
+	gpu 1 io load -f data -s 4M -i 1M -w 2 -x "$way" --json
+	json "$way: a medium that cannot be read: the call, its place, and what cuFile says of it" '.[0] | (.ok | not) and (.error |
+		test("read at [0-9]* of data failed: Input/output error .errno 5.: read of the file failed after 0 bytes: EIO"))'
+done
 unset MOCK_P2P_ERRNO
 
 # a byte that changes on its way is found, on each way

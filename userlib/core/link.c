@@ -237,44 +237,46 @@ static int grow(struct pln_link *link)
 	return 0;
 }
 
-int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
-		     uint64_t length, unsigned int buffer, uint64_t at,
-		     uint64_t tag)
+int64_t pln_link_put(struct pln_link *link,
+		     const struct pln_link_request *request)
 {
 	const struct hello_buffer *to;
-	uint64_t have = 0;
+	struct pln_link_request r;
 	uint32_t way = PLN_MR_NONE;
+	uint64_t have = 0;
 	int err;
 
-	if (!link || (!mr && length) ||
-	    (mr && pln_mr_verbs(mr)->pd != link->pd))
+	if (!link || !request || !sized_ok(request->size, LINK_REQUEST_LEAST) ||
+	    !SIZED_IN(&r, request) || !all_zero(r.reserved, 4) ||
+	    (!r.mr && r.length) ||
+	    (r.mr && pln_mr_verbs(r.mr)->pd != link->pd))
 		return -EINVAL;
 	if (!link->connected)
 		return link->error ? link->error : -ENOTCONN;
 	if (link->error)
 		return link->error;
-	if (buffer >= link->peer.buffers)
+	if (r.buffer >= link->peer.buffers)
 		return -ERANGE;
-	to = &link->peer.buffer[buffer];
-	if (at > to->length || length > to->length - at)
+	to = &link->peer.buffer[r.buffer];
+	if (r.at > to->length || r.length > to->length - r.at)
 		return -ERANGE;
-	if (mr) {
-		err = mr_is(mr, &way, &have);
+	if (r.mr) {
+		err = mr_is(r.mr, &way, &have);
 		if (err)
 			return err;
 	}
-	if (mr && (offset > have || length > have - offset))
+	if (r.mr && (r.offset > have || r.length > have - r.offset))
 		return -ERANGE;
 	err = grow(link);
 	if (err)
 		return err;
 	link->puts[link->puts_given & (link->puts_size - 1)] = (struct put){
-		.mr = mr,
-		.offset = offset,
-		.length = length,
-		.buffer = buffer,
-		.at = at,
-		.tag = tag,
+		.mr = r.mr,
+		.offset = r.offset,
+		.length = r.length,
+		.buffer = r.buffer,
+		.at = r.at,
+		.tag = r.tag,
 		.staged = way == PLN_MR_STAGED,
 	};
 	link->stats.puts++;

@@ -10,14 +10,16 @@
 #include <string.h>
 
 /* What they had in version 0.1, the first: no later one may ask for more */
-#define TOPO_DEVICE_LEAST	144u
+#define TOPO_DEVICE_LEAST	176u
 #define TOPO_PAIR_LEAST		560u
 #define LINK_OPTIONS_LEAST	80u
 #define LINK_BUFFER_LEAST	48u
+#define LINK_REQUEST_LEAST	80u
 #define LINK_ARRIVAL_LEAST	64u
 #define LINK_STATS_LEAST	200u
 #define MR_INFO_LEAST		2176u
 #define FILE_STATS_LEAST	912u
+#define FILE_RESULT_LEAST	632u
 
 /* Far more than any will have: a size that was never set */
 #define SIZED_MOST		65536u

@@ -189,29 +189,29 @@ static int find_host(struct topo *t, const char *path)
 	return t->hosts - 1;
 }
 
-static enum topo_iommu iommu_of(struct topo *t, struct topo_node *n)
+static enum pln_iommu iommu_of(struct topo *t, struct topo_node *n)
 {
 	char buf[1024], path[PATH_MAX];
 	int r = link_name(t, n->address, "iommu_group", buf, sizeof(buf));
 
 	n->group = -1;
 	if (r == -ENOENT)
-		return TOPO_IOMMU_OFF;
+		return PLN_IOMMU_OFF;
 	if (r || sscanf(buf, "%d", &n->group) != 1)
-		return TOPO_IOMMU_UNKNOWN;
+		return PLN_IOMMU_UNKNOWN;
 	snprintf(path, sizeof(path), "/sys/kernel/iommu_groups/%d/type",
 		 n->group);
 	r = note(t, facts_text(t->facts, path, buf, sizeof(buf)));
 	if (!r)
-		return !strcmp(buf, "identity") ? TOPO_IOMMU_PASSTHROUGH :
-		       !strncmp(buf, "DMA", 3) ? TOPO_IOMMU_TRANSLATED :
-		       TOPO_IOMMU_UNKNOWN;
+		return !strcmp(buf, "identity") ? PLN_IOMMU_PASSTHROUGH :
+		       !strncmp(buf, "DMA", 3) ? PLN_IOMMU_TRANSLATED :
+		       PLN_IOMMU_UNKNOWN;
 	/* kernels before 5.11 do not say: what were they told? */
 	if (r != -ENOENT ||
 	    facts_text(t->facts, "/proc/cmdline", buf, sizeof(buf)))
-		return TOPO_IOMMU_UNKNOWN;
+		return PLN_IOMMU_UNKNOWN;
 	return strstr(buf, "iommu=pt") || strstr(buf, "iommu.passthrough=1") ?
-	       TOPO_IOMMU_PASSTHROUGH : TOPO_IOMMU_UNKNOWN;
+	       PLN_IOMMU_PASSTHROUGH : PLN_IOMMU_UNKNOWN;
 }
 
 static void fill_node(struct topo *t, struct topo_node *n)
@@ -501,7 +501,7 @@ static int note_missing(struct topo *t)
 		if (n->acs_error && n->acs_error != -EACCES &&
 		    n->acs_error != -EPERM)
 			broken = i;
-		iommu += n->iommu == TOPO_IOMMU_UNKNOWN;
+		iommu += n->iommu == PLN_IOMMU_UNKNOWN;
 	}
 	if (closed)
 		r = missing(t, "ACS: the config spaces of %d PCI functions "

@@ -28,24 +28,6 @@ enum topo_port {
 	TOPO_BRIDGE,		/* any other */
 };
 
-/* ACS control bits, as in PCI Express */
-#define ACS_SV	0x01
-#define ACS_TB	0x02
-#define ACS_RR	0x04
-#define ACS_CR	0x08
-#define ACS_UF	0x10
-#define ACS_EC	0x20
-#define ACS_DT	0x40
-/* Any of these on a port, and the kernel takes its peers as redirected */
-#define ACS_REDIRECT	(ACS_RR | ACS_CR | ACS_EC)
-
-enum topo_iommu {
-	TOPO_IOMMU_UNKNOWN,
-	TOPO_IOMMU_OFF,		/* no IOMMU, or not for this device */
-	TOPO_IOMMU_PASSTHROUGH,
-	TOPO_IOMMU_TRANSLATED,
-};
-
 struct topo_host {		/* a host bridge and its root bus */
 	char name[24];		/* "pci0000:00" */
 	uint16_t vendor, device; /* of the device that the kernel looks up */
@@ -68,7 +50,7 @@ struct topo_node {
 	uint16_t acs_ctrl;
 	unsigned int vsec;	/* where our switch's counters are, or 0 */
 	int group;		/* IOMMU group, -1: none */
-	enum topo_iommu iommu;
+	enum pln_iommu iommu;
 	char driver[32];
 	char speed[24], max_speed[24];	/* "16.0 GT/s PCIe" */
 	int width, max_width;		/* lanes, 0: not said */
@@ -146,7 +128,6 @@ int topo_find(struct topo *t, const char *what, int *devs, int max);
 /* Both: the nearest GPU, or -errno and what is wrong in @reason. */
 int topo_near(struct topo *t, const char *what, char *reason, size_t size);
 
-const char *topo_iommu_name(enum topo_iommu mode);	/* "passthrough" */
 const char *topo_port_name(enum topo_port port);	/* "root port" */
 /* "SV+ TB- ...": of a control or capability word, into @buf; @buf. */
 const char *topo_acs_text(uint16_t word, char *buf, size_t size);

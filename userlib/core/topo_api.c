@@ -36,6 +36,15 @@ const char *pln_verdict_name(unsigned int verdict)
 	return verdict < 4 ? names[verdict] : "?";
 }
 
+const char *pln_iommu_name(unsigned int iommu)
+{
+	static const char *const names[] = {
+		"unknown", "off", "passthrough", "translated",
+	};
+
+	return iommu < 4 ? names[iommu] : "?";
+}
+
 int pln_topo_open(struct pln_topo **topo, const char *record)
 {
 	struct pln_topo *new;
@@ -71,10 +80,40 @@ int pln_topo_count(const struct pln_topo *topo)
 	return topo ? topo->t->devs : -EINVAL;
 }
 
+/* "16.0 GT/s PCIe", "8 GT/s", "Unknown" */
+static uint32_t speed_of(const char *text)
+{
+	unsigned int whole, tenth = 0;
+
+	if (sscanf(text, "%4u.%1u GT/s", &whole, &tenth) < 1)
+		return 0;
+	return whole * 1000 + tenth * 100;
+}
+
+static struct pln_topo_device info_of(const struct topo_node *n)
+{
+	struct pln_topo_device now = {
+		.vendor = n->vendor, .device = n->device, .numa_node = n->numa,
+		.link_speed = speed_of(n->speed),
+		.max_link_speed = speed_of(n->max_speed),
+		.link_width = (uint32_t)n->width,
+		.max_link_width = (uint32_t)n->max_width,
+		.iommu = n->iommu, .iommu_group = n->group,
+	};
+
+	if (!n->acs_error) {
+		now.acs = n->acs_cap ? PLN_ACS_PRESENT : PLN_ACS_NONE;
+		now.acs_capability = n->acs_cap;
+		now.acs_control = n->acs_ctrl;
+	}
+	strcpy(now.address, n->address);
+	strcpy(now.driver, n->driver);
+	return now;
+}
+
 int pln_topo_info(const struct pln_topo *topo, unsigned int index,
 		  struct pln_topo_device *info)
 {
-	const struct topo_node *n;
 	struct pln_topo_device now;
 	const struct topo_dev *d;
 
@@ -83,15 +122,38 @@ int pln_topo_info(const struct pln_topo *topo, unsigned int index,
 	if (index >= (unsigned int)topo->t->devs)
 		return -ERANGE;
 	d = &topo->t->dev[index];
-	n = &topo->t->node[d->node];
-	now = (struct pln_topo_device){
-		.kind = d->kind, .vendor = n->vendor,
-		.device = n->device, .numa_node = n->numa,
-	};
+	now = info_of(&topo->t->node[d->node]);
+	now.kind = d->kind;
 	strcpy(now.label, d->label);
-	strcpy(now.address, n->address);
 	strcpy(now.name, d->name);
-	strcpy(now.driver, n->driver);
+	SIZED_OUT(info, &now);
+	return 0;
+}
+
+int pln_topo_above(const struct pln_topo *topo, unsigned int index,
+		   unsigned int level, struct pln_topo_device *info)
+{
+	static const uint32_t kinds[] = {
+		[TOPO_ENDPOINT] = PLN_TOPO_BRIDGE,	/* it has a device below it */
+		[TOPO_ROOT_PORT] = PLN_TOPO_ROOT_PORT,
+		[TOPO_UPSTREAM] = PLN_TOPO_UPSTREAM,
+		[TOPO_DOWNSTREAM] = PLN_TOPO_DOWNSTREAM,
+		[TOPO_BRIDGE] = PLN_TOPO_BRIDGE,
+	};
+	struct pln_topo_device now;
+	int i;
+
+	if (!topo || !info || !sized_ok(info->size, TOPO_DEVICE_LEAST))
+		return -EINVAL;
+	if (index >= (unsigned int)topo->t->devs)
+		return -ERANGE;
+	i = topo->t->node[topo->t->dev[index].node].parent;
+	while (i >= 0 && level--)
+		i = topo->t->node[i].parent;
+	if (i < 0)
+		return -ERANGE;
+	now = info_of(&topo->t->node[i]);
+	now.kind = kinds[topo->t->node[i].port];
 	SIZED_OUT(info, &now);
 	return 0;
 }

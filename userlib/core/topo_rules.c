@@ -19,15 +19,6 @@
 
 /* ---- names ---- */
 
-const char *topo_iommu_name(enum topo_iommu mode)
-{
-	static const char *const names[] = {
-		"unknown", "off", "passthrough", "translated",
-	};
-
-	return names[mode];
-}
-
 const char *topo_port_name(enum topo_port port)
 {
 	static const char *const names[] = {
@@ -79,7 +70,7 @@ int topo_common(const struct topo *t, int a, int b)
 
 static bool redirects(const struct topo_node *n)
 {
-	return !n->acs_error && n->acs_ctrl & ACS_REDIRECT;
+	return !n->acs_error && n->acs_ctrl & PLN_ACS_REDIRECT;
 }
 
 /* The kernel looks at both ends, at all bridges between, and at the common
@@ -261,18 +252,18 @@ static void judge_nvidia(const struct topo *t, int a, int b,
 		      "ask the kernel");
 		return;
 	}
-	if (na->iommu == TOPO_IOMMU_TRANSLATED ||
-	    nb->iommu == TOPO_IOMMU_TRANSLATED) {
+	if (na->iommu == PLN_IOMMU_TRANSLATED ||
+	    nb->iommu == PLN_IOMMU_TRANSLATED) {
 		judge(p, PLN_VERDICT_ROOT_COMPLEX, "the IOMMU translates for "
 		      "%s: what NVIDIA's driver maps for a peer is no bus "
-		      "address", na->iommu == TOPO_IOMMU_TRANSLATED ?
+		      "address", na->iommu == PLN_IOMMU_TRANSLATED ?
 		      na->address : nb->address);
 		return;
 	}
 	if (judge_hidden(t, a, b, p))
 		return;
-	if (na->iommu == TOPO_IOMMU_UNKNOWN ||
-	    nb->iommu == TOPO_IOMMU_UNKNOWN) {
+	if (na->iommu == PLN_IOMMU_UNKNOWN ||
+	    nb->iommu == PLN_IOMMU_UNKNOWN) {
 		judge(p, PLN_VERDICT_UNKNOWN, "whether an IOMMU translates is "
 		      "not known");
 		return;

@@ -39,10 +39,11 @@ static CUresult call_run(struct pln_job *job, void *arg)
 	in_call = true;
 	if (atomic_load(&job->cancelled))
 		;
-	else if (call->host)
-		call->host(call->arg);
-	else
+	else if (call->callback)
 		call->callback(call->stream, job->before, call->arg);
+	/* Of a context in error these are not called, and those are */
+	else if (!atomic_load(&job->fault->err))
+		call->host(call->arg);
 	pthread_cleanup_pop(1);
 	return CUDA_SUCCESS;
 }

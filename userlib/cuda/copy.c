@@ -86,6 +86,12 @@ static void io_copy(uint64_t dst, uint64_t src, size_t n)
 	}
 }
 
+/* Its context goes, or has gone with it: its number may be another one's */
+static bool is_gone(const struct pln_place *place)
+{
+	return place->stream && atomic_load(&place->stream->ctx->destroyed);
+}
+
 /*
  * Smaller steps where RLIMIT_MEMLOCK leaves no room for larger ones.  @now: not in
  * the order of the stream.  @last: a reference to the last job, or NULL.
@@ -97,8 +103,8 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
 {
 	bool user = !dst->device || !src->device;
 	size_t step = user ? STEP_USER : STEP_DEVICE;
+	CUresult err = CUDA_SUCCESS;
 	size_t at = 0;
-	CUresult err;
 
 	*last = NULL;
 	while (at < n) {
@@ -114,6 +120,9 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
 		};
 		struct pln_job *job;
 
+		/* What came before may have taken long */
+		if ((at || err) && (is_gone(dst) || is_gone(src)))
+			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 		err = now ? pln_submit_now(stream, sink, &op, &job) :
 			    pln_submit(stream, sink, &op, 1, &job);
 		if (!err) {

@@ -23,7 +23,7 @@ static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 {
 	struct pln_chunk *chunk = pln_span_find(&pln.chunks, at, 1);
 	struct pln_range *range = pln_range_find(at, 1);
-	uint64_t size, granule;
+	uint64_t size;
 
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -38,12 +38,6 @@ static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 		return CUDA_ERROR_DEVICE_UNAVAILABLE;
 	if (!(chunk->file->features & PLN_GPU_FEAT_DMABUF))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	granule = chunk->file->page_size;
-	if ((at - chunk->addr) % granule) {
-		pln_log("dma-buf export: address 0x%llx is no multiple of the GPU's page, 0x%llx",
-			(unsigned long long)at, (unsigned long long)granule);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
 	/* Only what is mapped by hand goes on in the next mapping */
 	if (p->n && (chunk->file != p->file || !chunk->mem || !p->chunk[0]->mem))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -51,7 +45,6 @@ static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 		pln_log("dma-buf export: more than %d mappings", PLN_GPU_MAX_PARTS);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	/* The rest of the last GPU page belongs to the same allocation */
 	size = end - at;
 	if (size > chunk->addr + chunk->size - at)
 		size = chunk->addr + chunk->size - at;
@@ -60,7 +53,7 @@ static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 	p->part[p->n] = (struct pln_gpu_part){
 		.handle = chunk->handle,
 		.offset = at - chunk->addr,
-		.size = (size + granule - 1) / granule * granule,
+		.size = size,
 	};
 	p->n++;
 	*next = at + size;

@@ -383,6 +383,12 @@ struct CUctx_st {
 	LIST_ENTRY(CUctx_st) link;
 };
 
+/* Memory of another process, open in a context on another GPU than its own */
+static inline bool pln_is_far(const struct pln_range *range)
+{
+	return range->kind == PLN_RANGE_IPC && range->ctx->dev != range->dev;
+}
+
 struct pln_global {
 	pthread_mutex_t lock;
 	pthread_mutex_t order;
@@ -611,6 +617,8 @@ CUresult pln_name_fd(struct pln_name *name, int fd);
 /* A descriptor of our own for what @name says */
 CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out);
 uint32_t pln_device_name(const struct pln_device *dev);
+/* The one with that name, or NULL */
+struct pln_device *pln_device_of_name(uint32_t name);
 CUresult pln_name_memory(struct pln_range *range, struct pln_name *name);
 /* @pool: that it is of, a reference that the memory takes over, or NULL */
 CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,

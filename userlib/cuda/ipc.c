@@ -58,8 +58,9 @@ CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out)
 	error = errno;
 	close(pidfd);
 	if (fd < 0) {
-		pln_log("descriptor %d of process %d: %s", name->fd, name->pid,
-			strerror(error));
+		pln_log("descriptor %d of process %d: %s%s", name->fd, name->pid,
+			strerror(error), error == EPERM ?
+			": it takes the permission to trace that process (its user, and /proc/sys/kernel/yama/ptrace_scope 0, or its prctl(PR_SET_PTRACER))" : "");
 		return error == EPERM ? CUDA_ERROR_NOT_PERMITTED :
 		       error == EBADF || error == ESRCH ?
 		       CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OPERATING_SYSTEM;
@@ -132,11 +133,19 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return CUDA_SUCCESS;
 }
 
-CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
-			 CUmemoryPool pool, CUdeviceptr *ptr)
+struct pln_device *pln_device_of_name(uint32_t name)
+{
+	for (int i = 0; i < pln.nr_devices; i++)
+		if (pln_device_name(&pln.devices[i]) == name)
+			return &pln.devices[i];
+	return NULL;			/* a GPU that we do not see */
+}
+
+static CUresult open_by(struct pln_file *file, CUcontext ctx,
+			const struct pln_name *name, int fd, CUmemoryPool pool,
+			CUdeviceptr *ptr)
 {
 	struct pln_gpu_import req = { .fd = fd };
-	struct pln_file *file = ctx->file;
 	struct pln_range *range;
 	struct pln_chunk *chunk;
 	bool last = false;
@@ -169,7 +178,7 @@ CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
 	range->name = *name;
 	range->opened = 1;
 	range->ctx = ctx;
-	range->dev = ctx->dev;
+	range->dev = file->dev;
 	range->chunk = chunk;
 	pthread_mutex_lock(&pln.lock);
 	err = pln_chunk_add(ctx, chunk);
@@ -187,6 +196,36 @@ CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
 		pln_chunk_free(chunk);
 	if (err)
 		free(range);
+	return err;
+}
+
+/*
+ * @ctx may be on another GPU than the memory: that one's open file has the memory
+ * then, and stays open as long, and @ctx's engine reaches it as a peer's.
+ */
+CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
+			 CUmemoryPool pool, CUdeviceptr *ptr)
+{
+	struct pln_device *dev = pln_device_of_name(name->device);
+	struct pln_file *file;
+	CUresult err;
+
+	if (dev == ctx->dev)
+		return open_by(ctx->file, ctx, name, fd, pool, ptr);
+	if (!dev) {
+		pln_log("the memory is of the GPU at %04x:%02x:%02x.%x, which this process does not see",
+			name->device >> 16, name->device >> 8 & 0xff,
+			name->device >> 3 & 0x1f, name->device & 7);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (!pln_peers(ctx->dev, dev))
+		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+	err = pln_file_use(dev, &file);
+	if (err)
+		return err;
+	err = open_by(file, ctx, name, fd, pool, ptr);
+	if (err)
+		pln_file_unuse(file);
 	return err;
 }
 
@@ -228,10 +267,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
 		err = pln_take_fd(&name, MAGIC_MEM, &fd);
 	if (!err) {
 		pthread_mutex_lock(&opening);
-		/* The context must be on the GPU that has the memory */
-		if (name.device != pln_device_name(ctx->dev))
-			err = CUDA_ERROR_NOT_SUPPORTED;
-		else if (!open_again(ctx, &name, ptr))
+		if (!open_again(ctx, &name, ptr))
 			err = pln_open_memory(ctx, &name, fd, NULL, ptr);
 		pthread_mutex_unlock(&opening);
 		close(fd);

@@ -381,6 +381,7 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size,
 /* @range is in no tree and no list any more */
 void pln_range_free(struct pln_range *range)
 {
+	struct pln_file *used = pln_is_far(range) ? range->chunk->file : NULL;
 	struct pln_chunk *chunk = range->chunk;
 	bool last;
 
@@ -401,6 +402,8 @@ void pln_range_free(struct pln_range *range)
 		if (last)
 			pln_chunk_free(chunk);
 	}
+	if (used)
+		pln_file_unuse(used);
 	free(range);
 }
 
@@ -417,6 +420,10 @@ void pln_ctx_free_memory(CUcontext ctx)
 		pthread_mutex_unlock(&pln.lock);
 		if (!range)
 			return;
+		/* Its own GPU's jobs go by number of memory, and were not waited for */
+		if (pln_is_far(range))
+			pln_drain(range->chunk->file,
+				  &(struct pln_span){ range->addr, range->size });
 		pln_span_end(&(struct pln_span){ range->addr, range->size });
 		if (range->chunk)
 			pln_handle_end(range->chunk->file, range->chunk->handle,

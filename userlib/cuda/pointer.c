@@ -231,15 +231,15 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 
 /*
  * The default stream of the memory's context.  Memory made by cuMemCreate(), or
- * of a pool, has none; it is at home in any context of its device, and where the
- * program has none there, in one of the library's own, which goes with the
- * memory.  pln.lock is held.
+ * of a pool, has none, and that of another process may be open in one on another
+ * GPU; it is at home in any context of its device, and where the program has none
+ * there, in one of the library's own, which goes with the memory.  pln.lock is held.
  */
 static CUresult home(const struct pln_range *range, CUstream *stream)
 {
 	struct pln_chunk *chunk = range->chunk;
 	CUresult err = CUDA_SUCCESS;
-	CUcontext ctx = range->ctx;
+	CUcontext ctx = pln_is_far(range) ? NULL : range->ctx;
 
 	if (!ctx)
 		LIST_FOREACH(ctx, &range->dev->contexts, link)
@@ -308,6 +308,8 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 			place->writers = range->writers;
 		} else if (range->kind == PLN_RANGE_POOL) {
 			place->peers = range->pool->peers;
+		} else if (pln_is_far(range)) {
+			place->peers = 1u << range->ctx->dev->ordinal;
 		}
 		place->offset = addr - range->chunk->addr;
 		atomic_fetch_add(&place->stream->obj.refs, 1);

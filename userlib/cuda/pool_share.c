@@ -67,12 +67,8 @@ static CUresult read_paper(int fd, struct paper *paper,
 	    pread(fd, paper, sizeof(*paper), 0) != (ssize_t)sizeof(*paper) ||
 	    paper->magic != MAGIC_POOL)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (int i = 0; i < pln.nr_devices; i++) {
-		*dev = &pln.devices[i];
-		if (pln_device_name(*dev) == paper->device)
-			return CUDA_SUCCESS;
-	}
-	return CUDA_ERROR_INVALID_VALUE;	/* of a GPU that we do not see */
+	*dev = pln_device_of_name(paper->device);
+	return *dev ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,

@@ -21,7 +21,7 @@ struct order {
 	uintptr_t number;	/* what CUDA has of it */
 	CUcontext ctx;		/* of the stream, or NULL: not known */
 	unsigned long long ctx_id;
-	bool lost;		/* the context is gone: CUDA need not call it */
+	bool lost;		/* the context is gone, or in error: CUDA need not call it */
 	CUfileHandle_t fh;
 	void *base;
 	bool write;
@@ -31,6 +31,9 @@ struct order {
 	off_t buf_off, *buf_off_p;
 	ssize_t *result_p;
 	ssize_t result;
+	int error;		/* errno, where that is -1 */
+	struct answer answer;
+	struct pln_file_result now;
 	sem_t done;
 };
 
@@ -44,7 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * Orders in streams, the latest first.  One waits for a thread and for buffers; those
- * who have them must not wait for its stream, unless it is gone with its context.
+ * who have them must not wait for its stream, unless that calls nothing any more.
  */
 static struct order *ordered;
 static uintptr_t last_number;
@@ -85,15 +88,32 @@ static void free_order(struct order *o)
 	free(o);
 }
 
+/*
+ * In a context whose work has failed nothing is called behind that, and its number
+ * is told all the same: so says an H100.  What looks at the GPU gives the error.
+ */
+static bool has_failed(CUcontext ctx)
+{
+	size_t avail, total;
+	CUcontext was;
+	int r;
+
+	if (!cu.MemGetInfo || cu.Push(ctx))
+		return false;
+	r = cu.MemGetInfo(&avail, &total);
+	cu.Pop(&was);
+	return r;
+}
+
 static bool is_gone(CUcontext ctx, unsigned long long id)
 {
 	unsigned long long now = 0;
 
-	return ctx && (cu.CtxGetId(ctx, &now) || now != id);
+	return ctx && (cu.CtxGetId(ctx, &now) || now != id || has_failed(ctx));
 }
 
 /*
- * Contexts that are gone have lost their orders.  CUDA is not asked with the lock
+ * Contexts that are gone, or in error, have lost their orders.  CUDA is not asked with the lock
  * held, which its functions take.
  */
 static void find_lost(void)
@@ -193,7 +213,8 @@ static void transfer(struct work *w)
 	o->result = -CU_FILE_HANDLE_NOT_REGISTERED;
 	if (f) {
 		o->result = driver_transfer(f, o->base, o->size, o->off,
-					    o->buf_off, o->write);
+					    o->buf_off, o->write, &o->now);
+		o->error = errno;
 		file_put(f);
 	}
 	sem_post(&o->done);
@@ -219,6 +240,7 @@ static void CUDA_CB in_stream(void *arg)
 		driver_end();
 	}
 	orders--;
+	result_tell(&o->answer, &o->now, o->result, o->error);
 	__atomic_store_n(o->result_p, o->result, __ATOMIC_RELEASE);
 	free_order(o);
 }
@@ -284,10 +306,12 @@ static CUfileError_t order(const struct order *with, CUstream stream)
 	return cuda_result(r);
 }
 
-static CUfileError_t order_if_open(const struct order *o, CUstream stream)
+static CUfileError_t order_if_open(struct order *o, CUstream stream)
 {
+	struct wanted wanted = result_wanted();
 	CUfileError_t r;
 
+	o->answer = result_of(&wanted, 0);
 	if (!driver_begin())
 		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
 	r = order(o, stream);

@@ -18,6 +18,7 @@ struct entry {
 	struct entry *next;	/* of those that are free, or ended */
 	struct batch *batch;
 	struct file *file;
+	struct answer answer;
 	CUfileIOParams_t p;
 	uint64_t began;
 	CUfileStatus_t status;
@@ -104,6 +105,7 @@ static void entry_end(struct entry *e, CUfileStatus_t status, ssize_t ret)
 static void entry_run(struct work *w)
 {
 	struct entry *e = (struct entry *)w;
+	struct pln_file_result now = { 0 };
 	ssize_t r;
 
 	pthread_mutex_lock(&e->batch->lock);
@@ -113,7 +115,8 @@ static void entry_run(struct work *w)
 	r = driver_transfer(e->file, e->p.u.batch.devPtr_base,
 			    e->p.u.batch.size, e->p.u.batch.file_offset,
 			    e->p.u.batch.devPtr_offset,
-			    e->p.opcode == CUFILE_WRITE);
+			    e->p.opcode == CUFILE_WRITE, &now);
+	result_tell(&e->answer, &now, r, errno);
 	if (r == -1)
 		r = -errno;
 	count_op(OP_BATCH_POSIX_PROCESSED, r >= 0);
@@ -135,6 +138,7 @@ static void ring_ended(struct ring_io *ring, int res)
 					   offsetof(struct entry, ring));
 	bool good = res > 0 && (size_t)res == ring->len;
 	bool failed = res < 0 && io_failed(&ring->io, -res);
+	struct pln_file_result now = { 0 };
 
 	window_put(ring->window);
 	if (!good && !failed) {
@@ -145,7 +149,9 @@ static void ring_ended(struct ring_io *ring, int res)
 		ring->io.bytes[PLN_PATH_P2P] = ring->len;
 	else
 		res = -errno;
+	ring->io.now = &now;
 	io_account(&ring->io, ring->len, ring->off, good ? res : -1, e->began);
+	result_tell(&e->answer, &now, good ? res : -1, -res);
 	file_put_later(e->file);
 	entry_end(e, good ? CUFILE_COMPLETE : CUFILE_FAILED, res);
 }
@@ -282,7 +288,7 @@ out:
 }
 
 static const char *submit(CUfileBatchHandle_t id, unsigned int nr,
-			  const CUfileIOParams_t *p)
+			  const CUfileIOParams_t *p, const struct wanted *wanted)
 {
 	struct entry *first, *e, *next;
 	size_t bytes[2] = { 0, 0 };
@@ -310,6 +316,7 @@ static const char *submit(CUfileBatchHandle_t id, unsigned int nr,
 		e->batch = b;
 		e->work.run = entry_run;
 		e->began = began;
+		e->answer = result_of(wanted, i);
 		e->p = p[i];
 	}
 	pthread_mutex_lock(&b->lock);
@@ -352,12 +359,13 @@ EXPORT CUfileError_t cuFileBatchIOSubmit(CUfileBatchHandle_t batch_idp,
 					 unsigned int flags)
 {
 	NOT_CANCELLED;
+	struct wanted wanted = result_wanted();
 	const char *why;
 
 	(void)flags;
 	if (!driver_begin())
 		return result(CU_FILE_INTERNAL_BATCH_SUBMIT_ERROR);
-	why = submit(batch_idp, nr, iocbp);
+	why = submit(batch_idp, nr, iocbp, &wanted);
 	count_op(OP_BATCH_SUBMIT, !why);
 	driver_end();
 	if (!why)
@@ -429,6 +437,7 @@ EXPORT CUfileError_t cuFileBatchIOGetStatus(CUfileBatchHandle_t batch_idp,
 /* Ends what nobody has begun. */
 static void cancel(struct batch *b)
 {
+	struct pln_file_result now;
 	unsigned int i;
 	bool queued;
 
@@ -443,6 +452,10 @@ static void cancel(struct batch *b)
 		pthread_mutex_unlock(&b->lock);
 		if (queued) {
 			file_put(b->entry[i].file);
+			now = (struct pln_file_result){
+				.reason = "cancelled before it began",
+			};
+			result_tell(&b->entry[i].answer, &now, 0, 0);
 			entry_end(&b->entry[i], CUFILE_CANCELED, 0);
 		}
 	}

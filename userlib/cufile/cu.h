@@ -21,6 +21,7 @@
 	X(1, Push, cuCtxPushCurrent_v2) \
 	X(1, Pop, cuCtxPopCurrent_v2) \
 	X(0, CtxGetId, cuCtxGetId) \
+	X(0, MemGetInfo, cuMemGetInfo_v2) \
 	X(1, PointerGetAttribute, cuPointerGetAttribute) \
 	X(0, PointerGetAttributes, cuPointerGetAttributes) \
 	X(0, MemGetHandle, cuMemGetHandleForAddressRange) \

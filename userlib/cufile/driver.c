@@ -429,13 +429,13 @@ bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off
 }
 
 ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
-			off_t buf_off, bool write)
+			off_t buf_off, bool write, struct pln_file_result *now)
 {
 	if (!driver_may_transfer(base, size, off, buf_off))
 		return -CU_FILE_INVALID_VALUE;
 	if (!size)
 		return 0;
-	return io_run(f, (uintptr_t)base, size, off, buf_off, write);
+	return io_run(f, (uintptr_t)base, size, off, buf_off, write, now);
 }
 
 /* The file, and the library held open, or NULL and why not. */
@@ -454,8 +454,13 @@ static struct file *begin(CUfileHandle_t fh, ssize_t *why)
 }
 
 /* Of what began with @f, or did not when that is NULL; @saved: errno before. */
-static ssize_t finish(struct file *f, ssize_t r, int saved)
+static ssize_t finish(struct file *f, struct pln_file_result *now, ssize_t r,
+		      int saved)
 {
+	struct wanted wanted = result_wanted();
+	struct answer answer = result_of(&wanted, 0);
+
+	result_tell(&answer, now, r, errno);
 	if (f) {
 		int err = errno;
 
@@ -478,19 +483,21 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 			off_t off, off_t buf_off, bool write)
 {
 	NOT_CANCELLED;
+	struct pln_file_result now = { 0 };
 	int saved = errno;
 	struct file *f;
 	ssize_t r;
 
 	f = begin(fh, &r);
 	if (f)
-		r = driver_transfer(f, base, size, off, buf_off, write);
-	return finish(f, r, saved);
+		r = driver_transfer(f, base, size, off, buf_off, write, &now);
+	return finish(f, &now, r, saved);
 }
 
 /* As readv(2) and writev(2): after some bytes, the next call meets an error. */
 static ssize_t vector(struct file *f, const CUfileIOVec_t *v, size_t n, off_t off,
-		      unsigned int flags, bool write)
+		      unsigned int flags, bool write,
+		      struct pln_file_result *now)
 {
 	off_t at = off;
 	ssize_t r = 0;
@@ -504,7 +511,8 @@ static ssize_t vector(struct file *f, const CUfileIOVec_t *v, size_t n, off_t of
 	for (i = 0, at = off; i < n; i++) {
 		if (!v[i].len)
 			continue;
-		r = driver_transfer(f, v[i].base, v[i].len, at, 0, write);
+		r = driver_transfer(f, v[i].base, v[i].len, at, 0, write,
+				    now);
 		if (r > 0)
 			at += r;
 		if (r < (ssize_t)v[i].len)
@@ -517,14 +525,15 @@ static ssize_t transfer_vector(CUfileHandle_t fh, const CUfileIOVec_t *v, size_t
 			       off_t off, unsigned int flags, bool write)
 {
 	NOT_CANCELLED;
+	struct pln_file_result now = { 0 };
 	int saved = errno;
 	struct file *f;
 	ssize_t r;
 
 	f = begin(fh, &r);
 	if (f)
-		r = vector(f, v, n, off, flags, write);
-	return finish(f, r, saved);
+		r = vector(f, v, n, off, flags, write, &now);
+	return finish(f, &now, r, saved);
 }
 
 EXPORT ssize_t cuFileRead(CUfileHandle_t fh, void *base, size_t size,

@@ -150,6 +150,30 @@ void stats_publish(void);
 /* In a child: what is there is the parent's. */
 void stats_forked(void);
 
+/* ---- result.c ---- */
+/* Where the program wants to be told what comes of a call's transfers */
+struct wanted {
+	char *at;
+	uint32_t size;		/* of each */
+	unsigned int count;	/* 0: nowhere */
+};
+
+/* Of one of them; @to may be NULL */
+struct answer {
+	void *to;
+	uint32_t size;
+};
+
+/* By this thread for its next call, which this is */
+struct wanted result_wanted(void);
+struct answer result_of(const struct wanted *w, unsigned int i);
+/* A part of the transfer has moved so many bytes by each path. */
+void result_add(struct pln_file_result *now, const uint64_t *bytes, int err,
+		const char *reason);
+/* It has ended with @r, where that is -1 with @err. */
+void result_tell(const struct answer *a, struct pln_file_result *now, ssize_t r,
+		 int err);
+
 /* ---- work.c ---- */
 /* Part of what is to be done; run() may free it. */
 struct work {
@@ -302,7 +326,7 @@ void cache_shutdown(void);
 
 /* ---- io.c ---- */
 ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
-	       off_t buf_off, bool write);
+	       off_t buf_off, bool write, struct pln_file_result *now);
 
 /* ---- verdict.c ---- */
 void verdict_forget_all(void);
@@ -324,9 +348,9 @@ void driver_begin_more(unsigned int n);
 void driver_end(void);
 /* Do the arguments of a read or write make sense? */
 bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off);
-/* They are checked, and it is done; as cuFileRead(). */
+/* They are checked, and it is done; as cuFileRead().  @now gets what came of it. */
 ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
-			off_t buf_off, bool write);
+			off_t buf_off, bool write, struct pln_file_result *now);
 
 static inline CUfileError_t result(CUfileOpError err)
 {

@@ -229,6 +229,7 @@ void io_account(struct io *io, size_t size, uint64_t off, ssize_t result,
 {
 	account(&io->f->tally, io, result);
 	account(&stats_total, io, result);
+	result_add(io->now, io->bytes, io->reason_errno, io->reason);
 	count_io(io, size, off, result, began);
 	if (io->reason[0])
 		log_line(LOG_DEBUG, "%s of %zu bytes at %llu: result %zd: %s",
@@ -237,9 +238,9 @@ void io_account(struct io *io, size_t size, uint64_t off, ssize_t result,
 }
 
 ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
-	       off_t buf_off, bool write)
+	       off_t buf_off, bool write, struct pln_file_result *now)
 {
-	struct io io = { .f = f, .write = write, .since = -1 };
+	struct io io = { .f = f, .write = write, .since = -1, .now = now };
 	uint64_t addr = base + (uint64_t)buf_off;
 	uint64_t began = count_now();
 	struct buf reg;

@@ -27,6 +27,7 @@ struct io {
 	const char *module_says; /* of the latest IO that failed, or NULL */
 	bool file_refused;	/* it would with another file of the device */
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
+	struct pln_file_result *now;	/* for the program */
 };
 
 /* Why p2p is not what moves the data of a whole transfer.  NO_ROOM for a

@@ -74,7 +74,7 @@ static int move(void)
 	int64_t put = 0;
 
 	for (unsigned int i = 0; i < PUTS && put >= 0; i++)
-		put = pln_link_put(a, &from, i, 2 * CHUNK, 0, i, i);
+		put = put_bytes(a, &from, i, 2 * CHUNK, 0, i, i);
 	if (put < 0)
 		return (int)put;
 	for (unsigned int i = 0; i < 2000 && !first_error(); i++) {
@@ -142,7 +142,7 @@ static int t_refused(void)
 		return 1003;
 	sites_on = true;
 	fake_next_status = IBV_WC_REM_ACCESS_ERR;
-	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	pln_link_wait(a, 1, 5000);
 	sites_on = false;
 	fake_next_status = IBV_WC_SUCCESS;

@@ -245,7 +245,7 @@ static void t_messages(void)
 		message_of_chance(wire);
 		/* something of its own to be acknowledged */
 		if (chance(4) == 0)
-			pln_link_put(b, NULL, 0, 0, 0, 0, 0);
+			put_bytes(b, NULL, 0, 0, 0, 0, 0);
 		if (pln_link_poll(&a, 1, 0) > 0)
 			pln_link_arrival(a, &v);
 		fake_send_raw(b->qp->qp_num, wire, size);

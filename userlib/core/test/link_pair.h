@@ -177,4 +177,18 @@ static void pair_down(void)
 	close(ends[1]);
 }
 
+/* @length bytes at @offset of @mr to byte @at of the peer's @buffer */
+__attribute__((unused))
+static int64_t put_bytes(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
+			 uint64_t length, uint32_t buffer, uint64_t at,
+			 uint64_t tag)
+{
+	const struct pln_link_request r = {
+		.size = sizeof(r), .buffer = buffer, .mr = mr,
+		.offset = offset, .length = length, .at = at, .tag = tag,
+	};
+
+	return pln_link_put(link, &r);
+}
+
 #endif

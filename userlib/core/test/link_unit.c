@@ -56,7 +56,7 @@ static void t_ways(uint32_t from_way, uint32_t to_way, const char *what)
 	for (unsigned int i = 0; good && i < 7; i++) {
 		fill(from.gpu, i);
 		memset(to.gpu, 0xee, SIZE);
-		good = pln_link_put(a, &from, 3, sizes[i], 0, 5, i) == i + 1;
+		good = put_bytes(a, &from, 3, sizes[i], 0, 5, i) == i + 1;
 		good = good && done(a, i + 1) && next_is(b, 5, sizes[i], i);
 		whole &= !memcmp(to.gpu + 5, from.gpu + 3, sizes[i]);
 		for (uint64_t at = 0; at < SIZE; at++)
@@ -88,7 +88,7 @@ static void t_credits(void)
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
 
 	for (unsigned int i = 0; i < 300; i++)
-		good &= pln_link_put(a, &from, 0, 8, 0, 8 * i, i) == i + 1;
+		good &= put_bytes(a, &from, 0, 8, 0, 8 * i, i) == i + 1;
 	for (unsigned int i = 0; i < 1000; i++)
 		pln_link_poll(both, 2, 0);
 	ktap(good && stats_of(a).puts_done == CREDITS &&
@@ -114,7 +114,7 @@ static void t_pipeline(void)
 	bool good = pair_up(PLN_MR_STAGED, PLN_MR_STAGED);
 
 	fake_hold = true;
-	ktap(good && pln_link_put(a, &from, 0, 10 * CHUNK, 0, 0, 1) == 1 &&
+	ktap(good && put_bytes(a, &from, 0, 10 * CHUNK, 0, 0, 1) == 1 &&
 	     fake_held() == 0, "a put of staged memory waits for a poll");
 	pln_link_poll(both, 2, 20);
 	pln_link_wait(a, 1, 20);
@@ -139,7 +139,7 @@ static void t_look(void)
 {
 	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
 
-	pln_link_put(a, &from, 0, SIZE, 0, 0, 1);
+	put_bytes(a, &from, 0, SIZE, 0, 0, 1);
 	good &= pln_link_poll(&a, 1, 0) == 0;
 	ktap(good && stats_of(a).chunks == 1,
 	     "a look sends a chunk of %u, and returns", SIZE / CHUNK);
@@ -155,7 +155,7 @@ static void t_waiting(void)
 	ktap(good && pln_link_poll(both, 2, 60) == 0 &&
 	     link_now_ms() - before >= 60, "nothing happens for 60 ms");
 	fake_hold = true;
-	pln_link_put(a, &from, 0, 1, 0, 0, 0);
+	put_bytes(a, &from, 0, 1, 0, 0, 0);
 	ktap(pln_link_wait(a, 1, 30) == -ETIMEDOUT, "a put takes too long");
 	ktap(pln_link_wait(a, 2, 0) == -ERANGE &&
 	     pln_link_wait(a, -1, 0) == -EINVAL &&
@@ -232,7 +232,7 @@ static void t_fd(void)
 	ktap(is_ready(fd[0]) && is_ready(fd[1]) && falls_silent(fd),
 	     "ready at first, and silent when there is nothing to do");
 	fake_hold = true;
-	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	ktap(is_ready(fd[0]) && falls_silent(fd), "so it is when a put is under way");
 	fake_hold = false;
 	fake_run(~0u);
@@ -242,7 +242,7 @@ static void t_fd(void)
 	     "and stays so where an arrival waits");
 	ktap(!pln_link_arrival(b, &v) && falls_silent(fd), "until it is taken");
 	fake_hold = true;
-	pln_link_put(a, &from, 0, 9, 0, 0, 2);
+	put_bytes(a, &from, 0, 9, 0, 0, 2);
 	good = falls_silent(fd) && pln_link_wait(a, 2, 0) == -ETIMEDOUT;
 	ktap(good && is_ready(fd[0]) && falls_silent(fd),
 	     "what was seen by a wait is looked at again");
@@ -250,10 +250,10 @@ static void t_fd(void)
 	fake_run(~0u);
 	ktap(all_taken(fd, 1), "then the put is done");
 	for (unsigned int i = 0; i < 300; i++)
-		pln_link_put(a, &from, 0, 8, 0, 8 * i, i);
+		put_bytes(a, &from, 0, 8, 0, 8 * i, i);
 	ktap(all_taken(fd, 300), "nothing is forgotten where credits are short");
 	fake_next_status = IBV_WC_REM_ACCESS_ERR;
-	pln_link_put(a, &from, 0, 9, 0, 0, 3);
+	put_bytes(a, &from, 0, 9, 0, 0, 3);
 	p = (struct pollfd){ .fd = fd[0], .events = POLLIN };
 	for (int i = 0; i < 100 && !*pln_link_reason(a); i++) {
 		good = poll(&p, 1, 30000) == 1;
@@ -270,7 +270,7 @@ static void t_fd(void)
 	for (int i = 0; i < 2; i++)
 		fd[i] = pln_link_fd(both[i]);
 	good = good && falls_silent(fd);
-	pln_link_put(a, &from, 0, SIZE, 0, 0, 1);
+	put_bytes(a, &from, 0, SIZE, 0, 0, 1);
 	ktap(good && all_taken(fd, 1) && stats_of(a).puts_done == 1,
 	     "staged memory is moved, and no more is said");
 	shutdown(ends[1], SHUT_RDWR);
@@ -360,7 +360,7 @@ static void t_misuse(void)
 	int fds[2], other;
 
 	pair_open(PLN_MR_PLAIN, PLN_MR_PLAIN);
-	ktap(pln_link_put(a, &from, 0, 1, 0, 0, 0) == -ENOTCONN &&
+	ktap(put_bytes(a, &from, 0, 1, 0, 0, 0) == -ENOTCONN &&
 	     pln_link_poll(both, 2, 0) == -ENOTCONN &&
 	     pln_link_wait(a, 0, 0) == -ENOTCONN &&
 	     pln_link_arrival(a, &v) == -ENOTCONN &&
@@ -388,23 +388,23 @@ static void t_misuse(void)
 	ktap(pln_link_peer(a, 0, &info) == -EINVAL &&
 	     pln_link_arrival(a, &v) == -EINVAL &&
 	     pln_link_stats(a, &s) == -EINVAL, "structures of another size");
-	ktap(pln_link_put(a, &from, SIZE, 1, 0, 0, 0) == -ERANGE &&
-	     pln_link_put(a, &from, 1, SIZE, 0, 0, 0) == -ERANGE &&
-	     pln_link_put(a, &from, UINT64_MAX, 2, 0, 0, 0) == -ERANGE &&
-	     pln_link_put(a, &from, 0, 2, 0, SIZE - 1, 0) == -ERANGE &&
-	     pln_link_put(a, &from, 0, 2, 0, UINT64_MAX, 0) == -ERANGE &&
-	     pln_link_put(a, &from, 0, 1, 16, 0, 0) == -ERANGE &&
-	     pln_link_put(b, &to, 0, 1, 0, 0, 0) == -ERANGE,
+	ktap(put_bytes(a, &from, SIZE, 1, 0, 0, 0) == -ERANGE &&
+	     put_bytes(a, &from, 1, SIZE, 0, 0, 0) == -ERANGE &&
+	     put_bytes(a, &from, UINT64_MAX, 2, 0, 0, 0) == -ERANGE &&
+	     put_bytes(a, &from, 0, 2, 0, SIZE - 1, 0) == -ERANGE &&
+	     put_bytes(a, &from, 0, 2, 0, UINT64_MAX, 0) == -ERANGE &&
+	     put_bytes(a, &from, 0, 1, 16, 0, 0) == -ERANGE &&
+	     put_bytes(b, &to, 0, 1, 0, 0, 0) == -ERANGE,
 	     "puts beyond either end");
-	ktap(pln_link_put(a, NULL, 0, 1, 0, 0, 0) == -EINVAL &&
-	     pln_link_put(NULL, &from, 0, 1, 0, 0, 0) == -EINVAL,
+	ktap(put_bytes(a, NULL, 0, 1, 0, 0, 0) == -EINVAL &&
+	     put_bytes(NULL, &from, 0, 1, 0, 0, 0) == -EINVAL,
 	     "puts of nothing");
 	ktap(pln_link_poll(NULL, 1, 0) == -EINVAL &&
 	     pln_link_poll(both, 0, 0) == -EINVAL &&
 	     pln_link_poll(both, 65, 0) == -EINVAL &&
 	     pln_link_poll(both, 2, -1) == -EINVAL &&
 	     pln_link_poll(&none, 1, 0) == -EINVAL, "wrong polls");
-	ktap(pln_link_put(a, NULL, 0, 0, 0, SIZE, 9) == 1 && next_is(b, SIZE, 0, 9),
+	ktap(put_bytes(a, NULL, 0, 0, 0, SIZE, 9) == 1 && next_is(b, SIZE, 0, 9),
 	     "a put of no bytes only tells");
 	info.size = sizeof(info);
 	ktap(!pln_link_pd(NULL) && pln_link_stats(NULL, &s) == -EINVAL &&
@@ -416,7 +416,7 @@ static void t_misuse(void)
 	pln_link_close(NULL);
 	/* or the peer's device would refuse, and the peer be told of a fault */
 	ktap(pln_link_share(a, &to) == -EINVAL &&
-	     pln_link_put(a, &to, 0, 1, 0, 0, 0) == -EINVAL,
+	     put_bytes(a, &to, 0, 1, 0, 0, 0) == -EINVAL,
 	     "memory of another protection domain");
 	pair_down();
 }
@@ -428,6 +428,9 @@ static void t_larger(void)
 	struct { struct pln_link_buffer b; uint64_t more[2]; } info;
 	struct { struct pln_link_arrival v; uint64_t more[2]; } v;
 	struct { struct pln_link_stats s; uint64_t more[2]; } s;
+	struct { struct pln_link_request r; uint64_t more[2]; } r = {
+		.r = { .mr = &from, .length = 9, .at = 5, .tag = 77 },
+	};
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
 	struct pln_link *link = NULL;
 
@@ -445,10 +448,23 @@ static void t_larger(void)
 	info.b.size = sizeof(info);
 	v.v.size = sizeof(v);
 	s.s.size = sizeof(s);
-	pln_link_put(a, &from, 0, 9, 0, 5, 77);
+	good &= pln_link_put(a, NULL) == -EINVAL &&
+		pln_link_put(a, &r.r) == -EINVAL;	/* no size */
+	r.r.size = sizeof(r.r) - 1;
+	good &= pln_link_put(a, &r.r) == -EINVAL;
+	r.r.size = sizeof(r);
+	r.more[1] = 1;
+	good &= pln_link_put(a, &r.r) == -EINVAL;
+	r.more[1] = 0;
+	r.r.reserved[3] = 1;
+	good &= pln_link_put(a, &r.r) == -EINVAL;
+	r.r.reserved[3] = 0;
+	ktap(good, "a request without a size, a smaller one, with something unknown");
+	ktap(pln_link_put(a, &r.r) == 1, "a larger request");
 	while (good && !stats_of(b).arrivals)
 		good = pln_link_poll(both, 2, 1000) > 0;
 	ktap(good && !pln_link_arrival(b, &v.v) && v.v.tag == 77 &&
+	     v.v.length == 9 && v.v.offset == 5 &&
 	     v.v.size == sizeof(v) && !v.more[0] && !v.more[1],
 	     "a larger arrival: the rest is 0");
 	ktap(!pln_link_peer(a, 0, &info.b) && info.b.length == SIZE &&
@@ -465,11 +481,11 @@ static void t_many_puts(void)
 	int64_t put = 0;
 
 	for (unsigned int i = 0; i < PUTS_MAX && good; i++) {
-		put = pln_link_put(a, &from, 0, 1, 0, 0, i);
+		put = put_bytes(a, &from, 0, 1, 0, 0, i);
 		good = put == i + 1;
 	}
 	ktap(good, "65536 puts may wait");
-	ktap(pln_link_put(a, &from, 0, 1, 0, 0, 0) == -EAGAIN, "and no more");
+	ktap(put_bytes(a, &from, 0, 1, 0, 0, 0) == -EAGAIN, "and no more");
 	pair_down();
 	ktap(fake_objects == 0, "closing drops them");
 }
@@ -481,15 +497,15 @@ static void t_status(enum ibv_wc_status status, int err, const char *word)
 	struct pln_link_arrival v = { .size = sizeof(v) };
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
 
-	good &= pln_link_put(a, &from, 0, 9, 0, 0, 1) == 1 && next_is(b, 0, 9, 1);
+	good &= put_bytes(a, &from, 0, 9, 0, 0, 1) == 1 && next_is(b, 0, 9, 1);
 	good &= pln_link_wait(a, 1, 1000) == 0;
 	fake_next_status = status;
-	good &= pln_link_put(a, &from, 0, 9, 0, 0, 2) == 2;
+	good &= put_bytes(a, &from, 0, 9, 0, 0, 2) == 2;
 	ktap(good && pln_link_wait(a, 2, 1000) == err,
 	     "status %d becomes %s", status, strerrorname_np(-err));
 	ktap(strstr(pln_link_reason(a), word) != NULL, "in words: %s",
 	     pln_link_reason(a));
-	ktap(pln_link_put(a, &from, 0, 9, 0, 0, 3) == err &&
+	ktap(put_bytes(a, &from, 0, 9, 0, 0, 3) == err &&
 	     pln_link_poll(&a, 1, 0) == 1 && pln_link_poll(&a, 1, 0) == err &&
 	     pln_link_arrival(a, &v) == err && pln_link_wait(a, 1, 0) == 0,
 	     "and stays, but what was done is done");
@@ -503,7 +519,7 @@ static void t_minus_one(void)
 
 	fake_minus_one = true;
 	fake_fail_at = 1;
-	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	ktap(good && pln_link_wait(a, 1, 0) == -ENOSPC &&
 	     strstr(pln_link_reason(a), "no more work: No space left"),
 	     "a device that returns -1 and sets errno: %s", pln_link_reason(a));
@@ -568,7 +584,7 @@ static void t_revoked(void)
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
 
 	fake_dereg_mr(to.mr);
-	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	ktap(good && pln_link_wait(a, 1, 1000) == -EACCES,
 	     "memory that the peer no longer has registered");
 	to.mr = fake_reg_mr(pln_link_pd(b), to.host, SIZE, 0);
@@ -589,7 +605,7 @@ static void t_revoked_look(void)
 		before = link_now_ms();
 		longest = err = 0;
 		fake_dereg_mr(to.mr);
-		pln_link_put(a, &from, 0, 9, 0, 0, 1);
+		put_bytes(a, &from, 0, 9, 0, 0, 1);
 		while (err >= 0 && link_now_ms() - before < 5000) {
 			look = link_now_ms();
 			err = pln_link_poll(&a, 1, 0);
@@ -614,7 +630,7 @@ static void t_dying(void)
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
 
 	fake_dereg_mr(to.mr);
-	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	shutdown(ends[1], SHUT_RDWR);
 	ktap(good && pln_link_wait(a, 1, 1000) == -ECONNRESET &&
 	     strstr(pln_link_reason(a), "process is gone"),
@@ -630,13 +646,13 @@ static void t_flush(void)
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
 
 	flushes = 0;
-	pln_link_put(a, &from, 0, 5 * CHUNK + 1, 0, 7, 1);
+	put_bytes(a, &from, 0, 5 * CHUNK + 1, 0, 7, 1);
 	while (good && !stats_of(b).arrivals)
 		good = pln_link_poll(both, 2, 1000) >= 0;
 	ktap(good && !pln_link_arrival(b, &v) && flushes == 1 &&
 	     flushed_at == 7 && flushed == 5 * CHUNK + 1,
 	     "what arrived without a copy is flushed, once and all of it");
-	pln_link_put(a, &from, 0, 9, 0, 0, 2);
+	put_bytes(a, &from, 0, 9, 0, 0, 2);
 	copy_error = -EIO;
 	for (int i = 0; i < 10 && pln_link_poll(both, 2, 1000) > 0; i++)
 		;
@@ -651,13 +667,13 @@ static void t_copy_fails(void)
 	bool good = pair_up(PLN_MR_STAGED, PLN_MR_PLAIN);
 
 	copy_error = -EFAULT;
-	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	ktap(good && pln_link_wait(a, 1, 1000) == -EFAULT &&
 	     strstr(pln_link_reason(a), "could not copy 9 bytes to host"),
 	     "the GPU cannot copy out");
 	pair_down();
 	good = pair_up(PLN_MR_PLAIN, PLN_MR_STAGED);
-	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	copy_error = -EIO;
 	ktap(good && pln_link_wait(b, 0, 0) == 0 &&
 	     pln_link_poll(&b, 1, 0) == 1 && pln_link_poll(&b, 1, 0) == -EIO &&
@@ -677,7 +693,7 @@ static void t_goodbye(void)
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_STAGED);
 
 	fill(from.gpu, 3);
-	pln_link_put(a, &from, 0, SIZE / 2, 0, 0, 7);
+	put_bytes(a, &from, 0, SIZE / 2, 0, 0, 7);
 	while (stats_of(a).chunks < SIZE / 2 / CHUNK && good)
 		good = pln_link_poll(both, 2, 0) >= 0;
 	pln_link_close(a);
@@ -711,7 +727,7 @@ static void t_killed(void)
 	pthread_create(&thread, NULL, meet, &m);
 	good = !pln_link_connect(a, ends[0], 5000);
 	pthread_join(thread, NULL);
-	pln_link_put(a, &from, 0, 9, 0, 0, 1);
+	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	shutdown(ends[0], SHUT_RDWR);
 	before = link_now_ms();
 	while (pln_link_poll(&b, 1, 5000) > 0 && !pln_link_arrival(b, &v))

@@ -172,6 +172,9 @@ static const struct function {
 };
 #define NR_FUNCTIONS (sizeof(functions) / sizeof(*functions))
 
+static const char *in_group;		/* address of the one in an IOMMU group */
+static const char *closed;		/* of the one with 64 bytes of config for us */
+
 static void write_function(FILE *o, const struct function *f)
 {
 	char acs[64] = "(4028)";
@@ -186,15 +189,35 @@ static void write_function(FILE *o, const struct function *f)
 		f->device);
 	fprintf(o, "F /sys/bus/pci/devices/%s/numa_node %d\\n\n", f->address,
 		f->numa);
-	fprintf(o, "E /sys/bus/pci/devices/%s/iommu_group ENOENT\n",
-		f->address);
+	if (in_group && !strcmp(f->address, in_group))
+		fprintf(o, "L /sys/bus/pci/devices/%s/iommu_group "
+			"/sys/kernel/iommu_groups/17\n"
+			"F /sys/kernel/iommu_groups/17/type identity\n\n",
+			f->address);
+	else
+		fprintf(o, "E /sys/bus/pci/devices/%s/iommu_group ENOENT\n",
+			f->address);
 	if (f->acs >= 0)
 		snprintf(acs, sizeof(acs), "(188)0d0001005f00%02x00(3832)",
 			 f->acs & 0xff);
 	fprintf(o, "X /sys/bus/pci/devices/%s/config %.2s%.2s%.2s%.2s000010"
-		"00(44)40(11)1000%x200%s\n", f->address, f->vendor + 2,
-		f->vendor, f->device + 2, f->device, f->type, acs);
+		"00(44)40(11)", f->address, f->vendor + 2, f->vendor,
+		f->device + 2, f->device);
+	if (closed && !strcmp(f->address, closed))
+		fprintf(o, "\n");
+	else
+		fprintf(o, "1000%x200%s\n", f->type, acs);
 }
+
+/* Of GPU0, and of the port that it is below; the others' are not said */
+static const char *const links[][2] = {
+	{ "0000:03:00.0/current", "speed 8.0\\x20GT/s\\x20PCIe" },
+	{ "0000:03:00.0/current", "width 8" },
+	{ "0000:03:00.0/max", "speed 16.0\\x20GT/s\\x20PCIe" },
+	{ "0000:03:00.0/max", "width 16" },
+	{ "0000:02:00.0/current", "speed 2.5\\x20GT/s" },
+	{ "0000:02:00.0/max", "speed Unknown" },
+};
 
 static void make_record(const char *name, size_t skip)
 {
@@ -220,6 +243,9 @@ static void make_record(const char *name, size_t skip)
 	      "D /sys/bus/pci/devices/10000:01:00.0/nvme/nvme2 nvme2n1\n"
 	      "L /sys/bus/pci/devices/0000:05:00.1/physfn "
 	      "/sys/devices/pci0000:00/0000:00:01.0/0000:05:00.0\n", o);
+	for (i = 0; i < sizeof(links) / sizeof(*links); i++)
+		fprintf(o, "F /sys/bus/pci/devices/%s_link_%s\\n\n",
+			links[i][0], links[i][1]);
 	fclose(o);
 }
 
@@ -268,6 +294,53 @@ static void t_machine(void)
 	     "nodes, and a host bridge that is not on the list: %s", p.reason);
 	ktap(!pln_topo_between(t, 3, 3, &p) && p.relation == PLN_RELATION_SELF,
 	     "the device itself");
+	pln_topo_close(t);
+}
+
+/* Links, the IOMMU and ACS: what root sees of a device and of the bridges above */
+static void t_facts(void)
+{
+	static const struct {
+		const char *address;
+		uint32_t kind, acs;
+	} above[] = {
+		{ "0000:02:00.0", PLN_TOPO_DOWNSTREAM, PLN_ACS_PRESENT },
+		{ "0000:01:00.0", PLN_TOPO_UPSTREAM, PLN_ACS_NONE },
+		{ "0000:00:01.0", PLN_TOPO_ROOT_PORT, PLN_ACS_UNKNOWN },
+	};
+	struct pln_topo_device d = { .size = sizeof(d) };
+	struct pln_topo *t = NULL;
+	unsigned int i, good = 0;
+
+	in_group = "0000:03:00.0";
+	closed = "0000:00:01.0";
+	make_record("f.rec", NR_FUNCTIONS);
+	in_group = closed = NULL;
+	if (pln_topo_open(&t, "f.rec")) {
+		ktap(0, "a machine is opened");
+		return;
+	}
+	ktap(!pln_topo_info(t, 0, &d) && d.link_speed == 8000 &&
+	     d.link_width == 8 && d.max_link_speed == 16000 &&
+	     d.max_link_width == 16, "a link that could be faster and wider");
+	ktap(d.iommu == PLN_IOMMU_PASSTHROUGH && d.iommu_group == 17,
+	     "its IOMMU group, and the mode");
+	ktap(!pln_topo_info(t, 1, &d) && !d.link_speed && !d.link_width &&
+	     !d.max_link_speed && !d.max_link_width &&
+	     d.iommu == PLN_IOMMU_OFF && d.iommu_group == -1,
+	     "what is not said");
+	for (i = 0; i < 3; i++)
+		good += !pln_topo_above(t, 0, i, &d) &&
+			!strcmp(d.address, above[i].address) && !d.label[0] &&
+			d.kind == above[i].kind && d.acs == above[i].acs;
+	ktap(good == 3, "three bridges above a GPU: %u", good);
+	ktap(!pln_topo_above(t, 0, 0, &d) && d.link_speed == 2500 &&
+	     !d.max_link_speed && d.vendor == 0x10b5,
+	     "the link of one of them, of another kernel");
+	ktap(pln_topo_above(t, 0, 3, &d) == -ERANGE &&
+	     pln_topo_above(t, 0, UINT_MAX, &d) == -ERANGE &&
+	     pln_topo_above(t, 5, 0, &d) == -ERANGE,
+	     "no further bridge, no such device");
 	pln_topo_close(t);
 }
 
@@ -459,11 +532,14 @@ static void t_arguments(void)
 	pln_topo_open(&t, "m.rec");
 	ktap(pln_topo_info(NULL, 0, &d) == -EINVAL &&
 	     pln_topo_info(t, 0, NULL) == -EINVAL &&
+	     pln_topo_above(NULL, 0, 0, &d) == -EINVAL &&
+	     pln_topo_above(t, 0, 0, NULL) == -EINVAL &&
 	     pln_topo_between(NULL, 0, 0, &p) == -EINVAL &&
 	     pln_topo_between(t, 0, 0, NULL) == -EINVAL, "no structure");
 	d.size = 1;
 	p.size = 1;
 	ktap(pln_topo_info(t, 0, &d) == -EINVAL &&
+	     pln_topo_above(t, 0, 0, &d) == -EINVAL &&
 	     pln_topo_between(t, 0, 0, &p) == -EINVAL, "another size");
 	memset(&ld, 0xff, sizeof(ld));
 	memset(&lp, 0xff, sizeof(lp));
@@ -484,7 +560,9 @@ static void t_arguments(void)
 	ktap(!strcmp(pln_relation_name(PLN_RELATION_NODE), "NODE") &&
 	     !strcmp(pln_relation_name(6), "?") &&
 	     !strcmp(pln_verdict_name(PLN_VERDICT_DIRECT), "direct") &&
-	     !strcmp(pln_verdict_name(4), "?"), "names");
+	     !strcmp(pln_verdict_name(4), "?") &&
+	     !strcmp(pln_iommu_name(PLN_IOMMU_TRANSLATED), "translated") &&
+	     !strcmp(pln_iommu_name(4), "?"), "names");
 }
 
 /* A record that lacks one function at a time is never a crash, and says so. */
@@ -574,6 +652,7 @@ int main(void)
 	t_config();
 	t_hosts();
 	t_machine();
+	t_facts();
 	t_nearest();
 	t_blocks();
 	t_striped();

@@ -445,16 +445,19 @@ static void t_host_function(void)
 	OK(cuEventSynchronize(e));
 	CHECK(atomic_load(&seen.calls) == 2);
 	/* The error of what went before */
-	CHECK(write(seen.gate[1], "gg", 2) == 2);
+	CHECK(write(seen.gate[1], "g", 1) == 1);
 	OK(cuStreamAddCallback(s, note_status, &seen, 0));
 	OK(cuStreamSynchronize(s));
 	CHECK(seen.status == CUDA_SUCCESS);
 	fake_bad_jobs(1, -EIO, 1);
+	OK(cuLaunchHostFunc(s, note, &seen));
 	OK(cuMemsetD8Async(p, 5, 1, s));
 	OK(cuStreamAddCallback(s, note_status, &seen, 0));
+	OK(cuLaunchHostFunc(s, note, &seen));	/* such one is not called then */
+	CHECK(write(seen.gate[1], "ggg", 3) == 3);
 	IS(cuStreamSynchronize(s), CUDA_ERROR_LAUNCH_FAILED);
 	CHECK(seen.status == CUDA_ERROR_LAUNCH_FAILED);
-	CHECK(atomic_load(&seen.calls) == 4);
+	CHECK(atomic_load(&seen.calls) == 5);
 	IS(cuMemFreeHost(pinned), CUDA_ERROR_LAUNCH_FAILED);
 	end(ctx);
 }

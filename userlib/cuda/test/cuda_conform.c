@@ -205,6 +205,8 @@ static void memory(void)
 	    4096, 1, 0);
 	ASK("export of a page, not of 64 KiB", cuMemGetHandleForAddressRange,
 	    &fd, q, 4096, 1, 0);
+	ASK("export of a page within 64 KiB", cuMemGetHandleForAddressRange,
+	    &fd, q + 4096, 4096, 1, 0);
 	ASK("export behind an allocation", cuMemGetHandleForAddressRange, &fd,
 	    (p + MiB) & ~65535ull, 65536, 1, 0);
 	ASK("free host", cuMemFreeHost, h);

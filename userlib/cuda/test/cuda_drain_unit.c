@@ -265,6 +265,7 @@ struct call {
 	CUresult (*fn)(const struct call *call);
 	CUcontext ctx;
 	CUdeviceptr ptr;
+	const void *host;
 	CUstream stream;
 	pthread_t thread;
 	atomic_bool returned;
@@ -733,6 +734,13 @@ static CUresult fill_cancelled(const struct call *call)
 	return CUDA_SUCCESS;
 }
 
+static CUresult copy_cancelled(const struct call *call)
+{
+	IS(cuMemcpyHtoDAsync_v2(call->ptr, call->host, 256 * KiB, NULL),
+	   CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
 /*
  * Nor has the rest of what the driver is being asked for: it has taken nothing yet,
  * because there is no room for so many jobs, or for so large a one.
@@ -741,7 +749,9 @@ static void destroy_asked(int error, bool pending)
 {
 	unsigned char out[4096] = { 0 };
 	struct fake_config cfg = manual(1);
-	struct call call = { .fn = fill_cancelled };
+	struct call call = {
+		.fn = error == ENOMEM ? copy_cancelled : fill_cancelled,
+	};
 	static atomic_int go;
 	CUcontext ctx[2];
 	CUdeviceptr p, q, r;
@@ -772,6 +782,7 @@ static void destroy_asked(int error, bool pending)
 	} else {
 		call.ctx = ctx[1];
 		call.ptr = p;
+		call.host = m;
 		call_begin(&call);
 	}
 	await_held();
@@ -813,6 +824,11 @@ static void t_destroy_again_now(void)
 static void t_destroy_steps(void)
 {
 	destroy_asked(ENOMEM, true);
+}
+
+static void t_destroy_steps_now(void)
+{
+	destroy_asked(ENOMEM, false);
 }
 
 /* The same for what a thread of the library copies */
@@ -1013,6 +1029,7 @@ static const struct unit_test tests[] = {
 	{ "a context ends before other work is asked for again", t_destroy_again },
 	{ "and by the program itself", t_destroy_again_now },
 	{ "a context ends before the steps of other work", t_destroy_steps },
+	{ "a context ends before the steps of another thread's call", t_destroy_steps_now },
 	{ "a context ends before a copy from its memory", t_destroy_numbers_far },
 	{ "what the library could not free goes with the context", t_free_own },
 	{ "a context ends before a value comes", t_value_destroy },

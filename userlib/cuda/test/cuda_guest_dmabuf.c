@@ -45,7 +45,15 @@ void dmabuf(void)
 		munmap(map, GRANULE);
 	}
 	close(fd);
-	IS(EXPORT(&fd, p + 4096, 4096), CUDA_ERROR_INVALID_VALUE);
+	/* Of a page of the CPU, and no more */
+	OK(EXPORT(&fd, p + 4096, 4096));
+	CHECK(lseek(fd, 0, SEEK_END) == 4096);
+	map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	CHECK(map != MAP_FAILED && !memcmp(map, want + 4096, 4096));
+	if (map != MAP_FAILED)
+		munmap(map, 4096);
+	CHECK(mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
+	close(fd);
 	OK(cuMemFree_v2(p));
 	/* Inside a block that small allocations share */
 	OK(cuMemAlloc_v2(&small, 2 * GRANULE));

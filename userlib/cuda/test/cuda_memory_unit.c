@@ -431,7 +431,7 @@ static void t_free_without(void)
 static void t_dmabuf(void)
 {
 	CUcontext ctx = start(&one);
-	CUdeviceptr p, a, b, c;
+	CUdeviceptr p, a, b, c, small[16];
 	int fd = -1, fd2 = -1;
 	uint64_t used;
 	void *h;
@@ -443,7 +443,7 @@ static void t_dmabuf(void)
 	CHECK(fake_export_offset(fd2) == fake_export_offset(fd) + MiB);
 	/* The last page of the CPU, in the last page of the GPU */
 	OK(EXPORT(&fd2, p, 3 * MiB + 4096));
-	CHECK(fake_export_size(fd2) == 3 * MiB + FAKE_PAGE);
+	CHECK(fake_export_size(fd2) == 3 * MiB + 4096);
 	OK(cuMemGetHandleForAddressRange(&fd2, p, 3 * MiB,
 					 CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD,
 					 CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE));
@@ -455,7 +455,10 @@ static void t_dmabuf(void)
 	IS(EXPORT(&fd2, p, 0), INVALID);
 	IS(EXPORT(&fd2, p, 4095), INVALID);
 	IS(EXPORT(&fd2, p + 512, 4096), INVALID);
-	IS(EXPORT(&fd2, p + 4096, 4096), INVALID);	/* GPU page is 64 KiB */
+	/* In the middle of a page of the GPU, and no more than that */
+	OK(EXPORT(&fd2, p + 4096, 4096));
+	CHECK(fake_export_offset(fd2) == fake_export_offset(fd) + 4096);
+	CHECK(fake_export_size(fd2) == 4096);
 	IS(EXPORT(&fd2, p, 4 * MiB), INVALID);
 	IS(EXPORT(&fd2, p - FAKE_PAGE, 2 * FAKE_PAGE), INVALID);
 	IS(EXPORT(&fd2, p, (size_t)-4096), INVALID);
@@ -484,6 +487,18 @@ static void t_dmabuf(void)
 	OK(cuMemFree_v2(b));
 	OK(cuMemFree_v2(c));
 	CHECK(fake_vram_used(0) == used - 2 * MiB);
+
+	/* What lies where freed memory was begins at any page of the CPU */
+	for (int i = 0; i < 16; i++)
+		OK(cuMemAlloc_v2(&small[i], 8192));
+	for (int i = 0; i < 16; i += 2)
+		OK(cuMemFree_v2(small[i]));
+	for (int i = 0; i < 16; i += 2)
+		OK(cuMemAlloc_v2(&small[i], 4096));
+	for (int i = 0; i < 16; i++) {
+		OK(EXPORT(&fd, small[i], i % 2 ? 8192 : 4096));
+		CHECK(fake_export_size(fd) == (i % 2 ? 8192 : 4096));
+	}
 	end(ctx);
 }
 

@@ -229,6 +229,165 @@ static void t_vmm_peer(void)
 	far_end(&f);
 }
 
+/* ---- memory of another process on another GPU ---- */
+
+struct theirs {
+	CUcontext ctx;			/* of the first GPU, and current */
+	CUcontext maker;		/* of the second one */
+	CUdeviceptr made, rest;
+	CUipcMemHandle handle;
+	struct keeper other;
+};
+
+static struct theirs theirs(bool coherent)
+{
+	struct fake_config cfg = one;
+	struct theirs t;
+
+	cfg.gpus = 2;
+	cfg.coherent = coherent;
+	t.ctx = start(&cfg);
+	OK(cuCtxCreate_v2(&t.maker, 0, 1));
+	t.other = keep_memory(&t.made, &t.handle, 2, &t.rest);
+	OK(cuCtxPopCurrent_v2(NULL));
+	return t;
+}
+
+/* The engine of the context's own GPU reaches it, with no context on the other one */
+static void t_ipc_far(void)
+{
+	struct theirs t = theirs(true);
+	unsigned char in[100], out[100];
+	CUdeviceptr p = 0, q = 0, own;
+	unsigned int jobs;
+	CUcontext holder;
+	int dev = -1;
+
+	pattern(in, sizeof(in), 7);
+	OK(cuMemAlloc_v2(&own, 4096));
+	OK(cuIpcOpenMemHandle_v2(&p, t.handle, 1));
+	OK(cuIpcOpenMemHandle_v2(&q, t.handle, 1));
+	CHECK(p && p == q && p != t.made);
+	OK(cuPointerGetAttribute(&dev, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p));
+	CHECK(dev == 1);
+	OK(cuPointerGetAttribute(&holder, CU_POINTER_ATTRIBUTE_CONTEXT, p));
+	CHECK(holder == t.ctx);
+	/* Peer access is of this memory alone */
+	IS(cuCtxDisablePeerAccess(t.maker), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	/* It is whole, and all of it, when its maker has nothing any more */
+	OK(cuMemFree_v2(t.rest));
+	OK(cuCtxDestroy_v2(t.maker));
+	OK(cuMemcpyHtoD_v2(p, in, 100));
+	CHECK(memmem(fake_vram(1), 64 * MiB, in, 100));
+	CHECK(!memmem(fake_vram(0), 64 * MiB, in, 100));
+	jobs = fake_calls(FAKE_SUBMIT);
+	OK(cuMemcpyDtoD_v2(own, p, 100));
+	CHECK(fake_calls(FAKE_SUBMIT) == jobs + 1);	/* one engine does all */
+	OK(cuMemcpyDtoH_v2(out, own, 100));
+	CHECK(!memcmp(in, out, 100));
+	OK(cuMemsetD8_v2(own, 3, 50));
+	OK(cuMemcpyDtoD_v2(p + 4 * MiB - 50, own, 50));
+	OK(cuMemcpyHtoD_v2(p + 100, in, 100));
+	OK(cuMemsetD8_v2(p + 150, 4, 10));
+	OK(cuMemcpyDtoH_v2(out, p + 100, 100));
+	CHECK(!memcmp(in, out, 50) && out[50] == 4 && out[59] == 4 &&
+	      !memcmp(in + 60, out + 60, 40));
+	OK(cuMemcpyDtoH_v2(out, p + 4 * MiB - 50, 50));
+	CHECK(out[0] == 3 && out[49] == 3);
+	IS(cuMemcpyDtoH_v2(out, p + 4 * MiB - 50, 51), INVALID);
+	OK(cuIpcCloseMemHandle(p));
+	OK(cuMemsetD8_v2(p, 1, 1));
+	OK(cuIpcCloseMemHandle(p));
+	IS(cuIpcCloseMemHandle(p), INVALID);
+	IS(cuMemsetD8_v2(p, 1, 1), INVALID);
+	CHECK(!pln.devices[1].nr_users && !pln.devices[1].file);
+	let_go(&t.other);
+	OK(cuMemFree_v2(own));
+	end(t.ctx);
+}
+
+/* Ends when the context that is @arg is being destroyed */
+static void until_destroyed(void *arg)
+{
+	CUcontext ctx = arg;
+
+	for (int i = 0; i < 60000 && !atomic_load(&ctx->destroyed); i++)
+		usleep(1000);
+	CHECK(atomic_load(&ctx->destroyed));
+}
+
+/*
+ * The context that it is open in goes, with work of the other GPU to come: that was
+ * asked for, so it is done before.
+ */
+static void t_ipc_far_end(void)
+{
+	struct theirs t = theirs(true);
+	unsigned char in[100], *vram, *first;
+	CUdeviceptr p, own;
+
+	pattern(in, sizeof(in), 9);
+	OK(cuIpcOpenMemHandle_v2(&p, t.handle, 1));
+	OK(cuCtxPushCurrent_v2(t.maker));
+	OK(cuMemAlloc_v2(&own, 4096));
+	OK(cuMemcpyHtoD_v2(own, in, 100));
+	OK(cuLaunchHostFunc(NULL, until_destroyed, t.ctx));
+	OK(cuMemcpyDtoDAsync_v2(p + 1000, own, 100, NULL));
+	OK(cuCtxPopCurrent_v2(NULL));
+	OK(cuCtxDestroy_v2(t.ctx));
+	OK(cuCtxPushCurrent_v2(t.maker));
+	vram = (unsigned char *)fake_vram(1);
+	first = memmem(vram, 64 * MiB, in, 100);
+	CHECK(first && memmem(first + 1, 64 * MiB - (size_t)(first + 1 - vram),
+			      in, 100));
+	OK(cuStreamSynchronize(NULL));
+	IS(cuMemsetD8_v2(p, 1, 1), INVALID);
+	let_go(&t.other);
+	end(t.maker);
+}
+
+/* Which cannot be is said at once, and leaves nothing */
+static void t_ipc_far_refused(void)
+{
+	struct theirs t = theirs(false);
+	unsigned int users = pln.devices[1].nr_users;
+	struct pln_name name;
+	CUdeviceptr p;
+
+	IS(cuIpcOpenMemHandle_v2(&p, t.handle, 1),
+	   CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+	memcpy(&name, &t.handle, sizeof(name));
+	name.device += 0x10000;		/* nobody's */
+	memcpy(&t.handle, &name, sizeof(name));
+	IS(cuIpcOpenMemHandle_v2(&p, t.handle, 1), CUDA_ERROR_NOT_SUPPORTED);
+	CHECK(pln.devices[1].nr_users == users);
+	let_go(&t.other);
+	OK(cuCtxDestroy_v2(t.maker));
+	end(t.ctx);
+}
+
+static void t_ipc_far_failure(void)
+{
+	struct theirs t = theirs(true);
+	unsigned int users = pln.devices[1].nr_users;
+	CUdeviceptr p;
+
+	fake_fail(FAKE_IMPORT, 1, EINVAL);
+	IS(cuIpcOpenMemHandle_v2(&p, t.handle, 1), INVALID);
+	fake_fail(FAKE_MMAP, 1, ENOMEM);
+	IS(cuIpcOpenMemHandle_v2(&p, t.handle, 1), CUDA_ERROR_OUT_OF_MEMORY);
+	CHECK(pln.devices[1].nr_users == users);
+	OK(cuIpcOpenMemHandle_v2(&p, t.handle, 1));
+	CHECK(pln.devices[1].nr_users > users);
+	fake_reset(1);
+	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
+	OK(cuIpcCloseMemHandle(p));
+	CHECK(pln.devices[1].nr_users == users);
+	let_go(&t.other);
+	OK(cuCtxDestroy_v2(t.maker));
+	end(t.ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "peer access", t_peers },
 	{ "no peer access without a window", t_no_peers },
@@ -236,6 +395,10 @@ static const struct unit_test tests[] = {
 	{ "memory by hand, the library's own context", t_vmm_home },
 	{ "memory by hand, no peers", t_vmm_no_peer },
 	{ "memory by hand of a peer", t_vmm_peer },
+	{ "memory of another process and GPU", t_ipc_far },
+	{ "memory of another process and GPU, its context ends", t_ipc_far_end },
+	{ "memory of another process and GPU, refused", t_ipc_far_refused },
+	{ "memory of another process and GPU, failures", t_ipc_far_failure },
 };
 
 UNIT_MAIN(tests)

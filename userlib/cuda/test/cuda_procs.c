@@ -90,12 +90,14 @@ bool free_again(size_t want)
 	return false;
 }
 
+static CUdevice device;			/* that this process works on */
+
 void start(void)
 {
 	CUcontext ctx;
 
 	OK(cuInit(0));
-	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(cuCtxCreate_v2(&ctx, 0, device));
 }
 
 /* ---- memory ---- */
@@ -132,10 +134,17 @@ static int part_memory(void)
 	return failed;
 }
 
-static void memory(void)
+/* The same with a context on the other GPU alone */
+static int part_far(void)
+{
+	device = 1;
+	return part_memory();
+}
+
+static void memory(const char *where)
 {
 	static const size_t sizes[] = { 4 * MiB, 100000, 700 };
-	struct part part = begin("memory");
+	struct part part = begin(where);
 	size_t before = free_memory();
 	CUipcMemHandle again;
 	struct words w;
@@ -457,7 +466,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*fn)(void);
 	} parts[] = {
-		{ "memory", part_memory }, { "maker", part_maker },
+		{ "memory", part_memory }, { "far", part_far },
+		{ "maker", part_maker },
 		{ "stranger", part_stranger }, { "events", part_events },
 		{ "by-hand", part_by_hand }, { "pool", part_pool },
 	};
@@ -474,7 +484,7 @@ int main(int argc, char **argv)
 	TEST("start", start());
 	if (ktap_bad)
 		return ktap_end();
-	TEST("memory of another process", memory());
+	TEST("memory of another process", memory("memory"));
 	TEST("freed while another process has it", freed_while_open());
 	TEST("killed with it open", killed_while_open());
 	TEST("the process that made it ends first", maker_ends());
@@ -482,9 +492,13 @@ int main(int argc, char **argv)
 	TEST("events keep two processes in order", events());
 	TEST("memory made by hand goes over as a descriptor", by_hand());
 	TEST("memory of a pool goes over by its pointer", pool());
-	if (atoi(argv[1]) > 1)
+	if (atoi(argv[1]) > 1) {
+		TEST("memory of another process and GPU", memory("far"));
 		TEST("peer access", peers());
-	else
+	} else {
+		ktap_skip("memory of another process and GPU",
+			  "one GPU in this machine");
 		ktap_skip("peer access", "one GPU in this machine");
+	}
 	return ktap_end();
 }

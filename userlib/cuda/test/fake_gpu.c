@@ -20,6 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_config cfg;
 struct fgpu fake_gpus[MAX_GPUS];
 static struct ffile *files[MAX_FDS];
+#define CPU_PAGE	4096
 static uint64_t exports[MAX_FDS];	/* offset + 1 */
 static unsigned int export_gpu[MAX_FDS];
 static bool importable[MAX_FDS];
@@ -402,7 +403,7 @@ static int do_export(struct ffile *f, struct pln_gpu_export *e)
 
 	if (e->reserved || !e->size ||
 	    (e->flags & ~(uint32_t)(O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT)) ||
-	    e->offset % FAKE_PAGE || e->size % FAKE_PAGE)
+	    e->offset % CPU_PAGE || e->size % CPU_PAGE)
 		return EINVAL;
 	if (!h)
 		return ENOENT;

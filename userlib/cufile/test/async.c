@@ -293,7 +293,7 @@ void test_async_scarce(void)
 	free(data);
 }
 
-/* A context that is gone calls nothing: its orders hold up no copy. */
+/* A context that is gone, or in error, calls nothing: its orders hold up no copy. */
 void test_async_lost(void)
 {
 	char *data = malloc(SIZE), *g;
@@ -323,6 +323,18 @@ void test_async_lost(void)
 	mock_lost();
 	is(r, -5011, "it has when it is called after all, and counts again");
 	is(cuFileRead(fh, g, 1001, 1, 0), 1001, "until it has ended");
+
+	/* its work has failed, and it says its number all the same */
+	r = -9;
+	mock.other_ctx = 1;
+	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0,
+	   "a read waits in a stream of another context");
+	is(cuFileRead(fh, g, 1001, 1, 0), -5011, "which may call it");
+	mock.other_ctx = 3;
+	is(cuFileRead(fh, g, 1001, 1, 0), 1001, "not when it is in error");
+	is(r, 0, "the read has no result");
+	mock_lost();
+	mock.other_ctx = 2;
 
 	/* nothing is known of the context */
 	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0,

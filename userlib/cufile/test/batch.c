@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "unit.h"
 
 #define N	16
@@ -558,24 +559,25 @@ static void *without(void *arg)
 	return arg;
 }
 
-/* Closes the program's descriptors that lead to @name. */
-static unsigned int close_all(const char *name)
+/*
+ * The descriptors of this process that lead to @name and have @flags become @to, or are
+ * closed when that is negative; their number.
+ */
+static unsigned int redirect(const char *name, int flags, int to)
 {
-	char link[64], to[256];
+	char link[64], target[256];
 	unsigned int n = 0;
 	ssize_t len;
 	int i;
 
 	for (i = 3; i < 1024; i++) {
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
-		len = readlink(link, to, sizeof(to) - 1);
+		len = readlink(link, target, sizeof(target) - 1);
 		if (len < 0)
 			continue;
-		to[len] = '\0';
-		if (!strcmp(to, name)) {
-			close(i);
-			n++;
-		}
+		target[len] = '\0';
+		if (!strcmp(target, name) && (fcntl(i, F_GETFL) & flags) == flags)
+			n += to < 0 ? !close(i) : dup2(to, i) == i;
 	}
 	return n;
 }
@@ -626,9 +628,9 @@ void test_batch_no_ring(void)
 			break;
 		default:	/* the last: there is no ring after it */
 			is(read_all(f.b, f.fh, g), N, "a ring at work");
-			close_all("anon_inode:[io_uring]");
+			redirect("anon_inode:[io_uring]", 0, -1);
 			if (turn == 4)
-				close_all("anon_inode:[eventfd]");
+				redirect("anon_inode:[eventfd]", 0, -1);
 			is(read_all(f.b, f.fh, g), N,
 			   "the program closes its descriptors");
 		}
@@ -645,26 +647,6 @@ void test_batch_no_ring(void)
 }
 
 /* ---- faults of the ring: its descriptors lead to other files ---- */
-
-/* The library's descriptors of @name that it does direct IO with become @fd. */
-static unsigned int redirect(const char *name, int fd)
-{
-	char link[64], to[256];
-	unsigned int n = 0;
-	ssize_t len;
-	int i;
-
-	for (i = 3; i < 1024; i++) {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
-		len = readlink(link, to, sizeof(to) - 1);
-		if (len < 0)
-			continue;
-		to[len] = '\0';
-		if (!strcmp(to, name) && fcntl(i, F_GETFL) & O_DIRECT)
-			n += dup2(fd, i) == i;
-	}
-	return n;
-}
 
 void test_ring_errors(void)
 {
@@ -687,7 +669,7 @@ void test_ring_errors(void)
 	is(read_all(b, fh, g), N, "a ring at work");
 
 	/* nobody tries again what another way could not do */
-	is(redirect(path, bad), 1, "a file that gives EIO");
+	is(redirect(path, O_DIRECT, bad), 1, "a file that gives EIO");
 	calls = mock.p2p_calls;
 	p = param(fh, CUFILE_READ, g, SIZE, 0, 0);
 	is(cuFileBatchIOSubmit(b, 1, &p, 0).err, 0, "a read of it");
@@ -727,21 +709,6 @@ static void *destroy_it(void *arg)
 	cuFileBatchIODestroy(destroyer.b);
 	destroyer.done = true;
 	return arg;
-}
-
-/* Does the thread wait in its call, or is it over? */
-static bool asleep(int tid)
-{
-	char name[64], state = 'R';
-	FILE *f;
-
-	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", tid);
-	f = tid ? fopen(name, "r") : NULL;
-	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
-		state = 'R';
-	if (f)
-		fclose(f);
-	return state == 'S' || (tid && !f);
 }
 
 /* In a child of a process with requests under way: the status of its exit */
@@ -791,7 +758,7 @@ void test_ring_waits(void)
 	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "p2p works");
 	cuFileBatchIOSetUp(&b, N);
 	cuFileBatchIOSetUp(&held, 1);
-	is(redirect(path, end[0]), 1, "a file that is slow");
+	is(redirect(path, O_DIRECT, end[0]), 1, "a file that is slow");
 	p = param(fh, CUFILE_READ, g, 4096, 0, 0);
 	is(cuFileBatchIOSubmit(held, 1, &p, 0).err, 0, "a read of it");
 	is(child_of_ring(held, &p), 0, "a child's calls are refused meanwhile");
@@ -857,7 +824,7 @@ void test_ring_leased(void)
 	mock.handle_error = 0;
 	if (pipe(end))
 		abort();
-	is(redirect(path, end[0]), 1, "the file is slow");
+	is(redirect(path, O_DIRECT, end[0]), 1, "the file is slow");
 	cuFileBatchIOSetUp(&b, 1);
 	p = param(fh, CUFILE_READ, g, 4096, 0, 0);
 	is(cuFileBatchIOSubmit(b, 1, &p, 0).err, 0, "a read in the ring");

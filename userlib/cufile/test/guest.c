@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "../../cuda/cuda.h"
 #include "../cufile.h"
 #include <peerlane/file.h>
@@ -191,21 +192,6 @@ static void *free_it(void *arg)
 	leaving.tid = (int)syscall(SYS_gettid);
 	leaving.r = gpu.Free(leaving.ptr);
 	return arg;
-}
-
-/* Does the thread wait in its call, or is it over? */
-static bool asleep(int tid)
-{
-	char name[64], state = 'R';
-	FILE *f;
-
-	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", tid);
-	f = tid ? fopen(name, "r") : NULL;
-	if (f && fscanf(f, "%*d %*s %c", &state) != 1)
-		state = 'R';
-	if (f)
-		fclose(f);
-	return state == 'S' || (tid && !f);
 }
 
 /*

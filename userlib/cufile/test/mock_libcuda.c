@@ -24,6 +24,7 @@
 #define INVALID_VALUE	1
 #define OUT_OF_MEMORY	2
 #define INVALID_CONTEXT	201
+#define ILLEGAL_ADDRESS	700
 #define ALREADY_REGISTERED 712
 #define NOT_SUPPORTED	801
 
@@ -761,14 +762,26 @@ int cuDevicePrimaryCtxRetain(void **ctx, int dev)
 	return 0;
 }
 
+static __thread bool other_current;
+
 int cuCtxPushCurrent_v2(void *ctx);
 int cuCtxPushCurrent_v2(void *ctx)
 {
 	not_in_call();
-	if (ctx != (void *)0xc0de)
+	other_current = ctx == (void *)0xdead && (mock.other_ctx & 1);
+	if (ctx != (void *)0xc0de && !other_current)
 		return INVALID_CONTEXT;
 	current++;
 	return 0;
+}
+
+int cuMemGetInfo_v2(size_t *avail, size_t *total);
+int cuMemGetInfo_v2(size_t *avail, size_t *total)
+{
+	if (!current)
+		return INVALID_CONTEXT;
+	*avail = *total = 1 << 30;
+	return other_current && mock.other_ctx == 3 ? ILLEGAL_ADDRESS : 0;
 }
 
 int cuCtxPopCurrent_v2(void **ctx);
@@ -777,6 +790,7 @@ int cuCtxPopCurrent_v2(void **ctx)
 	if (!current)
 		return INVALID_CONTEXT;
 	current--;
+	other_current = false;
 	*ctx = (void *)0xc0de;
 	return 0;
 }
@@ -786,7 +800,7 @@ int cuCtxGetId(void *ctx, unsigned long long *id)
 {
 	if (ctx == (void *)0xc0de)
 		*id = 77;
-	else if (ctx == (void *)0xdead && mock.other_ctx == 1)
+	else if (ctx == (void *)0xdead && (mock.other_ctx & 1))
 		*id = 78;
 	else
 		return INVALID_CONTEXT;

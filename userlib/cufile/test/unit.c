@@ -1572,6 +1572,7 @@ static void together(void)
 	test_async_scarce();
 	test_async_first();
 	test_async_lost();
+	test_results();
 	test_counts();
 	test_windows();
 	test_map_apart();

@@ -42,6 +42,9 @@ unsigned int open_fds(void);
 /* Has this process a lock on the file @path? */
 bool is_locked(void);
 
+/* result.c */
+void test_results(void);
+
 /* windows.c */
 void test_many_windows(void);
 void test_map_apart(void);

@@ -116,9 +116,74 @@ struct pln_file_stats {
  *
  * Since 0.1.
  *
- * See also: pln_path_name(), libcufile-peerlane(7), peerlane-io(1)
+ * See also: pln_file_next_result(), pln_path_name(), libcufile-peerlane(7), peerlane-io(1)
  */
 int pln_file_stats(void *fh, struct pln_file_stats *stats);
+
+/**
+ * struct pln_file_result - what came of one transfer
+ * @size: in: sizeof(struct pln_file_result)
+ * @path: enum pln_path that moved most bytes
+ * @error: errno where @result is -1; else the errno behind @reason, or 0
+ * @result: bytes, or what cuFileRead() returns for a failure: -1, or a cuFile
+ *	code made negative
+ * @bytes: by enum pln_path; more than @result in all where a part was moved
+ *	again, or what was moved came to nothing
+ * @reserved: 0
+ * @reason: why it was not all p2p, or failed, or ended early; else empty
+ */
+struct pln_file_result {
+	uint32_t size;
+	uint32_t path;
+	int32_t error;
+	uint32_t zero;
+	int64_t result;
+	uint64_t bytes[PLN_PATH_SLOTS];
+	uint64_t reserved[4];
+	char reason[PLN_FILE_REASON_MAX];
+};
+
+/**
+ * pln_file_next_result - have the next transfer say what comes of it
+ * @results: in: the size of the first one; out, when the transfer has ended: all
+ *	of them; an array, or NULL: no more
+ * @count: of @results; 1 unless a batch comes next
+ *
+ * Says where the next call of this thread puts what comes of its transfers: of
+ * cuFileRead(), cuFileWrite(), cuFileReadv(), cuFileWritev(), cuFileReadAsync(),
+ * cuFileWriteAsync() or cuFileBatchIOSubmit(). It is for that call alone, whether
+ * that succeeds or not. The caller sets @size of the first one to sizeof(struct
+ * pln_file_result).
+ *
+ * The first four have filled *@results when they return, whatever that is. A transfer
+ * in the order of a stream has when its count of bytes is there, which it needs to be
+ * valid as long as; that of a context that was destroyed before is not filled.
+ * Transfer number i of a batch fills @results[i] before cuFileBatchIOGetStatus() has
+ * its event, or cuFileBatchIODestroy() returns; one that was cancelled has moved
+ * nothing. What a batch has more than @count is told nowhere. A call that starts
+ * nothing, such as a batch with a mistake in it, fills nothing.
+ *
+ * A program that must also run with NVIDIA's library, which does not have this
+ * function, looks it up with dlsym(3).
+ *
+ * Return: 0, or a negative errno; then nothing has changed.
+ *
+ * -EINVAL: @count is 0 and @results is not NULL, or the other way round, or the size
+ *   is less than that of version 0.1.
+ *
+ * Example:
+ *
+ *	struct pln_file_result r = { .size = sizeof(r) };
+ *
+ *	pln_file_next_result(&r, 1);
+ *	if (cuFileRead(fh, gpu, size, 0, 0) >= 0)
+ *		printf("%s: %s\n", pln_path_name(r.path), r.reason);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_file_stats(), pln_path_name(), libcufile-peerlane(7)
+ */
+int pln_file_next_result(struct pln_file_result *results, unsigned int count);
 
 /**
  * pln_path_name - the name of a path
@@ -129,7 +194,7 @@ int pln_file_stats(void *fh, struct pln_file_stats *stats);
  *
  * Since 0.1.
  *
- * See also: pln_file_stats()
+ * See also: pln_file_stats(), pln_file_next_result()
  */
 const char *pln_path_name(unsigned int path);
 

@@ -110,6 +110,29 @@ struct pln_link_buffer {
 };
 
 /**
+ * struct pln_link_request - which bytes go where
+ * @size: in: sizeof(struct pln_link_request)
+ * @buffer: number of the peer's buffer
+ * @mr: where the bytes are: registered in pln_link_pd(), and to live until the
+ *	put is done; may be NULL when @length is 0
+ * @offset: of the first byte in @mr
+ * @length: bytes; 0 only tells the peer @tag
+ * @at: where in the peer's buffer
+ * @tag: anything; the peer gets it with the arrival
+ * @reserved: 0
+ */
+struct pln_link_request {
+	uint32_t size;
+	uint32_t buffer;
+	struct pln_mr *mr;
+	uint64_t offset;
+	uint64_t length;
+	uint64_t at;
+	uint64_t tag;
+	uint64_t reserved[4];
+};
+
+/**
  * struct pln_link_arrival - a put of the peer, all of it now in my memory
  * @size: in: sizeof(struct pln_link_arrival)
  * @buffer: number that pln_link_share() returned
@@ -363,25 +386,21 @@ int pln_link_peer(const struct pln_link *link, unsigned int buffer,
 /**
  * pln_link_put - write GPU memory into memory of the peer
  * @link: a connected link
- * @mr: where the bytes are: registered in pln_link_pd(), and to live until the
- *	put is done; may be NULL when @length is 0
- * @offset: of the first byte in @mr
- * @length: bytes; 0 only tells the peer @tag
- * @buffer: number of the peer's buffer
- * @at: where in that buffer
- * @tag: anything; the peer gets it with the arrival
+ * @request: in: its size, which bytes go where, and a tag; copied
  *
- * Starts to write @length bytes at @offset of @mr into the peer's buffer
- * number @buffer, from byte @at of it, and returns at once. The peer gets them
- * as one arrival, with @tag. A @length of 0 only tells the peer @tag; then @mr
- * may be NULL.
+ * Starts to write @request->length bytes at @request->offset of the
+ * registration @request->mr into the peer's buffer number @request->buffer,
+ * from byte @request->at of it, and returns at once. The peer gets them as one
+ * arrival, with @request->tag. A length of 0 only tells the peer the tag; then
+ * the registration may be NULL. What is not set is 0. The caller sets
+ * @request->size to sizeof(struct pln_link_request).
  *
- * A put is cut into chunks. Where @mr or the peer's buffer is staged
+ * A put is cut into chunks. Where the registration or the peer's buffer is staged
  * (PLN_MR_STAGED), the GPU's copy engine works on one chunk while the network
  * carries others.
  *
  * Puts of one link arrive whole and in order. The bytes must not change, nor
- * @mr be deregistered, until the put is done, which pln_link_wait() tells.
+ * the registration end, until the put is done, which pln_link_wait() tells.
  * Puts that are under way together must not overlap in the peer's memory.
  *
  * The peer holds at most 64 arrivals that its program has not taken; further
@@ -389,10 +408,12 @@ int pln_link_peer(const struct pln_link *link, unsigned int buffer,
  *
  * Return: The number of the put, from 1; or a negative errno.
  *
- * -EINVAL: There is no link, no @mr for bytes, or it is registered in
- *   another protection domain than pln_link_pd().
+ * -EINVAL: There is no link, no @request, its size is less than that of version
+ *   0.1, something in it that this library does not know is not 0; there is no
+ *   registration for bytes, or it is in another protection domain than
+ *   pln_link_pd().
  * -ENOTCONN: The link is not connected.
- * -ERANGE: The bytes lie outside of @mr or of the peer's buffer, or there is
+ * -ERANGE: The bytes lie outside of the registration or of the peer's buffer, or there is
  *   no such buffer.
  * -EAGAIN: 65536 puts are waiting: pln_link_poll() first.
  * -ENOMEM: Out of memory.
@@ -401,7 +422,10 @@ int pln_link_peer(const struct pln_link *link, unsigned int buffer,
  *
  * Example:
  *
- *	int64_t put = pln_link_put(link, mr, 0, 1 << 20, 0, 0, 42);
+ *	int64_t put = pln_link_put(link, &(struct pln_link_request){
+ *		.size = sizeof(struct pln_link_request),
+ *		.mr = mr, .length = 1 << 20, .tag = 42,
+ *	});
  *
  *	if (put < 0 || pln_link_wait(link, put, 10000))
  *		fprintf(stderr, "%s\n", pln_link_reason(link));
@@ -411,9 +435,8 @@ int pln_link_peer(const struct pln_link *link, unsigned int buffer,
  * See also: pln_link_wait(), pln_link_arrival(), pln_link_share(),
  * pln_mr_reg()
  */
-int64_t pln_link_put(struct pln_link *link, struct pln_mr *mr, uint64_t offset,
-		     uint64_t length, unsigned int buffer, uint64_t at,
-		     uint64_t tag);
+int64_t pln_link_put(struct pln_link *link,
+		     const struct pln_link_request *request);
 
 /**
  * pln_link_poll - let links work until something happened

@@ -25,6 +25,39 @@ enum pln_topo_kind {
 	PLN_TOPO_GPU = 1,
 	PLN_TOPO_NIC = 2,
 	PLN_TOPO_NVME = 3,
+	/* Bridges, which pln_topo_above() finds */
+	PLN_TOPO_ROOT_PORT = 4,
+	PLN_TOPO_UPSTREAM = 5,		/* port of a switch */
+	PLN_TOPO_DOWNSTREAM = 6,	/* port of a switch */
+	PLN_TOPO_BRIDGE = 7,		/* any other */
+};
+
+/* What the IOMMU does with the addresses of a device's DMA */
+enum pln_iommu {
+	PLN_IOMMU_UNKNOWN = 0,
+	PLN_IOMMU_OFF = 1,		/* there is none, or none for this device */
+	PLN_IOMMU_PASSTHROUGH = 2,
+	PLN_IOMMU_TRANSLATED = 3,
+};
+
+/* Access Control Services, which can send a port's peers past each other */
+enum pln_acs {
+	PLN_ACS_UNKNOWN = 0,		/* root can read it */
+	PLN_ACS_NONE = 1,
+	PLN_ACS_PRESENT = 2,		/* the device or port has it */
+};
+
+/* Bits of @acs_capability and @acs_control, as PCI Express numbers them */
+enum {
+	PLN_ACS_SV = 0x01,
+	PLN_ACS_TB = 0x02,
+	PLN_ACS_RR = 0x04,
+	PLN_ACS_CR = 0x08,
+	PLN_ACS_UF = 0x10,
+	PLN_ACS_EC = 0x20,
+	PLN_ACS_DT = 0x40,
+	/* Any of these on, and the kernel takes the port's peers as redirected */
+	PLN_ACS_REDIRECT = PLN_ACS_RR | PLN_ACS_CR | PLN_ACS_EC,
 };
 
 /* How far apart, nearest first */
@@ -46,16 +79,27 @@ enum pln_verdict {
 };
 
 /**
- * struct pln_topo_device - one device
+ * struct pln_topo_device - one device, or a bridge above one
  * @size: in: sizeof(struct pln_topo_device)
- * @kind: enum pln_topo_kind
- * @label: "GPU0": kinds are numbered by PCI address
+ * @kind: enum pln_topo_kind; of a bridge a guess by its place where @acs is
+ *	PLN_ACS_UNKNOWN
+ * @label: "GPU0": kinds are numbered by PCI address; empty for a bridge
  * @address: PCI address, "0000:01:00.0"
  * @name: what the system calls it, "mlx5_0", "nvme0"; empty if nothing
  * @driver: of the kernel; empty if none is bound
  * @vendor: PCI vendor id
  * @device: PCI device id
  * @numa_node: -1 if the system does not say
+ * @link_speed: of a lane of the link above it, now, in million transfers for each
+ *	second: 16000 is 16 GT/s; 0 if the system does not say
+ * @max_link_speed: what the device can do
+ * @link_width: lanes of that link, now; 0 if the system does not say
+ * @max_link_width: what the device has
+ * @iommu: enum pln_iommu
+ * @iommu_group: of the kernel, -1 if it is in none
+ * @acs: enum pln_acs
+ * @acs_capability: bits that can be on, PLN_ACS_SV and so on; 0 without ACS
+ * @acs_control: bits that are on
  * @reserved: 0
  */
 struct pln_topo_device {
@@ -68,6 +112,15 @@ struct pln_topo_device {
 	uint16_t vendor;
 	uint16_t device;
 	int32_t numa_node;
+	uint32_t link_speed;
+	uint32_t max_link_speed;
+	uint32_t link_width;
+	uint32_t max_link_width;
+	uint32_t iommu;
+	int32_t iommu_group;
+	uint32_t acs;
+	uint16_t acs_capability;
+	uint16_t acs_control;
 	uint64_t reserved[4];
 };
 
@@ -164,8 +217,9 @@ int pln_topo_count(const struct pln_topo *topo);
  * @index: of the device
  * @info: in: its size; out: the rest
  *
- * Fills @info for the device @index. The caller sets @info->size to
- * sizeof(struct pln_topo_device).
+ * Fills @info for the device @index: its names, its NUMA node, the link above
+ * it, what the IOMMU does with its addresses, and its ACS. The caller sets
+ * @info->size to sizeof(struct pln_topo_device).
  *
  * Return: 0, or a negative errno.
  *
@@ -181,10 +235,42 @@ int pln_topo_count(const struct pln_topo *topo);
  *
  * Since 0.1.
  *
- * See also: pln_topo_count(), pln_topo_between()
+ * See also: pln_topo_count(), pln_topo_above(), pln_topo_between(), pln_iommu_name()
  */
 int pln_topo_info(const struct pln_topo *topo, unsigned int index,
 		  struct pln_topo_device *info);
+
+/**
+ * pln_topo_above - what is known about a bridge above a device
+ * @topo: the handle
+ * @index: of the device
+ * @level: 0: the bridge that the device is below, 1: the one above that, and so on
+ * @info: in: its size; out: the rest
+ *
+ * Fills @info for one of the bridges between the device @index and its host
+ * bridge: root ports, ports of switches and others. The caller sets
+ * @info->size to sizeof(struct pln_topo_device). Two devices that are below
+ * the same bridge find it by the same address.
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EINVAL: @topo or @info is NULL, or its size is less than that of version 0.1.
+ * -ERANGE: There is no device of this index, or no bridge of this level.
+ *
+ * Example:
+ *
+ *	struct pln_topo_device b = { .size = sizeof(b) };
+ *
+ *	for (int i = 0; !pln_topo_above(t, gpu, i, &b); i++)
+ *		if (b.acs_control & PLN_ACS_REDIRECT)
+ *			printf("%s redirects\n", b.address);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_info(), pln_topo_between(), pln_iommu_name()
+ */
+int pln_topo_above(const struct pln_topo *topo, unsigned int index,
+		   unsigned int level, struct pln_topo_device *info);
 
 /**
  * pln_topo_between - what lies between two devices, and which way data goes
@@ -295,6 +381,21 @@ const char *pln_relation_name(unsigned int relation);
  * See also: pln_topo_between()
  */
 const char *pln_verdict_name(unsigned int verdict);
+
+/**
+ * pln_iommu_name - the name of what the IOMMU does with a device's addresses
+ * @iommu: enum pln_iommu
+ *
+ * Gives unknown, off, passthrough or translated for a value of enum pln_iommu.
+ * May be called in any thread.
+ *
+ * Return: A text that belongs to the library, never NULL: "?" for any other number.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_info()
+ */
+const char *pln_iommu_name(unsigned int iommu);
 
 #ifdef __cplusplus
 }

@@ -20,15 +20,15 @@ static void look_iommu(struct doctor *d)
 		n = &d->t->node[d->t->dev[i].node];
 		if (!doc_asked(d, n))
 			continue;
-		if (n->iommu == TOPO_IOMMU_UNKNOWN)
+		if (n->iommu == PLN_IOMMU_UNKNOWN)
 			doc_missing(d, "the IOMMU's mode",
 				    "/sys/kernel/iommu_groups", -ENOENT);
 		if (n->group >= 0)
 			doc_note(d, n->address, "%s, group %d",
-				 topo_iommu_name(n->iommu), n->group);
+				 pln_iommu_name(n->iommu), n->group);
 		else
 			doc_note(d, n->address, "%s",
-				 topo_iommu_name(n->iommu));
+				 pln_iommu_name(n->iommu));
 	}
 }
 
@@ -85,7 +85,7 @@ static void check_translated(struct doctor *d, const struct rule *r)
 
 	for (i = 0; i < d->t->devs; i++) {
 		n = &d->t->node[d->t->dev[i].node];
-		if (!doc_asked(d, n) || n->iommu != TOPO_IOMMU_TRANSLATED)
+		if (!doc_asked(d, n) || n->iommu != PLN_IOMMU_TRANSLATED)
 			continue;
 		if (!f && pairs)
 			f = doc_say(d, r, r->severity,
@@ -290,7 +290,7 @@ static void check_qemu_switch(struct doctor *d, const struct rule *r)
 	for (i = 0; i < doc_gpus(d); i++) {
 		const struct topo_node *g = doc_gpu_at(d, i);
 
-		if (!doc_gpu_asked(d, i) || g->iommu != TOPO_IOMMU_TRANSLATED)
+		if (!doc_gpu_asked(d, i) || g->iommu != PLN_IOMMU_TRANSLATED)
 			continue;
 		for (k = g->parent; k >= 0; k = n->parent) {
 			n = &d->t->node[k];

@@ -42,7 +42,9 @@ struct worker {
 		size_t n;
 		off_t file, mem;
 		ssize_t done;
+		struct pln_file_result result;
 	} call;
+	const char *why;		/* what cuFile says of the latest call, or "" */
 	uint64_t bytes[2];		/* by direction: of writes is the second */
 	struct hist *hist[2];
 };
@@ -82,6 +84,8 @@ static ssize_t by_cufile(struct worker *w, bool write, uint64_t off, size_t n)
 {
 	struct load *l = w->l;
 
+	pln_file_next_result(&w->call.result, 1);
+	w->why = w->call.result.reason;
 	return write ? cuFileWrite(l->f.fh, (void *)l->base, n, (off_t)off,
 				   (off_t)w->at)
 		     : cuFileRead(l->f.fh, (void *)l->base, n, (off_t)off,
@@ -91,13 +95,13 @@ static ssize_t by_cufile(struct worker *w, bool write, uint64_t off, size_t n)
 static ssize_t by_stream(struct worker *w, bool write, uint64_t off, size_t n)
 {
 	struct load *l = w->l;
-	struct pln_file_stats st = { .size = sizeof(st) };
 	CUfileError_t e;
 
 	w->call.n = n;
 	w->call.file = (off_t)off;
 	w->call.mem = (off_t)w->at;
 	w->call.done = 0;
+	pln_file_next_result(&w->call.result, 1);
 	e = write ? cuFileWriteAsync(l->f.fh, (void *)l->base, &w->call.n,
 				     &w->call.file, &w->call.mem,
 				     &w->call.done, w->stream)
@@ -108,10 +112,9 @@ static ssize_t by_stream(struct worker *w, bool write, uint64_t off, size_t n)
 		return -(ssize_t)e.err;
 	if (!gpu_stream_wait(w->stream))
 		return -CU_FILE_CUDA_DRIVER_ERROR;
-	if (w->call.done == -1) {
-		pln_file_stats(l->f.fh, &st);
-		errno = st.last_errno;
-	}
+	w->why = w->call.result.reason;
+	if (w->call.done == -1)
+		errno = w->call.result.error;
 	return w->call.done;
 }
 
@@ -251,15 +254,16 @@ static bool one_call(struct worker *w, uint64_t index)
 	off += o->offset;
 	if (write && o->verify && !fill(w, off, n))
 		return false;
+	w->why = "";
 	took = now_ns();
 	r = ways[o->way].move(w, write, off, n);
 	took = now_ns() - took;
 	if (r < 0) {
 		result_words(r, words, sizeof(words));
 		failed(l, r == -CU_FILE_IO_NOT_SUPPORTED ? EXIT_REFUSED :
-		       EXIT_IO, "%s at %llu of %s failed: %s",
+		       EXIT_IO, "%s at %llu of %s failed: %s%s%s",
 		       write ? "write" : "read", (unsigned long long)off,
-		       l->f.name, words);
+		       l->f.name, words, w->why[0] ? ": " : "", w->why);
 		return false;
 	}
 	w->bytes[write] += (uint64_t)r;
@@ -464,6 +468,7 @@ static int buffers(struct load *l)
 		struct worker *w = &l->w[i];
 
 		w->l = l;
+		w->call.result.size = sizeof(w->call.result);
 		w->at = o->gpu_offset + part * i;
 		w->random = (o->seed << 16) + i;
 		w->hist[0] = calloc(1, sizeof(*w->hist[0]));

@@ -64,7 +64,10 @@ static bool link_connect(struct perf_engine *g, const struct perf_hello *peer,
 static bool put(struct perf_engine *g, uint64_t message, uint64_t size)
 {
 	uint64_t at = perf_offset(g, message);
-	int64_t r = pln_link_put(g->link, g->b->pln, at, size, 0, at, message);
+	int64_t r = pln_link_put(g->link, &(struct pln_link_request){
+		.size = sizeof(struct pln_link_request), .mr = g->b->pln,
+		.offset = at, .length = size, .at = at, .tag = message,
+	});
 
 	return r > 0 || fail(g, "a put", (int)r);
 }

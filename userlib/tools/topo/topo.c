@@ -160,7 +160,7 @@ static void print_node(const struct topo *t, int i)
 		       (int)strcspn(n->max_speed, " "), n->max_speed,
 		       n->max_width);
 	if (d)
-		printf(", IOMMU %s", topo_iommu_name(n->iommu));
+		printf(", IOMMU %s", pln_iommu_name(n->iommu));
 	if (d && n->group >= 0)
 		printf(" group %d", n->group);
 	if (n->acs_error)
@@ -168,7 +168,7 @@ static void print_node(const struct topo *t, int i)
 	else if (n->acs_cap && (n->acs_ctrl || !d))
 		printf(", ACS %s%s", topo_acs_text(n->acs_ctrl, acs,
 						   sizeof(acs)),
-		       n->acs_ctrl & ACS_REDIRECT && n->parent >= 0 ?
+		       n->acs_ctrl & PLN_ACS_REDIRECT && n->parent >= 0 ?
 		       ": redirects" : "");
 	printf("\n");
 }
@@ -272,7 +272,7 @@ static struct json_object *json_node(const struct topo *t, int i)
 	ADD(o, "driver", string, n->driver);
 	json_object_object_add(o, "numa_node", n->numa < 0 ? NULL :
 			       json_object_new_int(n->numa));
-	ADD(o, "iommu", string, topo_iommu_name(n->iommu));
+	ADD(o, "iommu", string, pln_iommu_name(n->iommu));
 	json_object_object_add(o, "iommu_group", n->group < 0 ? NULL :
 			       json_object_new_int(n->group));
 	if (n->width) {
@@ -289,7 +289,7 @@ static struct json_object *json_node(const struct topo *t, int i)
 		snprintf(text, sizeof(text), "%04x", n->acs_ctrl);
 		ADD(acs, "control", string, text);
 		ADD(acs, "redirect", boolean,
-		    (n->acs_ctrl & ACS_REDIRECT) != 0);
+		    (n->acs_ctrl & PLN_ACS_REDIRECT) != 0);
 	}
 	json_object_object_add(o, "acs", acs);
 	return o;

@@ -111,12 +111,12 @@ struct pln_gpu_free {
  * struct pln_gpu_export - export GPU memory as a dma-buf
  * @handle: in
  * @flags: in: O_CLOEXEC, PLN_GPU_EXPORT_F_IMPORT
- * @offset: in: bytes from the start of the allocation, multiple of page_size
- * @size: in: bytes, multiple of page_size
+ * @offset: in: bytes from the start of the allocation, multiple of the CPU's page
+ * @size: in: bytes, multiple of the CPU's page
  * @fd: out: the dma-buf; mmap() of it maps BAR1
  * @reserved: 0
  *
- * BAR1 space is taken when the dma-buf is first mapped, by a program or for a
+ * BAR1 space, in units of page_size, is taken when the dma-buf is first mapped, by a program or for a
  * device (ENOSPC: none left), and given back with the last mapping.
  *
  * A dma-buf gives access to its range and no more.  PLN_GPU_IOC_IMPORT gives
@@ -139,8 +139,10 @@ struct pln_gpu_export {
  * struct pln_gpu_part - a part of a dma-buf
  * @handle: GPU memory
  * @reserved: 0
- * @offset: bytes from the start of the allocation, multiple of page_size
- * @size: bytes, multiple of page_size
+ * @offset: bytes from the start of the allocation, multiple of the CPU's page
+ * @size: bytes, likewise
+ *
+ * Where two parts meet, both are at a multiple of page_size in their allocations.
  */
 struct pln_gpu_part {
 	__u32 handle;
