@@ -19,6 +19,7 @@
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -45,6 +46,7 @@
 #define FAILURES	3
 #define HOLD_OFF_S	10
 #define POLL_NS		50000000
+#define LOOK_NS		250000000	/* how often to see what memory is left */
 /*
  * Sent to the keeper's thread alone, which waits for it.  By default it is ignored,
  * it is never turned into SIGIO for lack of memory, and nobody needs it blocked.
@@ -103,17 +105,23 @@ static struct pin *head, *tail;
 static struct pin *doomed;		/* to be unregistered */
 static struct pin *standing;		/* that CUDA did not end */
 static size_t dying;			/* bytes of those, and of those in use */
+static _Atomic size_t spare = SIZE_MAX;	/* what memory there is for registrations */
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static pthread_t keeper, unpinner;
 static pid_t keeper_tid;
 static bool keeping, unpinning, quit;
 
-static time_t seconds_now(void)
+static uint64_t ns_now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static time_t seconds_now(void)
+{
+	return (time_t)(ns_now() / 1000000000);
 }
 
 static void PRINTF_LIKE(2, 3) because(struct io *io, const char *fmt, ...)
@@ -237,10 +245,24 @@ static bool cached(int fd, uint64_t off, const char *at, size_t len)
 	return true;
 }
 
-/* Room for a registration of @len bytes, counted from now on. */
-static bool reserve(struct io *io, size_t len)
+/*
+ * Without the lock.  What is registered cannot be reclaimed, though it is counted among
+ * what can: registrations have no more than half of that.
+ */
+static void look_at_memory(void)
 {
-	size_t limit = KIB(config.page_cache_kb);
+	static _Atomic uint64_t looked;
+	uint64_t now = ns_now(), last = looked;
+
+	if (now - last >= LOOK_NS &&
+	    atomic_compare_exchange_strong(&looked, &last, now))
+		spare = config_memory_left() / 2;
+}
+
+/* What was used longest ago goes, until @len bytes have room; the limit. */
+static size_t make_room(size_t len)
+{
+	size_t limit = min_of(KIB(config.page_cache_kb), spare);
 	struct pin *p;
 
 	while (head && stats_gauges.cache_bytes - dying + len > limit) {
@@ -250,8 +272,18 @@ static bool reserve(struct io *io, size_t len)
 			break;
 		retire(p);
 	}
+	return limit;
+}
+
+/* Room for a registration of @len bytes, counted from now on. */
+static bool reserve(struct io *io, size_t len)
+{
+	size_t limit = make_room(len);
+
 	if (stats_gauges.cache_bytes + len > limit) {
-		because(io, "peerlane.max_page_cache_kb is used up");
+		because(io, limit < KIB(config.page_cache_kb) ?
+			"memory is short" :
+			"peerlane.max_page_cache_kb is used up");
 		return false;
 	}
 	stats_gauges.cache_bytes += len;
@@ -438,6 +470,7 @@ static void *keep(void *arg)
 		bool some = leases;
 
 		pthread_mutex_unlock(&lock);
+		look_at_memory();
 		sigtimedwait(&set, NULL, some ? &turn : NULL);
 		pthread_mutex_lock(&lock);
 again:
@@ -453,6 +486,7 @@ again:
 			}
 			goto again;
 		}
+		make_room(0);
 		while ((p = tail) && !p->users &&
 		       seconds_now() - p->used >= IDLE_S)
 			retire(p);
@@ -715,9 +749,10 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 		p = pin(io, l->view, l->view->map + start, round_up(len, PAGE));
 	} else {
 		because(io, "not all of it is in the page cache");
-		stats_gauges.cache_bytes -= round_up(len, PAGE);
 	}
 	pthread_mutex_lock(&lock);
+	if (*missing)
+		stats_gauges.cache_bytes -= round_up(len, PAGE);
 	s->making = false;
 	s->touched = 0;
 	if (p && !l->broken) {
@@ -909,6 +944,7 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	*pass = len;
 	if (!possible(io, len, &known))
 		return 0;
+	look_at_memory();
 	l = get_lease(io);
 	size = l ? l->size : fstat(io->f->fd, &st) ? 0 : (uint64_t)st.st_size;
 	if (off >= size)

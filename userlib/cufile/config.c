@@ -432,13 +432,12 @@ static size_t default_lanes(void)
 	return n < 2 ? 2 : n > 8 ? 8 : (size_t)n;
 }
 
-/* The least memory.max of this process's group and of those above it */
-static uint64_t cgroup_limit(void)
+/* Where this process's group is, and how much of that is above all groups */
+static void find_group(struct config *cfg)
 {
 	const char *root = secure_getenv("PEERLANE_CGROUP");
-	char line[1024], name[1200], *group, *slash;
-	unsigned long long n, least = UINT64_MAX;
 	FILE *f = fopen("/proc/self/cgroup", "re");
+	char line[1024];
 
 	root = root ? root : "/sys/fs/cgroup";
 	strcpy(line, "0::/");
@@ -448,33 +447,83 @@ static uint64_t cgroup_limit(void)
 		fclose(f);
 	if (strncmp(line, "0::/", 4))
 		strcpy(line, "0::/");
-	group = line + 3;
-	group[strcspn(group, "\n")] = '\0';
-	for (;;) {
-		snprintf(name, sizeof(name), "%s%s/memory.max", root, group);
-		f = fopen(name, "re");
+	line[strcspn(line, "\n")] = '\0';
+	cfg->group_root = min_of(strlen(root), sizeof(cfg->group) - sizeof(line));
+	snprintf(cfg->group, sizeof(cfg->group), "%.*s%s", (int)cfg->group_root,
+		 root, line + 3);
+}
+
+/* The number behind @key, with which a line of @dir/@file begins; false: none is. */
+static bool number_in(const char *dir, const char *file, const char *key,
+		      uint64_t *n)
+{
+	unsigned long long value;
+	char line[256], name[2100];
+	bool found = false;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s/%s", dir, file);
+	f = fopen(name, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
 		/* "max" is no number */
-		if (f && fscanf(f, "%llu", &n) == 1 && n < least)
-			least = n;
-		if (f)
-			fclose(f);
-		slash = strrchr(group, '/');
+		found = !strncmp(line, key, strlen(key)) &&
+			sscanf(line + strlen(key), "%llu", &value) == 1;
+	if (f)
+		fclose(f);
+	*n = found ? value : 0;
+	return found;
+}
+
+/* Bytes that a group may use, all or those that it does not: files can go. */
+static uint64_t group_memory(const char *dir, bool left)
+{
+	uint64_t max, used, active, inactive;
+
+	if (!number_in(dir, "memory.max", "", &max))
+		return UINT64_MAX;
+	if (!left || !number_in(dir, "memory.current", "", &used))
+		return max;
+	number_in(dir, "memory.stat", "active_file ", &active);
+	number_in(dir, "memory.stat", "inactive_file ", &inactive);
+	used -= min_of(used, active + inactive);
+	return max - min_of(max, used);
+}
+
+/* The least of that of this process's group and those above it */
+static uint64_t groups_memory(const struct config *cfg, bool left)
+{
+	uint64_t least = UINT64_MAX;
+	char dir[sizeof(cfg->group)], *slash;
+
+	strcpy(dir, cfg->group);
+	for (;;) {
+		least = min_of(least, group_memory(dir, left));
+		slash = strrchr(dir + cfg->group_root, '/');
 		if (!slash)
 			return least;
 		*slash = '\0';
 	}
 }
 
+uint64_t config_memory_left(void)
+{
+	uint64_t kb;
+
+	if (!number_in("/proc", "meminfo", "MemAvailable:", &kb))
+		kb = UINT64_MAX >> 10;
+	return min_of(KIB(kb), groups_memory(&config, true));
+}
+
 /*
  * What is registered cannot be taken from the page cache: an eighth of the memory
  * that this process may use, and not more than 1 GiB.
  */
-static size_t default_page_cache_kb(void)
+static size_t default_page_cache_kb(const struct config *cfg)
 {
 	uint64_t n = (uint64_t)sysconf(_SC_PHYS_PAGES) *
 		     (uint64_t)sysconf(_SC_PAGESIZE);
 
-	n = min_of(n, cgroup_limit()) / 8;
+	n = min_of(n, groups_memory(cfg, false)) / 8;
 	return min_of(n, (uint64_t)1 << 30) / KIB(4) * 4;
 }
 
@@ -503,7 +552,8 @@ static bool load(struct config *cfg, char *err, size_t size)
 			default_lanes();
 	cfg->window_kb = 16384;
 	cfg->kernel_module = true;
-	cfg->page_cache_kb = default_page_cache_kb();
+	find_group(cfg);
+	cfg->page_cache_kb = default_page_cache_kb(cfg);
 
 	if (!read_file(cfg, err, size))
 		return false;

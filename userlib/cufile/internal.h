@@ -110,6 +110,8 @@ struct config {
 	bool page_cache;
 	bool kernel_module;
 	size_t page_cache_kb;	/* registered at most */
+	char group[2048];	/* the directory of the cgroup */
+	size_t group_root;	/* of its characters: those of the mount */
 	struct deny deny;
 	char unknown[240];	/* keys of the file, or "" */
 };
@@ -119,6 +121,8 @@ struct config {
  * the caller frees the denylist.
  */
 bool config_load(struct config *cfg, char *err, size_t size);
+/* Bytes that this process may still use; what is in the page cache can make room. */
+uint64_t config_memory_left(void);	/* while open */
 CUfileOpError config_set_size(unsigned int param, size_t value);
 CUfileOpError config_set_flag(unsigned int param, bool value);
 CUfileOpError config_set_text(unsigned int param, const char *value);

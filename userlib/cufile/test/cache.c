@@ -694,31 +694,108 @@ void test_cache_foreign(void)
 	close(fd);
 }
 
-/* The budget by default */
-void test_cache_cgroup(void)
+/* A directory for what a cgroup says, which this process is in */
+static void group(void)
 {
-	int fd = a_file(O_RDONLY, MIB(48));
-	char *g = gpu(MIB(48)), name[300];
-	CUfileHandle_t fh;
+	char name[300];
 
 	snprintf(name, sizeof(name), "%s.cgroup", path);
 	mkdir(name, 0700);
 	setenv("PEERLANE_CGROUP", name, 1);
-	snprintf(name, sizeof(name), "%s.cgroup/memory.max", path);
-	close(make(name, 0, "268435456\n", 10));
+}
+
+static void group_says(const char *file, const char *text)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s.cgroup/%s", path, file);
+	unlink(name);
+	close(make(name, 0, text, strlen(text)));
+}
+
+static void no_group(void)
+{
+	static const char *const files[] = {
+		"memory.max", "memory.current", "memory.stat"
+	};
+	char name[300];
+	unsigned int i;
+
+	unsetenv("PEERLANE_CGROUP");
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(name, sizeof(name), "%s.cgroup/%s", path, files[i]);
+		unlink(name);
+	}
+	snprintf(name, sizeof(name), "%s.cgroup", path);
+	rmdir(name);
+}
+
+/* The budget by default */
+void test_cache_cgroup(void)
+{
+	int fd = a_file(O_RDONLY, MIB(48));
+	char *g = gpu(MIB(48));
+	CUfileHandle_t fh;
+
+	group();
+	group_says("memory.max", "268435456\n");
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
 	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "in a group of 256 MiB");
 	is((long long)stats_of(NULL).cache_bytes, MIB(32), "an eighth is used");
-	close(make(name, 0, "max\n", 4));
+	group_says("memory.max", "max\n");
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
 	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "in one without a limit");
 	is((long long)stats_of(NULL).cache_bytes, MIB(48), "more is");
-	unsetenv("PEERLANE_CGROUP");
-	unlink(name);
-	snprintf(name, sizeof(name), "%s.cgroup", path);
-	rmdir(name);
+	no_group();
+	close(fd);
+	gpu_free(g);
+}
+
+/* Half of the memory that is left is the most, and registrations go when it is less. */
+void test_cache_memory(void)
+{
+	int fd = a_file(O_RDONLY, MIB(48)), i;
+	char *g = gpu(MIB(48));
+	CUfileHandle_t fh;
+
+	group();
+	group_says("memory.max", "1073741824\n");
+	/* 964 MiB are used, of which 20 and 20 can go: 100 are left */
+	group_says("memory.current", "1010827264\n");
+	group_says("memory.stat", "anon 7\ninactive_file 20971520\n"
+		   "active_file 20971520\nunevictable 5\n");
+	fresh_cache("{" COMPAT "}");
+	mock_stop_clock();
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "memory enough");
+	is((long long)stats_of(NULL).cache_bytes, MIB(48), "all is registered");
+	/* 70: no more than 35 are registered, two of 16 */
+	group_says("memory.stat", "inactive_file 0\nactive_file 0\n");
+	group_says("memory.current", "1000341504\n");
+	mock.later += 1;
+	for (i = 0; i < 5000 && stats_of(NULL).cache_bytes != MIB(32); i++)
+		usleep(1000);
+	is((long long)stats_of(NULL).cache_bytes, MIB(32), "it is less: some goes");
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "all is read again");
+	check(!memcmp(mem(g), data, MIB(48)), "the right data");
+	check(stats_of(NULL).cache_bytes <= MIB(32), "within what is left");
+	/* none: more is used than may be */
+	group_says("memory.current", "1073750000\n");
+	mock.later += 1;
+	check(none_left(), "no memory is left: all goes");
+	is((long long)stats_of(NULL).leases, 1, "the lease does not");
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "it is read all the same");
+	check(!memcmp(mem(g), data, MIB(48)), "with the right data");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "by the other path");
+	check(strstr(stats_of(fh).reason, "no cache: memory is short"), "why: %s",
+	      stats_of(fh).reason);
+	group_says("memory.current", "0\n");
+	mock.later += 1;
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "there is memory again");
+	is((long long)stats_of(NULL).cache_bytes, MIB(48), "all is registered");
+	no_group();
 	close(fd);
 	gpu_free(g);
 }

@@ -1590,6 +1590,7 @@ static void together(void)
 	test_cache_memfd();
 	test_cache_foreign();
 	test_cache_cgroup();
+	test_cache_memory();
 	test_cache_shorter();
 	test_cache_stands();	/* after it the library counts one for ever */
 	test_threads();

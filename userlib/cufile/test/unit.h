@@ -68,6 +68,7 @@ void test_cache_fork_early(void);
 void test_cache_memfd(void);
 void test_cache_foreign(void);
 void test_cache_cgroup(void);
+void test_cache_memory(void);
 void test_cache_shorter(void);
 void test_cache_stands(void);
 

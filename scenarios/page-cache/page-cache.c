@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A reader for whose files the library keeps registrations of the page cache:
+ *
+ *	page-cache race DIR ROUNDS		beside processes that change a file,
+ *						so often in each of their ways
+ *	page-cache pressure FILE LABEL MIB	while the memory is filled: by MIB at
+ *						first, then step by step
+ */
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "guest.h"
+#include "../../userlib/cufile/test/writers.h"
+
+static struct process {
+	pid_t pid;
+	int to, from;
+} process[WAYS];
+
+/* A process that does @work for each order, made before there is CUDA */
+static void make(struct process *p, void (*work)(int in, int out))
+{
+	int to[2], from[2];
+
+	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
+		die("pipe");
+	fflush(stdout);
+	p->pid = fork();
+	if (p->pid < 0)
+		die("fork");
+	if (!p->pid) {
+		/* when the reader ends, so does this one; others have their own */
+		for (struct process *other = process; other < p; other++)
+			close(other->to);
+		close(to[1]);
+		work(to[0], from[1]);
+		_exit(0);
+	}
+	close(to[0]);
+	close(from[1]);
+	p->to = to[1];
+	p->from = from[0];
+}
+
+static void tell(struct process *p, const void *order, size_t size)
+{
+	if (write(p->to, order, size) != (ssize_t)size)
+		die("a process takes an order");
+}
+
+static void answer(struct process *p, void *a, size_t size)
+{
+	if (read(p->from, a, size) != (ssize_t)size)
+		die("a process answers");
+}
+
+static void noise(void *to, size_t size, uint64_t seed)
+{
+	uint64_t *p = to;
+
+	for (size_t i = 0; i < size / 8; i++)
+		p[i] = seed = seed * 6364136223846793005u + 1442695040888963407u;
+}
+
+/* ---- a race ---- */
+
+#define SIZE	KIB(256)
+#define ROOM	(SIZE + MIB(1))		/* as long as a writer makes it */
+#define PAGE	KIB(4)
+#define MOST	2000			/* rounds of one way */
+
+static const char *const way_name[WAYS] = {
+	"rewrite", "write", "extend", "rename", "punch", "mmap", "direct", "truncate"
+};
+static char path[256], other[256];
+/* What the file had when the round began, will have, and what was read */
+static char was[ROOM], now[ROOM], got[ROOM];
+static size_t was_size, now_size;
+/* Which bytes a read of this round had already from the writer; 2: the page has all */
+static uint8_t seen[ROOM], seen_page[ROOM / PAGE];
+static double took[2][WAYS][MOST];
+static unsigned int reads, beside, stale, failed;
+static uint64_t moved, kept_bytes;	/* to the GPU; of those by what was kept */
+/*
+ * Reads before and after a change have memory of their own, which has the contents of
+ * the round before: what a read leaves out is not right.
+ */
+enum { BEFORE, BESIDE, AFTER, TIMES };
+static gpu_ptr gpu[TIMES];
+
+struct order {
+	int way;
+	uint64_t seed;
+};
+
+static void write_when_told(int in, int out)
+{
+	struct order o;
+	double began;
+
+	while (read(in, &o, sizeof(o)) == sizeof(o)) {
+		noise(now, o.way == EXTEND ? ROOM : SIZE, o.seed);
+		began = writers_now();
+		if (write_as(o.way, path, other, now, SIZE) < 0)
+			_exit(1);
+		began = writers_now() - began;
+		if (write(out, &began, sizeof(began)) != sizeof(began))
+			_exit(1);
+	}
+}
+
+/* All of the file: by the library or, without @fh, by a plain read */
+static ssize_t get(int fd, CUfileHandle_t fh, int when)
+{
+	ssize_t n;
+
+	if (!fh)
+		return pread(fd, got, ROOM, 0);
+	reads++;
+	n = cuFileRead(fh, addr(gpu[when]), ROOM, 0, 0);
+	if (n > 0 && cuMemcpyDtoH_v2(got, gpu[when], (size_t)n))
+		die("cuMemcpyDtoH");
+	moved += n > 0 ? (uint64_t)n : 0;
+	return n;
+}
+
+/* Nobody changes the file. */
+static void must_have(ssize_t n, const char *data, size_t size, int way, const char *when)
+{
+	failed += n < 0;
+	if (n >= 0 && ((size_t)n != size || memcmp(got, data, size))) {
+		note("%s %s: %zd bytes instead of %zu, or others", when,
+		     way_name[way], n, size);
+		stale++;
+	}
+}
+
+/*
+ * Somebody may: each byte is that of before or that of after, and never that of before
+ * when an earlier read had that of after.
+ */
+static bool one_of_both(size_t at, size_t size)
+{
+	size_t page = at / PAGE, end = at + PAGE < size ? at + PAGE : size, fresh = 0;
+	bool had = end <= was_size && !memcmp(got + at, was + at, end - at);
+	bool has = end <= now_size && !memcmp(got + at, now + at, end - at);
+
+	if (has && !had)
+		seen_page[page] = end - at == PAGE ? 2 : 1;
+	if (has && (had || seen_page[page] == 2))
+		return true;
+	if (had && !seen_page[page])
+		return true;
+	for (size_t i = at; i < end; i++) {
+		had = i < was_size && got[i] == was[i];
+		has = i < now_size && got[i] == now[i];
+		if (!has && (!had || seen[i] || seen_page[page] == 2))
+			return false;
+		seen[i] |= has && !had;
+		fresh |= seen[i];
+	}
+	if (fresh && !seen_page[page])
+		seen_page[page] = 1;
+	return true;
+}
+
+static void may_have(ssize_t n, int way)
+{
+	size_t least = was_size < now_size ? was_size : now_size;
+	size_t most = was_size < now_size ? now_size : was_size, at;
+
+	failed += n < 0;
+	if (n < 0)
+		return;
+	if (way == REWRITE)
+		least = 0;
+	for (at = 0; at < (size_t)n && one_of_both(at, (size_t)n); at += PAGE)
+		continue;
+	if ((size_t)n < least || (size_t)n > most || at < (size_t)n) {
+		note("beside %s: %zd bytes, wrong from %zu on", way_name[way], n, at);
+		stale++;
+	}
+}
+
+/* The file is registered, and read through what is kept of it; false: something kept not. */
+static bool keep(int fd, CUfileHandle_t *fh, int way)
+{
+	struct pln_file_stats s;
+	int turn;
+
+	*fh = must_reg(fd, path);
+	/* of a small file not at the first read */
+	for (turn = 0; turn < 2; turn++) {
+		must_have(get(fd, *fh, BEFORE), was, was_size, way, "before");
+		s = stats();
+		if (s.last_path == PLN_PATH_CACHE && s.leases == 1) {
+			kept_bytes += was_size;
+			return true;
+		}
+	}
+	note("nothing is kept: %s", s.reason);
+	return false;
+}
+
+static bool a_round(int way, uint64_t seed, bool plain, double *time)
+{
+	struct order o = { way, seed };
+	struct process *p = &process[way];
+	struct pollfd reply = { .fd = p->from, .events = POLLIN };
+	size_t next_size;
+	CUfileHandle_t fh = NULL;
+	int fd = must_open(path, O_RDONLY), tries = 0;
+	bool kept = true;
+
+	noise(now, way == EXTEND ? ROOM : SIZE, seed);
+	next_size = now_size = written(way, was, now, SIZE);
+	if (way == RENAME) {
+		/* this reader has the file that had the name */
+		memcpy(now, was, was_size);
+		now_size = was_size;
+		next_size = SIZE;
+	}
+	memset(seen, 0, sizeof(seen));
+	memset(seen_page, 0, sizeof(seen_page));
+	/* into the page cache */
+	must_have(get(fd, NULL, BEFORE), was, was_size, way, "before");
+	while (!plain && !(kept = keep(fd, &fh, way)) && ++tries < 3)
+		cuFileHandleDeregister(fh);
+	tell(p, &o, sizeof(o));
+	do {
+		may_have(get(fd, fh, BESIDE), way);
+		beside += !plain;
+	} while (!poll(&reply, 1, 0));
+	answer(p, time, sizeof(*time));
+	must_have(get(fd, fh, AFTER), now, now_size, way, "after");
+	if (fh)
+		cuFileHandleDeregister(fh);
+	close(fd);
+	if (way == RENAME)
+		noise(now, SIZE, seed);
+	was_size = next_size;
+	memcpy(was, now, was_size);
+	return kept;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double ms(double *t, unsigned int n, unsigned int rank)
+{
+	qsort(t, n, sizeof(*t), compare);
+	return t[rank] * 1e3;
+}
+
+static int race(const char *dir, unsigned int rounds)
+{
+	unsigned int round, kept = 0, controls = rounds / 4;
+	uint64_t seed = 1;
+	struct pln_file_stats s;
+	int way, fd;
+
+	snprintf(path, sizeof(path), "%s/file", dir);
+	snprintf(other, sizeof(other), "%s/file.other", dir);
+	for (way = 0; way < WAYS; way++)
+		make(&process[way], write_when_told);
+	gpu_open();
+	for (way = 0; way < TIMES; way++)
+		gpu[way] = gpu_alloc(ROOM);
+	noise(was, ROOM, 1);
+	was_size = SIZE;
+	fd = must_open(path, O_WRONLY | O_CREAT | O_TRUNC);
+	if (write(fd, was, was_size) != (ssize_t)was_size)
+		die("write");
+	close(fd);
+	/* in turn with the library, as a control, plain reads */
+	for (round = 0; round < rounds; round++) {
+		for (way = 0; way < WAYS; way++)
+			kept += a_round(way, ++seed, false, &took[0][way][round]);
+		for (way = 0; way < WAYS && round % 4 == 3; way++)
+			a_round(way, ++seed, true, &took[1][way][round / 4]);
+	}
+	s = stats();
+	printf("@fact race {\"rounds\":%u,\"kept\":%u,\"broken\":%" PRIu64
+	       ",\"renames\":%u,\"reads\":%u,\"beside\":%u,\"stale\":%u,\"failed\":%u"
+	       ",\"bytes\":%" PRIu64 ",\"kept_bytes\":%" PRIu64 ",\"by_cache\":%" PRIu64
+	       ",\"by_bounce\":%" PRIu64 "}\n", rounds * WAYS, kept, s.leases_broken,
+	       rounds, reads, beside, stale, failed, moved, kept_bytes,
+	       s.path[PLN_PATH_CACHE].bytes_read, s.path[PLN_PATH_BOUNCE].bytes_read);
+	printf("@fact writers [");
+	for (way = 0; way < WAYS; way++)
+		printf("%s{\"way\":\"%s\",\"library_ms\":%.3f,\"control_ms\":%.3f,"
+		       "\"library_most_ms\":%.3f,\"control_most_ms\":%.3f}", way ? "," : "",
+		       way_name[way], ms(took[0][way], rounds, rounds / 2),
+		       ms(took[1][way], controls, controls / 2),
+		       ms(took[0][way], rounds, rounds - 1),
+		       ms(took[1][way], controls, controls - 1));
+	printf("]\n");
+	ok(!stale, "%u reads brought other bytes than the file had", stale);
+	ok(!failed, "%u reads failed", failed);
+	return finish();
+}
+
+/* ---- memory becomes short ---- */
+
+#define LARGE	MIB(48)			/* three registrations */
+#define STEP	MIB(8)
+#define STEPS	100
+#define AGAIN	100			/* reads, until all is registered again */
+
+/* Takes as much memory as it is told, and keeps it */
+static void take_memory(int in, int out)
+{
+	int fd = must_open("/proc/self/oom_score_adj", O_WRONLY);
+	size_t n;
+	char *p;
+
+	if (write(fd, "1000", 4) != 4)
+		die("oom_score_adj");
+	while (read(in, &n, sizeof(n)) == sizeof(n)) {
+		p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			_exit(1);
+		memset(p, 1, n);
+		if (write(out, &n, sizeof(n)) != sizeof(n))
+			_exit(1);
+	}
+}
+
+/* Bytes of the file that are in the page cache */
+static size_t cached(int fd)
+{
+	static unsigned char in[LARGE / PAGE];
+	void *p = mmap(NULL, LARGE, PROT_READ, MAP_SHARED, fd, 0);
+	size_t n = 0;
+
+	if (p == MAP_FAILED || mincore(p, LARGE, in))
+		die("mincore");
+	munmap(p, LARGE);
+	for (size_t i = 0; i < LARGE / PAGE; i++)
+		n += in[i] & 1;
+	return n * PAGE;
+}
+
+static unsigned long available_kb(void)
+{
+	unsigned long kb = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "r");
+
+	while (f && fgets(line, sizeof(line), f) && !sscanf(line, "MemAvailable: %lu", &kb))
+		continue;
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+static struct {
+	CUfileHandle_t fh;
+	gpu_ptr gpu;
+	uint32_t crc;
+	unsigned int reads, right;
+} big;
+
+/* All of it into the page cache */
+static void warm(int fd)
+{
+	static char piece[KIB(64)];
+
+	for (size_t at = 0; at < LARGE; at += sizeof(piece))
+		if (pread(fd, piece, sizeof(piece), (off_t)at) != sizeof(piece))
+			die("pread");
+}
+
+static struct pln_file_stats read_big(void)
+{
+	big.reads++;
+	big.right += cuFileRead(big.fh, addr(big.gpu), LARGE, 0, 0) == (ssize_t)LARGE &&
+		     gpu_crc(big.gpu, LARGE) == big.crc;
+	return stats();
+}
+
+static int pressure(const char *file, const char *label, size_t size)
+{
+	size_t before, least = LARGE, n;
+	uint64_t registered;
+	unsigned int steps, i;
+	struct pln_file_stats s, lack;
+	unsigned long kb;
+	char *piece;
+	int fd;
+
+	make(&process[0], take_memory);
+	piece = malloc(MIB(1));
+	fd = must_open(file, O_RDWR | O_CREAT | O_TRUNC);
+	for (i = 0; piece && i < LARGE / MIB(1); i++) {
+		noise(piece, MIB(1), i);
+		big.crc = crc32c(big.crc, piece, MIB(1));
+		if (write(fd, piece, MIB(1)) != (ssize_t)MIB(1))
+			die("write");
+	}
+	/* only what is on the drive, too, can be reclaimed */
+	if (fsync(fd))
+		die("fsync");
+	close(fd);
+	fd = must_open(file, O_RDONLY);
+	gpu_open();
+	big.gpu = gpu_alloc(LARGE);
+	big.fh = must_reg(fd, file);
+	s = read_big();
+	registered = s.cache_bytes;
+	before = cached(fd);
+	for (steps = 1; steps <= STEPS; steps++, size = STEP) {
+		if (size) {
+			tell(&process[0], &size, sizeof(size));
+			answer(&process[0], &size, sizeof(size));
+		}
+		n = cached(fd);
+		least = n < least ? n : least;
+		lack = read_big();
+		kb = available_kb();
+		if (least < before && lack.cache_bytes <= LARGE / 3)
+			break;
+	}
+	/* the memory is free again */
+	close(process[0].to);
+	waitpid(process[0].pid, NULL, 0);
+	for (i = 0; i < AGAIN; i++) {
+		warm(fd);
+		s = read_big();
+		if (s.cache_bytes == LARGE)
+			break;
+		usleep(50000);
+	}
+	printf("@fact %s {\"size\":%zu,\"before\":{\"registered\":%" PRIu64
+	       ",\"cached\":%zu},\"short\":{\"registered\":%" PRIu64 ",\"cached\":%zu"
+	       ",\"available\":%lu,\"steps\":%u},\"again\":{\"registered\":%" PRIu64
+	       "},\"reads\":%u,\"right\":%u,\"by_cache\":%" PRIu64 "}\n",
+	       label, LARGE, registered, before, (uint64_t)lack.cache_bytes, least,
+	       kb << 10, steps, (uint64_t)s.cache_bytes, big.reads, big.right,
+	       s.path[PLN_PATH_CACHE].bytes_read);
+	note("%s: %s", label, lack.reason);
+	ok(big.right == big.reads, "%s: %u of %u reads brought the right bytes", label,
+	   big.right, big.reads);
+	return finish();
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int rounds;
+
+	if (argc == 4 && !strcmp(argv[1], "race")) {
+		rounds = (unsigned int)atoi(argv[3]);
+		return rounds >= 4 && rounds <= MOST ? race(argv[2], rounds) : 2;
+	}
+	if (argc == 5 && !strcmp(argv[1], "pressure"))
+		return pressure(argv[2], argv[3], MIB(strtoul(argv[4], NULL, 10)));
+	return 2;
+}
