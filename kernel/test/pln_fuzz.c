@@ -2,7 +2,10 @@
 /*
  * Peerlane: random calls by an ordinary user.
  *
- *	pln_fuzz SEED SECONDS [GPU-PCI-ADDRESS]
+ *	pln_fuzz SEED SECONDS FOLDER DISK [GPU-PCI-ADDRESS]
+ *
+ * FOLDER is of a file system of the drive DISK, for files that the module peerlane
+ * reads and writes.
  *
  * Rounds with the seeds SEED, SEED + 1, ... for so many seconds, at least one;
  * "pln_fuzz N 0" is the round of seed N alone.  A round is two processes of
@@ -15,7 +18,7 @@
  * Each call is described: what is valid, what its boundaries are, what it may
  * answer.  An argument that the driver must refuse must be refused, and an
  * operation that the driver took must not be refused by the device.  Memory that
- * is given out is zero.
+ * is given out is zero.  A file that nobody has open to write stays as it is.
  */
 #include <grp.h>
 #include <poll.h>
@@ -24,9 +27,13 @@
 #include <linux/dma-buf.h>
 #include <linux/userfaultfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include <linux/peerlane.h>
+
+#include "pln_ring.h"
 #include "pln_test.h"
 
 #define NOBODY		65534
@@ -39,25 +46,31 @@
 #define HANDLES		24
 #define JOBS		24
 #define ARENA		(16 * MIB)
+#define TARGETS		20
+#define REGISTERED	6
+#define FILE_SIZE	MIB
+#define DEVICE_ROOM	MIB	/* for a mapping of what a handle names */
 
 /* What all threads of all processes count; shared memory */
 #define CPU_PAGE	4096
 
-enum { QUERY, ALLOC, FREE, EXPORT, SUBMIT, WAIT, IMPORT, PARTS, NR_CALLS };
+enum { QUERY, ALLOC, FREE, EXPORT, SUBMIT, WAIT, IMPORT, PARTS,
+       MODULE, REGISTER, UNREGISTER, CHECK, IO, NR_CALLS };
 
 static const char * const call_names[NR_CALLS] = {
 	"query", "alloc", "free", "export", "submit", "wait", "import",
-	"export-parts",
+	"export-parts", "module query", "register", "unregister", "check", "io",
 };
 
 static const unsigned long call_numbers[NR_CALLS] = {
 	PLN_GPU_IOC_QUERY, PLN_GPU_IOC_ALLOC, PLN_GPU_IOC_FREE,
 	PLN_GPU_IOC_EXPORT, PLN_GPU_IOC_SUBMIT, PLN_GPU_IOC_WAIT,
-	PLN_GPU_IOC_IMPORT, PLN_GPU_IOC_EXPORT_PARTS,
+	PLN_GPU_IOC_IMPORT, PLN_GPU_IOC_EXPORT_PARTS, PLN_IOC_QUERY,
+	PLN_IOC_REGISTER, PLN_IOC_UNREGISTER, PLN_IOC_CHECK, PLN_IOC_IO,
 };
 
 /* What a call may answer, 0 ends the list; in resets EIO, too */
-static const int call_errnos[NR_CALLS][10] = {
+static const int call_errnos[NR_CALLS][14] = {
 	[QUERY] = { EFAULT, EINVAL },
 	[ALLOC] = { EFAULT, EINVAL, ENOMEM },
 	[FREE] = { EFAULT, EINVAL, ENOENT },
@@ -66,6 +79,12 @@ static const int call_errnos[NR_CALLS][10] = {
 	[WAIT] = { EFAULT, EINVAL, ENOENT, ETIMEDOUT },
 	[IMPORT] = { EFAULT, EINVAL, ENOENT, EBADF, EACCES, EXDEV },
 	[PARTS] = { EFAULT, EINVAL, ENOENT, EMFILE },
+	[MODULE] = { EFAULT, EINVAL },
+	[REGISTER] = { EFAULT, EINVAL, ENOMEM, EIDRM },
+	[UNREGISTER] = { EFAULT, EINVAL, ENOENT, EPERM },
+	[CHECK] = { EFAULT, EINVAL, EBADF, EOPNOTSUPP },
+	[IO] = { EFAULT, EINVAL, EBADF, ENOENT, ERANGE, EOPNOTSUPP, EIDRM,
+		 EFBIG, ENOSPC, EINTR, EIO },
 };
 
 static struct counts {
@@ -73,6 +92,8 @@ static struct counts {
 	atomic_ulong steps;	/* of all rounds */
 	atomic_ulong fresh;	/* new memory that was compared with zeros */
 	atomic_ulong late;	/* pages that came late */
+	atomic_ulong moved;	/* bytes, between files and GPU memory */
+	atomic_ulong commands;	/* of io_uring that succeeded */
 	atomic_bool no_late;	/* the kernel has no userfaultfd */
 } *counts;
 
@@ -85,6 +106,16 @@ static atomic_int fds[FDS];
 static atomic_uint handles[HANDLES];
 static atomic_ullong sizes[HANDLES], offsets[HANDLES], job_ids[JOBS];
 static int sockets[2], null_fd;
+/* Of the module: the file that all share, and the process's own */
+static int module_fds[2];
+static atomic_uint registered[REGISTERED];
+static struct {
+	int fd;
+	bool is_file;	/* of the drive; the others must be refused */
+} targets[TARGETS];
+static unsigned int nr_targets;
+static const char *folder, *disk;
+static char *devices;	/* DEVICE_ROOM for each handle */
 static char *arena;	/* all mappings are put here, so a stale address hits no other */
 static char *ram;	/* UNIT bytes for data, writable */
 static char *read_only, *read_only_alias;	/* a page that calls cannot write */
@@ -102,6 +133,8 @@ struct fuzzer {
 	bool judge;	/* the argument stays as it was written, and can be read */
 	bool readable, writable;
 	char arg[256], array[256];
+	struct ring ring;
+	struct pln_io command;
 };
 
 /* Each step has draws of its own, so that none depends on what came of others */
@@ -283,7 +316,9 @@ static bool make(struct fuzzer *f, int call, int fd, void *data, size_t size,
 {
 	void *arg = place(f, f->arg, data, size);
 	/* Any other may have been closed, and opened as something else */
-	bool ours = fd == atomic_load(&fds[0]) || fd == atomic_load(&fds[1]);
+	bool ours = call < MODULE ?
+		    fd == atomic_load(&fds[0]) || fd == atomic_load(&fds[1]) :
+		    fd == module_fds[0] || fd == module_fds[1];
 	int ret = ioctl(fd, call_numbers[call], arg), err = errno;
 
 	if (!ret) {
@@ -576,6 +611,174 @@ static void fuzz_wait(struct fuzzer *f)
 		      w.error);
 }
 
+/* ---- the module peerlane ---- */
+
+static int module_file(struct fuzzer *f)
+{
+	return one_in(f, 20) ? any_fd(f) : module_fds[one_in(f, 4)];
+}
+
+static void fuzz_module(struct fuzzer *f)
+{
+	struct pln_query q = { 0 };
+	bool bad = one_in(f, 6);
+
+	if (bad && one_in(f, 2))
+		q.reserved[below(f, 3)] = 1ull << below(f, 64);
+	else if (bad)
+		*(one_in(f, 2) ? &q.flags : &q.reserved32) = 1u << below(f, 32);
+	if (make(f, MODULE, module_file(f), &q, sizeof(q), bad) && f->judge &&
+	    q.abi_version != PLN_ABI_VERSION)
+		wrong(f, "query of the module: version %u", q.abi_version);
+}
+
+static void fuzz_register(struct fuzzer *f)
+{
+	unsigned int slot = below(f, HANDLES);
+	char *p = devices + slot * DEVICE_ROOM;
+	uint64_t size = atomic_load(&sizes[slot]);
+	struct pln_register r = {
+		.address = maybe(f, (uintptr_t)p + below(f, 2) * UNIT),
+		.size = maybe(f, (1 + below(f, 3)) * UNIT),
+	};
+	bool bad = one_in(f, 12);
+
+	if (one_in(f, 3) && size && size <= DEVICE_ROOM)
+		mmap(p, size, PROT_NONE, MAP_SHARED | MAP_FIXED,
+		     atomic_load(&fds[0]), atomic_load(&offsets[slot]));
+	if (bad && one_in(f, 2))
+		r.flags = 1u << below(f, 32);
+	else if (bad)
+		r.reserved = 1u << below(f, 32);
+	if (make(f, REGISTER, module_file(f), &r, sizeof(r),
+		 bad || !r.size || (r.address | r.size) % UNIT))
+		atomic_store(&registered[below(f, REGISTERED)], r.handle);
+}
+
+static uint32_t any_registered(struct fuzzer *f)
+{
+	/* Those of the other process have such numbers, too */
+	return one_in(f, 10) ? below(f, 40) :
+	       atomic_load(&registered[below(f, REGISTERED)]);
+}
+
+static void fuzz_unregister(struct fuzzer *f)
+{
+	struct pln_unregister u = { .handle = any_registered(f) };
+	bool bad = one_in(f, 10);
+
+	if (bad)
+		u.reserved = 1u << below(f, 32);
+	make(f, UNREGISTER, module_file(f), &u, sizeof(u), bad);
+}
+
+static int any_target(struct fuzzer *f, bool *is_file)
+{
+	unsigned int n = below(f, nr_targets);
+
+	/* Mostly the first, which can be read and written */
+	if (one_in(f, 2))
+		n = below(f, 2);
+	*is_file = targets[n].is_file;
+	if (!one_in(f, 16))
+		return targets[n].fd;
+	*is_file = true;	/* it may be one */
+	return one_in(f, 2) ? any_fd(f) : (int)number(f);
+}
+
+static void fuzz_check(struct fuzzer *f)
+{
+	bool bad = one_in(f, 10), is_file;
+	struct pln_check c = { .fd = any_target(f, &is_file) };
+
+	if (bad)
+		*(one_in(f, 2) ? &c.flags : &c.reserved) = 1u << below(f, 32);
+	if (make(f, CHECK, module_file(f), &c, sizeof(c), bad) && f->judge &&
+	    !is_file)
+		wrong(f, "check took descriptor %d", c.fd);
+}
+
+static struct pln_io random_io(struct fuzzer *f, bool *bad, bool *is_file)
+{
+	struct pln_io io = {
+		.op = below(f, 2), .handle = any_registered(f),
+		.fd = any_target(f, is_file),
+		.file_offset = maybe(f, below(f, FILE_SIZE / PAGE) * PAGE),
+		.offset = maybe(f, below(f, UNIT / PAGE) * PAGE),
+		.size = maybe(f, (1 + below(f, 16)) * 512),
+	};
+
+	*bad = one_in(f, 12);
+	if (!*bad)
+		return io;
+	switch (below(f, 4)) {
+	case 0:
+		io.op = 2 + (rnd(f) >> 1);
+		break;
+	case 1:
+		io.flags = 1u << below(f, 32);
+		break;
+	case 2:
+		io.reserved32 = 1u << below(f, 32);
+		break;
+	default:
+		io.reserved[below(f, 2)] = 1ull << below(f, 64);
+	}
+	return io;
+}
+
+static void fuzz_io(struct fuzzer *f)
+{
+	bool bad, is_file;
+	struct pln_io io = random_io(f, &bad, &is_file);
+	uint64_t size = io.size;
+
+	if (!make(f, IO, module_file(f), &io, sizeof(io), bad) || !f->judge)
+		return;
+	atomic_fetch_add(&counts->moved, io.done);
+	if (!is_file || io.done > size)
+		wrong(f, "io with descriptor %d: %llu of %llu bytes", io.fd,
+		      (unsigned long long)io.done, (unsigned long long)size);
+}
+
+/* By io_uring; some are not waited for, and end when the process does */
+static void fuzz_command(struct fuzzer *f)
+{
+	struct ring *r = &f->ring;
+	unsigned int tail = *r->tail, at = tail & *r->mask, head;
+	struct pln_uring u = { .io = (uintptr_t)&f->command };
+	bool bad, is_file, wait = !one_in(f, 4);
+	struct io_uring_sqe *sqe = &r->sqes[at];
+	int res;
+
+	f->command = random_io(f, &bad, &is_file);
+	if (one_in(f, 10))
+		u.io = (uintptr_t)place(f, f->arg, &f->command, sizeof(f->command));
+	if (one_in(f, 20))
+		u.reserved = 1ull << below(f, 64);
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = module_file(f);
+	sqe->flags = one_in(f, 6) ? IOSQE_ASYNC : 0;
+	/* Of headers that are older than the field's name: off */
+	sqe->off = one_in(f, 10) ? call_numbers[below(f, NR_CALLS)] : PLN_IOC_IO;
+	/* The command is the last 16 bytes */
+	memcpy((char *)sqe + 48, &u, sizeof(u));
+	r->array[at] = at;
+	__atomic_store_n(r->tail, tail + 1, __ATOMIC_RELEASE);
+	syscall(SYS_io_uring_enter, r->fd, 1, wait, IORING_ENTER_GETEVENTS, NULL, 0);
+	for (head = *r->head; head != __atomic_load_n(r->ctail, __ATOMIC_ACQUIRE);
+	     head++) {
+		res = r->cqes[head & *r->cmask].res;
+		atomic_fetch_add(&counts->commands, res >= 0);
+		/* EOPNOTSUPP: of another file; ENOTTY: of another command */
+		if (res > (int)(16u * MIB) ||
+		    (res < 0 && res != -ENOTTY && res != -ECANCELED && !may_fail(IO, -res)))
+			wrong(f, "a command of io_uring: %d", res);
+	}
+	__atomic_store_n(r->head, head, __ATOMIC_RELEASE);
+}
+
 static void fuzz_mmap(struct fuzzer *f)
 {
 	unsigned int slot = below(f, HANDLES);
@@ -802,7 +1005,10 @@ static void *fuzz(void *arg)
 		fuzz_export, fuzz_export, fuzz_export, fuzz_parts, fuzz_import,
 		fuzz_import, fuzz_submit, fuzz_submit, fuzz_submit, fuzz_wait,
 		fuzz_wait, fuzz_wait, fuzz_mmap, fuzz_mmap, fuzz_mmap, touch,
-		lend, fuzz_dmabuf, move_fds, move_fds, strange,
+		lend, fuzz_dmabuf, move_fds, move_fds, strange, fuzz_module,
+		fuzz_register, fuzz_register, fuzz_register, fuzz_unregister,
+		fuzz_check, fuzz_io, fuzz_io, fuzz_io, fuzz_io, fuzz_command,
+		fuzz_command, fuzz_command,
 	};
 	struct fuzzer *f = arg;
 	unsigned int i;
@@ -874,6 +1080,8 @@ static void make_memory(void)
 	int memory = memfd_create("read-only", MFD_CLOEXEC);
 
 	arena = anonymous(ARENA, PROT_NONE);
+	devices = anonymous((HANDLES + 1) * DEVICE_ROOM, PROT_NONE);
+	devices += -(uintptr_t)devices % DEVICE_ROOM;
 	ram = anonymous(UNIT + PAGE, PROT_READ | PROT_WRITE);
 	scribbled = anonymous(PAGE, PROT_READ | PROT_WRITE);
 	half = anonymous(2 * PAGE, PROT_READ | PROT_WRITE);
@@ -899,6 +1107,47 @@ static void make_memory(void)
 	     !ioctl(uffd, UFFDIO_REGISTER, &range), "userfaultfd");
 }
 
+static void have(int fd, bool is_file)
+{
+	need(fd >= 0 && nr_targets < TARGETS, "target %u", nr_targets);
+	targets[nr_targets].fd = fd;
+	targets[nr_targets++].is_file = is_file;
+}
+
+static int in_folder(const char *name, int flags)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+/* Descriptors of all kinds; the disk's is root's, who hands it on */
+static void make_targets(void)
+{
+	int pipefd[2];
+
+	need(!pipe2(pipefd, O_CLOEXEC), "pipe");
+	have(in_folder("written", O_RDWR), true);
+	have(in_folder("written", O_RDWR | O_DIRECT), true);
+	have(in_folder("written", O_RDONLY), true);
+	have(in_folder("written", O_WRONLY), true);
+	have(in_folder("written", O_RDWR | O_APPEND), true);
+	have(in_folder("kept", O_RDONLY), true);
+	have(in_folder("kept", O_RDONLY | O_DIRECT), true);
+	have(open(disk, O_RDONLY | O_CLOEXEC), true);
+	have(in_folder("kept", O_PATH), false);
+	have(in_folder(".", O_RDONLY), false);
+	have(open("/dev/null", O_RDWR | O_CLOEXEC), false);
+	have(open("/dev/peerlane", O_RDWR | O_CLOEXEC), false);
+	have(open("/proc/self/status", O_RDONLY | O_CLOEXEC), false);
+	have(memfd_create("file", MFD_CLOEXEC), false);
+	have(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), false);
+	have(pipefd[0], false);
+	have(pipefd[1], false);
+	have(dup(module_fds[0]), false);
+}
+
 /* Something to begin with */
 static void fill_slots(struct fuzzer *f)
 {
@@ -913,14 +1162,16 @@ static void fill_slots(struct fuzzer *f)
 }
 
 /* One process of nobody, with the file that it shares with the other */
-static int one_process(uint64_t seed, unsigned int nr, int shared)
+static int one_process(uint64_t seed, unsigned int nr, int shared, int module)
 {
 	struct sigaction sa = { .sa_handler = on_fault };
 	struct fuzzer f[THREADS];
 	pthread_t thread[THREADS], others[2];
 	unsigned int i;
 
+	module_fds[0] = module;
 	make_memory();
+	make_targets();
 	need(!setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
 	     !setresuid(NOBODY, NOBODY, NOBODY), "nobody");
 	sigaction(SIGBUS, &sa, NULL);
@@ -930,6 +1181,8 @@ static int one_process(uint64_t seed, unsigned int nr, int shared)
 		atomic_store(&fds[i], -1);
 	atomic_store(&fds[0], shared);
 	atomic_store(&fds[1], gpu_open());
+	module_fds[1] = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
+	need(module_fds[1] >= 0, "open /dev/peerlane");
 
 	need(!pthread_create(&others[0], NULL, scribble, (void *)(uintptr_t)(seed + 1)),
 	     "thread");
@@ -939,6 +1192,7 @@ static int one_process(uint64_t seed, unsigned int nr, int shared)
 			.nr = nr, .n = i, .seed = seed,
 		};
 		f[i].rng = mix(&f[i], CALLS);
+		ring_make(&f[i].ring);
 	}
 	fill_slots(&f[0]);
 	for (i = 0; i < THREADS; i++)
@@ -990,12 +1244,14 @@ static bool one_round(uint64_t seed, const char *gpu_pci)
 {
 	unsigned long steps = atomic_load(&counts->steps);
 	int shared = gpu_open(), i;
+	int module = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
 	pthread_t resetter;
 	pid_t pid[PROCESSES];
 	double limit;
 	bool ok = true;
 
 	printf("# seed %llu\n", (unsigned long long)seed);
+	need(module >= 0, "open /dev/peerlane");
 	fflush(stdout);
 	need(!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, sockets),
 	     "sockets");
@@ -1004,11 +1260,12 @@ static bool one_round(uint64_t seed, const char *gpu_pci)
 		pid[i] = fork();
 		need(pid[i] >= 0, "fork");
 		if (!pid[i])
-			_exit(one_process(seed, i, shared));
+			_exit(one_process(seed, i, shared, module));
 	}
 	close(sockets[0]);
 	close(sockets[1]);
 	close(shared);
+	close(module);
 	if (gpu_pci)
 		need(!pthread_create(&resetter, NULL, reset_on, (char *)gpu_pci),
 		     "thread");
@@ -1029,6 +1286,52 @@ static bool one_round(uint64_t seed, const char *gpu_pci)
 	return ok;
 }
 
+/* The file that is made, or what it has now */
+static uint32_t kept_crc(bool anew)
+{
+	static char data[FILE_SIZE];
+	int fd = in_folder("kept", O_RDONLY | O_DIRECT), i;
+	uint32_t crc;
+
+	if (!anew) {
+		need(fd >= 0 && read(fd, data, FILE_SIZE) == FILE_SIZE, "read back");
+		close(fd);
+		return crc32c(0, data, FILE_SIZE);
+	}
+	pattern(data, FILE_SIZE, 5);
+	crc = crc32c(0, data, FILE_SIZE);
+	for (i = 0; i < 2; i++) {
+		char path[256];
+
+		snprintf(path, sizeof(path), "%s/%s", folder,
+			 i ? "written" : "kept");
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		need(fd >= 0 && write(fd, data, FILE_SIZE) == FILE_SIZE &&
+		     !fsync(fd) && !fchmod(fd, i ? 0666 : 0444), "%s", path);
+		close(fd);
+	}
+	return crc;
+}
+
+/* All lines of the module's state that count what there is */
+static bool module_idle(void)
+{
+	long long n, held = 1;
+	char word[32];
+	FILE *s;
+	int i;
+
+	for (i = 0; i < 3000 && held; i++, usleep(10000)) {
+		s = fopen("/sys/kernel/debug/peerlane/state", "r");
+		need(s, "the module's state");
+		for (held = 0; fscanf(s, "%31s %lld", word, &n) == 2;)
+			if (strcmp(word, "read") && strcmp(word, "written"))
+				held += n;
+		fclose(s);
+	}
+	return !held;
+}
+
 static long tainted(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/tainted", "r");
@@ -1043,22 +1346,27 @@ int main(int argc, char **argv)
 {
 	struct pln_gpu_query q;
 	uint64_t seed, first;
+	uint32_t crc;
 	long before = tainted();
 	bool ended = true;
 	double end;
 	int fd, i;
 
-	need(argc == 3 || argc == 4, "usage: pln_fuzz SEED SECONDS [GPU]");
+	need(argc == 5 || argc == 6,
+	     "usage: pln_fuzz SEED SECONDS FOLDER DISK [GPU]");
 	seed = first = strtoull(argv[1], NULL, 0);
 	end = now() + atoi(argv[2]);
-	resets = argc == 4;
+	folder = argv[3];
+	disk = argv[4];
+	resets = argc == 6;
 	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	need(counts != MAP_FAILED, "memory");
+	crc = kept_crc(true);
 	fd = gpu_open();
 	q = gpu_query(fd);
 	do
-		ended &= one_round(seed++, resets ? argv[3] : NULL);
+		ended &= one_round(seed++, resets ? argv[5] : NULL);
 	while (now() < end && ended);
 
 	check(ended, "%llu rounds of random calls from seed %llu on: every process ends",
@@ -1085,6 +1393,11 @@ int main(int argc, char **argv)
 	check(resets || (counts->jobs && counts->windows),
 	      "%lu jobs were done, %lu mappings made", atomic_load(&counts->jobs),
 	      atomic_load(&counts->windows));
+	check(resets || (counts->moved && counts->commands),
+	      "%lu bytes went between files and GPU memory, %lu commands of io_uring were done",
+	      atomic_load(&counts->moved), atomic_load(&counts->commands));
+	check(kept_crc(false) == crc, "what nobody may write is as it was");
+	check(module_idle(), "the module holds nothing");
 	check(room_is(fd, &q), "all memory is free again");
 	check(tainted() == before, "the kernel has nothing to complain of");
 	close(fd);

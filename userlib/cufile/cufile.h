@@ -808,6 +808,7 @@ ssize_t cuFileReadv(CUfileHandle_t fh, const CUfileIOVec_t *iov, size_t iovcnt,
  * The pieces follow each other in the file, and each is moved as by cuFileWrite(), one
  * after the other. A piece that ends within a block leaves the next one unaligned.
  * Another writer may come between two of them.
+ * Of a piece that failed some bytes may have been written.
  *
  * Return: bytes moved, fewer where a piece moved fewer or failed after others; as
  * cuFileWrite() when the first one fails, and -CU_FILE_INVALID_VALUE, with nothing moved,

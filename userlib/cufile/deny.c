@@ -66,9 +66,10 @@ static void look(const struct json *j, const char *above, char *list, size_t siz
 			 j->key);
 		printable(key);
 		n = strlen(list);
-		if (j->type == JSON_OBJECT && j->child)
+		/* "a.b" is one key, and not what is written so here */
+		if (j->type == JSON_OBJECT && !strchr(j->key, '.'))
 			look(j, key, list, size);
-		else if (j->type != JSON_OBJECT && !known(key))
+		else if (strchr(j->key, '.') || !known(key))
 			snprintf(list + n, size - n, "%s%.60s", n ? ", " : "",
 				 key);
 	}

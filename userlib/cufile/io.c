@@ -103,7 +103,8 @@ static ssize_t posix_move(struct io *io, uint64_t addr, uint64_t off,
 			fd = f->buffered_fd;	/* not aligned for O_DIRECT */
 			continue;
 		}
-		if (r < 0 && errno == EFAULT) {
+		/* after bytes that went, the next call meets it, as with read(2) */
+		if (r < 0 && errno == EFAULT && !done) {
 			io_because(io, EFAULT, "neither memory that CUDA knows "
 				"nor memory of this process");
 			return -CU_FILE_CUDA_POINTER_INVALID;

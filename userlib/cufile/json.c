@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A small reader of JSON text; see json.h. */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,11 +181,23 @@ static bool digit(const struct reader *r)
 	return r->at < r->end && *r->at >= '0' && *r->at <= '9';
 }
 
+/* The next digit; those that a double cannot have any more are passed over. */
+static bool take_digit(struct reader *r, double *v)
+{
+	bool room = *v < 1e300;
+
+	if (room)
+		*v = *v * 10 + (*r->at - '0');
+	r->at++;
+	return room;
+}
+
 static struct json *number(struct reader *r)
 {
-	bool minus = *r->at == '-';
-	double v = 0, scale = 1;
+	bool minus = *r->at == '-', down = false;
+	double v = 0, power = 1;
 	struct json *j;
+	int e = 0, tens = 0, i;
 
 	if (minus)
 		r->at++;
@@ -194,20 +207,15 @@ static struct json *number(struct reader *r)
 	    r->at[1] <= '9')
 		return fail(r, "number with a leading zero");
 	while (digit(r))
-		v = v * 10 + (*r->at++ - '0');
+		tens += !take_digit(r, &v);
 	if (r->at < r->end && *r->at == '.') {
 		r->at++;
 		if (!digit(r))
 			return fail(r, "number without digits after the point");
-		while (digit(r)) {
-			scale /= 10;
-			v += (*r->at++ - '0') * scale;
-		}
+		while (digit(r))
+			tens -= take_digit(r, &v);
 	}
 	if (r->at < r->end && (*r->at == 'e' || *r->at == 'E')) {
-		int e = 0;
-		bool down;
-
 		r->at++;
 		down = r->at < r->end && *r->at == '-';
 		if (r->at < r->end && (*r->at == '-' || *r->at == '+'))
@@ -215,16 +223,25 @@ static struct json *number(struct reader *r)
 		if (!digit(r))
 			return fail(r, "number without an exponent");
 		while (digit(r)) {
-			if (e < 400)
+			if (e < 100000000)
 				e = e * 10 + (*r->at - '0');
 			r->at++;
 		}
-		while (e-- > 0)
-			v = down ? v / 10 : v * 10;
 	}
+	/*
+	 * In one step: 0.3e1 is 3.  Of few digits and a power of ten that a double
+	 * has, this makes the nearest number.
+	 */
+	tens += down ? -e : e;
+	for (i = abs(tens); i && power < 1e308; i--)
+		power *= 10;
+	if (i)
+		power = HUGE_VAL;
 	j = node(r, JSON_NUMBER);
-	if (j)
-		j->number = minus ? -v : v;
+	if (j && v)
+		j->number = tens < 0 ? v / power : v * power;
+	if (j && minus)
+		j->number = -j->number;
 	return j;
 }
 
@@ -382,16 +399,17 @@ void json_free(struct json *j)
 
 const struct json *json_find(const struct json *root, const char *path)
 {
-	const struct json *j = root;
+	const struct json *j = root, *found;
 
 	while (*path) {
 		size_t n = strcspn(path, ".");
 
 		if (!j || j->type != JSON_OBJECT)
 			return NULL;
-		for (j = j->child; j; j = j->next)
+		for (found = NULL, j = j->child; j; j = j->next)
 			if (strlen(j->key) == n && !memcmp(j->key, path, n))
-				break;
+				found = j;
+		j = found;
 		path += n;
 		if (*path == '.')
 			path++;

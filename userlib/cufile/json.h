@@ -27,7 +27,7 @@ struct json {
 /* NULL with "line N: words" in @err. */
 struct json *json_parse(const char *text, size_t len, char *err, size_t size);
 void json_free(struct json *j);
-/* "a.b.c"; NULL when absent. */
+/* "a.b.c"; NULL when absent.  Of several with one key the last, as other readers. */
 const struct json *json_find(const struct json *root, const char *path);
 const char *json_type_name(enum json_type type);
 

@@ -68,6 +68,9 @@ void test_unknown_keys(void)
 	check(log_has("nobody knows: denylist.file_systems"), "a list that is none");
 	unknown("{\"a\\nnotice: b\":1}", NULL, true, 0, 0);
 	check(log_has("nobody knows: a?notice: b"), "a line is one line");
+	unknown("{\"properties.force_compat_mode\":true}", NULL, true, 0, 0);
+	check(log_has("nobody knows: properties.force_compat_mode"),
+	      "a point in a key is no way into an object");
 	unknown(some, NULL, true, 1, 0);
 	unknown(some, NULL, false, 0, 1);
 	unknown(some, "off", false, 0, 0);

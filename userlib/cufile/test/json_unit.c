@@ -109,6 +109,21 @@ int main(void)
 	      !json_find(j, "aa"), "absent is absent");
 	json_free(j);
 
+	j = parse("[0.3e1, 1.28e2, 12e-1, 1e400, 0e999, 0.07e2, 4096.000]", err);
+	f = j ? j->child : NULL;
+	check(f && f->number == 3 && f->next->number == 128 &&
+	      f->next->next->number == 1.2 && f->next->next->next->number > 1e308 &&
+	      f->next->next->next->next->number == 0 &&
+	      f->next->next->next->next->next->number == 7 &&
+	      f->next->next->next->next->next->next->number == 4096,
+	      "a number is the nearest one");
+	json_free(j);
+	j = parse("{\"a\":{\"b\":1,\"c\":1},\"a\":{\"b\":2,\"b\":3}}", err);
+	f = json_find(j, "a.b");
+	check(f && f->number == 3 && !json_find(j, "a.c"),
+	      "of several with one key it finds the last");
+	json_free(j);
+
 	/* every prefix of a good text is refused, and nothing is read beyond */
 	strcpy(text, "{\"a\":{\"b\":[1,-2.5e1,true,null,\"x\\u00e9\"]},\"c\":"
 	       "false}");
