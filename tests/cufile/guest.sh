@@ -68,6 +68,11 @@ run() { # NAME KVER ENVIRONMENT
 		deny devices /dev/nvme0n1
 		deny drivers nvme
 		deny drivers virtio_blk
+		echo before >/tmp/topology
+		/usr/lib/peerlane/tests/cufile-guest /mnt topology /nowhere/file
+		/usr/lib/peerlane/tests/cufile-guest /mnt topology /tmp/topology
+		echo "# counted topology \$(tr -d '\n' </tmp/topology)"
+		echo "# counted topo \$(peerlane topo --json | tr -d '\n')"
 		umount /mnt
 	SCRIPT
 }
@@ -88,6 +93,17 @@ for each in "mounts /mnt bounce" "mounts / p2p" "filesystems ext4 bounce" "devic
 	"drivers nvme bounce" "drivers virtio_blk p2p"; do
 	check "denylist: $each" grep -qx "# denied $each" direct/result.log
 done
+check_eq "the topology is exported; where it cannot be written, that is told; the library stays closed" \
+	"exported 5022, opened 0 exported 0, opened 0" "$(sed -n 's/^# exported/exported/p' direct/result.log | xargs)"
+counted direct topology >topology
+counted direct topo >topo
+check "the GPU and the drive are in it, below one switch" jq -e '(.devices | map(.label) | sort) == ["GPU0", "NVME0"] and
+	(.pairs | length == 1 and (.[0] | .gpu == "GPU0" and .device == "NVME0" and .relation == "PIX" and .verdict == "direct"))' topology
+# shellcheck disable=SC2016 # of jq
+check "and it says what peerlane topo says" jq -en --slurpfile a topology --slurpfile b topo '
+	($a[0].pairs | map([.gpu, .device, .relation, .distance, .verdict, .reason])) ==
+	($b[0].pairs | map([.a, .b, .relation, .distance, .verdict, .reason])) and
+	([$a[0].devices[] | [.label, .kind, .name]] == [$b[0].devices[] | [.label, .kind, .name]])'
 run staged 6.12 ""
 check "a running process without P2PDMA" grep -qx '# stats bounce' staged/result.log
 check "a copy without P2PDMA" grep -qx '# copy bounce bounce 0 0 same' staged/result.log
