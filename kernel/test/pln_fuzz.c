@@ -41,6 +41,7 @@
 #define THREADS		3
 #define CALLS		400	/* of a thread in a round */
 #define PAGE		4096u
+#define CPU_PAGE	4096
 
 #define FDS		24
 #define HANDLES		24
@@ -52,8 +53,6 @@
 #define DEVICE_ROOM	MIB	/* for a mapping of what a handle names */
 
 /* What all threads of all processes count; shared memory */
-#define CPU_PAGE	4096
-
 enum { QUERY, ALLOC, FREE, EXPORT, SUBMIT, WAIT, IMPORT, PARTS,
        MODULE, REGISTER, UNREGISTER, CHECK, IO, NR_CALLS };
 

@@ -23,8 +23,8 @@ dpkg-deb --root-owner-group -b pkg mirror/pool/o/one_1_all.deb >deb.log 2>&1 || 
 sum=$(sha256sum <mirror/pool/o/one_1_all.deb | cut -d' ' -f1)
 
 cache=$OUT/cache
-third_party() { # CHECKSUM POOL-PATH
-	printf '# a comment\n\none MIT %s %s usr/src/one.tar.xz modules/one/kept\n' "$2" "$1" >tree/images/build/third-party.list
+third_party() { # CHECKSUM POOL-PATH [ARCHIVE KEPT]
+	printf '# a comment\n\none MIT %s %s %s %s\n' "$2" "$1" "${3-usr/src/one.tar.xz}" "${4-modules/one/kept}" >tree/images/build/third-party.list
 	env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" DEBIAN_MIRROR="copy:$OUT/mirror/" \
 		sh tree/images/build/third-party >out 2>&1 && return
 	third_party_status=$?
@@ -42,6 +42,21 @@ check_eq "what the list names is kept" source "$(cat "$cache/third-party/one/kep
 check "and nothing else" test ! -e "$cache/third-party/one/left"
 check "a second time there is nothing to do" third_party "$sum" pool/gone.deb
 check "and it says so" grep -q HAVE out
+
+# Without an archive: files of the package itself, and a whole source
+rm -rf "$cache/third-party/one"
+check "a package is kept in part" third_party "$sum" pool/o/one_1_all.deb - usr/src/one.tar.xz
+check_eq "... that part" one.tar.xz "$(ls "$cache/third-party/one")"
+mkdir one-1
+echo all >one-1/configure
+tar -czf mirror/pool/o/one_1.orig.tar.gz one-1
+source=$(sha256sum <mirror/pool/o/one_1.orig.tar.gz | cut -d' ' -f1)
+check "a source takes its place" third_party "$source" pool/o/one_1.orig.tar.gz - .
+check_eq "... without the folder that all is in" all "$(cat "$cache/third-party/one/configure")"
+check_fails "what is not in the package: it says what was to be" 'cannot unpack it, which is to have - gone' \
+	third_party "$sum" pool/o/one_1_all.deb - gone
+check_eq "and the source is still there" all "$(cat "$cache/third-party/one/configure")"
+check "the first one, again" third_party "$sum" pool/o/one_1_all.deb
 
 wrong=$(echo wrong | sha256sum | cut -d' ' -f1)
 check_fails "a package with another checksum is refused: it says where the log is" \

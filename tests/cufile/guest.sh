@@ -33,7 +33,7 @@ run() { # NAME KVER ENVIRONMENT
 			/usr/lib/peerlane/tests/cufile-guest /mnt \$way >/tmp/out || cat /tmp/out
 			echo "# counted \$way \$((\$(counter \$name) - before))"
 		done
-		for way in cufile stream copy; do
+		for way in cufile stream batch copy; do
 			before=\$(counter bar1-dma-write)
 			peerlane io load -f /mnt/in -s 1M -i 64K -w 2 -x \$way -V --json >/tmp/out || cat /tmp/out
 			echo "# load \$way \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-write) - before))"
@@ -68,6 +68,11 @@ run() { # NAME KVER ENVIRONMENT
 		deny devices /dev/nvme0n1
 		deny drivers nvme
 		deny drivers virtio_blk
+		echo before >/tmp/topology
+		/usr/lib/peerlane/tests/cufile-guest /mnt topology /nowhere/file
+		/usr/lib/peerlane/tests/cufile-guest /mnt topology /tmp/topology
+		echo "# counted topology \$(tr -d '\n' </tmp/topology)"
+		echo "# counted topo \$(peerlane topo --json | tr -d '\n')"
 		umount /mnt
 	SCRIPT
 }
@@ -79,7 +84,7 @@ run direct 7.2 EXPECT_PATH=p2p
 counted() { sed -n "s/^# counted $2 //p" "$1/result.log"; }
 check_eq "the drive wrote all of a batch to BAR1" 4194304 "$(counted direct read)"
 check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"
-for each in "cufile p2p 1048576" "stream p2p 1048576" "copy bounce 0" "randwrite p2p 1048576"; do
+for each in "cufile p2p 1048576" "stream p2p 1048576" "batch p2p 1048576" "copy bounce 0" "randwrite p2p 1048576"; do
 	check "a load, its path, and what the drive moved there: $each" grep -qx "# load $each" direct/result.log
 done
 check "the path of a running process" grep -qx '# stats p2p' direct/result.log
@@ -88,10 +93,21 @@ for each in "mounts /mnt bounce" "mounts / p2p" "filesystems ext4 bounce" "devic
 	"drivers nvme bounce" "drivers virtio_blk p2p"; do
 	check "denylist: $each" grep -qx "# denied $each" direct/result.log
 done
+check_eq "the topology is exported; where it cannot be written, that is told; the library stays closed" \
+	"exported 5022, opened 0 exported 0, opened 0" "$(sed -n 's/^# exported/exported/p' direct/result.log | xargs)"
+counted direct topology >topology
+counted direct topo >topo
+check "the GPU and the drive are in it, below one switch" jq -e '(.devices | map(.label) | sort) == ["GPU0", "NVME0"] and
+	(.pairs | length == 1 and (.[0] | .gpu == "GPU0" and .device == "NVME0" and .relation == "PIX" and .verdict == "direct"))' topology
+# shellcheck disable=SC2016 # of jq
+check "and it says what peerlane topo says" jq -en --slurpfile a topology --slurpfile b topo '
+	($a[0].pairs | map([.gpu, .device, .relation, .distance, .verdict, .reason])) ==
+	($b[0].pairs | map([.a, .b, .relation, .distance, .verdict, .reason])) and
+	([$a[0].devices[] | [.label, .kind, .name]] == [$b[0].devices[] | [.label, .kind, .name]])'
 run staged 6.12 ""
 check "a running process without P2PDMA" grep -qx '# stats bounce' staged/result.log
 check "a copy without P2PDMA" grep -qx '# copy bounce bounce 0 0 same' staged/result.log
-for each in cufile stream randwrite; do
+for each in cufile stream batch randwrite; do
 	check "a load without P2PDMA: $each" grep -qx "# load $each bounce 0" staged/result.log
 done
 check_eq "without P2PDMA it wrote nothing there" 0 "$(counted staged read)"

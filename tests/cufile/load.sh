@@ -39,7 +39,7 @@ said '^      microseconds of a call: p50 [0-9.]* p95 - p99 - max [0-9.]*$'
 check "reading changes nothing" cmp data same
 
 # each way, with threads, and what it says of its path
-for each in "cufile 0 p2p" "cpu 1 posix" "copy 2 bounce" "stream 5 p2p"; do
+for each in "cufile 0 p2p" "cpu 1 posix" "copy 2 bounce" "stream 5 p2p" "batch 6 p2p"; do
 	# shellcheck disable=SC2086 # words
 	set -- $each
 	for rw in read write randread randwrite; do
@@ -55,7 +55,7 @@ for each in "cufile 0 p2p" "cpu 1 posix" "copy 2 bounce" "stream 5 p2p"; do
 done
 status 0 io load -f data -s 1M -x cpu
 check_eq "cpu needs no GPU" "" "$(cat err)"
-for way in cpu copy stream; do
+for way in cpu copy stream batch; do
 	check "what is written does not depend on the way: $way" cmp data-by-cufile data-by-$way
 done
 gpu 0 io load -f data -s 1M -i 64K -I 1 -k 6 -V
@@ -74,6 +74,10 @@ gpu 0 io load -f data -s 4M -i 4K -I 2 --mix 70 -k 3 -w 2 --json
 check_eq "the same seed, the same calls" "$(cat calls)" "$(jq -c '[.transfers[].calls]' out)"
 gpu 0 io load -f data -s 4M -i 64K --loops 3 --json
 json "again and again" '.[0].transfers[0] | .calls == 192 and .bytes == 12582912'
+gpu 0 io load -f data -s 1000K -i 64K -w 3 -x batch --loops 2 --json
+json "batches: each share has its calls, the shorter ones no more" '.[0].transfers[0] | .calls == 32 and .bytes == 2048000 and .path == "p2p"'
+gpu 0 io load -f data -s 4M -i 4K -I 2 --mix 70 -V -w 8 -x batch --json
+json "batches of both kinds" '.[0].transfers | [.[].what] == ["read", "write"] and (.[0].calls + .[1].calls) == 1024'
 gpu 0 io load -f data -s 64K -i 64K -T 1 --json
 json "for a time: no less" '.[0].transfers[0] | .calls >= 1 and .seconds >= 1'
 
@@ -99,10 +103,12 @@ for way in cufile stream; do
 	json "$way: a medium that cannot be read: the call, its place, and what cuFile says of it" '.[0] | (.ok | not) and (.error |
 		test("read at [0-9]* of data failed: Input/output error .errno 5.: read of the file failed after 0 bytes: EIO"))'
 done
+gpu 1 io load -f data -s 4M -i 1M -w 2 -x batch --json
+json "batch: a medium that cannot be read: the call and its place" '.[0] | (.ok | not) and (.error | test("read at [0-9]* of data failed: Input/output error"))'
 unset MOCK_P2P_ERRNO
 
 # a byte that changes on its way is found, on each way
-for way in cufile cpu copy stream; do
+for way in cufile cpu copy stream batch; do
 	FAULT_FLIP=3 faulty 5 io load -f data -s 1M -i 64K -x "$way" -V --json
 	json "$way: a wrong byte of the second call; the third read of the file, as each is read again" '.[0] | (.ok | not) and (.error | test("at 65536 of data: CRC32C of .* memory is 0x[0-9a-f]*, of 65536 bytes of the file 0x"))'
 	FAULT_FLIP=3 faulty 0 io load -f data -s 1M -i 64K -x "$way"
@@ -127,14 +133,16 @@ status 64 io load
 said 'which file?'
 status 64 io -f data -I 4
 said '"4"; peerlane io --help'
-status 64 io -f data -x 6
-said '--transfer does not know "6"'
+status 64 io -f data -x 7
+said '--transfer does not know "7"'
 status 64 io -f data -w 0
 status 64 io -f data --mix 101
 status 64 io -f data --crc
 said '--crc is for read, write, copy, not for load'
 status 64 io read --file data -w 2
 said '--threads is for load, not for read'
+gpu 1 io -f data -w 999 -i 4K -x batch
+said 'no batch of 999 entries: .* io_batchsize of cufile.json is the most'
 status 1 io -f data -w 9
 said 'too few for 9 threads'
 status 1 io -f data -s 9M

@@ -69,9 +69,10 @@ mkdir -p header/third-party/nvidia-open/nvidia toolkit/cuda/include
 : >toolkit/cuda/include/cuda_runtime.h
 echo '#define CUDART_VERSION 13000' >toolkit/cuda/include/cuda_runtime_api.h
 skips programs/gdrcopy sources 'no nv-p2p.h'
-for file in "$TOP"/tests/programs/*.sh; do
-	name=$(basename "$file" .sh)
-	[ "$name" = lib ] || skips "programs/$name" header 'no CUDA headers: '
-done
+grep -l '^program_cuda$' "$TOP"/tests/programs/*.sh >cases
+check "programs are built with them" test -s cases
+while read -r file; do
+	skips "programs/$(basename "$file" .sh)" header 'no CUDA headers: '
+done <cases
 skips programs/nccl toolkit 'no NCCL: '
 finish

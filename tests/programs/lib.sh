@@ -20,7 +20,7 @@ program_source() {
 	[ -f "$source/$2" ] || skip "no source of $1: copy it to $source"
 }
 
-# NVIDIA's headers are not ours to ship; nvml.h is in no toolkit of ours, so it is our own
+# NVIDIA's headers are not ours to ship; nvml.h and cufile.h are in no toolkit of ours, so they are our own
 program_cuda() {
 	cuda=$programs/cuda
 	toolkit=${CUDA_HOME:-/usr/local/cuda}
@@ -28,11 +28,14 @@ program_cuda() {
 	[ -f "$toolkit/include/cuda_runtime.h" ] ||
 		skip "no CUDA headers: neither CUDA_HOME nor /usr/local/cuda of this machine has include/cuda_runtime.h"
 	major=$(sed -n 's/^#define CUDART_VERSION  *\([0-9]*\)[0-9]\{3\}$/\1/p' "$toolkit/include/cuda_runtime_api.h")
-	need_file "$BUILD/userlib/libcudart.so.$major" "$BUILD/userlib/libcuda.so" "$BUILD/userlib/libnvidia-ml.so"
+	need_file "$BUILD/userlib/libcudart.so.$major" "$BUILD/userlib/libcuda.so" "$BUILD/userlib/libnvidia-ml.so" \
+		"$BUILD/userlib/libcufile.so.0"
 	mkdir -p "$cuda/include" "$cuda/lib64"
-	ln -sf "$toolkit"/include/* "$TOP/userlib/nvml/nvml.h" "$TOP/userlib/nvml/nvml_absent.h" "$cuda/include/"
+	ln -sf "$toolkit"/include/* "$TOP/userlib/nvml/nvml.h" "$TOP/userlib/nvml/nvml_absent.h" \
+		"$TOP/userlib/cufile/cufile.h" "$cuda/include/"
 	ln -sf "$BUILD/userlib/libcuda.so" "$BUILD/userlib/libnvidia-ml.so" "$cuda/lib64/"
 	ln -sf "$BUILD/userlib/libcudart.so.$major" "$cuda/lib64/libcudart.so"
+	ln -sf "$BUILD/userlib/libcufile.so.0" "$cuda/lib64/libcufile.so"
 }
 
 program_build() {

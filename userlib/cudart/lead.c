@@ -42,10 +42,14 @@
 #define CANNOT_RUN	126	/* as of a shell: found, but cannot be run */
 /*
  * How the linker knows what is inside NVIDIA's runtime, of today and of before.  The
- * latter is a name that others may have, too.
+ * latter are names that others may have, too; the last one is of a function that
+ * stands before most of those of the interface.
  */
 static const char today[] = "libcudart_static_";
-static const char *const earlier[] = { "_ZN6cudart", "_ZNK6cudart" };
+static const char *const earlier[] = {
+	"_ZN6cudart", "_ZNK6cudart",
+	"_ZN12_GLOBAL__N_132etiGetApiFunctionDescriptorTable",
+};
 /*
  * What the runtime of CUDA 11 has by the same names as 12, with fewer arguments or
  * a smaller structure
@@ -220,13 +224,14 @@ static bool is_changed(const char *name)
  * Which CUDA the runtime in @o is of; 0: there is none.  It is one object file,
  * so all of its functions are there if one of them is.  CUDA 12 has a second
  * version of a function that CUDA 13 has again but once; what came before 12 has
- * not, and has a function that 13 has no more.  Pools came with 11.2.  A name as of
- * before says something only where programs of nvcc would register their code.
+ * not, and has a function that 13 has no more.  Flags of events came with 11.1.  A
+ * name as of before says something only where programs of nvcc would register their
+ * code.
  */
 static int find(const struct object *o)
 {
 	bool here = false, other = false, registers = false;
-	bool second = false, old = false, pools = false;
+	bool second = false, old = false, flags = false;
 	const char *name;
 	Elf64_Sym sym;
 
@@ -239,11 +244,11 @@ static int find(const struct object *o)
 		registers |= !strcmp(name, "__cudaRegisterFatBinary");
 		second |= !strcmp(name, "cudaGetDeviceProperties_v2");
 		old |= !strcmp(name, "cudaThreadSynchronize");
-		pools |= !strcmp(name, "cudaMallocAsync");
+		flags |= !strcmp(name, "cudaEventRecordWithFlags");
 	}
 	here |= other && registers;
-	if (here && old && !second && !pools)
-		STOP(o, "the CUDA runtime linked in is older than 11.2, and Peerlane has 12, for 11 as well, and 13; build the program by one of these");
+	if (here && old && !second && !flags)
+		STOP(o, "the CUDA runtime linked in is older than 11.1, and Peerlane has 12, for 11 as well, and 13; build the program by one of these");
 	return !here ? 0 : second ? 12 : old ? 11 : 13;
 }
 

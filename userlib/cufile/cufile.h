@@ -5,8 +5,7 @@
  * header and one built with NVIDIA's are the same to the library.
  * tests/cufile/abi.sh compares the two where a machine has both.
  *
- * functions.list names all public functions, and says which of them are here.
- * One that is not is not exported either: dlsym() says that it is absent.
+ * functions.list names all public functions.
  *
  * All calls may be made from any thread.  A child of a process that had the
  * library open cannot use it: its calls fail with CU_FILE_DRIVER_NOT_INITIALIZED,
@@ -649,6 +648,33 @@ CUfileError_t cuFileDriverGetP2PFlags(CUfileDriverStatusFlags_t status_flag,
  * See also: libcufile-peerlane(7)
  */
 CUfileError_t cuFileGetBARSizeInKB(int gpuIndex, size_t *barSize);
+
+/**
+ * cuFileExportPCIeTopology - write down where GPUs, NICs and drives sit
+ * @filename: of the file, which is overwritten
+ *
+ * The file is JSON, in a form of Peerlane's; that of NVIDIA's library is not
+ * public. "devices" has label, kind (gpu, nic, nvme), pci_address, name and
+ * numa_node (null if the system does not say) of each; "pairs" has, for each
+ * GPU and each other device by their labels, relation, distance, verdict and
+ * reason as peerlane-topo(1) explains them. libpeerlane.so.0 is loaded for that.
+ * The library is not opened. If the topology cannot be found out, the file is
+ * left as it was.
+ *
+ * Return: CU_FILE_SUCCESS, or:
+ *
+ * - CU_FILE_INVALID_VALUE: @filename is NULL or empty, or cannot be opened for
+ *   writing.
+ * - CU_FILE_IO_ERROR: it cannot be written.
+ * - CU_FILE_NOMEM_ERROR: out of memory.
+ * - CU_FILE_INTERNAL_ERROR: libpeerlane.so.0 is not there, or there is no PCI
+ *   bus; the log says.
+ *
+ * Since cuFile 1.17.
+ *
+ * See also: pln_topo_open(), peerlane-topo(1), libcufile-peerlane(7)
+ */
+CUfileError_t cuFileExportPCIeTopology(const char *filename);
 
 /**
  * cuFileHandleRegister - make a handle of a file

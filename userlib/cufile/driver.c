@@ -10,7 +10,7 @@
  * (1.5 is 1050): functions.list has what came when.  Programs that probe for
  * single calls find the newer ones by name.
  */
-#define API_VERSION	1160
+#define API_VERSION	1170
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_open;

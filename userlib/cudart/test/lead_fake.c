@@ -13,7 +13,7 @@
 		return ANSWER;						\
 	}
 #ifdef OLDER		/* what is inside had such names before */
-#define FIRST	_ZN6cudart5first
+#define FIRST	_ZN12_GLOBAL__N_132etiGetApiFunctionDescriptorTableEPi
 #define LAST	_ZNK6cudart4last
 #else
 #define FIRST	libcudart_static_first

@@ -80,6 +80,7 @@ F(CUfileError_t, cuFileDriverSetP2PFlags,
   (CUfileDriverStatusFlags_t, CUfileP2PFlags_t))
 F(CUfileError_t, cuFileDriverGetP2PFlags,
   (CUfileDriverStatusFlags_t, CUfileP2PFlags_t *))
+F(CUfileError_t, cuFileExportPCIeTopology, (const char *))
 #endif
 
 /* ABI_119: and with 1.19 */
@@ -114,6 +115,7 @@ int main(void)
 	U(cuFileStatsReset) U(cuFileGetStatsL1) U(cuFileGetStatsL2)
 	U(cuFileGetStatsL3) U(cuFileGetBARSizeInKB)
 #ifdef ABI_117
+	U(cuFileExportPCIeTopology)
 	U(cuFileSetParameterGpuBounceBufferSlabArray)
 	U(cuFileGetParameterGpuBounceBufferSlabArray)
 	U(cuFileDriverSetP2PFlags) U(cuFileDriverGetP2PFlags)

@@ -459,6 +459,8 @@ void test_settings_calls(void)
 	is(f, 1, "and told back");
 	cuFileDriverGetP2PFlags(CU_FILE_LUSTRE_SUPPORTED, &f);
 	is(f, 0, "of that storage alone");
+	is(cuFileExportPCIeTopology(NULL).err, 5022, "the topology to nowhere");
+	is(cuFileExportPCIeTopology("").err, 5022, "to a file without a name");
 	is(cuFileUseCount(), 0, "and nothing of this opens the library");
 
 	is(cuFileGetBARSizeInKB(0, NULL).err, 5022, "BAR1 to nowhere");

@@ -293,6 +293,11 @@ int main(int argc, char **argv)
 #undef X
 	if (argc < 2)
 		return 64;
+	if (argc > 3 && !strcmp(argv[2], "topology")) {
+		printf("# exported %d, opened %ld\n",
+		       cuFileExportPCIeTopology(argv[3]).err, cuFileUseCount());
+		return 0;
+	}
 	data = malloc(ALL);
 	if (!data || gpu.Init(0) || gpu.DeviceGet(&dev, 0) ||
 	    gpu.PrimaryRetain(&ctx, dev) || gpu.SetCurrent(ctx) ||

@@ -97,7 +97,7 @@ static void test_driver(void)
 	check(p.nvfs.dcontrolflags & 1u << CU_FILE_USE_POLL_MODE &&
 	      p.nvfs.poll_thresh_size == 8, "poll mode is told back");
 	is(cuFileGetVersion(&v).err, 0, "version");
-	is(v, 1160, "the version of which all calls are here");
+	is(v, 1170, "the version of which all calls are here");
 	is(cuFileGetVersion(NULL).err, 5022, "version to nowhere");
 	is(cuFileDriverClose_v2().err, 0, "close");
 	is(cuFileUseCount(), 1, "still open once");

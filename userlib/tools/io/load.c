@@ -46,6 +46,13 @@ struct worker {
 	} call;
 	const char *why;		/* what cuFile says of the latest call, or "" */
 	uint64_t bytes[2];		/* by direction: of writes is the second */
+	struct call {			/* the one that is under way */
+		uint64_t off;
+		size_t n;
+		bool write;
+		ssize_t result;
+		uint64_t took;
+	} now;
 	struct hist *hist[2];
 };
 
@@ -59,6 +66,9 @@ struct load {
 	int status;			/* under the lock: of the first failure */
 	char error[1024];
 	struct worker *w;
+	CUfileBatchHandle_t batch;	/* an entry for each share */
+	CUfileIOParams_t *entry;
+	CUfileIOEvents_t *event;
 };
 
 /* The first failure is what is told; all stop. */
@@ -167,6 +177,7 @@ static const struct way {
 	[BY_COPY] = { by_copy, true, false, PLN_PATH_BOUNCE, true,
 		      "a copy by host memory was asked for" },
 	[BY_STREAM] = { by_stream, true, true },
+	[BY_BATCH] = { NULL, true, true },
 };
 
 /* ---- a thread ---- */
@@ -237,44 +248,121 @@ static bool verified(struct worker *w, uint64_t off, size_t n)
 	return false;
 }
 
-static bool one_call(struct worker *w, uint64_t index)
+/* The next call of a share, and what is to be written */
+static bool plan(struct worker *w, uint64_t index)
 {
 	struct load *l = w->l;
 	const struct options *o = l->o;
 	uint64_t block = w->first + (o->random ? next_random(&w->random) %
 				     w->blocks : index % w->blocks);
-	uint64_t off = block * l->block, took;
-	bool write = o->mix < 0 ? o->writes :
-		     next_random(&w->random) % 100 >= (uint64_t)o->mix;
-	size_t n = l->size - off < l->block ? (size_t)(l->size - off) :
-					      (size_t)l->block;
-	char words[256];
-	ssize_t r;
+	uint64_t off = block * l->block;
 
-	off += o->offset;
-	if (write && o->verify && !fill(w, off, n))
-		return false;
+	w->now.write = o->mix < 0 ? o->writes :
+		       next_random(&w->random) % 100 >= (uint64_t)o->mix;
+	w->now.n = l->size - off < l->block ? (size_t)(l->size - off) :
+					      (size_t)l->block;
+	w->now.off = o->offset + off;
 	w->why = "";
-	took = now_ns();
-	r = ways[o->way].move(w, write, off, n);
-	took = now_ns() - took;
-	if (r < 0) {
-		result_words(r, words, sizeof(words));
-		failed(l, r == -CU_FILE_IO_NOT_SUPPORTED ? EXIT_REFUSED :
-		       EXIT_IO, "%s at %llu of %s failed: %s%s%s",
-		       write ? "write" : "read", (unsigned long long)off,
+	return !w->now.write || !o->verify || fill(w, w->now.off, w->now.n);
+}
+
+/* What came of it */
+static bool settle(struct worker *w)
+{
+	const struct call *c = &w->now;
+	struct load *l = w->l;
+	char words[256];
+
+	if (c->result < 0) {
+		result_words(c->result, words, sizeof(words));
+		failed(l, c->result == -CU_FILE_IO_NOT_SUPPORTED ?
+		       EXIT_REFUSED : EXIT_IO, "%s at %llu of %s failed: %s%s%s",
+		       c->write ? "write" : "read", (unsigned long long)c->off,
 		       l->f.name, words, w->why[0] ? ": " : "", w->why);
 		return false;
 	}
-	w->bytes[write] += (uint64_t)r;
-	hist_add(w->hist[write], took);
-	if ((size_t)r != n) {
+	w->bytes[c->write] += (uint64_t)c->result;
+	hist_add(w->hist[c->write], c->took);
+	if ((size_t)c->result != c->n) {
 		failed(l, EXIT_IO, "%s at %llu of %s: only %zd of %zu bytes",
-		       write ? "write" : "read", (unsigned long long)off,
-		       l->f.name, r, n);
+		       c->write ? "write" : "read", (unsigned long long)c->off,
+		       l->f.name, c->result, c->n);
 		return false;
 	}
-	return !o->verify || verified(w, off, n);
+	return !l->o->verify || verified(w, c->off, c->n);
+}
+
+static bool one_call(struct worker *w, uint64_t index)
+{
+	struct call *c = &w->now;
+	uint64_t start;
+
+	if (!plan(w, index))
+		return false;
+	start = now_ns();
+	c->result = ways[w->l->o->way].move(w, c->write, c->off, c->n);
+	c->took = now_ns() - start;
+	return settle(w);
+}
+
+/* One call of each share, together; a call takes until its event is there */
+static bool one_batch(struct load *l, uint64_t index)
+{
+	const struct options *o = l->o;
+	unsigned int n = 0, i, got, done;
+	uint64_t start, took;
+	CUfileError_t e;
+
+	for (i = 0; i < o->threads; i++) {
+		struct worker *w = &l->w[i];
+
+		if (!o->seconds && index >= w->blocks * o->loops)
+			continue;
+		if (!plan(w, index))
+			return false;
+		l->entry[n++] = (CUfileIOParams_t) {
+			.mode = CUFILE_BATCH,
+			.u.batch = {
+				.devPtr_base = (void *)l->base,
+				.file_offset = (off_t)w->now.off,
+				.devPtr_offset = (off_t)w->at,
+				.size = w->now.n,
+			},
+			.fh = l->f.fh,
+			.opcode = w->now.write ? CUFILE_WRITE : CUFILE_READ,
+			.cookie = w,
+		};
+	}
+	start = now_ns();
+	e = cuFileBatchIOSubmit(l->batch, n, l->entry, 0);
+	for (done = 0; !e.err && done < n; done += got) {
+		got = n - done;
+		e = cuFileBatchIOGetStatus(l->batch, 1, &got, l->event, NULL);
+		took = now_ns() - start;
+		for (i = 0; !e.err && i < got; i++) {
+			struct worker *w = l->event[i].cookie;
+
+			w->now.took = took;
+			w->now.result = (ssize_t)l->event[i].ret;
+		}
+	}
+	if (e.err) {
+		failed(l, EXIT_IO, "a batch of %u failed: %s (%d)", n,
+		       cufileop_status_error(e.err), e.err);
+		return false;
+	}
+	for (i = 0; i < n; i++) {
+		struct worker *w = l->entry[i].cookie;
+
+		/* of an entry it is the errno; of a call, -1 */
+		if (w->now.result < 0 && -w->now.result < CUFILEOP_BASE_ERR) {
+			errno = (int)-w->now.result;
+			w->now.result = -1;
+		}
+		if (!settle(w))
+			return false;
+	}
+	return true;
 }
 
 static void *work(void *arg)
@@ -283,20 +371,24 @@ static void *work(void *arg)
 	struct load *l = w->l;
 	const struct options *o = l->o;
 	uint64_t i, calls = w->blocks * o->loops, end;
+	const bool batch = o->way == BY_BATCH;
+	const uint64_t shares = batch ? o->threads : 1;
 
 	if (ways[o->way].gpu && !gpu_here())
 		failed(l, EXIT_NO_GPU, "a thread cannot use the GPU");
 	else if (o->way == BY_STREAM && !gpu_stream(&w->stream))
 		failed(l, EXIT_NO_GPU, "there is no stream");
 	else if (o->writes || o->mix >= 0)
-		fill(w, o->offset + w->first * l->block, (size_t)l->block);
+		for (i = 0; i < shares; i++)
+			fill(&w[i], o->offset + w[i].first * l->block,
+			     (size_t)l->block);
 	pthread_barrier_wait(&l->ready);
 	/* once more: the clock is started in between */
 	pthread_barrier_wait(&l->ready);
 	end = now_ns() + o->seconds * 1000000000u;
 	for (i = 0; !l->stop; i++)
 		if ((o->seconds ? now_ns() >= end : i == calls) ||
-		    !one_call(w, i))
+		    !(batch ? one_batch(l, i) : one_call(w, i)))
 			break;
 	return NULL;
 }
@@ -480,28 +572,47 @@ static int buffers(struct load *l)
 	return r;
 }
 
+/* An entry for each share */
+static int batch_setup(struct load *l)
+{
+	const struct options *o = l->o;
+	CUfileError_t e;
+
+	l->entry = calloc(o->threads, sizeof(*l->entry));
+	l->event = calloc(o->threads, sizeof(*l->event));
+	if (!l->entry || !l->event)
+		return io_give_up(o, EXIT_IO, "out of memory");
+	e = cuFileBatchIOSetUp(&l->batch, (unsigned int)o->threads);
+	if (e.err)
+		return io_give_up(o, EXIT_IO, "no batch of %llu entries: %s (%d); io_batchsize of cufile.json is the most",
+				  (unsigned long long)o->threads,
+				  cufileop_status_error(e.err), e.err);
+	return EXIT_OK;
+}
+
 static int run_threads(struct load *l)
 {
 	const struct options *o = l->o;
+	const uint64_t threads = o->way == BY_BATCH ? 1 : o->threads;
 	double wall, cpu;
 	uint64_t i;
 	int r;
 
-	pthread_barrier_init(&l->ready, NULL, (unsigned int)o->threads + 1);
-	for (i = 0; i < o->threads; i++) {
+	pthread_barrier_init(&l->ready, NULL, (unsigned int)threads + 1);
+	for (i = 0; i < threads; i++) {
 		r = pthread_create(&l->w[i].thread, NULL, work, &l->w[i]);
 		if (r)	/* those that are there wait, and end with the program */
 			return io_give_up(o, EXIT_IO, "only %llu of %llu "
 					  "threads could be started: %s",
 					  (unsigned long long)i,
-					  (unsigned long long)o->threads,
+					  (unsigned long long)threads,
 					  strerror(r));
 	}
 	pthread_barrier_wait(&l->ready);
 	wall = now_wall();
 	cpu = now_cpu();
 	pthread_barrier_wait(&l->ready);
-	for (i = 0; i < o->threads; i++)
+	for (i = 0; i < threads; i++)
 		pthread_join(l->w[i].thread, NULL);
 	if (!l->status && o->sync && fdatasync(l->f.fd))
 		failed(l, EXIT_IO, "%s: fdatasync: %s", l->f.name,
@@ -537,5 +648,7 @@ int load_run(struct options *o)
 		r = io_open(o, &l.f, o->in, flags | O_CREAT, false);
 	if (!r && ways[o->way].cufile)
 		r = io_register(o, &l.f);
+	if (!r && o->way == BY_BATCH)
+		r = batch_setup(&l);
 	return r ? r : run_threads(&l);
 }

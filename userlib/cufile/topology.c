@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cuFileExportPCIeTopology(): what libpeerlane sees of the PCI Express tree, as
+ * JSON.  libpeerlane is loaded for that call alone, so that this library loads
+ * where the other is not.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "peerlane/topo.h"
+
+#define LIBRARY	"libpeerlane.so.0"
+
+static struct {
+	__typeof__(&pln_topo_open) open;
+	__typeof__(&pln_topo_close) close;
+	__typeof__(&pln_topo_count) count;
+	__typeof__(&pln_topo_info) info;
+	__typeof__(&pln_topo_between) between;
+	__typeof__(&pln_relation_name) relation;
+	__typeof__(&pln_verdict_name) verdict;
+} pln;
+
+/* It stays loaded; twice at once is once */
+static bool load(void)
+{
+	static const struct {
+		const char *name;
+		void *at;
+	} all[] = {
+		{ "pln_topo_open", &pln.open },
+		{ "pln_topo_close", &pln.close },
+		{ "pln_topo_count", &pln.count },
+		{ "pln_topo_info", &pln.info },
+		{ "pln_topo_between", &pln.between },
+		{ "pln_relation_name", &pln.relation },
+		{ "pln_verdict_name", &pln.verdict },
+	};
+	void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), *f;
+	unsigned int i;
+
+	if (!lib) {
+		log_line(LOG_ERROR, "no topology: %s", dlerror());
+		return false;
+	}
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		f = dlsym(lib, all[i].name);
+		if (!f) {
+			log_line(LOG_ERROR, "no topology: " LIBRARY " has no %s",
+				 all[i].name);
+			return false;
+		}
+		memcpy(all[i].at, &f, sizeof(f));
+	}
+	return true;
+}
+
+/* As JSON has it; what is not ASCII stays as it is */
+static void put_text(FILE *f, const char *key, const char *text)
+{
+	fprintf(f, "\"%s\": \"", key);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putc('\\', f);
+		if ((unsigned char)*text < 0x20)
+			fprintf(f, "\\u%04x", (unsigned int)*text);
+		else
+			putc(*text, f);
+	}
+	putc('"', f);
+}
+
+static void put_device(FILE *f, const struct pln_topo_device *d)
+{
+	static const char *const kinds[] = { "", "gpu", "nic", "nvme" };
+
+	put_text(f, "label", d->label);
+	fprintf(f, ", \"kind\": \"%s\", ",
+		d->kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[d->kind] : "");
+	put_text(f, "pci_address", d->address);
+	fputs(", ", f);
+	put_text(f, "name", d->name);
+	if (d->numa_node < 0)
+		fputs(", \"numa_node\": null", f);
+	else
+		fprintf(f, ", \"numa_node\": %d", d->numa_node);
+}
+
+/* Each device, then each GPU with each of the others */
+static int put_all(FILE *f, const struct pln_topo *topo)
+{
+	struct pln_topo_device a = { .size = sizeof(a) }, b = { .size = sizeof(b) };
+	struct pln_topo_pair pair = { .size = sizeof(pair) };
+	unsigned int i, j, n;
+	const char *comma = "";
+	int r = pln.count(topo);
+
+	if (r < 0)
+		return r;
+	n = (unsigned int)r;
+	fputs("{\"devices\": [", f);
+	for (i = 0; i < n; i++) {
+		r = pln.info(topo, i, &a);
+		if (r)
+			return r;
+		fprintf(f, "%s\n\t{", i ? "," : "");
+		put_device(f, &a);
+		putc('}', f);
+	}
+	fputs("],\n\"pairs\": [", f);
+	for (i = 0; i < n; i++) {
+		r = pln.info(topo, i, &a);
+		if (r)
+			return r;
+		if (a.kind != PLN_TOPO_GPU)
+			continue;
+		for (j = 0; j < n; j++) {
+			if (j == i)
+				continue;
+			r = pln.info(topo, j, &b);
+			if (!r)
+				r = pln.between(topo, i, j, &pair);
+			if (r)
+				return r;
+			fprintf(f, "%s\n\t{", comma);
+			comma = ",";
+			put_text(f, "gpu", a.label);
+			fputs(", ", f);
+			put_text(f, "device", b.label);
+			fprintf(f, ", \"relation\": \"%s\", \"distance\": %u, \"verdict\": \"%s\", ",
+				pln.relation(pair.relation), pair.distance,
+				pln.verdict(pair.verdict));
+			put_text(f, "reason", pair.reason);
+			putc('}', f);
+		}
+	}
+	fputs("]}\n", f);
+	return 0;
+}
+
+/* The text, to be freed; @text is NULL if memory is out */
+static CUfileOpError describe(char **text, size_t *len)
+{
+	struct pln_topo *topo;
+	FILE *f;
+	int r;
+
+	if (!load())
+		return CU_FILE_INTERNAL_ERROR;
+	r = pln.open(&topo, NULL);
+	if (r) {
+		log_line(LOG_ERROR, "no topology: %s", strerror(-r));
+		return r == -ENOMEM ? CU_FILE_NOMEM_ERROR : CU_FILE_INTERNAL_ERROR;
+	}
+	f = open_memstream(text, len);
+	r = f ? put_all(f, topo) : -ENOMEM;
+	if (f && fclose(f))
+		r = -ENOMEM;
+	pln.close(topo);
+	if (!r)
+		return CU_FILE_SUCCESS;
+	if (f)
+		free(*text);
+	return r == -ENOMEM ? CU_FILE_NOMEM_ERROR : CU_FILE_INTERNAL_ERROR;
+}
+
+EXPORT CUfileError_t cuFileExportPCIeTopology(const char *filename)
+{
+	NOT_CANCELLED;
+	CUfileOpError r;
+	char *text;
+	size_t len;
+	FILE *f;
+
+	if (!filename || !*filename)
+		return result(CU_FILE_INVALID_VALUE);
+	/* The file is touched when there is something to write */
+	r = describe(&text, &len);
+	if (r)
+		return result(r);
+	f = fopen(filename, "we");
+	if (!f) {
+		log_line(LOG_ERROR, "%s: %s", filename, strerror(errno));
+		r = CU_FILE_INVALID_VALUE;
+	} else {
+		bool wrote = fwrite(text, 1, len, f) == len;
+
+		if (fclose(f) || !wrote) {
+			log_line(LOG_ERROR, "%s: %s", filename, strerror(errno));
+			r = CU_FILE_IO_ERROR;
+		}
+	}
+	free(text);
+	return result(r);
+}
