@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -112,6 +113,71 @@ static int open_driver(char *why)
 	return -EOPNOTSUPP;
 }
 
+/*
+ * nvidia-uvm has no pages of BAR1.  It does not say why, so this asks for what it
+ * looks at, in its order (uvm_pmm_gpu_device_p2p_init() in
+ * kernel-open/nvidia-uvm/uvm_pmm_gpu.c).
+ */
+static void no_pages(struct gpu *g, char *why)
+{
+	struct nvrm_static_bar1 bar1 = { 0 };
+
+	if (!nvrm_ask(&driver.nv, "GET_STATIC_BAR1_INFO", g->subdevice,
+		      NVRM_STATIC_BAR1, &bar1, sizeof(bar1)))
+		because(why, "it has no pages of this GPU's memory (status "
+			"0x%x), and static BAR1 is not told of (status 0x%x)",
+			NVRM_NOT_SUPPORTED, driver.nv.status);
+	else if (!bar1.enabled || !bar1.size)
+		because(why, "no static BAR1; the cure: a BAR1 larger than the "
+			"GPU's memory (Resizable BAR), and before driver 580 "
+			"NVreg_RegistryDwords=\"RMForceStaticBar1=1\"");
+	else if (bar1.write_combined)
+		because(why, "BAR1 is mapped write-combined; the cure: "
+			"NVreg_RegistryDwords=\"RmForceDisableIomapWC=1\", in a "
+			"kernel with P2PDMA");
+	else
+		because(why, "static BAR1 is on and not write-combined, but the "
+			"kernel has no P2PDMA (CONFIG_PCI_P2PDMA), or does not "
+			"take BAR1 for it: see \"P2PDMA\" in its log");
+}
+
+/*
+ * From Linux 6.15 on, free pages of P2PDMA have another reference count.  A driver
+ * that does not know that fails when it has taken the memory, and never lets go of
+ * it (alloc_device_p2p_mem() in uvm_va_range_device_p2p.c; known from 595 on).
+ */
+static bool counts_right(void)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname u;
+
+	if (driver.nv.major >= 595 || uname(&u))
+		return true;
+	return sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major < 6 || (major == 6 && minor < 15));
+}
+
+/* Has nvidia-uvm pages of the GPU?  It looks before it looks for the memory: none. */
+static int probe(struct gpu *g, char *why)
+{
+	struct nvrm *n = &driver.nv;
+
+	if (nvuvm_lend(n, &g->uuid, 0, GPU_PAGE, GPU_PAGE, 0))
+		nvuvm_free(n, GPU_PAGE, GPU_PAGE);
+	if (n->err)
+		return said_no(why);
+	if (n->status == NVRM_NOT_SUPPORTED) {
+		no_pages(g, why);
+		return -EOPNOTSUPP;
+	}
+	if (counts_right())
+		return 0;
+	because(why, "driver %s would lose the memory: it does not know the "
+		"P2PDMA pages of Linux 6.15 and later; the cure: driver "
+		"595.71.05 or newer", n->version);
+	return -EOPNOTSUPP;
+}
+
 /* RM's objects for a GPU, and nvidia-uvm's registration of it. */
 static int open_gpu(struct gpu *g, int ordinal, uint32_t instance, char *why)
 {
@@ -122,6 +188,7 @@ static int open_gpu(struct gpu *g, int ordinal, uint32_t instance, char *why)
 	struct nvrm_subdevice sub = { 0 };
 	CUdevice dev;
 	CUresult e;
+	int r;
 
 	e = cu.DeviceGet(&dev, ordinal);
 	if (!e)
@@ -142,35 +209,9 @@ static int open_gpu(struct gpu *g, int ordinal, uint32_t instance, char *why)
 			NVRM_CLASS_SUBDEVICE, &sub, sizeof(sub),
 			&g->subdevice)))
 		return said_no(why);
-	g->ready = true;
-	return 0;
-}
-
-/*
- * nvidia-uvm has no pages of BAR1.  It does not say why, so this asks for what it
- * looks at, in its order (uvm_pmm_gpu_device_p2p_init() in
- * kernel-open/nvidia-uvm/uvm_pmm_gpu.c).
- */
-static void no_pages(struct gpu *g, char *why)
-{
-	struct nvrm_static_bar1 bar1 = { 0 };
-
-	if (!nvrm_ask(&driver.nv, "GET_STATIC_BAR1_INFO", g->subdevice,
-		      NVRM_STATIC_BAR1, &bar1, sizeof(bar1)))
-		because(why, "it has no pages of this GPU's memory (status "
-			"0x%x), and static BAR1 is not told of (status 0x%x)",
-			NVRM_NOT_SUPPORTED, driver.nv.status);
-	else if (!bar1.enabled || !bar1.size)
-		because(why, "no static BAR1: BAR1 is smaller than the GPU's "
-			"memory, or RMForceStaticBar1=0 is set");
-	else if (bar1.write_combined)
-		because(why, "BAR1 is mapped write-combined; the cure: "
-			"NVreg_RegistryDwords=\"RmForceDisableIomapWC=1\" for "
-			"the module nvidia");
-	else
-		because(why, "static BAR1 is on and not write-combined, but the "
-			"kernel has no P2PDMA (CONFIG_PCI_P2PDMA), or does not "
-			"take BAR1 for it: see \"P2PDMA\" in its log");
+	r = probe(g, why);
+	g->ready = !r;
+	return r;
 }
 
 static int export(int gpu, uint64_t at, struct source *s, char *why)
@@ -267,11 +308,6 @@ static int lend(struct gpu *g, const struct source *s, uint64_t offset,
 	base = (uintptr_t)at;
 	if (!nvuvm_lend(n, &g->uuid, s->memory, base, len, offset)) {
 		r = said_no(why);
-		/* with our registration it can only be the GPU's pages */
-		if (!n->err && n->status == NVRM_NOT_SUPPORTED) {
-			no_pages(g, why);
-			g->refused = true;
-		}
 		munmap(at, len);
 		return r;
 	}

@@ -69,6 +69,7 @@ struct mock {
 	uint64_t module_max;	/* bytes registered at most, 0: no limit */
 	/* NVIDIA's driver: its version, NULL: there is none */
 	const char *nvidia;
+	const char *kernel;	/* what uname() says, NULL: what it is */
 	int nv_no_uvm;		/* errno of opening /dev/nvidia-uvm */
 	bool nv_no_static, nv_write_combined, nv_no_pages, nv_mig;
 	uint8_t nv_type;	/* of imported memory, as RM says */

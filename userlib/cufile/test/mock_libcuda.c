@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -147,6 +148,15 @@ static void linger(void)
 		usleep(100);
 	if (mock.slow_ms)
 		usleep(mock.slow_ms * 1000);
+}
+
+int uname(struct utsname *u)
+{
+	if (syscall(SYS_uname, u))
+		return -1;
+	if (mock.kernel)
+		strcpy(u->release, mock.kernel);
+	return 0;
 }
 
 int sigaddset(sigset_t *set, int sig)

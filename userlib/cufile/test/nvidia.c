@@ -21,6 +21,7 @@ static void with_driver(const char *version, const char *json)
 	open_before = open_fds();
 	fresh(json);
 	mock.nvidia = version;
+	mock.kernel = "6.14.11-generic";
 	mock.vmm = true;
 }
 
@@ -43,12 +44,14 @@ static void closed(void)
 	is(mock.vmm_held, 0, "and no allocation held");
 }
 
-static void lent(const char *version, const char *data, int fd)
+static void lent(const char *version, const char *kernel, const char *data,
+		 int fd)
 {
 	char *g = gpu(SIZE);
 	CUfileHandle_t fh;
 
 	with_driver(version, NULL);
+	mock.kernel = kernel;
 	fh = reg(fd);
 	is(cuFileRead(fh, g, SIZE, 0, 0), (long long)SIZE, "a read");
 	check(!memcmp(mem(g), data, SIZE), "driver %s: the data is right",
@@ -117,11 +120,11 @@ void test_nvidia(void)
 
 	noise(data, SIZE);
 	fd = make(path, 0, data, SIZE);
-	lent("580.159", data, fd);
+	lent("580.159", "6.14.11-generic", data, fd);
 	if (pwrite(fd, data, MIB(1), 0) != (ssize_t)MIB(1))
 		abort();
 	/* its UVM_FREE is another */
-	lent("595.45.04", data, fd);
+	lent("595.45.04", "7.2.12", data, fd);
 	close(fd);
 	free(data);
 }
@@ -199,6 +202,10 @@ void test_nvidia_refused(void)
 	fh = staged(fd, g, data, "RM's type 2");
 
 	/* drivers */
+	with_driver("590.48.01", NULL);
+	mock.kernel = "6.15.0";
+	fh = staged(fd, g, data, "would lose the memory");
+	another(fh, false, "so it is for all of this GPU's");
 	with_driver("585.10", NULL);
 	fh = staged(fd, g, data, "not known for driver 585.10");
 	is(mock.nv_open, 0, "its devices are closed");
@@ -257,7 +264,8 @@ void test_nvidia_again(void)
 		with_driver("580.159", NULL);
 		fh = reg(fd);
 		mock.nv_fail = calls[i];
-		mock.nv_fail_count = 1;
+		/* of the last, the first says whether there are pages at all */
+		mock.nv_fail_count = calls[i] == NVUVM_IOC_LEND ? 2 : 1;
 		mock.nv_fail_status = status[i % 3];
 		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "not now: a read");
 		is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is staged");
