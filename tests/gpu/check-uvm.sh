@@ -20,8 +20,8 @@ done
 build cufile-uvm
 echo "# $(uname -sr), P2PDMA: $(zgrep -h 'CONFIG_PCI_P2PDMA' /proc/config.gz \
 	"/boot/config-$(uname -r)" 2>/dev/null || echo 'not told')"
-cat /proc/driver/nvidia/version 2>/dev/null | sed 's/^/# /'
-grep RegistryDwords: /proc/driver/nvidia/params 2>/dev/null | sed 's/^/# /'
+sed 's/^/# /' /proc/driver/nvidia/version 2>/dev/null
+sed -n '/^RegistryDwords:/s/^/# /p' /proc/driver/nvidia/params 2>/dev/null
 log=$(mktemp "${TMPDIR:-/tmp}/peerlane-uvm-log.XXXXXX") || exit 1
 "$test" --lib "$lib" --dir "$DIR" --log "$log"
 status=$?
