@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/peerlane.h>
+
 #include "../nvrm.h"
 #include "unit.h"
 
@@ -293,6 +295,15 @@ void test_nvidia_again(void)
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "with the module: a read");
 	is(stats_of(fh).last_path, PLN_PATH_KERNEL, "goes by it");
 	check(!log_has("no p2p"), "nothing is told");
+	mock.register_errno = EOPNOTSUPP;
+	mock.register_reason = PLN_REASON_NO_PAGES;
+	gpu_free(g);
+	g = gpu(MIB(1));
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "if neither has it: a read");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is staged");
+	check(strstr(stats_of(fh).reason, "no pages of this GPU's BAR1") &&
+	      strstr(stats_of(fh).reason, "the kernel has no P2PDMA"),
+	      "why, by both: %s", stats_of(fh).reason);
 	closed();
 	gpu_free(g);
 	close(fd);

@@ -326,6 +326,10 @@ static void test_calls(int gpu, const CUuuid *uuid, const struct memory *mem)
 	      "the exported memory");
 	printf("# device instance %u, partition 0x%x, objects %u\n",
 	       info.device_instance, info.gpu_instance, info.max_objects);
+	printf("# what CUDA has added:");
+	for (i = 0; i < sizeof(info.metadata); i++)
+		printf("%s%02x", i % 8 ? "" : " ", info.metadata[i]);
+	printf("\n");
 	check(info.max_objects == 1, "is one object");
 	check(info.gpu_instance == NVRM_NO_MIG, "of a GPU without partitions");
 
