@@ -28,7 +28,7 @@ export V
 MAKEFLAGS += --no-print-directory
 
 IN_ROOT_GOALS := all demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party debug-kernel kcsan-kernel oldest-kernel check-gpu install uninstall dist clean clean-cache help
+HOST_GOALS := root third-party debug-kernel kcsan-kernel oldest-kernel check-gpu bench-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -129,6 +129,9 @@ oldest-kernel: root ## Build a guest with the oldest kernel that the modules sup
 
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host
+
+bench-gpu: ## There, reads and writes by our libcufile beside NVIDIA's: a table (ARGS='...': see tests/gpu/bench-gpu)
+	+@$(MAKE) -C userlib bench-gpu O=$(BUILD)/userlib-host
 
 install: ## Install the user library, headers and manual pages below DESTDIR/prefix
 	+@prefix=$(prefix) images/build/install "$(DESTDIR)"

@@ -32,5 +32,12 @@ if [ -x "$BUILD/userlib/sanitize/tests/cufile-unit" ]; then
 		run unit-san "$BUILD/userlib/sanitize/tests/cufile-unit" \
 		"$PWD/unit-san.d"
 fi
+# what make bench-gpu runs: a library of no wrong bytes, and one that has them
+bench() {
+	LD_LIBRARY_PATH=$tests/mock "$@" "$tests/cufile-bench" --dir "$PWD" --size 16 --seconds 0.01 --pairs 2 \
+		"$BUILD/userlib/libcufile.so.0" PEERLANE_PAGE_CACHE=1 "$BUILD/userlib/libcufile.so.0" >bench.out 2>&1
+}
+check "speeds of two libraries beside each other" bench env
+check "  each kind of IO is in the table" [ "$(grep -c '^| [rw].* KiB .*[0-9]%' bench.out)" -eq 42 ]
 rm -rf unit.d unit-san.d
 finish

@@ -13,16 +13,9 @@
 set -u
 
 top=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
-O=${O:-$top/build/userlib}
+. "$top/tests/gpu/lib.sh"
 
-skip() {
-	printf '1..0 # SKIP %s\n' "$*"
-	exit 77
-}
-
-if [ ! -e /dev/nvidiactl ] && [ ! -e /dev/dxg ]; then
-	skip "no NVIDIA GPU here: there is no /dev/nvidiactl"
-fi
+need_gpu
 for dir in "$top/build/userlib" "$O"; do
 	test=$dir/tests/host/mr_gpu
 	[ -x "$test" ] || continue

@@ -12,18 +12,19 @@
 #   DIR=DIR     where the test file goes; its file system must have O_DIRECT
 #                                            (TMPDIR or /var/tmp)
 set -u
-. "$(dirname "$0")/lib.sh"
 
-for dev in nvidiactl nvidia-uvm; do
-	[ -e /dev/$dev ] || skip "no NVIDIA GPU here: there is no /dev/$dev"
-done
-build cufile-uvm
+top=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
+. "$top/tests/gpu/lib.sh"
+
+need_gpu
+[ -e /dev/nvidia-uvm ] || skip "no NVIDIA GPU here: there is no /dev/nvidia-uvm"
+find_program cufile-uvm
 echo "# $(uname -sr), P2PDMA: $(zgrep -h 'CONFIG_PCI_P2PDMA' /proc/config.gz \
 	"/boot/config-$(uname -r)" 2>/dev/null || echo 'not told')"
 sed 's/^/# /' /proc/driver/nvidia/version 2>/dev/null
 sed -n '/^RegistryDwords:/s/^/# /p' /proc/driver/nvidia/params 2>/dev/null
 log=$(mktemp "${TMPDIR:-/tmp}/peerlane-uvm-log.XXXXXX") || exit 1
-"$test" --lib "$lib" --dir "$DIR" --log "$log"
+"$program" --lib "$lib" --dir "${DIR:-${TMPDIR:-/var/tmp}}" --log "$log"
 status=$?
 rm -f "$log"
 exit $status

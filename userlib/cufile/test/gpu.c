@@ -1,65 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
  * File -> real GPU -> file, with whatever libcufile.so.0 and libcuda.so.1 are
- * found: data checked through cuMemcpyDtoH and a CRC on the CPU, speed, and
+ * found: data checked through cuMemcpyDtoH and a CRC on the CPU, and
  * what the library answers to wrong calls.  Everything is looked up at run
  * time, so the same program measures Peerlane's library and NVIDIA's.
  *
- *   cufile-gpu [--lib FILE] [--dir DIR] [--size MIB] [--answers] [--seconds S]
+ *   cufile-gpu [--lib FILE] [--dir DIR] [--size MIB] [--answers]
  *
  * Exit status: 0 all good, 1 something is wrong, 77 nothing to test with.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define PEERLANE_CUFILE_WITHOUT_CUDA_H
-#include "../cufile.h"
-#include <peerlane/file.h>
-
-typedef unsigned long long devptr;
-
-#define CUDA(X) \
-	X(cuInit, (unsigned int)) \
-	X(cuDeviceGetCount, (int *)) \
-	X(cuDeviceGet, (int *, int)) \
-	X(cuDeviceGetName, (char *, int, int)) \
-	X(cuDriverGetVersion, (int *)) \
-	X(cuDevicePrimaryCtxRetain, (void **, int)) \
-	X(cuCtxSetCurrent, (void *)) \
-	X(cuMemAlloc_v2, (devptr *, size_t)) \
-	X(cuMemFree_v2, (devptr)) \
-	X(cuMemsetD8_v2, (devptr, unsigned char, size_t)) \
-	X(cuCtxSynchronize, (void)) \
-	X(cuMemcpyDtoH_v2, (void *, devptr, size_t)) \
-	X(cuMemcpyHtoD_v2, (devptr, const void *, size_t))
-
-#define CUFILE(X) \
-	X(CUfileError_t, DriverOpen, (void)) \
-	X(CUfileError_t, DriverClose_v2, (void)) \
-	X(CUfileError_t, GetVersion, (int *)) \
-	X(CUfileError_t, HandleRegister, (CUfileHandle_t *, CUfileDescr_t *)) \
-	X(void, HandleDeregister, (CUfileHandle_t)) \
-	X(CUfileError_t, BufRegister, (const void *, size_t, int)) \
-	X(CUfileError_t, BufDeregister, (const void *)) \
-	X(ssize_t, Read, (CUfileHandle_t, void *, size_t, off_t, off_t)) \
-	X(ssize_t, Write, (CUfileHandle_t, const void *, size_t, off_t, off_t))
-
-#define X(name, args) static int (*name) args;
-CUDA(X)
-#undef X
-#define X(type, name, args) static type (*cf##name) args;
-CUFILE(X)
-#undef X
-static int (*stats_fn)(void *, struct pln_file_stats *);
+#include "gpu.h"
 
 static unsigned int checks, failed;
 
@@ -118,41 +76,12 @@ static uint32_t crc32c(const unsigned char *p, size_t n)
 	return ~c;
 }
 
-static double wall(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static double cpu(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_SELF, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
-
 /* ---- what is tested ---- */
 
 static const char *dir = "/var/tmp", *lib = "libcufile.so.0";
 static size_t size = 256u << 20;
-static double seconds = 1;
 static char in_path[512], out_path[512];
 static unsigned char *data, *back;
-
-static CUfileHandle_t reg(int fd, int *err)
-{
-	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD,
-			    .handle.fd = fd };
-	CUfileHandle_t fh = NULL;
-	CUfileError_t e = cfHandleRegister(&fh, &d);
-
-	*err = e.err;
-	return fh;
-}
 
 static bool same(devptr g, size_t at, size_t n, const unsigned char *want)
 {
@@ -263,61 +192,6 @@ static void test_data(devptr g, int flags, const char *name)
 	close(rfd);
 }
 
-static void test_speed(devptr g, int flags, const char *name)
-{
-	static const size_t len[] = { 64 << 10, 1 << 20, 16 << 20 };
-	CUfileHandle_t fh;
-	unsigned int i, w;
-	int fd, err;
-
-	fd = open(in_path, O_RDWR | flags);
-	if (fd < 0)
-		return;
-	fh = reg(fd, &err);
-	if (err) {
-		close(fd);
-		return;
-	}
-	for (i = 0; i < 3; i++)
-		for (w = 0; w < 2; w++) {
-			double start, used, t = 0;
-			size_t moved = 0, at = 0;
-			ssize_t r = 0;
-			int warm = 3;
-
-			start = wall();
-			used = cpu();
-			while (t < seconds || moved < size / 4) {
-				r = w ? cfWrite(fh, (void *)(uintptr_t)g,
-						len[i], (off_t)at, (off_t)at)
-				      : cfRead(fh, (void *)(uintptr_t)g, len[i],
-					       (off_t)at, (off_t)at);
-				if (r != (ssize_t)len[i])
-					break;
-				at = (at + len[i]) % size;
-				if (warm && !--warm) {
-					start = wall();
-					used = cpu();
-					moved = 0;
-					continue;
-				}
-				moved += len[i];
-				t = wall() - start;
-			}
-			if (r != (ssize_t)len[i])
-				printf("# %s: %zd, errno %d\n", name, r, errno);
-			else
-				printf("speed %-12s %-5s %6zu KiB  %6.2f GB/s  "
-				       "CPU %.3f s/GB\n", name,
-				       w ? "write" : "read", len[i] >> 10,
-				       (double)moved / t / 1e9,
-				       (cpu() - used) / ((double)moved / 1e9));
-			fflush(stdout);
-		}
-	cfHandleDeregister(fh);
-	close(fd);
-}
-
 /*
  * Readers of a file that nobody can write: its first pass over the page cache, and
  * further ones.  Each caller has a part of the file and of GPU memory.
@@ -329,7 +203,6 @@ struct reader {
 	devptr g;
 	size_t from, to, len;
 	unsigned int passes;
-	size_t moved;
 	ssize_t r;
 };
 
@@ -346,19 +219,15 @@ static void *read_part(void *arg)
 				      (off_t)at, (off_t)at);
 			if (r->r != (ssize_t)r->len)
 				return NULL;
-			r->moved += r->len;
 		}
 	return NULL;
 }
 
 /* True: all was read. */
 static bool read_passes(CUfileHandle_t fh, void *ctx, devptr g, size_t len,
-			unsigned int callers, unsigned int passes,
-			const char *name)
+			unsigned int callers, unsigned int passes)
 {
-	double start = wall(), used = cpu(), t;
 	struct reader r[16];
-	size_t moved = 0;
 	unsigned int i;
 	bool good = true;
 
@@ -374,14 +243,8 @@ static bool read_passes(CUfileHandle_t fh, void *ctx, devptr g, size_t len,
 	}
 	for (i = 0; i < callers; i++) {
 		pthread_join(r[i].thread, NULL);
-		moved += r[i].moved;
 		good = good && r[i].r == (ssize_t)len;
 	}
-	t = wall() - start;
-	printf("speed read-only    %-5s %6zu KiB  %6.2f GB/s  CPU %.3f s/GB  "
-	       "%u callers\n", name, len >> 10, (double)moved / t / 1e9,
-	       (cpu() - used) / ((double)moved / 1e9), callers);
-	fflush(stdout);
 	return good;
 }
 
@@ -400,10 +263,8 @@ static void test_readers(devptr g, void *ctx)
 				close(fd);
 				continue;
 			}
-			bad += !read_passes(fh, ctx, g, len[i], callers, 1,
-					    "first");
-			bad += !read_passes(fh, ctx, g, len[i], callers, 4,
-					    "again");
+			bad += !read_passes(fh, ctx, g, len[i], callers, 1);
+			bad += !read_passes(fh, ctx, g, len[i], callers, 4);
 			tell_path(fh, "read-only");
 			cfHandleDeregister(fh);
 			close(fd);
@@ -497,9 +358,10 @@ static void answers(devptr g)
 
 int main(int argc, char **argv)
 {
-	void *cuda, *cufile, *ctx;
+	const char *missing;
+	void *ctx;
 	bool want_answers = false;
-	int i, n = 0, dev, version = 0, fd;
+	int i, dev, version = 0, fd;
 	char gpu[128] = "";
 	CUfileError_t e;
 	uint64_t s = 1;
@@ -514,42 +376,23 @@ int main(int argc, char **argv)
 			dir = argv[++i];
 		else if (!strcmp(argv[i], "--size") && i + 1 < argc)
 			size = (size_t)atof(argv[++i]) << 20;
-		else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
-			seconds = atof(argv[++i]);
 		else {
 			fprintf(stderr, "usage: cufile-gpu [--lib FILE] [--dir "
-				"DIR] [--size MIB] [--answers] [--seconds S]\n");
+				"DIR] [--size MIB] [--answers]\n");
 			return 2;
 		}
 	}
 	if (size < 64u << 20)
 		size = 64u << 20;
-	cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-	if (!cuda)
-		return skip("no libcuda.so.1 on this machine");
-#define X(name, args) \
-	*(void **)&name = dlsym(cuda, #name); \
-	if (!name) \
-		return skip("libcuda.so.1 has no " #name);
-	CUDA(X)
-#undef X
-	if (cuInit(0) || cuDeviceGetCount(&n) || !n)
-		return skip("no GPU that the driver can use");
-	cufile = dlopen(lib, RTLD_NOW);
-	if (!cufile) {
-		printf("# %s\n", dlerror());
+	missing = load_cuda();
+	if (missing)
+		return skip(missing);
+	missing = load_cufile(lib);
+	if (missing) {
+		printf("# %s\n", missing);
 		check(false, "the library loads");
 		return 1;
 	}
-#define X(type, name, args) \
-	*(void **)&cf##name = dlsym(cufile, "cuFile" #name); \
-	if (!cf##name) { \
-		check(false, "the library has cuFile" #name); \
-		return 1; \
-	}
-	CUFILE(X)
-#undef X
-	*(void **)&stats_fn = dlsym(cufile, "pln_file_stats");
 	cuDriverGetVersion(&version);
 	if (cuDeviceGet(&dev, 0) || cuDeviceGetName(gpu, sizeof(gpu), dev) ||
 	    cuDevicePrimaryCtxRetain(&ctx, dev) || cuCtxSetCurrent(ctx) ||
@@ -590,8 +433,6 @@ int main(int argc, char **argv)
 	test_data(g, 0, "page cache");
 	test_data(g, O_DIRECT, "O_DIRECT");
 	test_readers(g, ctx);
-	test_speed(g, 0, "page-cache");
-	test_speed(g, O_DIRECT, "O_DIRECT");
 	cfBufDeregister((void *)(uintptr_t)g);
 	check(!cfDriverClose_v2().err, "the library closes");
 	cuMemFree_v2(g);

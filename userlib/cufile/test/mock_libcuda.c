@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -786,6 +787,22 @@ int cuDeviceGetCount(int *n);
 int cuDeviceGetCount(int *n)
 {
 	*n = 1;
+	return 0;
+}
+
+int cuDeviceGetName(char *name, int len, int dev);
+int cuDeviceGetName(char *name, int len, int dev)
+{
+	if (dev || len < 1)
+		return 101;
+	snprintf(name, (size_t)len, "mock");
+	return 0;
+}
+
+int cuDriverGetVersion(int *version);
+int cuDriverGetVersion(int *version)
+{
+	*version = 13000;
 	return 0;
 }
 
