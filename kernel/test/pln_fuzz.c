@@ -41,7 +41,6 @@
 #define THREADS		3
 #define CALLS		400	/* of a thread in a round */
 #define PAGE		4096u
-#define CPU_PAGE	4096
 
 #define FDS		24
 #define HANDLES		24
@@ -421,8 +420,8 @@ static void fuzz_export(struct fuzzer *f)
 	struct pln_gpu_export e = {
 		.handle = any_handle(f, &slot),
 		.flags = one_in(f, 2) ? O_CLOEXEC : 0,
-		.offset = maybe(f, below(f, 2) * UNIT + below(f, 2) * CPU_PAGE),
-		.size = maybe(f, (1 + below(f, 2)) * UNIT - below(f, 2) * CPU_PAGE),
+		.offset = maybe(f, below(f, 2) * UNIT + below(f, 2) * PAGE),
+		.size = maybe(f, (1 + below(f, 2)) * UNIT - below(f, 2) * PAGE),
 	};
 	bool bad = one_in(f, 10);
 
@@ -436,7 +435,7 @@ static void fuzz_export(struct fuzzer *f)
 	else if (bad)
 		e.reserved = 1u << below(f, 32);
 	if (make(f, EXPORT, gpu_file(f), &e, sizeof(e),
-		 bad || !e.size || e.size % CPU_PAGE || e.offset % CPU_PAGE) &&
+		 bad || !e.size || e.size % PAGE || e.offset % PAGE) &&
 	    f->writable && f->judge)
 		put_fd(f, e.fd);
 }

@@ -83,11 +83,17 @@ F /proc/driver/nvidia/params#RegistryDwords "PeerMappingOverride=1;"
 E @PCI/0000:03:00.0/p2pmem/size ENOENT
 END
 of "a small BAR1 is cured before it is made static" 2 "/data/x 0" "$finding"'
-	$ids == ["bar1-small", "nvidia-static-bar1"] and
-	(finding("nvidia-static-bar1").cure | test("^first make BAR1 large \\(bar1-small\\)")) and
+	$ids == ["bar1-small", "nvidia-bar1-write-combined"] and
+	(finding("nvidia-bar1-write-combined").cure | test("^first make BAR1 large \\(bar1-small\\)")) and
 	(.answer.reason | test("^BAR1 has 256 MiB"))' <small.patch
 cat >>small.patch <<'END'
 F @PCI/0000:03:00.0/resource1_resize 000000000000ffc0\n
+END
+of "what the driver is told besides stays; one line has all that is missing" 2 "/data/x 0" "$finding"'
+	finding("nvidia-static-bar1").cure as $one | finding("nvidia-bar1-write-combined").cure as $two |
+	$one == $two and ($one | test("RegistryDwords=\"PeerMappingOverride=1;RMForceStaticBar1=1;RmForceDisableIomapWC=1;\"'"'"' > /etc/modprobe.d/"))' <<'END'
+F /proc/driver/nvidia/version#NVRM\x20version NVIDIA UNIX Open Kernel Module for x86_64  575.64.05  Release Build
+F /proc/driver/nvidia/params#RegistryDwords "PeerMappingOverride=1;"
 END
 of "by commands with the address of the GPU, if it can be" 2 "" "$finding"'finding("bar1-small") |
 	(.cure | test("echo 0000:03:00.0 > /sys/bus/pci/drivers/nvidia/unbind; echo 15 > /sys/bus/pci/devices/0000:03:00.0/resource1_resize \\(32768 MiB\\); echo 0000:03:00.0 > .*/bind$")) and

@@ -25,6 +25,10 @@
 	X(1, PointerGetAttribute, cuPointerGetAttribute) \
 	X(0, PointerGetAttributes, cuPointerGetAttributes) \
 	X(0, MemGetHandle, cuMemGetHandleForAddressRange) \
+	X(0, MemRetain, cuMemRetainAllocationHandle) \
+	X(0, MemRelease, cuMemRelease) \
+	X(0, MemProperties, cuMemGetAllocationPropertiesFromHandle) \
+	X(0, MemExport, cuMemExportToShareableHandle) \
 	X(0, HostRegister, cuMemHostRegister_v2) \
 	X(0, HostUnregister, cuMemHostUnregister) \
 	X(1, HtoD, cuMemcpyHtoD_v2) \

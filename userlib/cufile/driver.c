@@ -193,6 +193,7 @@ EXPORT CUfileError_t cuFileDriverClose_v2(void)
 		cache_shutdown();
 		bounce_shutdown();
 		window_drop_all();
+		uvm_close();
 		module_close();
 		verdict_forget_all();
 		param_forget();

@@ -18,6 +18,7 @@
  *   work.c    threads that do what is not done by its caller
  *   verdict.c what is known of paths between device and GPU, and said about p2p
  *   window.c  their mappings and registrations of GPU memory, a cache with eviction
+ *   uvm.c     those that nvidia-uvm lends of a real NVIDIA GPU (nvrm.c)
  *   bounce.c  the bounce path: its two stages, and helper threads
  *   lane.c    its pinned buffers and streams
  *   stats.c   counters and reasons, and the page where others read them (page.h)
@@ -251,8 +252,11 @@ void buf_drop_all(void);
 
 /* ---- window.c ---- */
 /* Who says so, or nobody but errno */
+#define UVM_WHY_MAX	240
+
 struct no_window {
 	CUresult cu_err;
+	char uvm[UVM_WHY_MAX];	/* nvidia-uvm; "": it is not there */
 	const char *module;
 	bool of_module;		/* errno is the module's */
 };
@@ -266,6 +270,7 @@ struct window {
 	uint64_t map_start;	/* whole GPU pages, of which the above is a part */
 	size_t map_len;
 	char *map;
+	bool uvm;		/* it is lent by nvidia-uvm */
 	uint32_t handle;	/* of the kernel module */
 	int err;		/* why there is neither, and never will be */
 	struct no_window why;
@@ -286,6 +291,16 @@ void window_put(struct window *w);
 void window_kill(struct window *w);	/* and forget; caller holds it */
 void window_drop_range(uint64_t start, size_t len);
 void window_drop_all(void);
+
+/* ---- uvm.c ---- */
+/*
+ * @len bytes of @mem from @start on are mapped at *@host.  0, or -errno and why not:
+ * @why has room for UVM_WHY_MAX, and is "" where there is no such driver.
+ */
+int uvm_map(const struct mem *mem, uint64_t start, size_t len, char **host,
+	    char *why);
+void uvm_unmap(char *host, size_t len);
+void uvm_close(void);	/* with no mapping left */
 
 /* ---- module.c ---- */
 /* While the library is opened, and while it is closed when nothing is under way. */

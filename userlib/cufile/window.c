@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Windows: mappings of GPU memory into this process, through a dma-buf, or
- * registrations of it with the kernel module where it cannot be mapped.  Each
- * takes room in the GPU's BAR1, which may be smaller than its memory.  So they
+ * Windows: mappings of GPU memory into this process, through a dma-buf or lent by
+ * nvidia-uvm (uvm.c), or registrations of it with the kernel module where it cannot
+ * be mapped.  Each takes room in the GPU's BAR1, which may be smaller than its memory.  So they
  * are a cache: made when a transfer needs one, most recently used first, and
  * given up from the other end when BAR1 is full.  A window that a transfer is
  * using stays.
@@ -105,7 +105,9 @@ static void unmap(struct window *gone)
 
 		gone = w->next;
 		if (!w->err) {
-			if (w->map)
+			if (w->uvm)
+				uvm_unmap(w->map, w->map_len);
+			else if (w->map)
 				munmap(w->map, w->map_len);
 			else
 				module_unregister(w->handle);
@@ -205,14 +207,19 @@ static bool of_the_moment(int r, CUresult cu_err, bool module)
 }
 
 /* Maps @w, or registers it where there is no mapping and a module. */
-static int open_range(struct window *w, struct no_window *why)
+static int open_range(struct window *w, const struct mem *mem,
+		      struct no_window *why)
 {
 	bool map = config.flag[CUFILE_PARAM_USE_PCIP2PDMA];
 	int r = -EOPNOTSUPP, module;
 
 	*why = (struct no_window){ 0 };
 	if (map) {
-		r = map_range(w->map_start, w->map_len, &w->map, &why->cu_err);
+		r = uvm_map(mem, w->map_start, w->map_len, &w->map, why->uvm);
+		w->uvm = !r;
+		/* the dma-bufs of its driver have no mapping with pages */
+		if (r && !why->uvm[0])
+			r = map_range(w->map_start, w->map_len, &w->map, &why->cu_err);
 		if (!r || of_the_moment(r, why->cu_err, false))
 			return r;
 	}
@@ -312,7 +319,7 @@ static int map_window(struct window *w, const struct mem *mem,
 			continue;
 		r = -ENOSPC;
 		if (stats_gauges.window_bytes + w->map_len <= limit)
-			r = open_range(w, why);
+			r = open_range(w, mem, why);
 		if (r != -ENOSPC)
 			break;
 		stats_gauges.window_nospace++;

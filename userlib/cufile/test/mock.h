@@ -67,6 +67,18 @@ struct mock {
 	unsigned int register_reason, module_reason;
 	_Atomic int module_count; /* such IOs, 0: all */
 	uint64_t module_max;	/* bytes registered at most, 0: no limit */
+	/* NVIDIA's driver: its version, NULL: there is none */
+	const char *nvidia;
+	const char *kernel;	/* what uname() says, NULL: what it is */
+	int nv_no_uvm;		/* errno of opening /dev/nvidia-uvm */
+	bool nv_no_static, nv_write_combined, nv_no_pages, nv_mig;
+	uint8_t nv_type;	/* of imported memory, as RM says */
+	/* class, control or ioctl that fails, for so many calls, 0: all */
+	unsigned int nv_fail, nv_fail_count;
+	uint32_t nv_fail_status;
+	int nv_fail_errno, nv_mmap_errno;
+	bool vmm;		/* memory is of cuMemCreate() */
+	bool vmm_closed, vmm_foreign; /* and not exportable, of another GPU */
 
 	/* what happened */
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
@@ -90,6 +102,9 @@ struct mock {
 	_Atomic int in_file;	/* waiting to map a file */
 	_Atomic uint64_t registered; /* bytes, by the module */
 	_Atomic uint64_t registrations, module_calls, module_bytes;
+	_Atomic uint64_t nv_calls, nv_lendings;
+	_Atomic int nv_open, nv_memory, nv_lent; /* descriptors, handles, ranges */
+	_Atomic int vmm_held;	/* handles of allocations */
 };
 
 extern struct mock mock;
@@ -119,6 +134,17 @@ bool mock_covers(unsigned long long ptr, size_t size);
 void mock_settle(void);
 /* The latest function that was not called is called after all. */
 void mock_lost(void);
+
+/* mock_nvidia.c */
+#define MOCK_UUID	'u'	/* 16 times */
+int mock_nv_open(const char *path);	/* -2: none of its devices */
+bool mock_nv_ioctl(int fd, unsigned long cmd, void *arg, int *r);
+void mock_nv_close(int fd);
+void mock_nv_export(int fd, uint64_t id, size_t size);
+bool mock_nv_is_uvm(int fd);
+/* What is mapped, of which memory and from where on; or -1 with errno */
+int mock_nv_mapped(int fd, void *addr, size_t len, int prot, int flags,
+		   uint64_t off, uint64_t *id, uint64_t *at);
 
 int cuInit(unsigned int flags);
 int cuMemAlloc_v2(unsigned long long *ptr, size_t size);

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,6 +55,7 @@ static struct mapping {
 	char *at;
 	size_t len;
 	uint64_t id;
+	bool lent;		/* by nvidia-uvm, which holds the memory */
 } mappings[MAX];
 
 /*
@@ -108,6 +110,7 @@ void mock_reset(void)
 	mock.bar1_size = -1;
 	mock.alloc_after = -1;
 	mock.p2p_count = -1;
+	mock.nv_type = 1;
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
@@ -115,6 +118,7 @@ void mock_reset(void)
 	mock.in_host = 0;
 	mock.in_close = 0;
 	mock.registrations = mock.module_calls = mock.module_bytes = 0;
+	mock.nv_calls = mock.nv_lendings = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -146,6 +150,15 @@ static void linger(void)
 		usleep(100);
 	if (mock.slow_ms)
 		usleep(mock.slow_ms * 1000);
+}
+
+int uname(struct utsname *u)
+{
+	if (syscall(SYS_uname, u))
+		return -1;
+	if (mock.kernel)
+		strcpy(u->release, mock.kernel);
+	return 0;
 }
 
 int sigaddset(sigset_t *set, int sig)
@@ -201,13 +214,21 @@ void mock_stop_clock(void)
 
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-	struct export *e = NULL;
+	struct export lent, *e = NULL;
 	unsigned int i;
 	void *p;
 
 	real();
 	if (fd >= 0 && fd < MAX && exports[fd].used)
 		e = &exports[fd];
+	if (mock_nv_is_uvm(fd)) {
+		e = &lent;
+		fd = mock_nv_mapped(fd, addr, len, prot, flags, (uint64_t)off,
+				    &lent.id, &lent.off);
+		if (fd < 0)
+			return MAP_FAILED;
+		off = 0;
+	}
 	if (fd < 0 && len >= 1 << 20 && mock.anon_errno) {
 		int turn = ++mock.anon_calls;
 
@@ -230,7 +251,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	}
 	if (!e)
 		return real_mmap(addr, len, prot, flags, fd, off);
-	if (mock.mmap_errno) {
+	if (mock.mmap_errno && e != &lent) {
 		errno = mock.mmap_errno;
 		return MAP_FAILED;
 	}
@@ -246,7 +267,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		for (i = 0; mappings[i].at; i++)
 			continue;
 		of_gpu(p, len);
-		mappings[i] = (struct mapping){ p, len, e->id };
+		mappings[i] = (struct mapping){ p, len, e->id, e == &lent };
 		mock.bar1_used += (int64_t)len;
 		mock.maps++;
 	}
@@ -283,6 +304,7 @@ int close(int fd)
 			usleep(1000);
 	if (fd >= 0 && fd < MAX)
 		exports[fd].used = false;
+	mock_nv_close(fd);
 	return real_close(fd);
 }
 
@@ -341,7 +363,7 @@ static int where(const char *p)
 		if (!mappings[i].at || p < mappings[i].at ||
 		    p >= mappings[i].at + mappings[i].len)
 			continue;
-		r = mock.no_revoke;
+		r = mock.no_revoke || mappings[i].lent;
 		for (m = 0; m < memories; m++)
 			if (memory[m].id == mappings[i].id && memory[m].len)
 				r = 1;
@@ -649,6 +671,72 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 	pthread_mutex_unlock(&lock);
 	*(int *)handle = fd;
 	return 0;
+}
+
+/* ---- memory of cuMemCreate(), as all is if mock.vmm; a handle is its number ---- */
+
+int cuMemRetainAllocationHandle(uint64_t *handle, void *at);
+int cuMemRetainAllocationHandle(uint64_t *handle, void *at)
+{
+	*handle = mock.vmm ? mock_id((uintptr_t)at) : 0;
+	if (!*handle)
+		return INVALID_VALUE;
+	mock.vmm_held++;
+	return 0;
+}
+
+int cuMemRelease(uint64_t handle);
+int cuMemRelease(uint64_t handle)
+{
+	(void)handle;
+	mock.vmm_held--;
+	return 0;
+}
+
+struct allocation {
+	unsigned int type, handle_types;
+	struct { unsigned int type; int id; } location;
+	void *win32;
+	unsigned char flags[8];
+};
+
+int cuMemGetAllocationPropertiesFromHandle(struct allocation *prop,
+					   uint64_t handle);
+int cuMemGetAllocationPropertiesFromHandle(struct allocation *prop,
+					   uint64_t handle)
+{
+	(void)handle;
+	memset(prop, 0, sizeof(*prop));
+	prop->type = 1;
+	prop->handle_types = mock.vmm_closed ? 0 : 1;
+	prop->location.type = 1;
+	prop->location.id = mock.gpu + mock.vmm_foreign;
+	return 0;
+}
+
+int cuMemExportToShareableHandle(void *to, uint64_t handle, unsigned int type,
+				 unsigned long long flags);
+int cuMemExportToShareableHandle(void *to, uint64_t handle, unsigned int type,
+				 unsigned long long flags)
+{
+	struct memory *m = NULL;
+	unsigned int i;
+	int fd;
+
+	if (type != 1 || flags || mock.vmm_closed)
+		return INVALID_VALUE;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < memories; i++)
+		if (memory[i].len && memory[i].id == handle)
+			m = &memory[i];
+	fd = m ? dup(m->fd) : -1;
+	if (m && (fd < 0 || fd >= MAX))
+		abort();
+	if (m)
+		mock_nv_export(fd, m->id, m->room);
+	pthread_mutex_unlock(&lock);
+	*(int *)to = fd;
+	return m ? 0 : INVALID_VALUE;
 }
 
 int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr);
@@ -1058,7 +1146,7 @@ void mock_settle(void)
 int cuDeviceGetUuid_v2(char *id, int dev);
 int cuDeviceGetUuid_v2(char *id, int dev)
 {
-	memset(id, 'u' + dev, 16);
+	memset(id, MOCK_UUID + dev, 16);
 	return 0;
 }
 

@@ -31,6 +31,7 @@ int open(const char *path, int flags, ...)
 	static int (*real_open)(const char *, int, ...);
 	mode_t mode = 0;
 	va_list ap;
+	int fd;
 
 	if (!real_open)
 		*(void **)&real_open = dlsym(RTLD_NEXT, "open");
@@ -39,6 +40,9 @@ int open(const char *path, int flags, ...)
 		mode = va_arg(ap, mode_t);
 		va_end(ap);
 	}
+	fd = mock_nv_open(path);
+	if (fd != -2)
+		return fd;
 	if (strcmp(path, "/dev/peerlane"))
 		return real_open(path, flags, mode);
 	if (!mock.module) {
@@ -164,6 +168,8 @@ int ioctl(int fd, unsigned long cmd, ...)
 	va_end(ap);
 	if (!real_ioctl)
 		*(void **)&real_ioctl = dlsym(RTLD_NEXT, "ioctl");
+	if (mock_nv_ioctl(fd, cmd, arg, &r))
+		return r;
 	if (_IOC_TYPE(cmd) != PLN_IOC_MAGIC)
 		return real_ioctl(fd, cmd, arg);
 	if (cmd == PLN_IOC_IO)

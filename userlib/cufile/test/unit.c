@@ -1578,6 +1578,9 @@ static void together(void)
 	test_map_apart();
 	test_module();
 	test_module_refused();
+	test_nvidia();
+	test_nvidia_refused();
+	test_nvidia_again();
 	test_cache();
 	test_cache_lease();
 	test_cache_writers();

@@ -55,6 +55,11 @@ void test_no_dmabuf(void);
 void test_module(void);
 void test_module_refused(void);
 
+/* nvidia.c */
+void test_nvidia(void);
+void test_nvidia_refused(void);
+void test_nvidia_again(void);
+
 /* cache.c */
 void test_cache(void);
 void test_cache_lease(void);

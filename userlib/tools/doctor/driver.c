@@ -20,14 +20,34 @@ static bool used(struct doctor *d)
 	return false;
 }
 
-/* Is KEY=1 in NVreg_RegistryDwords?  It does not matter in which case. */
-static bool registry(struct doctor *d, const char *key)
+/* The value of KEY in NVreg_RegistryDwords, or -1.  Its case does not matter. */
+static int registry(struct doctor *d, const char *key)
 {
 	char text[4096], want[64];
+	const char *at;
 
-	snprintf(want, sizeof(want), "%s=1", key);
-	return !doc_value(d, PARAMS, "RegistryDwords", text, sizeof(text)) &&
-	       strcasestr(text, want);
+	snprintf(want, sizeof(want), "%s=", key);
+	if (doc_value(d, PARAMS, "RegistryDwords", text, sizeof(text)))
+		return -1;
+	at = strcasestr(text, want);
+	return at ? (int)strtol(at + strlen(want), NULL, 0) : -1;
+}
+
+/*
+ * Is BAR1 not made static?  Drivers before 580 do not do it on their own;
+ * later ones do where BAR1 is large enough.  kbusIsStaticBar1Supported_TU102() of the
+ * open modules, and NV_REG_STR_RM_FORCE_STATIC_BAR1_DEFAULT.
+ */
+static bool static_off(struct doctor *d)
+{
+	int v = registry(d, "RMForceStaticBar1");
+
+	return v == 0 || (v != 1 && v != 2 && atoi(d->nvidia) < 580);
+}
+
+static bool combined(struct doctor *d)
+{
+	return registry(d, "RmForceDisableIomapWC") != 1;
 }
 
 static void look_driver(struct doctor *d)
@@ -68,27 +88,54 @@ static bool any_large(struct doctor *d)
 	return false;
 }
 
-static bool is_static(struct doctor *d)
+/* All that is there, and what P2PDMA needs besides, for /etc/modprobe.d */
+static void cure_registry(struct doctor *d, struct finding *f)
 {
-	return registry(d, "RMForceStaticBar1") &&
-	       registry(d, "RmForceDisableIomapWC");
+	static const char *const needs[] = { "RMForceStaticBar1",
+					     "RmForceDisableIomapWC" };
+	char text[4096] = "", *is = text;
+	char more[128] = "";
+	size_t i, n;
+
+	doc_value(d, PARAMS, "RegistryDwords", text, sizeof(text));
+	is += strspn(is, "\" ");
+	n = strcspn(is, "\"");
+	while (n && strchr("; ", is[n - 1]))
+		n--;
+	for (i = !static_off(d); i < 2; i++)
+		if (registry(d, needs[i]) < 0)
+			sprintf(more + strlen(more), "%s=1;", needs[i]);
+	doc_cure(f, "%secho 'options nvidia NVreg_RegistryDwords=\"%.*s%s%s\"' "
+		 "> /etc/modprobe.d/nvidia-p2pdma.conf; update-initramfs -u "
+		 "(dracut -f); reboot", any_large(d) ? "" : "first make BAR1 "
+		 "large (bar1-small), else this has no effect; then ",
+		 (int)n, is, n ? ";" : "", more);
+}
+
+/* A small BAR1 has to become large first, which is the error then. */
+static void say_bar1(struct doctor *d, const struct rule *r, const char *key)
+{
+	bool none = registry(d, key) < 0;
+	struct finding *f;
+
+	f = doc_say(d, r, d->p2pdma == NO || !any_large(d) ? SEV_INFO :
+		    d->nvidia_fs ? SEV_WARNING : r->severity,
+		    "NVreg_RegistryDwords has %s%s%s",
+		    none ? "no " : "another ", key, none ? "=1" : " than 1");
+	if (none)	/* else something is to be taken out: the general cure */
+		cure_registry(d, f);
 }
 
 static void check_static_bar1(struct doctor *d, const struct rule *r)
 {
-	struct finding *f;
+	if (params_known(d) && d->nvidia_open != NO && static_off(d))
+		say_bar1(d, r, "RMForceStaticBar1");
+}
 
-	if (!params_known(d) || d->nvidia_open == NO || is_static(d))
-		return;
-	/* a small one has to become large first, which is the error then */
-	f = doc_say(d, r, d->p2pdma == NO || !any_large(d) ? SEV_INFO :
-		    d->nvidia_fs ? SEV_WARNING : r->severity,
-		    "NVreg_RegistryDwords has no %s",
-		    registry(d, "RMForceStaticBar1") ?
-		    "RmForceDisableIomapWC=1" : "RMForceStaticBar1=1");
-	if (!any_large(d))
-		doc_cure(f, "first make BAR1 large (bar1-small), else this has "
-			 "no effect; then %s", r->cure);
+static void check_write_combined(struct doctor *d, const struct rule *r)
+{
+	if (params_known(d) && d->nvidia_open != NO && combined(d))
+		say_bar1(d, r, "RmForceDisableIomapWC");
 }
 
 static void check_p2p_pages(struct doctor *d, const struct rule *r)
@@ -107,7 +154,8 @@ static void check_p2p_pages(struct doctor *d, const struct rule *r)
 			continue;
 		/* then that is why, and has been said */
 		if (nvidia && (doc_bar1_small(d, g) || d->nvidia_open == NO ||
-			       (params_known(d) && !is_static(d))))
+			       (params_known(d) &&
+				(static_off(d) || combined(d)))))
 			continue;
 		size = doc_number(d, "/sys/bus/pci/devices/%s/p2pmem/size",
 				  g->address);
@@ -125,7 +173,7 @@ static void check_p2p_pages(struct doctor *d, const struct rule *r)
 
 static void check_peer_mapping(struct doctor *d, const struct rule *r)
 {
-	if (params_known(d) && !registry(d, "PeerMappingOverride") &&
+	if (params_known(d) && registry(d, "PeerMappingOverride") != 1 &&
 	    doc_has_rdma(d))
 		doc_say(d, r, r->severity,
 			"NVreg_RegistryDwords has no PeerMappingOverride=1");
@@ -173,13 +221,21 @@ static const struct rule driver_rules[] = {
 	{ "nvidia-static-bar1", SEV_ERROR, "BAR1 of NVIDIA's GPUs is not static",
 	  "NVIDIA's driver makes peer-to-peer pages only for a BAR1 that shows "
 	  "all memory at fixed places; without, cuFile's P2PDMA mode fails "
-	  "(CUDA error 801) and data is staged.",
-	  "echo 'options nvidia NVreg_RegistryDwords=\"RMForceStaticBar1=1;"
-	  "RmForceDisableIomapWC=1;\"' > /etc/modprobe.d/nvidia-p2pdma.conf; "
+	  "(CUDA error 801) and data is staged. From 580 on it makes BAR1 so on "
+	  "its own where that is large enough.",
+	  "set RMForceStaticBar1=1 in NVreg_RegistryDwords, in /etc/modprobe.d; "
 	  "update-initramfs -u (dracut -f); reboot",
-	  "a reboot; BAR1 must be as large as the GPU's memory; CPU writes to "
-	  "BAR1 (GDRCopy) are no longer combined and get slower",
+	  "a reboot; BAR1 must be as large as the GPU's memory",
 	  check_static_bar1 },
+	{ "nvidia-bar1-write-combined", SEV_ERROR,
+	  "BAR1 of NVIDIA's GPUs is mapped write-combined",
+	  "The kernel cannot make peer-to-peer pages of a BAR that is mapped so, "
+	  "and NVIDIA's driver maps BAR1 so unless it is told not to. Without "
+	  "those pages data is staged.",
+	  "set RmForceDisableIomapWC=1 in NVreg_RegistryDwords, in "
+	  "/etc/modprobe.d; update-initramfs -u (dracut -f); reboot",
+	  "a reboot; CPU writes to BAR1 (GDRCopy) are no longer combined and "
+	  "get slower", check_write_combined },
 	{ "gpu-no-p2p-pages", SEV_ERROR,
 	  "the GPU's driver has made no peer-to-peer pages",
 	  "The kernel lets a drive write to a BAR only where the driver has "

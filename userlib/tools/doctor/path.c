@@ -317,7 +317,9 @@ void doc_answer(struct doctor *d)
 			 target, strcmp(path, "p2p") ?
 			 "by nvidia-fs, with NVIDIA's cuFile" :
 			 doc_has_driver(doc_gpu_at(d, gpu->gpu), "nvidia") ?
-			 "straight, with NVIDIA's cuFile (Peerlane's stages it)" :
+			 "straight, with NVIDIA's cuFile (with Peerlane's it is "
+			 "staged on NVIDIA GPUs; its way for memory of "
+			 "cuMemCreate() was never tried)" :
 			 "straight",
 			 strcmp(gpu->verdict, "root-complex") ? "" :
 			 ", but through the root complex",
