@@ -204,15 +204,30 @@ static bool of_the_moment(int r, CUresult cu_err, bool module)
 		cu_err != CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Maps @w, or registers it where there is no mapping and a module. */
-static int open_range(struct window *w, struct no_window *why)
+/*
+ * Maps @w, or registers it where there is no mapping and a module.  A map is of pages
+ * of the CPU that have memory of @mem: CUDA makes none that begins where nothing is
+ * allocated, as before memory whose neighbour was freed.  The module takes GPU pages.
+ */
+static int open_range(struct window *w, const struct mem *mem,
+		      struct no_window *why)
 {
 	bool map = config.flag[CUFILE_PARAM_USE_PCIP2PDMA];
+	uint64_t start = round_down(mem->start, PAGE);
+	uint64_t end = round_up(mem->start + mem->len, PAGE);
 	int r = -EOPNOTSUPP, module;
 
 	*why = (struct no_window){ 0 };
 	if (map) {
-		r = map_range(w->map_start, w->map_len, &w->map, &why->cu_err);
+		if (start < w->map_start)
+			start = w->map_start;
+		if (end > w->map_start + w->map_len)
+			end = w->map_start + w->map_len;
+		r = map_range(start, end - start, &w->map, &why->cu_err);
+		if (!r) {
+			w->map_start = start;
+			w->map_len = end - start;
+		}
 		if (!r || of_the_moment(r, why->cu_err, false))
 			return r;
 	}
@@ -290,7 +305,7 @@ static void cover(struct window *w, const struct mem *mem,
 	if (end > mem->start + mem->len)
 		end = mem->start + mem->len;
 	w->len = end - w->start;
-	w->host = w->map ? w->map + (w->start - start) : NULL;
+	w->host = w->map ? w->map + (w->start - w->map_start) : NULL;
 }
 
 /* With `making` held: maps @w, for @addr. */
@@ -312,7 +327,7 @@ static int map_window(struct window *w, const struct mem *mem,
 			continue;
 		r = -ENOSPC;
 		if (stats_gauges.window_bytes + w->map_len <= limit)
-			r = open_range(w, why);
+			r = open_range(w, mem, why);
 		if (r != -ENOSPC)
 			break;
 		stats_gauges.window_nospace++;
@@ -327,8 +342,8 @@ static int map_window(struct window *w, const struct mem *mem,
 	if (r) {
 		/*
 		 * So it will be for all of this memory; INVALID_VALUE and the
-		 * module's EINVAL can be for what a neighbour has in the same GPU
-		 * page.
+		 * module's EINVAL can be for what a neighbour has in the same
+		 * page, of the CPU or of the GPU.
 		 */
 		if (why->cu_err != CUDA_ERROR_INVALID_VALUE &&
 		    !(why->of_module && r == -EINVAL))
