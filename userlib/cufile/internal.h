@@ -46,6 +46,7 @@
 #define KIB(x)		((size_t)(x) << 10)
 #define MIB(x)		((size_t)(x) << 20)
 #define GPU_PAGE	KIB(64)	/* granularity of GPU mappings */
+#define PAGE		KIB(4)	/* and of dma-bufs, as of the CPU */
 
 static inline uint64_t round_down(uint64_t x, uint64_t align)
 {
@@ -267,7 +268,7 @@ struct window {
 	size_t len;
 	uint64_t buffer_id;
 	char *host;		/* where @start is mapped, or NULL: registered */
-	uint64_t map_start;	/* whole GPU pages, of which the above is a part */
+	uint64_t map_start;	/* whole pages, of which the above is a part */
 	size_t map_len;
 	char *map;
 	bool uvm;		/* it is lent by nvidia-uvm */

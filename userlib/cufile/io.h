@@ -7,8 +7,6 @@
 #include "../core/errname.h"
 #include "internal.h"
 
-#define PAGE		KIB(4)
-
 /* What is known of a path between a storage device and a GPU. */
 enum state { UNKNOWN, WORKS, REFUSED };
 

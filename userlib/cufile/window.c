@@ -206,20 +206,35 @@ static bool of_the_moment(int r, CUresult cu_err, bool module)
 		cu_err != CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Maps @w, or registers it where there is no mapping and a module. */
+/*
+ * Maps @w, or registers it where there is no mapping and a module.  A map is of pages
+ * of the CPU that have memory of @mem: CUDA makes none that begins where nothing is
+ * allocated, as before memory whose neighbour was freed.  The module takes GPU pages.
+ */
 static int open_range(struct window *w, const struct mem *mem,
 		      struct no_window *why)
 {
 	bool map = config.flag[CUFILE_PARAM_USE_PCIP2PDMA];
+	uint64_t start = round_down(mem->start, PAGE);
+	uint64_t end = round_up(mem->start + mem->len, PAGE);
 	int r = -EOPNOTSUPP, module;
 
 	*why = (struct no_window){ 0 };
 	if (map) {
+		if (start < w->map_start)
+			start = w->map_start;
+		if (end > w->map_start + w->map_len)
+			end = w->map_start + w->map_len;
 		r = uvm_map(mem, w->map_start, w->map_len, &w->map, why->uvm);
 		w->uvm = !r;
 		/* the dma-bufs of its driver have no mapping with pages */
-		if (r && !why->uvm[0])
-			r = map_range(w->map_start, w->map_len, &w->map, &why->cu_err);
+		if (r && !why->uvm[0]) {
+			r = map_range(start, end - start, &w->map, &why->cu_err);
+			if (!r) {
+				w->map_start = start;
+				w->map_len = end - start;
+			}
+		}
 		if (!r || of_the_moment(r, why->cu_err, false))
 			return r;
 	}
@@ -297,7 +312,7 @@ static void cover(struct window *w, const struct mem *mem,
 	if (end > mem->start + mem->len)
 		end = mem->start + mem->len;
 	w->len = end - w->start;
-	w->host = w->map ? w->map + (w->start - start) : NULL;
+	w->host = w->map ? w->map + (w->start - w->map_start) : NULL;
 }
 
 /* With `making` held: maps @w, for @addr. */
@@ -334,8 +349,8 @@ static int map_window(struct window *w, const struct mem *mem,
 	if (r) {
 		/*
 		 * So it will be for all of this memory; INVALID_VALUE and the
-		 * module's EINVAL can be for what a neighbour has in the same GPU
-		 * page.
+		 * module's EINVAL can be for what a neighbour has in the same
+		 * page, of the CPU or of the GPU.
 		 */
 		if (why->cu_err != CUDA_ERROR_INVALID_VALUE &&
 		    !(why->of_module && r == -EINVAL))

@@ -47,6 +47,7 @@ struct mock {
 	uint64_t dev;		/* device of all files, 0 what it is */
 	int gpu;		/* number of the GPU that all memory is of */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
+	size_t start_at;	/* new memory begins so far behind a page of the GPU */
 	_Atomic int later;		/* seconds that the monotonic clock is ahead */
 	_Atomic int64_t stands;	/* it stands at this second, 0: it goes */
 	int stream_turn;	/* stream handles are those of other streams since */

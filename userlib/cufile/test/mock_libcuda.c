@@ -564,7 +564,7 @@ static void back(struct memory *m, size_t size)
 	m->backing = real_mmap(NULL, m->room, PROT_READ | PROT_WRITE,
 			       MAP_SHARED, m->fd, 0);
 	of_gpu(m->backing, m->room);
-	m->start = m->reserved;
+	m->start = m->reserved + mock.start_at;
 	m->len = size;
 	m->id = next_id++;
 }
@@ -605,7 +605,7 @@ int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 		if (!memory[i].len && memory[i].room == room)
 			m = &memory[i];
 	if (!m) {
-		char *p = real_mmap(NULL, room + GRANULE, PROT_NONE,
+		char *p = real_mmap(NULL, room + 2 * GRANULE, PROT_NONE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		m = &memory[memories++];
@@ -654,7 +654,7 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 	mock.in_map--;
 	if (mock.handle_error)
 		return mock.handle_error;
-	if (type != 1 || flags || !size || ptr % GRANULE || size % GRANULE)
+	if (type != 1 || flags || !size || ptr % 4096 || size % 4096)
 		return INVALID_VALUE;
 	pthread_mutex_lock(&lock);
 	m = find(ptr);

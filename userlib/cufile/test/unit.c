@@ -1541,6 +1541,7 @@ static void alone(const char *dir)
 	test_number_again();
 	test_vectors();
 	test_settings_calls();
+	test_beside_freed();
 	test_many_windows();
 	test_no_id();
 	test_no_dmabuf();

@@ -7,6 +7,36 @@
 
 #include "unit.h"
 
+/* Small memory in a page of the GPU where what lay before it was freed */
+void test_beside_freed(void)
+{
+	char *data = malloc(3 * 4096), *g;
+	struct pln_file_stats s;
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh(NULL);
+	noise(data, 3 * 4096);
+	fd = make(path, 0, data, 3 * 4096);
+	fh = reg(fd);
+	mock.start_at = 5 * 4096;
+	g = gpu(3 * 4096);
+	mock.start_at = 0;
+	is(cuFileRead(fh, g, 3 * 4096, 0, 0), 3 * 4096, "a read into small memory");
+	s = stats_of(fh);
+	is((long long)s.path[PLN_PATH_P2P].bytes_read, 3 * 4096, "is p2p");
+	check(!memcmp(mem(g), data, 3 * 4096), "and right");
+	is((long long)stats_of(NULL).window_bytes, 3 * 4096,
+	   "nothing else is mapped");
+	is(cuFileWrite(fh, g, 4096, 0, 2 * 4096), 4096, "a part is written");
+	is(pread(fd, data, 4096, 0), 4096, "and read");
+	check(!memcmp(data, mem(g) + 2 * 4096, 4096), "which is right");
+	cuFileHandleDeregister(fh);
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
 /* Memory that is freed and not allocated again at the same address */
 void test_many_windows(void)
 {
