@@ -104,8 +104,9 @@ static int pln_await_live(struct pln_gpu *gpu)
 
 	left = wait_event_interruptible_timeout(gpu->state_wait,
 						pln_not_resetting(gpu), left);
+	/* Nothing was done: the call is made again after the signal */
 	if (left < 0)
-		return -EINTR;
+		return -ERESTARTSYS;
 	if (!left)
 		pln_reset_failed(gpu);
 	return pln_is_gone(gpu) ? -ENODEV : 0;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -189,6 +190,36 @@ void test_cancel(void)
 }
 
 /* Pieces of memory, of both kinds, one after the other in the file */
+/* Host memory ends before the transfer does: what went is told, then the error */
+void test_half_there(void)
+{
+	char *data = malloc(KIB(8)), *p;
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh(NULL);
+	noise(data, KIB(8));
+	fd = make(path, 0, data, KIB(8));
+	fh = reg(fd);
+	p = mmap(NULL, KIB(8), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		 -1, 0);
+	if (p == MAP_FAILED || mprotect(p + KIB(4), KIB(4), PROT_NONE))
+		abort();
+	is(cuFileRead(fh, p, KIB(8), 0, 0), KIB(4),
+	   "half of the memory is there: so many bytes are read");
+	check(!memcmp(p, data, KIB(4)), "the right ones");
+	noise(p, KIB(4));
+	is(cuFileWrite(fh, p, KIB(8), 0, 0), KIB(4), "and are written");
+	is(cuFileWrite(fh, p, KIB(4), 4096, 4096), -CU_FILE_CUDA_POINTER_INVALID,
+	   "the next one meets the error");
+	is(cuFileRead(fh, p, KIB(4), 4096, 4096), -CU_FILE_CUDA_POINTER_INVALID,
+	   "when it reads, too");
+	cuFileHandleDeregister(fh);
+	close(fd);
+	munmap(p, KIB(8));
+	free(data);
+}
+
 void test_vectors(void)
 {
 	char *data = malloc(MIB(1)), *got = malloc(MIB(1)), *g, *host = malloc(KIB(64));

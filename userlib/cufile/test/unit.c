@@ -1539,6 +1539,7 @@ static void alone(const char *dir)
 	test_short_write();
 	test_append_later();
 	test_number_again();
+	test_half_there();
 	test_vectors();
 	test_settings_calls();
 	test_beside_freed();

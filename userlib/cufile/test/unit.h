@@ -120,6 +120,7 @@ void test_short_write(void);
 void test_append_later(void);
 void test_number_again(void);
 void test_cancel(void);
+void test_half_there(void);
 void test_vectors(void);
 
 #endif
