@@ -68,6 +68,10 @@ run() { # NAME KVER ENVIRONMENT
 		deny devices /dev/nvme0n1
 		deny drivers nvme
 		deny drivers virtio_blk
+		before=\$(counter bar1-dma-write)
+		peerlane doctor --try /mnt/in 0 --json >/tmp/out
+		echo "# counted trial {\"dma\":\$((\$(counter bar1-dma-write) - before)),\"doctor\":\$(tr -d '\n' </tmp/out)}"
+		peerlane doctor --try /mnt/in | grep "^  trial" | sed "s/^/# /"
 		echo before >/tmp/topology
 		/usr/lib/peerlane/tests/cufile-guest /mnt topology /nowhere/file
 		/usr/lib/peerlane/tests/cufile-guest /mnt topology /tmp/topology
@@ -95,16 +99,23 @@ for each in "mounts /mnt bounce" "mounts / p2p" "filesystems ext4 bounce" "devic
 done
 check_eq "the topology is exported; where it cannot be written, that is told; the library stays closed" \
 	"exported 5022, opened 0 exported 0, opened 0" "$(sed -n 's/^# exported/exported/p' direct/result.log | xargs)"
-counted direct topology >topology
-counted direct topo >topo
+counted direct topology >topology.json
+counted direct topo >topo.json
 check "the GPU and the drive are in it, below one switch" jq -e '(.devices | map(.label) | sort) == ["GPU0", "NVME0"] and
-	(.pairs | length == 1 and (.[0] | .gpu == "GPU0" and .device == "NVME0" and .relation == "PIX" and .verdict == "direct"))' topology
+	(.pairs | length == 1 and (.[0] | .gpu == "GPU0" and .device == "NVME0" and .relation == "PIX" and .verdict == "direct"))' topology.json
 # shellcheck disable=SC2016 # of jq
-check "and it says what peerlane topo says" jq -en --slurpfile a topology --slurpfile b topo '
+check "and it says what peerlane topo says" jq -en --slurpfile a topology.json --slurpfile b topo.json '
 	($a[0].pairs | map([.gpu, .device, .relation, .distance, .verdict, .reason])) ==
 	($b[0].pairs | map([.a, .b, .relation, .distance, .verdict, .reason])) and
 	([$a[0].devices[] | [.label, .kind, .name]] == [$b[0].devices[] | [.label, .kind, .name]])'
+counted direct trial >trial.json
+# shellcheck disable=SC2016 # of jq
+check "doctor --try reads the file for a second, directly, as the GPU has counted" jq -e '.dma as $dma | .doctor.answer.trial |
+	.error == null and .path == "p2p" and .calls > 0 and .calls * 4096 == $dma and .microseconds.p50 > 0 and .emulated' trial.json
 run staged 6.12 ""
+counted staged trial >trial.json
+check "doctor --try without P2PDMA: staged, and why" jq -e '.dma == 0 and (.doctor.answer.trial |
+	.error == null and .path == "bounce" and .calls > 0 and .reason != "")' trial.json
 check "a running process without P2PDMA" grep -qx '# stats bounce' staged/result.log
 check "a copy without P2PDMA" grep -qx '# copy bounce bounce 0 0 same' staged/result.log
 for each in cufile stream batch randwrite; do

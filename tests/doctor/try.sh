@@ -6,6 +6,7 @@
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"
+need_tool jq
 tool=$BUILD/userlib/peerlane
 false=$BUILD/userlib/tests/host/try
 need_file "$tool" "$false/libibverbs.so.1"
@@ -78,6 +79,12 @@ printf 'not a library\n' >empty/libibverbs.so.1
 LD_LIBRARY_PATH=$OUT/empty "$tool" doctor --try --json --record rec >out 2>err
 check "no libibverbs that can be loaded: the reason is a fact" \
 	grep -q '^F /peerlane/trial#verbs libibverbs.so.1.*cannot.*install' rec
+head -c 8192 /dev/zero >file
+"$tool" doctor --try file --json >out 2>err
+check "with a file, and without a GPU: a verdict" test $? -le 2
+check "… and no measurement, with the reason" jq -e '.answer.trial | .error == "no GPU could be chosen" and (has("calls") | not)' out
+"$tool" doctor --try --timeout 5 gone >out 2>err
+check_eq "a file that is not there is refused" 66 $?
 "$BUILD/userlib/peerlane.static" doctor --try >out 2>err
 check_eq "the program in one file cannot try" 64 $?
 check "… and says so" grep -q 'cannot load the libraries' err

@@ -218,6 +218,8 @@ void doc_read_blocks(struct doctor *d, struct mount *m);
 /* ---- try.c ---- */
 /* Tries registrations; false: it cannot, and has complained. */
 bool doc_try(struct doctor *d);
+/* Of the path: "trial" in the answer; false: it could not even begin */
+bool doc_try_file(struct doctor *d);
 
 /* ---- path.c ---- */
 void doc_answer(struct doctor *d);

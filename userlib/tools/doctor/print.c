@@ -26,6 +26,14 @@ static const char *get(struct json_object *o, const char *key)
 	return s ? s : "";
 }
 
+/* A number; none is known of too few calls */
+static const char *number(struct json_object *o, const char *key)
+{
+	const char *s = get(o, key);
+
+	return *s ? s : "-";
+}
+
 /* "  label  text", folded at blanks, later lines below the text. */
 static void paragraph(const char *label, const char *text)
 {
@@ -111,6 +119,25 @@ static void print_missing(struct doctor *d)
 	}
 }
 
+static void print_trial(struct doctor *d)
+{
+	struct json_object *t, *us, *v;
+
+	if (!json_object_object_get_ex(d->answer, "trial", &t))
+		return;
+	if (json_object_object_get_ex(t, "error", &v) && v) {
+		printf("  %-12s %-4s %s\n", "trial", "no",
+		       json_object_get_string(v));
+		return;
+	}
+	us = json_object_object_get(t, "microseconds");
+	printf("  %-12s %-4s 4 KiB reads by %s, microseconds: p50 %s, p99 %s, max %s; %s in a second%s\n",
+	       "trial", "ok", get(t, "path"), number(us, "p50"),
+	       number(us, "p99"), number(us, "max"), number(t, "calls"),
+	       json_object_get_boolean(json_object_object_get(t, "emulated")) ?
+	       " (emulated: says nothing of hardware)" : "");
+}
+
 static void print_answer(struct doctor *d)
 {
 	struct json_object *steps = json_object_object_get(d->answer, "steps");
@@ -123,6 +150,7 @@ static void print_answer(struct doctor *d)
 		printf("  %-12s %-4s %s\n", get(s, "step"), get(s, "ok"),
 		       get(s, "says"));
 	}
+	print_trial(d);
 	putchar('\n');
 }
 

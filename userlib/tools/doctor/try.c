@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * peerlane doctor --try: what registrations of memory do here, by trying.
+ * peerlane doctor --try: what registrations of memory do here, by trying; and with a
+ * file, how long reads of it take.
  *
  * It is done in a process of its own: a driver in trouble may crash it or keep
  * it forever, and doctor is there to tell about that.  What it finds becomes
@@ -28,6 +29,11 @@ bool doc_try(struct doctor *d)
 	complain("--try: this is the program in one file, which cannot load "
 		 "the libraries of RDMA devices and GPUs: use the other one");
 	return false;
+}
+
+bool doc_try_file(struct doctor *d)
+{
+	return doc_try(d);
 }
 #else
 #include <errno.h>
@@ -181,12 +187,13 @@ static void try_device(FILE *out, struct ibv_device *dev, int gpus)
 	verbs_lib.close_device(ctx);
 }
 
-static void try_all(FILE *out)
+static void try_all(const struct doctor *d, FILE *out)
 {
 	struct ibv_device **list;
 	char why[256];
 	int i, n, gpus = 0;
 
+	(void)d;
 	if (!gpu_count(&gpus, why, sizeof(why)))
 		tell(out, "", "cuda", "%s", why);
 	else
@@ -215,35 +222,29 @@ static void keep(struct doctor *d, char *line)
 		facts_tell(d->f, path, key, value);
 }
 
-/* All that comes, line by line; true: to its end, false: the time is over */
-static bool hear(struct doctor *d, int fd, double end)
+/* All that comes, to be freed; *whole: to its end, else the time is over */
+static char *hear(int fd, double end, bool *whole)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	char buf[4096], *nl;
-	size_t n = 0;
-	ssize_t r;
+	size_t n = 0, room = 1 << 16;
+	char *text = doc_need(malloc(room));
+	ssize_t r = 1;
+	double left;
 
-	for (;;) {
-		double left = end - now_wall();
-
-		if (left <= 0)
-			return false;
+	while (r > 0 && (left = end - now_wall()) > 0) {
 		if (poll(&pfd, 1, (int)(left * 1e3) + 1) < 1)
 			continue;
-		r = read(fd, buf + n, sizeof(buf) - 1 - n);
-		if (r <= 0)
-			return true;
-		n += (size_t)r;
-		buf[n] = '\0';
-		while ((nl = strchr(buf, '\n'))) {
-			*nl = '\0';
-			keep(d, buf);
-			n -= (size_t)(nl + 1 - buf);
-			memmove(buf, nl + 1, n + 1);
+		if (n == room - 1) {
+			room *= 2;
+			text = doc_need(realloc(text, room));
 		}
-		if (n == sizeof(buf) - 1)
-			n = 0;	/* no line is so long */
+		r = read(fd, text + n, room - 1 - n);
+		if (r > 0)
+			n += (size_t)r;
 	}
+	text[n] = '\0';
+	*whole = r <= 0;
+	return text;
 }
 
 /* It may hang in the kernel with its files half closed, so ask, do not wait. */
@@ -256,53 +257,128 @@ static bool ended(pid_t pid, int *status, double end)
 	return r == pid;
 }
 
-bool doc_try(struct doctor *d)
+/*
+ * What @body writes in a process of its own, to be freed; @how: ok, or how that
+ * ended.  NULL: there is no such process.
+ */
+static char *apart(const struct doctor *d,
+		   void (*body)(const struct doctor *d, FILE *out),
+		   char *how, size_t size)
 {
 	double end = now_wall() + d->timeout;
-	char text[64] = "ok";
 	int fd[2], status;
 	bool in_time;
+	char *text;
 	FILE *out;
 	pid_t pid;
 
 	if (pipe(fd)) {
 		complain("--try: no pipe: %s", strerror(errno));
-		return false;
+		return NULL;
 	}
 	pid = fork();
 	if (!pid) {
 		close(fd[0]);
-		/* what the libraries complain about is in the facts */
+		/* what the libraries complain about is in what is written */
 		if (!freopen("/dev/null", "w", stderr))
 			_exit(1);
 		out = fdopen(fd[1], "w");
 		if (out)
-			try_all(out);
+			body(d, out);
 		_exit(out ? 0 : 1);
 	}
 	close(fd[1]);
 	if (pid < 0) {
 		complain("--try: no second process: %s", strerror(errno));
 		close(fd[0]);
-		return false;
+		return NULL;
 	}
-	in_time = hear(d, fd[0], end) && ended(pid, &status, end);
+	text = hear(fd[0], end, &in_time);
+	in_time = in_time && ended(pid, &status, end);
 	close(fd[0]);
+	snprintf(how, size, "ok");
 	if (!in_time) {
 		kill(pid, SIGKILL);
-		snprintf(text, sizeof(text), "no answer within %d s",
-			 d->timeout);
+		snprintf(how, size, "no answer within %d s", d->timeout);
 	}
 	/* one that hangs in the kernel does not die: leave it to init */
 	if (!in_time)
 		waitpid(pid, &status, WNOHANG);
 	else if (WIFSIGNALED(status))
-		snprintf(text, sizeof(text), "killed by SIG%s",
+		snprintf(how, size, "killed by SIG%s",
 			 sigabbrev_np(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		snprintf(text, sizeof(text), "ended with status %d",
+		snprintf(how, size, "ended with status %d",
 			 WEXITSTATUS(status));
-	facts_tell(d->f, TRIAL, "end", text);
+	return text;
+}
+
+bool doc_try(struct doctor *d)
+{
+	char how[64], *save, *line;
+	char *text = apart(d, try_all, how, sizeof(how));
+
+	if (!text)
+		return false;
+	for (line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		keep(d, line);
+	free(text);
+	facts_tell(d->f, TRIAL, "end", how);
+	return true;
+}
+
+/* ---- a file ---- */
+
+/* As peerlane io does it: for a second, at random places */
+static void read_file(const struct doctor *d, FILE *out)
+{
+	char gpu[16] = "near";
+
+	if (d->gpu >= 0) {
+		/* as doctor counts them */
+		snprintf(gpu, sizeof(gpu), "%d", d->gpu);
+		setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+		unsetenv("CUDA_VISIBLE_DEVICES");
+	}
+	if (dup2(fileno(out), STDOUT_FILENO) >= 0)
+		execl("/proc/self/exe", "peerlane", "io", "load", "--file",
+		      d->path, "--gpu", gpu, "--chunk", "4096", "--rw",
+		      "randread", "--seconds", "1", "--json", NULL);
+	_exit(EXIT_CANNOT_RUN);
+}
+
+bool doc_try_file(struct doctor *d)
+{
+	static const char *const keys[] = { "path", "reason", "calls",
+					    "microseconds", "emulated" };
+	char how[64];
+	char *text = apart(d, read_file, how, sizeof(how));
+	struct json_object *all, *list, *read, *error = NULL, *o, *v;
+	size_t i;
+
+	if (!text)
+		return false;
+	o = json_object_new_object();
+	all = json_tokener_parse(text);
+	free(text);
+	json_object_object_get_ex(all, "error", &error);
+	if (json_object_object_get_ex(all, "transfers", &list) &&
+	    json_object_array_length(list)) {
+		read = json_object_array_get_idx(list, 0);
+		for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+			if (json_object_object_get_ex(read, keys[i], &v))
+				json_object_object_add(o, keys[i],
+						       json_object_get(v));
+	}
+	if (error)
+		json_object_object_add(o, "error", json_object_get(error));
+	else if (strcmp(how, "ok"))
+		json_object_object_add(o, "error", json_object_new_string(how));
+	else
+		json_object_object_add(o, "error", NULL);
+	json_object_put(all);
+	json_object_object_add(d->answer, "trial", o);
 	return true;
 }
 #endif
