@@ -81,7 +81,11 @@ static char was[ROOM], now[ROOM], got[ROOM];
 static size_t was_size, now_size;
 /* Which bytes a read of this round had already from the writer; 2: the page has all */
 static uint8_t seen[ROOM], seen_page[ROOM / PAGE];
-static double took[2][WAYS][MOST];
+/* Of writers beside the library and, as a control, beside plain reads */
+static struct times {
+	double took[MOST];
+	unsigned int n;
+} times[WAYS][2][2];			/* the reader is quiet; is plain */
 static unsigned int reads, beside, stale, failed;
 static uint64_t moved, kept_bytes;	/* to the GPU; of those by what was kept */
 /*
@@ -205,10 +209,11 @@ static bool keep(int fd, CUfileHandle_t *fh, int way)
 	return false;
 }
 
-static bool a_round(int way, uint64_t seed, bool plain, double *time)
+static bool a_round(int way, uint64_t seed, bool quiet, bool plain)
 {
 	struct order o = { way, seed };
 	struct process *p = &process[way];
+	struct times *t = &times[way][quiet][plain];
 	struct pollfd reply = { .fd = p->from, .events = POLLIN };
 	size_t next_size;
 	CUfileHandle_t fh = NULL;
@@ -230,11 +235,14 @@ static bool a_round(int way, uint64_t seed, bool plain, double *time)
 	while (!plain && !(kept = keep(fd, &fh, way)) && ++tries < 3)
 		cuFileHandleDeregister(fh);
 	tell(p, &o, sizeof(o));
+	/* a quiet reader leaves it to the library's own thread to give the lease back */
 	do {
+		if (quiet)
+			continue;
 		may_have(get(fd, fh, BESIDE), way);
 		beside += !plain;
-	} while (!poll(&reply, 1, 0));
-	answer(p, time, sizeof(*time));
+	} while (!poll(&reply, 1, quiet ? -1 : 0));
+	answer(p, &t->took[t->n++], sizeof(t->took[0]));
 	must_have(get(fd, fh, AFTER), now, now_size, way, "after");
 	if (fh)
 		cuFileHandleDeregister(fh);
@@ -253,15 +261,16 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double ms(double *t, unsigned int n, unsigned int rank)
+/* The median is the largest of a half of them. */
+static double ms(struct times *t, unsigned int part)
 {
-	qsort(t, n, sizeof(*t), compare);
-	return t[rank] * 1e3;
+	qsort(t->took, t->n, sizeof(t->took[0]), compare);
+	return t->took[t->n / part - 1] * 1e3;
 }
 
 static int race(const char *dir, unsigned int rounds)
 {
-	unsigned int round, kept = 0, controls = rounds / 4;
+	unsigned int round, kept = 0;
 	uint64_t seed = 1;
 	struct pln_file_stats s;
 	int way, fd;
@@ -279,12 +288,12 @@ static int race(const char *dir, unsigned int rounds)
 	if (write(fd, was, was_size) != (ssize_t)was_size)
 		die("write");
 	close(fd);
-	/* in turn with the library, as a control, plain reads */
+	/* some of them are of a plain reader, as a control */
 	for (round = 0; round < rounds; round++) {
 		for (way = 0; way < WAYS; way++)
-			kept += a_round(way, ++seed, false, &took[0][way][round]);
+			kept += a_round(way, ++seed, round % 2, false);
 		for (way = 0; way < WAYS && round % 4 == 3; way++)
-			a_round(way, ++seed, true, &took[1][way][round / 4]);
+			a_round(way, ++seed, round / 4 % 2, true);
 	}
 	s = stats();
 	printf("@fact race {\"rounds\":%u,\"kept\":%u,\"broken\":%" PRIu64
@@ -294,13 +303,15 @@ static int race(const char *dir, unsigned int rounds)
 	       rounds, reads, beside, stale, failed, moved, kept_bytes,
 	       s.path[PLN_PATH_CACHE].bytes_read, s.path[PLN_PATH_BOUNCE].bytes_read);
 	printf("@fact writers [");
-	for (way = 0; way < WAYS; way++)
-		printf("%s{\"way\":\"%s\",\"library_ms\":%.3f,\"control_ms\":%.3f,"
-		       "\"library_most_ms\":%.3f,\"control_most_ms\":%.3f}", way ? "," : "",
-		       way_name[way], ms(took[0][way], rounds, rounds / 2),
-		       ms(took[1][way], controls, controls / 2),
-		       ms(took[0][way], rounds, rounds - 1),
-		       ms(took[1][way], controls, controls - 1));
+	for (way = 0; way < 2 * WAYS; way++) {
+		struct times *t = times[way / 2][way % 2];
+
+		printf("%s{\"way\":\"%s\",\"reader\":\"%s\",\"library_ms\":%.3f"
+		       ",\"control_ms\":%.3f,\"library_most_ms\":%.3f"
+		       ",\"control_most_ms\":%.3f}", way ? "," : "", way_name[way / 2],
+		       way % 2 ? "quiet" : "busy", ms(&t[0], 2), ms(&t[1], 2),
+		       ms(&t[0], 1), ms(&t[1], 1));
+	}
 	printf("]\n");
 	ok(!stale, "%u reads brought other bytes than the file had", stale);
 	ok(!failed, "%u reads failed", failed);
@@ -312,7 +323,7 @@ static int race(const char *dir, unsigned int rounds)
 #define LARGE	MIB(48)			/* three registrations */
 #define STEP	MIB(8)
 #define STEPS	100
-#define AGAIN	100			/* reads, until all is registered again */
+#define AGAIN	40			/* reads, until all is registered again */
 
 /* Takes as much memory as it is told, and keeps it */
 static void take_memory(int in, int out)
@@ -380,18 +391,36 @@ static void warm(int fd)
 
 static struct pln_file_stats read_big(void)
 {
+	ssize_t n = cuFileRead(big.fh, addr(big.gpu), LARGE, 0, 0);
+	struct pln_file_stats s = stats();
+
 	big.reads++;
-	big.right += cuFileRead(big.fh, addr(big.gpu), LARGE, 0, 0) == (ssize_t)LARGE &&
-		     gpu_crc(big.gpu, LARGE) == big.crc;
-	return stats();
+	big.right += n == (ssize_t)LARGE && gpu_crc(big.gpu, LARGE) == big.crc;
+	return s;
+}
+
+/* Memory is there: reads, until all is registered; the bytes that are */
+static uint64_t registered(int fd)
+{
+	struct pln_file_stats s;
+	unsigned int i = 0;
+
+	do {
+		warm(fd);
+		s = read_big();
+		if (s.cache_bytes == LARGE)
+			break;
+		usleep(50000);
+	} while (++i < AGAIN);
+	return s.cache_bytes;
 }
 
 static int pressure(const char *file, const char *label, size_t size)
 {
 	size_t before, least = LARGE, n;
-	uint64_t registered;
+	uint64_t had, again;
 	unsigned int steps, i;
-	struct pln_file_stats s, lack;
+	struct pln_file_stats lack;
 	unsigned long kb;
 	char *piece;
 	int fd;
@@ -413,8 +442,7 @@ static int pressure(const char *file, const char *label, size_t size)
 	gpu_open();
 	big.gpu = gpu_alloc(LARGE);
 	big.fh = must_reg(fd, file);
-	s = read_big();
-	registered = s.cache_bytes;
+	had = registered(fd);
 	before = cached(fd);
 	for (steps = 1; steps <= STEPS; steps++, size = STEP) {
 		if (size) {
@@ -431,20 +459,14 @@ static int pressure(const char *file, const char *label, size_t size)
 	/* the memory is free again */
 	close(process[0].to);
 	waitpid(process[0].pid, NULL, 0);
-	for (i = 0; i < AGAIN; i++) {
-		warm(fd);
-		s = read_big();
-		if (s.cache_bytes == LARGE)
-			break;
-		usleep(50000);
-	}
+	again = registered(fd);
 	printf("@fact %s {\"size\":%zu,\"before\":{\"registered\":%" PRIu64
 	       ",\"cached\":%zu},\"short\":{\"registered\":%" PRIu64 ",\"cached\":%zu"
 	       ",\"available\":%lu,\"steps\":%u},\"again\":{\"registered\":%" PRIu64
 	       "},\"reads\":%u,\"right\":%u,\"by_cache\":%" PRIu64 "}\n",
-	       label, LARGE, registered, before, (uint64_t)lack.cache_bytes, least,
-	       kb << 10, steps, (uint64_t)s.cache_bytes, big.reads, big.right,
-	       s.path[PLN_PATH_CACHE].bytes_read);
+	       label, LARGE, had, before, (uint64_t)lack.cache_bytes, least,
+	       kb << 10, steps, again, big.reads, big.right,
+	       stats().path[PLN_PATH_CACHE].bytes_read);
 	note("%s: %s", label, lack.reason);
 	ok(big.right == big.reads, "%s: %u of %u reads brought the right bytes", label,
 	   big.right, big.reads);
@@ -457,7 +479,7 @@ int main(int argc, char **argv)
 
 	if (argc == 4 && !strcmp(argv[1], "race")) {
 		rounds = (unsigned int)atoi(argv[3]);
-		return rounds >= 4 && rounds <= MOST ? race(argv[2], rounds) : 2;
+		return rounds >= 16 && rounds <= MOST ? race(argv[2], rounds) : 2;
 	}
 	if (argc == 5 && !strcmp(argv[1], "pressure"))
 		return pressure(argv[2], argv[3], MIB(strtoul(argv[4], NULL, 10)));
