@@ -58,10 +58,10 @@ killed_when() {
 	sh parent "$MARK" &
 	parent=$!
 	at_exit "kill -KILL $parent 2>/dev/null"
-	within 20 test -s pid
-	within 30 "$@" || fail "$desc: the moment comes" "$(cat said)"
+	within 60 test -s pid
+	within 60 "$@" || fail "$desc: the moment comes" "$(cat said)"
 	kill -KILL "$(cat pid)"
-	check "$desc: no process is left" within 20 none_left
+	check "$desc: no process is left" within 60 none_left
 	left | while read -r pid; do
 		echo "# left: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c 1-200)"
 	done
@@ -98,11 +98,11 @@ exec 9>o/.guard
 flock 9
 env "$MARK" QEMU="$TOP/tests/harness/fake-qemu" timeout 60 sh driver 40 2 >said 2>&1 9>&- &
 next=$!
-check "the next run waits until all that is cleaned up" within 20 waits
+check "the next run waits until all that is cleaned up" within 60 waits
 check_false "and has begun nothing" test -e o/wire
 exec 9>&-
 wait "$next"
 check_eq "then it works" 0 $?
 check_eq "and it leaves no socket and no pipe either" "" "$(in_files)"
-check "nor a process" within 20 none_left
+check "nor a process" within 60 none_left
 finish
