@@ -49,7 +49,7 @@ static struct export {
 } exports[MAX];			/* by file descriptor */
 
 static struct mapping {
-	char *at;
+	char *_Atomic at;		/* set last: munmap() looks without the lock */
 	size_t len;
 	uint64_t id;
 } mappings[MAX];
@@ -117,22 +117,37 @@ void mock_reset(void)
 
 /* ---- the C library's calls, with faults ---- */
 
+/*
+ * TSan puts itself before the mock.  While it tells of a race, with locks of its own
+ * held, it maps and unmaps programs to read their debug information, and its calls
+ * come through here.  If such a call were watched, or took a lock that a thread with
+ * another race to tell of can hold, it would wait for itself.
+ */
+#ifdef __SANITIZE_THREAD__
+#define UNWATCHED __attribute__((no_sanitize_thread))
+#else
+#define UNWATCHED
+#endif
+
 typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
 typedef int munmap_fn(void *, size_t);
+typedef int close_fn(int);
 typedef ssize_t pread_fn(int, void *, size_t, off_t);
 typedef ssize_t pwrite_fn(int, const void *, size_t, off_t);
 
 static mmap_fn *real_mmap;
 static munmap_fn *real_munmap;
+static close_fn *real_close;
 static pread_fn *real_pread;
 static pwrite_fn *real_pwrite;
 
-static void real(void)
+UNWATCHED static void real(void)
 {
 	if (real_pwrite)
 		return;
 	*(void **)&real_mmap = dlsym(RTLD_NEXT, "mmap");
 	*(void **)&real_munmap = dlsym(RTLD_NEXT, "munmap");
+	*(void **)&real_close = dlsym(RTLD_NEXT, "close");
 	*(void **)&real_pread = dlsym(RTLD_NEXT, "pread");
 	*(void **)&real_pwrite = dlsym(RTLD_NEXT, "pwrite");
 }
@@ -197,7 +212,7 @@ void mock_stop_clock(void)
 	mock.stands = t.tv_sec;
 }
 
-void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+UNWATCHED void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	struct export *e = NULL;
 	unsigned int i;
@@ -244,7 +259,9 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		for (i = 0; mappings[i].at; i++)
 			continue;
 		of_gpu(p, len);
-		mappings[i] = (struct mapping){ p, len, e->id };
+		mappings[i].len = len;
+		mappings[i].id = e->id;
+		mappings[i].at = p;
 		mock.bar1_used += (int64_t)len;
 		mock.maps++;
 	}
@@ -252,30 +269,26 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	return p;
 }
 
-int munmap(void *addr, size_t len)
+UNWATCHED int munmap(void *addr, size_t len)
 {
 	unsigned int i;
 
 	real();
-	pthread_mutex_lock(&lock);
 	for (i = 0; i < MAX; i++)
-		if (mappings[i].at == addr && mappings[i].len == len) {
+		if (addr && mappings[i].at == addr && mappings[i].len == len) {
+			pthread_mutex_lock(&lock);
 			mappings[i].at = NULL;
-			mappings[i].len = 0;
 			mock.bar1_used -= (int64_t)len;
 			mock.unmaps++;
+			pthread_mutex_unlock(&lock);
 			break;
 		}
-	pthread_mutex_unlock(&lock);
 	return real_munmap(addr, len);
 }
 
-int close(int fd)
+UNWATCHED int close(int fd)
 {
-	static int (*real_close)(int);
-
-	if (!real_close)
-		*(void **)&real_close = dlsym(RTLD_NEXT, "close");
+	real();
 	if (mock.hold_close && !mock.in_close++)
 		while (mock.hold_close)
 			usleep(1000);
@@ -899,14 +912,15 @@ static struct call {
 } *calls;
 static unsigned int calling;
 static void *called_in;		/* the stream of the one that is called now */
-static pthread_t caller;
 static bool have_caller;
+static __thread bool is_caller;
 static pthread_cond_t calls_change = PTHREAD_COND_INITIALIZER;
 
 static void *call_all(void *unused)
 {
 	struct call *c;
 
+	is_caller = true;
 	for (;;) {
 		pthread_mutex_lock(&lock);
 		while (!calls)
@@ -952,7 +966,7 @@ int cuStreamSynchronize(void *s)
 /* As with CUDA, such a function must not call it. */
 static void not_in_call(void)
 {
-	if (have_caller && pthread_equal(caller, pthread_self()))
+	if (is_caller)
 		abort();
 }
 
@@ -990,6 +1004,7 @@ int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg);
 int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg)
 {
 	struct call *c = malloc(sizeof(*c)), **p;
+	pthread_t caller;
 
 	if (s == (void *)-1 || !c) {
 		free(c);
