@@ -1102,16 +1102,16 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 			 registrations[i].at < (char *)p + n)
 			err = ALREADY_REGISTERED;
 	}
-	to.iov_base = read_only ? real_mmap(NULL, n, PROT_READ | PROT_WRITE,
-					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) :
-				  NULL;
+	/* TSan has to know that it is new memory: not by real_mmap() */
+	to.iov_base = read_only ? mmap(NULL, n, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
 	to.iov_len = n;
 	/* by the kernel: pages that are not there are an error and no signal */
 	if (!err && read_only &&
 	    process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)n)
 		err = INVALID_VALUE;
 	if (err && read_only)
-		real_munmap(to.iov_base, n);
+		munmap(to.iov_base, n);
 	if (!err) {
 		*r = (struct registration){ p, n, to.iov_base };
 		if (read_only)
@@ -1138,7 +1138,7 @@ int cuMemHostUnregister(void *p)
 	if (i == MAX)
 		abort();
 	if (registrations[i].pages) {
-		real_munmap(registrations[i].pages, registrations[i].len);
+		munmap(registrations[i].pages, registrations[i].len);
 		mock.read_only--;
 	}
 	registrations[i].at = NULL;
