@@ -15,6 +15,7 @@ export TSAN_OPTIONS=report_thread_leaks=0:die_after_fork=0
 ended cufile_threads $? unit.log
 "$BUILD/userlib/threads/tests/cufile-differ" "$PWD/dir" 100 1 >differ.log 2>&1
 ended differ_threads $? differ.log
+# A round is a process of its own; half of them have several callers
 "$BUILD/userlib/threads/tests/cufile-fuzz" "$PWD/dir" 32 1 >fuzz.log 2>&1
 ended fuzz_threads $? fuzz.log
 rm -rf dir

@@ -290,7 +290,7 @@ static CUfileError_t set_now(unsigned int param, size_t value)
 		return result(CU_FILE_DRIVER_UNSUPPORTED_LIMIT);
 	pthread_mutex_lock(&lock);
 	if (is_open)
-		config.size[param] = value;
+		__atomic_store_n(&config.size[param], value, __ATOMIC_RELAXED);
 	else
 		r = config_set_size(param, value);
 	pthread_mutex_unlock(&lock);

@@ -134,6 +134,11 @@ CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
 			       unsigned int len);
 
 extern struct config config;	/* valid while open */
+/* One that cuFileDriverSet...() may change meanwhile; it does so with the driver's lock held. */
+static inline size_t config_now(unsigned int param)
+{
+	return __atomic_load_n(&config.size[param], __ATOMIC_RELAXED);
+}
 /* Has it an effect, or is it told back? */
 bool config_has_key(const char *key);
 

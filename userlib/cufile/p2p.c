@@ -173,8 +173,7 @@ static ssize_t transfer(struct io *io, const struct window *w, uint64_t dev,
 static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			   size_t len, size_t *done, size_t *piece, int *err)
 {
-	size_t max = KIB(config.size
-			 [CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB]);
+	size_t max = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB));
 	size_t unit = io->f->off_align > io->f->mem_align ?
 		      io->f->off_align : io->f->mem_align;
 	struct no_window why;
@@ -469,8 +468,7 @@ bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
 	if (io->write && unit < PAGE)
 		unit = PAGE;
 	if (off % unit || size % unit || addr % io->f->mem_align ||
-	    size > KIB(config.size
-		       [CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB]))
+	    size > KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB)))
 		return false;
 	if (!io->write && (fstat(io->f->fd, &st) ||
 			   (S_ISREG(st.st_mode) &&

@@ -320,8 +320,7 @@ static int map_window(struct window *w, const struct mem *mem,
 		      uint64_t addr, struct no_window *why)
 {
 	size_t size = round_up(KIB(config.window_kb), GPU_PAGE);
-	size_t limit = KIB(config.size
-			   [CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB]);
+	size_t limit = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB));
 	uint64_t start, end;
 	int r;
 

@@ -52,7 +52,7 @@ static struct export {
 } exports[MAX];			/* by file descriptor */
 
 static struct mapping {
-	char *at;
+	char *_Atomic at;		/* set last: munmap() looks without the lock */
 	size_t len;
 	uint64_t id;
 	bool lent;		/* by nvidia-uvm, which holds the memory */
@@ -123,22 +123,37 @@ void mock_reset(void)
 
 /* ---- the C library's calls, with faults ---- */
 
+/*
+ * TSan puts itself before the mock.  While it tells of a race, with locks of its own
+ * held, it maps and unmaps programs to read their debug information, and its calls
+ * come through here.  If such a call were watched, or took a lock that a thread with
+ * another race to tell of can hold, it would wait for itself.
+ */
+#ifdef __SANITIZE_THREAD__
+#define UNWATCHED __attribute__((no_sanitize_thread))
+#else
+#define UNWATCHED
+#endif
+
 typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
 typedef int munmap_fn(void *, size_t);
+typedef int close_fn(int);
 typedef ssize_t pread_fn(int, void *, size_t, off_t);
 typedef ssize_t pwrite_fn(int, const void *, size_t, off_t);
 
 static mmap_fn *real_mmap;
 static munmap_fn *real_munmap;
+static close_fn *real_close;
 static pread_fn *real_pread;
 static pwrite_fn *real_pwrite;
 
-static void real(void)
+UNWATCHED static void real(void)
 {
 	if (real_pwrite)
 		return;
 	*(void **)&real_mmap = dlsym(RTLD_NEXT, "mmap");
 	*(void **)&real_munmap = dlsym(RTLD_NEXT, "munmap");
+	*(void **)&real_close = dlsym(RTLD_NEXT, "close");
 	*(void **)&real_pread = dlsym(RTLD_NEXT, "pread");
 	*(void **)&real_pwrite = dlsym(RTLD_NEXT, "pwrite");
 }
@@ -212,7 +227,7 @@ void mock_stop_clock(void)
 	mock.stands = t.tv_sec;
 }
 
-void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+UNWATCHED void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	struct export lent, *e = NULL;
 	unsigned int i;
@@ -267,7 +282,10 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		for (i = 0; mappings[i].at; i++)
 			continue;
 		of_gpu(p, len);
-		mappings[i] = (struct mapping){ p, len, e->id, e == &lent };
+		mappings[i].len = len;
+		mappings[i].id = e->id;
+		mappings[i].lent = e == &lent;
+		mappings[i].at = p;
 		mock.bar1_used += (int64_t)len;
 		mock.maps++;
 	}
@@ -275,30 +293,26 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 	return p;
 }
 
-int munmap(void *addr, size_t len)
+UNWATCHED int munmap(void *addr, size_t len)
 {
 	unsigned int i;
 
 	real();
-	pthread_mutex_lock(&lock);
 	for (i = 0; i < MAX; i++)
-		if (mappings[i].at == addr && mappings[i].len == len) {
+		if (addr && mappings[i].at == addr && mappings[i].len == len) {
+			pthread_mutex_lock(&lock);
 			mappings[i].at = NULL;
-			mappings[i].len = 0;
 			mock.bar1_used -= (int64_t)len;
 			mock.unmaps++;
+			pthread_mutex_unlock(&lock);
 			break;
 		}
-	pthread_mutex_unlock(&lock);
 	return real_munmap(addr, len);
 }
 
-int close(int fd)
+UNWATCHED int close(int fd)
 {
-	static int (*real_close)(int);
-
-	if (!real_close)
-		*(void **)&real_close = dlsym(RTLD_NEXT, "close");
+	real();
 	if (mock.hold_close && !mock.in_close++)
 		while (mock.hold_close)
 			usleep(1000);
@@ -1018,14 +1032,15 @@ static struct call {
 } *calls;
 static unsigned int calling;
 static void *called_in;		/* the stream of the one that is called now */
-static pthread_t caller;
 static bool have_caller;
+static __thread bool is_caller;
 static pthread_cond_t calls_change = PTHREAD_COND_INITIALIZER;
 
 static void *call_all(void *unused)
 {
 	struct call *c;
 
+	is_caller = true;
 	for (;;) {
 		pthread_mutex_lock(&lock);
 		while (!calls)
@@ -1071,7 +1086,7 @@ int cuStreamSynchronize(void *s)
 /* As with CUDA, such a function must not call it. */
 static void not_in_call(void)
 {
-	if (have_caller && pthread_equal(caller, pthread_self()))
+	if (is_caller)
 		abort();
 }
 
@@ -1109,6 +1124,7 @@ int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg);
 int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg)
 {
 	struct call *c = malloc(sizeof(*c)), **p;
+	pthread_t caller;
 
 	if (s == (void *)-1 || !c) {
 		free(c);
@@ -1206,16 +1222,16 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 			 registrations[i].at < (char *)p + n)
 			err = ALREADY_REGISTERED;
 	}
-	to.iov_base = read_only ? real_mmap(NULL, n, PROT_READ | PROT_WRITE,
-					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) :
-				  NULL;
+	/* TSan has to know that it is new memory: not by real_mmap() */
+	to.iov_base = read_only ? mmap(NULL, n, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
 	to.iov_len = n;
 	/* by the kernel: pages that are not there are an error and no signal */
 	if (!err && read_only &&
 	    process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)n)
 		err = INVALID_VALUE;
 	if (err && read_only)
-		real_munmap(to.iov_base, n);
+		munmap(to.iov_base, n);
 	if (!err) {
 		*r = (struct registration){ p, n, to.iov_base };
 		if (read_only)
@@ -1242,7 +1258,7 @@ int cuMemHostUnregister(void *p)
 	if (i == MAX)
 		abort();
 	if (registrations[i].pages) {
-		real_munmap(registrations[i].pages, registrations[i].len);
+		munmap(registrations[i].pages, registrations[i].len);
 		mock.read_only--;
 	}
 	registrations[i].at = NULL;
