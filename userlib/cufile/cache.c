@@ -32,7 +32,7 @@
 #include "lane.h"
 
 /* What is registered at once under a lease, and of one read without it */
-#define SLOT		MIB(16)
+#define SLOT		KIB(tune.slot)
 #define PIECE		MIB(4)
 /* Reads from here on are worth a registration of their own */
 #define LARGE		MIB(4)
@@ -45,6 +45,8 @@
 #define FAILURES	3
 #define HOLD_OFF_S	10
 #define POLL_NS		50000000
+/* A lease that was held so lately is: who wants it away waits a second at least */
+#define SURE_NS		200000000
 /*
  * Sent to the keeper's thread alone, which waits for it.  By default it is ignored,
  * it is never turned into SIGIO for lack of memory, and nobody needs it blocked.
@@ -89,6 +91,7 @@ struct lease {
 	struct file *file;
 	unsigned int refs;	/* the list's, and readers' */
 	bool broken;
+	uint64_t seen;		/* when it was asked for last, and was held */
 	struct view *view;	/* all of the file, of which the size is fixed */
 	uint64_t size;
 	size_t slots;
@@ -107,13 +110,19 @@ static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static pthread_t keeper, unpinner;
 static pid_t keeper_tid;
 static bool keeping, unpinning, quit;
+static _Atomic bool started;	/* both threads are there */
 
-static time_t seconds_now(void)
+static uint64_t now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static time_t seconds_now(void)
+{
+	return (time_t)(now() / 1000000000u);
 }
 
 static void PRINTF_LIKE(2, 3) because(struct io *io, const char *fmt, ...)
@@ -123,6 +132,8 @@ static void PRINTF_LIKE(2, 3) because(struct io *io, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(io->no_cache, sizeof(io->no_cache), fmt, ap);
 	va_end(ap);
+	io->no_cache_id = 0;
+	io->no_lease = NULL;
 }
 
 /* ---- mappings and registrations; with the lock held, but where it says so ---- */
@@ -280,6 +291,7 @@ static struct pin *pin(struct io *io, struct view *v, char *at, size_t len)
 	pthread_mutex_lock(&lock);
 	if (!r) {
 		f->pin_failures = 0;
+		f->pin_after = 0;
 	} else if (r != CUDA_ERROR_OUT_OF_MEMORY &&
 		   ++f->pin_failures >= FAILURES) {
 		f->pin_after = seconds_now() + HOLD_OFF_S;
@@ -442,7 +454,7 @@ static void *keep(void *arg)
 		pthread_mutex_lock(&lock);
 again:
 		for (l = leases; l && holds(l); l = l->next)
-			continue;
+			l->seen = now();
 		if (l) {
 			stats_gauges.leases_broken++;
 			last = give_back(l);
@@ -513,7 +525,8 @@ static bool start(void)
 	/* others may have made them, and be waiting here */
 	while (keeping && !keeper_tid)
 		pthread_cond_wait(&change, &lock);
-	return unpinning && keeping;
+	started = unpinning && keeping;
+	return started;
 }
 
 /*
@@ -571,6 +584,7 @@ static struct lease *take_lease(struct io *io, pid_t tid)
 	l->view = v;
 	l->size = (uint64_t)st.st_size;
 	l->slots = n;
+	l->seen = now();
 	return l;
 }
 
@@ -582,6 +596,10 @@ static struct lease *get_lease(struct io *io)
 	pid_t tid;
 	bool wait;
 
+	if (!f->lease && !f->lease_making && f->lease_after >= seconds_now()) {
+		io->no_lease = f->lease_why;
+		return NULL;
+	}
 	pthread_mutex_lock(&lock);
 	tid = keeper_tid;
 	l = f->lease;
@@ -664,7 +682,7 @@ void cache_shutdown(void)
 	if (unpinned)
 		pthread_join(unpinner, NULL);
 	pthread_mutex_lock(&lock);
-	keeping = unpinning = quit = false;
+	keeping = unpinning = quit = started = false;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -884,6 +902,8 @@ static bool possible(struct io *io, size_t len, enum state *known)
 	}
 	if (state == REFUSED)
 		return false;
+	if (started && !f->pin_after)
+		return true;
 	pthread_mutex_lock(&lock);
 	held_off = f->pin_after > seconds_now();
 	if (held_off)
@@ -893,6 +913,62 @@ static bool possible(struct io *io, size_t len, enum state *known)
 	if (!ready && !held_off)
 		because(io, "no thread can be made");
 	return ready;
+}
+
+/* What is within one registration that is kept goes without anything but the copy. */
+bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
+{
+	struct pin *p = NULL;
+	struct lane *lane;
+	struct slot *s;
+	struct lease *l;
+	uint64_t t;
+	const char *from = NULL;
+	int r = 1;
+
+	if (io->write || len < PAGE || !io->f->lease || config.strict ||
+	    !config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE])
+		return false;
+	t = now();
+	pthread_mutex_lock(&lock);
+	l = io->f->lease;
+	if (l && t - l->seen < SURE_NS && off < l->size && len <= l->size - off &&
+	    off / SLOT == (off + len - 1) / SLOT) {
+		s = &l->slot[off / SLOT];
+		p = s->pin;
+		if (p && (p->ctx != io->mem.ctx || p->ctx_id != io->mem.ctx_id))
+			p = NULL;
+	}
+	if (p) {
+		p->users++;
+		if (p->used != (time_t)(t / 1000000000u)) {
+			unlink_pin(p);
+			to_front(p);
+		}
+		from = l->view->map + off;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!p)
+		return false;
+	lane = lane_get(&io->mem, false);
+	if (lane && lane->stream) {
+		if (submit_joins(len)) {
+			r = submit_in(&io->mem, lane, dev, from, len);
+		} else {
+			r = cu.HtoDAsync(dev, from, len, lane->stream);
+			r = r ? r : lane_settle(lane);
+		}
+		if (r)
+			lane_without_stream(lane);
+	}
+	if (lane)
+		lane_put(lane);
+	pthread_mutex_lock(&lock);
+	unuse(p);
+	pthread_mutex_unlock(&lock);
+	if (!r)
+		io->bytes[PLN_PATH_CACHE] += len;
+	return !r;
 }
 
 ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
@@ -910,6 +986,8 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	if (!possible(io, len, &known))
 		return 0;
 	l = get_lease(io);
+	if (!l && len < LARGE)
+		return 0;
 	size = l ? l->size : fstat(io->f->fd, &st) ? 0 : (uint64_t)st.st_size;
 	if (off >= size)
 		goto out;
@@ -917,7 +995,7 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	if (l) {
 		v = l->view;
 	} else {
-		if (len < LARGE)
+		if (len < LARGE)	/* to its end */
 			goto out;
 		v = map_file(io->f->buffered_fd, round_down(off, PAGE),
 			     len + off % PAGE);

@@ -21,6 +21,7 @@
 	X(1, Push, cuCtxPushCurrent_v2) \
 	X(1, Pop, cuCtxPopCurrent_v2) \
 	X(0, CtxGetId, cuCtxGetId) \
+	X(0, GetCurrent, cuCtxGetCurrent) \
 	X(1, PointerGetAttribute, cuPointerGetAttribute) \
 	X(0, PointerGetAttributes, cuPointerGetAttributes) \
 	X(0, MemGetHandle, cuMemGetHandleForAddressRange) \
@@ -30,6 +31,8 @@
 	X(1, DtoH, cuMemcpyDtoH_v2) \
 	X(0, HtoDAsync, cuMemcpyHtoDAsync_v2) \
 	X(0, DtoHAsync, cuMemcpyDtoHAsync_v2) \
+	X(0, BatchAsync, cuMemcpyBatchAsync_v2) \
+	X(0, StreamQuery, cuStreamQuery) \
 	X(0, StreamCreate, cuStreamCreate) \
 	X(0, StreamDestroy, cuStreamDestroy_v2) \
 	X(0, StreamSync, cuStreamSynchronize) \

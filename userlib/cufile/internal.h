@@ -18,8 +18,10 @@
  *   work.c    threads that do what is not done by its caller
  *   verdict.c what is known of paths between device and GPU, and said about p2p
  *   window.c  their mappings and registrations of GPU memory, a cache with eviction
- *   bounce.c  the bounce path: its two stages, and helper threads
+ *   bounce.c  the bounce path: its two stages
  *   lane.c    its pinned buffers and streams
+ *   crew.c    its helper threads
+ *   submit.c  small copies of many callers, together
  *   stats.c   counters and reasons, and the page where others read them (page.h)
  *   count.c   the counters of cuFile's own statistics
  *   log.c     log lines, the kernel's own words
@@ -119,6 +121,7 @@ struct config {
  * the caller frees the denylist.
  */
 bool config_load(struct config *cfg, char *err, size_t size);
+void config_tune(void);
 CUfileOpError config_set_size(unsigned int param, size_t value);
 CUfileOpError config_set_flag(unsigned int param, bool value);
 CUfileOpError config_set_text(unsigned int param, const char *value);
@@ -127,6 +130,13 @@ void config_size_range(unsigned int param, size_t *min, size_t *max);
 CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
 			       unsigned int len);
 
+/* For measurements, from PEERLANE_TRY="name=number,...": see config.c. */
+struct tune {
+	size_t spin_us, lanes1, lanes2, chunk0, chunk1, chunk2, wchunk, wrest, cold;
+	size_t huge, numa, memo, wait, join, slot, cpus;
+};
+
+extern struct tune tune;
 extern struct config config;	/* valid while open */
 /* Has it an effect, or is it told back? */
 bool config_has_key(const char *key);
@@ -170,7 +180,7 @@ struct file {
 	struct work work;	/* to be closed */
 	struct file *next;	/* of those closed by the program, but kept */
 	uint64_t value;		/* what the program holds */
-	unsigned int refs;	/* under the table's lock */
+	_Atomic unsigned int refs; /* one is the table's */
 	bool dead;
 	int user_fd;		/* number only: to find it registered twice */
 	int fd;			/* our duplicate of the program's: not for data */
@@ -181,6 +191,7 @@ struct file {
 	int direct_errno;	/* why there is no direct_fd */
 	const char *no_direct;	/* why O_DIRECT is not what it says, or NULL */
 	_Atomic bool direct_bad; /* O_DIRECT opened but refused aligned IO */
+	_Atomic bool no_cachestat; /* the kernel does not say what is cached */
 	_Atomic bool refused;	/* p2p of it failed, and nothing else was tried */
 	const char *_Atomic no_module; /* why the kernel module refuses it, or NULL */
 	_Atomic uint64_t told;	/* causes that transfers of it took another path */
@@ -188,17 +199,18 @@ struct file {
 	uint32_t mem_align;
 	uint64_t dev;		/* device that holds the data */
 	uint64_t ino;
-	/* of cache.c, the latter under its lock */
+	/* of cache.c, written under its lock */
 	_Atomic int fs;
-	struct lease *lease;
-	time_t lease_after;	/* none is asked for before then */
-	const char *lease_why;	/* there was none to be had, or no more */
-	bool lease_making;	/* who asks for it writes @lease_why */
+	struct lease *_Atomic lease;
+	_Atomic time_t lease_after;	/* none is asked for before then */
+	const char *_Atomic lease_why;	/* there was none to be had, or no more */
+	_Atomic bool lease_making;	/* who asks for it writes @lease_why */
 	struct file *making_next;
 	unsigned int pin_failures; /* in a row */
-	time_t pin_after;	/* no registration is tried before then */
+	_Atomic time_t pin_after;	/* no registration is tried before then */
 	char pin_why[PLN_FILE_REASON_MAX / 4];
 	struct tally tally;
+	_Atomic uint64_t reason_id; /* which reason its tally has, 0: one of a kind */
 };
 
 CUfileOpError file_register(int fd, CUfileHandle_t *out);
@@ -227,6 +239,7 @@ struct no_window {
 	CUresult cu_err;
 	const char *module;
 	bool of_module;		/* errno is the module's */
+	bool before;		/* so it was found before, for the same memory */
 };
 
 struct window {
@@ -285,7 +298,11 @@ struct xfer {
 	int err;		/* errno, 0 */
 	CUresult cu_err;	/* CUDA's, 0 */
 	/* inside */
-	size_t chunk;
+	bool may_be_cold;	/* what is not in the page cache may be read directly */
+	bool one;		/* chunk is all of it */
+	bool cold;		/* it begins with such */
+	uint64_t base;		/* where the first chunk begins, or would */
+	size_t first, chunk;	/* bytes of the first one, of the others */
 	_Atomic size_t next;
 	_Atomic bool stop;
 	pthread_mutex_t lock;
