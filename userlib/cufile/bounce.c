@@ -267,27 +267,6 @@ static unsigned int per_half(const struct xfer *x, const struct lane *l)
 	return (unsigned int)(l->size / (x->chunk + SLACK));
 }
 
-/* A read of one chunk, together with those of others. */
-static void read_joined(struct xfer *x, struct lane *l)
-{
-	size_t n, got, shift;
-	uint64_t a;
-	int err, r = 0;
-
-	if (!take_chunk(x, &a, &n))
-		return;
-	err = read_chunk(x, l->half[0], a, n, &shift, &got);
-	/* what fails together may be another's fault */
-	if (got && submit_in(x->mem, l, x->dev, l->half[0] + shift, got)) {
-		r = copy_in(l, x->dev, l->half[0] + shift, got);
-		r = r ? r : lane_settle(l);
-	}
-	if (r)
-		ended(x, a, 0, r);
-	else if (got < n)
-		ended(x, a + got, err, 0);
-}
-
 static void lane_read(struct xfer *x, struct lane *l)
 {
 	const unsigned int k = per_half(x, l);
@@ -404,8 +383,6 @@ static bool run(struct xfer *x, bool wait)
 		return false;
 	if (x->write)
 		lane_write(x, l);
-	else if (x->one && l->stream && l->registered && submit_joins(x->len))
-		read_joined(x, l);
 	else
 		lane_read(x, l);
 	lane_put(l);
@@ -517,7 +494,6 @@ void bounce_run(struct xfer *x)
 	x->cu_err = 0;
 	x->end = x->off + x->len;
 	x->err_at = UINT64_MAX;
-	x->one = x->base + x->first >= x->off + x->len;
 	pthread_mutex_init(&x->lock, NULL);
 	if (lanes > 1)
 		crew_call(&p.job, (unsigned int)lanes - 1, MAX_HELPERS);

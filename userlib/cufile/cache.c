@@ -952,12 +952,8 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 		return false;
 	lane = lane_get(&io->mem, false);
 	if (lane && lane->stream) {
-		if (submit_joins(len)) {
-			r = submit_in(&io->mem, lane, dev, from, len);
-		} else {
-			r = cu.HtoDAsync(dev, from, len, lane->stream);
-			r = r ? r : lane_settle(lane);
-		}
+		r = cu.HtoDAsync(dev, from, len, lane->stream);
+		r = r ? r : lane_settle(lane);
 		if (r)
 			lane_without_stream(lane);
 	}

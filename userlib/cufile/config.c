@@ -502,10 +502,6 @@ void config_tune(void)
 		{ "huge", &tune.huge, 1 },
 		{ "numa", &tune.numa, 1 },
 		{ "memo", &tune.memo, 1 },
-		/* 1: cuStreamQuery() again and again, instead of cuStreamSynchronize() */
-		{ "wait", &tune.wait, 0 },
-		/* small copies of several callers go together; 2: by cuMemcpyBatchAsync() */
-		{ "join", &tune.join, 0 },
 		/* KiB of the page cache that are registered at once; a power of two */
 		{ "slot", &tune.slot, 16384 },
 		/* CPUs, 0: those of the process */

@@ -94,27 +94,20 @@ unsigned int crew_spare(void)
 	return c && n > c ? (n - c) / c : 0;
 }
 
-bool crew_crowd(void)
-{
-	unsigned int c = callers;
-
-	return c >= 4 && c <= count_cpus();
-}
-
 static bool may_spin(void)
 {
 	return tune.spin_us && callers +
 	       (unsigned int)__builtin_popcountll(spinning) < count_cpus();
 }
 
-/* Until *@at is @value, or not any more when @not; for a moment. */
-static bool spin(const _Atomic uint32_t *at, uint32_t value, bool not)
+/* Until *@at is @value, for a moment. */
+static bool spin(const _Atomic uint32_t *at, uint32_t value)
 {
 	uint64_t end = 0;
 	unsigned int i;
 
 	for (i = 0; i < MOST_TURNS; i++) {
-		if ((*at == value) != not)
+		if (*at == value)
 			return true;
 		relax();
 		if (i % 32)
@@ -124,12 +117,7 @@ static bool spin(const _Atomic uint32_t *at, uint32_t value, bool not)
 		else if (now() > end || callers >= count_cpus())
 			break;
 	}
-	return (*at == value) != not;
-}
-
-bool crew_spin(const _Atomic uint32_t *p)
-{
-	return *p || (tune.spin_us && callers < count_cpus() && spin(p, 0, true));
+	return *at == value;
 }
 
 static void await(struct helper *h, uint64_t bit, bool *lucky)
@@ -139,7 +127,7 @@ static void await(struct helper *h, uint64_t bit, bool *lucky)
 
 	if (*lucky && may_spin()) {
 		spinning |= bit;
-		spin(&h->go, GO, false);
+		spin(&h->go, GO);
 		spinning &= ~bit;
 	}
 	while (h->go != GO) {
@@ -245,7 +233,7 @@ void crew_dismiss(struct crew_job *j)
 			j->running--;
 	}
 	if (!j->running ||
-	    (tune.spin_us && callers < count_cpus() && spin(&j->running, 0, false)))
+	    (tune.spin_us && callers < count_cpus() && spin(&j->running, 0)))
 		return;
 	j->running |= WAITING;
 	while ((v = j->running) != WAITING)

@@ -27,10 +27,6 @@ unsigned int crew_spare(void);
 void crew_call(struct crew_job *j, unsigned int n, unsigned int most);
 /* After this no helper is at it; one that has not begun never will be. */
 void crew_dismiss(struct crew_job *j);
-/* Spins for a moment until *@p is not 0, where there are CPUs; is it? */
-bool crew_spin(const _Atomic uint32_t *p);
-/* Are there several transfers, and a CPU for each? */
-bool crew_crowd(void);
 void crew_shutdown(void);
 
 #endif

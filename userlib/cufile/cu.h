@@ -31,8 +31,6 @@
 	X(1, DtoH, cuMemcpyDtoH_v2) \
 	X(0, HtoDAsync, cuMemcpyHtoDAsync_v2) \
 	X(0, DtoHAsync, cuMemcpyDtoHAsync_v2) \
-	X(0, BatchAsync, cuMemcpyBatchAsync_v2) \
-	X(0, StreamQuery, cuStreamQuery) \
 	X(0, StreamCreate, cuStreamCreate) \
 	X(0, StreamDestroy, cuStreamDestroy_v2) \
 	X(0, StreamSync, cuStreamSynchronize) \

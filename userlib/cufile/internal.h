@@ -133,7 +133,7 @@ CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
 /* For measurements, from PEERLANE_TRY="name=number,...": see config.c. */
 struct tune {
 	size_t spin_us, lanes1, lanes2, chunk0, chunk1, chunk2, wchunk, wrest, cold;
-	size_t huge, numa, memo, wait, join, slot, cpus;
+	size_t huge, numa, memo, slot, cpus;
 };
 
 extern struct tune tune;
@@ -299,7 +299,6 @@ struct xfer {
 	CUresult cu_err;	/* CUDA's, 0 */
 	/* inside */
 	bool may_be_cold;	/* what is not in the page cache may be read directly */
-	bool one;		/* chunk is all of it */
 	bool cold;		/* it begins with such */
 	uint64_t base;		/* where the first chunk begins, or would */
 	size_t first, chunk;	/* bytes of the first one, of the others */

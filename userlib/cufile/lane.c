@@ -326,15 +326,7 @@ void lane_put(struct lane *l)
 
 int lane_settle(struct lane *l)
 {
-	int r;
-
-	if (!l->stream)
-		return 0;
-	if (!tune.wait || !cu.StreamQuery)
-		return cu.StreamSync(l->stream);
-	while ((r = cu.StreamQuery(l->stream)) == CUDA_ERROR_NOT_READY)
-		continue;
-	return r;
+	return l->stream ? cu.StreamSync(l->stream) : 0;
 }
 
 int lane_without_stream(struct lane *l)

@@ -34,13 +34,4 @@ int lane_without_stream(struct lane *l);	/* CUresult */
 int lane_settle(struct lane *l);		/* CUresult */
 void lane_free_all(void);
 
-/*
- * Copies from pinned memory to the GPU, and waits; with what others copy at the same
- * time.  @l: this context's, with a stream.
- */
-int submit_in(const struct mem *mem, struct lane *l, uint64_t dev,
-	      const void *host, size_t n);	/* CUresult */
-/* Are there so many callers that this is better? */
-bool submit_joins(size_t n);
-
 #endif

@@ -70,7 +70,7 @@ struct mock {
 
 	/* what happened */
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
-		allocs, batches;
+		allocs;
 	_Atomic int64_t bar1_used;
 	_Atomic int in_io;	/* calls under way */
 	_Atomic int most_in_io;

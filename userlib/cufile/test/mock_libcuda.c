@@ -108,7 +108,6 @@ void mock_reset(void)
 	mock.alloc_after = -1;
 	mock.p2p_count = -1;
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
-	mock.batches = 0;
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
 	mock.unpinned = mock.read_only_calls = 0;
@@ -892,25 +891,6 @@ int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s);
 int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s)
 {
 	return put_off(s, d, h, n, false);
-}
-
-/* By the addresses as the GPU has them: host memory is what is not its own. */
-int cuMemcpyBatchAsync_v2(unsigned long long *dsts, unsigned long long *srcs,
-			  size_t *sizes, size_t count, void *attrs, size_t *starts,
-			  size_t nr_attrs, void *s);
-int cuMemcpyBatchAsync_v2(unsigned long long *dsts, unsigned long long *srcs,
-			  size_t *sizes, size_t count, void *attrs, size_t *starts,
-			  size_t nr_attrs, void *s)
-{
-	size_t i;
-	int r = 0;
-
-	if (!s || !attrs || nr_attrs != 1 || *starts)
-		return INVALID_VALUE;
-	mock.batches++;
-	for (i = 0; i < count && !r; i++)
-		r = put_off(s, dsts[i], (void *)(uintptr_t)srcs[i], sizes[i], true);
-	return r;
 }
 
 int cuStreamCreate(void **s, unsigned int flags);
