@@ -32,7 +32,7 @@
 #include "lane.h"
 
 /* What is registered at once under a lease, and of one read without it */
-#define SLOT		KIB(tune.slot)
+#define SLOT		MIB(16)
 #define PIECE		MIB(4)
 /* Reads from here on are worth a registration of their own */
 #define LARGE		MIB(4)

@@ -89,7 +89,6 @@ static const struct {
 };
 
 struct config config;
-struct tune tune;
 
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct config set;
@@ -477,46 +476,6 @@ static size_t default_page_cache_kb(void)
 
 	n = min_of(n, cgroup_limit()) / 8;
 	return min_of(n, (uint64_t)1 << 30) / KIB(4) * 4;
-}
-
-void config_tune(void)
-{
-	static const struct {
-		const char *name;
-		size_t *to, value;
-	} names[] = {
-		/* microseconds that a helper spins before it sleeps */
-		{ "spin", &tune.spin_us, 50 },
-		/* lanes, from min_io_threshold_size_kb on, and from 4 MiB on; 0: as configured */
-		{ "lanes1", &tune.lanes1, 3 },
-		{ "lanes2", &tune.lanes2, 0 },
-		/* KiB of a chunk, of a single lane, and as above */
-		{ "chunk0", &tune.chunk0, 512 },
-		{ "chunk1", &tune.chunk1, 128 },
-		{ "chunk2", &tune.chunk2, 256 },
-		/* of writes by one lane: the first one at most, the others */
-		{ "wchunk", &tune.wchunk, 256 },
-		{ "wrest", &tune.wrest, 1024 },
-		/* KiB of a chunk from which on it is asked whether it is cached; 0: never */
-		{ "cold", &tune.cold, 128 },
-		{ "huge", &tune.huge, 1 },
-		{ "numa", &tune.numa, 1 },
-		{ "memo", &tune.memo, 1 },
-		/* KiB of the page cache that are registered at once; a power of two */
-		{ "slot", &tune.slot, 16384 },
-		/* CPUs, 0: those of the process */
-		{ "cpus", &tune.cpus, 0 },
-	};
-	const char *v = secure_getenv("PEERLANE_TRY"), *p;
-	size_t i, n;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		*names[i].to = names[i].value;
-		n = strlen(names[i].name);
-		for (p = v; p && *p; p = strchr(p, ','), p = p ? p + 1 : p)
-			if (!strncmp(p, names[i].name, n) && p[n] == '=')
-				*names[i].to = strtoul(p + n + 1, NULL, 10);
-	}
 }
 
 static bool load(struct config *cfg, char *err, size_t size)

@@ -16,6 +16,8 @@
 
 #include "crew.h"
 
+/* There is less between two transfers of a caller that does nothing else, mostly */
+#define SPIN_NS		50000
 /* Where the clock stands still, spinning ends all the same */
 #define MOST_TURNS	20000
 #define WAITING		(1u << 31)
@@ -67,8 +69,6 @@ static unsigned int count_cpus(void)
 	cpu_set_t set;
 	unsigned int n = cpus;
 
-	if (tune.cpus)
-		return (unsigned int)tune.cpus;
 	if (n)
 		return n;
 	n = sched_getaffinity(0, sizeof(set), &set) ? 1 :
@@ -96,7 +96,7 @@ unsigned int crew_spare(void)
 
 static bool may_spin(void)
 {
-	return tune.spin_us && callers +
+	return callers +
 	       (unsigned int)__builtin_popcountll(spinning) < count_cpus();
 }
 
@@ -113,7 +113,7 @@ static bool spin(const _Atomic uint32_t *at, uint32_t value)
 		if (i % 32)
 			continue;
 		if (!end)
-			end = now() + tune.spin_us * 1000;
+			end = now() + SPIN_NS;
 		else if (now() > end || callers >= count_cpus())
 			break;
 	}
@@ -136,7 +136,7 @@ static void await(struct helper *h, uint64_t bit, bool *lucky)
 		if (was != GO)
 			futex_wait(&h->go, ASLEEP);
 	}
-	*lucky = now() - began < 2 * tune.spin_us * 1000;
+	*lucky = now() - began < 2 * SPIN_NS;
 }
 
 static void *serve(void *arg)
@@ -232,8 +232,7 @@ void crew_dismiss(struct crew_job *j)
 		if (atomic_compare_exchange_strong(&h->job, &its, NULL))
 			j->running--;
 	}
-	if (!j->running ||
-	    (tune.spin_us && callers < count_cpus() && spin(&j->running, 0)))
+	if (!j->running || (callers < count_cpus() && spin(&j->running, 0)))
 		return;
 	j->running |= WAITING;
 	while ((v = j->running) != WAITING)

@@ -91,7 +91,7 @@ static bool remembered(uint64_t ptr)
 {
 	unsigned long long id = 0, ctx_id = 0;
 
-	return tune.memo && latest.buffer_id && ptr - latest.start < latest.len &&
+	return latest.buffer_id && ptr - latest.start < latest.len &&
 	       !cu.PointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, ptr) &&
 	       id == latest.buffer_id && cu.CtxGetId &&
 	       !cu.CtxGetId(latest.ctx, &ctx_id) && ctx_id == latest.ctx_id;

@@ -73,7 +73,6 @@ static CUfileOpError open_locked(void)
 		return CU_FILE_PLATFORM_NOT_SUPPORTED;
 	}
 	config = cfg;
-	config_tune();
 	module_open();
 	count_open();
 	is_open = true;

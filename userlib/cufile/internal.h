@@ -121,7 +121,6 @@ struct config {
  * the caller frees the denylist.
  */
 bool config_load(struct config *cfg, char *err, size_t size);
-void config_tune(void);
 CUfileOpError config_set_size(unsigned int param, size_t value);
 CUfileOpError config_set_flag(unsigned int param, bool value);
 CUfileOpError config_set_text(unsigned int param, const char *value);
@@ -130,13 +129,6 @@ void config_size_range(unsigned int param, size_t *min, size_t *max);
 CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
 			       unsigned int len);
 
-/* For measurements, from PEERLANE_TRY="name=number,...": see config.c. */
-struct tune {
-	size_t spin_us, lanes1, lanes2, chunk0, chunk1, chunk2, wchunk, wrest, cold;
-	size_t huge, numa, memo, slot, cpus;
-};
-
-extern struct tune tune;
 extern struct config config;	/* valid while open */
 /* Has it an effect, or is it told back? */
 bool config_has_key(const char *key);

@@ -53,18 +53,11 @@ static size_t slab(size_t *count)
 	return round_up(KIB(best), MIN_CHUNK);
 }
 
-/* Small slabs hold a whole chunk, and its slack; two larger ones are huge pages. */
-static size_t half_size(void)
-{
-	size_t n, size = slab(&n);
-
-	return size < HUGE_PAGE / 2 ? size + SLACK : size;
-}
-
 size_t lane_chunk(void)
 {
-	/* a chunk starts at a multiple of the chunk size, so of a page */
-	return round_down(half_size() - SLACK, MIN_CHUNK);
+	size_t n;
+
+	return slab(&n);
 }
 
 /* A context may be gone, and its streams with it. */
@@ -138,7 +131,7 @@ static void place(void *p, size_t len, int node)
 	unsigned long mask[16] = { 0 };
 	const unsigned int bits = 8 * sizeof(mask[0]);
 
-	if (node < 0 || (unsigned int)node >= 16 * bits || !tune.numa)
+	if (node < 0 || (unsigned int)node >= 16 * bits)
 		return;
 	mask[(unsigned int)node / bits] = 1ul << (unsigned int)node % bits;
 	syscall(SYS_mbind, p, len, MPOL_PREFERRED, mask, 16 * bits, 0);
@@ -147,23 +140,26 @@ static void place(void *p, size_t len, int node)
 /*
  * Huge pages of the administrator's pool, else the kernel's own choice of them.  A
  * page of that pool that is not to be had on touch is a signal: so it is asked for.
+ * *@mapped: what it takes; only of the former it is more, as they are whole.
  */
-static char *map_memory(size_t len, int node)
+static char *map_memory(size_t len, int node, size_t *mapped)
 {
 	const int prot = PROT_READ | PROT_WRITE;
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-	size_t huge = len % HUGE_PAGE || !tune.huge ? 0 : HUGE_PAGE, head;
+	size_t huge = len < HUGE_PAGE ? 0 : HUGE_PAGE, head;
 	char *p = MAP_FAILED;
 
 	if (huge) {
-		p = mmap(NULL, len, prot, flags | MAP_HUGETLB, -1, 0);
+		*mapped = round_up(len, HUGE_PAGE);
+		p = mmap(NULL, *mapped, prot, flags | MAP_HUGETLB, -1, 0);
 		if (p != MAP_FAILED) {
-			place(p, len, node);
-			if (!madvise(p, len, MADV_POPULATE_WRITE))
+			place(p, *mapped, node);
+			if (!madvise(p, *mapped, MADV_POPULATE_WRITE))
 				return p;
-			munmap(p, len);
+			munmap(p, *mapped);
 		}
 	}
+	*mapped = len;
 	p = mmap(NULL, len + huge, prot, flags, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
@@ -186,9 +182,8 @@ static struct lane *make_lane(int gpu)
 
 	if (!l)
 		return NULL;
-	l->size = half_size();
-	l->mapped = 2 * l->size;
-	l->half[0] = map_memory(l->mapped, node_of(gpu));
+	l->size = lane_chunk() + SLACK;
+	l->half[0] = map_memory(2 * l->size, node_of(gpu), &l->mapped);
 	if (!l->half[0]) {
 		free(l);
 		return NULL;
@@ -201,7 +196,7 @@ static struct lane *make_lane(int gpu)
 	 * context in which it was pinned.  Without pinning it is only slower.
 	 */
 	l->registered = cu.HostRegister &&
-			!cu.HostRegister(l->half[0], l->mapped,
+			!cu.HostRegister(l->half[0], 2 * l->size,
 					 CU_MEMHOSTREGISTER_PORTABLE);
 	if (!l->registered)
 		log_line(LOG_WARN, "staging buffers could not be pinned, "

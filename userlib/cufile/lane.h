@@ -15,12 +15,12 @@ struct lane {
 	CUstream stream;	/* NULL: copy synchronously */
 	CUevent event[2];
 	char *half[2];
-	size_t size;		/* of each */
-	size_t mapped;		/* of both, from half[0] on */
+	size_t size;		/* of each: a chunk with its SLACK */
+	size_t mapped;		/* from half[0] on: both, and what is left of a page */
 	bool registered;	/* with CUDA, so pinned */
 };
 
-/* The largest chunk that a half holds, with its SLACK. */
+/* The largest chunk that a half holds. */
 size_t lane_chunk(void);
 /* With a stream of @mem's context, which is current.  NULL: none is to be had. */
 struct lane *lane_get(const struct mem *mem, bool wait);
