@@ -87,6 +87,11 @@ void crew_leave(void)
 	callers--;
 }
 
+unsigned int crew_callers(void)
+{
+	return callers;
+}
+
 unsigned int crew_spare(void)
 {
 	unsigned int n = count_cpus(), c = callers;

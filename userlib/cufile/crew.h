@@ -18,6 +18,8 @@ struct crew_job {
 /* A transfer begins and ends: while there are as many as CPUs, nobody spins. */
 void crew_enter(void);
 void crew_leave(void);
+/* So many are under way. */
+unsigned int crew_callers(void);
 /* CPUs that no transfer has, for each one that is under way. */
 unsigned int crew_spare(void);
 /*

@@ -14,6 +14,8 @@ struct lane {
 	_Atomic unsigned long long ctx_id;
 	CUstream stream;	/* NULL: copy synchronously */
 	CUevent event[2];
+	CUevent blocking;	/* who waits for it leaves the CPU to others */
+	size_t under_way;	/* bytes of lane_in() that nobody has waited for */
 	char *half[2];
 	size_t size;		/* of each: a chunk with its SLACK */
 	size_t mapped;		/* from half[0] on: both, and what is left of a page */
@@ -30,6 +32,11 @@ void lane_put(struct lane *l);
  * perhaps it is the memory.  What was started before must still end well.
  */
 int lane_without_stream(struct lane *l);	/* CUresult */
+/*
+ * Copies from registered memory to the GPU, by a lane with a stream.  After a failure
+ * it is to be without one.
+ */
+int lane_in(struct lane *l, uint64_t dev, const void *from, size_t n); /* CUresult */
 /* All that was put into its stream is done. */
 int lane_settle(struct lane *l);		/* CUresult */
 void lane_free_all(void);
