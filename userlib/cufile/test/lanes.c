@@ -203,12 +203,13 @@ void test_two_contexts(void)
 	g[1] = gpu(KIB(64));
 	for (i = 0; i < 4; i++) {
 		memset(mem(g[i % 2]), 0, KIB(64));
-		mock.waits = 0;
+		mock.copies = mock.waits = 0;
 		is(cuFileRead(fh, g[i % 2], KIB(64), 0, 0), KIB(64),
 		   "a read to memory of another context than before");
 		check(!memcmp(mem(g[i % 2]), data, KIB(64)), "the right data");
-		/* without a stream of that context there is no wait */
-		is((long long)mock.waits, 1, "by a stream of its own");
+		/* in another context's stream it fails, and another one follows */
+		is((long long)mock.copies, 1, "by one copy");
+		is((long long)mock.waits, 1, "in a stream of that context");
 	}
 	is((long long)stats_of(NULL).lanes, 1, "one lane does all");
 	set_slabs(0, 0);
