@@ -13,6 +13,8 @@ mkdir -p dir
 export TSAN_OPTIONS=report_thread_leaks=0:die_after_fork=0
 "$BUILD/userlib/threads/tests/cufile-unit" "$PWD/dir" together >unit.log 2>&1
 ended cufile_threads $? unit.log
+"$BUILD/userlib/threads/tests/crew-unit" >crew.log 2>&1
+ended crew_threads $? crew.log
 "$BUILD/userlib/threads/tests/cufile-differ" "$PWD/dir" 100 1 >differ.log 2>&1
 ended differ_threads $? differ.log
 # A round is a process of its own; half of them have several callers

@@ -24,10 +24,12 @@ run() {
 }
 
 check "the reader of JSON" run json "$tests/json-unit"
+check "helpers" run crew "$tests/crew-unit"
 check "the library" run unit "$tests/cufile-unit" "$PWD/unit.d"
 if [ -x "$BUILD/userlib/sanitize/tests/cufile-unit" ]; then
 	check "the reader of JSON, sanitized" \
 		run json-san "$BUILD/userlib/sanitize/tests/json-unit"
+	check "helpers, sanitized" run crew-san "$BUILD/userlib/sanitize/tests/crew-unit"
 	check "the library, sanitized" \
 		run unit-san "$BUILD/userlib/sanitize/tests/cufile-unit" \
 		"$PWD/unit-san.d"

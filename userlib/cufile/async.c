@@ -312,6 +312,7 @@ static CUfileError_t order_if_open(struct order *o, CUstream stream)
 	CUfileError_t r;
 
 	o->answer = result_of(&wanted, 0);
+	o->now.size = o->answer.size;
 	if (!driver_begin())
 		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
 	r = order(o, stream);

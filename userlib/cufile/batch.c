@@ -105,7 +105,7 @@ static void entry_end(struct entry *e, CUfileStatus_t status, ssize_t ret)
 static void entry_run(struct work *w)
 {
 	struct entry *e = (struct entry *)w;
-	struct pln_file_result now = { 0 };
+	struct pln_file_result now = { .size = e->answer.size };
 	ssize_t r;
 
 	pthread_mutex_lock(&e->batch->lock);
@@ -138,7 +138,7 @@ static void ring_ended(struct ring_io *ring, int res)
 					   offsetof(struct entry, ring));
 	bool good = res > 0 && (size_t)res == ring->len;
 	bool failed = res < 0 && io_failed(&ring->io, -res);
-	struct pln_file_result now = { 0 };
+	struct pln_file_result now = { .size = e->answer.size };
 
 	window_put(ring->window);
 	if (!good && !failed) {

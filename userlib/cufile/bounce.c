@@ -2,36 +2,58 @@
 /*
  * The bounce path: file <-> pinned host memory <-> GPU memory.
  *
- * A transfer is cut into chunks.  A lane is two pinned buffers and a CUDA
- * stream; while the copy of one buffer to or from the GPU runs, the lane does
- * the file IO of the other, so two stages are in flight even with one lane.
- * Large transfers use several lanes: the calling thread has one, helper
- * threads bring theirs.  A helper that finds no free lane does not wait, so a
- * transfer that has its own always gets to its end.
+ * A transfer is cut into chunks.  A lane is pinned memory in two halves and a CUDA
+ * stream; while the copies of one half to or from the GPU run, the lane does the
+ * file IO of the other, so two stages are in flight even with one lane.  Calls of
+ * CUDA cost more than what they move, so there are few: events only where a half is
+ * used again, else one wait at the end.
+ *
+ * Large transfers use several lanes, as long as there are CPUs that no other
+ * transfer has: the calling thread has one, helper threads bring theirs.  A helper
+ * that finds no free lane does not wait, so a transfer that has its own always gets
+ * to its end.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crew.h"
 #include "lane.h"
 
 #define PAGE		KIB(4)
 
-struct job {
-	struct job *next;
-	struct xfer *x;
-	unsigned int want, running;
-};
+/*
+ * As measured on an H100 beside 16 CPUs.  From min_io_threshold_size_kb on, a third
+ * lane is the last that makes a transfer quicker; from LARGE on all do that there
+ * are CPUs for.  Chunks are so small that all lanes have one soon, and not smaller,
+ * as each costs some microseconds of CUDA.
+ */
+#define LARGE		MIB(4)
+#define LANES		3
+#define CHUNK		KIB(128)
+#define CHUNK_LARGE	KIB(256)
+/*
+ * Of a lane without helpers: other callers have the CPUs, and what is in flight
+ * beside each other is theirs.  16 callers of 16 MiB get 42 GB/s, and 29 of chunks
+ * of half the size.
+ */
+#define CHUNK_ALONE	MIB(1)
+/* The first chunk of a write by one lane at most: until then the file is idle */
+#define CHUNK_FIRST	KIB(256)
+/* From here on a chunk is worth the question whether it is in the page cache */
+#define COLD		KIB(128)
 
-static pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t job_come = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t job_done = PTHREAD_COND_INITIALIZER;
-static struct job *jobs;
-static pthread_t helper[64];
-static unsigned int helpers;
-static bool quit;
+#ifndef SYS_cachestat
+#define SYS_cachestat	451
+#endif
+
+/* Lanes of helpers at a transfer */
+struct party {
+	struct crew_job job;
+	struct xfer *x;
+};
 
 /* ---- results ---- */
 
@@ -93,10 +115,33 @@ static int read_direct(struct file *f, char *buf, uint64_t a, size_t n,
 	/* after an odd number of bytes there is no going on: end of the file */
 	if (err == EINVAL && done % f->off_align)
 		err = 0;
-	if (err && done < *shift + n)
-		return err;
 	*got = done > *shift ? min_of(done - *shift, n) : 0;
-	return 0;
+	return err && *got < n ? err : 0;
+}
+
+/* Is some of it not in the page cache?  Where the kernel does not say: no. */
+static bool cold(struct file *f, uint64_t a, size_t n)
+{
+	struct {
+		uint64_t off, len;
+	} range = { round_down(a, PAGE), round_up(a + n, PAGE) - round_down(a, PAGE) };
+	struct {
+		uint64_t cached, dirty, writeback, evicted, recently;
+	} is;
+	struct stat st;
+
+	if (syscall(SYS_cachestat, f->buffered_fd, &range, &is, 0)) {
+		f->no_cachestat = true;
+		return false;
+	}
+	if (is.cached >= range.len / PAGE)
+		return false;
+	/* behind its end nothing ever is */
+	if (fstat(f->fd, &st) || (uint64_t)st.st_size <= range.off)
+		return false;
+	return !S_ISREG(st.st_mode) ||
+	       is.cached < (min_of(range.len, (uint64_t)st.st_size - range.off) +
+			    PAGE - 1) / PAGE;
 }
 
 static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
@@ -105,17 +150,24 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 	struct file *f = x->file;
 	bool direct = f->direct_fd >= 0 && f->off_align <= PAGE &&
 		      ((x->direct && !f->direct_bad) || f->buffered_fd < 0);
+	bool is_cold = x->may_be_cold && n >= COLD && !f->direct_bad &&
+		       cold(f, a, n);
+	size_t more;
 	int err;
 
-	*got = 0;
-	if (direct || x->direct_only) {
+	*shift = *got = 0;
+	if (direct || is_cold || x->direct_only) {
 		err = read_direct(f, buf, a, n, shift, got);
-		if (err != EINVAL || x->direct_only || f->buffered_fd < 0)
+		if (!err || x->direct_only || f->buffered_fd < 0 ||
+		    (err != EINVAL && !is_cold))
 			return err;
-		f->direct_bad = true;
+		if (err == EINVAL)
+			f->direct_bad = true;
 	}
-	*shift = 0;
-	return move(f->buffered_fd, buf, n, a, false, got);
+	err = move(f->buffered_fd, buf + *shift + *got, n - *got, a + *got, false,
+		   &more);
+	*got += more;
+	return err;
 }
 
 /* The data starts at buf + a % PAGE. */
@@ -208,36 +260,19 @@ static int copy_out(struct lane *l, char *buf, uint64_t dev, size_t n)
 	return r;
 }
 
-/* A transfer of one chunk waits for the stream and needs no event. */
-static bool single(const struct xfer *x)
-{
-	return x->off % x->chunk + x->len <= x->chunk;
-}
-
-static int mark(const struct xfer *x, struct lane *l, unsigned int s)
-{
-	return l->stream && !single(x) ?
-	       cu.EventRecord(l->event[s], l->stream) : 0;
-}
-
-static int settle(const struct xfer *x, struct lane *l, unsigned int s)
-{
-	if (!l->stream)
-		return 0;
-	return single(x) ? cu.StreamSync(l->stream) : cu.EventSync(l->event[s]);
-}
-
 static bool take_chunk(struct xfer *x, uint64_t *a, size_t *n)
 {
-	uint64_t base = round_down(x->off, x->chunk), end = x->off + x->len;
-	uint64_t lo, hi;
+	uint64_t lo = x->base, hi, end = x->off + x->len;
+	size_t i;
 
 	if (x->stop)
 		return false;
-	lo = base + (uint64_t)x->next++ * x->chunk;
+	i = x->next++;
+	if (i)
+		lo += x->first + (i - 1) * x->chunk;
 	if (lo >= end)
 		return false;
-	hi = lo + x->chunk;
+	hi = lo + (i ? x->chunk : x->first);
 	if (lo < x->off)
 		lo = x->off;
 	if (hi > end)
@@ -247,63 +282,77 @@ static bool take_chunk(struct xfer *x, uint64_t *a, size_t *n)
 	return true;
 }
 
+/* Chunks that fit in a half, each with its slack */
+static unsigned int per_half(const struct xfer *x, const struct lane *l)
+{
+	return (unsigned int)(l->size / (x->chunk + SLACK));
+}
+
 static void lane_read(struct xfer *x, struct lane *l)
 {
+	const unsigned int k = per_half(x, l);
+	/* of the copies from each half, where they begin; and whether there are any */
 	uint64_t at[2] = { 0, 0 };
 	bool busy[2] = { false, false };
+	unsigned int s = 0, i = 0;
 	size_t n, got, shift;
-	unsigned int s = 0;
-	uint64_t a;
-	int err, r;
+	uint64_t a, first;
+	int err, r, lost = 0;
+	char *buf;
 
 	while (take_chunk(x, &a, &n)) {
-		if (busy[s]) {
-			r = settle(x, l, s);
-			busy[s] = false;
-			if (r) {
-				ended(x, at[s], 0, r);
+		if (i == k) {
+			lost = l->stream ? cu.EventRecord(l->event[s], l->stream) : 0;
+			s ^= 1;
+			i = 0;
+			if (!lost && busy[s] && l->stream)
+				lost = cu.EventSync(l->event[s]);
+			if (lost) {
 				ended(x, a, 0, 0);	/* never read */
 				break;
 			}
+			busy[s] = false;
 		}
-		err = read_chunk(x, l->buf[s], a, n, &shift, &got);
+		buf = l->half[s] + i++ * (x->chunk + SLACK);
+		err = read_chunk(x, buf, a, n, &shift, &got);
 		if (got) {
-			r = copy_in(l, x->dev + (a - x->off), l->buf[s] + shift,
-				    got);
-			r = r ? r : mark(x, l, s);
+			r = copy_in(l, x->dev + (a - x->off), buf + shift, got);
 			if (r) {
 				ended(x, a, 0, r);
 				break;
 			}
-			at[s] = a;
-			busy[s] = l->stream != NULL;
+			if (l->stream && !busy[s]) {
+				at[s] = a;
+				busy[s] = true;
+			}
 		}
 		if (got < n) {
 			ended(x, a + got, err, 0);
 			break;
 		}
-		s ^= 1;
 	}
-	for (s = 0; s < 2; s++)
-		if (busy[s]) {
-			r = settle(x, l, s);
-			if (r)
-				ended(x, at[s], 0, r);
-		}
+	if (!busy[0] && !busy[1])
+		return;
+	first = busy[0] && (!busy[1] || at[0] < at[1]) ? at[0] : at[1];
+	r = lane_settle(l);
+	if (r || lost)
+		ended(x, first, 0, r ? r : lost);
 }
 
 /* False: the transfer is over for this lane. */
 static bool write_out(struct xfer *x, struct lane *l, unsigned int s,
-		      uint64_t a, size_t n)
+		      uint64_t a, size_t n, bool last)
 {
 	size_t done;
-	int r = settle(x, l, s), err;
+	int r = 0, err;
 
+	if (l->stream)
+		r = last ? cu.StreamSync(l->stream) : cu.EventSync(l->event[s]);
 	if (r) {
 		ended(x, a, 0, r);
 		return false;
 	}
-	err = write_chunk(x, l->buf[s], a, n, &done);
+	err = write_chunk(x, l->half[s], a, n, &done);
 	if (done < n) {
 		ended(x, a + done, err, 0);
 		return false;
@@ -314,19 +363,21 @@ static bool write_out(struct xfer *x, struct lane *l, unsigned int s,
 static void lane_write(struct xfer *x, struct lane *l)
 {
 	unsigned int s = 0;
-	bool have = false;
+	bool have = false, settled = true;
 	uint64_t a, pa = 0;
 	size_t n, pn = 0;
 	int r;
 
 	while (take_chunk(x, &a, &n)) {
-		r = copy_out(l, l->buf[s] + a % PAGE, x->dev + (a - x->off), n);
-		r = r ? r : mark(x, l, s);
+		/* who comes next waits for this one without what is behind it */
+		r = have && l->stream ? cu.EventRecord(l->event[s ^ 1], l->stream) : 0;
+		settled = false;
+		r = r ? r : copy_out(l, l->half[s] + a % PAGE, x->dev + (a - x->off), n);
 		if (r) {
 			ended(x, a, 0, r);
 			break;
 		}
-		if (have && !write_out(x, l, s ^ 1, pa, pn)) {
+		if (have && !write_out(x, l, s ^ 1, pa, pn, false)) {
 			/* this chunk is copied out, but never written */
 			ended(x, a, 0, 0);
 			have = false;
@@ -338,11 +389,11 @@ static void lane_write(struct xfer *x, struct lane *l)
 		s ^= 1;
 	}
 	if (have)
-		write_out(x, l, s ^ 1, pa, pn);
+		settled = write_out(x, l, s ^ 1, pa, pn, true);
 drain:
 	/* nothing may be on its way into a buffer that goes back */
-	if (l->stream)
-		cu.StreamSync(l->stream);
+	if (!settled)
+		lane_settle(l);
 }
 
 static bool run(struct xfer *x, bool wait)
@@ -359,81 +410,15 @@ static bool run(struct xfer *x, bool wait)
 	return true;
 }
 
-/* ---- helpers ---- */
-
-static void *help(void *arg)
+static void help(struct crew_job *j)
 {
-	struct job *j, **p;
+	struct xfer *x = ((struct party *)j)->x;
+	CUcontext old;
 
-	(void)arg;
-	pthread_mutex_lock(&job_lock);
-	while (!quit) {
-		CUcontext old;
-
-		j = jobs;
-		if (!j) {
-			pthread_cond_wait(&job_come, &job_lock);
-			continue;
-		}
-		j->running++;
-		if (!--j->want) {
-			for (p = &jobs; *p != j; p = &(*p)->next)
-				continue;
-			*p = j->next;
-		}
-		pthread_mutex_unlock(&job_lock);
-		if (!cu.Push(j->x->mem->ctx)) {
-			run(j->x, false);
-			cu.Pop(&old);
-		}
-		pthread_mutex_lock(&job_lock);
-		if (!--j->running)
-			pthread_cond_broadcast(&job_done);
+	if (!cu.Push(x->mem->ctx)) {
+		run(x, false);
+		cu.Pop(&old);
 	}
-	pthread_mutex_unlock(&job_lock);
-	return NULL;
-}
-
-static void ask(struct job *j)
-{
-	struct job **p;
-
-	pthread_mutex_lock(&job_lock);
-	while (helpers < j->want && helpers < 64 && !quit) {
-		sigset_t all, old;
-		int r;
-
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
-		r = pthread_create(&helper[helpers], NULL, help, NULL);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
-		if (r)
-			break;	/* it works with fewer, and with none */
-		helpers++;
-	}
-	for (p = &jobs; *p; p = &(*p)->next)
-		continue;
-	*p = j;
-	if (j->want == 1)
-		pthread_cond_signal(&job_come);
-	else
-		pthread_cond_broadcast(&job_come);
-	pthread_mutex_unlock(&job_lock);
-}
-
-static void dismiss(struct job *j)
-{
-	struct job **p;
-
-	pthread_mutex_lock(&job_lock);
-	for (p = &jobs; *p; p = &(*p)->next)
-		if (*p == j) {
-			*p = j->next;
-			break;
-		}
-	while (j->running)
-		pthread_cond_wait(&job_done, &job_lock);
-	pthread_mutex_unlock(&job_lock);
 }
 
 static bool grows(const struct xfer *x)
@@ -444,39 +429,83 @@ static bool grows(const struct xfer *x)
 	       x->off + x->len > (uint64_t)st.st_size;
 }
 
-void bounce_run(struct xfer *x)
+/* Lanes that may have a part in it at most. */
+static size_t most_lanes(const struct xfer *x)
 {
-	size_t n, slab = lane_size(&n), parts = 1, ways;
-	struct job j = { .x = x };
+	size_t n = min_of(config.size[CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM],
+			  config.size[CUFILE_PARAM_EXECUTION_MAX_IO_THREADS]);
 
 	/*
 	 * Buffered writes to one file wait for each other in the kernel:
 	 * further lanes would only burn CPU.
 	 */
-	if (config.flag[CUFILE_PARAM_EXECUTION_PARALLEL_IO] &&
-	    (!x->write || x->direct) &&
-	    x->len >= KIB(config.size
-			  [CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB])) {
-		parts = min_of(config.size[
-				CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM],
-			       config.size[
-				CUFILE_PARAM_EXECUTION_MAX_IO_THREADS]);
-		/* waking more than four helpers costs more than it brings */
-		if (parts > 4 && parts > x->len / MIB(1))
-			parts = x->len / MIB(1) > 4 ? x->len / MIB(1) : 4;
-		/*
-		 * Chunks behind one that fails would leave the file longer than
-		 * what the program is told.  ext4 lets only one write at a time
-		 * make a file longer in any case.
-		 */
-		if (!parts || (x->write && grows(x)))
-			parts = 1;
+	if (!config.flag[CUFILE_PARAM_EXECUTION_PARALLEL_IO] ||
+	    (x->write && !x->direct) ||
+	    x->len < KIB(config.size
+			 [CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB]))
+		return 1;
+	/*
+	 * Chunks behind one that fails would leave the file longer than what the
+	 * program is told.  ext4 lets only one write at a time make a file longer
+	 * in any case.
+	 */
+	if (!n || (x->write && grows(x)))
+		return 1;
+	return n;
+}
+
+/* How many lanes, and the chunks. */
+static size_t plan(struct xfer *x)
+{
+	size_t lanes = most_lanes(x), most = lane_chunk();
+	/* who waits for the device needs no CPU */
+	bool device = x->direct || x->cold;
+
+	if (lanes > 1 && device) {
+		if (lanes > 4 && lanes > x->len / MIB(1))
+			lanes = x->len / MIB(1) > 4 ? x->len / MIB(1) : 4;
+		x->chunk = x->len / (2 * lanes);
+	} else if (lanes > 1) {
+		if (x->len < LARGE)
+			lanes = min_of(lanes, LANES);
+		lanes = min_of(lanes, 1 + crew_spare());
+		x->chunk = x->len < LARGE ? CHUNK : CHUNK_LARGE;
 	}
-	ways = parts > 1 ? parts * 2 : 4;
-	x->chunk = round_up((x->len + ways - 1) / ways, MIN_CHUNK);
-	if (x->chunk > slab)
-		x->chunk = slab;
-	parts = min_of(parts, (x->len + x->chunk - 1) / x->chunk);
+	if (lanes < 2)
+		x->chunk = CHUNK_ALONE;
+	x->chunk = min_of(round_up(x->chunk, MIN_CHUNK), most);
+	x->first = x->chunk;
+	x->base = round_down(x->off, x->file->off_align > PAGE ?
+			     x->file->off_align : PAGE);
+	if (lanes < 2 && x->write && x->len > KIB(128))
+		/* the sooner there is something to write the better */
+		x->first = min_of(round_up(x->len / 4, MIN_CHUNK),
+				  min_of(CHUNK_FIRST, most));
+	else if (x->len <= x->chunk)
+		/* all of it, wherever it begins: there is room for that */
+		x->base = x->off;
+	return min_of(lanes, (x->off + x->len - x->base + x->chunk - 1) / x->chunk);
+}
+
+/* May what is not in the page cache be read around it? */
+static bool may_be_cold(const struct xfer *x)
+{
+	const struct file *f = x->file;
+
+	return !x->write && !x->direct && !x->direct_only &&
+	       x->len >= COLD && f->buffered_fd >= 0 &&
+	       f->direct_fd >= 0 && f->off_align <= PAGE && !f->direct_bad &&
+	       !f->no_direct && !f->no_cachestat;
+}
+
+void bounce_run(struct xfer *x)
+{
+	struct party p = { .job.run = help, .x = x };
+	size_t lanes;
+
+	x->may_be_cold = may_be_cold(x);
+	x->cold = x->may_be_cold && cold(x->file, x->off, min_of(x->len, MIN_CHUNK));
+	lanes = plan(x);
 	x->next = 0;
 	x->stop = false;
 	x->done = 0;
@@ -485,14 +514,12 @@ void bounce_run(struct xfer *x)
 	x->end = x->off + x->len;
 	x->err_at = UINT64_MAX;
 	pthread_mutex_init(&x->lock, NULL);
-	if (parts > 1) {
-		j.want = (unsigned int)parts - 1;
-		ask(&j);
-	}
+	if (lanes > 1)
+		crew_call(&p.job, (unsigned int)lanes - 1, MAX_HELPERS);
 	if (!run(x, true))
 		ended(x, x->off, ENOMEM, 0);
-	if (parts > 1)
-		dismiss(&j);
+	if (lanes > 1)
+		crew_dismiss(&p.job);
 	pthread_mutex_destroy(&x->lock);
 	x->done = x->end - x->off;
 	/* an error further on than the end of the file did not happen */
@@ -504,15 +531,6 @@ void bounce_run(struct xfer *x)
 
 void bounce_shutdown(void)
 {
-	unsigned int i;
-
-	pthread_mutex_lock(&job_lock);
-	quit = true;
-	pthread_cond_broadcast(&job_come);
-	pthread_mutex_unlock(&job_lock);
-	for (i = 0; i < helpers; i++)
-		pthread_join(helper[i], NULL);
-	helpers = 0;
-	quit = false;
+	crew_shutdown();
 	lane_free_all();
 }

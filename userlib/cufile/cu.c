@@ -81,7 +81,23 @@ static int primary_of(int gpu, CUcontext *ctx)
 	return r;
 }
 
-int mem_of(uint64_t ptr, struct mem *mem)
+/*
+ * What this thread learnt last: no other memory will ever have the same id, nor a
+ * context that.
+ */
+static __thread struct mem latest;
+
+static bool remembered(uint64_t ptr)
+{
+	unsigned long long id = 0, ctx_id = 0;
+
+	return latest.buffer_id && ptr - latest.start < latest.len &&
+	       !cu.PointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, ptr) &&
+	       id == latest.buffer_id && cu.CtxGetId &&
+	       !cu.CtxGetId(latest.ctx, &ctx_id) && ctx_id == latest.ctx_id;
+}
+
+static int ask(uint64_t ptr, struct mem *mem)
 {
 	unsigned int type = 0, managed = 0;
 	unsigned long long id = 0;
@@ -144,6 +160,21 @@ int mem_of(uint64_t ptr, struct mem *mem)
 	if (cu.CtxGetId)
 		cu.CtxGetId(mem->ctx, &mem->ctx_id);
 	return 0;
+}
+
+int mem_of(uint64_t ptr, struct mem *mem)
+{
+	int r;
+
+	if (remembered(ptr)) {
+		*mem = latest;
+		return 0;
+	}
+	r = ask(ptr, mem);
+	latest = *mem;
+	if (r || mem->kind != MEM_DEVICE)
+		latest.buffer_id = 0;
+	return r;
 }
 
 size_t mem_extent(const struct mem *mem, uint64_t ptr, size_t want)

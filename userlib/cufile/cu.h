@@ -22,6 +22,7 @@
 	X(1, Pop, cuCtxPopCurrent_v2) \
 	X(0, CtxGetId, cuCtxGetId) \
 	X(0, MemGetInfo, cuMemGetInfo_v2) \
+	X(0, GetCurrent, cuCtxGetCurrent) \
 	X(1, PointerGetAttribute, cuPointerGetAttribute) \
 	X(0, PointerGetAttributes, cuPointerGetAttributes) \
 	X(0, MemGetHandle, cuMemGetHandleForAddressRange) \

@@ -19,7 +19,7 @@ static bool closing;
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
 static _Atomic bool forked;	/* a child of a process that had it open, or nearly */
 static long use_count;
-static unsigned int in_flight;
+static _Atomic unsigned int in_flight;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
 
 static void in_child(void)
@@ -118,31 +118,28 @@ CUfileOpError driver_open_and_begin(void)
 /* A transfer begins, and the library stays open until it ends. */
 bool driver_begin(void)
 {
-	bool open;
-
 	if (forked)
 		return false;
-	pthread_mutex_lock(&lock);
-	open = is_open;
-	if (open)
-		in_flight++;
-	pthread_mutex_unlock(&lock);
-	return open;
+	/* in this order: who closes looks at them in the other one */
+	in_flight++;
+	if (is_open)
+		return true;
+	driver_end();
+	return false;
 }
 
 /* The caller is in one, so the library is open. */
 void driver_begin_more(unsigned int n)
 {
-	pthread_mutex_lock(&lock);
 	in_flight += n;
-	pthread_mutex_unlock(&lock);
 }
 
 void driver_end(void)
 {
+	if (--in_flight || is_open)
+		return;
 	pthread_mutex_lock(&lock);
-	if (!--in_flight)
-		pthread_cond_broadcast(&quiet);
+	pthread_cond_broadcast(&quiet);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -484,7 +481,7 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 			off_t off, off_t buf_off, bool write)
 {
 	NOT_CANCELLED;
-	struct pln_file_result now = { 0 };
+	struct pln_file_result now = { .size = result_asked() };
 	int saved = errno;
 	struct file *f;
 	ssize_t r;
@@ -526,7 +523,7 @@ static ssize_t transfer_vector(CUfileHandle_t fh, const CUfileIOVec_t *v, size_t
 			       off_t off, unsigned int flags, bool write)
 {
 	NOT_CANCELLED;
-	struct pln_file_result now = { 0 };
+	struct pln_file_result now = { .size = result_asked() };
 	int saved = errno;
 	struct file *f;
 	ssize_t r;

@@ -31,7 +31,7 @@
 #ifndef F_DUPFD_QUERY
 #define F_DUPFD_QUERY	1027
 #endif
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct file **table;
 static unsigned int slots;
 static uint64_t count;
@@ -312,10 +312,10 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 		return r;
 	close_kept();
 	/* Before any descriptor: closing one drops the program's record locks */
-	pthread_mutex_lock(&lock);
+	pthread_rwlock_wrlock(&lock);
 	if (registered(fd))
 		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
-	pthread_mutex_unlock(&lock);
+	pthread_rwlock_unlock(&lock);
 	if (r)
 		return r;
 	f = calloc(1, sizeof(*f));
@@ -342,7 +342,7 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 	if (denied)
 		f->no_direct = denied;
 
-	pthread_mutex_lock(&lock);
+	pthread_rwlock_wrlock(&lock);
 	if (registered(fd)) {
 		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
 		goto out;
@@ -356,7 +356,7 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 	table[i] = f;
 	*out = (CUfileHandle_t)(uintptr_t)f->value;
 out:
-	pthread_mutex_unlock(&lock);
+	pthread_rwlock_unlock(&lock);
 	if (r)
 		bury(f);
 	return r;
@@ -377,25 +377,20 @@ struct file *file_get(CUfileHandle_t fh)
 {
 	struct file **p, *f = NULL;
 
-	pthread_mutex_lock(&lock);
+	pthread_rwlock_rdlock(&lock);
 	p = slot_of(fh);
 	if (p) {
 		f = *p;
 		f->refs++;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_rwlock_unlock(&lock);
 	return f;
 }
 
 /* Nobody uses it any more. */
 static bool put_last(struct file *f)
 {
-	bool last;
-
-	pthread_mutex_lock(&lock);
-	last = !--f->refs;
-	pthread_mutex_unlock(&lock);
-	return last;
+	return !--f->refs;
 }
 
 void file_put(struct file *f)
@@ -421,13 +416,13 @@ bool file_deregister(CUfileHandle_t fh)
 {
 	struct file **p, *f = NULL;
 
-	pthread_mutex_lock(&lock);
+	pthread_rwlock_wrlock(&lock);
 	p = slot_of(fh);
 	if (p) {
 		f = *p;
 		*p = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_rwlock_unlock(&lock);
 	if (f)
 		file_put(f);
 	return f;
@@ -440,14 +435,14 @@ void file_drop_all(void)
 	for (i = 0; ; i++) {
 		struct file *f;
 
-		pthread_mutex_lock(&lock);
+		pthread_rwlock_wrlock(&lock);
 		if (i >= slots) {
-			pthread_mutex_unlock(&lock);
+			pthread_rwlock_unlock(&lock);
 			return;
 		}
 		f = table[i];
 		table[i] = NULL;
-		pthread_mutex_unlock(&lock);
+		pthread_rwlock_unlock(&lock);
 		if (f)
 			file_put(f);
 	}
@@ -455,7 +450,7 @@ void file_drop_all(void)
 
 /* ---- registered buffers ---- */
 
-static pthread_mutex_t buf_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t buf_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct buf *bufs;	/* sorted by base */
 static size_t nbufs, cap;
 
@@ -479,7 +474,7 @@ CUfileOpError buf_add(const struct buf *buf)
 	CUfileOpError r = CU_FILE_SUCCESS;
 	size_t i;
 
-	pthread_mutex_lock(&buf_lock);
+	pthread_rwlock_wrlock(&buf_lock);
 	i = buf_place(buf->base);
 	if (i < nbufs && bufs[i].base == buf->base) {
 		r = CU_FILE_MEMORY_ALREADY_REGISTERED;
@@ -500,7 +495,7 @@ CUfileOpError buf_add(const struct buf *buf)
 	bufs[i] = *buf;
 	nbufs++;
 out:
-	pthread_mutex_unlock(&buf_lock);
+	pthread_rwlock_unlock(&buf_lock);
 	return r;
 }
 
@@ -509,13 +504,13 @@ bool buf_find(uint64_t base, struct buf *out)
 	bool found = false;
 	size_t i;
 
-	pthread_mutex_lock(&buf_lock);
+	pthread_rwlock_rdlock(&buf_lock);
 	i = buf_place(base);
 	if (i < nbufs && bufs[i].base == base) {
 		*out = bufs[i];
 		found = true;
 	}
-	pthread_mutex_unlock(&buf_lock);
+	pthread_rwlock_unlock(&buf_lock);
 	return found;
 }
 
@@ -524,7 +519,7 @@ bool buf_remove(uint64_t base, struct buf *out)
 	bool found = false;
 	size_t i;
 
-	pthread_mutex_lock(&buf_lock);
+	pthread_rwlock_wrlock(&buf_lock);
 	i = buf_place(base);
 	if (i < nbufs && bufs[i].base == base) {
 		*out = bufs[i];
@@ -533,15 +528,15 @@ bool buf_remove(uint64_t base, struct buf *out)
 		nbufs--;
 		found = true;
 	}
-	pthread_mutex_unlock(&buf_lock);
+	pthread_rwlock_unlock(&buf_lock);
 	return found;
 }
 
 void buf_drop_all(void)
 {
-	pthread_mutex_lock(&buf_lock);
+	pthread_rwlock_wrlock(&buf_lock);
 	free(bufs);
 	bufs = NULL;
 	nbufs = cap = 0;
-	pthread_mutex_unlock(&buf_lock);
+	pthread_rwlock_unlock(&buf_lock);
 }

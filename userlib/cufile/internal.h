@@ -19,8 +19,9 @@
  *   verdict.c what is known of paths between device and GPU, and said about p2p
  *   window.c  their mappings and registrations of GPU memory, a cache with eviction
  *   uvm.c     those that nvidia-uvm lends of a real NVIDIA GPU (nvrm.c)
- *   bounce.c  the bounce path: its two stages, and helper threads
+ *   bounce.c  the bounce path: its two stages
  *   lane.c    its pinned buffers and streams
+ *   crew.c    its helper threads
  *   stats.c   counters and reasons, and the page where others read them (page.h)
  *   count.c   the counters of cuFile's own statistics
  *   log.c     log lines, the kernel's own words
@@ -177,6 +178,8 @@ struct answer {
 
 /* By this thread for its next call, which this is */
 struct wanted result_wanted(void);
+/* Not 0: somebody wants to know of the transfer that begins. */
+uint32_t result_asked(void);
 struct answer result_of(const struct wanted *w, unsigned int i);
 /* A part of the transfer has moved so many bytes by each path. */
 void result_add(struct pln_file_result *now, const uint64_t *bytes, int err,
@@ -205,7 +208,7 @@ struct file {
 	struct work work;	/* to be closed */
 	struct file *next;	/* of those closed by the program, but kept */
 	uint64_t value;		/* what the program holds */
-	unsigned int refs;	/* under the table's lock */
+	_Atomic unsigned int refs; /* one is the table's */
 	bool dead;
 	int user_fd;		/* number only: to find it registered twice */
 	int fd;			/* our duplicate of the program's: not for data */
@@ -216,6 +219,7 @@ struct file {
 	int direct_errno;	/* why there is no direct_fd */
 	const char *no_direct;	/* why O_DIRECT is not what it says, or NULL */
 	_Atomic bool direct_bad; /* O_DIRECT opened but refused aligned IO */
+	_Atomic bool no_cachestat; /* the kernel does not say what is cached */
 	_Atomic bool refused;	/* p2p of it failed, and nothing else was tried */
 	const char *_Atomic no_module; /* why the kernel module refuses it, or NULL */
 	_Atomic uint64_t told;	/* causes that transfers of it took another path */
@@ -223,17 +227,18 @@ struct file {
 	uint32_t mem_align;
 	uint64_t dev;		/* device that holds the data */
 	uint64_t ino;
-	/* of cache.c, the latter under its lock */
+	/* of cache.c, written under its lock */
 	_Atomic int fs;
-	struct lease *lease;
-	time_t lease_after;	/* none is asked for before then */
-	const char *lease_why;	/* there was none to be had, or no more */
-	bool lease_making;	/* who asks for it writes @lease_why */
+	struct lease *_Atomic lease;
+	_Atomic time_t lease_after;	/* none is asked for before then */
+	const char *_Atomic lease_why;	/* there was none to be had, or no more */
+	_Atomic bool lease_making;	/* who asks for it writes @lease_why */
 	struct file *making_next;
 	unsigned int pin_failures; /* in a row */
-	time_t pin_after;	/* no registration is tried before then */
+	_Atomic time_t pin_after;	/* no registration is tried before then */
 	char pin_why[PLN_FILE_REASON_MAX / 4];
 	struct tally tally;
+	_Atomic uint64_t reason_id; /* which reason its tally has, 0: one of a kind */
 };
 
 CUfileOpError file_register(int fd, CUfileHandle_t *out);
@@ -265,6 +270,7 @@ struct no_window {
 	char uvm[UVM_WHY_MAX];	/* nvidia-uvm; "": it is not there */
 	const char *module;
 	bool of_module;		/* errno is the module's */
+	bool before;		/* so it was found before, for the same memory */
 };
 
 struct window {
@@ -334,7 +340,10 @@ struct xfer {
 	int err;		/* errno, 0 */
 	CUresult cu_err;	/* CUDA's, 0 */
 	/* inside */
-	size_t chunk;
+	bool may_be_cold;	/* what is not in the page cache may be read directly */
+	bool cold;		/* it begins with such */
+	uint64_t base;		/* where the first chunk begins, or would */
+	size_t first, chunk;	/* bytes of the first one, of the others */
 	_Atomic size_t next;
 	_Atomic bool stop;
 	pthread_mutex_t lock;

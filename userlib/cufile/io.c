@@ -9,9 +9,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "crew.h"
 #include "io.h"
 
 ssize_t io_system_error(struct io *io, int err, size_t done)
@@ -164,33 +164,48 @@ static ssize_t move(struct io *io, const struct backend *b, uint64_t addr,
 	return r < 0 ? io_after(total, r) : (ssize_t)total;
 }
 
-/*
- * Of a file that ends before, no more than its last block: direct IO would fill
- * the memory behind it with zeros.
- */
-static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
+/* The reason of the latest transfer of all, as file.reason_id is of a file */
+static _Atomic uint64_t reason_id;
+
+/* io's reason in full: also why the cache path did not move what was staged. */
+static void say_all(struct io *io)
 {
-	struct stat st;
-	ssize_t r;
+	const uint64_t spread = 0x9e3779b97f4a7c15u;
+	uint64_t cause = io->no_lease ? (uintptr_t)io->no_lease : io->no_cache_id;
+	bool more = io->bytes[PLN_PATH_BOUNCE] && (io->no_lease || io->no_cache[0]);
 	size_t n;
 
-	if (!io->write && !fstat(io->f->fd, &st) && S_ISREG(st.st_mode)) {
-		uint64_t end = round_up((uint64_t)st.st_size, PAGE);
-
-		if (off < end && len > end - off)
-			len = end - off;
-	}
-	r = move(io, backends, dev, off, len);
+	if (io->reason_id && more)
+		io->reason_id = cause ? io->reason_id * spread ^ cause : 0;
+	/* the same as before need not be told again, unless somebody asks */
+	if (!io->now->size && io->reason_id && io->reason_id == io->f->reason_id &&
+	    io->reason_id == reason_id)
+		return;
+	p2p_say_late(io);
+	if (!more)
+		return;
 	n = strlen(io->reason);
-	if (io->bytes[PLN_PATH_BOUNCE] && io->no_cache[0])
-		snprintf(io->reason + n, sizeof(io->reason) - n,
-			 "; no cache: %s", io->no_cache);
+	snprintf(io->reason + n, sizeof(io->reason) - n, "; no cache: %s%s",
+		 io->no_lease ? "no read lease: " : "",
+		 io->no_lease ? io->no_lease : io->no_cache);
+}
+
+static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
+{
+	ssize_t r;
+
+	crew_enter();
+	r = cache_quick(io, dev, off, len) ? (ssize_t)len :
+	    move(io, backends, dev, off, len);
+	crew_leave();
+	say_all(io);
 	return r;
 }
 
 /* ---- accounts ---- */
 
-static void account(struct tally *t, const struct io *io, ssize_t result)
+static void account(struct tally *t, _Atomic uint64_t *id, const struct io *io,
+		    ssize_t result)
 {
 	unsigned int i, best = PLN_PATH_NONE;
 
@@ -213,8 +228,9 @@ static void account(struct tally *t, const struct io *io, ssize_t result)
 		t->fallbacks++;
 	if (result < 0)
 		t->errors++;
-	if (result < 0 || io->reason[0]) {
+	if (result < 0 || (io->reason[0] && (!io->reason_id || io->reason_id != *id))) {
 		pthread_mutex_lock(&t->lock);
+		*id = io->reason_id;
 		t->writing++;
 		memcpy(t->reason, io->reason, sizeof(t->reason));
 		t->last_errno = io->reason_errno;
@@ -228,8 +244,8 @@ static void account(struct tally *t, const struct io *io, ssize_t result)
 void io_account(struct io *io, size_t size, uint64_t off, ssize_t result,
 		uint64_t began)
 {
-	account(&io->f->tally, io, result);
-	account(&stats_total, io, result);
+	account(&io->f->tally, &io->f->reason_id, io, result);
+	account(&stats_total, &reason_id, io, result);
 	result_add(io->now, io->bytes, io->reason_errno, io->reason);
 	count_io(io, size, off, result, began);
 	if (io->reason[0])
@@ -248,6 +264,7 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 	CUcontext old;
 	ssize_t r;
 	int cu_err, saved;
+	bool here;
 
 	if (buf_find(base, &reg) &&
 	    ((uint64_t)buf_off > reg.length ||
@@ -279,14 +296,16 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 		r = -CU_FILE_CUDA_POINTER_RANGE_ERROR;
 		goto out;
 	}
-	cu_err = cu.Push(io.mem.ctx);
+	here = cu.GetCurrent && !cu.GetCurrent(&old) && old == io.mem.ctx;
+	cu_err = here ? 0 : cu.Push(io.mem.ctx);
 	if (cu_err) {
 		r = cuda_error(&io, cu_err);
 		goto out;
 	}
 	r = gpu_io(&io, addr, (uint64_t)off, size);
 	saved = errno;
-	cu.Pop(&old);
+	if (!here)
+		cu.Pop(&old);
 	if (io.since >= 0)
 		close(io.since);
 	errno = saved;

@@ -17,15 +17,21 @@ struct io {
 	bool write;
 	unsigned int way;	/* PLN_PATH_P2P, or PLN_PATH_KERNEL */
 	enum state state;	/* of it, as this request has it */
+	uint64_t limit;		/* p2p reads nothing from there on */
 	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
 	int since;		/* from log_kernel_now(), or -1 */
 	uint64_t bytes[PLN_PATH_SLOTS];
 	int reason_errno;
 	char reason[PLN_FILE_REASON_MAX];
+	struct no_window why;	/* what the reason would say, if  */
+	bool late;
+	uint64_t reason_id;	/* the same for the same reason, 0: one of a kind */
 	const char *module_says; /* of the latest IO that failed, or NULL */
 	bool file_refused;	/* it would with another file of the device */
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 	struct pln_file_result *now;	/* for the program */
+	uint64_t no_cache_id;	/* as reason_id */
+	const char *no_lease;	/* if set: no_cache is that there is none for this */
 };
 
 /* Why p2p is not what moves the data of a whole transfer.  NO_ROOM for a
@@ -37,6 +43,8 @@ enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
  * has held long enough is UNKNOWN to one request. */
 enum state verdict_ask(struct io *io, unsigned int path);
 void verdict_set(struct io *io, unsigned int path, enum state state);
+/* It need not be told again: nobody will read io's reason for that. */
+bool verdict_told(const struct io *io, enum cause cause);
 /* io's reason is one of this cause: told once for each device and GPU. */
 void verdict_tell(struct io *io, enum cause cause);
 /* io's reason, with an errno or 0. */
@@ -50,9 +58,13 @@ void io_because(struct io *io, int err, const char *fmt, ...)
 ssize_t io_system_error(struct io *io, int err, size_t done);
 /* The result of a transfer of which @done bytes went before this part of it. */
 ssize_t io_after(size_t done, ssize_t r);
+/* What was not said in words, as it had been before, is now. */
+void p2p_say_late(struct io *io);
 /* Back ends: see move_fn in io.c. */
 ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 size_t *pass);
+/* Before all others, as it needs no device: all of it, or nothing and false. */
+bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len);
 ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		   size_t *pass);
 /* As p2p would, but with host memory; *@err: what ended it, or 0. */

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes of the bounce path: two pinned buffers and a CUDA stream each. */
+/* Lanes of the bounce path: pinned memory in two halves, and a CUDA stream. */
 #ifndef PLN_CUFILE_LANE_H
 #define PLN_CUFILE_LANE_H
 
 #include "internal.h"
 
 #define MIN_CHUNK	KIB(64)
+#define SLACK		KIB(8)	/* room to read whole blocks around a chunk */
 
 struct lane {
-	struct lane *next;
-	CUcontext ctx;
-	unsigned long long ctx_id;
+	_Atomic bool busy;
+	CUcontext _Atomic ctx;
+	_Atomic unsigned long long ctx_id;
 	CUstream stream;	/* NULL: copy synchronously */
 	CUevent event[2];
-	char *buf[2];
+	CUevent blocking;	/* who waits for it leaves the CPU to others */
+	size_t under_way;	/* bytes of lane_in() that nobody has waited for */
+	char *half[2];
+	size_t size;		/* of each: a chunk with its SLACK */
+	size_t mapped;		/* from half[0] on: both, and what is left of a page */
 	bool registered;	/* with CUDA, so pinned */
 };
 
-/* The largest chunk that a buffer holds; *@count: buffers that there may be. */
-size_t lane_size(size_t *count);
+/* The largest chunk that a half holds. */
+size_t lane_chunk(void);
 /* With a stream of @mem's context, which is current.  NULL: none is to be had. */
 struct lane *lane_get(const struct mem *mem, bool wait);
 void lane_put(struct lane *l);
@@ -27,6 +32,13 @@ void lane_put(struct lane *l);
  * perhaps it is the memory.  What was started before must still end well.
  */
 int lane_without_stream(struct lane *l);	/* CUresult */
+/*
+ * Copies from registered memory to the GPU, by a lane with a stream.  After a failure
+ * it is to be without one.
+ */
+int lane_in(struct lane *l, uint64_t dev, const void *from, size_t n); /* CUresult */
+/* All that was put into its stream is done. */
+int lane_settle(struct lane *l);		/* CUresult */
 void lane_free_all(void);
 
 #endif

@@ -137,6 +137,16 @@ static void no_window(struct io *io, int err, const struct no_window *why)
 			"its driver has no mmap for it" : strerror(err));
 }
 
+void p2p_say_late(struct io *io)
+{
+	uint64_t id = io->reason_id;
+
+	if (!io->late)
+		return;
+	no_window(io, io->reason_errno, &io->why);
+	io->reason_id = id;
+}
+
 /* @w decides on the way; another one than before has another verdict. */
 static void take_way(struct io *io, const struct window *w)
 {
@@ -163,15 +173,32 @@ static ssize_t transfer(struct io *io, const struct window *w, uint64_t dev,
 }
 
 /*
+ * Of a file that ends before, no more than its last block: direct IO would fill
+ * the memory behind it with zeros.
+ */
+static size_t to_the_end(struct io *io, uint64_t off, size_t len)
+{
+	struct stat st;
+
+	if (!io->write && !io->limit && !fstat(io->f->fd, &st) &&
+	    S_ISREG(st.st_mode))
+		io->limit = round_up((uint64_t)st.st_size,
+				     io->f->off_align > PAGE ? io->f->off_align :
+				     PAGE);
+	return off < io->limit ? min_of(len, io->limit - off) : len;
+}
+
+/*
  * One piece of a transfer, up to the end of a window at most: *@piece bytes.
  * *@done: bytes that went.  NOT_MAPPED: there is no window, because of io's
  * reason, nor will there be one if *@err is set.
  * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
  * windows.  NOT_THIS_FILE: the kernel module does not take it.  REFUSED_BEFORE: so
- * says the verdict.
+ * says the verdict.  *@known: it was not mapped before, the memory is the same.
  */
 static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
-			   size_t len, size_t *done, size_t *piece, int *err)
+			   size_t len, size_t *done, size_t *piece, int *err,
+			   bool *known)
 {
 	size_t max = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB));
 	size_t unit = io->f->off_align > io->f->mem_align ?
@@ -185,6 +212,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 
 	*done = 0;
 	*err = 0;
+	*known = false;
 	for (turn = 0; turn < 2; turn++) {
 		int e = -window_get(&io->mem, dev, min_of(len, max), &w,
 				    &avail, &fresh, &why);
@@ -193,7 +221,19 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 				      KIB(config.window_kb));
 		if (e) {
 			*err = avail ? e : 0;
-			no_window(io, e, &why);
+			*known = why.before;
+			if (why.before && e && avail && !transient(e) &&
+			    verdict_told(io, MEMORY) && !p2p_only()) {
+				io->reason_errno = e;
+				io->reason_id = 1ull << 63 |
+					((uint64_t)io->way << 56 ^
+					 (uint64_t)why.cu_err << 32 ^
+					 (uint64_t)e << 16 ^ (uintptr_t)why.module);
+				io->why = why;
+				io->late = true;
+			} else {
+				no_window(io, e, &why);
+			}
 			return NOT_MAPPED;
 		}
 		*piece = avail < len ? round_down(avail, unit) : len;
@@ -212,6 +252,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 				"%s", io->f->no_module);
 			return NOT_THIS_FILE;
 		}
+		*piece = to_the_end(io, off, *piece);
 		if (io->state == UNKNOWN && io->since < 0)
 			io->since = log_kernel_now();
 		do {
@@ -295,6 +336,9 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		*pass = len;
 		return 0;
 	}
+	/* what is behind the end of the file is no reason to refuse it */
+	if ((off + len) % unit && p2p_only())
+		len = to_the_end(io, off, len);
 	/*
 	 * Writes leave pages that are not whole to the page cache, whatever the
 	 * drive's block is.  So what goes through the cache and what goes around
@@ -339,6 +383,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 {
 	size_t total = 0, done, piece, whole;
 	int err, probed;
+	bool known;
 	enum cause cause;
 	enum went w;
 	ssize_t r;
@@ -356,7 +401,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		if (!follow(io, dev + total))
 			return freed(io);
 		w = p2p_piece(io, dev + total, off + total, whole - total,
-			      &done, &piece, &err);
+			      &done, &piece, &err, &known);
 		total += done;
 		io->bytes[io->way] += done;
 		if (done && io->state == UNKNOWN) {
@@ -375,7 +420,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			piece -= done;
 		if (w == NOT_MOVED && !path_error(err))
 			return io_system_error(io, err, total);
-		if (memory_gone(io, dev + total))
+		if (!known && memory_gone(io, dev + total))
 			return freed(io);
 		if (w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
 		    io->file_refused) {

@@ -20,6 +20,11 @@ EXPORT int pln_file_next_result(struct pln_file_result *results,
 	return 0;
 }
 
+uint32_t result_asked(void)
+{
+	return next.count ? next.size : 0;
+}
+
 struct wanted result_wanted(void)
 {
 	struct wanted w = next;

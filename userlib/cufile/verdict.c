@@ -25,6 +25,7 @@ struct verdict {
 	/* of a refusal: it holds until then; and for how long it held */
 	time_t until, held;
 	int err;
+	uint64_t reason_id;	/* another one for each reason */
 	char reason[PLN_FILE_REASON_MAX];
 };
 
@@ -35,8 +36,9 @@ struct verdict {
 #define HOLD_FIRST	10
 #define HOLD_MOST	640
 
-static pthread_mutex_t verdict_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t verdict_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct verdict *verdicts;
+static uint64_t reasons;		/* so far */
 
 static time_t seconds_now(void)
 {
@@ -53,15 +55,25 @@ static void hold(struct verdict *v, time_t seconds)
 	v->until = seconds_now() + seconds;
 }
 
-/* With the lock held. */
-static struct verdict *find_verdict(const struct io *io, unsigned int path)
+/* With the lock held, at least to read. */
+static struct verdict *known(const struct io *io, unsigned int path)
 {
 	struct verdict *v;
 
 	for (v = verdicts; v; v = v->next)
 		if (v->path == path && v->dev == io->f->dev &&
 		    v->gpu == io->mem.gpu)
-			return v;
+			break;
+	return v;
+}
+
+/* With the lock held. */
+static struct verdict *find_verdict(const struct io *io, unsigned int path)
+{
+	struct verdict *v = known(io, path);
+
+	if (v)
+		return v;
 	v = calloc(1, sizeof(*v));
 	if (!v)
 		return NULL;
@@ -73,27 +85,45 @@ static struct verdict *find_verdict(const struct io *io, unsigned int path)
 	return v;
 }
 
+/* With the lock held, at least to read: what @v says. */
+static enum state told(struct io *io, const struct verdict *v)
+{
+	if (v->state == REFUSED && v->path == PLN_PATH_CACHE) {
+		memcpy(io->no_cache, v->reason, sizeof(io->no_cache));
+		io->no_cache_id = v->reason_id;
+	} else if (v->state == REFUSED) {
+		memcpy(io->reason, v->reason, sizeof(io->reason));
+		io->reason_errno = v->err;
+		io->reason_id = v->reason_id;
+	}
+	return v->state;
+}
+
 enum state verdict_ask(struct io *io, unsigned int path)
 {
 	enum state s = UNKNOWN;
 	struct verdict *v;
+	bool over = true;
 
-	pthread_mutex_lock(&verdict_lock);
-	v = find_verdict(io, path);
+	pthread_rwlock_rdlock(&verdict_lock);
+	v = known(io, path);
 	if (v) {
-		s = v->state;
-		if (s == REFUSED && seconds_now() >= v->until) {
-			/* one request tries; the others do not wait for it */
-			hold(v, v->held < HOLD_MOST ? 2 * v->held : v->held);
-			s = UNKNOWN;
-		} else if (s == REFUSED && path == PLN_PATH_CACHE) {
-			memcpy(io->no_cache, v->reason, sizeof(io->no_cache));
-		} else if (s == REFUSED) {
-			memcpy(io->reason, v->reason, sizeof(io->reason));
-			io->reason_errno = v->err;
-		}
+		over = v->state == REFUSED && seconds_now() >= v->until;
+		s = over ? UNKNOWN : told(io, v);
 	}
-	pthread_mutex_unlock(&verdict_lock);
+	pthread_rwlock_unlock(&verdict_lock);
+	if (!over)
+		return s;
+	pthread_rwlock_wrlock(&verdict_lock);
+	v = find_verdict(io, path);
+	if (v && v->state == REFUSED && seconds_now() >= v->until) {
+		/* one request tries; the others do not wait for it */
+		hold(v, v->held < HOLD_MOST ? 2 * v->held : v->held);
+		s = UNKNOWN;
+	} else if (v) {
+		s = told(io, v);
+	}
+	pthread_rwlock_unlock(&verdict_lock);
 	return s;
 }
 
@@ -103,7 +133,7 @@ void verdict_set(struct io *io, unsigned int path, enum state state)
 	int err = cache ? 0 : io->reason_errno;
 	struct verdict *v;
 
-	pthread_mutex_lock(&verdict_lock);
+	pthread_rwlock_wrlock(&verdict_lock);
 	v = find_verdict(io, path);
 	/* of two refusals at once, the one that has the kernel's words is kept */
 	if (v && v->state != WORKS &&
@@ -113,6 +143,7 @@ void verdict_set(struct io *io, unsigned int path, enum state state)
 		refused = v->state == REFUSED;
 		v->state = state;
 		v->err = err;
+		v->reason_id = ++reasons;
 		if (state == REFUSED)
 			snprintf(v->reason, sizeof(v->reason), "%s",
 				 cache ? io->no_cache : io->reason);
@@ -120,7 +151,7 @@ void verdict_set(struct io *io, unsigned int path, enum state state)
 			hold(v, HOLD_FIRST);
 		news = true;
 	}
-	pthread_mutex_unlock(&verdict_lock);
+	pthread_rwlock_unlock(&verdict_lock);
 	/* of p2p, io.c tells */
 	if (news && state == REFUSED && cache)
 		log_line(LOG_NOTICE, "device %u:%u and GPU %d: no %s: %s",
@@ -138,32 +169,42 @@ bool verdict_direct_worked(void)
 {
 	struct verdict *v;
 
-	pthread_mutex_lock(&verdict_lock);
+	pthread_rwlock_wrlock(&verdict_lock);
 	for (v = verdicts; v && (v->path == PLN_PATH_CACHE || v->state != WORKS);
 	     v = v->next)
 		continue;
-	pthread_mutex_unlock(&verdict_lock);
+	pthread_rwlock_unlock(&verdict_lock);
 	return v;
+}
+
+static uint64_t bit_of(const struct io *io, enum cause cause)
+{
+	_Static_assert(SHORTAGE <= 8, "eight bits for each GPU, none for POSSIBLE");
+
+	return io->mem.gpu < 0 || io->mem.gpu >= 8 ? 0 :
+	       1ull << (cause - 1 + 8 * io->mem.gpu);
+}
+
+bool verdict_told(const struct io *io, enum cause cause)
+{
+	return io->f->told & bit_of(io, cause);
 }
 
 void verdict_tell(struct io *io, enum cause cause)
 {
-	_Static_assert(SHORTAGE <= 8, "eight bits for each GPU, none for POSSIBLE");
-	uint64_t bit = io->mem.gpu < 0 || io->mem.gpu >= 8 ? 0 :
-		       1ull << (cause - 1 + 8 * io->mem.gpu);
 	struct verdict *v;
 	bool news;
 
 	/* mostly it has been for this file and one of the first GPUs: no lock */
-	if (io->f->told & bit)
+	if (verdict_told(io, cause))
 		return;
-	io->f->told |= bit;
-	pthread_mutex_lock(&verdict_lock);
+	io->f->told |= bit_of(io, cause);
+	pthread_rwlock_wrlock(&verdict_lock);
 	v = find_verdict(io, PLN_PATH_P2P);
 	news = v && !(v->told & 1u << cause);
 	if (v)
 		v->told |= 1u << cause;
-	pthread_mutex_unlock(&verdict_lock);
+	pthread_rwlock_unlock(&verdict_lock);
 	if (news)
 		log_line(LOG_NOTICE, "device %u:%u and GPU %d: no p2p: %s",
 			 major(io->f->dev), minor(io->f->dev), io->mem.gpu,
@@ -172,14 +213,14 @@ void verdict_tell(struct io *io, enum cause cause)
 
 void verdict_forget_all(void)
 {
-	pthread_mutex_lock(&verdict_lock);
+	pthread_rwlock_wrlock(&verdict_lock);
 	while (verdicts) {
 		struct verdict *v = verdicts;
 
 		verdicts = v->next;
 		free(v);
 	}
-	pthread_mutex_unlock(&verdict_lock);
+	pthread_rwlock_unlock(&verdict_lock);
 }
 
 /* ---- reasons ---- */
@@ -189,6 +230,8 @@ void io_because(struct io *io, int err, const char *fmt, ...)
 	va_list ap;
 
 	io->reason_errno = err;
+	io->reason_id = 0;
+	io->late = false;
 	va_start(ap, fmt);
 	vsnprintf(io->reason, sizeof(io->reason), fmt, ap);
 	va_end(ap);
@@ -206,23 +249,23 @@ void verdict_kernel_says(struct io *io)
 	CUdevice dev;
 	size_t n;
 
-	pthread_mutex_lock(&verdict_lock);
+	pthread_rwlock_wrlock(&verdict_lock);
 	v = find_verdict(io, PLN_PATH_P2P);
 	if (v) {
 		old = !v->asked;
 		v->asked = true;
 		memcpy(words, v->words, sizeof(words));
 	}
-	pthread_mutex_unlock(&verdict_lock);
+	pthread_rwlock_unlock(&verdict_lock);
 	if (cu.DeviceGetPCIBusId && !cu.DeviceGet(&dev, io->mem.gpu) &&
 	    cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev))
 		bdf[0] = '\0';
 	if (v && (log_kernel_since(io->since, bdf, words, sizeof(words)) ||
 		  (old && log_kernel_said(io->f->dev, bdf, words,
 					  sizeof(words))))) {
-		pthread_mutex_lock(&verdict_lock);
+		pthread_rwlock_wrlock(&verdict_lock);
 		memcpy(v->words, words, sizeof(words));
-		pthread_mutex_unlock(&verdict_lock);
+		pthread_rwlock_unlock(&verdict_lock);
 	}
 	n = strlen(io->reason);
 	if (words[0])

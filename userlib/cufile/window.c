@@ -28,6 +28,7 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int hand;		/* of the sweep; under `making` */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic unsigned int forgotten;	/* windows that were none */
 static struct window *head, *tail;	/* most recently used first */
 static struct window **table;
 static unsigned int count, room;
@@ -75,6 +76,8 @@ static unsigned int place(uint64_t addr)
 /* With the lock held: out of the table, and to @gone if nobody uses it. */
 static void retire(struct window *w, struct window **gone)
 {
+	if (w->err)
+		forgotten++;
 	unsigned int i = place(w->start);
 
 	if (w->dead)
@@ -426,16 +429,34 @@ static int make(const struct mem *mem, uint64_t addr,
 	return 0;
 }
 
+/*
+ * What this thread was told last of memory that has no window: it holds until any
+ * such answer is forgotten.
+ */
+static __thread struct {
+	uint64_t buffer_id, start, end;
+	unsigned int forgotten;
+	int err;
+	struct no_window why;
+} refused;
+
 int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct window **out, size_t *avail, bool *fresh,
 	       struct no_window *why)
 {
+	unsigned int then = forgotten;
 	struct window *w;
 	int r = 0;
 
 	*fresh = false;
 	*why = (struct no_window){ 0 };
 	*avail = 0;
+	if (mem->buffer_id && refused.buffer_id == mem->buffer_id &&
+	    addr >= refused.start && addr < refused.end && refused.forgotten == then) {
+		*why = refused.why;
+		*avail = refused.end - addr;
+		return refused.err;
+	}
 	if (!mem->len) {
 		/* CUDA does not say where the memory ends */
 		why->cu_err = CUDA_ERROR_NOT_SUPPORTED;
@@ -458,6 +479,13 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 		r = w->err;
 		*why = w->why;
 		*avail = w->len - (addr - w->start);
+		refused.buffer_id = w->buffer_id;
+		refused.start = w->start;
+		refused.end = w->start + w->len;
+		refused.forgotten = then;
+		refused.err = r;
+		refused.why = w->why;
+		refused.why.before = true;
 		window_put(w);
 		return r;
 	}

@@ -38,7 +38,7 @@ static struct {
 static unsigned int nr_warmed;
 
 /* The system may take pages of all files out of the page cache from here on. */
-static void may_cool(void)
+void may_cool(void)
 {
 	while (nr_warmed) {
 		nr_warmed--;
@@ -79,7 +79,7 @@ static void warm(int fd, size_t n)
 	free(buf);
 }
 
-static void warm_file(const char *name, size_t n)
+void warm_file(const char *name, size_t n)
 {
 	int fd = open(name, O_RDONLY);
 
@@ -902,4 +902,267 @@ void test_cache_shorter(void)
 	check(by(fh, PLN_PATH_CACHE) > 0, "by the cache path, too");
 	close(fd);
 	gpu_free(g);
+}
+
+/* It will be so: a minute is too long. */
+#define AWAIT(what) do { \
+	int turn_; \
+	for (turn_ = 0; turn_ < 600000 && !(what); turn_++) \
+		usleep(100); \
+	if (!check(what, "so far: %s", #what)) { \
+		printf("1..%u\n", checks); \
+		_exit(1); \
+	} \
+} while (0)
+
+/* Nobody opens it now to write; the kernel begins to break a lease. */
+static bool held_back(void)
+{
+	int fd = open(path, O_WRONLY | O_NONBLOCK);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && errno == EWOULDBLOCK;
+}
+
+/*
+ * Reads that find a registration ask nobody for the lease when it was held so lately
+ * that nobody else has the file yet: the keeper does not run in this test.
+ */
+void test_cache_sure(void)
+{
+	char *g = gpu(MIB(2));
+	CUfileHandle_t fh;
+	int fd, lag;
+
+	for (lag = 0; lag < 2; lag++) {
+		fd = a_file(O_RDONLY, MIB(2));
+		fresh_cache("{" COMPAT "}");
+		fh = reg(fd);
+		mock_stop_clock();
+		is(cuFileRead(fh, g, MIB(2), 0, 0), MIB(2), "a registration");
+		by_cache(fh, "is kept");
+		mock.keep_turns = 0;
+		AWAIT(mock.in_keep == 1);
+		if (lag) {
+			/* one question, and an answer that comes a second later */
+			mock.lease_lag = 1;
+			mock.keep_turns = 1;
+			AWAIT(mock.in_keep == 1 && !mock.lease_lag);
+		}
+		check(held_back(), "a writer is held back");
+		if (!lag) {
+			is(cuFileRead(fh, g, 4096, 4096, 0), 4096,
+			   "the keeper does not know it");
+			by_cache(fh, "the pages are the file's, and are read");
+			check(!memcmp(mem(g), data + 4096, 4096), "as they are");
+			check(held_back(), "the writer still is");
+			mock.later += 1;
+		}
+		is((long long)stats_of(NULL).leases, 1, "the lease is not given back");
+		is(cuFileRead(fh, g, 4096, 4096, 0), 4096, lag ?
+		   "the keeper asked before, and heard of it just now" :
+		   "the keeper has not asked for a second");
+		check(stats_of(fh).last_path == PLN_PATH_BOUNCE,
+		      "so the read asks, and does without");
+		is((long long)stats_of(NULL).leases, 0, "and gives the lease back");
+		check(!held_back(), "nobody is held back any more");
+		mock.keep_turns = -1;
+		close(fd);
+	}
+	gpu_free(g);
+}
+
+struct part {
+	CUfileHandle_t fh;
+	char *g;
+	size_t len, off;
+	pthread_t thread;
+	ssize_t r;
+};
+
+static void *read_part(void *arg)
+{
+	struct part *p = arg;
+
+	p->r = cuFileRead(p->fh, p->g, p->len, (off_t)p->off, 0);
+	return NULL;
+}
+
+static void begin(struct part *p, CUfileHandle_t fh, size_t len, size_t off)
+{
+	p->fh = fh;
+	p->len = len;
+	p->off = off;
+	pthread_create(&p->thread, NULL, read_part, p);
+}
+
+static void end(struct part *p, unsigned int n)
+{
+	unsigned int i, bad = 0;
+
+	for (i = 0; i < n; i++) {
+		pthread_join(p[i].thread, NULL);
+		bad += p[i].r != (ssize_t)p[i].len ||
+		       memcmp(mem(p[i].g), data + p[i].off, p[i].len);
+	}
+	is(bad, 0, "all reads have their data");
+}
+
+/* The lease is given back between the check and the copy */
+void test_cache_broken(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), out;
+	struct part a = { .g = gpu(MIB(24)) };
+	char *g = gpu(MIB(24));
+	CUfileHandle_t fh;
+
+	fresh_cache("{" COMPAT "}");
+	mock_stop_clock();	/* the lease was held just now, as long as it stands */
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "registrations");
+	by_cache(fh, "are kept");
+	mock.hold_copy = true;
+	begin(&a, fh, MIB(1), 4096);
+	AWAIT(mock.in_copy == 1);
+	/* waits until the keeper has given it back */
+	out = open(path, O_WRONLY | O_TRUNC);
+	if (out < 0 || pwrite(out, data + 1, SIZE, 0) != SIZE)
+		abort();
+	is((long long)stats_of(NULL).leases, 0, "a file is written anew meanwhile");
+	check(mock.read_only, "what the copy reads stays registered");
+	mock.hold_copy = false;
+	end(&a, 1);	/* what was there when it began */
+	by_cache(fh, "by the cache path");
+	check(none_left(), "then nothing is registered");
+	close(out);
+	warm_file(path, SIZE);
+	mock.later += 2;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "the next one");
+	check(!memcmp(mem(g), data + 1, SIZE), "has the new bytes");
+	close(fd);
+	gpu_free(g);
+	gpu_free(a.g);
+}
+
+/* Several callers wait for much: only then the CPU is left to others */
+void test_cache_crowd(void)
+{
+	static const struct {
+		unsigned int n;
+		size_t len;
+		int blocking;
+		const char *what;
+	} how[] = {
+		{ 3, MIB(1), 0, "three callers, 3 MiB: all spin" },
+		{ 4, KIB(508), 0, "four, not 2 MiB: all spin" },
+		{ 4, KIB(512), 1, "four, 2 MiB: the last does not" },
+		{ 5, MIB(1), 2, "five: the last two do not" },
+	};
+	int fd = a_file(O_RDONLY, MIB(2));
+	struct part p[5];
+	CUfileHandle_t fh;
+	unsigned int i, k;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	for (i = 0; i < 5; i++)
+		p[i].g = gpu(MIB(2));
+	is(cuFileRead(fh, p[0].g, MIB(2), 0, 0), MIB(2), "a registration");
+	by_cache(fh, "is kept");
+	for (k = 0; k < sizeof(how) / sizeof(how[0]); k++) {
+		mock.blocking = 0;
+		mock.hold_wait = true;
+		for (i = 0; i < how[k].n; i++) {
+			begin(&p[i], fh, how[k].len, 4096 * i);
+			AWAIT(mock.in_wait == (int)i + 1);
+		}
+		is((long long)mock.blocking, how[k].blocking, how[k].what);
+		mock.hold_wait = false;
+		end(p, how[k].n);
+	}
+	is((long long)by(fh, PLN_PATH_BOUNCE), 0, "all by the cache path");
+	mock.blocking = 0;
+	mock.copy_error = 999;
+	mock.copy_after = 0;
+	is(cuFileRead(fh, p[0].g, 4096, 0, 0), -5011, "a copy that fails");
+	mock.copy_error = 0;
+	/* what it had under way is not counted any more */
+	mock.hold_wait = true;
+	for (i = 0; i < 4; i++) {
+		begin(&p[i], fh, KIB(508) + 4096 * (i == 3 ? 3 : 0), 0);
+		AWAIT(mock.in_wait == (int)i + 1);
+	}
+	is((long long)mock.blocking, 0, "is not under way");
+	mock.hold_wait = false;
+	end(p, 4);
+	for (i = 0; i < 5; i++)
+		gpu_free(p[i].g);
+	close(fd);
+}
+
+/* One registration is made at a time; for one read only if there are few callers */
+void test_cache_registering(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), i;
+	struct part p[3];
+	CUfileHandle_t fh;
+
+	for (i = 0; i < 3; i++)
+		p[i].g = gpu(MIB(24));
+	fresh_cache("{" COMPAT "}");
+	mock.cpus = 1;		/* no helpers */
+	fh = reg(fd);
+	mock.hold_register = true;
+	begin(&p[0], fh, MIB(1) * 4, 0);
+	AWAIT(mock.in_register == 1);
+	begin(&p[1], fh, MIB(4), MIB(16));
+	end(&p[1], 1);
+	check(strstr(stats_of(fh).reason, "no cache: another read makes a registration"),
+	      "a read beside one that registers: %s", stats_of(fh).reason);
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "does not wait");
+	is((long long)mock.read_only_calls, 1, "nor make another one");
+	mock.hold_register = false;
+	end(&p[0], 1);
+	by_cache(fh, "the first has its own");
+	begin(&p[1], fh, MIB(4), MIB(16));
+	end(&p[1], 1);
+	by_cache(fh, "later the other has, too");
+	is((long long)mock.read_only_calls, 2, "of another part");
+	close(fd);
+
+	fd = a_file(O_RDWR, SIZE);
+	fresh_cache("{" COMPAT "}");
+	mock.cpus = 1;
+	fh = reg(fd);
+	begin(&p[0], fh, MIB(16), 0);
+	end(&p[0], 1);
+	by_cache(fh, "without a lease");
+	is((long long)mock.read_only_calls, 2, "16 MiB are two registrations");
+	mock.hold_register = true;
+	begin(&p[0], fh, MIB(8), 0);
+	AWAIT(mock.in_register == 1);
+	begin(&p[1], fh, MIB(16), MIB(1));
+	end(&p[1], 1);
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "a read beside it does not wait");
+	is((long long)mock.read_only_calls, 3, "nor register");
+	mock.hold_register = false;
+	end(&p[0], 1);
+
+	/* two callers, then three */
+	mock.read_only_calls = 0;
+	mock.hold_wait = true;
+	begin(&p[0], fh, 4096, 0);
+	AWAIT(mock.in_wait == 1);
+	begin(&p[1], fh, MIB(8), 0);
+	AWAIT(mock.in_wait == 2);
+	is((long long)mock.read_only_calls, 1, "the second caller registers");
+	begin(&p[2], fh, MIB(8), 0);
+	AWAIT(mock.in_wait == 3);
+	is((long long)mock.read_only_calls, 1, "the third does not");
+	mock.hold_wait = false;
+	end(p, 3);
+	for (i = 0; i < 3; i++)
+		gpu_free(p[i].g);
+	close(fd);
 }

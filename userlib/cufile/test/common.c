@@ -80,6 +80,18 @@ void fresh_cache(const char *json)
 	open_anew(json);
 }
 
+/* By the call, which goes before the file: another test may have called it */
+void set_slabs(size_t kb, size_t count)
+{
+	const size_t sizes[] = { 4, 1024, 16384 }, counts[] = { 128, 64, 64 };
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	if (cuFileSetParameterPosixPoolSlabArray(kb ? &kb : sizes, kb ? &count : counts,
+						 kb ? 1 : 3).err)
+		abort();
+}
+
 int make(const char *name, int flags, const void *data, size_t n)
 {
 	int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);

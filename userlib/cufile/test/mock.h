@@ -61,6 +61,13 @@ struct mock {
 	_Atomic bool hold_unpin; /* who unregisters waits, as for work of the GPU */
 	_Atomic bool hold_sigset; /* who makes a set of signals waits */
 	_Atomic bool hold_file;	/* who maps a file waits */
+	_Atomic bool hold_copy;	/* who puts a copy to the GPU into a stream waits */
+	_Atomic bool hold_wait;	/* who waits for copies goes on waiting */
+	_Atomic bool hold_register; /* who registers memory read-only waits */
+	_Atomic int keep_turns;	/* sigtimedwait() returns so often, -1 always */
+	_Atomic int lease_lag;	/* seconds that the next question about a lease takes */
+	_Atomic bool other_memory; /* what is allocated is of a second context */
+	int cpus;		/* of the process, 0 what they are */
 	int unregister_error;	/* CUresult of unregistering memory */
 	/* /dev/peerlane: its version, 0: there is none */
 	unsigned int module;
@@ -101,6 +108,13 @@ struct mock {
 	_Atomic int in_unpin;	/* waiting to unregister */
 	_Atomic int in_sigset;	/* waiting to make a set of signals */
 	_Atomic int in_file;	/* waiting to map a file */
+	_Atomic int in_copy;	/* waiting to copy */
+	_Atomic int in_wait;	/* waiting for copies */
+	_Atomic int in_register; /* waiting to register */
+	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
+	_Atomic uint64_t waits;	/* for copies */
+	_Atomic uint64_t blocking; /* those of them that leave the CPU to others */
+	_Atomic uint64_t reads;	/* calls that move a file's bytes by host memory */
 	_Atomic uint64_t registered; /* bytes, by the module */
 	_Atomic uint64_t registrations, module_calls, module_bytes;
 	_Atomic uint64_t nv_calls, nv_lendings;

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,9 @@
 #include "mock.h"
 
 #define MAX		4096
+/* Contexts */
+#define OURS		0xc0de
+#define OTHER		0xd0de
 #define GRANULE		65536
 #define INVALID_VALUE	1
 #define OUT_OF_MEMORY	2
@@ -37,6 +42,7 @@ static struct memory {
 	uint64_t start, reserved;
 	size_t len, room;
 	uint64_t id;
+	uint64_t ctx;
 	uint64_t range;		/* reserved addresses that it was mapped into, or 0 */
 	size_t range_len;
 	int fd;
@@ -86,6 +92,12 @@ static char *as_registered(char *p)
 }
 
 static __thread int current;	/* depth of the context stack */
+static __thread uint64_t stack[64];	/* from 1 on */
+
+static uint64_t context(void)
+{
+	return current ? stack[current] : 0;
+}
 
 static void not_in_call(void);
 
@@ -111,10 +123,12 @@ void mock_reset(void)
 	mock.alloc_after = -1;
 	mock.p2p_count = -1;
 	mock.nv_type = 1;
+	mock.keep_turns = -1;
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
 	mock.unpinned = mock.read_only_calls = 0;
+	mock.waits = mock.blocking = mock.reads = 0;
 	mock.in_host = 0;
 	mock.in_close = 0;
 	mock.registrations = mock.module_calls = mock.module_bytes = 0;
@@ -188,6 +202,63 @@ int sigaddset(sigset_t *set, int sig)
 	return add(set, sig);
 }
 
+int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
+{
+	static int (*wait)(const sigset_t *, siginfo_t *, const struct timespec *);
+	bool held = false;
+	int r, turns;
+
+	if (!wait)
+		*(void **)&wait = dlsym(RTLD_NEXT, "sigtimedwait");
+	r = wait(set, info, most);
+	while (!(turns = mock.keep_turns)) {
+		mock.in_keep += !held;
+		held = true;
+		usleep(100);
+	}
+	mock.in_keep -= held;
+	if (turns > 0)
+		mock.keep_turns--;
+	return r;
+}
+
+static int lease_asked(int r)
+{
+	mock.later += atomic_exchange(&mock.lease_lag, 0);
+	return r;
+}
+
+int fcntl(int fd, int cmd, ...)
+{
+	static int (*real_fcntl)(int, int, ...);
+	va_list ap;
+	void *arg;
+
+	if (!real_fcntl)
+		*(void **)&real_fcntl = dlsym(RTLD_NEXT, "fcntl");
+	va_start(ap, cmd);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	return cmd == F_GETLEASE ? lease_asked(real_fcntl(fd, cmd)) :
+				   real_fcntl(fd, cmd, arg);
+}
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	static int (*get)(pid_t, size_t, cpu_set_t *);
+	int i;
+
+	if (!mock.cpus) {
+		if (!get)
+			*(void **)&get = dlsym(RTLD_NEXT, "sched_getaffinity");
+		return get(pid, size, set);
+	}
+	CPU_ZERO_S(size, set);
+	for (i = 0; i < mock.cpus; i++)
+		CPU_SET_S((size_t)i, size, set);
+	return 0;
+}
+
 /* For programs that cannot set the mock's variables */
 static int from_env(const char *name, int value)
 {
@@ -243,6 +314,10 @@ UNWATCHED void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t 
 		if (fd < 0)
 			return MAP_FAILED;
 		off = 0;
+	}
+	if (fd < 0 && flags & MAP_HUGETLB && mock.anon_errno) {
+		errno = ENOMEM;	/* then it is tried without */
+		return MAP_FAILED;
 	}
 	if (fd < 0 && len >= 1 << 20 && mock.anon_errno) {
 		int turn = ++mock.anon_calls;
@@ -425,6 +500,8 @@ static ssize_t fault(const char *buf, size_t n, uint64_t off)
 			return -1;
 		}
 	}
+	if (w < 0)
+		mock.reads++;
 	if (w < 0 && mock.hold_host && !mock.in_host++)
 		while (mock.hold_host)
 			usleep(1000);
@@ -581,6 +658,7 @@ static void back(struct memory *m, size_t size)
 	m->start = m->reserved + mock.start_at;
 	m->len = size;
 	m->id = next_id++;
+	m->ctx = mock.other_memory ? OTHER : OURS;
 }
 
 unsigned long long mock_two(size_t size)
@@ -766,7 +844,7 @@ int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
 		goto out;
 	}
 	switch (attr) {
-	case 1: *(uint64_t *)data = 0xc0de; break;
+	case 1: *(uint64_t *)data = m->ctx; break;
 	case 2: *(unsigned int *)data = 2; break;
 	case 7:
 		if (mock.no_id)
@@ -825,6 +903,7 @@ int cuCtxSetCurrent(void *ctx);
 int cuCtxSetCurrent(void *ctx)
 {
 	current = ctx ? 1 : 0;
+	stack[1] = (uintptr_t)ctx;
 	return 0;
 }
 
@@ -860,7 +939,7 @@ int cuDevicePrimaryCtxRetain(void **ctx, int dev);
 int cuDevicePrimaryCtxRetain(void **ctx, int dev)
 {
 	(void)dev;
-	*ctx = (void *)0xc0de;
+	*ctx = (void *)OURS;
 	return 0;
 }
 
@@ -870,10 +949,12 @@ int cuCtxPushCurrent_v2(void *ctx);
 int cuCtxPushCurrent_v2(void *ctx)
 {
 	not_in_call();
-	other_current = ctx == (void *)0xdead && (mock.other_ctx & 1);
-	if (ctx != (void *)0xc0de && !other_current)
+	other_current = (uintptr_t)ctx == 0xdead && (mock.other_ctx & 1);
+	if ((uintptr_t)ctx != OURS && (uintptr_t)ctx != OTHER && !other_current)
 		return INVALID_CONTEXT;
-	current++;
+	if (current == 63)
+		abort();
+	stack[++current] = (uintptr_t)ctx;
 	return 0;
 }
 
@@ -891,17 +972,18 @@ int cuCtxPopCurrent_v2(void **ctx)
 {
 	if (!current)
 		return INVALID_CONTEXT;
-	current--;
 	other_current = false;
-	*ctx = (void *)0xc0de;
+	*ctx = (void *)(uintptr_t)stack[current--];
 	return 0;
 }
 
 int cuCtxGetId(void *ctx, unsigned long long *id);
 int cuCtxGetId(void *ctx, unsigned long long *id)
 {
-	if (ctx == (void *)0xc0de)
+	if (ctx == (void *)OURS)
 		*id = 77;
+	else if (ctx == (void *)OTHER)
+		*id = 79;
 	else if (ctx == (void *)0xdead && (mock.other_ctx & 1))
 		*id = 78;
 	else
@@ -922,11 +1004,13 @@ struct stream {
 	struct op op[64];
 	unsigned int ops;
 	uint64_t number;
+	uint64_t ctx;
 };
 
 struct event {
 	struct stream *stream;
 	uint64_t number;
+	bool blocking;
 };
 
 static void perform(struct stream *s, uint64_t upto)
@@ -950,7 +1034,7 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	struct op *op;
 
 	mock.copies++;
-	if (!current)
+	if (!current || (s && s->ctx != context()))
 		return INVALID_CONTEXT;
 	if (mock.copy_error) {
 		if (mock.copy_after <= 0)
@@ -996,6 +1080,10 @@ int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
 int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
 			 void *s)
 {
+	mock.in_copy++;
+	while (mock.hold_copy)
+		usleep(100);
+	mock.in_copy--;
 	return put_off(s, d, (void *)h, n, true);
 }
 
@@ -1012,6 +1100,8 @@ int cuStreamCreate(void **s, unsigned int flags)
 	if (mock.no_streams || !current)
 		return INVALID_CONTEXT;
 	*s = calloc(1, sizeof(struct stream));
+	if (*s)
+		((struct stream *)*s)->ctx = context();
 	return *s ? 0 : OUT_OF_MEMORY;
 }
 
@@ -1072,6 +1162,17 @@ static bool calls_in(void *s)
 	return c || (s && called_in == s);
 }
 
+/* Who waits for copies, until they may end */
+static void await_copies(bool blocking)
+{
+	mock.waits++;
+	mock.blocking += blocking;
+	mock.in_wait++;
+	while (mock.hold_wait)
+		usleep(100);
+	mock.in_wait--;
+}
+
 int cuStreamSynchronize(void *s);
 int cuStreamSynchronize(void *s)
 {
@@ -1079,6 +1180,7 @@ int cuStreamSynchronize(void *s)
 	while (calls_in(s))
 		pthread_cond_wait(&calls_change, &lock);
 	pthread_mutex_unlock(&lock);
+	await_copies(false);
 	perform(s, UINT64_MAX);
 	return 0;
 }
@@ -1169,8 +1271,9 @@ int cuDeviceGetUuid_v2(char *id, int dev)
 int cuEventCreate(void **e, unsigned int flags);
 int cuEventCreate(void **e, unsigned int flags)
 {
-	(void)flags;
 	*e = calloc(1, sizeof(struct event));
+	if (*e)
+		((struct event *)*e)->blocking = flags & 1;
 	return *e ? 0 : OUT_OF_MEMORY;
 }
 
@@ -1194,6 +1297,7 @@ int cuEventSynchronize(void *e)
 {
 	struct event *ev = e;
 
+	await_copies(ev->blocking);
 	if (ev->stream)
 		perform(ev->stream, ev->number);
 	return 0;
@@ -1212,6 +1316,12 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 		return OUT_OF_MEMORY;
 	if (read_only)
 		mock.read_only_calls++;
+	if (read_only && mock.hold_register) {
+		mock.in_register++;
+		while (mock.hold_register)
+			usleep(100);
+		mock.in_register--;
+	}
 	if (read_only && mock.register_error)
 		return mock.register_error;
 	pthread_mutex_lock(&lock);

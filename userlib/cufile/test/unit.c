@@ -1310,10 +1310,11 @@ static void test_threads(void)
 	threads("8 threads, p2p, a small BAR1",
 		"{\"peerlane\":{\"window_size_kb\":128}}", 0, KIB(384));
 	threads("8 threads, bounce", NULL, EREMOTEIO, -1);
+	set_slabs(64, 4);
 	threads("8 threads, bounce, two lanes for all",
-		"{\"properties\":{\"posix_pool_slab_size_kb\":[64],"
-		"\"posix_pool_slab_count\":[4]},\"peerlane\":{"
-		"\"min_io_threshold_size_kb\":64}}", EREMOTEIO, -1);
+		"{\"peerlane\":{\"min_io_threshold_size_kb\":64}}", EREMOTEIO, -1);
+	is((long long)stats_of(NULL).lanes, 2, "which there are");
+	set_slabs(0, 0);
 
 	for (round = 0; round < 2; round++) {
 		fresh(round & 1 ? "{\"properties\":{\"force_compat_mode\":"
@@ -1555,6 +1556,10 @@ static void together(void)
 {
 	test_told_later();
 	test_words_of_two();
+	test_one_chunk();
+	test_helpers();
+	test_cold();
+	test_two_contexts();
 	test_no_lanes();
 	test_close_open();
 	test_cancel();
@@ -1597,6 +1602,10 @@ static void together(void)
 	test_cache_cgroup();
 	test_cache_memory();
 	test_cache_shorter();
+	test_cache_sure();
+	test_cache_broken();
+	test_cache_crowd();
+	test_cache_registering();
 	test_cache_stands();	/* after it the library counts one for ever */
 	test_threads();
 	test_batch_no_ring();	/* after it there is no ring */

@@ -24,6 +24,8 @@ struct pln_file_stats stats_of(CUfileHandle_t fh);
 void fresh(const char *json);
 /* With the cache path, which is off by default */
 void fresh_cache(const char *json);
+/* Closes the library.  So many slabs of  from now on; 0: as by default */
+void set_slabs(size_t kb, size_t count);
 /* A file of these bytes, opened to read and write with @flags. */
 int make(const char *name, int flags, const void *data, size_t n);
 CUfileHandle_t reg(int fd);
@@ -34,6 +36,9 @@ void gpu_free(void *p);
 char *mem(void *p);
 uint64_t rnd(void);
 void noise(void *p, size_t n);
+/* The file stays in the page cache, until it may_cool() */
+void warm_file(const char *name, size_t n);
+void may_cool(void);
 /* Since fresh() */
 bool log_has(const char *words);
 /* How often a line has them */
@@ -77,6 +82,17 @@ void test_cache_cgroup(void);
 void test_cache_memory(void);
 void test_cache_shorter(void);
 void test_cache_stands(void);
+
+void test_cache_sure(void);
+void test_cache_broken(void);
+void test_cache_crowd(void);
+void test_cache_registering(void);
+
+/* lanes.c */
+void test_one_chunk(void);
+void test_helpers(void);
+void test_cold(void);
+void test_two_contexts(void);
 
 /* choice.c */
 void test_unknown_keys(void);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+/* The bounce path: how it cuts transfers, who takes part, and what is not cached. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#ifndef SYS_cachestat
+#define SYS_cachestat	451
+#endif
+
+#define COMPAT	"\"properties\":{\"force_compat_mode\":true}"
+#define SIZE	MIB(2)
+
+/* Is what is under way where it should be?  It will be: a minute is too long. */
+#define AWAIT(what) do { \
+	int turn_; \
+	for (turn_ = 0; turn_ < 600000 && !(what); turn_++) \
+		usleep(100); \
+	if (!check(what, "so far: %s", #what)) { \
+		printf("1..%u\n", checks); \
+		_exit(1); \
+	} \
+} while (0)
+
+/* A transfer without helpers, of no more than 1 MiB: one call of each kind */
+void test_one_chunk(void)
+{
+	static const size_t offs[] = { 0, 4096, 1, 4096 * 3 + 77 };
+	char *data = malloc(SIZE), *g = gpu(SIZE);
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	fresh("{" COMPAT "}");
+	mock.cpus = 1;
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	may_cool();
+	warm_file(path, SIZE);
+	fh = reg(fd);
+	for (i = 0; i < 4; i++) {
+		mock.reads = mock.copies = mock.waits = 0;
+		is(cuFileRead(fh, g, MIB(1), (off_t)offs[i], 0), MIB(1), "1 MiB");
+		check(!memcmp(mem(g), data + offs[i], MIB(1)), "the right data");
+		is((long long)mock.reads, 1, "by one read of the file");
+		is((long long)mock.copies, 1, "one copy");
+		is((long long)mock.waits, 1, "and one wait");
+	}
+	mock.reads = 0;
+	is(cuFileRead(fh, g, MIB(1) + 4096, 4096, 0), MIB(1) + 4096, "a page more");
+	is((long long)mock.reads, 2, "is two of them");
+	check(!memcmp(mem(g), data + 4096, MIB(1) + 4096), "the right data");
+	may_cool();
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
+struct one {
+	CUfileHandle_t fh;
+	char *g;
+	pthread_t thread;
+	ssize_t r;
+};
+
+static void *read_all(void *arg)
+{
+	struct one *o = arg;
+
+	o->r = cuFileRead(o->fh, o->g, SIZE, 0, 0);
+	return NULL;
+}
+
+/* While one thread of a transfer is held, helpers do the rest: if there are CPUs */
+void test_helpers(void)
+{
+	char *data = malloc(SIZE);
+	struct one o = { .g = gpu(SIZE) };
+	int fd, cpus;
+
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	may_cool();
+	warm_file(path, SIZE);
+	for (cpus = 1; cpus <= 4; cpus += 3) {
+		fresh("{" COMPAT ",\"peerlane\":{\"max_io_threads\":8,"
+		      "\"max_request_parallelism\":8}}");
+		mock.cpus = cpus;
+		o.fh = reg(fd);
+		memset(mem(o.g), 0, SIZE);
+		mock.hold_host = true;
+		mock.in_host = 0;
+		pthread_create(&o.thread, NULL, read_all, &o);
+		AWAIT(mock.in_host > 0);
+		if (cpus > 1)
+			AWAIT(mock.reads == SIZE / KIB(128));
+		else
+			is((long long)mock.reads, 1, "alone, nobody goes on");
+		mock.hold_host = false;
+		pthread_join(o.thread, NULL);
+		is(o.r, SIZE, "all is read");
+		check(!memcmp(mem(o.g), data, SIZE), "the right data");
+		check(stats_of(NULL).lanes <= 3, "by three lanes at most");
+	}
+	may_cool();
+	close(fd);
+	gpu_free(o.g);
+	free(data);
+}
+
+/* Pages of the first @n bytes of the file that are in the page cache; -1: unknown */
+static long cached(int fd, size_t n)
+{
+	uint64_t range[2] = { 0, n }, is[5];
+
+	return syscall(SYS_cachestat, fd, range, is, 0) ? -1 : (long)is[0];
+}
+
+static void cool(int fd)
+{
+	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		abort();
+}
+
+/* What is not in the page cache is read around it */
+void test_cold(void)
+{
+	const size_t n = MIB(1) + 1000;
+	char *data = malloc(n), *g = gpu(SIZE);
+	CUfileHandle_t fh;
+	size_t off;
+	long before;
+	int fd;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	cool(fd);
+	before = cached(fd, MIB(1));
+	if (before < 0 || before == (long)(MIB(1) / 4096)) {
+		printf("# %s\n", before < 0 ? "this kernel does not say what is cached" :
+		       "this file system keeps all in its cache");
+		goto out;
+	}
+	for (off = 0; off < 8192; off += 1000) {
+		fresh("{" COMPAT ",\"peerlane\":{\"max_io_threads\":1}}");
+		fh = reg(fd);
+		memset(mem(g), 0, SIZE);
+		is(cuFileRead(fh, g, SIZE, (off_t)off, 0), (long long)(n - off),
+		   "to the end of a file that is not cached");
+		check(!memcmp(mem(g), data + off, n - off), "the right data");
+		check(!mem(g)[n - off], "and nothing behind it");
+		/* the pages of its ends may be */
+		check(cached(fd, MIB(1) - KIB(64)) <= before + 2,
+		      "it still is not: %ld pages were, %ld are", before,
+		      cached(fd, MIB(1) - KIB(64)));
+		cool(fd);
+	}
+	/* some of it is, and newer than the device has it */
+	memset(data + KIB(512), 'n', 4096);
+	if (pwrite(fd, data + KIB(512), 4096, KIB(512)) != 4096)
+		abort();
+	is(cuFileRead(fh, g, SIZE, 0, 0), (long long)n, "a page of it is dirty");
+	check(!memcmp(mem(g), data, n), "the right data");
+	cool(fd);
+	mock.bad_from = KIB(512) + 4096;
+	mock.bad_to = mock.bad_from + 4096;
+	mock.media_errno = EIO;
+	memset(mem(g), 0, SIZE);
+	is(cuFileRead(fh, g, SIZE, 0, 0), (long long)mock.bad_from,
+	   "a bad block: what lies before it");
+	check(!memcmp(mem(g), data, mock.bad_from), "the right data");
+	is(cuFileRead(fh, g, MIB(1), (off_t)mock.bad_from, 0), -1, "then an error");
+	is(errno, EIO, "with EIO");
+	mock.media_errno = 0;
+	is(cuFileRead(fh, g, SIZE, 0, 0), (long long)n, "the next one works");
+out:
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
+/* One lane, and memory of two contexts */
+void test_two_contexts(void)
+{
+	char *data = malloc(KIB(64)), *g[2];
+	CUfileHandle_t fh;
+	int fd, i;
+
+	set_slabs(64, 2);
+	fresh("{" COMPAT "}");
+	noise(data, KIB(64));
+	fd = make(path, 0, data, KIB(64));
+	fh = reg(fd);
+	g[0] = gpu(KIB(64));
+	mock.other_memory = true;
+	g[1] = gpu(KIB(64));
+	for (i = 0; i < 4; i++) {
+		memset(mem(g[i % 2]), 0, KIB(64));
+		mock.copies = mock.waits = 0;
+		is(cuFileRead(fh, g[i % 2], KIB(64), 0, 0), KIB(64),
+		   "a read to memory of another context than before");
+		check(!memcmp(mem(g[i % 2]), data, KIB(64)), "the right data");
+		/* in another context's stream it fails, and another one follows */
+		is((long long)mock.copies, 1, "by one copy");
+		is((long long)mock.waits, 1, "in a stream of that context");
+	}
+	is((long long)stats_of(NULL).lanes, 1, "one lane does all");
+	set_slabs(0, 0);
+	close(fd);
+	gpu_free(g[0]);
+	gpu_free(g[1]);
+	free(data);
+}
