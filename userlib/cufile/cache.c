@@ -774,13 +774,12 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 		return NULL;
 	*more = !cached(l->file->buffered_fd, start, l->view->map + start,
 			   len);
-	if (!*more) {
+	if (!*more)
 		p = pin(io, l->view, l->view->map + start, round_up(len, PAGE));
-	} else {
+	else
 		because(io, "not all of it is in the page cache");
-	}
 	pthread_mutex_lock(&lock);
-	if (*missing)
+	if (*more)
 		stats_gauges.cache_bytes -= round_up(len, PAGE);
 	registering = false;
 	s->touched = 0;
