@@ -931,6 +931,7 @@ static void t_steps_of_none(void)
 		OK(cuMemcpyDtoH_v2(out, v, 8 * MiB));
 		CHECK(!memcmp(out, m, 8 * MiB));
 	}
+	free(out);
 	OK(cuMemUnmap(v, 8 * MiB));
 	OK(cuMemAddressFree(v, 8 * MiB));
 	OK(cuMemRelease(h));
@@ -991,6 +992,7 @@ static void t_steps_opened(void)
 	for (size_t i = 0; i < 2 * MiB; i++)
 		n += out[i] == 7;
 	CHECK(!n);
+	free(out);
 	let_go(&k);
 }
 

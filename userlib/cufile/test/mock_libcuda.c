@@ -22,6 +22,7 @@
 
 #define MAX		4096
 #define GRANULE		65536
+#define GPU_PAGE	65536ull
 #define INVALID_VALUE	1
 #define OUT_OF_MEMORY	2
 #define INVALID_CONTEXT	201
@@ -49,11 +50,13 @@ static struct export {
 	_Atomic bool used;
 	uint64_t id;
 	uint64_t off;
+	uint64_t at;		/* its address */
 } exports[MAX];			/* by file descriptor */
 
 static struct mapping {
 	char *at;
 	size_t len;
+	size_t taken;		/* of BAR1: whole pages of the GPU */
 	uint64_t id;
 	bool lent;		/* by nvidia-uvm, which holds the memory */
 } mappings[MAX];
@@ -216,6 +219,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	struct export lent, *e = NULL;
 	unsigned int i;
+	size_t taken;
 	void *p;
 
 	real();
@@ -228,6 +232,7 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		if (fd < 0)
 			return MAP_FAILED;
 		off = 0;
+		lent.at = (uintptr_t)addr;
 	}
 	if (fd < 0 && len >= 1 << 20 && mock.anon_errno) {
 		int turn = ++mock.anon_calls;
@@ -255,9 +260,10 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		errno = mock.mmap_errno;
 		return MAP_FAILED;
 	}
+	taken = ((e->at + len + GPU_PAGE - 1) & -GPU_PAGE) - (e->at & -GPU_PAGE);
 	pthread_mutex_lock(&lock);
 	if (mock.bar1_size >= 0 &&
-	    mock.bar1_used + (int64_t)len > mock.bar1_size) {
+	    mock.bar1_used + (int64_t)taken > mock.bar1_size) {
 		pthread_mutex_unlock(&lock);
 		errno = ENOSPC;
 		return MAP_FAILED;
@@ -267,8 +273,8 @@ void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 		for (i = 0; mappings[i].at; i++)
 			continue;
 		of_gpu(p, len);
-		mappings[i] = (struct mapping){ p, len, e->id, e == &lent };
-		mock.bar1_used += (int64_t)len;
+		mappings[i] = (struct mapping){ p, len, taken, e->id, e == &lent };
+		mock.bar1_used += (int64_t)taken;
 		mock.maps++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -285,7 +291,7 @@ int munmap(void *addr, size_t len)
 		if (mappings[i].at == addr && mappings[i].len == len) {
 			mappings[i].at = NULL;
 			mappings[i].len = 0;
-			mock.bar1_used -= (int64_t)len;
+			mock.bar1_used -= (int64_t)mappings[i].taken;
 			mock.unmaps++;
 			break;
 		}
@@ -667,6 +673,7 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 		abort();
 	exports[fd].id = m->id;
 	exports[fd].off = ptr - m->start;
+	exports[fd].at = ptr;
 	exports[fd].used = true;
 	pthread_mutex_unlock(&lock);
 	*(int *)handle = fd;
@@ -868,8 +875,15 @@ int cuMemGetInfo_v2(size_t *avail, size_t *total)
 {
 	if (!current)
 		return INVALID_CONTEXT;
+	for (int tries = 0; mock.hold_info && tries < 5000; tries++) {
+		mock.in_info = true;
+		usleep(1000);
+	}
+	mock.in_info = false;
 	*avail = *total = 1 << 30;
-	return other_current && mock.other_ctx == 3 ? ILLEGAL_ADDRESS : 0;
+	if (!other_current || mock.other_ctx == 1)
+		return 0;
+	return mock.other_ctx == 3 ? ILLEGAL_ADDRESS : OUT_OF_MEMORY;
 }
 
 int cuCtxPopCurrent_v2(void **ctx);

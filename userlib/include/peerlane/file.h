@@ -55,7 +55,7 @@ struct pln_path_count {
  * @errors: transfers that failed
  * @fallbacks: transfers of GPU memory of which some bytes did not go p2p
  * @windows: BAR1 windows mapped now (totals only, like all below)
- * @window_bytes: bytes of them
+ * @window_bytes: bytes of BAR1 that they take
  * @window_hits: pieces of a transfer that found a window mapped
  * @window_maps: windows mapped so far
  * @window_evictions: windows given up to make room for others
