@@ -368,7 +368,7 @@ void test_async_lost(void)
 	   "a read waits in a stream of another context");
 	mock.hold_info = true;
 	pthread_create(&asks, NULL, read_1001, &a);
-	for (tries = 0; tries < 5000 && !mock.in_info; tries++)
+	for (tries = 0; tries < 30000 && !mock.in_info; tries++)
 		usleep(1000);
 	check(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r,
 			      stream_of(-1)).err,

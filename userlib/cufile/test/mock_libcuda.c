@@ -875,7 +875,7 @@ int cuMemGetInfo_v2(size_t *avail, size_t *total)
 {
 	if (!current)
 		return INVALID_CONTEXT;
-	for (int tries = 0; mock.hold_info && tries < 5000; tries++) {
+	for (int tries = 0; mock.hold_info && tries < 30000; tries++) {
 		mock.in_info = true;
 		usleep(1000);
 	}
