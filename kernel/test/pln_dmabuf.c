@@ -344,6 +344,62 @@ static void test_parts(int fd)
 	check(room_is(fd, &q), "nothing is left");
 }
 
+/* It begins and ends within a page of the GPU; where two parts meet there is none */
+static void test_parts_within(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB), b = gpu_alloc(fd, MIB);
+	struct pln_gpu_part parts[] = {
+		{ .handle = a.handle, .offset = UNIT + 8192, .size = 2 * UNIT - 8192 },
+		{ .handle = b.handle, .offset = 4 * UNIT, .size = UNIT },
+		{ .handle = a.handle, .offset = 8 * UNIT, .size = UNIT + 4096 },
+	};
+	/* The peer moves so much at a time, within one part */
+	static const unsigned int at[] = {
+		0, UNIT - 8192, 2 * UNIT - 8192, 3 * UNIT - 8192, 3 * UNIT - 4096,
+	};
+	const unsigned int len = 4 * UNIT - 4096, n = 2 * UNIT - 8192;
+	static char data[4 * UNIT - 4096], part[UNIT];
+	char *p;
+	int buf, i;
+
+	buf = export_parts(fd, parts, 3);
+	need(buf >= 0, "export of parts within pages");
+	check(lseek(buf, 0, SEEK_END) == len, "its size is that of all");
+	need(!attach(0, buf, peer_pci, "p2p"), "attach");
+	check(!cmd("map 0") && state(0).len == len, "all of it is mapped");
+	pattern(data, len, 30);
+	for (i = 0; i < 5; i++) {
+		memcpy(part, data + at[i], UNIT);
+		buffer(part, true);
+		if (cmd("dma 0 write %u", at[i]))
+			break;
+	}
+	check(i == 5, "the peer writes all of it");
+	check(crc_is(fd, a.handle, UNIT + 8192, n, crc32c(0, data, n)) &&
+	      crc_is(fd, b.handle, 4 * UNIT, UNIT, crc32c(0, data + n, UNIT)) &&
+	      crc_is(fd, a.handle, 8 * UNIT, UNIT + 4096,
+		     crc32c(0, data + n + UNIT, UNIT + 4096)),
+	      "every part has what is its");
+	check(crc_is(fd, a.handle, 0, UNIT + 8192, crc_of_zeros(UNIT + 8192)) &&
+	      crc_is(fd, a.handle, 3 * UNIT, 5 * UNIT, crc_of_zeros(5 * UNIT)) &&
+	      crc_is(fd, a.handle, 9 * UNIT + 4096, MIB - 9 * UNIT - 4096,
+		     crc_of_zeros(MIB - 9 * UNIT - 4096)) &&
+	      crc_is(fd, b.handle, 0, 4 * UNIT, crc_of_zeros(4 * UNIT)) &&
+	      crc_is(fd, b.handle, 5 * UNIT, MIB - 5 * UNIT, crc_of_zeros(MIB - 5 * UNIT)),
+	      "and what lies beside them has nothing");
+	p = mmap(NULL, len, PROT_READ, MAP_SHARED, buf, 0);
+	check(p != MAP_FAILED && !memcmp(p, data, len), "a program sees the same");
+	if (p != MAP_FAILED)
+		munmap(p, len);
+	cmd("unmap 0");
+	cmd("detach 0");
+	close(buf);
+	gpu_free(fd, a.handle);
+	gpu_free(fd, b.handle);
+	check(room_is(fd, &q), "nothing is left");
+}
+
 /* Free while an importer has the memory mapped */
 static void test_revoke(int fd)
 {
@@ -478,6 +534,7 @@ int main(int argc, char **argv)
 	test_data(fd);
 	test_pages(fd);
 	test_parts(fd);
+	test_parts_within(fd);
 	test_revoke(fd);
 	test_fence(fd);
 	test_close(fd);

@@ -448,6 +448,7 @@ static void fuzz_parts(struct fuzzer *f)
 		.nr_parts = maybe(f, n), .flags = one_in(f, 2) ? O_CLOEXEC : 0,
 	};
 	bool bad = one_in(f, 10);
+	uint64_t late = below(f, 2) * PAGE, early = below(f, 2) * PAGE;
 
 	for (i = 0; i < PLN_GPU_MAX_PARTS; i++)
 		parts[i] = (struct pln_gpu_part){
@@ -456,6 +457,10 @@ static void fuzz_parts(struct fuzzer *f)
 			.offset = one_in(f, 40) ? number(f) : 0,
 			.size = one_in(f, 40) ? number(f) : UNIT,
 		};
+	/* It may begin and end within a page of the GPU */
+	parts[0].offset += late;
+	parts[0].size -= late;
+	parts[n - 1].size -= early;
 	/* The array; its place is judged by no rule */
 	e.parts = (uintptr_t)parts;
 	if (one_in(f, 8))

@@ -86,17 +86,13 @@ static void io_copy(uint64_t dst, uint64_t src, size_t n)
 	}
 }
 
-/* Its context goes, or has gone with it: its number may be another one's */
-static bool is_gone(const struct pln_place *place)
-{
-	return place->stream && atomic_load(&place->stream->ctx->destroyed);
-}
-
 /*
- * Smaller steps where RLIMIT_MEMLOCK leaves no room for larger ones.  @now: not in
- * the order of the stream.  @last: a reference to the last job, or NULL.
+ * Smaller steps where RLIMIT_MEMLOCK leaves no room for larger ones.  @by: the work that
+ * copies, by a thread of the library and not in the order of the stream, or NULL.  @last:
+ * a reference to the last job, or NULL.
  */
-static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
+static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
+			 const struct pln_job *by,
 			 const struct pln_place *dst,
 			 const struct pln_place *src, size_t n,
 			 struct pln_job **last)
@@ -121,10 +117,10 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
 		struct pln_job *job;
 
 		/* What came before may have taken long */
-		if ((at || err) && (is_gone(dst) || is_gone(src)))
+		if ((at || err) && (pln_place_gone(dst, by) || pln_place_gone(src, by)))
 			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-		err = now ? pln_submit_now(stream, sink, &op, &job) :
-			    pln_submit(stream, sink, &op, 1, &job);
+		err = by ? pln_submit_now(stream, sink, &op, &job) :
+			   pln_submit(stream, sink, &op, 1, &job);
 		if (!err) {
 			at += op.len;
 			pln_job_put(*last);
@@ -139,7 +135,7 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
 }
 
 /* Both ends reachable from @stream's device; @sync: wait, give own errors */
-static CUresult engine_copy(CUstream stream, bool now,
+static CUresult engine_copy(CUstream stream, const struct pln_job *by,
 			    const struct pln_place *dst,
 			    const struct pln_place *src, size_t n, bool sync)
 {
@@ -152,7 +148,7 @@ static CUresult engine_copy(CUstream stream, bool now,
 		if (!sink)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	err = put_jobs(stream, sink, now, dst, src, n, &tail);
+	err = put_jobs(stream, sink, by, dst, src, n, &tail);
 	if (sync) {
 		if (tail) {
 			e = pln_job_wait(tail, true);
@@ -218,13 +214,15 @@ struct by_hand {
 };
 
 /* One end is host memory of our own */
-static CUresult step_copy(const struct pln_place *dst,
+static CUresult step_copy(const struct pln_job *by, const struct pln_place *dst,
 			  const struct pln_place *src, size_t n)
 {
+	if (atomic_load(&by->cancelled))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	if (src->device)
-		return engine_copy(src->stream, true, dst, src, n, true);
+		return engine_copy(src->stream, by, dst, src, n, true);
 	if (dst->device)
-		return engine_copy(dst->stream, true, dst, src, n, true);
+		return engine_copy(dst->stream, by, dst, src, n, true);
 	if (src->io || dst->io) {
 		io_copy(dst->offset, src->offset, n);
 		return CUDA_SUCCESS;
@@ -233,7 +231,8 @@ static CUresult step_copy(const struct pln_place *dst,
 }
 
 /* Between devices, or with one that is mapped: through host memory, by steps */
-static CUresult staged_copy(const struct pln_place *dst,
+static CUresult staged_copy(const struct pln_job *by,
+			    const struct pln_place *dst,
 			    const struct pln_place *src, size_t n)
 {
 	struct pln_place stage = { 0 }, part;
@@ -250,12 +249,12 @@ static CUresult staged_copy(const struct pln_place *dst,
 
 		part = *src;
 		part.offset += at;
-		err = step_copy(&stage, &part, len);
+		err = step_copy(by, &stage, &part, len);
 		if (err)
 			break;
 		part = *dst;
 		part.offset += at;
-		err = step_copy(&part, &stage, len);
+		err = step_copy(by, &part, &stage, len);
 	}
 	munmap(buf, STEP_STAGE);
 	return err;
@@ -269,7 +268,7 @@ static CUresult by_hand_run(struct pln_job *job, void *arg)
 	if (atomic_load(&job->cancelled))
 		err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	else if (c->to.device || c->from.device || c->to.io || c->from.io)
-		err = staged_copy(&c->to, &c->from, c->n);
+		err = staged_copy(job, &c->to, &c->from, c->n);
 	else
 		err = pln_host_copy(c->to.offset, c->from.offset, c->n);
 	pln_place_put(&c->to);
@@ -410,7 +409,7 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	    !reachable(stream, &to, &from))
 		err = copy_by_hand(stream, &to, &from, n, sync);
 	else
-		err = engine_copy(stream, false, &to, &from, n, sync);
+		err = engine_copy(stream, NULL, &to, &from, n, sync);
 out:
 	pln_place_put(&to);
 	pln_place_put(&from);

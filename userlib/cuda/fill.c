@@ -25,8 +25,9 @@ static CUresult host_fill(uint64_t dst, uint64_t value, unsigned int width,
 	return err;
 }
 
-/* @now: not in the order of @stream */
-static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
+/* @by: the work that fills, by a thread of the library and not in the order of @stream, or NULL */
+static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
+			 const struct pln_job *by,
 			 const struct pln_place *to, uint64_t value,
 			 unsigned int width, size_t len, bool sync)
 {
@@ -43,8 +44,10 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink, bool now,
 		};
 		struct pln_job *job;
 
-		err = now ? pln_submit_now(stream, sink, &op, &job) :
-			    pln_submit(stream, sink, &op, 1, &job);
+		if (at && pln_place_gone(to, by))
+			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+		err = by ? pln_submit_now(stream, sink, &op, &job) :
+			   pln_submit(stream, sink, &op, 1, &job);
 		if (err)
 			break;
 		if (sync)
@@ -71,7 +74,7 @@ static CUresult by_hand_run(struct pln_job *job, void *arg)
 	if (atomic_load(&job->cancelled))
 		err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	else if (f->to.device)
-		err = put_jobs(f->to.stream, job->sink, true, &f->to, f->value,
+		err = put_jobs(f->to.stream, job->sink, job, &f->to, f->value,
 			       f->width, f->n * f->width, true);
 	else
 		err = host_fill(f->to.addr, f->value, f->width, f->n);
@@ -126,7 +129,7 @@ static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 			goto out;
 		}
 	}
-	err = put_jobs(stream, sink, false, &to, value, width, len, sync);
+	err = put_jobs(stream, sink, NULL, &to, value, width, len, sync);
 	pln_sink_put(sink);
 out:
 	pln_place_put(&to);

@@ -686,12 +686,19 @@ struct pln_place {
 	uint32_t readers, writers;	/* devices that may, as the program has said */
 	bool sync_memops;
 	CUstream stream;		/* of device memory: its context's default */
+	CUcontext owner;		/* it ends with this one, or NULL; goes with @stream */
 	uint32_t handle;
 	uint64_t offset;		/* in the handle, or host address */
 	uint64_t addr;			/* as the program gave it */
 };
 CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place);
 void pln_place_put(struct pln_place *place);
+/*
+ * May a call not go on there in another step, as its memory goes, or has gone with its
+ * context?  Its number may be another one's.  The work @by is waited for, until it is
+ * cancelled.
+ */
+bool pln_place_gone(const struct pln_place *place, const struct pln_job *by);
 size_t pln_place_piece(uint64_t addr, size_t n);
 bool pln_place_on(CUstream stream, const struct pln_place *place);
 /* May work in @stream read, or write, there? */

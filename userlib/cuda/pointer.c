@@ -313,6 +313,9 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 		}
 		place->offset = addr - range->chunk->addr;
 		atomic_fetch_add(&place->stream->obj.refs, 1);
+		place->owner = range->ctx;
+		if (place->owner)
+			atomic_fetch_add(&place->owner->obj.refs, 1);
 	}
 	pthread_mutex_unlock(&pln.lock);
 	return err;
@@ -355,7 +358,17 @@ size_t pln_place_piece(uint64_t addr, size_t n)
 
 void pln_place_put(struct pln_place *place)
 {
-	if (place->stream)
+	if (place->stream) {
 		pln_obj_put(&place->stream->obj);
+		pln_ctx_put(place->owner);
+	}
 	place->stream = NULL;
+}
+
+bool pln_place_gone(const struct pln_place *place, const struct pln_job *by)
+{
+	if (by)
+		return atomic_load(&by->cancelled);
+	return place->stream && place->owner &&
+	       atomic_load(&place->owner->destroyed);
 }

@@ -15,6 +15,10 @@
 		 CU_FILE_STREAM_FIXED_FILE_SIZE | \
 		 CU_FILE_STREAM_PAGE_ALIGNED_INPUTS)
 
+/* The CUDA errors that a context stays in are among these; it has others for a call */
+#define FIRST_OF_CONTEXT	700
+#define LAST_OF_CONTEXT		719
+
 struct order {
 	struct work work;
 	struct order *next;
@@ -102,7 +106,7 @@ static bool has_failed(CUcontext ctx)
 		return false;
 	r = cu.MemGetInfo(&avail, &total);
 	cu.Pop(&was);
-	return r;
+	return r >= FIRST_OF_CONTEXT && r <= LAST_OF_CONTEXT;
 }
 
 static bool is_gone(CUcontext ctx, unsigned long long id)
@@ -144,9 +148,10 @@ bool stream_hold_back(void)
 {
 	bool none;
 
-	pthread_rwlock_rdlock(&held);
+	/* What comes meanwhile need not wait for CUDA's answer, and counts */
 	if (orders)
 		find_lost();
+	pthread_rwlock_rdlock(&held);
 	none = !orders;
 	if (!none)
 		pthread_rwlock_unlock(&held);

@@ -100,6 +100,13 @@ static void unref(struct window *w, struct window **gone)
 	*gone = w;
 }
 
+/* What @w takes of BAR1: whole GPU pages, though it may be of less. */
+static size_t taken(const struct window *w)
+{
+	return round_up(w->map_start + w->map_len, GPU_PAGE) -
+	       round_down(w->map_start, GPU_PAGE);
+}
+
 /* Without the lock, as unmapping takes the kernel a while. */
 static void unmap(struct window *gone)
 {
@@ -115,7 +122,7 @@ static void unmap(struct window *gone)
 			else
 				module_unregister(w->handle);
 			stats_gauges.windows--;
-			stats_gauges.window_bytes -= w->map_len;
+			stats_gauges.window_bytes -= taken(w);
 		}
 		free(w);
 	}
@@ -363,7 +370,7 @@ static int map_window(struct window *w, const struct mem *mem,
 		return 0;
 	}
 	stats_gauges.windows++;
-	stats_gauges.window_bytes += w->map_len;
+	stats_gauges.window_bytes += taken(w);
 	stats_gauges.window_maps++;
 	cover(w, mem, start, end);
 	return 0;

@@ -853,6 +853,235 @@ static void t_destroy_numbers_far(void)
 	CHECK(!fake_files() && !fake_handles() && !fake_leaks());
 }
 
+/* ---- a context ends between the steps of a call ---- */
+
+/* A context is being destroyed while the first step of @call is in the driver */
+static void destroy_between(struct call *call, CUcontext ctx)
+{
+	struct call end = { .fn = destroy, .ctx = ctx };
+
+	atomic_fetch_add(&ctx->obj.refs, 1);
+	fake_hold_submits(true);
+	CHECK(!pthread_create(&call->thread, NULL, call_run, call));
+	await_held();
+	CHECK(!pthread_create(&end.thread, NULL, call_run, &end));
+	for (int i = 0; i < 3000 && !atomic_load(&ctx->destroyed); i++)
+		nap(10);
+	CHECK(atomic_load(&ctx->destroyed));
+	fake_hold_submits(false);
+	call_end(call);
+	call_end(&end);
+	pln_ctx_put(ctx);
+}
+
+/* The last one; others lie below it */
+static void end_last(CUcontext ctx)
+{
+	OK(cuCtxSetCurrent(ctx));
+	OK(cuCtxDestroy_v2(ctx));
+	while (!cuCtxPopCurrent_v2(NULL))
+		continue;
+	CHECK(!fake_files() && !fake_handles() && !fake_jobs() && !fake_leaks());
+}
+
+static CUresult copy_whole(const struct call *call)
+{
+	return cuMemcpyHtoD_v2(call->ptr, call->host, 8 * MiB);
+}
+
+/* The memory is of no context, and not of those that were made first and last */
+static void t_steps_of_none(void)
+{
+	CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemAccessDesc access = {
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	struct call call = { .fn = copy_whole };
+	unsigned char *out = malloc(8 * MiB);
+	CUmemGenericAllocationHandle h;
+	CUcontext ctx[3];
+	CUdeviceptr v;
+	void *m;
+
+	alarm(60);
+	ctx[0] = start(&one);
+	OK(cuCtxCreate_v2(&ctx[1], 0, 0));
+	OK(cuMemAllocHost_v2(&m, 8 * MiB));
+	call.host = memset(m, 7, 8 * MiB);
+	OK(cuMemAddressReserve(&v, 8 * MiB, 0, 0, 0));
+	OK(cuMemCreate(&h, 8 * MiB, &prop, 0));
+	OK(cuMemMap(v, 8 * MiB, 0, h, 0));
+	OK(cuMemSetAccess(v, 8 * MiB, &access, 1));
+	OK(cuCtxCreate_v2(&ctx[2], 0, 0));
+	call.ctx = ctx[1];
+	call.ptr = v;
+	for (int i = 0; i < 3; i += 2) {
+		unsigned int n;
+
+		OK(cuCtxSetCurrent(ctx[1]));
+		OK(cuMemsetD8_v2(v, 0, 8 * MiB));
+		n = fake_calls(FAKE_SUBMIT);
+		destroy_between(&call, ctx[i]);
+		CHECK(fake_calls(FAKE_SUBMIT) == n + 2);	/* there were two steps */
+		OK(cuCtxSetCurrent(ctx[1]));
+		OK(cuMemcpyDtoH_v2(out, v, 8 * MiB));
+		CHECK(!memcmp(out, m, 8 * MiB));
+	}
+	free(out);
+	OK(cuMemUnmap(v, 8 * MiB));
+	OK(cuMemAddressFree(v, 8 * MiB));
+	OK(cuMemRelease(h));
+	end_last(ctx[1]);
+}
+
+static uint32_t number_of(CUdeviceptr p)
+{
+	struct pln_place place;
+	uint32_t handle;
+
+	OK(pln_place_get(p, 1, &place));
+	handle = place.handle;
+	pln_place_put(&place);
+	return handle;
+}
+
+/* Memory of another process is open in a context on another GPU, which ends */
+static void t_steps_opened(void)
+{
+	struct fake_config cfg = manual(2);
+	struct call call = { .fn = copy_cancelled };
+	unsigned char *out = malloc(2 * MiB);
+	CUdeviceptr made, rest, p, q;
+	CUcontext ctx, maker;
+	CUipcMemHandle h;
+	struct keeper k;
+	uint32_t number;
+	size_t n = 0;
+	void *m;
+
+	alarm(60);
+	cfg.coherent = true;
+	cfg.memlock = 65536;
+	ctx = start(&cfg);
+	OK(cuCtxCreate_v2(&maker, 0, 1));
+	k = keep_memory(&made, &h, 2, &rest);
+	OK(cuMemAllocHost_v2(&m, 256 * KiB));
+	call.host = memset(m, 7, 256 * KiB);
+	OK(cuCtxSetCurrent(ctx));
+	OK(cuIpcOpenMemHandle_v2(&p, h, 1));
+	number = number_of(p);
+	OK(cuCtxSetCurrent(maker));
+	call.ctx = maker;
+	call.ptr = p;
+	fake_hold_submits(true);
+	call_begin(&call);
+	await_held();
+	atomic_store(&clock_step, 121000000000ull);
+	OK(cuCtxDestroy_v2(ctx));
+	atomic_store(&clock_step, 0);
+	OK(cuMemAlloc_v2(&q, 2 * MiB));
+	CHECK(number_of(q) == number);
+	fake_hold_submits(false);
+	call_end(&call);
+	OK(cuCtxSynchronize());
+	OK(cuMemcpyDtoH_v2(out, q, 2 * MiB));
+	for (size_t i = 0; i < 2 * MiB; i++)
+		n += out[i] == 7;
+	CHECK(!n);
+	free(out);
+	let_go(&k);
+}
+
+#define LARGE	((1024 + 2) * MiB)	/* more than one fill of the engine */
+
+static CUresult fill_large(const struct call *call)
+{
+	IS(cuMemsetD8Async(call->ptr, 7, LARGE, NULL), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	return CUDA_SUCCESS;
+}
+
+/* A large fill */
+static void t_steps_fill(void)
+{
+	struct fake_config cfg = manual(1);
+	struct call call = { .fn = fill_large };
+	CUcontext ctx;
+	unsigned int n;
+
+	alarm(60);
+	cfg.vram = 2048 * MiB;
+	ctx = start(&cfg);
+	OK(cuMemAlloc_v2(&call.ptr, LARGE));
+	OK(cuCtxCreate_v2(&call.ctx, 0, 0));
+	n = fake_calls(FAKE_SUBMIT);
+	fake_bad_jobs(1, 0, 0);		/* what it does is of no interest */
+	destroy_between(&call, ctx);
+	CHECK(fake_calls(FAKE_SUBMIT) == n + 1);
+	end_last(call.ctx);
+}
+
+/* What a thread of the library does, when it has waited for long enough */
+static void steps_by_hand(bool fill)
+{
+	size_t size = fill ? LARGE : 2 * MiB;
+	struct fake_config cfg = manual(2);
+	CUcontext near, far, other;
+	unsigned char out[2] = { 0 };
+	CUdeviceptr p, q, to;
+	uint32_t number;
+	unsigned int n;
+	CUstream s;
+
+	alarm(60);
+	cfg.vram = 2048 * MiB;
+	far = start(&cfg);
+	OK(cuMemAlloc_v2(&p, size));
+	number = number_of(p);
+	OK(cuCtxCreate_v2(&other, 0, 0));	/* the GPU stays in use */
+	OK(cuCtxCreate_v2(&near, 0, 1));
+	OK(cuMemAlloc_v2(&to, 2 * MiB));
+	OK(cuMemsetD8_v2(to, 0x11, 2 * MiB));
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	n = fake_calls(FAKE_SUBMIT);
+	fake_hold_submits(true);
+	if (fill)
+		OK(cuMemsetD8Async(p, 7, size, s));
+	else
+		OK(cuMemcpyPeerAsync(to, near, p, far, size, s));
+	await_held();
+	atomic_store(&clock_step, 121000000000ull);
+	OK(cuCtxDestroy_v2(far));
+	atomic_store(&clock_step, 0);
+	OK(cuCtxSetCurrent(other));
+	OK(cuMemAlloc_v2(&q, size));
+	CHECK(number_of(q) == number);
+	if (fill)
+		fake_bad_jobs(1, 0, 0);	/* what it does is of no interest */
+	fake_hold_submits(false);
+	OK(cuCtxSetCurrent(near));
+	IS(cuStreamSynchronize(s), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	CHECK(fake_calls(FAKE_SUBMIT) == n + 1);
+	OK(cuMemcpyDtoH_v2(out, to, 1));
+	OK(cuMemcpyDtoH_v2(out + 1, to + 2 * MiB - 1, 1));
+	CHECK(out[0] == 0x11 && out[1] == 0x11);
+	OK(cuCtxDestroy_v2(other));
+	end_last(near);
+}
+
+static void t_steps_copy_by_hand(void)
+{
+	steps_by_hand(false);
+}
+
+static void t_steps_fill_by_hand(void)
+{
+	steps_by_hand(true);
+}
+
 /* Nor is what the library itself has lost, if it cannot be freed yet */
 static void t_free_own(void)
 {
@@ -1031,6 +1260,11 @@ static const struct unit_test tests[] = {
 	{ "a context ends before the steps of other work", t_destroy_steps },
 	{ "a context ends before the steps of another thread's call", t_destroy_steps_now },
 	{ "a context ends before a copy from its memory", t_destroy_numbers_far },
+	{ "other contexts end between the steps of a copy", t_steps_of_none },
+	{ "a context ends between the steps to memory it has opened", t_steps_opened },
+	{ "a context ends between the steps of a fill", t_steps_fill },
+	{ "a context ends between the steps of a copy by the library", t_steps_copy_by_hand },
+	{ "a context ends between the steps of a fill by the library", t_steps_fill_by_hand },
 	{ "what the library could not free goes with the context", t_free_own },
 	{ "a context ends before a value comes", t_value_destroy },
 	{ "memory is freed while values are awaited", t_value_free },

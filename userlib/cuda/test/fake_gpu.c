@@ -15,12 +15,12 @@
 #include "fake_gpu.h"
 
 #define MAX_FDS		1024
+#define CPU_PAGE	4096
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_config cfg;
 struct fgpu fake_gpus[MAX_GPUS];
 static struct ffile *files[MAX_FDS];
-#define CPU_PAGE	4096
 static uint64_t exports[MAX_FDS];	/* offset + 1 */
 static unsigned int export_gpu[MAX_FDS];
 static bool importable[MAX_FDS];
@@ -369,7 +369,10 @@ static int do_alloc(struct ffile *f, struct pln_gpu_alloc *a)
 			fh->offset = (i + 1 - pages) * FAKE_PAGE;
 			fh->size = pages * FAKE_PAGE;
 			memset(gpu->used + fh->offset / FAKE_PAGE, 1, pages);
-			memset(gpu->vram + fh->offset, 0, fh->size);
+			/* zeros, which take no memory */
+			if (fallocate(gpu->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				      (off_t)fh->offset, (off_t)fh->size))
+				die("fallocate");
 			a->size = fh->size;
 			a->handle = h + 1;
 			a->mmap_offset = fh->offset;

@@ -293,6 +293,20 @@ void test_async_scarce(void)
 	free(data);
 }
 
+struct a_read {
+	CUfileHandle_t fh;
+	char *g;
+	ssize_t result;
+};
+
+static void *read_1001(void *arg)
+{
+	struct a_read *a = arg;
+
+	a->result = cuFileRead(a->fh, a->g, 1001, 1, 0);
+	return NULL;
+}
+
 /* A context that is gone, or in error, calls nothing: its orders hold up no copy. */
 void test_async_lost(void)
 {
@@ -301,14 +315,17 @@ void test_async_lost(void)
 	CUstream s = stream_of(16);
 	size_t size = 1001;
 	CUfileHandle_t fh;
+	struct a_read a;
 	ssize_t r = -9;
-	int fd;
+	pthread_t asks;
+	int fd, tries;
 
 	fresh(NULL);
 	noise(data, SIZE);
 	fd = make(path, 0, data, SIZE);
 	fh = reg(fd);
 	g = gpu(SIZE);
+	a = (struct a_read){ .fh = fh, .g = g };
 	mock.no_streams = true;
 	mock.lose_calls = true;
 	mock.other_ctx = 1;
@@ -333,6 +350,33 @@ void test_async_lost(void)
 	mock.other_ctx = 3;
 	is(cuFileRead(fh, g, 1001, 1, 0), 1001, "not when it is in error");
 	is(r, 0, "the read has no result");
+	mock_lost();
+
+	/* that it has no answer says nothing about its work */
+	r = -9;
+	mock.other_ctx = 1;
+	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0,
+	   "a read waits in a stream of another context");
+	mock.other_ctx = 5;
+	is(cuFileRead(fh, g, 1001, 1, 0), -5011, "which may call it, though it fails otherwise");
+	mock_lost();
+	is(r, -5011, "and does");
+
+	/* who waits for an answer of CUDA holds up no order */
+	mock.other_ctx = 1;
+	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0,
+	   "a read waits in a stream of another context");
+	mock.hold_info = true;
+	pthread_create(&asks, NULL, read_1001, &a);
+	for (tries = 0; tries < 30000 && !mock.in_info; tries++)
+		usleep(1000);
+	check(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r,
+			      stream_of(-1)).err,
+	      "one for a bad stream comes while CUDA is asked");
+	check(mock.in_info, "and does not wait for the answer");
+	mock.hold_info = false;
+	pthread_join(asks, NULL);
+	is(a.result, -5011, "nor does it harm who asks");
 	mock_lost();
 	mock.other_ctx = 2;
 

@@ -51,7 +51,9 @@ struct mock {
 	_Atomic int later;		/* seconds that the monotonic clock is ahead */
 	_Atomic int64_t stands;	/* it stands at this second, 0: it goes */
 	int stream_turn;	/* stream handles are those of other streams since */
-	_Atomic int other_ctx;	/* 1: all streams are of a second context, 2: which is gone, 3: in error */
+	_Atomic int other_ctx;	/* 1: all streams are of a second context, 2: which is gone, 3: in error, 5: does not tell */
+	_Atomic bool hold_info;		/* what asks for the memory of a context waits */
+	_Atomic bool in_info;
 	bool lose_calls;	/* functions in streams are not called; see mock_lost() */
 	_Atomic bool hold_map;	/* who wants a dma-buf waits */
 	_Atomic bool hold_stat;	/* who asks about a file waits */

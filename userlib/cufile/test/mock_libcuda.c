@@ -27,6 +27,7 @@
 #define OURS		0xc0de
 #define OTHER		0xd0de
 #define GRANULE		65536
+#define GPU_PAGE	65536ull
 #define INVALID_VALUE	1
 #define OUT_OF_MEMORY	2
 #define INVALID_CONTEXT	201
@@ -55,11 +56,13 @@ static struct export {
 	_Atomic bool used;
 	uint64_t id;
 	uint64_t off;
+	uint64_t at;		/* its address */
 } exports[MAX];			/* by file descriptor */
 
 static struct mapping {
 	char *_Atomic at;		/* set last: munmap() looks without the lock */
 	size_t len;
+	size_t taken;		/* of BAR1: whole pages of the GPU */
 	uint64_t id;
 	bool lent;		/* by nvidia-uvm, which holds the memory */
 } mappings[MAX];
@@ -302,6 +305,7 @@ UNWATCHED void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t 
 {
 	struct export lent, *e = NULL;
 	unsigned int i;
+	size_t taken;
 	void *p;
 
 	real();
@@ -314,6 +318,7 @@ UNWATCHED void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t 
 		if (fd < 0)
 			return MAP_FAILED;
 		off = 0;
+		lent.at = (uintptr_t)addr;
 	}
 	if (fd < 0 && flags & MAP_HUGETLB && mock.anon_errno) {
 		errno = ENOMEM;	/* then it is tried without */
@@ -345,9 +350,10 @@ UNWATCHED void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t 
 		errno = mock.mmap_errno;
 		return MAP_FAILED;
 	}
+	taken = ((e->at + len + GPU_PAGE - 1) & -GPU_PAGE) - (e->at & -GPU_PAGE);
 	pthread_mutex_lock(&lock);
 	if (mock.bar1_size >= 0 &&
-	    mock.bar1_used + (int64_t)len > mock.bar1_size) {
+	    mock.bar1_used + (int64_t)taken > mock.bar1_size) {
 		pthread_mutex_unlock(&lock);
 		errno = ENOSPC;
 		return MAP_FAILED;
@@ -358,10 +364,11 @@ UNWATCHED void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t 
 			continue;
 		of_gpu(p, len);
 		mappings[i].len = len;
+		mappings[i].taken = taken;
 		mappings[i].id = e->id;
 		mappings[i].lent = e == &lent;
 		mappings[i].at = p;
-		mock.bar1_used += (int64_t)len;
+		mock.bar1_used += (int64_t)taken;
 		mock.maps++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -377,7 +384,8 @@ UNWATCHED int munmap(void *addr, size_t len)
 		if (addr && mappings[i].at == addr && mappings[i].len == len) {
 			pthread_mutex_lock(&lock);
 			mappings[i].at = NULL;
-			mock.bar1_used -= (int64_t)len;
+			mappings[i].len = 0;
+			mock.bar1_used -= (int64_t)mappings[i].taken;
 			mock.unmaps++;
 			pthread_mutex_unlock(&lock);
 			break;
@@ -759,6 +767,7 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 		abort();
 	exports[fd].id = m->id;
 	exports[fd].off = ptr - m->start;
+	exports[fd].at = ptr;
 	exports[fd].used = true;
 	pthread_mutex_unlock(&lock);
 	*(int *)handle = fd;
@@ -963,8 +972,15 @@ int cuMemGetInfo_v2(size_t *avail, size_t *total)
 {
 	if (!current)
 		return INVALID_CONTEXT;
+	for (int tries = 0; mock.hold_info && tries < 30000; tries++) {
+		mock.in_info = true;
+		usleep(1000);
+	}
+	mock.in_info = false;
 	*avail = *total = 1 << 30;
-	return other_current && mock.other_ctx == 3 ? ILLEGAL_ADDRESS : 0;
+	if (!other_current || mock.other_ctx == 1)
+		return 0;
+	return mock.other_ctx == 3 ? ILLEGAL_ADDRESS : OUT_OF_MEMORY;
 }
 
 int cuCtxPopCurrent_v2(void **ctx);

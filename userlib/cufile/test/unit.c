@@ -1544,6 +1544,7 @@ static void alone(const char *dir)
 	test_vectors();
 	test_settings_calls();
 	test_beside_freed();
+	test_small_limit();
 	test_many_windows();
 	test_no_id();
 	test_no_dmabuf();

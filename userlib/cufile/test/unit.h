@@ -52,6 +52,7 @@ void test_results(void);
 
 /* windows.c */
 void test_beside_freed(void);
+void test_small_limit(void);
 void test_many_windows(void);
 void test_map_apart(void);
 void test_no_id(void);

@@ -26,8 +26,9 @@ void test_beside_freed(void)
 	s = stats_of(fh);
 	is((long long)s.path[PLN_PATH_P2P].bytes_read, 3 * 4096, "is p2p");
 	check(!memcmp(mem(g), data, 3 * 4096), "and right");
-	is((long long)stats_of(NULL).window_bytes, 3 * 4096,
-	   "nothing else is mapped");
+	is((long long)stats_of(NULL).window_bytes, KIB(64),
+	   "which takes a page of the GPU");
+	is(mock.bar1_used, KIB(64), "BAR1 agrees");
 	is(cuFileWrite(fh, g, 4096, 0, 2 * 4096), 4096, "a part is written");
 	is(pread(fd, data, 4096, 0), 4096, "and read");
 	check(!memcmp(data, mem(g) + 2 * 4096, 4096), "which is right");
@@ -35,6 +36,32 @@ void test_beside_freed(void)
 	close(fd);
 	gpu_free(g);
 	free(data);
+}
+
+/* The most that may be mapped is of what small windows take of BAR1, which is more */
+void test_small_limit(void)
+{
+	char data[4096], *g[3];
+	unsigned long long evictions;
+	CUfileHandle_t fh;
+	int fd, i;
+
+	fresh("{\"properties\":{\"max_device_pinned_mem_size_kb\":128}}");
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	fh = reg(fd);
+	evictions = stats_of(NULL).window_evictions;
+	for (i = 0; i < 3; i++) {
+		g[i] = gpu(4096);
+		is(cuFileRead(fh, g[i], 4096, 0, 0), 4096, "a read into small memory");
+	}
+	is((long long)(stats_of(NULL).window_evictions - evictions), 1,
+	   "a window was given up");
+	is((long long)stats_of(NULL).windows, 2, "there are as many as may be");
+	is(mock.bar1_used, KIB(128), "in BAR1, too");
+	for (i = 0; i < 3; i++)
+		gpu_free(g[i]);
+	close(fd);
 }
 
 /* Memory that is freed and not allocated again at the same address */

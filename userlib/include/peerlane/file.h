@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Paths.  KERNEL and COHERENT have no implementation yet. */
+/* Paths.  COHERENT has no implementation yet. */
 enum pln_path {
 	PLN_PATH_NONE = 0,	/* nothing moved */
 	PLN_PATH_P2P = 1,	/* device to GPU memory, host memory untouched */
@@ -55,7 +55,7 @@ struct pln_path_count {
  * @errors: transfers that failed
  * @fallbacks: transfers of GPU memory of which some bytes did not go p2p
  * @windows: BAR1 windows mapped now (totals only, like all below)
- * @window_bytes: bytes of them
+ * @window_bytes: bytes of BAR1 that they take
  * @window_hits: pieces of a transfer that found a window mapped
  * @window_maps: windows mapped so far
  * @window_evictions: windows given up to make room for others
@@ -125,6 +125,7 @@ int pln_file_stats(void *fh, struct pln_file_stats *stats);
  * @size: in: sizeof(struct pln_file_result)
  * @path: enum pln_path that moved most bytes
  * @error: errno where @result is -1; else the errno behind @reason, or 0
+ * @zero: 0
  * @result: bytes, or what cuFileRead() returns for a failure: -1, or a cuFile
  *	code made negative
  * @bytes: by enum pln_path; more than @result in all where a part was moved
@@ -157,7 +158,8 @@ struct pln_file_result {
  *
  * The first four have filled *@results when they return, whatever that is. A transfer
  * in the order of a stream has when its count of bytes is there, which it needs to be
- * valid as long as; that of a context that was destroyed before is not filled.
+ * valid as long as; one that CUDA never calls is not filled: its context was destroyed
+ * before, or work before it in that context has failed.
  * Transfer number i of a batch fills @results[i] before cuFileBatchIOGetStatus() has
  * its event, or cuFileBatchIODestroy() returns; one that was cancelled has moved
  * nothing. What a batch has more than @count is told nowhere. A call that starts
@@ -190,7 +192,7 @@ int pln_file_next_result(struct pln_file_result *results, unsigned int count);
  * @path: enum pln_path
  *
  * Return: none, p2p, kernel, coherent, bounce, posix or cache, a text of the library;
- * "unknown" for any other number. kernel and coherent are not used yet.
+ * "unknown" for any other number. coherent is not used yet.
  *
  * Since 0.1.
  *
