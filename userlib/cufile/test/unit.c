@@ -1583,6 +1583,11 @@ static void together(void)
 	test_nvidia();
 	test_nvidia_refused();
 	test_nvidia_again();
+	test_nvidia_off();
+	test_nvidia_registered();
+	test_nvidia_ranges();
+	test_nvidia_scarce();
+	test_nvidia_fork();
 	test_cache();
 	test_cache_lease();
 	test_cache_writers();
