@@ -483,14 +483,13 @@ int mock_nv_mapped(int fd, void *addr, size_t len, int prot, int flags,
 		err = EINVAL;
 	else if (!r || r->base != off || r->size != len || r->external)
 		err = EINVAL;	/* it would be managed memory */
-	else if (mock.nv_mmap_errno) {
-		err = mock.nv_mmap_errno;
-		if (mock.nv_mmap_count && !--mock.nv_mmap_count)
-			mock.nv_mmap_errno = 0;
-	}
 	else
-		backing = r->backing;
+		err = mock.nv_mmap_errno;
+	if (err && err == mock.nv_mmap_errno && mock.nv_mmap_count &&
+	    !--mock.nv_mmap_count)
+		mock.nv_mmap_errno = 0;
 	if (!err) {
+		backing = r->backing;
 		*id = r->id;
 		*at = r->offset;
 	}

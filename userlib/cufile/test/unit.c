@@ -1360,6 +1360,7 @@ static void test_fork(void)
 {
 	CUfileHandle_t fh;
 	char *g, c;
+	unsigned int fds;
 	int fd, status;
 	pid_t pid;
 
@@ -1368,6 +1369,7 @@ static void test_fork(void)
 	fh = reg(fd);
 	g = gpu(4096);
 	is(cuFileRead(fh, g, 4, 0, 0), 4, "before a fork");
+	fds = open_fds();
 	pid = fork();
 	if (!pid) {
 		struct pln_file_stats stats = { .size = sizeof(stats) };
@@ -1381,11 +1383,13 @@ static void test_fork(void)
 			    cuFileBufRegister(&c, 1, 0).err == 5001;
 
 		cuFileHandleDeregister(fh);
-		_exit(good ? 0 : 1);
+		_exit((good ? 0 : 1) | (open_fds() == fds ? 0 : 2));
 	}
 	waitpid(pid, &status, 0);
-	check(WIFEXITED(status) && !WEXITSTATUS(status),
+	check(WIFEXITED(status) && !(WEXITSTATUS(status) & 1),
 	      "in the child every call says: not open");
+	check(WIFEXITED(status) && !(WEXITSTATUS(status) & 2),
+	      "and no descriptor of the program's is closed");
 	is(cuFileRead(fh, g, 4, 0, 0), 4, "the parent goes on");
 	close(fd);
 	gpu_free(g);
