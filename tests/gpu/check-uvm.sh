@@ -6,7 +6,7 @@
 # timeout: 300
 #
 # Each call, what it is answered, and what wrong ones are.  Then libcufile.so.0 maps
-# such memory, or stages it and says why.
+# such memory, with PEERLANE_NVIDIA_UVM=1, or stages it and says why.
 #
 #   O=DIR       a build to use when build/userlib has none
 #   DIR=DIR     where the test file goes; its file system must have O_DIRECT

@@ -22,6 +22,7 @@
 #define STRICT		"peerlane.strict"
 #define WINDOW_SIZE_KB	"peerlane.window_size_kb"
 #define KERNEL_MODULE	"peerlane.kernel_module"
+#define NVIDIA_UVM	"peerlane.nvidia_uvm"
 #define PAGE_CACHE	"peerlane.page_cache"
 #define PAGE_CACHE_KB	"peerlane.max_page_cache_kb"
 #define POSIX_SLAB_KB	"properties.posix_pool_slab_size_kb"
@@ -287,7 +288,7 @@ static bool ours_known(const struct json *root, char *err, size_t size)
 	for (j = j->child; j; j = j->next) {
 		snprintf(key, sizeof(key), "peerlane.%s", j->key);
 		known = !strcmp(key, STRICT) || !strcmp(key, WINDOW_SIZE_KB) ||
-			!strcmp(key, KERNEL_MODULE) ||
+			!strcmp(key, KERNEL_MODULE) || !strcmp(key, NVIDIA_UVM) ||
 			!strcmp(key, PAGE_CACHE) || !strcmp(key, PAGE_CACHE_KB);
 		for (i = 0; i < 12 && !known; i++)
 			known = !strcmp(key, sizes[i].key) ||
@@ -337,6 +338,7 @@ static bool apply_json(struct config *cfg, const struct json *root,
 		       &cfg->posix_unaligned_writes, err, size) ||
 	    !take_flag(root, STRICT, &cfg->strict, err, size) ||
 	    !take_flag(root, KERNEL_MODULE, &cfg->kernel_module, err, size) ||
+	    !take_flag(root, NVIDIA_UVM, &cfg->nvidia_uvm, err, size) ||
 	    !take_flag(root, PAGE_CACHE, &cfg->page_cache, err, size) ||
 	    !take_size(root, PAGE_CACHE_KB, 0, 1u << 31, 4,
 		       &cfg->page_cache_kb, err, size) ||
@@ -563,6 +565,7 @@ static bool load(struct config *cfg, char *err, size_t size)
 			return false;
 	if (!env_flag("PEERLANE_STRICT", &cfg->strict, err, size) ||
 	    !env_flag("PEERLANE_KERNEL_MODULE", &cfg->kernel_module, err, size) ||
+	    !env_flag("PEERLANE_NVIDIA_UVM", &cfg->nvidia_uvm, err, size) ||
 	    !env_flag("PEERLANE_PAGE_CACHE", &cfg->page_cache, err, size))
 		return false;
 	for (i = 0; i < 3; i++) {

@@ -33,6 +33,7 @@ static void in_child(void)
 	if (is_open || closing || !idle)
 		forked = true;
 	stats_forked();
+	uvm_forked();
 	if (idle)
 		pthread_mutex_unlock(&lock);
 }
@@ -390,6 +391,9 @@ EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 		ret = result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
 	else	/* windows are mapped when a transfer needs them, of what is there then */
 		ret = result(buf_add(&b));
+	/* what is registered now may be lent by nvidia-uvm */
+	if (!ret.err && b.device && config.nvidia_uvm)
+		window_drop_range(b.base, b.length);
 	count_op(OP_BUF_REGISTER, !ret.err);
 	count_buf(b.gpu, length, !ret.err);
 	driver_end();

@@ -532,6 +532,18 @@ bool buf_remove(uint64_t base, struct buf *out)
 	return found;
 }
 
+bool buf_overlaps(uint64_t start, size_t len)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_mutex_lock(&buf_lock);
+	for (i = 0; i < nbufs && !found && bufs[i].base < start + len; i++)
+		found = bufs[i].base + bufs[i].length > start;
+	pthread_mutex_unlock(&buf_lock);
+	return found;
+}
+
 void buf_drop_all(void)
 {
 	pthread_rwlock_wrlock(&buf_lock);

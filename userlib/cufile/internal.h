@@ -111,6 +111,7 @@ struct config {
 	bool posix_unaligned_writes;
 	bool strict;
 	bool page_cache;
+	bool nvidia_uvm;
 	bool kernel_module;
 	size_t page_cache_kb;	/* registered at most */
 	char group[2048];	/* the directory of the cgroup */
@@ -259,6 +260,8 @@ struct buf {
 CUfileOpError buf_add(const struct buf *buf);
 bool buf_remove(uint64_t base, struct buf *out);
 bool buf_find(uint64_t base, struct buf *out);
+/* Is a part of this registered? */
+bool buf_overlaps(uint64_t start, size_t len);
 void buf_drop_all(void);
 
 /* ---- window.c ---- */
@@ -271,6 +274,7 @@ struct no_window {
 	const char *module;
 	bool of_module;		/* errno is the module's */
 	bool before;		/* so it was found before, for the same memory */
+	bool here;		/* it says nothing about the rest of the memory */
 };
 
 struct window {
@@ -301,17 +305,19 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct no_window *why);
 void window_put(struct window *w);
 void window_kill(struct window *w);	/* and forget; caller holds it */
+/* After the registration of this range has changed. */
 void window_drop_range(uint64_t start, size_t len);
 void window_drop_all(void);
 
 /* ---- uvm.c ---- */
 /*
  * @len bytes of @mem from @start on are mapped at *@host.  0, or -errno and why not:
- * @why has room for UVM_WHY_MAX, and is "" where there is no such driver.
+ * @no->uvm is "" where there is no such driver, or it is not to be asked.
  */
 int uvm_map(const struct mem *mem, uint64_t start, size_t len, char **host,
-	    char *why);
+	    struct no_window *no);
 void uvm_unmap(char *host, size_t len);
+void uvm_forked(void);	/* in a child */
 void uvm_close(void);	/* with no mapping left */
 
 /* ---- module.c ---- */

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "../core/errname.h"
@@ -61,7 +62,11 @@ bool nvrm_open(struct nvrm *n)
 	struct nvrm_version v = { .cmd = '2' };
 	int err;
 
-	*n = (struct nvrm){ .ctl = -1, .uvm = -1 };
+	/* one by one: a child may close them meanwhile */
+	n->ctl = n->uvm = -1;
+	n->client = 0;
+	n->major = 0;
+	memset(n->version, 0, sizeof(n->version));
 	n->ctl = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
 	if (!came_to(n, "open of /dev/nvidiactl", n->ctl < 0 ? errno : 0, 0))
 		return false;
@@ -79,12 +84,26 @@ bool nvrm_open(struct nvrm *n)
 /* The client goes with its descriptor, and all that it has with it. */
 void nvrm_close(struct nvrm *n)
 {
-	if (n->uvm >= 0)
-		close(n->uvm);
-	if (n->ctl >= 0)
-		close(n->ctl);
-	n->ctl = n->uvm = -1;
+	int uvm = n->uvm, ctl = n->ctl;
+
+	/* first: a child of a later moment must not close what is another's by then */
+	n->uvm = n->ctl = -1;
 	n->client = 0;
+	if (uvm >= 0)
+		close(uvm);
+	if (ctl >= 0)
+		close(ctl);
+}
+
+bool nvrm_counts_right(const struct nvrm *n)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname u;
+
+	if (n->major >= 595 || uname(&u))
+		return true;
+	return sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major < 6 || (major == 6 && minor < 15));
 }
 
 bool nvrm_make(struct nvrm *n, const char *what, nvrm_handle parent,

@@ -231,7 +231,7 @@ static_assert(sizeof(struct nvuvm_free) == 24 &&
 /* ---- nvrm.c ---- */
 
 struct nvrm {
-	int ctl, uvm;			/* -1: not open */
+	_Atomic int ctl, uvm;		/* -1: not open */
 	nvrm_handle client;
 	unsigned int major;
 	char version[64];
@@ -251,7 +251,14 @@ void nvrm_says(const struct nvrm *n, char *out, size_t size);
  * the version; n->major is 0 until it is known.
  */
 bool nvrm_open(struct nvrm *n);
+/* Also in a child, where a thread of the parent may have been in any of these. */
 void nvrm_close(struct nvrm *n);
+/*
+ * From Linux 6.15 on, free pages of P2PDMA have another reference count.  A driver
+ * that does not know that fails when it has taken the memory, and never lets go of
+ * it (alloc_device_p2p_mem() in uvm_va_range_device_p2p.c; known from 595 on).
+ */
+bool nvrm_counts_right(const struct nvrm *n);
 bool nvrm_make(struct nvrm *n, const char *what, nvrm_handle parent,
 	       uint32_t class, void *params, uint32_t size, nvrm_handle *object);
 bool nvrm_ask(struct nvrm *n, const char *what, nvrm_handle object,

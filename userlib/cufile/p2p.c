@@ -118,11 +118,11 @@ static void no_window(struct io *io, int err, const struct no_window *why)
 			"memory: %s%s%s", why->module, why->uvm[0] ?
 			"; nvidia-uvm lends no mapping of it: " : "",
 			why->uvm);
-	else if (err == ENOSPC)
-		io_because(io, err, "BAR1 is full of mappings in use");
 	else if (why->uvm[0])
 		io_because(io, err, "nvidia-uvm lends no mapping of this memory: "
 			"%s", why->uvm);
+	else if (err == ENOSPC)
+		io_because(io, err, "BAR1 is full of mappings in use");
 	else if (why->cu_err)
 		io_because(io, err, "no dma-buf of this GPU memory: %s (%d)",
 			cu_name(why->cu_err), why->cu_err);

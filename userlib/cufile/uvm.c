@@ -16,19 +16,22 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "internal.h"
 #include "nvrm.h"
 
 #define MAX_GPUS	64
+#define FREE_TRIES	10
+
+/* Answers of the moment to UVM_ALLOC_DEVICE_P2P: the last one decides on the memory */
+#define MAX_TRIES	3
 
 static struct {
 	enum { CLOSED, OPEN, ABSENT, REFUSED_ALL } state;
 	char why[UVM_WHY_MAX];
 	struct nvrm nv;
-} driver;
+} driver = { .nv = { .ctl = -1, .uvm = -1 } };
 
 /*
  * By CUDA's number.  What is found out about one holds as long as CUDA uses the
@@ -40,6 +43,12 @@ static struct gpu {
 	CUuuid uuid;
 	nvrm_handle device, subdevice;
 } gpus[MAX_GPUS];
+
+/* Memory that UVM_ALLOC_DEVICE_P2P was asked for in vain: each has one place */
+static struct {
+	uint64_t buffer_id;
+	unsigned int count;
+} tries[64];
 
 /* Of the memory at hand */
 struct source {
@@ -64,13 +73,22 @@ static int said_no(char *why)
 	const struct nvrm *n = &driver.nv;
 
 	nvrm_says(n, why, UVM_WHY_MAX);
-	if (n->err == ENOMEM || n->err == EAGAIN || n->err == EINTR)
+	if (n->err == ENOMEM || n->err == EAGAIN || n->err == EINTR ||
+	    n->err == EMFILE || n->err == ENFILE)
 		return -EAGAIN;
 	if (!n->err && (n->status == NVRM_NO_MEMORY ||
 			n->status == NVRM_INSUFFICIENT_RESOURCES ||
 			n->status == NVRM_BUSY_RETRY))
 		return -EAGAIN;
 	return -EOPNOTSUPP;
+}
+
+/* CUDA's answer is no: what is no plain refusal is of this moment. */
+static int cuda_said_no(const char *call, CUresult e, char *why)
+{
+	because(why, "%s: %s", call, cu_name(e));
+	return e == CUDA_ERROR_NOT_SUPPORTED || e == CUDA_ERROR_NOT_PERMITTED ||
+	       e == CUDA_ERROR_INVALID_VALUE ? -EOPNOTSUPP : -EAGAIN;
 }
 
 /* The devices, a client, and an address space of nvidia-uvm's. */
@@ -131,6 +149,11 @@ static void no_pages(struct gpu *g, char *why)
 		because(why, "no static BAR1; the cure: a BAR1 larger than the "
 			"GPU's memory (Resizable BAR), and before driver 580 "
 			"NVreg_RegistryDwords=\"RMForceStaticBar1=1\"");
+	else if (driver.nv.major < 580)
+		because(why, "static BAR1 is on; whether it is mapped "
+			"write-combined is not told before driver 580; the cure, "
+			"if so: NVreg_RegistryDwords=\"RmForceDisableIomapWC=1\", "
+			"in a kernel with P2PDMA");
 	else if (bar1.write_combined)
 		because(why, "BAR1 is mapped write-combined; the cure: "
 			"NVreg_RegistryDwords=\"RmForceDisableIomapWC=1\", in a "
@@ -139,22 +162,6 @@ static void no_pages(struct gpu *g, char *why)
 		because(why, "static BAR1 is on and not write-combined, but the "
 			"kernel has no P2PDMA (CONFIG_PCI_P2PDMA), or does not "
 			"take BAR1 for it: see \"P2PDMA\" in its log");
-}
-
-/*
- * From Linux 6.15 on, free pages of P2PDMA have another reference count.  A driver
- * that does not know that fails when it has taken the memory, and never lets go of
- * it (alloc_device_p2p_mem() in uvm_va_range_device_p2p.c; known from 595 on).
- */
-static bool counts_right(void)
-{
-	unsigned int major = 0, minor = 0;
-	struct utsname u;
-
-	if (driver.nv.major >= 595 || uname(&u))
-		return true;
-	return sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
-	       (major < 6 || (major == 6 && minor < 15));
 }
 
 /* Has nvidia-uvm pages of the GPU?  It looks before it looks for the memory: none. */
@@ -170,11 +177,11 @@ static int probe(struct gpu *g, char *why)
 		no_pages(g, why);
 		return -EOPNOTSUPP;
 	}
-	if (counts_right())
+	if (nvrm_counts_right(n))
 		return 0;
 	because(why, "driver %s would lose the memory: it does not know the "
 		"P2PDMA pages of Linux 6.15 and later; the cure: driver "
-		"595.71.05 or newer", n->version);
+		"595", n->version);
 	return -EOPNOTSUPP;
 }
 
@@ -193,10 +200,8 @@ static int open_gpu(struct gpu *g, int ordinal, uint32_t instance, char *why)
 	e = cu.DeviceGet(&dev, ordinal);
 	if (!e)
 		e = cu.DeviceGetUuid(&g->uuid, dev);
-	if (e) {
-		because(why, "cuDeviceGetUuid: %s", cu_name(e));
-		return -EOPNOTSUPP;
-	}
+	if (e)
+		return cuda_said_no("cuDeviceGetUuid", e, why);
 	if (!g->registered)
 		g->registered = nvuvm_register(n, &g->uuid);
 	if (!g->registered ||
@@ -227,30 +232,38 @@ static int export(int gpu, uint64_t at, struct source *s, char *why)
 	e = cu.MemRetain(&s->cuda, (void *)(uintptr_t)at);
 	if (e) {
 		s->cuda = 0;
+		if (e != CUDA_ERROR_INVALID_VALUE)
+			return cuda_said_no("cuMemRetainAllocationHandle", e,
+					    why);
 		because(why, "it lends memory of cuMemCreate() only");
 		return -EOPNOTSUPP;
 	}
 	memset(&prop, 0, sizeof(prop));
 	e = cu.MemProperties(&prop, s->cuda);
-	if (!e && (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-		   prop.location.id != gpu)) {
+	if (e)
+		return cuda_said_no("cuMemGetAllocationPropertiesFromHandle", e,
+				    why);
+	if (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    prop.location.id != gpu) {
 		because(why, "the memory is not this GPU's own");
 		return -EOPNOTSUPP;
 	}
-	if (!e && !(prop.requestedHandleTypes &
-		    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) {
+	if (prop.allocFlags.compressionType) {
+		because(why, "the memory is compressible: what lies in it is not "
+			"the data; the cure: cuMemCreate() without "
+			"compressionType");
+		return -EOPNOTSUPP;
+	}
+	if (!(prop.requestedHandleTypes &
+	      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) {
 		because(why, "cuMemCreate() was not asked for memory that can be "
 			"exported; the cure: requestedHandleTypes = "
 			"CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
 		return -EOPNOTSUPP;
 	}
-	if (!e)
-		e = cu.MemExport(&s->fd, s->cuda,
-				 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-	if (!e && s->fd >= 0)
-		return 0;
-	because(why, "the memory cannot be exported: %s", cu_name(e));
-	return e == CUDA_ERROR_OUT_OF_MEMORY ? -EAGAIN : -EOPNOTSUPP;
+	e = cu.MemExport(&s->fd, s->cuda,
+			 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+	return e ? cuda_said_no("cuMemExportToShareableHandle", e, why) : 0;
 }
 
 static int import(struct gpu *g, int ordinal, struct source *s, char *why)
@@ -290,10 +303,40 @@ static int import(struct gpu *g, int ordinal, struct source *s, char *why)
 	return -EOPNOTSUPP;
 }
 
-/* The memory from @offset on, mapped; its address must be where it is lent. */
-static int lend(struct gpu *g, const struct source *s, uint64_t offset,
-		size_t len, char **host, char *why)
+/*
+ * UVM_ALLOC_DEVICE_P2P said no.  A driver before 595 gives INVALID_ARGUMENT for
+ * counts of pages that it does not know (nvrm_counts_right()), too, and then has lost
+ * the memory: there may be kernels whose version does not tell.  So no more of it.
+ */
+static int not_lent(struct gpu *g, uint64_t buffer_id, char *why)
 {
+	unsigned int i = buffer_id % (sizeof(tries) / sizeof(tries[0]));
+	const struct nvrm *n = &driver.nv;
+	int r = said_no(why);
+
+	if (r != -EAGAIN) {
+		g->refused = !n->err && n->status == NVRM_INVALID_ARGUMENT &&
+			     n->major < 595;
+		return r;
+	}
+	if (tries[i].buffer_id != buffer_id) {
+		tries[i].buffer_id = buffer_id;
+		tries[i].count = 0;
+	}
+	if (++tries[i].count == MAX_TRIES) {
+		tries[i].count = 0;
+		return -EOPNOTSUPP;
+	}
+	/* what other windows hold may be what it needs */
+	return !n->err && n->status == NVRM_NO_MEMORY ? -ENOSPC : r;
+}
+
+/* @mem from @start on, mapped; its address must be where it is lent. */
+static int lend(struct gpu *g, const struct source *s, const struct mem *mem,
+		uint64_t start, size_t len, char **host, char *why)
+{
+	/* cuMemMap() takes memory from its beginning on, and nothing else */
+	const uint64_t offset = start - mem->start;
 	struct nvrm *n = &driver.nv;
 	uint64_t base;
 	void *p, *at;
@@ -303,21 +346,22 @@ static int lend(struct gpu *g, const struct source *s, uint64_t offset,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED) {
 		because(why, "no room for a mapping");
-		return -ENOMEM;
+		return -ENOSPC;
 	}
 	base = (uintptr_t)at;
 	if (!nvuvm_lend(n, &g->uuid, s->memory, base, len, offset)) {
-		r = said_no(why);
+		r = not_lent(g, mem->buffer_id, why);
 		munmap(at, len);
 		return r;
 	}
+	tries[mem->buffer_id % (sizeof(tries) / sizeof(tries[0]))].count = 0;
 	p = mmap(at, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		 n->uvm, (off_t)base);
 	if (p != MAP_FAILED) {
 		*host = p;
 		return 0;
 	}
-	r = errno == ENOMEM || errno == EAGAIN ? -errno : -EOPNOTSUPP;
+	r = errno == ENOMEM ? -ENOSPC : errno == EAGAIN ? -EAGAIN : -EOPNOTSUPP;
 	because(why, "mmap of /dev/nvidia-uvm: %s", strerror(errno));
 	nvuvm_free(n, base, len);
 	munmap(at, len);
@@ -325,13 +369,15 @@ static int lend(struct gpu *g, const struct source *s, uint64_t offset,
 }
 
 int uvm_map(const struct mem *mem, uint64_t start, size_t len, char **host,
-	    char *why)
+	    struct no_window *no)
 {
 	struct source s = { .fd = -1 };
+	char *why = no->uvm;
 	struct gpu *g;
 	int r;
 
-	why[0] = '\0';
+	if (!config.nvidia_uvm)
+		return -EOPNOTSUPP;
 	r = open_driver(why);
 	if (r)
 		return r;
@@ -347,9 +393,14 @@ int uvm_map(const struct mem *mem, uint64_t start, size_t len, char **host,
 	r = export(mem->gpu, start, &s, why);
 	if (!r)
 		r = import(g, mem->gpu, &s, why);
-	/* cuMemMap() takes memory from its beginning on, and nothing else */
+	/* all of the allocation is held as long as a part of it is lent */
+	if (!r && !buf_overlaps(start, len)) {
+		because(why, "not registered with cuFileBufRegister()");
+		no->here = true;
+		r = -EOPNOTSUPP;
+	}
 	if (!r)
-		r = lend(g, &s, start - mem->start, len, host, why);
+		r = lend(g, &s, mem, start, len, host, why);
 	if (g->refused)
 		memcpy(g->why, why, UVM_WHY_MAX);
 	if (s.memory)
@@ -366,6 +417,8 @@ void uvm_unmap(char *host, size_t len)
 	/* others may be under way with the driver */
 	struct nvrm n = { .uvm = driver.nv.uvm, .major = driver.nv.major };
 	char why[UVM_WHY_MAX];
+	unsigned int i;
+	bool good;
 
 	/* nobody else may get the addresses before they are given back */
 	if (mmap(host, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
@@ -374,7 +427,11 @@ void uvm_unmap(char *host, size_t len)
 			 strerror(errno));
 		return;
 	}
-	if (!nvuvm_free(&n, (uintptr_t)host, len)) {
+	/* while it is suspended it says EAGAIN */
+	for (i = 0; !(good = nvuvm_free(&n, (uintptr_t)host, len)) &&
+		    n.err == EAGAIN && i < FREE_TRIES; i++)
+		usleep(10000);
+	if (!good) {
 		nvrm_says(&n, why, sizeof(why));
 		log_line(LOG_ERROR, "nvidia-uvm keeps GPU memory: %s", why);
 		return;		/* the addresses are still taken there */
@@ -387,5 +444,12 @@ void uvm_close(void)
 	if (driver.state != CLOSED)
 		nvrm_close(&driver.nv);
 	memset(gpus, 0, sizeof(gpus));
+	memset(tries, 0, sizeof(tries));
 	driver.state = CLOSED;
+}
+
+/* What is lent is so until nobody has the devices open. */
+void uvm_forked(void)
+{
+	nvrm_close(&driver.nv);
 }

@@ -235,7 +235,7 @@ static int open_range(struct window *w, const struct mem *mem,
 			start = w->map_start;
 		if (end > w->map_start + w->map_len)
 			end = w->map_start + w->map_len;
-		r = uvm_map(mem, w->map_start, w->map_len, &w->map, why->uvm);
+		r = uvm_map(mem, w->map_start, w->map_len, &w->map, why);
 		w->uvm = !r;
 		/* the dma-bufs of its driver have no mapping with pages */
 		if (r && !why->uvm[0]) {
@@ -252,6 +252,8 @@ static int open_range(struct window *w, const struct mem *mem,
 		return r;
 	module = module_register(w->map_start, w->map_len, &w->handle,
 				 &why->module);
+	if (module == -ENOSPC)
+		why->uvm[0] = '\0';	/* the lack is the module's */
 	why->of_module = !map;
 	return !module || module == -ENOSPC || !map ? module : r;
 }
@@ -361,7 +363,7 @@ static int map_window(struct window *w, const struct mem *mem,
 		 * module's EINVAL can be for what a neighbour has in the same
 		 * page, of the CPU or of the GPU.
 		 */
-		if (why->cu_err != CUDA_ERROR_INVALID_VALUE &&
+		if (why->cu_err != CUDA_ERROR_INVALID_VALUE && !why->here &&
 		    !(why->of_module && r == -EINVAL))
 			fit(mem, addr, mem->len + GPU_PAGE, &start, &end);
 		w->err = r;
@@ -529,6 +531,11 @@ void window_drop_range(uint64_t start, size_t len)
 	struct window *gone = NULL;
 	unsigned int i;
 
+	/* who makes one of nvidia-uvm's has looked at the registrations */
+	if (config.nvidia_uvm) {
+		pthread_mutex_lock(&making);
+		pthread_mutex_unlock(&making);
+	}
 	pthread_mutex_lock(&lock);
 	i = place(start);
 	while (i < count && table[i]->start < start + len)

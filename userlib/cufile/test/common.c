@@ -55,6 +55,7 @@ static void open_anew(const char *json)
 		cuFileDriverClose();
 	mock_reset();
 	unsetenv("PEERLANE_STRICT");
+	unsetenv("PEERLANE_NVIDIA_UVM");
 	unlink(logfile);
 	if (json) {
 		f = fopen(config, "w");

@@ -87,8 +87,11 @@ struct mock {
 	unsigned int nv_fail, nv_fail_count;
 	uint32_t nv_fail_status;
 	int nv_fail_errno, nv_mmap_errno;
+	unsigned int nv_mmap_count; /* such mappings, 0: all */
 	bool vmm;		/* memory is of cuMemCreate() */
 	bool vmm_closed, vmm_foreign; /* and not exportable, of another GPU */
+	bool vmm_compressed;
+	int vmm_retain_error, vmm_export_error; /* CUresults */
 
 	/* what happened */
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
@@ -120,6 +123,7 @@ struct mock {
 	_Atomic uint64_t registered; /* bytes, by the module */
 	_Atomic uint64_t registrations, module_calls, module_bytes;
 	_Atomic uint64_t nv_calls, nv_lendings;
+	_Atomic int nv_opened;	/* devices, since mock_reset() */
 	_Atomic int nv_open, nv_memory, nv_lent; /* descriptors, handles, ranges */
 	_Atomic int vmm_held;	/* handles of allocations */
 };
@@ -129,6 +133,8 @@ void mock_reset(void);
 
 /* Two allocations of @size bytes at addresses side by side; the first of them. */
 unsigned long long mock_two(size_t size);
+/* These two trade their addresses; each is unmapped, and mapped anew. */
+void mock_swap(unsigned long long first);
 
 /* The monotonic clock stands from now on; mock_reset() lets it go. */
 void mock_stop_clock(void);

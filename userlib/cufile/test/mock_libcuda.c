@@ -136,6 +136,7 @@ void mock_reset(void)
 	mock.in_close = 0;
 	mock.registrations = mock.module_calls = mock.module_bytes = 0;
 	mock.nv_calls = mock.nv_lendings = 0;
+	mock.nv_opened = 0;
 }
 
 /* ---- the C library's calls, with faults ---- */
@@ -693,6 +694,22 @@ unsigned long long mock_two(size_t size)
 	return first;
 }
 
+void mock_swap(unsigned long long first)
+{
+	struct memory *a, *b;
+	uint64_t at;
+
+	pthread_mutex_lock(&lock);
+	a = find(first);
+	b = find(first + a->room);
+	at = a->reserved;
+	a->reserved = a->start = b->reserved;
+	b->reserved = b->start = at;
+	a->id = next_id++;
+	b->id = next_id++;
+	pthread_mutex_unlock(&lock);
+}
+
 int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 {
 	size_t room = (size + GRANULE - 1) / GRANULE * GRANULE;
@@ -779,6 +796,8 @@ int cuMemGetHandleForAddressRange(void *handle, unsigned long long ptr,
 int cuMemRetainAllocationHandle(uint64_t *handle, void *at);
 int cuMemRetainAllocationHandle(uint64_t *handle, void *at)
 {
+	if (mock.vmm_retain_error)
+		return mock.vmm_retain_error;
 	*handle = mock.vmm ? mock_id((uintptr_t)at) : 0;
 	if (!*handle)
 		return INVALID_VALUE;
@@ -798,7 +817,7 @@ struct allocation {
 	unsigned int type, handle_types;
 	struct { unsigned int type; int id; } location;
 	void *win32;
-	unsigned char flags[8];
+	unsigned char compression, flags[7];
 };
 
 int cuMemGetAllocationPropertiesFromHandle(struct allocation *prop,
@@ -810,6 +829,7 @@ int cuMemGetAllocationPropertiesFromHandle(struct allocation *prop,
 	memset(prop, 0, sizeof(*prop));
 	prop->type = 1;
 	prop->handle_types = mock.vmm_closed ? 0 : 1;
+	prop->compression = mock.vmm_compressed;
 	prop->location.type = 1;
 	prop->location.id = mock.gpu + mock.vmm_foreign;
 	return 0;
@@ -824,6 +844,8 @@ int cuMemExportToShareableHandle(void *to, uint64_t handle, unsigned int type,
 	unsigned int i;
 	int fd;
 
+	if (mock.vmm_export_error)
+		return mock.vmm_export_error;
 	if (type != 1 || flags || mock.vmm_closed)
 		return INVALID_VALUE;
 	pthread_mutex_lock(&lock);

@@ -68,6 +68,7 @@ int mock_nv_open(const char *path)
 
 	if (kind == OTHER)
 		return -2;
+	mock.nv_opened++;
 	if (!mock.nvidia || (kind == UVM && mock.nv_no_uvm)) {
 		errno = mock.nvidia ? mock.nv_no_uvm : ENOENT;
 		return -1;
@@ -240,7 +241,9 @@ static uint32_t control(struct nvrm_control *c)
 		if (!o || o->class != NVRM_CLASS_SUBDEVICE)
 			return NVRM_INVALID_OBJECT;
 		bar1->enabled = !mock.nv_no_static;
-		bar1->write_combined = mock.nv_write_combined;
+		/* not told before 580 */
+		bar1->write_combined = mock.nv_write_combined &&
+				       atoi(mock.nvidia) >= 580;
 		bar1->start = 0;
 		bar1->size = mock.nv_no_static ? 0 : 1ull << 36;
 		return 0;
@@ -480,11 +483,13 @@ int mock_nv_mapped(int fd, void *addr, size_t len, int prot, int flags,
 		err = EINVAL;
 	else if (!r || r->base != off || r->size != len || r->external)
 		err = EINVAL;	/* it would be managed memory */
-	else if (mock.nv_mmap_errno)
-		err = mock.nv_mmap_errno;
 	else
-		backing = r->backing;
+		err = mock.nv_mmap_errno;
+	if (err && err == mock.nv_mmap_errno && mock.nv_mmap_count &&
+	    !--mock.nv_mmap_count)
+		mock.nv_mmap_errno = 0;
 	if (!err) {
+		backing = r->backing;
 		*id = r->id;
 		*at = r->offset;
 	}

@@ -1361,6 +1361,7 @@ static void test_fork(void)
 {
 	CUfileHandle_t fh;
 	char *g, c;
+	unsigned int fds;
 	int fd, status;
 	pid_t pid;
 
@@ -1369,6 +1370,7 @@ static void test_fork(void)
 	fh = reg(fd);
 	g = gpu(4096);
 	is(cuFileRead(fh, g, 4, 0, 0), 4, "before a fork");
+	fds = open_fds();
 	pid = fork();
 	if (!pid) {
 		struct pln_file_stats stats = { .size = sizeof(stats) };
@@ -1382,11 +1384,13 @@ static void test_fork(void)
 			    cuFileBufRegister(&c, 1, 0).err == 5001;
 
 		cuFileHandleDeregister(fh);
-		_exit(good ? 0 : 1);
+		_exit((good ? 0 : 1) | (open_fds() == fds ? 0 : 2));
 	}
 	waitpid(pid, &status, 0);
-	check(WIFEXITED(status) && !WEXITSTATUS(status),
+	check(WIFEXITED(status) && !(WEXITSTATUS(status) & 1),
 	      "in the child every call says: not open");
+	check(WIFEXITED(status) && !(WEXITSTATUS(status) & 2),
+	      "and no descriptor of the program's is closed");
 	is(cuFileRead(fh, g, 4, 0, 0), 4, "the parent goes on");
 	close(fd);
 	gpu_free(g);
@@ -1589,6 +1593,11 @@ static void together(void)
 	test_nvidia();
 	test_nvidia_refused();
 	test_nvidia_again();
+	test_nvidia_off();
+	test_nvidia_registered();
+	test_nvidia_ranges();
+	test_nvidia_scarce();
+	test_nvidia_fork();
 	test_cache();
 	test_cache_lease();
 	test_cache_writers();

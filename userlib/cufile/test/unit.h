@@ -66,6 +66,11 @@ void test_module_refused(void);
 void test_nvidia(void);
 void test_nvidia_refused(void);
 void test_nvidia_again(void);
+void test_nvidia_off(void);
+void test_nvidia_registered(void);
+void test_nvidia_ranges(void);
+void test_nvidia_scarce(void);
+void test_nvidia_fork(void);
 
 /* cache.c */
 void test_cache(void);

@@ -3,8 +3,9 @@
  * nvidia-uvm's mappings on a real NVIDIA GPU: what each call of ours is answered,
  * step by step, beside calls that are wrong on purpose.  A call that is right, in a
  * kernel without P2PDMA, is told from one that is wrong by that: the wrong one has
- * another answer.  Then libcufile.so.0 has the same memory, and must say why it
- * stages it, once, or map it; its data is checked in any case.
+ * another answer.  Then libcufile.so.0, which is told to ask for it, has the same
+ * memory, and must say why it stages it, once, or map it; its data is checked in any
+ * case.
  *
  *   cufile-uvm --lib FILE --dir DIR --log FILE
  *
@@ -47,6 +48,8 @@ static struct {
 	CUfileError_t (*DriverClose)(void);
 	CUfileError_t (*Register)(CUfileHandle_t *, CUfileDescr_t *);
 	void (*Deregister)(CUfileHandle_t);
+	CUfileError_t (*BufRegister)(const void *, size_t, int);
+	CUfileError_t (*BufDeregister)(const void *);
 	ssize_t (*Read)(CUfileHandle_t, void *, size_t, off_t, off_t);
 	ssize_t (*Write)(CUfileHandle_t, const void *, size_t, off_t, off_t);
 	int (*stats)(void *, struct pln_file_stats *);
@@ -249,6 +252,7 @@ static void test_mapping(struct nvrm *n, const CUuuid *uuid,
 {
 	const size_t off = MIB(2) + KIB(64), len = KIB(128);
 	unsigned char *p, *want = malloc(len), *got = malloc(len);
+	int file = memfd_create("peerlane-uvm", MFD_CLOEXEC);
 	size_t i;
 
 	for (i = 0; i < len; i++)
@@ -263,10 +267,16 @@ static void test_mapping(struct nvrm *n, const CUuuid *uuid,
 		 n->uvm, (off_t)(uintptr_t)at);
 	if (check(p != MAP_FAILED, "and mapped: %s",
 		  p == MAP_FAILED ? strerror(errno) : "")) {
-		memcpy(got, p, len);
-		check(!memcmp(got, want, len), "the processor sees what CUDA "
+		/* by the kernel: a mapping that is dead is EFAULT there */
+		check(pwrite(file, p, len, 0) == (ssize_t)len &&
+		      pread(file, got, len, 0) == (ssize_t)len &&
+		      !memcmp(got, want, len), "the processor sees what CUDA "
 		      "has written");
-		memset(p, 0x5a, KIB(4));
+		memset(got, 0x5a, KIB(4));
+		check(pwrite(file, got, KIB(4), 0) == (ssize_t)KIB(4) &&
+		      pread(file, p, KIB(4), 0) == (ssize_t)KIB(4),
+		      "it writes there");
+		memset(got, 0, KIB(4));
 		cu.DtoH(got, m->at + off, KIB(4));
 		for (i = 0; i < KIB(4) && got[i] == 0x5a; i++)
 			continue;
@@ -275,6 +285,7 @@ static void test_mapping(struct nvrm *n, const CUuuid *uuid,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	}
 	check(nvuvm_free(n, (uintptr_t)at, len), "and given back");
+	close(file);
 	free(want);
 	free(got);
 }
@@ -399,9 +410,9 @@ static void test_calls(int gpu, const CUuuid *uuid, const struct memory *mem)
 	pages = n.err || n.status != NVRM_NOT_SUPPORTED;
 	check(n.err || n.status, "no handle at all: %s",
 	      pages ? "as there are pages, refused" : "there are no pages");
-	if (pages && n.major < 595) {
-		/* from Linux 6.15 on it would keep the memory for ever */
-		printf("# it has pages, but is too old to be sure of them\n");
+	if (pages && !nvrm_counts_right(&n)) {
+		printf("# it has pages, but is too old for this kernel's, and "
+		       "would keep the memory for ever\n");
 		goto out;
 	}
 	lent = nvuvm_lend(&n, uuid, memory, base, len, 0);
@@ -507,6 +518,8 @@ static bool test_file(const char *path, CUdeviceptr at, const char *kind,
 	}
 	d.handle.fd = fd;
 	check(!cf.Register(&fh, &d).err, "%s: a file", kind);
+	check(!cf.BufRegister((void *)(uintptr_t)at, SIZE, 0).err,
+	      "%s: its memory is registered", kind);
 	for (i = 0; i < 3; i++) {
 		memset(got, 0, SIZE);
 		cu.HtoD(at, got, SIZE);
@@ -536,6 +549,8 @@ static bool test_file(const char *path, CUdeviceptr at, const char *kind,
 		check(true, "%s: not staged", kind);
 	else
 		check(strstr(s.reason, words), "%s: staged, and it says why", kind);
+	check(!cf.BufDeregister((void *)(uintptr_t)at).err,
+	      "%s: and deregistered", kind);
 	cf.Deregister(fh);
 	close(fd);
 	unlink(path);
@@ -566,6 +581,8 @@ static bool load(const char *lib)
 		{ &cf.DriverClose, "cuFileDriverClose", NULL, true },
 		{ &cf.Register, "cuFileHandleRegister", NULL, true },
 		{ &cf.Deregister, "cuFileHandleDeregister", NULL, true },
+		{ &cf.BufRegister, "cuFileBufRegister", NULL, true },
+		{ &cf.BufDeregister, "cuFileBufDeregister", NULL, true },
 		{ &cf.Read, "cuFileRead", NULL, true },
 		{ &cf.Write, "cuFileWrite", NULL, true },
 		{ &cf.stats, "pln_file_stats", NULL, true },
@@ -612,6 +629,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	setenv("CUFILE_LOGFILE_PATH", log_path, 1);
+	setenv("PEERLANE_NVIDIA_UVM", "1", 1);
 	snprintf(path, sizeof(path), "%s/peerlane-uvm.%d", dir, (int)getpid());
 	if (!load(lib))
 		return 1;

@@ -318,8 +318,8 @@ void doc_answer(struct doctor *d)
 			 "by nvidia-fs, with NVIDIA's cuFile" :
 			 doc_has_driver(doc_gpu_at(d, gpu->gpu), "nvidia") ?
 			 "straight, with NVIDIA's cuFile (with Peerlane's it is "
-			 "staged on NVIDIA GPUs; its way for memory of "
-			 "cuMemCreate() was never tried)" :
+			 "staged on NVIDIA GPUs; PEERLANE_NVIDIA_UVM=1 tries "
+			 "memory of cuMemCreate(), which nobody has yet)" :
 			 "straight",
 			 strcmp(gpu->verdict, "root-complex") ? "" :
 			 ", but through the root complex",
