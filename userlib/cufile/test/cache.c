@@ -743,11 +743,12 @@ void test_cache_cgroup(void)
 	fh = reg(fd);
 	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "in a group of 256 MiB");
 	is((long long)stats_of(NULL).cache_bytes, MIB(32), "an eighth is used");
-	group_says("memory.high", "134217728\n");
+	group_says("memory.max", "536870912\n");
+	group_says("memory.high", "268435456\n");
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
-	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "that is made to wait from 128 MiB on");
-	is((long long)stats_of(NULL).cache_bytes, MIB(16), "an eighth of these is");
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "of 512 MiB, that has to wait from 256 on");
+	is((long long)stats_of(NULL).cache_bytes, MIB(32), "an eighth of the lesser is");
 	group_says("memory.high", "max\n");
 	group_says("memory.max", "max\n");
 	fresh_cache("{" COMPAT "}");
