@@ -114,7 +114,7 @@ endif
 root: ## Make the Debian build root, once (in the cache)
 	@images/build/build-root
 
-third-party: root ## Fetch modules of others (nvidia-peermem, ...) into the cache, for the tests that run them
+third-party: root ## Fetch modules and programs of others (nvidia-peermem, fio, ...) into the cache, for the tests that run them
 	@images/build/third-party
 
 debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (ten minutes), for the cases tagged debug

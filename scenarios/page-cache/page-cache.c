@@ -57,14 +57,6 @@ static void answer(struct process *p, void *a, size_t size)
 		die("a process answers");
 }
 
-static void noise(void *to, size_t size, uint64_t seed)
-{
-	uint64_t *p = to;
-
-	for (size_t i = 0; i < size / 8; i++)
-		p[i] = seed = seed * 6364136223846793005u + 1442695040888963407u;
-}
-
 /* ---- a race ---- */
 
 #define SIZE	KIB(256)
@@ -236,12 +228,14 @@ static bool a_round(int way, uint64_t seed, bool quiet, bool plain)
 		cuFileHandleDeregister(fh);
 	tell(p, &o, sizeof(o));
 	/* a quiet reader leaves it to the library's own thread to give the lease back */
-	do {
-		if (quiet)
-			continue;
-		may_have(get(fd, fh, BESIDE), way);
+	for (;;) {
+		if (!quiet)
+			may_have(get(fd, fh, BESIDE), way);
+		if (poll(&reply, 1, quiet ? -1 : 0))
+			break;
+		/* that writer has not ended */
 		beside += !plain;
-	} while (!poll(&reply, 1, quiet ? -1 : 0));
+	}
 	answer(p, &t->took[t->n++], sizeof(t->took[0]));
 	must_have(get(fd, fh, AFTER), now, now_size, way, "after");
 	if (fh)
@@ -323,6 +317,7 @@ static int race(const char *dir, unsigned int rounds)
 #define LARGE	MIB(48)			/* three registrations */
 #define STEP	MIB(8)
 #define STEPS	100
+#define WAIT_S	2			/* the library looks four times a second */
 #define AGAIN	40			/* reads, until all is registered again */
 
 /* Takes as much memory as it is told, and keeps it */
@@ -422,6 +417,7 @@ static int pressure(const char *file, const char *label, size_t size)
 	unsigned int steps, i;
 	struct pln_file_stats lack;
 	unsigned long kb;
+	double end;
 	char *piece;
 	int fd;
 
@@ -449,10 +445,14 @@ static int pressure(const char *file, const char *label, size_t size)
 			tell(&process[0], &size, sizeof(size));
 			answer(&process[0], &size, sizeof(size));
 		}
-		n = cached(fd);
-		least = n < least ? n : least;
-		lack = read_big();
-		kb = available_kb();
+		/* once the kernel takes pages back, the library has its turn before more goes */
+		end = seconds() + WAIT_S;
+		do {
+			n = cached(fd);
+			least = n < least ? n : least;
+			lack = read_big();
+			kb = available_kb();
+		} while (least < before && lack.cache_bytes > LARGE / 3 && seconds() < end);
 		if (least < before && lack.cache_bytes <= LARGE / 3)
 			break;
 	}

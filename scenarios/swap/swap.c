@@ -49,14 +49,6 @@ static CUfileHandle_t fh;
 static sem_t gate;
 static uint64_t bytes_read, bytes_written;
 
-static void noise(uint32_t *p, uint64_t seed)
-{
-	for (size_t i = 0; i < NUMBERS; i++) {
-		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		p[i] = (uint32_t)(seed >> 32);
-	}
-}
-
 static void must(int r, const char *what)
 {
 	if (!r)
@@ -121,7 +113,7 @@ static int run(const char *file, const char *label)
 	fh = must_reg(fd, file);
 	gradient = gpu_alloc(PIECE);
 	held = PIECE;
-	noise(numbers, PIECES);
+	noise(numbers, PIECE, PIECES);
 	must(cuMemcpyHtoD_v2(gradient, numbers, PIECE), "cuMemcpyHtoD");
 	for (n = 0; n < BUFFERS; n++) {
 		buffer[n].gpu = gpu_alloc(PIECE);
@@ -174,13 +166,13 @@ static int by_processor(const char *file, const char *label)
 	unsigned int n, right = 0;
 
 	for (n = 0; n < PIECES; n++) {
-		noise(wanted, n);
+		noise(wanted, PIECE, n);
 		if (!label) {
 			if (pwrite(fd, wanted, PIECE, (off_t)(n * PIECE)) != (ssize_t)PIECE)
 				die("pwrite");
 			continue;
 		}
-		noise(numbers, PIECES);
+		noise(numbers, PIECE, PIECES);
 		for (size_t i = 0; i < NUMBERS; i++)
 			wanted[i] += STEPS * numbers[i];
 		right += pread(fd, numbers, PIECE, (off_t)(n * PIECE)) == (ssize_t)PIECE &&

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: modules of others come from a mirror, checked; what was put there by hand stays; a wrong checksum or a gone package stops
+# desc: modules of others come from a mirror, checked; what was put there by hand stays; the others come though one cannot be had
 # tags: quick build
 # tier: check
 # timeout: 60
@@ -25,6 +25,9 @@ sum=$(sha256sum <mirror/pool/o/one_1_all.deb | cut -d' ' -f1)
 cache=$OUT/cache
 third_party() { # CHECKSUM POOL-PATH [ARCHIVE KEPT]
 	printf '# a comment\n\none MIT %s %s %s %s\n' "$2" "$1" "${3-usr/src/one.tar.xz}" "${4-modules/one/kept}" >tree/images/build/third-party.list
+	fetch
+}
+fetch() {
 	env -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY PEERLANE_CACHE="$cache" DEBIAN_MIRROR="copy:$OUT/mirror/" \
 		sh tree/images/build/third-party >out 2>&1 && return
 	third_party_status=$?
@@ -62,8 +65,22 @@ wrong=$(echo wrong | sha256sum | cut -d' ' -f1)
 check_fails "a package with another checksum is refused: it says where the log is" \
 	"cannot fetch .*one_1_all.deb with checksum $wrong .*third-party.log" third_party "$wrong" pool/o/one_1_all.deb
 check_eq "what was there is still there" source "$(cat "$cache/third-party/one/kept/one.c")"
-check_fails "a package that has left the mirror stops it: it says what to do" \
+check_fails "a package that has left the mirror: it says what to do" \
 	"cannot fetch .*one_0_all.deb .*put a newer one into images/build/third-party.list" third_party "$wrong" pool/o/one_0_all.deb
+
+# Each of three that cannot be had, then one that can
+rm -rf "$cache/third-party/one"
+cat >tree/images/build/third-party.list <<END
+gone MIT pool/gone.deb $sum - usr/src
+wrong MIT pool/o/one_1_all.deb $wrong - usr/src
+empty MIT pool/o/one_1_all.deb $sum - usr/gone
+one MIT pool/o/one_1_all.deb $sum usr/src/one.tar.xz modules/one/kept
+END
+check_fails "the others come all the same: it fails in the end, and says what is missing" '^peerlane: not fetched: gone wrong empty$' fetch
+check_eq "... what can be had is there" source "$(cat "$cache/third-party/one/kept/one.c")"
+for each in gone wrong empty; do
+	check "... and $each is not" test ! -e "$cache/third-party/$each"
+done
 
 rm "$cache/third-party/one/.sha256"
 check "what was put there by hand is kept" third_party "$wrong" pool/o/one_1_all.deb

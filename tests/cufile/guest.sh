@@ -17,10 +17,6 @@ run() { # NAME KVER ENVIRONMENT
 		must mkfs.ext4 -q -F /dev/nvme0n1 65536k
 		mkdir -p /mnt
 		must mount -t ext4 /dev/nvme0n1 /mnt
-		counter() {
-			cat /sys/kernel/debug/peerlane_gpu/*/counters | awk -v name="\$1" '\$1 == name { sum += \$2 } END { print sum + 0 }'
-		}
-		mount -t debugfs none /sys/kernel/debug 2>/dev/null
 		# what is staged here is so by bounce
 		export PEERLANE_PAGE_CACHE=0
 		$3 /usr/lib/peerlane/tests/cufile-guest /mnt
@@ -110,8 +106,9 @@ check "and it says what peerlane topo says" jq -en --slurpfile a topology.json -
 	([$a[0].devices[] | [.label, .kind, .name]] == [$b[0].devices[] | [.label, .kind, .name]])'
 counted direct trial >trial.json
 # shellcheck disable=SC2016 # of jq
-check "doctor --try reads the file for a second, directly, as the GPU has counted" jq -e '.dma as $dma | .doctor.answer.trial |
-	.error == null and .path == "p2p" and .calls > 0 and .calls * 4096 == $dma and .microseconds.p50 > 0 and .emulated' trial.json
+check "doctor --try reads the file for a second, directly, as the GPU has counted" jq -e '.dma as $dma | .doctor.answer.gpus[0].address as $gpu | .doctor.answer.trial |
+	.error == null and .gpu_address == $gpu and .path == "p2p" and .calls > 0 and .calls * 4096 == $dma and .microseconds.p50 > 0 and .emulated' trial.json
+check "and says so to people: which GPU, which path, the times, and that it is emulated" grep -qE '^#   trial +ok +GPU at [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.0: 4 KiB reads by p2p, microseconds: p50 [0-9.]+, p99 ([0-9.]+|-), max [0-9.]+; [1-9][0-9]* in a second \(emulated: ' direct/result.log
 run staged 6.12 ""
 counted staged trial >trial.json
 check "doctor --try without P2PDMA: staged, and why" jq -e '.dma == 0 and (.doctor.answer.trial |

@@ -20,9 +20,6 @@ boot module "$TOP/scenarios/topologies/same-switch.topo" 7.2 180 <<-'SCRIPT'
 	must mount -t ext4 /dev/nvme0n1 /mnt
 	must mount -t tmpfs none /ram
 	mount -t debugfs none /sys/kernel/debug 2>/dev/null
-	counter() { # NAME: of the GPU
-		cat /sys/kernel/debug/peerlane_gpu/*/counters | awk -v name="$1" '$1 == name { sum += $2 } END { print sum + 0 }'
-	}
 	module() { # NAME: of the module peerlane
 		awk -v name="$1" '$1 == name { print $2 }' /sys/kernel/debug/peerlane/state
 	}

@@ -16,10 +16,6 @@ boot page-cache "$TOP/scenarios/topologies/same-switch.topo" 7.2 150 <<-'SCRIPT'
 	modprobe nvme
 	must_appear /dev/nvme0n1
 	mkdir -p /mnt /ram
-	mount -t debugfs none /sys/kernel/debug 2>/dev/null
-	counter() {
-		cat /sys/kernel/debug/peerlane_gpu/*/counters | awk -v name="$1" '$1 == name { sum += $2 } END { print sum + 0 }'
-	}
 	drive() { # bytes that the drive was read
 		awk '{ print $3 * 512 }' /sys/block/nvme0n1/stat
 	}

@@ -82,7 +82,14 @@ check "no libibverbs that can be loaded: the reason is a fact" \
 head -c 8192 /dev/zero >file
 "$tool" doctor --try file --json >out 2>err
 check "with a file, and without a GPU: a verdict" test $? -le 2
-check "… and no measurement, with the reason" jq -e '.answer.trial | .error == "no GPU could be chosen" and (has("calls") | not)' out
+check "… and no measurement, with the reason" jq -e '.answer.trial | (has("calls") | not) and
+	(.error | test("^ended with status 3: --gpu near: ."))' out
+: >no-data
+for each in no-data .; do
+	"$tool" doctor --try "$each" >out 2>err
+	check_eq "$each has nothing to read, and is refused" 64 $?
+	check "… with the reason" grep -q -- "--try: .* is neither a file with data nor a block device" err
+done
 "$tool" doctor --try --timeout 5 gone >out 2>err
 check_eq "a file that is not there is refused" 66 $?
 "$BUILD/userlib/peerlane.static" doctor --try >out 2>err

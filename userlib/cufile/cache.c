@@ -267,12 +267,18 @@ static bool cached(int fd, uint64_t off, const char *at, size_t len)
  */
 static void look_at_memory(void)
 {
-	static _Atomic uint64_t looked;
-	uint64_t now = ns_now(), last = looked;
+	static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t looked;
+	uint64_t now;
 
-	if (now - last >= LOOK_NS &&
-	    atomic_compare_exchange_strong(&looked, &last, now))
+	/* who finds that somebody has looked finds what he saw, too */
+	pthread_mutex_lock(&looking);
+	now = ns_now();
+	if (now - looked >= LOOK_NS) {
 		spare = config_memory_left() / 2;
+		looked = now;
+	}
+	pthread_mutex_unlock(&looking);
 }
 
 /* What was used longest ago goes, until @len bytes have room; the limit. */
@@ -488,7 +494,6 @@ static void *keep(void *arg)
 		bool some = leases;
 
 		pthread_mutex_unlock(&lock);
-		look_at_memory();
 		sigtimedwait(&set, NULL, some ? &turn : NULL);
 		pthread_mutex_lock(&lock);
 again:
@@ -505,6 +510,10 @@ again:
 			}
 			goto again;
 		}
+		/* writers have waited for that, and need not for this */
+		pthread_mutex_unlock(&lock);
+		look_at_memory();
+		pthread_mutex_lock(&lock);
 		make_room(0);
 		while ((p = tail) && !p->users &&
 		       seconds_now() - p->used >= IDLE_S)

@@ -450,6 +450,9 @@ static void find_group(struct config *cfg)
 	if (strncmp(line, "0::/", 4))
 		strcpy(line, "0::/");
 	line[strcspn(line, "\n")] = '\0';
+	/* of the root it is a slash alone */
+	if (!line[4])
+		line[3] = '\0';
 	cfg->group_root = min_of(strlen(root), sizeof(cfg->group) - sizeof(line));
 	snprintf(cfg->group, sizeof(cfg->group), "%.*s%s", (int)cfg->group_root,
 		 root, line + 3);
@@ -476,14 +479,19 @@ static bool number_in(const char *dir, const char *file, const char *key,
 	return found;
 }
 
-/* Bytes that a group may use, all or those that it does not: files can go. */
+/*
+ * Bytes that a group may use, all or those that it does not: files can go.  Above
+ * memory.high it is made to wait while it has them go.
+ */
 static uint64_t group_memory(const char *dir, bool left)
 {
-	uint64_t max, used, active, inactive;
+	uint64_t max, high, used, active, inactive;
 
 	if (!number_in(dir, "memory.max", "", &max))
-		return UINT64_MAX;
-	if (!left || !number_in(dir, "memory.current", "", &used))
+		max = UINT64_MAX;
+	if (number_in(dir, "memory.high", "", &high))
+		max = min_of(max, high);
+	if (max == UINT64_MAX || !left || !number_in(dir, "memory.current", "", &used))
 		return max;
 	number_in(dir, "memory.stat", "active_file ", &active);
 	number_in(dir, "memory.stat", "inactive_file ", &inactive);

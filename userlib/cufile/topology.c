@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,7 @@ static struct {
 	__typeof__(&pln_verdict_name) verdict;
 } pln;
 
-/* It stays loaded; twice at once is once */
-static bool load(void)
+static bool find_all(void)
 {
 	static const struct {
 		const char *name;
@@ -57,6 +57,20 @@ static bool load(void)
 		memcpy(all[i].at, &f, sizeof(f));
 	}
 	return true;
+}
+
+/* It stays loaded. */
+static bool load(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool loaded;
+	bool there;
+
+	pthread_mutex_lock(&lock);
+	loaded = loaded || find_all();
+	there = loaded;
+	pthread_mutex_unlock(&lock);
+	return there;
 }
 
 /* As JSON has it; what is not ASCII stays as it is */

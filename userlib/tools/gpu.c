@@ -178,12 +178,18 @@ bool gpu_at(const char *address, int *ordinal)
 	return false;
 }
 
+/* As sysfs writes it */
 bool gpu_address(int ordinal, char *address, size_t size)
 {
 	int dev;
 
-	return cu.cuDeviceGetPCIBusId && !cu.cuDeviceGet(&dev, ordinal) &&
-	       !cu.cuDeviceGetPCIBusId(address, (int)size, dev);
+	if (!cu.cuDeviceGetPCIBusId || cu.cuDeviceGet(&dev, ordinal) ||
+	    cu.cuDeviceGetPCIBusId(address, (int)size, dev))
+		return false;
+	for (; *address; address++)
+		if (*address >= 'A' && *address <= 'F')
+			*address += 'a' - 'A';
+	return true;
 }
 
 void gpu_name(int ordinal, char *name, size_t size)

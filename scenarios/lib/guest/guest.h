@@ -31,6 +31,8 @@
 #include <cufile.h>
 #include <peerlane/file.h>
 
+#include "../../../userlib/cufile/test/noise.h"
+
 typedef unsigned long long gpu_ptr;
 typedef void *gpu_ctx;
 

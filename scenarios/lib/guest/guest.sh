@@ -112,6 +112,12 @@ transfers() {
 	done <"$2"
 }
 
+# counter NAME: of the GPUs; their driver shows it in debugfs
+counter() {
+	[ -d /sys/kernel/debug/peerlane_gpu ] || mount -t debugfs none /sys/kernel/debug
+	awk -v name="$1" '$1 == name { sum += $2 } END { print sum + 0 }' /sys/kernel/debug/peerlane_gpu/*/counters
+}
+
 # vmstat NAME: a counter of the kernel
 vmstat() {
 	sed -n "s/^$1 //p" /proc/vmstat

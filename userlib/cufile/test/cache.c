@@ -741,7 +741,7 @@ static void group_says(const char *file, const char *text)
 static void no_group(void)
 {
 	static const char *const files[] = {
-		"memory.max", "memory.current", "memory.stat"
+		"memory.max", "memory.high", "memory.current", "memory.stat"
 	};
 	char name[300];
 	unsigned int i;
@@ -768,6 +768,13 @@ void test_cache_cgroup(void)
 	fh = reg(fd);
 	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "in a group of 256 MiB");
 	is((long long)stats_of(NULL).cache_bytes, MIB(32), "an eighth is used");
+	group_says("memory.max", "536870912\n");
+	group_says("memory.high", "268435456\n");
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "of 512 MiB, that has to wait from 256 on");
+	is((long long)stats_of(NULL).cache_bytes, MIB(32), "an eighth of the lesser is");
+	group_says("memory.high", "max\n");
 	group_says("memory.max", "max\n");
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
@@ -786,7 +793,8 @@ void test_cache_memory(void)
 	CUfileHandle_t fh;
 
 	group();
-	group_says("memory.max", "1073741824\n");
+	group_says("memory.max", "max\n");
+	group_says("memory.high", "1073741824\n");
 	/* 964 MiB are used, of which 20 and 20 can go: 100 are left */
 	group_says("memory.current", "1010827264\n");
 	group_says("memory.stat", "anon 7\ninactive_file 20971520\n"

@@ -19,6 +19,7 @@
 
 #include "../../cuda/cuda.h"
 #include "../cufile.h"
+#include "noise.h"
 #include "writers.h"
 #include <peerlane/file.h>
 
@@ -56,15 +57,6 @@ static bool check(bool good, const char *what, double value)
 	printf("%sok %u - %s: %g\n", good ? "" : "not ", checks, what, value);
 	fflush(stdout);
 	return good;
-}
-
-static void noise(char *to, uint64_t seed)
-{
-	uint64_t *p = (uint64_t *)(void *)to;
-	size_t i;
-
-	for (i = 0; i < ROOM / 8; i++)
-		p[i] = seed = seed * 6364136223846793005u + 1442695040888963407u;
 }
 
 static bool setup_gpu(void)
@@ -134,7 +126,7 @@ static void write_when_told(int in, int out)
 	double took;
 
 	while (read(in, &o, sizeof(o)) == sizeof(o)) {
-		noise(new, o.seed);
+		noise(new, ROOM, o.seed);
 		took = write_as(o.way, path, other, new, SIZE);
 		if (write(out, &took, sizeof(took)) < 0)
 			break;
@@ -204,7 +196,7 @@ int main(int argc, char **argv)
 	back = malloc(ROOM);
 	if (!old || !new || !back || pipe(to) || pipe(from))
 		return 2;
-	noise(old, 1);
+	noise(old, ROOM, 1);
 	/* before there is CUDA */
 	if (!fork()) {
 		close(to[1]);
@@ -228,7 +220,7 @@ int main(int argc, char **argv)
 			return 2;
 		most = took > most ? took : most;
 		late += took > 0.1;
-		noise(new, o.seed);
+		noise(new, ROOM, o.seed);
 		size = written(o.way, old, new, SIZE);
 		if (!reads(fh, new, size, (size_t)1 << 20) ||
 		    !reads(fh, new, size, ROOM)) {

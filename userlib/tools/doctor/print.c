@@ -131,8 +131,8 @@ static void print_trial(struct doctor *d)
 		return;
 	}
 	us = json_object_object_get(t, "microseconds");
-	printf("  %-12s %-4s 4 KiB reads by %s, microseconds: p50 %s, p99 %s, max %s; %s in a second%s\n",
-	       "trial", "ok", get(t, "path"), number(us, "p50"),
+	printf("  %-12s %-4s GPU at %s: 4 KiB reads by %s, microseconds: p50 %s, p99 %s, max %s; %s in a second%s\n",
+	       "trial", "ok", get(t, "gpu_address"), get(t, "path"), number(us, "p50"),
 	       number(us, "p99"), number(us, "max"), number(t, "calls"),
 	       json_object_get_boolean(json_object_object_get(t, "emulated")) ?
 	       " (emulated: says nothing of hardware)" : "");

@@ -44,6 +44,7 @@ bool doc_try_file(struct doctor *d)
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,14 +85,6 @@ static const char *ok_or(int err)
 	return err ? pln_errname(-err) : "ok";
 }
 
-/* As sysfs writes it */
-static void lower(char *s)
-{
-	for (; *s; s++)
-		if (*s >= 'A' && *s <= 'F')
-			*s += 'a' - 'A';
-}
-
 static void try_gpus(FILE *out, struct ibv_pd *pd, const char *device, int gpus)
 {
 	static const unsigned int only[] = {
@@ -110,7 +103,6 @@ static void try_gpus(FILE *out, struct ibv_pd *pd, const char *device, int gpus)
 		if (!gpu_open(i) || !gpu_address(i, address, sizeof(address)) ||
 		    !gpu_alloc(BYTES, &ptr))
 			continue;
-		lower(address);
 		snprintf(where, sizeof(where), "/%s/%s", device, address);
 		for (way = PLN_MR_DMABUF; way <= PLN_MR_STAGED; way++) {
 			info = (struct pln_mr_info){ .size = sizeof(info) };
@@ -257,30 +249,62 @@ static bool ended(pid_t pid, int *status, double end)
 	return r == pid;
 }
 
+/* How a process ended */
+struct ending {
+	char how[64];		/* ok, or not */
+	char words[512];	/* its last line of complaint, or "" */
+};
+
+/* The last line of a file; without the name with which complain() begins */
+static void last_line(int fd, char *line, size_t size)
+{
+	static const char name[] = "peerlane: ";
+	off_t all = lseek(fd, 0, SEEK_END);
+	char text[4096], *from;
+	ssize_t n;
+
+	line[0] = '\0';
+	n = pread(fd, text, sizeof(text) - 1,
+		  all < (off_t)sizeof(text) ? 0 : all - (off_t)sizeof(text) + 1);
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	from = strrchr(text, '\n');
+	from = from ? from + 1 : text;
+	if (!strncmp(from, name, sizeof(name) - 1))
+		from += sizeof(name) - 1;
+	snprintf(line, size, "%.*s", (int)size - 1, from);
+}
+
 /*
- * What @body writes in a process of its own, to be freed; @how: ok, or how that
- * ended.  NULL: there is no such process.
+ * What @body writes in a process of its own, to be freed, and how that ended.
+ * NULL: there is no such process.
  */
 static char *apart(const struct doctor *d,
 		   void (*body)(const struct doctor *d, FILE *out),
-		   char *how, size_t size)
+		   struct ending *ending)
 {
 	double end = now_wall() + d->timeout;
-	int fd[2], status;
+	int fd[2], words, status;
 	bool in_time;
-	char *text;
+	const size_t size = sizeof(ending->how);
+	char *text, *how = ending->how;
 	FILE *out;
 	pid_t pid;
 
-	if (pipe(fd)) {
+	words = memfd_create("words", MFD_CLOEXEC);
+	if (words < 0 || pipe(fd)) {
 		complain("--try: no pipe: %s", strerror(errno));
+		if (words >= 0)
+			close(words);
 		return NULL;
 	}
 	pid = fork();
 	if (!pid) {
 		close(fd[0]);
-		/* what the libraries complain about is in what is written */
-		if (!freopen("/dev/null", "w", stderr))
+		if (dup2(words, STDERR_FILENO) < 0)
 			_exit(1);
 		out = fdopen(fd[1], "w");
 		if (out)
@@ -291,11 +315,14 @@ static char *apart(const struct doctor *d,
 	if (pid < 0) {
 		complain("--try: no second process: %s", strerror(errno));
 		close(fd[0]);
+		close(words);
 		return NULL;
 	}
 	text = hear(fd[0], end, &in_time);
 	in_time = in_time && ended(pid, &status, end);
 	close(fd[0]);
+	last_line(words, ending->words, sizeof(ending->words));
+	close(words);
 	snprintf(how, size, "ok");
 	if (!in_time) {
 		kill(pid, SIGKILL);
@@ -315,8 +342,8 @@ static char *apart(const struct doctor *d,
 
 bool doc_try(struct doctor *d)
 {
-	char how[64], *save, *line;
-	char *text = apart(d, try_all, how, sizeof(how));
+	struct ending ending;
+	char *save, *line, *text = apart(d, try_all, &ending);
 
 	if (!text)
 		return false;
@@ -324,7 +351,7 @@ bool doc_try(struct doctor *d)
 	     line = strtok_r(NULL, "\n", &save))
 		keep(d, line);
 	free(text);
-	facts_tell(d->f, TRIAL, "end", how);
+	facts_tell(d->f, TRIAL, "end", ending.how);
 	return true;
 }
 
@@ -333,14 +360,22 @@ bool doc_try(struct doctor *d)
 /* As peerlane io does it: for a second, at random places */
 static void read_file(const struct doctor *d, FILE *out)
 {
-	char gpu[16] = "near";
+	const char *address = d->gpu < 0 ? NULL : doc_gpu_at(d, d->gpu)->address;
+	char gpu[16] = "near", why[512];
+	int ordinal;
 
-	if (d->gpu >= 0) {
-		/* as doctor counts them */
-		snprintf(gpu, sizeof(gpu), "%d", d->gpu);
-		setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-		unsetenv("CUDA_VISIBLE_DEVICES");
+	if (address && !gpu_count(&ordinal, why, sizeof(why))) {
+		complain("%s", why);
+		_exit(EXIT_NO_GPU);
 	}
+	/* CUDA has an order of its own, and may not show all */
+	if (address && !gpu_at(address, &ordinal)) {
+		complain("the GPU at %s is none that CUDA shows here: look at CUDA_VISIBLE_DEVICES",
+			 address);
+		_exit(EXIT_NO_GPU);
+	}
+	if (address)
+		snprintf(gpu, sizeof(gpu), "%d", ordinal);
 	if (dup2(fileno(out), STDOUT_FILENO) >= 0)
 		execl("/proc/self/exe", "peerlane", "io", "load", "--file",
 		      d->path, "--gpu", gpu, "--chunk", "4096", "--rw",
@@ -350,13 +385,22 @@ static void read_file(const struct doctor *d, FILE *out)
 
 bool doc_try_file(struct doctor *d)
 {
-	static const char *const keys[] = { "path", "reason", "calls",
-					    "microseconds", "emulated" };
-	char how[64];
-	char *text = apart(d, read_file, how, sizeof(how));
+	static const char *const keys[] = { "gpu_address", "path", "reason",
+					    "calls", "microseconds", "emulated" };
 	struct json_object *all, *list, *read, *error = NULL, *o, *v;
+	struct ending ending;
+	char *text, why[640];
+	struct stat st;
 	size_t i;
 
+	/* of others a read says nothing, or never ends */
+	if (stat(d->path, &st) ||
+	    !(S_ISBLK(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size > 0))) {
+		complain("--try: %s is neither a file with data nor a block device",
+			 d->path);
+		return false;
+	}
+	text = apart(d, read_file, &ending);
 	if (!text)
 		return false;
 	o = json_object_new_object();
@@ -371,12 +415,12 @@ bool doc_try_file(struct doctor *d)
 				json_object_object_add(o, keys[i],
 						       json_object_get(v));
 	}
-	if (error)
-		json_object_object_add(o, "error", json_object_get(error));
-	else if (strcmp(how, "ok"))
-		json_object_object_add(o, "error", json_object_new_string(how));
+	snprintf(why, sizeof(why), "%s%s%s", ending.how, ending.words[0] ? ": " : "",
+		 ending.words);
+	if (strcmp(ending.how, "ok"))
+		json_object_object_add(o, "error", json_object_new_string(why));
 	else
-		json_object_object_add(o, "error", NULL);
+		json_object_object_add(o, "error", json_object_get(error));
 	json_object_put(all);
 	json_object_object_add(d->answer, "trial", o);
 	return true;

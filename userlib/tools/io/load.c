@@ -460,6 +460,7 @@ static void say_flow(struct load *l, bool write, double wall, double cpu)
 	struct json_object *t = json_object_new_object();
 	struct hist *all = calloc(1, sizeof(*all));
 	uint64_t bytes = 0, i;
+	char address[32];
 	const char *path;
 
 	for (i = 0; i < o->threads; i++) {
@@ -479,6 +480,8 @@ static void say_flow(struct load *l, bool write, double wall, double cpu)
 	put(t, "file", json_object_new_string(l->f.name));
 	if (way->gpu)
 		put(t, "gpu", json_object_new_int(o->gpu));
+	if (way->gpu && gpu_address(o->gpu, address, sizeof(address)))
+		put(t, "gpu_address", json_object_new_string(address));
 	if (o->near)
 		put(t, "gpu_reason", json_object_new_string(o->gpu_reason));
 	put(t, "emulated", json_object_new_boolean(gpu_emulated()));
@@ -650,5 +653,9 @@ int load_run(struct options *o)
 		r = io_register(o, &l.f);
 	if (!r && o->way == BY_BATCH)
 		r = batch_setup(&l);
-	return r ? r : run_threads(&l);
+	r = r ? r : run_threads(&l);
+	/* nothing of it is under way any more when this is back */
+	if (l.batch)
+		cuFileBatchIODestroy(l.batch);
+	return r;
 }
