@@ -537,10 +537,10 @@ bool buf_overlaps(uint64_t start, size_t len)
 	bool found = false;
 	size_t i;
 
-	pthread_mutex_lock(&buf_lock);
+	pthread_rwlock_rdlock(&buf_lock);
 	for (i = 0; i < nbufs && !found && bufs[i].base < start + len; i++)
 		found = bufs[i].base + bufs[i].length > start;
-	pthread_mutex_unlock(&buf_lock);
+	pthread_rwlock_unlock(&buf_lock);
 	return found;
 }
 
