@@ -37,13 +37,16 @@
 #define SLOT		MIB(16)
 #define PIECE		MIB(8)
 /*
- * With more callers than these, bounce is quicker than a registration for one read:
- * 34 GB/s and 18 of 16 callers on an H100.
+ * With more callers than these, bounce is quicker than a registration that only one
+ * read uses: 34 GB/s and 18 of 16 callers on an H100.
  */
 #define FEW		2
 /* Reads from here on are worth a registration of their own */
 #define LARGE		MIB(4)
-/* Others are copied until so much of a slot was read: it may be read only once */
+/*
+ * Others are copied until so much of a slot was read: it may be read only once.  With
+ * more than FEW callers all are, until more was read than there is.
+ */
 #define WORTH(len)	((len) / 8 > KIB(256) ? (len) / 8 : KIB(256))
 #define IDLE_S		5	/* a registration that nobody uses is kept so long */
 #define RETRY_S		1	/* at least, until a refused lease is asked for again */
@@ -750,6 +753,8 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	struct slot *s = &l->slot[off / SLOT];
 	uint64_t start = round_down(off, SLOT);
 	size_t len = min_of(SLOT, l->size - start);
+	bool crowd = crew_callers() > FEW;
+	size_t enough = crowd ? len + 1 : n < LARGE ? WORTH(len) : 0;
 	const char *why;
 	struct pin *p;
 	bool make;
@@ -771,7 +776,7 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	}
 	s->touched += n;
 	why = l->broken ? "the read lease was broken" :
-	      n < LARGE && s->touched < WORTH(len) ?
+	      s->touched < enough ?
 			"too little was read here to be worth a registration" :
 	      registering ? "another read makes a registration" : NULL;
 	if (why)

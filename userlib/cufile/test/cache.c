@@ -1121,6 +1121,26 @@ void test_cache_registering(void)
 	fresh_cache("{" COMPAT "}");
 	mock.cpus = 1;		/* no helpers */
 	fh = reg(fd);
+
+	/* three callers, of which one reads a whole slot, and does so again */
+	for (i = 0; i < 2; i++) {
+		mock.read_only_calls = 0;
+		mock.hold_wait = true;
+		begin(&p[0], fh, 4096, MIB(16));
+		AWAIT(mock.in_wait == 1);
+		begin(&p[1], fh, 4096, MIB(17));
+		AWAIT(mock.in_wait == 2);
+		begin(&p[2], fh, MIB(16), 0);
+		AWAIT(mock.in_wait == 3);
+		is((long long)mock.read_only_calls, i, i ? "it is read again, and registered" :
+		   "what is read once in a crowd is not registered");
+		mock.hold_wait = false;
+		end(p, 3);
+	}
+	fresh_cache("{" COMPAT "}");
+	mock.cpus = 1;
+	fh = reg(fd);
+	mock.read_only_calls = 0;
 	mock.hold_register = true;
 	begin(&p[0], fh, MIB(1) * 4, 0);
 	AWAIT(mock.in_register == 1);
