@@ -110,6 +110,26 @@ static inline void make_qp(struct end *e)
 		die("ibv_create_qp");
 }
 
+static int left_sock;
+static pid_t left_pid;
+
+/*
+ * A guest is switched off right after its program: what the other end has not got
+ * by then is never sent again.  The other end closes when it has got all.
+ */
+static void leave_together(void)
+{
+	struct timeval limit = { .tv_sec = 10 };
+	char c;
+
+	if (getpid() != left_pid)
+		return;
+	setsockopt(left_sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	shutdown(left_sock, SHUT_WR);
+	while (recv(left_sock, &c, 1, 0) > 0)
+		continue;
+}
+
 /*
  * A device, its protection domain, completion queue and QP.  WHERE is "listen",
  * or the other end's IPv4 address.
@@ -162,6 +182,9 @@ static inline void rdma_open(struct end *e, const char *where)
 	if (setsockopt(e->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
 	    setsockopt(e->sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
 		die("setsockopt");
+	left_sock = e->sock;
+	left_pid = getpid();
+	atexit(leave_together);
 }
 
 /*
