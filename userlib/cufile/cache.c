@@ -997,7 +997,8 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	const char *from = NULL;
 	int r = 1;
 
-	if (io->write || len < PAGE || !io->f->lease || config.strict ||
+	/* who asks for the result wants to know why it was not p2p, too */
+	if (io->write || len < PAGE || !io->f->lease || config.strict || io->now->size ||
 	    !config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE])
 		return false;
 	t = ns_now();

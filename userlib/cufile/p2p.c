@@ -337,7 +337,7 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		return 0;
 	}
 	/* what is behind the end of the file is no reason to refuse it */
-	if ((off + len) % unit && p2p_only())
+	if ((off + len) % unit)
 		len = to_the_end(io, off, len);
 	/*
 	 * Writes leave pages that are not whole to the page cache, whatever the

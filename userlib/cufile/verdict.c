@@ -95,6 +95,7 @@ static enum state told(struct io *io, const struct verdict *v)
 		memcpy(io->reason, v->reason, sizeof(io->reason));
 		io->reason_errno = v->err;
 		io->reason_id = v->reason_id;
+		io->late = false;
 	}
 	return v->state;
 }
