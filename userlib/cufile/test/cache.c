@@ -912,17 +912,6 @@ void test_cache_shorter(void)
 	gpu_free(g);
 }
 
-/* It will be so: a minute is too long. */
-#define AWAIT(what) do { \
-	int turn_; \
-	for (turn_ = 0; turn_ < 600000 && !(what); turn_++) \
-		usleep(100); \
-	if (!check(what, "so far: %s", #what)) { \
-		printf("1..%u\n", checks); \
-		_exit(1); \
-	} \
-} while (0)
-
 /* Nobody opens it now to write; the kernel begins to break a lease. */
 static bool held_back(void)
 {
@@ -1067,6 +1056,7 @@ void test_cache_crowd(void)
 		{ 4, KIB(512), 1, "four, 2 MiB: the last does not" },
 		{ 5, MIB(1), 2, "five: the last two do not" },
 	};
+	struct pln_file_result result = { .size = sizeof(result) };
 	int fd = a_file(O_RDONLY, MIB(2));
 	struct part p[5];
 	CUfileHandle_t fh;
@@ -1078,6 +1068,12 @@ void test_cache_crowd(void)
 		p[i].g = gpu(MIB(2));
 	is(cuFileRead(fh, p[0].g, MIB(2), 0, 0), MIB(2), "a registration");
 	by_cache(fh, "is kept");
+	/* who asks is told, also where no other path was asked */
+	pln_file_next_result(&result, 1);
+	is(cuFileRead(fh, p[0].g, 4096, 0, 0), 4096, "a read within it");
+	check(result.bytes[PLN_PATH_CACHE] == 4096 &&
+	      strstr(result.reason, "force_compat_mode"),
+	      "its result tells the path, and why it is not p2p: %s", result.reason);
 	for (k = 0; k < sizeof(how) / sizeof(how[0]); k++) {
 		mock.blocking = 0;
 		mock.hold_wait = true;

@@ -20,17 +20,6 @@
 #define COMPAT	"\"properties\":{\"force_compat_mode\":true}"
 #define SIZE	MIB(2)
 
-/* Is what is under way where it should be?  It will be: a minute is too long. */
-#define AWAIT(what) do { \
-	int turn_; \
-	for (turn_ = 0; turn_ < 600000 && !(what); turn_++) \
-		usleep(100); \
-	if (!check(what, "so far: %s", #what)) { \
-		printf("1..%u\n", checks); \
-		_exit(1); \
-	} \
-} while (0)
-
 /* A transfer without helpers, of no more than 1 MiB: one call of each kind */
 void test_one_chunk(void)
 {

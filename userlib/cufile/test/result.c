@@ -63,6 +63,20 @@ static bool good(const struct pln_file_result *r, unsigned int path_is,
 	       !r->reserved[3] && !r->zero;
 }
 
+/* What is behind the end of a file makes no read of it unaligned */
+static void test_end(void)
+{
+	struct pln_file_result r;
+
+	begin(NULL);
+	ask(&r, 1);
+	is(cuFileRead(t.fh, t.g, 2 * SIZE + 100, 2 * SIZE, 0), 2 * SIZE,
+	   "more than the file has");
+	check(good(&r, PLN_PATH_P2P, 2 * SIZE) && !r.reason[0],
+	      "goes p2p, with nothing to excuse: %s", r.reason);
+	end();
+}
+
 static void test_calls(void)
 {
 	CUfileIOVec_t v[2];
@@ -317,6 +331,7 @@ static void test_threads(void)
 void test_results(void)
 {
 	test_calls();
+	test_end();
 	test_failures();
 	test_streams();
 	test_batches();

@@ -36,6 +36,17 @@ void gpu_free(void *p);
 char *mem(void *p);
 uint64_t rnd(void);
 void noise(void *p, size_t n);
+/* Is what is under way where it should be?  It will be: a minute is too long. */
+#define AWAIT(what) do { \
+	int turn_; \
+	for (turn_ = 0; turn_ < 600000 && !(what); turn_++) \
+		usleep(100); \
+	if (!check(what, "so far: %s", #what)) { \
+		printf("1..%u\n", checks); \
+		_exit(1); \
+	} \
+} while (0)
+
 /* The file stays in the page cache, until it may_cool() */
 void warm_file(const char *name, size_t n);
 void may_cool(void);
