@@ -10,16 +10,19 @@ copy_tree() {
 
 # shellcheck source=tests/lib/stopwatch.sh
 . "$TOP/tests/lib/stopwatch.sh"
+# shellcheck source=scenarios/lib/machine/pace.sh
+. "$TOP/scenarios/lib/machine/pace.sh"
 
-# judge DESC LIMIT "TIME OWN OTHERS": TIME is at most LIMIT seconds.  Where other
-# programs were busy meanwhile it says nothing; then it is the own processor time, of
-# as many processors as there are.
+# judge DESC LIMIT "TIME OWN OTHERS": TIME is at most LIMIT seconds, more where the machine
+# is slower.  Where other programs were busy meanwhile it says nothing; then it is the own
+# processor time, of as many processors as there are.
 judge() {
-	case $(echo "$3 $2 $(nproc)" | awk '{
+	judge_limit=$(paced "$2")
+	case $(echo "$3 $judge_limit $(nproc)" | awk '{
 		print ($1 <= $4 ? "time" : $3 > 0.2 * $1 && $2 <= $4 * $5 ? "busy" : "no") }') in
-	time) pass "$1 (at most $2 s)" ;;
-	busy) pass "$1 (at most $2 s of each processor; others are busy: $3)" ;;
-	*) fail "$1" "took more than $2 s; time, own processor time, that of others: $3" ;;
+	time) pass "$1 (at most $judge_limit s: $3)" ;;
+	busy) pass "$1 (at most $judge_limit s of each processor; others are busy: $3)" ;;
+	*) fail "$1" "took more than $judge_limit s; time, own processor time, that of others: $3" ;;
 	esac
 }
 

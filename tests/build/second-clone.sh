@@ -22,7 +22,7 @@ build() { make --no-print-directory SANITIZED= -j"$(nproc)" -C "$clone" "$@" >"$
 start=$(stopwatch)
 check "the clone's QEMU comes from the cache" build qemu
 within "at once" 5 "$start"
-check "it was not compiled" sh -c '! grep -q compile build.log'
+check_false "it was not compiled" grep compile build.log
 check "it is the same file" cmp "$BUILD/qemu/qemu-system-x86_64" "$clone/build/qemu/qemu-system-x86_64"
 check "the clone builds its modules, library and guest" build guest-7.2 || diag "$(tail -n 30 build.log)"
 check "the base image is the same" cmp "$BUILD/guest/7.2/base.cpio" "$clone/build/guest/7.2/base.cpio"
