@@ -52,6 +52,13 @@ check "bytes of the table" has page.html '<td class="n">1.0 GiB</td>'
 check "bytes through host memory" has page.html '<td class="n">3.0 GiB</td>'
 check "CPU seconds are per GiB" has page.html '<td class="n">0.50</td>'
 check "the reason is there" has page.html '<td>r2</td>'
+check "what came of it stands on top" has page.html '<strong>1 run: 1 pass.</strong>'
+check "when it was made" grep -qE 'This page was made on 20[0-9-]{8} [0-9:]{5} UTC' page.html
+check "the paths that were taken have words" has page.html '<b>p2p</b>: straight'
+check "each" has page.html '<b>bounce</b>: staged'
+check "and no others" hasnt page.html '<b>coherent</b>'
+check "without colours the kinds of lines differ, too" has page.html \
+	'path.redirected{stroke:var(--root);stroke-dasharray:24 3}path.host{stroke:var(--host);stroke-dasharray:8 3}'
 
 # the picture
 check "peer bytes are a stroke of their link" has page.html \
@@ -154,6 +161,9 @@ check "a transfer says whose it is" has hosts.html '<td>b: read</td>'
 check "a run of one host has no wire" hasnt page.html 'class="wire"'
 check "a page of both kinds" "$report" both.html hosts.json good.json
 check_eq "the second has its own drawing only" 4 "$(grep -c "<svg " both.html)"
+jq '.verdict = "fail"' good.json >bad-verdict.json
+check "a page of one that failed" "$report" failed.html good.json bad-verdict.json good.json
+check "counts it" has failed.html '<strong>3 runs: 2 pass, 1 fail.</strong>'
 
 cat > matrix.json <<'E2'
 {"cells": [{"scenario": "one", "kernel": "7.2", "topology": "same-switch",

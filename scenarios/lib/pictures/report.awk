@@ -103,6 +103,13 @@ BEGIN {
 	meaning["redirected"] = "between devices, through the root complex"
 	meaning["host"] = "from or to host memory"
 	meaning["unknown"] = "between devices"
+	path_is["p2p"] = "straight between a device and the GPU&#8217;s memory, through its aperture"
+	path_is["kernel"] = "the same, by the kernel module <code>peerlane</code>"
+	path_is["coherent"] = "straight, by the coherent window that shows the GPU&#8217;s memory to the processor"
+	path_is["bounce"] = "staged: copied through host memory"
+	path_is["posix"] = "memory of the host, without a GPU"
+	path_is["cache"] = "the GPU&#8217;s engine read the page cache, in host memory"
+	path_is["mixed"] = "part of the bytes went one way, part another"
 	print "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>"
 	print "<meta name=\"viewport\" content=\"width=device-width\"/>"
 	print "<title>Peerlane: where the bytes went</title>\n<style>"
@@ -110,6 +117,8 @@ BEGIN {
 	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem}"
 	print "table{border-collapse:collapse;width:100%;margin:1rem 0}caption{text-align:left;color:var(--dim)}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}"
 	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}td:first-child,td:nth-child(2){white-space:nowrap}.wide{overflow-x:auto}"
+	# what is wider than the screen says so
+	print "@media screen and (max-width:40rem){.wide::after{content:\"wider than the screen: scroll sideways\";position:sticky;left:0;color:var(--dim);font-size:14px}}"
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	printf "%s", wire_css()
@@ -120,8 +129,8 @@ BEGIN {
 	print "</style>\n</head>\n<body>\n<main>\n<h1>Where the bytes went</h1>"
 	print "<p>The pictures show what the emulated devices counted: ports of switches, GPUs, and the drive&#8217;s DMA addresses. A line is as thick as the bytes that it stands for; &#8592; is towards the root complex. Times are those of an emulated machine; they compare paths here and say nothing about hardware.</p>"
 	print "<p><span class=\"key\" style=\"background:var(--peer)\"></span>between devices, turned round in a switch"
-	print "<span class=\"key\" style=\"background:var(--root)\"></span>between devices, through the root complex"
-	print "<span class=\"key\" style=\"background:var(--host)\"></span>from or to host memory"
+	print "<span class=\"key\" style=\"background:repeating-linear-gradient(90deg,var(--root) 0 24px,transparent 24px 27px)\"></span>between devices, through the root complex"
+	print "<span class=\"key\" style=\"background:repeating-linear-gradient(90deg,var(--host) 0 8px,transparent 8px 11px)\"></span>from or to host memory"
 	print "<span class=\"key\" style=\"background:var(--drive)\"></span>on the wire between hosts"
 	print "<span class=\"key dashed\"></span>between devices, and not known which way"
 	print "<span class=\"key\" style=\"background:var(--rule)\"></span>nothing, or not counted</p>"
@@ -169,10 +178,12 @@ $1 == "run" {
 		head = head "<p>" tree_esc($9) "</p>\n"
 	scenario = $2
 	verdict = $7
+	ended[verdict]++
 }
 
 $1 == "transfer" {
 	per = $4 > 0 ? sprintf("%.2f", $6 * 1073741824 / $4) : ""
+	taken[$3] = 1
 	transfers = transfers "<tr>" cell(tree_esc($2)) cell(tree_esc($3)) \
 	    cell(tree_human($4), "n") cell(tree_human($5), "n") cell(per, "n") \
 	    cell($7 == "" && $3 == "p2p" ? "nothing stood in the way" : tree_esc($7)) "</tr>\n"
@@ -296,9 +307,26 @@ $1 == "draw" {
 	sections = sections plot (host == "" ? link_tables() : hosts) "</section>\n"
 }
 
+# What came of all runs, and the words of the paths that they took
+function summary(    i, n, part, text) {
+	n = split("pass fail skip", part, " ")
+	for (i = 1; i <= n; i++)
+		if (ended[part[i]])
+			text = text (text == "" ? "" : ", ") ended[part[i]] " " part[i]
+	text = "<p><strong>" nruns (nruns == 1 ? " run: " : " runs: ") text ".</strong></p>\n"
+	if (made != "")
+		text = text "<p class=\"dim\">" tree_esc(made) ".</p>\n"
+	n = split("p2p kernel coherent bounce posix cache mixed", part, " ")
+	for (i = 1; i <= n; i++)
+		if (part[i] in taken)
+			text = text "<p><b>" part[i] "</b>: " path_is[part[i]] ".</p>\n"
+	return text
+}
+
 END {
 	if (failed)
 		exit 1
+	print summary()
 	if (nrows)
 		print matrix()
 	print table_of("", "All transfers", \

@@ -186,5 +186,5 @@ function tree_css() {
 	    "svg{max-width:100%;height:auto}svg text{fill:var(--ink);font:14px system-ui,sans-serif;text-anchor:middle}\n" \
 	    "svg text.more{fill:var(--dim);font-size:12px}svg text.bytes{text-anchor:end;font-size:12px;font-weight:600}\n" \
 	    "svg path{fill:none}.box{fill:var(--box);stroke:var(--rule);stroke-width:1.5}.box.gpu{stroke:var(--peer);stroke-width:2.5}.box.nvme{stroke:var(--drive);stroke-width:2.5}\n" \
-	    "path.idle{stroke:var(--rule)}path.peer{stroke:var(--peer)}path.redirected{stroke:var(--root)}path.host{stroke:var(--host)}path.unknown{stroke:var(--dim);stroke-dasharray:4 4}\n"
+	    "path.idle{stroke:var(--rule)}path.peer{stroke:var(--peer)}path.redirected{stroke:var(--root);stroke-dasharray:24 3}path.host{stroke:var(--host);stroke-dasharray:8 3}path.unknown{stroke:var(--dim);stroke-dasharray:4 4}\n"
 }
