@@ -544,7 +544,8 @@ sc_write_result() {
 	[ "$case_status" -ne 77 ] || sc_verdict=skip
 	[ -s "$OUT/measured.json" ] || echo '{}' >"$OUT/measured.json"
 	jq -c --arg scenario "$SC_NAME" --arg topology "$SC_TOPOLOGY" \
-		--arg kernel "$SC_KERNEL" --arg accel "$(vm_accel | sed 's/,.*//')" \
+		--arg kernel "$SC_KERNEL" \
+		--arg accel "$(vm_accel | sed 's/,.*//; s/^kvm$/kvm, untested/')" \
 		--arg title "$SC_TITLE" \
 		--arg verdict "$sc_verdict" --argjson passed \
 		$((case_checks - case_failed)) --argjson failed "$case_failed" \

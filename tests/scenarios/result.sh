@@ -130,11 +130,11 @@ seen two '.search.a.put.found = "all"' '.search.a.put.found is not a number: "al
 
 # --- and a run with such a result fails ---------------------------------------------------
 
-# ends JQ: how a scenario ends whose measured result is changed so
+# ends JQ [ACCEL]: how a scenario ends whose measured result is changed so
 ends() {
 	(
 		OUT=$PWD/sc SC_DIR=$PWD SC_NAME=fixture SC_TITLE=Fixture SC_TOPOLOGY=two-hosts-rxe SC_KERNEL=7.2
-		SC_KEEP='' SC_JSON='' SC_HOSTS='' PEERLANE_ACCEL=tcg
+		SC_KEEP='' SC_JSON='' SC_HOSTS='' PEERLANE_ACCEL=${2-}
 		case_checks=0 case_failed=0 case_reason=''
 		mkdir -p "$OUT"
 		# shellcheck source=scenarios/lib/machine/vm.sh
@@ -153,6 +153,9 @@ ends() {
 }
 check_eq "a fit result ends a run well" 0 "$(ends .)"
 check_eq "and is written" '["pass",1]' "$(jq -c '[.verdict, .checks.passed]' sc/result.json)"
+check_eq "by TCG" tcg "$(jq -r .accel sc/result.json)"
+check_eq "with KVM it ends well, too" 0 "$(ends . kvm,kernel-irqchip=split)"
+check_eq "and is called untested" "kvm, untested" "$(jq -r .accel sc/result.json)"
 check_eq "an unfit one does not" 1 "$(ends '.transfers[0].path = "direct"')"
 check "the run says why" grep -q '^# [.]transfers.0..path is not one of' ended
 check_eq "and so does the result" '["fail","the result is as docs/reference/results.md describes it"]' \

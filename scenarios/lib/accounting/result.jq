@@ -41,7 +41,7 @@ def way: {frames: "number", bytes: "number", drops: {runt: "number",
 def port: {link: "=up|down", queued_most: "number", in: way, out: (way |
 	.roce += {unique_payload_bytes: "number", repeated: "number"})};
 def result: machine + {scenario: "string", title: "string", kernel: "string",
-	accel: "=tcg|kvm", verdict: "=pass|fail|skip", reason: "string",
+	accel: "=tcg|kvm, untested", verdict: "=pass|fail|skip", reason: "string",
 	seconds: "number", checks: {passed: "number", failed: "number"},
 	"search?": {"*": {"*": {seed: "number", bytes: "number", found: "number",
 		longest_run: "number"}}},
