@@ -24,6 +24,12 @@ if [ "$(id -u)" != 0 ]; then
 	finish
 fi
 enter() { env -u PEERLANE_IN_ROOT -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY "$TOP/images/build/in-root" "$@"; }
+for setting in 'PEERLANE_ACCEL=kmv tcg or kvm' 'PEERLANE_MODE=rooot root, unshare or sudo'; do
+	name=${setting%%=*}
+	value=${setting#*=}
+	check_fails "$name that is none is refused" "^peerlane: $name is ${value#* }, not \"${value%% *}\"" \
+		env -u PEERLANE_IN_ROOT -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY "$name=${value%% *}" "$TOP/images/build/in-root" true
+done
 mkdir -p "$TOP/build"
 work=$(mktemp -d "$TOP/build/in-root.XXXXXX")
 at_exit 'rm -rf "$work"'
