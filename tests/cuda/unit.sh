@@ -3,7 +3,7 @@
 # desc: libcuda on a fake driver: meaning of every call, every failure
 # tags: quick cuda
 # tier: check
-# timeout: 600
+# timeout: 1200
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
 
