@@ -32,6 +32,23 @@ $(head -n 20 /tmp/check.out)"
 	fi
 }
 
+# check_fails DESC REGEX COMMAND…: it refuses, with a status from 1 to 125, and says why
+check_fails() {
+	guest_desc=$1
+	guest_regex=$2
+	shift 2
+	guest_got=0
+	"$@" >/tmp/check.out 2>&1 || guest_got=$?
+	if [ "$guest_got" -ge 1 ] && [ "$guest_got" -le 125 ] && grep -qE -e "$guest_regex" /tmp/check.out; then
+		pass "$guest_desc"
+	else
+		fail "$guest_desc" "command: $*
+want: a status from 1 to 125, and: $guest_regex
+got:  $guest_got, and
+$(head -n 20 /tmp/check.out)"
+	fi
+}
+
 check_eq() {
 	if [ "$2" = "$3" ]; then
 		pass "$1"

@@ -20,6 +20,14 @@ check() {
 	sed 's/^/# /' /tmp/check.log
 }
 
+# module_stays DESC MODULE: somebody uses it, so it cannot be unloaded
+module_stays() {
+	left=0
+	rmmod "$2" >/tmp/rmmod.log 2>&1 || left=$?
+	check "$1" grep -q "'$2': Resource temporarily unavailable" /tmp/rmmod.log
+	check "$1: rmmod's status" test "$left" -eq 1
+}
+
 # program NAME ARGUMENTS…: one of the test programs, which print results and a plan
 program() {
 	name=$1
