@@ -7,7 +7,6 @@
 #include <linux/file.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/moduleparam.h>
 #include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
@@ -17,13 +16,6 @@
 #include "peerlane.h"
 
 #define PLN_MAX_HANDLES	65536
-
-unsigned int pln_max_pinned_mib = 32768;
-module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);
-MODULE_PARM_DESC(max_pinned_mib,
-		 "GPU memory that a user without CAP_IPC_LOCK may have registered, in MiB (default 32768)");
-
-struct pln_stats pln_stats;
 
 /* The same for 32-bit and 64-bit programs */
 static_assert(sizeof(struct pln_query) == 64);

@@ -14,12 +14,20 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "peerlane.h"
+
+unsigned int pln_max_pinned_mib = 32768;
+module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);
+MODULE_PARM_DESC(max_pinned_mib,
+		 "GPU memory that a user without CAP_IPC_LOCK may have registered, in MiB (default 32768)");
+
+struct pln_stats pln_stats;
 
 /*
  * Weak, so that the module is bound to no driver by name and says itself that

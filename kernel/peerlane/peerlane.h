@@ -3,7 +3,8 @@
  * Peerlane: files and GPU memory.
  *
  * main.c has the calls, memory.c the registered memory, io.c the files,
- * uring.c IO that nobody waits for.
+ * uring.c IO that nobody waits for.  memory.c calls none of the others, io.c
+ * only that, uring.c these two.
  */
 #ifndef PEERLANE_H
 #define PEERLANE_H
@@ -78,10 +79,9 @@ struct pln_stats {
 	atomic64_t written;
 };
 
+/* memory.c */
 extern struct pln_stats pln_stats;
 extern unsigned int pln_max_pinned_mib;
-
-/* memory.c */
 int pln_gpu_find(void);
 u64 pln_user_pinned(kuid_t uid);
 struct pln_mem *pln_mem_register(u64 va, u64 size, u32 *reason);

@@ -65,6 +65,8 @@ check "a mistake in an order to the wire is told" grep -q \
 	'^@reply error: wire: no host or command is called "d"' o/c/result.log
 check_eq "the wire ended well" 0 "$(cat o/wire/rc)"
 check "its last counters are kept" jq -e '.ports.c.link == "up"' o/wire/counters.json
+check "a host's NIC is behind its IOMMU, as other devices are" \
+	grep -q '^virtio-net-pci,.*,iommu_platform=on' o/a/qemu.args
 check_eq "its ports have sockets of the hosts' names" "wire/b.host wire/b" \
 	"$(sed -n 's/^dgram,.*local.path=\(.*\),remote.type=unix,remote.path=\(.*\)$/\1 \2/p' o/b/qemu.args)"
 

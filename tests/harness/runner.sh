@@ -3,7 +3,7 @@
 # desc: the runner tells good cases from bad ones, whatever they claim
 # tags: quick harness
 # tier: check
-# timeout: 120
+# timeout: 300
 
 . "$TOP/scenarios/lib/case.sh"
 
@@ -48,6 +48,15 @@ check_eq "check_false: status 2, an error of grep, fails" 1 \
 check "and what grep prints is shown" says '^#   grep: /no/such/file'
 check_eq "check_false: a predicate that is not there fails" 1 \
 	"$(said 'check_false x no-such-predicate')"
+
+check "a disk that is short of room is named" sh -c '. "$1" && short_of . 1000000000000 | grep -qE "^the disk of . has [0-9]+ MiB left, and this needs 1000000000000$"' \
+	sh "$TOP/scenarios/lib/machine/watch.sh"
+check_eq "one that has enough is not" "1 " "$(. "$TOP/scenarios/lib/machine/watch.sh"; said=$(short_of . 0); echo "$? $said")"
+sed 's/^short_of() {/&\n\techo "no room"; return 0/' "$TOP/scenarios/lib/machine/watch.sh" >short.sh
+check_eq "a case that fails, or that ran no check, says so" "# no room # no room" "$(
+	for body in 'fail x' ':'; do
+		OUT=$PWD sh -c '. "$TOP/scenarios/lib/case.sh"; . ./short.sh; '"$body"'; finish' | grep '^# no room'
+	done | xargs)"
 
 check_eq "skip_part: the other checks decide" 0 "$(said 'skip_part "no nvcc"; pass x')"
 check "and the part is named" says '^# SKIP-PART no nvcc$'

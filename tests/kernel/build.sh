@@ -3,7 +3,7 @@
 # desc: the modules build for every kernel of the range without a warning of gcc (W=1) or sparse
 # tags: kernel build
 # tier: all
-# timeout: 600
+# timeout: 1800
 . "$TOP/scenarios/lib/case.sh"
 need_tool gcc make sparse
 

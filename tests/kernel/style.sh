@@ -1,16 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: kernel sources: licence lines, layout of the user interface on 32 and 64 bits
+# desc: kernel sources: licence lines, no cycle of files, layout of the user interface on 32 and 64 bits
 # tags: kernel quick
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
-need_tool gcc
+need_tool gcc nm tsort
 
 missing=$(find "$TOP/kernel" -type f ! -path '*/build/*' | while read -r file; do
 	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0-only' || echo "$file"
 done)
 check_eq "every file of kernel/ is GPL-2.0-only" "" "$missing"
+
+# calls MODULE: which of its files uses which, by their symbols
+calls() {
+	for object in "$BUILD/kernel/7.2/$1"/*.o; do
+		file=${object##*/}
+		case $file in
+		"$1.o" | *.mod.o) continue ;;
+		esac
+		nm "$object" | awk -v file="${file%.o}" '
+		$2 ~ /^[BDRTV]$/ { print "has", $3, file }
+		$1 == "U" { print "uses", $2, file }'
+	done | awk '
+	$1 == "has" { home[$2] = $3 }
+	$1 == "uses" { n++; symbol[n] = $2; user[n] = $3 }
+	END {
+		for (i = 1; i <= n; i++)
+			if (symbol[i] in home && home[symbol[i]] != user[i])
+				print user[i], home[symbol[i]]
+	}' | sort -u
+}
+for module in peerlane_gpu peerlane; do
+	need_file "$BUILD/kernel/7.2/$module/main.o"
+	calls $module >calls
+	check "$module: its files use each other" test -s calls
+	check "$module: and no two of them need each other, in however many steps" tsort calls
+	read -r user used <calls
+	echo "$used $user" >>calls
+	check_fails "$module: a cycle is seen" "loop" tsort calls
+done
 
 # The same sizes and offsets for both: the header alone, no C library
 cat >"$OUT/layout.c" <<'END'
