@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "link_internal.h"
+#include "mr_inside.h"
 #include "sized.h"
 #include "peerlane/peerlane.h"
 
@@ -141,20 +142,9 @@ struct ibv_pd *pln_link_pd(struct pln_link *link)
 	return link ? link->pd : NULL;
 }
 
-static int mr_is(struct pln_mr *mr, uint32_t *way, uint64_t *length)
-{
-	struct pln_mr_info info = { .size = sizeof(info) };
-	int err = pln_mr_info(mr, &info);
-
-	*way = info.way;
-	*length = info.length;
-	return err;
-}
-
 int pln_link_share(struct pln_link *link, struct pln_mr *mr)
 {
 	struct hello_buffer *b;
-	int err;
 
 	if (!link || !mr || pln_mr_verbs(mr)->pd != link->pd)
 		return -EINVAL;
@@ -165,9 +155,8 @@ int pln_link_share(struct pln_link *link, struct pln_mr *mr)
 	if (link->shares == PLN_LINK_BUFFERS)
 		return -ENOSPC;
 	b = &link->mine[link->shares];
-	err = mr_is(mr, &b->way, &b->length);
-	if (err)
-		return err;
+	b->way = mr_way(mr);
+	b->length = mr_length(mr);
 	b->iova = pln_mr_iova(mr, 0);
 	b->rkey = pln_mr_verbs(mr)->rkey;
 	link->shared[link->shares] = mr;
@@ -261,9 +250,8 @@ int64_t pln_link_put(struct pln_link *link,
 	if (r.at > to->length || r.length > to->length - r.at)
 		return -ERANGE;
 	if (r.mr) {
-		err = mr_is(r.mr, &way, &have);
-		if (err)
-			return err;
+		way = mr_way(r.mr);
+		have = mr_length(r.mr);
 	}
 	if (r.mr && (r.offset > have || r.length > have - r.offset))
 		return -ERANGE;

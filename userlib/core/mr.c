@@ -247,6 +247,16 @@ int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info)
 	return 0;
 }
 
+uint32_t mr_way(const struct pln_mr *mr)
+{
+	return mr->info.way;
+}
+
+uint64_t mr_length(const struct pln_mr *mr)
+{
+	return mr->info.length;
+}
+
 static int stage(struct pln_mr *mr, size_t offset, size_t length, int to)
 {
 	uint64_t pieces = 0;

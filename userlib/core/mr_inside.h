@@ -17,6 +17,11 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
+/* ---- what a link asks of a registration: mr.c ---- */
+
+uint32_t mr_way(const struct pln_mr *mr);	/* enum pln_mr_way */
+uint64_t mr_length(const struct pln_mr *mr);
+
 /* ---- other libraries' functions: mr_libs.c ---- */
 
 /* member, symbol, version of the symbol, needed */

@@ -669,14 +669,6 @@ void pln_function_free(struct CUfunc_st *function);
 void pln_ctx_unload(CUcontext ctx);
 
 /* ---- pointer.c ---- */
-/* ---- copy.c ---- */
-/* Pageable memory as it was when the program asked for a copy */
-struct pln_stage {
-	size_t size;
-	unsigned char data[];
-};
-
-void pln_stage_free(struct pln_stage *stage);
 /* Where a pointer leads */
 struct pln_place {
 	bool device;
@@ -700,10 +692,19 @@ void pln_place_put(struct pln_place *place);
  */
 bool pln_place_gone(const struct pln_place *place, const struct pln_job *by);
 size_t pln_place_piece(uint64_t addr, size_t n);
-bool pln_place_on(CUstream stream, const struct pln_place *place);
 /* May work in @stream read, or write, there? */
 CUresult pln_place_may(CUstream stream, const struct pln_place *place,
 		       bool write);
+
+/* ---- copy.c ---- */
+/* Pageable memory as it was when the program asked for a copy */
+struct pln_stage {
+	size_t size;
+	unsigned char data[];
+};
+
+void pln_stage_free(struct pln_stage *stage);
+bool pln_place_on(CUstream stream, const struct pln_place *place);
 /*
  * Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU, and
  * may work in the stream read, or write, all of it?
@@ -716,13 +717,14 @@ CUresult pln_host_copy(uint64_t dst, uint64_t src, size_t n);
 CUresult pln_stream_do(CUstream stream, const struct pln_span *span,
 		       CUresult (*work)(struct pln_job *job, void *arg),
 		       void *arg, bool sync);
-/* ---- fill.c ---- */
-/* One element of @width bytes, in the order of the stream */
-CUresult pln_fill(CUdeviceptr dst, uint64_t value, unsigned int width,
-		  CUstream stream);
 CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 		  size_t n, CUstream stream, bool sync);
 /* Run and wait; @result may be NULL */
 CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result);
+
+/* ---- fill.c ---- */
+/* One element of @width bytes, in the order of the stream */
+CUresult pln_fill(CUdeviceptr dst, uint64_t value, unsigned int width,
+		  CUstream stream);
 
 #endif /* PEERLANE_CUDA_INTERNAL_H */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/load.h"
 #include "internal.h"
 
 #define MAX_DEVICES	64
@@ -77,6 +78,11 @@ const char *cudaGetErrorString(cudaError_t error)
 
 static cudaError_t start(void)
 {
+	static const struct load_function functions[] = {
+#define PLN_F(name, suffix, since, alias, sorts, ...) \
+		{ &rt_driver.name##suffix, #name #suffix, NULL, false },
+#include "../cuda/cuda_proto.h"
+	};
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	int version = 0;
 	CUresult err;
@@ -85,10 +91,7 @@ static cudaError_t start(void)
 		fprintf(stderr, "libcudart (Peerlane): %s\n", dlerror());
 		return cudaErrorInsufficientDriver;
 	}
-#define PLN_F(name, suffix, since, alias, sorts, ...) \
-	rt_driver.name##suffix = \
-		(__typeof__(&name##suffix))dlsym(lib, #name #suffix);
-#include "../cuda/cuda_proto.h"
+	load_functions(lib, functions, LOAD_COUNT(functions));
 	if (!rt_driver.cuInit || !rt_driver.cuDriverGetVersion ||
 	    !rt_driver.cuCtxGetCurrent || !rt_driver.cuDevicePrimaryCtxRetain)
 		return cudaErrorInsufficientDriver;

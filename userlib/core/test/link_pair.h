@@ -15,6 +15,7 @@
 
 #include "../../cuda/test/ktap.h"
 #include "../link_internal.h"
+#include "../mr_inside.h"
 #include "fake_nic.h"
 
 #define SIZE	(1 << 20)
@@ -50,11 +51,14 @@ static void mr_drop(struct pln_mr *mr)
 	free(mr->host);
 }
 
-int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info)
+uint32_t mr_way(const struct pln_mr *mr)
 {
-	info->way = mr->way;
-	info->length = mr->length;
-	return 0;
+	return mr->way;
+}
+
+uint64_t mr_length(const struct pln_mr *mr)
+{
+	return mr->length;
 }
 
 struct ibv_mr *pln_mr_verbs(struct pln_mr *mr)

@@ -6,9 +6,9 @@
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 
-#include "../../cuda/cuda_abi.h"
 #include "../../cuda/test/check.h"
 #include "../../cuda/test/ktap.h"
+#include "../mr_inside.h"
 #include "faults.h"
 #include "mr_fakes.h"
 #include "peerlane/mr.h"
@@ -88,6 +88,7 @@ static struct pln_mr_info *info_of(struct pln_mr *mr)
 
 	info.size = sizeof(info);
 	CHECK(!pln_mr_info(mr, &info));
+	CHECK(!mr || (mr_way(mr) == info.way && mr_length(mr) == info.length));
 	return &info;
 }
 

@@ -457,7 +457,8 @@ static struct {
 	CUevent e, ipc;
 	CUmemoryPool pool;
 	CUmemGenericAllocationHandle mem;
-	CUdeviceptr p, managed;
+	CUdeviceptr p, far, managed;
+	CUcontext peer;			/* of the second GPU, which has @far */
 	pthread_barrier_t together;
 	atomic_uint released;
 } common;
@@ -483,8 +484,12 @@ static void use_common(unsigned int what)
 		OK(cuMemPoolGetAccess(&access, common.pool, &here));
 		break;
 	case 1:
-		OK(cuMemPoolSetAttribute(common.pool,
-					 CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &n));
+		for (int i = 0; i < 100; i++) {
+			OK(cuMemPoolSetAttribute(common.pool,
+						 CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+						 &n));
+			OK(cuCtxSynchronize());	/* which asks for it */
+		}
 		OK(cuMemPoolGetAttribute(common.pool,
 					 CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &n));
 		OK(cuMemPoolTrimTo(common.pool, 0));
@@ -544,13 +549,23 @@ static void use_common(unsigned int what)
 		OK(cuMemcpyDtoDAsync_v2(q, common.p, 700, NULL));
 		OK(cuMemFree_v2(q));
 		break;
+	case 11:
+		for (int i = 0; i < 8; i++) {
+			on = i % 2 ? cuCtxDisablePeerAccess(common.peer) :
+				     cuCtxEnablePeerAccess(common.peer, 0);
+			CHECK(!on || on == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ||
+			      on == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+			OK(cuMemcpyDtoDAsync_v2(common.p, common.far, 700,
+						common.s));
+		}
+		break;
 	default:
 		CHECK(cuCtxEnablePeerAccess(shared_ctx, 0) != CUDA_SUCCESS);
 		OK(cuCtxSynchronize());
 	}
 }
 
-#define USES	12
+#define USES	13
 
 static void *sharer(void *arg)
 {
@@ -571,6 +586,7 @@ static void t_shared(void)
 	CUmemPoolProps props = {
 		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
 		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+		.maxSize = 512 * MiB,
 	};
 	pthread_t t[4];
 
@@ -582,6 +598,9 @@ static void t_shared(void)
 	OK(cuEventCreate(&common.ipc,
 			 CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
 	OK(cuMemPoolCreate(&common.pool, &props));
+	OK(cuCtxCreate_v2(&common.peer, 0, 1));
+	OK(cuMemAlloc_v2(&common.far, 4096));
+	OK(cuCtxPopCurrent_v2(NULL));
 	OK(cuMemAlloc_v2(&common.p, 2 * MiB));
 	OK(cuMemAllocManaged(&common.managed, 9000, CU_MEM_ATTACH_GLOBAL));
 	yield_every = 3;	/* now before a lock, now after one */
@@ -591,6 +610,7 @@ static void t_shared(void)
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	OK(cuMemPoolDestroy(common.pool));
+	OK(cuCtxDestroy_v2(common.peer));
 	end(shared_ctx);
 }
 

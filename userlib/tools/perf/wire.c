@@ -3,12 +3,19 @@
  * peerlane perf: the messages of the two programs, as bytes and back.
  *
  * Each has a header: the letters "PLPF", then in network order its version, its
- * type (16 bits each) and the bytes that follow (32 bits).  All numbers are in
- * network order, texts have a fixed room and a NUL.  What does not fit exactly
- * is refused.
+ * type (16 bits each) and the bytes that follow (32 bits).  These are the fields
+ * of the tables below, without gaps: numbers in network order, texts in a fixed
+ * room and with a NUL.  What does not fit exactly is refused.
+ *
+ * Links have a protocol of their own (link-protocol.md), which cannot carry these:
+ * the programs speak before it is known whether a link is possible, and say why
+ * not; queue pairs that READ and SEND are none of its; and what is measured counts
+ * every byte that RDMA moves.
  */
-#include <string.h>
+#include <arpa/inet.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <peerlane/mr.h>
 
@@ -20,256 +27,199 @@ const char *const perf_test_name[PERF_TESTS] = { "latency", "stream" };
 
 static const uint8_t magic[4] = { 'P', 'L', 'P', 'F' };
 
-/* A place in a message, to write to or to read from. */
-struct cursor {
-	uint8_t *out;
-	const uint8_t *in, *end;
-	bool bad;
+/* Where it is in a struct perf_message, and what it may be */
+struct field {
+	enum { NUMBER, TEXT, BYTES } is;
+	size_t at, size;
+	uint64_t least, most;		/* a number */
+	const char *fault;		/* when it is another one; NULL: of its form */
 };
 
-static void number(struct cursor *c, uint64_t *v, unsigned int bytes)
-{
-	unsigned int i;
+#define AT(member)	offsetof(struct perf_message, member), \
+			sizeof(((struct perf_message *)NULL)->member)
+#define N(member, least, most, fault) { NUMBER, AT(member), least, most, fault }
+#define ANY(member)	N(member, 0, UINT64_MAX, NULL)
+#define FLAG(member)	N(member, 0, 1, NULL)
+#define T(member)	{ TEXT, AT(member), 0, 0, NULL }
+#define B(member)	{ BYTES, AT(member), 0, 0, NULL }
+#define MEMORY(i) \
+	FLAG(hello.mem[i].possible), ANY(hello.mem[i].addr), \
+	ANY(hello.mem[i].rkey), N(hello.mem[i].way, 0, PLN_MR_STAGED, \
+		"tells a way of registering memory that there is not"), \
+	T(hello.mem[i].reason)
 
-	if (c->out) {
-		for (i = 0; i < bytes; i++)
-			*c->out++ = (uint8_t)(*v >> 8 * (bytes - 1 - i));
-		return;
-	}
-	*v = 0;
-	if ((size_t)(c->end - c->in) < bytes) {
-		c->bad = true;
-		return;
-	}
-	for (i = 0; i < bytes; i++)
-		*v = *v << 8 | *c->in++;
+#define FORM	"has another length or form than it must"
+#define NO_SUCH	"names an operation or a memory that there is not"
+#define RANGE	"has a size, depth or time out of range"
+#define BITS_24	"has a queue pair or packet number beyond 24 bits"
+#define NOWHERE	"tells a port without an address"
+
+static const struct field hello[] = {
+	T(hello.device), T(hello.gpu), B(hello.gid), ANY(hello.lid),
+	N(hello.port, 1, UINT8_MAX, NOWHERE),
+	N(hello.mtu, IBV_MTU_256, IBV_MTU_4096, "tells an MTU that there is not"),
+	N(hello.reads, 1, UINT8_MAX, "says that its device answers no READ"),
+	FLAG(hello.roce), FLAG(hello.software), FLAG(hello.emulated),
+	N(hello.buffer, 0, PERF_MAX_BUFFER,
+	  "tells a buffer larger than there can be"),
+	MEMORY(PERF_DIRECT), MEMORY(PERF_STAGED), MEMORY(PERF_HOST),
+};
+static const struct field refuse[] = { T(refuse) };
+static const struct field run[] = {
+	N(run.op, 0, PERF_OPS - 1, NO_SUCH), N(run.mem, 0, PERF_MEMS - 1, NO_SUCH),
+	N(run.depth, 1, PERF_MAX_DEPTH, RANGE),
+	N(run.seconds, 0, 2 * PERF_MAX_SECONDS + 1, RANGE),
+	N(run.size, 1, PERF_MAX_SIZE, RANGE), ANY(run.seed),
+	N(run.qpn, 0, 0xffffff, BITS_24), N(run.psn, 0, 0xffffff, BITS_24),
+};
+static const struct field ready[] = {
+	N(ready.qpn, 0, 0xffffff, BITS_24), N(ready.psn, 0, 0xffffff, BITS_24),
+};
+static const struct field done[] = {
+	N(done.messages, 0, 2 * PERF_MAX_COUNT,
+	  "counts more messages than there can be"),
+};
+static const struct field result[] = {
+	ANY(result.messages), ANY(result.staged), ANY(result.notices),
+	ANY(result.crc), FLAG(result.crc_by_gpu),
+};
+
+#define TABLE(fields)	{ fields, sizeof(fields) / sizeof((fields)[0]) }
+static const struct {
+	const struct field *field;
+	size_t n;
+} types[PERF_TYPES] = {
+	[PERF_HELLO] = TABLE(hello), [PERF_REFUSE] = TABLE(refuse),
+	[PERF_RUN] = TABLE(run), [PERF_READY] = TABLE(ready),
+	[PERF_DONE] = TABLE(done), [PERF_RESULT] = TABLE(result),
+};
+
+/* From the host's order of bytes to the network's, and back */
+static void turn(void *to, const void *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		((uint8_t *)to)[i] = ((const uint8_t *)from)
+			[htons(1) == 1 ? i : n - 1 - i];
 }
 
-#define FIELD(bits) \
-static void u##bits(struct cursor *c, uint##bits##_t *v) \
-{ \
-	uint64_t x = *v; \
-\
-	number(c, &x, bits / 8); \
-	*v = (uint##bits##_t)x; \
-}
-FIELD(8)
-FIELD(16)
-FIELD(32)
-FIELD(64)
-#undef FIELD
-
-static void flag(struct cursor *c, bool *v)
+static uint64_t get(const uint8_t *from, size_t bytes)
 {
-	uint8_t x = *v;
+	uint64_t v = 0;
 
-	u8(c, &x);
-	if (x > 1)
-		c->bad = true;
-	*v = x == 1;
-}
-
-/* Printable, and with a NUL: it goes to a terminal. */
-static void text(struct cursor *c, char *s, size_t room)
-{
-	size_t i;
-
-	if (c->out) {
-		memset(c->out, 0, room);
-		memcpy(c->out, s, strnlen(s, room - 1));
-		c->out += room;
-		return;
-	}
-	if ((size_t)(c->end - c->in) < room) {
-		c->bad = true;
-		return;
-	}
-	memcpy(s, c->in, room);
-	c->in += room;
-	if (s[room - 1])
-		c->bad = true;
-	s[room - 1] = '\0';
-	for (i = 0; s[i]; i++)
-		if (s[i] < ' ' || s[i] > '~')
-			s[i] = '?';
-}
-
-static void bytes(struct cursor *c, uint8_t *p, size_t n)
-{
-	if (c->out) {
-		memcpy(c->out, p, n);
-		c->out += n;
-	} else if ((size_t)(c->end - c->in) < n) {
-		c->bad = true;
-	} else {
-		memcpy(p, c->in, n);
-		c->in += n;
-	}
-}
-
-static void body_hello(struct cursor *c, struct perf_hello *h)
-{
-	int i;
-
-	text(c, h->device, sizeof(h->device));
-	text(c, h->gpu, sizeof(h->gpu));
-	bytes(c, h->gid, sizeof(h->gid));
-	u16(c, &h->lid);
-	u8(c, &h->port);
-	u8(c, &h->mtu);
-	u8(c, &h->reads);
-	flag(c, &h->roce);
-	flag(c, &h->software);
-	flag(c, &h->emulated);
-	u64(c, &h->buffer);
-	for (i = 0; i < PERF_MEMS; i++) {
-		struct perf_memory *m = &h->mem[i];
-
-		flag(c, &m->possible);
-		u64(c, &m->addr);
-		u32(c, &m->rkey);
-		u8(c, &m->way);
-		text(c, m->reason, sizeof(m->reason));
-	}
-}
-
-static void body(struct cursor *c, struct perf_message *m)
-{
-	switch (m->type) {
-	case PERF_HELLO:
-		body_hello(c, &m->hello);
-		break;
-	case PERF_REFUSE:
-		text(c, m->refuse, sizeof(m->refuse));
-		break;
-	case PERF_RUN:
-		u8(c, &m->run.op);
-		u8(c, &m->run.mem);
-		u32(c, &m->run.depth);
-		u32(c, &m->run.seconds);
-		u64(c, &m->run.size);
-		u64(c, &m->run.seed);
-		u32(c, &m->run.qpn);
-		u32(c, &m->run.psn);
-		break;
-	case PERF_READY:
-		u32(c, &m->ready.qpn);
-		u32(c, &m->ready.psn);
-		break;
-	case PERF_DONE:
-		u64(c, &m->done.messages);
-		break;
-	case PERF_RESULT:
-		u64(c, &m->result.messages);
-		u64(c, &m->result.staged);
-		u64(c, &m->result.notices);
-		u32(c, &m->result.crc);
-		flag(c, &m->result.crc_by_gpu);
-		break;
-	default:
-		break;
-	}
+	while (bytes--)
+		v = v << 8 | *from++;
+	return v;
 }
 
 size_t perf_encode(const struct perf_message *m, uint8_t *buf)
 {
-	struct perf_message copy = *m;
-	struct cursor c = { .out = buf + PERF_HEADER };
-	uint64_t v;
+	uint8_t *to = buf + PERF_HEADER;
+	size_t i;
 
-	body(&c, &copy);
-	v = (uint64_t)(c.out - buf) - PERF_HEADER;
+	for (i = 0; i < types[m->type].n; i++) {
+		const struct field *f = &types[m->type].field[i];
+		const char *from = (const char *)m + f->at;
+
+		memset(to, 0, f->size);
+		if (f->is == NUMBER)
+			turn(to, from, f->size);
+		else
+			memcpy(to, from, f->is == TEXT ?
+			       strnlen(from, f->size - 1) : f->size);
+		to += f->size;
+	}
 	memcpy(buf, magic, sizeof(magic));
-	c.out = buf + sizeof(magic);
-	number(&c, &(uint64_t){ PERF_VERSION }, 2);
-	number(&c, &(uint64_t){ m->type }, 2);
-	number(&c, &v, 4);
-	return PERF_HEADER + v;
+	turn(buf + 4, &(uint16_t){ PERF_VERSION }, 2);
+	turn(buf + 6, &(uint16_t){ (uint16_t)m->type }, 2);
+	turn(buf + 8, &(uint32_t){ (uint32_t)(to - buf) - PERF_HEADER }, 4);
+	return (size_t)(to - buf);
 }
 
 int perf_decode_header(const uint8_t *buf, enum perf_type *type, char *why,
 		       size_t size)
 {
-	struct cursor c = { .in = buf + sizeof(magic),
-			    .end = buf + PERF_HEADER };
-	uint64_t version, t, n;
+	unsigned int version = (unsigned int)get(buf + 4, 2);
+	unsigned int t = (unsigned int)get(buf + 6, 2);
+	unsigned int n = (unsigned int)get(buf + 8, 4);
 
 	if (memcmp(buf, magic, sizeof(magic))) {
 		snprintf(why, size, "it is not peerlane perf: another program "
 			 "listens on that port, or calls this one");
 		return -1;
 	}
-	number(&c, &version, 2);
-	number(&c, &t, 2);
-	number(&c, &n, 4);
 	if (version != PERF_VERSION) {
 		snprintf(why, size, "it speaks version %u of the protocol, and "
 			 "this program version %d: install the same Peerlane on "
-			 "both hosts", (unsigned int)version, PERF_VERSION);
+			 "both hosts", version, PERF_VERSION);
 		return -1;
 	}
 	if (!t || t >= PERF_TYPES || n > PERF_MAX_BODY) {
 		snprintf(why, size, "a message of type %u with %u bytes, which "
-			 "there is not", (unsigned int)t, (unsigned int)n);
+			 "there is not", t, n);
 		return -1;
 	}
 	*type = (enum perf_type)t;
 	return (int)n;
 }
 
-#define NUMBER_24	0xffffffu
-
-static bool known_ways(const struct perf_hello *h)
+/* One field; NULL, or what is wrong with it. */
+static const char *decode(const struct field *f, const uint8_t *from, char *to)
 {
-	int i;
+	uint64_t v;
+	char *s;
 
-	for (i = 0; i < PERF_MEMS; i++)
-		if (h->mem[i].way > PLN_MR_STAGED)
-			return false;
-	return true;
+	if (f->is == NUMBER) {
+		v = get(from, f->size);
+		if (v < f->least || v > f->most)
+			return f->fault ? f->fault : FORM;
+		turn(to, from, f->size);
+		return NULL;
+	}
+	memcpy(to, from, f->size);
+	if (f->is == BYTES)
+		return NULL;
+	if (to[f->size - 1])
+		return FORM;
+	/* it goes to a terminal */
+	for (s = to; *s; s++)
+		if (*s < ' ' || *s > '~')
+			*s = '?';
+	return NULL;
+}
+
+/* What no field alone can tell */
+static const char *whole(const struct perf_message *m)
+{
+	static const uint8_t zero[16];
+
+	if (m->type == PERF_HELLO && (m->hello.roce ?
+	    !memcmp(m->hello.gid, zero, sizeof(zero)) : !m->hello.lid))
+		return NOWHERE;
+	if (m->type == PERF_RUN && m->run.depth * m->run.size > PERF_MAX_BUFFER)
+		return RANGE;
+	return NULL;
 }
 
 bool perf_decode(enum perf_type type, const uint8_t *buf, size_t n,
 		 struct perf_message *m, char *why, size_t size)
 {
-	static const uint8_t zero[16];
-	struct cursor c = { .in = buf, .end = buf + n };
 	const char *what = NULL;
+	size_t i, at = 0;
 
 	memset(m, 0, sizeof(*m));
 	m->type = type;
-	body(&c, m);
-	if (c.bad || c.in != c.end)
-		what = "has another length or form than it must";
-	else if (type == PERF_HELLO &&
-		 (m->hello.mtu < IBV_MTU_256 || m->hello.mtu > IBV_MTU_4096))
-		what = "tells an MTU that there is not";
-	else if (type == PERF_HELLO && !m->hello.reads)
-		what = "says that its device answers no READ";
-	else if (type == PERF_HELLO && (!m->hello.port ||
-		 (m->hello.roce ? !memcmp(m->hello.gid, zero, sizeof(zero)) :
-		  !m->hello.lid)))
-		what = "tells a port without an address";
-	else if (type == PERF_HELLO && !known_ways(&m->hello))
-		what = "tells a way of registering memory that there is not";
-	else if (type == PERF_HELLO && m->hello.buffer > PERF_MAX_BUFFER)
-		what = "tells a buffer larger than there can be";
-	else if (type == PERF_RUN &&
-		 (m->run.op >= PERF_OPS || m->run.mem >= PERF_MEMS))
-		what = "names an operation or a memory that there is not";
-	else if (type == PERF_RUN &&
-		 (!m->run.size || m->run.size > PERF_MAX_SIZE ||
-		  !m->run.depth || m->run.depth > PERF_MAX_DEPTH ||
-		  m->run.depth * m->run.size > PERF_MAX_BUFFER ||
-		  m->run.seconds > 2 * PERF_MAX_SECONDS + 1))
-		what = "has a size, depth or time out of range";
-	else if ((type == PERF_RUN &&
-		  (m->run.qpn > NUMBER_24 || m->run.psn > NUMBER_24)) ||
-		 (type == PERF_READY &&
-		  (m->ready.qpn > NUMBER_24 || m->ready.psn > NUMBER_24)))
-		what = "has a queue pair or packet number beyond 24 bits";
-	else if (type == PERF_DONE && m->done.messages > 2 * PERF_MAX_COUNT)
-		what = "counts more messages than there can be";
+	for (i = 0; i < types[type].n; i++)
+		at += types[type].field[i].size;
+	if (at != n)
+		what = FORM;
+	for (i = at = 0; i < types[type].n && !what; i++) {
+		const struct field *f = &types[type].field[i];
+
+		what = decode(f, buf + at, (char *)m + f->at);
+		at += f->size;
+	}
+	if (!what)
+		what = whole(m);
 	if (what)
 		snprintf(why, size, "its message of type %d %s", type, what);
 	return !what;

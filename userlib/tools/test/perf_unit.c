@@ -305,10 +305,10 @@ static void contents(void)
 	memset(buf + PERF_HEADER, 'x', 64);
 	check(!decodes(buf, n, &back, why, sizeof(why)),
 	      "a text without an end is refused");
-	snprintf(hello.hello.device, sizeof(hello.hello.device), "\033[2Jx\n");
+	snprintf(hello.hello.device, sizeof(hello.hello.device), "\033[2Jx\n\177\233");
 	n = perf_encode(&hello, buf);
 	check(decodes(buf, n, &back, why, sizeof(why)) &&
-	      !strcmp(back.hello.device, "?[2Jx?"),
+	      !strcmp(back.hello.device, "?[2Jx???"),
 	      "what a terminal would obey is not printed");
 }
 
