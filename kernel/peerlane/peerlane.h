@@ -4,7 +4,7 @@
  *
  * main.c has the calls, memory.c the registered memory, io.c the files,
  * uring.c IO that nobody waits for.  memory.c calls none of the others, io.c
- * only that, uring.c these two.
+ * only that, uring.c only io.c.
  */
 #ifndef PEERLANE_H
 #define PEERLANE_H

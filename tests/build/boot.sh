@@ -10,14 +10,6 @@
 . "$TOP/tests/build/lib.sh"
 
 need_file "$BUILD/qemu/qemu-system-x86_64"
-# loop: nanoseconds of a loop that does nothing, the best of three
-loop() {
-	for _ in 1 2 3; do
-		start=$(date +%s%N)
-		awk 'BEGIN { while (i < 6000000) i++ }'
-		echo $(($(date +%s%N) - start))
-	done | sort -n | head -n 1
-}
 
 # first_line KVER SNAPSHOT WHAT LIMIT: to the case's first line in at most LIMIT
 # nanoseconds; the best of three counts, and is in $best
@@ -41,9 +33,9 @@ first_line() {
 
 for kver in $(sed -n 's/^GUEST_KERNELS=//p' "$TOP/versions.mk" | tr , ' '); do
 	need_file "$BUILD/guest/$kver/base.cpio" "$BUILD/guest/$kver/overlay.cpio" "$BUILD/guest/$kver/vmlinux"
-	# Under emulation a boot took 34 to 53 times as long as the loop, and may be three times
+	# Under emulation a boot took 10 to 16 times as long as the loop, and may be three times
 	# as slow beside it on another processor; other programs slow both down.
-	first_line "$kver" 0 boots $(($(loop) * 150))
+	first_line "$kver" 0 boots "$(pace_loop | awk '{ printf "%.0f", $1 * 45e9 }')"
 	boot=$best
 	# the first start makes the snapshot; it is not judged
 	"$TOP/images/guest/boot-time" "$kver" >/dev/null 2>>"$OUT/errors"

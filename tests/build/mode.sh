@@ -59,5 +59,5 @@ rc=0
 PATH="$dir/bin:$PATH" sh "$dir/mode" >said 2>why || rc=$?
 check_eq "root without the right to mount fails" 1 "$rc"
 check_eq "and is told in one line" 1 "$(wc -l <why)"
-check "with what a container needs" grep -qF -e "--cap-add SYS_ADMIN --security-opt apparmor=unconfined" why
+check "with what a container needs" grep -qF -e "--cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt apparmor=unconfined" why
 finish

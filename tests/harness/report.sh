@@ -52,7 +52,7 @@ check "bytes of the table" has page.html '<td class="n">1.0 GiB</td>'
 check "bytes through host memory" has page.html '<td class="n">3.0 GiB</td>'
 check "CPU seconds are per GiB" has page.html '<td class="n">0.50</td>'
 check "the reason is there" has page.html '<td>r2</td>'
-check "what came of it stands on top" has page.html '<strong>1 run: 1 pass.</strong>'
+check "what came of it is there" has page.html '<strong>1 run: 1 pass.</strong>'
 check "when it was made" grep -qE 'This page was made on 20[0-9-]{8} [0-9:]{5} UTC' page.html
 check "the paths that were taken have words" has page.html '<b>p2p</b>: straight'
 check "each" has page.html '<b>bounce</b>: staged'

@@ -49,7 +49,7 @@ check "and what grep prints is shown" says '^#   grep: /no/such/file'
 check_eq "check_false: a predicate that is not there fails" 1 \
 	"$(said 'check_false x no-such-predicate')"
 
-check "a disk that is short of room is named" sh -c '. "$1" && short_of . 1000000000000 | grep -qE "^the disk of . has [0-9]+ MiB left, and this needs 1000000000000$"' \
+check "a disk that is short of room is named" sh -c '. "$1" && short_of . 2000000000 | grep -qE "^the disk of . has [0-9]+ MiB left, and this needs 2000000000$"' \
 	sh "$TOP/scenarios/lib/machine/watch.sh"
 check_eq "one that has enough is not" "1 " "$(. "$TOP/scenarios/lib/machine/watch.sh"; said=$(short_of . 0); echo "$? $said")"
 sed 's/^short_of() {/&\n\techo "no room"; return 0/' "$TOP/scenarios/lib/machine/watch.sh" >short.sh

@@ -20,7 +20,7 @@ calls() {
 		"$1.o" | *.mod.o) continue ;;
 		esac
 		nm "$object" | awk -v file="${file%.o}" '
-		$2 ~ /^[BDRTV]$/ { print "has", $3, file }
+		$2 ~ /^[BDRTVW]$/ { print "has", $3, file }
 		$1 == "U" { print "uses", $2, file }'
 	done | awk '
 	$1 == "has" { home[$2] = $3 }

@@ -7,7 +7,7 @@
 # ended below this shell
 stopwatch() {
 	cut -d ' ' -f 1 /proc/uptime
-	awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 }' /proc/stat
+	awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat
 	awk '{ sub(/.*\) /, ""); print $14 + $15 }' "/proc/$$/stat"
 }
 

@@ -252,7 +252,7 @@ hosts_spent() {
 # the time, and how much of it all processors were busy (in ticks)
 hosts_busy() {
 	read -r hosts_up hosts_idle </proc/uptime
-	echo "$hosts_up $(awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 }' /proc/stat)"
+	echo "$hosts_up $(awk '$1 == "cpu" { print $2 + $3 + $4 + $7 + $8 + $9 }' /proc/stat)"
 }
 
 # --- what guests ask ------------------------------------------------------------

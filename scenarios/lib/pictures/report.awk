@@ -104,7 +104,7 @@ BEGIN {
 	meaning["host"] = "from or to host memory"
 	meaning["unknown"] = "between devices"
 	path_is["p2p"] = "straight between a device and the GPU&#8217;s memory, through its aperture"
-	path_is["kernel"] = "the same, by the kernel module <code>peerlane</code>"
+	path_is["kernel"] = "straight between a device and the GPU&#8217;s memory, by the kernel module <code>peerlane</code>"
 	path_is["coherent"] = "straight, by the coherent window that shows the GPU&#8217;s memory to the processor"
 	path_is["bounce"] = "staged: copied through host memory"
 	path_is["posix"] = "memory of the host, without a GPU"
