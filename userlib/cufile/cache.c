@@ -11,7 +11,8 @@
  * lease, a registration is for one read, and made for large ones only.
  *
  * cuMemHostUnregister() waits for all work of the context, for kernels and host
- * functions of the program too (NVIDIA's driver 580 on an H100).  So neither a
+ * functions of the program too, and meanwhile holds up what other threads ask of CUDA,
+ * asynchronous copies as well (NVIDIA's driver 580 on an H100).  So neither a
  * reader nor the keeper calls it: another thread does.  A reader whose lease is
  * given back meanwhile ends with what was there when it began, as read(2) may.
  */
@@ -93,7 +94,9 @@ struct pin {
 
 struct slot {
 	struct pin *pin;
-	size_t touched;		/* bytes read of it while it had none */
+	/* bytes read of it, counted anew each time that they are more than it has */
+	size_t touched;
+	uint64_t since;		/* read_bytes when that count began */
 };
 
 struct lease {
@@ -113,6 +116,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lease *leases;
 static struct file *making;		/* those for which a lease is asked */
 static struct pin *head, *tail;
+static uint64_t read_bytes;		/* of all slots: the clock of admission */
 static struct pin *doomed;		/* to be unregistered */
 static struct pin *standing;		/* that CUDA did not end */
 static size_t dying;			/* bytes of those, and of those in use */
@@ -284,26 +288,66 @@ static void look_at_memory(void)
 	pthread_mutex_unlock(&looking);
 }
 
-/* What was used longest ago goes, until @len bytes have room; the limit. */
-static size_t make_room(size_t len)
+static size_t limit_now(void)
 {
-	size_t limit = min_of(KIB(config.page_cache_kb), spare);
-	struct pin *p;
+	return min_of(KIB(config.page_cache_kb), spare);
+}
 
-	while (head && stats_gauges.cache_bytes - dying + len > limit) {
-		for (p = tail; p && p->users; p = p->prev)
-			continue;
-		if (!p)
-			break;
-		retire(p);
+static bool full(size_t len)
+{
+	return stats_gauges.cache_bytes - dying + len > limit_now();
+}
+
+/* @n bytes of @s, which has @len, are read. */
+static void count(struct slot *s, size_t len, size_t n)
+{
+	if (!s->touched || (s->pin && s->touched + n > len)) {
+		s->touched = 0;
+		s->since = read_bytes;
 	}
-	return limit;
+	s->touched += n;
+	read_bytes += n;
+}
+
+/*
+ * What was used longest ago goes, until @len bytes have room, but nothing whose count
+ * began at @before or later.
+ */
+static void make_room(size_t len, uint64_t before)
+{
+	struct pin *p, *next;
+
+	for (p = tail; p && full(len); p = next) {
+		next = p->prev;
+		if (!p->users && p->slot->since < before)
+			retire(p);
+	}
+}
+
+/*
+ * All of @s was read again, lately @n bytes.  Where the budget is used up, it may have
+ * the room of what has not been read so in twice the time.  What is read in order,
+ * again and again, and is larger than the budget, would else always lose what it needs
+ * next: like this, as much of it stays as there is room for.  Twice, as of what is
+ * read in no order some is always a little slower.
+ */
+static void instead_of_others(struct slot *s, size_t len, size_t n)
+{
+	uint64_t age = read_bytes - s->since;
+
+	if (!full(len))
+		return;
+	make_room(len, s->since >= age ? s->since - age + 1 : 0);
+	if (!full(len))
+		return;
+	s->touched = n;
+	s->since = read_bytes - n;
 }
 
 /* Room for a registration of @len bytes, counted from now on. */
 static bool reserve(struct io *io, size_t len)
 {
-	size_t limit = make_room(len);
+	size_t limit = limit_now();
 
 	if (stats_gauges.cache_bytes + len > limit) {
 		because(io, limit < KIB(config.page_cache_kb) ?
@@ -517,7 +561,7 @@ again:
 		pthread_mutex_unlock(&lock);
 		look_at_memory();
 		pthread_mutex_lock(&lock);
-		make_room(0);
+		make_room(0, UINT64_MAX);
 		while ((p = tail) && !p->users &&
 		       seconds_now() - p->used >= IDLE_S)
 			retire(p);
@@ -754,7 +798,7 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	uint64_t start = round_down(off, SLOT);
 	size_t len = min_of(SLOT, l->size - start);
 	bool crowd = crew_callers() > FEW;
-	size_t enough = crowd ? len + 1 : n < LARGE ? WORTH(len) : 0;
+	size_t enough;
 	const char *why;
 	struct pin *p;
 	bool make;
@@ -767,6 +811,7 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 		retire(p);
 		p = NULL;
 	}
+	count(s, len, n);
 	if (p) {
 		p->users++;
 		unlink_pin(p);
@@ -774,7 +819,9 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 		pthread_mutex_unlock(&lock);
 		return p;
 	}
-	s->touched += n;
+	if (s->touched > len)
+		instead_of_others(s, round_up(len, PAGE), n);
+	enough = crowd ? len + 1 : n < LARGE ? WORTH(len) : 0;
 	why = l->broken ? "the read lease was broken" :
 	      s->touched < enough ?
 			"too little was read here to be worth a registration" :
@@ -798,6 +845,7 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	registering = false;
 	s->touched = 0;
 	if (p && !l->broken) {
+		count(s, len, n);
 		s->pin = p;
 		p->slot = s;
 		dying -= p->len;
@@ -1012,6 +1060,7 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			p = NULL;
 	}
 	if (p) {
+		count(s, p->len, len);
 		p->users++;
 		if (p->used != (time_t)(t / 1000000000u)) {
 			unlink_pin(p);

@@ -1602,6 +1602,7 @@ static void together(void)
 	test_cache_lease();
 	test_cache_writers();
 	test_cache_budget();
+	test_cache_scan();
 	test_cache_refused();
 	test_cache_pending();
 	test_cache_fork();
