@@ -1545,6 +1545,7 @@ static void alone(const char *dir)
 	test_append_later();
 	test_number_again();
 	test_half_there();
+	test_strict_end();
 	test_vectors();
 	test_settings_calls();
 	test_beside_freed();
@@ -1560,6 +1561,7 @@ static void alone(const char *dir)
 static void together(void)
 {
 	test_told_later();
+	test_grows();
 	test_words_of_two();
 	test_one_chunk();
 	test_helpers();

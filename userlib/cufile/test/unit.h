@@ -155,6 +155,8 @@ void test_append_later(void);
 void test_number_again(void);
 void test_cancel(void);
 void test_half_there(void);
+void test_grows(void);
+void test_strict_end(void);
 void test_vectors(void);
 
 #endif
