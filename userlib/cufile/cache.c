@@ -470,6 +470,34 @@ static void *unpin_all(void *arg)
 
 enum { FS_UNKNOWN, FS_LOCAL, FS_TMPFS, FS_OTHER };
 
+/* Why there is no lease: an errno, or one of these */
+enum { WRITTEN = -5, NOT_ANEW, WRITER, NO_NAME, NOT_MAPPED };
+
+static const char *lease_words(int why)
+{
+	switch (why) {
+	case WRITTEN:
+		return "somebody wanted to write the file";
+	case NOT_ANEW:
+		return "the file cannot be opened anew";
+	case WRITER:
+		return "the file is open for writing";
+	case NO_NAME:
+		return "the file has no name";
+	case NOT_MAPPED:
+		return "the file cannot be mapped";
+	default:
+		return strerrordesc_np(why);
+	}
+}
+
+/* Numbers of other reasons are smaller. */
+static void no_lease(struct io *io, int why)
+{
+	io->no_lease = lease_words(why);
+	io->no_cache_id = (uint32_t)why | 1u << 31;
+}
+
 /* With the lock held. */
 static bool unref_lease(struct lease *l)
 {
@@ -508,9 +536,10 @@ static bool give_back(struct lease *l)
 		continue;
 	*at = l->next;
 	l->broken = true;
-	l->file->lease = NULL;
+	/* get_lease() reads these without the lock, the other way round */
+	l->file->lease_why = WRITTEN;
 	l->file->lease_after = seconds_now() + RETRY_S;
-	l->file->lease_why = "somebody wanted to write the file";
+	l->file->lease = NULL;
 	fcntl(l->file->buffered_fd, F_SETLEASE, F_UNLCK);
 	stats_gauges.leases--;
 	for (i = 0; i < l->slots; i++)
@@ -642,17 +671,14 @@ static struct lease *take_lease(struct io *io, pid_t tid)
 	size_t n;
 
 	if (fd < 0 || fd == f->fd) {
-		f->lease_why = "the file cannot be opened anew";
-		because(io, "no read lease: %s", f->lease_why);
+		no_lease(io, f->lease_why = NOT_ANEW);
 		return NULL;
 	}
 	t = ns_now();
 	/* in this order: a signal without an owner would be SIGIO to the program */
 	if (fcntl(fd, F_SETSIG, SIGNAL) || fcntl(fd, F_SETOWN_EX, &owner) ||
 	    fcntl(fd, F_SETLEASE, F_RDLCK)) {
-		f->lease_why = errno == EAGAIN ? "the file is open for writing" :
-			       strerrordesc_np(errno);
-		because(io, "no read lease: %s", f->lease_why);
+		no_lease(io, f->lease_why = errno == EAGAIN ? WRITER : errno);
 		return NULL;
 	}
 	/*
@@ -660,8 +686,7 @@ static struct lease *take_lease(struct io *io, pid_t tid)
 	 * the writers.  Such a file never has a name.
 	 */
 	if (f->fs == FS_TMPFS && (fstat(fd, &st) || !st.st_nlink)) {
-		f->lease_why = "the file has no name";
-		because(io, "no read lease: %s", f->lease_why);
+		no_lease(io, f->lease_why = NO_NAME);
 		fcntl(fd, F_SETLEASE, F_UNLCK);
 		return NULL;
 	}
@@ -672,8 +697,8 @@ static struct lease *take_lease(struct io *io, pid_t tid)
 		v = l ? map_file(fd, 0, (size_t)st.st_size) : NULL;
 	}
 	if (!v) {
-		f->lease_why = "the file cannot be mapped";
-		because(io, "%s: %s", f->lease_why, strerror(errno));
+		f->lease_why = NOT_MAPPED;
+		because(io, "%s: %s", lease_words(NOT_MAPPED), strerror(errno));
 		fcntl(fd, F_SETLEASE, F_UNLCK);
 		free(l);
 		return NULL;
@@ -696,7 +721,7 @@ static struct lease *get_lease(struct io *io)
 	bool wait;
 
 	if (!f->lease && !f->lease_making && f->lease_after >= seconds_now()) {
-		io->no_lease = f->lease_why;
+		no_lease(io, f->lease_why);
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
@@ -705,9 +730,10 @@ static struct lease *get_lease(struct io *io)
 	if (l)
 		l->refs++;
 	wait = f->lease_making || f->lease_after >= seconds_now();
-	if (!l && wait)
-		because(io, "no read lease: %s", f->lease_making ?
-			"another read asks for it" : f->lease_why);
+	if (!l && f->lease_making)
+		because(io, "no read lease: another read asks for it");
+	else if (!l && wait)
+		no_lease(io, f->lease_why);
 	if (!l && !wait) {
 		f->lease_making = true;
 		f->making_next = making;

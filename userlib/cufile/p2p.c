@@ -126,7 +126,7 @@ static void no_window(struct io *io, int err, const struct no_window *why)
 	else if (why->cu_err)
 		io_because(io, err, "no dma-buf of this GPU memory: %s (%d)",
 			cu_name(why->cu_err), why->cu_err);
-	else if (io->way == PLN_PATH_KERNEL)
+	else if (why->of_module)
 		io_because(io, err, "the module peerlane cannot register this "
 			"memory: %s (%d): %s", errname(err), err,
 			strerror(err));
@@ -235,10 +235,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			if (why.before && e && avail && !transient(e) &&
 			    verdict_told(io, MEMORY) && !p2p_only()) {
 				io->reason_errno = e;
-				io->reason_id = 1ull << 63 |
-					((uint64_t)io->way << 56 ^
-					 (uint64_t)why.cu_err << 32 ^
-					 (uint64_t)e << 16 ^ (uintptr_t)why.module);
+				io->reason_id = why.id;
 				io->why = why;
 				io->late = true;
 			} else {

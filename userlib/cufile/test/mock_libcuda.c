@@ -1014,6 +1014,9 @@ int cuCtxPopCurrent_v2(void **ctx)
 {
 	if (!current)
 		return INVALID_CONTEXT;
+	if (mock.hold_pop && !mock.in_pop++)
+		while (mock.hold_pop)
+			usleep(100);
 	other_current = false;
 	*ctx = (void *)(uintptr_t)stack[current--];
 	return 0;

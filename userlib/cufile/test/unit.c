@@ -1537,6 +1537,7 @@ static void alone(const char *dir)
 	test_kernel_words();
 	test_half_probe();
 	test_refused_before();
+	test_each_reason();
 	test_pages();
 	test_two_allocations();
 	test_media();
@@ -1561,6 +1562,7 @@ static void alone(const char *dir)
 static void together(void)
 {
 	test_told_later();
+	test_same_reason();
 	test_grows();
 	test_words_of_two();
 	test_one_chunk();
@@ -1592,8 +1594,11 @@ static void together(void)
 	test_map_apart();
 	test_module();
 	test_module_refused();
+	test_module_quota();
+	test_module_after_late();
 	test_nvidia();
 	test_nvidia_refused();
+	test_nvidia_reasons();
 	test_nvidia_again();
 	test_nvidia_off();
 	test_nvidia_registered();
