@@ -7,6 +7,7 @@
  * that works between the two, and the answer is kept with its reason; a refusal
  * for some time (verdict.c).
  */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -181,7 +182,8 @@ static size_t to_the_end(struct io *io, uint64_t off, size_t len)
 {
 	struct stat st;
 
-	if (io->write)
+	/* a file that cannot be read says so at its end, too */
+	if (io->write || io->f->access == O_WRONLY)
 		return len;
 	if (off >= io->limit) {
 		if (fstat(io->f->fd, &st) || !S_ISREG(st.st_mode))

@@ -287,6 +287,13 @@ void test_strict_end(void)
 	is(cuFileRead(fh, g + n, n, (off_t)n, 0), 0, "nothing is read into it");
 	cuFileHandleDeregister(fh);
 	close(fd);
+	fd = open(path, O_WRONLY);
+	fh = reg(fd);
+	errno = 0;
+	is(cuFileRead(fh, g, 4096, (off_t)n, 0), -1, "a file that is not open to read");
+	is(errno, EBADF, "says so at its end, too");
+	cuFileHandleDeregister(fh);
+	close(fd);
 	gpu_free(g);
 	gpu_free(g + n);
 	free(data);
