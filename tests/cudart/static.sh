@@ -5,13 +5,11 @@
 # tier: check
 # timeout: 300
 . "$TOP/scenarios/lib/case.sh"
-need_tool make flock cc strip nm readelf
+. "$TOP/tests/lib/userlib.sh"
+need_tool strip nm readelf
 
 for part in cuda cudart; do
-	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$part" O="$BUILD/userlib" tests >build.log 2>&1 || {
-		fail "the test programs build" "$(tail -n 20 build.log)"
-		finish
-	}
+	build_userlib "$part" tests
 done
 host=$BUILD/userlib/tests/host
 src=$TOP/userlib/cudart

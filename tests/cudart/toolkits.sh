@@ -5,7 +5,8 @@
 # tier: all
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
-need_tool make flock cc nm
+. "$TOP/tests/lib/userlib.sh"
+need_tool nm
 
 # Not ours to ship. CUDA 12's is in no small package: any toolkit does, of which these files are used.
 found=
@@ -23,10 +24,7 @@ done
 [ -n "$found" ] || skip "no CUDA 12 or 13: copy a toolkit's include/ and lib64/libcudart_static.a to $PEERLANE_CACHE/third-party/cuda-12"
 
 for part in cuda cudart; do
-	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$part" O="$BUILD/userlib" tests >build.log 2>&1 || {
-		fail "the test programs build" "$(tail -n 20 build.log)"
-		finish
-	}
+	build_userlib "$part" tests
 done
 src=$TOP/userlib/cudart/test
 lead=$BUILD/userlib/libpeerlane-cudart.so.0

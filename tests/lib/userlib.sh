@@ -8,6 +8,7 @@ build_userlib() {
 	need_tool make flock cc
 	build_part=$1
 	shift
+	mkdir -p "$BUILD/userlib"
 	flock "$BUILD/userlib/tests.lock" make -C "$TOP/userlib/$build_part" \
 		O="$BUILD/userlib" WERROR=1 "$@" >build.log 2>&1 && return
 	fail "the test programs build" "$(tail -n 20 build.log)"

@@ -11,7 +11,8 @@
  * lease, a registration is for one read, and made for large ones only.
  *
  * cuMemHostUnregister() waits for all work of the context, for kernels and host
- * functions of the program too (NVIDIA's driver 580 on an H100).  So neither a
+ * functions of the program too, and meanwhile holds up what other threads ask of CUDA,
+ * asynchronous copies as well (NVIDIA's driver 580 on an H100).  So neither a
  * reader nor the keeper calls it: another thread does.  A reader whose lease is
  * given back meanwhile ends with what was there when it began, as read(2) may.
  */
@@ -93,7 +94,9 @@ struct pin {
 
 struct slot {
 	struct pin *pin;
-	size_t touched;		/* bytes read of it while it had none */
+	/* bytes read of it, counted anew each time that they are more than it has */
+	size_t touched;
+	uint64_t since;		/* read_bytes when that count began */
 };
 
 struct lease {
@@ -113,6 +116,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lease *leases;
 static struct file *making;		/* those for which a lease is asked */
 static struct pin *head, *tail;
+static uint64_t read_bytes;		/* of all slots: the clock of admission */
 static struct pin *doomed;		/* to be unregistered */
 static struct pin *standing;		/* that CUDA did not end */
 static size_t dying;			/* bytes of those, and of those in use */
@@ -284,26 +288,66 @@ static void look_at_memory(void)
 	pthread_mutex_unlock(&looking);
 }
 
-/* What was used longest ago goes, until @len bytes have room; the limit. */
-static size_t make_room(size_t len)
+static size_t limit_now(void)
 {
-	size_t limit = min_of(KIB(config.page_cache_kb), spare);
-	struct pin *p;
+	return min_of(KIB(config.page_cache_kb), spare);
+}
 
-	while (head && stats_gauges.cache_bytes - dying + len > limit) {
-		for (p = tail; p && p->users; p = p->prev)
-			continue;
-		if (!p)
-			break;
-		retire(p);
+static bool full(size_t len)
+{
+	return stats_gauges.cache_bytes - dying + len > limit_now();
+}
+
+/* @n bytes of @s, which has @len, are read. */
+static void count(struct slot *s, size_t len, size_t n)
+{
+	if (!s->touched || (s->pin && s->touched + n > len)) {
+		s->touched = 0;
+		s->since = read_bytes;
 	}
-	return limit;
+	s->touched += n;
+	read_bytes += n;
+}
+
+/*
+ * What was used longest ago goes, until @len bytes have room, but nothing whose count
+ * began at @before or later.
+ */
+static void make_room(size_t len, uint64_t before)
+{
+	struct pin *p, *next;
+
+	for (p = tail; p && full(len); p = next) {
+		next = p->prev;
+		if (!p->users && p->slot->since < before)
+			retire(p);
+	}
+}
+
+/*
+ * All of @s was read again, lately @n bytes.  Where the budget is used up, it may have
+ * the room of what has not been read so in twice the time.  What is read in order,
+ * again and again, and is larger than the budget, would else always lose what it needs
+ * next: like this, as much of it stays as there is room for.  Twice, as of what is
+ * read in no order some is always a little slower.
+ */
+static void instead_of_others(struct slot *s, size_t len, size_t n)
+{
+	uint64_t age = read_bytes - s->since;
+
+	if (!full(len))
+		return;
+	make_room(len, s->since >= age ? s->since - age + 1 : 0);
+	if (!full(len))
+		return;
+	s->touched = n;
+	s->since = read_bytes - n;
 }
 
 /* Room for a registration of @len bytes, counted from now on. */
 static bool reserve(struct io *io, size_t len)
 {
-	size_t limit = make_room(len);
+	size_t limit = limit_now();
 
 	if (stats_gauges.cache_bytes + len > limit) {
 		because(io, limit < KIB(config.page_cache_kb) ?
@@ -426,6 +470,34 @@ static void *unpin_all(void *arg)
 
 enum { FS_UNKNOWN, FS_LOCAL, FS_TMPFS, FS_OTHER };
 
+/* Why there is no lease: an errno, or one of these */
+enum { WRITTEN = -5, NOT_ANEW, WRITER, NO_NAME, NOT_MAPPED };
+
+static const char *lease_words(int why)
+{
+	switch (why) {
+	case WRITTEN:
+		return "somebody wanted to write the file";
+	case NOT_ANEW:
+		return "the file cannot be opened anew";
+	case WRITER:
+		return "the file is open for writing";
+	case NO_NAME:
+		return "the file has no name";
+	case NOT_MAPPED:
+		return "the file cannot be mapped";
+	default:
+		return strerrordesc_np(why);
+	}
+}
+
+/* Numbers of other reasons are smaller. */
+static void no_lease(struct io *io, int why)
+{
+	io->no_lease = lease_words(why);
+	io->no_cache_id = (uint32_t)why | 1u << 31;
+}
+
 /* With the lock held. */
 static bool unref_lease(struct lease *l)
 {
@@ -464,9 +536,10 @@ static bool give_back(struct lease *l)
 		continue;
 	*at = l->next;
 	l->broken = true;
-	l->file->lease = NULL;
+	/* get_lease() reads these without the lock, the other way round */
+	l->file->lease_why = WRITTEN;
 	l->file->lease_after = seconds_now() + RETRY_S;
-	l->file->lease_why = "somebody wanted to write the file";
+	l->file->lease = NULL;
 	fcntl(l->file->buffered_fd, F_SETLEASE, F_UNLCK);
 	stats_gauges.leases--;
 	for (i = 0; i < l->slots; i++)
@@ -517,7 +590,7 @@ again:
 		pthread_mutex_unlock(&lock);
 		look_at_memory();
 		pthread_mutex_lock(&lock);
-		make_room(0);
+		make_room(0, UINT64_MAX);
 		while ((p = tail) && !p->users &&
 		       seconds_now() - p->used >= IDLE_S)
 			retire(p);
@@ -598,17 +671,14 @@ static struct lease *take_lease(struct io *io, pid_t tid)
 	size_t n;
 
 	if (fd < 0 || fd == f->fd) {
-		f->lease_why = "the file cannot be opened anew";
-		because(io, "no read lease: %s", f->lease_why);
+		no_lease(io, f->lease_why = NOT_ANEW);
 		return NULL;
 	}
 	t = ns_now();
 	/* in this order: a signal without an owner would be SIGIO to the program */
 	if (fcntl(fd, F_SETSIG, SIGNAL) || fcntl(fd, F_SETOWN_EX, &owner) ||
 	    fcntl(fd, F_SETLEASE, F_RDLCK)) {
-		f->lease_why = errno == EAGAIN ? "the file is open for writing" :
-			       strerrordesc_np(errno);
-		because(io, "no read lease: %s", f->lease_why);
+		no_lease(io, f->lease_why = errno == EAGAIN ? WRITER : errno);
 		return NULL;
 	}
 	/*
@@ -616,8 +686,7 @@ static struct lease *take_lease(struct io *io, pid_t tid)
 	 * the writers.  Such a file never has a name.
 	 */
 	if (f->fs == FS_TMPFS && (fstat(fd, &st) || !st.st_nlink)) {
-		f->lease_why = "the file has no name";
-		because(io, "no read lease: %s", f->lease_why);
+		no_lease(io, f->lease_why = NO_NAME);
 		fcntl(fd, F_SETLEASE, F_UNLCK);
 		return NULL;
 	}
@@ -628,8 +697,8 @@ static struct lease *take_lease(struct io *io, pid_t tid)
 		v = l ? map_file(fd, 0, (size_t)st.st_size) : NULL;
 	}
 	if (!v) {
-		f->lease_why = "the file cannot be mapped";
-		because(io, "%s: %s", f->lease_why, strerror(errno));
+		f->lease_why = NOT_MAPPED;
+		because(io, "%s: %s", lease_words(NOT_MAPPED), strerror(errno));
 		fcntl(fd, F_SETLEASE, F_UNLCK);
 		free(l);
 		return NULL;
@@ -652,7 +721,7 @@ static struct lease *get_lease(struct io *io)
 	bool wait;
 
 	if (!f->lease && !f->lease_making && f->lease_after >= seconds_now()) {
-		io->no_lease = f->lease_why;
+		no_lease(io, f->lease_why);
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
@@ -661,9 +730,10 @@ static struct lease *get_lease(struct io *io)
 	if (l)
 		l->refs++;
 	wait = f->lease_making || f->lease_after >= seconds_now();
-	if (!l && wait)
-		because(io, "no read lease: %s", f->lease_making ?
-			"another read asks for it" : f->lease_why);
+	if (!l && f->lease_making)
+		because(io, "no read lease: another read asks for it");
+	else if (!l && wait)
+		no_lease(io, f->lease_why);
 	if (!l && !wait) {
 		f->lease_making = true;
 		f->making_next = making;
@@ -754,7 +824,7 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	uint64_t start = round_down(off, SLOT);
 	size_t len = min_of(SLOT, l->size - start);
 	bool crowd = crew_callers() > FEW;
-	size_t enough = crowd ? len + 1 : n < LARGE ? WORTH(len) : 0;
+	size_t enough;
 	const char *why;
 	struct pin *p;
 	bool make;
@@ -767,6 +837,7 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 		retire(p);
 		p = NULL;
 	}
+	count(s, len, n);
 	if (p) {
 		p->users++;
 		unlink_pin(p);
@@ -774,7 +845,9 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 		pthread_mutex_unlock(&lock);
 		return p;
 	}
-	s->touched += n;
+	if (s->touched > len)
+		instead_of_others(s, round_up(len, PAGE), n);
+	enough = crowd ? len + 1 : n < LARGE ? WORTH(len) : 0;
 	why = l->broken ? "the read lease was broken" :
 	      s->touched < enough ?
 			"too little was read here to be worth a registration" :
@@ -798,6 +871,7 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	registering = false;
 	s->touched = 0;
 	if (p && !l->broken) {
+		count(s, len, n);
 		s->pin = p;
 		p->slot = s;
 		dying -= p->len;
@@ -1012,6 +1086,7 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 			p = NULL;
 	}
 	if (p) {
+		count(s, p->len, len);
 		p->users++;
 		if (p->used != (time_t)(t / 1000000000u)) {
 			unlink_pin(p);

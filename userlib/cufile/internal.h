@@ -232,7 +232,7 @@ struct file {
 	_Atomic int fs;
 	struct lease *_Atomic lease;
 	_Atomic time_t lease_after;	/* none is asked for before then */
-	const char *_Atomic lease_why;	/* there was none to be had, or no more */
+	_Atomic int lease_why;	/* there was none to be had, or no more: see cache.c */
 	_Atomic bool lease_making;	/* who asks for it writes @lease_why */
 	struct file *making_next;
 	unsigned int pin_failures; /* in a row */
@@ -273,8 +273,10 @@ struct no_window {
 	char uvm[UVM_WHY_MAX];	/* nvidia-uvm; "": it is not there */
 	const char *module;
 	bool of_module;		/* errno is the module's */
+	bool quota;		/* of the module: nothing but its registrations is in the way */
 	bool before;		/* so it was found before, for the same memory */
 	bool here;		/* it says nothing about the rest of the memory */
+	uint32_t id;		/* as io.reason_id, of a lasting one */
 };
 
 struct window {
@@ -369,6 +371,7 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write, struct pln_file_result *now);
 
 /* ---- verdict.c ---- */
+uint32_t reason_new(void);	/* a number for another reason, below 1 << 31 */
 void verdict_forget_all(void);
 bool verdict_direct_worked(void); /* for any device and GPU, since the open */
 

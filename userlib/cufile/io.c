@@ -168,18 +168,18 @@ static ssize_t move(struct io *io, const struct backend *b, uint64_t addr,
 static _Atomic uint64_t reason_id;
 
 /* io's reason in full: also why the cache path did not move what was staged. */
-static void say_all(struct io *io)
+static void say_all(struct io *io, ssize_t result)
 {
-	const uint64_t spread = 0x9e3779b97f4a7c15u;
-	uint64_t cause = io->no_lease ? (uintptr_t)io->no_lease : io->no_cache_id;
 	bool more = io->bytes[PLN_PATH_BOUNCE] && (io->no_lease || io->no_cache[0]);
 	size_t n;
 
 	if (io->reason_id && more)
-		io->reason_id = cause ? io->reason_id * spread ^ cause : 0;
+		io->reason_id = io->no_cache_id ?
+			io->reason_id << 32 | io->no_cache_id : 0;
 	/* the same as before need not be told again, unless somebody asks */
-	if (!io->now->size && io->reason_id && io->reason_id == io->f->reason_id &&
-	    io->reason_id == reason_id)
+	io->same = result >= 0 && !io->now->size && io->reason_id &&
+		   io->reason_id == io->f->reason_id && io->reason_id == reason_id;
+	if (io->same)
 		return;
 	p2p_say_late(io);
 	if (!more)
@@ -198,7 +198,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	r = cache_quick(io, dev, off, len) ? (ssize_t)len :
 	    move(io, backends, dev, off, len);
 	crew_leave();
-	say_all(io);
+	say_all(io, r);
 	return r;
 }
 
@@ -228,7 +228,8 @@ static void account(struct tally *t, _Atomic uint64_t *id, const struct io *io,
 		t->fallbacks++;
 	if (result < 0)
 		t->errors++;
-	if (result < 0 || (io->reason[0] && (!io->reason_id || io->reason_id != *id))) {
+	if (result < 0 || (io->reason[0] && !io->same &&
+			   (!io->reason_id || io->reason_id != *id))) {
 		pthread_mutex_lock(&t->lock);
 		*id = io->reason_id;
 		t->writing++;

@@ -23,14 +23,15 @@ struct io {
 	uint64_t bytes[PLN_PATH_SLOTS];
 	int reason_errno;
 	char reason[PLN_FILE_REASON_MAX];
-	struct no_window why;	/* what the reason would say, if  */
+	struct no_window why;	/* what the reason would say, if it is late */
 	bool late;
 	uint64_t reason_id;	/* the same for the same reason, 0: one of a kind */
+	bool same;		/* all accounts have it: it was not put into words */
 	const char *module_says; /* of the latest IO that failed, or NULL */
 	bool file_refused;	/* it would with another file of the device */
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 	struct pln_file_result *now;	/* for the program */
-	uint64_t no_cache_id;	/* as reason_id */
+	uint32_t no_cache_id;	/* as reason_id */
 	const char *no_lease;	/* if set: no_cache is that there is none for this */
 };
 

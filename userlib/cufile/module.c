@@ -100,9 +100,7 @@ int module_register(uint64_t start, size_t len, uint32_t *handle,
 	}
 	*why = words(reg.reason);
 	/* there may be room when others have given theirs up */
-	if (errno == ENOMEM || errno == EDQUOT)
-		return -ENOSPC;
-	return -errno;
+	return errno == ENOMEM ? -ENOSPC : -errno;
 }
 
 void module_unregister(uint32_t handle)

@@ -7,6 +7,7 @@
  * that works between the two, and the answer is kept with its reason; a refusal
  * for some time (verdict.c).
  */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,7 +127,7 @@ static void no_window(struct io *io, int err, const struct no_window *why)
 	else if (why->cu_err)
 		io_because(io, err, "no dma-buf of this GPU memory: %s (%d)",
 			cu_name(why->cu_err), why->cu_err);
-	else if (io->way == PLN_PATH_KERNEL)
+	else if (why->of_module)
 		io_because(io, err, "the module peerlane cannot register this "
 			"memory: %s (%d): %s", errname(err), err,
 			strerror(err));
@@ -174,18 +175,24 @@ static ssize_t transfer(struct io *io, const struct window *w, uint64_t dev,
 
 /*
  * Of a file that ends before, no more than its last block: direct IO would fill
- * the memory behind it with zeros.
+ * the memory behind it with zeros.  0: there is nothing more to read.  It may have
+ * grown since it was asked.
  */
 static size_t to_the_end(struct io *io, uint64_t off, size_t len)
 {
 	struct stat st;
 
-	if (!io->write && !io->limit && !fstat(io->f->fd, &st) &&
-	    S_ISREG(st.st_mode))
+	/* a file that cannot be read says so at its end, too */
+	if (io->write || io->f->access == O_WRONLY)
+		return len;
+	if (off >= io->limit) {
+		if (fstat(io->f->fd, &st) || !S_ISREG(st.st_mode))
+			return len;
 		io->limit = round_up((uint64_t)st.st_size,
 				     io->f->off_align > PAGE ? io->f->off_align :
 				     PAGE);
-	return off < io->limit ? min_of(len, io->limit - off) : len;
+	}
+	return off < io->limit ? min_of(len, io->limit - off) : 0;
 }
 
 /*
@@ -213,6 +220,11 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 	*done = 0;
 	*err = 0;
 	*known = false;
+	*piece = 0;
+	/* no window is needed for what is behind the end, nor missed */
+	len = to_the_end(io, off, len);
+	if (!len)
+		return WENT_SHORT;
 	for (turn = 0; turn < 2; turn++) {
 		int e = -window_get(&io->mem, dev, min_of(len, max), &w,
 				    &avail, &fresh, &why);
@@ -225,10 +237,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			if (why.before && e && avail && !transient(e) &&
 			    verdict_told(io, MEMORY) && !p2p_only()) {
 				io->reason_errno = e;
-				io->reason_id = 1ull << 63 |
-					((uint64_t)io->way << 56 ^
-					 (uint64_t)why.cu_err << 32 ^
-					 (uint64_t)e << 16 ^ (uintptr_t)why.module);
+				io->reason_id = why.id;
 				io->why = why;
 				io->late = true;
 			} else {
@@ -252,7 +261,6 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 				"%s", io->f->no_module);
 			return NOT_THIS_FILE;
 		}
-		*piece = to_the_end(io, off, *piece);
 		if (io->state == UNKNOWN && io->since < 0)
 			io->since = log_kernel_now();
 		do {
@@ -328,6 +336,7 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	uint32_t unit = io->f->off_align;
 	enum cause cause = no_p2p(io);
 	uint64_t lo, hi;
+	size_t end;
 
 	if (cause != POSSIBLE) {
 		if (p2p_only())
@@ -337,8 +346,10 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		return 0;
 	}
 	/* what is behind the end of the file is no reason to refuse it */
-	if ((off + len) % unit)
-		len = to_the_end(io, off, len);
+	if ((off + len) % unit) {
+		end = to_the_end(io, off, len);
+		len = end ? end : len;
+	}
 	/*
 	 * Writes leave pages that are not whole to the page cache, whatever the
 	 * drive's block is.  So what goes through the cache and what goes around

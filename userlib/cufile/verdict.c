@@ -25,7 +25,7 @@ struct verdict {
 	/* of a refusal: it holds until then; and for how long it held */
 	time_t until, held;
 	int err;
-	uint64_t reason_id;	/* another one for each reason */
+	uint32_t reason_id;	/* another one for each reason */
 	char reason[PLN_FILE_REASON_MAX];
 };
 
@@ -38,7 +38,6 @@ struct verdict {
 
 static pthread_rwlock_t verdict_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct verdict *verdicts;
-static uint64_t reasons;		/* so far */
 
 static time_t seconds_now(void)
 {
@@ -91,6 +90,7 @@ static enum state told(struct io *io, const struct verdict *v)
 	if (v->state == REFUSED && v->path == PLN_PATH_CACHE) {
 		memcpy(io->no_cache, v->reason, sizeof(io->no_cache));
 		io->no_cache_id = v->reason_id;
+		io->no_lease = NULL;
 	} else if (v->state == REFUSED) {
 		memcpy(io->reason, v->reason, sizeof(io->reason));
 		io->reason_errno = v->err;
@@ -144,7 +144,7 @@ void verdict_set(struct io *io, unsigned int path, enum state state)
 		refused = v->state == REFUSED;
 		v->state = state;
 		v->err = err;
-		v->reason_id = ++reasons;
+		v->reason_id = reason_new();
 		if (state == REFUSED)
 			snprintf(v->reason, sizeof(v->reason), "%s",
 				 cache ? io->no_cache : io->reason);
@@ -225,6 +225,13 @@ void verdict_forget_all(void)
 }
 
 /* ---- reasons ---- */
+
+uint32_t reason_new(void)
+{
+	static _Atomic uint32_t last;
+
+	return last++ % INT32_MAX + 1;
+}
 
 void io_because(struct io *io, int err, const char *fmt, ...)
 {

@@ -128,12 +128,13 @@ static void unmap(struct window *gone)
 	}
 }
 
-static bool evict_one(void)
+/* @registered: one that the kernel module has. */
+static bool evict_one(bool registered)
 {
 	struct window *w, *gone = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (w = tail; w && (w->refs || w->err); w = w->prev)
+	for (w = tail; w && (w->refs || w->err || (registered && w->map)); w = w->prev)
 		continue;
 	if (w) {
 		stats_gauges.window_evictions++;
@@ -229,7 +230,7 @@ static int open_range(struct window *w, const struct mem *mem,
 	uint64_t end = round_up(mem->start + mem->len, PAGE);
 	int r = -EOPNOTSUPP, module;
 
-	*why = (struct no_window){ 0 };
+	*why = (struct no_window){ .of_module = !map };
 	if (map) {
 		if (start < w->map_start)
 			start = w->map_start;
@@ -252,9 +253,11 @@ static int open_range(struct window *w, const struct mem *mem,
 		return r;
 	module = module_register(w->map_start, w->map_len, &w->handle,
 				 &why->module);
+	why->quota = module == -EDQUOT;
+	if (why->quota)
+		module = -ENOSPC;
 	if (module == -ENOSPC)
 		why->uvm[0] = '\0';	/* the lack is the module's */
-	why->of_module = !map;
 	return !module || module == -ENOSPC || !map ? module : r;
 }
 
@@ -327,6 +330,31 @@ static void cover(struct window *w, const struct mem *mem,
 	w->host = w->map ? w->map + (w->start - w->map_start) : NULL;
 }
 
+/*
+ * With `making` held: the number of a reason that is kept.  Memory after memory has the
+ * same few; one that has been forgotten gets another number.
+ */
+static uint32_t reason_of(int err, const struct no_window *why)
+{
+	static struct {
+		int err;
+		struct no_window why;
+	} known[32];
+	static unsigned int next;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].err == err && known[i].why.cu_err == why->cu_err &&
+		    known[i].why.module == why->module &&
+		    known[i].why.of_module == why->of_module &&
+		    !strcmp(known[i].why.uvm, why->uvm))
+			return known[i].why.id;
+	i = next++ % (sizeof(known) / sizeof(known[0]));
+	known[i].err = err;
+	known[i].why = *why;
+	return known[i].why.id = reason_new();
+}
+
 /* With `making` held: maps @w, for @addr. */
 static int map_window(struct window *w, const struct mem *mem,
 		      uint64_t addr, struct no_window *why)
@@ -341,15 +369,16 @@ static int map_window(struct window *w, const struct mem *mem,
 		w->map_start = start;
 		w->map_len = end - start;
 		while (stats_gauges.window_bytes + w->map_len > limit &&
-		       evict_one())
+		       evict_one(false))
 			continue;
 		r = -ENOSPC;
+		why->quota = false;
 		if (stats_gauges.window_bytes + w->map_len <= limit)
 			r = open_range(w, mem, why);
 		if (r != -ENOSPC)
 			break;
 		stats_gauges.window_nospace++;
-		if (evict_one())
+		if (evict_one(why->quota))
 			continue;
 		if (size <= GPU_PAGE)
 			break;
@@ -366,6 +395,7 @@ static int map_window(struct window *w, const struct mem *mem,
 		if (why->cu_err != CUDA_ERROR_INVALID_VALUE && !why->here &&
 		    !(why->of_module && r == -EINVAL))
 			fit(mem, addr, mem->len + GPU_PAGE, &start, &end);
+		why->id = reason_of(r, why);
 		w->err = r;
 		w->why = *why;
 		cover(w, mem, start, end);
@@ -458,7 +488,9 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	int r = 0;
 
 	*fresh = false;
-	*why = (struct no_window){ 0 };
+	*why = (struct no_window){
+		.of_module = !config.flag[CUFILE_PARAM_USE_PCIP2PDMA],
+	};
 	*avail = 0;
 	if (mem->buffer_id && refused.buffer_id == mem->buffer_id &&
 	    addr >= refused.start && addr < refused.end && refused.forgotten == then) {

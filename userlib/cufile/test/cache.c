@@ -95,8 +95,8 @@ static int a_file(int flags, size_t n)
 	int fd;
 
 	if (!data) {
-		data = malloc(MIB(48));
-		noise(data, MIB(48));
+		data = malloc(MIB(64));
+		noise(data, MIB(64));
 	}
 	may_cool();
 	unlink(path);		/* another test may have it open still */
@@ -377,6 +377,76 @@ void test_cache_budget(void)
 	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "all is copied");
 	check(strstr(stats_of(fh).reason, "max_page_cache_kb is used up"),
 	      "why: %s", stats_of(fh).reason);
+	close(fd);
+	gpu_free(g);
+}
+
+/* From slot @first of 16 MiB on, @n slots, one read for each; false: other bytes came. */
+static bool read_slots(CUfileHandle_t fh, char *g, unsigned int first, unsigned int n)
+{
+	const size_t slot = MIB(16);
+	bool good = true;
+
+	for (; n--; first++)
+		good &= cuFileRead(fh, g, slot, (off_t)(first * slot), 0) == (ssize_t)slot &&
+			!memcmp(mem(g), data + first * slot, slot);
+	return good;
+}
+
+/* So many rounds of @n slots from @first on, or less, until one needs nothing else */
+static int rounds_until_kept(CUfileHandle_t fh, char *g, unsigned int first, unsigned int n,
+			     int most, bool *good)
+{
+	uint64_t before;
+	int i;
+
+	for (i = 1; i <= most; i++) {
+		before = by(fh, PLN_PATH_CACHE);
+		*good &= read_slots(fh, g, first, n);
+		if (by(fh, PLN_PATH_CACHE) - before == n * MIB(16))
+			return i;
+		/* what was given up is unregistered, so that its room is there */
+		AWAIT((size_t)mock.read_only == stats_of(NULL).cache_windows &&
+		      stats_of(NULL).cache_bytes == mock.read_only * MIB(16));
+	}
+	return i;
+}
+
+/* A budget of half of what is read: as much stays as has room */
+void test_cache_scan(void)
+{
+	int fd = a_file(O_RDONLY, MIB(64)), i;
+	char *g = gpu(MIB(16));
+	CUfileHandle_t fh;
+	uint64_t calls;
+	bool good = true;
+
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":32768}}");
+	mock_stop_clock();	/* nothing is given up because it is old */
+	fh = reg(fd);
+	for (i = 0; i < 5; i++)
+		good &= read_slots(fh, g, 0, 4);
+	check(good, "five times around a file of twice the budget: the right data");
+	is((long long)by(fh, PLN_PATH_CACHE), 5 * MIB(32), "half of it by the cache path");
+	is((long long)mock.read_only_calls, 2, "with as many registrations as have room");
+	check(strstr(stats_of(fh).reason, "no cache: peerlane.max_page_cache_kb is used up"),
+	      "why not all: %s", stats_of(fh).reason);
+	/* what is read once beside what is read often has none */
+	good &= read_slots(fh, g, 0, 2) && read_slots(fh, g, 2, 1) && read_slots(fh, g, 0, 2);
+	is((long long)mock.read_only_calls, 2, "what is read between has none");
+
+	i = rounds_until_kept(fh, g, 2, 2, 50, &good);
+	check(i <= 50, "another part is read: it has them in round %d", i);
+	calls = mock.read_only_calls;
+	for (i = 0; i < 3; i++)
+		good &= read_slots(fh, g, 2, 2);
+	is((long long)mock.read_only_calls, (long long)calls, "and keeps them");
+	/* one of three is read four times as often as the others */
+	for (i = 0; i < 20 && rounds_until_kept(fh, g, 0, 1, 4, &good) > 4; i++)
+		good &= read_slots(fh, g, 2, 2);
+	check(i < 20, "what is read more often displaces one of them, in round %d", i);
+	check(good, "all with the right data");
+	check(stats_of(NULL).cache_bytes <= MIB(32), "within the budget");
 	close(fd);
 	gpu_free(g);
 }

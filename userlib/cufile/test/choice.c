@@ -615,3 +615,96 @@ void test_refused_before(void)
 	close(fd);
 	gpu_free(g);
 }
+
+/* What refuses p2p, and what refuses the cache: reasons are never taken for others. */
+void test_each_reason(void)
+{
+	static const struct {
+		int cuda, mmap_errno;
+		const char *words;
+	} maps[] = {
+		{ 801, 0, "no dma-buf of this GPU memory: CUDA_ERROR_NOT_SUPPORTED (801)" },
+		{ 1, 0, "no dma-buf of this GPU memory: MOCK_ERROR (1)" },
+		{ 0, ENODEV, "cannot be mapped: ENODEV" },
+		{ 0, ENOTSUP, "cannot be mapped: EOPNOTSUPP" },
+		{ 0, EPERM, "cannot be mapped: EPERM" },
+		{ 0, EACCES, "cannot be mapped: EACCES" },
+	};
+	static const struct {
+		int err;
+		const char *words;
+	} pairs[] = {
+		{ EREMOTEIO, "EREMOTEIO" }, { EOPNOTSUPP, "EOPNOTSUPP" },
+		{ EINVAL, "EINVAL" }, { ENXIO, "ENXIO" },
+	};
+	enum { MAPS = sizeof(maps) / sizeof(maps[0]),
+	       ALL = MAPS + sizeof(pairs) / sizeof(pairs[0]) };
+	struct refusal r[ALL];
+	char *data = calloc(1, 8192);
+	CUfileHandle_t fh;
+	int fd, i;
+
+	fd = make(path, 0, data, 8192);
+	fresh(NULL);
+	fh = reg(fd);
+	for (i = 0; i < MAPS; i++) {
+		r[i] = (struct refusal){ fh, gpu(8192), 0, maps[i].words };
+		mock.handle_error = maps[i].cuda;
+		mock.mmap_errno = maps[i].mmap_errno;
+		is(cuFileRead(fh, r[i].g, 8192, 0, 0), 8192, maps[i].words);
+	}
+	mock.handle_error = mock.mmap_errno = 0;
+	for (; i < ALL; i++) {
+		r[i] = (struct refusal){ fh, gpu(8192), i - MAPS + 1, pairs[i - MAPS].words };
+		mock.gpu = r[i].gpu;
+		mock.p2p_errno = pairs[i - MAPS].err;
+		is(cuFileRead(fh, r[i].g, 8192, 0, 0), 8192, r[i].words);
+	}
+	mock.p2p_errno = 0;
+	each_after_each(r, ALL);
+	for (i = 0; i < ALL; i++)
+		gpu_free(r[i].g);
+	close(fd);
+	free(data);
+}
+
+/*
+ * One reads as before, which need not be put into words.  Before that is in the
+ * accounts, another one has other reasons.
+ */
+void test_same_reason(void)
+{
+	char data[8192] = "", *g = gpu(8192);
+	struct meeting m = { .g = gpu(8192) };
+	static const char all[] = "no cache: no read lease: the file is open for writing";
+	pthread_t same;
+	int fd, i;
+
+	fd = make(path, 0, data, sizeof(data));
+	fresh_cache("{}");
+	m.fh = reg(fd);
+	for (i = 0; i < 6; i++) {
+		mock.p2p_errno = i % 2 ? EREMOTEIO : EOPNOTSUPP;
+		mock.gpu = i % 2;
+		is(cuFileRead(m.fh, i % 2 ? m.g : g, 8192, 0, 0), 8192, "p2p is refused");
+		/* the first two are found out with host memory, and the cache not asked */
+		check(strstr(stats_of(m.fh).reason, i % 2 ? "EREMOTEIO" : "EOPNOTSUPP") &&
+		      (i < 2 || strstr(stats_of(m.fh).reason, all)), "why: %s",
+		      stats_of(m.fh).reason);
+	}
+	mock.hold_pop = true;
+	pthread_create(&same, NULL, meet, &m);
+	AWAIT(mock.in_pop == 1);
+	mock.gpu = 0;
+	is(cuFileRead(m.fh, g, 8192, 0, 0), 8192, "another read, meanwhile");
+	check(strstr(stats_of(m.fh).reason, "EOPNOTSUPP") &&
+	      strstr(stats_of(m.fh).reason, all), "why: %s", stats_of(m.fh).reason);
+	mock.hold_pop = false;
+	pthread_join(same, NULL);
+	is(m.result, 8192, "the first ends");
+	check(strstr(stats_of(m.fh).reason, all) && strstr(stats_of(NULL).reason, all),
+	      "no reason is cut short: %s", stats_of(m.fh).reason);
+	close(fd);
+	gpu_free(g);
+	gpu_free(m.g);
+}

@@ -2,6 +2,8 @@
 /* What the files of the unit test share: see unit.h. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +129,76 @@ int reg_error(int fd)
 	if (!r)
 		cuFileHandleDeregister(fh);
 	return r;
+}
+
+/* A thread for each: what a thread was told lately of its memory it does not ask again. */
+struct reader {
+	const struct refusal *r;
+	pthread_t thread;
+	sem_t go, done;
+	bool good, end;
+};
+
+static bool refused_so(const struct refusal *r)
+{
+	char why[PLN_FILE_REASON_MAX];
+
+	mock.gpu = r->gpu;
+	if (cuFileRead(r->fh, r->g, 8192, 0, 0) != 8192)
+		return false;
+	strcpy(why, stats_of(r->fh).reason);
+	if (strstr(why, r->words) && !strcmp(why, stats_of(NULL).reason))
+		return true;
+	printf("# %s instead of %s\n", why, r->words);
+	return false;
+}
+
+static void *read_in_turn(void *arg)
+{
+	struct reader *t = arg;
+
+	for (;;) {
+		while (sem_wait(&t->go))
+			continue;
+		if (t->end)
+			return NULL;
+		t->good = refused_so(t->r);
+		sem_post(&t->done);
+	}
+}
+
+static bool turn(struct reader *t)
+{
+	sem_post(&t->go);
+	while (sem_wait(&t->done))
+		continue;
+	return t->good;
+}
+
+void each_after_each(const struct refusal *r, unsigned int n)
+{
+	struct reader t[16] = { 0 };
+	unsigned int i, k, bad = 0;
+
+	for (i = 0; i < n; i++) {
+		t[i].r = &r[i];
+		if (sem_init(&t[i].go, 0, 0) || sem_init(&t[i].done, 0, 0) ||
+		    pthread_create(&t[i].thread, NULL, read_in_turn, &t[i]))
+			abort();
+	}
+	/* what is said first, and what is remembered */
+	for (i = 0; i < 2 * n; i++)
+		bad += !turn(&t[i / 2]);
+	for (i = 0; i < n; i++)
+		for (k = 0; k < n; k++)
+			bad += !turn(&t[i]) || !turn(&t[k]);
+	is(bad, 0, "each reason after each other one is told");
+	for (i = 0; i < n; i++) {
+		t[i].end = true;
+		sem_post(&t[i].go);
+		pthread_join(t[i].thread, NULL);
+	}
+	mock.gpu = 0;
 }
 
 void *gpu(size_t n)

@@ -220,6 +220,85 @@ void test_half_there(void)
 	free(data);
 }
 
+struct reading {
+	CUfileHandle_t fh;
+	char *g;
+	ssize_t result;
+};
+
+static void *read_all(void *arg)
+{
+	struct reading *r = arg;
+
+	r->result = cuFileRead(r->fh, r->g, MIB(1), 0, 0);
+	return NULL;
+}
+
+/* A file becomes longer while it is read: no memory behind its end is touched. */
+void test_grows(void)
+{
+	struct reading r = { .g = gpu(MIB(1)) };
+	char *data = malloc(KIB(64) + 100);
+	pthread_t reader;
+	size_t i;
+	int fd, end;
+
+	fresh(NULL);
+	noise(data, KIB(64) + 100);
+	fd = make(path, 0, data, KIB(64));
+	end = open(path, O_WRONLY | O_APPEND);
+	r.fh = reg(fd);
+	memset(mem(r.g), 'm', MIB(1));
+	mock.hold_io = true;
+	pthread_create(&reader, NULL, read_all, &r);
+	AWAIT(mock.in_io == 1);
+	is(write(end, data + KIB(64), 100), 100, "a file grows while it is read");
+	mock.hold_io = false;
+	pthread_join(reader, NULL);
+	is(r.result, KIB(64) + 100, "to its new end");
+	check(!memcmp(mem(r.g), data, KIB(64) + 100), "the right data");
+	for (i = KIB(68); i < MIB(1) && mem(r.g)[i] == 'm'; i++)
+		continue;
+	is((long long)i, MIB(1), "memory behind its last block is as it was");
+	cuFileHandleDeregister(r.fh);
+	close(end);
+	close(fd);
+	gpu_free(r.g);
+	free(data);
+}
+
+/* What lies behind the end of the file needs no mapping. */
+void test_strict_end(void)
+{
+	const size_t n = MIB(2);
+	char *data = malloc(n), *g = (char *)(uintptr_t)mock_two(n);
+	CUfileHandle_t fh;
+	int fd;
+
+	fresh("{\"peerlane\":{\"strict\":true}}");
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	fh = reg(fd);
+	is(cuFileRead(fh, g, 4096, 0, 0), 4096, "strict: memory that is mapped");
+	mock.handle_error = 801;
+	is(cuFileRead(fh, g + n, 4096, 0, 0), -5008, "and memory that cannot be");
+	is(cuFileRead(fh, g, 2 * n, 0, 0), (long long)n, "the file ends before that");
+	check(!memcmp(mem(g), data, n), "the right data");
+	is(cuFileRead(fh, g + n, n, (off_t)n, 0), 0, "nothing is read into it");
+	cuFileHandleDeregister(fh);
+	close(fd);
+	fd = open(path, O_WRONLY);
+	fh = reg(fd);
+	errno = 0;
+	is(cuFileRead(fh, g, 4096, (off_t)n, 0), -1, "a file that is not open to read");
+	is(errno, EBADF, "says so at its end, too");
+	cuFileHandleDeregister(fh);
+	close(fd);
+	gpu_free(g);
+	gpu_free(g + n);
+	free(data);
+}
+
 void test_vectors(void)
 {
 	char *data = malloc(MIB(1)), *got = malloc(MIB(1)), *g, *host = malloc(KIB(64));

@@ -66,6 +66,7 @@ struct mock {
 	_Atomic bool hold_copy;	/* who puts a copy to the GPU into a stream waits */
 	_Atomic bool hold_wait;	/* who waits for copies goes on waiting */
 	_Atomic bool hold_register; /* who registers memory read-only waits */
+	_Atomic bool hold_pop;	/* the first who takes a context away waits */
 	_Atomic int keep_turns;	/* sigtimedwait() returns so often, -1 always */
 	_Atomic int lease_lag;	/* seconds that the next question about a lease takes */
 	_Atomic bool other_memory; /* what is allocated is of a second context */
@@ -116,6 +117,7 @@ struct mock {
 	_Atomic int in_copy;	/* waiting to copy */
 	_Atomic int in_wait;	/* waiting for copies */
 	_Atomic int in_register; /* waiting to register */
+	_Atomic int in_pop;	/* waiting, or past it, since hold_pop */
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
 	_Atomic uint64_t waits;	/* for copies */
 	_Atomic uint64_t blocking; /* those of them that leave the CPU to others */

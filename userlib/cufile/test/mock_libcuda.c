@@ -548,7 +548,11 @@ ssize_t pread(int fd, void *buf, size_t n, off_t off)
 		return r;
 	mock.in_io++;
 	linger();
-	r = real_pread(fd, buf, (size_t)r, off);
+	n = (size_t)r;
+	r = real_pread(fd, buf, n, off);
+	/* direct IO does so behind the end of a file */
+	if (r >= 0 && (size_t)r < n && where(buf) > 0)
+		memset((char *)buf + r, 0, n - (size_t)r);
 	counted(buf, r);
 	mock.in_io--;
 	return r;
@@ -1010,6 +1014,9 @@ int cuCtxPopCurrent_v2(void **ctx)
 {
 	if (!current)
 		return INVALID_CONTEXT;
+	if (mock.hold_pop && !mock.in_pop++)
+		while (mock.hold_pop)
+			usleep(100);
 	other_current = false;
 	*ctx = (void *)(uintptr_t)stack[current--];
 	return 0;

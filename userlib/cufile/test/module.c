@@ -242,3 +242,77 @@ void test_module_refused(void)
 	close(fd);
 	free(data);
 }
+
+/* At the module's limit its registrations are given up, and no mapping */
+void test_module_quota(void)
+{
+	const size_t n = MIB(40);
+	char *data = malloc(n), *g = gpu(n), *h = gpu(n);
+	CUfileHandle_t fh;
+	uint64_t maps;
+	int fd;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	with_module(NULL, PLN_ABI_VERSION);
+	fh = reg(fd);
+	is(cuFileRead(fh, h, n, 0, 0), (long long)n, "memory that can be mapped");
+	all_by(fh, PLN_PATH_P2P, n, "is");
+	maps = mock.maps;
+	mock.handle_error = 801;
+	mock.module_max = MIB(16);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "more that cannot than the module takes");
+	check(!memcmp(mem(g), data, n), "its data is right");
+	all_by(fh, PLN_PATH_KERNEL, n, "goes by it all the same");
+	check(stats_of(NULL).window_evictions > 0, "windows were given up");
+	mock.handle_error = 0;
+	is(cuFileRead(fh, h, n, 0, 0), (long long)n, "the first memory again");
+	all_by(fh, PLN_PATH_P2P, 2 * n, "goes as before");
+	is((long long)mock.maps, (long long)maps, "was mapped all the time");
+	cuFileHandleDeregister(fh);
+	gpu_free(g);
+	gpu_free(h);
+	close(fd);
+	free(data);
+}
+
+/*
+ * A transfer into two memories: why the first cannot be mapped is remembered and not put
+ * into words; what is known of the way that the second takes is the reason.
+ */
+void test_module_after_late(void)
+{
+	const size_t n = MIB(2);
+	char *data = malloc(2 * n), *g = (char *)(uintptr_t)mock_two(n);
+	CUfileHandle_t fh;
+	int fd, i;
+
+	noise(data, 2 * n);
+	fd = make(path, 0, data, 2 * n);
+	with_module(NULL, PLN_ABI_VERSION);
+	fh = reg(fd);
+	mock.handle_error = 801;
+	mock.register_errno = EOPNOTSUPP;
+	mock.register_reason = PLN_REASON_NO_PAGES;
+	for (i = 0; i < 2; i++)
+		is(cuFileRead(fh, g, n, 0, 0), (long long)n, "memory that nobody can have");
+	check(strstr(stats_of(fh).reason, "no pages of this GPU's BAR1"), "why: %s",
+	      stats_of(fh).reason);
+	mock.register_errno = 0;
+	mock.module_errno = EOPNOTSUPP;
+	mock.module_reason = PLN_REASON_MERGES;
+	is(cuFileRead(fh, g + n, n, (off_t)n, 0), (long long)n, "memory for the module, refused");
+	check(strstr(stats_of(fh).reason, "nomerges"), "why: %s", stats_of(fh).reason);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "the first again");
+	is(cuFileRead(fh, g, 2 * n, 0, 0), (long long)(2 * n), "both");
+	check(!memcmp(mem(g), data, n) && !memcmp(mem(g + n), data + n, n), "the right data");
+	check(strstr(stats_of(fh).reason, "nomerges") &&
+	      !strstr(stats_of(fh).reason, "BAR1"), "why the second was: %s",
+	      stats_of(fh).reason);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	gpu_free(g);
+	gpu_free(g + n);
+	close(fd);
+	free(data);
+}

@@ -281,6 +281,46 @@ void test_nvidia_refused(void)
 	free(data);
 }
 
+/* What is remembered of one memory is not told of another one. */
+void test_nvidia_reasons(void)
+{
+	struct refusal r[7];
+	char *data = calloc(1, MIB(1));
+	unsigned int i;
+	CUfileHandle_t fh;
+	int fd = make(path, 0, data, MIB(1));
+	uint8_t type;
+
+	for (i = 0; i < 7; i++)
+		r[i] = (struct refusal){ .g = gpu(MIB(1)) };
+	with_driver("580.159", NULL);
+	fh = reg(fd);
+	type = mock.nv_type;
+	for (i = 0; i < 7; i++) {
+		mock.vmm = i != 0;
+		mock.vmm_closed = i == 1;
+		mock.vmm_foreign = i == 2;
+		mock.vmm_compressed = i == 3;
+		mock.vmm_retain_error = i == 4 ? 801 : 0;
+		mock.nv_type = i == 5 ? 2 : type;
+		mock.nv_mmap_errno = i == 6 ? EPERM : 0;
+		r[i].fh = fh;
+		r[i].words = ((const char *const[]){
+			"memory of cuMemCreate() only", "asked for memory that can be exported",
+			"not this GPU's own", "compressible", "cuMemRetainAllocationHandle",
+			"RM's type 2", "mmap of /dev/nvidia-uvm",
+		})[i];
+		is(cuFileBufRegister(r[i].g, MIB(1), 0).err, 0, "memory is registered");
+		is(cuFileRead(fh, r[i].g, 8192, 0, 0), 8192, r[i].words);
+	}
+	each_after_each(r, 7);
+	closed();
+	for (i = 0; i < 7; i++)
+		gpu_free(r[i].g);
+	close(fd);
+	free(data);
+}
+
 /* What is of this moment is tried again, and each step of it. */
 void test_nvidia_again(void)
 {

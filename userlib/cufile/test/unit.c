@@ -1537,6 +1537,7 @@ static void alone(const char *dir)
 	test_kernel_words();
 	test_half_probe();
 	test_refused_before();
+	test_each_reason();
 	test_pages();
 	test_two_allocations();
 	test_media();
@@ -1545,6 +1546,7 @@ static void alone(const char *dir)
 	test_append_later();
 	test_number_again();
 	test_half_there();
+	test_strict_end();
 	test_vectors();
 	test_settings_calls();
 	test_beside_freed();
@@ -1560,6 +1562,8 @@ static void alone(const char *dir)
 static void together(void)
 {
 	test_told_later();
+	test_same_reason();
+	test_grows();
 	test_words_of_two();
 	test_one_chunk();
 	test_helpers();
@@ -1590,8 +1594,11 @@ static void together(void)
 	test_map_apart();
 	test_module();
 	test_module_refused();
+	test_module_quota();
+	test_module_after_late();
 	test_nvidia();
 	test_nvidia_refused();
+	test_nvidia_reasons();
 	test_nvidia_again();
 	test_nvidia_off();
 	test_nvidia_registered();
@@ -1602,6 +1609,7 @@ static void together(void)
 	test_cache_lease();
 	test_cache_writers();
 	test_cache_budget();
+	test_cache_scan();
 	test_cache_refused();
 	test_cache_pending();
 	test_cache_fork();

@@ -30,6 +30,15 @@ void set_slabs(size_t kb, size_t count);
 int make(const char *name, int flags, const void *data, size_t n);
 CUfileHandle_t reg(int fd);
 int reg_error(int fd);
+/* A read of 8192 bytes into this memory is staged, and has these words in its reason. */
+struct refusal {
+	CUfileHandle_t fh;
+	char *g;
+	int gpu;		/* its number */
+	const char *words;
+};
+/* One after another, in each order: the reason is always that of the latest. */
+void each_after_each(const struct refusal *r, unsigned int n);
 void *gpu(size_t n);
 void gpu_free(void *p);
 /* Where the mock keeps this GPU memory */
@@ -72,10 +81,13 @@ void test_no_dmabuf(void);
 /* module.c */
 void test_module(void);
 void test_module_refused(void);
+void test_module_quota(void);
+void test_module_after_late(void);
 
 /* nvidia.c */
 void test_nvidia(void);
 void test_nvidia_refused(void);
+void test_nvidia_reasons(void);
 void test_nvidia_again(void);
 void test_nvidia_off(void);
 void test_nvidia_registered(void);
@@ -88,6 +100,7 @@ void test_cache(void);
 void test_cache_lease(void);
 void test_cache_writers(void);
 void test_cache_budget(void);
+void test_cache_scan(void);
 void test_cache_refused(void);
 void test_cache_pending(void);
 void test_cache_fork(void);
@@ -123,6 +136,8 @@ void test_half_probe(void);
 void test_told_later(void);
 void test_words_of_two(void);
 void test_refused_before(void);
+void test_each_reason(void);
+void test_same_reason(void);
 
 /* batch.c */
 void test_batch(void);
@@ -154,6 +169,8 @@ void test_append_later(void);
 void test_number_again(void);
 void test_cancel(void);
 void test_half_there(void);
+void test_grows(void);
+void test_strict_end(void);
 void test_vectors(void);
 
 #endif
