@@ -453,6 +453,8 @@ static void copied_up(const char *name, enum path path)
 	CUfileHandle_t fh;
 	bool good = true;
 	int fd, other;
+	/* large reads need no lease to be registered */
+	gpu_ptr large = gpu_alloc(MIB(4));
 
 	setenv("CUFILE_FORCE_COMPAT_MODE", path == CACHE ? "1" : "0", 1);
 	setenv("PEERLANE_PAGE_CACHE", path == CACHE ? "1" : "0", 1);
@@ -460,7 +462,8 @@ static void copied_up(const char *name, enum path path)
 		die("cuFileDriverOpen");
 	fd = open_as(name, O_RDONLY);
 	fh = must_reg(fd, name);
-	warm(fh, fd);
+	if (cuFileRead(fh, addr(large), MIB(4), 0, 0) != (ssize_t)MIB(4))
+		die("cuFileRead");
 	for (unsigned int turn = 1; turn <= 2; turn++) {
 		for (size_t i = 0; i < FILE_SIZE; i++)
 			now[i] = byte_of(i, turn);
@@ -468,10 +471,10 @@ static void copied_up(const char *name, enum path path)
 		put(other, now, FILE_SIZE, 0);
 		close(other);
 		for (int i = 0; i < 4; i++) {
-			if (cuMemsetD8_v2(gpu, 0, ROOM) ||
-			    cuFileRead(fh, addr(gpu), ROOM, 0, 0) !=
-				    (ssize_t)ROOM ||
-			    cuMemcpyDtoH_v2(host_memory, gpu, ROOM))
+			if (cuMemsetD8_v2(large, 0, MIB(4)) ||
+			    cuFileRead(fh, addr(large), MIB(4), 0, 0) !=
+				    (ssize_t)MIB(4) ||
+			    cuMemcpyDtoH_v2(host_memory, large, ROOM))
 				die("cuFileRead");
 			good = good && !memcmp(host_memory, now, ROOM);
 		}
@@ -480,7 +483,7 @@ static void copied_up(const char *name, enum path path)
 	   path_name[path]);
 	cuFileHandleDeregister(fh);
 	close(fd);
-	if (cuFileDriverClose().err)
+	if (cuFileDriverClose().err || cuMemFree_v2(large))
 		die("cuFileDriverClose");
 }
 
