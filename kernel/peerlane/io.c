@@ -2,12 +2,19 @@
 /*
  * Peerlane: IO between a file and registered memory.
  *
- * The file system gets a kernel's direct IO whose segments are pages of BAR1.  For
- * such segments the block layer takes no references and makes no check that the
- * drive can reach them, as it does for a program's pages; so the checks are here.
+ * The file system gets a kernel's direct IO whose segments are addresses of BAR1's
+ * pages.  The block layer takes no references to these pages and does not ask
+ * whether the queue takes them, as it does for a program's; so the checks are here.
+ *
+ * It must not merge the IO with one of host memory beside it, since a request is
+ * mapped for DMA as its first page is.  It looks for P2PDMA pages, and marks their
+ * bios REQ_NOMERGE, where it makes a bio's segments itself: from addresses, but not
+ * from bvecs.  md takes the mark away before it hands the bio to a drive, so there
+ * the drives' queues must not merge at all.
  */
 #include <linux/blk-integrity.h>
 #include <linux/blkdev.h>
+#include <linux/device/class.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
@@ -34,6 +41,28 @@ static bool pln_fs_known(const struct super_block *sb)
 {
 	return !strcmp(sb->s_type->name, "ext4") ||
 	       !strcmp(sb->s_type->name, "xfs");
+}
+
+/*
+ * Does the queue of a drive merge that a layer above drives may send P2PDMA pages to?
+ * Which drives are below a layer the kernel does not tell modules, so all count.
+ */
+static bool pln_drives_merge(struct block_device *layer)
+{
+	struct class_dev_iter iter;
+	struct request_queue *q;
+	struct device *dev;
+	bool merge = false;
+
+	class_dev_iter_init(&iter, disk_to_dev(layer->bd_disk)->class, NULL,
+			    NULL);
+	while (!merge && (dev = class_dev_iter_next(&iter))) {
+		q = bdev_get_queue(dev_to_bdev(dev));
+		merge = queue_is_mq(q) && blk_queue_pci_p2pdma(q) &&
+			!blk_queue_nomerges(q);
+	}
+	class_dev_iter_exit(&iter);
+	return merge;
 }
 
 /**
@@ -73,17 +102,13 @@ int pln_file_check(struct file *file, struct pln_check *check)
 	} else {
 		return pln_refuse(check, PLN_REASON_FILE_TYPE);
 	}
-	/* A stacked device does not say what the queues below it do */
+	/* A layer above drives has the feature where all below it have it */
 	q = bdev_get_queue(bdev);
-	if (!blk_queue_pci_p2pdma(q) || !queue_is_mq(q))
+	if (!blk_queue_pci_p2pdma(q))
 		return pln_refuse(check, PLN_REASON_DEVICE);
 	if (bdev_get_integrity(bdev) || bdev_stable_writes(bdev))
 		return pln_refuse(check, PLN_REASON_INTEGRITY);
-	/*
-	 * The block layer marks bios of a program's P2PDMA pages REQ_NOMERGE, but not
-	 * those of a kernel's bvecs; and a request is mapped as its first page is.
-	 */
-	if (!blk_queue_nomerges(q))
+	if (!queue_is_mq(q) && pln_drives_merge(bdev))
 		return pln_refuse(check, PLN_REASON_MERGES);
 	return 0;
 }
@@ -95,8 +120,8 @@ static void pln_io_iter(struct iov_iter *iter, struct pln_mem *mem,
 	u64 first = start >> mem->shift;
 	u64 end = (start + len + page_size - 1) >> mem->shift;
 
-	iov_iter_bvec(iter, io->op == PLN_IO_WRITE ? ITER_SOURCE : ITER_DEST,
-		      mem->bvec + first, end - first,
+	iov_iter_kvec(iter, io->op == PLN_IO_WRITE ? ITER_SOURCE : ITER_DEST,
+		      mem->kvec + first, end - first,
 		      (start & (page_size - 1)) + len);
 	iov_iter_advance(iter, start & (page_size - 1));
 }

@@ -177,7 +177,7 @@ static void pln_mem_free(struct pln_mem *mem)
 	atomic64_sub(mem->size, &pln_stats.pinned);
 	pln_user_uncharge(mem->uid, mem->size);
 	put_pid(mem->owner);
-	kvfree(mem->bvec);
+	kvfree(mem->kvec);
 	kfree(mem);
 }
 
@@ -257,6 +257,7 @@ static int pln_mem_pages(struct pln_mem *mem, u32 *reason)
 		[NVIDIA_P2P_PAGE_SIZE_128KB] = 17,
 	};
 	struct nvidia_p2p_page_table *table = mem->table;
+	unsigned long first;
 	u32 i;
 
 	/* What both versions have is all that is used */
@@ -269,22 +270,25 @@ static int pln_mem_pages(struct pln_mem *mem, u32 *reason)
 	if ((u64)table->entries << mem->shift < mem->size)
 		return -EPROTO;
 
-	mem->bvec = kvcalloc(table->entries, sizeof(*mem->bvec),
+	mem->kvec = kvcalloc(table->entries, sizeof(*mem->kvec),
 			     GFP_KERNEL_ACCOUNT);
-	if (!mem->bvec)
+	if (!mem->kvec)
 		return -ENOMEM;
+	first = PHYS_PFN(table->pages[0]->physical_address);
 	for (i = 0; i < table->entries; i++) {
 		unsigned long pfn = PHYS_PFN(table->pages[i]->physical_address);
 
 		/* The block layer looks at the first page of an IO */
 		if (!pln_p2p_pages(pfn, 1ul << (mem->shift - PAGE_SHIFT)) ||
 		    page_pgmap(pfn_to_page(pfn)) !=
-		    page_pgmap(i ? mem->bvec[0].bv_page : pfn_to_page(pfn))) {
+		    page_pgmap(pfn_to_page(first))) {
 			*reason = PLN_REASON_NO_PAGES;
 			return -EOPNOTSUPP;
 		}
-		bvec_set_page(&mem->bvec[i], pfn_to_page(pfn), 1u << mem->shift,
-			      0);
+		mem->kvec[i] = (struct kvec){
+			.iov_base = page_address(pfn_to_page(pfn)),
+			.iov_len = 1ul << mem->shift,
+		};
 	}
 	return 0;
 }

@@ -9,12 +9,12 @@
 #ifndef PEERLANE_H
 #define PEERLANE_H
 
-#include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/linkage.h>
 #include <linux/nv-p2p.h>
 #include <linux/pid.h>
 #include <linux/refcount.h>
+#include <linux/uio.h>
 #include <linux/xarray.h>
 
 #include <uapi/linux/peerlane.h>
@@ -35,7 +35,7 @@ enum {
  * @idle: stopped, and no IO is under way any more
  * @done: the callback does not use this any more
  * @table: the GPU driver's; valid until put, or until the callback has returned
- * @bvec: a segment for each page of @table
+ * @kvec: a segment for each page of @table
  * @shift: of the size of these pages
  * @va: as registered
  * @size: likewise
@@ -52,7 +52,7 @@ struct pln_mem {
 	struct completion idle;
 	struct completion done;
 	struct nvidia_p2p_page_table *table;
-	struct bio_vec *bvec;
+	struct kvec *kvec;
 	unsigned int shift;
 	u64 va;
 	u64 size;

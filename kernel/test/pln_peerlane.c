@@ -3,12 +3,16 @@
  * Peerlane: files and GPU memory, by the module peerlane.
  *
  *	pln_peerlane TARGET DISK NAME PORT
+ *	pln_peerlane merges DISK NAME
  *
  * TARGET is a file that is overwritten, or the block device DISK itself; NAME, what
  * the host side calls the drive, so that it can be made slow; PORT, the switch's port
  * above it, which counts what the drive writes to and reads from host memory.
+ *
+ * merges: with a drive that takes one command at a time.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -378,19 +382,6 @@ static void test_args(int fd, int pf)
 	close(d);
 }
 
-/* 0: the drive's queue merges requests, 2: it does not */
-static void set_merges(const char *how)
-{
-	char path[128];
-	int d;
-
-	snprintf(path, sizeof(path), "/sys/block/%s/queue/nomerges",
-		 strrchr(disk, '/') + 1);
-	d = open(path, O_WRONLY);
-	need(d >= 0 && write(d, how, 1) == 1, "%s", path);
-	close(d);
-}
-
 /* Files that cannot be had this way say why */
 static void test_refused(int fd, int pf)
 {
@@ -423,17 +414,6 @@ static void test_refused(int fd, int pf)
 			 files[i].reason, files[i].what);
 		close(d);
 	}
-	set_merges("0");
-	d = open(disk, O_RDONLY);
-	need(d >= 0, "open %s", disk);
-	c = (struct pln_check){ .fd = d };
-	ok = ioctl(pf, PLN_IOC_CHECK, &c) && errno == EOPNOTSUPP &&
-	     c.reason == PLN_REASON_MERGES;
-	check(ok, "check: a queue that merges: reason %u", c.reason);
-	check_io(io(pf, PLN_IO_READ, d, 0, h, 0, 4096), EOPNOTSUPP,
-		 PLN_REASON_MERGES, "a queue that merges");
-	close(d);
-	set_merges("2");
 	need(!pipe(pipefd), "pipe");
 	check_io(io(pf, PLN_IO_READ, pipefd[0], 0, h, 0, 4096), EOPNOTSUPP,
 		 PLN_REASON_FILE_TYPE, "a pipe");
@@ -1098,6 +1078,135 @@ static void test_gpu_goes(int fd, const char *what, const char *command)
 	close(pf);
 }
 
+/* ---- what lies beside it on the drive ---- */
+
+static void set_queue(const char *name, const char *to)
+{
+	need(!shell("echo %s >/sys/block/%s/queue/%s", to,
+		    strrchr(disk, '/') + 1, name), "queue/%s", name);
+}
+
+/* Of reads, since the drive is there */
+static unsigned long merges(void)
+{
+	unsigned long n;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/stat",
+		 strrchr(disk, '/') + 1);
+	f = fopen(path, "r");
+	need(f && fscanf(f, "%*u %lu", &n) == 1, "%s", path);
+	fclose(f);
+	return n;
+}
+
+/* A process that reads @len bytes at @at: by the module, or into host memory */
+static pid_t read_by(int pf, uint32_t h, int d, uint64_t at, size_t len)
+{
+	pid_t pid = fork();
+	void *p;
+
+	need(pid >= 0, "fork");
+	if (pid)
+		return pid;
+	if (pf >= 0)
+		_exit(io(pf, PLN_IO_READ, d, at, h, 0, len) != (ssize_t)len);
+	p = aligned_alloc(4096, len);
+	_exit(!p || pread(d, p, len, at) != (ssize_t)len);
+}
+
+/* Its read has come to the drive's queue: it waits where nothing interrupts it */
+static bool waits(pid_t pid)
+{
+	double end = now() + 30;
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (now() < end) {
+		f = fopen(path, "r");
+		need(f && fscanf(f, "%*d %*s %c", &state) == 1, "%s", path);
+		fclose(f);
+		if (state == 'D' || state == 'Z')
+			return state == 'D';
+		usleep(1000);
+	}
+	return false;
+}
+
+/*
+ * A slow drive is at a read, and one of host memory waits for it.  The module's read
+ * of the block behind must not become a part of that one, as a read of host memory of
+ * the block before does, and shows that it could have.
+ */
+static void test_merges(int fd, int pf)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = dev_map(fd, &a), *in = aligned_alloc(4096, 65536);
+	char *much = aligned_alloc(4096, MIB / 2);
+	int d = open(disk, O_RDWR | O_DIRECT | O_CLOEXEC), i, k, status, bad = 0;
+	uint32_t h = must_reg(pf, p, MIB);
+	const uint64_t at = 4 * MIB;
+	unsigned long before, ours, theirs;
+	struct pln_gpu_op op = op_crc(a.handle, 0, 4096);
+	bool proved = false;
+	pid_t pid[5];
+	uint64_t result;
+	cpu_set_t one;
+
+	need(d >= 0 && in && much, "open %s", disk);
+	pattern(in, 65536, 5);
+	need(pwrite(d, in, 65536, at) == 65536, "write");
+	/* one queue of the drive's */
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	need(!sched_setaffinity(0, sizeof(one), &one), "affinity");
+	set_queue("scheduler", "mq-deadline");
+	set_queue("nomerges", "0");
+	set_queue("nr_requests", "16");
+	/* the drive may have ended too early, or the host's turn may have come late */
+	for (i = 0; i < 10 && !proved && !bad; i++) {
+		memset(p, 0, 4096);
+		need(!host_throttle(drive, MIB / 16), "slow the drive down");
+		/* for this one it waits when it has ended: before the next */
+		need(pread(d, much, MIB / 2, 32 * MIB) == MIB / 2, "read");
+		before = merges();
+		/* at the drive, and the next that is to go there */
+		pid[0] = read_by(-1, 0, d, 40 * MIB, 4096);
+		proved = waits(pid[0]);
+		pid[1] = read_by(-1, 0, d, 48 * MIB, 4096);
+		proved &= waits(pid[1]);
+		pid[2] = read_by(-1, 0, d, at + 8192, 4096);
+		proved &= waits(pid[2]);
+		pid[3] = read_by(pf, h, d, at + 12288, 4096);
+		proved &= waits(pid[3]);
+		ours = merges() - before;
+		pid[4] = read_by(-1, 0, d, at + 4096, 4096);
+		proved &= waits(pid[4]);
+		theirs = merges() - before;
+		need(!host_throttle(drive, 0), "speed the drive up");
+		for (k = 0; k < 5; k++)
+			bad += waitpid(pid[k], &status, 0) != pid[k] ||
+			       status != 0;
+		/* the drive was still at the first one, and the queue could merge */
+		proved &= theirs > ours;
+		printf("# merged: %lu by the module's, %lu in all\n", ours,
+		       theirs);
+		bad += ours != 0;
+		bad += gpu_run(fd, &op, 1, &result) ||
+		       result != crc32c(0, in + 12288, 4096);
+	}
+	check(!bad, "IO of the module is not merged with that of host memory");
+	check(proved, "which is merged with its like");
+	set_queue("scheduler", "none");
+	unreg(pf, h);
+	gpu_free(fd, a.handle);
+	free(much);
+	free(in);
+	close(d);
+}
+
 int main(
 int argc, char **argv)
 {
@@ -1106,6 +1215,14 @@ int argc, char **argv)
 	bool uring;
 	int fd, pf;
 
+	if (argc == 4 && !strcmp(argv[1], "merges")) {
+		disk = argv[2];
+		drive = argv[3];
+		fd = gpu_open();
+		pf = pln_open();
+		test_merges(fd, pf);
+		return test_end();
+	}
 	need(argc == 5, "usage: pln_peerlane TARGET DISK NAME PORT");
 	target = argv[1];
 	disk = argv[2];

@@ -2,7 +2,12 @@
 /*
  * One file system, all paths of libcufile, each way to ask, each kind of place:
  *
- *	cufile-matrix FS DIR|DEVICE [here]
+ *	cufile-matrix FS DIR|DEVICE [here] [staged] [uncached]
+ *
+ * here: p2p must work.  staged: it must not, since a layer below the file keeps it
+ * from the drive.  uncached: the page cache's path must not take such a file.
+ *
+ * low0 and low1 of DIR, where they are there, are files of a lower layer of overlayfs.
  *
  * A cell is four pieces read or written.  Its data is compared with what the file
  * must have, and what the GPU counted with what the path must move.
@@ -24,6 +29,8 @@ int cuStreamSynchronize(CUstream s);
 static const char *fs, *where;
 static bool raw, ram;			/* no holes and no end; no drive */
 static bool here;			/* p2p must work */
+static bool staged;			/* it must not */
+static bool uncached;			/* nor the page cache's path */
 static bool holes;			/* files have one */
 static gpu_ptr gpu;
 static uint8_t *host_memory, *now;
@@ -135,6 +142,14 @@ static int open_as(const char *name, int flags)
 
 	snprintf(path, sizeof(path), raw ? "%s" : "%s/%s", where, name);
 	return must_open(path, flags);
+}
+
+static bool has(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", where, name);
+	return !access(path, R_OK);
 }
 
 /* New bytes, on the drive and not only in the page cache */
@@ -315,10 +330,10 @@ static bool moved(struct cell *c, const struct counts *d)
 		want -= HOLE;
 	if (c->path == POSIX)
 		good = !d->in && !d->out && d->path[PLN_PATH_POSIX] == c->bytes;
-	else if (c->path == CACHE && !raw)
+	else if (c->path == CACHE && !uncached)
 		good = !d->in && d->path[PLN_PATH_CACHE] == c->bytes &&
 		       engine >= c->bytes;
-	else if (c->path != P2P || ram || !(here || p2p))
+	else if (c->path != P2P || staged || !(here || p2p))
 		good = !d->in && !d->out && d->path[PLN_PATH_BOUNCE] == c->bytes &&
 		       engine >= c->bytes;
 	else if (c->place == ALIGNED || c->place == SPARSE)
@@ -429,15 +444,67 @@ static void path_of(enum path path)
 		die("cuFileDriverClose");
 }
 
+/*
+ * Who has such a file open to read would have a mapping of the lower one for ever, even
+ * when somebody has copied it up since: reads must show what that one wrote.
+ */
+static void copied_up(const char *name, enum path path)
+{
+	CUfileHandle_t fh;
+	bool good = true;
+	int fd, other;
+	/* large reads need no lease to be registered */
+	gpu_ptr large = gpu_alloc(MIB(4));
+
+	setenv("CUFILE_FORCE_COMPAT_MODE", path == CACHE ? "1" : "0", 1);
+	setenv("PEERLANE_PAGE_CACHE", path == CACHE ? "1" : "0", 1);
+	if (cuFileDriverOpen().err)
+		die("cuFileDriverOpen");
+	fd = open_as(name, O_RDONLY);
+	fh = must_reg(fd, name);
+	if (cuFileRead(fh, addr(large), MIB(4), 0, 0) != (ssize_t)MIB(4))
+		die("cuFileRead");
+	for (unsigned int turn = 1; turn <= 2; turn++) {
+		for (size_t i = 0; i < FILE_SIZE; i++)
+			now[i] = byte_of(i, turn);
+		other = open_as(name, O_RDWR);
+		put(other, now, FILE_SIZE, 0);
+		close(other);
+		for (int i = 0; i < 4; i++) {
+			if (cuMemsetD8_v2(large, 0, MIB(4)) ||
+			    cuFileRead(fh, addr(large), MIB(4), 0, 0) !=
+				    (ssize_t)MIB(4) ||
+			    cuMemcpyDtoH_v2(host_memory, large, ROOM))
+				die("cuFileRead");
+			good = good && !memcmp(host_memory, now, ROOM);
+		}
+	}
+	ok(good, "%s, %s: what was copied up is read as it is now", fs,
+	   path_name[path]);
+	cuFileHandleDeregister(fh);
+	close(fd);
+	if (cuFileDriverClose().err || cuMemFree_v2(large))
+		die("cuFileDriverClose");
+}
+
 int main(int argc, char **argv)
 {
-	if (argc < 3)
+	struct stat st;
+	int i;
+
+	if (argc < 3 || stat(argv[2], &st))
 		return 2;
 	fs = argv[1];
 	where = argv[2];
-	here = argc > 3;
-	raw = !strcmp(fs, "raw");
+	for (i = 3; i < argc; i++) {
+		here |= !strcmp(argv[i], "here");
+		staged |= !strcmp(argv[i], "staged");
+		uncached |= !strcmp(argv[i], "uncached");
+	}
+	raw = S_ISBLK(st.st_mode);
 	ram = !strcmp(fs, "tmpfs");
+	staged |= ram;
+	uncached |= raw;
 	gpu_open();
 	gpu = gpu_alloc(ROOM);
 	now = malloc(ROOM + FILE_SIZE);
@@ -446,5 +513,9 @@ int main(int argc, char **argv)
 		die("memory");
 	for (enum path p = 0; p < PATHS; p++)
 		path_of(p);
+	if (!raw && has("low0")) {
+		copied_up("low0", P2P);
+		copied_up("low1", CACHE);
+	}
 	return finish();
 }

@@ -9,12 +9,15 @@
 need_file "$BUILD/userlib/tests/cufile-guest"
 
 mkdir -p module.case/lib
-cp "$TOP/scenarios/lib/guest/guest.sh" module.case/lib/
-boot module "$TOP/scenarios/topologies/same-switch.topo" 7.2 180 <<-'SCRIPT'
+cp "$TOP/scenarios/lib/guest/guest.sh" "$TOP/scenarios/lib/guest/stack.sh" module.case/lib/
+echo stack >module.case/extras
+boot module "$TOP/scenarios/topologies/two-drives.topo" 7.2 180 <<-'SCRIPT'
 	#!/bin/sh
 	. /case/lib/guest.sh
+	. /case/lib/stack.sh
 	modprobe nvme
 	must_appear /dev/nvme0n1
+	must_appear /dev/nvme1n1
 	must mkfs.ext4 -q -F /dev/nvme0n1 65536k
 	mkdir -p /mnt /ram
 	must mount -t ext4 /dev/nvme0n1 /mnt
@@ -43,11 +46,6 @@ boot module "$TOP/scenarios/topologies/same-switch.topo" 7.2 180 <<-'SCRIPT'
 	io absent read --file /mnt/f --size 8M
 	modprobe peerlane
 	must_appear /dev/peerlane
-	queue=/sys/block/nvme0n1/queue/nomerges
-	echo 0 >$queue
-	io merges read --file /mnt/f --size 8M --crc
-	PEERLANE_STRICT=1 io strict read --file /mnt/f --size 8M
-	echo 2 >$queue
 	io whole read --file /mnt/f --size 8M --crc
 	io unaligned read --file /mnt/f --size 1000000
 	io tmpfs read --file /ram/f --size 8M --crc
@@ -65,6 +63,48 @@ boot module "$TOP/scenarios/topologies/same-switch.topo" 7.2 180 <<-'SCRIPT'
 		/usr/lib/peerlane/tests/cufile-guest /mnt $way >/tmp/out || cat /tmp/out
 		echo "# counted $way $(($(counter $name) - before)) $(($(module read) + $(module written) - bytes))"
 	done
+	# what lies above the drives
+	umount /mnt
+	sectors() { # DRIVE: that it has read
+		awk '{ print $3 }' "/sys/block/$1/stat"
+	}
+	file() { # NAME: the same file on the file system of this device
+		must mkfs.ext4 -q -F "$1" 65536k
+		must mount -t ext4 "$1" /mnt
+		cp /ram/f /mnt/f
+		must umount /mnt
+		must mount -t ext4 "$1" /mnt
+	}
+	merges() { # 0: the drives' queues merge, 2: they do not
+		for drive in nvme0n1 nvme1n1; do
+			echo "$1" >/sys/block/$drive/queue/nomerges
+		done
+	}
+	raid0 /dev/nvme0n1 /dev/nvme1n1
+	file /dev/md0
+	merges 2
+	echo 0 >/sys/block/nvme1n1/queue/nomerges
+	io merges read --file /mnt/f --size 8M --crc
+	PEERLANE_STRICT=1 io strict read --file /mnt/f --size 8M
+	merges 2
+	before0=$(sectors nvme0n1) before1=$(sectors nvme1n1)
+	io md read --file /mnt/f --size 8M --crc
+	echo "# md drives $(($(sectors nvme0n1) - before0)) $(($(sectors nvme1n1) - before1))"
+	io md-raw read --file /dev/md0 --size 8M
+	merges 0
+	must umount /mnt
+	raid0_end
+	crypt /dev/nvme0n1
+	file /dev/dm-0
+	io crypt read --file /mnt/f --size 8M --crc
+	must umount /mnt
+	crypt_end
+	file /dev/nvme0n1
+	mkdir /mnt/upper /mnt/lower /mnt/work /merged
+	must mount -t overlay overlay -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work /merged
+	mv /mnt/f /merged/f
+	io overlay read --file /merged/f --size 8M --crc
+	umount /merged
 	echo "# left $(module memories) $(module pinned) $(module ios)"
 	umount /mnt
 SCRIPT
@@ -78,12 +118,6 @@ size=8388608
 crc=$(sed -n 's/^# crc //p' module/result.log | jq -r .crc32c)
 has absent "without the module it is staged, and why is said" \
 	'.path == "bounce" and (.reason | test("use_pci_p2pdma is off, and there is no /dev/peerlane"))'
-has merges "so it is where the drive's queue merges, with the cure" \
-	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"echo 2 >/sys/block/DRIVE/queue/nomerges\"))"
-has strict "in strict mode it fails with the same words" '.ok == false and (.reason | test("nomerges"))'
-check_eq "the drive wrote nothing" 0 "$(of strict bar1)"
-# the engine reads its own descriptors
-check "and the engine copied nothing" [ "$(of strict engine)" -lt 4096 ]
 has whole "a file goes through the module" ".path == \"kernel\" and .bytes_by_path.kernel == $size and .crc32c == \"$crc\""
 check "and the drive wrote it to BAR1" [ "$(of whole bar1)" -ge $size ]
 has unaligned "ends that are no whole blocks are staged" '.path == "mixed" and .bytes_by_path.kernel == 999936 and .bytes_by_path.bounce == 64'
@@ -92,5 +126,26 @@ has off "it can be switched off" '.path == "bounce"'
 has both "where memory can be mapped it is p2p that moves it" '.path == "p2p"'
 check_eq "by device and module, all of a batch of reads went to BAR1" "4194304 4194304" "$(of counted read)"
 check_eq "and of a batch of writes came from there" "4194304 4194304" "$(of counted write)"
+has merges "on md it is staged where the queue of a drive merges, with the cure" \
+	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"md lets.*echo 2 >/sys/block/DRIVE/queue/nomerges\"))"
+has strict "in strict mode it fails with the same words" '.ok == false and (.reason | test("nomerges"))'
+check_eq "no drive wrote anything" 0 "$(of strict bar1)"
+# the engine reads its own descriptors
+check "and the engine copied nothing" [ "$(of strict engine)" -lt 4096 ]
+has md "md RAID 0 of drives that do not merge goes through the module" \
+	".path == \"kernel\" and .bytes_by_path.kernel == $size and .crc32c == \"$crc\""
+check_eq "and the drives wrote it to BAR1" $size "$(of md bar1)"
+# shellcheck disable=SC2046 # two numbers
+set -- $(of md drives)
+# a half each, but for a stripe; sectors of 512 bytes
+check "one of them its stripes" [ "$1" -ge 8064 ]
+check "and the other one" [ "$2" -ge 8064 ]
+has md-raw "so does md itself" ".path == \"kernel\" and .bytes_by_path.kernel == $size"
+check_eq "by the drives' counters, too" $size "$(of md-raw bar1)"
+has crypt "what is encrypted is staged, and dm-crypt is named" \
+	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"kernel refused: .*dm-crypt \\\\(dm-0, crypt\\\\) is between file and drive\"))"
+check_eq "no drive wrote it to BAR1" 0 "$(of crypt bar1)"
+has overlay "overlayfs is refused, with the file systems that are not" \
+	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"the module knows ext4 and xfs\"))"
 check_eq "nothing stays registered" "0 0 0" "$(sed -n 's/^# left //p' module/result.log)"
 finish

@@ -178,6 +178,36 @@ F /sys/devices/virtual/block/md0/md/level raid0\n
 D /sys/devices/virtual/block/md0/slaves nvme0n1 sda
 L /sys/class/block/sda /sys/devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda
 END
+cat >md.patch <<'END'
+D /dev nvidia0 nvidiactl peerlane
+L /sys/dev/block/259:1 /sys/devices/virtual/block/md0
+F /sys/devices/virtual/block/md0/md/level raid0\n
+D /sys/devices/virtual/block/md0/slaves nvme0n1
+END
+module='[.answer.steps[] | select(.step == "module") | [.ok, .says]]'
+of "the module peerlane takes a file on md whose drives do not merge" 0 "/data/x 0" \
+	"\$ids == [] and $module == [[\"ok\", \"/dev/peerlane takes it, for GPU memory that cannot be mapped\"]]" <<END
+$(cat md.patch)
+F /sys/class/block/nvme0n1/queue/nomerges 2\n
+END
+of "and refuses others, which is no matter where no IOMMU translates" 0 "/data/x 0" \
+	"\$ids == [\"fs-raid-merges\"] and .findings[0].severity == \"info\" and
+	($module | .[0][0] == \"-\" and (.[0][1] | test(\"refuse it: nvme0n1 is below md0, and its queue merges\")))" <<END
+$(cat md.patch)
+F /sys/class/block/nvme0n1/queue/nomerges 1\n
+END
+of "where one does it is a warning" 1 "/data/x 0" "$finding"'finding("fs-raid-merges").severity == "warning"' <<END
+$(cat md.patch)
+F /sys/class/block/nvme0n1/queue/nomerges 0\n
+L @PCI/0000:04:00.0/iommu_group /sys/kernel/iommu_groups/7
+F /sys/kernel/iommu_groups/7/type DMA-FQ\n
+END
+of "the module does not know overlayfs" 1 "/merged/x 0" \
+	"$module == [[\"-\", \"/dev/peerlane would refuse it: it knows ext4 and xfs\"]]" <<'END'
+D /dev nvidia0 nvidiactl peerlane
+END
+of "without the module there is no such step" 0 "/data/x 0" "$module == []" <<'END'
+END
 of "RAIDs that stand on each other: what is below them is not known" 2 "/data/x 0" '.missing | any(.error == "ELOOP" and
 	.fact == "the block devices below the mounts" and .where == ["/sys/dev/block/259:1"])' <<'END'
 L /sys/dev/block/259:1 /sys/devices/virtual/block/md0

@@ -32,6 +32,7 @@ has iommu-off 1 1 1 1 0 iommu=off cpu=EPYC
 has iommu-passthrough 1 1 1 1 0 iommu=passthrough cpu=EPYC
 has iommu-translated 1 1 1 1 0 iommu=translated cpu=EPYC
 has small-bar1 1 1 1 1 0 vram=16G bar1=64M
+has two-drives 1 2 1 1 0
 has two-gpus 2 1 1 1 0
 has two-gpus-two-nvme 2 4 2 2 0
 has numa 2 2 2 2 2 nodes=2 node=0 node=1

@@ -28,6 +28,7 @@ numa p2p p2p
 same-switch p2p p2p
 small-bar1 p2p p2p
 small-hosts-rxe skip skip no drive
+two-drives p2p p2p
 two-gpus p2p p2p
 two-gpus-two-nvme p2p p2p
 two-hosts-rxe p2p p2p

@@ -986,7 +986,10 @@ static size_t copy(struct io *io, struct lane *lane, struct lease *l,
 	return done;
 }
 
-/* Is it a file of which nobody else changes what is in the page cache? */
+/*
+ * Is it a file of which nobody else changes what is in the page cache?  Not on
+ * overlayfs: a mapping there shows the lower file, even after it was copied up.
+ */
 static bool local(struct file *f)
 {
 	static const uint32_t types[] = {

@@ -153,6 +153,13 @@ void deny_unknown_keys(const struct json *root, char *list, size_t size);
 /* Why the file must not go directly, or NULL. */
 const char *deny_file(int fd, uint64_t dev, bool block);
 
+/* ---- layers.c ---- */
+/*
+ * Is there a layer between the block device of sysfs's @folder and its drives that
+ * keeps DMA to peers from them?  @passes: the block device takes memory of devices.
+ */
+bool layers_stop(const char *folder, bool passes, char *why, size_t size);
+
 /* ---- stats.c ---- */
 /* The process's own until the library was opened, then one that others can read */
 extern struct stats_page *_Atomic stats_page;

@@ -29,6 +29,7 @@ struct io {
 	bool same;		/* all accounts have it: it was not put into words */
 	const char *module_says; /* of the latest IO that failed, or NULL */
 	bool file_refused;	/* it would with another file of the device */
+	bool device_refused;	/* by the module, whatever the file */
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 	struct pln_file_result *now;	/* for the program */
 	uint32_t no_cache_id;	/* as reason_id */

@@ -70,8 +70,7 @@ static const char *words(uint32_t reason)
 	case PLN_REASON_NO_DIRECT:
 		return "the file system does no direct IO with this file";
 	case PLN_REASON_DEVICE:
-		return "the block device is no NVMe drive, or has layers above "
-		       "its drives";
+		return "the block device does not take memory of devices";
 	case PLN_REASON_INTEGRITY:
 		return "the processor has to read the data for checksums";
 	case PLN_REASON_ALIGNMENT:
@@ -79,7 +78,8 @@ static const char *words(uint32_t reason)
 	case PLN_REASON_APPEND:
 		return "the file is open with O_APPEND";
 	case PLN_REASON_MERGES:
-		return "the drive's queue merges requests; the cure: "
+		return "md lets the kernel merge requests of device and host "
+		       "memory; the cure: for each NVMe drive, "
 		       "echo 2 >/sys/block/DRIVE/queue/nomerges";
 	default:
 		return NULL;
@@ -123,13 +123,14 @@ ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 	};
 
 	io->module_says = NULL;
-	io->file_refused = false;
+	io->file_refused = io->device_refused = false;
 	if (!ioctl(device, PLN_IOC_IO, &q))
 		return (ssize_t)q.done;
 	io->module_says = words(q.reason);
 	io->file_refused = q.reason == PLN_REASON_FILE_TYPE ||
 			   q.reason == PLN_REASON_FILE_SYSTEM ||
 			   q.reason == PLN_REASON_NO_DIRECT;
+	io->device_refused = q.reason == PLN_REASON_DEVICE;
 	/* as when a mapping is revoked */
 	if (errno == EIDRM)
 		errno = EFAULT;

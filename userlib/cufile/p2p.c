@@ -10,15 +10,27 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "io.h"
 
-static const char *meaning(const struct io *io, int err)
+/* In @why, or a text that stays */
+static const char *meaning(const struct io *io, int err, char *why, size_t size)
 {
-	if (io->way == PLN_PATH_KERNEL && io->module_says)
+	bool kernel = io->way == PLN_PATH_KERNEL;
+	char folder[64];
+
+	snprintf(folder, sizeof(folder), "/sys/dev/block/%u:%u",
+		 major(io->f->dev), minor(io->f->dev));
+	/* the first errno is the kernel's where the queue has no such feature */
+	if (kernel ? io->device_refused :
+	    err == EREMOTEIO || err == EINVAL || err == EOPNOTSUPP)
+		if (layers_stop(folder, !kernel && err != EREMOTEIO, why, size))
+			return why;
+	if (kernel && io->module_says)
 		return io->module_says;
-	if (io->way == PLN_PATH_KERNEL && err == EFAULT)
+	if (kernel && err == EFAULT)
 		return "the GPU memory was freed, or lost in a reset";
 	switch (err) {
 	case EFAULT:
@@ -397,6 +409,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	bool known;
 	enum cause cause;
 	enum went w;
+	char why[PLN_FILE_REASON_MAX / 2];
 	ssize_t r;
 
 	if (!io->unit) {
@@ -448,7 +461,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			io_because(io, err, "%s %s failed: %s (%d): %s%s",
 				pln_path_name(io->way),
 				io->write ? "write" : "read", errname(err),
-				err, meaning(io, err),
+				err, meaning(io, err, why, sizeof(why)),
 				err == EINVAL && io->state == UNKNOWN ?
 				", or direct IO on this file" : "");
 		if (w == NOT_MAPPED)
@@ -477,7 +490,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		if (r >= 0 && !probed) {
 			io_because(io, err, "%s refused: %s (%d): %s",
 				pln_path_name(io->way), errname(err), err,
-				meaning(io, err));
+				meaning(io, err, why, sizeof(why)));
 			verdict_kernel_says(io);
 			verdict_set(io, io->way, REFUSED);
 			verdict_tell(io, PAIR);

@@ -195,21 +195,67 @@ static void check_dm(struct doctor *d, const struct rule *r)
 	}
 }
 
-static void check_raid(struct doctor *d, const struct rule *r)
+/* The md that passes peer memory on, as far as its drives take it, or NULL */
+static const struct topo_block *passing_md(struct doctor *d,
+					   const struct mount *m)
 {
 	static const char *const passes[] = { "raid0", "raid1", "raid10",
-					      "linear", NULL };
+					      NULL };
+	const struct topo_block *b = block_of_kind(m, "md");
+
+	return b && d->version >= 702 && one_of(b->detail, passes) ? b : NULL;
+}
+
+static void check_raid(struct doctor *d, const struct rule *r)
+{
 	const struct topo_block *b;
 	const struct mount *m;
 	int i;
 
 	for_each_mount(d, m, i) {
 		b = block_of_kind(m, "md");
-		if (!b || (d->version >= 702 && one_of(b->detail, passes)))
+		if (!b || passing_md(d, m))
 			continue;
 		doc_where(doc_say(d, r, one_of_many(d, r),
 				  "%s lies on %s (%s), kernel %s", place(d, m),
 				  b->name, b->detail, d->release), b->name);
+	}
+}
+
+/* Are the addresses of its DMA others than those of memory? */
+static bool translated(const struct doctor *d, const char *address)
+{
+	int i;
+
+	for (i = 0; i < doc_drives(d); i++)
+		if (!strcmp(doc_drive_at(d, i)->address, address))
+			return doc_drive_at(d, i)->iommu ==
+			       PLN_IOMMU_TRANSLATED;
+	return false;
+}
+
+static void check_raid_merges(struct doctor *d, const struct rule *r)
+{
+	const struct topo_block *md, *b;
+	const struct mount *m;
+	long long how;
+	int i, k;
+
+	for_each_mount(d, m, i) {
+		md = passing_md(d, m);
+		for (k = 0; md && k < m->n_blocks; k++) {
+			b = &m->block[k];
+			how = strcmp(b->kind, "nvme") ? 2 :
+			      doc_number(d, "/sys/class/block/%s/queue/nomerges",
+					 b->name);
+			if (how < 0 || how == 2)
+				continue;
+			doc_where(doc_say(d, r, translated(d, b->address) ?
+					  r->severity : SEV_INFO,
+					  "%s is below %s, and its queue merges "
+					  "requests", b->name, md->name),
+				  b->name);
+		}
 	}
 }
 
@@ -304,7 +350,8 @@ static const struct rule filesystem_rules[] = {
 	  "from outside of the kernel", check_elsewhere },
 	{ "fs-overlay", SEV_WARNING, "the file is on overlayfs",
 	  "A container's root is overlayfs: what drive is below cannot be seen "
-	  "from inside, and NVIDIA's cuFile refuses it (error 5027).",
+	  "from inside. Peerlane's cuFile goes straight where the file below "
+	  "would; NVIDIA's refuses it (error 5027).",
 	  "put data on a volume: docker run -v /mnt/nvme/data:/data",
 	  "none", check_overlay },
 	{ "fs-no-drive", SEV_ERROR, "the file is not on a local NVMe drive",
@@ -336,6 +383,14 @@ static const struct rule filesystem_rules[] = {
 	  "boot Linux 7.2 or newer (levels 0, 1, 10), or put one file system "
 	  "on each drive and spread the files",
 	  "a reboot, or the data has to be copied", check_raid },
+	{ "fs-raid-merges", SEV_WARNING, "requests of drives below md are merged",
+	  "md lets the kernel merge a request of GPU memory with one of host "
+	  "memory beside it, and map both as what the first of them is. Where an "
+	  "IOMMU translates, data then goes wrong or IO fails. Peerlane's kernel "
+	  "module refuses files on md until no NVMe drive's queue merges.",
+	  "for q in /sys/block/nvme*/queue/nomerges; do echo 2 >$q; done (a udev "
+	  "rule keeps it)", "small IO beside small IO costs a request each",
+	  check_raid_merges },
 	{ "fs-journal-data", SEV_ERROR, "ext4 journals file data",
 	  "With data=journal all data goes through the journal and the page "
 	  "cache; O_DIRECT is ignored.",

@@ -206,6 +206,34 @@ static void machine_steps(const struct doctor *d, struct steps *s)
 		driver_step(d, s, -1);
 }
 
+/* What the module peerlane would do, for memory that cannot be mapped */
+static void module_step(struct doctor *d, struct steps *s)
+{
+	const struct mount *m = d->mount;
+	const struct finding *why = file_error(d), *merges = NULL;
+	int i;
+
+	if (doc_has(d, "/dev", "peerlane") != YES)
+		return;
+	for (i = 0; i < m->n_blocks; i++) {
+		if (!why)
+			why = error_at(d, m->block[i].name);
+		if (!merges)
+			merges = said(d, "fs-raid-merges", m->block[i].name);
+	}
+	why = why ? why : merges;
+	if (why)
+		step(s, "module", "-", -1, NULL, "/dev/peerlane would refuse it: "
+		     "%s", why->what);
+	else if (strcmp(m->type, "ext4") && strcmp(m->type, "xfs") &&
+		 strcmp(m->type, "block"))
+		step(s, "module", "-", -1, NULL, "/dev/peerlane would refuse it: "
+		     "it knows ext4 and xfs");
+	else
+		step(s, "module", "ok", -1, NULL, "/dev/peerlane takes it, for "
+		     "GPU memory that cannot be mapped");
+}
+
 /* The GPU with the best path; of these the first; NULL without GPUs */
 static const struct gpu_answer *best(const struct gpu_answer *gpus, int n)
 {
@@ -293,6 +321,7 @@ void doc_answer(struct doctor *d)
 		gpu_steps(d, &gpus[n++], s);
 	}
 	machine_steps(d, s);
+	module_step(d, s);
 	gpu = best(gpus, n);
 	path = gpu ? gpu->path : "bounce";
 	if (!strcmp(path, "bounce") || !strcmp(path, "fails"))

@@ -35,9 +35,10 @@
  *	to the drive; ext4 and xfs are.  EOPNOTSUPP
  * @PLN_REASON_NO_DIRECT: the file system does no direct IO with this file:
  *	it is encrypted, compressed, has its data in the journal, ...  EOPNOTSUPP
- * @PLN_REASON_DEVICE: the block device cannot do DMA to a peer, because it is
- *	no PCI device, or has layers above the drives (md, device mapper, NVMe
- *	multipath, ...).  EOPNOTSUPP
+ * @PLN_REASON_DEVICE: the block device cannot do DMA to a peer: it is no NVMe
+ *	drive on PCI, or a layer above the drives needs the data in host memory or
+ *	does not pass such pages on (device mapper, md with parity, md before
+ *	Linux 7.2, ...).  EOPNOTSUPP
  * @PLN_REASON_INTEGRITY: the processor has to read the data: checksums for the
  *	drive (T10 PI), or a drive that needs stable pages.  EOPNOTSUPP
  * @PLN_REASON_ALIGNMENT: offset, size or the address in GPU memory is no
@@ -46,9 +47,10 @@
  * @PLN_REASON_REFUSED: all of the above is right, and the file system or the
  *	drive's driver refused; mostly because there is no way between the two
  *	devices, which the kernel's log tells.  EINVAL, EREMOTEIO
- * @PLN_REASON_MERGES: the drive's queue merges requests.  The kernel would merge
- *	this IO with one of host memory beside it, and map both as what the first
- *	of them is.  Cure: echo 2 >/sys/block/DRIVE/queue/nomerges.  EOPNOTSUPP
+ * @PLN_REASON_MERGES: a layer above the drives, md, lets the kernel merge this IO
+ *	with one of host memory beside it, and map both as what the first of them is;
+ *	and the queue of an NVMe drive merges.  Cure: echo 2 to queue/nomerges of
+ *	each NVMe drive in /sys/block.  EOPNOTSUPP
  */
 enum pln_reason {
 	PLN_REASON_NONE,
