@@ -165,6 +165,24 @@ static bool cold(struct file *f, uint64_t a, size_t n)
 			    PAGE - 1) / PAGE;
 }
 
+/* It leaves this CPU's own caches: a hint, which does nothing where there is none. */
+static void give_away(const char *buf, size_t n)
+{
+#if defined(__x86_64__)
+	static _Atomic int can;		/* 0: not asked yet, -1: it cannot */
+	unsigned int a, b, c = 0, d;
+	size_t i;
+
+	if (!can)
+		can = __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & CLDEMOTE ? 1 : -1;
+	for (i = 0; can > 0 && i < n; i += 64)
+		__asm__ volatile("cldemote %0" : : "m"(buf[i]));
+#else
+	(void)buf;
+	(void)n;
+#endif
+}
+
 static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 		      size_t *shift, size_t *got)
 {
@@ -185,8 +203,10 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 		if (err == EINVAL)
 			f->direct_bad = true;
 	}
-	err = move(f->buffered_fd, buf + *shift + *got, n - *got, a + *got, false,
-		   &more);
+	buf += *shift + *got;
+	err = move(f->buffered_fd, buf, n - *got, a + *got, false, &more);
+	if (more >= MIN_CHUNK && crew_callers() >= CROWD)
+		give_away(buf, more);
 	*got += more;
 	return err;
 }
@@ -245,30 +265,10 @@ static int write_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 
 /* ---- the two stages ---- */
 
-/* It leaves this CPU's own caches: a hint, which does nothing where there is none. */
-static void give_away(const char *buf, size_t n)
-{
-#if defined(__x86_64__)
-	static _Atomic int can;		/* 0: not asked yet, -1: it cannot */
-	unsigned int a, b, c = 0, d;
-	size_t i;
-
-	if (!can)
-		can = __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & CLDEMOTE ? 1 : -1;
-	for (i = 0; can > 0 && i < n; i += 64)
-		__asm__ volatile("cldemote %0" : : "m"(buf[i]));
-#else
-	(void)buf;
-	(void)n;
-#endif
-}
-
 static int copy_in(struct lane *l, uint64_t dev, char *buf, size_t n)
 {
 	int r;
 
-	if (n >= MIN_CHUNK && crew_callers() >= CROWD)
-		give_away(buf, n);
 	if (l->stream) {
 		if (!cu.HtoDAsync(dev, buf, n, l->stream))
 			return 0;
