@@ -9,10 +9,14 @@
  * used again, else one wait at the end.
  *
  * Large transfers use several lanes, as long as there are CPUs that no other
- * transfer has: the calling thread has one, helper threads bring theirs.  A helper
- * that finds no free lane does not wait, so a transfer that has its own always gets
- * to its end.
+ * transfer has: the calling thread has one, helper threads bring theirs, and leave
+ * them to it as soon as they have started their last copy: one thread waits for all
+ * of them.  A helper that finds no free lane does not wait, so a transfer that has
+ * its own always gets to its end.
  */
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,25 +29,38 @@
 #define PAGE		KIB(4)
 
 /*
- * As measured on an H100 beside 16 CPUs.  From min_io_threshold_size_kb on, a third
- * lane is the last that makes a transfer quicker; from LARGE on all do that there
- * are CPUs for.  Chunks are so small that all lanes have one soon, and not smaller,
- * as each costs some microseconds of CUDA.
+ * As measured on an H100 beside 16 CPUs.  What costs CPU is the kernel's copy out of
+ * the page cache, 0.13 to 0.16 s/GiB, whoever does it, and waiting: for each other,
+ * and for the GPU, which reads what is still in a CPU's cache at 21 GB/s.  Two lanes
+ * from min_io_threshold_size_kb on and four from LARGE on are the last that make a
+ * transfer quicker by what they cost.  Chunks are so small that all lanes have a few,
+ * and not smaller, as each costs some microseconds of CUDA.
  */
 #define LARGE		MIB(4)
-#define LANES		3
-#define CHUNK		KIB(128)
-#define CHUNK_LARGE	KIB(256)
+#define LANES		2
+#define LANES_LARGE	4
+#define CHUNK		KIB(256)
 /*
- * Of a lane without helpers: other callers have the CPUs, and what is in flight
- * beside each other is theirs.  16 callers of 16 MiB get 42 GB/s, and 29 of chunks
- * of half the size.
+ * The largest, and that of a lane without helpers: other callers have the CPUs, and
+ * what is in flight beside each other is theirs.  16 callers of 16 MiB get 42 GB/s,
+ * and 29 of chunks of half the size.
  */
-#define CHUNK_ALONE	MIB(1)
+#define CHUNK_LARGE	MIB(1)
+/* Requests to a device that several callers have under way */
+#define REQUESTS	16
+/*
+ * With so many callers the link to the GPU is what all wait for, and reading what is
+ * in their CPUs' caches holds it up.  16 callers of 1 MiB have 43 GB/s instead of 29
+ * when they write it back to the last cache before the copy, those of 64 KiB 16.6
+ * instead of 10.5, at two thirds of the CPU.  With four it takes more than it gives.
+ */
+#define CROWD		8
 /* The first chunk of a write by one lane at most: until then the file is idle */
 #define CHUNK_FIRST	KIB(256)
 /* From here on a chunk is worth the question whether it is in the page cache */
 #define COLD		KIB(128)
+
+#define CLDEMOTE	(1u << 25)	/* of the processor's features */
 
 #ifndef SYS_cachestat
 #define SYS_cachestat	451
@@ -53,6 +70,7 @@
 struct party {
 	struct crew_job job;
 	struct xfer *x;
+	struct lane *left;	/* by helpers, with copies under way; by x->lock */
 };
 
 /* ---- results ---- */
@@ -136,12 +154,33 @@ static bool cold(struct file *f, uint64_t a, size_t n)
 	}
 	if (is.cached >= range.len / PAGE)
 		return false;
-	/* behind its end nothing ever is */
-	if (fstat(f->fd, &st) || (uint64_t)st.st_size <= range.off)
+	if (fstat(f->fd, &st))
 		return false;
-	return !S_ISREG(st.st_mode) ||
+	/* a device does not say its size here */
+	if (!S_ISREG(st.st_mode))
+		return true;
+	/* behind its end nothing ever is */
+	return (uint64_t)st.st_size > range.off &&
 	       is.cached < (min_of(range.len, (uint64_t)st.st_size - range.off) +
 			    PAGE - 1) / PAGE;
+}
+
+/* It leaves this CPU's own caches: a hint, which does nothing where there is none. */
+static void give_away(const char *buf, size_t n)
+{
+#if defined(__x86_64__)
+	static _Atomic int can;		/* 0: not asked yet, -1: it cannot */
+	unsigned int a, b, c = 0, d;
+	size_t i;
+
+	if (!can)
+		can = __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & CLDEMOTE ? 1 : -1;
+	for (i = 0; can > 0 && i < n; i += 64)
+		__asm__ volatile("cldemote %0" : : "m"(buf[i]));
+#else
+	(void)buf;
+	(void)n;
+#endif
 }
 
 static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
@@ -164,8 +203,10 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 		if (err == EINVAL)
 			f->direct_bad = true;
 	}
-	err = move(f->buffered_fd, buf + *shift + *got, n - *got, a + *got, false,
-		   &more);
+	buf += *shift + *got;
+	err = move(f->buffered_fd, buf, n - *got, a + *got, false, &more);
+	if (more >= MIN_CHUNK && crew_callers() >= CROWD)
+		give_away(buf, more);
 	*got += more;
 	return err;
 }
@@ -296,7 +337,7 @@ static void lane_read(struct xfer *x, struct lane *l)
 	bool busy[2] = { false, false };
 	unsigned int s = 0, i = 0;
 	size_t n, got, shift;
-	uint64_t a, first;
+	uint64_t a;
 	int err, r, lost = 0;
 	char *buf;
 
@@ -333,10 +374,18 @@ static void lane_read(struct xfer *x, struct lane *l)
 	}
 	if (!busy[0] && !busy[1])
 		return;
-	first = busy[0] && (!busy[1] || at[0] < at[1]) ? at[0] : at[1];
-	r = lane_settle(l);
-	if (r || lost)
-		ended(x, first, 0, r ? r : lost);
+	l->unsettled = busy[0] && (!busy[1] || at[0] < at[1]) ? at[0] : at[1];
+	if (lost)
+		ended(x, l->unsettled, 0, lost);
+}
+
+static void settle(struct xfer *x, struct lane *l)
+{
+	int r = l->unsettled == UINT64_MAX ? 0 : lane_settle(l);
+
+	if (r)
+		ended(x, l->unsettled, 0, r);
+	lane_put(l);
 }
 
 /* False: the transfer is over for this lane. */
@@ -396,29 +445,37 @@ drain:
 		lane_settle(l);
 }
 
-static bool run(struct xfer *x, bool wait)
+/* Then @l is to be settled. */
+static void run(struct xfer *x, struct lane *l)
 {
-	struct lane *l = lane_get(x->mem, wait);
-
-	if (!l)
-		return false;
+	l->unsettled = UINT64_MAX;
 	if (x->write)
 		lane_write(x, l);
 	else
 		lane_read(x, l);
-	lane_put(l);
-	return true;
 }
 
 static void help(struct crew_job *j)
 {
-	struct xfer *x = ((struct party *)j)->x;
+	struct party *p = (struct party *)j;
+	struct xfer *x = p->x;
+	struct lane *l;
 	CUcontext old;
 
-	if (!cu.Push(x->mem->ctx)) {
-		run(x, false);
-		cu.Pop(&old);
+	if (cu.Push(x->mem->ctx))
+		return;
+	l = lane_get(x->mem, false);
+	if (l)
+		run(x, l);
+	if (l && l->unsettled == UINT64_MAX) {
+		lane_put(l);
+	} else if (l) {
+		pthread_mutex_lock(&x->lock);
+		l->next = p->left;
+		p->left = l;
+		pthread_mutex_unlock(&x->lock);
 	}
+	cu.Pop(&old);
 }
 
 static bool grows(const struct xfer *x)
@@ -461,18 +518,13 @@ static size_t plan(struct xfer *x)
 	/* who waits for the device needs no CPU */
 	bool device = x->direct || x->cold;
 
-	if (lanes > 1 && device) {
-		if (lanes > 4 && lanes > x->len / MIB(1))
-			lanes = x->len / MIB(1) > 4 ? x->len / MIB(1) : 4;
-		x->chunk = x->len / (2 * lanes);
-	} else if (lanes > 1) {
-		if (x->len < LARGE)
-			lanes = min_of(lanes, LANES);
-		lanes = min_of(lanes, 1 + crew_spare());
-		x->chunk = x->len < LARGE ? CHUNK : CHUNK_LARGE;
-	}
-	if (lanes < 2)
-		x->chunk = CHUNK_ALONE;
+	lanes = min_of(lanes, x->len < LARGE ? LANES : LANES_LARGE);
+	lanes = min_of(lanes, device ? crew_share(REQUESTS) : 1 + crew_spare());
+	x->chunk = CHUNK_LARGE;
+	if (lanes > 1 && device)
+		x->chunk = x->len / lanes;
+	else if (lanes > 1 && x->len / (4 * lanes) < CHUNK_LARGE)
+		x->chunk = x->len / (4 * lanes) > CHUNK ? x->len / (4 * lanes) : CHUNK;
 	x->chunk = min_of(round_up(x->chunk, MIN_CHUNK), most);
 	x->first = x->chunk;
 	x->base = round_down(x->off, x->file->off_align > PAGE ?
@@ -501,6 +553,7 @@ static bool may_be_cold(const struct xfer *x)
 void bounce_run(struct xfer *x)
 {
 	struct party p = { .job.run = help, .x = x };
+	struct lane *l;
 	size_t lanes;
 
 	x->may_be_cold = may_be_cold(x);
@@ -514,12 +567,24 @@ void bounce_run(struct xfer *x)
 	x->end = x->off + x->len;
 	x->err_at = UINT64_MAX;
 	pthread_mutex_init(&x->lock, NULL);
-	if (lanes > 1)
-		crew_call(&p.job, (unsigned int)lanes - 1, MAX_HELPERS);
-	if (!run(x, true))
+	/* before those who leave theirs to this thread */
+	l = lane_get(x->mem, true);
+	if (l) {
+		p.job.slow = x->direct || x->cold;
+		if (lanes > 1)
+			crew_call(&p.job, (unsigned int)lanes - 1, (unsigned int)
+				  config.size[CUFILE_PARAM_EXECUTION_MAX_IO_THREADS]);
+		run(x, l);
+		settle(x, l);
+		if (lanes > 1)
+			crew_dismiss(&p.job);
+		while ((l = p.left)) {
+			p.left = l->next;
+			settle(x, l);
+		}
+	} else {
 		ended(x, x->off, ENOMEM, 0);
-	if (lanes > 1)
-		crew_dismiss(&p.job);
+	}
 	pthread_mutex_destroy(&x->lock);
 	x->done = x->end - x->off;
 	/* an error further on than the end of the file did not happen */

@@ -2,10 +2,12 @@
 /*
  * Helpers.  Each has a place where its next job is put, and a bit that says whether
  * it has nothing to do: who takes the bit away gives it a job, without a lock, and
- * wakes nobody else.
+ * wakes nobody else.  Who takes the job away again, to do it or because it is not
+ * wanted any more, gives the bit back.
  *
- * A helper that got its latest job soon after the one before spins for a moment
- * before it sleeps: waking costs more than copying some hundred KiB.
+ * A helper without a job sleeps at once.  Waking it costs the caller 2 us, and it is
+ * there after 7; if it waited for the next job awake, it would take 20 and more of a
+ * CPU for each transfer.
  */
 #include <linux/futex.h>
 #include <sched.h>
@@ -16,7 +18,7 @@
 
 #include "crew.h"
 
-/* There is less between two transfers of a caller that does nothing else, mostly */
+/* So long a caller waits awake for the helpers' last chunks */
 #define SPIN_NS		50000
 /* Where the clock stands still, spinning ends all the same */
 #define MOST_TURNS	20000
@@ -32,7 +34,7 @@ static struct helper {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic unsigned int helpers;
-static _Atomic uint64_t idle, spinning;	/* bits: helpers */
+static _Atomic uint64_t idle;		/* bits: helpers */
 static _Atomic unsigned int callers;	/* transfers under way */
 static _Atomic unsigned int cpus;
 static _Atomic bool quit;
@@ -92,17 +94,18 @@ unsigned int crew_callers(void)
 	return callers;
 }
 
+unsigned int crew_share(unsigned int n)
+{
+	unsigned int c = callers;
+
+	return c < 2 ? n : n < c ? 1 : n / c;
+}
+
 unsigned int crew_spare(void)
 {
 	unsigned int n = count_cpus(), c = callers;
 
 	return c && n > c ? (n - c) / c : 0;
-}
-
-static bool may_spin(void)
-{
-	return callers +
-	       (unsigned int)__builtin_popcountll(spinning) < count_cpus();
 }
 
 /* Until *@at is @value, for a moment. */
@@ -125,45 +128,38 @@ static bool spin(const _Atomic uint32_t *at, uint32_t value)
 	return *at == value;
 }
 
-static void await(struct helper *h, uint64_t bit, bool *lucky)
+static void await(struct helper *h)
 {
-	uint64_t began = now();
 	uint32_t was;
 
-	if (*lucky && may_spin()) {
-		spinning |= bit;
-		spin(&h->go, GO);
-		spinning &= ~bit;
-	}
 	while (h->go != GO) {
 		was = NOTHING;
 		atomic_compare_exchange_strong(&h->go, &was, ASLEEP);
 		if (was != GO)
 			futex_wait(&h->go, ASLEEP);
 	}
-	*lucky = now() - began < 2 * SPIN_NS;
 }
 
 static void *serve(void *arg)
 {
 	struct helper *h = arg;
 	uint64_t bit = 1ull << (h - helper);
-	bool lucky = true;
 	struct crew_job *j;
 
 	for (;;) {
-		await(h, bit, &lucky);
+		await(h);
 		h->go = NOTHING;
 		j = atomic_exchange(&h->job, NULL);
 		if (j) {
 			j->run(j);
+			/* before its caller goes on, who may want a helper again */
+			idle |= bit;
 			/* then @j may be gone: only its address is used */
 			if (atomic_fetch_sub(&j->running, 1) == (1 | WAITING))
 				futex_wake(&j->running);
 		} else if (quit) {
 			break;
 		}
-		idle |= bit;
 	}
 	return NULL;
 }
@@ -208,7 +204,7 @@ void crew_call(struct crew_job *j, unsigned int n, unsigned int most)
 	j->called = 0;
 	j->running = 0;
 	while (n) {
-		uint64_t have = idle, awake = have & spinning, bit;
+		uint64_t have = idle, bit;
 
 		if (!have) {
 			/* it works with fewer, and with none */
@@ -217,7 +213,7 @@ void crew_call(struct crew_job *j, unsigned int n, unsigned int most)
 			n--;
 			continue;
 		}
-		bit = awake ? awake & -awake : have & -have;
+		bit = have & -have;
 		if (!(atomic_fetch_and(&idle, ~bit) & bit))
 			continue;
 		give((unsigned int)__builtin_ctzll(bit), j);
@@ -234,10 +230,13 @@ void crew_dismiss(struct crew_job *j)
 		struct helper *h = &helper[__builtin_ctzll(left)];
 		struct crew_job *its = j;
 
-		if (atomic_compare_exchange_strong(&h->job, &its, NULL))
-			j->running--;
+		if (!atomic_compare_exchange_strong(&h->job, &its, NULL))
+			continue;
+		j->running--;
+		idle |= left & -left;
 	}
-	if (!j->running || (callers < count_cpus() && spin(&j->running, 0)))
+	if (!j->running ||
+	    (!j->slow && callers < count_cpus() && spin(&j->running, 0)))
 		return;
 	j->running |= WAITING;
 	while ((v = j->running) != WAITING)

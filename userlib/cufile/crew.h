@@ -10,16 +10,19 @@
 /* Part of a transfer that several threads do at once. */
 struct crew_job {
 	void (*run)(struct crew_job *j);
+	bool slow;			/* its parts wait for a device */
 	/* inside */
 	uint64_t called;		/* bits: helpers */
 	_Atomic uint32_t running;
 };
 
-/* A transfer begins and ends: while there are as many as CPUs, nobody spins. */
+/* A transfer begins and ends: while there are as many as CPUs, nobody waits awake. */
 void crew_enter(void);
 void crew_leave(void);
 /* So many are under way. */
 unsigned int crew_callers(void);
+/* The part of @n things that one of them may have, at least 1. */
+unsigned int crew_share(unsigned int n);
 /* CPUs that no transfer has, for each one that is under way. */
 unsigned int crew_spare(void);
 /*

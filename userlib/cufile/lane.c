@@ -33,11 +33,15 @@
 #endif
 
 static pthread_mutex_t lane_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t lane_freed = PTHREAD_COND_INITIALIZER;
+/* Those who wait for a lane.  Who is first in it is the next to have one. */
+static struct waiter {
+	struct waiter *next;
+	pthread_cond_t freed;
+} *queue;
 static struct lane *_Atomic table[MAX_LANES];
 static _Atomic unsigned int made;	/* of the table */
 static unsigned int lanes;		/* and those that are being made */
-static _Atomic unsigned int waiters;
+static _Atomic unsigned int waiters;	/* in it, or not yet */
 static _Atomic size_t under_way;
 static __thread unsigned int mine;	/* the latest that this thread had */
 
@@ -260,19 +264,46 @@ static struct lane *take(const struct mem *mem, bool any, bool locked)
 			return l;
 		}
 		/* it was bound to another one meanwhile */
-		if (locked) {
-			l->busy = false;
-			pthread_cond_signal(&lane_freed);
-		} else {
+		if (locked)
+			l->busy = false;	/* for whoever has the lock: us */
+		else
 			lane_put(l);
-		}
 	}
 	return NULL;
 }
 
-/* Where none is free: make one, or have one of another context, or wait. */
+static void enqueue(struct waiter *w)
+{
+	struct waiter **p = &queue;
+
+	pthread_cond_init(&w->freed, NULL);
+	w->next = NULL;
+	while (*p)
+		p = &(*p)->next;
+	*p = w;
+}
+
+static void dequeue(struct waiter *w)
+{
+	struct waiter **p = &queue;
+
+	while (*p != w)
+		p = &(*p)->next;
+	*p = w->next;
+	pthread_cond_destroy(&w->freed);
+	/* there may be something for it, too */
+	if (queue)
+		pthread_cond_signal(&queue->freed);
+}
+
+/*
+ * Where none is free: make one, or have one of another context, or wait.  Who waits
+ * is not overtaken.
+ */
 static struct lane *get_slowly(const struct mem *mem, bool wait)
 {
+	bool first, queued = false;
+	struct waiter w;
 	struct lane *l;
 	size_t max;
 
@@ -281,7 +312,8 @@ static struct lane *get_slowly(const struct mem *mem, bool wait)
 	pthread_mutex_lock(&lane_lock);
 	waiters++;
 	for (;;) {
-		l = take(mem, false, true);
+		first = !queue || queue == &w;
+		l = first ? take(mem, false, true) : NULL;
 		if (l)
 			break;
 		if (lanes < max) {
@@ -296,17 +328,23 @@ static struct lane *get_slowly(const struct mem *mem, bool wait)
 				break;
 			}
 			lanes--;
-			if (!lanes) {
-				/* nobody will give one back to those who wait */
-				pthread_cond_broadcast(&lane_freed);
+			/* then nobody will give one back to those who wait */
+			if (!lanes)
 				break;
-			}
+			first = !queue || queue == &w;
 		}
-		l = take(mem, true, true);
+		l = first ? take(mem, true, true) : NULL;
 		if (l || !wait)
 			break;
-		pthread_cond_wait(&lane_freed, &lane_lock);
+		if (!queued)
+			enqueue(&w);
+		queued = true;
+		pthread_cond_wait(&w.freed, &lane_lock);
 	}
+	if (queued)
+		dequeue(&w);
+	else if (!l && queue)
+		pthread_cond_signal(&queue->freed);
 	waiters--;
 	pthread_mutex_unlock(&lane_lock);
 	return l;
@@ -314,7 +352,7 @@ static struct lane *get_slowly(const struct mem *mem, bool wait)
 
 struct lane *lane_get(const struct mem *mem, bool wait)
 {
-	struct lane *l = take(mem, false, false);
+	struct lane *l = waiters ? NULL : take(mem, false, false);
 
 	if (!l)
 		l = get_slowly(mem, wait);
@@ -330,7 +368,8 @@ void lane_put(struct lane *l)
 	if (!waiters)
 		return;
 	pthread_mutex_lock(&lane_lock);
-	pthread_cond_signal(&lane_freed);
+	if (queue)
+		pthread_cond_signal(&queue->freed);
 	pthread_mutex_unlock(&lane_lock);
 }
 

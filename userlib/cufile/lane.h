@@ -16,6 +16,8 @@ struct lane {
 	CUevent event[2];
 	CUevent blocking;	/* who waits for it leaves the CPU to others */
 	size_t under_way;	/* bytes of lane_in() that nobody has waited for */
+	struct lane *next;	/* of those that helpers have left to their caller */
+	uint64_t unsettled;	/* from here on in the file, copies may be under way */
 	char *half[2];
 	size_t size;		/* of each: a chunk with its SLACK */
 	size_t mapped;		/* from half[0] on: both, and what is left of a page */

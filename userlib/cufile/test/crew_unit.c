@@ -1,38 +1,60 @@
 // SPDX-License-Identifier: MIT
 /*
- * Helpers of the bounce path, each state of them held: it is crew.c itself with a
- * clock that can hold who asks for the time, and calls of futex(2) that are counted.
+ * Helpers of the bounce path, each state of them held: it is crew.c itself with
+ * calls of futex(2) that are counted and can hold who is woken, a clock that counts
+ * who asks for the time, and a look at what is said when a part ends.
  */
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-static _Atomic int held_clock;	/* helpers that ask for the time wait */
-static _Atomic int in_clock;
-static _Atomic unsigned int wakes;
-static __thread int is_main;
+static _Atomic int held;	/* helpers that have slept wait */
+static _Atomic int in_held;
+static _Atomic unsigned int wakes, times;
 
 static int clock_of(clockid_t id, struct timespec *t)
 {
-	if (!is_main && held_clock) {
-		in_clock++;
-		while (held_clock)
-			usleep(100);
-		in_clock--;
-	}
+	times++;
 	return clock_gettime(id, t);
 }
+
+static void slept(void)
+{
+	if (!held)
+		return;
+	in_held++;
+	while (held)
+		usleep(100);
+	in_held--;
+}
+
+static void ending(void);
 
 #define clock_gettime	clock_of
 #define syscall(nr, at, op, ...) do { \
 	wakes += (op) == FUTEX_WAKE_PRIVATE; \
 	syscall(nr, at, op, __VA_ARGS__); \
+	if ((op) == FUTEX_WAIT_PRIVATE) \
+		slept(); \
 } while (0)
+#undef atomic_fetch_sub
+#define atomic_fetch_sub(at, n) \
+	(ending(), atomic_fetch_sub_explicit(at, n, memory_order_seq_cst))
 #include "../crew.c"
 #undef clock_gettime
 #undef syscall
+
+static _Atomic uint64_t idle_at_end;
+
+/* A helper has done its part, and is about to say so. */
+static void ending(void)
+{
+	idle_at_end = idle;
+}
 
 static unsigned int checks, failed;
 
@@ -100,53 +122,33 @@ static void test_states(void)
 	crew_dismiss(&p.job);
 	check(wakes > was, "one that sleeps is woken");
 
-	/* it has just had one, so it spins */
-	all_asleep();
-	p.hold = 1;
-	crew_call(&p.job, 1, MAX_HELPERS);
-	AWAIT(p.begun == 3);
-	/* within await(), before it spins; it takes the job for a soon one */
-	held_clock = 1;
-	p.hold = 0;
-	AWAIT(in_clock == 1);
-	crew_dismiss(&p.job);
-	check(helper[0].go != ASLEEP, "one that asks for the time is awake");
-	was = wakes;
-	crew_call(&p.job, 1, MAX_HELPERS);
-	check(wakes == was, "it is given a job without a wake");
-	held_clock = 0;
-	AWAIT(p.ended == 4);
-	crew_dismiss(&p.job);
 	check(helpers == 1, "and there still is one");
+	check(idle_at_end == 1, "it can be called again before its part has ended");
 	crew_shutdown();
 }
 
-/* Of two, the one that spins has it */
-static void test_spinning(void)
+/* Called, but not wanted any more before it has begun */
+static void test_unwanted(void)
 {
-	struct part p = { .job.run = run_part, .hold = 1 }, q = p;
-	unsigned int was;
+	struct part p = { .job.run = run_part }, q = p;
 
-	crew_call(&p.job, 2, MAX_HELPERS);
-	AWAIT(p.begun == 2);
-	check(helpers == 2, "two helpers");
-	p.hold = 0;
+	crew_call(&p.job, 1, MAX_HELPERS);
+	AWAIT(p.ended == 1);
 	crew_dismiss(&p.job);
 	all_asleep();
-	/* the second one spins, which its bit says, and is held there */
-	spinning = 2;
-	was = wakes;
-	crew_call(&q.job, 1, MAX_HELPERS);
-	AWAIT(q.begun == 1);
-	check(q.job.called == 2, "who spins is called before who sleeps");
-	spinning = 0;
+	held = 1;
 	crew_call(&p.job, 1, MAX_HELPERS);
-	AWAIT(p.begun == 3);
-	check(p.job.called == 1, "then the other");
-	check(wakes - was == 2, "each is woken once");
+	AWAIT(in_held == 1);
+	check(!idle, "one that is called has something to do");
 	crew_dismiss(&p.job);
-	q.hold = 0;
+	check(!p.job.running && idle == 1, "a job that nobody has begun is taken back");
+	crew_call(&q.job, 1, MAX_HELPERS);
+	check(helpers == 1 && q.job.called == 1, "the same one is called again");
+	held = 0;
+	AWAIT(q.ended == 1);
 	crew_dismiss(&q.job);
+	check(p.ended == 1, "what was taken back was never begun");
+	all_asleep();
 	crew_shutdown();
 }
 
@@ -178,25 +180,25 @@ static void *let_go(void *arg)
 
 static void test_dismiss(void)
 {
-	struct part p = { .job.run = run_part }, q = { .job.run = run_part, .hold = 1 };
+	struct part q = { .job.run = run_part, .hold = 1 };
 	pthread_t thread;
+	int slow;
 
-	/* a new helper asks for the time first */
-	held_clock = 1;
-	crew_call(&p.job, 1, MAX_HELPERS);
-	AWAIT(in_clock == 1);
-	crew_dismiss(&p.job);
-	check(!p.job.running, "a job that nobody has begun is taken back");
-	held_clock = 0;
-	all_asleep();
-	check(!p.begun, "and never begun");
-
-	crew_call(&q.job, 1, MAX_HELPERS);
-	AWAIT(q.begun == 1);
-	pthread_create(&thread, NULL, let_go, &q);
-	crew_dismiss(&q.job);
-	check(q.ended == 1, "who sleeps until a job ends is woken");
-	pthread_join(thread, NULL);
+	for (slow = 0; slow < 2; slow++) {
+		q.job.slow = slow;
+		q.hold = 1;
+		q.begun = q.ended = 0;
+		crew_call(&q.job, 1, MAX_HELPERS);
+		AWAIT(q.begun == 1);
+		times = 0;
+		pthread_create(&thread, NULL, let_go, &q);
+		crew_dismiss(&q.job);
+		check(q.ended == 1, "who sleeps until a job ends is woken");
+		check(slow ? !times : times > 1, slow ?
+		      "who waits for a device sleeps at once" :
+		      "another waits awake first");
+		pthread_join(thread, NULL);
+	}
 	crew_shutdown();
 }
 
@@ -213,9 +215,9 @@ static void test_shutdown(void)
 		p.hold = 0;
 		crew_dismiss(&p.job);
 		if (!turn)
-			all_asleep();	/* else they spin, mostly */
+			all_asleep();
 		crew_shutdown();
-		check(!helpers && !idle && !spinning,
+		check(!helpers && !idle,
 		      turn ? "closed while helpers are awake" :
 			     "closed while helpers sleep");
 	}
@@ -229,11 +231,10 @@ static void test_shutdown(void)
 int main(void)
 {
 	static void (*const tests[])(void) = {
-		test_states, test_spinning, test_many, test_dismiss, test_shutdown,
+		test_states, test_unwanted, test_many, test_dismiss, test_shutdown,
 	};
 	unsigned int i;
 
-	is_main = 1;
 	alarm(300);
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		cpus = 8;	/* whatever the machine has; a shutdown forgets it */

@@ -45,6 +45,7 @@ struct mock {
 	_Atomic int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
 	const char *kernel_line; /* what the kernel says when p2p fails */
 	uint64_t dev;		/* device of all files, 0 what it is */
+	bool block;		/* who asks about a file is told of a block device */
 	int gpu;		/* number of the GPU that all memory is of */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	size_t start_at;	/* new memory begins so far behind a page of the GPU */
@@ -102,6 +103,7 @@ struct mock {
 	_Atomic int most_in_io;
 	_Atomic int in_map;	/* waiting for a dma-buf */
 	_Atomic int in_stat;	/* waiting to be told about a file */
+	_Atomic uint64_t host_off; /* where the latest read into host memory began */
 	_Atomic int in_host;	/* waiting to read into host memory */
 	_Atomic int in_close;	/* waiting to close a descriptor */
 	_Atomic int in_settle;	/* waiting for functions in streams */

@@ -420,6 +420,10 @@ static int about(int fd, struct stat *st)
 	r = real_fstat(fd, st);
 	if (mock.dev)
 		st->st_dev = mock.dev;
+	if (mock.block) {
+		st->st_mode = S_IFBLK | 0600;
+		st->st_size = 0;
+	}
 	return r;
 }
 
@@ -509,8 +513,10 @@ static ssize_t fault(const char *buf, size_t n, uint64_t off)
 			return -1;
 		}
 	}
-	if (w < 0)
+	if (w < 0) {
 		mock.reads++;
+		mock.host_off = off;
+	}
 	if (w < 0 && mock.hold_host && !mock.in_host++)
 		while (mock.hold_host)
 			usleep(1000);

@@ -1569,6 +1569,7 @@ static void together(void)
 	test_helpers();
 	test_cold();
 	test_two_contexts();
+	test_turns();
 	test_no_lanes();
 	test_close_open();
 	test_cancel();

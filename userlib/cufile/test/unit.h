@@ -123,6 +123,7 @@ void test_one_chunk(void);
 void test_helpers(void);
 void test_cold(void);
 void test_two_contexts(void);
+void test_turns(void);
 
 /* choice.c */
 void test_unknown_keys(void);
