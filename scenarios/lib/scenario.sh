@@ -146,6 +146,20 @@ sc_blocks() {
 	esac
 }
 
+# sc_block_at FS FILE OFFSET: the 512-byte block of the image that has this place of the file
+sc_block_at() {
+	for sc_extent in $(sc_blocks "$1" "$2"); do
+		echo "${sc_extent%:*} ${sc_extent#*:}"
+	done | awk -v left=$(($3 / 512)) '
+	{
+		if (left < $2) {
+			print $1 + left
+			exit
+		}
+		left -= $2
+	}'
+}
+
 # sc_data_blocks FS FILE…: these files are the data; all else is metadata
 sc_data_blocks() {
 	sc_fs=$1
@@ -225,6 +239,63 @@ $(tail -n 15 "$OUT/$1/result.log" 2>/dev/null)"
 		return 1
 	fi
 	pass "$3 ran to its end and its kernel was content"
+}
+
+# --- a power cut -----------------------------------------------------------
+#
+# A drive has accepted what its host wrote before it is on the medium.  The image
+# QEMU writes to has all of it, also when QEMU is killed; so the drive as it is
+# after a cut is made of the image from before and a log of what was written.
+
+# sc_volatile IMAGE…: before a guest starts: its drives have a volatile cache
+sc_volatile() {
+	for sc_each; do
+		cp --reflink=auto --sparse=always "$OUT/$sc_each.img" "$OUT/$sc_each-before.img" || finish
+		: >"$OUT/$sc_each-writes.img"
+		vm_image "$sc_each" "$OUT/$sc_each.img" "" "$OUT/$sc_each-writes.img"
+	done
+}
+
+# sc_until_cut GUEST: until it has asked for the cut: $OUT/cut is there
+sc_until_cut() {
+	sc_tries=0
+	while [ ! -e "$OUT/cut" ] && [ ! -e "$OUT/$1/qemu.rc" ] && [ "$sc_tries" -lt 2400 ]; do
+		sc_tries=$((sc_tries + 1))
+		sleep 0.05
+	done
+	check_false "$1: until then nothing went wrong" grep '^not ok' "$OUT/$1/result.log"
+	[ -e "$OUT/cut" ] && return
+	fail "$1: the cut is asked for" "$(tail -n 15 "$OUT/$1/result.log")"
+	vm_stop "$1"
+	vm_scan "$1"
+	finish
+}
+
+# sc_power_cut GUEST SEED IMAGE…: the guest ends, and its drives have lost what was
+# not flushed (power-cut.c).  QEMU is not killed, since an entry of the log may be
+# half written; what it writes while it ends is behind the cut.
+sc_power_cut() {
+	sc_guest=$1
+	sc_seed=$2
+	shift 2
+	for sc_each; do
+		stat -c %s "$OUT/$sc_each-writes.img" >"$OUT/$sc_each-cut"
+	done
+	# that the emulator has ended counts, not whether its last word came through
+	vm_qmp "$sc_guest" '{"execute":"quit"}' >/dev/null
+	check "the power is cut" timeout --foreground 60 tail --pid="$(cat "$OUT/$sc_guest/qemu.pid")" -s 0.05 -f /dev/null
+	vm_stop "$sc_guest"
+	check "the kernel was content" vm_scan "$sc_guest"
+	for sc_each; do
+		if ! sc_got=$("$BUILD/scenarios/power-cut" "$OUT/$sc_each-before.img" "$OUT/$sc_each-writes.img" \
+			"$(cat "$OUT/$sc_each-cut")" "$sc_seed" 2>&1); then
+			fail "$sc_each: what the drive has kept" "$sc_got"
+			finish
+		fi
+		diag "$sc_each: $sc_got"
+		mv "$OUT/$sc_each-before.img" "$OUT/$sc_each.img"
+		rm -f "$OUT/$sc_each-cut" "$OUT/$sc_each-writes.img"
+	done
 }
 
 # --- counting --------------------------------------------------------------

@@ -101,7 +101,7 @@ MOCK_P2P_ERRNO=5
 for way in cufile stream; do
 	gpu 1 io load -f data -s 4M -i 1M -w 2 -x "$way" --json
 	json "$way: a medium that cannot be read: the call, its place, and what cuFile says of it" '.[0] | (.ok | not) and (.error |
-		test("read at [0-9]* of data failed: Input/output error .errno 5.: read of the file failed after 0 bytes: EIO"))'
+		test("read at [0-9]* of data failed: Input/output error .errno 5.: read of the file on device [0-9]*:[0-9]* failed from [0-9]* on: EIO"))'
 done
 gpu 1 io load -f data -s 4M -i 1M -w 2 -x batch --json
 json "batch: a medium that cannot be read: the call and its place" '.[0] | (.ok | not) and (.error | test("read at [0-9]* of data failed: Input/output error"))'

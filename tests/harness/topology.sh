@@ -425,4 +425,17 @@ peerlane-switch-upstream,link-gen=5,link-width=8,link-latency=0,id=sw3,bus=sw2.0
 peerlane-switch-downstream,acs=off,link-gen=5,link-width=8,link-latency=0,id=sw3.0,bus=sw3,chassis=8,slot=8
 END
 )" "$(cat out)"
+drive_args() { # IMAGE: the arguments of the drive
+	printf "machine q35 -\nrp root-port pcie.0\nn nvme rp image=disk0\n" >drive.topo
+	topology args ./drive.topo "disk0=$1" | grep -E "^driver=(file|blk|raw)"
+}
+check_eq "a log of writes is above the faults" "driver=file,node-name=n-file,filename=/d
+driver=blkdebug,node-name=n-faults,image=n-file,config=/rules
+driver=file,node-name=n-log,filename=/log,cache.no-flush=on
+driver=blklogwrites,node-name=n-writes,file=n-faults,log=n-log
+driver=raw,node-name=n-disk,file=n-writes" "$(drive_args /d:blkdebug=/rules:writes=/log)"
+check_eq "and can be alone" "driver=file,node-name=n-file,filename=/d
+driver=file,node-name=n-log,filename=/log,cache.no-flush=on
+driver=blklogwrites,node-name=n-writes,file=n-file,log=n-log
+driver=raw,node-name=n-disk,file=n-writes" "$(drive_args /d:writes=/log)"
 finish

@@ -137,7 +137,8 @@ static void ring_ended(struct ring_io *ring, int res)
 	struct entry *e = (struct entry *)((char *)ring -
 					   offsetof(struct entry, ring));
 	bool good = res > 0 && (size_t)res == ring->len;
-	bool failed = res < 0 && io_failed(&ring->io, -res);
+	bool failed = res < 0 &&
+		      io_failed(&ring->io, -res, ring->off);
 	struct pln_file_result now = { .size = e->answer.size };
 
 	window_put(ring->window);

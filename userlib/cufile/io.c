@@ -9,16 +9,30 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "crew.h"
 #include "io.h"
 
-ssize_t io_system_error(struct io *io, int err, size_t done)
+static const char *words_of(int err)
 {
-	io_because(io, err, "%s of the file failed after %zu bytes: %s (%d): %s",
-		io->write ? "write" : "read", done, errname(err), err,
-		strerror(err));
+	switch (err) {
+	case ENODATA:
+		return "the medium cannot be read or written there";
+	case EILSEQ:
+		return "what the medium has there is not what was written";
+	default:
+		return strerror(err);
+	}
+}
+
+ssize_t io_system_error(struct io *io, int err, uint64_t off, size_t done)
+{
+	io_because(io, err, "%s of the file on device %u:%u failed from %llu on: "
+		"%s (%d): %s", io->write ? "write" : "read",
+		major(io->f->dev), minor(io->f->dev),
+		(unsigned long long)(off + done), errname(err), err, words_of(err));
 	if (done)
 		return (ssize_t)done;
 	/* O_DIRECT has more names for a medium that cannot be read */
@@ -62,7 +76,7 @@ static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	if (x.cu_err)
 		return cuda_error(io, x.cu_err);
 	if (x.err)
-		return io_system_error(io, x.err, x.done);
+		return io_system_error(io, x.err, off, x.done);
 	return (ssize_t)x.done;
 }
 
@@ -110,7 +124,7 @@ static ssize_t posix_move(struct io *io, uint64_t addr, uint64_t off,
 			return -CU_FILE_CUDA_POINTER_INVALID;
 		}
 		if (r < 0)
-			return io_system_error(io, errno, done);
+			return io_system_error(io, errno, off, done);
 		if (!r)
 			break;
 		done += (size_t)r;

@@ -53,11 +53,11 @@ void verdict_tell(struct io *io, enum cause cause);
 void io_because(struct io *io, int err, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 /*
- * What the program gets for a system call that failed after @done bytes: those
- * bytes, as from read(2) and write(2), or the error.  The next call then meets
+ * What the program gets for a system call that failed after @done bytes from @off on:
+ * those bytes, as from read(2) and write(2), or the error.  The next call then meets
  * it.
  */
-ssize_t io_system_error(struct io *io, int err, size_t done);
+ssize_t io_system_error(struct io *io, int err, uint64_t off, size_t done);
 /* The result of a transfer of which @done bytes went before this part of it. */
 ssize_t io_after(size_t done, ssize_t r);
 /* What was not said in words, as it had been before, is now. */
@@ -85,7 +85,7 @@ bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
  * Has a request that p2p was to move failed for what no other way could do?  Then
  * errno is what the program gets.
  */
-bool io_failed(struct io *io, int err);
+bool io_failed(struct io *io, int err, uint64_t off);
 /* It is done, or has failed: for the accounts. */
 void io_account(struct io *io, size_t size, uint64_t off, ssize_t result,
 		uint64_t began);

@@ -443,7 +443,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		if (done)
 			piece -= done;
 		if (w == NOT_MOVED && !path_error(err))
-			return io_system_error(io, err, total);
+			return io_system_error(io, err, off, total);
 		if (!known && memory_gone(io, dev + total))
 			return freed(io);
 		if (w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
@@ -513,12 +513,12 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	return (ssize_t)total;
 }
 
-bool io_failed(struct io *io, int err)
+bool io_failed(struct io *io, int err, uint64_t off)
 {
 	/* the last two say that nobody tried */
 	if (path_error(err) || err == EINTR || err == ECANCELED)
 		return false;
-	io_system_error(io, err, 0);
+	io_system_error(io, err, off, 0);
 	return true;
 }
 

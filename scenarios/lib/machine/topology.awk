@@ -425,23 +425,31 @@ kind == "nvme" {
 	if (mode == "args") {
 		if (!(disk in image))
 			die("the scenario gives no image called " disk)
-		at = index(image[disk], ":blkdebug=")
-		if (at) {
-			path = substr(image[disk], 1, at - 1)
-			rules = substr(image[disk], at + 10)
+		at = index(image[disk], ":writes=")
+		writes = at ? substr(image[disk], at + 8) : ""
+		path = at ? substr(image[disk], 1, at - 1) : image[disk]
+		at = index(path, ":blkdebug=")
+		rules = at ? substr(path, at + 10) : ""
+		if (at)
+			path = substr(path, 1, at - 1)
+		arg("-blockdev")
+		arg("driver=file,node-name=" name "-file,filename=" path)
+		under = name "-file"
+		if (rules != "") {
 			arg("-blockdev")
-			arg("driver=file,node-name=" name "-file,filename=" path)
-			arg("-blockdev")
-			arg("driver=blkdebug,node-name=" name "-faults,image=" \
-			    name "-file,config=" rules)
-			arg("-blockdev")
-			arg("driver=raw,node-name=" name "-disk,file=" name "-faults")
-		} else {
-			arg("-blockdev")
-			arg("driver=file,node-name=" name "-file,filename=" image[disk])
-			arg("-blockdev")
-			arg("driver=raw,node-name=" name "-disk,file=" name "-file")
+			arg("driver=blkdebug,node-name=" name "-faults,image=" under ",config=" rules)
+			under = name "-faults"
 		}
+		if (writes != "") {
+			# nobody needs the log on the host's medium
+			arg("-blockdev")
+			arg("driver=file,node-name=" name "-log,filename=" writes ",cache.no-flush=on")
+			arg("-blockdev")
+			arg("driver=blklogwrites,node-name=" name "-writes,file=" under ",log=" name "-log")
+			under = name "-writes"
+		}
+		arg("-blockdev")
+		arg("driver=raw,node-name=" name "-disk,file=" under)
 		arg("-device")
 		arg("nvme,id=" name ",bus=" parent ",serial=" name ",drive=" \
 		    name "-disk")

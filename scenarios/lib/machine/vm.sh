@@ -3,7 +3,8 @@
 #
 # The launcher of guests.  Source it with TOP and OUT set:
 #
-#	vm_image disk0 FILE [BLKDEBUG-RULES]	a drive's image; drives whose image
+#	vm_image disk0 FILE [BLKDEBUG-RULES [LOG]]	a drive's image; what is written goes to
+#				the file LOG, too (power-cut.c); drives whose image
 #				nobody gives get a blank one
 #	vm_allow REGEX REASON		this line may stand on the console
 #	vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]	boot, in the background
@@ -79,7 +80,7 @@ vm_say() {
 
 vm_image() {
 	[ -e "$2" ] || { vm_say "no image $2"; return 2; }
-	vm_images="$vm_images $1=$2${3:+:blkdebug=$3}"
+	vm_images="$vm_images $1=$2${3:+:blkdebug=$3}${4:+:writes=$4}"
 }
 
 vm_allow() {
