@@ -46,11 +46,25 @@ static inline struct class *pln_class_create(const char *name)
 #define class_create(name)	pln_class_create(name)
 #endif
 
+/* 6.2: who takes pages of peers says so */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define FOLL_PCI_P2PDMA	0
+#endif
+
 /* 6.2: the class callback has a const device */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define PLN_DEVNODE_CONST
 #else
 #define PLN_DEVNODE_CONST	const
+#endif
+
+/*
+ * 6.8: an inode for a driver.  None is needed: pin_user_pages_fast() takes pages that
+ * have none until 6.9.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define anon_inode_create_getfile(name, fops, priv, flags, context)	\
+	((void)(fops), (struct file *)NULL)
 #endif
 
 /* 6.6: an attribute that newer compilers know */

@@ -5,10 +5,15 @@
  * With P2PDMA those of BAR1 come from the PCI core, all at once, and each keeps
  * one reference of ours as long as the driver is bound: a page with more is in
  * use, and the core's pool never hands one to somebody else.
+ * They belong to an inode of ours, as those of device-dax do: pin_user_pages_fast()
+ * takes no page of which it cannot tell that it is not secret (secretmem), and all
+ * IO would pin page by page on the slow way.
  *
  * The coherent window shows all VRAM, one to one, as MEMORY_DEVICE_GENERIC
  * pages, with the same rule for references.
  */
+#include <linux/anon_inodes.h>
+#include <linux/fs.h>
 #include <linux/memremap.h>
 
 #include "pln_gpu.h"
@@ -40,9 +45,16 @@ u64 pln_pages_busy(phys_addr_t phys, u64 size)
 	return busy;
 }
 
+/*
+ * The inode of the pages of BAR1 is that of a file which nobody opens.  It has no owner: it is
+ * gone before the module is.
+ */
+static const struct file_operations pln_bar1_fops;
+
 static void pln_p2pdma_init(struct pln_gpu *gpu)
 {
 	struct device *dev = &gpu->pdev->dev;
+	struct page *page;
 	unsigned long i;
 	void *mem;
 	int ret;
@@ -67,13 +79,29 @@ static void pln_p2pdma_init(struct pln_gpu *gpu)
 			 "no peer-to-peer DMA: somebody else has pages of BAR1\n");
 		return;
 	}
-	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
-		set_page_count(virt_to_page(mem + i * PAGE_SIZE), 1);
+	gpu->bar1_file = anon_inode_create_getfile("[peerlane_gpu]",
+						   &pln_bar1_fops, NULL,
+						   O_RDWR, NULL);
+	if (IS_ERR(gpu->bar1_file)) {
+		dev_info(dev,
+			 "direct IO takes more time: no inode for the pages of BAR1 (%pe)\n",
+			 gpu->bar1_file);
+		gpu->bar1_file = NULL;
+	}
+	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++) {
+		page = virt_to_page(mem + i * PAGE_SIZE);
+		set_page_count(page, 1);
+		if (!gpu->bar1_file)
+			continue;
+		page_folio(page)->mapping = gpu->bar1_file->f_mapping;
+		page_folio(page)->index = i;
+	}
 	gpu->bar1_p2pmem = mem;
 }
 
 static void pln_p2pdma_fini(struct pln_gpu *gpu)
 {
+	struct page *page;
 	unsigned long i;
 
 	if (!gpu->bar1_p2pmem)
@@ -84,9 +112,14 @@ static void pln_p2pdma_fini(struct pln_gpu *gpu)
 	 * off, which is over after this.
 	 */
 	synchronize_rcu();
-	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++)
-		WARN_ON_ONCE(!page_ref_freeze(virt_to_page(gpu->bar1_p2pmem +
-							   i * PAGE_SIZE), 1));
+	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++) {
+		page = virt_to_page(gpu->bar1_p2pmem + i * PAGE_SIZE);
+		WARN_ON_ONCE(!page_ref_freeze(page, 1));
+		page_folio(page)->mapping = NULL;
+	}
+	if (gpu->bar1_file)
+		__fput_sync(gpu->bar1_file);
+	gpu->bar1_file = NULL;
 	pci_free_p2pmem(gpu->pdev, gpu->bar1_p2pmem, gpu->bar1_size);
 	gpu->bar1_p2pmem = NULL;
 }

@@ -96,6 +96,7 @@ struct pln_gpu {
 	u64 bar1_used;
 	phys_addr_t bar1_phys;
 	void *bar1_p2pmem;	/* NULL: no P2PDMA pages */
+	struct file *bar1_file;	/* its inode owns them; NULL: none does */
 	struct p2pdma_provider *provider;
 	struct gen_pool *bar1_pool;
 	struct list_head runs;

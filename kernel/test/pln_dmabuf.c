@@ -230,6 +230,26 @@ static void test_pages(int fd)
 	check(room_is(fd, &q), "nothing is left");
 }
 
+/* Its pages need not be pinned one by one, with the lock of the page table */
+static void test_fast(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	int buf = gpu_export(fd, a.handle, 0, MIB);
+	char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, buf, 0);
+
+	need(p != MAP_FAILED, "mmap");
+	check_errno(cmd("fast 0 %lx %u", (long)p, MIB), EAGAIN,
+		    "fast pins: none of pages that nobody has used");
+	memset(p, 1, MIB);
+	check(!cmd("fast 0 %lx %u", (long)p, MIB) ||
+	      !(q.features & PLN_GPU_FEAT_P2PDMA), "fast pins: of all that are there");
+	munmap(p, MIB);
+	close(buf);
+	gpu_free(fd, a.handle);
+	check(room_is(fd, &q), "nothing is left");
+}
+
 /* One dma-buf of several allocations */
 static void test_parts(int fd)
 {
@@ -533,6 +553,7 @@ int main(int argc, char **argv)
 	test_order(fd);
 	test_data(fd);
 	test_pages(fd);
+	test_fast(fd);
 	test_parts(fd);
 	test_parts_within(fd);
 	test_revoke(fd);

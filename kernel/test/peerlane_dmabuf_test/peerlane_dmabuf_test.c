@@ -13,6 +13,8 @@
  *	fence S		signal S	a fence of the importer's work
  *	dma S write|read OFFSET		the peer of peerlane_p2p_test moves its
  *				buffer there, or from there
+ *	fast S ADDRESS BYTES	pin_user_pages_fast() would take these pages of the
+ *				caller as they are; S has no part in it
  *   state  a line for each slot in use
  *
  * As in a real importer the resv lock guards the mapping and its use, so that
@@ -22,6 +24,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
@@ -278,10 +281,28 @@ static int test_do_dma(struct test_slot *slot, const char *arg)
 	return ret;
 }
 
+static int test_do_fast(const char *arg)
+{
+	unsigned long addr, bytes, at;
+	struct page *page;
+
+	if (sscanf(arg, "%lx %lu", &addr, &bytes) != 2)
+		return -EINVAL;
+	for (at = addr & PAGE_MASK; at < addr + bytes; at += PAGE_SIZE) {
+		if (get_user_pages_fast_only(at, 1, FOLL_WRITE | FOLL_PCI_P2PDMA,
+					     &page) != 1)
+			return -EAGAIN;
+		put_page(page);
+	}
+	return 0;
+}
+
 static int test_do(struct test_slot *slot, const char *verb, const char *arg)
 {
 	if (!strcmp(verb, "attach"))
 		return test_do_attach(slot, arg);
+	if (!strcmp(verb, "fast"))
+		return test_do_fast(arg);
 	if (!slot->attach)
 		return -ENOENT;
 	if (!strcmp(verb, "map"))
