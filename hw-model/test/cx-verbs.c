@@ -394,8 +394,10 @@ static void errors(void)
 		IBV_WC_REM_ACCESS_ERR);
 
 	make_pair(&p, 7);
+	/* The first piece is longer than what the device moves at a time */
 	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 300000);
-	list[0].lkey ^= 0x100;
+	list[1] = (struct ibv_sge){ (uintptr_t)p.a.buf, 8, p.a.mr->lkey ^ 0x100 };
+	wr.num_sge = 2;
 	refused("WRITE of memory that is not the sender's: local protection error", &p, &wr,
 		IBV_WC_LOC_PROT_ERR);
 
