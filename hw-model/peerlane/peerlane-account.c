@@ -5,6 +5,8 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
+#include "hw/pci/pci.h"
+#include "hw/pci/pci_bus.h"
 #include "peerlane-account.h"
 
 uint32_t pla_half(uint64_t val, uint32_t *latch, bool high)
@@ -128,4 +130,38 @@ void pla_foreach(GHashTable *mappings, void (*fn)(PlaMapping *m, void *opaque),
             fn(m, opaque);
         }
     }
+}
+
+/* Is this the memory of a PCI device, or below a PCI bus? */
+static bool pla_is_peer(PCIDevice *pdev, MemoryRegion *mr)
+{
+    MemoryRegion *pci = pci_device_root_bus(pdev)->address_space_mem;
+    Object *owner = memory_region_owner(mr);
+
+    if (owner && object_dynamic_cast(owner, TYPE_PCI_DEVICE)) {
+        return true;
+    }
+    for (; mr; mr = mr->container) {
+        if (mr == pci) {
+            return true;
+        }
+    }
+    return false;
+}
+
+MemTxResult pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf,
+                          hwaddr *len, bool is_write, bool *peer)
+{
+    const MemTxAttrs attrs = MEMTXATTRS_UNSPECIFIED;
+    hwaddr xlat;
+
+    WITH_RCU_READ_LOCK_GUARD() {
+        MemoryRegion *mr = address_space_translate(
+            pci_get_address_space(pdev), addr, &xlat, len, is_write, attrs);
+
+        *peer = pla_is_peer(pdev, mr);
+    }
+    return pci_dma_rw(pdev, addr, buf, *len,
+                      is_write ? DMA_DIRECTION_FROM_DEVICE :
+                      DMA_DIRECTION_TO_DEVICE, attrs);
 }

@@ -6,6 +6,7 @@
 #define HW_PEERLANE_ACCOUNT_H
 
 #include "exec/memory.h"
+#include "hw/pci/pci_device.h"
 
 /* A counter read in halves: a read of the low one latches the high one */
 uint32_t pla_half(uint64_t val, uint32_t *latch, bool high);
@@ -39,5 +40,12 @@ PlaMapping *pla_unmap(GHashTable *mappings, AddressSpace *as, void *host,
 void pla_forget(GHashTable *mappings, AddressSpace *as);
 void pla_foreach(GHashTable *mappings, void (*fn)(PlaMapping *m, void *opaque),
                  void *opaque);
+
+/*
+ * Moves the first piece of a DMA transfer: what one memory region has of it.
+ * @len becomes the length of that piece, and @peer says whose memory it was.
+ */
+MemTxResult pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf,
+                          hwaddr *len, bool is_write, bool *peer);
 
 #endif /* HW_PEERLANE_ACCOUNT_H */

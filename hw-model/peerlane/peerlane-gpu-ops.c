@@ -8,7 +8,6 @@
 #include "qemu/osdep.h"
 #include "qemu/crc32c.h"
 #include "hw/pci/pci.h"
-#include "hw/pci/pci_bus.h"
 #include "peerlane-gpu.h"
 #include "trace.h"
 
@@ -16,47 +15,21 @@
  * Memory access
  */
 
-/* Is this the memory of a PCI device, or below a PCI bus? */
-static bool pln_is_peer(PeerlaneGPU *s, MemoryRegion *mr)
-{
-    MemoryRegion *pci = pci_device_root_bus(PCI_DEVICE(s))->address_space_mem;
-    Object *owner = memory_region_owner(mr);
-
-    if (owner && object_dynamic_cast(owner, TYPE_PCI_DEVICE)) {
-        return true;
-    }
-    for (; mr; mr = mr->container) {
-        if (mr == pci) {
-            return true;
-        }
-    }
-    return false;
-}
-
 enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
                               uint64_t len, bool is_write)
 {
     PCIDevice *pdev = PCI_DEVICE(s);
-    const MemTxAttrs attrs = MEMTXATTRS_UNSPECIFIED;
     const char *dir = is_write ? "write" : "read";
 
     while (len) {
         MemTxResult result;
-        hwaddr xlat, n = len;
+        hwaddr n = len;
         bool peer;
 
         if (!s->bh) {
             return PLN_ERR_BUS;
         }
-        WITH_RCU_READ_LOCK_GUARD() {
-            MemoryRegion *mr = address_space_translate(
-                pci_get_address_space(pdev), addr, &xlat, &n, is_write, attrs);
-
-            peer = pln_is_peer(s, mr);
-        }
-        result = pci_dma_rw(pdev, addr, buf, n,
-                            is_write ? DMA_DIRECTION_FROM_DEVICE :
-                            DMA_DIRECTION_TO_DEVICE, attrs);
+        result = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);
         if (result != MEMTX_OK) {
             trace_peerlane_gpu_bus_error(pln_name(s), dir, addr, n, result);
             return PLN_ERR_BUS;

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: capabilities, and what it says about itself and its port.
+ */
+#include "qemu/osdep.h"
+#include "peerlane-cx.h"
+
+typedef struct PlcCap {
+    uint32_t field;
+    uint32_t val;
+} PlcCap;
+
+/* What is not named here is 0: the device does not have it */
+static const PlcCap plc_general[] = {
+    { CX_CAP_LOG_MAX_SRQ_SZ, PLC_LOG_MAX_SRQ_SIZE },
+    { CX_CAP_LOG_MAX_QP_SZ, PLC_LOG_MAX_QP_SIZE },
+    { CX_CAP_LOG_MAX_SRQ, PLC_LOG_MAX_SRQ },
+    { CX_CAP_LOG_MAX_CQ_SZ, PLC_LOG_MAX_CQ_SIZE },
+    { CX_CAP_LOG_MAX_CQ, PLC_LOG_MAX_CQ },
+    { CX_CAP_LOG_MAX_EQ_SZ, PLC_LOG_MAX_EQ_SIZE },
+    { CX_CAP_LOG_MAX_MKEY, PLC_LOG_MAX_MKEY },
+    { CX_CAP_LOG_MAX_EQ, PLC_LOG_MAX_EQ },
+    { CX_CAP_LOG_MAX_MRW_SZ, 31 },
+    { CX_CAP_LOG_MAX_RA_REQ_QP, PLC_LOG_MAX_RD_ATOMIC },
+    { CX_CAP_LOG_MAX_RA_RES_QP, PLC_LOG_MAX_RD_ATOMIC },
+    { CX_CAP_VPORT_COUNTERS, 1 },
+    { CX_CAP_IB_VIRT, 1 },
+    { CX_CAP_LOCAL_CA_ACK_DELAY, 16 },
+    { CX_CAP_NUM_PORTS, 1 },
+    { CX_CAP_LOG_MAX_MSG, PLC_LOG_MAX_MSG },
+    { CX_CAP_CQE_VERSION, 1 },
+    { CX_CAP_UMR_MODIFY_ENTITY_SIZE_DISABLED, 1 },
+    { CX_CAP_UMR_MODIFY_ATOMIC_DISABLED, 1 },
+    { CX_CAP_UMR_INDIRECT_MKEY_DISABLED, 1 },
+    { CX_CAP_ATOMIC, 1 },
+    { CX_CAP_CQ_OI, 1 },
+    { CX_CAP_XRC, 1 },      /* the driver does not start without */
+    { CX_CAP_RC, 1 },
+    { CX_CAP_UAR_SZ, 5 },   /* 32 MiB */
+    { CX_CAP_LOG_PG_SZ, 12 },
+    { CX_CAP_LOG_BF_REG_SIZE, 9 },
+    { CX_CAP_MAX_WQE_SZ_SQ, PLC_MAX_WQE },
+    { CX_CAP_MAX_WQE_SZ_RQ, PLC_MAX_RECV_WQE },
+    { CX_CAP_LOG_MAX_TRANSPORT_DOMAIN, PLC_LOG_MAX_TD },
+    { CX_CAP_LOG_MAX_PD, PLC_LOG_MAX_PD },
+    { CX_CAP_LOG_MAX_XRCD, PLC_LOG_MAX_XRCD },
+    { CX_CAP_LOG_MAX_RMP, PLC_LOG_MAX_SRQ },
+    { CX_CAP_MAX_NUM_EQS, (1 << PLC_LOG_MAX_EQ) - 1 },
+    { CX_CAP_DEVICE_FREQUENCY_MHZ, PLC_FREQUENCY_KHZ / 1000 },
+    { CX_CAP_DEVICE_FREQUENCY_KHZ, PLC_FREQUENCY_KHZ },
+};
+
+enum {
+    PLC_ATOMIC_OPS = 0x3,       /* compare and swap, fetch and add */
+    PLC_ATOMIC_SIZE = 8,
+    PLC_ATOMIC_HOST_ENDIAN = 1,
+};
+
+/* A capability's type and, in the lowest bit, whether it is what is set now */
+static uint8_t plc_cap_fill(PeerlaneCX *s, uint8_t *cap, uint32_t op_mod)
+{
+    bool now = op_mod & 1;
+
+    switch (op_mod >> 1) {
+    case CX_TYPE_GENERAL:
+        for (unsigned i = 0; i < ARRAY_SIZE(plc_general); i++) {
+            cx_set(cap, plc_general[i].field, plc_general[i].val);
+        }
+        cx_set(cap, CX_CAP_LOG_MAX_QP,
+               now ? s->st->log_max_qp : PLC_LOG_MAX_QP);
+        return CX_OK;
+    case CX_TYPE_ATOMIC:
+        cx_set(cap, CX_ATOMIC_OPS, PLC_ATOMIC_OPS);
+        cx_set(cap, CX_ATOMIC_SIZE_QP, PLC_ATOMIC_SIZE);
+        cx_set(cap, CX_ATOMIC_MODE_1, 1);
+        cx_set(cap, CX_ATOMIC_REQ_MODE,
+               now ? s->st->atomic_mode : PLC_ATOMIC_HOST_ENDIAN);
+        return CX_OK;
+    default:
+        return CX_BAD_PARAM;
+    }
+}
+
+uint8_t plc_query_hca_cap(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_cap_fill(s, c->out + CX_OUT_HEAD,
+                        cx_get(c->in, CX_CMD_OP_MOD));
+}
+
+/* Which may be set is set; all else has to be as it is */
+static uint8_t plc_set_general(PeerlaneCX *s, const uint8_t *cap)
+{
+    g_autofree uint8_t *want = g_memdup2(cap, CX_CAP_SIZE);
+    g_autofree uint8_t *have = g_malloc0(CX_CAP_SIZE);
+    uint32_t log_max_qp = cx_get(cap, CX_CAP_LOG_MAX_QP);
+
+    plc_cap_fill(s, have, CX_TYPE_GENERAL << 1 | 1);
+    /* A table of 128 keys, no checksums and small pages are all there is */
+    if (cx_get(cap, CX_CAP_PKEY_TABLE_SIZE) ||
+        cx_get(cap, CX_CAP_CMDIF_CHECKSUM) ||
+        cx_get(cap, CX_CAP_LOG_UAR_PAGE_SZ) || log_max_qp > PLC_LOG_MAX_QP) {
+        return CX_BAD_PARAM;
+    }
+    cx_copy(want, have, CX_CAP_LOG_MAX_QP);
+    if (memcmp(want, have, CX_CAP_SIZE)) {
+        return CX_BAD_PARAM;
+    }
+    s->st->log_max_qp = log_max_qp;
+    return CX_OK;
+}
+
+uint8_t plc_set_hca_cap(PeerlaneCX *s, PlcCmd *c)
+{
+    const uint8_t *cap = c->in + CX_IN_HEAD;
+    uint32_t mode;
+
+    if (s->st->up) {
+        return CX_BAD_SYS_STATE;
+    }
+    switch (cx_get(c->in, CX_CMD_OP_MOD) >> 1) {
+    case CX_TYPE_GENERAL:
+        return plc_set_general(s, cap);
+    case CX_TYPE_ATOMIC:
+        /* The driver sends no more than this */
+        mode = cx_get(cap, CX_ATOMIC_REQ_MODE);
+        if (mode > PLC_ATOMIC_HOST_ENDIAN) {
+            return CX_BAD_PARAM;
+        }
+        s->st->atomic_mode = mode;
+        return CX_OK;
+    default:
+        return CX_BAD_PARAM;
+    }
+}
+
+uint8_t plc_query_adapter(PeerlaneCX *s, PlcCmd *c)
+{
+    static const char id[] = "PLN0000000001";
+    uint8_t *block = c->out + CX_OUT_HEAD;
+
+    cx_set(block, CX_ADAPTER_VSD_VENDOR, PLC_PCI_VENDOR_ID);
+    memcpy(block + CX_F_BIT(CX_ADAPTER_PSID) / 8, id, sizeof(id) - 1);
+    return CX_OK;
+}
+
+/* There are no special keys: 0 is none that can be had */
+uint8_t plc_query_special_contexts(PeerlaneCX *s, PlcCmd *c)
+{
+    return CX_OK;
+}
+
+enum {
+    PLC_WIDTH_4X = 2,
+    PLC_SPEED_EDR = 32,
+    PLC_MTU = 4096,
+    PLC_VL_0 = 1,
+    PLC_PROTO_IB = 1,
+};
+
+uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
+{
+    uint32_t id = cx_get(c->in, CX_REG_ID), len;
+    const uint8_t *in = c->in + CX_REG_DATA;
+    uint8_t *reg = c->out + CX_REG_DATA;
+
+    switch (id) {
+    case CX_REG_PTYS:
+    case CX_REG_NODE_DESC:
+        len = 0x40;
+        break;
+    case CX_REG_PMTU:
+    case CX_REG_PVLC:
+        len = 0x10;
+        break;
+    default:
+        return CX_BAD_PARAM;
+    }
+    if (cx_get(c->in, CX_CMD_OP_MOD) != CX_REG_READ) {
+        return CX_BAD_PARAM;
+    }
+    if (c->in_len < CX_REG_DATA + len) {
+        return CX_BAD_INPUT_LEN;
+    }
+    if (c->out_len < CX_REG_DATA + len) {
+        return CX_BAD_OUTPUT_LEN;
+    }
+    if (id != CX_REG_NODE_DESC && cx_get(in, CX_PTYS_PORT) != 1) {
+        return CX_BAD_PARAM;
+    }
+    switch (id) {
+    case CX_REG_PTYS:
+        cx_set(reg, CX_PTYS_PORT, 1);
+        cx_set(reg, CX_PTYS_PROTO_MASK, PLC_PROTO_IB);
+        cx_set(reg, CX_PTYS_WIDTH_CAP, PLC_WIDTH_4X);
+        cx_set(reg, CX_PTYS_WIDTH_ADMIN, PLC_WIDTH_4X);
+        cx_set(reg, CX_PTYS_WIDTH_OPER, PLC_WIDTH_4X);
+        cx_set(reg, CX_PTYS_PROTO_CAP, PLC_SPEED_EDR);
+        cx_set(reg, CX_PTYS_PROTO_ADMIN, PLC_SPEED_EDR);
+        cx_set(reg, CX_PTYS_PROTO_OPER, PLC_SPEED_EDR);
+        break;
+    case CX_REG_PMTU:
+        cx_set(reg, CX_PMTU_PORT, 1);
+        cx_set(reg, CX_PMTU_MAX, PLC_MTU);
+        cx_set(reg, CX_PMTU_ADMIN, PLC_MTU);
+        cx_set(reg, CX_PMTU_OPER, PLC_MTU);
+        break;
+    case CX_REG_PVLC:
+        cx_set(reg, CX_PVLC_PORT, 1);
+        cx_set(reg, CX_PVLC_HW_CAP, PLC_VL_0);
+        cx_set(reg, CX_PVLC_ADMIN, PLC_VL_0);
+        cx_set(reg, CX_PVLC_OPER, PLC_VL_0);
+        break;
+    case CX_REG_NODE_DESC:
+        snprintf((char *)reg, len, "peerlane %s", plc_name(s));
+        break;
+    }
+    return CX_OK;
+}
+
+/* There is one virtual port, the function's own, on one port */
+static bool plc_own_vport(PlcCmd *c)
+{
+    return !cx_get(c->in, CX_VPORT_OTHER) &&
+           cx_get(c->in, CX_VPORT_PORT) <= 1 &&
+           !cx_get(c->in, CX_VPORT_NUMBER);
+}
+
+enum {
+    PLC_PORT_ACTIVE = 4,
+    PLC_PHYS_LINK_UP = 5,
+    PLC_SUBNET_TIMEOUT = 18,
+};
+
+uint8_t plc_query_vport_context(PeerlaneCX *s, PlcCmd *c)
+{
+    uint8_t *ctx = c->out + CX_OUT_HEAD;
+
+    if (!plc_own_vport(c)) {
+        return CX_BAD_PARAM;
+    }
+    cx_set(ctx, CX_HVC_PHYS_STATE, PLC_PHYS_LINK_UP);
+    cx_set(ctx, CX_HVC_PORT_STATE, PLC_PORT_ACTIVE);
+    cx_set(ctx, CX_HVC_VPORT_STATE, PLC_PORT_ACTIVE);
+    cx_set(ctx, CX_HVC_SYS_GUID, s->guid);
+    cx_set(ctx, CX_HVC_PORT_GUID, s->guid);
+    cx_set(ctx, CX_HVC_NODE_GUID, s->guid);
+    cx_set(ctx, CX_HVC_LID, s->lid);
+    cx_set(ctx, CX_HVC_SM_LID, s->lid);
+    cx_set(ctx, CX_HVC_SUBNET_TIMEOUT, PLC_SUBNET_TIMEOUT);
+    return CX_OK;
+}
+
+#define PLC_GIDS                8
+#define PLC_ALL                 0xffff
+#define PLC_SUBNET_PREFIX       0xfe80000000000000ull
+#define PLC_PKEY_DEFAULT        0xffff
+
+/* How many entries of a table of @size are asked for, from *@first; 0: none */
+static uint32_t plc_index(PlcCmd *c, uint32_t size, uint32_t *first)
+{
+    *first = cx_get(c->in, CX_VPORT_INDEX);
+    if (*first == PLC_ALL) {
+        *first = 0;
+        return size;
+    }
+    return *first < size;
+}
+
+uint8_t plc_query_vport_gid(PeerlaneCX *s, PlcCmd *c)
+{
+    uint32_t first, n = plc_index(c, PLC_GIDS, &first);
+
+    if (!plc_own_vport(c) || !n) {
+        return CX_BAD_PARAM;
+    }
+    if (c->out_len < CX_OUT_HEAD + 16 * n) {
+        return CX_BAD_OUTPUT_LEN;
+    }
+    cx_set(c->out, CX_VPORT_GIDS, n);
+    if (!first) {
+        stq_be_p(c->out + CX_OUT_HEAD, PLC_SUBNET_PREFIX);
+        stq_be_p(c->out + CX_OUT_HEAD + 8, s->guid);
+    }
+    return CX_OK;
+}
+
+uint8_t plc_query_vport_pkey(PeerlaneCX *s, PlcCmd *c)
+{
+    uint32_t first, n = plc_index(c, PLC_PKEYS, &first);
+
+    if (!plc_own_vport(c) || !n) {
+        return CX_BAD_PARAM;
+    }
+    if (c->out_len < CX_OUT_HEAD + 4 * n) {
+        return CX_BAD_OUTPUT_LEN;
+    }
+    if (!first) {
+        stl_be_p(c->out + CX_OUT_HEAD, PLC_PKEY_DEFAULT);
+    }
+    return CX_OK;
+}
+
+uint8_t plc_query_vport_counter(PeerlaneCX *s, PlcCmd *c)
+{
+    uint64_t messages = s->counters[PLC_CNT_LOOPBACK_MESSAGES];
+    uint64_t bytes = s->counters[PLC_CNT_LOOPBACK_BYTES];
+
+    if (!plc_own_vport(c)) {
+        return CX_BAD_PARAM;
+    }
+    stq_be_p(c->out + CX_VPORT_COUNTER_RX, messages);
+    stq_be_p(c->out + CX_VPORT_COUNTER_RX + 8, bytes);
+    stq_be_p(c->out + CX_VPORT_COUNTER_TX, messages);
+    stq_be_p(c->out + CX_VPORT_COUNTER_TX + 8, bytes);
+    return CX_OK;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: completion queues.
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "peerlane-cx.h"
+#include "trace.h"
+
+#define PLC_CQ_OVERRUN          1       /* the syndrome of its event */
+
+void plc_cq_free(PlcCq *cq)
+{
+    plc_buf_free(&cq->buf);
+    g_free(cq);
+}
+
+uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
+{
+    const uint8_t *ctx = c->in + CX_CREATE_CTX;
+    unsigned log_size = cx_get(ctx, CX_CQC_LOG_SIZE);
+    unsigned cqe_sz = cx_get(ctx, CX_CQC_CQE_SZ);
+    uint32_t eqn = cx_get(ctx, CX_CQC_EQN);
+    uint32_t uar = cx_get(ctx, CX_CQC_UAR);
+    PlcCq *cq;
+    uint8_t status;
+
+    if (log_size > PLC_LOG_MAX_CQ_SIZE) {
+        return CX_EXCEED_LIM;
+    }
+    if (cqe_sz > 1 || cx_get(ctx, CX_CQC_CC) || cx_get(ctx, CX_CQC_COMP_EN) ||
+        cx_get(ctx, CX_CQC_UMEM_DBR) || cx_get(c->in, CX_CQ_UMEM_VALID) ||
+        cx_get(ctx, CX_CQC_PERIOD) || cx_get(ctx, CX_CQC_MAX_COUNT)) {
+        return CX_BAD_PARAM;
+    }
+    if (!plc_table_get(&s->st->eq, eqn) || !plc_table_get(&s->st->uar, uar)) {
+        return CX_BAD_RESOURCE;
+    }
+    cq = g_new0(PlcCq, 1);
+    cq->uar = uar;
+    cq->eqn = eqn;
+    cq->log_size = log_size;
+    cq->wide = cqe_sz;
+    cq->ignore_overrun = cx_get(ctx, CX_CQC_OI);
+    cq->dbr = cx_get(ctx, CX_CQC_DBR) & ~7ull;
+    memcpy(cq->ctx, ctx, CX_CQC_SIZE);
+    status = plc_buf_init(&cq->buf, c, CX_CREATE_PAS,
+                          cx_get(ctx, CX_CQC_LOG_PAGE),
+                          cx_get(ctx, CX_CQC_PAGE_OFFSET),
+                          (uint64_t)CX_CQE_SIZE << (log_size + cqe_sz));
+    if (!status && !plc_table_add(&s->st->cq, cq, &cq->id)) {
+        status = CX_NO_RESOURCES;
+    }
+    if (status) {
+        plc_cq_free(cq);
+        return status;
+    }
+    cx_set(c->out, CX_ID_OUT, cq->id);
+    return CX_OK;
+}
+
+uint8_t plc_destroy_cq(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcCq *cq = plc_table_get(&s->st->cq, cx_get(c->in, CX_ID_IN));
+
+    if (!cq) {
+        return CX_BAD_RESOURCE;
+    }
+    if (cq->users) {
+        return CX_RESOURCE_BUSY;
+    }
+    if (cq->queued) {
+        QTAILQ_REMOVE(&s->st->arms, cq, link);
+    }
+    plc_table_del(&s->st->cq, cq->id);
+    plc_cq_free(cq);
+    return CX_OK;
+}
+
+uint8_t plc_query_cq(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcCq *cq = plc_table_get(&s->st->cq, cx_get(c->in, CX_ID_IN));
+    uint8_t *ctx = c->out + CX_OUT_HEAD;
+
+    if (!cq) {
+        return CX_BAD_RESOURCE;
+    }
+    memcpy(ctx, cq->ctx, CX_CQC_SIZE);
+    cx_set(ctx, CX_CQC_STATUS, cq->overrun ? 0x9 : 0);
+    cx_set(ctx, CX_CQC_ST, cq->arm == PLC_CQ_ARMED ? 0x9 :
+           cq->arm == PLC_CQ_SOLICITED ? 0x6 : 0xa);
+    cx_set(ctx, CX_CQC_CI, cq->ci);
+    cx_set(ctx, CX_CQC_PI, cq->pi);
+    return CX_OK;
+}
+
+static void plc_cq_fire(PeerlaneCX *s, PlcCq *cq)
+{
+    uint8_t eqe[CX_EQE_SIZE] = { 0 };
+    PlcEq *eq = plc_table_get(&s->st->eq, cq->eqn);
+
+    cq->arm = PLC_CQ_IDLE;
+    stl_be_p(eqe + CX_EQE_COMP_CQN, cq->id);
+    if (eq) {
+        plc_eq_post(s, eq, CX_EVENT_COMP, eqe);
+    }
+}
+
+void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn)
+{
+    PlcCq *cq = plc_table_get(&s->st->cq, cqn);
+
+    if (!cq || cq->uar != uar) {
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: page %" PRIu32 " has no completion "
+                      "queue %" PRIu32 "\n", plc_name(s), uar, cqn);
+        return;
+    }
+    cq->arm = cmd & CX_CQ_DB_SOLICITED ? PLC_CQ_SOLICITED : PLC_CQ_ARMED;
+    cq->arm_ci = cmd & 0xffffff;
+    if (!cq->queued) {
+        cq->queued = true;
+        QTAILQ_INSERT_TAIL(&s->st->arms, cq, link);
+    }
+    plc_kick(s);
+}
+
+/* Is the 24-bit index @a behind @b? */
+static bool plc_behind(uint32_t a, uint32_t b)
+{
+    uint32_t n = (b - a) & 0xffffff;
+
+    return n && n < 0x800000;
+}
+
+/* What came before the arm was seen fires it at once */
+void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
+{
+    if ((cq->arm == PLC_CQ_ARMED && plc_behind(cq->arm_ci, cq->pi)) ||
+        (cq->arm == PLC_CQ_SOLICITED &&
+         plc_behind(cq->arm_ci, cq->solicited))) {
+        plc_cq_fire(s, cq);
+    }
+}
+
+static void plc_cq_overrun(PeerlaneCX *s, PlcCq *cq)
+{
+    uint8_t eqe[CX_EQE_SIZE] = { 0 };
+    PlcEq *eq = plc_eq_of(s, CX_EVENT_CQ_ERROR);
+
+    cq->overrun = true;
+    stl_be_p(eqe + CX_EQE_DATA, cq->id);
+    eqe[CX_EQE_CQ_SYNDROME] = PLC_CQ_OVERRUN;
+    if (eq) {
+        plc_eq_post(s, eq, CX_EVENT_CQ_ERROR, eqe);
+    }
+}
+
+/* @cqe has what belongs to its kind; the rest is filled in here */
+void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
+                 bool solicited)
+{
+    PlcCq *cq = plc_table_get(&s->st->cq, cqn);
+    bool error = opcode == CX_CQE_REQUEST_ERROR || opcode == CX_CQE_RECV_ERROR;
+    uint64_t at;
+    uint8_t dbr[4];
+
+    if (!cq || cq->overrun) {
+        return;
+    }
+    if (cq->pi - cq->ci >= 1u << cq->log_size && !cq->ignore_overrun) {
+        if (!plc_read(s, cq->dbr + CX_DBR_CQ_CI, dbr, 4)) {
+            return;
+        }
+        /* The record has 24 bits of an index that is not ahead of ours */
+        cq->ci = cq->pi - ((cq->pi - ldl_be_p(dbr)) & 0xffffff);
+        if (cq->pi - cq->ci >= 1u << cq->log_size) {
+            plc_cq_overrun(s, cq);
+            return;
+        }
+    }
+    if (!error) {
+        stq_be_p(cqe + CX_CQE_TIME, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
+    }
+    cqe[CX_CQE_OP_OWN] = opcode << 4 | (solicited ? CX_CQE_SOLICITED : 0) |
+                         (cq->pi >> cq->log_size & 1);
+    trace_peerlane_cx_completion(plc_name(s), cqn, cq->pi, opcode,
+                                 error ? cqe[CX_CQE_SYNDROME] : 0);
+    at = (uint64_t)(cq->pi & ((1u << cq->log_size) - 1)) << cq->wide;
+    at = at * CX_CQE_SIZE + (cq->wide ? CX_CQE_SIZE : 0);
+    if (!plc_buf_write(s, &cq->buf, at, cqe, CX_CQE_SIZE - 4)) {
+        return;
+    }
+    /* The last word, with the owner, is seen after the rest and the data */
+    smp_wmb();
+    if (!plc_buf_write(s, &cq->buf, at + CX_CQE_SIZE - 4,
+                       cqe + CX_CQE_SIZE - 4, 4)) {
+        return;
+    }
+    cq->pi++;
+    if (solicited || error) {
+        cq->solicited = cq->pi;
+    }
+    plc_count(s, PLC_CNT_CQES, 1);
+    if (cq->arm == PLC_CQ_ARMED ||
+        (cq->arm == PLC_CQ_SOLICITED && (solicited || error))) {
+        plc_cq_fire(s, cq);
+    }
+}

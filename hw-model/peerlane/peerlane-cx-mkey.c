@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: memory keys.
+ *
+ * A key is looked up and checked anew for each slice that is moved, so that a
+ * key which the driver has destroyed is not used any more.
+ */
+#include "qemu/osdep.h"
+#include "peerlane-cx.h"
+
+void plc_mkey_free(PlcMkey *mkey)
+{
+    g_free(mkey->mtt);
+    g_free(mkey);
+}
+
+static uint8_t plc_mkey_pages(PeerlaneCX *s, PlcCmd *c, PlcMkey *mkey)
+{
+    uint64_t first, pages;
+    uint64_t entries = 2ull * cx_get(c->in, CX_MKEY_OCTWORDS);
+
+    mkey->shift = cx_get(mkey->ctx, CX_MKC_LOG_PAGE);
+    if (mkey->shift < 12 || mkey->shift > 62) {
+        return CX_BAD_PARAM;
+    }
+    if ((c->in_len - CX_CREATE_PAS) / 8 < entries) {
+        return CX_BAD_INPUT_LEN;
+    }
+    if (!mkey->len || mkey->start + mkey->len - 1 < mkey->start) {
+        return CX_BAD_PARAM;
+    }
+    first = mkey->start >> mkey->shift;
+    pages = ((mkey->start + mkey->len - 1) >> mkey->shift) - first + 1;
+    if (pages > entries) {
+        return CX_BAD_SIZE;
+    }
+    if (pages > PLC_MAX_MTT - s->st->mtts) {
+        return CX_NO_RESOURCES;
+    }
+    mkey->mtts = pages;
+    mkey->mtt = g_new(uint64_t, pages);
+    for (uint64_t i = 0; i < pages; i++) {
+        mkey->mtt[i] = ldq_be_p(c->in + CX_CREATE_PAS + 8 * i);
+    }
+    return CX_OK;
+}
+
+uint8_t plc_create_mkey(PeerlaneCX *s, PlcCmd *c)
+{
+    const uint8_t *ctx = c->in + CX_CREATE_CTX;
+    uint32_t pd = cx_get(ctx, CX_MKC_PD);
+    PlcMkey *mkey;
+    uint8_t status = CX_OK;
+
+    /* Keys that work queue entries change later are not modelled */
+    if (cx_get(ctx, CX_MKC_MODE_HI) || cx_get(ctx, CX_MKC_FREE) ||
+        cx_get(ctx, CX_MKC_MODE_LO) > CX_MKC_MODE_MTT ||
+        cx_get(ctx, CX_MKC_BSF_EN) || cx_get(c->in, CX_MKEY_UMEM_VALID)) {
+        return CX_BAD_PARAM;
+    }
+    if (!plc_table_get(&s->st->pd, pd)) {
+        return CX_BAD_RESOURCE;
+    }
+    mkey = g_new0(PlcMkey, 1);
+    memcpy(mkey->ctx, ctx, CX_MKC_SIZE);
+    mkey->pd = pd;
+    mkey->mode = cx_get(ctx, CX_MKC_MODE_LO);
+    mkey->all = cx_get(ctx, CX_MKC_LENGTH64);
+    mkey->checked = cx_get(c->in, CX_MKEY_PG_ACCESS);
+    mkey->local_read = cx_get(ctx, CX_MKC_LR);
+    mkey->local_write = cx_get(ctx, CX_MKC_LW);
+    mkey->remote_read = cx_get(ctx, CX_MKC_RR);
+    mkey->remote_write = cx_get(ctx, CX_MKC_RW);
+    mkey->atomic = cx_get(ctx, CX_MKC_A);
+    mkey->qpn = cx_get(ctx, CX_MKC_QPN);
+    mkey->start = cx_get(ctx, CX_MKC_START);
+    mkey->len = cx_get(ctx, CX_MKC_LEN);
+    if (mkey->mode == CX_MKC_MODE_MTT) {
+        /* A list of pages has an end */
+        status = mkey->all ? CX_BAD_PARAM : plc_mkey_pages(s, c, mkey);
+    } else if (!mkey->all && (!mkey->len ||
+                              mkey->start + mkey->len - 1 < mkey->start)) {
+        status = CX_BAD_PARAM;
+    }
+    if (!status && !plc_table_add(&s->st->mkey, mkey, &mkey->id)) {
+        status = CX_NO_RESOURCES;
+    }
+    if (status) {
+        plc_mkey_free(mkey);
+        return status;
+    }
+    s->st->mtts += mkey->mtts;
+    mkey->key = mkey->id << 8 | cx_get(ctx, CX_MKC_KEY);
+    cx_set(c->out, CX_ID_OUT, mkey->id);
+    return CX_OK;
+}
+
+uint8_t plc_destroy_mkey(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcMkey *mkey = plc_table_get(&s->st->mkey, cx_get(c->in, CX_ID_IN));
+
+    if (!mkey) {
+        return CX_BAD_RESOURCE;
+    }
+    s->st->mtts -= mkey->mtts;
+    plc_table_del(&s->st->mkey, mkey->id);
+    plc_mkey_free(mkey);
+    return CX_OK;
+}
+
+uint8_t plc_query_mkey(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcMkey *mkey = plc_table_get(&s->st->mkey, cx_get(c->in, CX_ID_IN));
+
+    if (!mkey) {
+        return CX_BAD_RESOURCE;
+    }
+    memcpy(c->out + CX_OUT_HEAD, mkey->ctx, CX_MKC_SIZE);
+    return CX_OK;
+}
+
+static bool plc_writes(enum plc_access access)
+{
+    return access == PLC_LOCAL_WRITE || access == PLC_REMOTE_WRITE ||
+           access == PLC_REMOTE_ATOMIC;
+}
+
+/* The key for [@addr, @addr + @len), which is not empty; NULL: denied */
+static PlcMkey *plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
+                             uint64_t addr, uint32_t len,
+                             enum plc_access access)
+{
+    PlcMkey *mkey = plc_table_get(&s->st->mkey, key >> 8);
+    uint64_t from;
+    bool may = false;
+
+    if (!mkey || mkey->key != key || mkey->pd != qp->pd ||
+        (mkey->qpn != CX_ANY_QPN && mkey->qpn != qp->id &&
+         mkey->mode != CX_MKC_MODE_PA)) {
+        return NULL;
+    }
+    switch (access) {
+    case PLC_LOCAL_READ:
+        may = mkey->local_read;
+        break;
+    case PLC_LOCAL_WRITE:
+        may = mkey->local_write;
+        break;
+    case PLC_REMOTE_READ:
+        may = mkey->remote_read;
+        break;
+    case PLC_REMOTE_WRITE:
+        may = mkey->remote_write;
+        break;
+    case PLC_REMOTE_ATOMIC_READ:
+    case PLC_REMOTE_ATOMIC:
+        may = mkey->atomic;
+        break;
+    }
+    from = addr - mkey->start;
+    if (!may || addr + len - 1 < addr ||
+        (!mkey->all && (addr < mkey->start || from >= mkey->len ||
+                        len > mkey->len - from))) {
+        return NULL;
+    }
+    if (mkey->mode == CX_MKC_MODE_MTT && mkey->checked) {
+        uint64_t first = mkey->start >> mkey->shift;
+
+        for (uint64_t i = addr >> mkey->shift;
+             i <= (addr + len - 1) >> mkey->shift; i++) {
+            if (!(mkey->mtt[i - first] &
+                  (plc_writes(access) ? CX_MTT_WRITE : CX_MTT_READ))) {
+                return NULL;
+            }
+        }
+    }
+    return mkey;
+}
+
+bool plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge, unsigned n,
+                    enum plc_access access)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (sge[i].len && sge[i].at < 0 &&
+            !plc_mkey_get(s, qp, sge[i].key, sge[i].addr, sge[i].len,
+                          access)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum plc_result plc_mkey_move(PeerlaneCX *s, PlcMkey *mkey,
+                                     uint64_t addr, uint8_t *buf, uint32_t len,
+                                     bool is_write)
+{
+    while (len) {
+        uint64_t bus = addr;
+        uint32_t n = len;
+
+        if (mkey->mode == CX_MKC_MODE_MTT) {
+            uint64_t page = 1ull << mkey->shift;
+            uint64_t in_page = addr & (page - 1);
+            uint64_t i = (addr >> mkey->shift) - (mkey->start >> mkey->shift);
+
+            n = MIN(len, page - in_page);
+            bus = (mkey->mtt[i] & ~0xfffull) + in_page;
+        }
+        if (!(is_write ? plc_write(s, bus, buf, n) :
+              plc_read(s, bus, buf, n))) {
+            return PLC_FAILED;
+        }
+        addr += n;
+        buf += n;
+        len -= n;
+    }
+    return PLC_DONE;
+}
+
+/*
+ * Move @len bytes, from the byte @at of all that the @n elements describe.
+ * Elements with data in the entry itself take that from @wqe.
+ */
+enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
+                            unsigned n, const uint8_t *wqe, uint32_t at,
+                            void *buf, uint32_t len, enum plc_access access)
+{
+    uint8_t *p = buf;
+
+    for (unsigned i = 0; i < n && len; i++) {
+        uint64_t addr = sge[i].addr + at;
+        uint32_t part;
+
+        if (at >= sge[i].len) {
+            at -= sge[i].len;
+            continue;
+        }
+        part = MIN(len, sge[i].len - at);
+        if (sge[i].at >= 0) {
+            memcpy(p, wqe + sge[i].at + at, part);
+        } else {
+            PlcMkey *mkey = plc_mkey_get(s, qp, sge[i].key, addr, part, access);
+            enum plc_result result;
+
+            if (!mkey) {
+                return PLC_DENIED;
+            }
+            result = plc_mkey_move(s, mkey, addr, p, part,
+                                   plc_writes(access));
+            if (result) {
+                return result;
+            }
+        }
+        p += part;
+        len -= part;
+        at = 0;
+    }
+    return PLC_DONE;
+}

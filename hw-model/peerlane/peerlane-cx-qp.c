@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: queue pairs, as the driver makes and changes them.
+ */
+#include "qemu/osdep.h"
+#include "peerlane-cx.h"
+#include "trace.h"
+
+void plc_qp_free(PlcQp *qp)
+{
+    timer_free(qp->timer);
+    plc_buf_free(&qp->buf);
+    g_free(qp);
+}
+
+/* Its turn comes, unless it belongs to what was before a reset */
+void plc_qp_schedule(PlcQp *qp)
+{
+    PeerlaneCX *s = qp->cx;
+
+    if (!qp->queued && plc_table_get(&s->st->qp, qp->id) == qp) {
+        qp->queued = true;
+        QTAILQ_INSERT_TAIL(&s->st->ready, qp, link);
+        plc_kick(s);
+    }
+}
+
+static void plc_qp_timer(void *opaque)
+{
+    PlcQp *qp = opaque;
+
+    qp->waiting = false;
+    plc_qp_schedule(qp);
+}
+
+void plc_qp_wait(PlcQp *qp, int64_t ns)
+{
+    qp->waiting = true;
+    timer_mod(qp->timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + ns);
+}
+
+static void plc_qp_state(PlcQp *qp, uint8_t state)
+{
+    qp->state = state;
+    qp->waiting = false;
+    timer_del(qp->timer);
+    cx_set(qp->ctx, CX_QPC_STATE, state);
+    trace_peerlane_cx_qp_state(plc_name(qp->cx), qp->id, state);
+}
+
+/* All that is posted is flushed, and all that will be */
+void plc_qp_to_error(PlcQp *qp)
+{
+    plc_qp_state(qp, CX_QP_ERR);
+    qp->work.active = false;
+    qp->rung = true;
+    plc_qp_schedule(qp);
+}
+
+static void plc_qp_to_reset(PlcQp *qp)
+{
+    plc_qp_state(qp, CX_QP_RST);
+    qp->work.active = false;
+    qp->rung = false;
+    qp->sq_head = 0;
+    qp->sq_tail = 0;
+    qp->rq_head = 0;
+    qp->tries = 0;
+    qp->rnr_tries = 0;
+    qp->resets++;
+    if (qp->queued) {
+        QTAILQ_REMOVE(&qp->cx->st->ready, qp, link);
+        qp->queued = false;
+    }
+}
+
+static PlcCq *plc_qp_cq(PeerlaneCX *s, uint32_t cqn)
+{
+    return plc_table_get(&s->st->cq, cqn);
+}
+
+/* What is not modelled is refused, not made to look as if it worked */
+static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
+{
+    const uint8_t *ctx = qp->ctx;
+    uint64_t rq = 0, sq = 0;
+
+    qp->st = cx_get(ctx, CX_QPC_ST);
+    qp->rq_type = cx_get(ctx, CX_QPC_RQ_TYPE);
+    qp->pd = cx_get(ctx, CX_QPC_PD);
+    qp->uar = cx_get(ctx, CX_QPC_UAR);
+    qp->user_index = cx_get(ctx, CX_QPC_USER_INDEX);
+    qp->cqn_send = cx_get(ctx, CX_QPC_CQN_SND);
+    qp->cqn_recv = cx_get(ctx, CX_QPC_CQN_RCV);
+    qp->has_sq = !cx_get(ctx, CX_QPC_NO_SQ);
+    qp->log_sq = cx_get(ctx, CX_QPC_LOG_SQ_SIZE);
+    qp->log_rq = cx_get(ctx, CX_QPC_LOG_RQ_SIZE);
+    qp->rq_stride = CX_SEG << cx_get(ctx, CX_QPC_LOG_RQ_STRIDE);
+    qp->dbr = cx_get(ctx, CX_QPC_DBR) & ~3ull;
+
+    if (qp->st != CX_ST_RC && qp->st != CX_ST_UD && qp->st != CX_ST_QP0 &&
+        qp->st != CX_ST_QP1 && qp->st != CX_ST_REG_UMR) {
+        return CX_BAD_PARAM;
+    }
+    if ((qp->rq_type != CX_RQ_REGULAR && qp->rq_type != CX_RQ_NONE) ||
+        cx_get(ctx, CX_QPC_WQ_SIG) || cx_get(ctx, CX_QPC_OFFLOAD) ||
+        cx_get(ctx, CX_QPC_CS_REQ) || cx_get(ctx, CX_QPC_CS_RES) ||
+        cx_get(ctx, CX_QPC_DBR_UMEM) || cx_get(c->in, CX_QP_QPC_EXT) ||
+        cx_get(c->in, CX_QP_UMEM_VALID)) {
+        return CX_BAD_PARAM;
+    }
+    if ((qp->has_sq && qp->log_sq > PLC_LOG_MAX_QP_SIZE) ||
+        (qp->rq_type == CX_RQ_REGULAR &&
+         (qp->log_rq > PLC_LOG_MAX_QP_SIZE ||
+          qp->rq_stride > PLC_MAX_RECV_WQE))) {
+        return CX_EXCEED_LIM;
+    }
+    /* A UMR queue pair belongs to no domain */
+    if ((qp->st != CX_ST_REG_UMR && !plc_table_get(&s->st->pd, qp->pd)) ||
+        !plc_table_get(&s->st->uar, qp->uar) ||
+        (qp->has_sq && !plc_qp_cq(s, qp->cqn_send)) ||
+        (qp->rq_type == CX_RQ_REGULAR && !plc_qp_cq(s, qp->cqn_recv))) {
+        return CX_BAD_RESOURCE;
+    }
+    if (qp->rq_type == CX_RQ_REGULAR) {
+        rq = (uint64_t)qp->rq_stride << qp->log_rq;
+    }
+    if (qp->has_sq) {
+        sq = (uint64_t)CX_WQE_BB << qp->log_sq;
+    }
+    qp->sq_at = rq;
+    return plc_buf_init(&qp->buf, c, CX_CREATE_PAS,
+                        cx_get(ctx, CX_QPC_LOG_PAGE),
+                        cx_get(ctx, CX_QPC_PAGE_OFFSET), rq + sq);
+}
+
+uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcQp *qp = g_new0(PlcQp, 1);
+    uint8_t status;
+
+    memcpy(qp->ctx, c->in + CX_CREATE_QPC, CX_QPC_SIZE);
+    qp->cx = s;
+    status = plc_qp_parse(s, c, qp);
+    if (!status && !plc_table_add(&s->st->qp, qp, &qp->id)) {
+        status = CX_NO_RESOURCES;
+    }
+    if (status) {
+        plc_qp_free(qp);
+        return status;
+    }
+    qp->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
+    if (qp->has_sq) {
+        plc_qp_cq(s, qp->cqn_send)->users++;
+    }
+    if (qp->rq_type == CX_RQ_REGULAR) {
+        plc_qp_cq(s, qp->cqn_recv)->users++;
+    }
+    plc_qp_state(qp, CX_QP_RST);
+    cx_set(c->out, CX_ID_OUT, qp->id);
+    return CX_OK;
+}
+
+uint8_t plc_destroy_qp(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcQp *qp = plc_table_get(&s->st->qp, cx_get(c->in, CX_ID_IN));
+
+    if (!qp) {
+        return CX_BAD_RESOURCE;
+    }
+    plc_qp_to_reset(qp);
+    if (qp->has_sq) {
+        plc_qp_cq(s, qp->cqn_send)->users--;
+    }
+    if (qp->rq_type == CX_RQ_REGULAR) {
+        plc_qp_cq(s, qp->cqn_recv)->users--;
+    }
+    plc_table_del(&s->st->qp, qp->id);
+    plc_qp_free(qp);
+    return CX_OK;
+}
+
+uint8_t plc_query_qp(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcQp *qp = plc_table_get(&s->st->qp, cx_get(c->in, CX_ID_IN));
+
+    if (!qp) {
+        return CX_BAD_RESOURCE;
+    }
+    memcpy(c->out + CX_CREATE_QPC, qp->ctx, CX_QPC_SIZE);
+    return CX_OK;
+}
+
+typedef struct PlcMove {
+    uint16_t opcode;
+    uint8_t from;
+    uint8_t to;
+} PlcMove;
+
+static const PlcMove plc_moves[] = {
+    { CX_OP_RST2INIT_QP, CX_QP_RST, CX_QP_INIT },
+    { CX_OP_INIT2INIT_QP, CX_QP_INIT, CX_QP_INIT },
+    { CX_OP_INIT2RTR_QP, CX_QP_INIT, CX_QP_RTR },
+    { CX_OP_RTR2RTS_QP, CX_QP_RTR, CX_QP_RTS },
+    { CX_OP_RTS2RTS_QP, CX_QP_RTS, CX_QP_RTS },
+};
+
+/* Which fields a transition takes over */
+static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
+                        uint32_t opt)
+{
+    uint8_t *path = qp->ctx + CX_QPC_ADS;
+    const uint8_t *in_path = in + CX_QPC_ADS;
+    bool first = opcode == CX_OP_RST2INIT_QP;
+
+    if (first || opt & CX_OPT_RRE) {
+        cx_copy(qp->ctx, in, CX_QPC_RRE);
+    }
+    if (first || opt & CX_OPT_RWE) {
+        cx_copy(qp->ctx, in, CX_QPC_RWE);
+    }
+    if (first || opt & CX_OPT_RAE) {
+        cx_copy(qp->ctx, in, CX_QPC_RAE);
+        cx_copy(qp->ctx, in, CX_QPC_ATOMIC_MODE);
+    }
+    if (first || opt & CX_OPT_PKEY_INDEX) {
+        cx_copy(path, in_path, CX_ADS_PKEY_INDEX);
+    }
+    if (first) {
+        cx_copy(path, in_path, CX_ADS_PORT);
+        cx_copy(qp->ctx, in, CX_QPC_COUNTER_SET);
+    }
+    if (first || opt & CX_OPT_Q_KEY) {
+        cx_copy(qp->ctx, in, CX_QPC_Q_KEY);
+    }
+    if (opcode == CX_OP_INIT2RTR_QP) {
+        cx_copy(qp->ctx, in, CX_QPC_MTU);
+        cx_copy(qp->ctx, in, CX_QPC_LOG_MSG_MAX);
+        cx_copy(qp->ctx, in, CX_QPC_REMOTE_QPN);
+        cx_copy(qp->ctx, in, CX_QPC_LOG_RRA);
+        cx_copy(qp->ctx, in, CX_QPC_NEXT_RCV_PSN);
+        cx_copy(path, in_path, CX_ADS_RLID);
+    }
+    if (opcode == CX_OP_INIT2RTR_QP || opt & CX_OPT_RNR_TIMEOUT) {
+        cx_copy(qp->ctx, in, CX_QPC_MIN_RNR_NAK);
+    }
+    if (opcode == CX_OP_RTR2RTS_QP) {
+        cx_copy(qp->ctx, in, CX_QPC_LOG_SRA);
+        cx_copy(qp->ctx, in, CX_QPC_RETRY_COUNT);
+        cx_copy(qp->ctx, in, CX_QPC_RNR_RETRY);
+        cx_copy(qp->ctx, in, CX_QPC_NEXT_SEND_PSN);
+        cx_copy(path, in_path, CX_ADS_ACK_TIMEOUT);
+    }
+    qp->remote_read = cx_get(qp->ctx, CX_QPC_RRE);
+    qp->remote_write = cx_get(qp->ctx, CX_QPC_RWE);
+    qp->remote_atomic = cx_get(qp->ctx, CX_QPC_RAE);
+    qp->remote_qpn = cx_get(qp->ctx, CX_QPC_REMOTE_QPN);
+    qp->rlid = cx_get(path, CX_ADS_RLID);
+    qp->min_rnr = cx_get(qp->ctx, CX_QPC_MIN_RNR_NAK);
+    qp->retry_count = cx_get(qp->ctx, CX_QPC_RETRY_COUNT);
+    qp->rnr_retry = cx_get(qp->ctx, CX_QPC_RNR_RETRY);
+    qp->ack_timeout = cx_get(path, CX_ADS_ACK_TIMEOUT);
+}
+
+uint8_t plc_modify_qp(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcQp *qp = plc_table_get(&s->st->qp, cx_get(c->in, CX_ID_IN));
+    uint16_t opcode = cx_get(c->in, CX_CMD_OPCODE);
+
+    if (!qp) {
+        return CX_BAD_RESOURCE;
+    }
+    if (opcode == CX_OP_2RST_QP) {
+        plc_qp_to_reset(qp);
+        return CX_OK;
+    }
+    if (opcode == CX_OP_2ERR_QP) {
+        if (qp->state == CX_QP_RST) {
+            return CX_BAD_QP_STATE;
+        }
+        plc_qp_to_error(qp);
+        return CX_OK;
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(plc_moves); i++) {
+        if (plc_moves[i].opcode == opcode) {
+            if (qp->state != plc_moves[i].from) {
+                return CX_BAD_QP_STATE;
+            }
+            plc_qp_take(qp, c->in + CX_CREATE_QPC, opcode,
+                        cx_get(c->in, CX_QP_OPT_MASK));
+            plc_qp_state(qp, plc_moves[i].to);
+            if (qp->state == CX_QP_RTS) {
+                plc_qp_schedule(qp);
+            }
+            return CX_OK;
+        }
+    }
+    return CX_BAD_OP;
+}

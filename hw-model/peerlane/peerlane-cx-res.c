@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: things that are no more than an id.
+ */
+#include "qemu/osdep.h"
+#include "peerlane-cx.h"
+
+/* What is in a table in place of a thing */
+static char plc_taken;
+
+static uint8_t plc_alloc(PlcTable *t, PlcCmd *c, uint32_t field)
+{
+    uint32_t id;
+
+    if (!plc_table_add(t, &plc_taken, &id)) {
+        return CX_NO_RESOURCES;
+    }
+    cx_set(c->out, field, id);
+    return CX_OK;
+}
+
+static uint8_t plc_dealloc(PlcTable *t, uint32_t id, bool busy)
+{
+    if (!plc_table_get(t, id)) {
+        return CX_BAD_RESOURCE;
+    }
+    if (busy) {
+        return CX_RESOURCE_BUSY;
+    }
+    plc_table_del(t, id);
+    return CX_OK;
+}
+
+/* Does anything in the table @t have @id in the field @member? */
+#define plc_used(t, type, member, id) ({                                \
+        bool _used = false;                                             \
+        for (uint32_t _i = 0; _i < (t)->size && !_used; _i++) {         \
+            type *_thing = plc_table_get(t, _i);                        \
+            _used = _thing && _thing->member == (id);                   \
+        }                                                               \
+        _used;                                                          \
+    })
+
+uint8_t plc_alloc_pd(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_alloc(&s->st->pd, c, CX_ID_OUT);
+}
+
+uint8_t plc_dealloc_pd(PeerlaneCX *s, PlcCmd *c)
+{
+    uint32_t id = cx_get(c->in, CX_ID_IN);
+
+    return plc_dealloc(&s->st->pd, id,
+                       plc_used(&s->st->mkey, PlcMkey, pd, id) ||
+                       plc_used(&s->st->srq, PlcSrq, pd, id) ||
+                       plc_used(&s->st->qp, PlcQp, pd, id));
+}
+
+uint8_t plc_alloc_uar(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_alloc(&s->st->uar, c, CX_ID_OUT);
+}
+
+uint8_t plc_dealloc_uar(PeerlaneCX *s, PlcCmd *c)
+{
+    uint32_t id = cx_get(c->in, CX_ID_IN);
+
+    return plc_dealloc(&s->st->uar, id,
+                       plc_used(&s->st->eq, PlcEq, uar, id) ||
+                       plc_used(&s->st->cq, PlcCq, uar, id) ||
+                       plc_used(&s->st->qp, PlcQp, uar, id));
+}
+
+uint8_t plc_alloc_xrcd(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_alloc(&s->st->xrcd, c, CX_ID_OUT);
+}
+
+uint8_t plc_dealloc_xrcd(PeerlaneCX *s, PlcCmd *c)
+{
+    uint32_t id = cx_get(c->in, CX_ID_IN);
+
+    return plc_dealloc(&s->st->xrcd, id,
+                       id && plc_used(&s->st->srq, PlcSrq, xrcd, id));
+}
+
+uint8_t plc_alloc_td(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_alloc(&s->st->td, c, CX_ID_OUT);
+}
+
+uint8_t plc_dealloc_td(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_dealloc(&s->st->td, cx_get(c->in, CX_ID_IN), false);
+}
+
+uint8_t plc_alloc_qc(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_alloc(&s->st->qc, c, CX_QC_OUT);
+}
+
+uint8_t plc_dealloc_qc(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_dealloc(&s->st->qc, cx_get(c->in, CX_QC_IN), false);
+}
+
+/* Counter sets can be had, but nothing is counted in them: all read as 0 */
+uint8_t plc_query_qc(PeerlaneCX *s, PlcCmd *c)
+{
+    return plc_table_get(&s->st->qc, cx_get(c->in, CX_QC_QUERY)) ? CX_OK :
+           CX_BAD_RESOURCE;
+}

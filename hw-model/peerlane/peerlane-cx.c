@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: PCI device, registers, reset, and the engine's loop.
+ *
+ * What the device does is in peerlane-cx.rst.
+ *
+ * A doorbell only notes what is to be done and schedules a bottom half.  That
+ * runs commands, looks at arms, and gives queue pairs a slice each in turn; it
+ * gives way to the main loop after PLC_BH_BUDGET bytes.
+ *
+ * Whatever the engine writes to may reset or even unplug this very device, by
+ * way of configuration space, say.  Then s->st is another one, which is empty;
+ * the old one is kept until the bottom half ends, and DMA fails until then.
+ */
+#include "qemu/osdep.h"
+#include "qemu/log.h"
+#include "qemu/main-loop.h"
+#include "qemu/module.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "hw/pci/msix.h"
+#include "hw/pci/pci.h"
+#include "hw/pci/pcie.h"
+#include "hw/qdev-properties.h"
+#include "hw/qdev-properties-system.h"
+#include "hw/resettable.h"
+#include "migration/vmstate.h"
+#include "system/runstate.h"
+#include "peerlane-account.h"
+#include "peerlane-cx.h"
+#include "trace.h"
+
+static const char *const plc_counter_names[PLC_NUM_COUNTERS] = {
+    [PLC_CNT_COMMANDS] = "commands",
+    [PLC_CNT_COMMAND_ERRORS] = "command-errors",
+    [PLC_CNT_DOORBELLS] = "doorbells",
+    [PLC_CNT_WQES] = "wqes",
+    [PLC_CNT_WQE_ERRORS] = "wqe-errors",
+    [PLC_CNT_CQES] = "cqes",
+    [PLC_CNT_EQES] = "eqes",
+    [PLC_CNT_INTERRUPTS] = "interrupts",
+    [PLC_CNT_HOST_READ] = "dma-host-read",
+    [PLC_CNT_HOST_WRITE] = "dma-host-write",
+    [PLC_CNT_PEER_READ] = "dma-peer-read",
+    [PLC_CNT_PEER_WRITE] = "dma-peer-write",
+    [PLC_CNT_READS_REFUSED] = "dma-reads-refused",
+    [PLC_CNT_WRITES_LOST] = "dma-writes-lost",
+    [PLC_CNT_LOOPBACK_MESSAGES] = "loopback-messages",
+    [PLC_CNT_LOOPBACK_BYTES] = "loopback-bytes",
+};
+
+void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add)
+{
+    s->counters[n] += add;
+}
+
+static bool plc_dma(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
+                    bool is_write)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+    const char *dir = is_write ? "write" : "read";
+    uint32_t epoch = s->epoch;
+
+    while (len) {
+        MemTxResult result;
+        hwaddr n = len;
+        bool peer;
+
+        if (!s->bh || s->old) {
+            return false;
+        }
+        result = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);
+        trace_peerlane_cx_dma(plc_name(s), dir, peer ? "peer" : "host", addr,
+                              n, result);
+        if (s->epoch != epoch) {
+            return false;
+        }
+        if (result == MEMTX_OK) {
+            plc_count(s, is_write ?
+                      (peer ? PLC_CNT_PEER_WRITE : PLC_CNT_HOST_WRITE) :
+                      (peer ? PLC_CNT_PEER_READ : PLC_CNT_HOST_READ), n);
+        } else if (is_write) {
+            plc_count(s, PLC_CNT_WRITES_LOST, 1);
+        } else {
+            plc_count(s, PLC_CNT_READS_REFUSED, 1);
+            return false;
+        }
+        addr += n;
+        buf = (uint8_t *)buf + n;
+        len -= n;
+    }
+    return true;
+}
+
+bool plc_read(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len)
+{
+    memset(buf, 0, len);
+    return plc_dma(s, addr, buf, len, false);
+}
+
+bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len)
+{
+    return plc_dma(s, addr, (void *)buf, len, true);
+}
+
+void plc_interrupt(PeerlaneCX *s, uint32_t vector)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+
+    if (!s->bh || !msix_enabled(pdev) || vector >= s->vectors) {
+        return;
+    }
+    plc_count(s, PLC_CNT_INTERRUPTS, 1);
+    trace_peerlane_cx_irq(plc_name(s), vector);
+    msix_notify(pdev, vector);
+}
+
+static void plc_unref(void *opaque)
+{
+    object_unref(OBJECT(opaque));
+}
+
+/* One piece of work; returns what it cost, 0 when there is none */
+static uint64_t plc_step(PeerlaneCX *s)
+{
+    PlcState *st = s->st;
+    PlcCq *cq;
+    PlcQp *qp;
+
+    if (s->cmds) {
+        unsigned slot = ctz32(s->cmds);
+
+        s->cmds &= ~(1u << slot);
+        plc_cmd_run(s, slot);
+        return PLC_SLICE;
+    }
+    cq = QTAILQ_FIRST(&st->arms);
+    if (cq) {
+        QTAILQ_REMOVE(&st->arms, cq, link);
+        cq->queued = false;
+        plc_cq_arm_run(s, cq);
+        return PLC_STEP_COST;
+    }
+    qp = QTAILQ_FIRST(&st->ready);
+    if (qp) {
+        QTAILQ_REMOVE(&st->ready, qp, link);
+        qp->queued = false;
+        return plc_qp_step(s, qp);
+    }
+    return 0;
+}
+
+static void plc_bh(void *opaque)
+{
+    PeerlaneCX *s = opaque;
+    uint64_t spent = 0;
+
+    /* Work may end with the device unplugged */
+    object_ref(OBJECT(s));
+    s->running = true;
+    /* While the machine is stopped nothing may change its memory */
+    while (s->bh && !s->old && runstate_is_running()) {
+        uint64_t cost;
+
+        if (spent >= PLC_BH_BUDGET) {
+            qemu_bh_schedule(s->bh);
+            break;
+        }
+        plc_eq_run_arms(s);
+        cost = s->old ? 0 : plc_step(s);
+        if (!cost) {
+            break;
+        }
+        spent += cost;
+    }
+    s->running = false;
+    while (s->old) {
+        PlcState *old = s->old;
+
+        s->old = old->next;
+        plc_state_free(old);
+    }
+    if (s->bh) {
+        if (s->cmds) {
+            qemu_bh_schedule(s->bh);
+        }
+        object_unref(OBJECT(s));
+    } else {
+        /* Who called this still looks at the device afterwards */
+        aio_bh_schedule_oneshot(qemu_get_aio_context(), plc_unref, s);
+    }
+}
+
+void plc_kick(PeerlaneCX *s)
+{
+    if (s->bh) {
+        qemu_bh_schedule(s->bh);
+    }
+}
+
+static uint32_t plc_seg_read(PeerlaneCX *s, hwaddr addr)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+
+    switch (addr) {
+    case CX_SEG_FW_REV:
+        return PLC_FW_MINOR << 16 | PLC_FW_MAJOR;
+    case CX_SEG_CMDIF_REV:
+        return CX_CMDIF_REV << 16 | PLC_FW_SUB;
+    case CX_SEG_CMDQ_HIGH:
+        return s->cmdq_high;
+    case CX_SEG_CMDQ_LOW:
+        return (s->cmdq & ~0xfffu) | PLC_LOG_SLOTS << 4 | PLC_LOG_SLOT;
+    case CX_SEG_TIMER_HIGH:
+        return now >> 32;
+    case CX_SEG_TIMER_LOW:
+        return now;
+    case CX_SEG_HEALTH_COUNTER:
+        return now / (10 * SCALE_MS);
+    default:
+        return 0;
+    }
+}
+
+static uint64_t plc_bar_read(void *opaque, hwaddr addr, unsigned size)
+{
+    PeerlaneCX *s = opaque;
+    uint64_t val = plc_seg_read(s, addr);
+
+    if (size == 8) {
+        val = val << 32 | plc_seg_read(s, addr + 4);
+    }
+    trace_peerlane_cx_read(plc_name(s), addr, size, val);
+    return val;
+}
+
+static void plc_seg_write(PeerlaneCX *s, hwaddr addr, uint32_t val)
+{
+    switch (addr) {
+    case CX_SEG_CMDQ_HIGH:
+        s->cmdq_high = val;
+        break;
+    case CX_SEG_CMDQ_LOW:
+        s->cmdq = (uint64_t)s->cmdq_high << 32 | (val & ~0xfffu);
+        break;
+    case CX_SEG_CMD_DOORBELL:
+        s->cmds |= val;
+        plc_kick(s);
+        break;
+    default:
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: write to 0x%" HWADDR_PRIx
+                      ", which cannot be written\n", plc_name(s), addr);
+        break;
+    }
+}
+
+static void plc_uar_write(PeerlaneCX *s, hwaddr addr, uint64_t val,
+                          unsigned size)
+{
+    uint32_t uar = addr / CX_UAR_SIZE, at = addr % CX_UAR_SIZE;
+
+    if (!plc_table_get(&s->st->uar, uar)) {
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: doorbell in page %" PRIu32
+                      ", which nobody has\n", plc_name(s), uar);
+        return;
+    }
+    if (at == CX_UAR_CQ && size == 8) {
+        plc_count(s, PLC_CNT_DOORBELLS, 1);
+        plc_cq_doorbell(s, uar, val >> 32, val);
+    } else if (at == CX_UAR_EQ_ARM || at == CX_UAR_EQ) {
+        plc_count(s, PLC_CNT_DOORBELLS, 1);
+        plc_eq_doorbell(s, uar, size == 8 ? val >> 32 : val,
+                        at == CX_UAR_EQ_ARM);
+    } else if (at >= CX_UAR_SEND && at % CX_UAR_SEND_BUF == 0 && size == 8) {
+        plc_count(s, PLC_CNT_DOORBELLS, 1);
+        plc_qp_doorbell(s, uar, extract32(val, 8, 24));
+    } else if (at < CX_UAR_SEND || at % CX_UAR_SEND_BUF == 0) {
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: no doorbell of %u bytes at 0x%"
+                      PRIx32 " of a page\n", plc_name(s), size, at);
+    }
+    /* The rest of an entry in a BlueFlame buffer is in the queue, too */
+}
+
+static void plc_bar_write(void *opaque, hwaddr addr, uint64_t val,
+                          unsigned size)
+{
+    PeerlaneCX *s = opaque;
+
+    trace_peerlane_cx_write(plc_name(s), addr, size, val);
+    if (addr >= PLC_FIRST_UAR * CX_UAR_SIZE) {
+        plc_uar_write(s, addr, val, size);
+    } else if (size == 8) {
+        plc_seg_write(s, addr, val >> 32);
+        plc_seg_write(s, addr + 4, val);
+    } else {
+        plc_seg_write(s, addr, val);
+    }
+}
+
+static const MemoryRegionOps plc_bar_ops = {
+    .read = plc_bar_read,
+    .write = plc_bar_write,
+    .endianness = DEVICE_BIG_ENDIAN,
+    .valid = { .min_access_size = 4, .max_access_size = 8 },
+    .impl = { .min_access_size = 4, .max_access_size = 8 },
+};
+
+static void plc_reset(PeerlaneCX *s)
+{
+    s->cmdq = 0;
+    s->cmdq_high = 0;
+    s->cmds = 0;
+    s->epoch++;
+    if (s->running) {
+        s->st->next = s->old;
+        s->old = s->st;
+    } else {
+        plc_state_free(s->st);
+    }
+    s->st = plc_state_new();
+    trace_peerlane_cx_reset(plc_name(s), s->epoch);
+}
+
+static void plc_reset_hold(Object *obj, ResetType type)
+{
+    plc_reset(PEERLANE_CX(obj));
+}
+
+static void plc_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
+                             int len)
+{
+    pci_default_write_config(pdev, addr, val, len);
+    pcie_cap_flr_write_config(pdev, addr, val, len);
+}
+
+static void plc_vm_state_change(void *opaque, bool running, RunState state)
+{
+    if (running) {
+        plc_kick(opaque);
+    }
+}
+
+static void plc_realize(PCIDevice *pdev, Error **errp)
+{
+    PeerlaneCX *s = PEERLANE_CX(pdev);
+
+    if (!s->vectors || s->vectors > 64) {
+        error_setg(errp, "vectors must be 1 to 64");
+        return;
+    }
+    if (!s->lid || s->lid >= 0xc000) {
+        error_setg(errp, "lid must be a unicast one, 1 to 0xbfff");
+        return;
+    }
+    if (pcie_endpoint_cap_init(pdev, 0) < 0) {
+        error_setg(errp, "no room for the PCI Express capability");
+        return;
+    }
+    pcie_cap_flr_init(pdev);
+    pcie_cap_deverr_init(pdev);
+    memory_region_init_io(&s->bar, OBJECT(s), &plc_bar_ops, s,
+                          "peerlane-cx-bar0", PLC_BAR_SIZE);
+    if (msix_init_exclusive_bar(pdev, s->vectors, PLC_BAR_MSIX, errp) < 0) {
+        pcie_cap_exit(pdev);
+        return;
+    }
+    for (unsigned i = 0; i < s->vectors; i++) {
+        msix_vector_use(pdev, i);
+    }
+    pci_register_bar(pdev, PLC_BAR, PCI_BASE_ADDRESS_SPACE_MEMORY |
+                     PCI_BASE_ADDRESS_MEM_TYPE_64 |
+                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
+    s->st = plc_state_new();
+    s->stage = g_malloc(PLC_SLICE);
+    /* Of the main loop only: peerlane-gpu-engine.c says why */
+    s->bh = aio_bh_new_guarded(iohandler_get_aio_context(), plc_bh, s,
+                               &DEVICE(s)->mem_reentrancy_guard);
+    s->vmstate_entry = qemu_add_vm_change_state_handler(plc_vm_state_change,
+                                                        s);
+}
+
+static void plc_exit(PCIDevice *pdev)
+{
+    PeerlaneCX *s = PEERLANE_CX(pdev);
+
+    qemu_del_vm_change_state_handler(s->vmstate_entry);
+    plc_reset(s);
+    qemu_bh_delete(s->bh);
+    s->bh = NULL;
+    msix_uninit_exclusive_bar(pdev);
+    pcie_cap_exit(pdev);
+}
+
+/* The engine may be at work in plc_exit(), but not here */
+static void plc_instance_finalize(Object *obj)
+{
+    PeerlaneCX *s = PEERLANE_CX(obj);
+
+    if (s->st) {
+        plc_state_free(s->st);
+    }
+    g_free(s->stage);
+}
+
+static void plc_get_counters(Object *obj, Visitor *v, const char *name,
+                             void *opaque, Error **errp)
+{
+    pla_visit(v, name, plc_counter_names, PEERLANE_CX(obj)->counters,
+              PLC_NUM_COUNTERS, errp);
+}
+
+static void plc_instance_init(Object *obj)
+{
+    PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
+    object_property_add(obj, "counters", "struct", plc_get_counters, NULL,
+                        NULL, NULL);
+}
+
+/* A machine can be saved while the card is not in use */
+static int plc_pre_save(void *opaque)
+{
+    PeerlaneCX *s = opaque;
+
+    return s->cmdq || s->st->enabled ? -EBUSY : 0;
+}
+
+static const VMStateDescription vmstate_plc = {
+    .name = TYPE_PEERLANE_CX,
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .pre_save = plc_pre_save,
+    .fields = (const VMStateField[]) {
+        VMSTATE_PCI_DEVICE(parent_obj, PeerlaneCX),
+        VMSTATE_MSIX(parent_obj, PeerlaneCX),
+        VMSTATE_END_OF_LIST()
+    },
+};
+
+static const Property plc_properties[] = {
+    DEFINE_PROP_UINT64("guid", PeerlaneCX, guid, 0x0200c9fffe000001ull),
+    DEFINE_PROP_UINT16("lid", PeerlaneCX, lid, 1),
+    DEFINE_PROP_UINT16("vectors", PeerlaneCX, vectors, 8),
+};
+
+static void plc_class_init(ObjectClass *klass, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    PCIDeviceClass *pc = PCI_DEVICE_CLASS(klass);
+    ResettableClass *rc = RESETTABLE_CLASS(klass);
+
+    pc->realize = plc_realize;
+    pc->exit = plc_exit;
+    pc->config_write = plc_config_write;
+    pc->vendor_id = PLC_PCI_VENDOR_ID;
+    pc->device_id = PLC_PCI_DEVICE_ID;
+    pc->class_id = PLC_PCI_CLASS;
+    rc->phases.hold = plc_reset_hold;
+    dc->desc = "Peerlane emulated ConnectX virtual function";
+    dc->vmsd = &vmstate_plc;
+    device_class_set_props(dc, plc_properties);
+    set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
+}
+
+static const TypeInfo plc_info = {
+    .name = TYPE_PEERLANE_CX,
+    .parent = TYPE_PCI_DEVICE,
+    .instance_size = sizeof(PeerlaneCX),
+    .instance_init = plc_instance_init,
+    .instance_finalize = plc_instance_finalize,
+    .class_init = plc_class_init,
+    .interfaces = (InterfaceInfo[]) {
+        { INTERFACE_PCIE_DEVICE },
+        { }
+    },
+};
+
+static void plc_register_types(void)
+{
+    type_register_static(&plc_info);
+}
+type_init(plc_register_types)

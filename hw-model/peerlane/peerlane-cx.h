@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: what the parts of the device model share.
+ */
+#ifndef HW_PEERLANE_CX_H
+#define HW_PEERLANE_CX_H
+
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "qemu/queue.h"
+#include "qemu/timer.h"
+#include "qemu/units.h"
+#include "hw/pci/pci_device.h"
+#include "qom/object.h"
+#include "peerlane-cx-regs.h"
+
+#define TYPE_PEERLANE_CX "peerlane-cx"
+OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
+
+#define PLC_PCI_VENDOR_ID       0x15b3
+#define PLC_PCI_DEVICE_ID       0x101e
+#define PLC_PCI_CLASS           0x0207  /* InfiniBand controller */
+#define PLC_FW_MAJOR            22
+#define PLC_FW_MINOR            41
+#define PLC_FW_SUB              1000
+#define PLC_BAR                 0
+#define PLC_BAR_SIZE            (32 * MiB)
+#define PLC_BAR_MSIX            2
+
+/* The command queue */
+#define PLC_LOG_SLOTS           5
+#define PLC_LOG_SLOT            6
+#define PLC_CMD_MAX_IN          (4 * MiB + 4 * KiB)
+#define PLC_CMD_MAX_OUT         (64 * KiB)
+
+/* What there may be of everything; an id is below its limit */
+#define PLC_LOG_MAX_QP          12
+#define PLC_LOG_MAX_CQ          12
+#define PLC_LOG_MAX_MKEY        14
+#define PLC_LOG_MAX_PD          10
+#define PLC_LOG_MAX_SRQ         10
+#define PLC_LOG_MAX_XRCD        6
+#define PLC_LOG_MAX_TD          10
+#define PLC_LOG_MAX_EQ          6
+#define PLC_MAX_QC              256
+#define PLC_MAX_UAR             (PLC_BAR_SIZE / CX_UAR_SIZE)
+#define PLC_FIRST_UAR           16
+#define PLC_FIRST_QPN           0x40
+#define PLC_LOG_MAX_QP_SIZE     13
+#define PLC_LOG_MAX_SRQ_SIZE    13
+#define PLC_LOG_MAX_CQ_SIZE     16
+#define PLC_LOG_MAX_EQ_SIZE     14
+#define PLC_LOG_MAX_MSG         30
+#define PLC_LOG_MAX_RD_ATOMIC   4
+#define PLC_MAX_WQE             1008    /* 63 segments of 16 bytes */
+#define PLC_MAX_RECV_WQE        512
+#define PLC_MAX_MTT             (16 * MiB)      /* of all keys together */
+#define PLC_MAX_PAGES           1024    /* that the driver may give */
+#define PLC_BOOT_PAGES          16
+#define PLC_INIT_PAGES          32
+#define PLC_PKEYS               128
+#define PLC_FREQUENCY_KHZ       1000000
+
+/* The engine moves at most this much before another queue pair's turn ... */
+#define PLC_SLICE               (256 * 1024)
+/* ... and this much before it lets the main loop run */
+#define PLC_BH_BUDGET           (1024 * 1024)
+/* What a piece of work costs of these budgets even if it moves nothing */
+#define PLC_STEP_COST           4096
+/* How often a queue pair in error looks for receives to flush */
+#define PLC_FLUSH_POLL_NS       (10 * SCALE_MS)
+
+enum plc_counter {
+    PLC_CNT_COMMANDS,
+    PLC_CNT_COMMAND_ERRORS,
+    PLC_CNT_DOORBELLS,
+    PLC_CNT_WQES,
+    PLC_CNT_WQE_ERRORS,
+    PLC_CNT_CQES,
+    PLC_CNT_EQES,
+    PLC_CNT_INTERRUPTS,
+    PLC_CNT_HOST_READ,
+    PLC_CNT_HOST_WRITE,
+    PLC_CNT_PEER_READ,
+    PLC_CNT_PEER_WRITE,
+    PLC_CNT_READS_REFUSED,
+    PLC_CNT_WRITES_LOST,
+    PLC_CNT_LOOPBACK_MESSAGES,
+    PLC_CNT_LOOPBACK_BYTES,
+    PLC_NUM_COUNTERS
+};
+
+/* Things with an id */
+typedef struct PlcTable {
+    void **slot;
+    uint32_t first;
+    uint32_t size;
+    uint32_t next;
+} PlcTable;
+
+/* A queue in memory, as a list of pages */
+typedef struct PlcBuf {
+    uint64_t *page;
+    uint32_t pages;
+    uint32_t offset;
+    uint8_t shift;
+} PlcBuf;
+
+typedef struct PlcEq {
+    uint32_t id;
+    uint32_t uar;
+    uint32_t intr;
+    uint8_t log_size;
+    bool armed;
+    bool look;                  /* the doorbell was rung to arm it */
+    uint32_t pi;
+    uint32_t ci;
+    uint64_t events[4];
+    PlcBuf buf;
+} PlcEq;
+
+typedef struct PlcCq {
+    uint32_t id;
+    uint32_t uar;
+    uint32_t eqn;
+    uint32_t users;
+    uint8_t log_size;
+    bool wide;                  /* entries of 128 bytes */
+    bool ignore_overrun;
+    bool overrun;
+    enum { PLC_CQ_IDLE, PLC_CQ_ARMED, PLC_CQ_SOLICITED } arm;
+    uint32_t arm_ci;
+    uint32_t pi;
+    uint32_t ci;                /* when the doorbell record was read last */
+    uint32_t solicited;         /* behind the last solicited entry */
+    uint64_t dbr;
+    PlcBuf buf;
+    bool queued;
+    QTAILQ_ENTRY(PlcCq) link;   /* of those with an arm to look at */
+    uint8_t ctx[CX_CQC_SIZE];
+} PlcCq;
+
+typedef struct PlcMkey {
+    uint32_t id;
+    uint32_t key;
+    uint32_t pd;
+    uint8_t mode;
+    bool free;
+    bool all;                   /* the whole address space */
+    bool checked;               /* entries say what they permit */
+    bool local_read;
+    bool local_write;
+    bool remote_read;
+    bool remote_write;
+    bool atomic;
+    uint32_t qpn;
+    uint64_t start;
+    uint64_t len;
+    uint8_t shift;
+    uint32_t mtts;
+    uint64_t *mtt;
+    uint8_t ctx[CX_MKC_SIZE];
+} PlcMkey;
+
+typedef struct PlcSrq {
+    uint32_t id;
+    uint32_t cqn;               /* 0: has none */
+    uint32_t pd;
+    uint32_t xrcd;
+} PlcSrq;
+
+typedef struct PlcSge {
+    uint64_t addr;
+    uint32_t len;
+    uint32_t key;
+    int32_t at;                 /* in the entry itself; -1: in memory */
+} PlcSge;
+
+#define PLC_MAX_SGE             64
+
+/* The entry that a queue pair works on */
+typedef struct PlcWork {
+    bool active;
+    uint8_t opcode;
+    uint8_t flags;
+    uint8_t ds;
+    uint32_t imm;
+    uint64_t raddr;
+    uint32_t rkey;
+    uint64_t swap_add;
+    uint64_t compare;
+    uint32_t total;
+    uint32_t done;
+    unsigned sges;
+    PlcSge sge[PLC_MAX_SGE];
+    bool matched;               /* the other side has been looked at */
+    uint32_t peer_resets;
+    unsigned rsges;
+    PlcSge rsge[PLC_MAX_SGE];
+    uint8_t wqe[PLC_MAX_WQE + CX_SEG];
+} PlcWork;
+
+typedef struct PlcQp {
+    uint32_t id;
+    uint8_t st;
+    uint8_t state;
+    uint8_t rq_type;
+    uint32_t pd;
+    uint32_t uar;
+    uint32_t user_index;
+    uint32_t cqn_send;
+    uint32_t cqn_recv;
+    bool has_sq;
+    uint8_t log_sq;
+    uint8_t log_rq;
+    uint32_t rq_stride;
+    uint32_t sq_at;             /* in the buffer */
+    uint64_t dbr;
+    PlcBuf buf;
+    uint32_t sq_head;
+    uint32_t sq_tail;
+    uint32_t rq_head;
+    uint32_t remote_qpn;
+    uint16_t rlid;
+    uint8_t retry_count;
+    uint8_t rnr_retry;
+    uint8_t ack_timeout;
+    uint8_t min_rnr;
+    uint8_t tries;
+    uint8_t rnr_tries;
+    bool remote_read;
+    bool remote_write;
+    bool remote_atomic;
+    uint32_t resets;
+    bool rung;                  /* its doorbell record is to be read */
+    bool waiting;               /* the timer runs it again */
+    bool queued;
+    QTAILQ_ENTRY(PlcQp) link;
+    QEMUTimer *timer;
+    PeerlaneCX *cx;
+    PlcWork work;
+    uint8_t ctx[CX_QPC_SIZE];
+} PlcQp;
+
+/* Everything that the driver has made; goes when the function is reset */
+typedef struct PlcState {
+    bool enabled;
+    bool up;
+    uint16_t issi;
+    uint8_t atomic_mode;
+    uint16_t pkey_size;         /* as the capability encodes it */
+    uint8_t log_max_qp;
+    uint64_t page[PLC_MAX_PAGES];
+    uint32_t pages;
+    uint32_t mtts;
+    PlcTable pd;
+    PlcTable uar;
+    PlcTable xrcd;
+    PlcTable td;
+    PlcTable qc;
+    PlcTable eq;
+    PlcTable cq;
+    PlcTable mkey;
+    PlcTable srq;
+    PlcTable qp;
+    QTAILQ_HEAD(, PlcQp) ready;
+    QTAILQ_HEAD(, PlcCq) arms;
+    struct PlcState *next;      /* of those that wait to be freed */
+} PlcState;
+
+struct PeerlaneCX {
+    PCIDevice parent_obj;
+
+    /* Properties */
+    uint64_t guid;
+    uint16_t lid;
+    uint16_t vectors;
+
+    MemoryRegion bar;
+    VMChangeStateEntry *vmstate_entry;
+    uint64_t cmdq;
+    uint32_t cmdq_high;
+    uint32_t cmds;              /* slots whose doorbell was rung */
+
+    QEMUBH *bh;
+    bool running;
+    uint32_t epoch;             /* how often the function was reset */
+    PlcState *st;
+    PlcState *old;
+    uint8_t *stage;
+    uint64_t counters[PLC_NUM_COUNTERS];
+};
+
+/* A command at work */
+typedef struct PlcCmd {
+    const uint8_t *in;
+    uint32_t in_len;
+    uint8_t *out;
+    uint32_t out_len;
+    uint32_t syndrome;
+} PlcCmd;
+
+typedef uint8_t PlcHandler(PeerlaneCX *s, PlcCmd *c);
+
+static inline const char *plc_name(PeerlaneCX *s)
+{
+    return DEVICE(s)->id ? DEVICE(s)->id : TYPE_PEERLANE_CX;
+}
+
+static inline uint64_t cx_get(const uint8_t *p, uint32_t field)
+{
+    unsigned bit = CX_F_BIT(field), width = CX_F_WIDTH(field);
+
+    if (width == 64) {
+        return ldq_be_p(p + bit / 8);
+    }
+    return extract32(ldl_be_p(p + bit / 32 * 4), 32 - bit % 32 - width, width);
+}
+
+static inline void cx_set(uint8_t *p, uint32_t field, uint64_t val)
+{
+    unsigned bit = CX_F_BIT(field), width = CX_F_WIDTH(field);
+    uint8_t *word = p + bit / 32 * 4;
+
+    if (width == 64) {
+        stq_be_p(p + bit / 8, val);
+    } else {
+        stl_be_p(word, deposit32(ldl_be_p(word), 32 - bit % 32 - width, width,
+                                 val));
+    }
+}
+
+static inline void cx_copy(uint8_t *to, const uint8_t *from, uint32_t field)
+{
+    cx_set(to, field, cx_get(from, field));
+}
+
+/* peerlane-cx.c */
+void plc_kick(PeerlaneCX *s);
+void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add);
+/* A read that fails leaves zeros; a write that is refused is lost */
+bool plc_read(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len);
+bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len);
+void plc_interrupt(PeerlaneCX *s, uint32_t vector);
+
+/* peerlane-cx-table.c */
+void plc_table_init(PlcTable *t, uint32_t first, uint32_t size);
+void plc_table_free(PlcTable *t);
+void *plc_table_get(const PlcTable *t, uint32_t id);
+bool plc_table_add(PlcTable *t, void *thing, uint32_t *id);
+void plc_table_del(PlcTable *t, uint32_t id);
+uint8_t plc_buf_init(PlcBuf *b, PlcCmd *c, uint32_t pas, uint8_t log_page,
+                     uint32_t offset, uint64_t size);
+void plc_buf_free(PlcBuf *b);
+bool plc_buf_read(PeerlaneCX *s, const PlcBuf *b, uint64_t at, void *data,
+                  uint32_t len);
+bool plc_buf_write(PeerlaneCX *s, const PlcBuf *b, uint64_t at,
+                   const void *data, uint32_t len);
+
+/* peerlane-cx-state.c */
+PlcState *plc_state_new(void);
+void plc_state_free(PlcState *st);
+void plc_state_clear(PlcState *st);
+
+/* peerlane-cx-cmd.c */
+void plc_cmd_run(PeerlaneCX *s, unsigned slot);
+
+/* peerlane-cx-hca.c: the life of the device */
+PlcHandler plc_enable_hca, plc_disable_hca, plc_init_hca, plc_teardown_hca,
+    plc_query_issi, plc_set_issi, plc_query_pages, plc_manage_pages, plc_nop;
+
+/* peerlane-cx-caps.c: what it says about itself */
+PlcHandler plc_query_hca_cap, plc_set_hca_cap, plc_query_adapter,
+    plc_query_special_contexts, plc_access_reg, plc_query_vport_context,
+    plc_query_vport_gid, plc_query_vport_pkey, plc_query_vport_counter;
+
+/* peerlane-cx-res.c: things that are only an id */
+PlcHandler plc_alloc_pd, plc_dealloc_pd, plc_alloc_uar, plc_dealloc_uar,
+    plc_alloc_xrcd, plc_dealloc_xrcd, plc_alloc_td, plc_dealloc_td,
+    plc_alloc_qc, plc_dealloc_qc, plc_query_qc;
+
+/* peerlane-cx-eq.c */
+PlcHandler plc_create_eq, plc_destroy_eq, plc_query_eq;
+void plc_eq_free(PlcEq *eq);
+void plc_eq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t val, bool arm);
+void plc_eq_run_arms(PeerlaneCX *s);
+PlcEq *plc_eq_of(PeerlaneCX *s, unsigned event);
+void plc_eq_post(PeerlaneCX *s, PlcEq *eq, unsigned event,
+                 const uint8_t *eqe);
+void plc_event_qp(PeerlaneCX *s, unsigned event, uint32_t qpn);
+
+/* peerlane-cx-cq.c */
+PlcHandler plc_create_cq, plc_destroy_cq, plc_query_cq;
+void plc_cq_free(PlcCq *cq);
+void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
+void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq);
+void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
+                 bool solicited);
+
+/* peerlane-cx-mkey.c */
+PlcHandler plc_create_mkey, plc_destroy_mkey, plc_query_mkey;
+void plc_mkey_free(PlcMkey *mkey);
+enum plc_access {
+    PLC_LOCAL_READ,
+    PLC_LOCAL_WRITE,
+    PLC_REMOTE_READ,
+    PLC_REMOTE_WRITE,
+    PLC_REMOTE_ATOMIC_READ,     /* of what an atomic is to change */
+    PLC_REMOTE_ATOMIC,
+};
+enum plc_result {
+    PLC_DONE,
+    PLC_DENIED,                 /* by the key */
+    PLC_FAILED,                 /* on the bus */
+};
+bool plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge, unsigned n,
+                    enum plc_access access);
+enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
+                            unsigned n, const uint8_t *wqe, uint32_t at,
+                            void *buf, uint32_t len, enum plc_access access);
+
+/* peerlane-cx-srq.c */
+PlcHandler plc_create_xrc_srq, plc_create_rmp, plc_destroy_srq;
+
+/* peerlane-cx-qp.c */
+PlcHandler plc_create_qp, plc_destroy_qp, plc_query_qp, plc_modify_qp;
+void plc_qp_free(PlcQp *qp);
+void plc_qp_schedule(PlcQp *qp);
+void plc_qp_wait(PlcQp *qp, int64_t ns);
+void plc_qp_to_error(PlcQp *qp);
+
+/* peerlane-cx-rc.c */
+void plc_qp_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t qpn);
+uint64_t plc_qp_step(PeerlaneCX *s, PlcQp *qp);
+
+#endif /* HW_PEERLANE_CX_H */

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Two queue pairs of one RDMA device talk to each other: each verb moves what it
+ * should, and what is not permitted moves nothing and says so.  Prints KTAP.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <infiniband/verbs.h>
+
+#define SIZE (2u << 20)
+#define DEPTH 64
+#define ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+	     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+static struct ibv_context *ctx;
+static struct ibv_port_attr port;
+static struct ibv_pd *pd;
+static struct ibv_comp_channel *channel;
+static int cases, failures;
+
+struct end {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *buf;
+};
+
+struct pair {
+	struct end a, b;
+};
+
+static void verdict(int good, const char *what)
+{
+	printf("%sok %d - %s\n", good ? "" : "not ", ++cases, what);
+	failures += !good;
+	fflush(stdout);
+}
+
+static void die(const char *what)
+{
+	printf("Bail out! %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* Bytes that differ between places, seeds and positions */
+static void fill(uint8_t *p, size_t n, uint32_t seed)
+{
+	uint32_t x = seed * 2654435761u + 1;
+
+	for (size_t i = 0; i < n; i++) {
+		x = x * 1664525 + 1013904223;
+		p[i] = x >> 24;
+	}
+}
+
+static void make_end(struct end *e)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 4,
+			 .max_recv_sge = 4, .max_inline_data = 128 },
+	};
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL,
+	};
+
+	e->cq = ibv_create_cq(ctx, 4 * DEPTH, NULL, channel, 0);
+	if (!e->cq)
+		die("ibv_create_cq");
+	init.send_cq = init.recv_cq = e->cq;
+	e->qp = ibv_create_qp(pd, &init);
+	if (!e->qp)
+		die("ibv_create_qp");
+	if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			  IBV_QP_ACCESS_FLAGS))
+		die("to INIT");
+	if (posix_memalign((void **)&e->buf, 4096, SIZE))
+		die("memory");
+	memset(e->buf, 0, SIZE);
+	e->mr = ibv_reg_mr(pd, e->buf, SIZE, ALL);
+	if (!e->mr)
+		die("ibv_reg_mr");
+}
+
+static void connect_end(struct end *e, uint32_t qpn, int rnr_retry)
+{
+	struct ibv_qp_attr rtr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = qpn,
+		.max_dest_rd_atomic = 1, .min_rnr_timer = 1,
+		.ah_attr = { .dlid = port.lid, .port_num = 1 },
+	};
+	struct ibv_qp_attr rts = {
+		.qp_state = IBV_QPS_RTS, .timeout = 8, .retry_cnt = 1, .max_rd_atomic = 1,
+		.rnr_retry = rnr_retry,
+	};
+
+	if (ibv_modify_qp(e->qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			  IBV_QP_MIN_RNR_TIMER))
+		die("to RTR");
+	if (ibv_modify_qp(e->qp, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
+		die("to RTS");
+}
+
+static void make_pair(struct pair *p, int rnr_retry)
+{
+	make_end(&p->a);
+	make_end(&p->b);
+	connect_end(&p->a, p->b.qp->qp_num, rnr_retry);
+	connect_end(&p->b, p->a.qp->qp_num, rnr_retry);
+	fill(p->a.buf, SIZE, 1);
+	fill(p->b.buf, SIZE, 2);
+}
+
+static void free_end(struct end *e)
+{
+	if (ibv_destroy_qp(e->qp) || ibv_destroy_cq(e->cq) ||
+	    (e->mr && ibv_dereg_mr(e->mr)))
+		die("destroy");
+	free(e->buf);
+}
+
+static void free_pair(struct pair *p)
+{
+	free_end(&p->a);
+	free_end(&p->b);
+}
+
+/* The next completion, within 20 s; its status, or -1 */
+static int next(struct end *e, struct ibv_wc *wc)
+{
+	time_t end = time(NULL) + 20;
+	int n;
+
+	do {
+		n = ibv_poll_cq(e->cq, 1, wc);
+		if (n < 0)
+			die("ibv_poll_cq");
+		if (n)
+			return wc->status;
+	} while (time(NULL) < end);
+	printf("# no completion\n");
+	return -1;
+}
+
+static void post(struct end *e, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	if (ibv_post_send(e->qp, wr, &bad))
+		die("ibv_post_send");
+}
+
+/* One verb from a to b; both from offset 0 of what is registered there, unless told */
+static struct ibv_sge list[4];
+static struct ibv_send_wr simple(struct pair *p, enum ibv_wr_opcode op, uint32_t from,
+				 uint32_t to, uint32_t len)
+{
+	struct ibv_send_wr wr = { .wr_id = 7, .opcode = op, .sg_list = list, .num_sge = 1 };
+
+	list[0] = (struct ibv_sge){ (uintptr_t)p->a.buf + from, len, p->a.mr->lkey };
+	wr.wr.rdma.remote_addr = (uintptr_t)p->b.buf + to;
+	wr.wr.rdma.rkey = p->b.mr->rkey;
+	return wr;
+}
+
+static void post_recv(struct end *e, uint64_t id, uint32_t at, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf + at, len, e->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (ibv_post_recv(e->qp, &wr, &bad))
+		die("ibv_post_recv");
+}
+
+/* Bytes of buf from 0 to SIZE that are not those of the seed, outside [at, at + len) */
+static int touched(const uint8_t *buf, uint32_t seed, uint32_t at, uint32_t len)
+{
+	static uint8_t want[SIZE];
+
+	fill(want, SIZE, seed);
+	return memcmp(buf, want, at) || memcmp(buf + at + len, want + at + len, SIZE - at - len);
+}
+
+static void data(void)
+{
+	static const uint32_t sizes[] = { 1, 7, 4095, 4097, 65536, 262145, 1 << 20 };
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+	struct pair p;
+	int good = 1;
+
+	make_pair(&p, 7);
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint32_t n = sizes[i];
+
+		fill(p.b.buf, SIZE, 2);
+		wr = simple(&p, IBV_WR_RDMA_WRITE, 3, 4091, n);
+		post(&p.a, &wr);
+		good &= !next(&p.a, &wc) && wc.opcode == IBV_WC_RDMA_WRITE && wc.wr_id == 7 &&
+			!memcmp(p.a.buf + 3, p.b.buf + 4091, n) && !touched(p.b.buf, 2, 4091, n);
+	}
+	verdict(good, "WRITE: bytes arrive, and no others");
+	good = 1;
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint32_t n = sizes[i];
+
+		fill(p.a.buf, SIZE, 1);
+		fill(p.b.buf, SIZE, 3 + i);
+		wr = simple(&p, IBV_WR_RDMA_READ, 5, 4090, n);
+		post(&p.a, &wr);
+		good &= !next(&p.a, &wc) && wc.opcode == IBV_WC_RDMA_READ &&
+			!memcmp(p.a.buf + 5, p.b.buf + 4090, n) && !touched(p.a.buf, 1, 5, n);
+	}
+	verdict(good, "READ: bytes arrive, and no others");
+
+	fill(p.a.buf, SIZE, 4);
+	fill(p.b.buf, SIZE, 5);
+	post_recv(&p.b, 11, 4000, 5000);
+	wr = simple(&p, IBV_WR_SEND, 100, 0, 1000);
+	list[1] = (struct ibv_sge){ (uintptr_t)p.a.buf + 9000, 3, p.a.mr->lkey };
+	list[2] = (struct ibv_sge){ (uintptr_t)p.a.buf + 20000, 2000, p.a.mr->lkey };
+	wr.num_sge = 3;
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && wc.opcode == IBV_WC_SEND;
+	good &= !next(&p.b, &wc) && wc.opcode == IBV_WC_RECV && wc.wr_id == 11 &&
+		wc.byte_len == 3003 && wc.src_qp == 0 && wc.qp_num == p.b.qp->qp_num;
+	good &= !memcmp(p.b.buf + 4000, p.a.buf + 100, 1000) &&
+		!memcmp(p.b.buf + 5000, p.a.buf + 9000, 3) &&
+		!memcmp(p.b.buf + 5003, p.a.buf + 20000, 2000) &&
+		!touched(p.b.buf, 5, 4000, 3003);
+	verdict(good, "SEND of three pieces into one receive");
+
+	post_recv(&p.b, 12, 0, 64);
+	wr = simple(&p, IBV_WR_SEND_WITH_IMM, 0, 0, 33);
+	wr.imm_data = htonl(0x12345678);
+	wr.send_flags = IBV_SEND_INLINE;
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 12 && wc.byte_len == 33 &&
+		(wc.wc_flags & IBV_WC_WITH_IMM) && ntohl(wc.imm_data) == 0x12345678 &&
+		!memcmp(p.a.buf, p.b.buf, 33);
+	verdict(good, "SEND with immediate, inline");
+
+	fill(p.b.buf, SIZE, 6);
+	post_recv(&p.b, 13, 0, 64);
+	wr = simple(&p, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 70000, 500);
+	wr.imm_data = htonl(99);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 13 &&
+		wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && ntohl(wc.imm_data) == 99 &&
+		wc.byte_len == 500 && !memcmp(p.a.buf, p.b.buf + 70000, 500) &&
+		!touched(p.b.buf, 6, 70000, 500);
+	verdict(good, "WRITE with immediate takes a receive and leaves its memory");
+
+	/* Five times round the rings, several at a time, without a completion for most */
+	good = 1;
+	for (int i = 0; i < 5 * DEPTH; i++) {
+		memcpy(p.a.buf, &i, sizeof(i));
+		post_recv(&p.b, i, 4096 + 4 * (i % DEPTH), 4);
+		wr = simple(&p, IBV_WR_SEND, 0, 0, 4);
+		wr.send_flags = IBV_SEND_INLINE;
+		post(&p.a, &wr);
+		if (i % 8 != 7)
+			continue;
+		for (int j = 7; j >= 0; j--) {
+			int got;
+
+			good &= !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == (uint64_t)i - j;
+			memcpy(&got, p.b.buf + 4096 + 4 * ((i - j) % DEPTH), 4);
+			good &= got == i - j;
+		}
+	}
+	verdict(good, "the queues go round five times, in order");
+	free_pair(&p);
+}
+
+static void atomics(void)
+{
+	struct ibv_send_wr wr;
+	uint64_t *word, *reply;
+	struct ibv_wc wc;
+	struct pair p;
+	int good;
+
+	make_pair(&p, 7);
+	word = (uint64_t *)(p.b.buf + 4096);
+	reply = (uint64_t *)(p.a.buf + 8192);
+	*word = 0xfffffffffffffff0;
+	wr = simple(&p, IBV_WR_ATOMIC_FETCH_AND_ADD, 8192, 0, 8);
+	wr.wr.atomic.remote_addr = (uintptr_t)word;
+	wr.wr.atomic.rkey = p.b.mr->rkey;
+	wr.wr.atomic.compare_add = 0x123;
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && wc.opcode == IBV_WC_FETCH_ADD &&
+		*reply == 0xfffffffffffffff0 && *word == 0x113;
+	verdict(good, "FETCH and ADD");
+	wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+	wr.wr.atomic.compare_add = 0x112;
+	wr.wr.atomic.swap = 5;
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && wc.opcode == IBV_WC_COMP_SWAP && *reply == 0x113 &&
+		*word == 0x113;
+	wr.wr.atomic.compare_add = 0x113;
+	post(&p.a, &wr);
+	good &= !next(&p.a, &wc) && *reply == 0x113 && *word == 5;
+	verdict(good, "COMPARE and SWAP, once not equal and once equal");
+	free_pair(&p);
+}
+
+static void events(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	struct pair p;
+	void *context;
+	int good = 1;
+
+	make_pair(&p, 7);
+	for (int i = 0; i < 20; i++) {
+		if (ibv_req_notify_cq(p.a.cq, 0))
+			die("ibv_req_notify_cq");
+		wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 64);
+		post(&p.a, &wr);
+		if (ibv_get_cq_event(channel, &cq, &context))
+			die("ibv_get_cq_event");
+		ibv_ack_cq_events(cq, 1);
+		good &= cq == p.a.cq && !next(&p.a, &wc);
+	}
+	verdict(good, "an armed completion queue tells, twenty times");
+	free_pair(&p);
+}
+
+static int state(struct end *e)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init))
+		die("ibv_query_qp");
+	return attr.qp_state;
+}
+
+/* The first fails like that, the second is flushed, and nobody's memory has changed */
+static void refused(const char *what, struct pair *p, struct ibv_send_wr *wr,
+		    enum ibv_wc_status want)
+{
+	struct ibv_send_wr more = *wr;
+	struct ibv_wc wc, flushed;
+	int status, second;
+
+	post(&p->a, wr);
+	post(&p->a, &more);
+	status = next(&p->a, &wc);
+	second = next(&p->a, &flushed);
+	if (status != (int)want)
+		printf("# %s, not %s\n", ibv_wc_status_str(status), ibv_wc_status_str(want));
+	verdict(status == (int)want && second == IBV_WC_WR_FLUSH_ERR &&
+		state(&p->a) == IBV_QPS_ERR && !touched(p->a.buf, 1, 0, 0) &&
+		!touched(p->b.buf, 2, 0, 0), what);
+	free_pair(p);
+}
+
+static void errors(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+	struct ibv_mr *mr;
+	struct pair p;
+	int good;
+
+	make_pair(&p, 7);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 300000);
+	wr.wr.rdma.rkey ^= 1;
+	refused("WRITE with another key: remote access error", &p, &wr, IBV_WC_REM_ACCESS_ERR);
+
+	make_pair(&p, 7);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, SIZE - 300000, 300001);
+	refused("WRITE to one byte behind the end: remote access error", &p, &wr,
+		IBV_WC_REM_ACCESS_ERR);
+
+	make_pair(&p, 7);
+	wr = simple(&p, IBV_WR_RDMA_READ, 0, 0, 300000);
+	wr.wr.rdma.remote_addr--;
+	refused("READ from one byte before the start: remote access error", &p, &wr,
+		IBV_WC_REM_ACCESS_ERR);
+
+	make_pair(&p, 7);
+	/* The first piece is longer than what the device moves at a time */
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 300000);
+	list[1] = (struct ibv_sge){ (uintptr_t)p.a.buf, 8, p.a.mr->lkey ^ 0x100 };
+	wr.num_sge = 2;
+	refused("WRITE of memory that is not the sender's: local protection error", &p, &wr,
+		IBV_WC_LOC_PROT_ERR);
+
+	make_pair(&p, 7);
+	wr = simple(&p, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 8);
+	wr.wr.atomic.remote_addr = (uintptr_t)p.b.buf + 4;
+	wr.wr.atomic.compare_add = 1;
+	wr.wr.atomic.rkey = p.b.mr->rkey;
+	refused("an atomic on no boundary: remote invalid request", &p, &wr,
+		IBV_WC_REM_INV_REQ_ERR);
+
+	make_pair(&p, 7);
+	mr = ibv_reg_mr(pd, p.b.buf, SIZE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	if (!mr)
+		die("ibv_reg_mr");
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 64);
+	wr.wr.rdma.rkey = mr->rkey;
+	post(&p.a, &wr);
+	good = next(&p.a, &wc) == IBV_WC_REM_ACCESS_ERR && !touched(p.b.buf, 2, 0, 0);
+	verdict(good, "WRITE where only reading is permitted: remote access error");
+	free_pair(&p);
+
+	make_pair(&p, 7);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 64);
+	wr.wr.rdma.rkey = mr->rkey;
+	if (ibv_dereg_mr(mr))
+		die("ibv_dereg_mr");
+	refused("WRITE with a key that is gone: remote access error", &p, &wr,
+		IBV_WC_REM_ACCESS_ERR);
+
+	make_pair(&p, 1);
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 64);
+	refused("SEND without a receive: receiver not ready", &p, &wr, IBV_WC_RNR_RETRY_EXC_ERR);
+
+	make_pair(&p, 7);
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 64);
+	post(&p.a, &wr);
+	good = !ibv_poll_cq(p.a.cq, 1, &wc);
+	post_recv(&p.b, 5, 0, 64);
+	good &= !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 5;
+	verdict(good, "SEND waits for a receive when it may wait forever");
+	free_pair(&p);
+
+	make_pair(&p, 7);
+	post_recv(&p.b, 5, 0, 63);
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 64);
+	post(&p.a, &wr);
+	good = next(&p.a, &wc) == IBV_WC_REM_INV_REQ_ERR && next(&p.b, &wc) == IBV_WC_LOC_LEN_ERR &&
+		wc.wr_id == 5 && !touched(p.b.buf, 2, 0, 0);
+	verdict(good, "SEND of more than the receive has: both ends are told");
+	free_pair(&p);
+
+	make_pair(&p, 7);
+	post_recv(&p.b, 5, 0, 63);
+	post_recv(&p.b, 6, 0, 63);
+	if (ibv_modify_qp(p.b.qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR }, IBV_QP_STATE))
+		die("to ERR");
+	good = next(&p.b, &wc) == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 5 &&
+		next(&p.b, &wc) == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 6;
+	post_recv(&p.b, 8, 0, 63);
+	good &= next(&p.b, &wc) == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 8;
+	verdict(good, "receives of a queue pair in error are flushed, later ones too");
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 64);
+	refused("nobody answers: retries exceeded", &p, &wr, IBV_WC_RETRY_EXC_ERR);
+}
+
+int main(void)
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+
+	if (!devices || !devices[0])
+		die("no RDMA device");
+	ctx = ibv_open_device(devices[0]);
+	if (!ctx)
+		die("ibv_open_device");
+	ibv_free_device_list(devices);
+	pd = ibv_alloc_pd(ctx);
+	channel = ibv_create_comp_channel(ctx);
+	if (!pd || !channel || ibv_query_port(ctx, 1, &port))
+		die("no protection domain, channel or port");
+	data();
+	atomics();
+	events();
+	errors();
+	printf("1..%d\n", cases);
+	if (ibv_destroy_comp_channel(channel) || ibv_dealloc_pd(pd) || ibv_close_device(ctx))
+		die("close");
+	return failures ? 1 : 0;
+}
