@@ -516,10 +516,15 @@ static void use_common(unsigned int what)
 		CHECK(cuStreamQuery(common.s) != CUDA_ERROR_INVALID_HANDLE);
 		break;
 	case 6:
-		OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
-					 common.p));
-		OK(cuPointerGetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
-					 common.p));
+		/* Off again, here and below: the copies are to be asynchronous */
+		for (on = 1; on >= 0; on--) {
+			OK(cuPointerSetAttribute(&on,
+						 CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+						 common.p));
+			OK(cuPointerGetAttribute(&active,
+						 CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+						 common.p));
+		}
 		break;
 	case 7:
 		OK(cuCtxSetFlags(CU_CTX_SYNC_MEMOPS));
@@ -528,6 +533,7 @@ static void use_common(unsigned int what)
 		OK(cuCtxGetLimit(&(size_t){ 0 }, CU_LIMIT_STACK_SIZE));
 		OK(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_NONE));
 		OK(cuCtxGetCacheConfig(&(CUfunc_cache){ 0 }));
+		OK(cuCtxSetFlags(0));
 		break;
 	case 8:
 		OK(cuDevicePrimaryCtxRetain(&ctx, 0));
