@@ -29,7 +29,7 @@ MAKEFLAGS += --no-print-directory
 
 IN_ROOT_GOALS := all demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
 HOST_GOALS := root third-party debug-kernel kcsan-kernel oldest-kernel check-gpu bench-gpu install uninstall dist clean clean-cache help
-.PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS) userlib-tests
+.PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
 
@@ -92,10 +92,13 @@ demo: all ## Boot the emulated machine, run the main scenarios, show what happen
 	@scenarios/demo
 
 # Before the cases: none of them is to wait, within its own limit, for what another one builds
-check check-all check-nightly: $(if $(TESTS),,userlib-tests)
+check check-all: $(if $(TESTS),,userlib-tests)
+check-nightly: $(if $(TESTS),,userlib-nightly-tests)
+bench: $(if $(filter none,$(TIER)),,userlib-$(if $(filter nightly,$(TIER)),nightly-)tests)
 
-userlib-tests: userlib
-	+@images/build/quiet "USERLIB TESTS" build/userlib-tests.log $(MAKE) -C userlib O=$(BUILD)/userlib WERROR=1 tests
+.PHONY: userlib-tests userlib-nightly-tests
+userlib-tests userlib-nightly-tests: userlib-%: userlib
+	+@images/build/quiet "USERLIB TESTS" build/userlib-$*.log $(MAKE) -C userlib O=$(BUILD)/userlib WERROR=1 $*
 
 check: all ## Run the quicker tests; the last line says N passed, N failed, N skipped
 	@tests/run $(if $(TESTS),,--tier check) $(if $(JSON),--json $(JSON)) $(TESTS)

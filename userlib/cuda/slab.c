@@ -189,32 +189,40 @@ static void slab_free(struct pln_slab *slab, bool last)
 	free(slab);
 }
 
-/* A new one of at least @size bytes, with its one free block */
+/*
+ * A new one, and its first block, of @size bytes.  That is used already: nobody gives
+ * the slab back, or takes the block, before the caller has it.
+ */
 static CUresult slab_new(CUmemoryPool pool, uint64_t size,
-			 struct pln_slab **out)
+			 struct pln_block **out)
 {
+	uint64_t whole = (size + SLAB_GRANULE - 1) & ~(SLAB_GRANULE - 1);
 	struct pln_slab *slab = calloc(1, sizeof(*slab));
-	struct pln_block *block = NULL;
+	struct pln_block *block = NULL, *rest = NULL;
 	struct pln_chunk *chunk;
 	struct pln_file *file;
 	CUresult err;
 
 	if (slab)
-		block = block_new(slab, 0, 0);
-	if (!block) {
-		free(slab);
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		block = block_new(slab, 0, size);
+	if (block && whole > size)
+		rest = block_new(slab, size, whole - size);
+	if (!block || (whole > size && !rest)) {
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+		goto out;
 	}
-	size = (size + SLAB_GRANULE - 1) & ~(SLAB_GRANULE - 1);
 	err = pln_file_use(pool->dev, &file);
 	if (err)
 		goto out;
-	err = pln_chunk_alloc(file, size, false, &chunk);
+	err = pln_chunk_alloc(file, whole, false, &chunk);
 	if (err)
 		goto out_file;
 	TAILQ_INIT(&slab->blocks);
 	TAILQ_INSERT_HEAD(&slab->blocks, block, link);
-	block->size = size;
+	if (rest)
+		TAILQ_INSERT_TAIL(&slab->blocks, rest, link);
+	block->used = true;
+	slab->used = 1;
 	slab->chunk = chunk;
 	pthread_mutex_lock(&pln.lock);
 	err = pln_chunk_add(NULL, chunk);
@@ -229,13 +237,14 @@ static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 	pthread_mutex_unlock(&pln.lock);
 	if (!err) {
 		pln_file_put(file);	/* the chunk has one; we stay a user */
-		*out = slab;
+		*out = block;
 		return CUDA_SUCCESS;
 	}
 	pln_chunk_free(chunk);
 out_file:
 	pln_file_unuse(file);
 out:
+	free(rest);
 	free(block);
 	free(slab);
 	return err;
@@ -404,42 +413,41 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 	uint64_t size = (asked + UNIT - 1) & ~(UNIT - 1);
 	struct pln_job *job = NULL;
 	struct pln_block *block;
-	struct pln_slab *slab;
-	CUresult err = CUDA_SUCCESS;
+	CUresult err;
 	bool full;
 
 	if (size < asked || size > pool->dev->info.vram_size)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (int tries = 0;; tries++) {
-		pthread_mutex_lock(&pln.lock);
-		block = find(pool, size, stream, &job);
-		if (block) {
-			err = make_range(block, asked, out);
-			if (err) {
-				block->asked = 0;
-				give(block, job);
-				job = NULL;
-			}
-		}
+	pthread_mutex_lock(&pln.lock);
+	while (!(block = find(pool, size, stream, &job))) {
 		full = pool->props.maxSize &&
 		       pool->reserved + size > pool->props.maxSize;
 		pthread_mutex_unlock(&pln.lock);
-		if (block)
-			break;
 		if (full)
 			return CUDA_ERROR_OUT_OF_MEMORY;
-		if (tries == 3)		/* others take what we make */
-			return CUDA_ERROR_OUT_OF_MEMORY;
-		err = slab_new(pool, size, &slab);
+		err = slab_new(pool, size, &block);
 		if (err == CUDA_ERROR_OUT_OF_MEMORY) {
-			/* What was freed and not waited for would do */
+			/*
+			 * What was freed and not waited for would do.  Others may be
+			 * quicker to take it: again, until there is none.
+			 */
 			err = pln_file_drain(stream->ctx->file);
 			if (!err && !pln_pools_squeeze(pool->dev))
 				err = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 		if (err)
 			return err;
+		pthread_mutex_lock(&pln.lock);
+		if (block)
+			break;
 	}
+	err = make_range(block, asked, out);
+	if (err) {
+		block->asked = 0;
+		give(block, job);
+		job = NULL;
+	}
+	pthread_mutex_unlock(&pln.lock);
 	/* The stream is not done before that is, either */
 	if (pln_stream_follow(stream, job))
 		err = pln_job_wait(job, true);	/* no room to note it down */

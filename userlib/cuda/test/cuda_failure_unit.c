@@ -516,10 +516,15 @@ static void use_common(unsigned int what)
 		CHECK(cuStreamQuery(common.s) != CUDA_ERROR_INVALID_HANDLE);
 		break;
 	case 6:
-		OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
-					 common.p));
-		OK(cuPointerGetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
-					 common.p));
+		/* Off again, here and below: the copies are to be asynchronous */
+		for (on = 1; on >= 0; on--) {
+			OK(cuPointerSetAttribute(&on,
+						 CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+						 common.p));
+			OK(cuPointerGetAttribute(&active,
+						 CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+						 common.p));
+		}
 		break;
 	case 7:
 		OK(cuCtxSetFlags(CU_CTX_SYNC_MEMOPS));
@@ -528,6 +533,7 @@ static void use_common(unsigned int what)
 		OK(cuCtxGetLimit(&(size_t){ 0 }, CU_LIMIT_STACK_SIZE));
 		OK(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_NONE));
 		OK(cuCtxGetCacheConfig(&(CUfunc_cache){ 0 }));
+		OK(cuCtxSetFlags(0));
 		break;
 	case 8:
 		OK(cuDevicePrimaryCtxRetain(&ctx, 0));
@@ -612,6 +618,67 @@ static void t_shared(void)
 	OK(cuMemPoolDestroy(common.pool));
 	OK(cuCtxDestroy_v2(common.peer));
 	end(shared_ctx);
+}
+
+/* What others do with a pool between any two steps of an allocation in it */
+static unsigned int meetings;
+static CUdeviceptr taken[16];
+
+static bool meet(const pthread_mutex_t *lock)
+{
+	return lock == &pln.lock && common.pool->reserved &&
+	       meetings < sizeof(taken) / sizeof(taken[0]);
+}
+
+static void trim(const pthread_mutex_t *lock)
+{
+	if (!meet(lock))
+		return;
+	meetings++;
+	OK(cuMemPoolTrimTo(common.pool, 0));
+}
+
+static void take(const pthread_mutex_t *lock)
+{
+	if (meet(lock))
+		OK(cuMemAllocFromPoolAsync(&taken[meetings++], 2 * MiB,
+					   common.pool, common.s));
+}
+
+/* Neither takes away the memory that the allocation has asked the kernel for */
+static void allocate_among(void (*others)(const pthread_mutex_t *lock))
+{
+	const CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUcontext ctx = start(&one);
+	CUdeviceptr p;
+
+	OK(cuStreamCreate(&common.s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemPoolCreate(&common.pool, &props));
+	after_unlock = others;
+	OK(cuMemAllocFromPoolAsync(&p, 2 * MiB, common.pool, common.s));
+	after_unlock = NULL;
+	CHECK(meetings);
+	if (failed)
+		return;
+	OK(cuMemsetD8_v2(p, 1, 2 * MiB));
+	OK(cuMemFree_v2(p));
+	for (unsigned int i = 0; i < meetings && taken[i]; i++)
+		OK(cuMemFree_v2(taken[i]));
+	OK(cuMemPoolDestroy(common.pool));
+	end(ctx);
+}
+
+static void t_trimmed(void)
+{
+	allocate_among(trim);
+}
+
+static void t_taken(void)
+{
+	allocate_among(take);
 }
 
 /* One handle, given back by all at once: once */
@@ -699,6 +766,8 @@ static const struct unit_test tests[] = {
 	{ "fork", t_fork },
 	{ "threads", t_threads },
 	{ "threads that share what they use", t_shared },
+	{ "an allocation in a pool that others trim", t_trimmed },
+	{ "an allocation in a pool that others take from", t_taken },
 	{ "threads that give back the same handle", t_release },
 	{ "threads that open and close the same memory", t_open },
 };

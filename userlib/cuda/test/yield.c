@@ -10,6 +10,7 @@
 #include "yield.h"
 
 unsigned int yield_every;
+__thread void (*after_unlock)(const pthread_mutex_t *lock);
 
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
@@ -32,8 +33,14 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
 {
+	void (*then)(const pthread_mutex_t *lock) = after_unlock;
 	int err = __real_pthread_mutex_unlock(lock);
 
 	give_way();
+	if (then) {
+		after_unlock = NULL;
+		then(lock);
+		after_unlock = then;
+	}
 	return err;
 }

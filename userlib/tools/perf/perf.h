@@ -146,7 +146,7 @@ size_t perf_encode(const struct perf_message *m, uint8_t *buf);
 /* The header: bytes of the body that follows, or -1 and @why. */
 int perf_decode_header(const uint8_t *buf, enum perf_type *type, char *why,
 		       size_t size);
-/* All of it checked; false and @why. */
+/* All of it checked; false and @why, and then what is in @m means nothing. */
 bool perf_decode(enum perf_type type, const uint8_t *body, size_t n,
 		 struct perf_message *m, char *why, size_t size);
 

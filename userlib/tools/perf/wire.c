@@ -9,8 +9,8 @@
  *
  * Links have a protocol of their own (link-protocol.md), which cannot carry these:
  * the programs speak before it is known whether a link is possible, and say why
- * not; queue pairs that READ and SEND are none of its; and what is measured counts
- * every byte that RDMA moves.
+ * not; it has no READ and no SEND of data; and perf counts every byte that RDMA
+ * moves.
  */
 #include <arpa/inet.h>
 #include <stddef.h>

@@ -162,7 +162,9 @@ static struct perf_message sample(enum perf_type type)
 	switch (type) {
 	case PERF_HELLO:
 		snprintf(m.hello.device, sizeof(m.hello.device), "rxe0");
+		snprintf(m.hello.gpu, sizeof(m.hello.gpu), "GPU");
 		memset(m.hello.gid, 0xfe, sizeof(m.hello.gid));
+		m.hello.gid[15] = 1;
 		m.hello.mtu = IBV_MTU_4096;
 		m.hello.reads = 16;
 		m.hello.lid = 0x1234;
@@ -173,6 +175,7 @@ static struct perf_message sample(enum perf_type type)
 			m.hello.mem[i].possible = i != 1;
 			m.hello.mem[i].addr = 0x123456789abcdef0ull + i;
 			m.hello.mem[i].rkey = 0x9abcdef0u + i;
+			m.hello.mem[i].way = (uint8_t)(3 - i);
 			snprintf(m.hello.mem[i].reason, PERF_TEXT, "why %d", i);
 		}
 		break;
@@ -181,7 +184,7 @@ static struct perf_message sample(enum perf_type type)
 		break;
 	case PERF_RUN:
 		m.run = (struct perf_run){
-			.op = PERF_SEND, .mem = PERF_HOST, .depth = 16,
+			.op = PERF_SEND, .mem = PERF_STAGED, .depth = 16,
 			.seconds = 3, .size = 4096, .seed = 7, .qpn = 17,
 			.psn = 0xffffff,
 		};
@@ -202,6 +205,62 @@ static struct perf_message sample(enum perf_type type)
 	return m;
 }
 
+/* What sample() is on the wire, by hand: the other program may be another build */
+#define HEAD(type, n)	'P', 'L', 'P', 'F', 0, 2, 0, type, 0, 0, (n) >> 8, (n) & 255
+
+static const uint8_t hello_bytes[12 + 1738] = {
+	HEAD(1, 1738),
+	[12] = 'r', 'x', 'e', '0',			/* device */
+	[76] = 'G', 'P', 'U',				/* gpu */
+	[140] = 0xfe, 0xfe, 0xfe, 0xfe, 0xfe, 0xfe, 0xfe, 0xfe,
+	0xfe, 0xfe, 0xfe, 0xfe, 0xfe, 0xfe, 0xfe, 1,	/* gid */
+	0x12, 0x34, 2, 5, 16,				/* lid, port, mtu, reads */
+	1, 0, 0,					/* roce, software, emulated */
+	0, 0, 0, 0, 0, 0x10, 0, 0,			/* buffer */
+	/* direct: possible, addr, rkey, way, reason */
+	[172] = 1, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0,
+	0x9a, 0xbc, 0xde, 0xf0, 3, 'w', 'h', 'y', ' ', '0',
+	/* staged */
+	[698] = 0, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf1,
+	0x9a, 0xbc, 0xde, 0xf1, 2, 'w', 'h', 'y', ' ', '1',
+	/* host */
+	[1224] = 1, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf2,
+	0x9a, 0xbc, 0xde, 0xf2, 1, 'w', 'h', 'y', ' ', '2',
+};
+static const uint8_t refuse_bytes[12 + 512] = { HEAD(2, 512), 'n', 'o' };
+static const uint8_t run_bytes[] = {
+	HEAD(3, 34),
+	2, 1,						/* op, mem */
+	0, 0, 0, 16, 0, 0, 0, 3,			/* depth, seconds */
+	0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 7,	/* size, seed */
+	0, 0, 0, 17, 0, 0xff, 0xff, 0xff,		/* qpn, psn */
+};
+static const uint8_t ready_bytes[] = {
+	HEAD(4, 8), 0, 0, 0, 18, 0, 0, 0, 1,		/* qpn, psn */
+};
+static const uint8_t done_bytes[] = {
+	HEAD(5, 8), 0, 0, 0, 0, 0, 0, 3, 0xe8,		/* messages */
+};
+static const uint8_t result_bytes[] = {
+	HEAD(6, 29),
+	0, 0, 0, 0, 0, 0, 3, 0xe8,			/* messages */
+	0, 0, 0, 0, 0, 0, 0x10, 0,			/* staged */
+	0, 0, 0, 0, 0, 0, 0, 7,				/* notices */
+	0xde, 0xad, 0xbe, 0xef, 1,			/* crc, crc_by_gpu */
+};
+static const uint8_t bye_bytes[] = { HEAD(7, 0) };
+
+#define BYTES(b)	{ b, sizeof(b) }
+static const struct {
+	const uint8_t *bytes;
+	size_t n;
+} wire[PERF_TYPES] = {
+	[PERF_HELLO] = BYTES(hello_bytes), [PERF_REFUSE] = BYTES(refuse_bytes),
+	[PERF_RUN] = BYTES(run_bytes), [PERF_READY] = BYTES(ready_bytes),
+	[PERF_DONE] = BYTES(done_bytes), [PERF_RESULT] = BYTES(result_bytes),
+	[PERF_BYE] = BYTES(bye_bytes),
+};
+
 static bool decodes(const uint8_t *buf, size_t n, struct perf_message *m,
 		    char *why, size_t size)
 {
@@ -220,6 +279,7 @@ static void messages(void)
 	char why[256], what[80];
 	size_t n, cut;
 	bool good;
+	int i, k;
 
 	for (type = 1; type < PERF_TYPES; type++) {
 		m = sample(type);
@@ -229,6 +289,9 @@ static void messages(void)
 		snprintf(what, sizeof(what), "type %d comes back the same",
 			 type);
 		check(good, what);
+		snprintf(what, sizeof(what), "type %d: its bytes", type);
+		check(n == wire[type].n && !memcmp(buf, wire[type].bytes, n),
+		      what);
 		for (cut = 0, good = true; cut < n - PERF_HEADER; cut++)
 			good &= !perf_decode(type, buf + PERF_HEADER, cut, &back,
 					     why, sizeof(why));
@@ -239,6 +302,17 @@ static void messages(void)
 			 "type %d: a shorter or longer one is refused", type);
 		check(good, what);
 	}
+	/* Of three flags two are the same in any one message */
+	for (i = 0, good = true; i < 3; i++) {
+		m = sample(PERF_HELLO);
+		m.hello.roce = i == 0;
+		m.hello.software = i == 1;
+		m.hello.emulated = i == 2;
+		perf_encode(&m, buf);
+		for (k = 0; k < 3; k++)
+			good &= buf[161 + k] == (k == i);
+	}
+	check(good, "hello: each flag has its byte");
 	m = sample(PERF_BYE);
 	perf_encode(&m, buf);
 	buf[5] = PERF_VERSION + 1;
