@@ -117,6 +117,7 @@ static struct lease *leases;
 static struct file *making;		/* those for which a lease is asked */
 static struct pin *head, *tail;
 static uint64_t read_bytes;		/* of all slots: the clock of admission */
+static size_t used_up;			/* the limit when there was no room, see kept_pin() */
 static struct pin *doomed;		/* to be unregistered */
 static struct pin *standing;		/* that CUDA did not end */
 static size_t dying;			/* bytes of those, and of those in use */
@@ -187,6 +188,7 @@ static void retire(struct pin *p)
 	p->slot->pin = NULL;
 	p->slot->touched = 0;
 	p->slot = NULL;
+	used_up = 0;
 	dying += p->len;
 	if (!p->users)
 		doom(p);
@@ -309,54 +311,73 @@ static void count(struct slot *s, size_t len, size_t n)
 	read_bytes += n;
 }
 
-/*
- * What was used longest ago goes, until @len bytes have room, but nothing whose count
- * began at @before or later.
- */
+/* Nobody uses it, and its count began before @before. */
+static bool may_go(const struct pin *p, uint64_t before)
+{
+	return !p->users && p->slot->since < before;
+}
+
+/* What was used longest ago goes, if it may, until @len bytes have room. */
 static void make_room(size_t len, uint64_t before)
 {
 	struct pin *p, *next;
 
 	for (p = tail; p && full(len); p = next) {
 		next = p->prev;
-		if (!p->users && p->slot->since < before)
+		if (may_go(p, before))
 			retire(p);
 	}
 }
 
 /*
- * All of @s was read again, lately @n bytes.  Where the budget is used up, it may have
- * the room of what has not been read so in twice the time.  What is read in order,
- * again and again, and is larger than the budget, would else always lose what it needs
- * next: like this, as much of it stays as there is room for.  Twice, as of what is
- * read in no order some is always a little slower.
+ * All of @s was read again.  It may have the room of what has not been read so in twice
+ * the time; false: there is not so much.  What is read in order, again and again, and
+ * is larger than the budget, would else always lose what it needs next: like this, as
+ * much of it stays as there is room for.  Twice, as of what is read in no order some
+ * is always a little slower.
  */
-static void instead_of_others(struct slot *s, size_t len, size_t n)
+static bool instead_of_others(const struct slot *s, size_t len)
 {
 	uint64_t age = read_bytes - s->since;
+	uint64_t before = s->since >= age ? s->since - age + 1 : 0;
+	size_t others = 0;
+	struct pin *p;
 
-	if (!full(len))
-		return;
-	make_room(len, s->since >= age ? s->since - age + 1 : 0);
-	if (!full(len))
-		return;
-	s->touched = n;
-	s->since = read_bytes - n;
+	for (p = tail; p; p = p->prev)
+		if (may_go(p, before))
+			others += p->len;
+	if (stats_gauges.cache_bytes - dying - others + len > limit_now())
+		return false;
+	make_room(len, before);
+	/* what it leaves is not for what comes first */
+	used_up = limit_now();
+	return true;
+}
+
+static const char *limit_words(void)
+{
+	return limit_now() < KIB(config.page_cache_kb) ?
+		"memory is short" : "peerlane.max_page_cache_kb is used up";
+}
+
+/* Why @len bytes have none, or NULL */
+static const char *no_room(size_t len)
+{
+	return stats_gauges.cache_bytes + len <= limit_now() ? NULL :
+	       full(len) ? limit_words() :
+			   "registrations that are not kept have not ended";
 }
 
 /* Room for a registration of @len bytes, counted from now on. */
 static bool reserve(struct io *io, size_t len)
 {
-	size_t limit = limit_now();
+	const char *why = no_room(len);
 
-	if (stats_gauges.cache_bytes + len > limit) {
-		because(io, limit < KIB(config.page_cache_kb) ?
-			"memory is short" :
-			"peerlane.max_page_cache_kb is used up");
-		return false;
-	}
-	stats_gauges.cache_bytes += len;
-	return true;
+	if (why)
+		because(io, "%s", why);
+	else
+		stats_gauges.cache_bytes += len;
+	return !why;
 }
 
 /*
@@ -822,12 +843,11 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 {
 	struct slot *s = &l->slot[off / SLOT];
 	uint64_t start = round_down(off, SLOT);
-	size_t len = min_of(SLOT, l->size - start);
-	bool crowd = crew_callers() > FEW;
+	size_t len = min_of(SLOT, l->size - start), size = round_up(len, PAGE);
+	bool crowd = crew_callers() > FEW, scarce, make = false, displaced = false;
 	size_t enough;
 	const char *why;
 	struct pin *p;
-	bool make;
 
 	*more = false;
 	pthread_mutex_lock(&lock);
@@ -845,33 +865,45 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 		pthread_mutex_unlock(&lock);
 		return p;
 	}
-	if (s->touched > len)
-		instead_of_others(s, round_up(len, PAGE), n);
-	enough = crowd ? len + 1 : n < LARGE ? WORTH(len) : 0;
+	/*
+	 * Once the budget is used up, what is read for the first time has to do without:
+	 * until some of it goes for nobody, or there is more of it.
+	 */
+	if (full(size))
+		used_up = limit_now();
+	scarce = used_up >= limit_now();
+	enough = scarce || crowd ? len + 1 : n < LARGE ? WORTH(len) : 0;
 	why = l->broken ? "the read lease was broken" :
-	      s->touched < enough ?
+	      s->touched < enough ? scarce ? limit_words() :
 			"too little was read here to be worth a registration" :
-	      registering ? "another read makes a registration" : NULL;
+	      registering ? "another read makes a registration" :
+	      full(size) ? NULL : no_room(size);
 	if (why)
 		because(io, "%s", why);
-	make = !why && reserve(io, round_up(len, PAGE));
-	registering |= make;
+	registering |= !why;
 	pthread_mutex_unlock(&lock);
-	if (!make)
+	if (why)
 		return NULL;
 	*more = !cached(l->file->buffered_fd, start, l->view->map + start,
 			   len);
-	if (!*more)
-		p = pin(io, l->view, l->view->map + start, round_up(len, PAGE));
-	else
-		because(io, "not all of it is in the page cache");
 	pthread_mutex_lock(&lock);
-	if (*more)
-		stats_gauges.cache_bytes -= round_up(len, PAGE);
+	if (*more) {
+		because(io, "not all of it is in the page cache");
+	} else {
+		displaced = full(size) && !l->broken && instead_of_others(s, size);
+		make = reserve(io, size);
+	}
+	if (make) {
+		pthread_mutex_unlock(&lock);
+		p = pin(io, l->view, l->view->map + start, size);
+		pthread_mutex_lock(&lock);
+	}
 	registering = false;
-	s->touched = 0;
+	if (!displaced) {
+		s->touched = n;
+		s->since = read_bytes - n;
+	}
 	if (p && !l->broken) {
-		count(s, len, n);
 		s->pin = p;
 		p->slot = s;
 		dying -= p->len;

@@ -280,7 +280,7 @@ struct no_window {
 	char uvm[UVM_WHY_MAX];	/* nvidia-uvm; "": it is not there */
 	const char *module;
 	bool of_module;		/* errno is the module's */
-	bool quota;		/* of the module: nothing but its registrations is in the way */
+	bool quota;		/* of the module: it has a limit for each user, all processes together */
 	bool before;		/* so it was found before, for the same memory */
 	bool here;		/* it says nothing about the rest of the memory */
 	uint32_t id;		/* as io.reason_id, of a lasting one */

@@ -233,7 +233,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 	*err = 0;
 	*known = false;
 	*piece = 0;
-	/* no window is needed for what is behind the end, nor missed */
+	/* no window is needed for pages behind the last one of the file, nor missed */
 	len = to_the_end(io, off, len);
 	if (!len)
 		return WENT_SHORT;

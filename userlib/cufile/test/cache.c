@@ -393,6 +393,25 @@ static bool read_slots(CUfileHandle_t fh, char *g, unsigned int first, unsigned 
 	return good;
 }
 
+/* The same, and what a read displaces is unregistered before the next one. */
+static bool read_settled(CUfileHandle_t fh, char *g, unsigned int first, unsigned int n)
+{
+	uint64_t ended, before;
+	bool good = true;
+
+	for (; n--; first++) {
+		ended = mock.unregistered;
+		before = by(fh, PLN_PATH_CACHE);
+		good &= read_slots(fh, g, first, 1);
+		/* the reason is of this read only if it was copied */
+		if (by(fh, PLN_PATH_CACHE) == before &&
+		    strstr(stats_of(fh).reason, "have not ended"))
+			AWAIT(mock.unregistered > ended &&
+			      (size_t)mock.read_only == stats_of(NULL).cache_windows);
+	}
+	return good;
+}
+
 /* So many rounds of @n slots from @first on, or less, until one needs nothing else */
 static int rounds_until_kept(CUfileHandle_t fh, char *g, unsigned int first, unsigned int n,
 			     int most, bool *good)
@@ -402,12 +421,9 @@ static int rounds_until_kept(CUfileHandle_t fh, char *g, unsigned int first, uns
 
 	for (i = 1; i <= most; i++) {
 		before = by(fh, PLN_PATH_CACHE);
-		*good &= read_slots(fh, g, first, n);
+		*good &= read_settled(fh, g, first, n);
 		if (by(fh, PLN_PATH_CACHE) - before == n * MIB(16))
 			return i;
-		/* what was given up is unregistered, so that its room is there */
-		AWAIT((size_t)mock.read_only == stats_of(NULL).cache_windows &&
-		      stats_of(NULL).cache_bytes == mock.read_only * MIB(16));
 	}
 	return i;
 }
@@ -443,10 +459,77 @@ void test_cache_scan(void)
 	is((long long)mock.read_only_calls, (long long)calls, "and keeps them");
 	/* one of three is read four times as often as the others */
 	for (i = 0; i < 20 && rounds_until_kept(fh, g, 0, 1, 4, &good) > 4; i++)
-		good &= read_slots(fh, g, 2, 2);
+		good &= read_settled(fh, g, 2, 2);
 	check(i < 20, "what is read more often displaces one of them, in round %d", i);
 	check(good, "all with the right data");
 	check(stats_of(NULL).cache_bytes <= MIB(32), "within the budget");
+	close(fd);
+	gpu_free(g);
+}
+
+/* What has the budget goes for what is read again and can be registered, and no other. */
+void test_cache_displaced(void)
+{
+	static const char used_up[] = "no cache: peerlane.max_page_cache_kb is used up";
+	int fd = a_file(O_RDONLY, MIB(64)), i;
+	char *g = gpu(MIB(16));
+	CUfileHandle_t fh;
+	bool good = true;
+
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":32768}}");
+	mock_stop_clock();
+	fh = reg(fd);
+	good &= read_slots(fh, g, 0, 2);
+	is(cuFileRead(fh, g, 8192, MIB(48), 0), 8192, "the budget is full, and little is read");
+	check(strstr(stats_of(fh).reason, used_up), "why it has none: %s", stats_of(fh).reason);
+	may_cool();
+	for (i = 0; i < 5; i++) {
+		/* a read may bring it back */
+		if (posix_fadvise(fd, MIB(32), MIB(16), POSIX_FADV_DONTNEED))
+			abort();
+		good &= read_slots(fh, g, 2, 1);
+	}
+	check(strstr(stats_of(fh).reason, "not all of it is in the page cache"),
+	      "what is read again is not cached: %s", stats_of(fh).reason);
+	is((long long)by(fh, PLN_PATH_CACHE), MIB(32), "it is copied");
+	good &= read_slots(fh, g, 0, 2);
+	is((long long)by(fh, PLN_PATH_CACHE), 2 * MIB(32), "and displaces nothing");
+	is((long long)mock.read_only_calls, 2, "which was not registered anew");
+	close(fd);
+
+	fd = a_file(O_RDONLY, MIB(64));
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":32768}}");
+	mock_stop_clock();
+	fh = reg(fd);
+	mock.hold_unpin = true;
+	good &= read_slots(fh, g, 0, 3) && read_slots(fh, g, 2, 1);
+	check(strstr(stats_of(fh).reason, "no cache: registrations that are not kept have not ended"),
+	      "one is displaced, but has not ended: %s", stats_of(fh).reason);
+	mock.hold_unpin = false;
+	AWAIT(mock.unregistered == 1 && stats_of(NULL).cache_windows == 1);
+	good &= read_slots(fh, g, 3, 1);
+	is((long long)mock.read_only_calls, 2, "what is read once does not get its room");
+	check(strstr(stats_of(fh).reason, used_up), "why: %s", stats_of(fh).reason);
+	good &= read_slots(fh, g, 2, 1);
+	by_cache(fh, "what was read again does");
+	good &= read_slots(fh, g, 1, 1);
+	is((long long)by(fh, PLN_PATH_CACHE), 4 * MIB(16), "and the other one stays");
+	is((long long)mock.read_only_calls, 3, "as it was");
+	close(fd);
+
+	/* 4 MiB that were read long ago, 16 that are read often, and 16 that want room */
+	fd = a_file(O_RDONLY, MIB(36));
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":20480}}");
+	mock_stop_clock();
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(4), MIB(32), 0), MIB(4), "a small one is registered");
+	for (i = 0; i < 4; i++)
+		good &= read_slots(fh, g, 0, 1);
+	good &= read_slots(fh, g, 1, 1) && read_slots(fh, g, 0, 2);
+	is(cuFileRead(fh, g, MIB(4), MIB(32), 0), MIB(4), "it is not enough room for another");
+	is((long long)by(fh, PLN_PATH_CACHE), 5 * MIB(16) + 2 * MIB(4), "so it stays");
+	is((long long)mock.read_only_calls, 2, "as it was, too");
+	check(good, "all with the right data");
 	close(fd);
 	gpu_free(g);
 }
@@ -881,6 +964,16 @@ void test_cache_memory(void)
 	for (i = 0; i < 5000 && stats_of(NULL).cache_bytes != MIB(32); i++)
 		usleep(1000);
 	is((long long)stats_of(NULL).cache_bytes, MIB(32), "it is less: some goes");
+	is(cuFileRead(fh, g, MIB(4), 0, 0), MIB(4), "what was used longest ago");
+	check(strstr(stats_of(fh).reason, "no cache: memory is short"), "has none: %s",
+	      stats_of(fh).reason);
+	group_says("memory.current", "900000000\n");
+	mock.later += 1;
+	is(cuFileRead(fh, g, MIB(4), 0, 0), MIB(4), "there is more again");
+	is((long long)stats_of(NULL).cache_bytes, MIB(48), "and it is registered at once");
+	group_says("memory.current", "1000341504\n");
+	mock.later += 1;
+	AWAIT(stats_of(NULL).cache_bytes == MIB(32));
 	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "all is read again");
 	check(!memcmp(mem(g), data, MIB(48)), "the right data");
 	check(stats_of(NULL).cache_bytes <= MIB(32), "within what is left");

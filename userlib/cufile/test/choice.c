@@ -584,6 +584,7 @@ void test_refused_before(void)
 	CUfileHandle_t fh;
 
 	fresh("{\"logging\": {\"level\": \"NOTICE\"}}");
+	mock_stop_clock();
 	fh = reg(fd);
 	mock.p2p_errno = EREMOTEIO;
 	read_later(fh, g, 0, 1, PLN_PATH_BOUNCE);
@@ -646,6 +647,7 @@ void test_each_reason(void)
 
 	fd = make(path, 0, data, 8192);
 	fresh(NULL);
+	mock_stop_clock();	/* a refusal holds for 10 seconds */
 	fh = reg(fd);
 	for (i = 0; i < MAPS; i++) {
 		r[i] = (struct refusal){ fh, gpu(8192), 0, maps[i].words };
@@ -682,6 +684,7 @@ void test_same_reason(void)
 
 	fd = make(path, 0, data, sizeof(data));
 	fresh_cache("{}");
+	mock_stop_clock();	/* a refusal holds for 10 seconds */
 	m.fh = reg(fd);
 	for (i = 0; i < 6; i++) {
 		mock.p2p_errno = i % 2 ? EREMOTEIO : EOPNOTSUPP;

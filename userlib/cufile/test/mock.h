@@ -112,6 +112,7 @@ struct mock {
 	_Atomic int pinned;	/* registrations of host memory that stand */
 	_Atomic int read_only;	/* those of them that are read-only */
 	_Atomic uint64_t read_only_calls;
+	_Atomic uint64_t unregistered; /* such that ended */
 	_Atomic uint64_t unpinned; /* copies from memory that is not registered */
 	_Atomic int in_unpin;	/* waiting to unregister */
 	_Atomic int in_sigset;	/* waiting to make a set of signals */

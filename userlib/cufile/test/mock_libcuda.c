@@ -130,10 +130,11 @@ void mock_reset(void)
 	mock.p2p_calls = mock.p2p_bytes = mock.host_bytes = mock.copies = 0;
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
-	mock.unpinned = mock.read_only_calls = 0;
+	mock.unpinned = mock.read_only_calls = mock.unregistered = 0;
 	mock.waits = mock.blocking = mock.reads = 0;
 	mock.in_host = 0;
 	mock.in_close = 0;
+	mock.in_pop = 0;
 	mock.registrations = mock.module_calls = mock.module_bytes = 0;
 	mock.nv_calls = mock.nv_lendings = 0;
 	mock.nv_opened = 0;
@@ -1421,6 +1422,7 @@ int cuMemHostUnregister(void *p)
 	if (registrations[i].pages) {
 		munmap(registrations[i].pages, registrations[i].len);
 		mock.read_only--;
+		mock.unregistered++;
 	}
 	registrations[i].at = NULL;
 	mock.pinned--;

@@ -1611,6 +1611,7 @@ static void together(void)
 	test_cache_writers();
 	test_cache_budget();
 	test_cache_scan();
+	test_cache_displaced();
 	test_cache_refused();
 	test_cache_pending();
 	test_cache_fork();

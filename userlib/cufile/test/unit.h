@@ -101,6 +101,7 @@ void test_cache_lease(void);
 void test_cache_writers(void);
 void test_cache_budget(void);
 void test_cache_scan(void);
+void test_cache_displaced(void);
 void test_cache_refused(void);
 void test_cache_pending(void);
 void test_cache_fork(void);
