@@ -67,6 +67,9 @@ static inline struct class *pln_class_create(const char *name)
 	((void)(fops), (struct file *)NULL)
 #endif
 
+/* 6.5: direct IO of the block layer takes a kernel's addresses (ITER_KVEC) */
+#define PLN_HAVE_KVEC_DIRECT_IO	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0))
+
 /* 6.6: an attribute that newer compilers know */
 #ifndef __counted_by
 #define __counted_by(member)

@@ -10,7 +10,7 @@
  * mapped for DMA as its first page is.  It looks for P2PDMA pages, and marks their
  * bios REQ_NOMERGE, where it makes a bio's segments itself: from addresses, but not
  * from bvecs.  md takes the mark away before it hands the bio to a drive, so there
- * the drives' queues must not merge at all.
+ * the drives' queues must not merge at all.  NVMe multipath keeps the mark.
  */
 #include <linux/blk-integrity.h>
 #include <linux/blkdev.h>
@@ -20,6 +20,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/stat.h>
+#include <linux/string.h>
 #include <linux/uio.h>
 
 #include "peerlane.h"
@@ -44,18 +45,17 @@ static bool pln_fs_known(const struct super_block *sb)
 }
 
 /*
- * Does the queue of a drive merge that a layer above drives may send P2PDMA pages to?
- * Which drives are below a layer the kernel does not tell modules, so all count.
+ * Does the queue of a drive merge that md may send P2PDMA pages to?  Which drives are
+ * below md the kernel does not tell modules, so all count.
  */
-static bool pln_drives_merge(struct block_device *layer)
+static bool pln_drives_merge(struct block_device *md)
 {
 	struct class_dev_iter iter;
 	struct request_queue *q;
 	struct device *dev;
 	bool merge = false;
 
-	class_dev_iter_init(&iter, disk_to_dev(layer->bd_disk)->class, NULL,
-			    NULL);
+	class_dev_iter_init(&iter, disk_to_dev(md->bd_disk)->class, NULL, NULL);
 	while (!merge && (dev = class_dev_iter_next(&iter))) {
 		q = bdev_get_queue(dev_to_bdev(dev));
 		merge = queue_is_mq(q) && blk_queue_pci_p2pdma(q) &&
@@ -108,7 +108,8 @@ int pln_file_check(struct file *file, struct pln_check *check)
 		return pln_refuse(check, PLN_REASON_DEVICE);
 	if (bdev_get_integrity(bdev) || bdev_stable_writes(bdev))
 		return pln_refuse(check, PLN_REASON_INTEGRITY);
-	if (!queue_is_mq(q) && pln_drives_merge(bdev))
+	/* The names of all of md's disks, and of no others, begin so */
+	if (strstarts(bdev->bd_disk->disk_name, "md") && pln_drives_merge(bdev))
 		return pln_refuse(check, PLN_REASON_MERGES);
 	return 0;
 }

@@ -243,6 +243,10 @@ static int __init pln_init(void)
 {
 	int ret;
 
+	if (!PLN_HAVE_KVEC_DIRECT_IO) {
+		pr_err("peerlane: Linux before 6.5 does no direct IO with addresses of GPU memory\n");
+		return -EOPNOTSUPP;
+	}
 	if (!IS_ENABLED(CONFIG_PCI_P2PDMA)) {
 		pr_err("peerlane: this kernel was built without CONFIG_PCI_P2PDMA, so no drive can reach GPU memory\n");
 		return -EOPNOTSUPP;

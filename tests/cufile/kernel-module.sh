@@ -64,7 +64,7 @@ boot module "$TOP/scenarios/topologies/two-drives.topo" 7.2 180 <<-'SCRIPT'
 		echo "# counted $way $(($(counter $name) - before)) $(($(module read) + $(module written) - bytes))"
 	done
 	# what lies above the drives
-	umount /mnt
+	must umount /mnt
 	sectors() { # DRIVE: that it has read
 		awk '{ print $3 }' "/sys/block/$1/stat"
 	}
@@ -104,7 +104,18 @@ boot module "$TOP/scenarios/topologies/two-drives.topo" 7.2 180 <<-'SCRIPT'
 	must mount -t overlay overlay -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work /merged
 	mv /mnt/f /merged/f
 	io overlay read --file /merged/f --size 8M --crc
-	umount /merged
+	must umount /merged
+	must umount /mnt
+	# each drive becomes a path of a disk of NVMe multipath
+	must rmmod nvme
+	must rmmod nvme_core
+	must modprobe nvme_core multipath_always_on=1
+	must modprobe nvme
+	must_appear /dev/nvme0n1
+	echo "# head merges $(cat /sys/block/nvme0c*n1/queue/nomerges)"
+	file /dev/nvme0n1
+	io head read --file /mnt/f --size 8M --crc
+	CUFILE_USE_PCIP2PDMA=1 io head-p2p read --file /mnt/f --size 8M --crc
 	echo "# left $(module memories) $(module pinned) $(module ios)"
 	umount /mnt
 SCRIPT
@@ -137,9 +148,9 @@ has md "md RAID 0 of drives that do not merge goes through the module" \
 check_eq "and the drives wrote it to BAR1" $size "$(of md bar1)"
 # shellcheck disable=SC2046 # two numbers
 set -- $(of md drives)
-# a half each, but for a stripe; sectors of 512 bytes
-check "one of them its stripes" [ "$1" -ge 8064 ]
-check "and the other one" [ "$2" -ge 8064 ]
+# about a half each, by how the file's blocks lie; sectors of 512 bytes
+check "one of them a third at least" [ "$1" -ge 5461 ]
+check "and the other one" [ "$2" -ge 5461 ]
 has md-raw "so does md itself" ".path == \"kernel\" and .bytes_by_path.kernel == $size"
 check_eq "by the drives' counters, too" $size "$(of md-raw bar1)"
 has crypt "what is encrypted is staged, and dm-crypt is named" \
@@ -147,5 +158,10 @@ has crypt "what is encrypted is staged, and dm-crypt is named" \
 check_eq "no drive wrote it to BAR1" 0 "$(of crypt bar1)"
 has overlay "overlayfs is refused, with the file systems that are not" \
 	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"the module knows ext4 and xfs\"))"
+check_eq "below a disk of NVMe multipath is a path whose queue merges" 0 "$(of head merges)"
+has head "the module takes it all the same" ".path == \"kernel\" and .bytes_by_path.kernel == $size and .crc32c == \"$crc\""
+check_eq "and the drive wrote it to BAR1" $size "$(of head bar1)"
+has head-p2p "and so does p2p" ".path == \"p2p\" and .bytes_by_path.p2p == $size and .crc32c == \"$crc\""
+check_eq "with the drive, too" $size "$(of head-p2p bar1)"
 check_eq "nothing stays registered" "0 0 0" "$(sed -n 's/^# left //p' module/result.log)"
 finish

@@ -192,7 +192,7 @@ F /sys/class/block/nvme0n1/queue/nomerges 2\n
 END
 of "and refuses others, which is no matter where no IOMMU translates" 0 "/data/x 0" \
 	"\$ids == [\"fs-raid-merges\"] and .findings[0].severity == \"info\" and
-	($module | .[0][0] == \"-\" and (.[0][1] | test(\"refuse it: nvme0n1 is below md0, and its queue merges\")))" <<END
+	($module | .[0][0] == \"-\" and (.[0][1] | test(\"refuse it: it is on md0, and the queue of nvme0n1 merges\")))" <<END
 $(cat md.patch)
 F /sys/class/block/nvme0n1/queue/nomerges 1\n
 END
@@ -201,6 +201,48 @@ $(cat md.patch)
 F /sys/class/block/nvme0n1/queue/nomerges 0\n
 L @PCI/0000:04:00.0/iommu_group /sys/kernel/iommu_groups/7
 F /sys/kernel/iommu_groups/7/type DMA-FQ\n
+END
+of "but not where a switch's port sends the drive's DMA up" 1 "/data/x 0" "$finding"'finding("fs-raid-merges").severity == "info"' <<END
+$(cat md.patch)
+F /sys/class/block/nvme0n1/queue/nomerges 0\n
+L @PCI/0000:04:00.0/iommu_group /sys/kernel/iommu_groups/7
+F /sys/kernel/iommu_groups/7/type DMA-FQ\n
+C 0000:02:01.0 10b5:8747 downstream 005f 001d
+F /proc/cpuinfo#vendor_id AuthenticAMD
+F /proc/cpuinfo#cpu\x20family 25
+END
+for other in nvme1n1 nvme1c1n1; do
+	of "the module refuses it, too, where a drive merges that is not below md: $other" 0 "/data/x 0" \
+		"\$ids == [] and ($module | .[0][0] == \"-\" and (.[0][1] | test(\"refuse it: it is on md0, and the queue of $other merges\")))" <<END
+$(cat md.patch)
+F /sys/class/block/nvme0n1/queue/nomerges 2\n
+D /sys/class/block nvme0n1 nvme0n1p1 $other
+L /sys/class/block/$other @PCI/0000:06:00.0/nvme/nvme1/$other
+F /sys/class/block/$other/queue/nomerges 0\n
+END
+done
+of "not where that is multipath's disk, which has no requests" 0 "/data/x 0" "$module | .[0][0] == \"ok\"" <<END
+$(cat md.patch)
+F /sys/class/block/nvme0n1/queue/nomerges 2\n
+D /sys/class/block nvme0n1 nvme0n1p1 nvme1n1
+L /sys/class/block/nvme1n1 /sys/devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1
+F /sys/class/block/nvme1n1/queue/nomerges 0\n
+END
+of "what is on LVM goes another way, so merges below md are no matter" 2 "/data/x 0" \
+	'($ids | index("fs-device-mapper")) and ($ids | index("fs-raid-merges") | not)' <<END
+$(cat md.patch)
+L /sys/dev/block/259:1 /sys/devices/virtual/block/dm-0
+F /sys/devices/virtual/block/dm-0/dm/uuid LVM-0\n
+D /sys/devices/virtual/block/dm-0/slaves md0
+L /sys/class/block/md0 /sys/devices/virtual/block/md0
+F /sys/class/block/nvme0n1/queue/nomerges 0\n
+END
+of "RAID 0 that stands on RAID 5 says no" 2 "/data/x 0" '.answer.reason | test("lies on md1 \\(raid5\\)")' <<END
+$(cat md.patch)
+D /sys/devices/virtual/block/md0/slaves md1
+L /sys/class/block/md1 /sys/devices/virtual/block/md1
+F /sys/devices/virtual/block/md1/md/level raid5\n
+D /sys/devices/virtual/block/md1/slaves nvme0n1
 END
 of "the module does not know overlayfs" 1 "/merged/x 0" \
 	"$module == [[\"-\", \"/dev/peerlane would refuse it: it knows ext4 and xfs\"]]" <<'END'

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* What lies between a file and its drives, and keeps DMA to peers from them. */
+/*
+ * What lies between a file and its drives, and keeps DMA to peers from them.
+ * core/topo_block.c looks so, too, but the tools' core and its records are no part of
+ * this library.
+ */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +12,7 @@
 
 #include "internal.h"
 
-#define MAX_DEPTH	8
+#define MAX_DEPTH	4	/* a level has 8 KiB of the caller's stack */
 #define MAX_LAYERS	64	/* each as often as it is stood on */
 
 /* The first line of DIR/FILE, or "" */
@@ -55,12 +59,15 @@ static bool stops(const char *disk, const char *name, char *why, size_t size)
 			 "of its own in host memory", name);
 		return true;
 	}
+	if (!starts(name, "md"))
+		return false;
 	line_of(disk, "md/level", word, sizeof(word));
-	if (!starts(name, "md") || !strcmp(word, "raid0") ||
-	    !strcmp(word, "raid1") || !strcmp(word, "raid10"))
+	if (!strcmp(word, "raid0") || !strcmp(word, "raid1") ||
+	    !strcmp(word, "raid10"))
 		return false;
 	snprintf(why, size, "md (%s, %s) is between file and drives: only raid0, "
-		 "raid1 and raid10 pass memory of devices on", name, word);
+		 "raid1 and raid10 pass memory of devices on", name,
+		 word[0] ? word : "of no level");
 	return true;
 }
 
@@ -112,8 +119,8 @@ bool layers_stop(const char *folder, bool passes, char *why, size_t size)
 		return true;
 	if (!md[0] || passes)
 		return false;
-	snprintf(why, size, "md (%s) is between file and drives: before Linux 7.2, or "
-		 "where a drive is not NVMe, it does not pass memory of devices on",
-		 md);
+	snprintf(why, size, "md (%s) is between file and drives: the drives refuse, or "
+		 "it does not pass memory of devices on, as before Linux 7.2 or "
+		 "where a drive is not NVMe", md);
 	return true;
 }

@@ -205,6 +205,14 @@ struct topo doc_pci(const struct doctor *d);
  */
 enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 			  struct pln_topo_pair *pair);
+/* Goes DMA between the drive of that address and a GPU of the question by a switch? */
+bool doc_direct(const struct doctor *d, const char *drive);
+
+/* ---- files.c ---- */
+/* The md below the file system that passes peer memory on to NVMe drives, or NULL */
+const struct topo_block *doc_passing_md(struct doctor *d, const struct mount *m);
+/* Merges the queue of one of the machine's NVMe drives requests?  In @drive, which. */
+bool doc_merges(struct doctor *d, char *drive, size_t size);
 
 /* ---- bar1.c ---- */
 /* Does BAR1 show a part of the memory only? */

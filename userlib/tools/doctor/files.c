@@ -195,30 +195,52 @@ static void check_dm(struct doctor *d, const struct rule *r)
 	}
 }
 
-/* The md that passes peer memory on, as far as its drives take it, or NULL */
-static const struct topo_block *passing_md(struct doctor *d,
-					   const struct mount *m)
+static bool is_md(const struct topo_block *b)
 {
-	static const char *const passes[] = { "raid0", "raid1", "raid10",
-					      NULL };
-	const struct topo_block *b = block_of_kind(m, "md");
+	return !strcmp(b->kind, "md");
+}
 
-	return b && d->version >= 702 && one_of(b->detail, passes) ? b : NULL;
+/* Of an md: does it pass peer memory on, if what is below takes it? */
+static bool md_passes(const struct doctor *d, const struct topo_block *b)
+{
+	static const char *const levels[] = { "raid0", "raid1", "raid10",
+					      NULL };
+
+	return d->version >= 702 && one_of(b->detail, levels);
+}
+
+const struct topo_block *doc_passing_md(struct doctor *d, const struct mount *m)
+{
+	const struct topo_block *b, *md = NULL;
+	int i;
+
+	for (i = 0; i < m->n_blocks; i++) {
+		b = &m->block[i];
+		if (is_md(b) ? !md_passes(d, b) :
+		    strcmp(b->kind, "nvme") && strcmp(b->kind, "nvme-head"))
+			return NULL;
+		if (is_md(b) && !md)
+			md = b;
+	}
+	return md;
 }
 
 static void check_raid(struct doctor *d, const struct rule *r)
 {
 	const struct topo_block *b;
 	const struct mount *m;
-	int i;
+	int i, k;
 
 	for_each_mount(d, m, i) {
-		b = block_of_kind(m, "md");
-		if (!b || passing_md(d, m))
-			continue;
-		doc_where(doc_say(d, r, one_of_many(d, r),
-				  "%s lies on %s (%s), kernel %s", place(d, m),
-				  b->name, b->detail, d->release), b->name);
+		for (k = 0; k < m->n_blocks; k++) {
+			b = &m->block[k];
+			if (!is_md(b) || md_passes(d, b))
+				continue;
+			doc_where(doc_say(d, r, one_of_many(d, r),
+					  "%s lies on %s (%s), kernel %s",
+					  place(d, m), b->name, b->detail,
+					  d->release), b->name);
+		}
 	}
 }
 
@@ -234,23 +256,53 @@ static bool translated(const struct doctor *d, const char *address)
 	return false;
 }
 
+/* Does the queue merge?  What has none, as a partition, and what is not known does not. */
+static bool merges(struct doctor *d, const char *name)
+{
+	long long how = doc_number(d, "/sys/class/block/%s/queue/nomerges",
+				   name);
+
+	return how >= 0 && how != 2;
+}
+
+/* The module peerlane does not know which drives are below md, so all on PCI count. */
+bool doc_merges(struct doctor *d, char *drive, size_t size)
+{
+	char **names, path[128], link[512];
+	int i, n = facts_list(d->f, "/sys/class/block", &names);
+	bool found = false;
+
+	for (i = 0; i < n && !found; i++) {
+		if (strncmp(names[i], "nvme", 4))
+			continue;
+		snprintf(path, sizeof(path), "/sys/class/block/%.64s",
+			 names[i]);
+		/* multipath heads and drives of a network are virtual */
+		found = !facts_link(d->f, path, link, sizeof(link)) &&
+			strncmp(link, "/sys/devices/virtual/", 21) &&
+			merges(d, names[i]);
+		if (found)
+			snprintf(drive, size, "%s", names[i]);
+	}
+	if (n >= 0)
+		facts_list_free(names);
+	return found;
+}
+
 static void check_raid_merges(struct doctor *d, const struct rule *r)
 {
 	const struct topo_block *md, *b;
 	const struct mount *m;
-	long long how;
 	int i, k;
 
 	for_each_mount(d, m, i) {
-		md = passing_md(d, m);
+		md = doc_passing_md(d, m);
 		for (k = 0; md && k < m->n_blocks; k++) {
 			b = &m->block[k];
-			how = strcmp(b->kind, "nvme") ? 2 :
-			      doc_number(d, "/sys/class/block/%s/queue/nomerges",
-					 b->name);
-			if (how < 0 || how == 2)
+			if (strcmp(b->kind, "nvme") || !merges(d, b->name))
 				continue;
-			doc_where(doc_say(d, r, translated(d, b->address) ?
+			doc_where(doc_say(d, r, translated(d, b->address) &&
+					  doc_direct(d, b->address) ?
 					  r->severity : SEV_INFO,
 					  "%s is below %s, and its queue merges "
 					  "requests", b->name, md->name),
@@ -386,8 +438,9 @@ static const struct rule filesystem_rules[] = {
 	{ "fs-raid-merges", SEV_WARNING, "requests of drives below md are merged",
 	  "md lets the kernel merge a request of GPU memory with one of host "
 	  "memory beside it, and map both as what the first of them is. Where an "
-	  "IOMMU translates, data then goes wrong or IO fails. Peerlane's kernel "
-	  "module refuses files on md until no NVMe drive's queue merges.",
+	  "IOMMU translates and no switch redirects (ACS), data may then go wrong "
+	  "or IO fail. Peerlane's kernel module refuses files on md until no NVMe "
+	  "drive's queue merges.",
 	  "for q in /sys/block/nvme*/queue/nomerges; do echo 2 >$q; done (a udev "
 	  "rule keeps it)", "small IO beside small IO costs a request each",
 	  check_raid_merges },

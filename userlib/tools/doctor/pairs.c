@@ -184,6 +184,26 @@ enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 	return *drive < 0 ? PLN_VERDICT_UNKNOWN : pair->verdict;
 }
 
+bool doc_direct(const struct doctor *d, const char *drive)
+{
+	struct pln_topo_pair p = { .size = sizeof(p) };
+	struct topo pci = doc_pci(d);
+	const struct topo_node *g;
+	int i, k;
+
+	for (i = 0; i < doc_drives(d); i++) {
+		if (strcmp(doc_drive_at(d, i)->address, drive))
+			continue;
+		for_each_gpu(d, g, k) {
+			topo_pair(&pci, device(d, PLN_TOPO_GPU, k),
+				  device(d, PLN_TOPO_NVME, i), &p);
+			if (p.verdict == PLN_VERDICT_DIRECT)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* ---- host bridges, distance, links ---- */
 
 static void look_host_bridge(struct doctor *d)

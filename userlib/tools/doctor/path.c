@@ -210,18 +210,15 @@ static void machine_steps(const struct doctor *d, struct steps *s)
 static void module_step(struct doctor *d, struct steps *s)
 {
 	const struct mount *m = d->mount;
-	const struct finding *why = file_error(d), *merges = NULL;
+	const struct finding *why = file_error(d);
+	const struct topo_block *md = doc_passing_md(d, m);
+	char drive[64];
 	int i;
 
 	if (doc_has(d, "/dev", "peerlane") != YES)
 		return;
-	for (i = 0; i < m->n_blocks; i++) {
-		if (!why)
-			why = error_at(d, m->block[i].name);
-		if (!merges)
-			merges = said(d, "fs-raid-merges", m->block[i].name);
-	}
-	why = why ? why : merges;
+	for (i = 0; i < m->n_blocks && !why; i++)
+		why = error_at(d, m->block[i].name);
 	if (why)
 		step(s, "module", "-", -1, NULL, "/dev/peerlane would refuse it: "
 		     "%s", why->what);
@@ -229,6 +226,10 @@ static void module_step(struct doctor *d, struct steps *s)
 		 strcmp(m->type, "block"))
 		step(s, "module", "-", -1, NULL, "/dev/peerlane would refuse it: "
 		     "it knows ext4 and xfs");
+	else if (md && doc_merges(d, drive, sizeof(drive)))
+		step(s, "module", "-", -1, NULL, "/dev/peerlane would refuse it: "
+		     "it is on %s, and the queue of %s merges requests",
+		     md->name, drive);
 	else
 		step(s, "module", "ok", -1, NULL, "/dev/peerlane takes it, for "
 		     "GPU memory that cannot be mapped");

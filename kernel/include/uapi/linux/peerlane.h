@@ -47,7 +47,7 @@
  * @PLN_REASON_REFUSED: all of the above is right, and the file system or the
  *	drive's driver refused; mostly because there is no way between the two
  *	devices, which the kernel's log tells.  EINVAL, EREMOTEIO
- * @PLN_REASON_MERGES: a layer above the drives, md, lets the kernel merge this IO
+ * @PLN_REASON_MERGES: md is above the drives, which lets the kernel merge this IO
  *	with one of host memory beside it, and map both as what the first of them is;
  *	and the queue of an NVMe drive merges.  Cure: echo 2 to queue/nomerges of
  *	each NVMe drive in /sys/block.  EOPNOTSUPP
