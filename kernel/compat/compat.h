@@ -59,8 +59,8 @@ static inline struct class *pln_class_create(const char *name)
 #endif
 
 /*
- * 6.8: an inode for a driver.  None is needed: pin_user_pages_fast() takes pages that
- * have none until 6.9.
+ * 6.8: an inode for a driver.  None is needed: before 6.10 pin_user_pages_fast() takes
+ * pages that have none.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define anon_inode_create_getfile(name, fops, priv, flags, context)	\

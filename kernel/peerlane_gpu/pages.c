@@ -5,12 +5,13 @@
  * With P2PDMA those of BAR1 come from the PCI core, all at once, and each keeps
  * one reference of ours as long as the driver is bound: a page with more is in
  * use, and the core's pool never hands one to somebody else.
- * They belong to an inode of ours, as those of device-dax do: pin_user_pages_fast()
- * takes no page of which it cannot tell that it is not secret (secretmem), and all
- * IO would pin page by page on the slow way.
+ * They belong to an inode of ours, as those of device-dax do: since Linux 6.10
+ * pin_user_pages_fast() takes no page of which it cannot tell that it is not secret
+ * (secretmem), and all IO would pin page by page on the slow way.
  *
  * The coherent window shows all VRAM, one to one, as MEMORY_DEVICE_GENERIC
- * pages, with the same rule for references.
+ * pages, with the same rule for references.  They belong to no inode: those
+ * that a driver pins for IO it pins on the slow way.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
@@ -91,10 +92,9 @@ static void pln_p2pdma_init(struct pln_gpu *gpu)
 	for (i = 0; i < gpu->bar1_size >> PAGE_SHIFT; i++) {
 		page = virt_to_page(mem + i * PAGE_SIZE);
 		set_page_count(page, 1);
-		if (!gpu->bar1_file)
-			continue;
-		page_folio(page)->mapping = gpu->bar1_file->f_mapping;
-		page_folio(page)->index = i;
+		if (gpu->bar1_file)
+			page_folio(page)->mapping =
+				gpu->bar1_file->f_mapping;
 	}
 	gpu->bar1_p2pmem = mem;
 }

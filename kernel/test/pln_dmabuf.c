@@ -240,10 +240,17 @@ static void test_fast(int fd)
 
 	need(p != MAP_FAILED, "mmap");
 	check_errno(cmd("fast 0 %lx %u", (long)p, MIB), EAGAIN,
-		    "fast pins: none of pages that nobody has used");
+		    "fast pins: not of a page that nobody has used");
 	memset(p, 1, MIB);
-	check(!cmd("fast 0 %lx %u", (long)p, MIB) ||
-	      !(q.features & PLN_GPU_FEAT_P2PDMA), "fast pins: of all that are there");
+	if (q.features & PLN_GPU_FEAT_P2PDMA)
+		check(!cmd("fast 0 %lx %u", (long)p, MIB),
+		      "fast pins: of all that are there");
+	else
+		printf("ok %d - fast pins: of all that are there # SKIP this kernel has no P2PDMA\n",
+		       ++test_count);
+	check_errno(cmd("fast 0 %lx 0", (long)p), EINVAL, "fast pins: of nothing");
+	check_errno(cmd("fast 0 %lx %lu", (long)p, ~0ul), EINVAL,
+		    "fast pins: past the last address");
 	munmap(p, MIB);
 	close(buf);
 	gpu_free(fd, a.handle);

@@ -286,7 +286,8 @@ static int test_do_fast(const char *arg)
 	unsigned long addr, bytes, at;
 	struct page *page;
 
-	if (sscanf(arg, "%lx %lu", &addr, &bytes) != 2)
+	if (sscanf(arg, "%lx %lu", &addr, &bytes) != 2 || !bytes ||
+	    addr + bytes < addr)
 		return -EINVAL;
 	for (at = addr & PAGE_MASK; at < addr + bytes; at += PAGE_SIZE) {
 		if (get_user_pages_fast_only(at, 1, FOLL_WRITE | FOLL_PCI_P2PDMA,

@@ -112,6 +112,7 @@ static struct fail_point fail_points[] = {
 	POINT("request_threaded_irq", fail_enomem),
 	POINT("pci_p2pdma_add_resource", fail_enomem),
 	POINT("pci_alloc_p2pmem", fail_0),
+	POINT("anon_inode_create_getfile", fail_enomem),
 	POINT("pcim_p2pdma_init", fail_enomem),
 	POINT("pcim_p2pdma_provider", fail_0),
 	POINT("devm_memremap_pages", fail_enomem),
