@@ -26,12 +26,10 @@
 #include "crew.h"
 #include "lane.h"
 
-#define PAGE		KIB(4)
-
 /*
  * As measured on an H100 beside 16 CPUs.  What costs CPU is the kernel's copy out of
  * the page cache, 0.13 to 0.16 s/GiB, whoever does it, and waiting: for each other,
- * and for the GPU, which reads what is still in a CPU's cache at 21 GB/s.  Two lanes
+ * and for the GPU, which reads what is still in a CPU's cache at 19 GB/s.  Two lanes
  * from min_io_threshold_size_kb on and four from LARGE on are the last that make a
  * transfer quicker by what they cost.  Chunks are so small that all lanes have a few,
  * and not smaller, as each costs some microseconds of CUDA.
@@ -46,7 +44,7 @@
  * and 29 of chunks of half the size.
  */
 #define CHUNK_LARGE	MIB(1)
-/* Requests to a device that several callers have under way */
+/* Requests to a device: a transfer takes its share of them when it begins */
 #define REQUESTS	16
 /*
  * With so many callers the link to the GPU is what all wait for, and reading what is
@@ -54,7 +52,7 @@
  * when they write it back to the last cache before the copy, those of 64 KiB 16.6
  * instead of 10.5, at two thirds of the CPU.  With four it takes more than it gives.
  */
-#define CROWD		8
+#define GIVE_CALLERS	8
 /* The first chunk of a write by one lane at most: until then the file is idle */
 #define CHUNK_FIRST	KIB(256)
 /* From here on a chunk is worth the question whether it is in the page cache */
@@ -169,12 +167,14 @@ static bool cold(struct file *f, uint64_t a, size_t n)
 static void give_away(const char *buf, size_t n)
 {
 #if defined(__x86_64__)
-	static _Atomic int can;		/* 0: not asked yet, -1: it cannot */
+	static _Atomic int known;	/* 0: not asked yet, -1: it cannot */
 	unsigned int a, b, c = 0, d;
+	int can = known;
 	size_t i;
 
 	if (!can)
-		can = __get_cpuid_count(7, 0, &a, &b, &c, &d) && c & CLDEMOTE ? 1 : -1;
+		known = can = __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+			      (c & CLDEMOTE) ? 1 : -1;
 	for (i = 0; can > 0 && i < n; i += 64)
 		__asm__ volatile("cldemote %0" : : "m"(buf[i]));
 #else
@@ -205,7 +205,7 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 	}
 	buf += *shift + *got;
 	err = move(f->buffered_fd, buf, n - *got, a + *got, false, &more);
-	if (more >= MIN_CHUNK && crew_callers() >= CROWD)
+	if (more >= MIN_CHUNK && crew_callers() >= GIVE_CALLERS)
 		give_away(buf, more);
 	*got += more;
 	return err;

@@ -25,8 +25,8 @@
  * 0.03 s of CPU for each GiB then, and 0.37 of a spinning wait, at nearly the same
  * speed; those of 64 KiB lose a quarter of it.
  */
-#define CROWD		4
-#define MUCH		MIB(2)
+#define SLEEP_CALLERS	4
+#define SLEEP_BYTES	MIB(2)
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -392,7 +392,7 @@ int lane_settle(struct lane *l)
 
 	if (!l->stream)
 		return 0;
-	if (l->under_way && under_way >= MUCH && crew_callers() >= CROWD &&
+	if (l->under_way && under_way >= SLEEP_BYTES && crew_callers() >= SLEEP_CALLERS &&
 	    !cu.EventRecord(l->blocking, l->stream))
 		r = cu.EventSync(l->blocking);
 	else

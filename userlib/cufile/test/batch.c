@@ -955,21 +955,6 @@ void test_ring_again(void)
 
 /* ---- threads ---- */
 
-/* A thread that was joined may still be counted for a moment */
-static unsigned int tasks(void)
-{
-	unsigned int n = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/status", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Threads: %u", &n) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return n;
-}
-
 void test_most_threads(void)
 {
 	char *data = calloc(1, SIZE), *g;

@@ -267,6 +267,20 @@ unsigned int open_fds(void)
 	return n;
 }
 
+unsigned int tasks(void)
+{
+	unsigned int n = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Threads: %u", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 /* Has this process a lock on the file?  Another one asks. */
 bool is_locked(void)
 {

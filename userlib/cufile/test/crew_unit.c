@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Helpers of the bounce path, each state of them held: it is crew.c itself with
- * calls of futex(2) that are counted and can hold who is woken, a clock that counts
- * who asks for the time, and a look at what is said when a part ends.
+ * calls of futex(2) that can hold who is woken, a clock that counts who asks for the
+ * time, and a look at what is said when a part ends.
  */
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 static _Atomic int held;	/* helpers that have slept wait */
 static _Atomic int in_held;
-static _Atomic unsigned int wakes, times;
+static _Atomic unsigned int times;
 
 static int clock_of(clockid_t id, struct timespec *t)
 {
@@ -36,7 +36,6 @@ static void ending(void);
 
 #define clock_gettime	clock_of
 #define syscall(nr, at, op, ...) do { \
-	wakes += (op) == FUTEX_WAKE_PRIVATE; \
 	syscall(nr, at, op, __VA_ARGS__); \
 	if ((op) == FUTEX_WAIT_PRIVATE) \
 		slept(); \
@@ -109,21 +108,41 @@ static void all_asleep(void)
 static void test_states(void)
 {
 	struct part p = { .job.run = run_part };
-	unsigned int was;
 
 	crew_call(&p.job, 1, MAX_HELPERS);
 	AWAIT(p.ended == 1);
 	crew_dismiss(&p.job);
 	check(helpers == 1, "the first job makes a helper");
 	all_asleep();
-	was = wakes;
 	crew_call(&p.job, 1, MAX_HELPERS);
 	AWAIT(p.ended == 2);
 	crew_dismiss(&p.job);
-	check(wakes > was, "one that sleeps is woken");
-
 	check(helpers == 1, "and there still is one");
 	check(idle_at_end == 1, "it can be called again before its part has ended");
+	crew_shutdown();
+}
+
+/* What one transfer may have, of so many */
+static void test_share(void)
+{
+	static const struct {
+		unsigned int callers, share, spare;
+	} of[] = {
+		{ 0, 16, 0 }, { 1, 16, 15 }, { 2, 8, 7 }, { 5, 3, 2 }, { 8, 2, 1 },
+		{ 9, 1, 0 }, { 16, 1, 0 }, { 17, 1, 0 },
+	};
+	unsigned int i;
+
+	cpus = 16;
+	for (i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		while (callers < of[i].callers)
+			crew_enter();
+		check(crew_callers() == of[i].callers, "so many transfers");
+		check(crew_share(16) == of[i].share, "each has its share of 16 requests");
+		check(crew_spare() == of[i].spare, "and of the CPUs that nobody has");
+	}
+	while (callers)
+		crew_leave();
 	crew_shutdown();
 }
 
@@ -231,7 +250,8 @@ static void test_shutdown(void)
 int main(void)
 {
 	static void (*const tests[])(void) = {
-		test_states, test_unwanted, test_many, test_dismiss, test_shutdown,
+		test_share, test_states, test_unwanted, test_many, test_dismiss,
+		test_shutdown,
 	};
 	unsigned int i;
 

@@ -58,6 +58,7 @@ void test_one_chunk(void)
 struct one {
 	CUfileHandle_t fh;
 	char *g;
+	size_t n;
 	pthread_t thread;
 	ssize_t r;
 };
@@ -66,7 +67,7 @@ static void *read_all(void *arg)
 {
 	struct one *o = arg;
 
-	o->r = cuFileRead(o->fh, o->g, SIZE, 0, 0);
+	o->r = cuFileRead(o->fh, o->g, o->n, 0, 0);
 	return NULL;
 }
 
@@ -74,7 +75,7 @@ static void *read_all(void *arg)
 void test_helpers(void)
 {
 	char *data = malloc(SIZE);
-	struct one o = { .g = gpu(SIZE) };
+	struct one o = { .g = gpu(SIZE), .n = SIZE };
 	int fd, cpus;
 
 	noise(data, SIZE);
@@ -100,6 +101,140 @@ void test_helpers(void)
 		is(o.r, SIZE, "all is read");
 		check(!memcmp(mem(o.g), data, SIZE), "the right data");
 		check(stats_of(NULL).lanes <= 2, "by two lanes at most");
+	}
+	may_cool();
+	close(fd);
+	gpu_free(o.g);
+	free(data);
+}
+
+/* There are no more helpers than max_io_threads, whoever calls for them */
+void test_most_helpers(void)
+{
+	char *data = malloc(SIZE);
+	struct one o[3];
+	unsigned int before;
+	CUfileHandle_t fh;
+	int fd, i;
+
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	may_cool();
+	warm_file(path, SIZE);
+	fresh("{" COMPAT ",\"peerlane\":{\"max_io_threads\":2}}");
+	mock.cpus = 16;
+	fh = reg(fd);
+	before = tasks();
+	mock.hold_copy = true;
+	for (i = 0; i < 3; i++) {
+		o[i] = (struct one){ .fh = fh, .g = gpu(SIZE), .n = SIZE };
+		pthread_create(&o[i].thread, NULL, read_all, &o[i]);
+		/* each of these threads, and a helper of the first two */
+		AWAIT(mock.in_copy >= (i < 2 ? 2 * (i + 1) : 5));
+	}
+	/* one that was joined may have been counted before */
+	check(tasks() <= before + 3 + 2, "three transfers have two helpers");
+	mock.hold_copy = false;
+	for (i = 0; i < 3; i++) {
+		pthread_join(o[i].thread, NULL);
+		is(o[i].r, SIZE, "all is read");
+		check(!memcmp(mem(o[i].g), data, SIZE), "the right data");
+		gpu_free(o[i].g);
+	}
+	may_cool();
+	close(fd);
+	free(data);
+}
+
+/* Sixteen requests to a device: each transfer has its share when it begins */
+void test_share(void)
+{
+	char *data = malloc(MIB(1));
+	struct one o[9];
+	CUfileHandle_t fh;
+	int fd, others, i;
+
+	noise(data, MIB(1));
+	fd = make(path, O_DIRECT, data, MIB(1));
+	fresh("{" COMPAT "}");
+	fh = reg(fd);
+	for (others = 7; others <= 8; others++) {
+		mock.reads = 0;
+		mock.hold_io = true;
+		for (i = 0; i <= others; i++) {
+			o[i] = (struct one){ .fh = fh, .g = gpu(MIB(1)),
+					     .n = i < others ? 4096 : MIB(1) };
+			pthread_create(&o[i].thread, NULL, read_all, &o[i]);
+			AWAIT(mock.in_io > i);
+		}
+		mock.hold_io = false;
+		for (i = 0; i <= others; i++) {
+			pthread_join(o[i].thread, NULL);
+			is(o[i].r, (long long)o[i].n, "all is read");
+			check(!memcmp(mem(o[i].g), data, o[i].n), "the right data");
+			gpu_free(o[i].g);
+		}
+		is((long long)mock.reads - others, others < 8 ? 2 : 1,
+		   others < 8 ? "the eighth has two requests" : "the ninth has one");
+	}
+	close(fd);
+	free(data);
+}
+
+static ssize_t go(CUfileHandle_t fh, char *g, size_t n, bool write)
+{
+	return write ? cuFileWrite(fh, g, n, 0, 0) : cuFileRead(fh, g, n, 0, 0);
+}
+
+/* Copies that somebody waits for in vain: whose lane it was does not matter */
+void test_lost_copies(void)
+{
+	const size_t n = MIB(3);
+	struct one o = { .g = gpu(n), .n = SIZE };
+	char *data = malloc(n);
+	int fd, i, waits, write;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	may_cool();
+	warm_file(path, n);
+	/* halves that hold all of it: the only wait of a lane is that at its end */
+	set_slabs(4096, 8);
+	for (i = 0; i < 2; i++) {
+		fresh("{" COMPAT "}");
+		mock.cpus = 4;
+		o.fh = reg(fd);
+		/* while one thread is held, the other one does the rest */
+		mock.hold_host = true;
+		mock.sync_error = 700;
+		mock.sync_after = i;
+		pthread_create(&o.thread, NULL, read_all, &o);
+		AWAIT(mock.reads == SIZE / KIB(256));
+		mock.hold_host = false;
+		pthread_join(o.thread, NULL);
+		is((long long)mock.waits, 2, "two lanes, one wait for each");
+		is(o.r, -5011, i ? "that for the helper's fails" : "the first one fails");
+		mock.sync_error = 0;
+		memset(mem(o.g), 0, SIZE);
+		is(cuFileRead(o.fh, o.g, SIZE, 0, 0), SIZE, "the next one works");
+		check(!memcmp(mem(o.g), data, SIZE), "the right data");
+	}
+	set_slabs(0, 0);
+	fresh("{" COMPAT "}");
+	mock.cpus = 1;
+	o.fh = reg(fd);
+	for (write = 0; write < 2; write++) {
+		mock.waits = 0;
+		is(go(o.fh, o.g, n, write), (long long)n, "by one lane");
+		waits = (int)mock.waits;
+		check(waits > 1, "which waits for its halves, too");
+		for (i = 0; i < waits; i++) {
+			mock.sync_error = 700;
+			mock.sync_after = i;
+			is(go(o.fh, o.g, n, write), -5011, "one of its waits fails");
+			mock.sync_error = 0;
+		}
+		is(go(o.fh, o.g, n, write), (long long)n, "the next one works");
 	}
 	may_cool();
 	close(fd);
@@ -248,7 +383,8 @@ void test_turns(void)
 {
 	struct some a = { .times = 2 }, b = { .times = 1, .off = KIB(128) };
 	char *data = calloc(1, KIB(192));
-	int fd;
+	uint64_t next = 0;
+	int fd, turn;
 
 	set_slabs(64, 2);
 	fresh("{" COMPAT "}");
@@ -256,21 +392,28 @@ void test_turns(void)
 	a.fh = b.fh = reg(fd);
 	a.g = gpu(KIB(64));
 	b.g = gpu(KIB(64));
-	mock.in_host = 0;
-	mock.hold_copy = true;
-	pthread_create(&a.thread, NULL, read_some, &a);
-	AWAIT(mock.in_copy > 0);
-	pthread_create(&b.thread, NULL, read_some, &b);
-	AWAIT(b.tid && asleep(b.tid));
-	/* the next one that reads the file shows itself */
-	mock.hold_host = true;
-	mock.hold_copy = false;
-	AWAIT(mock.in_host > 0);
-	is((long long)mock.host_off, KIB(128), "the next is who has waited");
-	mock.hold_host = false;
-	pthread_join(a.thread, NULL);
-	pthread_join(b.thread, NULL);
-	check(a.right && b.right, "all is read");
+	for (turn = 0; turn < 5; turn++) {
+		mock.in_host = 0;
+		b.tid = 0;
+		mock.hold_copy = true;
+		pthread_create(&a.thread, NULL, read_some, &a);
+		AWAIT(mock.in_copy > 0);
+		pthread_create(&b.thread, NULL, read_some, &b);
+		AWAIT(b.tid && asleep(b.tid));
+		/* the next one that reads the file shows itself */
+		mock.hold_host = true;
+		mock.hold_copy = false;
+		AWAIT(mock.in_host > 0);
+		next = mock.host_off;
+		mock.hold_host = false;
+		pthread_join(a.thread, NULL);
+		pthread_join(b.thread, NULL);
+		check(a.right && b.right, "all is read");
+		if (next == KIB(128))
+			break;
+		/* it may have slept before it came to the lane */
+	}
+	is((long long)next, KIB(128), "the next is who has waited");
 	is((long long)stats_of(NULL).lanes, 1, "by one lane");
 	set_slabs(0, 0);
 	close(fd);

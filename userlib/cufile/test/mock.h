@@ -34,6 +34,8 @@ struct mock {
 	int interrupt;		/* every so many-th call gives EINTR */
 	int copy_error;		/* CUresult of copies */
 	_Atomic int copy_after;
+	int sync_error;		/* CUresult of one wait for copies, which are lost then */
+	_Atomic int sync_after;	/* the one after so many */
 	bool no_pinning;
 	int register_error;	/* CUresult of registering memory read-only */
 	bool no_read_only;	/* the GPU says that it cannot have such */

@@ -1214,8 +1214,8 @@ static bool calls_in(void *s)
 	return c || (s && called_in == s);
 }
 
-/* Who waits for copies, until they may end */
-static void await_copies(bool blocking)
+/* Who waits for copies, until they may end.  The CUresult. */
+static int await_copies(bool blocking)
 {
 	mock.waits++;
 	mock.blocking += blocking;
@@ -1223,18 +1223,25 @@ static void await_copies(bool blocking)
 	while (mock.hold_wait)
 		usleep(100);
 	mock.in_wait--;
+	return mock.sync_error && !mock.sync_after-- ? mock.sync_error : 0;
 }
 
 int cuStreamSynchronize(void *s);
 int cuStreamSynchronize(void *s)
 {
+	struct stream *stream = s;
+	int r;
+
 	pthread_mutex_lock(&lock);
 	while (calls_in(s))
 		pthread_cond_wait(&calls_change, &lock);
 	pthread_mutex_unlock(&lock);
-	await_copies(false);
-	perform(s, UINT64_MAX);
-	return 0;
+	r = await_copies(false);
+	if (r)
+		stream->ops = 0;
+	else
+		perform(stream, UINT64_MAX);
+	return r;
 }
 
 /* As with CUDA, such a function must not call it. */
@@ -1348,11 +1355,11 @@ int cuEventSynchronize(void *e);
 int cuEventSynchronize(void *e)
 {
 	struct event *ev = e;
+	int r = await_copies(ev->blocking);
 
-	await_copies(ev->blocking);
-	if (ev->stream)
+	if (!r && ev->stream)
 		perform(ev->stream, ev->number);
-	return 0;
+	return r;
 }
 
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags);

@@ -1567,6 +1567,9 @@ static void together(void)
 	test_words_of_two();
 	test_one_chunk();
 	test_helpers();
+	test_most_helpers();
+	test_share();
+	test_lost_copies();
 	test_cold();
 	test_two_contexts();
 	test_turns();

@@ -64,6 +64,8 @@ bool log_has(const char *words);
 /* How often a line has them */
 unsigned int log_count(const char *words);
 unsigned int open_fds(void);
+/* Threads.  One that was joined may still be counted for a moment. */
+unsigned int tasks(void);
 /* Has this process a lock on the file @path? */
 bool is_locked(void);
 
@@ -122,6 +124,9 @@ void test_cache_registering(void);
 /* lanes.c */
 void test_one_chunk(void);
 void test_helpers(void);
+void test_most_helpers(void);
+void test_share(void);
+void test_lost_copies(void);
 void test_cold(void);
 void test_two_contexts(void);
 void test_turns(void);
