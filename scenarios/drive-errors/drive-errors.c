@@ -26,7 +26,7 @@ int cuStreamSynchronize(CUstream s);
 #define BAD_READ MIB(4)
 #define BAD_WRITE MIB(12)
 #define LEN	MIB(2)
-#define GUARD	KIB(64)
+#define GUARD	KIB(128)
 #define OPS	4			/* of a batch or a stream */
 #define ROOM	(OPS * LEN + 2 * GUARD)
 #define THREADS	3
@@ -66,6 +66,7 @@ static const struct place {
 struct area {
 	char *base;
 	uint8_t *want, *now;
+	size_t size;			/* of what is used, with the guards */
 	bool host;
 	CUstream stream;
 };
@@ -139,31 +140,37 @@ static struct area *area_new(void)
 	return a;
 }
 
-static void area_set(struct area *a)
+/* For @n transfers */
+static void area_set(struct area *a, unsigned int n)
 {
 	uint64_t x = any();
 
-	for (size_t i = 0; i < ROOM / 8; i++) {
+	a->size = n * LEN + 2 * GUARD;
+	for (size_t i = 0; i < a->size / 8; i++) {
 		x = x * 6364136223846793005ull + 1442695040888963407ull;
 		memcpy(a->want + i * 8, &x, 8);
 	}
 	if (a->host)
-		memcpy(a->base, a->want, ROOM);
-	else if (cuMemcpyHtoD_v2((uintptr_t)a->base, a->want, ROOM))
+		memcpy(a->base, a->want, a->size);
+	else if (cuMemcpyHtoD_v2((uintptr_t)a->base, a->want, a->size))
 		die("cuMemcpyHtoD");
 }
 
 static bool area_same(struct area *a, const char *what)
 {
+	size_t i = 0;
+
 	if (a->host)
-		memcpy(a->now, a->base, ROOM);
-	else if (cuMemcpyDtoH_v2(a->now, (uintptr_t)a->base, ROOM))
+		memcpy(a->now, a->base, a->size);
+	else if (cuMemcpyDtoH_v2(a->now, (uintptr_t)a->base, a->size))
 		die("cuMemcpyDtoH");
-	for (size_t i = 0; i < ROOM; i++)
-		if (a->now[i] != a->want[i])
-			return wrong("%s: byte %zu of the memory is %02x, not %02x",
-				     what, i, a->now[i], a->want[i]);
-	return true;
+	/* byte by byte takes long on an emulated processor */
+	if (!memcmp(a->now, a->want, a->size))
+		return true;
+	while (a->now[i] == a->want[i])
+		i++;
+	return wrong("%s: byte %zu of the memory is %02x, not %02x", what, i,
+		     a->now[i], a->want[i]);
 }
 
 /* ---- transfers ---- */
@@ -363,9 +370,8 @@ static bool judge_write(struct area *a, const struct op *o, unsigned int n, int 
 	lost = fsync(fd);
 	for (i = 0; i < n; i++) {
 		met |= meets(o[i].off, o[i].len, true);
-		if (lost && o[i].r == (ssize_t)o[i].len)
-			continue;
-		good = good_result(&o[i], true) && right_path(&o[i]) && good;
+		good = ((lost && o[i].r == (ssize_t)o[i].len) || good_result(&o[i], true)) &&
+		       right_path(&o[i]) && good;
 	}
 	if (lost && !met)
 		good = wrong("fsync: %s", strerror(errno));
@@ -373,21 +379,24 @@ static bool judge_write(struct area *a, const struct op *o, unsigned int n, int 
 	for (i = 0; i < n; i++) {
 		size_t told = o[i].r > 0 ? (size_t)o[i].r : 0;
 		const uint8_t *new = a->want + o[i].at;
+		size_t len = memcmp(now + o[i].off, new, o[i].len) ? o[i].len : 0;
 
-		for (k = 0; k < o[i].len; k++) {
+		for (k = 0; k < len; k++) {
 			size_t at = (size_t)o[i].off + k;
 
 			if (now[at] != new[k] && (now[at] != file[at] ||
 						  (k < told && !lost)))
 				good = wrong("byte %zu of the file is %02x", at,
 					     now[at]);
-			file[at] = now[at];
 		}
+		memcpy(file + o[i].off, now + o[i].off, o[i].len);
 	}
-	for (k = 0; k < CHANGED && good; k++)
-		if (now[k] != file[k])
-			good = wrong("byte %zu of the file was not to be written: %02x, "
-				     "not %02x", k, now[k], file[k]);
+	if (good && memcmp(now, file, CHANGED)) {
+		for (k = 0; now[k] == file[k]; k++)
+			;
+		good = wrong("byte %zu of the file was not to be written: %02x, not %02x",
+			     k, now[k], file[k]);
+	}
 	return area_same(a, "after a write") && good;
 }
 
@@ -483,9 +492,8 @@ static void cell(struct area *a, enum way way, const struct place *p, bool write
 	why[0] = '\0';
 	fd = open_file(write);
 	fh = must_reg(fd, "file");
-	area_set(a);
 	warm(fh, a);
-	area_set(a);
+	area_set(a, n);
 	/* one of them is bad, between others */
 	for (i = 0; i < n; i++) {
 		bool bad = i == n / 2;
@@ -520,7 +528,7 @@ static void choose(struct op *o, bool write)
 
 	o->off = from + (off_t)(any() % MIB(3));
 	o->len = 1 + any() % LEN;
-	o->at = GUARD + any() % KIB(64);
+	o->at = GUARD - any() % (GUARD / 2);
 	if (any() % 4) {
 		o->off = o->off / (off_t)BLOCK * (off_t)BLOCK;
 		o->len = (o->len + BLOCK - 1) / BLOCK * BLOCK;
@@ -566,7 +574,7 @@ static void *reader(void *arg)
 
 	cuCtxSetCurrent(guest_ctx);
 	seed = 0x9e3779b97f4a7c15ull * (r->number + 1);
-	area_set(r->a);
+	area_set(r->a, 1);
 	for (r->done = 0; r->done < RANDOM && !why[0]; r->done++) {
 		struct op o = { 0 };
 
@@ -600,7 +608,7 @@ static void random_reads(struct area *a)
 			note("%s", r[i].why);
 	}
 	why[0] = '\0';
-	area_set(a);
+	area_set(a, 1);
 	if (!ok(next_works(a, fh), "%s: and the next one works", mode->name))
 		note("%s", why);
 	cuFileHandleDeregister(fh);
@@ -619,7 +627,7 @@ static void random_writes(struct area *a)
 	for (i = 0; i < RANDOM / 3 && !why[0]; i++) {
 		struct op o = { 0 };
 
-		area_set(a);
+		area_set(a, 1);
 		choose(&o, true);
 		if (!transfer(a, any() % WAYS, fh, &o, 1, true) ||
 		    !judge_write(a, &o, 1, fd))
@@ -641,7 +649,7 @@ static void split(struct area *a)
 
 	fd = open_file(false);
 	fh = must_reg(fd, "file");
-	area_set(a);
+	area_set(a, 1);
 	posix_fadvise(plain, 0, 0, POSIX_FADV_DONTNEED);
 	n = commands(false);
 	if (!ok(transfer(a, SYNC, fh, &o, 1, false) && judge_read(a, &o, 1) &&

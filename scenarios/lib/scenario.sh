@@ -70,6 +70,13 @@ sc_data() {
 	SC_CRC=$(cat "$SC_DATA.crc")
 }
 
+# sc_copy FILE FILE: an image, or an empty one
+sc_copy() {
+	sc_got=$(cp --reflink=auto --sparse=always "$1" "$2" 2>&1) && return
+	fail "${2##*/} is made" "$sc_got"
+	finish
+}
+
 # sc_disk FS BYTES TOTAL: $OUT/disk0.img with the file system FS (ext4, xfs,
 # raw) of TOTAL bytes and the file "data" of BYTES in it
 sc_disk() {
@@ -106,7 +113,7 @@ sc_disk() {
 		fail "the disk image is made" "$(cat "$OUT/mkfs.log")"
 		finish
 	fi
-	cp --reflink=auto --sparse=always "$sc_base" "$OUT/disk0.img" || finish
+	sc_copy "$sc_base" "$OUT/disk0.img"
 	vm_image disk0 "$OUT/disk0.img" "${4-}"
 }
 
@@ -250,18 +257,19 @@ $(tail -n 15 "$OUT/$1/result.log" 2>/dev/null)"
 # sc_volatile IMAGE…: before a guest starts: its drives have a volatile cache
 sc_volatile() {
 	for sc_each; do
-		cp --reflink=auto --sparse=always "$OUT/$sc_each.img" "$OUT/$sc_each-before.img" || finish
-		: >"$OUT/$sc_each-writes.img"
+		sc_copy "$OUT/$sc_each.img" "$OUT/$sc_each-before.img"
+		sc_copy /dev/null "$OUT/$sc_each-writes.img"
 		vm_image "$sc_each" "$OUT/$sc_each.img" "" "$OUT/$sc_each-writes.img"
 	done
 }
 
-# sc_until_cut GUEST: until it has asked for the cut: $OUT/cut is there
+# sc_until_cut GUEST SECONDS: until it has asked for the cut: $OUT/cut is there
 sc_until_cut() {
-	sc_tries=0
-	while [ ! -e "$OUT/cut" ] && [ ! -e "$OUT/$1/qemu.rc" ] && [ "$sc_tries" -lt 2400 ]; do
-		sc_tries=$((sc_tries + 1))
+	read -r sc_now sc_idle </proc/uptime
+	sc_until=$((${sc_now%.*} + $2))
+	while [ ! -e "$OUT/cut" ] && [ ! -e "$OUT/$1/qemu.rc" ] && [ "${sc_now%.*}" -lt "$sc_until" ]; do
 		sleep 0.05
+		read -r sc_now sc_idle </proc/uptime
 	done
 	check_false "$1: until then nothing went wrong" grep '^not ok' "$OUT/$1/result.log"
 	[ -e "$OUT/cut" ] && return

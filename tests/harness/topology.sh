@@ -406,7 +406,7 @@ peerlane-switch-upstream,id=sw1,bus=rp1
 -device
 peerlane-switch-downstream,acs=on,acs-control=0x1d,id=sw1.0,bus=sw1,chassis=5,slot=5
 -blockdev
-driver=file,node-name=n-file,filename=/d1
+driver=file,node-name=n-file,filename=/d1,cache.no-flush=on
 -blockdev
 driver=blkdebug,node-name=n-faults,image=n-file,config=/rules
 -blockdev
@@ -429,12 +429,12 @@ drive_args() { # IMAGE: the arguments of the drive
 	printf "machine q35 -\nrp root-port pcie.0\nn nvme rp image=disk0\n" >drive.topo
 	topology args ./drive.topo "disk0=$1" | grep -E "^driver=(file|blk|raw)"
 }
-check_eq "a log of writes is above the faults" "driver=file,node-name=n-file,filename=/d
-driver=blkdebug,node-name=n-faults,image=n-file,config=/rules
+check_eq "a log of writes is below the faults" "driver=file,node-name=n-file,filename=/d,cache.no-flush=on
 driver=file,node-name=n-log,filename=/log,cache.no-flush=on
-driver=blklogwrites,node-name=n-writes,file=n-faults,log=n-log
-driver=raw,node-name=n-disk,file=n-writes" "$(drive_args /d:blkdebug=/rules:writes=/log)"
-check_eq "and can be alone" "driver=file,node-name=n-file,filename=/d
+driver=blklogwrites,node-name=n-writes,file=n-file,log=n-log
+driver=blkdebug,node-name=n-faults,image=n-writes,config=/rules
+driver=raw,node-name=n-disk,file=n-faults" "$(drive_args /d:blkdebug=/rules:writes=/log)"
+check_eq "and can be alone" "driver=file,node-name=n-file,filename=/d,cache.no-flush=on
 driver=file,node-name=n-log,filename=/log,cache.no-flush=on
 driver=blklogwrites,node-name=n-writes,file=n-file,log=n-log
 driver=raw,node-name=n-disk,file=n-writes" "$(drive_args /d:writes=/log)"

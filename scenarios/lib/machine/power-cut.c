@@ -3,10 +3,12 @@
  * power-cut DRIVE LOG BYTES SEED: what a drive with a volatile write cache has kept
  *
  * DRIVE is its image from before, LOG what was written since (QEMU's blklogwrites),
- * which had BYTES bytes when the power was cut; what is behind them the emulator
- * has finished since then.  All that is before the last flush is kept.  Of what is
- * behind it, each sector is kept or not, as SEED's random numbers have it; none
- * with SEED 0.  A write with FUA is one with a flush behind it in the log.
+ * which had BYTES bytes when the power was cut.  What begins behind them the emulator
+ * has finished since then, and it never was: a flush there is none, and of a write
+ * there nothing is kept.  All that is before the last flush is kept.  Of what is
+ * between that and the cut, each sector is kept or not, as SEED's random numbers have
+ * it; none with SEED 0.  A write with FUA is one with a flush behind it in the log.  A
+ * write that completes while a flush runs counts as flushed.
  *
  * Prints {writes, flushes, unflushed, kept}: commands and commands, then sectors.
  */
@@ -127,10 +129,10 @@ int main(int argc, char **argv)
 	if (le64toh(super[0]) != MAGIC || le64toh(super[1]) != 1 ||
 	    (le64toh(super[3]) & 0xffffffff) != SECTOR)
 		die("no log of writes, by sector", 0);
-	for (at = 1; entry_at(at, end, &e); at += 1 + e.sectors)
-		if (e.flags & FLUSH && at < cut)
+	for (at = 1; at < cut && entry_at(at, end, &e); at += 1 + e.sectors)
+		if (e.flags & FLUSH)
 			safe = at;
-	for (at = 1; entry_at(at, end, &e); at += 1 + e.sectors) {
+	for (at = 1; at < cut && entry_at(at, end, &e); at += 1 + e.sectors) {
 		writes += e.sectors > 0;
 		flushes += e.flags & FLUSH;
 		for (uint64_t i = 0; i < e.sectors; i++) {
@@ -148,7 +150,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!writes)
-		die("nothing was written in sectors", end);
+		die("nothing was written before sector", cut);
 	printf("{\"writes\":%" PRIu64 ",\"flushes\":%" PRIu64 ",\"unflushed\":%" PRIu64
 	       ",\"kept\":%" PRIu64 "}\n", writes, flushes, unflushed, kept);
 	return fflush(stdout) || close(drive) ? 1 : 0;

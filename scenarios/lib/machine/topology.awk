@@ -433,20 +433,22 @@ kind == "nvme" {
 		if (at)
 			path = substr(path, 1, at - 1)
 		arg("-blockdev")
-		arg("driver=file,node-name=" name "-file,filename=" path)
+		# Nobody needs it on the host's medium.  Of that node alone: those above
+		# get each flush
+		arg("driver=file,node-name=" name "-file,filename=" path ",cache.no-flush=on")
 		under = name "-file"
-		if (rules != "") {
-			arg("-blockdev")
-			arg("driver=blkdebug,node-name=" name "-faults,image=" under ",config=" rules)
-			under = name "-faults"
-		}
+		# below the faults: what they fail was never written
 		if (writes != "") {
-			# nobody needs the log on the host's medium
 			arg("-blockdev")
 			arg("driver=file,node-name=" name "-log,filename=" writes ",cache.no-flush=on")
 			arg("-blockdev")
 			arg("driver=blklogwrites,node-name=" name "-writes,file=" under ",log=" name "-log")
 			under = name "-writes"
+		}
+		if (rules != "") {
+			arg("-blockdev")
+			arg("driver=blkdebug,node-name=" name "-faults,image=" under ",config=" rules)
+			under = name "-faults"
 		}
 		arg("-blockdev")
 		arg("driver=raw,node-name=" name "-disk,file=" under)
