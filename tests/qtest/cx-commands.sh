@@ -44,8 +44,8 @@ at() {
 defaults() { type=07 token=5a box_token=5a box_number=0 in_ptr='' out_ptr='' in_len='' own=01; }
 defaults
 
-# cmd HEX OUT-LENGTH: run a command; delivery status and status in $r, or "delivery D"
-cmd() {
+# give HEX OUT-LENGTH: put a command into the slot, and ring its doorbell
+give() {
     cm_len=$((${#1} / 2))
     zeros 16
     cm_in=$1$r
@@ -68,7 +68,11 @@ cmd() {
     done
     wrhex $SLOT "0x${type}000000$(printf %08x ${in_len:-$cm_len})${in_ptr:-$(printf %016x $IN)}$cm_in"
     wrhex $((SLOT + 0x20)) "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee${out_ptr:-$(printf %016x $OUT_BOX)}$(printf %08x "$2")${token}0000$own"
+    defaults
     wrhex $((BAR + 0x18)) 0x00000001
+}
+# answer: wait, bounded, for the command; its status in $r, or "delivery D"
+answer() {
     cm_n=0
     while :; do
         rdhex $((SLOT + 0x3f)) 1
@@ -84,8 +88,9 @@ cmd() {
     else
         r=$(printf %d "0x$(printf %s "$out" | cut -c3-4)")
     fi
-    defaults
 }
+# cmd HEX OUT-LENGTH: both
+cmd() { give "$1" "$2"; answer; }
 # id: what the last command has made, in $r
 id() { r=$(printf %s "$out" | cut -c21-26); }
 
@@ -130,6 +135,21 @@ short 080d
 says "a slot of the driver's is left alone" 0 $r 8
 qom_counter cx0 commands
 check_eq "and not counted" $((n + 1)) "$r"
+
+# While the machine is stopped nothing is done, and QEMU sleeps
+short 0fff
+qmp stop
+give $r 8
+n=0
+while [ $n -lt 200000 ] && read -r _ _ qemu_state _ <"/proc/$qt_pid/stat" && [ "$qemu_state" != S ]; do
+    n=$((n + 1))
+done
+check_eq "a doorbell while the machine is stopped: QEMU sleeps" S "$qemu_state"
+rdhex $((SLOT + 0x3f)) 1
+check_eq "and has not touched the slot" 0x01 "$r"
+qmp cont
+answer
+check_eq "it is done when the machine goes on" 2 "$r"
 
 # Before its time, of no kind, too short
 short 0800; says "ALLOC_PD before INIT_HCA" 4 $r 16
