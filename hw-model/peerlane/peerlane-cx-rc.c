@@ -380,7 +380,8 @@ static bool plc_take_recv(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
         plc_sq_done(s, qp, CX_SYND_REMOTE_REQUEST);
         return false;
     }
-    if (!plc_mkey_check(s, peer, w->rsge, w->rsges, PLC_LOCAL_WRITE)) {
+    if (!plc_mkey_check(s, peer, w->rsge, w->rsges, w->total,
+                        PLC_LOCAL_WRITE)) {
         plc_recv_fail(s, peer, CX_SYND_LOCAL_PROTECTION);
         plc_sq_done(s, qp, CX_SYND_REMOTE_OPERATION);
         return false;
@@ -418,7 +419,8 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
                w->opcode == CX_WR_READ ? peer->remote_read :
                peer->remote_write;
 
-    if (!plc_mkey_check(s, qp, w->sge, w->sges, plc_local_access(w->opcode))) {
+    if (!plc_mkey_check(s, qp, w->sge, w->sges, w->total,
+                        plc_local_access(w->opcode))) {
         plc_sq_done(s, qp, CX_SYND_LOCAL_PROTECTION);
         return false;
     }
@@ -437,7 +439,7 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
             plc_sq_done(s, qp, CX_SYND_REMOTE_REQUEST);
             return false;
         }
-        if (!plc_mkey_check(s, peer, w->rsge, 1,
+        if (!plc_mkey_check(s, peer, w->rsge, 1, w->total,
                             plc_remote_access(w->opcode))) {
             plc_remote_denied(s, qp, peer);
             return false;

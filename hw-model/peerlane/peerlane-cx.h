@@ -414,7 +414,7 @@ enum plc_result {
     PLC_FAILED,                 /* on the bus */
 };
 bool plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge, unsigned n,
-                    enum plc_access access);
+                    uint32_t len, enum plc_access access);
 enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
                             unsigned n, const uint8_t *wqe, uint32_t at,
                             void *buf, uint32_t len, enum plc_access access);
