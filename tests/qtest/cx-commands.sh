@@ -463,8 +463,7 @@ for seed in $SEEDS; do
     check "seed $seed: some commands are right" test $((r - before)) -gt 60
     for of in wqes wqe-errors cqes loopback-messages; do
         qom_counter cx0 $of
-        check "seed $seed: $of" test "$r" -gt 0
-        echo "# $r"
+        check "seed $seed: $of, of which there are $r" test "$r" -gt $((STEPS / 600))
     done
     # Whatever has happened: after a reset of the function it works
     cfg_cap $DEVFN 0x10
