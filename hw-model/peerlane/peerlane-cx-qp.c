@@ -67,7 +67,7 @@ static void plc_qp_to_reset(PlcQp *qp)
     qp->rq_head = 0;
     qp->tries = 0;
     qp->rnr_tries = 0;
-    qp->resets++;
+    qp->life = ++qp->cx->lives;
     if (qp->queued) {
         QTAILQ_REMOVE(&qp->cx->st->ready, qp, link);
         qp->queued = false;
@@ -150,6 +150,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
         return status;
     }
     qp->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
+    qp->life = ++s->lives;
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users++;
     }

@@ -43,6 +43,8 @@ static uint32_t plc_dbr(PeerlaneCX *s, PlcQp *qp, unsigned at, bool *ok)
     uint8_t word[4];
 
     *ok = plc_read(s, qp->dbr + at, word, sizeof(word));
+    /* What it tells of is read after it */
+    smp_rmb();
     return ldl_be_p(word) & 0xffff;
 }
 
@@ -117,7 +119,7 @@ static void plc_sq_done(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome)
     } else if (w->flags & CX_CTRL_CQ_UPDATE) {
         plc_complete_send(s, qp, w->opcode, w->total);
     }
-    qp->sq_head += plc_blocks(w->ds);
+    qp->sq_head += MIN(plc_blocks(w->ds), qp->sq_tail - qp->sq_head);
     if (syndrome) {
         plc_qp_to_error(qp);
     }
@@ -456,7 +458,7 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
         w->rsges = 1;
     }
     w->matched = true;
-    w->peer_resets = peer->resets;
+    w->peer_life = peer->life;
     return true;
 }
 
@@ -558,7 +560,7 @@ static uint64_t plc_rts_step(PeerlaneCX *s, PlcQp *qp)
         return PLC_STEP_COST;
     }
     peer = plc_peer(s, qp);
-    if (!peer || (w->matched && peer->resets != w->peer_resets)) {
+    if (!peer || (w->matched && peer->life != w->peer_life)) {
         plc_no_answer(s, qp);
         return PLC_STEP_COST;
     }
@@ -598,13 +600,15 @@ static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
     }
     if (ok && posted && posted <= 1u << qp->log_sq) {
         uint8_t ctrl[CX_SEG];
-        uint32_t ds = 1;
+        uint32_t ds;
 
-        if (plc_sq_read(s, qp, qp->sq_head, ctrl, sizeof(ctrl))) {
-            ds = ldl_be_p(ctrl + CX_CTRL_QPN_DS) & CX_CTRL_DS_MASK;
-            plc_error_cqe(s, qp, false, ctrl[CX_CTRL_OPCODE + 3], qp->sq_head,
-                          CX_SYND_FLUSHED);
+        /* One that cannot be read is flushed too: one block, of opcode 0 */
+        if (!plc_sq_read(s, qp, qp->sq_head, ctrl, sizeof(ctrl))) {
+            memset(ctrl, 0, sizeof(ctrl));
         }
+        ds = ldl_be_p(ctrl + CX_CTRL_QPN_DS) & CX_CTRL_DS_MASK;
+        plc_error_cqe(s, qp, false, ctrl[CX_CTRL_OPCODE + 3], qp->sq_head,
+                      CX_SYND_FLUSHED);
         qp->sq_head += MIN(plc_blocks(ds), posted);
         plc_qp_schedule(qp);
         return PLC_STEP_COST;

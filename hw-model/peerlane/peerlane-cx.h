@@ -194,7 +194,7 @@ typedef struct PlcWork {
     unsigned sges;
     PlcSge sge[PLC_MAX_SGE];
     bool matched;               /* the other side has been looked at */
-    uint32_t peer_resets;
+    uint32_t peer_life;
     unsigned rsges;
     PlcSge rsge[PLC_MAX_SGE];
     uint8_t wqe[PLC_MAX_WQE + CX_SEG];
@@ -231,7 +231,7 @@ typedef struct PlcQp {
     bool remote_read;
     bool remote_write;
     bool remote_atomic;
-    uint32_t resets;
+    uint32_t life;              /* another one after each reset */
     bool rung;                  /* its doorbell record is to be read */
     bool waiting;               /* the timer runs it again */
     bool queued;
@@ -285,6 +285,7 @@ struct PeerlaneCX {
     QEMUBH *bh;
     bool running;
     uint32_t epoch;             /* how often the function was reset */
+    uint32_t lives;             /* of queue pairs, so that no two are equal */
     PlcState *st;
     PlcState *old;
     uint8_t *stage;
