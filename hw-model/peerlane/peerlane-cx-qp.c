@@ -95,7 +95,7 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     qp->has_sq = !cx_get(ctx, CX_QPC_NO_SQ);
     qp->log_sq = cx_get(ctx, CX_QPC_LOG_SQ_SIZE);
     qp->log_rq = cx_get(ctx, CX_QPC_LOG_RQ_SIZE);
-    qp->rq_stride = CX_SEG << cx_get(ctx, CX_QPC_LOG_RQ_STRIDE);
+    qp->rq_stride = CX_WQE_SEG << cx_get(ctx, CX_QPC_LOG_RQ_STRIDE);
     qp->dbr = cx_get(ctx, CX_QPC_DBR) & ~3ull;
 
     if (qp->st != CX_ST_RC && qp->st != CX_ST_UD && qp->st != CX_ST_QP0 &&

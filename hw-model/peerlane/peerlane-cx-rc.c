@@ -70,7 +70,7 @@ static bool plc_sq_read(PeerlaneCX *s, PlcQp *qp, uint32_t index, uint8_t *p,
 /* How many blocks an entry of @ds segments takes */
 static uint32_t plc_blocks(uint32_t ds)
 {
-    return DIV_ROUND_UP(MAX(ds, 1), CX_WQE_BB / CX_SEG);
+    return DIV_ROUND_UP(MAX(ds, 1), CX_WQE_BB / CX_WQE_SEG);
 }
 
 /*
@@ -172,7 +172,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
 {
     *n = 0;
     *total = 0;
-    while (at + CX_SEG <= end && *n < PLC_MAX_SGE) {
+    while (at + CX_WQE_SEG <= end && *n < PLC_MAX_SGE) {
         uint32_t len = ldl_be_p(wqe + at + CX_DATA_LEN);
         PlcSge *e = &sge[*n];
 
@@ -182,7 +182,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
                 return false;
             }
             *e = (PlcSge) { .len = len, .at = at + 4 };
-            at += ROUND_UP(len + 4, CX_SEG);
+            at += ROUND_UP(len + 4, CX_WQE_SEG);
         } else {
             *e = (PlcSge) {
                 .len = len,
@@ -193,7 +193,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
             if (recv && e->key == CX_LKEY_END) {
                 break;
             }
-            at += CX_SEG;
+            at += CX_WQE_SEG;
         }
         *total += e->len;
         ++*n;
@@ -203,7 +203,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
 
 static uint8_t plc_parse(PlcWork *w)
 {
-    uint32_t at = CX_SEG, end = w->ds * CX_SEG;
+    uint32_t at = CX_WQE_SEG, end = w->ds * CX_WQE_SEG;
     bool inlined = false;
     uint64_t total;
 
@@ -218,23 +218,23 @@ static uint8_t plc_parse(PlcWork *w)
     case CX_WR_READ:
     case CX_WR_COMPARE_SWAP:
     case CX_WR_FETCH_ADD:
-        if (end < at + CX_SEG) {
+        if (end < at + CX_WQE_SEG) {
             return CX_SYND_LOCAL_QP;
         }
         w->raddr = ldq_be_p(w->wqe + at + CX_RADDR_VA);
         w->rkey = ldl_be_p(w->wqe + at + CX_RADDR_KEY);
-        at += CX_SEG;
+        at += CX_WQE_SEG;
         break;
     default:
         return CX_SYND_LOCAL_QP;
     }
     if (plc_is_atomic(w->opcode)) {
-        if (end < at + CX_SEG) {
+        if (end < at + CX_WQE_SEG) {
             return CX_SYND_LOCAL_QP;
         }
         w->swap_add = ldq_be_p(w->wqe + at + CX_ATOMIC_SWAP_ADD);
         w->compare = ldq_be_p(w->wqe + at + CX_ATOMIC_COMPARE);
-        at += CX_SEG;
+        at += CX_WQE_SEG;
     }
     if (!plc_parse_list(w->wqe, at, end, false, w->sge, &w->sges, &total)) {
         return CX_SYND_LOCAL_QP;
@@ -278,7 +278,7 @@ static void plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
         return;
     }
     *w = (PlcWork) { .active = true, .ds = 1 };
-    if (!plc_sq_read(s, qp, qp->sq_head, w->wqe, CX_SEG)) {
+    if (!plc_sq_read(s, qp, qp->sq_head, w->wqe, CX_WQE_SEG)) {
         plc_sq_done(s, qp, CX_SYND_LOCAL_QP);
         return;
     }
@@ -291,7 +291,7 @@ static void plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
     if (extract32(word, 8, 16) != (qp->sq_head & 0xffff) || !w->ds ||
         ldl_be_p(w->wqe + CX_CTRL_QPN_DS) >> 8 != qp->id ||
         plc_blocks(w->ds) > qp->sq_tail - qp->sq_head ||
-        !plc_sq_read(s, qp, qp->sq_head, w->wqe, w->ds * CX_SEG)) {
+        !plc_sq_read(s, qp, qp->sq_head, w->wqe, w->ds * CX_WQE_SEG)) {
         syndrome = CX_SYND_LOCAL_QP;
     } else if (qp->st != CX_ST_RC) {
         syndrome = CX_SYND_LOCAL_QP;
@@ -599,7 +599,7 @@ static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
         posted = (plc_dbr(s, qp, CX_DBR_SEND, &ok) - qp->sq_head) & 0xffff;
     }
     if (ok && posted && posted <= 1u << qp->log_sq) {
-        uint8_t ctrl[CX_SEG];
+        uint8_t ctrl[CX_WQE_SEG];
         uint32_t ds;
 
         /* One that cannot be read is flushed too: one block, of opcode 0 */

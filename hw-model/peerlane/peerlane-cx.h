@@ -197,7 +197,7 @@ typedef struct PlcWork {
     uint32_t peer_life;
     unsigned rsges;
     PlcSge rsge[PLC_MAX_SGE];
-    uint8_t wqe[PLC_MAX_WQE + CX_SEG];
+    uint8_t wqe[PLC_MAX_WQE + CX_WQE_SEG];
 } PlcWork;
 
 typedef struct PlcQp {
