@@ -324,6 +324,93 @@ says "all goes with TEARDOWN_HCA" 0 $TEARDOWN 8
 short 0105; says "DISABLE_HCA" 0 $r 8
 qt_stop
 
+# What the engine writes may hit the function itself: through ECAM, at ECAM, and in its page of doorbells
+ECAM=0xb0000000
+DATA=0x80000
+
+# self_pair: a queue pair that is connected to itself, and a key for all of memory
+self_pair() {
+    cx_start
+    cfg_writel 0 0x60 $((ECAM | 1))
+    for in_hex in $ENABLE $INIT; do
+        cmd $in_hex 12
+    done
+    short 0802; cmd $r 16; id; UAR=$r
+    short 0800; cmd $r 16; id; PD=$r
+    cmd $EQ_IN 16
+    cmd $CQ_IN 16
+    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+    cmd $r 16; id; PA_KEY=$r
+    cmd $QP_IN 16; id; QP=$r
+    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 44 00$QP; at "$r" 54 0001; cmd $r 8
+    fixed 0504 00$QP 00000000 256; says "$1: a queue pair connected to itself" 0 $r 8
+    memset 0x51000 256 0x77
+}
+# rdma_write ADDR LEN: of what is at DATA
+rdma_write() {
+    wrhex 0x52040 "0x00000008${QP}030000000800000000$(printf %016x $(($1)))${PA_KEY}0000000000$(printf %08x $(($2)))${PA_KEY}00$(printf %016x $DATA)"
+    wrhex 0x60044 0x00000001
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
+}
+# becomes DESC WANT COMMAND...: wait, bounded, until COMMAND leaves that in $r
+becomes() {
+    be_desc=$1 be_want=$2
+    shift 2
+    be_n=0
+    while "$@" && [ "$r" != "$be_want" ] && [ $be_n -lt 20000 ]; do
+        be_n=$((be_n + 1))
+    done
+    check_eq "$be_desc" "$be_want" "$r"
+}
+# A function that was reset decodes nothing
+decodes() { cfg_readl $DEVFN 4; r=$((r & 7)); }
+works() {
+    cx_bar
+    says "$1: the device works" 0 $ENABLE 12
+    qt_stop
+}
+
+self_pair "WRITE that resets the function"
+cfg_cap $DEVFN 0x10
+DEVCTL=$((ECAM + (DEVFN << 12) + r + 8))
+wrhex $DATA 0x0080
+rdma_write $DEVCTL 2
+becomes "WRITE that resets the function: it is reset" 0 decodes
+bytes_are "WRITE that resets the function: no completion" 0x51000 0x7777777777777777
+works "WRITE that resets the function"
+
+self_pair "interrupt that resets the function"
+cfg_writel $DEVFN 0x18 0xe0000000
+cfg_cap $DEVFN 0x11
+cfg_writew $DEVFN $((r + 2)) 0x8000
+writel 0xe0000000 $DEVCTL
+writel 0xe0000004 0
+writel 0xe0000008 0x8000
+writel 0xe000000c 0
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x40)) 0x${EQ#????}000000
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x20)) 0x0000000000$CQ
+rdma_write 0x90000 64
+becomes "interrupt that resets the function: it is reset" 0 decodes
+works "interrupt that resets the function"
+
+self_pair "WRITE to its own doorbell"
+wrhex $DATA "0x00000008${QP}03"
+rdma_write $((BAR + 0x1000 * 0x$UAR + 0x800)) 8
+becomes "WRITE to its own doorbell: it is done" 1 qom_counter cx0 cqes
+value_is "WRITE to its own doorbell: nothing has arrived" 1 qom_counter cx0 doorbells
+qt_stop
+
+self_pair "WRITE over configuration space"
+memset $DATA 0x40000 0
+rdma_write $((ECAM + (DEVFN << 12))) 0x40000
+becomes "WRITE over configuration space: it is done" 1 qom_counter cx0 wqes
+decodes
+check_eq "WRITE over configuration space: and has arrived" 0 "$r"
+cfg_cap $DEVFN 0x10
+cfg_writew $DEVFN $((r + 8)) 0x8000
+works "WRITE over configuration space"
+
 # Each step is one line for qtest: commands whose bytes are nearly right, in each slot, and doorbells
 make_steps() { # SEED STEPS
     awk -v x=$(($1 * 7919 + 1)) -v steps="$2" -v uar=$((0x$UAR)) -v qp=$((0x$QP)) -v key=$((0x$PA_KEY)) '
