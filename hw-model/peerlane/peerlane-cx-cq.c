@@ -168,11 +168,11 @@ void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
         return;
     }
     if (cq->pi - cq->ci >= 1u << cq->log_size && !cq->ignore_overrun) {
-        if (!plc_read(s, cq->dbr + CX_DBR_CQ_CI, dbr, 4)) {
-            return;
-        }
         /* The record has 24 bits of an index that is not ahead of ours */
-        cq->ci = cq->pi - ((cq->pi - ldl_be_p(dbr)) & 0xffffff);
+        if (plc_read(s, cq->dbr + CX_DBR_CQ_CI, dbr, 4)) {
+            cq->ci = cq->pi - ((cq->pi - ldl_be_p(dbr)) & 0xffffff);
+        }
+        /* One that cannot be read frees no place */
         if (cq->pi - cq->ci >= 1u << cq->log_size) {
             plc_cq_overrun(s, cq);
             return;

@@ -177,15 +177,18 @@ static PlcMkey *plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
     return mkey;
 }
 
+/* May the first @len bytes that the @n elements describe be used so? */
 bool plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge, unsigned n,
-                    enum plc_access access)
+                    uint32_t len, enum plc_access access)
 {
-    for (unsigned i = 0; i < n; i++) {
-        if (sge[i].len && sge[i].at < 0 &&
-            !plc_mkey_get(s, qp, sge[i].key, sge[i].addr, sge[i].len,
-                          access)) {
+    for (unsigned i = 0; i < n && len; i++) {
+        uint32_t part = MIN(len, sge[i].len);
+
+        if (part && sge[i].at < 0 &&
+            !plc_mkey_get(s, qp, sge[i].key, sge[i].addr, part, access)) {
             return false;
         }
+        len -= part;
     }
     return true;
 }

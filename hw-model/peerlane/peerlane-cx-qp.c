@@ -67,7 +67,7 @@ static void plc_qp_to_reset(PlcQp *qp)
     qp->rq_head = 0;
     qp->tries = 0;
     qp->rnr_tries = 0;
-    qp->resets++;
+    qp->life = ++qp->cx->lives;
     if (qp->queued) {
         QTAILQ_REMOVE(&qp->cx->st->ready, qp, link);
         qp->queued = false;
@@ -95,7 +95,7 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     qp->has_sq = !cx_get(ctx, CX_QPC_NO_SQ);
     qp->log_sq = cx_get(ctx, CX_QPC_LOG_SQ_SIZE);
     qp->log_rq = cx_get(ctx, CX_QPC_LOG_RQ_SIZE);
-    qp->rq_stride = CX_SEG << cx_get(ctx, CX_QPC_LOG_RQ_STRIDE);
+    qp->rq_stride = CX_WQE_SEG << cx_get(ctx, CX_QPC_LOG_RQ_STRIDE);
     qp->dbr = cx_get(ctx, CX_QPC_DBR) & ~3ull;
 
     if (qp->st != CX_ST_RC && qp->st != CX_ST_UD && qp->st != CX_ST_QP0 &&
@@ -150,6 +150,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
         return status;
     }
     qp->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
+    qp->life = ++s->lives;
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users++;
     }

@@ -43,6 +43,8 @@ static uint32_t plc_dbr(PeerlaneCX *s, PlcQp *qp, unsigned at, bool *ok)
     uint8_t word[4];
 
     *ok = plc_read(s, qp->dbr + at, word, sizeof(word));
+    /* What it tells of is read after it */
+    smp_rmb();
     return ldl_be_p(word) & 0xffff;
 }
 
@@ -68,7 +70,7 @@ static bool plc_sq_read(PeerlaneCX *s, PlcQp *qp, uint32_t index, uint8_t *p,
 /* How many blocks an entry of @ds segments takes */
 static uint32_t plc_blocks(uint32_t ds)
 {
-    return DIV_ROUND_UP(MAX(ds, 1), CX_WQE_BB / CX_SEG);
+    return DIV_ROUND_UP(MAX(ds, 1), CX_WQE_BB / CX_WQE_SEG);
 }
 
 /*
@@ -117,7 +119,7 @@ static void plc_sq_done(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome)
     } else if (w->flags & CX_CTRL_CQ_UPDATE) {
         plc_complete_send(s, qp, w->opcode, w->total);
     }
-    qp->sq_head += plc_blocks(w->ds);
+    qp->sq_head += MIN(plc_blocks(w->ds), qp->sq_tail - qp->sq_head);
     if (syndrome) {
         plc_qp_to_error(qp);
     }
@@ -170,7 +172,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
 {
     *n = 0;
     *total = 0;
-    while (at + CX_SEG <= end && *n < PLC_MAX_SGE) {
+    while (at + CX_WQE_SEG <= end && *n < PLC_MAX_SGE) {
         uint32_t len = ldl_be_p(wqe + at + CX_DATA_LEN);
         PlcSge *e = &sge[*n];
 
@@ -180,7 +182,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
                 return false;
             }
             *e = (PlcSge) { .len = len, .at = at + 4 };
-            at += ROUND_UP(len + 4, CX_SEG);
+            at += ROUND_UP(len + 4, CX_WQE_SEG);
         } else {
             *e = (PlcSge) {
                 .len = len,
@@ -191,7 +193,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
             if (recv && e->key == CX_LKEY_END) {
                 break;
             }
-            at += CX_SEG;
+            at += CX_WQE_SEG;
         }
         *total += e->len;
         ++*n;
@@ -201,7 +203,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
 
 static uint8_t plc_parse(PlcWork *w)
 {
-    uint32_t at = CX_SEG, end = w->ds * CX_SEG;
+    uint32_t at = CX_WQE_SEG, end = w->ds * CX_WQE_SEG;
     bool inlined = false;
     uint64_t total;
 
@@ -216,23 +218,23 @@ static uint8_t plc_parse(PlcWork *w)
     case CX_WR_READ:
     case CX_WR_COMPARE_SWAP:
     case CX_WR_FETCH_ADD:
-        if (end < at + CX_SEG) {
+        if (end < at + CX_WQE_SEG) {
             return CX_SYND_LOCAL_QP;
         }
         w->raddr = ldq_be_p(w->wqe + at + CX_RADDR_VA);
         w->rkey = ldl_be_p(w->wqe + at + CX_RADDR_KEY);
-        at += CX_SEG;
+        at += CX_WQE_SEG;
         break;
     default:
         return CX_SYND_LOCAL_QP;
     }
     if (plc_is_atomic(w->opcode)) {
-        if (end < at + CX_SEG) {
+        if (end < at + CX_WQE_SEG) {
             return CX_SYND_LOCAL_QP;
         }
         w->swap_add = ldq_be_p(w->wqe + at + CX_ATOMIC_SWAP_ADD);
         w->compare = ldq_be_p(w->wqe + at + CX_ATOMIC_COMPARE);
-        at += CX_SEG;
+        at += CX_WQE_SEG;
     }
     if (!plc_parse_list(w->wqe, at, end, false, w->sge, &w->sges, &total)) {
         return CX_SYND_LOCAL_QP;
@@ -276,7 +278,7 @@ static void plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
         return;
     }
     *w = (PlcWork) { .active = true, .ds = 1 };
-    if (!plc_sq_read(s, qp, qp->sq_head, w->wqe, CX_SEG)) {
+    if (!plc_sq_read(s, qp, qp->sq_head, w->wqe, CX_WQE_SEG)) {
         plc_sq_done(s, qp, CX_SYND_LOCAL_QP);
         return;
     }
@@ -289,7 +291,7 @@ static void plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
     if (extract32(word, 8, 16) != (qp->sq_head & 0xffff) || !w->ds ||
         ldl_be_p(w->wqe + CX_CTRL_QPN_DS) >> 8 != qp->id ||
         plc_blocks(w->ds) > qp->sq_tail - qp->sq_head ||
-        !plc_sq_read(s, qp, qp->sq_head, w->wqe, w->ds * CX_SEG)) {
+        !plc_sq_read(s, qp, qp->sq_head, w->wqe, w->ds * CX_WQE_SEG)) {
         syndrome = CX_SYND_LOCAL_QP;
     } else if (qp->st != CX_ST_RC) {
         syndrome = CX_SYND_LOCAL_QP;
@@ -380,7 +382,8 @@ static bool plc_take_recv(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
         plc_sq_done(s, qp, CX_SYND_REMOTE_REQUEST);
         return false;
     }
-    if (!plc_mkey_check(s, peer, w->rsge, w->rsges, PLC_LOCAL_WRITE)) {
+    if (!plc_mkey_check(s, peer, w->rsge, w->rsges, w->total,
+                        PLC_LOCAL_WRITE)) {
         plc_recv_fail(s, peer, CX_SYND_LOCAL_PROTECTION);
         plc_sq_done(s, qp, CX_SYND_REMOTE_OPERATION);
         return false;
@@ -418,7 +421,8 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
                w->opcode == CX_WR_READ ? peer->remote_read :
                peer->remote_write;
 
-    if (!plc_mkey_check(s, qp, w->sge, w->sges, plc_local_access(w->opcode))) {
+    if (!plc_mkey_check(s, qp, w->sge, w->sges, w->total,
+                        plc_local_access(w->opcode))) {
         plc_sq_done(s, qp, CX_SYND_LOCAL_PROTECTION);
         return false;
     }
@@ -437,7 +441,7 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
             plc_sq_done(s, qp, CX_SYND_REMOTE_REQUEST);
             return false;
         }
-        if (!plc_mkey_check(s, peer, w->rsge, 1,
+        if (!plc_mkey_check(s, peer, w->rsge, 1, w->total,
                             plc_remote_access(w->opcode))) {
             plc_remote_denied(s, qp, peer);
             return false;
@@ -454,7 +458,7 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
         w->rsges = 1;
     }
     w->matched = true;
-    w->peer_resets = peer->resets;
+    w->peer_life = peer->life;
     return true;
 }
 
@@ -556,7 +560,7 @@ static uint64_t plc_rts_step(PeerlaneCX *s, PlcQp *qp)
         return PLC_STEP_COST;
     }
     peer = plc_peer(s, qp);
-    if (!peer || (w->matched && peer->resets != w->peer_resets)) {
+    if (!peer || (w->matched && peer->life != w->peer_life)) {
         plc_no_answer(s, qp);
         return PLC_STEP_COST;
     }
@@ -595,14 +599,16 @@ static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
         posted = (plc_dbr(s, qp, CX_DBR_SEND, &ok) - qp->sq_head) & 0xffff;
     }
     if (ok && posted && posted <= 1u << qp->log_sq) {
-        uint8_t ctrl[CX_SEG];
-        uint32_t ds = 1;
+        uint8_t ctrl[CX_WQE_SEG];
+        uint32_t ds;
 
-        if (plc_sq_read(s, qp, qp->sq_head, ctrl, sizeof(ctrl))) {
-            ds = ldl_be_p(ctrl + CX_CTRL_QPN_DS) & CX_CTRL_DS_MASK;
-            plc_error_cqe(s, qp, false, ctrl[CX_CTRL_OPCODE + 3], qp->sq_head,
-                          CX_SYND_FLUSHED);
+        /* One that cannot be read is flushed too: one block, of opcode 0 */
+        if (!plc_sq_read(s, qp, qp->sq_head, ctrl, sizeof(ctrl))) {
+            memset(ctrl, 0, sizeof(ctrl));
         }
+        ds = ldl_be_p(ctrl + CX_CTRL_QPN_DS) & CX_CTRL_DS_MASK;
+        plc_error_cqe(s, qp, false, ctrl[CX_CTRL_OPCODE + 3], qp->sq_head,
+                      CX_SYND_FLUSHED);
         qp->sq_head += MIN(plc_blocks(ds), posted);
         plc_qp_schedule(qp);
         return PLC_STEP_COST;

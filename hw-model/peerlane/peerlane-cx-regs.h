@@ -19,7 +19,6 @@
 #define CX_SEG_CMDQ_HIGH        0x0010
 #define CX_SEG_CMDQ_LOW         0x0014
 #define CX_SEG_CMD_DOORBELL     0x0018
-#define CX_SEG_INITIALIZING     0x01fc
 #define CX_SEG_TIMER_HIGH       0x1000
 #define CX_SEG_TIMER_LOW        0x1004
 #define CX_SEG_HEALTH_COUNTER   0x1010
@@ -76,8 +75,6 @@ enum {
     CX_BAD_RESOURCE = 0x05,
     CX_RESOURCE_BUSY = 0x06,
     CX_EXCEED_LIM = 0x08,
-    CX_BAD_RES_STATE = 0x09,
-    CX_BAD_INDEX = 0x0a,
     CX_NO_RESOURCES = 0x0f,
     CX_BAD_QP_STATE = 0x10,
     CX_BAD_SIZE = 0x40,
@@ -152,13 +149,9 @@ enum {
 #define CX_IN_HEAD              0x10
 #define CX_OUT_HEAD             0x10
 #define CX_CAP_SIZE             0x1000
-#define CX_ADAPTER_SIZE         0x100
-#define CX_HVC_SIZE             0x200
 #define CX_CQC_SIZE             0x40
-#define CX_EQC_SIZE             0x40
 #define CX_MKC_SIZE             0x40
 #define CX_QPC_SIZE             0xe8
-#define CX_XRQC_SIZE            0x40
 #define CX_CREATE_CTX           0x10
 #define CX_CREATE_QPC           0x18
 #define CX_CREATE_PAS           0x110
@@ -174,8 +167,6 @@ enum {
 #define CX_CMD_STATUS                   CX_F(0x0000, 8)
 #define CX_CMD_SYNDROME                 CX_F(0x0020, 32)
 #define CX_QUERY_PAGES_NUM              CX_F(0x0060, 32)
-#define CX_QUERY_PAGES_FUNC             CX_F(0x0050, 16)
-#define CX_MANAGE_PAGES_FUNC            CX_F(0x0050, 16)
 #define CX_MANAGE_PAGES_NUM             CX_F(0x0060, 32)
 #define CX_MANAGE_PAGES_OUT_NUM         CX_F(0x0040, 32)
 #define CX_ISSI_CURRENT                 CX_F(0x0050, 16)
@@ -190,11 +181,6 @@ enum {
 #define CX_QC_OUT                       CX_F(0x0058, 8)
 #define CX_QC_IN                        CX_F(0x0058, 8)
 #define CX_QC_QUERY                     CX_F(0x00f8, 8)
-#define CX_QC_CLEAR                     CX_F(0x00c0, 1)
-#define CX_QC_RX_WRITE                  CX_F(0x0080, 32)
-#define CX_QC_RX_READ                   CX_F(0x00c0, 32)
-#define CX_QC_RX_ATOMIC                 CX_F(0x0100, 32)
-#define CX_QC_OUT_OF_BUFFER             CX_F(0x0180, 32)
 #define CX_VPORT_PORT                   CX_F(0x004c, 4)
 #define CX_VPORT_OTHER                  CX_F(0x0040, 1)
 #define CX_VPORT_NUMBER                 CX_F(0x0050, 16)
@@ -218,13 +204,11 @@ enum {
 #define CX_PVLC_ADMIN                   CX_F(0x005c, 4)
 #define CX_PVLC_OPER                    CX_F(0x007c, 4)
 #define CX_HVC_PHYS_STATE               CX_F(0x0110, 4)
-#define CX_HVC_POLICY                   CX_F(0x0114, 4)
 #define CX_HVC_PORT_STATE               CX_F(0x0118, 4)
 #define CX_HVC_VPORT_STATE              CX_F(0x011c, 4)
 #define CX_HVC_SYS_GUID                 CX_F(0x0140, 64)
 #define CX_HVC_PORT_GUID                CX_F(0x0180, 64)
 #define CX_HVC_NODE_GUID                CX_F(0x01c0, 64)
-#define CX_HVC_CAP_MASK1                CX_F(0x0200, 32)
 #define CX_HVC_LID                      CX_F(0x0300, 16)
 #define CX_HVC_SUBNET_TIMEOUT           CX_F(0x031b, 5)
 #define CX_HVC_SM_LID                   CX_F(0x0320, 16)
@@ -233,7 +217,6 @@ enum {
 #define CX_MKEY_OCTWORDS                CX_F(0x0300, 32)
 #define CX_MKC_FREE                     CX_F(0x0001, 1)
 #define CX_MKC_MODE_HI                  CX_F(0x0003, 3)
-#define CX_MKC_UMR_EN                   CX_F(0x0010, 1)
 #define CX_MKC_A                        CX_F(0x0011, 1)
 #define CX_MKC_RW                       CX_F(0x0012, 1)
 #define CX_MKC_RR                       CX_F(0x0013, 1)
@@ -247,10 +230,7 @@ enum {
 #define CX_MKC_PD                       CX_F(0x0068, 24)
 #define CX_MKC_START                    CX_F(0x0080, 64)
 #define CX_MKC_LEN                      CX_F(0x00c0, 64)
-#define CX_MKC_OCTWORDS                 CX_F(0x01a0, 32)
 #define CX_MKC_LOG_PAGE                 CX_F(0x01da, 6)
-#define CX_EQC_STATUS                   CX_F(0x0000, 4)
-#define CX_EQC_OI                       CX_F(0x000e, 1)
 #define CX_EQC_ST                       CX_F(0x0014, 4)
 #define CX_EQC_PAGE_OFFSET              CX_F(0x0054, 6)
 #define CX_EQC_LOG_SIZE                 CX_F(0x0063, 5)
@@ -282,7 +262,6 @@ enum {
 #define CX_QP_UMEM_VALID                CX_F(0x0860, 1)
 #define CX_QPC_STATE                    CX_F(0x0000, 4)
 #define CX_QPC_ST                       CX_F(0x0008, 8)
-#define CX_QPC_PM_STATE                 CX_F(0x0013, 2)
 #define CX_QPC_OFFLOAD                  CX_F(0x0018, 4)
 #define CX_QPC_WQ_SIG                   CX_F(0x0020, 1)
 #define CX_QPC_PD                       CX_F(0x0028, 24)
@@ -310,35 +289,27 @@ enum {
 #define CX_QPC_PAGE_OFFSET              CX_F(0x0494, 6)
 #define CX_QPC_MIN_RNR_NAK              CX_F(0x04a3, 5)
 #define CX_QPC_NEXT_RCV_PSN             CX_F(0x04a8, 24)
-#define CX_QPC_XRCD                     CX_F(0x04c8, 24)
 #define CX_QPC_CQN_RCV                  CX_F(0x04e8, 24)
 #define CX_QPC_DBR                      CX_F(0x0500, 64)
 #define CX_QPC_Q_KEY                    CX_F(0x0540, 32)
 #define CX_QPC_RQ_TYPE                  CX_F(0x0565, 3)
-#define CX_QPC_SRQN                     CX_F(0x0568, 24)
 #define CX_QPC_CS_REQ                   CX_F(0x0630, 8)
 #define CX_QPC_CS_RES                   CX_F(0x0638, 8)
 #define CX_QPC_DBR_UMEM                 CX_F(0x0683, 1)
 #define CX_ADS_PKEY_INDEX               CX_F(0x0010, 16)
-#define CX_ADS_GRH                      CX_F(0x0028, 1)
 #define CX_ADS_RLID                     CX_F(0x0030, 16)
 #define CX_ADS_ACK_TIMEOUT              CX_F(0x0040, 5)
 #define CX_ADS_PORT                     CX_F(0x0128, 8)
-#define CX_XRQC_STATE                   CX_F(0x0000, 4)
 #define CX_XRQC_LOG_SIZE                CX_F(0x0004, 4)
 #define CX_XRQC_LOG_STRIDE              CX_F(0x0025, 3)
 #define CX_XRQC_XRCD                    CX_F(0x0028, 24)
 #define CX_XRQC_PAGE_OFFSET             CX_F(0x0040, 6)
 #define CX_XRQC_CQN                     CX_F(0x0048, 24)
 #define CX_XRQC_LOG_PAGE                CX_F(0x0082, 6)
-#define CX_XRQC_USER_INDEX              CX_F(0x0088, 24)
 #define CX_XRQC_PD                      CX_F(0x00c8, 24)
 #define CX_XRQ_UMEM_VALID               CX_F(0x02e0, 1)
-#define CX_RMPC_STATE                   CX_F(0x0008, 4)
-#define CX_WQ_TYPE                      CX_F(0x0000, 4)
 #define CX_WQ_PAGE_OFFSET               CX_F(0x002b, 5)
 #define CX_WQ_PD                        CX_F(0x0048, 24)
-#define CX_WQ_DBR                       CX_F(0x0080, 64)
 #define CX_WQ_LOG_STRIDE                CX_F(0x010c, 4)
 #define CX_WQ_LOG_PAGE                  CX_F(0x0113, 5)
 #define CX_WQ_LOG_SIZE                  CX_F(0x011b, 5)
@@ -346,12 +317,8 @@ enum {
 #define CX_ATOMIC_REQ_MODE              CX_F(0x0040, 2)
 #define CX_ATOMIC_OPS                   CX_F(0x0090, 16)
 #define CX_ATOMIC_SIZE_QP               CX_F(0x00b0, 16)
-#define CX_SPECIAL_DUMP                 CX_F(0x0040, 32)
-#define CX_SPECIAL_LKEY                 CX_F(0x0060, 32)
-#define CX_SPECIAL_NULL                 CX_F(0x0080, 32)
 #define CX_CAP_LOG_MAX_SRQ_SZ           CX_F(0x0080, 8)
 #define CX_CAP_LOG_MAX_QP_SZ            CX_F(0x0088, 8)
-#define CX_CAP_EVENT_CAP                CX_F(0x0090, 1)
 #define CX_CAP_LOG_MAX_QP               CX_F(0x009b, 5)
 #define CX_CAP_LOG_MAX_SRQ              CX_F(0x00ab, 5)
 #define CX_CAP_LOG_MAX_CQ_SZ            CX_F(0x00c8, 8)
@@ -359,24 +326,15 @@ enum {
 #define CX_CAP_LOG_MAX_EQ_SZ            CX_F(0x00e0, 8)
 #define CX_CAP_LOG_MAX_MKEY             CX_F(0x00ea, 6)
 #define CX_CAP_LOG_MAX_EQ               CX_F(0x00fc, 4)
-#define CX_CAP_MAX_INDIRECTION          CX_F(0x0100, 8)
-#define CX_CAP_FIXED_BUFFER_SIZE        CX_F(0x0108, 1)
 #define CX_CAP_LOG_MAX_MRW_SZ           CX_F(0x0109, 7)
-#define CX_CAP_LOG_MAX_KLM_LIST_SIZE    CX_F(0x011a, 6)
-#define CX_CAP_NULL_MKEY                CX_F(0x0119, 1)
 #define CX_CAP_LOG_MAX_RA_REQ_QP        CX_F(0x014a, 6)
 #define CX_CAP_LOG_MAX_RA_RES_QP        CX_F(0x015a, 6)
-#define CX_CAP_GID_TABLE_SIZE           CX_F(0x0170, 16)
 #define CX_CAP_VPORT_COUNTERS           CX_F(0x0181, 1)
-#define CX_CAP_MAX_QP_CNT               CX_F(0x0186, 10)
 #define CX_CAP_PKEY_TABLE_SIZE          CX_F(0x0190, 16)
-#define CX_CAP_VPORT_GROUP_MANAGER      CX_F(0x01a0, 1)
 #define CX_CAP_IB_VIRT                  CX_F(0x01a2, 1)
 #define CX_CAP_LOCAL_CA_ACK_DELAY       CX_F(0x01ab, 5)
-#define CX_CAP_PORT_TYPE                CX_F(0x01b6, 2)
 #define CX_CAP_NUM_PORTS                CX_F(0x01b8, 8)
 #define CX_CAP_LOG_MAX_MSG              CX_F(0x01c3, 5)
-#define CX_CAP_STAT_RATE_SUPPORT        CX_F(0x01e0, 16)
 #define CX_CAP_CQE_VERSION              CX_F(0x01fc, 4)
 #define CX_CAP_UMR_MODIFY_ENTITY_SIZE_DISABLED  CX_F(0x0207, 1)
 #define CX_CAP_UMR_MODIFY_ATOMIC_DISABLED  CX_F(0x0208, 1)
@@ -384,36 +342,21 @@ enum {
 #define CX_CAP_CMDIF_CHECKSUM           CX_F(0x0210, 2)
 #define CX_CAP_ATOMIC                   CX_F(0x021e, 1)
 #define CX_CAP_CQ_OI                    CX_F(0x0220, 1)
-#define CX_CAP_BLOCK_LB_MC              CX_F(0x0228, 1)
-#define CX_CAP_IMAICL                   CX_F(0x0231, 1)
-#define CX_CAP_PKV                      CX_F(0x0237, 1)
-#define CX_CAP_QKV                      CX_F(0x0236, 1)
 #define CX_CAP_XRC                      CX_F(0x023c, 1)
-#define CX_CAP_UD                       CX_F(0x023d, 1)
-#define CX_CAP_UC                       CX_F(0x023e, 1)
 #define CX_CAP_RC                       CX_F(0x023f, 1)
-#define CX_CAP_UAR_4K                   CX_F(0x0240, 1)
 #define CX_CAP_UAR_SZ                   CX_F(0x024a, 6)
 #define CX_CAP_LOG_PG_SZ                CX_F(0x0258, 8)
-#define CX_CAP_BF                       CX_F(0x0260, 1)
 #define CX_CAP_LOG_BF_REG_SIZE          CX_F(0x026b, 5)
 #define CX_CAP_MAX_WQE_SZ_SQ            CX_F(0x0290, 16)
 #define CX_CAP_MAX_WQE_SZ_RQ            CX_F(0x02b0, 16)
-#define CX_CAP_LOG_MAX_MCG              CX_F(0x0318, 8)
-#define CX_CAP_MAX_QP_MCG               CX_F(0x02e7, 25)
 #define CX_CAP_LOG_MAX_TRANSPORT_DOMAIN  CX_F(0x0323, 5)
 #define CX_CAP_LOG_MAX_PD               CX_F(0x032b, 5)
 #define CX_CAP_LOG_MAX_XRCD             CX_F(0x033b, 5)
-#define CX_CAP_LOG_MAX_RQ               CX_F(0x0363, 5)
-#define CX_CAP_LOG_MAX_SQ               CX_F(0x036b, 5)
 #define CX_CAP_LOG_MAX_RMP              CX_F(0x0383, 5)
 #define CX_CAP_LOG_UAR_PAGE_SZ          CX_F(0x0490, 16)
 #define CX_CAP_MAX_NUM_EQS              CX_F(0x0470, 16)
 #define CX_CAP_DEVICE_FREQUENCY_MHZ     CX_F(0x04c0, 32)
 #define CX_CAP_DEVICE_FREQUENCY_KHZ     CX_F(0x04e0, 32)
-#define CX_CAP_NUM_OF_UARS_PER_PAGE     CX_F(0x0520, 32)
-#define CX_CAP_LOG_MAX_WQ_SZ            CX_F(0x03db, 5)
-#define CX_CAP_BASIC_CYCLIC_RCV_WQE     CX_F(0x0380, 1)
 
 #define CX_EQ_BITMASK                   0x58    /* four words of 64 bits */
 #define CX_RMPC_WQ                      0x30
@@ -448,7 +391,6 @@ enum {
 };
 enum {
     CX_ST_RC = 0x0,
-    CX_ST_UC = 0x1,
     CX_ST_UD = 0x2,
     CX_ST_QP0 = 0x7,
     CX_ST_QP1 = 0x8,
@@ -456,7 +398,6 @@ enum {
 };
 enum {
     CX_RQ_REGULAR = 0,
-    CX_RQ_SRQ = 1,
     CX_RQ_NONE = 3,
 };
 #define CX_OPT_RRE                      0x00000002
@@ -475,7 +416,7 @@ enum {
 
 /* A work queue entry for sending is made of segments of 16 bytes */
 #define CX_WQE_BB                       64
-#define CX_SEG                          16
+#define CX_WQE_SEG                      16
 #define CX_CTRL_OPCODE                  0x00
 #define CX_CTRL_QPN_DS                  0x04
 #define CX_CTRL_FLAGS                   0x0b

@@ -181,9 +181,6 @@ static void plc_bh(void *opaque)
         plc_state_free(old);
     }
     if (s->bh) {
-        if (s->cmds) {
-            qemu_bh_schedule(s->bh);
-        }
         object_unref(OBJECT(s));
     } else {
         /* Who called this still looks at the device afterwards */

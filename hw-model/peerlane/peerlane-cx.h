@@ -194,10 +194,10 @@ typedef struct PlcWork {
     unsigned sges;
     PlcSge sge[PLC_MAX_SGE];
     bool matched;               /* the other side has been looked at */
-    uint32_t peer_resets;
+    uint32_t peer_life;
     unsigned rsges;
     PlcSge rsge[PLC_MAX_SGE];
-    uint8_t wqe[PLC_MAX_WQE + CX_SEG];
+    uint8_t wqe[PLC_MAX_WQE + CX_WQE_SEG];
 } PlcWork;
 
 typedef struct PlcQp {
@@ -231,7 +231,7 @@ typedef struct PlcQp {
     bool remote_read;
     bool remote_write;
     bool remote_atomic;
-    uint32_t resets;
+    uint32_t life;              /* another one after each reset */
     bool rung;                  /* its doorbell record is to be read */
     bool waiting;               /* the timer runs it again */
     bool queued;
@@ -285,6 +285,7 @@ struct PeerlaneCX {
     QEMUBH *bh;
     bool running;
     uint32_t epoch;             /* how often the function was reset */
+    uint32_t lives;             /* of queue pairs, so that no two are equal */
     PlcState *st;
     PlcState *old;
     uint8_t *stage;
@@ -414,7 +415,7 @@ enum plc_result {
     PLC_FAILED,                 /* on the bus */
 };
 bool plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge, unsigned n,
-                    enum plc_access access);
+                    uint32_t len, enum plc_access access);
 enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
                             unsigned n, const uint8_t *wqe, uint32_t at,
                             void *buf, uint32_t len, enum plc_access access);

@@ -450,6 +450,29 @@ static void errors(void)
 	verdict(good, "SEND of more than the receive has: both ends are told");
 	free_pair(&p);
 
+	/* Of a receive only what the message fills is looked at */
+	make_pair(&p, 7);
+	list[2] = (struct ibv_sge){ (uintptr_t)p.b.buf, 64, p.b.mr->lkey };
+	list[3] = (struct ibv_sge){ (uintptr_t)p.b.buf, 64, p.b.mr->lkey ^ 0x100 };
+	for (int i = 0; i < 2; i++) {
+		struct ibv_recv_wr two = { .wr_id = 5 + i, .sg_list = list + 2, .num_sge = 2 }, *bad;
+
+		if (ibv_post_recv(p.b.qp, &two, &bad))
+			die("ibv_post_recv");
+	}
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 64);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 5 &&
+		!memcmp(p.a.buf, p.b.buf, 64) && !touched(p.b.buf, 2, 0, 64);
+	verdict(good, "SEND that does not reach a bad second piece of the receive");
+	fill(p.b.buf, SIZE, 2);
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 65);
+	post(&p.a, &wr);
+	good = next(&p.a, &wc) == IBV_WC_REM_OP_ERR && next(&p.b, &wc) == IBV_WC_LOC_PROT_ERR &&
+		wc.wr_id == 6 && !touched(p.b.buf, 2, 0, 0);
+	verdict(good, "SEND of a byte more, which does: both ends are told");
+	free_pair(&p);
+
 	make_pair(&p, 7);
 	post_recv(&p.b, 5, 0, 63);
 	post_recv(&p.b, 6, 0, 63);

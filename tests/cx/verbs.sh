@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the stock mlx5 driver takes the emulated ConnectX, and every verb of a reliable connection works in loopback
+# desc: the stock mlx5 driver takes the emulated ConnectX; SEND, WRITE, READ and atomics of a reliable connection work
 # tags: guest rdma
 # tier: all
 # timeout: 400

@@ -44,8 +44,8 @@ at() {
 defaults() { type=07 token=5a box_token=5a box_number=0 in_ptr='' out_ptr='' in_len='' own=01; }
 defaults
 
-# cmd HEX OUT-LENGTH: run a command; delivery status and status in $r, or "delivery D"
-cmd() {
+# give HEX OUT-LENGTH: put a command into the slot, and ring its doorbell
+give() {
     cm_len=$((${#1} / 2))
     zeros 16
     cm_in=$1$r
@@ -68,7 +68,11 @@ cmd() {
     done
     wrhex $SLOT "0x${type}000000$(printf %08x ${in_len:-$cm_len})${in_ptr:-$(printf %016x $IN)}$cm_in"
     wrhex $((SLOT + 0x20)) "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee${out_ptr:-$(printf %016x $OUT_BOX)}$(printf %08x "$2")${token}0000$own"
+    defaults
     wrhex $((BAR + 0x18)) 0x00000001
+}
+# answer: wait, bounded, for the command; its status in $r, or "delivery D"
+answer() {
     cm_n=0
     while :; do
         rdhex $((SLOT + 0x3f)) 1
@@ -84,8 +88,9 @@ cmd() {
     else
         r=$(printf %d "0x$(printf %s "$out" | cut -c3-4)")
     fi
-    defaults
 }
+# cmd HEX OUT-LENGTH: both
+cmd() { give "$1" "$2"; answer; }
 # id: what the last command has made, in $r
 id() { r=$(printf %s "$out" | cut -c21-26); }
 
@@ -130,6 +135,21 @@ short 080d
 says "a slot of the driver's is left alone" 0 $r 8
 qom_counter cx0 commands
 check_eq "and not counted" $((n + 1)) "$r"
+
+# While the machine is stopped nothing is done, and QEMU sleeps
+short 0fff
+qmp stop
+give $r 8
+n=0
+while [ $n -lt 200000 ] && read -r _ _ qemu_state _ <"/proc/$qt_pid/stat" && [ "$qemu_state" != S ]; do
+    n=$((n + 1))
+done
+check_eq "a doorbell while the machine is stopped: QEMU sleeps" S "$qemu_state"
+rdhex $((SLOT + 0x3f)) 1
+check_eq "and has not touched the slot" 0x01 "$r"
+qmp cont
+answer
+check_eq "it is done when the machine goes on" 2 "$r"
 
 # Before its time, of no kind, too short
 short 0800; says "ALLOC_PD before INIT_HCA" 4 $r 16
@@ -304,15 +324,102 @@ says "all goes with TEARDOWN_HCA" 0 $TEARDOWN 8
 short 0105; says "DISABLE_HCA" 0 $r 8
 qt_stop
 
+# What the engine writes may hit the function itself: through ECAM, at ECAM, and in its page of doorbells
+ECAM=0xb0000000
+DATA=0x80000
+
+# self_pair: a queue pair that is connected to itself, and a key for all of memory
+self_pair() {
+    cx_start
+    cfg_writel 0 0x60 $((ECAM | 1))
+    for in_hex in $ENABLE $INIT; do
+        cmd $in_hex 12
+    done
+    short 0802; cmd $r 16; id; UAR=$r
+    short 0800; cmd $r 16; id; PD=$r
+    cmd $EQ_IN 16
+    cmd $CQ_IN 16
+    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+    cmd $r 16; id; PA_KEY=$r
+    cmd $QP_IN 16; id; QP=$r
+    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 44 00$QP; at "$r" 54 0001; cmd $r 8
+    fixed 0504 00$QP 00000000 256; says "$1: a queue pair connected to itself" 0 $r 8
+    memset 0x51000 256 0x77
+}
+# rdma_write ADDR LEN: of what is at DATA
+rdma_write() {
+    wrhex 0x52040 "0x00000008${QP}030000000800000000$(printf %016x $(($1)))${PA_KEY}0000000000$(printf %08x $(($2)))${PA_KEY}00$(printf %016x $DATA)"
+    wrhex 0x60044 0x00000001
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
+}
+# becomes DESC WANT COMMAND...: wait, bounded, until COMMAND leaves that in $r
+becomes() {
+    be_desc=$1 be_want=$2
+    shift 2
+    be_n=0
+    while "$@" && [ "$r" != "$be_want" ] && [ $be_n -lt 20000 ]; do
+        be_n=$((be_n + 1))
+    done
+    check_eq "$be_desc" "$be_want" "$r"
+}
+# A function that was reset decodes nothing
+decodes() { cfg_readl $DEVFN 4; r=$((r & 7)); }
+works() {
+    cx_bar
+    says "$1: the device works" 0 $ENABLE 12
+    qt_stop
+}
+
+self_pair "WRITE that resets the function"
+cfg_cap $DEVFN 0x10
+DEVCTL=$((ECAM + (DEVFN << 12) + r + 8))
+wrhex $DATA 0x0080
+rdma_write $DEVCTL 2
+becomes "WRITE that resets the function: it is reset" 0 decodes
+bytes_are "WRITE that resets the function: no completion" 0x51000 0x7777777777777777
+works "WRITE that resets the function"
+
+self_pair "interrupt that resets the function"
+cfg_writel $DEVFN 0x18 0xe0000000
+cfg_cap $DEVFN 0x11
+cfg_writew $DEVFN $((r + 2)) 0x8000
+writel 0xe0000000 $DEVCTL
+writel 0xe0000004 0
+writel 0xe0000008 0x8000
+writel 0xe000000c 0
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x40)) 0x${EQ#????}000000
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x20)) 0x0000000000$CQ
+rdma_write 0x90000 64
+becomes "interrupt that resets the function: it is reset" 0 decodes
+works "interrupt that resets the function"
+
+self_pair "WRITE to its own doorbell"
+wrhex $DATA "0x00000008${QP}03"
+rdma_write $((BAR + 0x1000 * 0x$UAR + 0x800)) 8
+becomes "WRITE to its own doorbell: it is done" 1 qom_counter cx0 cqes
+value_is "WRITE to its own doorbell: nothing has arrived" 1 qom_counter cx0 doorbells
+qt_stop
+
+self_pair "WRITE over configuration space"
+memset $DATA 0x40000 0
+rdma_write $((ECAM + (DEVFN << 12))) 0x40000
+becomes "WRITE over configuration space: it is done" 1 qom_counter cx0 wqes
+decodes
+check_eq "WRITE over configuration space: and has arrived" 0 "$r"
+cfg_cap $DEVFN 0x10
+cfg_writew $DEVFN $((r + 8)) 0x8000
+works "WRITE over configuration space"
+
 # Each step is one line for qtest: commands whose bytes are nearly right, in each slot, and doorbells
 make_steps() { # SEED STEPS
-    awk -v x=$(($1 * 7919 + 1)) -v steps="$2" '
+    awk -v x=$(($1 * 7919 + 1)) -v steps="$2" -v uar=$((0x$UAR)) -v qp=$((0x$QP)) -v key=$((0x$PA_KEY)) '
     function rnd(n) { x = (x * 16807) % 2147483647; return x % n }
     function pick(list,   a, n) { n = split(list, a, " "); return a[1 + rnd(n)] }
     function hex(n, v) { return sprintf("%0" n "x", v) }
     function size(list,   n) { n = pick(list); return n < 0 ? "ffffffff" : hex(8, n) }
     function noise(n,   h) { h = ""; while (n-- > 0) h = h hex(2, rnd(4) ? 0 : rnd(256)); return h }
-    function w(a, h) { printf "write %d %d 0x%s\n", a, length(h) / 2, h; made++ }
+    function w(a, h) { printf "write %.0f %d 0x%s\n", a, length(h) / 2, h; made++ }
     function boxes(base, n,   i, b) {
         for (i = 0; i < n; i++) {
             b = base + 1024 * i
@@ -326,13 +433,57 @@ make_steps() { # SEED STEPS
             h = h (rnd(3) ? "00000000" : rnd(2) ? hex(8, rnd(80)) : rnd(2) ? hex(2, rnd(16)) hex(6, 16 + rnd(4)) : noise(4))
         return h
     }
+    function any_key() { return rnd(12) ? hex(6, key) "00" : rnd(2) ? "00000100" : noise(4) }
+    function place() {
+        return rnd(8) ? hex(16, 1048576 + rnd(1048576)) : \
+            pick("0000000600000000 0000000800010800 0000000800000018 0000000000052000 0000000000051000 fffffffffffffff0")
+    }
+    function bytes() { return hex(8, pick("0 1 8 8 8 64 4096 65536 262144 262145 1048576")) }
+    function piece() { return bytes() any_key() place() }
+    function slot_of(op, len) {
+        return "07000000" hex(8, len) "0000000000030000" op "000000000000" hex(8, qp) "00000000" \
+            "00000000000000000000000000000000" "0000000000040000" "000000105a000001"
+    }
+    # The queue pair is connected to itself anew, and gets entries that are right or nearly right
+    function post(   n, i, op, h) {
+        w(65536 + 64 * 24, slot_of("050a", 16) slot_of("0502", 256) slot_of("0503", 256) slot_of("0504", 256))
+        w(34359738368 + 24, "0f000000")
+        n = 1 + rnd(4)
+        for (i = 0; i < n; i++) {
+            op = rnd(12) ? pick("8 8 9 10 11 16 17 18 0") : rnd(256)
+            h = hex(4, rnd(40) ? i : rnd(9)) hex(4, op) hex(6, rnd(40) ? qp : rnd(80)) hex(2, rnd(12) ? 3 + (op != 10 && op != 11) * rnd(2) : rnd(64))
+            h = h "000000" (rnd(4) ? "08" : "00") noise(4)
+            if (op != 10 && op != 11) h = h place() any_key() "00000000"
+            if (op == 17 || op == 18) h = h noise(16)
+            h = substr(h piece() piece() piece(), 1, 128)
+            w(335936 + 64 * i, h)
+        }
+        for (h = ""; length(h) < 128;) h = h piece()
+        w(335872, h)
+        w(393280, (rnd(12) ? hex(8, rnd(5)) : noise(4)) (rnd(12) ? hex(8, n) : noise(4)))
+        if (!rnd(3)) w(393216, noise(4))
+        w(34359738368 + 4096 * uar + 2048, "00000000" hex(6, qp) "00")
+        # By the time of the answer most of it is done
+        print "read 0 4"
+        made++
+    }
     BEGIN {
+        # The mailbox of the commands that connect
+        h = sprintf("%0480d", 0)
+        h = substr(h, 1, 56) hex(8, qp) substr(h, 65)
+        h = substr(h, 1, 76) "0001" substr(h, 81)
+        h = substr(h, 1, 308) "e0" substr(h, 311)
+        w(196608, h)
+        w(196608 + 560, "0000000000000000" "00000000" "005a")
+        while (made < steps / 6)
+            post()
         ops = "0100 0100 0107 0108 0108 010a 0200 0200 0200 0201 0202 0203 0301 0301 0302 0303 0400 0400 0401 0402 " \
             "0500 0500 0500 0501 0502 0503 0504 0505 0507 050a 050b 050e 0705 0706 090c 090e 0762 0764 0765 0770 0771 " \
             "0772 0773 0800 0800 0801 0802 0802 0803 0805 080d 080e 080f 0816 0817 0101 0109 0fff"
         while (made < steps) {
-            k = rnd(100)
-            if (k < 60) {
+            k = rnd(104)
+            if (k >= 100) post()
+            else if (k < 60) {
                 slot = rnd(31)
                 op = !rnd(100) ? pick("0103 0105") : !rnd(12) ? pick("0104 0102") : pick(ops)
                 boxes(131072, 2)
@@ -351,10 +502,18 @@ make_steps() { # SEED STEPS
             else if (k < 83) w(34359738368 + 4096 * (16 + rnd(6)) + 32, hex(8, rnd(16) + 16777216 * rnd(2)) hex(8, rnd(8)))
             else if (k < 90) w(34359738368 + 4096 * (16 + rnd(6)) + 64 + 8 * rnd(2), hex(2, rnd(8)) hex(6, rnd(10)))
             else if (k < 94) w(34359738368 + 4 * rnd(2048), noise(4))
-            else if (k < 97) { printf "read %d 4\n", 34359738368 + 4 * rnd(2048); made++ }
+            else if (k < 97) { printf "read %.0f 4\n", 34359738368 + 4 * rnd(2048); made++ }
             else w(331776 + 16 * rnd(2000), noise(16))
         }
     }'
+}
+
+# right_commands: how many have not been refused, in $r
+right_commands() {
+    qom_counter cx0 command-errors
+    wrong=$r
+    qom_counter cx0 commands
+    r=$((r - wrong))
 }
 
 for seed in $SEEDS; do
@@ -368,19 +527,31 @@ for seed in $SEEDS; do
     done
     says "seed $seed: an event queue to begin with" 0 $EQ_IN 16
     says "seed $seed: a completion queue" 0 $CQ_IN 16
-    for n in 1 2 3 4; do
+    # One queue ignores overruns, so that there are completions to the end
+    at $CQ_IN 16 00020000; says "seed $seed: one that may be overrun" 0 "$r" 16
+    id; at $QP_IN 148 00$r; at "$r" 184 0000000000060040
+    says "seed $seed: a queue pair" 0 "$r" 16
+    id; QP=$r
+    for n in 1 2 3; do
         cmd $QP_IN 16
     done
+    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+    says "seed $seed: a key for all of memory" 0 "$r" 16
+    id; PA_KEY=$r
+    right_commands
+    before=$r
     make_steps "$seed" "$STEPS" >"$OUT/steps"
     n=0
     while read -r step; do
         qt $step >/dev/null
         n=$((n + 1))
     done <"$OUT/steps"
-    qom_counter cx0 commands
-    done_commands=$r
-    qom_counter cx0 command-errors
-    check "seed $seed: of $done_commands commands some are right ($r are not)" test $((done_commands - r)) -gt 60
+    right_commands
+    check "seed $seed: some commands are right" test $((r - before)) -gt 60
+    for of in wqes wqe-errors cqes loopback-messages; do
+        qom_counter cx0 $of
+        check "seed $seed: $of, of which there are $r" test "$r" -gt $((STEPS / 600))
+    done
     # Whatever has happened: after a reset of the function it works
     cfg_cap $DEVFN 0x10
     cfg_writew $DEVFN $((r + 8)) 0x8000
