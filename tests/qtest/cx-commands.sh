@@ -3,7 +3,7 @@
 # desc: the ConnectX refuses bad commands with the right status, and random ones do not bring QEMU down
 # tags: qtest quick
 # tier: check
-# timeout: 120
+# timeout: 400
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 
