@@ -118,6 +118,16 @@ check "QEMU's reason is printed" grep -q "snapshot: QEMU:.*no-such-device" bad.e
 check "and what to do" grep -q 'PEERLANE_SNAPSHOT=0' bad.err
 check_eq "nothing is kept of it" 1 "$(snapshots)"
 
+# A kernel that dies before its init runs
+VM_CMDLINE=rdinit=/none
+vm_start dead "$OUT/bad.topo" 7.2 "$OUT/case" 2>dead.err
+check_eq "a machine that dies while it boots does not start" 2 $?
+check "what its kernel says is the reason" grep -q "snapshot: the machine ended before it was ready: .*Kernel panic" dead.err
+# not where the runner would look for complaints
+mv dead/console.log dead.txt
+check "and its whole console is kept" grep -q "Linux version" dead.txt
+VM_CMDLINE=word=other
+
 # A snapshot that cannot be loaded
 for state in "$OUT"/cache/vm/*/state; do
 	truncate -s 1000 "$state"

@@ -6,7 +6,7 @@
 # state, console.log.  ARGS are QEMU's arguments with @DIR@, @RAM@, @SHARED@ for
 # what differs between this machine and those that start from it; ALLOW is what may
 # stand on its console (scan.sh); the CPIOs are the initramfs.  Does nothing when
-# the snapshot is there.
+# the snapshot is there. Of a machine that fails, the console stays beside ARGS.
 #
 # STORE.lock is held shared by those who start from it, and alone by who makes or
 # removes it.  The caller runs this with a parent-death signal; so it runs QEMU.
@@ -30,7 +30,10 @@ watcher=
 die() {
 	echo "snapshot: $*" >&2
 	[ ! -s "$work/qemu.log" ] || sed 's/^/snapshot: QEMU: /' "$work/qemu.log" >&2
-	[ ! -s "$work/console.log" ] || tail -n 15 "$work/console.log" >&2
+	[ ! -s "$work/console.log" ] || {
+		tail -n 15 "$work/console.log" >&2
+		cp "$work/console.log" "${args%/*}/"
+	}
 	[ -z "$watcher" ] || kill "$watcher" 2>/dev/null
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null
 	rm -rf "$work"
@@ -124,9 +127,14 @@ said=$(timeout --foreground 600 sh -c '
 		@ready* | @ended* | init:*) echo "$line"; exit ;;
 		esac
 	done' <"$work/result.out")
-case $said in
-@ready*) ;;
-'') die "the machine was not ready within 600 s" ;;
+case $?,$said in
+*,@ready*) ;;
+124,*) die "the machine was not ready within 600 s" ;;
+# when QEMU ends, the pipe does; it may not even have opened it
+*, | *,@ended*)
+	complaint=$(scan_console "$work/console.log" "$allow" 2>/dev/null | sed -n '1s/^[0-9]*: //p')
+	die "the machine ended before it was ready${complaint:+: $complaint}"
+	;;
 *) die "the machine was not ready: $said" ;;
 esac
 qmp '{"execute":"qmp_capabilities"}' \
