@@ -33,7 +33,7 @@ said 'cannot run ./text: Permission denied'
 status 3 sh -c 'exit 3'
 check_eq "and nothing is said" "" "$(cat out err)"
 "$BUILD/userlib/peerlane.static" run true >out 2>&1
-check_eq "the static tool says that it has no run" 64 $?
+check_eq "the static tool says that it cannot" 126 $?
 said 'install the other one'
 
 # shellcheck disable=SC2016

@@ -84,6 +84,16 @@ xargs grep -lI . <"$OUT/files" | xargs grep -nE -e '[[:blank:]]+$' |
 	grep -vE '^[^:]*\.(md|patch|rst)(:|$)|^LICENSES/' >"$OUT/found"
 none "no blanks at the end of lines"
 
+# inner_names FILE…: pln_ names in them that no public header has
+inner_names() {
+	grep -rhowE 'pln_[a-z0-9_]*[a-z0-9]' kernel/include/uapi userlib/include | sort -u >"$OUT/public"
+	grep -nowE 'pln_[a-z0-9_]*[a-z0-9]' "$@" /dev/null |
+		awk -F: 'FNR == NR { public[$0]; next } !($3 in public)' "$OUT/public" -
+}
+# shellcheck disable=SC2046 # no name in the tree has a blank
+inner_names $(grep -E '^userlib/.*(\.([ch]|awk|map)|/Makefile)$' "$OUT/files") >"$OUT/found"
+none "in userlib/ the names with pln_ are public ones"
+
 # every case is found by the runner
 for file in tests/*/*.sh; do
 	case $file in
@@ -103,4 +113,6 @@ printf '// SPDX-License-Identifier: MIT-0\n' >"$OUT/bad.c"
 check_eq "and another licence" "$OUT/bad.c" "$(echo "$OUT/bad.c" | without 'MIT( |$|")')"
 printf '\n\n// SPDX-License-Identifier: MIT\n' >"$OUT/bad.c"
 check_eq "but not the right one" "" "$(echo "$OUT/bad.c" | without 'MIT( |$|")')"
+printf 'int pln_version(void);\nint pln_inside(void);\n' >"$OUT/bad.c"
+check_eq "an inner name with pln_ is seen, a public one is none" "$OUT/bad.c:2:pln_inside" "$(inner_names "$OUT/bad.c")"
 finish

@@ -29,7 +29,20 @@ for record in "$TOP"/tests/topo/records/*.rec; do
 			cmp one.json other.json
 	done
 done
-"$one" io 2>io.err
-check_eq "io is refused" 64 $?
-check "and the reason is said" grep -q "cannot load a GPU's driver library" io.err
+# It has no libraries, so of these it has the help alone, and says why there is no more
+for command in io copy perf run; do
+	"$BUILD/userlib/peerlane" "$command" --help >other.help
+	env -i "$one" "$command" --help >one.help
+	check_eq "help of $command: the status" 0 $?
+	check "help of $command: the same text" cmp other.help one.help
+	env -i "$one" help "$command" >one.help
+	check_eq "help $command: the status" 0 $?
+	check "help $command: the same text" cmp other.help one.help
+	case $command in run) want=126 ;; *) want=3 ;; esac
+	env -i "$one" "$command" file >none.out 2>none.err
+	check_eq "$command cannot be done" "$want" $?
+	check "and the reason is said" grep -q "^peerlane: $command: .*can load no library.*install the other one" none.err
+	check_eq "and nothing else" "" "$(cat none.out)"
+done
+check "the list of commands is the same" sh -c '"$1" --help >a && "$2" --help >b && cmp a b' sh "$one" "$BUILD/userlib/peerlane"
 finish

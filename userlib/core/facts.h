@@ -37,6 +37,8 @@ static inline bool facts_ran_out(int r)
 /* @record: file name, or NULL for this machine.  A record with a mistake is
  * -EBADMSG, and facts_error() says where. */
 int facts_open(struct facts **f, const char *record);
+/* This machine. Needs facts.c alone, without records and zlib. */
+int facts_open_live(struct facts **f);
 void facts_close(struct facts *f);
 
 /* One line about the latest facts_open() of this thread that failed. */

@@ -241,7 +241,7 @@ static int whole_file(const char *name, char **text, size_t *len)
 	return 0;
 }
 
-int facts_load(struct facts *f, const char *record, char *why, size_t size)
+static int load(struct facts *f, const char *record, char *why, size_t size)
 {
 	struct reader r = { .f = f, .name = record, .why = why, .size = size };
 	char *text = NULL, *at, *end, *newline;
@@ -265,6 +265,34 @@ int facts_load(struct facts *f, const char *record, char *why, size_t size)
 		err = bad(&r, "the first line must be \"V 1\"");
 	free(text);
 	return err;
+}
+
+static _Thread_local char last_error[512];
+
+const char *facts_error(void)
+{
+	return last_error;
+}
+
+int facts_open(struct facts **out, const char *record)
+{
+	struct facts *f;
+	int r = facts_open_live(&f);
+
+	last_error[0] = '\0';
+	if (r) {
+		snprintf(last_error, sizeof(last_error), "out of memory");
+		return r;
+	}
+	if (record) {
+		f->live = false;
+		r = load(f, record, last_error, sizeof(last_error));
+	}
+	if (r)
+		facts_close(f);
+	else
+		*out = f;
+	return r;
 }
 
 /* ---- writing ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Between facts.c, which asks, and facts_record.c, which reads and writes. */
+/* Between facts.c, which asks for all but facts_value.c's, and facts_record.c, which reads
+ * and writes records. */
 #ifndef PEERLANE_FACTS_STORE_H
 #define PEERLANE_FACTS_STORE_H
 
@@ -26,7 +27,7 @@ int facts_add(struct facts *f, char kind, const char *path, int err,
 	      const void *data, size_t len);
 struct fact *facts_find(const struct facts *f, char kind, const char *path);
 
-/* @why: one line when it fails */
-int facts_load(struct facts *f, const char *record, char *why, size_t size);
+/* Without white space at its ends and with a NUL, or -EOVERFLOW */
+int facts_trimmed(const char *s, size_t n, char *buf, size_t size);
 
 #endif

@@ -182,7 +182,7 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms)
 	if (link->fd < 0)
 		return link_fail(link, -errno, "the socket: %s",
 				 pln_strerror(-errno));
-	err = link_meet(link, link_now_ms() + timeout_ms);
+	err = link_meet(link, now_ms() + timeout_ms);
 	link->connected = !err;
 	return err;
 }

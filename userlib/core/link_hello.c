@@ -4,10 +4,8 @@
  * Nothing that the other end says is believed before it was looked at.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "link_internal.h"
 #include "peerlane/peerlane.h"
@@ -225,41 +223,18 @@ int hello_decode(const uint8_t wire[HELLO_SIZE], struct hello *hello,
 static int transfer(struct pln_link *link, uint8_t *buf, size_t size, bool out,
 		    int64_t deadline, const char *what)
 {
-	size_t at = 0;
+	int err = socket_move(link->fd, buf, size, out, deadline);
 
-	while (at < size) {
-		struct pollfd p = { .fd = link->fd,
-				    .events = out ? POLLOUT : POLLIN };
-		int64_t left = deadline - link_now_ms();
-		ssize_t n;
-
-		if (left < 0)
-			left = 0;
-		n = out ? send(link->fd, buf + at, size - at,
-			       MSG_DONTWAIT | MSG_NOSIGNAL) :
-			  recv(link->fd, buf + at, size - at, MSG_DONTWAIT);
-		if (n > 0) {
-			at += (size_t)n;
-			continue;
-		}
-		if (n == 0 || errno == EPIPE || errno == ECONNRESET)
-			return link_fail(link, -ECONNRESET, "the peer "
-				"closed the socket instead of %s",
-				out ? "listening" : what);
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN && errno != EWOULDBLOCK)
-			return link_fail(link, -errno, "the socket to the "
-				"peer: %s", pln_strerror(-errno));
-		if (!left)
-			return link_fail(link, -ETIMEDOUT, "the peer did "
-				"not send %s in time", out ? "anything" : what);
-		if (poll(&p, 1, left > 60000 ? 60000 : (int)left) < 0 &&
-		    errno != EINTR)
-			return link_fail(link, -errno, "poll: %s",
-				pln_strerror(-errno));
-	}
-	return 0;
+	if (!err)
+		return 0;
+	if (err == -ECONNRESET)
+		return link_fail(link, err, "the peer closed the socket instead "
+			"of %s", out ? "listening" : what);
+	if (err == -ETIMEDOUT)
+		return link_fail(link, err, "the peer did not send %s in time",
+			out ? "anything" : what);
+	return link_fail(link, err, "the socket to the peer: %s",
+		pln_strerror(err));
 }
 
 static int exchange_hello(struct pln_link *link, int64_t deadline)

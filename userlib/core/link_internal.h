@@ -26,6 +26,7 @@
 
 #include "peerlane/link.h"
 #include "peerlane/mr.h"
+#include "socket.h"
 #include "verbs.h"
 
 #define CREDITS		64u
@@ -170,7 +171,6 @@ int link_pump(struct pln_link *link, bool copy);
 
 /* link_wait.c */
 void link_say_bye(struct pln_link *link);
-int64_t link_now_ms(void);
 void link_wake(struct pln_link *link);
 void link_close_fd(struct pln_link *link);
 

@@ -91,7 +91,7 @@ static void bad_completion(struct pln_link *link, const struct ibv_wc *wc)
 		return;
 	}
 	link->refusal = *wc;
-	link->refused_until = link_now_ms() + GONE_MS;
+	link->refused_until = now_ms() + GONE_MS;
 }
 
 /*
@@ -108,7 +108,7 @@ void link_settle(struct pln_link *link, bool now)
 	gone = poll(&p, 1, 0);
 	if (gone > 0)
 		link_fail(link, -ECONNRESET, PEER_GONE);
-	else if (gone < 0 || now || link_now_ms() >= link->refused_until)
+	else if (gone < 0 || now || now_ms() >= link->refused_until)
 		failed(link, &link->refusal);
 }
 

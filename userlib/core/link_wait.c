@@ -14,14 +14,6 @@
 #define LINKS_MAX	64
 #define BYE_MS		1000
 
-int64_t link_now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* The peer's process has let go of its socket; what it sent before counts */
 static void peer_gone(struct pln_link *link)
 {
@@ -92,7 +84,7 @@ static bool look_again(struct pln_link *link)
 static bool doze(struct pln_link **links, unsigned int count, int64_t deadline)
 {
 	struct pollfd fds[2 * LINKS_MAX];
-	int64_t now = link_now_ms(), left = deadline - now;
+	int64_t now = now_ms(), left = deadline - now;
 	bool done = false;
 
 	if (left <= 0)
@@ -207,7 +199,7 @@ static int make_fd(struct pln_link *link)
 static void work(struct pln_link *link, int64_t deadline)
 {
 	while (link_progress(link) && !link->news &&
-	       link_now_ms() < deadline)
+	       now_ms() < deadline)
 		;
 }
 
@@ -253,7 +245,7 @@ static int poll_links(struct pln_link **links, unsigned int count,
 
 int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
 {
-	int64_t deadline = link_now_ms() + timeout_ms;
+	int64_t deadline = now_ms() + timeout_ms;
 	int err = 0, n;
 
 	if (!links || !count || count > LINKS_MAX || timeout_ms < 0)
@@ -270,7 +262,7 @@ int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms)
 
 int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms)
 {
-	int64_t deadline = link_now_ms() + timeout_ms;
+	int64_t deadline = now_ms() + timeout_ms;
 	int err = usable(link);
 	uint64_t want;
 	bool news;
@@ -308,7 +300,7 @@ void link_say_bye(struct pln_link *link)
 		.type = MESSAGE_BYE,
 		.chunk = (uint32_t)-link->error,
 	};
-	int64_t deadline = link_now_ms() + BYE_MS, left = BYE_MS;
+	int64_t deadline = now_ms() + BYE_MS, left = BYE_MS;
 
 	if (!link->connected || link->broken || link->bye ||
 	    link->error == -ECONNRESET)
@@ -334,6 +326,6 @@ void link_say_bye(struct pln_link *link)
 		if (fds[1].revents || fds[0].revents & ~POLLIN)
 			break;
 		clear_events(link);
-		left = deadline - link_now_ms();
+		left = deadline - now_ms();
 	}
 }

@@ -65,17 +65,6 @@ missing(struct topo *t, const char *fmt, ...)
 	return append(&t->missing, text);
 }
 
-/* At least four digits of domain */
-bool topo_is_address(const char *s)
-{
-	size_t n = strspn(s, "0123456789abcdef");
-
-	return n >= 4 && n <= 8 && s[n] == ':' && isxdigit(s[n + 1]) &&
-	       isxdigit(s[n + 2]) && s[n + 3] == ':' && isxdigit(s[n + 4]) &&
-	       isxdigit(s[n + 5]) && s[n + 6] == '.' && s[n + 7] >= '0' &&
-	       s[n + 7] <= '7' && !s[n + 8];
-}
-
 /* pci0000:00 */
 static bool is_host(const char *s)
 {

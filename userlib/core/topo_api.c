@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "mountinfo.h"
 #include "sized.h"
 #include "topo.h"
 
@@ -220,25 +221,26 @@ static void found_block(void *arg, const struct topo_block *b)
  * there tells. */
 static int mounted(dev_t dev, dev_t *block)
 {
-	char line[8192], source[4096];
-	unsigned int ma, mi;
-	struct stat st;
-	const char *dash;
 	FILE *f = fopen("/proc/self/mountinfo", "re");
+	unsigned int ma, mi;
+	struct mount_line m;
+	char *line = NULL;
+	size_t room = 0;
+	struct stat st;
 
 	if (!f)
 		return -errno;
 	*block = 0;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%*u %*u %u:%u", &ma, &mi) != 2 ||
+	while (getline(&line, &room, f) > 0) {
+		if (!mount_parse(line, &m) ||
+		    sscanf(m.device, "%u:%u", &ma, &mi) != 2 ||
 		    makedev(ma, mi) != dev)
 			continue;
-		dash = strstr(line, " - ");
-		if (dash && sscanf(dash, " - %*s %4095s", source) == 1 &&
-		    source[0] == '/' && !stat(source, &st) &&
+		if (m.source[0] == '/' && !stat(m.source, &st) &&
 		    S_ISBLK(st.st_mode))
 			*block = st.st_rdev;
 	}
+	free(line);
 	fclose(f);
 	return *block ? 0 : -ENOTBLK;
 }

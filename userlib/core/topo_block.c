@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The drives below a block device: partitions, multipath, RAID, device mapper. */
+/*
+ * The drives below a block device: partitions, multipath, RAID, device mapper.  Also in
+ * libcufile, with facts.c and nothing else of this folder.
+ */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +14,7 @@
 #define MAX_DEPTH	8
 #define MAX_BLOCKS	1024	/* each as often as it is stood on */
 
+/* Callers' stacks may be small: each path is here once, and none in each level. */
 struct walk {
 	struct facts *f;
 	void (*each)(void *arg, const struct topo_block *b);
@@ -17,11 +22,24 @@ struct walk {
 	int blocks;
 	int failed;		/* it ends: memory or files ran out, it goes round */
 	int unread;		/* it goes on: the first that could not be read */
+	char disk[PATH_MAX];	/* the folder of the one that is looked at */
+	char path[PATH_MAX + 64];
 };
 
 static bool starts(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));
+}
+
+/* At least four digits of domain */
+bool topo_is_address(const char *s)
+{
+	size_t n = strspn(s, "0123456789abcdef");
+
+	return n >= 4 && n <= 8 && s[n] == ':' && isxdigit(s[n + 1]) &&
+	       isxdigit(s[n + 2]) && s[n + 3] == ':' && isxdigit(s[n + 4]) &&
+	       isxdigit(s[n + 5]) && s[n + 6] == '.' && s[n + 7] >= '0' &&
+	       s[n + 7] <= '7' && !s[n + 8];
 }
 
 /* Most devices lack most files, which records need not say. */
@@ -35,9 +53,10 @@ static int note(struct walk *w, int r)
 	return r;
 }
 
-static bool link_of(struct walk *w, const char *path, char *to, size_t size)
+/* What w->path leads to is looked at from now on. */
+static bool follow(struct walk *w)
 {
-	int r = note(w, facts_link(w->f, path, to, size));
+	int r = note(w, facts_link(w->f, w->path, w->disk, sizeof(w->disk)));
 
 	if (r == -ENODATA && !w->unread)
 		w->unread = r;
@@ -49,21 +68,17 @@ static int list_of(struct walk *w, const char *path, char ***names)
 	return note(w, facts_list(w->f, path, names));
 }
 
-static void text_of(struct walk *w, const char *sysfs, const char *file,
-		    char *buf, size_t size)
+static void text_of(struct walk *w, const char *file, char *buf, size_t size)
 {
-	char path[PATH_MAX + 32];
-
-	snprintf(path, sizeof(path), "%s/%s", sysfs, file);
-	if (note(w, facts_text(w->f, path, buf, size)))
+	snprintf(w->path, sizeof(w->path), "%s/%s", w->disk, file);
+	if (note(w, facts_text(w->f, w->path, buf, size)))
 		buf[0] = '\0';
 }
 
-static void nvme(struct walk *w, struct topo_block *b, const char *sysfs)
+static void nvme(struct walk *w, struct topo_block *b)
 {
-	char path[PATH_MAX], *rest = path, *part;
+	char *rest = w->disk, *part;
 
-	snprintf(path, sizeof(path), "%s", sysfs);
 	while ((part = strsep(&rest, "/")))
 		if (topo_is_address(part))	/* the last one is the drive's */
 			snprintf(b->address, sizeof(b->address), "%s", part);
@@ -72,14 +87,14 @@ static void nvme(struct walk *w, struct topo_block *b, const char *sysfs)
 }
 
 /* Of one drive that several controllers lead to, they are what counts. */
-static void controllers(struct walk *w, const char *head)
+static void controllers(struct walk *w)
 {
-	char subsystem[PATH_MAX], path[2 * PATH_MAX], link[PATH_MAX], **names;
+	char subsystem[PATH_MAX], **names;
 	unsigned int number;
 	int i, n, len;
 
-	snprintf(subsystem, sizeof(subsystem), "%s", head);
-	*strrchr(subsystem, '/') = '\0';
+	*strrchr(w->disk, '/') = '\0';
+	strcpy(subsystem, w->disk);
 	n = list_of(w, subsystem, &names);
 	for (i = 0; i < n && !w->failed; i++) {
 		struct topo_block b = { .name = "" };
@@ -88,20 +103,31 @@ static void controllers(struct walk *w, const char *head)
 		if (sscanf(names[i], "nvme%u%n", &number, &len) != 1 ||
 		    names[i][len])
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", subsystem, names[i]);
-		if (!link_of(w, path, link, sizeof(link)))
+		snprintf(w->path, sizeof(w->path), "%s/%.40s", subsystem, names[i]);
+		if (!follow(w))
 			continue;
 		snprintf(b.name, sizeof(b.name), "%s", names[i]);
-		nvme(w, &b, link);
+		nvme(w, &b);
 	}
 	if (n >= 0)
 		facts_list_free(names);
 }
 
-static void below(struct walk *w, const char *sysfs, int depth)
+/* The device mapper's UUIDs begin with a word for who made it. */
+static void dm(struct walk *w, struct topo_block *b)
 {
-	char disk[PATH_MAX], path[PATH_MAX + 32], link[PATH_MAX], **names, *slash;
+	char uuid[256];		/* the kernel's longest has 128 */
+
+	b->kind = "dm";
+	text_of(w, "dm/uuid", uuid, sizeof(uuid));
+	uuid[strcspn(uuid, "-")] = '\0';
+	snprintf(b->detail, sizeof(b->detail), "%.63s", uuid);
+}
+
+static void below(struct walk *w, int depth)
+{
 	struct topo_block b = { .kind = "other" };
+	char partition[16], **names, *slash;
 	int i, n;
 
 	if (depth > MAX_DEPTH) {
@@ -112,41 +138,38 @@ static void below(struct walk *w, const char *sysfs, int depth)
 		w->failed = -E2BIG;
 		return;
 	}
-	snprintf(disk, sizeof(disk), "%s", sysfs);
-	text_of(w, disk, "partition", path, sizeof(path));
-	slash = strrchr(disk, '/');
-	if (path[0] && slash && slash != disk) {
+	text_of(w, "partition", partition, sizeof(partition));
+	slash = strrchr(w->disk, '/');
+	if (partition[0] && slash && slash != w->disk) {
 		*slash = '\0';
-		slash = strrchr(disk, '/');
+		slash = strrchr(w->disk, '/');
 	}
-	snprintf(b.name, sizeof(b.name), "%.63s", slash ? slash + 1 : disk);
-	if (strstr(disk, "/nvme-subsystem/")) {
+	snprintf(b.name, sizeof(b.name), "%.63s", slash ? slash + 1 : w->disk);
+	if (strstr(w->disk, "/nvme-subsystem/")) {
 		b.kind = "nvme-head";
 		w->each(w->arg, &b);
-		controllers(w, disk);
+		controllers(w);
 		return;
 	}
 	if (starts(b.name, "nvme")) {
-		nvme(w, &b, disk);
+		nvme(w, &b);
 		return;
 	}
 	if (starts(b.name, "md")) {
 		b.kind = "md";
-		text_of(w, disk, "md/level", b.detail, sizeof(b.detail));
+		text_of(w, "md/level", b.detail, sizeof(b.detail));
 	} else if (starts(b.name, "dm-")) {
-		b.kind = "dm";
-		text_of(w, disk, "dm/uuid", b.detail, sizeof(b.detail));
-		b.detail[strcspn(b.detail, "-")] = '\0';
+		dm(w, &b);
 	} else if (starts(b.name, "loop")) {
 		b.kind = "loop";
 	}
 	w->each(w->arg, &b);
-	snprintf(path, sizeof(path), "%s/slaves", disk);
-	n = list_of(w, path, &names);
+	snprintf(w->path, sizeof(w->path), "%s/slaves", w->disk);
+	n = list_of(w, w->path, &names);
 	for (i = 0; i < n && !w->failed; i++) {
-		snprintf(path, sizeof(path), "/sys/class/block/%s", names[i]);
-		if (link_of(w, path, link, sizeof(link)))
-			below(w, link, depth + 1);
+		snprintf(w->path, sizeof(w->path), "/sys/class/block/%s", names[i]);
+		if (follow(w))
+			below(w, depth + 1);
 	}
 	if (n >= 0)
 		facts_list_free(names);
@@ -157,6 +180,8 @@ int topo_blocks(struct facts *f, const char *sysfs,
 {
 	struct walk w = { .f = f, .each = each, .arg = arg };
 
-	below(&w, sysfs, 0);
+	if (snprintf(w.disk, sizeof(w.disk), "%s", sysfs) >= (int)sizeof(w.disk))
+		return -ENAMETOOLONG;
+	below(&w, 0);
 	return w.failed ? w.failed : w.unread;
 }

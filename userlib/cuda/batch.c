@@ -29,7 +29,7 @@ static CUresult batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs,
 		      size_t nr_attrs, size_t *fail, CUstream stream)
 {
 	size_t at = 0;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	*fail = WHOLE_BATCH;
 	if (err)
@@ -43,9 +43,9 @@ static CUresult batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs,
 		return err;
 	for (size_t i = 0; i < count; i++) {
 		err = !sizes[i] ? CUDA_ERROR_INVALID_VALUE :
-		      pln_check_all(dsts[i], sizes[i], stream, true);
+		      drv_check_all(dsts[i], sizes[i], stream, true);
 		if (!err)
-			err = pln_check_all(srcs[i], sizes[i], stream, false);
+			err = drv_check_all(srcs[i], sizes[i], stream, false);
 		if (err) {
 			*fail = i;
 			return err;
@@ -55,7 +55,7 @@ static CUresult batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs,
 		if (at + 1 < nr_attrs && starts[at + 1] == i)
 			at++;
 		/* A source that the program takes back when the call returns */
-		err = pln_copy(dsts[i], PLN_ANY, srcs[i], PLN_ANY, sizes[i],
+		err = drv_copy(dsts[i], DRV_ANY, srcs[i], DRV_ANY, sizes[i],
 			       stream, attrs[at].srcAccessOrder ==
 			       CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL);
 		if (err)

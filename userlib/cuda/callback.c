@@ -18,7 +18,7 @@ struct call {
 
 static __thread bool in_call;
 
-bool pln_in_call(void)
+bool drv_in_call(void)
 {
 	return in_call;
 }
@@ -31,7 +31,7 @@ static void call_end(void *call)
 	free(call);
 }
 
-static CUresult call_run(struct pln_job *job, void *arg)
+static CUresult call_run(struct drv_job *job, void *arg)
 {
 	struct call *call = arg;
 
@@ -53,7 +53,7 @@ static CUresult add(CUstream handle, CUhostFn host, CUstreamCallback callback,
 {
 	struct call *call;
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
@@ -63,20 +63,20 @@ static CUresult add(CUstream handle, CUhostFn host, CUstreamCallback callback,
 		call->callback = callback;
 		call->arg = arg;
 		call->stream = handle;
-		err = pln_stream_work(stream, NULL, PLN_USE_FILE, NULL, call_run,
+		err = drv_stream_work(stream, NULL, DRV_USE_FILE, NULL, call_run,
 				      call, NULL);
 		if (err)
 			free(call);
 	} else {
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (!err && !function)
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -86,7 +86,7 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *arg)
 CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback,
 			     void *arg, unsigned int flags)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (!err && (!callback || flags))
 		err = CUDA_ERROR_INVALID_VALUE;

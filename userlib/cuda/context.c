@@ -25,7 +25,7 @@ static void stack_drop(void *top)
 
 		/* A forked child must leave the parent's objects alone */
 		if (!atomic_load(&pln.forked))
-			pln_ctx_put(e->ctx);
+			drv_ctx_put(e->ctx);
 		free(e);
 		e = below;
 	}
@@ -50,14 +50,14 @@ static CUresult stack_push(CUcontext ctx)
 
 	if (!e || !stack_ok) {
 		free(e);
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	e->ctx = ctx;
 	e->below = top;
 	if (pthread_setspecific(stack_key, e)) {
 		free(e);
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return CUDA_SUCCESS;
@@ -77,22 +77,22 @@ static CUcontext stack_pop(void)
 	return ctx;
 }
 
-void pln_ctx_put(CUcontext ctx)
+void drv_ctx_put(CUcontext ctx)
 {
 	if (ctx)
-		pln_obj_put(&ctx->obj);
+		drv_obj_put(&ctx->obj);
 }
 
 /* Last reference gone: nobody can reach it any more */
-void pln_ctx_free(struct CUctx_st *ctx)
+void drv_ctx_free(struct CUctx_st *ctx)
 {
-	pln_ctx_forget(ctx);
-	pln_file_put(ctx->file);
-	pln_sink_put(ctx->fault);
+	drv_ctx_forget(ctx);
+	drv_file_put(ctx->file);
+	drv_sink_put(ctx->fault);
 	free(ctx);
 }
 
-CUresult pln_ctx_state(CUcontext ctx)
+CUresult drv_ctx_state(CUcontext ctx)
 {
 	if (atomic_load(&ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -102,17 +102,17 @@ CUresult pln_ctx_state(CUcontext ctx)
 }
 
 /* The calling thread's context, usable, with a reference for the caller */
-CUresult pln_ctx_current(CUcontext *out)
+CUresult drv_ctx_current(CUcontext *out)
 {
 	struct stack_entry *e;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	e = stack_top();
 	if (!e || !e->ctx)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	err = pln_ctx_state(e->ctx);
+	err = drv_ctx_state(e->ctx);
 	if (err)
 		return err;
 	atomic_fetch_add(&e->ctx->obj.refs, 1);
@@ -120,26 +120,26 @@ CUresult pln_ctx_current(CUcontext *out)
 	return CUDA_SUCCESS;
 }
 
-CUresult pln_ctx_needed(void)
+CUresult drv_ctx_needed(void)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (!err)
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 	return err;
 }
 
 /* The context that a handle names, lost or not */
-CUresult pln_ctx_get(CUcontext handle, CUcontext *out)
+CUresult drv_ctx_get(CUcontext handle, CUcontext *out)
 {
 	CUresult err;
 
-	*out = pln_obj_get(handle, PLN_CTX, CUDA_ERROR_INVALID_CONTEXT, &err);
+	*out = drv_obj_get(handle, DRV_CTX, CUDA_ERROR_INVALID_CONTEXT, &err);
 	return err;
 }
 
-CUresult pln_ctx_check_flags(unsigned int flags)
+CUresult drv_ctx_check_flags(unsigned int flags)
 {
 	unsigned int sched = flags & CU_CTX_SCHED_MASK;
 
@@ -154,7 +154,7 @@ CUresult pln_ctx_check_flags(unsigned int flags)
 }
 
 /* pln.lock is held; the table's reference is the only one */
-CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
+CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 		     unsigned int version, CUcontext *out)
 {
 	CUresult err;
@@ -163,16 +163,16 @@ CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	ctx->obj.type = PLN_CTX;
+	ctx->obj.type = DRV_CTX;
 	atomic_init(&ctx->obj.refs, 1);
-	ctx->fault = pln_sink_new();
+	ctx->fault = drv_sink_new();
 	if (!ctx->fault) {
 		free(ctx);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	ctx->file = pln_file_open(dev, &err);
+	ctx->file = drv_file_open(dev, &err);
 	if (!ctx->file) {
-		pln_sink_put(ctx->fault);
+		drv_sink_put(ctx->fault);
 		free(ctx);
 		return err;
 	}
@@ -190,18 +190,18 @@ CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
 	LIST_INIT(&ctx->blocks);
 	LIST_INIT(&ctx->modules);
 	LIST_INIT(&ctx->left);
-	err = pln_stream_new(ctx, 0, 0, true, &ctx->legacy);
+	err = drv_stream_new(ctx, 0, 0, true, &ctx->legacy);
 	if (!err) {
-		err = pln_obj_add(&ctx->obj);
+		err = drv_obj_add(&ctx->obj);
 		if (err) {
 			CUstream legacy = ctx->legacy;
 
 			ctx->legacy = NULL;
-			pln_obj_put(&legacy->obj);
+			drv_obj_put(&legacy->obj);
 		}
 	}
 	if (err) {
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return err;
 	}
 	dev->nr_users++;
@@ -215,9 +215,9 @@ CUresult pln_ctx_new(struct pln_device *dev, unsigned int flags, bool primary,
  * held; the caller has a reference of its own.  Returns false when somebody
  * else did it.
  */
-bool pln_ctx_destroy(CUcontext ctx)
+bool drv_ctx_destroy(CUcontext ctx)
 {
-	struct pln_file *idle;
+	struct drv_file *idle;
 	CUstream stream, legacy;
 	CUevent event;
 
@@ -226,69 +226,69 @@ bool pln_ctx_destroy(CUcontext ctx)
 		pthread_mutex_unlock(&pln.lock);
 		return false;
 	}
-	pln_obj_del(&ctx->obj);
+	drv_obj_del(&ctx->obj);
 	pthread_mutex_unlock(&pln.lock);
 
-	pln_ctx_unload(ctx);
-	pln_ctx_end(ctx);
-	pln_ctx_free_memory(ctx);
+	drv_ctx_unload(ctx);
+	drv_ctx_end(ctx);
+	drv_ctx_free_memory(ctx);
 
 	for (;;) {
 		pthread_mutex_lock(&pln.lock);
 		stream = LIST_FIRST(&ctx->streams);
 		if (stream) {
-			pln_obj_del(&stream->obj);
-			pln_stream_leave(stream);
+			drv_obj_del(&stream->obj);
+			drv_stream_leave(stream);
 		}
 		pthread_mutex_unlock(&pln.lock);
 		if (!stream)
 			break;
-		pln_obj_put(&stream->obj);
+		drv_obj_put(&stream->obj);
 	}
 	for (;;) {
 		pthread_mutex_lock(&pln.lock);
 		event = LIST_FIRST(&ctx->events);
 		if (event) {
 			LIST_REMOVE(event, link);
-			pln_obj_del(&event->obj);
+			drv_obj_del(&event->obj);
 		}
 		pthread_mutex_unlock(&pln.lock);
 		if (!event)
 			break;
-		pln_obj_put(&event->obj);
+		drv_obj_put(&event->obj);
 	}
 	pthread_mutex_lock(&pln.lock);
 	legacy = ctx->legacy;
 	ctx->legacy = NULL;
 	LIST_REMOVE(ctx, link);
-	idle = pln_device_unuse(ctx->dev);
+	idle = drv_device_unuse(ctx->dev);
 	pthread_mutex_unlock(&pln.lock);
 	if (legacy)
-		pln_obj_put(&legacy->obj);
+		drv_obj_put(&legacy->obj);
 	/* It is to be closed when we return; else threads work for others, too */
 	if (idle == ctx->file || atomic_load(&ctx->file->lost))
-		pln_file_quiet(ctx->file);
-	pln_file_put(idle);
-	pln_ctx_put(ctx);		/* the table's reference */
+		drv_file_quiet(ctx->file);
+	drv_file_put(idle);
+	drv_ctx_put(ctx);		/* the table's reference */
 	return true;
 }
 
 static CUresult create(CUcontext *out, unsigned int flags, CUdevice dev,
 		       unsigned int version)
 {
-	struct pln_device *d;
+	struct drv_device *d;
 	CUcontext ctx;
-	CUresult err = pln_device_named(dev, &d);
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	err = pln_ctx_check_flags(flags);
+	err = drv_ctx_check_flags(flags);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	err = pln_ctx_new(d, flags, false, version, &ctx);
+	err = drv_ctx_new(d, flags, false, version, &ctx);
 	if (!err)
 		atomic_fetch_add(&ctx->obj.refs, 2);	/* stack, and here */
 	pthread_mutex_unlock(&pln.lock);
@@ -296,10 +296,10 @@ static CUresult create(CUcontext *out, unsigned int flags, CUdevice dev,
 		return err;
 	err = stack_push(ctx);
 	if (err)
-		pln_ctx_destroy(ctx);
+		drv_ctx_destroy(ctx);
 	else
 		*out = ctx;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -311,7 +311,7 @@ CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
 CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *params, int n,
 			unsigned int flags, CUdevice dev)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -325,7 +325,7 @@ CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *params, int n,
 CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *params,
 			unsigned int flags, CUdevice dev)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -337,11 +337,11 @@ CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *params,
 /* Where no context at all is a bad argument, not a bad context */
 static CUresult named(CUcontext handle, CUcontext *ctx)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (!err && !handle)
 		err = CUDA_ERROR_INVALID_VALUE;
-	return err ? err : pln_ctx_get(handle, ctx);
+	return err ? err : drv_ctx_get(handle, ctx);
 }
 
 CUresult cuCtxDestroy_v2(CUcontext handle)
@@ -352,14 +352,14 @@ CUresult cuCtxDestroy_v2(CUcontext handle)
 
 	if (err)
 		return err;
-	if (ctx->primary || !pln_ctx_destroy(ctx)) {
-		pln_ctx_put(ctx);
+	if (ctx->primary || !drv_ctx_destroy(ctx)) {
+		drv_ctx_put(ctx);
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
 	top = stack_top();
 	if (top && top->ctx == ctx)
-		pln_ctx_put(stack_pop());
-	pln_ctx_put(ctx);
+		drv_ctx_put(stack_pop());
+	drv_ctx_put(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -374,7 +374,7 @@ CUresult cuCtxPushCurrent_v2(CUcontext handle)
 CUresult cuCtxPopCurrent_v2(CUcontext *out)
 {
 	CUcontext ctx;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -383,7 +383,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext *out)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (out)
 		*out = ctx;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return CUDA_SUCCESS;
 }
 
@@ -391,15 +391,15 @@ CUresult cuCtxSetCurrent(CUcontext handle)
 {
 	struct stack_entry *top;
 	CUcontext ctx, old;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!handle) {
-		pln_ctx_put(stack_pop());
+		drv_ctx_put(stack_pop());
 		return CUDA_SUCCESS;
 	}
-	err = pln_ctx_get(handle, &ctx);
+	err = drv_ctx_get(handle, &ctx);
 	if (err)
 		return err;
 	top = stack_top();
@@ -407,14 +407,14 @@ CUresult cuCtxSetCurrent(CUcontext handle)
 		return stack_push(ctx);
 	old = top->ctx;
 	top->ctx = ctx;
-	pln_ctx_put(old);
+	drv_ctx_put(old);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetCurrent(CUcontext *out)
 {
 	struct stack_entry *top;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -426,10 +426,10 @@ CUresult cuCtxGetCurrent(CUcontext *out)
 }
 
 /* Questions that a lost context can still answer */
-CUresult pln_ctx_current_any(CUcontext *out)
+CUresult drv_ctx_current_any(CUcontext *out)
 {
 	struct stack_entry *top;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;

@@ -22,29 +22,29 @@
 #define HOST_PAGE	4096ull
 
 /* Run one operation on @stream, wait, give its own error */
-CUresult pln_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result)
+CUresult drv_run(CUstream stream, struct pln_gpu_op *op, uint64_t *result)
 {
-	struct pln_sink *sink = pln_sink_new();
-	struct pln_job *job;
+	struct drv_sink *sink = drv_sink_new();
+	struct drv_job *job;
 	CUresult err;
 
 	if (!sink)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	err = pln_submit(stream, sink, op, 1, &job);
+	err = drv_submit(stream, sink, op, 1, &job);
 	if (!err) {
-		err = pln_job_wait(job, true);
+		err = drv_job_wait(job, true);
 		if (!err)
 			err = job->err;
 		if (!err && result)
 			*result = job->result;
-		pln_job_put(job);
+		drv_job_put(job);
 	}
-	pln_sink_put(sink);
+	drv_sink_put(sink);
 	return err;
 }
 
 /* Host to host, without a crash for a wrong pointer where the kernel helps */
-CUresult pln_host_copy(uint64_t dst, uint64_t src, size_t n)
+CUresult drv_host_copy(uint64_t dst, uint64_t src, size_t n)
 {
 	while (n) {
 		size_t len = n < STEP_DEVICE ? n : STEP_DEVICE;
@@ -91,11 +91,11 @@ static void io_copy(uint64_t dst, uint64_t src, size_t n)
  * copies, by a thread of the library and not in the order of the stream, or NULL.  @last:
  * a reference to the last job, or NULL.
  */
-static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
-			 const struct pln_job *by,
-			 const struct pln_place *dst,
-			 const struct pln_place *src, size_t n,
-			 struct pln_job **last)
+static CUresult put_jobs(CUstream stream, struct drv_sink *sink,
+			 const struct drv_job *by,
+			 const struct drv_place *dst,
+			 const struct drv_place *src, size_t n,
+			 struct drv_job **last)
 {
 	bool user = !dst->device || !src->device;
 	size_t step = user ? STEP_USER : STEP_DEVICE;
@@ -114,16 +114,16 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
 			.dst = dst->offset + at,
 			.len = n - at < step ? n - at : step,
 		};
-		struct pln_job *job;
+		struct drv_job *job;
 
 		/* What came before may have taken long */
-		if ((at || err) && (pln_place_gone(dst, by) || pln_place_gone(src, by)))
+		if ((at || err) && (drv_place_gone(dst, by) || drv_place_gone(src, by)))
 			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-		err = by ? pln_submit_now(stream, sink, &op, &job) :
-			   pln_submit(stream, sink, &op, 1, &job);
+		err = by ? drv_submit_now(stream, sink, &op, &job) :
+			   drv_submit(stream, sink, &op, 1, &job);
 		if (!err) {
 			at += op.len;
-			pln_job_put(*last);
+			drv_job_put(*last);
 			*last = job;
 		} else if (err == CUDA_ERROR_OUT_OF_MEMORY && user && op.len > HOST_PAGE) {
 			step = (op.len / 2 + HOST_PAGE - 1) & ~(HOST_PAGE - 1);
@@ -135,31 +135,31 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
 }
 
 /* Both ends reachable from @stream's device; @sync: wait, give own errors */
-static CUresult engine_copy(CUstream stream, const struct pln_job *by,
-			    const struct pln_place *dst,
-			    const struct pln_place *src, size_t n, bool sync)
+static CUresult engine_copy(CUstream stream, const struct drv_job *by,
+			    const struct drv_place *dst,
+			    const struct drv_place *src, size_t n, bool sync)
 {
-	struct pln_sink *sink = NULL;
-	struct pln_job *tail;
+	struct drv_sink *sink = NULL;
+	struct drv_job *tail;
 	CUresult err, e;
 
 	if (sync) {
-		sink = pln_sink_new();
+		sink = drv_sink_new();
 		if (!sink)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	err = put_jobs(stream, sink, by, dst, src, n, &tail);
 	if (sync) {
 		if (tail) {
-			e = pln_job_wait(tail, true);
+			e = drv_job_wait(tail, true);
 			if (!err)
 				err = e;
 		}
 		if (!err)
 			err = (CUresult)atomic_load(&sink->err);
-		pln_sink_put(sink);
+		drv_sink_put(sink);
 	}
-	pln_job_put(tail);
+	drv_job_put(tail);
 	return err;
 }
 
@@ -167,7 +167,7 @@ static CUresult engine_copy(CUstream stream, const struct pln_job *by,
 
 static atomic_size_t staged;		/* in bytes, of all jobs that have not ended */
 
-void pln_stage_free(struct pln_stage *stage)
+void drv_stage_free(struct drv_stage *stage)
 {
 	if (stage)
 		atomic_fetch_sub(&staged, stage->size);
@@ -178,8 +178,8 @@ void pln_stage_free(struct pln_stage *stage)
  * Copy a little to memory of @stream's device as it is now: the caller need not wait,
  * and the program may use it again.  CUDA_ERROR_OUT_OF_MEMORY: there is no room aside.
  */
-static CUresult stage_copy(CUstream stream, const struct pln_place *to,
-			   const struct pln_place *from, size_t n)
+static CUresult stage_copy(CUstream stream, const struct drv_place *to,
+			   const struct drv_place *from, size_t n)
 {
 	struct pln_gpu_op op = {
 		.opcode = PLN_GPU_OP_COPY,
@@ -188,7 +188,7 @@ static CUresult stage_copy(CUstream stream, const struct pln_place *to,
 		.dst = to->offset,
 		.len = n,
 	};
-	struct pln_stage *stage = NULL;
+	struct drv_stage *stage = NULL;
 	CUresult err;
 
 	if (n <= STAGE_MAX && atomic_load(&staged) <= STAGE_MAX - n)
@@ -197,25 +197,25 @@ static CUresult stage_copy(CUstream stream, const struct pln_place *to,
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	stage->size = n;
 	atomic_fetch_add(&staged, n);
-	err = pln_host_copy((uintptr_t)stage->data, from->offset, n);
+	err = drv_host_copy((uintptr_t)stage->data, from->offset, n);
 	if (err) {
-		pln_stage_free(stage);
+		drv_stage_free(stage);
 		return err;
 	}
 	op.src = (uintptr_t)stage->data;
-	return pln_submit_staged(stream, stage, &op);
+	return drv_submit_staged(stream, stage, &op);
 }
 
 /* ---- by a thread of the library, in the order of a stream ---- */
 
 struct by_hand {
-	struct pln_place to, from;	/* with their references */
+	struct drv_place to, from;	/* with their references */
 	size_t n;
 };
 
 /* One end is host memory of our own */
-static CUresult step_copy(const struct pln_job *by, const struct pln_place *dst,
-			  const struct pln_place *src, size_t n)
+static CUresult step_copy(const struct drv_job *by, const struct drv_place *dst,
+			  const struct drv_place *src, size_t n)
 {
 	if (atomic_load(&by->cancelled))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -227,15 +227,15 @@ static CUresult step_copy(const struct pln_job *by, const struct pln_place *dst,
 		io_copy(dst->offset, src->offset, n);
 		return CUDA_SUCCESS;
 	}
-	return pln_host_copy(dst->offset, src->offset, n);
+	return drv_host_copy(dst->offset, src->offset, n);
 }
 
 /* Between devices, or with one that is mapped: through host memory, by steps */
-static CUresult staged_copy(const struct pln_job *by,
-			    const struct pln_place *dst,
-			    const struct pln_place *src, size_t n)
+static CUresult staged_copy(const struct drv_job *by,
+			    const struct drv_place *dst,
+			    const struct drv_place *src, size_t n)
 {
-	struct pln_place stage = { 0 }, part;
+	struct drv_place stage = { 0 }, part;
 	CUresult err = CUDA_SUCCESS;
 	void *buf;
 
@@ -260,7 +260,7 @@ static CUresult staged_copy(const struct pln_job *by,
 	return err;
 }
 
-static CUresult by_hand_run(struct pln_job *job, void *arg)
+static CUresult by_hand_run(struct drv_job *job, void *arg)
 {
 	struct by_hand *c = arg;
 	CUresult err = CUDA_SUCCESS;
@@ -270,18 +270,18 @@ static CUresult by_hand_run(struct pln_job *job, void *arg)
 	else if (c->to.device || c->from.device || c->to.io || c->from.io)
 		err = staged_copy(job, &c->to, &c->from, c->n);
 	else
-		err = pln_host_copy(c->to.offset, c->from.offset, c->n);
-	pln_place_put(&c->to);
-	pln_place_put(&c->from);
+		err = drv_host_copy(c->to.offset, c->from.offset, c->n);
+	drv_place_put(&c->to);
+	drv_place_put(&c->from);
 	free(c);
 	return err;
 }
 
 /* Takes over the references of @to and @from, whatever the outcome */
-static CUresult copy_by_hand(CUstream stream, struct pln_place *to,
-			     struct pln_place *from, size_t n, bool sync)
+static CUresult copy_by_hand(CUstream stream, struct drv_place *to,
+			     struct drv_place *from, size_t n, bool sync)
 {
-	const struct pln_span span[2] = { { to->addr, n }, { from->addr, n } };
+	const struct drv_span span[2] = { { to->addr, n }, { from->addr, n } };
 	struct by_hand *c = calloc(1, sizeof(*c));
 
 	if (!c)
@@ -290,36 +290,36 @@ static CUresult copy_by_hand(CUstream stream, struct pln_place *to,
 	c->from = *from;
 	c->n = n;
 	to->stream = from->stream = NULL;
-	return pln_stream_do(stream, span, by_hand_run, c, sync);
+	return drv_stream_do(stream, span, by_hand_run, c, sync);
 }
 
 /*
  * Have a thread of the library do @work, which uses the two of @span, and with @sync wait
  * for it and give its own error.  On failure @work has been told to give back @arg.
  */
-CUresult pln_stream_do(CUstream stream, const struct pln_span *span,
-		       CUresult (*work)(struct pln_job *job, void *arg),
+CUresult drv_stream_do(CUstream stream, const struct drv_span *span,
+		       CUresult (*work)(struct drv_job *job, void *arg),
 		       void *arg, bool sync)
 {
-	struct pln_sink *sink = sync ? pln_sink_new() : NULL;
-	struct pln_job *job = NULL, gone = { .cancelled = true };
+	struct drv_sink *sink = sync ? drv_sink_new() : NULL;
+	struct drv_job *job = NULL, gone = { .cancelled = true };
 	CUresult err;
 
 	err = sync && !sink ? CUDA_ERROR_OUT_OF_MEMORY :
-	      pln_stream_work(stream, sink, PLN_USE_ANY, span, work, arg, &job);
+	      drv_stream_work(stream, sink, DRV_USE_ANY, span, work, arg, &job);
 	if (err) {
 		work(&gone, arg);	/* gives it back */
 	} else if (sync) {
-		err = pln_job_wait(job, true);
+		err = drv_job_wait(job, true);
 		if (!err)
 			err = job->err;
 	}
-	pln_job_put(job);
-	pln_sink_put(sink);
+	drv_job_put(job);
+	drv_sink_put(sink);
 	return err;
 }
 
-bool pln_place_on(CUstream stream, const struct pln_place *place)
+bool drv_place_on(CUstream stream, const struct drv_place *place)
 {
 	return place->device && place->stream->ctx->file == stream->ctx->file;
 }
@@ -328,15 +328,15 @@ bool pln_place_on(CUstream stream, const struct pln_place *place)
  * Can the engine of @stream's device do the copy?  Memory of another GPU that
  * peer access is on for becomes, for the engine, user memory.
  */
-static bool reachable(CUstream stream, struct pln_place *a, struct pln_place *b)
+static bool reachable(CUstream stream, struct drv_place *a, struct drv_place *b)
 {
-	struct pln_place *far = pln_place_on(stream, a) ? b : a;
+	struct drv_place *far = drv_place_on(stream, a) ? b : a;
 	CUcontext ctx = stream->ctx;
 	uint32_t peers;
 
-	if (!pln_place_on(stream, a) && !pln_place_on(stream, b))
+	if (!drv_place_on(stream, a) && !drv_place_on(stream, b))
 		return false;
-	if (!far->device || pln_place_on(stream, far))
+	if (!far->device || drv_place_on(stream, far))
 		return true;
 	pthread_mutex_lock(&pln.lock);
 	peers = ctx->peers;
@@ -356,35 +356,35 @@ static bool reachable(CUstream stream, struct pln_place *a, struct pln_place *b)
  * synchronous copies say.  It is waited for all the same where that is short: its error
  * is known then.
  */
-static bool is_left(CUstream stream, const struct pln_place *to,
-		    const struct pln_place *from)
+static bool is_left(CUstream stream, const struct drv_place *to,
+		    const struct drv_place *from)
 {
-	return to->device && from->device && pln_stream_held(stream);
+	return to->device && from->device && drv_stream_held(stream);
 }
 
 static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 			   int src_kind, size_t n, CUstream handle, bool sync)
 {
-	struct pln_place to = { 0 }, from = { 0 };
+	struct drv_place to = { 0 }, from = { 0 };
 	bool from_host, to_host;
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
 	if (!n)
 		goto out;
-	err = pln_place_get(dst, n, &to);
+	err = drv_place_get(dst, n, &to);
 	if (!err)
-		err = pln_place_get(src, n, &from);
+		err = drv_place_get(src, n, &from);
 	if (!err)
-		err = pln_place_may(stream, &to, true);
+		err = drv_place_may(stream, &to, true);
 	if (!err)
-		err = pln_place_may(stream, &from, false);
+		err = drv_place_may(stream, &from, false);
 	to.peers &= to.writers;
 	/* Page-locked host memory has a device address too: its own */
-	if (!err && ((dst_kind == PLN_DEVICE && !to.device && !to.pinned) ||
-		     (src_kind == PLN_DEVICE && !from.device && !from.pinned)))
+	if (!err && ((dst_kind == DRV_DEVICE && !to.device && !to.pinned) ||
+		     (src_kind == DRV_DEVICE && !from.device && !from.pinned)))
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err)
 		goto out;
@@ -397,7 +397,7 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	from_host = !from.device && !from.pinned;
 	to_host = !to.device && !to.pinned;
 	if (!sync && from_host && !from.io && !to.sync_memops &&
-	    pln_place_on(stream, &to)) {
+	    drv_place_on(stream, &to)) {
 		err = stage_copy(stream, &to, &from, n);
 		if (err != CUDA_ERROR_OUT_OF_MEMORY)
 			goto out;
@@ -411,51 +411,51 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	else
 		err = engine_copy(stream, NULL, &to, &from, n, sync);
 out:
-	pln_place_put(&to);
-	pln_place_put(&from);
-	pln_obj_put(&stream->obj);
+	drv_place_put(&to);
+	drv_place_put(&from);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
-CUresult pln_check_all(uint64_t addr, size_t n, CUstream handle, bool write)
+CUresult drv_check_all(uint64_t addr, size_t n, CUstream handle, bool write)
 {
-	struct pln_place place;
+	struct drv_place place;
 	bool device = false;
 	CUstream stream;
 	size_t piece;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
 	for (size_t at = 0; at < n && !err; at += piece) {
-		piece = pln_place_piece(addr + at, n - at);
-		err = pln_place_get(addr + at, piece, &place);
+		piece = drv_place_piece(addr + at, n - at);
+		err = drv_place_get(addr + at, piece, &place);
 		device = at ? device : place.device;
 		if (!err && device && !place.device)
 			err = CUDA_ERROR_INVALID_VALUE;
 		if (!err)
-			err = pln_place_may(stream, &place, write);
-		pln_place_put(&place);
+			err = drv_place_may(stream, &place, write);
+		drv_place_put(&place);
 	}
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
-CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
+CUresult drv_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 		     size_t n, CUstream stream, bool sync)
 {
 	CUresult err;
-	size_t piece = pln_place_piece(dst, pln_place_piece(src, n));
+	size_t piece = drv_place_piece(dst, drv_place_piece(src, n));
 
 	if (piece == n)
 		return copy_piece(dst, dst_kind, src, src_kind, n, stream, sync);
 	/* All of it must be there before any of it is copied */
-	err = pln_check_all(dst, n, stream, true);
+	err = drv_check_all(dst, n, stream, true);
 	if (!err)
-		err = pln_check_all(src, n, stream, false);
+		err = drv_check_all(src, n, stream, false);
 	for (size_t at = 0; at < n && !err; at += piece) {
-		piece = pln_place_piece(dst + at,
-					pln_place_piece(src + at, n - at));
+		piece = drv_place_piece(dst + at,
+					drv_place_piece(src + at, n - at));
 		err = copy_piece(dst + at, dst_kind, src + at, src_kind, piece,
 				 stream, sync);
 	}
@@ -464,46 +464,46 @@ CUresult pln_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
 
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return pln_copy(dst, PLN_ANY, src, PLN_ANY, n, NULL, true);
+	return drv_copy(dst, DRV_ANY, src, DRV_ANY, n, NULL, true);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t n,
 		       CUstream stream)
 {
-	return pln_copy(dst, PLN_ANY, src, PLN_ANY, n, stream, false);
+	return drv_copy(dst, DRV_ANY, src, DRV_ANY, n, stream, false);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t n)
 {
-	return pln_copy(dst, PLN_DEVICE, (uintptr_t)src, PLN_ANY, n, NULL, true);
+	return drv_copy(dst, DRV_DEVICE, (uintptr_t)src, DRV_ANY, n, NULL, true);
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n,
 			      CUstream stream)
 {
-	return pln_copy(dst, PLN_DEVICE, (uintptr_t)src, PLN_ANY, n, stream, false);
+	return drv_copy(dst, DRV_DEVICE, (uintptr_t)src, DRV_ANY, n, stream, false);
 }
 
 CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t n)
 {
-	return pln_copy((uintptr_t)dst, PLN_ANY, src, PLN_DEVICE, n, NULL, true);
+	return drv_copy((uintptr_t)dst, DRV_ANY, src, DRV_DEVICE, n, NULL, true);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n,
 			      CUstream stream)
 {
-	return pln_copy((uintptr_t)dst, PLN_ANY, src, PLN_DEVICE, n, stream, false);
+	return drv_copy((uintptr_t)dst, DRV_ANY, src, DRV_DEVICE, n, stream, false);
 }
 
 CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return pln_copy(dst, PLN_DEVICE, src, PLN_DEVICE, n, NULL, true);
+	return drv_copy(dst, DRV_DEVICE, src, DRV_DEVICE, n, NULL, true);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n,
 			      CUstream stream)
 {
-	return pln_copy(dst, PLN_DEVICE, src, PLN_DEVICE, n, stream, false);
+	return drv_copy(dst, DRV_DEVICE, src, DRV_DEVICE, n, stream, false);
 }
 
 /* Unified addressing knows the devices; the contexts must only be right */
@@ -511,22 +511,22 @@ static CUresult peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
 		     CUcontext src_ctx, size_t n, CUstream stream, bool sync)
 {
 	CUcontext a, b;
-	CUresult err = pln_ctx_get(dst_ctx, &a);
+	CUresult err = drv_ctx_get(dst_ctx, &a);
 
 	if (err)
 		return err;
-	err = pln_ctx_get(src_ctx, &b);
+	err = drv_ctx_get(src_ctx, &b);
 	if (err) {
-		pln_ctx_put(a);
+		drv_ctx_put(a);
 		return err;
 	}
-	err = pln_ctx_state(a);
+	err = drv_ctx_state(a);
 	if (!err)
-		err = pln_ctx_state(b);
+		err = drv_ctx_state(b);
 	if (!err)
-		err = pln_copy(dst, PLN_DEVICE, src, PLN_DEVICE, n, stream, sync);
-	pln_ctx_put(b);
-	pln_ctx_put(a);
+		err = drv_copy(dst, DRV_DEVICE, src, DRV_DEVICE, n, stream, sync);
+	drv_ctx_put(b);
+	drv_ctx_put(a);
 	return err;
 }
 
@@ -553,15 +553,15 @@ static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device,
 	switch ((int)type) {
 	case CU_MEMORYTYPE_HOST:
 		*addr = (uintptr_t)host;
-		*kind = PLN_ANY;
+		*kind = DRV_ANY;
 		break;
 	case CU_MEMORYTYPE_DEVICE:
 		*addr = device;
-		*kind = PLN_DEVICE;
+		*kind = DRV_DEVICE;
 		break;
 	case CU_MEMORYTYPE_UNIFIED:
 		*addr = device;
-		*kind = PLN_ANY;
+		*kind = DRV_ANY;
 		break;
 	case CU_MEMORYTYPE_ARRAY:
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -578,17 +578,17 @@ static CUresult side(CUmemorytype type, const void *host, CUdeviceptr device,
 /* Does a copy from @src to @dst, of rows that are there, wait for long by itself? */
 static bool goes_on(CUstream handle, uint64_t dst, uint64_t src)
 {
-	struct pln_place to = { 0 }, from = { 0 };
+	struct drv_place to = { 0 }, from = { 0 };
 	CUstream stream;
 	bool so = false;
 
-	if (pln_stream_get(handle, NULL, &stream))
+	if (drv_stream_get(handle, NULL, &stream))
 		return false;
-	if (!pln_place_get(dst, 1, &to) && !pln_place_get(src, 1, &from))
+	if (!drv_place_get(dst, 1, &to) && !drv_place_get(src, 1, &from))
 		so = is_left(stream, &to, &from);
-	pln_place_put(&to);
-	pln_place_put(&from);
-	pln_obj_put(&stream->obj);
+	drv_place_put(&to);
+	drv_place_put(&from);
+	drv_obj_put(&stream->obj);
 	return so;
 }
 
@@ -597,7 +597,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	size_t src_pitch, dst_pitch, src_all, dst_all;
 	int src_kind, dst_kind;
 	uint64_t src, dst;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -617,20 +617,20 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	if (err)
 		return err;
 	if (src_pitch == c->WidthInBytes && dst_pitch == c->WidthInBytes)
-		return pln_copy(dst, dst_kind, src, src_kind,
+		return drv_copy(dst, dst_kind, src, src_kind,
 			    c->WidthInBytes * c->Height, stream, sync);
 	/* All of it must be there before any of it is copied; no last gap */
 	if (c->WidthInBytes && c->Height) {
-		err = pln_check_all(dst, dst_all - dst_pitch + c->WidthInBytes,
+		err = drv_check_all(dst, dst_all - dst_pitch + c->WidthInBytes,
 				    stream, true);
 		if (!err)
-			err = pln_check_all(src, src_all - src_pitch +
+			err = drv_check_all(src, src_all - src_pitch +
 					    c->WidthInBytes, stream, false);
 	}
 	if (!err && sync && goes_on(stream, dst, src))
 		sync = false;
 	for (size_t y = 0; y < c->Height && !err; y++)
-		err = pln_copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
+		err = drv_copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
 			   src_kind, c->WidthInBytes, stream, false);
 	if (sync) {
 		CUresult e = cuStreamSynchronize(stream);

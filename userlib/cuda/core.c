@@ -11,14 +11,14 @@
 
 #include "internal.h"
 
-struct pln_global pln = {
+struct drv_global pln = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.order = PTHREAD_MUTEX_INITIALIZER,
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-void pln_log(const char *fmt, ...)
+void drv_log(const char *fmt, ...)
 {
 	const char *on = getenv("PEERLANE_LOG");
 	char line[512];
@@ -32,7 +32,7 @@ void pln_log(const char *fmt, ...)
 	fprintf(stderr, "peerlane: libcuda: %s\n", line);
 }
 
-uint64_t pln_now(void)
+uint64_t drv_now(void)
 {
 	struct timespec ts;
 
@@ -53,13 +53,13 @@ static void in_child(void)
 
 static void init_once(void)
 {
-	pln_order_init();
+	drv_order_init();
 	pthread_atfork(NULL, NULL, in_child);
 }
 
-CUresult pln_ready(void)
+CUresult drv_ready(void)
 {
-	if (pln_in_call())
+	if (drv_in_call())
 		return CUDA_ERROR_NOT_PERMITTED;
 	if (!atomic_load(&pln.ready) || atomic_load(&pln.forked))
 		return CUDA_ERROR_NOT_INITIALIZED;
@@ -73,13 +73,13 @@ CUresult cuInit(unsigned int flags)
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (atomic_load(&pln.forked)) {
-		pln_log("cuInit: this process was forked after cuInit(); exec a program to use the GPU here");
+		drv_log("cuInit: this process was forked after cuInit(); exec a program to use the GPU here");
 		return CUDA_ERROR_NOT_INITIALIZED;
 	}
 	pthread_once(&once, init_once);
 	pthread_mutex_lock(&pln.lock);
 	if (!atomic_load(&pln.ready)) {
-		err = pln_devices_find();
+		err = drv_devices_find();
 		if (!err)
 			atomic_store(&pln.ready, true);
 	}
@@ -91,7 +91,7 @@ CUresult cuDriverGetVersion(int *version)
 {
 	if (!version)
 		return CUDA_ERROR_INVALID_VALUE;
-	*version = PLN_DRIVER_VERSION;
+	*version = DRV_DRIVER_VERSION;
 	return CUDA_SUCCESS;
 }
 
@@ -135,7 +135,7 @@ CUresult cuGetErrorString(CUresult error, const char **words)
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -152,21 +152,21 @@ static int obj_cmp(const void *a, const void *b)
 	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
 }
 
-CUresult pln_obj_add(struct pln_obj *obj)
+CUresult drv_obj_add(struct drv_obj *obj)
 {
 	if (!tsearch(obj, &pln.objects, obj_cmp))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
 
-void pln_obj_del(struct pln_obj *obj)
+void drv_obj_del(struct drv_obj *obj)
 {
 	tdelete(obj, &pln.objects, obj_cmp);
 }
 
-void *pln_obj_find(const void *handle, enum pln_type type)
+void *drv_obj_find(const void *handle, enum drv_type type)
 {
-	struct pln_obj **node = tfind(handle, &pln.objects, obj_cmp);
+	struct drv_obj **node = tfind(handle, &pln.objects, obj_cmp);
 
 	if (!node || (*node)->type != type)
 		return NULL;
@@ -175,47 +175,47 @@ void *pln_obj_find(const void *handle, enum pln_type type)
 }
 
 /* The object behind a handle of the program, with a reference, or NULL and why */
-void *pln_obj_get(const void *handle, enum pln_type type, CUresult none,
+void *drv_obj_get(const void *handle, enum drv_type type, CUresult none,
 		  CUresult *err)
 {
 	void *obj;
 
-	*err = pln_ready();
+	*err = drv_ready();
 	if (*err)
 		return NULL;
 	pthread_mutex_lock(&pln.lock);
-	obj = pln_obj_find(handle, type);
+	obj = drv_obj_find(handle, type);
 	pthread_mutex_unlock(&pln.lock);
 	if (!obj)
 		*err = none;
 	return obj;
 }
 
-void pln_obj_put(struct pln_obj *obj)
+void drv_obj_put(struct drv_obj *obj)
 {
 	if (!obj || atomic_fetch_sub(&obj->refs, 1) != 1)
 		return;
 	switch (obj->type) {
-	case PLN_CTX:
-		pln_ctx_free((struct CUctx_st *)obj);
+	case DRV_CTX:
+		drv_ctx_free((struct CUctx_st *)obj);
 		break;
-	case PLN_STREAM:
-		pln_stream_free((struct CUstream_st *)obj);
+	case DRV_STREAM:
+		drv_stream_free((struct CUstream_st *)obj);
 		break;
-	case PLN_EVENT:
-		pln_event_free((struct CUevent_st *)obj);
+	case DRV_EVENT:
+		drv_event_free((struct CUevent_st *)obj);
 		break;
-	case PLN_MEM:
-		pln_mem_free((struct pln_mem *)obj);
+	case DRV_MEM:
+		drv_mem_free((struct drv_mem *)obj);
 		break;
-	case PLN_CODE:
-		pln_code_free((struct CUmod_st *)obj);
+	case DRV_CODE:
+		drv_code_free((struct CUmod_st *)obj);
 		break;
-	case PLN_FUNCTION:
-		pln_function_free((struct CUfunc_st *)obj);
+	case DRV_FUNCTION:
+		drv_function_free((struct CUfunc_st *)obj);
 		break;
-	case PLN_POOL:
-		pln_pool_free((struct CUmemPoolHandle_st *)obj);
+	case DRV_POOL:
+		drv_pool_free((struct CUmemPoolHandle_st *)obj);
 		break;
 	}
 }

@@ -396,7 +396,7 @@ typedef struct CUmemPoolPtrExportData_st {
 } CUmemPoolPtrExportData;
 
 /* Of cuStreamBatchMemOp(): the two kinds of values have the same members */
-struct pln_mem_op_value {
+struct drv_mem_op_value {
 	unsigned int operation;
 	CUdeviceptr address;
 	__extension__ union {
@@ -409,8 +409,8 @@ struct pln_mem_op_value {
 
 typedef union CUstreamBatchMemOpParams_union {
 	unsigned int operation;
-	struct pln_mem_op_value waitValue;
-	struct pln_mem_op_value writeValue;
+	struct drv_mem_op_value waitValue;
+	struct drv_mem_op_value writeValue;
 	struct {
 		unsigned int operation;
 		unsigned int flags;

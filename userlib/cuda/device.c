@@ -16,28 +16,28 @@ static int probe(unsigned int minor, struct pln_gpu_query *info)
 	int err = pln_gpu_query(minor, info);
 
 	if (err == EACCES || err == EPERM)
-		pln_log("/dev/peerlane-gpu%u: %s; the user needs read and write permission on it",
+		drv_log("/dev/peerlane-gpu%u: %s; the user needs read and write permission on it",
 			minor, strerror(err));
 	else if (err == EPROTO && info->abi_version != PLN_GPU_ABI_VERSION)
-		pln_log("/dev/peerlane-gpu%u: driver speaks interface version %u, this library %u",
+		drv_log("/dev/peerlane-gpu%u: driver speaks interface version %u, this library %u",
 			minor, info->abi_version, PLN_GPU_ABI_VERSION);
 	else if (err == EPROTO)
-		pln_log("/dev/peerlane-gpu%u: driver reports no queue or no page size",
+		drv_log("/dev/peerlane-gpu%u: driver reports no queue or no page size",
 			minor);
 	else if (err && err != ENOENT)
-		pln_log("/dev/peerlane-gpu%u: %s", minor, strerror(err));
+		drv_log("/dev/peerlane-gpu%u: %s", minor, strerror(err));
 	return err;
 }
 
 /* Does @item, of CUDA_VISIBLE_DEVICES, name found device number @i? */
-static bool item_names(const char *item, int i, const struct pln_device *dev)
+static bool item_names(const char *item, int i, const struct drv_device *dev)
 {
-	char text[PLN_UUID_TEXT];
+	char text[DRV_UUID_TEXT];
 	char *end;
 	long n;
 
 	if (!strncmp(item, "GPU-", 4)) {
-		pln_uuid_text(dev->info.uuid, text);
+		drv_uuid_text(dev->info.uuid, text);
 		return item[4] && !strncasecmp(item + 4, text, strlen(item + 4));
 	}
 	errno = 0;
@@ -46,10 +46,10 @@ static bool item_names(const char *item, int i, const struct pln_device *dev)
 }
 
 /* The list ends at the first item that names no device, or one again */
-static int select_visible(const char *list, const struct pln_device *found,
-			  int nr_found, struct pln_device *out)
+static int select_visible(const char *list, const struct drv_device *found,
+			  int nr_found, struct drv_device *out)
 {
-	bool used[PLN_MAX_DEVICES] = { false };
+	bool used[DRV_MAX_DEVICES] = { false };
 	char item[64];
 	int n = 0;
 
@@ -75,20 +75,20 @@ static int select_visible(const char *list, const struct pln_device *found,
 	return n;
 }
 
-CUresult pln_devices_find(void)
+CUresult drv_devices_find(void)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-	struct pln_device *found, *out;
+	struct drv_device *found, *out;
 	int n = 0;
 
-	found = calloc(PLN_MAX_DEVICES, sizeof(*found));
-	out = calloc(PLN_MAX_DEVICES, sizeof(*out));
+	found = calloc(DRV_MAX_DEVICES, sizeof(*found));
+	out = calloc(DRV_MAX_DEVICES, sizeof(*out));
 	if (!found || !out) {
 		free(found);
 		free(out);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	for (unsigned int minor = 0; minor < PLN_MAX_DEVICES; minor++) {
+	for (unsigned int minor = 0; minor < DRV_MAX_DEVICES; minor++) {
 		if (probe(minor, &found[n].info))
 			continue;
 		found[n].minor = minor;
@@ -97,13 +97,13 @@ CUresult pln_devices_find(void)
 	if (visible) {
 		n = select_visible(visible, found, n, out);
 	} else {
-		memcpy(out, found, PLN_MAX_DEVICES * sizeof(*out));
+		memcpy(out, found, DRV_MAX_DEVICES * sizeof(*out));
 	}
 	free(found);
 	if (!n) {
 		free(out);
-		pln_log("cuInit: no usable device among /dev/peerlane-gpu0 to %u%s",
-			PLN_MAX_DEVICES - 1,
+		drv_log("cuInit: no usable device among /dev/peerlane-gpu0 to %u%s",
+			DRV_MAX_DEVICES - 1,
 			visible ? " that CUDA_VISIBLE_DEVICES lets through" : "");
 		return CUDA_ERROR_NO_DEVICE;
 	}
@@ -114,7 +114,7 @@ CUresult pln_devices_find(void)
 	return CUDA_SUCCESS;
 }
 
-struct pln_device *pln_device_get(CUdevice dev)
+struct drv_device *drv_device_get(CUdevice dev)
 {
 	if (dev < 0 || dev >= pln.nr_devices)
 		return NULL;
@@ -123,19 +123,19 @@ struct pln_device *pln_device_get(CUdevice dev)
 
 /* ---- the interface ---- */
 
-CUresult pln_device_named(CUdevice dev, struct pln_device **out)
+CUresult drv_device_named(CUdevice dev, struct drv_device **out)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
-	*out = pln_device_get(dev);
+	*out = drv_device_get(dev);
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuDeviceGetCount(int *count)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -147,13 +147,13 @@ CUresult cuDeviceGetCount(int *count)
 
 CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!dev)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!pln_device_get(ordinal))
+	if (!drv_device_get(ordinal))
 		return CUDA_ERROR_INVALID_DEVICE;
 	*dev = ordinal;
 	return CUDA_SUCCESS;
@@ -161,21 +161,21 @@ CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 {
-	struct pln_device *d;
-	CUresult err = pln_device_named(dev, &d);
+	struct drv_device *d;
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
 	if (!name || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	snprintf(name, (size_t)len, PLN_GPU_NAME);
+	snprintf(name, (size_t)len, DRV_GPU_NAME);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
-	struct pln_device *d;
-	CUresult err = pln_device_named(dev, &d);
+	struct drv_device *d;
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -192,8 +192,8 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
-	struct pln_device *d;
-	CUresult err = pln_device_named(dev, &d);
+	struct drv_device *d;
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -203,7 +203,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-static int attribute(const struct pln_device *d, CUdevice_attribute attr)
+static int attribute(const struct drv_device *d, CUdevice_attribute attr)
 {
 	bool dmabuf = d->info.features & PLN_GPU_FEAT_DMABUF;
 
@@ -254,14 +254,14 @@ static int attribute(const struct pln_device *d, CUdevice_attribute attr)
 	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
 		return (int)(d->info.pci_devfn >> 3);
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-		return PLN_GPU_CC_MAJOR;
+		return DRV_GPU_CC_MAJOR;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-		return PLN_GPU_CC_MINOR;
+		return DRV_GPU_CC_MINOR;
 	/* What goes with 9.0 on every GPU that has it */
 	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
-		return PLN_USUAL_SHARED;
+		return DRV_USUAL_SHARED;
 	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-		return PLN_MAX_SHARED;
+		return DRV_MAX_SHARED;
 	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
 		return 228 * KiB;
 	case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
@@ -295,8 +295,8 @@ static int attribute(const struct pln_device *d, CUdevice_attribute attr)
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr,
 			      CUdevice dev)
 {
-	struct pln_device *d;
-	CUresult err = pln_device_named(dev, &d);
+	struct drv_device *d;
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -309,8 +309,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr,
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
-	struct pln_device *d;
-	CUresult err = pln_device_named(dev, &d);
+	struct drv_device *d;
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -323,16 +323,16 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 
 CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 {
-	struct pln_device *d;
-	CUresult err = pln_device_named(dev, &d);
-	char text[PLN_BUS_ID_TEXT];
+	struct drv_device *d;
+	CUresult err = drv_device_named(dev, &d);
+	char text[DRV_BUS_ID_TEXT];
 	size_t n;
 
 	if (err)
 		return err;
 	if (!id || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	pln_bus_id_text(&d->info, text);
+	drv_bus_id_text(&d->info, text);
 	n = strlen(text) + 1;
 	if (n > (size_t)len)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -343,14 +343,14 @@ CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 {
 	unsigned int bdf[4];
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
-	if (!dev || !id || !pln_bus_id_parse(id, bdf))
+	if (!dev || !id || !drv_bus_id_parse(id, bdf))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < pln.nr_devices; i++) {
-		if (pln_bus_id_is(bdf, &pln.devices[i].info)) {
+		if (drv_bus_id_is(bdf, &pln.devices[i].info)) {
 			*dev = i;
 			return CUDA_SUCCESS;
 		}
@@ -358,40 +358,40 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-bool pln_peers(const struct pln_device *dev, const struct pln_device *peer)
+bool drv_peers(const struct drv_device *dev, const struct drv_device *peer)
 {
-	return dev != peer && pln_gpu_reachable(&peer->info);
+	return dev != peer && drv_gpu_reachable(&peer->info);
 }
 
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice dev, CUdevice peer)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!can)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!pln_device_get(dev) || !pln_device_get(peer))
+	if (!drv_device_get(dev) || !drv_device_get(peer))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*can = pln_peers(pln_device_get(dev), pln_device_get(peer));
+	*can = drv_peers(drv_device_get(dev), drv_device_get(peer));
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr,
 				 CUdevice src, CUdevice dst)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!pln_device_get(src) || !pln_device_get(dst) || src == dst)
+	if (!drv_device_get(src) || !drv_device_get(dst) || src == dst)
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (attr < 1 || attr > 5)
 		return CUDA_ERROR_INVALID_VALUE;
 	*value = attr == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED &&
-		 pln_peers(pln_device_get(src), pln_device_get(dst));
+		 drv_peers(drv_device_get(src), drv_device_get(dst));
 	return CUDA_SUCCESS;
 }
 
@@ -403,11 +403,11 @@ CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 				    CUflushGPUDirectRDMAWritesScope scope)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
 	    (scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER &&
 	     scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES))

@@ -11,24 +11,24 @@
 #define HOST_PAGE	4096ull
 
 struct parts {
-	struct pln_file *file;
+	struct drv_file *file;
 	unsigned int n;
 	struct pln_gpu_part part[PLN_GPU_MAX_PARTS];
-	struct pln_chunk *chunk[PLN_GPU_MAX_PARTS];
+	struct drv_chunk *chunk[PLN_GPU_MAX_PARTS];
 };
 
 /* One part more, from @at on; pln.lock is held */
 static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 			 uint64_t *next)
 {
-	struct pln_chunk *chunk = pln_span_find(&pln.chunks, at, 1);
-	struct pln_range *range = pln_range_find(at, 1);
+	struct drv_chunk *chunk = drv_span_find(&pln.chunks, at, 1);
+	struct drv_range *range = drv_range_find(at, 1);
 	uint64_t size;
 
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (pln_on_device(range) && !pln_rdma_capable(range)) {
-		pln_log("dma-buf export: memory of a pool, or managed memory, is not given to other devices");
+	if (drv_on_device(range) && !drv_rdma_capable(range)) {
+		drv_log("dma-buf export: memory of a pool, or managed memory, is not given to other devices");
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (!chunk)
@@ -42,7 +42,7 @@ static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 	if (p->n && (chunk->file != p->file || !chunk->mem || !p->chunk[0]->mem))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (p->n == PLN_GPU_MAX_PARTS) {
-		pln_log("dma-buf export: more than %d mappings", PLN_GPU_MAX_PARTS);
+		drv_log("dma-buf export: more than %d mappings", PLN_GPU_MAX_PARTS);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	size = end - at;
@@ -75,14 +75,14 @@ static CUresult export(const struct parts *p, int *fd)
 	};
 
 	if (p->n > 1 && !(p->file->features & PLN_GPU_FEAT_PARTS)) {
-		pln_log("dma-buf export: the range is mapped in %u pieces; this driver puts one into a dma-buf",
+		drv_log("dma-buf export: the range is mapped in %u pieces; this driver puts one into a dma-buf",
 			p->n);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	if (p->n > 1 ?
-	    pln_io_ioctl(p->file->fd, PLN_GPU_IOC_EXPORT_PARTS, &many) :
-	    pln_io_ioctl(p->file->fd, PLN_GPU_IOC_EXPORT, &one))
-		return pln_file_error(p->file, errno);
+	    drv_io_ioctl(p->file->fd, PLN_GPU_IOC_EXPORT_PARTS, &many) :
+	    drv_io_ioctl(p->file->fd, PLN_GPU_IOC_EXPORT, &one))
+		return drv_file_error(p->file, errno);
 	*fd = p->n > 1 ? many.fd : one.fd;
 	return CUDA_SUCCESS;
 }
@@ -95,11 +95,11 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 	uint64_t at = ptr, end;
 	CUcontext ctx;
 	bool last;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	if (!handle || !size || type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD ||
 	    (flags & ~(unsigned long long)
 		     CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE) ||
@@ -120,10 +120,10 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 	err = export(&p, handle);
 	for (unsigned int i = 0; i < p.n; i++) {
 		pthread_mutex_lock(&pln.lock);
-		last = pln_chunk_drop(p.chunk[i]);
+		last = drv_chunk_drop(p.chunk[i]);
 		pthread_mutex_unlock(&pln.lock);
 		if (last)
-			pln_chunk_free(p.chunk[i]);
+			drv_chunk_free(p.chunk[i]);
 	}
 	return err;
 }

@@ -7,52 +7,52 @@
 
 #include "internal.h"
 
-void pln_event_free(struct CUevent_st *event)
+void drv_event_free(struct CUevent_st *event)
 {
-	pln_shared_unuse(event);
-	pln_shared_put(event->shared);
-	pln_job_put(event->job);
-	pln_ctx_put(event->ctx);
+	drv_shared_unuse(event);
+	drv_shared_put(event->shared);
+	drv_job_put(event->job);
+	drv_ctx_put(event->ctx);
 	free(event);
 }
 
-CUresult pln_event_get(CUevent handle, CUevent *out)
+CUresult drv_event_get(CUevent handle, CUevent *out)
 {
 	CUresult err;
 
-	*out = pln_obj_get(handle, PLN_EVENT, CUDA_ERROR_INVALID_HANDLE, &err);
+	*out = drv_obj_get(handle, DRV_EVENT, CUDA_ERROR_INVALID_HANDLE, &err);
 	return err;
 }
 
 /* Takes over @shared, whatever the outcome; NULL: see @flags */
-CUresult pln_event_new(CUcontext ctx, unsigned int flags,
-		       struct pln_shared *shared, CUevent *out)
+CUresult drv_event_new(CUcontext ctx, unsigned int flags,
+		       struct drv_shared *shared, CUevent *out)
 {
 	CUevent event = calloc(1, sizeof(*event));
 	CUresult err = CUDA_SUCCESS;
 
 	if (!event) {
-		pln_shared_put(shared);
+		drv_shared_put(shared);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	event->obj.type = PLN_EVENT;
+	event->obj.type = DRV_EVENT;
 	atomic_init(&event->obj.refs, 1);
 	atomic_fetch_add(&ctx->obj.refs, 1);
 	event->ctx = ctx;
 	event->flags = flags;
 	event->shared = shared;
 	if ((flags & CU_EVENT_INTERPROCESS) && !shared)
-		err = pln_shared_new(event);
+		err = drv_shared_new(event);
 	pthread_mutex_lock(&pln.lock);
 	if (!err)
 		err = atomic_load(&ctx->destroyed) ?
 		      CUDA_ERROR_CONTEXT_IS_DESTROYED :
-		      pln_obj_add(&event->obj);
+		      drv_obj_add(&event->obj);
 	if (!err)
 		LIST_INSERT_HEAD(&ctx->events, event, link);
 	pthread_mutex_unlock(&pln.lock);
 	if (err)
-		pln_obj_put(&event->obj);
+		drv_obj_put(&event->obj);
 	else
 		*out = event;
 	return err;
@@ -61,7 +61,7 @@ CUresult pln_event_new(CUcontext ctx, unsigned int flags,
 CUresult cuEventCreate(CUevent *out, unsigned int flags)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
@@ -73,45 +73,45 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 		 !(flags & CU_EVENT_DISABLE_TIMING))
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
-		err = pln_event_new(ctx, flags, NULL, out);
-	pln_ctx_put(ctx);
+		err = drv_event_new(ctx, flags, NULL, out);
+	drv_ctx_put(ctx);
 	return err;
 }
 
 CUresult cuEventDestroy_v2(CUevent handle)
 {
 	CUevent event;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	event = pln_obj_find(handle, PLN_EVENT);
+	event = drv_obj_find(handle, DRV_EVENT);
 	if (event) {
-		pln_obj_del(&event->obj);
+		drv_obj_del(&event->obj);
 		LIST_REMOVE(event, link);
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!event)
 		return CUDA_ERROR_INVALID_HANDLE;
-	pln_obj_put(&event->obj);	/* the table's */
-	pln_obj_put(&event->obj);
+	drv_obj_put(&event->obj);	/* the table's */
+	drv_obj_put(&event->obj);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 				unsigned int flags)
 {
-	struct pln_job *job, *old;
+	struct drv_job *job, *old;
 	uint64_t recording = 0;
 	CUstream stream;
 	CUevent event;
 	CUresult err;
 
-	err = pln_event_get(handle, &event);
+	err = drv_event_get(handle, &event);
 	if (err)
 		return err;
-	err = pln_stream_get(stream_handle, NULL, &stream);
+	err = drv_stream_get(stream_handle, NULL, &stream);
 	if (err)
 		goto out_event;
 	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
@@ -122,28 +122,28 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 		err = CUDA_ERROR_INVALID_HANDLE;
 	if (err)
 		goto out_stream;
-	err = pln_stream_mark(stream, &job);
+	err = drv_stream_mark(stream, &job);
 	if (!err && event->shared) {
-		pln_job_put(job);
-		err = pln_shared_record(event, stream, &job, &recording);
+		drv_job_put(job);
+		err = drv_shared_record(event, stream, &job, &recording);
 	}
 	if (err)
 		goto out_stream;
-	if (job && pln_job_wait(job, false) &&
+	if (job && drv_job_wait(job, false) &&
 	    !(event->flags & CU_EVENT_DISABLE_TIMING))
-		pln_job_timed(job);
+		drv_job_timed(job);
 	pthread_mutex_lock(&pln.lock);
 	old = event->job;
 	event->job = job;
 	event->recording = recording;
 	event->recorded = true;
-	event->t_record = pln_now();
+	event->t_record = drv_now();
 	pthread_mutex_unlock(&pln.lock);
-	pln_job_put(old);
+	drv_job_put(old);
 out_stream:
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);
 out_event:
-	pln_obj_put(&event->obj);
+	drv_obj_put(&event->obj);
 	return err;
 }
 
@@ -156,16 +156,16 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 static CUresult event_end(CUevent event, bool block, bool *recorded,
 			  uint64_t *t)
 {
-	struct pln_job *job;
+	struct drv_job *job;
 	CUresult err = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&pln.lock);
 	*recorded = event->recorded;
 	*t = event->t_record;
-	job = pln_job_ref(event->job);
+	job = drv_job_ref(event->job);
 	pthread_mutex_unlock(&pln.lock);
 	if (job) {
-		err = pln_job_wait(job, block);
+		err = drv_job_wait(job, block);
 		if (!err) {
 			err = job->err;
 			if (job->t_done > *t)
@@ -173,9 +173,9 @@ static CUresult event_end(CUevent event, bool block, bool *recorded,
 		}
 	}
 	if (!err && event->shared)
-		err = pln_shared_wait(event->shared,
-				      pln_shared_last(event->shared), block);
-	pln_job_put(job);
+		err = drv_shared_wait(event->shared,
+				      drv_shared_last(event->shared), block);
+	drv_job_put(job);
 	return err;
 }
 
@@ -184,16 +184,16 @@ static CUresult event_ask(CUevent handle, bool block)
 	bool recorded;
 	CUevent event;
 	uint64_t t;
-	CUresult err = pln_event_get(handle, &event);
+	CUresult err = drv_event_get(handle, &event);
 
 	if (err)
 		return err;
-	err = pln_ctx_state(event->ctx);
+	err = drv_ctx_state(event->ctx);
 	if (!err)
 		err = event_end(event, block, &recorded, &t);
 	if (!err && block)
-		pln_pools_settle(event->ctx->dev);
-	pln_obj_put(&event->obj);
+		drv_pools_settle(event->ctx->dev);
+	drv_obj_put(&event->obj);
 	return err;
 }
 
@@ -213,14 +213,14 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 	CUevent event[2] = { NULL, NULL };
 	CUevent handle[2] = { start, end };
 	uint64_t t[2] = { 0, 0 };
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!ms)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < 2 && !err; i++)
-		err = pln_event_get(handle[i], &event[i]);
+		err = drv_event_get(handle[i], &event[i]);
 	for (int i = 0; i < 2 && !err; i++) {
 		if (event[i]->flags & CU_EVENT_DISABLE_TIMING)
 			err = CUDA_ERROR_INVALID_HANDLE;
@@ -235,7 +235,7 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 		*ms = (float)((double)(int64_t)(t[1] - t[0]) / 1e6);
 	for (int i = 0; i < 2; i++)
 		if (event[i])
-			pln_obj_put(&event[i]->obj);
+			drv_obj_put(&event[i]->obj);
 	return err;
 }
 
@@ -247,16 +247,16 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 			   unsigned int flags)
 {
-	struct pln_job *job;
+	struct drv_job *job;
 	CUstream stream;
 	CUevent event;
 	CUresult err;
 	bool other;
 
-	err = pln_stream_get(stream_handle, NULL, &stream);
+	err = drv_stream_get(stream_handle, NULL, &stream);
 	if (err)
 		return err;
-	err = pln_event_get(handle, &event);
+	err = drv_event_get(handle, &event);
 	if (err)
 		goto out_stream;
 	if (flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
@@ -266,17 +266,17 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 	if (err)
 		goto out_event;
 	pthread_mutex_lock(&pln.lock);
-	job = pln_job_ref(event->job);
+	job = drv_job_ref(event->job);
 	/* Another process has recorded it since */
 	other = event->shared &&
-		event->recording != pln_shared_last(event->shared);
+		event->recording != drv_shared_last(event->shared);
 	pthread_mutex_unlock(&pln.lock);
-	err = other ? pln_shared_await(event->shared, stream) :
-		      pln_stream_follow(stream, job);
-	pln_job_put(job);
+	err = other ? drv_shared_await(event->shared, stream) :
+		      drv_stream_follow(stream, job);
+	drv_job_put(job);
 out_event:
-	pln_obj_put(&event->obj);
+	drv_obj_put(&event->obj);
 out_stream:
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);
 	return err;
 }

@@ -7,13 +7,13 @@
 #define STEP	(1024 * MiB)
 
 static CUresult two_places(CUstream stream, CUdeviceptr a, CUdeviceptr b,
-			   size_t n, struct pln_place *pa, struct pln_place *pb)
+			   size_t n, struct drv_place *pa, struct drv_place *pb)
 {
 	CUresult err;
 
-	err = pln_place_get(a, n, pa);
+	err = drv_place_get(a, n, pa);
 	if (!err)
-		err = pln_place_get(b, n, pb);
+		err = drv_place_get(b, n, pb);
 	if (err)
 		return err;
 	if (!pa->device || !pb->device)
@@ -26,17 +26,17 @@ static CUresult two_places(CUstream stream, CUdeviceptr a, CUdeviceptr b,
 
 CUresult plnMemCrc32c(CUdeviceptr p, size_t n, uint32_t *crc)
 {
-	struct pln_place place = { 0 };
+	struct drv_place place = { 0 };
 	uint64_t so_far = 0;
 	CUstream stream;
-	CUresult err = pln_stream_get(NULL, NULL, &stream);
+	CUresult err = drv_stream_get(NULL, NULL, &stream);
 
 	if (err)
 		return err;
 	if (!crc)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else if (n)
-		err = pln_place_get(p, n, &place);
+		err = drv_place_get(p, n, &place);
 	if (!err && n && !place.device)
 		err = CUDA_ERROR_INVALID_VALUE;
 	for (size_t at = 0; !err && at < n; at += STEP) {
@@ -49,22 +49,22 @@ CUresult plnMemCrc32c(CUdeviceptr p, size_t n, uint32_t *crc)
 		};
 
 		/* On the device that has the memory, whoever is current */
-		err = pln_run(place.stream, &op, &so_far);
+		err = drv_run(place.stream, &op, &so_far);
 	}
 	if (!err)
 		*crc = (uint32_t)so_far;
-	pln_place_put(&place);
-	pln_obj_put(&stream->obj);
+	drv_place_put(&place);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
 CUresult plnMemCompare(CUdeviceptr a, CUdeviceptr b, size_t n,
 		       uint64_t *first_diff)
 {
-	struct pln_place pa = { 0 }, pb = { 0 };
+	struct drv_place pa = { 0 }, pb = { 0 };
 	uint64_t found = PLN_GPU_COMPARE_EQUAL;
 	CUstream stream;
-	CUresult err = pln_stream_get(NULL, NULL, &stream);
+	CUresult err = drv_stream_get(NULL, NULL, &stream);
 
 	if (err)
 		return err;
@@ -82,7 +82,7 @@ CUresult plnMemCompare(CUdeviceptr a, CUdeviceptr b, size_t n,
 			.len = n - at < STEP ? n - at : STEP,
 		};
 
-		err = pln_run(stream, &op, &found);
+		err = drv_run(stream, &op, &found);
 		if (err || found != PLN_GPU_COMPARE_EQUAL) {
 			found += at;
 			break;
@@ -91,17 +91,17 @@ CUresult plnMemCompare(CUdeviceptr a, CUdeviceptr b, size_t n,
 	if (!err)
 		*first_diff = found == PLN_GPU_COMPARE_EQUAL ?
 			      PLN_COMPARE_SAME : found;
-	pln_place_put(&pa);
-	pln_place_put(&pb);
-	pln_obj_put(&stream->obj);
+	drv_place_put(&pa);
+	drv_place_put(&pb);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
 CUresult plnMemAdd(CUdeviceptr dst, CUdeviceptr src, size_t n, int dtype)
 {
-	struct pln_place to = { 0 }, from = { 0 };
+	struct drv_place to = { 0 }, from = { 0 };
 	CUstream stream;
-	CUresult err = pln_stream_get(NULL, NULL, &stream);
+	CUresult err = drv_stream_get(NULL, NULL, &stream);
 
 	if (err)
 		return err;
@@ -122,10 +122,10 @@ CUresult plnMemAdd(CUdeviceptr dst, CUdeviceptr src, size_t n, int dtype)
 			.len = n - at < STEP ? n - at : STEP,
 		};
 
-		err = pln_run(stream, &op, NULL);
+		err = drv_run(stream, &op, NULL);
 	}
-	pln_place_put(&to);
-	pln_place_put(&from);
-	pln_obj_put(&stream->obj);
+	drv_place_put(&to);
+	drv_place_put(&from);
+	drv_obj_put(&stream->obj);
 	return err;
 }

@@ -9,9 +9,9 @@
 #include "internal.h"
 
 /* One user less; the file that nobody needs then, for the caller to put */
-struct pln_file *pln_device_unuse(struct pln_device *dev)
+struct drv_file *drv_device_unuse(struct drv_device *dev)
 {
-	struct pln_file *file = dev->file;
+	struct drv_file *file = dev->file;
 
 	if (--dev->nr_users)
 		return NULL;
@@ -19,17 +19,17 @@ struct pln_file *pln_device_unuse(struct pln_device *dev)
 	return file;
 }
 
-struct pln_file *pln_file_ref(struct pln_file *file)
+struct drv_file *drv_file_ref(struct drv_file *file)
 {
 	atomic_fetch_add(&file->refs, 1);
 	return file;
 }
 
-void pln_file_put(struct pln_file *file)
+void drv_file_put(struct drv_file *file)
 {
 	if (!file || atomic_fetch_sub(&file->refs, 1) != 1)
 		return;
-	pln_io_close(file->fd);
+	drv_io_close(file->fd);
 	pthread_mutex_destroy(&file->submit_lock);
 	free(file);
 }
@@ -38,24 +38,24 @@ void pln_file_put(struct pln_file *file)
  * The open file that contexts of @dev share; a new one when there is none, or
  * when the last one lost its memory.  pln.lock is held.
  */
-struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err)
+struct drv_file *drv_file_open(struct drv_device *dev, CUresult *err)
 {
 	struct pln_gpu_query info = { 0 };
-	struct pln_file *file = dev->file;
+	struct drv_file *file = dev->file;
 	int fd, error;
 
 	if (file && !atomic_load(&file->lost)) {
 		/* A reset that nobody has noticed yet */
-		if (!pln_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) &&
+		if (!drv_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) &&
 		    info.reset_count == file->reset_count)
-			return pln_file_ref(file);
+			return drv_file_ref(file);
 		atomic_store(&file->lost, true);
 	}
-	pln_file_put(file);
+	drv_file_put(file);
 	dev->file = NULL;
-	fd = pln_io_open(dev->minor);
+	fd = drv_io_open(dev->minor);
 	if (fd < 0) {
-		pln_log("/dev/peerlane-gpu%u: %s", dev->minor, strerror(errno));
+		drv_log("/dev/peerlane-gpu%u: %s", dev->minor, strerror(errno));
 		*err = errno == EMFILE || errno == ENFILE ?
 		       CUDA_ERROR_OPERATING_SYSTEM :
 		       errno == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY :
@@ -63,17 +63,17 @@ struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err)
 		return NULL;
 	}
 	memset(&info, 0, sizeof(info));
-	if (pln_io_ioctl(fd, PLN_GPU_IOC_QUERY, &info)) {
+	if (drv_io_ioctl(fd, PLN_GPU_IOC_QUERY, &info)) {
 		error = errno;
-		pln_log("/dev/peerlane-gpu%u: query: %s", dev->minor,
+		drv_log("/dev/peerlane-gpu%u: query: %s", dev->minor,
 			strerror(error));
-		pln_io_close(fd);
+		drv_io_close(fd);
 		*err = CUDA_ERROR_DEVICE_UNAVAILABLE;
 		return NULL;
 	}
 	file = calloc(1, sizeof(*file));
 	if (!file) {
-		pln_io_close(fd);
+		drv_io_close(fd);
 		*err = CUDA_ERROR_OUT_OF_MEMORY;
 		return NULL;
 	}
@@ -84,47 +84,47 @@ struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err)
 	file->features = info.features;
 	file->reset_count = info.reset_count;
 	file->page_size = info.page_size;
-	file->num_queues = info.num_queues < PLN_MAX_QUEUES ?
-			   info.num_queues : PLN_MAX_QUEUES;
+	file->num_queues = info.num_queues < DRV_MAX_QUEUES ?
+			   info.num_queues : DRV_MAX_QUEUES;
 	pthread_mutex_init(&file->submit_lock, NULL);
-	pln_file_jobs_init(file);
+	drv_file_jobs_init(file);
 	dev->file = file;
 	return file;
 }
 
-CUresult pln_file_use(struct pln_device *dev, struct pln_file **file)
+CUresult drv_file_use(struct drv_device *dev, struct drv_file **file)
 {
 	CUresult err = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&pln.lock);
-	*file = pln_file_open(dev, &err);
+	*file = drv_file_open(dev, &err);
 	if (*file)
 		dev->nr_users++;
 	pthread_mutex_unlock(&pln.lock);
 	return err;
 }
 
-void pln_file_unuse(struct pln_file *file)
+void drv_file_unuse(struct drv_file *file)
 {
-	struct pln_file *idle;
+	struct drv_file *idle;
 
 	pthread_mutex_lock(&pln.lock);
-	idle = pln_device_unuse(file->dev);
+	idle = drv_device_unuse(file->dev);
 	pthread_mutex_unlock(&pln.lock);
-	pln_file_put(idle);
-	pln_file_put(file);
+	drv_file_put(idle);
+	drv_file_put(file);
 }
 
 /* What the errno of an ioctl on @file means, for a program */
-CUresult pln_file_error(struct pln_file *file, int error)
+CUresult drv_file_error(struct drv_file *file, int error)
 {
 	struct pln_gpu_query info = { 0 };
 
 	if (error == EIO || error == ENODEV) {
-		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) ||
+		if (drv_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) ||
 		    info.reset_count != file->reset_count) {
 			if (!atomic_exchange(&file->lost, true))
-				pln_log("device %d was reset or removed: its contexts are lost",
+				drv_log("device %d was reset or removed: its contexts are lost",
 					file->dev->ordinal);
 		}
 		if (atomic_load(&file->lost))
@@ -132,7 +132,7 @@ CUresult pln_file_error(struct pln_file *file, int error)
 		/* The engine failed at what the driver asked of it */
 		return CUDA_ERROR_LAUNCH_FAILED;
 	}
-	pln_log("device %d: %s", file->dev->ordinal, strerror(error));
+	drv_log("device %d: %s", file->dev->ordinal, strerror(error));
 	switch (error) {
 	case ENOMEM:
 	case ENOSPC:

@@ -20,15 +20,15 @@ static CUresult host_fill(uint64_t dst, uint64_t value, unsigned int width,
 		memcpy(block + i, &value, width);	/* little endian */
 	for (size_t at = 0; at < len && !err; at += step) {
 		step = len - at < sizeof(block) ? len - at : sizeof(block);
-		err = pln_host_copy(dst + at, (uintptr_t)block, step);
+		err = drv_host_copy(dst + at, (uintptr_t)block, step);
 	}
 	return err;
 }
 
 /* @by: the work that fills, by a thread of the library and not in the order of @stream, or NULL */
-static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
-			 const struct pln_job *by,
-			 const struct pln_place *to, uint64_t value,
+static CUresult put_jobs(CUstream stream, struct drv_sink *sink,
+			 const struct drv_job *by,
+			 const struct drv_place *to, uint64_t value,
 			 unsigned int width, size_t len, bool sync)
 {
 	CUresult err = CUDA_SUCCESS;
@@ -42,31 +42,31 @@ static CUresult put_jobs(CUstream stream, struct pln_sink *sink,
 			.len = len - at < STEP_DEVICE ? len - at : STEP_DEVICE,
 			.imm = value,
 		};
-		struct pln_job *job;
+		struct drv_job *job;
 
-		if (at && pln_place_gone(to, by))
+		if (at && drv_place_gone(to, by))
 			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-		err = by ? pln_submit_now(stream, sink, &op, &job) :
-			   pln_submit(stream, sink, &op, 1, &job);
+		err = by ? drv_submit_now(stream, sink, &op, &job) :
+			   drv_submit(stream, sink, &op, 1, &job);
 		if (err)
 			break;
 		if (sync)
-			err = pln_job_wait(job, true);
+			err = drv_job_wait(job, true);
 		if (sync && !err)
 			err = job->err;
-		pln_job_put(job);
+		drv_job_put(job);
 	}
 	return err;
 }
 
 struct by_hand {
-	struct pln_place to;		/* with its reference */
+	struct drv_place to;		/* with its reference */
 	uint64_t value;
 	unsigned int width;
 	size_t n;
 };
 
-static CUresult by_hand_run(struct pln_job *job, void *arg)
+static CUresult by_hand_run(struct drv_job *job, void *arg)
 {
 	struct by_hand *f = arg;
 	CUresult err;
@@ -78,7 +78,7 @@ static CUresult by_hand_run(struct pln_job *job, void *arg)
 			       f->width, f->n * f->width, true);
 	else
 		err = host_fill(f->to.addr, f->value, f->width, f->n);
-	pln_place_put(&f->to);
+	drv_place_put(&f->to);
 	free(f);
 	return err;
 }
@@ -86,54 +86,54 @@ static CUresult by_hand_run(struct pln_job *job, void *arg)
 static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 			   size_t n, CUstream handle, bool sync)
 {
-	struct pln_place to = { 0 };
-	struct pln_sink *sink = NULL;
+	struct drv_place to = { 0 };
+	struct drv_sink *sink = NULL;
 	CUstream stream;
 	size_t len;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
 	if (dst % width || __builtin_mul_overflow(n, width, &len))
 		err = CUDA_ERROR_INVALID_VALUE;
 	else if (len)
-		err = pln_place_get(dst, len, &to);
+		err = drv_place_get(dst, len, &to);
 	if (!err)
-		err = pln_place_may(stream, &to, true);
+		err = drv_place_may(stream, &to, true);
 	if (!err && len && !to.device && !to.pinned)
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err || !len)
 		goto out;
 	/* A fill need not wait, and as on a real GPU does not where that is long */
-	if (sync && to.device && pln_stream_held(stream))
+	if (sync && to.device && drv_stream_held(stream))
 		sync = false;
 	if (to.sync_memops)
 		sync = true;
-	if (!pln_place_on(stream, &to)) {
+	if (!drv_place_on(stream, &to)) {
 		/* Host memory, or that of another device */
-		const struct pln_span span[2] = { { to.addr, len } };
+		const struct drv_span span[2] = { { to.addr, len } };
 		struct by_hand *f = calloc(1, sizeof(*f));
 
 		if (f) {
 			*f = (struct by_hand){ to, value, width, n };
 			to.stream = NULL;
 		}
-		err = f ? pln_stream_do(stream, span, by_hand_run, f, sync) :
+		err = f ? drv_stream_do(stream, span, by_hand_run, f, sync) :
 			  CUDA_ERROR_OUT_OF_MEMORY;
 		goto out;
 	}
 	if (sync) {
-		sink = pln_sink_new();
+		sink = drv_sink_new();
 		if (!sink) {
 			err = CUDA_ERROR_OUT_OF_MEMORY;
 			goto out;
 		}
 	}
 	err = put_jobs(stream, sink, NULL, &to, value, width, len, sync);
-	pln_sink_put(sink);
+	drv_sink_put(sink);
 out:
-	pln_place_put(&to);
-	pln_obj_put(&stream->obj);
+	drv_place_put(&to);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
@@ -145,18 +145,18 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 	CUresult err;
 
 	if (dst % width || __builtin_mul_overflow(n, width, &len) ||
-	    pln_place_piece(dst, len) == len)
+	    drv_place_piece(dst, len) == len)
 		return fill_piece(dst, value, width, n, stream, sync);
-	err = pln_check_all(dst, len, stream, true);
+	err = drv_check_all(dst, len, stream, true);
 	for (size_t at = 0; at < len && !err; at += piece) {
-		piece = pln_place_piece(dst + at, len - at);
+		piece = drv_place_piece(dst + at, len - at);
 		err = fill_piece(dst + at, value, width, piece / width, stream,
 				 sync);
 	}
 	return err;
 }
 
-CUresult pln_fill(CUdeviceptr dst, uint64_t value, unsigned int width,
+CUresult drv_fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 		  CUstream stream)
 {
 	return fill(dst, value, width, 1, stream, false);
@@ -167,15 +167,15 @@ CUresult pln_fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 /* A fill need not wait, and as on a real GPU does not where that is long */
 static bool waits(CUdeviceptr dst, size_t len, CUstream handle)
 {
-	struct pln_place to = { 0 };
+	struct drv_place to = { 0 };
 	CUstream stream;
 	bool held;
 
-	if (pln_stream_get(handle, NULL, &stream))
+	if (drv_stream_get(handle, NULL, &stream))
 		return true;
-	held = !pln_place_get(dst, len, &to) && to.device && pln_stream_held(stream);
-	pln_place_put(&to);
-	pln_obj_put(&stream->obj);
+	held = !drv_place_get(dst, len, &to) && to.device && drv_stream_held(stream);
+	drv_place_put(&to);
+	drv_obj_put(&stream->obj);
 	return !held;
 }
 
@@ -185,7 +185,7 @@ static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
 			CUstream stream, bool sync)
 {
 	size_t len, all;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err || !columns || !rows)
 		return err;
@@ -200,7 +200,7 @@ static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
 	    __builtin_add_overflow(all, len, &all))
 		return CUDA_ERROR_INVALID_VALUE;
 	/* All of it must be there before any of it is filled */
-	err = pln_check_all(dst, all, stream, true);
+	err = drv_check_all(dst, all, stream, true);
 	for (size_t y = 0; y < rows && !err; y++)
 		err = fill(dst + y * pitch, value, width, columns, stream,
 			   false);

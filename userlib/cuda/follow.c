@@ -11,26 +11,26 @@
 
 struct deps {
 	const struct CUstream_st *stream;
-	struct pln_job *engine;		/* the last one in the stream's own queue */
-	struct pln_job *few[8];
-	struct pln_job **job;		/* others; no references */
+	struct drv_job *engine;		/* the last one in the stream's own queue */
+	struct drv_job *few[8];
+	struct drv_job **job;		/* others; no references */
 	size_t n, room;
 	bool failed;
 };
 
 /* Of two jobs of one queue, or none, the one that ends last */
-static struct pln_job *later(struct pln_job *a, struct pln_job *b)
+static struct drv_job *later(struct drv_job *a, struct drv_job *b)
 {
 	return !a || (b && b->seq > a->seq) ? b : a;
 }
 
-static void add(struct deps *deps, struct pln_job *job)
+static void add(struct deps *deps, struct drv_job *job)
 {
-	struct pln_job **more;
+	struct drv_job **more;
 
-	if (!job || pln_is_done(job))
+	if (!job || drv_is_done(job))
 		return;
-	if (atomic_load(&job->state) == PLN_JOB_QUEUED &&
+	if (atomic_load(&job->state) == DRV_JOB_QUEUED &&
 	    job->file == deps->stream->ctx->file &&
 	    job->queue == deps->stream->queue) {
 		deps->engine = later(deps->engine, job);
@@ -58,7 +58,7 @@ static void add(struct deps *deps, struct pln_job *job)
 static void collect(struct deps *deps, CUstream stream)
 {
 	CUcontext ctx = stream->ctx;
-	struct pln_job *job;
+	struct drv_job *job;
 	CUstream other;
 
 	deps->stream = stream;
@@ -86,7 +86,7 @@ static void deps_free(struct deps *deps)
 		free(deps->job);
 }
 
-static struct pln_job **last_of(CUstream stream)
+static struct drv_job **last_of(CUstream stream)
 {
 	return stream->legacy ? &stream->ctx->barrier : &stream->last;
 }
@@ -94,89 +94,89 @@ static struct pln_job **last_of(CUstream stream)
 /* Of streams that are gone nobody follows what has ended; nor, with @all, the rest */
 static void drop_left(CUcontext ctx, bool all)
 {
-	struct pln_job *job, *next;
+	struct drv_job *job, *next;
 
 	for (job = LIST_FIRST(&ctx->left); job; job = next) {
 		next = LIST_NEXT(job, left);
-		if (!all && !pln_is_done(job))
+		if (!all && !drv_is_done(job))
 			continue;
 		LIST_REMOVE(job, left);
 		job->is_left = false;
-		pln_job_put(job);
+		drv_job_put(job);
 	}
 }
 
 /* @job follows all that collect() has found */
-static void set_last(CUstream stream, struct pln_job *job)
+static void set_last(CUstream stream, struct drv_job *job)
 {
-	struct pln_job **last = last_of(stream);
+	struct drv_job **last = last_of(stream);
 
 	if (stream->legacy)
 		drop_left(stream->ctx, true);
 	if (*last == job)
 		return;
-	pln_job_put(*last);
-	*last = pln_job_ref(job);
+	drv_job_put(*last);
+	*last = drv_job_ref(job);
 }
 
-void pln_ctx_forget(CUcontext ctx)
+void drv_ctx_forget(CUcontext ctx)
 {
 	pthread_mutex_lock(&pln.order);
 	drop_left(ctx, true);
-	pln_job_put(ctx->barrier);
+	drv_job_put(ctx->barrier);
 	ctx->barrier = NULL;
 	pthread_mutex_unlock(&pln.order);
 }
 
 /* @edge takes over the reference on @job */
-static void follow(struct pln_job *waiter, struct pln_edge *edge,
-		   struct pln_job *job)
+static void follow(struct drv_job *waiter, struct drv_edge *edge,
+		   struct drv_job *job)
 {
 	edge->waiter = waiter;
 	edge->job = job;
 	LIST_INSERT_HEAD(&job->waiters, edge, link);
-	if (atomic_load(&job->state) == PLN_JOB_QUEUED)
-		pln_watch_job(job);
+	if (atomic_load(&job->state) == DRV_JOB_QUEUED)
+		drv_watch_job(job);
 }
 
-static void make_pending(struct pln_job *job)
+static void make_pending(struct drv_job *job)
 {
-	job->number = ++pln_jobs.numbers;
-	pln_job_ref(job);
-	TAILQ_INSERT_TAIL(&pln_jobs.pending, job, link);
+	job->number = ++drv_jobs.numbers;
+	drv_job_ref(job);
+	TAILQ_INSERT_TAIL(&drv_jobs.pending, job, link);
 }
 
 /*
  * @job, which is none of the engine's queue yet, follows @deps, and is pending.
  * pln.order is held.  On failure nothing has happened.
  */
-static CUresult enter(struct pln_job *job, struct deps *deps)
+static CUresult enter(struct drv_job *job, struct deps *deps)
 {
-	struct pln_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
-	bool engine = deps->engine && job->kind != PLN_JOB_ENGINE;
+	struct drv_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
+	bool engine = deps->engine && job->kind != DRV_JOB_ENGINE;
 	size_t n = deps->n + engine;
 
 	if (deps->failed)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (!pln_workers_ready())
+	if (!drv_workers_ready())
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	job->edges = n > 1 ? calloc(n, sizeof(*job->edges)) : &job->own_edge;
 	if (!job->edges)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < n; i++)
 		follow(job, &job->edges[i],
-		       pln_job_ref(i < deps->n ? deps->job[i] : deps->engine));
+		       drv_job_ref(i < deps->n ? deps->job[i] : deps->engine));
 	job->nr_edges = job->unmet = n;
 	make_pending(job);
 	if (!n)
-		pln_set_ready(job, &ended);
+		drv_set_ready(job, &ended);
 	return CUDA_SUCCESS;
 }
 
-static struct pln_job *job_of(CUstream stream, struct pln_sink *sink,
-			      enum pln_job_kind kind)
+static struct drv_job *job_of(CUstream stream, struct drv_sink *sink,
+			      enum drv_job_kind kind)
 {
-	const struct pln_job like = {
+	const struct drv_job like = {
 		.kind = kind,
 		.file = stream->ctx->file,
 		.sink = sink ? sink : stream->sink,
@@ -186,13 +186,13 @@ static struct pln_job *job_of(CUstream stream, struct pln_sink *sink,
 		.queue = stream->queue,
 	};
 
-	return pln_job_new(&like);
+	return drv_job_new(&like);
 }
 
-static struct pln_job *engine_job(CUstream stream, struct pln_sink *sink,
+static struct drv_job *engine_job(CUstream stream, struct drv_sink *sink,
 				  const struct pln_gpu_op *ops, unsigned int n)
 {
-	struct pln_job *job = job_of(stream, sink, PLN_JOB_ENGINE);
+	struct drv_job *job = job_of(stream, sink, DRV_JOB_ENGINE);
 
 	if (!job)
 		return NULL;
@@ -205,7 +205,7 @@ static struct pln_job *engine_job(CUstream stream, struct pln_sink *sink,
  * @job is the stream's last one, and pending.  *@now: the kernel can have it, and the
  * caller is to submit it.  submit_lock is held.
  */
-static CUresult try_enter(CUstream stream, struct pln_job *job, bool *now)
+static CUresult try_enter(CUstream stream, struct drv_job *job, bool *now)
 {
 	CUresult err = CUDA_SUCCESS;
 	struct deps deps;
@@ -214,9 +214,9 @@ static CUresult try_enter(CUstream stream, struct pln_job *job, bool *now)
 	collect(&deps, stream);
 	*now = !deps.n && !deps.failed;
 	if (*now) {
-		job->behind = pln_job_ref(deps.engine);
+		job->behind = drv_job_ref(deps.engine);
 		make_pending(job);
-		atomic_store(&job->state, PLN_JOB_READY);
+		atomic_store(&job->state, DRV_JOB_READY);
 	} else {
 		err = enter(job, &deps);
 	}
@@ -232,25 +232,25 @@ static CUresult try_enter(CUstream stream, struct pln_job *job, bool *now)
  * with what is before it.  What comes next in @stream follows that, and can be in the
  * kernel at once.
  */
-static void withdraw(CUstream stream, struct pln_job *job)
+static void withdraw(CUstream stream, struct drv_job *job)
 {
-	struct pln_job *behind = job->behind, **last = last_of(stream);
+	struct drv_job *behind = job->behind, **last = last_of(stream);
 
 	pthread_mutex_lock(&pln.order);
 	if (*last == job) {
-		*last = pln_job_ref(behind);
-		pln_job_put(job);
+		*last = drv_job_ref(behind);
+		drv_job_put(job);
 	}
-	job->kind = PLN_JOB_JOIN;
+	job->kind = DRV_JOB_JOIN;
 	job->behind = NULL;
-	if (behind && !pln_is_done(behind)) {
-		atomic_store(&job->state, PLN_JOB_WAITING);
+	if (behind && !drv_is_done(behind)) {
+		atomic_store(&job->state, DRV_JOB_WAITING);
 		job->edges = &job->own_edge;
 		job->nr_edges = job->unmet = 1;
 		follow(job, job->edges, behind);
 	} else {
-		pln_job_put(behind);
-		pln_finish(job);
+		drv_job_put(behind);
+		drv_finish(job);
 	}
 	pthread_mutex_unlock(&pln.order);
 }
@@ -259,10 +259,10 @@ static void withdraw(CUstream stream, struct pln_job *job)
  * Takes over the reference on @job, which may be NULL.  @ordered: it follows what is in
  * the stream.
  */
-static CUresult submit(CUstream stream, struct pln_job *job, bool ordered,
-		       struct pln_job **out)
+static CUresult submit(CUstream stream, struct drv_job *job, bool ordered,
+		       struct drv_job **out)
 {
-	struct pln_file *file = stream->ctx->file;
+	struct drv_file *file = stream->ctx->file;
 	CUresult err = CUDA_SUCCESS;
 	bool now = true;
 
@@ -272,74 +272,74 @@ static CUresult submit(CUstream stream, struct pln_job *job, bool ordered,
 	if (ordered)
 		err = try_enter(stream, job, &now);
 	if (!err && now) {
-		err = pln_submit_one(job, ordered ? job : NULL);
+		err = drv_submit_one(job, ordered ? job : NULL);
 		if (err && ordered)
 			withdraw(stream, job);
 	}
 	pthread_mutex_unlock(&file->submit_lock);
 	if (!err)
-		pln_reap(file);
+		drv_reap(file);
 	if (!err && out)
 		*out = job;
 	else
-		pln_job_put(job);
+		drv_job_put(job);
 	return err;
 }
 
-CUresult pln_submit(CUstream stream, struct pln_sink *sink,
+CUresult drv_submit(CUstream stream, struct drv_sink *sink,
 		    const struct pln_gpu_op *ops, unsigned int n,
-		    struct pln_job **out)
+		    struct drv_job **out)
 {
 	return submit(stream, engine_job(stream, sink, ops, n), true, out);
 }
 
-CUresult pln_submit_record(CUstream stream, struct pln_shared *shared,
+CUresult drv_submit_record(CUstream stream, struct drv_shared *shared,
 			   uint64_t number, const struct pln_gpu_op *ops,
-			   unsigned int n, struct pln_job **out)
+			   unsigned int n, struct drv_job **out)
 {
-	struct pln_job *job = engine_job(stream, NULL, ops, n);
+	struct drv_job *job = engine_job(stream, NULL, ops, n);
 
 	if (job) {
-		job->shared = pln_shared_ref(shared);
+		job->shared = drv_shared_ref(shared);
 		job->recording = number;
 	}
 	return submit(stream, job, true, out);
 }
 
-CUresult pln_submit_staged(CUstream stream, struct pln_stage *stage,
+CUresult drv_submit_staged(CUstream stream, struct drv_stage *stage,
 			   const struct pln_gpu_op *op)
 {
-	struct pln_job *job = engine_job(stream, NULL, op, 1);
+	struct drv_job *job = engine_job(stream, NULL, op, 1);
 
 	if (job)
 		job->stage = stage;
 	else
-		pln_stage_free(stage);
+		drv_stage_free(stage);
 	return submit(stream, job, true, NULL);
 }
 
-CUresult pln_submit_now(CUstream stream, struct pln_sink *sink,
-			const struct pln_gpu_op *op, struct pln_job **out)
+CUresult drv_submit_now(CUstream stream, struct drv_sink *sink,
+			const struct pln_gpu_op *op, struct drv_job **out)
 {
 	return submit(stream, engine_job(stream, sink, op, 1), false, out);
 }
 
-CUresult pln_submit_look(CUstream stream, struct pln_sink *sink,
-			 const struct pln_gpu_op *op, struct pln_job **out)
+CUresult drv_submit_look(CUstream stream, struct drv_sink *sink,
+			 const struct pln_gpu_op *op, struct drv_job **out)
 {
-	struct pln_job *job = engine_job(stream, sink, op, 1);
+	struct drv_job *job = engine_job(stream, sink, op, 1);
 
 	if (job)
 		job->look = true;
 	return submit(stream, job, false, out);
 }
 
-CUresult pln_stream_work(CUstream stream, struct pln_sink *sink,
-			 enum pln_use use, const struct pln_span *span,
-			 CUresult (*work)(struct pln_job *job, void *arg),
-			 void *arg, struct pln_job **out)
+CUresult drv_stream_work(CUstream stream, struct drv_sink *sink,
+			 enum drv_use use, const struct drv_span *span,
+			 CUresult (*work)(struct drv_job *job, void *arg),
+			 void *arg, struct drv_job **out)
 {
-	struct pln_job *job = job_of(stream, sink, PLN_JOB_WORK);
+	struct drv_job *job = job_of(stream, sink, DRV_JOB_WORK);
 	struct deps deps;
 	CUresult err;
 
@@ -352,7 +352,7 @@ CUresult pln_stream_work(CUstream stream, struct pln_sink *sink,
 		memcpy(job->span, span, sizeof(job->span));
 	pthread_mutex_lock(&pln.order);
 	collect(&deps, stream);
-	if (*last_of(stream) && pln_is_done(*last_of(stream)))
+	if (*last_of(stream) && drv_is_done(*last_of(stream)))
 		job->before = (*last_of(stream))->err;
 	err = enter(job, &deps);
 	if (!err)
@@ -362,33 +362,33 @@ CUresult pln_stream_work(CUstream stream, struct pln_sink *sink,
 	if (!err && out)
 		*out = job;
 	else
-		pln_job_put(job);
+		drv_job_put(job);
 	return err;
 }
 
 /* A job that ends with all of @deps, a reference, or NULL: all have ended */
-static CUresult joined(CUstream stream, struct deps *deps, struct pln_job **out)
+static CUresult joined(CUstream stream, struct deps *deps, struct drv_job **out)
 {
 	CUresult err;
 
 	*out = NULL;
 	if (!deps->failed && deps->n + !!deps->engine <= 1) {
-		*out = pln_job_ref(deps->n ? deps->job[0] : deps->engine);
+		*out = drv_job_ref(deps->n ? deps->job[0] : deps->engine);
 		/* What waits for the context must find that it is awaited */
 		if (!*out || (*out)->ctx == stream->ctx->id)
 			return CUDA_SUCCESS;
-		pln_job_put(*out);
+		drv_job_put(*out);
 	}
-	*out = job_of(stream, NULL, PLN_JOB_JOIN);
+	*out = job_of(stream, NULL, DRV_JOB_JOIN);
 	err = *out ? enter(*out, deps) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (err) {
-		pln_job_put(*out);
+		drv_job_put(*out);
 		*out = NULL;
 	}
 	return err;
 }
 
-CUresult pln_stream_mark(CUstream stream, struct pln_job **job)
+CUresult drv_stream_mark(CUstream stream, struct drv_job **job)
 {
 	struct deps deps;
 	CUresult err;
@@ -403,7 +403,7 @@ CUresult pln_stream_mark(CUstream stream, struct pln_job **job)
 	return err;
 }
 
-bool pln_stream_held(CUstream stream)
+bool drv_stream_held(CUstream stream)
 {
 	struct deps deps;
 	bool held;
@@ -425,19 +425,19 @@ static CUresult stream_ask(CUstream stream)
 	pthread_mutex_lock(&pln.order);
 	collect(&deps, stream);
 	for (size_t i = 0; i < deps.n; i++)
-		pln_job_ref(deps.job[i]);
-	pln_job_ref(deps.engine);
+		drv_job_ref(deps.job[i]);
+	drv_job_ref(deps.engine);
 	pthread_mutex_unlock(&pln.order);
 	if (deps.failed)
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < deps.n; i++) {
 		if (!err)
-			err = pln_job_wait(deps.job[i], false);
-		pln_job_put(deps.job[i]);
+			err = drv_job_wait(deps.job[i], false);
+		drv_job_put(deps.job[i]);
 	}
 	if (!err && deps.engine)
-		err = pln_job_wait(deps.engine, false);
-	pln_job_put(deps.engine);
+		err = drv_job_wait(deps.engine, false);
+	drv_job_put(deps.engine);
 	deps_free(&deps);
 	return err;
 }
@@ -446,7 +446,7 @@ static CUresult stream_ask(CUstream stream)
  * What a question about @stream is for: a blocking stream has not done more when
  * it has to wait for the default stream only.
  */
-static CUresult tail_of(CUstream stream, struct pln_job **job)
+static CUresult tail_of(CUstream stream, struct drv_job **job)
 {
 	struct deps deps;
 	CUresult err = CUDA_SUCCESS;
@@ -457,19 +457,19 @@ static CUresult tail_of(CUstream stream, struct pln_job **job)
 		err = joined(stream, &deps, job);
 		deps_free(&deps);
 	} else {
-		*job = pln_job_ref(stream->last);
+		*job = drv_job_ref(stream->last);
 	}
 	pthread_mutex_unlock(&pln.order);
 	return err;
 }
 
-CUresult pln_stream_follow(CUstream stream, struct pln_job *other)
+CUresult drv_stream_follow(CUstream stream, struct drv_job *other)
 {
-	struct pln_job *job;
+	struct drv_job *job;
 	struct deps deps;
 	CUresult err;
 
-	if (!other || !pln_job_wait(other, false))
+	if (!other || !drv_job_wait(other, false))
 		return CUDA_SUCCESS;
 	pthread_mutex_lock(&pln.order);
 	collect(&deps, stream);
@@ -477,56 +477,56 @@ CUresult pln_stream_follow(CUstream stream, struct pln_job *other)
 	err = joined(stream, &deps, &job);
 	if (!err && job)
 		set_last(stream, job);
-	pln_job_put(job);
+	drv_job_put(job);
 	pthread_mutex_unlock(&pln.order);
 	deps_free(&deps);
 	return err;
 }
 
-bool pln_stream_behind(CUstream stream, struct pln_job *job)
+bool drv_stream_behind(CUstream stream, struct drv_job *job)
 {
 	return job->stream == stream->id ||
-	       (atomic_load(&job->state) >= PLN_JOB_QUEUED &&
-		job->kind == PLN_JOB_ENGINE &&
+	       (atomic_load(&job->state) >= DRV_JOB_QUEUED &&
+		job->kind == DRV_JOB_ENGINE &&
 		job->file == stream->ctx->file && job->queue == stream->queue);
 }
 
-void pln_stream_leave(CUstream stream)
+void drv_stream_leave(CUstream stream)
 {
 	CUcontext ctx = stream->ctx;
-	struct pln_job *last;
+	struct drv_job *last;
 
 	pthread_mutex_lock(&pln.order);
 	LIST_REMOVE(stream, link);
 	drop_left(ctx, false);
 	last = stream->last;
 	if (last && !(stream->flags & CU_STREAM_NON_BLOCKING) &&
-	    !pln_is_done(last) && !last->is_left) {
-		pln_job_ref(last);
+	    !drv_is_done(last) && !last->is_left) {
+		drv_job_ref(last);
 		LIST_INSERT_HEAD(&ctx->left, last, left);
 		last->is_left = true;
 	}
 	pthread_mutex_unlock(&pln.order);
 }
 
-CUresult pln_stream_end(CUstream stream, bool block)
+CUresult drv_stream_end(CUstream stream, bool block)
 {
-	struct pln_job *tail = NULL;
+	struct drv_job *tail = NULL;
 	CUresult err = stream->legacy && !block ? stream_ask(stream) :
 						  tail_of(stream, &tail);
 
 	if (!err && tail)
-		err = pln_job_wait(tail, block);
-	pln_job_put(tail);
+		err = drv_job_wait(tail, block);
+	drv_job_put(tail);
 	if (err)
 		return err;
-	err = pln_ctx_state(stream->ctx);
+	err = drv_ctx_state(stream->ctx);
 	if (err)
 		return err;
 	return (CUresult)atomic_exchange(&stream->sink->err, 0);
 }
 
-CUresult pln_stream_wait(CUstream stream)
+CUresult drv_stream_wait(CUstream stream)
 {
-	return pln_stream_end(stream, true);
+	return drv_stream_end(stream, true);
 }

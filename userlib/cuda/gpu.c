@@ -14,32 +14,32 @@ int pln_gpu_query(unsigned int minor, struct pln_gpu_query *info)
 	int fd, err = 0;
 
 	memset(info, 0, sizeof(*info));
-	fd = pln_io_open(minor);
+	fd = drv_io_open(minor);
 	if (fd < 0)
 		return errno;
-	if (pln_io_ioctl(fd, PLN_GPU_IOC_QUERY, info))
+	if (drv_io_ioctl(fd, PLN_GPU_IOC_QUERY, info))
 		err = errno;
 	else if (info->abi_version != PLN_GPU_ABI_VERSION ||
 		 !info->num_queues || !info->page_size)
 		err = EPROTO;
-	pln_io_close(fd);
+	drv_io_close(fd);
 	return err;
 }
 
-void pln_uuid_text(const uint8_t *uuid, char out[PLN_UUID_TEXT])
+void drv_uuid_text(const uint8_t *uuid, char out[DRV_UUID_TEXT])
 {
 	size_t n = 0;
 
 	for (int i = 0; i < 16; i++)
-		n += (size_t)snprintf(out + n, PLN_UUID_TEXT - n, "%s%02x",
+		n += (size_t)snprintf(out + n, DRV_UUID_TEXT - n, "%s%02x",
 				      i == 4 || i == 6 || i == 8 || i == 10 ?
 				      "-" : "", uuid[i]);
 }
 
-void pln_bus_id_text(const struct pln_gpu_query *info,
-		     char out[PLN_BUS_ID_TEXT])
+void drv_bus_id_text(const struct pln_gpu_query *info,
+		     char out[DRV_BUS_ID_TEXT])
 {
-	snprintf(out, PLN_BUS_ID_TEXT, "%04x:%02x:%02x.%x", info->pci_domain,
+	snprintf(out, DRV_BUS_ID_TEXT, "%04x:%02x:%02x.%x", info->pci_domain,
 		 info->pci_bus & 0xff, info->pci_devfn >> 3 & 0x1f,
 		 info->pci_devfn & 7);
 }
@@ -67,7 +67,7 @@ static bool parse_part(const char **s, unsigned int *out)
 	return some;
 }
 
-bool pln_bus_id_parse(const char *id, unsigned int out[4])
+bool drv_bus_id_parse(const char *id, unsigned int out[4])
 {
 	unsigned int part[3], fn = 0;
 	const char *s = id;
@@ -98,7 +98,7 @@ bool pln_bus_id_parse(const char *id, unsigned int out[4])
 	return true;
 }
 
-bool pln_bus_id_is(const unsigned int id[4], const struct pln_gpu_query *info)
+bool drv_bus_id_is(const unsigned int id[4], const struct pln_gpu_query *info)
 {
 	return info->pci_domain == id[0] && info->pci_bus == id[1] &&
 	       info->pci_devfn >> 3 == id[2] && (info->pci_devfn & 7) == id[3];

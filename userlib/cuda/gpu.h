@@ -12,40 +12,40 @@
 
 #include <linux/peerlane_gpu.h>
 
-#define PLN_DRIVER_VERSION	13000	/* CUDA's, 13.0 */
-#define PLN_DRIVER_BRANCH	580	/* of NVIDIA's drivers: the first with it */
-#define PLN_MAX_DEVICES		32
-#define PLN_GPU_NAME		"Peerlane emulated GPU"
-#define PLN_GPU_CC_MAJOR	9	/* compute capability */
-#define PLN_GPU_CC_MINOR	0
+#define DRV_DRIVER_VERSION	13000	/* CUDA's, 13.0 */
+#define DRV_DRIVER_BRANCH	580	/* of NVIDIA's drivers: the first with it */
+#define DRV_MAX_DEVICES		32
+#define DRV_GPU_NAME		"Peerlane emulated GPU"
+#define DRV_GPU_CC_MAJOR	9	/* compute capability */
+#define DRV_GPU_CC_MINOR	0
 
 /* ---- io.c: the only file that makes system calls on the device ---- */
-int pln_io_open(unsigned int minor);
-int pln_io_ioctl(int fd, unsigned long request, void *arg);
-void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset);
-int pln_io_close(int fd);
+int drv_io_open(unsigned int minor);
+int drv_io_ioctl(int fd, unsigned long request, void *arg);
+void *drv_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset);
+int drv_io_close(int fd);
 
 /* ---- gpu.c ---- */
 /* Asks GPU number @minor: 0, or an errno; EPROTO: the driver's answer is of no
  * use, and @info has it. */
 int pln_gpu_query(unsigned int minor, struct pln_gpu_query *info);
 
-#define PLN_UUID_TEXT		37	/* bytes */
-#define PLN_BUS_ID_TEXT		20
-void pln_uuid_text(const uint8_t *uuid, char out[PLN_UUID_TEXT]);
+#define DRV_UUID_TEXT		37	/* bytes */
+#define DRV_BUS_ID_TEXT		20
+void drv_uuid_text(const uint8_t *uuid, char out[DRV_UUID_TEXT]);
 /* As the kernel writes it: 0000:01:00.0 */
-void pln_bus_id_text(const struct pln_gpu_query *info,
-		     char out[PLN_BUS_ID_TEXT]);
+void drv_bus_id_text(const struct pln_gpu_query *info,
+		     char out[DRV_BUS_ID_TEXT]);
 /* Takes domain:bus:device[.function] or bus:device.function, in hexadecimal, apart */
-bool pln_bus_id_parse(const char *id, unsigned int out[4]);
+bool drv_bus_id_parse(const char *id, unsigned int out[4]);
 /* Is @id that of @info? */
-bool pln_bus_id_is(const unsigned int id[4], const struct pln_gpu_query *info);
+bool drv_bus_id_is(const unsigned int id[4], const struct pln_gpu_query *info);
 
 /*
  * The engine of one GPU reaches the memory of another one as user memory, so
  * the other one must have it in the process: by a coherent window.
  */
-static inline bool pln_gpu_reachable(const struct pln_gpu_query *peer)
+static inline bool drv_gpu_reachable(const struct pln_gpu_query *peer)
 {
 	return peer->features & PLN_GPU_FEAT_COHERENT;
 }

@@ -13,9 +13,9 @@
 
 static CUresult host_alloc(void **ptr, size_t size, unsigned int flags)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 	size_t all;
 	void *p;
 
@@ -28,30 +28,30 @@ static CUresult host_alloc(void **ptr, size_t size, unsigned int flags)
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!err && !size) {
 		*ptr = NULL;		/* nothing, as NVIDIA's driver has it */
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return CUDA_SUCCESS;
 	}
 	range = err ? NULL : calloc(1, sizeof(*range));
 	if (!range) {
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return err ? err : CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	p = mmap(NULL, all, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (p == MAP_FAILED) {
 		free(range);
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	range->addr = (uintptr_t)p;
 	range->size = size;
 	range->map_size = all;
-	range->kind = PLN_RANGE_HOST;
+	range->kind = DRV_RANGE_HOST;
 	range->ctx = ctx;
 	range->dev = ctx->dev;
 	range->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
 	pthread_mutex_lock(&pln.lock);
-	err = pln_range_add(range);
+	err = drv_range_add(range);
 	pthread_mutex_unlock(&pln.lock);
 	if (err) {
 		munmap(p, all);
@@ -59,7 +59,7 @@ static CUresult host_alloc(void **ptr, size_t size, unsigned int flags)
 	} else {
 		*ptr = p;
 	}
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -75,11 +75,11 @@ CUresult cuMemAllocHost_v2(void **ptr, size_t size)
 			  CU_MEMHOSTALLOC_DEVICEMAP);
 }
 
-PLN_PATCHABLE(cuMemFreeHost, void *ptr)
+DRV_PATCHABLE(cuMemFreeHost, void *ptr)
 {
-	CUresult err = pln_ctx_needed();
+	CUresult err = drv_ctx_needed();
 
-	return err ? err : pln_take_and_free((uintptr_t)ptr, PLN_KIND(HOST),
+	return err ? err : drv_take_and_free((uintptr_t)ptr, DRV_KIND(HOST),
 					     CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -136,9 +136,9 @@ static bool is_io(uintptr_t addr, size_t size)
 
 CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
@@ -151,75 +151,75 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 		err = CUDA_ERROR_INVALID_VALUE;
 	range = err ? NULL : calloc(1, sizeof(*range));
 	if (!range) {
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return err ? err : CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	range->addr = (uintptr_t)ptr;
 	range->size = size;
-	range->kind = PLN_RANGE_REGISTERED;
+	range->kind = DRV_RANGE_REGISTERED;
 	range->ctx = ctx;
 	range->dev = ctx->dev;
 	range->flags = flags | CU_MEMHOSTREGISTER_DEVICEMAP;
 	pthread_mutex_lock(&pln.lock);
-	err = pln_range_add(range);
+	err = drv_range_add(range);
 	pthread_mutex_unlock(&pln.lock);
 	if (err)
 		free(range);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
 CUresult cuMemHostUnregister(void *ptr)
 {
-	CUresult err = ptr ? pln_ctx_needed() : pln_ready();
+	CUresult err = ptr ? drv_ctx_needed() : drv_ready();
 
 	if (!err && !ptr)
 		err = CUDA_ERROR_INVALID_VALUE;
 	return err ? err :
-	       pln_take_and_free((uintptr_t)ptr, PLN_KIND(REGISTERED),
+	       drv_take_and_free((uintptr_t)ptr, DRV_KIND(REGISTERED),
 				 CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
 				      unsigned int flags)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	if (!dptr || flags) {
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find((uintptr_t)ptr, 1);
-	if (range && !pln_on_device(range))
+	range = drv_range_find((uintptr_t)ptr, 1);
+	if (range && !drv_on_device(range))
 		*dptr = (uintptr_t)ptr;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&pln.lock);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
 CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find((uintptr_t)ptr, 1);
-	if (flags && range && !pln_on_device(range))
+	range = drv_range_find((uintptr_t)ptr, 1);
+	if (flags && range && !drv_on_device(range))
 		*flags = range->flags;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&pln.lock);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 

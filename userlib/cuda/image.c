@@ -79,7 +79,7 @@ static const char *const homes[] = {
 	".nv.global", ".nv.global.init", ".nv.constant3",
 };
 #define HOMES	(sizeof(homes) / sizeof(homes[0]))
-_Static_assert(HOMES + 1 == PLN_IMAGE_COPIES, "each, and the names");
+_Static_assert(HOMES + 1 == DRV_IMAGE_COPIES, "each, and the names");
 
 struct elf {
 	size_t index[HOMES];		/* 0: there is none */
@@ -147,8 +147,8 @@ static bool copy(const uint8_t *data, const Elf64_Shdr *s, void **out)
 }
 
 /* True: @sym is a variable in GPU memory, @var */
-static bool variable_of(const struct pln_image *image, const struct elf *elf,
-			const Elf64_Sym *sym, struct pln_var *var)
+static bool variable_of(const struct drv_image *image, const struct elf *elf,
+			const Elf64_Sym *sym, struct drv_var *var)
 {
 	size_t i = 0, n;
 
@@ -162,7 +162,7 @@ static bool variable_of(const struct pln_image *image, const struct elf *elf,
 	n = elf->home[i].sh_size;
 	if (sym->st_value > n || sym->st_size > n - sym->st_value)
 		return false;
-	*var = (struct pln_var){
+	*var = (struct drv_var){
 		.name = (const char *)image->copies[HOMES] + sym->st_name,
 		.size = sym->st_size,
 		.data = image->copies[i] ?
@@ -172,9 +172,9 @@ static bool variable_of(const struct pln_image *image, const struct elf *elf,
 	return *var->name;
 }
 
-static bool add(struct pln_image *image, struct pln_var var)
+static bool add(struct drv_image *image, struct drv_var var)
 {
-	struct pln_var *vars = image->vars;
+	struct drv_var *vars = image->vars;
 
 	/* A power of two: as many again */
 	if (!(image->n & (image->n - 1))) {
@@ -189,11 +189,11 @@ static bool add(struct pln_image *image, struct pln_var var)
 }
 
 /* @size: at most; false: no memory.  What cannot be read has no variables. */
-static bool read_elf(struct pln_image *image, const uint8_t *data,
+static bool read_elf(struct drv_image *image, const uint8_t *data,
 		     uint64_t size)
 {
 	struct elf elf = { 0 };
-	struct pln_var var;
+	struct drv_var var;
 	Elf64_Sym sym;
 
 	if (!find_sections(data, size, &elf))
@@ -218,7 +218,7 @@ static bool read_elf(struct pln_image *image, const uint8_t *data,
  * __CUDA_ARCH__ may have other variables in its code for another GPU; these are
  * not found.
  */
-static bool read_fat(struct pln_image *image, const uint8_t *data,
+static bool read_fat(struct drv_image *image, const uint8_t *data,
 		     uint64_t size)
 {
 	struct fat_header h;
@@ -241,7 +241,7 @@ static bool read_fat(struct pln_image *image, const uint8_t *data,
 	return true;
 }
 
-static bool read_binary(struct pln_image *image, const void *data,
+static bool read_binary(struct drv_image *image, const void *data,
 			uint64_t size)
 {
 	const struct wrapper *w = data;
@@ -258,7 +258,7 @@ static bool read_binary(struct pln_image *image, const void *data,
 	       magic == MAGIC_FAT ? read_fat(image, data, size) : true;
 }
 
-bool pln_image_is_binary(const void *data, uint64_t size)
+bool drv_image_is_binary(const void *data, uint64_t size)
 {
 	const char *p = data;
 	uint32_t magic;
@@ -273,15 +273,15 @@ bool pln_image_is_binary(const void *data, uint64_t size)
 	       (magic == MAGIC_WRAPPER && !size);
 }
 
-struct pln_image *pln_image_new(const void *data, uint64_t size)
+struct drv_image *drv_image_new(const void *data, uint64_t size)
 {
-	struct pln_image *image = calloc(1, sizeof(*image));
+	struct drv_image *image = calloc(1, sizeof(*image));
 	bool ok;
 
 	if (!image)
 		return NULL;
 	atomic_init(&image->refs, 1);
-	if (pln_image_is_binary(data, size)) {
+	if (drv_image_is_binary(data, size)) {
 		ok = read_binary(image, data, size ? size : MAX_IMAGE);
 	} else {
 		image->ptx = size ? strndup(data, size) : strdup(data);
@@ -289,21 +289,21 @@ struct pln_image *pln_image_new(const void *data, uint64_t size)
 	}
 	if (ok)
 		return image;
-	pln_image_put(image);
+	drv_image_put(image);
 	return NULL;
 }
 
-struct pln_image *pln_image_ref(struct pln_image *image)
+struct drv_image *drv_image_ref(struct drv_image *image)
 {
 	atomic_fetch_add(&image->refs, 1);
 	return image;
 }
 
-void pln_image_put(struct pln_image *image)
+void drv_image_put(struct drv_image *image)
 {
 	if (!image || atomic_fetch_sub(&image->refs, 1) != 1)
 		return;
-	for (size_t i = 0; i < PLN_IMAGE_COPIES; i++)
+	for (size_t i = 0; i < DRV_IMAGE_COPIES; i++)
 		free(image->copies[i]);
 	free(image->vars);
 	free(image->ptx);

@@ -8,23 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pln_var {
+struct drv_var {
 	const char *name;
 	size_t size;
 	const uint8_t *data;		/* what it holds at first; NULL: zeros */
 	bool managed;			/* the program reaches it, too */
 };
 
-#define PLN_IMAGE_COPIES 4		/* sections that have variables; their names */
+#define DRV_IMAGE_COPIES 4		/* sections that have variables; their names */
 
 
-struct pln_image {
+struct drv_image {
 	atomic_int refs;
 	char *ptx;			/* NULL: binary code */
 	bool known;			/* these are its variables: */
 	size_t n;
-	struct pln_var *vars;
-	void *copies[PLN_IMAGE_COPIES];	/* what the variables point into */
+	struct drv_var *vars;
+	void *copies[DRV_IMAGE_COPIES];	/* what the variables point into */
 };
 
 /*
@@ -32,10 +32,10 @@ struct pln_image {
  * How much of that there is nobody says but its headers, and a wrapper's pointer is
  * followed.
  */
-bool pln_image_is_binary(const void *data, uint64_t size);
+bool drv_image_is_binary(const void *data, uint64_t size);
 /* NULL: no memory */
-struct pln_image *pln_image_new(const void *data, uint64_t size);
-struct pln_image *pln_image_ref(struct pln_image *image);
-void pln_image_put(struct pln_image *image);
+struct drv_image *drv_image_new(const void *data, uint64_t size);
+struct drv_image *drv_image_ref(struct drv_image *image);
+void drv_image_put(struct drv_image *image);
 
 #endif /* PEERLANE_CUDA_IMAGE_H */

@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-int pln_io_open(unsigned int minor)
+int drv_io_open(unsigned int minor)
 {
 	char path[64];
 
@@ -20,18 +20,18 @@ int pln_io_open(unsigned int minor)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-int pln_io_ioctl(int fd, unsigned long request, void *arg)
+int drv_io_ioctl(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg);
 }
 
-void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset)
+void *drv_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset)
 {
 	return mmap(addr, len, prot, MAP_SHARED | MAP_FIXED, fd,
 		    (off_t)offset);
 }
 
-int pln_io_close(int fd)
+int drv_io_close(int fd)
 {
 	return close(fd);
 }

@@ -25,10 +25,10 @@
 #define MAGIC_MEM	0x706c6d31u
 #define MAGIC_EVENT	0x706c6536u
 
-_Static_assert(sizeof(struct pln_name) <= sizeof(CUipcMemHandle) &&
-	       sizeof(struct pln_name) <= sizeof(CUipcEventHandle), "fits");
+_Static_assert(sizeof(struct drv_name) <= sizeof(CUipcMemHandle) &&
+	       sizeof(struct drv_name) <= sizeof(CUipcEventHandle), "fits");
 
-CUresult pln_name_fd(struct pln_name *name, int fd)
+CUresult drv_name_fd(struct drv_name *name, int fd)
 {
 	struct stat st;
 
@@ -41,7 +41,7 @@ CUresult pln_name_fd(struct pln_name *name, int fd)
 }
 
 /* A descriptor of our own for what @name says */
-CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out)
+CUresult drv_take_fd(const struct drv_name *name, uint32_t magic, int *out)
 {
 	int pidfd, fd, error;
 	struct stat st;
@@ -58,7 +58,7 @@ CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out)
 	error = errno;
 	close(pidfd);
 	if (fd < 0) {
-		pln_log("descriptor %d of process %d: %s%s", name->fd, name->pid,
+		drv_log("descriptor %d of process %d: %s%s", name->fd, name->pid,
 			strerror(error), error == EPERM ?
 			": it takes the permission to trace that process (its user, and /proc/sys/kernel/yama/ptrace_scope 0, or its prctl(PR_SET_PTRACER))" : "");
 		return error == EPERM ? CUDA_ERROR_NOT_PERMITTED :
@@ -75,7 +75,7 @@ CUresult pln_take_fd(const struct pln_name *name, uint32_t magic, int *out)
 
 /* ---- memory ---- */
 
-uint32_t pln_device_name(const struct pln_device *dev)
+uint32_t drv_device_name(const struct drv_device *dev)
 {
 	return dev->info.pci_domain << 16 | dev->info.pci_bus << 8 |
 	       dev->info.pci_devfn;
@@ -86,45 +86,45 @@ uint32_t pln_device_name(const struct pln_device *dev)
  * All of the block goes out, as with NVIDIA's driver: a small allocation is no
  * whole number of pages.  This does not wait for anything; pln.lock is held.
  */
-CUresult pln_name_memory(struct pln_range *range, struct pln_name *name)
+CUresult drv_name_memory(struct drv_range *range, struct drv_name *name)
 {
 	struct pln_gpu_export req = {
 		.flags = O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT,
 	};
-	struct pln_file *file = range->chunk->file;
+	struct drv_file *file = range->chunk->file;
 
 	if (!(file->features & PLN_GPU_FEAT_DMABUF))
 		return CUDA_ERROR_NOT_SUPPORTED;
-	name->device = pln_device_name(range->dev);
+	name->device = drv_device_name(range->dev);
 	name->offset = range->addr - range->chunk->addr;
 	name->size = range->size;
 	if (!range->export_fd) {
 		range->chunk->exported = true;
 		req.handle = range->chunk->handle;
 		req.size = range->chunk->size;
-		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_EXPORT, &req))
-			return pln_file_error(file, errno);
+		if (drv_io_ioctl(file->fd, PLN_GPU_IOC_EXPORT, &req))
+			return drv_file_error(file, errno);
 		range->export_fd = req.fd + 1;
 	}
-	return pln_name_fd(name, range->export_fd - 1);
+	return drv_name_fd(name, range->export_fd - 1);
 }
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 {
-	struct pln_name name = { .magic = MAGIC_MEM };
-	struct pln_range *range;
+	struct drv_name name = { .magic = MAGIC_MEM };
+	struct drv_range *range;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	if (!handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	err = range && range->kind == PLN_RANGE_DEVICE ?
-	      pln_name_memory(range, &name) : CUDA_ERROR_INVALID_VALUE;
+	range = drv_range_find(ptr, 1);
+	err = range && range->kind == DRV_RANGE_DEVICE ?
+	      drv_name_memory(range, &name) : CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&pln.lock);
 	if (err)
 		return err;
@@ -133,39 +133,39 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return CUDA_SUCCESS;
 }
 
-struct pln_device *pln_device_of_name(uint32_t name)
+struct drv_device *drv_device_of_name(uint32_t name)
 {
 	for (int i = 0; i < pln.nr_devices; i++)
-		if (pln_device_name(&pln.devices[i]) == name)
+		if (drv_device_name(&pln.devices[i]) == name)
 			return &pln.devices[i];
 	return NULL;			/* a GPU that we do not see */
 }
 
-static CUresult open_by(struct pln_file *file, CUcontext ctx,
-			const struct pln_name *name, int fd, CUmemoryPool pool,
+static CUresult open_by(struct drv_file *file, CUcontext ctx,
+			const struct drv_name *name, int fd, CUmemoryPool pool,
 			CUdeviceptr *ptr)
 {
 	struct pln_gpu_import req = { .fd = fd };
-	struct pln_range *range;
-	struct pln_chunk *chunk;
+	struct drv_range *range;
+	struct drv_chunk *chunk;
 	bool last = false;
 	CUresult err;
 
-	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req))
+	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req))
 		return errno == EINVAL || errno == EACCES || errno == EXDEV ||
 		       errno == ENOENT ? CUDA_ERROR_INVALID_VALUE :
-					 pln_file_error(file, errno);
+					 drv_file_error(file, errno);
 	if (!name->size ||
-	    !pln_span_has(name->offset, name->size, 0, req.size)) {
-		pln_handle_free(file, req.handle);
+	    !drv_span_has(name->offset, name->size, 0, req.size)) {
+		drv_handle_free(file, req.handle);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	range = calloc(1, sizeof(*range));
 	if (!range) {
-		pln_handle_free(file, req.handle);
+		drv_handle_free(file, req.handle);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	err = pln_chunk_new(file, req.handle, req.size, req.mmap_offset,
+	err = drv_chunk_new(file, req.handle, req.size, req.mmap_offset,
 			    &chunk);
 	if (err) {
 		free(range);
@@ -173,7 +173,7 @@ static CUresult open_by(struct pln_file *file, CUcontext ctx,
 	}
 	range->addr = chunk->addr + name->offset;
 	range->size = name->size;
-	range->kind = pool ? PLN_RANGE_IMPORTED : PLN_RANGE_IPC;
+	range->kind = pool ? DRV_RANGE_IMPORTED : DRV_RANGE_IPC;
 	range->pool = pool;
 	range->name = *name;
 	range->opened = 1;
@@ -181,19 +181,19 @@ static CUresult open_by(struct pln_file *file, CUcontext ctx,
 	range->dev = file->dev;
 	range->chunk = chunk;
 	pthread_mutex_lock(&pln.lock);
-	err = pln_chunk_add(ctx, chunk);
+	err = drv_chunk_add(ctx, chunk);
 	if (err) {
 		last = true;
 	} else {
-		err = pln_range_add(range);
+		err = drv_range_add(range);
 		if (err)
-			last = pln_chunk_drop(chunk);
+			last = drv_chunk_drop(chunk);
 		else
 			*ptr = range->addr;
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (last)
-		pln_chunk_free(chunk);
+		drv_chunk_free(chunk);
 	if (err)
 		free(range);
 	return err;
@@ -203,41 +203,41 @@ static CUresult open_by(struct pln_file *file, CUcontext ctx,
  * @ctx may be on another GPU than the memory: that one's open file has the memory
  * then, and stays open as long, and @ctx's engine reaches it as a peer's.
  */
-CUresult pln_open_memory(CUcontext ctx, const struct pln_name *name, int fd,
+CUresult drv_open_memory(CUcontext ctx, const struct drv_name *name, int fd,
 			 CUmemoryPool pool, CUdeviceptr *ptr)
 {
-	struct pln_device *dev = pln_device_of_name(name->device);
-	struct pln_file *file;
+	struct drv_device *dev = drv_device_of_name(name->device);
+	struct drv_file *file;
 	CUresult err;
 
 	if (dev == ctx->dev)
 		return open_by(ctx->file, ctx, name, fd, pool, ptr);
 	if (!dev) {
-		pln_log("the memory is of the GPU at %04x:%02x:%02x.%x, which this process does not see",
+		drv_log("the memory is of the GPU at %04x:%02x:%02x.%x, which this process does not see",
 			name->device >> 16, name->device >> 8 & 0xff,
 			name->device >> 3 & 0x1f, name->device & 7);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	if (!pln_peers(ctx->dev, dev))
+	if (!drv_peers(ctx->dev, dev))
 		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-	err = pln_file_use(dev, &file);
+	err = drv_file_use(dev, &file);
 	if (err)
 		return err;
 	err = open_by(file, ctx, name, fd, pool, ptr);
 	if (err)
-		pln_file_unuse(file);
+		drv_file_unuse(file);
 	return err;
 }
 
 /* What is open in @ctx already is given again, and closed as often */
-static bool open_again(CUcontext ctx, const struct pln_name *name,
+static bool open_again(CUcontext ctx, const struct drv_name *name,
 		       CUdeviceptr *ptr)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 
 	pthread_mutex_lock(&pln.lock);
 	LIST_FOREACH(range, &ctx->ranges, link)
-		if (range->kind == PLN_RANGE_IPC &&
+		if (range->kind == DRV_RANGE_IPC &&
 		    !memcmp(&range->name, name, sizeof(*name)))
 			break;
 	if (range) {
@@ -253,10 +253,10 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
 {
 	/* One at a time, so that of two threads one finds what the other opened */
 	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-	struct pln_name name;
+	struct drv_name name;
 	CUcontext ctx;
 	int fd;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
@@ -264,15 +264,15 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
 	if (!ptr || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
-		err = pln_take_fd(&name, MAGIC_MEM, &fd);
+		err = drv_take_fd(&name, MAGIC_MEM, &fd);
 	if (!err) {
 		pthread_mutex_lock(&opening);
 		if (!open_again(ctx, &name, ptr))
-			err = pln_open_memory(ctx, &name, fd, NULL, ptr);
+			err = drv_open_memory(ctx, &name, fd, NULL, ptr);
 		pthread_mutex_unlock(&opening);
 		close(fd);
 	}
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -284,9 +284,9 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *ptr, CUipcMemHandle handle,
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 {
-	CUresult err = pln_ctx_needed();
+	CUresult err = drv_ctx_needed();
 
-	return err ? err : pln_take_and_free(ptr, PLN_KIND(IPC),
+	return err ? err : drv_take_and_free(ptr, DRV_KIND(IPC),
 					     CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -306,17 +306,17 @@ struct page {
 	_Atomic uint64_t begun[RECORDS];	/* likewise: the last that is to be done */
 };
 
-struct pln_shared {
+struct drv_shared {
 	atomic_int refs;
 	int fd;				/* -1: opened, not made here */
 	struct page *page;
 	pthread_mutex_t lock;		/* one recording of this process at a time */
-	struct pln_job *job[RECORDS];	/* pln.order: those that have not ended */
+	struct drv_job *job[RECORDS];	/* pln.order: those that have not ended */
 };
 
-static struct pln_shared *shared_map(int fd)
+static struct drv_shared *shared_map(int fd)
 {
-	struct pln_shared *shared = calloc(1, sizeof(*shared));
+	struct drv_shared *shared = calloc(1, sizeof(*shared));
 
 	if (!shared)
 		return NULL;
@@ -332,13 +332,13 @@ static struct pln_shared *shared_map(int fd)
 	return shared;
 }
 
-struct pln_shared *pln_shared_ref(struct pln_shared *shared)
+struct drv_shared *drv_shared_ref(struct drv_shared *shared)
 {
 	atomic_fetch_add(&shared->refs, 1);
 	return shared;
 }
 
-void pln_shared_put(struct pln_shared *shared)
+void drv_shared_put(struct drv_shared *shared)
 {
 	if (!shared || atomic_fetch_sub(&shared->refs, 1) != 1)
 		return;
@@ -349,7 +349,7 @@ void pln_shared_put(struct pln_shared *shared)
 	free(shared);
 }
 
-CUresult pln_shared_new(CUevent event)
+CUresult drv_shared_new(CUevent event)
 {
 	int fd = memfd_create("peerlane-event",
 			      MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -377,8 +377,8 @@ static CUresult words_of(CUevent event, CUdeviceptr *words)
 	*words = event->words;
 	pthread_mutex_unlock(&pln.lock);
 	if (!*words)
-		err = pln_device_alloc(event->ctx, RECORDS * 8,
-				       PLN_RANGE_DEVICE, &made);
+		err = drv_device_alloc(event->ctx, RECORDS * 8,
+				       DRV_RANGE_DEVICE, &made);
 	if (!made)
 		return err;
 	pthread_mutex_lock(&pln.lock);
@@ -389,12 +389,12 @@ static CUresult words_of(CUevent event, CUdeviceptr *words)
 	*words = event->words;
 	pthread_mutex_unlock(&pln.lock);
 	if (made)	/* another thread was first */
-		pln_device_free(made);
+		drv_device_free(made);
 	return CUDA_SUCCESS;
 }
 
 /* Numbers in the page only grow */
-static void mark_done(struct pln_shared *shared, uint64_t number)
+static void mark_done(struct drv_shared *shared, uint64_t number)
 {
 	_Atomic uint64_t *done = &shared->page->done[number % RECORDS];
 	uint64_t old = atomic_load(done);
@@ -404,36 +404,36 @@ static void mark_done(struct pln_shared *shared, uint64_t number)
 		;
 }
 
-void pln_shared_done(struct pln_job *job)
+void drv_shared_done(struct drv_job *job)
 {
-	struct pln_shared *shared = job->shared;
-	struct pln_job **mine = &shared->job[job->recording % RECORDS];
+	struct drv_shared *shared = job->shared;
+	struct drv_job **mine = &shared->job[job->recording % RECORDS];
 
 	mark_done(shared, job->recording);	/* also when it failed */
 	if (*mine == job) {
 		*mine = NULL;
-		pln_job_put(job);
+		drv_job_put(job);
 	}
 }
 
 /* @job, which has the number @number, is pending or in the kernel */
-static void note_job(struct pln_shared *shared, struct pln_job *job,
+static void note_job(struct drv_shared *shared, struct drv_job *job,
 		     uint64_t number)
 {
-	struct pln_job **mine = &shared->job[number % RECORDS];
-	struct pln_job *old = NULL;
+	struct drv_job **mine = &shared->job[number % RECORDS];
+	struct drv_job *old = NULL;
 
 	pthread_mutex_lock(&pln.order);
-	if (atomic_load(&job->state) != PLN_JOB_DONE) {
+	if (atomic_load(&job->state) != DRV_JOB_DONE) {
 		old = *mine;
-		*mine = pln_job_ref(job);
+		*mine = drv_job_ref(job);
 	}
 	pthread_mutex_unlock(&pln.order);
-	pln_job_put(old);
+	drv_job_put(old);
 }
 
 struct await {
-	struct pln_shared *shared;
+	struct drv_shared *shared;
 	uint64_t number;
 };
 
@@ -441,49 +441,49 @@ struct await {
  * Without a limit, since what follows must not run before.  Who waits for it has one,
  * and the end of the context ends it.
  */
-static CUresult await_run(struct pln_job *job, void *arg)
+static CUresult await_run(struct drv_job *job, void *arg)
 {
 	struct timespec nap = { 0, POLL_MIN_NS };
 	struct await *await = arg;
 
 	while (!atomic_load(&job->cancelled) &&
-	       pln_shared_wait(await->shared, await->number, false)) {
+	       drv_shared_wait(await->shared, await->number, false)) {
 		nanosleep(&nap, NULL);
 		if (nap.tv_nsec < POLL_MAX_NS)
 			nap.tv_nsec *= 2;
 	}
-	pln_shared_put(await->shared);
+	drv_shared_put(await->shared);
 	free(await);
 	return CUDA_SUCCESS;
 }
 
 /* What follows in @stream waits for the recording @number */
-static CUresult await_number(struct pln_shared *shared, uint64_t number,
+static CUresult await_number(struct drv_shared *shared, uint64_t number,
 			     CUstream stream)
 {
 	struct await *await;
 	CUresult err;
 
-	if (!pln_shared_wait(shared, number, false))
+	if (!drv_shared_wait(shared, number, false))
 		return CUDA_SUCCESS;
 	await = calloc(1, sizeof(*await));
 	if (!await)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	await->shared = pln_shared_ref(shared);
+	await->shared = drv_shared_ref(shared);
 	await->number = number;
-	err = pln_stream_work(stream, NULL, PLN_USE_NONE, NULL, await_run, await,
+	err = drv_stream_work(stream, NULL, DRV_USE_NONE, NULL, await_run, await,
 			      NULL);
 	if (err) {
-		pln_shared_put(shared);
+		drv_shared_put(shared);
 		free(await);
 	}
 	return err;
 }
 
 /* Likewise for what has been recorded until now */
-CUresult pln_shared_await(struct pln_shared *shared, CUstream stream)
+CUresult drv_shared_await(struct drv_shared *shared, CUstream stream)
 {
-	return await_number(shared, pln_shared_last(shared), stream);
+	return await_number(shared, drv_shared_last(shared), stream);
 }
 
 /*
@@ -491,12 +491,12 @@ CUresult pln_shared_await(struct pln_shared *shared, CUstream stream)
  * it, of any process, or @stream does so after it.  Else 0 or, in *@held with a
  * reference, this process's job that has the word, and in *@begun its number.
  */
-static bool take_word(struct pln_shared *shared, CUstream stream,
-		      uint64_t number, struct pln_job **held, uint64_t *begun)
+static bool take_word(struct drv_shared *shared, CUstream stream,
+		      uint64_t number, struct drv_job **held, uint64_t *begun)
 {
 	struct page *page = shared->page;
 	size_t word = number % RECORDS;
-	struct pln_job *mine;
+	struct drv_job *mine;
 	bool ok;
 
 	*held = NULL;
@@ -505,8 +505,8 @@ static bool take_word(struct pln_shared *shared, CUstream stream,
 	pthread_mutex_lock(&pln.order);
 	mine = shared->job[word];
 	if (!ok && mine && mine->recording == *begun) {
-		ok = pln_stream_behind(stream, mine);
-		*held = ok ? NULL : pln_job_ref(mine);
+		ok = drv_stream_behind(stream, mine);
+		*held = ok ? NULL : drv_job_ref(mine);
 	}
 	pthread_mutex_unlock(&pln.order);
 	return ok && atomic_compare_exchange_strong(&page->begun[word], begun,
@@ -519,25 +519,25 @@ static bool take_word(struct pln_shared *shared, CUstream stream,
  * write, the number is left out.  When all words are such, @stream follows one of the
  * older ones.  shared->lock is held.
  */
-static CUresult next_number(struct pln_shared *shared, CUstream stream,
+static CUresult next_number(struct drv_shared *shared, CUstream stream,
 			    uint64_t *number)
 {
 	uint64_t last = atomic_load(&shared->page->recorded), begun;
-	struct pln_job *held = NULL;
+	struct drv_job *held = NULL;
 	bool taken = false;
 	CUresult err;
 
 	for (;;) {
 		for (int skip = 1; skip <= RECORDS && !taken; skip++) {
-			pln_job_put(held);
+			drv_job_put(held);
 			*number = last + (uint64_t)skip;
 			taken = take_word(shared, stream, *number, &held,
 					  &begun);
 		}
 		if (!taken) {
-			err = held ? pln_stream_follow(stream, held) :
+			err = held ? drv_stream_follow(stream, held) :
 				     await_number(shared, begun, stream);
-			pln_job_put(held);
+			drv_job_put(held);
 			held = NULL;
 			if (err)
 				return err;
@@ -560,16 +560,16 @@ static CUresult next_number(struct pln_shared *shared, CUstream stream,
  * Number the recording and have the engine write the number into the page, by
  * way of a word of GPU memory.
  */
-CUresult pln_shared_record(CUevent event, CUstream stream,
-			   struct pln_job **job, uint64_t *recording)
+CUresult drv_shared_record(CUevent event, CUstream stream,
+			   struct drv_job **job, uint64_t *recording)
 {
-	struct pln_shared *shared = event->shared;
+	struct drv_shared *shared = event->shared;
 	struct pln_gpu_op ops[2] = {
 		{ .opcode = PLN_GPU_OP_FILL, .arg = 8, .len = 8 },
 		{ .opcode = PLN_GPU_OP_COPY, .flags = PLN_GPU_OP_F_DST_USER,
 		  .len = 8 },
 	};
-	struct pln_place place;
+	struct drv_place place;
 	CUdeviceptr words;
 	uint64_t number;
 	CUresult err = words_of(event, &words);
@@ -583,15 +583,15 @@ CUresult pln_shared_record(CUevent event, CUstream stream,
 		return err;
 	}
 	*recording = number;
-	err = pln_place_get(words + number % RECORDS * 8, 8, &place);
+	err = drv_place_get(words + number % RECORDS * 8, 8, &place);
 	if (!err) {
 		ops[0].dst_handle = ops[1].src_handle = place.handle;
 		ops[0].dst = ops[1].src = place.offset;
 		ops[0].imm = number;
 		ops[1].dst = (uintptr_t)&shared->page->done[number % RECORDS];
-		err = pln_submit_record(stream, shared, number, ops,
-					PLN_JOB_MAX_OPS, job);
-		pln_place_put(&place);
+		err = drv_submit_record(stream, shared, number, ops,
+					DRV_JOB_MAX_OPS, job);
+		drv_place_put(&place);
 	}
 	if (err)	/* nothing is under way, so nobody need wait for it */
 		mark_done(shared, number);
@@ -602,23 +602,23 @@ CUresult pln_shared_record(CUevent event, CUstream stream,
 }
 
 /* The number to wait for: of what has been recorded until now */
-uint64_t pln_shared_last(struct pln_shared *shared)
+uint64_t drv_shared_last(struct drv_shared *shared)
 {
 	return atomic_load(&shared->page->recorded);
 }
 
-CUresult pln_shared_wait(struct pln_shared *shared, uint64_t number, bool block)
+CUresult drv_shared_wait(struct drv_shared *shared, uint64_t number, bool block)
 {
 	struct timespec nap = { 0, POLL_MIN_NS };
-	uint64_t deadline = pln_now() + PLN_WAIT_LIMIT_NS;
+	uint64_t deadline = drv_now() + DRV_WAIT_LIMIT_NS;
 
 	/* No interrupt reaches us for the work of another process: ask */
 	while (number &&
 	       atomic_load(&shared->page->done[number % RECORDS]) < number) {
 		if (!block)
 			return CUDA_ERROR_NOT_READY;
-		if (pln_now() > deadline) {
-			pln_log("an event of another process has not occurred for 120 s");
+		if (drv_now() > deadline) {
+			drv_log("an event of another process has not occurred for 120 s");
 			return CUDA_ERROR_LAUNCH_TIMEOUT;
 		}
 		nanosleep(&nap, NULL);
@@ -629,55 +629,55 @@ CUresult pln_shared_wait(struct pln_shared *shared, uint64_t number, bool block)
 }
 
 /* The last reference on @event is gone, or its context is */
-void pln_shared_unuse(CUevent event)
+void drv_shared_unuse(CUevent event)
 {
-	struct pln_place place;
+	struct drv_place place;
 	bool used = false;
 
 	if (!event->words || atomic_load(&event->ctx->destroyed))
 		return;
 	/* A recording may be to come: then they go with the context */
-	if (!pln_place_get(event->words, RECORDS * 8, &place)) {
-		used = pln_job_uses(event->ctx->file, place.handle,
-				    &(struct pln_span){ place.offset,
+	if (!drv_place_get(event->words, RECORDS * 8, &place)) {
+		used = drv_job_uses(event->ctx->file, place.handle,
+				    &(struct drv_span){ place.offset,
 							RECORDS * 8 });
-		pln_place_put(&place);
+		drv_place_put(&place);
 	}
 	if (!used)
-		pln_device_free(event->words);
+		drv_device_free(event->words);
 }
 
 CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle)
 {
-	struct pln_name name = { .magic = MAGIC_EVENT };
+	struct drv_name name = { .magic = MAGIC_EVENT };
 	CUevent event;
 	CUresult err;
 
 	if (!handle || !event_handle)
 		return CUDA_ERROR_INVALID_VALUE;
-	err = pln_event_get(event_handle, &event);
+	err = drv_event_get(event_handle, &event);
 	if (err)
 		return err;
 	if (!event->shared || event->shared->fd < 0)
 		err = CUDA_ERROR_INVALID_HANDLE;
 	else
-		err = pln_name_fd(&name, event->shared->fd);
+		err = drv_name_fd(&name, event->shared->fd);
 	if (!err) {
 		memset(handle, 0, sizeof(*handle));
 		memcpy(handle, &name, sizeof(name));
 	}
-	pln_obj_put(&event->obj);
+	drv_obj_put(&event->obj);
 	return err;
 }
 
 CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 {
-	struct pln_shared *shared = NULL;
-	struct pln_name name;
+	struct drv_shared *shared = NULL;
+	struct drv_name name;
 	struct stat st;
 	CUcontext ctx;
 	int fd;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
@@ -687,7 +687,7 @@ CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 	else if (name.magic != MAGIC_EVENT)
 		err = CUDA_ERROR_MAP_FAILED;
 	else
-		err = pln_take_fd(&name, MAGIC_EVENT, &fd);
+		err = drv_take_fd(&name, MAGIC_EVENT, &fd);
 	if (!err) {
 		if (fstat(fd, &st) || st.st_size != PAGE ||
 		    fcntl(fd, F_GET_SEALS) != SEALS)
@@ -701,10 +701,10 @@ CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 			err = CUDA_ERROR_INVALID_VALUE;
 	}
 	if (!err)
-		err = pln_event_new(ctx, CU_EVENT_INTERPROCESS |
+		err = drv_event_new(ctx, CU_EVENT_INTERPROCESS |
 				    CU_EVENT_DISABLE_TIMING, shared, out);
 	else
-		pln_shared_put(shared);
-	pln_ctx_put(ctx);
+		drv_shared_put(shared);
+	drv_ctx_put(ctx);
 	return err;
 }

@@ -28,76 +28,76 @@
 #define DEV_ERR_RANGE	7
 #define DEV_ERR_BUS	8
 
-struct pln_jobs pln_jobs = {
-	.pending = TAILQ_HEAD_INITIALIZER(pln_jobs.pending),
+struct drv_jobs drv_jobs = {
+	.pending = TAILQ_HEAD_INITIALIZER(drv_jobs.pending),
 };
 
-void pln_order_init(void)
+void drv_order_init(void)
 {
 	pthread_condattr_t attr;
 
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&pln_jobs.change, &attr);
+	pthread_cond_init(&drv_jobs.change, &attr);
 	pthread_condattr_destroy(&attr);
 }
 
-struct pln_sink *pln_sink_new(void)
+struct drv_sink *drv_sink_new(void)
 {
-	struct pln_sink *sink = calloc(1, sizeof(*sink));
+	struct drv_sink *sink = calloc(1, sizeof(*sink));
 
 	if (sink)
 		atomic_init(&sink->refs, 1);
 	return sink;
 }
 
-struct pln_sink *pln_sink_ref(struct pln_sink *sink)
+struct drv_sink *drv_sink_ref(struct drv_sink *sink)
 {
 	atomic_fetch_add(&sink->refs, 1);
 	return sink;
 }
 
-void pln_sink_put(struct pln_sink *sink)
+void drv_sink_put(struct drv_sink *sink)
 {
 	if (sink && atomic_fetch_sub(&sink->refs, 1) == 1)
 		free(sink);
 }
 
-struct pln_job *pln_job_ref(struct pln_job *job)
+struct drv_job *drv_job_ref(struct drv_job *job)
 {
 	if (job)
 		atomic_fetch_add(&job->refs, 1);
 	return job;
 }
 
-void pln_job_put(struct pln_job *job)
+void drv_job_put(struct drv_job *job)
 {
 	if (!job || atomic_fetch_sub(&job->refs, 1) != 1)
 		return;
 	for (size_t i = 0; i < job->nr_edges; i++)
-		pln_job_put(job->edges[i].job);
+		drv_job_put(job->edges[i].job);
 	if (job->edges != &job->own_edge)
 		free(job->edges);
-	pln_job_put(job->behind);
+	drv_job_put(job->behind);
 	pthread_mutex_destroy(&job->lock);
-	pln_stage_free(job->stage);
-	pln_sink_put(job->sink);
-	pln_sink_put(job->fault);
-	pln_shared_put(job->shared);
-	pln_file_put(job->file);
+	drv_stage_free(job->stage);
+	drv_sink_put(job->sink);
+	drv_sink_put(job->fault);
+	drv_shared_put(job->shared);
+	drv_file_put(job->file);
 	free(job);
 }
 
-static CUresult job_error(struct pln_job *job, int status, uint32_t code)
+static CUresult job_error(struct drv_job *job, int status, uint32_t code)
 {
 	CUresult err;
 
 	if (!status)
 		return CUDA_SUCCESS;
-	err = pln_file_error(job->file, -status);
+	err = drv_file_error(job->file, -status);
 	if (!code || err == CUDA_ERROR_DEVICE_UNAVAILABLE)
 		return err;
-	pln_log("device %d: the engine failed a job, error code %u",
+	drv_log("device %d: the engine failed a job, error code %u",
 		job->file->dev->ordinal, code);
 	if (code == DEV_ERR_ALIGN || code == DEV_ERR_RANGE ||
 	    code == DEV_ERR_BUS)
@@ -105,20 +105,20 @@ static CUresult job_error(struct pln_job *job, int status, uint32_t code)
 	return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-struct pln_job *pln_job_new(const struct pln_job *like)
+struct drv_job *drv_job_new(const struct drv_job *like)
 {
-	struct pln_job *job = calloc(1, sizeof(*job));
+	struct drv_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
 	atomic_init(&job->refs, 1);
-	atomic_init(&job->state, PLN_JOB_WAITING);
+	atomic_init(&job->state, DRV_JOB_WAITING);
 	pthread_mutex_init(&job->lock, NULL);
 	LIST_INIT(&job->waiters);
 	job->kind = like->kind;
-	job->file = pln_file_ref(like->file);
-	job->sink = pln_sink_ref(like->sink);
-	job->fault = pln_sink_ref(like->fault);
+	job->file = drv_file_ref(like->file);
+	job->sink = drv_sink_ref(like->sink);
+	job->fault = drv_sink_ref(like->fault);
 	job->ctx = like->ctx;
 	job->stream = like->stream;
 	job->queue = like->queue;
@@ -129,16 +129,16 @@ struct pln_job *pln_job_new(const struct pln_job *like)
 
 static __thread bool is_watcher;
 
-bool pln_is_watcher(void)
+bool drv_is_watcher(void)
 {
 	return is_watcher;
 }
 
 static void watch_run(void *arg)
 {
-	struct pln_watch *watch = arg;
-	struct pln_file *file = watch->file;
-	struct pln_job *job;
+	struct drv_watch *watch = arg;
+	struct drv_file *file = watch->file;
+	struct drv_job *job;
 
 	is_watcher = true;
 	for (;;) {
@@ -148,84 +148,84 @@ static void watch_run(void *arg)
 		if (!job) {
 			watch->active = false;
 			file->helpers--;
-			pthread_cond_broadcast(&pln_jobs.change);
+			pthread_cond_broadcast(&drv_jobs.change);
 			/* Whoever waits for us has a reference */
-			pln_file_put(file);
+			drv_file_put(file);
 			pthread_mutex_unlock(&pln.order);
 			is_watcher = false;
 			return;
 		}
 		pthread_mutex_unlock(&pln.order);
-		while (!pln_is_done(job))
-			pln_job_wait(job, true);
-		pln_job_put(job);
+		while (!drv_is_done(job))
+			drv_job_wait(job, true);
+		drv_job_put(job);
 	}
 }
 
-void pln_watch_job(struct pln_job *job)
+void drv_watch_job(struct drv_job *job)
 {
-	struct pln_watch *watch = &job->file->watch[job->queue];
+	struct drv_watch *watch = &job->file->watch[job->queue];
 
 	if (watch->upto && watch->upto->seq >= job->seq)
 		return;
-	pln_job_put(watch->upto);
-	watch->upto = pln_job_ref(job);
+	drv_job_put(watch->upto);
+	watch->upto = drv_job_ref(job);
 	if (watch->active)
 		return;
 	watch->active = true;
-	watch->file = pln_file_ref(job->file);
-	watch->task = (struct pln_task){ .run = watch_run, .arg = watch };
+	watch->file = drv_file_ref(job->file);
+	watch->task = (struct drv_task){ .run = watch_run, .arg = watch };
 	job->file->helpers++;
-	pln_task_start(&watch->task, PLN_TASK_HELP);
+	drv_task_start(&watch->task, DRV_TASK_HELP);
 }
 
 static void work_end(void *arg)
 {
-	struct pln_job *job = arg;
+	struct drv_job *job = arg;
 
 	pthread_mutex_lock(&pln.order);
-	TAILQ_REMOVE(&pln_jobs.pending, job, link);
-	pln_finish(job);
+	TAILQ_REMOVE(&drv_jobs.pending, job, link);
+	drv_finish(job);
 	pthread_mutex_unlock(&pln.order);
 }
 
 /* Also when a function of the program ends the thread */
 static void work_run(void *arg)
 {
-	struct pln_job *job = arg;
+	struct drv_job *job = arg;
 
 	pthread_cleanup_push(work_end, job);
 	job->err = job->work(job, job->arg);
 	pthread_cleanup_pop(1);
 }
 
-void pln_set_ready(struct pln_job *job, struct pln_job_fifo *ended)
+void drv_set_ready(struct drv_job *job, struct drv_job_fifo *ended)
 {
-	atomic_store(&job->state, PLN_JOB_READY);
+	atomic_store(&job->state, DRV_JOB_READY);
 	switch (job->kind) {
-	case PLN_JOB_JOIN:
+	case DRV_JOB_JOIN:
 		STAILQ_INSERT_TAIL(ended, job, next);
 		break;
-	case PLN_JOB_WORK:
-		job->task = (struct pln_task){ .run = work_run, .arg = job };
-		pln_task_start(&job->task, PLN_TASK_WORK);
+	case DRV_JOB_WORK:
+		job->task = (struct drv_task){ .run = work_run, .arg = job };
+		drv_task_start(&job->task, DRV_TASK_WORK);
 		break;
-	case PLN_JOB_ENGINE:
-		pln_dispatch_job(job);
+	case DRV_JOB_ENGINE:
+		drv_dispatch_job(job);
 		break;
 	}
 }
 
 /* Does @waiter follow @job, which is in the kernel, by being in its queue? */
-static bool same_queue(const struct pln_job *waiter, const struct pln_job *job)
+static bool same_queue(const struct drv_job *waiter, const struct drv_job *job)
 {
-	return waiter->kind == PLN_JOB_ENGINE && waiter->file == job->file &&
+	return waiter->kind == DRV_JOB_ENGINE && waiter->file == job->file &&
 	       waiter->queue == job->queue;
 }
 
-static void drop_edge(struct pln_edge *edge, struct pln_job_fifo *ended)
+static void drop_edge(struct drv_edge *edge, struct drv_job_fifo *ended)
 {
-	struct pln_job *waiter = edge->waiter, *job = edge->job;
+	struct drv_job *waiter = edge->waiter, *job = edge->job;
 
 	LIST_REMOVE(edge, link);
 	edge->job = NULL;
@@ -233,33 +233,33 @@ static void drop_edge(struct pln_edge *edge, struct pln_job_fifo *ended)
 		waiter->t_done = job->t_done;
 	if (!waiter->before)
 		waiter->before = job->err;
-	pln_job_put(job);
+	drv_job_put(job);
 	if (!--waiter->unmet)
-		pln_set_ready(waiter, ended);
+		drv_set_ready(waiter, ended);
 }
 
-static void leave_error(struct pln_sink *sink, CUresult err)
+static void leave_error(struct drv_sink *sink, CUresult err)
 {
 	int none = 0;
 
 	atomic_compare_exchange_strong(&sink->err, &none, (int)err);
 }
 
-void pln_finish(struct pln_job *job)
+void drv_finish(struct drv_job *job)
 {
-	struct pln_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
-	struct pln_edge *edge;
+	struct drv_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
+	struct drv_edge *edge;
 
 	STAILQ_INSERT_TAIL(&ended, job, next);
 	while ((job = STAILQ_FIRST(&ended))) {
 		STAILQ_REMOVE_HEAD(&ended, next);
-		if (job->kind == PLN_JOB_JOIN) {
-			TAILQ_REMOVE(&pln_jobs.pending, job, link);
+		if (job->kind == DRV_JOB_JOIN) {
+			TAILQ_REMOVE(&drv_jobs.pending, job, link);
 			job->err = job->before;
 		} else {
-			job->t_done = pln_now();
+			job->t_done = drv_now();
 			if (job->shared)
-				pln_shared_done(job);
+				drv_shared_done(job);
 			if (job->err)
 				leave_error(job->sink, job->err);
 			/* Also by jobs of another context that the work is made of */
@@ -268,21 +268,21 @@ void pln_finish(struct pln_job *job)
 				leave_error(job->fault, job->err);
 		}
 		/* Events may keep the job for long */
-		pln_stage_free(job->stage);
+		drv_stage_free(job->stage);
 		job->stage = NULL;
-		atomic_store(&job->state, PLN_JOB_DONE);
+		atomic_store(&job->state, DRV_JOB_DONE);
 		while ((edge = LIST_FIRST(&job->waiters)))
 			drop_edge(edge, &ended);
-		pln_jobs.progress += !job->look;
-		pln_job_put(job);
+		drv_jobs.progress += !job->look;
+		drv_job_put(job);
 	}
-	pthread_cond_broadcast(&pln_jobs.change);
+	pthread_cond_broadcast(&drv_jobs.change);
 }
 
-void pln_queued(struct pln_job *job)
+void drv_queued(struct drv_job *job)
 {
-	struct pln_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
-	struct pln_edge *edge, *next;
+	struct drv_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
+	struct drv_edge *edge, *next;
 
 	for (edge = LIST_FIRST(&job->waiters); edge; edge = next) {
 		next = LIST_NEXT(edge, link);
@@ -290,21 +290,21 @@ void pln_queued(struct pln_job *job)
 			drop_edge(edge, &ended);
 	}
 	if (job->timed || !LIST_EMPTY(&job->waiters))
-		pln_watch_job(job);
+		drv_watch_job(job);
 	/* Who waits for what follows it hears of its end */
 	if (job->awaited)
-		pthread_cond_broadcast(&pln_jobs.change);
+		pthread_cond_broadcast(&drv_jobs.change);
 }
 
-bool pln_job_poll(struct pln_job *job, uint64_t timeout)
+bool drv_job_poll(struct drv_job *job, uint64_t timeout)
 {
 	struct pln_gpu_wait wait = { .job = job->id, .timeout_ns = timeout };
-	struct pln_file *file = job->file;
+	struct drv_file *file = job->file;
 	int status;
 
-	if (pln_is_done(job))
+	if (drv_is_done(job))
 		return true;
-	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_WAIT, &wait)) {
+	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_WAIT, &wait)) {
 		/* The job stays */
 		if (errno == ETIMEDOUT || errno == EINTR || errno == EFAULT)
 			return false;
@@ -320,23 +320,23 @@ bool pln_job_poll(struct pln_job *job, uint64_t timeout)
 		leave_error(job->fault, job->err);
 	pthread_mutex_lock(&pln.order);
 	TAILQ_REMOVE(&file->queue[job->queue], job, link);
-	pln_finish(job);
+	drv_finish(job);
 	pthread_mutex_unlock(&pln.order);
 	return true;
 }
 
-void pln_file_jobs_init(struct pln_file *file)
+void drv_file_jobs_init(struct drv_file *file)
 {
-	for (int q = 0; q < PLN_MAX_QUEUES; q++)
+	for (int q = 0; q < DRV_MAX_QUEUES; q++)
 		TAILQ_INIT(&file->queue[q]);
 	STAILQ_INIT(&file->ready);
 }
 
-void pln_job_timed(struct pln_job *job)
+void drv_job_timed(struct drv_job *job)
 {
 	pthread_mutex_lock(&pln.order);
-	if (atomic_load(&job->state) == PLN_JOB_QUEUED && pln_workers_ready())
-		pln_watch_job(job);
+	if (atomic_load(&job->state) == DRV_JOB_QUEUED && drv_workers_ready())
+		drv_watch_job(job);
 	job->timed = true;
 	pthread_mutex_unlock(&pln.order);
 }

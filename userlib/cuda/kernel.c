@@ -13,7 +13,7 @@ static CUresult function_find(const void *handle, struct CUfunc_st **out)
 {
 	CUresult err;
 
-	*out = pln_obj_get(handle, PLN_FUNCTION, CUDA_ERROR_INVALID_HANDLE,
+	*out = drv_obj_get(handle, DRV_FUNCTION, CUDA_ERROR_INVALID_HANDLE,
 			   &err);
 	return err;
 }
@@ -23,11 +23,11 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 {
 	struct CUfunc_st *f;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	err = function_find(kernel, &f);
 	if (err)
 		return err;
@@ -35,14 +35,14 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 		*function = f;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pln_obj_put(&f->obj);
+	drv_obj_put(&f->obj);
 	return err;
 }
 
 static CUresult name_of(const char **name, const void *handle)
 {
 	struct CUfunc_st *f;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -52,7 +52,7 @@ static CUresult name_of(const char **name, const void *handle)
 	if (err)
 		return err;
 	*name = f->name;		/* lives as long as its module */
-	pln_obj_put(&f->obj);
+	drv_obj_put(&f->obj);
 	return CUDA_SUCCESS;
 }
 
@@ -81,7 +81,7 @@ CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 	else
 		*module = f->code;
 	pthread_mutex_unlock(&pln.lock);
-	pln_obj_put(&f->obj);
+	drv_obj_put(&f->obj);
 	return err;
 }
 
@@ -89,7 +89,7 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr,
 			    CUfunction function)
 {
 	struct CUfunc_st *f;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (!err && (!value || attr > CU_FUNC_ATTRIBUTE_LAST))
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -115,7 +115,7 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr,
 	default:
 		*value = 0;
 	}
-	pln_obj_put(&f->obj);
+	drv_obj_put(&f->obj);
 	return CUDA_SUCCESS;
 }
 
@@ -130,7 +130,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
 		return err;
 	pthread_mutex_lock(&pln.lock);
 	if (attr == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
-	    value >= 0 && value <= PLN_MAX_SHARED)
+	    value >= 0 && value <= DRV_MAX_SHARED)
 		f->shared = value;
 	else if (attr == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
 		 value >= -1 && value <= 100)
@@ -141,7 +141,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&pln.lock);
-	pln_obj_put(&f->obj);
+	drv_obj_put(&f->obj);
 	return err;
 }
 
@@ -155,10 +155,10 @@ static CUresult refuse(CUfunction handle, const unsigned int dim[6],
 	CUstream stream;
 	CUresult err;
 
-	err = pln_stream_get(stream_handle, NULL, &stream);
+	err = drv_stream_get(stream_handle, NULL, &stream);
 	if (err)
 		return err;
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);
 	err = function_find(handle, &f);
 	if (err)
 		return err;
@@ -172,7 +172,7 @@ static CUresult refuse(CUfunction handle, const unsigned int dim[6],
 		fprintf(stderr, "peerlane: libcuda: kernel %s was not launched: the emulated GPU runs no kernels\n",
 			f->name);
 	}
-	pln_obj_put(&f->obj);
+	drv_obj_put(&f->obj);
 	return err;
 }
 
@@ -204,7 +204,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x,
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
 			  void **params, void **extra)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;

@@ -12,8 +12,8 @@
 #define PAGE		4096ull
 
 /* Of the pages from @first on, up to where the next one begins; ordered */
-struct pln_advice {
-	struct pln_advice *next;
+struct drv_advice {
+	struct drv_advice *next;
 	uint64_t first;
 	bool mostly_read;
 	CUmemLocation preferred;	/* type 0: none */
@@ -22,12 +22,12 @@ struct pln_advice {
 	bool by_host;
 };
 
-PLN_PATCHABLE(cuMemAllocManaged, CUdeviceptr *ptr, size_t size,
+DRV_PATCHABLE(cuMemAllocManaged, CUdeviceptr *ptr, size_t size,
 	      unsigned int flags)
 {
 	CUdeviceptr got;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
@@ -35,38 +35,38 @@ PLN_PATCHABLE(cuMemAllocManaged, CUdeviceptr *ptr, size_t size,
 	    (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else if (!(ctx->file->features & PLN_GPU_FEAT_COHERENT)) {
-		pln_log("cuMemAllocManaged: the GPU has no coherent window, so the CPU cannot reach its memory");
+		drv_log("cuMemAllocManaged: the GPU has no coherent window, so the CPU cannot reach its memory");
 		err = CUDA_ERROR_NOT_SUPPORTED;
 	} else {
-		err = pln_device_alloc(ctx, size, PLN_RANGE_MANAGED, &got);
+		err = drv_device_alloc(ctx, size, DRV_RANGE_MANAGED, &got);
 	}
 	if (!err)
 		*ptr = got;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
 /* The managed memory that [@ptr, @ptr + @n) is in; pln.lock is held */
-static struct pln_range *managed(CUdeviceptr ptr, size_t n)
+static struct drv_range *managed(CUdeviceptr ptr, size_t n)
 {
-	struct pln_range *range = n ? pln_range_find(ptr, n) : NULL;
+	struct drv_range *range = n ? drv_range_find(ptr, n) : NULL;
 
-	return range && range->kind == PLN_RANGE_MANAGED &&
-	       pln_span_has(ptr, n, range->addr, range->size) ? range : NULL;
+	return range && range->kind == DRV_RANGE_MANAGED &&
+	       drv_span_has(ptr, n, range->addr, range->size) ? range : NULL;
 }
 
 /* Of memory that nothing has been said about */
-static const struct pln_advice silence;
+static const struct drv_advice silence;
 
 struct pages {
-	struct pln_range *range;
+	struct drv_range *range;
 	uint64_t first, end;		/* in it */
 };
 
 /* The pages of managed memory that are meant; pln.lock is held */
 static CUresult pages_of(CUdeviceptr ptr, size_t n, struct pages *pages)
 {
-	struct pln_range *range = managed(ptr, n);
+	struct drv_range *range = managed(ptr, n);
 
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -77,9 +77,9 @@ static CUresult pages_of(CUdeviceptr ptr, size_t n, struct pages *pages)
 }
 
 /* What was said about the first of @pages */
-static const struct pln_advice *advice_on(const struct pages *pages)
+static const struct drv_advice *advice_on(const struct pages *pages)
 {
-	const struct pln_advice *a = pages->range->advice;
+	const struct drv_advice *a = pages->range->advice;
 
 	while (a && a->next && a->next->first <= pages->first)
 		a = a->next;
@@ -87,9 +87,9 @@ static const struct pln_advice *advice_on(const struct pages *pages)
 }
 
 /* The advice that begins at @page, divided from the one before; NULL: no memory */
-static struct pln_advice *divide(struct pln_advice *a, uint64_t page)
+static struct drv_advice *divide(struct drv_advice *a, uint64_t page)
 {
-	struct pln_advice *rest;
+	struct drv_advice *rest;
 
 	while (a->next && a->next->first <= page)
 		a = a->next;
@@ -109,7 +109,7 @@ static bool same_place(const CUmemLocation *a, const CUmemLocation *b)
 	return a->type == b->type && a->id == b->id;
 }
 
-static bool same_advice(const struct pln_advice *a, const struct pln_advice *b)
+static bool same_advice(const struct drv_advice *a, const struct drv_advice *b)
 {
 	return a->mostly_read == b->mostly_read && a->by == b->by &&
 	       a->by_host == b->by_host &&
@@ -118,9 +118,9 @@ static bool same_advice(const struct pln_advice *a, const struct pln_advice *b)
 }
 
 /* Of neighbours that say the same one is enough */
-static void join(struct pln_advice *a)
+static void join(struct drv_advice *a)
 {
-	struct pln_advice *next;
+	struct drv_advice *next;
 
 	while ((next = a->next)) {
 		if (same_advice(a, next)) {
@@ -132,9 +132,9 @@ static void join(struct pln_advice *a)
 	}
 }
 
-void pln_advice_free(struct pln_advice *a)
+void drv_advice_free(struct drv_advice *a)
 {
-	struct pln_advice *next;
+	struct drv_advice *next;
 
 	for (; a; a = next) {
 		next = a->next;
@@ -156,7 +156,7 @@ static CUresult check_place(const CUmemLocation *where)
 {
 	switch (where->type) {
 	case CU_MEM_LOCATION_TYPE_DEVICE:
-		return pln_device_get(where->id) ? CUDA_SUCCESS :
+		return drv_device_get(where->id) ? CUDA_SUCCESS :
 						   CUDA_ERROR_INVALID_DEVICE;
 	case CU_MEM_LOCATION_TYPE_HOST:
 	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
@@ -169,7 +169,7 @@ static CUresult check_place(const CUmemLocation *where)
 
 #define PREFETCH	0		/* beside CUmem_advise, which begins at 1 */
 
-static void advise(struct pln_advice *page, int advice,
+static void advise(struct drv_advice *page, int advice,
 		   const CUmemLocation *where)
 {
 	bool set = advice == CU_MEM_ADVISE_SET_ACCESSED_BY;
@@ -202,7 +202,7 @@ static void advise(struct pln_advice *page, int advice,
 static CUresult note(CUdeviceptr ptr, size_t n, int advice,
 		     const CUmemLocation *where)
 {
-	struct pln_advice *a, *behind = NULL;
+	struct drv_advice *a, *behind = NULL;
 	struct pages pages;
 	CUresult err;
 
@@ -234,7 +234,7 @@ out:
 CUresult cuMemAdvise_v2(CUdeviceptr ptr, size_t n, CUmem_advise advice,
 			CUmemLocation where)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -259,11 +259,11 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr ptr, size_t n, CUmemLocation where,
 			       unsigned int flags, CUstream handle)
 {
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	err = check_place(&where);
@@ -279,7 +279,7 @@ CUresult cuMemPrefetchAsync(CUdeviceptr ptr, size_t n, CUdevice dev,
 /* ---- what was said about it ---- */
 
 /* Of all pages alike, or no place */
-static CUmemLocation common(const struct pln_advice *a, uint64_t end,
+static CUmemLocation common(const struct drv_advice *a, uint64_t end,
 			    bool preferred)
 {
 	CUmemLocation none = { 0 };
@@ -300,7 +300,7 @@ static int number_of(const CUmemLocation *where)
 	       CU_DEVICE_CPU;
 }
 
-static void accessed_by(const struct pln_advice *a, uint64_t end, int *out,
+static void accessed_by(const struct drv_advice *a, uint64_t end, int *out,
 			size_t room)
 {
 	uint32_t by = a->by;
@@ -311,7 +311,7 @@ static void accessed_by(const struct pln_advice *a, uint64_t end, int *out,
 		by &= a->by;
 		host = host && a->by_host;
 	}
-	for (int dev = 0; dev < PLN_MAX_DEVICES && n < room; dev++)
+	for (int dev = 0; dev < DRV_MAX_DEVICES && n < room; dev++)
 		if (by & 1u << dev)
 			out[n++] = dev;
 	if (host && n < room)
@@ -325,7 +325,7 @@ static CUresult range_attribute(const struct pages *pages,
 				CUmem_range_attribute attr, void *data,
 				size_t size)
 {
-	const struct pln_advice *a = advice_on(pages);
+	const struct drv_advice *a = advice_on(pages);
 	CUmemLocation where;
 	bool preferred = true, all;
 
@@ -371,7 +371,7 @@ CUresult cuMemRangeGetAttributes(void **data, size_t *sizes,
 				 CUdeviceptr ptr, size_t n)
 {
 	struct pages pages;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -396,13 +396,13 @@ CUresult cuMemRangeGetAttribute(void *data, size_t size,
 CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr ptr, size_t n,
 				unsigned int flags)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
 	    flags != CU_MEM_ATTACH_SINGLE)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -16,26 +16,26 @@
 #define BATCH_MAX	256
 
 struct value {
-	struct pln_place place;		/* with its reference */
+	struct drv_place place;		/* with its reference */
 	uint64_t value;
 	unsigned int width;
 	unsigned int flags;
 	uint64_t word;			/* what the engine read */
-	struct pln_sink *sink;		/* of looks: an error is the wait's own */
-	struct pln_job *job;		/* the look that has not ended, or NULL */
+	struct drv_sink *sink;		/* of looks: an error is the wait's own */
+	struct drv_job *job;		/* the look that has not ended, or NULL */
 };
 
 static void value_free(struct value *v)
 {
-	pln_place_put(&v->place);
-	pln_sink_put(v->sink);
+	drv_place_put(&v->place);
+	drv_sink_put(v->sink);
 	free(v);
 }
 
 /* What is there now */
 static CUresult look(struct value *v, uint64_t *now)
 {
-	const struct pln_place *place = &v->place;
+	const struct drv_place *place = &v->place;
 	struct pln_gpu_op op = {
 		.opcode = PLN_GPU_OP_COPY,
 		.flags = PLN_GPU_OP_F_DST_USER,
@@ -56,14 +56,14 @@ static CUresult look(struct value *v, uint64_t *now)
 	}
 	if (!v->job) {
 		v->word = 0;
-		err = pln_submit_look(place->stream, v->sink, &op, &v->job);
+		err = drv_submit_look(place->stream, v->sink, &op, &v->job);
 	}
 	if (!err)
-		err = pln_job_wait(v->job, true);
+		err = drv_job_wait(v->job, true);
 	if (err)
 		return err;
 	err = v->job->err;
-	pln_job_put(v->job);
+	drv_job_put(v->job);
 	v->job = NULL;
 	*now = v->word;
 	return err;
@@ -94,7 +94,7 @@ static bool is_met(const struct value *v, uint64_t now)
 	}
 }
 
-CUresult pln_value_wait(struct pln_job *job, void *arg)
+CUresult drv_value_wait(struct drv_job *job, void *arg)
 {
 	struct timespec nap = { 0, POLL_MIN_NS };
 	struct value *v = arg;
@@ -111,14 +111,14 @@ CUresult pln_value_wait(struct pln_job *job, void *arg)
 	}
 	if (atomic_load(&job->cancelled))
 		err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	if (v->job && pln_job_wait(v->job, true))
+	if (v->job && drv_job_wait(v->job, true))
 		return err;	/* it is stuck, and may write to @v: leave that */
-	pln_job_put(v->job);
+	drv_job_put(v->job);
 	value_free(v);
 	return err;
 }
 
-static CUresult value_write(struct pln_job *job, void *arg)
+static CUresult value_write(struct drv_job *job, void *arg)
 {
 	struct value *v = arg;
 	void *at = (void *)(uintptr_t)v->place.addr;
@@ -141,20 +141,20 @@ static CUresult value_op(CUstream handle, uint64_t addr, uint64_t value,
 	unsigned int known = wait ? 3u | CU_STREAM_WAIT_VALUE_FLUSH :
 				    width == 8 ? 0 :
 				    CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
-	struct pln_span span[2] = { { 0 } };
-	struct pln_place place = { 0 };
+	struct drv_span span[2] = { { 0 } };
+	struct drv_place place = { 0 };
 	struct value *v = NULL;
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
 	if (!addr || addr % width || (flags & ~known))
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (!err)
-		err = pln_place_get(addr, width, &place);
+		err = drv_place_get(addr, width, &place);
 	if (!err)
-		err = pln_place_may(stream, &place, !wait);
+		err = drv_place_may(stream, &place, !wait);
 	if (!err && !place.device && !place.pinned)
 		err = CUDA_ERROR_INVALID_VALUE;
 	/* As attribute 98 says; an H100 cannot either */
@@ -163,12 +163,12 @@ static CUresult value_op(CUstream handle, uint64_t addr, uint64_t value,
 	if (err || !go)
 		goto out;
 	if (!wait && place.device) {
-		err = pln_fill(addr, value, width, handle);
+		err = drv_fill(addr, value, width, handle);
 		goto out;
 	}
 	v = calloc(1, sizeof(*v));
 	if (v)
-		v->sink = pln_sink_new();
+		v->sink = drv_sink_new();
 	if (!v || !v->sink) {
 		free(v);
 		err = CUDA_ERROR_OUT_OF_MEMORY;
@@ -179,23 +179,23 @@ static CUresult value_op(CUstream handle, uint64_t addr, uint64_t value,
 	v->width = width;
 	v->flags = flags;
 	place.stream = NULL;
-	span[0] = (struct pln_span){ addr, width };
-	err = wait ? pln_stream_work(stream, NULL, PLN_USE_SPAN, span,
-				     pln_value_wait, v, NULL) :
-		     pln_stream_work(stream, NULL, PLN_USE_ANY, span,
+	span[0] = (struct drv_span){ addr, width };
+	err = wait ? drv_stream_work(stream, NULL, DRV_USE_SPAN, span,
+				     drv_value_wait, v, NULL) :
+		     drv_stream_work(stream, NULL, DRV_USE_ANY, span,
 				     value_write, v, NULL);
 	if (err)
 		value_free(v);
 out:
-	pln_place_put(&place);
-	pln_obj_put(&stream->obj);
+	drv_place_put(&place);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
 static CUresult batch(CUstream stream, unsigned int n,
 		      const CUstreamBatchMemOpParams *ops, unsigned int flags)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -274,7 +274,7 @@ CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int n,
  */
 static CUresult first_version(void)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	return err ? err : CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -24,14 +24,14 @@
 
 /* ---- trees of spans that do not overlap ---- */
 
-_Static_assert(offsetof(struct pln_range, addr) == 0 &&
-	       offsetof(struct pln_range, size) == 8, "starts with a span");
-_Static_assert(offsetof(struct pln_chunk, addr) == 0 &&
-	       offsetof(struct pln_chunk, size) == 8, "starts with a span");
+_Static_assert(offsetof(struct drv_range, addr) == 0 &&
+	       offsetof(struct drv_range, size) == 8, "starts with a span");
+_Static_assert(offsetof(struct drv_chunk, addr) == 0 &&
+	       offsetof(struct drv_chunk, size) == 8, "starts with a span");
 
-int pln_span_cmp(const void *a, const void *b)
+int drv_span_cmp(const void *a, const void *b)
 {
-	const struct pln_span *x = a, *y = b;
+	const struct drv_span *x = a, *y = b;
 
 	/* Last bytes, not ends: a span may end at the top of all addresses */
 	if (x->addr + (x->size - 1) < y->addr)
@@ -41,53 +41,53 @@ int pln_span_cmp(const void *a, const void *b)
 	return 0;
 }
 
-void *pln_span_find(void *const *tree, uint64_t addr, uint64_t n)
+void *drv_span_find(void *const *tree, uint64_t addr, uint64_t n)
 {
-	struct pln_span key = { addr, n ? n : 1 };
+	struct drv_span key = { addr, n ? n : 1 };
 	void **node;
 
 	if (key.addr + (key.size - 1) < key.addr)
 		return NULL;
-	node = tfind(&key, tree, pln_span_cmp);
+	node = tfind(&key, tree, drv_span_cmp);
 	return node ? *node : NULL;
 }
 
-struct pln_range *pln_range_find(uint64_t addr, uint64_t n)
+struct drv_range *drv_range_find(uint64_t addr, uint64_t n)
 {
-	struct pln_range *range = pln_span_find(&pln.ranges, addr, n);
+	struct drv_range *range = drv_span_find(&pln.ranges, addr, n);
 
 	if (range && range->after &&
-	    atomic_load(&range->after->state) == PLN_JOB_DONE)
+	    atomic_load(&range->after->state) == DRV_JOB_DONE)
 		return NULL;
 	return range;
 }
 
-bool pln_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size)
+bool drv_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size)
 {
 	return addr >= base && addr - base <= size && n <= size - (addr - base);
 }
 
 /* pln.lock is held */
-CUresult pln_range_add(struct pln_range *range)
+CUresult drv_range_add(struct drv_range *range)
 {
-	struct pln_range **node, *other;
+	struct drv_range **node, *other;
 
 	if (range->ctx && atomic_load(&range->ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	for (;;) {
-		node = tsearch(range, &pln.ranges, pln_span_cmp);
+		node = tsearch(range, &pln.ranges, drv_span_cmp);
 		if (!node)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		other = *node;
 		if (other == range)
 			break;
-		if (other->kind != PLN_RANGE_REGISTERED ||
-		    range->kind == PLN_RANGE_REGISTERED)
-			return pln_on_device(other) ?
+		if (other->kind != DRV_RANGE_REGISTERED ||
+		    range->kind == DRV_RANGE_REGISTERED)
+			return drv_on_device(other) ?
 			       CUDA_ERROR_INVALID_VALUE :
 			       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 		/* Unmapped by the program while still registered */
-		tdelete(other, &pln.ranges, pln_span_cmp);
+		tdelete(other, &pln.ranges, drv_span_cmp);
 		LIST_REMOVE(other, link);
 		free(other);
 	}
@@ -97,9 +97,9 @@ CUresult pln_range_add(struct pln_range *range)
 	return CUDA_SUCCESS;
 }
 
-void pln_range_del(struct pln_range *range)
+void drv_range_del(struct drv_range *range)
 {
-	tdelete(range, &pln.ranges, pln_span_cmp);
+	tdelete(range, &pln.ranges, drv_span_cmp);
 	if (range->ctx)
 		LIST_REMOVE(range, link);
 }
@@ -109,12 +109,12 @@ void pln_range_del(struct pln_range *range)
  * later; it is the one that it was.  Lost with its context, or where something
  * else is by now.
  */
-void pln_range_back(struct pln_range *range)
+void drv_range_back(struct drv_range *range)
 {
 	unsigned long long id = range->id;
 
 	pthread_mutex_lock(&pln.lock);
-	pln_range_add(range);
+	drv_range_add(range);
 	range->id = id;
 	pthread_mutex_unlock(&pln.lock);
 }
@@ -122,7 +122,7 @@ void pln_range_back(struct pln_range *range)
 /* ---- allocations of the kernel ---- */
 
 /* Addresses that nothing else uses; @align is a power of two */
-void *pln_reserve(size_t size, size_t align)
+void *drv_reserve(size_t size, size_t align)
 {
 	size_t all;
 	char *p, *start;
@@ -147,63 +147,63 @@ void *pln_reserve(size_t size, size_t align)
  * Map memory of the GPU at @va, by which the driver knows the device pointer.
  * The CPU reaches it only through a coherent window.
  */
-CUresult pln_map(struct pln_file *file, void *va, size_t size, uint64_t offset)
+CUresult drv_map(struct drv_file *file, void *va, size_t size, uint64_t offset)
 {
 	int prot = file->features & PLN_GPU_FEAT_COHERENT ?
 		   PROT_READ | PROT_WRITE : PROT_NONE;
 
 	if (!(file->features & (PLN_GPU_FEAT_COHERENT | PLN_GPU_FEAT_DEVPTR)))
 		return CUDA_SUCCESS;
-	if (pln_io_mmap(va, size, prot, file->fd, offset) == MAP_FAILED)
-		return pln_file_error(file, errno);
+	if (drv_io_mmap(va, size, prot, file->fd, offset) == MAP_FAILED)
+		return drv_file_error(file, errno);
 	/* A forked child has no business in the GPU's memory */
 	madvise(va, size, MADV_DONTFORK);
 	return CUDA_SUCCESS;
 }
 
-void pln_handle_free(struct pln_file *file, uint32_t handle)
+void drv_handle_free(struct drv_file *file, uint32_t handle)
 {
 	struct pln_gpu_free req = { .handle = handle };
 
-	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_FREE, &req))
-		pln_file_error(file, errno);
+	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_FREE, &req))
+		drv_file_error(file, errno);
 }
 
-void pln_chunk_free(struct pln_chunk *chunk)
+void drv_chunk_free(struct drv_chunk *chunk)
 {
-	struct pln_file *file = chunk->file;
+	struct drv_file *file = chunk->file;
 
 	if (chunk->home)
-		pln_ctx_destroy(chunk->home);
+		drv_ctx_destroy(chunk->home);
 	if (chunk->mem) {
-		pln_vmm_unmap(chunk);
+		drv_vmm_unmap(chunk);
 	} else {
 		/* The kernel first: it takes the mapping's pages back */
-		pln_handle_free(file, chunk->handle);
+		drv_handle_free(file, chunk->handle);
 		munmap((void *)(uintptr_t)chunk->addr, chunk->size);
 	}
-	pln_file_put(file);
+	drv_file_put(file);
 	free(chunk->map);
 	free(chunk);
 }
 
 /* Takes over @handle, whatever the outcome */
-CUresult pln_chunk_new(struct pln_file *file, uint32_t handle, uint64_t size,
-		       uint64_t mmap_offset, struct pln_chunk **out)
+CUresult drv_chunk_new(struct drv_file *file, uint32_t handle, uint64_t size,
+		       uint64_t mmap_offset, struct drv_chunk **out)
 {
-	struct pln_chunk *chunk = calloc(1, sizeof(*chunk));
-	void *va = chunk ? pln_reserve(size, 0) : NULL;
-	CUresult err = va ? pln_map(file, va, size, mmap_offset) :
+	struct drv_chunk *chunk = calloc(1, sizeof(*chunk));
+	void *va = chunk ? drv_reserve(size, 0) : NULL;
+	CUresult err = va ? drv_map(file, va, size, mmap_offset) :
 			    CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (err) {
 		if (va)
 			munmap(va, size);
 		free(chunk);
-		pln_handle_free(file, handle);
+		drv_handle_free(file, handle);
 		return err;
 	}
-	chunk->file = pln_file_ref(file);
+	chunk->file = drv_file_ref(file);
 	chunk->handle = handle;
 	chunk->addr = (uintptr_t)va;
 	chunk->size = size;
@@ -212,8 +212,8 @@ CUresult pln_chunk_new(struct pln_file *file, uint32_t handle, uint64_t size,
 	return CUDA_SUCCESS;
 }
 
-CUresult pln_chunk_alloc(struct pln_file *file, size_t size, bool block,
-			 struct pln_chunk **out)
+CUresult drv_chunk_alloc(struct drv_file *file, size_t size, bool block,
+			 struct drv_chunk **out)
 {
 	struct pln_gpu_alloc req = { .size = size };
 	uint8_t *map = NULL;
@@ -224,10 +224,10 @@ CUresult pln_chunk_alloc(struct pln_file *file, size_t size, bool block,
 		if (!map)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req))
-		err = pln_file_error(file, errno);
+	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req))
+		err = drv_file_error(file, errno);
 	else
-		err = pln_chunk_new(file, req.handle, req.size,
+		err = drv_chunk_new(file, req.handle, req.size,
 				    req.mmap_offset, out);
 	if (err) {
 		free(map);
@@ -239,13 +239,13 @@ CUresult pln_chunk_alloc(struct pln_file *file, size_t size, bool block,
 }
 
 /* pln.lock is held.  A new chunk has one user, the caller.  @ctx may be NULL. */
-CUresult pln_chunk_add(CUcontext ctx, struct pln_chunk *chunk)
+CUresult drv_chunk_add(CUcontext ctx, struct drv_chunk *chunk)
 {
-	struct pln_chunk **node;
+	struct drv_chunk **node;
 
 	if (ctx && atomic_load(&ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	node = tsearch(chunk, &pln.chunks, pln_span_cmp);
+	node = tsearch(chunk, &pln.chunks, drv_span_cmp);
 	if (!node || *node != chunk)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	chunk->users = 1;
@@ -255,11 +255,11 @@ CUresult pln_chunk_add(CUcontext ctx, struct pln_chunk *chunk)
 }
 
 /* pln.lock is held.  True: no user is left, the caller frees it unlocked. */
-bool pln_chunk_drop(struct pln_chunk *chunk)
+bool drv_chunk_drop(struct drv_chunk *chunk)
 {
 	if (--chunk->users)
 		return false;
-	tdelete(chunk, &pln.chunks, pln_span_cmp);
+	tdelete(chunk, &pln.chunks, drv_span_cmp);
 	if (chunk->block)
 		LIST_REMOVE(chunk, link);
 	return true;
@@ -269,7 +269,7 @@ bool pln_chunk_drop(struct pln_chunk *chunk)
  * Alignment of a small allocation: what is large enough to be exported starts
  * at a page, of the CPU or of the GPU.
  */
-uint64_t pln_small_align(const struct pln_file *file, uint64_t size)
+uint64_t drv_small_align(const struct drv_file *file, uint64_t size)
 {
 	if (size >= file->page_size)
 		return file->page_size;
@@ -277,9 +277,9 @@ uint64_t pln_small_align(const struct pln_file *file, uint64_t size)
 }
 
 /* First fit; the offset, or ~0 */
-static uint64_t block_take(struct pln_chunk *chunk, uint64_t size)
+static uint64_t block_take(struct drv_chunk *chunk, uint64_t size)
 {
-	uint64_t step = pln_small_align(chunk->file, size) / UNIT;
+	uint64_t step = drv_small_align(chunk->file, size) / UNIT;
 	uint64_t units = (size + UNIT - 1) / UNIT;
 	uint64_t all = BLOCK_SIZE / UNIT;
 
@@ -300,19 +300,19 @@ static uint64_t block_take(struct pln_chunk *chunk, uint64_t size)
  * Memory that a dma-buf reached is not given to somebody else: the kernel
  * takes the dma-buf's access away only when the whole block is freed.
  */
-static void block_give(struct pln_chunk *chunk, uint64_t addr, uint64_t size)
+static void block_give(struct drv_chunk *chunk, uint64_t addr, uint64_t size)
 {
 	if (chunk->block && !chunk->exported)
 		memset(chunk->map + (addr - chunk->addr) / UNIT, 0,
 		       (size + UNIT - 1) / UNIT);
 }
 
-CUresult pln_device_alloc(CUcontext ctx, size_t size,
-			  enum pln_range_kind kind, CUdeviceptr *out)
+CUresult drv_device_alloc(CUcontext ctx, size_t size,
+			  enum drv_range_kind kind, CUdeviceptr *out)
 {
 	bool block = size < DIRECT_SIZE;
-	struct pln_chunk *chunk = NULL, *c;
-	struct pln_range *range;
+	struct drv_chunk *chunk = NULL, *c;
+	struct drv_range *range;
 	uint64_t at = 0;
 	CUresult err;
 
@@ -335,21 +335,21 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size,
 	pthread_mutex_unlock(&pln.lock);
 	if (!chunk) {
 		do {
-			err = pln_chunk_alloc(ctx->file,
+			err = drv_chunk_alloc(ctx->file,
 					      block ? BLOCK_SIZE : size, block,
 					      &chunk);
 		} while (err == CUDA_ERROR_OUT_OF_MEMORY &&
-			 pln_pools_squeeze(ctx->dev));
+			 drv_pools_squeeze(ctx->dev));
 		if (err) {
 			free(range);
 			return err;
 		}
 		pthread_mutex_lock(&pln.lock);
-		err = pln_chunk_add(ctx, chunk);
+		err = drv_chunk_add(ctx, chunk);
 		at = block ? block_take(chunk, size) : 0;
 		pthread_mutex_unlock(&pln.lock);
 		if (err) {
-			pln_chunk_free(chunk);
+			drv_chunk_free(chunk);
 			free(range);
 			return err;
 		}
@@ -361,10 +361,10 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size,
 	range->dev = ctx->dev;
 	range->chunk = chunk;
 	pthread_mutex_lock(&pln.lock);
-	err = pln_range_add(range);
+	err = drv_range_add(range);
 	if (err) {
 		block_give(chunk, range->addr, size);
-		if (!pln_chunk_drop(chunk))
+		if (!drv_chunk_drop(chunk))
 			chunk = NULL;
 	} else {
 		*out = range->addr;
@@ -372,91 +372,91 @@ CUresult pln_device_alloc(CUcontext ctx, size_t size,
 	pthread_mutex_unlock(&pln.lock);
 	if (err) {
 		if (chunk)
-			pln_chunk_free(chunk);
+			drv_chunk_free(chunk);
 		free(range);
 	}
 	return err;
 }
 
 /* @range is in no tree and no list any more */
-void pln_range_free(struct pln_range *range)
+void drv_range_free(struct drv_range *range)
 {
-	struct pln_file *used = pln_is_far(range) ? range->chunk->file : NULL;
-	struct pln_chunk *chunk = range->chunk;
+	struct drv_file *used = drv_is_far(range) ? range->chunk->file : NULL;
+	struct drv_chunk *chunk = range->chunk;
 	bool last;
 
 	if (range->export_fd)
 		close(range->export_fd - 1);
-	pln_advice_free(range->advice);
-	if (range->kind == PLN_RANGE_IMPORTED)
-		pln_obj_put(&range->pool->obj);
-	if (range->kind == PLN_RANGE_HOST) {
+	drv_advice_free(range->advice);
+	if (range->kind == DRV_RANGE_IMPORTED)
+		drv_obj_put(&range->pool->obj);
+	if (range->kind == DRV_RANGE_HOST) {
 		munmap((void *)(uintptr_t)range->addr, range->map_size);
-	} else if (range->kind == PLN_RANGE_POOL) {
-		pln_pool_give(range);
-	} else if (pln_on_device(range)) {
+	} else if (range->kind == DRV_RANGE_POOL) {
+		drv_pool_give(range);
+	} else if (drv_on_device(range)) {
 		pthread_mutex_lock(&pln.lock);
 		block_give(chunk, range->addr, range->size);
-		last = pln_chunk_drop(chunk);
+		last = drv_chunk_drop(chunk);
 		pthread_mutex_unlock(&pln.lock);
 		if (last)
-			pln_chunk_free(chunk);
+			drv_chunk_free(chunk);
 	}
 	if (used)
-		pln_file_unuse(used);
+		drv_file_unuse(used);
 	free(range);
 }
 
 /* Of a context that is being destroyed; its jobs have ended */
-void pln_ctx_free_memory(CUcontext ctx)
+void drv_ctx_free_memory(CUcontext ctx)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 
 	for (;;) {
 		pthread_mutex_lock(&pln.lock);
 		range = LIST_FIRST(&ctx->ranges);
 		if (range)
-			pln_range_del(range);
+			drv_range_del(range);
 		pthread_mutex_unlock(&pln.lock);
 		if (!range)
 			return;
 		/* Its own GPU's jobs go by number of memory, and were not waited for */
-		if (pln_is_far(range))
-			pln_drain(range->chunk->file,
-				  &(struct pln_span){ range->addr, range->size });
-		pln_span_end(&(struct pln_span){ range->addr, range->size });
+		if (drv_is_far(range))
+			drv_drain(range->chunk->file,
+				  &(struct drv_span){ range->addr, range->size });
+		drv_span_end(&(struct drv_span){ range->addr, range->size });
 		if (range->chunk)
-			pln_handle_end(range->chunk->file, range->chunk->handle,
-				       &(struct pln_span){
+			drv_handle_end(range->chunk->file, range->chunk->handle,
+				       &(struct drv_span){
 					range->addr - range->chunk->addr,
 					range->size });
-		pln_range_free(range);
+		drv_range_free(range);
 	}
 }
 
-PLN_PATCHABLE(cuMemAlloc_v2, CUdeviceptr *ptr, size_t size)
+DRV_PATCHABLE(cuMemAlloc_v2, CUdeviceptr *ptr, size_t size)
 {
 	CUdeviceptr got;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	err = !ptr || !size ? CUDA_ERROR_INVALID_VALUE :
-	      pln_device_alloc(ctx, size, PLN_RANGE_DEVICE, &got);
+	      drv_device_alloc(ctx, size, DRV_RANGE_DEVICE, &got);
 	if (!err)
 		*ptr = got;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
-PLN_PATCHABLE(cuMemAllocPitch_v2, CUdeviceptr *ptr, size_t *pitch,
+DRV_PATCHABLE(cuMemAllocPitch_v2, CUdeviceptr *ptr, size_t *pitch,
 	      size_t width, size_t height, unsigned int element)
 {
 	CUdeviceptr got;
 	size_t row, all;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
@@ -467,20 +467,20 @@ PLN_PATCHABLE(cuMemAllocPitch_v2, CUdeviceptr *ptr, size_t *pitch,
 	else if (__builtin_mul_overflow(row, height, &all))
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	else
-		err = pln_device_alloc(ctx, all, PLN_RANGE_DEVICE, &got);
+		err = drv_device_alloc(ctx, all, DRV_RANGE_DEVICE, &got);
 	if (!err) {
 		*ptr = got;
 		*pitch = row;
 	}
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
 /* The range of one of @kinds that starts at @addr.  pln.lock is held. */
 static CUresult range_at(uint64_t addr, unsigned int kinds, CUresult none,
-			 struct pln_range **out)
+			 struct drv_range **out)
 {
-	struct pln_range *range = pln_range_find(addr, 1);
+	struct drv_range *range = drv_range_find(addr, 1);
 
 	if (!range || range->after)
 		return none;
@@ -497,20 +497,20 @@ static CUresult range_at(uint64_t addr, unsigned int kinds, CUresult none,
 static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 			   unsigned long long id)
 {
-	struct pln_range *range = NULL;
+	struct drv_range *range = NULL;
 	CUresult err;
 
 	pthread_mutex_lock(&pln.lock);
 	err = range_at(addr, kinds, none, &range);
 	if (!err && range->id != id)
 		err = none;
-	if (!err && range->kind == PLN_RANGE_IPC && --range->opened)
+	if (!err && range->kind == DRV_RANGE_IPC && --range->opened)
 		range = NULL;
 	else if (!err)
-		pln_range_del(range);
+		drv_range_del(range);
 	pthread_mutex_unlock(&pln.lock);
 	if (!err && range)
-		pln_range_free(range);
+		drv_range_free(range);
 	return err;
 }
 
@@ -518,10 +518,10 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 			      bool own)
 {
-	struct pln_file *file = NULL;
-	struct pln_range *range = NULL;
+	struct drv_file *file = NULL;
+	struct drv_range *range = NULL;
 	unsigned long long id = 0;
-	struct pln_span span;
+	struct drv_span span;
 	CUcontext ctx = NULL;
 	CUresult err;
 
@@ -529,13 +529,13 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	err = range_at(addr, kinds, none, &range);
 	if (!err) {
 		id = range->id;
-		span = (struct pln_span){ range->addr, range->size };
+		span = (struct drv_span){ range->addr, range->size };
 		/* the context may have the block */
 		ctx = range->ctx;
 		if (ctx)
 			atomic_fetch_add(&ctx->obj.refs, 1);
-		if (range->kind != PLN_RANGE_IPC || range->opened == 1)
-			file = pln_file_ref(pln_on_device(range) ?
+		if (range->kind != DRV_RANGE_IPC || range->opened == 1)
+			file = drv_file_ref(drv_on_device(range) ?
 					    range->chunk->file : ctx->file);
 	}
 	pthread_mutex_unlock(&pln.lock);
@@ -544,16 +544,16 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	 * in the tree: functions of the program let other threads look it up.
 	 */
 	if (file)
-		err = own ? pln_file_drain(file) : pln_drain(file, &span);
+		err = own ? drv_file_drain(file) : drv_drain(file, &span);
 	if (!err)
 		err = range_take(addr, kinds, none, id);
 	if (file)
-		pln_file_put(file);
-	pln_ctx_put(ctx);
+		drv_file_put(file);
+	drv_ctx_put(ctx);
 	return err;
 }
 
-CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
+CUresult drv_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 {
 	return take_and_free(addr, kinds, none, false);
 }
@@ -562,20 +562,20 @@ CUresult pln_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
  * Of the library's own; the context is alive, and its jobs alone use it.  Stuck,
  * it is freed with the context.
  */
-void pln_device_free(CUdeviceptr ptr)
+void drv_device_free(CUdeviceptr ptr)
 {
-	take_and_free(ptr, PLN_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, true);
+	take_and_free(ptr, DRV_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, true);
 }
 
-PLN_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)
+DRV_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)
 {
-	CUresult err = ptr ? pln_ctx_needed() : pln_ready();
+	CUresult err = ptr ? drv_ctx_needed() : drv_ready();
 
 	/* A thread without a context may free, as on a real GPU */
 	if (!ptr || (err && err != CUDA_ERROR_INVALID_CONTEXT))
 		return err;
-	return pln_take_and_free(ptr, PLN_KIND(DEVICE) | PLN_KIND(MANAGED) |
-				 PLN_KIND(POOL) | PLN_KIND(IMPORTED),
+	return drv_take_and_free(ptr, DRV_KIND(DEVICE) | DRV_KIND(MANAGED) |
+				 DRV_KIND(POOL) | DRV_KIND(IMPORTED),
 				 CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -583,35 +583,35 @@ CUresult cuMemGetInfo_v2(size_t *avail, size_t *total)
 {
 	struct pln_gpu_query info = { 0 };
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	if (!avail || !total)
 		err = CUDA_ERROR_INVALID_VALUE;
-	else if (pln_io_ioctl(ctx->file->fd, PLN_GPU_IOC_QUERY, &info))
-		err = pln_file_error(ctx->file, errno);
+	else if (drv_io_ioctl(ctx->file->fd, PLN_GPU_IOC_QUERY, &info))
+		err = drv_file_error(ctx->file, errno);
 	if (!err) {
 		*avail = info.vram_free;
 		*total = info.vram_size;
 	}
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 				 CUdeviceptr ptr)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
+	range = drv_range_find(ptr, 1);
 	/* memory by hand that no device may access is not found yet */
-	if (!range || (range->kind == PLN_RANGE_VMM && !range->readers)) {
+	if (!range || (range->kind == DRV_RANGE_VMM && !range->readers)) {
 		err = CUDA_ERROR_NOT_FOUND;
 	} else {
 		if (base)
@@ -620,6 +620,6 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 			*size = range->size;
 	}
 	pthread_mutex_unlock(&pln.lock);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }

@@ -17,14 +17,14 @@
 
 #include "internal.h"
 
-void pln_code_free(struct CUmod_st *code)
+void drv_code_free(struct CUmod_st *code)
 {
-	pln_image_put(code->image);
+	drv_image_put(code->image);
 	free(code->at);
 	free(code);
 }
 
-void pln_function_free(struct CUfunc_st *function)
+void drv_function_free(struct CUfunc_st *function)
 {
 	free(function);
 }
@@ -53,16 +53,16 @@ static bool is_ptx(const char *text)
 }
 
 /* Takes over the caller's reference on @image, which may be NULL: no memory */
-static CUresult code_new(struct pln_image *image, struct CUmod_st **out)
+static CUresult code_new(struct drv_image *image, struct CUmod_st **out)
 {
 	struct CUmod_st *code = image ? calloc(1, sizeof(*code)) : NULL;
 
 	if (!code) {
-		pln_image_put(image);
+		drv_image_put(image);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	code->image = image;
-	code->obj.type = PLN_CODE;
+	code->obj.type = DRV_CODE;
 	atomic_init(&code->obj.refs, 1);
 	LIST_INIT(&code->functions);
 	LIST_INIT(&code->modules);
@@ -77,7 +77,7 @@ static CUresult code_add(struct CUmod_st *code, CUcontext ctx)
 
 	if (ctx && atomic_load(&ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	err = pln_obj_add(&code->obj);
+	err = drv_obj_add(&code->obj);
 	if (!err && ctx) {
 		code->ctx = ctx;
 		LIST_INSERT_HEAD(&ctx->modules, code, link);
@@ -96,16 +96,16 @@ static CUresult load_sized(const void *data, size_t size, CUcontext ctx,
 
 	if (!out || !data)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!pln_image_is_binary(data, size) && !is_ptx(data))
+	if (!drv_image_is_binary(data, size) && !is_ptx(data))
 		return CUDA_ERROR_INVALID_IMAGE;
-	err = code_new(pln_image_new(data, size), &code);
+	err = code_new(drv_image_new(data, size), &code);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
 	err = code_add(code, ctx);
 	pthread_mutex_unlock(&pln.lock);
 	if (err)
-		pln_obj_put(&code->obj);
+		drv_obj_put(&code->obj);
 	else
 		*out = code;
 	return err;
@@ -150,12 +150,12 @@ static CUresult module_load(CUmodule *module, const void *from,
 			    load_fn *loader)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	err = loader(from, ctx, module);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -191,7 +191,7 @@ static CUresult library_load(CUlibrary *library, const void *from,
 			     unsigned int library_n)
 {
 	struct CUmod_st *code;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (!err && (!library || (n && (!options || !values)) ||
 		     (library_n && !library_options)))
@@ -232,12 +232,12 @@ static void code_del(struct CUmod_st *code)
 
 	while ((function = LIST_FIRST(&code->functions))) {
 		LIST_REMOVE(function, link);
-		pln_obj_del(&function->obj);
+		drv_obj_del(&function->obj);
 		function->code = NULL;
-		pln_obj_put(&function->obj);
+		drv_obj_put(&function->obj);
 	}
 	code->gone = true;
-	pln_obj_del(&code->obj);
+	drv_obj_del(&code->obj);
 	if (code->ctx)
 		LIST_REMOVE(code, link);
 	if (code->of_library)
@@ -247,10 +247,10 @@ static void code_del(struct CUmod_st *code)
 /* pln.lock is held */
 static struct CUmod_st *code_find(const void *handle, bool library)
 {
-	struct CUmod_st *code = pln_obj_find(handle, PLN_CODE);
+	struct CUmod_st *code = drv_obj_find(handle, DRV_CODE);
 
 	if (code && library == !!code->ctx) {
-		pln_obj_put(&code->obj);
+		drv_obj_put(&code->obj);
 		return NULL;
 	}
 	return code;
@@ -261,14 +261,14 @@ static void free_variables(struct CUmod_st *code)
 {
 	for (size_t i = 0; code->at && i < code->image->n; i++)
 		if (code->at[i])
-			pln_take_and_free(code->at[i], PLN_KIND(CODE),
+			drv_take_and_free(code->at[i], DRV_KIND(CODE),
 					  CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult unload(const void *handle, bool library)
 {
 	struct CUmod_st *code, *module;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 	bool mine;
 
 	if (err)
@@ -279,7 +279,7 @@ static CUresult unload(const void *handle, bool library)
 		code_del(module);
 		pthread_mutex_unlock(&pln.lock);
 		free_variables(module);
-		pln_obj_put(&module->obj);	/* the table's */
+		drv_obj_put(&module->obj);	/* the table's */
 		pthread_mutex_lock(&pln.lock);
 	}
 	mine = code && !code->gone;
@@ -288,21 +288,21 @@ static CUresult unload(const void *handle, bool library)
 	pthread_mutex_unlock(&pln.lock);
 	if (mine) {
 		free_variables(code);
-		pln_obj_put(&code->obj);	/* the table's */
+		drv_obj_put(&code->obj);	/* the table's */
 	}
 	if (code)
-		pln_obj_put(&code->obj);
+		drv_obj_put(&code->obj);
 	return mine ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuModuleUnload(CUmodule module)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return unload(module, false);
 }
 
@@ -312,7 +312,7 @@ CUresult cuLibraryUnload(CUlibrary library)
 }
 
 /* Of a context that is being destroyed */
-void pln_ctx_unload(CUcontext ctx)
+void drv_ctx_unload(CUcontext ctx)
 {
 	struct CUmod_st *code;
 
@@ -324,7 +324,7 @@ void pln_ctx_unload(CUcontext ctx)
 		pthread_mutex_unlock(&pln.lock);
 		if (!code)
 			return;
-		pln_obj_put(&code->obj);
+		drv_obj_put(&code->obj);
 	}
 }
 
@@ -371,13 +371,13 @@ static CUresult function_get(struct CUmod_st *code, const char *name,
 	function = calloc(1, sizeof(*function) + len);
 	if (!function)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	function->obj.type = PLN_FUNCTION;
+	function->obj.type = DRV_FUNCTION;
 	atomic_init(&function->obj.refs, 1);
 	function->code = code;
-	function->shared = PLN_USUAL_SHARED;
+	function->shared = DRV_USUAL_SHARED;
 	function->carveout = -1;	/* the driver's choice */
 	memcpy(function->name, name, len);
-	err = pln_obj_add(&function->obj);
+	err = drv_obj_add(&function->obj);
 	if (err) {
 		free(function);
 		return err;
@@ -391,7 +391,7 @@ static CUresult named(struct CUfunc_st **out, const void *handle, bool library,
 		      const char *name)
 {
 	struct CUmod_st *code;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -402,7 +402,7 @@ static CUresult named(struct CUfunc_st **out, const void *handle, bool library,
 	err = code ? function_get(code, name, out) : CUDA_ERROR_INVALID_HANDLE;
 	pthread_mutex_unlock(&pln.lock);
 	if (code)
-		pln_obj_put(&code->obj);
+		drv_obj_put(&code->obj);
 	return err;
 }
 
@@ -425,7 +425,7 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
 }
 
 /* In a stream of its own: what the program has put into others is not waited for */
-static CUresult fill_variable(CUdeviceptr at, const struct pln_var *var)
+static CUresult fill_variable(CUdeviceptr at, const struct drv_var *var)
 {
 	CUstream stream;
 	CUresult err = cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), end;
@@ -447,9 +447,9 @@ static CUresult fill_variable(CUdeviceptr at, const struct pln_var *var)
 static CUresult place(struct CUmod_st *code, CUcontext ctx, size_t i,
 		      CUdeviceptr *out)
 {
-	const struct pln_var *var = &code->image->vars[i];
+	const struct drv_var *var = &code->image->vars[i];
 	CUdeviceptr made = 0;
-	CUresult err = pln_device_alloc(ctx, var->size, PLN_RANGE_CODE, &made);
+	CUresult err = drv_device_alloc(ctx, var->size, DRV_RANGE_CODE, &made);
 
 	if (err)
 		return err;
@@ -474,13 +474,13 @@ static CUresult place(struct CUmod_st *code, CUcontext ctx, size_t i,
 		*out = code->at[i];
 	pthread_mutex_unlock(&pln.lock);
 	if (made)
-		pln_take_and_free(made, PLN_KIND(CODE),
+		drv_take_and_free(made, DRV_KIND(CODE),
 				  CUDA_ERROR_INVALID_VALUE);
 	return err;
 }
 
 /* Number of the variable; an error if its place is not for the library to give */
-static CUresult find_variable(const struct pln_image *image, const char *name,
+static CUresult find_variable(const struct drv_image *image, const char *name,
 			      size_t *i)
 {
 	if (image->ptx)
@@ -501,7 +501,7 @@ static CUresult variable(CUdeviceptr *ptr, size_t *size, const void *handle,
 	CUdeviceptr at = 0;
 	CUmodule module;
 	size_t i = 0;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -531,19 +531,19 @@ static CUresult variable(CUdeviceptr *ptr, size_t *size, const void *handle,
 			*size = code->image->vars[i].size;
 	}
 	if (ctx)
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 	if (code)
-		pln_obj_put(&code->obj);
+		drv_obj_put(&code->obj);
 	return err;
 }
 
-PLN_PATCHABLE(cuModuleGetGlobal_v2, CUdeviceptr *ptr, size_t *size,
+DRV_PATCHABLE(cuModuleGetGlobal_v2, CUdeviceptr *ptr, size_t *size,
 	      CUmodule module, const char *name)
 {
 	return variable(ptr, size, module, false, name);
 }
 
-PLN_PATCHABLE(cuLibraryGetGlobal, CUdeviceptr *ptr, size_t *size,
+DRV_PATCHABLE(cuLibraryGetGlobal, CUdeviceptr *ptr, size_t *size,
 	      CUlibrary library, const char *name)
 {
 	return variable(ptr, size, library, true, name);
@@ -554,12 +554,12 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
 	struct CUmod_st *code, *copy;
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	if (!module) {
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	pthread_mutex_lock(&pln.lock);
@@ -572,12 +572,12 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 		if (copy->ctx == ctx)
 			break;
 	if (!copy) {
-		err = code_new(pln_image_ref(code->image), &copy);
+		err = code_new(drv_image_ref(code->image), &copy);
 		if (err)
 			goto out;
 		err = code_add(copy, ctx);
 		if (err) {
-			pln_obj_put(&copy->obj);
+			drv_obj_put(&copy->obj);
 			goto out;
 		}
 		copy->of_library = true;
@@ -587,7 +587,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 out:
 	pthread_mutex_unlock(&pln.lock);
 	if (code)
-		pln_obj_put(&code->obj);
-	pln_ctx_put(ctx);
+		drv_obj_put(&code->obj);
+	drv_ctx_put(ctx);
 	return err;
 }

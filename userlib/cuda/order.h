@@ -9,34 +9,34 @@
 #include "internal.h"
 
 /* pln.order */
-struct pln_jobs {
+struct drv_jobs {
 	/* What has not ended and is not in the kernel, as it was asked for */
-	struct pln_job_list pending;
+	struct drv_job_list pending;
 	uint64_t numbers;
 	unsigned long long progress;	/* jobs that have ended */
 	pthread_cond_t change;		/* its clock is CLOCK_MONOTONIC */
 };
 
-extern struct pln_jobs pln_jobs;
+extern struct drv_jobs drv_jobs;
 
-static inline bool pln_is_done(const struct pln_job *job)
+static inline bool drv_is_done(const struct drv_job *job)
 {
-	return atomic_load(&job->state) == PLN_JOB_DONE;
+	return atomic_load(&job->state) == DRV_JOB_DONE;
 }
 
 /* ---- job.c ---- */
 /* One more of the kind, the GPU, the stream and the sinks of @like; needs no lock */
-struct pln_job *pln_job_new(const struct pln_job *like);
+struct drv_job *drv_job_new(const struct drv_job *like);
 /* Have a thread notice the end of @job, which is in the kernel */
-void pln_watch_job(struct pln_job *job);
+void drv_watch_job(struct drv_job *job);
 /* Nothing is left that @job follows.  Joins that end so are put into @ended. */
-void pln_set_ready(struct pln_job *job, struct pln_job_fifo *ended);
+void drv_set_ready(struct drv_job *job, struct drv_job_fifo *ended);
 /* @job has ended, and is in no list any more; takes over the list's reference */
-void pln_finish(struct pln_job *job);
+void drv_finish(struct drv_job *job);
 /* @job is in the kernel now: what is in the same queue follows it there */
-void pln_queued(struct pln_job *job);
+void drv_queued(struct drv_job *job);
 /* job->lock is held, pln.order is not.  True: the job has ended. */
-bool pln_job_poll(struct pln_job *job, uint64_t timeout);
+bool drv_job_poll(struct drv_job *job, uint64_t timeout);
 
 /* ---- submit.c ---- */
 /*
@@ -45,10 +45,10 @@ bool pln_job_poll(struct pln_job *job, uint64_t timeout);
  * or is a part of, among what is pending; the kernel is not asked for it when it is
  * cancelled.  NULL: @job was not pending.
  */
-CUresult pln_submit_one(struct pln_job *job, const struct pln_job *pending);
+CUresult drv_submit_one(struct drv_job *job, const struct drv_job *pending);
 /* Have a thread give @job to the kernel */
-void pln_dispatch_job(struct pln_job *job);
+void drv_dispatch_job(struct drv_job *job);
 /* Let the kernel forget ended jobs, so that it has room for new ones; no lock is held */
-void pln_reap(struct pln_file *file);
+void drv_reap(struct drv_file *file);
 
 #endif /* PEERLANE_CUDA_ORDER_H */

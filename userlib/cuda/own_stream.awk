@@ -17,7 +17,7 @@
 	}
 	printf "CUresult %s_%s%s;\n", name, suffix, params
 	printf "CUresult %s_%s%s\n{\n", name, suffix, params
-	printf "\tbool before = pln_own_default;\n\tCUresult err;\n\n"
-	printf "\tpln_own_default = true;\n\terr = %s(%s);\n", name, args
-	printf "\tpln_own_default = before;\n\treturn err;\n}\n\n"
+	printf "\tbool before = drv_own_default;\n\tCUresult err;\n\n"
+	printf "\tdrv_own_default = true;\n\terr = %s(%s);\n", name, args
+	printf "\tdrv_own_default = before;\n\treturn err;\n}\n\n"
 }

@@ -12,27 +12,27 @@
  * Memory by hand must have been asked for so: a real GPU might have put it where
  * other devices do not reach.  Here it can be exported all the same.
  */
-static bool rdma_promised(const struct pln_range *range)
+static bool rdma_promised(const struct drv_range *range)
 {
-	if (range->kind == PLN_RANGE_VMM)
+	if (range->kind == DRV_RANGE_VMM)
 		return range->chunk->mem->prop.allocFlags.gpuDirectRDMACapable;
-	return pln_rdma_capable(range);
+	return drv_rdma_capable(range);
 }
 
 /* Of memory by hand, the range of addresses that it is mapped into */
-static struct pln_span span_of(const struct pln_range *range)
+static struct drv_span span_of(const struct drv_range *range)
 {
-	struct pln_span own = { range->addr, range->size }, *reserved = NULL;
+	struct drv_span own = { range->addr, range->size }, *reserved = NULL;
 
-	if (range->kind == PLN_RANGE_VMM)
-		reserved = pln_span_find(&pln.reservations, range->addr, 1);
+	if (range->kind == DRV_RANGE_VMM)
+		reserved = drv_span_find(&pln.reservations, range->addr, 1);
 	return reserved ? *reserved : own;
 }
 
-static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
+static CUresult pointer_attribute(const struct drv_range *range, uint64_t ptr,
 				  CUpointer_attribute attr, void *data)
 {
-	bool device = pln_on_device(range);
+	bool device = drv_on_device(range);
 
 	switch (attr) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -46,7 +46,7 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 		*(CUdeviceptr *)data = ptr;
 		break;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (device && range->kind != PLN_RANGE_MANAGED)
+		if (device && range->kind != DRV_RANGE_MANAGED)
 			return CUDA_ERROR_INVALID_VALUE;
 		*(void **)data = (void *)(uintptr_t)ptr;
 		break;
@@ -57,10 +57,10 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 		*(unsigned long long *)data = range->id;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*(int *)data = range->kind == PLN_RANGE_MANAGED;
+		*(int *)data = range->kind == DRV_RANGE_MANAGED;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-		*(int *)data = range->kind == PLN_RANGE_DEVICE;
+		*(int *)data = range->kind == DRV_RANGE_DEVICE;
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		*(int *)data = range->dev->ordinal;
@@ -75,7 +75,7 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 		*(int *)data = 1;
 		break;
 	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		*(unsigned long long *)data = range->kind == PLN_RANGE_VMM ?
+		*(unsigned long long *)data = range->kind == DRV_RANGE_VMM ?
 			range->chunk->mem->prop.requestedHandleTypes :
 			range->pool ? range->pool->props.handleTypes : 0;
 		break;
@@ -118,15 +118,15 @@ static CUresult pointer_attribute(const struct pln_range *range, uint64_t ptr,
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr,
 			       CUdeviceptr ptr)
 {
-	struct pln_range *range;
-	CUresult err = pln_ready();
+	struct drv_range *range;
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
+	range = drv_range_find(ptr, 1);
 	err = range ? pointer_attribute(range, ptr, attr, data) :
 		      CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_unlock(&pln.lock);
@@ -180,8 +180,8 @@ static CUresult pointer_default(CUpointer_attribute attr, uint64_t ptr,
 CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 				void **data, CUdeviceptr ptr)
 {
-	struct pln_range *range;
-	CUresult err = pln_ready();
+	struct drv_range *range;
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -191,11 +191,11 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 		if (!data[i])
 			return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
+	range = drv_range_find(ptr, 1);
 	for (unsigned int i = 0; i < n && !err; i++) {
 		/* No value for this kind of memory is no error here */
-		if (range && pln_on_device(range) &&
-		    range->kind != PLN_RANGE_MANAGED &&
+		if (range && drv_on_device(range) &&
+		    range->kind != DRV_RANGE_MANAGED &&
 		    attrs[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
 			*(void **)data[i] = NULL;
 		else if (range)
@@ -210,16 +210,16 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 			       CUdeviceptr ptr)
 {
-	struct pln_range *range;
-	CUresult err = pln_ready();
+	struct drv_range *range;
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!value || attr != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	if (range && pln_on_device(range))
+	range = drv_range_find(ptr, 1);
+	if (range && drv_on_device(range))
 		range->sync_memops = *(const unsigned int *)value != 0;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -235,11 +235,11 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
  * GPU; it is at home in any context of its device, and where the program has none
  * there, in one of the library's own, which goes with the memory.  pln.lock is held.
  */
-static CUresult home(const struct pln_range *range, CUstream *stream)
+static CUresult home(const struct drv_range *range, CUstream *stream)
 {
-	struct pln_chunk *chunk = range->chunk;
+	struct drv_chunk *chunk = range->chunk;
 	CUresult err = CUDA_SUCCESS;
-	CUcontext ctx = pln_is_far(range) ? NULL : range->ctx;
+	CUcontext ctx = drv_is_far(range) ? NULL : range->ctx;
 
 	if (!ctx)
 		LIST_FOREACH(ctx, &range->dev->contexts, link)
@@ -247,11 +247,11 @@ static CUresult home(const struct pln_range *range, CUstream *stream)
 				break;
 	if (!ctx) {
 		if (!chunk->home) {
-			err = pln_ctx_new(range->dev, 0, false, 0,
+			err = drv_ctx_new(range->dev, 0, false, 0,
 					  &chunk->home);
 			/* No handle of the program leads to it */
 			if (!err)
-				pln_obj_del(&chunk->home->obj);
+				drv_obj_del(&chunk->home->obj);
 		}
 		ctx = chunk->home;
 	}
@@ -266,9 +266,9 @@ static CUresult home(const struct pln_range *range, CUstream *stream)
 	return CUDA_SUCCESS;
 }
 
-CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
+CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	CUresult err = CUDA_SUCCESS;
 
 	memset(place, 0, sizeof(*place));
@@ -276,23 +276,23 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 		return CUDA_ERROR_INVALID_VALUE;
 	place->offset = place->addr = addr;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(addr, n);
+	range = drv_range_find(addr, n);
 	if (!range) {
 		;			/* pageable host memory */
-	} else if (!pln_span_has(addr, n, range->addr, range->size)) {
+	} else if (!drv_span_has(addr, n, range->addr, range->size)) {
 		/*
 		 * A host buffer may be registered in part.  Device memory, or
 		 * what the library allocated, ends where it ends.
 		 */
-		if (range->kind != PLN_RANGE_REGISTERED)
+		if (range->kind != DRV_RANGE_REGISTERED)
 			err = CUDA_ERROR_INVALID_VALUE;
-	} else if (!pln_on_device(range)) {
+	} else if (!drv_on_device(range)) {
 		place->pinned = true;
-		place->io = range->kind == PLN_RANGE_REGISTERED &&
+		place->io = range->kind == DRV_RANGE_REGISTERED &&
 			    range->flags & CU_MEMHOSTREGISTER_IOMEMORY;
 	} else if (atomic_load(&range->chunk->file->lost)) {
 		err = CUDA_ERROR_DEVICE_UNAVAILABLE;
-	} else if (range->kind == PLN_RANGE_VMM && !range->readers) {
+	} else if (range->kind == DRV_RANGE_VMM && !range->readers) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else {
 		err = home(range, &place->stream);
@@ -303,12 +303,12 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
 			(place->stream->ctx->flags & CU_CTX_SYNC_MEMOPS);
 		place->handle = range->chunk->handle;
 		place->readers = place->writers = ~0u;
-		if (range->kind == PLN_RANGE_VMM) {
+		if (range->kind == DRV_RANGE_VMM) {
 			place->peers = place->readers = range->readers;
 			place->writers = range->writers;
-		} else if (range->kind == PLN_RANGE_POOL) {
+		} else if (range->kind == DRV_RANGE_POOL) {
 			place->peers = range->pool->peers;
-		} else if (pln_is_far(range)) {
+		} else if (drv_is_far(range)) {
 			place->peers = 1u << range->ctx->dev->ordinal;
 		}
 		place->offset = addr - range->chunk->addr;
@@ -326,7 +326,7 @@ CUresult pln_place_get(uint64_t addr, size_t n, struct pln_place *place)
  * it was given none the owner's will do, whose engine works for others, too.
  * Host memory has no such rights.
  */
-CUresult pln_place_may(CUstream stream, const struct pln_place *place,
+CUresult drv_place_may(CUstream stream, const struct drv_place *place,
 		       bool write)
 {
 	uint32_t who = write ? place->writers : place->readers;
@@ -343,29 +343,29 @@ CUresult pln_place_may(CUstream stream, const struct pln_place *place,
  * How much of [@addr, @addr + @n) one place can be: memory that is mapped by
  * hand goes on where the next map begins.
  */
-size_t pln_place_piece(uint64_t addr, size_t n)
+size_t drv_place_piece(uint64_t addr, size_t n)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 
 	pthread_mutex_lock(&pln.lock);
-	range = n ? pln_range_find(addr, 1) : NULL;
-	if (range && range->kind == PLN_RANGE_VMM &&
+	range = n ? drv_range_find(addr, 1) : NULL;
+	if (range && range->kind == DRV_RANGE_VMM &&
 	    n > range->addr + range->size - addr)
 		n = range->addr + range->size - addr;
 	pthread_mutex_unlock(&pln.lock);
 	return n;
 }
 
-void pln_place_put(struct pln_place *place)
+void drv_place_put(struct drv_place *place)
 {
 	if (place->stream) {
-		pln_obj_put(&place->stream->obj);
-		pln_ctx_put(place->owner);
+		drv_obj_put(&place->stream->obj);
+		drv_ctx_put(place->owner);
 	}
 	place->stream = NULL;
 }
 
-bool pln_place_gone(const struct pln_place *place, const struct pln_job *by)
+bool drv_place_gone(const struct drv_place *place, const struct drv_job *by)
 {
 	if (by)
 		return atomic_load(&by->cancelled);

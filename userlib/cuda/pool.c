@@ -8,7 +8,7 @@
 #include "internal.h"
 
 /* Last reference: it has no slabs any more */
-void pln_pool_free(struct CUmemPoolHandle_st *pool)
+void drv_pool_free(struct CUmemPoolHandle_st *pool)
 {
 	pthread_mutex_lock(&pln.lock);
 	LIST_REMOVE(pool, link);
@@ -16,7 +16,7 @@ void pln_pool_free(struct CUmemPoolHandle_st *pool)
 	free(pool);
 }
 
-CUresult pln_pool_new(struct pln_device *dev, const CUmemPoolProps *props,
+CUresult drv_pool_new(struct drv_device *dev, const CUmemPoolProps *props,
 		      CUmemoryPool *out)
 {
 	CUmemoryPool pool = calloc(1, sizeof(*pool));
@@ -24,16 +24,16 @@ CUresult pln_pool_new(struct pln_device *dev, const CUmemPoolProps *props,
 
 	if (!pool)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pool->obj.type = PLN_POOL;
+	pool->obj.type = DRV_POOL;
 	atomic_init(&pool->obj.refs, 1);
 	pool->dev = dev;
 	pool->props = *props;
-	pool->id = (uint64_t)pln_now() << 20 ^ atomic_fetch_add(&pln.next_id, 1);
-	for (int i = 0; i < PLN_POOL_REUSES; i++)
+	pool->id = (uint64_t)drv_now() << 20 ^ atomic_fetch_add(&pln.next_id, 1);
+	for (int i = 0; i < DRV_POOL_REUSES; i++)
 		pool->reuse[i] = 1;
 	LIST_INIT(&pool->slabs);
 	pthread_mutex_lock(&pln.lock);
-	err = pln_obj_add(&pool->obj);
+	err = drv_obj_add(&pool->obj);
 	if (!err)
 		LIST_INSERT_HEAD(&dev->pools, pool, link);
 	pthread_mutex_unlock(&pln.lock);
@@ -45,15 +45,15 @@ CUresult pln_pool_new(struct pln_device *dev, const CUmemPoolProps *props,
 }
 
 /* The pool that a handle names; a reference */
-CUresult pln_pool_get(CUmemoryPool handle, CUmemoryPool *out)
+CUresult drv_pool_get(CUmemoryPool handle, CUmemoryPool *out)
 {
 	CUresult err;
 
-	*out = pln_obj_get(handle, PLN_POOL, CUDA_ERROR_INVALID_VALUE, &err);
+	*out = drv_obj_get(handle, DRV_POOL, CUDA_ERROR_INVALID_VALUE, &err);
 	return err;
 }
 
-static CUresult default_pool(struct pln_device *dev, CUmemoryPool *out)
+static CUresult default_pool(struct drv_device *dev, CUmemoryPool *out)
 {
 	const CUmemPoolProps props = {
 		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -64,14 +64,14 @@ static CUresult default_pool(struct pln_device *dev, CUmemoryPool *out)
 
 	pthread_mutex_lock(&one);
 	if (!dev->default_pool)
-		err = pln_pool_new(dev, &props, &dev->default_pool);
+		err = drv_pool_new(dev, &props, &dev->default_pool);
 	pthread_mutex_unlock(&one);
 	*out = dev->default_pool;
 	return err;
 }
 
 /* The one that cuMemAllocAsync() uses; a reference when @get */
-CUresult pln_pool_current(struct pln_device *dev, bool get, CUmemoryPool *out)
+CUresult drv_pool_current(struct drv_device *dev, bool get, CUmemoryPool *out)
 {
 	CUresult err = default_pool(dev, out);
 
@@ -102,20 +102,20 @@ static CUresult check_props(const CUmemPoolProps *props)
 	    props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (props->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-	    !pln_device_get(props->location.id))
+	    !drv_device_get(props->location.id))
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (!err && !pool)
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (!err)
 		err = check_props(props);
-	return err ? err : pln_pool_new(pln_device_get(props->location.id),
+	return err ? err : drv_pool_new(drv_device_get(props->location.id),
 					props, pool);
 }
 
@@ -124,7 +124,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
 {
 	CUmemoryPool pool;
 	bool keep;
-	CUresult err = pln_pool_get(handle, &pool);
+	CUresult err = drv_pool_get(handle, &pool);
 
 	if (err)
 		return err;
@@ -132,7 +132,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
 	keep = pool == pool->dev->default_pool || pool->gone;
 	if (!keep) {
 		pool->gone = true;
-		pln_obj_del(&pool->obj);
+		drv_obj_del(&pool->obj);
 		if (pool->dev->pool == pool)
 			pool->dev->pool = NULL;
 	}
@@ -140,29 +140,29 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
 	if (keep) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else {
-		pln_pool_trim(pool, 0);
-		pln_obj_put(&pool->obj);	/* the table's */
+		drv_pool_trim(pool, 0);
+		drv_obj_put(&pool->obj);	/* the table's */
 	}
-	pln_obj_put(&pool->obj);
+	drv_obj_put(&pool->obj);
 	return err;
 }
 
 CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 {
 	CUmemoryPool pool;
-	CUresult err = pln_pool_get(handle, &pool);
+	CUresult err = drv_pool_get(handle, &pool);
 
 	if (err)
 		return err;
-	pln_pool_trim(pool, keep);
-	pln_obj_put(&pool->obj);
+	drv_pool_trim(pool, keep);
+	drv_obj_put(&pool->obj);
 	return CUDA_SUCCESS;
 }
 
 /* The pool that a handle names, with a reference, and pln.lock held */
 static CUresult pool_lock(CUmemoryPool handle, CUmemoryPool *out)
 {
-	CUresult err = pln_pool_get(handle, out);
+	CUresult err = drv_pool_get(handle, out);
 
 	if (!err)
 		pthread_mutex_lock(&pln.lock);
@@ -172,7 +172,7 @@ static CUresult pool_lock(CUmemoryPool handle, CUmemoryPool *out)
 static void pool_unlock(CUmemoryPool pool)
 {
 	pthread_mutex_unlock(&pln.lock);
-	pln_obj_put(&pool->obj);
+	drv_obj_put(&pool->obj);
 }
 
 /* The counter that attribute @attr is, or NULL */
@@ -202,7 +202,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr,
 
 	if (err)
 		return err;
-	if (value && attr >= 1 && attr <= PLN_POOL_REUSES)
+	if (value && attr >= 1 && attr <= DRV_POOL_REUSES)
 		*(int *)value = pool->reuse[attr - 1];
 	else if (value && counter(pool, attr))
 		*(cuuint64_t *)value = *counter(pool, attr);
@@ -222,7 +222,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr,
 		return err;
 	if (!value) {
 		err = CUDA_ERROR_INVALID_VALUE;
-	} else if (attr >= 1 && attr <= PLN_POOL_REUSES) {
+	} else if (attr >= 1 && attr <= DRV_POOL_REUSES) {
 		pool->reuse[attr - 1] = *(const int *)value != 0;
 	} else if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
 		pool->threshold = *(const cuuint64_t *)value;
@@ -254,7 +254,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *desc,
 	if (n && !desc)
 		err = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < n && !err; i++) {
-		struct pln_device *dev = pln_device_get(desc[i].location.id);
+		struct drv_device *dev = drv_device_get(desc[i].location.id);
 		uint32_t bit;
 
 		if (desc[i].location.type == CU_MEM_LOCATION_TYPE_HOST ||
@@ -274,7 +274,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *desc,
 				err = CUDA_ERROR_INVALID_DEVICE;
 		} else if (!desc[i].flags) {
 			peers &= ~bit;
-		} else if (pln_peers(dev, pool->dev)) {
+		} else if (drv_peers(dev, pool->dev)) {
 			peers |= bit;
 		} else {
 			err = CUDA_ERROR_INVALID_DEVICE;
@@ -298,7 +298,7 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle,
 	all = pool->peers | 1u << pool->dev->ordinal;
 	if (!flags || !location ||
 	    location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
-	    !pln_device_get(location->id))
+	    !drv_device_get(location->id))
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
 		*flags = all & 1u << location->id ?
@@ -310,26 +310,26 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle,
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!pool)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!pln_device_get(dev))
+	if (!drv_device_get(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	return default_pool(pln_device_get(dev), pool);
+	return default_pool(drv_device_get(dev), pool);
 }
 
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
-	if (!pool || !pln_device_get(dev))
+	if (!pool || !drv_device_get(dev))
 		return CUDA_ERROR_INVALID_VALUE;
-	return pln_pool_current(pln_device_get(dev), false, pool);
+	return drv_pool_current(drv_device_get(dev), false, pool);
 }
 
 CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
@@ -339,7 +339,7 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 
 	if (err)
 		return err;
-	if (!pln_device_get(dev) || pool->dev != pln_device_get(dev) ||
+	if (!drv_device_get(dev) || pool->dev != drv_device_get(dev) ||
 	    pool->imported || pool->gone)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
@@ -352,7 +352,7 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 static CUresult check_place(const CUmemLocation *location,
 			    CUmemAllocationType type)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;

@@ -25,7 +25,7 @@ struct paper {
 	uint64_t pool;
 };
 
-_Static_assert(sizeof(struct pln_name) <= sizeof(CUmemPoolPtrExportData),
+_Static_assert(sizeof(struct drv_name) <= sizeof(CUmemPoolPtrExportData),
 	       "fits");
 
 CUresult cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool pool_handle,
@@ -35,17 +35,17 @@ CUresult cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool pool_handle
 	struct paper paper = { .magic = MAGIC_POOL };
 	CUmemoryPool pool;
 	int fd;
-	CUresult err = pln_pool_get(pool_handle, &pool);
+	CUresult err = drv_pool_get(pool_handle, &pool);
 
 	if (err)
 		return err;
-	paper.device = pln_device_name(pool->dev);
+	paper.device = drv_device_name(pool->dev);
 	paper.pool = pool->id;
 	if (!handle || flags || pool->imported ||
 	    type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
 	    !(pool->props.handleTypes & type))
 		err = CUDA_ERROR_INVALID_VALUE;
-	pln_obj_put(&pool->obj);
+	drv_obj_put(&pool->obj);
 	if (err)
 		return err;
 	fd = memfd_create("peerlane-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -61,13 +61,13 @@ CUresult cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool pool_handle
 }
 
 static CUresult read_paper(int fd, struct paper *paper,
-			   struct pln_device **dev)
+			   struct drv_device **dev)
 {
 	if (fcntl(fd, F_GET_SEALS) != SEALS ||
 	    pread(fd, paper, sizeof(*paper), 0) != (ssize_t)sizeof(*paper) ||
 	    paper->magic != MAGIC_POOL)
 		return CUDA_ERROR_INVALID_VALUE;
-	*dev = pln_device_of_name(paper->device);
+	*dev = drv_device_of_name(paper->device);
 	return *dev ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -80,10 +80,10 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
 		.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 		.location.type = CU_MEM_LOCATION_TYPE_DEVICE,
 	};
-	struct pln_device *dev;
+	struct drv_device *dev;
 	struct paper paper;
 	CUmemoryPool pool;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -95,7 +95,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
 	if (err)
 		return err;
 	props.location.id = dev->ordinal;
-	err = pln_pool_new(dev, &props, &pool);
+	err = drv_pool_new(dev, &props, &pool);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
@@ -108,22 +108,22 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 {
-	struct pln_name name = { .magic = MAGIC_POINTER };
-	struct pln_range *range;
-	CUresult err = pln_ready();
+	struct drv_name name = { .magic = MAGIC_POINTER };
+	struct drv_range *range;
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	if (!range || range->kind != PLN_RANGE_POOL || range->addr != ptr ||
+	range = drv_range_find(ptr, 1);
+	if (!range || range->kind != DRV_RANGE_POOL || range->addr != ptr ||
 	    range->after || !range->pool->props.handleTypes) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else {
 		name.pool = range->pool->id;
-		err = pln_name_memory(range, &name);
+		err = drv_name_memory(range, &name);
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (err)
@@ -136,15 +136,15 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool handle,
 				CUmemPoolPtrExportData *data)
 {
-	struct pln_name name;
+	struct drv_name name;
 	CUmemoryPool pool;
 	CUcontext ctx;
 	int fd;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	err = pln_pool_get(handle, &pool);
+	err = drv_pool_get(handle, &pool);
 	if (err)
 		goto out;
 	if (!ptr || !data || !pool->imported) {
@@ -152,21 +152,21 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool handle,
 		goto out_pool;
 	}
 	memcpy(&name, data, sizeof(name));
-	if (name.pool != pool->id || name.device != pln_device_name(pool->dev))
+	if (name.pool != pool->id || name.device != drv_device_name(pool->dev))
 		err = CUDA_ERROR_INVALID_VALUE;
 	else if (ctx->dev != pool->dev)
 		err = CUDA_ERROR_INVALID_CONTEXT;
 	else
-		err = pln_take_fd(&name, MAGIC_POINTER, &fd);
+		err = drv_take_fd(&name, MAGIC_POINTER, &fd);
 	if (!err) {
-		err = pln_open_memory(ctx, &name, fd, pool, ptr);
+		err = drv_open_memory(ctx, &name, fd, pool, ptr);
 		close(fd);
 		if (!err)
 			goto out;	/* the memory has our reference */
 	}
 out_pool:
-	pln_obj_put(&pool->obj);
+	drv_obj_put(&pool->obj);
 out:
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }

@@ -5,7 +5,7 @@
 #include "internal.h"
 
 /* Take the primary context away from its device, with a reference */
-static CUcontext primary_take(struct pln_device *d)
+static CUcontext primary_take(struct drv_device *d)
 {
 	CUcontext ctx = d->primary;
 
@@ -21,15 +21,15 @@ static void primary_end(CUcontext ctx)
 {
 	if (!ctx)
 		return;
-	pln_ctx_destroy(ctx);
-	pln_ctx_put(ctx);
+	drv_ctx_destroy(ctx);
+	drv_ctx_put(ctx);
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 {
-	struct pln_device *d;
+	struct drv_device *d;
 	CUcontext lost = NULL;
-	CUresult err = pln_device_named(dev, &d);
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -44,7 +44,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 		d->primary_refs = refs;
 	}
 	if (!d->primary)
-		err = pln_ctx_new(d, d->primary_flags, true, 3020, &d->primary);
+		err = drv_ctx_new(d, d->primary_flags, true, 3020, &d->primary);
 	if (!err) {
 		d->primary_refs++;
 		*out = d->primary;
@@ -56,9 +56,9 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
-	struct pln_device *d;
+	struct drv_device *d;
 	CUcontext last = NULL;
-	CUresult err = pln_device_named(dev, &d);
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -83,9 +83,9 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
  */
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
-	struct pln_device *d;
+	struct drv_device *d;
 	CUcontext ctx;
-	CUresult err = pln_device_named(dev, &d);
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;
@@ -103,11 +103,11 @@ CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
-	struct pln_device *d;
-	CUresult err = pln_device_named(dev, &d);
+	struct drv_device *d;
+	CUresult err = drv_device_named(dev, &d);
 
 	if (!err)
-		err = pln_ctx_check_flags(flags);
+		err = drv_ctx_check_flags(flags);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
@@ -126,8 +126,8 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
 				    int *active)
 {
-	struct pln_device *d;
-	CUresult err = pln_device_named(dev, &d);
+	struct drv_device *d;
+	CUresult err = drv_device_named(dev, &d);
 
 	if (err)
 		return err;

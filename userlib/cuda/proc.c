@@ -57,7 +57,7 @@ static CUresult get_proc(const char *symbol, void **out, int version,
 	void (*fn)(void);
 
 	if (!symbol || !out || version < 0 ||
-	    version > PLN_DRIVER_VERSION ||
+	    version > DRV_DRIVER_VERSION ||
 	    (flags & ~(cuuint64_t)(CU_GET_PROC_ADDRESS_LEGACY_STREAM |
 				   CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)))
 		return CUDA_ERROR_INVALID_VALUE;

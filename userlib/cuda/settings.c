@@ -7,7 +7,7 @@
 CUresult cuCtxGetDevice(CUdevice *dev)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current_any(&ctx);
+	CUresult err = drv_ctx_current_any(&ctx);
 
 	if (err)
 		return err;
@@ -24,21 +24,21 @@ CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext handle)
 
 	if (!handle)
 		return cuCtxGetDevice(dev);
-	err = pln_ctx_get(handle, &ctx);
+	err = drv_ctx_get(handle, &ctx);
 	if (err)
 		return err;
 	if (dev)
 		*dev = ctx->dev->ordinal;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
 CUresult cuCtxGetFlags(unsigned int *flags)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current_any(&ctx);
+	CUresult err = drv_ctx_current_any(&ctx);
 
 	if (err)
 		return err;
@@ -53,10 +53,10 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 CUresult cuCtxSetFlags(unsigned int flags)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current_any(&ctx);
+	CUresult err = drv_ctx_current_any(&ctx);
 
 	if (!err)
-		err = pln_ctx_check_flags(flags);
+		err = drv_ctx_check_flags(flags);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
@@ -71,8 +71,8 @@ static CUresult get_or_current(CUcontext handle, CUcontext *ctx)
 	CUresult err;
 
 	if (handle)
-		return pln_ctx_get(handle, ctx);
-	err = pln_ctx_current_any(ctx);
+		return drv_ctx_get(handle, ctx);
+	err = drv_ctx_current_any(ctx);
 	if (!err)
 		atomic_fetch_add(&(*ctx)->obj.refs, 1);
 	return err;
@@ -90,7 +90,7 @@ CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
 		*id = ctx->id;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -106,14 +106,14 @@ CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 		*version = ctx->api_version;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current_any(&ctx);
+	CUresult err = drv_ctx_current_any(&ctx);
 
 	if (err)
 		return err;
@@ -134,7 +134,7 @@ static CUresult no_limit(CUlimit limit)
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current_any(&ctx);
+	CUresult err = drv_ctx_current_any(&ctx);
 
 	if (err)
 		return err;
@@ -151,7 +151,7 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current_any(&ctx);
+	CUresult err = drv_ctx_current_any(&ctx);
 
 	if (err)
 		return err;
@@ -166,7 +166,7 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current_any(&ctx);
+	CUresult err = drv_ctx_current_any(&ctx);
 
 	if (err)
 		return err;
@@ -181,7 +181,7 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current_any(&ctx);
+	CUresult err = drv_ctx_current_any(&ctx);
 
 	if (err)
 		return err;
@@ -197,13 +197,13 @@ static CUresult peer_access(CUcontext handle, bool on)
 {
 	CUcontext ctx, peer;
 	uint32_t bit;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
-	err = pln_ctx_get(handle, &peer);
+	err = drv_ctx_get(handle, &peer);
 	if (err) {
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return err;
 	}
 	bit = 1u << peer->dev->ordinal;
@@ -212,15 +212,15 @@ static CUresult peer_access(CUcontext handle, bool on)
 		err = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 	else if (!on)
 		ctx->peers &= ~bit;
-	else if (!pln_peers(ctx->dev, peer->dev))
+	else if (!drv_peers(ctx->dev, peer->dev))
 		err = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 	else if (ctx->peers & bit)
 		err = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 	else
 		ctx->peers |= bit;
 	pthread_mutex_unlock(&pln.lock);
-	pln_ctx_put(peer);
-	pln_ctx_put(ctx);
+	drv_ctx_put(peer);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -238,14 +238,14 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer)
 
 static CUresult ctx_sync(CUcontext ctx)
 {
-	CUresult err = pln_ctx_state(ctx);
+	CUresult err = drv_ctx_state(ctx);
 	CUresult drained;
 	CUstream stream;
 
 	if (err)
 		return err;
-	drained = pln_ctx_drain(ctx);
-	err = pln_ctx_state(ctx);
+	drained = drv_ctx_drain(ctx);
+	err = drv_ctx_state(ctx);
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
@@ -259,19 +259,19 @@ static CUresult ctx_sync(CUcontext ctx)
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!err && !drained)
-		pln_pools_settle(ctx->dev);
+		drv_pools_settle(ctx->dev);
 	return err ? err : drained;
 }
 
 CUresult cuCtxSynchronize(void)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	err = ctx_sync(ctx);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -282,10 +282,10 @@ CUresult cuCtxSynchronize_v2(CUcontext handle)
 
 	if (!handle)
 		return cuCtxSynchronize();
-	err = pln_ctx_get(handle, &ctx);
+	err = drv_ctx_get(handle, &ctx);
 	if (err)
 		return err;
 	err = ctx_sync(ctx);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }

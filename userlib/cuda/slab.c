@@ -16,24 +16,24 @@
 #define SLAB_GRANULE	(2 * MiB)
 #define UNIT		512ull
 
-struct pln_block {
-	struct pln_slab *slab;
+struct drv_block {
+	struct drv_slab *slab;
 	uint64_t at;			/* in the slab */
 	uint64_t size;
 	uint64_t asked;			/* for, while it is used */
 	bool used;
 	bool dead;			/* a dma-buf may still reach it */
-	struct pln_job *job;		/* that went before its freeing */
-	struct pln_range *left;		/* which what goes before it may still use */
-	TAILQ_ENTRY(pln_block) link;
+	struct drv_job *job;		/* that went before its freeing */
+	struct drv_range *left;		/* which what goes before it may still use */
+	TAILQ_ENTRY(drv_block) link;
 };
 
-struct pln_slab {
+struct drv_slab {
 	CUmemoryPool pool;		/* a reference */
-	struct pln_chunk *chunk;
+	struct drv_chunk *chunk;
 	unsigned int used;		/* blocks */
-	TAILQ_HEAD(, pln_block) blocks;
-	LIST_ENTRY(pln_slab) link;
+	TAILQ_HEAD(, drv_block) blocks;
+	LIST_ENTRY(drv_slab) link;
 };
 
 /* How far a search for free memory may go */
@@ -41,10 +41,10 @@ enum reuse { REUSE_ENDED, REUSE_BY_CHANCE, REUSE_BY_WAITING };
 
 /* ---- blocks: pln.lock is held ---- */
 
-static struct pln_block *block_new(struct pln_slab *slab, uint64_t at,
+static struct drv_block *block_new(struct drv_slab *slab, uint64_t at,
 				   uint64_t size)
 {
-	struct pln_block *block = calloc(1, sizeof(*block));
+	struct drv_block *block = calloc(1, sizeof(*block));
 
 	if (block) {
 		block->slab = slab;
@@ -55,26 +55,26 @@ static struct pln_block *block_new(struct pln_slab *slab, uint64_t at,
 }
 
 /* What was freed and is known yet: no more */
-static void forget(struct pln_block *block)
+static void forget(struct drv_block *block)
 {
-	struct pln_range *range = block->left;
+	struct drv_range *range = block->left;
 
 	if (!range)
 		return;
 	block->left = NULL;
-	pln_range_del(range);
-	pln_job_put(range->after);
+	drv_range_del(range);
+	drv_job_put(range->after);
 	if (range->export_fd)
 		close(range->export_fd - 1);
 	free(range);
 }
 
-static bool ended(struct pln_block *block, bool ask)
+static bool ended(struct drv_block *block, bool ask)
 {
 	if (block->job &&
-	    (atomic_load(&block->job->state) == PLN_JOB_DONE ||
-	     (ask && !pln_job_wait(block->job, false)))) {
-		pln_job_put(block->job);
+	    (atomic_load(&block->job->state) == DRV_JOB_DONE ||
+	     (ask && !drv_job_wait(block->job, false)))) {
+		drv_job_put(block->job);
 		block->job = NULL;
 	}
 	if (!block->job)
@@ -83,9 +83,9 @@ static bool ended(struct pln_block *block, bool ask)
 }
 
 /* Neighbours that wait for the same, or for nothing, become one */
-static void merge(struct pln_slab *slab)
+static void merge(struct drv_slab *slab)
 {
-	struct pln_block *b = TAILQ_FIRST(&slab->blocks), *next;
+	struct drv_block *b = TAILQ_FIRST(&slab->blocks), *next;
 
 	for (; b && (next = TAILQ_NEXT(b, link)); b = next) {
 		if (b->used || next->used || b->dead || next->dead)
@@ -97,17 +97,17 @@ static void merge(struct pln_slab *slab)
 		next->at = b->at;
 		next->size += b->size;
 		TAILQ_REMOVE(&slab->blocks, b, link);
-		pln_job_put(b->job);
+		drv_job_put(b->job);
 		free(b);
 	}
 }
 
 /* Take [@at, @at + @size) out of the free @block; NULL: no host memory */
-static struct pln_block *carve(struct pln_block *block, uint64_t at,
+static struct drv_block *carve(struct drv_block *block, uint64_t at,
 			       uint64_t size)
 {
-	struct pln_slab *slab = block->slab;
-	struct pln_block *rest = NULL, *part = block;
+	struct drv_slab *slab = block->slab;
+	struct drv_block *rest = NULL, *part = block;
 
 	if (at > block->at) {
 		part = block_new(slab, at, block->at + block->size - at);
@@ -124,32 +124,32 @@ static struct pln_block *carve(struct pln_block *block, uint64_t at,
 	}
 	if (part != block) {
 		block->size = at - block->at;
-		part->job = pln_job_ref(block->job);
+		part->job = drv_job_ref(block->job);
 		TAILQ_INSERT_AFTER(&slab->blocks, block, part, link);
 	}
 	if (rest) {
 		part->size = size;
-		rest->job = pln_job_ref(part->job);
+		rest->job = drv_job_ref(part->job);
 		TAILQ_INSERT_AFTER(&slab->blocks, part, rest, link);
 	}
 	return part;
 }
 
-static struct pln_block *slab_take(struct pln_slab *slab, uint64_t size,
+static struct drv_block *slab_take(struct drv_slab *slab, uint64_t size,
 				   CUstream stream, enum reuse how)
 {
-	uint64_t align = pln_small_align(slab->chunk->file, size);
-	struct pln_block *b;
+	uint64_t align = drv_small_align(slab->chunk->file, size);
+	struct drv_block *b;
 
 	merge(slab);
 	TAILQ_FOREACH(b, &slab->blocks, link) {
 		uint64_t at = (b->at + align - 1) & ~(align - 1);
 
 		if (b->used || b->dead ||
-		    !pln_span_has(at, size, b->at, b->size))
+		    !drv_span_has(at, size, b->at, b->size))
 			continue;
 		if (!ended(b, how == REUSE_BY_CHANCE) &&
-		    !pln_stream_behind(stream, b->job) && how != REUSE_BY_WAITING)
+		    !drv_stream_behind(stream, b->job) && how != REUSE_BY_WAITING)
 			continue;
 		forget(b);
 		return carve(b, at, size);
@@ -160,32 +160,32 @@ static struct pln_block *slab_take(struct pln_slab *slab, uint64_t size,
 /* ---- slabs ---- */
 
 /* pln.lock is held; true: the caller frees it unlocked, with slab_free() */
-static bool slab_drop(struct pln_slab *slab)
+static bool slab_drop(struct drv_slab *slab)
 {
-	struct pln_block *b;
+	struct drv_block *b;
 
 	TAILQ_FOREACH(b, &slab->blocks, link)
 		forget(b);
 	LIST_REMOVE(slab, link);
 	slab->pool->reserved -= slab->chunk->size;
-	return pln_chunk_drop(slab->chunk);
+	return drv_chunk_drop(slab->chunk);
 }
 
 /* @last: nobody else uses its memory */
-static void slab_free(struct pln_slab *slab, bool last)
+static void slab_free(struct drv_slab *slab, bool last)
 {
-	struct pln_file *file = pln_file_ref(slab->chunk->file);
-	struct pln_block *b;
+	struct drv_file *file = drv_file_ref(slab->chunk->file);
+	struct drv_block *b;
 
 	while ((b = TAILQ_FIRST(&slab->blocks))) {
 		TAILQ_REMOVE(&slab->blocks, b, link);
-		pln_job_put(b->job);
+		drv_job_put(b->job);
 		free(b);
 	}
 	if (last)
-		pln_chunk_free(slab->chunk);
-	pln_file_unuse(file);
-	pln_obj_put(&slab->pool->obj);
+		drv_chunk_free(slab->chunk);
+	drv_file_unuse(file);
+	drv_obj_put(&slab->pool->obj);
 	free(slab);
 }
 
@@ -194,13 +194,13 @@ static void slab_free(struct pln_slab *slab, bool last)
  * the slab back, or takes the block, before the caller has it.
  */
 static CUresult slab_new(CUmemoryPool pool, uint64_t size,
-			 struct pln_block **out)
+			 struct drv_block **out)
 {
 	uint64_t whole = (size + SLAB_GRANULE - 1) & ~(SLAB_GRANULE - 1);
-	struct pln_slab *slab = calloc(1, sizeof(*slab));
-	struct pln_block *block = NULL, *rest = NULL;
-	struct pln_chunk *chunk;
-	struct pln_file *file;
+	struct drv_slab *slab = calloc(1, sizeof(*slab));
+	struct drv_block *block = NULL, *rest = NULL;
+	struct drv_chunk *chunk;
+	struct drv_file *file;
 	CUresult err;
 
 	if (slab)
@@ -211,10 +211,10 @@ static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 		goto out;
 	}
-	err = pln_file_use(pool->dev, &file);
+	err = drv_file_use(pool->dev, &file);
 	if (err)
 		goto out;
-	err = pln_chunk_alloc(file, whole, false, &chunk);
+	err = drv_chunk_alloc(file, whole, false, &chunk);
 	if (err)
 		goto out_file;
 	TAILQ_INIT(&slab->blocks);
@@ -225,7 +225,7 @@ static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 	slab->used = 1;
 	slab->chunk = chunk;
 	pthread_mutex_lock(&pln.lock);
-	err = pln_chunk_add(NULL, chunk);
+	err = drv_chunk_add(NULL, chunk);
 	if (!err) {
 		atomic_fetch_add(&pool->obj.refs, 1);
 		slab->pool = pool;
@@ -236,13 +236,13 @@ static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!err) {
-		pln_file_put(file);	/* the chunk has one; we stay a user */
+		drv_file_put(file);	/* the chunk has one; we stay a user */
 		*out = block;
 		return CUDA_SUCCESS;
 	}
-	pln_chunk_free(chunk);
+	drv_chunk_free(chunk);
 out_file:
-	pln_file_unuse(file);
+	drv_file_unuse(file);
 out:
 	free(rest);
 	free(block);
@@ -251,10 +251,10 @@ out:
 }
 
 /* Give memory back until no more than @keep bytes are reserved */
-bool pln_pool_trim(CUmemoryPool pool, uint64_t keep)
+bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 {
-	struct pln_slab *slab;
-	struct pln_block *b;
+	struct drv_slab *slab;
+	struct drv_block *b;
 	bool last, any = false;
 
 	for (;;) {
@@ -291,7 +291,7 @@ static bool pool_ref(CUmemoryPool pool)
 }
 
 /* A pool of @dev after @pool, the first after NULL; a reference */
-static CUmemoryPool next_pool(struct pln_device *dev, CUmemoryPool pool)
+static CUmemoryPool next_pool(struct drv_device *dev, CUmemoryPool pool)
 {
 	CUmemoryPool next;
 
@@ -301,21 +301,21 @@ static CUmemoryPool next_pool(struct pln_device *dev, CUmemoryPool pool)
 		next = LIST_NEXT(next, link);
 	pthread_mutex_unlock(&pln.lock);
 	if (pool)
-		pln_obj_put(&pool->obj);
+		drv_obj_put(&pool->obj);
 	return next;
 }
 
-bool pln_pools_squeeze(struct pln_device *dev)
+bool drv_pools_squeeze(struct drv_device *dev)
 {
 	CUmemoryPool pool = NULL;
 	bool any = false;
 
 	while ((pool = next_pool(dev, pool)))
-		any |= pln_pool_trim(pool, 0);
+		any |= drv_pool_trim(pool, 0);
 	return any;
 }
 
-void pln_pools_settle(struct pln_device *dev)
+void drv_pools_settle(struct drv_device *dev)
 {
 	CUmemoryPool pool = NULL;
 	uint64_t keep;
@@ -324,7 +324,7 @@ void pln_pools_settle(struct pln_device *dev)
 		pthread_mutex_lock(&pln.lock);
 		keep = pool->gone ? 0 : pool->threshold;
 		pthread_mutex_unlock(&pln.lock);
-		pln_pool_trim(pool, keep);
+		drv_pool_trim(pool, keep);
 	}
 }
 
@@ -334,16 +334,16 @@ void pln_pools_settle(struct pln_device *dev)
  * Find room; the block is used then, and @job is what @stream has to wait for
  * before it uses it, or NULL.
  */
-static struct pln_block *find(CUmemoryPool pool, uint64_t size, CUstream stream,
-			      struct pln_job **job)
+static struct drv_block *find(CUmemoryPool pool, uint64_t size, CUstream stream,
+			      struct drv_job **job)
 {
 	static const CUmemPool_attribute allows[] = {
 		[REUSE_BY_CHANCE] = CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
 		[REUSE_BY_WAITING] =
 			CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,
 	};
-	struct pln_block *block = NULL;
-	struct pln_slab *slab;
+	struct drv_block *block = NULL;
+	struct drv_slab *slab;
 
 	*job = NULL;
 	for (enum reuse how = REUSE_ENDED; how <= REUSE_BY_WAITING; how++) {
@@ -366,9 +366,9 @@ static struct pln_block *find(CUmemoryPool pool, uint64_t size, CUstream stream,
 }
 
 /* pln.lock is held.  Takes over @job, what goes before the freeing, or NULL. */
-static void give(struct pln_block *block, struct pln_job *job)
+static void give(struct drv_block *block, struct drv_job *job)
 {
-	struct pln_slab *slab = block->slab;
+	struct drv_slab *slab = block->slab;
 
 	slab->pool->used -= block->asked;
 	slab->used--;
@@ -378,23 +378,23 @@ static void give(struct pln_block *block, struct pln_job *job)
 }
 
 /* pln.lock is held; @block is used */
-static CUresult make_range(struct pln_block *block, size_t asked,
+static CUresult make_range(struct drv_block *block, size_t asked,
 			   CUdeviceptr *out)
 {
 	CUmemoryPool pool = block->slab->pool;
-	struct pln_range *range = calloc(1, sizeof(*range));
+	struct drv_range *range = calloc(1, sizeof(*range));
 	CUresult err;
 
 	if (!range)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	range->addr = block->slab->chunk->addr + block->at;
 	range->size = asked;
-	range->kind = PLN_RANGE_POOL;
+	range->kind = DRV_RANGE_POOL;
 	range->dev = pool->dev;
 	range->chunk = block->slab->chunk;
 	range->pool = pool;
 	range->block = block;
-	err = pln_range_add(range);
+	err = drv_range_add(range);
 	if (err) {
 		free(range);
 		return err;
@@ -411,8 +411,8 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 			 CUdeviceptr *out)
 {
 	uint64_t size = (asked + UNIT - 1) & ~(UNIT - 1);
-	struct pln_job *job = NULL;
-	struct pln_block *block;
+	struct drv_job *job = NULL;
+	struct drv_block *block;
 	CUresult err;
 	bool full;
 
@@ -431,8 +431,8 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 			 * What was freed and not waited for would do.  Others may be
 			 * quicker to take it: again, until there is none.
 			 */
-			err = pln_file_drain(stream->ctx->file);
-			if (!err && !pln_pools_squeeze(pool->dev))
+			err = drv_file_drain(stream->ctx->file);
+			if (!err && !drv_pools_squeeze(pool->dev))
 				err = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 		if (err)
@@ -449,9 +449,9 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 	}
 	pthread_mutex_unlock(&pln.lock);
 	/* The stream is not done before that is, either */
-	if (pln_stream_follow(stream, job))
-		err = pln_job_wait(job, true);	/* no room to note it down */
-	pln_job_put(job);
+	if (drv_stream_follow(stream, job))
+		err = drv_job_wait(job, true);	/* no room to note it down */
+	drv_job_put(job);
 	return err;
 }
 
@@ -467,46 +467,46 @@ static CUresult alloc(CUdeviceptr *ptr, size_t size, CUmemoryPool pool,
 		*ptr = 0;		/* nothing, as NVIDIA's driver has it */
 	else
 		err = alloc_in(pool, size, stream, ptr);
-	pln_obj_put(&pool->obj);
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&pool->obj);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
-PLN_PATCHABLE(cuMemAllocAsync, CUdeviceptr *ptr, size_t size, CUstream handle)
+DRV_PATCHABLE(cuMemAllocAsync, CUdeviceptr *ptr, size_t size, CUstream handle)
 {
 	CUmemoryPool pool;
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
-	err = pln_pool_current(stream->ctx->dev, true, &pool);
+	err = drv_pool_current(stream->ctx->dev, true, &pool);
 	if (err) {
-		pln_obj_put(&stream->obj);
+		drv_obj_put(&stream->obj);
 		return err;
 	}
 	return alloc(ptr, size, pool, stream);
 }
 
-PLN_PATCHABLE(cuMemAllocFromPoolAsync, CUdeviceptr *ptr, size_t size,
+DRV_PATCHABLE(cuMemAllocFromPoolAsync, CUdeviceptr *ptr, size_t size,
 	      CUmemoryPool handle, CUstream stream_handle)
 {
 	CUmemoryPool pool;
 	CUstream stream;
-	CUresult err = pln_stream_get(stream_handle, NULL, &stream);
+	CUresult err = drv_stream_get(stream_handle, NULL, &stream);
 
 	if (err)
 		return err;
-	err = pln_pool_get(handle, &pool);
+	err = drv_pool_get(handle, &pool);
 	if (err) {
-		pln_obj_put(&stream->obj);
+		drv_obj_put(&stream->obj);
 		return err;
 	}
 	return alloc(ptr, size, pool, stream);
 }
 
 /* @range is in no tree any more */
-void pln_pool_give(struct pln_range *range)
+void drv_pool_give(struct drv_range *range)
 {
 	CUmemoryPool pool = range->pool;
 	bool gone;
@@ -517,8 +517,8 @@ void pln_pool_give(struct pln_range *range)
 	gone = pool->gone;
 	pthread_mutex_unlock(&pln.lock);
 	if (gone)
-		pln_pool_trim(pool, 0);
-	pln_obj_put(&pool->obj);
+		drv_pool_trim(pool, 0);
+	drv_obj_put(&pool->obj);
 }
 
 /* Memory of no pool that is freed when a stream has come so far */
@@ -528,20 +528,20 @@ struct later {
 };
 
 /* Until then it is there, and may be freed otherwise */
-static CUresult later_run(struct pln_job *job, void *arg)
+static CUresult later_run(struct drv_job *job, void *arg)
 {
-	struct pln_range *range = NULL;
+	struct drv_range *range = NULL;
 	struct later *later = arg;
-	struct pln_file *file;
+	struct drv_file *file;
 	CUcontext ctx = NULL;
 	CUresult err = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&pln.lock);
 	if (!atomic_load(&job->cancelled))
-		range = pln_range_find(later->ptr, 1);
+		range = drv_range_find(later->ptr, 1);
 	if (range && range->id == later->id) {
-		pln_range_del(range);
-		file = pln_file_ref(range->chunk->file);
+		drv_range_del(range);
+		file = drv_file_ref(range->chunk->file);
 		ctx = range->ctx;
 		if (ctx)
 			atomic_fetch_add(&ctx->obj.refs, 1);
@@ -553,13 +553,13 @@ static CUresult later_run(struct pln_job *job, void *arg)
 	if (!range)
 		return CUDA_SUCCESS;
 	/* What is pending either comes before us, or is no user of the memory */
-	err = pln_drain_engines(file);
+	err = drv_drain_engines(file);
 	if (err)
-		pln_range_back(range);
+		drv_range_back(range);
 	else
-		pln_range_free(range);
-	pln_file_put(file);
-	pln_ctx_put(ctx);
+		drv_range_free(range);
+	drv_file_put(file);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -572,42 +572,42 @@ static CUresult free_later(CUstream stream, CUdeviceptr ptr,
 	if (!later)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*later = (struct later){ ptr, id };
-	err = pln_stream_work(stream, NULL, PLN_USE_NONE, NULL, later_run,
+	err = drv_stream_work(stream, NULL, DRV_USE_NONE, NULL, later_run,
 			      later, NULL);
 	if (err)
 		free(later);
 	return err;
 }
 
-PLN_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
+DRV_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 {
-	const unsigned int kinds = PLN_KIND(DEVICE) | PLN_KIND(IMPORTED);
+	const unsigned int kinds = DRV_KIND(DEVICE) | DRV_KIND(IMPORTED);
 	unsigned long long id = 0;
-	struct pln_range *range;
-	struct pln_job *job;
+	struct drv_range *range;
+	struct drv_job *job;
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
-	err = ptr ? pln_stream_mark(stream, &job) : CUDA_SUCCESS;
+	err = ptr ? drv_stream_mark(stream, &job) : CUDA_SUCCESS;
 	if (err || !ptr)
 		goto out;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	if (range && range->kind == PLN_RANGE_MANAGED) {
+	range = drv_range_find(ptr, 1);
+	if (range && range->kind == DRV_RANGE_MANAGED) {
 		err = CUDA_ERROR_NOT_SUPPORTED;
 	} else if (!range || range->addr != ptr || range->after) {
 		err = CUDA_ERROR_INVALID_VALUE;
-	} else if (range->kind == PLN_RANGE_POOL && job) {
+	} else if (range->kind == DRV_RANGE_POOL && job) {
 		/* What is pending may ask about the memory when its turn comes */
 		range->after = job;
 		range->block->left = range;
-		give(range->block, pln_job_ref(job));
+		give(range->block, drv_job_ref(job));
 		job = NULL;
 		range = NULL;
-	} else if (range->kind == PLN_RANGE_POOL) {
-		pln_range_del(range);
+	} else if (range->kind == DRV_RANGE_POOL) {
+		drv_range_del(range);
 	} else if (kinds & 1u << range->kind) {
 		id = range->id;
 	} else {
@@ -617,9 +617,9 @@ PLN_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 	if (id)
 		err = free_later(stream, ptr, id);
 	else if (!err && range)
-		pln_range_free(range);
-	pln_job_put(job);
+		drv_range_free(range);
+	drv_job_put(job);
 out:
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);
 	return err;
 }

@@ -7,7 +7,7 @@
 #include "internal.h"
 
 /* pln.lock is held.  The legacy stream is in no table and no list. */
-CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
+CUresult drv_stream_new(CUcontext ctx, unsigned int flags, int priority,
 			bool legacy, CUstream *out)
 {
 	CUstream stream;
@@ -18,12 +18,12 @@ CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 	stream = calloc(1, sizeof(*stream));
 	if (!stream)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	stream->sink = pln_sink_new();
+	stream->sink = drv_sink_new();
 	if (!stream->sink) {
 		free(stream);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	stream->obj.type = PLN_STREAM;
+	stream->obj.type = DRV_STREAM;
 	atomic_init(&stream->obj.refs, 1);
 	atomic_fetch_add(&ctx->obj.refs, 1);
 	stream->ctx = ctx;
@@ -36,9 +36,9 @@ CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 		stream->queue = 1 + ctx->file->next_queue++ %
 				    (ctx->file->num_queues - 1);
 	if (!legacy) {
-		err = pln_obj_add(&stream->obj);
+		err = drv_obj_add(&stream->obj);
 		if (err) {
-			pln_obj_put(&stream->obj);
+			drv_obj_put(&stream->obj);
 			return err;
 		}
 		pthread_mutex_lock(&pln.order);
@@ -49,11 +49,11 @@ CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 	return CUDA_SUCCESS;
 }
 
-void pln_stream_free(struct CUstream_st *stream)
+void drv_stream_free(struct CUstream_st *stream)
 {
-	pln_job_put(stream->last);
-	pln_sink_put(stream->sink);
-	pln_ctx_put(stream->ctx);
+	drv_job_put(stream->last);
+	drv_sink_put(stream->sink);
+	drv_ctx_put(stream->ctx);
 	free(stream);
 }
 
@@ -63,7 +63,7 @@ static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 static bool thread_ok;
 static __thread uint64_t thread_number;
-__thread bool pln_own_default;
+__thread bool drv_own_default;
 
 /* One of the thread's in some context, with the table's reference, or NULL */
 static CUstream take_own(uint64_t number)
@@ -76,8 +76,8 @@ static CUstream take_own(uint64_t number)
 			LIST_FOREACH(stream, &ctx->streams, link) {
 				if (stream->thread != number)
 					continue;
-				pln_obj_del(&stream->obj);
-				pln_stream_leave(stream);
+				drv_obj_del(&stream->obj);
+				drv_stream_leave(stream);
 				return stream;
 			}
 		}
@@ -98,7 +98,7 @@ static void thread_end(void *number)
 		pthread_mutex_lock(&pln.lock);
 		stream = take_own((uintptr_t)number);
 		pthread_mutex_unlock(&pln.lock);
-		pln_obj_put(stream ? &stream->obj : NULL);
+		drv_obj_put(stream ? &stream->obj : NULL);
 	} while (stream);
 }
 
@@ -127,7 +127,7 @@ static CUresult own_stream(CUcontext ctx, CUstream *out)
 		if (stream->thread == thread_number)
 			break;
 	if (!stream) {
-		err = pln_stream_new(ctx, 0, 0, false, &stream);
+		err = drv_stream_new(ctx, 0, 0, false, &stream);
 		if (!err)
 			stream->thread = thread_number;
 	}
@@ -139,17 +139,17 @@ static CUresult own_stream(CUcontext ctx, CUstream *out)
 }
 
 /* A usable stream: its context is alive.  The caller gets one reference. */
-CUresult pln_stream_get(CUstream handle, CUcontext *ctx_out, CUstream *out)
+CUresult drv_stream_get(CUstream handle, CUcontext *ctx_out, CUstream *out)
 {
 	CUcontext ctx;
 	CUstream stream;
 	CUresult err;
 
-	if (!handle && pln_own_default)
+	if (!handle && drv_own_default)
 		handle = CU_STREAM_PER_THREAD;
 	if (!handle || handle == CU_STREAM_LEGACY ||
 	    handle == CU_STREAM_PER_THREAD) {
-		err = pln_ctx_current(&ctx);
+		err = drv_ctx_current(&ctx);
 		if (err)
 			return err;
 		pthread_mutex_lock(&pln.lock);
@@ -161,17 +161,17 @@ CUresult pln_stream_get(CUstream handle, CUcontext *ctx_out, CUstream *out)
 		else
 			atomic_fetch_add(&stream->obj.refs, 1);
 		pthread_mutex_unlock(&pln.lock);
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		if (err)
 			return err;
 	} else {
-		stream = pln_obj_get(handle, PLN_STREAM,
+		stream = drv_obj_get(handle, DRV_STREAM,
 				     CUDA_ERROR_INVALID_HANDLE, &err);
 		if (err)
 			return err;
-		err = pln_ctx_state(stream->ctx);
+		err = drv_ctx_state(stream->ctx);
 		if (err) {
-			pln_obj_put(&stream->obj);
+			drv_obj_put(&stream->obj);
 			return err;
 		}
 	}
@@ -185,20 +185,20 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
 				    int priority)
 {
 	CUcontext ctx;
-	CUresult err = pln_ctx_current(&ctx);
+	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
 		return err;
 	if (!out || (flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)) {
-		pln_ctx_put(ctx);
+		drv_ctx_put(ctx);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	/* One priority exists; others are brought to it, as the rule says */
 	(void)priority;
 	pthread_mutex_lock(&pln.lock);
-	err = pln_stream_new(ctx, flags, 0, false, out);
+	err = drv_stream_new(ctx, flags, 0, false, out);
 	pthread_mutex_unlock(&pln.lock);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 	return err;
 }
 
@@ -210,47 +210,47 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 CUresult cuStreamDestroy_v2(CUstream handle)
 {
 	CUstream stream;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	stream = pln_obj_find(handle, PLN_STREAM);
+	stream = drv_obj_find(handle, DRV_STREAM);
 	if (stream) {
-		pln_obj_del(&stream->obj);
-		pln_stream_leave(stream);
+		drv_obj_del(&stream->obj);
+		drv_stream_leave(stream);
 	}
 	pthread_mutex_unlock(&pln.lock);
 	if (!stream)
 		return CUDA_ERROR_INVALID_HANDLE;
-	pln_obj_put(&stream->obj);	/* the table's */
-	pln_obj_put(&stream->obj);
+	drv_obj_put(&stream->obj);	/* the table's */
+	drv_obj_put(&stream->obj);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuStreamSynchronize(CUstream handle)
 {
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
-	err = pln_stream_end(stream, true);
+	err = drv_stream_end(stream, true);
 	if (!err)
-		pln_pools_settle(stream->ctx->dev);
-	pln_obj_put(&stream->obj);
+		drv_pools_settle(stream->ctx->dev);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
 CUresult cuStreamQuery(CUstream handle)
 {
 	CUstream stream;
-	CUresult err = pln_stream_get(handle, NULL, &stream);
+	CUresult err = drv_stream_get(handle, NULL, &stream);
 
 	if (err)
 		return err;
-	err = pln_stream_end(stream, false);
-	pln_obj_put(&stream->obj);
+	err = drv_stream_end(stream, false);
+	drv_obj_put(&stream->obj);
 	return err;
 }
 
@@ -259,7 +259,7 @@ CUresult cuStreamQuery(CUstream handle)
 CUresult name(CUstream handle, type *out)				\
 {									\
 	CUstream stream;						\
-	CUresult err = pln_stream_get(handle, NULL, &stream);		\
+	CUresult err = drv_stream_get(handle, NULL, &stream);		\
 									\
 	if (err)							\
 		return err;						\
@@ -267,7 +267,7 @@ CUresult name(CUstream handle, type *out)				\
 		*out = (value);						\
 	else								\
 		err = CUDA_ERROR_INVALID_VALUE;				\
-	pln_obj_put(&stream->obj);					\
+	drv_obj_put(&stream->obj);					\
 	return err;							\
 }
 

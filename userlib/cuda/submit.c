@@ -11,83 +11,83 @@
 #define UNREAPED_MAX	32
 #define HOST_PAGE	4096ull
 
-void pln_reap(struct pln_file *file)
+void drv_reap(struct drv_file *file)
 {
 	for (unsigned int q = 0; q < file->num_queues; q++) {
 		for (int i = 0; i < UNREAPED_MAX; i++) {
-			struct pln_job *head;
+			struct drv_job *head;
 			CUresult err;
 
 			pthread_mutex_lock(&pln.order);
-			head = pln_job_ref(TAILQ_FIRST(&file->queue[q]));
+			head = drv_job_ref(TAILQ_FIRST(&file->queue[q]));
 			pthread_mutex_unlock(&pln.order);
 			if (!head)
 				break;
-			err = pln_job_wait(head, false);
-			pln_job_put(head);
+			err = drv_job_wait(head, false);
+			drv_job_put(head);
 			if (err)
 				break;
 		}
 	}
 }
 
-CUresult pln_submit_one(struct pln_job *job, const struct pln_job *pending)
+CUresult drv_submit_one(struct drv_job *job, const struct drv_job *pending)
 {
-	struct pln_file *file = job->file;
+	struct drv_file *file = job->file;
 	struct pln_gpu_submit submit = {
 		.ops = (uintptr_t)job->op,
 		.nr_ops = job->nr_ops,
 		.queue = job->queue,
 	};
-	uint64_t deadline = pln_now() + PLN_WAIT_LIMIT_NS;
+	uint64_t deadline = drv_now() + DRV_WAIT_LIMIT_NS;
 	CUresult err;
 
 	for (;;) {
-		struct pln_job *oldest = NULL;
+		struct drv_job *oldest = NULL;
 		int error;
 
 		if (pending && atomic_load(&pending->cancelled))
 			return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-		if (!pln_io_ioctl(file->fd, PLN_GPU_IOC_SUBMIT, &submit))
+		if (!drv_io_ioctl(file->fd, PLN_GPU_IOC_SUBMIT, &submit))
 			break;
 		error = errno;
 		if (error == EINTR)
 			continue;
-		if (error != EAGAIN || pln_now() > deadline)
-			return pln_file_error(file, error);
+		if (error != EAGAIN || drv_now() > deadline)
+			return drv_file_error(file, error);
 		/* Too many jobs: let the oldest of some queue end */
 		pthread_mutex_lock(&pln.order);
 		for (unsigned int q = 0; q < file->num_queues && !oldest; q++)
-			oldest = pln_job_ref(TAILQ_FIRST(&file->queue[q]));
+			oldest = drv_job_ref(TAILQ_FIRST(&file->queue[q]));
 		pthread_mutex_unlock(&pln.order);
 		if (!oldest)
-			return pln_file_error(file, error);
-		err = pln_job_wait(oldest, true);
-		pln_job_put(oldest);
+			return drv_file_error(file, error);
+		err = drv_job_wait(oldest, true);
+		drv_job_put(oldest);
 		if (err)
 			return err;
-		deadline = pln_now() + PLN_WAIT_LIMIT_NS;
+		deadline = drv_now() + DRV_WAIT_LIMIT_NS;
 	}
 	job->id = submit.job;
 	job->seq = ++file->submitted;
 	pthread_mutex_lock(&pln.order);
 	if (pending == job)
-		TAILQ_REMOVE(&pln_jobs.pending, job, link);	/* and its reference */
+		TAILQ_REMOVE(&drv_jobs.pending, job, link);	/* and its reference */
 	else
-		pln_job_ref(job);
-	atomic_store(&job->state, PLN_JOB_QUEUED);
+		drv_job_ref(job);
+	atomic_store(&job->state, DRV_JOB_QUEUED);
 	TAILQ_INSERT_TAIL(&file->queue[job->queue], job, link);
-	pln_job_put(job->behind);
+	drv_job_put(job->behind);
 	job->behind = NULL;
-	pln_queued(job);
+	drv_queued(job);
 	pthread_mutex_unlock(&pln.order);
 	return CUDA_SUCCESS;
 }
 
 /* A part of the copy @job, half of it, as a job of its own */
-static struct pln_job *half_of(struct pln_job *job)
+static struct drv_job *half_of(struct drv_job *job)
 {
-	struct pln_job *half = pln_job_new(job);
+	struct drv_job *half = drv_job_new(job);
 	uint64_t len = (job->op[0].len / 2 + HOST_PAGE - 1) & ~(HOST_PAGE - 1);
 
 	if (!half)
@@ -95,7 +95,7 @@ static struct pln_job *half_of(struct pln_job *job)
 	half->op[0] = job->op[0];
 	half->op[0].len = len;
 	half->nr_ops = 1;
-	pthread_mutex_lock(&pln.order);		/* see pln_job_uses() */
+	pthread_mutex_lock(&pln.order);		/* see drv_job_uses() */
 	job->op[0].src += len;
 	job->op[0].dst += len;
 	job->op[0].len -= len;
@@ -104,18 +104,18 @@ static struct pln_job *half_of(struct pln_job *job)
 }
 
 /*
- * pln_submit_one() for a job that was pending, or a part of one, and that nobody is there
+ * drv_submit_one() for a job that was pending, or a part of one, and that nobody is there
  * to ask for in smaller steps where RLIMIT_MEMLOCK leaves no room for all of it.  On
  * failure no step is under way any more, unless one does not end.
  */
-static CUresult submit_steps(struct pln_job *job, const struct pln_job *pending)
+static CUresult submit_steps(struct drv_job *job, const struct drv_job *pending)
 {
 	const struct pln_gpu_op *op = job->op;
-	struct pln_job *half, *last = NULL;
+	struct drv_job *half, *last = NULL;
 	CUresult err;
 
 	for (;;) {
-		err = pln_submit_one(job, pending);
+		err = drv_submit_one(job, pending);
 		if (err != CUDA_ERROR_OUT_OF_MEMORY || job->nr_ops != 1 ||
 		    op->opcode != PLN_GPU_OP_COPY || !op->flags ||
 		    op->len <= HOST_PAGE)
@@ -125,23 +125,23 @@ static CUresult submit_steps(struct pln_job *job, const struct pln_job *pending)
 			break;
 		err = submit_steps(half, pending);
 		if (err) {
-			pln_job_put(half);
+			drv_job_put(half);
 			break;
 		}
-		pln_job_put(last);
+		drv_job_put(last);
 		last = half;
 	}
 	if (err && last)
-		pln_job_wait(last, true);
-	pln_job_put(last);
+		drv_job_wait(last, true);
+	drv_job_put(last);
 	return err;
 }
 
 /* What was pending and follows nothing any more, until there is no more of it */
 static void dispatch(void *arg)
 {
-	struct pln_file *file = arg;
-	struct pln_job *job;
+	struct drv_file *file = arg;
+	struct drv_job *job;
 	CUresult err;
 
 	pthread_mutex_lock(&pln.order);
@@ -152,33 +152,33 @@ static void dispatch(void *arg)
 		err = submit_steps(job, job);
 		pthread_mutex_unlock(&file->submit_lock);
 		if (!err)
-			pln_reap(file);
+			drv_reap(file);
 		pthread_mutex_lock(&pln.order);
 		if (err) {
-			TAILQ_REMOVE(&pln_jobs.pending, job, link);
+			TAILQ_REMOVE(&drv_jobs.pending, job, link);
 			job->err = err;
-			pln_finish(job);
+			drv_finish(job);
 		}
 	}
 	file->dispatching = false;
 	file->helpers--;
-	pthread_cond_broadcast(&pln_jobs.change);
+	pthread_cond_broadcast(&drv_jobs.change);
 	/* Whoever waits for us has a reference */
-	pln_file_put(file);
+	drv_file_put(file);
 	pthread_mutex_unlock(&pln.order);
 }
 
-void pln_dispatch_job(struct pln_job *job)
+void drv_dispatch_job(struct drv_job *job)
 {
-	struct pln_file *file = job->file;
+	struct drv_file *file = job->file;
 
 	STAILQ_INSERT_TAIL(&file->ready, job, next);
 	if (file->dispatching)
 		return;
 	file->dispatching = true;
 	file->helpers++;
-	file->dispatcher = (struct pln_task){
-		.run = dispatch, .arg = pln_file_ref(file),
+	file->dispatcher = (struct drv_task){
+		.run = dispatch, .arg = drv_file_ref(file),
 	};
-	pln_task_start(&file->dispatcher, PLN_TASK_HELP);
+	drv_task_start(&file->dispatcher, DRV_TASK_HELP);
 }

@@ -2,7 +2,7 @@
 /*
  * Virtual memory management: addresses, memory, and maps of one to the other.
  *
- * A map is a struct pln_range with a struct pln_chunk of the same span, which
+ * A map is a struct drv_range with a struct drv_chunk of the same span, which
  * has a reference on the memory.  Memory lives as long as a handle or a map.
  * It belongs to a device and to no context.
  */
@@ -30,10 +30,10 @@ static void *no_access(uint64_t addr, size_t size)
 CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align,
 			     CUdeviceptr addr, unsigned long long flags)
 {
-	struct pln_span *span;
+	struct drv_span *span;
 	void *va = NULL;
 	bool added;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -53,7 +53,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align,
 			va = NULL;
 	}
 	if (!va)
-		va = pln_reserve(size, align);
+		va = drv_reserve(size, align);
 	if (!va) {
 		free(span);
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -61,7 +61,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align,
 	span->addr = (uintptr_t)va;
 	span->size = size;
 	pthread_mutex_lock(&pln.lock);
-	added = tsearch(span, &pln.reservations, pln_span_cmp);
+	added = tsearch(span, &pln.reservations, drv_span_cmp);
 	pthread_mutex_unlock(&pln.lock);
 	if (!added) {
 		munmap(va, size);
@@ -74,20 +74,20 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align,
 
 CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
-	struct pln_span *span;
-	CUresult err = pln_ready();
+	struct drv_span *span;
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!ptr || !size)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	span = pln_span_find(&pln.reservations, ptr, 1);
+	span = drv_span_find(&pln.reservations, ptr, 1);
 	if (!span || span->addr != ptr || span->size != size ||
-	    pln_range_find(ptr, size))
+	    drv_range_find(ptr, size))
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
-		tdelete(span, &pln.reservations, pln_span_cmp);
+		tdelete(span, &pln.reservations, drv_span_cmp);
 	pthread_mutex_unlock(&pln.lock);
 	if (err)
 		return err;
@@ -110,28 +110,28 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 	       CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void pln_mem_free(struct pln_mem *mem)
+void drv_mem_free(struct drv_mem *mem)
 {
-	pln_handle_free(mem->file, mem->handle);
-	pln_file_unuse(mem->file);
+	drv_handle_free(mem->file, mem->handle);
+	drv_file_unuse(mem->file);
 	free(mem);
 }
 
 /* Takes over @file and @kernel_handle, whatever the outcome */
-static CUresult mem_new(struct pln_file *file, uint32_t kernel_handle,
+static CUresult mem_new(struct drv_file *file, uint32_t kernel_handle,
 			uint64_t size, uint64_t mmap_offset,
 			const CUmemAllocationProp *prop,
 			CUmemGenericAllocationHandle *handle)
 {
-	struct pln_mem *mem = calloc(1, sizeof(*mem));
+	struct drv_mem *mem = calloc(1, sizeof(*mem));
 	CUresult err = CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (!mem) {
-		pln_handle_free(file, kernel_handle);
-		pln_file_unuse(file);
+		drv_handle_free(file, kernel_handle);
+		drv_file_unuse(file);
 		return err;
 	}
-	mem->obj.type = PLN_MEM;
+	mem->obj.type = DRV_MEM;
 	atomic_init(&mem->obj.refs, 1);
 	mem->file = file;
 	mem->handle = kernel_handle;
@@ -140,10 +140,10 @@ static CUresult mem_new(struct pln_file *file, uint32_t kernel_handle,
 	mem->prop = *prop;
 	mem->handles = 1;
 	pthread_mutex_lock(&pln.lock);
-	err = pln_obj_add(&mem->obj);
+	err = drv_obj_add(&mem->obj);
 	pthread_mutex_unlock(&pln.lock);
 	if (err)
-		pln_obj_put(&mem->obj);
+		drv_obj_put(&mem->obj);
 	else
 		*handle = (uintptr_t)mem;
 	return err;
@@ -153,8 +153,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		     const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	struct pln_gpu_alloc req = { .size = size };
-	struct pln_file *file;
-	CUresult err = pln_ready();
+	struct drv_file *file;
+	CUresult err = drv_ready();
 
 	if (!err && (!handle || !size || size % GRANULE || flags))
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -163,15 +163,15 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	/* A program with such memory would export it so, without asking */
 	if (!err && (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC))
 		err = CUDA_ERROR_NOT_SUPPORTED;
-	if (!err && !pln_device_get(prop->location.id))
+	if (!err && !drv_device_get(prop->location.id))
 		err = CUDA_ERROR_INVALID_DEVICE;
 	if (!err)
-		err = pln_file_use(pln_device_get(prop->location.id), &file);
+		err = drv_file_use(drv_device_get(prop->location.id), &file);
 	if (err)
 		return err;
-	if (pln_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
-		err = pln_file_error(file, errno);
-		pln_file_unuse(file);
+	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
+		err = drv_file_error(file, errno);
+		drv_file_unuse(file);
 		return err;
 	}
 	return mem_new(file, req.handle, size, req.mmap_offset, prop, handle);
@@ -179,58 +179,58 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 
 /* With a reference */
 static CUresult mem_get(CUmemGenericAllocationHandle handle,
-			struct pln_mem **mem)
+			struct drv_mem **mem)
 {
 	CUresult err;
 
-	*mem = pln_obj_get((void *)(uintptr_t)handle, PLN_MEM,
+	*mem = drv_obj_get((void *)(uintptr_t)handle, DRV_MEM,
 			   CUDA_ERROR_INVALID_VALUE, &err);
 	return err;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-	struct pln_mem *mem;
+	struct drv_mem *mem;
 	bool last;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	/* In one go, so that of two who give back the last one fails */
 	pthread_mutex_lock(&pln.lock);
-	mem = pln_obj_find((void *)(uintptr_t)handle, PLN_MEM);
+	mem = drv_obj_find((void *)(uintptr_t)handle, DRV_MEM);
 	last = mem && !--mem->handles;
 	if (last)
-		pln_obj_del(&mem->obj);
+		drv_obj_del(&mem->obj);
 	pthread_mutex_unlock(&pln.lock);
 	if (!mem)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (last)
-		pln_obj_put(&mem->obj);		/* the table's */
-	pln_obj_put(&mem->obj);
+		drv_obj_put(&mem->obj);		/* the table's */
+	drv_obj_put(&mem->obj);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle,
 				     void *addr)
 {
-	struct pln_range *range;
-	struct pln_mem *mem;
-	CUresult err = pln_ready();
+	struct drv_range *range;
+	struct drv_mem *mem;
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!handle)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find((uintptr_t)addr, 1);
-	if (!range || range->kind != PLN_RANGE_VMM) {
+	range = drv_range_find((uintptr_t)addr, 1);
+	if (!range || range->kind != DRV_RANGE_VMM) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else {
 		mem = range->chunk->mem;
 		if (!mem->handles) {
 			/* Released while mapped: the handle is back */
-			err = pln_obj_add(&mem->obj);
+			err = drv_obj_add(&mem->obj);
 			if (!err)
 				atomic_fetch_add(&mem->obj.refs, 1);
 		}
@@ -247,7 +247,7 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity,
 				       const CUmemAllocationProp *prop,
 				       CUmemAllocationGranularity_flags option)
 {
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (!err && (!granularity ||
 		     option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
@@ -267,7 +267,7 @@ CUresult cuMemGetAllocationPropertiesFromHandle(
 				CUmemAllocationProp *prop,
 				CUmemGenericAllocationHandle handle)
 {
-	struct pln_mem *mem;
+	struct drv_mem *mem;
 	CUresult err = mem_get(handle, &mem);
 
 	if (err)
@@ -276,7 +276,7 @@ CUresult cuMemGetAllocationPropertiesFromHandle(
 		*prop = mem->prop;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pln_obj_put(&mem->obj);
+	drv_obj_put(&mem->obj);
 	return err;
 }
 
@@ -290,7 +290,7 @@ CUresult cuMemExportToShareableHandle(void *shareable,
 	struct pln_gpu_export req = {
 		.flags = O_CLOEXEC | PLN_GPU_EXPORT_F_IMPORT,
 	};
-	struct pln_mem *mem;
+	struct drv_mem *mem;
 	CUresult err = mem_get(handle, &mem);
 
 	if (err)
@@ -301,11 +301,11 @@ CUresult cuMemExportToShareableHandle(void *shareable,
 		err = CUDA_ERROR_INVALID_VALUE;
 	req.handle = mem->handle;
 	req.size = mem->size;
-	if (!err && pln_io_ioctl(mem->file->fd, PLN_GPU_IOC_EXPORT, &req))
-		err = pln_file_error(mem->file, errno);
+	if (!err && drv_io_ioctl(mem->file->fd, PLN_GPU_IOC_EXPORT, &req))
+		err = drv_file_error(mem->file, errno);
 	if (!err)
 		*(int *)shareable = req.fd;
-	pln_obj_put(&mem->obj);
+	drv_obj_put(&mem->obj);
 	return err;
 }
 
@@ -321,8 +321,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 		.allocFlags.gpuDirectRDMACapable = 1,
 	};
 	struct pln_gpu_import req = { .fd = (int)(intptr_t)shareable };
-	struct pln_file *file;
-	CUresult err = pln_ready();
+	struct drv_file *file;
+	CUresult err = drv_ready();
 	int error = EXDEV;
 
 	if (err)
@@ -331,15 +331,15 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 		return CUDA_ERROR_INVALID_VALUE;
 	/* The descriptor does not say which GPU's memory it is */
 	for (int i = 0; i < pln.nr_devices && error == EXDEV; i++) {
-		err = pln_file_use(&pln.devices[i], &file);
+		err = drv_file_use(&pln.devices[i], &file);
 		if (err)
 			return err;
 		error = 0;
-		if (pln_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req)) {
+		if (drv_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req)) {
 			error = errno;
 			if (error == EIO || error == ENODEV)
-				err = pln_file_error(file, error);
-			pln_file_unuse(file);
+				err = drv_file_error(file, error);
+			drv_file_unuse(file);
 		}
 		prop.location.id = i;
 	}
@@ -353,19 +353,19 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 /* ---- maps ---- */
 
 /* Of a chunk of ours that is in no tree any more */
-void pln_vmm_unmap(struct pln_chunk *chunk)
+void drv_vmm_unmap(struct drv_chunk *chunk)
 {
 	no_access(chunk->addr, chunk->size);
-	pln_obj_put(&chunk->mem->obj);
+	drv_obj_put(&chunk->mem->obj);
 }
 
-PLN_PATCHABLE(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset,
+DRV_PATCHABLE(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset,
 	      CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-	struct pln_range *range = NULL;
-	struct pln_chunk *chunk = NULL;
-	struct pln_span *span;
-	struct pln_mem *mem;
+	struct drv_range *range = NULL;
+	struct drv_chunk *chunk = NULL;
+	struct drv_span *span;
+	struct drv_mem *mem;
 	CUresult err = mem_get(handle, &mem);
 
 	if (err)
@@ -387,24 +387,24 @@ PLN_PATCHABLE(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset,
 	chunk->id = atomic_fetch_add(&pln.next_id, 1) + 1;
 	chunk->file = mem->file;
 	chunk->mem = mem;
-	range->kind = PLN_RANGE_VMM;
+	range->kind = DRV_RANGE_VMM;
 	range->dev = mem->file->dev;
 	range->chunk = chunk;
 	pthread_mutex_lock(&pln.lock);
-	span = pln_span_find(&pln.reservations, ptr, 1);
-	if (!span || !pln_span_has(ptr, size, span->addr, span->size) ||
-	    pln_range_find(ptr, size))
+	span = drv_span_find(&pln.reservations, ptr, 1);
+	if (!span || !drv_span_has(ptr, size, span->addr, span->size) ||
+	    drv_range_find(ptr, size))
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
-		err = pln_chunk_add(NULL, chunk);
+		err = drv_chunk_add(NULL, chunk);
 	if (!err) {
-		err = pln_range_add(range);
+		err = drv_range_add(range);
 		if (err)
-			pln_chunk_drop(chunk);
+			drv_chunk_drop(chunk);
 	}
 	if (!err) {
 		/* Now they have references of their own */
-		pln_file_ref(mem->file);
+		drv_file_ref(mem->file);
 		atomic_fetch_add(&mem->obj.refs, 1);
 	}
 	pthread_mutex_unlock(&pln.lock);
@@ -413,7 +413,7 @@ out:
 		free(range);
 		free(chunk);
 	}
-	pln_obj_put(&mem->obj);
+	drv_obj_put(&mem->obj);
 	return err;
 }
 
@@ -421,11 +421,11 @@ out:
  * The map at @addr, when it is a whole one inside [@addr, @end).  pln.lock is
  * held.
  */
-static struct pln_range *whole_map(uint64_t addr, uint64_t end)
+static struct drv_range *whole_map(uint64_t addr, uint64_t end)
 {
-	struct pln_range *range = pln_range_find(addr, 1);
+	struct drv_range *range = drv_range_find(addr, 1);
 
-	if (!range || range->kind != PLN_RANGE_VMM || range->addr != addr ||
+	if (!range || range->kind != DRV_RANGE_VMM || range->addr != addr ||
 	    range->size > end - addr)
 		return NULL;
 	return range;
@@ -434,7 +434,7 @@ static struct pln_range *whole_map(uint64_t addr, uint64_t end)
 /* Is [@ptr, @ptr + @size) made of whole maps?  pln.lock is held. */
 static CUresult check_maps(CUdeviceptr ptr, size_t size)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	uint64_t end;
 
 	if (!ptr || !size || __builtin_add_overflow(ptr, size, &end))
@@ -447,19 +447,19 @@ static CUresult check_maps(CUdeviceptr ptr, size_t size)
 	return CUDA_SUCCESS;
 }
 
-PLN_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
+DRV_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 {
-	struct pln_span *span;
-	struct pln_range *range;
+	struct drv_span *span;
+	struct drv_range *range;
 	size_t len = 0;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&pln.lock);
-	span = ptr && size ? pln_span_find(&pln.reservations, ptr, 1) : NULL;
-	if (span && pln_span_has(ptr, size, span->addr, span->size) &&
-	    !pln_range_find(ptr, size)) {
+	span = ptr && size ? drv_span_find(&pln.reservations, ptr, 1) : NULL;
+	if (span && drv_span_has(ptr, size, span->addr, span->size) &&
+	    !drv_range_find(ptr, size)) {
 		pthread_mutex_unlock(&pln.lock);
 		return CUDA_SUCCESS;	/* nothing is mapped there */
 	}
@@ -470,7 +470,7 @@ PLN_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 		range = whole_map(at, end);
 		len = range ? range->size : 0;
 		pthread_mutex_unlock(&pln.lock);
-		err = range ? pln_take_and_free(at, PLN_KIND(VMM),
+		err = range ? drv_take_and_free(at, DRV_KIND(VMM),
 						CUDA_ERROR_INVALID_VALUE) :
 			      CUDA_ERROR_INVALID_VALUE;	/* a race */
 	}
@@ -478,7 +478,7 @@ PLN_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 }
 
 /* What devices may do with @range changes as @desc says; pln.lock is held */
-static void set_access(struct pln_range *range, const CUmemAccessDesc *desc,
+static void set_access(struct drv_range *range, const CUmemAccessDesc *desc,
 		       size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -497,17 +497,17 @@ static void set_access(struct pln_range *range, const CUmemAccessDesc *desc,
 static CUresult check_access(CUdeviceptr ptr, size_t size,
 			     const CUmemAccessDesc *desc, size_t count)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	CUresult err = check_maps(ptr, size);
 
 	for (uint64_t at = ptr; !err && at < ptr + size; at += range->size) {
 		range = whole_map(at, ptr + size);
 		for (size_t i = 0; i < count; i++) {
-			struct pln_device *dev =
-				pln_device_get(desc[i].location.id);
+			struct drv_device *dev =
+				drv_device_get(desc[i].location.id);
 
 			if (desc[i].flags && dev != range->dev &&
-			    !pln_peers(dev, range->dev))
+			    !drv_peers(dev, range->dev))
 				err = CUDA_ERROR_INVALID_DEVICE;
 		}
 	}
@@ -517,8 +517,8 @@ static CUresult check_access(CUdeviceptr ptr, size_t size,
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 			const CUmemAccessDesc *desc, size_t count)
 {
-	struct pln_range *range;
-	CUresult err = pln_ready();
+	struct drv_range *range;
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
@@ -529,7 +529,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 		    (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
 		     desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
 		     desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) ||
-		    !pln_device_get(desc[i].location.id))
+		    !drv_device_get(desc[i].location.id))
 			return CUDA_ERROR_INVALID_VALUE;
 	}
 	pthread_mutex_lock(&pln.lock);
@@ -544,7 +544,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 		if (!readers == !range->readers)
 			continue;
 		if (range->readers)
-			err = pln_map(range->chunk->file,
+			err = drv_map(range->chunk->file,
 				      (void *)(uintptr_t)range->addr,
 				      range->size,
 				      range->chunk->mem->mmap_offset);
@@ -562,20 +562,20 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 CUresult cuMemGetAccess(unsigned long long *flags,
 			const CUmemLocation *location, CUdeviceptr ptr)
 {
-	struct pln_range *range;
+	struct drv_range *range;
 	uint32_t bit;
-	CUresult err = pln_ready();
+	CUresult err = drv_ready();
 
 	if (err)
 		return err;
 	if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!pln_device_get(location->id))
+	if (!drv_device_get(location->id))
 		return CUDA_ERROR_INVALID_DEVICE;
 	bit = 1u << location->id;
 	pthread_mutex_lock(&pln.lock);
-	range = pln_range_find(ptr, 1);
-	if (!range || range->kind != PLN_RANGE_VMM)
+	range = drv_range_find(ptr, 1);
+	if (!range || range->kind != DRV_RANGE_VMM)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
 		*flags = range->writers & bit ?

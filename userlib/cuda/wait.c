@@ -10,11 +10,11 @@
 #define WAIT_SLICE_NS	1000000000ull
 
 /* The first job that @job waits for, or itself: in the kernel, or at work */
-static struct pln_job *root_of(struct pln_job *job)
+static struct drv_job *root_of(struct drv_job *job)
 {
 	size_t i;
 
-	while (atomic_load(&job->state) == PLN_JOB_WAITING) {
+	while (atomic_load(&job->state) == DRV_JOB_WAITING) {
 		for (i = 0; i < job->nr_edges && !job->edges[i].job; i++)
 			;
 		if (i == job->nr_edges)
@@ -33,11 +33,11 @@ static void await_change(void)
 	struct timespec end;
 	int state;
 
-	pln_tasks_serve();
+	drv_tasks_serve();
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += WAIT_SLICE_NS / 1000000000;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_cond_timedwait(&pln_jobs.change, &pln.order, &end);
+	pthread_cond_timedwait(&drv_jobs.change, &pln.order, &end);
 	pthread_setcancelstate(state, NULL);
 }
 
@@ -55,24 +55,24 @@ struct limit {
 };
 
 /* @root is not in the kernel: is the limit over?  pln.order is held. */
-static bool is_over(struct limit *limit, const struct pln_job *root,
+static bool is_over(struct limit *limit, const struct drv_job *root,
 		    enum wait how, uint64_t now)
 {
-	bool outside = root->kind == PLN_JOB_WORK &&
-		       (root->use == PLN_USE_SPAN || root->use == PLN_USE_NONE);
+	bool outside = root->kind == DRV_JOB_WORK &&
+		       (root->use == DRV_USE_SPAN || root->use == DRV_USE_NONE);
 	uint64_t number = outside ? root->number : 0;
 	bool more;
 
-	if (root->work == pln_value_wait && how == WAIT_LONG)
+	if (root->work == drv_value_wait && how == WAIT_LONG)
 		more = true;
 	else if (outside && how == WAIT_LIMITED)
 		more = number != limit->number;
 	else
-		more = limit->seen != pln_jobs.progress;
+		more = limit->seen != drv_jobs.progress;
 	if (more)
-		limit->deadline = now + PLN_WAIT_LIMIT_NS;
+		limit->deadline = now + DRV_WAIT_LIMIT_NS;
 	limit->number = number;
-	limit->seen = pln_jobs.progress;
+	limit->seen = drv_jobs.progress;
 	return now > limit->deadline;
 }
 
@@ -86,74 +86,74 @@ static bool is_over(struct limit *limit, const struct pln_job *root,
  * for once a second only, for the limit and in case that such a thread could not be
  * made: there may be many jobs on the way, and one ends at any time.
  */
-static CUresult job_wait(struct pln_job *job, enum wait how)
+static CUresult job_wait(struct drv_job *job, enum wait how)
 {
-	struct limit limit = { .deadline = pln_now() + PLN_WAIT_LIMIT_NS };
-	struct pln_file *file = job->file;
+	struct limit limit = { .deadline = drv_now() + DRV_WAIT_LIMIT_NS };
+	struct drv_file *file = job->file;
 	bool block = how != WAIT_ASK;
-	struct pln_job *root, *head;
+	struct drv_job *root, *head;
 	uint64_t look_at = 0, now;
 	bool ended, over;
 
-	while (!pln_is_done(job)) {
+	while (!drv_is_done(job)) {
 		pthread_mutex_lock(&pln.order);
-		if (!block && atomic_load(&job->state) < PLN_JOB_QUEUED) {
-			pln_tasks_serve();
+		if (!block && atomic_load(&job->state) < DRV_JOB_QUEUED) {
+			drv_tasks_serve();
 			pthread_mutex_unlock(&pln.order);
 			return CUDA_ERROR_NOT_READY;
 		}
 		root = job;
 		over = false;
-		now = atomic_load(&job->state) < PLN_JOB_QUEUED ? pln_now() : 0;
+		now = atomic_load(&job->state) < DRV_JOB_QUEUED ? drv_now() : 0;
 		if (now && now >= look_at) {
 			look_at = now + WAIT_SLICE_NS;
 			root = root_of(job);
-			over = atomic_load(&root->state) < PLN_JOB_QUEUED &&
+			over = atomic_load(&root->state) < DRV_JOB_QUEUED &&
 			       is_over(&limit, root, how, now);
 		}
-		if (atomic_load(&root->state) != PLN_JOB_QUEUED) {
-			if (!over && !pln_is_done(root)) {
+		if (atomic_load(&root->state) != DRV_JOB_QUEUED) {
+			if (!over && !drv_is_done(root)) {
 				job->awaited++;
 				await_change();
 				job->awaited--;
 			}
 			pthread_mutex_unlock(&pln.order);
 			if (over) {
-				pln_log("a stream has waited for a function of the program, a value, or another process, for 120 s");
+				drv_log("a stream has waited for a function of the program, a value, or another process, for 120 s");
 				return CUDA_ERROR_LAUNCH_TIMEOUT;
 			}
 			continue;
 		}
 		file = root->file;
-		head = pln_job_ref(TAILQ_FIRST(&file->queue[root->queue]));
-		if (pln_is_watcher() && atomic_load(&head->wanted)) {
+		head = drv_job_ref(TAILQ_FIRST(&file->queue[root->queue]));
+		if (drv_is_watcher() && atomic_load(&head->wanted)) {
 			await_change();		/* they see to it */
 			pthread_mutex_unlock(&pln.order);
-			pln_job_put(head);
+			drv_job_put(head);
 			continue;
 		}
 		pthread_mutex_unlock(&pln.order);
 		if (block) {
-			if (!pln_is_watcher())
+			if (!drv_is_watcher())
 				atomic_fetch_add(&head->wanted, 1);
 			pthread_mutex_lock(&head->lock);
 		} else if (pthread_mutex_trylock(&head->lock)) {
-			pln_job_put(head);
+			drv_job_put(head);
 			return CUDA_ERROR_NOT_READY;
 		}
-		ended = pln_job_poll(head, block ? WAIT_SLICE_NS : 0);
+		ended = drv_job_poll(head, block ? WAIT_SLICE_NS : 0);
 		pthread_mutex_unlock(&head->lock);
-		if (block && !pln_is_watcher())
+		if (block && !drv_is_watcher())
 			atomic_fetch_sub(&head->wanted, 1);
-		pln_job_put(head);
+		drv_job_put(head);
 		if (!ended && !block)
 			return CUDA_ERROR_NOT_READY;
 		look_at = 0;
 		if (ended) {
 			/* The time is the next one's */
-			limit.deadline = pln_now() + PLN_WAIT_LIMIT_NS;
-		} else if (pln_now() > limit.deadline) {
-			pln_log("device %d: a job has not ended for 120 s",
+			limit.deadline = drv_now() + DRV_WAIT_LIMIT_NS;
+		} else if (drv_now() > limit.deadline) {
+			drv_log("device %d: a job has not ended for 120 s",
 				file->dev->ordinal);
 			return CUDA_ERROR_LAUNCH_TIMEOUT;
 		}
@@ -161,48 +161,48 @@ static CUresult job_wait(struct pln_job *job, enum wait how)
 	return CUDA_SUCCESS;
 }
 
-CUresult pln_job_wait(struct pln_job *job, bool block)
+CUresult drv_job_wait(struct drv_job *job, bool block)
 {
 	return job_wait(job, block ? WAIT_LONG : WAIT_ASK);
 }
 
 /* Wait for every job that is in the kernel */
-CUresult pln_file_drain(struct pln_file *file)
+CUresult drv_file_drain(struct drv_file *file)
 {
 	CUresult err = CUDA_SUCCESS, e;
 
 	for (unsigned int q = 0; q < file->num_queues; q++) {
-		struct pln_job *tail;
+		struct drv_job *tail;
 
 		pthread_mutex_lock(&pln.order);
-		tail = pln_job_ref(TAILQ_LAST(&file->queue[q], pln_job_list));
+		tail = drv_job_ref(TAILQ_LAST(&file->queue[q], drv_job_list));
 		pthread_mutex_unlock(&pln.order);
 		if (!tail)
 			continue;
-		e = pln_job_wait(tail, true);
+		e = drv_job_wait(tail, true);
 		if (!err)
 			err = e;
-		pln_job_put(tail);
+		drv_job_put(tail);
 	}
 	return err;
 }
 
-void pln_file_quiet(struct pln_file *file)
+void drv_file_quiet(struct drv_file *file)
 {
-	uint64_t deadline = pln_now() + PLN_WAIT_LIMIT_NS;
+	uint64_t deadline = drv_now() + DRV_WAIT_LIMIT_NS;
 
 	pthread_mutex_lock(&pln.order);
-	while (file->helpers && pln_now() < deadline)
+	while (file->helpers && drv_now() < deadline)
 		await_change();
 	pthread_mutex_unlock(&pln.order);
 }
 
-static bool overlap(const struct pln_span *a, uint64_t addr, uint64_t size)
+static bool overlap(const struct drv_span *a, uint64_t addr, uint64_t size)
 {
 	return a->addr < addr + size && addr < a->addr + a->size;
 }
 
-static bool op_uses(const struct pln_gpu_op *op, const struct pln_span *span)
+static bool op_uses(const struct pln_gpu_op *op, const struct drv_span *span)
 {
 	return ((op->flags & PLN_GPU_OP_F_SRC_USER) &&
 		overlap(span, op->src, op->len)) ||
@@ -214,15 +214,15 @@ static bool op_uses(const struct pln_gpu_op *op, const struct pln_span *span)
  * Must @job have ended before @span, which is of @file's GPU or page-locked in a
  * context of it, goes?  All work of the GPU, as with CUDA; and what others do there.
  */
-static bool may_use(const struct pln_job *job, const struct pln_file *file,
-		    const struct pln_span *span)
+static bool may_use(const struct drv_job *job, const struct drv_file *file,
+		    const struct drv_span *span)
 {
-	if (job->kind == PLN_JOB_JOIN ||
-	    (job->kind == PLN_JOB_WORK && job->use == PLN_USE_NONE))
+	if (job->kind == DRV_JOB_JOIN ||
+	    (job->kind == DRV_JOB_WORK && job->use == DRV_USE_NONE))
 		return false;
-	if (job->file == file && job->use != PLN_USE_SPAN)
+	if (job->file == file && job->use != DRV_USE_SPAN)
 		return true;
-	if (job->kind == PLN_JOB_WORK)
+	if (job->kind == DRV_JOB_WORK)
 		return overlap(span, job->span[0].addr, job->span[0].size) ||
 		       overlap(span, job->span[1].addr, job->span[1].size);
 	for (unsigned int i = 0; i < job->nr_ops; i++)
@@ -235,59 +235,59 @@ static bool may_use(const struct pln_job *job, const struct pln_file *file,
  * Wait for what is pending now: of context @ctx; or, when that is 0, what may use
  * memory that is to be freed.
  */
-static CUresult pending_wait(uint64_t ctx, struct pln_file *file,
-			     const struct pln_span *span, enum wait how)
+static CUresult pending_wait(uint64_t ctx, struct drv_file *file,
+			     const struct drv_span *span, enum wait how)
 {
-	struct pln_job *job;
+	struct drv_job *job;
 	CUresult err = CUDA_SUCCESS;
 	uint64_t upto = 0;
 
 	while (!err) {
 		pthread_mutex_lock(&pln.order);
 		if (!upto)
-			upto = pln_jobs.numbers;
-		TAILQ_FOREACH(job, &pln_jobs.pending, link)
+			upto = drv_jobs.numbers;
+		TAILQ_FOREACH(job, &drv_jobs.pending, link)
 			if (job->number <= upto &&
 			    (ctx ? job->ctx == ctx :
 			     may_use(job, file, span)))
 				break;
-		pln_job_ref(job);
+		drv_job_ref(job);
 		pthread_mutex_unlock(&pln.order);
 		if (!job)
 			break;
 		err = job_wait(job, how);
-		pln_job_put(job);
+		drv_job_put(job);
 	}
 	return err;
 }
 
-CUresult pln_ctx_drain(CUcontext ctx)
+CUresult drv_ctx_drain(CUcontext ctx)
 {
 	CUresult err = pending_wait(ctx->id, NULL, NULL, WAIT_LONG);
-	CUresult drained = pln_file_drain(ctx->file);
+	CUresult drained = drv_file_drain(ctx->file);
 
 	return err ? err : drained;
 }
 
 /* Every GPU's reach page-locked memory, and memory of peers */
-CUresult pln_drain_engines(struct pln_file *file)
+CUresult drv_drain_engines(struct drv_file *file)
 {
-	struct pln_file *files[PLN_MAX_DEVICES + 1];
+	struct drv_file *files[DRV_MAX_DEVICES + 1];
 	CUresult err = CUDA_SUCCESS;
 	int n = 0;
 
 	pthread_mutex_lock(&pln.lock);
 	for (int i = 0; i < pln.nr_devices; i++)
 		if (pln.devices[i].file && pln.devices[i].file != file)
-			files[n++] = pln_file_ref(pln.devices[i].file);
-	files[n++] = pln_file_ref(file);
+			files[n++] = drv_file_ref(pln.devices[i].file);
+	files[n++] = drv_file_ref(file);
 	pthread_mutex_unlock(&pln.lock);
 	for (int i = 0; i < n; i++) {
-		CUresult drained = pln_file_drain(files[i]);
+		CUresult drained = drv_file_drain(files[i]);
 
 		if (!err)
 			err = drained;
-		pln_file_put(files[i]);
+		drv_file_put(files[i]);
 	}
 	return err;
 }
@@ -298,10 +298,10 @@ CUresult pln_drain_engines(struct pln_file *file)
  * program too, and what others do with the memory.  Awaited events are not, nor values
  * elsewhere, unless something follows them: they may never come.
  */
-CUresult pln_drain(struct pln_file *file, const struct pln_span *span)
+CUresult drv_drain(struct drv_file *file, const struct drv_span *span)
 {
 	CUresult err = pending_wait(0, file, span, WAIT_LIMITED);
-	CUresult drained = pln_drain_engines(file);
+	CUresult drained = drv_drain_engines(file);
 
 	return err ? err : drained;
 }
@@ -309,62 +309,62 @@ CUresult pln_drain(struct pln_file *file, const struct pln_span *span)
 /* What was asked for in @ctx and has not begun has no effect */
 static void cancel(CUcontext ctx)
 {
-	struct pln_job *job;
+	struct drv_job *job;
 
 	pthread_mutex_lock(&pln.order);
-	TAILQ_FOREACH(job, &pln_jobs.pending, link)
+	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		if (job->ctx == ctx->id)
 			atomic_store(&job->cancelled, true);
 	pthread_mutex_unlock(&pln.order);
 }
 
-void pln_ctx_end(CUcontext ctx)
+void drv_ctx_end(CUcontext ctx)
 {
 	if (pending_wait(ctx->id, NULL, NULL, WAIT_LIMITED)) {
 		cancel(ctx);
 		pending_wait(ctx->id, NULL, NULL, WAIT_LIMITED);
 	}
 	/* What other contexts have asked of this GPU goes by number of memory */
-	pln_drain(ctx->file, &(struct pln_span){ 0 });
+	drv_drain(ctx->file, &(struct drv_span){ 0 });
 	cancel(ctx);			/* nothing is left, or it is stuck */
 }
 
-void pln_span_end(const struct pln_span *span)
+void drv_span_end(const struct drv_span *span)
 {
-	struct pln_job *job;
+	struct drv_job *job;
 
 	do {
 		pthread_mutex_lock(&pln.order);
-		TAILQ_FOREACH(job, &pln_jobs.pending, link) {
-			if (job->use != PLN_USE_SPAN ||
+		TAILQ_FOREACH(job, &drv_jobs.pending, link) {
+			if (job->use != DRV_USE_SPAN ||
 			    !may_use(job, NULL, span))
 				continue;
 			atomic_store(&job->cancelled, true);
-			if (atomic_load(&job->state) == PLN_JOB_READY)
+			if (atomic_load(&job->state) == DRV_JOB_READY)
 				break;	/* it may be looking now */
 		}
-		pln_job_ref(job);
+		drv_job_ref(job);
 		pthread_mutex_unlock(&pln.order);
 		if (job && job_wait(job, WAIT_LIMITED)) {
-			pln_job_put(job);
+			drv_job_put(job);
 			return;
 		}
-		pln_job_put(job);
+		drv_job_put(job);
 	} while (job);
 	/* And what other GPUs are to do with it */
 	if (!pending_wait(0, NULL, span, WAIT_LIMITED))
 		return;
 	pthread_mutex_lock(&pln.order);
-	TAILQ_FOREACH(job, &pln_jobs.pending, link)
+	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		if (may_use(job, NULL, span))
 			atomic_store(&job->cancelled, true);
 	pthread_mutex_unlock(&pln.order);
 }
 
-static bool uses_handle(const struct pln_job *job, const struct pln_file *file,
-			uint32_t handle, const struct pln_span *span)
+static bool uses_handle(const struct drv_job *job, const struct drv_file *file,
+			uint32_t handle, const struct drv_span *span)
 {
-	if (job->kind != PLN_JOB_ENGINE || job->file != file)
+	if (job->kind != DRV_JOB_ENGINE || job->file != file)
 		return false;
 	for (unsigned int i = 0; i < job->nr_ops; i++) {
 		const struct pln_gpu_op *op = &job->op[i];
@@ -378,26 +378,26 @@ static bool uses_handle(const struct pln_job *job, const struct pln_file *file,
 	return false;
 }
 
-void pln_handle_end(struct pln_file *file, uint32_t handle,
-		    const struct pln_span *span)
+void drv_handle_end(struct drv_file *file, uint32_t handle,
+		    const struct drv_span *span)
 {
-	struct pln_job *job;
+	struct drv_job *job;
 
 	pthread_mutex_lock(&pln.order);
-	TAILQ_FOREACH(job, &pln_jobs.pending, link)
+	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		if (uses_handle(job, file, handle, span))
 			atomic_store(&job->cancelled, true);
 	pthread_mutex_unlock(&pln.order);
 }
 
-bool pln_job_uses(struct pln_file *file, uint32_t handle,
-		  const struct pln_span *span)
+bool drv_job_uses(struct drv_file *file, uint32_t handle,
+		  const struct drv_span *span)
 {
-	struct pln_job *job;
+	struct drv_job *job;
 	bool found = false;
 
 	pthread_mutex_lock(&pln.order);
-	TAILQ_FOREACH(job, &pln_jobs.pending, link)
+	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		found = found || uses_handle(job, file, handle, span);
 	pthread_mutex_unlock(&pln.order);
 	return found;

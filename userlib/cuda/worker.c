@@ -13,18 +13,18 @@
 
 static struct crew {
 	pthread_cond_t some;
-	STAILQ_HEAD(, pln_task) tasks;
+	STAILQ_HEAD(, drv_task) tasks;
 	unsigned int spare;	/* threads that have no task, nor one meant for them */
 	unsigned int unserved;	/* tasks that no thread is meant for */
 	unsigned int threads;
 } crews[] = {
-	[PLN_TASK_HELP] = {
+	[DRV_TASK_HELP] = {
 		.some = PTHREAD_COND_INITIALIZER,
-		.tasks = STAILQ_HEAD_INITIALIZER(crews[PLN_TASK_HELP].tasks),
+		.tasks = STAILQ_HEAD_INITIALIZER(crews[DRV_TASK_HELP].tasks),
 	},
-	[PLN_TASK_WORK] = {
+	[DRV_TASK_WORK] = {
 		.some = PTHREAD_COND_INITIALIZER,
-		.tasks = STAILQ_HEAD_INITIALIZER(crews[PLN_TASK_WORK].tasks),
+		.tasks = STAILQ_HEAD_INITIALIZER(crews[DRV_TASK_WORK].tasks),
 	},
 };
 
@@ -37,14 +37,14 @@ static void leave(void *arg)
 
 	pthread_mutex_lock(&pln.order);
 	crew->threads--;
-	pln_tasks_serve();
+	drv_tasks_serve();
 	pthread_mutex_unlock(&pln.order);
 }
 
 static void *work(void *arg)
 {
 	struct crew *crew = arg;
-	struct pln_task *task;
+	struct drv_task *task;
 
 	/* Nobody is to end it in the middle of something */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -89,7 +89,7 @@ static bool start_thread(struct crew *crew)
 	return ok;
 }
 
-bool pln_workers_ready(void)
+bool drv_workers_ready(void)
 {
 	bool ready = true;
 
@@ -101,22 +101,22 @@ bool pln_workers_ready(void)
 	return ready;
 }
 
-void pln_task_start(struct pln_task *task, enum pln_task_kind kind)
+void drv_task_start(struct drv_task *task, enum drv_task_kind kind)
 {
 	struct crew *crew = &crews[kind];
 
-	pln_tasks_serve();
+	drv_tasks_serve();
 	STAILQ_INSERT_TAIL(&crew->tasks, task, link);
 	if (crew->spare) {
 		crew->spare--;
 		pthread_cond_signal(&crew->some);
 	} else if (!start_thread(crew)) {
 		crew->unserved++;
-		pln_log("no thread can be made: a stream waits for another one's work");
+		drv_log("no thread can be made: a stream waits for another one's work");
 	}
 }
 
-void pln_tasks_serve(void)
+void drv_tasks_serve(void)
 {
 	for (size_t i = 0; i < NR_CREWS; i++)
 		while (crews[i].unserved && start_thread(&crews[i]))

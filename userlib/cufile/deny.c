@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "../core/mountinfo.h"
 #include "internal.h"
 #include "json.h"
 
@@ -174,31 +175,14 @@ static bool same_path(const char *a, const char *b)
 	return n == m && !strncmp(a, b, n);
 }
 
-/* mountinfo has blanks and the like as \ooo */
-static void plain(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
-			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 |
-				       (s[3] - '0'));
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
-}
-
 /* Where the file's file system is mounted, and its type, of 64 bytes. */
 static bool mount_of(int fd, char *point, char *type)
 {
 	char path[64], *line = NULL;
-	int id = -1, each, at, end;
+	struct mount_line m;
 	bool found = false;
+	int id = -1, each;
 	size_t room = 0;
-	char *rest;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
@@ -210,17 +194,12 @@ static bool mount_of(int fd, char *point, char *type)
 		fclose(f);
 	f = id < 0 ? NULL : fopen("/proc/self/mountinfo", "re");
 	while (f && !found && getline(&line, &room, f) > 0) {
-		rest = strstr(line, " - ");
-		end = 0;
-		if (!rest || sscanf(line, "%d %*d %*s %*s %n%*s%n", &each, &at,
-				    &end) != 1 || !end || each != id ||
-		    sscanf(rest, " - %63s", type) != 1)
+		found = mount_parse(line, &m) && m.id == id &&
+			strlen(m.point) < PATH_MAX && strlen(m.type) < 64;
+		if (!found)
 			continue;
-		line[end] = '\0';
-		plain(line + at);
-		found = strlen(line + at) < PATH_MAX;
-		if (found)
-			strcpy(point, line + at);
+		strcpy(point, m.point);
+		strcpy(type, m.type);
 	}
 	if (f)
 		fclose(f);

@@ -1,126 +1,73 @@
 // SPDX-License-Identifier: MIT
 /*
- * What lies between a file and its drives, and keeps DMA to peers from them.
- * core/topo_block.c looks so, too, but the tools' core and its records are no part of
- * this library.
+ * What lies between a file and its drives, and keeps DMA to peers from them.  The walk
+ * is core's, and its two files for that are linked in.
  */
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "../core/topo.h"
 #include "internal.h"
 
-#define MAX_DEPTH	4	/* a level has 8 KiB of the caller's stack */
-#define MAX_LAYERS	64	/* each as often as it is stood on */
-
-/* The first line of DIR/FILE, or "" */
-static void line_of(const char *dir, const char *file, char *line, int size)
-{
-	char path[PATH_MAX + 32];
-	FILE *f;
-
-	line[0] = '\0';
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	if (fgets(line, size, f))
-		line[strcspn(line, "\n")] = '\0';
-	fclose(f);
-}
-
-static bool starts(const char *name, const char *with)
-{
-	return !strncmp(name, with, strlen(with));
-}
-
-/* Why the block device of folder @disk itself passes no pages of a peer on */
-static bool stops(const char *disk, const char *name, char *why, size_t size)
-{
-	char word[128], label[128];
-
-	if (starts(name, "dm-")) {
-		line_of(disk, "dm/name", label, sizeof(label));
-		line_of(disk, "dm/uuid", word, sizeof(word));
-		if (starts(word, "CRYPT-"))
-			snprintf(why, size, "dm-crypt (%s, %s) is between file "
-				 "and drive: the processor must decrypt all data",
-				 name, label);
-		else
-			snprintf(why, size, "the device mapper (%s, %s) is between "
-				 "file and drive: it does not pass memory of "
-				 "devices on", name, label);
-		return true;
-	}
-	if (starts(name, "loop")) {
-		snprintf(why, size, "%s is between file and drive: it has buffers "
-			 "of its own in host memory", name);
-		return true;
-	}
-	if (!starts(name, "md"))
-		return false;
-	line_of(disk, "md/level", word, sizeof(word));
-	if (!strcmp(word, "raid0") || !strcmp(word, "raid1") ||
-	    !strcmp(word, "raid10"))
-		return false;
-	snprintf(why, size, "md (%s, %s) is between file and drives: only raid0, "
-		 "raid1 and raid10 pass memory of devices on", name,
-		 word[0] ? word : "of no level");
-	return true;
-}
-
-static bool look(const char *folder, int depth, int *layers, char *md,
-		 char *why, size_t size)
-{
-	char disk[PATH_MAX], path[PATH_MAX + 32], text[8], *name;
-	struct dirent *e;
+struct look {
+	struct facts *f;
+	char md[64];		/* one that may pass them */
 	bool found;
-	DIR *d;
+	char *why;
+	size_t size;
+};
 
-	if (depth > MAX_DEPTH || ++*layers > MAX_LAYERS ||
-	    !realpath(folder, disk))
-		return false;
-	line_of(disk, "partition", text, sizeof(text));
-	name = strrchr(disk, '/');
-	if (text[0] && name) {
-		*name = '\0';
-		name = strrchr(disk, '/');
+static void look_at(void *arg, const struct topo_block *b)
+{
+	struct look *l = arg;
+	char path[128], label[256];
+
+	if (l->found)
+		return;
+	l->found = true;
+	if (!strcmp(b->kind, "dm")) {
+		snprintf(path, sizeof(path), "/sys/class/block/%s/dm/name", b->name);
+		if (facts_text(l->f, path, label, sizeof(label)))
+			label[0] = '\0';
+		if (!strcmp(b->detail, "CRYPT"))
+			snprintf(l->why, l->size, "dm-crypt (%s, %s) is between file "
+				 "and drive: the processor must decrypt all data",
+				 b->name, label);
+		else
+			snprintf(l->why, l->size, "the device mapper (%s, %s) is "
+				 "between file and drive: it does not pass memory of "
+				 "devices on", b->name, label);
+	} else if (!strcmp(b->kind, "loop")) {
+		snprintf(l->why, l->size, "%s is between file and drive: it has "
+			 "buffers of its own in host memory", b->name);
+	} else if (!strcmp(b->kind, "md") && strcmp(b->detail, "raid0") &&
+		   strcmp(b->detail, "raid1") && strcmp(b->detail, "raid10")) {
+		snprintf(l->why, l->size, "md (%s, %s) is between file and drives: only "
+			 "raid0, raid1 and raid10 pass memory of devices on", b->name,
+			 b->detail[0] ? b->detail : "of no level");
+	} else {
+		l->found = false;
+		if (!strcmp(b->kind, "md"))
+			snprintf(l->md, sizeof(l->md), "%s", b->name);
 	}
-	if (!name)
-		return false;
-	name++;
-	if (stops(disk, name, why, size))
-		return true;
-	if (starts(name, "md"))
-		snprintf(md, NAME_MAX + 1, "%s", name);
-	snprintf(path, sizeof(path), "%s/slaves", disk);
-	d = opendir(path);
-	found = false;
-	while (d && !found && (e = readdir(d))) {
-		if (e->d_name[0] == '.')
-			continue;
-		if (snprintf(path, sizeof(path), "%s/slaves/%s", disk,
-			     e->d_name) < (int)sizeof(path))
-			found = look(path, depth + 1, layers, md, why, size);
-	}
-	if (d)
-		closedir(d);
-	return found;
 }
 
 bool layers_stop(const char *folder, bool passes, char *why, size_t size)
 {
-	char md[NAME_MAX + 1] = "";
-	int layers = 0;
+	struct look l = { .why = why, .size = size };
+	char disk[512];
 
-	if (look(folder, 0, &layers, md, why, size))
-		return true;
-	if (!md[0] || passes)
+	if (facts_open_live(&l.f))
 		return false;
+	/* what cannot be read is not told, and the rest may tell enough */
+	if (!facts_link(l.f, folder, disk, sizeof(disk)))
+		topo_blocks(l.f, disk, look_at, &l);
+	facts_close(l.f);
+	if (l.found || !l.md[0] || passes)
+		return l.found;
 	snprintf(why, size, "md (%s) is between file and drives: the drives refuse, or "
 		 "it does not pass memory of devices on, as before Linux 7.2 or "
-		 "where a drive is not NVMe", md);
+		 "where a drive is not NVMe", l.md);
 	return true;
 }

@@ -12,7 +12,7 @@
 static nvmlReturn_t absent(nvmlDevice_t device, bool good)
 {
 	struct nvmlDevice_st gpu;
-	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
+	nvmlReturn_t err = nvml_gpu(device, &gpu);
 
 	if (err)
 		return err;
@@ -101,7 +101,7 @@ nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device,
 
 nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 
 	if (err)
 		return err;
@@ -111,7 +111,7 @@ nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)
 nvmlReturn_t
 nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 
 	if (err)
 		return err;

@@ -13,11 +13,11 @@
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index,
 					   nvmlDevice_t *device)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 
 	if (err)
 		return err;
-	return device ? pln_nvml_nth(index, NULL, device) :
+	return device ? nvml_nth(index, NULL, device) :
 			NVML_ERROR_INVALID_ARGUMENT;
 }
 
@@ -28,23 +28,23 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index,
 }
 
 static void uuid_text(const struct nvmlDevice_st *gpu,
-		      char out[4 + PLN_UUID_TEXT])
+		      char out[4 + DRV_UUID_TEXT])
 {
 	memcpy(out, "GPU-", 4);
-	pln_uuid_text(gpu->info.uuid, out + 4);
+	drv_uuid_text(gpu->info.uuid, out + 4);
 }
 
 /* By @id if it is not NULL, else by @uuid */
 static nvmlReturn_t search(const unsigned int *id, const char *uuid,
 			   nvmlDevice_t *device)
 {
-	char text[4 + PLN_UUID_TEXT];
+	char text[4 + DRV_UUID_TEXT];
 	struct nvmlDevice_st gpu;
 	nvmlDevice_t handle;
 
-	for (unsigned int i = 0; !pln_nvml_nth(i, &gpu, &handle); i++) {
+	for (unsigned int i = 0; !nvml_nth(i, &gpu, &handle); i++) {
 		uuid_text(&gpu, text);
-		if (id ? pln_bus_id_is(id, &gpu.info) :
+		if (id ? drv_bus_id_is(id, &gpu.info) :
 			 !strcmp(uuid, text) || !strcmp(uuid, text + 4)) {
 			*device = handle;
 			return NVML_SUCCESS;
@@ -56,12 +56,12 @@ static nvmlReturn_t search(const unsigned int *id, const char *uuid,
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id,
 					      nvmlDevice_t *device)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 	unsigned int parts[4];
 
 	if (err)
 		return err;
-	if (!id || !device || !pln_bus_id_parse(id, parts) || parts[3])
+	if (!id || !device || !drv_bus_id_parse(id, parts) || parts[3])
 		return NVML_ERROR_INVALID_ARGUMENT;
 	return search(parts, NULL, device);
 }
@@ -73,7 +73,7 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *device)
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 
 	if (err)
 		return err;
@@ -85,7 +85,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial,
 					 nvmlDevice_t *device)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 
 	if (err)
 		return err;
@@ -99,7 +99,7 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial,
 static nvmlReturn_t known(nvmlDevice_t device, const void *out,
 			  struct nvmlDevice_st *gpu)
 {
-	nvmlReturn_t err = pln_nvml_gpu(device, gpu);
+	nvmlReturn_t err = nvml_gpu(device, gpu);
 
 	return !err && !out ? NVML_ERROR_INVALID_ARGUMENT : err;
 }
@@ -130,20 +130,20 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name,
 	struct nvmlDevice_st gpu;
 	nvmlReturn_t err = known(device, name, &gpu);
 
-	return err ? err : pln_nvml_text(PLN_GPU_NAME, name, length);
+	return err ? err : nvml_text(DRV_GPU_NAME, name, length);
 }
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid,
 			       unsigned int length)
 {
-	char text[4 + PLN_UUID_TEXT];
+	char text[4 + DRV_UUID_TEXT];
 	struct nvmlDevice_st gpu;
 	nvmlReturn_t err = known(device, uuid, &gpu);
 
 	if (err)
 		return err;
 	uuid_text(&gpu, text);
-	return pln_nvml_text(text, uuid, length);
+	return nvml_text(text, uuid, length);
 }
 
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
@@ -153,8 +153,8 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
 	nvmlReturn_t err = known(device, minor ? major : NULL, &gpu);
 
 	if (!err) {
-		*major = PLN_GPU_CC_MAJOR;
-		*minor = PLN_GPU_CC_MINOR;
+		*major = DRV_GPU_CC_MAJOR;
+		*minor = DRV_GPU_CC_MINOR;
 	}
 	return err;
 }
@@ -169,7 +169,7 @@ static nvmlReturn_t query(nvmlDevice_t device, const void *out,
 	nvmlReturn_t err = known(device, out, &gpu);
 
 	if (!err)
-		err = pln_nvml_errno(pln_gpu_query(gpu.minor, now));
+		err = nvml_errno(pln_gpu_query(gpu.minor, now));
 	if (!err && memcmp(now->uuid, gpu.info.uuid, sizeof(now->uuid)))
 		err = NVML_ERROR_GPU_IS_LOST;
 	return err;
@@ -230,7 +230,7 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
 	nvmlReturn_t err = known(device1, status, &a);
 
 	if (!err)
-		err = pln_nvml_gpu(device2, &b);
+		err = nvml_gpu(device2, &b);
 	if (err)
 		return err;
 	switch ((int)index) {
@@ -238,7 +238,7 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
 	case NVML_P2P_CAPS_INDEX_WRITE:
 	case NVML_P2P_CAPS_INDEX_PCI:
 		*status = a.index == b.index ? NVML_P2P_STATUS_NOT_SUPPORTED :
-			  pln_gpu_reachable(&b.info) ? NVML_P2P_STATUS_OK :
+			  drv_gpu_reachable(&b.info) ? NVML_P2P_STATUS_OK :
 			  NVML_P2P_STATUS_GPU_NOT_SUPPORTED;
 		return NVML_SUCCESS;
 	case NVML_P2P_CAPS_INDEX_NVLINK:

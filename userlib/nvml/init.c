@@ -16,10 +16,10 @@ static struct {
 	pthread_mutex_t lock;
 	unsigned int refs;
 	unsigned int count;
-	struct nvmlDevice_st gpu[PLN_MAX_DEVICES];
+	struct nvmlDevice_st gpu[DRV_MAX_DEVICES];
 } nvml = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-nvmlReturn_t pln_nvml_errno(int error)
+nvmlReturn_t nvml_errno(int error)
 {
 	switch (error) {
 	case 0:
@@ -52,7 +52,7 @@ static nvmlReturn_t no_gpu(unsigned int flags)
 	int r = facts_open(&facts, NULL);
 
 	if (r)
-		return pln_nvml_errno(-r);
+		return nvml_errno(-r);
 	r = facts_list(facts, "/sys/module/peerlane_gpu", &names);
 	if (r >= 0)
 		facts_list_free(names);
@@ -69,7 +69,7 @@ static nvmlReturn_t find(unsigned int flags, bool all)
 	nvmlReturn_t err, bad = NVML_SUCCESS;
 
 	nvml.count = 0;
-	for (unsigned int minor = 0; minor < PLN_MAX_DEVICES; minor++) {
+	for (unsigned int minor = 0; minor < DRV_MAX_DEVICES; minor++) {
 		struct nvmlDevice_st *gpu = &nvml.gpu[nvml.count];
 		int error = pln_gpu_query(minor, &gpu->info);
 
@@ -80,7 +80,7 @@ static nvmlReturn_t find(unsigned int flags, bool all)
 			gpu->minor = minor;
 			continue;
 		}
-		err = pln_nvml_errno(error);
+		err = nvml_errno(error);
 		/* no fact about the GPU: out of memory or files */
 		if (all || err == NVML_ERROR_MEMORY ||
 		    err == NVML_ERROR_INSUFFICIENT_RESOURCES)
@@ -136,7 +136,7 @@ nvmlReturn_t nvmlShutdown(void)
 	return err;
 }
 
-nvmlReturn_t pln_nvml_nth(unsigned int index, struct nvmlDevice_st *gpu,
+nvmlReturn_t nvml_nth(unsigned int index, struct nvmlDevice_st *gpu,
 			  nvmlDevice_t *handle)
 {
 	nvmlReturn_t err = NVML_SUCCESS;
@@ -156,19 +156,19 @@ nvmlReturn_t pln_nvml_nth(unsigned int index, struct nvmlDevice_st *gpu,
 	return err;
 }
 
-nvmlReturn_t pln_nvml_gpu(nvmlDevice_t handle, struct nvmlDevice_st *gpu)
+nvmlReturn_t nvml_gpu(nvmlDevice_t handle, struct nvmlDevice_st *gpu)
 {
 	unsigned int i;
 
-	for (i = 0; i < PLN_MAX_DEVICES; i++)
+	for (i = 0; i < DRV_MAX_DEVICES; i++)
 		if (handle == &nvml.gpu[i])
 			break;
-	return pln_nvml_nth(i, gpu, NULL);
+	return nvml_nth(i, gpu, NULL);
 }
 
-nvmlReturn_t pln_nvml_ready(void)
+nvmlReturn_t nvml_ready(void)
 {
-	nvmlReturn_t err = pln_nvml_nth(PLN_MAX_DEVICES, NULL, NULL);
+	nvmlReturn_t err = nvml_nth(DRV_MAX_DEVICES, NULL, NULL);
 
 	return err == NVML_ERROR_UNINITIALIZED ? err : NVML_SUCCESS;
 }
@@ -206,7 +206,7 @@ const char *nvmlErrorString(nvmlReturn_t result)
 
 /* ---- the system ---- */
 
-nvmlReturn_t pln_nvml_text(const char *text, char *out, unsigned int length)
+nvmlReturn_t nvml_text(const char *text, char *out, unsigned int length)
 {
 	size_t n = strlen(text) + 1;
 
@@ -221,31 +221,31 @@ nvmlReturn_t pln_nvml_text(const char *text, char *out, unsigned int length)
 #define STRING_(x)	#x
 #define STRING(x)	STRING_(x)
 /* Three numbers, as NVIDIA's; the first is what programs compare */
-#define RELEASE		STRING(PLN_DRIVER_BRANCH) "." \
+#define RELEASE		STRING(DRV_DRIVER_BRANCH) "." \
 			STRING(PLN_VERSION_MAJOR) "." STRING(PLN_VERSION_MINOR)
 
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 
-	return err ? err : pln_nvml_text(RELEASE, version, length);
+	return err ? err : nvml_text(RELEASE, version, length);
 }
 
 nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 {
-	return pln_nvml_text(STRING(NVML_API_VERSION) "." RELEASE, version,
+	return nvml_text(STRING(NVML_API_VERSION) "." RELEASE, version,
 			     length);
 }
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 
 	if (err)
 		return err;
 	if (!version)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	*version = PLN_DRIVER_VERSION;
+	*version = DRV_DRIVER_VERSION;
 	return NVML_SUCCESS;
 }
 
@@ -267,7 +267,7 @@ static nvmlReturn_t of_process(unsigned int pid, const char *file, char *out,
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? NVML_ERROR_NOT_FOUND :
-					 pln_nvml_errno(errno);
+					 nvml_errno(errno);
 	n = fread(out, 1, size - 1, f);
 	out[n] = '\0';
 	err = ferror(f) ? NVML_ERROR_NOT_FOUND : NVML_SUCCESS;	/* it has ended */
@@ -278,7 +278,7 @@ static nvmlReturn_t of_process(unsigned int pid, const char *file, char *out,
 nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name,
 				      unsigned int length)
 {
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlReturn_t err = nvml_ready();
 	char text[4096];
 
 	if (err)

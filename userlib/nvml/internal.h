@@ -24,15 +24,15 @@ struct nvmlDevice_st {
 
 /* ---- init.c ---- */
 /* What an errno of the driver means; EPROTO: it speaks another language */
-nvmlReturn_t pln_nvml_errno(int error);
+nvmlReturn_t nvml_errno(int error);
 /* UNINITIALIZED, or success */
-nvmlReturn_t pln_nvml_ready(void);
+nvmlReturn_t nvml_ready(void);
 /* Copies the GPU that a handle names; INVALID_ARGUMENT if it names none */
-nvmlReturn_t pln_nvml_gpu(nvmlDevice_t handle, struct nvmlDevice_st *gpu);
+nvmlReturn_t nvml_gpu(nvmlDevice_t handle, struct nvmlDevice_st *gpu);
 /* Copies GPU number @index and gives its handle; both pointers may be NULL */
-nvmlReturn_t pln_nvml_nth(unsigned int index, struct nvmlDevice_st *gpu,
+nvmlReturn_t nvml_nth(unsigned int index, struct nvmlDevice_st *gpu,
 			  nvmlDevice_t *handle);
 /* A text for the caller */
-nvmlReturn_t pln_nvml_text(const char *text, char *out, unsigned int length);
+nvmlReturn_t nvml_text(const char *text, char *out, unsigned int length);
 
 #endif /* PEERLANE_NVML_INTERNAL_H */

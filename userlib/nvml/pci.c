@@ -24,7 +24,7 @@ static nvmlReturn_t of_system(int r)
 	case -ENODEV:
 		return NVML_ERROR_UNKNOWN;
 	default:
-		return r < 0 ? pln_nvml_errno(-r) : NVML_SUCCESS;
+		return r < 0 ? nvml_errno(-r) : NVML_SUCCESS;
 	}
 }
 
@@ -33,9 +33,9 @@ static nvmlReturn_t attribute(struct facts *facts,
 			      const struct pln_gpu_query *info,
 			      const char *name, char *text, size_t size)
 {
-	char id[PLN_BUS_ID_TEXT], path[128];
+	char id[DRV_BUS_ID_TEXT], path[128];
 
-	pln_bus_id_text(info, id);
+	drv_bus_id_text(info, id);
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", id, name);
 	return of_system(facts_text(facts, path, text, size));
 }
@@ -65,7 +65,7 @@ static nvmlReturn_t ids(nvmlDevice_t device, const void *out,
 		"class",
 	};
 	struct nvmlDevice_st gpu;
-	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
+	nvmlReturn_t err = nvml_gpu(device, &gpu);
 	unsigned long value[5];
 	struct facts *facts;
 
@@ -103,7 +103,7 @@ nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_t *pci)
 {
 	struct pln_gpu_query info;
 	struct nvmlDevice_st gpu;
-	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
+	nvmlReturn_t err = nvml_gpu(device, &gpu);
 
 	if (!err && pci && pci->version != nvmlPciInfoExt_v1)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
@@ -177,9 +177,9 @@ static void look_away(struct machine *m)
 /* Index of the device in the tree, -1: it is not there */
 static int place(const struct topo *t, const struct pln_gpu_query *info)
 {
-	char id[PLN_BUS_ID_TEXT];
+	char id[DRV_BUS_ID_TEXT];
 
-	pln_bus_id_text(info, id);
+	drv_bus_id_text(info, id);
 	for (int i = 0; i < t->devs; i++)
 		if (!strcmp(t->node[t->dev[i].node].address, id))
 			return i;
@@ -218,7 +218,7 @@ static nvmlReturn_t link_fact(nvmlDevice_t device, unsigned int *out,
 	unsigned int value = 0, above;
 	const struct topo_node *node;
 	struct nvmlDevice_st gpu;
-	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
+	nvmlReturn_t err = nvml_gpu(device, &gpu);
 	struct machine m;
 	int i;
 
@@ -309,11 +309,11 @@ nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t device1,
 						 nvmlGpuTopologyLevel_t *level)
 {
 	struct nvmlDevice_st a, b;
-	nvmlReturn_t err = pln_nvml_gpu(device1, &a);
+	nvmlReturn_t err = nvml_gpu(device1, &a);
 	struct machine m;
 
 	if (!err)
-		err = pln_nvml_gpu(device2, &b);
+		err = nvml_gpu(device2, &b);
 	if (err)
 		return err;
 	if (!level)
@@ -347,9 +347,9 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
 					      unsigned int *count,
 					      nvmlDevice_t *devices)
 {
-	nvmlDevice_t found[PLN_MAX_DEVICES], handle;
+	nvmlDevice_t found[DRV_MAX_DEVICES], handle;
 	struct nvmlDevice_st gpu, other;
-	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
+	nvmlReturn_t err = nvml_gpu(device, &gpu);
 	nvmlGpuTopologyLevel_t away;
 	unsigned int n = 0;
 	struct machine m;
@@ -362,7 +362,7 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device,
 	err = look(&m);
 	if (err)
 		return err;
-	for (unsigned int i = 0; !pln_nvml_nth(i, &other, &handle); i++)
+	for (unsigned int i = 0; !nvml_nth(i, &other, &handle); i++)
 		if (i != gpu.index &&
 		    !level_of(m.topo, &gpu.info, &other.info, &away) &&
 		    away == level)
@@ -496,7 +496,7 @@ static nvmlReturn_t affinity(nvmlDevice_t device, unsigned int size,
 {
 	unsigned long set[SET_SIZE] = { 0 };
 	struct nvmlDevice_st gpu;
-	nvmlReturn_t err = pln_nvml_gpu(device, &gpu);
+	nvmlReturn_t err = nvml_gpu(device, &gpu);
 	struct facts *facts;
 
 	if (err)
@@ -536,8 +536,8 @@ nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int size,
 nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
 					 nvmlDevice_t *devices)
 {
-	nvmlDevice_t found[PLN_MAX_DEVICES], handle;
-	nvmlReturn_t err = pln_nvml_ready();
+	nvmlDevice_t found[DRV_MAX_DEVICES], handle;
+	nvmlReturn_t err = nvml_ready();
 	struct nvmlDevice_st gpu;
 	unsigned int n = 0;
 	struct facts *facts;
@@ -549,7 +549,7 @@ nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
 	err = of_system(facts_open(&facts, NULL));
 	if (err)
 		return err;
-	for (unsigned int i = 0; !err && !pln_nvml_nth(i, &gpu, &handle); i++) {
+	for (unsigned int i = 0; !err && !nvml_nth(i, &gpu, &handle); i++) {
 		unsigned long set[SET_SIZE] = { 0 };
 
 		err = near_gpu(facts, &gpu.info, NVML_AFFINITY_SCOPE_NODE, set);

@@ -12,21 +12,31 @@
 
 #include "tool.h"
 
+#ifdef PEERLANE_STATIC
+static int in_other(int argc, char **argv)
+{
+	(void)argc;
+	complain("%s: this is the program in one file, which can load no library, of "
+		 "a GPU's driver or another: install the other one", argv[0]);
+	return strcmp(argv[0], "run") ? EXIT_NO_GPU : EXIT_CANNOT_RUN;
+}
+
+#define WITH_LIBRARIES(run) in_other
+#else
+#define WITH_LIBRARIES(run) run
+#endif
+
 static const struct {
 	const struct command *command;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-#ifndef PEERLANE_STATIC
-	{ &io_command, cmd_io },
-	{ &copy_command, cmd_copy },
-#endif
+	{ &io_command, WITH_LIBRARIES(cmd_io) },
+	{ &copy_command, WITH_LIBRARIES(cmd_copy) },
 	{ &stats_command, cmd_stats },
 	{ &topo_command, cmd_topo },
 	{ &doctor_command, cmd_doctor },
-#ifndef PEERLANE_STATIC
-	{ &perf_command, cmd_perf },
-	{ &run_command, cmd_run },
-#endif
+	{ &perf_command, WITH_LIBRARIES(cmd_perf) },
+	{ &run_command, WITH_LIBRARIES(cmd_run) },
 };
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
 
@@ -105,15 +115,6 @@ static int find(const char *name)
 	for (i = 0; i < COMMANDS; i++)
 		if (!strcmp(name, commands[i].command->name))
 			return (int)i;
-#ifdef PEERLANE_STATIC
-	if (!strcmp(name, "io") || !strcmp(name, "copy") ||
-	    !strcmp(name, "perf") || !strcmp(name, "run")) {
-		complain("%s: this is the program in one file, which cannot "
-			 "load a GPU's driver library: install the other one",
-			 name);
-		return -1;
-	}
-#endif
 	complain("there is no command \"%s\"; peerlane --help has them", name);
 	return -1;
 }

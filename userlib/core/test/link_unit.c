@@ -150,10 +150,10 @@ static void t_look(void)
 static void t_waiting(void)
 {
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
-	int64_t before = link_now_ms();
+	int64_t before = now_ms();
 
 	ktap(good && pln_link_poll(both, 2, 60) == 0 &&
-	     link_now_ms() - before >= 60, "nothing happens for 60 ms");
+	     now_ms() - before >= 60, "nothing happens for 60 ms");
 	fake_hold = true;
 	put_bytes(a, &from, 0, 1, 0, 0, 0);
 	ktap(pln_link_wait(a, 1, 30) == -ETIMEDOUT, "a put takes too long");
@@ -559,7 +559,7 @@ static void t_messages_kept(void)
 static void t_device_gone(void)
 {
 	bool good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
-	int64_t before = link_now_ms();
+	int64_t before = now_ms();
 	int fds[2];
 
 	good &= !pipe(fds) && dup2(fds[0], a->channel->fd) >= 0;
@@ -568,13 +568,13 @@ static void t_device_gone(void)
 	ktap(good && pln_link_poll(&a, 1, 5000) == 1 &&
 	     pln_link_poll(&a, 1, 0) == -ENODEV &&
 	     strstr(pln_link_reason(a), "device is gone") &&
-	     link_now_ms() - before < 4000,
+	     now_ms() - before < 4000,
 	     "a device that is gone is noticed: %s", pln_link_reason(a));
 	fake_hold = true;
-	before = link_now_ms();
+	before = now_ms();
 	pln_link_close(a);
 	a = NULL;
-	ktap(link_now_ms() - before < 800, "and nobody waits for its goodbye");
+	ktap(now_ms() - before < 800, "and nobody waits for its goodbye");
 	pair_down();
 }
 
@@ -602,14 +602,14 @@ static void t_revoked_look(void)
 	/* On a busy machine a look may take long once: then another one is tried */
 	do {
 		good = pair_up(PLN_MR_PLAIN, PLN_MR_PLAIN);
-		before = link_now_ms();
+		before = now_ms();
 		longest = err = 0;
 		fake_dereg_mr(to.mr);
 		put_bytes(a, &from, 0, 9, 0, 0, 1);
-		while (err >= 0 && link_now_ms() - before < 5000) {
-			look = link_now_ms();
+		while (err >= 0 && now_ms() - before < 5000) {
+			look = now_ms();
 			err = pln_link_poll(&a, 1, 0);
-			look = link_now_ms() - look;
+			look = now_ms() - look;
 			if (look > longest)
 				longest = look;
 			usleep(1000);
@@ -729,13 +729,13 @@ static void t_killed(void)
 	pthread_join(thread, NULL);
 	put_bytes(a, &from, 0, 9, 0, 0, 1);
 	shutdown(ends[0], SHUT_RDWR);
-	before = link_now_ms();
+	before = now_ms();
 	while (pln_link_poll(&b, 1, 5000) > 0 && !pln_link_arrival(b, &v))
 		;
 	pln_link_poll(&b, 1, 5000);
 	ktap(good && v.length == 9 && pln_link_poll(&b, 1, 0) == -ECONNRESET &&
 	     strstr(pln_link_reason(b), "process is gone") &&
-	     link_now_ms() - before < 4000,
+	     now_ms() - before < 4000,
 	     "a peer that is gone is noticed, after what it had sent");
 	pair_down();
 }

@@ -176,7 +176,7 @@ static void t_echo(void)
 static void t_drip(void)
 {
 	struct meeting m = { .timeout = 1000 };
-	int64_t before = link_now_ms();
+	int64_t before = now_ms();
 	uint8_t wire[HELLO_SIZE];
 	unsigned int sent = 0;
 	struct pollfd p;
@@ -195,7 +195,7 @@ static void t_drip(void)
 		sent += sent < 100 && send(ends[1], wire + sent, 1, 0) == 1;
 	}
 	ktap(m.result == -ETIMEDOUT && sent > 2 && sent < 100 &&
-	     link_now_ms() - before < 10000,
+	     now_ms() - before < 10000,
 	     "a hello in %u drops is late: %s", sent, pln_link_reason(a));
 	pln_link_close(a);
 	close(ends[0]);

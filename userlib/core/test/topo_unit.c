@@ -412,6 +412,9 @@ static const char stack[] =
 	"V 1\n"
 	"F /sys/devices/virtual/block/dm-0/dm/uuid LVM-abc\\n\n"
 	"D /sys/devices/virtual/block/dm-0/slaves md0\n"
+	"F /sys/devices/virtual/block/dm-2/dm/uuid CRYPT-LUKS2-0123456789abcdef"
+	"0123456789abcdef-luks-01234567-89ab-cdef-0123-456789abcdef\\n\n"
+	"D /sys/devices/virtual/block/dm-2/slaves\n"
 	"L /sys/class/block/md0 /sys/devices/virtual/block/md0\n"
 	"F /sys/devices/virtual/block/md0/md/level raid0\\n\n"
 	"D /sys/devices/virtual/block/md0/slaves nvme1n1 nvme2n1p1 sda1\n"
@@ -504,6 +507,10 @@ static void t_blocks(void)
 			   "nvme3 nvme-fabric ; nvme2n1 nvme 10000:01:00.0; "
 			   "sda other ; "),
 	     "what a logical volume stands on: %s", words);
+	words[0] = '\0';
+	r = topo_blocks(f, "/sys/devices/virtual/block/dm-2", block_words, words);
+	ktap(!r && !strcmp(words, "dm-2 dm CRYPT; "),
+	     "of an encrypted one whose UUID is long, the word: %s, %d", words, r);
 	r = topo_blocks(f, "/sys/devices/virtual/block/dm-1", block_words, words);
 	ktap(r == -ELOOP, "one that stands on itself");
 	words[0] = '\0';

@@ -188,17 +188,17 @@ static void t_broken_image(void)
 static bool whole_at(const void *data, size_t n, size_t length)
 {
 	void *copy = malloc(length);
-	struct pln_image *image;
+	struct drv_image *image;
 	bool whole;
 
 	memcpy(copy, data, length);
-	image = pln_image_new(copy, length);
+	image = drv_image_new(copy, length);
 	free(copy);
 	CHECK(image);
 	for (size_t i = 0; i < image->n; i++)
 		CHECK(*image->vars[i].name && image->vars[i].size);
 	whole = image->known && image->n == n;
-	pln_image_put(image);
+	drv_image_put(image);
 	return whole;
 }
 
@@ -238,25 +238,25 @@ static void t_wrapper_in_file(void)
 static void t_repeated_symbols(void)
 {
 	struct image image = binary;
-	struct pln_image *in;
+	struct drv_image *in;
 
 	/* all of one section, by one name */
 	for (size_t i = 1; i < 6; i++)
 		image.symbols[i] = (Elf64_Sym)VAR(42, 4, 0, 16);
 	/* once more the same table */
 	image.s[5] = image.s[2];
-	in = pln_image_new(&image, sizeof(image));
+	in = drv_image_new(&image, sizeof(image));
 	CHECK(in && in->known && in->n == 5);
 	for (size_t i = 1; i < 5; i++)
 		CHECK(in->vars[i].data == in->vars[0].data &&
 		      in->vars[i].name == in->vars[0].name);
 	CHECK(!memcmp(in->vars[0].data, binary.data, 16));
-	pln_image_put(in);
+	drv_image_put(in);
 	/* A table of names has an end */
 	image.s[1].sh_size = 45;
-	in = pln_image_new(&image, sizeof(image));
+	in = drv_image_new(&image, sizeof(image));
 	CHECK(in && !in->n);
-	pln_image_put(in);
+	drv_image_put(in);
 }
 
 /* A library has a module in each context, and ends with its own ones only */

@@ -450,7 +450,7 @@ static void modules(void)
 {
 	static const char ptx[] =
 		".version 6.0\n.target sm_50\n.address_size 64\n"
-		".visible .entry pln_nothing()\n{\n\tret;\n}\n";
+		".visible .entry drv_nothing()\n{\n\tret;\n}\n";
 	CUmodule m = NULL;
 	CUfunction f = NULL;
 	CUlibrary l = NULL;
@@ -467,17 +467,17 @@ static void modules(void)
 	ASK("load a file, no name", cuModuleLoad, &m, NULL);
 	ASK("load a file, no device code", cuModuleLoad, &m, "/dev/null");
 	ASK("load", cuModuleLoadData, &m, ptx);
-	ASK("function of none", cuModuleGetFunction, &f, m, "pln_none");
+	ASK("function of none", cuModuleGetFunction, &f, m, "drv_none");
 	ASK("function, no name", cuModuleGetFunction, &f, m, NULL);
 	ASK("function, empty name", cuModuleGetFunction, &f, m, "");
-	ASK("function, no place", cuModuleGetFunction, NULL, m, "pln_nothing");
-	ASK("function, no module", cuModuleGetFunction, &f, NULL, "pln_nothing");
-	ASK("function", cuModuleGetFunction, &f, m, "pln_nothing");
+	ASK("function, no place", cuModuleGetFunction, NULL, m, "drv_nothing");
+	ASK("function, no module", cuModuleGetFunction, &f, NULL, "drv_nothing");
+	ASK("function", cuModuleGetFunction, &f, m, "drv_nothing");
 	ASK("its name", cuFuncGetName, &name, f);
 	printf("%s\n", name);
 	ASK("its name, no place", cuFuncGetName, NULL, f);
 	ASK("name of no function", cuFuncGetName, &name, NULL);
-	ASK("variable of none", cuModuleGetGlobal_v2, &p, &size, m, "pln_none");
+	ASK("variable of none", cuModuleGetGlobal_v2, &p, &size, m, "drv_none");
 	ASK("variable, no name", cuModuleGetGlobal_v2, &p, &size, m, NULL);
 	ASK("launch nothing", cuLaunchKernel, NULL, 1, 1, 1, 1, 1, 1, 0, NULL,
 	    NULL, NULL);
@@ -493,8 +493,8 @@ static void modules(void)
 	ASK("library, no image", cuLibraryLoadData, &l, NULL, NULL, NULL, 0,
 	    NULL, NULL, 0);
 	ASK("library", cuLibraryLoadData, &l, ptx, NULL, NULL, 0, NULL, NULL, 0);
-	ASK("kernel of none", cuLibraryGetKernel, &k, l, "pln_none");
-	ASK("kernel", cuLibraryGetKernel, &k, l, "pln_nothing");
+	ASK("kernel of none", cuLibraryGetKernel, &k, l, "drv_none");
+	ASK("kernel", cuLibraryGetKernel, &k, l, "drv_nothing");
 	ASK("its name", cuKernelGetName, &name, k);
 	printf("%s\n", name);
 	ASK("its function", cuKernelGetFunction, &f, k);

@@ -16,17 +16,17 @@ static atomic_ullong clock_step, clock_now;
 static __thread bool is_caller;
 static atomic_int looks;		/* of such a thread: it begins to wait, or does */
 
-uint64_t __real_pln_now(void);
-uint64_t __wrap_pln_now(void);
+uint64_t __real_drv_now(void);
+uint64_t __wrap_drv_now(void);
 
-uint64_t __wrap_pln_now(void)
+uint64_t __wrap_drv_now(void)
 {
 	uint64_t step = atomic_load(&clock_step);
 
 	if (is_caller)
 		atomic_fetch_add(&looks, 1);
 	return step ? atomic_fetch_add(&clock_now, step) + step :
-		      __real_pln_now();
+		      __real_drv_now();
 }
 
 /* ---- functions of the program ---- */
@@ -326,7 +326,7 @@ static void call_end(struct call *call)
 }
 
 /* With @file's submissions under way, in the driver or before it */
-static void await_dispatcher(struct pln_file *file)
+static void await_dispatcher(struct drv_file *file)
 {
 	bool busy = false;
 
@@ -434,7 +434,7 @@ static void t_destroy_submitted(void)
 {
 	struct fake_config cfg = manual(1);
 	struct call call = { .fn = destroy, .ctx = start(&cfg) };
-	struct pln_file *file = call.ctx->file;
+	struct drv_file *file = call.ctx->file;
 	static atomic_int go;
 	CUcontext ctx;
 	CUdeviceptr p;
@@ -468,7 +468,7 @@ static _Atomic uint64_t *stuck_event(CUevent *e)
 {
 	CUipcEventHandle handle;
 	_Atomic uint64_t *page;
-	struct pln_name name;
+	struct drv_name name;
 
 	OK(cuEventCreate(e, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
 	OK(cuIpcGetEventHandle(&handle, *e));
@@ -591,7 +591,7 @@ static void t_wakes(void)
 	OK(cuLaunchHostFunc(s[0], stuck, &go));
 	call.stream = s[0];
 	call_begin(&call);
-	begin = __real_pln_now();
+	begin = __real_drv_now();
 	before = atomic_load(&looks);
 	for (int i = 0; i < 50; i++) {
 		OK(cuMemsetD8Async(p, 1, 1, s[1]));
@@ -599,7 +599,7 @@ static void t_wakes(void)
 	}
 	/* It looks for itself, too, once a second */
 	CHECK((uint64_t)(atomic_load(&looks) - before) <
-	      10 + (__real_pln_now() - begin) / 1000000000);
+	      10 + (__real_drv_now() - begin) / 1000000000);
 	atomic_store(&go, 1);
 	call_end(&call);
 	end(call.ctx);
@@ -871,7 +871,7 @@ static void destroy_between(struct call *call, CUcontext ctx)
 	fake_hold_submits(false);
 	call_end(call);
 	call_end(&end);
-	pln_ctx_put(ctx);
+	drv_ctx_put(ctx);
 }
 
 /* The last one; others lie below it */
@@ -940,12 +940,12 @@ static void t_steps_of_none(void)
 
 static uint32_t number_of(CUdeviceptr p)
 {
-	struct pln_place place;
+	struct drv_place place;
 	uint32_t handle;
 
-	OK(pln_place_get(p, 1, &place));
+	OK(drv_place_get(p, 1, &place));
 	handle = place.handle;
-	pln_place_put(&place);
+	drv_place_put(&place);
 	return handle;
 }
 

@@ -363,7 +363,7 @@ static void sweep_one(enum fake_call call, unsigned int nth, int error,
 	 */
 	if (call != FAKE_FREE && call != FAKE_QUERY &&
 	    (call != FAKE_SUBMIT || error != ENOMEM) &&
-	    (call != FAKE_OPEN || nth == 1 || nth > PLN_MAX_DEVICES))
+	    (call != FAKE_OPEN || nth == 1 || nth > DRV_MAX_DEVICES))
 		CHECK(before > 0);
 	CHECK(fake_files() == 0 && fake_jobs() == 0 && fake_handles() == 0);
 	if (call != FAKE_FREE && call != FAKE_WAIT)
@@ -396,7 +396,7 @@ static void sweep(enum fake_call call, const char *name, int error,
 	for (nth = 1; nth < 200; nth++) {
 		/* The search for devices is the same 32 times */
 		if (call == FAKE_OPEN && nth == 3)
-			nth = PLN_MAX_DEVICES;
+			nth = DRV_MAX_DEVICES;
 		sweep_nth = nth;
 		status = in_child(sweep_child);
 		if (status)

@@ -359,7 +359,7 @@ static void *call_all(void *arg)
 /* Of the tree of chunks: is the context at @data the library's own for one? */
 static void see_home(const void *node, VISIT which, void *data)
 {
-	const struct pln_chunk *chunk = *(struct pln_chunk *const *)node;
+	const struct drv_chunk *chunk = *(struct drv_chunk *const *)node;
 	CUcontext *ctx = data;
 
 	if ((which == preorder || which == leaf) && chunk->home == *ctx)

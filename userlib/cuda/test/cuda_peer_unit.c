@@ -351,7 +351,7 @@ static void t_ipc_far_refused(void)
 {
 	struct theirs t = theirs(false);
 	unsigned int users = pln.devices[1].nr_users;
-	struct pln_name name;
+	struct drv_name name;
 	CUdeviceptr p;
 
 	IS(cuIpcOpenMemHandle_v2(&p, t.handle, 1),

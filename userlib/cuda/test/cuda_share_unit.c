@@ -451,32 +451,32 @@ static void t_ipc_twice(void)
 /* A descriptor of another process is taken only while it is what it was */
 static void t_take_fd(void)
 {
-	struct pln_name name = { .magic = 77 }, wrong;
+	struct drv_name name = { .magic = 77 }, wrong;
 	int fd = open("/dev/zero", O_RDONLY), got = -1;
 	struct keeper other;
 	char byte;
 
-	OK(pln_name_fd(&name, fd));
+	OK(drv_name_fd(&name, fd));
 	other = keep();
 	name.pid = other.pid;
 	close(fd);
-	OK(pln_take_fd(&name, 77, &got));
+	OK(drv_take_fd(&name, 77, &got));
 	CHECK(read(got, &byte, 1) == 1 && !byte);
 	close(got);
-	IS(pln_take_fd(&name, 78, &got), INVALID);
+	IS(drv_take_fd(&name, 78, &got), INVALID);
 	wrong = name;
 	wrong.inode++;			/* closed, and its number used again */
-	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	IS(drv_take_fd(&wrong, 77, &got), INVALID);
 	wrong = name;
 	wrong.fd = 1000;
-	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	IS(drv_take_fd(&wrong, 77, &got), INVALID);
 	wrong.fd = -1;
-	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	IS(drv_take_fd(&wrong, 77, &got), INVALID);
 	wrong = name;
 	wrong.pid = 0;
-	IS(pln_take_fd(&wrong, 77, &got), INVALID);
+	IS(drv_take_fd(&wrong, 77, &got), INVALID);
 	let_go(&other);
-	IS(pln_take_fd(&name, 77, &got), INVALID);	/* it has ended */
+	IS(drv_take_fd(&name, 77, &got), INVALID);	/* it has ended */
 }
 
 static const struct unit_test tests[] = {

@@ -432,7 +432,7 @@ static void t_memlock_now(void)
 		CHECK(fake_jobs() == before);
 		OK(cuMemcpyDtoHAsync_v2(h, p, 1 * MiB, stream));
 		CHECK(fake_jobs() == before + 16);
-		CHECK(!pln_stream_held(s));
+		CHECK(!drv_stream_held(s));
 		CHECK(!h[0]);
 		OK(cuStreamSynchronize(stream));
 		CHECK(h[0] == 0x50 + i && h[1 * MiB - 1] == 0x50 + i);
@@ -820,11 +820,11 @@ static void t_ipc_failure(void)
 	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
 	atomic_store(&gate, 1);
 	IS(cuStreamSynchronize(t.b[0]), CUDA_ERROR_OUT_OF_MEMORY);
-	OK(pln_shared_wait(e->shared, pln_shared_last(e->shared), false));
+	OK(drv_shared_wait(e->shared, drv_shared_last(e->shared), false));
 	fake_bad_jobs(1, -EIO, 7);
 	OK(cuEventRecord(e, t.b[0]));
 	IS(cuStreamSynchronize(t.b[0]), CUDA_ERROR_ILLEGAL_ADDRESS);
-	OK(pln_shared_wait(e->shared, pln_shared_last(e->shared), false));
+	OK(drv_shared_wait(e->shared, drv_shared_last(e->shared), false));
 	end(t.ctx);
 }
 
@@ -862,7 +862,7 @@ static void t_ipc_both(void)
 	struct streams t = streams(false);
 	CUevent e = shared_event(), other;
 	CUipcEventHandle handle;
-	struct pln_name name;
+	struct drv_name name;
 	struct keeper k;
 
 	OK(cuIpcGetEventHandle(&handle, e));
@@ -878,7 +878,7 @@ static void t_ipc_both(void)
 		OK(cuStreamSynchronize(t.nb[0]));
 	}
 	OK(cuEventQuery(other));
-	IS(pln_shared_wait(e->shared, 1, false), CUDA_ERROR_NOT_READY);
+	IS(drv_shared_wait(e->shared, 1, false), CUDA_ERROR_NOT_READY);
 	/* All words are held: a recording elsewhere follows one of them */
 	for (int i = 0; i < 100; i++)
 		OK(cuEventRecord(e, t.b[0]));
@@ -1122,7 +1122,7 @@ static void t_destroy_beside(void)
 static void t_stream_destroy(void)
 {
 	struct streams t = streams(false);
-	struct pln_file *file = t.ctx->file;
+	struct drv_file *file = t.ctx->file;
 
 	OK(cuLaunchHostFunc(t.b[0], hold, NULL));
 	pthread_mutex_lock(&file->submit_lock);
@@ -1139,7 +1139,7 @@ static void t_stream_destroy(void)
 static void t_questions(void)
 {
 	struct streams t = streams(false);
-	struct pln_file *file = t.ctx->file;
+	struct drv_file *file = t.ctx->file;
 	CUevent e;
 
 	OK(cuEventCreate(&e, 0));
@@ -1263,7 +1263,7 @@ static void t_submit_refused(void)
 	end(t.ctx);
 }
 
-static bool is_helped(struct pln_file *file)
+static bool is_helped(struct drv_file *file)
 {
 	unsigned int n;
 
@@ -1277,7 +1277,7 @@ static bool is_helped(struct pln_file *file)
 static void t_submit_beside(void)
 {
 	struct two t = two_gpus();
-	struct pln_file *file = t.ctx[0]->file;
+	struct drv_file *file = t.ctx[0]->file;
 	static atomic_int second;
 	CUstream s;
 

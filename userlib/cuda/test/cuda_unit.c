@@ -36,7 +36,7 @@ static void t_not_initialized(void)
 	   CUDA_ERROR_NOT_INITIALIZED);
 	/* These work without */
 	OK(cuDriverGetVersion(&i));
-	CHECK(i == PLN_DRIVER_VERSION);
+	CHECK(i == DRV_DRIVER_VERSION);
 	IS(cuDriverGetVersion(NULL), INVALID);
 	IS(cuInit(1), INVALID);
 	OK(cuInit(0));
@@ -429,7 +429,7 @@ static void t_proc_address(void)
 	CHECK(fn == (void *)cuMemFree_v2);
 	IS(cuGetProcAddress("cuMakeCoffee", &fn, 12000, 0), CUDA_ERROR_NOT_FOUND);
 	CHECK(!fn);
-	IS(cuGetProcAddress("cuInit", &fn, PLN_DRIVER_VERSION + 10, 0), INVALID);
+	IS(cuGetProcAddress("cuInit", &fn, DRV_DRIVER_VERSION + 10, 0), INVALID);
 	IS(cuGetProcAddress(NULL, &fn, 12000, 0), INVALID);
 	IS(cuGetProcAddress("", &fn, 12000, 0), CUDA_ERROR_NOT_FOUND);
 	IS(cuGetProcAddress("cuInit", NULL, 12000, 0), INVALID);

@@ -223,7 +223,7 @@ uint64_t fake_export_size(int fd)
 
 /* ---- the calls ---- */
 
-int pln_io_open(unsigned int minor)
+int drv_io_open(unsigned int minor)
 {
 	int fd = -1;
 
@@ -274,7 +274,7 @@ static void free_pages(struct ffile *f, struct fhandle *h)
 	h->used = false;
 }
 
-int pln_io_close(int fd)
+int drv_io_close(int fd)
 {
 	struct ffile *f;
 
@@ -297,7 +297,7 @@ int pln_io_close(int fd)
 	return close(fd);
 }
 
-void *pln_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset)
+void *drv_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset)
 {
 	struct ffile *f;
 	void *p = MAP_FAILED;
@@ -569,11 +569,11 @@ static int wait_ran(struct ffile *f, const struct pln_gpu_wait *w)
 }
 
 /* Without the library's threads, none of them asks */
-#pragma weak pln_is_watcher
+#pragma weak drv_is_watcher
 
 static bool is_watcher(void)
 {
-	return pln_is_watcher && pln_is_watcher();
+	return drv_is_watcher && drv_is_watcher();
 }
 
 static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
@@ -605,7 +605,7 @@ static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
 	return 0;
 }
 
-int pln_io_ioctl(int fd, unsigned long request, void *arg)
+int drv_io_ioctl(int fd, unsigned long request, void *arg)
 {
 	enum fake_call call;
 	struct ffile *f;

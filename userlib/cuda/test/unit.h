@@ -96,7 +96,7 @@ static struct keeper keep_memory(CUdeviceptr *p, CUipcMemHandle *handle,
 				 unsigned int n, CUdeviceptr *rest)
 {
 	CUdeviceptr gap[MAX_OPENED];
-	struct pln_name name;
+	struct drv_name name;
 	struct keeper k;
 
 	OK(cuMemAlloc_v2(p, 4 * MiB));

@@ -13,8 +13,8 @@ bool fake_exchanged;
 
 int __real_facts_open(struct facts **f, const char *record);
 int __wrap_facts_open(struct facts **f, const char *record);
-int __real_pln_io_ioctl(int fd, unsigned long request, void *arg);
-int __wrap_pln_io_ioctl(int fd, unsigned long request, void *arg);
+int __real_drv_io_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_drv_io_ioctl(int fd, unsigned long request, void *arg);
 
 int __wrap_facts_open(struct facts **f, const char *record)
 {
@@ -22,9 +22,9 @@ int __wrap_facts_open(struct facts **f, const char *record)
 				    getenv("PEERLANE_FAKE_MACHINE"));
 }
 
-int __wrap_pln_io_ioctl(int fd, unsigned long request, void *arg)
+int __wrap_drv_io_ioctl(int fd, unsigned long request, void *arg)
 {
-	int r = __real_pln_io_ioctl(fd, request, arg);
+	int r = __real_drv_io_ioctl(fd, request, arg);
 
 	if (!r && request == PLN_GPU_IOC_QUERY && fake_exchanged)
 		((struct pln_gpu_query *)arg)->uuid[0] ^= 0xff;

@@ -278,8 +278,8 @@ static void t_memory(void)
 	int fd;
 
 	start(&four, gpu);
-	fd = pln_io_open(1);
-	OK(pln_io_ioctl(fd, PLN_GPU_IOC_ALLOC, &alloc));
+	fd = drv_io_open(1);
+	OK(drv_io_ioctl(fd, PLN_GPU_IOC_ALLOC, &alloc));
 	OK(nvmlDeviceGetMemoryInfo(gpu[1], &v1));
 	CHECK(v1.total == 64 * MiB && v1.used == 2 * MiB &&
 	      v1.free == 62 * MiB);
@@ -292,7 +292,7 @@ static void t_memory(void)
 	OK(nvmlDeviceGetBAR1MemoryInfo(gpu[1], &bar1));
 	CHECK(bar1.bar1Total == 16 * MiB && bar1.bar1Free == 16 * MiB &&
 	      bar1.bar1Used == 0);
-	pln_io_close(fd);
+	drv_io_close(fd);
 }
 
 static void t_lost(void)

@@ -11,6 +11,7 @@
 
 #include "dio.h"
 #include "doctor.h"
+#include "mountinfo.h"
 #include "tool.h"
 
 /* ---- block devices ---- */
@@ -46,53 +47,20 @@ void doc_read_blocks(struct doctor *d, struct mount *m)
 
 /* ---- mounts ---- */
 
-/* The kernel writes blanks as \040 and so on. */
-static void unescape(char *to, size_t size, const char *from)
-{
-	size_t n = 0;
-
-	for (; *from && n + 1 < size; from++) {
-		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' &&
-		    from[2] >= '0' && from[2] <= '7' && from[3] >= '0' &&
-		    from[3] <= '7') {
-			to[n++] = (char)((from[1] - '0') << 6 |
-					 (from[2] - '0') << 3 |
-					 (from[3] - '0'));
-			from += 3;
-		} else {
-			to[n++] = *from;
-		}
-	}
-	to[n] = '\0';
-}
-
 static bool parse_mount(struct mount *m, char *line)
 {
-	char *field[6], *save, *word, *type, *source, *options;
-	int i;
+	struct mount_line l;
 
 	memset(m, 0, sizeof(*m));
-	word = strtok_r(line, " ", &save);
-	for (i = 0; i < 6 && word; i++) {
-		field[i] = word;
-		word = strtok_r(NULL, " ", &save);
-	}
-	if (i < 6)
+	if (!mount_parse(line, &l))
 		return false;
-	while (word && strcmp(word, "-"))
-		word = strtok_r(NULL, " ", &save);
-	type = strtok_r(NULL, " ", &save);
-	source = strtok_r(NULL, " ", &save);
-	options = strtok_r(NULL, " ", &save);
-	if (!word || !type || !source)
-		return false;
-	m->id = strtoll(field[0], NULL, 10);
-	snprintf(m->device, sizeof(m->device), "%s", field[2]);
-	unescape(m->point, sizeof(m->point), field[4]);
-	snprintf(m->type, sizeof(m->type), "%s", type);
-	unescape(m->source, sizeof(m->source), source);
-	snprintf(m->options, sizeof(m->options), "%s,%s", field[5],
-		 options ? options : "");
+	m->id = l.id;
+	snprintf(m->device, sizeof(m->device), "%s", l.device);
+	snprintf(m->point, sizeof(m->point), "%s", l.point);
+	snprintf(m->type, sizeof(m->type), "%s", l.type);
+	snprintf(m->source, sizeof(m->source), "%s", l.source);
+	snprintf(m->options, sizeof(m->options), "%s,%s", l.options,
+		 l.super_options);
 	return true;
 }
 

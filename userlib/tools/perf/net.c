@@ -12,17 +12,10 @@
 #include <unistd.h>
 
 #include "perf.h"
+#include "socket.h"
 #include "tool.h"
 
 #define RETRY_MS	100	/* between two calls at a peer not there yet */
-
-/* ms until @deadline, of now_wall(); 0 when it has passed */
-static int left_ms(double deadline)
-{
-	double left = deadline - now_wall();
-
-	return left <= 0 ? 0 : (int)(left * 1e3) + 1;
-}
 
 static bool resolve(const char *host, unsigned int port, int flags,
 		    struct addrinfo **list)
@@ -51,7 +44,7 @@ static void name_peer(struct perf_peer *p, const struct sockaddr *sa,
 		snprintf(p->name, sizeof(p->name), "the peer");
 }
 
-static bool call_one(const struct addrinfo *a, struct perf_peer *p, double end)
+static bool call_one(const struct addrinfo *a, struct perf_peer *p, int64_t end)
 {
 	struct pollfd pfd = { .events = POLLOUT };
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC |
@@ -84,7 +77,7 @@ static bool call_one(const struct addrinfo *a, struct perf_peer *p, double end)
 
 bool perf_connect(const struct perf_options *o, struct perf_peer *p)
 {
-	double end = now_wall() + o->wait;
+	int64_t end = now_ms() + 1000LL * o->wait;
 	struct addrinfo *list, *a;
 	bool there = false;
 	int err = 0;
@@ -145,7 +138,7 @@ bool perf_accept(const struct perf_options *o, int listener,
 {
 	struct pollfd pfd = { .fd = listener, .events = POLLIN };
 	struct sockaddr_storage sa;
-	double end = now_wall() + o->wait;
+	int64_t end = now_ms() + 1000LL * o->wait;
 	int one = 1, ms;
 	socklen_t len;
 
@@ -172,7 +165,7 @@ bool perf_accept(const struct perf_options *o, int listener,
 static bool gone(struct perf_peer *p, const char *what, int err)
 {
 	complain("%s: %s", p->name, err == ETIMEDOUT ? what :
-		 err && err != EPIPE && err != ECONNRESET ? strerror(err) :
+		 err != ECONNRESET ? strerror(err) :
 		 "the connection was closed: the program there has ended, its "
 		 "last words say why");
 	return false;
@@ -181,55 +174,23 @@ static bool gone(struct perf_peer *p, const char *what, int err)
 bool perf_send(struct perf_peer *p, const struct perf_message *m)
 {
 	uint8_t buf[PERF_HEADER + PERF_MAX_BODY];
-	struct pollfd pfd = { .fd = p->fd, .events = POLLOUT };
-	double end = now_wall() + p->timeout;
-	size_t at = 0, n = perf_encode(m, buf);
-	ssize_t r;
+	int err = socket_move(p->fd, buf, perf_encode(m, buf), true,
+			      now_ms() + 1000LL * p->timeout);
 
-	while (at < n) {
-		r = send(p->fd, buf + at, n - at, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (r > 0) {
-			at += (size_t)r;
-			continue;
-		}
-		if (r < 0 && errno != EAGAIN && errno != EINTR)
-			return gone(p, NULL, errno);
-		if (!left_ms(end))
-			return gone(p, "it takes no messages any more",
-				    ETIMEDOUT);
-		poll(&pfd, 1, left_ms(end));
-	}
-	return true;
+	return !err || gone(p, "it takes no messages any more", -err);
 }
 
-static bool take(struct perf_peer *p, uint8_t *buf, size_t n, double end)
+static bool take(struct perf_peer *p, uint8_t *buf, size_t n, int64_t end)
 {
-	struct pollfd pfd = { .fd = p->fd, .events = POLLIN };
-	size_t at = 0;
-	ssize_t r;
+	int err = socket_move(p->fd, buf, n, false, end);
 
-	while (at < n) {
-		r = recv(p->fd, buf + at, n - at, MSG_DONTWAIT);
-		if (r > 0) {
-			at += (size_t)r;
-			continue;
-		}
-		if (!r)
-			return gone(p, NULL, 0);
-		if (errno != EAGAIN && errno != EINTR)
-			return gone(p, NULL, errno);
-		if (!left_ms(end))
-			return gone(p, "no answer in time (--timeout)",
-				    ETIMEDOUT);
-		poll(&pfd, 1, left_ms(end));
-	}
-	return true;
+	return !err || gone(p, "no answer in time (--timeout)", -err);
 }
 
 bool perf_recv(struct perf_peer *p, enum perf_type want, int timeout,
 	       struct perf_message *m)
 {
-	double end = now_wall() + (timeout < 0 ? p->timeout : timeout);
+	int64_t end = now_ms() + 1000LL * (timeout < 0 ? p->timeout : timeout);
 	uint8_t buf[PERF_MAX_BODY];
 	enum perf_type type;
 	char why[256];
