@@ -385,6 +385,7 @@ int main(int argc, char **argv)
 	uint64_t most = 0, bytes;
 	double cpu = 0;
 	struct pln_link_stats left_before = { 0 }, right_before = { 0 };
+	struct json_object *result;
 	uint32_t *host;
 
 	for (unsigned int i = 0; i < case_count; i++)
@@ -423,13 +424,13 @@ int main(int argc, char **argv)
 			       link_stats(left).bytes_arrived -
 			       left_before.bytes_arrived, cpu);
 	}
-	printf("@fact %s {\"way\":\"%s\",\"elements\":%" PRIu64
-	       ",\"ranks\":%u,\"left\":", label ? label : "link",
-	       mr_way(data_mr), elements, ranks);
-	print_link(stdout, left, &left_before);
-	printf(",\"right\":");
-	print_link(stdout, right, &right_before);
-	printf("}\n");
+	result = json_object_new_object();
+	json_set(result, "way", mr_way(data_mr));
+	json_set(result, "elements", elements);
+	json_set(result, "ranks", ranks);
+	json_set(result, "left", link_json(left, &left_before));
+	json_set(result, "right", link_json(right, &right_before));
+	tell_fact(label ? label : "link", result);
 	tear_down();
 	free(host);
 	return finish();

@@ -365,10 +365,11 @@ static void warm(CUfileHandle_t fh, int fd)
 
 static void path_of(enum path path)
 {
+	struct json_object *result = json_object_new_object();
 	struct counts sum = { 0 }, d;
 	unsigned int cells = 0, right = 0;
 	uint64_t bytes = 0;
-	char line[200];
+	char line[200], key[64];
 
 	setenv("CUFILE_FORCE_COMPAT_MODE", path == BOUNCE || path == CACHE ? "1" :
 	       "0", 1);
@@ -432,12 +433,17 @@ static void path_of(enum path path)
 		}
 	}
 	host_must("end %s_%s", fs, path_name[path]);
-	printf("@fact %s_%s {\"cells\":%u,\"right\":%u,\"bytes\":%" PRIu64
-	       ",\"p2p\":%" PRIu64 ",\"bounce\":%" PRIu64 ",\"cache\":%" PRIu64
-	       ",\"posix\":%" PRIu64 ",\"in\":%" PRIu64 ",\"out\":%" PRIu64 "}\n",
-	       fs, path_name[path], cells, right, bytes, sum.path[PLN_PATH_P2P],
-	       sum.path[PLN_PATH_BOUNCE], sum.path[PLN_PATH_CACHE],
-	       sum.path[PLN_PATH_POSIX], sum.in, sum.out);
+	json_set(result, "cells", cells);
+	json_set(result, "right", right);
+	json_set(result, "bytes", bytes);
+	json_set(result, "p2p", sum.path[PLN_PATH_P2P]);
+	json_set(result, "bounce", sum.path[PLN_PATH_BOUNCE]);
+	json_set(result, "cache", sum.path[PLN_PATH_CACHE]);
+	json_set(result, "posix", sum.path[PLN_PATH_POSIX]);
+	json_set(result, "in", sum.in);
+	json_set(result, "out", sum.out);
+	snprintf(key, sizeof(key), "%s_%s", fs, path_name[path]);
+	tell_fact(key, result);
 	ok(right == cells, "%s, %s: %u of %u cells are right", fs, path_name[path],
 	   right, cells);
 	if (cuFileDriverClose().err)

@@ -38,6 +38,7 @@ static bool whole(CUfileHandle_t fh, int fd, gpu_ptr p, size_t size, off_t off)
 static void transfer(const char *what, size_t bytes, double cpu, double began,
 		     const struct pln_file_stats *from)
 {
+	struct json_object *o, *paths = json_object_new_object();
 	struct pln_file_stats now = stats();
 	bool write = !strcmp(what, "write");
 	uint64_t by[PLN_PATH_COUNT], most = 0;
@@ -51,19 +52,15 @@ static void transfer(const char *what, size_t bytes, double cpu, double began,
 			best = i;
 		}
 	}
-	for (char *c = now.reason; *c; c++)
-		if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
-			*c = ' ';
-	printf("@transfer %s {\"what\":\"%s\",\"path\":\"%s\",\"bytes\":%zu,"
-	       "\"cpu_seconds\":%.3f,\"seconds\":%.3f,\"reason\":\"%s\","
-	       "\"paths\":{\"p2p\":%" PRIu64 ",\"bounce\":%" PRIu64 "},"
-	       "\"evictions\":%" PRIu64 ",\"nospace\":%" PRIu64 "}\n",
-	       write ? "write" : "read", what, pln_path_name(best), bytes,
-	       cpu_seconds() - cpu, seconds() - began, now.reason,
-	       by[PLN_PATH_P2P], by[PLN_PATH_BOUNCE],
-	       now.window_evictions - from->window_evictions,
-	       now.window_nospace - from->window_nospace);
-	fflush(stdout);
+	json_set(paths, "p2p", by[PLN_PATH_P2P]);
+	json_set(paths, "bounce", by[PLN_PATH_BOUNCE]);
+	o = transfer_json(what, pln_path_name(best), bytes, cpu_seconds() - cpu,
+			  now.reason);
+	json_set(o, "seconds", seconds() - began);
+	json_set(o, "paths", paths);
+	json_set(o, "evictions", now.window_evictions - from->window_evictions);
+	json_set(o, "nospace", now.window_nospace - from->window_nospace);
+	tell_transfer(write ? "write" : "read", o);
 }
 
 struct job {

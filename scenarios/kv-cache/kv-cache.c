@@ -107,6 +107,7 @@ static void use(struct block *b, unsigned int when)
 
 int main(int argc, char **argv)
 {
+	struct json_object *result = json_object_new_object();
 	unsigned int i, computed = 0;
 	double first, began;
 	off_t end = 0;
@@ -151,12 +152,18 @@ int main(int argc, char **argv)
 		continue;
 	use(&block[i], ACCESSES + 1);
 	first = seconds() - began;
-	printf("@fact %s {\"accesses\":%u,\"right\":%u,\"hits\":%u,\"misses\":%u,"
-	       "\"computed\":%u,\"hit_ratio\":%.3f,\"read\":%" PRIu64 ",\"written\":%"
-	       PRIu64 ",\"peak\":%zu,\"budget\":%zu,\"first_block_ms\":%.3f}\n",
-	       argv[2], ACCESSES + 1, right, hits, misses, computed,
-	       (double)hits / (hits + misses), bytes_read, bytes_written, peak,
-	       BUDGET, first * 1e3);
+	json_set(result, "accesses", ACCESSES + 1);
+	json_set(result, "right", right);
+	json_set(result, "hits", hits);
+	json_set(result, "misses", misses);
+	json_set(result, "computed", computed);
+	json_set(result, "hit_ratio", (double)hits / (hits + misses));
+	json_set(result, "read", bytes_read);
+	json_set(result, "written", bytes_written);
+	json_set(result, "peak", peak);
+	json_set(result, "budget", BUDGET);
+	json_set(result, "first_block_ms", first * 1e3);
+	tell_fact(argv[2], result);
 	ok(right == ACCESSES + 1, "%s: all blocks are right: %u of %u", argv[2], right,
 	   ACCESSES + 1);
 	cuFileHandleDeregister(fh);

@@ -30,7 +30,7 @@ act() {
 	diag "$1: ${2##*/}${3:+, $3}"
 	SC_TOPOLOGY=$2
 	SC_DEVICES=$(sc_devices_json)
-	sc_add "{\"devices\":$SC_DEVICES}"
+	sc_add --argjson devices "$SC_DEVICES" '{$devices}'
 	VM_CMDLINE=${3-}
 	echo "ACT=$1" >"$OUT/case/act"
 	rm -rf "${OUT:?}/$1"

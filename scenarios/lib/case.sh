@@ -162,6 +162,22 @@ need_file() {
 	done
 }
 
+# facts_from FILE: what a guest reported, as one object.  Its lines are
+#	@fact KEY JSON		a value
+#	@text KEY TEXT		a text; a line each
+#	@list KEY NUMBER…	a list
+# KEY.KEY is a key of an object, KEY.N an element of a list.
+facts_from() {
+	sed -n 's/\r$//; s/^@\(fact\|text\|list\) /\1 /p' "$1" | jq -Rnc '
+		reduce (inputs | capture("^(?<kind>[a-z]+) (?<key>[^ ]+) ?(?<said>.*)$")) as $line ({};
+			($line.key / "." | map(if test("^[0-9]+$") then tonumber else . end)) as $at
+			| def value: try fromjson catch error("@\($line.kind) \($line.key): \(.)");
+			setpath($at;
+				if $line.kind == "text" then [getpath($at) // empty, $line.said] | join("\n")
+				elif $line.kind == "list" then $line.said / " " | map(select(. != "") | value)
+				else $line.said | value end))'
+}
+
 # ktap_from FILE [PREFIX]: take over the results in FILE, the output of a guest or of
 # programs.  A program numbers its results from 1, and its plan comes last, so a plan
 # 1..N that does not follow results 1 to N fails.

@@ -47,7 +47,7 @@ copy() {
 		rm -f "$OUT/taken-out"
 		;;
 	esac
-	sc_add "{\"bytes\":$copy_bytes,\"crc32c\":\"$SC_CRC\"}"
+	sc_add --argjson bytes "$copy_bytes" --arg crc32c "$SC_CRC" '{$bytes, $crc32c}'
 }
 
 copy_fsck() {

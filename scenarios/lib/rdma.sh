@@ -23,8 +23,8 @@ host_search() {
 	rdma_found=$("$BUILD/scenarios/find-pattern" "$OUT/$rdma_host/ram" \
 		"$2:$3" 2>&1) ||
 		{ echo "error: search: $rdma_found"; return; }
-	rdma_found=${rdma_found#\[}
-	sc_add "{\"search\":{\"$rdma_host\":{\"$1\":${rdma_found%\]}}}}"
+	sc_add --arg host "$rdma_host" --arg label "$1" --argjson found "$rdma_found" \
+		'{search: {($host): {($label): $found[0]}}}'
 	echo ok
 }
 

@@ -9,8 +9,7 @@
 #
 #	ok N - …, not ok N - …		checks made in the guest
 #	@transfer LABEL JSON		what `peerlane io` says about a transfer
-#	@fact KEY JSON			anything else that expectations ask for
-#	@text KEY TEXT			a fact that is text; a line each
+#	@fact KEY JSON, @list …, @text …	anything else that expectations ask for, see facts_from
 #
 # and through the host channel, around what is to be counted:
 #
@@ -38,7 +37,7 @@ sc_begin() {
 	: "$sc_idle"
 	: >"$OUT/extra.jsonl"
 	SC_DEVICES=$(sc_devices_json)
-	sc_add "{\"devices\":$SC_DEVICES}"
+	sc_add --argjson devices "$SC_DEVICES" '{$devices}'
 	at_exit sc_end
 
 	need_tool jq cpio flock make
@@ -453,7 +452,7 @@ sc_look() {
 }
 
 # sc_counted GUEST LABEL: what the devices counted between begin and end:
-# {nvme: nvme-routes.awk's object, gpus: {gpu0: {counter: difference}},
+# {nvme: what nvme_route_bytes prints, gpus: {gpu0: {counter: difference}},
 # initiators: {gpu0: {nvme0: {read, write}}}, links: links.jq's list}
 sc_counted() {
 	sc_routes=$(vm_trace "$1" "$2.begin" "$2.end" |
@@ -466,9 +465,9 @@ sc_counted() {
 
 # --- results ---------------------------------------------------------------
 
-# sc_add JSON: keys that go into the result
+# sc_add [JQ-OPTIONS…] JQ-EXPRESSION: an object whose keys go into the result
 sc_add() {
-	printf '%s\n' "$1" >>"$OUT/extra.jsonl"
+	jq -nc "$@" >>"$OUT/extra.jsonl"
 }
 
 # sc_measure: the result of all labels, in $OUT/measured.json.  Call it when
@@ -485,15 +484,11 @@ sc_measure() {
 # gets more; PREFIX is of the checks
 sc_measure_guest() {
 	sed -n 's/\r$//; s/^@transfer //p' "$OUT/$1/result.log" >"$OUT/transfers"
-	sed -n 's/\r$//; s/^@fact //p' "$OUT/$1/result.log" >"$OUT/facts"
-	while read -r sc_key sc_value; do
-		jq -nc --arg k "$sc_key" --argjson v "$sc_value" \
-			'{facts: {($k): $v}}' >>"$2" 2>/dev/null ||
-			fail "${4}the guest's fact $sc_key is JSON" "$sc_value"
-	done <"$OUT/facts"
-	sed -n 's/\r$//; s/^@text //p' "$OUT/$1/result.log" | jq -Rnc '
-		[inputs | capture("^(?<key>[^ ]+) ?(?<line>.*)$")] | group_by(.key)[] as $of
-		| {facts: ({} | setpath($of[0].key | split("."); [$of[].line] | join("\n")))}' >>"$2"
+	if sc_facts=$(facts_from "$OUT/$1/result.log" 2>&1); then
+		printf '%s\n' "$sc_facts" | jq -c 'select(. != {}) | {facts: .}' >>"$2"
+	else
+		fail "${4}the guest's facts can be read" "$sc_facts"
+	fi
 	awk -F '\t' 'sub(/[.]begin$/, "", $1) { print $1 }' \
 		"$OUT/$1/trace.marks" | sort -u >"$OUT/labels"
 	while read -r sc_label; do
@@ -607,7 +602,7 @@ $sc_got"
 # what nobody looks at when the run has ended
 sc_tidy() {
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
-		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/facts" "$OUT/conditions" "$OUT/.check" \
+		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/conditions" "$OUT/.check" \
 		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
 	rm -rf "$OUT/case"
 }

@@ -15,6 +15,8 @@
 #include <cuda.h>
 #include <mpi.h>
 
+#include "../lib/jsonc.h"
+
 #define ROUNDS		10
 #define BUFFER		(1u << 20)
 #define REDUCED		(BUFFER / sizeof(int64_t))
@@ -163,10 +165,17 @@ int main(int argc, char **argv)
 	}
 	wrong[1] = all_reduce(out, in, ranks);
 	MPI_Reduce(wrong, sum, 2, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
-	if (rank == 0)
-		printf("{\"memory\":\"%s\",\"ranks\":%d,\"bytes_each_way\":%" PRIu64
-		       ",\"reduced_bytes\":%u,\"wrong_messages\":%d,\"wrong_sums\":%d}\n",
-		       argv[1], ranks, bytes, BUFFER, sum[0], sum[1]);
+	if (rank == 0) {
+		struct json_object *o = json_object_new_object();
+
+		json_set(o, "memory", argv[1]);
+		json_set(o, "ranks", ranks);
+		json_set(o, "bytes_each_way", bytes);
+		json_set(o, "reduced_bytes", BUFFER);
+		json_set(o, "wrong_messages", sum[0]);
+		json_set(o, "wrong_sums", sum[1]);
+		print_json(o);
+	}
 	MPI_Finalize();
 	return wrong[0] || wrong[1];
 }

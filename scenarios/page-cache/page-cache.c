@@ -264,6 +264,8 @@ static double ms(struct times *t, unsigned int part)
 
 static int race(const char *dir, unsigned int rounds)
 {
+	struct json_object *result = json_object_new_object();
+	struct json_object *writers = json_object_new_array();
 	unsigned int round, kept = 0;
 	uint64_t seed = 1;
 	struct pln_file_stats s;
@@ -290,23 +292,32 @@ static int race(const char *dir, unsigned int rounds)
 			a_round(way, ++seed, round / 4 % 2, true);
 	}
 	s = stats();
-	printf("@fact race {\"rounds\":%u,\"kept\":%u,\"broken\":%" PRIu64
-	       ",\"renames\":%u,\"reads\":%u,\"beside\":%u,\"stale\":%u,\"failed\":%u"
-	       ",\"bytes\":%" PRIu64 ",\"kept_bytes\":%" PRIu64 ",\"by_cache\":%" PRIu64
-	       ",\"by_bounce\":%" PRIu64 "}\n", rounds * WAYS, kept, s.leases_broken,
-	       rounds, reads, beside, stale, failed, moved, kept_bytes,
-	       s.path[PLN_PATH_CACHE].bytes_read, s.path[PLN_PATH_BOUNCE].bytes_read);
-	printf("@fact writers [");
+	json_set(result, "rounds", rounds * WAYS);
+	json_set(result, "kept", kept);
+	json_set(result, "broken", s.leases_broken);
+	json_set(result, "renames", rounds);
+	json_set(result, "reads", reads);
+	json_set(result, "beside", beside);
+	json_set(result, "stale", stale);
+	json_set(result, "failed", failed);
+	json_set(result, "bytes", moved);
+	json_set(result, "kept_bytes", kept_bytes);
+	json_set(result, "by_cache", s.path[PLN_PATH_CACHE].bytes_read);
+	json_set(result, "by_bounce", s.path[PLN_PATH_BOUNCE].bytes_read);
+	tell_fact("race", result);
 	for (way = 0; way < 2 * WAYS; way++) {
+		struct json_object *o = json_object_new_object();
 		struct times *t = times[way / 2][way % 2];
 
-		printf("%s{\"way\":\"%s\",\"reader\":\"%s\",\"library_ms\":%.3f"
-		       ",\"control_ms\":%.3f,\"library_most_ms\":%.3f"
-		       ",\"control_most_ms\":%.3f}", way ? "," : "", way_name[way / 2],
-		       way % 2 ? "quiet" : "busy", ms(&t[0], 2), ms(&t[1], 2),
-		       ms(&t[0], 1), ms(&t[1], 1));
+		json_set(o, "way", way_name[way / 2]);
+		json_set(o, "reader", way % 2 ? "quiet" : "busy");
+		json_set(o, "library_ms", ms(&t[0], 2));
+		json_set(o, "control_ms", ms(&t[1], 2));
+		json_set(o, "library_most_ms", ms(&t[0], 1));
+		json_set(o, "control_most_ms", ms(&t[1], 1));
+		json_object_array_add(writers, o);
 	}
-	printf("]\n");
+	tell_fact("writers", writers);
 	ok(!stale, "%u reads brought other bytes than the file had", stale);
 	ok(!failed, "%u reads failed", failed);
 	return finish();
@@ -412,6 +423,7 @@ static uint64_t registered(int fd)
 
 static int pressure(const char *file, const char *label, size_t size)
 {
+	struct json_object *result = json_object_new_object(), *part;
 	size_t before, least = LARGE, n;
 	uint64_t had, again;
 	unsigned int steps, i;
@@ -460,13 +472,24 @@ static int pressure(const char *file, const char *label, size_t size)
 	close(process[0].to);
 	waitpid(process[0].pid, NULL, 0);
 	again = registered(fd);
-	printf("@fact %s {\"size\":%zu,\"before\":{\"registered\":%" PRIu64
-	       ",\"cached\":%zu},\"short\":{\"registered\":%" PRIu64 ",\"cached\":%zu"
-	       ",\"available\":%lu,\"steps\":%u},\"again\":{\"registered\":%" PRIu64
-	       "},\"reads\":%u,\"right\":%u,\"by_cache\":%" PRIu64 "}\n",
-	       label, LARGE, had, before, (uint64_t)lack.cache_bytes, least,
-	       kb << 10, steps, again, big.reads, big.right,
-	       stats().path[PLN_PATH_CACHE].bytes_read);
+	json_set(result, "size", LARGE);
+	part = json_object_new_object();
+	json_set(part, "registered", had);
+	json_set(part, "cached", before);
+	json_set(result, "before", part);
+	part = json_object_new_object();
+	json_set(part, "registered", lack.cache_bytes);
+	json_set(part, "cached", least);
+	json_set(part, "available", kb << 10);
+	json_set(part, "steps", steps);
+	json_set(result, "short", part);
+	part = json_object_new_object();
+	json_set(part, "registered", again);
+	json_set(result, "again", part);
+	json_set(result, "reads", big.reads);
+	json_set(result, "right", big.right);
+	json_set(result, "by_cache", stats().path[PLN_PATH_CACHE].bytes_read);
+	tell_fact(label, result);
 	note("%s: %s", label, lack.reason);
 	ok(big.right == big.reads, "%s: %u of %u reads brought the right bytes", label,
 	   big.right, big.reads);

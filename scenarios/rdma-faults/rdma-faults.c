@@ -143,6 +143,8 @@ static void stream(struct end *e)
 /* ... and how each of them ended. */
 static struct tally ends(struct end *e, const char *suffix)
 {
+	struct json_object *result = json_object_new_object();
+	char key[128];
 	struct tally t = { 0 };
 	struct ibv_wc wc;
 
@@ -164,9 +166,12 @@ static struct tally ends(struct end *e, const char *suffix)
 			t.first = wc.status;
 	}
 	ok(!t.missing, "each request of the stream ended with a status");
-	printf("@fact %s%s {\"good\":%u,\"failed\":%u,\"flushed\":%u,\"first\":\"%s\"}\n",
-	       label, suffix, t.good, t.bad, t.flushed, ibv_wc_status_str(t.first));
-	fflush(stdout);
+	json_set(result, "good", t.good);
+	json_set(result, "failed", t.bad);
+	json_set(result, "flushed", t.flushed);
+	json_set(result, "first", ibv_wc_status_str(t.first));
+	snprintf(key, sizeof(key), "%s%s", label, suffix);
+	tell_fact(key, result);
 	return t;
 }
 

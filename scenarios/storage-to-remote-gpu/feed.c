@@ -39,16 +39,15 @@ static void end(void)
 		count_end(label);
 }
 
-static void report(const char *more)
+static void report(struct json_object *result)
 {
 	const struct pln_link_stats none = { 0 };
 	struct pln_mr_info info = { .size = sizeof(info) };
 
 	pln_mr_info(mr, &info);
-	printf("@fact %s {\"way\":\"%s\"%s,\"link\":",
-	       label ? label : "feed", pln_mr_way_name(info.way), more);
-	print_link(stdout, conn, &none);
-	printf("}\n");
+	json_set(result, "way", pln_mr_way_name(info.way));
+	json_set(result, "link", link_json(conn, &none));
+	tell_fact(label ? label : "feed", result);
 	note("%s", info.reason);
 }
 
@@ -79,7 +78,8 @@ static void receive(void)
 
 static void serve(void)
 {
-	char text[GREETING_SIZE], more[128];
+	struct json_object *result = json_object_new_object();
+	char text[GREETING_SIZE], sum[16];
 	struct pln_link_arrival none = { .size = sizeof(none) };
 	int listening, fd;
 	uint32_t crc;
@@ -108,9 +108,10 @@ static void serve(void)
 	crc = gpu_crc(p, bytes);
 	ok(gpu_is(p + bytes, 4096, 0xa5), "nothing was written beyond the end");
 	print_transfer(label ? label : "feed", "rdma-target", mr, bytes, cpu);
-	snprintf(more, sizeof(more), ",\"bytes\":%" PRIu64 ",\"crc32c\":\"0x%08x\"",
-		 bytes, crc);
-	report(more);
+	snprintf(sum, sizeof(sum), "0x%08x", crc);
+	json_set(result, "bytes", bytes);
+	json_set(result, "crc32c", sum);
+	report(result);
 	send_all(fd, "done", 4);
 	is(pln_mr_dereg(mr), 0, "the registration ends");
 	pln_link_close(conn);
@@ -172,7 +173,8 @@ static void feed(gpu_ptr p, CUfileHandle_t fh, uint64_t *overlapped, double *rea
 
 static void send_file(void)
 {
-	char text[GREETING_SIZE], more[128], done[4];
+	struct json_object *result = json_object_new_object();
+	char text[GREETING_SIZE], done[4];
 	struct pln_link_buffer there = { .size = sizeof(there) };
 	uint64_t overlapped = 0, size = slots * piece;
 	int fd, file_fd = must_open(file, O_RDONLY | O_DIRECT);
@@ -202,15 +204,14 @@ static void send_file(void)
 	cpu = cpu_seconds() - cpu;
 	end();
 	s = stats();
-	printf("@transfer %s {\"what\":\"read\",\"path\":\"%s\",\"bytes\":%" PRIu64
-	       ",\"cpu_seconds\":%.3f,\"reason\":\"%s\"}\n",
-	       label ? label : "feed", pln_path_name(s.last_path), bytes,
-	       read_cpu, s.reason);
+	tell_transfer(label ? label : "feed",
+		      transfer_json("read", pln_path_name(s.last_path), bytes, read_cpu,
+				    s.reason));
 	print_transfer(label ? label : "feed", "rdma-source", mr, bytes, cpu - read_cpu);
-	snprintf(more, sizeof(more), ",\"reads\":%" PRIu64 ",\"reads_while_sending\":%"
-		 PRIu64 ",\"cpu_seconds\":%.3f", (bytes + piece - 1) / piece, overlapped,
-		 cpu);
-	report(more);
+	json_set(result, "reads", (bytes + piece - 1) / piece);
+	json_set(result, "reads_while_sending", overlapped);
+	json_set(result, "cpu_seconds", cpu);
+	report(result);
 	receive_all(fd, done, sizeof(done));
 	is(pln_mr_dereg(mr), 0, "the registration ends");
 	pln_link_close(conn);

@@ -100,6 +100,7 @@ static void hold(void *arg)
 
 static int run(const char *file, const char *label)
 {
+	struct json_object *result = json_object_new_object();
 	const unsigned int last = STEPS * PIECES;
 	unsigned int n, ahead = 0;
 	size_t memory = 0, held;
@@ -147,10 +148,15 @@ static int run(const char *file, const char *label)
 		ended(&buffer[n % BUFFERS], true, false);
 	note("%s: %s", label, stats().reason);
 	must(fsync(fd), "fsync");
-	printf("@fact %s {\"state\":%zu,\"steps\":%u,\"gpu_memory\":%zu,\"held\":%zu,"
-	       "\"read\":%" PRIu64 ",\"written\":%" PRIu64 ",\"buffers\":%u,\"ahead\":%u}\n",
-	       label, PIECES * PIECE, STEPS, memory, held, bytes_read, bytes_written,
-	       BUFFERS, ahead);
+	json_set(result, "state", PIECES * PIECE);
+	json_set(result, "steps", STEPS);
+	json_set(result, "gpu_memory", memory);
+	json_set(result, "held", held);
+	json_set(result, "read", bytes_read);
+	json_set(result, "written", bytes_written);
+	json_set(result, "buffers", BUFFERS);
+	json_set(result, "ahead", ahead);
+	tell_fact(label, result);
 	ok(ahead == BUFFERS, "%s: %u transfers waited in their streams", label, ahead);
 	for (n = 0; n < BUFFERS; n++)
 		cuFileBufDeregister(addr(buffer[n].gpu));
@@ -178,8 +184,15 @@ static int by_processor(const char *file, const char *label)
 		right += pread(fd, numbers, PIECE, (off_t)(n * PIECE)) == (ssize_t)PIECE &&
 			 !memcmp(numbers, wanted, PIECE);
 	}
-	if (label)
-		printf("@fact %s_file {\"pieces\":%u,\"right\":%u}\n", label, PIECES, right);
+	if (label) {
+		struct json_object *result = json_object_new_object();
+		char key[64];
+
+		json_set(result, "pieces", PIECES);
+		json_set(result, "right", right);
+		snprintf(key, sizeof(key), "%s_file", label);
+		tell_fact(key, result);
+	}
 	ok(label ? right == PIECES : !fsync(fd), "%s: %u pieces",
 	   label ? "each number is what it must be" : "the state is made",
 	   label ? right : PIECES);

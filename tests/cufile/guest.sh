@@ -66,7 +66,8 @@ run() { # NAME KVER ENVIRONMENT
 		deny drivers virtio_blk
 		before=\$(counter bar1-dma-write)
 		peerlane doctor --try /mnt/in 0 --json >/tmp/out
-		echo "# counted trial {\"dma\":\$((\$(counter bar1-dma-write) - before)),\"doctor\":\$(tr -d '\n' </tmp/out)}"
+		fact trial.dma \$((\$(counter bar1-dma-write) - before))
+		fact trial.doctor "\$(tr -d '\n' </tmp/out)"
 		peerlane doctor --try /mnt/in | grep "^  trial" | sed "s/^/# /"
 		echo before >/tmp/topology
 		/usr/lib/peerlane/tests/cufile-guest /mnt topology /nowhere/file
@@ -104,13 +105,13 @@ check "and it says what peerlane topo says" jq -en --slurpfile a topology.json -
 	($a[0].pairs | map([.gpu, .device, .relation, .distance, .verdict, .reason])) ==
 	($b[0].pairs | map([.a, .b, .relation, .distance, .verdict, .reason])) and
 	([$a[0].devices[] | [.label, .kind, .name]] == [$b[0].devices[] | [.label, .kind, .name]])'
-counted direct trial >trial.json
+facts_from direct/result.log | jq .trial >trial.json
 # shellcheck disable=SC2016 # of jq
 check "doctor --try reads the file for a second, directly, as the GPU has counted" jq -e '.dma as $dma | .doctor.answer.gpus[0].address as $gpu | .doctor.answer.trial |
 	.error == null and .gpu_address == $gpu and .path == "p2p" and .calls > 0 and .calls * 4096 == $dma and .microseconds.p50 > 0 and .emulated' trial.json
 check "and says so to people: which GPU, which path, the times, and that it is emulated" grep -qE '^#   trial +ok +GPU at [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.0: 4 KiB reads by p2p, microseconds: p50 [0-9.]+, p99 ([0-9.]+|-), max [0-9.]+; [1-9][0-9]* in a second \(emulated: ' direct/result.log
 run staged 6.12 ""
-counted staged trial >trial.json
+facts_from staged/result.log | jq .trial >trial.json
 check "doctor --try without P2PDMA: staged, and why" jq -e '.dma == 0 and (.doctor.answer.trial |
 	.error == null and .path == "bounce" and .calls > 0 and .reason != "")' trial.json
 check "a running process without P2PDMA" grep -qx '# stats bounce' staged/result.log

@@ -115,10 +115,9 @@ foretold() {
 # foretold_facts: what guest/foretell reported in the guest $now: NAME.json is a list of
 # its facts about files, NAME-machine.json those about the machine
 foretold_facts() {
-	tr -d '\r' <"$OUT/$now/result.log" |
-		sed -n 's/^@fact foretold //p' | jq -sc . >"$now.json"
-	tr -d '\r' <"$OUT/$now/result.log" |
-		sed -n 's/^@fact machine //p' | jq -c . >"$now-machine.json"
+	facts_from "$OUT/$now/result.log" >"$now-facts.json"
+	jq -c '.foretold // []' "$now-facts.json" >"$now.json"
+	jq -c .machine "$now-facts.json" >"$now-machine.json"
 	diag "$now: $(jq -c 'map([.label, .doctor.answer.path, .io.path])' "$now.json")"
 }
 

@@ -44,21 +44,15 @@ boot() {
 	check "$1: the copy is the data, seen from outside" \
 		cmp -i $((3 * BYTES)):0 -n "$BYTES" disk.img data
 	foretold_facts
-	{
-		sed -n 's/^@transfer copy /transfer /p; s/^@fact //p; s/^@file json /topo /p
-			s/^@file nobody /nobody /p' "$1.log" | while read -r key value; do
-			jq -nc --arg k "$key" --argjson v "$value" '{key: $k, value: $v}'
-		done
-	} | jq -sc '
-		def one(k): map(select(.key == k).value)[0];
-		def ports(k): map(select(.key == k).value | {key: .port, value: .counters}) | from_entries;
-		ports("before") as $b | ports("after") as $a |
-		{topo: one("topo"), nobody: one("nobody"),
-		 paths: [.[] | select(.key == "transfer").value.path],
+	sed -n 's/^@transfer copy //p' "$1.log" | jq -sc . >"$1-copy.json"
+	facts_from "$1.log" | jq -c --slurpfile copy "$1-copy.json" '
+		def ports: map({key: .port, value: .counters}) | from_entries;
+		(.before | ports) as $b | (.after | ports) as $a |
+		{topo, nobody, acs, in_guest, dmar_faults, redirect_said, refused_said,
+		 paths: ($copy[0] | map(.path)),
 		 outside: [$a.sw0, $a["sw0.0"], $a["sw0.1"]],
-		 inside: (one("after_seen") | .ports | sort_by(.address) | map(.counters))}
-		+ (map(select(.key | IN("acs", "in_guest", "dmar_faults", "redirect_said", "refused_said"))) | from_entries)
-		+ {after: $a, ports: ($a | with_entries(.key as $p | .value |= with_entries(.value -= $b[$p][.key])))}
+		 inside: (.after_seen.ports | sort_by(.address) | map(.counters)),
+		 after: $a, ports: ($a | with_entries(.key as $p | .value |= with_entries(.value -= $b[$p][.key])))}
 		| .pair = .topo.pairs[0] | .nobody_pair = .nobody.pairs[0]' >"$1-fabric.json"
 	diag "$1: $(jq -c '[.pair, .paths, .nobody_pair, .nobody.missing, .acs, .ports]' "$1-fabric.json")"
 	fabric "topo sees a GPU and a drive, a switch with ACS above them" \

@@ -33,19 +33,14 @@ ktap_from "$OUT/hotplug/result.log" hotplug
 check_eq "the guest is content" 0 "$rc"
 
 # what each copy moved, by the ports
-sed -n 's/\r$//; s/^@fact //p' "$OUT/hotplug/result.log" |
-	while read -r key value; do
-		jq -nc --arg k "$key" --argjson v "$value" '{key: $k, value: $v}'
-	done | jq -sc '
-	def ports(k): map(select(.key == k).value | {key: .port, value: .counters}) | from_entries;
-	. as $all | [range(1; 6) | tostring as $r | $all | ports("before" + $r) as $b | ports("after" + $r) |
-		with_entries(.key as $p | .value |= with_entries(.value -= $b[$p][.key]))]' >ports.json
+facts_from "$OUT/hotplug/result.log" | jq -c '.rounds | map(.before as $b | .after |
+	with_entries(.key as $p | .value |= with_entries(.value -= $b[$p][.key])))' >ports.json
 diag "$(cat ports.json)"
 check "five copies" jq -e --argjson n $BYTES 'length == 5' ports.json
 check "each turned round at the drive's port" \
-	jq -e --argjson n $BYTES 'all(.["sw0.1"] | .["peer-read"] == $n and .["peer-write"] == $n)' ports.json
+	jq -e --argjson n $BYTES 'all(.drive | .["peer-read"] == $n and .["peer-write"] == $n)' ports.json
 check "each went through the GPU's port" \
-	jq -e --argjson n $BYTES 'all(.["sw0.0"] | .["target-read"] == $n and .["target-write"] == $n)' ports.json
+	jq -e --argjson n $BYTES 'all(.gpu | .["target-read"] == $n and .["target-write"] == $n)' ports.json
 check "none went above the switch, nothing was refused" \
-	jq -e 'all(.sw0["upstream-peer-read"] + .sw0["upstream-peer-write"] == 0 and ([.[] | .refused + .other] | add) == 0)' ports.json
+	jq -e 'all(.up["upstream-peer-read"] + .up["upstream-peer-write"] == 0 and ([.[] | .refused + .other] | add) == 0)' ports.json
 finish

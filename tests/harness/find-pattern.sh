@@ -9,7 +9,7 @@
 need_tool cc jq
 
 cc -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -o find-pattern \
-	"$TOP/scenarios/lib/accounting/find-pattern.c" || exit 1
+	"$TOP/scenarios/lib/accounting/find-pattern.c" -ljson-c || exit 1
 cat >put.c <<'END'
 /* put SEED FIRST WORDS: these words of the pattern */
 #include <stdio.h>

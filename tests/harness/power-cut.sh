@@ -8,7 +8,7 @@
 . "$TOP/scenarios/lib/case.sh"
 need_tool cc jq
 
-cc -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -o power-cut "$TOP/scenarios/lib/machine/power-cut.c" || exit 1
+cc -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -o power-cut "$TOP/scenarios/lib/machine/power-cut.c" -ljson-c || exit 1
 
 # A log as dm-log-writes and blklogwrites have it; sectors of 512 bytes, numbers little-endian
 u64() {

@@ -12,9 +12,10 @@ need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio"
 
 # --- where bytes of NVMe commands go -----------------------------------------
 
+# shellcheck source=scenarios/lib/machine/vm.sh
+. "$TOP/scenarios/lib/machine/vm.sh"
 routes() { # RANGES BLOCKS
-	awk -v ranges="$1" -v blocks="$2" \
-		-f "$TOP/scenarios/lib/accounting/nvme-routes.awk" trace
+	nvme_route_bytes "$1" "$2" <trace
 }
 
 cat >trace <<'END'

@@ -41,7 +41,7 @@ driver_boot() {
 host_link_error() {
 	error_port=$(vm_plug_args "$1" "$2" | sed -n 's/.*,bus=\([^,]*\).*/\1/p')
 	[ -n "$error_port" ] || { echo "no device $2"; return 1; }
-	error_reply=$(vm_qmp "$1" "{\"execute\":\"human-monitor-command\",\"arguments\":{\"command-line\":\"pcie_aer_inject_error $error_port DLP\"}}") || return 1
+	error_reply=$(vm_command "$1" human-monitor-command --arg command-line "pcie_aer_inject_error $error_port DLP") || return 1
 	case $error_reply in
 	*OK*) echo ok ;;
 	*) echo "error $error_reply" ;;

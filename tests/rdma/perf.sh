@@ -24,9 +24,9 @@ status=$?
 ktap_from guest/result.log
 check_eq "the guest came to its end" 0 "$status"
 
+facts_from guest/result.log >facts.json
 for what in perf doctor; do
-	tr -d '\r' <guest/result.log | sed -n "s/^@fact $what //p" |
-		jq -sc 'map({key: .name, value: .}) | from_entries' >"$what.json"
+	jq -c ".$what" facts.json >"$what.json"
 done
 perf() { check "perf: $1" jq -e "$2" perf.json; }
 doctor() { check "doctor: $1" jq -e "$2" doctor.json; }

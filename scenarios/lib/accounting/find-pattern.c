@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../jsonc.h"
 #include "pattern.h"
 
 #define MAX_PATTERNS	16
@@ -109,6 +110,7 @@ static bool add(const char *arg)
 
 int main(int argc, char **argv)
 {
+	struct json_object *list;
 	struct stat st;
 	uint8_t *mem;
 	int fd;
@@ -136,11 +138,16 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	search(mem, mem + st.st_size);
-	for (int i = 0; i < npatterns; i++)
-		printf("%s{\"seed\":%" PRIu64 ",\"bytes\":%" PRIu64
-		       ",\"found\":%" PRIu64 ",\"longest_run\":%" PRIu64 "}",
-		       i ? "," : "[", patterns[i].seed, patterns[i].words * 8,
-		       patterns[i].found * 8, patterns[i].longest * 8);
-	printf("]\n");
+	list = json_object_new_array();
+	for (int i = 0; i < npatterns; i++) {
+		struct json_object *o = json_object_new_object();
+
+		json_set(o, "seed", patterns[i].seed);
+		json_set(o, "bytes", patterns[i].words * 8);
+		json_set(o, "found", patterns[i].found * 8);
+		json_set(o, "longest_run", patterns[i].longest * 8);
+		json_object_array_add(list, o);
+	}
+	print_json(list);
 	return 0;
 }

@@ -4,7 +4,7 @@
 #
 # links($devices; $c): one entry for each link, named by its upper port.
 # $devices is [{name, kind, parent, …}], $c an entry of "counted":
-# {ports: {PORT: counters}, gpus: {GPU: counters}, nvme: nvme-routes.awk's object}.
+# {ports: {PORT: counters}, gpus: {GPU: counters}, nvme: what nvme_route_bytes prints}.
 #
 # Bytes are data, by the way they moved: what the device below reads goes down.
 # Bytes between two devices are "peer" when they turned round in a switch,
@@ -124,7 +124,7 @@ def links_sum:
 		[to_entries[] | .key as $i | .value | plus($l[$i])]);
 
 # What is counted between two looks ($a, $b: lists of sc_snapshot's objects);
-# $nvme is nvme-routes.awk's object
+# $nvme is what nvme_route_bytes prints
 def counted($a; $b; $devices; $nvme):
 	def by_name(f): map({key: .name, value: f}) | from_entries;
 	def less($old): with_entries(.value -= ($old[.key] // 0));

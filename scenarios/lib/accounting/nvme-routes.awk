@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# A trace of QEMU's NVMe model to one JSON object: how many bytes its commands
-# moved to and from where.
+# Of a trace of QEMU's NVMe model: how many bytes its commands moved to and from
+# where.  A line for each place: NAME, bytes of data read, written, and of metadata
+# read, written.
 #
 #	awk -v ranges='BASE:SIZE:NAME ...' -v blocks='FIRST:COUNT ...' -f nvme-routes.awk
 #
@@ -72,14 +73,8 @@ BEGIN {
 }
 
 END {
-	printf "{"
-	for (i = 1; i <= nranges + 1; i++) {
-		printf "%s\"%s\":{", (i > 1 ? "," : ""), name[i]
-		printf "\"data\":{\"read\":%.0f,\"write\":%.0f},", \
-			sum[name[i], "data", "read"], sum[name[i], "data", "write"]
-		printf "\"metadata\":{\"read\":%.0f,\"write\":%.0f}}", \
-			sum[name[i], "metadata", "read"], \
-			sum[name[i], "metadata", "write"]
-	}
-	print "}"
+	for (i = 1; i <= nranges + 1; i++)
+		printf "%s %.0f %.0f %.0f %.0f\n", name[i], \
+			sum[name[i], "data", "read"], sum[name[i], "data", "write"], \
+			sum[name[i], "metadata", "read"], sum[name[i], "metadata", "write"]
 }

@@ -27,12 +27,17 @@ act_copy() {
 	check_eq "$ACT: the copy is right" "${CRC:?}" \
 		"$(peerlane io crc --file /mnt/copy --json |
 			sed 's/.*"crc32c":"\([^"]*\)".*/\1/')"
-	fact "kernel_$ACT" "{\"redirect\":$(said 'ACS redirect is set'),\
-\"refused\":$(said 'cannot be used for peer-to-peer DMA'),\
-\"iommu_faults\":$(said 'DMAR:.*fault')}"
+	act_kernel
 }
 
-# said REGEX: how often the kernel said it
+# act_kernel: what the kernel said
+act_kernel() {
+	said redirect 'ACS redirect is set'
+	said refused 'cannot be used for peer-to-peer DMA'
+	said iommu_faults 'DMAR:.*fault'
+}
+
+# said KEY REGEX: how often the kernel said it
 said() {
-	dmesg | grep -c "$1"
+	fact "kernel_$ACT.$1" "$(dmesg | grep -c "$2")"
 }

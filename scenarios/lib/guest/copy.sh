@@ -46,16 +46,16 @@ $(cat /tmp/copy.json /tmp/copy.err)"
 	dmesg | tail -n 5 | sed 's/^/# /'
 fi
 transfers copy /tmp/copy.json
-fact vmstat "{\"file_pages\":$(($(vmstat nr_file_pages) - file_pages)),\
-\"in\":$((($(vmstat pgpgin) - in) * 1024)),\
-\"out\":$((($(vmstat pgpgout) - out) * 1024))}"
+fact vmstat.file_pages $(($(vmstat nr_file_pages) - file_pages))
+fact vmstat.in $((($(vmstat pgpgin) - in) * 1024))
+fact vmstat.out $((($(vmstat pgpgout) - out) * 1024))
 text kernel_words "$(dmesg |
 	grep -o 'cannot be used for peer-to-peer DMA.*' | head -n 1)"
 
 if [ -n "${STRICT-}" ]; then
 	counted strict peerlane io read --file "$source" --gpu 0 \
 		--size 1048576 --strict --json >/tmp/strict.json 2>/tmp/strict.err
-	fact strict "{\"status\":$counted_status}"
+	fact strict.status "$counted_status"
 	text strict.said "$(cat /tmp/strict.json /tmp/strict.err)"
 else
 	echo 3 >/proc/sys/vm/drop_caches
@@ -77,7 +77,9 @@ else
 	# a debug kernel's checks are most of what either costs
 	times=3
 	[ ! -e /proc/lockdep ] || times=1
-	fact cost "{\"cufile\":$(sort -g /tmp/cost.cufile | head -n 1),\"copy\":$(sort -g /tmp/cost.copy | head -n 1),\"times\":$times}"
+	fact cost.cufile "$(sort -g /tmp/cost.cufile | head -n 1)"
+	fact cost.copy "$(sort -g /tmp/cost.copy | head -n 1)"
+	fact cost.times "$times"
 fi
 
 sync

@@ -32,6 +32,7 @@
 #include <peerlane/file.h>
 
 #include "../../../userlib/cufile/test/noise.h"
+#include "../jsonc.h"
 
 typedef unsigned long long gpu_ptr;
 typedef void *gpu_ctx;
@@ -106,6 +107,35 @@ static inline bool is_errno(long long got, int want, const char *what)
 		note("want -1 with errno %d (%s), got %lld with errno %d (%s)",
 		     want, strerror(want), got, err, strerror(err));
 	return good;
+}
+
+/* For the result: @key of its facts; @o is the caller's no more */
+static inline void tell_fact(const char *key, struct json_object *o)
+{
+	printf("@fact %s ", key);
+	print_json(o);
+}
+
+/* What tell_transfer() takes; more keys may be added */
+static inline struct json_object *
+transfer_json(const char *what, const char *path, uint64_t bytes, double cpu,
+	      const char *reason)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_set(o, "what", what);
+	json_set(o, "path", path);
+	json_set(o, "bytes", bytes);
+	json_set(o, "cpu_seconds", cpu);
+	json_set(o, "reason", reason);
+	return o;
+}
+
+/* For the result: it was counted as @label; @o is the caller's no more */
+static inline void tell_transfer(const char *label, struct json_object *o)
+{
+	printf("@transfer %s ", label);
+	print_json(o);
 }
 
 static inline int finish(void)

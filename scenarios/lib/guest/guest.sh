@@ -96,15 +96,22 @@ drive_of() {
 	return 1
 }
 
-# fact KEY JSON
+# What the result shall have.  The host makes JSON of it: KEY.KEY is a key of an object,
+# KEY.N an element of a list.
+
+# fact KEY JSON: a number, true, false, or what a program has printed with --json
 fact() {
 	printf '@fact %s %s\n' "$1" "$2"
 }
 
-# text KEY TEXT: a fact that is a string, of as many lines as it has; KEY.KEY is a key
-# in a fact that is an object
+# text KEY TEXT: a string, of as many lines as it has
 text() {
 	printf '%s\n' "$2" | sed "s/^/@text $1 /"
+}
+
+# list KEY NUMBER…
+list() {
+	printf '@list %s\n' "$*"
 }
 
 # counted LABEL COMMAND…: with the devices' counters around it; its status is

@@ -234,33 +234,33 @@ static inline struct pln_link_stats link_stats(struct pln_link *link)
 	return s;
 }
 
-/* What a link has done since @before, as JSON; most_in_flight is of all time */
-static inline void print_link(FILE *f, struct pln_link *link,
-			      const struct pln_link_stats *before)
+/* What a link has done since @before; most_in_flight is of all time */
+static inline struct json_object *
+link_json(struct pln_link *link, const struct pln_link_stats *before)
 {
 	struct pln_link_stats s = link_stats(link);
+	struct json_object *o = json_object_new_object();
 
-	fprintf(f, "{\"mtu\":%u,\"most_in_flight\":%" PRIu64, s.mtu,
-		s.most_in_flight);
-#define PRINT(name) fprintf(f, ",\"" #name "\":%" PRIu64, \
-			    s.name - before->name)
-	PRINT(puts);
-	PRINT(puts_done);
-	PRINT(bytes_put);
-	PRINT(bytes_direct);
-	PRINT(bytes_from_gpu);
-	PRINT(bytes_for_staged);
-	PRINT(bytes_to_gpu);
-	PRINT(arrivals);
-	PRINT(bytes_arrived);
-	PRINT(chunks);
-	PRINT(messages);
-	PRINT(copies_overlapped);
-	PRINT(landings_overlapped);
-	PRINT(stalls_depth);
-	PRINT(stalls_credit);
-#undef PRINT
-	fprintf(f, "}");
+	json_set(o, "mtu", s.mtu);
+	json_set(o, "most_in_flight", s.most_in_flight);
+#define SINCE(name) json_set(o, #name, s.name - before->name)
+	SINCE(puts);
+	SINCE(puts_done);
+	SINCE(bytes_put);
+	SINCE(bytes_direct);
+	SINCE(bytes_from_gpu);
+	SINCE(bytes_for_staged);
+	SINCE(bytes_to_gpu);
+	SINCE(arrivals);
+	SINCE(bytes_arrived);
+	SINCE(chunks);
+	SINCE(messages);
+	SINCE(copies_overlapped);
+	SINCE(landings_overlapped);
+	SINCE(stalls_depth);
+	SINCE(stalls_credit);
+#undef SINCE
+	return o;
 }
 
 /*
@@ -275,13 +275,9 @@ static inline void print_transfer(const char *label, const char *what,
 
 	pln_mr_info(mr, &info);
 	staged = info.way == PLN_MR_STAGED;
-	for (char *c = info.reason; *c; c++)
-		if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
-			*c = '\'';
-	printf("@transfer %s {\"what\":\"%s\",\"path\":\"%s\",\"bytes\":%" PRIu64
-	       ",\"cpu_seconds\":%.3f,\"reason\":\"%s\"}\n", label, what,
-	       staged ? "bounce" : info.way == PLN_MR_PLAIN ? "coherent" : "p2p",
-	       bytes, cpu, staged ? info.reason : "");
+	tell_transfer(label, transfer_json(what, staged ? "bounce" :
+					   info.way == PLN_MR_PLAIN ? "coherent" : "p2p",
+					   bytes, cpu, staged ? info.reason : ""));
 }
 
 /*

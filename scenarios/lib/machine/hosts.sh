@@ -199,8 +199,7 @@ wire() {
 		[ "$3" = up ] || wire_up=false
 		for wire_each in $SC_HOSTS; do
 			[ "$1" = "$wire_each" ] || [ "$1" = all ] || continue
-			vm_qmp "$wire_each" "{\"execute\":\"set_link\",\"arguments\":{\"name\":\"nic0\",\"up\":$wire_up}}" \
-				>/dev/null ||
+			vm_command "$wire_each" set_link --arg name nic0 --argjson up $wire_up >/dev/null ||
 				{ echo "error: wire: $wire_each's NIC does not take $3"; return 1; }
 		done
 	fi

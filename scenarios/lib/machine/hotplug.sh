@@ -9,6 +9,9 @@
 #	vm_plug NAME DEVICE	in again, as the machine had it at first
 #
 # Each prints an error and fails when it cannot be done.
+#
+# The guest's wish "host throttle DRIVE BPS": the host's end of the drive moves so many
+# bytes per second at most; 0: any.
 
 # vm_plug_args NAME DEVICE: what comes after -device for it
 vm_plug_args() {
@@ -23,8 +26,7 @@ vm_pull() {
 }
 
 vm_unplug() {
-	vm_qmp "$1" "{\"execute\":\"device_del\",\"arguments\":{\"id\":\"$2\"}}" \
-		>/dev/null
+	vm_command "$1" device_del --arg id "$2" >/dev/null
 }
 
 # What was there before may still hold the id, until the guest has let go of it,
@@ -35,7 +37,7 @@ vm_plug() {
 	vm_tries=0
 	while :; do
 		# HMP takes what the command line takes
-		vm_reply=$(vm_qmp "$1" "{\"execute\":\"human-monitor-command\",\"arguments\":{\"command-line\":\"device_add $vm_plug_dev\"}}" |
+		vm_reply=$(vm_command "$1" human-monitor-command --arg command-line "device_add $vm_plug_dev" |
 			jq -r .return) && [ -z "$vm_reply" ] && return
 		case $vm_reply in
 		*'uplicate'* | *'ermission conflict'*) ;;
@@ -47,4 +49,10 @@ vm_plug() {
 	done
 	printf '%s\n' "$vm_reply"
 	return 1
+}
+
+host_throttle() { # GUEST "DRIVE BPS"
+	vm_command "$1" block_set_io_throttle --arg id "${2% *}" --argjson bps "${2#* }" \
+		--argjson bps_rd 0 --argjson bps_wr 0 --argjson iops 0 --argjson iops_rd 0 --argjson iops_wr 0 \
+		>/dev/null && echo ok
 }

@@ -24,6 +24,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../jsonc.h"
+
 #define SECTOR	512
 #define MAGIC	0x6a736677736872ull
 #define FLUSH	1
@@ -114,6 +116,7 @@ int main(int argc, char **argv)
 	uint64_t unflushed = 0, kept = 0;
 	char sector[SECTOR];
 	uint64_t super[SECTOR / 8];
+	struct json_object *result;
 	struct entry e;
 
 	if (argc != 5) {
@@ -151,7 +154,11 @@ int main(int argc, char **argv)
 	}
 	if (!writes)
 		die("nothing was written before sector", cut);
-	printf("{\"writes\":%" PRIu64 ",\"flushes\":%" PRIu64 ",\"unflushed\":%" PRIu64
-	       ",\"kept\":%" PRIu64 "}\n", writes, flushes, unflushed, kept);
+	result = json_object_new_object();
+	json_set(result, "writes", writes);
+	json_set(result, "flushes", flushes);
+	json_set(result, "unflushed", unflushed);
+	json_set(result, "kept", kept);
+	print_json(result);
 	return fflush(stdout) || close(drive) ? 1 : 0;
 }

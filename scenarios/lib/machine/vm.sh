@@ -11,6 +11,7 @@
 #	vm_wait NAME SECONDS		the guest's status
 #	vm_run NAME TOPOLOGY KVER CASE_DIR SECONDS [QEMU-ARGS…]	both
 #	vm_qmp NAME JSON…		the reply to the last
+#	vm_command NAME COMMAND [--arg|--argjson KEY VALUE]…	the same, of one with arguments
 #	vm_qom_get NAME PATH PROPERTY	the value, as JSON
 #	vm_stop NAME			end it now
 #
@@ -370,7 +371,7 @@ vm_start() {
 		vm_rc=$?
 		echo "$vm_rc" >"$vm_dir/qemu.rc"
 		# for a QMP call that waits for its reply
-		echo "{\"event\":\"EXITED\"}" 1<>"$vm_dir/qmp.out"
+		echo '{"event":"EXITED"}' 1<>"$vm_dir/qmp.out"
 		trap - TERM HUP
 		echo "$vm_rc" >"$vm_dir/exit"
 	) 6>&- &
@@ -382,7 +383,7 @@ vm_start() {
 	set -- '{"execute":"qmp_capabilities"}'
 	[ "$vm_way" = boot ] || set -- "$@" \
 		'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true}]}}' \
-		"{\"execute\":\"migrate-incoming\",\"arguments\":{\"uri\":\"file:$vm_store/state\",\"exit-on-error\":false}}"
+		"$(jq -nc --arg uri "file:$vm_store/state" '{execute: "migrate-incoming", arguments: {$uri, "exit-on-error": false}}')"
 	{ vm_reply=$(vm_qmp "$vm_name" "$@") && { [ "$vm_way" = boot ] || vm_loaded; }; } ||
 		{
 			vm_say "QEMU did not start: $vm_reply"
@@ -406,9 +407,17 @@ vm_qmp() {
 	)
 }
 
+# vm_command NAME COMMAND [--arg|--argjson KEY VALUE]…: the arguments are jq's, for a text or JSON
+vm_command() {
+	vm_of=$1
+	vm_execute=$2
+	shift 2
+	vm_qmp "$vm_of" "$(jq -nc '{execute: $ARGS.positional[0], arguments: $ARGS.named}' "$@" --args "$vm_execute")"
+}
+
 # vm_qom_get NAME PATH PROPERTY
 vm_qom_get() {
-	vm_got=$(vm_qmp "$1" "{\"execute\":\"qom-get\",\"arguments\":{\"path\":\"$2\",\"property\":\"$3\"}}") || {
+	vm_got=$(vm_command "$1" qom-get --arg path "$2" --arg property "$3") || {
 		printf '%s\n' "$vm_got" | jq -r .error.desc
 		return 1
 	}
@@ -417,14 +426,15 @@ vm_qom_get() {
 
 # vm_qom_set NAME PATH PROPERTY VALUE: numbers, true and false as they are
 vm_qom_set() {
+	vm_value=$4
+	vm_kind=--argjson
 	case $4 in
-	true | false) vm_value=$4 ;;
+	true | false) ;;
 	on) vm_value=true ;;
 	off) vm_value=false ;;
-	'' | *[!0-9]*) vm_value="\"$4\"" ;;
-	*) vm_value=$4 ;;
+	'' | *[!0-9]*) vm_kind=--arg ;;
 	esac
-	vm_qmp "$1" "{\"execute\":\"qom-set\",\"arguments\":{\"path\":\"$2\",\"property\":\"$3\",\"value\":$vm_value}}"
+	vm_command "$1" qom-set --arg path "$2" --arg property "$3" "$vm_kind" value "$vm_value"
 }
 
 # --- the host channel ------------------------------------------------------
@@ -548,9 +558,12 @@ vm_bdf() {
 }
 
 # nvme_route_bytes RANGES [BLOCKS]: reads a trace, prints where the bytes of NVMe
-# commands went (nvme-routes.awk says what the arguments and the answer are)
+# commands went (nvme-routes.awk says what the arguments are):
+# {NAME: {data: {read, write}, metadata: {read, write}}}
 nvme_route_bytes() {
-	awk -v ranges="$1" -v blocks="${2-}" -f "$VM_ACCOUNTING/nvme-routes.awk"
+	awk -v ranges="$1" -v blocks="${2-}" -f "$VM_ACCOUNTING/nvme-routes.awk" |
+		jq -Rnc '[inputs / " " | .[0] as $name | .[1:] | map(tonumber) |
+			{($name): {data: {read: .[0], write: .[1]}, metadata: {read: .[2], write: .[3]}}}] | add'
 }
 
 # --- the end ---------------------------------------------------------------

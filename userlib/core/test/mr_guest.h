@@ -62,7 +62,7 @@ static void refused(CUdeviceptr p, size_t n, unsigned int flags, int error,
 	CHECK(r == error && !mr && info.error == error && !info.way);
 	for (; *words; words++)
 		if (!strstr(info.reason, *words)) {
-			printf("# not in \"%s\": %s\n", info.reason, *words);
+			printf("# \"%s\" does not have: %s\n", info.reason, *words);
 			failed = true;
 		}
 	pln_mr_dereg(mr);

@@ -97,7 +97,7 @@ static void says(const char *words)
 	const char *reason = info_of(NULL)->reason;
 
 	if (!strstr(reason, words)) {
-		printf("# not in \"%s\": %s\n", reason, words);
+		printf("# \"%s\" does not have: %s\n", reason, words);
 		failed = true;
 	}
 }

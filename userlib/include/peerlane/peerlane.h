@@ -86,7 +86,7 @@ const char *pln_strerror(int err);
  *
  * Example:
  *
- *	printf("{\"error\":\"%s\"}\n", pln_errname(err));
+ *	fprintf(stderr, "pln_mr_reg: %s\n", pln_errname(err));
  *
  * Since 0.1.
  *

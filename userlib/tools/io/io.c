@@ -67,13 +67,29 @@ void io_say(const struct options *o, struct json_object *t)
 	json_object_put(t);
 }
 
-/*
- * What has several transfers is one object over several lines, so that each transfer in it is a
- * line of its own for tools that read lines.
- */
+/* json-c's serializer of a list: each transfer is a line of its own for tools that read lines */
+static int lines_of_transfers(struct json_object *list, struct printbuf *out, int level, int flags)
+{
+	size_t i, n = json_object_array_length(list);
+	const char *s;
+
+	(void)level;
+	printbuf_strappend(out, "[\n");
+	for (i = 0; i < n; i++) {
+		s = json_object_to_json_string_ext(json_object_array_get_idx(list, i), flags);
+		printbuf_memappend(out, s, (int)strlen(s));
+		if (i + 1 < n)
+			printbuf_strappend(out, "\n,");
+		printbuf_strappend(out, "\n");
+	}
+	printbuf_strappend(out, "]");
+	return 0;
+}
+
 int io_finish(const struct options *o, int status, const char *error)
 {
 	struct json_object *e = error ? json_object_new_string(error) : NULL;
+	struct json_object *all, *list;
 	unsigned int i;
 
 	if (!o->json)
@@ -86,19 +102,16 @@ int io_finish(const struct options *o, int status, const char *error)
 		print_json(json_object_get(transfers[0]));
 		return status;
 	}
-	printf("{\"what\":\"%s\",\"ok\":%s,\"transfers\":[\n",
-	       io_what_name[o->what], status ? "false" : "true");
-	for (i = 0; i < ntransfers; i++) {
-		print_json(json_object_get(transfers[i]));
-		if (i + 1 < ntransfers)
-			puts(",");
-	}
-	printf("],\"error\":");
-	if (e)
-		print_json(e);
-	else
-		puts("null");
-	puts("}");
+	list = json_object_new_array();
+	json_object_set_serializer(list, lines_of_transfers, NULL, NULL);
+	for (i = 0; i < ntransfers; i++)
+		json_object_array_add(list, json_object_get(transfers[i]));
+	all = json_object_new_object();
+	json_object_object_add(all, "what", json_object_new_string(io_what_name[o->what]));
+	json_object_object_add(all, "ok", json_object_new_boolean(!status));
+	json_object_object_add(all, "transfers", list);
+	json_object_object_add(all, "error", e);
+	print_json(all);
 	return status;
 }
 

@@ -263,8 +263,14 @@ int perf_client(const struct perf_options *o, struct perf_peer *p)
 	if (!said && p->fd >= 0)
 		perf_send(p, &bye);
 	/* one object, whatever happens */
-	if (o->json && !said)
-		printf("{\"what\":\"perf\",\"ok\":false,\"transfers\":[]}\n");
+	if (o->json && !said) {
+		struct json_object *none = json_object_new_object();
+
+		json_object_object_add(none, "what", json_object_new_string("perf"));
+		json_object_object_add(none, "ok", json_object_new_boolean(false));
+		json_object_object_add(none, "transfers", json_object_new_array());
+		print_json(none);
+	}
 	perf_end_close(&e);
 	return status;
 }
