@@ -48,6 +48,20 @@ check_eq "without ranges everything is host memory" \
 check_eq "an empty trace is no bytes" '{"read":0,"write":0}' \
 	"$(routes $bar '' | jq -c .host.data)"
 
+# --- what guests report --------------------------------------------------------
+
+printf '%s\r\n' 'ok 1 - no fact' '@transfer a {"x":1}' '@fact n 18446744073709551615' '@fact a.b {"c":[1.50]}' \
+	'@fact a.d true' '@text a.t a "text" {' '@text a.t ' '@text a.t   of three lines' '@list a.l 3 0.120' '@list a.e ' \
+	'@fact list.0 {"x":1}' '@text list.0.y 4K' '@text list.1.y 64K' '@fact sw0-x.bounce-direct 0' >facts
+check_eq "keys of objects, elements of lists, texts of several lines, numbers as they are" \
+	'{"n":18446744073709551615,"a":{"b":{"c":[1.50]},"d":true,"t":"a \"text\" {\n\n  of three lines","l":[3,0.120],"e":[]},"list":[{"x":1,"y":"4K"},{"y":"64K"}],"sw0-x":{"bounce-direct":0}}' \
+	"$(facts_from facts)"
+check_eq "nothing is reported" '{}' "$(facts_from /dev/null)"
+for bad in '@fact a.b {"c":' '@fact a.b' '@fact a.b 1 2' '@list a.b 1 x'; do
+	echo "$bad" >facts
+	check_fails "no JSON: $bad" "${bad%% *} a.b: " facts_from facts
+done
+
 # --- expectations, on a result made by hand -----------------------------------
 
 verdicts() { # SC_OWN: how many hold, how many fail, of the file expect
