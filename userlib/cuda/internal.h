@@ -9,6 +9,7 @@
  *   file->submit_lock	one submission at a time, so that queues have the streams' order
  *   job->lock		one waiter asks the kernel, the others wait for it
  *   pln.order		jobs: their state, what they follow, queue FIFOs
+ *   files_lock (file.c)	the list of open files
  * No call that can wait for the engine is made under pln.lock or pln.order.
  */
 #ifndef PEERLANE_CUDA_INTERNAL_H
@@ -194,6 +195,7 @@ struct pln_watch {
 /* An open device file: owns memory and jobs in the kernel */
 struct pln_file {
 	atomic_int refs;
+	LIST_ENTRY(pln_file) link;
 	struct pln_device *dev;
 	int fd;
 	uint64_t features;
@@ -428,6 +430,8 @@ bool pln_peers(const struct pln_device *dev, const struct pln_device *peer);
 struct pln_file *pln_file_open(struct pln_device *dev, CUresult *err);
 struct pln_file *pln_file_ref(struct pln_file *file);
 void pln_file_put(struct pln_file *file);
+/* The one after @file, the first after NULL: a reference, for that on @file */
+struct pln_file *pln_file_next(struct pln_file *file);
 CUresult pln_file_error(struct pln_file *file, int error);
 struct pln_file *pln_device_unuse(struct pln_device *dev); /* pln.lock held */
 /* The open file of @dev, which stays open while the caller counts as a user */
@@ -462,8 +466,8 @@ CUresult pln_file_drain(struct pln_file *file);	/* its jobs */
 /* All that was asked for until now: of a context; before memory goes */
 CUresult pln_ctx_drain(CUcontext ctx);
 CUresult pln_drain(struct pln_file *file, const struct pln_span *span);
-/* The jobs that are in the kernel, of every GPU, @file's among them */
-CUresult pln_drain_engines(struct pln_file *file);
+/* The jobs that are in the kernel, of every GPU */
+CUresult pln_drain_engines(void);
 CUresult pln_stream_new(CUcontext ctx, unsigned int flags, int priority,
 			bool legacy, CUstream *out);
 /* The stream behind a handle; references on it and its context */

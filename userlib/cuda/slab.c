@@ -532,7 +532,6 @@ static CUresult later_run(struct pln_job *job, void *arg)
 {
 	struct pln_range *range = NULL;
 	struct later *later = arg;
-	struct pln_file *file;
 	CUcontext ctx = NULL;
 	CUresult err = CUDA_SUCCESS;
 
@@ -541,7 +540,6 @@ static CUresult later_run(struct pln_job *job, void *arg)
 		range = pln_range_find(later->ptr, 1);
 	if (range && range->id == later->id) {
 		pln_range_del(range);
-		file = pln_file_ref(range->chunk->file);
 		ctx = range->ctx;
 		if (ctx)
 			atomic_fetch_add(&ctx->obj.refs, 1);
@@ -553,12 +551,11 @@ static CUresult later_run(struct pln_job *job, void *arg)
 	if (!range)
 		return CUDA_SUCCESS;
 	/* What is pending either comes before us, or is no user of the memory */
-	err = pln_drain_engines(file);
+	err = pln_drain_engines();
 	if (err)
 		pln_range_back(range);
 	else
 		pln_range_free(range);
-	pln_file_put(file);
 	pln_ctx_put(ctx);
 	return err;
 }

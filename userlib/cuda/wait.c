@@ -270,24 +270,16 @@ CUresult pln_ctx_drain(CUcontext ctx)
 }
 
 /* Every GPU's reach page-locked memory, and memory of peers */
-CUresult pln_drain_engines(struct pln_file *file)
+CUresult pln_drain_engines(void)
 {
-	struct pln_file *files[PLN_MAX_DEVICES + 1];
+	struct pln_file *file = NULL;
 	CUresult err = CUDA_SUCCESS;
-	int n = 0;
 
-	pthread_mutex_lock(&pln.lock);
-	for (int i = 0; i < pln.nr_devices; i++)
-		if (pln.devices[i].file && pln.devices[i].file != file)
-			files[n++] = pln_file_ref(pln.devices[i].file);
-	files[n++] = pln_file_ref(file);
-	pthread_mutex_unlock(&pln.lock);
-	for (int i = 0; i < n; i++) {
-		CUresult drained = pln_file_drain(files[i]);
+	while ((file = pln_file_next(file))) {
+		CUresult drained = pln_file_drain(file);
 
 		if (!err)
 			err = drained;
-		pln_file_put(files[i]);
 	}
 	return err;
 }
@@ -301,7 +293,7 @@ CUresult pln_drain_engines(struct pln_file *file)
 CUresult pln_drain(struct pln_file *file, const struct pln_span *span)
 {
 	CUresult err = pending_wait(0, file, span, WAIT_LIMITED);
-	CUresult drained = pln_drain_engines(file);
+	CUresult drained = pln_drain_engines();
 
 	return err ? err : drained;
 }
