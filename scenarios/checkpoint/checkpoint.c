@@ -15,8 +15,8 @@
 
 #include "guest.h"
 
-#define SHARDS	3
-#define SIZE	MIB(2)
+#define SHARDS	8
+#define SIZE	KIB(512)
 #define MOST	500			/* generations */
 
 static const char *dir;

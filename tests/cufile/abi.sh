@@ -12,7 +12,7 @@ set -u
 
 lib=$BUILD/userlib/libcufile.so.0
 src=$TOP/userlib/cufile
-need_tool cc
+need_tool cc c++
 need_tool objdump
 need_file "$lib"
 
@@ -56,6 +56,25 @@ for f in HandleRegister HandleDeregister Read Write BufRegister BufDeregister Dr
 done | sort >kvikio
 check "kvikio finds every function that its loader wants" \
 	sh -c 'comm -23 kvikio exported | diff /dev/null -'
+
+# A loader in C++, as kvikio's and others': each function by its name, with the type that the header gives it
+{
+	printf '#include <cufile.h>\n#include <cstdio>\n#include <dlfcn.h>\n'
+	printf 'template <typename T> static T *load(void *lib, T &, const char *name)\n{\n'
+	printf '\treturn reinterpret_cast<T *>(dlsym(lib, name));\n}\n'
+	printf 'int main(int, char **argv)\n{\n\tvoid *lib = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);\n\tint lost = 0, version = 0;\n'
+	sed 's/.*/\tauto p_& = lib ? load(lib, &, "&") : nullptr;\n\tlost += !p_&;/' kvikio
+	printf '\tCUfileDescr_t file{};\n\tCUfileHandle_t handle = nullptr;\n\tfile.type = CU_FILE_HANDLE_TYPE_OPAQUE_FD;\n'
+	printf '\tif (lost || p_cuFileGetVersion(&version).err)\n\t\treturn 1;\n'
+	printf '\tfile.handle.fd = -1;\n\tCUfileError_t e = p_cuFileHandleRegister(&handle, &file);\n'
+	printf '\tif (IS_CUDA_ERR(e))\n\t\treturn 2;\n\tstd::printf("%%d %%d %%s\\n", version, e.err, CUFILE_ERRSTR(e.err));\n\treturn 0;\n}\n'
+} >loader.cc
+for std in c++11 c++20; do
+	# the library is linked for its names alone; what is called is what dlsym() gives
+	check "a loader in C++ compiles ($std)" c++ -std="$std" -pedantic-errors -Wall -Wextra -Werror \
+		-DPEERLANE_CUFILE_WITHOUT_CUDA_H -I"$src" -o "loader-$std" loader.cc "$lib" -Wl,-rpath,"${lib%/*}" -ldl
+	check "and finds, and calls, what it wants" sh -c "./loader-$std '$lib' | grep -qE '^1[0-9]{3} 5[0-9]{3} .'"
+done
 # Else a program with more rights than its user would open files of the user's choice
 check "the environment counts only where it may" \
 	sh -c '! grep -q " getenv$" symbols && grep -q " secure_getenv$" symbols'

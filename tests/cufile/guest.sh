@@ -29,7 +29,7 @@ run() { # NAME KVER ENVIRONMENT
 			/usr/lib/peerlane/tests/cufile-guest /mnt \$way >/tmp/out || cat /tmp/out
 			echo "# counted \$way \$((\$(counter \$name) - before))"
 		done
-		for way in cufile stream batch copy; do
+		for way in cufile stream batch streams copy async; do
 			before=\$(counter bar1-dma-write)
 			peerlane io load -f /mnt/in -s 1M -i 64K -w 2 -x \$way -V --json >/tmp/out || cat /tmp/out
 			echo "# load \$way \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-write) - before))"
@@ -85,7 +85,7 @@ run direct 7.2 EXPECT_PATH=p2p
 counted() { sed -n "s/^# counted $2 //p" "$1/result.log"; }
 check_eq "the drive wrote all of a batch to BAR1" 4194304 "$(counted direct read)"
 check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"
-for each in "cufile p2p 1048576" "stream p2p 1048576" "batch p2p 1048576" "copy bounce 0" "randwrite p2p 1048576"; do
+for each in "cufile p2p 1048576" "stream p2p 1048576" "batch p2p 1048576" "streams p2p 1048576" "copy bounce 0" "async bounce 0" "randwrite p2p 1048576"; do
 	check "a load, its path, and what the drive moved there: $each" grep -qx "# load $each" direct/result.log
 done
 check "the path of a running process" grep -qx '# stats p2p' direct/result.log
@@ -116,7 +116,7 @@ check "doctor --try without P2PDMA: staged, and why" jq -e '.dma == 0 and (.doct
 	.error == null and .path == "bounce" and .calls > 0 and .reason != "")' trial.json
 check "a running process without P2PDMA" grep -qx '# stats bounce' staged/result.log
 check "a copy without P2PDMA" grep -qx '# copy bounce bounce 0 0 same' staged/result.log
-for each in cufile stream batch randwrite; do
+for each in cufile stream batch streams randwrite; do
 	check "a load without P2PDMA: $each" grep -qx "# load $each bounce 0" staged/result.log
 done
 check_eq "without P2PDMA it wrote nothing there" 0 "$(counted staged read)"

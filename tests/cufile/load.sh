@@ -39,7 +39,7 @@ said '^      microseconds of a call: p50 [0-9.]* p95 - p99 - max [0-9.]*$'
 check "reading changes nothing" cmp data same
 
 # each way, with threads, and what it says of its path
-for each in "cufile 0 p2p" "cpu 1 posix" "copy 2 bounce" "stream 5 p2p" "batch 6 p2p"; do
+for each in "cufile 0 p2p" "cpu 1 posix" "copy 2 bounce" "async 3 bounce" "stream 5 p2p" "batch 6 p2p" "streams 7 p2p"; do
 	# shellcheck disable=SC2086 # words
 	set -- $each
 	for rw in read write randread randwrite; do
@@ -55,7 +55,7 @@ for each in "cufile 0 p2p" "cpu 1 posix" "copy 2 bounce" "stream 5 p2p" "batch 6
 done
 status 0 io load -f data -s 1M -x cpu
 check_eq "cpu needs no GPU" "" "$(cat err)"
-for way in cpu copy stream batch; do
+for way in cpu copy async stream batch streams; do
 	check "what is written does not depend on the way: $way" cmp data-by-cufile data-by-$way
 done
 gpu 0 io load -f data -s 1M -i 64K -I 1 -k 6 -V
@@ -78,6 +78,10 @@ gpu 0 io load -f data -s 1000K -i 64K -w 3 -x batch --loops 2 --json
 json "batches: each share has its calls, the shorter ones no more" '.[0].transfers[0] | .calls == 32 and .bytes == 2048000 and .path == "p2p"'
 gpu 0 io load -f data -s 4M -i 4K -I 2 --mix 70 -V -w 8 -x batch --json
 json "batches of both kinds" '.[0].transfers | [.[].what] == ["read", "write"] and (.[0].calls + .[1].calls) == 1024'
+gpu 0 io load -f data -s 1000K -i 64K -w 3 -x streams --loops 2 --json
+json "streams: each share has its calls, too" '.[0].transfers[0] | .calls == 32 and .bytes == 2048000 and .path == "p2p"'
+gpu 0 io load -f data -s 4M -i 4K -I 2 --mix 70 -V -w 8 -x streams --json
+json "streams: reads and writes together" '.[0].transfers | [.[].what] == ["read", "write"] and (.[0].calls + .[1].calls) == 1024'
 gpu 0 io load -f data -s 64K -i 64K -T 1 --json
 json "for a time: no less" '.[0].transfers[0] | .calls >= 1 and .seconds >= 1'
 
@@ -98,7 +102,7 @@ unset MOCK_P2P_AFTER MOCK_P2P_COUNT
 gpu 4 io load -f data -s 4M -i 1M -w 2 --strict --json
 json "strict: refused" '.[0] | (.ok | not) and .transfers[0].path == "none" and (.error | test("5008"))'
 MOCK_P2P_ERRNO=5
-for way in cufile stream; do
+for way in cufile stream streams; do
 	gpu 1 io load -f data -s 4M -i 1M -w 2 -x "$way" --json
 	json "$way: a medium that cannot be read: the call, its place, and what cuFile says of it" '.[0] | (.ok | not) and (.error |
 		test("read at [0-9]* of data failed: Input/output error .errno 5.: read of the file on device [0-9]*:[0-9]* failed from [0-9]* on: EIO"))'
@@ -108,7 +112,7 @@ json "batch: a medium that cannot be read: the call and its place" '.[0] | (.ok 
 unset MOCK_P2P_ERRNO
 
 # a byte that changes on its way is found, on each way
-for way in cufile cpu copy stream batch; do
+for way in cufile cpu copy async stream batch streams; do
 	FAULT_FLIP=3 faulty 5 io load -f data -s 1M -i 64K -x "$way" -V --json
 	json "$way: a wrong byte of the second call; the third read of the file, as each is read again" '.[0] | (.ok | not) and (.error | test("at 65536 of data: CRC32C of .* memory is 0x[0-9a-f]*, of 65536 bytes of the file 0x"))'
 	FAULT_FLIP=3 faulty 0 io load -f data -s 1M -i 64K -x "$way"
@@ -133,8 +137,8 @@ status 64 io load
 said 'which file?'
 status 64 io -f data -I 4
 said '"4"; peerlane io --help'
-status 64 io -f data -x 7
-said '--transfer does not know "7"'
+status 64 io -f data -x 4
+said '--transfer does not know "4"'
 status 64 io -f data -w 0
 status 64 io -f data --mix 101
 status 64 io -f data --crc

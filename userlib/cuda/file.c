@@ -19,6 +19,13 @@ struct drv_file *drv_device_unuse(struct drv_device *dev)
 	return file;
 }
 
+/*
+ * All that are open: besides those of devices, what jobs keep open that did not end when
+ * the last context of a device was given up.
+ */
+static LIST_HEAD(, drv_file) files = LIST_HEAD_INITIALIZER(files);
+static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
+
 struct drv_file *drv_file_ref(struct drv_file *file)
 {
 	atomic_fetch_add(&file->refs, 1);
@@ -29,9 +36,36 @@ void drv_file_put(struct drv_file *file)
 {
 	if (!file || atomic_fetch_sub(&file->refs, 1) != 1)
 		return;
+	pthread_mutex_lock(&files_lock);
+	LIST_REMOVE(file, link);
+	pthread_mutex_unlock(&files_lock);
 	drv_io_close(file->fd);
 	pthread_mutex_destroy(&file->submit_lock);
 	free(file);
+}
+
+/* One whose last reference is gone is in the list for a moment yet */
+static bool ref_if_used(struct drv_file *file)
+{
+	int refs = atomic_load(&file->refs);
+
+	while (refs && !atomic_compare_exchange_weak(&file->refs, &refs,
+						     refs + 1))
+		;
+	return refs;
+}
+
+struct drv_file *drv_file_next(struct drv_file *file)
+{
+	struct drv_file *next;
+
+	pthread_mutex_lock(&files_lock);
+	next = file ? LIST_NEXT(file, link) : LIST_FIRST(&files);
+	while (next && !ref_if_used(next))
+		next = LIST_NEXT(next, link);
+	pthread_mutex_unlock(&files_lock);
+	drv_file_put(file);
+	return next;
 }
 
 /*
@@ -88,6 +122,9 @@ struct drv_file *drv_file_open(struct drv_device *dev, CUresult *err)
 			   info.num_queues : DRV_MAX_QUEUES;
 	pthread_mutex_init(&file->submit_lock, NULL);
 	drv_file_jobs_init(file);
+	pthread_mutex_lock(&files_lock);
+	LIST_INSERT_HEAD(&files, file, link);
+	pthread_mutex_unlock(&files_lock);
 	dev->file = file;
 	return file;
 }

@@ -9,6 +9,7 @@
  *   file->submit_lock	one submission at a time, so that queues have the streams' order
  *   job->lock		one waiter asks the kernel, the others wait for it
  *   pln.order		jobs: their state, what they follow, queue FIFOs
+ *   files_lock (file.c)	the list of open files
  * No call that can wait for the engine is made under pln.lock or pln.order.
  */
 #ifndef PEERLANE_CUDA_INTERNAL_H
@@ -194,6 +195,7 @@ struct drv_watch {
 /* An open device file: owns memory and jobs in the kernel */
 struct drv_file {
 	atomic_int refs;
+	LIST_ENTRY(drv_file) link;
 	struct drv_device *dev;
 	int fd;
 	uint64_t features;
@@ -428,6 +430,8 @@ bool drv_peers(const struct drv_device *dev, const struct drv_device *peer);
 struct drv_file *drv_file_open(struct drv_device *dev, CUresult *err);
 struct drv_file *drv_file_ref(struct drv_file *file);
 void drv_file_put(struct drv_file *file);
+/* The one after @file, the first after NULL: a reference, for that on @file */
+struct drv_file *drv_file_next(struct drv_file *file);
 CUresult drv_file_error(struct drv_file *file, int error);
 struct drv_file *drv_device_unuse(struct drv_device *dev); /* pln.lock held */
 /* The open file of @dev, which stays open while the caller counts as a user */
@@ -462,8 +466,8 @@ CUresult drv_file_drain(struct drv_file *file);	/* its jobs */
 /* All that was asked for until now: of a context; before memory goes */
 CUresult drv_ctx_drain(CUcontext ctx);
 CUresult drv_drain(struct drv_file *file, const struct drv_span *span);
-/* The jobs that are in the kernel, of every GPU, @file's among them */
-CUresult drv_drain_engines(struct drv_file *file);
+/* The jobs that are in the kernel, of every GPU */
+CUresult drv_drain_engines(void);
 CUresult drv_stream_new(CUcontext ctx, unsigned int flags, int priority,
 			bool legacy, CUstream *out);
 /* The stream behind a handle; references on it and its context */

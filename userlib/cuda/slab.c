@@ -532,7 +532,6 @@ static CUresult later_run(struct drv_job *job, void *arg)
 {
 	struct drv_range *range = NULL;
 	struct later *later = arg;
-	struct drv_file *file;
 	CUcontext ctx = NULL;
 	CUresult err = CUDA_SUCCESS;
 
@@ -541,7 +540,6 @@ static CUresult later_run(struct drv_job *job, void *arg)
 		range = drv_range_find(later->ptr, 1);
 	if (range && range->id == later->id) {
 		drv_range_del(range);
-		file = drv_file_ref(range->chunk->file);
 		ctx = range->ctx;
 		if (ctx)
 			atomic_fetch_add(&ctx->obj.refs, 1);
@@ -553,12 +551,11 @@ static CUresult later_run(struct drv_job *job, void *arg)
 	if (!range)
 		return CUDA_SUCCESS;
 	/* What is pending either comes before us, or is no user of the memory */
-	err = drv_drain_engines(file);
+	err = drv_drain_engines();
 	if (err)
 		drv_range_back(range);
 	else
 		drv_range_free(range);
-	drv_file_put(file);
 	drv_ctx_put(ctx);
 	return err;
 }

@@ -270,24 +270,16 @@ CUresult drv_ctx_drain(CUcontext ctx)
 }
 
 /* Every GPU's reach page-locked memory, and memory of peers */
-CUresult drv_drain_engines(struct drv_file *file)
+CUresult drv_drain_engines(void)
 {
-	struct drv_file *files[DRV_MAX_DEVICES + 1];
+	struct drv_file *file = NULL;
 	CUresult err = CUDA_SUCCESS;
-	int n = 0;
 
-	pthread_mutex_lock(&pln.lock);
-	for (int i = 0; i < pln.nr_devices; i++)
-		if (pln.devices[i].file && pln.devices[i].file != file)
-			files[n++] = drv_file_ref(pln.devices[i].file);
-	files[n++] = drv_file_ref(file);
-	pthread_mutex_unlock(&pln.lock);
-	for (int i = 0; i < n; i++) {
-		CUresult drained = drv_file_drain(files[i]);
+	while ((file = drv_file_next(file))) {
+		CUresult drained = drv_file_drain(file);
 
 		if (!err)
 			err = drained;
-		drv_file_put(files[i]);
 	}
 	return err;
 }
@@ -301,7 +293,7 @@ CUresult drv_drain_engines(struct drv_file *file)
 CUresult drv_drain(struct drv_file *file, const struct drv_span *span)
 {
 	CUresult err = pending_wait(0, file, span, WAIT_LIMITED);
-	CUresult drained = drv_drain_engines(file);
+	CUresult drained = drv_drain_engines();
 
 	return err ? err : drained;
 }

@@ -6,6 +6,7 @@
  * started keeps the library open and its file registered until it has ended.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "ring.h"
@@ -37,6 +38,7 @@ struct batch {
 	unsigned int nfree;
 	struct entry *done, **done_end;
 	unsigned int ndone;
+	unsigned int want;	/* so many wake the first of those who wait */
 	unsigned int busy;	/* started, and not ended */
 	bool dead;
 	struct entry entry[];
@@ -79,10 +81,14 @@ static void batch_put(struct batch *b)
 
 /* ---- entries ---- */
 
-/* The file was put. */
+/*
+ * The file was put.  Whoever waits is woken when there is what it waits for, and without
+ * the lock, for which it would have to wait again; the entry keeps the batch until then.
+ */
 static void entry_end(struct entry *e, CUfileStatus_t status, ssize_t ret)
 {
 	struct batch *b = e->batch;
+	bool enough;
 
 	count_op(OP_BATCH_PROCESSED, status == CUFILE_COMPLETE);
 	if (status == CUFILE_COMPLETE)
@@ -95,8 +101,15 @@ static void entry_end(struct entry *e, CUfileStatus_t status, ssize_t ret)
 	*b->done_end = e;
 	b->done_end = &e->next;
 	b->ndone++;
-	b->busy--;
-	pthread_cond_broadcast(&b->ended);
+	enough = b->ndone >= b->want;
+	if (enough)
+		b->want = UINT_MAX;
+	pthread_mutex_unlock(&b->lock);
+	if (enough)
+		pthread_cond_broadcast(&b->ended);
+	pthread_mutex_lock(&b->lock);
+	if (!--b->busy)
+		pthread_cond_broadcast(&b->ended);
 	pthread_mutex_unlock(&b->lock);
 	/* the batch may be gone from here on */
 	driver_end();
@@ -268,6 +281,7 @@ EXPORT CUfileError_t cuFileBatchIOSetUp(CUfileBatchHandle_t *batch_idp,
 	}
 	b->refs = 1;
 	b->capacity = nr;
+	b->want = UINT_MAX;
 	b->done_end = &b->done;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -412,10 +426,12 @@ EXPORT CUfileError_t cuFileBatchIOGetStatus(CUfileBatchHandle_t batch_idp,
 	if (timeout)
 		deadline(&at, timeout);
 	pthread_mutex_lock(&b->lock);
-	while (b->ndone < min_nr && b->busy && !err)
+	while (b->ndone < min_nr && b->busy && !err) {
+		b->want = (unsigned int)min_of(b->want, min_nr);
 		err = timeout ?
 		      pthread_cond_timedwait(&b->ended, &b->lock, &at) :
 		      pthread_cond_wait(&b->ended, &b->lock);
+	}
 	while (n < *nr && b->done) {
 		e = b->done;
 		b->done = e->next;

@@ -29,6 +29,9 @@ CUresult plnMemCrc32c(CUdeviceptr p, size_t n, uint32_t *crc);
 	X(0, cuDeviceGetPCIBusId) \
 	X(0, cuStreamCreate) \
 	X(0, cuStreamSynchronize) \
+	X(0, cuMemcpyHtoDAsync_v2) \
+	X(0, cuMemcpyDtoHAsync_v2) \
+	X(0, cuMemHostRegister_v2) \
 	X(0, plnMemCrc32c)
 
 static struct {
@@ -231,6 +234,29 @@ bool gpu_put(uint64_t ptr, const void *host, size_t n)
 bool gpu_get(void *host, uint64_t ptr, size_t n)
 {
 	return ok(cu.cuMemcpyDtoH_v2(host, ptr, n), "cuMemcpyDtoH");
+}
+
+bool gpu_pin(void *host, size_t n)
+{
+	if (!cu.cuMemHostRegister_v2) {
+		complain("libcuda.so.1 page-locks no memory");
+		return false;
+	}
+	return ok(cu.cuMemHostRegister_v2(host, n, 0), "cuMemHostRegister");
+}
+
+bool gpu_put_by(void *stream, uint64_t ptr, const void *host, size_t n)
+{
+	return cu.cuMemcpyHtoDAsync_v2 &&
+	       ok(cu.cuMemcpyHtoDAsync_v2(ptr, host, n, stream),
+		  "cuMemcpyHtoDAsync") && gpu_stream_wait(stream);
+}
+
+bool gpu_get_by(void *stream, void *host, uint64_t ptr, size_t n)
+{
+	return cu.cuMemcpyDtoHAsync_v2 &&
+	       ok(cu.cuMemcpyDtoHAsync_v2(host, ptr, n, stream),
+		  "cuMemcpyDtoHAsync") && gpu_stream_wait(stream);
 }
 
 bool gpu_crc32c(uint64_t ptr, uint64_t n, uint32_t *crc, const char **by)

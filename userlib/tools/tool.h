@@ -136,6 +136,10 @@ void gpu_free(uint64_t ptr);
 bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n);
 bool gpu_put(uint64_t ptr, const void *host, size_t n);
 bool gpu_get(void *host, uint64_t ptr, size_t n);
+/* The same in the order of a stream, and waits for that; with memory of gpu_pin() the GPU copies. */
+bool gpu_put_by(void *stream, uint64_t ptr, const void *host, size_t n);
+bool gpu_get_by(void *stream, void *host, uint64_t ptr, size_t n);
+bool gpu_pin(void *host, size_t n);
 /* By the GPU itself where it can, *@by: "gpu" or "cpu". */
 bool gpu_crc32c(uint64_t ptr, uint64_t n, uint32_t *crc, const char **by);
 

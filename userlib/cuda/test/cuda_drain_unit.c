@@ -258,6 +258,42 @@ static void t_free_peer(void)
 	pair_end(&t);
 }
 
+/*
+ * Of a GPU whose last context was given up, too: the copy still goes into a block that
+ * has other memory, and would go into what is there next.
+ */
+static void t_free_stuck(void)
+{
+	struct pair t = pair(true);
+	unsigned char out[4096];
+	CUdeviceptr p;
+	void *m;
+
+	alarm(60);
+	OK(cuCtxEnablePeerAccess(t.ctx[0], 0));
+	OK(cuMemsetD8_v2(t.p[1], 0x44, 4096));
+	fake_stick(true);
+	OK(cuMemcpyDtoDAsync_v2(t.p[0], t.p[1], 4096, t.s[1]));
+	atomic_store(&clock_step, 121000000000ull);
+	OK(cuCtxDestroy_v2(t.ctx[1]));
+	OK(cuCtxSetCurrent(t.ctx[0]));
+	OK(cuMemAllocHost_v2(&m, 4096));
+	IS(cuMemFree_v2(t.p[0]), CUDA_ERROR_LAUNCH_TIMEOUT);
+	IS(cuMemFreeHost(m), CUDA_ERROR_LAUNCH_TIMEOUT);
+	atomic_store(&clock_step, 0);
+	CHECK(fake_jobs() == 1);
+	fake_stick(false);
+	OK(cuMemFree_v2(t.p[0]));
+	CHECK(fake_jobs() == 0);
+	OK(cuMemAlloc_v2(&p, 4096));
+	CHECK(p == t.p[0]);
+	OK(cuMemsetD8_v2(p, 0x55, 4096));
+	OK(cuMemcpyDtoH_v2(out, p, 4096));
+	CHECK(out[0] == 0x55 && out[4095] == 0x55);
+	OK(cuMemFreeHost(m));
+	end(t.ctx[0]);
+}
+
 /* ---- calls that wait ---- */
 
 /* A call by a thread of its own */
@@ -1245,6 +1281,7 @@ static const struct unit_test tests[] = {
 	{ "page-locked memory is freed behind all engines", t_free_pinned },
 	{ "the end of a context is behind all engines", t_destroy_pinned },
 	{ "a peer's memory is freed behind all engines", t_free_peer },
+	{ "and behind one whose last context was given up", t_free_stuck },
 	{ "memory is freed behind work that is being submitted", t_free_submitted },
 	{ "and behind another GPU's", t_free_submitted_far },
 	{ "a context ends behind work that is being submitted", t_destroy_submitted },

@@ -24,6 +24,7 @@ struct fhandle {
 	bool used;
 	uint64_t offset;
 	uint64_t size;
+	bool kept;			/* freed, for the jobs that use it */
 };
 
 struct ffile {

@@ -34,6 +34,7 @@ pthread_cond_t fake_ran = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
 static bool hold_submits;
 static unsigned int held_submits;
+static bool stuck;
 
 static void die(const char *what)
 {
@@ -125,6 +126,13 @@ unsigned int fake_held_submits(void)
 	n = held_submits;
 	pthread_mutex_unlock(&lock);
 	return n;
+}
+
+void fake_stick(bool stick)
+{
+	pthread_mutex_lock(&lock);
+	stuck = stick;
+	pthread_mutex_unlock(&lock);
 }
 
 static bool injected(enum fake_call call)
@@ -255,6 +263,24 @@ out:
 	return fd;
 }
 
+static void free_pages(struct ffile *f, struct fhandle *h)
+{
+	for (uint64_t i = 0; i < h->size / FAKE_PAGE; i++)
+		fake_gpus[f->gpu].used[h->offset / FAKE_PAGE + i]--;
+	h->used = false;
+	h->kept = false;
+}
+
+static bool job_uses(const struct ffile *f, uint32_t handle)
+{
+	for (struct fjob *j = f->jobs; j; j = j->next)
+		for (unsigned int i = 0; i < j->nr && !j->done; i++)
+			if (j->ops[i].src_handle == handle ||
+			    j->ops[i].dst_handle == handle)
+				return true;
+	return false;
+}
+
 static void free_job(struct ffile *f, struct fjob *job)
 {
 	struct fjob **p = &f->jobs;
@@ -265,13 +291,9 @@ static void free_job(struct ffile *f, struct fjob *job)
 	f->nr_jobs--;
 	free(job->ops);
 	free(job);
-}
-
-static void free_pages(struct ffile *f, struct fhandle *h)
-{
-	for (uint64_t i = 0; i < h->size / FAKE_PAGE; i++)
-		fake_gpus[f->gpu].used[h->offset / FAKE_PAGE + i]--;
-	h->used = false;
+	for (uint32_t h = 0; h < MAX_HANDLES; h++)
+		if (f->handle[h].kept && !job_uses(f, h + 1))
+			free_pages(f, &f->handle[h]);
 }
 
 int drv_io_close(int fd)
@@ -390,12 +412,12 @@ static int do_free(struct ffile *f, struct pln_gpu_free *r)
 		return EINVAL;
 	if (!h)
 		return ENOENT;
-	for (struct fjob *j = f->jobs; j; j = j->next)
-		for (unsigned int i = 0; i < j->nr && !j->done; i++)
-			if (j->ops[i].src_handle == r->handle ||
-			    j->ops[i].dst_handle == r->handle)
-				die("memory freed under a job");
-	free_pages(f, h);
+	if (!job_uses(f, r->handle))
+		free_pages(f, h);
+	else if (stuck)
+		h->kept = true;
+	else
+		die("memory freed under a job");
 	return 0;
 }
 
@@ -585,6 +607,8 @@ static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
 	job = job_of(f, w->job);
 	if (!job)
 		return ENOENT;
+	if (stuck && !job->done)
+		return ETIMEDOUT;
 	if (cfg.manual && is_watcher() && w->timeout_ns && !job->done &&
 	    fake_gpus[f->gpu].reset_count == f->reset_count)
 		return wait_ran(f, w) ? ETIMEDOUT : do_wait(f, w);

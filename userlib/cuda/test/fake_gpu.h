@@ -48,6 +48,11 @@ void fake_bad_jobs(unsigned int n, int status, uint32_t code);
 /* Submissions that begin from now on stay in the driver, until it is let go */
 void fake_hold_submits(bool hold);
 unsigned int fake_held_submits(void);
+/*
+ * Jobs that do not end, in any wait, until they are let go.  Memory that is freed
+ * under them goes when they have ended.
+ */
+void fake_stick(bool stick);
 /* Run up to @n jobs of a queue now */
 void fake_step(unsigned int gpu, unsigned int queue, unsigned int n);
 void fake_reset(unsigned int gpu);	/* memory is lost */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -330,6 +331,39 @@ static void *take_some(void *arg)
 		t.ended += n;
 	}
 	return arg;
+}
+
+/* Who waits for all is not woken by each */
+void test_batch_wakes(void)
+{
+	char *data = calloc(1, SIZE), *g;
+	struct rusage before, after;
+	CUfileBatchHandle_t b;
+	CUfileIOParams_t p[N];
+	CUfileIOEvents_t e[N];
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	fresh("{\"peerlane\":{\"prefer_iouring\":false,\"max_io_threads\":1}}");
+	fd = make(path, 0, data, SIZE);
+	fh = reg(fd);
+	g = gpu(SIZE);
+	cuFileBatchIOSetUp(&b, N);
+	for (i = 0; i < N; i++)
+		p[i] = param(fh, CUFILE_READ, g, 4096, 0, 0);
+	mock.slow_ms = 20;	/* time to wake, and to sleep again */
+	is(cuFileBatchIOSubmit(b, N, p, 0).err, 0, "reads one after the other");
+	getrusage(RUSAGE_THREAD, &before);
+	is(take(b, e, N), N, "all of them are waited for");
+	getrusage(RUSAGE_THREAD, &after);
+	mock.slow_ms = 0;
+	check(after.ru_nvcsw - before.ru_nvcsw < N / 2, "in one sleep");
+	cuFileBatchIODestroy(b);
+	cuFileHandleDeregister(fh);
+	close(fd);
+	gpu_free(g);
+	free(data);
 }
 
 void test_batch_threads(void)

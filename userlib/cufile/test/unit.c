@@ -1580,6 +1580,7 @@ static void together(void)
 	test_batch_errors();
 	test_batch_cancel();
 	test_batch_threads();
+	test_batch_wakes();
 	test_batch_close();
 	test_batch_ring();
 	test_ring_errors();

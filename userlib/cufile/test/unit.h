@@ -151,6 +151,7 @@ void test_batch(void);
 void test_batch_errors(void);
 void test_batch_cancel(void);
 void test_batch_threads(void);
+void test_batch_wakes(void);
 void test_batch_close(void);
 void test_batch_ring(void);
 void test_batch_no_ring(void);

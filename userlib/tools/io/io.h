@@ -16,7 +16,10 @@ enum io_what { READ, WRITE, COPY, CRC, LOAD, IO_WHATS };
 extern const char *const io_what_name[IO_WHATS];
 
 /* How the bytes of a load move; in gdsio they are numbers. */
-enum io_way { BY_CUFILE, BY_CPU, BY_COPY, BY_STREAM, BY_BATCH, IO_WAYS };
+enum io_way {
+	BY_CUFILE, BY_CPU, BY_COPY, BY_ASYNC, BY_STREAM, BY_BATCH,
+	BY_STREAMS, IO_WAYS
+};
 
 struct options {
 	enum io_what what;

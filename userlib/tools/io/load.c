@@ -66,6 +66,7 @@ struct load {
 	int status;			/* under the lock: of the first failure */
 	char error[1024];
 	struct worker *w;
+	struct worker **group;		/* whose calls are begun together */
 	CUfileBatchHandle_t batch;	/* an entry for each share */
 	CUfileIOParams_t *entry;
 	CUfileIOEvents_t *event;
@@ -88,6 +89,14 @@ failed(struct load *l, int status, const char *fmt, ...)
 	l->stop = true;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* ---- the ways ---- */
 
 static ssize_t by_cufile(struct worker *w, bool write, uint64_t off, size_t n)
@@ -102,7 +111,8 @@ static ssize_t by_cufile(struct worker *w, bool write, uint64_t off, size_t n)
 				  (off_t)w->at);
 }
 
-static ssize_t by_stream(struct worker *w, bool write, uint64_t off, size_t n)
+/* Gives it to libcufile; 0, or what the call has come to */
+static ssize_t stream_begin(struct worker *w, bool write, uint64_t off, size_t n)
 {
 	struct load *l = w->l;
 	CUfileError_t e;
@@ -118,14 +128,24 @@ static ssize_t by_stream(struct worker *w, bool write, uint64_t off, size_t n)
 		  : cuFileReadAsync(l->f.fh, (void *)l->base, &w->call.n,
 				    &w->call.file, &w->call.mem,
 				    &w->call.done, w->stream);
-	if (e.err)
-		return -(ssize_t)e.err;
+	return -(ssize_t)e.err;
+}
+
+static ssize_t stream_end(struct worker *w)
+{
 	if (!gpu_stream_wait(w->stream))
 		return -CU_FILE_CUDA_DRIVER_ERROR;
 	w->why = w->call.result.reason;
 	if (w->call.done == -1)
 		errno = w->call.result.error;
 	return w->call.done;
+}
+
+static ssize_t by_stream(struct worker *w, bool write, uint64_t off, size_t n)
+{
+	ssize_t r = stream_begin(w, write, off, n);
+
+	return r ? r : stream_end(w);
 }
 
 static ssize_t by_cpu(struct worker *w, bool write, uint64_t off, size_t n)
@@ -163,6 +183,88 @@ static ssize_t by_copy(struct worker *w, bool write, uint64_t off, size_t n)
 	return r;
 }
 
+static ssize_t by_async(struct worker *w, bool write, uint64_t off, size_t n)
+{
+	uint64_t ptr = w->l->base + w->at;
+	ssize_t r;
+
+	if (write)
+		return gpu_get_by(w->stream, w->host, ptr, n) ?
+		       by_cpu(w, true, off, n) : -CU_FILE_CUDA_DRIVER_ERROR;
+	r = by_cpu(w, false, off, n);
+	if (r > 0 && !gpu_put_by(w->stream, ptr, w->host, (size_t)r))
+		return -CU_FILE_CUDA_DRIVER_ERROR;
+	return r;
+}
+
+/*
+ * The next two do a call of each of the first @n in the group.  Of a call that has failed
+ * the result is the errno, or the code, below 0; one takes until it is known to have ended.
+ */
+static bool by_batch(struct load *l, unsigned int n)
+{
+	unsigned int i, got, done;
+	uint64_t start, took;
+	CUfileError_t e;
+
+	for (i = 0; i < n; i++) {
+		struct worker *w = l->group[i];
+
+		l->entry[i] = (CUfileIOParams_t) {
+			.mode = CUFILE_BATCH,
+			.u.batch = {
+				.devPtr_base = (void *)l->base,
+				.file_offset = (off_t)w->now.off,
+				.devPtr_offset = (off_t)w->at,
+				.size = w->now.n,
+			},
+			.fh = l->f.fh,
+			.opcode = w->now.write ? CUFILE_WRITE : CUFILE_READ,
+			.cookie = w,
+		};
+	}
+	start = now_ns();
+	e = cuFileBatchIOSubmit(l->batch, n, l->entry, 0);
+	for (done = 0; !e.err && done < n; done += got) {
+		got = n - done;
+		e = cuFileBatchIOGetStatus(l->batch, 1, &got, l->event, NULL);
+		took = now_ns() - start;
+		for (i = 0; !e.err && i < got; i++) {
+			struct worker *w = l->event[i].cookie;
+
+			w->now.took = took;
+			w->now.result = (ssize_t)l->event[i].ret;
+		}
+	}
+	if (e.err)
+		failed(l, EXIT_IO, "a batch of %u failed: %s (%d)", n,
+		       cufileop_status_error(e.err), e.err);
+	return !e.err;
+}
+
+static bool by_streams(struct load *l, unsigned int n)
+{
+	uint64_t start = now_ns();
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		struct worker *w = l->group[i];
+
+		w->now.result = stream_begin(w, w->now.write, w->now.off,
+					     w->now.n);
+	}
+	for (i = 0; i < n; i++) {
+		struct worker *w = l->group[i];
+
+		if (!w->now.result)
+			w->now.result = stream_end(w);
+		if (w->now.result == -1)
+			w->now.result = -errno;
+		w->now.took = now_ns() - start;
+	}
+	return true;
+}
+
 static const struct way {
 	ssize_t (*move)(struct worker *w, bool write, uint64_t off, size_t n);
 	bool gpu;
@@ -170,25 +272,25 @@ static const struct way {
 	enum pln_path path;
 	bool host;		/* memory of the host is needed */
 	const char *reason;
+	bool stream;		/* so is a stream, of each share */
+	/* one thread begins a call of each share, and waits for all of them */
+	bool (*together)(struct load *l, unsigned int n);
 } ways[IO_WAYS] = {
 	[BY_CUFILE] = { by_cufile, true, true },
 	[BY_CPU] = { by_cpu, false, false, PLN_PATH_POSIX, true,
 		     "the CPU was asked for: no GPU has part in it" },
 	[BY_COPY] = { by_copy, true, false, PLN_PATH_BOUNCE, true,
 		      "a copy by host memory was asked for" },
-	[BY_STREAM] = { by_stream, true, true },
-	[BY_BATCH] = { NULL, true, true },
+	[BY_ASYNC] = { by_async, true, false, PLN_PATH_BOUNCE, true,
+		       "a copy by page-locked host memory was asked for",
+		       .stream = true },
+	[BY_STREAM] = { by_stream, true, true, .stream = true },
+	[BY_BATCH] = { NULL, true, true, .together = by_batch },
+	[BY_STREAMS] = { NULL, true, true, .stream = true,
+			 .together = by_streams },
 };
 
 /* ---- a thread ---- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* As splitmix64 has them */
 static uint64_t next_random(uint64_t *state)
@@ -305,13 +407,11 @@ static bool one_call(struct worker *w, uint64_t index)
 	return settle(w);
 }
 
-/* One call of each share, together; a call takes until its event is there */
-static bool one_batch(struct load *l, uint64_t index)
+/* One call of each share, together */
+static bool one_group(struct load *l, uint64_t index)
 {
 	const struct options *o = l->o;
-	unsigned int n = 0, i, got, done;
-	uint64_t start, took;
-	CUfileError_t e;
+	unsigned int n = 0, i;
 
 	for (i = 0; i < o->threads; i++) {
 		struct worker *w = &l->w[i];
@@ -320,41 +420,14 @@ static bool one_batch(struct load *l, uint64_t index)
 			continue;
 		if (!plan(w, index))
 			return false;
-		l->entry[n++] = (CUfileIOParams_t) {
-			.mode = CUFILE_BATCH,
-			.u.batch = {
-				.devPtr_base = (void *)l->base,
-				.file_offset = (off_t)w->now.off,
-				.devPtr_offset = (off_t)w->at,
-				.size = w->now.n,
-			},
-			.fh = l->f.fh,
-			.opcode = w->now.write ? CUFILE_WRITE : CUFILE_READ,
-			.cookie = w,
-		};
+		l->group[n++] = w;
 	}
-	start = now_ns();
-	e = cuFileBatchIOSubmit(l->batch, n, l->entry, 0);
-	for (done = 0; !e.err && done < n; done += got) {
-		got = n - done;
-		e = cuFileBatchIOGetStatus(l->batch, 1, &got, l->event, NULL);
-		took = now_ns() - start;
-		for (i = 0; !e.err && i < got; i++) {
-			struct worker *w = l->event[i].cookie;
-
-			w->now.took = took;
-			w->now.result = (ssize_t)l->event[i].ret;
-		}
-	}
-	if (e.err) {
-		failed(l, EXIT_IO, "a batch of %u failed: %s (%d)", n,
-		       cufileop_status_error(e.err), e.err);
+	if (!ways[o->way].together(l, n))
 		return false;
-	}
 	for (i = 0; i < n; i++) {
-		struct worker *w = l->entry[i].cookie;
+		struct worker *w = l->group[i];
 
-		/* of an entry it is the errno; of a call, -1 */
+		/* as a call has it */
 		if (w->now.result < 0 && -w->now.result < CUFILEOP_BASE_ERR) {
 			errno = (int)-w->now.result;
 			w->now.result = -1;
@@ -365,18 +438,29 @@ static bool one_batch(struct load *l, uint64_t index)
 	return true;
 }
 
+/* A stream for each share, where the way needs one */
+static bool streams(struct load *l, struct worker *w, uint64_t shares)
+{
+	uint64_t i;
+
+	for (i = 0; ways[l->o->way].stream && i < shares; i++)
+		if (!gpu_stream(&w[i].stream))
+			return false;
+	return true;
+}
+
 static void *work(void *arg)
 {
 	struct worker *w = arg;
 	struct load *l = w->l;
 	const struct options *o = l->o;
 	uint64_t i, calls = w->blocks * o->loops, end;
-	const bool batch = o->way == BY_BATCH;
-	const uint64_t shares = batch ? o->threads : 1;
+	const bool group = ways[o->way].together;
+	const uint64_t shares = group ? o->threads : 1;
 
 	if (ways[o->way].gpu && !gpu_here())
 		failed(l, EXIT_NO_GPU, "a thread cannot use the GPU");
-	else if (o->way == BY_STREAM && !gpu_stream(&w->stream))
+	else if (!streams(l, w, shares))
 		failed(l, EXIT_NO_GPU, "there is no stream");
 	else if (o->writes || o->mix >= 0)
 		for (i = 0; i < shares; i++)
@@ -388,7 +472,7 @@ static void *work(void *arg)
 	end = now_ns() + o->seconds * 1000000000u;
 	for (i = 0; !l->stop; i++)
 		if ((o->seconds ? now_ns() >= end : i == calls) ||
-		    !(batch ? one_batch(l, i) : one_call(w, i)))
+		    !(group ? one_group(l, i) : one_call(w, i)))
 			break;
 	return NULL;
 }
@@ -571,6 +655,8 @@ static int buffers(struct load *l)
 		if (!w->hist[0] || !w->hist[1] || (ways[o->way].host &&
 		    posix_memalign((void **)&w->host, PAGE, part)))
 			r = io_give_up(o, EXIT_IO, "out of memory");
+		else if (o->way == BY_ASYNC && !gpu_pin(w->host, part))
+			r = io_give_up(o, EXIT_NO_GPU, "memory of the host could not be page-locked");
 	}
 	return r;
 }
@@ -596,7 +682,7 @@ static int batch_setup(struct load *l)
 static int run_threads(struct load *l)
 {
 	const struct options *o = l->o;
-	const uint64_t threads = o->way == BY_BATCH ? 1 : o->threads;
+	const uint64_t threads = ways[o->way].together ? 1 : o->threads;
 	double wall, cpu;
 	uint64_t i;
 	int r;
@@ -639,7 +725,8 @@ int load_run(struct options *o)
 	int flags = writes ? O_RDWR : O_RDONLY, r;
 
 	l.w = calloc(o->threads, sizeof(*l.w));
-	if (!l.w)
+	l.group = calloc(o->threads, sizeof(*l.group));
+	if (!l.w || !l.group)
 		return io_give_up(o, EXIT_IO, "out of memory");
 	r = io_open(o, &l.f, o->in, flags, writes);
 	if (!r)

@@ -83,13 +83,15 @@ static const struct opt options[] = {
 	  .help = "so many of 100 calls read, and the others write, by chance" },
 	{ OPT_THREADS, "threads", "N", .only = "load", .letter = 'w',
 	  .help = "threads, 1 to 1024 (1)" },
-	{ OPT_WAY, "transfer", "WAY", .words = "cufile cpu copy stream batch", .only = "load",
-	  .letter = 'x', .help = "cufile (default), cpu, copy, stream or batch; or 0, 1, 2, 5 or 6 for these",
+	{ OPT_WAY, "transfer", "WAY", .words = "cufile cpu copy async stream batch streams", .only = "load",
+	  .letter = 'x', .help = "cufile (default), cpu, copy, async, stream, batch or streams; or 0 to 3 and 5 to 7 for these",
 	  .more = "cufile calls libcufile, which chooses the path. cpu moves data between the file and host "
 	  "memory, and no GPU has part in it. copy does the same, and the GPU driver copies between host and GPU "
-	  "memory; with --direct that is what gdsio has under 2, without what it has under 4. stream calls libcufile in "
+	  "memory; with --direct that is what gdsio has under 2, without what it has under 4. async is copy with page-locked host "
+	  "memory, and the GPU copies in the order of a stream of each thread, which is waited for. stream calls libcufile in "
 	  "the order of a stream of each thread, and waits for it. batch has one thread, which gives libcufile a call of "
-	  "each of the --threads shares together, and waits for all of them." },
+	  "each of the --threads shares together, and waits for all of them. streams has one thread, too, which gives "
+	  "libcufile the call of each share in the order of a stream of its own, and then waits for all of them." },
 	{ OPT_SECONDS, "seconds", "N", .only = "load", .letter = 'T',
 	  .help = "go on for N seconds, again and again, whatever --loops says" },
 	{ OPT_SEED, "seed", "N", .only = "load", .letter = 'k',
@@ -133,9 +135,10 @@ static bool take_rw(const char *text, struct options *o)
 
 static bool take_way(const char *text, struct options *o)
 {
-	static const char *const words[] = { "cufile", "cpu", "copy", "stream",
-					     "batch" };
-	static const char *const numbers[] = { "0", "1", "2", "5", "6" };
+	static const char *const words[] = { "cufile", "cpu", "copy", "async",
+					     "stream", "batch", "streams" };
+	static const char *const numbers[] = { "0", "1", "2", "3", "5", "6",
+					       "7" };
 	unsigned int i;
 
 	if (!word_of("--transfer", text, words, numbers, IO_WAYS, &i))
