@@ -15,10 +15,10 @@
 
 #define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
 
-unsigned int pln_watchdog_ms = 10000;
+unsigned int pln_watchdog_ms = 30000;
 module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
 MODULE_PARM_DESC(watchdog_ms,
-		 "Time for an engine queue to make progress, in ms (default 10000)");
+		 "Time for an engine queue to make progress, in ms (default 30000)");
 
 static unsigned int pln_max_pinned_mib = 1024;
 module_param_named(max_pinned_mib, pln_max_pinned_mib, uint, 0644);

@@ -63,7 +63,7 @@ static void pln_pump(struct pln_queue *q, struct list_head *ended)
 	if (q->tail == tail)
 		return;
 	if (was_empty)
-		q->progress = jiffies;
+		q->progress = ktime_get();
 	/* writel() orders the ring before the doorbell */
 	writel(pln_slot(q->tail), q->regs + PLN_Q_TAIL);
 }
@@ -110,7 +110,7 @@ static bool pln_retire(struct pln_queue *q, struct list_head *ended)
 
 		q->mark_head++;
 		q->head = seq + 1;
-		q->progress = jiffies;
+		q->progress = ktime_get();
 		any = true;
 
 		job = list_first_entry_or_null(&q->jobs, struct pln_job, node);
@@ -270,8 +270,8 @@ static void pln_process(struct pln_queue *q, bool check_status)
 	pln_retire(q, &ended);
 
 	if (q->mark_head != q->mark_tail) {
-		late = time_after(jiffies, q->progress +
-				  msecs_to_jiffies(READ_ONCE(pln_watchdog_ms)));
+		late = ktime_ms_delta(ktime_get(), q->progress) >
+			READ_ONCE(pln_watchdog_ms);
 		halted = pln_head_failed(q);
 		if (halted || late || check_status) {
 			status = pln_q_rd(q, PLN_Q_STATUS);

@@ -5,6 +5,8 @@
 #ifndef _PLN_QUEUE_H
 #define _PLN_QUEUE_H
 
+#include <linux/ktime.h>
+
 #include "pln_gpu.h"
 
 struct pln_job;
@@ -18,7 +20,8 @@ struct pln_job;
  * @tail: sequence number of the next descriptor; slot = number modulo size
  * @marks: sequence numbers on the ring that write a completion record
  * @unmarked: bytes and descriptors since the last mark
- * @progress: when the last mark completed, in jiffies
+ * @progress: when the last mark completed; no jiffies, which are old where a
+ *	processor that counts them did not run
  */
 struct pln_queue {
 	struct pln_gpu *gpu;
@@ -39,7 +42,7 @@ struct pln_queue {
 	unsigned int mark_tail;
 	unsigned int unmarked_descs;
 	u64 unmarked_bytes;
-	unsigned long progress;
+	ktime_t progress;
 	struct delayed_work watchdog;
 	u64 nr_jobs;
 	u64 nr_recovered;

@@ -57,12 +57,18 @@ static void test_stuck_fence(int fd)
 	struct pln_gpu_wait w[2];
 	uint64_t job[2];
 	double start = now();
+	struct pollfd p = { .events = POLLIN | POLLOUT };
 	int i;
 
+	p.fd = gpu_export(fd, a.handle, 0, MIB);
+	need(p.fd >= 0, "export");
 	fault("fault-stuck-fence", "1");
 	start = now();
 	for (i = 0; i < 2; i++)
 		need(!gpu_submit(fd, &op, 1, 1, &job[i]), "submit");
+	check(poll(&p, 1, 0) == 1 && p.revents == (POLLIN | POLLOUT),
+	      "a job that does not end has no fence in a dma-buf");
+	close(p.fd);
 	for (i = 0; i < 2; i++)
 		need(!gpu_wait(fd, job[i], SECONDS(20), &w[i]), "wait");
 	check(w[0].status == -ETIMEDOUT, "stuck fence: the job times out");

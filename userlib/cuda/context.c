@@ -24,7 +24,7 @@ static void stack_drop(void *top)
 		struct stack_entry *below = e->below;
 
 		/* A forked child must leave the parent's objects alone */
-		if (!atomic_load(&pln.forked))
+		if (!atomic_load(&drv.forked))
 			drv_ctx_put(e->ctx);
 		free(e);
 		e = below;
@@ -153,7 +153,7 @@ CUresult drv_ctx_check_flags(unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-/* pln.lock is held; the table's reference is the only one */
+/* drv.lock is held; the table's reference is the only one */
 CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 		     unsigned int version, CUcontext *out)
 {
@@ -180,7 +180,7 @@ CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 	ctx->flags = flags;
 	ctx->primary = primary;
 	ctx->api_version = version;
-	ctx->id = atomic_fetch_add(&pln.next_id, 1) + 1;
+	ctx->id = atomic_fetch_add(&drv.next_id, 1) + 1;
 	ctx->limits[CU_LIMIT_STACK_SIZE] = 1024;
 	ctx->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 * MiB;
 	ctx->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 * MiB;
@@ -211,7 +211,7 @@ CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 }
 
 /*
- * Take a context out of service and give back what it holds.  pln.lock is not
+ * Take a context out of service and give back what it holds.  drv.lock is not
  * held; the caller has a reference of its own.  Returns false when somebody
  * else did it.
  */
@@ -221,48 +221,48 @@ bool drv_ctx_destroy(CUcontext ctx)
 	CUstream stream, legacy;
 	CUevent event;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (atomic_exchange(&ctx->destroyed, true)) {
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		return false;
 	}
 	drv_obj_del(&ctx->obj);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 
 	drv_ctx_unload(ctx);
 	drv_ctx_end(ctx);
 	drv_ctx_free_memory(ctx);
 
 	for (;;) {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		stream = LIST_FIRST(&ctx->streams);
 		if (stream) {
 			drv_obj_del(&stream->obj);
 			drv_stream_leave(stream);
 		}
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (!stream)
 			break;
 		drv_obj_put(&stream->obj);
 	}
 	for (;;) {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		event = LIST_FIRST(&ctx->events);
 		if (event) {
 			LIST_REMOVE(event, link);
 			drv_obj_del(&event->obj);
 		}
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (!event)
 			break;
 		drv_obj_put(&event->obj);
 	}
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	legacy = ctx->legacy;
 	ctx->legacy = NULL;
 	LIST_REMOVE(ctx, link);
 	idle = drv_device_unuse(ctx->dev);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (legacy)
 		drv_obj_put(&legacy->obj);
 	/* It is to be closed when we return; else threads work for others, too */
@@ -287,11 +287,11 @@ static CUresult create(CUcontext *out, unsigned int flags, CUdevice dev,
 	err = drv_ctx_check_flags(flags);
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_ctx_new(d, flags, false, version, &ctx);
 	if (!err)
 		atomic_fetch_add(&ctx->obj.refs, 2);	/* stack, and here */
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		return err;
 	err = stack_push(ctx);

@@ -338,9 +338,9 @@ static bool reachable(CUstream stream, struct drv_place *a, struct drv_place *b)
 		return false;
 	if (!far->device || drv_place_on(stream, far))
 		return true;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	peers = ctx->peers;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!(peers & 1u << far->stream->ctx->dev->ordinal) &&
 	    !(far->peers & 1u << ctx->dev->ordinal))
 		return false;

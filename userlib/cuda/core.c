@@ -11,7 +11,7 @@
 
 #include "internal.h"
 
-struct drv_global pln = {
+struct drv_global drv = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.order = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -47,8 +47,8 @@ uint64_t drv_now(void)
  */
 static void in_child(void)
 {
-	if (atomic_load(&pln.ready))
-		atomic_store(&pln.forked, true);
+	if (atomic_load(&drv.ready))
+		atomic_store(&drv.forked, true);
 }
 
 static void init_once(void)
@@ -61,7 +61,7 @@ CUresult drv_ready(void)
 {
 	if (drv_in_call())
 		return CUDA_ERROR_NOT_PERMITTED;
-	if (!atomic_load(&pln.ready) || atomic_load(&pln.forked))
+	if (!atomic_load(&drv.ready) || atomic_load(&drv.forked))
 		return CUDA_ERROR_NOT_INITIALIZED;
 	return CUDA_SUCCESS;
 }
@@ -72,18 +72,18 @@ CUresult cuInit(unsigned int flags)
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (atomic_load(&pln.forked)) {
+	if (atomic_load(&drv.forked)) {
 		drv_log("cuInit: this process was forked after cuInit(); exec a program to use the GPU here");
 		return CUDA_ERROR_NOT_INITIALIZED;
 	}
 	pthread_once(&once, init_once);
-	pthread_mutex_lock(&pln.lock);
-	if (!atomic_load(&pln.ready)) {
+	pthread_mutex_lock(&drv.lock);
+	if (!atomic_load(&drv.ready)) {
 		err = drv_devices_find();
 		if (!err)
-			atomic_store(&pln.ready, true);
+			atomic_store(&drv.ready, true);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -154,19 +154,19 @@ static int obj_cmp(const void *a, const void *b)
 
 CUresult drv_obj_add(struct drv_obj *obj)
 {
-	if (!tsearch(obj, &pln.objects, obj_cmp))
+	if (!tsearch(obj, &drv.objects, obj_cmp))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return CUDA_SUCCESS;
 }
 
 void drv_obj_del(struct drv_obj *obj)
 {
-	tdelete(obj, &pln.objects, obj_cmp);
+	tdelete(obj, &drv.objects, obj_cmp);
 }
 
 void *drv_obj_find(const void *handle, enum drv_type type)
 {
-	struct drv_obj **node = tfind(handle, &pln.objects, obj_cmp);
+	struct drv_obj **node = tfind(handle, &drv.objects, obj_cmp);
 
 	if (!node || (*node)->type != type)
 		return NULL;
@@ -183,9 +183,9 @@ void *drv_obj_get(const void *handle, enum drv_type type, CUresult none,
 	*err = drv_ready();
 	if (*err)
 		return NULL;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	obj = drv_obj_find(handle, type);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!obj)
 		*err = none;
 	return obj;

@@ -109,16 +109,16 @@ CUresult drv_devices_find(void)
 	}
 	for (int i = 0; i < n; i++)
 		out[i].ordinal = i;
-	pln.devices = out;
-	pln.nr_devices = n;
+	drv.devices = out;
+	drv.nr_devices = n;
 	return CUDA_SUCCESS;
 }
 
 struct drv_device *drv_device_get(CUdevice dev)
 {
-	if (dev < 0 || dev >= pln.nr_devices)
+	if (dev < 0 || dev >= drv.nr_devices)
 		return NULL;
-	return &pln.devices[dev];
+	return &drv.devices[dev];
 }
 
 /* ---- the interface ---- */
@@ -141,7 +141,7 @@ CUresult cuDeviceGetCount(int *count)
 		return err;
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
-	*count = pln.nr_devices;
+	*count = drv.nr_devices;
 	return CUDA_SUCCESS;
 }
 
@@ -349,8 +349,8 @@ CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 		return err;
 	if (!dev || !id || !drv_bus_id_parse(id, bdf))
 		return CUDA_ERROR_INVALID_VALUE;
-	for (int i = 0; i < pln.nr_devices; i++) {
-		if (drv_bus_id_is(bdf, &pln.devices[i].info)) {
+	for (int i = 0; i < drv.nr_devices; i++) {
+		if (drv_bus_id_is(bdf, &drv.devices[i].info)) {
 			*dev = i;
 			return CUDA_SUCCESS;
 		}

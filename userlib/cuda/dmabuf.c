@@ -17,11 +17,11 @@ struct parts {
 	struct drv_chunk *chunk[PLN_GPU_MAX_PARTS];
 };
 
-/* One part more, from @at on; pln.lock is held */
+/* One part more, from @at on; drv.lock is held */
 static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 			 uint64_t *next)
 {
-	struct drv_chunk *chunk = drv_span_find(&pln.chunks, at, 1);
+	struct drv_chunk *chunk = drv_span_find(&drv.chunks, at, 1);
 	struct drv_range *range = drv_range_find(at, 1);
 	uint64_t size;
 
@@ -107,21 +107,21 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 	    __builtin_add_overflow(ptr, size, &end))
 		return CUDA_ERROR_INVALID_VALUE;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	while (!err && at < end)
 		err = add_part(&p, at, end, &at);
 	for (unsigned int i = 0; i < p.n && !err; i++) {
 		p.chunk[i]->exported = true;
 		p.chunk[i]->users++;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		return err;
 	err = export(&p, handle);
 	for (unsigned int i = 0; i < p.n; i++) {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		last = drv_chunk_drop(p.chunk[i]);
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (last)
 			drv_chunk_free(p.chunk[i]);
 	}

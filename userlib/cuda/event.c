@@ -43,14 +43,14 @@ CUresult drv_event_new(CUcontext ctx, unsigned int flags,
 	event->shared = shared;
 	if ((flags & CU_EVENT_INTERPROCESS) && !shared)
 		err = drv_shared_new(event);
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (!err)
 		err = atomic_load(&ctx->destroyed) ?
 		      CUDA_ERROR_CONTEXT_IS_DESTROYED :
 		      drv_obj_add(&event->obj);
 	if (!err)
 		LIST_INSERT_HEAD(&ctx->events, event, link);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		drv_obj_put(&event->obj);
 	else
@@ -85,13 +85,13 @@ CUresult cuEventDestroy_v2(CUevent handle)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	event = drv_obj_find(handle, DRV_EVENT);
 	if (event) {
 		drv_obj_del(&event->obj);
 		LIST_REMOVE(event, link);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!event)
 		return CUDA_ERROR_INVALID_HANDLE;
 	drv_obj_put(&event->obj);	/* the table's */
@@ -132,13 +132,13 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 	if (job && drv_job_wait(job, false) &&
 	    !(event->flags & CU_EVENT_DISABLE_TIMING))
 		drv_job_timed(job);
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	old = event->job;
 	event->job = job;
 	event->recording = recording;
 	event->recorded = true;
 	event->t_record = drv_now();
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_job_put(old);
 out_stream:
 	drv_obj_put(&stream->obj);
@@ -159,11 +159,11 @@ static CUresult event_end(CUevent event, bool block, bool *recorded,
 	struct drv_job *job;
 	CUresult err = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	*recorded = event->recorded;
 	*t = event->t_record;
 	job = drv_job_ref(event->job);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (job) {
 		err = drv_job_wait(job, block);
 		if (!err) {
@@ -265,12 +265,12 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle,
 		err = CUDA_ERROR_ILLEGAL_STATE;	/* only while capturing */
 	if (err)
 		goto out_event;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	job = drv_job_ref(event->job);
 	/* Another process has recorded it since */
 	other = event->shared &&
 		event->recording != drv_shared_last(event->shared);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	err = other ? drv_shared_await(event->shared, stream) :
 		      drv_stream_follow(stream, job);
 	drv_job_put(job);

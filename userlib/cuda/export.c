@@ -50,7 +50,7 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id)
 		if (memcmp(id->bytes, runtimes[i], sizeof(runtimes[i])))
 			continue;
 		/* Without a GPU the program may well go on */
-		err = atomic_load(&pln.ready) ? CUDA_SUCCESS : cuInit(0);
+		err = atomic_load(&drv.ready) ? CUDA_SUCCESS : cuInit(0);
 		if (!err)
 			end_here();
 	}

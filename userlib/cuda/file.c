@@ -70,7 +70,7 @@ struct drv_file *drv_file_next(struct drv_file *file)
 
 /*
  * The open file that contexts of @dev share; a new one when there is none, or
- * when the last one lost its memory.  pln.lock is held.
+ * when the last one lost its memory.  drv.lock is held.
  */
 struct drv_file *drv_file_open(struct drv_device *dev, CUresult *err)
 {
@@ -133,11 +133,11 @@ CUresult drv_file_use(struct drv_device *dev, struct drv_file **file)
 {
 	CUresult err = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	*file = drv_file_open(dev, &err);
 	if (*file)
 		dev->nr_users++;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -145,9 +145,9 @@ void drv_file_unuse(struct drv_file *file)
 {
 	struct drv_file *idle;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	idle = drv_device_unuse(file->dev);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_file_put(idle);
 	drv_file_put(file);
 }

@@ -54,7 +54,7 @@ static void add(struct deps *deps, struct drv_job *job)
 	deps->job[deps->n++] = job;
 }
 
-/* What the next job of @stream follows; pln.order is held */
+/* What the next job of @stream follows; drv.order is held */
 static void collect(struct deps *deps, CUstream stream)
 {
 	CUcontext ctx = stream->ctx;
@@ -121,11 +121,11 @@ static void set_last(CUstream stream, struct drv_job *job)
 
 void drv_ctx_forget(CUcontext ctx)
 {
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	drop_left(ctx, true);
 	drv_job_put(ctx->barrier);
 	ctx->barrier = NULL;
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 /* @edge takes over the reference on @job */
@@ -148,7 +148,7 @@ static void make_pending(struct drv_job *job)
 
 /*
  * @job, which is none of the engine's queue yet, follows @deps, and is pending.
- * pln.order is held.  On failure nothing has happened.
+ * drv.order is held.  On failure nothing has happened.
  */
 static CUresult enter(struct drv_job *job, struct deps *deps)
 {
@@ -210,7 +210,7 @@ static CUresult try_enter(CUstream stream, struct drv_job *job, bool *now)
 	CUresult err = CUDA_SUCCESS;
 	struct deps deps;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	collect(&deps, stream);
 	*now = !deps.n && !deps.failed;
 	if (*now) {
@@ -222,7 +222,7 @@ static CUresult try_enter(CUstream stream, struct drv_job *job, bool *now)
 	}
 	if (!err)
 		set_last(stream, job);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	deps_free(&deps);
 	return err;
 }
@@ -236,7 +236,7 @@ static void withdraw(CUstream stream, struct drv_job *job)
 {
 	struct drv_job *behind = job->behind, **last = last_of(stream);
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	if (*last == job) {
 		*last = drv_job_ref(behind);
 		drv_job_put(job);
@@ -252,7 +252,7 @@ static void withdraw(CUstream stream, struct drv_job *job)
 		drv_job_put(behind);
 		drv_finish(job);
 	}
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 /*
@@ -350,14 +350,14 @@ CUresult drv_stream_work(CUstream stream, struct drv_sink *sink,
 	job->use = use;
 	if (span)
 		memcpy(job->span, span, sizeof(job->span));
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	collect(&deps, stream);
 	if (*last_of(stream) && drv_is_done(*last_of(stream)))
 		job->before = (*last_of(stream))->err;
 	err = enter(job, &deps);
 	if (!err)
 		set_last(stream, job);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	deps_free(&deps);
 	if (!err && out)
 		*out = job;
@@ -393,12 +393,12 @@ CUresult drv_stream_mark(CUstream stream, struct drv_job **job)
 	struct deps deps;
 	CUresult err;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	collect(&deps, stream);
 	err = joined(stream, &deps, job);
 	if (!err && *job && stream->legacy)
 		set_last(stream, *job);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	deps_free(&deps);
 	return err;
 }
@@ -408,10 +408,10 @@ bool drv_stream_held(CUstream stream)
 	struct deps deps;
 	bool held;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	collect(&deps, stream);
 	held = deps.n;
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	deps_free(&deps);
 	return held;
 }
@@ -422,12 +422,12 @@ static CUresult stream_ask(CUstream stream)
 	CUresult err = CUDA_SUCCESS;
 	struct deps deps;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	collect(&deps, stream);
 	for (size_t i = 0; i < deps.n; i++)
 		drv_job_ref(deps.job[i]);
 	drv_job_ref(deps.engine);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	if (deps.failed)
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < deps.n; i++) {
@@ -451,7 +451,7 @@ static CUresult tail_of(CUstream stream, struct drv_job **job)
 	struct deps deps;
 	CUresult err = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	if (stream->legacy) {
 		collect(&deps, stream);
 		err = joined(stream, &deps, job);
@@ -459,7 +459,7 @@ static CUresult tail_of(CUstream stream, struct drv_job **job)
 	} else {
 		*job = drv_job_ref(stream->last);
 	}
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	return err;
 }
 
@@ -471,14 +471,14 @@ CUresult drv_stream_follow(CUstream stream, struct drv_job *other)
 
 	if (!other || !drv_job_wait(other, false))
 		return CUDA_SUCCESS;
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	collect(&deps, stream);
 	add(&deps, other);
 	err = joined(stream, &deps, &job);
 	if (!err && job)
 		set_last(stream, job);
 	drv_job_put(job);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	deps_free(&deps);
 	return err;
 }
@@ -496,7 +496,7 @@ void drv_stream_leave(CUstream stream)
 	CUcontext ctx = stream->ctx;
 	struct drv_job *last;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	LIST_REMOVE(stream, link);
 	drop_left(ctx, false);
 	last = stream->last;
@@ -506,7 +506,7 @@ void drv_stream_leave(CUstream stream)
 		LIST_INSERT_HEAD(&ctx->left, last, left);
 		last->is_left = true;
 	}
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 CUresult drv_stream_end(CUstream stream, bool block)

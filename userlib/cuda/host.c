@@ -50,9 +50,9 @@ static CUresult host_alloc(void **ptr, size_t size, unsigned int flags)
 	range->ctx = ctx;
 	range->dev = ctx->dev;
 	range->flags = flags | CU_MEMHOSTALLOC_DEVICEMAP;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_range_add(range);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err) {
 		munmap(p, all);
 		free(range);
@@ -160,9 +160,9 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned int flags)
 	range->ctx = ctx;
 	range->dev = ctx->dev;
 	range->flags = flags | CU_MEMHOSTREGISTER_DEVICEMAP;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_range_add(range);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		free(range);
 	drv_ctx_put(ctx);
@@ -193,13 +193,13 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
 		drv_ctx_put(ctx);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find((uintptr_t)ptr, 1);
 	if (range && !drv_on_device(range))
 		*dptr = (uintptr_t)ptr;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_ctx_put(ctx);
 	return err;
 }
@@ -212,13 +212,13 @@ CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find((uintptr_t)ptr, 1);
 	if (flags && range && !drv_on_device(range))
 		*flags = range->flags;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_ctx_put(ctx);
 	return err;
 }

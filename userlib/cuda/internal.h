@@ -5,12 +5,12 @@
  * Locks, in the order in which they are taken:
  *   opening (ipc.c)	one handle of memory is opened at a time
  *   shared->lock	one recording of an event for other processes at a time
- *   pln.lock		objects, ranges, contexts, devices
+ *   drv.lock		objects, ranges, contexts, devices
  *   file->submit_lock	one submission at a time, so that queues have the streams' order
  *   job->lock		one waiter asks the kernel, the others wait for it
- *   pln.order		jobs: their state, what they follow, queue FIFOs
+ *   drv.order		jobs: their state, what they follow, queue FIFOs
  *   files_lock (file.c)	the list of open files
- * No call that can wait for the engine is made under pln.lock or pln.order.
+ * No call that can wait for the engine is made under drv.lock or drv.order.
  */
 #ifndef PEERLANE_CUDA_INTERNAL_H
 #define PEERLANE_CUDA_INTERNAL_H
@@ -101,7 +101,7 @@ enum drv_task_kind {
 struct drv_job;
 struct drv_shared;
 
-/* @waiter follows @job; pln.order */
+/* @waiter follows @job; drv.order */
 struct drv_edge {
 	struct drv_job *waiter;
 	struct drv_job *job;		/* a reference; NULL: followed no more */
@@ -158,7 +158,7 @@ struct drv_job {
 	uint64_t seq;			/* order of submission to its file */
 	pthread_mutex_t lock;
 	atomic_int wanted;		/* threads that wait for its end */
-	atomic_int state;		/* pln.order, and what follows */
+	atomic_int state;		/* drv.order, and what follows */
 	uint64_t number;		/* order of those that are not in the kernel */
 	unsigned int awaited;		/* threads that sleep until it is there, at least */
 	struct drv_edge *edges;		/* what it follows; one: own_edge */
@@ -206,7 +206,7 @@ struct drv_file {
 	atomic_bool lost;		/* memory gone: reset or removal */
 	pthread_mutex_t submit_lock;
 	uint64_t submitted;		/* submit_lock: jobs so far */
-	struct drv_job_list queue[DRV_MAX_QUEUES];	/* pln.order */
+	struct drv_job_list queue[DRV_MAX_QUEUES];	/* drv.order */
 	struct drv_watch watch[DRV_MAX_QUEUES];		/* likewise */
 	/* Likewise: work of the engine that follows nothing any more */
 	struct drv_job_fifo ready;
@@ -231,7 +231,7 @@ struct CUstream_st {
 	bool legacy;			/* the default stream */
 	uint64_t thread;		/* whose default stream it is, or 0 */
 	unsigned int queue;
-	struct drv_job *last;		/* pln.order; not of the default stream */
+	struct drv_job *last;		/* drv.order; not of the default stream */
 	struct drv_sink *sink;
 	unsigned int flags;
 	int priority;
@@ -243,7 +243,7 @@ struct CUevent_st {
 	struct drv_obj obj;
 	struct CUctx_st *ctx;
 	unsigned int flags;
-	bool recorded;			/* pln.lock, and what follows */
+	bool recorded;			/* drv.lock, and what follows */
 	struct drv_job *job;
 	uint64_t t_record;
 	struct drv_shared *shared;	/* of CU_EVENT_INTERPROCESS */
@@ -325,7 +325,7 @@ struct drv_block;
 
 #define DRV_POOL_REUSES	3		/* attributes 1 to 3, switches */
 
-/* pln.lock for all but what stays as it was made */
+/* drv.lock for all but what stays as it was made */
 struct CUmemPoolHandle_st {
 	struct drv_obj obj;
 	struct drv_device *dev;
@@ -357,7 +357,7 @@ struct drv_mem {
 	uint64_t size;
 	uint64_t mmap_offset;
 	CUmemAllocationProp prop;
-	unsigned int handles;		/* pln.lock: that the program holds */
+	unsigned int handles;		/* drv.lock: that the program holds */
 };
 
 struct CUctx_st {
@@ -372,11 +372,11 @@ struct CUctx_st {
 	unsigned int api_version;
 	unsigned int cache_config;
 	size_t limits[3];
-	struct drv_job *barrier;	/* pln.order: last of the default stream */
+	struct drv_job *barrier;	/* drv.order: last of the default stream */
 	/* Likewise: the last of blocking streams that are gone, since that one */
 	LIST_HEAD(, drv_job) left;
 	CUstream legacy;
-	LIST_HEAD(, CUstream_st) streams;	/* pln.order, too, to change it */
+	LIST_HEAD(, CUstream_st) streams;	/* drv.order, too, to change it */
 	LIST_HEAD(, CUevent_st) events;
 	LIST_HEAD(, drv_range) ranges;
 	LIST_HEAD(, drv_chunk) blocks;
@@ -405,16 +405,16 @@ struct drv_global {
 	atomic_ullong next_id;
 };
 
-extern struct drv_global pln;
+extern struct drv_global drv;
 
 /* ---- core.c ---- */
 void drv_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 CUresult drv_ready(void);
 uint64_t drv_now(void);
-CUresult drv_obj_add(struct drv_obj *obj);		/* pln.lock held */
-void drv_obj_del(struct drv_obj *obj);			/* pln.lock held */
+CUresult drv_obj_add(struct drv_obj *obj);		/* drv.lock held */
+void drv_obj_del(struct drv_obj *obj);			/* drv.lock held */
 void *drv_obj_find(const void *handle, enum drv_type type); /* likewise */
-/* @none: the error when there is no such object; pln.lock is not held */
+/* @none: the error when there is no such object; drv.lock is not held */
 void *drv_obj_get(const void *handle, enum drv_type type, CUresult none,
 		  CUresult *err);
 void drv_obj_put(struct drv_obj *obj);
@@ -433,7 +433,7 @@ void drv_file_put(struct drv_file *file);
 /* The one after @file, the first after NULL: a reference, for that on @file */
 struct drv_file *drv_file_next(struct drv_file *file);
 CUresult drv_file_error(struct drv_file *file, int error);
-struct drv_file *drv_device_unuse(struct drv_device *dev); /* pln.lock held */
+struct drv_file *drv_device_unuse(struct drv_device *dev); /* drv.lock held */
 /* The open file of @dev, which stays open while the caller counts as a user */
 CUresult drv_file_use(struct drv_device *dev, struct drv_file **file);
 void drv_file_unuse(struct drv_file *file);
@@ -448,10 +448,10 @@ CUresult drv_ctx_state(CUcontext ctx);
 void drv_ctx_put(CUcontext ctx);
 void drv_ctx_free(struct CUctx_st *ctx);
 CUresult drv_ctx_check_flags(unsigned int flags);
-/* pln.lock is held; the table has the only reference */
+/* drv.lock is held; the table has the only reference */
 CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 		     unsigned int version, CUcontext *out);
-/* pln.lock is not held; false: somebody else did it */
+/* drv.lock is not held; false: somebody else did it */
 bool drv_ctx_destroy(CUcontext ctx);
 
 /* ---- job.c, submit.c, follow.c, wait.c ---- */
@@ -525,7 +525,7 @@ bool drv_stream_held(CUstream stream);
 CUresult drv_stream_follow(CUstream stream, struct drv_job *job);
 /* Does what follows in @stream come after @job anyway? */
 bool drv_stream_behind(CUstream stream, struct drv_job *job);
-/* pln.lock is held, pln.order is not: the stream is in its context's list no more */
+/* drv.lock is held, drv.order is not: the stream is in its context's list no more */
 void drv_stream_leave(CUstream stream);
 /* Let go of what the default stream of @ctx, which nobody uses any more, follows */
 void drv_ctx_forget(CUcontext ctx);
@@ -553,7 +553,7 @@ bool drv_is_watcher(void);	/* the thread only looks at the end of jobs */
 /* ---- memop.c ---- */
 CUresult drv_value_wait(struct drv_job *job, void *arg);
 
-/* ---- worker.c: pln.order is held ---- */
+/* ---- worker.c: drv.order is held ---- */
 /* Is there a thread of each kind at least? */
 bool drv_workers_ready(void);
 void drv_task_start(struct drv_task *task, enum drv_task_kind kind);
@@ -561,14 +561,14 @@ void drv_task_start(struct drv_task *task, enum drv_task_kind kind);
 void drv_tasks_serve(void);
 
 /* ---- memory.c ---- */
-/* pln.lock is held in what looks at trees */
+/* drv.lock is held in what looks at trees */
 void *drv_span_find(void *const *tree, uint64_t addr, uint64_t n);
 int drv_span_cmp(const void *a, const void *b);
 bool drv_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size);
 struct drv_range *drv_range_find(uint64_t addr, uint64_t n);
 CUresult drv_range_add(struct drv_range *range);
 void drv_range_del(struct drv_range *range);
-void drv_range_back(struct drv_range *range);	/* pln.lock is not held */
+void drv_range_back(struct drv_range *range);	/* drv.lock is not held */
 void drv_range_free(struct drv_range *range);
 #define DRV_KIND(kind)	(1u << DRV_RANGE_##kind)
 /*
@@ -636,7 +636,7 @@ uint64_t drv_shared_last(struct drv_shared *shared);
 CUresult drv_shared_wait(struct drv_shared *shared, uint64_t seq, bool block);
 CUresult drv_shared_await(struct drv_shared *shared, CUstream stream);
 void drv_shared_unuse(struct CUevent_st *event);
-/* The recording that @job is has ended, well or badly; pln.order is held */
+/* The recording that @job is has ended, well or badly; drv.order is held */
 void drv_shared_done(struct drv_job *job);
 
 /* ---- callback.c ---- */
@@ -648,9 +648,9 @@ struct CUmod_st {
 	struct drv_obj obj;
 	struct CUctx_st *ctx;		/* NULL: a library; no reference */
 	struct drv_image *image;	/* shared by a library and its modules */
-	CUdeviceptr *at;		/* pln.lock: of a module's variables; or NULL */
+	CUdeviceptr *at;		/* drv.lock: of a module's variables; or NULL */
 	bool gone;			/* likewise: unloaded */
-	/* pln.lock: a library's modules, one in each context that asked for it */
+	/* drv.lock: a library's modules, one in each context that asked for it */
 	LIST_HEAD(, CUmod_st) modules;
 	bool of_library;
 	LIST_ENTRY(CUmod_st) sibling;
@@ -662,7 +662,7 @@ struct CUmod_st {
 struct CUfunc_st {
 	struct drv_obj obj;
 	struct CUmod_st *code;
-	int shared;			/* pln.lock: dynamic, most of a block */
+	int shared;			/* drv.lock: dynamic, most of a block */
 	int carveout;			/* likewise: for shared memory, per cent */
 	LIST_ENTRY(CUfunc_st) link;
 	char name[];

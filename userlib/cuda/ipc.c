@@ -84,7 +84,7 @@ uint32_t drv_device_name(const struct drv_device *dev)
 /*
  * Name the memory of @range.  The descriptor stays open as long as the memory.
  * All of the block goes out, as with NVIDIA's driver: a small allocation is no
- * whole number of pages.  This does not wait for anything; pln.lock is held.
+ * whole number of pages.  This does not wait for anything; drv.lock is held.
  */
 CUresult drv_name_memory(struct drv_range *range, struct drv_name *name)
 {
@@ -121,11 +121,11 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	drv_ctx_put(ctx);
 	if (!handle)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	err = range && range->kind == DRV_RANGE_DEVICE ?
 	      drv_name_memory(range, &name) : CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		return err;
 	memset(handle, 0, sizeof(*handle));
@@ -135,9 +135,9 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 
 struct drv_device *drv_device_of_name(uint32_t name)
 {
-	for (int i = 0; i < pln.nr_devices; i++)
-		if (drv_device_name(&pln.devices[i]) == name)
-			return &pln.devices[i];
+	for (int i = 0; i < drv.nr_devices; i++)
+		if (drv_device_name(&drv.devices[i]) == name)
+			return &drv.devices[i];
 	return NULL;			/* a GPU that we do not see */
 }
 
@@ -180,7 +180,7 @@ static CUresult open_by(struct drv_file *file, CUcontext ctx,
 	range->ctx = ctx;
 	range->dev = file->dev;
 	range->chunk = chunk;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_chunk_add(ctx, chunk);
 	if (err) {
 		last = true;
@@ -191,7 +191,7 @@ static CUresult open_by(struct drv_file *file, CUcontext ctx,
 		else
 			*ptr = range->addr;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (last)
 		drv_chunk_free(chunk);
 	if (err)
@@ -235,7 +235,7 @@ static bool open_again(CUcontext ctx, const struct drv_name *name,
 {
 	struct drv_range *range;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	LIST_FOREACH(range, &ctx->ranges, link)
 		if (range->kind == DRV_RANGE_IPC &&
 		    !memcmp(&range->name, name, sizeof(*name)))
@@ -244,7 +244,7 @@ static bool open_again(CUcontext ctx, const struct drv_name *name,
 		range->opened++;
 		*ptr = range->addr;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return range;
 }
 
@@ -311,7 +311,7 @@ struct drv_shared {
 	int fd;				/* -1: opened, not made here */
 	struct page *page;
 	pthread_mutex_t lock;		/* one recording of this process at a time */
-	struct drv_job *job[RECORDS];	/* pln.order: those that have not ended */
+	struct drv_job *job[RECORDS];	/* drv.order: those that have not ended */
 };
 
 static struct drv_shared *shared_map(int fd)
@@ -373,21 +373,21 @@ static CUresult words_of(CUevent event, CUdeviceptr *words)
 	CUdeviceptr made = 0;
 	CUresult err = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	*words = event->words;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!*words)
 		err = drv_device_alloc(event->ctx, RECORDS * 8,
 				       DRV_RANGE_DEVICE, &made);
 	if (!made)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (!event->words) {
 		event->words = made;
 		made = 0;
 	}
 	*words = event->words;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (made)	/* another thread was first */
 		drv_device_free(made);
 	return CUDA_SUCCESS;
@@ -423,12 +423,12 @@ static void note_job(struct drv_shared *shared, struct drv_job *job,
 	struct drv_job **mine = &shared->job[number % RECORDS];
 	struct drv_job *old = NULL;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	if (atomic_load(&job->state) != DRV_JOB_DONE) {
 		old = *mine;
 		*mine = drv_job_ref(job);
 	}
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	drv_job_put(old);
 }
 
@@ -502,13 +502,13 @@ static bool take_word(struct drv_shared *shared, CUstream stream,
 	*held = NULL;
 	*begun = atomic_load(&page->begun[word]);
 	ok = atomic_load(&page->done[word]) >= *begun;
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	mine = shared->job[word];
 	if (!ok && mine && mine->recording == *begun) {
 		ok = drv_stream_behind(stream, mine);
 		*held = ok ? NULL : drv_job_ref(mine);
 	}
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	return ok && atomic_compare_exchange_strong(&page->begun[word], begun,
 						    number);
 }

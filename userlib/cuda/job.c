@@ -125,7 +125,7 @@ struct drv_job *drv_job_new(const struct drv_job *like)
 	return job;
 }
 
-/* ---- the end of jobs; pln.order is held ---- */
+/* ---- the end of jobs; drv.order is held ---- */
 
 static __thread bool is_watcher;
 
@@ -142,7 +142,7 @@ static void watch_run(void *arg)
 
 	is_watcher = true;
 	for (;;) {
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		job = watch->upto;
 		watch->upto = NULL;
 		if (!job) {
@@ -151,11 +151,11 @@ static void watch_run(void *arg)
 			pthread_cond_broadcast(&drv_jobs.change);
 			/* Whoever waits for us has a reference */
 			drv_file_put(file);
-			pthread_mutex_unlock(&pln.order);
+			pthread_mutex_unlock(&drv.order);
 			is_watcher = false;
 			return;
 		}
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 		while (!drv_is_done(job))
 			drv_job_wait(job, true);
 		drv_job_put(job);
@@ -183,10 +183,10 @@ static void work_end(void *arg)
 {
 	struct drv_job *job = arg;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	TAILQ_REMOVE(&drv_jobs.pending, job, link);
 	drv_finish(job);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 /* Also when a function of the program ends the thread */
@@ -318,10 +318,10 @@ bool drv_job_poll(struct drv_job *job, uint64_t timeout)
 	/* Given up by the driver, and not by who waits */
 	if (job->err == CUDA_ERROR_LAUNCH_TIMEOUT)
 		leave_error(job->fault, job->err);
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	TAILQ_REMOVE(&file->queue[job->queue], job, link);
 	drv_finish(job);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	return true;
 }
 
@@ -334,9 +334,9 @@ void drv_file_jobs_init(struct drv_file *file)
 
 void drv_job_timed(struct drv_job *job)
 {
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	if (atomic_load(&job->state) == DRV_JOB_QUEUED && drv_workers_ready())
 		drv_watch_job(job);
 	job->timed = true;
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }

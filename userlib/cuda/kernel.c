@@ -73,14 +73,14 @@ CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (!module)
 		err = CUDA_ERROR_INVALID_VALUE;
 	else if (!f->code || !f->code->ctx)
 		err = CUDA_ERROR_INVALID_HANDLE;
 	else
 		*module = f->code;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_obj_put(&f->obj);
 	return err;
 }
@@ -107,10 +107,10 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attr,
 		break;
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		*value = attr == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ?
 			 f->shared : f->carveout;
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		break;
 	default:
 		*value = 0;
@@ -128,7 +128,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (attr == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
 	    value >= 0 && value <= DRV_MAX_SHARED)
 		f->shared = value;
@@ -140,7 +140,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attr,
 		err = CUDA_ERROR_NOT_SUPPORTED;	/* of clusters of blocks */
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_obj_put(&f->obj);
 	return err;
 }

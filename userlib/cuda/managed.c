@@ -46,7 +46,7 @@ DRV_PATCHABLE(cuMemAllocManaged, CUdeviceptr *ptr, size_t size,
 	return err;
 }
 
-/* The managed memory that [@ptr, @ptr + @n) is in; pln.lock is held */
+/* The managed memory that [@ptr, @ptr + @n) is in; drv.lock is held */
 static struct drv_range *managed(CUdeviceptr ptr, size_t n)
 {
 	struct drv_range *range = n ? drv_range_find(ptr, n) : NULL;
@@ -63,7 +63,7 @@ struct pages {
 	uint64_t first, end;		/* in it */
 };
 
-/* The pages of managed memory that are meant; pln.lock is held */
+/* The pages of managed memory that are meant; drv.lock is held */
 static CUresult pages_of(CUdeviceptr ptr, size_t n, struct pages *pages)
 {
 	struct drv_range *range = managed(ptr, n);
@@ -206,7 +206,7 @@ static CUresult note(CUdeviceptr ptr, size_t n, int advice,
 	struct pages pages;
 	CUresult err;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = pages_of(ptr, n, &pages);
 	if (err)
 		goto out;
@@ -227,7 +227,7 @@ static CUresult note(CUdeviceptr ptr, size_t n, int advice,
 	if (pages.range->advice)
 		join(pages.range->advice);
 out:
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -320,7 +320,7 @@ static void accessed_by(const struct drv_advice *a, uint64_t end, int *out,
 		out[n++] = CU_DEVICE_INVALID;
 }
 
-/* pln.lock is held */
+/* drv.lock is held */
 static CUresult range_attribute(const struct pages *pages,
 				CUmem_range_attribute attr, void *data,
 				size_t size)
@@ -377,11 +377,11 @@ CUresult cuMemRangeGetAttributes(void **data, size_t *sizes,
 		return err;
 	if (!data || !sizes || !attrs || !count)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = pages_of(ptr, n, &pages);
 	for (size_t i = 0; i < count && !err; i++)
 		err = range_attribute(&pages, attrs[i], data[i], sizes[i]);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -406,10 +406,10 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr ptr, size_t n,
 	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
 	    flags != CU_MEM_ATTACH_SINGLE)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = managed(ptr, 1);
 	if (!range || range->addr != ptr || (n && n != range->size))
 		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }

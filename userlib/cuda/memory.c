@@ -54,7 +54,7 @@ void *drv_span_find(void *const *tree, uint64_t addr, uint64_t n)
 
 struct drv_range *drv_range_find(uint64_t addr, uint64_t n)
 {
-	struct drv_range *range = drv_span_find(&pln.ranges, addr, n);
+	struct drv_range *range = drv_span_find(&drv.ranges, addr, n);
 
 	if (range && range->after &&
 	    atomic_load(&range->after->state) == DRV_JOB_DONE)
@@ -67,7 +67,7 @@ bool drv_span_has(uint64_t addr, uint64_t n, uint64_t base, uint64_t size)
 	return addr >= base && addr - base <= size && n <= size - (addr - base);
 }
 
-/* pln.lock is held */
+/* drv.lock is held */
 CUresult drv_range_add(struct drv_range *range)
 {
 	struct drv_range **node, *other;
@@ -75,7 +75,7 @@ CUresult drv_range_add(struct drv_range *range)
 	if (range->ctx && atomic_load(&range->ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	for (;;) {
-		node = tsearch(range, &pln.ranges, drv_span_cmp);
+		node = tsearch(range, &drv.ranges, drv_span_cmp);
 		if (!node)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		other = *node;
@@ -87,19 +87,19 @@ CUresult drv_range_add(struct drv_range *range)
 			       CUDA_ERROR_INVALID_VALUE :
 			       CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 		/* Unmapped by the program while still registered */
-		tdelete(other, &pln.ranges, drv_span_cmp);
+		tdelete(other, &drv.ranges, drv_span_cmp);
 		LIST_REMOVE(other, link);
 		free(other);
 	}
 	if (range->ctx)
 		LIST_INSERT_HEAD(&range->ctx->ranges, range, link);
-	range->id = atomic_fetch_add(&pln.next_id, 1) + 1;
+	range->id = atomic_fetch_add(&drv.next_id, 1) + 1;
 	return CUDA_SUCCESS;
 }
 
 void drv_range_del(struct drv_range *range)
 {
-	tdelete(range, &pln.ranges, drv_span_cmp);
+	tdelete(range, &drv.ranges, drv_span_cmp);
 	if (range->ctx)
 		LIST_REMOVE(range, link);
 }
@@ -113,10 +113,10 @@ void drv_range_back(struct drv_range *range)
 {
 	unsigned long long id = range->id;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	drv_range_add(range);
 	range->id = id;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 }
 
 /* ---- allocations of the kernel ---- */
@@ -207,7 +207,7 @@ CUresult drv_chunk_new(struct drv_file *file, uint32_t handle, uint64_t size,
 	chunk->handle = handle;
 	chunk->addr = (uintptr_t)va;
 	chunk->size = size;
-	chunk->id = atomic_fetch_add(&pln.next_id, 1) + 1;
+	chunk->id = atomic_fetch_add(&drv.next_id, 1) + 1;
 	*out = chunk;
 	return CUDA_SUCCESS;
 }
@@ -238,14 +238,14 @@ CUresult drv_chunk_alloc(struct drv_file *file, size_t size, bool block,
 	return CUDA_SUCCESS;
 }
 
-/* pln.lock is held.  A new chunk has one user, the caller.  @ctx may be NULL. */
+/* drv.lock is held.  A new chunk has one user, the caller.  @ctx may be NULL. */
 CUresult drv_chunk_add(CUcontext ctx, struct drv_chunk *chunk)
 {
 	struct drv_chunk **node;
 
 	if (ctx && atomic_load(&ctx->destroyed))
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-	node = tsearch(chunk, &pln.chunks, drv_span_cmp);
+	node = tsearch(chunk, &drv.chunks, drv_span_cmp);
 	if (!node || *node != chunk)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	chunk->users = 1;
@@ -254,12 +254,12 @@ CUresult drv_chunk_add(CUcontext ctx, struct drv_chunk *chunk)
 	return CUDA_SUCCESS;
 }
 
-/* pln.lock is held.  True: no user is left, the caller frees it unlocked. */
+/* drv.lock is held.  True: no user is left, the caller frees it unlocked. */
 bool drv_chunk_drop(struct drv_chunk *chunk)
 {
 	if (--chunk->users)
 		return false;
-	tdelete(chunk, &pln.chunks, drv_span_cmp);
+	tdelete(chunk, &drv.chunks, drv_span_cmp);
 	if (chunk->block)
 		LIST_REMOVE(chunk, link);
 	return true;
@@ -321,7 +321,7 @@ CUresult drv_device_alloc(CUcontext ctx, size_t size,
 	range = calloc(1, sizeof(*range));
 	if (!range)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (block) {
 		LIST_FOREACH(c, &ctx->blocks, link) {
 			at = block_take(c, size);
@@ -332,7 +332,7 @@ CUresult drv_device_alloc(CUcontext ctx, size_t size,
 			break;
 		}
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!chunk) {
 		do {
 			err = drv_chunk_alloc(ctx->file,
@@ -344,10 +344,10 @@ CUresult drv_device_alloc(CUcontext ctx, size_t size,
 			free(range);
 			return err;
 		}
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		err = drv_chunk_add(ctx, chunk);
 		at = block ? block_take(chunk, size) : 0;
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (err) {
 			drv_chunk_free(chunk);
 			free(range);
@@ -360,7 +360,7 @@ CUresult drv_device_alloc(CUcontext ctx, size_t size,
 	range->ctx = ctx;
 	range->dev = ctx->dev;
 	range->chunk = chunk;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_range_add(range);
 	if (err) {
 		block_give(chunk, range->addr, size);
@@ -369,7 +369,7 @@ CUresult drv_device_alloc(CUcontext ctx, size_t size,
 	} else {
 		*out = range->addr;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err) {
 		if (chunk)
 			drv_chunk_free(chunk);
@@ -395,10 +395,10 @@ void drv_range_free(struct drv_range *range)
 	} else if (range->kind == DRV_RANGE_POOL) {
 		drv_pool_give(range);
 	} else if (drv_on_device(range)) {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		block_give(chunk, range->addr, range->size);
 		last = drv_chunk_drop(chunk);
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (last)
 			drv_chunk_free(chunk);
 	}
@@ -413,11 +413,11 @@ void drv_ctx_free_memory(CUcontext ctx)
 	struct drv_range *range;
 
 	for (;;) {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		range = LIST_FIRST(&ctx->ranges);
 		if (range)
 			drv_range_del(range);
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (!range)
 			return;
 		/* Its own GPU's jobs go by number of memory, and were not waited for */
@@ -476,7 +476,7 @@ DRV_PATCHABLE(cuMemAllocPitch_v2, CUdeviceptr *ptr, size_t *pitch,
 	return err;
 }
 
-/* The range of one of @kinds that starts at @addr.  pln.lock is held. */
+/* The range of one of @kinds that starts at @addr.  drv.lock is held. */
 static CUresult range_at(uint64_t addr, unsigned int kinds, CUresult none,
 			 struct drv_range **out)
 {
@@ -500,7 +500,7 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 	struct drv_range *range = NULL;
 	CUresult err;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = range_at(addr, kinds, none, &range);
 	if (!err && range->id != id)
 		err = none;
@@ -508,7 +508,7 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 		range = NULL;
 	else if (!err)
 		drv_range_del(range);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!err && range)
 		drv_range_free(range);
 	return err;
@@ -525,7 +525,7 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	CUcontext ctx = NULL;
 	CUresult err;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = range_at(addr, kinds, none, &range);
 	if (!err) {
 		id = range->id;
@@ -538,7 +538,7 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 			file = drv_file_ref(drv_on_device(range) ?
 					    range->chunk->file : ctx->file);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	/*
 	 * What was asked for may still use it.  Until it has ended, the range stays
 	 * in the tree: functions of the program let other threads look it up.
@@ -608,7 +608,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	/* memory by hand that no device may access is not found yet */
 	if (!range || (range->kind == DRV_RANGE_VMM && !range->readers)) {
@@ -619,7 +619,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 		if (size)
 			*size = range->size;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_ctx_put(ctx);
 	return err;
 }

@@ -70,7 +70,7 @@ static CUresult code_new(struct drv_image *image, struct CUmod_st **out)
 	return CUDA_SUCCESS;
 }
 
-/* pln.lock is held: put it where the program finds it */
+/* drv.lock is held: put it where the program finds it */
 static CUresult code_add(struct CUmod_st *code, CUcontext ctx)
 {
 	CUresult err;
@@ -101,9 +101,9 @@ static CUresult load_sized(const void *data, size_t size, CUcontext ctx,
 	err = code_new(drv_image_new(data, size), &code);
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = code_add(code, ctx);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		drv_obj_put(&code->obj);
 	else
@@ -225,7 +225,7 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file,
 
 /* ---- unloading ---- */
 
-/* pln.lock is held; the caller puts the table's reference then */
+/* drv.lock is held; the caller puts the table's reference then */
 static void code_del(struct CUmod_st *code)
 {
 	struct CUfunc_st *function;
@@ -244,7 +244,7 @@ static void code_del(struct CUmod_st *code)
 		LIST_REMOVE(code, sibling);
 }
 
-/* pln.lock is held */
+/* drv.lock is held */
 static struct CUmod_st *code_find(const void *handle, bool library)
 {
 	struct CUmod_st *code = drv_obj_find(handle, DRV_CODE);
@@ -273,19 +273,19 @@ static CUresult unload(const void *handle, bool library)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	code = code_find(handle, library);
 	while (code && (module = LIST_FIRST(&code->modules))) {
 		code_del(module);
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		free_variables(module);
 		drv_obj_put(&module->obj);	/* the table's */
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 	}
 	mine = code && !code->gone;
 	if (mine)
 		code_del(code);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (mine) {
 		free_variables(code);
 		drv_obj_put(&code->obj);	/* the table's */
@@ -317,11 +317,11 @@ void drv_ctx_unload(CUcontext ctx)
 	struct CUmod_st *code;
 
 	for (;;) {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		code = LIST_FIRST(&ctx->modules);
 		if (code)
 			code_del(code);
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (!code)
 			return;
 		drv_obj_put(&code->obj);
@@ -352,7 +352,7 @@ static bool ptx_has(const char *ptx, const char *name)
 	return false;
 }
 
-/* pln.lock is held */
+/* drv.lock is held */
 static CUresult function_get(struct CUmod_st *code, const char *name,
 			     struct CUfunc_st **out)
 {
@@ -397,10 +397,10 @@ static CUresult named(struct CUfunc_st **out, const void *handle, bool library,
 		return err;
 	if (!out || !name || !*name)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	code = code_find(handle, library);
 	err = code ? function_get(code, name, out) : CUDA_ERROR_INVALID_HANDLE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (code)
 		drv_obj_put(&code->obj);
 	return err;
@@ -458,7 +458,7 @@ static CUresult place(struct CUmod_st *code, CUcontext ctx, size_t i,
 		err = fill_variable(made, var);
 		cuCtxPopCurrent_v2(NULL);
 	}
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (!err && code->gone)
 		err = CUDA_ERROR_INVALID_HANDLE;
 	if (!err && !code->at) {
@@ -472,7 +472,7 @@ static CUresult place(struct CUmod_st *code, CUcontext ctx, size_t i,
 	}
 	if (!err)
 		*out = code->at[i];
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (made)
 		drv_take_and_free(made, DRV_KIND(CODE),
 				  CUDA_ERROR_INVALID_VALUE);
@@ -507,7 +507,7 @@ static CUresult variable(CUdeviceptr *ptr, size_t *size, const void *handle,
 		return err;
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	code = code_find(handle, library);
 	err = code ? find_variable(code->image, name, &i) :
 		     CUDA_ERROR_INVALID_HANDLE;
@@ -517,7 +517,7 @@ static CUresult variable(CUdeviceptr *ptr, size_t *size, const void *handle,
 		ctx = code->ctx;
 		atomic_fetch_add(&ctx->obj.refs, 1);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!err && library) {
 		err = cuLibraryGetModule(&module, (CUlibrary)code);
 		if (!err)
@@ -562,7 +562,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 		drv_ctx_put(ctx);
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	code = code_find(library, true);
 	if (!code) {
 		err = CUDA_ERROR_INVALID_HANDLE;
@@ -585,7 +585,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 	}
 	*module = copy;
 out:
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (code)
 		drv_obj_put(&code->obj);
 	drv_ctx_put(ctx);

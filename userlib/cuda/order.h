@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files share that keep jobs in order: job.c, submit.c, follow.c, wait.c.
- * pln.order is held unless it is said otherwise.
+ * drv.order is held unless it is said otherwise.
  */
 #ifndef PEERLANE_CUDA_ORDER_H
 #define PEERLANE_CUDA_ORDER_H
 
 #include "internal.h"
 
-/* pln.order */
+/* drv.order */
 struct drv_jobs {
 	/* What has not ended and is not in the kernel, as it was asked for */
 	struct drv_job_list pending;
@@ -35,12 +35,12 @@ void drv_set_ready(struct drv_job *job, struct drv_job_fifo *ended);
 void drv_finish(struct drv_job *job);
 /* @job is in the kernel now: what is in the same queue follows it there */
 void drv_queued(struct drv_job *job);
-/* job->lock is held, pln.order is not.  True: the job has ended. */
+/* job->lock is held, drv.order is not.  True: the job has ended. */
 bool drv_job_poll(struct drv_job *job, uint64_t timeout);
 
 /* ---- submit.c ---- */
 /*
- * Give @job to the kernel; submit_lock is held, pln.order is not.  The queue has a
+ * Give @job to the kernel; submit_lock is held, drv.order is not.  The queue has a
  * reference of its own then.  On failure nothing has happened.  @pending: what @job is,
  * or is a part of, among what is pending; the kernel is not asked for it when it is
  * cancelled.  NULL: @job was not pending.

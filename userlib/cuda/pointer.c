@@ -25,7 +25,7 @@ static struct drv_span span_of(const struct drv_range *range)
 	struct drv_span own = { range->addr, range->size }, *reserved = NULL;
 
 	if (range->kind == DRV_RANGE_VMM)
-		reserved = drv_span_find(&pln.reservations, range->addr, 1);
+		reserved = drv_span_find(&drv.reservations, range->addr, 1);
 	return reserved ? *reserved : own;
 }
 
@@ -125,11 +125,11 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr,
 		return err;
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	err = range ? pointer_attribute(range, ptr, attr, data) :
 		      CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -190,7 +190,7 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 	for (unsigned int i = 0; i < n; i++)
 		if (!data[i])
 			return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	for (unsigned int i = 0; i < n && !err; i++) {
 		/* No value for this kind of memory is no error here */
@@ -203,7 +203,7 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 		else
 			err = pointer_default(attrs[i], ptr, data[i]);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -217,13 +217,13 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 		return err;
 	if (!value || attr != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	if (range && drv_on_device(range))
 		range->sync_memops = *(const unsigned int *)value != 0;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -233,7 +233,7 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
  * The default stream of the memory's context.  Memory made by cuMemCreate(), or
  * of a pool, has none, and that of another process may be open in one on another
  * GPU; it is at home in any context of its device, and where the program has none
- * there, in one of the library's own, which goes with the memory.  pln.lock is held.
+ * there, in one of the library's own, which goes with the memory.  drv.lock is held.
  */
 static CUresult home(const struct drv_range *range, CUstream *stream)
 {
@@ -275,7 +275,7 @@ CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place)
 	if (!addr || addr + (n - 1) < addr)
 		return CUDA_ERROR_INVALID_VALUE;
 	place->offset = place->addr = addr;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(addr, n);
 	if (!range) {
 		;			/* pageable host memory */
@@ -317,7 +317,7 @@ CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place)
 		if (place->owner)
 			atomic_fetch_add(&place->owner->obj.refs, 1);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -347,12 +347,12 @@ size_t drv_place_piece(uint64_t addr, size_t n)
 {
 	struct drv_range *range;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = n ? drv_range_find(addr, 1) : NULL;
 	if (range && range->kind == DRV_RANGE_VMM &&
 	    n > range->addr + range->size - addr)
 		n = range->addr + range->size - addr;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return n;
 }
 

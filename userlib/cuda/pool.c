@@ -10,9 +10,9 @@
 /* Last reference: it has no slabs any more */
 void drv_pool_free(struct CUmemPoolHandle_st *pool)
 {
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	LIST_REMOVE(pool, link);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	free(pool);
 }
 
@@ -28,15 +28,15 @@ CUresult drv_pool_new(struct drv_device *dev, const CUmemPoolProps *props,
 	atomic_init(&pool->obj.refs, 1);
 	pool->dev = dev;
 	pool->props = *props;
-	pool->id = (uint64_t)drv_now() << 20 ^ atomic_fetch_add(&pln.next_id, 1);
+	pool->id = (uint64_t)drv_now() << 20 ^ atomic_fetch_add(&drv.next_id, 1);
 	for (int i = 0; i < DRV_POOL_REUSES; i++)
 		pool->reuse[i] = 1;
 	LIST_INIT(&pool->slabs);
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_obj_add(&pool->obj);
 	if (!err)
 		LIST_INSERT_HEAD(&dev->pools, pool, link);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		free(pool);
 	else
@@ -77,12 +77,12 @@ CUresult drv_pool_current(struct drv_device *dev, bool get, CUmemoryPool *out)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (dev->pool)
 		*out = dev->pool;
 	if (get)
 		atomic_fetch_add(&(*out)->obj.refs, 1);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -128,7 +128,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	keep = pool == pool->dev->default_pool || pool->gone;
 	if (!keep) {
 		pool->gone = true;
@@ -136,7 +136,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
 		if (pool->dev->pool == pool)
 			pool->dev->pool = NULL;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (keep) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else {
@@ -159,19 +159,19 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 	return CUDA_SUCCESS;
 }
 
-/* The pool that a handle names, with a reference, and pln.lock held */
+/* The pool that a handle names, with a reference, and drv.lock held */
 static CUresult pool_lock(CUmemoryPool handle, CUmemoryPool *out)
 {
 	CUresult err = drv_pool_get(handle, out);
 
 	if (!err)
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 	return err;
 }
 
 static void pool_unlock(CUmemoryPool pool)
 {
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_obj_put(&pool->obj);
 }
 

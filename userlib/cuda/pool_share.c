@@ -98,10 +98,10 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
 	err = drv_pool_new(dev, &props, &pool);
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	pool->imported = true;
 	pool->id = paper.pool;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	*out = pool;
 	return CUDA_SUCCESS;
 }
@@ -116,7 +116,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 		return err;
 	if (!data)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	if (!range || range->kind != DRV_RANGE_POOL || range->addr != ptr ||
 	    range->after || !range->pool->props.handleTypes) {
@@ -125,7 +125,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 		name.pool = range->pool->id;
 		err = drv_name_memory(range, &name);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		return err;
 	memset(data, 0, sizeof(*data));

@@ -16,7 +16,7 @@ static CUcontext primary_take(struct drv_device *d)
 	return ctx;
 }
 
-/* The end of what was taken away, or of nothing; pln.lock is not held */
+/* The end of what was taken away, or of nothing; drv.lock is not held */
 static void primary_end(CUcontext ctx)
 {
 	if (!ctx)
@@ -35,7 +35,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 		return err;
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (d->primary && atomic_load(&d->primary->file->lost)) {
 		/* A reset took its memory: start afresh, keep the count */
 		unsigned int refs = d->primary_refs;
@@ -49,7 +49,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 		d->primary_refs++;
 		*out = d->primary;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	primary_end(lost);
 	return err;
 }
@@ -62,12 +62,12 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (!d->primary_refs)
 		err = CUDA_ERROR_INVALID_CONTEXT;
 	else if (!--d->primary_refs)
 		last = primary_take(d);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	primary_end(last);
 	return err;
 }
@@ -89,9 +89,9 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	ctx = primary_take(d);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	primary_end(ctx);
 	return CUDA_SUCCESS;
 }
@@ -110,11 +110,11 @@ CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 		err = drv_ctx_check_flags(flags);
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	d->primary_flags = flags;
 	if (d->primary)
 		d->primary->flags = flags;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -133,9 +133,9 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
 		return err;
 	if (!flags || !active)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	*flags = d->primary_flags;
 	*active = d->primary != NULL;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }

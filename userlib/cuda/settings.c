@@ -44,9 +44,9 @@ CUresult cuCtxGetFlags(unsigned int *flags)
 		return err;
 	if (!flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	*flags = ctx->flags;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -59,9 +59,9 @@ CUresult cuCtxSetFlags(unsigned int flags)
 		err = drv_ctx_check_flags(flags);
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	ctx->flags = flags;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -142,9 +142,9 @@ CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (limit > CU_LIMIT_MALLOC_HEAP_SIZE)
 		return no_limit(limit);
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	*value = ctx->limits[limit];
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -157,9 +157,9 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 		return err;
 	if (limit > CU_LIMIT_MALLOC_HEAP_SIZE)
 		return no_limit(limit);
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	ctx->limits[limit] = value;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -172,9 +172,9 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
 		return err;
 	if (!config)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	*config = ctx->cache_config;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -187,9 +187,9 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 		return err;
 	if (config > CU_FUNC_CACHE_PREFER_EQUAL)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	ctx->cache_config = config;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -207,7 +207,7 @@ static CUresult peer_access(CUcontext handle, bool on)
 		return err;
 	}
 	bit = 1u << peer->dev->ordinal;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (!on && !(ctx->peers & bit))
 		err = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 	else if (!on)
@@ -218,7 +218,7 @@ static CUresult peer_access(CUcontext handle, bool on)
 		err = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 	else
 		ctx->peers |= bit;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_ctx_put(peer);
 	drv_ctx_put(ctx);
 	return err;
@@ -248,7 +248,7 @@ static CUresult ctx_sync(CUcontext ctx)
 	err = drv_ctx_state(ctx);
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (ctx->legacy)
 		err = (CUresult)atomic_exchange(&ctx->legacy->sink->err, 0);
 	LIST_FOREACH(stream, &ctx->streams, link) {
@@ -257,7 +257,7 @@ static CUresult ctx_sync(CUcontext ctx)
 		if (!err)
 			err = e;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!err && !drained)
 		drv_pools_settle(ctx->dev);
 	return err ? err : drained;

@@ -39,7 +39,7 @@ struct drv_slab {
 /* How far a search for free memory may go */
 enum reuse { REUSE_ENDED, REUSE_BY_CHANCE, REUSE_BY_WAITING };
 
-/* ---- blocks: pln.lock is held ---- */
+/* ---- blocks: drv.lock is held ---- */
 
 static struct drv_block *block_new(struct drv_slab *slab, uint64_t at,
 				   uint64_t size)
@@ -159,7 +159,7 @@ static struct drv_block *slab_take(struct drv_slab *slab, uint64_t size,
 
 /* ---- slabs ---- */
 
-/* pln.lock is held; true: the caller frees it unlocked, with slab_free() */
+/* drv.lock is held; true: the caller frees it unlocked, with slab_free() */
 static bool slab_drop(struct drv_slab *slab)
 {
 	struct drv_block *b;
@@ -224,7 +224,7 @@ static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 	block->used = true;
 	slab->used = 1;
 	slab->chunk = chunk;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_chunk_add(NULL, chunk);
 	if (!err) {
 		atomic_fetch_add(&pool->obj.refs, 1);
@@ -234,7 +234,7 @@ static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 			pool->reserved_high = pool->reserved;
 		LIST_INSERT_HEAD(&pool->slabs, slab, link);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!err) {
 		drv_file_put(file);	/* the chunk has one; we stay a user */
 		*out = block;
@@ -259,7 +259,7 @@ bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 
 	for (;;) {
 		last = false;
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		LIST_FOREACH(slab, &pool->slabs, link) {
 			if (slab->used || pool->reserved <= keep)
 				continue;
@@ -271,7 +271,7 @@ bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 		}
 		if (slab)
 			last = slab_drop(slab);
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (!slab)
 			return any;
 		slab_free(slab, last);
@@ -295,11 +295,11 @@ static CUmemoryPool next_pool(struct drv_device *dev, CUmemoryPool pool)
 {
 	CUmemoryPool next;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	next = pool ? LIST_NEXT(pool, link) : LIST_FIRST(&dev->pools);
 	while (next && !pool_ref(next))
 		next = LIST_NEXT(next, link);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (pool)
 		drv_obj_put(&pool->obj);
 	return next;
@@ -321,9 +321,9 @@ void drv_pools_settle(struct drv_device *dev)
 	uint64_t keep;
 
 	while ((pool = next_pool(dev, pool))) {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		keep = pool->gone ? 0 : pool->threshold;
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		drv_pool_trim(pool, keep);
 	}
 }
@@ -365,7 +365,7 @@ static struct drv_block *find(CUmemoryPool pool, uint64_t size, CUstream stream,
 	return NULL;
 }
 
-/* pln.lock is held.  Takes over @job, what goes before the freeing, or NULL. */
+/* drv.lock is held.  Takes over @job, what goes before the freeing, or NULL. */
 static void give(struct drv_block *block, struct drv_job *job)
 {
 	struct drv_slab *slab = block->slab;
@@ -377,7 +377,7 @@ static void give(struct drv_block *block, struct drv_job *job)
 	block->job = job;
 }
 
-/* pln.lock is held; @block is used */
+/* drv.lock is held; @block is used */
 static CUresult make_range(struct drv_block *block, size_t asked,
 			   CUdeviceptr *out)
 {
@@ -418,11 +418,11 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 
 	if (size < asked || size > pool->dev->info.vram_size)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	while (!(block = find(pool, size, stream, &job))) {
 		full = pool->props.maxSize &&
 		       pool->reserved + size > pool->props.maxSize;
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		if (full)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		err = slab_new(pool, size, &block);
@@ -437,7 +437,7 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 		}
 		if (err)
 			return err;
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		if (block)
 			break;
 	}
@@ -447,7 +447,7 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 		give(block, job);
 		job = NULL;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	/* The stream is not done before that is, either */
 	if (drv_stream_follow(stream, job))
 		err = drv_job_wait(job, true);	/* no room to note it down */
@@ -511,11 +511,11 @@ void drv_pool_give(struct drv_range *range)
 	CUmemoryPool pool = range->pool;
 	bool gone;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	atomic_fetch_add(&pool->obj.refs, 1);
 	give(range->block, NULL);
 	gone = pool->gone;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (gone)
 		drv_pool_trim(pool, 0);
 	drv_obj_put(&pool->obj);
@@ -535,7 +535,7 @@ static CUresult later_run(struct drv_job *job, void *arg)
 	CUcontext ctx = NULL;
 	CUresult err = CUDA_SUCCESS;
 
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	if (!atomic_load(&job->cancelled))
 		range = drv_range_find(later->ptr, 1);
 	if (range && range->id == later->id) {
@@ -546,7 +546,7 @@ static CUresult later_run(struct drv_job *job, void *arg)
 	} else {
 		range = NULL;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	free(later);
 	if (!range)
 		return CUDA_SUCCESS;
@@ -590,7 +590,7 @@ DRV_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 	err = ptr ? drv_stream_mark(stream, &job) : CUDA_SUCCESS;
 	if (err || !ptr)
 		goto out;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	if (range && range->kind == DRV_RANGE_MANAGED) {
 		err = CUDA_ERROR_NOT_SUPPORTED;
@@ -610,7 +610,7 @@ DRV_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 	} else {
 		err = CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (id)
 		err = free_later(stream, ptr, id);
 	else if (!err && range)

@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-/* pln.lock is held.  The legacy stream is in no table and no list. */
+/* drv.lock is held.  The legacy stream is in no table and no list. */
 CUresult drv_stream_new(CUcontext ctx, unsigned int flags, int priority,
 			bool legacy, CUstream *out)
 {
@@ -29,7 +29,7 @@ CUresult drv_stream_new(CUcontext ctx, unsigned int flags, int priority,
 	stream->ctx = ctx;
 	stream->flags = flags;
 	stream->priority = priority;
-	stream->id = atomic_fetch_add(&pln.next_id, 1) + 1;
+	stream->id = atomic_fetch_add(&drv.next_id, 1) + 1;
 	stream->legacy = legacy;
 	/* All others are in queue 0, which often is all the order they need */
 	if ((flags & CU_STREAM_NON_BLOCKING) && ctx->file->num_queues > 1)
@@ -41,9 +41,9 @@ CUresult drv_stream_new(CUcontext ctx, unsigned int flags, int priority,
 			drv_obj_put(&stream->obj);
 			return err;
 		}
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		LIST_INSERT_HEAD(&ctx->streams, stream, link);
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 	}
 	*out = stream;
 	return CUDA_SUCCESS;
@@ -71,8 +71,8 @@ static CUstream take_own(uint64_t number)
 	CUstream stream;
 	CUcontext ctx;
 
-	for (int i = 0; i < pln.nr_devices; i++) {
-		LIST_FOREACH(ctx, &pln.devices[i].contexts, link) {
+	for (int i = 0; i < drv.nr_devices; i++) {
+		LIST_FOREACH(ctx, &drv.devices[i].contexts, link) {
 			LIST_FOREACH(stream, &ctx->streams, link) {
 				if (stream->thread != number)
 					continue;
@@ -90,14 +90,14 @@ static void thread_end(void *number)
 {
 	CUstream stream;
 
-	if (atomic_load(&pln.forked))
+	if (atomic_load(&drv.forked))
 		return;
 	/* A later destructor of the program's may have it made again */
 	thread_number = 0;
 	do {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		stream = take_own((uintptr_t)number);
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		drv_obj_put(stream ? &stream->obj : NULL);
 	} while (stream);
 }
@@ -107,7 +107,7 @@ static void thread_init(void)
 	thread_ok = !pthread_key_create(&thread_key, thread_end);
 }
 
-/* pln.lock is held; a reference */
+/* drv.lock is held; a reference */
 static CUresult own_stream(CUcontext ctx, CUstream *out)
 {
 	static atomic_ullong numbers;
@@ -152,7 +152,7 @@ CUresult drv_stream_get(CUstream handle, CUcontext *ctx_out, CUstream *out)
 		err = drv_ctx_current(&ctx);
 		if (err)
 			return err;
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		stream = ctx->legacy;
 		if (!stream)
 			err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -160,7 +160,7 @@ CUresult drv_stream_get(CUstream handle, CUcontext *ctx_out, CUstream *out)
 			err = own_stream(ctx, &stream);
 		else
 			atomic_fetch_add(&stream->obj.refs, 1);
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		drv_ctx_put(ctx);
 		if (err)
 			return err;
@@ -195,9 +195,9 @@ CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
 	}
 	/* One priority exists; others are brought to it, as the rule says */
 	(void)priority;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_stream_new(ctx, flags, 0, false, out);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	drv_ctx_put(ctx);
 	return err;
 }
@@ -214,13 +214,13 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	stream = drv_obj_find(handle, DRV_STREAM);
 	if (stream) {
 		drv_obj_del(&stream->obj);
 		drv_stream_leave(stream);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!stream)
 		return CUDA_ERROR_INVALID_HANDLE;
 	drv_obj_put(&stream->obj);	/* the table's */

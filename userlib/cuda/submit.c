@@ -18,9 +18,9 @@ void drv_reap(struct drv_file *file)
 			struct drv_job *head;
 			CUresult err;
 
-			pthread_mutex_lock(&pln.order);
+			pthread_mutex_lock(&drv.order);
 			head = drv_job_ref(TAILQ_FIRST(&file->queue[q]));
-			pthread_mutex_unlock(&pln.order);
+			pthread_mutex_unlock(&drv.order);
 			if (!head)
 				break;
 			err = drv_job_wait(head, false);
@@ -56,10 +56,10 @@ CUresult drv_submit_one(struct drv_job *job, const struct drv_job *pending)
 		if (error != EAGAIN || drv_now() > deadline)
 			return drv_file_error(file, error);
 		/* Too many jobs: let the oldest of some queue end */
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		for (unsigned int q = 0; q < file->num_queues && !oldest; q++)
 			oldest = drv_job_ref(TAILQ_FIRST(&file->queue[q]));
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 		if (!oldest)
 			return drv_file_error(file, error);
 		err = drv_job_wait(oldest, true);
@@ -70,7 +70,7 @@ CUresult drv_submit_one(struct drv_job *job, const struct drv_job *pending)
 	}
 	job->id = submit.job;
 	job->seq = ++file->submitted;
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	if (pending == job)
 		TAILQ_REMOVE(&drv_jobs.pending, job, link);	/* and its reference */
 	else
@@ -80,7 +80,7 @@ CUresult drv_submit_one(struct drv_job *job, const struct drv_job *pending)
 	drv_job_put(job->behind);
 	job->behind = NULL;
 	drv_queued(job);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	return CUDA_SUCCESS;
 }
 
@@ -95,11 +95,11 @@ static struct drv_job *half_of(struct drv_job *job)
 	half->op[0] = job->op[0];
 	half->op[0].len = len;
 	half->nr_ops = 1;
-	pthread_mutex_lock(&pln.order);		/* see drv_job_uses() */
+	pthread_mutex_lock(&drv.order);		/* see drv_job_uses() */
 	job->op[0].src += len;
 	job->op[0].dst += len;
 	job->op[0].len -= len;
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	return half;
 }
 
@@ -144,16 +144,16 @@ static void dispatch(void *arg)
 	struct drv_job *job;
 	CUresult err;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	while ((job = STAILQ_FIRST(&file->ready))) {
 		STAILQ_REMOVE_HEAD(&file->ready, next);
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 		pthread_mutex_lock(&file->submit_lock);
 		err = submit_steps(job, job);
 		pthread_mutex_unlock(&file->submit_lock);
 		if (!err)
 			drv_reap(file);
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		if (err) {
 			TAILQ_REMOVE(&drv_jobs.pending, job, link);
 			job->err = err;
@@ -165,7 +165,7 @@ static void dispatch(void *arg)
 	pthread_cond_broadcast(&drv_jobs.change);
 	/* Whoever waits for us has a reference */
 	drv_file_put(file);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 void drv_dispatch_job(struct drv_job *job)

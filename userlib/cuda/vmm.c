@@ -60,9 +60,9 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align,
 	}
 	span->addr = (uintptr_t)va;
 	span->size = size;
-	pthread_mutex_lock(&pln.lock);
-	added = tsearch(span, &pln.reservations, drv_span_cmp);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
+	added = tsearch(span, &drv.reservations, drv_span_cmp);
+	pthread_mutex_unlock(&drv.lock);
 	if (!added) {
 		munmap(va, size);
 		free(span);
@@ -81,14 +81,14 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 		return err;
 	if (!ptr || !size)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
-	span = drv_span_find(&pln.reservations, ptr, 1);
+	pthread_mutex_lock(&drv.lock);
+	span = drv_span_find(&drv.reservations, ptr, 1);
 	if (!span || span->addr != ptr || span->size != size ||
 	    drv_range_find(ptr, size))
 		err = CUDA_ERROR_INVALID_VALUE;
 	else
-		tdelete(span, &pln.reservations, drv_span_cmp);
-	pthread_mutex_unlock(&pln.lock);
+		tdelete(span, &drv.reservations, drv_span_cmp);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		return err;
 	munmap((void *)(uintptr_t)ptr, size);
@@ -139,9 +139,9 @@ static CUresult mem_new(struct drv_file *file, uint32_t kernel_handle,
 	mem->mmap_offset = mmap_offset;
 	mem->prop = *prop;
 	mem->handles = 1;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = drv_obj_add(&mem->obj);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (err)
 		drv_obj_put(&mem->obj);
 	else
@@ -197,12 +197,12 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 	if (err)
 		return err;
 	/* In one go, so that of two who give back the last one fails */
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	mem = drv_obj_find((void *)(uintptr_t)handle, DRV_MEM);
 	last = mem && !--mem->handles;
 	if (last)
 		drv_obj_del(&mem->obj);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	if (!mem)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (last)
@@ -222,7 +222,7 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle,
 		return err;
 	if (!handle)
 		return CUDA_ERROR_INVALID_VALUE;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find((uintptr_t)addr, 1);
 	if (!range || range->kind != DRV_RANGE_VMM) {
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -239,7 +239,7 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle,
 			*handle = (uintptr_t)mem;
 		}
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -330,8 +330,8 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 	if (!handle || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* The descriptor does not say which GPU's memory it is */
-	for (int i = 0; i < pln.nr_devices && error == EXDEV; i++) {
-		err = drv_file_use(&pln.devices[i], &file);
+	for (int i = 0; i < drv.nr_devices && error == EXDEV; i++) {
+		err = drv_file_use(&drv.devices[i], &file);
 		if (err)
 			return err;
 		error = 0;
@@ -384,14 +384,14 @@ DRV_PATCHABLE(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset,
 	chunk->addr = range->addr = ptr;
 	chunk->size = range->size = size;
 	chunk->handle = mem->handle;
-	chunk->id = atomic_fetch_add(&pln.next_id, 1) + 1;
+	chunk->id = atomic_fetch_add(&drv.next_id, 1) + 1;
 	chunk->file = mem->file;
 	chunk->mem = mem;
 	range->kind = DRV_RANGE_VMM;
 	range->dev = mem->file->dev;
 	range->chunk = chunk;
-	pthread_mutex_lock(&pln.lock);
-	span = drv_span_find(&pln.reservations, ptr, 1);
+	pthread_mutex_lock(&drv.lock);
+	span = drv_span_find(&drv.reservations, ptr, 1);
 	if (!span || !drv_span_has(ptr, size, span->addr, span->size) ||
 	    drv_range_find(ptr, size))
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -407,7 +407,7 @@ DRV_PATCHABLE(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset,
 		drv_file_ref(mem->file);
 		atomic_fetch_add(&mem->obj.refs, 1);
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 out:
 	if (err) {
 		free(range);
@@ -418,7 +418,7 @@ out:
 }
 
 /*
- * The map at @addr, when it is a whole one inside [@addr, @end).  pln.lock is
+ * The map at @addr, when it is a whole one inside [@addr, @end).  drv.lock is
  * held.
  */
 static struct drv_range *whole_map(uint64_t addr, uint64_t end)
@@ -431,7 +431,7 @@ static struct drv_range *whole_map(uint64_t addr, uint64_t end)
 	return range;
 }
 
-/* Is [@ptr, @ptr + @size) made of whole maps?  pln.lock is held. */
+/* Is [@ptr, @ptr + @size) made of whole maps?  drv.lock is held. */
 static CUresult check_maps(CUdeviceptr ptr, size_t size)
 {
 	struct drv_range *range;
@@ -456,20 +456,20 @@ DRV_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&pln.lock);
-	span = ptr && size ? drv_span_find(&pln.reservations, ptr, 1) : NULL;
+	pthread_mutex_lock(&drv.lock);
+	span = ptr && size ? drv_span_find(&drv.reservations, ptr, 1) : NULL;
 	if (span && drv_span_has(ptr, size, span->addr, span->size) &&
 	    !drv_range_find(ptr, size)) {
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		return CUDA_SUCCESS;	/* nothing is mapped there */
 	}
 	err = check_maps(ptr, size);
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	for (uint64_t at = ptr, end = ptr + size; !err && at < end; at += len) {
-		pthread_mutex_lock(&pln.lock);
+		pthread_mutex_lock(&drv.lock);
 		range = whole_map(at, end);
 		len = range ? range->size : 0;
-		pthread_mutex_unlock(&pln.lock);
+		pthread_mutex_unlock(&drv.lock);
 		err = range ? drv_take_and_free(at, DRV_KIND(VMM),
 						CUDA_ERROR_INVALID_VALUE) :
 			      CUDA_ERROR_INVALID_VALUE;	/* a race */
@@ -477,7 +477,7 @@ DRV_PATCHABLE(cuMemUnmap, CUdeviceptr ptr, size_t size)
 	return err;
 }
 
-/* What devices may do with @range changes as @desc says; pln.lock is held */
+/* What devices may do with @range changes as @desc says; drv.lock is held */
 static void set_access(struct drv_range *range, const CUmemAccessDesc *desc,
 		       size_t count)
 {
@@ -493,7 +493,7 @@ static void set_access(struct drv_range *range, const CUmemAccessDesc *desc,
 	}
 }
 
-/* pln.lock is held */
+/* drv.lock is held */
 static CUresult check_access(CUdeviceptr ptr, size_t size,
 			     const CUmemAccessDesc *desc, size_t count)
 {
@@ -532,7 +532,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 		    !drv_device_get(desc[i].location.id))
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	err = check_access(ptr, size, desc, count);
 	for (uint64_t at = ptr; !err && at < ptr + size; at += range->size) {
 		uint32_t readers, writers;
@@ -555,7 +555,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 			range->writers = writers;
 		}
 	}
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }
 
@@ -573,7 +573,7 @@ CUresult cuMemGetAccess(unsigned long long *flags,
 	if (!drv_device_get(location->id))
 		return CUDA_ERROR_INVALID_DEVICE;
 	bit = 1u << location->id;
-	pthread_mutex_lock(&pln.lock);
+	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	if (!range || range->kind != DRV_RANGE_VMM)
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -582,6 +582,6 @@ CUresult cuMemGetAccess(unsigned long long *flags,
 			 CU_MEM_ACCESS_FLAGS_PROT_READWRITE :
 			 range->readers & bit ? CU_MEM_ACCESS_FLAGS_PROT_READ :
 						CU_MEM_ACCESS_FLAGS_PROT_NONE;
-	pthread_mutex_unlock(&pln.lock);
+	pthread_mutex_unlock(&drv.lock);
 	return err;
 }

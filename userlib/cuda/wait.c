@@ -25,7 +25,7 @@ static struct drv_job *root_of(struct drv_job *job)
 }
 
 /*
- * Sleep until some job ends, or a second is over; pln.order is held.  A thread that
+ * Sleep until some job ends, or a second is over; drv.order is held.  A thread that
  * the program cancels is ended after it: with the lock it would hold up all others.
  */
 static void await_change(void)
@@ -37,7 +37,7 @@ static void await_change(void)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_sec += WAIT_SLICE_NS / 1000000000;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_cond_timedwait(&drv_jobs.change, &pln.order, &end);
+	pthread_cond_timedwait(&drv_jobs.change, &drv.order, &end);
 	pthread_setcancelstate(state, NULL);
 }
 
@@ -54,7 +54,7 @@ struct limit {
 	uint64_t number;		/* of the wait for somebody outside, or 0 */
 };
 
-/* @root is not in the kernel: is the limit over?  pln.order is held. */
+/* @root is not in the kernel: is the limit over?  drv.order is held. */
 static bool is_over(struct limit *limit, const struct drv_job *root,
 		    enum wait how, uint64_t now)
 {
@@ -96,10 +96,10 @@ static CUresult job_wait(struct drv_job *job, enum wait how)
 	bool ended, over;
 
 	while (!drv_is_done(job)) {
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		if (!block && atomic_load(&job->state) < DRV_JOB_QUEUED) {
 			drv_tasks_serve();
-			pthread_mutex_unlock(&pln.order);
+			pthread_mutex_unlock(&drv.order);
 			return CUDA_ERROR_NOT_READY;
 		}
 		root = job;
@@ -117,7 +117,7 @@ static CUresult job_wait(struct drv_job *job, enum wait how)
 				await_change();
 				job->awaited--;
 			}
-			pthread_mutex_unlock(&pln.order);
+			pthread_mutex_unlock(&drv.order);
 			if (over) {
 				drv_log("a stream has waited for a function of the program, a value, or another process, for 120 s");
 				return CUDA_ERROR_LAUNCH_TIMEOUT;
@@ -128,11 +128,11 @@ static CUresult job_wait(struct drv_job *job, enum wait how)
 		head = drv_job_ref(TAILQ_FIRST(&file->queue[root->queue]));
 		if (drv_is_watcher() && atomic_load(&head->wanted)) {
 			await_change();		/* they see to it */
-			pthread_mutex_unlock(&pln.order);
+			pthread_mutex_unlock(&drv.order);
 			drv_job_put(head);
 			continue;
 		}
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 		if (block) {
 			if (!drv_is_watcher())
 				atomic_fetch_add(&head->wanted, 1);
@@ -174,9 +174,9 @@ CUresult drv_file_drain(struct drv_file *file)
 	for (unsigned int q = 0; q < file->num_queues; q++) {
 		struct drv_job *tail;
 
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		tail = drv_job_ref(TAILQ_LAST(&file->queue[q], drv_job_list));
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 		if (!tail)
 			continue;
 		e = drv_job_wait(tail, true);
@@ -191,10 +191,10 @@ void drv_file_quiet(struct drv_file *file)
 {
 	uint64_t deadline = drv_now() + DRV_WAIT_LIMIT_NS;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	while (file->helpers && drv_now() < deadline)
 		await_change();
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 static bool overlap(const struct drv_span *a, uint64_t addr, uint64_t size)
@@ -243,7 +243,7 @@ static CUresult pending_wait(uint64_t ctx, struct drv_file *file,
 	uint64_t upto = 0;
 
 	while (!err) {
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		if (!upto)
 			upto = drv_jobs.numbers;
 		TAILQ_FOREACH(job, &drv_jobs.pending, link)
@@ -252,7 +252,7 @@ static CUresult pending_wait(uint64_t ctx, struct drv_file *file,
 			     may_use(job, file, span)))
 				break;
 		drv_job_ref(job);
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 		if (!job)
 			break;
 		err = job_wait(job, how);
@@ -303,11 +303,11 @@ static void cancel(CUcontext ctx)
 {
 	struct drv_job *job;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		if (job->ctx == ctx->id)
 			atomic_store(&job->cancelled, true);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 void drv_ctx_end(CUcontext ctx)
@@ -326,7 +326,7 @@ void drv_span_end(const struct drv_span *span)
 	struct drv_job *job;
 
 	do {
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		TAILQ_FOREACH(job, &drv_jobs.pending, link) {
 			if (job->use != DRV_USE_SPAN ||
 			    !may_use(job, NULL, span))
@@ -336,7 +336,7 @@ void drv_span_end(const struct drv_span *span)
 				break;	/* it may be looking now */
 		}
 		drv_job_ref(job);
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 		if (job && job_wait(job, WAIT_LIMITED)) {
 			drv_job_put(job);
 			return;
@@ -346,11 +346,11 @@ void drv_span_end(const struct drv_span *span)
 	/* And what other GPUs are to do with it */
 	if (!pending_wait(0, NULL, span, WAIT_LIMITED))
 		return;
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		if (may_use(job, NULL, span))
 			atomic_store(&job->cancelled, true);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 static bool uses_handle(const struct drv_job *job, const struct drv_file *file,
@@ -375,11 +375,11 @@ void drv_handle_end(struct drv_file *file, uint32_t handle,
 {
 	struct drv_job *job;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		if (uses_handle(job, file, handle, span))
 			atomic_store(&job->cancelled, true);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 bool drv_job_uses(struct drv_file *file, uint32_t handle,
@@ -388,9 +388,9 @@ bool drv_job_uses(struct drv_file *file, uint32_t handle,
 	struct drv_job *job;
 	bool found = false;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		found = found || uses_handle(job, file, handle, span);
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	return found;
 }

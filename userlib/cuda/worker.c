@@ -35,10 +35,10 @@ static void leave(void *arg)
 {
 	struct crew *crew = arg;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	crew->threads--;
 	drv_tasks_serve();
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 }
 
 static void *work(void *arg)
@@ -48,17 +48,17 @@ static void *work(void *arg)
 
 	/* Nobody is to end it in the middle of something */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	for (;;) {
 		while (STAILQ_EMPTY(&crew->tasks))
-			pthread_cond_wait(&crew->some, &pln.order);
+			pthread_cond_wait(&crew->some, &drv.order);
 		task = STAILQ_FIRST(&crew->tasks);
 		STAILQ_REMOVE_HEAD(&crew->tasks, link);
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 		pthread_cleanup_push(leave, crew);
 		task->run(task->arg);
 		pthread_cleanup_pop(0);
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		if (crew->unserved)
 			crew->unserved--;
 		else

@@ -368,9 +368,9 @@ static void await_dispatcher(struct drv_file *file)
 
 	for (int i = 0; i < 3000 && !busy; i++) {
 		nap(10);
-		pthread_mutex_lock(&pln.order);
+		pthread_mutex_lock(&drv.order);
 		busy = file->dispatching;
-		pthread_mutex_unlock(&pln.order);
+		pthread_mutex_unlock(&drv.order);
 	}
 	CHECK(busy);
 }

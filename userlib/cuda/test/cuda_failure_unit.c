@@ -626,7 +626,7 @@ static CUdeviceptr taken[16];
 
 static bool meet(const pthread_mutex_t *lock)
 {
-	return lock == &pln.lock && common.pool->reserved &&
+	return lock == &drv.lock && common.pool->reserved &&
 	       meetings < sizeof(taken) / sizeof(taken[0]);
 }
 

@@ -369,7 +369,7 @@ static void see_home(const void *node, VISIT which, void *data)
 /* It ends with the memory that it is for */
 static bool is_home(CUcontext ctx)
 {
-	twalk_r(pln.chunks, see_home, &ctx);
+	twalk_r(drv.chunks, see_home, &ctx);
 	return !ctx;
 }
 
@@ -382,7 +382,7 @@ static void end_all(void)
 	memset(&common, 0, sizeof(common));
 	for (int dev = 0; dev < 2; dev++) {
 		OK(cuDevicePrimaryCtxReset_v2(dev));
-		for (ctx = LIST_FIRST(&pln.devices[dev].contexts); ctx; ctx = next) {
+		for (ctx = LIST_FIRST(&drv.devices[dev].contexts); ctx; ctx = next) {
 			next = LIST_NEXT(ctx, link);
 			if (!is_home(ctx))
 				OK(cuCtxDestroy_v2(ctx));

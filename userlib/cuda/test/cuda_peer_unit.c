@@ -159,7 +159,7 @@ static void t_vmm_home(void)
 
 	OK(cuMemSetAccess(f.p, 2 * MiB, &far_all[0], 1));
 	OK(cuMemsetD8_v2(f.p, 4, 1));
-	home = LIST_FIRST(&pln.devices[1].contexts);
+	home = LIST_FIRST(&drv.devices[1].contexts);
 	CHECK(home);
 	IS(cuCtxGetApiVersion(home, &flags), CUDA_ERROR_INVALID_CONTEXT);
 	IS(cuCtxSetCurrent(home), CUDA_ERROR_INVALID_CONTEXT);
@@ -300,7 +300,7 @@ static void t_ipc_far(void)
 	OK(cuIpcCloseMemHandle(p));
 	IS(cuIpcCloseMemHandle(p), INVALID);
 	IS(cuMemsetD8_v2(p, 1, 1), INVALID);
-	CHECK(!pln.devices[1].nr_users && !pln.devices[1].file);
+	CHECK(!drv.devices[1].nr_users && !drv.devices[1].file);
 	let_go(&t.other);
 	OK(cuMemFree_v2(own));
 	end(t.ctx);
@@ -350,7 +350,7 @@ static void t_ipc_far_end(void)
 static void t_ipc_far_refused(void)
 {
 	struct theirs t = theirs(false);
-	unsigned int users = pln.devices[1].nr_users;
+	unsigned int users = drv.devices[1].nr_users;
 	struct drv_name name;
 	CUdeviceptr p;
 
@@ -360,7 +360,7 @@ static void t_ipc_far_refused(void)
 	name.device += 0x10000;		/* nobody's */
 	memcpy(&t.handle, &name, sizeof(name));
 	IS(cuIpcOpenMemHandle_v2(&p, t.handle, 1), CUDA_ERROR_NOT_SUPPORTED);
-	CHECK(pln.devices[1].nr_users == users);
+	CHECK(drv.devices[1].nr_users == users);
 	let_go(&t.other);
 	OK(cuCtxDestroy_v2(t.maker));
 	end(t.ctx);
@@ -369,20 +369,20 @@ static void t_ipc_far_refused(void)
 static void t_ipc_far_failure(void)
 {
 	struct theirs t = theirs(true);
-	unsigned int users = pln.devices[1].nr_users;
+	unsigned int users = drv.devices[1].nr_users;
 	CUdeviceptr p;
 
 	fake_fail(FAKE_IMPORT, 1, EINVAL);
 	IS(cuIpcOpenMemHandle_v2(&p, t.handle, 1), INVALID);
 	fake_fail(FAKE_MMAP, 1, ENOMEM);
 	IS(cuIpcOpenMemHandle_v2(&p, t.handle, 1), CUDA_ERROR_OUT_OF_MEMORY);
-	CHECK(pln.devices[1].nr_users == users);
+	CHECK(drv.devices[1].nr_users == users);
 	OK(cuIpcOpenMemHandle_v2(&p, t.handle, 1));
-	CHECK(pln.devices[1].nr_users > users);
+	CHECK(drv.devices[1].nr_users > users);
 	fake_reset(1);
 	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
 	OK(cuIpcCloseMemHandle(p));
-	CHECK(pln.devices[1].nr_users == users);
+	CHECK(drv.devices[1].nr_users == users);
 	let_go(&t.other);
 	OK(cuCtxDestroy_v2(t.maker));
 	end(t.ctx);

@@ -555,7 +555,7 @@ static void t_dying_pool(void)
 	OK(cuMemPoolCreate(&pool, &props));
 	atomic_store(&pool->obj.refs, 0);
 	OK(cuStreamSynchronize(NULL));	/* looks through all pools */
-	CHECK(LIST_FIRST(&pln.devices[0].pools) == pool);
+	CHECK(LIST_FIRST(&drv.devices[0].pools) == pool);
 	if (failed)
 		return;
 	atomic_store(&pool->obj.refs, 1);

@@ -1108,13 +1108,13 @@ static void t_destroy_beside(void)
 	CUcontext other;
 
 	OK(cuCtxCreate_v2(&other, 0, 0));
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	t.ctx->file->helpers++;
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	OK(cuCtxDestroy_v2(other));
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	t.ctx->file->helpers--;
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	end(t.ctx);
 }
 
@@ -1267,9 +1267,9 @@ static bool is_helped(struct drv_file *file)
 {
 	unsigned int n;
 
-	pthread_mutex_lock(&pln.order);
+	pthread_mutex_lock(&drv.order);
 	n = file->helpers;
-	pthread_mutex_unlock(&pln.order);
+	pthread_mutex_unlock(&drv.order);
 	return n;
 }
 
