@@ -55,6 +55,8 @@ for each in "cufile 0 p2p" "cpu 1 posix" "copy 2 bounce" "async 3 bounce" "strea
 done
 status 0 io load -f data -s 1M -x cpu
 check_eq "cpu needs no GPU" "" "$(cat err)"
+gpu 0 io load -f data -s 1M -i 64K -x 4 -V --json
+json "4 is a copy, too" '.[0].transfers[0] | .path == "bounce" and .calls == 16'
 for way in cpu copy async stream batch streams; do
 	check "what is written does not depend on the way: $way" cmp data-by-cufile data-by-$way
 done
@@ -137,8 +139,8 @@ status 64 io load
 said 'which file?'
 status 64 io -f data -I 4
 said '"4"; peerlane io --help'
-status 64 io -f data -x 4
-said '--transfer does not know "4"'
+status 64 io -f data -x 8
+said '--transfer does not know "8"'
 status 64 io -f data -w 0
 status 64 io -f data --mix 101
 status 64 io -f data --crc

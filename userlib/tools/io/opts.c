@@ -84,7 +84,7 @@ static const struct opt options[] = {
 	{ OPT_THREADS, "threads", "N", .only = "load", .letter = 'w',
 	  .help = "threads, 1 to 1024 (1)" },
 	{ OPT_WAY, "transfer", "WAY", .words = "cufile cpu copy async stream batch streams", .only = "load",
-	  .letter = 'x', .help = "cufile (default), cpu, copy, async, stream, batch or streams; or 0 to 3 and 5 to 7 for these",
+	  .letter = 'x', .help = "cufile (default), cpu, copy, async, stream, batch or streams; or 0 to 3 and 5 to 7 for these; 4 is as 2",
 	  .more = "cufile calls libcufile, which chooses the path. cpu moves data between the file and host "
 	  "memory, and no GPU has part in it. copy does the same, and the GPU driver copies between host and GPU "
 	  "memory; with --direct that is what gdsio has under 2, without what it has under 4. async is copy with page-locked host "
@@ -141,6 +141,9 @@ static bool take_way(const char *text, struct options *o)
 					       "7" };
 	unsigned int i;
 
+	/* whether the page cache has part in a copy is for --direct to say */
+	if (!strcmp(text, "4"))
+		text = "2";
 	if (!word_of("--transfer", text, words, numbers, IO_WAYS, &i))
 		return false;
 	o->way = (enum io_way)i;
