@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # desc: the module peerlane builds as DKMS builds it, and says what a kernel or NVIDIA's driver lacks
 # tags: kernel build
-# tier: check
-# timeout: 300
+# tier: all
+# timeout: 600
 #
 # DKMS copies the source, reads dkms.conf, runs its command there, and takes the module from where dkms.conf says.
 . "$TOP/scenarios/lib/case.sh"
