@@ -11,7 +11,7 @@
 
 # SEEDS and FRAMES may be given; a failure is repeated with the seed it printed
 SEEDS=${SEEDS:-1 2 3}
-FRAMES=
+FRAMES=${FRAMES:-2000}
 
 WIRE=$BUILD/wire/peerlane-wire
 need_tool cc
