@@ -375,7 +375,7 @@ static void plc_net_dispatch(PeerlaneCX *s, const PlcPacket *p,
 {
     PlcQp *qp = plc_table_get(&s->st->qp, qpn);
 
-    if (!qp || qp->st != CX_ST_RC || h->service != CX_PKT_RC ||
+    if (!qp || qp->st != CX_ST_RC ||
         (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
         p->from != qp->rlid) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
@@ -413,7 +413,7 @@ uint64_t plc_net_step(PeerlaneCX *s)
     plc_count(s, PLC_CNT_PACKETS_IN, 1);
     cost = MAX(p->len, 256);
     if (plc_packet_parse((const uint8_t *)plc_bth(p), p->len, &h, &qpn)) {
-        trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.service | h.kind,
+        trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.kind,
                                  h.psn, p->len);
         plc_net_dispatch(s, p, &h, qpn);
     }

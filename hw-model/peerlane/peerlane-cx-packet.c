@@ -47,8 +47,8 @@ static uint32_t plc_headers(uint8_t has)
            (has & PLC_HAS_IMM ? CX_IMM_SIZE : 0);
 }
 
-PlcPacket *plc_packet_new(uint8_t service, uint8_t kind, uint32_t qpn,
-                          uint32_t psn, uint32_t bytes, uint8_t **payload)
+PlcPacket *plc_packet_new(uint8_t kind, uint32_t qpn, uint32_t psn,
+                          uint32_t bytes, uint8_t **payload)
 {
     uint32_t headers = plc_headers(plc_has[kind]);
     uint32_t pad = -bytes & 3;
@@ -60,7 +60,7 @@ PlcPacket *plc_packet_new(uint8_t service, uint8_t kind, uint32_t qpn,
     p->len = len;
     memset(bth, 0, headers);
     memset(bth + headers + bytes, 0, pad);
-    bth[CX_BTH_OPCODE] = service | kind;
+    bth[CX_BTH_OPCODE] = kind;
     bth[CX_BTH_FLAGS] = pad << CX_BTH_PAD_SHIFT;
     stw_be_p(bth + CX_BTH_PKEY, CX_PKEY_DEFAULT);
     stl_be_p(bth + CX_BTH_QPN, qpn);
@@ -86,7 +86,7 @@ uint8_t *plc_packet_reth(PlcPacket *p)
 uint8_t *plc_packet_imm(PlcPacket *p)
 {
     uint8_t *bth = plc_bth(p);
-    uint8_t kind = bth[CX_BTH_OPCODE] & ~CX_PKT_SERVICE;
+    uint8_t kind = bth[CX_BTH_OPCODE];
 
     return bth + plc_headers(plc_has[kind]) - CX_IMM_SIZE;
 }
@@ -103,17 +103,13 @@ bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
         return false;
     }
     *h = (PlcHeaders) {
-        .service = bth[CX_BTH_OPCODE] & CX_PKT_SERVICE,
-        .kind = bth[CX_BTH_OPCODE] & ~CX_PKT_SERVICE,
+        .kind = bth[CX_BTH_OPCODE],
         .solicited = bth[CX_BTH_FLAGS] & CX_BTH_SOLICITED,
         .ack_req = ldl_be_p(bth + CX_BTH_PSN) & CX_BTH_ACK_REQ,
         .psn = ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK,
     };
     *qpn = ldl_be_p(bth + CX_BTH_QPN) & 0xffffff;
-    /* UC has no more than the messages that need no answer */
-    if ((h->service != CX_PKT_RC && h->service != CX_PKT_UC) ||
-        h->kind >= (h->service == CX_PKT_RC ? CX_PKT_KINDS :
-                    CX_PKT_READ_REQUEST) ||
+    if (h->kind >= CX_PKT_KINDS ||
         bth[CX_BTH_FLAGS] & CX_BTH_VERSION_MASK ||
         (lduw_be_p(bth + CX_BTH_PKEY) ^ CX_PKEY_DEFAULT) & 0x7fff) {
         return false;

@@ -30,11 +30,6 @@
 #define CX_MAX_HEADERS          (CX_BTH_SIZE + CX_ATOMIC_ETH_SIZE)
 #define CX_ICRC_SIZE            4
 
-/* Services, in the three high bits of an opcode */
-#define CX_PKT_SERVICE          0xe0
-#define CX_PKT_RC               0x00
-#define CX_PKT_UC               0x20
-
 enum {
     CX_PKT_SEND_FIRST = 0x00,
     CX_PKT_SEND_MIDDLE = 0x01,
@@ -89,7 +84,6 @@ typedef struct PlcPacket {
 
 /* What is in a packet that has been looked at */
 typedef struct PlcHeaders {
-    uint8_t service;
     uint8_t kind;               /* CX_PKT_* */
     bool solicited;
     bool ack_req;
@@ -123,8 +117,8 @@ static inline uint32_t plc_psn_add(uint32_t psn, uint32_t n)
 }
 
 /* Room for the headers of @kind and @bytes of payload, in *@payload */
-PlcPacket *plc_packet_new(uint8_t service, uint8_t kind, uint32_t qpn,
-                          uint32_t psn, uint32_t bytes, uint8_t **payload);
+PlcPacket *plc_packet_new(uint8_t kind, uint32_t qpn, uint32_t psn,
+                          uint32_t bytes, uint8_t **payload);
 /* Of an extended header of a packet that was made so */
 uint8_t *plc_packet_aeth(PlcPacket *p);
 uint8_t *plc_packet_reth(PlcPacket *p);

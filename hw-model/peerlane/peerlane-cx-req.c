@@ -362,7 +362,7 @@ static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
     uint8_t *payload, *reth;
     PlcPacket *p;
 
-    p = plc_packet_new(CX_PKT_RC, kind, qp->remote_qpn, psn, bytes, &payload);
+    p = plc_packet_new(kind, qp->remote_qpn, psn, bytes, &payload);
     reth = plc_packet_reth(p);
     if (kind == CX_PKT_READ_REQUEST || kind == CX_PKT_WRITE_FIRST ||
         kind == CX_PKT_WRITE_ONLY || kind == CX_PKT_WRITE_ONLY_IMM ||

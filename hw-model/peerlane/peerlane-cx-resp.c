@@ -25,28 +25,45 @@ void plc_resp_reset(PlcQp *qp)
     };
 }
 
-static PlcReply *plc_reply(PeerlaneCX *s, PlcQp *qp, PlcReply reply)
+/* How many packets the answer to a READ has */
+static uint32_t plc_packets(PlcQp *qp, uint32_t len)
+{
+    return MAX(1, DIV_ROUND_UP(len, qp->mtu));
+}
+
+static void plc_reply(PeerlaneCX *s, PlcQp *qp, PlcReply reply)
 {
     PlcResp *r = &qp->resp;
     PlcReply *last = &r->reply[(r->first_reply + r->replies - 1) %
                                PLC_MAX_REPLIES];
 
-    if (qp->st != CX_ST_RC) {
-        return NULL;
+    /* After a reset the state is that of others */
+    if (s->old) {
+        return;
     }
     reply.msn = r->msn;
+    /* Who asks again for the rest of a READ has no use for what is queued of it */
+    for (uint32_t i = 0; reply.kind == PLC_REPLY_READ && i < r->replies; i++) {
+        PlcReply *old = &r->reply[(r->first_reply + i) % PLC_MAX_REPLIES];
+        int32_t ahead = plc_psn_diff(reply.psn, old->psn);
+
+        if (old->kind == PLC_REPLY_READ && ahead >= 0 &&
+            ahead < (int32_t)plc_packets(qp, old->len)) {
+            *old = reply;
+            return;
+        }
+    }
     /* One acknowledge does for all before it */
     if (reply.kind == PLC_REPLY_ACK && r->replies &&
         last->kind == PLC_REPLY_ACK) {
         *last = reply;
-        return last;
+        return;
     }
     last = &r->reply[(r->first_reply + r->replies) % PLC_MAX_REPLIES];
     *last = reply;
     r->replies++;
     s->st->replies++;
     plc_qp_schedule(qp);
-    return last;
 }
 
 static void plc_reply_ack(PeerlaneCX *s, PlcQp *qp)
@@ -224,8 +241,7 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
         if (plc_mkey_check(s, qp, &from, 1, h->len, PLC_REMOTE_READ)) {
             if (!repeat) {
                 r->msn = plc_psn_add(r->msn, 1);
-                r->psn = plc_psn_add(r->psn,
-                                     MAX(1, DIV_ROUND_UP(h->len, qp->mtu)));
+                r->psn = plc_psn_add(r->psn, plc_packets(qp, h->len));
             }
             plc_reply(s, qp, (PlcReply) {
                 .kind = PLC_REPLY_READ, .psn = h->psn, .va = h->va,
@@ -288,8 +304,7 @@ static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     switch (h->kind) {
     case CX_PKT_READ_REQUEST:
         /* A part of what was asked for; not what is still to come */
-        if (plc_psn_diff(plc_psn_add(h->psn,
-                                     MAX(1, DIV_ROUND_UP(h->len, qp->mtu))),
+        if (plc_psn_diff(plc_psn_add(h->psn, plc_packets(qp, h->len)),
                          r->psn) <= 0 &&
             plc_resp_read(s, qp, h, true)) {
             return;
@@ -374,7 +389,7 @@ static PlcPacket *plc_read_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
         .at = -1,
     };
     uint8_t *payload;
-    PlcPacket *p = plc_packet_new(CX_PKT_RC, kind, qp->remote_qpn,
+    PlcPacket *p = plc_packet_new(kind, qp->remote_qpn,
                                   plc_psn_add(reply->psn,
                                               reply->done / qp->mtu),
                                   bytes, &payload);
@@ -416,13 +431,13 @@ static PlcPacket *plc_reply_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
     case PLC_REPLY_READ:
         return plc_read_packet(s, qp, reply);
     case PLC_REPLY_ATOMIC:
-        p = plc_packet_new(CX_PKT_RC, CX_PKT_ATOMIC_ACK, qp->remote_qpn,
+        p = plc_packet_new(CX_PKT_ATOMIC_ACK, qp->remote_qpn,
                            reply->psn, 0, &payload);
         plc_aeth(p, CX_AETH_ACK | CX_AETH_NO_CREDITS, reply->msn);
         stq_be_p(payload - CX_ATOMIC_ACK_SIZE, reply->value);
         return p;
     default:
-        p = plc_packet_new(CX_PKT_RC, CX_PKT_ACK, qp->remote_qpn, reply->psn,
+        p = plc_packet_new(CX_PKT_ACK, qp->remote_qpn, reply->psn,
                            0, NULL);
         plc_aeth(p, reply->syndrome, reply->msn);
         return p;

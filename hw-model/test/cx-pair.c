@@ -2,12 +2,13 @@
 /*
  * Two hosts talk by a reliable connection: each verb moves what it should.
  *
- *	cx-pair active|passive (lid | gid INDEX) TIMEOUT MTU [key]
+ *	cx-pair active|passive (lid | gid INDEX) TIMEOUT MTU [whole]
  *
  * Prints a line that says who this is, reads the other's from standard input, and
  * then lines of results: "ok WHAT" or "not ok WHAT".  The active end sends, writes,
- * reads and does atomics; the passive end looks at what arrives.  With "key" the
- * active end ends with a WRITE that is refused, which a lost answer would hide.
+ * reads and does atomics; the passive end looks at what arrives.  On a wire
+ * that is "whole" it reads a megabyte instead of 64 KiB, which soft-RoCE begins anew for
+ * each loss, and ends with a WRITE that is refused, which a lost answer would hide.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -132,7 +133,7 @@ static void receive(uint32_t at, uint32_t len)
 #define MINE SIZE
 #define READ_TO (2 * SIZE)
 
-static void active(void)
+static void active(uint32_t read)
 {
 	uint64_t *reply = (uint64_t *)(buf + READ_TO);
 	int good;
@@ -141,8 +142,8 @@ static void active(void)
 	good = !verb(IBV_WR_RDMA_WRITE, MINE, WORD, SIZE - WORD, 0, 0, 0, other.rkey);
 	verdict(good, "WRITE of a megabyte");
 	memset(buf + READ_TO, 0, SIZE);
-	good = !verb(IBV_WR_RDMA_READ, READ_TO, WORD, SIZE - WORD, 0, 0, 0, other.rkey) &&
-		!memcmp(buf + READ_TO, buf + MINE, SIZE - WORD);
+	good = !verb(IBV_WR_RDMA_READ, READ_TO, WORD, read, 0, 0, 0, other.rkey) &&
+		!memcmp(buf + READ_TO, buf + MINE, read);
 	verdict(good, "READ gets what was written");
 	good = !verb(IBV_WR_RDMA_READ, READ_TO, WORD, 0, 0, 0, 0, other.rkey);
 	verdict(good, "READ of nothing");
@@ -238,6 +239,7 @@ int main(int argc, char **argv)
 			 .max_recv_sge = 1 },
 	};
 	int global = argc > 2 && !strcmp(argv[2], "gid");
+	int whole;
 	unsigned int timeout, bytes;
 	enum ibv_mtu mtu = IBV_MTU_256;
 	struct ibv_context *ctx;
@@ -249,6 +251,7 @@ int main(int argc, char **argv)
 		die("arguments");
 	timeout = atoi(argv[3 + global]);
 	bytes = atoi(argv[4 + global]);
+	whole = argc > 5 + global;
 	while (128u << mtu < bytes)
 		mtu++;
 	if (!devices || !devices[0])
@@ -283,8 +286,8 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "active"))
 		passive();
 	else
-		active();
-	if (!strcmp(argv[1], "active") && argc > 5 + global)
+		active(whole ? SIZE - WORD : 65536);
+	if (!strcmp(argv[1], "active") && whole)
 		verdict(verb(IBV_WR_RDMA_WRITE, MINE, 0, 64, 0, 0, 0, other.rkey ^ 1) ==
 			IBV_WC_REM_ACCESS_ERR, "WRITE with another key: remote access error");
 	/* A queue pair that is gone does not answer what is sent again */

@@ -11,7 +11,7 @@
 
 # SEEDS and FRAMES may be given; a failure is repeated with the seed it printed
 SEEDS=${SEEDS:-1 2 3}
-FRAMES=${FRAMES:-4000}
+FRAMES=${FRAMES:-2000}
 
 WIRE=$BUILD/wire/peerlane-wire
 need_tool cc
@@ -142,6 +142,7 @@ for seed in $SEEDS; do
     wire_start $seed
     two
     both_ready 0 7 7
+    wire a.out nth 3 rc-rdma-write-middle drop
     wire all loss 4% roce
     wire all duplicate 4% roce
     wire all reorder 4% roce
@@ -214,16 +215,18 @@ for seed in $SEEDS; do
     qom_counter cx0 frames-in
     sent=$r
     n=0
-    while [ $n -lt 8 ]; do
+    while [ $n -lt 20 ]; do
         # A bad frame may end the connection
-        ready 0 0002 $QP_0 0 7 7
+        side 0
+        posted=0
+        wrhex $((mem + 0x60040)) 0x0000000000000000
         short 050a 00$QP; cmd $r 8
         fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
         fixed 0503 00$QP 00000000 256; at "$r" 32 20; at "$r" 44 00$QP; at "$r" 54 0002; cmd $r 8
         fixed 0504 00$QP 00000000 256; cmd $r 8
         go 16 0x200000 $KEY_0 0x300000 70000
-        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 8)) 0x$QP 0x$KEY_0
-        sent=$((sent + FRAMES / 8))
+        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 20)) 0x$QP 0x$KEY_0
+        sent=$((sent + FRAMES / 20))
         until_is "seed $seed: and looked at" $sent frames-in cx0
         n=$((n + 1))
     done
