@@ -174,7 +174,7 @@ enum pln_gpu_error {
     PLN_ERR_LENGTH,             /* 0, over PLN_MAX_LEN, no multiple of width */
     PLN_ERR_ALIGN,              /* an address is not aligned as needed */
     PLN_ERR_RANGE,              /* past the end of VRAM, of BAR1, or wraps */
-    PLN_ERR_BUS,                /* a DMA read or write was refused */
+    PLN_ERR_BUS,                /* a DMA read was refused */
     PLN_ERR_RING,               /* ring address, size, or descriptor fetch */
     PLN_ERR_TAIL,               /* tail is not inside the ring */
     PLN_ERR_TIMEOUT,            /* semaphore not seen in time */

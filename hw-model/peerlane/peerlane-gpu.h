@@ -94,6 +94,7 @@ struct PeerlaneGPU {
     uint16_t vendor_id;
     uint16_t device_id;
     uint32_t bar1_runs;
+    bool posted_errors;
     QemuUUID uuid;
     uint32_t features;
 
