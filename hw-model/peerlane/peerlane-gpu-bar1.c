@@ -29,15 +29,14 @@ static void pln_bar1_unmapped(PeerlaneGPU *s, const char *dir, hwaddr addr,
                   HWADDR_PRIx "\n", pln_name(s), dir, addr);
 }
 
-static uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr,
-                                       unsigned size)
+uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr, unsigned size)
 {
     pln_bar1_unmapped(opaque, "read", addr, size);
     return pln_all_ones(size);
 }
 
-static void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
-                                    unsigned size)
+void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
+                             unsigned size)
 {
     pln_bar1_unmapped(opaque, "write", addr, size);
 }
@@ -111,6 +110,7 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
     memory_region_init(&s->bar1_map, obj, "peerlane-gpu-bar1-map",
                        s->bar1_size);
     memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_map, 0);
+    pln_late_init(s);
     pln_removed_bar_init(s, 0, &s->bar0,
                          "peerlane-gpu-regs-removed");
     pln_removed_bar_init(s, 1, &s->bar1,
@@ -142,7 +142,8 @@ void pln_bar1_exit(PeerlaneGPU *s)
 {
     MemoryRegion *parts[] = {
         &s->removed_bar[0], &s->removed_bar[1], &s->removed_bar[2],
-        &s->bar1_unmapped, &s->bar1_map, &s->window_unmapped, &s->window_map,
+        &s->bar1_unmapped, &s->bar1_map, &s->bar1_late, &s->window_unmapped,
+        &s->window_map,
     };
 
     pln_bar1_unmap_all(s);
@@ -169,6 +170,7 @@ static void pln_bar1_add(PeerlaneGPU *s, PlnBar1Run *run)
 
 static void pln_bar1_remove(PeerlaneGPU *s, PlnBar1Run *run)
 {
+    pln_late_flush(s);
     trace_peerlane_gpu_bar1_unmap(pln_name(s), run->index, run->count,
                                   run->vram);
     memory_region_del_subregion(&s->bar1_map, &run->mr);
