@@ -79,6 +79,51 @@ static void pln_removed_bar_init(PeerlaneGPU *s, unsigned i, MemoryRegion *bar,
     memory_region_add_subregion_overlap(bar, 0, mr, 10);
 }
 
+/*
+ * VRAM in memory that somebody else can see or has placed.  The region is our
+ * own, so that it is known for a device's, and migrates as one.
+ */
+static bool pln_vram_of_backend(PeerlaneGPU *s, Error **errp)
+{
+    g_autofree char *path = object_get_canonical_path(OBJECT(s->memdev));
+    MemoryRegion *mr = host_memory_backend_get_memory(s->memdev);
+
+    if (host_memory_backend_is_mapped(s->memdev)) {
+        error_setg(errp, "memdev %s is in use", path);
+        return false;
+    }
+    if (memory_region_size(mr) != s->vram_size) {
+        error_setg(errp, "memdev %s has %" PRIu64 " bytes, vram-size is %"
+                   PRIu64, path, memory_region_size(mr), s->vram_size);
+        return false;
+    }
+    if (memory_region_is_rom(mr)) {
+        error_setg(errp, "memdev %s cannot be written", path);
+        return false;
+    }
+    memory_region_init_ram_ptr(&s->vram, OBJECT(s), "peerlane-gpu-vram",
+                               s->vram_size, memory_region_get_ram_ptr(mr));
+    host_memory_backend_set_mapped(s->memdev, true);
+    return true;
+}
+
+static bool pln_vram_init(PeerlaneGPU *s, Error **errp)
+{
+    Object *obj = OBJECT(s);
+
+    if (s->memdev) {
+        return pln_vram_of_backend(s, errp);
+    }
+    /* A host that commits all memory must have as much as VRAM */
+    return memory_region_init_ram_flags_nomigrate(&s->vram, obj,
+                                                  "peerlane-gpu-vram",
+                                                  s->vram_size, RAM_NORESERVE,
+                                                  NULL) ||
+           memory_region_init_ram_flags_nomigrate(&s->vram, obj,
+                                                  "peerlane-gpu-vram",
+                                                  s->vram_size, 0, errp);
+}
+
 bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
 {
     PCIDevice *pdev = PCI_DEVICE(s);
@@ -87,14 +132,7 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
                          PCI_BASE_ADDRESS_MEM_TYPE_64 |
                          PCI_BASE_ADDRESS_MEM_PREFETCH;
 
-    /* A host that commits all memory must have as much as VRAM */
-    if (!memory_region_init_ram_flags_nomigrate(&s->vram, obj,
-                                                "peerlane-gpu-vram",
-                                                s->vram_size, RAM_NORESERVE,
-                                                NULL) &&
-        !memory_region_init_ram_flags_nomigrate(&s->vram, obj,
-                                                "peerlane-gpu-vram",
-                                                s->vram_size, 0, errp)) {
+    if (!pln_vram_init(s, errp)) {
         return false;
     }
     vmstate_register_ram(&s->vram, DEVICE(s));
@@ -155,6 +193,9 @@ void pln_bar1_exit(PeerlaneGPU *s)
     }
     memory_region_transaction_commit();
     vmstate_unregister_ram(&s->vram, DEVICE(s));
+    if (s->memdev) {
+        host_memory_backend_set_mapped(s->memdev, false);
+    }
 }
 
 static void pln_bar1_add(PeerlaneGPU *s, PlnBar1Run *run)

@@ -458,6 +458,8 @@ static const Property pln_properties[] = {
     DEFINE_PROP_UINT16("device-id", PeerlaneGPU, device_id,
                        PLN_PCI_DEVICE_ID),
     DEFINE_PROP_UUID("uuid", PeerlaneGPU, uuid),
+    DEFINE_PROP_LINK("memdev", PeerlaneGPU, memdev, TYPE_MEMORY_BACKEND,
+                     HostMemoryBackend *),
     DEFINE_PROP_BOOL("posted-errors", PeerlaneGPU, posted_errors, false),
 };
 

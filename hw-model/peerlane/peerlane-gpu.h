@@ -10,6 +10,7 @@
 #include "qemu/uuid.h"
 #include "hw/pci/pci_device.h"
 #include "hw/qdev-core.h"
+#include "system/hostmem.h"
 #include "qom/object.h"
 #include "peerlane-account.h"
 #include "peerlane-gpu-regs.h"
@@ -106,6 +107,7 @@ struct PeerlaneGPU {
     uint32_t bar1_runs;
     bool posted_errors;
     QemuUUID uuid;
+    HostMemoryBackend *memdev;  /* or NULL: VRAM of its own */
     uint32_t features;
 
     /* Faults, settable at any time */
