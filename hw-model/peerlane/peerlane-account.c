@@ -149,10 +149,11 @@ static bool pla_is_peer(PCIDevice *pdev, MemoryRegion *mr)
     return false;
 }
 
-MemTxResult pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf,
-                          hwaddr *len, bool is_write, bool *peer)
+PlaEnd pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf, hwaddr *len,
+                     bool is_write, bool *peer)
 {
     const MemTxAttrs attrs = MEMTXATTRS_UNSPECIFIED;
+    MemTxResult result;
     hwaddr xlat;
 
     WITH_RCU_READ_LOCK_GUARD() {
@@ -161,7 +162,11 @@ MemTxResult pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf,
 
         *peer = pla_is_peer(pdev, mr);
     }
-    return pci_dma_rw(pdev, addr, buf, *len,
-                      is_write ? DMA_DIRECTION_FROM_DEVICE :
-                      DMA_DIRECTION_TO_DEVICE, attrs);
+    result = pci_dma_rw(pdev, addr, buf, *len,
+                        is_write ? DMA_DIRECTION_FROM_DEVICE :
+                        DMA_DIRECTION_TO_DEVICE, attrs);
+    if (result == MEMTX_OK) {
+        return PLA_MOVED;
+    }
+    return is_write ? PLA_LOST : PLA_FAILED;
 }

@@ -42,10 +42,20 @@ void pla_foreach(GHashTable *mappings, void (*fn)(PlaMapping *m, void *opaque),
                  void *opaque);
 
 /*
+ * How a piece of a DMA transfer ended.  A write is posted: nobody tells its
+ * requester that it was refused on its way, so that it is lost and not failed.
+ */
+typedef enum PlaEnd {
+    PLA_MOVED,
+    PLA_LOST,
+    PLA_FAILED,
+} PlaEnd;
+
+/*
  * Moves the first piece of a DMA transfer: what one memory region has of it.
  * @len becomes the length of that piece, and @peer says whose memory it was.
  */
-MemTxResult pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf,
-                          hwaddr *len, bool is_write, bool *peer);
+PlaEnd pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf, hwaddr *len,
+                     bool is_write, bool *peer);
 
 #endif /* HW_PEERLANE_ACCOUNT_H */

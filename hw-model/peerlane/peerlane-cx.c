@@ -69,24 +69,24 @@ static bool plc_dma(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
     uint32_t epoch = s->epoch;
 
     while (len) {
-        MemTxResult result;
         hwaddr n = len;
+        PlaEnd end;
         bool peer;
 
         if (!s->bh || s->old) {
             return false;
         }
-        result = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);
+        end = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);
         trace_peerlane_cx_dma(plc_name(s), dir, peer ? "peer" : "host", addr,
-                              n, result);
+                              n, end);
         if (s->epoch != epoch) {
             return false;
         }
-        if (result == MEMTX_OK) {
+        if (end == PLA_MOVED) {
             plc_count(s, is_write ?
                       (peer ? PLC_CNT_PEER_WRITE : PLC_CNT_HOST_WRITE) :
                       (peer ? PLC_CNT_PEER_READ : PLC_CNT_HOST_READ), n);
-        } else if (is_write) {
+        } else if (end == PLA_LOST) {
             plc_count(s, PLC_CNT_WRITES_LOST, 1);
         } else {
             plc_count(s, PLC_CNT_READS_REFUSED, 1);

@@ -29,15 +29,14 @@ static void pln_bar1_unmapped(PeerlaneGPU *s, const char *dir, hwaddr addr,
                   HWADDR_PRIx "\n", pln_name(s), dir, addr);
 }
 
-static uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr,
-                                       unsigned size)
+uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr, unsigned size)
 {
     pln_bar1_unmapped(opaque, "read", addr, size);
     return pln_all_ones(size);
 }
 
-static void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
-                                    unsigned size)
+void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
+                             unsigned size)
 {
     pln_bar1_unmapped(opaque, "write", addr, size);
 }
@@ -80,6 +79,51 @@ static void pln_removed_bar_init(PeerlaneGPU *s, unsigned i, MemoryRegion *bar,
     memory_region_add_subregion_overlap(bar, 0, mr, 10);
 }
 
+/*
+ * VRAM in memory that somebody else can see or has placed.  The region is our
+ * own, so that it is known for a device's, and migrates as one.
+ */
+static bool pln_vram_of_backend(PeerlaneGPU *s, Error **errp)
+{
+    g_autofree char *path = object_get_canonical_path(OBJECT(s->memdev));
+    MemoryRegion *mr = host_memory_backend_get_memory(s->memdev);
+
+    if (host_memory_backend_is_mapped(s->memdev)) {
+        error_setg(errp, "memdev %s is in use", path);
+        return false;
+    }
+    if (memory_region_size(mr) != s->vram_size) {
+        error_setg(errp, "memdev %s has %" PRIu64 " bytes, vram-size is %"
+                   PRIu64, path, memory_region_size(mr), s->vram_size);
+        return false;
+    }
+    if (memory_region_is_rom(mr)) {
+        error_setg(errp, "memdev %s cannot be written", path);
+        return false;
+    }
+    memory_region_init_ram_ptr(&s->vram, OBJECT(s), "peerlane-gpu-vram",
+                               s->vram_size, memory_region_get_ram_ptr(mr));
+    host_memory_backend_set_mapped(s->memdev, true);
+    return true;
+}
+
+static bool pln_vram_init(PeerlaneGPU *s, Error **errp)
+{
+    Object *obj = OBJECT(s);
+
+    if (s->memdev) {
+        return pln_vram_of_backend(s, errp);
+    }
+    /* A host that commits all memory must have as much as VRAM */
+    return memory_region_init_ram_flags_nomigrate(&s->vram, obj,
+                                                  "peerlane-gpu-vram",
+                                                  s->vram_size, RAM_NORESERVE,
+                                                  NULL) ||
+           memory_region_init_ram_flags_nomigrate(&s->vram, obj,
+                                                  "peerlane-gpu-vram",
+                                                  s->vram_size, 0, errp);
+}
+
 bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
 {
     PCIDevice *pdev = PCI_DEVICE(s);
@@ -88,14 +132,7 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
                          PCI_BASE_ADDRESS_MEM_TYPE_64 |
                          PCI_BASE_ADDRESS_MEM_PREFETCH;
 
-    /* A host that commits all memory must have as much as VRAM */
-    if (!memory_region_init_ram_flags_nomigrate(&s->vram, obj,
-                                                "peerlane-gpu-vram",
-                                                s->vram_size, RAM_NORESERVE,
-                                                NULL) &&
-        !memory_region_init_ram_flags_nomigrate(&s->vram, obj,
-                                                "peerlane-gpu-vram",
-                                                s->vram_size, 0, errp)) {
+    if (!pln_vram_init(s, errp)) {
         return false;
     }
     vmstate_register_ram(&s->vram, DEVICE(s));
@@ -111,6 +148,7 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
     memory_region_init(&s->bar1_map, obj, "peerlane-gpu-bar1-map",
                        s->bar1_size);
     memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_map, 0);
+    pln_late_init(s);
     pln_removed_bar_init(s, 0, &s->bar0,
                          "peerlane-gpu-regs-removed");
     pln_removed_bar_init(s, 1, &s->bar1,
@@ -142,7 +180,8 @@ void pln_bar1_exit(PeerlaneGPU *s)
 {
     MemoryRegion *parts[] = {
         &s->removed_bar[0], &s->removed_bar[1], &s->removed_bar[2],
-        &s->bar1_unmapped, &s->bar1_map, &s->window_unmapped, &s->window_map,
+        &s->bar1_unmapped, &s->bar1_map, &s->bar1_late, &s->window_unmapped,
+        &s->window_map,
     };
 
     pln_bar1_unmap_all(s);
@@ -154,6 +193,9 @@ void pln_bar1_exit(PeerlaneGPU *s)
     }
     memory_region_transaction_commit();
     vmstate_unregister_ram(&s->vram, DEVICE(s));
+    if (s->memdev) {
+        host_memory_backend_set_mapped(s->memdev, false);
+    }
 }
 
 static void pln_bar1_add(PeerlaneGPU *s, PlnBar1Run *run)
@@ -169,6 +211,7 @@ static void pln_bar1_add(PeerlaneGPU *s, PlnBar1Run *run)
 
 static void pln_bar1_remove(PeerlaneGPU *s, PlnBar1Run *run)
 {
+    pln_late_flush(s);
     trace_peerlane_gpu_bar1_unmap(pln_name(s), run->index, run->count,
                                   run->vram);
     memory_region_del_subregion(&s->bar1_map, &run->mr);

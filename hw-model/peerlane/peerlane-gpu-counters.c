@@ -190,8 +190,8 @@ static void pln_device_unrealize(DeviceListener *listener, DeviceState *dev)
     }
 }
 
-static void pln_account(PeerlaneGPU *s, AddressSpace *as, bool window,
-                        hwaddr len, bool is_write)
+void pln_account(PeerlaneGPU *s, AddressSpace *as, bool window, hwaddr len,
+                 bool is_write)
 {
     PCIDevice *dev = pln_initiator(as);
     PlnInitiator *in;

@@ -31,7 +31,8 @@ static int pln_post_load(void *opaque, int version_id)
 {
     PeerlaneGPU *s = opaque;
 
-    if (!pln_bar1_restore(s) || s->next_queue >= s->num_queues) {
+    if (!pln_late_restore(s) || !pln_bar1_restore(s) ||
+        s->next_queue >= s->num_queues) {
         return -EINVAL;
     }
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
@@ -121,8 +122,8 @@ static const VMStateDescription vmstate_pln_initiator = {
 
 const VMStateDescription vmstate_pln = {
     .name = TYPE_PEERLANE_GPU,
-    .version_id = 2,
-    .minimum_version_id = 2,
+    .version_id = 3,
+    .minimum_version_id = 3,
     .post_load = pln_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, PeerlaneGPU),
@@ -137,6 +138,7 @@ const VMStateDescription vmstate_pln = {
         VMSTATE_UINT32(fault_stuck_fence, PeerlaneGPU),
         VMSTATE_UINT32(fault_lost_irq, PeerlaneGPU),
         VMSTATE_BOOL(fault_hung_engine, PeerlaneGPU),
+        VMSTATE_UINT32(fault_late_writes, PeerlaneGPU),
         VMSTATE_BOOL(removed, PeerlaneGPU),
         VMSTATE_UINT32(reset_count, PeerlaneGPU),
         VMSTATE_UINT32(scratch, PeerlaneGPU),

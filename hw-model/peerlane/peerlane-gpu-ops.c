@@ -22,26 +22,27 @@ enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
     const char *dir = is_write ? "write" : "read";
 
     while (len) {
-        MemTxResult result;
         hwaddr n = len;
+        PlaEnd end;
         bool peer;
 
         if (!s->bh) {
             return PLN_ERR_BUS;
         }
-        result = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);
-        if (result != MEMTX_OK) {
-            trace_peerlane_gpu_bus_error(pln_name(s), dir, addr, n, result);
-            return PLN_ERR_BUS;
-        }
-        trace_peerlane_gpu_bus(pln_name(s), dir, peer ? "peer" : "host", addr,
-                               n);
-        if (is_write) {
-            pln_count(s, peer ? PLN_CNT_ENGINE_PEER_WRITE :
-                      PLN_CNT_ENGINE_HOST_WRITE, n);
+        end = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);
+        if (end == PLA_MOVED) {
+            trace_peerlane_gpu_bus(pln_name(s), dir, peer ? "peer" : "host",
+                                   addr, n);
+            pln_count(s, is_write ?
+                      (peer ? PLN_CNT_ENGINE_PEER_WRITE :
+                       PLN_CNT_ENGINE_HOST_WRITE) :
+                      (peer ? PLN_CNT_ENGINE_PEER_READ :
+                       PLN_CNT_ENGINE_HOST_READ), n);
         } else {
-            pln_count(s, peer ? PLN_CNT_ENGINE_PEER_READ :
-                      PLN_CNT_ENGINE_HOST_READ, n);
+            trace_peerlane_gpu_bus_refused(pln_name(s), dir, addr, n);
+            if (end == PLA_FAILED || s->posted_errors) {
+                return PLN_ERR_BUS;
+            }
         }
         addr += n;
         buf = (uint8_t *)buf + n;

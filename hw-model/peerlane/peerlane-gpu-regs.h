@@ -32,6 +32,7 @@
 #define PLN_REG_FEATURES                0x0008  /* RO */
 #define   PLN_FEAT_COHERENT             (1u << 0)
 #define   PLN_FEAT_DMA_COUNTERS         (1u << 1)       /* of peers' DMA */
+#define   PLN_FEAT_LATE_WRITES          (1u << 2)       /* BAR1_FLUSH needed */
 #define PLN_REG_STATUS                  0x000c  /* RO */
 #define   PLN_STATUS_READY              (1u << 0)
 #define   PLN_STATUS_QUEUE_ERROR        (1u << 1)       /* some queue halted */
@@ -61,6 +62,7 @@
 #define PLN_REG_BAR1_RUNS_USED          0x011c  /* RO */
 #define PLN_REG_BAR1_RUNS_MAX           0x0120  /* RO */
 #define   PLN_BAR1_MAX_RUNS             1024
+#define PLN_REG_BAR1_FLUSH              0x0124  /* WO, any value */
 
 /*
  * Counters: RO, 64 bit, bytes or events since power on; neither reset clears
@@ -174,7 +176,7 @@ enum pln_gpu_error {
     PLN_ERR_LENGTH,             /* 0, over PLN_MAX_LEN, no multiple of width */
     PLN_ERR_ALIGN,              /* an address is not aligned as needed */
     PLN_ERR_RANGE,              /* past the end of VRAM, of BAR1, or wraps */
-    PLN_ERR_BUS,                /* a DMA read or write was refused */
+    PLN_ERR_BUS,                /* a DMA read was refused */
     PLN_ERR_RING,               /* ring address, size, or descriptor fetch */
     PLN_ERR_TAIL,               /* tail is not inside the ring */
     PLN_ERR_TIMEOUT,            /* semaphore not seen in time */

@@ -92,7 +92,8 @@ static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
         val = PLN_VERSION_VALUE;
         break;
     case PLN_REG_FEATURES:
-        val = s->features;
+        val = s->features |
+              (s->fault_late_writes ? PLN_FEAT_LATE_WRITES : 0);
         break;
     case PLN_REG_STATUS:
         val = pln_status(s);
@@ -198,6 +199,9 @@ static void pln_regs_write(void *opaque, hwaddr addr, uint64_t val,
         break;
     case PLN_REG_BAR1_CMD:
         pln_bar1_command(s, val);
+        break;
+    case PLN_REG_BAR1_FLUSH:
+        pln_late_flush(s);
         break;
     case PLN_REG_QUEUE(0) ... PLN_REG_QUEUE(PLN_MAX_QUEUES) - 1:
         pln_queue_write(s, (addr - PLN_REG_QUEUE(0)) / 0x100, addr % 0x100,
@@ -318,6 +322,8 @@ static void pln_vm_state_change(void *opaque, bool running, RunState state)
 {
     if (running) {
         pln_engine_kick(opaque);
+    } else {
+        pln_late_flush(opaque);
     }
 }
 
@@ -452,6 +458,9 @@ static const Property pln_properties[] = {
     DEFINE_PROP_UINT16("device-id", PeerlaneGPU, device_id,
                        PLN_PCI_DEVICE_ID),
     DEFINE_PROP_UUID("uuid", PeerlaneGPU, uuid),
+    DEFINE_PROP_LINK("memdev", PeerlaneGPU, memdev, TYPE_MEMORY_BACKEND,
+                     HostMemoryBackend *),
+    DEFINE_PROP_BOOL("posted-errors", PeerlaneGPU, posted_errors, false),
 };
 
 static void pln_instance_init(Object *obj)
@@ -472,6 +481,7 @@ static void pln_instance_init(Object *obj)
                              pln_set_hung);
     object_property_add_bool(obj, "surprise-removed", pln_get_removed,
                              pln_set_removed);
+    pln_late_add_property(obj);
     pln_counters_add_properties(obj);
     pln_state_add_property(obj);
 }
@@ -479,6 +489,7 @@ static void pln_instance_init(Object *obj)
 static void pln_instance_finalize(Object *obj)
 {
     pln_engine_finalize(PEERLANE_GPU(obj));
+    g_free(PEERLANE_GPU(obj)->late);
     pln_counters_finalize(PEERLANE_GPU(obj));
 }
 

@@ -10,6 +10,7 @@
 #include "qemu/uuid.h"
 #include "hw/pci/pci_device.h"
 #include "hw/qdev-core.h"
+#include "system/hostmem.h"
 #include "qom/object.h"
 #include "peerlane-account.h"
 #include "peerlane-gpu-regs.h"
@@ -73,6 +74,16 @@ typedef struct PlnBar1Run {
     MemoryRegion mr;
 } PlnBar1Run;
 
+/* A write through BAR1 that nobody sees yet */
+typedef struct PlnLateWrite {
+    uint64_t vram;
+    uint64_t val;
+    uint32_t size;
+} PlnLateWrite;
+
+/* Of these at a time */
+#define PLN_LATE_MAX            65536
+
 typedef struct PlnInitiator {
     PCIDevice *dev;             /* only to compare; NULL: found by its name */
     uint32_t id;                /* 0: this entry is free */
@@ -94,7 +105,9 @@ struct PeerlaneGPU {
     uint16_t vendor_id;
     uint16_t device_id;
     uint32_t bar1_runs;
+    bool posted_errors;
     QemuUUID uuid;
+    HostMemoryBackend *memdev;  /* or NULL: VRAM of its own */
     uint32_t features;
 
     /* Faults, settable at any time */
@@ -102,6 +115,7 @@ struct PeerlaneGPU {
     uint32_t fault_stuck_fence;
     uint32_t fault_lost_irq;
     bool fault_hung_engine;
+    uint32_t fault_late_writes;
     bool removed;
 
     MemoryRegion bar0;
@@ -110,6 +124,7 @@ struct PeerlaneGPU {
     MemoryRegion bar1;
     MemoryRegion bar1_unmapped;
     MemoryRegion bar1_map;      /* holds the runs */
+    MemoryRegion bar1_late;     /* over the runs, if writes are late */
     MemoryRegion window;
     MemoryRegion window_unmapped;
     MemoryRegion window_map;
@@ -128,6 +143,10 @@ struct PeerlaneGPU {
     uint32_t bar1_units_used;
     uint32_t bar1_runs_used;
     PlnBar1Run runs[PLN_BAR1_MAX_RUNS];
+
+    PlnLateWrite *late;         /* a ring of fault_late_writes */
+    uint32_t late_first;
+    uint32_t late_count;
 
     QEMUBH *bh;
     uint32_t next_queue;
@@ -158,6 +177,15 @@ void pln_bar1_exit(PeerlaneGPU *s);
 void pln_bar1_command(PeerlaneGPU *s, uint32_t cmd);
 void pln_bar1_unmap_all(PeerlaneGPU *s);
 bool pln_bar1_restore(PeerlaneGPU *s);
+uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr, unsigned size);
+void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
+                             unsigned size);
+
+/* peerlane-gpu-late.c */
+void pln_late_init(PeerlaneGPU *s);
+void pln_late_flush(PeerlaneGPU *s);
+bool pln_late_restore(PeerlaneGPU *s);
+void pln_late_add_property(Object *obj);
 
 /* peerlane-gpu-ops.c */
 enum {
@@ -191,6 +219,8 @@ extern const MemoryRegionObserver pln_vram_observer;
 void pln_counters_init(PeerlaneGPU *s);
 void pln_counters_finalize(PeerlaneGPU *s);
 void pln_count(PeerlaneGPU *s, enum pln_counter n, uint64_t add);
+void pln_account(PeerlaneGPU *s, AddressSpace *as, bool window, hwaddr len,
+                 bool is_write);
 uint32_t pln_counter_read(PeerlaneGPU *s, hwaddr reg);
 uint32_t pln_initiator_read(PeerlaneGPU *s, hwaddr reg);
 void pln_counters_add_properties(Object *obj);

@@ -146,6 +146,18 @@ static PCIDevice *pls_target(MemoryRegion *mr)
     return owner ? pls_as_pci_device(owner) : NULL;
 }
 
+/* A request that came down through a port to where no device is */
+static void pls_log_unclaimed(PCIDevice *target, MemoryRegion *mr,
+                              PCIDevice *dev, hwaddr addr, hwaddr len,
+                              bool is_write)
+{
+    PlsDownstream *p = target ? pls_as_downstream(target) : NULL;
+
+    if (p && mr == &p->unclaimed) {
+        pls_log_refused(p, dev, false, addr, len, is_write);
+    }
+}
+
 /* The links above @dev, below @stop; that of two switches is the lower one's */
 static void pls_add_hops(PlsPath *path, PCIDevice *dev, PlsUpstream *stop,
                          bool down)
@@ -230,6 +242,7 @@ static void pls_follow(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
         if (routing == PLS_DIRECT) {
             pls_add(w, &p->counters, PLS_CNT_OTHER, is_write);
         }
+        pls_log_unclaimed(target, mr, dev, addr, *len, is_write);
     } else if (routing == PLS_DIRECT) {
         w->top = pls_upstream(p);
         end = PLS_CNT_UPSTREAM_PEER_READ;

@@ -137,6 +137,7 @@ static int pln_identify(struct pln_gpu *gpu)
 	gpu->vram_size = pln_rd64(gpu, PLN_REG_VRAM_SIZE);
 	gpu->bar1_size = pln_rd64(gpu, PLN_REG_BAR1_SIZE);
 	gpu->num_queues = pln_rd(gpu, PLN_REG_NUM_QUEUES);
+	gpu->late_writes = pln_rd(gpu, PLN_REG_FEATURES) & PLN_FEAT_LATE_WRITES;
 	for (i = 0; i < sizeof(gpu->uuid); i += 4) {
 		__le32 word = cpu_to_le32(pln_rd(gpu, PLN_REG_UUID + i));
 

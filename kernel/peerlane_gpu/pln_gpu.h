@@ -81,6 +81,7 @@ struct pln_gpu {
 	struct srcu_struct calls;	/* calls that use the device */
 	wait_queue_head_t state_wait;
 	u64 reset_count;
+	bool late_writes;		/* through BAR1: to be flushed */
 
 	u64 vram_size;
 	u64 vram_used;		/* allocated and quarantined */

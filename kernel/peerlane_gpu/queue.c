@@ -64,6 +64,9 @@ static void pln_pump(struct pln_queue *q, struct list_head *ended)
 		return;
 	if (was_empty)
 		q->progress = ktime_get();
+	/* What peers wrote before is visible to the work that begins now */
+	if (q->gpu->late_writes)
+		pln_wr(q->gpu, PLN_REG_BAR1_FLUSH, 1);
 	/* writel() orders the ring before the doorbell */
 	writel(pln_slot(q->tail), q->regs + PLN_Q_TAIL);
 }

@@ -74,7 +74,7 @@ doctor 2 --from staged.rec --json
 json "the shape that the manual tells" '
 	(keys - ["answer"]) == ["findings", "missing", "sections", "verdict"] and
 	(.verdict | IN("healthy", "degraded", "broken")) and
-	(.sections | keys | length) == 13 and
+	(.sections | keys | length) == 14 and
 	all(.findings[]; keys == ["cost", "cure", "id", "names", "section", "severity",
 		"what", "where", "why"] and (.where | type) == "array")'
 json "the bridge is named" '.findings[0].where == ["0000:02:01.0"]'

@@ -191,23 +191,39 @@ bad "range: immediate write" $E op=$PLN_OP_IMM_WRITE arg=1 dst=$END imm=1
 E=$PLN_ERR_BUS
 NOWHERE=0x600000000
 bad "bus: copy from where nothing is" $E op=$PLN_OP_COPY flags=$SB src=$NOWHERE len=64
-bad "bus: copy to where nothing is" $E op=$PLN_OP_COPY flags=$DB dst=$NOWHERE len=64
-bad "bus: fill" $E op=$PLN_OP_FILL flags=$DB dst=$NOWHERE arg=1 len=64
 bad "bus: CRC" $E op=$PLN_OP_CRC32C flags=$SB src=$NOWHERE len=64
 bad "bus: compare" $E op=$PLN_OP_COMPARE flags=$DB dst=$NOWHERE len=64
 bad "bus: add" $E op=$PLN_OP_ADD flags=$DB arg=1 dst=$NOWHERE len=64
-bad "bus: semaphore write" $E op=$PLN_OP_SEM_WRITE flags=$DB dst=$NOWHERE
 bad "bus: semaphore wait" $E op=$PLN_OP_SEM_WAIT flags=$SB src=$NOWHERE
-bad "bus: immediate write" $E op=$PLN_OP_IMM_WRITE flags=$DB arg=4 dst=$NOWHERE
-setreg $PLN_REG_SCRATCH 0x1234
-bad "bus: its own registers" $E op=$PLN_OP_IMM_WRITE flags=$DB arg=4 dst=$((B0 + PLN_REG_SCRATCH)) imm=1
-value_is "which are not changed" 0x1234 reg $PLN_REG_SCRATCH
-record=no
-# The fence register has already moved when the record cannot be written
+# Writes are posted: one that is refused is lost, and the engine goes on
+lost() { # DESC BYTES fields...
+    lo_d=$1
+    lo_n=$2
+    shift 2
+    job 0 "$@"
+    job_is "lost: $lo_d" 0 0 "$lo_n"
+    sums
+    check_eq "lost: $lo_d: nothing has changed" "$before" "$sum"
+}
+posted() { # WHO: for each of the operations that write to the bus
+    $1 "copy to where nothing is" 64 op=$PLN_OP_COPY flags=$DB dst=$NOWHERE len=64
+    $1 "fill" 64 op=$PLN_OP_FILL flags=$DB dst=$NOWHERE arg=1 len=64
+    $1 "semaphore write" 8 op=$PLN_OP_SEM_WRITE flags=$DB dst=$NOWHERE
+    $1 "immediate write" 4 op=$PLN_OP_IMM_WRITE flags=$DB arg=4 dst=$NOWHERE
+    setreg $PLN_REG_SCRATCH 0x1234
+    $1 "its own registers" 4 op=$PLN_OP_IMM_WRITE flags=$DB arg=4 dst=$((B0 + PLN_REG_SCRATCH)) imm=1
+    value_is "which are not changed" 0x1234 reg $PLN_REG_SCRATCH
+}
+host_writes() { qom_counter gpu0 engine-host-write; }
+host_writes
+had=$r
+posted lost
+host_writes
+check_eq "only records are counted, of the jobs and of the sums" $((5 * 5 * PLN_COMP_SIZE)) $((r - had))
 memset $COMP 32 0x6b
 job 0 op=$PLN_OP_NOP comp=$NOWHERE
 qreg 0 $PLN_Q_ERROR_CODE
-check_eq "bus: the completion record" "$PLN_Q_ERROR $PLN_ERR_BUS" "$st $r"
+check_eq "lost: the completion record" "$PLN_Q_IDLE 0" "$st $r"
 queue_setup 0
 
 # The same fields, right this time, do run: the checks are not always true
@@ -217,4 +233,27 @@ job 0 op=$PLN_OP_FILL arg=8 imm=1 dst=$((END - 8)) len=8
 job_is "and written" 0 0 8
 job 0 op=$PLN_OP_CRC32C len=$VRAM
 job_is "all of VRAM at once" 0 $c_result $((VRAM))
+qt_stop
+
+# posted-errors: what is lost on the bus is an error here, to find out who lost it
+qt_start -device peerlane-gpu,id=gpu0,addr=4,vram-size=1M,bar1-size=1M,coherent=on,posted-errors=on
+gpu_setup 0 0x20
+use 0
+queue_setup 0
+queue_setup 1
+sums
+before=$sum
+record=yes
+told() { # DESC BYTES fields...
+    to_d=$1
+    shift 2
+    bad "told of: $to_d" $PLN_ERR_BUS "$@"
+}
+posted told
+record=no
+# The fence register has already moved when the record cannot be written
+memset $COMP 32 0x6b
+job 0 op=$PLN_OP_NOP comp=$NOWHERE
+qreg 0 $PLN_Q_ERROR_CODE
+check_eq "told of: the completion record" "$PLN_Q_ERROR $PLN_ERR_BUS" "$st $r"
 qt_finish

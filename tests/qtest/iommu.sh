@@ -68,11 +68,24 @@ case $qmp_reply in
 esac
 
 # What the IOMMU refuses
+fault_bits() { # overflow and pending
+    readl $((VTD + 0x34))
+    r=$((r & 3))
+}
+grown gpu1 engine-host-write
 memset 0x180000 64 0x2f
+value_is "nothing was refused so far" 0 fault_bits
 job 0 op=$PLN_OP_FILL flags=$TO_BUS arg=1 imm=0x77 dst=0xc0180000 len=16
-check_eq "no right to write" "$PLN_Q_ERROR $PLN_ERR_BUS" "$st $c_status"
+job_is "no right to write: the engine does not hear of it" 0 0 16
+value_is "the IOMMU tells" 2 fault_bits
+readq $((VTD + 8))
+record=$((VTD + (r >> 24 & 0x3ff) * 16 + 8))
+readl $record
+check_eq "of GPU 1" $((0x28)) $((r & 0xffff))
+readl $((record + 4))
+check_eq "there is a record, of a write, for which a right was missing" "1 0 5" "$((r >> 31)) $((r >> 30 & 1)) $((r & 0xff))"
+value_is "it is not counted, but the record" 32 grown gpu1 engine-host-write
 bytes_are "nothing was written" 0x180000 0x2f2f2f2f
-queue_setup 0
 job 0 op=$PLN_OP_COPY flags=$FROM_BUS src=0xc0180000 dst=0x100 len=4
 job_is "but one to read" 0 0 4
 job 0 op=$PLN_OP_COPY flags=$FROM_BUS src=0x100000000 dst=0x100 len=4

@@ -116,9 +116,9 @@ combination() {
             got="$got$p: $r; "
         done
         want="dp0: $ex_dp0; dp1: $ex_dp1; dp2: $ex_dp2; sw0: $ex_sw0; "
-        [ "$dma_ok$data_ok $got" = "${ok}1 $want" ] || bad="$bad
-$target $dir ($way): want ${ok}1 $want
-got $dma_ok$data_ok $got"
+        [ "$moved $got" = "$ok $want" ] || bad="$bad
+$target $dir ($way): want $ok $want
+got $moved $got"
         case $seen in
         *" $target-$way-$dir "*) ;;
         *) seen="$seen $target-$way-$dir " ;;

@@ -119,6 +119,17 @@ gpu_dma 0 write "$r" $LEN
 the_log "one below the same port, too" $DP0 $UNCOR $UR
 quiet "other ports" $DP1
 
+# Where a window leads, and no device is: the port above says so, whoever sent it there
+hole=$((peer + 0x10000000))
+gpu_dma 0 write "$hole" $LEN
+logged $DP1 $UNCOR
+check_eq "what nobody takes below a port, that port does not support" $UR "$r"
+header_is "and its header is logged" $DP1 0x60000002 0x030000ff $((hole >> 32)) $((hole & 0xffffffff))
+clear_log $DP1 $UNCOR
+quiet "the port that sent it there" $DP0
+gpu_dma 0 read "$hole" $LEN
+the_log "a read is advisory there, too" $DP1 $COR $ADVISORY
+
 # Source validation at the outer switch
 cfg_writel $DP2 0x18 $((6 << 16 | 5 << 8 | 2))
 acs_set $DP2 $ACS_SV

@@ -66,19 +66,19 @@ while [ $n -lt 5 ]; do
     stream 0 "$peer"
     check "round $n: the provider goes" unplug $DP1 gpu1
     settle 0
-    gpu_dma 0 write "$peer" 4096
-    check_eq "round $n: DMA to where it was fails" 0 "$dma_ok"
+    gpu_dma 0 read "$peer" 4096
+    check_eq "round $n: DMA from where it was fails" 0 "$dma_ok"
     live_is "round $n: its requester is gone" 8
     check "round $n: a provider comes" plug $DP1 dp1 1
     move 0 write "$peer" 4096
-    check_eq "round $n: DMA to it works" 11 "$dma_ok$data_ok"
+    check_eq "round $n: DMA to it works" 1 "$moved"
     # the requester goes in the middle of DMA
     stream 0 "$peer"
     check "round $n: the requester goes" unplug $DP0 gpu0
     live_is "round $n: its requester is gone" 8
     check "round $n: a requester comes" plug $DP0 dp0 0
     move 0 write "$peer" 4096
-    check_eq "round $n: its DMA works" 11 "$dma_ok$data_ok"
+    check_eq "round $n: its DMA works" 1 "$moved"
     live_is "round $n: as many as at first" 9
 done
 snap dp0
@@ -92,5 +92,5 @@ live_is "both its requesters are gone" 7
 check "the inner switch goes with all below it" unplug $DP2 sw1
 live_is "and all their requesters" 2
 move 0 write "$peer" 4096
-check_eq "the others go on" 11 "$dma_ok$data_ok"
+check_eq "the others go on" 1 "$moved"
 qt_finish

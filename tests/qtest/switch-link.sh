@@ -102,7 +102,7 @@ transfer() { # GPU HOPS-TO-HOST read|write TARGET-NUMBER|host LENGTH HOPS
     *) bar1_of "$4"; tr_at=$r ;;
     esac
     move "$1" "$3" "$tr_at" "$5"
-    [ "$dma_ok$data_ok" = 11 ] || fail "GPU $1's DMA" "$dma_ok$data_ok"
+    [ "$moved" = 1 ] || fail "GPU $1's DMA" "$moved"
 }
 agree() {
     model "$(($1 * 1000))" <transfers >want

@@ -25,7 +25,7 @@ tries() {
     while read -r gpu dir at; do
         eval "at=\$at_$at"
         move "$gpu" "$dir" "$at" $LEN
-        tr="$tr$gpu $dir: $dma_ok$data_ok"
+        tr="$tr$gpu $dir: $moved"
         for p in $ALL_PORTS; do
             counted "$p"
             tr="$tr; $p $r"

@@ -161,7 +161,8 @@ JOB_WRITE=32
 STAGE=0x80000
 
 # gpu_dma N read|write ADDRESS LENGTH: DMA by GPU N, between the bus address and
-# its VRAM from STAGE on; dma_ok is 1 or 0.  A GPU uses the queue of its number.
+# its VRAM from STAGE on; dma_ok is 1 or 0: whether the engine hears of no error, as it
+# never does of a write, which is posted.  A GPU uses the queue of its number.
 gpu_dma() {
     use "$1"
     queue_setup "$1"
@@ -173,7 +174,7 @@ gpu_dma() {
     dma_ok=0
     if [ "$st" = "$PLN_Q_IDLE" ] && [ "$c_status" = 0 ] && [ "$c_bytes" = "$4" ]; then
         dma_ok=1
-    elif [ "$c_status" != "$PLN_ERR_BUS" ]; then
+    elif [ "$2 $c_status" != "read $PLN_ERR_BUS" ]; then
         echo "# DMA failed otherwise: queue $st status $c_status bytes $c_bytes"
         exit 1
     fi
@@ -189,9 +190,9 @@ two_ends() {
 # pattern BYTE: what two_ends says of memory filled with it
 pattern() { r=$(printf '0x%02x%02x%02x%02x%02x%02x%02x%02x' "$1" "$1" "$1" "$1" "$1" "$1" "$1" "$1"); r="$r $r"; }
 
-# move N read|write ADDRESS LENGTH [hole]: gpu_dma on fresh data; then data_ok says
-# whether all of it arrived, or, if the DMA failed, whether nothing did.  What
-# is in a "hole" can be neither set nor seen.
+# move N read|write ADDRESS LENGTH [hole]: gpu_dma on fresh data; then moved is 1 if all
+# of it arrived, 0 if nothing did, and of a read the engine was told, else "wrong".  What is
+# in a "hole" can be neither set nor seen.
 move_n=0
 move() {
     move_n=$((move_n % 120 + 1))
@@ -209,12 +210,20 @@ move() {
     [ "$mo_see$2" = 0read ] || memset $mo_from "$4" $((move_n + 128))
     [ "$mo_see$2" = 0write ] || memset $mo_to "$4" $move_n
     gpu_dma "$1" "$2" "$3" "$4"
-    data_ok=1
-    [ $mo_see = 0 ] && return
+    moved=wrong
+    if [ "$mo_see$2" = 0write ]; then
+        moved=0
+        return
+    fi
     two_ends $mo_to "$4"
     mo_got=$r
-    pattern $((move_n + 128 * dma_ok))
-    [ "$mo_got" = "$r" ] || data_ok=0
+    pattern $((move_n + 128))
+    if [ "$mo_got" = "$r" ]; then
+        [ $dma_ok = 0 ] || moved=1
+        return
+    fi
+    pattern $move_n
+    [ "$mo_got$dma_ok" != "${r}0" ] && [ "$mo_got$2" != "${r}write" ] || moved=0
 }
 
 # live WANT: wait, bounded, until there are that many requesters

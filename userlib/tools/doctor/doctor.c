@@ -74,8 +74,8 @@ const struct command doctor_command = {
 /* In the order in which one cures them; look() functions use earlier ones. */
 static const struct section *const sections[] = {
 	&doc_environment, &doc_kernel, &doc_gpu, &doc_bar1, &doc_driver,
-	&doc_iommu, &doc_acs, &doc_host_bridge, &doc_nvme, &doc_filesystem,
-	&doc_rdma, &doc_limits, &doc_containers, NULL
+	&doc_iommu, &doc_acs, &doc_errors, &doc_host_bridge, &doc_nvme,
+	&doc_filesystem, &doc_rdma, &doc_limits, &doc_containers, NULL
 };
 
 /* ---- findings ---- */

@@ -110,7 +110,7 @@ struct doctor {
 
 /* ---- doctor.c ---- */
 extern const struct section doc_environment, doc_gpu, doc_bar1, doc_driver,
-	doc_iommu, doc_acs, doc_host_bridge, doc_kernel, doc_nvme,
+	doc_iommu, doc_acs, doc_errors, doc_host_bridge, doc_kernel, doc_nvme,
 	doc_filesystem, doc_rdma, doc_limits, doc_containers;
 
 /* @p; out of memory, the end of the program */
