@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * modify-code ROUNDS: one thread changes the constant that a function returns, while
- * others call it and so have it translated again.  Once they know of a change, by an
- * acquire and a serializing instruction, they must never see the constant before it.
+ * modify-code reach|twice ROUNDS: one thread changes the constant that a function
+ * returns, while another calls it and so has it translated again.  Once that one knows
+ * of a change, by an acquire and a serializing instruction, it must never see the
+ * constant before it.
  *
- * The store reaches into the next page, which is full of code: an emulator that
+ * reach: the store reaches into the next page, which is full of code.  An emulator that
  * throws translations away before it stores is busy with that page for long, and the
  * function's old bytes are translated meanwhile.
+ *
+ * twice: two stores for each change, to a page with no other code: the first leaves the
+ * page without a translation, and the second comes when the function is translated.
  */
 #include <cpuid.h>
 #include <pthread.h>
@@ -19,46 +23,42 @@
 #include <unistd.h>
 
 #define PAGE	4096
-#define CALLERS	2
 
-static unsigned char *code;		/* two pages, for calls */
-static unsigned char *bytes;		/* the same, for stores */
 static uint8_t (*function)(void);
 static unsigned int stored;		/* the last change that is done */
-static unsigned int seen[CALLERS];	/* the last one that was looked for */
-static unsigned long calls[CALLERS], stale[CALLERS];
+static unsigned int seen;	/* the last one that was looked for */
+static unsigned long calls, stale;
 
 static void *caller(void *arg)
 {
-	unsigned long n = (unsigned long)arg;
 	unsigned int a, b, c, d;
 
+	(void)arg;
 	for (;;) {
 		unsigned int at = __atomic_load_n(&stored, __ATOMIC_ACQUIRE);
-		uint8_t got;
 
 		if (at == UINT32_MAX)
 			return NULL;
 		__cpuid(0, a, b, c, d);
-		got = function();
-		calls[n]++;
-		/* the next change may have begun */
-		if (got != (uint8_t)at && got != (uint8_t)(at + 1))
-			stale[n]++;
-		__atomic_store_n(&seen[n], at, __ATOMIC_RELEASE);
+		calls++;
+		/* change N stores 2 * N, and 2 * N - 1 before; the next may have begun */
+		stale += (uint8_t)(function() - 2 * at) > 2;
+		__atomic_store_n(&seen, at, __ATOMIC_RELEASE);
 	}
 }
 
 int main(int argc, char **argv)
 {
+	unsigned char *code, *bytes;	/* two pages, for calls and for stores */
+	volatile unsigned int delay;
+	pthread_t thread;
 	unsigned int rounds, i;
-	pthread_t thread[CALLERS];
-	unsigned long n;
-	int fd;
+	int fd, reach;
 
-	if (argc != 2)
+	if (argc != 3)
 		return 2;
-	rounds = strtoul(argv[1], NULL, 0);
+	reach = !strcmp(argv[1], "reach");
+	rounds = strtoul(argv[2], NULL, 0);
 	fd = memfd_create("code", MFD_CLOEXEC);
 	if (fd < 0 || ftruncate(fd, 2 * PAGE)) {
 		perror("memfd");
@@ -76,27 +76,32 @@ int main(int argc, char **argv)
 	bytes[PAGE - 2] = 0;
 	function = (uint8_t (*)(void))(code + PAGE - 3);
 	/* the store ends with the first bytes of that page */
-	for (i = PAGE + 8; i < 2 * PAGE; i++)
+	for (i = PAGE + 8; reach && i < 2 * PAGE; i++)
 		((void (*)(void))(code + i))();
 
-	for (n = 0; n < CALLERS; n++)
-		if (pthread_create(&thread[n], NULL, caller, (void *)n))
-			return 1;
+	if (pthread_create(&thread, NULL, caller, NULL))
+		return 1;
 	for (i = 1; i <= rounds; i++) {
-		uint64_t word;
+		if (reach) {
+			uint64_t word;
 
-		memcpy(&word, bytes + PAGE - 4, 8);
-		word = (word & ~0xff0000ull) | (uint64_t)(uint8_t)i << 16;
-		*(volatile uint64_t *)(bytes + PAGE - 4) = word;
+			memcpy(&word, bytes + PAGE - 4, 8);
+			word &= ~0xff0000ull;
+			word |= (uint64_t)(uint8_t)(2 * i) << 16;
+			*(volatile uint64_t *)(bytes + PAGE - 4) = word;
+		} else {
+			*(volatile uint8_t *)(bytes + PAGE - 2) = 2 * i - 1;
+			for (delay = i * 37 % 4096; delay; delay--)
+				;
+			*(volatile uint8_t *)(bytes + PAGE - 2) = 2 * i;
+		}
 		__atomic_store_n(&stored, i, __ATOMIC_RELEASE);
-		for (n = 0; n < CALLERS; n++)
-			while (__atomic_load_n(&seen[n], __ATOMIC_ACQUIRE) != i)
-				sched_yield();
+		while (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) != i)
+			sched_yield();
 	}
 	__atomic_store_n(&stored, UINT32_MAX, __ATOMIC_RELEASE);
-	for (n = 0; n < CALLERS; n++)
-		pthread_join(thread[n], NULL);
-	printf("%u changes, %lu calls, %lu stale\n", rounds, calls[0] + calls[1],
-	       stale[0] + stale[1]);
-	return stale[0] || stale[1] ? 1 : 0;
+	pthread_join(thread, NULL);
+	printf("%s, %u changes, %lu calls, %lu stale\n", argv[1], rounds,
+	       calls, stale);
+	return stale ? 1 : 0;
 }
