@@ -3,6 +3,10 @@
 #
 # For cases that run test programs of userlib; sourced after scenarios/lib/case.sh.
 
+# The sanitizer for threads lets each process sleep for a second before it ends, to see
+# the threads that are left; the tests have some hundred processes.
+export TSAN_OPTIONS=atexit_sleep_ms=50
+
 # build_userlib PART GOAL…: make in userlib/PART
 build_userlib() {
 	need_tool make flock cc
