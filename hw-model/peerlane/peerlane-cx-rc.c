@@ -112,6 +112,7 @@ static void plc_sq_done(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome)
     w->active = false;
     qp->tries = 0;
     qp->rnr_tries = 0;
+    qp->fault_failed = false;
     plc_count(s, PLC_CNT_WQES, 1);
     if (syndrome) {
         plc_count(s, PLC_CNT_WQE_ERRORS, 1);
@@ -293,6 +294,8 @@ static void plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
         plc_blocks(w->ds) > qp->sq_tail - qp->sq_head ||
         !plc_sq_read(s, qp, qp->sq_head, w->wqe, w->ds * CX_WQE_SEG)) {
         syndrome = CX_SYND_LOCAL_QP;
+    } else if (w->opcode == CX_WR_UMR) {
+        syndrome = plc_umr(s, qp);
     } else if (qp->st != CX_ST_RC) {
         syndrome = CX_SYND_LOCAL_QP;
     } else {
@@ -300,7 +303,10 @@ static void plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
     }
     trace_peerlane_cx_wqe(plc_name(s), qp->id, qp->sq_head, w->opcode,
                           w->total);
-    if (syndrome || w->opcode == CX_WR_NOP) {
+    if (s->old) {
+        return;
+    }
+    if (syndrome || w->opcode == CX_WR_NOP || w->opcode == CX_WR_UMR) {
         plc_sq_done(s, qp, syndrome);
     }
 }
@@ -345,6 +351,7 @@ static bool plc_take_recv(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
 {
     PlcWork *w = &qp->work;
     uint8_t wqe[PLC_MAX_RECV_WQE];
+    enum plc_result result;
     uint32_t at, posted;
     uint64_t room;
     bool ok;
@@ -382,8 +389,12 @@ static bool plc_take_recv(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
         plc_sq_done(s, qp, CX_SYND_REMOTE_REQUEST);
         return false;
     }
-    if (!plc_mkey_check(s, peer, w->rsge, w->rsges, w->total,
-                        PLC_LOCAL_WRITE)) {
+    result = plc_mkey_check(s, peer, w->rsge, w->rsges, w->total,
+                            PLC_LOCAL_WRITE);
+    if (result == PLC_ABSENT && plc_fault(s, qp)) {
+        return false;
+    }
+    if (result) {
         plc_recv_fail(s, peer, CX_SYND_LOCAL_PROTECTION);
         plc_sq_done(s, qp, CX_SYND_REMOTE_OPERATION);
         return false;
@@ -420,9 +431,14 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
     bool may = plc_is_atomic(w->opcode) ? peer->remote_atomic :
                w->opcode == CX_WR_READ ? peer->remote_read :
                peer->remote_write;
+    enum plc_result result;
 
-    if (!plc_mkey_check(s, qp, w->sge, w->sges, w->total,
-                        plc_local_access(w->opcode))) {
+    result = plc_mkey_check(s, qp, w->sge, w->sges, w->total,
+                            plc_local_access(w->opcode));
+    if (result == PLC_ABSENT && plc_fault(s, qp)) {
+        return false;
+    }
+    if (result) {
         plc_sq_done(s, qp, CX_SYND_LOCAL_PROTECTION);
         return false;
     }
@@ -441,8 +457,12 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
             plc_sq_done(s, qp, CX_SYND_REMOTE_REQUEST);
             return false;
         }
-        if (!plc_mkey_check(s, peer, w->rsge, 1, w->total,
-                            plc_remote_access(w->opcode))) {
+        result = plc_mkey_check(s, peer, w->rsge, 1, w->total,
+                                plc_remote_access(w->opcode));
+        if (result == PLC_ABSENT && plc_fault(s, qp)) {
+            return false;
+        }
+        if (result) {
             plc_remote_denied(s, qp, peer);
             return false;
         }
@@ -457,6 +477,7 @@ static bool plc_match(PeerlaneCX *s, PlcQp *qp, PlcQp *peer)
         };
         w->rsges = 1;
     }
+    qp->fault_failed = false;
     w->matched = true;
     w->peer_life = peer->life;
     return true;
@@ -468,6 +489,15 @@ static void plc_move_failed(PeerlaneCX *s, PlcQp *qp, PlcQp *peer, bool local,
 {
     PlcWork *w = &qp->work;
 
+    if (result == PLC_ABSENT) {
+        if (plc_fault(s, qp)) {
+            /* All is looked at anew, and moved again */
+            w->matched = false;
+            w->done = 0;
+            return;
+        }
+        result = PLC_DENIED;
+    }
     if (local) {
         plc_sq_done(s, qp, result == PLC_DENIED ? CX_SYND_LOCAL_PROTECTION :
                     CX_SYND_LOCAL_QP);
