@@ -6,6 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
+#include "trace.h"
 
 #define PLC_UMR_ALIGN           4       /* a list's place and length, in octwords */
 
@@ -66,8 +67,7 @@ static uint8_t plc_umr_list(PeerlaneCX *s, PlcQp *qp, uint8_t *list,
            CX_SYND_LOCAL_PROTECTION;
 }
 
-/* Do the entry at work; returns its syndrome */
-uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp)
+static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp)
 {
     PlcWork *w = &qp->work;
     const uint8_t *umr = w->wqe + CX_UMR_SEG, *ctx = w->wqe + CX_UMR_MKC;
@@ -122,4 +122,17 @@ uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp)
     mkey->checked |= octwords > 0;
     plc_mkey_set(mkey, want);
     return 0;
+}
+
+/* Do the entry at work; returns its syndrome */
+uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp)
+{
+    const uint8_t *umr = qp->work.wqe + CX_UMR_SEG;
+    uint32_t key = qp->work.imm;
+    uint8_t syndrome = plc_umr_do(s, qp);
+
+    trace_peerlane_cx_umr(plc_name(s), key, ldq_be_p(umr + CX_UMR_MASK),
+                          lduw_be_p(umr + CX_UMR_OFFSET_LO) * 2,
+                          lduw_be_p(umr + CX_UMR_OCTWORDS) * 2, syndrome);
+    return syndrome;
 }
