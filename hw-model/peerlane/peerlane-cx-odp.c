@@ -2,16 +2,16 @@
 /*
  * Peerlane ConnectX: page faults.
  *
- * A queue pair whose entry meets a page that its key has not waits until the
- * driver says that it is there, or that it will not be.  Then the entry begins
- * anew.
+ * Who meets a page that a key has not asks the driver for it.  A requester then
+ * waits, and goes on where it was; a responder has the request sent again, as if
+ * it had no receive, and an answer to a READ waits.
  */
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
 #include "trace.h"
 
-/* Wait for the page in s->st->absent; false if none will come: it is denied */
-bool plc_fault(PeerlaneCX *s, PlcQp *qp)
+/* Ask for the page in s->st->absent; false if none will come: it is denied */
+bool plc_fault(PeerlaneCX *s, PlcQp *qp, PlcFault *fault)
 {
     PlcState *st = s->st;
     PlcEq *eq = plc_eq_of(s, CX_EVENT_PAGE_FAULT);
@@ -19,8 +19,11 @@ bool plc_fault(PeerlaneCX *s, PlcQp *qp)
     uint64_t bytes = st->absent.addr + st->absent.len - va;
     uint8_t eqe[CX_EQE_SIZE] = { 0 };
 
-    if (!eq || qp->fault_failed) {
+    if (!eq || fault->failed) {
         return false;
+    }
+    if (fault->token) {
+        return true;
     }
     if (plc_eq_full(eq)) {
         plc_qp_wait(qp, PLC_FAULT_RETRY_NS);
@@ -28,13 +31,12 @@ bool plc_fault(PeerlaneCX *s, PlcQp *qp)
     }
     /* 0 is no fault */
     st->faults += st->faults == UINT32_MAX ? 2 : 1;
-    qp->fault = st->faults;
-    qp->waiting = true;
-    trace_peerlane_cx_fault(plc_name(s), qp->id, qp->fault, st->absent.key, va,
-                            bytes);
+    fault->token = st->faults;
+    trace_peerlane_cx_fault(plc_name(s), qp->id, fault->token, st->absent.key,
+                            va, bytes);
     eqe[CX_EQE_SUBTYPE] = CX_PF_MEMORY;
     eqe[CX_EQE_PF_FLAGS] = CX_PF_LAST;
-    stl_be_p(eqe + CX_EQE_PF_TOKEN, qp->fault);
+    stl_be_p(eqe + CX_EQE_PF_TOKEN, fault->token);
     stl_be_p(eqe + CX_EQE_PF_PAGES, DIV_ROUND_UP(bytes, 4096) << 12);
     stl_be_p(eqe + CX_EQE_PF_MKEY, st->absent.key);
     stq_be_p(eqe + CX_EQE_PF_VA, va);
@@ -53,11 +55,13 @@ uint8_t plc_page_fault_resume(PeerlaneCX *s, PlcCmd *c)
     }
     for (uint32_t i = t->first; i < t->size; i++) {
         PlcQp *qp = plc_table_get(t, i);
+        PlcFault *fault = !qp ? NULL : qp->req.fault.token == token ?
+                          &qp->req.fault : qp->resp.fault.token == token ?
+                          &qp->resp.fault : NULL;
 
-        if (qp && qp->fault == token) {
-            qp->fault = 0;
-            qp->fault_failed = cx_get(c->in, CX_RESUME_ERROR);
-            qp->waiting = false;
+        if (fault) {
+            fault->token = 0;
+            fault->failed = cx_get(c->in, CX_RESUME_ERROR);
             plc_qp_schedule(qp);
             break;
         }

@@ -8,7 +8,9 @@
 
 void plc_qp_free(PlcQp *qp)
 {
+    plc_req_reset(qp);
     timer_free(qp->timer);
+    timer_free(qp->ack_timer);
     plc_buf_free(&qp->buf);
     g_free(qp);
 }
@@ -43,8 +45,6 @@ static void plc_qp_state(PlcQp *qp, uint8_t state)
 {
     qp->state = state;
     qp->waiting = false;
-    qp->fault = 0;
-    qp->fault_failed = false;
     timer_del(qp->timer);
     cx_set(qp->ctx, CX_QPC_STATE, state);
     trace_peerlane_cx_qp_state(plc_name(qp->cx), qp->id, state);
@@ -54,7 +54,8 @@ static void plc_qp_state(PlcQp *qp, uint8_t state)
 void plc_qp_to_error(PlcQp *qp)
 {
     plc_qp_state(qp, CX_QP_ERR);
-    qp->work.active = false;
+    plc_req_reset(qp);
+    plc_resp_reset(qp);
     qp->rung = true;
     plc_qp_schedule(qp);
 }
@@ -62,14 +63,13 @@ void plc_qp_to_error(PlcQp *qp)
 static void plc_qp_to_reset(PlcQp *qp)
 {
     plc_qp_state(qp, CX_QP_RST);
-    qp->work.active = false;
+    plc_req_reset(qp);
+    plc_resp_reset(qp);
     qp->rung = false;
     qp->sq_head = 0;
+    qp->sq_fetch = 0;
     qp->sq_tail = 0;
     qp->rq_head = 0;
-    qp->tries = 0;
-    qp->rnr_tries = 0;
-    qp->life = ++qp->cx->lives;
     if (qp->queued) {
         QTAILQ_REMOVE(&qp->cx->st->ready, qp, link);
         qp->queued = false;
@@ -144,6 +144,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
 
     memcpy(qp->ctx, c->in + CX_CREATE_QPC, CX_QPC_SIZE);
     qp->cx = s;
+    QTAILQ_INIT(&qp->req.works);
     status = plc_qp_parse(s, c, qp);
     if (!status && !plc_table_add(&s->st->qp, qp, &qp->id)) {
         status = CX_NO_RESOURCES;
@@ -153,7 +154,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
         return status;
     }
     qp->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
-    qp->life = ++s->lives;
+    qp->ack_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_req_timer, qp);
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users++;
     }
@@ -264,6 +265,23 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     qp->retry_count = cx_get(qp->ctx, CX_QPC_RETRY_COUNT);
     qp->rnr_retry = cx_get(qp->ctx, CX_QPC_RNR_RETRY);
     qp->ack_timeout = cx_get(path, CX_ADS_ACK_TIMEOUT);
+    qp->mtu = 128 << cx_get(qp->ctx, CX_QPC_MTU);
+    qp->rd_atomic = 1 << cx_get(qp->ctx, CX_QPC_LOG_SRA);
+    if (opcode == CX_OP_INIT2RTR_QP) {
+        plc_resp_reset(qp);
+        plc_net_meet(qp->cx, qp);
+    }
+    if (opcode == CX_OP_RTR2RTS_QP) {
+        plc_req_reset(qp);
+    }
+}
+
+/* 256 to 4096 bytes; only a connection has one of its own */
+static bool plc_mtu_good(const uint8_t *in)
+{
+    uint32_t mtu = cx_get(in + CX_CREATE_QPC, CX_QPC_MTU);
+
+    return mtu >= 1 && mtu <= 5;
 }
 
 uint8_t plc_modify_qp(PeerlaneCX *s, PlcCmd *c)
@@ -289,6 +307,10 @@ uint8_t plc_modify_qp(PeerlaneCX *s, PlcCmd *c)
         if (plc_moves[i].opcode == opcode) {
             if (qp->state != plc_moves[i].from) {
                 return CX_BAD_QP_STATE;
+            }
+            if (opcode == CX_OP_INIT2RTR_QP && qp->st == CX_ST_RC &&
+                !plc_mtu_good(c->in)) {
+                return CX_BAD_PARAM;
             }
             plc_qp_take(qp, c->in + CX_CREATE_QPC, opcode,
                         cx_get(c->in, CX_QP_OPT_MASK));

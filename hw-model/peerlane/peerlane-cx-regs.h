@@ -441,6 +441,7 @@ enum {
 #define CX_CTRL_IMM                     0x0c
 #define CX_CTRL_DS_MASK                 0x3f
 #define CX_CTRL_SOLICITED               0x02
+#define CX_CTRL_FENCE                   0xe0
 #define CX_CTRL_CQ_UPDATE               0x08
 #define CX_RADDR_VA                     0x00
 #define CX_RADDR_KEY                    0x08
@@ -521,6 +522,7 @@ enum {
     CX_SYND_LOCAL_PROTECTION = 0x04,
     CX_SYND_FLUSHED = 0x05,
     CX_SYND_MW_BIND = 0x06,
+    CX_SYND_BAD_RESPONSE = 0x10,
     CX_SYND_REMOTE_REQUEST = 0x12,
     CX_SYND_REMOTE_ACCESS = 0x13,
     CX_SYND_REMOTE_OPERATION = 0x14,

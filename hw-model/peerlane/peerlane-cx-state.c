@@ -31,10 +31,13 @@ static void plc_tables_init(PlcState *st)
     plc_table_init(&st->qp, PLC_FIRST_QPN, 1 << PLC_LOG_MAX_QP);
     QTAILQ_INIT(&st->ready);
     QTAILQ_INIT(&st->arms);
+    QTAILQ_INIT(&st->rx);
+    st->replies = 0;
 }
 
 static void plc_tables_free(PlcState *st)
 {
+    plc_net_free(st);
     plc_free_all(&st->qp, PlcQp, plc_qp_free);
     plc_free_all(&st->srq, PlcSrq, g_free);
     plc_free_all(&st->mkey, PlcMkey, plc_mkey_free);

@@ -33,10 +33,9 @@ static const struct {
 };
 
 /* The list of @bytes, which is in the entry or where that says */
-static uint8_t plc_umr_list(PeerlaneCX *s, PlcQp *qp, uint8_t *list,
-                            uint32_t bytes)
+static uint8_t plc_umr_list(PeerlaneCX *s, PlcQp *qp, const PlcWork *w,
+                            uint8_t *list, uint32_t bytes)
 {
-    PlcWork *w = &qp->work;
     const uint8_t *seg = w->wqe + CX_UMR_LIST;
     uint32_t end = w->ds * CX_WQE_SEG;
     enum plc_result result;
@@ -67,9 +66,8 @@ static uint8_t plc_umr_list(PeerlaneCX *s, PlcQp *qp, uint8_t *list,
            CX_SYND_LOCAL_PROTECTION;
 }
 
-static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp)
+static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
 {
-    PlcWork *w = &qp->work;
     const uint8_t *umr = w->wqe + CX_UMR_SEG, *ctx = w->wqe + CX_UMR_MKC;
     uint8_t flags = umr[CX_UMR_FLAGS];
     uint64_t mask = ldq_be_p(umr + CX_UMR_MASK), left = mask;
@@ -107,7 +105,7 @@ static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp)
     }
     list = g_malloc(octwords * CX_WQE_SEG);
     if (octwords) {
-        syndrome = plc_umr_list(s, qp, list, octwords * CX_WQE_SEG);
+        syndrome = plc_umr_list(s, qp, w, list, octwords * CX_WQE_SEG);
         if (syndrome) {
             return syndrome;
         }
@@ -125,13 +123,12 @@ static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp)
 }
 
 /* Do the entry at work; returns its syndrome */
-uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp)
+uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
 {
-    const uint8_t *umr = qp->work.wqe + CX_UMR_SEG;
-    uint32_t key = qp->work.imm;
-    uint8_t syndrome = plc_umr_do(s, qp);
+    const uint8_t *umr = w->wqe + CX_UMR_SEG;
+    uint8_t syndrome = plc_umr_do(s, qp, w);
 
-    trace_peerlane_cx_umr(plc_name(s), key, ldq_be_p(umr + CX_UMR_MASK),
+    trace_peerlane_cx_umr(plc_name(s), w->imm, ldq_be_p(umr + CX_UMR_MASK),
                           lduw_be_p(umr + CX_UMR_OFFSET_LO) * 2,
                           lduw_be_p(umr + CX_UMR_OCTWORDS) * 2, syndrome);
     return syndrome;

@@ -47,6 +47,13 @@ static const char *const plc_counter_names[PLC_NUM_COUNTERS] = {
     [PLC_CNT_WRITES_LOST] = "dma-writes-lost",
     [PLC_CNT_LOOPBACK_MESSAGES] = "loopback-messages",
     [PLC_CNT_LOOPBACK_BYTES] = "loopback-bytes",
+    [PLC_CNT_PACKETS_IN] = "packets-in",
+    [PLC_CNT_PACKETS_OUT] = "packets-out",
+    [PLC_CNT_PACKETS_DROPPED] = "packets-dropped",
+    [PLC_CNT_RETRANSMISSIONS] = "retransmissions",
+    [PLC_CNT_FRAMES_IN] = "frames-in",
+    [PLC_CNT_FRAMES_OUT] = "frames-out",
+    [PLC_CNT_FRAMES_DROPPED] = "frames-dropped",
 };
 
 void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add)
@@ -141,7 +148,16 @@ static uint64_t plc_step(PeerlaneCX *s)
         plc_cq_arm_run(s, cq);
         return PLC_STEP_COST;
     }
+    /* In turn, so that neither keeps the other from its work */
     qp = QTAILQ_FIRST(&st->ready);
+    s->turn = !s->turn;
+    if (!qp || s->turn) {
+        uint64_t cost = plc_net_step(s);
+
+        if (cost) {
+            return cost;
+        }
+    }
     if (qp) {
         QTAILQ_REMOVE(&st->ready, qp, link);
         qp->queued = false;
@@ -179,6 +195,9 @@ static void plc_bh(void *opaque)
 
         s->old = old->next;
         plc_state_free(old);
+    }
+    if (s->bh) {
+        plc_net_unblock(s);
     }
     if (s->bh) {
         object_unref(OBJECT(s));
@@ -315,6 +334,7 @@ static void plc_reset(PeerlaneCX *s)
         plc_state_free(s->st);
     }
     s->st = plc_state_new();
+    plc_kick(s);
     trace_peerlane_cx_reset(plc_name(s), s->epoch);
 }
 
@@ -349,6 +369,9 @@ static void plc_realize(PCIDevice *pdev, Error **errp)
         error_setg(errp, "lid must be a unicast one, 1 to 0xbfff");
         return;
     }
+    if (!plc_net_init(s, errp)) {
+        return;
+    }
     if (pcie_endpoint_cap_init(pdev, 0) < 0) {
         error_setg(errp, "no room for the PCI Express capability");
         return;
@@ -368,7 +391,6 @@ static void plc_realize(PCIDevice *pdev, Error **errp)
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
     s->st = plc_state_new();
-    s->stage = g_malloc(PLC_SLICE);
     /* Of the main loop only: peerlane-gpu-engine.c says why */
     s->bh = aio_bh_new_guarded(iohandler_get_aio_context(), plc_bh, s,
                                &DEVICE(s)->mem_reentrancy_guard);
@@ -384,6 +406,7 @@ static void plc_exit(PCIDevice *pdev)
     plc_reset(s);
     qemu_bh_delete(s->bh);
     s->bh = NULL;
+    plc_net_exit(s);
     msix_uninit_exclusive_bar(pdev);
     pcie_cap_exit(pdev);
 }
@@ -396,7 +419,6 @@ static void plc_instance_finalize(Object *obj)
     if (s->st) {
         plc_state_free(s->st);
     }
-    g_free(s->stage);
 }
 
 static void plc_get_counters(Object *obj, Visitor *v, const char *name,
@@ -437,6 +459,8 @@ static const Property plc_properties[] = {
     DEFINE_PROP_UINT64("guid", PeerlaneCX, guid, 0x0200c9fffe000001ull),
     DEFINE_PROP_UINT16("lid", PeerlaneCX, lid, 1),
     DEFINE_PROP_UINT16("vectors", PeerlaneCX, vectors, 8),
+    DEFINE_PROP_STRING("subnet", PeerlaneCX, subnet),
+    DEFINE_NIC_PROPERTIES(PeerlaneCX, conf),
 };
 
 static void plc_class_init(ObjectClass *klass, void *data)

@@ -11,7 +11,9 @@
 #include "qemu/timer.h"
 #include "qemu/units.h"
 #include "hw/pci/pci_device.h"
+#include "net/net.h"
 #include "qom/object.h"
+#include "peerlane-cx-packet.h"
 #include "peerlane-cx-regs.h"
 
 #define TYPE_PEERLANE_CX "peerlane-cx"
@@ -89,6 +91,13 @@ enum plc_counter {
     PLC_CNT_WRITES_LOST,
     PLC_CNT_LOOPBACK_MESSAGES,
     PLC_CNT_LOOPBACK_BYTES,
+    PLC_CNT_PACKETS_IN,
+    PLC_CNT_PACKETS_OUT,
+    PLC_CNT_PACKETS_DROPPED,
+    PLC_CNT_RETRANSMISSIONS,
+    PLC_CNT_FRAMES_IN,
+    PLC_CNT_FRAMES_OUT,
+    PLC_CNT_FRAMES_DROPPED,
     PLC_NUM_COUNTERS
 };
 
@@ -181,27 +190,90 @@ typedef struct PlcSge {
 
 #define PLC_MAX_SGE             64
 
-/* The entry that a queue pair works on */
+/* An entry of a send queue that is at work */
 typedef struct PlcWork {
-    bool active;
+    QTAILQ_ENTRY(PlcWork) link;
+    uint32_t index;             /* in the queue */
     uint8_t opcode;
     uint8_t flags;
     uint8_t ds;
+    uint8_t syndrome;           /* it fails with this when it is the oldest */
+    bool checked;               /* its keys */
     uint32_t imm;
     uint64_t raddr;
     uint32_t rkey;
     uint64_t swap_add;
     uint64_t compare;
     uint32_t total;
-    uint32_t done;
+    uint32_t psn;               /* of its first packet */
+    uint32_t packets;           /* that it takes; of a READ, the answers */
     unsigned sges;
     PlcSge sge[PLC_MAX_SGE];
-    bool matched;               /* the other side has been looked at */
-    uint32_t peer_life;
-    unsigned rsges;
-    PlcSge rsge[PLC_MAX_SGE];
     uint8_t wqe[PLC_MAX_WQE + CX_WQE_SEG];
 } PlcWork;
+
+/* What a queue pair is as a requester */
+/* A page that is waited for */
+typedef struct PlcFault {
+    uint32_t token;             /* 0: none */
+    bool failed;                /* the driver had no page */
+} PlcFault;
+
+typedef struct PlcReq {
+    PlcFault fault;
+    QTAILQ_HEAD(, PlcWork) works;
+    uint32_t count;             /* of them */
+    uint32_t next_psn;          /* of the next entry that is taken up */
+    uint32_t send_psn;          /* what to send next */
+    uint32_t sent_psn;          /* behind all that was ever sent */
+    uint32_t una_psn;           /* the oldest that is not acknowledged */
+    bool asked;                 /* again, since an answer was missing there */
+    bool timed_out;
+    uint8_t tries;
+    uint8_t rnr_tries;
+} PlcReq;
+
+typedef struct PlcReply {
+    enum { PLC_REPLY_ACK, PLC_REPLY_NAK, PLC_REPLY_READ, PLC_REPLY_ATOMIC } kind;
+    uint8_t syndrome;
+    bool fatal;                 /* the queue pair fails when it is sent */
+    uint32_t psn;
+    uint32_t msn;
+    uint64_t va;
+    uint32_t rkey;
+    uint32_t len;
+    uint32_t done;
+    uint64_t value;
+} PlcReply;
+
+#define PLC_MAX_REPLIES         32
+
+/* ... and as a responder */
+typedef struct PlcResp {
+    PlcFault fault;
+    uint32_t psn;               /* that is expected */
+    uint32_t msn;
+    bool nak_sent;              /* for that one */
+    bool closing;               /* the last answer is queued */
+    enum { PLC_IN_NOTHING, PLC_IN_SEND, PLC_IN_WRITE } in;
+    uint32_t done;              /* of the message */
+    uint64_t va;                /* where the message goes */
+    uint32_t rkey;
+    uint32_t left;
+    uint64_t room;              /* in the receive that was taken */
+    unsigned sges;
+    PlcSge sge[PLC_MAX_SGE];
+    PlcReply reply[PLC_MAX_REPLIES];
+    uint32_t first_reply;
+    uint32_t replies;
+    /* Atomics are not done twice: what the last ones have found */
+    struct {
+        bool valid;
+        uint32_t psn;
+        uint64_t value;
+    } atomic[1 << PLC_LOG_MAX_RD_ATOMIC];
+    uint32_t atomics;
+} PlcResp;
 
 typedef struct PlcQp {
     uint32_t id;
@@ -220,31 +292,31 @@ typedef struct PlcQp {
     uint32_t sq_at;             /* in the buffer */
     uint64_t dbr;
     PlcBuf buf;
-    uint32_t sq_head;
+    uint32_t sq_head;           /* the oldest entry that is not done */
+    uint32_t sq_fetch;          /* the next to take up */
     uint32_t sq_tail;
     uint32_t rq_head;
     uint32_t remote_qpn;
     uint16_t rlid;
+    uint32_t mtu;
+    uint32_t rd_atomic;         /* READs and atomics at a time */
     uint8_t retry_count;
     uint8_t rnr_retry;
     uint8_t ack_timeout;
     uint8_t min_rnr;
-    uint8_t tries;
-    uint8_t rnr_tries;
     bool remote_read;
     bool remote_write;
     bool remote_atomic;
     bool umr;                   /* may change keys */
-    uint32_t fault;             /* that it waits for; 0: none */
-    bool fault_failed;          /* the driver had no page */
-    uint32_t life;              /* another one after each reset */
     bool rung;                  /* its doorbell record is to be read */
     bool waiting;               /* the timer runs it again */
     bool queued;
     QTAILQ_ENTRY(PlcQp) link;
-    QEMUTimer *timer;
+    QEMUTimer *timer;           /* to wait: for a receive, or to flush */
+    QEMUTimer *ack_timer;
     PeerlaneCX *cx;
-    PlcWork work;
+    PlcReq req;
+    PlcResp resp;
     uint8_t ctx[CX_QPC_SIZE];
 } PlcQp;
 
@@ -277,8 +349,21 @@ typedef struct PlcState {
     PlcTable qp;
     QTAILQ_HEAD(, PlcQp) ready;
     QTAILQ_HEAD(, PlcCq) arms;
+    QTAILQ_HEAD(, PlcPacket) rx;        /* packets that have come */
+    uint32_t rx_count;
+    uint32_t replies;           /* that responders have yet to send */
     struct PlcState *next;      /* of those that wait to be freed */
 } PlcState;
+
+#define PLC_NEIGHBOURS          64
+
+typedef struct PlcNeighbour {
+    uint32_t lid;               /* 0: free */
+    bool known;
+    bool asked;
+    int64_t asked_at;
+    uint8_t mac[6];
+} PlcNeighbour;
 
 struct PeerlaneCX {
     PCIDevice parent_obj;
@@ -296,11 +381,19 @@ struct PeerlaneCX {
 
     QEMUBH *bh;
     bool running;
+    /* The wire */
+    NICConf conf;
+    NICState *nic;              /* NULL: there is none */
+    char *subnet;
+    uint32_t subnet_ip;
+    bool tx_blocked;
+    bool rx_blocked;
+    PlcNeighbour neighbour[PLC_NEIGHBOURS];
+    uint32_t neighbours;
+    bool turn;                  /* of queue pairs, not of packets */
     uint32_t epoch;             /* how often the function was reset */
-    uint32_t lives;             /* of queue pairs, so that no two are equal */
     PlcState *st;
     PlcState *old;
-    uint8_t *stage;
     uint64_t counters[PLC_NUM_COUNTERS];
 };
 
@@ -439,10 +532,10 @@ enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
 
 /* peerlane-cx-odp.c */
 PlcHandler plc_page_fault_resume;
-bool plc_fault(PeerlaneCX *s, PlcQp *qp);
+bool plc_fault(PeerlaneCX *s, PlcQp *qp, PlcFault *fault);
 
 /* peerlane-cx-umr.c */
-uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp);
+uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp, const PlcWork *w);
 
 /* peerlane-cx-srq.c */
 PlcHandler plc_create_xrc_srq, plc_create_rmp, plc_destroy_srq;
@@ -454,8 +547,46 @@ void plc_qp_schedule(PlcQp *qp);
 void plc_qp_wait(PlcQp *qp, int64_t ns);
 void plc_qp_to_error(PlcQp *qp);
 
-/* peerlane-cx-rc.c */
+/* peerlane-cx-rc.c: entries of queues, and completions */
 void plc_qp_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t qpn);
 uint64_t plc_qp_step(PeerlaneCX *s, PlcQp *qp);
+PlcWork *plc_sq_fetch(PeerlaneCX *s, PlcQp *qp);
+void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome);
+enum plc_taken {
+    PLC_TAKEN,
+    PLC_TAKE_LATER,             /* there is none */
+    PLC_TAKE_REQUEST,           /* there will be none */
+    PLC_TAKE_OPERATION,         /* it cannot be had */
+};
+enum plc_taken plc_take_recv(PeerlaneCX *s, PlcQp *qp);
+void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode, uint32_t imm,
+                   bool solicited);
+void plc_recv_fail(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome);
+bool plc_is_atomic(uint8_t opcode);
+bool plc_needs_answer(uint8_t opcode);
+
+/* peerlane-cx-req.c: the requester */
+void plc_req_reset(PlcQp *qp);
+bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost);
+void plc_req_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
+void plc_req_timer(void *opaque);
+
+/* peerlane-cx-resp.c: the responder */
+void plc_resp_reset(PlcQp *qp);
+bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost);
+void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
+
+/* peerlane-cx-net.c: how packets get from one to the other */
+bool plc_net_init(PeerlaneCX *s, Error **errp);
+void plc_net_exit(PeerlaneCX *s);
+/* May the queue pair send a packet now? */
+bool plc_net_room(PeerlaneCX *s, PlcQp *qp);
+/* Takes @p */
+void plc_net_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p);
+/* The other end will be talked to */
+void plc_net_meet(PeerlaneCX *s, PlcQp *qp);
+uint64_t plc_net_step(PeerlaneCX *s);
+void plc_net_unblock(PeerlaneCX *s);
+void plc_net_free(PlcState *st);
 
 #endif /* HW_PEERLANE_CX_H */

@@ -6,6 +6,7 @@
 # timeout: 400
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/qtest/lib-cx.sh
 . "$(dirname "$0")/lib-cx.sh"
 
 # SEEDS and STEPS may be given; a failure is repeated with the seed it printed
@@ -241,7 +242,7 @@ self_pair() {
     cmd $r 16; id; PA_KEY=$r
     cmd $QP_IN 16; id; QP=$r
     fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
-    fixed 0503 00$QP 00000000 256; at "$r" 44 00$QP; at "$r" 54 0001; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 0001; cmd $r 8
     fixed 0504 00$QP 00000000 256; says "$1: a queue pair connected to itself" 0 $r 8
     memset 0x51000 256 0x77
 }
@@ -379,6 +380,7 @@ make_steps() { # SEED STEPS
     BEGIN {
         # The mailbox of the commands that connect
         h = sprintf("%0480d", 0)
+        h = substr(h, 1, 32) "a0" substr(h, 35)
         h = substr(h, 1, 56) hex(8, qp) substr(h, 65)
         h = substr(h, 1, 76) "0001" substr(h, 81)
         h = substr(h, 1, 308) "e0" substr(h, 311)

@@ -12,6 +12,7 @@ CQ_AT=0x60000
 UMR_AT=0x70000
 RC_AT=0x72000
 EQ_AT=0x74000
+PEER_AT=0x75000
 DBR=0x76000
 LIST=0x78000
 DATA=0x80000
@@ -42,15 +43,21 @@ queue_pair() {
     at "$r" 138 $2; at "$r" 148 00$CQ; at "$r" 184 "$(printf %016x $(($4)))"; at "$r" 196 03
     at "$r" 272 "$(printf %016x $(($3)))"
 }
-# connect QP: to itself, from reset; its doorbell record begins anew
-connect() {
+# to_rts QP OTHER: from reset; its doorbell record begins anew
+to_rts() {
     short 050a 00$1; cmd $r 8
     fixed 0502 00$1 00000000 256; at "$r" 170 e0; cmd $r 8
-    fixed 0503 00$1 00000000 256; at "$r" 44 00$1; at "$r" 54 0001; cmd $r 8
-    fixed 0504 00$1 00000000 256; cmd $r 8
+    fixed 0503 00$1 00000000 256; at "$r" 32 a0; at "$r" 44 00$2; at "$r" 54 0001; at "$r" 172 01; cmd $r 8
+    fixed 0504 00$1 00000000 256; at "$r" 138 e0; cmd $r 8
+}
+# connect QP: the reliable connection is one with another queue pair, since both its ends may fail
+connect() {
+    to_rts $1 ${PEER:-$1}
+    [ $1 = $UMR ] || to_rts $PEER $1
 }
 queue_pair 0c 08 $UMR_AT $DBR; make "a queue pair for UMR" $r; UMR=$r
 queue_pair 00 00 $RC_AT $((DBR + 8)); make "a reliable connection" $r; RC=$r
+queue_pair 00 00 $PEER_AT $((DBR + 16)); make "its other end" $r; PEER=$r
 connect $UMR
 connect $RC
 
@@ -80,6 +87,8 @@ completed() {
         case $r in
         0x[0de]"$co_want") break ;;
         esac
+        # Who waits for a page tries again by the clock
+        qt clock_step 100000
         co_n=$((co_n + 1))
         [ $co_n -lt 20000 ] || { r="no completion"; return; }
     done
@@ -238,6 +247,7 @@ fault_is() {
     wrhex $((BAR + 0x1000 * 0x$UAR + 0x48)) "0x${PF#????}$(printf %06x $faults)"
 }
 fault_head() {
+    qt clock_step 100000
     rdhex $((fi_at + 1)) 3
     fh=$r
     rdhex $((fi_at + 0x3f)) 1

@@ -7,6 +7,7 @@
 #	hosts_case [FILE…]		the guests' part, one for all hosts
 #	hosts_image HOST DRIVE FILE	a drive's image; those of vm_image and sc_disk
 #					are of host a
+#	hosts_nic HOST DEVICE		its network card, without address and cable, if not virtio
 #	hosts_boot SECONDS N [TOPOLOGY…]	N hosts, called a, b, c …, to their end
 #	hosts_start N [TOPOLOGY…]	the same in two halves, for scenarios that act
 #	hosts_wait SECONDS		in between
@@ -23,6 +24,7 @@ HOSTS_MAX=8
 SC_HOSTS=
 hosts_dir=$OUT/hosts
 hosts_images=
+hosts_nics=
 
 # hosts_case [FILE…]: as sc_case, with what a host on the wire needs
 hosts_case() {
@@ -33,6 +35,10 @@ hosts_case() {
 
 hosts_image() {
 	hosts_images="$hosts_images $1=$2=$3"
+}
+
+hosts_nic() {
+	hosts_nics="$hosts_nics $1=$2"
 }
 
 # hosts_start N [TOPOLOGY…]
@@ -91,12 +97,18 @@ hosts_each_start() {
 			"$hosts_each="*) vm_images="$vm_images ${hosts_image#*=}" ;;
 			esac
 		done
+		hosts_card=virtio-net-pci,host_mtu=9000,disable-legacy=on,iommu_platform=on,romfile=
+		for hosts_each_nic in $hosts_nics; do
+			case $hosts_each_nic in
+			"$hosts_each="*) hosts_card=${hosts_each_nic#*=} ;;
+			esac
+		done
 		VM_HOST="HOST=$hosts_each
 HOST_INDEX=$((hosts_index - 1))
 HOSTS=$hosts_count"
 		vm_start "$hosts_each" "$SC_TOPOLOGY" "$SC_KERNEL" "$OUT/case" \
 			-netdev "dgram,id=net0,local.type=unix,local.path=wire/$hosts_each.host,remote.type=unix,remote.path=wire/$hosts_each" \
-			-device "virtio-net-pci,id=nic0,netdev=net0,host_mtu=9000,disable-legacy=on,iommu_platform=on,romfile=,mac=52:54:00:00:00:0$hosts_index" \
+			-device "$hosts_card,id=nic0,netdev=net0,mac=52:54:00:00:00:0$hosts_index" \
 			3<&- || { fail "host $hosts_each starts"; wire_stop; finish; }
 	done 3<"$hosts_dir/topologies"
 }

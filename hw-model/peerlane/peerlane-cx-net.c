@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: how packets get to the other end.
+ *
+ * What is for the function itself goes into the list of packets that have come.
+ * All else leaves as a RoCEv2 frame: the port is its own gateway from InfiniBand
+ * to Ethernet.  LID n is the IPv4 address with n in its lower half.
+ */
+#include "qemu/osdep.h"
+#include <zlib.h>
+#include "qemu/cutils.h"
+#include "qapi/error.h"
+#include "net/checksum.h"
+#include "net/eth.h"
+#include "system/runstate.h"
+#include "peerlane-cx.h"
+#include "trace.h"
+
+#define PLC_RX_HIGH             256     /* own packets wait in their queues */
+#define PLC_RX_MAX              1024    /* frames wait on the wire */
+#define PLC_ASK_NS              (50 * SCALE_MS)
+#define PLC_ROCE_PORT           4791
+#define PLC_IP_AT               14
+#define PLC_UDP_AT              34
+#define PLC_IP_SIZE             20
+#define PLC_UDP_SIZE            8
+#define PLC_TTL                 64
+#define PLC_ARP_SIZE            28
+
+static void plc_frame_dropped(PeerlaneCX *s, const char *why)
+{
+    plc_count(s, PLC_CNT_FRAMES_DROPPED, 1);
+    trace_peerlane_cx_frame_dropped(plc_name(s), why);
+}
+
+static uint32_t plc_ip(PeerlaneCX *s, uint32_t lid)
+{
+    return s->subnet_ip | lid;
+}
+
+static void plc_arrive(PeerlaneCX *s, PlcPacket *p)
+{
+    QTAILQ_INSERT_TAIL(&s->st->rx, p, link);
+    s->st->rx_count++;
+}
+
+void plc_net_free(PlcState *st)
+{
+    PlcPacket *p;
+
+    while ((p = QTAILQ_FIRST(&st->rx))) {
+        QTAILQ_REMOVE(&st->rx, p, link);
+        g_free(p);
+    }
+    st->rx_count = 0;
+}
+
+/*
+ * Who has which address
+ */
+
+static void plc_arp_send(PeerlaneCX *s, uint16_t op, const uint8_t *mac,
+                         uint32_t ip)
+{
+    static const uint8_t nobody[6];
+    uint8_t frame[PLC_IP_AT + PLC_ARP_SIZE], *arp = frame + PLC_IP_AT;
+
+    memset(frame, 0xff, 6);
+    if (mac) {
+        memcpy(frame, mac, 6);
+    }
+    memcpy(frame + 6, s->conf.macaddr.a, 6);
+    stw_be_p(frame + 12, ETH_P_ARP);
+    stw_be_p(arp, 1);
+    stw_be_p(arp + 2, ETH_P_IP);
+    arp[4] = 6;
+    arp[5] = 4;
+    stw_be_p(arp + 6, op);
+    memcpy(arp + 8, s->conf.macaddr.a, 6);
+    stl_be_p(arp + 14, plc_ip(s, s->lid));
+    memcpy(arp + 18, mac ? mac : nobody, 6);
+    stl_be_p(arp + 24, ip);
+    plc_count(s, PLC_CNT_FRAMES_OUT, 1);
+    qemu_send_packet(qemu_get_queue(s->nic), frame, sizeof(frame));
+}
+
+/* The entry of @lid, asked for if it is not known; NULL: it is not */
+static PlcNeighbour *plc_neighbour(PeerlaneCX *s, uint32_t lid)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    PlcNeighbour *n = NULL;
+
+    for (unsigned i = 0; i < PLC_NEIGHBOURS && !n; i++) {
+        if (s->neighbour[i].lid == lid) {
+            n = &s->neighbour[i];
+        }
+    }
+    if (!n) {
+        n = &s->neighbour[s->neighbours++ % PLC_NEIGHBOURS];
+        *n = (PlcNeighbour) { .lid = lid };
+    }
+    if (n->known) {
+        return n;
+    }
+    if (!n->asked || now - n->asked_at >= PLC_ASK_NS) {
+        n->asked = true;
+        n->asked_at = now;
+        plc_arp_send(s, 1, NULL, plc_ip(s, lid));
+    }
+    return NULL;
+}
+
+static void plc_arp_receive(PeerlaneCX *s, const uint8_t *arp, size_t len)
+{
+    uint32_t from, to;
+
+    if (len < PLC_ARP_SIZE || lduw_be_p(arp) != 1 ||
+        lduw_be_p(arp + 2) != ETH_P_IP || arp[4] != 6 || arp[5] != 4 ||
+        arp[8] & 1) {
+        plc_frame_dropped(s, "malformed ARP");
+        return;
+    }
+    from = ldl_be_p(arp + 14);
+    to = ldl_be_p(arp + 24);
+    /* Only of those that are talked to */
+    for (unsigned i = 0; i < PLC_NEIGHBOURS; i++) {
+        PlcNeighbour *n = &s->neighbour[i];
+
+        if (n->lid && plc_ip(s, n->lid) == from) {
+            memcpy(n->mac, arp + 8, 6);
+            n->known = true;
+        }
+    }
+    if (lduw_be_p(arp + 6) == 1 && to == plc_ip(s, s->lid)) {
+        plc_arp_send(s, 2, arp + 8, from);
+    }
+}
+
+/*
+ * Frames
+ */
+
+/*
+ * The checksum of what does not change on the way.  What does counts as ones,
+ * and so does a local route header that is not there.
+ */
+static uint32_t plc_icrc(const uint8_t *ip, uint32_t len)
+{
+    uint8_t head[8 + PLC_IP_SIZE + PLC_UDP_SIZE + CX_BTH_SIZE];
+    uint8_t *p = head + 8;
+    uint32_t crc;
+
+    memset(head, 0xff, 8);
+    memcpy(p, ip, sizeof(head) - 8);
+    p[1] = 0xff;                                /* type of service */
+    p[8] = 0xff;                                /* time to live */
+    memset(p + 10, 0xff, 2);                    /* checksum */
+    memset(p + PLC_IP_SIZE + 6, 0xff, 2);       /* of UDP */
+    p[PLC_IP_SIZE + PLC_UDP_SIZE + CX_BTH_QPN] = 0xff;  /* congestion */
+    crc = crc32(0, head, sizeof(head));
+    return crc32(crc, ip + sizeof(head) - 8, len - (sizeof(head) - 8));
+}
+
+static void plc_net_sent(NetClientState *nc, ssize_t len)
+{
+    PeerlaneCX *s = qemu_get_nic_opaque(nc);
+
+    s->tx_blocked = false;
+    for (uint32_t i = 0; i < s->st->qp.size; i++) {
+        PlcQp *qp = plc_table_get(&s->st->qp, i);
+
+        if (qp && (qp->state == CX_QP_RTR || qp->state == CX_QP_RTS)) {
+            plc_qp_schedule(qp);
+        }
+    }
+}
+
+static void plc_frame_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p)
+{
+    PlcNeighbour *to = plc_neighbour(s, qp->rlid);
+    uint8_t *frame = p->data, *ip = frame + PLC_IP_AT;
+    uint8_t *udp = frame + PLC_UDP_AT;
+    uint32_t len = PLC_IP_SIZE + PLC_UDP_SIZE + p->len;
+
+    if (!to) {
+        /* It is sent again; then the answer is there */
+        plc_frame_dropped(s, "address not known yet");
+        return;
+    }
+    memcpy(frame, to->mac, 6);
+    memcpy(frame + 6, s->conf.macaddr.a, 6);
+    stw_be_p(frame + 12, ETH_P_IP);
+    memset(ip, 0, PLC_IP_SIZE + PLC_UDP_SIZE);
+    ip[0] = 0x45;
+    stw_be_p(ip + 2, len + CX_ICRC_SIZE);
+    stw_be_p(ip + 6, IP_DF);
+    ip[8] = PLC_TTL;
+    ip[9] = IP_PROTO_UDP;
+    stl_be_p(ip + 12, plc_ip(s, s->lid));
+    stl_be_p(ip + 16, plc_ip(s, qp->rlid));
+    stw_be_p(ip + 10, net_raw_checksum(ip, PLC_IP_SIZE));
+    stw_be_p(udp, 0xc000 | (qp->id & 0x3fff));
+    stw_be_p(udp + 2, PLC_ROCE_PORT);
+    stw_be_p(udp + 4, len + CX_ICRC_SIZE - PLC_IP_SIZE);
+    stl_le_p(ip + len, plc_icrc(ip, len));
+    plc_count(s, PLC_CNT_FRAMES_OUT, 1);
+    if (!qemu_send_packet_async(qemu_get_queue(s->nic), frame,
+                                PLC_IP_AT + len + CX_ICRC_SIZE,
+                                plc_net_sent)) {
+        s->tx_blocked = true;
+    }
+}
+
+/* What is wrong with a frame; NULL: nothing, and its packet is at *@at */
+static const char *plc_frame_check(PeerlaneCX *s, const uint8_t *frame,
+                                   size_t size, uint32_t *from, uint32_t *len)
+{
+    const uint8_t *ip = frame + PLC_IP_AT, *udp = frame + PLC_UDP_AT;
+    uint32_t ip_len, udp_len, src, body;
+    PlcHeaders h;
+    uint32_t qpn;
+
+    if (size < PLC_HEADROOM + CX_BTH_SIZE + CX_ICRC_SIZE) {
+        return "short";
+    }
+    ip_len = lduw_be_p(ip + 2);
+    if (ip[0] != 0x45 || ip_len > size - PLC_IP_AT || ip[9] != IP_PROTO_UDP ||
+        lduw_be_p(ip + 6) & (IP_MF | IP_OFFMASK) ||
+        net_raw_checksum((uint8_t *)ip, PLC_IP_SIZE)) {
+        return "malformed IP";
+    }
+    src = ldl_be_p(ip + 12);
+    if (ldl_be_p(ip + 16) != plc_ip(s, s->lid) ||
+        (src & 0xffff0000) != s->subnet_ip) {
+        return "for somebody else";
+    }
+    udp_len = lduw_be_p(udp + 4);
+    if (lduw_be_p(udp + 2) != PLC_ROCE_PORT ||
+        udp_len != ip_len - PLC_IP_SIZE ||
+        udp_len < PLC_UDP_SIZE + CX_BTH_SIZE + CX_ICRC_SIZE) {
+        return "malformed UDP";
+    }
+    body = ip_len - CX_ICRC_SIZE;
+    if (ldl_le_p(ip + body) != plc_icrc(ip, body)) {
+        return "checksum";
+    }
+    *from = src & 0xffff;
+    *len = body - PLC_IP_SIZE - PLC_UDP_SIZE;
+    return plc_packet_parse(udp + PLC_UDP_SIZE, *len, &h, &qpn) ? NULL :
+           "malformed packet";
+}
+
+static bool plc_can_receive(NetClientState *nc)
+{
+    PeerlaneCX *s = qemu_get_nic_opaque(nc);
+
+    s->rx_blocked = !s->bh || s->st->rx_count >= PLC_RX_MAX;
+    return !s->rx_blocked;
+}
+
+static ssize_t plc_receive(NetClientState *nc, const uint8_t *frame,
+                           size_t size)
+{
+    PeerlaneCX *s = qemu_get_nic_opaque(nc);
+    uint32_t from, len;
+    const char *wrong;
+    PlcPacket *p;
+
+    if (!plc_can_receive(nc)) {
+        return 0;
+    }
+    plc_count(s, PLC_CNT_FRAMES_IN, 1);
+    if (size < PLC_IP_AT || !s->st->up) {
+        plc_frame_dropped(s, size < PLC_IP_AT ? "short" : "not in use");
+        return size;
+    }
+    if (lduw_be_p(frame + 12) == ETH_P_ARP) {
+        plc_arp_receive(s, frame + PLC_IP_AT, size - PLC_IP_AT);
+        return size;
+    }
+    if (lduw_be_p(frame + 12) != ETH_P_IP ||
+        memcmp(frame, s->conf.macaddr.a, 6)) {
+        plc_frame_dropped(s, "for somebody else");
+        return size;
+    }
+    wrong = plc_frame_check(s, frame, size, &from, &len);
+    if (wrong) {
+        plc_frame_dropped(s, wrong);
+        return size;
+    }
+    p = g_malloc(sizeof(*p) + PLC_HEADROOM + len);
+    p->from = from;
+    p->len = len;
+    memcpy(plc_bth(p), frame + PLC_HEADROOM, len);
+    plc_arrive(s, p);
+    plc_kick(s);
+    return size;
+}
+
+static NetClientInfo plc_net_info = {
+    .type = NET_CLIENT_DRIVER_NIC,
+    .size = sizeof(NICState),
+    .can_receive = plc_can_receive,
+    .receive = plc_receive,
+};
+
+bool plc_net_init(PeerlaneCX *s, Error **errp)
+{
+    struct in_addr subnet;
+
+    if (!inet_aton(s->subnet ? s->subnet : "10.0.0.0", &subnet) ||
+        ntohl(subnet.s_addr) & 0xffff) {
+        error_setg(errp, "subnet must be an IPv4 address that ends with .0.0");
+        return false;
+    }
+    s->subnet_ip = ntohl(subnet.s_addr);
+    qemu_macaddr_default_if_unset(&s->conf.macaddr);
+    if (s->conf.peers.ncs[0]) {
+        s->nic = qemu_new_nic(&plc_net_info, &s->conf, TYPE_PEERLANE_CX,
+                              DEVICE(s)->id,
+                              &DEVICE(s)->mem_reentrancy_guard, s);
+        qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
+    }
+    return true;
+}
+
+void plc_net_exit(PeerlaneCX *s)
+{
+    if (s->nic) {
+        qemu_del_nic(s->nic);
+        s->nic = NULL;
+    }
+}
+
+/*
+ * Packets
+ */
+
+bool plc_net_room(PeerlaneCX *s, PlcQp *qp)
+{
+    return qp->rlid == s->lid ? s->st->rx_count < PLC_RX_HIGH : !s->tx_blocked;
+}
+
+void plc_net_meet(PeerlaneCX *s, PlcQp *qp)
+{
+    if (s->nic && qp->rlid != s->lid && qp->rlid) {
+        plc_neighbour(s, qp->rlid);
+    }
+}
+
+void plc_net_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p)
+{
+    uint8_t *bth = plc_bth(p);
+
+    plc_count(s, PLC_CNT_PACKETS_OUT, 1);
+    trace_peerlane_cx_packet(plc_name(s), "to", ldl_be_p(bth + CX_BTH_QPN),
+                             bth[CX_BTH_OPCODE],
+                             ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK, p->len);
+    if (qp->rlid == s->lid && !s->old) {
+        p->from = s->lid;
+        plc_arrive(s, p);
+        return;
+    }
+    if (s->nic && qp->rlid && !s->old) {
+        plc_frame_send(s, qp, p);
+    } else {
+        /* Nobody is there */
+        plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+    }
+    g_free(p);
+}
+
+static void plc_net_dispatch(PeerlaneCX *s, const PlcPacket *p,
+                             const PlcHeaders *h, uint32_t qpn)
+{
+    PlcQp *qp = plc_table_get(&s->st->qp, qpn);
+
+    if (!qp || qp->st != CX_ST_RC || h->service != CX_PKT_RC ||
+        (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
+        p->from != qp->rlid) {
+        plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+        return;
+    }
+    switch (h->kind) {
+    case CX_PKT_READ_FIRST:
+    case CX_PKT_READ_MIDDLE:
+    case CX_PKT_READ_LAST:
+    case CX_PKT_READ_ONLY:
+    case CX_PKT_ACK:
+    case CX_PKT_ATOMIC_ACK:
+        plc_req_packet(s, qp, h);
+        break;
+    default:
+        plc_resp_packet(s, qp, h);
+        break;
+    }
+}
+
+/* Look at a packet that has come; returns what that cost, 0: there is none */
+uint64_t plc_net_step(PeerlaneCX *s)
+{
+    PlcState *st = s->st;
+    PlcPacket *p = QTAILQ_FIRST(&st->rx);
+    PlcHeaders h;
+    uint32_t qpn;
+    uint64_t cost;
+
+    if (!p) {
+        return 0;
+    }
+    QTAILQ_REMOVE(&st->rx, p, link);
+    st->rx_count--;
+    plc_count(s, PLC_CNT_PACKETS_IN, 1);
+    cost = MAX(p->len, 256);
+    if (plc_packet_parse((const uint8_t *)plc_bth(p), p->len, &h, &qpn)) {
+        trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.service | h.kind,
+                                 h.psn, p->len);
+        plc_net_dispatch(s, p, &h, qpn);
+    }
+    g_free(p);
+    return cost;
+}
+
+/* There is room again for what waits on the wire */
+void plc_net_unblock(PeerlaneCX *s)
+{
+    if (s->rx_blocked && s->nic && s->st->rx_count <= PLC_RX_MAX / 2) {
+        s->rx_blocked = false;
+        qemu_flush_queued_packets(qemu_get_queue(s->nic));
+    }
+}

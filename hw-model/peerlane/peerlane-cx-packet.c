@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: packets, made and taken apart.
+ */
+#include "qemu/osdep.h"
+#include "peerlane-cx-packet.h"
+
+enum {
+    PLC_HAS_AETH = 1,
+    PLC_HAS_RETH = 2,
+    PLC_HAS_ATOMIC = 4,
+    PLC_HAS_ATOMIC_ACK = 8,
+    PLC_HAS_IMM = 16,
+    PLC_HAS_PAYLOAD = 32,
+};
+
+static const uint8_t plc_has[CX_PKT_KINDS] = {
+    [CX_PKT_SEND_FIRST] = PLC_HAS_PAYLOAD,
+    [CX_PKT_SEND_MIDDLE] = PLC_HAS_PAYLOAD,
+    [CX_PKT_SEND_LAST] = PLC_HAS_PAYLOAD,
+    [CX_PKT_SEND_LAST_IMM] = PLC_HAS_IMM | PLC_HAS_PAYLOAD,
+    [CX_PKT_SEND_ONLY] = PLC_HAS_PAYLOAD,
+    [CX_PKT_SEND_ONLY_IMM] = PLC_HAS_IMM | PLC_HAS_PAYLOAD,
+    [CX_PKT_WRITE_FIRST] = PLC_HAS_RETH | PLC_HAS_PAYLOAD,
+    [CX_PKT_WRITE_MIDDLE] = PLC_HAS_PAYLOAD,
+    [CX_PKT_WRITE_LAST] = PLC_HAS_PAYLOAD,
+    [CX_PKT_WRITE_LAST_IMM] = PLC_HAS_IMM | PLC_HAS_PAYLOAD,
+    [CX_PKT_WRITE_ONLY] = PLC_HAS_RETH | PLC_HAS_PAYLOAD,
+    [CX_PKT_WRITE_ONLY_IMM] = PLC_HAS_RETH | PLC_HAS_IMM | PLC_HAS_PAYLOAD,
+    [CX_PKT_READ_REQUEST] = PLC_HAS_RETH,
+    [CX_PKT_READ_FIRST] = PLC_HAS_AETH | PLC_HAS_PAYLOAD,
+    [CX_PKT_READ_MIDDLE] = PLC_HAS_PAYLOAD,
+    [CX_PKT_READ_LAST] = PLC_HAS_AETH | PLC_HAS_PAYLOAD,
+    [CX_PKT_READ_ONLY] = PLC_HAS_AETH | PLC_HAS_PAYLOAD,
+    [CX_PKT_ACK] = PLC_HAS_AETH,
+    [CX_PKT_ATOMIC_ACK] = PLC_HAS_AETH | PLC_HAS_ATOMIC_ACK,
+    [CX_PKT_COMPARE_SWAP] = PLC_HAS_ATOMIC,
+    [CX_PKT_FETCH_ADD] = PLC_HAS_ATOMIC,
+};
+
+static uint32_t plc_headers(uint8_t has)
+{
+    return CX_BTH_SIZE + (has & PLC_HAS_AETH ? CX_AETH_SIZE : 0) +
+           (has & PLC_HAS_RETH ? CX_RETH_SIZE : 0) +
+           (has & PLC_HAS_ATOMIC ? CX_ATOMIC_ETH_SIZE : 0) +
+           (has & PLC_HAS_ATOMIC_ACK ? CX_ATOMIC_ACK_SIZE : 0) +
+           (has & PLC_HAS_IMM ? CX_IMM_SIZE : 0);
+}
+
+PlcPacket *plc_packet_new(uint8_t service, uint8_t kind, uint32_t qpn,
+                          uint32_t psn, uint32_t bytes, uint8_t **payload)
+{
+    uint32_t headers = plc_headers(plc_has[kind]);
+    uint32_t pad = -bytes & 3;
+    uint32_t len = headers + bytes + pad;
+    PlcPacket *p = g_malloc(sizeof(*p) + PLC_HEADROOM + len + CX_ICRC_SIZE);
+    uint8_t *bth = p->data + PLC_HEADROOM;
+
+    p->from = 0;
+    p->len = len;
+    memset(bth, 0, headers);
+    memset(bth + headers + bytes, 0, pad);
+    bth[CX_BTH_OPCODE] = service | kind;
+    bth[CX_BTH_FLAGS] = pad << CX_BTH_PAD_SHIFT;
+    stw_be_p(bth + CX_BTH_PKEY, CX_PKEY_DEFAULT);
+    stl_be_p(bth + CX_BTH_QPN, qpn);
+    stl_be_p(bth + CX_BTH_PSN, psn);
+    if (payload) {
+        *payload = bth + headers;
+    }
+    return p;
+}
+
+/* An extended header of requests or of answers is the first one */
+uint8_t *plc_packet_aeth(PlcPacket *p)
+{
+    return plc_bth(p) + CX_BTH_SIZE;
+}
+
+uint8_t *plc_packet_reth(PlcPacket *p)
+{
+    return plc_bth(p) + CX_BTH_SIZE;
+}
+
+/* An immediate is the last one */
+uint8_t *plc_packet_imm(PlcPacket *p)
+{
+    uint8_t *bth = plc_bth(p);
+    uint8_t kind = bth[CX_BTH_OPCODE] & ~CX_PKT_SERVICE;
+
+    return bth + plc_headers(plc_has[kind]) - CX_IMM_SIZE;
+}
+
+/* @len is without the checksum; false: it is none, or of no kind we know */
+bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
+                      uint32_t *qpn)
+{
+    const uint8_t *p = bth + CX_BTH_SIZE;
+    uint32_t headers, pad;
+    uint8_t has;
+
+    if (len < CX_BTH_SIZE) {
+        return false;
+    }
+    *h = (PlcHeaders) {
+        .service = bth[CX_BTH_OPCODE] & CX_PKT_SERVICE,
+        .kind = bth[CX_BTH_OPCODE] & ~CX_PKT_SERVICE,
+        .solicited = bth[CX_BTH_FLAGS] & CX_BTH_SOLICITED,
+        .ack_req = ldl_be_p(bth + CX_BTH_PSN) & CX_BTH_ACK_REQ,
+        .psn = ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK,
+    };
+    *qpn = ldl_be_p(bth + CX_BTH_QPN) & 0xffffff;
+    /* UC has no more than the messages that need no answer */
+    if ((h->service != CX_PKT_RC && h->service != CX_PKT_UC) ||
+        h->kind >= (h->service == CX_PKT_RC ? CX_PKT_KINDS :
+                    CX_PKT_READ_REQUEST) ||
+        bth[CX_BTH_FLAGS] & CX_BTH_VERSION_MASK ||
+        (lduw_be_p(bth + CX_BTH_PKEY) ^ CX_PKEY_DEFAULT) & 0x7fff) {
+        return false;
+    }
+    has = plc_has[h->kind];
+    headers = plc_headers(has);
+    pad = bth[CX_BTH_FLAGS] >> CX_BTH_PAD_SHIFT & 3;
+    if (len < headers + pad || len % 4 ||
+        (!(has & PLC_HAS_PAYLOAD) && len != headers)) {
+        return false;
+    }
+    if (has & PLC_HAS_AETH) {
+        h->syndrome = p[0];
+        p += CX_AETH_SIZE;
+    }
+    if (has & PLC_HAS_RETH) {
+        h->va = ldq_be_p(p);
+        h->rkey = ldl_be_p(p + 8);
+        h->len = ldl_be_p(p + 12);
+        p += CX_RETH_SIZE;
+    }
+    if (has & PLC_HAS_ATOMIC) {
+        h->va = ldq_be_p(p);
+        h->rkey = ldl_be_p(p + 8);
+        h->swap_add = ldq_be_p(p + 12);
+        h->compare = ldq_be_p(p + 20);
+        p += CX_ATOMIC_ETH_SIZE;
+    }
+    if (has & PLC_HAS_ATOMIC_ACK) {
+        h->value = ldq_be_p(p);
+        p += CX_ATOMIC_ACK_SIZE;
+    }
+    if (has & PLC_HAS_IMM) {
+        h->imm = ldl_be_p(p);
+    }
+    h->payload = bth + headers;
+    h->bytes = len - headers - pad;
+    return true;
+}

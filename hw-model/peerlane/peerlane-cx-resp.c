@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Peerlane ConnectX: the responder of a connection.
+ *
+ * A request is done when it comes, if its number is the one that is expected.
+ * Answers wait in a list and leave in order; a READ fetches its data then.
+ * While the list is full, requests are dropped like those that get lost.
+ */
+#include "qemu/osdep.h"
+#include "peerlane-cx.h"
+#include "trace.h"
+
+#define PLC_BURST               8       /* packets in a step */
+#define PLC_RNR_FAULT           14      /* 1.28 ms: a driver is not quicker */
+
+void plc_resp_reset(PlcQp *qp)
+{
+    PlcState *st = qp->cx->st;
+
+    /* What was before a reset counts nothing any more */
+    if (plc_table_get(&st->qp, qp->id) == qp) {
+        st->replies -= qp->resp.replies;
+    }
+    qp->resp = (PlcResp) {
+        .psn = cx_get(qp->ctx, CX_QPC_NEXT_RCV_PSN),
+    };
+}
+
+static PlcReply *plc_reply(PeerlaneCX *s, PlcQp *qp, PlcReply reply)
+{
+    PlcResp *r = &qp->resp;
+    PlcReply *last = &r->reply[(r->first_reply + r->replies - 1) %
+                               PLC_MAX_REPLIES];
+
+    if (qp->st != CX_ST_RC) {
+        return NULL;
+    }
+    reply.msn = r->msn;
+    /* One acknowledge does for all before it */
+    if (reply.kind == PLC_REPLY_ACK && r->replies &&
+        last->kind == PLC_REPLY_ACK) {
+        *last = reply;
+        return last;
+    }
+    last = &r->reply[(r->first_reply + r->replies) % PLC_MAX_REPLIES];
+    *last = reply;
+    r->replies++;
+    s->st->replies++;
+    plc_qp_schedule(qp);
+    return last;
+}
+
+static void plc_reply_ack(PeerlaneCX *s, PlcQp *qp)
+{
+    plc_reply(s, qp, (PlcReply) {
+        .kind = PLC_REPLY_ACK, .syndrome = CX_AETH_ACK | CX_AETH_NO_CREDITS,
+        .psn = plc_psn_add(qp->resp.psn, CX_PSN_MASK),
+    });
+}
+
+/* The request that was expected cannot be done now, or ever (@fatal) */
+static void plc_reply_nak(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome,
+                          bool fatal)
+{
+    plc_reply(s, qp, (PlcReply) {
+        .kind = PLC_REPLY_NAK, .syndrome = syndrome, .fatal = fatal,
+        .psn = qp->resp.psn,
+    });
+    qp->resp.nak_sent = true;
+    qp->resp.closing |= fatal;
+}
+
+static void plc_fatal(PeerlaneCX *s, PlcQp *qp, uint8_t code)
+{
+    if (code == CX_NAK_ACCESS) {
+        plc_event_qp(s, CX_EVENT_WQ_ACCESS, qp->id);
+    }
+    plc_reply_nak(s, qp, CX_AETH_NAK | code, true);
+}
+
+/* Is a page asked for?  Then the request is to come again. */
+static bool plc_resp_absent(PeerlaneCX *s, PlcQp *qp, enum plc_result result)
+{
+    if (result != PLC_ABSENT || s->old || !plc_fault(s, qp, &qp->resp.fault)) {
+        return false;
+    }
+    /* 0 is the longest */
+    plc_reply_nak(s, qp, CX_AETH_RNR | (qp->min_rnr ? MAX(qp->min_rnr,
+                                                          PLC_RNR_FAULT) : 0),
+                  false);
+    return true;
+}
+
+/* May this be used?  What is there is not denied for what was not. */
+static enum plc_result plc_resp_check(PeerlaneCX *s, PlcQp *qp,
+                                      const PlcSge *sge, unsigned n,
+                                      uint32_t len, enum plc_access access)
+{
+    enum plc_result result = plc_mkey_check(s, qp, sge, n, len, access);
+
+    if (!result) {
+        qp->resp.fault.failed = false;
+    }
+    return result;
+}
+
+/*
+ * Requests
+ */
+
+/* Take a receive; false: the request ends here */
+static bool plc_resp_recv(PeerlaneCX *s, PlcQp *qp)
+{
+    switch (plc_take_recv(s, qp)) {
+    case PLC_TAKEN:
+        return !s->old;
+    case PLC_TAKE_LATER:
+        plc_reply_nak(s, qp, CX_AETH_RNR | qp->min_rnr, false);
+        return false;
+    case PLC_TAKE_REQUEST:
+        plc_fatal(s, qp, CX_NAK_REQUEST);
+        return false;
+    default:
+        plc_fatal(s, qp, CX_NAK_OPERATION);
+        return false;
+    }
+}
+
+static bool plc_resp_send_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
+{
+    PlcResp *r = &qp->resp;
+    uint64_t end = (uint64_t)r->done + h->bytes;
+    enum plc_result result;
+
+    if (end > r->room || end > 1u << PLC_LOG_MAX_MSG) {
+        plc_recv_fail(s, qp, CX_SYND_LOCAL_LENGTH);
+        plc_fatal(s, qp, CX_NAK_REQUEST);
+        return false;
+    }
+    result = plc_resp_check(s, qp, r->sge, r->sges, end, PLC_LOCAL_WRITE);
+    if (result == PLC_ABSENT) {
+        /* All that the receive has is asked for at once, if it may be used */
+        result = plc_mkey_check(s, qp, r->sge, r->sges,
+                                MIN(r->room, 1u << PLC_LOG_MAX_MSG),
+                                PLC_LOCAL_WRITE);
+        if (result != PLC_ABSENT) {
+            result = plc_mkey_check(s, qp, r->sge, r->sges, end,
+                                    PLC_LOCAL_WRITE);
+        }
+    }
+    if (!result) {
+        result = plc_mkey_rw(s, qp, r->sge, r->sges, NULL, r->done,
+                             (void *)h->payload, h->bytes, PLC_LOCAL_WRITE);
+    }
+    if (result) {
+        if (!s->old && !plc_resp_absent(s, qp, result)) {
+            plc_recv_fail(s, qp, CX_SYND_LOCAL_PROTECTION);
+            plc_fatal(s, qp, CX_NAK_OPERATION);
+        }
+        return false;
+    }
+    r->done = end;
+    return !s->old;
+}
+
+/* How a failed access to memory that a request names is answered */
+static void plc_resp_failed(PeerlaneCX *s, PlcQp *qp, enum plc_result result)
+{
+    if (!s->old && !plc_resp_absent(s, qp, result)) {
+        plc_fatal(s, qp, result == PLC_FAILED ? CX_NAK_OPERATION :
+                  CX_NAK_ACCESS);
+    }
+}
+
+static bool plc_resp_write_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
+                                bool last)
+{
+    PlcResp *r = &qp->resp;
+    PlcSge to = { .addr = r->va, .len = h->bytes, .key = r->rkey, .at = -1 };
+    enum plc_result result;
+
+    if (h->bytes > r->left || (last && h->bytes != r->left)) {
+        plc_fatal(s, qp, CX_NAK_REQUEST);
+        return false;
+    }
+    result = plc_mkey_rw(s, qp, &to, 1, NULL, 0, (void *)h->payload, h->bytes,
+                         PLC_REMOTE_WRITE);
+    if (result || s->old) {
+        plc_resp_failed(s, qp, result);
+        return false;
+    }
+    r->va += h->bytes;
+    r->left -= h->bytes;
+    r->done += h->bytes;
+    return true;
+}
+
+/* A piece of a SEND or WRITE; false: it is not done */
+static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
+{
+    PlcResp *r = &qp->resp;
+    bool write = h->kind >= CX_PKT_WRITE_FIRST;
+    /* The kinds of WRITE follow those of SEND, in the same order */
+    uint8_t kind = h->kind - (write ? CX_PKT_WRITE_FIRST : 0);
+    bool only = kind >= CX_PKT_SEND_ONLY;
+    bool first = only || kind == CX_PKT_SEND_FIRST;
+    bool last = only || kind >= CX_PKT_SEND_LAST;
+    bool imm = kind == CX_PKT_SEND_LAST_IMM || kind == CX_PKT_SEND_ONLY_IMM;
+
+    if (r->in != (first ? PLC_IN_NOTHING : write ? PLC_IN_WRITE :
+                  PLC_IN_SEND) ||
+        (last ? h->bytes > qp->mtu : h->bytes != qp->mtu) ||
+        (last && !only && !h->bytes)) {
+        plc_fatal(s, qp, CX_NAK_REQUEST);
+        return false;
+    }
+    if (first && write) {
+        PlcSge to = { .addr = h->va, .len = h->len, .key = h->rkey, .at = -1 };
+        enum plc_result result;
+
+        if (!qp->remote_write || h->len > 1u << PLC_LOG_MAX_MSG) {
+            plc_fatal(s, qp, CX_NAK_REQUEST);
+            return false;
+        }
+        result = plc_resp_check(s, qp, &to, 1, h->len, PLC_REMOTE_WRITE);
+        if (result) {
+            plc_resp_failed(s, qp, result);
+            return false;
+        }
+        r->va = h->va;
+        r->rkey = h->rkey;
+        r->left = h->len;
+    }
+    if ((write ? last && imm : first) && !plc_resp_recv(s, qp)) {
+        return false;
+    }
+    if (first) {
+        r->done = 0;
+    }
+    if (!(write ? plc_resp_write_data(s, qp, h, last) :
+          plc_resp_send_data(s, qp, h))) {
+        return false;
+    }
+    r->in = last ? PLC_IN_NOTHING : write ? PLC_IN_WRITE : PLC_IN_SEND;
+    if (last) {
+        r->msn = plc_psn_add(r->msn, 1);
+        if (!write || imm) {
+            plc_recv_done(s, qp, write ? CX_CQE_RECV_WRITE_IMM : imm ?
+                          CX_CQE_RECV_SEND_IMM : CX_CQE_RECV_SEND, h->imm,
+                          h->solicited);
+        }
+    }
+    r->psn = plc_psn_add(r->psn, 1);
+    return true;
+}
+
+/* May this be read?  Else it is answered, unless it is a @repeat */
+static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
+                          bool repeat)
+{
+    PlcSge from = { .addr = h->va, .len = h->len, .key = h->rkey, .at = -1 };
+    PlcResp *r = &qp->resp;
+    uint8_t code = CX_NAK_REQUEST;
+    enum plc_result result;
+
+    if (r->in == PLC_IN_NOTHING && qp->remote_read &&
+        h->len <= 1u << PLC_LOG_MAX_MSG) {
+        result = plc_resp_check(s, qp, &from, 1, h->len, PLC_REMOTE_READ);
+        if (!repeat && plc_resp_absent(s, qp, result)) {
+            return false;
+        }
+        /* The answer to one that is repeated waits for its pages itself */
+        if (!result || (repeat && result == PLC_ABSENT)) {
+            if (!repeat) {
+                r->msn = plc_psn_add(r->msn, 1);
+                r->psn = plc_psn_add(r->psn,
+                                     MAX(1, DIV_ROUND_UP(h->len, qp->mtu)));
+            }
+            plc_reply(s, qp, (PlcReply) {
+                .kind = PLC_REPLY_READ, .psn = h->psn, .va = h->va,
+                .rkey = h->rkey, .len = h->len,
+            });
+            return true;
+        }
+        code = CX_NAK_ACCESS;
+    }
+    if (!repeat) {
+        plc_fatal(s, qp, code);
+    }
+    return false;
+}
+
+static void plc_resp_atomic(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
+{
+    PlcSge at = { .addr = h->va, .len = 8, .key = h->rkey, .at = -1 };
+    PlcResp *r = &qp->resp;
+    enum plc_result result;
+    uint8_t word[8];
+    uint64_t old, new;
+    unsigned slot;
+
+    if (r->in != PLC_IN_NOTHING || !qp->remote_atomic || h->va % 8) {
+        plc_fatal(s, qp, CX_NAK_REQUEST);
+        return;
+    }
+    result = plc_mkey_rw(s, qp, &at, 1, NULL, 0, word, 8,
+                         PLC_REMOTE_ATOMIC_READ);
+    if (result || s->old) {
+        plc_resp_failed(s, qp, result);
+        return;
+    }
+    old = ldq_le_p(word);
+    new = h->kind == CX_PKT_FETCH_ADD ? old + h->swap_add :
+          old == h->compare ? h->swap_add : old;
+    stq_le_p(word, new);
+    result = plc_mkey_rw(s, qp, &at, 1, NULL, 0, word, 8, PLC_REMOTE_ATOMIC);
+    if (result || s->old) {
+        plc_resp_failed(s, qp, result);
+        return;
+    }
+    slot = r->atomics++ % ARRAY_SIZE(r->atomic);
+    r->atomic[slot].valid = true;
+    r->atomic[slot].psn = h->psn;
+    r->atomic[slot].value = old;
+    r->msn = plc_psn_add(r->msn, 1);
+    r->psn = plc_psn_add(r->psn, 1);
+    plc_reply(s, qp, (PlcReply) {
+        .kind = PLC_REPLY_ATOMIC, .psn = h->psn, .value = old,
+    });
+}
+
+/* It was done before: its answer got lost, or it came twice */
+static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
+{
+    PlcResp *r = &qp->resp;
+
+    switch (h->kind) {
+    case CX_PKT_READ_REQUEST:
+        /* A part of what was asked for; not what is still to come */
+        if (plc_psn_diff(plc_psn_add(h->psn,
+                                     MAX(1, DIV_ROUND_UP(h->len, qp->mtu))),
+                         r->psn) <= 0 &&
+            plc_resp_read(s, qp, h, true)) {
+            return;
+        }
+        break;
+    case CX_PKT_COMPARE_SWAP:
+    case CX_PKT_FETCH_ADD:
+        for (unsigned i = 0; i < ARRAY_SIZE(r->atomic); i++) {
+            if (r->atomic[i].valid && r->atomic[i].psn == h->psn) {
+                plc_reply(s, qp, (PlcReply) {
+                    .kind = PLC_REPLY_ATOMIC, .psn = h->psn,
+                    .value = r->atomic[i].value,
+                });
+                return;
+            }
+        }
+        break;
+    default:
+        plc_reply_ack(s, qp);
+        return;
+    }
+    plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+}
+
+void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
+{
+    PlcResp *r = &qp->resp;
+    int32_t ahead = plc_psn_diff(h->psn, r->psn);
+
+    /* One place is kept for the last answer */
+    if (r->closing || r->replies >= PLC_MAX_REPLIES - 1) {
+        plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+        return;
+    }
+    if (ahead > 0) {
+        plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+        if (!r->nak_sent) {
+            plc_reply_nak(s, qp, CX_AETH_NAK | CX_NAK_SEQUENCE, false);
+        }
+        return;
+    }
+    if (ahead < 0) {
+        plc_resp_repeat(s, qp, h);
+        return;
+    }
+    r->nak_sent = false;
+    switch (h->kind) {
+    case CX_PKT_READ_REQUEST:
+        plc_resp_read(s, qp, h, false);
+        break;
+    case CX_PKT_COMPARE_SWAP:
+    case CX_PKT_FETCH_ADD:
+        plc_resp_atomic(s, qp, h);
+        break;
+    default:
+        if (plc_resp_message(s, qp, h) && h->ack_req) {
+            plc_reply_ack(s, qp);
+        }
+        break;
+    }
+}
+
+/*
+ * Answers
+ */
+
+static void plc_aeth(PlcPacket *p, uint8_t syndrome, uint32_t msn)
+{
+    stl_be_p(plc_packet_aeth(p), (uint32_t)syndrome << 24 | msn);
+}
+
+/* The next packet of the answer to a READ; NULL: it cannot go on */
+static PlcPacket *plc_read_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
+{
+    uint32_t bytes = MIN(qp->mtu, reply->len - reply->done);
+    bool first = !reply->done, last = reply->done + bytes == reply->len;
+    uint8_t kind = first && last ? CX_PKT_READ_ONLY : first ?
+                   CX_PKT_READ_FIRST : last ? CX_PKT_READ_LAST :
+                   CX_PKT_READ_MIDDLE;
+    PlcSge from = {
+        .addr = reply->va + reply->done, .len = bytes, .key = reply->rkey,
+        .at = -1,
+    };
+    uint8_t *payload;
+    PlcPacket *p = plc_packet_new(CX_PKT_RC, kind, qp->remote_qpn,
+                                  plc_psn_add(reply->psn,
+                                              reply->done / qp->mtu),
+                                  bytes, &payload);
+    enum plc_result result = plc_mkey_rw(s, qp, &from, 1, NULL, 0, payload,
+                                         bytes, PLC_REMOTE_READ);
+
+    if (result || s->old) {
+        g_free(p);
+        if (!s->old && !(result == PLC_ABSENT &&
+                         plc_fault(s, qp, &qp->resp.fault))) {
+            /* This is the last answer, and the others will not be sent */
+            s->st->replies -= qp->resp.replies - 1;
+            qp->resp.replies = 1;
+            qp->resp.closing = true;
+            if (result != PLC_FAILED) {
+                plc_event_qp(s, CX_EVENT_WQ_ACCESS, qp->id);
+            }
+            *reply = (PlcReply) {
+                .kind = PLC_REPLY_NAK, .fatal = true, .msn = reply->msn,
+                .syndrome = CX_AETH_NAK | (result == PLC_FAILED ?
+                                           CX_NAK_OPERATION : CX_NAK_ACCESS),
+                .psn = plc_psn_add(reply->psn, reply->done / qp->mtu),
+            };
+        }
+        return NULL;
+    }
+    if (kind != CX_PKT_READ_MIDDLE) {
+        plc_aeth(p, CX_AETH_ACK | CX_AETH_NO_CREDITS, reply->msn);
+    }
+    reply->done += bytes;
+    return p;
+}
+
+static PlcPacket *plc_reply_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
+{
+    uint8_t *payload;
+    PlcPacket *p;
+
+    switch (reply->kind) {
+    case PLC_REPLY_READ:
+        return plc_read_packet(s, qp, reply);
+    case PLC_REPLY_ATOMIC:
+        p = plc_packet_new(CX_PKT_RC, CX_PKT_ATOMIC_ACK, qp->remote_qpn,
+                           reply->psn, 0, &payload);
+        plc_aeth(p, CX_AETH_ACK | CX_AETH_NO_CREDITS, reply->msn);
+        stq_be_p(payload - CX_ATOMIC_ACK_SIZE, reply->value);
+        return p;
+    default:
+        p = plc_packet_new(CX_PKT_RC, CX_PKT_ACK, qp->remote_qpn, reply->psn,
+                           0, NULL);
+        plc_aeth(p, reply->syndrome, reply->msn);
+        return p;
+    }
+}
+
+/* Returns whether there is more to do at once */
+bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
+{
+    PlcResp *r = &qp->resp;
+
+    for (unsigned i = 0; i < PLC_BURST && r->replies; i++) {
+        PlcReply *reply = &r->reply[r->first_reply];
+        PlcPacket *p;
+
+        if (!plc_net_room(s, qp)) {
+            /* Who can send again is told */
+            return qp->rlid == s->lid;
+        }
+        p = plc_reply_packet(s, qp, reply);
+        if (s->old) {
+            return false;
+        }
+        if (!p) {
+            /* The answer waits for a page, or it has become another one */
+            if (reply->kind == PLC_REPLY_READ) {
+                return false;
+            }
+            continue;
+        }
+        *cost += p->len;
+        plc_net_send(s, qp, p);
+        if (reply->kind == PLC_REPLY_READ && reply->done < reply->len) {
+            continue;
+        }
+        if (reply->fatal) {
+            plc_qp_to_error(qp);
+            return false;
+        }
+        r->first_reply = (r->first_reply + 1) % PLC_MAX_REPLIES;
+        r->replies--;
+        s->st->replies--;
+    }
+    return r->replies;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Frames that are nearly right, for a ConnectX on the other end of a cable.
+ *
+ *	cx-frames OWN-SOCKET PEER-SOCKET SEED COUNT QPN KEY
+ *
+ * From 10.0.0.2 to 10.0.0.1.  Most have a right checksum, so that they get to the
+ * transport: any opcode, sequence numbers near 0, any length.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MAX 4400
+#define LIMIT_MS 60000
+
+static uint32_t x;
+
+static uint32_t rnd(uint32_t n)
+{
+	x = x * 1664525 + 1013904223;
+	return (x >> 8) % n;
+}
+
+static void put16(uint8_t *p, uint16_t v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	put16(p, v >> 16);
+	put16(p + 2, v);
+}
+
+/* Bit by bit: this is not the device's way to get at it */
+static uint32_t crc_add(uint32_t crc, uint8_t byte)
+{
+	crc ^= byte;
+	for (int i = 0; i < 8; i++)
+		crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	return crc;
+}
+
+static uint32_t icrc(const uint8_t *ip, uint32_t len)
+{
+	uint32_t crc = 0xffffffff;
+
+	for (int i = 0; i < 8; i++)
+		crc = crc_add(crc, 0xff);
+	for (uint32_t i = 0; i < len; i++) {
+		/* type of service, time to live, both checksums, congestion */
+		int ones = i == 1 || i == 8 || i == 10 || i == 11 || i == 26 || i == 27 ||
+			i == 32;
+
+		crc = crc_add(crc, ones ? 0xff : ip[i]);
+	}
+	return ~crc;
+}
+
+static uint32_t make(uint8_t *f, uint32_t qpn, uint32_t key)
+{
+	static const uint8_t to[6] = { 0x52, 0x54, 0, 0, 0, 1 }, from[6] = { 0x52, 0x54, 0, 0, 0, 2 };
+	uint8_t *ip = f + 14, *udp = f + 34, *bth = f + 42;
+	uint32_t body = 12 + 4 * rnd(rnd(4) ? 12 : 1050), len = 28 + body, sum = 0, crc;
+
+	for (uint32_t i = 0; i < MAX; i++)
+		f[i] = rnd(3) ? 0 : rnd(256);
+	memcpy(f, to, 6);
+	memcpy(f + 6, from, 6);
+	put16(f + 12, 0x0800);
+	if (!rnd(30)) {
+		/* of addresses */
+		put16(f + 12, 0x0806);
+		put32(ip, 0x00010800);
+		put32(ip + 4, 0x06040000 | rnd(4));
+		put32(ip + 14, 0x0a000000 | rnd(4));
+		put32(ip + 24, 0x0a000000 | rnd(4));
+		return 14 + rnd(60);
+	}
+	memset(ip, 0, 28);
+	ip[0] = 0x45;
+	put16(ip + 2, len + 4);
+	ip[6] = 0x40;
+	ip[8] = 64;
+	ip[9] = 17;
+	put32(ip + 12, 0x0a000002);
+	put32(ip + 16, 0x0a000001);
+	put16(udp, 0xc000);
+	put16(udp + 2, 4791);
+	put16(udp + 4, len + 4 - 20);
+	bth[0] = rnd(20) ? rnd(0x15) : rnd(256);
+	bth[1] = rnd(20) ? rnd(4) << 4 | rnd(2) << 7 : rnd(256);
+	put16(bth + 2, rnd(30) ? 0xffff : rnd(65536));
+	put32(bth + 4, rnd(20) ? qpn : rnd(80));
+	put32(bth + 8, (rnd(2) ? 0x80000000 : 0) | ((rnd(4) ? rnd(6) : rnd(1 << 24)) & 0xffffff));
+	if (rnd(4)) {
+		/* where in memory: an address, a key, a length */
+		put32(bth + 12, 0);
+		put32(bth + 16, rnd(10) ? 0x200000 + rnd(0x100000) : rnd(1 << 24) << 8);
+		put32(bth + 20, rnd(12) ? key : rnd(1 << 24));
+		put32(bth + 24, rnd(4) ? body - 28 : rnd(4) ? rnd(9000) : rnd(1 << 24) << 8);
+	}
+	/* Now and then, anything in the headers, with checksums that fit or not */
+	for (int i = rnd(12) ? 0 : 3; i; i--)
+		f[rnd(14 + 28 + 28)] = rnd(256);
+	if (rnd(10)) {
+		put16(ip + 10, 0);
+		for (int i = 0; i < 20; i += 2)
+			sum += ip[i] << 8 | ip[i + 1];
+		sum = (sum & 0xffff) + (sum >> 16);
+		put16(ip + 10, ~((sum & 0xffff) + (sum >> 16)));
+	}
+	crc = rnd(20) ? icrc(ip, len) : rnd(256);
+	for (int i = 0; i < 4; i++)
+		ip[len + i] = crc >> 8 * i;
+	return 14 + len + 4 - (rnd(30) ? 0 : rnd(14 + len));
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_un own = { .sun_family = AF_UNIX }, peer = own;
+	uint8_t frame[MAX + 64];
+	uint32_t qpn, key, n;
+	int fd;
+
+	if (argc != 7)
+		return 2;
+	snprintf(own.sun_path, sizeof(own.sun_path), "%s", argv[1]);
+	snprintf(peer.sun_path, sizeof(peer.sun_path), "%s", argv[2]);
+	x = strtoul(argv[3], NULL, 0) * 2654435761u;
+	n = strtoul(argv[4], NULL, 0);
+	qpn = strtoul(argv[5], NULL, 0);
+	key = strtoul(argv[6], NULL, 0);
+	unlink(argv[1]);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&own, sizeof(own)) ||
+	    connect(fd, (struct sockaddr *)&peer, sizeof(peer))) {
+		perror(argv[1]);
+		return 1;
+	}
+	while (n--) {
+		uint32_t len = make(frame, qpn, key);
+
+		while (send(fd, frame, len, 0) < 0) {
+			struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+			if (errno != EAGAIN || poll(&p, 1, LIMIT_MS) != 1) {
+				perror("send");
+				return 1;
+			}
+		}
+		/* What is answered is of no interest, but must not fill up */
+		while (recv(fd, frame, sizeof(frame), 0) > 0)
+			;
+	}
+	return 0;
+}

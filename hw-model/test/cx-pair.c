@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Two hosts talk by a reliable connection: each verb moves what it should.
+ *
+ *	cx-pair active|passive (lid | gid INDEX) TIMEOUT MTU [key]
+ *
+ * Prints a line that says who this is, reads the other's from standard input, and
+ * then lines of results: "ok WHAT" or "not ok WHAT".  The active end sends, writes,
+ * reads and does atomics; the passive end looks at what arrives.  With "key" the
+ * active end ends with a WRITE that is refused, which a lost answer would hide.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <infiniband/verbs.h>
+
+#define SIZE (1u << 20)
+#define DEPTH 16
+#define SENDS 8
+#define ADDS 20
+#define LIMIT 60		/* s for a completion */
+#define ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+	     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+/* Lengths of messages: none, less than a packet, and several with and without a rest */
+static const uint32_t sizes[SENDS] = { 1, 0, 7, 1024, 1025, 4096, 40000, 65536 };
+
+/* What the ends tell each other */
+struct who {
+	uint32_t qpn, psn, rkey;
+	uint64_t addr;
+	unsigned int lid;
+	char gid[INET6_ADDRSTRLEN];
+};
+
+static struct ibv_qp *qp;
+static struct ibv_cq *cq;
+static struct ibv_mr *mr;
+static uint8_t *buf;		/* SIZE that the other reaches, SIZE to send from, SIZE to read to */
+static struct who other;
+
+static void die(const char *what)
+{
+	printf("not ok %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void verdict(int good, const char *what)
+{
+	printf("%s %s\n", good ? "ok" : "not ok", what);
+	fflush(stdout);
+	/* What comes after it would only wait */
+	if (!good)
+		exit(1);
+}
+
+static void fill(uint8_t *p, size_t n, uint32_t seed)
+{
+	uint32_t x = seed * 2654435761u + 1;
+
+	for (size_t i = 0; i < n; i++) {
+		x = x * 1664525 + 1013904223;
+		p[i] = x >> 24;
+	}
+}
+
+static int filled(const uint8_t *p, size_t n, uint32_t seed)
+{
+	static uint8_t want[SIZE];
+
+	fill(want, n, seed);
+	return !memcmp(p, want, n);
+}
+
+static int next(struct ibv_wc *wc)
+{
+	time_t end = time(NULL) + LIMIT;
+	int n;
+
+	do {
+		n = ibv_poll_cq(cq, 1, wc);
+		if (n < 0)
+			die("ibv_poll_cq");
+		if (n)
+			return wc->status;
+	} while (time(NULL) < end);
+	printf("# no completion\n");
+	return -1;
+}
+
+/* One verb to its end; its status */
+static int verb(enum ibv_wr_opcode op, uint32_t from, uint32_t to, uint32_t len, uint32_t imm,
+		uint64_t compare_add, uint64_t swap, uint32_t rkey)
+{
+	struct ibv_sge sge = { (uintptr_t)buf + from, len, mr->lkey };
+	struct ibv_send_wr wr = {
+		.opcode = op, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.imm_data = htonl(imm),
+	}, *bad;
+	struct ibv_wc wc;
+
+	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD || op == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wr.wr.atomic.remote_addr = other.addr + to;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = compare_add;
+		wr.wr.atomic.swap = swap;
+	} else {
+		wr.wr.rdma.remote_addr = other.addr + to;
+		wr.wr.rdma.rkey = rkey;
+	}
+	if (ibv_post_send(qp, &wr, &bad))
+		die("ibv_post_send");
+	return next(&wc);
+}
+
+static void receive(uint32_t at, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)buf + at, len, mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (ibv_post_recv(qp, &wr, &bad))
+		die("ibv_post_recv");
+}
+
+/* The start of what the other reaches is for atomics */
+#define WORD 4096
+#define MINE SIZE
+#define READ_TO (2 * SIZE)
+
+static void active(void)
+{
+	uint64_t *reply = (uint64_t *)(buf + READ_TO);
+	int good;
+
+	fill(buf + MINE, SIZE, 100);
+	good = !verb(IBV_WR_RDMA_WRITE, MINE, WORD, SIZE - WORD, 0, 0, 0, other.rkey);
+	verdict(good, "WRITE of a megabyte");
+	memset(buf + READ_TO, 0, SIZE);
+	good = !verb(IBV_WR_RDMA_READ, READ_TO, WORD, SIZE - WORD, 0, 0, 0, other.rkey) &&
+		!memcmp(buf + READ_TO, buf + MINE, SIZE - WORD);
+	verdict(good, "READ gets what was written");
+	good = !verb(IBV_WR_RDMA_READ, READ_TO, WORD, 0, 0, 0, 0, other.rkey);
+	verdict(good, "READ of nothing");
+	good = 1;
+	for (unsigned int i = 0; i < ADDS; i++)
+		good &= !verb(IBV_WR_ATOMIC_FETCH_AND_ADD, READ_TO, 0, 8, 0, 1, 0, other.rkey) &&
+			*reply == i;
+	verdict(good, "FETCH and ADD, each once");
+	good = !verb(IBV_WR_ATOMIC_CMP_AND_SWP, READ_TO, 8, 8, 0, 0, 5, other.rkey) &&
+		*reply == 0;
+	good &= !verb(IBV_WR_ATOMIC_CMP_AND_SWP, READ_TO, 8, 8, 0, 0, 77, other.rkey) &&
+		*reply == 5;
+	verdict(good, "COMPARE and SWAP, once equal and once not");
+	good = 1;
+	for (unsigned int i = 0; i < SENDS; i++) {
+		fill(buf + MINE, sizes[i], 200 + i);
+		good &= !verb(i & 1 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, MINE, 0, sizes[i], 300 + i,
+			      0, 0, 0);
+	}
+	verdict(good, "SEND, with and without immediate");
+	fill(buf + MINE, 70000, 400);
+	good = !verb(IBV_WR_RDMA_WRITE_WITH_IMM, MINE, 8192, 70000, 500, 0, 0, other.rkey);
+	verdict(good, "WRITE with immediate");
+}
+
+static void passive(void)
+{
+	struct ibv_wc wc;
+	uint64_t *word = (uint64_t *)buf;
+	int good = 1;
+
+	for (unsigned int i = 0; i < SENDS; i++) {
+		int one = !next(&wc) && wc.opcode == IBV_WC_RECV && wc.byte_len == sizes[i] &&
+			!!(wc.wc_flags & IBV_WC_WITH_IMM) == (i & 1) &&
+			(!(i & 1) || ntohl(wc.imm_data) == 300 + i) &&
+			filled(buf + SIZE + i * 65536, sizes[i], 200 + i);
+
+		if (!one)
+			printf("# message %u: status %d, %u bytes\n", i, wc.status, wc.byte_len);
+		good &= one;
+	}
+	verdict(good, "messages arrive, in order and whole");
+	good = !next(&wc) && wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.byte_len == 70000 &&
+		ntohl(wc.imm_data) == 500 && filled(buf + 8192, 70000, 400);
+	verdict(good, "what was written arrives before its immediate");
+	/* All before the immediate has happened */
+	good = word[0] == ADDS && word[1] == 5;
+	verdict(good, "atomics were done once each");
+}
+
+static void connect_qp(int global, int sgid, unsigned int timeout, enum ibv_mtu mtu, uint32_t psn)
+{
+	struct ibv_qp_attr init = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL,
+	};
+	struct ibv_qp_attr rtr = {
+		.qp_state = IBV_QPS_RTR, .path_mtu = mtu, .dest_qp_num = other.qpn,
+		.rq_psn = other.psn, .max_dest_rd_atomic = 1, .min_rnr_timer = 20,
+		.ah_attr = { .port_num = 1, .dlid = other.lid },
+	};
+	struct ibv_qp_attr rts = {
+		.qp_state = IBV_QPS_RTS, .timeout = timeout, .retry_cnt = 7, .max_rd_atomic = 1,
+		.rnr_retry = 7, .sq_psn = psn,
+	};
+
+	if (global) {
+		rtr.ah_attr.is_global = 1;
+		rtr.ah_attr.grh.sgid_index = sgid;
+		rtr.ah_attr.grh.hop_limit = 64;
+		if (inet_pton(AF_INET6, other.gid, &rtr.ah_attr.grh.dgid) != 1)
+			die("the other's address");
+	}
+	if (ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			  IBV_QP_ACCESS_FLAGS))
+		die("to INIT");
+	for (unsigned int i = 0; i < SENDS; i++)
+		receive(SIZE + i * 65536, 65536);
+	receive(0, 0);
+	if (ibv_modify_qp(qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+		die("to RTR");
+	if (ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
+		die("to RTS");
+}
+
+int main(int argc, char **argv)
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	int global = argc > 2 && !strcmp(argv[2], "gid");
+	unsigned int timeout, bytes;
+	enum ibv_mtu mtu = IBV_MTU_256;
+	struct ibv_context *ctx;
+	struct ibv_port_attr port;
+	struct ibv_pd *pd;
+	uint32_t psn;
+
+	if (argc < 5 + global)
+		die("arguments");
+	timeout = atoi(argv[3 + global]);
+	bytes = atoi(argv[4 + global]);
+	while (128u << mtu < bytes)
+		mtu++;
+	if (!devices || !devices[0])
+		die("no RDMA device");
+	ctx = ibv_open_device(devices[0]);
+	if (!ctx || ibv_query_port(ctx, 1, &port))
+		die("ibv_open_device");
+	pd = ibv_alloc_pd(ctx);
+	cq = ibv_create_cq(ctx, 4 * DEPTH, NULL, NULL, 0);
+	attr.send_cq = attr.recv_cq = cq;
+	if (!pd || !cq || posix_memalign((void **)&buf, 4096, 3 * SIZE))
+		die("no domain, completion queue or memory");
+	memset(buf, 0, 3 * SIZE);
+	mr = ibv_reg_mr(pd, buf, 3 * SIZE, ALL);
+	qp = ibv_create_qp(pd, &attr);
+	if (!mr || !qp)
+		die("no key or queue pair");
+	/* Numbers go round within what is sent */
+	psn = 0xfffff0 + (qp->qp_num & 7);
+	printf("who %u %u %u %" PRIu64 " %u\n", qp->qp_num, psn, mr->rkey,
+	       (uint64_t)(uintptr_t)buf, port.lid);
+	fflush(stdout);
+	if (scanf(" who %u %u %u %" SCNu64 " %u %45s", &other.qpn, &other.psn, &other.rkey,
+		  &other.addr, &other.lid, other.gid) != 6)
+		die("who the other is");
+	connect_qp(global, global ? atoi(argv[3]) : 0, timeout, mtu, psn);
+	printf("ready\n");
+	fflush(stdout);
+	/* The other is, too */
+	if (scanf(" %*s") < 0)
+		die("the other is not ready");
+	if (strcmp(argv[1], "active"))
+		passive();
+	else
+		active();
+	if (!strcmp(argv[1], "active") && argc > 5 + global)
+		verdict(verb(IBV_WR_RDMA_WRITE, MINE, 0, 64, 0, 0, 0, other.rkey ^ 1) ==
+			IBV_WC_REM_ACCESS_ERR, "WRITE with another key: remote access error");
+	/* A queue pair that is gone does not answer what is sent again */
+	printf("done\n");
+	fflush(stdout);
+	if (scanf(" %*s") < 0)
+		die("the other is not done");
+	return 0;
+}

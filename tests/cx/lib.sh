@@ -1,0 +1,31 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2034 # of scenario.sh and hosts.sh
+# Two hosts, of which some have a ConnectX instead of soft-RoCE.  A case sources this file.
+#
+#	cx_hosts HOST…		those have one
+#	wire_says PATH WAY	a counter of host a's cable, in $r
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
+. "$TOP/scenarios/lib/scenario.sh"
+SC_SOURCE=$BUILD/out/data SC_TOPOLOGY=$TOP/tests/cx/cx.topo SC_KERNEL=7.2 SC_GUEST=$TOP/tests/cx/guest/pair
+. "$TOP/scenarios/lib/machine/hosts.sh"
+need_tool cc jq cpio flock make
+need_file "$BUILD/guest/$SC_KERNEL/mlx5.cpio"
+
+cx_hosts() {
+	sc_build
+	cc -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror \
+		-o cx-pair "$TOP/hw-model/test/cx-pair.c" -libverbs || exit 1
+	hosts_case "$OUT/cx-pair"
+	echo mlx5 >>"$OUT/case/extras"
+	sc_modules virtio_net rdma_rxe mlx5_ib ib_uverbs
+	echo "CX_HOSTS='$*'" >"$OUT/case/cx"
+	cx_lid=0
+	for cx_each in a b; do
+		cx_lid=$((cx_lid + 1))
+		case " $* " in
+		*" $cx_each "*) hosts_nic "$cx_each" "peerlane-cx,bus=sw0.0,lid=$cx_lid" ;;
+		esac
+	done
+}

@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a ConnectX and stock soft-RoCE talk to each other: every verb, both ways, with and without lost packets
+# tags: guest rdma
+# tier: all
+# timeout: 900
+# exclusive
+# shellcheck source=tests/cx/lib.sh
+. "$TOP/tests/cx/lib.sh"
+
+cx_hosts a
+hosts_boot 850 2
+finish

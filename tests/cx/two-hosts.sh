@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: two hosts with a ConnectX each: every verb of a reliable connection, on a wire that is whole and one that loses packets
+# tags: guest rdma
+# tier: all
+# timeout: 900
+# exclusive
+# shellcheck source=tests/cx/lib.sh
+. "$TOP/tests/cx/lib.sh"
+
+cx_hosts a b
+hosts_boot 850 2
+finish

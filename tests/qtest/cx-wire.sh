@@ -1,0 +1,242 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: two ConnectX on a wire that drops, repeats and reorders frames move data whole; failures have their status; bad frames do no harm
+# tags: qtest quick
+# tier: check
+# timeout: 300
+# shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/qtest/lib-cx.sh
+. "$(dirname "$0")/lib-cx.sh"
+
+# SEEDS and FRAMES may be given; a failure is repeated with the seed it printed
+SEEDS=${SEEDS:-1 2 3}
+FRAMES=${FRAMES:-4000}
+
+WIRE=$BUILD/wire/peerlane-wire
+need_tool cc
+need_file "$WIRE"
+w=$qt_work/w
+mkdir "$w"
+wire_pid=
+at_exit wire_end
+wire_end() {
+    [ -z "$wire_pid" ] || kill "$wire_pid" 2>/dev/null
+    wire_pid=
+    qt_cleanup
+}
+wire_start() {
+    mkfifo "$w/said"
+    "$WIRE" --seed "$1" "$w" a b >"$w/said" 2>"$OUT/wire.log" &
+    wire_pid=$!
+    read -r wire_line <"$w/said"
+    rm "$w/said"
+    check_eq "seed $1: the wire is ready" ready "$wire_line"
+}
+wire() { "$WIRE" --ask "$w" "$@" >"$w/answer" || fail "wire $*" "$(cat "$w/answer")"; }
+
+# side N: commands go to cxN, which has memory of its own from $mem on
+side() {
+    side=$1
+    DEVFN=$((0x20 + 8 * $1))
+    BAR=$((0x800000000 + 0x100000000 * $1))
+    mem=$((0x400000 * $1))
+    SLOT=$((mem + 0x10000)) IN=$((mem + 0x20000)) OUT_BOX=$((mem + 0x40000))
+    eval "UAR=\${UAR_$1-} QP=\${QP_$1-} KEY=\${KEY_$1-}"
+}
+here() { r=$(printf %016x $((mem + $1))); }
+
+# device N: everything up to a queue pair that is reset
+device() {
+    side $1
+    cx_bar
+    short 0104; cmd $r 12
+    short 0102; cmd $r 8
+    short 0802; cmd $r 16; id; UAR=$r
+    short 0800; cmd $r 16; id; PD=$r
+    here 0x50000; dv_at=$r
+    zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 $dv_at; cmd "$r" 16; id; EQ=$r
+    # That it may be overrun does not matter: completions are looked at one by one
+    here 0x60000; dv_dbr=$r; here 0x51000; dv_at=$r
+    zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 02$UAR; at "$r" 36 00$EQ
+    at "$r" 72 $dv_dbr; at "$r" 272 $dv_at; cmd "$r" 16; id; CQ=$r
+    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+    cmd $r 16; id; KEY=${r}00
+    here 0x60040; dv_dbr=$r; here 0x52000; dv_at=$r
+    zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 10; at "$r" 36 00$UAR
+    at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 $dv_dbr; at "$r" 272 $dv_at
+    says "cx$1: a queue pair" 0 $r 16; id; QP=$r
+    eval "UAR_$1=$UAR QP_$1=$QP KEY_$1=$KEY"
+}
+# ready N PEER-LID PEER-QP TIMEOUT RETRIES RNR-RETRIES: connected, from sequence number 0xfffff8 on, MTU 1024
+ready() {
+    side $1
+    short 050a 00$QP; cmd $r 8
+    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 32 60; at "$r" 44 00$3; at "$r" 54 $2; at "$r" 172 01fffff8; cmd $r 8
+    fixed 0504 00$QP 00000000 256; at "$r" 56 "$(printf %02x $(($4 << 3)))"; at "$r" 145 fffff8
+    at "$r" 137 "$(printf %02x%02x $5 $(($6 << 5)))"; says "cx$1: connected" 0 $r 8
+    posted=0
+    wrhex $((mem + 0x60040)) 0x0000000000000000
+}
+both_ready() { # TIMEOUT RETRIES RNR-RETRIES
+    ready 1 0001 $QP_0 $1 $2 $3
+    ready 0 0002 $QP_1 $1 $2 $3
+}
+# post OPCODE REMOTE KEY LOCAL LENGTH [MORE]: of cx0, with an atomic's segment
+post() {
+    post_ds=$((3 + ($1 != 10) + ($1 > 16) - 1))
+    post_hex=$(printf '00%04x%02x%s%02x00000008%08x' $posted $1 $QP $post_ds 0)
+    [ $1 -eq 10 ] || post_hex=$post_hex$(printf %016x $(($2)))${3}00000000
+    post_hex=$post_hex${6-}$(printf %08x $5)${KEY}$(printf %016x $(($4)))
+    wrhex $((mem + 0x52040 + 64 * (posted % 4))) 0x$post_hex
+    posted=$((posted + 1))
+    wrhex $((mem + 0x60044)) "0x$(printf %08x $posted)"
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x$(printf %s $post_hex | cut -c-16)"
+}
+# until DESC WANT COUNTER DEVICE: the counter gets there; time passes when nothing happens for long
+until_is() {
+    un_n=0
+    while qom_counter $4 $3 && [ "$r" != "$2" ] && [ $un_n -lt 20000 ]; do
+        un_n=$((un_n + 1))
+        [ $((un_n % 30)) -ne 0 ] || qt clock_step 1200000000
+    done
+    check_eq "$1" "$2" "$r"
+}
+# done_is DESC: cx0 ends one more entry, and it is good
+done_is() {
+    qom_counter cx0 wqe-errors
+    di_bad=$r
+    until_is "$1" $posted_all wqes cx0
+    qom_counter cx0 wqe-errors
+    check_eq "$1: without error" $di_bad "$r"
+}
+# fails_with DESC SYNDROME: the next completion of cx0
+fails_with() {
+    fw_at=$((0x51000 + 64 * (cqes % 4)))
+    until_is "$1" $((cqes + 1)) cqes cx0
+    bytes_are "$1: its status" $((fw_at + 0x37)) $2
+}
+go() { posted_all=$((posted_all + 1)); post "$@"; }
+
+# 64 KiB that are the same nowhere, from a seed
+pattern() {
+    awk -v x=$((1000 + $1)) 'BEGIN { for (i = 0; i < 16384; i++) { x = (x * 16807) % 2147483647; printf "%08x", x } }'
+}
+
+two() {
+    qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
+        -netdev "dgram,id=nb,local.type=unix,local.path=$w/b.host,remote.type=unix,remote.path=$w/b" \
+        -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01 \
+        -device peerlane-cx,id=cx1,addr=5,lid=2,netdev=nb,mac=52:54:00:00:00:02
+    device 0
+    device 1
+    posted_all=0
+}
+
+SRC=0x100000
+DST=0x600000
+BACK=0x140000
+
+for seed in $SEEDS; do
+    wire_start $seed
+    two
+    both_ready 0 7 7
+    wire all loss 4% roce
+    wire all duplicate 4% roce
+    wire all reorder 4% roce
+    p=$(pattern $seed)
+    wrhex $SRC 0x$p
+    memset $DST 0x11000 0x55
+    memset $BACK 0x11000 0x66
+    go 8 $DST $KEY_1 $SRC 65536
+    done_is "seed $seed: WRITE of 64 KiB"
+    rdhex $DST 65536
+    check "seed $seed: it arrives whole" test "$r" = 0x$p
+    bytes_are "seed $seed: and nothing behind it" $((DST + 65536)) 0x55555555
+    go 16 $DST $KEY_1 $BACK 65535
+    done_is "seed $seed: READ of a byte less"
+    rdhex $BACK 65536
+    check "seed $seed: it comes back whole" test "$r" = "0x$(printf %s "$p" | cut -c-131070)66"
+    memset $((DST + 0x20000)) 8 0
+    for n in 0 1 2 3 4 5 6 7; do
+        go 18 $((DST + 0x20000)) $KEY_1 $((BACK + 0x20000)) 8 00000000000000010000000000000000
+        until_is "seed $seed: FETCH and ADD" $posted_all wqes cx0
+        bytes_are "seed $seed: it has found $n" $((BACK + 0x20000)) 0x000000000000000$n
+    done
+    # A receive of 4 KiB for a message of 3000 bytes
+    side 1
+    wrhex $((mem + 0x52000)) 0x00001000${KEY_1}"$(printf %016x $((DST + 0x30000)))"
+    wrhex $((mem + 0x60040)) 0x00000001
+    side 0
+    qom_counter cx1 cqes
+    cqes=$r
+    go 10 0 0 $SRC 3000
+    done_is "seed $seed: SEND"
+    until_is "seed $seed: it is received" $((cqes + 1)) cqes cx1
+    bytes_are "seed $seed: as long as it was" $((0x451000 + 64 * (cqes % 4) + 0x2c)) 0x00000bb8
+    rdhex $((DST + 0x30000)) 3000
+    check "seed $seed: and whole" test "$r" = "0x$(printf %s "$p" | cut -c-6000)"
+    qom_counter cx0 retransmissions
+    check "seed $seed: something was sent again" test "$r" -gt 0
+
+    # Failures, on a wire that is whole
+    wire all clear
+    both_ready 0 7 7
+    qom_counter cx0 cqes
+    cqes=$r
+    go 8 $DST "$(printf %08x $((0x$KEY_1 ^ 1)))" $SRC 3000
+    fails_with "seed $seed: WRITE with another key" 0x13
+    both_ready 0 7 2
+    cqes=$((cqes + 1))
+    go 10 0 0 $SRC 100
+    fails_with "seed $seed: SEND, and nobody receives" 0x16
+    both_ready 4 3 7
+    wire b link down
+    qom_counter cx0 retransmissions
+    before=$r
+    cqes=$((cqes + 1))
+    go 8 $DST $KEY_1 $SRC 100
+    fails_with "seed $seed: WRITE, and the wire is cut" 0x15
+    value_is "seed $seed: it was sent again as often as it may" $((before + 3)) qom_counter cx0 retransmissions
+    qt_stop
+    kill $wire_pid
+    wait $wire_pid
+    wire_pid=
+    rm -f "$w"/*
+
+    # Frames that are nearly right, for a queue pair whose other end they say they are
+    cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-frames" "$TOP/hw-model/test/cx-frames.c" ||
+        { fail "cx-frames builds"; qt_finish; }
+    qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
+        -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01
+    device 0
+    qom_counter cx0 frames-in
+    sent=$r
+    n=0
+    while [ $n -lt 8 ]; do
+        # A bad frame may end the connection
+        ready 0 0002 $QP_0 0 7 7
+        short 050a 00$QP; cmd $r 8
+        fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+        fixed 0503 00$QP 00000000 256; at "$r" 32 20; at "$r" 44 00$QP; at "$r" 54 0002; cmd $r 8
+        fixed 0504 00$QP 00000000 256; cmd $r 8
+        go 16 0x200000 $KEY_0 0x300000 70000
+        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 8)) 0x$QP 0x$KEY_0
+        sent=$((sent + FRAMES / 8))
+        until_is "seed $seed: and looked at" $sent frames-in cx0
+        n=$((n + 1))
+    done
+    for of in frames-dropped packets-in packets-dropped dma-host-write; do
+        qom_counter cx0 $of
+        check "seed $seed: $of, of which there are $r" test "$r" -gt $((FRAMES / 100))
+    done
+    cfg_cap $DEVFN 0x10
+    cfg_writew $DEVFN $((r + 8)) 0x8000
+    cx_bar
+    short 0104
+    says "seed $seed: after all that and a reset the device works" 0 $r 12
+    qt_stop
+    rm -f "$w"/*
+done
+qt_finish
