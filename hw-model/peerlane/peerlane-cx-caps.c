@@ -21,6 +21,7 @@ static const PlcCap plc_general[] = {
     { CX_CAP_LOG_MAX_MKEY, PLC_LOG_MAX_MKEY },
     { CX_CAP_LOG_MAX_EQ, PLC_LOG_MAX_EQ },
     { CX_CAP_LOG_MAX_MRW_SZ, 31 },
+    { CX_CAP_UMR_EXTENDED_OFFSET, 1 },
     { CX_CAP_LOG_MAX_RA_REQ_QP, PLC_LOG_MAX_RD_ATOMIC },
     { CX_CAP_LOG_MAX_RA_RES_QP, PLC_LOG_MAX_RD_ATOMIC },
     { CX_CAP_VPORT_COUNTERS, 1 },
@@ -29,11 +30,10 @@ static const PlcCap plc_general[] = {
     { CX_CAP_NUM_PORTS, 1 },
     { CX_CAP_LOG_MAX_MSG, PLC_LOG_MAX_MSG },
     { CX_CAP_CQE_VERSION, 1 },
-    { CX_CAP_UMR_MODIFY_ENTITY_SIZE_DISABLED, 1 },
-    { CX_CAP_UMR_MODIFY_ATOMIC_DISABLED, 1 },
     { CX_CAP_UMR_INDIRECT_MKEY_DISABLED, 1 },
     { CX_CAP_ATOMIC, 1 },
     { CX_CAP_CQ_OI, 1 },
+    { CX_CAP_PG, 1 },
     { CX_CAP_XRC, 1 },      /* the driver does not start without */
     { CX_CAP_RC, 1 },
     { CX_CAP_UAR_SZ, 5 },   /* 32 MiB */
@@ -48,6 +48,12 @@ static const PlcCap plc_general[] = {
     { CX_CAP_MAX_NUM_EQS, (1 << PLC_LOG_MAX_EQ) - 1 },
     { CX_CAP_DEVICE_FREQUENCY_MHZ, PLC_FREQUENCY_KHZ / 1000 },
     { CX_CAP_DEVICE_FREQUENCY_KHZ, PLC_FREQUENCY_KHZ },
+};
+
+/* Page faults tell of memory, not of work: the driver reads no entries */
+static const uint32_t plc_odp[] = {
+    CX_ODP_PREFETCH, CX_ODP_RC_SEND, CX_ODP_RC_RECEIVE, CX_ODP_RC_WRITE,
+    CX_ODP_RC_READ, CX_ODP_RC_ATOMIC, CX_ODP_MEMORY,
 };
 
 enum {
@@ -68,6 +74,11 @@ static uint8_t plc_cap_fill(PeerlaneCX *s, uint8_t *cap, uint32_t op_mod)
         }
         cx_set(cap, CX_CAP_LOG_MAX_QP,
                now ? s->st->log_max_qp : PLC_LOG_MAX_QP);
+        return CX_OK;
+    case CX_TYPE_ODP:
+        for (unsigned i = 0; i < ARRAY_SIZE(plc_odp); i++) {
+            cx_set(cap, plc_odp[i], 1);
+        }
         return CX_OK;
     case CX_TYPE_ATOMIC:
         cx_set(cap, CX_ATOMIC_OPS, PLC_ATOMIC_OPS);
@@ -109,6 +120,15 @@ static uint8_t plc_set_general(PeerlaneCX *s, const uint8_t *cap)
     return CX_OK;
 }
 
+/* There is one kind of page faults */
+static uint8_t plc_set_odp(PeerlaneCX *s, const uint8_t *cap)
+{
+    g_autofree uint8_t *have = g_malloc0(CX_CAP_SIZE);
+
+    plc_cap_fill(s, have, CX_TYPE_ODP << 1 | 1);
+    return memcmp(cap, have, CX_CAP_SIZE) ? CX_BAD_PARAM : CX_OK;
+}
+
 uint8_t plc_set_hca_cap(PeerlaneCX *s, PlcCmd *c)
 {
     const uint8_t *cap = c->in + CX_IN_HEAD;
@@ -120,6 +140,8 @@ uint8_t plc_set_hca_cap(PeerlaneCX *s, PlcCmd *c)
     switch (cx_get(c->in, CX_CMD_OP_MOD) >> 1) {
     case CX_TYPE_GENERAL:
         return plc_set_general(s, cap);
+    case CX_TYPE_ODP:
+        return plc_set_odp(s, cap);
     case CX_TYPE_ATOMIC:
         /* The driver sends no more than this */
         mode = cx_get(cap, CX_ATOMIC_REQ_MODE);

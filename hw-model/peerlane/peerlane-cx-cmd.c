@@ -68,6 +68,7 @@ static const PlcCommand plc_commands[] = {
     PLC_COMMAND(CREATE_MKEY, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_mkey),
     PLC_COMMAND(DESTROY_MKEY, PLC_UP, 0x0c, 0x08, plc_destroy_mkey),
     PLC_COMMAND(QUERY_MKEY, PLC_UP, 0x0c, 0x50, plc_query_mkey),
+    PLC_COMMAND(PAGE_FAULT_RESUME, PLC_UP, 0x10, 0x08, plc_page_fault_resume),
     PLC_COMMAND(CREATE_EQ, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_eq),
     PLC_COMMAND(DESTROY_EQ, PLC_UP, 0x0c, 0x08, plc_destroy_eq),
     PLC_COMMAND(QUERY_EQ, PLC_UP, 0x0c, 0x50, plc_query_eq),

@@ -111,13 +111,18 @@ static void plc_eq_fire(PeerlaneCX *s, PlcEq *eq)
     plc_interrupt(s, eq->intr);
 }
 
+bool plc_eq_full(const PlcEq *eq)
+{
+    return eq->pi - eq->ci >= 1u << eq->log_size;
+}
+
 /* @eqe has its data; the rest is filled in here */
 void plc_eq_post(PeerlaneCX *s, PlcEq *eq, unsigned event, const uint8_t *data)
 {
     uint8_t eqe[CX_EQE_SIZE];
     uint64_t at = (uint64_t)(eq->pi & ((1u << eq->log_size) - 1)) * CX_EQE_SIZE;
 
-    if (eq->pi - eq->ci >= 1u << eq->log_size) {
+    if (plc_eq_full(eq)) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: event queue %" PRIu32 " is full; "
                       "event 0x%x is lost\n", plc_name(s), eq->id, event);
         return;

@@ -3,7 +3,8 @@
  * Peerlane ConnectX: memory keys.
  *
  * A key is looked up and checked anew for each slice that is moved, so that a
- * key which the driver has destroyed is not used any more.
+ * key which the driver has destroyed, or a page that it has taken away, is not
+ * used any more.
  */
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
@@ -14,59 +15,56 @@ void plc_mkey_free(PlcMkey *mkey)
     g_free(mkey);
 }
 
-static uint8_t plc_mkey_pages(PeerlaneCX *s, PlcCmd *c, PlcMkey *mkey)
+/* How many pages a key like @ctx has; it has to be of a list, and not empty */
+static uint64_t plc_mkey_pages(const uint8_t *ctx)
 {
-    uint64_t first, pages;
-    uint64_t entries = 2ull * cx_get(c->in, CX_MKEY_OCTWORDS);
+    uint64_t start = cx_get(ctx, CX_MKC_START);
+    unsigned shift = cx_get(ctx, CX_MKC_LOG_PAGE);
 
-    mkey->shift = cx_get(mkey->ctx, CX_MKC_LOG_PAGE);
-    if (mkey->shift < 12 || mkey->shift > 62) {
+    return ((start + cx_get(ctx, CX_MKC_LEN) - 1) >> shift) -
+           (start >> shift) + 1;
+}
+
+/* What is wrong with @ctx for a key whose list has @room pages */
+uint8_t plc_mkey_bad(PeerlaneCX *s, const uint8_t *ctx, uint64_t room)
+{
+    uint64_t start = cx_get(ctx, CX_MKC_START);
+    uint64_t len = cx_get(ctx, CX_MKC_LEN);
+    bool all = cx_get(ctx, CX_MKC_LENGTH64);
+    unsigned shift = cx_get(ctx, CX_MKC_LOG_PAGE);
+
+    if (!plc_table_get(&s->st->pd, cx_get(ctx, CX_MKC_PD))) {
+        return CX_BAD_RESOURCE;
+    }
+    /* A free one may be anything, until it is used */
+    if (cx_get(ctx, CX_MKC_FREE)) {
+        return CX_OK;
+    }
+    if (!all && (!len || start + len - 1 < start)) {
         return CX_BAD_PARAM;
     }
-    if ((c->in_len - CX_CREATE_PAS) / 8 < entries) {
-        return CX_BAD_INPUT_LEN;
-    }
-    if (!mkey->len || mkey->start + mkey->len - 1 < mkey->start) {
-        return CX_BAD_PARAM;
-    }
-    first = mkey->start >> mkey->shift;
-    pages = ((mkey->start + mkey->len - 1) >> mkey->shift) - first + 1;
-    if (pages > entries) {
-        return CX_BAD_SIZE;
-    }
-    if (pages > PLC_MAX_MTT - s->st->mtts) {
-        return CX_NO_RESOURCES;
-    }
-    mkey->mtts = pages;
-    mkey->mtt = g_new(uint64_t, pages);
-    for (uint64_t i = 0; i < pages; i++) {
-        mkey->mtt[i] = ldq_be_p(c->in + CX_CREATE_PAS + 8 * i);
+    if (cx_get(ctx, CX_MKC_MODE_LO) == CX_MKC_MODE_MTT) {
+        /* A list of pages has an end */
+        if (all || shift < 12 || shift > 62) {
+            return CX_BAD_PARAM;
+        }
+        if (plc_mkey_pages(ctx) > room) {
+            return CX_BAD_SIZE;
+        }
     }
     return CX_OK;
 }
 
-uint8_t plc_create_mkey(PeerlaneCX *s, PlcCmd *c)
+/* The key is like @ctx from now on, which has been checked */
+void plc_mkey_set(PlcMkey *mkey, const uint8_t *ctx)
 {
-    const uint8_t *ctx = c->in + CX_CREATE_CTX;
-    uint32_t pd = cx_get(ctx, CX_MKC_PD);
-    PlcMkey *mkey;
-    uint8_t status = CX_OK;
-
-    /* Keys that work queue entries change later are not modelled */
-    if (cx_get(ctx, CX_MKC_MODE_HI) || cx_get(ctx, CX_MKC_FREE) ||
-        cx_get(ctx, CX_MKC_MODE_LO) > CX_MKC_MODE_MTT ||
-        cx_get(ctx, CX_MKC_BSF_EN) || cx_get(c->in, CX_MKEY_UMEM_VALID)) {
-        return CX_BAD_PARAM;
-    }
-    if (!plc_table_get(&s->st->pd, pd)) {
-        return CX_BAD_RESOURCE;
-    }
-    mkey = g_new0(PlcMkey, 1);
     memcpy(mkey->ctx, ctx, CX_MKC_SIZE);
-    mkey->pd = pd;
+    mkey->key = mkey->id << 8 | cx_get(ctx, CX_MKC_KEY);
+    mkey->pd = cx_get(ctx, CX_MKC_PD);
     mkey->mode = cx_get(ctx, CX_MKC_MODE_LO);
+    mkey->free = cx_get(ctx, CX_MKC_FREE);
+    mkey->umr = cx_get(ctx, CX_MKC_UMR_EN);
     mkey->all = cx_get(ctx, CX_MKC_LENGTH64);
-    mkey->checked = cx_get(c->in, CX_MKEY_PG_ACCESS);
     mkey->local_read = cx_get(ctx, CX_MKC_LR);
     mkey->local_write = cx_get(ctx, CX_MKC_LW);
     mkey->remote_read = cx_get(ctx, CX_MKC_RR);
@@ -75,12 +73,53 @@ uint8_t plc_create_mkey(PeerlaneCX *s, PlcCmd *c)
     mkey->qpn = cx_get(ctx, CX_MKC_QPN);
     mkey->start = cx_get(ctx, CX_MKC_START);
     mkey->len = cx_get(ctx, CX_MKC_LEN);
-    if (mkey->mode == CX_MKC_MODE_MTT) {
-        /* A list of pages has an end */
-        status = mkey->all ? CX_BAD_PARAM : plc_mkey_pages(s, c, mkey);
-    } else if (!mkey->all && (!mkey->len ||
-                              mkey->start + mkey->len - 1 < mkey->start)) {
-        status = CX_BAD_PARAM;
+    mkey->shift = cx_get(ctx, CX_MKC_LOG_PAGE);
+}
+
+/* Room for its list, and what of that came with the command */
+static uint8_t plc_mkey_list(PeerlaneCX *s, PlcCmd *c, PlcMkey *mkey,
+                             const uint8_t *ctx)
+{
+    uint64_t entries = 2ull * cx_get(c->in, CX_MKEY_OCTWORDS), room = entries;
+
+    if ((c->in_len - CX_CREATE_PAS) / 8 < entries) {
+        return CX_BAD_INPUT_LEN;
+    }
+    if (cx_get(ctx, CX_MKC_UMR_EN)) {
+        /* Lists are changed by 64 bytes at a time */
+        room = MAX(room, ROUND_UP(2ull * cx_get(ctx, CX_MKC_OCTWORDS), 8));
+    }
+    if (room > PLC_MAX_MTT - s->st->mtts) {
+        return CX_NO_RESOURCES;
+    }
+    mkey->mtts = room;
+    mkey->mtt = g_new0(uint64_t, room);
+    for (uint64_t i = 0; i < entries; i++) {
+        mkey->mtt[i] = ldq_be_p(c->in + CX_CREATE_PAS + 8 * i);
+    }
+    return CX_OK;
+}
+
+uint8_t plc_create_mkey(PeerlaneCX *s, PlcCmd *c)
+{
+    const uint8_t *ctx = c->in + CX_CREATE_CTX;
+    unsigned mode = cx_get(ctx, CX_MKC_MODE_LO);
+    bool umr = cx_get(ctx, CX_MKC_UMR_EN), free = cx_get(ctx, CX_MKC_FREE);
+    PlcMkey *mkey;
+    uint8_t status = CX_OK;
+
+    /* Only entries that change a key can use one that is free */
+    if (cx_get(ctx, CX_MKC_MODE_HI) || mode > CX_MKC_MODE_MTT ||
+        (mode != CX_MKC_MODE_MTT && umr) || (free && !umr) ||
+        cx_get(ctx, CX_MKC_BSF_EN) || cx_get(c->in, CX_MKEY_UMEM_VALID)) {
+        return CX_BAD_PARAM;
+    }
+    mkey = g_new0(PlcMkey, 1);
+    if (mode == CX_MKC_MODE_MTT) {
+        status = plc_mkey_list(s, c, mkey, ctx);
+    }
+    if (!status) {
+        status = plc_mkey_bad(s, ctx, mkey->mtts);
     }
     if (!status && !plc_table_add(&s->st->mkey, mkey, &mkey->id)) {
         status = CX_NO_RESOURCES;
@@ -90,7 +129,8 @@ uint8_t plc_create_mkey(PeerlaneCX *s, PlcCmd *c)
         return status;
     }
     s->st->mtts += mkey->mtts;
-    mkey->key = mkey->id << 8 | cx_get(ctx, CX_MKC_KEY);
+    mkey->checked = free || cx_get(c->in, CX_MKEY_PG_ACCESS);
+    plc_mkey_set(mkey, ctx);
     cx_set(c->out, CX_ID_OUT, mkey->id);
     return CX_OK;
 }
@@ -125,19 +165,24 @@ static bool plc_writes(enum plc_access access)
            access == PLC_REMOTE_ATOMIC;
 }
 
-/* The key for [@addr, @addr + @len), which is not empty; NULL: denied */
-static PlcMkey *plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
-                             uint64_t addr, uint32_t len,
-                             enum plc_access access)
+/*
+ * The key for [@addr, @addr + @len), which is not empty.  With PLC_ABSENT
+ * s->st->absent says what is not there.
+ */
+static enum plc_result plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
+                                    uint64_t addr, uint32_t len,
+                                    enum plc_access access, PlcMkey **found)
 {
     PlcMkey *mkey = plc_table_get(&s->st->mkey, key >> 8);
     uint64_t from;
     bool may = false;
 
-    if (!mkey || mkey->key != key || mkey->pd != qp->pd ||
+    /* The queue pair of the driver that changes keys is of no domain */
+    if (!mkey || mkey->key != key || mkey->free ||
+        (mkey->pd != qp->pd && qp->st != CX_ST_REG_UMR) ||
         (mkey->qpn != CX_ANY_QPN && mkey->qpn != qp->id &&
          mkey->mode != CX_MKC_MODE_PA)) {
-        return NULL;
+        return PLC_DENIED;
     }
     switch (access) {
     case PLC_LOCAL_READ:
@@ -161,36 +206,48 @@ static PlcMkey *plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
     if (!may || addr + len - 1 < addr ||
         (!mkey->all && (addr < mkey->start || from >= mkey->len ||
                         len > mkey->len - from))) {
-        return NULL;
+        return PLC_DENIED;
     }
+    *found = mkey;
     if (mkey->mode == CX_MKC_MODE_MTT && mkey->checked) {
         uint64_t first = mkey->start >> mkey->shift;
+        uint64_t last = (addr + len - 1) >> mkey->shift;
 
-        for (uint64_t i = addr >> mkey->shift;
-             i <= (addr + len - 1) >> mkey->shift; i++) {
+        for (uint64_t i = addr >> mkey->shift; i <= last; i++) {
             if (!(mkey->mtt[i - first] &
                   (plc_writes(access) ? CX_MTT_WRITE : CX_MTT_READ))) {
-                return NULL;
+                uint64_t at = MAX(addr, i << mkey->shift);
+
+                s->st->absent.key = key;
+                s->st->absent.addr = at;
+                s->st->absent.len = addr + len - at;
+                return PLC_ABSENT;
             }
         }
     }
-    return mkey;
+    return PLC_DONE;
 }
 
 /* May the first @len bytes that the @n elements describe be used so? */
-bool plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge, unsigned n,
-                    uint32_t len, enum plc_access access)
+enum plc_result plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
+                               unsigned n, uint32_t len,
+                               enum plc_access access)
 {
     for (unsigned i = 0; i < n && len; i++) {
         uint32_t part = MIN(len, sge[i].len);
+        enum plc_result result = PLC_DONE;
+        PlcMkey *mkey;
 
-        if (part && sge[i].at < 0 &&
-            !plc_mkey_get(s, qp, sge[i].key, sge[i].addr, part, access)) {
-            return false;
+        if (part && sge[i].at < 0) {
+            result = plc_mkey_get(s, qp, sge[i].key, sge[i].addr, part, access,
+                                  &mkey);
+        }
+        if (result) {
+            return result;
         }
         len -= part;
     }
-    return true;
+    return PLC_DONE;
 }
 
 static enum plc_result plc_mkey_move(PeerlaneCX *s, PlcMkey *mkey,
@@ -242,11 +299,12 @@ enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
         if (sge[i].at >= 0) {
             memcpy(p, wqe + sge[i].at + at, part);
         } else {
-            PlcMkey *mkey = plc_mkey_get(s, qp, sge[i].key, addr, part, access);
-            enum plc_result result;
+            PlcMkey *mkey;
+            enum plc_result result = plc_mkey_get(s, qp, sge[i].key, addr,
+                                                  part, access, &mkey);
 
-            if (!mkey) {
-                return PLC_DENIED;
+            if (result) {
+                return result;
             }
             result = plc_mkey_move(s, mkey, addr, p, part,
                                    plc_writes(access));

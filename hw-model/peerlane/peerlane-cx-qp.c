@@ -98,6 +98,7 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     qp->log_sq = cx_get(ctx, CX_QPC_LOG_SQ_SIZE);
     qp->log_rq = cx_get(ctx, CX_QPC_LOG_RQ_SIZE);
     qp->rq_stride = CX_WQE_SEG << cx_get(ctx, CX_QPC_LOG_RQ_STRIDE);
+    qp->umr = cx_get(ctx, CX_QPC_FRE);
     qp->dbr = cx_get(ctx, CX_QPC_DBR) & ~3ull;
 
     if (qp->st != CX_ST_RC && qp->st != CX_ST_UD && qp->st != CX_ST_QP0 &&

@@ -103,7 +103,8 @@ void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome)
     } else if (w->flags & CX_CTRL_CQ_UPDATE) {
         plc_complete_send(s, qp, w);
     }
-    if (!syndrome && qp->rlid == s->lid && w->opcode != CX_WR_NOP) {
+    if (!syndrome && qp->rlid == s->lid && w->opcode != CX_WR_NOP &&
+        w->opcode != CX_WR_UMR) {
         plc_count(s, PLC_CNT_LOOPBACK_MESSAGES, 1);
         plc_count(s, PLC_CNT_LOOPBACK_BYTES, w->total);
     }
@@ -197,6 +198,7 @@ static uint8_t plc_parse(PlcWork *w)
 
     switch (w->opcode) {
     case CX_WR_NOP:
+    case CX_WR_UMR:
         return 0;
     case CX_WR_SEND:
     case CX_WR_SEND_IMM:
@@ -279,7 +281,8 @@ PlcWork *plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
         w->ds = qpn_ds & CX_CTRL_DS_MASK;
         /* An entry names its own place: another one is not what was posted */
         if (extract32(word, 8, 16) == (at & 0xffff) && w->ds &&
-            qpn_ds >> 8 == qp->id && qp->st == CX_ST_RC &&
+            qpn_ds >> 8 == qp->id &&
+            (qp->st == CX_ST_RC || w->opcode == CX_WR_UMR) &&
             plc_blocks(w->ds) <= qp->sq_tail - at &&
             plc_sq_read(s, qp, at, w->wqe, w->ds * CX_WQE_SEG)) {
             w->syndrome = plc_parse(w);

@@ -98,6 +98,7 @@ enum {
     CX_OP_QUERY_MKEY = 0x201,
     CX_OP_DESTROY_MKEY = 0x202,
     CX_OP_QUERY_SPECIAL_CONTEXTS = 0x203,
+    CX_OP_PAGE_FAULT_RESUME = 0x204,
     CX_OP_CREATE_EQ = 0x301,
     CX_OP_DESTROY_EQ = 0x302,
     CX_OP_QUERY_EQ = 0x303,
@@ -143,6 +144,7 @@ enum {
     CX_EVENT_WQ_INVALID = 0x10,
     CX_EVENT_WQ_ACCESS = 0x11,
     CX_EVENT_COMMAND = 0x0a,
+    CX_EVENT_PAGE_FAULT = 0x0c,
 };
 
 /* Structures, in bytes */
@@ -217,6 +219,8 @@ enum {
 #define CX_MKEY_OCTWORDS                CX_F(0x0300, 32)
 #define CX_MKC_FREE                     CX_F(0x0001, 1)
 #define CX_MKC_MODE_HI                  CX_F(0x0003, 3)
+#define CX_MKC_SMALL_FENCE              CX_F(0x000f, 1)
+#define CX_MKC_UMR_EN                   CX_F(0x0010, 1)
 #define CX_MKC_A                        CX_F(0x0011, 1)
 #define CX_MKC_RW                       CX_F(0x0012, 1)
 #define CX_MKC_RR                       CX_F(0x0013, 1)
@@ -227,10 +231,15 @@ enum {
 #define CX_MKC_KEY                      CX_F(0x0038, 8)
 #define CX_MKC_LENGTH64                 CX_F(0x0060, 1)
 #define CX_MKC_BSF_EN                   CX_F(0x0061, 1)
+#define CX_MKC_EN_RINVAL                CX_F(0x0067, 1)
 #define CX_MKC_PD                       CX_F(0x0068, 24)
 #define CX_MKC_START                    CX_F(0x0080, 64)
 #define CX_MKC_LEN                      CX_F(0x00c0, 64)
+#define CX_MKC_OCTWORDS                 CX_F(0x01a0, 32)
 #define CX_MKC_LOG_PAGE                 CX_F(0x01da, 6)
+#define CX_RESUME_ERROR                 CX_F(0x0040, 1)
+#define CX_RESUME_TOKEN_HI              CX_F(0x0050, 16)
+#define CX_RESUME_TOKEN_LO              CX_F(0x0060, 32)
 #define CX_EQC_ST                       CX_F(0x0014, 4)
 #define CX_EQC_PAGE_OFFSET              CX_F(0x0054, 6)
 #define CX_EQC_LOG_SIZE                 CX_F(0x0063, 5)
@@ -279,6 +288,7 @@ enum {
 #define CX_QPC_LOG_SRA                  CX_F(0x0388, 3)
 #define CX_QPC_RETRY_COUNT              CX_F(0x038d, 3)
 #define CX_QPC_RNR_RETRY                CX_F(0x0390, 3)
+#define CX_QPC_FRE                      CX_F(0x0394, 1)
 #define CX_QPC_NEXT_SEND_PSN            CX_F(0x03c8, 24)
 #define CX_QPC_CQN_SND                  CX_F(0x03e8, 24)
 #define CX_QPC_LOG_RRA                  CX_F(0x0488, 3)
@@ -313,6 +323,13 @@ enum {
 #define CX_WQ_LOG_STRIDE                CX_F(0x010c, 4)
 #define CX_WQ_LOG_PAGE                  CX_F(0x0113, 5)
 #define CX_WQ_LOG_SIZE                  CX_F(0x011b, 5)
+#define CX_ODP_PREFETCH                 CX_F(0x0245, 1)
+#define CX_ODP_RC_SEND                  CX_F(0x0280, 1)
+#define CX_ODP_RC_RECEIVE               CX_F(0x0281, 1)
+#define CX_ODP_RC_WRITE                 CX_F(0x0282, 1)
+#define CX_ODP_RC_READ                  CX_F(0x0283, 1)
+#define CX_ODP_RC_ATOMIC                CX_F(0x0284, 1)
+#define CX_ODP_MEMORY                   CX_F(0x0600, 1)
 #define CX_ATOMIC_MODE_1                CX_F(0x0046, 1)
 #define CX_ATOMIC_REQ_MODE              CX_F(0x0040, 2)
 #define CX_ATOMIC_OPS                   CX_F(0x0090, 16)
@@ -327,6 +344,7 @@ enum {
 #define CX_CAP_LOG_MAX_MKEY             CX_F(0x00ea, 6)
 #define CX_CAP_LOG_MAX_EQ               CX_F(0x00fc, 4)
 #define CX_CAP_LOG_MAX_MRW_SZ           CX_F(0x0109, 7)
+#define CX_CAP_UMR_EXTENDED_OFFSET      CX_F(0x0118, 1)
 #define CX_CAP_LOG_MAX_RA_REQ_QP        CX_F(0x014a, 6)
 #define CX_CAP_LOG_MAX_RA_RES_QP        CX_F(0x015a, 6)
 #define CX_CAP_VPORT_COUNTERS           CX_F(0x0181, 1)
@@ -336,12 +354,11 @@ enum {
 #define CX_CAP_NUM_PORTS                CX_F(0x01b8, 8)
 #define CX_CAP_LOG_MAX_MSG              CX_F(0x01c3, 5)
 #define CX_CAP_CQE_VERSION              CX_F(0x01fc, 4)
-#define CX_CAP_UMR_MODIFY_ENTITY_SIZE_DISABLED  CX_F(0x0207, 1)
-#define CX_CAP_UMR_MODIFY_ATOMIC_DISABLED  CX_F(0x0208, 1)
 #define CX_CAP_UMR_INDIRECT_MKEY_DISABLED  CX_F(0x0209, 1)
 #define CX_CAP_CMDIF_CHECKSUM           CX_F(0x0210, 2)
 #define CX_CAP_ATOMIC                   CX_F(0x021e, 1)
 #define CX_CAP_CQ_OI                    CX_F(0x0220, 1)
+#define CX_CAP_PG                       CX_F(0x0227, 1)
 #define CX_CAP_XRC                      CX_F(0x023c, 1)
 #define CX_CAP_RC                       CX_F(0x023f, 1)
 #define CX_CAP_UAR_SZ                   CX_F(0x024a, 6)
@@ -371,6 +388,7 @@ enum {
 
 enum {
     CX_TYPE_GENERAL = 0,
+    CX_TYPE_ODP = 2,
     CX_TYPE_ATOMIC = 3,
 };
 
@@ -435,6 +453,36 @@ enum {
 #define CX_DATA_INLINE                  0x80000000u
 #define CX_LKEY_END                     0x100   /* ends a list of receive */
 
+/* An entry that changes a key: control, this, a context, and a list or where it is */
+#define CX_UMR_SEG                      0x10
+#define CX_UMR_FLAGS                    0x00
+#define CX_UMR_OCTWORDS                 0x04
+#define CX_UMR_OFFSET_LO                0x06
+#define CX_UMR_MASK                     0x08
+#define CX_UMR_OFFSET_HI                0x10
+#define CX_UMR_MKC                      0x40
+#define CX_UMR_LIST                     0x80
+#define CX_UMR_OFFSET_EN                0x10
+#define CX_UMR_IF_FREE                  0x20
+#define CX_UMR_IF_NOT_FREE              0x40
+#define CX_UMR_INLINE                   0x80
+
+/* What of the context it changes */
+#define CX_MASK_LEN                     (1ull << 0)
+#define CX_MASK_PAGE_SIZE               (1ull << 1)
+#define CX_MASK_START                   (1ull << 6)
+#define CX_MASK_PD                      (1ull << 7)
+#define CX_MASK_EN_RINVAL               (1ull << 8)
+#define CX_MASK_KEY                     (1ull << 13)
+#define CX_MASK_QPN                     (1ull << 14)
+#define CX_MASK_LR                      (1ull << 17)
+#define CX_MASK_LW                      (1ull << 18)
+#define CX_MASK_RR                      (1ull << 19)
+#define CX_MASK_RW                      (1ull << 20)
+#define CX_MASK_A                       (1ull << 21)
+#define CX_MASK_SMALL_FENCE             (1ull << 23)
+#define CX_MASK_FREE                    (1ull << 29)
+
 enum {
     CX_WR_NOP = 0x00,
     CX_WR_WRITE = 0x08,
@@ -444,6 +492,7 @@ enum {
     CX_WR_READ = 0x10,
     CX_WR_COMPARE_SWAP = 0x11,
     CX_WR_FETCH_ADD = 0x12,
+    CX_WR_UMR = 0x25,
 };
 
 /* Completions */
@@ -472,6 +521,7 @@ enum {
     CX_SYND_LOCAL_QP = 0x02,
     CX_SYND_LOCAL_PROTECTION = 0x04,
     CX_SYND_FLUSHED = 0x05,
+    CX_SYND_MW_BIND = 0x06,
     CX_SYND_BAD_RESPONSE = 0x10,
     CX_SYND_REMOTE_REQUEST = 0x12,
     CX_SYND_REMOTE_ACCESS = 0x13,
@@ -487,6 +537,14 @@ enum {
 #define CX_EQE_COMP_CQN                 0x38
 #define CX_EQE_QPN                      0x38
 #define CX_EQE_CQ_SYNDROME              0x2b
+#define CX_EQE_SUBTYPE                  0x03
+#define CX_EQE_PF_FLAGS                 0x20
+#define CX_EQE_PF_TOKEN                 0x28
+#define CX_EQE_PF_PAGES                 0x2c    /* in the upper 20 bits */
+#define CX_EQE_PF_MKEY                  0x30
+#define CX_EQE_PF_VA                    0x34
+#define CX_PF_MEMORY                    0x02
+#define CX_PF_LAST                      0x80
 #define CX_EQE_OWNER                    0x3f
 
 #endif /* HW_PEERLANE_CX_REGS_H */

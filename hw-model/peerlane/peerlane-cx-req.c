@@ -238,6 +238,16 @@ static void plc_req_answer(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     if (s->old) {
         return;
     }
+    if (result == PLC_ABSENT) {
+        /* It is asked for again, when the page is there */
+        w->checked = false;
+        r->asked = true;
+        r->timed_out = false;
+        r->send_psn = r->una_psn;
+        timer_del(qp->ack_timer);
+        plc_qp_schedule(qp);
+        return;
+    }
     if (result) {
         plc_sq_done(s, qp, w, result == PLC_DENIED ? CX_SYND_LOCAL_PROTECTION :
                     CX_SYND_LOCAL_QP);
@@ -301,7 +311,7 @@ static void plc_req_number(PlcQp *qp, PlcWork *w)
     PlcReq *r = &qp->req;
 
     w->psn = r->next_psn;
-    if (!w->syndrome && w->opcode != CX_WR_NOP) {
+    if (!w->syndrome && w->opcode != CX_WR_NOP && w->opcode != CX_WR_UMR) {
         w->packets = plc_is_atomic(w->opcode) ? 1 :
                      MAX(1, DIV_ROUND_UP(w->total, qp->mtu));
     }
@@ -315,7 +325,9 @@ static PlcWork *plc_req_work(PeerlaneCX *s, PlcQp *qp)
     PlcWork *w;
 
     QTAILQ_FOREACH(w, &r->works, link) {
-        if (w->syndrome || plc_psn_in(w, r->send_psn)) {
+        /* Nothing passes one that changes a key */
+        if (w->syndrome || w->opcode == CX_WR_UMR ||
+            plc_psn_in(w, r->send_psn)) {
             return w;
         }
     }
@@ -391,7 +403,9 @@ static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
                              PLC_LOCAL_READ);
     }
     if (s->old || result) {
-        w->syndrome = result == PLC_DENIED ? CX_SYND_LOCAL_PROTECTION :
+        /* An absent page is asked for when it is checked again */
+        w->checked = false;
+        w->syndrome = result == PLC_ABSENT ? 0 : result == PLC_DENIED ? CX_SYND_LOCAL_PROTECTION :
                       CX_SYND_LOCAL_QP;
         g_free(p);
         return NULL;
@@ -405,15 +419,22 @@ static void plc_req_send(PeerlaneCX *s, PlcQp *qp, PlcWork *w)
     bool answer = plc_needs_answer(w->opcode);
     uint32_t psn = r->send_psn, end = plc_psn_add(w->psn, w->packets);
     bool last = answer || plc_psn_add(psn, 1) == end;
+    enum plc_result result = PLC_DONE;
     PlcPacket *p;
 
-    if (!w->checked &&
-        !plc_mkey_check(s, qp, w->sge, w->sges, w->total,
-                        answer ? PLC_LOCAL_WRITE : PLC_LOCAL_READ)) {
+    if (!w->checked) {
+        result = plc_mkey_check(s, qp, w->sge, w->sges, w->total,
+                                answer ? PLC_LOCAL_WRITE : PLC_LOCAL_READ);
+    }
+    if (result == PLC_ABSENT && plc_fault(s, qp, &r->fault)) {
+        return;
+    }
+    if (result) {
         w->syndrome = CX_SYND_LOCAL_PROTECTION;
         return;
     }
     w->checked = true;
+    r->fault.failed = false;
     p = plc_req_make(s, qp, w, psn, last);
     if (!p) {
         return;
@@ -443,10 +464,18 @@ static bool plc_req_one(PeerlaneCX *s, PlcQp *qp)
     }
     /* Those that end without an answer end in order, too */
     if (first && (!first->packets || first->syndrome)) {
-        plc_sq_done(s, qp, first, first->syndrome);
+        uint8_t syndrome = first->syndrome;
+
+        if (!syndrome && first->opcode == CX_WR_UMR) {
+            syndrome = plc_umr(s, qp, first);
+        }
+        if (s->old) {
+            return false;
+        }
+        plc_sq_done(s, qp, first, syndrome);
         return true;
     }
-    if (!w || w->syndrome ||
+    if (!w || w->syndrome || w->opcode == CX_WR_UMR ||
         plc_psn_diff(r->send_psn, r->una_psn) >= PLC_WINDOW) {
         return false;
     }
@@ -481,7 +510,10 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
         }
     }
     for (unsigned i = 0; i < PLC_BURST; i++) {
-        if (!plc_net_room(s, qp)) {
+        if (qp->waiting || r->fault.token) {
+            return false;
+        }
+        if (qp->st == CX_ST_RC && !plc_net_room(s, qp)) {
             /* Who can send again is told */
             return qp->rlid == s->lid;
         }

@@ -11,6 +11,7 @@
 #include "trace.h"
 
 #define PLC_BURST               8       /* packets in a step */
+#define PLC_RNR_FAULT           14      /* 1.28 ms: a driver is not quicker */
 
 void plc_resp_reset(PlcQp *qp)
 {
@@ -94,6 +95,32 @@ static void plc_fatal(PeerlaneCX *s, PlcQp *qp, uint8_t code)
     plc_reply_nak(s, qp, CX_AETH_NAK | code, true);
 }
 
+/* Is a page asked for?  Then the request is to come again. */
+static bool plc_resp_absent(PeerlaneCX *s, PlcQp *qp, enum plc_result result)
+{
+    if (result != PLC_ABSENT || s->old || !plc_fault(s, qp, &qp->resp.fault)) {
+        return false;
+    }
+    /* 0 is the longest */
+    plc_reply_nak(s, qp, CX_AETH_RNR | (qp->min_rnr ? MAX(qp->min_rnr,
+                                                          PLC_RNR_FAULT) : 0),
+                  false);
+    return true;
+}
+
+/* May this be used?  What is there is not denied for what was not. */
+static enum plc_result plc_resp_check(PeerlaneCX *s, PlcQp *qp,
+                                      const PlcSge *sge, unsigned n,
+                                      uint32_t len, enum plc_access access)
+{
+    enum plc_result result = plc_mkey_check(s, qp, sge, n, len, access);
+
+    if (!result) {
+        qp->resp.fault.failed = false;
+    }
+    return result;
+}
+
 /*
  * Requests
  */
@@ -120,16 +147,30 @@ static bool plc_resp_send_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
     PlcResp *r = &qp->resp;
     uint64_t end = (uint64_t)r->done + h->bytes;
+    enum plc_result result;
 
     if (end > r->room || end > 1u << PLC_LOG_MAX_MSG) {
         plc_recv_fail(s, qp, CX_SYND_LOCAL_LENGTH);
         plc_fatal(s, qp, CX_NAK_REQUEST);
         return false;
     }
-    if (!plc_mkey_check(s, qp, r->sge, r->sges, end, PLC_LOCAL_WRITE) ||
-        plc_mkey_rw(s, qp, r->sge, r->sges, NULL, r->done, (void *)h->payload,
-                    h->bytes, PLC_LOCAL_WRITE)) {
-        if (!s->old) {
+    result = plc_resp_check(s, qp, r->sge, r->sges, end, PLC_LOCAL_WRITE);
+    if (result == PLC_ABSENT) {
+        /* All that the receive has is asked for at once, if it may be used */
+        result = plc_mkey_check(s, qp, r->sge, r->sges,
+                                MIN(r->room, 1u << PLC_LOG_MAX_MSG),
+                                PLC_LOCAL_WRITE);
+        if (result != PLC_ABSENT) {
+            result = plc_mkey_check(s, qp, r->sge, r->sges, end,
+                                    PLC_LOCAL_WRITE);
+        }
+    }
+    if (!result) {
+        result = plc_mkey_rw(s, qp, r->sge, r->sges, NULL, r->done,
+                             (void *)h->payload, h->bytes, PLC_LOCAL_WRITE);
+    }
+    if (result) {
+        if (!s->old && !plc_resp_absent(s, qp, result)) {
             plc_recv_fail(s, qp, CX_SYND_LOCAL_PROTECTION);
             plc_fatal(s, qp, CX_NAK_OPERATION);
         }
@@ -142,9 +183,9 @@ static bool plc_resp_send_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 /* How a failed access to memory that a request names is answered */
 static void plc_resp_failed(PeerlaneCX *s, PlcQp *qp, enum plc_result result)
 {
-    if (!s->old) {
-        plc_fatal(s, qp, result == PLC_DENIED ? CX_NAK_ACCESS :
-                  CX_NAK_OPERATION);
+    if (!s->old && !plc_resp_absent(s, qp, result)) {
+        plc_fatal(s, qp, result == PLC_FAILED ? CX_NAK_OPERATION :
+                  CX_NAK_ACCESS);
     }
 }
 
@@ -192,13 +233,15 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     }
     if (first && write) {
         PlcSge to = { .addr = h->va, .len = h->len, .key = h->rkey, .at = -1 };
+        enum plc_result result;
 
         if (!qp->remote_write || h->len > 1u << PLC_LOG_MAX_MSG) {
             plc_fatal(s, qp, CX_NAK_REQUEST);
             return false;
         }
-        if (!plc_mkey_check(s, qp, &to, 1, h->len, PLC_REMOTE_WRITE)) {
-            plc_fatal(s, qp, CX_NAK_ACCESS);
+        result = plc_resp_check(s, qp, &to, 1, h->len, PLC_REMOTE_WRITE);
+        if (result) {
+            plc_resp_failed(s, qp, result);
             return false;
         }
         r->va = h->va;
@@ -235,10 +278,16 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
     PlcSge from = { .addr = h->va, .len = h->len, .key = h->rkey, .at = -1 };
     PlcResp *r = &qp->resp;
     uint8_t code = CX_NAK_REQUEST;
+    enum plc_result result;
 
     if (r->in == PLC_IN_NOTHING && qp->remote_read &&
         h->len <= 1u << PLC_LOG_MAX_MSG) {
-        if (plc_mkey_check(s, qp, &from, 1, h->len, PLC_REMOTE_READ)) {
+        result = plc_resp_check(s, qp, &from, 1, h->len, PLC_REMOTE_READ);
+        if (!repeat && plc_resp_absent(s, qp, result)) {
+            return false;
+        }
+        /* The answer to one that is repeated waits for its pages itself */
+        if (!result || (repeat && result == PLC_ABSENT)) {
             if (!repeat) {
                 r->msn = plc_psn_add(r->msn, 1);
                 r->psn = plc_psn_add(r->psn, plc_packets(qp, h->len));
@@ -398,18 +447,19 @@ static PlcPacket *plc_read_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
 
     if (result || s->old) {
         g_free(p);
-        if (!s->old) {
+        if (!s->old && !(result == PLC_ABSENT &&
+                         plc_fault(s, qp, &qp->resp.fault))) {
             /* This is the last answer, and the others will not be sent */
             s->st->replies -= qp->resp.replies - 1;
             qp->resp.replies = 1;
             qp->resp.closing = true;
-            if (result == PLC_DENIED) {
+            if (result != PLC_FAILED) {
                 plc_event_qp(s, CX_EVENT_WQ_ACCESS, qp->id);
             }
             *reply = (PlcReply) {
                 .kind = PLC_REPLY_NAK, .fatal = true, .msn = reply->msn,
-                .syndrome = CX_AETH_NAK | (result == PLC_DENIED ?
-                                           CX_NAK_ACCESS : CX_NAK_OPERATION),
+                .syndrome = CX_AETH_NAK | (result == PLC_FAILED ?
+                                           CX_NAK_OPERATION : CX_NAK_ACCESS),
                 .psn = plc_psn_add(reply->psn, reply->done / qp->mtu),
             };
         }
@@ -462,6 +512,10 @@ bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
             return false;
         }
         if (!p) {
+            /* The answer waits for a page, or it has become another one */
+            if (reply->kind == PLC_REPLY_READ) {
+                return false;
+            }
             continue;
         }
         *cost += p->len;

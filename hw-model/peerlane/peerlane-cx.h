@@ -71,6 +71,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_STEP_COST           4096
 /* How often a queue pair in error looks for receives to flush */
 #define PLC_FLUSH_POLL_NS       (10 * SCALE_MS)
+/* How long one waits that cannot tell of a page fault, since the queue is full */
+#define PLC_FAULT_RETRY_NS      (1 * SCALE_MS)
 
 enum plc_counter {
     PLC_CNT_COMMANDS,
@@ -154,7 +156,8 @@ typedef struct PlcMkey {
     uint32_t key;
     uint32_t pd;
     uint8_t mode;
-    bool free;
+    bool free;                  /* nobody can use it */
+    bool umr;                   /* entries may change it */
     bool all;                   /* the whole address space */
     bool checked;               /* entries say what they permit */
     bool local_read;
@@ -210,7 +213,14 @@ typedef struct PlcWork {
 } PlcWork;
 
 /* What a queue pair is as a requester */
+/* A page that is waited for */
+typedef struct PlcFault {
+    uint32_t token;             /* 0: none */
+    bool failed;                /* the driver had no page */
+} PlcFault;
+
 typedef struct PlcReq {
+    PlcFault fault;
     QTAILQ_HEAD(, PlcWork) works;
     uint32_t count;             /* of them */
     uint32_t next_psn;          /* of the next entry that is taken up */
@@ -240,6 +250,7 @@ typedef struct PlcReply {
 
 /* ... and as a responder */
 typedef struct PlcResp {
+    PlcFault fault;
     uint32_t psn;               /* that is expected */
     uint32_t msn;
     bool nak_sent;              /* for that one */
@@ -296,6 +307,7 @@ typedef struct PlcQp {
     bool remote_read;
     bool remote_write;
     bool remote_atomic;
+    bool umr;                   /* may change keys */
     bool rung;                  /* its doorbell record is to be read */
     bool waiting;               /* the timer runs it again */
     bool queued;
@@ -319,6 +331,12 @@ typedef struct PlcState {
     uint64_t page[PLC_MAX_PAGES];
     uint32_t pages;
     uint32_t mtts;
+    uint32_t faults;            /* how many there were */
+    struct {
+        uint32_t key;
+        uint64_t addr;
+        uint32_t len;
+    } absent;                   /* what the last access to a key missed */
     PlcTable pd;
     PlcTable uar;
     PlcTable xrcd;
@@ -473,6 +491,7 @@ void plc_eq_free(PlcEq *eq);
 void plc_eq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t val, bool arm);
 void plc_eq_run_arms(PeerlaneCX *s);
 PlcEq *plc_eq_of(PeerlaneCX *s, unsigned event);
+bool plc_eq_full(const PlcEq *eq);
 void plc_eq_post(PeerlaneCX *s, PlcEq *eq, unsigned event,
                  const uint8_t *eqe);
 void plc_event_qp(PeerlaneCX *s, unsigned event, uint32_t qpn);
@@ -488,6 +507,8 @@ void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
 /* peerlane-cx-mkey.c */
 PlcHandler plc_create_mkey, plc_destroy_mkey, plc_query_mkey;
 void plc_mkey_free(PlcMkey *mkey);
+uint8_t plc_mkey_bad(PeerlaneCX *s, const uint8_t *ctx, uint64_t room);
+void plc_mkey_set(PlcMkey *mkey, const uint8_t *ctx);
 enum plc_access {
     PLC_LOCAL_READ,
     PLC_LOCAL_WRITE,
@@ -500,12 +521,21 @@ enum plc_result {
     PLC_DONE,
     PLC_DENIED,                 /* by the key */
     PLC_FAILED,                 /* on the bus */
+    PLC_ABSENT,                 /* the key has no such page now */
 };
-bool plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge, unsigned n,
-                    uint32_t len, enum plc_access access);
+enum plc_result plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
+                               unsigned n, uint32_t len,
+                               enum plc_access access);
 enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
                             unsigned n, const uint8_t *wqe, uint32_t at,
                             void *buf, uint32_t len, enum plc_access access);
+
+/* peerlane-cx-odp.c */
+PlcHandler plc_page_fault_resume;
+bool plc_fault(PeerlaneCX *s, PlcQp *qp, PlcFault *fault);
+
+/* peerlane-cx-umr.c */
+uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp, const PlcWork *w);
 
 /* peerlane-cx-srq.c */
 PlcHandler plc_create_xrc_srq, plc_create_rmp, plc_destroy_srq;

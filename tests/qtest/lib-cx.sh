@@ -1,22 +1,20 @@
 # shellcheck shell=sh
+# shellcheck disable=SC2034,SC2086,SC2154 # variables of the tests, numbers, variables of lib.sh
 # SPDX-License-Identifier: MIT
-# Commands for a ConnectX, in the guest-less tests. A case sources this file after lib.sh.
 #
-#	cx_bar			$DEVFN decodes at $BAR, and finds its command queue at $SLOT
-#	cmd HEX LENGTH		a command, with so much room for its answer: its status in $r
-#	says DESC WANT HEX LENGTH	likewise, which must be WANT
-#	id			what the last command has made, in $r
-#
-# Mailboxes are at $IN and $OUT_BOX.
-#
-# shellcheck disable=SC2034,SC2086,SC2154  # for the cases; numbers; variables of lib.sh
+# Commands to a ConnectX without a guest; sourced after lib.sh.
 
 BAR=0x800000000
 DEVFN=0x20
 SLOT=0x10000
 IN=0x20000
 OUT_BOX=0x40000
+NOWHERE=0000000600000000
 
+cx_start() {
+    qt_start -device peerlane-cx,id=cx0,addr=4
+    cx_bar
+}
 cx_bar() {
     cfg_writel $DEVFN 0x10 $((BAR & 0xffffffff))
     cfg_writel $DEVFN 0x14 $((BAR >> 32))
@@ -99,3 +97,25 @@ fixed() {
     r=$fi_hex
 }
 short() { fixed "$1" "${2:-00000000}" "${3:-00000000}"; }
+
+# says_at DESC WANT HEX BYTE NEW...: a variation of a command that is right
+says_at() {
+    sa_d=$1 sa_w=$2
+    r=$3
+    shift 3
+    while [ $# -gt 0 ]; do
+        at "$r" $1 $2
+        shift 2
+    done
+    says "$sa_d" $sa_w "$r" 16
+}
+# becomes DESC WANT COMMAND...: wait, bounded, until COMMAND leaves that in $r
+becomes() {
+    be_desc=$1 be_want=$2
+    shift 2
+    be_n=0
+    while "$@" && [ "$r" != "$be_want" ] && [ $be_n -lt 20000 ]; do
+        be_n=$((be_n + 1))
+    done
+    check_eq "$be_desc" "$be_want" "$r"
+}

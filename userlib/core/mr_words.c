@@ -117,6 +117,10 @@ void mr_words_dmabuf(struct pln_mr_attempt *why, const char *device, int error)
 	case EREMOTEIO:
 		words = "no peer-to-peer route from %s to the GPU that the kernel allows: peerlane topo and peerlane doctor say why";
 		break;
+	case EINVAL:
+		/* What Linux says where it finds no route, too */
+		words = "no peer-to-peer route from %s to the GPU that the kernel allows (peerlane topo and peerlane doctor say why), or access flags that are wrong: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE";
+		break;
 	case ENOSPC:
 		words = "for %s the memory must be in the GPU's BAR1, which has no room left: unmap other exports, or take a larger BAR1";
 		break;

@@ -246,6 +246,7 @@ static void dmabuf_refusals(void)
 		{ EREMOTEIO, "no peer-to-peer route from fake0" },
 		{ ENOSPC, "BAR1" },
 		{ ENOMEM, "no room for regions" },
+		{ EINVAL, "no peer-to-peer route from fake0" },
 		{ EINVAL, "need LOCAL_WRITE" },
 		{ EIO, "has the device gone?" },
 		{ EBUSY, "Device or resource busy" },

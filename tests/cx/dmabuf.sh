@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the stock mlx5 driver takes GPU memory as a dma-buf; data goes below the switch, and none when the memory has gone
+# tags: guest rdma p2p switch
+# tier: all
+# timeout: 600
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
+need_tool cc cpio jq
+need_file "$QEMU" "$BUILD/userlib/libcuda.so.1" "$BUILD/userlib/libpeerlane.so.0"
+
+mkdir -p case/lib
+cc -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$TOP/userlib/cufile" -I"$TOP/userlib/include" \
+	-I"$TOP/scenarios/lib/guest" -o case/cx-dmabuf "$TOP/tests/cx/guest/cx-dmabuf.c" \
+	"$BUILD/userlib/libpeerlane.so.0" "$BUILD/userlib/libcufile.so.0" "$BUILD/userlib/libcuda.so.1" -libverbs || exit 1
+cp "$TOP/tests/cx/guest/dmabuf" case/run
+cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
+printf '%s\n' rdma mlx5 >case/extras
+printf '%s\n' mlx5_ib ib_uverbs peerlane_gpu >case/modules
+
+# host_count GUEST LABEL: what the card, the GPU and the ports of both have counted
+host_count() {
+	for each in cx0:counters gpu0:initiators sw0.0:counters sw0.1:counters; do
+		vm_qom_get "$1" "/machine/peripheral/${each%:*}" "${each#*:}" || return
+	done | jq -sc --arg label "$2" \
+		'{$label, cx: .[0], gpu: (.[1] | map(select(.id == "cx0"))[0] // {read: 0, write: 0}), below: .[2], own: .[3]}' \
+		>>"$OUT/$1/counts" && echo ok
+}
+
+# boot NAME KVER BUS PART…
+boot() {
+	name=$1 kver=$2 bus=$3
+	shift 3
+	need_file "$BUILD/guest/$kver/mlx5.cpio"
+	printf '%s\n' "$@" >case/parts
+	vm_run "$name" "$TOP/tests/cx/cx-gpu.topo" "$kver" "$OUT/case" 240 -device "peerlane-cx,id=cx0,bus=$bus"
+	status=$?
+	ktap_from "$name/result.log" "$name"
+	check_eq "$name: the guest ended well" 0 "$status"
+}
+
+# moved NAME LABEL JQ: what was counted between "before" and LABEL; the expression must hold
+moved() {
+	check "$1: $2: $3" jq -se --arg label "$2" --argjson len 3145805 '
+		(map(.label) | index($label)) as $i | .[$i - 1] as $a | .[$i] as $b |
+		if $i == null or $a.label != "before" then error("not counted") else . end |
+		def some(k): {key: k, value: ($b[k] | with_entries(select(.value | type == "number") | .value -= $a[k][.key]))};
+		[some("cx"), some("gpu"), some("below"), some("own")] | from_entries |
+		debug | '"$4" "$1/counts"
+}
+
+# What was not there, told by the card: on demand, and where GPU memory has gone
+VM_TRACE=peerlane_cx_fault
+for kver in 7.2 6.12; do
+	boot "$kver" "$kver" sw0.1 moves paged freed unbound
+	for verb in WRITE READ SEND; do
+		for way in host-gpu:0:1 gpu-host:1:0 gpu-gpu2:1:1; do
+			read=${way#*:} write=${way##*:} label=$verb-${way%%:*}
+			read=${read%:*}
+			moved "$kver" "$label" "the data passes between card and GPU below the switch" \
+				"[\$len * $read, \$len * $write] as \$want |
+				[.cx.\"dma-peer-read\", .cx.\"dma-peer-write\"] == \$want and
+				[.own.\"peer-read\", .own.\"peer-write\"] == \$want and
+				[.below.\"target-read\", .below.\"target-write\"] == \$want and
+				[.gpu.read, .gpu.write] == \$want and
+				([.own.refused, .own.other, .own.\"upstream-peer-read\", .own.\"upstream-peer-write\"] | add) == 0"
+			# Queue entries and completions are in host memory
+			moved "$kver" "$label" "host memory sees only what is its own of it" \
+				"[.cx.\"dma-host-read\" - \$len * $((1 - read)), .cx.\"dma-host-write\" - \$len * $((1 - write))] |
+				all(. >= 0 and . < 65536)"
+		done
+	done
+	check "$kver: page faults were raised" grep -q peerlane_cx_fault "$kver/trace.log"
+	for label in WRITE WRITE-from; do
+		moved "$kver" "$label" "with the memory gone no byte is moved" \
+			'.cx["dma-peer-read"] + .cx["dma-peer-write"] + .gpu.read + .gpu.write == 0 and
+			.cx["dma-host-write"] < 65536'
+	done
+	boot "$kver-barred" "$kver" rp1 barred
+done
+finish

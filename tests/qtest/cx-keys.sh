@@ -1,0 +1,317 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: work queue entries change the ConnectX's keys, or say why not; absent pages are asked for, and waited for
+# tags: qtest quick
+# tier: check
+# timeout: 200
+# shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh and lib-cx.sh
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib-cx.sh"
+
+CQ_AT=0x60000
+UMR_AT=0x70000
+RC_AT=0x72000
+EQ_AT=0x74000
+PEER_AT=0x75000
+DBR=0x76000
+LIST=0x78000
+DATA=0x80000
+PAGES=0x100000  # what keys point to, 4 KiB each
+
+# make DESC HEX: it is made; its id in $r
+make() { says "$1" 0 "$2" 16; id; }
+
+cx_start
+short 0104; cmd $r 12
+short 0102; cmd $r 8
+short 0802; cmd $r 16; id; UAR=$r
+short 0800; cmd $r 16; id; PD=$r
+short 0800; cmd $r 16; id; OTHER_PD=$r
+# An event queue without events of its own, for completions
+zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 0000000000050000
+make "an event queue" $r; EQ=$r
+# A completion queue of 64 entries that may be overrun
+zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 06$UAR; at "$r" 36 00$EQ
+at "$r" 72 "$(printf %016x $((DBR + 0x100)))"; at "$r" 272 "$(printf %016x $CQ_AT)"
+make "a completion queue" $r; CQ=$r
+memset $CQ_AT 4096 0x77
+seen=0  # completions that were looked at
+
+# queue_pair KIND FRE AT DBR: 8 blocks to send, and no receive
+queue_pair() {
+    zeros 280; at "$r" 0 0500; at "$r" 25 $1; at "$r" 28 00$PD; at "$r" 34 18; at "$r" 36 00$UAR
+    at "$r" 138 $2; at "$r" 148 00$CQ; at "$r" 184 "$(printf %016x $(($4)))"; at "$r" 196 03
+    at "$r" 272 "$(printf %016x $(($3)))"
+}
+# to_rts QP OTHER: from reset; its doorbell record begins anew
+to_rts() {
+    short 050a 00$1; cmd $r 8
+    fixed 0502 00$1 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$1 00000000 256; at "$r" 32 a0; at "$r" 44 00$2; at "$r" 54 0001; at "$r" 172 01; cmd $r 8
+    fixed 0504 00$1 00000000 256; at "$r" 138 e0; cmd $r 8
+}
+# connect QP: the reliable connection is one with another queue pair, since both its ends may fail
+connect() {
+    to_rts $1 ${PEER:-$1}
+    [ $1 = $UMR ] || to_rts $PEER $1
+}
+queue_pair 0c 08 $UMR_AT $DBR; make "a queue pair for UMR" $r; UMR=$r
+queue_pair 00 00 $RC_AT $((DBR + 8)); make "a reliable connection" $r; RC=$r
+queue_pair 00 00 $PEER_AT $((DBR + 16)); make "its other end" $r; PEER=$r
+connect $UMR
+connect $RC
+
+# A key for all of memory; in another domain than the one that UMR does not have
+zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+make "a key for all of memory" $r; ALL=${r}00
+# A free key with room for 8 pages, and one that entries must not change
+zeros 272; at "$r" 0 0200; at "$r" 16 40008100; at "$r" 20 ffffff11; at "$r" 28 00$PD; at "$r" 68 00000004
+at "$r" 75 0c
+FREE_IN=$r
+says_at "free, but not for UMR" 3 $FREE_IN 16 40000100
+says_at "free, but physical" 3 $FREE_IN 16 40008000
+says_at "physical, but for UMR" 3 $FREE_IN 16 00008000 40 0000000000001000
+says_at "a list without end" 15 $FREE_IN 68 ffffffff
+make "a free key" $FREE_IN; KEY=$r
+zeros 304; at "$r" 0 0200; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
+at "$r" 40 0000000000001000; at "$r" 75 0c; at "$r" 96 00000001; at "$r" 272 0000000000100000
+make "a key of the plain kind" $r; PLAIN=$r
+
+# completed: wait, bounded, for the next completion: 0, or the syndrome, in $r
+completed() {
+    co_at=$((CQ_AT + 64 * (seen & 63)))
+    co_n=0
+    co_want=$(printf %x $((seen >> 6 & 1)))
+    while :; do
+        rdhex $((co_at + 0x3f)) 1
+        case $r in
+        0x[0de]"$co_want") break ;;
+        esac
+        # Who waits for a page tries again by the clock
+        qt clock_step 100000
+        co_n=$((co_n + 1))
+        [ $co_n -lt 20000 ] || { r="no completion"; return; }
+    done
+    seen=$((seen + 1))
+    case $r in
+    0x0?) r=0 ;;
+    *)
+        rdhex $((co_at + 0x37)) 1
+        r=$((r))
+        ;;
+    esac
+}
+
+# What an entry says unless a test changes it: the free key becomes one of two pages from 0x1800 on, whose low
+# byte is 0x42; the list is in the entry
+mask_all=00000000201e20c3
+right() {
+    flags=a0 octwords=0004 offset=0000 offset_hi=00000000 mask=$mask_all
+    key=${KEY}42 free=00 rights=3d low=42 pd=$PD start=0000000000001800 len=0000000000001000 shift=0c all=00
+    list=00000000001000030000000000102003000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+    segments= qpn=$UMR opcode=25
+}
+right
+# umr: post it as the first entry of the queue pair $qpn, whose status is in $r; then the queue pair is as new
+umr() {
+    zeros 128
+    at "$r" 0 "$flags"; at "$r" 4 $octwords$offset; at "$r" 8 $mask; at "$r" 16 $offset_hi
+    at "$r" 48 $free; at "$r" 50 $rights; at "$r" 52 ffffff$low; at "$r" 60 ${all}$pd
+    at "$r" 64 $start$len; at "$r" 107 $shift
+    um_hex=$(printf %s "$r" | cut -c-224)$list
+    um_ds=${segments:-$((1 + ${#um_hex} / 32))}
+    [ $qpn = $UMR ] && um_at=$UMR_AT um_dbr=$DBR || { um_at=$RC_AT; um_dbr=$((DBR + 8)); }
+    wrhex $um_at "0x000000$opcode$qpn$(printf %02x $um_ds)00000008$key$um_hex"
+    wrhex $((um_dbr + 4)) "0x$(printf %08x $(((um_ds + 3) / 4)))"
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x000000$opcode$qpn$(printf %02x $um_ds)"
+    completed
+    um_r=$r
+    connect $qpn
+    right
+    r=$um_r
+}
+# umr_says DESC WANT
+umr_says() { umr; check_eq "$1" "$2" "$r"; }
+# context: that of the key, in $r
+context() { short 0201 00$KEY; cmd $r 80; rdhex $((OUT_BOX)) 64; }
+
+context; BEFORE=$r
+segments=7; umr_says "shorter than its parts" 2
+segments=9; umr_says "shorter than its list" 2
+octwords=0003; umr_says "a list of no 64 bytes" 2
+flags=b0 offset=0002; umr_says "a list at no 64 bytes" 2
+offset=0004; umr_says "a list at a place, but it says there is none" 2
+qpn=$RC; umr_says "by a queue pair without fast registration" 2
+key=00000042; umr_says "of a key that is none" 6
+key=${PLAIN}42; umr_says "of a key that is not for UMR" 6
+mask=00000000201e00c3; umr_says "of a key with another low byte" 6
+flags=c0; umr_says "of a key that must not be free, but is" 6
+flags=b0 offset=0004; umr_says "pages behind the end" 6
+flags=b0 offset_hi=00000001; umr_says "pages far behind the end" 6
+flags=b0 offset_hi=80000000; umr_says "pages behind all ends" 6
+octwords=0008 segments=16 list=$list$list; umr_says "more pages than there is room for" 6
+mask=00000000201e30c3; umr_says "signatures" 6
+mask=80000000201e20c3; umr_says "a field that nobody knows" 6
+pd=ffffff; umr_says "of a domain that is none" 6
+len=0000000000000000; umr_says "without bytes" 6
+len=0000000000008801; umr_says "more bytes than there are pages" 6
+start=fffffffffffff000 len=0000000000001001; umr_says "over the end of addresses" 6
+shift=0b; umr_says "pages of 2 KiB" 6
+all=80; umr_says "without an end" 6
+# The list where the entry says
+flags=20 list=00000040$ALL$(printf %016x $LIST) segments=8; umr_says "a list that is nowhere" 2
+flags=20 list=0000003f$ALL$(printf %016x $LIST); umr_says "less memory than the list" 1
+flags=20 list=00000040000000ff$(printf %016x $LIST); umr_says "a list by a key that is none" 4
+flags=20 list=00000040${KEY}11$(printf %016x $LIST); umr_says "a list by a key that is free" 4
+flags=20 list=00000040$ALL$NOWHERE; umr_says "a list that the bus refuses" 2
+context
+check_eq "none of these has changed the key" "$BEFORE" "$r"
+
+# rdma OPCODE VA LEN KEY: from or to what is at DATA, on the reliable connection, as its first entry
+rdma() {
+    wrhex $RC_AT "0x000000$1${RC}030000000800000000$(printf %016x $(($2)))${4}00000000$(printf %08x $(($3)))$ALL$(printf %016x $DATA)"
+    wrhex $((DBR + 12)) 0x00000001
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x000000$1${RC}03"
+}
+# rdma_says DESC WANT OPCODE VA LEN KEY
+rdma_says() {
+    rs_d=$1 rs_w=$2
+    shift 2
+    rdma "$@"
+    completed
+    check_eq "$rs_d" "$rs_w" "$r"
+    connect $RC
+}
+memset $DATA 4096 0x5a
+memset $PAGES 0x8000 0
+rdma_says "a key that is free is denied" 19 08 0x1800 4096 ${KEY}11
+umr_says "the key gets pages, rights and a new low byte, and is not free any more" 0
+rdma_says "then it can be used" 0 08 0x1800 4096 ${KEY}42
+bytes_are "its first page has got the first half" $((PAGES + 0x7fe)) 0x00005a5a
+bytes_are "its second page, which is elsewhere, the rest" $((PAGES + 0x27fe)) 0x5a5a0000
+bytes_are "and not what is between them" $((PAGES + 0x1000)) 0x0000
+rdma_says "by its old low byte it is denied" 19 08 0x1800 4096 ${KEY}11
+rdma_says "behind its end it is denied" 19 08 0x1801 4096 ${KEY}42
+umr_says "it is not free twice" 6
+mask=00000000201e0000 free=40 flags=c0 octwords=0000 list= rights=15; umr_says "rights go, and it is free" 0
+rdma_says "now it is denied" 19 08 0x1800 4096 ${KEY}42
+mask=0000000020000000 flags=a0 octwords=0000 list=; umr_says "it is back" 0
+rdma_says "READ is permitted" 0 10 0x1800 4096 ${KEY}42
+rdma_says "WRITE is not" 19 08 0x1800 4096 ${KEY}42
+wrhex $LIST 0x00000000001040030000000000106003000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+flags=50 mask=00000000001e0000 rights=3d list=00000040$ALL$(printf %016x $LIST); umr_says "new pages, by pointer, while it is in use" 0
+rdma_says "WRITE is permitted again" 0 08 0x1800 4096 ${KEY}42
+bytes_are "and goes to the new pages" $((PAGES + 0x4800)) 0x5a5a
+# A reliable connection with fast registration keeps to its own domain
+short 0501 00$RC; says "the queue pair goes" 0 $r 8
+queue_pair 00 08 $RC_AT $((DBR + 8)); make "one with fast registration" $r; RC=$r
+connect $RC
+qpn=$RC flags=c0 mask=0000000020000000 free=40 octwords=0000 list=; umr_says "it invalidates a key of its domain" 0
+rdma_says "which is denied" 19 08 0x1800 4096 ${KEY}42
+qpn=$RC flags=a0 mask=0000000020000080 pd=$OTHER_PD octwords=0000 list=; umr_says "it gives it to no other domain" 6
+flags=a0 mask=0000000020000080 pd=$OTHER_PD octwords=0000 list=; umr_says "the driver's does" 0
+rdma_says "and then it is denied" 19 08 0x1800 4096 ${KEY}42
+qpn=$RC flags=c0 mask=0000000020000000 free=40 octwords=0000 list=; umr_says "nor does it change one of another domain" 6
+short 0801 00$OTHER_PD; says "that domain is in use" 6 $r 8
+flags=c0 mask=0000000000000080 octwords=0000 list=; umr_says "it comes back" 0
+short 0801 00$OTHER_PD; says "and the domain can go" 0 $r 8
+
+# Page faults: the second page is taken away
+take() {
+    flags=c0 mask=0000000000000000
+    list=00000000001040030000000000106000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+    umr_says "a page is taken away" 0
+}
+put() {
+    flags=c0 mask=0000000000000000
+    list=00000000001040030000000000106003000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
+    umr
+    check_eq "the page is put back" 0 "$r"
+}
+take
+rdma_says "without a queue for page faults it is denied" 19 08 0x1800 4096 ${KEY}42
+zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 88 0000000000001000; at "$r" 272 "$(printf %016x $EQ_AT)"
+make "an event queue of two entries, for page faults" $r; PF=$r
+faults=0
+# fault_is DESC VA PAGES: wait, bounded, for the next event; its token in $ticket
+fault_is() {
+    fi_at=$((EQ_AT + 64 * (faults & 1)))
+    fi_own=$((faults >> 1 & 1))
+    becomes "$1: is asked for" 0x0c0002$(printf %02x $fi_own) fault_head
+    faults=$((faults + 1))
+    rdhex $((fi_at + 0x28)) 4
+    ticket=${r#0x}
+    bytes_are "$1: the last of its fault" $((fi_at + 0x20)) 0x80
+    bytes_are "$1: so many pages, of this key, from there on" $((fi_at + 0x2c)) \
+        "0x$(printf %08x $(($3 << 12)))${KEY}42$(printf %016x $(($2)))"
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x48)) "0x${PF#????}$(printf %06x $faults)"
+}
+fault_head() {
+    qt clock_step 100000
+    rdhex $((fi_at + 1)) 3
+    fh=$r
+    rdhex $((fi_at + 0x3f)) 1
+    r=$fh${r#0x}
+}
+# resume DESC WANT [TOKEN [HIGH]]: HIGH has the error in its top bit
+resume() { short 0204 "${4:-00000000}" "${3:-$ticket}"; says "$1" "$2" $r 8; }
+
+memset $((PAGES + 0x6000)) 4096 0
+memset $((PAGES + 0x4000)) 4096 0
+rdma 08 0x1800 4096 ${KEY}42
+fault_is "an absent page at the responder" 0x2000 1
+bytes_are "while it waits nothing has been moved" $((PAGES + 0x4800)) 0x0000
+resume "a token that was never given" 3 ffffffff
+resume "no token" 3 00000000
+resume "a token that is too long" 3 $ticket 00000001
+put
+resume "resumed" 0
+completed
+check_eq "the entry ends well" 0 "$r"
+connect $RC
+bytes_are "all has been moved" $((PAGES + 0x6000)) 0x5a5a
+resume "resumed once more, which nobody needs" 0
+take
+rdma 08 0x1800 4096 ${KEY}42
+fault_is "again" 0x2000 1
+old=$ticket
+resume "resumed without a page" 0
+fault_is "which is asked for anew" 0x2000 1
+check "with another token" test "$ticket" != "$old"
+resume "the driver has none" 0 $ticket 80000000
+completed
+check_eq "remote access error" 19 "$r"
+connect $RC
+# What is local: the list of a SEND would be, here the target of a READ
+LOCAL=0x1ff0
+wrhex $RC_AT "0x00000010${RC}030000000800000000$(printf %016x $DATA)${ALL}0000000000000020${KEY}42$(printf %016x $LOCAL)"
+wrhex $((DBR + 12)) 0x00000001
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000010${RC}03"
+fault_is "an absent page at the requester" 0x2000 1
+resume "the driver has none" 0 $ticket 80000000
+completed
+check_eq "local protection error" 4 "$r"
+connect $RC
+# Who waits goes to error, to reset, or away
+rdma 08 0x1800 4096 ${KEY}42
+fault_is "one that will not wait" 0x2000 1
+short 0507 00$RC; says "its queue pair goes to error" 0 $r 8
+completed
+check_eq "the entry is flushed" 5 "$r"
+resume "its token is still good" 0
+connect $RC
+rdma 08 0x1800 4096 ${KEY}42
+fault_is "one whose key goes" 0x2000 1
+short 0202 00$KEY; says "the key goes" 0 $r 8
+resume "resumed" 0
+completed
+check_eq "it is denied" 19 "$r"
+connect $RC
+# Capabilities
+short 0100; at $r 6 0005; cmd $r 4112
+rdhex $((OUT_BOX + 0xc0)) 4
+check_eq "on-demand paging: by memory" 0x80000000 "$r"
+short 0103; says "all goes with TEARDOWN_HCA" 0 $r 8
+fixed 0109 00000000 00000000 4112; at "$r" 6 0004; says "on-demand paging is not to be had otherwise" 3 "$r" 8
+qt_stop
+qt_finish
