@@ -97,7 +97,7 @@ post() {
 # until DESC WANT COUNTER DEVICE: the counter gets there; time passes when nothing happens for long
 until_is() {
     un_n=0
-    while qom_counter $4 $3 && [ "$r" != "$2" ] && [ $un_n -lt 6000 ]; do
+    while qom_counter $4 $3 && [ "$r" != "$2" ] && [ $un_n -lt 60000 ]; do
         un_n=$((un_n + 1))
         [ $((un_n % 30)) -ne 0 ] || qt clock_step 1200000000
     done
