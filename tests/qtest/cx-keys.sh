@@ -194,7 +194,7 @@ bytes_are "and not what is between them" $((PAGES + 0x1000)) 0x0000
 rdma_says "by its old low byte it is denied" 19 08 0x1800 4096 ${KEY}11
 rdma_says "behind its end it is denied" 19 08 0x1801 4096 ${KEY}42
 umr_says "it is not free twice" 6
-mask=00000000201e0000 free=40 flags=c0 octwords=0000 list= rights=15; umr_says "rights go, and it is free" 0
+mask=00000000201e0000 free=40 flags=c0 octwords=0000 list='' rights=15; umr_says "rights go, and it is free" 0
 rdma_says "now it is denied" 19 08 0x1800 4096 ${KEY}42
 mask=0000000020000000 flags=a0 octwords=0000 list=''; umr_says "it is back" 0
 rdma_says "READ is permitted" 0 10 0x1800 4096 ${KEY}42
