@@ -4,6 +4,7 @@
 # tags: guest rdma p2p switch
 # tier: all
 # timeout: 600
+# shellcheck disable=SC2016,SC2317 # expressions of jq; vm.sh calls host_count
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
 need_tool cc cpio jq

@@ -109,7 +109,7 @@ right() {
     flags=a0 octwords=0004 offset=0000 offset_hi=00000000 mask=$mask_all
     key=${KEY}42 free=00 rights=3d low=42 pd=$PD start=0000000000001800 len=0000000000001000 shift=0c all=00
     list=00000000001000030000000000102003000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
-    segments= qpn=$UMR opcode=25
+    segments='' qpn=$UMR opcode=25
 }
 right
 # umr: post it as the first entry of the queue pair $qpn, whose status is in $r; then the queue pair is as new
@@ -120,7 +120,8 @@ umr() {
     at "$r" 64 $start$len; at "$r" 107 $shift
     um_hex=$(printf %s "$r" | cut -c-224)$list
     um_ds=${segments:-$((1 + ${#um_hex} / 32))}
-    [ $qpn = $UMR ] && um_at=$UMR_AT um_dbr=$DBR || { um_at=$RC_AT; um_dbr=$((DBR + 8)); }
+    um_at=$UMR_AT um_dbr=$DBR
+    [ $qpn = $UMR ] || um_at=$RC_AT um_dbr=$((DBR + 8))
     wrhex $um_at "0x000000$opcode$qpn$(printf %02x $um_ds)00000008$key$um_hex"
     wrhex $((um_dbr + 4)) "0x$(printf %08x $(((um_ds + 3) / 4)))"
     wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x000000$opcode$qpn$(printf %02x $um_ds)"
@@ -193,9 +194,9 @@ bytes_are "and not what is between them" $((PAGES + 0x1000)) 0x0000
 rdma_says "by its old low byte it is denied" 19 08 0x1800 4096 ${KEY}11
 rdma_says "behind its end it is denied" 19 08 0x1801 4096 ${KEY}42
 umr_says "it is not free twice" 6
-mask=00000000201e0000 free=40 flags=c0 octwords=0000 list= rights=15; umr_says "rights go, and it is free" 0
+mask=00000000201e0000 free=40 flags=c0 octwords=0000 list='' rights=15; umr_says "rights go, and it is free" 0
 rdma_says "now it is denied" 19 08 0x1800 4096 ${KEY}42
-mask=0000000020000000 flags=a0 octwords=0000 list=; umr_says "it is back" 0
+mask=0000000020000000 flags=a0 octwords=0000 list=''; umr_says "it is back" 0
 rdma_says "READ is permitted" 0 10 0x1800 4096 ${KEY}42
 rdma_says "WRITE is not" 19 08 0x1800 4096 ${KEY}42
 wrhex $LIST 0x00000000001040030000000000106003000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
@@ -206,14 +207,14 @@ bytes_are "and goes to the new pages" $((PAGES + 0x4800)) 0x5a5a
 short 0501 00$RC; says "the queue pair goes" 0 $r 8
 queue_pair 00 08 $RC_AT $((DBR + 8)); make "one with fast registration" $r; RC=$r
 connect $RC
-qpn=$RC flags=c0 mask=0000000020000000 free=40 octwords=0000 list=; umr_says "it invalidates a key of its domain" 0
+qpn=$RC flags=c0 mask=0000000020000000 free=40 octwords=0000 list=''; umr_says "it invalidates a key of its domain" 0
 rdma_says "which is denied" 19 08 0x1800 4096 ${KEY}42
-qpn=$RC flags=a0 mask=0000000020000080 pd=$OTHER_PD octwords=0000 list=; umr_says "it gives it to no other domain" 6
-flags=a0 mask=0000000020000080 pd=$OTHER_PD octwords=0000 list=; umr_says "the driver's does" 0
+qpn=$RC flags=a0 mask=0000000020000080 pd=$OTHER_PD octwords=0000 list=''; umr_says "it gives it to no other domain" 6
+flags=a0 mask=0000000020000080 pd=$OTHER_PD octwords=0000 list=''; umr_says "the driver's does" 0
 rdma_says "and then it is denied" 19 08 0x1800 4096 ${KEY}42
-qpn=$RC flags=c0 mask=0000000020000000 free=40 octwords=0000 list=; umr_says "nor does it change one of another domain" 6
+qpn=$RC flags=c0 mask=0000000020000000 free=40 octwords=0000 list=''; umr_says "nor does it change one of another domain" 6
 short 0801 00$OTHER_PD; says "that domain is in use" 6 $r 8
-flags=c0 mask=0000000000000080 octwords=0000 list=; umr_says "it comes back" 0
+flags=c0 mask=0000000000000080 octwords=0000 list=''; umr_says "it comes back" 0
 short 0801 00$OTHER_PD; says "and the domain can go" 0 $r 8
 
 # Page faults: the second page is taken away
@@ -237,7 +238,7 @@ faults=0
 fault_is() {
     fi_at=$((EQ_AT + 64 * (faults & 1)))
     fi_own=$((faults >> 1 & 1))
-    becomes "$1: is asked for" 0x0c0002$(printf %02x $fi_own) fault_head
+    becomes "$1: is asked for" "0x0c0002$(printf %02x $fi_own)" fault_head
     faults=$((faults + 1))
     rdhex $((fi_at + 0x28)) 4
     ticket=${r#0x}
