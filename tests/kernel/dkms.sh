@@ -19,7 +19,7 @@ as_dkms() {
 	rm -rf "$OUT/copy"
 	cp -R "$source" "$OUT/copy"
 	# shellcheck disable=SC2016 # of bash
-	(cd "$OUT/copy" && env -i PATH="$PATH" PEERLANE_ROOT="$OUT/host" CCACHE_DIR="${CCACHE_DIR-}" kernel_source_dir="$1" bash -c '
+	(cd "$OUT/copy" && env -i PATH="$PATH" PEERLANE_ROOT="$OUT/host" CCACHE_DIR="${CCACHE_DIR-}" kernel_source_dir="$1" kernelver=6.12-test bash -c '
 		. ./dkms.conf && eval "${MAKE[0]}" && cp "${BUILT_MODULE_LOCATION[0]}/${BUILT_MODULE_NAME[0]}.ko" ../built.ko') >build.log 2>&1
 }
 # shellcheck disable=SC2016 # of bash
@@ -49,22 +49,30 @@ for each in scripts tools; do
 done
 echo CONFIG_PCI_P2PDMA=y >>headers/include/config/auto.conf
 kdir=$OUT/headers
-symvers() { # FOLDER VERSION: of a driver, below host/usr/src
-	mkdir -p "host/usr/src/$1"
+symvers() { # FOLDER VERSION: of a driver, below host
+	mkdir -p "host/$1"
 	for each in get_pages put_pages free_page_table; do
 		printf '0x%s\tnvidia_p2p_%s\tnvidia\tEXPORT_SYMBOL\t\n' "$2" "$each"
-	done >"host/usr/src/$1/Module.symvers"
+	done >"host/$1/Module.symvers"
 }
 check_fails "versions of symbols, and no driver: that is said" "^peerlane: .*no Module.symvers of NVIDIA.s driver" refused "$kdir"
 mkdir -p host/usr/src/nvidia-other
 printf '0x00000001\tother\tother\tEXPORT_SYMBOL\t\n' >host/usr/src/nvidia-other/Module.symvers
 check_fails "those of another module are none" "^peerlane: .*no Module.symvers of NVIDIA.s driver" refused "$kdir"
-symvers nvidia-1 11111111
-symvers nvidia-2/kernel-open 22222222
-touch -d '2001-01-01' host/usr/src/nvidia-1/Module.symvers
+version_of() {
+	modprobe --dump-modversions built.ko | awk '$2 == "nvidia_p2p_get_pages" { print $1 }'
+}
+symvers usr/src/nvidia-1 11111111
+symvers usr/src/nvidia-2/kernel-open 22222222
+touch -d '2001-01-01' host/usr/src/nvidia-2/kernel-open/Module.symvers
 check "with a driver it builds" as_dkms "$kdir" || diag "$(tail -n 20 build.log)"
-check_eq "and takes that driver only, the newest" 0x22222222 \
-	"$(modprobe --dump-modversions built.ko | awk '$2 == "nvidia_p2p_get_pages" { print $1 }')"
+check_eq "and takes that driver only, the newest" 0x11111111 "$(version_of)"
+# What DKMS keeps of the driver that it built for this kernel comes first, and that for another kernel is none of ours
+symvers var/lib/dkms/nvidia/580.1/6.12-test/x86_64/module 33333333
+symvers var/lib/dkms/nvidia/580.1/6.99-other/x86_64/module 44444444
+touch -d '2001-01-01' host/var/lib/dkms/nvidia/580.1/6.12-test/x86_64/module/Module.symvers
+check "with a driver that DKMS built" as_dkms "$kdir" || diag "$(tail -n 20 build.log)"
+check_eq "it takes the one for this kernel" 0x33333333 "$(version_of)"
 # driver LICENSE: the host has one
 driver() {
 	mkdir -p host/lib/modules/6.12/updates/dkms
