@@ -169,7 +169,7 @@ need_file() {
 # KEY.KEY is a key of an object, KEY.N an element of a list.
 facts_from() {
 	sed -n 's/\r$//; s/^@\(fact\|text\|list\) /\1 /p' "$1" | jq -Rnc '
-		reduce (inputs | capture("^(?<kind>[a-z]+) (?<key>[^ ]+) ?(?<said>.*)$")) as $line ({};
+		reduce (inputs | . as $all | capture("^(?<kind>[a-z]+) (?<key>[^ ]+) ?(?<said>.*)$") // error("no key: @\($all)")) as $line ({};
 			($line.key / "." | map(if test("^[0-9]+$") then tonumber else . end)) as $at
 			| def value: try fromjson catch error("@\($line.kind) \($line.key): \(.)");
 			setpath($at;

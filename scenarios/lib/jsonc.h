@@ -24,13 +24,17 @@ static inline struct json_object *json_decimal(double d)
 
 /*
  * KEY of the object O is @value: an object or array, which it takes over, a text, a
- * double, or a whole number that is not negative.
+ * double, a truth value, or a whole number.
  */
 #define json_set(o, key, value) json_object_object_add(o, key, _Generic((value), \
 	struct json_object *: json_itself, \
 	char *: json_object_new_string, \
 	const char *: json_object_new_string, \
 	double: json_decimal, \
+	_Bool: json_object_new_boolean, \
+	int: json_object_new_int64, \
+	long: json_object_new_int64, \
+	long long: json_object_new_int64, \
 	default: json_object_new_uint64)(value))
 
 /* One line; @o is the caller's no more */

@@ -61,6 +61,8 @@ for bad in '@fact a.b {"c":' '@fact a.b' '@fact a.b 1 2' '@list a.b 1 x'; do
 	echo "$bad" >facts
 	check_fails "no JSON: $bad" "${bad%% *} a.b: " facts_from facts
 done
+echo "@fact  5" >facts
+check_fails "no key" "no key: @fact  5" facts_from facts
 
 # --- expectations, on a result made by hand -----------------------------------
 

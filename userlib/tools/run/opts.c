@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* peerlane run: its help. */
+#include "run.h"
 #include "tool.h"
 
 static const char usage[] =
@@ -11,7 +12,7 @@ static const char usage[] =
 "installation, what that one set is taken out first.\n"
 "\n"
 "It sets three variables, each before what is there, and runs PROGRAM:\n"
-"  LD_PRELOAD       libpeerlane-cudart.so.0, which has the runtime in it\n"
+"  LD_PRELOAD       " RUN_LIBRARY ", which has the runtime in it\n"
 "  LD_AUDIT         the same, which leads programs and libraries there\n"
 "  LD_LIBRARY_PATH  the folder of that, for libcudart.so.12 and .13\n"
 "\n"

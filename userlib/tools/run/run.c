@@ -8,16 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "run.h"
 #include "tool.h"
-
-#define LIBRARY	"libpeerlane-cudart.so.0"
 
 /* Whether the first @n bytes of @entry are the path of a library of this name */
 static bool is_library(const char *entry, size_t n)
 {
-	size_t m = strlen("/" LIBRARY);
+	size_t m = strlen("/" RUN_LIBRARY);
 
-	return n >= m && !memcmp(entry + n - m, "/" LIBRARY, m);
+	return n >= m && !memcmp(entry + n - m, "/" RUN_LIBRARY, m);
 }
 
 /* Takes the first entry from the list @all that is @folder, of @n bytes */
@@ -53,7 +52,7 @@ static void take_other(char *all, const char *between, char *folders)
 		}
 		if (folders)
 			take_folder(folders, s,
-				    n - strlen("/" LIBRARY));
+				    n - strlen("/" RUN_LIBRARY));
 		memmove(s, s + n + !!s[n], strlen(s + n + !!s[n]) + 1);
 	}
 }
@@ -98,7 +97,7 @@ static char *beside(const char *place)
 
 	if (self)
 		*strrchr(self, '/') = '\0';
-	if (self && asprintf(&at, "%s/%s/" LIBRARY, self, place) >= 0) {
+	if (self && asprintf(&at, "%s/%s/" RUN_LIBRARY, self, place) >= 0) {
 		path = realpath(at, NULL);
 		free(at);
 	}
@@ -121,7 +120,7 @@ static char *find_library(void)
 		path = beside(places[i]);
 	if (path)
 		return path;
-	lib = dlopen(LIBRARY, RTLD_LAZY);
+	lib = dlopen(RUN_LIBRARY, RTLD_LAZY);
 	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map)) {
 		complain("%s; it lies beside peerlane, or in ../lib/peerlane",
 			 dlerror());
