@@ -291,7 +291,7 @@ wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000010${RC}03"
 fault_is "an absent page at the requester" 0x2000 1
 resume "the driver has none" 0 $ticket 80000000
 completed
-check_eq "local protection error" 4 "$r"
+check_eq "protection error of the own key" 4 "$r"
 connect $RC
 # Who waits goes to error, to reset, or away
 rdma 08 0x1800 4096 ${KEY}42
