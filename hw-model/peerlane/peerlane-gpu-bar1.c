@@ -205,6 +205,7 @@ void pln_bar1_exit(PeerlaneGPU *s)
     };
 
     pln_bar1_unmap_all(s);
+    pln_late_off(s);
     memory_region_transaction_begin();
     for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
         if (parts[i]->container) {

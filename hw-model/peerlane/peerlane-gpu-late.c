@@ -13,14 +13,17 @@
 #include "peerlane-gpu.h"
 #include "trace.h"
 
+static void pln_late_store(PeerlaneGPU *s, const PlnLateWrite *w)
+{
+    stn_le_p(s->vram_ptr + w->vram, w->size, w->val);
+    memory_region_set_dirty(&s->vram, w->vram, w->size);
+}
+
 /* The one that has waited longest is visible now */
 static void pln_late_push(PeerlaneGPU *s)
 {
-    PlnLateWrite *w = &s->late[s->late_first];
-
-    stn_le_p(s->vram_ptr + w->vram, w->size, w->val);
-    memory_region_set_dirty(&s->vram, w->vram, w->size);
-    s->late_first = (s->late_first + 1) % s->fault_late_writes;
+    pln_late_store(s, &s->late[s->late_first]);
+    s->late_first = (s->late_first + 1) % s->late_size;
     s->late_count--;
 }
 
@@ -74,9 +77,9 @@ static void pln_late_write(void *opaque, hwaddr addr, uint64_t val,
                            unsigned size)
 {
     PeerlaneGPU *s = opaque;
-    uint64_t vram;
+    PlnLateWrite w = { .val = val, .size = size };
 
-    if (!pln_late_vram(s, addr, size, &vram)) {
+    if (!pln_late_vram(s, addr, size, &w.vram)) {
         if (size == 1) {
             pln_bar1_unmapped_write(s, addr, val, size);
             return;
@@ -86,11 +89,10 @@ static void pln_late_write(void *opaque, hwaddr addr, uint64_t val,
         }
         return;
     }
-    if (s->late_count == s->fault_late_writes) {
+    if (s->late_count == s->late_size) {
         pln_late_push(s);
     }
-    s->late[(s->late_first + s->late_count++) % s->fault_late_writes] =
-        (PlnLateWrite) { .vram = vram, .val = val, .size = size };
+    s->late[(s->late_first + s->late_count++) % s->late_size] = w;
     /* A machine that has stopped is about to be saved */
     if (!runstate_is_running()) {
         pln_late_flush(s);
@@ -122,20 +124,28 @@ static const MemoryRegionObserver pln_late_observer = {
     .access = pln_late_access,
 };
 
-/* As fault_late_writes says */
+/* As fault_late_writes says; nothing else changes the ring */
 static void pln_late_show(PeerlaneGPU *s)
 {
+    pln_late_flush(s);
     g_free(s->late);
-    s->late = s->fault_late_writes ?
-              g_new0(PlnLateWrite, s->fault_late_writes) : NULL;
+    s->late_size = s->fault_late_writes;
+    s->late = s->late_size ? g_new0(PlnLateWrite, s->late_size) : NULL;
     s->late_first = 0;
-    memory_region_set_enabled(&s->bar1_late, s->fault_late_writes);
+    memory_region_set_enabled(&s->bar1_late, s->late_size);
+}
+
+/* Off, until a stream that comes in has been checked */
+void pln_late_off(PeerlaneGPU *s)
+{
+    s->fault_late_writes = 0;
+    pln_late_show(s);
 }
 
 bool pln_late_restore(PeerlaneGPU *s)
 {
     if (s->fault_late_writes > PLN_LATE_MAX) {
-        s->fault_late_writes = 0;
+        pln_late_off(s);
         return false;
     }
     pln_late_show(s);
@@ -173,7 +183,6 @@ static void pln_set_late(Object *obj, Visitor *v, const char *name,
         error_setg(errp, "fault-late-writes must be at most %d", PLN_LATE_MAX);
         return;
     }
-    pln_late_flush(s);
     s->fault_late_writes = val;
     if (DEVICE(s)->realized) {
         pln_late_show(s);
