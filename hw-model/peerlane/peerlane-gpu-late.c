@@ -89,6 +89,11 @@ static void pln_late_write(void *opaque, hwaddr addr, uint64_t val,
         }
         return;
     }
+    /* A vCPU finds the region before it has the BQL: the fault may be off */
+    if (!s->late_size) {
+        pln_late_store(s, &w);
+        return;
+    }
     if (s->late_count == s->late_size) {
         pln_late_push(s);
     }
