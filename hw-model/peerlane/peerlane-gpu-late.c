@@ -4,7 +4,7 @@
  *
  * While it is on, an IO region lies before the runs of BAR1, so that each write
  * comes by here.  The last of them wait in a ring, in order; what is pushed out
- * is in VRAM.  All of this is within the BQL.
+ * is in VRAM.  All of this is within the BQL, but for what the observer hears.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -112,7 +112,11 @@ static const MemoryRegionOps pln_late_ops = {
     .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
 };
 
-/* They count when the GPU has them, visible or not */
+/*
+ * They count when the GPU has them, visible or not.  An observer hears of an
+ * access after it, in any thread and perhaps without the BQL, so a run that is
+ * mapped or unmapped meanwhile decides what is counted, and no more than that.
+ */
 static void pln_late_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
                             hwaddr offset, hwaddr len, bool is_write,
                             MemTxResult result)
@@ -163,7 +167,11 @@ void pln_late_init(PeerlaneGPU *s)
                           "peerlane-gpu-bar1-late", s->bar1_size);
     /* The engine reaches it too, while its device is at work */
     s->bar1_late.disable_reentrancy_guard = true;
-    /* Observers hear of accesses to IO, too; only mappings are RAM's */
+    /*
+     * Accesses to an IO region end in the observer's access() as those to RAM
+     * do; only what is mapped is RAM's, and memory_region_set_observer()
+     * promises all of it, so it does not take this region.
+     */
     s->bar1_late.observer = &pln_late_observer;
     memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_late, 5);
     pln_late_show(s);
