@@ -10,6 +10,7 @@
 #include "qemu/host-utils.h"
 #include "qemu/log.h"
 #include "qapi/error.h"
+#include "exec/ramblock.h"
 #include "hw/qdev-core.h"
 #include "migration/vmstate.h"
 #include "peerlane-gpu.h"
@@ -81,12 +82,15 @@ static void pln_removed_bar_init(PeerlaneGPU *s, unsigned i, MemoryRegion *bar,
 
 /*
  * VRAM in memory that somebody else can see or has placed.  The region is our
- * own, so that it is known for a device's, and migrates as one.
+ * own, so that it is known for a device's, and migrates as one.  It maps the
+ * file a second time: what a host address belongs to must be unique, or a
+ * mapping of this region would end as one of the backend's.
  */
 static bool pln_vram_of_backend(PeerlaneGPU *s, Error **errp)
 {
     g_autofree char *path = object_get_canonical_path(OBJECT(s->memdev));
     MemoryRegion *mr = host_memory_backend_get_memory(s->memdev);
+    int fd;
 
     if (host_memory_backend_is_mapped(s->memdev)) {
         error_setg(errp, "memdev %s is in use", path);
@@ -101,8 +105,24 @@ static bool pln_vram_of_backend(PeerlaneGPU *s, Error **errp)
         error_setg(errp, "memdev %s cannot be written", path);
         return false;
     }
-    memory_region_init_ram_ptr(&s->vram, OBJECT(s), "peerlane-gpu-vram",
-                               s->vram_size, memory_region_get_ram_ptr(mr));
+    fd = memory_region_get_fd(mr);
+    if (fd < 0 || !qemu_ram_is_shared(mr->ram_block)) {
+        error_setg(errp, "memdev %s is not memory that can be mapped twice: "
+                   "it must be a file or a memfd, with share=on", path);
+        return false;
+    }
+    fd = qemu_dup(fd);
+    if (fd < 0) {
+        error_setg_errno(errp, errno, "memdev %s cannot be mapped again", path);
+        return false;
+    }
+    if (!memory_region_init_ram_from_fd(&s->vram, OBJECT(s),
+                                        "peerlane-gpu-vram", s->vram_size,
+                                        RAM_SHARED, fd,
+                                        mr->ram_block->fd_offset, errp)) {
+        close(fd);
+        return false;
+    }
     host_memory_backend_set_mapped(s->memdev, true);
     return true;
 }
@@ -185,6 +205,7 @@ void pln_bar1_exit(PeerlaneGPU *s)
     };
 
     pln_bar1_unmap_all(s);
+    pln_late_off(s);
     memory_region_transaction_begin();
     for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
         if (parts[i]->container) {

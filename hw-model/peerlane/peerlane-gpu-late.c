@@ -4,7 +4,7 @@
  *
  * While it is on, an IO region lies before the runs of BAR1, so that each write
  * comes by here.  The last of them wait in a ring, in order; what is pushed out
- * is in VRAM.  All of this is within the BQL.
+ * is in VRAM.  All of this is within the BQL, but for what the observer hears.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -13,14 +13,17 @@
 #include "peerlane-gpu.h"
 #include "trace.h"
 
+static void pln_late_store(PeerlaneGPU *s, const PlnLateWrite *w)
+{
+    stn_le_p(s->vram_ptr + w->vram, w->size, w->val);
+    memory_region_set_dirty(&s->vram, w->vram, w->size);
+}
+
 /* The one that has waited longest is visible now */
 static void pln_late_push(PeerlaneGPU *s)
 {
-    PlnLateWrite *w = &s->late[s->late_first];
-
-    stn_le_p(s->vram_ptr + w->vram, w->size, w->val);
-    memory_region_set_dirty(&s->vram, w->vram, w->size);
-    s->late_first = (s->late_first + 1) % s->fault_late_writes;
+    pln_late_store(s, &s->late[s->late_first]);
+    s->late_first = (s->late_first + 1) % s->late_size;
     s->late_count--;
 }
 
@@ -74,9 +77,9 @@ static void pln_late_write(void *opaque, hwaddr addr, uint64_t val,
                            unsigned size)
 {
     PeerlaneGPU *s = opaque;
-    uint64_t vram;
+    PlnLateWrite w = { .val = val, .size = size };
 
-    if (!pln_late_vram(s, addr, size, &vram)) {
+    if (!pln_late_vram(s, addr, size, &w.vram)) {
         if (size == 1) {
             pln_bar1_unmapped_write(s, addr, val, size);
             return;
@@ -86,11 +89,15 @@ static void pln_late_write(void *opaque, hwaddr addr, uint64_t val,
         }
         return;
     }
-    if (s->late_count == s->fault_late_writes) {
+    /* A vCPU finds the region before it has the BQL: the fault may be off */
+    if (!s->late_size) {
+        pln_late_store(s, &w);
+        return;
+    }
+    if (s->late_count == s->late_size) {
         pln_late_push(s);
     }
-    s->late[(s->late_first + s->late_count++) % s->fault_late_writes] =
-        (PlnLateWrite) { .vram = vram, .val = val, .size = size };
+    s->late[(s->late_first + s->late_count++) % s->late_size] = w;
     /* A machine that has stopped is about to be saved */
     if (!runstate_is_running()) {
         pln_late_flush(s);
@@ -105,7 +112,11 @@ static const MemoryRegionOps pln_late_ops = {
     .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
 };
 
-/* They count when the GPU has them, visible or not */
+/*
+ * They count when the GPU has them, visible or not.  An observer hears of an
+ * access after it, in any thread and perhaps without the BQL, so a run that is
+ * mapped or unmapped meanwhile decides what is counted, and no more than that.
+ */
 static void pln_late_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
                             hwaddr offset, hwaddr len, bool is_write,
                             MemTxResult result)
@@ -122,20 +133,28 @@ static const MemoryRegionObserver pln_late_observer = {
     .access = pln_late_access,
 };
 
-/* As fault_late_writes says */
+/* As fault_late_writes says; nothing else changes the ring */
 static void pln_late_show(PeerlaneGPU *s)
 {
+    pln_late_flush(s);
     g_free(s->late);
-    s->late = s->fault_late_writes ?
-              g_new0(PlnLateWrite, s->fault_late_writes) : NULL;
+    s->late_size = s->fault_late_writes;
+    s->late = s->late_size ? g_new0(PlnLateWrite, s->late_size) : NULL;
     s->late_first = 0;
-    memory_region_set_enabled(&s->bar1_late, s->fault_late_writes);
+    memory_region_set_enabled(&s->bar1_late, s->late_size);
+}
+
+/* Off, until a stream that comes in has been checked */
+void pln_late_off(PeerlaneGPU *s)
+{
+    s->fault_late_writes = 0;
+    pln_late_show(s);
 }
 
 bool pln_late_restore(PeerlaneGPU *s)
 {
     if (s->fault_late_writes > PLN_LATE_MAX) {
-        s->fault_late_writes = 0;
+        pln_late_off(s);
         return false;
     }
     pln_late_show(s);
@@ -148,7 +167,11 @@ void pln_late_init(PeerlaneGPU *s)
                           "peerlane-gpu-bar1-late", s->bar1_size);
     /* The engine reaches it too, while its device is at work */
     s->bar1_late.disable_reentrancy_guard = true;
-    /* Observers hear of accesses to IO, too; only mappings are RAM's */
+    /*
+     * Accesses to an IO region end in the observer's access() as those to RAM
+     * do; only what is mapped is RAM's, and memory_region_set_observer()
+     * promises all of it, so it does not take this region.
+     */
     s->bar1_late.observer = &pln_late_observer;
     memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_late, 5);
     pln_late_show(s);
@@ -173,7 +196,6 @@ static void pln_set_late(Object *obj, Visitor *v, const char *name,
         error_setg(errp, "fault-late-writes must be at most %d", PLN_LATE_MAX);
         return;
     }
-    pln_late_flush(s);
     s->fault_late_writes = val;
     if (DEVICE(s)->realized) {
         pln_late_show(s);

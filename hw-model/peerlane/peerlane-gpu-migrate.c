@@ -27,6 +27,13 @@ static bool pln_queue_ok(PeerlaneGPU *s, unsigned index)
            (index < s->num_queues || q->status == PLN_Q_DISABLED);
 }
 
+/* If the stream ends early, no old ring goes with what it has brought */
+static int pln_pre_load(void *opaque)
+{
+    pln_late_off(opaque);
+    return 0;
+}
+
 static int pln_post_load(void *opaque, int version_id)
 {
     PeerlaneGPU *s = opaque;
@@ -124,6 +131,7 @@ const VMStateDescription vmstate_pln = {
     .name = TYPE_PEERLANE_GPU,
     .version_id = 3,
     .minimum_version_id = 3,
+    .pre_load = pln_pre_load,
     .post_load = pln_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, PeerlaneGPU),

@@ -93,7 +93,7 @@ static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
         break;
     case PLN_REG_FEATURES:
         val = s->features |
-              (s->fault_late_writes ? PLN_FEAT_LATE_WRITES : 0);
+              (s->late_size ? PLN_FEAT_LATE_WRITES : 0);
         break;
     case PLN_REG_STATUS:
         val = pln_status(s);

@@ -144,7 +144,8 @@ struct PeerlaneGPU {
     uint32_t bar1_runs_used;
     PlnBar1Run runs[PLN_BAR1_MAX_RUNS];
 
-    PlnLateWrite *late;         /* a ring of fault_late_writes */
+    PlnLateWrite *late;         /* a ring */
+    uint32_t late_size;         /* fault_late_writes, when that took effect */
     uint32_t late_first;
     uint32_t late_count;
 
@@ -184,6 +185,7 @@ void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
 /* peerlane-gpu-late.c */
 void pln_late_init(PeerlaneGPU *s);
 void pln_late_flush(PeerlaneGPU *s);
+void pln_late_off(PeerlaneGPU *s);
 bool pln_late_restore(PeerlaneGPU *s);
 void pln_late_add_property(Object *obj);
 

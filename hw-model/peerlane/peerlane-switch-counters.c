@@ -146,15 +146,18 @@ static PCIDevice *pls_target(MemoryRegion *mr)
     return owner ? pls_as_pci_device(owner) : NULL;
 }
 
-/* A request that came down through a port to where no device is */
+/*
+ * A request that came down through a port to where no device is.  The header on
+ * the bus below has the address there, which an IOMMU has made of the device's.
+ */
 static void pls_log_unclaimed(PCIDevice *target, MemoryRegion *mr,
-                              PCIDevice *dev, hwaddr addr, hwaddr len,
+                              PCIDevice *dev, hwaddr offset, hwaddr len,
                               bool is_write)
 {
     PlsDownstream *p = target ? pls_as_downstream(target) : NULL;
 
     if (p && mr == &p->unclaimed) {
-        pls_log_refused(p, dev, false, addr, len, is_write);
+        pls_log_refused(p, dev, false, offset, len, is_write);
     }
 }
 
@@ -201,12 +204,12 @@ static void pls_model(PCIDevice *dev, PCIDevice *target, PlsUpstream *top,
 }
 
 /*
- * Where a request of @dev goes that ends at @mr, with this result.  It holds
- * for *@len bytes, which are made less if the rest goes another way.
+ * Where a request of @dev goes that ends at @offset of @mr, with this result.
+ * It holds for *@len bytes, which are made less if the rest goes another way.
  */
 static void pls_follow(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
-                       hwaddr addr, hwaddr *len, bool is_write,
-                       MemTxResult result)
+                       hwaddr addr, hwaddr offset, hwaddr *len,
+                       bool is_write, MemTxResult result)
 {
     PlsCounters *passed[2 * PLS_MAX_DEPTH];
     unsigned n = 0;
@@ -242,7 +245,7 @@ static void pls_follow(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
         if (routing == PLS_DIRECT) {
             pls_add(w, &p->counters, PLS_CNT_OTHER, is_write);
         }
-        pls_log_unclaimed(target, mr, dev, addr, *len, is_write);
+        pls_log_unclaimed(target, mr, dev, offset, *len, is_write);
     } else if (routing == PLS_DIRECT) {
         w->top = pls_upstream(p);
         end = PLS_CNT_UPSTREAM_PEER_READ;
@@ -320,9 +323,10 @@ static void pls_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
     while (len) {
         hwaddr n = len;
 
-        pls_follow(&went, dev, mr, addr, &n, is_write, result);
+        pls_follow(&went, dev, mr, addr, offset, &n, is_write, result);
         pls_account(&went, dev, mr, n, is_write, began);
         addr += n;
+        offset += n;
         len -= n;
     }
 }
@@ -342,7 +346,8 @@ static void pls_map(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
         .as = as, .host = host, .len = len, .is_write = is_write,
     };
     m->began = pls_now();
-    pls_follow(&m->went, pls_function(as), mr, addr, &len, is_write, MEMTX_OK);
+    pls_follow(&m->went, pls_function(as), mr, addr, 0, &len, is_write,
+               MEMTX_OK);
     pla_map(pls_mappings, &m->m);
 }
 

@@ -117,6 +117,11 @@ broken "another drive's bytes" \
 	'nvme0, reads of GPUs: counted by its port, and by them: 20 and 10
 nvme0, reads of GPUs: in its trace, and by them: 20 and 10' \
 	'.initiators.gpu0.nvme0.read = 10'
+broken "a byte more than was refused, of both ways together" \
+	'nvme0, reads of GPUs: in its trace, and by them: 23 and 20
+nvme0, writes of GPUs: in its trace, and by them: 104 and 100' \
+	'.nvme.gpu0.data |= (.write += 3 | .read += 4)'
+broken "that bytes which were refused, both ways, are no fault" '' '.nvme.gpu0.data |= (.write += 3 | .read += 3)'
 broken "less at the port than in the trace" \
 	'nvme0, writes of host memory: 9 at its port, and 10 in its trace' \
 	'.nvme.host.metadata.read = 2'

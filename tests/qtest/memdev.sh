@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: memdev: VRAM in a memory backend, which another process sees and writes; wrong ones are refused
-# tags: qtest quick
+# desc: memdev: VRAM in a memory backend, which another process sees and writes, and a drive; wrong ones are refused
+# tags: qtest quick nvme
 # tier: check
 # timeout: 120
-# shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
+# shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/switch/lib.sh"
+. "$(dirname "$0")/switch/nvme.sh"
 
 SIZE=4194304
 backend() { # ID FILE [MORE]
@@ -46,10 +48,17 @@ refused() { # DESC WHY PROPERTIES
 refused "a backend that another GPU has" "m0 is in use" "$SIZE,\"memdev\":\"m0\""
 refused "one of another size" "small has 2097152 bytes, vram-size is 4194304" "$SIZE,\"memdev\":\"small\""
 refused "one that there is not" "m9" "$SIZE,\"memdev\":\"m9\""
+made() { # DESC OBJECT
+    qmp object-add "$2"
+    case $qmp_reply in *error*) fail "$1 is made" "$qmp_reply" ;; esac
+}
 head -c $SIZE /dev/zero >"$OUT/fixed"
-qmp object-add "{\"qom-type\":\"memory-backend-file\",\"id\":\"ro\",\"mem-path\":\"$OUT/fixed\",\"size\":$SIZE,\"share\":true,\"readonly\":true}"
-case $qmp_reply in *error*) fail "a backend that cannot be written is made" "$qmp_reply" ;; esac
+made "a backend that cannot be written" "{\"qom-type\":\"memory-backend-file\",\"id\":\"ro\",\"mem-path\":\"$OUT/fixed\",\"size\":$SIZE,\"share\":true,\"readonly\":true}"
 refused "one that cannot be written" "ro cannot be written" "$SIZE,\"memdev\":\"ro\""
+made "a backend that is no file" "{\"qom-type\":\"memory-backend-ram\",\"id\":\"ram\",\"size\":$SIZE}"
+refused "one that is no file" "ram is not memory that can be mapped twice" "$SIZE,\"memdev\":\"ram\""
+made "a backend of its own copy of a file" "{\"qom-type\":\"memory-backend-file\",\"id\":\"copy\",\"mem-path\":\"$OUT/fixed\",\"size\":$SIZE,\"share\":false}"
+refused "one that is not shared" "copy is not memory that can be mapped twice" "$SIZE,\"memdev\":\"copy\""
 qmp object-del '{"id":"m0"}'
 case $qmp_reply in *error*) pass "the backend of a GPU stays" ;; *) fail "the backend of a GPU stays" "$qmp_reply" ;; esac
 refused "what was refused before is free" '"return"' "$SIZE,\"memdev\":\"m1\""
@@ -67,4 +76,40 @@ check_eq "VRAM is in the other backend" 0x7365656e20627920616c6c "$r"
 in_file other 0x1ff8 16
 check_eq "all of it" 0x11223344556677880000000000000000 "$r"
 rm -f "$OUT/vmstate"
+qt_stop
+
+# A drive's DMA maps VRAM and unmaps it: both are of the GPU's region, and of the same
+head -c 1048576 /dev/zero | tr '\0' A >disk.img
+RP2=0x30
+sw_start -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off \
+    -drive if=none,id=disk,file=disk.img,format=raw -device nvme,id=nvme0,bus=dp3,drive=disk,serial=nvme0 \
+    -object "$(backend m0 third)" -device pcie-root-port,id=rp2,addr=6,chassis=9,slot=9 \
+    -device peerlane-gpu,bus=rp2,id=gpu9,vram-size=4M,bar1-size=1M,memdev=m0
+bridge $RP2 0 11 11 9 9
+gpu_setup 9 0xb00
+use 9
+bar1 "$PLN_BAR1_CMD_MAP" 0 16 0
+check_eq "BAR1 shows VRAM" 0 "$r"
+check "a drive is ready" nvme_setup
+check "it has queues" nvme_queues
+n=0
+while [ $n -lt 12 ]; do
+    drive read 0 8 $((B1 + 4096 * n))
+    [ "$r" = 0 ] || break
+    n=$((n + 1))
+done
+check_eq "it reads into the GPU 12 times" "12 0" "$n $r"
+qom_counter gpu9 bar1-dma-write
+check_eq "and the GPU has counted all of that" 49152 "$r"
+head -c 49152 disk.img >want
+check "another process sees it" cmp -n 49152 want "$OUT/third"
+qmp_events=
+qmp device_del '{"id":"gpu9"}'
+cfg_cap $RP2 0x10
+cfg_writew $RP2 $((r + 0x18)) 0x0700
+check "the GPU is unplugged" event DEVICE_DELETED
+qmp object-del '{"id":"m0"}'
+case $qmp_reply in *error*) fail "then the backend is free" "$qmp_reply" ;; *) pass "then the backend is free" ;; esac
+drive read 0 8 $BUF
+check_eq "and the drive goes on" 0 "$r"
 qt_finish

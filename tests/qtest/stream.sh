@@ -13,6 +13,7 @@ qt_start $DEV
 gpu_setup 0 0x20
 use 0
 queue_setup 0
+bar1 $PLN_BAR1_CMD_MAP 0 1 0
 setreg $PLN_REG_SCRATCH 0x13579bdf
 setreg $PLN_REG_BAR1_INDEX 0x2468ace0
 # In flight, and the marks by which its place in the stream is found
@@ -80,6 +81,16 @@ for other in bar1-runs=511 queues=3 coherent=off bar1-size=2M vram-size=32M; do
     check_eq "refused: $other" failed "$loaded"
     qt_stop
 done
+DEV=$was
+# The fault of late writes: the ring is of the number before, or there is none
+DEV=$was,fault-late-writes=4
+cp good vmstate
+put $((next_at - 33)) '\000\001\000\001'
+load
+check_eq "refused: more late writes than can be" failed "$loaded"
+qt writeq $B1 1
+value_is "and then none is late" $((PLN_FEAT_COHERENT | PLN_FEAT_DMA_COUNTERS)) reg $PLN_REG_FEATURES
+qt_stop
 DEV=$was
 refused "the next queue is none" $next_at '\000\177\377\377'
 refused "the next queue is the first that is none" $next_at '\000\000\000\020'

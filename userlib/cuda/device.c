@@ -397,7 +397,9 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr,
 
 /*
  * Peer writes into the emulated GPU are in its memory when the peer's
- * completion is visible, so there is nothing to flush.
+ * completion is visible, so there is nothing to flush.  A GPU with the fault of
+ * late writes does not keep to that, and gets no help from here: its driver
+ * flushes before work of the engine.
  */
 CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 				    CUflushGPUDirectRDMAWritesScope scope)

@@ -205,12 +205,15 @@ def inconsistent($devices):
 		sum($i[][$nvme.name][$op]))] +
 	# The trace has the bytes of read and write commands; queues are more
 	[[$devices[] | select(.kind == "nvme")] | select(length == 1)[] | . as $nvme |
-	 (["read", "write"], ["write", "read"]) as [$op, $command] |
-	 # what its port has refused is in the trace all the same
-	 (sum($c.nvme | del(.host)[][][$command]) as $traced |
-	  sum($i[][$nvme.name][$op]) as $counted |
-	  select($counted > $traced or
-		$traced - $counted > ($ports[$nvme.parent].refused // 0)) |
+	 [["read", "write"], ["write", "read"]] as $ways |
+	 def traced($command): sum($c.nvme | del(.host)[][][$command]);
+	 def seen($op): sum($i[][$nvme.name][$op]);
+	 # what its port has refused, of both ways together, is in the trace all the same
+	 (sum($ways[] as [$op, $command] | [traced($command) - seen($op), 0] | max) >
+	  ($ports[$nvme.parent].refused // 0)) as $lost |
+	 $ways[] as [$op, $command] |
+	 (traced($command) as $traced | seen($op) as $counted |
+	  select($counted > $traced or ($lost and $counted < $traced)) |
 	  "\($nvme.name), \($op)s of GPUs: in its trace, and by them: \($traced) and \($counted)"),
 	 (select($ports[$nvme.parent]) |
 	  sum($c.nvme.host[][$command]) as $traced |
