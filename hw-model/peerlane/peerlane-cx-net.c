@@ -327,6 +327,8 @@ bool plc_net_init(PeerlaneCX *s, Error **errp)
 void plc_net_exit(PeerlaneCX *s)
 {
     if (s->nic) {
+        /* The other end may still have a frame, and would tell of it later */
+        qemu_purge_queued_packets(qemu_get_queue(s->nic));
         qemu_del_nic(s->nic);
         s->nic = NULL;
     }
