@@ -304,7 +304,7 @@ static NetClientInfo plc_net_info = {
     .receive = plc_receive,
 };
 
-bool plc_net_init(PeerlaneCX *s, Error **errp)
+bool plc_net_check(PeerlaneCX *s, Error **errp)
 {
     struct in_addr subnet;
 
@@ -314,6 +314,11 @@ bool plc_net_init(PeerlaneCX *s, Error **errp)
         return false;
     }
     s->subnet_ip = ntohl(subnet.s_addr);
+    return true;
+}
+
+void plc_net_init(PeerlaneCX *s)
+{
     qemu_macaddr_default_if_unset(&s->conf.macaddr);
     if (s->conf.peers.ncs[0]) {
         s->nic = qemu_new_nic(&plc_net_info, &s->conf, TYPE_PEERLANE_CX,
@@ -321,7 +326,6 @@ bool plc_net_init(PeerlaneCX *s, Error **errp)
                               &DEVICE(s)->mem_reentrancy_guard, s);
         qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
     }
-    return true;
 }
 
 void plc_net_exit(PeerlaneCX *s)

@@ -577,7 +577,8 @@ bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost);
 void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
 
 /* peerlane-cx-net.c: how packets get from one to the other */
-bool plc_net_init(PeerlaneCX *s, Error **errp);
+bool plc_net_check(PeerlaneCX *s, Error **errp);
+void plc_net_init(PeerlaneCX *s);
 void plc_net_exit(PeerlaneCX *s);
 /* May the queue pair send a packet now? */
 bool plc_net_room(PeerlaneCX *s, PlcQp *qp);
