@@ -280,7 +280,8 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
     uint8_t code = CX_NAK_REQUEST;
     enum plc_result result;
 
-    if (r->in == PLC_IN_NOTHING && qp->remote_read &&
+    /* A later message may have begun when one is asked for again */
+    if ((repeat || r->in == PLC_IN_NOTHING) && qp->remote_read &&
         h->len <= 1u << PLC_LOG_MAX_MSG) {
         result = plc_resp_check(s, qp, &from, 1, h->len, PLC_REMOTE_READ);
         if (!repeat && plc_resp_absent(s, qp, result)) {
