@@ -45,6 +45,12 @@ void plc_req_reset(PlcQp *qp)
     }
 }
 
+/* Nothing is sent for one, and nothing answers it */
+static bool plc_is_nop(const PlcWork *w)
+{
+    return w->opcode == CX_WR_NOP && !w->syndrome;
+}
+
 static bool plc_req_waits(PlcQp *qp)
 {
     return plc_psn_diff(qp->req.send_psn, qp->req.una_psn) > 0;
@@ -130,7 +136,7 @@ static bool plc_req_acked(PeerlaneCX *s, PlcQp *qp, uint32_t psn)
         return false;
     }
     while ((w = QTAILQ_FIRST(&r->works)) &&
-           plc_psn_diff(psn, r->una_psn) > 0) {
+           (plc_psn_diff(psn, r->una_psn) > 0 || plc_is_nop(w))) {
         uint32_t end = plc_psn_add(w->psn, w->packets);
 
         if (w->packets && plc_needs_answer(w->opcode)) {
@@ -422,6 +428,7 @@ static void plc_req_send(PeerlaneCX *s, PlcQp *qp, PlcWork *w)
     enum plc_result result = PLC_DONE;
     PlcPacket *p;
 
+    assert(w->packets);
     if (!w->checked) {
         result = plc_mkey_check(s, qp, w->sge, w->sges, w->total,
                                 answer ? PLC_LOCAL_WRITE : PLC_LOCAL_READ);
@@ -473,6 +480,10 @@ static bool plc_req_one(PeerlaneCX *s, PlcQp *qp)
             return false;
         }
         plc_sq_done(s, qp, first, syndrome);
+        return true;
+    }
+    if (w && plc_is_nop(w)) {
+        /* It ends in its turn; what comes behind it need not wait */
         return true;
     }
     if (!w || w->syndrome || w->opcode == CX_WR_UMR ||
