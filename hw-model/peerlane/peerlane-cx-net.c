@@ -417,7 +417,7 @@ uint64_t plc_net_step(PeerlaneCX *s)
     QTAILQ_REMOVE(&st->rx, p, link);
     st->rx_count--;
     plc_count(s, PLC_CNT_PACKETS_IN, 1);
-    cost = MAX(p->len, 256);
+    cost = MAX(p->len, PLC_STEP_COST / 4);
     if (plc_packet_parse((const uint8_t *)plc_bth(p), p->len, &h, &qpn)) {
         trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.kind,
                                  h.psn, p->len);

@@ -430,7 +430,7 @@ static void plc_req_send(PeerlaneCX *s, PlcQp *qp, PlcWork *w)
 
     assert(w->packets);
     if (!w->checked) {
-        result = plc_mkey_check(s, qp, w->sge, w->sges, w->total,
+        result = plc_mkey_check(s, qp, w->sge, w->sges, 0, w->total,
                                 answer ? PLC_LOCAL_WRITE : PLC_LOCAL_READ);
     }
     if (result == PLC_ABSENT && plc_fault(s, qp, &r->fault)) {

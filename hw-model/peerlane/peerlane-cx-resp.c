@@ -111,9 +111,10 @@ static bool plc_resp_absent(PeerlaneCX *s, PlcQp *qp, enum plc_result result)
 /* May this be used?  What is there is not denied for what was not. */
 static enum plc_result plc_resp_check(PeerlaneCX *s, PlcQp *qp,
                                       const PlcSge *sge, unsigned n,
-                                      uint32_t len, enum plc_access access)
+                                      uint32_t at, uint32_t len,
+                                      enum plc_access access)
 {
-    enum plc_result result = plc_mkey_check(s, qp, sge, n, len, access);
+    enum plc_result result = plc_mkey_check(s, qp, sge, n, at, len, access);
 
     if (!result) {
         qp->resp.fault.failed = false;
@@ -154,15 +155,17 @@ static bool plc_resp_send_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         plc_fatal(s, qp, CX_NAK_REQUEST);
         return false;
     }
-    result = plc_resp_check(s, qp, r->sge, r->sges, end, PLC_LOCAL_WRITE);
+    result = plc_resp_check(s, qp, r->sge, r->sges, r->done, h->bytes,
+                            PLC_LOCAL_WRITE);
     if (result == PLC_ABSENT) {
-        /* All that the receive has is asked for at once, if it may be used */
+        /* The whole rest of the receive is asked for at once, if it may be used */
         result = plc_mkey_check(s, qp, r->sge, r->sges,
-                                MIN(r->room, 1u << PLC_LOG_MAX_MSG),
+                                r->done,
+                                MIN(r->room, 1u << PLC_LOG_MAX_MSG) - r->done,
                                 PLC_LOCAL_WRITE);
         if (result != PLC_ABSENT) {
-            result = plc_mkey_check(s, qp, r->sge, r->sges, end,
-                                    PLC_LOCAL_WRITE);
+            result = plc_mkey_check(s, qp, r->sge, r->sges, r->done,
+                                    h->bytes, PLC_LOCAL_WRITE);
         }
     }
     if (!result) {
@@ -239,7 +242,7 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
             plc_fatal(s, qp, CX_NAK_REQUEST);
             return false;
         }
-        result = plc_resp_check(s, qp, &to, 1, h->len, PLC_REMOTE_WRITE);
+        result = plc_resp_check(s, qp, &to, 1, 0, h->len, PLC_REMOTE_WRITE);
         if (result) {
             plc_resp_failed(s, qp, result);
             return false;
@@ -283,7 +286,7 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
     /* A later message may have begun when one is asked for again */
     if ((repeat || r->in == PLC_IN_NOTHING) && qp->remote_read &&
         h->len <= 1u << PLC_LOG_MAX_MSG) {
-        result = plc_resp_check(s, qp, &from, 1, h->len, PLC_REMOTE_READ);
+        result = plc_resp_check(s, qp, &from, 1, 0, h->len, PLC_REMOTE_READ);
         if (!repeat && plc_resp_absent(s, qp, result)) {
             return false;
         }

@@ -187,7 +187,8 @@ static void plc_bh(void *opaque)
         if (!cost) {
             break;
         }
-        spent += cost;
+        spent += cost + s->walked;
+        s->walked = 0;
     }
     s->running = false;
     while (s->old) {

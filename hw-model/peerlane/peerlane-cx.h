@@ -390,6 +390,7 @@ struct PeerlaneCX {
     bool rx_blocked;
     PlcNeighbour neighbour[PLC_NEIGHBOURS];
     uint32_t neighbours;
+    uint64_t walked;            /* bytes of lists of pages, not yet paid for */
     bool turn;                  /* of queue pairs, not of packets */
     uint32_t epoch;             /* how often the function was reset */
     PlcState *st;
@@ -524,7 +525,7 @@ enum plc_result {
     PLC_ABSENT,                 /* the key has no such page now */
 };
 enum plc_result plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
-                               unsigned n, uint32_t len,
+                               unsigned n, uint32_t at, uint32_t len,
                                enum plc_access access);
 enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
                             unsigned n, const uint8_t *wqe, uint32_t at,
