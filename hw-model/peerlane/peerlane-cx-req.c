@@ -512,7 +512,7 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
         if (plc_req_waits(qp)) {
             plc_req_arm(qp);
             /* Of its own other end the device knows that it is not yet done */
-            if (qp->rlid != s->lid || (!s->st->rx_count && !s->st->replies)) {
+            if (qp->rlid != s->lid || (!s->st->rx_own && !s->st->replies)) {
                 r->asked = false;
                 if (!plc_req_again(s, qp)) {
                     return false;

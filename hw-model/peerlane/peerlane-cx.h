@@ -69,6 +69,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_BH_BUDGET           (1024 * 1024)
 /* What a piece of work costs of these budgets even if it moves nothing */
 #define PLC_STEP_COST           4096
+#define PLC_MAX_MTU             4096
 /* How often a queue pair in error looks for receives to flush */
 #define PLC_FLUSH_POLL_NS       (10 * SCALE_MS)
 /* How long one waits that cannot tell of a page fault, since the queue is full */
@@ -350,7 +351,8 @@ typedef struct PlcState {
     QTAILQ_HEAD(, PlcQp) ready;
     QTAILQ_HEAD(, PlcCq) arms;
     QTAILQ_HEAD(, PlcPacket) rx;        /* packets that have come */
-    uint32_t rx_count;
+    uint32_t rx_own;            /* of them */
+    uint32_t rx_frames;
     uint32_t replies;           /* that responders have yet to send */
     struct PlcState *next;      /* of those that wait to be freed */
 } PlcState;
