@@ -15,12 +15,6 @@
 
 void plc_resp_reset(PlcQp *qp)
 {
-    PlcState *st = qp->cx->st;
-
-    /* What was before a reset counts nothing any more */
-    if (plc_table_get(&st->qp, qp->id) == qp) {
-        st->replies -= qp->resp.replies;
-    }
     qp->resp = (PlcResp) {
         .psn = cx_get(qp->ctx, CX_QPC_NEXT_RCV_PSN),
     };
@@ -63,7 +57,6 @@ static void plc_reply(PeerlaneCX *s, PlcQp *qp, PlcReply reply)
     last = &r->reply[(r->first_reply + r->replies) % PLC_MAX_REPLIES];
     *last = reply;
     r->replies++;
-    s->st->replies++;
     plc_qp_schedule(qp);
 }
 
@@ -454,7 +447,6 @@ static PlcPacket *plc_read_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
         if (!s->old && !(result == PLC_ABSENT &&
                          plc_fault(s, qp, &qp->resp.fault))) {
             /* This is the last answer, and the others will not be sent */
-            s->st->replies -= qp->resp.replies - 1;
             qp->resp.replies = 1;
             qp->resp.closing = true;
             if (result != PLC_FAILED) {
@@ -533,7 +525,6 @@ bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
         }
         r->first_reply = (r->first_reply + 1) % PLC_MAX_REPLIES;
         r->replies--;
-        s->st->replies--;
     }
     return r->replies;
 }

@@ -230,6 +230,7 @@ typedef struct PlcReq {
     uint32_t una_psn;           /* the oldest that is not acknowledged */
     bool asked;                 /* again, since an answer was missing there */
     bool timed_out;
+    uint8_t put_off;            /* how often the timeout was */
     uint8_t tries;
     uint8_t rnr_tries;
 } PlcReq;
@@ -353,7 +354,6 @@ typedef struct PlcState {
     QTAILQ_HEAD(, PlcPacket) rx;        /* packets that have come */
     uint32_t rx_own;            /* of them */
     uint32_t rx_frames;
-    uint32_t replies;           /* that responders have yet to send */
     struct PlcState *next;      /* of those that wait to be freed */
 } PlcState;
 
