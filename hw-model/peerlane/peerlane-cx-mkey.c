@@ -214,6 +214,7 @@ static enum plc_result plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
         uint64_t last = (addr + len - 1) >> mkey->shift;
 
         for (uint64_t i = addr >> mkey->shift; i <= last; i++) {
+            s->walked += sizeof(mkey->mtt[0]);
             if (!(mkey->mtt[i - first] &
                   (plc_writes(access) ? CX_MTT_WRITE : CX_MTT_READ))) {
                 uint64_t at = MAX(addr, i << mkey->shift);
@@ -228,24 +229,30 @@ static enum plc_result plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
     return PLC_DONE;
 }
 
-/* May the first @len bytes that the @n elements describe be used so? */
+/* May @len bytes, from the byte @at of all that the @n elements describe, be used so? */
 enum plc_result plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
-                               unsigned n, uint32_t len,
+                               unsigned n, uint32_t at, uint32_t len,
                                enum plc_access access)
 {
     for (unsigned i = 0; i < n && len; i++) {
-        uint32_t part = MIN(len, sge[i].len);
+        uint32_t part;
         enum plc_result result = PLC_DONE;
         PlcMkey *mkey;
 
-        if (part && sge[i].at < 0) {
-            result = plc_mkey_get(s, qp, sge[i].key, sge[i].addr, part, access,
-                                  &mkey);
+        if (at >= sge[i].len) {
+            at -= sge[i].len;
+            continue;
+        }
+        part = MIN(len, sge[i].len - at);
+        if (sge[i].at < 0) {
+            result = plc_mkey_get(s, qp, sge[i].key, sge[i].addr + at, part,
+                                  access, &mkey);
         }
         if (result) {
             return result;
         }
         len -= part;
+        at = 0;
     }
     return PLC_DONE;
 }

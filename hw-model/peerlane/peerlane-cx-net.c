@@ -38,10 +38,16 @@ static uint32_t plc_ip(PeerlaneCX *s, uint32_t lid)
     return s->subnet_ip | lid;
 }
 
+/* How many like @p wait: own ones, or frames */
+static uint32_t *plc_rx_count(PeerlaneCX *s, const PlcPacket *p)
+{
+    return p->from == s->lid ? &s->st->rx_own : &s->st->rx_frames;
+}
+
 static void plc_arrive(PeerlaneCX *s, PlcPacket *p)
 {
     QTAILQ_INSERT_TAIL(&s->st->rx, p, link);
-    s->st->rx_count++;
+    ++*plc_rx_count(s, p);
 }
 
 void plc_net_free(PlcState *st)
@@ -52,7 +58,8 @@ void plc_net_free(PlcState *st)
         QTAILQ_REMOVE(&st->rx, p, link);
         g_free(p);
     }
-    st->rx_count = 0;
+    st->rx_own = 0;
+    st->rx_frames = 0;
 }
 
 /*
@@ -234,11 +241,18 @@ static const char *plc_frame_check(PeerlaneCX *s, const uint8_t *frame,
         (src & 0xffff0000) != s->subnet_ip) {
         return "for somebody else";
     }
+    /* What the port sends to itself comes by no wire */
+    if (src == plc_ip(s, s->lid) || src == s->subnet_ip) {
+        return "from nobody";
+    }
     udp_len = lduw_be_p(udp + 4);
     if (lduw_be_p(udp + 2) != PLC_ROCE_PORT ||
         udp_len != ip_len - PLC_IP_SIZE ||
         udp_len < PLC_UDP_SIZE + CX_BTH_SIZE + CX_ICRC_SIZE) {
         return "malformed UDP";
+    }
+    if (udp_len > PLC_UDP_SIZE + CX_MAX_HEADERS + PLC_MAX_MTU + CX_ICRC_SIZE) {
+        return "long";
     }
     body = ip_len - CX_ICRC_SIZE;
     if (ldl_le_p(ip + body) != plc_icrc(ip, body)) {
@@ -254,7 +268,7 @@ static bool plc_can_receive(NetClientState *nc)
 {
     PeerlaneCX *s = qemu_get_nic_opaque(nc);
 
-    s->rx_blocked = !s->bh || s->st->rx_count >= PLC_RX_MAX;
+    s->rx_blocked = !s->bh || s->st->rx_frames >= PLC_RX_MAX;
     return !s->rx_blocked;
 }
 
@@ -304,7 +318,7 @@ static NetClientInfo plc_net_info = {
     .receive = plc_receive,
 };
 
-bool plc_net_init(PeerlaneCX *s, Error **errp)
+bool plc_net_check(PeerlaneCX *s, Error **errp)
 {
     struct in_addr subnet;
 
@@ -314,6 +328,11 @@ bool plc_net_init(PeerlaneCX *s, Error **errp)
         return false;
     }
     s->subnet_ip = ntohl(subnet.s_addr);
+    return true;
+}
+
+void plc_net_init(PeerlaneCX *s)
+{
     qemu_macaddr_default_if_unset(&s->conf.macaddr);
     if (s->conf.peers.ncs[0]) {
         s->nic = qemu_new_nic(&plc_net_info, &s->conf, TYPE_PEERLANE_CX,
@@ -321,12 +340,13 @@ bool plc_net_init(PeerlaneCX *s, Error **errp)
                               &DEVICE(s)->mem_reentrancy_guard, s);
         qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
     }
-    return true;
 }
 
 void plc_net_exit(PeerlaneCX *s)
 {
     if (s->nic) {
+        /* The other end may still have a frame, and would tell of it later */
+        qemu_purge_queued_packets(qemu_get_queue(s->nic));
         qemu_del_nic(s->nic);
         s->nic = NULL;
     }
@@ -338,7 +358,7 @@ void plc_net_exit(PeerlaneCX *s)
 
 bool plc_net_room(PeerlaneCX *s, PlcQp *qp)
 {
-    return qp->rlid == s->lid ? s->st->rx_count < PLC_RX_HIGH : !s->tx_blocked;
+    return qp->rlid == s->lid ? s->st->rx_own < PLC_RX_HIGH : !s->tx_blocked;
 }
 
 void plc_net_meet(PeerlaneCX *s, PlcQp *qp)
@@ -409,9 +429,9 @@ uint64_t plc_net_step(PeerlaneCX *s)
         return 0;
     }
     QTAILQ_REMOVE(&st->rx, p, link);
-    st->rx_count--;
+    --*plc_rx_count(s, p);
     plc_count(s, PLC_CNT_PACKETS_IN, 1);
-    cost = MAX(p->len, 256);
+    cost = MAX(p->len, PLC_STEP_COST / 4);
     if (plc_packet_parse((const uint8_t *)plc_bth(p), p->len, &h, &qpn)) {
         trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.kind,
                                  h.psn, p->len);
@@ -424,7 +444,7 @@ uint64_t plc_net_step(PeerlaneCX *s)
 /* There is room again for what waits on the wire */
 void plc_net_unblock(PeerlaneCX *s)
 {
-    if (s->rx_blocked && s->nic && s->st->rx_count <= PLC_RX_MAX / 2) {
+    if (s->rx_blocked && s->nic && s->st->rx_frames <= PLC_RX_MAX / 2) {
         s->rx_blocked = false;
         qemu_flush_queued_packets(qemu_get_queue(s->nic));
     }

@@ -16,6 +16,7 @@
 /* No message is begun so far ahead; two of 2^22 packets can be told apart */
 #define PLC_MAX_AHEAD           (1 << 21)
 #define PLC_RNR_FOREVER         7
+#define PLC_PUT_OFF             16      /* times */
 #define PLC_BURST               8       /* packets in a step */
 
 /* How long a code of the RNR timer stands for, in steps of 10 us */
@@ -43,6 +44,12 @@ void plc_req_reset(PlcQp *qp)
     if (qp->ack_timer) {
         timer_del(qp->ack_timer);
     }
+}
+
+/* Nothing is sent for one, and nothing answers it */
+static bool plc_is_nop(const PlcWork *w)
+{
+    return w->opcode == CX_WR_NOP && !w->syndrome;
 }
 
 static bool plc_req_waits(PlcQp *qp)
@@ -89,6 +96,7 @@ static bool plc_req_again(PeerlaneCX *s, PlcQp *qp)
     plc_count(s, PLC_CNT_RETRANSMISSIONS, 1);
     trace_peerlane_cx_again(plc_name(s), qp->id, r->una_psn, r->send_psn,
                             r->tries);
+    r->put_off = 0;
     r->send_psn = r->una_psn;
     plc_qp_schedule(qp);
     return true;
@@ -103,6 +111,7 @@ static void plc_req_progress(PlcQp *qp, uint32_t psn)
     if (plc_psn_diff(r->send_psn, psn) < 0) {
         r->send_psn = psn;
     }
+    r->put_off = 0;
     r->tries = 0;
     r->rnr_tries = 0;
     r->asked = false;
@@ -130,7 +139,7 @@ static bool plc_req_acked(PeerlaneCX *s, PlcQp *qp, uint32_t psn)
         return false;
     }
     while ((w = QTAILQ_FIRST(&r->works)) &&
-           plc_psn_diff(psn, r->una_psn) > 0) {
+           (plc_psn_diff(psn, r->una_psn) > 0 || plc_is_nop(w))) {
         uint32_t end = plc_psn_add(w->psn, w->packets);
 
         if (w->packets && plc_needs_answer(w->opcode)) {
@@ -422,8 +431,9 @@ static void plc_req_send(PeerlaneCX *s, PlcQp *qp, PlcWork *w)
     enum plc_result result = PLC_DONE;
     PlcPacket *p;
 
+    assert(w->packets);
     if (!w->checked) {
-        result = plc_mkey_check(s, qp, w->sge, w->sges, w->total,
+        result = plc_mkey_check(s, qp, w->sge, w->sges, 0, w->total,
                                 answer ? PLC_LOCAL_WRITE : PLC_LOCAL_READ);
     }
     if (result == PLC_ABSENT && plc_fault(s, qp, &r->fault)) {
@@ -475,6 +485,10 @@ static bool plc_req_one(PeerlaneCX *s, PlcQp *qp)
         plc_sq_done(s, qp, first, syndrome);
         return true;
     }
+    if (w && plc_is_nop(w)) {
+        /* It ends in its turn; what comes behind it need not wait */
+        return true;
+    }
     if (!w || w->syndrome || w->opcode == CX_WR_UMR ||
         plc_psn_diff(r->send_psn, r->una_psn) >= PLC_WINDOW) {
         return false;
@@ -486,6 +500,23 @@ static bool plc_req_one(PeerlaneCX *s, PlcQp *qp)
     }
     plc_req_send(s, qp, w);
     return true;
+}
+
+/*
+ * Of its own other end the device knows that it is not yet done.  Packets that
+ * wait may be those of others: they do not put the timeout off for ever.
+ */
+static bool plc_req_busy(PeerlaneCX *s, PlcQp *qp)
+{
+    PlcQp *to = plc_table_get(&s->st->qp, qp->remote_qpn);
+
+    if (qp->rlid != s->lid || !to || to->rlid != s->lid ||
+        to->remote_qpn != qp->id ||
+        (to->state != CX_QP_RTR && to->state != CX_QP_RTS)) {
+        return false;
+    }
+    return to->resp.replies ||
+           (s->st->rx_own && qp->req.put_off++ < PLC_PUT_OFF);
 }
 
 /* Returns whether there may be more to do at once */
@@ -500,8 +531,7 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
         r->timed_out = false;
         if (plc_req_waits(qp)) {
             plc_req_arm(qp);
-            /* Of its own other end the device knows that it is not yet done */
-            if (qp->rlid != s->lid || (!s->st->rx_count && !s->st->replies)) {
+            if (!plc_req_busy(s, qp)) {
                 r->asked = false;
                 if (!plc_req_again(s, qp)) {
                     return false;

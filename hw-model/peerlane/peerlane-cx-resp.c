@@ -15,12 +15,6 @@
 
 void plc_resp_reset(PlcQp *qp)
 {
-    PlcState *st = qp->cx->st;
-
-    /* What was before a reset counts nothing any more */
-    if (plc_table_get(&st->qp, qp->id) == qp) {
-        st->replies -= qp->resp.replies;
-    }
     qp->resp = (PlcResp) {
         .psn = cx_get(qp->ctx, CX_QPC_NEXT_RCV_PSN),
     };
@@ -63,7 +57,6 @@ static void plc_reply(PeerlaneCX *s, PlcQp *qp, PlcReply reply)
     last = &r->reply[(r->first_reply + r->replies) % PLC_MAX_REPLIES];
     *last = reply;
     r->replies++;
-    s->st->replies++;
     plc_qp_schedule(qp);
 }
 
@@ -111,9 +104,10 @@ static bool plc_resp_absent(PeerlaneCX *s, PlcQp *qp, enum plc_result result)
 /* May this be used?  What is there is not denied for what was not. */
 static enum plc_result plc_resp_check(PeerlaneCX *s, PlcQp *qp,
                                       const PlcSge *sge, unsigned n,
-                                      uint32_t len, enum plc_access access)
+                                      uint32_t at, uint32_t len,
+                                      enum plc_access access)
 {
-    enum plc_result result = plc_mkey_check(s, qp, sge, n, len, access);
+    enum plc_result result = plc_mkey_check(s, qp, sge, n, at, len, access);
 
     if (!result) {
         qp->resp.fault.failed = false;
@@ -154,15 +148,17 @@ static bool plc_resp_send_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         plc_fatal(s, qp, CX_NAK_REQUEST);
         return false;
     }
-    result = plc_resp_check(s, qp, r->sge, r->sges, end, PLC_LOCAL_WRITE);
+    result = plc_resp_check(s, qp, r->sge, r->sges, r->done, h->bytes,
+                            PLC_LOCAL_WRITE);
     if (result == PLC_ABSENT) {
-        /* All that the receive has is asked for at once, if it may be used */
+        /* The whole rest of the receive is asked for at once, if it may be used */
         result = plc_mkey_check(s, qp, r->sge, r->sges,
-                                MIN(r->room, 1u << PLC_LOG_MAX_MSG),
+                                r->done,
+                                MIN(r->room, 1u << PLC_LOG_MAX_MSG) - r->done,
                                 PLC_LOCAL_WRITE);
         if (result != PLC_ABSENT) {
-            result = plc_mkey_check(s, qp, r->sge, r->sges, end,
-                                    PLC_LOCAL_WRITE);
+            result = plc_mkey_check(s, qp, r->sge, r->sges, r->done,
+                                    h->bytes, PLC_LOCAL_WRITE);
         }
     }
     if (!result) {
@@ -239,7 +235,7 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
             plc_fatal(s, qp, CX_NAK_REQUEST);
             return false;
         }
-        result = plc_resp_check(s, qp, &to, 1, h->len, PLC_REMOTE_WRITE);
+        result = plc_resp_check(s, qp, &to, 1, 0, h->len, PLC_REMOTE_WRITE);
         if (result) {
             plc_resp_failed(s, qp, result);
             return false;
@@ -280,9 +276,10 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
     uint8_t code = CX_NAK_REQUEST;
     enum plc_result result;
 
-    if (r->in == PLC_IN_NOTHING && qp->remote_read &&
+    /* A later message may have begun when one is asked for again */
+    if ((repeat || r->in == PLC_IN_NOTHING) && qp->remote_read &&
         h->len <= 1u << PLC_LOG_MAX_MSG) {
-        result = plc_resp_check(s, qp, &from, 1, h->len, PLC_REMOTE_READ);
+        result = plc_resp_check(s, qp, &from, 1, 0, h->len, PLC_REMOTE_READ);
         if (!repeat && plc_resp_absent(s, qp, result)) {
             return false;
         }
@@ -450,7 +447,6 @@ static PlcPacket *plc_read_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
         if (!s->old && !(result == PLC_ABSENT &&
                          plc_fault(s, qp, &qp->resp.fault))) {
             /* This is the last answer, and the others will not be sent */
-            s->st->replies -= qp->resp.replies - 1;
             qp->resp.replies = 1;
             qp->resp.closing = true;
             if (result != PLC_FAILED) {
@@ -529,7 +525,6 @@ bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
         }
         r->first_reply = (r->first_reply + 1) % PLC_MAX_REPLIES;
         r->replies--;
-        s->st->replies--;
     }
     return r->replies;
 }

@@ -32,7 +32,6 @@ static void plc_tables_init(PlcState *st)
     QTAILQ_INIT(&st->ready);
     QTAILQ_INIT(&st->arms);
     QTAILQ_INIT(&st->rx);
-    st->replies = 0;
 }
 
 static void plc_tables_free(PlcState *st)

@@ -187,7 +187,8 @@ static void plc_bh(void *opaque)
         if (!cost) {
             break;
         }
-        spent += cost;
+        spent += cost + s->walked;
+        s->walked = 0;
     }
     s->running = false;
     while (s->old) {
@@ -369,7 +370,7 @@ static void plc_realize(PCIDevice *pdev, Error **errp)
         error_setg(errp, "lid must be a unicast one, 1 to 0xbfff");
         return;
     }
-    if (!plc_net_init(s, errp)) {
+    if (!plc_net_check(s, errp)) {
         return;
     }
     if (pcie_endpoint_cap_init(pdev, 0) < 0) {
@@ -396,6 +397,7 @@ static void plc_realize(PCIDevice *pdev, Error **errp)
                                &DEVICE(s)->mem_reentrancy_guard);
     s->vmstate_entry = qemu_add_vm_change_state_handler(plc_vm_state_change,
                                                         s);
+    plc_net_init(s);
 }
 
 static void plc_exit(PCIDevice *pdev)

@@ -69,6 +69,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_BH_BUDGET           (1024 * 1024)
 /* What a piece of work costs of these budgets even if it moves nothing */
 #define PLC_STEP_COST           4096
+#define PLC_MAX_MTU             4096
 /* How often a queue pair in error looks for receives to flush */
 #define PLC_FLUSH_POLL_NS       (10 * SCALE_MS)
 /* How long one waits that cannot tell of a page fault, since the queue is full */
@@ -229,6 +230,7 @@ typedef struct PlcReq {
     uint32_t una_psn;           /* the oldest that is not acknowledged */
     bool asked;                 /* again, since an answer was missing there */
     bool timed_out;
+    uint8_t put_off;            /* how often the timeout was */
     uint8_t tries;
     uint8_t rnr_tries;
 } PlcReq;
@@ -350,8 +352,8 @@ typedef struct PlcState {
     QTAILQ_HEAD(, PlcQp) ready;
     QTAILQ_HEAD(, PlcCq) arms;
     QTAILQ_HEAD(, PlcPacket) rx;        /* packets that have come */
-    uint32_t rx_count;
-    uint32_t replies;           /* that responders have yet to send */
+    uint32_t rx_own;            /* of them */
+    uint32_t rx_frames;
     struct PlcState *next;      /* of those that wait to be freed */
 } PlcState;
 
@@ -390,6 +392,7 @@ struct PeerlaneCX {
     bool rx_blocked;
     PlcNeighbour neighbour[PLC_NEIGHBOURS];
     uint32_t neighbours;
+    uint64_t walked;            /* bytes of lists of pages, not yet paid for */
     bool turn;                  /* of queue pairs, not of packets */
     uint32_t epoch;             /* how often the function was reset */
     PlcState *st;
@@ -524,7 +527,7 @@ enum plc_result {
     PLC_ABSENT,                 /* the key has no such page now */
 };
 enum plc_result plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
-                               unsigned n, uint32_t len,
+                               unsigned n, uint32_t at, uint32_t len,
                                enum plc_access access);
 enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
                             unsigned n, const uint8_t *wqe, uint32_t at,
@@ -577,7 +580,8 @@ bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost);
 void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
 
 /* peerlane-cx-net.c: how packets get from one to the other */
-bool plc_net_init(PeerlaneCX *s, Error **errp);
+bool plc_net_check(PeerlaneCX *s, Error **errp);
+void plc_net_init(PeerlaneCX *s);
 void plc_net_exit(PeerlaneCX *s);
 /* May the queue pair send a packet now? */
 bool plc_net_room(PeerlaneCX *s, PlcQp *qp);

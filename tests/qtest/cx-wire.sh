@@ -58,12 +58,12 @@ device() {
     zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 $dv_at; cmd "$r" 16; id; EQ=$r
     # That it may be overrun does not matter: completions are looked at one by one
     here 0x60000; dv_dbr=$r; here 0x51000; dv_at=$r
-    zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 02$UAR; at "$r" 36 00$EQ
+    zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 04$UAR; at "$r" 36 00$EQ
     at "$r" 72 $dv_dbr; at "$r" 272 $dv_at; cmd "$r" 16; id; CQ=$r
     zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
     cmd $r 16; id; KEY=${r}00
     here 0x60040; dv_dbr=$r; here 0x52000; dv_at=$r
-    zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 10; at "$r" 36 00$UAR
+    zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 18; at "$r" 36 00$UAR
     at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 $dv_dbr; at "$r" 272 $dv_at
     says "cx$1: a queue pair" 0 $r 16; id; QP=$r
     eval "UAR_$1=$UAR QP_$1=$QP KEY_$1=$KEY"
@@ -83,16 +83,25 @@ both_ready() { # TIMEOUT RETRIES RNR-RETRIES
     ready 1 0001 $QP_0 $1 $2 $3
     ready 0 0002 $QP_1 $1 $2 $3
 }
-# post OPCODE REMOTE KEY LOCAL LENGTH [MORE]: of cx0, with an atomic's segment
-post() {
-    post_ds=$((3 + ($1 != 10) + ($1 > 16) - 1))
-    post_hex=$(printf '00%04x%02x%s%02x00000008%08x' $posted $1 $QP $post_ds 0)
-    [ $1 -eq 10 ] || post_hex=$post_hex$(printf %016x $(($2)))${3}00000000
-    post_hex=$post_hex${6-}$(printf %08x $5)${KEY}$(printf %016x $(($4)))
-    wrhex $((mem + 0x52040 + 64 * (posted % 4))) 0x$post_hex
+# put OPCODE REMOTE KEY LOCAL LENGTH [MORE [FLAGS]]: into the queue of cx0, with an atomic's segment
+put() {
+    put_ds=$((3 + ($1 != 10) + ($1 > 16) - 1))
+    [ $1 -ne 0 ] || put_ds=1
+    put_ctrl=$(printf '00%04x%02x%s%02x' $posted $1 $QP $put_ds)
+    put_hex=${put_ctrl}000000${7:-08}00000000
+    case $1 in
+    0 | 10) ;;
+    *) put_hex=$put_hex$(printf %016x $(($2)))${3}00000000 ;;
+    esac
+    [ $1 -eq 0 ] || put_hex=$put_hex${6-}$(printf %08x $5)${KEY}$(printf %016x $(($4)))
+    wrhex $((mem + 0x52040 + 64 * (posted % 8))) 0x$put_hex
     posted=$((posted + 1))
+    posted_all=$((posted_all + 1))
+}
+# ring: what was put is to be sent
+ring() {
     wrhex $((mem + 0x60044)) "0x$(printf %08x $posted)"
-    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x$(printf %s $post_hex | cut -c-16)"
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) 0x$put_ctrl
 }
 # until DESC WANT COUNTER DEVICE: the counter gets there; time passes when nothing happens for long
 until_is() {
@@ -114,11 +123,11 @@ done_is() {
 }
 # fails_with DESC SYNDROME: the next completion of cx0
 fails_with() {
-    fw_at=$((0x51000 + 64 * (cqes % 4)))
+    fw_at=$((0x51000 + 64 * (cqes % 16)))
     until_is "$1" $((cqes + 1)) cqes cx0
     bytes_are "$1: its status" $((fw_at + 0x37)) $2
 }
-go() { posted_all=$((posted_all + 1)); post "$@"; }
+go() { put "$@"; ring; }
 
 # 64 KiB that are the same nowhere, from a seed
 pattern() {
@@ -138,6 +147,8 @@ two() {
 SRC=0x100000
 DST=0x600000
 BACK=0x140000
+MANY=0x180000
+FAR=0x700000
 
 for seed in $SEEDS; do
     wire_start $seed
@@ -166,6 +177,39 @@ for seed in $SEEDS; do
         until_is "seed $seed: FETCH and ADD" $posted_all wqes cx0
         bytes_are "seed $seed: it has found $n" $((BACK + 0x20000)) 0x000000000000000$n
     done
+    # Six entries by one doorbell: the WRITE is on its way when a piece of the first answer is missing
+    wire b.out nth 3 rc-rdma-read-response-middle drop
+    for n in 0 1 2; do
+        wrhex $((MANY + 65536 * n)) 0x$p
+    done
+    memset $FAR 0x30000 0x77
+    memset $BACK 0x4000 0x66
+    memset $((FAR + 0x40000)) 16 0
+    wrhex $((FAR + 0x40000)) 0x2a
+    qom_counter cx0 cqes
+    cqes=$r
+    first=$posted
+    put 16 $DST $KEY_1 $BACK 16384
+    put 8 $FAR $KEY_1 $MANY 196608
+    put 0
+    put 18 $((FAR + 0x40000)) $KEY_1 $((BACK + 0x20000)) 8 00000000000000010000000000000000
+    put 8 $((FAR + 0x40008)) $KEY_1 $((BACK + 0x20000)) 8 '' 88
+    put 16 $((FAR + 0x40008)) $KEY_1 $((BACK + 0x20008)) 8
+    ring
+    done_is "seed $seed: READ, WRITE, NOP, FETCH and ADD, WRITE with a fence, READ"
+    value_is "seed $seed: each has completed" $((cqes + 6)) qom_counter cx0 cqes
+    for n in 0 1 2 3 4 5; do
+        bytes_are "seed $seed: in order: $n" $((0x51000 + 64 * ((cqes + n) % 16) + 0x3c)) "0x$(printf %04x $((first + n)))"
+    done
+    rdhex $BACK 16384
+    check "seed $seed: the first READ has what was there" test "$r" = "0x$(printf %s "$p" | cut -c-32768)"
+    for n in 0 1 2; do
+        rdhex $((FAR + 65536 * n)) 65536
+        check "seed $seed: part $n of the WRITE is whole" test "$r" = 0x$p
+    done
+    bytes_are "seed $seed: the sum" $((FAR + 0x40000)) 0x2b00000000000000
+    bytes_are "seed $seed: the fence has waited for what was found, the last READ has read that" $((BACK + 0x20000)) \
+        0x000000000000002a000000000000002a
     # A receive of 4 KiB for a message of 3000 bytes
     side 1
     wrhex $((mem + 0x52000)) 0x00001000${KEY_1}"$(printf %016x $((DST + 0x30000)))"
@@ -176,7 +220,7 @@ for seed in $SEEDS; do
     go 10 0 0 $SRC 3000
     done_is "seed $seed: SEND"
     until_is "seed $seed: it is received" $((cqes + 1)) cqes cx1
-    bytes_are "seed $seed: as long as it was" $((0x451000 + 64 * (cqes % 4) + 0x2c)) 0x00000bb8
+    bytes_are "seed $seed: as long as it was" $((0x451000 + 64 * (cqes % 16) + 0x2c)) 0x00000bb8
     rdhex $((DST + 0x30000)) 3000
     check "seed $seed: and whole" test "$r" = "0x$(printf %s "$p" | cut -c-6000)"
     qom_counter cx0 retransmissions
