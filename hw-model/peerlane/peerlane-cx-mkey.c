@@ -229,7 +229,7 @@ static enum plc_result plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
     return PLC_DONE;
 }
 
-/* May @len bytes, from the byte @at of all that the @n elements describe, be used so? */
+/* May @len bytes from @at on, of all that @n elements describe, be used so? */
 enum plc_result plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
                                unsigned n, uint32_t at, uint32_t len,
                                enum plc_access access)

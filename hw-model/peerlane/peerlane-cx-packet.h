@@ -91,7 +91,7 @@ typedef struct PlcHeaders {
     uint8_t syndrome;           /* of an acknowledge */
     uint64_t va;
     uint32_t rkey;
-    uint32_t len;               /* of the whole, by a request for remote memory */
+    uint32_t len;               /* of the whole, in a request for remote memory */
     uint64_t swap_add;
     uint64_t compare;
     uint64_t value;             /* that an atomic has found */

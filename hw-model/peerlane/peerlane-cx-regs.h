@@ -453,7 +453,7 @@ enum {
 #define CX_DATA_INLINE                  0x80000000u
 #define CX_LKEY_END                     0x100   /* ends a list of receive */
 
-/* An entry that changes a key: control, this, a context, and a list or where it is */
+/* An entry that changes a key: control, this, a context, a list or its place */
 #define CX_UMR_SEG                      0x10
 #define CX_UMR_FLAGS                    0x00
 #define CX_UMR_OCTWORDS                 0x04

@@ -371,7 +371,7 @@ static uint8_t plc_req_kind(const PlcWork *w, bool first, bool last)
            (last && imm);
 }
 
-/* Make the packet @psn of @w; NULL: the entry has failed, or the device is gone */
+/* Make the packet @psn of @w; NULL: the entry has failed, or no device is left */
 static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
                                uint32_t psn, bool last)
 {
@@ -414,7 +414,8 @@ static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
     if (s->old || result) {
         /* An absent page is asked for when it is checked again */
         w->checked = false;
-        w->syndrome = result == PLC_ABSENT ? 0 : result == PLC_DENIED ? CX_SYND_LOCAL_PROTECTION :
+        w->syndrome = result == PLC_ABSENT ? 0 :
+                      result == PLC_DENIED ? CX_SYND_LOCAL_PROTECTION :
                       CX_SYND_LOCAL_QP;
         g_free(p);
         return NULL;

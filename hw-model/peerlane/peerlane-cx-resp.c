@@ -37,7 +37,7 @@ static void plc_reply(PeerlaneCX *s, PlcQp *qp, PlcReply reply)
         return;
     }
     reply.msn = r->msn;
-    /* Who asks again for the rest of a READ has no use for what is queued of it */
+    /* Who asks for the rest of a READ again has no use for what is queued */
     for (uint32_t i = 0; reply.kind == PLC_REPLY_READ && i < r->replies; i++) {
         PlcReply *old = &r->reply[(r->first_reply + i) % PLC_MAX_REPLIES];
         int32_t ahead = plc_psn_diff(reply.psn, old->psn);
@@ -151,7 +151,7 @@ static bool plc_resp_send_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     result = plc_resp_check(s, qp, r->sge, r->sges, r->done, h->bytes,
                             PLC_LOCAL_WRITE);
     if (result == PLC_ABSENT) {
-        /* The whole rest of the receive is asked for at once, if it may be used */
+        /* All the rest of the receive is asked for at once, if it may be used */
         result = plc_mkey_check(s, qp, r->sge, r->sges,
                                 r->done,
                                 MIN(r->room, 1u << PLC_LOG_MAX_MSG) - r->done,

@@ -8,7 +8,7 @@
 #include "peerlane-cx.h"
 #include "trace.h"
 
-#define PLC_UMR_ALIGN           4       /* a list's place and length, in octwords */
+#define PLC_UMR_ALIGN           4       /* place and length, in octwords */
 
 /* What of a context can be changed */
 static const struct {

@@ -72,7 +72,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_MAX_MTU             4096
 /* How often a queue pair in error looks for receives to flush */
 #define PLC_FLUSH_POLL_NS       (10 * SCALE_MS)
-/* How long one waits that cannot tell of a page fault, since the queue is full */
+/* How long one waits that cannot tell of a page fault: the queue is full */
 #define PLC_FAULT_RETRY_NS      (1 * SCALE_MS)
 
 enum plc_counter {
