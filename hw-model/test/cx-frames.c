@@ -3,13 +3,16 @@
  * Frames that are nearly right, for a ConnectX on the other end of a cable.
  *
  *	cx-frames OWN-SOCKET PEER-SOCKET SEED COUNT QPN KEY
+ *	cx-frames OWN-SOCKET PEER-SOCKET write FROM QPN KEY LENGTH
  *
- * From 10.0.0.2 to 10.0.0.1.  Most have a right checksum, so that they get to the
+ * From 10.0.0.2 to 10.0.0.1.  With "write" there is one that is right: number 0, from 10.0.0.FROM, so
+ * many bytes of 0x5a for address 0x200000.  Else most have a right checksum, so that they get to the
  * transport: any opcode, sequence numbers near 0, any length.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,19 +69,77 @@ static uint32_t icrc(const uint8_t *ip, uint32_t len)
 	return ~crc;
 }
 
+static const uint8_t macs[12] = { 0x52, 0x54, 0, 0, 0, 1, 0x52, 0x54, 0, 0, 0, 2 };
+
+#define HEADS 28	/* of IPv4 and UDP */
+
+/* What is in front of a packet of @body bytes */
+static void head(uint8_t *f, uint32_t from, uint32_t body)
+{
+	uint8_t *ip = f + 14, *udp = f + 34;
+
+	memcpy(f, macs, sizeof(macs));
+	put16(f + 12, 0x0800);
+	memset(ip, 0, HEADS);
+	ip[0] = 0x45;
+	put16(ip + 2, HEADS + body + 4);
+	ip[6] = 0x40;
+	ip[8] = 64;
+	ip[9] = 17;
+	put32(ip + 12, 0x0a000000 | from);
+	put32(ip + 16, 0x0a000001);
+	put16(udp, 0xc000);
+	put16(udp + 2, 4791);
+	put16(udp + 4, 8 + body + 4);
+}
+
+static void sum_up(uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	put16(ip + 10, 0);
+	for (int i = 0; i < 20; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	put16(ip + 10, ~((sum & 0xffff) + (sum >> 16)));
+}
+
+static uint32_t end_frame(uint8_t *f, uint32_t len, uint32_t crc)
+{
+	for (int i = 0; i < 4; i++)
+		f[14 + len + i] = crc >> 8 * i;
+	return 14 + len + 4;
+}
+
+static uint32_t make_write(uint8_t *f, uint32_t from, uint32_t qpn, uint32_t key, uint32_t bytes)
+{
+	uint32_t body = 28 + bytes;
+	uint8_t *bth = f + 14 + HEADS;
+
+	memset(f, 0, MAX);
+	head(f, from, body);
+	sum_up(f + 14);
+	bth[0] = 0x0a;
+	put16(bth + 2, 0xffff);
+	put32(bth + 4, qpn);
+	put32(bth + 8, 0x80000000);
+	put32(bth + 16, 0x200000);
+	put32(bth + 20, key);
+	put32(bth + 24, bytes);
+	memset(bth + 28, 0x5a, bytes);
+	return end_frame(f, HEADS + body, icrc(f + 14, HEADS + body));
+}
+
 static uint32_t make(uint8_t *f, uint32_t qpn, uint32_t key)
 {
-	static const uint8_t to[6] = { 0x52, 0x54, 0, 0, 0, 1 }, from[6] = { 0x52, 0x54, 0, 0, 0, 2 };
-	uint8_t *ip = f + 14, *udp = f + 34, *bth = f + 42;
-	uint32_t body = 12 + 4 * rnd(rnd(4) ? 12 : 1050), len = 28 + body, sum = 0, crc;
+	uint8_t *ip = f + 14, *bth = f + 42;
+	uint32_t body = 12 + 4 * rnd(rnd(4) ? 12 : 1050), len = HEADS + body;
 
 	for (uint32_t i = 0; i < MAX; i++)
 		f[i] = rnd(3) ? 0 : rnd(256);
-	memcpy(f, to, 6);
-	memcpy(f + 6, from, 6);
-	put16(f + 12, 0x0800);
 	if (!rnd(30)) {
 		/* of addresses */
+		memcpy(f, macs, sizeof(macs));
 		put16(f + 12, 0x0806);
 		put32(ip, 0x00010800);
 		put32(ip + 4, 0x06040000 | rnd(4));
@@ -86,17 +147,7 @@ static uint32_t make(uint8_t *f, uint32_t qpn, uint32_t key)
 		put32(ip + 24, 0x0a000000 | rnd(4));
 		return 14 + rnd(60);
 	}
-	memset(ip, 0, 28);
-	ip[0] = 0x45;
-	put16(ip + 2, len + 4);
-	ip[6] = 0x40;
-	ip[8] = 64;
-	ip[9] = 17;
-	put32(ip + 12, 0x0a000002);
-	put32(ip + 16, 0x0a000001);
-	put16(udp, 0xc000);
-	put16(udp + 2, 4791);
-	put16(udp + 4, len + 4 - 20);
+	head(f, 2, body);
 	bth[0] = rnd(20) ? rnd(0x15) : rnd(256);
 	bth[1] = rnd(20) ? rnd(4) << 4 | rnd(2) << 7 : rnd(256);
 	put16(bth + 2, rnd(30) ? 0xffff : rnd(65536));
@@ -112,17 +163,9 @@ static uint32_t make(uint8_t *f, uint32_t qpn, uint32_t key)
 	/* Now and then, anything in the headers, with checksums that fit or not */
 	for (int i = rnd(12) ? 0 : 3; i; i--)
 		f[rnd(14 + 28 + 28)] = rnd(256);
-	if (rnd(10)) {
-		put16(ip + 10, 0);
-		for (int i = 0; i < 20; i += 2)
-			sum += ip[i] << 8 | ip[i + 1];
-		sum = (sum & 0xffff) + (sum >> 16);
-		put16(ip + 10, ~((sum & 0xffff) + (sum >> 16)));
-	}
-	crc = rnd(20) ? icrc(ip, len) : rnd(256);
-	for (int i = 0; i < 4; i++)
-		ip[len + i] = crc >> 8 * i;
-	return 14 + len + 4 - (rnd(30) ? 0 : rnd(14 + len));
+	if (rnd(10))
+		sum_up(ip);
+	return end_frame(f, len, rnd(20) ? icrc(ip, len) : rnd(256)) - (rnd(30) ? 0 : rnd(14 + len));
 }
 
 int main(int argc, char **argv)
@@ -130,14 +173,16 @@ int main(int argc, char **argv)
 	struct sockaddr_un own = { .sun_family = AF_UNIX }, peer = own;
 	uint8_t frame[MAX + 64];
 	uint32_t qpn, key, n;
+	bool right;
 	int fd;
 
-	if (argc != 7)
+	right = argc == 8 && !strcmp(argv[3], "write");
+	if (argc != 7 && !right)
 		return 2;
 	snprintf(own.sun_path, sizeof(own.sun_path), "%s", argv[1]);
 	snprintf(peer.sun_path, sizeof(peer.sun_path), "%s", argv[2]);
 	x = strtoul(argv[3], NULL, 0) * 2654435761u;
-	n = strtoul(argv[4], NULL, 0);
+	n = right ? 1 : strtoul(argv[4], NULL, 0);
 	qpn = strtoul(argv[5], NULL, 0);
 	key = strtoul(argv[6], NULL, 0);
 	unlink(argv[1]);
@@ -148,7 +193,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	while (n--) {
-		uint32_t len = make(frame, qpn, key);
+		uint32_t len = !right ? make(frame, qpn, key) :
+			make_write(frame, strtoul(argv[4], NULL, 0), qpn, key, strtoul(argv[7], NULL, 0));
 
 		while (send(fd, frame, len, 0) < 0) {
 			struct pollfd p = { .fd = fd, .events = POLLOUT };
