@@ -77,6 +77,7 @@ for dir in f*; do
 			any(.findings[]; .severity == "error")' "$dir/out"
 	fi
 done
+in_shape f*/out
 # these need statx() of a real file
 printf '%s\n' fs-alignment >>tested
 check_eq "every finding has been seen" "" "$(sort -u tested | comm -13 - ids)"

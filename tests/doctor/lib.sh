@@ -71,13 +71,24 @@ record() {
 	}' "$@"
 }
 
-# doctor STATUS ARGS…: runs it, its output in out and err
+# doctor STATUS ARGS…: runs it, its output in out and err; JSON must be as its schema says
 doctor() {
 	doctor_want=$1
 	shift
 	"$tool" doctor "$@" >out 2>err
 	check_eq "status $doctor_want: peerlane doctor $*" "$doctor_want" "$?" ||
 		sed 's/^/# /' err
+	case " $* " in
+	*" --list "*) ;;
+	*" --json "*) [ "$doctor_want" -gt 2 ] || in_shape out ;;
+	esac
+}
+
+# in_shape FILE…: as docs/reference/doctor.schema.json says
+in_shape() {
+	shape_said=$(jq -r --slurpfile schema "$TOP/docs/reference/doctor.schema.json" \
+		-f "$TOP/tests/doctor/schema.jq" "$@" 2>&1)
+	[ -z "$shape_said" ] || fail "the shape that the schema tells" "$shape_said"
 }
 
 # json DESC CONDITION: about the JSON in out

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: peerlane doctor on large machines, of which only the PCI tree is known
+# desc: peerlane doctor on records of whole machines: DGX, a cloud VM, a workstation
 # tags: doctor quick
 # tier: check
 # timeout: 60
@@ -54,4 +54,52 @@ record dgx-h100.rec no-pages.patch >no-pages.rec
 doctor 1 --from no-pages.rec --json
 json "one finding, eight places" '[.findings[] | select(.id == "gpu-no-p2p-pages")] |
 	length == 1 and (.[0].where | length == 8 and length == (unique | length))'
+
+# ---- a DGX whose firmware has left ACS redirect on at the ports of two GPUs, 0 and 2 ----
+awk -v acs_at=0000:06:00.0=001d,0000:46:00.0=001d -f "$TOP/tests/topo/record.awk" \
+	"$TOP/tests/topo/records/dgx-a100.map" >two-ports.rec
+for gpu in '' 0 2; do
+	doctor 1 --from two-ports.rec --json ${gpu:+--gpu $gpu}
+	cp out "two-ports$gpu.json"
+done
+doctor 0 --from two-ports.rec --json --gpu 1
+cp out two-ports1.json
+# redirected FILE PORTS: the ports that acs-redirect names there
+redirected() {
+	check_eq "$1: ports that redirect" "$2" \
+		"$(jq -r '[.findings[] | select(.id == "acs-redirect").where[]] | sort | join(" ")' "$1.json")"
+}
+redirected two-ports "0000:06:00.0 0000:46:00.0"
+redirected two-ports0 0000:06:00.0
+redirected two-ports1 ""
+redirected two-ports2 0000:46:00.0
+cp two-ports.json out
+json "the cure is for these two ports alone" '.findings[] | select(.id == "acs-redirect").cure |
+	[scan("[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]")] | unique == ["0000:06:00.0", "0000:46:00.0"]'
+
+# ---- a cloud VM: virtio disks, a GPU passed through, a kernel without P2PDMA, in a container ----
+doctor 2 --from "$TOP/tests/doctor/records/cloud-vm-h100.rec" --json
+json "a cloud VM: the kernel is the error, and the only one" '[.findings[] | select(.severity == "error").id] ==
+	["kernel-no-p2pdma"]'
+json "… it is a virtual machine without an NVMe drive" '[.findings[].id] | contains(["env-virtual", "nvme-none"])'
+json "… and nothing is said of BAR1, ACS or links, which are well" 'all(.findings[];
+	.section | IN("bar1", "acs", "iommu", "host-bridge") | not)'
+doctor 2 --from "$TOP/tests/doctor/records/cloud-vm-h100.rec" --json /model.bin 0
+json "… a file there: staged, as its disk is no NVMe drive" '.answer.path == "bounce" and (.answer.reason | test("vda"))'
+
+# ---- a workstation: GeForce, md RAID 1, LUKS ----
+record "$TOP/tests/doctor/records/workstation.desc" >workstation.rec
+doctor 2 --from workstation.rec --json
+json "a workstation: driver, BAR1 and host bridge are the errors" '[.findings[] | select(.severity == "error").id] ==
+	["gpu-closed-modules", "bar1-small", "host-bridge-untrusted"]'
+json "… GeForce, LUKS and md are warned of" '[.findings[] | select(.severity == "warning").id] |
+	contains(["gpu-geforce", "fs-crypt", "fs-raid"])'
+json "… nothing is missing" '.missing == []'
+doctor 2 --from workstation.rec --json /home/me/model.bin 0
+json "… a file on LUKS: staged, for that reason" '.answer.path == "bounce" and (.answer.reason | test("encrypted"))'
+json "… all that lies below it is a step" '[.answer.steps[] | select(.step == "block" or .step == "drive").says |
+	split(" ")[0]] == ["dm-0", "md0", "nvme0n1", "nvme1n1"]'
+doctor 2 --from workstation.rec --json /boot/x 0
+json "… one that is not: staged, as the processor does not pass it on" '.answer.path == "bounce" and
+	(.answer.reason | test("host bridge")) and all(.findings[]; .id != "fs-crypt")'
 finish

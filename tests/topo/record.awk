@@ -12,7 +12,7 @@
 #
 # PARENT is a bus or a switch's BUS; the root port or downstream port comes by
 # itself.  ID is VENDOR:DEVICE.  -v acs=CCCC sets the ACS control word of all
-# downstream ports (0000).
+# downstream ports (0000), -v acs_at=ADDRESS=CCCC,… that of some.
 
 function put(path, line) { out[++lines] = sprintf(line, path) }
 
@@ -59,7 +59,7 @@ function port_on(parent,    address) {
 		address = sprintf("0000:%02x:%02x.0", hex(parent) + 1, ports[parent]++)
 		port_numa = switch_numa[parent]
 		port_path = switch_path[parent] "/" address
-		add(address, port_path, "060400", "6", switch_id[parent], port_numa, "pcieport", acs)
+		add(address, port_path, "060400", "6", switch_id[parent], port_numa, "pcieport", control_of(address))
 	} else {
 		print FILENAME ":" FNR ": no parent " parent >"/dev/stderr"
 		exit failed = 1
@@ -83,7 +83,18 @@ function endpoint(class, driver,    bus, fn) {
 	add(address, slot[bus, "path"] "/" address, class, "0", $4, slot[bus, "numa"], driver)
 }
 
-BEGIN { if (acs == "") acs = "0000"; groups = 0 }
+function control_of(address) { return address in exception ? exception[address] : acs }
+
+BEGIN {
+	if (acs == "")
+		acs = "0000"
+	groups = 0
+	for (n = split(acs_at, at, ","); n > 0; n--) {
+		split(at[n], half, "=")
+		exception[half[1]] = half[2]
+	}
+}
+
 /^#/ || !NF { next }
 $1 == "machine" {
 	mode = $6

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit status of all commands; documented in peerlane(1) */
 enum {
@@ -18,6 +19,7 @@ enum {
 	/* what doctor found */
 	EXIT_DEGRADED = 1,
 	EXIT_BROKEN = 2,
+	EXIT_NAGIOS_UNKNOWN = 3,	/* with --nagios, for what is above 2 */
 
 	/* as sysexits(3) has them */
 	EXIT_USAGE = 64,
@@ -100,6 +102,11 @@ void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 struct json_object;
 /* In one line; @o is the caller's no more. */
 void print_json(struct json_object *o);
+/*
+ * Writes a file by @put; who reads it sees the one before or all of the new one.
+ * EXIT_OK, or complains: EXIT_NO_OUTPUT.
+ */
+int replace_file(const char *name, void (*put)(FILE *f, const void *arg), const void *arg);
 /* "64K", "1M", "2G", "4096"; false when it is no such thing. */
 bool parse_size(const char *text, uint64_t *out);
 /* The same of an option's value, or complains; @max: UINT64_MAX for none. */

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* What every command needs. */
+#include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -70,6 +77,35 @@ void print_json(struct json_object *o)
 	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
 					    JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(o);
+}
+
+int replace_file(const char *name, void (*put)(FILE *f, const void *arg), const void *arg)
+{
+	char temporary[PATH_MAX];
+	FILE *f = NULL;
+	int fd, n, r;
+
+	n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name);
+	errno = ENAMETOOLONG;
+	fd = n < (int)sizeof(temporary) ? mkostemp(temporary, O_CLOEXEC) : -1;
+	if (fd >= 0)
+		f = fdopen(fd, "w");
+	if (!f) {
+		complain("%s cannot be written: %s", name, strerror(errno));
+		if (fd >= 0) {
+			close(fd);
+			unlink(temporary);
+		}
+		return EXIT_NO_OUTPUT;
+	}
+	put(f, arg);
+	r = fflush(f) || ferror(f) || fchmod(fd, 0644);
+	r = fclose(f) || r;
+	if (!r && !rename(temporary, name))
+		return EXIT_OK;
+	complain("%s cannot be written: %s", name, strerror(errno));
+	unlink(temporary);
+	return EXIT_NO_OUTPUT;
 }
 
 void pattern(uint64_t *buf, size_t bytes, uint64_t at, uint64_t seed)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "doctor.h"
 #include "peerlane/peerlane.h"
@@ -27,7 +28,9 @@ static const char after[] =
 "only reads, except with --try.  As root it can read more; facts that it could\n"
 "not read are listed.\n";
 
-enum { GPU = 1, VERBOSE, TRY, TIMEOUT, JSON, FROM, RECORD, LIST, EXPLAIN };
+enum {
+	GPU = 1, VERBOSE, TRY, TIMEOUT, JSON, NAGIOS, PROMETHEUS, FROM, RECORD, LIST, EXPLAIN
+};
 
 static const struct opt options[] = {
 	{ GPU, "gpu", "GPU", .words = "0",
@@ -50,7 +53,16 @@ static const struct opt options[] = {
 	  "that took and how long a read takes. It writes nothing, and what it finds is in no record." },
 	{ TIMEOUT, "timeout", "S",
 	  .help = "limit of --try in seconds, 1 to 3600 (30)" },
-	{ JSON, "json", .help = "print one JSON object" },
+	{ JSON, "json", .help = "print one JSON object",
+	  .more = "Its shape is docs/reference/doctor.schema.json of the source." },
+	{ NAGIOS, "nagios",
+	  .help = "print one line, as a plugin of Nagios or Icinga",
+	  .more = "The status is 0 for OK, 1 for WARNING, 2 for CRITICAL, and 3, UNKNOWN, where it would "
+	  "be more; then the line is the error. The figures are the numbers of errors, of warnings and of facts that "
+	  "could not be read." },
+	{ PROMETHEUS, "prometheus", "FILE",
+	  .help = "also write metrics of Prometheus into FILE",
+	  .more = "It is for the textfile collector of node_exporter(1), and replaced as a whole." },
 	{ FROM, "from", "RECORD",
 	  .help = "judge a peerlane-record(5) instead of this machine",
 	  .more = "The results of --try on that machine are part of the record. "
@@ -391,12 +403,17 @@ static int wrong(const char *fmt, const char *arg)
 	return EXIT_USAGE;
 }
 
-static int run(struct doctor *d, const char *from, const char *record,
-	       const char *gpu, bool json, bool verbose)
+/* What the command line asks, besides what is in struct doctor. */
+struct question {
+	const char *from, *record, *metrics, *gpu, *timeout, *explain;
+	bool json, nagios, verbose, list;
+};
+
+static int run(struct doctor *d, const struct question *q)
 {
 	int r;
 
-	r = facts_for(from, &d->f);
+	r = facts_for(q->from, &d->f);
 	if (r)
 		return r;
 	r = topo_build(&d->t, d->f);
@@ -404,8 +421,8 @@ static int run(struct doctor *d, const char *from, const char *record,
 		complain("the PCI devices cannot be read: %s", strerror(-r));
 		return EXIT_NO_INPUT;
 	}
-	if (gpu) {
-		d->gpu = doc_find_gpu(d, gpu);
+	if (q->gpu) {
+		d->gpu = doc_find_gpu(d, q->gpu);
 		if (d->gpu < 0)
 			return EXIT_USAGE;
 	}
@@ -420,18 +437,25 @@ static int run(struct doctor *d, const char *from, const char *record,
 	examine(d);
 	if (d->trying && d->path && !doc_try_file(d))
 		return EXIT_USAGE;
-	if (record) {
-		r = facts_save(d->f, record);
+	if (q->record) {
+		r = facts_save(d->f, q->record);
 		if (r) {
-			complain("%s cannot be written: %s", record,
+			complain("%s cannot be written: %s", q->record,
 				 strerror(-r));
 			return EXIT_NO_OUTPUT;
 		}
 	}
-	if (json)
+	if (q->metrics) {
+		r = doc_write_metrics(d, q->metrics);
+		if (r)
+			return r;
+	}
+	if (q->json)
 		doc_print_json(d);
+	else if (q->nagios)
+		doc_print_nagios(d);
 	else
-		doc_print(d, verbose);
+		doc_print(d, q->verbose);
 	return status_of(d);
 }
 
@@ -448,42 +472,47 @@ static bool parse_timeout(const char *text, int *seconds)
 	return true;
 }
 
-int cmd_doctor(int argc, char **argv)
+/* EXIT_OK, or complains */
+static int parse(struct doctor *d, struct question *q, int argc, char **argv)
 {
-	const char *from = NULL, *record = NULL, *gpu = NULL, *explain = NULL;
-	const char *timeout = NULL;
-	bool json = false, verbose = false, list = false;
-	struct doctor d = { .gpu = -1, .timeout = DOC_TRY_SECONDS };
-	int c, i, status;
+	int c;
 
 	while ((c = next_option(&doctor_command, argc, argv, NULL)) != -1) {
 		switch (c) {
 		case GPU:
-			gpu = optarg;
+			q->gpu = optarg;
 			break;
 		case JSON:
-			json = true;
+			q->json = true;
+			break;
+		case NAGIOS:
+			q->nagios = true;
+			/* the first line of the output is all that it shows */
+			dup2(STDOUT_FILENO, STDERR_FILENO);
+			break;
+		case PROMETHEUS:
+			q->metrics = optarg;
 			break;
 		case TRY:
-			d.trying = true;
+			d->trying = true;
 			break;
 		case TIMEOUT:
-			timeout = optarg;
+			q->timeout = optarg;
 			break;
 		case FROM:
-			from = optarg;
+			q->from = optarg;
 			break;
 		case RECORD:
-			record = optarg;
+			q->record = optarg;
 			break;
 		case LIST:
-			list = true;
+			q->list = true;
 			break;
 		case EXPLAIN:
-			explain = optarg;
+			q->explain = optarg;
 			break;
 		case VERBOSE:
-			verbose = true;
+			q->verbose = true;
 			break;
 		default:
 			say_usage(&doctor_command);
@@ -491,48 +520,62 @@ int cmd_doctor(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		d.path = argv[optind++];
-	if (optind < argc && gpu)
-		return wrong("the GPU is told twice: --gpu %s", gpu);
+		d->path = argv[optind++];
+	if (optind < argc && q->gpu)
+		return wrong("the GPU is told twice: --gpu %s", q->gpu);
 	if (optind < argc)
-		gpu = argv[optind++];
+		q->gpu = argv[optind++];
 	if (optind < argc)
 		return wrong("doctor takes a path and a GPU, not \"%s\" too",
 			     argv[optind]);
-	if ((list || explain) && (d.path || gpu || from || record || d.trying))
+	if (q->json && q->nagios)
+		return wrong("%s and --nagios are two outputs: choose one", "--json");
+	if ((q->list || q->explain) && (d->path || q->gpu || q->from || q->record ||
+					q->metrics || q->nagios || d->trying))
 		return wrong("%s looks at no machine",
-			     list ? "--list" : "--explain");
-	if (list) {
-		doc_list(sections, json);
+			     q->list ? "--list" : "--explain");
+	if (q->timeout && !d->trying)
+		return wrong("--timeout %s is for --try", q->timeout);
+	if (q->timeout && !parse_timeout(q->timeout, &d->timeout))
+		return wrong("--timeout takes 1 to 3600 seconds, not \"%s\"",
+			     q->timeout);
+	if (d->trying && q->from)
+		return wrong("--try tries on this machine, not on the record %s",
+			     q->from);
+	if (q->record && q->from)
+		return wrong("--record %s writes down this machine, not "
+			     "another record", q->record);
+	return EXIT_OK;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct doctor d = { .gpu = -1, .timeout = DOC_TRY_SECONDS };
+	struct question q = { 0 };
+	int i, status;
+
+	status = parse(&d, &q, argc, argv);
+	if (!status && q.list) {
+		doc_list(sections, q.json);
 		return EXIT_OK;
 	}
-	if (explain)
-		return doc_explain(sections, explain) ? EXIT_OK :
+	if (!status && q.explain)
+		return doc_explain(sections, q.explain) ? EXIT_OK :
 			wrong("no finding is called \"%s\" (--list has all)",
-			      explain);
-	if (timeout && !d.trying)
-		return wrong("--timeout %s is for --try", timeout);
-	if (timeout && !parse_timeout(timeout, &d.timeout))
-		return wrong("--timeout takes 1 to 3600 seconds, not \"%s\"",
-			     timeout);
-	if (d.trying && from)
-		return wrong("--try tries on this machine, not on the record %s",
-			     from);
-	if (record && from)
-		return wrong("--record %s writes down this machine, not "
-			     "another record", record);
-
-	d.missing = json_object_new_array();
-	d.sections = json_object_new_object();
-	status = run(&d, from, record, gpu, json, verbose);
-	for (i = 0; i < d.n_findings; i++)
-		free_finding(d.findings[i]);
-	free(d.findings);
-	json_object_put(d.missing);
-	json_object_put(d.sections);
-	json_object_put(d.answer);
-	free(d.mounts);
-	topo_free(d.t);
-	facts_close(d.f);
-	return status;
+			      q.explain);
+	if (!status) {
+		d.missing = json_object_new_array();
+		d.sections = json_object_new_object();
+		status = run(&d, &q);
+		for (i = 0; i < d.n_findings; i++)
+			free_finding(d.findings[i]);
+		free(d.findings);
+		json_object_put(d.missing);
+		json_object_put(d.sections);
+		json_object_put(d.answer);
+		free(d.mounts);
+		topo_free(d.t);
+		facts_close(d.f);
+	}
+	return q.nagios && status > EXIT_BROKEN ? EXIT_NAGIOS_UNKNOWN : status;
 }

@@ -147,6 +147,11 @@ void doc_print_json(struct doctor *d);
 void doc_list(const struct section *const *sections, bool json);
 bool doc_explain(const struct section *const *sections, const char *id);
 
+/* ---- monitor.c ---- */
+/* EXIT_OK, or complains: EXIT_NO_OUTPUT */
+int doc_write_metrics(const struct doctor *d, const char *file);
+void doc_print_nagios(const struct doctor *d);
+
 /* ---- facts.c: the facts layer, with formatted paths ---- */
 /* A text; on an error that means "may not know" the fact is missing. */
 int doc_text(struct doctor *d, const char *fact, char *buf, size_t size,

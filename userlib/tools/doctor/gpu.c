@@ -187,7 +187,7 @@ static void check_geforce(struct doctor *d, const struct rule *r)
 			 "/proc/driver/nvidia/gpus/%s/information", g->address);
 		if (!doc_value(d, path, "Model", model, sizeof(model)) &&
 		    strstr(model, "GeForce"))
-			doc_where(doc_say(d, r, r->severity, "the GPU is a %s",
+			doc_where(doc_say(d, r, r->severity, "the GPU is of model %s",
 					  model), g->address);
 	}
 }

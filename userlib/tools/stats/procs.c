@@ -556,8 +556,9 @@ static void put_by_path(FILE *f, const struct processes *all, const char *metric
 	}
 }
 
-static void put_prometheus(FILE *f, const struct processes *all)
+static void put_prometheus(FILE *f, const void *arg)
 {
+	const struct processes *all = arg;
 	unsigned int k, bin;
 	size_t i;
 
@@ -598,33 +599,6 @@ static void put_prometheus(FILE *f, const struct processes *all)
 			}
 }
 
-/* Who reads the file sees the one before or all of this one. */
-static int write_prometheus(const char *name, const struct processes *all)
-{
-	char temporary[PATH_MAX];
-	FILE *f = NULL;
-	bool good;
-	int fd, n;
-
-	n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name);
-	errno = ENAMETOOLONG;
-	fd = n < (int)sizeof(temporary) ? mkostemp(temporary, O_CLOEXEC) : -1;
-	if (fd >= 0)
-		f = fdopen(fd, "w");
-	if (!f) {
-		complain("%s cannot be written: %s", name, strerror(errno));
-		return EXIT_NO_OUTPUT;
-	}
-	put_prometheus(f, all);
-	good = !fchmod(fd, 0644) && !ferror(f) && !fflush(f);
-	good = !fclose(f) && good;
-	if (good && !rename(temporary, name))
-		return EXIT_OK;
-	complain("%s cannot be written: %s", name, strerror(errno));
-	unlink(temporary);
-	return EXIT_NO_OUTPUT;
-}
-
 /* ---- all of it ---- */
 
 static int show(const struct procs_options *o, const struct processes *all,
@@ -633,7 +607,7 @@ static int show(const struct procs_options *o, const struct processes *all,
 	struct json_object *list, *top;
 
 	if (o->prometheus)
-		return write_prometheus(o->prometheus, all);
+		return replace_file(o->prometheus, put_prometheus, all);
 	list = json_of(all, before);
 	if (o->json) {
 		top = json_object_new_object();

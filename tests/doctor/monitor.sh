@@ -1,0 +1,164 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: peerlane doctor for monitoring: Prometheus, Nagios, the schema of its JSON, Slurm's prolog
+# tags: doctor quick
+# tier: check
+# timeout: 60
+
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/doctor/lib.sh"
+
+record "$base" >healthy.rec
+cat >staged.patch <<'END'
+C 0000:02:01.0 10b5:8747 downstream 005f 001d
+END
+record "$base" staged.patch >staged.rec
+awk -v acs=001d -f "$TOP/tests/topo/record.awk" "$TOP/tests/topo/records/dgx-a100.map" >dgx.rec
+
+# ---- the checker of the schema: it sees what it must see ----
+doctor 2 --from staged.rec --json
+cp out good.json
+# shape_says DESC FILTER MISTAKE: what the checker says of good.json changed by FILTER
+shape_says() {
+	jq -c "$2" good.json >bad.json
+	jq -r --slurpfile schema "$TOP/docs/reference/doctor.schema.json" \
+		-f "$TOP/tests/doctor/schema.jq" bad.json >said 2>&1
+	check_eq "the schema's checker: $1" "$3" "$(cat said)"
+}
+shape_says "what is printed" . ""
+shape_says "a word that is none of the list" '.verdict = "heal"' \
+	'.verdict: heal is none of ["healthy","degraded","broken"]' 
+shape_says "a key that is missing" 'del(.findings[0].cure)' '.findings[0]: cure is missing'
+shape_says "a key that nobody knows" '.findings[0].x = 1' '.findings[0]: x is not in the schema'
+shape_says "another type" '.findings[0].where[0] = 1' '.findings[0].where[0]: is of type integer, not string'
+shape_says "a text in a section" '.sections.acs.x = null' '.sections.acs.x: is of type null, not string'
+
+# ---- Prometheus ----
+# metric LINE: it is there, once
+metric() {
+	check_eq "metric: $1" 1 "$(grep -c -x -F -e "$1" metrics.prom)"
+}
+echo old >metrics.prom
+doctor 2 --from staged.rec --prometheus metrics.prom
+check "… and the text is printed, too" grep -q '^broken:' out
+metric 'peerlane_doctor_verdict{verdict="broken"} 1'
+metric 'peerlane_doctor_verdict{verdict="healthy"} 0'
+metric 'peerlane_doctor_findings{severity="error"} 1'
+metric 'peerlane_doctor_finding{id="acs-redirect",section="acs",severity="error"} 1'
+metric 'peerlane_doctor_unknown_facts 0'
+check_eq "its mode" 644 "$(stat -c %a metrics.prom)"
+check_eq "nothing is left beside it" metrics.prom "$(echo metrics.prom*)"
+doctor 1 --from dgx.rec --prometheus metrics.prom
+doctor 1 --from dgx.rec --json
+check_eq "each label set is there once" "" "$(grep -v '^#' metrics.prom | sed 's/ [^ ]*$//' | sort | uniq -d)"
+check_eq "places are counted" "$(jq '[.findings[] | select(.id == "acs-redirect").where | length] | add' out)" \
+	"$(sed -n 's/^peerlane_doctor_finding{id="acs-redirect".*} //p' metrics.prom)"
+# shellcheck disable=SC2016
+check "each metric has its help and type before it" awk '
+	/^# HELP / { help = $3; next }
+	/^# TYPE / { if ($3 != help || $4 != "gauge") exit 1; type = $3; next }
+	{ sub(/[{ ].*/, ""); if ($0 != type) exit 1 }' metrics.prom
+doctor 2 --from staged.rec --prometheus metrics.prom '/data/a"b\c' 0
+metric 'peerlane_doctor_path{file="/data/a\"b\\c",path="bounce"} 1'
+doctor 73 --from healthy.rec --prometheus no/such/folder
+check "… says which" grep -q 'no/such/folder cannot be written' err
+mkdir folder
+doctor 73 --from healthy.rec --prometheus folder
+check_eq "… and leaves nothing there" folder "$(echo folder*)"
+doctor 64 --list --prometheus metrics.prom
+
+# ---- Nagios ----
+doctor 0 --from healthy.rec --nagios
+check_eq "OK" 'PEERLANE OK - healthy | errors=0;;0 warnings=0;0 unknown_facts=0' "$(cat out)"
+doctor 2 --from staged.rec --nagios
+check_eq "CRITICAL" 'PEERLANE CRITICAL - broken: acs-redirect | errors=1;;0 warnings=0;0 unknown_facts=0' \
+	"$(cat out)"
+doctor 1 --from dgx.rec --nagios
+check "WARNING" grep -q '^PEERLANE WARNING - degraded: .*acs-redirect' out
+check_eq "one line" 1 "$(wc -l <out)"
+doctor 2 --from staged.rec --nagios '/data/a|b' 0
+check_eq "a bar only before the figures" 2 "$(tr '|' '\n' <out | wc -l)"
+check "… and the path" grep -q '^PEERLANE CRITICAL - broken: bounce: /data/a b into GPU0' out
+doctor 3 --nagios --from no-such.rec
+check "UNKNOWN: the error is what is printed" grep -q 'no-such.rec' out
+check_eq "… and nothing else" "" "$(cat err)"
+doctor 3 --nagios --json --from healthy.rec
+check "two outputs" grep -q 'choose one' out
+
+# ---- Slurm's prolog ----
+prolog=$TOP/userlib/deploy/slurm/peerlane-prolog
+mkdir bin
+cat >bin/peerlane <<'END'
+#!/bin/sh
+exec "$REAL_PEERLANE" "$@" --from "$RECORD"
+END
+cat >bin/scontrol <<'END'
+#!/bin/sh
+printf '%s\n' "$@" >scontrol.said
+END
+cat >bin/logger <<'END'
+#!/bin/sh
+printf '%s\n' "$*" >>logger.said
+END
+chmod +x bin/*
+REAL_PEERLANE=$tool
+export REAL_PEERLANE
+# prolog STATUS RECORD VARIABLE…: runs it as slurmd does, with little in its environment
+prolog() {
+	prolog_want=$1
+	RECORD=$2
+	shift 2
+	rm -f scontrol.said logger.said
+	env -i PATH="$PWD/bin:$PATH" RECORD="$PWD/$RECORD" REAL_PEERLANE="$tool" SLURM_JOB_ID=7 \
+		SLURMD_NODENAME=node1 "$@" sh "$prolog" >out 2>err
+	check_eq "prolog: status $prolog_want: $RECORD $*" "$prolog_want" "$?" || sed 's/^/# /' err
+}
+prolog 0 healthy.rec SLURM_JOB_GPUS=0
+check_false "… nothing is said" test -e scontrol.said
+prolog 0 dgx.rec SLURM_JOB_GPUS=0
+check "a degraded node is noted" grep -q 'WARNING' logger.said
+check_false "… and stays" test -e scontrol.said
+prolog 1 staged.rec SLURM_JOB_GPUS=0
+check "a broken node is drained" grep -q -x 'State=DRAIN' scontrol.said
+check "… by its name" grep -q -x 'NodeName=node1' scontrol.said
+check "… and the reason says why" grep -q '^Reason=PEERLANE CRITICAL.*acs-redirect' scontrol.said
+prolog 0 staged.rec
+check_false "a job without GPUs is none of its business" test -e scontrol.said
+prolog 1 staged.rec SLURM_JOB_GPUS=0 PEERLANE_PROLOG_PATH=/data/x
+check "of a path" grep -q '^Reason=PEERLANE CRITICAL.*bounce' scontrol.said
+prolog 0 no-such.rec SLURM_JOB_GPUS=0
+check "a doctor that cannot tell drains nothing" test ! -e scontrol.said
+check "… and is noted" grep -q 'no-such.rec' logger.said
+
+# ---- the node's label in Kubernetes ----
+node=$TOP/userlib/deploy/kubernetes/peerlane-node
+mkdir features metrics
+# label STATUS RECORD VERDICT: one round of peerlane-node
+label() {
+	RECORD=$PWD/$2 PATH="$PWD/bin:$PATH" PEERLANE_FEATURES=features PEERLANE_METRICS=metrics \
+		PEERLANE_ROUNDS=1 sh "$node" >out 2>err
+	check_eq "node: status $1: $2" "$1" "$?"
+	check_eq "… its label" "feature.node.kubernetes.io/peerlane.doctor=$3" "$(sed -n 2p features/peerlane)"
+}
+export RECORD
+label 0 healthy.rec healthy
+check "its metrics" grep -q -x 'peerlane_doctor_verdict{verdict="healthy"} 1' metrics/peerlane.prom
+until=$(sed -n 's/^# +expiry-time=//p' features/peerlane)
+check "the label expires between now and an hour" test "$(date -d "$until" +%s)" -gt "$(date +%s)" -a \
+	"$(date -d "$until" +%s)" -lt "$(($(date +%s) + 3600))"
+label 0 dgx.rec degraded
+label 0 staged.rec broken
+label 0 no-such.rec unknown
+check "the reason is in the pod's log" grep -q 'no-such.rec' out
+check_eq "nothing else is in the folder" peerlane "$(ls -A features)"
+manifest=$TOP/userlib/deploy/kubernetes/peerlane-doctor.json
+check "the manifest: the set selects its own pods" jq -e '.items[] | select(.kind == "DaemonSet").spec |
+	.selector.matchLabels == .template.metadata.labels' "$manifest"
+check "… mounts are volumes, and each volume is mounted" jq -e '.items[] | select(.kind == "DaemonSet").spec.template.spec |
+	([.volumes[].name] | sort) == ([.containers[0].volumeMounts[].name] | sort)' "$manifest"
+# shellcheck disable=SC2016
+check "… its variables are folders that are mounted, and the program knows them" jq -e --rawfile node "$node" '
+	.items[] | select(.kind == "DaemonSet").spec.template.spec.containers[0] |
+	[.volumeMounts[].mountPath] as $mounts |
+	all(.env[]; .name as $n | ($node | contains($n)) and (.value | IN($mounts[])))' "$manifest"
+finish
