@@ -27,7 +27,7 @@ shape_says() {
 }
 shape_says "what is printed" . ""
 shape_says "a word that is none of the list" '.verdict = "heal"' \
-	'.verdict: heal is none of ["healthy","degraded","broken"]' 
+	'.verdict: heal is none of ["healthy","degraded","broken"]'
 shape_says "a key that is missing" 'del(.findings[0].cure)' '.findings[0]: cure is missing'
 shape_says "a key that nobody knows" '.findings[0].x = 1' '.findings[0]: x is not in the schema'
 shape_says "another type" '.findings[0].where[0] = 1' '.findings[0].where[0]: is of type integer, not string'
