@@ -245,4 +245,35 @@ check "a matrix that is none" usage 'no result of scenarios/matrix' --matrix goo
 check "a page where none can be" usage 'cannot write no/such/bad.html' no/such/bad.html good.json
 check "a result in the page's place" usage 'the page comes first' good.json bad.html
 check "--help helps" "$report" --help
+
+# ---- at a glance: what was not direct, why, and what to do ----
+staged='p2p refused: EFAULT (14): the kernel cannot take pages of the GPU'"'"'s mapping: no P2PDMA in this kernel or in the GPU'"'"'s driver'
+jq --arg why "$staged" '.scenario = "two" | .transfers |= map(.path = "bounce" | .host_bytes = .bytes | .reason = $why)' \
+	good.json >staged.json
+jq '.transfers |= map(.path = "p2p" | .host_bytes = 0 | .reason = "")' good.json >direct.json
+check "a page of a direct and a staged run" "$report" pair.html direct.json staged.json
+check "… is well formed" well_formed pair.html
+check_eq "the reason is told once for both transfers" 1 "$(grep -c '^<li><a href="#r2">two</a>, read, write: <b>bounce</b>, because p2p refused' pair.html)"
+check "… with what to do" has pair.html '<b>What to do:</b> boot a kernel with CONFIG_PCI_P2PDMA'
+check_eq "they are side by side" 1 "$(grep -c '^<div class="beside">' pair.html)"
+check "the direct one is first" has pair.html '<div><h3>Direct: <a href="#r1">one</a></h3>'
+check "… with the bytes through host memory of the other" has pair.html '3.0 GiB, of them <b>3.0 GiB</b> through host memory.'
+check_eq "no id is there twice" "" "$(grep -o ' id="[^"]*"' pair.html | sort | uniq -d)"
+check_eq "each drawing is named by its own words" "" "$(grep -o 'aria-labelledby="[^"]*"' pair.html | tr -d '"' |
+	sed 's/.*=//' | tr ' ' '\n' | while read -r id; do has pair.html "id=\"$id\"" || echo "$id"; done)"
+jq '.transfers[0].bytes += 1' staged.json >other.json
+check "other bytes are another transfer" "$report" other.html direct.json other.json
+check "… and stand beside nothing" hasnt other.html '<div class="beside">'
+check "the results can be saved from the page" test "$(grep -o 'data:application/json;base64,[^"]*' pair.html |
+	sed 's/.*,//' | base64 -d | jq -cS .)" = "$(jq -csS . direct.json staged.json)"
+
+# ---- for terminals ----
+"$report" --text direct.json staged.json >text.out
+check_eq "a row for each run" "one two" "$(awk '$NF == "pass" { printf "%s%s", sep, $1; sep = " " }' text.out)"
+check "bytes through host memory" grep -qE '^two +bounce +3072 MiB +3072 MiB ' text.out
+check_eq "what was not direct, once" "two: read, write: bounce" "$(grep -E '^[a-z]+: ' text.out)"
+check "… and what to do" grep -q '^  do  .*CONFIG_PCI_P2PDMA' text.out
+check "no line is wider than 100" awk 'length($0) > 100 { exit 1 }' text.out
+check_fails "a page and a table are two things" 'usage' "$report" --text --matrix x.json direct.json
+check_fails "a result that is none" 'is no result' "$report" --text /dev/null
 finish

@@ -35,7 +35,8 @@ function table_of(class, caption, names, rows,    text) {
 }
 
 function reset() {
-	transfers = routes = hosts = wires = host = plot = ""
+	transfers = routes = hosts = wires = host = plot = same_as = ""
+	nstaged = ndirect = moved = through = 0
 	rows = nhosts = 0
 	reset_machine()
 }
@@ -123,6 +124,8 @@ BEGIN {
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	printf "%s", wire_css()
 	print ".key.dashed{height:0;border-top:3px dashed var(--dim)}.wide:focus-visible{outline:2px solid var(--drive)}table{min-width:30rem}"
+	# two columns, one below the other where there is no room
+	print ".beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,28rem),1fr));gap:0 2rem}.beside>div{min-width:0}"
 	print "section{border-top:1px solid var(--rule);margin-top:2rem}p.dim{color:var(--dim)}.plot{min-width:48rem;width:100%;background:#fff}"
 	# on paper nothing scrolls, and a drawing stays on one page
 	print "@media print{body{margin:0;max-width:none;font-size:11px;print-color-adjust:exact}.wide{overflow:visible}table,table.links{min-width:0;font-size:9px}svg,.plot{min-width:0!important;max-height:24cm}svg,tr{break-inside:avoid}h2,h3,caption{break-after:avoid}}"
@@ -184,9 +187,18 @@ $1 == "run" {
 $1 == "transfer" {
 	per = $4 > 0 ? sprintf("%.2f", $6 * 1073741824 / $4) : ""
 	taken[$3] = 1
+	same_as = same_as $2 FS $4 FS
+	moved += $4
+	through += $5
+	if ($3 == "bounce")
+		nstaged++
+	else if ($3 == "p2p")
+		ndirect++
+	if ($7 != "")
+		staged($2, $3, $7, $8)
 	transfers = transfers "<tr>" cell(tree_esc($2)) cell(tree_esc($3)) \
 	    cell(tree_human($4), "n") cell(tree_human($5), "n") cell(per, "n") \
-	    cell($7 == "" && $3 == "p2p" ? "nothing stood in the way" : tree_esc($7)) "</tr>\n"
+	    cell($7 == "" && $3 == "p2p" ? "nothing stood in the way" : tree_esc($7)) cell(tree_esc($8)) "</tr>\n"
 	table = table "<tr>" \
 	    cell(rows ? "" : "<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
 	    cell(rows ? "" : tree_esc(topology)) cell(tree_esc($2)) cell(tree_esc($3)) \
@@ -293,15 +305,59 @@ $1 == "plot" {
 	plot = wide("<img class=\"plot\" alt=\"" tree_esc($2) "\" src=\"data:image/svg+xml;base64," $3 "\"/>", "plot: " $2)
 }
 
+# Why a transfer was not direct, once for all transfers of a run that say the same
+function staged(what, path, why, todo,    key) {
+	key = nruns FS path FS why
+	if (staged_seen[key, what]++)
+		return
+	if (key in staged_what) {
+		staged_what[key] = staged_what[key] ", " what
+		return
+	}
+	staged_what[key] = what
+	staged_key[++nreasons] = key
+	staged_run[key] = "<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>"
+	staged_todo[key] = todo
+}
+
+function reasons(    i, key, part, text) {
+	for (i = 1; i <= nreasons; i++) {
+		key = staged_key[i]
+		split(key, part, FS)
+		text = text "<li>" staged_run[key] ", " tree_esc(staged_what[key]) ": <b>" tree_esc(part[2]) "</b>, because " \
+		    tree_esc(part[3]) (staged_todo[key] == "" ? "" : ". <b>What to do:</b> " tree_esc(staged_todo[key])) "</li>\n"
+	}
+	return text == "" ? "" : "<h2>Not direct, and why</h2>\n<ul>\n" text "</ul>\n"
+}
+
+# The drawing of this run beside that of the first run with the same transfers that went the other way
+function beside(drawing,    way, other) {
+	way = nstaged ? (ndirect ? "" : "bounce") : (ndirect ? "p2p" : "")
+	if (way == "" || host != "" || (same_as, way) in half)
+		return
+	gsub("\"d" nruns "h", "\"b" nruns "h", drawing)
+	gsub("#d" nruns "h", "#b" nruns "h", drawing)
+	gsub(" d" nruns "h", " b" nruns "h", drawing)
+	half[same_as, way] = "<div><h3>" (way == "p2p" ? "Direct: " : "Staged: ") "<a href=\"#r" nruns "\">" tree_esc(scenario) \
+	    "</a></h3>\n<p>" tree_human(moved) ", of them <b>" tree_human(through) "</b> through host memory.</p>\n" drawing "</div>\n"
+	other = way == "p2p" ? "bounce" : "p2p"
+	if ((same_as, other) in half)
+		pairs = pairs "<div class=\"beside\">\n" half[same_as, "p2p"] half[same_as, "bounce"] "</div>\n"
+}
+
+$1 == "results" { saved = $2 }
+
 $1 == "draw" {
 	if (!rows)
 		table = table "<tr>" cell("<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
 		    cell(tree_esc(topology)) cell("") cell("") cell("") cell("") cell("") \
 		    cell(tree_esc(verdict), tree_esc(verdict)) "</tr>\n"
-	sections = sections head (host == "" ? draw() : wire_drawing() wire_table())
+	drawing = host == "" ? draw() : wire_drawing() wire_table()
+	beside(drawing)
+	sections = sections head drawing
 	if (transfers != "")
 		sections = sections table_of("", "Transfers of " scenario, \
-		    "transfer\tpath\t#bytes\t#through host memory\t#emulated CPU s per GiB\twhy this path", transfers)
+		    "transfer\tpath\t#bytes\t#through host memory\t#emulated CPU s per GiB\twhy this path\twhat to do", transfers)
 	if (routes != "")
 		sections = sections "<ul>\n" routes "</ul>\n"
 	sections = sections plot (host == "" ? link_tables() : hosts) "</section>\n"
@@ -327,6 +383,10 @@ END {
 	if (failed)
 		exit 1
 	print summary()
+	print "<p><a download=\"peerlane-results.json\" href=\"data:application/json;base64," saved "\">Save the results as JSON</a></p>"
+	print reasons()
+	if (pairs != "")
+		print "<h2>The same transfers, direct and staged</h2>\n" pairs
 	if (nrows)
 		print matrix()
 	print table_of("", "All transfers", \
