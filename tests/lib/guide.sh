@@ -39,9 +39,10 @@ guide_host() {
 }
 
 # guide_missing EXPECTED SAID: the first line of EXPECTED that SAID has not, behind those before it; … stands
-# for anything
+# for anything, and as the columns of a table are as wide as their numbers, one blank for several
 guide_missing() {
 	awk '
+		{ gsub(/ +/, " ") }
 		FNR == NR { if ($0 !~ /^ *…?$/) want[++wanted] = $0; next }
 		got < wanted {
 			parts = split(want[got + 1], part, "…")
