@@ -45,9 +45,9 @@ static const struct opt options[] = {
 	  "needs libibverbs and libcuda, creates a CUDA context on each GPU "
 	  "for a moment, and runs in a process of its own, which is killed when "
 	  "it exceeds --timeout. Without --try doctor judges by the names of drivers, and "
-	  "says so. With a PATH it does something else: it reads 4 KiB at random places of that "
-	  "file into the memory of the GPU (the nearest, if none is told), for a second, and tells which path "
-	  "that took and how long a read takes. It writes nothing, and what it finds is in no record." },
+	  "reports that. With a PATH it does something else: for a second it reads 4 KiB at random places of that "
+	  "file into the memory of the GPU (the nearest one by default), and prints the path "
+	  "and the time of a read. It writes nothing, and its results are not in the record." },
 	{ TIMEOUT, "timeout", "S",
 	  .help = "limit of --try in seconds, 1 to 3600 (30)" },
 	{ JSON, "json", .help = "print one JSON object" },
@@ -493,14 +493,14 @@ int cmd_doctor(int argc, char **argv)
 	if (optind < argc)
 		d.path = argv[optind++];
 	if (optind < argc && gpu)
-		return wrong("the GPU is told twice: --gpu %s", gpu);
+		return wrong("two GPUs are given: --gpu %s and another one", gpu);
 	if (optind < argc)
 		gpu = argv[optind++];
 	if (optind < argc)
 		return wrong("doctor takes a path and a GPU, not \"%s\" too",
 			     argv[optind]);
 	if ((list || explain) && (d.path || gpu || from || record || d.trying))
-		return wrong("%s looks at no machine",
+		return wrong("%s takes no path, GPU, record or --try",
 			     list ? "--list" : "--explain");
 	if (list) {
 		doc_list(sections, json);
@@ -511,15 +511,15 @@ int cmd_doctor(int argc, char **argv)
 			wrong("no finding is called \"%s\" (--list has all)",
 			      explain);
 	if (timeout && !d.trying)
-		return wrong("--timeout %s is for --try", timeout);
+		return wrong("--timeout %s needs --try", timeout);
 	if (timeout && !parse_timeout(timeout, &d.timeout))
 		return wrong("--timeout takes 1 to 3600 seconds, not \"%s\"",
 			     timeout);
 	if (d.trying && from)
-		return wrong("--try tries on this machine, not on the record %s",
+		return wrong("--try tests this machine, not the record %s",
 			     from);
 	if (record && from)
-		return wrong("--record %s writes down this machine, not "
+		return wrong("--record %s records this machine, not "
 			     "another record", record);
 
 	d.missing = json_object_new_array();
