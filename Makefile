@@ -35,6 +35,9 @@ ifneq ($(PEERLANE_IN_ROOT),1)
 
 .NOTPARALLEL:
 
+# Some cases run commands where the user does
+check check-all check-nightly bench: export PEERLANE_KEEP_HOST = 1
+
 # What `make check` does without
 check-all: debug-kernel qemu-asan
 check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan

@@ -93,7 +93,7 @@ cp old to/data
 MOCK_P2P_ERRNO=5 MOCK_P2P_AFTER=4 gpu 1 copy --chunk 64K data to/data --json
 check "an error of the medium: the target is the old one" cmp old to/data
 json "… and it says how to go on" '.[0] | (.ok | not) and (.verified | not) and
-	(.error | test("failed: Input/output error.*data.peerlane-part has what was copied: run it again to go on"))'
+	(.error | test("failed: Input/output error.*data.peerlane-part has what was copied: run it again to continue"))'
 gpu 0 copy --chunk 64K data to/data --json
 json "… and goes on" '.[0].resumed == 131072'
 check "… to a right copy" cmp data to/data
@@ -120,14 +120,14 @@ check_false "without verification it is not found" cmp -s data to/data
 cp data growing
 cp old to/data
 FAULT_KILL=3 FAULT_RUN='printf more >>growing' faulty 1 copy --chunk 64K growing to/data
-said 'growing has changed while it was copied'
+said 'growing changed while it was copied'
 check "… and the target is the old one" cmp old to/data
 gpu 0 copy --chunk 64K growing to/data
 check "… until the next run" cmp growing to/data
 cp old to/data
 touch -r still stamp
 FAULT_KILL=3 FAULT_RUN='printf x | dd of=still bs=1 conv=notrunc 2>/dev/null; touch -r stamp still' faulty 1 copy --chunk 64K still to/data
-said 'still has changed while it was copied'
+said 'still changed while it was copied'
 check "… whatever its time of modification is" cmp old to/data
 rm to/data.peerlane-part
 gpu 1 copy /proc/version to/version
@@ -147,7 +147,7 @@ check "a file system that does not sync folders is none of its business" cmp old
 LD_LIBRARY_PATH=$mock PEERLANE_KMSG=/none flock to/data.peerlane-part env LD_PRELOAD="$mock/libcuda.so.1" \
 	"$tool" copy data to/data >out 2>err
 check_eq "another copy is at work: refused" 1 $?
-said 'another copy to .*to/data is at work'
+said 'another copy to .*to/data is running'
 check "… and its file is there" test -e to/data.peerlane-part
 rm to/data.peerlane-part
 cp data precious

@@ -133,7 +133,7 @@ one "a page as it should be is taken, whoever has made it" '.paths.p2p.bytes_wri
 for mode in magic version size pid short; do
 	begin $mode
 	status 66 stats "$parent"
-	said "process $parent has not opened Peerlane's libcufile, or one of another version"
+	said "process $parent has not opened this version of Peerlane's libcufile"
 done
 begin text
 status 0 stats "$parent"
@@ -188,6 +188,6 @@ status 64 stats --watch 1
 said '--watch is for PID, --all, not for the devices'
 status 64 stats --all --watch 0
 status 64 stats --all --count 2
-said '--count is for --watch'
+said '--count needs --watch'
 exec 9>&-
 finish

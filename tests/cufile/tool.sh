@@ -43,7 +43,7 @@ status 64 io read --file x --out y
 status 64 io read --file x --pattern-fill 1
 status 64 io read --file x --size 0
 status 64 io read --file x --size 12Q
-said '"12Q" is none'
+said 'not "12Q"'
 status 64 io read --file x --size 99999999999999999999
 status 64 io read --file x y
 said 'takes no "y"'

@@ -23,9 +23,9 @@ doctor 64 --from
 doctor 64 --from healthy.rec /data/x 0 extra
 said 'not "extra" too'
 doctor 64 --from healthy.rec --gpu 0 /data/x 0
-said 'told twice'
+said 'two GPUs are given'
 doctor 64 --from healthy.rec --record new.rec
-said 'writes down this machine'
+said 'records this machine'
 check_false "… and wrote nothing" test -e new.rec
 doctor 66 --from no-such.rec
 said 'no-such.rec'
@@ -50,7 +50,7 @@ said 'neither a file'
 doctor 73 --record /no/such/folder/rec
 said 'cannot be written'
 doctor 64 --list /data/x
-said 'looks at no machine'
+said 'takes no path, GPU, record, output or --try'
 doctor 64 --explain no-such-finding
 said 'no finding is called "no-such-finding"'
 doctor 0 --explain acs-redirect

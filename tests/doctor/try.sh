@@ -72,7 +72,7 @@ for seconds in 0 3601 -1 x 2s ''; do
 done
 "$tool" doctor --timeout 5 >out 2>err
 check_eq "--timeout without --try is refused" 64 $?
-check "… with the reason" grep -q -- '--timeout 5 is for --try' err
+check "… with the reason" grep -q -- '--timeout 5 needs --try' err
 
 mkdir empty
 printf 'not a library\n' >empty/libibverbs.so.1

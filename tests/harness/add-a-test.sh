@@ -10,6 +10,6 @@ need_tool cpio flock
 need_file "$BUILD/guest/7.2/base.cpio" "$BUILD/userlib/peerlane"
 
 guide_tree
-guide_steps add-a-test.md 2
+guide_steps how-to/add-a-test.md 2
 check "the runner has run both" grep -q '^2 passed, 0 failed, 0 skipped' said
 finish

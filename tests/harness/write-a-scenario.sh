@@ -10,7 +10,7 @@ need_tool jq cpio flock make
 need_file "$BUILD/guest/7.2/base.cpio" "$BUILD/userlib/peerlane"
 
 guide_tree
-guide_steps write-a-scenario.md 4
+guide_steps how-to/write-a-scenario.md 4
 for name in my-copy my-scenario; do
 	check_eq "$name has passed" pass "$(jq -r .verdict "tree/build/out/$name/result.json")"
 	check "$name is in the list" sh -c 'tree/scenarios/run -l | grep -q "^$1 "' sh "$name"

@@ -31,31 +31,31 @@ wrong 64 '"0" is no size' --loopback --sizes 0
 wrong 64 'does not know "fetch"' --loopback --op read,fetch
 wrong 64 'does not know "gpu"' --loopback --memory gpu
 wrong 64 'does not know "rate"' --loopback --test rate
-wrong 64 'there is none in ""' --loopback --op ''
-wrong 64 '"0" is none' --loopback --count 0
-wrong 64 '"257" is none' --loopback --depth 257
-wrong 64 '"0" is none' --loopback --depth 0
-wrong 64 '"10000001" is none' --loopback --count 10000001
-wrong 64 '"many" is none' --loopback --count many
-wrong 64 '"-1" is none' --loopback --warm-up -1
+wrong 64 'no name in ""' --loopback --op ''
+wrong 64 'not "0"' --loopback --count 0
+wrong 64 'not "257"' --loopback --depth 257
+wrong 64 'not "0"' --loopback --depth 0
+wrong 64 'not "10000001"' --loopback --count 10000001
+wrong 64 'not "many"' --loopback --count many
+wrong 64 'not "-1"' --loopback --warm-up -1
 wrong 64 '"2G" is no size' --loopback --sizes 2G
 wrong 64 'goes backwards' --loopback --sizes 8:4
-wrong 64 'sizes: there is none' --loopback --sizes ,
-wrong 64 'ib-port needs a number from 1 to 254; "0"' --loopback --ib-port 0
-wrong 64 '"255" is none' --loopback --ib-port 255
-wrong 64 '"256" is none' --loopback --gid-index 256
-wrong 64 '"-1" is none' --loopback --gid-index -1
-wrong 64 '"1024" is none' --loopback --gpu 1024
-wrong 64 '"0" is none' --loopback --wait 0
-wrong 64 '"86401" is none' --loopback --wait 86401
-wrong 64 '"0" is none' --loopback --timeout 0
-wrong 64 '"3601" is none' --loopback --timeout 3601
-wrong 64 '"0" are none' --loopback --seconds 0
-wrong 64 '"3601" are none' --loopback --seconds 3601
-wrong 64 '"0" is none' --tcp-port 0
-wrong 64 '"-1" are none' --loopback --seconds -1
-wrong 64 '"nan" are none' --loopback --seconds nan
-wrong 64 '"65536" is none' --tcp-port 65536
+wrong 64 'sizes: no size' --loopback --sizes ,
+wrong 64 'ib-port needs a number from 1 to 254, not "0"' --loopback --ib-port 0
+wrong 64 'not "255"' --loopback --ib-port 255
+wrong 64 'not "256"' --loopback --gid-index 256
+wrong 64 'not "-1"' --loopback --gid-index -1
+wrong 64 'not "1024"' --loopback --gpu 1024
+wrong 64 'not "0"' --loopback --wait 0
+wrong 64 'not "86401"' --loopback --wait 86401
+wrong 64 'not "0"' --loopback --timeout 0
+wrong 64 'not "3601"' --loopback --timeout 3601
+wrong 64 'not "0"' --loopback --seconds 0
+wrong 64 'not "3601"' --loopback --seconds 3601
+wrong 64 'not "0"' --tcp-port 0
+wrong 64 'not "-1"' --loopback --seconds -1
+wrong 64 'not "nan"' --loopback --seconds nan
+wrong 64 'not "65536"' --tcp-port 65536
 wrong 64 'one HOST, not "b" too' a b
 wrong 64 'loopback needs no host' --loopback a
 wrong 64 'keep is for the server' --keep a

@@ -104,6 +104,9 @@ for goal in $(sed -n 's/^\(IN_ROOT\|HOST\)_GOALS := //p' Makefile | sed 's/$(add
 done >"$OUT/found"
 check_eq "make help lists every goal" "" "$(cat "$OUT/found")"
 
+# shellcheck disable=SC2046
+check "pictures are well-formed" xmllint --noout $(grep '^docs/.*[.]svg$' "$OUT/files")
+
 # these can fail
 cat >"$OUT/bad.md" <<'END'
 # Bad

@@ -41,7 +41,7 @@ for command in io copy perf run; do
 	case $command in run) want=126 ;; *) want=3 ;; esac
 	env -i "$one" "$command" file >none.out 2>none.err
 	check_eq "$command cannot be done" "$want" $?
-	check "and the reason is said" grep -q "^peerlane: $command: .*can load no library.*install the other one" none.err
+	check "and the reason is said" grep -q "^peerlane: $command: .*cannot load libraries.*install the other one" none.err
 	check_eq "and nothing else" "" "$(cat none.out)"
 done
 check "the list of commands is the same" sh -c '"$1" --help >a && "$2" --help >b && cmp a b' sh "$one" "$BUILD/userlib/peerlane"

@@ -65,7 +65,7 @@ static CUfileOpError open_locked(void)
 	/* A setting without effect must not look as if it had one. */
 	if (cfg.unknown[0] && !told) {
 		told = true;
-		log_line(LOG_NOTICE, "cufile.json has keys that nobody knows: %s",
+		log_line(LOG_NOTICE, "cufile.json has unknown keys: %s",
 			 cfg.unknown);
 	}
 	if (!cu_load(err, sizeof(err))) {

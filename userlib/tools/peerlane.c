@@ -16,8 +16,8 @@
 static int in_other(int argc, char **argv)
 {
 	(void)argc;
-	complain("%s: this is the program in one file, which can load no library, of "
-		 "a GPU's driver or another: install the other one", argv[0]);
+	complain("%s: this is the static program, which cannot load libraries such "
+		 "as a GPU's driver: install the other one", argv[0]);
 	return strcmp(argv[0], "run") ? EXIT_NO_GPU : EXIT_CANNOT_RUN;
 }
 

@@ -62,11 +62,11 @@ bool number_of(const char *option, const char *text, uint64_t min, uint64_t max,
 	if (parse_size(text, out) && *out >= min && *out <= max)
 		return true;
 	if (max == UINT64_MAX)
-		complain("%s needs a number of at least %llu, like 4096, 64K or "
-			 "1M; \"%s\" is none", option, (unsigned long long)min,
+		complain("%s needs a number of at least %llu, such as 4096, 64K "
+			 "or 1M, not \"%s\"", option, (unsigned long long)min,
 			 text);
 	else
-		complain("%s needs a number from %llu to %llu; \"%s\" is none",
+		complain("%s needs a number from %llu to %llu, not \"%s\"",
 			 option, (unsigned long long)min,
 			 (unsigned long long)max, text);
 	return false;

@@ -31,9 +31,9 @@
 static const char usage[] =
 "usage: peerlane copy [OPTION...] SOURCE TARGET\n"
 "\n"
-"Copies a file by libcufile, through GPU memory, and prints which path it took.\n"
-"TARGET is a file or a folder.  Run it again after whatever has ended it: it goes\n"
-"on where it was.\n";
+"Copies a file with libcufile through GPU memory, and prints the path that it took.\n"
+"TARGET is a file or a folder.  If the copy was interrupted, run it again: it\n"
+"continues where it stopped.\n";
 
 enum { GPU = 1, CHUNK, NO_VERIFY, STRICT, JSON };
 
@@ -43,7 +43,7 @@ static const struct opt options[] = {
 	{ CHUNK, "chunk", "N",
 	  .help = "bytes of each piece, a multiple of 4K (16M)" },
 	{ NO_VERIFY, "no-verify", .help = "do not verify what was copied",
-	  .more = "Otherwise each piece is read again, from both files, around the page cache, and compared with "
+	  .more = "Otherwise each piece is read again from both files, bypassing the page cache, and compared with "
 	  "the CRC32C of GPU memory." },
 	{ STRICT, "strict", .help = "fail instead of using another path than p2p" },
 	{ JSON, "json", .help = "print one JSON object, and no progress" },
@@ -52,7 +52,7 @@ static const struct opt options[] = {
 
 const struct command copy_command = {
 	.name = "copy", .operands = "FILE",
-	.what = "copy a file through GPU memory; goes on where it was ended",
+	.what = "copy a file through GPU memory; continues after an interruption",
 	.usage = usage, .options = options,
 	.after = "Numbers may end in K, M, G or T (powers of 1024).\n",
 };
@@ -173,7 +173,7 @@ static int find_target(struct copy *c, const char *target)
 		/* the file behind a link is replaced, not the link */
 		if (!realpath(path, real) ||
 		    strlen(real) >= sizeof(path) - sizeof(PART))
-			return fail(c, EXIT_IO, "%s: its place is not known",
+			return fail(c, EXIT_IO, "%s: its path cannot be resolved",
 				    path);
 		strcpy(path, real);
 	} else if (errno != ENOENT) {
@@ -208,7 +208,7 @@ static int open_part(struct copy *c)
 				    "user: remove it", c->part);
 		if (flock(fd, LOCK_EX | LOCK_NB))
 			return errno == EWOULDBLOCK ?
-			       fail(c, EXIT_IO, "another copy to %s is at work: "
+			       fail(c, EXIT_IO, "another copy to %s is running: "
 				    "%s is locked", c->target, c->part) :
 			       fail(c, EXIT_IO, "%s cannot be locked: %s",
 				    c->part, strerror(errno));
@@ -225,7 +225,7 @@ static int open_part(struct copy *c)
 		}
 		close(fd);
 	}
-	return fail(c, EXIT_IO, "%s changes all the time", c->part);
+	return fail(c, EXIT_IO, "%s keeps changing", c->part);
 }
 
 static int register_side(struct copy *c, struct side *s)
@@ -315,7 +315,7 @@ static bool changed(const struct copy *c)
 
 static int say_changed(struct copy *c)
 {
-	return fail(c, EXIT_IO, "%s has changed while it was copied", c->source);
+	return fail(c, EXIT_IO, "%s changed while it was copied", c->source);
 }
 
 static int move(struct copy *c, struct side *s, bool write, uint64_t n)
@@ -512,7 +512,7 @@ static void say(struct copy *c, int status, double seconds)
 		printf("copy  %s to %s: %llu bytes", c->source, c->target,
 		       (unsigned long long)c->size);
 		if (c->resumed)
-			printf(", %llu of them were there",
+			printf(", %llu of them copied before",
 			       (unsigned long long)c->resumed);
 		printf("; read by ");
 		print_path(read);
@@ -558,7 +558,7 @@ static void give_up(struct copy *c)
 			unlink(c->part);
 		else if (st.st_nlink)
 			snprintf(c->error + n, sizeof(c->error) - n, "; %s has "
-				 "what was copied: run it again to go on",
+				 "what was copied: run it again to continue",
 				 c->part);
 	}
 	complain("%s", c->error);

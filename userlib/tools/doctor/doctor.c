@@ -48,9 +48,9 @@ static const struct opt options[] = {
 	  "needs libibverbs and libcuda, creates a CUDA context on each GPU "
 	  "for a moment, and runs in a process of its own, which is killed when "
 	  "it exceeds --timeout. Without --try doctor judges by the names of drivers, and "
-	  "says so. With a PATH it does something else: it reads 4 KiB at random places of that "
-	  "file into the memory of the GPU (the nearest, if none is told), for a second, and tells which path "
-	  "that took and how long a read takes. It writes nothing, and what it finds is in no record." },
+	  "reports that. With a PATH it does something else: for a second it reads 4 KiB at random places of that "
+	  "file into the memory of the GPU (the nearest one by default), and prints the path "
+	  "and the time of a read. It writes nothing, and its results are not in the record." },
 	{ TIMEOUT, "timeout", "S",
 	  .help = "limit of --try in seconds, 1 to 3600 (30)" },
 	{ JSON, "json", .help = "print one JSON object",
@@ -522,7 +522,7 @@ static int parse(struct doctor *d, struct question *q, int argc, char **argv)
 	if (optind < argc)
 		d->path = argv[optind++];
 	if (optind < argc && q->gpu)
-		return wrong("the GPU is told twice: --gpu %s", q->gpu);
+		return wrong("two GPUs are given: --gpu %s and another one", q->gpu);
 	if (optind < argc)
 		q->gpu = argv[optind++];
 	if (optind < argc)
@@ -532,18 +532,18 @@ static int parse(struct doctor *d, struct question *q, int argc, char **argv)
 		return wrong("%s and --nagios are two outputs: choose one", "--json");
 	if ((q->list || q->explain) && (d->path || q->gpu || q->from || q->record ||
 					q->metrics || q->nagios || d->trying))
-		return wrong("%s looks at no machine",
+		return wrong("%s takes no path, GPU, record, output or --try",
 			     q->list ? "--list" : "--explain");
 	if (q->timeout && !d->trying)
-		return wrong("--timeout %s is for --try", q->timeout);
+		return wrong("--timeout %s needs --try", q->timeout);
 	if (q->timeout && !parse_timeout(q->timeout, &d->timeout))
 		return wrong("--timeout takes 1 to 3600 seconds, not \"%s\"",
 			     q->timeout);
 	if (d->trying && q->from)
-		return wrong("--try tries on this machine, not on the record %s",
+		return wrong("--try tests this machine, not the record %s",
 			     q->from);
 	if (q->record && q->from)
-		return wrong("--record %s writes down this machine, not "
+		return wrong("--record %s records this machine, not "
 			     "another record", q->record);
 	return EXIT_OK;
 }

@@ -107,13 +107,13 @@ static const struct rule iommu_rules[] = {
 	  "Peer traffic that goes up to the root complex is translated there: "
 	  "each miss costs a walk of page tables. The kernel also turns ACS "
 	  "redirect on when an IOMMU is in use. Below a switch, NVMe drives "
-	  "use bus addresses all the same (P2PDMA), but what NVIDIA's driver "
+	  "still use bus addresses (P2PDMA), but what NVIDIA's driver "
 	  "maps for a NIC or another GPU are the IOMMU's addresses, so that "
 	  "this traffic goes up to the root complex.",
 	  "boot with iommu=pt (and intel_iommu=on or amd_iommu=on), or turn the "
 	  "IOMMU off in the firmware set-up",
 	  "iommu=pt: a faulty device or driver can write anywhere in memory; "
-	  "VFIO works all the same. Off: no VFIO", check_translated },
+	  "VFIO still works. Off: no VFIO", check_translated },
 };
 
 const struct section doc_iommu = {

@@ -370,7 +370,7 @@ static void read_file(const struct doctor *d, FILE *out)
 	}
 	/* CUDA has an order of its own, and may not show all */
 	if (address && !gpu_at(address, &ordinal)) {
-		complain("the GPU at %s is none that CUDA shows here: look at CUDA_VISIBLE_DEVICES",
+		complain("CUDA does not show the GPU at %s: check CUDA_VISIBLE_DEVICES",
 			 address);
 		_exit(EXIT_NO_GPU);
 	}

@@ -37,8 +37,8 @@ bool gpu_near(const char *file, int *ordinal, char *why, size_t size)
 		return false;
 	}
 	if (!gpu_at(gpu.address, ordinal)) {
-		complain("--gpu near: the nearest GPU, at %s, is none that CUDA "
-			 "shows here: look at CUDA_VISIBLE_DEVICES",
+		complain("--gpu near: CUDA does not show the nearest GPU, at %s: "
+			 "check CUDA_VISIBLE_DEVICES",
 			 gpu.address);
 		return false;
 	}

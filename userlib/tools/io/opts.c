@@ -18,7 +18,7 @@ static const char usage[] =
 "       peerlane io crc   --file F [OPTION...]            CRC32C of a file\n"
 "       peerlane io [load] --file F [OPTION...]           many calls, and their times\n"
 "\n"
-"Without a word it is load, whose letters are those of gdsio.\n";
+"Without a word, load runs. Its option letters are those of gdsio.\n";
 
 enum {
 	OPT_IN = 1, OPT_OUT, OPT_GPU, OPT_SIZE, OPT_OFFSET, OPT_TO_OFFSET,
@@ -55,7 +55,7 @@ static const struct opt options[] = {
 	{ OPT_CHUNK, "chunk", "N", .only = GPU_ONLY,
 	  .letter = 'i', .help = "bytes of each call (everything in one call; load: 1M)" },
 	{ OPT_LOOPS, "loops", "N", .only = GPU_ONLY,
-	  .help = "how often to do each transfer (1); of load, how many times as many calls as there are blocks",
+	  .help = "how often to repeat each transfer (1); load: the calls of each block",
 	  .more = "The byte count is the total of all loops." },
 	{ OPT_REG, "registered", .only = GPU_ONLY,
 	  .help = "register the GPU buffer (default)" },
@@ -67,8 +67,8 @@ static const struct opt options[] = {
 	  "cache." },
 	{ OPT_VERIFY, "verify", .only = GPU_ONLY,
 	  .letter = 'V', .help = "compare the CRC32C of the data in GPU memory with the file's",
-	  .more = "The GPU computes it if its driver can, and the CPU reads the file again, around the page cache. "
-	  "Of load, after each call: not part of its time, but of the rate." },
+	  .more = "The GPU computes it if its driver can, and the CPU reads the file again, bypassing the page cache. "
+	  "load compares after each call; the rate includes that time, the time of the call does not." },
 	{ OPT_STRICT, "strict", .only = GPU_ONLY,
 	  .help = "fail instead of using another path than p2p" },
 	{ OPT_FILL, "pattern-fill", "SEED", .only = "write",
@@ -77,26 +77,26 @@ static const struct opt options[] = {
 	  .help = "call fdatasync(2) after writing; included in the time" },
 	{ OPT_RW, "rw", "KIND", .words = "read write randread randwrite", .only = "load",
 	  .letter = 'I', .help = "read (default), write, randread or randwrite; or 0 to 3 for these",
-	  .more = "One block after the other, or blocks by chance. "
-	  "Each thread has a share of the blocks. Writing does not make a file shorter." },
+	  .more = "The first two take the blocks in order, the others at random. "
+	  "Each thread has its own share of the blocks. Writing does not make a file shorter." },
 	{ OPT_MIX, "mix", "PERCENT", .only = "load",
-	  .help = "so many of 100 calls read, and the others write, by chance" },
+	  .help = "this percentage of the calls reads, the others write, at random" },
 	{ OPT_THREADS, "threads", "N", .only = "load", .letter = 'w',
 	  .help = "threads, 1 to 1024 (1)" },
 	{ OPT_WAY, "transfer", "WAY", .words = "cufile cpu copy async stream batch streams", .only = "load",
 	  .letter = 'x', .help = "cufile (default), cpu, copy, async, stream, batch or streams; or 0 to 3 and 5 to 7 for these; 4 is as 2",
 	  .more = "cufile calls libcufile, which chooses the path. cpu moves data between the file and host "
-	  "memory, and no GPU has part in it. copy does the same, and the GPU driver copies between host and GPU "
-	  "memory; with --direct that is what gdsio has under 2, without what it has under 4. async is copy with page-locked host "
-	  "memory, and the GPU copies in the order of a stream of each thread, which is waited for. stream calls libcufile in "
-	  "the order of a stream of each thread, and waits for it. batch has one thread, which gives libcufile a call of "
-	  "each of the --threads shares together, and waits for all of them. streams has one thread, too, which gives "
-	  "libcufile the call of each share in the order of a stream of its own, and then waits for all of them." },
+	  "memory, without a GPU. copy does the same, and the GPU driver copies between host and GPU "
+	  "memory: 2 of gdsio with --direct, 4 of gdsio without. async is copy with page-locked host "
+	  "memory; the GPU copies in a stream of each thread, which waits for it. stream calls libcufile in "
+	  "a stream of each thread, which waits for it. batch has one thread, which submits one call of "
+	  "each of the --threads shares as a batch and waits for all of them. streams has one thread, too, which submits "
+	  "the call of each share in a stream of its own and then waits for all of them." },
 	{ OPT_SECONDS, "seconds", "N", .only = "load", .letter = 'T',
-	  .help = "go on for N seconds, again and again, whatever --loops says" },
+	  .help = "run for N seconds, and ignore --loops" },
 	{ OPT_SEED, "seed", "N", .only = "load", .letter = 'k',
-	  .help = "seed of what is by chance, and of the data (0)",
-	  .more = "The same seed gives the same calls. With --verify what is written differs for each place." },
+	  .help = "seed of the random numbers and of the data (0)",
+	  .more = "The same seed gives the same calls. With --verify the data differs for each place." },
 	{ 0 }
 };
 
@@ -114,7 +114,7 @@ static bool word_of(const char *option, const char *text, const char *const *wor
 	for (*out = 0; *out < n; ++*out)
 		if (!strcmp(text, words[*out]) || !strcmp(text, numbers[*out]))
 			return true;
-	complain("%s does not know \"%s\"; peerlane io --help has the words",
+	complain("%s does not know \"%s\"; peerlane io --help lists the words",
 		 option, text);
 	return false;
 }

@@ -15,7 +15,7 @@ static const char usage[] =
 "       peerlane perf [OPTION...] --loopback  both, on this host\n"
 "\n"
 "Measures latency, bandwidth and message rate of RDMA between two memories: GPU\n"
-"memory that the NIC reaches itself (direct), GPU memory through host memory\n"
+"memory that the NIC accesses itself (direct), GPU memory through host memory\n"
 "(staged), and host memory (host).\n";
 
 #define DEFAULT_SIZES	"8,64,512,4K,32K,256K,1M"
@@ -53,7 +53,7 @@ static const struct opt options[] = {
 	{ SIZES, "sizes", "LIST", .only = "the client",
 	  .help = "bytes of a message, 8,64,4K, or the powers of two 2:8M "
 	  "(" DEFAULT_SIZES ")",
-	  .more = "At most 1G. 2:8M is 2 and all its doubles up to 8 MiB." },
+	  .more = "At most 1G. 2:8M means the powers of two from 2 to 8 MiB." },
 	{ COUNT, "count", "N", .only = "the client",
 	  .help = "messages of each run (1000)" },
 	{ SECONDS, "seconds", "S", .only = "the client",
@@ -73,7 +73,7 @@ static const struct opt options[] = {
 	{ BIND, "bind", "ADDRESS", .only = "the server",
 	  .help = "listen on this address only" },
 	{ KEEP, "keep", .only = "the server",
-	  .help = "serve client after client, until none comes within the "
+	  .help = "serve more clients, until none comes within the "
 	  "time of --wait" },
 	{ 0 }
 };
@@ -130,7 +130,7 @@ bool perf_parse_sizes(const char *text, uint64_t *sizes, unsigned int *n)
 				return false;
 	}
 	if (!*n)
-		complain("--sizes: there is none in \"%s\"", text);
+		complain("--sizes: no size in \"%s\"", text);
 	return *n;
 }
 
@@ -154,7 +154,7 @@ static bool set_of(const char *option, const char *text,
 		*set |= 1u << i;
 	}
 	if (!*set)
-		complain("%s: there is none in \"%s\"", option, text);
+		complain("%s: no name in \"%s\"", option, text);
 	return *set;
 }
 
@@ -165,7 +165,7 @@ static bool duration(const char *option, const char *text, double *out)
 	*out = strtod(text, &end);
 	if (end != text && !*end && *out > 0 && *out <= PERF_MAX_SECONDS)
 		return true;
-	complain("%s needs seconds, more than 0 and up to %d; \"%s\" are none",
+	complain("%s needs seconds, more than 0 and up to %d, not \"%s\"",
 		 option, PERF_MAX_SECONDS, text);
 	return false;
 }

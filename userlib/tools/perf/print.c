@@ -83,7 +83,7 @@ void perf_print_one(const struct perf_report *r, const struct perf_measure *m)
 			printf("\nlatency, in microseconds: until the data is "
 			       "in the other memory and this side knows\n");
 		else
-			printf("\nstream, up to %llu messages under way; "
+			printf("\nstream, up to %llu messages in flight; "
 			       "percentiles in microseconds\n",
 			       (unsigned long long)r->o->depth);
 		printf("%-5s %-6s %10s %8s", "op", "memory", "bytes", "messages");

@@ -238,7 +238,7 @@ static bool serve(struct perf_engine *g)
 		if (n < 0)
 			return false;
 		if (n && m.type) {
-			complain("%s speaks before all messages that it tells "
+			complain("%s speaks before all messages that it announces "
 				 "of are here", g->p->name);
 			return false;
 		}
@@ -303,7 +303,7 @@ int perf_server_run(struct perf_end *e, struct perf_peer *p,
 
 	if (!e->mem[r->mem].info.possible || !peer->mem[r->mem].possible ||
 	    r->depth * r->size > e->mem[r->mem].size) {
-		complain("%s asks for %s memory that there is not", p->name,
+		complain("%s requests %s memory, which is not possible", p->name,
 			 perf_mem_name[r->mem]);
 		perf_refuse(p, "there is no such memory");
 		return EXIT_IO;

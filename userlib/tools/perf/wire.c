@@ -45,23 +45,23 @@ struct field {
 #define MEMORY(i) \
 	FLAG(hello.mem[i].possible), ANY(hello.mem[i].addr), \
 	ANY(hello.mem[i].rkey), N(hello.mem[i].way, 0, PLN_MR_STAGED, \
-		"tells a way of registering memory that there is not"), \
+		"has an unknown way of registering memory"), \
 	T(hello.mem[i].reason)
 
-#define FORM	"has another length or form than it must"
-#define NO_SUCH	"names an operation or a memory that there is not"
+#define FORM	"has a wrong length or form"
+#define NO_SUCH	"has an unknown operation or memory"
 #define RANGE	"has a size, depth or time out of range"
 #define BITS_24	"has a queue pair or packet number beyond 24 bits"
-#define NOWHERE	"tells a port without an address"
+#define NOWHERE	"has a port without an address"
 
 static const struct field hello[] = {
 	T(hello.device), T(hello.gpu), B(hello.gid), ANY(hello.lid),
 	N(hello.port, 1, UINT8_MAX, NOWHERE),
-	N(hello.mtu, IBV_MTU_256, IBV_MTU_4096, "tells an MTU that there is not"),
-	N(hello.reads, 1, UINT8_MAX, "says that its device answers no READ"),
+	N(hello.mtu, IBV_MTU_256, IBV_MTU_4096, "has an unknown MTU"),
+	N(hello.reads, 1, UINT8_MAX, "has a device that answers no READ"),
 	FLAG(hello.roce), FLAG(hello.software), FLAG(hello.emulated),
 	N(hello.buffer, 0, PERF_MAX_BUFFER,
-	  "tells a buffer larger than there can be"),
+	  "has a buffer that is too large"),
 	MEMORY(PERF_DIRECT), MEMORY(PERF_STAGED), MEMORY(PERF_HOST),
 };
 static const struct field refuse[] = { T(refuse) };
@@ -77,7 +77,7 @@ static const struct field ready[] = {
 };
 static const struct field done[] = {
 	N(done.messages, 0, 2 * PERF_MAX_COUNT,
-	  "counts more messages than there can be"),
+	  "counts too many messages"),
 };
 static const struct field result[] = {
 	ANY(result.messages), ANY(result.staged), ANY(result.notices),
@@ -154,8 +154,7 @@ int perf_decode_header(const uint8_t *buf, enum perf_type *type, char *why,
 		return -1;
 	}
 	if (!t || t >= PERF_TYPES || n > PERF_MAX_BODY) {
-		snprintf(why, size, "a message of type %u with %u bytes, which "
-			 "there is not", t, n);
+		snprintf(why, size, "an unknown message of type %u with %u bytes", t, n);
 		return -1;
 	}
 	*type = (enum perf_type)t;

@@ -286,8 +286,8 @@ static int look(const struct procs_options *o, bool first, struct processes *all
 	if (!first && (r == -ESRCH || r == -ENODATA))
 		return ENDED;
 	if (r == -ENODATA)
-		complain("process %d has not opened Peerlane's libcufile, or "
-			 "one of another version", (int)o->pid);
+		complain("process %d has not opened this version of Peerlane's "
+			 "libcufile", (int)o->pid);
 	else if (r == -EACCES)
 		complain("process %d is another user's: this needs root",
 			 (int)o->pid);

@@ -20,7 +20,7 @@ static const char usage[] =
 "       peerlane stats PID [OPTION...]\n"
 "       peerlane stats --all [OPTION...]\n"
 "\n"
-"Of a process, or of all: what libcufile has counted there, and by which paths.\n"
+"With PID or --all: prints what libcufile has counted in that process, or in all.\n"
 "Otherwise prints the counters of each emulated GPU: DMA of other devices into its memory\n"
 "by direction and by device, what its engines copied from and to host memory,\n"
 "and what its driver holds.  Needs root and debugfs.\n";
@@ -45,16 +45,16 @@ static const struct opt options[] = {
 	{ FROM, "from", "RECORD",
 	  .help = "with --fabric: the counters in a peerlane-record(5)" },
 	{ ALL, "all", .letter = 'a',
-	  .help = "processes that use Peerlane's libcufile, and may be seen",
-	  .more = "Those of other users only root sees; those in containers are among them." },
+	  .help = "all processes that use Peerlane's libcufile",
+	  .more = "Only root sees those of other users. Processes in containers are included." },
 	{ WATCH, "watch", "S", .only = PROCESSES,
-	  .help = "look again every S seconds, also for bytes per second",
-	  .more = "With a PID until that process ends." },
+	  .help = "repeat every S seconds, with bytes per second",
+	  .more = "With a PID, until that process ends." },
 	{ COUNT, "count", "N", .only = PROCESSES,
-	  .help = "with --watch: look N times" },
+	  .help = "with --watch: repeat N times" },
 	{ PROMETHEUS, "prometheus", "FILE", .only = PROCESSES,
 	  .help = "write FILE in the text format of Prometheus, and print nothing",
-	  .more = "Each look replaces it by rename(2), as the textfile collector needs it." },
+	  .more = "The file is replaced by rename(2) each time, as the textfile collector needs it." },
 	{ 0 }
 };
 
@@ -181,7 +181,7 @@ int cmd_stats(int argc, char **argv)
 			return EXIT_USAGE;
 		}
 		if (procs.looks && !procs.watch) {
-			complain("--count is for --watch");
+			complain("--count needs --watch");
 			return EXIT_USAGE;
 		}
 		procs.pid = (pid_t)pid;
@@ -191,8 +191,8 @@ int cmd_stats(int argc, char **argv)
 	if (!options_are_for(&stats_command, seen, "the devices"))
 		return EXIT_USAGE;
 	if (fabric ? root != NULL : from != NULL) {
-		complain("%s", fabric ? "--root is not for --fabric" :
-			 "--from is for --fabric");
+		complain("%s", fabric ? "--root does not work with --fabric" :
+			 "--from needs --fabric");
 		return EXIT_USAGE;
 	}
 	if (fabric)

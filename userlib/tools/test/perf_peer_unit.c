@@ -216,9 +216,9 @@ static void strange(bool client)
 	raw(client, "PLPF\0\2\0\1\377\377\377\377", 12, true, EXIT_IO, more,
 	    "4294967295 bytes", "4 GiB");
 	raw(client, "PLPF\0\2\0\1\0\0\0\4abcd", 16, true, EXIT_IO, more,
-	    "another length or form", "a short hello");
+	    "a wrong length or form", "a short hello");
 	raw(client, "PLPF\0\2\0\7\0\0\0\1x", 13, true, EXIT_IO, more,
-	    "another length or form", "a goodbye with something behind it");
+	    "a wrong length or form", "a goodbye with something behind it");
 }
 
 static void t_server(void)
@@ -240,17 +240,17 @@ static void t_server(void)
 	       hello(), hello());
 	SERVER(EXIT_IO, PERF_REFUSE, "where a run should", "done before a run",
 	       hello(), of(PERF_DONE));
-	SERVER(EXIT_IO, PERF_REFUSE, "direct memory that there is not",
+	SERVER(EXIT_IO, PERF_REFUSE, "direct memory, which is not possible",
 	       "memory that was not in the hello", hello(),
 	       CHANGED(run(PERF_WRITE), c.run.mem = PERF_DIRECT));
-	SERVER(EXIT_IO, PERF_REFUSE, "staged memory that there is not",
+	SERVER(EXIT_IO, PERF_REFUSE, "staged memory, which is not possible",
 	       "a link without its memory", hello(),
 	       CHANGED(run(PERF_WRITE), c.run.mem = PERF_STAGED));
-	SERVER(EXIT_IO, PERF_REFUSE, "direct memory that there is not",
+	SERVER(EXIT_IO, PERF_REFUSE, "direct memory, which is not possible",
 	       "memory that only the client has",
 	       CHANGED(hello(), c.hello.mem[PERF_DIRECT].possible = true),
 	       CHANGED(run(PERF_WRITE), c.run.mem = PERF_DIRECT));
-	SERVER(EXIT_IO, PERF_REFUSE, "host memory that there is not",
+	SERVER(EXIT_IO, PERF_REFUSE, "host memory, which is not possible",
 	       "more than was in the hello", hello(),
 	       CHANGED(run(PERF_WRITE), c.run.size = 65536));
 	SERVER(EXIT_OK, PERF_RESULT, "", "a run of no messages", hello(),
