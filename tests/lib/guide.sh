@@ -25,13 +25,16 @@ guide_unlink() {
 	done
 }
 
-# guide_host COMMAND...: as a user runs it, outside of the build root, in tree/; tests/run and make check leave
-# the host's files at /mnt.  Only root can go back there: for other users it is a nested root.
+# guide_host COMMAND...: in tree/, as a user runs it, outside of the build root, whose /mnt has the host's files
+# (PEERLANE_KEEP_HOST of images/build/in-root).  Without these, in a root of its own; users other than root can
+# enter neither, and stay where they are.
 guide_host() {
-	guide_way=
-	if [ -e "/mnt$OUT/tree" ] && [ "$(id -u)" = 0 ]; then
-		guide_way="chroot /mnt"
+	if [ "$(id -u)" != 0 ]; then
+		(cd tree && env -u BUILD -u OUT -u TOP -u TIER "$@")
+		return
 	fi
+	guide_way=
+	[ ! -e "/mnt$OUT/tree" ] || guide_way="chroot /mnt"
 	# shellcheck disable=SC2016,SC2086 # another shell's; two words
 	env -u BUILD -u OUT -u TOP -u TIER -u PEERLANE_IN_ROOT -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY \
 		-u CC -u CXX -u CCACHE_DIR -u TMPDIR PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \

@@ -432,7 +432,7 @@ typedef struct CUfileStatsLevel3 {
  *
  * Opens are counted: each needs its cuFileDriverClose(). The first reads the
  * settings (libcufile-peerlane(7) has them) and loads libcuda.so.1. Registering a
- * file or a buffer, and some others, open the library if nobody has.
+ * file or a buffer, and some other calls, open the library if it is closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -495,8 +495,8 @@ long cuFileUseCount(void);
  * @props: filled in; sizes are in KiB
  *
  * CU_FILE_NVME_P2P_SUPPORTED and CU_FILE_P2P_SUPPORTED are set once a transfer of
- * this process went p2p, and not before: nobody knows it earlier.
- * The library is opened if nobody has.
+ * this process went p2p, because it is not known before.
+ * The call opens the library if it is closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -514,7 +514,7 @@ CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props);
  * @poll: whether to
  * @poll_threshold_size: KiB, in steps of 4: up to this size
  *
- * Kept and told back by cuFileDriverGetProperties(). A synchronous transfer of this
+ * Stored and returned by cuFileDriverGetProperties(). A synchronous transfer of this
  * library sleeps in the kernel, which polls the drive itself where it was set up to.
  * The library may be closed: then it holds from the next opening on.
  *
@@ -548,7 +548,7 @@ CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t max_direct_io_size);
  * cuFileDriverSetMaxCacheSize - GPU memory for the library itself
  * @max_cache_size: KiB for each GPU, in steps of 4
  *
- * Kept and told back. This library takes no GPU memory for itself.
+ * Stored and returned. This library uses no GPU memory of its own.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -564,7 +564,7 @@ CUfileError_t cuFileDriverSetMaxCacheSize(size_t max_cache_size);
  * cuFileDriverSetMaxPinnedMemSize - limit of mapped GPU memory
  * @max_pinned_size: KiB, from 64, in steps of 4: of all GPUs together
  *
- * What is mapped beyond it is given up for new mappings.
+ * The library unmaps memory beyond the limit to make new mappings.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -580,7 +580,7 @@ CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t max_pinned_size);
  * cuFileGetVersion - version of the interface
  * @version: 1000 times the major and 10 times the minor number
  *
- * The highest version of cuFile of which every public function is here.
+ * The highest version of cuFile of which the library has every public function.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -597,13 +597,13 @@ CUfileError_t cuFileGetVersion(int *version);
  * @status_flag: which kind
  * @p2p_flags: CU_FILE_P2P_FLAG_PCI_P2PDMA, or 0, which changes nothing
  *
- * Kept until the last close and told back by cuFileDriverGetP2PFlags(). This library
- * tries p2p for every kind of storage without being told, unless
+ * Stored until the last close and returned by cuFileDriverGetP2PFlags(). This library
+ * tries p2p for every kind of storage anyway, unless
  * peerlane.use_pci_p2pdma is off. The library may be closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
- * - CU_FILE_INVALID_VALUE: @status_flag is none, or @p2p_flags has another flag.
+ * - CU_FILE_INVALID_VALUE: @status_flag is invalid, or @p2p_flags has another flag.
  *
  * Since cuFile 1.16.
  *
@@ -617,11 +617,11 @@ CUfileError_t cuFileDriverSetP2PFlags(CUfileDriverStatusFlags_t status_flag,
  * @status_flag: which kind of storage
  * @p2p_flags: the flags, 0 when none was set
  *
- * What transfers really did, pln_file_stats() tells.
+ * pln_file_stats() reports what transfers really did.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
- * - CU_FILE_INVALID_VALUE: @status_flag is none, or @p2p_flags is NULL.
+ * - CU_FILE_INVALID_VALUE: @status_flag is invalid, or @p2p_flags is NULL.
  *
  * Since cuFile 1.16.
  *
@@ -633,9 +633,9 @@ CUfileError_t cuFileDriverGetP2PFlags(CUfileDriverStatusFlags_t status_flag,
 /**
  * cuFileGetBARSizeInKB - size of the window into a GPU's memory
  * @gpuIndex: ordinal of CUDA
- * @barSize: KiB of BAR1, as the PCI bus tells
+ * @barSize: KiB of BAR1, from the PCI bus
  *
- * The library is opened if nobody has.
+ * The call opens the library if it is closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -650,7 +650,7 @@ CUfileError_t cuFileDriverGetP2PFlags(CUfileDriverStatusFlags_t status_flag,
 CUfileError_t cuFileGetBARSizeInKB(int gpuIndex, size_t *barSize);
 
 /**
- * cuFileExportPCIeTopology - write down where GPUs, NICs and drives sit
+ * cuFileExportPCIeTopology - write the PCI topology of GPUs, NICs and drives
  * @filename: of the file, which is overwritten
  *
  * The file is JSON, in a form of Peerlane's; that of NVIDIA's library is not
@@ -668,7 +668,7 @@ CUfileError_t cuFileGetBARSizeInKB(int gpuIndex, size_t *barSize);
  * - CU_FILE_IO_ERROR: it cannot be written.
  * - CU_FILE_NOMEM_ERROR: out of memory.
  * - CU_FILE_INTERNAL_ERROR: libpeerlane.so.0 is not there, or there is no PCI
- *   bus; the log says.
+ *   bus; the log has the reason.
  *
  * Since cuFile 1.17.
  *
@@ -702,11 +702,11 @@ CUfileError_t cuFileExportPCIeTopology(const char *filename);
 CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh, CUfileDescr_t *descr);
 
 /**
- * cuFileHandleDeregister - give a handle up
+ * cuFileHandleDeregister - release a handle
  * @fh: the handle
  *
- * Transfers under way end well, and the file is closed with the last of them. An
- * unknown handle is passed over.
+ * Transfers in flight complete, and the file is closed after the last of them. An
+ * unknown handle is ignored.
  *
  * Since cuFile 1.0.
  *
@@ -715,7 +715,7 @@ CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh, CUfileDescr_t *descr);
 void cuFileHandleDeregister(CUfileHandle_t fh);
 
 /**
- * cuFileBufRegister - tell of memory that transfers will use
+ * cuFileBufRegister - register memory for transfers
  * @bufPtr_base: its first byte, of a GPU or of the host
  * @length: its bytes
  * @flags: 0; others are hints for RDMA storage
@@ -742,7 +742,7 @@ CUfileError_t cuFileBufRegister(const void *bufPtr_base, size_t length,
  * cuFileBufDeregister - end a registration
  * @bufPtr_base: as registered
  *
- * Mappings of the memory are given up.
+ * Mappings of the memory are removed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -804,7 +804,7 @@ ssize_t cuFileWrite(CUfileHandle_t fh, const void *bufPtr_base, size_t size,
  * cuFileReadv - read into pieces of memory in one call
  * @fh: handle of the file
  * @iov: pieces of memory, of GPUs or of the host
- * @iovcnt: how many; one of 0 bytes is passed over
+ * @iovcnt: how many; one of 0 bytes is ignored
  * @file_offset: in the file, in bytes
  * @flags: 0
  *
@@ -827,7 +827,7 @@ ssize_t cuFileReadv(CUfileHandle_t fh, const CUfileIOVec_t *iov, size_t iovcnt,
  * cuFileWritev - write from pieces of memory in one call
  * @fh: handle of the file
  * @iov: pieces of memory, of GPUs or of the host
- * @iovcnt: how many; one of 0 bytes is passed over
+ * @iovcnt: how many; one of 0 bytes is ignored
  * @file_offset: in the file, in bytes
  * @flags: 0
  *
@@ -853,7 +853,7 @@ ssize_t cuFileWritev(CUfileHandle_t fh, const CUfileIOVec_t *iov, size_t iovcnt,
  * @nr: entries that it holds, from 1 to properties.io_batchsize
  *
  * A batch can be submitted to again and again. It lives until cuFileBatchIODestroy()
- * or the last close. The library is opened if nobody has.
+ * or the last close. The call opens the library if it is closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -908,7 +908,7 @@ CUfileError_t cuFileBatchIOSubmit(CUfileBatchHandle_t batch_idp, unsigned int nr
  *
  * Return: CU_FILE_SUCCESS, or:
  *
- * - CU_FILE_INVALID_VALUE: @nr or @iocbp is NULL, @min_nr is more than @nr, or @timeout is none.
+ * - CU_FILE_INVALID_VALUE: @nr or @iocbp is NULL, @min_nr is more than @nr, or @timeout is invalid.
  * - CU_FILE_INTERNAL_BATCH_GETSTATUS_ERROR: no such batch.
  *
  * Since cuFile 1.6.
@@ -925,7 +925,7 @@ CUfileError_t cuFileBatchIOGetStatus(CUfileBatchHandle_t batch_idp,
  * @batch_idp: the batch
  *
  * Entries that nobody has begun end as CUFILE_CANCELED; those that have begun end well.
- * All of them have events. An unknown batch is passed over.
+ * All of them have events. An unknown batch is ignored.
  *
  * Return: CU_FILE_SUCCESS.
  *
@@ -936,12 +936,12 @@ CUfileError_t cuFileBatchIOGetStatus(CUfileBatchHandle_t batch_idp,
 CUfileError_t cuFileBatchIOCancel(CUfileBatchHandle_t batch_idp);
 
 /**
- * cuFileBatchIODestroy - give a batch up
+ * cuFileBatchIODestroy - release a batch
  * @batch_idp: the batch
  *
  * Entries that have not begun are cancelled; the call waits for those that have: after
  * it, nobody writes to their memory. Events not taken are lost. An unknown batch is
- * passed over.
+ * ignored.
  *
  * Since cuFile 1.6.
  *
@@ -959,12 +959,12 @@ void cuFileBatchIODestroy(CUfileBatchHandle_t batch_idp);
  * @bytes_read_p: set to 0 by the call, and to the result when the transfer ends
  * @stream: stream, or NULL for the default one
  *
- * The transfer begins when what was put into the stream before has ended; what is put
- * into it later waits for the transfer. @size_p, @file_offset_p and @bufPtr_offset_p are
- * read then, unless cuFileStreamRegister() said otherwise; they and the result stay the
- * program's, and must live until then. The result is as of cuFileRead(); -1 stands for
- * an error of the system. It stays 0 where CUDA gives the stream up before, with an
- * error or with its context: what CUDA says of the stream comes first.
+ * The transfer begins when earlier work in the stream has ended; later work in it
+ * waits for the transfer. @size_p, @file_offset_p and @bufPtr_offset_p are
+ * read then, unless cuFileStreamRegister() declared them fixed; they and the result
+ * must stay valid until then. The result is as of cuFileRead(); -1 stands for
+ * an error of the system. It stays 0 if CUDA abandons the stream before, with an
+ * error or with its context: check CUDA's status of the stream first.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -973,7 +973,7 @@ void cuFileBatchIODestroy(CUfileBatchHandle_t batch_idp);
  * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
  * - CU_FILE_ASYNC_NOT_SUPPORTED: the CUDA driver has no cuLaunchHostFunc(), or the
  *   stream is being captured into a graph.
- * - CU_FILE_CUDA_DRIVER_ERROR: the stream does not take it; cu_err says why.
+ * - CU_FILE_CUDA_DRIVER_ERROR: the stream does not accept it; cu_err has the reason.
  * - CU_FILE_NOMEM_ERROR: out of memory or threads.
  *
  * Since cuFile 1.7.
@@ -994,12 +994,12 @@ CUfileError_t cuFileReadAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *size
  * @bytes_written_p: set to 0 by the call, and to the result when the transfer ends
  * @stream: stream, or NULL for the default one
  *
- * The transfer begins when what was put into the stream before has ended; what is put
- * into it later waits for the transfer. @size_p, @file_offset_p and @bufPtr_offset_p are
- * read then, unless cuFileStreamRegister() said otherwise; they and the result stay the
- * program's, and must live until then. The result is as of cuFileWrite(); -1 stands for
- * an error of the system. It stays 0 where CUDA gives the stream up before, with an
- * error or with its context: what CUDA says of the stream comes first.
+ * The transfer begins when earlier work in the stream has ended; later work in it
+ * waits for the transfer. @size_p, @file_offset_p and @bufPtr_offset_p are
+ * read then, unless cuFileStreamRegister() declared them fixed; they and the result
+ * must stay valid until then. The result is as of cuFileWrite(); -1 stands for
+ * an error of the system. It stays 0 if CUDA abandons the stream before, with an
+ * error or with its context: check CUDA's status of the stream first.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1008,7 +1008,7 @@ CUfileError_t cuFileReadAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *size
  * - CU_FILE_DRIVER_NOT_INITIALIZED: the library is closed.
  * - CU_FILE_ASYNC_NOT_SUPPORTED: the CUDA driver has no cuLaunchHostFunc(), or the
  *   stream is being captured into a graph.
- * - CU_FILE_CUDA_DRIVER_ERROR: the stream does not take it; cu_err says why.
+ * - CU_FILE_CUDA_DRIVER_ERROR: the stream does not accept it; cu_err has the reason.
  * - CU_FILE_NOMEM_ERROR: out of memory or threads.
  *
  * Since cuFile 1.7.
@@ -1020,12 +1020,12 @@ CUfileError_t cuFileWriteAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *siz
 			      ssize_t *bytes_written_p, CUstream stream);
 
 /**
- * cuFileStreamRegister - say what the transfers of a stream have fixed
+ * cuFileStreamRegister - declare what the transfers of a stream have fixed
  * @stream: stream, or NULL for the default one
  * @flags: of CU_FILE_STREAM_FIXED_BUF_OFFSET, CU_FILE_STREAM_FIXED_FILE_OFFSET,
  *	CU_FILE_STREAM_FIXED_FILE_SIZE and CU_FILE_STREAM_PAGE_ALIGNED_INPUTS
  *
- * Optional. What is fixed is read when a call is made, not when the transfer begins.
+ * Optional. Fixed values are read when a call is made, not when the transfer begins.
  * The library is opened if nobody has. It lasts until cuFileStreamDeregister(), the end
  * of the stream or the last close.
  *
@@ -1042,10 +1042,10 @@ CUfileError_t cuFileWriteAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *siz
 CUfileError_t cuFileStreamRegister(CUstream stream, unsigned int flags);
 
 /**
- * cuFileStreamDeregister - end it
+ * cuFileStreamDeregister - end the registration of a stream
  * @stream: as registered
  *
- * Transfers in the stream are not waited for.
+ * The call does not wait for transfers in the stream.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1063,7 +1063,7 @@ CUfileError_t cuFileStreamDeregister(CUstream stream);
  * @param: which
  * @value: its value
  *
- * What is in force; of a closed library, what the next opening will take.
+ * Returns the current value; if the library is closed, the one that the next opening uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1082,7 +1082,7 @@ CUfileError_t cuFileGetParameterSizeT(CUFileSizeTConfigParameter_t param,
  * @param: which
  * @value: its value
  *
- * What is in force; of a closed library, what the next opening will take.
+ * Returns the current value; if the library is closed, the one that the next opening uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1102,7 +1102,7 @@ CUfileError_t cuFileGetParameterBool(CUFileBoolConfigParameter_t param,
  * @desc_str: its value, with a 0 at the end
  * @len: bytes that there is room for
  *
- * What is in force; of a closed library, what the next opening will take.
+ * Returns the current value; if the library is closed, the one that the next opening uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1121,7 +1121,7 @@ CUfileError_t cuFileGetParameterString(CUFileStringConfigParameter_t param,
  * @param: which
  * @value: its value
  *
- * It holds from the next opening on, before file and environment.
+ * The value applies from the next opening on and overrides file and environment.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1141,7 +1141,7 @@ CUfileError_t cuFileSetParameterSizeT(CUFileSizeTConfigParameter_t param,
  * @param: which
  * @value: its value
  *
- * It holds from the next opening on, before file and environment.
+ * The value applies from the next opening on and overrides file and environment.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1160,7 +1160,7 @@ CUfileError_t cuFileSetParameterBool(CUFileBoolConfigParameter_t param,
  * @param: which
  * @desc_str: its value
  *
- * It holds from the next opening on, before file and environment.
+ * The value applies from the next opening on and overrides file and environment.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1221,7 +1221,7 @@ cuFileSetParameterPosixPoolSlabArray(const size_t *size_values,
  * @count_values: how many of each size
  * @len: sizes; as many as there are, neither more nor fewer
  *
- * What is in force; of a closed library, what the next opening will take.
+ * Returns the current value; if the library is closed, the one that the next opening uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1264,7 +1264,7 @@ cuFileSetParameterGpuBounceBufferSlabArray(const size_t *size_values,
  * @count_values: how many of each size
  * @len: sizes; as many as there are, neither more nor fewer
  *
- * What is in force; of a closed library, what the next opening will take.
+ * Returns the current value; if the library is closed, the one that the next opening uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *

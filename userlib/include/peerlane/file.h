@@ -94,7 +94,7 @@ struct pln_file_stats {
 };
 
 /**
- * pln_file_stats - which path the bytes of a file took, and why
+ * pln_file_stats - get the path that the bytes of a file took, and the reason
  * @fh: a CUfileHandle_t, or NULL for the totals of this process
  * @stats: in: its size; out: the rest
  *
@@ -145,25 +145,25 @@ struct pln_file_result {
 };
 
 /**
- * pln_file_next_result - have the next transfer say what comes of it
+ * pln_file_next_result - get the result of the next transfer
  * @results: in: the size of the first one; out, when the transfer has ended: all
  *	of them; an array, or NULL: no more
  * @count: of @results; 1 unless a batch comes next
  *
- * Says where the next call of this thread puts what comes of its transfers: of
+ * Sets where the next call of this thread stores the results of its transfers:
  * cuFileRead(), cuFileWrite(), cuFileReadv(), cuFileWritev(), cuFileReadAsync(),
- * cuFileWriteAsync() or cuFileBatchIOSubmit(). It is for that call alone, whether
- * that succeeds or not. The caller sets @size of the first one to sizeof(struct
+ * cuFileWriteAsync() or cuFileBatchIOSubmit(). It applies to that call only, whether
+ * the call succeeds or not. The caller sets @size of the first result to sizeof(struct
  * pln_file_result).
  *
- * The first four have filled *@results when they return, whatever that is. A transfer
- * in the order of a stream has when its count of bytes is there, which it needs to be
- * valid as long as; one that CUDA never calls is not filled: its context was destroyed
- * before, or work before it in that context has failed.
- * Transfer number i of a batch fills @results[i] before cuFileBatchIOGetStatus() has
- * its event, or cuFileBatchIODestroy() returns; one that was cancelled has moved
- * nothing. What a batch has more than @count is told nowhere. A call that starts
- * nothing, such as a batch with a mistake in it, fills nothing.
+ * The first four have filled *@results when they return, also with an error. A transfer
+ * in the order of a stream fills it when its count of bytes is set, and *@results must
+ * stay valid until then. It is not filled if CUDA never starts the transfer: if its
+ * context was destroyed before, or earlier work in that context has failed.
+ * Transfer number i of a batch fills @results[i] before cuFileBatchIOGetStatus()
+ * returns its event, or cuFileBatchIODestroy() returns; a cancelled one has moved
+ * nothing. The results of entries beyond @count are lost. A call that starts nothing,
+ * such as an invalid batch, fills nothing.
  *
  * A program that must also run with NVIDIA's library, which does not have this
  * function, looks it up with dlsym(3).

@@ -293,8 +293,8 @@ uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset);
 
 /**
  * pln_mr_info - how memory was registered, and why so
- * @mr: a registration; NULL: the last pln_mr_reg() of the calling thread, be it
- *	that it failed
+ * @mr: a registration; NULL: the last pln_mr_reg() of the calling thread, even
+ *	if it failed
  * @info: out; its size must be set
  *
  * Fills @info for a registration; or, when @mr is NULL, for the last
