@@ -2,9 +2,9 @@
 /*
  * Peerlane: files and GPU memory.
  *
- * main.c has the calls, memory.c the registered memory, io.c the files,
- * uring.c IO that nobody waits for.  memory.c calls none of the others, io.c
- * only that, uring.c only io.c.
+ * main.c has the calls, memory.c the registered memory, pages.c the struct pages of BAR1
+ * where the GPU's driver has none, io.c the files, uring.c IO that nobody waits for.
+ * memory.c and pages.c call each other alone, io.c only memory.c, uring.c only io.c.
  */
 #ifndef PEERLANE_H
 #define PEERLANE_H
@@ -36,6 +36,7 @@ enum {
  * @done: the callback does not use this any more
  * @table: the GPU driver's; valid until put, or until the callback has returned
  * @kvec: a segment for each page of @table
+ * @pgmap: of these pages
  * @shift: of the size of these pages
  * @va: as registered
  * @size: likewise
@@ -53,6 +54,7 @@ struct pln_mem {
 	struct completion done;
 	struct nvidia_p2p_page_table *table;
 	struct kvec *kvec;
+	struct dev_pagemap *pgmap;
 	unsigned int shift;
 	u64 va;
 	u64 size;
@@ -89,6 +91,10 @@ void pln_mem_end(struct pln_mem *mem);
 int pln_mem_stopped(const struct pln_mem *mem);
 int pln_mem_io_begin(struct pln_mem *mem);
 void pln_mem_io_end(struct pln_mem *mem);
+
+/* pages.c */
+int pln_pages_make(const struct pln_mem *mem, phys_addr_t phys);
+void pln_pages_exit(void);
 
 /* io.c */
 int pln_file_check(struct file *file, struct pln_check *check);
