@@ -1333,6 +1333,50 @@ static void bind_anew(bool pages)
 		    gpu_pci, pages, gpu_pci), "bind");
 }
 
+/*
+ * Memory is registered for the first time while the GPU's driver is unbound: who unbinds
+ * has the device locked, and waits for the registration.
+ */
+static void test_register_unbound(void)
+{
+	int i, status, pipefd[2], made = logged(MADE), bad = 0;
+	int unbind = open("/sys/bus/pci/drivers/peerlane_gpu/unbind", O_WRONLY);
+	pid_t pid;
+	char c;
+
+	need(unbind >= 0, "unbind");
+	for (i = 0; i < 12; i++) {
+		need(!pipe(pipefd), "pipe");
+		fflush(stdout);
+		pid = fork();
+		need(pid >= 0, "fork");
+		if (!pid) {
+			int fd = gpu_open(), pf = pln_open();
+			struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+			char *p = dev_map(fd, &a);
+			struct pln_register r;
+
+			need(write(pipefd[1], "", 1) == 1, "write");
+			if (!reg(pf, p, MIB, &r))
+				_exit(0);
+			_exit(errno != EINVAL && errno != EIO &&
+			      errno != ENODEV && errno != EIDRM);
+		}
+		need(read(pipefd[0], &c, 1) == 1, "read");
+		usleep(i % 6 * 100);
+		need(write(unbind, gpu_pci, strlen(gpu_pci)) > 0, "unbind");
+		bad += waitpid(pid, &status, 0) != pid || status;
+		need(!shell("echo %s >/sys/bus/pci/drivers/peerlane_gpu/bind",
+			    gpu_pci), "bind");
+		close(pipefd[0]);
+		close(pipefd[1]);
+	}
+	close(unbind);
+	printf("# pages were made %d times\n", logged(MADE) - made);
+	check(!bad && state("pinned") == 0 && state("ios") == 0,
+	      "registration meets unbinding");
+}
+
 static void test_own_pages(void)
 {
 	int fd = gpu_open(), pf = pln_open();
@@ -1389,6 +1433,7 @@ static void test_own_pages(void)
 	close(pf);
 	close(fd);
 	bind_anew(false);
+	test_register_unbound();
 	test_made("bound anew");
 }
 
