@@ -128,20 +128,6 @@ static void pln_user_uncharge(kuid_t uid, u64 size)
 	kfree(user);
 }
 
-/**
- * pln_mem_stopped - is IO with the memory to end?
- * @mem: any
- *
- * Return: 0; -EIDRM: the memory was taken away; -ENOENT: it is being
- * unregistered.
- */
-int pln_mem_stopped(const struct pln_mem *mem)
-{
-	if (!test_bit(PLN_MEM_STOPPED, &mem->flags))
-		return 0;
-	return test_bit(PLN_MEM_REVOKED, &mem->flags) ? -EIDRM : -ENOENT;
-}
-
 static void pln_mem_put(struct pln_mem *mem)
 {
 	if (refcount_dec_and_test(&mem->ios))

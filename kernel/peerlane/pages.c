@@ -152,7 +152,8 @@ static int pln_bar_make(struct pci_dev *pdev, int nr, unsigned int mib)
 	}
 	ret = pci_p2pdma_add_resource(pdev, nr, 0, 0);
 	if (ret) {
-		why = "the kernel refuses; it does where some of its mappings are write-combining and others are not";
+		/* Mostly since only some of its mappings are write-combining */
+		why = "the kernel refuses";
 		goto err;
 	}
 	sysfs_remove_file_from_group(&pdev->dev.kobj, &allocate, "p2pmem");
@@ -199,10 +200,12 @@ static struct pci_dev *pln_bar_find(phys_addr_t phys, int *nr)
 static int pln_bar_lock(const struct pln_mem *mem, struct device *dev)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(PLN_BAR_LOCK_MS);
+	int ret;
 
 	while (!device_trylock(dev)) {
-		if (pln_mem_stopped(mem))
-			return pln_mem_stopped(mem);
+		ret = pln_mem_stopped(mem);
+		if (ret)
+			return ret;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (time_after(jiffies, end))

@@ -4,7 +4,8 @@
  *
  * main.c has the calls, memory.c the registered memory, pages.c the struct pages of BAR1
  * where the GPU's driver has none, io.c the files, uring.c IO that nobody waits for.
- * memory.c and pages.c call each other alone, io.c only memory.c, uring.c only io.c.
+ * pages.c calls none of the others, memory.c only that, io.c only memory.c, uring.c only
+ * io.c.
  */
 #ifndef PEERLANE_H
 #define PEERLANE_H
@@ -63,6 +64,20 @@ struct pln_mem {
 };
 
 /**
+ * pln_mem_stopped - is IO with the memory to end?
+ * @mem: any
+ *
+ * Return: 0; -EIDRM: the memory was taken away; -ENOENT: it is being
+ * unregistered.
+ */
+static inline int pln_mem_stopped(const struct pln_mem *mem)
+{
+	if (!test_bit(PLN_MEM_STOPPED, &mem->flags))
+		return 0;
+	return test_bit(PLN_MEM_REVOKED, &mem->flags) ? -EIDRM : -ENOENT;
+}
+
+/**
  * struct pln_file - an open /dev/peerlane
  * @mems: struct pln_mem, by handle
  */
@@ -88,7 +103,6 @@ int pln_gpu_find(void);
 u64 pln_user_pinned(kuid_t uid);
 struct pln_mem *pln_mem_register(u64 va, u64 size, u32 *reason);
 void pln_mem_end(struct pln_mem *mem);
-int pln_mem_stopped(const struct pln_mem *mem);
 int pln_mem_io_begin(struct pln_mem *mem);
 void pln_mem_io_end(struct pln_mem *mem);
 
