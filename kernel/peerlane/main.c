@@ -268,8 +268,9 @@ static void __exit pln_exit(void)
 {
 	debugfs_remove_recursive(pln_debugfs);
 	misc_deregister(&pln_misc);
+	pln_pages_exit();
 	/*
-	 * The last statement of the callback lets this function be called: wait
+	 * The last statement of a callback lets this function be called, or end: wait
 	 * until tasks that were there have gone to sleep elsewhere
 	 */
 	synchronize_rcu_tasks();

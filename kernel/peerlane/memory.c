@@ -13,6 +13,7 @@
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/memremap.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
@@ -127,18 +128,10 @@ static void pln_user_uncharge(kuid_t uid, u64 size)
 	kfree(user);
 }
 
-/**
- * pln_mem_stopped - is IO with the memory to end?
- * @mem: any
- *
- * Return: 0; -EIDRM: the memory was taken away; -ENOENT: it is being
- * unregistered.
- */
-int pln_mem_stopped(const struct pln_mem *mem)
+static void pln_mem_put(struct pln_mem *mem)
 {
-	if (!test_bit(PLN_MEM_STOPPED, &mem->flags))
-		return 0;
-	return test_bit(PLN_MEM_REVOKED, &mem->flags) ? -EIDRM : -ENOENT;
+	if (refcount_dec_and_test(&mem->ios))
+		complete_all(&mem->idle);
 }
 
 /**
@@ -151,23 +144,32 @@ int pln_mem_io_begin(struct pln_mem *mem)
 {
 	int ret = pln_mem_stopped(mem);
 
-	if (ret || refcount_inc_not_zero(&mem->ios))
+	if (ret)
 		return ret;
 	/* A count of 0 orders nothing: the bits may not be seen yet */
-	return pln_mem_stopped(mem) ?: -EIDRM;
+	if (!refcount_inc_not_zero(&mem->ios))
+		return pln_mem_stopped(mem) ?: -EIDRM;
+	/*
+	 * Who takes the pages away waits for IO.  nvidia-uvm does so before its memory
+	 * goes; what its page map lies in stays until the driver is unbound.
+	 */
+	if (percpu_ref_tryget_live(&mem->pgmap->ref))
+		return 0;
+	pln_mem_put(mem);
+	return -EIDRM;
 }
 
 void pln_mem_io_end(struct pln_mem *mem)
 {
-	if (refcount_dec_and_test(&mem->ios))
-		complete_all(&mem->idle);
+	put_dev_pagemap(mem->pgmap);
+	pln_mem_put(mem);
 }
 
 /* No new IO, and wait for what is under way */
 static void pln_mem_stop(struct pln_mem *mem)
 {
 	if (!test_and_set_bit(PLN_MEM_STOPPED, &mem->flags))
-		pln_mem_io_end(mem);
+		pln_mem_put(mem);
 	wait_for_completion(&mem->idle);
 }
 
@@ -257,7 +259,8 @@ static int pln_mem_pages(struct pln_mem *mem, u32 *reason)
 		[NVIDIA_P2P_PAGE_SIZE_128KB] = 17,
 	};
 	struct nvidia_p2p_page_table *table = mem->table;
-	unsigned long first;
+	unsigned long first, n;
+	int ret;
 	u32 i;
 
 	/* What both versions have is all that is used */
@@ -274,22 +277,34 @@ static int pln_mem_pages(struct pln_mem *mem, u32 *reason)
 			     GFP_KERNEL_ACCOUNT);
 	if (!mem->kvec)
 		return -ENOMEM;
+	n = 1ul << (mem->shift - PAGE_SHIFT);
 	first = PHYS_PFN(table->pages[0]->physical_address);
+	if (!pln_p2p_pages(first, n)) {
+		ret = pln_pages_make(mem, PFN_PHYS(first));
+		if (ret == -EOPNOTSUPP)
+			*reason = PLN_REASON_NO_PAGES;
+		else if (ret == -EIDRM)
+			*reason = PLN_REASON_FREED;
+		if (ret)
+			return ret;
+	}
+	*reason = PLN_REASON_NO_PAGES;
+	if (!pln_p2p_pages(first, n))
+		return -EOPNOTSUPP;
+	mem->pgmap = page_pgmap(pfn_to_page(first));
 	for (i = 0; i < table->entries; i++) {
 		unsigned long pfn = PHYS_PFN(table->pages[i]->physical_address);
 
 		/* The block layer looks at the first page of an IO */
-		if (!pln_p2p_pages(pfn, 1ul << (mem->shift - PAGE_SHIFT)) ||
-		    page_pgmap(pfn_to_page(pfn)) !=
-		    page_pgmap(pfn_to_page(first))) {
-			*reason = PLN_REASON_NO_PAGES;
+		if (!pln_p2p_pages(pfn, n) ||
+		    page_pgmap(pfn_to_page(pfn)) != mem->pgmap)
 			return -EOPNOTSUPP;
-		}
 		mem->kvec[i] = (struct kvec){
 			.iov_base = page_address(pfn_to_page(pfn)),
 			.iov_len = 1ul << mem->shift,
 		};
 	}
+	*reason = PLN_REASON_NONE;
 	return 0;
 }
 
@@ -333,7 +348,7 @@ struct pln_mem *pln_mem_register(u64 va, u64 size, u32 *reason)
 		return ERR_PTR(ret);
 	}
 	ret = pln_mem_pages(mem, reason);
-	pln_mem_io_end(mem);
+	pln_mem_put(mem);
 	if (ret) {
 		pln_mem_end(mem);
 		return ERR_PTR(ret);

@@ -2,9 +2,10 @@
 /*
  * Peerlane: files and GPU memory.
  *
- * main.c has the calls, memory.c the registered memory, io.c the files,
- * uring.c IO that nobody waits for.  memory.c calls none of the others, io.c
- * only that, uring.c only io.c.
+ * main.c has the calls, memory.c the registered memory, pages.c the struct pages of BAR1
+ * where the GPU's driver has none, io.c the files, uring.c IO that nobody waits for.
+ * pages.c calls none of the others, memory.c only that, io.c only memory.c, uring.c only
+ * io.c.
  */
 #ifndef PEERLANE_H
 #define PEERLANE_H
@@ -36,6 +37,7 @@ enum {
  * @done: the callback does not use this any more
  * @table: the GPU driver's; valid until put, or until the callback has returned
  * @kvec: a segment for each page of @table
+ * @pgmap: of these pages
  * @shift: of the size of these pages
  * @va: as registered
  * @size: likewise
@@ -53,12 +55,27 @@ struct pln_mem {
 	struct completion done;
 	struct nvidia_p2p_page_table *table;
 	struct kvec *kvec;
+	struct dev_pagemap *pgmap;
 	unsigned int shift;
 	u64 va;
 	u64 size;
 	struct pid *owner;
 	kuid_t uid;
 };
+
+/**
+ * pln_mem_stopped - is IO with the memory to end?
+ * @mem: any
+ *
+ * Return: 0; -EIDRM: the memory was taken away; -ENOENT: it is being
+ * unregistered.
+ */
+static inline int pln_mem_stopped(const struct pln_mem *mem)
+{
+	if (!test_bit(PLN_MEM_STOPPED, &mem->flags))
+		return 0;
+	return test_bit(PLN_MEM_REVOKED, &mem->flags) ? -EIDRM : -ENOENT;
+}
 
 /**
  * struct pln_file - an open /dev/peerlane
@@ -86,9 +103,12 @@ int pln_gpu_find(void);
 u64 pln_user_pinned(kuid_t uid);
 struct pln_mem *pln_mem_register(u64 va, u64 size, u32 *reason);
 void pln_mem_end(struct pln_mem *mem);
-int pln_mem_stopped(const struct pln_mem *mem);
 int pln_mem_io_begin(struct pln_mem *mem);
 void pln_mem_io_end(struct pln_mem *mem);
+
+/* pages.c */
+int pln_pages_make(const struct pln_mem *mem, phys_addr_t phys);
+void pln_pages_exit(void);
 
 /* io.c */
 int pln_file_check(struct file *file, struct pln_check *check);

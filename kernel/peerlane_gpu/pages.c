@@ -16,8 +16,14 @@
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
 #include <linux/memremap.h>
+#include <linux/moduleparam.h>
 
 #include "pln_gpu.h"
+
+static bool pln_p2pdma = true;
+module_param_named(p2pdma, pln_p2pdma, bool, 0644);
+MODULE_PARM_DESC(p2pdma,
+		 "struct pages for BAR1, of GPUs bound from now on (default on); off, as with most of NVIDIA's");
 
 /*
  * A page that only we know of has one reference.  Nobody can get a new one to
@@ -63,6 +69,11 @@ static void pln_p2pdma_init(struct pln_gpu *gpu)
 	if (!IS_ENABLED(CONFIG_PCI_P2PDMA)) {
 		dev_info(dev,
 			 "no peer-to-peer DMA of files: this kernel is built without CONFIG_PCI_P2PDMA\n");
+		return;
+	}
+
+	if (!READ_ONCE(pln_p2pdma)) {
+		dev_info(dev, "no struct pages for BAR1: p2pdma is off\n");
 		return;
 	}
 

@@ -461,6 +461,49 @@ static void sweep_allocations(void)
 	fail_nth = -1;
 }
 
+/* The GPU's driver makes no pages of BAR1, so the module does when memory is registered */
+static void sweep_own_pages(void)
+{
+	struct pln_register r;
+	struct pln_unregister u;
+	unsigned int n, bad = 0;
+	char point[256];
+	int ret, err;
+
+	need(!shell("echo 0 >/sys/module/peerlane_gpu/parameters/p2pdma") &&
+	     !driver("unbind") && !driver("bind"), "a driver without pages");
+	gpu = gpu_open();
+	mem = gpu_alloc(gpu, MIB);
+	dev_ptr = dev_map(gpu, &mem);
+	for (n = 1; n <= MAX_CALLS; n++) {
+		need(!shell("rmmod peerlane && modprobe peerlane own_pages_mib=1"),
+		     "load the module anew");
+		peerlane = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
+		need(peerlane >= 0, "open /dev/peerlane");
+		r = (struct pln_register){
+			.address = (uintptr_t)dev_ptr, .size = MIB
+		};
+		arm(n);
+		ret = ioctl(peerlane, PLN_IOC_REGISTER, &r);
+		err = errno;
+		if (!disarm(point, sizeof(point)))
+			break;
+		if (!ret || !known(err))
+			printf("# register with own pages: %s: %s\n", point,
+			       ret ? strerror(err) : "done without");
+		bad += !ret || !known(err);
+		close(peerlane);
+	}
+	/* Another driver's DMA to memory that has such pages */
+	check(!bad && n - 1 >= 6 && !ret && !do_get(),
+	      "register with own pages: %u calls failed", n - 1);
+	u = (struct pln_unregister){ .handle = r.handle };
+	need(!ret && !ioctl(peerlane, PLN_IOC_UNREGISTER, &u), "unregister");
+	close(peerlane);
+	munmap(dev_ptr, MIB);
+	close(gpu);
+}
+
 int main(int argc, char **argv)
 {
 	char point[256];
@@ -501,5 +544,7 @@ int main(int argc, char **argv)
 	gpu = gpu_open();
 	check(!do_alloc() && !do_query(), "it works");
 	close(gpu);
+	if (!access("/dev/peerlane", F_OK))
+		sweep_own_pages();
 	return test_end();
 }

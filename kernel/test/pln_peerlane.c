@@ -4,12 +4,14 @@
  *
  *	pln_peerlane TARGET DISK NAME PORT
  *	pln_peerlane merges DISK NAME
+ *	pln_peerlane pages DISK NAME PORT
  *
  * TARGET is a file that is overwritten, or the block device DISK itself; NAME, what
  * the host side calls the drive, so that it can be made slow; PORT, the switch's port
  * above it, which counts what the drive writes to and reads from host memory.
  *
  * merges: with a drive that takes one command at a time.
+ * pages: with a driver of the GPU that makes no struct pages of BAR1.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -1061,7 +1063,8 @@ static void test_gpu_goes(int fd, const char *what, const char *command)
 	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_alloc a = gpu_alloc(fd, LEN);
 	int pf = pln_open(), status;
-	uint32_t h = must_reg(pf, dev_map(fd, &a), LEN);
+	char *p = dev_map(fd, &a);
+	uint32_t h = must_reg(pf, p, LEN);
 	pid_t pid;
 
 	fflush(stdout);
@@ -1075,6 +1078,7 @@ static void test_gpu_goes(int fd, const char *what, const char *command)
 	check(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
 	      WEXITSTATUS(status) == 42, "%s in the middle of IO: EIDRM", what);
 	check(!unreg(pf, h) && state("pinned") == 0, "nothing stays pinned");
+	munmap(p, LEN);
 	close(pf);
 }
 
@@ -1207,6 +1211,232 @@ static void test_merges(int fd, int pf)
 	close(d);
 }
 
+/* ---- struct pages that the module makes ---- */
+
+static char gpu_pci[32];
+
+static void set_own_pages(unsigned int mib)
+{
+	need(!shell("echo %u >/sys/module/peerlane/parameters/own_pages_mib",
+		    mib), "set own_pages_mib");
+}
+
+/* Lines of the kernel's log */
+static int logged(const char *words)
+{
+	char cmd[256];
+	FILE *f;
+	int n;
+
+	fflush(stdout);
+	snprintf(cmd, sizeof(cmd), "dmesg | grep -c '%s: peerlane: .*%s'",
+		 gpu_pci, words);
+	f = popen(cmd, "r");
+	need(f && fscanf(f, "%d", &n) == 1, "%s", cmd);
+	pclose(f);
+	return n;
+}
+
+#define MADE	"has [0-9]* MiB of struct pages"
+
+static void *map_bar1(const char *name, size_t offset, size_t len)
+{
+	char path[96];
+	void *p;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", gpu_pci,
+		 name);
+	fd = open(path, O_RDWR);
+	need(fd >= 0, "open %s", path);
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+	need(p != MAP_FAILED, "map %s", path);
+	close(fd);
+	return p;
+}
+
+/* Asked twice, it looks once, and says why */
+static void refuses(int pf, const void *p, unsigned int mib, const char *words)
+{
+	int before = logged(words), made = logged(MADE), i, bad = 0;
+	struct pln_register r;
+
+	set_own_pages(mib);
+	for (i = 0; i < 2; i++)
+		bad += !reg(pf, p, MIB, &r) || errno != EOPNOTSUPP ||
+		       r.reason != PLN_REASON_NO_PAGES;
+	check(!bad && logged(words) == before + 1 && logged(MADE) == made,
+	      "own_pages_mib=%u: %s", mib, words);
+}
+
+/* Who does IO is killed, and the module unloaded as soon as that is allowed */
+static void test_unload(void)
+{
+	double end = now() + 120;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		int g = gpu_open(), pf = pln_open();
+		struct pln_gpu_alloc a = gpu_alloc(g, LEN);
+
+		_exit(reader(pf, must_reg(pf, dev_map(g, &a), LEN), LEN));
+	}
+	await_ios();
+	check(shell("rmmod peerlane 2>/dev/null"), "no unloading under IO");
+	need(!kill(pid, SIGKILL), "kill");
+	while (shell("rmmod peerlane 2>/dev/null"))
+		need(now() < end, "unload");
+	need(waitpid(pid, &status, 0) == pid, "wait");
+	check(WIFSIGNALED(status), "unload behind who was killed in the middle of IO");
+	need(!shell("modprobe peerlane"), "load");
+}
+
+static void find_gpu(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+
+	snprintf(gpu_pci, sizeof(gpu_pci), "%04x:%02x:%02x.%x", q.pci_domain,
+		 q.pci_bus, q.pci_devfn >> 3, q.pci_devfn & 7);
+	need(!(q.features & PLN_GPU_FEAT_P2PDMA), "a driver without pages");
+}
+
+/* Its pages are made when they are needed, and the path is direct */
+static void test_made(const char *when)
+{
+	int fd = gpu_open(), pf = pln_open(), before = logged(MADE), i;
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	char *p = dev_map(fd, &a);
+	uint32_t h[2];
+
+	for (i = 0; i < 2; i++)
+		h[i] = must_reg(pf, p, MIB);
+	check(logged(MADE) == before + 1, "%s: the module makes pages, once",
+	      when);
+	check(shell("test -e /sys/bus/pci/devices/%s/p2pmem/allocate", gpu_pci),
+	      "which the kernel gives to nobody else");
+	for (i = 0; i < 2; i++)
+		unreg(pf, h[i]);
+	munmap(p, MIB);
+	gpu_free(fd, a.handle);
+	test_data(fd, pf);
+	close(pf);
+	close(fd);
+}
+
+/* The driver anew, with pages of its own or without */
+static void bind_anew(bool pages)
+{
+	need(!shell("cd /sys/bus/pci/drivers/peerlane_gpu && echo %s >unbind && echo %d >/sys/module/peerlane_gpu/parameters/p2pdma && echo %s >bind",
+		    gpu_pci, pages, gpu_pci), "bind");
+}
+
+/*
+ * Memory is registered for the first time while the GPU's driver is unbound: who unbinds
+ * has the device locked, and waits for the registration.
+ */
+static void test_register_unbound(void)
+{
+	int i, status, pipefd[2], made = logged(MADE), bad = 0;
+	int unbind = open("/sys/bus/pci/drivers/peerlane_gpu/unbind", O_WRONLY);
+	pid_t pid;
+	char c;
+
+	need(unbind >= 0, "unbind");
+	for (i = 0; i < 12; i++) {
+		need(!pipe(pipefd), "pipe");
+		fflush(stdout);
+		pid = fork();
+		need(pid >= 0, "fork");
+		if (!pid) {
+			int fd = gpu_open(), pf = pln_open();
+			struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+			char *p = dev_map(fd, &a);
+			struct pln_register r;
+
+			need(write(pipefd[1], "", 1) == 1, "write");
+			if (!reg(pf, p, MIB, &r))
+				_exit(0);
+			_exit(errno != EINVAL && errno != EIO &&
+			      errno != ENODEV && errno != EIDRM);
+		}
+		need(read(pipefd[0], &c, 1) == 1, "read");
+		usleep(i % 6 * 100);
+		need(write(unbind, gpu_pci, strlen(gpu_pci)) > 0, "unbind");
+		bad += waitpid(pid, &status, 0) != pid || status;
+		need(!shell("echo %s >/sys/bus/pci/drivers/peerlane_gpu/bind",
+			    gpu_pci), "bind");
+		close(pipefd[0]);
+		close(pipefd[1]);
+	}
+	close(unbind);
+	printf("# pages were made %d times\n", logged(MADE) - made);
+	check(!bad && state("pinned") == 0 && state("ios") == 0,
+	      "registration meets unbinding");
+}
+
+static void test_own_pages(void)
+{
+	int fd = gpu_open(), pf = pln_open();
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	size_t size = gpu_query(fd).bar1_size;
+	/* 64 bytes for each page of 4 KiB */
+	unsigned int takes = size / 4096 * 64 / MIB;
+	int before;
+	char *p = dev_map(fd, &a), *wc, *uc;
+	struct pln_register r;
+
+	find_gpu(fd);
+	set_own_pages(0);
+	check(reg(pf, p, MIB, &r) && errno == EOPNOTSUPP &&
+	      r.reason == PLN_REASON_NO_PAGES && !logged("struct pages"),
+	      "it makes none unasked");
+	need(takes > 1, "a BAR1 of 128 MiB");
+	refuses(pf, p, takes - 1, "more host memory than own_pages_mib allows");
+
+	wc = map_bar1("resource1_wc", 0, size);
+	refuses(pf, p, takes, "its mappings are write-combining");
+	munmap(wc, size);
+	wc = map_bar1("resource1_wc", 0, size / 2);
+	uc = map_bar1("resource1", size / 2, size / 2);
+	refuses(pf, p, takes + 1, "the kernel refuses");
+	munmap(wc, size / 2);
+	munmap(uc, size / 2);
+	set_own_pages(takes);
+	close(pf);
+	munmap(p, MIB);
+	close(fd);
+
+	test_made("as much as they take");
+	test_unload();
+	set_own_pages(takes);
+	test_made("loaded again");
+	fd = gpu_open();
+	test_gpu_goes(fd, "removal",
+		      "echo 1 >/sys/bus/pci/devices/$pci/remove");
+	close(fd);
+	need(!shell("echo 1 >/sys/bus/pci/rescan"), "rescan");
+	fd = gpu_open();
+	find_gpu(fd);
+	close(fd);
+	test_made("a GPU that is there again");
+
+	bind_anew(true);
+	before = logged(MADE);
+	fd = gpu_open();
+	pf = pln_open();
+	test_data(fd, pf);
+	check(logged(MADE) == before,
+	      "a driver with pages of its own: the module makes none");
+	close(pf);
+	close(fd);
+	bind_anew(false);
+	test_register_unbound();
+	test_made("bound anew");
+}
+
 int main(
 int argc, char **argv)
 {
@@ -1228,6 +1458,11 @@ int argc, char **argv)
 	disk = argv[2];
 	drive = argv[3];
 	port = argv[4];
+	if (!strcmp(target, "pages")) {
+		target = disk;
+		test_own_pages();
+		return test_end();
+	}
 	raw = !strcmp(target, disk);
 	umask(077);
 	fd = gpu_open();

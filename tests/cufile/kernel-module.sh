@@ -116,6 +116,16 @@ boot module "$TOP/scenarios/topologies/two-drives.topo" 7.2 180 <<-'SCRIPT'
 	file /dev/nvme0n1
 	io head read --file /mnt/f --size 8M --crc
 	CUFILE_USE_PCIP2PDMA=1 io head-p2p read --file /mnt/f --size 8M --crc
+	# a driver of the GPU that makes no struct pages of BAR1
+	gpu=$(readlink -f /sys/class/peerlane_gpu/peerlane-gpu0/device)
+	for way in unbind bind; do
+		echo "${gpu##*/}" >/sys/bus/pci/drivers/peerlane_gpu/$way
+		echo 0 >/sys/module/peerlane_gpu/parameters/p2pdma
+	done
+	must_appear /dev/peerlane-gpu0
+	io no-pages read --file /mnt/f --size 8M --crc
+	echo 64 >/sys/module/peerlane/parameters/own_pages_mib
+	io own-pages read --file /mnt/f --size 8M --crc
 	echo "# left $(module memories) $(module pinned) $(module ios)"
 	umount /mnt
 SCRIPT
@@ -163,5 +173,9 @@ has head "the module takes it all the same" ".path == \"kernel\" and .bytes_by_p
 check_eq "and the drive wrote it to BAR1" $size "$(of head bar1)"
 has head-p2p "and so does p2p" ".path == \"p2p\" and .bytes_by_path.p2p == $size and .crc32c == \"$crc\""
 check_eq "with the drive, too" $size "$(of head-p2p bar1)"
+has no-pages "memory of a GPU whose BAR1 has no struct pages is staged, and it says what would help" \
+	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"no pages of this GPU's BAR1.*own_pages_mib\"))"
+has own-pages "and goes through the module once it may make them" ".path == \"kernel\" and .bytes_by_path.kernel == $size and .crc32c == \"$crc\""
+check_eq "which the drive wrote to BAR1" $size "$(of own-pages bar1)"
 check_eq "nothing stays registered" "0 0 0" "$(sed -n 's/^# left //p' module/result.log)"
 finish

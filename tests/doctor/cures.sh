@@ -190,6 +190,14 @@ of "the module peerlane takes a file on md whose drives do not merge" 0 "/data/x
 $(cat md.patch)
 F /sys/class/block/nvme0n1/queue/nomerges 2\n
 END
+for pages in '0 where BAR1 has struct pages' '2048 and makes struct pages of BAR1 where there are none'; do
+	of "with own_pages_mib=${pages%% *}" 0 "/data/x 0" \
+		"$module == [[\"ok\", \"/dev/peerlane takes it, for GPU memory that cannot be mapped, ${pages#* }\"]]" <<END
+$(cat md.patch)
+F /sys/class/block/nvme0n1/queue/nomerges 2\n
+F /sys/module/peerlane/parameters/own_pages_mib ${pages%% *}\n
+END
+done
 of "and refuses others, which is no matter where no IOMMU translates" 0 "/data/x 0" \
 	"\$ids == [\"fs-raid-merges\"] and .findings[0].severity == \"info\" and
 	($module | .[0][0] == \"-\" and (.[0][1] | test(\"refuse it: it is on md0, and the queue of nvme0n1 merges\")))" <<END

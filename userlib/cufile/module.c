@@ -60,7 +60,8 @@ static const char *words(uint32_t reason)
 	switch (reason) {
 	case PLN_REASON_NO_PAGES:
 		return "the kernel has no pages of this GPU's BAR1: its driver "
-		       "did not give it to P2PDMA";
+		       "did not give it to P2PDMA, and the module's "
+		       "own_pages_mib is 0 or the kernel's log says why not";
 	case PLN_REASON_LIMIT:
 		return "the module's limit max_pinned_mib is used up";
 	case PLN_REASON_FILE_TYPE:

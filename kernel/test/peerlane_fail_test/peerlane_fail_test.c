@@ -76,6 +76,7 @@ static struct fail_point fail_points[] = {
 	POINT("__kmalloc_noprof", fail_0),
 	POINT("__kvmalloc_node_noprof", fail_0),
 	POINT("devm_kmalloc", fail_0),
+	POINT("__devres_alloc_node", fail_0),
 	POINT("dma_alloc_attrs", fail_0),
 	POINT("gen_pool_create", fail_0),
 	POINT("gen_pool_add_owner", fail_enomem),

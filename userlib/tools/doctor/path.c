@@ -212,11 +212,14 @@ static void module_step(struct doctor *d, struct steps *s)
 	const struct mount *m = d->mount;
 	const struct finding *why = file_error(d);
 	const struct topo_block *md = doc_passing_md(d, m);
+	long long own_pages;
 	char drive[64];
 	int i;
 
 	if (doc_has(d, "/dev", "peerlane") != YES)
 		return;
+	own_pages = doc_number(d, "/sys/module/peerlane/parameters/"
+			       "own_pages_mib");
 	for (i = 0; i < m->n_blocks && !why; i++)
 		why = error_at(d, m->block[i].name);
 	if (why)
@@ -232,7 +235,9 @@ static void module_step(struct doctor *d, struct steps *s)
 		     md->name, drive);
 	else
 		step(s, "module", "ok", -1, NULL, "/dev/peerlane takes it, for "
-		     "GPU memory that cannot be mapped");
+		     "GPU memory that cannot be mapped%s", own_pages > 0 ?
+		     ", and makes struct pages of BAR1 where there are none" :
+		     own_pages ? "" : ", where BAR1 has struct pages");
 }
 
 /* The GPU with the best path; of these the first; NULL without GPUs */

@@ -26,7 +26,9 @@
  * enum pln_reason - why GPU memory or a file cannot be used
  * @PLN_REASON_NONE: it can, or errno says it
  * @PLN_REASON_NO_PAGES: the kernel has no pages for P2PDMA there: the GPU's
- *	driver did not give BAR1 to pci_p2pdma_add_resource().  EOPNOTSUPP
+ *	driver did not give BAR1 to pci_p2pdma_add_resource(), and the parameter
+ *	own_pages_mib does not allow the module to do so, or it cannot, which the
+ *	kernel's log tells.  EOPNOTSUPP
  * @PLN_REASON_FREED: the GPU memory was freed, or lost in a reset.  EIDRM
  * @PLN_REASON_LIMIT: the user has as much memory registered as the parameter
  *	max_pinned_mib allows.  EDQUOT
@@ -107,6 +109,8 @@ struct pln_query {
  *
  * EINVAL: not aligned, or no GPU memory of this process there.  ENOMEM: no
  * room in BAR1, or no memory.  ENOSPC: too many handles in this open file.
+ * EBUSY: struct pages are to be made, and somebody has the device locked for more
+ * than 10 s.
  */
 struct pln_register {
 	__u64 address;
