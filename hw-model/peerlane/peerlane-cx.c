@@ -259,7 +259,12 @@ static uint32_t plc_seg_read(PeerlaneCX *s, hwaddr addr)
         return s->failed ? (uint32_t)(CX_HEALTH_RFR | CX_HEALTH_CRITICAL) << 24
                : 0;
     case CX_SEG_HEALTH_SYNDROME:
-        return s->failed ? CX_HEALTH_FIRMWARE << 16 : 0;
+        if (!s->failed) {
+            return 0;
+        }
+        /* Whoever looks after the card has reset it by the time it is known */
+        s->nic_ifc = CX_NIC_DISABLED;
+        return CX_HEALTH_FIRMWARE << 16;
     case CX_SEG_TIMER_HIGH:
         return now >> 32;
     case CX_SEG_TIMER_LOW:

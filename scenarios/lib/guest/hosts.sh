@@ -83,7 +83,7 @@ becomes() {
 	return 1
 }
 
-# lan_up: the network beside the wire, by which programs find each other
+# lan_up: the network beside the wire, $LAN, by which programs find each other
 lan_up() {
 	guest_tries=0
 	until guest_file=$(grep -l "^52:54:00:00:01:0$((HOST_INDEX + 1))" /sys/class/net/*/address 2>/dev/null); do
@@ -92,8 +92,9 @@ lan_up() {
 		sleep 0.05
 	done
 	guest_file=${guest_file%/address}
-	must ip link set "${guest_file##*/}" up
-	must ip addr add "$(address_of "$HOST")/24" dev "${guest_file##*/}"
+	LAN=${guest_file##*/}
+	must ip link set "$LAN" mtu 9000 up
+	must ip addr add "$(address_of "$HOST")/24" dev "$LAN"
 }
 
 rdma_up() {

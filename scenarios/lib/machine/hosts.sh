@@ -136,7 +136,7 @@ hosts_each_start() {
 			hosts_other=b
 			[ "$hosts_each" = a ] || hosts_other=a
 			set -- "$@" -netdev "dgram,id=net1,local.type=unix,local.path=wire/lan.$hosts_each,remote.type=unix,remote.path=wire/lan.$hosts_other" \
-				-device "virtio-net-pci,disable-legacy=on,iommu_platform=on,romfile=,id=nic1,netdev=net1,mac=52:54:00:00:01:0$hosts_index"
+				-device "virtio-net-pci,host_mtu=9000,disable-legacy=on,iommu_platform=on,romfile=,id=nic1,netdev=net1,mac=52:54:00:00:01:0$hosts_index"
 		fi
 		VM_HOST="HOST=$hosts_each
 HOST_INDEX=$((hosts_index - 1))
