@@ -153,6 +153,11 @@ cx0 cx rp1'
 looks begin 'gpu gpu0' 'cx cx0'
 looks end 'gpu gpu0 bar1-dma-write=30' 'by gpu0 cx0 0 30' 'cx cx0 dma-host-read=7 dma-host-write=4 dma-peer-write=30'
 count
+check_eq "the sum of labels of several machines: each link once, in its place" \
+	'[["rp0","gpu0",3,null],["rp1","cx0",5,7],["rp2","cx0",1,1]]' "$(jq -L "$lib/accounting" -nc '
+	include "links"; def l($a; $b; $up; $down): {link: $a, below: $b, up: $up, down: $down};
+	[[l("rp0"; "gpu0"; 1; 2), l("rp1"; "cx0"; 5; 7)], [l("rp0"; "gpu0"; 2; null), l("rp2"; "cx0"; 1; 1)]]
+	| links_sum | map([.link, .below, .up, .down])')"
 check_eq "at a root port it is asked itself" "endpoint counters 34 7 0/0 30/0 4/7" "$(link rp1)"
 
 machine 'rp0 root-port pcie.0
