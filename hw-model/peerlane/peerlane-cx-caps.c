@@ -248,7 +248,7 @@ static bool plc_own_vport(PlcCmd *c)
 }
 
 enum {
-    PLC_PORT_ACTIVE = 4,
+    PLC_PHYS_POLLING = 2,
     PLC_PHYS_LINK_UP = 5,
     PLC_SUBNET_TIMEOUT = 18,
 };
@@ -256,13 +256,15 @@ enum {
 uint8_t plc_query_vport_context(PeerlaneCX *s, PlcCmd *c)
 {
     uint8_t *ctx = c->out + CX_OUT_HEAD;
+    uint32_t state = plc_net_up(s) ? PLC_PORT_ACTIVE : PLC_PORT_DOWN;
 
     if (!plc_own_vport(c)) {
         return CX_BAD_PARAM;
     }
-    cx_set(ctx, CX_HVC_PHYS_STATE, PLC_PHYS_LINK_UP);
-    cx_set(ctx, CX_HVC_PORT_STATE, PLC_PORT_ACTIVE);
-    cx_set(ctx, CX_HVC_VPORT_STATE, PLC_PORT_ACTIVE);
+    cx_set(ctx, CX_HVC_PHYS_STATE, state == PLC_PORT_ACTIVE ?
+           PLC_PHYS_LINK_UP : PLC_PHYS_POLLING);
+    cx_set(ctx, CX_HVC_PORT_STATE, state);
+    cx_set(ctx, CX_HVC_VPORT_STATE, state);
     cx_set(ctx, CX_HVC_SYS_GUID, s->guid);
     cx_set(ctx, CX_HVC_PORT_GUID, s->guid);
     cx_set(ctx, CX_HVC_NODE_GUID, s->guid);

@@ -273,8 +273,7 @@ static enum plc_result plc_mkey_move(PeerlaneCX *s, PlcMkey *mkey,
             n = MIN(len, page - in_page);
             bus = (mkey->mtt[i] & ~0xfffull) + in_page;
         }
-        if (!(is_write ? plc_write(s, bus, buf, n) :
-              plc_read(s, bus, buf, n))) {
+        if (!plc_move(s, bus, buf, n, is_write)) {
             return PLC_FAILED;
         }
         addr += n;

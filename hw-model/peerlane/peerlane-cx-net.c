@@ -284,7 +284,7 @@ static ssize_t plc_receive(NetClientState *nc, const uint8_t *frame,
         return 0;
     }
     plc_count(s, PLC_CNT_FRAMES_IN, 1);
-    if (size < PLC_IP_AT || !s->st->up) {
+    if (size < PLC_IP_AT || !s->st->up || s->failed) {
         plc_frame_dropped(s, size < PLC_IP_AT ? "short" : "not in use");
         return size;
     }
@@ -311,11 +311,38 @@ static ssize_t plc_receive(NetClientState *nc, const uint8_t *frame,
     return size;
 }
 
+static void plc_link_changed(NetClientState *nc)
+{
+    PeerlaneCX *s = qemu_get_nic_opaque(nc);
+
+    s->link_changed = true;
+    plc_kick(s);
+}
+
+bool plc_net_up(PeerlaneCX *s)
+{
+    return !s->nic || !qemu_get_queue(s->nic)->link_down;
+}
+
+/* The driver learns of the port's state */
+void plc_net_tell(PeerlaneCX *s)
+{
+    uint8_t eqe[CX_EQE_SIZE] = { 0 };
+    PlcEq *eq = plc_eq_of(s, CX_EVENT_PORT);
+
+    if (eq) {
+        eqe[CX_EQE_SUBTYPE] = plc_net_up(s) ? PLC_PORT_ACTIVE : PLC_PORT_DOWN;
+        eqe[CX_EQE_PORT] = 1 << 4;
+        plc_eq_post(s, eq, CX_EVENT_PORT, eqe);
+    }
+}
+
 static NetClientInfo plc_net_info = {
     .type = NET_CLIENT_DRIVER_NIC,
     .size = sizeof(NICState),
     .can_receive = plc_can_receive,
     .receive = plc_receive,
+    .link_status_changed = plc_link_changed,
 };
 
 bool plc_net_check(PeerlaneCX *s, Error **errp)

@@ -19,10 +19,16 @@
 #define CX_SEG_CMDQ_HIGH        0x0010
 #define CX_SEG_CMDQ_LOW         0x0014
 #define CX_SEG_CMD_DOORBELL     0x0018
+#define CX_SEG_HEALTH_RFR       0x0238  /* in the highest byte */
+#define CX_SEG_HEALTH_SYNDROME  0x023c  /* in the second */
 #define CX_SEG_TIMER_HIGH       0x1000
 #define CX_SEG_TIMER_LOW        0x1004
 #define CX_SEG_HEALTH_COUNTER   0x1010
 #define CX_CMDIF_REV            5
+#define CX_NIC_DISABLED         1       /* bits 10 to 8 beside the queue */
+#define CX_HEALTH_RFR           0x80    /* a reset is asked for */
+#define CX_HEALTH_CRITICAL      0x0a
+#define CX_HEALTH_FIRMWARE      0x01
 
 /* Within a page of doorbells (UAR) */
 #define CX_UAR_SIZE             0x1000
@@ -141,6 +147,7 @@ enum {
 enum {
     CX_EVENT_COMP = 0x00,
     CX_EVENT_CQ_ERROR = 0x04,
+    CX_EVENT_PORT = 0x09,
     CX_EVENT_WQ_INVALID = 0x10,
     CX_EVENT_WQ_ACCESS = 0x11,
     CX_EVENT_COMMAND = 0x0a,
@@ -538,6 +545,7 @@ enum {
 #define CX_EQE_QPN                      0x38
 #define CX_EQE_CQ_SYNDROME              0x2b
 #define CX_EQE_SUBTYPE                  0x03
+#define CX_EQE_PORT                     0x28    /* in the upper 4 bits */
 #define CX_EQE_PF_FLAGS                 0x20
 #define CX_EQE_PF_TOKEN                 0x28
 #define CX_EQE_PF_PAGES                 0x2c    /* in the upper 20 bits */

@@ -43,6 +43,10 @@ static const char *const plc_counter_names[PLC_NUM_COUNTERS] = {
     [PLC_CNT_HOST_WRITE] = "dma-host-write",
     [PLC_CNT_PEER_READ] = "dma-peer-read",
     [PLC_CNT_PEER_WRITE] = "dma-peer-write",
+    [PLC_CNT_DATA_HOST_READ] = "data-host-read",
+    [PLC_CNT_DATA_HOST_WRITE] = "data-host-write",
+    [PLC_CNT_DATA_PEER_READ] = "data-peer-read",
+    [PLC_CNT_DATA_PEER_WRITE] = "data-peer-write",
     [PLC_CNT_READS_REFUSED] = "dma-reads-refused",
     [PLC_CNT_WRITES_LOST] = "dma-writes-lost",
     [PLC_CNT_LOOPBACK_MESSAGES] = "loopback-messages",
@@ -61,8 +65,9 @@ void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add)
     s->counters[n] += add;
 }
 
+/* @data: of messages */
 static bool plc_dma(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
-                    bool is_write)
+                    bool is_write, bool data)
 {
     PCIDevice *pdev = PCI_DEVICE(s);
     const char *dir = is_write ? "write" : "read";
@@ -86,6 +91,13 @@ static bool plc_dma(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
             plc_count(s, is_write ?
                       (peer ? PLC_CNT_PEER_WRITE : PLC_CNT_HOST_WRITE) :
                       (peer ? PLC_CNT_PEER_READ : PLC_CNT_HOST_READ), n);
+            if (data) {
+                plc_count(s, is_write ?
+                          (peer ? PLC_CNT_DATA_PEER_WRITE :
+                           PLC_CNT_DATA_HOST_WRITE) :
+                          (peer ? PLC_CNT_DATA_PEER_READ :
+                           PLC_CNT_DATA_HOST_READ), n);
+            }
         } else if (end == PLA_LOST) {
             plc_count(s, PLC_CNT_WRITES_LOST, 1);
         } else {
@@ -102,12 +114,21 @@ static bool plc_dma(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
 bool plc_read(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len)
 {
     memset(buf, 0, len);
-    return plc_dma(s, addr, buf, len, false);
+    return plc_dma(s, addr, buf, len, false, false);
 }
 
 bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len)
 {
-    return plc_dma(s, addr, (void *)buf, len, true);
+    return plc_dma(s, addr, (void *)buf, len, true, false);
+}
+
+bool plc_move(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
+              bool is_write)
+{
+    if (!is_write) {
+        memset(buf, 0, len);
+    }
+    return plc_dma(s, addr, buf, len, is_write, true);
 }
 
 void plc_interrupt(PeerlaneCX *s, uint32_t vector)
@@ -140,6 +161,11 @@ static uint64_t plc_step(PeerlaneCX *s)
         s->cmds &= ~(1u << slot);
         plc_cmd_run(s, slot);
         return PLC_SLICE;
+    }
+    if (s->link_changed) {
+        s->link_changed = false;
+        plc_net_tell(s);
+        return PLC_STEP_COST;
     }
     cq = QTAILQ_FIRST(&st->arms);
     if (cq) {
@@ -175,7 +201,7 @@ static void plc_bh(void *opaque)
     object_ref(OBJECT(s));
     s->running = true;
     /* While the machine is stopped nothing may change its memory */
-    while (s->bh && !s->old && runstate_is_running()) {
+    while (s->bh && !s->old && !s->failed && runstate_is_running()) {
         uint64_t cost;
 
         if (spent >= PLC_BH_BUDGET) {
@@ -227,7 +253,18 @@ static uint32_t plc_seg_read(PeerlaneCX *s, hwaddr addr)
     case CX_SEG_CMDQ_HIGH:
         return s->cmdq_high;
     case CX_SEG_CMDQ_LOW:
-        return (s->cmdq & ~0xfffu) | PLC_LOG_SLOTS << 4 | PLC_LOG_SLOT;
+        return (s->cmdq & ~0xfffu) | s->nic_ifc << 8 | PLC_LOG_SLOTS << 4 |
+               PLC_LOG_SLOT;
+    case CX_SEG_HEALTH_RFR:
+        return s->failed ? (uint32_t)(CX_HEALTH_RFR | CX_HEALTH_CRITICAL) << 24
+               : 0;
+    case CX_SEG_HEALTH_SYNDROME:
+        if (!s->failed) {
+            return 0;
+        }
+        /* Whoever looks after the card has reset it by the time it is known */
+        s->nic_ifc = CX_NIC_DISABLED;
+        return CX_HEALTH_FIRMWARE << 16;
     case CX_SEG_TIMER_HIGH:
         return now >> 32;
     case CX_SEG_TIMER_LOW:
@@ -242,14 +279,18 @@ static uint32_t plc_seg_read(PeerlaneCX *s, hwaddr addr)
 static uint64_t plc_bar_read(void *opaque, hwaddr addr, unsigned size)
 {
     PeerlaneCX *s = opaque;
-    uint64_t val = plc_seg_read(s, addr);
+    uint64_t val = plc_seg_read(s, addr & ~3ull);
 
-    if (size == 8) {
+    if (size < 4) {
+        val = extract32(val, 8 * (4 - size - (addr & 3)), 8 * size);
+    } else if (size == 8) {
         val = val << 32 | plc_seg_read(s, addr + 4);
     }
     trace_peerlane_cx_read(plc_name(s), addr, size, val);
     return val;
 }
+
+static void plc_reset(PeerlaneCX *s);
 
 static void plc_seg_write(PeerlaneCX *s, hwaddr addr, uint32_t val)
 {
@@ -258,7 +299,14 @@ static void plc_seg_write(PeerlaneCX *s, hwaddr addr, uint32_t val)
         s->cmdq_high = val;
         break;
     case CX_SEG_CMDQ_LOW:
+        if (s->failed) {
+            uint32_t high = s->cmdq_high;
+
+            plc_reset(s);
+            s->cmdq_high = high;
+        }
         s->cmdq = (uint64_t)s->cmdq_high << 32 | (val & ~0xfffu);
+        s->nic_ifc = extract32(val, 8, 3);
         break;
     case CX_SEG_CMD_DOORBELL:
         s->cmds |= val;
@@ -304,7 +352,10 @@ static void plc_bar_write(void *opaque, hwaddr addr, uint64_t val,
     PeerlaneCX *s = opaque;
 
     trace_peerlane_cx_write(plc_name(s), addr, size, val);
-    if (addr >= PLC_FIRST_UAR * CX_UAR_SIZE) {
+    if (size < 4) {
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: write of %u bytes to 0x%"
+                      HWADDR_PRIx "\n", plc_name(s), size, addr);
+    } else if (addr >= PLC_FIRST_UAR * CX_UAR_SIZE) {
         plc_uar_write(s, addr, val, size);
     } else if (size == 8) {
         plc_seg_write(s, addr, val >> 32);
@@ -318,14 +369,16 @@ static const MemoryRegionOps plc_bar_ops = {
     .read = plc_bar_read,
     .write = plc_bar_write,
     .endianness = DEVICE_BIG_ENDIAN,
-    .valid = { .min_access_size = 4, .max_access_size = 8 },
-    .impl = { .min_access_size = 4, .max_access_size = 8 },
+    .valid = { .min_access_size = 1, .max_access_size = 8 },
+    .impl = { .min_access_size = 1, .max_access_size = 8 },
 };
 
 static void plc_reset(PeerlaneCX *s)
 {
     s->cmdq = 0;
     s->cmdq_high = 0;
+    s->nic_ifc = CX_NIC_DISABLED;
+    s->failed = false;
     s->cmds = 0;
     s->epoch++;
     if (s->running) {
@@ -430,11 +483,31 @@ static void plc_get_counters(Object *obj, Visitor *v, const char *name,
               PLC_NUM_COUNTERS, errp);
 }
 
+static bool plc_get_failed(Object *obj, Error **errp)
+{
+    return PEERLANE_CX(obj)->failed;
+}
+
+static void plc_set_failed(Object *obj, bool failed, Error **errp)
+{
+    PeerlaneCX *s = PEERLANE_CX(obj);
+
+    if (!s->bh) {
+        error_setg(errp, "firmware fails when it runs");
+    } else if (failed) {
+        s->failed = true;
+    } else if (s->failed) {
+        plc_reset(s);
+    }
+}
+
 static void plc_instance_init(Object *obj)
 {
     PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
     object_property_add(obj, "counters", "struct", plc_get_counters, NULL,
                         NULL, NULL);
+    object_property_add_bool(obj, "firmware-failed", plc_get_failed,
+                             plc_set_failed);
 }
 
 /* A machine can be saved while the card is not in use */

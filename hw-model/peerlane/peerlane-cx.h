@@ -88,6 +88,10 @@ enum plc_counter {
     PLC_CNT_HOST_WRITE,
     PLC_CNT_PEER_READ,
     PLC_CNT_PEER_WRITE,
+    PLC_CNT_DATA_HOST_READ,
+    PLC_CNT_DATA_HOST_WRITE,
+    PLC_CNT_DATA_PEER_READ,
+    PLC_CNT_DATA_PEER_WRITE,
     PLC_CNT_READS_REFUSED,
     PLC_CNT_WRITES_LOST,
     PLC_CNT_LOOPBACK_MESSAGES,
@@ -359,6 +363,12 @@ typedef struct PlcState {
 
 #define PLC_NEIGHBOURS          64
 
+/* States of the port, and the events that tell of them */
+enum {
+    PLC_PORT_DOWN = 1,
+    PLC_PORT_ACTIVE = 4,
+};
+
 typedef struct PlcNeighbour {
     uint32_t lid;               /* 0: free */
     bool known;
@@ -380,6 +390,8 @@ struct PeerlaneCX {
     uint64_t cmdq;
     uint32_t cmdq_high;
     uint32_t cmds;              /* slots whose doorbell was rung */
+    uint8_t nic_ifc;            /* what the driver says that it is */
+    bool failed;                /* the firmware, until it is started anew */
 
     QEMUBH *bh;
     bool running;
@@ -390,6 +402,7 @@ struct PeerlaneCX {
     uint32_t subnet_ip;
     bool tx_blocked;
     bool rx_blocked;
+    bool link_changed;          /* and the driver is to be told */
     PlcNeighbour neighbour[PLC_NEIGHBOURS];
     uint32_t neighbours;
     uint64_t walked;            /* bytes of lists of pages, not yet paid for */
@@ -450,6 +463,9 @@ void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add);
 /* A read that fails leaves zeros; a write that is refused is lost */
 bool plc_read(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len);
 bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len);
+/* The same, of what keys describe: counted as data, too */
+bool plc_move(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
+              bool is_write);
 void plc_interrupt(PeerlaneCX *s, uint32_t vector);
 
 /* peerlane-cx-table.c */
@@ -590,6 +606,8 @@ void plc_net_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p);
 /* The other end will be talked to */
 void plc_net_meet(PeerlaneCX *s, PlcQp *qp);
 uint64_t plc_net_step(PeerlaneCX *s);
+bool plc_net_up(PeerlaneCX *s);
+void plc_net_tell(PeerlaneCX *s);
 void plc_net_unblock(PeerlaneCX *s);
 void plc_net_free(PlcState *st);
 

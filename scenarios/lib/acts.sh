@@ -35,7 +35,7 @@ act() {
 	echo "ACT=$1" >"$OUT/case/act"
 	rm -rf "${OUT:?}/$1"
 	sc_boot 120
-	sc_data_blocks ext4 data copy
+	[ ! -e "$OUT/disk0.img" ] || sc_data_blocks ext4 data copy
 	sc_measure
 	jq -c '{transfers, routes}' "$OUT/measured.json" >>"$OUT/acts.jsonl"
 	rm -f "$OUT"/guest/*.img
@@ -49,7 +49,9 @@ act_fact() {
 acts_end() {
 	acts_restore
 	jq -c --slurpfile acts "$OUT/acts.jsonl" --argjson devices "$SC_DEVICES" '
+		# links of its own machine, as devices are
 		. + {transfers: [$acts[].transfers[]], routes: [$acts[].routes[]],
+		     links: [.links[] | select([.link, .below] | IN($devices[] | [.parent, .name]))],
 		     devices: $devices}' "$OUT/measured.json" >"$OUT/acts.json" &&
 		mv "$OUT/acts.json" "$OUT/measured.json"
 	rm -f "$OUT/acts.jsonl"

@@ -334,6 +334,11 @@ sc_drive_of() {
 	}'
 }
 
+# the ConnectX cards of the topology
+sc_cards() {
+	sc_devices | awk '$2 == "cx" { print $1 }'
+}
+
 # the ports that count bytes: a peerlane-switch's own, and those below it that
 # hold a device
 sc_ports() {
@@ -385,7 +390,7 @@ sc_look_at() {
 }
 
 # sc_snapshot GUEST MARK: what all devices have counted, one object to a line:
-# {kind: gpu|port, name, counters, initiators (of a GPU), modelled (of a port)}.  The numbers belong
+# {kind: gpu|cx|port, name, counters, initiators (of a GPU), modelled (of a port)}.  The numbers belong
 # together when nothing passed the switches meanwhile; {kind: "moving"} says
 # that something did, five times.
 sc_snapshot() {
@@ -403,6 +408,7 @@ sc_snapshot() {
 	done
 	jq -Rc 'split("\t") | . as [$kind, $name] | (.[1:] | map(fromjson? // null)) as $got |
 		{$kind} + if $kind == "gpu" then {$name, counters: $got[1], initiators: $got[2]}
+			elif $kind == "cx" then {$name, counters: $got[1]}
 			elif $kind == "port" then {$name, counters: $got[1], modelled: $got[2]}
 			elif $kind == "requesters" then {list: $got[0]} else {} end' \
 		"$OUT/$1/$2.raw" >"$OUT/$1/$2.counted" || { echo "error: the counters are no JSON"; return; }
@@ -428,6 +434,10 @@ sc_look_all() {
 		sc_look "$1" "$sc_gpu" initiators || return
 		printf 'gpu\t%s\t%s\t%s\n' "$sc_gpu" "$sc_counters" "$sc_got"
 	done
+	for sc_card in $(sc_cards); do
+		sc_look "$1" "$sc_card" counters || return
+		printf 'cx\t%s\t%s\n' "$sc_card" "$sc_got"
+	done
 	sc_books=" $(sc_modelled | tr '\n' ' ')"
 	for sc_port in $(sc_ports); do
 		sc_look "$1" "$sc_port" counters || return
@@ -452,7 +462,7 @@ sc_look() {
 }
 
 # sc_counted GUEST LABEL: what the devices counted between begin and end:
-# {nvme: what nvme_route_bytes prints, gpus: {gpu0: {counter: difference}},
+# {nvme: what nvme_route_bytes prints, gpus: {gpu0: {counter: difference}}, cx: the same,
 # initiators: {gpu0: {nvme0: {read, write}}}, links: links.jq's list}
 sc_counted() {
 	sc_routes=$(vm_trace "$1" "$2.begin" "$2.end" |

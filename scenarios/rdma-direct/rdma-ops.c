@@ -28,7 +28,9 @@ static const struct op ops[] = {
 	{ "READ", IBV_WR_RDMA_READ, true, false },
 	{ "SEND", IBV_WR_SEND, false, true },
 	{ "WRITE_WITH_IMM", IBV_WR_RDMA_WRITE_WITH_IMM, false, true },
+	{ "SEND_WITH_IMM", IBV_WR_SEND_WITH_IMM, false, true },
 };
+#define BIG_OPS		4	/* the last is a SEND but for its notice */
 
 /* from one crooked address to another */
 static const struct shape {
@@ -76,10 +78,10 @@ static bool received(struct end *e, const struct op *op, size_t size)
 			     ibv_wc_status_str(wc.status), wc.byte_len);
 			return false;
 		}
-		if (op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM &&
-		    (!(wc.wc_flags & IBV_WC_WITH_IMM) ||
-		     wc.opcode != IBV_WC_RECV_RDMA_WITH_IMM ||
-		     ntohl(wc.imm_data) != IMM + turn)) {
+		if (wc.opcode != (op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
+				  IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) ||
+		    !(wc.wc_flags & IBV_WC_WITH_IMM) != (op->opcode == IBV_WR_SEND) ||
+		    (op->opcode != IBV_WR_SEND && ntohl(wc.imm_data) != IMM + turn)) {
 			note("immediate data %u: 0x%x", turn, ntohl(wc.imm_data));
 			return false;
 		}
@@ -98,9 +100,9 @@ static void post_receives(struct end *e, const struct op *op, size_t at,
 		int err;
 
 		/* what a WRITE_WITH_IMM brings goes where the writer says */
-		err = op->opcode == IBV_WR_SEND ?
-			post_receive(e, &data, at + done, n, turn) :
-			post_receive(e, &data, 0, 0, turn);
+		err = op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
+			post_receive(e, &data, 0, 0, turn) :
+			post_receive(e, &data, at + done, n, turn);
 		if (err)
 			die("ibv_post_recv");
 		done += n;
@@ -135,7 +137,8 @@ static void run(struct end *e, const struct op *op, const struct shape *s,
 	if (e->active) {
 		struct request r = { .opcode = op->opcode, .local = &data,
 			.at = at, .size = s->size, .imm = IMM,
-			.remote = op->opcode == IBV_WR_SEND ? NULL : &data,
+			.remote = op->opcode == IBV_WR_SEND ||
+				op->opcode == IBV_WR_SEND_WITH_IMM ? NULL : &data,
 			.peer_at = GUARD + (op->pull ? s->from : s->to) };
 
 		status = move(e, &r);
@@ -268,7 +271,7 @@ static int big(struct end *e, const char *where, const char *way, size_t bytes,
 
 	prepare(e, where, bytes);
 	is_way(&data, way);
-	for (size_t o = 0; o < sizeof(ops) / sizeof(ops[0]); o++) {
+	for (size_t o = 0; o < BIG_OPS; o++) {
 		run(e, &ops[o], &s, seed, ops[o].name);
 		search(e, ops[o].name, seed, bytes);
 		seed += 1ull << 32;

@@ -17,6 +17,12 @@
  *	freed			it frees the memory, and forgets the registration
  *	deregistered		it ends the registration
  *	wrong			requests that must not be granted
+ *	revoked			it frees the memory, and the device is told so
+ *	card HOW		its ConnectX goes: HOW is flr, or what the host does to it
+ *
+ * A device that is quicker than what is to happen to its stream has $HOLD: the link
+ * holds the stream until that has happened.  $TIMEOUT: of a packet, through a wire with
+ * faults, as in ibv_modify_qp().
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -47,7 +53,7 @@ static void open_end(struct end *e, const char *where)
 	gpu_open();
 	e->timeout = e->timeout ?: 17;	/* 0.5 s, and some tries more */
 	e->retry = e->retry ?: 6;
-	e->rnr = 2;
+	e->rnr = e->rnr ?: 2;
 	rdma_open(e, where);
 	area_make(e, &data, BYTES + 2 * GUARD, "the GPU's memory");
 	ref = gpu_alloc(BYTES);
@@ -175,10 +181,24 @@ static struct tally ends(struct end *e, const char *suffix)
 	return t;
 }
 
-/* The passive end: until the stream is well under way. */
+/* The passive end, before a stream begins */
+static void hold(void)
+{
+	if (getenv("HOLD"))
+		host_must("wire b.out nth 900 rc-rdma-write-middle cut");
+}
+
+/* ... until it is well under way */
 static void under_way(void)
 {
-	host_must("more b.out 700 rc-rdma-write-middle 30");
+	host_must(getenv("HOLD") ? "lost b.out 30" : "more b.out 700 rc-rdma-write-middle 30");
+}
+
+/* ... and it goes on */
+static void let_go(void)
+{
+	if (getenv("HOLD"))
+		host_must("wire b link up");
 }
 
 /* ---- the wire ---- */
@@ -187,7 +207,7 @@ static int wire(struct end *e, const char *where, int orders, char **order)
 {
 	struct request add = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .add = 3,
 		.local = &data, .remote = &data, .size = 8 };
-	const char *rounds = getenv("ROUNDS");
+	const char *rounds = getenv("ROUNDS"), *timeout = getenv("TIMEOUT");
 	unsigned int failures = 0, bad = 0, n = rounds ? (unsigned int)atoi(rounds) : 1;
 	bool written = true, fetched = true;
 	uint64_t old = 0;
@@ -197,7 +217,7 @@ static int wire(struct end *e, const char *where, int orders, char **order)
 	 * A packet that is lost stalls the QP for 0.13 s.  Tries have no end (7), so a host
 	 * that is slower than that sends something twice, and no more.
 	 */
-	e->timeout = 15;
+	e->timeout = timeout ? (uint8_t)atoi(timeout) : 15;
 	e->retry = 7;
 	open_end(e, where);
 	set_word(&data, 0, 0);
@@ -341,6 +361,7 @@ static int killed(struct end *e, const char *where)
 		child = fork();
 		if (!child) {
 			open_end(e, where);
+			hold();
 			sync_ends(e);
 			if (write(pipes[1], "", 1) != 1)
 				die("pipe");
@@ -352,6 +373,7 @@ static int killed(struct end *e, const char *where)
 		under_way();
 		if (kill(child, SIGKILL) || waitpid(child, NULL, 0) != child)
 			die("kill");
+		let_go();
 		gpu_open();
 		ok(vram_becomes((size_t)atoll(getenv("VRAM_FREE"))),
 		   "all memory of the dead process is free again");
@@ -442,6 +464,8 @@ static int deregistered(struct end *e, const char *where)
 	int err;
 
 	open_end(e, where);
+	if (!e->active)
+		hold();
 	sync_ends(e);
 	if (e->active) {
 		stream(e);
@@ -454,6 +478,7 @@ static int deregistered(struct end *e, const char *where)
 		under_way();
 		err = pln_mr_dereg(data.mr);
 		crc = gpu_crc(data.ptr, data.size);
+		let_go();
 		is(err, 0, "the registration ends in the middle of a stream");
 		sync_ends(e);
 		ok(gpu_crc(data.ptr, data.size) == crc,
@@ -466,6 +491,112 @@ static int deregistered(struct end *e, const char *where)
 	return finish();
 }
 
+/*
+ * The memory is freed, and the device that has it as a dma-buf must let go of it at
+ * once: it is another's, and requests for it are refused.
+ */
+static int revoked(struct end *e, const char *where)
+{
+	static const struct {
+		const char *what;
+		enum ibv_wr_opcode opcode;
+	} t[] = {
+		{ "a WRITE", IBV_WR_RDMA_WRITE },
+		{ "a READ", IBV_WR_RDMA_READ },
+		{ "a FETCH_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD },
+	};
+	size_t before = 0, stolen;
+	struct thief other;
+	struct ibv_wc wc = { 0 };
+
+	/* The device asks its driver for the pages, and the sender to come again */
+	e->rnr = 7;
+	open_end(e, where);
+	if (!e->active) {
+		before = vram_free();
+		ok(!cuMemFree_v2(data.ptr), "memory is freed while it is registered");
+		ok(vram_becomes(before + data.size),
+		   "it comes back: the device has no hold on it");
+		stolen = thief_start(&other);
+		ok(stolen >= BYTES && other.left < MIB(4),
+		   "another process takes all memory that there is: %zu MiB",
+		   stolen >> 20);
+	}
+	count_begin(label);
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct request r = { .opcode = t[i].opcode, .local = &data,
+			.remote = &data, .at = GUARD, .peer_at = GUARD, .add = 1,
+			.size = t[i].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : PIECE };
+
+		sync_ends(e);
+		if (e->active) {
+			if (post_request(e, &r))
+				die("ibv_post_send");
+			if (!ok(wait_wc(e, &wc, WC_MS) &&
+				wc.status == IBV_WC_REM_ACCESS_ERR,
+				"%s to where it was: remote access error", t[i].what))
+				note("%s", ibv_wc_status_str(wc.status));
+		}
+		sync_ends(e);
+		recover(e);
+	}
+	count_end(label);
+	if (!e->active) {
+		ok(!thief_end(&other), "none of it is in the other process's memory");
+		ok(!pln_mr_dereg(data.mr), "the registration can be ended");
+	}
+	sync_ends(e);
+	return finish();
+}
+
+/* ---- the card ---- */
+
+/* The passive end's card goes in the middle of a stream; both programs are told */
+static int card(struct end *e, const char *where, const char *how)
+{
+	struct pollfd p = { .events = POLLIN };
+	long long until = now_ms() + WC_MS;
+	struct ibv_async_event event;
+	bool fatal = false;
+	struct tally t;
+	int fd;
+
+	open_end(e, where);
+	if (e->active) {
+		sync_ends(e);
+		stream(e);
+		t = ends(e, "");
+		ok(t.first == IBV_WC_RETRY_EXC_ERR && t.good && t.bad == 1,
+		   "%s: the sender learns that nobody is there: %s", how,
+		   ibv_wc_status_str(t.first));
+		sync_ends(e);
+		return finish();
+	}
+	hold();
+	sync_ends(e);
+	under_way();
+	if (!strcmp(how, "flr")) {
+		fd = must_open(getenv("CARD_RESET"), O_WRONLY);
+		if (write(fd, "1", 1) != 1)
+			die("the card's reset");
+		close(fd);
+	} else {
+		host_must("card %s", how);
+	}
+	let_go();
+	p.fd = e->ctx->async_fd;
+	while (!fatal && now_ms() < until) {
+		if (poll(&p, 1, 1000) != 1 || ibv_get_async_event(e->ctx, &event))
+			continue;
+		fatal = event.event_type == IBV_EVENT_DEVICE_FATAL;
+		note("%s", ibv_event_type_str(event.event_type));
+		ibv_ack_async_event(&event);
+	}
+	ok(fatal, "%s: the program learns that its device has gone", how);
+	sync_ends(e);
+	return finish();
+}
+
 /* ---- requests that must not be granted ---- */
 
 static int wrong(struct end *e, const char *where)
@@ -474,11 +605,11 @@ static int wrong(struct end *e, const char *where)
 	static const struct {
 		const char *what;
 		enum ibv_wr_opcode opcode;
-		/* also: what soft-RoCE of Linux 7.2 says instead */
+		/* also, and posted: what soft-RoCE of Linux 7.2 says instead */
 		enum ibv_wc_status want, also;
 		bool key, lkey, receive, deaf;
 		size_t peer_at, size;
-		int posted;	/* what ibv_post_send() says */
+		int posted;	/* ibv_post_send() */
 	} t[] = {
 		{ "a key that nobody gave out", IBV_WR_RDMA_WRITE,
 		  IBV_WC_REM_ACCESS_ERR, .key = true, .size = 4096 },
@@ -491,7 +622,7 @@ static int wrong(struct end *e, const char *where)
 		  IBV_WC_REM_ACCESS_ERR, .peer_at = BYTES + 2 * GUARD - 8,
 		  .size = 16 },
 		{ "a crooked FETCH_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD,
-		  IBV_WC_SUCCESS, .peer_at = 4, .size = 8, .posted = EINVAL },
+		  IBV_WC_REM_INV_REQ_ERR, .peer_at = 4, .size = 8, .posted = EINVAL },
 		{ "local memory of no key", IBV_WR_RDMA_WRITE,
 		  IBV_WC_LOC_PROT_ERR, .also = IBV_WC_WR_FLUSH_ERR,
 		  .lkey = true, .size = 4096 },
@@ -529,7 +660,7 @@ static int wrong(struct end *e, const char *where)
 				.wrong_lkey = t[i].lkey };
 			int err = post_request(e, &r);
 
-			if (err || t[i].posted) {
+			if (err) {
 				ok(err == t[i].posted, "%s is not taken: %s",
 				   t[i].what, strerror(err));
 			} else {
@@ -574,7 +705,7 @@ int main(int argc, char **argv)
 	e.mr_flags = way_of(argv[2]);
 	e.active = strcmp(argv[3], "listen") != 0;
 	snprintf(label, sizeof(label), "%s%s", e.mr_flags & PLN_MR_ONLY_STAGED ?
-		 "staged-" : "", strcmp(part, "wire") || argc < 5 ? part : argv[4]);
+		 "staged-" : "", argc < 5 ? part : argv[4]);
 	if (!strcmp(part, "wire") && argc > 4)
 		return wire(&e, argv[3], argc - 5, argv + 5);
 	if (!strcmp(part, "flap"))
@@ -593,6 +724,10 @@ int main(int argc, char **argv)
 		return deregistered(&e, argv[3]);
 	if (!strcmp(part, "wrong"))
 		return wrong(&e, argv[3]);
+	if (!strcmp(part, "revoked"))
+		return revoked(&e, argv[3]);
+	if (!strcmp(part, "card") && argc == 5)
+		return card(&e, argv[3], argv[4]);
 usage:
 	fprintf(stderr, "usage: rdma-faults CASE direct|staged listen|ADDRESS ...\n");
 	return 2;

@@ -77,6 +77,7 @@ sw1  switch      sw0.0  ports=1 model=x3130
 n    nvme        sw1.0  image=disk3
 rp1  root-port   pcie.0
 sw2  switch      rp1    ports=1 gen=4
+c    cx          sw2.0
 END
 "$draw" ./t.topo >out 2>err
 check_eq "a drawing is this" "$(cat <<'END'
@@ -96,7 +97,8 @@ root complex  4 processors a"b\c, IOMMU passes through (intel_iommu=on iommu=pt)
 |               `-- gpu0  GPU, VRAM 16G, BAR1 64M, coherent window
 `-- rp1  root port
     `-- sw2  switch, model peerlane, modelled links: generation 4, x16
-        `-- sw2.0  port, ACS redirect turned on by Linux for the IOMMU, empty
+        `-- sw2.0  port, ACS redirect turned on by Linux for the IOMMU
+            `-- c  ConnectX, LID 1
 END
 )" "$(cat out)"
 check_eq "JSON is this" "$(cat <<'END' | jq -S .
@@ -110,7 +112,8 @@ check_eq "JSON is this" "$(cat <<'END' | jq -S .
 {"name":"sw1","kind":"switch","parent":"sw0.0","ports":1,"model":"x3130","acs":"off"},
 {"name":"n","kind":"nvme","parent":"sw1.0","image":"disk3"},
 {"name":"rp1","kind":"root-port","parent":"pcie.0"},
-{"name":"sw2","kind":"switch","parent":"rp1","ports":1,"model":"peerlane","acs":"on","gen":4,"width":16,"latency":0}]}
+{"name":"sw2","kind":"switch","parent":"rp1","ports":1,"model":"peerlane","acs":"on","gen":4,"width":16,"latency":0},
+{"name":"c","kind":"cx","parent":"sw2.0","lid":1}]}
 END
 )" "$("$draw" ./t.topo --json | jq -S .)"
 check "a picture of it" "$draw" ./t.topo --svg t.svg

@@ -19,7 +19,7 @@ machine() {
 			| from_entries)]' >devices
 }
 
-# looks NAME LINE…: what sc_snapshot writes; a line is "port NAME COUNTER=BYTES…",
+# looks NAME LINE…: what sc_snapshot writes; a line is "port NAME COUNTER=BYTES…", "cx …",
 # "gpu NAME COUNTER=BYTES…" or "by GPU DEVICE READ WRITE"
 looks() {
 	name=$1
@@ -33,6 +33,8 @@ looks() {
 	elif .[0] == "port" then {kind: "port", name: $name, modelled: {}, counters: numbers(["peer-read",
 		"peer-write", "host-read", "host-write", "upstream-peer-read",
 		"upstream-peer-write", "target-read", "target-write", "other", "refused"])}
+	elif .[0] == "cx" then {kind: "cx", name: $name, counters: numbers(["dma-host-read",
+		"dma-host-write", "dma-peer-read", "dma-peer-write"])}
 	else {kind: "gpu", name: $name, counters: numbers(["engine-host-read",
 		"engine-host-write", "engine-peer-read", "engine-peer-write",
 		"bar1-dma-read", "bar1-dma-write", "coherent-dma-read",
@@ -125,6 +127,43 @@ broken "that bytes which were refused, both ways, are no fault" '' '.nvme.gpu0.d
 broken "less at the port than in the trace" \
 	'nvme0, writes of host memory: 9 at its port, and 10 in its trace' \
 	'.nvme.host.metadata.read = 2'
+# a card counts all that it does, so nothing is left over
+machine 'rp0 root-port pcie.0
+sw0 switch rp0 ports=2
+gpu0 gpu sw0.0 vram=1G
+cx0 cx sw0.1'
+looks begin 'gpu gpu0' 'cx cx0 dma-host-read=1' 'port sw0' 'port sw0.0' 'port sw0.1 host-read=5'
+looks end 'gpu gpu0 bar1-dma-write=30 bar1-dma-read=20' 'by gpu0 cx0 20 30' \
+	'cx cx0 dma-host-read=7 dma-host-write=4 dma-peer-read=20 dma-peer-write=30' \
+	'port sw0 host-read=6 host-write=4' 'port sw0.0 target-read=20 target-write=30' \
+	'port sw0.1 host-read=11 host-write=4 peer-read=20 peer-write=30'
+trace 0 0 0 0
+count
+check_eq "a card: its port knows" "port counters 34 26 30/20 0/0 4/6" "$(link sw0.1)"
+check_eq "and it has counted the same" '' "$(wrong)"
+broken "a byte of host memory that a card did not count" \
+	'cx0, reads of host memory: counted by its port, and by it: 6 and 5' '.cx.cx0["dma-host-read"] -= 1'
+broken "a byte of a GPU's that it did not" \
+	'cx0, writes of GPUs: counted by its port, and by it: 30 and 29' '.cx.cx0["dma-peer-write"] -= 1'
+broken "that numbers of different moments are other ones" '' '.cx.cx0["dma-peer-write"] -= 1 | .moving = true'
+machine 'rp0 root-port pcie.0
+rp1 root-port pcie.0
+gpu0 gpu rp0 vram=1G
+cx0 cx rp1'
+looks begin 'gpu gpu0' 'cx cx0'
+looks end 'gpu gpu0 bar1-dma-write=30' 'by gpu0 cx0 0 30' 'cx cx0 dma-host-read=7 dma-host-write=4 dma-peer-write=30'
+count
+check_eq "the sum of labels of several machines: each link once, in its place" \
+	'[["rp0","gpu0",3,null],["rp1","cx0",5,7],["rp2","cx0",1,1]]' "$(jq -L "$lib/accounting" -nc '
+	include "links"; def l($a; $b; $up; $down): {link: $a, below: $b, up: $up, down: $down};
+	[[l("rp0"; "gpu0"; 1; 2), l("rp1"; "cx0"; 5; 7)], [l("rp0"; "gpu0"; 2; null), l("rp2"; "cx0"; 1; 1)]]
+	| links_sum | map([.link, .below, .up, .down])')"
+check_eq "at a root port it is asked itself" "endpoint counters 34 7 0/0 30/0 4/7" "$(link rp1)"
+
+machine 'rp0 root-port pcie.0
+sw0 switch rp0 ports=4
+gpu0 gpu sw0.0 vram=1G
+nvme0 nvme sw0.1 image=disk0'
 looks begin 'moving -' 'gpu gpu0' 'port sw0' 'port sw0.0' 'port sw0.1'
 looks end 'gpu gpu0' 'port sw0 host-read=50' 'port sw0.0' 'port sw0.1 host-read=47'
 trace 0 0 0 0

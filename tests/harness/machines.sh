@@ -39,6 +39,8 @@ has numa 2 2 2 2 2 nodes=2 node=0 node=1
 has dgx 8 8 4 4 2 nodes=2
 has no-drive 1 0 0 1 0
 has two-hosts-rxe 1 1 1 1 0 coherent=on
+has cx 1 0 1 1 0 coherent=off cpu=max lid=1
+has cx-two-root-ports 1 0 0 2 0 cpu=max lid=1
 has two-hosts-rxe-no-window 1 1 1 1 0 coherent=off
 has small-hosts-rxe 1 0 0 1 0 memory=512M cpus=1 vram=64M bar1=64M coherent=on
 check_eq "and no others" "$(grep -cE '^has [a-z]' "$0")" "$(topology_names | wc -l)"

@@ -234,6 +234,17 @@ bad 'from 1 to 16' <<END
 rp0 root-port pcie.0
 gpu0 gpu rp0 queues=17
 END
+bad 'lid=0 is no number from 1 to 49151' <<END
+rp0 root-port pcie.0
+cx0 cx rp0 lid=0
+END
+bad 'a cx has no key "image"' <<END
+rp0 root-port pcie.0
+cx0 cx rp0 image=disk0
+END
+bad 'pcie.0' <<END
+cx0 cx pcie.0
+END
 bad 'needs image=NAME' <<END
 rp0 root-port pcie.0
 nvme0 nvme rp0
@@ -349,6 +360,9 @@ n    nvme      sw1.0  image=disk1
 rp2  root-port pcie.0
 sw2  switch    rp2    ports=1 model=x3130
 sw3  switch    sw2.0  ports=1 acs=off gen=5 width=8
+c1   cx        sw3.0
+rp3  root-port pcie.0
+c2   cx        rp3    lid=258
 END
 check_eq "the images are these" disk1 "$(topology images ./t.topo)"
 check_eq "the devices are these" "$(cat <<'END'
@@ -363,6 +377,9 @@ n nvme sw1.0 image=disk1
 rp2 root-port pcie.0
 sw2 switch rp2 ports=1 model=x3130 acs=off
 sw3 switch sw2.0 ports=1 model=peerlane acs=off gen=5 width=8 latency=0
+c1 cx sw3.0 lid=1
+rp3 root-port pcie.0
+c2 cx rp3 lid=258
 END
 )" "$(topology devices ./t.topo)"
 args t.topo >out 2>err
@@ -423,6 +440,12 @@ xio3130-downstream,id=sw2.0,bus=sw2,chassis=7,slot=7
 peerlane-switch-upstream,link-gen=5,link-width=8,link-latency=0,id=sw3,bus=sw2.0
 -device
 peerlane-switch-downstream,acs=off,link-gen=5,link-width=8,link-latency=0,id=sw3.0,bus=sw3,chassis=8,slot=8
+-device
+peerlane-cx,id=c1,bus=sw3.0,lid=1,guid=0x0200c9fffe000001
+-device
+pcie-root-port,id=rp3,bus=pcie.0,chassis=9,slot=9
+-device
+peerlane-cx,id=c2,bus=rp3,lid=258,guid=0x0200c9fffe000102
 END
 )" "$(cat out)"
 drive_args() { # IMAGE: the arguments of the drive

@@ -4,7 +4,8 @@
 #
 # links($devices; $c): one entry for each link, named by its upper port.
 # $devices is [{name, kind, parent, …}], $c an entry of "counted":
-# {ports: {PORT: counters}, gpus: {GPU: counters}, nvme: what nvme_route_bytes prints}.
+# {ports: {PORT: counters}, gpus: {GPU: counters}, cx: {CARD: counters},
+# nvme: what nvme_route_bytes prints}.
 #
 # Bytes are data, by the way they moved: what the device below reads goes down.
 # Bytes between two devices are "peer" when they turned round in a switch,
@@ -80,6 +81,10 @@ def links($devices; $c):
 		 {bytes: ($n["engine-peer-read"] + $n["bar1-dma-write"]
 			+ $n["coherent-dma-write"]), way: $way}]);
 
+	def by_cx($below; $n; $way): by_endpoint($below;
+		[{bytes: $n["dma-host-write"], way: "host"}, {bytes: $n["dma-peer-write"], way: $way}];
+		[{bytes: $n["dma-host-read"], way: "host"}, {bytes: $n["dma-peer-read"], way: $way}]);
+
 	def by_nvme($below; $n; $way):
 		def moved($op): [.[] | .data[$op] + .metadata[$op]] | add // 0;
 		def parts($op): [{bytes: ($n | {host} | moved($op)), way: "host"},
@@ -102,6 +107,7 @@ def links($devices; $c):
 		by_port($below; $ports[.name]; {read: $way, write: $way};
 			{read: $way, write: $way})
 	 elif $c.gpus[.name] then by_gpu($below; $c.gpus[.name]; $way)
+	 elif $c.cx[.name]? then by_cx($below; $c.cx[.name]; $way)
 	 elif .kind == "nvme" and
 		([$devices[] | select(.kind == "nvme")] | length) == 1
 	 then by_nvme($below; $c.nvme; $way)
@@ -112,7 +118,7 @@ def links($devices; $c):
 	 .modelled = ($c.modelled[if $ports[$below.name] then $below.name
 		else $below.parent end] // null)];
 
-# The sum of several lists of the same links; what one does not know, the sum
+# The sum of several lists of links; what one does not know of a link, the sum
 # does not
 def links_sum:
 	def plus($b): if type == "object" then
@@ -120,8 +126,9 @@ def links_sum:
 				$k == "latency_ns" then . else .value |= plus($b[$k]) end)
 		elif type == "number" and ($b | type) == "number" then . + $b
 		elif . == $b then . else null end;
-	reduce .[1:][] as $l (.[0] // [];
-		[to_entries[] | .key as $i | .value | plus($l[$i])]);
+	reduce .[][] as $l ([];
+		(map([.link, .below]) | index([[$l.link, $l.below]])) as $i |
+		if $i == null then . + [$l] else .[$i] |= plus($l) end);
 
 # What is counted between two looks ($a, $b: lists of sc_snapshot's objects);
 # $nvme is what nvme_route_bytes prints
@@ -143,7 +150,7 @@ def counted($a; $b; $devices; $nvme):
 		 latency_ns: .["modelled-latency-ns"],
 		 up: (.["modelled-up"] | sums($old["modelled-up"])),
 		 down: (.["modelled-down"] | sums($old["modelled-down"]))};
-	{nvme: $nvme, gpus: of("gpu"), ports: of("port"),
+	{nvme: $nvme, gpus: of("gpu"), cx: of("cx"), ports: of("port"),
 	 moving: any($a[], $b[]; .kind == "moving"),
 	 modelled: ($b | map(select((.modelled // {}) != {})) |
 		by_name(.name as $n | .modelled | books($was[$n]))),
@@ -203,6 +210,14 @@ def inconsistent($devices):
 	 same("\($nvme.name), \($op)s of GPUs: counted by its port, and by them";
 		sum($ports[$nvme.parent]["peer-" + $op, "upstream-peer-" + $op]);
 		sum($i[][$nvme.name][$op]))] +
+	# A card counts all its DMA, so that nothing is left over
+	[$devices[] | select(.kind == "cx" and $ports[.parent] and ($c.moving | not)) | . as $cx |
+	 ("read", "write") as $op |
+	 same("\($cx.name), \($op)s of GPUs: counted by its port, and by it";
+		sum($ports[$cx.parent]["peer-" + $op, "upstream-peer-" + $op]);
+		$c.cx[$cx.name]["dma-peer-" + $op]),
+	 same("\($cx.name), \($op)s of host memory: counted by its port, and by it";
+		$ports[$cx.parent]["host-" + $op]; $c.cx[$cx.name]["dma-host-" + $op])] +
 	# The trace has the bytes of read and write commands; queues are more
 	[[$devices[] | select(.kind == "nvme")] | select(length == 1)[] | . as $nvme |
 	 [["read", "write"], ["write", "read"]] as $ways |

@@ -18,6 +18,7 @@ def link: {link: "string", below: "string", up: "number|null", down: "number|nul
 def counted_label: {
 	nvme: {"*": {data: bytes, metadata: bytes}},
 	gpus: {"*": {"*": "number"}},
+	"cx?": {"*": {"*": "number"}},
 	initiators: {"*": {"*": bytes}},
 	ports: {"*": {"*": "number"}},
 	modelled: {"*": {"*": "any"}},

@@ -6,8 +6,8 @@
 #
 #	$HOST, $HOST_INDEX, $HOSTS	this host's name (a, b, …), from 0, how many
 #	address_of HOST			its IPv4 address
-#	rdma_up				eth0 and rxe0 work; $RDMA_GID is the index of
-#					this host's address
+#	rdma_up				a ConnectX works, or eth0 and rxe0, and $RDMA_GID
+#					is the index of this host's address
 #	barrier NAME			when all hosts have come there
 #	publish KEY VALUE, await KEY	tell others something
 #	counted_all LABEL COMMAND…	counted, by all hosts at the same time
@@ -28,7 +28,7 @@ address_of() {
 	esac
 	[ "${#guest_letters}" -lt "${HOSTS:?}" ] ||
 		{ echo "there is no host $1 among $HOSTS" >&2; return 1; }
-	echo "10.0.0.$((${#guest_letters} + 1))"
+	echo "10.${HOSTS_LAN:-0}.0.$((${#guest_letters} + 1))"
 }
 
 # ask WORDS…: a host command without which nothing goes on; its answer
@@ -83,8 +83,28 @@ becomes() {
 	return 1
 }
 
+# lan_up: the network beside the wire, $LAN, by which programs find each other
+lan_up() {
+	guest_tries=0
+	until guest_file=$(grep -l "^52:54:00:00:01:0$((HOST_INDEX + 1))" /sys/class/net/*/address 2>/dev/null); do
+		guest_tries=$((guest_tries + 1))
+		must test "$guest_tries" -lt 200
+		sleep 0.05
+	done
+	guest_file=${guest_file%/address}
+	LAN=${guest_file##*/}
+	must ip link set "$LAN" mtu 9000 up
+	must ip addr add "$(address_of "$HOST")/24" dev "$LAN"
+}
+
 rdma_up() {
-	guest_address=$(address_of "$HOST")
+	[ -z "${HOSTS_LAN-}" ] || lan_up
+	if grep -q '^[^ ]* cx ' /case/machine; then
+		must_appear /sys/class/infiniband/mlx5_0
+		must becomes /sys/class/infiniband/mlx5_0/ports/1/state '4: ACTIVE'
+		return
+	fi
+	guest_address=10.0.0.$((HOST_INDEX + 1))
 	must_appear /sys/class/net/eth0
 	must ip link set eth0 mtu 9000 up
 	must ip addr add "$guest_address/24" dev eth0

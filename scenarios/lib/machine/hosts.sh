@@ -30,7 +30,13 @@ hosts_nics=
 hosts_case() {
 	sc_case "$@" "$BUILD/scenarios/patience.so"
 	echo rdma >"$OUT/case/extras"
-	sc_modules virtio_net rdma_rxe ib_uverbs nvme peerlane_gpu
+	hosts_driver=
+	if sc_devices | grep -q '^[^ ]* cx '; then
+		echo mlx5 >>"$OUT/case/extras"
+		hosts_driver=mlx5_ib
+	fi
+	# shellcheck disable=SC2086 # a word, or none
+	sc_modules virtio_net rdma_rxe $hosts_driver ib_uverbs nvme peerlane_gpu
 }
 
 hosts_image() {
@@ -63,6 +69,7 @@ hosts_start() {
 	SC_HOSTS=
 	hosts_own=$SC_TOPOLOGY
 	hosts_index=0
+	hosts_lan=
 	: >"$hosts_dir/topologies"
 	for hosts_each in a b c d e f g h; do
 		[ "$hosts_index" -lt "$hosts_count" ] || break
@@ -72,7 +79,10 @@ hosts_start() {
 		SC_TOPOLOGY=${1:-$SC_TOPOLOGY}
 		[ $# -eq 0 ] || shift
 		echo "$hosts_each $SC_TOPOLOGY" >>"$hosts_dir/topologies"
+		[ -z "$(hosts_cx)" ] || hosts_lan=1
 	done
+	[ -z "$hosts_lan" ] || [ "$hosts_count" -eq 2 ] ||
+		{ fail "hosts of which some have a ConnectX are two"; finish; }
 	wire_start
 	# All snapshots first: a host that runs waits for the others
 	[ "${PEERLANE_SNAPSHOT-1}" = 0 ] || VM_ONLY_SNAPSHOT=1 hosts_each_start
@@ -81,6 +91,11 @@ hosts_start() {
 	vm_images=$hosts_of_a
 	VM_CMDLINE=$hosts_cmdline
 	SC_TOPOLOGY=$hosts_own
+}
+
+# hosts_cx: the first ConnectX of the machine
+hosts_cx() {
+	sc_devices | awk '$2 == "cx" { print $1; exit }'
 }
 
 hosts_each_start() {
@@ -103,13 +118,33 @@ hosts_each_start() {
 			"$hosts_each="*) hosts_card=${hosts_each_nic#*=} ;;
 			esac
 		done
+		hosts_name=$(hosts_cx)
+		if [ -n "$hosts_name" ]; then
+			set -- netdev=net0 "lid=$hosts_index" "mac=52:54:00:00:00:0$hosts_index" \
+				"guid=0x0200c9fffe00000$hosts_index"
+			for hosts_key; do
+				shift
+				set -- "$@" -set "device.$hosts_name.$hosts_key"
+			done
+		else
+			hosts_name=nic0
+			set -- -device "$hosts_card,id=nic0,netdev=net0,mac=52:54:00:00:00:0$hosts_index"
+		fi
+		echo "$hosts_name" >"$hosts_dir/card.$hosts_each"
+		# By a ConnectX programs find no TCP: as in a cluster, there is a network for that
+		if [ -n "$hosts_lan" ]; then
+			hosts_other=b
+			[ "$hosts_each" = a ] || hosts_other=a
+			set -- "$@" -netdev "dgram,id=net1,local.type=unix,local.path=wire/lan.$hosts_each,remote.type=unix,remote.path=wire/lan.$hosts_other" \
+				-device "virtio-net-pci,host_mtu=9000,disable-legacy=on,iommu_platform=on,romfile=,id=nic1,netdev=net1,mac=52:54:00:00:01:0$hosts_index"
+		fi
 		VM_HOST="HOST=$hosts_each
 HOST_INDEX=$((hosts_index - 1))
-HOSTS=$hosts_count"
+HOSTS=$hosts_count
+HOSTS_LAN=$hosts_lan"
 		vm_start "$hosts_each" "$SC_TOPOLOGY" "$SC_KERNEL" "$OUT/case" \
 			-netdev "dgram,id=net0,local.type=unix,local.path=wire/$hosts_each.host,remote.type=unix,remote.path=wire/$hosts_each" \
-			-device "$hosts_card,id=nic0,netdev=net0,mac=52:54:00:00:00:0$hosts_index" \
-			3<&- || { fail "host $hosts_each starts"; wire_stop; finish; }
+			"$@" 3<&- || { fail "host $hosts_each starts"; wire_stop; finish; }
 	done 3<"$hosts_dir/topologies"
 }
 
@@ -199,7 +234,7 @@ wire() {
 		[ "$3" = up ] || wire_up=false
 		for wire_each in $SC_HOSTS; do
 			[ "$1" = "$wire_each" ] || [ "$1" = all ] || continue
-			vm_command "$wire_each" set_link --arg name nic0 --argjson up $wire_up >/dev/null ||
+			vm_command "$wire_each" set_link --arg name "$(cat "$hosts_dir/card.$wire_each")" --argjson up $wire_up >/dev/null ||
 				{ echo "error: wire: $wire_each's NIC does not take $3"; return 1; }
 		done
 	fi

@@ -15,7 +15,9 @@
 
 # vm_plug_args NAME DEVICE: what comes after -device for it
 vm_plug_args() {
-	grep -E "^[a-z0-9-]+,id=$2(,|\$)" "$OUT/$1/qemu.args"
+	vm_plug_line=$(grep -E "^[a-z0-9-]+,id=$2(,|\$)" "$OUT/$1/qemu.args") || return
+	# and what -set has added
+	printf '%s%s\n' "$vm_plug_line" "$(sed -n "s/^device[.]$2[.]/,/p" "$OUT/$1/qemu.args" | tr -d '\n')"
 }
 
 vm_pull() {

@@ -460,8 +460,19 @@ kind == "nvme" {
 	next
 }
 
+kind == "cx" {
+	known_keys(kind, "lid")
+	plug(name, kind, parent)
+	# that of each differs, and by it the address
+	lid = take_number("lid", ++ncards, 1, 49151)
+	arg("-device")
+	arg("peerlane-cx,id=" name ",bus=" parent ",lid=" lid sprintf(",guid=0x0200c9fffe%06x", lid))
+	devices[ndevices++] = line " lid=" lid
+	next
+}
+
 {
-	die("\"" kind "\" is no kind of device (q35, host-bridge, root-port, switch, gpu, nvme)")
+	die("\"" kind "\" is no kind of device (q35, host-bridge, root-port, switch, gpu, cx, nvme)")
 }
 
 END {

@@ -20,6 +20,8 @@ function words(dev, kind) {
 	if (kind == "gpu")
 		return "GPU, VRAM " of[dev, "vram"] ", BAR1 " of[dev, "bar1"] \
 			(of[dev, "coherent"] == "on" ? ", coherent window" : "")
+	if (kind == "cx")
+		return "ConnectX, LID " of[dev, "lid"]
 	return "NVMe drive, image " of[dev, "image"]
 }
 

@@ -81,6 +81,8 @@ function tree_device(line,    word, n, i, at, value, kind, text) {
 		text = "root port"
 	else if (kind == "host-bridge")
 		text = "host bridge, node " value["node"]
+	else if (kind == "cx")
+		text = "ConnectX, LID " value["lid"]
 	else if (kind == "nvme")
 		text = "NVMe drive"
 	else if (kind == "switch")
@@ -185,6 +187,6 @@ function tree_css() {
 	    "@media screen and (prefers-color-scheme:dark){:root{--ink:#e6edf3;--dim:#9198a1;--rule:#3d444d;--paper:#0d1117;--box:#151b23;--peer:#3fb950;--root:#d29922;--host:#ff7b72;--drive:#4493f8}}\n" \
 	    "svg{max-width:100%;height:auto}svg text{fill:var(--ink);font:14px system-ui,sans-serif;text-anchor:middle}\n" \
 	    "svg text.more{fill:var(--dim);font-size:12px}svg text.bytes{text-anchor:end;font-size:12px;font-weight:600}\n" \
-	    "svg path{fill:none}.box{fill:var(--box);stroke:var(--rule);stroke-width:1.5}.box.gpu{stroke:var(--peer);stroke-width:2.5}.box.nvme{stroke:var(--drive);stroke-width:2.5}\n" \
+	    "svg path{fill:none}.box{fill:var(--box);stroke:var(--rule);stroke-width:1.5}.box.gpu{stroke:var(--peer);stroke-width:2.5}.box.nvme,.box.cx{stroke:var(--drive);stroke-width:2.5}\n" \
 	    "path.idle{stroke:var(--rule)}path.peer{stroke:var(--peer)}path.redirected{stroke:var(--root);stroke-dasharray:24 3}path.host{stroke:var(--host);stroke-dasharray:8 3}path.unknown{stroke:var(--dim);stroke-dasharray:4 4}\n"
 }
