@@ -546,9 +546,9 @@ CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t max_direct_io_size);
 
 /**
  * cuFileDriverSetMaxCacheSize - GPU memory for the library itself
- * @max_cache_size: KiB for each GPU, in steps of 4
+ * @max_cache_size: KiB for each context, in steps of 4
  *
- * Kept and told back. This library takes no GPU memory for itself.
+ * Only what is not aligned takes some, where it must not be staged in host memory.
  *
  * Return: CU_FILE_SUCCESS, or:
  *

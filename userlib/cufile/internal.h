@@ -10,6 +10,7 @@
  *   handle.c  file handles and registered buffers
  *   io.c      read and write: the table of paths, and the choice
  *   p2p.c     the p2p path, and the kernel path
+ *   scratch.c GPU memory of its own, for parts of blocks
  *   module.c  the kernel module, which does the latter's IO
  *   cache.c   the cache path: leases and registrations of the page cache
  *   batch.c   batches of them
@@ -368,6 +369,9 @@ struct xfer {
 
 void bounce_run(struct xfer *x);
 void bounce_shutdown(void);
+
+/* ---- scratch.c ---- */
+void scratch_free_all(void);
 
 /* ---- cache.c ---- */
 void cache_forget(struct file *f);

@@ -131,7 +131,7 @@ void mock_reset(void)
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
 	mock.unpinned = mock.read_only_calls = mock.unregistered = 0;
-	mock.waits = mock.blocking = mock.reads = 0;
+	mock.waits = mock.blocking = mock.reads = mock.within = 0;
 	mock.in_host = 0;
 	mock.in_close = 0;
 	mock.in_pop = 0;
@@ -678,7 +678,7 @@ static void back(struct memory *m, size_t size)
 	m->start = m->reserved + mock.start_at;
 	m->len = size;
 	m->id = next_id++;
-	m->ctx = mock.other_memory ? OTHER : OURS;
+	m->ctx = mock.other_memory || context() == OTHER ? OTHER : OURS;
 }
 
 unsigned long long mock_two(size_t size)
@@ -728,6 +728,8 @@ int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 	unsigned int i;
 
 	real();
+	if (mock.gpu_full)
+		return OUT_OF_MEMORY;
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < memories; i++)
 		if (!memory[i].len && memory[i].room == room)
@@ -742,6 +744,7 @@ int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 		m->room = room;
 	}
 	back(m, size);
+	mock.gpu_used += (int64_t)room;
 	*ptr = m->start;
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -759,6 +762,7 @@ int cuMemFree_v2(unsigned long long ptr)
 		real_munmap(m->backing, m->room);
 		close(m->fd);
 		m->len = 0;
+		mock.gpu_used -= (int64_t)m->room;
 		r = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -1085,7 +1089,6 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	char *g = mock_memory(dev), *last = n ? mock_memory(dev + n - 1) : g;
 	struct op *op;
 
-	mock.copies++;
 	if (!current || (s && s->ctx != context()))
 		return INVALID_CONTEXT;
 	if (mock.copy_error) {
@@ -1113,18 +1116,25 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	return 0;
 }
 
+static int host_copy(struct stream *s, unsigned long long dev, void *host,
+		     size_t n, bool to_gpu)
+{
+	mock.copies++;
+	return put_off(s, dev, host, n, to_gpu);
+}
+
 int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n);
 int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n)
 {
 	mock_settle();
-	return put_off(NULL, d, (void *)h, n, true);
+	return host_copy(NULL, d, (void *)h, n, true);
 }
 
 int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n);
 int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n)
 {
 	mock_settle();
-	return put_off(NULL, d, h, n, false);
+	return host_copy(NULL, d, h, n, false);
 }
 
 int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
@@ -1136,13 +1146,26 @@ int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
 	while (mock.hold_copy)
 		usleep(100);
 	mock.in_copy--;
-	return put_off(s, d, (void *)h, n, true);
+	return host_copy(s, d, (void *)h, n, true);
 }
 
 int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s);
 int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s)
 {
-	return put_off(s, d, h, n, false);
+	return host_copy(s, d, h, n, false);
+}
+
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t n,
+			 void *s);
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t n,
+			 void *s)
+{
+	char *p = mock_memory(to);
+
+	if (!p || mock_memory(to + n - 1) != p + n - 1)
+		return INVALID_VALUE;
+	mock.within += n;
+	return put_off(s, from, p, n, false);
 }
 
 int cuStreamCreate(void **s, unsigned int flags);

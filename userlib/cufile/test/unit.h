@@ -97,6 +97,12 @@ void test_nvidia_ranges(void);
 void test_nvidia_scarce(void);
 void test_nvidia_fork(void);
 
+/* scratch.c */
+void test_scratch(void);
+void test_scratch_together(void);
+void test_scratch_none(void);
+void test_scratch_write(void);
+
 /* cache.c */
 void test_cache(void);
 void test_cache_lease(void);
