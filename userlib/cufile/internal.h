@@ -14,7 +14,7 @@
  *   module.c  the kernel module, which does the latter's IO
  *   cache.c   the cache path: leases and registrations of the page cache
  *   batch.c   batches of them
- *   ring.c    what batches have in an io_uring
+ *   ring.c    what batches and streams have in an io_uring
  *   async.c   those in the order of CUDA streams
  *   work.c    threads that do what is not done by its caller
  *   verdict.c what is known of paths between device and GPU, and said about p2p

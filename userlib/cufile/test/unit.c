@@ -1591,6 +1591,7 @@ static void together(void)
 	test_ring_again();
 	test_most_threads();
 	test_async();
+	test_async_ring();
 	test_async_close();
 	test_async_scarce();
 	test_async_first();

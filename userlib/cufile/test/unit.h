@@ -169,6 +169,7 @@ void test_most_threads(void);
 
 /* async.c */
 void test_async(void);
+void test_async_ring(void);
 void test_async_close(void);
 void test_async_scarce(void);
 void test_async_first(void);
