@@ -1545,6 +1545,7 @@ static void alone(const char *dir)
 	test_number_again();
 	test_half_there();
 	test_strict_end();
+	test_huge();
 	test_scratch();
 	test_scratch_together();
 	test_scratch_none();

@@ -186,6 +186,7 @@ void test_cancel(void);
 void test_half_there(void);
 void test_grows(void);
 void test_strict_end(void);
+void test_huge(void);
 void test_vectors(void);
 
 #endif
