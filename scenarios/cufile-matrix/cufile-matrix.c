@@ -36,8 +36,9 @@ static gpu_ptr gpu;
 static uint8_t *host_memory, *now;
 static CUstream stream;
 
-enum path { P2P, BOUNCE, CACHE, POSIX, PATHS };
-static const char *const path_name[] = { "p2p", "bounce", "cache", "posix" };
+/* strict: p2p for every byte, of reads */
+enum path { P2P, BOUNCE, CACHE, POSIX, STRICT, PATHS };
+static const char *const path_name[] = { "p2p", "bounce", "cache", "posix", "strict" };
 
 enum way { SYNC, BATCH, STREAM, WAYS };
 static const char *const way_name[] = { "sync", "batch", "stream" };
@@ -69,6 +70,7 @@ static struct counts counts(void)
 {
 	static const int of[] = { PLN_PATH_P2P, PLN_PATH_BOUNCE, PLN_PATH_CACHE,
 				  PLN_PATH_POSIX };
+	const unsigned int n = sizeof(of) / sizeof(of[0]);
 	struct pln_file_stats s = stats();
 	struct counts c = { 0 };
 	unsigned long long value;
@@ -91,7 +93,7 @@ static struct counts counts(void)
 	}
 	fclose(f);
 	globfree(&found);
-	for (unsigned int i = 0; i < PATHS; i++)
+	for (unsigned int i = 0; i < n; i++)
 		c.path[of[i]] = s.path[of[i]].bytes_read +
 				s.path[of[i]].bytes_written;
 	return c;
@@ -333,6 +335,12 @@ static bool moved(struct cell *c, const struct counts *d)
 	else if (c->path == CACHE && !uncached)
 		good = !d->in && d->path[PLN_PATH_CACHE] == c->bytes &&
 		       engine >= c->bytes;
+	else if (c->path == STRICT)
+		/* around odd ends whole blocks, and the engine has commands only */
+		good = p2p == c->bytes && dma >= want &&
+		       dma - want <= (c->place == ALIGNED || c->place == SPARSE ? 0 :
+				      c->place->n * KIB(8)) &&
+		       d->engine_in + d->engine_out < KIB(16);
 	else if (c->path != P2P || staged || !(here || p2p))
 		good = !d->in && !d->out && d->path[PLN_PATH_BOUNCE] == c->bytes &&
 		       engine >= c->bytes;
@@ -371,6 +379,9 @@ static void path_of(enum path path)
 	uint64_t bytes = 0;
 	char line[200], key[64];
 
+	if (path == STRICT && (!here || staged))
+		return;
+	setenv("PEERLANE_STRICT", path == STRICT ? "1" : "0", 1);
 	setenv("CUFILE_FORCE_COMPAT_MODE", path == BOUNCE || path == CACHE ? "1" :
 	       "0", 1);
 	setenv("PEERLANE_PAGE_CACHE", path == CACHE ? "1" : "0", 1);
@@ -381,8 +392,8 @@ static void path_of(enum path path)
 		die("cuFileDriverOpen");
 	host_must("begin %s_%s", fs, path_name[path]);
 	for (unsigned int w = 0; w < 2; w++) {
-		/* nothing is written by the page cache's path */
-		if (w && path == CACHE)
+		/* nothing is written by the page cache's path, nor parts of pages in strict mode */
+		if (w && (path == CACHE || path == STRICT))
 			break;
 		for (unsigned int p = 0; p < (raw ? 2 : PLACES); p++) {
 			int n, words;
@@ -519,6 +530,7 @@ int main(int argc, char **argv)
 		die("memory");
 	for (enum path p = 0; p < PATHS; p++)
 		path_of(p);
+	setenv("PEERLANE_STRICT", "0", 1);
 	if (!raw && has("low0")) {
 		copied_up("low0", P2P);
 		copied_up("low1", CACHE);

@@ -52,8 +52,8 @@ status 3 stats --root none
 [ -e /sys/class/infiniband ] || status 3 perf --loopback
 CUFILE_ENV_PATH_JSON=$PWD/bad.json gpu 3 io load --file nine
 CUFILE_ENV_PATH_JSON=$PWD/bad.json gpu 3 copy nine there
-gpu 4 io read --file nine --strict
-gpu 4 io load --file nine --strict
+MOCK_P2P_ERRNO=121 gpu 4 io read --file nine --strict
+MOCK_P2P_ERRNO=121 gpu 4 io load --file nine --strict
 gpu 4 copy --strict nine there
 dd if=/dev/urandom of=data bs=4096 count=4 2>/dev/null
 FAULT_FLIP=1 faulty 5 io read --file data --verify

@@ -3,12 +3,13 @@
  * Reads and writes in the order of a CUDA stream: a function of the stream gives
  * the transfer to a thread of work.c and waits for it, so that what follows in
  * the stream does.  CUDA lets nobody call it from such a function; hence the
- * thread.  Its own streams do not wait for the program's.
+ * thread.  What goes p2p in one piece it leaves to the ring, and is free for the next.
+ * Its own streams do not wait for the program's.
  */
 #include <semaphore.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "ring.h"
 
 #define FLAGS	(CU_FILE_STREAM_FIXED_BUF_OFFSET | \
 		 CU_FILE_STREAM_FIXED_FILE_OFFSET | \
@@ -21,6 +22,8 @@
 
 struct order {
 	struct work work;
+	struct ring_io ring;
+	struct file *file;
 	struct order *next;
 	uintptr_t number;	/* what CUDA has of it */
 	CUcontext ctx;		/* of the stream, or NULL: not known */
@@ -210,19 +213,57 @@ static void read_fixed(struct order *o, unsigned int which)
 		o->buf_off = *o->buf_off_p;
 }
 
+static void by_thread(struct work *w)
+{
+	struct order *o = (struct order *)w;
+
+	o->result = driver_transfer(o->file, o->base, o->size, o->off,
+				    o->buf_off, o->write, &o->now);
+	o->error = errno;
+	file_put(o->file);
+	sem_post(&o->done);
+}
+
+static void ring_ended(struct ring_io *ring, int res)
+{
+	struct order *o = (struct order *)((char *)ring -
+					   offsetof(struct order, ring));
+
+	if (!ring_result(ring, res, &o->now, &o->result)) {
+		o->work.run = by_thread;
+		work_add(&o->work, true);
+		return;
+	}
+	o->error = errno;
+	file_put_later(o->file);
+	sem_post(&o->done);
+}
+
+/* A transfer would find that it is more than was registered. */
+static bool beyond(const struct order *o)
+{
+	struct buf reg;
+
+	return buf_find((uintptr_t)o->base, &reg) &&
+	       ((uint64_t)o->buf_off > reg.length ||
+		o->size > reg.length - (uint64_t)o->buf_off);
+}
+
 static void transfer(struct work *w)
 {
 	struct order *o = (struct order *)w;
-	struct file *f = file_get(o->fh);
 
-	o->result = -CU_FILE_HANDLE_NOT_REGISTERED;
-	if (f) {
-		o->result = driver_transfer(f, o->base, o->size, o->off,
-					    o->buf_off, o->write, &o->now);
-		o->error = errno;
-		file_put(f);
+	o->file = file_get(o->fh);
+	if (!o->file) {
+		o->result = -CU_FILE_HANDLE_NOT_REGISTERED;
+		sem_post(&o->done);
+		return;
 	}
-	sem_post(&o->done);
+	o->ring.ended = ring_ended;
+	o->ring.began = count_now();
+	if (beyond(o) || !ring_move(&o->ring, o->file, o->base, o->size, o->off,
+				    o->buf_off, o->write))
+		by_thread(w);
 }
 
 static void CUDA_CB in_stream(void *arg)

@@ -149,52 +149,30 @@ static void ring_ended(struct ring_io *ring, int res)
 {
 	struct entry *e = (struct entry *)((char *)ring -
 					   offsetof(struct entry, ring));
-	bool good = res > 0 && (size_t)res == ring->len;
-	bool failed = res < 0 &&
-		      io_failed(&ring->io, -res, ring->off);
 	struct pln_file_result now = { .size = e->answer.size };
+	ssize_t r;
 
-	window_put(ring->window);
-	if (!good && !failed) {
+	if (!ring_result(ring, res, &now, &r)) {
 		entry_add(e);
 		return;
 	}
-	if (good)
-		ring->io.bytes[PLN_PATH_P2P] = ring->len;
-	else
-		res = -errno;
-	ring->io.now = &now;
-	io_account(&ring->io, ring->len, ring->off, good ? res : -1, e->began);
-	result_tell(&e->answer, &now, good ? res : -1, -res);
+	result_tell(&e->answer, &now, r, errno);
+	if (r < 0)
+		r = -errno;
 	file_put_later(e->file);
-	entry_end(e, good ? CUFILE_COMPLETE : CUFILE_FAILED, res);
+	entry_end(e, r < 0 ? CUFILE_FAILED : CUFILE_COMPLETE, r);
 }
 
 static bool to_ring(struct entry *e)
 {
-	struct ring_io *ring = &e->ring;
-	uint64_t addr = (uintptr_t)e->p.u.batch.devPtr_base +
-			(uint64_t)e->p.u.batch.devPtr_offset;
-
-	if (!config.flag[CUFILE_PARAM_PREFER_IO_URING] || !e->p.u.batch.size ||
-	    !driver_may_transfer(e->p.u.batch.devPtr_base, e->p.u.batch.size,
-				 e->p.u.batch.file_offset,
-				 e->p.u.batch.devPtr_offset))
+	e->ring.began = e->began;
+	e->ring.ended = ring_ended;
+	if (!ring_move(&e->ring, e->file, e->p.u.batch.devPtr_base,
+		       e->p.u.batch.size, e->p.u.batch.file_offset,
+		       e->p.u.batch.devPtr_offset, e->p.opcode == CUFILE_WRITE))
 		return false;
-	ring->io = (struct io){ .f = e->file, .since = -1,
-				.write = e->p.opcode == CUFILE_WRITE };
-	ring->len = e->p.u.batch.size;
-	ring->off = (uint64_t)e->p.u.batch.file_offset;
-	ring->ended = ring_ended;
-	if (!io_plan(&ring->io, addr, ring->len, ring->off, &ring->window,
-		     &ring->host))
-		return false;
-	if (ring_add(ring)) {
-		count_op(OP_BATCH_RING, true);
-		return true;
-	}
-	window_put(ring->window);
-	return false;
+	count_op(OP_BATCH_RING, true);
+	return true;
 }
 
 /* Why it cannot be started, or NULL and the file held. */

@@ -60,6 +60,13 @@ const char *cu_name(int result)
 	return "a CUDA error without a name";
 }
 
+bool cu_lives(CUcontext ctx, unsigned long long id)
+{
+	unsigned long long now = 0;
+
+	return cu.CtxGetId && !cu.CtxGetId(ctx, &now) && now == id;
+}
+
 /* The context in which memory without one of its own is copied. */
 static int primary_of(int gpu, CUcontext *ctx)
 {

@@ -32,10 +32,13 @@
 	X(0, MemExport, cuMemExportToShareableHandle) \
 	X(0, HostRegister, cuMemHostRegister_v2) \
 	X(0, HostUnregister, cuMemHostUnregister) \
+	X(0, MemAlloc, cuMemAlloc_v2) \
+	X(0, MemFree, cuMemFree_v2) \
 	X(1, HtoD, cuMemcpyHtoD_v2) \
 	X(1, DtoH, cuMemcpyDtoH_v2) \
 	X(0, HtoDAsync, cuMemcpyHtoDAsync_v2) \
 	X(0, DtoHAsync, cuMemcpyDtoHAsync_v2) \
+	X(0, DtoDAsync, cuMemcpyDtoDAsync_v2) \
 	X(0, StreamCreate, cuStreamCreate) \
 	X(0, StreamDestroy, cuStreamDestroy_v2) \
 	X(0, StreamSync, cuStreamSynchronize) \
@@ -61,6 +64,8 @@ extern struct cu cu;
 
 bool cu_load(char *err, size_t size);
 const char *cu_name(int result);
+/* A context may be gone, and all that it had with it.  False, too: CUDA does not tell. */
+bool cu_lives(CUcontext ctx, unsigned long long id);
 
 enum mem_kind { MEM_HOST, MEM_DEVICE, MEM_MANAGED };
 

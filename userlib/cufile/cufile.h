@@ -546,9 +546,9 @@ CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t max_direct_io_size);
 
 /**
  * cuFileDriverSetMaxCacheSize - GPU memory for the library itself
- * @max_cache_size: KiB for each GPU, in steps of 4
+ * @max_cache_size: KiB for each context, in steps of 4
  *
- * Stored and returned. This library uses no GPU memory of its own.
+ * Only unaligned transfers that must not be staged in host memory use it.
  *
  * Return: CU_FILE_SUCCESS, or:
  *

@@ -191,6 +191,7 @@ EXPORT CUfileError_t cuFileDriverClose_v2(void)
 		cache_shutdown();
 		bounce_shutdown();
 		window_drop_all();
+		scratch_free_all();
 		uvm_close();
 		module_close();
 		verdict_forget_all();

@@ -10,10 +10,11 @@
  *   handle.c  file handles and registered buffers
  *   io.c      read and write: the table of paths, and the choice
  *   p2p.c     the p2p path, and the kernel path
+ *   scratch.c GPU memory of its own, for parts of blocks
  *   module.c  the kernel module, which does the latter's IO
  *   cache.c   the cache path: leases and registrations of the page cache
  *   batch.c   batches of them
- *   ring.c    what batches have in an io_uring
+ *   ring.c    what batches and streams have in an io_uring
  *   async.c   those in the order of CUDA streams
  *   work.c    threads that do what is not done by its caller
  *   verdict.c what is known of paths between device and GPU, and said about p2p
@@ -368,6 +369,9 @@ struct xfer {
 
 void bounce_run(struct xfer *x);
 void bounce_shutdown(void);
+
+/* ---- scratch.c ---- */
+void scratch_free_all(void);
 
 /* ---- cache.c ---- */
 void cache_forget(struct file *f);

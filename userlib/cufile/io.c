@@ -42,7 +42,7 @@ ssize_t io_system_error(struct io *io, int err, uint64_t off, size_t done)
 	return -1;
 }
 
-static ssize_t cuda_error(struct io *io, CUresult r)
+ssize_t io_cuda_error(struct io *io, CUresult r)
 {
 	io_because(io, 0, "CUDA: %s (%d)", cu_name(r), r);
 	return -CU_FILE_CUDA_DRIVER_ERROR;
@@ -74,7 +74,7 @@ static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	io->bytes[PLN_PATH_BOUNCE] += x.done;
 	*err = x.err;
 	if (x.cu_err)
-		return cuda_error(io, x.cu_err);
+		return io_cuda_error(io, x.cu_err);
 	if (x.err)
 		return io_system_error(io, x.err, off, x.done);
 	return (ssize_t)x.done;
@@ -149,6 +149,7 @@ static const struct backend {
 	move_fn *move;
 } backends[] = {
 	{ false, p2p_move },
+	{ false, p2p_part },
 	{ false, cache_move },
 	{ false, bounce_move },
 	{ true, posix_move },
@@ -292,7 +293,7 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 	}
 	cu_err = mem_of(addr, &io.mem);
 	if (cu_err) {
-		r = cuda_error(&io, cu_err);
+		r = io_cuda_error(&io, cu_err);
 		goto out;
 	}
 	if (io.mem.kind == MEM_HOST) {
@@ -314,7 +315,7 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 	here = cu.GetCurrent && !cu.GetCurrent(&old) && old == io.mem.ctx;
 	cu_err = here ? 0 : cu.Push(io.mem.ctx);
 	if (cu_err) {
-		r = cuda_error(&io, cu_err);
+		r = io_cuda_error(&io, cu_err);
 		goto out;
 	}
 	r = gpu_io(&io, addr, (uint64_t)off, size);

@@ -19,6 +19,7 @@ struct io {
 	enum state state;	/* of it, as this request has it */
 	uint64_t limit;		/* p2p reads nothing from there on */
 	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
+	bool part;		/* what p2p passes on is for p2p_part() */
 	int since;		/* from log_kernel_now(), or -1 */
 	uint64_t bytes[PLN_PATH_SLOTS];
 	int reason_errno;
@@ -58,12 +59,16 @@ void io_because(struct io *io, int err, const char *fmt, ...)
  * it.
  */
 ssize_t io_system_error(struct io *io, int err, uint64_t off, size_t done);
+ssize_t io_cuda_error(struct io *io, CUresult r);
 /* The result of a transfer of which @done bytes went before this part of it. */
 ssize_t io_after(size_t done, ssize_t r);
 /* What was not said in words, as it had been before, is now. */
 void p2p_say_late(struct io *io);
 /* Back ends: see move_fn in io.c. */
 ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		 size_t *pass);
+/* Behind it: of what it passes on for its place in blocks, if by_scratch(). */
+ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 size_t *pass);
 /* Before all others, as it needs no device: all of it, or nothing and false. */
 bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len);

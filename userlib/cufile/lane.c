@@ -74,14 +74,6 @@ size_t lane_chunk(void)
 	return slab(&n);
 }
 
-/* A context may be gone, and its streams with it. */
-static bool context_lives(const struct lane *l)
-{
-	unsigned long long now = 0;
-
-	return cu.CtxGetId && !cu.CtxGetId(l->ctx, &now) && now == l->ctx_id;
-}
-
 static void forget_stream(struct lane *l, bool destroy)
 {
 	unsigned int i;
@@ -103,7 +95,7 @@ static void forget_stream(struct lane *l, bool destroy)
 static void bind_lane(struct lane *l, CUcontext ctx, unsigned long long id)
 {
 	if (l->stream)
-		forget_stream(l, context_lives(l));
+		forget_stream(l, cu_lives(l->ctx, l->ctx_id));
 	l->ctx = ctx;
 	l->ctx_id = id;
 	if (!cu.async || cu.StreamCreate(&l->stream, CU_STREAM_NON_BLOCKING)) {
@@ -227,7 +219,7 @@ static struct lane *make_lane(int gpu)
 static void free_lane(struct lane *l)
 {
 	CUcontext old;
-	bool alive = l->ctx && context_lives(l) && !cu.Push(l->ctx);
+	bool alive = l->ctx && cu_lives(l->ctx, l->ctx_id) && !cu.Push(l->ctx);
 
 	forget_stream(l, alive);
 	if (l->registered && cu.HostUnregister)
@@ -403,7 +395,7 @@ int lane_settle(struct lane *l)
 
 int lane_without_stream(struct lane *l)
 {
-	bool alive = context_lives(l);
+	bool alive = cu_lives(l->ctx, l->ctx_id);
 	int r = alive ? cu.StreamSync(l->stream) : 0;
 
 	settled(l);

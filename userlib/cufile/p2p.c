@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "scratch.h"
 
 /* In @why, or a text that stays */
 static const char *meaning(const struct io *io, int err, char *why, size_t size)
@@ -64,6 +65,34 @@ static bool may_stage(struct io *io)
 		io_because(io, 0, "unaligned, and p2p of this file was refused "
 			"before");
 	return !io->f->refused && !config.strict;
+}
+
+/*
+ * Where host memory is to be the last way, or none, GPU memory of the library's own
+ * has whole blocks of the file for what is not aligned in the program's.
+ */
+static bool by_scratch(struct io *io, uint64_t off, size_t len)
+{
+	uint64_t unit = round_up(PAGE, io->f->off_align);
+
+	/* what is beside it in a block would be written over what others write there */
+	io->part = p2p_only() && !(io->write && (off % unit || len % unit));
+	return io->part;
+}
+
+/* Why a part of a page is not written so, where nothing else is to be done */
+static const char *beside(const struct io *io)
+{
+	return io->write && p2p_only() ? "; a part of a page is written through the "
+		"page cache, so that nothing is lost that others write beside it" : "";
+}
+
+/* What is known of the path that is tried first */
+static void take_first(struct io *io)
+{
+	io->way = config.flag[CUFILE_PARAM_USE_PCIP2PDMA] ? PLN_PATH_P2P :
+							    PLN_PATH_KERNEL;
+	io->state = verdict_ask(io, io->way);
 }
 
 /* Errors that say "this way does not work", not "this data is lost". */
@@ -373,31 +402,35 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	lo = round_up(off, unit);
 	hi = round_down(off + len, unit);
 	if (lo >= hi || (dev + (lo - off)) % io->f->mem_align) {
+		*pass = len;
+		if (by_scratch(io, off, len)) {
+			take_first(io);
+			return 0;
+		}
 		io_because(io, 0, lo >= hi ? "unaligned: no whole block of %u "
-			"bytes" : "unaligned: the GPU address does not match "
-			"the file offset in blocks of %u bytes",
-			lo >= hi ? unit : io->f->mem_align);
+			"bytes%s" : "unaligned: the GPU address does not match "
+			"the file offset in blocks of %u bytes%s",
+			lo >= hi ? unit : io->f->mem_align,
+			beside(io));
 		if (!may_stage(io))
 			return refuse(io, ALIGNMENT);
 		if (lo < hi)
 			verdict_tell(io, ALIGNMENT);
-		*pass = len;
 		return 0;
 	}
-	if (lo > off || hi < off + len) {
+	if ((lo > off || hi < off + len) && !by_scratch(io, off, len)) {
 		io_because(io, 0, "unaligned: %llu bytes before and %llu after "
-			"the whole blocks of %u",
+			"the whole blocks of %u%s",
 			(unsigned long long)(lo - off),
-			(unsigned long long)(off + len - hi), unit);
+			(unsigned long long)(off + len - hi), unit,
+			beside(io));
 		/* without a part before them, the whole blocks tell */
 		if (config.strict || (lo > off && !may_stage(io)))
 			return refuse(io, ALIGNMENT);
 	}
 	*pass = lo - off;
 	io->unit = unit;
-	io->way = config.flag[CUFILE_PARAM_USE_PCIP2PDMA] ? PLN_PATH_P2P :
-							    PLN_PATH_KERNEL;
-	io->state = verdict_ask(io, io->way);
+	take_first(io);
 	return 0;
 }
 
@@ -469,7 +502,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		else
 			cause = w == SEAM ? ALIGNMENT :
 				transient(err) ? SHORTAGE : PAIR;
-		if (w == SEAM ? !may_stage(io) : p2p_only()) {
+		if (w != SEAM && p2p_only()) {
 			if (cause == PAIR && io->state == UNKNOWN) {
 				verdict_kernel_says(io);
 				io->f->refused = true;
@@ -479,6 +512,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		if (w == NOT_MAPPED || (cause == PAIR && io->state == WORKS))
 			verdict_tell(io, cause);
 		if (w != NOT_MOVED || io->state == WORKS || transient(err)) {
+			io->part = w == SEAM && p2p_only();
 			*pass = piece;
 			return (ssize_t)total;
 		}
@@ -509,8 +543,117 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		if ((size_t)r < piece)
 			return (ssize_t)total;
 	}
+	/* what is left of a block, if nothing stopped it before */
+	if (total < whole || !by_scratch(io, off + total, len - total))
+		io->part = false;
 	*pass = len - total;
 	return (ssize_t)total;
+}
+
+/* As p2p_move(), of whole blocks at the place @off, with memory of @s. */
+static ssize_t by_way_of(struct io *io, struct scratch *s, uint64_t off, size_t len,
+			 size_t *left)
+{
+	uint64_t bytes[PLN_PATH_SLOTS];
+	struct mem mem = io->mem;
+	uint32_t unit = io->unit;
+	ssize_t r;
+
+	memcpy(bytes, io->bytes, sizeof(bytes));
+	io->mem = s->mem;
+	io->unit = io->f->off_align;
+	*left = 0;
+	r = p2p_move(io, s->at, off, len, left);
+	io->mem = mem;
+	io->unit = unit;
+	/* of a transfer that may have fewer */
+	memcpy(io->bytes, bytes, sizeof(bytes));
+	return r;
+}
+
+/*
+ * So many bytes went, the first *@n of what is asked for; or a negative result.
+ * *@n: of those that p2p was to move.
+ */
+static ssize_t part_piece(struct io *io, struct scratch *s, uint64_t dev, uint64_t off,
+			  size_t len, size_t room, size_t *n, size_t *left)
+{
+	size_t skip = off % io->f->off_align;
+	ssize_t r;
+	int err;
+
+	*n = min_of(round_up(skip + len, io->f->off_align), room) - skip;
+	err = io->write ? scratch_copy(s, s->at, dev, *n) : 0;
+	if (err)
+		return io_cuda_error(io, err);
+	r = by_way_of(io, s, off - skip, skip + *n, left);
+	if (r < 0 || *left)
+		return r;
+	r = (size_t)r > skip ? (ssize_t)min_of((size_t)r - skip, len) : 0;
+	*n = min_of(*n, len);
+	err = r && !io->write ? scratch_copy(s, dev, s->at + skip, (size_t)r) : 0;
+	if (err)
+		return io_cuda_error(io, err);
+	io->bytes[io->way] += (size_t)r;
+	return r;
+}
+
+/* There is no such memory for it, for io's reason. */
+static ssize_t no_scratch(struct io *io, enum cause cause, size_t len, size_t *pass)
+{
+	if (!may_stage(io))
+		return refuse(io, cause);
+	verdict_tell(io, cause);
+	*pass = len;
+	return 0;
+}
+
+ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len, size_t *pass)
+{
+	size_t total = 0, room, n, left = 0;
+	struct no_window why;
+	struct scratch *s;
+	struct window *w;
+	bool fresh;
+	ssize_t r;
+	int err;
+
+	*pass = len;
+	if (!io->part)
+		return 0;
+	*pass = 0;
+	s = scratch_get(&io->mem, &err);
+	if (!s) {
+		io_because(io, 0, "unaligned, and there is no GPU memory for whole "
+			"blocks: %s", err ? cu_name(err) :
+			"max_device_cache_size_kb is too small");
+		return no_scratch(io, MEMORY, len, pass);
+	}
+	/* as long as it is held, what fails is not for lack of a mapping */
+	err = -window_get(&s->mem, s->at, s->size, &w, &room, &fresh, &why);
+	if (err) {
+		scratch_put(s);
+		no_window(io, err, &why);
+		return no_scratch(io, transient(err) ? NO_ROOM : MEMORY, len, pass);
+	}
+	room = round_down(room, io->f->off_align);
+	do {
+		r = room ? part_piece(io, s, dev + total, off + total, len - total,
+				      room, &n, &left) : 0;
+		if (r < 0)
+			break;
+		if (!room || left) {
+			io_because(io, 0, "unaligned, and the GPU memory for whole "
+				"blocks cannot have one of %u bytes",
+				io->f->off_align);
+			r = no_scratch(io, ALIGNMENT, len - total, pass);
+			break;
+		}
+		total += (size_t)r;
+	} while (total < len && (size_t)r == n);
+	window_put(w);
+	scratch_put(s);
+	return r < 0 ? io_after(total, r) : (ssize_t)total;
 }
 
 bool io_failed(struct io *io, int err, uint64_t off)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests of batches that go p2p in one piece: an io_uring has as many of them
- * under way as execution.max_io_queue_depth says, and at most MAX_DEPTH.
+ * Requests of batches and streams that go p2p in one piece: an io_uring has as many of
+ * them under way as execution.max_io_queue_depth says, and at most MAX_DEPTH.
  *
  * One thread submits and takes completions.  The program's threads do neither:
  * the kernel would interrupt their system calls to deliver completions.
@@ -183,8 +183,8 @@ static void abandon(int err)
 	added = NULL;
 	added_end = &added;
 	pthread_mutex_unlock(&lock);
-	log_line(LOG_WARN, "io_uring does not work any more: %s; batches are "
-		 "done by threads", strerror(err));
+	log_line(LOG_WARN, "io_uring does not work any more: %s; batches and "
+		 "streams are done by threads", strerror(err));
 	for (; io; io = next) {
 		next = io->next;
 		finish(io, -ECANCELED);
@@ -265,8 +265,8 @@ static void start(void)
 	running = !err;
 	refused = err;
 	if (err) {
-		log_line(LOG_INFO, "no io_uring: %s; batches are done by "
-			 "threads", strerror(err));
+		log_line(LOG_INFO, "no io_uring: %s; batches and streams are done "
+			 "by threads", strerror(err));
 		give_up();
 	}
 }
@@ -289,7 +289,7 @@ static bool wake(void)
 	return !lost;
 }
 
-bool ring_add(struct ring_io *io)
+static bool add(struct ring_io *io)
 {
 	bool taken = false, first;
 
@@ -314,6 +314,43 @@ bool ring_add(struct ring_io *io)
 	}
 	pthread_mutex_unlock(&lock);
 	return taken;
+}
+
+bool ring_move(struct ring_io *io, struct file *f, const void *base, size_t size,
+	       off_t off, off_t buf_off, bool write)
+{
+	if (!config.flag[CUFILE_PARAM_PREFER_IO_URING] || !size ||
+	    !driver_may_transfer(base, size, off, buf_off))
+		return false;
+	io->io = (struct io){ .f = f, .since = -1, .write = write };
+	io->len = size;
+	io->off = (uint64_t)off;
+	if (!io_plan(&io->io, (uintptr_t)base + (uint64_t)buf_off, size, io->off,
+		     &io->window, &io->host))
+		return false;
+	if (add(io))
+		return true;
+	window_put(io->window);
+	return false;
+}
+
+bool ring_result(struct ring_io *io, int res, struct pln_file_result *now,
+		 ssize_t *result)
+{
+	bool good = res > 0 && (size_t)res == io->len;
+
+	window_put(io->window);
+	/* it sets errno */
+	if (!good && !(res < 0 && io_failed(&io->io, -res, io->off)))
+		return false;
+	if (good)
+		io->io.bytes[PLN_PATH_P2P] = io->len;
+	*result = good ? res : -1;
+	res = errno;
+	io->io.now = now;
+	io_account(&io->io, io->len, io->off, *result, io->began);
+	errno = res;
+	return true;
 }
 
 void ring_shutdown(void)

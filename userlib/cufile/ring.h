@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests in an io_uring: ring.c does them, batch.c makes them. */
+/* Requests in an io_uring: ring.c does them, batch.c and async.c make them. */
 #ifndef PLN_CUFILE_RING_H
 #define PLN_CUFILE_RING_H
 
@@ -12,12 +12,23 @@ struct ring_io {
 	char *host;		/* where in it */
 	size_t len;
 	uint64_t off;		/* in the file */
+	uint64_t began;		/* for the accounts */
 	/* called by the ring's thread: bytes, or -errno */
 	void (*ended)(struct ring_io *r, int res);
 };
 
-/* False: no io_uring is to be had, or it is full.  The library is held open. */
-bool ring_add(struct ring_io *r);
+/*
+ * By p2p, in one piece; @r->ended() is called then.  False: not so, or there is no
+ * io_uring, or it is full.  The library and the file are held.
+ */
+bool ring_move(struct ring_io *r, struct file *f, const void *base, size_t size,
+	       off_t off, off_t buf_off, bool write);
+/*
+ * In ended(), with its @res.  True: *@result is bytes, or -1 with errno, as @now has
+ * them.  False: it is to be done again, by a thread; another way may do it.
+ */
+bool ring_result(struct ring_io *r, int res, struct pln_file_result *now,
+		 ssize_t *result);
 void ring_shutdown(void);
 
 #endif

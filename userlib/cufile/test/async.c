@@ -684,3 +684,83 @@ void test_counts(void)
 	gpu_free(g);
 	free(data);
 }
+
+/* What goes p2p in one piece has no thread while it is under way. */
+void test_async_ring(void)
+{
+	char *data = malloc(2 * SIZE), *got = malloc(SIZE), *g, *h;
+	CUstream s = stream_of(16);
+	off_t off = SIZE, buf_off = 0;
+	struct pln_file_result said = { .size = sizeof(said) };
+	size_t size = SIZE, short_of = SIZE;
+	CUfileHandle_t fh, ro;
+	int fd, fd_ro;
+	uint64_t calls;
+	ssize_t r, r2;
+
+	fresh("{\"peerlane\":{\"prefer_iouring\":false}}");
+	noise(data, 2 * SIZE);
+	fd = make(path, 0, data, 2 * SIZE);
+	fd_ro = open(path, O_RDONLY);
+	fh = reg(fd);
+	g = gpu(2 * SIZE);
+	cuFileRead(fh, g, SIZE, 0, 0);
+	calls = mock.p2p_calls;
+	cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s);
+	mock_settle();
+	is((long long)(mock.p2p_calls - calls), 1, "without the ring a thread reads");
+	fresh(NULL);
+	fh = reg(fd);
+	ro = reg(fd_ro);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "p2p is found to work");
+	calls = mock.p2p_calls;
+	memset(mem(g), 0, SIZE);
+	r = -9;
+	pln_file_next_result(&said, 1);
+	is(cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0, "a read in a stream");
+	mock_settle();
+	is(r, SIZE, "has all its bytes");
+	check(!memcmp(mem(g), data + SIZE, SIZE), "the right ones");
+	is((long long)said.bytes[PLN_PATH_P2P], SIZE, "by p2p, as its result says");
+	off = 0;
+	is(cuFileWriteAsync(fh, g, &size, &off, &buf_off, &r, s).err, 0, "a write");
+	mock_settle();
+	check(r == SIZE && pread(fd, got, SIZE, 0) == SIZE && !memcmp(got, data + SIZE, SIZE),
+	      "is in the file");
+	is((long long)(mock.p2p_calls - calls), 0, "and no thread has made a call for them");
+	is((long long)stats_of(fh).path[PLN_PATH_P2P].bytes_read, 2 * SIZE, "all is counted");
+	is(cuFileWriteAsync(ro, g, &size, &off, &buf_off, &r, s).err, 0,
+	   "a write to what is open to read");
+	mock_settle();
+	is(r, -1, "is an error");
+
+	/* what the ring does not do, a thread does: in the order of the stream */
+	short_of = 1000;
+	off = 4096;
+	h = gpu(SIZE);
+	is(cuFileBufRegister(h, 4096, 0).err, 0, "a buffer is registered");
+	cuFileReadAsync(fh, g, &short_of, &off, &buf_off, &r, s);
+	cuFileReadAsync(fh, h, &size, &off, &buf_off, &r2, s);
+	mock_settle();
+	is(r, 1000, "a part of a page");
+	is(r2, -CU_FILE_INVALID_MAPPING_RANGE, "more than was registered");
+	cuFileBufDeregister(h);
+
+	/* the mapping is gone, and another one does: the kernel says so to the ring */
+	off = 0;
+	calls = mock.p2p_calls;
+	memset(mem(g), 0, SIZE);
+	mock_revoke();
+	cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, s);
+	mock_settle();
+	is(r, SIZE, "what failed in the ring is done again");
+	check(mock.p2p_calls > calls && !memcmp(mem(g), data + SIZE, SIZE), "by a thread");
+	cuFileHandleDeregister(fh);
+	cuFileHandleDeregister(ro);
+	close(fd);
+	close(fd_ro);
+	gpu_free(g);
+	gpu_free(h);
+	free(data);
+	free(got);
+}

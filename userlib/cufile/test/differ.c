@@ -74,6 +74,7 @@ struct world {
 	bool faults;
 	bool shared;			/* with other threads: a part of the file only */
 	bool readers;			/* nobody has it open to write */
+	bool strict;			/* what is not whole pages is not written */
 	off_t lo, hi;
 	int fd[2];
 	struct { CUfileHandle_t fh; int fd[2], flags; } file[FILES];
@@ -227,6 +228,25 @@ static void choose_op(struct world *w, struct op *o, unsigned int i, bool apart)
 	}
 }
 
+/* What strict mode writes, from anywhere in memory */
+static void whole_pages(struct world *w, struct op *o)
+{
+	size_t skip = (PAGE - (size_t)o->off % PAGE) % PAGE;
+	size_t left = o->len > skip ? o->len - skip : 0;
+	unsigned int k;
+
+	o->off += (off_t)skip;
+	o->len = 0;
+	for (k = 0; k < o->pieces; k++) {
+		o->piece[k].len = smaller(o->piece[k].len, left) / PAGE * PAGE;
+		left -= o->piece[k].len;
+		o->len += o->piece[k].len;
+	}
+	/* as in choose_op() */
+	while (!o->len && !right_way(w, o))
+		o->file = (unsigned int)below(w, FILES);
+}
+
 /*
  * What is under way at the same time must not touch the same bytes; and whether a
  * read meets the end of the file must not depend on a write.  Nor may what a read
@@ -257,6 +277,8 @@ again:
 			o->write = !reads;
 			o->file = (unsigned int)below(w, FILES);
 		}
+		if (w->strict && o->write)
+			whole_pages(w, o);
 	}
 }
 
@@ -851,7 +873,7 @@ static void make_both(struct world *w, size_t size)
 
 static const struct setting {
 	const char *what, *json;
-	bool cache, faults;
+	bool cache, faults, strict;
 	enum pln_path path;	/* that some of its bytes must take */
 	int64_t bar1;
 	int p2p_errno, p2p_after, p2p_count;
@@ -865,6 +887,10 @@ static const struct setting {
 	  .path = PLN_PATH_P2P, .bar1 = (int64_t)KIB(128) },
 	{ "p2p, pieces of 64 KiB",
 	  "{\"properties\":{\"max_direct_io_size_kb\":64}}", .faults = true,
+	  .path = PLN_PATH_P2P, .bar1 = -1 },
+	{ "strict", "{\"peerlane\":{\"strict\":true}}", .strict = true,
+	  .path = PLN_PATH_P2P, .bar1 = -1 },
+	{ "no compat mode", "{\"properties\":{\"allow_compat_mode\":false}}",
 	  .path = PLN_PATH_P2P, .bar1 = -1 },
 	{ "p2p fails for a while", NULL, .path = PLN_PATH_P2P, .bar1 = -1,
 	  .p2p_errno = EFAULT, .p2p_after = 20, .p2p_count = 50 },
@@ -917,6 +943,7 @@ static void alone(const struct setting *s, unsigned int turns, uint64_t seed)
 {
 	struct world w = { .seed = seed * 0x9e3779b97f4a7c15ull | 1,
 			   .faults = s->faults, .readers = s->cache,
+			   .strict = s->strict,
 			   .hi = FILE_MAX };
 	uint64_t before;
 	void *g = gpu(GPU_SIZE);
@@ -966,6 +993,7 @@ static void together(const struct setting *s, unsigned int turns, uint64_t seed)
 
 	set(s);
 	memset(w, 0, sizeof(w));
+	w[0].strict = s->strict;
 	w[0].seed = seed * 0x9e3779b97f4a7c15ull | 1;
 	make_both(&w[0], FILE_MAX);
 	for (i = 0; i < FILES; i++)

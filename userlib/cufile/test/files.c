@@ -367,3 +367,95 @@ void test_vectors(void)
 	free(got);
 	free(host);
 }
+
+enum huge_way { CALL, VECTOR, BATCH, STREAM, HUGE_WAYS };
+
+/* Bytes, or what it says instead */
+static long long huge(enum huge_way way, bool write, CUfileHandle_t fh, char *base, size_t n)
+{
+	CUfileIOVec_t v[2] = { { base, n - MIB(4) }, { base + n - MIB(4), MIB(4) } };
+	CUfileIOParams_t p = {
+		.mode = CUFILE_BATCH, .fh = fh, .opcode = write ? CUFILE_WRITE : CUFILE_READ,
+		.u.batch = { base, 0, 0, n },
+	};
+	off_t zero = 0;
+	unsigned int one = 1;
+	CUfileBatchHandle_t b;
+	CUfileIOEvents_t e = { 0 };
+	ssize_t r = -9;
+
+	switch (way) {
+	case VECTOR:
+		return write ? cuFileWritev(fh, v, 2, 0, 0) : cuFileReadv(fh, v, 2, 0, 0);
+	case BATCH:
+		if (cuFileBatchIOSetUp(&b, 1).err || cuFileBatchIOSubmit(b, 1, &p, 0).err ||
+		    cuFileBatchIOGetStatus(b, 1, &one, &e, NULL).err)
+			return -9;
+		cuFileBatchIODestroy(b);
+		return (long long)e.ret;
+	case STREAM:
+		if (write ? cuFileWriteAsync(fh, base, &n, &zero, &zero, &r, NULL).err :
+			    cuFileReadAsync(fh, base, &n, &zero, &zero, &r, NULL).err)
+			return -9;
+		mock_settle();
+		return r;
+	default:
+		return write ? cuFileWrite(fh, base, n, 0, 0) : cuFileRead(fh, base, n, 0, 0);
+	}
+}
+
+/* More bytes in one call than 32 bits can tell.  The mock moves none of them. */
+void test_huge(void)
+{
+	static const struct {
+		const char *json;
+		enum pln_path path;
+	} by[] = {
+		{ NULL, PLN_PATH_P2P },
+		{ "{\"properties\":{\"force_compat_mode\":true}}", PLN_PATH_BOUNCE },
+		{ NULL, PLN_PATH_POSIX },
+	};
+	static const char *const ways[] = { "a call", "a vector", "a batch", "a stream" };
+	const size_t n = ((size_t)1 << 32) + MIB(5);
+	char *g = gpu(n), *host, *base, what[80];
+	struct pln_file_stats s;
+	uint64_t moved, count;
+	CUfileHandle_t fh;
+	unsigned int i, way;
+	bool write;
+	int fd;
+
+	fd = make(path, 0, "", 0);
+	host = mmap(NULL, n, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ftruncate(fd, (off_t)n) || host == MAP_FAILED)
+		abort();
+	for (i = 0; i < 3; i++)
+		for (way = 0; way < 2 * HUGE_WAYS; way++) {
+			write = way % 2;
+			fresh(by[i].json);
+			fh = reg(fd);
+			base = by[i].path == PLN_PATH_POSIX ? host : g;
+			mock.pretend = (uintptr_t)base;
+			snprintf(what, sizeof(what), "4 GiB and more by %s, %s that %s",
+				 pln_path_name(by[i].path), ways[way / 2],
+				 write ? "writes" : "reads");
+			is(huge((enum huge_way)(way / 2), write, fh, base, n), (long long)n, what);
+			s = stats_of(fh);
+			moved = write ? s.path[by[i].path].bytes_written :
+					s.path[by[i].path].bytes_read;
+			count = by[i].path == PLN_PATH_BOUNCE ? n : 0;
+			check(moved == n && mock.pretended == n && !mock.astray &&
+			      mock.pretended_copies == count,
+			      "each piece in its place: %llu of %llu in file IO, %llu in copies, %llu astray",
+			      (unsigned long long)moved, (unsigned long long)mock.pretended,
+			      (unsigned long long)mock.pretended_copies,
+			      (unsigned long long)mock.astray);
+		}
+	fresh(NULL);
+	if (ftruncate(fd, 0))
+		abort();
+	close(fd);
+	munmap(host, n);
+	gpu_free(g);
+}

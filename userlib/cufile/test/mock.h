@@ -36,7 +36,10 @@ struct mock {
 	_Atomic int copy_after;
 	int sync_error;		/* CUresult of one wait for copies, which are lost then */
 	_Atomic int sync_after;	/* the one after so many */
+	uint64_t pretend;	/* the memory that has the file from its start on: no byte
+				 * is moved, only looked at where it would be */
 	bool no_pinning;
+	_Atomic bool gpu_full;	/* no GPU memory is left */
 	int register_error;	/* CUresult of registering memory read-only */
 	bool no_read_only;	/* the GPU says that it cannot have such */
 	bool no_revoke;		/* freeing memory leaves its mappings working */
@@ -101,6 +104,7 @@ struct mock {
 	_Atomic uint64_t p2p_calls, p2p_bytes, host_bytes, copies, maps, unmaps,
 		allocs;
 	_Atomic int64_t bar1_used;
+	_Atomic int64_t gpu_used; /* memory, in whole pages of the GPU */
 	_Atomic int in_io;	/* calls under way */
 	_Atomic int most_in_io;
 	_Atomic int in_map;	/* waiting for a dma-buf */
@@ -126,6 +130,10 @@ struct mock {
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
 	_Atomic uint64_t waits;	/* for copies */
 	_Atomic uint64_t blocking; /* those of them that leave the CPU to others */
+	_Atomic uint64_t pretended; /* bytes that file IO was asked for */
+	_Atomic uint64_t pretended_copies; /* and copies, of host memory */
+	_Atomic uint64_t astray; /* pieces in the wrong place */
+	_Atomic uint64_t within; /* bytes copied from GPU memory to GPU memory */
 	_Atomic uint64_t reads;	/* calls that move a file's bytes by host memory */
 	_Atomic uint64_t registered; /* bytes, by the module */
 	_Atomic uint64_t registrations, module_calls, module_bytes;

@@ -63,6 +63,7 @@ static struct mapping {
 	char *_Atomic at;		/* set last: munmap() looks without the lock */
 	size_t len;
 	size_t taken;		/* of BAR1: whole pages of the GPU */
+	uint64_t gpu;		/* its address there */
 	uint64_t id;
 	bool lent;		/* by nvidia-uvm, which holds the memory */
 } mappings[MAX];
@@ -131,7 +132,8 @@ void mock_reset(void)
 	mock.maps = mock.unmaps = mock.allocs = mock.handles = 0;
 	mock.most_in_io = 0;
 	mock.unpinned = mock.read_only_calls = mock.unregistered = 0;
-	mock.waits = mock.blocking = mock.reads = 0;
+	mock.waits = mock.blocking = mock.reads = mock.within = 0;
+	mock.pretended = mock.pretended_copies = mock.astray = 0;
 	mock.in_host = 0;
 	mock.in_close = 0;
 	mock.in_pop = 0;
@@ -367,6 +369,7 @@ UNWATCHED void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t 
 		of_gpu(p, len);
 		mappings[i].len = len;
 		mappings[i].taken = taken;
+		mappings[i].gpu = e->at;
 		mappings[i].id = e->id;
 		mappings[i].lent = e == &lent;
 		mappings[i].at = p;
@@ -545,11 +548,56 @@ static void counted(const char *buf, ssize_t r)
 		mock.host_bytes += (uint64_t)r;
 }
 
+/* The address on the GPU of what is mapped at @p, or 0 */
+static uint64_t gpu_address(const char *p)
+{
+	uint64_t at = 0;
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < MAX && !at; i++)
+		if (mappings[i].at && p >= mappings[i].at &&
+		    p < mappings[i].at + mappings[i].len)
+			at = mappings[i].gpu + (uint64_t)(p - mappings[i].at);
+	pthread_mutex_unlock(&lock);
+	return at;
+}
+
+static bool in_lane(const char *p)
+{
+	return as_registered((char *)p);
+}
+
+/*
+ * A piece of file IO: what is staged carries its place in its first bytes, for the copy
+ * before or behind.  As read(2), it moves no more than 2 GiB less a page.
+ */
+static ssize_t pretend(char *p, size_t n, uint64_t off, bool write)
+{
+	uint64_t at = gpu_address(p), said = off;
+
+	if (n > 0x7ffff000)
+		n = 0x7ffff000;
+	if (!at && in_lane(p)) {
+		if (write)
+			memcpy(&said, p, sizeof(said));
+		else
+			memcpy(p, &off, sizeof(off));
+	} else {
+		said = (at ? at : (uintptr_t)p) - mock.pretend;
+	}
+	mock.astray += said != off;
+	mock.pretended += n;
+	return (ssize_t)n;
+}
+
 ssize_t pread(int fd, void *buf, size_t n, off_t off)
 {
 	ssize_t r;
 
 	real();
+	if (mock.pretend)
+		return pretend(buf, n, (uint64_t)off, false);
 	r = fault(buf, n, (uint64_t)off);
 	if (r < 0)
 		return r;
@@ -570,6 +618,8 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 	ssize_t r;
 
 	real();
+	if (mock.pretend)
+		return pretend((char *)buf, n, (uint64_t)off, true);
 	r = fault(buf, n, (uint64_t)off);
 	if (r < 0)
 		return r;
@@ -678,7 +728,7 @@ static void back(struct memory *m, size_t size)
 	m->start = m->reserved + mock.start_at;
 	m->len = size;
 	m->id = next_id++;
-	m->ctx = mock.other_memory ? OTHER : OURS;
+	m->ctx = mock.other_memory || context() == OTHER ? OTHER : OURS;
 }
 
 unsigned long long mock_two(size_t size)
@@ -728,6 +778,8 @@ int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 	unsigned int i;
 
 	real();
+	if (mock.gpu_full)
+		return OUT_OF_MEMORY;
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < memories; i++)
 		if (!memory[i].len && memory[i].room == room)
@@ -742,6 +794,7 @@ int cuMemAlloc_v2(unsigned long long *ptr, size_t size)
 		m->room = room;
 	}
 	back(m, size);
+	mock.gpu_used += (int64_t)room;
 	*ptr = m->start;
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -759,6 +812,7 @@ int cuMemFree_v2(unsigned long long ptr)
 		real_munmap(m->backing, m->room);
 		close(m->fd);
 		m->len = 0;
+		mock.gpu_used -= (int64_t)m->room;
 		r = 0;
 	}
 	pthread_mutex_unlock(&lock);
@@ -1085,7 +1139,6 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	char *g = mock_memory(dev), *last = n ? mock_memory(dev + n - 1) : g;
 	struct op *op;
 
-	mock.copies++;
 	if (!current || (s && s->ctx != context()))
 		return INVALID_CONTEXT;
 	if (mock.copy_error) {
@@ -1095,6 +1148,16 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	}
 	if (!g || last != g + n - 1)
 		return INVALID_VALUE;
+	if (mock.pretend) {
+		uint64_t off = dev - mock.pretend;
+
+		if (to_gpu)
+			mock.astray += memcmp(host, &off, sizeof(off)) != 0;
+		else
+			memcpy(host, &off, sizeof(off));
+		mock.pretended_copies += n;
+		return 0;
+	}
 	if (to_gpu && as_registered(host))
 		host = as_registered(host);
 	else if (to_gpu)
@@ -1113,18 +1176,25 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	return 0;
 }
 
+static int host_copy(struct stream *s, unsigned long long dev, void *host,
+		     size_t n, bool to_gpu)
+{
+	mock.copies++;
+	return put_off(s, dev, host, n, to_gpu);
+}
+
 int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n);
 int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n)
 {
 	mock_settle();
-	return put_off(NULL, d, (void *)h, n, true);
+	return host_copy(NULL, d, (void *)h, n, true);
 }
 
 int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n);
 int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n)
 {
 	mock_settle();
-	return put_off(NULL, d, h, n, false);
+	return host_copy(NULL, d, h, n, false);
 }
 
 int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
@@ -1136,13 +1206,26 @@ int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
 	while (mock.hold_copy)
 		usleep(100);
 	mock.in_copy--;
-	return put_off(s, d, (void *)h, n, true);
+	return host_copy(s, d, (void *)h, n, true);
 }
 
 int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s);
 int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s)
 {
-	return put_off(s, d, h, n, false);
+	return host_copy(s, d, h, n, false);
+}
+
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t n,
+			 void *s);
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t n,
+			 void *s)
+{
+	char *p = mock_memory(to);
+
+	if (!p || mock_memory(to + n - 1) != p + n - 1)
+		return INVALID_VALUE;
+	mock.within += n;
+	return put_off(s, from, p, n, false);
 }
 
 int cuStreamCreate(void **s, unsigned int flags);

@@ -97,6 +97,12 @@ void test_nvidia_ranges(void);
 void test_nvidia_scarce(void);
 void test_nvidia_fork(void);
 
+/* scratch.c */
+void test_scratch(void);
+void test_scratch_together(void);
+void test_scratch_none(void);
+void test_scratch_write(void);
+
 /* cache.c */
 void test_cache(void);
 void test_cache_lease(void);
@@ -163,6 +169,7 @@ void test_most_threads(void);
 
 /* async.c */
 void test_async(void);
+void test_async_ring(void);
 void test_async_close(void);
 void test_async_scarce(void);
 void test_async_first(void);
@@ -179,6 +186,7 @@ void test_cancel(void);
 void test_half_there(void);
 void test_grows(void);
 void test_strict_end(void);
+void test_huge(void);
 void test_vectors(void);
 
 #endif
