@@ -159,6 +159,8 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 		q.features |= PLN_GPU_FEAT_COHERENT;
 	if (gpu->bar1_p2pmem)
 		q.features |= PLN_GPU_FEAT_P2PDMA;
+	if (gpu->late_writes)
+		q.features |= PLN_GPU_FEAT_LATE_WRITES;
 	down_read(&gpu->mem_lock);
 	q.vram_size = gpu->vram_size;
 	q.vram_free = gpu->vram_size - gpu->vram_used;

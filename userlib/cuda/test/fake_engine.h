@@ -41,6 +41,9 @@ struct fgpu {
 	uint8_t *used;			/* one byte per page */
 	uint64_t reset_count;
 	bool removed;
+	bool late;			/* a byte of a peer waits */
+	uint64_t late_at;
+	uint8_t late_byte;
 };
 
 extern struct fgpu fake_gpus[MAX_GPUS];

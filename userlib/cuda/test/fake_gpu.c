@@ -161,6 +161,15 @@ void fake_step(unsigned int gpu, unsigned int queue, unsigned int n)
 	pthread_mutex_unlock(&lock);
 }
 
+void fake_late_write(unsigned int gpu, uint64_t at, uint8_t byte)
+{
+	pthread_mutex_lock(&lock);
+	fake_gpus[gpu].late = true;
+	fake_gpus[gpu].late_at = at;
+	fake_gpus[gpu].late_byte = byte;
+	pthread_mutex_unlock(&lock);
+}
+
 void fake_reset(unsigned int gpu)
 {
 	pthread_mutex_lock(&lock);
@@ -350,6 +359,7 @@ static int do_query(struct ffile *f, struct pln_gpu_query *q)
 					   PLN_GPU_ABI_VERSION;
 	q->features = PLN_GPU_FEAT_P2PDMA | PLN_GPU_FEAT_DEVPTR |
 		      (cfg.coherent ? PLN_GPU_FEAT_COHERENT : 0) |
+		      (cfg.late_writes ? PLN_GPU_FEAT_LATE_WRITES : 0) |
 		      (cfg.dmabuf ? PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_PARTS : 0);
 	q->vram_size = cfg.vram;
 	q->vram_free = cfg.vram - fake_vram_used(f->gpu);

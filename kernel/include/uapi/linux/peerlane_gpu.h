@@ -25,6 +25,8 @@
 #define PLN_GPU_FEAT_DMABUF	(1ull << 2)	/* PLN_GPU_IOC_EXPORT works */
 #define PLN_GPU_FEAT_DEVPTR	(1ull << 3)	/* mmap() makes device pointers */
 #define PLN_GPU_FEAT_PARTS	(1ull << 4)	/* PLN_GPU_IOC_EXPORT_PARTS works */
+/* Writes of peers wait in the GPU until a job begins: see struct pln_gpu_submit */
+#define PLN_GPU_FEAT_LATE_WRITES	(1ull << 5)
 
 /**
  * struct pln_gpu_query - what this GPU and this driver offer
@@ -257,6 +259,10 @@ struct pln_gpu_op {
  * made room for the user memory; ENOMEM: more user memory than one file may have
  * pinned, or, without CAP_IPC_LOCK, than RLIMIT_MEMLOCK leaves the process beside
  * what other drivers have pinned for it.
+ *
+ * With PLN_GPU_FEAT_LATE_WRITES: what peers had written to GPU memory before the call is
+ * there when an operation begins.  So who waits for a job of one PLN_GPU_OP_NOP has
+ * flushed these writes, for the CPU too.
  */
 struct pln_gpu_submit {
 	__u64 ops;
