@@ -190,4 +190,5 @@ void fake_run_job(struct ffile *f, struct fjob *job)
 	}
 	for (unsigned int i = 0; i < job->nr; i++)
 		run_op(f, &job->ops[i], &job->result);
+	job->time = fake_time();
 }

@@ -35,6 +35,7 @@ static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
 static bool hold_submits;
 static unsigned int held_submits;
 static bool stuck;
+static uint64_t clock_ns = 1000000000;
 
 static void die(const char *what)
 {
@@ -158,6 +159,19 @@ void fake_step(unsigned int gpu, unsigned int queue, unsigned int n)
 			n--;
 		}
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* The lock is held */
+uint64_t fake_time(void)
+{
+	return ++clock_ns;
+}
+
+void fake_pass_time(uint64_t ns)
+{
+	pthread_mutex_lock(&lock);
+	clock_ns += ns;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -349,8 +363,7 @@ static int do_query(struct ffile *f, struct pln_gpu_query *q)
 {
 	struct fgpu *gpu = &fake_gpus[f->gpu];
 
-	if (q->flags || q->reserved[0] | q->reserved[1] | q->reserved[2] |
-	    q->reserved[3])
+	if (q->flags || q->reserved[0] | q->reserved[1] | q->reserved[2])
 		return EINVAL;
 	if (gpu->removed)
 		return ENODEV;
@@ -359,8 +372,10 @@ static int do_query(struct ffile *f, struct pln_gpu_query *q)
 					   PLN_GPU_ABI_VERSION;
 	q->features = PLN_GPU_FEAT_P2PDMA | PLN_GPU_FEAT_DEVPTR |
 		      (cfg.coherent ? PLN_GPU_FEAT_COHERENT : 0) |
+		      (cfg.no_time ? 0 : PLN_GPU_FEAT_TIME) |
 		      (cfg.late_writes ? PLN_GPU_FEAT_LATE_WRITES : 0) |
 		      (cfg.dmabuf ? PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_PARTS : 0);
+	q->time_ns = cfg.no_time ? 0 : fake_time();
 	q->vram_size = cfg.vram;
 	q->vram_free = cfg.vram - fake_vram_used(f->gpu);
 	q->bar1_size = q->bar1_free = cfg.vram / 4;
@@ -610,9 +625,10 @@ static bool is_watcher(void)
 
 static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
 {
+	uint32_t known = cfg.no_time ? 0 : PLN_GPU_WAIT_F_TIME;
 	struct fjob *job;
 
-	if (w->flags || w->reserved || w->timeout_ns > 600000000000ull)
+	if (w->flags & ~known || w->reserved || w->timeout_ns > 600000000000ull)
 		return EINVAL;
 	job = job_of(f, w->job);
 	if (!job)
@@ -632,6 +648,8 @@ static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
 		}
 	if (!job->done)
 		return ETIMEDOUT;
+	if (w->flags & PLN_GPU_WAIT_F_TIME)
+		w->time_ns = job->time;
 	w->status = job->status;
 	w->error = job->error;
 	w->result = job->result;

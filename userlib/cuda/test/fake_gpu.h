@@ -31,6 +31,7 @@ struct fake_config {
 	unsigned int queues;
 	bool coherent;
 	bool dmabuf;
+	bool no_time;		/* a driver that does not tell it */
 	bool late_writes;	/* see fake_late_write() */
 	bool manual;		/* jobs run only in a wait, or in fake_step() */
 	uint64_t memlock;	/* host memory of one job, in bytes; 0: any */
@@ -54,6 +55,8 @@ unsigned int fake_held_submits(void);
  * under them goes when they have ended.
  */
 void fake_stick(bool stick);
+/* The GPUs' clock goes on; otherwise each look at it takes it a nanosecond further */
+void fake_pass_time(uint64_t ns);
 /* A peer has written a byte, which is there before the next job of that GPU */
 void fake_late_write(unsigned int gpu, uint64_t at, uint8_t byte);
 /* Run up to @n jobs of a queue now */
