@@ -168,6 +168,7 @@ struct drv_job {
 	LIST_ENTRY(drv_job) left;	/* of its context */
 	bool is_left;
 	LIST_HEAD(, drv_edge) waiters;	/* what follows it */
+	bool stray;			/* of a context that was given up; or it follows such */
 	bool look;			/* at a value: others come, so it is no progress */
 	CUresult before;		/* error of what it follows */
 	struct drv_stage *stage;	/* what it copies, which it owns; or NULL */
@@ -520,6 +521,8 @@ CUresult drv_stream_end(CUstream stream, bool block);
  * default stream it is one more job, which later ones of blocking streams follow.
  */
 CUresult drv_stream_mark(CUstream stream, struct drv_job **job);
+/* Likewise, and with what contexts that were given up have in the kernel */
+CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job);
 /* Does work of @stream wait for what is not in the kernel? */
 bool drv_stream_held(CUstream stream);
 /* Have what follows in @stream wait for @job */

@@ -258,6 +258,7 @@ void drv_finish(struct drv_job *job)
 			TAILQ_REMOVE(&drv_jobs.pending, job, link);
 			job->err = job->before;
 		} else {
+			drv_jobs.strays -= job->stray;
 			if (job->shared)
 				drv_shared_done(job);
 			if (job->err)
