@@ -75,6 +75,7 @@ static void setup_default(void)
 		.coherent = coherent && *coherent == '1',
 		.dmabuf = true,
 		.manual = manual && *manual == '1',
+		.real_time = true,
 	};
 
 	if (config.gpus > MAX_GPUS)
@@ -165,7 +166,12 @@ void fake_step(unsigned int gpu, unsigned int queue, unsigned int n)
 /* The lock is held */
 uint64_t fake_time(void)
 {
-	return ++clock_ns;
+	struct timespec now;
+
+	if (!cfg.real_time)
+		return ++clock_ns;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void fake_pass_time(uint64_t ns)
