@@ -25,6 +25,12 @@ const char *pln_queue_status_name(const PlnQueue *q)
     return pln_status_names[q->status];
 }
 
+/* The same in all GPUs of the machine; it stands still while that does */
+uint64_t pln_time(void)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
 static uint32_t pln_queue_rest(const PlnQueue *q)
 {
     return q->active || q->head != q->tail ? PLN_Q_RUNNING : PLN_Q_IDLE;
@@ -58,7 +64,11 @@ static enum pln_gpu_error pln_write_completion(PlnQueue *q,
     stl_le_p(rec + PLN_COMP_STATUS, err);
     stl_le_p(rec + PLN_COMP_OPCODE, d->opcode);
     stq_le_p(rec + PLN_COMP_RESULT, q->result);
-    stq_le_p(rec + PLN_COMP_BYTES, q->done);
+    if (d->flags & PLN_DESC_F_TIME) {
+        stq_le_p(rec + PLN_COMP_TIME, pln_time());
+    } else {
+        stq_le_p(rec + PLN_COMP_BYTES, q->done);
+    }
     bus = pln_bus_rw(q->gpu, d->comp + PLN_COMP_STATUS, rec + PLN_COMP_STATUS,
                      PLN_COMP_SIZE - PLN_COMP_STATUS, true);
     if (!bus) {

@@ -129,8 +129,8 @@ static const VMStateDescription vmstate_pln_initiator = {
 
 const VMStateDescription vmstate_pln = {
     .name = TYPE_PEERLANE_GPU,
-    .version_id = 3,
-    .minimum_version_id = 3,
+    .version_id = 4,
+    .minimum_version_id = 4,
     .pre_load = pln_pre_load,
     .post_load = pln_post_load,
     .fields = (const VMStateField[]) {
@@ -163,6 +163,7 @@ const VMStateDescription vmstate_pln = {
         VMSTATE_UINT32_ARRAY(counters_hi, PeerlaneGPU, PLN_NUM_COUNTERS),
         VMSTATE_STRUCT_ARRAY(initiators, PeerlaneGPU, PLN_NUM_INITIATORS, 1,
                              vmstate_pln_initiator, PlnInitiator),
+        VMSTATE_UINT32(time_hi, PeerlaneGPU),
         VMSTATE_END_OF_LIST()
     }
 };

@@ -216,7 +216,8 @@ enum pln_gpu_error pln_op_check(PeerlaneGPU *s, const PlnDesc *d)
         return PLN_ERR_OPCODE;
     }
     rule = &pln_rules[d->opcode];
-    if (d->flags & ~(rule->flags | PLN_DESC_F_COMP | PLN_DESC_F_IRQ)) {
+    if (d->flags & ~(rule->flags | PLN_DESC_F_COMP | PLN_DESC_F_IRQ |
+                     PLN_DESC_F_TIME)) {
         return PLN_ERR_FLAGS;
     }
     if (d->reserved || (!rule->src && d->src) || (!rule->dst && d->dst) ||

@@ -33,6 +33,7 @@
 #define   PLN_FEAT_COHERENT             (1u << 0)
 #define   PLN_FEAT_DMA_COUNTERS         (1u << 1)       /* of peers' DMA */
 #define   PLN_FEAT_LATE_WRITES          (1u << 2)       /* BAR1_FLUSH needed */
+#define   PLN_FEAT_TIME                 (1u << 3)       /* TIME, PLN_DESC_F_TIME */
 #define PLN_REG_STATUS                  0x000c  /* RO */
 #define   PLN_STATUS_READY              (1u << 0)
 #define   PLN_STATUS_QUEUE_ERROR        (1u << 1)       /* some queue halted */
@@ -48,6 +49,7 @@
 #define PLN_REG_RESET                   0x0044  /* WO */
 #define   PLN_RESET_MAGIC               0x52535421      /* "RST!" */
 #define PLN_REG_RESET_COUNT             0x0048  /* RO, resets since power on */
+#define PLN_REG_TIME                    0x0050  /* RO, 64 bit, ns */
 
 /* BAR1 mapping: write the arguments, then the command, then read the result */
 #define PLN_REG_BAR1_INDEX              0x0100  /* RW, first unit of BAR1 */
@@ -153,7 +155,7 @@ enum pln_counter {
 #define PLN_DESC_F_DST_BUS              (1u << 1)
 #define PLN_DESC_F_COMP                 (1u << 2)       /* write completion */
 #define PLN_DESC_F_IRQ                  (1u << 3)       /* then interrupt */
-#define PLN_DESC_F_ALL                  0xfu
+#define PLN_DESC_F_TIME                 (1u << 4)       /* with COMP: its time */
 
 #define PLN_MAX_LEN                     (1ull << 32)    /* of one descriptor */
 #define PLN_SEM_MAX_WAIT_US             10000000u
@@ -165,7 +167,8 @@ enum pln_counter {
 #define PLN_COMP_STATUS                 0x08    /* u32, a PLN_ERR_* */
 #define PLN_COMP_OPCODE                 0x0c    /* u32 */
 #define PLN_COMP_RESULT                 0x10    /* u64, CRC or offset */
-#define PLN_COMP_BYTES                  0x18    /* u64, bytes done */
+#define PLN_COMP_BYTES                  0x18    /* u64, bytes done; or: */
+#define PLN_COMP_TIME                   0x18    /* u64, ns, PLN_DESC_F_TIME */
 
 enum pln_gpu_error {
     PLN_ERR_NONE,

@@ -125,6 +125,10 @@ static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
     case PLN_REG_RESET_COUNT:
         val = s->reset_count;
         break;
+    case PLN_REG_TIME:
+    case PLN_REG_TIME + 4:
+        val = pla_half(pln_time(), &s->time_hi, addr & 4);
+        break;
     case PLN_REG_BAR1_INDEX:
         val = s->bar1_index;
         break;
@@ -391,7 +395,7 @@ static void pln_realize(PCIDevice *pdev, Error **errp)
         return;
     }
 
-    s->features = PLN_FEAT_DMA_COUNTERS |
+    s->features = PLN_FEAT_DMA_COUNTERS | PLN_FEAT_TIME |
                   (s->coherent ? PLN_FEAT_COHERENT : 0);
     pci_config_set_vendor_id(pdev->config, s->vendor_id);
     pci_config_set_device_id(pdev->config, s->device_id);

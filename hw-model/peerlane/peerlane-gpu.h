@@ -134,6 +134,7 @@ struct PeerlaneGPU {
     VMChangeStateEntry *vmstate_entry;
     bool powered;               /* the reset of power on has been seen */
     uint32_t reset_count;
+    uint32_t time_hi;           /* latched */
     uint32_t scratch;
 
     uint32_t bar1_index;
@@ -209,6 +210,7 @@ void pln_engine_kick(PeerlaneGPU *s);
 uint32_t pln_queue_read(PeerlaneGPU *s, unsigned q, hwaddr reg);
 void pln_queue_write(PeerlaneGPU *s, unsigned q, hwaddr reg, uint32_t val);
 const char *pln_queue_status_name(const PlnQueue *q);
+uint64_t pln_time(void);
 
 /* peerlane-gpu-migrate.c */
 extern const VMStateDescription vmstate_pln;

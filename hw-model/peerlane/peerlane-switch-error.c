@@ -29,6 +29,19 @@ static void pls_header(const PlsRefused *e, uint16_t id, uint32_t *header)
     }
 }
 
+/* The completion of a read: Completer Abort or Unsupported Request */
+static void pls_complete(PlsDownstream *p, const PlsRefused *e)
+{
+    uint16_t received = PCI_STATUS_REC_MASTER_ABORT;
+
+    if (e->violation) {
+        pci_word_test_and_set_mask(PCI_DEVICE(p)->config + PCI_SEC_STATUS,
+                                   PCI_STATUS_SIG_TARGET_ABORT);
+        received = PCI_STATUS_REC_TARGET_ABORT;
+    }
+    pci_word_test_and_set_mask(e->requester->config + PCI_STATUS, received);
+}
+
 static void pls_log(void *opaque)
 {
     PlsDownstream *p = opaque;
@@ -48,8 +61,7 @@ static void pls_log(void *opaque)
         pls_header(&e, pci_get_bdf(e.requester), err.header);
         pcie_aer_inject_error(PCI_DEVICE(p), &err);
         if (!e.is_write) {
-            pci_word_test_and_set_mask(e.requester->config + PCI_STATUS,
-                                       PCI_STATUS_REC_MASTER_ABORT);
+            pls_complete(p, &e);
         }
     }
     object_unref(OBJECT(e.requester));

@@ -232,6 +232,8 @@ static void pls_downstream_reset(DeviceState *qdev)
 
     memory_region_transaction_begin();
     pcie_cap_deverr_reset(d);
+    pci_word_test_and_clear_mask(d->config + PCI_SEC_STATUS,
+                                 PCI_STATUS_SIG_TARGET_ABORT);
     pls_slot_reset(d);
     pcie_cap_arifwd_reset(d);
     pcie_acs_reset(d);
@@ -318,6 +320,8 @@ static void pls_downstream_realize(PCIDevice *d, Error **errp)
         goto err_port;
     }
     pls_acs_init(p);
+    pci_word_test_and_set_mask(d->w1cmask + PCI_SEC_STATUS,
+                               PCI_STATUS_SIG_TARGET_ABORT);
     pls_vsec_init(d);
     pls_downstream_init_routes(p);
     return;

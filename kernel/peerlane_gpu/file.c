@@ -159,6 +159,12 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 		q.features |= PLN_GPU_FEAT_COHERENT;
 	if (gpu->bar1_p2pmem)
 		q.features |= PLN_GPU_FEAT_P2PDMA;
+	if (gpu->late_writes)
+		q.features |= PLN_GPU_FEAT_LATE_WRITES;
+	if (gpu->has_time) {
+		q.features |= PLN_GPU_FEAT_TIME;
+		q.time_ns = pln_time(gpu);
+	}
 	down_read(&gpu->mem_lock);
 	q.vram_size = gpu->vram_size;
 	q.vram_free = gpu->vram_size - gpu->vram_used;
@@ -539,6 +545,7 @@ err_count:
 
 static int pln_ioc_wait(struct pln_file *file, void __user *arg)
 {
+	u32 known = file->gpu->has_time ? PLN_GPU_WAIT_F_TIME : 0;
 	struct pln_gpu_wait w;
 	struct pln_job *job;
 	long left;
@@ -546,7 +553,7 @@ static int pln_ioc_wait(struct pln_file *file, void __user *arg)
 
 	if (copy_from_user(&w, arg, sizeof(w)))
 		return -EFAULT;
-	if (w.flags || w.reserved || w.timeout_ns > PLN_MAX_WAIT_NS)
+	if (w.flags & ~known || w.reserved || w.timeout_ns > PLN_MAX_WAIT_NS)
 		return -EINVAL;
 
 	xa_lock(&file->jobs);
@@ -571,6 +578,8 @@ static int pln_ioc_wait(struct pln_file *file, void __user *arg)
 	}
 
 	/* The job is forgotten when its end is told, and one waiter alone is told */
+	if (w.flags & PLN_GPU_WAIT_F_TIME)
+		w.time_ns = job->time_ns;
 	w.result = job->result;
 	w.status = job->status;
 	w.error = job->error;

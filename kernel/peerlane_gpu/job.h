@@ -48,6 +48,7 @@ struct pln_jop {
  * @sg: segment of its user memory to go on with, and @sg_off in it
  * @first: sequence number of the first descriptor
  * @last: of the latest
+ * @time_ns: when the engine ended it, 0 if it did not, or does not tell
  * @wait_seq: of the descriptor whose result decides how to go on, else 0
  */
 struct pln_job {
@@ -68,6 +69,7 @@ struct pln_job {
 	u64 wait_seq;
 	u64 crc;
 	u64 result;
+	u64 time_ns;
 	int status;
 	u32 error;
 	u64 pinned;

@@ -119,6 +119,7 @@ static int pln_identify(struct pln_gpu *gpu)
 	struct device *dev = &gpu->pdev->dev;
 	u32 version = pln_rd(gpu, PLN_REG_VERSION);
 	unsigned int i;
+	u32 features;
 
 	if (pln_rd(gpu, PLN_REG_ID) != PLN_ID_VALUE) {
 		dev_err(dev,
@@ -137,7 +138,9 @@ static int pln_identify(struct pln_gpu *gpu)
 	gpu->vram_size = pln_rd64(gpu, PLN_REG_VRAM_SIZE);
 	gpu->bar1_size = pln_rd64(gpu, PLN_REG_BAR1_SIZE);
 	gpu->num_queues = pln_rd(gpu, PLN_REG_NUM_QUEUES);
-	gpu->late_writes = pln_rd(gpu, PLN_REG_FEATURES) & PLN_FEAT_LATE_WRITES;
+	features = pln_rd(gpu, PLN_REG_FEATURES);
+	gpu->late_writes = features & PLN_FEAT_LATE_WRITES;
+	gpu->has_time = features & PLN_FEAT_TIME;
 	for (i = 0; i < sizeof(gpu->uuid); i += 4) {
 		__le32 word = cpu_to_le32(pln_rd(gpu, PLN_REG_UUID + i));
 

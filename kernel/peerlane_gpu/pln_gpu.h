@@ -23,6 +23,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
 #include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -82,6 +83,7 @@ struct pln_gpu {
 	wait_queue_head_t state_wait;
 	u64 reset_count;
 	bool late_writes;		/* through BAR1: to be flushed */
+	bool has_time;			/* it tells when descriptors ended */
 
 	u64 vram_size;
 	u64 vram_used;		/* allocated and quarantined */
@@ -193,6 +195,12 @@ static inline u64 pln_rd64(struct pln_gpu *gpu, u32 reg)
 	u32 lo = readl(gpu->regs + reg);
 
 	return lo | (u64)readl(gpu->regs + reg + 4) << 32;
+}
+
+/* One access: the high half belongs to the low half that was read last */
+static inline u64 pln_time(struct pln_gpu *gpu)
+{
+	return readq(gpu->regs + PLN_REG_TIME);
 }
 
 /*

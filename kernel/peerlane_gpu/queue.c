@@ -71,6 +71,17 @@ static void pln_pump(struct pln_queue *q, struct list_head *ended)
 	writel(pln_slot(q->tail), q->regs + PLN_Q_TAIL);
 }
 
+/* The engine has done all of a job, whose last completion record is there */
+static void pln_job_done(struct pln_queue *q, struct pln_job *job, int status,
+			 struct list_head *ended)
+{
+	u8 *comp = q->comp + pln_slot(job->last) * PLN_COMP_SIZE;
+
+	if (q->gpu->has_time)
+		job->time_ns = le64_to_cpu(*(__le64 *)(comp + PLN_COMP_TIME));
+	pln_job_end(q, job, status, 0, ended);
+}
+
 /* A descriptor with a result is done: how does its job go on? */
 static void pln_job_result(struct pln_job *job, u64 result)
 {
@@ -125,8 +136,8 @@ static bool pln_retire(struct pln_queue *q, struct list_head *ended)
 			job->emitted = job->op == job->nr_ops;
 		}
 		if (job->emitted && job->last == seq)
-			pln_job_end(q, job,
-				    job->cancelled ? -ECANCELED : 0, 0, ended);
+			pln_job_done(q, job, job->cancelled ? -ECANCELED : 0,
+				     ended);
 	}
 	return any;
 }
@@ -235,7 +246,7 @@ static void pln_recover(struct pln_queue *q, bool halted,
 		if (!job->started)
 			break;
 		if (pln_job_late(q, job))
-			pln_job_end(q, job, 0, 0, ended);
+			pln_job_done(q, job, 0, ended);
 		else if (job->first > stop)
 			pln_job_rewind(job);
 		else if (halted && job->last >= stop)

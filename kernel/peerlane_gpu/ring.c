@@ -179,7 +179,8 @@ void pln_emit(struct pln_queue *q, struct pln_job *job)
 		memset(comp, 0, PLN_COMP_SIZE);
 		pln_desc_wr32(desc, PLN_DESC_FLAGS,
 			      le32_to_cpu(*(__le32 *)(desc + PLN_DESC_FLAGS)) |
-			      PLN_DESC_F_COMP | PLN_DESC_F_IRQ);
+			      PLN_DESC_F_COMP | PLN_DESC_F_IRQ |
+			      (q->gpu->has_time ? PLN_DESC_F_TIME : 0));
 		pln_desc_wr64(desc, PLN_DESC_COMP,
 			      q->comp_dma + slot * PLN_COMP_SIZE);
 		pln_desc_wr64(desc, PLN_DESC_FENCE, seq);

@@ -26,7 +26,7 @@ static void test_query(int fd)
 
 	q = (struct pln_gpu_query){ .flags = 1 };
 	check_errno(ioctl(fd, PLN_GPU_IOC_QUERY, &q), EINVAL, "query: flags");
-	q = (struct pln_gpu_query){ .reserved = { 0, 0, 0, 1 } };
+	q = (struct pln_gpu_query){ .reserved = { 0, 0, 1 } };
 	check_errno(ioctl(fd, PLN_GPU_IOC_QUERY, &q), EINVAL,
 		    "query: reserved");
 	check_errno(ioctl(fd, PLN_GPU_IOC_QUERY, NULL), EFAULT,
@@ -317,7 +317,7 @@ static void test_bad_ops(int fd)
 	need(!gpu_submit(fd, &op, 1, 0, &job), "submit");
 	check_errno(gpu_wait(fd, job, SECONDS(601), &w), EINVAL,
 		    "wait: over 600 s");
-	w = (struct pln_gpu_wait){ .job = job, .flags = 1 };
+	w = (struct pln_gpu_wait){ .job = job, .flags = 2 };
 	check_errno(ioctl(fd, PLN_GPU_IOC_WAIT, &w), EINVAL, "wait: flags");
 	w = (struct pln_gpu_wait){ .job = job, .reserved = 1 };
 	check_errno(ioctl(fd, PLN_GPU_IOC_WAIT, &w), EINVAL, "wait: reserved");
@@ -404,6 +404,40 @@ static void test_interrupted(int fd)
 	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
 	check(!gpu_wait(fd, job, SECONDS(60), &w) && !w.status,
 	      "the job stayed and ended well");
+	gpu_free(fd, a.handle);
+}
+
+/* The GPU tells when jobs ended, by the clock that it shows */
+static void test_time(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	struct pln_gpu_op op = op_fill(a.handle, 0, MIB, 8, 1);
+	struct pln_gpu_wait w[2];
+	uint64_t before, after, job;
+
+	check(gpu_query(fd).features & PLN_GPU_FEAT_TIME, "time feature");
+	before = gpu_query(fd).time_ns;
+	for (int i = 0; i < 2; i++) {
+		need(!gpu_submit(fd, &op, 1, 0, &job), "submit");
+		w[i] = (struct pln_gpu_wait){
+			.job = job, .timeout_ns = SECONDS(60),
+			.flags = PLN_GPU_WAIT_F_TIME,
+		};
+		need(!ioctl(fd, PLN_GPU_IOC_WAIT, &w[i]) && !w[i].status,
+		     "wait");
+	}
+	after = gpu_query(fd).time_ns;
+	check(before < w[0].time_ns && w[0].time_ns < w[1].time_ns &&
+	      w[1].time_ns < after, "jobs end when the GPU's clock says");
+	if (after <= w[1].time_ns || before >= w[0].time_ns)
+		printf("# %llu %llu %llu %llu\n", (unsigned long long)before,
+		       (unsigned long long)w[0].time_ns,
+		       (unsigned long long)w[1].time_ns,
+		       (unsigned long long)after);
+	/* Who does not ask gets back what it gave */
+	need(!gpu_submit(fd, &op, 1, 0, &job), "submit");
+	check(!gpu_wait(fd, job, SECONDS(60), &w[0]) &&
+	      w[0].timeout_ns == SECONDS(60), "no time for who wants none");
 	gpu_free(fd, a.handle);
 }
 
@@ -518,6 +552,7 @@ int main(void)
 	test_bad_ops(fd);
 	test_ownership(fd);
 	test_interrupted(fd);
+	test_time(fd);
 	test_coherent(fd);
 	close(fd);
 

@@ -381,7 +381,7 @@ static void fuzz_query(struct fuzzer *f)
 	bool bad = one_in(f, 6);
 
 	if (bad)
-		*(one_in(f, 2) ? (uint64_t *)&q.reserved[below(f, 4)] :
+		*(one_in(f, 2) ? (uint64_t *)&q.reserved[below(f, 3)] :
 		  (uint64_t *)&q.abi_version) = ~0ull;
 	if (make(f, QUERY, gpu_file(f), &q, sizeof(q), bad) &&
 	    f->judge && q.vram_free > q.vram_size)
@@ -597,10 +597,12 @@ static void fuzz_wait(struct fuzzer *f)
 	};
 	bool bad = one_in(f, 12);
 
+	if (one_in(f, 2))
+		w.flags = PLN_GPU_WAIT_F_TIME;
 	if (bad && one_in(f, 3))
 		w.timeout_ns = 600000000001ull + rnd(f);
 	else if (bad && one_in(f, 2))
-		w.flags = 1u << below(f, 32);
+		w.flags = 2u << below(f, 31);
 	else if (bad)
 		w.reserved = 1u << below(f, 32);
 	if (!make(f, WAIT, gpu_file(f), &w, sizeof(w), bad) || !f->judge)

@@ -87,7 +87,7 @@ bad "opcode: first that is none" $E op=$PLN_NUM_OPS src=0 dst=0 len=64
 bad "opcode: largest" $E op=0xffffffff src=0 dst=0 len=64
 
 E=$PLN_ERR_FLAGS
-bad "flags: unknown" $E op=$PLN_OP_FILL flags=$((C | 0x10)) arg=1 imm=1 len=16
+bad "flags: unknown" $E op=$PLN_OP_FILL flags=$((C | 0x20)) arg=1 imm=1 len=16
 bad "flags: highest bit" $E op=$PLN_OP_FILL flags=$((C | 0x80000000)) arg=1 imm=1 len=16
 bad "flags: nop from the bus" $E op=$PLN_OP_NOP flags=$SB
 bad "flags: nop to the bus" $E op=$PLN_OP_NOP flags=$DB

@@ -49,7 +49,7 @@ use 0
 value_is "VRAM size" 0x1000000 reg64 $PLN_REG_VRAM_SIZE
 value_is "BAR1 size" 0x100000 reg64 $PLN_REG_BAR1_SIZE
 value_is "no coherent size" 0 reg64 $PLN_REG_COHERENT_SIZE
-value_is "features" $PLN_FEAT_DMA_COUNTERS reg $PLN_REG_FEATURES
+value_is "features" $((PLN_FEAT_DMA_COUNTERS | PLN_FEAT_TIME)) reg $PLN_REG_FEATURES
 value_is "number of queues" 3 reg $PLN_REG_NUM_QUEUES
 value_is "runs" 512 reg $PLN_REG_BAR1_RUNS_MAX
 bytes_are "uuid" $((B0 + PLN_REG_UUID)) 0x00112233445566778899aabbccddeeff
@@ -89,7 +89,7 @@ logged "a queue that is not there" "queue 3 of 3" $((0x1300 + PLN_Q_VECTOR))
 use 1
 value_is "other GPU: VRAM size" 0x3000000 reg64 $PLN_REG_VRAM_SIZE
 value_is "other GPU: coherent size" 0x3000000 reg64 $PLN_REG_COHERENT_SIZE
-value_is "other GPU: features" $((PLN_FEAT_DMA_COUNTERS | PLN_FEAT_COHERENT)) reg $PLN_REG_FEATURES
+value_is "other GPU: features" $((PLN_FEAT_DMA_COUNTERS | PLN_FEAT_TIME | PLN_FEAT_COHERENT)) reg $PLN_REG_FEATURES
 value_is "other GPU: its own scratch" 0 reg $PLN_REG_SCRATCH
 memset $WIN 16 0x77
 bytes_are "coherent window is memory" $((WIN + 8)) 0x7777777777777777

@@ -89,7 +89,7 @@ put $((next_at - 33)) '\000\001\000\001'
 load
 check_eq "refused: more late writes than can be" failed "$loaded"
 qt writeq $B1 1
-value_is "and then none is late" $((PLN_FEAT_COHERENT | PLN_FEAT_DMA_COUNTERS)) reg $PLN_REG_FEATURES
+value_is "and then none is late" $((PLN_FEAT_COHERENT | PLN_FEAT_TIME | PLN_FEAT_DMA_COUNTERS)) reg $PLN_REG_FEATURES
 qt_stop
 DEV=$was
 refused "the next queue is none" $next_at '\000\177\377\377'

@@ -64,10 +64,14 @@ quiet() { # DESC BDF
     ext_readl "$2" $COR
     check_eq "$1: nothing is logged" "0 0" "$qu $r"
 }
-abort_is() { # DESC WANT: GPU 0's received master abort; and clear it
+# Received by GPU 0, signaled by its port; and clear that
+abort_is() { # DESC MASTER TARGET SIGNALED
     cfg_readl $GPU0 4
-    check_eq "$1" "$2" $((r >> 29 & 1))
-    cfg_writel $GPU0 4 $((0x20000000 | r & 0xffff))
+    ab_got="$((r >> 29 & 1)) $((r >> 28 & 1))"
+    cfg_writel $GPU0 4 $((0x30000000 | r & 0xffff))
+    cfg_readl $DP0 0x1c
+    check_eq "$1" "$2 $3 $4" "$ab_got $((r >> 27 & 1))"
+    cfg_writel $DP0 0x1c $((0x08000000 | r & 0xffff))
 }
 cfg_readl $DP0 0x9c
 linkcap=$r
@@ -75,7 +79,7 @@ linkcap=$r
 move 0 write "$peer" $LEN
 move 0 read 0x200000 $LEN
 quiet "what arrives" $DP0
-abort_is "nor does the requester note an abort" 0
+abort_is "nor does anybody note an abort" 0 0 0
 
 acs_egress $DP0 4
 acs_set $DP0 $ACS_EC
@@ -95,17 +99,18 @@ logged $RP0 $ROOT_STATUS
 check_eq "the root port has received it: uncorrectable, non-fatal" $((0x24)) $((r & 0x7f))
 ext_readl $RP0 $ROOT_SOURCE
 check_eq "from the port that refused" $((DP0)) $((r >> 16))
-abort_is "the requester of a posted write does not know" 0
+abort_is "the requester of a posted write does not know" 0 0 0
 
 # The completion tells the requester of a read, so the port only notes it (advisory)
 gpu_dma 0 read "$peer" $LEN
 the_log "a read is advisory" $DP0 $COR $ADVISORY
 quiet "which is masked after reset" $DP0
-abort_is "the requester has received an abort" 1
+abort_is "the completer has aborted, and the requester heard of it" 0 1 1
 ext_writel $DP0 $COR_MASK 0
 gpu_dma 0 read "$peer" $LEN
 logged $DP0 $UNCOR
 check_eq "unmasked, the violation is logged too" $ACSV "$r"
+abort_is "and so it is with the next" 0 1 1
 header_is "with its header" $DP0 0x20000002 0x030000ff $((peer >> 32)) $((peer & 0xffffffff))
 clear_log $DP0 $UNCOR
 logged $DP0 $COR
@@ -129,6 +134,7 @@ clear_log $DP1 $UNCOR
 quiet "the port that sent it there" $DP0
 gpu_dma 0 read "$hole" $LEN
 the_log "a read is advisory there, too" $DP1 $COR $ADVISORY
+abort_is "what nobody supports is a master abort" 1 0 0
 
 # Source validation at the outer switch
 cfg_writel $DP2 0x18 $((6 << 16 | 5 << 8 | 2))

@@ -282,7 +282,9 @@ static int attribute(const struct drv_device *d, CUdevice_attribute attr)
 	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS:
 		return dmabuf ? CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST : 0;
 	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
-		return dmabuf ? CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES : 0;
+		if (!dmabuf || d->info.features & PLN_GPU_FEAT_LATE_WRITES)
+			return CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE;
+		return CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES;
 	case CU_DEVICE_ATTRIBUTE_NUMA_ID:
 		return -1;
 	case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
@@ -396,23 +398,37 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr,
 }
 
 /*
- * Peer writes into the emulated GPU are in its memory when the peer's
- * completion is visible, so there is nothing to flush.  A GPU with the fault of
- * late writes does not keep to that, and gets no help from here: its driver
- * flushes before work of the engine.
+ * Peer writes into the emulated GPU are in its memory when the peer's completion is
+ * visible, so there is nothing to flush, unless the GPU says otherwise.  Then the driver
+ * flushes before work of the engine, be it none at all.
  */
 CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 				    CUflushGPUDirectRDMAWritesScope scope)
 {
-	CUcontext ctx;
-	CUresult err = drv_ctx_current(&ctx);
+	const struct pln_gpu_op nop = { .opcode = PLN_GPU_OP_NOP };
+	struct drv_sink *sink = NULL;
+	struct drv_job *job = NULL;
+	CUstream stream;
+	CUresult err = drv_stream_get(CU_STREAM_LEGACY, NULL, &stream);
 
 	if (err)
 		return err;
-	drv_ctx_put(ctx);
 	if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
 	    (scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER &&
 	     scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES))
-		return CUDA_ERROR_INVALID_VALUE;
-	return CUDA_SUCCESS;
+		err = CUDA_ERROR_INVALID_VALUE;
+	if (err || !(stream->ctx->file->features & PLN_GPU_FEAT_LATE_WRITES))
+		goto out;
+	sink = drv_sink_new();		/* the stream does not hear of it */
+	err = sink ? drv_submit_now(stream, sink, &nop, &job) :
+		     CUDA_ERROR_OUT_OF_MEMORY;
+	if (!err)
+		err = drv_job_wait(job, true);
+	if (!err)
+		err = job->err;
+	drv_job_put(job);
+	drv_sink_put(sink);
+out:
+	drv_obj_put(&stream->obj);
+	return err;
 }

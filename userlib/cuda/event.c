@@ -103,7 +103,7 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 				unsigned int flags)
 {
 	struct drv_job *job, *old;
-	uint64_t recording = 0;
+	uint64_t recording = 0, now = 0;
 	CUstream stream;
 	CUevent event;
 	CUresult err;
@@ -129,15 +129,15 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 	}
 	if (err)
 		goto out_stream;
-	if (job && drv_job_wait(job, false) &&
-	    !(event->flags & CU_EVENT_DISABLE_TIMING))
-		drv_job_timed(job);
+	/* It is reached now, or when its job ends */
+	if (!(event->flags & CU_EVENT_DISABLE_TIMING))
+		now = drv_file_time(stream->ctx->file);
 	pthread_mutex_lock(&drv.lock);
 	old = event->job;
 	event->job = job;
 	event->recording = recording;
 	event->recorded = true;
-	event->t_record = drv_now();
+	event->t_record = now;
 	pthread_mutex_unlock(&drv.lock);
 	drv_job_put(old);
 out_stream:

@@ -129,6 +129,17 @@ struct drv_file *drv_file_open(struct drv_device *dev, CUresult *err)
 	return file;
 }
 
+uint64_t drv_file_time(struct drv_file *file)
+{
+	struct pln_gpu_query info = { 0 };
+
+	if (!(file->features & PLN_GPU_FEAT_TIME))
+		return drv_now();
+	/* Of a GPU that has gone no time will be told either */
+	return drv_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) ? 0 :
+								  info.time_ns;
+}
+
 CUresult drv_file_use(struct drv_device *dev, struct drv_file **file)
 {
 	CUresult err = CUDA_SUCCESS;

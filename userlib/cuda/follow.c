@@ -403,6 +403,45 @@ CUresult drv_stream_mark(CUstream stream, struct drv_job **job)
 	return err;
 }
 
+/*
+ * No stream that follows the job is held up by strays, and no context waits for it: it is
+ * nobody's.
+ */
+CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job)
+{
+	struct drv_file *file = NULL;
+	struct drv_job *other;
+	CUresult err = CUDA_SUCCESS;
+	struct deps deps;
+
+	*job = NULL;
+	pthread_mutex_lock(&drv.order);
+	if (!drv_jobs.strays) {
+		pthread_mutex_unlock(&drv.order);
+		return drv_stream_mark(stream, job);
+	}
+	collect(&deps, stream);
+	while ((file = drv_file_next(file)))
+		for (unsigned int q = 0; q < file->num_queues; q++)
+			TAILQ_FOREACH(other, &file->queue[q], link)
+				if (other->stray)
+					add(&deps, other);
+	*job = job_of(stream, NULL, DRV_JOB_JOIN);
+	if (*job) {
+		(*job)->ctx = 0;
+		(*job)->stream = 0;
+		(*job)->stray = true;
+	}
+	err = *job ? enter(*job, &deps) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (err) {
+		drv_job_put(*job);
+		*job = NULL;
+	}
+	pthread_mutex_unlock(&drv.order);
+	deps_free(&deps);
+	return err;
+}
+
 bool drv_stream_held(CUstream stream)
 {
 	struct deps deps;

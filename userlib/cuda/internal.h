@@ -168,7 +168,7 @@ struct drv_job {
 	LIST_ENTRY(drv_job) left;	/* of its context */
 	bool is_left;
 	LIST_HEAD(, drv_edge) waiters;	/* what follows it */
-	bool timed;			/* somebody asks for its time */
+	bool stray;			/* of a context that was given up; or it follows such */
 	bool look;			/* at a value: others come, so it is no progress */
 	CUresult before;		/* error of what it follows */
 	struct drv_stage *stage;	/* what it copies, which it owns; or NULL */
@@ -176,7 +176,7 @@ struct drv_job {
 	uint64_t recording;		/* its number there */
 	CUresult err;
 	uint64_t result;
-	uint64_t t_done;		/* CLOCK_MONOTONIC, ns */
+	uint64_t t_done;		/* by drv_file_time() */
 	TAILQ_ENTRY(drv_job) link;	/* of its queue, or of what is pending */
 	STAILQ_ENTRY(drv_job) next;	/* ready, or ended */
 };
@@ -433,6 +433,8 @@ void drv_file_put(struct drv_file *file);
 /* The one after @file, the first after NULL: a reference, for that on @file */
 struct drv_file *drv_file_next(struct drv_file *file);
 CUresult drv_file_error(struct drv_file *file, int error);
+/* The clock of its GPU, in ns; of the CPU where the driver does not tell it */
+uint64_t drv_file_time(struct drv_file *file);
 struct drv_file *drv_device_unuse(struct drv_device *dev); /* drv.lock held */
 /* The open file of @dev, which stays open while the caller counts as a user */
 CUresult drv_file_use(struct drv_device *dev, struct drv_file **file);
@@ -519,6 +521,8 @@ CUresult drv_stream_end(CUstream stream, bool block);
  * default stream it is one more job, which later ones of blocking streams follow.
  */
 CUresult drv_stream_mark(CUstream stream, struct drv_job **job);
+/* Likewise, and with what contexts that were given up have in the kernel */
+CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job);
 /* Does work of @stream wait for what is not in the kernel? */
 bool drv_stream_held(CUstream stream);
 /* Have what follows in @stream wait for @job */
@@ -530,7 +534,6 @@ void drv_stream_leave(CUstream stream);
 /* Let go of what the default stream of @ctx, which nobody uses any more, follows */
 void drv_ctx_forget(CUcontext ctx);
 /* Somebody asks for the time at which @job ends */
-void drv_job_timed(struct drv_job *job);
 /* Is something not yet in the kernel that uses that memory? */
 bool drv_job_uses(struct drv_file *file, uint32_t handle,
 		  const struct drv_span *span);

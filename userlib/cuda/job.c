@@ -14,7 +14,7 @@
  * releases what follows it; work of the engine is then submitted by a thread of the
  * library, one for each GPU (submit.c), other work is begun by a thread of its own.
  * The end of a job in the kernel is noticed by who waits for it (wait.c), and by a
- * thread of the library when something follows it, or its time is asked for.
+ * thread of the library when something follows it.
  *
  * No cycle is possible: a job follows earlier ones.
  */
@@ -183,6 +183,7 @@ static void work_end(void *arg)
 {
 	struct drv_job *job = arg;
 
+	job->t_done = drv_file_time(job->file);
 	pthread_mutex_lock(&drv.order);
 	TAILQ_REMOVE(&drv_jobs.pending, job, link);
 	drv_finish(job);
@@ -257,7 +258,7 @@ void drv_finish(struct drv_job *job)
 			TAILQ_REMOVE(&drv_jobs.pending, job, link);
 			job->err = job->before;
 		} else {
-			job->t_done = drv_now();
+			drv_jobs.strays -= job->stray;
 			if (job->shared)
 				drv_shared_done(job);
 			if (job->err)
@@ -289,7 +290,7 @@ void drv_queued(struct drv_job *job)
 		if (same_queue(edge->waiter, job))
 			drop_edge(edge, &ended);
 	}
-	if (job->timed || !LIST_EMPTY(&job->waiters))
+	if (!LIST_EMPTY(&job->waiters))
 		drv_watch_job(job);
 	/* Who waits for what follows it hears of its end */
 	if (job->awaited)
@@ -298,8 +299,13 @@ void drv_queued(struct drv_job *job)
 
 bool drv_job_poll(struct drv_job *job, uint64_t timeout)
 {
-	struct pln_gpu_wait wait = { .job = job->id, .timeout_ns = timeout };
 	struct drv_file *file = job->file;
+	bool timed = file->features & PLN_GPU_FEAT_TIME;
+	struct pln_gpu_wait wait = {
+		.job = job->id,
+		.timeout_ns = timeout,
+		.flags = timed ? PLN_GPU_WAIT_F_TIME : 0,
+	};
 	int status;
 
 	if (drv_is_done(job))
@@ -313,6 +319,7 @@ bool drv_job_poll(struct drv_job *job, uint64_t timeout)
 	} else {
 		status = wait.status;
 		job->result = wait.result;
+		job->t_done = timed ? wait.time_ns : drv_now();
 	}
 	job->err = job_error(job, status, wait.error);
 	/* Given up by the driver, and not by who waits */
@@ -330,13 +337,4 @@ void drv_file_jobs_init(struct drv_file *file)
 	for (int q = 0; q < DRV_MAX_QUEUES; q++)
 		TAILQ_INIT(&file->queue[q]);
 	STAILQ_INIT(&file->ready);
-}
-
-void drv_job_timed(struct drv_job *job)
-{
-	pthread_mutex_lock(&drv.order);
-	if (atomic_load(&job->state) == DRV_JOB_QUEUED && drv_workers_ready())
-		drv_watch_job(job);
-	job->timed = true;
-	pthread_mutex_unlock(&drv.order);
 }

@@ -13,6 +13,7 @@ struct drv_jobs {
 	/* What has not ended and is not in the kernel, as it was asked for */
 	struct drv_job_list pending;
 	uint64_t numbers;
+	unsigned int strays;		/* in the kernel */
 	unsigned long long progress;	/* jobs that have ended */
 	pthread_cond_t change;		/* its clock is CLOCK_MONOTONIC */
 };

@@ -149,7 +149,8 @@ static struct drv_block *slab_take(struct drv_slab *slab, uint64_t size,
 		    !drv_span_has(at, size, b->at, b->size))
 			continue;
 		if (!ended(b, how == REUSE_BY_CHANCE) &&
-		    !drv_stream_behind(stream, b->job) && how != REUSE_BY_WAITING)
+		    !drv_stream_behind(stream, b->job) &&
+		    (how != REUSE_BY_WAITING || b->job->stray))
 			continue;
 		forget(b);
 		return carve(b, at, size);
@@ -587,7 +588,7 @@ DRV_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 
 	if (err)
 		return err;
-	err = ptr ? drv_stream_mark(stream, &job) : CUDA_SUCCESS;
+	err = ptr ? drv_stream_mark_all(stream, &job) : CUDA_SUCCESS;
 	if (err || !ptr)
 		goto out;
 	pthread_mutex_lock(&drv.lock);

@@ -77,6 +77,9 @@ CUresult drv_submit_one(struct drv_job *job, const struct drv_job *pending)
 		drv_job_ref(job);
 	atomic_store(&job->state, DRV_JOB_QUEUED);
 	TAILQ_INSERT_TAIL(&file->queue[job->queue], job, link);
+	/* It was given up a moment ago */
+	job->stray = pending && atomic_load(&pending->cancelled);
+	drv_jobs.strays += job->stray;
 	drv_job_put(job->behind);
 	job->behind = NULL;
 	drv_queued(job);

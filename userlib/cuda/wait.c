@@ -310,6 +310,24 @@ static void cancel(CUcontext ctx)
 	pthread_mutex_unlock(&drv.order);
 }
 
+/* What is in the kernel may have effects for ever */
+static void stray(CUcontext ctx)
+{
+	struct drv_file *file = ctx->file;
+	struct drv_job *job;
+
+	pthread_mutex_lock(&drv.order);
+	for (unsigned int q = 0; q < file->num_queues; q++) {
+		TAILQ_FOREACH(job, &file->queue[q], link) {
+			if (job->ctx != ctx->id || job->stray)
+				continue;
+			job->stray = true;
+			drv_jobs.strays++;
+		}
+	}
+	pthread_mutex_unlock(&drv.order);
+}
+
 void drv_ctx_end(CUcontext ctx)
 {
 	if (pending_wait(ctx->id, NULL, NULL, WAIT_LIMITED)) {
@@ -319,6 +337,7 @@ void drv_ctx_end(CUcontext ctx)
 	/* What other contexts have asked of this GPU goes by number of memory */
 	drv_drain(ctx->file, &(struct drv_span){ 0 });
 	cancel(ctx);			/* nothing is left, or it is stuck */
+	stray(ctx);
 }
 
 void drv_span_end(const struct drv_span *span)

@@ -294,6 +294,57 @@ static void t_free_stuck(void)
 	end(t.ctx[0]);
 }
 
+/* Memory of a pool, too: who frees it in a stream does not wait, and nobody gets it yet */
+static void t_free_async_stuck(void)
+{
+	CUmemAccessDesc both = {
+		{ CU_MEM_LOCATION_TYPE_DEVICE, 1 }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	struct pair t = pair(true);
+	unsigned char out[4096];
+	CUdeviceptr p, q, again;
+	CUmemoryPool pool;
+
+	alarm(60);
+	OK(cuCtxSetCurrent(t.ctx[0]));
+	OK(cuDeviceGetDefaultMemPool(&pool, 0));
+	OK(cuMemPoolSetAccess(pool, &both, 1));
+	OK(cuMemAllocAsync(&p, 4096, t.s[0]));
+	OK(cuStreamSynchronize(t.s[0]));
+	OK(cuCtxSetCurrent(t.ctx[1]));
+	OK(cuMemsetD8_v2(t.p[1], 0x44, 4096));
+	fake_stick(true);
+	OK(cuMemcpyDtoDAsync_v2(p, t.p[1], 4096, t.s[1]));
+	atomic_store(&clock_step, 121000000000ull);
+	OK(cuCtxDestroy_v2(t.ctx[1]));
+	atomic_store(&clock_step, 0);
+	OK(cuCtxSetCurrent(t.ctx[0]));
+	OK(cuMemFreeAsync(p, t.s[0]));
+	IS(cuMemFreeAsync(p, t.s[0]), INVALID);
+	/* The same stream, another one, and a context that is asked */
+	OK(cuMemAllocAsync(&q, 4096, t.s[0]));
+	CHECK(q != p);
+	OK(cuMemFreeAsync(q, t.s[0]));
+	OK(cuMemAllocAsync(&again, 4096, NULL));
+	CHECK(again != p);
+	OK(cuStreamQuery(t.s[0]));
+	OK(cuStreamQuery(NULL));
+	CHECK(fake_jobs() == 1);
+	fake_stick(false);
+	OK(cuCtxSynchronize());
+	OK(cuMemsetD8_v2(again, 0x55, 4096));
+	OK(cuMemcpyDtoH_v2(out, again, 4096));
+	CHECK(out[0] == 0x55 && out[4095] == 0x55);
+	OK(cuMemFree_v2(again));
+	/* All that the copy held is given back */
+	OK(cuMemPoolTrimTo(pool, 0));
+	OK(cuMemFree_v2(t.p[0]));
+	/* A thread still looks at the other GPU's work for a moment */
+	for (int i = 0; i < 3000 && fake_files() != 1; i++)
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+	end(t.ctx[0]);
+}
+
 /* ---- calls that wait ---- */
 
 /* A call by a thread of its own */
@@ -1282,6 +1333,7 @@ static const struct unit_test tests[] = {
 	{ "the end of a context is behind all engines", t_destroy_pinned },
 	{ "a peer's memory is freed behind all engines", t_free_peer },
 	{ "and behind one whose last context was given up", t_free_stuck },
+	{ "memory of a pool behind such a one", t_free_async_stuck },
 	{ "memory is freed behind work that is being submitted", t_free_submitted },
 	{ "and behind another GPU's", t_free_submitted_far },
 	{ "a context ends behind work that is being submitted", t_destroy_submitted },

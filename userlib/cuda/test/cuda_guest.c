@@ -442,6 +442,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "busy"))
 		return busy();
+	if (argc == 2 && !strcmp(argv[1], "held"))
+		return held();
 	if (argc != 3) {
 		fprintf(stderr, "usage: cuda_guest coherent|plain GPUS\n");
 		return 2;
@@ -471,6 +473,7 @@ int main(int argc, char **argv)
 		TEST("two GPUs", two_gpus(ctx));
 	else
 		ktap_skip("two GPUs", "one GPU in this machine");
+	TEST("events have the engine's time, not that of a program held up", held_up(argv[0]));
 	TEST("an engine error is told and survived", engine_error());
 	TEST("an engine error in an allocation", engine_error_in_alloc());
 	TEST("a lost interrupt is survived", lost_interrupt());

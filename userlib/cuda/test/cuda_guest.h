@@ -25,6 +25,9 @@ void after_fork(void);
 /* @self: the program, to be started as "busy" */
 void killed(const char *self);
 int busy(void);
+/* Likewise, as "held" */
+void held_up(const char *self);
+int held(void);
 void engine_error(void);
 void engine_error_in_alloc(void);
 void lost_interrupt(void);

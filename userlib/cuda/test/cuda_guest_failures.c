@@ -5,7 +5,9 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <linux/peerlane_gpu.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,6 +96,95 @@ int busy(void)
 		if (i == 3 && write(1, "!", 1) != 1)
 			return 1;
 	}
+}
+
+/* The GPU's clock */
+static uint64_t gpu_time(void)
+{
+	struct pln_gpu_query q = { 0 };
+	int fd = open("/dev/peerlane-gpu0", O_RDWR | O_CLOEXEC);
+
+	CHECK(fd >= 0 && !ioctl(fd, PLN_GPU_IOC_QUERY, &q));
+	CHECK(q.features & PLN_GPU_FEAT_TIME);
+	close(fd);
+	return q.time_ns;
+}
+
+/*
+ * Another process is stopped while the engine is at its work, and is let go when that
+ * has ended long ago.  Between its two events lies what it did before it was stopped, and
+ * the engine's work: no more than from @start to @end, no less than from @asked to @let.
+ */
+void held_up(const char *self)
+{
+	struct timespec nap = { 0, 1000000 };
+	uint64_t start = gpu_time(), asked, let, end;
+	int out[2], in[2], status = 0;
+	double ns = -1;
+	CUdeviceptr p;
+	float ms = -1;
+	char go = 0;
+	pid_t pid;
+
+	OK(cuMemAlloc_v2(&p, 4096));
+	CHECK(!pipe(out) && !pipe(in));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		execl(self, self, "held", (char *)NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	CHECK(read(out[0], &go, 1) == 1 && go == 'a');
+	asked = gpu_time();
+	CHECK(host("set gpu0 fault-hung-engine true"));
+	CHECK(write(in[1], "!", 1) == 1);
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	let = gpu_time();
+	CHECK(host("set gpu0 fault-hung-engine false"));
+	/* The same queue of the engine */
+	OK(cuMemsetD8_v2(p, 1, 1));
+	OK(cuStreamSynchronize(NULL));
+	end = gpu_time();
+	while (!failed && gpu_time() < 2 * end - start)
+		nanosleep(&nap, NULL);
+	kill(pid, SIGCONT);
+	CHECK(read(out[0], &ms, sizeof(ms)) == sizeof(ms));
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	/* A float is exact to some nanoseconds */
+	ns = (double)ms * 1e6;
+	if (ns < (double)(let - asked) - 1000 ||
+	    ns > (double)(end - start) + 1000)
+		printf("# %.0f ns, not between %llu and %llu\n", ns,
+		       (unsigned long long)(let - asked),
+		       (unsigned long long)(end - start));
+	CHECK(ns >= (double)(let - asked) - 1000);
+	CHECK(ns <= (double)(end - start) + 1000);
+	close(in[1]);
+	close(out[0]);
+	OK(cuMemFree_v2(p));
+}
+
+int held(void)
+{
+	CUevent a, b;
+	CUdeviceptr p;
+	CUcontext ctx;
+	float ms;
+	char go;
+
+	if (cuInit(0) || cuCtxCreate_v2(&ctx, 0, 0) || cuMemAlloc_v2(&p, 4096) ||
+	    cuEventCreate(&a, 0) || cuEventCreate(&b, 0) ||
+	    cuMemsetD8Async(p, 1, 4096, NULL) || cuEventRecord(a, NULL) ||
+	    cuEventSynchronize(a) || write(1, "a", 1) != 1 ||
+	    read(0, &go, 1) != 1 || cuMemsetD8Async(p, 2, 4096, NULL) ||
+	    cuEventRecord(b, NULL) || raise(SIGSTOP) || cuEventSynchronize(b) ||
+	    cuEventElapsedTime(&ms, a, b))
+		return 1;
+	return write(1, &ms, sizeof(ms)) != sizeof(ms);
 }
 
 /* ---- the device ---- */

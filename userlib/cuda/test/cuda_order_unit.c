@@ -366,7 +366,6 @@ static void t_async(void)
 	OK(cuMemcpyHtoDAsync_v2(p, h, 1, nb));
 	CHECK(fake_vram(0)[0] == 0);
 	IS(cuStreamQuery(nb), CUDA_ERROR_NOT_READY);
-	/* A thread of the library looks at the end of one with a time, too */
 	OK(cuEventRecord(plain, nb));
 	IS(cuEventQuery(plain), CUDA_ERROR_NOT_READY);
 	OK(cuStreamQuery(b1));		/* another stream is not concerned */
@@ -657,6 +656,113 @@ static void t_reaped(void)
 	end(ctx);
 }
 
+static void pass_7_ms(void *arg)
+{
+	(void)arg;
+	fake_pass_time(7000000);
+}
+
+/* By the GPU's clock, which @ms of the last two events is from */
+static bool took(CUevent a, CUevent b, float ms)
+{
+	float got = -1;
+
+	OK(cuEventElapsedTime(&got, a, b));
+	if (got < ms || got >= ms + 0.001f)
+		printf("# %f ms, not %f\n", (double)got, (double)ms);
+	return got >= ms && got < ms + 0.001f;
+}
+
+/* The time of an event is that of the engine, whenever somebody looks */
+static void t_event_times(void)
+{
+	struct fake_config cfg = one;
+	CUevent a, b, plain, shared;
+	CUstream s, nb;
+	CUdeviceptr p;
+	CUcontext ctx;
+	unsigned int n;
+	float ms;
+
+	cfg.manual = true;
+	ctx = start(&cfg);
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuStreamCreate(&s, 0));
+	OK(cuStreamCreate(&nb, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&a, 0));
+	OK(cuEventCreate(&b, CU_EVENT_BLOCKING_SYNC));
+	OK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+	OK(cuEventCreate(&shared, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
+	/* The program is held up for a second, and looks then */
+	OK(cuMemsetD8Async(p, 1, 1, s));
+	OK(cuEventRecord(a, s));
+	OK(cuMemsetD8Async(p, 2, 1, s));
+	OK(cuEventRecord(b, s));
+	fake_step(0, 0, 1);
+	fake_pass_time(5000000);
+	fake_step(0, 0, 1);
+	fake_pass_time(1000000000);
+	CHECK(took(a, b, 5));
+	/* The last of two streams that it waits for, in the order in which they end */
+	OK(cuEventRecord(a, nb));
+	OK(cuMemsetD8Async(p, 1, 1, s));
+	OK(cuMemsetD8Async(p, 2, 1, nb));
+	OK(cuEventRecord(plain, nb));
+	OK(cuStreamWaitEvent(s, plain, 0));
+	OK(cuEventRecord(b, s));
+	fake_pass_time(2000000);
+	fake_step(0, 1, 1);
+	fake_pass_time(2000000);
+	fake_step(0, 0, 1);
+	fake_pass_time(1000000000);
+	OK(cuEventSynchronize(b));
+	CHECK(took(a, b, 4));
+	/* Nothing is before it: when it is recorded */
+	OK(cuEventRecord(a, s));
+	fake_pass_time(3000000);
+	OK(cuEventRecord(b, s));
+	CHECK(took(a, b, 3));
+	/* Behind a function of the program: when that has ended */
+	OK(cuEventRecord(a, s));
+	OK(cuLaunchHostFunc(s, pass_7_ms, NULL));
+	OK(cuEventRecord(b, s));
+	OK(cuEventSynchronize(b));
+	CHECK(took(a, b, 7));
+	/* No time, and nobody asks for it */
+	n = fake_calls(FAKE_QUERY);
+	OK(cuEventRecord(plain, s));
+	OK(cuEventRecord(shared, s));
+	OK(cuEventSynchronize(shared));
+	CHECK(fake_calls(FAKE_QUERY) == n);
+	IS(cuEventElapsedTime(&ms, a, plain), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuEventElapsedTime(&ms, shared, a), CUDA_ERROR_INVALID_HANDLE);
+	end(ctx);
+}
+
+/* A driver that tells no time: the CPU's clock, when the end is noticed */
+static void t_event_no_time(void)
+{
+	struct fake_config cfg = one;
+	struct timespec nap = { 0, 2000000 };
+	CUdeviceptr p;
+	CUcontext ctx;
+	CUevent a, b;
+	float ms = 0;
+
+	cfg.no_time = true;
+	ctx = start(&cfg);
+	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuEventCreate(&a, 0));
+	OK(cuEventCreate(&b, 0));
+	OK(cuEventRecord(a, NULL));
+	nanosleep(&nap, NULL);
+	OK(cuMemsetD8_v2(p, 1, 1));
+	OK(cuEventRecord(b, NULL));
+	OK(cuEventElapsedTime(&ms, a, b));
+	CHECK(ms >= 2);
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "copies", t_copies },
 	{ "fills", t_fills },
@@ -665,6 +771,8 @@ static const struct unit_test tests[] = {
 	{ "engine extensions", t_extensions },
 	{ "stream and event calls", t_stream_api },
 	{ "asynchronous order", t_async },
+	{ "times of events are the engine's", t_event_times },
+	{ "times of events, with a driver that tells none", t_event_no_time },
 	{ "an event of another context", t_event_other_context },
 	{ "more jobs than the kernel keeps", t_many_jobs },
 	{ "ended jobs are forgotten", t_reaped },

@@ -444,6 +444,67 @@ static void t_proc_address(void)
 	}
 }
 
+#define FLUSH(target, scope) \
+	cuFlushGPUDirectRDMAWrites((CUflushGPUDirectRDMAWritesTarget)(target), \
+				   (CUflushGPUDirectRDMAWritesScope)(scope))
+
+static int rdma_order(void)
+{
+	int order = -1, flush = -1;
+
+	OK(cuDeviceGetAttribute(&flush,
+				CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS, 0));
+	CHECK(flush == CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST);
+	OK(cuDeviceGetAttribute(&order,
+				CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, 0));
+	return order;
+}
+
+static void t_flush(void)
+{
+	struct fake_config cfg = one;
+	CUcontext ctx;
+
+	/* As an H100 says */
+	OK((fake_setup(&cfg), cuInit(0)));
+	IS(FLUSH(0, 100), CUDA_ERROR_INVALID_CONTEXT);
+	OK(cuCtxCreate_v2(&ctx, 0, 0));
+	OK(FLUSH(0, 100));
+	OK(FLUSH(0, 200));
+	IS(FLUSH(0, 0), INVALID);
+	IS(FLUSH(0, 201), INVALID);
+	IS(FLUSH(1, 100), INVALID);
+	CHECK(rdma_order() == CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES);
+	CHECK(fake_calls(FAKE_SUBMIT) == 0);	/* there is nothing to flush */
+	end(ctx);
+}
+
+static void t_flush_late(void)
+{
+	struct fake_config cfg = one;
+	CUcontext ctx;
+
+	cfg.late_writes = true;
+	cfg.manual = true;
+	ctx = start(&cfg);
+	CHECK(rdma_order() == CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE);
+	fake_late_write(0, 123, 0x5a);
+	IS(FLUSH(0, 0), INVALID);
+	CHECK(fake_vram(0)[123] == 0);
+	OK(FLUSH(0, 100));
+	CHECK(fake_vram(0)[123] == 0x5a);
+	fake_late_write(0, 124, 0x5b);
+	OK(FLUSH(0, 200));
+	CHECK(fake_vram(0)[124] == 0x5b);
+	CHECK(fake_jobs() == 0);
+	/* One that fails says so, and nobody hears of it again */
+	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
+	IS(FLUSH(0, 100), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuStreamSynchronize(NULL));
+	OK(FLUSH(0, 100));
+	end(ctx);
+}
+
 static const struct unit_test tests[] = {
 	{ "nothing works before cuInit", t_not_initialized },
 	{ "no device", t_no_device },
@@ -459,6 +520,8 @@ static const struct unit_test tests[] = {
 	{ "primary contexts", t_primary },
 	{ "each thread has its own stack", t_thread_stack },
 	{ "cuGetProcAddress", t_proc_address },
+	{ "peers' writes need no flush", t_flush },
+	{ "peers' writes that wait are flushed", t_flush_late },
 };
 
 UNIT_MAIN(tests)

@@ -168,8 +168,13 @@ static void run_op(struct ffile *f, const struct pln_gpu_op *op,
 
 void fake_run_job(struct ffile *f, struct fjob *job)
 {
+	struct fgpu *gpu = &fake_gpus[f->gpu];
+
 	if (job->done)
 		return;
+	if (gpu->late)
+		gpu->vram[gpu->late_at] = gpu->late_byte;
+	gpu->late = false;
 	job->done = true;
 	pthread_cond_broadcast(&fake_ran);
 	if (fake_gpus[f->gpu].reset_count != f->reset_count ||
@@ -185,4 +190,5 @@ void fake_run_job(struct ffile *f, struct fjob *job)
 	}
 	for (unsigned int i = 0; i < job->nr; i++)
 		run_op(f, &job->ops[i], &job->result);
+	job->time = fake_time();
 }

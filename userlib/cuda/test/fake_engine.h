@@ -15,6 +15,7 @@ struct fjob {
 	int status;
 	uint32_t error;
 	uint64_t result;
+	uint64_t time;			/* of its end */
 	unsigned int nr;
 	struct pln_gpu_op *ops;
 	struct fjob *next;
@@ -41,7 +42,12 @@ struct fgpu {
 	uint8_t *used;			/* one byte per page */
 	uint64_t reset_count;
 	bool removed;
+	bool late;			/* a byte of a peer waits */
+	uint64_t late_at;
+	uint8_t late_byte;
 };
+
+uint64_t fake_time(void);		/* the GPUs' clock */
 
 extern struct fgpu fake_gpus[MAX_GPUS];
 extern pthread_cond_t fake_ran;		/* some job has run */

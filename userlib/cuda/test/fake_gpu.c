@@ -35,6 +35,7 @@ static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
 static bool hold_submits;
 static unsigned int held_submits;
 static bool stuck;
+static uint64_t clock_ns = 1000000000;
 
 static void die(const char *what)
 {
@@ -74,6 +75,7 @@ static void setup_default(void)
 		.coherent = coherent && *coherent == '1',
 		.dmabuf = true,
 		.manual = manual && *manual == '1',
+		.real_time = true,
 	};
 
 	if (config.gpus > MAX_GPUS)
@@ -158,6 +160,33 @@ void fake_step(unsigned int gpu, unsigned int queue, unsigned int n)
 			n--;
 		}
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* The lock is held */
+uint64_t fake_time(void)
+{
+	struct timespec now;
+
+	if (!cfg.real_time)
+		return ++clock_ns;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void fake_pass_time(uint64_t ns)
+{
+	pthread_mutex_lock(&lock);
+	clock_ns += ns;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_late_write(unsigned int gpu, uint64_t at, uint8_t byte)
+{
+	pthread_mutex_lock(&lock);
+	fake_gpus[gpu].late = true;
+	fake_gpus[gpu].late_at = at;
+	fake_gpus[gpu].late_byte = byte;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -340,8 +369,7 @@ static int do_query(struct ffile *f, struct pln_gpu_query *q)
 {
 	struct fgpu *gpu = &fake_gpus[f->gpu];
 
-	if (q->flags || q->reserved[0] | q->reserved[1] | q->reserved[2] |
-	    q->reserved[3])
+	if (q->flags || q->reserved[0] | q->reserved[1] | q->reserved[2])
 		return EINVAL;
 	if (gpu->removed)
 		return ENODEV;
@@ -350,7 +378,10 @@ static int do_query(struct ffile *f, struct pln_gpu_query *q)
 					   PLN_GPU_ABI_VERSION;
 	q->features = PLN_GPU_FEAT_P2PDMA | PLN_GPU_FEAT_DEVPTR |
 		      (cfg.coherent ? PLN_GPU_FEAT_COHERENT : 0) |
+		      (cfg.no_time ? 0 : PLN_GPU_FEAT_TIME) |
+		      (cfg.late_writes ? PLN_GPU_FEAT_LATE_WRITES : 0) |
 		      (cfg.dmabuf ? PLN_GPU_FEAT_DMABUF | PLN_GPU_FEAT_PARTS : 0);
+	q->time_ns = cfg.no_time ? 0 : fake_time();
 	q->vram_size = cfg.vram;
 	q->vram_free = cfg.vram - fake_vram_used(f->gpu);
 	q->bar1_size = q->bar1_free = cfg.vram / 4;
@@ -600,9 +631,10 @@ static bool is_watcher(void)
 
 static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
 {
+	uint32_t known = cfg.no_time ? 0 : PLN_GPU_WAIT_F_TIME;
 	struct fjob *job;
 
-	if (w->flags || w->reserved || w->timeout_ns > 600000000000ull)
+	if (w->flags & ~known || w->reserved || w->timeout_ns > 600000000000ull)
 		return EINVAL;
 	job = job_of(f, w->job);
 	if (!job)
@@ -622,6 +654,8 @@ static int do_wait(struct ffile *f, struct pln_gpu_wait *w)
 		}
 	if (!job->done)
 		return ETIMEDOUT;
+	if (w->flags & PLN_GPU_WAIT_F_TIME)
+		w->time_ns = job->time;
 	w->status = job->status;
 	w->error = job->error;
 	w->result = job->result;

@@ -31,6 +31,9 @@ struct fake_config {
 	unsigned int queues;
 	bool coherent;
 	bool dmabuf;
+	bool no_time;		/* a driver that does not tell it */
+	bool real_time;		/* the GPUs' clock is the CPU's */
+	bool late_writes;	/* see fake_late_write() */
 	bool manual;		/* jobs run only in a wait, or in fake_step() */
 	uint64_t memlock;	/* host memory of one job, in bytes; 0: any */
 	int open_errno;		/* of every open, 0: none */
@@ -53,6 +56,10 @@ unsigned int fake_held_submits(void);
  * under them goes when they have ended.
  */
 void fake_stick(bool stick);
+/* The GPUs' clock goes on; else, without real_time, a nanosecond with each look at it */
+void fake_pass_time(uint64_t ns);
+/* A peer has written a byte, which is there before the next job of that GPU */
+void fake_late_write(unsigned int gpu, uint64_t at, uint8_t byte);
 /* Run up to @n jobs of a queue now */
 void fake_step(unsigned int gpu, unsigned int queue, unsigned int n);
 void fake_reset(unsigned int gpu);	/* memory is lost */

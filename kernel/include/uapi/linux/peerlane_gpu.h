@@ -25,6 +25,9 @@
 #define PLN_GPU_FEAT_DMABUF	(1ull << 2)	/* PLN_GPU_IOC_EXPORT works */
 #define PLN_GPU_FEAT_DEVPTR	(1ull << 3)	/* mmap() makes device pointers */
 #define PLN_GPU_FEAT_PARTS	(1ull << 4)	/* PLN_GPU_IOC_EXPORT_PARTS works */
+/* Writes of peers wait in the GPU until a job begins: see struct pln_gpu_submit */
+#define PLN_GPU_FEAT_LATE_WRITES	(1ull << 5)
+#define PLN_GPU_FEAT_TIME	(1ull << 6)	/* the GPU tells time */
 
 /**
  * struct pln_gpu_query - what this GPU and this driver offer
@@ -44,6 +47,7 @@
  * @pci_devfn: out
  * @numa_node: out: -1 when not known
  * @uuid: out
+ * @time_ns: out: the GPU's clock, see struct pln_gpu_wait; 0 without PLN_GPU_FEAT_TIME
  * @reserved: 0
  */
 struct pln_gpu_query {
@@ -63,7 +67,8 @@ struct pln_gpu_query {
 	__u32 pci_devfn;
 	__s32 numa_node;
 	__u8 uuid[16];
-	__u64 reserved[4];
+	__u64 time_ns;
+	__u64 reserved[3];
 };
 
 /**
@@ -257,6 +262,10 @@ struct pln_gpu_op {
  * made room for the user memory; ENOMEM: more user memory than one file may have
  * pinned, or, without CAP_IPC_LOCK, than RLIMIT_MEMLOCK leaves the process beside
  * what other drivers have pinned for it.
+ *
+ * With PLN_GPU_FEAT_LATE_WRITES: what peers had written to GPU memory before the call is
+ * there when an operation begins.  So who waits for a job of one PLN_GPU_OP_NOP has
+ * flushed these writes, for the CPU too.
  */
 struct pln_gpu_submit {
 	__u64 ops;
@@ -267,15 +276,23 @@ struct pln_gpu_submit {
 	__u64 job;
 };
 
+/* With PLN_GPU_FEAT_TIME: the time of the job's end is wanted, too */
+#define PLN_GPU_WAIT_F_TIME	(1u << 0)
+
 /**
  * struct pln_gpu_wait - wait for a job, and forget it
  * @job: in
  * @timeout_ns: in: at most 600 s; 0 asks without waiting
+ * @time_ns: out, with PLN_GPU_WAIT_F_TIME: when the engine ended the job; 0 for one that
+ *	failed or was given up
  * @result: out: of the last operation with a result (CRC, first difference)
  * @status: out: 0, or a negative errno that says how the job failed
  * @error: out: the device's error code (PLN_ERR_* of its specification) or 0
- * @flags: in: 0
+ * @flags: in: PLN_GPU_WAIT_F_TIME or 0
  * @reserved: 0
+ *
+ * The GPU's clock counts nanoseconds since the machine was started.  All GPUs of a
+ * machine have the same one; it runs as fast as CLOCK_MONOTONIC, and no reset changes it.
  *
  * ETIMEDOUT: not finished, the job stays.  EINTR: a signal, likewise.  EFAULT:
  * its end could not be told, likewise.
@@ -284,7 +301,10 @@ struct pln_gpu_submit {
  */
 struct pln_gpu_wait {
 	__u64 job;
-	__u64 timeout_ns;
+	union {
+		__u64 timeout_ns;
+		__u64 time_ns;
+	};
 	__u64 result;
 	__s32 status;
 	__u32 error;
