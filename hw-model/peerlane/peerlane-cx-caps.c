@@ -35,6 +35,8 @@ static const PlcCap plc_general[] = {
     { CX_CAP_CQ_OI, 1 },
     { CX_CAP_PG, 1 },
     { CX_CAP_XRC, 1 },      /* the driver does not start without */
+    { CX_CAP_UD, 1 },
+    { CX_CAP_UC, 1 },
     { CX_CAP_RC, 1 },
     { CX_CAP_UAR_SZ, 5 },   /* 32 MiB */
     { CX_CAP_LOG_PG_SZ, 12 },
@@ -274,7 +276,6 @@ uint8_t plc_query_vport_context(PeerlaneCX *s, PlcCmd *c)
 
 #define PLC_GIDS                8
 #define PLC_ALL                 0xffff
-#define PLC_SUBNET_PREFIX       0xfe80000000000000ull
 #define PLC_PKEY_DEFAULT        0xffff
 
 /* How many entries of a table of @size are asked for, from *@first; 0: none */
@@ -286,6 +287,13 @@ static uint32_t plc_index(PlcCmd *c, uint32_t size, uint32_t *first)
         return size;
     }
     return *first < size;
+}
+
+/* The first one of the port, and the only one that is set */
+void plc_gid(PeerlaneCX *s, uint8_t *gid)
+{
+    stq_be_p(gid, PLC_SUBNET_PREFIX);
+    stq_be_p(gid + 8, s->guid);
 }
 
 uint8_t plc_query_vport_gid(PeerlaneCX *s, PlcCmd *c)
@@ -300,8 +308,7 @@ uint8_t plc_query_vport_gid(PeerlaneCX *s, PlcCmd *c)
     }
     cx_set(c->out, CX_VPORT_GIDS, n);
     if (!first) {
-        stq_be_p(c->out + CX_OUT_HEAD, PLC_SUBNET_PREFIX);
-        stq_be_p(c->out + CX_OUT_HEAD + 8, s->guid);
+        plc_gid(s, c->out + CX_OUT_HEAD);
     }
     return CX_OK;
 }

@@ -75,6 +75,7 @@ enum {
     CX_BAD_RESOURCE = 0x05,
     CX_RESOURCE_BUSY = 0x06,
     CX_EXCEED_LIM = 0x08,
+    CX_BAD_RES_STATE = 0x09,
     CX_NO_RESOURCES = 0x0f,
     CX_BAD_QP_STATE = 0x10,
     CX_BAD_SIZE = 0x40,
@@ -117,6 +118,8 @@ enum {
     CX_OP_INIT2INIT_QP = 0x50e,
     CX_OP_CREATE_XRC_SRQ = 0x705,
     CX_OP_DESTROY_XRC_SRQ = 0x706,
+    CX_OP_QUERY_XRC_SRQ = 0x707,
+    CX_OP_ARM_XRC_SRQ = 0x708,
     CX_OP_QUERY_HCA_VPORT_CONTEXT = 0x762,
     CX_OP_QUERY_HCA_VPORT_GID = 0x764,
     CX_OP_QUERY_HCA_VPORT_PKEY = 0x765,
@@ -135,7 +138,9 @@ enum {
     CX_OP_ALLOC_TRANSPORT_DOMAIN = 0x816,
     CX_OP_DEALLOC_TRANSPORT_DOMAIN = 0x817,
     CX_OP_CREATE_RMP = 0x90c,
+    CX_OP_MODIFY_RMP = 0x90d,
     CX_OP_DESTROY_RMP = 0x90e,
+    CX_OP_QUERY_RMP = 0x90f,
 };
 
 enum {
@@ -143,6 +148,9 @@ enum {
     CX_EVENT_CQ_ERROR = 0x04,
     CX_EVENT_WQ_INVALID = 0x10,
     CX_EVENT_WQ_ACCESS = 0x11,
+    CX_EVENT_SRQ_ERROR = 0x12,
+    CX_EVENT_LAST_WQE = 0x13,
+    CX_EVENT_SRQ_LIMIT = 0x14,
     CX_EVENT_COMMAND = 0x0a,
     CX_EVENT_PAGE_FAULT = 0x0c,
 };
@@ -158,6 +166,8 @@ enum {
 #define CX_CREATE_QPC           0x18
 #define CX_CREATE_PAS           0x110
 #define CX_RMP_CTX              0x20
+#define CX_RMP_SIZE             0xf0
+#define CX_XRQC_SIZE            0x40
 #define CX_QPC_ADS              0x18
 #define CX_REG_DATA             0x10
 #define CX_VPORT_COUNTER_RX     0x30    /* packets, then bytes */
@@ -303,6 +313,7 @@ enum {
 #define CX_QPC_DBR                      CX_F(0x0500, 64)
 #define CX_QPC_Q_KEY                    CX_F(0x0540, 32)
 #define CX_QPC_RQ_TYPE                  CX_F(0x0565, 3)
+#define CX_QPC_SRQN                     CX_F(0x0568, 24)
 #define CX_QPC_CS_REQ                   CX_F(0x0630, 8)
 #define CX_QPC_CS_RES                   CX_F(0x0638, 8)
 #define CX_QPC_DBR_UMEM                 CX_F(0x0683, 1)
@@ -310,6 +321,23 @@ enum {
 #define CX_ADS_RLID                     CX_F(0x0030, 16)
 #define CX_ADS_ACK_TIMEOUT              CX_F(0x0040, 5)
 #define CX_ADS_PORT                     CX_F(0x0128, 8)
+#define CX_RMP_ID                       CX_F(0x0048, 24)
+#define CX_RMP_STATE                    CX_F(0x0040, 4)
+#define CX_RMP_MASK_HI                  CX_F(0x0080, 32)
+#define CX_RMP_MASK_LO                  CX_F(0x00a0, 32)
+#define CX_ARM_XRC                      1
+#define CX_RMP_MASK_LWM                 1
+#define CX_RMPC_STATE                   CX_F(0x0008, 4)
+#define CX_RMPC_CYCLIC                  CX_F(0x0020, 1)
+#define CX_XRQ_ARM_LWM                  CX_F(0x0070, 16)
+#define CX_XRQC_STATE                   CX_F(0x0000, 4)
+#define CX_XRQC_WQ_SIG                  CX_F(0x0020, 1)
+#define CX_XRQC_CONTINUED               CX_F(0x0021, 1)
+#define CX_XRQC_CYCLIC                  CX_F(0x0024, 1)
+#define CX_XRQC_DBR_UMEM                CX_F(0x0047, 1)
+#define CX_XRQC_USER_INDEX              CX_F(0x0088, 24)
+#define CX_XRQC_LWM                     CX_F(0x00e0, 16)
+#define CX_XRQC_DBR                     CX_F(0x0140, 64)
 #define CX_XRQC_LOG_SIZE                CX_F(0x0004, 4)
 #define CX_XRQC_LOG_STRIDE              CX_F(0x0025, 3)
 #define CX_XRQC_XRCD                    CX_F(0x0028, 24)
@@ -318,6 +346,12 @@ enum {
 #define CX_XRQC_LOG_PAGE                CX_F(0x0082, 6)
 #define CX_XRQC_PD                      CX_F(0x00c8, 24)
 #define CX_XRQ_UMEM_VALID               CX_F(0x02e0, 1)
+#define CX_WQ_TYPE                      CX_F(0x0000, 4)
+#define CX_WQ_SIG                       CX_F(0x0004, 1)
+#define CX_WQ_LWM                       CX_F(0x0030, 16)
+#define CX_WQ_DBR                       CX_F(0x0080, 64)
+#define CX_WQ_DBR_UMEM                  CX_F(0x0120, 1)
+#define CX_WQ_UMEM                      CX_F(0x0121, 1)
 #define CX_WQ_PAGE_OFFSET               CX_F(0x002b, 5)
 #define CX_WQ_PD                        CX_F(0x0048, 24)
 #define CX_WQ_LOG_STRIDE                CX_F(0x010c, 4)
@@ -360,6 +394,8 @@ enum {
 #define CX_CAP_CQ_OI                    CX_F(0x0220, 1)
 #define CX_CAP_PG                       CX_F(0x0227, 1)
 #define CX_CAP_XRC                      CX_F(0x023c, 1)
+#define CX_CAP_UD                       CX_F(0x023d, 1)
+#define CX_CAP_UC                       CX_F(0x023e, 1)
 #define CX_CAP_RC                       CX_F(0x023f, 1)
 #define CX_CAP_UAR_SZ                   CX_F(0x024a, 6)
 #define CX_CAP_LOG_PG_SZ                CX_F(0x0258, 8)
@@ -409,6 +445,7 @@ enum {
 };
 enum {
     CX_ST_RC = 0x0,
+    CX_ST_UC = 0x1,
     CX_ST_UD = 0x2,
     CX_ST_QP0 = 0x7,
     CX_ST_QP1 = 0x8,
@@ -416,6 +453,7 @@ enum {
 };
 enum {
     CX_RQ_REGULAR = 0,
+    CX_RQ_SHARED = 1,
     CX_RQ_NONE = 3,
 };
 #define CX_OPT_RRE                      0x00000002
@@ -430,6 +468,16 @@ enum {
 #define CX_DBR_SEND                     4
 #define CX_DBR_CQ_CI                    0
 
+/* An entry of a shared queue of receives begins with the next one's number */
+#define CX_SRQ_NEXT             0x02
+#define CX_SRQ_DATA             0x10
+enum {
+    CX_RMP_READY = 1,
+    CX_RMP_ERROR = 3,
+    CX_XRQ_READY = 0,
+    CX_XRQ_ERROR = 1,
+};
+
 #define CX_CQ_DB_SOLICITED              0x01000000
 
 /* A work queue entry for sending is made of segments of 16 bytes */
@@ -443,6 +491,19 @@ enum {
 #define CX_CTRL_SOLICITED               0x02
 #define CX_CTRL_FENCE                   0xe0
 #define CX_CTRL_CQ_UPDATE               0x08
+/* The address of a datagram; the second half only if the number says so */
+#define CX_AV_Q_KEY             0x10
+#define CX_AV_QPN               0x18
+#define CX_AV_RLID              0x1e
+#define CX_AV_TCLASS            0x2a
+#define CX_AV_HOP_LIMIT         0x2b
+#define CX_AV_GRH               0x2c
+#define CX_AV_RGID              0x30
+#define CX_AV_SHORT             16
+#define CX_AV_LONG              48
+#define CX_AV_EXTENDED          0x80000000u     /* with the number */
+#define CX_AV_HAS_GRH           0x40000000u     /* with index and flow label */
+#define CX_Q_KEY_OWN            0x80000000u     /* the queue pair's is sent */
 #define CX_RADDR_VA                     0x00
 #define CX_RADDR_KEY                    0x08
 #define CX_ATOMIC_SWAP_ADD              0x00
@@ -497,6 +558,9 @@ enum {
 
 /* Completions */
 #define CX_CQE_SIZE                     64
+#define CX_CQE_SLID             0x16
+#define CX_CQE_SRC_QPN          0x18
+#define CX_CQE_GRH              0x10000000u     /* with the number */
 #define CX_CQE_USER_INDEX               0x20
 #define CX_CQE_IMM                      0x24
 #define CX_CQE_BYTES                    0x2c

@@ -335,6 +335,7 @@ static void plc_reset(PeerlaneCX *s)
         plc_state_free(s->st);
     }
     s->st = plc_state_new();
+    plc_net_reset(s);
     plc_kick(s);
     trace_peerlane_cx_reset(plc_name(s), s->epoch);
 }
@@ -366,7 +367,7 @@ static void plc_realize(PCIDevice *pdev, Error **errp)
         error_setg(errp, "vectors must be 1 to 64");
         return;
     }
-    if (!s->lid || s->lid >= 0xc000) {
+    if (!s->lid || s->lid > PLC_LAST_LID) {
         error_setg(errp, "lid must be a unicast one, 1 to 0xbfff");
         return;
     }

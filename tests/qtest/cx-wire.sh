@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: two ConnectX on a wire that drops, repeats and reorders frames move data whole; failures have their status; bad frames do no harm
+# desc: two ConnectX on a wire that drops, repeats and reorders frames move data whole, or lose what may be lost; failures have their status; bad frames do no harm
 # tags: qtest quick
 # tier: check
 # timeout: 300
@@ -46,7 +46,7 @@ side() {
 }
 here() { r=$(printf %016x $((mem + $1))); }
 
-# device N: everything up to a queue pair that is reset
+# device N [KIND]: everything up to a queue pair that is reset; KIND: 00 RC, 01 UC, 02 UD
 device() {
     side $1
     cx_bar
@@ -64,7 +64,7 @@ device() {
     cmd $r 16; id; KEY=${r}00
     here 0x60040; dv_dbr=$r; here 0x52000; dv_at=$r
     zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 18; at "$r" 36 00$UAR
-    at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 $dv_dbr; at "$r" 272 $dv_at
+    at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 $dv_dbr; at "$r" 272 $dv_at; at "$r" 25 ${2:-00}
     says "cx$1: a queue pair" 0 $r 16; id; QP=$r
     eval "UAR_$1=$UAR QP_$1=$QP KEY_$1=$KEY"
 }
@@ -134,13 +134,14 @@ pattern() {
     awk -v x=$((1000 + $1)) 'BEGIN { for (i = 0; i < 16384; i++) { x = (x * 16807) % 2147483647; printf "%08x", x } }'
 }
 
+# two [KIND]
 two() {
     qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
         -netdev "dgram,id=nb,local.type=unix,local.path=$w/b.host,remote.type=unix,remote.path=$w/b" \
         -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01 \
         -device peerlane-cx,id=cx1,addr=5,lid=2,netdev=nb,mac=52:54:00:00:00:02
-    device 0
-    device 1
+    device 0 ${1:-00}
+    device 1 ${1:-00}
     posted_all=0
 }
 
@@ -165,6 +166,35 @@ frame_is() {
     until_is "seed $seed: it has come" $((sent + 1)) frames-in cx0
     becomes "seed $seed: from $1, LID $2, $3 bytes: taken or not" $((packets + $5)) qom_counter cx0 packets-in
     bytes_are "seed $seed: from $1, LID $2, $3 bytes: what is there" 0x200000 $4
+}
+
+# frames_of SERVICE ROUNDS: many, for a queue pair that is new in each round
+frames_of() {
+    qom_counter cx0 frames-in
+    sent=$r
+    for of in frames-dropped packets-in packets-dropped; do
+        qom_counter cx0 $of
+        eval "before_${of#*-}_${of%-*}=$r"
+    done
+    n=0
+    while [ $n -lt $2 ]; do
+        # A bad frame may end the connection
+        to_lid 2
+        # Two receives, for what is no answer
+        wrhex $((mem + 0x52000)) 0x00000800${KEY}000000000020000000000800${KEY}0000000000200800
+        wrhex $((mem + 0x60040)) 0x00000002
+        # Without acknowledges there are no READs
+        [ $1 != 0x00 ] || go 16 0x200000 $KEY_0 0x300000 70000
+        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 20)) 0x$QP 0x$KEY_0 $1
+        sent=$((sent + FRAMES / 20))
+        until_is "seed $seed: and looked at" $sent frames-in cx0
+        n=$((n + 1))
+    done
+    for of in frames-dropped packets-in packets-dropped; do
+        qom_counter cx0 $of
+        eval "fr_more=\$((r - before_${of#*-}_${of%-*}))"
+        check "seed $seed: $1: $of, of which there are $fr_more" test "$fr_more" -gt $((FRAMES / 2000 * $2))
+    done
 }
 
 SRC=0x100000
@@ -275,6 +305,34 @@ for seed in $SEEDS; do
     wire_pid=
     rm -f "$w"/*
 
+    # A connection that does not acknowledge: a message of five packets that loses one is lost from there on, silently
+    wire_start $seed
+    two 01
+    both_ready 0 0 0
+    wrhex $SRC 0x$(printf %s "$p" | cut -c-10000)
+    memset $DST 0x11000 0x55
+    wire a.out nth 2 uc-rdma-write-middle drop
+    qom_counter cx1 frames-in
+    frames=$r
+    go 8 $DST $KEY_1 $SRC 5000
+    done_is "seed $seed: UC: WRITE of five packets, of which one is lost"
+    until_is "seed $seed: UC: the others have come" $((frames + 4)) frames-in cx1
+    rdhex $SRC 2048
+    check_eq "seed $seed: UC: two were written" "$r" "$(rdhex $DST 2048; echo "$r")"
+    becomes "seed $seed: UC: and two dropped" 2 qom_counter cx1 packets-dropped
+    bytes_are "seed $seed: UC: nothing behind them" $((DST + 2048)) 0x55555555
+    bytes_are "seed $seed: UC: nor at the end" $((DST + 4096)) 0x55555555
+    go 8 $((DST + 65536)) $KEY_1 $SRC 3000
+    done_is "seed $seed: UC: the next WRITE"
+    becomes "seed $seed: UC: it arrives" "$(rdhex $SRC 3000; echo "$r")" rdhex $((DST + 65536)) 3000
+    value_is "seed $seed: UC: nothing was sent again" 0 qom_counter cx0 retransmissions
+    value_is "seed $seed: UC: nobody was told" 0 qom_counter cx0 wqe-errors
+    qt_stop
+    kill $wire_pid
+    wait $wire_pid
+    wire_pid=
+    rm -f "$w"/*
+
     # Frames that are nearly right, for a queue pair whose other end they say they are
     cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-frames" "$TOP/hw-model/test/cx-frames.c" ||
         { fail "cx-frames builds"; qt_finish; }
@@ -288,22 +346,11 @@ for seed in $SEEDS; do
     frame_is 1 1 64 0x77777777 0
     frame_is 0 2 64 0x77777777 0
     frame_is 2 2 4200 0x77777777 0
-    qom_counter cx0 frames-in
-    sent=$r
-    n=0
-    while [ $n -lt 20 ]; do
-        # A bad frame may end the connection
-        to_lid 2
-        go 16 0x200000 $KEY_0 0x300000 70000
-        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 20)) 0x$QP 0x$KEY_0
-        sent=$((sent + FRAMES / 20))
-        until_is "seed $seed: and looked at" $sent frames-in cx0
-        n=$((n + 1))
-    done
-    for of in frames-dropped packets-in packets-dropped; do
-        qom_counter cx0 $of
-        check "seed $seed: $of, of which there are $r" test "$r" -gt $((FRAMES / 100))
-    done
+    frames_of 0x00 20
+    device 0 01
+    frames_of 0x20 5
+    device 0 02
+    frames_of 0x60 5
     cfg_cap $DEVFN 0x10
     cfg_writew $DEVFN $((r + 8)) 0x8000
     cx_bar
