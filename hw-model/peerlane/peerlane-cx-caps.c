@@ -24,7 +24,12 @@ static const PlcCap plc_general[] = {
     { CX_CAP_UMR_EXTENDED_OFFSET, 1 },
     { CX_CAP_LOG_MAX_RA_REQ_QP, PLC_LOG_MAX_RD_ATOMIC },
     { CX_CAP_LOG_MAX_RA_RES_QP, PLC_LOG_MAX_RD_ATOMIC },
+    { CX_CAP_RTS2RTS_QC, 1 },
+    { CX_CAP_OUT_OF_SEQ_CNT, 1 },
     { CX_CAP_VPORT_COUNTERS, 1 },
+    { CX_CAP_RETRANSMISSION_QC, 1 },
+    { CX_CAP_MAX_QC, PLC_MAX_QC - 1 },
+    { CX_CAP_ENHANCED_ERROR_QC, 1 },
     { CX_CAP_IB_VIRT, 1 },
     { CX_CAP_LOCAL_CA_ACK_DELAY, 16 },
     { CX_CAP_NUM_PORTS, 1 },
@@ -33,6 +38,8 @@ static const PlcCap plc_general[] = {
     { CX_CAP_UMR_INDIRECT_MKEY_DISABLED, 1 },
     { CX_CAP_ATOMIC, 1 },
     { CX_CAP_CQ_OI, 1 },
+    { CX_CAP_CQ_RESIZE, 1 },
+    { CX_CAP_CQ_MODERATION, 1 },
     { CX_CAP_PG, 1 },
     { CX_CAP_XRC, 1 },      /* the driver does not start without */
     { CX_CAP_UD, 1 },
@@ -331,15 +338,14 @@ uint8_t plc_query_vport_pkey(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_query_vport_counter(PeerlaneCX *s, PlcCmd *c)
 {
-    uint64_t messages = s->counters[PLC_CNT_LOOPBACK_MESSAGES];
-    uint64_t bytes = s->counters[PLC_CNT_LOOPBACK_BYTES];
+    const uint64_t *n = s->counters;
 
-    if (!plc_own_vport(c)) {
+    if (!plc_own_vport(c) || cx_get(c->in, CX_VPORT_CLEAR)) {
         return CX_BAD_PARAM;
     }
-    stq_be_p(c->out + CX_VPORT_COUNTER_RX, messages);
-    stq_be_p(c->out + CX_VPORT_COUNTER_RX + 8, bytes);
-    stq_be_p(c->out + CX_VPORT_COUNTER_TX, messages);
-    stq_be_p(c->out + CX_VPORT_COUNTER_TX + 8, bytes);
+    stq_be_p(c->out + CX_VPORT_COUNTER_RX, n[PLC_CNT_PACKETS_IN]);
+    stq_be_p(c->out + CX_VPORT_COUNTER_RX + 8, n[PLC_CNT_BYTES_IN]);
+    stq_be_p(c->out + CX_VPORT_COUNTER_TX, n[PLC_CNT_PACKETS_OUT]);
+    stq_be_p(c->out + CX_VPORT_COUNTER_TX + 8, n[PLC_CNT_BYTES_OUT]);
     return CX_OK;
 }

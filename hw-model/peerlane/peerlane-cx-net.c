@@ -424,6 +424,7 @@ void plc_net_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid, PlcPacket *p)
     uint8_t *bth = plc_bth(p);
 
     plc_count(s, PLC_CNT_PACKETS_OUT, 1);
+    plc_count(s, PLC_CNT_BYTES_OUT, p->len);
     trace_peerlane_cx_packet(plc_name(s), "to", ldl_be_p(bth + CX_BTH_QPN),
                              bth[CX_BTH_OPCODE],
                              ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK, p->len);
@@ -489,6 +490,7 @@ uint64_t plc_net_step(PeerlaneCX *s)
     QTAILQ_REMOVE(&st->rx, p, link);
     --*plc_rx_count(s, p);
     plc_count(s, PLC_CNT_PACKETS_IN, 1);
+    plc_count(s, PLC_CNT_BYTES_IN, p->len);
     cost = MAX(p->len, PLC_STEP_COST / 4);
     if (plc_packet_parse((const uint8_t *)plc_bth(p), p->len, &h, &qpn)) {
         h.from = p->from;

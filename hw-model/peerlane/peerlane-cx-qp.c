@@ -266,6 +266,8 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     }
     if (first) {
         cx_copy(path, in_path, CX_ADS_PORT);
+    }
+    if (first || opt & CX_OPT_COUNTER_SET) {
         cx_copy(qp->ctx, in, CX_QPC_COUNTER_SET);
     }
     if (first || opt & CX_OPT_Q_KEY) {
@@ -292,6 +294,7 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     qp->remote_read = cx_get(qp->ctx, CX_QPC_RRE);
     qp->remote_write = cx_get(qp->ctx, CX_QPC_RWE);
     qp->remote_atomic = cx_get(qp->ctx, CX_QPC_RAE);
+    qp->counter_set = cx_get(qp->ctx, CX_QPC_COUNTER_SET);
     qp->qkey = cx_get(qp->ctx, CX_QPC_Q_KEY);
     qp->remote_qpn = cx_get(qp->ctx, CX_QPC_REMOTE_QPN);
     qp->rlid = cx_get(path, CX_ADS_RLID);

@@ -78,11 +78,35 @@ static void plc_complete_send(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
     plc_cq_post(s, qp->cqn_send, cqe, CX_CQE_REQUEST, false);
 }
 
+/* A completion with an error counts twice: as one, and as that error */
+static void plc_count_error(PlcQp *qp, bool recv, uint8_t syndrome)
+{
+    static const uint8_t counter[][2] = {
+        [CX_SYND_LOCAL_LENGTH] = {
+            CX_QC_REQ_LOCAL_LENGTH, CX_QC_RESP_LOCAL_LENGTH },
+        [CX_SYND_LOCAL_QP] = { CX_QC_REQ_LOCAL_QP, CX_QC_RESP_LOCAL_QP },
+        [CX_SYND_LOCAL_PROTECTION] = {
+            CX_QC_REQ_PROTECTION, CX_QC_RESP_PROTECTION },
+        [CX_SYND_FLUSHED] = { CX_QC_REQ_FLUSHED, CX_QC_RESP_FLUSHED },
+        [CX_SYND_MW_BIND] = { CX_QC_REQ_MW_BIND },
+        [CX_SYND_BAD_RESPONSE] = { CX_QC_REQ_BAD_RESPONSE },
+        [CX_SYND_REMOTE_REQUEST] = { CX_QC_REQ_REMOTE_REQUEST },
+        [CX_SYND_REMOTE_ACCESS] = { CX_QC_REQ_REMOTE_ACCESS },
+        [CX_SYND_REMOTE_OPERATION] = { CX_QC_REQ_REMOTE_OPERATION },
+        [CX_SYND_RETRY] = { CX_QC_REQ_RETRIES_EXCEEDED },
+        [CX_SYND_RNR] = { CX_QC_REQ_RNR_EXCEEDED },
+    };
+
+    plc_qc_count(qp, recv ? CX_QC_RESP_CQE_ERRORS : CX_QC_REQ_CQE_ERRORS);
+    plc_qc_count(qp, counter[syndrome][recv]);
+}
+
 static void plc_error_cqe(PeerlaneCX *s, PlcQp *qp, bool recv, uint8_t opcode,
                           uint32_t index, uint8_t syndrome)
 {
     uint8_t cqe[CX_CQE_SIZE] = { 0 };
 
+    plc_count_error(qp, recv, syndrome);
     stl_be_p(cqe + CX_CQE_USER_INDEX, qp->user_index);
     cqe[CX_CQE_VENDOR] = syndrome == CX_SYND_REMOTE_ACCESS ? PLC_VENDOR_ACCESS :
                          syndrome == CX_SYND_RETRY ? PLC_VENDOR_RETRY : 0;

@@ -106,6 +106,7 @@ enum {
     CX_OP_CREATE_CQ = 0x400,
     CX_OP_DESTROY_CQ = 0x401,
     CX_OP_QUERY_CQ = 0x402,
+    CX_OP_MODIFY_CQ = 0x403,
     CX_OP_CREATE_QP = 0x500,
     CX_OP_DESTROY_QP = 0x501,
     CX_OP_RST2INIT_QP = 0x502,
@@ -193,6 +194,10 @@ enum {
 #define CX_QC_OUT                       CX_F(0x0058, 8)
 #define CX_QC_IN                        CX_F(0x0058, 8)
 #define CX_QC_QUERY                     CX_F(0x00f8, 8)
+#define CX_QC_OTHER                     CX_F(0x0040, 1)
+#define CX_QC_CLEAR                     CX_F(0x00c0, 1)
+#define CX_QC_ALL                       CX_F(0x00c1, 1)
+#define CX_VPORT_CLEAR                  CX_F(0x00c0, 1)
 #define CX_VPORT_PORT                   CX_F(0x004c, 4)
 #define CX_VPORT_OTHER                  CX_F(0x0040, 1)
 #define CX_VPORT_NUMBER                 CX_F(0x0050, 16)
@@ -275,6 +280,14 @@ enum {
 #define CX_CQC_CI                       CX_F(0x0148, 24)
 #define CX_CQC_PI                       CX_F(0x0168, 24)
 #define CX_CQC_DBR                      CX_F(0x01c0, 64)
+#define CX_CQ_FIELDS                    CX_F(0x0060, 32)
+#define CX_CQ_MODIFY                    0
+#define CX_CQ_RESIZE                    1
+#define CX_CQ_FIELD_PERIOD              0x01
+#define CX_CQ_FIELD_COUNT               0x02
+#define CX_CQ_RESIZE_SIZE               0x01
+#define CX_CQ_RESIZE_OFFSET             0x02
+#define CX_CQ_RESIZE_PAGE               0x04
 #define CX_CQ_UMEM_VALID                CX_F(0x02e0, 1)
 #define CX_QP_OPT_MASK                  CX_F(0x0080, 32)
 #define CX_QP_QPC_EXT                   CX_F(0x0040, 1)
@@ -381,10 +394,15 @@ enum {
 #define CX_CAP_UMR_EXTENDED_OFFSET      CX_F(0x0118, 1)
 #define CX_CAP_LOG_MAX_RA_REQ_QP        CX_F(0x014a, 6)
 #define CX_CAP_LOG_MAX_RA_RES_QP        CX_F(0x015a, 6)
+#define CX_CAP_RTS2RTS_QC               CX_F(0x0169, 1)
+#define CX_CAP_OUT_OF_SEQ_CNT           CX_F(0x0180, 1)
 #define CX_CAP_VPORT_COUNTERS           CX_F(0x0181, 1)
+#define CX_CAP_RETRANSMISSION_QC        CX_F(0x0182, 1)
 #define CX_CAP_PKEY_TABLE_SIZE          CX_F(0x0190, 16)
 #define CX_CAP_IB_VIRT                  CX_F(0x01a2, 1)
 #define CX_CAP_LOCAL_CA_ACK_DELAY       CX_F(0x01ab, 5)
+#define CX_CAP_MAX_QC                   CX_F(0x0186, 10)
+#define CX_CAP_ENHANCED_ERROR_QC        CX_F(0x01b1, 1)
 #define CX_CAP_NUM_PORTS                CX_F(0x01b8, 8)
 #define CX_CAP_LOG_MAX_MSG              CX_F(0x01c3, 5)
 #define CX_CAP_CQE_VERSION              CX_F(0x01fc, 4)
@@ -392,6 +410,8 @@ enum {
 #define CX_CAP_CMDIF_CHECKSUM           CX_F(0x0210, 2)
 #define CX_CAP_ATOMIC                   CX_F(0x021e, 1)
 #define CX_CAP_CQ_OI                    CX_F(0x0220, 1)
+#define CX_CAP_CQ_RESIZE                CX_F(0x0221, 1)
+#define CX_CAP_CQ_MODERATION            CX_F(0x0222, 1)
 #define CX_CAP_PG                       CX_F(0x0227, 1)
 #define CX_CAP_XRC                      CX_F(0x023c, 1)
 #define CX_CAP_UD                       CX_F(0x023d, 1)
@@ -462,6 +482,41 @@ enum {
 #define CX_OPT_PKEY_INDEX               0x00000010
 #define CX_OPT_Q_KEY                    0x00000020
 #define CX_OPT_RNR_TIMEOUT              0x00000040
+#define CX_OPT_COUNTER_SET              0x02000000
+
+/* Counters of a set: where QUERY_Q_COUNTER has them */
+enum {
+    CX_QC_WRITES = 0x10,
+    CX_QC_READS = 0x18,
+    CX_QC_ATOMICS = 0x20,
+    CX_QC_OUT_OF_BUFFER = 0x30,
+    CX_QC_OUT_OF_SEQUENCE = 0x38,
+    CX_QC_DUPLICATES = 0x40,
+    CX_QC_RNR_NAKS = 0x48,
+    CX_QC_SEQUENCE_NAKS = 0x50,
+    CX_QC_IMPLIED_NAKS = 0x58,
+    CX_QC_TIMEOUTS = 0x60,
+    CX_QC_REQ_RNR_EXCEEDED = 0x70,
+    CX_QC_RESP_LOCAL_LENGTH = 0x78,
+    CX_QC_REQ_LOCAL_LENGTH = 0x7c,
+    CX_QC_RESP_LOCAL_QP = 0x80,
+    CX_QC_REQ_LOCAL_QP = 0x84,
+    CX_QC_RESP_PROTECTION = 0x88,
+    CX_QC_REQ_PROTECTION = 0x8c,
+    CX_QC_RESP_CQE_ERRORS = 0x90,
+    CX_QC_REQ_CQE_ERRORS = 0x94,
+    CX_QC_REQ_MW_BIND = 0x98,
+    CX_QC_REQ_BAD_RESPONSE = 0x9c,
+    CX_QC_REQ_REMOTE_REQUEST = 0xa0,
+    CX_QC_RESP_REMOTE_REQUEST = 0xa4,
+    CX_QC_REQ_REMOTE_ACCESS = 0xa8,
+    CX_QC_RESP_REMOTE_ACCESS = 0xac,
+    CX_QC_REQ_REMOTE_OPERATION = 0xb0,
+    CX_QC_REQ_RETRIES_EXCEEDED = 0xb4,
+    CX_QC_RESP_FLUSHED = 0xbc,
+    CX_QC_REQ_FLUSHED = 0xc0,
+    CX_QC_SIZE = 0x100,
+};
 
 /* Doorbell records: words in memory */
 #define CX_DBR_RECV                     0
@@ -577,6 +632,7 @@ enum {
     CX_CQE_RECV_WRITE_IMM = 0x1,
     CX_CQE_RECV_SEND = 0x2,
     CX_CQE_RECV_SEND_IMM = 0x3,
+    CX_CQE_RESIZED = 0x5,
     CX_CQE_REQUEST_ERROR = 0xd,
     CX_CQE_RECV_ERROR = 0xe,
 };

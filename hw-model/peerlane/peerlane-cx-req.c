@@ -147,6 +147,7 @@ static bool plc_req_acked(PeerlaneCX *s, PlcQp *qp, uint32_t psn)
             /* Once for each hole: who answers late is not asked for each */
             if (!r->asked) {
                 r->asked = true;
+                plc_qc_count(qp, CX_QC_IMPLIED_NAKS);
                 plc_req_again(s, qp);
             }
             return false;
@@ -174,6 +175,7 @@ static void plc_req_rnr(PeerlaneCX *s, PlcQp *qp, uint8_t code)
     if (!w || qp->waiting || !plc_req_waits(qp)) {
         return;
     }
+    plc_qc_count(qp, CX_QC_RNR_NAKS);
     if (qp->rnr_retry != PLC_RNR_FOREVER && r->rnr_tries++ >= qp->rnr_retry) {
         plc_sq_done(s, qp, w, CX_SYND_RNR);
         return;
@@ -197,6 +199,7 @@ static void plc_req_nak(PeerlaneCX *s, PlcQp *qp, uint8_t code)
         return;
     }
     if (code == CX_NAK_SEQUENCE) {
+        plc_qc_count(qp, CX_QC_SEQUENCE_NAKS);
         plc_req_again(s, qp);
     } else if (code < ARRAY_SIZE(syndrome)) {
         plc_sq_done(s, qp, w, syndrome[code]);
@@ -567,6 +570,7 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
             plc_req_arm(qp);
             if (!plc_req_busy(s, qp)) {
                 r->asked = false;
+                plc_qc_count(qp, CX_QC_TIMEOUTS);
                 if (!plc_req_again(s, qp)) {
                     return false;
                 }

@@ -100,6 +100,10 @@ static void plc_fatal(PeerlaneCX *s, PlcQp *qp, uint8_t code)
         qp->state != CX_QP_ERR) {
         plc_qp_to_error(qp);
     }
+    if (code != CX_NAK_OPERATION) {
+        plc_qc_count(qp, code == CX_NAK_ACCESS ? CX_QC_RESP_REMOTE_ACCESS :
+                     CX_QC_RESP_REMOTE_REQUEST);
+    }
     if (qp->st == CX_ST_RC && code == CX_NAK_ACCESS) {
         plc_event_qp(s, CX_EVENT_WQ_ACCESS, qp->id);
     }
@@ -144,6 +148,7 @@ static bool plc_resp_recv(PeerlaneCX *s, PlcQp *qp)
     case PLC_TAKEN:
         return !s->old;
     case PLC_TAKE_LATER:
+        plc_qc_count(qp, CX_QC_OUT_OF_BUFFER);
         plc_reply_nak(s, qp, CX_AETH_RNR | qp->min_rnr, false);
         return false;
     case PLC_TAKE_REQUEST:
@@ -261,6 +266,7 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         r->va = h->va;
         r->rkey = h->rkey;
         r->left = h->len;
+        plc_qc_count(qp, CX_QC_WRITES);
     }
     if ((write ? last && imm : first) && !plc_resp_recv(s, qp)) {
         return false;
@@ -303,6 +309,7 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
         /* The answer to one that is repeated waits for its pages itself */
         if (!result || (repeat && result == PLC_ABSENT)) {
             if (!repeat) {
+                plc_qc_count(qp, CX_QC_READS);
                 r->msn = plc_psn_add(r->msn, 1);
                 r->psn = plc_psn_add(r->psn, plc_packets(qp, h->len));
             }
@@ -348,6 +355,7 @@ static void plc_resp_atomic(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         plc_resp_failed(s, qp, result);
         return;
     }
+    plc_qc_count(qp, CX_QC_ATOMICS);
     slot = r->atomics++ % ARRAY_SIZE(r->atomic);
     r->atomic[slot].valid = true;
     r->atomic[slot].psn = h->psn;
@@ -364,6 +372,7 @@ static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
     PlcResp *r = &qp->resp;
 
+    plc_qc_count(qp, CX_QC_DUPLICATES);
     switch (h->kind) {
     case CX_PKT_READ_REQUEST:
         /* A part of what was asked for; not what is still to come */
@@ -404,6 +413,7 @@ void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     }
     if (ahead > 0) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+        plc_qc_count(qp, CX_QC_OUT_OF_SEQUENCE);
         if (!r->nak_sent) {
             plc_reply_nak(s, qp, CX_AETH_NAK | CX_NAK_SEQUENCE, false);
         }
@@ -512,6 +522,7 @@ static PlcPacket *plc_read_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
             qp->resp.replies = 1;
             qp->resp.closing = true;
             if (result != PLC_FAILED) {
+                plc_qc_count(qp, CX_QC_RESP_REMOTE_ACCESS);
                 plc_event_qp(s, CX_EVENT_WQ_ACCESS, qp->id);
             }
             *reply = (PlcReply) {

@@ -42,6 +42,7 @@ static void plc_tables_free(PlcState *st)
     plc_free_all(&st->mkey, PlcMkey, plc_mkey_free);
     plc_free_all(&st->cq, PlcCq, plc_cq_free);
     plc_free_all(&st->eq, PlcEq, plc_eq_free);
+    plc_free_all(&st->qc, PlcQc, g_free);
     plc_table_free(&st->pd);
     plc_table_free(&st->uar);
     plc_table_free(&st->xrcd);

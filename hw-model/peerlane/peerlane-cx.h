@@ -96,6 +96,8 @@ enum plc_counter {
     PLC_CNT_LOOPBACK_BYTES,
     PLC_CNT_PACKETS_IN,
     PLC_CNT_PACKETS_OUT,
+    PLC_CNT_BYTES_IN,
+    PLC_CNT_BYTES_OUT,
     PLC_CNT_PACKETS_DROPPED,
     PLC_CNT_RETRANSMISSIONS,
     PLC_CNT_FRAMES_IN,
@@ -119,6 +121,11 @@ typedef struct PlcBuf {
     uint32_t offset;
     uint8_t shift;
 } PlcBuf;
+
+/* What queue pairs that refer to it count */
+typedef struct PlcQc {
+    uint32_t count[CX_QC_SIZE / 4];
+} PlcQc;
 
 typedef struct PlcEq {
     uint32_t id;
@@ -147,6 +154,11 @@ typedef struct PlcCq {
     uint32_t pi;
     uint32_t ci;                /* when the doorbell record was read last */
     uint32_t solicited;         /* behind the last solicited entry */
+    uint32_t max_count;         /* an armed one tells of so many, 0: one ... */
+    uint32_t period;            /* ... or after so many us; 0: never */
+    bool late;                  /* the time is over */
+    QEMUTimer *timer;
+    PeerlaneCX *cx;
     uint64_t dbr;
     PlcBuf buf;
     bool queued;
@@ -308,6 +320,7 @@ typedef struct PlcQp {
     uint32_t user_index;
     uint32_t cqn_send;
     uint32_t cqn_recv;
+    uint32_t counter_set;
     PlcSrq *srq;                /* NULL: none */
     bool has_sq;
     uint8_t log_sq;
@@ -516,6 +529,7 @@ PlcHandler plc_query_hca_cap, plc_set_hca_cap, plc_query_adapter,
 PlcHandler plc_alloc_pd, plc_dealloc_pd, plc_alloc_uar, plc_dealloc_uar,
     plc_alloc_xrcd, plc_dealloc_xrcd, plc_alloc_td, plc_dealloc_td,
     plc_alloc_qc, plc_dealloc_qc, plc_query_qc;
+void plc_qc_count(PlcQp *qp, unsigned counter);
 
 /* peerlane-cx-eq.c */
 PlcHandler plc_create_eq, plc_destroy_eq, plc_query_eq;
@@ -529,7 +543,7 @@ void plc_eq_post(PeerlaneCX *s, PlcEq *eq, unsigned event,
 void plc_event_qp(PeerlaneCX *s, unsigned event, uint32_t qpn);
 
 /* peerlane-cx-cq.c */
-PlcHandler plc_create_cq, plc_destroy_cq, plc_query_cq;
+PlcHandler plc_create_cq, plc_destroy_cq, plc_query_cq, plc_modify_cq;
 void plc_cq_free(PlcCq *cq);
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
 void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq);

@@ -782,6 +782,71 @@ static void shared(void)
 	verdict(good, "shared receives stay while a queue pair has them");
 }
 
+/* Is there a completion event, within @ms? */
+static int told(int ms)
+{
+	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	if (poll(&p, 1, ms) != 1)
+		return 0;
+	if (ibv_get_cq_event(channel, &cq, &context))
+		die("ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	return 1;
+}
+
+static void queues(void)
+{
+	struct ibv_modify_cq_attr moderate = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { .cq_count = 4 },
+	};
+	static const int sizes[] = { 1000, 15, 63 };
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+	struct pair p;
+	int good = 1;
+
+	make_pair(&p, 7);
+	/* Some completions are there or on their way when the queue gets another size */
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		for (int round = 0; round < 20; round++) {
+			for (int j = 0; j < 10; j++) {
+				wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 3000);
+				wr.wr_id = j;
+				post(&p.a, &wr);
+			}
+			if (round == 3)
+				good &= !ibv_resize_cq(p.a.cq, sizes[i]) && p.a.cq->cqe >= sizes[i];
+			for (int j = 0; j < 10; j++)
+				good &= !next(&p.a, &wc) && wc.wr_id == (uint64_t)j;
+		}
+	}
+	verdict(good, "a completion queue gets other sizes while it is used");
+
+	if (ibv_modify_cq(p.a.cq, &moderate) || ibv_req_notify_cq(p.a.cq, 0))
+		die("ibv_modify_cq");
+	good = 1;
+	for (int i = 0; i < 4; i++) {
+		good &= !told(0);
+		wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 1);
+		post(&p.a, &wr);
+		good &= !next(&p.a, &wc);
+	}
+	good &= told(20000);
+	verdict(good, "an armed completion queue tells of four completions at a time");
+	moderate.moderate.cq_count = 1000;
+	moderate.moderate.cq_period = 2000;
+	if (ibv_modify_cq(p.a.cq, &moderate) || ibv_req_notify_cq(p.a.cq, 0))
+		die("ibv_modify_cq");
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 1);
+	post(&p.a, &wr);
+	good = told(20000) && !next(&p.a, &wc);
+	verdict(good, "or of one, when its time is over");
+	free_pair(&p);
+}
+
 int main(void)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -803,6 +868,7 @@ int main(void)
 	datagrams();
 	unreliable();
 	shared();
+	queues();
 	printf("1..%d\n", cases);
 	if (ibv_destroy_comp_channel(channel) || ibv_dealloc_pd(pd) || ibv_close_device(ctx))
 		die("close");

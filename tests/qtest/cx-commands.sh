@@ -112,6 +112,7 @@ done <<'TABLE'
 0400 272 12
 0401 12 8
 0402 12 80
+0403 272 8
 0705 272 12
 0706 12 8
 090c 272 12
@@ -332,6 +333,54 @@ cfg_cap $DEVFN 0x10
 cfg_writew $DEVFN $((r + 8)) 0x8000
 works "WRITE over configuration space"
 
+# A completion queue of 4 entries gets another size with 3 of them in it, and is overrun then
+self_pair "completion queue"
+at $EQ_IN 88 0000000000000010; says "completion queue: a queue for its errors" 0 "$r" 16
+cq_in() { # OP-MOD FIELDS CONTEXT...
+    zeros 280; at "$r" 0 0403; at "$r" 6 $1; at "$r" 9 $CQ; at "$r" 12 $2; at "$r" 272 0000000000055000
+}
+wrhex 0x60000 0x00000000
+memset 0x50000 128 0x77
+memset 0x55000 512 0x77
+# writes N: so many entries more; the index of the first is $written
+written=0
+writes() {
+    wr_end=$((written + $1))
+    while [ $written -lt $wr_end ]; do
+        wrhex $((0x52040 + 64 * (written % 4))) "0x$(printf %06x $written)08${QP}030000000800000000$(printf %016x 0x90000)${PA_KEY}0000000000$(printf %08x 8)${PA_KEY}00$(printf %016x $DATA)"
+        written=$((written + 1))
+    done
+    wrhex 0x60044 "0x$(printf %08x $written)"
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
+}
+writes 3
+becomes "completion queue: three entries" 3 qom_counter cx0 cqes
+cq_in 0000 00000003; says "completion queue: moderation" 0 "$r" 8
+cq_in 0000 00000004; says "completion queue: a field that is not modelled" 3 "$r" 8
+cq_in 0002 00000003; says "completion queue: changed in another way" 3 "$r" 8
+cq_in 0001 00000007; RESIZE=$r
+says_at "completion queue: other fields of a size" 3 $RESIZE 12 00000001
+says_at "completion queue: a size of other entries" 3 $RESIZE 28 03 16 00200000
+says_at "completion queue: too small for what is in it" 64 $RESIZE 28 01
+says_at "completion queue: too large" 8 $RESIZE 28 11
+says_at "completion queue: pages missing" 80 $RESIZE 28 10
+says_at "completion queue: none" 5 $RESIZE 9 ffffff
+bytes_are "completion queue: nothing of all this has changed it" 0x510c0 0x77777777
+says_at "completion queue: twice the size" 0 $RESIZE 28 03
+bytes_are "completion queue: the old one says so" 0x510ff 0x50
+writes 4
+becomes "completion queue: four entries more" 7 qom_counter cx0 cqes
+bytes_are "completion queue: they are in the new one, behind the place of that" 0x550c0 0x77777777
+bytes_are "completion queue: the first of them" 0x5513c 0x0003
+bytes_are "completion queue: the last of them" 0x551fc 0x0006
+writes 1
+becomes "completion queue: it is overrun" 1 qom_counter cx0 eqes
+bytes_are "completion queue: an event tells" 0x50001 0x04
+bytes_are "completion queue: and why" 0x5002b 0x01
+bytes_are "completion queue: and of which" 0x50020 0x00$CQ
+says_at "completion queue: it gets no other size now" 9 $RESIZE 28 04
+qt_stop
+
 # Shared receives whose list leads nowhere: a SEND takes the first, the second finds the end of it
 self_pair "shared receives"
 at $EQ_IN 88 00000000001c0000; says "shared receives: a queue for their events" 0 "$r" 16
@@ -454,7 +503,7 @@ make_steps() { # SEED STEPS
         w(196608 + 560, "0000000000000000" "00000000" "005a")
         while (made < steps / 6)
             post()
-        ops = "0100 0100 0107 0108 0108 010a 0200 0200 0200 0201 0202 0204 0204 0203 0301 0301 0302 0303 0400 0400 0401 0402 " \
+        ops = "0100 0100 0107 0108 0108 010a 0200 0200 0200 0201 0202 0204 0204 0203 0301 0301 0302 0303 0400 0400 0401 0402 0403 0403 " \
             "0500 0500 0500 0501 0502 0503 0504 0505 0507 050a 050b 050e 0705 0706 0707 0708 090c 090d 090e 090f 0762 0764 0765 0770 0771 " \
             "0772 0773 0800 0800 0801 0802 0802 0803 0805 080d 080e 080f 0816 0817 0101 0109 0fff"
         while (made < steps) {

@@ -42,7 +42,7 @@ side() {
     BAR=$((0x800000000 + 0x100000000 * $1))
     mem=$((0x400000 * $1))
     SLOT=$((mem + 0x10000)) IN=$((mem + 0x20000)) OUT_BOX=$((mem + 0x40000))
-    eval "UAR=\${UAR_$1-} QP=\${QP_$1-} KEY=\${KEY_$1-}"
+    eval "UAR=\${UAR_$1-} QP=\${QP_$1-} KEY=\${KEY_$1-} SET=\${SET_$1-}"
 }
 here() { r=$(printf %016x $((mem + $1))); }
 
@@ -66,13 +66,21 @@ device() {
     zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 18; at "$r" 36 00$UAR
     at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 $dv_dbr; at "$r" 272 $dv_at; at "$r" 25 ${2:-00}
     says "cx$1: a queue pair" 0 $r 16; id; QP=$r
-    eval "UAR_$1=$UAR QP_$1=$QP KEY_$1=$KEY"
+    short 0771; cmd $r 16; SET=$(printf %s "$out" | cut -c25-26)
+    eval "UAR_$1=$UAR QP_$1=$QP KEY_$1=$KEY SET_$1=$SET"
+}
+# counted N BYTE: a counter of what the queue pairs of cxN count, in $r
+counted() {
+    side $1
+    zeros 32; at "$r" 0 0773; at "$r" 31 "$SET"; cmd "$r" 256
+    rdhex $((OUT_BOX + $2 - 16)) 4
+    r=$((r))
 }
 # ready N PEER-LID PEER-QP TIMEOUT RETRIES RNR-RETRIES: connected, from sequence number 0xfffff8 on, MTU 1024
 ready() {
     side $1
     short 050a 00$QP; cmd $r 8
-    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0502 00$QP 00000000 256; at "$r" 36 $SET; at "$r" 170 e0; cmd $r 8
     fixed 0503 00$QP 00000000 256; at "$r" 32 60; at "$r" 44 00$3; at "$r" 54 $2; at "$r" 172 01fffff8; cmd $r 8
     fixed 0504 00$QP 00000000 256; at "$r" 56 "$(printf %02x $(($4 << 3)))"; at "$r" 145 fffff8
     at "$r" 137 "$(printf %02x%02x $5 $(($6 << 5)))"; says "cx$1: connected" 0 $r 8
@@ -193,7 +201,7 @@ frames_of() {
     for of in frames-dropped packets-in packets-dropped; do
         qom_counter cx0 $of
         eval "fr_more=\$((r - before_${of#*-}_${of%-*}))"
-        check "seed $seed: $1: $of, of which there are $fr_more" test "$fr_more" -gt $((FRAMES / 2000 * $2))
+        check "seed $seed: $1: $of, of which there are $fr_more" test "$fr_more" -gt $((FRAMES * $2 / 2000))
     done
 }
 
@@ -279,6 +287,23 @@ for seed in $SEEDS; do
     check "seed $seed: and whole" test "$r" = "0x$(printf %s "$p" | cut -c-6000)"
     qom_counter cx0 retransmissions
     check "seed $seed: something was sent again" test "$r" -gt 0
+    again=$r
+    for what in "0 0x50 NAKs that came" "0 0x58 answers that were missing" "1 0x38 packets behind a hole" \
+        "1 0x40 requests that came twice" "1 0x10 WRITEs" "1 0x18 READs" "1 0x20 atomics"; do
+        counted ${what%% *} "$(echo "$what" | cut -d' ' -f2)"
+        check "seed $seed: counted: ${what#* * }: $r" test "$r" -gt 0
+    done
+    counted 1 0x20
+    check_eq "seed $seed: counted: each atomic once" 9 "$r"
+    counted 1 0x18
+    check_eq "seed $seed: counted: each READ once" 3 "$r"
+    counted 0 0x60
+    timeouts=$r
+    counted 0 0x50
+    naks=$r
+    counted 0 0x58
+    check_eq "seed $seed: counted: each time that it was sent again has a reason" $again $((r + naks + timeouts))
+    side 0
 
     # Failures, on a wire that is whole
     wire all clear
@@ -309,7 +334,7 @@ for seed in $SEEDS; do
     wire_start $seed
     two 01
     both_ready 0 0 0
-    wrhex $SRC 0x$(printf %s "$p" | cut -c-10000)
+    wrhex $SRC "0x$(printf %s "$p" | cut -c-10000)"
     memset $DST 0x11000 0x55
     wire a.out nth 2 uc-rdma-write-middle drop
     qom_counter cx1 frames-in
