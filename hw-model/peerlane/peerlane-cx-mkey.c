@@ -166,8 +166,8 @@ static bool plc_writes(enum plc_access access)
 }
 
 /*
- * The key of @sge for [@addr, @addr + @len), which is not empty.  With PLC_ABSENT
- * s->st->absent says what is not there.
+ * The key of @sge for [@addr, @addr + @len), which is not empty.  With
+ * PLC_ABSENT s->st->absent says what is not there.
  */
 static enum plc_result plc_mkey_get(PeerlaneCX *s, PlcQp *qp,
                                     const PlcSge *sge, uint64_t addr,
