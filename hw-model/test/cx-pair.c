@@ -7,8 +7,9 @@
  * Prints a line that says who this is, reads the other's from standard input, and
  * then lines of results: "ok WHAT" or "not ok WHAT".  The active end sends, writes,
  * reads and does atomics; the passive end looks at what arrives.  On a wire
- * that is "whole" it reads a megabyte instead of 64 KiB, which soft-RoCE begins anew for
- * each loss, and ends with a WRITE that is refused, which a lost answer would hide.
+ * that is "whole" it reads a megabyte instead of 64 KiB: soft-RoCE drops all answers behind one that
+ * is lost and asks for the rest when its timer ends, so that each loss costs seconds.  There it also
+ * ends with a WRITE that is refused, which a lost answer would hide.
  * Without acknowledges the passive end sends each message back, and the active one sends those again that do not return.
  */
 #include <arpa/inet.h>

@@ -355,8 +355,10 @@ writes() {
 }
 writes 3
 becomes "completion queue: three entries" 3 qom_counter cx0 cqes
-cq_in 0000 00000003; says "completion queue: moderation" 0 "$r" 8
+cq_in 0000 00000003; at "$r" 34 0005; says "completion queue: it is to tell of five" 0 "$r" 8
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x20)) 0x0000000000$CQ
 cq_in 0000 00000004; says "completion queue: a field that is not modelled" 3 "$r" 8
+value_is "completion queue: it does not tell of three" 0 qom_counter cx0 eqes
 cq_in 0002 00000003; says "completion queue: changed in another way" 3 "$r" 8
 cq_in 0001 00000007; RESIZE=$r
 says_at "completion queue: other fields of a size" 3 $RESIZE 12 00000001
@@ -370,11 +372,12 @@ says_at "completion queue: twice the size" 0 $RESIZE 28 03
 bytes_are "completion queue: the old one says so" 0x510ff 0x50
 writes 4
 becomes "completion queue: four entries more" 7 qom_counter cx0 cqes
+value_is "completion queue: it tells of them" 1 qom_counter cx0 eqes
 bytes_are "completion queue: they are in the new one, behind the place of that" 0x550c0 0x77777777
 bytes_are "completion queue: the first of them" 0x5513c 0x0003
 bytes_are "completion queue: the last of them" 0x551fc 0x0006
 writes 1
-becomes "completion queue: it is overrun" 1 qom_counter cx0 eqes
+becomes "completion queue: it is overrun" 2 qom_counter cx0 eqes
 bytes_are "completion queue: an event tells" 0x50001 0x04
 bytes_are "completion queue: and why" 0x5002b 0x01
 bytes_are "completion queue: and of which" 0x50020 0x00$CQ
