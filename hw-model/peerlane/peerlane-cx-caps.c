@@ -24,7 +24,12 @@ static const PlcCap plc_general[] = {
     { CX_CAP_UMR_EXTENDED_OFFSET, 1 },
     { CX_CAP_LOG_MAX_RA_REQ_QP, PLC_LOG_MAX_RD_ATOMIC },
     { CX_CAP_LOG_MAX_RA_RES_QP, PLC_LOG_MAX_RD_ATOMIC },
+    { CX_CAP_RTS2RTS_QC, 1 },
+    { CX_CAP_OUT_OF_SEQ_CNT, 1 },
     { CX_CAP_VPORT_COUNTERS, 1 },
+    { CX_CAP_RETRANSMISSION_QC, 1 },
+    { CX_CAP_MAX_QC, PLC_MAX_QC - 1 },
+    { CX_CAP_ENHANCED_ERROR_QC, 1 },
     { CX_CAP_IB_VIRT, 1 },
     { CX_CAP_LOCAL_CA_ACK_DELAY, 16 },
     { CX_CAP_NUM_PORTS, 1 },
@@ -33,8 +38,12 @@ static const PlcCap plc_general[] = {
     { CX_CAP_UMR_INDIRECT_MKEY_DISABLED, 1 },
     { CX_CAP_ATOMIC, 1 },
     { CX_CAP_CQ_OI, 1 },
+    { CX_CAP_CQ_RESIZE, 1 },
+    { CX_CAP_CQ_MODERATION, 1 },
     { CX_CAP_PG, 1 },
     { CX_CAP_XRC, 1 },      /* the driver does not start without */
+    { CX_CAP_UD, 1 },
+    { CX_CAP_UC, 1 },
     { CX_CAP_RC, 1 },
     { CX_CAP_UAR_SZ, 5 },   /* 32 MiB */
     { CX_CAP_LOG_PG_SZ, 12 },
@@ -276,7 +285,6 @@ uint8_t plc_query_vport_context(PeerlaneCX *s, PlcCmd *c)
 
 #define PLC_GIDS                8
 #define PLC_ALL                 0xffff
-#define PLC_SUBNET_PREFIX       0xfe80000000000000ull
 #define PLC_PKEY_DEFAULT        0xffff
 
 /* How many entries of a table of @size are asked for, from *@first; 0: none */
@@ -288,6 +296,13 @@ static uint32_t plc_index(PlcCmd *c, uint32_t size, uint32_t *first)
         return size;
     }
     return *first < size;
+}
+
+/* The first one of the port, and the only one that is set */
+void plc_gid(PeerlaneCX *s, uint8_t *gid)
+{
+    stq_be_p(gid, PLC_SUBNET_PREFIX);
+    stq_be_p(gid + 8, s->guid);
 }
 
 uint8_t plc_query_vport_gid(PeerlaneCX *s, PlcCmd *c)
@@ -302,8 +317,7 @@ uint8_t plc_query_vport_gid(PeerlaneCX *s, PlcCmd *c)
     }
     cx_set(c->out, CX_VPORT_GIDS, n);
     if (!first) {
-        stq_be_p(c->out + CX_OUT_HEAD, PLC_SUBNET_PREFIX);
-        stq_be_p(c->out + CX_OUT_HEAD + 8, s->guid);
+        plc_gid(s, c->out + CX_OUT_HEAD);
     }
     return CX_OK;
 }
@@ -326,15 +340,14 @@ uint8_t plc_query_vport_pkey(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_query_vport_counter(PeerlaneCX *s, PlcCmd *c)
 {
-    uint64_t messages = s->counters[PLC_CNT_LOOPBACK_MESSAGES];
-    uint64_t bytes = s->counters[PLC_CNT_LOOPBACK_BYTES];
+    const uint64_t *n = s->counters;
 
-    if (!plc_own_vport(c)) {
+    if (!plc_own_vport(c) || cx_get(c->in, CX_VPORT_CLEAR)) {
         return CX_BAD_PARAM;
     }
-    stq_be_p(c->out + CX_VPORT_COUNTER_RX, messages);
-    stq_be_p(c->out + CX_VPORT_COUNTER_RX + 8, bytes);
-    stq_be_p(c->out + CX_VPORT_COUNTER_TX, messages);
-    stq_be_p(c->out + CX_VPORT_COUNTER_TX + 8, bytes);
+    stq_be_p(c->out + CX_VPORT_COUNTER_RX, n[PLC_CNT_PACKETS_IN]);
+    stq_be_p(c->out + CX_VPORT_COUNTER_RX + 8, n[PLC_CNT_BYTES_IN]);
+    stq_be_p(c->out + CX_VPORT_COUNTER_TX, n[PLC_CNT_PACKETS_OUT]);
+    stq_be_p(c->out + CX_VPORT_COUNTER_TX + 8, n[PLC_CNT_BYTES_OUT]);
     return CX_OK;
 }

@@ -3,7 +3,7 @@
  * Peerlane ConnectX: the command interface.
  *
  * A command is read whole, checked against the table below, done, and
- * answered.  What does it touches no memory of the driver: all DMA is here.
+ * answered.  What does it touches no memory of the driver but its queues.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -75,11 +75,16 @@ static const PlcCommand plc_commands[] = {
     PLC_COMMAND(CREATE_CQ, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_cq),
     PLC_COMMAND(DESTROY_CQ, PLC_UP, 0x0c, 0x08, plc_destroy_cq),
     PLC_COMMAND(QUERY_CQ, PLC_UP, 0x0c, 0x50, plc_query_cq),
+    PLC_COMMAND(MODIFY_CQ, PLC_UP, CX_CREATE_PAS, 0x08, plc_modify_cq),
     PLC_COMMAND(CREATE_XRC_SRQ, PLC_UP, CX_CREATE_PAS, 0x0c,
                 plc_create_xrc_srq),
     PLC_COMMAND(DESTROY_XRC_SRQ, PLC_UP, 0x0c, 0x08, plc_destroy_srq),
+    PLC_COMMAND(QUERY_XRC_SRQ, PLC_UP, 0x0c, 0x50, plc_query_srq),
+    PLC_COMMAND(ARM_XRC_SRQ, PLC_UP, 0x10, 0x08, plc_arm_xrc_srq),
     PLC_COMMAND(CREATE_RMP, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_rmp),
+    PLC_COMMAND(MODIFY_RMP, PLC_UP, 0x110, 0x08, plc_modify_rmp),
     PLC_COMMAND(DESTROY_RMP, PLC_UP, 0x0c, 0x08, plc_destroy_srq),
+    PLC_COMMAND(QUERY_RMP, PLC_UP, 0x0c, 0x110, plc_query_srq),
 
     PLC_COMMAND(CREATE_QP, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_qp),
     PLC_COMMAND(DESTROY_QP, PLC_UP, 0x0c, 0x08, plc_destroy_qp),

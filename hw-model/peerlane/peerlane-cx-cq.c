@@ -9,10 +9,38 @@
 
 #define PLC_CQ_OVERRUN          1       /* the syndrome of its event */
 
+#define PLC_CQ_INDEX            0xffffff        /* what is told of one */
+
 void plc_cq_free(PlcCq *cq)
 {
+    timer_free(cq->timer);
     plc_buf_free(&cq->buf);
     g_free(cq);
+}
+
+static void plc_cq_enqueue(PeerlaneCX *s, PlcCq *cq)
+{
+    if (!cq->queued) {
+        cq->queued = true;
+        QTAILQ_INSERT_TAIL(&s->st->arms, cq, link);
+    }
+    plc_kick(s);
+}
+
+static void plc_cq_timer(void *opaque)
+{
+    PlcCq *cq = opaque;
+
+    cq->late = true;
+    plc_cq_enqueue(cq->cx, cq);
+}
+
+static void plc_cq_moderate(PlcCq *cq, const uint8_t *ctx)
+{
+    cx_copy(cq->ctx, ctx, CX_CQC_PERIOD);
+    cx_copy(cq->ctx, ctx, CX_CQC_MAX_COUNT);
+    cq->period = cx_get(cq->ctx, CX_CQC_PERIOD);
+    cq->max_count = cx_get(cq->ctx, CX_CQC_MAX_COUNT);
 }
 
 uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
@@ -29,8 +57,7 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
         return CX_EXCEED_LIM;
     }
     if (cqe_sz > 1 || cx_get(ctx, CX_CQC_CC) || cx_get(ctx, CX_CQC_COMP_EN) ||
-        cx_get(ctx, CX_CQC_UMEM_DBR) || cx_get(c->in, CX_CQ_UMEM_VALID) ||
-        cx_get(ctx, CX_CQC_PERIOD) || cx_get(ctx, CX_CQC_MAX_COUNT)) {
+        cx_get(ctx, CX_CQC_UMEM_DBR) || cx_get(c->in, CX_CQ_UMEM_VALID)) {
         return CX_BAD_PARAM;
     }
     if (!plc_table_get(&s->st->eq, eqn) || !plc_table_get(&s->st->uar, uar)) {
@@ -44,6 +71,9 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     cq->ignore_overrun = cx_get(ctx, CX_CQC_OI);
     cq->dbr = cx_get(ctx, CX_CQC_DBR) & ~7ull;
     memcpy(cq->ctx, ctx, CX_CQC_SIZE);
+    plc_cq_moderate(cq, ctx);
+    cq->cx = s;
+    cq->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_cq_timer, cq);
     status = plc_buf_init(&cq->buf, c, CX_CREATE_PAS,
                           cx_get(ctx, CX_CQC_LOG_PAGE),
                           cx_get(ctx, CX_CQC_PAGE_OFFSET),
@@ -100,6 +130,8 @@ static void plc_cq_fire(PeerlaneCX *s, PlcCq *cq)
     PlcEq *eq = plc_table_get(&s->st->eq, cq->eqn);
 
     cq->arm = PLC_CQ_IDLE;
+    cq->late = false;
+    timer_del(cq->timer);
     stl_be_p(eqe + CX_EQE_COMP_CQN, cq->id);
     if (eq) {
         plc_eq_post(s, eq, CX_EVENT_COMP, eqe);
@@ -116,29 +148,34 @@ void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn)
         return;
     }
     cq->arm = cmd & CX_CQ_DB_SOLICITED ? PLC_CQ_SOLICITED : PLC_CQ_ARMED;
-    cq->arm_ci = cmd & 0xffffff;
-    if (!cq->queued) {
-        cq->queued = true;
-        QTAILQ_INSERT_TAIL(&s->st->arms, cq, link);
-    }
-    plc_kick(s);
+    cq->arm_ci = cmd & PLC_CQ_INDEX;
+    plc_cq_enqueue(s, cq);
 }
 
 /* Is the 24-bit index @a behind @b? */
 static bool plc_behind(uint32_t a, uint32_t b)
 {
-    uint32_t n = (b - a) & 0xffffff;
+    uint32_t n = (b - a) & PLC_CQ_INDEX;
 
     return n && n < 0x800000;
 }
 
-/* What came before the arm was seen fires it at once */
+/* Does an arm fire?  What came before it was seen counts, too. */
 void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
 {
-    if ((cq->arm == PLC_CQ_ARMED && plc_behind(cq->arm_ci, cq->pi)) ||
-        (cq->arm == PLC_CQ_SOLICITED &&
-         plc_behind(cq->arm_ci, cq->solicited))) {
+    uint32_t fresh = (cq->pi - cq->arm_ci) & PLC_CQ_INDEX;
+
+    if (cq->arm == PLC_CQ_IDLE ||
+        !plc_behind(cq->arm_ci, cq->arm == PLC_CQ_ARMED ? cq->pi :
+                    cq->solicited)) {
+        return;
+    }
+    if ((!cq->max_count && !cq->period) || cq->late ||
+        (cq->max_count && fresh >= cq->max_count)) {
         plc_cq_fire(s, cq);
+    } else if (cq->period && !timer_pending(cq->timer)) {
+        timer_mod(cq->timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
+                  (int64_t)cq->period * SCALE_US);
     }
 }
 
@@ -155,54 +192,135 @@ static void plc_cq_overrun(PeerlaneCX *s, PlcCq *cq)
     }
 }
 
+/* Is there room for @n more? */
+static bool plc_cq_room(PeerlaneCX *s, PlcCq *cq, uint8_t log_size, uint32_t n)
+{
+    uint8_t dbr[4];
+
+    if (cq->pi - cq->ci + n <= 1u << log_size) {
+        return true;
+    }
+    /* The record has 24 bits of an index that is not ahead of ours */
+    if (plc_read(s, cq->dbr + CX_DBR_CQ_CI, dbr, 4)) {
+        cq->ci = cq->pi - ((cq->pi - ldl_be_p(dbr)) & PLC_CQ_INDEX);
+    }
+    /* One that cannot be read frees no place */
+    return cq->pi - cq->ci + n <= 1u << log_size;
+}
+
+static bool plc_cq_put(PeerlaneCX *s, PlcCq *cq, uint8_t *cqe, uint8_t op)
+{
+    uint64_t at = (uint64_t)(cq->pi & ((1u << cq->log_size) - 1)) << cq->wide;
+
+    cqe[CX_CQE_OP_OWN] = op | (cq->pi >> cq->log_size & 1);
+    at = at * CX_CQE_SIZE + (cq->wide ? CX_CQE_SIZE : 0);
+    if (!plc_buf_write(s, &cq->buf, at, cqe, CX_CQE_SIZE - 4)) {
+        return false;
+    }
+    /* The last word, with the owner, is seen after the rest and the data */
+    smp_wmb();
+    if (!plc_buf_write(s, &cq->buf, at + CX_CQE_SIZE - 4,
+                       cqe + CX_CQE_SIZE - 4, 4)) {
+        return false;
+    }
+    cq->pi++;
+    return true;
+}
+
+/* The last entry of the old queue says so; those before it are the driver's */
+static uint8_t plc_cq_resize(PeerlaneCX *s, PlcCmd *c, PlcCq *cq)
+{
+    const uint8_t *ctx = c->in + CX_CREATE_CTX;
+    unsigned log_size = cx_get(ctx, CX_CQC_LOG_SIZE);
+    uint8_t cqe[CX_CQE_SIZE] = { 0 };
+    PlcBuf buf = { 0 };
+    uint8_t status;
+
+    if (log_size > PLC_LOG_MAX_CQ_SIZE) {
+        return CX_EXCEED_LIM;
+    }
+    if (cx_get(c->in, CX_CQ_FIELDS) != (CX_CQ_RESIZE_SIZE |
+                                        CX_CQ_RESIZE_OFFSET |
+                                        CX_CQ_RESIZE_PAGE) ||
+        cx_get(c->in, CX_CQ_UMEM_VALID) ||
+        cx_get(ctx, CX_CQC_CQE_SZ) != cq->wide) {
+        return CX_BAD_PARAM;
+    }
+    if (cq->overrun) {
+        return CX_BAD_RES_STATE;
+    }
+    if (!plc_cq_room(s, cq, MIN(log_size, cq->log_size), 1)) {
+        return CX_BAD_SIZE;
+    }
+    status = plc_buf_init(&buf, c, CX_CREATE_PAS,
+                          cx_get(ctx, CX_CQC_LOG_PAGE),
+                          cx_get(ctx, CX_CQC_PAGE_OFFSET),
+                          (uint64_t)CX_CQE_SIZE << (log_size + cq->wide));
+    if (status) {
+        return status;
+    }
+    plc_cq_put(s, cq, cqe, CX_CQE_RESIZED << 4);
+    plc_buf_free(&cq->buf);
+    cq->buf = buf;
+    cq->log_size = log_size;
+    cx_copy(cq->ctx, ctx, CX_CQC_LOG_SIZE);
+    cx_copy(cq->ctx, ctx, CX_CQC_LOG_PAGE);
+    cx_copy(cq->ctx, ctx, CX_CQC_PAGE_OFFSET);
+    return CX_OK;
+}
+
+uint8_t plc_modify_cq(PeerlaneCX *s, PlcCmd *c)
+{
+    PlcCq *cq = plc_table_get(&s->st->cq, cx_get(c->in, CX_ID_IN));
+
+    if (!cq) {
+        return CX_BAD_RESOURCE;
+    }
+    switch (cx_get(c->in, CX_CMD_OP_MOD)) {
+    case CX_CQ_MODIFY:
+        if (cx_get(c->in, CX_CQ_FIELDS) != (CX_CQ_FIELD_PERIOD |
+                                            CX_CQ_FIELD_COUNT)) {
+            return CX_BAD_PARAM;
+        }
+        plc_cq_moderate(cq, c->in + CX_CREATE_CTX);
+        /* What has waited for the old values does not wait for ever */
+        cq->late = false;
+        timer_del(cq->timer);
+        plc_cq_enqueue(s, cq);
+        return CX_OK;
+    case CX_CQ_RESIZE:
+        return plc_cq_resize(s, c, cq);
+    default:
+        return CX_BAD_PARAM;
+    }
+}
+
 /* @cqe has what belongs to its kind; the rest is filled in here */
 void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
                  bool solicited)
 {
     PlcCq *cq = plc_table_get(&s->st->cq, cqn);
     bool error = opcode == CX_CQE_REQUEST_ERROR || opcode == CX_CQE_RECV_ERROR;
-    uint64_t at;
-    uint8_t dbr[4];
 
     if (!cq || cq->overrun) {
         return;
     }
-    if (cq->pi - cq->ci >= 1u << cq->log_size && !cq->ignore_overrun) {
-        /* The record has 24 bits of an index that is not ahead of ours */
-        if (plc_read(s, cq->dbr + CX_DBR_CQ_CI, dbr, 4)) {
-            cq->ci = cq->pi - ((cq->pi - ldl_be_p(dbr)) & 0xffffff);
-        }
-        /* One that cannot be read frees no place */
-        if (cq->pi - cq->ci >= 1u << cq->log_size) {
-            plc_cq_overrun(s, cq);
-            return;
-        }
+    if (!cq->ignore_overrun && !plc_cq_room(s, cq, cq->log_size, 1)) {
+        plc_cq_overrun(s, cq);
+        return;
     }
     if (!error) {
         stq_be_p(cqe + CX_CQE_TIME, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL));
     }
-    cqe[CX_CQE_OP_OWN] = opcode << 4 | (solicited ? CX_CQE_SOLICITED : 0) |
-                         (cq->pi >> cq->log_size & 1);
     trace_peerlane_cx_completion(plc_name(s), cqn, cq->pi, opcode,
                                  error ? cqe[CX_CQE_SYNDROME] : 0);
-    at = (uint64_t)(cq->pi & ((1u << cq->log_size) - 1)) << cq->wide;
-    at = at * CX_CQE_SIZE + (cq->wide ? CX_CQE_SIZE : 0);
-    if (!plc_buf_write(s, &cq->buf, at, cqe, CX_CQE_SIZE - 4)) {
+    if (!plc_cq_put(s, cq, cqe, opcode << 4 |
+                    (solicited ? CX_CQE_SOLICITED : 0))) {
         return;
     }
-    /* The last word, with the owner, is seen after the rest and the data */
-    smp_wmb();
-    if (!plc_buf_write(s, &cq->buf, at + CX_CQE_SIZE - 4,
-                       cqe + CX_CQE_SIZE - 4, 4)) {
-        return;
-    }
-    cq->pi++;
     if (solicited || error) {
         cq->solicited = cq->pi;
     }
     plc_count(s, PLC_CNT_CQES, 1);
-    if (cq->arm == PLC_CQ_ARMED ||
-        (cq->arm == PLC_CQ_SOLICITED && (solicited || error))) {
-        plc_cq_fire(s, cq);
-    }
+    plc_cq_arm_run(s, cq);
 }

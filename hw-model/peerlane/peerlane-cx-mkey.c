@@ -166,20 +166,22 @@ static bool plc_writes(enum plc_access access)
 }
 
 /*
- * The key for [@addr, @addr + @len), which is not empty.  With PLC_ABSENT
- * s->st->absent says what is not there.
+ * The key of @sge for [@addr, @addr + @len), which is not empty.  With
+ * PLC_ABSENT s->st->absent says what is not there.
  */
-static enum plc_result plc_mkey_get(PeerlaneCX *s, PlcQp *qp, uint32_t key,
-                                    uint64_t addr, uint32_t len,
-                                    enum plc_access access, PlcMkey **found)
+static enum plc_result plc_mkey_get(PeerlaneCX *s, PlcQp *qp,
+                                    const PlcSge *sge, uint64_t addr,
+                                    uint32_t len, enum plc_access access,
+                                    PlcMkey **found)
 {
+    uint32_t key = sge->key, pd = sge->pd ? sge->pd : qp->pd;
     PlcMkey *mkey = plc_table_get(&s->st->mkey, key >> 8);
     uint64_t from;
     bool may = false;
 
     /* The queue pair of the driver that changes keys is of no domain */
     if (!mkey || mkey->key != key || mkey->free ||
-        (mkey->pd != qp->pd && qp->st != CX_ST_REG_UMR) ||
+        (mkey->pd != pd && qp->st != CX_ST_REG_UMR) ||
         (mkey->qpn != CX_ANY_QPN && mkey->qpn != qp->id &&
          mkey->mode != CX_MKC_MODE_PA)) {
         return PLC_DENIED;
@@ -245,7 +247,7 @@ enum plc_result plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
         }
         part = MIN(len, sge[i].len - at);
         if (sge[i].at < 0) {
-            result = plc_mkey_get(s, qp, sge[i].key, sge[i].addr + at, part,
+            result = plc_mkey_get(s, qp, &sge[i], sge[i].addr + at, part,
                                   access, &mkey);
         }
         if (result) {
@@ -306,8 +308,8 @@ enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
             memcpy(p, wqe + sge[i].at + at, part);
         } else {
             PlcMkey *mkey;
-            enum plc_result result = plc_mkey_get(s, qp, sge[i].key, addr,
-                                                  part, access, &mkey);
+            enum plc_result result = plc_mkey_get(s, qp, &sge[i], addr, part,
+                                                  access, &mkey);
 
             if (result) {
                 return result;

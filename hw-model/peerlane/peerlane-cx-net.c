@@ -33,6 +33,11 @@ static void plc_frame_dropped(PeerlaneCX *s, const char *why)
     trace_peerlane_cx_frame_dropped(plc_name(s), why);
 }
 
+static bool plc_unicast(uint32_t lid)
+{
+    return lid && lid <= PLC_LAST_LID;
+}
+
 static uint32_t plc_ip(PeerlaneCX *s, uint32_t lid)
 {
     return s->subnet_ip | lid;
@@ -60,6 +65,48 @@ void plc_net_free(PlcState *st)
     }
     st->rx_own = 0;
     st->rx_frames = 0;
+}
+
+static void plc_net_sent(NetClientState *nc, ssize_t len)
+{
+    PeerlaneCX *s = qemu_get_nic_opaque(nc);
+
+    s->tx_blocked = false;
+    for (uint32_t i = 0; i < s->st->qp.size; i++) {
+        PlcQp *qp = plc_table_get(&s->st->qp, i);
+
+        if (qp && (qp->state == CX_QP_RTR || qp->state == CX_QP_RTS)) {
+            plc_qp_schedule(qp);
+        }
+    }
+}
+
+/* @p is a frame from the start of its data on, but for the address */
+static void plc_frame_out(PeerlaneCX *s, const uint8_t *mac, PlcPacket *p)
+{
+    memcpy(p->data, mac, 6);
+    plc_count(s, PLC_CNT_FRAMES_OUT, 1);
+    if (!qemu_send_packet_async(qemu_get_queue(s->nic), p->data,
+                                PLC_HEADROOM + p->len + CX_ICRC_SIZE,
+                                plc_net_sent)) {
+        s->tx_blocked = true;
+    }
+}
+
+/* What has waited for the address is sent if @send, and gone then */
+static void plc_pending_end(PeerlaneCX *s, PlcNeighbour *n, bool send)
+{
+    uint32_t pending = n->pending;
+
+    n->pending = 0;
+    for (uint32_t i = 0; i < pending; i++) {
+        if (send) {
+            plc_frame_out(s, n->mac, n->frame[i]);
+        } else {
+            plc_frame_dropped(s, "address not known");
+        }
+        g_free(n->frame[i]);
+    }
 }
 
 /*
@@ -91,7 +138,7 @@ static void plc_arp_send(PeerlaneCX *s, uint16_t op, const uint8_t *mac,
     qemu_send_packet(qemu_get_queue(s->nic), frame, sizeof(frame));
 }
 
-/* The entry of @lid, asked for if it is not known; NULL: it is not */
+/* The entry of @lid, asked for if it is not known */
 static PlcNeighbour *plc_neighbour(PeerlaneCX *s, uint32_t lid)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -104,6 +151,7 @@ static PlcNeighbour *plc_neighbour(PeerlaneCX *s, uint32_t lid)
     }
     if (!n) {
         n = &s->neighbour[s->neighbours++ % PLC_NEIGHBOURS];
+        plc_pending_end(s, n, false);
         *n = (PlcNeighbour) { .lid = lid };
     }
     if (n->known) {
@@ -114,7 +162,15 @@ static PlcNeighbour *plc_neighbour(PeerlaneCX *s, uint32_t lid)
         n->asked_at = now;
         plc_arp_send(s, 1, NULL, plc_ip(s, lid));
     }
-    return NULL;
+    return n;
+}
+
+/* Frames of what was before a reset are not sent any more */
+void plc_net_reset(PeerlaneCX *s)
+{
+    for (unsigned i = 0; i < PLC_NEIGHBOURS; i++) {
+        plc_pending_end(s, &s->neighbour[i], false);
+    }
 }
 
 static void plc_arp_receive(PeerlaneCX *s, const uint8_t *arp, size_t len)
@@ -136,6 +192,7 @@ static void plc_arp_receive(PeerlaneCX *s, const uint8_t *arp, size_t len)
         if (n->lid && plc_ip(s, n->lid) == from) {
             memcpy(n->mac, arp + 8, 6);
             n->known = true;
+            plc_pending_end(s, n, true);
         }
     }
     if (lduw_be_p(arp + 6) == 1 && to == plc_ip(s, s->lid)) {
@@ -168,33 +225,15 @@ static uint32_t plc_icrc(const uint8_t *ip, uint32_t len)
     return crc32(crc, ip + sizeof(head) - 8, len - (sizeof(head) - 8));
 }
 
-static void plc_net_sent(NetClientState *nc, ssize_t len)
+/* Takes @p */
+static void plc_frame_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid,
+                           PlcPacket *p)
 {
-    PeerlaneCX *s = qemu_get_nic_opaque(nc);
-
-    s->tx_blocked = false;
-    for (uint32_t i = 0; i < s->st->qp.size; i++) {
-        PlcQp *qp = plc_table_get(&s->st->qp, i);
-
-        if (qp && (qp->state == CX_QP_RTR || qp->state == CX_QP_RTS)) {
-            plc_qp_schedule(qp);
-        }
-    }
-}
-
-static void plc_frame_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p)
-{
-    PlcNeighbour *to = plc_neighbour(s, qp->rlid);
+    PlcNeighbour *to = plc_neighbour(s, lid);
     uint8_t *frame = p->data, *ip = frame + PLC_IP_AT;
     uint8_t *udp = frame + PLC_UDP_AT;
     uint32_t len = PLC_IP_SIZE + PLC_UDP_SIZE + p->len;
 
-    if (!to) {
-        /* It is sent again; then the answer is there */
-        plc_frame_dropped(s, "address not known yet");
-        return;
-    }
-    memcpy(frame, to->mac, 6);
     memcpy(frame + 6, s->conf.macaddr.a, 6);
     stw_be_p(frame + 12, ETH_P_IP);
     memset(ip, 0, PLC_IP_SIZE + PLC_UDP_SIZE);
@@ -204,17 +243,20 @@ static void plc_frame_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p)
     ip[8] = PLC_TTL;
     ip[9] = IP_PROTO_UDP;
     stl_be_p(ip + 12, plc_ip(s, s->lid));
-    stl_be_p(ip + 16, plc_ip(s, qp->rlid));
+    stl_be_p(ip + 16, plc_ip(s, lid));
     stw_be_p(ip + 10, net_raw_checksum(ip, PLC_IP_SIZE));
     stw_be_p(udp, 0xc000 | (qp->id & 0x3fff));
     stw_be_p(udp + 2, PLC_ROCE_PORT);
     stw_be_p(udp + 4, len + CX_ICRC_SIZE - PLC_IP_SIZE);
     stl_le_p(ip + len, plc_icrc(ip, len));
-    plc_count(s, PLC_CNT_FRAMES_OUT, 1);
-    if (!qemu_send_packet_async(qemu_get_queue(s->nic), frame,
-                                PLC_IP_AT + len + CX_ICRC_SIZE,
-                                plc_net_sent)) {
-        s->tx_blocked = true;
+    if (to->known) {
+        plc_frame_out(s, to->mac, p);
+        g_free(p);
+    } else if (to->pending < PLC_MAX_PENDING) {
+        to->frame[to->pending++] = p;
+    } else {
+        plc_frame_dropped(s, "too many wait for the address");
+        g_free(p);
     }
 }
 
@@ -304,6 +346,7 @@ static ssize_t plc_receive(NetClientState *nc, const uint8_t *frame,
     }
     p = g_malloc(sizeof(*p) + PLC_HEADROOM + len);
     p->from = from;
+    p->grh = false;
     p->len = len;
     memcpy(plc_bth(p), frame + PLC_HEADROOM, len);
     plc_arrive(s, p);
@@ -383,49 +426,65 @@ void plc_net_exit(PeerlaneCX *s)
  * Packets
  */
 
-bool plc_net_room(PeerlaneCX *s, PlcQp *qp)
+bool plc_net_room(PeerlaneCX *s, PlcQp *qp, bool *again)
 {
-    return qp->rlid == s->lid ? s->st->rx_own < PLC_RX_HIGH : !s->tx_blocked;
+    bool own = s->st->rx_own < PLC_RX_HIGH;
+
+    /* The wire tells when it can take more; a datagram may go either way */
+    *again = true;
+    if (qp->st != CX_ST_UD && qp->rlid == s->lid) {
+        return own;
+    }
+    *again = !s->tx_blocked;
+    return !s->tx_blocked && (qp->st != CX_ST_UD || own);
 }
 
 void plc_net_meet(PeerlaneCX *s, PlcQp *qp)
 {
-    if (s->nic && qp->rlid != s->lid && qp->rlid) {
+    if (s->nic && qp->rlid != s->lid && plc_unicast(qp->rlid)) {
         plc_neighbour(s, qp->rlid);
     }
 }
 
-void plc_net_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p)
+void plc_net_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid, PlcPacket *p)
 {
     uint8_t *bth = plc_bth(p);
 
     plc_count(s, PLC_CNT_PACKETS_OUT, 1);
+    plc_count(s, PLC_CNT_BYTES_OUT, p->len);
     trace_peerlane_cx_packet(plc_name(s), "to", ldl_be_p(bth + CX_BTH_QPN),
                              bth[CX_BTH_OPCODE],
                              ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK, p->len);
-    if (qp->rlid == s->lid && !s->old) {
+    if (lid == s->lid && !s->old) {
         p->from = s->lid;
         plc_arrive(s, p);
         return;
     }
-    if (s->nic && qp->rlid && !s->old) {
-        plc_frame_send(s, qp, p);
-    } else {
-        /* Nobody is there */
-        plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+    if (s->nic && plc_unicast(lid) && !s->old) {
+        plc_frame_send(s, qp, lid, p);
+        return;
     }
+    /* Nobody is there */
+    plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
     g_free(p);
 }
 
-static void plc_net_dispatch(PeerlaneCX *s, const PlcPacket *p,
-                             const PlcHeaders *h, uint32_t qpn)
+static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn)
 {
     PlcQp *qp = plc_table_get(&s->st->qp, qpn);
 
-    if (!qp || qp->st != CX_ST_RC ||
+    if (!qp || plc_qp_service(qp) != h->service ||
         (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
-        p->from != qp->rlid) {
+        (qp->st != CX_ST_UD && h->from != qp->rlid)) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+        return;
+    }
+    if (qp->st == CX_ST_UD) {
+        plc_resp_datagram(s, qp, h);
+        return;
+    }
+    if (qp->st == CX_ST_UC) {
+        plc_resp_unreliable(s, qp, h);
         return;
     }
     switch (h->kind) {
@@ -458,11 +517,14 @@ uint64_t plc_net_step(PeerlaneCX *s)
     QTAILQ_REMOVE(&st->rx, p, link);
     --*plc_rx_count(s, p);
     plc_count(s, PLC_CNT_PACKETS_IN, 1);
+    plc_count(s, PLC_CNT_BYTES_IN, p->len);
     cost = MAX(p->len, PLC_STEP_COST / 4);
     if (plc_packet_parse((const uint8_t *)plc_bth(p), p->len, &h, &qpn)) {
-        trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.kind,
+        h.from = p->from;
+        h.grh = p->grh ? plc_bth(p) - CX_GRH_SIZE : NULL;
+        trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.service | h.kind,
                                  h.psn, p->len);
-        plc_net_dispatch(s, p, &h, qpn);
+        plc_net_dispatch(s, &h, qpn);
     }
     g_free(p);
     return cost;

@@ -12,6 +12,7 @@ enum {
     PLC_HAS_ATOMIC_ACK = 8,
     PLC_HAS_IMM = 16,
     PLC_HAS_PAYLOAD = 32,
+    PLC_HAS_DETH = 64,
 };
 
 static const uint8_t plc_has[CX_PKT_KINDS] = {
@@ -38,29 +39,49 @@ static const uint8_t plc_has[CX_PKT_KINDS] = {
     [CX_PKT_FETCH_ADD] = PLC_HAS_ATOMIC,
 };
 
+/* What is in a packet of @opcode; 0: there is no such packet */
+static uint8_t plc_packet_has(uint8_t opcode)
+{
+    uint8_t kind = opcode & CX_PKT_KIND;
+
+    switch (opcode & CX_PKT_SERVICE) {
+    case CX_SERVICE_RC:
+        return kind < CX_PKT_KINDS ? plc_has[kind] : 0;
+    case CX_SERVICE_UC:
+        return kind <= CX_PKT_WRITE_ONLY_IMM ? plc_has[kind] : 0;
+    case CX_SERVICE_UD:
+        return kind == CX_PKT_SEND_ONLY || kind == CX_PKT_SEND_ONLY_IMM ?
+               plc_has[kind] | PLC_HAS_DETH : 0;
+    default:
+        return 0;
+    }
+}
+
 static uint32_t plc_headers(uint8_t has)
 {
     return CX_BTH_SIZE + (has & PLC_HAS_AETH ? CX_AETH_SIZE : 0) +
            (has & PLC_HAS_RETH ? CX_RETH_SIZE : 0) +
+           (has & PLC_HAS_DETH ? CX_DETH_SIZE : 0) +
            (has & PLC_HAS_ATOMIC ? CX_ATOMIC_ETH_SIZE : 0) +
            (has & PLC_HAS_ATOMIC_ACK ? CX_ATOMIC_ACK_SIZE : 0) +
            (has & PLC_HAS_IMM ? CX_IMM_SIZE : 0);
 }
 
-PlcPacket *plc_packet_new(uint8_t kind, uint32_t qpn, uint32_t psn,
+PlcPacket *plc_packet_new(uint8_t opcode, uint32_t qpn, uint32_t psn,
                           uint32_t bytes, uint8_t **payload)
 {
-    uint32_t headers = plc_headers(plc_has[kind]);
+    uint32_t headers = plc_headers(plc_packet_has(opcode));
     uint32_t pad = -bytes & 3;
     uint32_t len = headers + bytes + pad;
     PlcPacket *p = g_malloc(sizeof(*p) + PLC_HEADROOM + len + CX_ICRC_SIZE);
     uint8_t *bth = p->data + PLC_HEADROOM;
 
     p->from = 0;
+    p->grh = false;
     p->len = len;
     memset(bth, 0, headers);
     memset(bth + headers + bytes, 0, pad);
-    bth[CX_BTH_OPCODE] = kind;
+    bth[CX_BTH_OPCODE] = opcode;
     bth[CX_BTH_FLAGS] = pad << CX_BTH_PAD_SHIFT;
     stw_be_p(bth + CX_BTH_PKEY, CX_PKEY_DEFAULT);
     stl_be_p(bth + CX_BTH_QPN, qpn);
@@ -82,13 +103,17 @@ uint8_t *plc_packet_reth(PlcPacket *p)
     return plc_bth(p) + CX_BTH_SIZE;
 }
 
+uint8_t *plc_packet_deth(PlcPacket *p)
+{
+    return plc_bth(p) + CX_BTH_SIZE;
+}
+
 /* An immediate is the last one */
 uint8_t *plc_packet_imm(PlcPacket *p)
 {
     uint8_t *bth = plc_bth(p);
-    uint8_t kind = bth[CX_BTH_OPCODE];
 
-    return bth + plc_headers(plc_has[kind]) - CX_IMM_SIZE;
+    return bth + plc_headers(plc_packet_has(bth[CX_BTH_OPCODE])) - CX_IMM_SIZE;
 }
 
 /* @len is without the checksum; false: it is none, or of no kind we know */
@@ -103,18 +128,19 @@ bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
         return false;
     }
     *h = (PlcHeaders) {
-        .kind = bth[CX_BTH_OPCODE],
+        .service = bth[CX_BTH_OPCODE] & CX_PKT_SERVICE,
+        .kind = bth[CX_BTH_OPCODE] & CX_PKT_KIND,
         .solicited = bth[CX_BTH_FLAGS] & CX_BTH_SOLICITED,
         .ack_req = ldl_be_p(bth + CX_BTH_PSN) & CX_BTH_ACK_REQ,
         .psn = ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK,
     };
     *qpn = ldl_be_p(bth + CX_BTH_QPN) & 0xffffff;
-    if (h->kind >= CX_PKT_KINDS ||
+    has = plc_packet_has(bth[CX_BTH_OPCODE]);
+    if (!has ||
         bth[CX_BTH_FLAGS] & CX_BTH_VERSION_MASK ||
         (lduw_be_p(bth + CX_BTH_PKEY) ^ CX_PKEY_DEFAULT) & 0x7fff) {
         return false;
     }
-    has = plc_has[h->kind];
     headers = plc_headers(has);
     pad = bth[CX_BTH_FLAGS] >> CX_BTH_PAD_SHIFT & 3;
     if (len < headers + pad || len % 4 ||
@@ -130,6 +156,11 @@ bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
         h->rkey = ldl_be_p(p + 8);
         h->len = ldl_be_p(p + 12);
         p += CX_RETH_SIZE;
+    }
+    if (has & PLC_HAS_DETH) {
+        h->qkey = ldl_be_p(p);
+        h->src_qpn = ldl_be_p(p + 4) & 0xffffff;
+        p += CX_DETH_SIZE;
     }
     if (has & PLC_HAS_ATOMIC) {
         h->va = ldq_be_p(p);

@@ -24,11 +24,23 @@
 /* Extended headers */
 #define CX_AETH_SIZE            4
 #define CX_RETH_SIZE            16
+#define CX_DETH_SIZE            8
 #define CX_ATOMIC_ETH_SIZE      28
 #define CX_ATOMIC_ACK_SIZE      8
 #define CX_IMM_SIZE             4
 #define CX_MAX_HEADERS          (CX_BTH_SIZE + CX_ATOMIC_ETH_SIZE)
 #define CX_ICRC_SIZE            4
+#define CX_GRH_SIZE             40
+#define CX_GRH_NEXT             0x1b    /* the transport */
+
+/* An opcode is a service, and what is done by it */
+#define CX_PKT_SERVICE          0xe0
+#define CX_PKT_KIND             0x1f
+enum {
+    CX_SERVICE_RC = 0x00,
+    CX_SERVICE_UC = 0x20,
+    CX_SERVICE_UD = 0x60,
+};
 
 enum {
     CX_PKT_SEND_FIRST = 0x00,
@@ -78,13 +90,19 @@ enum {
 typedef struct PlcPacket {
     QTAILQ_ENTRY(PlcPacket) link;
     uint32_t from;              /* the sender's LID */
+    bool grh;                   /* there is one in front, in the room there */
     uint32_t len;               /* from the base transport header on */
     uint8_t data[];
 } PlcPacket;
 
 /* What is in a packet that has been looked at */
 typedef struct PlcHeaders {
+    uint8_t service;            /* CX_SERVICE_* */
     uint8_t kind;               /* CX_PKT_* */
+    uint32_t from;              /* the sender's LID */
+    const uint8_t *grh;         /* NULL: there is none */
+    uint32_t qkey;              /* of a datagram */
+    uint32_t src_qpn;           /* likewise */
     bool solicited;
     bool ack_req;
     uint32_t psn;
@@ -116,12 +134,13 @@ static inline uint32_t plc_psn_add(uint32_t psn, uint32_t n)
     return (psn + n) & CX_PSN_MASK;
 }
 
-/* Room for the headers of @kind and @bytes of payload, in *@payload */
-PlcPacket *plc_packet_new(uint8_t kind, uint32_t qpn, uint32_t psn,
+/* Room for the headers of @opcode and @bytes of payload, in *@payload */
+PlcPacket *plc_packet_new(uint8_t opcode, uint32_t qpn, uint32_t psn,
                           uint32_t bytes, uint8_t **payload);
 /* Of an extended header of a packet that was made so */
 uint8_t *plc_packet_aeth(PlcPacket *p);
 uint8_t *plc_packet_reth(PlcPacket *p);
+uint8_t *plc_packet_deth(PlcPacket *p);
 uint8_t *plc_packet_imm(PlcPacket *p);
 bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
                       uint32_t *qpn);

@@ -53,6 +53,10 @@ static void plc_qp_state(PlcQp *qp, uint8_t state)
 /* All that is posted is flushed, and all that will be */
 void plc_qp_to_error(PlcQp *qp)
 {
+    if (qp->srq && qp->state != CX_QP_ERR) {
+        qp->leaves = true;
+        qp->held = qp->resp.taken ? qp->resp.index : -1;
+    }
     plc_qp_state(qp, CX_QP_ERR);
     plc_req_reset(qp);
     plc_resp_reset(qp);
@@ -66,6 +70,7 @@ static void plc_qp_to_reset(PlcQp *qp)
     plc_req_reset(qp);
     plc_resp_reset(qp);
     qp->rung = false;
+    qp->leaves = false;
     qp->sq_head = 0;
     qp->sq_fetch = 0;
     qp->sq_tail = 0;
@@ -73,6 +78,21 @@ static void plc_qp_to_reset(PlcQp *qp)
     if (qp->queued) {
         QTAILQ_REMOVE(&qp->cx->st->ready, qp, link);
         qp->queued = false;
+    }
+}
+
+/* In which service it sends and receives; negative: it does not */
+int plc_qp_service(const PlcQp *qp)
+{
+    switch (qp->st) {
+    case CX_ST_RC:
+        return CX_SERVICE_RC;
+    case CX_ST_UC:
+        return CX_SERVICE_UC;
+    case CX_ST_UD:
+        return CX_SERVICE_UD;
+    default:
+        return -1;
     }
 }
 
@@ -101,11 +121,12 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     qp->umr = cx_get(ctx, CX_QPC_FRE);
     qp->dbr = cx_get(ctx, CX_QPC_DBR) & ~3ull;
 
-    if (qp->st != CX_ST_RC && qp->st != CX_ST_UD && qp->st != CX_ST_QP0 &&
+    if (plc_qp_service(qp) < 0 && qp->st != CX_ST_QP0 &&
         qp->st != CX_ST_QP1 && qp->st != CX_ST_REG_UMR) {
         return CX_BAD_PARAM;
     }
-    if ((qp->rq_type != CX_RQ_REGULAR && qp->rq_type != CX_RQ_NONE) ||
+    if ((qp->rq_type != CX_RQ_REGULAR && qp->rq_type != CX_RQ_SHARED &&
+         qp->rq_type != CX_RQ_NONE) ||
         cx_get(ctx, CX_QPC_WQ_SIG) || cx_get(ctx, CX_QPC_OFFLOAD) ||
         cx_get(ctx, CX_QPC_CS_REQ) || cx_get(ctx, CX_QPC_CS_RES) ||
         cx_get(ctx, CX_QPC_DBR_UMEM) || cx_get(c->in, CX_QP_QPC_EXT) ||
@@ -122,8 +143,14 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     if ((qp->st != CX_ST_REG_UMR && !plc_table_get(&s->st->pd, qp->pd)) ||
         !plc_table_get(&s->st->uar, qp->uar) ||
         (qp->has_sq && !plc_qp_cq(s, qp->cqn_send)) ||
-        (qp->rq_type == CX_RQ_REGULAR && !plc_qp_cq(s, qp->cqn_recv))) {
+        (qp->rq_type != CX_RQ_NONE && !plc_qp_cq(s, qp->cqn_recv))) {
         return CX_BAD_RESOURCE;
+    }
+    if (qp->rq_type == CX_RQ_SHARED) {
+        qp->srq = plc_table_get(&s->st->srq, cx_get(ctx, CX_QPC_SRQN));
+        if (!qp->srq || qp->srq->cqn) {
+            return CX_BAD_RESOURCE;
+        }
     }
     if (qp->rq_type == CX_RQ_REGULAR) {
         rq = (uint64_t)qp->rq_stride << qp->log_rq;
@@ -158,8 +185,11 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users++;
     }
-    if (qp->rq_type == CX_RQ_REGULAR) {
+    if (qp->rq_type != CX_RQ_NONE) {
         plc_qp_cq(s, qp->cqn_recv)->users++;
+    }
+    if (qp->srq) {
+        qp->srq->users++;
     }
     plc_qp_state(qp, CX_QP_RST);
     cx_set(c->out, CX_ID_OUT, qp->id);
@@ -177,8 +207,11 @@ uint8_t plc_destroy_qp(PeerlaneCX *s, PlcCmd *c)
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users--;
     }
-    if (qp->rq_type == CX_RQ_REGULAR) {
+    if (qp->rq_type != CX_RQ_NONE) {
         plc_qp_cq(s, qp->cqn_recv)->users--;
+    }
+    if (qp->srq) {
+        qp->srq->users--;
     }
     plc_table_del(&s->st->qp, qp->id);
     plc_qp_free(qp);
@@ -233,6 +266,8 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     }
     if (first) {
         cx_copy(path, in_path, CX_ADS_PORT);
+    }
+    if (first || opt & CX_OPT_COUNTER_SET) {
         cx_copy(qp->ctx, in, CX_QPC_COUNTER_SET);
     }
     if (first || opt & CX_OPT_Q_KEY) {
@@ -259,6 +294,8 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     qp->remote_read = cx_get(qp->ctx, CX_QPC_RRE);
     qp->remote_write = cx_get(qp->ctx, CX_QPC_RWE);
     qp->remote_atomic = cx_get(qp->ctx, CX_QPC_RAE);
+    qp->counter_set = cx_get(qp->ctx, CX_QPC_COUNTER_SET);
+    qp->qkey = cx_get(qp->ctx, CX_QPC_Q_KEY);
     qp->remote_qpn = cx_get(qp->ctx, CX_QPC_REMOTE_QPN);
     qp->rlid = cx_get(path, CX_ADS_RLID);
     qp->min_rnr = cx_get(qp->ctx, CX_QPC_MIN_RNR_NAK);
@@ -269,14 +306,16 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     qp->rd_atomic = 1 << cx_get(qp->ctx, CX_QPC_LOG_SRA);
     if (opcode == CX_OP_INIT2RTR_QP) {
         plc_resp_reset(qp);
-        plc_net_meet(qp->cx, qp);
+        if (qp->st != CX_ST_UD) {
+            plc_net_meet(qp->cx, qp);
+        }
     }
     if (opcode == CX_OP_RTR2RTS_QP) {
         plc_req_reset(qp);
     }
 }
 
-/* 256 to 4096 bytes; only a connection has one of its own */
+/* 256 to 4096 bytes */
 static bool plc_mtu_good(const uint8_t *in)
 {
     uint32_t mtu = cx_get(in + CX_CREATE_QPC, CX_QPC_MTU);
@@ -308,7 +347,7 @@ uint8_t plc_modify_qp(PeerlaneCX *s, PlcCmd *c)
             if (qp->state != plc_moves[i].from) {
                 return CX_BAD_QP_STATE;
             }
-            if (opcode == CX_OP_INIT2RTR_QP && qp->st == CX_ST_RC &&
+            if (opcode == CX_OP_INIT2RTR_QP && plc_qp_service(qp) >= 0 &&
                 !plc_mtu_good(c->in)) {
                 return CX_BAD_PARAM;
             }

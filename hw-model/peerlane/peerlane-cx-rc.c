@@ -78,11 +78,35 @@ static void plc_complete_send(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
     plc_cq_post(s, qp->cqn_send, cqe, CX_CQE_REQUEST, false);
 }
 
+/* A completion with an error counts twice: as one, and as that error */
+static void plc_count_error(PlcQp *qp, bool recv, uint8_t syndrome)
+{
+    static const uint8_t counter[][2] = {
+        [CX_SYND_LOCAL_LENGTH] = {
+            CX_QC_REQ_LOCAL_LENGTH, CX_QC_RESP_LOCAL_LENGTH },
+        [CX_SYND_LOCAL_QP] = { CX_QC_REQ_LOCAL_QP, CX_QC_RESP_LOCAL_QP },
+        [CX_SYND_LOCAL_PROTECTION] = {
+            CX_QC_REQ_PROTECTION, CX_QC_RESP_PROTECTION },
+        [CX_SYND_FLUSHED] = { CX_QC_REQ_FLUSHED, CX_QC_RESP_FLUSHED },
+        [CX_SYND_MW_BIND] = { CX_QC_REQ_MW_BIND },
+        [CX_SYND_BAD_RESPONSE] = { CX_QC_REQ_BAD_RESPONSE },
+        [CX_SYND_REMOTE_REQUEST] = { CX_QC_REQ_REMOTE_REQUEST },
+        [CX_SYND_REMOTE_ACCESS] = { CX_QC_REQ_REMOTE_ACCESS },
+        [CX_SYND_REMOTE_OPERATION] = { CX_QC_REQ_REMOTE_OPERATION },
+        [CX_SYND_RETRY] = { CX_QC_REQ_RETRIES_EXCEEDED },
+        [CX_SYND_RNR] = { CX_QC_REQ_RNR_EXCEEDED },
+    };
+
+    plc_qc_count(qp, recv ? CX_QC_RESP_CQE_ERRORS : CX_QC_REQ_CQE_ERRORS);
+    plc_qc_count(qp, counter[syndrome][recv]);
+}
+
 static void plc_error_cqe(PeerlaneCX *s, PlcQp *qp, bool recv, uint8_t opcode,
                           uint32_t index, uint8_t syndrome)
 {
     uint8_t cqe[CX_CQE_SIZE] = { 0 };
 
+    plc_count_error(qp, recv, syndrome);
     stl_be_p(cqe + CX_CQE_USER_INDEX, qp->user_index);
     cqe[CX_CQE_VENDOR] = syndrome == CX_SYND_REMOTE_ACCESS ? PLC_VENDOR_ACCESS :
                          syndrome == CX_SYND_RETRY ? PLC_VENDOR_RETRY : 0;
@@ -103,7 +127,7 @@ void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome)
     } else if (w->flags & CX_CTRL_CQ_UPDATE) {
         plc_complete_send(s, qp, w);
     }
-    if (!syndrome && qp->rlid == s->lid && w->opcode != CX_WR_NOP &&
+    if (!syndrome && w->lid == s->lid && w->opcode != CX_WR_NOP &&
         w->opcode != CX_WR_UMR) {
         plc_count(s, PLC_CNT_LOOPBACK_MESSAGES, 1);
         plc_count(s, PLC_CNT_LOOPBACK_BYTES, w->total);
@@ -117,26 +141,42 @@ void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome)
     }
 }
 
+/* The receive that was taken is done; its number */
+static uint16_t plc_recv_end(PlcQp *qp)
+{
+    qp->resp.taken = false;
+    if (!qp->srq) {
+        qp->rq_head++;
+    }
+    return qp->resp.index;
+}
+
 /* The message that the receive was taken for is there */
-void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode, uint32_t imm,
-                   bool solicited)
+void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode,
+                   const PlcHeaders *h)
 {
     uint8_t cqe[CX_CQE_SIZE] = { 0 };
 
     stl_be_p(cqe + CX_CQE_USER_INDEX, qp->user_index);
-    stl_be_p(cqe + CX_CQE_IMM, imm);
+    if (qp->st == CX_ST_UD) {
+        stw_be_p(cqe + CX_CQE_SLID, h->from);
+        stl_be_p(cqe + CX_CQE_SRC_QPN,
+                 h->src_qpn | (h->grh ? CX_CQE_GRH : 0));
+    }
+    stl_be_p(cqe + CX_CQE_IMM, h->imm);
     stl_be_p(cqe + CX_CQE_BYTES, qp->resp.done);
     stl_be_p(cqe + CX_CQE_OPCODE_QPN, qp->id);
-    stw_be_p(cqe + CX_CQE_COUNTER, qp->rq_head);
-    qp->rq_head++;
-    plc_cq_post(s, qp->cqn_recv, cqe, opcode, solicited);
+    stw_be_p(cqe + CX_CQE_COUNTER, plc_recv_end(qp));
+    plc_cq_post(s, qp->cqn_recv, cqe, opcode, h->solicited);
 }
 
-/* The receive that was taken fails; the queue pair will */
+/* The receive that was taken fails; the queue pair does, or will */
 void plc_recv_fail(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome)
 {
-    plc_error_cqe(s, qp, true, 0, qp->rq_head, syndrome);
-    qp->rq_head++;
+    plc_error_cqe(s, qp, true, 0, plc_recv_end(qp), syndrome);
+    if (qp->st != CX_ST_RC) {
+        plc_qp_to_error(qp);
+    }
 }
 
 /*
@@ -156,7 +196,7 @@ bool plc_needs_answer(uint8_t opcode)
 
 /* The elements of a list from @at to @end of @wqe; their sum in *total */
 static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
-                           bool recv, PlcSge *sge, unsigned *n,
+                           bool recv, uint32_t pd, PlcSge *sge, unsigned *n,
                            uint64_t *total)
 {
     *n = 0;
@@ -177,6 +217,7 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
                 .len = len,
                 .key = ldl_be_p(wqe + at + CX_DATA_LKEY),
                 .addr = ldq_be_p(wqe + at + CX_DATA_VA),
+                .pd = pd,
                 .at = -1,
             };
             if (recv && e->key == CX_LKEY_END) {
@@ -190,18 +231,73 @@ static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
     return true;
 }
 
-static uint8_t plc_parse(PlcWork *w)
+/* Where a datagram goes; returns how long that is, 0: it is malformed */
+static uint32_t plc_parse_av(PlcQp *qp, PlcWork *w)
+{
+    uint32_t qpn = ldl_be_p(w->wqe + CX_AV_QPN), grh;
+    uint32_t len = qpn & CX_AV_EXTENDED ? CX_AV_LONG : CX_AV_SHORT;
+
+    if (w->ds * CX_WQE_SEG < CX_WQE_SEG + len) {
+        return 0;
+    }
+    w->qpn = qpn & 0xffffff;
+    w->lid = lduw_be_p(w->wqe + CX_AV_RLID);
+    w->qkey = ldl_be_p(w->wqe + CX_AV_Q_KEY);
+    if (w->qkey & CX_Q_KEY_OWN) {
+        w->qkey = qp->qkey;
+    }
+    if (len == CX_AV_LONG) {
+        grh = ldl_be_p(w->wqe + CX_AV_GRH);
+        w->grh = grh & CX_AV_HAS_GRH;
+        /* The other GIDs of the port are not set */
+        if (w->grh && extract32(grh, 20, 8)) {
+            return 0;
+        }
+    }
+    return len;
+}
+
+/* What each service can do */
+static bool plc_can(const PlcQp *qp, uint8_t opcode)
+{
+    if (opcode == CX_WR_NOP || opcode == CX_WR_UMR) {
+        return true;
+    }
+    switch (qp->st) {
+    case CX_ST_RC:
+        return true;
+    case CX_ST_UC:
+        return !plc_needs_answer(opcode);
+    case CX_ST_UD:
+        return opcode == CX_WR_SEND || opcode == CX_WR_SEND_IMM;
+    default:
+        return false;
+    }
+}
+
+static uint8_t plc_parse(PlcQp *qp, PlcWork *w)
 {
     uint32_t at = CX_WQE_SEG, end = w->ds * CX_WQE_SEG;
     bool inlined = false;
     uint64_t total;
 
+    if (!plc_can(qp, w->opcode)) {
+        return CX_SYND_LOCAL_QP;
+    }
     switch (w->opcode) {
     case CX_WR_NOP:
     case CX_WR_UMR:
         return 0;
     case CX_WR_SEND:
     case CX_WR_SEND_IMM:
+        if (qp->st == CX_ST_UD) {
+            uint32_t len = plc_parse_av(qp, w);
+
+            if (!len) {
+                return CX_SYND_LOCAL_QP;
+            }
+            at += len;
+        }
         break;
     case CX_WR_WRITE:
     case CX_WR_WRITE_IMM:
@@ -226,10 +322,11 @@ static uint8_t plc_parse(PlcWork *w)
         w->compare = ldq_be_p(w->wqe + at + CX_ATOMIC_COMPARE);
         at += CX_WQE_SEG;
     }
-    if (!plc_parse_list(w->wqe, at, end, false, w->sge, &w->sges, &total)) {
+    if (!plc_parse_list(w->wqe, at, end, false, 0, w->sge, &w->sges,
+                        &total)) {
         return CX_SYND_LOCAL_QP;
     }
-    if (total > 1u << PLC_LOG_MAX_MSG ||
+    if (total > (qp->st == CX_ST_UD ? qp->mtu : 1u << PLC_LOG_MAX_MSG) ||
         (plc_is_atomic(w->opcode) && total != 8)) {
         return CX_SYND_LOCAL_LENGTH;
     }
@@ -271,6 +368,8 @@ PlcWork *plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
     w = g_new0(PlcWork, 1);
     w->index = at;
     w->ds = 1;
+    w->lid = qp->rlid;
+    w->qpn = qp->remote_qpn;
     w->syndrome = CX_SYND_LOCAL_QP;
     if (plc_sq_read(s, qp, at, ctrl, CX_WQE_SEG)) {
         word = ldl_be_p(ctrl + CX_CTRL_OPCODE);
@@ -282,10 +381,9 @@ PlcWork *plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
         /* An entry names its own place: another one is not what was posted */
         if (extract32(word, 8, 16) == (at & 0xffff) && w->ds &&
             qpn_ds >> 8 == qp->id &&
-            (qp->st == CX_ST_RC || w->opcode == CX_WR_UMR) &&
             plc_blocks(w->ds) <= qp->sq_tail - at &&
             plc_sq_read(s, qp, at, w->wqe, w->ds * CX_WQE_SEG)) {
-            w->syndrome = plc_parse(w);
+            w->syndrome = plc_parse(qp, w);
         }
     }
     qp->sq_fetch += MIN(plc_blocks(w->ds), qp->sq_tail - at);
@@ -295,17 +393,12 @@ PlcWork *plc_sq_fetch(PeerlaneCX *s, PlcQp *qp)
     return w;
 }
 
-/* Take the receive at the head of the queue, for a responder */
-enum plc_taken plc_take_recv(PeerlaneCX *s, PlcQp *qp)
+/* The receive at the head of the queue pair's own queue */
+static enum plc_taken plc_rq_take(PeerlaneCX *s, PlcQp *qp, uint8_t *wqe)
 {
-    PlcResp *r = &qp->resp;
-    uint8_t wqe[PLC_MAX_RECV_WQE];
     uint32_t at, posted;
     bool ok;
 
-    if (qp->rq_type != CX_RQ_REGULAR) {
-        return PLC_TAKE_REQUEST;
-    }
     posted = (plc_dbr(s, qp, CX_DBR_RECV, &ok) - qp->rq_head) & 0xffff;
     if (!ok || posted > 1u << qp->log_rq) {
         plc_event_qp(s, CX_EVENT_WQ_INVALID, qp->id);
@@ -314,14 +407,42 @@ enum plc_taken plc_take_recv(PeerlaneCX *s, PlcQp *qp)
     if (!posted) {
         return PLC_TAKE_LATER;
     }
+    qp->resp.index = qp->rq_head;
     at = qp->rq_head & ((1u << qp->log_rq) - 1);
     if (!plc_buf_read(s, &qp->buf, (uint64_t)at * qp->rq_stride, wqe,
-                      qp->rq_stride) ||
-        !plc_parse_list(wqe, 0, qp->rq_stride, true, r->sge, &r->sges,
-                        &r->room)) {
+                      qp->rq_stride)) {
         plc_recv_fail(s, qp, CX_SYND_LOCAL_QP);
         return PLC_TAKE_OPERATION;
     }
+    return PLC_TAKEN;
+}
+
+/* Take a receive for a responder, unless the last one has not been used */
+enum plc_taken plc_take_recv(PeerlaneCX *s, PlcQp *qp)
+{
+    uint32_t at = qp->srq ? CX_SRQ_DATA : 0;
+    uint32_t end = qp->srq ? 1u << qp->srq->log_stride : qp->rq_stride;
+    uint8_t wqe[PLC_MAX_RECV_WQE];
+    PlcResp *r = &qp->resp;
+    enum plc_taken taken;
+
+    if (r->taken) {
+        return PLC_TAKEN;
+    }
+    if (qp->rq_type == CX_RQ_NONE) {
+        return PLC_TAKE_REQUEST;
+    }
+    taken = qp->srq ? plc_srq_take(s, qp->srq, wqe, &r->index) :
+            plc_rq_take(s, qp, wqe);
+    if (taken) {
+        return taken;
+    }
+    if (!plc_parse_list(wqe, at, end, true, qp->srq ? qp->srq->pd : 0, r->sge,
+                        &r->sges, &r->room)) {
+        plc_recv_fail(s, qp, CX_SYND_LOCAL_QP);
+        return PLC_TAKE_OPERATION;
+    }
+    r->taken = true;
     return PLC_TAKEN;
 }
 
@@ -331,6 +452,16 @@ static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
     uint32_t posted = 0;
     bool ok = true;
 
+    /* It takes no more of a shared queue, and gives up what it has of it */
+    if (qp->leaves) {
+        qp->leaves = false;
+        if (qp->held >= 0) {
+            plc_error_cqe(s, qp, true, 0, qp->held, CX_SYND_FLUSHED);
+        }
+        plc_event_qp(s, CX_EVENT_LAST_WQE, qp->id);
+        plc_qp_schedule(qp);
+        return PLC_STEP_COST;
+    }
     if (qp->has_sq) {
         posted = (plc_dbr(s, qp, CX_DBR_SEND, &ok) - qp->sq_head) & 0xffff;
     }

@@ -81,6 +81,7 @@ enum {
     CX_BAD_RESOURCE = 0x05,
     CX_RESOURCE_BUSY = 0x06,
     CX_EXCEED_LIM = 0x08,
+    CX_BAD_RES_STATE = 0x09,
     CX_NO_RESOURCES = 0x0f,
     CX_BAD_QP_STATE = 0x10,
     CX_BAD_SIZE = 0x40,
@@ -111,6 +112,7 @@ enum {
     CX_OP_CREATE_CQ = 0x400,
     CX_OP_DESTROY_CQ = 0x401,
     CX_OP_QUERY_CQ = 0x402,
+    CX_OP_MODIFY_CQ = 0x403,
     CX_OP_CREATE_QP = 0x500,
     CX_OP_DESTROY_QP = 0x501,
     CX_OP_RST2INIT_QP = 0x502,
@@ -123,6 +125,8 @@ enum {
     CX_OP_INIT2INIT_QP = 0x50e,
     CX_OP_CREATE_XRC_SRQ = 0x705,
     CX_OP_DESTROY_XRC_SRQ = 0x706,
+    CX_OP_QUERY_XRC_SRQ = 0x707,
+    CX_OP_ARM_XRC_SRQ = 0x708,
     CX_OP_QUERY_HCA_VPORT_CONTEXT = 0x762,
     CX_OP_QUERY_HCA_VPORT_GID = 0x764,
     CX_OP_QUERY_HCA_VPORT_PKEY = 0x765,
@@ -141,7 +145,9 @@ enum {
     CX_OP_ALLOC_TRANSPORT_DOMAIN = 0x816,
     CX_OP_DEALLOC_TRANSPORT_DOMAIN = 0x817,
     CX_OP_CREATE_RMP = 0x90c,
+    CX_OP_MODIFY_RMP = 0x90d,
     CX_OP_DESTROY_RMP = 0x90e,
+    CX_OP_QUERY_RMP = 0x90f,
 };
 
 enum {
@@ -150,6 +156,9 @@ enum {
     CX_EVENT_PORT = 0x09,
     CX_EVENT_WQ_INVALID = 0x10,
     CX_EVENT_WQ_ACCESS = 0x11,
+    CX_EVENT_SRQ_ERROR = 0x12,
+    CX_EVENT_LAST_WQE = 0x13,
+    CX_EVENT_SRQ_LIMIT = 0x14,
     CX_EVENT_COMMAND = 0x0a,
     CX_EVENT_PAGE_FAULT = 0x0c,
 };
@@ -165,6 +174,8 @@ enum {
 #define CX_CREATE_QPC           0x18
 #define CX_CREATE_PAS           0x110
 #define CX_RMP_CTX              0x20
+#define CX_RMP_SIZE             0xf0
+#define CX_XRQC_SIZE            0x40
 #define CX_QPC_ADS              0x18
 #define CX_REG_DATA             0x10
 #define CX_VPORT_COUNTER_RX     0x30    /* packets, then bytes */
@@ -190,6 +201,10 @@ enum {
 #define CX_QC_OUT                       CX_F(0x0058, 8)
 #define CX_QC_IN                        CX_F(0x0058, 8)
 #define CX_QC_QUERY                     CX_F(0x00f8, 8)
+#define CX_QC_OTHER                     CX_F(0x0040, 1)
+#define CX_QC_CLEAR                     CX_F(0x00c0, 1)
+#define CX_QC_ALL                       CX_F(0x00c1, 1)
+#define CX_VPORT_CLEAR                  CX_F(0x00c0, 1)
 #define CX_VPORT_PORT                   CX_F(0x004c, 4)
 #define CX_VPORT_OTHER                  CX_F(0x0040, 1)
 #define CX_VPORT_NUMBER                 CX_F(0x0050, 16)
@@ -272,6 +287,14 @@ enum {
 #define CX_CQC_CI                       CX_F(0x0148, 24)
 #define CX_CQC_PI                       CX_F(0x0168, 24)
 #define CX_CQC_DBR                      CX_F(0x01c0, 64)
+#define CX_CQ_FIELDS                    CX_F(0x0060, 32)
+#define CX_CQ_MODIFY                    0
+#define CX_CQ_RESIZE                    1
+#define CX_CQ_FIELD_PERIOD              0x01
+#define CX_CQ_FIELD_COUNT               0x02
+#define CX_CQ_RESIZE_SIZE               0x01
+#define CX_CQ_RESIZE_OFFSET             0x02
+#define CX_CQ_RESIZE_PAGE               0x04
 #define CX_CQ_UMEM_VALID                CX_F(0x02e0, 1)
 #define CX_QP_OPT_MASK                  CX_F(0x0080, 32)
 #define CX_QP_QPC_EXT                   CX_F(0x0040, 1)
@@ -310,6 +333,7 @@ enum {
 #define CX_QPC_DBR                      CX_F(0x0500, 64)
 #define CX_QPC_Q_KEY                    CX_F(0x0540, 32)
 #define CX_QPC_RQ_TYPE                  CX_F(0x0565, 3)
+#define CX_QPC_SRQN                     CX_F(0x0568, 24)
 #define CX_QPC_CS_REQ                   CX_F(0x0630, 8)
 #define CX_QPC_CS_RES                   CX_F(0x0638, 8)
 #define CX_QPC_DBR_UMEM                 CX_F(0x0683, 1)
@@ -317,6 +341,23 @@ enum {
 #define CX_ADS_RLID                     CX_F(0x0030, 16)
 #define CX_ADS_ACK_TIMEOUT              CX_F(0x0040, 5)
 #define CX_ADS_PORT                     CX_F(0x0128, 8)
+#define CX_RMP_ID                       CX_F(0x0048, 24)
+#define CX_RMP_STATE                    CX_F(0x0040, 4)
+#define CX_RMP_MASK_HI                  CX_F(0x0080, 32)
+#define CX_RMP_MASK_LO                  CX_F(0x00a0, 32)
+#define CX_ARM_XRC                      1
+#define CX_RMP_MASK_LWM                 1
+#define CX_RMPC_STATE                   CX_F(0x0008, 4)
+#define CX_RMPC_CYCLIC                  CX_F(0x0020, 1)
+#define CX_XRQ_ARM_LWM                  CX_F(0x0070, 16)
+#define CX_XRQC_STATE                   CX_F(0x0000, 4)
+#define CX_XRQC_WQ_SIG                  CX_F(0x0020, 1)
+#define CX_XRQC_CONTINUED               CX_F(0x0021, 1)
+#define CX_XRQC_CYCLIC                  CX_F(0x0024, 1)
+#define CX_XRQC_DBR_UMEM                CX_F(0x0047, 1)
+#define CX_XRQC_USER_INDEX              CX_F(0x0088, 24)
+#define CX_XRQC_LWM                     CX_F(0x00e0, 16)
+#define CX_XRQC_DBR                     CX_F(0x0140, 64)
 #define CX_XRQC_LOG_SIZE                CX_F(0x0004, 4)
 #define CX_XRQC_LOG_STRIDE              CX_F(0x0025, 3)
 #define CX_XRQC_XRCD                    CX_F(0x0028, 24)
@@ -325,6 +366,12 @@ enum {
 #define CX_XRQC_LOG_PAGE                CX_F(0x0082, 6)
 #define CX_XRQC_PD                      CX_F(0x00c8, 24)
 #define CX_XRQ_UMEM_VALID               CX_F(0x02e0, 1)
+#define CX_WQ_TYPE                      CX_F(0x0000, 4)
+#define CX_WQ_SIG                       CX_F(0x0004, 1)
+#define CX_WQ_LWM                       CX_F(0x0030, 16)
+#define CX_WQ_DBR                       CX_F(0x0080, 64)
+#define CX_WQ_DBR_UMEM                  CX_F(0x0120, 1)
+#define CX_WQ_UMEM                      CX_F(0x0121, 1)
 #define CX_WQ_PAGE_OFFSET               CX_F(0x002b, 5)
 #define CX_WQ_PD                        CX_F(0x0048, 24)
 #define CX_WQ_LOG_STRIDE                CX_F(0x010c, 4)
@@ -354,10 +401,15 @@ enum {
 #define CX_CAP_UMR_EXTENDED_OFFSET      CX_F(0x0118, 1)
 #define CX_CAP_LOG_MAX_RA_REQ_QP        CX_F(0x014a, 6)
 #define CX_CAP_LOG_MAX_RA_RES_QP        CX_F(0x015a, 6)
+#define CX_CAP_RTS2RTS_QC               CX_F(0x0169, 1)
+#define CX_CAP_OUT_OF_SEQ_CNT           CX_F(0x0180, 1)
 #define CX_CAP_VPORT_COUNTERS           CX_F(0x0181, 1)
+#define CX_CAP_RETRANSMISSION_QC        CX_F(0x0182, 1)
 #define CX_CAP_PKEY_TABLE_SIZE          CX_F(0x0190, 16)
 #define CX_CAP_IB_VIRT                  CX_F(0x01a2, 1)
 #define CX_CAP_LOCAL_CA_ACK_DELAY       CX_F(0x01ab, 5)
+#define CX_CAP_MAX_QC                   CX_F(0x0186, 10)
+#define CX_CAP_ENHANCED_ERROR_QC        CX_F(0x01b1, 1)
 #define CX_CAP_NUM_PORTS                CX_F(0x01b8, 8)
 #define CX_CAP_LOG_MAX_MSG              CX_F(0x01c3, 5)
 #define CX_CAP_CQE_VERSION              CX_F(0x01fc, 4)
@@ -365,8 +417,12 @@ enum {
 #define CX_CAP_CMDIF_CHECKSUM           CX_F(0x0210, 2)
 #define CX_CAP_ATOMIC                   CX_F(0x021e, 1)
 #define CX_CAP_CQ_OI                    CX_F(0x0220, 1)
+#define CX_CAP_CQ_RESIZE                CX_F(0x0221, 1)
+#define CX_CAP_CQ_MODERATION            CX_F(0x0222, 1)
 #define CX_CAP_PG                       CX_F(0x0227, 1)
 #define CX_CAP_XRC                      CX_F(0x023c, 1)
+#define CX_CAP_UD                       CX_F(0x023d, 1)
+#define CX_CAP_UC                       CX_F(0x023e, 1)
 #define CX_CAP_RC                       CX_F(0x023f, 1)
 #define CX_CAP_UAR_SZ                   CX_F(0x024a, 6)
 #define CX_CAP_LOG_PG_SZ                CX_F(0x0258, 8)
@@ -416,6 +472,7 @@ enum {
 };
 enum {
     CX_ST_RC = 0x0,
+    CX_ST_UC = 0x1,
     CX_ST_UD = 0x2,
     CX_ST_QP0 = 0x7,
     CX_ST_QP1 = 0x8,
@@ -423,6 +480,7 @@ enum {
 };
 enum {
     CX_RQ_REGULAR = 0,
+    CX_RQ_SHARED = 1,
     CX_RQ_NONE = 3,
 };
 #define CX_OPT_RRE                      0x00000002
@@ -431,11 +489,56 @@ enum {
 #define CX_OPT_PKEY_INDEX               0x00000010
 #define CX_OPT_Q_KEY                    0x00000020
 #define CX_OPT_RNR_TIMEOUT              0x00000040
+#define CX_OPT_COUNTER_SET              0x02000000
+
+/* Counters of a set: where QUERY_Q_COUNTER has them */
+enum {
+    CX_QC_WRITES = 0x10,
+    CX_QC_READS = 0x18,
+    CX_QC_ATOMICS = 0x20,
+    CX_QC_OUT_OF_BUFFER = 0x30,
+    CX_QC_OUT_OF_SEQUENCE = 0x38,
+    CX_QC_DUPLICATES = 0x40,
+    CX_QC_RNR_NAKS = 0x48,
+    CX_QC_SEQUENCE_NAKS = 0x50,
+    CX_QC_IMPLIED_NAKS = 0x58,
+    CX_QC_TIMEOUTS = 0x60,
+    CX_QC_REQ_RNR_EXCEEDED = 0x70,
+    CX_QC_RESP_LOCAL_LENGTH = 0x78,
+    CX_QC_REQ_LOCAL_LENGTH = 0x7c,
+    CX_QC_RESP_LOCAL_QP = 0x80,
+    CX_QC_REQ_LOCAL_QP = 0x84,
+    CX_QC_RESP_PROTECTION = 0x88,
+    CX_QC_REQ_PROTECTION = 0x8c,
+    CX_QC_RESP_CQE_ERRORS = 0x90,
+    CX_QC_REQ_CQE_ERRORS = 0x94,
+    CX_QC_REQ_MW_BIND = 0x98,
+    CX_QC_REQ_BAD_RESPONSE = 0x9c,
+    CX_QC_REQ_REMOTE_REQUEST = 0xa0,
+    CX_QC_RESP_REMOTE_REQUEST = 0xa4,
+    CX_QC_REQ_REMOTE_ACCESS = 0xa8,
+    CX_QC_RESP_REMOTE_ACCESS = 0xac,
+    CX_QC_REQ_REMOTE_OPERATION = 0xb0,
+    CX_QC_REQ_RETRIES_EXCEEDED = 0xb4,
+    CX_QC_RESP_FLUSHED = 0xbc,
+    CX_QC_REQ_FLUSHED = 0xc0,
+    CX_QC_SIZE = 0x100,
+};
 
 /* Doorbell records: words in memory */
 #define CX_DBR_RECV                     0
 #define CX_DBR_SEND                     4
 #define CX_DBR_CQ_CI                    0
+
+/* An entry of a shared queue of receives begins with the next one's number */
+#define CX_SRQ_NEXT             0x02
+#define CX_SRQ_DATA             0x10
+enum {
+    CX_RMP_READY = 1,
+    CX_RMP_ERROR = 3,
+    CX_XRQ_READY = 0,
+    CX_XRQ_ERROR = 1,
+};
 
 #define CX_CQ_DB_SOLICITED              0x01000000
 
@@ -450,6 +553,19 @@ enum {
 #define CX_CTRL_SOLICITED               0x02
 #define CX_CTRL_FENCE                   0xe0
 #define CX_CTRL_CQ_UPDATE               0x08
+/* The address of a datagram; the second half only if the number says so */
+#define CX_AV_Q_KEY             0x10
+#define CX_AV_QPN               0x18
+#define CX_AV_RLID              0x1e
+#define CX_AV_TCLASS            0x2a
+#define CX_AV_HOP_LIMIT         0x2b
+#define CX_AV_GRH               0x2c
+#define CX_AV_RGID              0x30
+#define CX_AV_SHORT             16
+#define CX_AV_LONG              48
+#define CX_AV_EXTENDED          0x80000000u     /* with the number */
+#define CX_AV_HAS_GRH           0x40000000u     /* with index and flow label */
+#define CX_Q_KEY_OWN            0x80000000u     /* the queue pair's is sent */
 #define CX_RADDR_VA                     0x00
 #define CX_RADDR_KEY                    0x08
 #define CX_ATOMIC_SWAP_ADD              0x00
@@ -504,6 +620,9 @@ enum {
 
 /* Completions */
 #define CX_CQE_SIZE                     64
+#define CX_CQE_SLID             0x16
+#define CX_CQE_SRC_QPN          0x18
+#define CX_CQE_GRH              0x10000000u     /* with the number */
 #define CX_CQE_USER_INDEX               0x20
 #define CX_CQE_IMM                      0x24
 #define CX_CQE_BYTES                    0x2c
@@ -520,6 +639,7 @@ enum {
     CX_CQE_RECV_WRITE_IMM = 0x1,
     CX_CQE_RECV_SEND = 0x2,
     CX_CQE_RECV_SEND_IMM = 0x3,
+    CX_CQE_RESIZED = 0x5,
     CX_CQE_REQUEST_ERROR = 0xd,
     CX_CQE_RECV_ERROR = 0xe,
 };

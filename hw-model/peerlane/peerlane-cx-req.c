@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Peerlane ConnectX: the requester of a connection.
+ * Peerlane ConnectX: the requester.
  *
  * Entries are taken up in order and get sequence numbers; a READ has as many as
  * its answer has packets.  Packets from una_psn to send_psn are on their way.
  * What is lost is sent again from una_psn on: nothing is kept but the entries.
+ * Without acknowledges, an entry is done when its last packet has been sent.
  */
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
@@ -146,6 +147,7 @@ static bool plc_req_acked(PeerlaneCX *s, PlcQp *qp, uint32_t psn)
             /* Once for each hole: who answers late is not asked for each */
             if (!r->asked) {
                 r->asked = true;
+                plc_qc_count(qp, CX_QC_IMPLIED_NAKS);
                 plc_req_again(s, qp);
             }
             return false;
@@ -173,6 +175,7 @@ static void plc_req_rnr(PeerlaneCX *s, PlcQp *qp, uint8_t code)
     if (!w || qp->waiting || !plc_req_waits(qp)) {
         return;
     }
+    plc_qc_count(qp, CX_QC_RNR_NAKS);
     if (qp->rnr_retry != PLC_RNR_FOREVER && r->rnr_tries++ >= qp->rnr_retry) {
         plc_sq_done(s, qp, w, CX_SYND_RNR);
         return;
@@ -196,6 +199,7 @@ static void plc_req_nak(PeerlaneCX *s, PlcQp *qp, uint8_t code)
         return;
     }
     if (code == CX_NAK_SEQUENCE) {
+        plc_qc_count(qp, CX_QC_SEQUENCE_NAKS);
         plc_req_again(s, qp);
     } else if (code < ARRAY_SIZE(syndrome)) {
         plc_sq_done(s, qp, w, syndrome[code]);
@@ -272,7 +276,7 @@ void plc_req_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
     uint8_t value = h->syndrome & CX_AETH_VALUE;
 
-    if (qp->state != CX_QP_RTS || qp->st != CX_ST_RC) {
+    if (qp->state != CX_QP_RTS) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
         return;
     }
@@ -371,6 +375,26 @@ static uint8_t plc_req_kind(const PlcWork *w, bool first, bool last)
            (last && imm);
 }
 
+/* Who a datagram is from, and for whom that is */
+static void plc_req_datagram(PeerlaneCX *s, PlcQp *qp, const PlcWork *w,
+                             PlcPacket *p)
+{
+    uint8_t *deth = plc_packet_deth(p), *grh = plc_bth(p) - CX_GRH_SIZE;
+
+    stl_be_p(deth, w->qkey);
+    stl_be_p(deth + 4, qp->id);
+    p->grh = w->grh;
+    if (w->grh) {
+        stl_be_p(grh, 6u << 28 | (uint32_t)w->wqe[CX_AV_TCLASS] << 20 |
+                 (ldl_be_p(w->wqe + CX_AV_GRH) & 0xfffff));
+        stw_be_p(grh + 4, p->len + CX_ICRC_SIZE);
+        grh[6] = CX_GRH_NEXT;
+        grh[7] = w->wqe[CX_AV_HOP_LIMIT];
+        plc_gid(s, grh + 8);
+        memcpy(grh + 24, w->wqe + CX_AV_RGID, 16);
+    }
+}
+
 /* Make the packet @psn of @w; NULL: the entry has failed, or no device is left */
 static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
                                uint32_t psn, bool last)
@@ -383,7 +407,7 @@ static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
     uint8_t *payload, *reth;
     PlcPacket *p;
 
-    p = plc_packet_new(kind, qp->remote_qpn, psn, bytes, &payload);
+    p = plc_packet_new(plc_qp_service(qp) | kind, w->qpn, psn, bytes, &payload);
     reth = plc_packet_reth(p);
     if (kind == CX_PKT_READ_REQUEST || kind == CX_PKT_WRITE_FIRST ||
         kind == CX_PKT_WRITE_ONLY || kind == CX_PKT_WRITE_ONLY_IMM ||
@@ -403,6 +427,9 @@ static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
     if (kind == CX_PKT_SEND_LAST_IMM || kind == CX_PKT_SEND_ONLY_IMM ||
         kind == CX_PKT_WRITE_LAST_IMM || kind == CX_PKT_WRITE_ONLY_IMM) {
         stl_be_p(plc_packet_imm(p), w->imm);
+    }
+    if (qp->st == CX_ST_UD) {
+        plc_req_datagram(s, qp, w, p);
     }
     if (last && w->flags & CX_CTRL_SOLICITED) {
         plc_bth(p)[CX_BTH_FLAGS] |= CX_BTH_SOLICITED;
@@ -454,13 +481,21 @@ static void plc_req_send(PeerlaneCX *s, PlcQp *qp, PlcWork *w)
     if (plc_psn_diff(r->send_psn, r->sent_psn) > 0) {
         r->sent_psn = r->send_psn;
     }
+    if (qp->st != CX_ST_RC) {
+        plc_net_send(s, qp, w->lid, p);
+        r->una_psn = r->send_psn;
+        if (last) {
+            plc_sq_done(s, qp, w, 0);
+        }
+        return;
+    }
     if (last || psn % PLC_ACK_EVERY == PLC_ACK_EVERY - 1) {
         stl_be_p(plc_bth(p) + CX_BTH_PSN, psn | CX_BTH_ACK_REQ);
     }
     if (!timer_pending(qp->ack_timer)) {
         plc_req_arm(qp);
     }
-    plc_net_send(s, qp, p);
+    plc_net_send(s, qp, w->lid, p);
 }
 
 /* One packet, or one entry that ends; false: there is nothing to do now */
@@ -524,6 +559,7 @@ static bool plc_req_busy(PeerlaneCX *s, PlcQp *qp)
 bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
 {
     PlcReq *r = &qp->req;
+    bool again;
 
     if (!qp->has_sq || qp->waiting) {
         return false;
@@ -534,6 +570,7 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
             plc_req_arm(qp);
             if (!plc_req_busy(s, qp)) {
                 r->asked = false;
+                plc_qc_count(qp, CX_QC_TIMEOUTS);
                 if (!plc_req_again(s, qp)) {
                     return false;
                 }
@@ -544,9 +581,8 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
         if (qp->waiting || r->fault.token) {
             return false;
         }
-        if (qp->st == CX_ST_RC && !plc_net_room(s, qp)) {
-            /* Who can send again is told */
-            return qp->rlid == s->lid;
+        if (plc_qp_service(qp) >= 0 && !plc_net_room(s, qp, &again)) {
+            return again;
         }
         if (!plc_req_one(s, qp)) {
             return false;

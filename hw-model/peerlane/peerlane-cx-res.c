@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Peerlane ConnectX: things that are no more than an id.
+ * Peerlane ConnectX: things that are no more than an id, and counters.
  */
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
@@ -96,17 +96,55 @@ uint8_t plc_dealloc_td(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_alloc_qc(PeerlaneCX *s, PlcCmd *c)
 {
-    return plc_alloc(&s->st->qc, c, CX_QC_OUT);
+    PlcQc *qc = g_new0(PlcQc, 1);
+    uint32_t id;
+
+    if (!plc_table_add(&s->st->qc, qc, &id)) {
+        g_free(qc);
+        return CX_NO_RESOURCES;
+    }
+    cx_set(c->out, CX_QC_OUT, id);
+    return CX_OK;
 }
 
+/* Who refers to it counts nothing from then on */
 uint8_t plc_dealloc_qc(PeerlaneCX *s, PlcCmd *c)
 {
-    return plc_dealloc(&s->st->qc, cx_get(c->in, CX_QC_IN), false);
+    uint32_t id = cx_get(c->in, CX_QC_IN);
+    PlcQc *qc = plc_table_get(&s->st->qc, id);
+
+    if (!qc) {
+        return CX_BAD_RESOURCE;
+    }
+    plc_table_del(&s->st->qc, id);
+    g_free(qc);
+    return CX_OK;
 }
 
-/* Counter sets can be had, but nothing is counted in them: all read as 0 */
 uint8_t plc_query_qc(PeerlaneCX *s, PlcCmd *c)
 {
-    return plc_table_get(&s->st->qc, cx_get(c->in, CX_QC_QUERY)) ? CX_OK :
-           CX_BAD_RESOURCE;
+    PlcQc *qc = plc_table_get(&s->st->qc, cx_get(c->in, CX_QC_QUERY));
+
+    if (!qc) {
+        return CX_BAD_RESOURCE;
+    }
+    if (cx_get(c->in, CX_QC_OTHER) || cx_get(c->in, CX_QC_ALL)) {
+        return CX_BAD_PARAM;
+    }
+    for (unsigned i = CX_OUT_HEAD / 4; i < ARRAY_SIZE(qc->count); i++) {
+        stl_be_p(c->out + 4 * i, qc->count[i]);
+    }
+    if (cx_get(c->in, CX_QC_CLEAR)) {
+        memset(qc->count, 0, sizeof(qc->count));
+    }
+    return CX_OK;
+}
+
+void plc_qc_count(PlcQp *qp, unsigned counter)
+{
+    PlcQc *qc = plc_table_get(&qp->cx->st->qc, qp->counter_set);
+
+    if (qc && counter) {
+        qc->count[counter / 4]++;
+    }
 }

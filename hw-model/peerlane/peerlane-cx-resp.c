@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Peerlane ConnectX: the responder of a connection.
+ * Peerlane ConnectX: the responder.
  *
  * A request is done when it comes, if its number is the one that is expected.
  * Answers wait in a list and leave in order; a READ fetches its data then.
  * While the list is full, requests are dropped like those that get lost.
+ *
+ * Without acknowledges nobody is told: what cannot be done is dropped, and the
+ * next message gets the same receive.
  */
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
@@ -68,10 +71,20 @@ static void plc_reply_ack(PeerlaneCX *s, PlcQp *qp)
     });
 }
 
+static void plc_resp_drop(PeerlaneCX *s, PlcQp *qp)
+{
+    plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+    qp->resp.in = PLC_IN_NOTHING;
+}
+
 /* The request that was expected cannot be done now, or ever (@fatal) */
 static void plc_reply_nak(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome,
                           bool fatal)
 {
+    if (qp->st != CX_ST_RC) {
+        plc_resp_drop(s, qp);
+        return;
+    }
     plc_reply(s, qp, (PlcReply) {
         .kind = PLC_REPLY_NAK, .syndrome = syndrome, .fatal = fatal,
         .psn = qp->resp.psn,
@@ -82,7 +95,16 @@ static void plc_reply_nak(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome,
 
 static void plc_fatal(PeerlaneCX *s, PlcQp *qp, uint8_t code)
 {
-    if (code == CX_NAK_ACCESS) {
+    /* What is wrong on this side is wrong for all others, too */
+    if (qp->st != CX_ST_RC && code == CX_NAK_OPERATION &&
+        qp->state != CX_QP_ERR) {
+        plc_qp_to_error(qp);
+    }
+    if (code != CX_NAK_OPERATION) {
+        plc_qc_count(qp, code == CX_NAK_ACCESS ? CX_QC_RESP_REMOTE_ACCESS :
+                     CX_QC_RESP_REMOTE_REQUEST);
+    }
+    if (qp->st == CX_ST_RC && code == CX_NAK_ACCESS) {
         plc_event_qp(s, CX_EVENT_WQ_ACCESS, qp->id);
     }
     plc_reply_nak(s, qp, CX_AETH_NAK | code, true);
@@ -126,6 +148,7 @@ static bool plc_resp_recv(PeerlaneCX *s, PlcQp *qp)
     case PLC_TAKEN:
         return !s->old;
     case PLC_TAKE_LATER:
+        plc_qc_count(qp, CX_QC_OUT_OF_BUFFER);
         plc_reply_nak(s, qp, CX_AETH_RNR | qp->min_rnr, false);
         return false;
     case PLC_TAKE_REQUEST:
@@ -243,6 +266,7 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         r->va = h->va;
         r->rkey = h->rkey;
         r->left = h->len;
+        plc_qc_count(qp, CX_QC_WRITES);
     }
     if ((write ? last && imm : first) && !plc_resp_recv(s, qp)) {
         return false;
@@ -259,8 +283,7 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         r->msn = plc_psn_add(r->msn, 1);
         if (!write || imm) {
             plc_recv_done(s, qp, write ? CX_CQE_RECV_WRITE_IMM : imm ?
-                          CX_CQE_RECV_SEND_IMM : CX_CQE_RECV_SEND, h->imm,
-                          h->solicited);
+                          CX_CQE_RECV_SEND_IMM : CX_CQE_RECV_SEND, h);
         }
     }
     r->psn = plc_psn_add(r->psn, 1);
@@ -286,6 +309,7 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
         /* The answer to one that is repeated waits for its pages itself */
         if (!result || (repeat && result == PLC_ABSENT)) {
             if (!repeat) {
+                plc_qc_count(qp, CX_QC_READS);
                 r->msn = plc_psn_add(r->msn, 1);
                 r->psn = plc_psn_add(r->psn, plc_packets(qp, h->len));
             }
@@ -331,6 +355,7 @@ static void plc_resp_atomic(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         plc_resp_failed(s, qp, result);
         return;
     }
+    plc_qc_count(qp, CX_QC_ATOMICS);
     slot = r->atomics++ % ARRAY_SIZE(r->atomic);
     r->atomic[slot].valid = true;
     r->atomic[slot].psn = h->psn;
@@ -347,6 +372,7 @@ static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
     PlcResp *r = &qp->resp;
 
+    plc_qc_count(qp, CX_QC_DUPLICATES);
     switch (h->kind) {
     case CX_PKT_READ_REQUEST:
         /* A part of what was asked for; not what is still to come */
@@ -387,6 +413,7 @@ void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     }
     if (ahead > 0) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+        plc_qc_count(qp, CX_QC_OUT_OF_SEQUENCE);
         if (!r->nak_sent) {
             plc_reply_nak(s, qp, CX_AETH_NAK | CX_NAK_SEQUENCE, false);
         }
@@ -411,6 +438,51 @@ void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         }
         break;
     }
+}
+
+/* A connection that does not acknowledge: a message with a hole is lost */
+void plc_resp_unreliable(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
+{
+    PlcResp *r = &qp->resp;
+    uint8_t kind = h->kind - (h->kind >= CX_PKT_WRITE_FIRST ?
+                              CX_PKT_WRITE_FIRST : 0);
+    bool first = kind == CX_PKT_SEND_FIRST || kind >= CX_PKT_SEND_ONLY;
+
+    if (first || h->psn != r->psn) {
+        r->in = PLC_IN_NOTHING;
+    }
+    r->psn = h->psn;
+    if (!first && r->in == PLC_IN_NOTHING) {
+        plc_resp_drop(s, qp);
+    } else if (plc_resp_message(s, qp, h) || s->old) {
+        return;
+    }
+    r->psn = plc_psn_add(h->psn, 1);
+}
+
+void plc_resp_datagram(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
+{
+    PlcHeaders grh = { .payload = h->grh, .bytes = CX_GRH_SIZE };
+    PlcResp *r = &qp->resp;
+    uint8_t gid[16];
+
+    plc_gid(s, gid);
+    if (h->qkey != qp->qkey || h->bytes > qp->mtu ||
+        (h->grh && memcmp(h->grh + 24, gid, sizeof(gid)))) {
+        plc_resp_drop(s, qp);
+        return;
+    }
+    if (!plc_resp_recv(s, qp)) {
+        return;
+    }
+    /* Its place is kept even if there is none */
+    r->done = h->grh ? 0 : CX_GRH_SIZE;
+    if ((h->grh && !plc_resp_send_data(s, qp, &grh)) ||
+        !plc_resp_send_data(s, qp, h)) {
+        return;
+    }
+    plc_recv_done(s, qp, h->kind == CX_PKT_SEND_ONLY_IMM ?
+                  CX_CQE_RECV_SEND_IMM : CX_CQE_RECV_SEND, h);
 }
 
 /*
@@ -450,6 +522,7 @@ static PlcPacket *plc_read_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
             qp->resp.replies = 1;
             qp->resp.closing = true;
             if (result != PLC_FAILED) {
+                plc_qc_count(qp, CX_QC_RESP_REMOTE_ACCESS);
                 plc_event_qp(s, CX_EVENT_WQ_ACCESS, qp->id);
             }
             *reply = (PlcReply) {
@@ -494,14 +567,14 @@ static PlcPacket *plc_reply_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
 bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
 {
     PlcResp *r = &qp->resp;
+    bool again;
 
     for (unsigned i = 0; i < PLC_BURST && r->replies; i++) {
         PlcReply *reply = &r->reply[r->first_reply];
         PlcPacket *p;
 
-        if (!plc_net_room(s, qp)) {
-            /* Who can send again is told */
-            return qp->rlid == s->lid;
+        if (!plc_net_room(s, qp, &again)) {
+            return again;
         }
         p = plc_reply_packet(s, qp, reply);
         if (s->old) {
@@ -515,7 +588,7 @@ bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
             continue;
         }
         *cost += p->len;
-        plc_net_send(s, qp, p);
+        plc_net_send(s, qp, qp->rlid, p);
         if (reply->kind == PLC_REPLY_READ && reply->done < reply->len) {
             continue;
         }

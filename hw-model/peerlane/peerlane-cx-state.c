@@ -38,10 +38,11 @@ static void plc_tables_free(PlcState *st)
 {
     plc_net_free(st);
     plc_free_all(&st->qp, PlcQp, plc_qp_free);
-    plc_free_all(&st->srq, PlcSrq, g_free);
+    plc_free_all(&st->srq, PlcSrq, plc_srq_free);
     plc_free_all(&st->mkey, PlcMkey, plc_mkey_free);
     plc_free_all(&st->cq, PlcCq, plc_cq_free);
     plc_free_all(&st->eq, PlcEq, plc_eq_free);
+    plc_free_all(&st->qc, PlcQc, g_free);
     plc_table_free(&st->pd);
     plc_table_free(&st->uar);
     plc_table_free(&st->xrcd);

@@ -53,6 +53,8 @@ static const char *const plc_counter_names[PLC_NUM_COUNTERS] = {
     [PLC_CNT_LOOPBACK_BYTES] = "loopback-bytes",
     [PLC_CNT_PACKETS_IN] = "packets-in",
     [PLC_CNT_PACKETS_OUT] = "packets-out",
+    [PLC_CNT_BYTES_IN] = "packet-bytes-in",
+    [PLC_CNT_BYTES_OUT] = "packet-bytes-out",
     [PLC_CNT_PACKETS_DROPPED] = "packets-dropped",
     [PLC_CNT_RETRANSMISSIONS] = "retransmissions",
     [PLC_CNT_FRAMES_IN] = "frames-in",
@@ -388,6 +390,7 @@ static void plc_reset(PeerlaneCX *s)
         plc_state_free(s->st);
     }
     s->st = plc_state_new();
+    plc_net_reset(s);
     plc_kick(s);
     trace_peerlane_cx_reset(plc_name(s), s->epoch);
 }
@@ -419,7 +422,7 @@ static void plc_realize(PCIDevice *pdev, Error **errp)
         error_setg(errp, "vectors must be 1 to 64");
         return;
     }
-    if (!s->lid || s->lid >= 0xc000) {
+    if (!s->lid || s->lid > PLC_LAST_LID) {
         error_setg(errp, "lid must be a unicast one, 1 to 0xbfff");
         return;
     }

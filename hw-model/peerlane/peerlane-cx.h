@@ -61,6 +61,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_BOOT_PAGES          16
 #define PLC_INIT_PAGES          32
 #define PLC_PKEYS               128
+#define PLC_SUBNET_PREFIX       0xfe80000000000000ull
+#define PLC_LAST_LID            0xbfff  /* those above are of many */
 #define PLC_FREQUENCY_KHZ       1000000
 
 /* The engine moves at most this much before another queue pair's turn ... */
@@ -98,6 +100,8 @@ enum plc_counter {
     PLC_CNT_LOOPBACK_BYTES,
     PLC_CNT_PACKETS_IN,
     PLC_CNT_PACKETS_OUT,
+    PLC_CNT_BYTES_IN,
+    PLC_CNT_BYTES_OUT,
     PLC_CNT_PACKETS_DROPPED,
     PLC_CNT_RETRANSMISSIONS,
     PLC_CNT_FRAMES_IN,
@@ -121,6 +125,11 @@ typedef struct PlcBuf {
     uint32_t offset;
     uint8_t shift;
 } PlcBuf;
+
+/* What queue pairs that refer to it count */
+typedef struct PlcQc {
+    uint32_t count[CX_QC_SIZE / 4];
+} PlcQc;
 
 typedef struct PlcEq {
     uint32_t id;
@@ -149,6 +158,11 @@ typedef struct PlcCq {
     uint32_t pi;
     uint32_t ci;                /* when the doorbell record was read last */
     uint32_t solicited;         /* behind the last solicited entry */
+    uint32_t max_count;         /* an armed one tells of so many, 0: one ... */
+    uint32_t period;            /* ... or after so many us; 0: never */
+    bool late;                  /* the time is over */
+    QEMUTimer *timer;
+    PeerlaneCX *cx;
     uint64_t dbr;
     PlcBuf buf;
     bool queued;
@@ -179,17 +193,30 @@ typedef struct PlcMkey {
     uint8_t ctx[CX_MKC_SIZE];
 } PlcMkey;
 
+/* Receives that several queue pairs share */
 typedef struct PlcSrq {
     uint32_t id;
     uint32_t cqn;               /* 0: has none */
     uint32_t pd;
     uint32_t xrcd;
+    uint32_t users;
+    uint32_t user_index;
+    uint8_t log_size;
+    uint8_t log_stride;
+    uint64_t dbr;
+    PlcBuf buf;
+    bool failed;
+    uint16_t next;              /* the entry that is taken next */
+    uint16_t taken;             /* how many were */
+    uint16_t limit;             /* to be told when there are fewer; 0: not */
+    uint8_t ctx[CX_RMP_SIZE];
 } PlcSrq;
 
 typedef struct PlcSge {
     uint64_t addr;
     uint32_t len;
     uint32_t key;
+    uint32_t pd;                /* of the key; 0: the queue pair's */
     int32_t at;                 /* in the entry itself; -1: in memory */
 } PlcSge;
 
@@ -204,6 +231,10 @@ typedef struct PlcWork {
     uint8_t ds;
     uint8_t syndrome;           /* it fails with this when it is the oldest */
     bool checked;               /* its keys */
+    uint16_t lid;               /* where it goes */
+    uint32_t qpn;
+    uint32_t qkey;              /* of a datagram */
+    bool grh;                   /* likewise */
     uint32_t imm;
     uint64_t raddr;
     uint32_t rkey;
@@ -217,13 +248,13 @@ typedef struct PlcWork {
     uint8_t wqe[PLC_MAX_WQE + CX_WQE_SEG];
 } PlcWork;
 
-/* What a queue pair is as a requester */
 /* A page that is waited for */
 typedef struct PlcFault {
     uint32_t token;             /* 0: none */
     bool failed;                /* the driver had no page */
 } PlcFault;
 
+/* What a queue pair is as a requester */
 typedef struct PlcReq {
     PlcFault fault;
     QTAILQ_HEAD(, PlcWork) works;
@@ -266,7 +297,9 @@ typedef struct PlcResp {
     uint64_t va;                /* where the message goes */
     uint32_t rkey;
     uint32_t left;
-    uint64_t room;              /* in the receive that was taken */
+    bool taken;                 /* a receive */
+    uint16_t index;             /* of that */
+    uint64_t room;              /* in it */
     unsigned sges;
     PlcSge sge[PLC_MAX_SGE];
     PlcReply reply[PLC_MAX_REPLIES];
@@ -291,6 +324,8 @@ typedef struct PlcQp {
     uint32_t user_index;
     uint32_t cqn_send;
     uint32_t cqn_recv;
+    uint32_t counter_set;
+    PlcSrq *srq;                /* NULL: none */
     bool has_sq;
     uint8_t log_sq;
     uint8_t log_rq;
@@ -302,6 +337,7 @@ typedef struct PlcQp {
     uint32_t sq_fetch;          /* the next to take up */
     uint32_t sq_tail;
     uint32_t rq_head;
+    uint32_t qkey;
     uint32_t remote_qpn;
     uint16_t rlid;
     uint32_t mtu;
@@ -315,6 +351,8 @@ typedef struct PlcQp {
     bool remote_atomic;
     bool umr;                   /* may change keys */
     bool rung;                  /* its doorbell record is to be read */
+    bool leaves;                /* its shared queue: it has failed */
+    int32_t held;               /* what it has taken of that; -1: nothing */
     bool waiting;               /* the timer runs it again */
     bool queued;
     QTAILQ_ENTRY(PlcQp) link;
@@ -362,6 +400,7 @@ typedef struct PlcState {
 } PlcState;
 
 #define PLC_NEIGHBOURS          64
+#define PLC_MAX_PENDING         16
 
 /* States of the port, and the events that tell of them */
 enum {
@@ -375,6 +414,8 @@ typedef struct PlcNeighbour {
     bool asked;
     int64_t asked_at;
     uint8_t mac[6];
+    uint32_t pending;           /* frames that wait for the address */
+    PlcPacket *frame[PLC_MAX_PENDING];
 } PlcNeighbour;
 
 struct PeerlaneCX {
@@ -495,6 +536,7 @@ PlcHandler plc_enable_hca, plc_disable_hca, plc_init_hca, plc_teardown_hca,
     plc_query_issi, plc_set_issi, plc_query_pages, plc_manage_pages, plc_nop;
 
 /* peerlane-cx-caps.c: what it says about itself */
+void plc_gid(PeerlaneCX *s, uint8_t *gid);
 PlcHandler plc_query_hca_cap, plc_set_hca_cap, plc_query_adapter,
     plc_query_special_contexts, plc_access_reg, plc_query_vport_context,
     plc_query_vport_gid, plc_query_vport_pkey, plc_query_vport_counter;
@@ -503,6 +545,7 @@ PlcHandler plc_query_hca_cap, plc_set_hca_cap, plc_query_adapter,
 PlcHandler plc_alloc_pd, plc_dealloc_pd, plc_alloc_uar, plc_dealloc_uar,
     plc_alloc_xrcd, plc_dealloc_xrcd, plc_alloc_td, plc_dealloc_td,
     plc_alloc_qc, plc_dealloc_qc, plc_query_qc;
+void plc_qc_count(PlcQp *qp, unsigned counter);
 
 /* peerlane-cx-eq.c */
 PlcHandler plc_create_eq, plc_destroy_eq, plc_query_eq;
@@ -516,7 +559,7 @@ void plc_eq_post(PeerlaneCX *s, PlcEq *eq, unsigned event,
 void plc_event_qp(PeerlaneCX *s, unsigned event, uint32_t qpn);
 
 /* peerlane-cx-cq.c */
-PlcHandler plc_create_cq, plc_destroy_cq, plc_query_cq;
+PlcHandler plc_create_cq, plc_destroy_cq, plc_query_cq, plc_modify_cq;
 void plc_cq_free(PlcCq *cq);
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
 void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq);
@@ -557,9 +600,20 @@ bool plc_fault(PeerlaneCX *s, PlcQp *qp, PlcFault *fault);
 uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp, const PlcWork *w);
 
 /* peerlane-cx-srq.c */
-PlcHandler plc_create_xrc_srq, plc_create_rmp, plc_destroy_srq;
+PlcHandler plc_create_xrc_srq, plc_create_rmp, plc_destroy_srq, plc_query_srq,
+    plc_arm_xrc_srq, plc_modify_rmp;
+void plc_srq_free(PlcSrq *srq);
+enum plc_taken {
+    PLC_TAKEN,
+    PLC_TAKE_LATER,             /* there is none */
+    PLC_TAKE_REQUEST,           /* there will be none */
+    PLC_TAKE_OPERATION,         /* it cannot be had */
+};
+enum plc_taken plc_srq_take(PeerlaneCX *s, PlcSrq *srq, uint8_t *wqe,
+                            uint16_t *index);
 
 /* peerlane-cx-qp.c */
+int plc_qp_service(const PlcQp *qp);
 PlcHandler plc_create_qp, plc_destroy_qp, plc_query_qp, plc_modify_qp;
 void plc_qp_free(PlcQp *qp);
 void plc_qp_schedule(PlcQp *qp);
@@ -571,15 +625,9 @@ void plc_qp_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t qpn);
 uint64_t plc_qp_step(PeerlaneCX *s, PlcQp *qp);
 PlcWork *plc_sq_fetch(PeerlaneCX *s, PlcQp *qp);
 void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome);
-enum plc_taken {
-    PLC_TAKEN,
-    PLC_TAKE_LATER,             /* there is none */
-    PLC_TAKE_REQUEST,           /* there will be none */
-    PLC_TAKE_OPERATION,         /* it cannot be had */
-};
 enum plc_taken plc_take_recv(PeerlaneCX *s, PlcQp *qp);
-void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode, uint32_t imm,
-                   bool solicited);
+void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode,
+                   const PlcHeaders *h);
 void plc_recv_fail(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome);
 bool plc_is_atomic(uint8_t opcode);
 bool plc_needs_answer(uint8_t opcode);
@@ -594,15 +642,18 @@ void plc_req_timer(void *opaque);
 void plc_resp_reset(PlcQp *qp);
 bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost);
 void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
+void plc_resp_unreliable(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
+void plc_resp_datagram(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
 
 /* peerlane-cx-net.c: how packets get from one to the other */
 bool plc_net_check(PeerlaneCX *s, Error **errp);
 void plc_net_init(PeerlaneCX *s);
 void plc_net_exit(PeerlaneCX *s);
-/* May the queue pair send a packet now? */
-bool plc_net_room(PeerlaneCX *s, PlcQp *qp);
+void plc_net_reset(PeerlaneCX *s);
+/* May the queue pair send a packet now?  Else *@again: nobody tells when */
+bool plc_net_room(PeerlaneCX *s, PlcQp *qp, bool *again);
 /* Takes @p */
-void plc_net_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p);
+void plc_net_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid, PlcPacket *p);
 /* The other end will be talked to */
 void plc_net_meet(PeerlaneCX *s, PlcQp *qp);
 uint64_t plc_net_step(PeerlaneCX *s);

@@ -2,12 +2,12 @@
 /*
  * Frames that are nearly right, for a ConnectX on the other end of a cable.
  *
- *	cx-frames OWN-SOCKET PEER-SOCKET SEED COUNT QPN KEY
+ *	cx-frames OWN-SOCKET PEER-SOCKET SEED COUNT QPN KEY SERVICE
  *	cx-frames OWN-SOCKET PEER-SOCKET write FROM QPN KEY LENGTH
  *
  * From 10.0.0.2 to 10.0.0.1.  With "write" there is one that is right: number 0, from 10.0.0.FROM, so
  * many bytes of 0x5a for address 0x200000.  Else most have a right checksum, so that they get to the
- * transport: any opcode, sequence numbers near 0, any length.
+ * transport: any opcode of the service (0x00 RC, 0x20 UC, 0x60 UD), sequence numbers near 0, any length.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -130,7 +130,7 @@ static uint32_t make_write(uint8_t *f, uint32_t from, uint32_t qpn, uint32_t key
 	return end_frame(f, HEADS + body, icrc(f + 14, HEADS + body));
 }
 
-static uint32_t make(uint8_t *f, uint32_t qpn, uint32_t key)
+static uint32_t make(uint8_t *f, uint32_t qpn, uint32_t key, uint32_t service)
 {
 	uint8_t *ip = f + 14, *bth = f + 42;
 	uint32_t body = 12 + 4 * rnd(rnd(4) ? 12 : 1050), len = HEADS + body;
@@ -148,7 +148,7 @@ static uint32_t make(uint8_t *f, uint32_t qpn, uint32_t key)
 		return 14 + rnd(60);
 	}
 	head(f, 2, body);
-	bth[0] = rnd(20) ? rnd(0x15) : rnd(256);
+	bth[0] = rnd(20) ? service | rnd(0x15) : rnd(256);
 	bth[1] = rnd(20) ? rnd(4) << 4 | rnd(2) << 7 : rnd(256);
 	put16(bth + 2, rnd(30) ? 0xffff : rnd(65536));
 	put32(bth + 4, rnd(20) ? qpn : rnd(80));
@@ -176,9 +176,9 @@ int main(int argc, char **argv)
 	bool right;
 	int fd;
 
-	right = argc == 8 && !strcmp(argv[3], "write");
-	if (argc != 7 && !right)
+	if (argc != 8)
 		return 2;
+	right = !strcmp(argv[3], "write");
 	snprintf(own.sun_path, sizeof(own.sun_path), "%s", argv[1]);
 	snprintf(peer.sun_path, sizeof(peer.sun_path), "%s", argv[2]);
 	x = strtoul(argv[3], NULL, 0) * 2654435761u;
@@ -193,8 +193,9 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	while (n--) {
-		uint32_t len = !right ? make(frame, qpn, key) :
-			make_write(frame, strtoul(argv[4], NULL, 0), qpn, key, strtoul(argv[7], NULL, 0));
+		uint32_t last = strtoul(argv[7], NULL, 0);
+		uint32_t len = !right ? make(frame, qpn, key, last) :
+			make_write(frame, strtoul(argv[4], NULL, 0), qpn, key, last);
 
 		while (send(fd, frame, len, 0) < 0) {
 			struct pollfd p = { .fd = fd, .events = POLLOUT };

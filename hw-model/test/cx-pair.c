@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two hosts talk by a reliable connection: each verb moves what it should.
+ * Two hosts talk: each verb of a reliable or an unreliable connection, or of datagrams, moves what it should.
  *
- *	cx-pair active|passive (lid | gid INDEX) TIMEOUT MTU [whole]
+ *	cx-pair active|passive (lid | gid INDEX) TIMEOUT MTU rc|uc|ud [whole]
  *
  * Prints a line that says who this is, reads the other's from standard input, and
  * then lines of results: "ok WHAT" or "not ok WHAT".  The active end sends, writes,
  * reads and does atomics; the passive end looks at what arrives.  On a wire
- * that is "whole" it reads a megabyte instead of 64 KiB, which soft-RoCE begins anew for
- * each loss, and ends with a WRITE that is refused, which a lost answer would hide.
+ * that is "whole" it reads a megabyte instead of 64 KiB: soft-RoCE drops all answers behind one that
+ * is lost and asks for the rest when its timer ends, so that each loss costs seconds.  There it also
+ * ends with a WRITE that is refused, which a lost answer would hide.
+ * Without acknowledges the passive end sends each message back, and the active one sends those again that do not return.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +28,10 @@
 #define SENDS 8
 #define ADDS 20
 #define LIMIT 60		/* s for a completion */
+#define PATIENCE 5		/* s for a message that may be lost */
+#define TRIES 12
+#define GRH 40
+#define Q_KEY 0x11223344
 #define ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -39,6 +46,8 @@ struct who {
 	char gid[INET6_ADDRSTRLEN];
 };
 
+static enum ibv_qp_type service = IBV_QPT_RC;
+static struct ibv_ah *ah;	/* of the other, for datagrams */
 static struct ibv_qp *qp;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
@@ -78,9 +87,9 @@ static int filled(const uint8_t *p, size_t n, uint32_t seed)
 	return !memcmp(p, want, n);
 }
 
-static int next(struct ibv_wc *wc)
+static int next_within(struct ibv_wc *wc, int seconds)
 {
-	time_t end = time(NULL) + LIMIT;
+	time_t end = time(NULL) + seconds;
 	int n;
 
 	do {
@@ -90,8 +99,16 @@ static int next(struct ibv_wc *wc)
 		if (n)
 			return wc->status;
 	} while (time(NULL) < end);
-	printf("# no completion\n");
 	return -1;
+}
+
+static int next(struct ibv_wc *wc)
+{
+	int status = next_within(wc, LIMIT);
+
+	if (status < 0)
+		printf("# no completion\n");
+	return status;
 }
 
 /* One verb to its end; its status */
@@ -194,11 +211,135 @@ static void passive(void)
 	verdict(good, "atomics were done once each");
 }
 
+/* Messages without acknowledges: the last byte of an immediate is the number, the others who has sent it */
+#define ASKS 0x5a5a5a00
+#define ANSWERS 0xa5a5a500
+static const uint32_t unreliable[] = { 0, 1, 7, 1000, 1024, 4096, 4097, 30000 };
+#define MESSAGES (service == IBV_QPT_UD ? 5u : 8u)
+#define SLOT 32768
+
+static void receive_slot(uint64_t slot)
+{
+	struct ibv_sge sge = { (uintptr_t)buf + slot * SLOT, SLOT, mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (ibv_post_recv(qp, &wr, &bad))
+		die("ibv_post_recv");
+}
+
+static void send_message(uint32_t i, uint32_t who, int write)
+{
+	/* Of its own: one that was sent before may still be on its way */
+	uint32_t at = MINE + i * SLOT;
+	struct ibv_sge sge = { (uintptr_t)buf + at, unreliable[i], mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = 1000, .opcode = write ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND_WITH_IMM,
+		.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+		.imm_data = htonl(who | i),
+	}, *bad;
+
+	fill(buf + at, unreliable[i], i);
+	if (service == IBV_QPT_UD) {
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = other.qpn;
+		wr.wr.ud.remote_qkey = Q_KEY;
+	} else if (write) {
+		wr.wr.rdma.remote_addr = other.addr + READ_TO;
+		wr.wr.rdma.rkey = other.rkey;
+	}
+	if (ibv_post_send(qp, &wr, &bad))
+		die("ibv_post_send");
+}
+
+/* Is this a message of @who that is as it was sent?  Its number in *@i. */
+static int message(const struct ibv_wc *wc, uint32_t who, uint32_t *i)
+{
+	uint32_t head = service == IBV_QPT_UD ? GRH : 0, imm = ntohl(wc->imm_data);
+	const uint8_t *data = buf + wc->wr_id * SLOT + head;
+
+	if (!(wc->opcode & IBV_WC_RECV) || !(wc->wc_flags & IBV_WC_WITH_IMM) ||
+	    (imm & ~0xffu) != who || (imm & 0xff) >= MESSAGES)
+		return 0;
+	*i = imm & 0xff;
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		data = buf + READ_TO;
+	return wc->byte_len == unreliable[*i] + head && filled(data, unreliable[*i], *i) &&
+		(service != IBV_QPT_UD || wc->src_qp == other.qpn);
+}
+
+/* What has come, if it is such a message; its receive is there again.  0: nothing within @seconds */
+static int arrived(uint32_t who, uint32_t *i, int seconds)
+{
+	struct ibv_wc wc;
+	int status = next_within(&wc, seconds), good;
+
+	if (status < 0)
+		return 0;
+	if (status)
+		die(ibv_wc_status_str(status));
+	if (wc.wr_id == 1000)
+		return arrived(who, i, seconds);
+	good = message(&wc, who, i);
+	receive_slot(wc.wr_id);
+	if (!good)
+		verdict(0, "what arrives is what was sent");
+	return 1;
+}
+
+static void ask(uint32_t i, int write, const char *what)
+{
+	for (int n = 0; n < TRIES; n++) {
+		uint32_t got;
+
+		send_message(i, ASKS, write);
+		while (arrived(ANSWERS, &got, PATIENCE)) {
+			if (got == i) {
+				verdict(1, what);
+				return;
+			}
+		}
+	}
+	verdict(0, what);
+}
+
+static void active_unreliable(void)
+{
+	static const char *const what[] = {
+		"a message of nothing returns", "one of 1 byte", "one of 7", "one of 1000", "one of 1024",
+		"one of 4096", "one of 4097", "one of 30000",
+	};
+
+	for (uint32_t i = 0; i < MESSAGES; i++)
+		ask(i, 0, what[i]);
+	if (service == IBV_QPT_UC)
+		ask(MESSAGES - 1, 1, "WRITE with immediate");
+}
+
+/* Until the other has all and says so on standard input */
+static void passive_unreliable(void)
+{
+	time_t end = time(NULL) + 180;
+	struct pollfd input = { .events = POLLIN };
+	unsigned int seen = 0;
+	uint32_t i;
+
+	printf("done\n");
+	fflush(stdout);
+	while (poll(&input, 1, 0) == 0 && time(NULL) < end) {
+		if (!arrived(ASKS, &i, 0))
+			continue;
+		seen |= 1u << i;
+		send_message(i, ANSWERS, 0);
+	}
+	verdict(seen == (1u << MESSAGES) - 1, "all messages arrive whole");
+}
+
 static void connect_qp(int global, int sgid, unsigned int timeout, enum ibv_mtu mtu, uint32_t psn)
 {
 	struct ibv_qp_attr init = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL,
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL, .qkey = Q_KEY,
 	};
+	int rtr_mask = IBV_QP_STATE, rts_mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	struct ibv_qp_attr rtr = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = mtu, .dest_qp_num = other.qpn,
 		.rq_psn = other.psn, .max_dest_rd_atomic = 1, .min_rnr_timer = 20,
@@ -216,25 +357,41 @@ static void connect_qp(int global, int sgid, unsigned int timeout, enum ibv_mtu 
 		if (inet_pton(AF_INET6, other.gid, &rtr.ah_attr.grh.dgid) != 1)
 			die("the other's address");
 	}
+	if (service != IBV_QPT_UD)
+		rtr_mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (service == IBV_QPT_UC)
+		init.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	if (service == IBV_QPT_RC) {
+		rtr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		rts_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	}
 	if (ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			  IBV_QP_ACCESS_FLAGS))
+			  (service == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)))
 		die("to INIT");
-	for (unsigned int i = 0; i < SENDS; i++)
-		receive(SIZE + i * 65536, 65536);
-	receive(0, 0);
-	if (ibv_modify_qp(qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+	for (unsigned int i = 0; i < SENDS; i++) {
+		if (service == IBV_QPT_RC)
+			receive(SIZE + i * 65536, 65536);
+		else
+			receive_slot(i);
+	}
+	if (service == IBV_QPT_RC)
+		receive(0, 0);
+	if (ibv_modify_qp(qp, &rtr, rtr_mask))
 		die("to RTR");
-	if (ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
+	if (ibv_modify_qp(qp, &rts, rts_mask))
 		die("to RTS");
+	if (service == IBV_QPT_UD) {
+		ah = ibv_create_ah(qp->pd, &rtr.ah_attr);
+		if (!ah)
+			die("ibv_create_ah");
+	}
 }
 
 int main(int argc, char **argv)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
 	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 	};
@@ -247,11 +404,14 @@ int main(int argc, char **argv)
 	struct ibv_pd *pd;
 	uint32_t psn;
 
-	if (argc < 5 + global)
+	if (argc < 6 + global)
 		die("arguments");
 	timeout = atoi(argv[3 + global]);
 	bytes = atoi(argv[4 + global]);
-	whole = argc > 5 + global;
+	service = !strcmp(argv[5 + global], "uc") ? IBV_QPT_UC :
+		!strcmp(argv[5 + global], "ud") ? IBV_QPT_UD : IBV_QPT_RC;
+	attr.qp_type = service;
+	whole = argc > 6 + global;
 	while (128u << mtu < bytes)
 		mtu++;
 	if (!devices || !devices[0])
@@ -283,11 +443,18 @@ int main(int argc, char **argv)
 	/* The other is, too */
 	if (scanf(" %*s") < 0)
 		die("the other is not ready");
-	if (strcmp(argv[1], "active"))
+	if (service != IBV_QPT_RC) {
+		/* The passive end is done at once, and goes on until the other is */
+		if (strcmp(argv[1], "active")) {
+			passive_unreliable();
+			return 0;
+		}
+		active_unreliable();
+	} else if (strcmp(argv[1], "active"))
 		passive();
 	else
 		active(whole ? SIZE - WORD : 65536);
-	if (!strcmp(argv[1], "active") && whole)
+	if (service == IBV_QPT_RC && !strcmp(argv[1], "active") && whole)
 		verdict(verb(IBV_WR_RDMA_WRITE, MINE, 0, 64, 0, 0, 0, other.rkey ^ 1) ==
 			IBV_WC_REM_ACCESS_ERR, "WRITE with another key: remote access error");
 	/* A queue pair that is gone does not answer what is sent again */

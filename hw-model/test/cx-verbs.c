@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@
 
 #define SIZE (2u << 20)
 #define DEPTH 64
+#define GRH 40			/* bytes in front of a datagram */
+#define Q_KEY 0x11223344
 #define ALL (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -22,6 +25,9 @@ static struct ibv_context *ctx;
 static struct ibv_port_attr port;
 static struct ibv_pd *pd;
 static struct ibv_comp_channel *channel;
+static union ibv_gid gid;
+static enum ibv_qp_type service = IBV_QPT_RC;
+static struct ibv_srq *srq;	/* where b takes receives from; NULL: it has its own */
 static int cases, failures;
 
 struct end {
@@ -59,15 +65,17 @@ static void fill(uint8_t *p, size_t n, uint32_t seed)
 	}
 }
 
-static void make_end(struct end *e)
+static void make_end(struct end *e, struct ibv_srq *shared)
 {
 	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
+		.qp_type = service, .srq = shared,
 		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 4,
 			 .max_recv_sge = 4, .max_inline_data = 128 },
 	};
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL,
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = Q_KEY,
+		.qp_access_flags = service == IBV_QPT_UC ?
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : ALL,
 	};
 
 	e->cq = ibv_create_cq(ctx, 4 * DEPTH, NULL, channel, 0);
@@ -78,7 +86,7 @@ static void make_end(struct end *e)
 	if (!e->qp)
 		die("ibv_create_qp");
 	if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			  IBV_QP_ACCESS_FLAGS))
+			  (service == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)))
 		die("to INIT");
 	if (posix_memalign((void **)&e->buf, 4096, SIZE))
 		die("memory");
@@ -100,19 +108,25 @@ static void connect_end(struct end *e, uint32_t qpn, int rnr_retry)
 		.rnr_retry = rnr_retry,
 	};
 
-	if (ibv_modify_qp(e->qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			  IBV_QP_MIN_RNR_TIMER))
+	int rtr_mask = IBV_QP_STATE, rts_mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+
+	if (service != IBV_QPT_UD)
+		rtr_mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (service == IBV_QPT_RC) {
+		rtr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		rts_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	}
+	if (ibv_modify_qp(e->qp, &rtr, rtr_mask))
 		die("to RTR");
-	if (ibv_modify_qp(e->qp, &rts, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
+	if (ibv_modify_qp(e->qp, &rts, rts_mask))
 		die("to RTS");
 }
 
 static void make_pair(struct pair *p, int rnr_retry)
 {
-	make_end(&p->a);
-	make_end(&p->b);
+	make_end(&p->a, NULL);
+	make_end(&p->b, srq);
 	connect_end(&p->a, p->b.qp->qp_num, rnr_retry);
 	connect_end(&p->b, p->a.qp->qp_num, rnr_retry);
 	fill(p->a.buf, SIZE, 1);
@@ -487,6 +501,352 @@ static void errors(void)
 	refused("nobody answers: retries exceeded", &p, &wr, IBV_WC_RETRY_EXC_ERR);
 }
 
+static struct ibv_ah *address(const union ibv_gid *to)
+{
+	struct ibv_ah_attr attr = { .dlid = port.lid, .port_num = 1 };
+	struct ibv_ah *ah;
+
+	if (to) {
+		attr.is_global = 1;
+		attr.grh.dgid = *to;
+		attr.grh.hop_limit = 3;
+		attr.grh.traffic_class = 0x5a;
+		attr.grh.flow_label = 0x12345;
+	}
+	ah = ibv_create_ah(pd, &attr);
+	if (!ah)
+		die("ibv_create_ah");
+	return ah;
+}
+
+/* A datagram from a to b */
+static struct ibv_send_wr datagram(struct pair *p, struct ibv_ah *ah, uint32_t len)
+{
+	struct ibv_send_wr wr = simple(p, IBV_WR_SEND, 0, 0, len);
+
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = p->b.qp->qp_num;
+	wr.wr.ud.remote_qkey = Q_KEY;
+	return wr;
+}
+
+static void datagrams(void)
+{
+	struct ibv_ah *ah = address(NULL), *global = address(&gid), *wrong;
+	union ibv_gid other = gid;
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+	struct pair p;
+	int good;
+
+	other.raw[15] ^= 1;
+	wrong = address(&other);
+	service = IBV_QPT_UD;
+	make_pair(&p, 0);
+	post_recv(&p.b, 1, 8192, GRH + 100);
+	wr = datagram(&p, ah, 100);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && wc.opcode == IBV_WC_SEND;
+	good &= !next(&p.b, &wc) && wc.opcode == IBV_WC_RECV && wc.wr_id == 1 &&
+		wc.byte_len == GRH + 100 && wc.src_qp == p.a.qp->qp_num && wc.slid == port.lid &&
+		!(wc.wc_flags & (IBV_WC_GRH | IBV_WC_WITH_IMM));
+	good &= !memcmp(p.b.buf + 8192 + GRH, p.a.buf, 100) &&
+		!touched(p.b.buf, 2, 8192 + GRH, 100);
+	verdict(good, "datagram: arrives behind the place of a route header, with its sender");
+
+	post_recv(&p.b, 2, 8192, GRH + 4096);
+	wr = datagram(&p, global, 4096);
+	wr.opcode = IBV_WR_SEND_WITH_IMM;
+	wr.imm_data = htonl(77);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 2 &&
+		(wc.wc_flags & (IBV_WC_GRH | IBV_WC_WITH_IMM)) == (IBV_WC_GRH | IBV_WC_WITH_IMM) &&
+		ntohl(wc.imm_data) == 77 && !memcmp(p.b.buf + 8192 + GRH, p.a.buf, 4096);
+	/* Headers of base and datagram, immediate and checksum count, too */
+	good &= !memcmp(p.b.buf + 8192, "\x65\xa1\x23\x45\x10\x1c\x1b\x03", 8) &&
+		!memcmp(p.b.buf + 8200, &gid, 16) && !memcmp(p.b.buf + 8216, &gid, 16);
+	verdict(good, "datagram of a whole packet, with route header and immediate");
+
+	/* What is not for it leaves the receive to what is */
+	post_recv(&p.b, 3, 8192, GRH + 100);
+	wr = datagram(&p, wrong, 50);
+	post(&p.a, &wr);
+	wr = datagram(&p, ah, 51);
+	wr.wr.ud.remote_qkey ^= 1;
+	post(&p.a, &wr);
+	wr = datagram(&p, ah, 52);
+	wr.wr.ud.remote_qkey = 0x80000000;
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !next(&p.a, &wc) && !next(&p.a, &wc);
+	good &= !next(&p.b, &wc) && wc.wr_id == 3 && wc.byte_len == GRH + 52;
+	verdict(good, "datagrams of another Q_Key or to another GID are dropped, one of its own Q_Key is not");
+
+	wr = datagram(&p, ah, 60);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc);
+	post_recv(&p.b, 4, 8192, GRH + 100);
+	wr = datagram(&p, ah, 61);
+	post(&p.a, &wr);
+	good &= !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 4 && wc.byte_len == GRH + 61;
+	verdict(good, "datagram that nobody receives is lost, and its sender does not learn of it");
+
+	fill(p.b.buf, SIZE, 2);
+	post_recv(&p.b, 5, 8192, GRH + 99);
+	wr = datagram(&p, ah, 100);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && next(&p.b, &wc) == IBV_WC_LOC_LEN_ERR && wc.wr_id == 5 &&
+		state(&p.b) == IBV_QPS_ERR && state(&p.a) == IBV_QPS_RTS &&
+		!touched(p.b.buf, 2, 0, 0);
+	verdict(good, "datagram of a byte more than the receive has: its receiver is told");
+	free_pair(&p);
+
+	make_pair(&p, 0);
+	wr = datagram(&p, ah, 4097);
+	refused("datagram of more than a packet: local length error", &p, &wr, IBV_WC_LOC_LEN_ERR);
+	service = IBV_QPT_RC;
+	if (ibv_destroy_ah(ah) || ibv_destroy_ah(global) || ibv_destroy_ah(wrong))
+		die("ibv_destroy_ah");
+}
+
+static void unreliable(void)
+{
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+	struct pair p;
+	int good;
+
+	service = IBV_QPT_UC;
+	make_pair(&p, 0);
+	post_recv(&p.b, 1, 0, 300000);
+	wr = simple(&p, IBV_WR_SEND_WITH_IMM, 7, 0, 300000);
+	wr.imm_data = htonl(5);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && wc.opcode == IBV_WC_SEND && !next(&p.b, &wc) &&
+		wc.wr_id == 1 && wc.byte_len == 300000 && ntohl(wc.imm_data) == 5 &&
+		!memcmp(p.a.buf + 7, p.b.buf, 300000) && !touched(p.b.buf, 2, 0, 300000);
+	verdict(good, "UC: SEND of many packets, with immediate");
+
+	fill(p.b.buf, SIZE, 2);
+	post_recv(&p.b, 2, 0, 8);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 3, 4091, 100000);
+	post(&p.a, &wr);
+	wr = simple(&p, IBV_WR_RDMA_WRITE_WITH_IMM, 100003, 104091, 200000);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && wc.opcode == IBV_WC_RDMA_WRITE && !next(&p.a, &wc) &&
+		!next(&p.b, &wc) && wc.wr_id == 2 && wc.byte_len == 200000 &&
+		!memcmp(p.a.buf + 3, p.b.buf + 4091, 300000) && !touched(p.b.buf, 2, 4091, 300000);
+	verdict(good, "UC: WRITE, with and without immediate");
+
+	/* Neither is told of what is not done, and what comes after it is */
+	fill(p.b.buf, SIZE, 2);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 10000);
+	wr.wr.rdma.rkey ^= 1;
+	post(&p.a, &wr);
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 10000);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !next(&p.a, &wc);
+	post_recv(&p.b, 3, 4096, 10000);
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 9999);
+	post(&p.a, &wr);
+	good &= !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 3 && wc.byte_len == 9999 &&
+		!touched(p.b.buf, 2, 4096, 9999) && state(&p.b) == IBV_QPS_RTS;
+	verdict(good, "UC: WRITE with another key, and SEND that nobody receives, are lost");
+
+	fill(p.b.buf, SIZE, 2);
+	post_recv(&p.b, 4, 0, 63);
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 64);
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && next(&p.b, &wc) == IBV_WC_LOC_LEN_ERR && wc.wr_id == 4 &&
+		state(&p.b) == IBV_QPS_ERR && state(&p.a) == IBV_QPS_RTS &&
+		!touched(p.b.buf, 2, 0, 0);
+	verdict(good, "UC: SEND of more than the receive has: its receiver is told");
+	free_pair(&p);
+
+	make_pair(&p, 0);
+	wr = simple(&p, IBV_WR_RDMA_READ, 0, 0, 64);
+	refused("UC: READ: local QP operation error", &p, &wr, IBV_WC_LOC_QP_OP_ERR);
+	service = IBV_QPT_RC;
+}
+
+/* The next event that is of no completion queue, within 20 s; its type, or -1 */
+static int event(struct ibv_async_event *e)
+{
+	struct pollfd p = { .fd = ctx->async_fd, .events = POLLIN };
+
+	if (poll(&p, 1, 20000) != 1) {
+		printf("# no event\n");
+		return -1;
+	}
+	if (ibv_get_async_event(ctx, e))
+		die("ibv_get_async_event");
+	ibv_ack_async_event(e);
+	return e->event_type;
+}
+
+/* A receive for whoever gets the next message, into the memory of @e */
+static void post_shared(struct end *e, uint64_t id, uint32_t at, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf + at, len, e->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (ibv_post_srq_recv(srq, &wr, &bad))
+		die("ibv_post_srq_recv");
+}
+
+static int sent(struct pair *p, struct end *to, uint32_t len, uint64_t id)
+{
+	struct ibv_send_wr wr = simple(p, IBV_WR_SEND, 0, 0, len);
+	struct ibv_wc wc;
+
+	post(&p->a, &wr);
+	return !next(&p->a, &wc) && !next(to, &wc) && wc.wr_id == id && wc.byte_len == len;
+}
+
+static void shared(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 7, .max_sge = 2 } };
+	struct ibv_srq_attr attr = { .srq_limit = 3 };
+	struct ibv_async_event e;
+	struct ibv_send_wr wr;
+	struct pair p, q, last;
+	struct ibv_wc wc;
+	int good = 1;
+
+	srq = ibv_create_srq(pd, &init);
+	if (!srq)
+		die("ibv_create_srq");
+	make_pair(&p, 7);
+	make_pair(&q, 7);
+	make_pair(&last, 1);
+	/* Five times round, messages of several packets to both in turn */
+	for (int i = 0; i < 40; i++) {
+		post_shared(&p.b, 2 * i, 0, 20000);
+		post_shared(&p.b, 2 * i + 1, 30000, 20000);
+		good &= sent(&p, &p.b, 10000 + i, 2 * i) && sent(&q, &q.b, 19000 + i, 2 * i + 1) &&
+			!memcmp(p.b.buf, p.a.buf, 10000 + i) &&
+			!memcmp(p.b.buf + 30000, q.a.buf, 19000 + i);
+	}
+	verdict(good, "shared receives go to two queue pairs, in order and five times round");
+
+	wr = simple(&last, IBV_WR_SEND, 0, 0, 64);
+	post(&last.a, &wr);
+	good = next(&last.a, &wc) == IBV_WC_RNR_RETRY_EXC_ERR;
+	wr = simple(&p, IBV_WR_SEND, 0, 0, 64);
+	post(&p.a, &wr);
+	good &= !ibv_poll_cq(p.a.cq, 1, &wc);
+	post_shared(&p.b, 90, 0, 64);
+	good &= !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 90;
+	verdict(good, "shared receives that are used up: not ready, until there is one more");
+
+	for (int i = 0; i < 5; i++)
+		post_shared(&p.b, i, 0, 64);
+	if (ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) || ibv_query_srq(srq, &attr))
+		die("ibv_modify_srq");
+	good = attr.srq_limit == 3 && sent(&p, &p.b, 1, 0) && sent(&q, &q.b, 2, 1);
+	/* There are 3: that is no news */
+	good &= poll(&(struct pollfd){ .fd = ctx->async_fd, .events = POLLIN }, 1, 0) == 0 &&
+		!ibv_query_srq(srq, &attr) && attr.srq_limit == 3;
+	good &= sent(&p, &p.b, 3, 2) && event(&e) == IBV_EVENT_SRQ_LIMIT_REACHED &&
+		e.element.srq == srq && !ibv_query_srq(srq, &attr) && attr.srq_limit == 0;
+	verdict(good, "the limit of shared receives: an event when there are fewer, once");
+
+	/* The receive that it has taken is given back */
+	post_shared(&q.b, 5, 0, 64);
+	wr = simple(&q, IBV_WR_SEND, 0, 0, 65);
+	post(&q.a, &wr);
+	good = next(&q.a, &wc) == IBV_WC_REM_INV_REQ_ERR && next(&q.b, &wc) == IBV_WC_LOC_LEN_ERR &&
+		wc.wr_id == 3 && event(&e) == IBV_EVENT_QP_LAST_WQE_REACHED &&
+		e.element.qp == q.b.qp && state(&q.b) == IBV_QPS_ERR;
+	good &= sent(&p, &p.b, 4, 4) && sent(&p, &p.b, 5, 5);
+	verdict(good, "a queue pair that fails takes no more shared receives, and says so");
+	free_pair(&q);
+	free_pair(&last);
+
+	service = IBV_QPT_UC;
+	make_pair(&q, 0);
+	post_shared(&q.b, 6, 0, 20000);
+	wr = simple(&q, IBV_WR_SEND, 0, 0, 20000);
+	post(&q.a, &wr);
+	wr = simple(&q, IBV_WR_SEND, 0, 0, 20000);
+	post(&q.a, &wr);
+	good = !next(&q.a, &wc) && !next(&q.a, &wc) && !next(&q.b, &wc) && wc.wr_id == 6;
+	post_shared(&q.b, 7, 0, 20000);
+	good &= sent(&q, &q.b, 20000, 7);
+	verdict(good, "UC: a shared receive; what finds none is lost");
+	service = IBV_QPT_RC;
+	good = ibv_destroy_srq(srq) == EBUSY;
+	free_pair(&p);
+	free_pair(&q);
+	good &= !ibv_destroy_srq(srq);
+	srq = NULL;
+	verdict(good, "shared receives stay while a queue pair has them");
+}
+
+/* Is there a completion event, within @ms? */
+static int told(int ms)
+{
+	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	if (poll(&p, 1, ms) != 1)
+		return 0;
+	if (ibv_get_cq_event(channel, &cq, &context))
+		die("ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	return 1;
+}
+
+static void queues(void)
+{
+	struct ibv_modify_cq_attr moderate = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { .cq_count = 4 },
+	};
+	static const int sizes[] = { 1000, 15, 63 };
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+	struct pair p;
+	int good = 1;
+
+	make_pair(&p, 7);
+	/* Some completions are there or on their way when the queue gets another size */
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		for (int round = 0; round < 20; round++) {
+			for (int j = 0; j < 10; j++) {
+				wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 3000);
+				wr.wr_id = j;
+				post(&p.a, &wr);
+			}
+			if (round == 3)
+				good &= !ibv_resize_cq(p.a.cq, sizes[i]) && p.a.cq->cqe >= sizes[i];
+			for (int j = 0; j < 10; j++)
+				good &= !next(&p.a, &wc) && wc.wr_id == (uint64_t)j;
+		}
+	}
+	verdict(good, "a completion queue gets other sizes while it is used");
+
+	if (ibv_modify_cq(p.a.cq, &moderate) || ibv_req_notify_cq(p.a.cq, 0))
+		die("ibv_modify_cq");
+	good = 1;
+	for (int i = 0; i < 4; i++) {
+		good &= !told(0);
+		wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 1);
+		post(&p.a, &wr);
+		good &= !next(&p.a, &wc);
+	}
+	good &= told(20000);
+	verdict(good, "an armed completion queue tells of four completions at a time");
+	moderate.moderate.cq_count = 1000;
+	moderate.moderate.cq_period = 2000;
+	if (ibv_modify_cq(p.a.cq, &moderate) || ibv_req_notify_cq(p.a.cq, 0))
+		die("ibv_modify_cq");
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 1);
+	post(&p.a, &wr);
+	good = told(20000) && !next(&p.a, &wc);
+	verdict(good, "or of one, when its time is over");
+	free_pair(&p);
+}
+
 int main(void)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -499,12 +859,16 @@ int main(void)
 	ibv_free_device_list(devices);
 	pd = ibv_alloc_pd(ctx);
 	channel = ibv_create_comp_channel(ctx);
-	if (!pd || !channel || ibv_query_port(ctx, 1, &port))
+	if (!pd || !channel || ibv_query_port(ctx, 1, &port) || ibv_query_gid(ctx, 1, 0, &gid))
 		die("no protection domain, channel or port");
 	data();
 	atomics();
 	events();
 	errors();
+	datagrams();
+	unreliable();
+	shared();
+	queues();
 	printf("1..%d\n", cases);
 	if (ibv_destroy_comp_channel(channel) || ibv_dealloc_pd(pd) || ibv_close_device(ctx))
 		die("close");

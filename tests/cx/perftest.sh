@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: perftest of Debian with dma-bufs of the emulated GPU on the emulated ConnectX: all data goes below the switch
+# desc: perftest of Debian with dma-bufs of the emulated GPU on the emulated ConnectX: all data goes below the switch; RC, UC, UD and shared receives
 # tags: guest rdma p2p switch
 # tier: all
 # timeout: 400

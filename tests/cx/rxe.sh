@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: a ConnectX and stock soft-RoCE talk to each other: every verb, both ways, with and without lost packets
+# desc: a ConnectX and stock soft-RoCE talk to each other: every verb of RC, UC and UD, both ways, and RC with lost packets
 # tags: guest rdma
 # tier: all
 # timeout: 900

@@ -112,10 +112,15 @@ done <<'TABLE'
 0400 272 12
 0401 12 8
 0402 12 80
+0403 272 8
 0705 272 12
 0706 12 8
 090c 272 12
+090d 272 8
 090e 12 8
+090f 12 272
+0707 12 80
+0708 16 8
 0500 272 12
 0501 12 8
 050b 12 256
@@ -130,10 +135,10 @@ TABLE
 pass "inputs and outputs that are too short are refused"
 
 # What does not exist
-for op in 0801 0803 080f 0817 0772 0202 0201 0302 0303 0401 0402 0706 090e 0501 050b 0507 050a; do
+for op in 0801 0803 080f 0817 0772 0202 0201 0302 0303 0401 0402 0706 0707 0708 090e 090f 0501 050b 0507 050a; do
     for which in 00000000 00000001 00ffffff; do
         short $op $which
-        cmd $r 256
+        cmd $r 272
         [ "$r" = 5 ] || fail "$op of $which, which does not exist" "$r"
     done
 done
@@ -171,8 +176,7 @@ at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 0000000000060040
 at "$r" 272 0000000000052000
 QP_IN=$r
 says_at "queue pair: kind that is none" 3 $QP_IN 25 04
-says_at "queue pair: UC" 3 $QP_IN 25 01
-says_at "queue pair: shared receives" 3 $QP_IN 196 01000000
+says_at "queue pair: shared receives that are none" 5 $QP_IN 196 01000000
 says_at "queue pair: protection domain that is none" 5 $QP_IN 28 00ffffff
 says_at "queue pair: completion queue that is none" 5 $QP_IN 148 00ffffff
 says_at "queue pair: send queue too large" 8 $QP_IN 34 70
@@ -182,6 +186,35 @@ id; QP=$r
 short 0401 00$CQ; says "a completion queue that is in use stays" 6 $r 8
 short 0801 00$PD; says "a protection domain that is in use stays" 6 $r 8
 short 0803 00$UAR; says "a page of doorbells that is in use stays" 6 $r 8
+# Shared receives: 4 entries of 32 bytes at 0x54000, their record at 0x60080
+zeros 280; at "$r" 0 090c; at "$r" 33 10; at "$r" 89 $PD; at "$r" 96 0000000000060080
+at "$r" 113 05; at "$r" 115 02; at "$r" 272 0000000000054000
+RMP_IN=$r
+says_at "shared receives: not ready" 3 $RMP_IN 33 00
+says_at "shared receives: of another kind" 3 $RMP_IN 36 80
+says_at "shared receives: a ring" 3 $RMP_IN 80 10
+says_at "shared receives: in user memory" 3 $RMP_IN 116 40
+says_at "shared receives: a limit above their number" 3 $RMP_IN 86 0005
+says_at "shared receives: entries of 8 bytes" 3 $RMP_IN 113 03
+says_at "shared receives: entries of 1 KiB" 8 $RMP_IN 113 0a
+says_at "shared receives: too many" 8 $RMP_IN 115 0e
+says_at "shared receives: protection domain that is none" 5 $RMP_IN 89 ffffff
+says_at "shared receives: pages missing" 80 $RMP_IN 115 0d
+says_at "shared receives" 0 $RMP_IN
+id; RMP=$r
+short 0706 00$RMP; says "they are not those of XRC" 5 $r 8
+says_at "queue pair: shared receives" 0 $QP_IN 196 01$RMP
+id; SHARED=$r
+short 090e 00$RMP; DESTROY=$r; says "shared receives that are in use stay" 6 $r 8
+fixed 090d 10$RMP 00000000 272; at "$r" 23 01; at "$r" 33 10; at "$r" 86 0003
+MODIFY=$r
+says_at "their limit: they are to be reset" 3 $MODIFY 8 00
+says_at "their limit: and more" 3 $MODIFY 23 03
+says_at "their limit: above their number" 3 $MODIFY 86 0005
+says_at "their limit" 0 $MODIFY
+short 0501 00$SHARED; cmd $r 8
+says "shared receives go" 0 $DESTROY 8
+says "once" 5 $DESTROY 8
 for op in 050e 0503 0504 0505; do
     fixed $op 00$QP 00000000 272
     says "$op of a queue pair that is reset" 16 $r 8
@@ -300,9 +333,91 @@ cfg_cap $DEVFN 0x10
 cfg_writew $DEVFN $((r + 8)) 0x8000
 works "WRITE over configuration space"
 
+# A completion queue of 4 entries gets another size with 3 of them in it, and is overrun then
+self_pair "completion queue"
+at $EQ_IN 88 0000000000000010; says "completion queue: a queue for its errors" 0 "$r" 16
+cq_in() { # OP-MOD FIELDS CONTEXT...
+    zeros 280; at "$r" 0 0403; at "$r" 6 $1; at "$r" 9 $CQ; at "$r" 12 $2; at "$r" 272 0000000000055000
+}
+wrhex 0x60000 0x00000000
+memset 0x50000 128 0x77
+memset 0x55000 512 0x77
+# writes N: so many entries more; the index of the first is $written
+written=0
+writes() {
+    wr_end=$((written + $1))
+    while [ $written -lt $wr_end ]; do
+        wrhex $((0x52040 + 64 * (written % 4))) "0x$(printf %06x $written)08${QP}030000000800000000$(printf %016x 0x90000)${PA_KEY}0000000000$(printf %08x 8)${PA_KEY}00$(printf %016x $DATA)"
+        written=$((written + 1))
+    done
+    wrhex 0x60044 "0x$(printf %08x $written)"
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
+}
+writes 3
+becomes "completion queue: three entries" 3 qom_counter cx0 cqes
+cq_in 0000 00000003; at "$r" 34 0005; says "completion queue: it is to tell of five" 0 "$r" 8
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x20)) 0x0000000000$CQ
+cq_in 0000 00000004; says "completion queue: a field that is not modelled" 3 "$r" 8
+value_is "completion queue: it does not tell of three" 0 qom_counter cx0 eqes
+cq_in 0002 00000003; says "completion queue: changed in another way" 3 "$r" 8
+cq_in 0001 00000007; RESIZE=$r
+says_at "completion queue: other fields of a size" 3 $RESIZE 12 00000001
+says_at "completion queue: a size of other entries" 3 $RESIZE 28 03 16 00200000
+says_at "completion queue: too small for what is in it" 64 $RESIZE 28 01
+says_at "completion queue: too large" 8 $RESIZE 28 11
+says_at "completion queue: pages missing" 80 $RESIZE 28 10
+says_at "completion queue: none" 5 $RESIZE 9 ffffff
+bytes_are "completion queue: nothing of all this has changed it" 0x510c0 0x77777777
+says_at "completion queue: twice the size" 0 $RESIZE 28 03
+bytes_are "completion queue: the old one says so" 0x510ff 0x50
+writes 4
+becomes "completion queue: four entries more" 7 qom_counter cx0 cqes
+value_is "completion queue: it tells of them" 1 qom_counter cx0 eqes
+bytes_are "completion queue: they are in the new one, behind the place of that" 0x550c0 0x77777777
+bytes_are "completion queue: the first of them" 0x5513c 0x0003
+bytes_are "completion queue: the last of them" 0x551fc 0x0006
+writes 1
+becomes "completion queue: it is overrun" 2 qom_counter cx0 eqes
+bytes_are "completion queue: an event tells" 0x50001 0x04
+bytes_are "completion queue: and why" 0x5002b 0x01
+bytes_are "completion queue: and of which" 0x50020 0x00$CQ
+says_at "completion queue: it gets no other size now" 9 $RESIZE 28 04
+qt_stop
+
+# Shared receives whose list leads nowhere: a SEND takes the first, the second finds the end of it
+self_pair "shared receives"
+at $EQ_IN 88 00000000001c0000; says "shared receives: a queue for their events" 0 "$r" 16
+says_at "shared receives: two of them" 0 $RMP_IN
+id; RMP=$r
+says_at "shared receives: a queue pair" 0 $QP_IN 196 01$RMP
+id; QP=$r
+fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 0001; cmd $r 8
+fixed 0504 00$QP 00000000 256; cmd $r 8
+memset 0x50000 128 0x77
+# The third comes behind the first, and none behind that
+wrhex 0x54000 "0x0000000200000000000000000000000000000040${PA_KEY}000000000000090000"
+wrhex 0x54040 "0x0000000400000000000000000000000000000040${PA_KEY}000000000000090040"
+wrhex 0x60080 0x00000002
+wrhex $DATA 0x0123456789abcdef
+for n in 0 1; do
+    wrhex $((0x52000 + 64 * n)) "0x00000${n}0a${QP}020000000800000000$(printf %08x $((8 - n)))${PA_KEY}00$(printf %016x $DATA)"
+done
+wrhex 0x60044 0x00000002
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x0000000a${QP}02"
+becomes "shared receives: two events" 2 qom_counter cx0 eqes
+bytes_are "shared receives: where the first names" 0x90000 0x0123456789abcdef
+short 090f 00$RMP; cmd $r 272
+rdhex $OUT_BOX 32
+check_eq "shared receives: they have failed" 0x0030 "$(printf %s "$r" | cut -c1-2,35-38)"
+says_at "shared receives: and get no limit" 9 "$MODIFY" 9 $RMP
+bytes_are "shared receives: the events: that they have, and that the queue pair takes no more" 0x50001 0x12
+bytes_are "shared receives: in this order" 0x50041 0x13
+qt_stop
+
 # Each step is one line for qtest: commands whose bytes are nearly right, in each slot, and doorbells
 make_steps() { # SEED STEPS
-    awk -v x=$(($1 * 7919 + 1)) -v steps="$2" -v uar=$((0x$UAR)) -v qp=$((0x$QP)) -v key=$((0x$PA_KEY)) -v free=$((0x$FREE_KEY)) -v pd=$((0x$PD)) '
+    awk -v x=$(($1 * 7919 + 1)) -v steps="$2" -v uar=$((0x$UAR)) -v qp=$((0x$QP)) -v uc=$((0x$UC)) -v ud=$((0x$UD)) -v key=$((0x$PA_KEY)) -v free=$((0x$FREE_KEY)) -v pd=$((0x$PD)) '
     function rnd(n) { x = (x * 16807) % 2147483647; return x % n }
     function pick(list,   a, n) { n = split(list, a, " "); return a[1 + rnd(n)] }
     function hex(n, v) { return sprintf("%0" n "x", v) }
@@ -339,7 +454,7 @@ make_steps() { # SEED STEPS
         return h bytes() any_key() place() noise(48)
     }
     function slot_of(op, len) {
-        return "07000000" hex(8, len) "0000000000030000" op "000000000000" hex(8, qp) "00000000" \
+        return "07000000" hex(8, len) "0000000000030000" op "000000000000" hex(8, q) "00000000" \
             "00000000000000000000000000000000" "0000000000040000" "000000105a000001"
     }
     # What is longer than QEMU takes at a time lets the engine work meanwhile
@@ -349,11 +464,14 @@ make_steps() { # SEED STEPS
             made++
         }
     }
-    # The queue pair is connected to itself anew, and gets entries that are right or nearly right
-    function post(   n, i, op, h) {
+    # A queue pair is connected to itself anew, and gets entries that are right or nearly right
+    function post(   n, i, op, h, kind) {
+        kind = pick("rc rc uc ud")
+        q = kind == "rc" ? qp : kind == "uc" ? uc : ud
+        w(196608 + 28, hex(8, q))
         w(65536 + 64 * 24, slot_of("050a", 16) slot_of("0502", 256) slot_of("0503", 256) slot_of("0504", 256))
         w(34359738368 + 24, "0f000000")
-        if (!rnd(4)) {
+        if (kind == "rc" && !rnd(4)) {
             w(335936, umr())
             w(393284, hex(8, 3))
             w(34359738368 + 4096 * uar + 2048, "00000000" hex(6, qp) "00")
@@ -363,9 +481,10 @@ make_steps() { # SEED STEPS
         n = 1 + rnd(4)
         for (i = 0; i < n; i++) {
             op = rnd(12) ? pick("8 8 9 10 11 16 17 18 0") : rnd(256)
-            h = hex(4, rnd(40) ? i : rnd(9)) hex(4, op) hex(6, rnd(40) ? qp : rnd(80)) hex(2, rnd(12) ? 3 + (op != 10 && op != 11) * rnd(2) : rnd(64))
+            h = hex(4, rnd(40) ? i : rnd(9)) hex(4, op) hex(6, rnd(40) ? q : rnd(80)) hex(2, rnd(12) ? 3 + (op != 10 && op != 11) * rnd(2) : rnd(64))
             h = h "000000" (rnd(4) ? "08" : "00") noise(4)
             if (op != 10 && op != 11) h = h place() any_key() "00000000"
+            else if (kind == "ud") h = h (rnd(12) ? "00000000" : "80000000") "00000000" (rnd(12) ? "00" : "80") hex(6, q) "0000" pick("0001 0001 0001 0002 0000 c001")
             if (op == 17 || op == 18) h = h noise(16)
             h = substr(h piece() piece() piece(), 1, 128)
             w(335936 + 64 * i, h)
@@ -374,22 +493,21 @@ make_steps() { # SEED STEPS
         w(335872, h)
         w(393280, (rnd(12) ? hex(8, rnd(5)) : noise(4)) (rnd(12) ? hex(8, n) : noise(4)))
         if (!rnd(3)) w(393216, noise(4))
-        w(34359738368 + 4096 * uar + 2048, "00000000" hex(6, qp) "00")
+        w(34359738368 + 4096 * uar + 2048, "00000000" hex(6, q) "00")
         turns()
     }
     BEGIN {
         # The mailbox of the commands that connect
         h = sprintf("%0480d", 0)
         h = substr(h, 1, 32) "a0" substr(h, 35)
-        h = substr(h, 1, 56) hex(8, qp) substr(h, 65)
         h = substr(h, 1, 76) "0001" substr(h, 81)
         h = substr(h, 1, 308) "e0" substr(h, 311)
         w(196608, h)
         w(196608 + 560, "0000000000000000" "00000000" "005a")
         while (made < steps / 6)
             post()
-        ops = "0100 0100 0107 0108 0108 010a 0200 0200 0200 0201 0202 0204 0204 0203 0301 0301 0302 0303 0400 0400 0401 0402 " \
-            "0500 0500 0500 0501 0502 0503 0504 0505 0507 050a 050b 050e 0705 0706 090c 090e 0762 0764 0765 0770 0771 " \
+        ops = "0100 0100 0107 0108 0108 010a 0200 0200 0200 0201 0202 0204 0204 0203 0301 0301 0302 0303 0400 0400 0401 0402 0403 0403 " \
+            "0500 0500 0500 0501 0502 0503 0504 0505 0507 050a 050b 050e 0705 0706 0707 0708 090c 090d 090e 090f 0762 0764 0765 0770 0771 " \
             "0772 0773 0800 0800 0801 0802 0802 0803 0805 080d 080e 080f 0816 0817 0101 0109 0fff"
         while (made < steps) {
             k = rnd(104)
@@ -441,11 +559,14 @@ for seed in $SEEDS; do
     # One queue ignores overruns, so that there are completions to the end
     at $CQ_IN 16 00020000; says "seed $seed: one that may be overrun" 0 "$r" 16
     id; at $QP_IN 148 00$r; at "$r" 184 0000000000060040; at "$r" 138 08
+    FUZZ_IN=$r
     says "seed $seed: a queue pair" 0 "$r" 16
     id; QP=$r
-    for n in 1 2 3; do
-        cmd $QP_IN 16
-    done
+    at "$FUZZ_IN" 25 01; says "seed $seed: one of UC" 0 "$r" 16
+    id; UC=$r
+    at "$FUZZ_IN" 25 02; says "seed $seed: one of UD" 0 "$r" 16
+    id; UD=$r
+    cmd $QP_IN 16
     zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
     says "seed $seed: a key for all of memory" 0 "$r" 16
     id; PA_KEY=$r

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: two ConnectX on a wire that drops, repeats and reorders frames move data whole; failures have their status; bad frames do no harm
+# desc: two ConnectX on a wire that drops, repeats and reorders frames move data whole, or lose what may be lost; failures have their status; bad frames do no harm
 # tags: qtest quick
 # tier: check
 # timeout: 300
@@ -42,11 +42,11 @@ side() {
     BAR=$((0x800000000 + 0x100000000 * $1))
     mem=$((0x400000 * $1))
     SLOT=$((mem + 0x10000)) IN=$((mem + 0x20000)) OUT_BOX=$((mem + 0x40000))
-    eval "UAR=\${UAR_$1-} QP=\${QP_$1-} KEY=\${KEY_$1-}"
+    eval "UAR=\${UAR_$1-} QP=\${QP_$1-} KEY=\${KEY_$1-} SET=\${SET_$1-}"
 }
 here() { r=$(printf %016x $((mem + $1))); }
 
-# device N: everything up to a queue pair that is reset
+# device N [KIND]: everything up to a queue pair that is reset; KIND: 00 RC, 01 UC, 02 UD
 device() {
     side $1
     cx_bar
@@ -64,15 +64,23 @@ device() {
     cmd $r 16; id; KEY=${r}00
     here 0x60040; dv_dbr=$r; here 0x52000; dv_at=$r
     zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 18; at "$r" 36 00$UAR
-    at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 $dv_dbr; at "$r" 272 $dv_at
+    at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 $dv_dbr; at "$r" 272 $dv_at; at "$r" 25 ${2:-00}
     says "cx$1: a queue pair" 0 $r 16; id; QP=$r
-    eval "UAR_$1=$UAR QP_$1=$QP KEY_$1=$KEY"
+    short 0771; cmd $r 16; SET=$(printf %s "$out" | cut -c25-26)
+    eval "UAR_$1=$UAR QP_$1=$QP KEY_$1=$KEY SET_$1=$SET"
+}
+# counted N BYTE: a counter of what the queue pairs of cxN count, in $r
+counted() {
+    side $1
+    zeros 32; at "$r" 0 0773; at "$r" 31 "$SET"; cmd "$r" 256
+    rdhex $((OUT_BOX + $2 - 16)) 4
+    r=$((r))
 }
 # ready N PEER-LID PEER-QP TIMEOUT RETRIES RNR-RETRIES: connected, from sequence number 0xfffff8 on, MTU 1024
 ready() {
     side $1
     short 050a 00$QP; cmd $r 8
-    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0502 00$QP 00000000 256; at "$r" 36 $SET; at "$r" 170 e0; cmd $r 8
     fixed 0503 00$QP 00000000 256; at "$r" 32 60; at "$r" 44 00$3; at "$r" 54 $2; at "$r" 172 01fffff8; cmd $r 8
     fixed 0504 00$QP 00000000 256; at "$r" 56 "$(printf %02x $(($4 << 3)))"; at "$r" 145 fffff8
     at "$r" 137 "$(printf %02x%02x $5 $(($6 << 5)))"; says "cx$1: connected" 0 $r 8
@@ -134,13 +142,14 @@ pattern() {
     awk -v x=$((1000 + $1)) 'BEGIN { for (i = 0; i < 16384; i++) { x = (x * 16807) % 2147483647; printf "%08x", x } }'
 }
 
+# two [KIND]
 two() {
     qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
         -netdev "dgram,id=nb,local.type=unix,local.path=$w/b.host,remote.type=unix,remote.path=$w/b" \
         -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01 \
         -device peerlane-cx,id=cx1,addr=5,lid=2,netdev=nb,mac=52:54:00:00:00:02
-    device 0
-    device 1
+    device 0 ${1:-00}
+    device 1 ${1:-00}
     posted_all=0
 }
 
@@ -165,6 +174,35 @@ frame_is() {
     until_is "seed $seed: it has come" $((sent + 1)) frames-in cx0
     becomes "seed $seed: from $1, LID $2, $3 bytes: taken or not" $((packets + $5)) qom_counter cx0 packets-in
     bytes_are "seed $seed: from $1, LID $2, $3 bytes: what is there" 0x200000 $4
+}
+
+# frames_of SERVICE ROUNDS: many, for a queue pair that is new in each round
+frames_of() {
+    qom_counter cx0 frames-in
+    sent=$r
+    for of in frames-dropped packets-in packets-dropped; do
+        qom_counter cx0 $of
+        eval "before_${of#*-}_${of%-*}=$r"
+    done
+    n=0
+    while [ $n -lt $2 ]; do
+        # A bad frame may end the connection
+        to_lid 2
+        # Two receives, for what is no answer
+        wrhex $((mem + 0x52000)) 0x00000800${KEY}000000000020000000000800${KEY}0000000000200800
+        wrhex $((mem + 0x60040)) 0x00000002
+        # Without acknowledges there are no READs
+        [ $1 != 0x00 ] || go 16 0x200000 $KEY_0 0x300000 70000
+        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 20)) 0x$QP 0x$KEY_0 $1
+        sent=$((sent + FRAMES / 20))
+        until_is "seed $seed: and looked at" $sent frames-in cx0
+        n=$((n + 1))
+    done
+    for of in frames-dropped packets-in packets-dropped; do
+        qom_counter cx0 $of
+        eval "fr_more=\$((r - before_${of#*-}_${of%-*}))"
+        check "seed $seed: $1: $of, of which there are $fr_more" test "$fr_more" -gt $((FRAMES * $2 / 2000))
+    done
 }
 
 SRC=0x100000
@@ -249,6 +287,23 @@ for seed in $SEEDS; do
     check "seed $seed: and whole" test "$r" = "0x$(printf %s "$p" | cut -c-6000)"
     qom_counter cx0 retransmissions
     check "seed $seed: something was sent again" test "$r" -gt 0
+    again=$r
+    for what in "0 0x50 NAKs that came" "0 0x58 answers that were missing" "1 0x38 packets behind a hole" \
+        "1 0x40 requests that came twice" "1 0x10 WRITEs" "1 0x18 READs" "1 0x20 atomics"; do
+        counted ${what%% *} "$(echo "$what" | cut -d' ' -f2)"
+        check "seed $seed: counted: ${what#* * }: $r" test "$r" -gt 0
+    done
+    counted 1 0x20
+    check_eq "seed $seed: counted: each atomic once" 9 "$r"
+    counted 1 0x18
+    check_eq "seed $seed: counted: each READ once" 3 "$r"
+    counted 0 0x60
+    timeouts=$r
+    counted 0 0x50
+    naks=$r
+    counted 0 0x58
+    check_eq "seed $seed: counted: each time that it was sent again has a reason" $again $((r + naks + timeouts))
+    side 0
 
     # Failures, on a wire that is whole
     wire all clear
@@ -275,6 +330,34 @@ for seed in $SEEDS; do
     wire_pid=
     rm -f "$w"/*
 
+    # A connection that does not acknowledge: a message of five packets that loses one is lost from there on, silently
+    wire_start $seed
+    two 01
+    both_ready 0 0 0
+    wrhex $SRC "0x$(printf %s "$p" | cut -c-10000)"
+    memset $DST 0x11000 0x55
+    wire a.out nth 2 uc-rdma-write-middle drop
+    qom_counter cx1 frames-in
+    frames=$r
+    go 8 $DST $KEY_1 $SRC 5000
+    done_is "seed $seed: UC: WRITE of five packets, of which one is lost"
+    until_is "seed $seed: UC: the others have come" $((frames + 4)) frames-in cx1
+    rdhex $SRC 2048
+    check_eq "seed $seed: UC: two were written" "$r" "$(rdhex $DST 2048; echo "$r")"
+    becomes "seed $seed: UC: and two dropped" 2 qom_counter cx1 packets-dropped
+    bytes_are "seed $seed: UC: nothing behind them" $((DST + 2048)) 0x55555555
+    bytes_are "seed $seed: UC: nor at the end" $((DST + 4096)) 0x55555555
+    go 8 $((DST + 65536)) $KEY_1 $SRC 3000
+    done_is "seed $seed: UC: the next WRITE"
+    becomes "seed $seed: UC: it arrives" "$(rdhex $SRC 3000; echo "$r")" rdhex $((DST + 65536)) 3000
+    value_is "seed $seed: UC: nothing was sent again" 0 qom_counter cx0 retransmissions
+    value_is "seed $seed: UC: nobody was told" 0 qom_counter cx0 wqe-errors
+    qt_stop
+    kill $wire_pid
+    wait $wire_pid
+    wire_pid=
+    rm -f "$w"/*
+
     # Frames that are nearly right, for a queue pair whose other end they say they are
     cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-frames" "$TOP/hw-model/test/cx-frames.c" ||
         { fail "cx-frames builds"; qt_finish; }
@@ -288,22 +371,11 @@ for seed in $SEEDS; do
     frame_is 1 1 64 0x77777777 0
     frame_is 0 2 64 0x77777777 0
     frame_is 2 2 4200 0x77777777 0
-    qom_counter cx0 frames-in
-    sent=$r
-    n=0
-    while [ $n -lt 20 ]; do
-        # A bad frame may end the connection
-        to_lid 2
-        go 16 0x200000 $KEY_0 0x300000 70000
-        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 20)) 0x$QP 0x$KEY_0
-        sent=$((sent + FRAMES / 20))
-        until_is "seed $seed: and looked at" $sent frames-in cx0
-        n=$((n + 1))
-    done
-    for of in frames-dropped packets-in packets-dropped; do
-        qom_counter cx0 $of
-        check "seed $seed: $of, of which there are $r" test "$r" -gt $((FRAMES / 100))
-    done
+    frames_of 0x00 20
+    device 0 01
+    frames_of 0x20 5
+    device 0 02
+    frames_of 0x60 5
     cfg_cap $DEVFN 0x10
     cfg_writew $DEVFN $((r + 8)) 0x8000
     cx_bar
