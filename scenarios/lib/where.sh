@@ -11,6 +11,8 @@
 #	PEERLANE_CACHE	where snapshots of machines are kept
 #	inside "$@"	from here on the tools of the build root are there: outside of it
 #			the program is started once more, inside.  A bundle brings its tools.
+#	ENTER		what to put before a command that needs them, or nothing:
+#			${ENTER:+"$ENTER"} sh script
 #	version		of the checkout or the bundle
 
 # where_bundle: finds a folder to write to, and sets the tools up
@@ -70,8 +72,7 @@ where_folder() {
 }
 
 inside() {
-	[ -z "${PEERLANE_IN_ROOT-}" ] || return 0
-	exec "$TOP/images/build/in-root" "$TOP/scenarios/${PROGRAM##*/}" "$@"
+	[ -z "$ENTER" ] || exec "$ENTER" "$TOP/scenarios/${PROGRAM##*/}" "$@"
 }
 
 version() {
@@ -86,4 +87,6 @@ BUILD=${BUILD:-$TOP/build}
 WORK=$BUILD/out
 PAGE=$BUILD/report.html
 [ ! -f "$TOP/BUNDLE" ] || where_bundle
+ENTER=
+[ -n "${PEERLANE_IN_ROOT-}" ] || ENTER=$TOP/images/build/in-root
 export TOP BUILD WORK
