@@ -58,6 +58,7 @@ action() { # INPUT=VALUE...
 	: >output
 	: >summary
 	(
+		# shellcheck source=/dev/null
 		. ./defaults
 		# shellcheck disable=SC2034 # the steps use it
 		IN_bundle=$OUT/archive.tar GH_server_url=https://example.com GH_action_repository=o/r GH_action_ref=v0
