@@ -27,7 +27,7 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+IN_ROOT_GOALS := all bundle image demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
 HOST_GOALS := root third-party debug-kernel kcsan-kernel oldest-kernel check-gpu bench-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
@@ -117,6 +117,12 @@ matrix: all ## Run every scenario on every topology; fail where a path is not th
 
 bench: all ## Time the build, the boot and the tests (TIER=check, all, nightly, none): build/bench/COMMIT.json
 	@images/build/bench
+
+bundle: all ## Pack what runs scenarios and programs, for hosts that build nothing: build/peerlane-VERSION-x86_64.tar.zst
+	@images/bundle/make-bundle
+
+image: all ## The same as a container image: build/peerlane-VERSION-x86_64.oci.tar, for docker load or podman load
+	@images/bundle/make-image
 
 report: ## Make build/report.html again from the last results
 	@scenarios/report build/report.html build/out/demo/*/result.json

@@ -30,7 +30,7 @@ sc_begin() {
 	SC_KERNEL=${SC_KERNEL:-$sc_kernel}
 	# a debug kernel behaves like the one that it stands in for
 	[ "${SC_KERNEL%-*}" = "$sc_kernel" ] || SC_OWN=
-	SC_SOURCE=$BUILD/out/data
+	SC_SOURCE=$WORK/data
 	SC_BLOCKS=
 	SC_HOSTS=
 	read -r sc_started sc_idle </proc/uptime
@@ -40,20 +40,23 @@ sc_begin() {
 	sc_add --argjson devices "$SC_DEVICES" '{$devices}'
 	at_exit sc_end
 
-	need_tool jq cpio flock make
+	need_tool jq cpio flock
 	need_file "$QEMU" "$BUILD/guest/$SC_KERNEL/base.cpio"
 	sc_build
 }
 
-# sc_build: mkdata and the guest programs, by one run at a time
+# sc_build: mkdata and the guest programs, by one run at a time.  A bundle has them.
 sc_build() {
-	mkdir -p "$BUILD/scenarios" "$SC_SOURCE"
+	mkdir -p "$SC_SOURCE"
+	MKDATA=$BUILD/scenarios/mkdata
+	[ ! -e "$TOP/BUNDLE" ] || return 0
+	need_tool make
+	mkdir -p "$BUILD/scenarios"
 	if ! flock "$BUILD/scenarios" make -s -C "$TOP/scenarios" TOP="$TOP" \
 		O="$BUILD/scenarios" >"$OUT/make.log" 2>&1; then
 		fail "the scenario's programs are built" "$(tail -n 20 "$OUT/make.log")"
 		finish
 	fi
-	MKDATA=$BUILD/scenarios/mkdata
 }
 
 # sc_data BYTES: SC_DATA, a file of pseudo-random data, and SC_CRC

@@ -67,8 +67,8 @@ for pid in $pids; do
 	check "each has its own files ($n)" grep -qx "number $n" "try.$n.out"
 	check "one GPU needs no number ($n)" grep -q '^the GPU counted: by other devices to its memory' "try.$n.out"
 done
-"$try" --time 5 'sleep 60' >time.out 2>time.err
+"$try" --timeout 5 'sleep 60' >time.out 2>time.err
 check_eq "the time was over: the status" 124 $?
-check "… how to get more" grep -q 'the 5 s were over; --time SECONDS gives more' time.err
+check "… how to get more" grep -q 'the 5 s were over; --timeout SECONDS gives more' time.err
 check "… and where the console is" grep -q 'no end within 5 seconds; its console (.*/guest/console.log)' time.err
 finish

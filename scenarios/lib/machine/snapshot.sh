@@ -42,7 +42,7 @@ die() {
 
 # qmp JSON…: the last reply, within 20 s
 qmp() {
-	qmp_reply=$(timeout --foreground 20 "$lib/qmp-call.sh" "$work" "$@")
+	qmp_reply=$(timeout --foreground 20 sh "$lib/qmp-call.sh" "$work" "$@")
 }
 
 # remove DIR: unless somebody holds the lock of its key

@@ -124,7 +124,8 @@ vm_blank() {
 }
 
 # vm_args [QEMU-ARGS…]: QEMU's arguments for the machine of vm_start, one to a line;
-# @DIR@ is the folder of the run, @GUEST@ that of the kernel, @RAM@ of the memory
+# @DIR@ is the folder of the run, @GUEST@ that of the kernel, @FIRMWARE@ that of the
+# firmware, @RAM@ that of the memory
 vm_args() {
 	[ -z "$VM_RAM_FILE" ] && [ "${PEERLANE_SNAPSHOT-1}" = 0 ] || vm_ram=@RAM@
 	vm_topology args || return
@@ -138,7 +139,7 @@ vm_args() {
 	esac
 	# hpet: on a busy host the guest misjudges its TSC, and its clock runs fast
 	for vm_arg in -accel "$(vm_accel)" -nodefaults -no-user-config -no-reboot -nographic \
-		-display none -L /usr/share/qemu -L /usr/share/seabios \
+		-display none -L @FIRMWARE@ \
 		-kernel @GUEST@/vmlinux -initrd @DIR@/initrd \
 		-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 tsc=nowatchdog clocksource=hpet mitigations=off rdinit=/init$vm_checks${vm_params:+ $vm_params}${VM_CMDLINE:+ $VM_CMDLINE}" \
 		-device isa-debug-exit,iobase=0xf4,iosize=0x04 \
@@ -166,8 +167,7 @@ vm_fill() {
 		vm_memory=$vm_store
 	fi
 	[ -s "$vm_dir/args" ] || return
-	sed "s|@DIR@|$(vm_quote "$vm_dir")|g; s|@GUEST@|$(vm_quote "$vm_guest")|g; s|@RAM@|$(vm_quote "$vm_memory")|g; s|@SHARED@|$vm_shared|g" \
-		"$vm_dir/args" |
+	vm_place | sed "s|@DIR@|$(vm_quote "$vm_dir")|g; s|@RAM@|$(vm_quote "$vm_memory")|g; s|@SHARED@|$vm_shared|g" |
 		if [ "$vm_way" = snapshot ]; then
 			# they are in memory
 			awk '/^-(kernel|initrd|append)$/ { getline; next } { print }'
@@ -179,6 +179,11 @@ vm_fill() {
 		printf '%s\n' -trace "$vm_arg"
 	done
 	[ "$vm_way" = boot ] || printf '%s\n' -incoming defer
+}
+
+# vm_place: the arguments, with the places of what is built
+vm_place() {
+	sed "s|@GUEST@|$(vm_quote "$vm_guest")|g; s|@FIRMWARE@|$(vm_quote "$BUILD/qemu/firmware")|g" "$vm_dir/args"
 }
 
 # vm_quote TEXT: for the right side of sed's s|||
@@ -194,7 +199,7 @@ vm_key() {
 	esac
 	cat "$VM_LIB/snapshot.sh" "$vm_guest/key" || return
 	for vm_each in $vm_extras; do
-		sha256sum <"$vm_each" || return
+		sha256sum <"$vm_guest/$vm_each.cpio" || return
 	done
 	case $(vm_accel) in
 	kvm*) grep -m 3 -E '^(vendor_id|model name|flags)' /proc/cpuinfo ;;
@@ -219,15 +224,19 @@ vm_snapshot() {
 		exec 6>&-
 		vm_tries=$((vm_tries + 1))
 		[ "$vm_tries" -le 3 ] || { vm_say "$vm_store does not stay"; return 2; }
-		sed "s|@GUEST@|$(vm_quote "$vm_guest")|g" "$vm_dir/args" >"$vm_dir/snapshot.args"
+		vm_place >"$vm_dir/snapshot.args"
 		[ -e "$OUT/console.allow" ] || : >"$OUT/console.allow"
 		# It ends with this shell
 		read -r vm_self vm_rest </proc/self/stat
 		: "$vm_rest"
-		# shellcheck disable=SC2016,SC2086 # for the inner shell; a list
-		setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$0" ] && exec "$@"' "$vm_self" \
+		set --
+		for vm_each in base $vm_extras; do
+			set -- "$@" "$vm_guest/$vm_each.cpio"
+		done
+		# shellcheck disable=SC2016 # for the inner shell
+		setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$0" ] && exec sh "$@"' "$vm_self" \
 			"$VM_LIB/snapshot.sh" "$vm_store" "$QEMU" "$vm_dir/snapshot.args" \
-			"$OUT/console.allow" "$vm_guest/base.cpio" $vm_extras || {
+			"$OUT/console.allow" "$@" || {
 			vm_say "no snapshot of this machine could be made; PEERLANE_SNAPSHOT=0 boots instead"
 			return 2
 		}
@@ -267,8 +276,9 @@ vm_loaded() {
 # format.  When it boots, the initramfs, too.
 vm_carry() {
 	if [ "$vm_way" = boot ]; then
-		# shellcheck disable=SC2086 # a list
-		cat "$vm_guest/base.cpio" $vm_extras >"$vm_dir/initrd" || return
+		for vm_each in base $vm_extras; do
+			cat "$vm_guest/$vm_each.cpio" || return
+		done >"$vm_dir/initrd"
 	fi
 	# One archive: our build up to its trailer, then the case
 	vm_size=0
@@ -314,7 +324,7 @@ vm_start() {
 	for vm_each in $vm_wanted; do
 		[ -r "$vm_guest/$vm_each.cpio" ] ||
 			{ vm_say "no $vm_guest/$vm_each.cpio, which $vm_case/extras asks for (run: make)"; return 2; }
-		vm_extras="$vm_extras $vm_guest/$vm_each.cpio"
+		vm_extras="$vm_extras $vm_each"
 	done
 
 	rm -rf "$vm_dir"
@@ -403,7 +413,7 @@ vm_qmp() {
 		shift
 		exec 5>"$vm_qmp_dir/qmp.lock"
 		flock -w 20 5 || { echo "QMP is busy"; exit 1; }
-		exec timeout --foreground 20 "$VM_LIB/qmp-call.sh" "$vm_qmp_dir" "$@"
+		exec timeout --foreground 20 sh "$VM_LIB/qmp-call.sh" "$vm_qmp_dir" "$@"
 	)
 }
 

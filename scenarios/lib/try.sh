@@ -1,0 +1,268 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The half of scenarios/try that runs the machines:
+#
+#	try.sh			all of TRY_TOPOLOGIES, the table, the expectations
+#	try.sh MACHINE OUT	one of them, with its artefacts and machine.json in OUT
+
+set -u
+: "${TRY_OUT:?is set by scenarios/try}"
+TOP=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd -P) || exit 2
+# shellcheck source=scenarios/lib/where.sh
+. "$TOP/scenarios/lib/where.sh"
+# shellcheck source=scenarios/lib/options.sh
+. "$TOP/scenarios/lib/options.sh"
+
+# --- one machine ------------------------------------------------------------------
+
+# said GUEST: what the command printed, and what the GPUs counted
+said() {
+	tr -d '\r' <"$OUT/$1/result.log" | grep -v '^@'
+	counted "$1" | jq -r '(. | length) as $n | to_entries[] | .key as $gpu | .value |
+		"\(if $n > 1 then $gpu else "the GPU" end) counted: by other devices to its memory \(.["bar1-dma-write"]) bytes, from it \(.["bar1-dma-read"]); by its engine from host memory \(.["engine-host-read"]), to it \(.["engine-host-write"])"'
+}
+
+# counted GUEST: {gpu0: what it counted while the command ran}
+counted() {
+	tr -d '\r' <"$OUT/$1/result.log" | sed -n 's/^@counted //p' | jq -sc '
+		(length / 3) as $n | [range($n) as $i | .[3 * $i:][:3] | select(.[1] != {} and .[2] != {}) |
+		{(.[0]): (.[1] as $a | .[2] | with_entries(.key as $k | .value -= ($a[$k] // 0)))}] | add // {}'
+}
+
+# transfers GUEST: what programs have said about their paths
+transfers() {
+	tr -d '\r' <"$OUT/$1/result.log" | sed -n 's/^@path //p' | jq -Rc --arg host "$1" '
+		split("\t") | {program: .[0], what: .[1], path: .[2], bytes: (.[3] | tonumber),
+			errors: (.[4] | tonumber), reason: .[5]}
+		| .host_bytes = (if .path | IN("p2p", "kernel", "coherent", "none") then 0 else .bytes end)
+		| if $host == "guest" then . else {host: $host} + . end'
+}
+
+# measured MACHINE STATUS GUEST...: machine.json
+measured() {
+	measured_of=$1 measured_status=$2
+	shift 2
+	for each; do
+		[ -e "$OUT/$each/result.log" ] || continue
+		transfers "$each"
+	done | jq -sc . >"$OUT/transfers.json"
+	for each; do
+		[ -e "$OUT/$each/result.log" ] || continue
+		jq -nc --arg host "$each" --argjson c "$(counted "$each")" '{($host): $c}'
+	done | jq -sc add >"$OUT/counted.json"
+	jq -nc --arg topology "$measured_of" --arg kernel "$TRY_KERNEL" --argjson status "$measured_status" \
+		--slurpfile t "$OUT/transfers.json" --slurpfile c "$OUT/counted.json" '
+		def total(f): map(f) | add;
+		($c[0] // {}) as $counted
+		| # of nothing there is no sum, and a condition on one is not met
+		{$topology, $kernel, $status, transfers: $t[0], bytes: ($t[0] | total(.bytes)),
+		   host_bytes: ($t[0] | total(.host_bytes)), counted: (if $counted | has("guest") then $counted.guest else $counted end)}
+		# each host by itself: what the library calls direct, its GPUs have counted at their apertures
+		| .direct = ($t[0] != [] and all($t[0][]; .errors == 0 and (.path | IN("p2p", "kernel")))
+		   and all($counted | to_entries[]; .key as $host | .value as $gpus
+		    | [$t[0][] | select((.host // "guest") == $host)] as $mine
+		    | ([$gpus[]["bar1-dma-write"]] | add // 0) >= ([$mine[] | select(.what == "read").bytes] | add // 0)
+		     and ([$gpus[]["bar1-dma-read"]] | add // 0) >= ([$mine[] | select(.what == "write").bytes] | add // 0)))' \
+		>"$OUT/machine.json" || die "the machine's result cannot be put together"
+	rm -f "$OUT/transfers.json" "$OUT/counted.json"
+}
+
+# one_host: the machine of TRY_TOPOLOGY to its end
+one_host() {
+	# shellcheck source=scenarios/lib/machine/vm.sh
+	. "$TOP/scenarios/lib/machine/vm.sh"
+	trap 'vm_cleanup; tidy' EXIT
+	trap 'exit 130' INT TERM HUP
+	faults_allowed
+	if topology images "$TRY_TOPOLOGY" | grep -qx disk0; then
+		vm_image disk0 "$OUT/disk0"
+	fi
+	vm_run guest "$TRY_TOPOLOGY" "$TRY_KERNEL" "$TRY_OUT/case" "$TRY_TIME"
+	status=$?
+	[ ! -e "$OUT/guest/result.log" ] || said guest
+	late
+	measured "$(topology_short "$TRY_TOPOLOGY")" "$status" guest
+	exit "$status"
+}
+
+# Several hosts; the status is the first one's that is not 0
+several_hosts() {
+	# shellcheck source=scenarios/lib/case.sh
+	. "$TOP/scenarios/lib/case.sh"
+	# shellcheck source=scenarios/lib/machine/vm.sh
+	. "$TOP/scenarios/lib/machine/vm.sh"
+	# shellcheck source=scenarios/lib/machine/hosts.sh
+	. "$TOP/scenarios/lib/machine/hosts.sh"
+	at_exit tidy
+	faults_allowed
+	SC_TOPOLOGY=$TRY_TOPOLOGY
+	SC_KERNEL=$TRY_KERNEL
+	cp -R "$TRY_OUT/case" "$OUT/" 2>/dev/null || [ "$OUT" = "$TRY_OUT" ] || exit 2
+	echo rdma >"$OUT/case/extras"
+	printf '%s\n' virtio_net rdma_rxe ib_uverbs rdma_ucm nvme peerlane_gpu >"$OUT/case/modules"
+	if topology images "$TRY_TOPOLOGY" | grep -qx disk0; then
+		for host in $(echo "a b c d e f g h" | cut -d " " -f "-$TRY_HOSTS"); do
+			cp --sparse=always "$OUT/disk0" "$OUT/disk0.$host"
+			hosts_image "$host" disk0 "$OUT/disk0.$host"
+		done
+	fi
+	HOSTS_PATIENCE=$TRY_TIME
+	hosts_start "$TRY_HOSTS"
+	status=0
+	end=$(($(hosts_clock) + TRY_TIME))
+	for host in $SC_HOSTS; do
+		left=$((end - $(hosts_clock)))
+		[ "$left" -ge 5 ] || left=5
+		vm_wait "$host" "$left"
+		got=$?
+		[ "$status" -ne 0 ] || status=$got
+		said "$host" | sed "s/^/$host: /"
+	done
+	late
+	wire_stop || status=1
+	jq -r '.ports | to_entries[] | "the wire counted: of \(.key) \(.value.out.roce.unique_payload_bytes) bytes of RoCE payload (and \(.value.out.roce.repeated) frames again), to it \(.value.in.roce.payload_bytes)"' \
+		"$OUT/wire/counters.json" 2>/dev/null
+	# shellcheck disable=SC2086 # a list
+	measured "$(topology_short "$TRY_TOPOLOGY")" "$status" $SC_HOSTS
+	exit "$status"
+}
+
+# faults_allowed: a fault of the user's program is no complaint about the machine; its
+# status tells
+faults_allowed() {
+	vm_allow '[[][0-9]+[]]: segfault at ' "a program's fault"
+	vm_allow 'traps: .*[[][0-9]+[]] (trap invalid opcode|general protection fault) ip:' \
+		"a program's fault"
+}
+
+late() {
+	[ -z "${vm_late-}" ] || echo "$PROGRAM: the $TRY_TIME s were over; --timeout SECONDS gives more" >&2
+}
+
+tidy() {
+	[ -n "$TRY_KEEP" ] || rm -rf "$OUT"/disk0*
+}
+
+if [ $# -gt 0 ]; then
+	TRY_TOPOLOGY=$1
+	OUT=$2
+	export OUT
+	mkdir -p "$OUT" && truncate -s "$TRY_DISK" "$OUT/disk0" || exit 2
+	[ "$TRY_HOSTS" -gt 1 ] || one_host
+	several_hosts
+fi
+
+# --- all of them -----------------------------------------------------------------
+
+OUT=$TRY_OUT
+trap '[ -n "$TRY_KEEP" ] || rm -rf "$OUT/case/files"' EXIT
+trap 'exit 130' INT TERM HUP
+[ -z "$TRY_DIRECT" ] || echo '.direct == true' >>"$OUT/expect"
+while IFS= read -r condition; do
+	found=$(jq -n -L "$TOP/scenarios/lib/accounting" "include \"expect\"; def it: ($condition); empty" 2>&1) ||
+		die "--expect $condition: $(printf '%s\n' "$found" | head -n 1)"
+done <"$OUT/expect"
+mkdir -p "$OUT/case/lib"
+cp "$TOP"/scenarios/lib/guest/*.sh "$OUT/case/lib/"
+cp "$TOP/scenarios/lib/guest/try" "$OUT/case/run"
+chmod +x "$OUT/case/run"
+if [ ! -f "$TOP/BUNDLE" ]; then
+	mkdir -p "$BUILD/scenarios"
+	flock "$BUILD/scenarios" make -s -C "$TOP/scenarios" TOP="$TOP" O="$BUILD/scenarios" "$BUILD/scenarios/paths.so" >"$OUT/make.log" 2>&1 ||
+		die "what says which paths are taken is not built: $(tail -n 5 "$OUT/make.log")"
+fi
+cp "$BUILD/scenarios/paths.so" "$OUT/case/"
+
+# Of the libraries that programs need the guest has some; the others go with them
+for each in base overlay; do
+	cpio -t --quiet <"$BUILD/guest/$TRY_KERNEL/$each.cpio"
+done | sed 's|.*/||' | sort -u >"$OUT/guest-has"
+for each in "$OUT"/libraries/*; do
+	[ -e "$each" ] || continue
+	each=${each##*/}
+	grep -qxF "$each" "$OUT/guest-has" || [ -e "$OUT/case/files/$each" ] || mv "$OUT/libraries/$each" "$OUT/case/files/"
+done
+rm -rf "$OUT/libraries"
+sort -u "$OUT/lacking" | while read -r each file rest; do
+	: "$rest"
+	grep -qxF "$each" "$OUT/guest-has" || [ -e "$OUT/case/files/$each" ] ||
+		echo "$PROGRAM: $file needs $each, which neither this host nor the guest has; --add it" >&2
+done
+rm -f "$OUT/lacking" "$OUT/guest-has"
+
+count=$(printf '%s\n' "$TRY_TOPOLOGIES" | wc -l)
+status=0
+number=0
+: >"$OUT/machines.jsonl"
+printf '%s\n' "$TRY_TOPOLOGIES" >"$OUT/topologies"
+while IFS= read -r topology <&4; do
+	number=$((number + 1))
+	of=$OUT
+	if [ "$count" -gt 1 ]; then
+		of=$OUT/$number
+		echo "--- $(topology_short "$topology")"
+	fi
+	sh "$0" "$topology" "$of" 4<&-
+	got=$?
+	[ "$status" -ne 0 ] || status=$got
+	if [ -s "$of/machine.json" ]; then
+		cat "$of/machine.json" >>"$OUT/machines.jsonl"
+	else
+		jq -nc --arg topology "$(topology_short "$topology")" --arg kernel "$TRY_KERNEL" --argjson status "$got" \
+			'{$topology, $kernel, $status, transfers: [], bytes: null, host_bytes: null, counted: {}, direct: false}' >>"$OUT/machines.jsonl"
+	fi
+	# nothing is to be run any more
+	[ "$got" -ne 130 ] || break
+done 4<"$OUT/topologies"
+
+# The table
+jq -r '.topology as $machine | .transfers[] | [$machine, (if .host then .host + ": " else "" end) + .program + " " + .what, .path,
+	(.bytes | tostring), (.host_bytes | tostring), (if .errors > 0 then "\(.errors) failed: " else "" end) + .reason] | @tsv' \
+	"$OUT/machines.jsonl" | awk -F '\t' '
+	{
+		for (i = 1; i <= 5; i++) {
+			cell[NR, i] = $i
+			if (length($i) > wide[i])
+				wide[i] = length($i)
+		}
+		why[NR] = $6
+	}
+	END {
+		if (!NR)
+			exit
+		split("machine transfer path bytes through_host_memory", head, " ")
+		sub(/_/, " ", head[5])
+		sub(/_/, " ", head[5])
+		for (i = 1; i <= 5; i++)
+			if (length(head[i]) > wide[i])
+				wide[i] = length(head[i])
+		row = "%-" wide[1] "s  %-" wide[2] "s  %-" wide[3] "s  %" wide[4] "s  %" wide[5] "s  %s\n"
+		print ""
+		printf row, head[1], head[2], head[3], head[4], head[5], "why"
+		for (n = 1; n <= NR; n++)
+			printf row, cell[n, 1], cell[n, 2], cell[n, 3], cell[n, 4], cell[n, 5], why[n]
+	}' | sed 's/ *$//'
+
+# What was expected of each machine
+missed=0
+while IFS= read -r condition; do
+	while IFS= read -r machine; do
+		found=$(printf '%s\n' "$machine" | jq -r -L "$TOP/scenarios/lib/accounting" --arg text "$condition" \
+			"include \"expect\"; judge($condition; \$text)" 2>&1)
+		[ -n "$found" ] || continue
+		missed=1
+		printf '%s: not met on %s: %s (%s)\n' "$PROGRAM" "$(printf '%s\n' "$machine" | jq -r .topology)" "$condition" \
+			"$(printf '%s\n' "$found" | head -n 1)" >&2
+	done <"$OUT/machines.jsonl"
+done <"$OUT/expect"
+[ "$status" -ne 0 ] || status=$missed
+jq -sc --rawfile command "$OUT/case/command" --rawfile expect "$OUT/expect" --argjson status "$status" --argjson met "$((1 - missed))" '
+	{command: ($command | rtrimstr("\n")), $status, expect: ($expect / "\n" | map(select(. != ""))), met: ($met == 1), machines: .}' \
+	"$OUT/machines.jsonl" >"$OUT/result.json"
+rm -f "$OUT/machines.jsonl" "$OUT/topologies" "$OUT/expect" "$OUT/make.log"
+if [ -n "$TRY_KEEP" ]; then
+	: >"$OUT/keep"
+	echo "kept: $OUT"
+fi
+exit "$status"

@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: scenarios/try says which paths a program's data took, on each machine, and fails where that is not what was expected
+# tags: guest harness
+# tier: all
+# timeout: 240
+. "$TOP/scenarios/lib/case.sh"
+need_tool cc jq
+need_file "$BUILD/guest/7.2/vmlinux" "$BUILD/userlib/peerlane"
+try=$TOP/scenarios/try
+
+# What is wrong with a command line is said before anything boots
+check_fails "a condition that is no jq" 'scenarios/try: --expect .bytes ==: .*syntax error' "$try" --expect '.bytes ==' true
+check_fails "a condition of two lines" 'a condition is one line' "$try" --expect '.bytes
+== 0' true
+check_fails "a result where none can be" 'cannot write /nowhere/result.json' "$try" --json /nowhere/result.json true
+
+# A program and a library of the user's that it is linked with; another that is nowhere
+mkdir lib
+echo 'int mine(void) { return 42; }' >mine.c
+echo 'int gone(void) { return 0; }' >gone.c
+echo 'int mine(void); int main(void) { return mine() != 42; }' >uses.c
+echo 'int gone(void); int main(void) { return gone(); }' >lacks.c
+cc -shared -fPIC -o lib/libmine.so mine.c && cc -shared -fPIC -o libgone.so gone.c &&
+	cc -o uses uses.c -Llib -lmine "-Wl,-rpath,$OUT/lib" && cc -o lacks lacks.c -L. -lgone && rm libgone.so
+check "programs are built" test -x uses -a -x lacks
+head -c 1048576 /dev/urandom >data.bin
+
+# One call, two machines: on one the drive reaches the GPU, on the other it does not
+"$try" --topology same-switch --topology two-root-ports --add uses --add lacks --add data.bin --disk 64M --timeout 60 --direct \
+	--expect '.bytes == 1048576' --json result.json 'uses && peerlane io read --file data.bin --gpu 0 --size 1M' >out 2>err
+check_eq "--direct was not met: the status" 1 $?
+check_eq "… on one machine of the two" "two-root-ports: .direct == true" "$(sed -n 's/.*: not met on \(.*\) (.*/\1/p' err)"
+check "what a program needs is named where nobody has it" grep -q 'lacks needs libgone.so, which neither' err
+check_eq "the table says which path, how many bytes, how many of them through host memory" \
+	"same-switch p2p 1048576 0 two-root-ports bounce 1048576 1048576" \
+	"$(awk '$2 == "peerlane" && $3 == "read" { print $1, $4, $5, $6 }' out | xargs)"
+check "… and why" grep -q '^two-root-ports .* p2p refused: ' out
+check "the JSON has the same" jq -e '.status == 1 and .met == false and .expect == [".bytes == 1048576", ".direct == true"]
+	and (.machines | map([.topology, .status, .direct, .bytes, .host_bytes, .transfers[0].path]))
+	== [["same-switch", 0, true, 1048576, 0, "p2p"], ["two-root-ports", 0, false, 1048576, 1048576, "bounce"]]' result.json
+check "and what the GPUs counted: there the bytes came in by the aperture, here the engine fetched them" \
+	jq -e '(.machines | map(.counted.gpu0 | [.["bar1-dma-write"], .["engine-host-read"] >= 1048576])) == [[1048576, false], [0, true]]' result.json
+
+# A program of which nothing is known has not gone directly; its own status comes first
+"$try" --disk 64M --timeout 60 --direct --expect '.host_bytes == 0' true >out 2>err
+check_eq "no transfer at all: the status" 1 $?
+check_eq "… neither condition is met" 2 "$(grep -c ': not met on same-switch: ' err)"
+"$try" --disk 64M --timeout 60 --direct --keep --add data.bin 'exit 7' >out 2>err
+check_eq "the status is the command's where that is not 0" 7 $?
+kept=$(sed -n 's/^kept: //p' out)
+check "--keep keeps drive and files" test -s "$kept/disk0" -a -s "$kept/case/files/data.bin"
+rm -rf "$kept"
+finish
