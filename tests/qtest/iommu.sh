@@ -17,24 +17,9 @@ BAR1_0=$B1
 WIN_0=$WIN
 bar1 $PLN_BAR1_CMD_MAP 1 2 0x30000
 
-# Tables of VT-d: root, context, and one level of pages of 1 GiB.  What device
-# 0x28 sees at 0 is host memory, at 1 GiB BAR1 of GPU 0, at 2 GiB its coherent
+# What device 0x28 sees at 0 is host memory, at 1 GiB BAR1 of GPU 0, at 2 GiB its coherent
 # window, at 3 GiB host memory without the right to write, and nothing above.
-ROOT=0x200000 CONTEXT=0x201000 PAGES=0x202000
-memset $ROOT 0x3000 0
-writeq $ROOT $((CONTEXT | 1))
-writeq $((CONTEXT + 16 * 0x28)) $((PAGES | 1))
-writeq $((CONTEXT + 16 * 0x28 + 8)) 0x101
-writeq $PAGES 0x83
-writeq $((PAGES + 8)) $((BAR1_0 | 0x83))
-writeq $((PAGES + 16)) $((WIN_0 | 0x83))
-writeq $((PAGES + 24)) 0x81
-VTD=0xfed90000
-writeq $((VTD + 0x20)) $((ROOT))
-writel $((VTD + 0x18)) 0x40000000
-writel $((VTD + 0x18)) 0x80000000
-readl $((VTD + 0x1c))
-check_eq "translation is on" 1 $((r >> 31 & 1))
+iommu_on 0 0x28 0x83 $((BAR1_0 | 0x83)) $((WIN_0 | 0x83)) 0x81
 
 use 1
 queue_setup 0

@@ -207,6 +207,27 @@ msix_setup() {
     cfg_writew "$2" $((r + 2)) 0x8000
 }
 
+# iommu_on BUS DEVFN ENTRY...: the IOMMU translates for that device: a page of 1 GiB for each entry, which is an address and
+# 0x83, or 0x81 without the right to write. The tables of VT-d are at 2 MiB.
+VTD=0xfed90000
+iommu_on() {
+    io_root=0x200000 io_context=$((0x201000 + 16 * $2)) io_page=0x202000
+    memset $io_root 0x3000 0
+    writeq $((io_root + 16 * $1)) 0x201001
+    writeq $io_context $((io_page | 1))
+    writeq $((io_context + 8)) 0x101
+    shift 2
+    for io_entry in "$@"; do
+        writeq $io_page "$io_entry"
+        io_page=$((io_page + 8))
+    done
+    writeq $((VTD + 0x20)) $io_root
+    writel $((VTD + 0x18)) 0x40000000
+    writel $((VTD + 0x18)) 0x80000000
+    readl $((VTD + 0x1c))
+    check_eq "translation is on" 1 $((r >> 31 & 1))
+}
+
 # use N: the registers of GPU N are meant from here on
 use() {
     bar0_of "$1"

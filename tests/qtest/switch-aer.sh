@@ -151,19 +151,7 @@ qt_stop
 # Behind an IOMMU: the port that nobody answers below has got the address of the bus. What GPU 0, at 03:00.0, sees
 # at 0 is host memory, at 1 GiB the window of GPU 1's port; pages are of 1 GiB.
 sw_start -name aer -device intel-iommu,aw-bits=39
-ROOT=0x200000 CONTEXT=0x201000 PAGES=0x202000
-memset $ROOT 0x3000 0
-writeq $((ROOT + 16 * 3)) $((CONTEXT | 1))
-writeq $CONTEXT $((PAGES | 1))
-writeq $((CONTEXT + 8)) 0x101
-writeq $PAGES 0x83
-writeq $((PAGES + 8)) $((peer | 0x83))
-VTD=0xfed90000
-writeq $((VTD + 0x20)) $((ROOT))
-writel $((VTD + 0x18)) 0x40000000
-writel $((VTD + 0x18)) 0x80000000
-readl $((VTD + 0x1c))
-check_eq "translation is on" 1 $((r >> 31 & 1))
+iommu_on 3 0 0x83 $((peer | 0x83))
 gpu_dma 0 write 0x50000000 $LEN
 logged $DP1 $UNCOR
 check_eq "what nobody takes, and an IOMMU has sent there, is an unsupported request, too" $UR "$r"

@@ -9,14 +9,6 @@
 need_tool make flock cc
 
 build_userlib core all tests
-unit link_unit
-unit link_unit_san
-unit link_faults_san
-unit link_fuzz_san
-unit link_fuzz_san 2
-unit link_port_unit
-unit link_port_unit_san
-unit link_wire_unit
-unit link_wire_unit_san
-unit verbs_unit_san
+units link_unit_san link_fuzz_san "link_fuzz_san 2" link_faults_san link_port_unit_san link_wire_unit_san \
+	verbs_unit_san link_unit link_port_unit link_wire_unit
 finish
