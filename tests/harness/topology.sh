@@ -389,7 +389,7 @@ q35
 -global
 ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off
 -cpu
-EPYC,phys-bits=39,erms=off,fsrm=off,fsrs=off
+EPYC,phys-bits=39
 -smp
 4,sockets=2
 -m

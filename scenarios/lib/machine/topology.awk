@@ -255,9 +255,7 @@ kind == "q35" {
 	arg("-global"); arg("ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off")
 	# BARs go to the top of the address space; the last 12 GiB before 1 TiB
 	# are reserved on AMD's processors, and 39 bits end below
-	# TCG does a string instruction byte by byte: without the features for which Linux and the C library prefer
-	# these, copies take a third to a fifth of the time
-	arg("-cpu"); arg(cpu ",phys-bits=39,erms=off,fsrm=off,fsrs=off")
+	arg("-cpu"); arg(cpu ",phys-bits=39")
 	# a node is a socket: Linux believes no cache that spans nodes
 	arg("-smp"); arg(cpus (nodes > 1 ? ",sockets=" nodes : ""))
 	arg("-m"); arg(memory)
