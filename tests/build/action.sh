@@ -76,8 +76,8 @@ action() { # INPUT=VALUE...
 
 mkdir -p "workspace/test data"
 head -c 1048576 /dev/urandom >"workspace/test data/file"
-sed -n '/^cat > my-program.c/,/^END$/p' "$TOP/docs/how-to/run-your-program.md" | sed '1d;$d' >my-program.c
-check "a program is built" cc -D_GNU_SOURCE -o workspace/my-program my-program.c -I"$TOP/userlib/cufile" -I"$TOP/userlib/cuda" \
+cp "$TOP/userlib/examples/cufile-read.c" my-program.c
+check "a program is built" cc -D_GNU_SOURCE -o workspace/my-program my-program.c -I"$TOP/userlib/cufile" -I"$TOP/userlib/cuda" -I"$TOP/userlib/include" \
 	-L"$BUILD/userlib" -l:libcufile.so.0 -l:libcuda.so.1
 action "run=my-program 'test data/file'" "add=my-program
 test data" direct=true "expect=.bytes == 1048576

@@ -42,7 +42,7 @@ check_eq "each package has its licence" "" "$(sed '/^#/d' "$bundle/PACKAGES" | w
 done)"
 
 # A program of the user's, built with what the bundle has
-sed -n '/^cat > my-program.c/,/^END$/p' "$TOP/docs/how-to/run-your-program.md" | sed '1d;$d' >my-program.c
+cp "$TOP/userlib/examples/cufile-read.c" my-program.c
 check "a program is built with its headers and libraries" cc -D_GNU_SOURCE -o my-program my-program.c -I"$bundle/include" \
 	-idirafter "$bundle/include/peerlane-cuda" -L"$bundle/lib" -L"$bundle/lib/stubs" -lcufile -lcuda
 cat >cufile.c <<'END'
