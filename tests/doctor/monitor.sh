@@ -151,11 +151,22 @@ label 0 staged.rec broken
 label 0 no-such.rec unknown
 check "the reason is in the pod's log" grep -q 'no-such.rec' out
 check_eq "nothing else is in the folder" peerlane "$(ls -A features)"
+RECORD=$PWD/healthy.rec PATH="$PWD/bin:$PATH" PEERLANE_FEATURES=features PEERLANE_METRICS=no/folder \
+	PEERLANE_ROUNDS=1 sh "$node" >out 2>err
+check "metrics that cannot be written are told" grep -q "no/folder/peerlane.prom cannot be written" out
+check_eq "… and do not change the label" "feature.node.kubernetes.io/peerlane.doctor=healthy" "$(sed -n 2p features/peerlane)"
+# what a pod sees without the devices of the host: the manifest has to mount them
+sed "s,^D /dev .*,D /dev null pts shm zero," healthy.rec >pod.rec
+RECORD=pod.rec
+label 0 pod.rec broken
+check "the reason is the pod" grep -q container-no-gpu-node out
 manifest=$TOP/userlib/deploy/kubernetes/peerlane-doctor.json
 check "the manifest: the set selects its own pods" jq -e '.items[] | select(.kind == "DaemonSet").spec |
 	.selector.matchLabels == .template.metadata.labels' "$manifest"
 check "… mounts are volumes, and each volume is mounted" jq -e '.items[] | select(.kind == "DaemonSet").spec.template.spec |
 	([.volumes[].name] | sort) == ([.containers[0].volumeMounts[].name] | sort)' "$manifest"
+check "so the manifest mounts /dev" jq -e '.items[] | select(.kind == "DaemonSet").spec.template.spec |
+	any(.volumes[]; .hostPath.path == "/dev") and any(.containers[0].volumeMounts[]; .mountPath == "/dev" and .readOnly)' "$manifest"
 # shellcheck disable=SC2016
 check "… its variables are folders that are mounted, and the program knows them" jq -e --rawfile node "$node" '
 	.items[] | select(.kind == "DaemonSet").spec.template.spec.containers[0] |

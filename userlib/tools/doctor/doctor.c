@@ -445,17 +445,18 @@ static int run(struct doctor *d, const struct question *q)
 			return EXIT_NO_OUTPUT;
 		}
 	}
-	if (q->metrics) {
-		r = doc_write_metrics(d, q->metrics);
-		if (r)
-			return r;
-	}
 	if (q->json)
 		doc_print_json(d);
 	else if (q->nagios)
 		doc_print_nagios(d);
 	else
 		doc_print(d, q->verbose);
+	fflush(stdout);
+	if (q->metrics) {
+		r = doc_write_metrics(d, q->metrics);
+		if (r)
+			return r;
+	}
 	return status_of(d);
 }
 
