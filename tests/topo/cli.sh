@@ -111,7 +111,7 @@ said 'no port of a peerlane-switch'
 status 3 stats --fabric --from less.rec
 said 'counters cannot be read: this needs root'
 status 64 stats --fabric --root x
-said 'root is not for'
+said '--root does not work with'
 status 64 stats --from r
 said 'from is for'
 sed 's/504c4e53/504c4e54/; s/534e4c50/534e4c51/; s/504c4e/504c4f/' "$rec/guest-direct.rec" >magic.rec
