@@ -3,7 +3,7 @@
 # desc: who follows docs/how-to/examples.md to the letter builds and runs every program of userlib/examples
 # tags: harness guest rdma
 # tier: all
-# timeout: 300
+# timeout: 900
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/guide.sh"
 need_tool cpio flock cc

@@ -12,7 +12,11 @@ guide_tree() {
 	done
 	at_exit guide_unlink
 	for guide_each in $GUIDE_BUILT; do
-		[ ! -e "$BUILD/$guide_each" ] || cp -RPl "$BUILD/$guide_each" tree/build/ || exit 1
+		[ -e "$BUILD/$guide_each" ] || continue
+		cp -RPl "$BUILD/$guide_each" tree/build/ 2>/dev/null && continue
+		# Another file system
+		rm -rf "tree/build/$guide_each"
+		cp -RPp "$BUILD/$guide_each" tree/build/ || exit 1
 	done
 	[ ! -e "$BUILD/scenarios" ] || cp -Rp "$BUILD/scenarios" tree/build/
 }
@@ -25,7 +29,7 @@ guide_unlink() {
 	done
 }
 
-# guide_host COMMAND...: in tree/, as a user runs it, outside of the build root, whose /mnt has the host's files
+# guide_host COMMAND...: in tree/, as a user runs it, outside of the build root, whose /.host has the host's files
 # (PEERLANE_KEEP_HOST of images/build/in-root).  Without these, in a root of its own; users other than root can
 # enter neither, and stay where they are.
 guide_host() {
@@ -34,7 +38,7 @@ guide_host() {
 		return
 	fi
 	guide_way=
-	[ ! -e "/mnt$OUT/tree" ] || guide_way="chroot /mnt"
+	[ ! -e "/.host$OUT/tree" ] || guide_way="chroot /.host"
 	# shellcheck disable=SC2016,SC2086 # another shell's; two words
 	env -u BUILD -u OUT -u TOP -u TIER -u PEERLANE_IN_ROOT -u PEERLANE_ROOT_KEY -u PEERLANE_FETCH_KEY \
 		-u CC -u CXX -u CCACHE_DIR -u TMPDIR PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
@@ -67,6 +71,12 @@ guide_steps() {
 		/^```text$/ { file = "expected" n; next }
 		/^```$/ { file = ""; next }
 		file { print >file }' "$TOP/docs/$1"
+	if [ "$(id -u)" = 0 ] && [ -e "/.host$OUT/tree" ]; then
+		check "its commands run outside of the build root" \
+			test "$(guide_host stat -c %d:%i /)" != "$(stat -c %d:%i /)"
+	else
+		skip_part "not root, or the build root does not show the host's files: the commands run in a root"
+	fi
 	check_eq "$1 has its steps" "$2" "$(find . -maxdepth 1 -name 'step*' | wc -l)"
 	for guide_step in step[0-9] step[0-9][0-9]; do
 		[ -e "$guide_step" ] || continue
