@@ -181,6 +181,8 @@ static int pln_ioc_query(struct pln_file *file, void __user *arg)
 	q.numa_node = dev_to_node(&gpu->pdev->dev);
 	memcpy(q.uuid, gpu->uuid, sizeof(q.uuid));
 	pln_leave(gpu, idx);
+	if (q.time_ns == U64_MAX)	/* all ones: it has been removed */
+		return -ENODEV;
 	return copy_to_user(arg, &q, sizeof(q)) ? -EFAULT : 0;
 }
 

@@ -77,7 +77,7 @@ static void pln_job_done(struct pln_queue *q, struct pln_job *job, int status,
 {
 	u8 *comp = q->comp + pln_slot(job->last) * PLN_COMP_SIZE;
 
-	if (q->gpu->has_time)
+	if (!status && q->gpu->has_time)
 		job->time_ns = le64_to_cpu(*(__le64 *)(comp + PLN_COMP_TIME));
 	pln_job_end(q, job, status, 0, ended);
 }

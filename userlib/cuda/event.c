@@ -131,7 +131,11 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle,
 		goto out_stream;
 	/* It is reached now, or when its job ends */
 	if (!(event->flags & CU_EVENT_DISABLE_TIMING))
-		now = drv_file_time(stream->ctx->file);
+		err = drv_file_time(stream->ctx->file, &now);
+	if (err) {
+		drv_job_put(job);
+		goto out_stream;
+	}
 	pthread_mutex_lock(&drv.lock);
 	old = event->job;
 	event->job = job;

@@ -129,15 +129,19 @@ struct drv_file *drv_file_open(struct drv_device *dev, CUresult *err)
 	return file;
 }
 
-uint64_t drv_file_time(struct drv_file *file)
+CUresult drv_file_time(struct drv_file *file, uint64_t *t)
 {
 	struct pln_gpu_query info = { 0 };
 
-	if (!(file->features & PLN_GPU_FEAT_TIME))
-		return drv_now();
-	/* Of a GPU that has gone no time will be told either */
-	return drv_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) ? 0 :
-								  info.time_ns;
+	if (!(file->features & PLN_GPU_FEAT_TIME)) {
+		*t = drv_now();
+		return CUDA_SUCCESS;
+	}
+	while (drv_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info))
+		if (errno != EINTR)
+			return drv_file_error(file, errno);
+	*t = info.time_ns;
+	return CUDA_SUCCESS;
 }
 
 CUresult drv_file_use(struct drv_device *dev, struct drv_file **file)

@@ -433,8 +433,11 @@ void drv_file_put(struct drv_file *file);
 /* The one after @file, the first after NULL: a reference, for that on @file */
 struct drv_file *drv_file_next(struct drv_file *file);
 CUresult drv_file_error(struct drv_file *file, int error);
-/* The clock of its GPU, in ns; of the CPU where the driver does not tell it */
-uint64_t drv_file_time(struct drv_file *file);
+/*
+ * @t: the clock of its GPU, in ns; of the CPU where the driver does not tell it.  As it
+ * was after an error.
+ */
+CUresult drv_file_time(struct drv_file *file, uint64_t *t);
 struct drv_file *drv_device_unuse(struct drv_device *dev); /* drv.lock held */
 /* The open file of @dev, which stays open while the caller counts as a user */
 CUresult drv_file_use(struct drv_device *dev, struct drv_file **file);
@@ -533,7 +536,6 @@ bool drv_stream_behind(CUstream stream, struct drv_job *job);
 void drv_stream_leave(CUstream stream);
 /* Let go of what the default stream of @ctx, which nobody uses any more, follows */
 void drv_ctx_forget(CUcontext ctx);
-/* Somebody asks for the time at which @job ends */
 /* Is something not yet in the kernel that uses that memory? */
 bool drv_job_uses(struct drv_file *file, uint32_t handle,
 		  const struct drv_span *span);

@@ -183,7 +183,8 @@ static void work_end(void *arg)
 {
 	struct drv_job *job = arg;
 
-	job->t_done = drv_file_time(job->file);
+	/* Without an answer it ended with the last of what it followed */
+	drv_file_time(job->file, &job->t_done);
 	pthread_mutex_lock(&drv.order);
 	TAILQ_REMOVE(&drv_jobs.pending, job, link);
 	drv_finish(job);

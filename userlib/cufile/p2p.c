@@ -634,7 +634,8 @@ ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len, size_t *
 	if (err) {
 		scratch_put(s);
 		no_window(io, err, &why);
-		return no_scratch(io, transient(err) ? NO_ROOM : MEMORY, len, pass);
+		return no_scratch(io, !room || transient(err) ? NO_ROOM : MEMORY, len,
+				  pass);
 	}
 	room = round_down(room, io->f->off_align);
 	do {

@@ -5,8 +5,8 @@
  *
  * Each transfer has one for itself, with a stream that waits for none of the
  * program's.  They are made when a transfer needs one, of per_buffer_cache_size_kb
- * each and at most max_device_cache_size_kb in each context, and kept until the
- * library is closed.  Then whoever needs one waits.
+ * each, with what aligns it, and at most max_device_cache_size_kb in each context, and
+ * kept until the library is closed.  Then whoever needs one waits.
  */
 #include <stdlib.h>
 
@@ -21,37 +21,35 @@ static bool is_of(const struct scratch *s, const struct mem *mem)
 	return s->mem.ctx == mem->ctx && s->mem.ctx_id == mem->ctx_id;
 }
 
-/* With its context current, which lives. */
-static void give_back(struct scratch *s)
-{
-	if (s->stream)
-		cu.StreamDestroy(s->stream);
-	if (s->memory)
-		cu.MemFree(s->memory);
-}
-
-/* CUresult.  Without the lock: CUDA may take its time. */
+/*
+ * CUresult.  Without the lock: CUDA may take its time.  But it must not wait for host
+ * functions of the program, one of which may wait for this transfer: cuMemFree waits for
+ * all that run (seen on an H100), unlike cuStreamCreate, cuMemAlloc and copies within
+ * the GPU.  So memory of @s that cannot be told of stays, for the next attempt.
+ */
 static int make(struct scratch *s, size_t size, struct mem *mem)
 {
 	int r;
 
-	if (!cu.async || !cu.MemAlloc || !cu.MemFree || !cu.DtoDAsync)
+	/* without cuCtxGetId nobody would know whether it is still there */
+	if (!cu.async || !cu.MemAlloc || !cu.MemFree || !cu.DtoDAsync || !cu.CtxGetId)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	/* windows are of whole pages of the GPU */
-	r = cu.MemAlloc(&s->memory, size + GPU_PAGE);
-	if (r) {
-		s->memory = 0;
-		return r;
+	if (!s->memory) {
+		r = cu.StreamCreate(&s->stream, CU_STREAM_NON_BLOCKING);
+		if (r)
+			return r;
+		/* windows are of whole pages of the GPU */
+		r = cu.MemAlloc(&s->memory, size + GPU_PAGE);
+		if (r) {
+			s->memory = 0;
+			cu.StreamDestroy(s->stream);
+			return r;
+		}
 	}
 	s->at = round_up(s->memory, GPU_PAGE);
-	s->size = size;
-	r = cu.StreamCreate(&s->stream, CU_STREAM_NON_BLOCKING);
-	if (r)
-		s->stream = NULL;
-	else
-		r = mem_of(s->at, mem);
-	if (r)
-		give_back(s);
+	r = mem_of(s->at, mem);
+	if (!r)
+		s->size = size;
 	return r;
 }
 
@@ -79,7 +77,6 @@ static void drop(struct scratch *s)
 		p = &(*p)->next;
 	*p = s->next;
 	free(s);
-	pthread_cond_broadcast(&change);
 }
 
 struct scratch *scratch_get(const struct mem *mem, int *err)
@@ -94,14 +91,16 @@ struct scratch *scratch_get(const struct mem *mem, int *err)
 	pthread_mutex_lock(&lock);
 	for (;;) {
 		have = 0;
-		for (s = all; s && (s->busy || !is_of(s, mem)); s = s->next)
-			have += is_of(s, mem);
+		most = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB)) /
+		       (size + GPU_PAGE);
+		for (s = all; s && (s->busy || !is_of(s, mem) || (*err && !s->size));
+		     s = s->next)
+			have += s->busy && is_of(s, mem);
 		if (s) {
 			s->busy = true;
-			break;
-		}
-		most = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB)) / size;
-		if (have < most && !*err) {
+			if (s->size)
+				break;
+		} else if (have < most && !*err) {
 			forget();
 			s = calloc(1, sizeof(*s));
 			if (!s) {
@@ -112,20 +111,23 @@ struct scratch *scratch_get(const struct mem *mem, int *err)
 			s->mem = *mem;	/* so that it counts */
 			s->next = all;
 			all = s;
-			pthread_mutex_unlock(&lock);
-			*err = make(s, size, &its);
-			pthread_mutex_lock(&lock);
-			if (!*err) {
-				s->mem = its;
-				break;
-			}
-			drop(s);
+		} else if (have) {
+			pthread_cond_wait(&change, &lock);
 			continue;
+		} else {
+			break;	/* nobody will give one back */
 		}
-		/* nobody will give one back */
-		if (!have)
+		pthread_mutex_unlock(&lock);
+		*err = make(s, size, &its);
+		pthread_mutex_lock(&lock);
+		if (!*err) {
+			s->mem = its;
 			break;
-		pthread_cond_wait(&change, &lock);
+		}
+		s->busy = false;
+		if (!s->memory)
+			drop(s);
+		pthread_cond_broadcast(&change);
 	}
 	pthread_mutex_unlock(&lock);
 	return s;
@@ -155,7 +157,8 @@ void scratch_free_all(void)
 	while ((s = all)) {
 		all = s->next;
 		if (cu_lives(s->mem.ctx, s->mem.ctx_id) && !cu.Push(s->mem.ctx)) {
-			give_back(s);
+			cu.StreamDestroy(s->stream);
+			cu.MemFree(s->memory);
 			cu.Pop(&old);
 		}
 		free(s);

@@ -11,7 +11,7 @@ struct scratch {
 	struct mem mem;
 	CUdeviceptr memory;
 	uint64_t at;		/* whole pages of the GPU in it */
-	size_t size;
+	size_t size;		/* 0: it cannot be used yet */
 	CUstream stream;
 };
 

@@ -217,11 +217,16 @@ static void t_reset_primary(void)
 static void t_removed(void)
 {
 	CUcontext ctx = start(&one), next;
+	CUevent first, last;
 	CUdeviceptr p;
 	size_t a, b;
 
 	OK(cuMemAlloc_v2(&p, 4096));
+	OK(cuEventCreate(&first, 0));
+	OK(cuEventCreate(&last, 0));
+	OK(cuEventRecord(first, NULL));
 	fake_remove(0);
+	IS(cuEventRecord(last, NULL), CUDA_ERROR_DEVICE_UNAVAILABLE);
 	IS(cuMemGetInfo_v2(&a, &b), CUDA_ERROR_DEVICE_UNAVAILABLE);
 	IS(cuMemsetD8_v2(p, 1, 1), CUDA_ERROR_DEVICE_UNAVAILABLE);
 	IS(cuCtxCreate_v2(&next, 0, 0), CUDA_ERROR_DEVICE_UNAVAILABLE);

@@ -149,12 +149,12 @@ void test_scratch_together(void)
 	int64_t used;
 
 	readers(STRICT, 4);
-	/* with room for two of them, two wait; their own memory is 64 KiB each */
+	/* with room for two of them, two wait; each is 64 KiB, and as much to align it */
 	fresh(NULL);
 	used = mock.gpu_used;
 	readers("{\"peerlane\":{\"strict\":true},\"properties\":{"
-		"\"per_buffer_cache_size_kb\":64,\"max_device_cache_size_kb\":128}}", 2);
-	is(mock.gpu_used - used, 2 * (int64_t)KIB(128), "as much as is allowed, and what it "
+		"\"per_buffer_cache_size_kb\":64,\"max_device_cache_size_kb\":256}}", 2);
+	is(mock.gpu_used - used, (int64_t)KIB(256), "as much as is allowed, with what it "
 	   "takes to align it");
 	fresh(NULL);
 }
@@ -162,6 +162,9 @@ void test_scratch_together(void)
 void test_scratch_none(void)
 {
 	char data[KIB(16)], *g = gpu(KIB(64));
+	size_t size = 100;
+	off_t zero = 0;
+	ssize_t late = -9;
 	CUfileHandle_t fh;
 	int fd;
 
@@ -177,6 +180,9 @@ void test_scratch_none(void)
 	mock.gpu_full = false;
 	mock.no_streams = true;
 	is(cuFileRead(fh, g, 100, 0, 0), -5008, "nor is there a stream");
+	is(cuFileReadAsync(fh, g, &size, &zero, &zero, &late, NULL).err, 0,
+	   "nor for one in a stream");
+	AWAIT(late == -5008);
 	mock.no_streams = false;
 	mock.copy_error = 700;
 	is(cuFileRead(fh, g, 100, 0, 0), -5011, "a copy that fails");
