@@ -101,7 +101,7 @@ MOCK_P2P_ERRNO=121 gpu 0 copy data to/data --json
 json "staged: it says so, and why, for each direction" '.[0].transfers | [.[].path] == ["bounce", "bounce"] and
 	all(.reason | test("EREMOTEIO"))'
 gpu 4 copy --strict data to/strict
-said 'of data at 0 failed: .*unaligned'
+said 'write of to/strict.* failed: .*unaligned'
 check_eq "strict: nothing is left" "" "$(find to -name 'strict*')"
 
 # what is wrong on its way is found: the first piece as it is read by p2p, read again, and the target read again

@@ -113,7 +113,7 @@ said 'counters cannot be read: this needs root'
 status 64 stats --fabric --root x
 said '--root does not work with'
 status 64 stats --from r
-said 'from is for'
+said '--from needs'
 sed 's/504c4e53/504c4e54/; s/534e4c50/534e4c51/; s/504c4e/504c4f/' "$rec/guest-direct.rec" >magic.rec
 status 3 stats --fabric --from magic.rec
 said 'no counters where'
