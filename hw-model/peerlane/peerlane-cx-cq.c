@@ -168,6 +168,8 @@ void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
     if (cq->arm == PLC_CQ_IDLE ||
         !plc_behind(cq->arm_ci, cq->arm == PLC_CQ_ARMED ? cq->pi :
                     cq->solicited)) {
+        cq->late = false;
+        timer_del(cq->timer);
         return;
     }
     if ((!cq->max_count && !cq->period) || cq->late ||
@@ -259,7 +261,10 @@ static uint8_t plc_cq_resize(PeerlaneCX *s, PlcCmd *c, PlcCq *cq)
     if (status) {
         return status;
     }
-    plc_cq_put(s, cq, cqe, CX_CQE_RESIZED << 4);
+    if (!plc_cq_put(s, cq, cqe, CX_CQE_RESIZED << 4)) {
+        plc_buf_free(&buf);
+        return CX_BAD_RES_STATE;
+    }
     plc_buf_free(&cq->buf);
     cq->buf = buf;
     cq->log_size = log_size;

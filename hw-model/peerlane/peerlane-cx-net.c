@@ -284,7 +284,7 @@ static const char *plc_frame_check(PeerlaneCX *s, const uint8_t *frame,
         return "for somebody else";
     }
     /* What the port sends to itself comes by no wire */
-    if (src == plc_ip(s, s->lid) || src == s->subnet_ip) {
+    if (src == plc_ip(s, s->lid) || !plc_unicast(src & 0xffff)) {
         return "from nobody";
     }
     udp_len = lduw_be_p(udp + 4);

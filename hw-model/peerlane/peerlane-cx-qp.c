@@ -353,7 +353,10 @@ uint8_t plc_modify_qp(PeerlaneCX *s, PlcCmd *c)
             }
             plc_qp_take(qp, c->in + CX_CREATE_QPC, opcode,
                         cx_get(c->in, CX_QP_OPT_MASK));
-            plc_qp_state(qp, plc_moves[i].to);
+            /* Who stays in RTS goes on waiting for what it waits for */
+            if (qp->state != plc_moves[i].to) {
+                plc_qp_state(qp, plc_moves[i].to);
+            }
             if (qp->state == CX_QP_RTS) {
                 plc_qp_schedule(qp);
             }

@@ -518,7 +518,8 @@ static int plc_pre_save(void *opaque)
 {
     PeerlaneCX *s = opaque;
 
-    return s->cmdq || s->st->enabled ? -EBUSY : 0;
+    return s->cmdq || s->failed || s->nic_ifc != CX_NIC_DISABLED ||
+           s->st->enabled ? -EBUSY : 0;
 }
 
 static const VMStateDescription vmstate_plc = {

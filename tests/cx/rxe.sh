@@ -3,7 +3,7 @@
 # desc: a ConnectX and stock soft-RoCE talk to each other: every verb of RC, UC and UD, both ways, and RC with lost packets
 # tags: guest rdma
 # tier: all
-# timeout: 900
+# timeout: 960
 # exclusive
 # shellcheck source=tests/cx/lib.sh
 . "$TOP/tests/cx/lib.sh"

@@ -3,7 +3,7 @@
 # desc: two hosts with a ConnectX each: every verb of RC, UC and UD, and of RC on a wire that loses packets
 # tags: guest rdma
 # tier: all
-# timeout: 900
+# timeout: 960
 # exclusive
 # shellcheck source=tests/cx/lib.sh
 . "$TOP/tests/cx/lib.sh"

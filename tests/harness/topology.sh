@@ -238,6 +238,12 @@ bad 'lid=0 is no number from 1 to 49151' <<END
 rp0 root-port pcie.0
 cx0 cx rp0 lid=0
 END
+bad 'lid=2 is that of "cx0", too' <<END
+rp0 root-port pcie.0
+rp1 root-port pcie.0
+cx0 cx rp0 lid=2
+cx1 cx rp1
+END
 bad 'a cx has no key "image"' <<END
 rp0 root-port pcie.0
 cx0 cx rp0 image=disk0

@@ -98,4 +98,14 @@ cfg_writel $DEVFN 0x14 $((BAR >> 32))
 cfg_writew $DEVFN 4 6
 reads "FLR: the function is disabled" 0x00000156 0x14 4
 healthy "FLR"
+
+# What a snapshot would lose is not left out of it
+unsaved() { ! qt_saved >/dev/null; }
+failed true
+check "failed firmware is not saved" unsaved
+failed false
+wrhex $((BAR + 0x14)) 0x00000000
+check "nor a function that is enabled" unsaved
+wrhex $((BAR + 0x14)) 0x00000100
+check "a card as after a reset is" qt_saved
 qt_finish

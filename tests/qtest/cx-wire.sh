@@ -160,7 +160,7 @@ to_lid() {
     wrhex $((mem + 0x60040)) 0x0000000000000000
     short 050a 00$QP; cmd $r 8
     fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
-    fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 000$1; at "$r" 172 01; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 "$(printf %04x $1)"; at "$r" 172 01; cmd $r 8
     fixed 0504 00$QP 00000000 256; cmd $r 8
 }
 # frame_is FROM LID LENGTH WANT PACKETS: a WRITE of that length comes from there; what memory is then, and how many packets came
@@ -337,11 +337,11 @@ for seed in $SEEDS; do
     wrhex $SRC "0x$(printf %s "$p" | cut -c-10000)"
     memset $DST 0x11000 0x55
     wire a.out nth 2 uc-rdma-write-middle drop
-    qom_counter cx1 frames-in
-    frames=$r
+    qom_counter cx1 packets-in
+    packets=$r
     go 8 $DST $KEY_1 $SRC 5000
     done_is "seed $seed: UC: WRITE of five packets, of which one is lost"
-    until_is "seed $seed: UC: the others have come" $((frames + 4)) frames-in cx1
+    until_is "seed $seed: UC: the others have come" $((packets + 4)) packets-in cx1
     rdhex $SRC 2048
     check_eq "seed $seed: UC: two were written" "$r" "$(rdhex $DST 2048; echo "$r")"
     becomes "seed $seed: UC: and two dropped" 2 qom_counter cx1 packets-dropped
@@ -364,12 +364,13 @@ for seed in $SEEDS; do
     qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
         -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01
     device 0
-    # One that is right is done; the same is not, from the port itself, from nobody, or with too much in it
+    # One that is right is done; the same is not, from the port itself, from nobody, from a multicast LID, or with too much in it
     memset 0x200000 4 0x77
     frame_is 2 2 64 0x5a5a5a5a 1
     memset 0x200000 4 0x77
     frame_is 1 1 64 0x77777777 0
     frame_is 0 2 64 0x77777777 0
+    frame_is 49152 49152 64 0x77777777 0
     frame_is 2 2 4200 0x77777777 0
     frames_of 0x00 20
     device 0 01

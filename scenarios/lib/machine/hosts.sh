@@ -79,6 +79,8 @@ hosts_start() {
 		SC_TOPOLOGY=${1:-$SC_TOPOLOGY}
 		[ $# -eq 0 ] || shift
 		echo "$hosts_each $SC_TOPOLOGY" >>"$hosts_dir/topologies"
+		[ "$(sc_devices | grep -c '^[^ ]* cx ')" -le 1 ] ||
+			{ fail "a host has one ConnectX at most"; finish; }
 		[ -z "$(hosts_cx)" ] || hosts_lan=1
 	done
 	[ -z "$hosts_lan" ] || [ "$hosts_count" -eq 2 ] ||
@@ -93,9 +95,9 @@ hosts_start() {
 	SC_TOPOLOGY=$hosts_own
 }
 
-# hosts_cx: the first ConnectX of the machine
+# hosts_cx: the ConnectX of the machine, if it has one
 hosts_cx() {
-	sc_devices | awk '$2 == "cx" { print $1; exit }'
+	sc_devices | awk '$2 == "cx" { print $1 }'
 }
 
 hosts_each_start() {

@@ -465,6 +465,9 @@ kind == "cx" {
 	plug(name, kind, parent)
 	# that of each differs, and by it the address
 	lid = take_number("lid", ++ncards, 1, 49151)
+	if (lid in lids)
+		die("lid=" lid " is that of \"" lids[lid] "\", too")
+	lids[lid] = name
 	arg("-device")
 	arg("peerlane-cx,id=" name ",bus=" parent ",lid=" lid sprintf(",guid=0x0200c9fffe%06x", lid))
 	devices[ndevices++] = line " lid=" lid
