@@ -41,21 +41,26 @@ MODULE_PARM_DESC(own_pages_mib,
 #define PLN_BAR_AGAIN	(60 * HZ)
 
 /**
- * struct pln_bar - a GPU that was tried, an entry of its devres
+ * struct pln_bar - a BAR that was tried, an entry of its devres
  * @node: in pln_bars
  * @pdev: the GPU
+ * @nr: of the BAR
  * @pgmap: the pages, which are this module's; NULL: there are none
  * @mib: pln_own_pages_mib when it was tried
  * @again: no new trial with the same @mib before
+ * @wc: its mappings were write-combining: no new trial with the same @mib, as each leaves
+ *	some memory until the GPU's driver is unbound
  *
  * All but @node is guarded by the lock of the device.
  */
 struct pln_bar {
 	struct list_head node;
 	struct pci_dev *pdev;
+	int nr;
 	struct dev_pagemap *pgmap;
 	unsigned int mib;
 	unsigned long again;
+	bool wc;
 };
 
 static DEFINE_MUTEX(pln_bars_lock);
@@ -71,19 +76,28 @@ static void pln_bar_release(struct device *dev, void *res)
 	mutex_unlock(&pln_bars_lock);
 }
 
-static struct pln_bar *pln_bar_get(struct pci_dev *pdev)
+static int pln_bar_is(struct device *dev, void *res, void *nr)
+{
+	const struct pln_bar *bar = res;
+
+	return bar->nr == *(const int *)nr;
+}
+
+static struct pln_bar *pln_bar_get(struct pci_dev *pdev, int nr)
 {
 	struct pln_bar *bar;
 
-	bar = devres_find(&pdev->dev, pln_bar_release, NULL, NULL);
+	bar = devres_find(&pdev->dev, pln_bar_release, pln_bar_is, &nr);
 	if (bar)
 		return bar;
 	bar = devres_alloc(pln_bar_release, sizeof(*bar), GFP_KERNEL);
 	if (!bar)
 		return NULL;
 	bar->pdev = pdev;
+	bar->nr = nr;
 	bar->pgmap = NULL;
 	bar->mib = 0;
+	bar->wc = false;
 	mutex_lock(&pln_bars_lock);
 	list_add(&bar->node, &pln_bars);
 	mutex_unlock(&pln_bars_lock);
@@ -91,16 +105,17 @@ static struct pln_bar *pln_bar_get(struct pci_dev *pdev)
 	return bar;
 }
 
-/* Is the kernel's mapping of the page neither cached nor write-combining? */
+/* Is the kernel's mapping of the page uncached, weakly or strongly? */
 static bool pln_page_uncached(const struct page *page)
 {
 #ifdef CONFIG_X86_64
-	pgprotval_t want = pgprot_val(pgprot_noncached(__pgprot(0)));
 	unsigned int level;
+	pteval_t pat;
 	pte_t *pte;
 
 	pte = lookup_address((unsigned long)page_address(page), &level);
-	return pte && (pte_flags(*pte) & (_PAGE_PCD | _PAGE_PWT)) == want;
+	pat = level == PG_LEVEL_4K ? _PAGE_PAT : _PAGE_PAT_LARGE;
+	return pte && (pte_flags(*pte) & (_PAGE_PCD | pat)) == _PAGE_PCD;
 #else
 	return false;
 #endif
@@ -135,14 +150,15 @@ static int pln_bar_make(struct pci_dev *pdev, int nr, unsigned int mib)
 	const char *why;
 	int ret;
 
-	bar = pln_bar_get(pdev);
+	bar = pln_bar_get(pdev, nr);
 	if (!bar)
 		return -ENOMEM;
 	if (bar->pgmap)
 		return 0;
-	if (bar->mib == mib && time_before(jiffies, bar->again))
+	if (bar->mib == mib && (bar->wc || time_before(jiffies, bar->again)))
 		return -EOPNOTSUPP;
 	bar->mib = mib;
+	bar->wc = false;
 	bar->again = jiffies + PLN_BAR_AGAIN;
 
 	why = pln_bar_refuse(start, size, mib);
@@ -163,6 +179,7 @@ static int pln_bar_make(struct pci_dev *pdev, int nr, unsigned int mib)
 	 * GPU's driver wants uncached from now on would be write-combining.
 	 */
 	if (!pln_page_uncached(pfn_to_page(PHYS_PFN(start)))) {
+		bar->wc = true;
 		devm_memunmap_pages(&pdev->dev, pgmap);
 		why = "its mappings are write-combining";
 		ret = -EOPNOTSUPP;

@@ -109,6 +109,8 @@ struct pln_query {
  *
  * EINVAL: not aligned, or no GPU memory of this process there.  ENOMEM: no
  * room in BAR1, or no memory.  ENOSPC: too many handles in this open file.
+ * ENODEV: struct pages are to be made, and the GPU has no driver any more.
+ * EINTR: a signal that kills came meanwhile.
  * EBUSY: struct pages are to be made, and somebody has the device locked for more
  * than 10 s.
  */
