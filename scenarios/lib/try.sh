@@ -18,7 +18,12 @@ TOP=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd -P) || exit 2
 
 # said GUEST: what the command printed, and what the GPUs counted
 said() {
-	tr -d '\r' <"$OUT/$1/result.log" | grep -v '^@'
+	tr -d '\r' <"$OUT/$1/result.log" | awk '
+		function flush() { if (held) print line; held = 0 }
+		/^@end$/ { if (line == "") held = 0; flush(); next }
+		/^@/ { next }
+		{ flush(); line = $0; held = 1 }
+		END { flush() }'
 	counted "$1" | jq -r '(. | length) as $n | to_entries[] | .key as $gpu | .value |
 		"\(if $n > 1 then $gpu else "the GPU" end) counted: by other devices to its memory \(.["bar1-dma-write"]) bytes, from it \(.["bar1-dma-read"]); by its engine from host memory \(.["engine-host-read"]), to it \(.["engine-host-write"])"'
 }

@@ -49,14 +49,15 @@ $where_said"
 	unset LANG LANGUAGE CDPATH ENV || :
 }
 
-# where_folder FOLDER: it is there, ours, and can be written to
+# where_folder FOLDER: it is there, and can be written to; in /tmp, it is ours
 where_folder() {
 	case $1 in
 	*[[:space:]:,]*) where_why="its name has a blank, a colon or a comma" ;;
 	/*)
 		if ! mkdir -p "$1" 2>/dev/null; then
 			where_why="it cannot be made"
-		elif [ -L "$1" ] || [ "$(stat -c %u "$1")" != "$(id -u)" ]; then
+		elif [ "${1%/*}" = "${TMPDIR:-/tmp}" ] && { [ -L "$1" ] || [ "$(stat -c %u "$1")" != "$(id -u)" ]; }; then
+			# there anybody could have made it
 			where_why="it belongs to somebody else"
 		elif ! where_probe=$(mktemp -p "$1" 2>/dev/null); then
 			where_why="it cannot be written to"
@@ -86,7 +87,7 @@ version() {
 BUILD=${BUILD:-$TOP/build}
 WORK=$BUILD/out
 PAGE=$BUILD/report.html
-[ ! -f "$TOP/BUNDLE" ] || where_bundle
+[ ! -f "$TOP/BUNDLE" ] || { BUILD=$TOP/build; where_bundle; }
 ENTER=
 [ -n "${PEERLANE_IN_ROOT-}" ] || ENTER=$TOP/images/build/in-root
 export TOP BUILD WORK

@@ -3,7 +3,7 @@
 # desc: the steps of action.yml do what they say, run as a runner does
 # tags: build guest
 # tier: all
-# timeout: 600
+# timeout: 1200
 
 . "$TOP/scenarios/lib/case.sh"
 need_tool jq cc
@@ -44,7 +44,7 @@ done
 awk '/^inputs:/ { in_it = 1; next } /^[a-z]/ { in_it = 0 }
 	in_it && /^  [a-z]+:$/ { name = $1; sub(/:/, "", name) }
 	in_it && /^    default: / { sub(/^    default: /, ""); gsub(/"/, ""); printf "IN_%s=\"%s\"\n", name, $0 }' "$TOP/action.yml" >defaults
-check_eq "all inputs but the command have one" 8 "$(wc -l <defaults)"
+check_eq "all inputs but the command have one" 9 "$(wc -l <defaults)"
 
 at_exit 'rm -rf "$OUT/bundle" "$OUT/archive.tar" "$OUT/temp"'
 check "there is a bundle" "$TOP/images/bundle/make-bundle" --folder bundle || finish
@@ -53,7 +53,6 @@ rm -rf bundle
 
 # the runner: sh -e FILE, in the workspace
 action() { # INPUT=VALUE...
-	rm -rf temp/peerlane/report/*
 	mkdir -p temp workspace
 	: >output
 	: >summary
@@ -84,7 +83,7 @@ test data" direct=true "expect=.bytes == 1048576
 .host_bytes == 0" >direct.log 2>&1
 check_eq "the path is direct: the step passes" 0 $? || diag "$(tail -n 20 direct.log)"
 check "the result is where the output says" jq -e '.met and (.expect | length) == 3' "$(sed -n 's/^result=//p' output)"
-check "the report has what was printed, and the console" test -s temp/peerlane/report/output.txt -a -s temp/peerlane/report/console.log
+check "the report has what was printed, and the console" test -s temp/peerlane/report/output.txt -a -s temp/peerlane/report/console-guest.log
 check "the summary has the transfer" grep -qxF '| same-switch | my-program read | p2p | 1048576 | 0 |  |' summary
 action "run=my-program 'test data/file'" "add=my-program
 test data" direct=true topology=two-root-ports >staged.log 2>&1

@@ -3,7 +3,7 @@
 # desc: make bundle packs the same bytes each time, and at most 100 MB of them
 # tags: build
 # tier: nightly
-# timeout: 900
+# timeout: 1800
 
 . "$TOP/scenarios/lib/case.sh"
 need_tool zstd

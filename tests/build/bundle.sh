@@ -6,6 +6,8 @@
 # timeout: 600
 
 . "$TOP/scenarios/lib/case.sh"
+# others read what is made here
+umask 022
 need_tool cc
 need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/overlay.cpio"
 
@@ -13,10 +15,12 @@ bundle=$OUT/root/"a folder"/bundle
 at_exit 'rm -rf "$OUT/root"'
 check "the folder is made" "$TOP/images/bundle/make-bundle" --folder "$bundle" || finish
 
+# whole FOLDER: an expression for its name, not for a longer one that it is a part of
+whole() { printf '(^|[^A-Za-z0-9._/-])%s($|[^A-Za-z0-9._-])' "$(printf %s "$1" | sed 's/[].[*^$+?(){}|\\]/\\&/g')"; }
 mib=$(du -sm --apparent-size "$bundle" | cut -f 1)
 check "its files have $mib MiB, at most 300" test "$mib" -le 300
 check_eq "nothing in it names the folders in which it was built" "" \
-	"$(cd "$bundle" && grep -rlaF -e "$TOP" -e "$PEERLANE_CACHE" .)"
+	"$(cd "$bundle" && LC_ALL=C grep -rlaE -e "$(whole "$TOP")" -e "$(whole "$PEERLANE_CACHE")" .)"
 check_eq "nothing in it leads out of it" "" \
 	"$(cd "$bundle" && find . -type l | while read -r link; do
 		case $(readlink -f "$link") in
@@ -99,6 +103,6 @@ check_eq "gds-direct runs" 0 $? || diag "$(tail -n 30 run.log)"
 check "… by the direct path" jq -e '.verdict == "pass" and ([.transfers[].path] | unique) == ["p2p"]' root/tmp/result.json
 nobody "$bin/peerlane-try" --add /mine/my-program --add /mine/data.bin my-program data.bin >try.log 2>&1
 check_eq "so does a program" 0 $? || diag "$(tail -n 30 try.log)"
-check "… and says what it did" grep -qx '1048576 bytes are in GPU memory' try.log
+check "… and says what it did" grep -qx '1048576 bytes are in GPU memory, path p2p' try.log
 check_eq "the bundle has written to its cache alone" "" "$(find root/home root/mine -newer started ! -type d)"
 finish

@@ -28,8 +28,9 @@ head -c 1048576 /dev/urandom >data.bin
 
 # One call, two machines: on one the drive reaches the GPU, on the other it does not
 "$try" --topology same-switch --topology two-root-ports --add uses --add lacks --add data.bin --disk 64M --timeout 60 --direct \
-	--expect '.bytes == 1048576' --json result.json 'uses && peerlane io read --file data.bin --gpu 0 --size 1M' >out 2>err
+	--expect '.bytes == 1048576' --json result.json 'uses && peerlane io read --file data.bin --gpu 0 --size 1M && printf x' >out 2>err
 check_eq "--direct was not met: the status" 1 $?
+check "output that ends without a newline" grep -qx x out
 check_eq "… on one machine of the two" "two-root-ports: .direct == true" "$(sed -n 's/.*: not met on \(.*\) (.*/\1/p' err)"
 check "what a program needs is named where nobody has it" grep -q 'lacks needs libgone.so, which neither' err
 check_eq "the table says which path, how many bytes, how many of them through host memory" \
