@@ -650,6 +650,22 @@ static void test_slow_disk(int fd, int pf, bool killed)
 	close(d);
 }
 
+/* A process of its own that reads into GPU memory again and again; it has begun */
+static pid_t start_reader(void)
+{
+	pid_t pid = fork();
+
+	need(pid >= 0, "fork");
+	if (!pid) {
+		int g = gpu_open(), pf = pln_open();
+		struct pln_gpu_alloc a = gpu_alloc(g, LEN);
+
+		_exit(reader(pf, must_reg(pf, dev_map(g, &a), LEN), LEN));
+	}
+	await_ios();
+	return pid;
+}
+
 /* A process with memory, registration and IO of its own is killed */
 static void test_kill(int fd)
 {
@@ -658,15 +674,7 @@ static void test_kill(int fd)
 	pid_t pid;
 
 	for (i = 0; i < 15; i++) {
-		pid = fork();
-		need(pid >= 0, "fork");
-		if (!pid) {
-			int g = gpu_open(), pf = pln_open();
-			struct pln_gpu_alloc a = gpu_alloc(g, LEN);
-
-			_exit(reader(pf, must_reg(pf, dev_map(g, &a), LEN), LEN));
-		}
-		await_ios();
+		pid = start_reader();
 		usleep(i * 1000);
 		bad += kill(pid, SIGKILL) || waitpid(pid, &status, 0) != pid ||
 		       !WIFSIGNALED(status);
@@ -1276,15 +1284,7 @@ static void test_unload(void)
 	int status;
 	pid_t pid;
 
-	pid = fork();
-	need(pid >= 0, "fork");
-	if (!pid) {
-		int g = gpu_open(), pf = pln_open();
-		struct pln_gpu_alloc a = gpu_alloc(g, LEN);
-
-		_exit(reader(pf, must_reg(pf, dev_map(g, &a), LEN), LEN));
-	}
-	await_ios();
+	pid = start_reader();
 	check(shell("rmmod peerlane 2>/dev/null"), "no unloading under IO");
 	need(!kill(pid, SIGKILL), "kill");
 	while (shell("rmmod peerlane 2>/dev/null"))
