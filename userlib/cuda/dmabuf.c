@@ -80,8 +80,8 @@ static CUresult export(const struct parts *p, int *fd)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	if (p->n > 1 ?
-	    drv_io_ioctl(p->file->fd, PLN_GPU_IOC_EXPORT_PARTS, &many) :
-	    drv_io_ioctl(p->file->fd, PLN_GPU_IOC_EXPORT, &one))
+	    drv_call(p->file->fd, PLN_GPU_IOC_EXPORT_PARTS, &many) :
+	    drv_call(p->file->fd, PLN_GPU_IOC_EXPORT, &one))
 		return drv_file_error(p->file, errno);
 	*fd = p->n > 1 ? many.fd : one.fd;
 	return CUDA_SUCCESS;

@@ -80,7 +80,7 @@ struct drv_file *drv_file_open(struct drv_device *dev, CUresult *err)
 
 	if (file && !atomic_load(&file->lost)) {
 		/* A reset that nobody has noticed yet */
-		if (!drv_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) &&
+		if (!drv_call(file->fd, PLN_GPU_IOC_QUERY, &info) &&
 		    info.reset_count == file->reset_count)
 			return drv_file_ref(file);
 		atomic_store(&file->lost, true);
@@ -97,7 +97,7 @@ struct drv_file *drv_file_open(struct drv_device *dev, CUresult *err)
 		return NULL;
 	}
 	memset(&info, 0, sizeof(info));
-	if (drv_io_ioctl(fd, PLN_GPU_IOC_QUERY, &info)) {
+	if (drv_call(fd, PLN_GPU_IOC_QUERY, &info)) {
 		error = errno;
 		drv_log("/dev/peerlane-gpu%u: query: %s", dev->minor,
 			strerror(error));
@@ -137,9 +137,8 @@ CUresult drv_file_time(struct drv_file *file, uint64_t *t)
 		*t = drv_now();
 		return CUDA_SUCCESS;
 	}
-	while (drv_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info))
-		if (errno != EINTR)
-			return drv_file_error(file, errno);
+	if (drv_call(file->fd, PLN_GPU_IOC_QUERY, &info))
+		return drv_file_error(file, errno);
 	*t = info.time_ns;
 	return CUDA_SUCCESS;
 }
@@ -173,7 +172,7 @@ CUresult drv_file_error(struct drv_file *file, int error)
 	struct pln_gpu_query info = { 0 };
 
 	if (error == EIO || error == ENODEV) {
-		if (drv_io_ioctl(file->fd, PLN_GPU_IOC_QUERY, &info) ||
+		if (drv_call(file->fd, PLN_GPU_IOC_QUERY, &info) ||
 		    info.reset_count != file->reset_count) {
 			if (!atomic_exchange(&file->lost, true))
 				drv_log("device %d was reset or removed: its contexts are lost",

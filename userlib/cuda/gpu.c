@@ -9,6 +9,16 @@
 
 #include "gpu.h"
 
+int drv_call(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	do {
+		ret = drv_io_ioctl(fd, request, arg);
+	} while (ret && errno == EINTR);
+	return ret;
+}
+
 int pln_gpu_query(unsigned int minor, struct pln_gpu_query *info)
 {
 	int fd, err = 0;
@@ -17,7 +27,7 @@ int pln_gpu_query(unsigned int minor, struct pln_gpu_query *info)
 	fd = drv_io_open(minor);
 	if (fd < 0)
 		return errno;
-	if (drv_io_ioctl(fd, PLN_GPU_IOC_QUERY, info))
+	if (drv_call(fd, PLN_GPU_IOC_QUERY, info))
 		err = errno;
 	else if (info->abi_version != PLN_GPU_ABI_VERSION ||
 		 !info->num_queues || !info->page_size)

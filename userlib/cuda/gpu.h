@@ -26,6 +26,9 @@ void *drv_io_mmap(void *addr, size_t len, int prot, int fd, uint64_t offset);
 int drv_io_close(int fd);
 
 /* ---- gpu.c ---- */
+/* An ioctl but SUBMIT and WAIT, whose callers look at other things before they try
+ * again: made again when a signal came meanwhile.  0, or -1 with errno. */
+int drv_call(int fd, unsigned long request, void *arg);
 /* Asks GPU number @minor: 0, or an errno; EPROTO: the driver's answer is of no
  * use, and @info has it. */
 int pln_gpu_query(unsigned int minor, struct pln_gpu_query *info);

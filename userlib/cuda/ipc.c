@@ -102,7 +102,7 @@ CUresult drv_name_memory(struct drv_range *range, struct drv_name *name)
 		range->chunk->exported = true;
 		req.handle = range->chunk->handle;
 		req.size = range->chunk->size;
-		if (drv_io_ioctl(file->fd, PLN_GPU_IOC_EXPORT, &req))
+		if (drv_call(file->fd, PLN_GPU_IOC_EXPORT, &req))
 			return drv_file_error(file, errno);
 		range->export_fd = req.fd + 1;
 	}
@@ -151,7 +151,7 @@ static CUresult open_by(struct drv_file *file, CUcontext ctx,
 	bool last = false;
 	CUresult err;
 
-	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req))
+	if (drv_call(file->fd, PLN_GPU_IOC_IMPORT, &req))
 		return errno == EINVAL || errno == EACCES || errno == EXDEV ||
 		       errno == ENOENT ? CUDA_ERROR_INVALID_VALUE :
 					 drv_file_error(file, errno);

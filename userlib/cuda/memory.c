@@ -165,7 +165,7 @@ void drv_handle_free(struct drv_file *file, uint32_t handle)
 {
 	struct pln_gpu_free req = { .handle = handle };
 
-	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_FREE, &req))
+	if (drv_call(file->fd, PLN_GPU_IOC_FREE, &req))
 		drv_file_error(file, errno);
 }
 
@@ -224,7 +224,7 @@ CUresult drv_chunk_alloc(struct drv_file *file, size_t size, bool block,
 		if (!map)
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req))
+	if (drv_call(file->fd, PLN_GPU_IOC_ALLOC, &req))
 		err = drv_file_error(file, errno);
 	else
 		err = drv_chunk_new(file, req.handle, req.size,
@@ -589,7 +589,7 @@ CUresult cuMemGetInfo_v2(size_t *avail, size_t *total)
 		return err;
 	if (!avail || !total)
 		err = CUDA_ERROR_INVALID_VALUE;
-	else if (drv_io_ioctl(ctx->file->fd, PLN_GPU_IOC_QUERY, &info))
+	else if (drv_call(ctx->file->fd, PLN_GPU_IOC_QUERY, &info))
 		err = drv_file_error(ctx->file, errno);
 	if (!err) {
 		*avail = info.vram_free;

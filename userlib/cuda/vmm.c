@@ -169,7 +169,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		err = drv_file_use(drv_device_get(prop->location.id), &file);
 	if (err)
 		return err;
-	if (drv_io_ioctl(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
+	if (drv_call(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
 		err = drv_file_error(file, errno);
 		drv_file_unuse(file);
 		return err;
@@ -301,7 +301,7 @@ CUresult cuMemExportToShareableHandle(void *shareable,
 		err = CUDA_ERROR_INVALID_VALUE;
 	req.handle = mem->handle;
 	req.size = mem->size;
-	if (!err && drv_io_ioctl(mem->file->fd, PLN_GPU_IOC_EXPORT, &req))
+	if (!err && drv_call(mem->file->fd, PLN_GPU_IOC_EXPORT, &req))
 		err = drv_file_error(mem->file, errno);
 	if (!err)
 		*(int *)shareable = req.fd;
@@ -335,7 +335,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 		if (err)
 			return err;
 		error = 0;
-		if (drv_io_ioctl(file->fd, PLN_GPU_IOC_IMPORT, &req)) {
+		if (drv_call(file->fd, PLN_GPU_IOC_IMPORT, &req)) {
 			error = errno;
 			if (error == EIO || error == ENODEV)
 				err = drv_file_error(file, error);

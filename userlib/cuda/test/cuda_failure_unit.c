@@ -362,11 +362,13 @@ static void sweep_one(enum fake_call call, unsigned int nth, int error,
 	}
 	fake_fail(call, 0, 0);
 	/*
-	 * A failed free is in the log only, the call has done its part; the
-	 * search for devices goes on behind one that cannot be opened; and a copy
-	 * goes on with less when there is no memory.
+	 * No program learns of a signal.  A failed free is in the log only, the call
+	 * has done its part; the search for devices goes on behind one that cannot be
+	 * opened; and a copy goes on with less when there is no memory.
 	 */
-	if (call != FAKE_FREE && call != FAKE_QUERY &&
+	if (error == EINTR)
+		CHECK(before == 0 && fake_leaks() == 0);
+	else if (call != FAKE_FREE && call != FAKE_QUERY &&
 	    (call != FAKE_SUBMIT || error != ENOMEM) &&
 	    (call != FAKE_OPEN || nth == 1 || nth > DRV_MAX_DEVICES))
 		CHECK(before > 0);
@@ -794,6 +796,12 @@ int main(int argc, char **argv)
 		sweep(FAKE_SUBMIT, "submit", ENOMEM, coherent);
 		sweep(FAKE_WAIT, "wait", EIO, coherent);
 		sweep(FAKE_MMAP, "mmap", ENOMEM, coherent);
+		sweep(FAKE_QUERY, "query", EINTR, coherent);
+		sweep(FAKE_ALLOC, "alloc", EINTR, coherent);
+		sweep(FAKE_FREE, "free", EINTR, coherent);
+		sweep(FAKE_EXPORT, "export", EINTR, coherent);
+		sweep(FAKE_SUBMIT, "submit", EINTR, coherent);
+		sweep(FAKE_WAIT, "wait", EINTR, coherent);
 	}
 	return ktap_end();
 }
