@@ -222,16 +222,27 @@ static int gpu_wait(int fd, uint64_t job, uint64_t ns, struct pln_gpu_wait *w)
 	return ioctl(fd, PLN_GPU_IOC_WAIT, w);
 }
 
-/* One job, to its end; returns its status, or 1 when a call failed */
+/*
+ * One job, to its end; returns its status, or 1 when a call failed.  A thread that
+ * uses io_uring gets EINTR without a signal.
+ */
 __attribute__((unused))
 static int gpu_run(int fd, struct pln_gpu_op *ops, uint32_t n,
 		   uint64_t *result)
 {
 	struct pln_gpu_wait w;
 	uint64_t job;
+	int ret;
 
-	if (gpu_submit(fd, ops, n, 0, &job) ||
-	    gpu_wait(fd, job, SECONDS(60), &w))
+	do {
+		ret = gpu_submit(fd, ops, n, 0, &job);
+	} while (ret && errno == EINTR);
+	if (ret)
+		return 1;
+	do {
+		ret = gpu_wait(fd, job, SECONDS(60), &w);
+	} while (ret && errno == EINTR);
+	if (ret)
 		return 1;
 	if (result)
 		*result = w.result;

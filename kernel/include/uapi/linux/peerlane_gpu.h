@@ -294,7 +294,8 @@ struct pln_gpu_submit {
  * The GPU's clock counts nanoseconds since the machine was started.  All GPUs of a
  * machine have the same one; it runs as fast as CLOCK_MONOTONIC, and no reset changes it.
  *
- * ETIMEDOUT: not finished, the job stays.  EINTR: a signal, likewise.  EFAULT:
+ * ETIMEDOUT: not finished, the job stays.  EINTR: a signal, or work that io_uring
+ * has for this thread, likewise.  EFAULT:
  * its end could not be told, likewise.
  * ENOENT: no such job.  When the call returns 0 the job has ended, well or
  * badly, as @status says, and its number is not valid any more.
