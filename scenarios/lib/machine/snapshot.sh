@@ -100,6 +100,8 @@ echo "# vm: saves a snapshot of this machine, once for all its guests ..." >&2
 
 { cat "$@" >"$work/initrd" && printf '%-511s\n' wait >"$work/case.img" && truncate -s 1G "$work/case.img"; } || die "no room in $work"
 mkfifo "$work/qmp.in" "$work/qmp.out" "$work/result.in" "$work/result.out" || exit 1
+# Open from here on: what is written while nobody reads is lost when its writer closes
+exec 7<>"$work/result.out"
 place=$(printf '%s\n' "$work" | sed 's/[&|\\]/\\&/g')
 sed "s|@DIR@|$place|g; s|@RAM@|$place|g; s|@SHARED@|on|g" "$args" >"$work/qemu.args"
 set --
@@ -108,7 +110,7 @@ while IFS= read -r arg; do
 done <"$work/qemu.args"
 # shellcheck disable=SC2016 # for the inner shell
 setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$0" ] && exec "$@"' "$$" \
-	"$qemu" "$@" 9>&- </dev/null >"$work/qemu.log" 2>&1 &
+	"$qemu" "$@" 9>&- 7>&- </dev/null >"$work/qemu.log" 2>&1 &
 pid=$!
 (
 	watch_end "$pid"
@@ -116,7 +118,7 @@ pid=$!
 	echo 1 >"$work/qemu.rc"
 	echo @ended 1<>"$work/result.out"
 	echo '{"event":"EXITED"}' 1<>"$work/qmp.out"
-) 9>&- &
+) 9>&- 7>&- &
 watcher=$!
 
 # shellcheck disable=SC2016 # for the inner shell
@@ -126,11 +128,10 @@ said=$(timeout --foreground 600 sh -c '
 		case $line in
 		@ready* | @ended* | init:*) echo "$line"; exit ;;
 		esac
-	done' <"$work/result.out")
+	done' <&7)
 case $?,$said in
 *,@ready*) ;;
 124,*) die "the machine was not ready within 600 s" ;;
-# when QEMU ends, the pipe does; it may not even have opened it
 *, | *,@ended*)
 	complaint=$(scan_console "$work/console.log" "$allow" 2>/dev/null | sed -n '1s/^[0-9]*: //p')
 	die "the machine ended before it was ready${complaint:+: $complaint}"
