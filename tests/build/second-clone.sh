@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a second clone builds from the cache, without a network, in seconds; an edit reaches the guest in seconds
 # tags: build
-# tier: all
+# tier: nightly
 # timeout: 600
 
 # Expressions for at_exit and for inner shells are meant to stay as they are.

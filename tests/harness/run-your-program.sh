@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: who follows docs/how-to/run-your-program.md to the letter sees what it says
 # tags: harness guest
-# tier: all
+# tier: nightly
 # timeout: 300
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/guide.sh"
