@@ -95,6 +95,8 @@ json "the same by streams" '.[0].transfers | (.[0].calls + .[1].calls) == 16'
 printf '{"properties":{"io_batchsize":8}}' >eight.json
 export CUFILE_ENV_PATH_JSON="$PWD/eight.json"
 gpu 0 io load -f data -s 64K -i 4K -w 2 -B 8 -x batch
+gpu 1 io load -f data -s 64K -i 4K -w 1 -B 9 -x batch
+said 'no batch of 9 entries'
 gpu 1 io load -f data -s 64K -i 4K -w 16 -x batch
 said 'no batch of 16 entries'
 unset CUFILE_ENV_PATH_JSON
@@ -253,6 +255,8 @@ gpu 1 io -f data -w 999 -i 4K -x batch
 said 'no batch of 999 entries: .* io_batchsize of cufile.json is the most'
 status 1 io -f data -w 9
 said 'too few for 9 at a time'
+status 1 io -f data -s 64K -i 16K -w 2 -B 3 -x streams
+said 'too few for 6 at a time'
 status 1 io -f data -s 9M
 said 'has 8192003 bytes: not 9437184 to read from 0 on'
 status 1 io -f new-one -I 1
