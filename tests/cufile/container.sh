@@ -3,7 +3,7 @@
 # desc: in a container (namespaces, overlayfs root, one device node, no capabilities, a filter of system calls) data goes directly
 # tags: guest cufile p2p
 # tier: all
-# timeout: 300
+# timeout: 480
 #
 # As Docker starts it with --device /dev/peerlane-gpu0 and a volume; its filter refuses io_uring since 2023.
 . "$TOP/scenarios/lib/case.sh"
@@ -63,7 +63,7 @@ cat >inside.case/run <<-'SCRIPT'
 		shift
 		in=$(counter bar1-dma-write) out=$(counter bar1-dma-read)
 		# shellcheck disable=SC2086 # two numbers
-		timeout -s KILL 60 unshare -m -p -u -f /case/start "$with" $((0x${node% *})) $((0x${node#* })) "$@" >/tmp/out 2>&1
+		timeout -s KILL 120 unshare -m -p -u -f /case/start "$with" $((0x${node% *})) $((0x${node#* })) "$@" >/tmp/out 2>&1
 		ended=$?
 		in=$(($(counter bar1-dma-write) - in)) out=$(($(counter bar1-dma-read) - out))
 		sed 's/^/# /' /tmp/out | cut -c1-300
@@ -109,7 +109,7 @@ chmod +x inside.case/start inside.case/run
 echo peerlane_gpu >inside.case/modules
 truncate -s 256M "$OUT/disk0"
 vm_image disk0 "$OUT/disk0"
-vm_run inside "$TOP/scenarios/topologies/same-switch.topo" 7.2 "$OUT/inside.case" 240
+vm_run inside "$TOP/scenarios/topologies/same-switch.topo" 7.2 "$OUT/inside.case" 420
 status=$?
 ktap_from inside/result.log
 check_eq "the guest ended well" 0 "$status"
