@@ -2,9 +2,9 @@
 /*
  * One file system, all paths of libcufile, each way to ask, each kind of place:
  *
- *	cufile-matrix FS DIR|DEVICE [here] [staged] [uncached]
+ *	cufile-matrix FS DIR|DEVICE [here] [staged] [uncached] [kernel]
  *
- * here: p2p must work.  staged: it must not, since a layer below the file keeps it
+ * kernel: the module peerlane is loaded.  here: p2p must work.  staged: it must not, since a layer below the file keeps it
  * from the drive.  uncached: the page cache's path must not take such a file.
  *
  * low0 and low1 of DIR, where they are there, are files of a lower layer of overlayfs.
@@ -31,14 +31,15 @@ static bool raw, ram;			/* no holes and no end; no drive */
 static bool here;			/* p2p must work */
 static bool staged;			/* it must not */
 static bool uncached;			/* nor the page cache's path */
+static bool module;			/* there is the kernel's path */
 static bool holes;			/* files have one */
 static gpu_ptr gpu;
 static uint8_t *host_memory, *now;
 static CUstream stream;
 
 /* strict: p2p for every byte, of reads */
-enum path { P2P, BOUNCE, CACHE, POSIX, STRICT, PATHS };
-static const char *const path_name[] = { "p2p", "bounce", "cache", "posix", "strict" };
+enum path { P2P, KERNEL, BOUNCE, CACHE, POSIX, STRICT, PATHS };
+static const char *const path_name[] = { "p2p", "kernel", "bounce", "cache", "posix", "strict" };
 
 enum way { SYNC, BATCH, STREAM, WAYS };
 static const char *const way_name[] = { "sync", "batch", "stream" };
@@ -68,8 +69,8 @@ struct counts {
 
 static struct counts counts(void)
 {
-	static const int of[] = { PLN_PATH_P2P, PLN_PATH_BOUNCE, PLN_PATH_CACHE,
-				  PLN_PATH_POSIX };
+	static const int of[] = { PLN_PATH_P2P, PLN_PATH_KERNEL, PLN_PATH_BOUNCE,
+				  PLN_PATH_CACHE, PLN_PATH_POSIX };
 	const unsigned int n = sizeof(of) / sizeof(of[0]);
 	struct pln_file_stats s = stats();
 	struct counts c = { 0 };
@@ -322,7 +323,8 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 /* Did the devices move what this path has to? */
 static bool moved(struct cell *c, const struct counts *d)
 {
-	uint64_t p2p = d->path[PLN_PATH_P2P], dma = c->write ? d->out : d->in;
+	uint64_t p2p = d->path[c->path == KERNEL ? PLN_PATH_KERNEL : PLN_PATH_P2P];
+	uint64_t dma = c->write ? d->out : d->in;
 	uint64_t engine = c->write ? d->engine_out : d->engine_in;
 	uint64_t want = c->bytes;
 	bool good;
@@ -341,7 +343,7 @@ static bool moved(struct cell *c, const struct counts *d)
 		       dma - want <= (c->place == ALIGNED || c->place == SPARSE ? 0 :
 				      c->place->n * KIB(8)) &&
 		       d->engine_in + d->engine_out < KIB(16);
-	else if (c->path != P2P || staged || !(here || p2p))
+	else if ((c->path != P2P && c->path != KERNEL) || staged || !(here || p2p))
 		good = !d->in && !d->out && d->path[PLN_PATH_BOUNCE] == c->bytes &&
 		       engine >= c->bytes;
 	else if (c->place == ALIGNED || c->place == SPARSE)
@@ -350,7 +352,7 @@ static bool moved(struct cell *c, const struct counts *d)
 		good = p2p && dma >= p2p && dma - p2p < KIB(4) &&
 		       p2p + d->path[PLN_PATH_BOUNCE] == c->bytes;
 	if (!good)
-		snprintf(c->why, sizeof(c->why), "%zu bytes: p2p %" PRIu64
+		snprintf(c->why, sizeof(c->why), "%zu bytes: direct %" PRIu64
 			 " bounce %" PRIu64 " cache %" PRIu64 "; the drive moved %"
 			 PRIu64 " and %" PRIu64 ", the engine %" PRIu64, c->bytes,
 			 p2p, d->path[PLN_PATH_BOUNCE], d->path[PLN_PATH_CACHE],
@@ -379,8 +381,9 @@ static void path_of(enum path path)
 	uint64_t bytes = 0;
 	char line[200], key[64];
 
-	if (path == STRICT && (!here || staged))
+	if ((path == STRICT && (!here || staged)) || (path == KERNEL && !module))
 		return;
+	setenv("CUFILE_USE_PCIP2PDMA", path == KERNEL ? "0" : "1", 1);
 	setenv("PEERLANE_STRICT", path == STRICT ? "1" : "0", 1);
 	setenv("CUFILE_FORCE_COMPAT_MODE", path == BOUNCE || path == CACHE ? "1" :
 	       "0", 1);
@@ -448,6 +451,7 @@ static void path_of(enum path path)
 	json_set(result, "right", right);
 	json_set(result, "bytes", bytes);
 	json_set(result, "p2p", sum.path[PLN_PATH_P2P]);
+	json_set(result, "kernel", sum.path[PLN_PATH_KERNEL]);
 	json_set(result, "bounce", sum.path[PLN_PATH_BOUNCE]);
 	json_set(result, "cache", sum.path[PLN_PATH_CACHE]);
 	json_set(result, "posix", sum.path[PLN_PATH_POSIX]);
@@ -517,6 +521,7 @@ int main(int argc, char **argv)
 		here |= !strcmp(argv[i], "here");
 		staged |= !strcmp(argv[i], "staged");
 		uncached |= !strcmp(argv[i], "uncached");
+		module |= !strcmp(argv[i], "kernel");
 	}
 	raw = S_ISBLK(st.st_mode);
 	ram = !strcmp(fs, "tmpfs");

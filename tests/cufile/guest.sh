@@ -34,6 +34,11 @@ run() { # NAME KVER ENVIRONMENT
 			peerlane io load -f /mnt/in -s 1M -i 64K -w 2 -x \$way -V --json >/tmp/out || cat /tmp/out
 			echo "# load \$way \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-write) - before))"
 		done
+		for kind in vmm pinned; do
+			before=\$(counter bar1-dma-write)
+			peerlane io load -f /mnt/in -s 1M -i 64K -w 2 -m \$kind -V --json >/tmp/out || cat /tmp/out
+			echo "# memory \$kind \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-write) - before))"
+		done
 		before=\$(counter bar1-dma-read)
 		peerlane io load -f /mnt/load -s 1M -i 64K -w 2 -I 3 -V --json >/tmp/out || cat /tmp/out
 		echo "# load randwrite \$(sed -n 's/.*"path":"\([^"]*\)".*/\1/p' /tmp/out) \$((\$(counter bar1-dma-read) - before))"
@@ -87,6 +92,9 @@ check_eq "the drive wrote all of a batch to BAR1" 4194304 "$(counted direct read
 check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"
 for each in "cufile p2p 1048576" "stream p2p 1048576" "batch p2p 1048576" "streams p2p 1048576" "copy bounce 0" "async bounce 0" "randwrite p2p 1048576"; do
 	check "a load, its path, and what the drive moved there: $each" grep -qx "# load $each" direct/result.log
+done
+for each in "vmm p2p 1048576" "pinned posix 0"; do
+	check "a load with memory of another kind: $each" grep -qx "# memory $each" direct/result.log
 done
 check "the path of a running process" grep -qx '# stats p2p' direct/result.log
 check "a copy, its paths, and what the drive wrote and read there" grep -qx '# copy p2p p2p 2097152 2097152 same' direct/result.log

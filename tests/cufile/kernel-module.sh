@@ -126,6 +126,8 @@ boot module "$TOP/scenarios/topologies/two-drives.topo" 7.2 180 <<-'SCRIPT'
 	io no-pages read --file /mnt/f --size 8M --crc
 	echo 64 >/sys/module/peerlane/parameters/own_pages_mib
 	io own-pages read --file /mnt/f --size 8M --crc
+	# a mapping comes first; the kernel takes no pages of it, the module does
+	CUFILE_USE_PCIP2PDMA=1 io own-pages-both read --file /mnt/f --size 8M --crc --strict
 	echo "# left $(module memories) $(module pinned) $(module ios)"
 	umount /mnt
 SCRIPT
@@ -177,5 +179,8 @@ has no-pages "memory of a GPU whose BAR1 has no struct pages is staged, and it s
 	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"no pages of this GPU's BAR1.*own_pages_mib\"))"
 has own-pages "and goes through the module once it may make them" ".path == \"kernel\" and .bytes_by_path.kernel == $size and .crc32c == \"$crc\""
 check_eq "which the drive wrote to BAR1" $size "$(of own-pages bar1)"
+has own-pages-both "also where it could be mapped, and the kernel takes no pages of the mapping" \
+	".path == \"kernel\" and .bytes_by_path.kernel == $size and .crc32c == \"$crc\""
+check_eq "which the drive wrote to BAR1, too" $size "$(of own-pages-both bar1)"
 check_eq "nothing stays registered" "0 0 0" "$(sed -n 's/^# left //p' module/result.log)"
 finish

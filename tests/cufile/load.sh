@@ -87,6 +87,104 @@ json "streams: reads and writes together" '.[0].transfers | [.[].what] == ["read
 gpu 0 io load -f data -s 64K -i 64K -T 1 --json
 json "for a time: no less" '.[0].transfers[0] | .calls >= 1 and .seconds >= 1'
 
+# batches of several threads
+gpu 0 io load -f data -s 1000K -i 64K -w 2 -B 3 -x batch --loops 2 -V --json
+json "two threads, batches of three: all blocks, each as often" '.[0].transfers[0] | .calls == 32 and .bytes == 2048000 and .path == "p2p"'
+gpu 0 io load -f data -s 1000K -i 64K -w 2 -B 3 -x streams -I 2 --mix 50 -V --json
+json "the same by streams" '.[0].transfers | (.[0].calls + .[1].calls) == 16'
+printf '{"properties":{"io_batchsize":8}}' >eight.json
+export CUFILE_ENV_PATH_JSON="$PWD/eight.json"
+gpu 0 io load -f data -s 64K -i 4K -w 2 -B 8 -x batch
+gpu 1 io load -f data -s 64K -i 4K -w 1 -B 9 -x batch
+said 'no batch of 9 entries'
+gpu 1 io load -f data -s 64K -i 4K -w 16 -x batch
+said 'no batch of 16 entries'
+unset CUFILE_ENV_PATH_JSON
+cp same data
+
+# where the data is
+gpu 0 io load -f data -s 1M -i 64K -w 2 -m device --json
+json "device memory" '.[0].transfers[0] | .memory == "device" and .path == "p2p"'
+for each in "malloc 3" "mmap 4" "pinned 2"; do
+	# shellcheck disable=SC2086 # words
+	set -- $each
+	for way in cufile stream batch streams; do
+		gpu 0 io load -f data -s 1M -i 64K -w 2 -m "$2" -x $way -I 1 -k 5 -V --json
+		json "$1, $way: it is the host's, by posix" ".[0].transfers[0] | .memory == \"$1\" and .path == \"posix\" and .bytes == 1048576"
+		check "$1, $way: the same is written" cmp data data-by-cufile
+		cp same data
+	done
+done
+FAULT_FLIP=3 faulty 5 io load -f data -s 1M -i 64K -m malloc -V
+said 'CRC32C of host memory is'
+gpu 3 io load -f data -s 1M -m vmm
+said 'libcuda.so.1 has no cuMemCreate'
+
+# jobs beside each other, from a file of gdsio's
+cat >jobs.gdsio <<'END'
+# two
+[global]
+name=two
+xfer_type=0
+rw=read	; both
+bs=64K
+size=1M
+do_verify=1
+skip_bufregister=0
+enable_nvlinks=0
+random_seed=0
+runtime=0
+
+[job1]
+numa_node=0
+gpu_dev_id=0
+num_threads=2
+filename=data
+[job2]
+xfer_type=2
+num_threads=4
+start_offset = 1M
+filename=same
+END
+gpu 0 io jobs.gdsio --json
+json "two jobs, each with what [global] and its own lines say" 'length == 1 and (.[0] | .what == "load" and .ok and
+	([.jobs[] | .name, .ok, (.transfers[0] | .file, .calls, .bytes, .path)] == ["job1", true, "data", 16, 1048576, "p2p", "job2", true, "same", 16, 1048576, "bounce"]))'
+gpu 0 io load jobs.gdsio
+said '^.job1.$'
+said '^read  data: 1048576 bytes by p2p in '
+said '^.job2.$'
+said '^read  same: 1048576 bytes by bounce in '
+sed 's/^filename=same/filename=none/' jobs.gdsio >one.gdsio
+gpu 1 io one.gdsio --json
+json "one that cannot: the other one does all the same" '.[0] | (.ok | not) and ([.jobs[] | .ok] == [true, false]) and .jobs[0].transfers[0].calls == 16'
+sed -e 's/^runtime=0/runtime=1/' -e 's/^do_verify=1/do_verify=0/' jobs.gdsio >timed.gdsio
+gpu 0 io timed.gdsio --json
+json "for a time" '.[0].jobs | all(.transfers[0].seconds >= 1)'
+bad() { # LINE WORDS
+	printf '[global]\nsize=1M\n[one]\nfilename=data\n%s\n' "$1" >bad.gdsio
+	gpu 64 io bad.gdsio
+	said "$2"
+	said 'that is line 5 of bad.gdsio'
+}
+bad 'color=red' '"color" is not known'
+bad 'fill_random=1' 'fill_random can only be 0 here'
+bad 'do_verify=2' 'do_verify is 0 or 1, not "2"'
+bad 'bs=much' '--chunk'
+bad '[two' 'is no name of a job in brackets'
+bad 'size' 'is no KEY=VALUE'
+bad '[global]' '.global. is behind a job'
+printf 'size=1M\n' >bad.gdsio
+gpu 64 io bad.gdsio
+said 'is before any'
+printf '[global]\nsize=1M\n[one]\n' >bad.gdsio
+gpu 64 io bad.gdsio
+said '.one. has no filename'
+printf '[global]\n' >bad.gdsio
+gpu 64 io bad.gdsio
+said 'has no job'
+gpu 66 io nowhere.gdsio
+said 'cannot be read: No such file'
+
 # paths that differ, for each direction of its own
 cp same data
 MOCK_P2P_ERRNO=121 MOCK_P2P_AFTER=1 MOCK_P2P_COUNT=1
@@ -147,10 +245,18 @@ status 64 io -f data --crc
 said '--crc is for read, write, copy, not for load'
 status 64 io read --file data -w 2
 said '--threads is for load, not for read'
+status 64 io -f data -m 5
+said '--memory does not know "5"'
+status 64 io -f data -m malloc -x copy
+said '--memory malloc does not go with this --transfer'
+status 64 io -f data -B 2
+said '--batch is for --transfer batch and streams'
 gpu 1 io -f data -w 999 -i 4K -x batch
 said 'no batch of 999 entries: .* io_batchsize of cufile.json is the most'
 status 1 io -f data -w 9
-said 'too few for 9 threads'
+said 'too few for 9 at a time'
+status 1 io -f data -s 64K -i 16K -w 2 -B 3 -x streams
+said 'too few for 6 at a time'
 status 1 io -f data -s 9M
 said 'has 8192003 bytes: not 9437184 to read from 0 on'
 status 1 io -f new-one -I 1

@@ -315,6 +315,12 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct no_window *why);
 void window_put(struct window *w);
 void window_kill(struct window *w);	/* and forget; caller holds it */
+/*
+ * The kernel takes no pages of this GPU's mappings: from now on its memory is
+ * registered with the kernel module, and mapped only where it cannot be.  False:
+ * there is no module.
+ */
+bool window_no_pages(int gpu);
 /* After the registration of this range has changed. */
 void window_drop_range(uint64_t start, size_t len);
 void window_drop_all(void);

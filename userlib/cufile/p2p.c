@@ -479,6 +479,13 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			return io_system_error(io, err, off, total);
 		if (!known && memory_gone(io, dev + total))
 			return freed(io);
+		/* not of the two devices, but of the mapping */
+		if (w == NOT_MOVED && err == EFAULT && io->way == PLN_PATH_P2P &&
+		    io->state == UNKNOWN && !io->no_pages) {
+			io->no_pages = window_no_pages(io->mem.gpu);
+			if (io->no_pages)
+				continue;
+		}
 		if (w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
 		    io->file_refused) {
 			io->f->no_module = io->module_says;

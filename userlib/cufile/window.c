@@ -32,6 +32,12 @@ static _Atomic unsigned int forgotten;	/* windows that were none */
 static struct window *head, *tail;	/* most recently used first */
 static struct window **table;
 static unsigned int count, room;
+static _Atomic uint64_t no_pages;	/* a bit for each GPU: window_no_pages() */
+
+static uint64_t bit_of(int gpu)
+{
+	return gpu < 0 || gpu >= 64 ? 0 : 1ull << gpu;
+}
 
 static void lru_unlink(struct window *w)
 {
@@ -217,6 +223,14 @@ static bool of_the_moment(int r, CUresult cu_err, bool module)
 		cu_err != CUDA_ERROR_INVALID_VALUE);
 }
 
+static int register_range(struct window *w, struct no_window *why)
+{
+	int r = module_register(w->map_start, w->map_len, &w->handle, &why->module);
+
+	why->quota = r == -EDQUOT;
+	return why->quota ? -ENOSPC : r;
+}
+
 /*
  * Maps @w, or registers it where there is no mapping and a module.  A map is of pages
  * of the CPU that have memory of @mem: CUDA makes none that begins where nothing is
@@ -231,6 +245,12 @@ static int open_range(struct window *w, const struct mem *mem,
 	int r = -EOPNOTSUPP, module;
 
 	*why = (struct no_window){ .of_module = !map };
+	if (map && no_pages & bit_of(mem->gpu) && module_there()) {
+		module = register_range(w, why);
+		if (!module || module == -ENOSPC)
+			return module;
+		why->module = NULL;
+	}
 	if (map) {
 		if (start < w->map_start)
 			start = w->map_start;
@@ -251,11 +271,7 @@ static int open_range(struct window *w, const struct mem *mem,
 	}
 	if (!module_there())
 		return r;
-	module = module_register(w->map_start, w->map_len, &w->handle,
-				 &why->module);
-	why->quota = module == -EDQUOT;
-	if (why->quota)
-		module = -ENOSPC;
+	module = register_range(w, why);
 	if (module == -ENOSPC)
 		why->uvm[0] = '\0';	/* the lack is the module's */
 	return !module || module == -ENOSPC || !map ? module : r;
@@ -558,6 +574,28 @@ void window_kill(struct window *w)
 	unmap(gone);
 }
 
+bool window_no_pages(int gpu)
+{
+	struct window *w, *gone = NULL;
+	unsigned int i;
+
+	if (!module_there() || !bit_of(gpu))
+		return false;
+	if (!(atomic_fetch_or(&no_pages, bit_of(gpu)) & bit_of(gpu)))
+		log_line(LOG_NOTICE, "GPU %d: the kernel takes no pages of its "
+			 "mappings; the module peerlane is asked", gpu);
+	/* those of another GPU, too, which are soon mapped again */
+	pthread_mutex_lock(&lock);
+	for (i = count; i; i--) {
+		w = table[i - 1];
+		if (w->map)
+			retire(w, &gone);
+	}
+	pthread_mutex_unlock(&lock);
+	unmap(gone);
+	return true;
+}
+
 void window_drop_range(uint64_t start, size_t len)
 {
 	struct window *gone = NULL;
@@ -586,6 +624,7 @@ void window_drop_all(void)
 	free(table);
 	table = NULL;
 	room = 0;
+	no_pages = 0;
 	pthread_mutex_unlock(&lock);
 	unmap(gone);
 }

@@ -32,6 +32,12 @@ CUresult plnMemCrc32c(CUdeviceptr p, size_t n, uint32_t *crc);
 	X(0, cuMemcpyHtoDAsync_v2) \
 	X(0, cuMemcpyDtoHAsync_v2) \
 	X(0, cuMemHostRegister_v2) \
+	X(0, cuMemAllocHost_v2) \
+	X(0, cuMemGetAllocationGranularity) \
+	X(0, cuMemCreate) \
+	X(0, cuMemAddressReserve) \
+	X(0, cuMemMap) \
+	X(0, cuMemSetAccess) \
 	X(0, plnMemCrc32c)
 
 static struct {
@@ -41,6 +47,7 @@ static struct {
 } cu;
 
 static CUcontext context;	/* of the GPU that is open */
+static int device;
 
 static const char *name_of(int r)
 {
@@ -118,7 +125,7 @@ static bool counted(int *count)
 
 bool gpu_open(int ordinal)
 {
-	int count, dev;
+	int count;
 
 	if (!counted(&count))
 		return false;
@@ -127,8 +134,8 @@ bool gpu_open(int ordinal)
 			 "from 0", ordinal, count);
 		return false;
 	}
-	return ok(cu.cuDeviceGet(&dev, ordinal), "cuDeviceGet") &&
-	       ok(cu.cuDevicePrimaryCtxRetain(&context, dev),
+	return ok(cu.cuDeviceGet(&device, ordinal), "cuDeviceGet") &&
+	       ok(cu.cuDevicePrimaryCtxRetain(&context, device),
 		  "cuDevicePrimaryCtxRetain") &&
 	       gpu_here();
 }
@@ -218,6 +225,49 @@ bool gpu_alloc(uint64_t size, uint64_t *ptr)
 void gpu_free(uint64_t ptr)
 {
 	ok(cu.cuMemFree_v2(ptr), "cuMemFree");
+}
+
+bool gpu_alloc_vmm(uint64_t size, uint64_t *ptr)
+{
+	const CUmemAllocationProp prop = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device },
+		.allocFlags.gpuDirectRDMACapable = 1,
+	};
+	const CUmemAccessDesc access = {
+		.location = prop.location,
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	CUmemGenericAllocationHandle handle;
+	CUdeviceptr p;
+	size_t unit;
+
+	if (!cu.cuMemGetAllocationGranularity || !cu.cuMemCreate ||
+	    !cu.cuMemAddressReserve || !cu.cuMemMap || !cu.cuMemSetAccess) {
+		complain("libcuda.so.1 has no cuMemCreate, or not all that goes with it");
+		return false;
+	}
+	if (!ok(cu.cuMemGetAllocationGranularity(&unit, &prop,
+						 CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+		"cuMemGetAllocationGranularity"))
+		return false;
+	size = (size + unit - 1) / unit * unit;
+	if (!ok(cu.cuMemCreate(&handle, size, &prop, 0), "cuMemCreate") ||
+	    !ok(cu.cuMemAddressReserve(&p, size, 0, 0, 0), "cuMemAddressReserve") ||
+	    !ok(cu.cuMemMap(p, size, 0, handle, 0), "cuMemMap") ||
+	    !ok(cu.cuMemSetAccess(p, size, &access, 1), "cuMemSetAccess"))
+		return false;
+	*ptr = p;
+	return true;
+}
+
+bool gpu_alloc_pinned(uint64_t size, void **p)
+{
+	if (!cu.cuMemAllocHost_v2) {
+		complain("libcuda.so.1 has no cuMemAllocHost");
+		return false;
+	}
+	return ok(cu.cuMemAllocHost_v2(p, size), "cuMemAllocHost");
 }
 
 bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n)

@@ -140,6 +140,9 @@ bool gpu_address(int ordinal, char *address, size_t size);
 void gpu_name(int ordinal, char *name, size_t size);
 bool gpu_alloc(uint64_t size, uint64_t *ptr);
 void gpu_free(uint64_t ptr);
+/* Memory of cuMemCreate(), mapped; and the host's, of cuMemAllocHost() */
+bool gpu_alloc_vmm(uint64_t size, uint64_t *ptr);
+bool gpu_alloc_pinned(uint64_t size, void **p);
 bool gpu_set(uint64_t ptr, unsigned char value, uint64_t n);
 bool gpu_put(uint64_t ptr, const void *host, size_t n);
 bool gpu_get(void *host, uint64_t ptr, size_t n);

@@ -22,10 +22,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "differ.h"
 
-#define PAGE	((size_t)4096)
-#define FILE_MAX MIB(1)
 #define GPU_SIZE KIB(640)
 #define HOST_SIZE KIB(32)
 #define OPS	12		/* under way together at most */
@@ -62,12 +60,6 @@ struct op {
 enum method { SYNC, VECTOR, BATCH, STREAM, METHODS };
 static const char *const method_name[] = { "sync", "vector", "batch", "stream" };
 
-struct fault {
-	enum { NONE, SOFT, MEDIA, HOST, COPY } kind;
-	int err;
-	off_t lo, hi;			/* of MEDIA, whole pages */
-};
-
 struct world {
 	uint64_t seed;
 	unsigned int turns, turn;
@@ -84,10 +76,13 @@ struct world {
 	unsigned int ops;
 	enum method method;
 	struct fault fault;
+	struct fault bad;		/* if any: of all operations */
+	int direct;			/* by which the file is looked at then */
 	unsigned char *now[2];
 	char said[400];
 };
 
+static const char *folder;
 static char twin[280];
 static uint64_t first_seed = 1;
 
@@ -99,12 +94,12 @@ static uint64_t any(struct world *w)
 	return w->seed;
 }
 
-static size_t below(struct world *w, size_t n)
+size_t below(struct world *w, size_t n)
 {
 	return n ? any(w) % n : 0;
 }
 
-static bool one_of(struct world *w, unsigned int n)
+bool one_of(struct world *w, unsigned int n)
 {
 	return !below(w, n);
 }
@@ -395,6 +390,51 @@ static bool run(struct world *w)
 
 /* ---- the same on the twin, and what may differ ---- */
 
+/* Are these whole pages on both sides, so that all may go directly? */
+static bool is_whole(const struct world *w, const struct op *o)
+{
+	unsigned int k;
+
+	for (k = 0; k < o->pieces; k++)
+		if (o->piece[k].area != &w->gpu || o->piece[k].at % PAGE ||
+		    o->piece[k].len % PAGE)
+			return false;
+	return !(o->off % (off_t)PAGE);
+}
+
+/*
+ * Bytes of the file, @p is of FILE_MAX bytes.  Of what cannot be read it has those of
+ * the twin.
+ */
+static ssize_t look(struct world *w, unsigned char *p, size_t n, off_t off)
+{
+	off_t lo = off / (off_t)PAGE * (off_t)PAGE, end = off + (off_t)n;
+	unsigned char *pages;
+
+	if (!w->bad.kind)
+		return own(false, w->fd[0], p, n, off);
+	end = end > (off_t)FILE_MAX ? (off_t)FILE_MAX : end;
+	if (end <= off)
+		return 0;
+	if (posix_memalign((void **)&pages, PAGE, FILE_MAX))
+		abort();
+	for (off_t at = lo; at < end; ) {
+		bool bad = at >= w->bad.lo && at < w->bad.hi;
+		off_t to = bad ? w->bad.hi : at < w->bad.lo ? w->bad.lo :
+			   (off_t)FILE_MAX;
+		size_t part = (size_t)((to < end ? to : end) - at);
+
+		part = (part + PAGE - 1) / PAGE * PAGE;
+		if (own(false, bad ? w->fd[1] : w->direct, pages + (at - lo), part,
+			at) != (ssize_t)part)
+			abort();
+		at += (off_t)part;
+	}
+	memcpy(p, pages + (off - lo), (size_t)(end - off));
+	free(pages);
+	return (ssize_t)(end - off);
+}
+
 /* May the fault that was injected show in this one? */
 static bool may_fail(const struct world *w, const struct op *o)
 {
@@ -407,7 +447,9 @@ static bool may_fail(const struct world *w, const struct op *o)
 		gpu |= o->piece[k].area == &w->gpu;
 	switch (w->fault.kind) {
 	case MEDIA:
-		return lo < w->fault.hi && hi >= w->fault.lo;
+		/* through the page cache, what is beside it may fail with it */
+		return (lo < w->fault.hi && hi >= w->fault.lo) ||
+		       (w->bad.kind && !is_whole(w, o));
 	case HOST:
 		return true;
 	case COPY:
@@ -445,7 +487,7 @@ static bool unfinished(struct world *w, const struct op *o)
 		skip = smaller(done, n);
 		done -= skip;
 		memset(w->now[1], 0, n);
-		have = own(false, w->fd[0], w->now[0], n, off);
+		have = look(w, w->now[0], n, off);
 		if (have < 0 || own(false, w->fd[1], w->now[1], n, off) < 0)
 			abort();
 		for (i = skip; i < (size_t)have; i++)
@@ -540,10 +582,9 @@ static bool same_file(struct world *w)
 {
 	size_t i, n = (size_t)(w->hi - w->lo);
 	ssize_t r[2];
-	int s;
 
-	for (s = 0; s < 2; s++)
-		r[s] = own(false, w->fd[s], w->now[s], n, w->lo);
+	r[0] = look(w, w->now[0], n, w->lo);
+	r[1] = own(false, w->fd[1], w->now[1], n, w->lo);
 	if (r[0] != r[1])
 		return wrong(w, &w->op[0], "%zd bytes in the file, not %zd", r[0],
 			     r[1]);
@@ -559,68 +600,11 @@ static bool same_file(struct world *w)
 
 static void set_fault(struct world *w)
 {
-	static const int refusals[] = { EREMOTEIO, EINVAL, EFAULT, ENOMEM, EAGAIN };
-	struct fault *f = &w->fault;
-
-	f->kind = NONE;
-	if (!w->faults || !one_of(w, 3))
-		return;
-	switch (below(w, 9)) {
-	case 0:
-		f->kind = SOFT;
-		mock.short_io = PAGE << below(w, 5);
-		break;
-	case 1:
-		f->kind = SOFT;
-		mock.interrupt = 2 + (int)below(w, 5);
-		break;
-	case 2:
-		f->kind = SOFT;
-		mock.bar1_size = (int64_t)below(w, 5) << 16;
-		break;
-	case 3:
-		f->kind = SOFT;
-		mock.p2p_errno = refusals[below(w, 5)];
-		mock.p2p_after = (int)below(w, 3);
-		mock.p2p_count = 1 + (int)below(w, 3);
-		/* what was refused before is tried again */
-		mock.later += 1000;
-		break;
-	case 4:
-	case 5:
-	case 6:
-		f->kind = MEDIA;
-		f->err = (int)(one_of(w, 2) ? EIO : one_of(w, 2) ? ENOSPC : ENODATA);
-		f->lo = (off_t)(below(w, FILE_MAX / PAGE) * PAGE);
-		f->hi = f->lo + (off_t)((1 + below(w, 16)) * PAGE);
-		mock.media_errno = f->err;
-		mock.bad_from = (uint64_t)f->lo;
-		mock.bad_to = (uint64_t)f->hi;
-		break;
-	case 7:
-		f->kind = HOST;
-		f->err = EIO;
-		mock.host_errno = EIO;
-		break;
-	default:
-		f->kind = COPY;
-		mock.copy_error = 700;
-		mock.copy_after = (int)below(w, 5);
-	}
-}
-
-static void no_fault(struct world *w)
-{
-	if (!w->faults)
-		return;
-	mock.short_io = 0;
-	mock.interrupt = 0;
-	mock.bar1_size = -1;
-	mock.p2p_errno = 0;
-	mock.p2p_count = -1;
-	mock.media_errno = 0;
-	mock.host_errno = 0;
-	mock.copy_error = 0;
+	w->fault.kind = NONE;
+	if (w->bad.kind)
+		w->fault = w->bad;
+	else if (w->faults && one_of(w, 3))
+		machine_fault(w, &w->fault);
 }
 
 /* ---- what else a program does to its files ---- */
@@ -775,14 +759,17 @@ static bool warm(struct world *w)
 	struct op *o = &w->op[0];
 	unsigned int i;
 
-	mock.later += 1000;
+	machine_later();
 	w->method = SYNC;
 	w->ops = 1;
 	w->fault.kind = NONE;
 	for (i = 0; i < 10; i++) {
 		*o = (struct op){ .pieces = 1, .len = KIB(128),
 				  .piece[0] = { &w->gpu, 0, KIB(128) } };
-		if (!run(w) || !judge(w, o))
+		if (!run(w))
+			return false;
+		machine_pull(w->gpu.base, w->gpu.side[0], w->gpu.size);
+		if (!judge(w, o))
 			return false;
 	}
 	return true;
@@ -801,7 +788,9 @@ static void live(struct world *w)
 		set_fault(w);
 		choose(w);
 		good = run(w);
-		no_fault(w);
+		if (w->faults)
+			machine_no_fault();
+		machine_pull(w->gpu.base, w->gpu.side[0], w->gpu.size);
 		good = good && good_size(w);
 		for (i = 0; i < w->ops && good; i++)
 			good = judge(w, &w->op[i]);
@@ -813,6 +802,7 @@ static void live(struct world *w)
 		i = (unsigned int)below(w, (w->gpu.size - PAGE) / 8);
 		memset(w->gpu.side[0] + i * 8, (int)w->turn, 999);
 		memset(w->gpu.side[1] + i * 8, (int)w->turn, 999);
+		machine_push(w->gpu.base, w->gpu.side[0], w->gpu.size);
 	}
 	same_file(w);
 }
@@ -823,13 +813,19 @@ static void fill(struct world *w, unsigned char *p, size_t n)
 		*(uint64_t *)p = any(w);
 }
 
+static void names(void)
+{
+	snprintf(path, sizeof(path), "%s/file", folder);
+	snprintf(twin, sizeof(twin), "%s.twin", path);
+}
+
 static void set_up(struct world *w, unsigned int turns, char *gpu_at, size_t gpu_size)
 {
 	unsigned int i;
 
 	w->turns = turns;
 	w->gpu = (struct area){ .base = gpu_at, .size = gpu_size };
-	w->gpu.side[0] = (unsigned char *)mem(gpu_at);
+	w->gpu.side[0] = machine_side(gpu_at, gpu_size);
 	w->gpu.side[1] = malloc(gpu_size);
 	w->host.size = HOST_SIZE;
 	w->host.side[1] = malloc(HOST_SIZE);
@@ -840,10 +836,13 @@ static void set_up(struct world *w, unsigned int turns, char *gpu_at, size_t gpu
 	fill(w, w->gpu.side[1], gpu_size);
 	fill(w, w->host.side[1], HOST_SIZE);
 	memcpy(w->gpu.side[0], w->gpu.side[1], gpu_size);
+	machine_push(gpu_at, w->gpu.side[0], gpu_size);
 	memcpy(w->host.side[0], w->host.side[1], HOST_SIZE);
 	for (i = 0; i < 2; i++) {
-		w->now[i] = malloc(FILE_MAX);
-		w->stream[i] = (CUstream)(uintptr_t)(16 + (any(w) << 5 & 0xffffe0));
+		/* for O_DIRECT */
+		if (posix_memalign((void **)&w->now[i], PAGE, FILE_MAX))
+			abort();
+		w->stream[i] = machine_stream(any(w));
 	}
 }
 
@@ -858,6 +857,7 @@ static void tear_down(struct world *w)
 	if (w->host.registered)
 		cuFileBufDeregister(w->host.base);
 	free(w->host.base);
+	machine_side_end(w->gpu.side[0]);
 }
 
 /* The file and its twin, both of the same noise. */
@@ -871,48 +871,20 @@ static void make_both(struct world *w, size_t size)
 	free(data);
 }
 
-static const struct setting {
-	const char *what, *json;
-	bool cache, faults, strict;
-	enum pln_path path;	/* that some of its bytes must take */
-	int64_t bar1;
-	int p2p_errno, p2p_after, p2p_count;
-} settings[] = {
-	{ "p2p", NULL, .path = PLN_PATH_P2P, .bar1 = -1 },
-	{ "p2p, with faults", NULL, .faults = true, .path = PLN_PATH_P2P,
-	  .bar1 = -1 },
-	{ "p2p, windows of 64 KiB", "{\"peerlane\":{\"window_size_kb\":64}}",
-	  .faults = true, .path = PLN_PATH_P2P, .bar1 = -1 },
-	{ "p2p, room for two windows", "{\"peerlane\":{\"window_size_kb\":64}}",
-	  .path = PLN_PATH_P2P, .bar1 = (int64_t)KIB(128) },
-	{ "p2p, pieces of 64 KiB",
-	  "{\"properties\":{\"max_direct_io_size_kb\":64}}", .faults = true,
-	  .path = PLN_PATH_P2P, .bar1 = -1 },
-	{ "strict", "{\"peerlane\":{\"strict\":true}}", .strict = true,
-	  .path = PLN_PATH_P2P, .bar1 = -1 },
-	{ "no compat mode", "{\"properties\":{\"allow_compat_mode\":false}}",
-	  .path = PLN_PATH_P2P, .bar1 = -1 },
-	{ "p2p fails for a while", NULL, .path = PLN_PATH_P2P, .bar1 = -1,
-	  .p2p_errno = EFAULT, .p2p_after = 20, .p2p_count = 50 },
-	{ "p2p refused", NULL, .path = PLN_PATH_BOUNCE, .bar1 = -1,
-	  .p2p_errno = EREMOTEIO, .p2p_count = -1 },
-	{ "no BAR1", NULL, .path = PLN_PATH_BOUNCE },
-	{ "bounce", "{\"properties\":{\"force_compat_mode\":true}}",
-	  .faults = true, .path = PLN_PATH_BOUNCE, .bar1 = -1 },
-	{ "bounce, always O_DIRECT", "{\"properties\":{\"force_odirect_mode\":true,"
-	  "\"force_compat_mode\":true}}", .faults = true,
-	  .path = PLN_PATH_BOUNCE, .bar1 = -1 },
-	{ "bounce, a single small slab", "{\"properties\":{"
-	  "\"force_compat_mode\":true,\"posix_pool_slab_size_kb\":[64],"
-	  "\"posix_pool_slab_count\":[1]}}", .path = PLN_PATH_BOUNCE,
-	  .bar1 = -1 },
-	{ "bounce, eight lanes", "{\"peerlane\":{\"min_io_threshold_size_kb\":4,"
-	  "\"max_io_threads\":8,\"max_request_parallelism\":8},\"properties\":{"
-	  "\"force_compat_mode\":true}}", .faults = true,
-	  .path = PLN_PATH_BOUNCE, .bar1 = -1 },
-	{ "the page cache", "{\"properties\":{\"force_compat_mode\":true}}",
-	  .cache = true, .path = PLN_PATH_CACHE, .bar1 = -1 },
-};
+/* They are there, and stay where they are on the drive. */
+static void take_bad(struct world *w, const struct setting *s)
+{
+	w->shared = true;
+	w->bad = (struct fault){ MEDIA, EIO, s->bad_lo, s->bad_hi };
+	snprintf(path, sizeof(path), "%s/bad", folder);
+	snprintf(twin, sizeof(twin), "%s.twin", path);
+	w->fd[0] = open(path, O_RDWR);
+	w->fd[1] = open(twin, O_RDWR);
+	w->direct = open(path, O_RDONLY | O_DIRECT);
+	if (w->fd[0] < 0 || w->fd[1] < 0 || w->direct < 0 ||
+	    size_of(w->fd[0]) != (off_t)FILE_MAX)
+		abort();
+}
 
 static uint64_t moved(enum pln_path by)
 {
@@ -927,10 +899,7 @@ static void set(const struct setting *s)
 		fresh_cache(s->json);
 	else
 		fresh(s->json);
-	mock.bar1_size = s->bar1;
-	mock.p2p_errno = s->p2p_errno;
-	mock.p2p_after = s->p2p_after;
-	mock.p2p_count = s->p2p_count;
+	machine_set(s);
 }
 
 static void ended(struct world *w, const char *what)
@@ -945,13 +914,17 @@ static void alone(const struct setting *s, unsigned int turns, uint64_t seed)
 			   .faults = s->faults, .readers = s->cache,
 			   .strict = s->strict,
 			   .hi = FILE_MAX };
-	uint64_t before;
+	uint64_t before, errors;
 	void *g = gpu(GPU_SIZE);
 	unsigned int i;
 
 	set(s);
 	before = moved(s->path);
-	make_both(&w, 150000);
+	errors = stats_of(NULL).errors;
+	if (s->bad)
+		take_bad(&w, s);
+	else
+		make_both(&w, 150000);
 	set_up(&w, turns, g, GPU_SIZE);
 	if (w.readers) {
 		close(w.fd[0]);
@@ -967,10 +940,15 @@ static void alone(const struct setting *s, unsigned int turns, uint64_t seed)
 	ended(&w, s->what);
 	check(moved(s->path) > before, "%s: it took the path %s", s->what,
 	      pln_path_name(s->path));
+	if (s->bad)
+		check(stats_of(NULL).errors > errors, "%s: some met them", s->what);
 	for (i = 0; i < FILES; i++)
 		close_file(&w, i);
 	close(w.fd[0]);
 	close(w.fd[1]);
+	if (s->bad)
+		close(w.direct);
+	names();
 	tear_down(&w);
 	fresh(NULL);
 	gpu_free(g);
@@ -978,6 +956,7 @@ static void alone(const struct setting *s, unsigned int turns, uint64_t seed)
 
 static void *live_beside(void *arg)
 {
+	machine_thread();
 	live(arg);
 	return NULL;
 }
@@ -1007,8 +986,7 @@ static void together(const struct setting *s, unsigned int turns, uint64_t seed)
 		w[i].hi = w[i].lo + (off_t)part;
 		set_up(&w[i], turns, (char *)g + i * room, room - 8);
 	}
-	mock.short_io = KIB(16);
-	mock.interrupt = 9;
+	machine_short_calls();
 	for (i = 0; i < THREADS; i++)
 		if (pthread_create(&thread[i], NULL, live_beside, &w[i]))
 			abort();
@@ -1029,7 +1007,7 @@ static void together(const struct setting *s, unsigned int turns, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	unsigned int i, n = sizeof(settings) / sizeof(settings[0]), turns = 300;
+	unsigned int i, turns = 300;
 
 	if (argc < 2 || argc > 4) {
 		fprintf(stderr, "usage: cufile-differ DIR [TURNS [SEED]]\n");
@@ -1040,17 +1018,18 @@ int main(int argc, char **argv)
 	if (argc > 3)
 		first_seed = strtoull(argv[3], NULL, 10);
 	alarm(900);
-	snprintf(path, sizeof(path), "%s/file", argv[1]);
-	snprintf(twin, sizeof(twin), "%s.twin", path);
+	folder = argv[1];
+	names();
 	snprintf(config, sizeof(config), "%s/cufile.json", argv[1]);
 	snprintf(logfile, sizeof(logfile), "%s/log", argv[1]);
 	setenv("CUFILE_LOGFILE_PATH", logfile, 1);
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	printf("# seed %llu\n", (unsigned long long)first_seed);
-	for (i = 0; i < n; i++)
+	machine_start();
+	for (i = 0; i < nsettings; i++)
 		alone(&settings[i], turns, first_seed * 1000 + i);
-	for (i = 0; i < n; i++)
-		if (!settings[i].cache)
+	for (i = 0; i < nsettings; i++)
+		if (!settings[i].cache && !settings[i].bad)
 			together(&settings[i], turns / 4, first_seed * 2000 + i);
 	printf("1..%u\n", checks);
 	return failed ? 1 : 0;

@@ -1494,6 +1494,12 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 	return err;
 }
 
+int cuMemAllocHost_v2(void **p, size_t n);
+int cuMemAllocHost_v2(void **p, size_t n)
+{
+	return posix_memalign(p, 4096, n) ? 2 : 0;
+}
+
 int cuMemHostUnregister(void *p);
 int cuMemHostUnregister(void *p)
 {

@@ -276,6 +276,67 @@ void test_module_quota(void)
 	free(data);
 }
 
+/* Mappings that the kernel takes no pages of: the module may all the same. */
+void test_module_no_pages(void)
+{
+	const size_t n = MIB(40);
+	char *data = malloc(n), *g = gpu(n), *h = gpu(n);
+	CUfileHandle_t fh;
+	uint64_t calls;
+	int fd;
+
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	with_module(NULL, PLN_ABI_VERSION);
+	mock.p2p_errno = EFAULT;
+	fh = reg(fd);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "EFAULT of mapped memory: a read");
+	check(!memcmp(mem(g), data, n), "its data is right");
+	all_by(fh, PLN_PATH_KERNEL, n, "all of it by the module");
+	is((long long)stats_of(fh).fallbacks, 0, "and that is no fallback");
+	is((long long)log_count("takes no pages of its mappings"), 1, "it is told");
+	calls = mock.p2p_calls;
+	is(cuFileRead(fh, h, n, 0, 0), (long long)n, "other memory");
+	all_by(fh, PLN_PATH_KERNEL, 2 * n, "goes by it at once");
+	is((long long)mock.p2p_calls, (long long)calls, "no mapping is tried");
+	is((long long)log_count("takes no pages of its mappings"), 1, "it is told once");
+	gpu_free(g);
+	g = gpu(n);
+	mock.register_errno = EOPNOTSUPP;
+	mock.register_reason = PLN_REASON_NO_PAGES;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "what it cannot register");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is staged");
+	check(strstr(stats_of(fh).reason, "cannot take pages of the GPU's mapping"),
+	      "why: %s", stats_of(fh).reason);
+
+	setenv("PEERLANE_STRICT", "1", 1);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	cuFileDriverOpen();
+	mock.register_errno = 0;
+	fh = reg(fd);
+	is(cuFileRead(fh, h, n, 0, 0), (long long)n, "strict: a read");
+	all_by(fh, PLN_PATH_KERNEL, n, "all of it by the module");
+
+	/* what has worked has pages: its memory is gone, or will come back */
+	with_module(NULL, PLN_ABI_VERSION);
+	fh = reg(fd);
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "a mapping that works");
+	mock.p2p_errno = EFAULT;
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "and not for a moment");
+	mock.p2p_errno = 0;
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "and again");
+	all_by(fh, PLN_PATH_KERNEL, 0, "is nothing for the module");
+	all_by(fh, PLN_PATH_P2P, MIB(2), "and is mapped as before");
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	is((long long)mock.registered, 0, "closed, nothing is registered");
+	gpu_free(g);
+	gpu_free(h);
+	close(fd);
+	free(data);
+}
+
 /*
  * A transfer into two memories: why the first cannot be mapped is remembered and not put
  * into words; what is known of the way that the second takes is the reason.

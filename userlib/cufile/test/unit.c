@@ -1604,6 +1604,7 @@ static void together(void)
 	test_module();
 	test_module_refused();
 	test_module_quota();
+	test_module_no_pages();
 	test_module_after_late();
 	test_nvidia();
 	test_nvidia_refused();

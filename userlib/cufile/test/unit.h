@@ -84,6 +84,7 @@ void test_no_dmabuf(void);
 void test_module(void);
 void test_module_refused(void);
 void test_module_quota(void);
+void test_module_no_pages(void);
 void test_module_after_late(void);
 
 /* nvidia.c */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -331,6 +332,39 @@ static int run_crc(struct options *o)
 	return io_finish(o, EXIT_OK, NULL);
 }
 
+/* Of zeros */
+static bool allocate(const struct options *o, uint64_t all, uint64_t *base)
+{
+	void *p = NULL;
+
+	switch (o->memory) {
+	case IN_DEVICE:
+		return gpu_alloc(all, base) && gpu_set(*base, 0, all);
+	case IN_VMM:
+		return gpu_alloc_vmm(all, base) && gpu_set(*base, 0, all);
+	case IN_PINNED:
+		if (!gpu_alloc_pinned(all, &p))
+			return false;
+		break;
+	case IN_MALLOC:
+		if (posix_memalign(&p, 4096, all))
+			p = NULL;
+		break;
+	default:
+		p = mmap(NULL, all, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			p = NULL;
+	}
+	if (!p) {
+		complain("out of memory");
+		return false;
+	}
+	memset(p, 0, all);
+	*base = (uintptr_t)p;
+	return true;
+}
+
 int io_start(struct options *o, uint64_t all, uint64_t *base)
 {
 	CUfileError_t e;
@@ -343,8 +377,7 @@ int io_start(struct options *o, uint64_t all, uint64_t *base)
 			printf("GPU %d is the nearest: %s\n", o->gpu,
 			       o->gpu_reason);
 	}
-	if (!gpu_open(o->gpu) || !gpu_alloc(all, base) ||
-	    !gpu_set(*base, 0, all))
+	if (!gpu_open(o->gpu) || !allocate(o, all, base))
 		return io_finish(o, EXIT_NO_GPU, "no usable GPU");
 	e = cuFileDriverOpen();
 	if (e.err)

@@ -21,6 +21,13 @@ enum io_way {
 	BY_STREAMS, IO_WAYS
 };
 
+/* Where the data of a load is; in gdsio they are numbers, from 0 on. */
+enum io_memory {
+	IN_DEVICE, IN_VMM, IN_PINNED, IN_MALLOC, IN_MMAP, IO_MEMORIES
+};
+
+extern const char *const io_memory_name[IO_MEMORIES];
+
 struct options {
 	enum io_what what;
 	const char *in, *out;
@@ -33,7 +40,13 @@ struct options {
 	enum io_way way;
 	bool writes, random;
 	int mix;		/* of 100 calls so many read; -1: not asked for */
+	enum io_memory memory;
 	uint64_t threads, seconds;
+	uint64_t batch;		/* calls that a thread begins together; 0: not asked for */
+	/* of a job beside others: pipes.  It closes the first when it is ready, and
+	 * begins when the other one ends. */
+	bool is_job;
+	int ready, go;
 };
 
 struct io_file {
@@ -66,5 +79,14 @@ int io_give_up(const struct options *o, int status, const char *fmt, ...)
 
 /* ---- load.c ---- */
 int load_run(struct options *o);
+
+/* ---- opts.c ---- */
+/* Sets the option of that long name, or complains. */
+bool io_option(struct options *o, const char *name, const char *text);
+
+/* ---- jobs.c ---- */
+/* All loads that a job file of gdsio has, beside each other; what it leaves open is
+ * as in @base.  An exit status. */
+int jobs_run(const struct options *base, const char *file);
 
 #endif

@@ -3,8 +3,9 @@
  * peerlane io load: threads that read and write a file call by call, and how long
  * the calls took.
  *
- * The part of the file is cut into blocks, and each thread has a share of them, so
- * that nobody reads what another one writes meanwhile.
+ * The part of the file is cut into blocks, and each worker has a share of them, so
+ * that nobody reads what another one writes meanwhile.  A thread is one worker, or
+ * begins the calls of several together.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,6 @@ struct load;
 
 struct worker {
 	struct load *l;
-	pthread_t thread;
 	uint64_t first, blocks;		/* its share */
 	uint64_t random;		/* state of its numbers */
 	uint64_t at;			/* of its part of the GPU buffer */
@@ -56,6 +56,16 @@ struct worker {
 	struct hist *hist[2];
 };
 
+struct crew {
+	struct load *l;
+	pthread_t thread;
+	struct worker *w;		/* the first of l->depth */
+	struct worker **group;		/* those whose calls are begun together */
+	CUfileBatchHandle_t batch;	/* an entry for each share */
+	CUfileIOParams_t *entry;
+	CUfileIOEvents_t *event;
+};
+
 struct load {
 	struct options *o;
 	struct io_file f;
@@ -65,11 +75,9 @@ struct load {
 	pthread_mutex_t lock;
 	int status;			/* under the lock: of the first failure */
 	char error[1024];
+	uint64_t threads, depth, workers;	/* depth: workers of a thread */
 	struct worker *w;
-	struct worker **group;		/* whose calls are begun together */
-	CUfileBatchHandle_t batch;	/* an entry for each share */
-	CUfileIOParams_t *entry;
-	CUfileIOEvents_t *event;
+	struct crew *crew;
 };
 
 /* The first failure is what is told; all stop. */
@@ -201,16 +209,17 @@ static ssize_t by_async(struct worker *w, bool write, uint64_t off, size_t n)
  * The next two do a call of each of the first @n in the group.  Of a call that has failed
  * the result is the errno, or the code, below 0; one takes until it is known to have ended.
  */
-static bool by_batch(struct load *l, unsigned int n)
+static bool by_batch(struct crew *c, unsigned int n)
 {
+	struct load *l = c->l;
 	unsigned int i, got, done;
 	uint64_t start, took;
 	CUfileError_t e;
 
 	for (i = 0; i < n; i++) {
-		struct worker *w = l->group[i];
+		struct worker *w = c->group[i];
 
-		l->entry[i] = (CUfileIOParams_t) {
+		c->entry[i] = (CUfileIOParams_t) {
 			.mode = CUFILE_BATCH,
 			.u.batch = {
 				.devPtr_base = (void *)l->base,
@@ -224,16 +233,16 @@ static bool by_batch(struct load *l, unsigned int n)
 		};
 	}
 	start = now_ns();
-	e = cuFileBatchIOSubmit(l->batch, n, l->entry, 0);
+	e = cuFileBatchIOSubmit(c->batch, n, c->entry, 0);
 	for (done = 0; !e.err && done < n; done += got) {
 		got = n - done;
-		e = cuFileBatchIOGetStatus(l->batch, 1, &got, l->event, NULL);
+		e = cuFileBatchIOGetStatus(c->batch, 1, &got, c->event, NULL);
 		took = now_ns() - start;
 		for (i = 0; !e.err && i < got; i++) {
-			struct worker *w = l->event[i].cookie;
+			struct worker *w = c->event[i].cookie;
 
 			w->now.took = took;
-			w->now.result = (ssize_t)l->event[i].ret;
+			w->now.result = (ssize_t)c->event[i].ret;
 		}
 	}
 	if (e.err)
@@ -242,19 +251,19 @@ static bool by_batch(struct load *l, unsigned int n)
 	return !e.err;
 }
 
-static bool by_streams(struct load *l, unsigned int n)
+static bool by_streams(struct crew *c, unsigned int n)
 {
 	uint64_t start = now_ns();
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		struct worker *w = l->group[i];
+		struct worker *w = c->group[i];
 
 		w->now.result = stream_begin(w, w->now.write, w->now.off,
 					     w->now.n);
 	}
 	for (i = 0; i < n; i++) {
-		struct worker *w = l->group[i];
+		struct worker *w = c->group[i];
 
 		if (!w->now.result)
 			w->now.result = stream_end(w);
@@ -273,8 +282,8 @@ static const struct way {
 	bool host;		/* memory of the host is needed */
 	const char *reason;
 	bool stream;		/* so is a stream, of each share */
-	/* one thread begins a call of each share, and waits for all of them */
-	bool (*together)(struct load *l, unsigned int n);
+	/* a thread begins a call of each of its shares, and waits for all of them */
+	bool (*together)(struct crew *c, unsigned int n);
 } ways[IO_WAYS] = {
 	[BY_CUFILE] = { by_cufile, true, true },
 	[BY_CPU] = { by_cpu, false, false, PLN_PATH_POSIX, true,
@@ -292,6 +301,12 @@ static const struct way {
 
 /* ---- a thread ---- */
 
+/* Is the data in memory that the processor does not use? */
+static bool on_gpu(const struct options *o)
+{
+	return ways[o->way].gpu && o->memory < IN_PINNED;
+}
+
 /* As splitmix64 has them */
 static uint64_t next_random(uint64_t *state)
 {
@@ -306,7 +321,7 @@ static uint64_t next_random(uint64_t *state)
 static bool fill(struct worker *w, uint64_t off, size_t n)
 {
 	const size_t whole = (n + 7) / 8 * 8;
-	bool gpu = ways[w->l->o->way].gpu;
+	bool gpu = on_gpu(w->l->o);
 	uint64_t *data = gpu ? malloc(whole) : (uint64_t *)(void *)w->host;
 	bool good;
 
@@ -331,7 +346,7 @@ static bool verified(struct worker *w, uint64_t off, size_t n)
 	const char *by;
 	uint64_t got;
 
-	if (!ways[l->o->way].gpu)
+	if (!on_gpu(l->o))
 		have = crc32c_of(0, w->host, n);
 	else if (!gpu_crc32c(l->base + w->at, n, &have, &by)) {
 		failed(l, EXIT_NO_GPU, "the CRC could not be computed");
@@ -345,7 +360,7 @@ static bool verified(struct worker *w, uint64_t off, size_t n)
 		return true;
 	failed(l, EXIT_MISMATCH, "at %llu of %s: CRC32C of %s memory is "
 	       "0x%08x, of %llu bytes of the file 0x%08x",
-	       (unsigned long long)off, l->f.name, ways[l->o->way].gpu ?
+	       (unsigned long long)off, l->f.name, on_gpu(l->o) ?
 	       "GPU" : "host", have, (unsigned long long)got, want);
 	return false;
 }
@@ -408,24 +423,25 @@ static bool one_call(struct worker *w, uint64_t index)
 }
 
 /* One call of each share, together */
-static bool one_group(struct load *l, uint64_t index)
+static bool one_group(struct crew *c, uint64_t index)
 {
+	struct load *l = c->l;
 	const struct options *o = l->o;
 	unsigned int n = 0, i;
 
-	for (i = 0; i < o->threads; i++) {
-		struct worker *w = &l->w[i];
+	for (i = 0; i < l->depth; i++) {
+		struct worker *w = &c->w[i];
 
 		if (!o->seconds && index >= w->blocks * o->loops)
 			continue;
 		if (!plan(w, index))
 			return false;
-		l->group[n++] = w;
+		c->group[n++] = w;
 	}
-	if (!ways[o->way].together(l, n))
+	if (!ways[o->way].together(c, n))
 		return false;
 	for (i = 0; i < n; i++) {
-		struct worker *w = l->group[i];
+		struct worker *w = c->group[i];
 
 		/* as a call has it */
 		if (w->now.result < 0 && -w->now.result < CUFILEOP_BASE_ERR) {
@@ -439,31 +455,30 @@ static bool one_group(struct load *l, uint64_t index)
 }
 
 /* A stream for each share, where the way needs one */
-static bool streams(struct load *l, struct worker *w, uint64_t shares)
+static bool streams(struct crew *c)
 {
 	uint64_t i;
 
-	for (i = 0; ways[l->o->way].stream && i < shares; i++)
-		if (!gpu_stream(&w[i].stream))
+	for (i = 0; ways[c->l->o->way].stream && i < c->l->depth; i++)
+		if (!gpu_stream(&c->w[i].stream))
 			return false;
 	return true;
 }
 
 static void *work(void *arg)
 {
-	struct worker *w = arg;
-	struct load *l = w->l;
+	struct crew *c = arg;
+	struct worker *w = c->w;
+	struct load *l = c->l;
 	const struct options *o = l->o;
 	uint64_t i, calls = w->blocks * o->loops, end;
-	const bool group = ways[o->way].together;
-	const uint64_t shares = group ? o->threads : 1;
 
 	if (ways[o->way].gpu && !gpu_here())
 		failed(l, EXIT_NO_GPU, "a thread cannot use the GPU");
-	else if (!streams(l, w, shares))
+	else if (!streams(c))
 		failed(l, EXIT_NO_GPU, "there is no stream");
 	else if (o->writes || o->mix >= 0)
-		for (i = 0; i < shares; i++)
+		for (i = 0; i < l->depth; i++)
 			fill(&w[i], o->offset + w[i].first * l->block,
 			     (size_t)l->block);
 	pthread_barrier_wait(&l->ready);
@@ -472,7 +487,7 @@ static void *work(void *arg)
 	end = now_ns() + o->seconds * 1000000000u;
 	for (i = 0; !l->stop; i++)
 		if ((o->seconds ? now_ns() >= end : i == calls) ||
-		    !(group ? one_group(l, i) : one_call(w, i)))
+		    !(ways[o->way].together ? one_group(c, i) : one_call(w, i)))
 			break;
 	return NULL;
 }
@@ -547,7 +562,7 @@ static void say_flow(struct load *l, bool write, double wall, double cpu)
 	char address[32];
 	const char *path;
 
-	for (i = 0; i < o->threads; i++) {
+	for (i = 0; i < l->workers; i++) {
 		bytes += l->w[i].bytes[write];
 		if (all)
 			hist_merge(all, l->w[i].hist[write]);
@@ -568,6 +583,8 @@ static void say_flow(struct load *l, bool write, double wall, double cpu)
 		put(t, "gpu_address", json_object_new_string(address));
 	if (o->near)
 		put(t, "gpu_reason", json_object_new_string(o->gpu_reason));
+	if (way->gpu)
+		put(t, "memory", json_object_new_string(io_memory_name[o->memory]));
 	put(t, "emulated", json_object_new_boolean(gpu_emulated()));
 	put(t, "path", json_object_new_string(path));
 	put(t, "bytes", json_object_new_uint64(bytes));
@@ -588,7 +605,7 @@ static void say_flow(struct load *l, bool write, double wall, double cpu)
 	io_say(o, t);
 }
 
-/* The part of the file, and each thread's share */
+/* The part of the file, and each worker's share */
 static int share(struct load *l)
 {
 	const struct options *o = l->o;
@@ -613,24 +630,24 @@ static int share(struct load *l)
 				  (unsigned long long)o->offset);
 	l->block = o->chunk ? o->chunk : 1 << 20;
 	blocks = l->size / l->block + !!(l->size % l->block);
-	if (blocks < o->threads)
+	if (blocks < l->workers)
 		return io_give_up(o, EXIT_IO, "%llu bytes are %llu calls of "
-				  "%llu, too few for %llu threads: give a "
+				  "%llu, too few for %llu at a time: give a "
 				  "smaller --chunk", (unsigned long long)l->size,
 				  (unsigned long long)blocks,
 				  (unsigned long long)l->block,
-				  (unsigned long long)o->threads);
-	for (i = 0; i < o->threads; i++) {
+				  (unsigned long long)l->workers);
+	for (i = 0; i < l->workers; i++) {
 		struct worker *w = &l->w[i];
 
-		w->first = blocks / o->threads * i +
-			   (i < blocks % o->threads ? i : blocks % o->threads);
-		w->blocks = blocks / o->threads + (i < blocks % o->threads);
+		w->first = blocks / l->workers * i +
+			   (i < blocks % l->workers ? i : blocks % l->workers);
+		w->blocks = blocks / l->workers + (i < blocks % l->workers);
 	}
 	return EXIT_OK;
 }
 
-/* Memory of the GPU, of the host, and histograms, for each thread */
+/* Memory of the GPU, of the host, and histograms, for each worker */
 static int buffers(struct load *l)
 {
 	struct options *o = l->o;
@@ -638,12 +655,12 @@ static int buffers(struct load *l)
 	int r = EXIT_OK;
 
 	if (l->block > INT64_MAX / 2 ||
-	    __builtin_mul_overflow(part, o->threads, &all) ||
+	    __builtin_mul_overflow(part, l->workers, &all) ||
 	    __builtin_add_overflow(all, o->gpu_offset, &all))
 		return io_give_up(o, EXIT_NO_GPU, "no GPU has so much memory");
 	if (ways[o->way].gpu)
 		r = io_start(o, all, &l->base);
-	for (i = 0; i < o->threads && !r; i++) {
+	for (i = 0; i < l->workers && !r; i++) {
 		struct worker *w = &l->w[i];
 
 		w->l = l;
@@ -652,6 +669,8 @@ static int buffers(struct load *l)
 		w->random = (o->seed << 16) + i;
 		w->hist[0] = calloc(1, sizeof(*w->hist[0]));
 		w->hist[1] = calloc(1, sizeof(*w->hist[1]));
+		if (ways[o->way].gpu && !on_gpu(o))
+			w->host = (char *)(uintptr_t)l->base + w->at;
 		if (!w->hist[0] || !w->hist[1] || (ways[o->way].host &&
 		    posix_memalign((void **)&w->host, PAGE, part)))
 			r = io_give_up(o, EXIT_IO, "out of memory");
@@ -661,35 +680,56 @@ static int buffers(struct load *l)
 	return r;
 }
 
-/* An entry for each share */
-static int batch_setup(struct load *l)
+/* Of each thread */
+static int crews(struct load *l)
 {
 	const struct options *o = l->o;
 	CUfileError_t e;
+	uint64_t i;
 
-	l->entry = calloc(o->threads, sizeof(*l->entry));
-	l->event = calloc(o->threads, sizeof(*l->event));
-	if (!l->entry || !l->event)
-		return io_give_up(o, EXIT_IO, "out of memory");
-	e = cuFileBatchIOSetUp(&l->batch, (unsigned int)o->threads);
-	if (e.err)
-		return io_give_up(o, EXIT_IO, "no batch of %llu entries: %s (%d); io_batchsize of cufile.json is the most",
-				  (unsigned long long)o->threads,
-				  cufileop_status_error(e.err), e.err);
+	for (i = 0; i < l->threads; i++) {
+		struct crew *c = &l->crew[i];
+
+		c->l = l;
+		c->w = &l->w[i * l->depth];
+		c->group = calloc(l->depth, sizeof(*c->group));
+		c->entry = calloc(l->depth, sizeof(*c->entry));
+		c->event = calloc(l->depth, sizeof(*c->event));
+		if (!c->group || !c->entry || !c->event)
+			return io_give_up(o, EXIT_IO, "out of memory");
+		if (o->way != BY_BATCH)
+			continue;
+		e = cuFileBatchIOSetUp(&c->batch, (unsigned int)l->depth);
+		if (e.err)
+			return io_give_up(o, EXIT_IO, "no batch of %llu entries: %s (%d); io_batchsize of cufile.json is the most",
+					  (unsigned long long)l->depth,
+					  cufileop_status_error(e.err), e.err);
+	}
 	return EXIT_OK;
+}
+
+/* Tells that all is ready, and waits until all jobs are, or have ended */
+static void beside_others(const struct options *o)
+{
+	char c;
+
+	close(o->ready);
+	while (read(o->go, &c, 1) < 0 && errno == EINTR)
+		continue;
 }
 
 static int run_threads(struct load *l)
 {
 	const struct options *o = l->o;
-	const uint64_t threads = ways[o->way].together ? 1 : o->threads;
+	const uint64_t threads = l->threads;
 	double wall, cpu;
 	uint64_t i;
 	int r;
 
 	pthread_barrier_init(&l->ready, NULL, (unsigned int)threads + 1);
 	for (i = 0; i < threads; i++) {
-		r = pthread_create(&l->w[i].thread, NULL, work, &l->w[i]);
+		r = pthread_create(&l->crew[i].thread, NULL, work,
+				   &l->crew[i]);
 		if (r)	/* those that are there wait, and end with the program */
 			return io_give_up(o, EXIT_IO, "only %llu of %llu "
 					  "threads could be started: %s",
@@ -698,11 +738,13 @@ static int run_threads(struct load *l)
 					  strerror(r));
 	}
 	pthread_barrier_wait(&l->ready);
+	if (o->is_job)
+		beside_others(o);
 	wall = now_wall();
 	cpu = now_cpu();
 	pthread_barrier_wait(&l->ready);
 	for (i = 0; i < threads; i++)
-		pthread_join(l->w[i].thread, NULL);
+		pthread_join(l->crew[i].thread, NULL);
 	if (!l->status && o->sync && fdatasync(l->f.fd))
 		failed(l, EXIT_IO, "%s: fdatasync: %s", l->f.name,
 		       strerror(errno));
@@ -723,10 +765,20 @@ int load_run(struct options *o)
 	struct load l = { .o = o, .lock = PTHREAD_MUTEX_INITIALIZER };
 	bool writes = o->writes || o->mix >= 0;
 	int flags = writes ? O_RDWR : O_RDONLY, r;
+	uint64_t i;
 
-	l.w = calloc(o->threads, sizeof(*l.w));
-	l.group = calloc(o->threads, sizeof(*l.group));
-	if (!l.w || !l.group)
+	if (o->memory != IN_DEVICE &&
+	    !(o->memory == IN_VMM ? ways[o->way].gpu : ways[o->way].cufile))
+		return io_give_up(o, EXIT_USAGE, "--memory %s does not go with this --transfer",
+				  io_memory_name[o->memory]);
+	if (o->batch && !ways[o->way].together)
+		return io_give_up(o, EXIT_USAGE, "--batch is for --transfer batch and streams");
+	l.threads = ways[o->way].together && !o->batch ? 1 : o->threads;
+	l.depth = !ways[o->way].together ? 1 : o->batch ? o->batch : o->threads;
+	l.workers = l.threads * l.depth;
+	l.w = calloc(l.workers, sizeof(*l.w));
+	l.crew = calloc(l.threads, sizeof(*l.crew));
+	if (!l.w || !l.crew)
 		return io_give_up(o, EXIT_IO, "out of memory");
 	r = io_open(o, &l.f, o->in, flags, writes);
 	if (!r)
@@ -738,11 +790,12 @@ int load_run(struct options *o)
 		r = io_open(o, &l.f, o->in, flags | O_CREAT, false);
 	if (!r && ways[o->way].cufile)
 		r = io_register(o, &l.f);
-	if (!r && o->way == BY_BATCH)
-		r = batch_setup(&l);
+	if (!r)
+		r = crews(&l);
 	r = r ? r : run_threads(&l);
 	/* nothing of it is under way any more when this is back */
-	if (l.batch)
-		cuFileBatchIODestroy(l.batch);
+	for (i = 0; i < l.threads; i++)
+		if (l.crew[i].batch)
+			cuFileBatchIODestroy(l.crew[i].batch);
 	return r;
 }

@@ -10,6 +10,9 @@
 const char *const io_what_name[IO_WHATS] = {
 	"read", "write", "copy", "crc", "load",
 };
+const char *const io_memory_name[IO_MEMORIES] = {
+	"device", "vmm", "pinned", "malloc", "mmap",
+};
 
 static const char usage[] =
 "usage: peerlane io read  --file F [OPTION...]            file -> GPU memory\n"
@@ -17,14 +20,16 @@ static const char usage[] =
 "       peerlane io copy  --in A --out B [OPTION...]      file -> GPU -> file\n"
 "       peerlane io crc   --file F [OPTION...]            CRC32C of a file\n"
 "       peerlane io [load] --file F [OPTION...]           many calls, and their times\n"
+"       peerlane io [load] JOBS.gdsio [OPTION...]         loads beside each other\n"
 "\n"
-"Without a word, load runs. Its option letters are those of gdsio.\n";
+"Without a word, load runs. Its option letters and job files are those of gdsio.\n";
 
 enum {
 	OPT_IN = 1, OPT_OUT, OPT_GPU, OPT_SIZE, OPT_OFFSET, OPT_TO_OFFSET,
 	OPT_GPU_OFFSET, OPT_CHUNK, OPT_LOOPS, OPT_REG, OPT_UNREG, OPT_DIRECT,
 	OPT_FILL, OPT_CRC, OPT_VERIFY, OPT_SYNC, OPT_STRICT, OPT_JSON,
-	OPT_RW, OPT_THREADS, OPT_SECONDS, OPT_WAY, OPT_SEED, OPT_MIX,
+	OPT_RW, OPT_THREADS, OPT_SECONDS, OPT_WAY, OPT_SEED, OPT_MIX, OPT_MEMORY,
+	OPT_BATCH,
 };
 
 #define MOVES "read, write, copy"
@@ -60,7 +65,7 @@ static const struct opt options[] = {
 	{ OPT_REG, "registered", .only = GPU_ONLY,
 	  .help = "register the GPU buffer (default)" },
 	{ OPT_UNREG, "unregistered", .only = GPU_ONLY,
-	  .help = "do not register the GPU buffer" },
+	  .letter = 'b', .help = "do not register the GPU buffer" },
 	{ OPT_DIRECT, "direct", .only = GPU_ONLY,
 	  .help = "open the files with O_DIRECT",
 	  .more = "Not needed for p2p. With bounce it bypasses the page "
@@ -91,7 +96,15 @@ static const struct opt options[] = {
 	  "memory; the GPU copies in a stream of each thread, which waits for it. stream calls libcufile in "
 	  "a stream of each thread, which waits for it. batch has one thread, which submits one call of "
 	  "each of the --threads shares as a batch and waits for all of them. streams has one thread, too, which submits "
-	  "the call of each share in a stream of its own and then waits for all of them." },
+	  "the call of each share in a stream of its own and then waits for all of them. With --batch there are several such threads." },
+	{ OPT_BATCH, "batch", "N", .only = "load", .letter = 'B',
+	  .help = "calls that each thread submits together, 1 to 1024; for batch and streams",
+	  .more = "Then --threads is the number of threads, and each has so many shares of the blocks." },
+	{ OPT_MEMORY, "memory", "KIND", .words = "device vmm pinned malloc mmap", .only = "load", .letter = 'm',
+	  .help = "device (default), vmm, pinned, malloc or mmap; or 0 to 4 for these",
+	  .more = "device is memory of cuMemAlloc(), vmm of cuMemCreate(). The others are the host's: pinned of "
+	  "cuMemAllocHost(), malloc and mmap of the C library; libcufile moves their data by posix. "
+	  "They are for --transfer cufile, stream, batch and streams." },
 	{ OPT_SECONDS, "seconds", "N", .only = "load", .letter = 'T',
 	  .help = "run for N seconds, and ignore --loops" },
 	{ OPT_SEED, "seed", "N", .only = "load", .letter = 'k',
@@ -150,79 +163,111 @@ static bool take_way(const char *text, struct options *o)
 	return true;
 }
 
-static bool parse(int argc, char **argv, struct options *o)
+static bool take_memory(const char *text, struct options *o)
+{
+	static const char *const numbers[] = { "0", "1", "2", "3", "4" };
+	unsigned int i;
+
+	if (!word_of("--memory", text, io_memory_name, numbers, IO_MEMORIES, &i))
+		return false;
+	o->memory = (enum io_memory)i;
+	return true;
+}
+
+static bool take(int id, const char *text, struct options *o)
+{
+	bool ok = true;
+	uint64_t n;
+
+	switch (id) {
+	case OPT_IN: o->in = text; break;
+	case OPT_OUT: o->out = text; break;
+	case OPT_GPU:
+		o->near = !strcmp(text, "near");
+		if (o->near)
+			break;
+		ok = parse_size(text, &n) && n < 1024;
+		if (!ok)
+			complain("--gpu needs a number below 1024, or "
+				 "near; \"%s\" is neither", text);
+		o->gpu = ok ? (int)n : 0;
+		break;
+	case OPT_SIZE:
+		ok = number_of("--size", text, 1, UINT64_MAX, &o->size);
+		o->have_size = true;
+		break;
+	case OPT_OFFSET:
+		ok = number_of("--offset", text, 0, UINT64_MAX, &o->offset);
+		break;
+	case OPT_TO_OFFSET:
+		ok = number_of("--to-offset", text, 0, UINT64_MAX, &o->to_offset);
+		break;
+	case OPT_GPU_OFFSET:
+		ok = number_of("--gpu-offset", text, 0, UINT64_MAX, &o->gpu_offset);
+		break;
+	case OPT_CHUNK:
+		ok = number_of("--chunk", text, 1, UINT64_MAX, &o->chunk);
+		break;
+	case OPT_LOOPS:
+		ok = number_of("--loops", text, 1, UINT64_MAX, &o->loops);
+		break;
+	case OPT_REG: o->unregistered = false; break;
+	case OPT_UNREG: o->unregistered = true; break;
+	case OPT_DIRECT: o->direct = true; break;
+	case OPT_FILL:
+		ok = number_of("--pattern-fill", text, 0, UINT64_MAX, &o->seed);
+		o->fill = true;
+		break;
+	case OPT_CRC: o->crc = true; break;
+	case OPT_VERIFY: o->verify = true; break;
+	case OPT_SYNC: o->sync = true; break;
+	case OPT_STRICT: o->strict = true; break;
+	case OPT_JSON: o->json = true; break;
+	case OPT_RW: ok = take_rw(text, o); break;
+	case OPT_WAY: ok = take_way(text, o); break;
+	case OPT_MIX:
+		ok = number_of("--mix", text, 0, 100, &n);
+		o->mix = (int)n;
+		break;
+	case OPT_THREADS:
+		ok = number_of("--threads", text, 1, 1024, &o->threads);
+		break;
+	case OPT_BATCH:
+		ok = number_of("--batch", text, 1, 1024, &o->batch);
+		break;
+	case OPT_MEMORY: ok = take_memory(text, o); break;
+	case OPT_SECONDS:
+		ok = number_of("--seconds", text, 1, 1000000, &o->seconds);
+		break;
+	case OPT_SEED:
+		ok = number_of("--seed", text, 0, UINT64_MAX, &o->seed);
+		break;
+	default:
+		return false;
+	}
+	return ok;
+}
+
+bool io_option(struct options *o, const char *name, const char *text)
+{
+	const struct opt *opt = options;
+
+	while (strcmp(opt->name, name))
+		opt++;
+	return take(opt->id, text, o);
+}
+
+static bool parse(int argc, char **argv, struct options *o, const char **jobs)
 {
 	uint32_t seen = 0;
-	uint64_t n;
 	int c;
 
-	while ((c = next_option(&io_command, argc, argv, &seen)) != -1) {
-		bool ok = true;
-
-		switch (c) {
-		case OPT_IN: o->in = optarg; break;
-		case OPT_OUT: o->out = optarg; break;
-		case OPT_GPU:
-			o->near = !strcmp(optarg, "near");
-			if (o->near)
-				break;
-			ok = parse_size(optarg, &n) && n < 1024;
-			if (!ok)
-				complain("--gpu needs a number below 1024, or "
-					 "near; \"%s\" is neither", optarg);
-			o->gpu = ok ? (int)n : 0;
-			break;
-		case OPT_SIZE:
-			ok = number_of("--size", optarg, 1, UINT64_MAX, &o->size);
-			o->have_size = true;
-			break;
-		case OPT_OFFSET:
-			ok = number_of("--offset", optarg, 0, UINT64_MAX, &o->offset);
-			break;
-		case OPT_TO_OFFSET:
-			ok = number_of("--to-offset", optarg, 0, UINT64_MAX, &o->to_offset);
-			break;
-		case OPT_GPU_OFFSET:
-			ok = number_of("--gpu-offset", optarg, 0, UINT64_MAX, &o->gpu_offset);
-			break;
-		case OPT_CHUNK:
-			ok = number_of("--chunk", optarg, 1, UINT64_MAX, &o->chunk);
-			break;
-		case OPT_LOOPS:
-			ok = number_of("--loops", optarg, 1, UINT64_MAX, &o->loops);
-			break;
-		case OPT_REG: o->unregistered = false; break;
-		case OPT_UNREG: o->unregistered = true; break;
-		case OPT_DIRECT: o->direct = true; break;
-		case OPT_FILL:
-			ok = number_of("--pattern-fill", optarg, 0, UINT64_MAX, &o->seed);
-			o->fill = true;
-			break;
-		case OPT_CRC: o->crc = true; break;
-		case OPT_VERIFY: o->verify = true; break;
-		case OPT_SYNC: o->sync = true; break;
-		case OPT_STRICT: o->strict = true; break;
-		case OPT_JSON: o->json = true; break;
-		case OPT_RW: ok = take_rw(optarg, o); break;
-		case OPT_WAY: ok = take_way(optarg, o); break;
-		case OPT_MIX:
-			ok = number_of("--mix", optarg, 0, 100, &n);
-			o->mix = (int)n;
-			break;
-		case OPT_THREADS:
-			ok = number_of("--threads", optarg, 1, 1024, &o->threads);
-			break;
-		case OPT_SECONDS:
-			ok = number_of("--seconds", optarg, 1, 1000000, &o->seconds);
-			break;
-		case OPT_SEED:
-			ok = number_of("--seed", optarg, 0, UINT64_MAX, &o->seed);
-			break;
-		default:
+	while ((c = next_option(&io_command, argc, argv, &seen)) != -1)
+		if (!take(c, optarg, o))
 			return false;
-		}
-		if (!ok)
-			return false;
+	if (o->what == LOAD && optind + 1 == argc && !o->in) {
+		*jobs = argv[optind];
+		return options_are_for(&io_command, seen, io_what_name[o->what]);
 	}
 	if (optind < argc) {
 		complain("io %s takes no \"%s\"; options begin with --",
@@ -244,10 +289,18 @@ static bool parse(int argc, char **argv, struct options *o)
 	return options_are_for(&io_command, seen, io_what_name[o->what]);
 }
 
+static bool is_job_file(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 6 && !strcmp(name + n - 6, ".gdsio");
+}
+
 int cmd_io(int argc, char **argv)
 {
 	struct options o = { .loops = 1, .threads = 1, .mix = -1 };
-	bool word = argc > 1 && argv[1][0] != '-';
+	bool word = argc > 1 && argv[1][0] != '-' && !is_job_file(argv[1]);
+	const char *jobs = NULL;
 	unsigned int i;
 
 	for (i = word ? 0 : LOAD; word && i < IO_WHATS &&
@@ -261,9 +314,9 @@ int cmd_io(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	o.what = (enum io_what)i;
-	if (!parse(argc - word, argv + word, &o)) {
+	if (!parse(argc - word, argv + word, &o, &jobs)) {
 		say_usage(&io_command);
 		return EXIT_USAGE;
 	}
-	return io_run(&o);
+	return jobs ? jobs_run(&o, jobs) : io_run(&o);
 }

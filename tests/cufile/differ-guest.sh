@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: libcufile and plain POSIX on the emulated drive and GPU: the same results and bytes of random operations, also where pages cannot be read
+# tags: cufile guest p2p kernel
+# tier: nightly
+# timeout: 600
+#
+# As cufile/differ on the mock.  A seed that shows an error shows it again: a guest with the drive of this case, and
+#   /usr/lib/peerlane/tests/cufile-differ-guest DIR TURNS SEED
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/scenarios/lib/machine/vm.sh"
+. "$TOP/scenarios/lib/scenario.sh"
+need_file "$BUILD/userlib/tests/cufile-differ-guest"
+need_tool mke2fs debugfs
+
+mkdir -p tree case/lib
+dd if=/dev/urandom of=tree/bad bs=1M count=1 2>/dev/null
+cp tree/bad tree/bad.twin
+truncate -s 128M disk0.img
+check "the disk image is made" mke2fs -q -t ext4 -b 4096 -E lazy_itable_init=0,root_owner=0:0 -d tree disk0.img
+# differ_guest.c knows which two pages
+at=$(sc_block_at ext4 bad $((516 * 1024)))
+check "the blocks of the file are found" test -n "$at"
+for sector in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+	printf '[inject-error]\nevent = "none"\niotype = "read"\nerrno = "5"\nsector = "%d"\n\n' $((at + sector))
+done >faults.conf
+cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
+printf 'nvme\next4\npeerlane_gpu\npeerlane\n' >case/modules
+cat >case/run <<-'SCRIPT'
+	#!/bin/sh
+	. /case/lib/guest.sh
+	must_appear /dev/nvme0n1
+	mkdir -p /mnt
+	must mount -t ext4 /dev/nvme0n1 /mnt
+	# what cannot be read is not read ahead
+	echo 0 >/sys/block/nvme0n1/queue/read_ahead_kb
+	# the module peerlane takes no drive that merges requests
+	echo 2 >/sys/block/nvme0n1/queue/nomerges
+	check "the bad pages cannot be read" sh -c '! dd if=/mnt/bad of=/dev/null bs=4096 skip=129 count=1 iflag=direct'
+	check "the others can" dd if=/mnt/bad of=/dev/null bs=4096 count=129 iflag=direct
+	in=$(counter bar1-dma-write) out=$(counter bar1-dma-read)
+	PEERLANE_PAGE_CACHE=0 timeout 400 /usr/lib/peerlane/tests/cufile-differ-guest /mnt 200 1 >/tmp/out 2>&1
+	status=$?
+	cat /tmp/out
+	check_eq "the program came to its end" 0 "$status"
+	check "the drive wrote into the GPU's memory" test "$(counter bar1-dma-write)" -gt "$in"
+	check "and read from there" test "$(counter bar1-dma-read)" -gt "$out"
+	must umount /mnt
+	finish
+SCRIPT
+chmod +x case/run
+vm_image disk0 "$PWD/disk0.img" "$PWD/faults.conf"
+vm_run guest same-switch 7.2 "$PWD/case" 500
+status=$?
+ktap_from guest/result.log
+check_eq "the guest ended well" 0 "$status"
+check "the file system is clean" e2fsck -fn disk0.img
+finish
