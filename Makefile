@@ -28,7 +28,7 @@ export V
 MAKEFLAGS += --no-print-directory
 
 IN_ROOT_GOALS := all bundle image demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party debug-kernel kcsan-kernel oldest-kernel check-gpu bench-gpu install uninstall dist clean clean-cache help
+HOST_GOALS := root third-party lands packages debug-kernel kcsan-kernel oldest-kernel check-gpu bench-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -40,8 +40,8 @@ check check-all check-nightly bench: export PEERLANE_KEEP_HOST = 1
 
 # What `make check` does without
 check-all: debug-kernel qemu-asan
-check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan
-bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel)
+check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan lands
+bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel lands)
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@
@@ -134,6 +134,12 @@ root: ## Make the Debian build root, once (in the cache)
 
 third-party: root ## Fetch modules and programs of others (nvidia-peermem, fio, ...) into the cache, for the tests that run them
 	@images/build/third-party
+
+lands: root ## Make roots of other Debian releases, in which packages and bundles are tried, once (in the cache)
+	@images/build/lands
+
+packages: root ## Build the Debian packages: build/packages/*.deb
+	@images/packages/make-packages
 
 debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (ten minutes), for the cases tagged debug
 kcsan-kernel: root ## Build Linux with KCSAN and lockdep, once (ten minutes), for the cases tagged kcsan

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Every pin of the build. Read by make and by sh, so: VAR=value, no spaces around the sign, no expansions.
 # A pin that has vanished from the mirror falls forward inside its series, with a warning (images/build/fetch).
+# Packages that are not named here are those that the mirror has. With an archive of the past as DEBIAN_MIRROR, all are those of its
+# time (images/README.md).
 # Any of these can be overridden for one run: PEERLANE_PIN_<VAR>=value.
 
 SUITE=trixie

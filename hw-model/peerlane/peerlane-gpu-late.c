@@ -15,6 +15,8 @@
 
 static void pln_late_store(PeerlaneGPU *s, const PlnLateWrite *w)
 {
+    /* On a weakly ordered host, too, a vCPU sees them in the order of the ring */
+    smp_wmb();
     stn_le_p(s->vram_ptr + w->vram, w->size, w->val);
     memory_region_set_dirty(&s->vram, w->vram, w->size);
 }

@@ -119,12 +119,24 @@ kvar() { eval "printf '%s\n' \"\${K$(printf %s "$1" | tr . _)_$2-}\""; }
 # Where the source of the debug kernel is, or belongs
 debug_source() { echo "$PEERLANE_CACHE/debug-source-$(kvar "$DEBUG_KERNEL" VERSION)"; }
 
-# lock NAME: held until this process ends (descriptor 9). Says so when it has to wait.
+# Roots of other user lands (lands.list): their names, the line of one, where it is or belongs
+land_names() { sed '/^#/d; s/ .*//' "$TOP/images/build/lands.list"; }
+land_line() { sed -n "/^$1 /p" "$TOP/images/build/lands.list"; }
+land_root() { echo "$PEERLANE_CACHE/land-$1-$({ echo "land 1 $PEERLANE_FETCH_KEY"; land_line "$1"; } | hash_stdin)"; }
+
+# lock NAME: held until this process ends (descriptor 9). Says so when it has to wait. NAME is a path, or one of the cache's locks.
 lock() {
-	mkdir -p "$PEERLANE_CACHE/locks"
-	exec 9>"$PEERLANE_CACHE/locks/$1"
+	lock_file=$1
+	case $1 in
+	*/*) ;;
+	*)
+		lock_file=$PEERLANE_CACHE/locks/$1
+		mkdir -p "$PEERLANE_CACHE/locks"
+		;;
+	esac
+	exec 9>"$lock_file"
 	flock -n 9 || {
-		say "  WAIT    $1: another build, or another step of this one, makes it"
+		say "  WAIT    ${1##*/}: another build, or another step of this one, makes it"
 		flock 9
 	}
 }

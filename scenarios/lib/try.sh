@@ -196,6 +196,14 @@ sort -u "$OUT/lacking" | while read -r each file rest; do
 done
 rm -f "$OUT/lacking" "$OUT/guest-has"
 
+# Killed outright it is not waited for; its guard ends what it has started
+RELAY_SIGNAL=KILL
+machine_ended() {
+	[ ! -e "$1/.guard" ] || flock -w 60 "$1/.guard" true
+	[ -n "$TRY_KEEP" ] || rm -rf "$1"/disk0*
+	exit "$relay_ended"
+}
+
 count=$(printf '%s\n' "$TRY_TOPOLOGIES" | wc -l)
 status=0
 number=0
@@ -208,8 +216,9 @@ while IFS= read -r topology <&4; do
 		of=$OUT/$number
 		echo "--- $(topology_short "$topology")"
 	fi
-	sh "$0" "$topology" "$of" 4<&-
+	relay sh "$0" "$topology" "$of" 4<&-
 	got=$?
+	[ -z "$relay_ended" ] || machine_ended "$of"
 	[ "$status" -ne 0 ] || status=$got
 	if [ -s "$of/machine.json" ]; then
 		cat "$of/machine.json" >>"$OUT/machines.jsonl"
@@ -217,8 +226,6 @@ while IFS= read -r topology <&4; do
 		jq -nc --arg topology "$(topology_short "$topology")" --arg kernel "$TRY_KERNEL" --argjson status "$got" \
 			'{$topology, $kernel, $status, transfers: [], bytes: null, host_bytes: null, counted: {}, direct: false}' >>"$OUT/machines.jsonl"
 	fi
-	# nothing is to be run any more
-	[ "$got" -ne 130 ] || break
 done 4<"$OUT/topologies"
 
 # The table

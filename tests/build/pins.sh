@@ -11,6 +11,7 @@
 mkdir bin
 cat >bin/apt-get <<'END'
 #!/bin/sh
+[ -z "${ARGS-}" ] || echo "$*" >>"$ARGS"
 for arg; do last=$arg; done
 case " $* " in
 *" update "*) ;;
@@ -119,7 +120,22 @@ check_fails "a way to accelerate that does not exist" '^peerlane: PEERLANE_ACCEL
 check_fails "a way into the root that does not exist" '^peerlane: PEERLANE_MODE is root, unshare or sudo, not "docker"' \
 	fetch wrong env PEERLANE_MODE=docker
 
-# 7. A disk that is full, before and while it fetches.
+# 7. An archive of the past: its lists have expired, and are taken all the same, here and in the root; those of a mirror are not.
+cp moved.holds past.holds
+# expired ADDRESS: how many calls of apt, and settings of the root, take such lists, and how many do not
+expired() {
+	rm -f args
+	fetch past env ARGS="$OUT/args" DEBIAN_MIRROR="$1" || return
+	cat cache-past/fetch-*/aptopts >>args
+	grep -qE ' update$' args || echo "apt was not asked"
+	echo "$(grep -cE 'Check-Valid-Until(=| ")false' args) $(grep -E ' (update|download|source) ' args | grep -vc 'Check-Valid-Until=false')"
+}
+check_eq "of a mirror apt takes no list that has expired" "0" "$(expired mirror.invalid/debian | cut -d ' ' -f 1)"
+expired mirror.invalid/archive/20261124T000000Z >past
+check_eq "of an archive of the past it does, each time" 0 "$(cut -d ' ' -f 2 past)"
+check "and in the root" grep -qx 'Acquire::Check-Valid-Until "false";' cache-past/fetch-*/aptopts
+
+# 8. A disk that is full, before and while it fetches.
 cp moved.holds full.holds
 check_fails "a disk that gets full: the cause is in the line" \
 	'^peerlane: download of linux-.* failed: .*No space left on device.* \(log: ' fetch full env FULL=1

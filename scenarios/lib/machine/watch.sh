@@ -37,3 +37,31 @@ short_of() {
 	}
 	END { exit !short }'
 }
+
+# relay CMD...: its status. A signal that ends this shell, HUP, INT or TERM, ends CMD first, by TERM or by $RELAY_SIGNAL;
+# then relay_ended is the status to exit with. A shell that waits for a command in the foreground would hear of the
+# signal when that has ended.
+relay() {
+	relay_ended=
+	relay_pid=starts
+	trap 'relay_end 129' HUP
+	trap 'relay_end 130' INT
+	trap 'relay_end 143' TERM
+	"$@" &
+	relay_pid=$!
+	[ -z "$relay_ended" ] || relay_end "$relay_ended"
+	wait "$relay_pid"
+	relay_status=$?
+	[ -z "$relay_ended" ] || wait "$relay_pid" 2>/dev/null
+	relay_pid=
+	return "$relay_status"
+}
+
+relay_end() {
+	relay_ended=$1
+	case $relay_pid in
+	starts) ;;
+	'') exit "$1" ;;
+	*) kill -s "${RELAY_SIGNAL:-TERM}" "$relay_pid" 2>/dev/null ;;
+	esac
+}
