@@ -119,6 +119,9 @@ kvar() { eval "printf '%s\n' \"\${K$(printf %s "$1" | tr . _)_$2-}\""; }
 # Where the source of the debug kernel is, or belongs
 debug_source() { echo "$PEERLANE_CACHE/debug-source-$(kvar "$DEBUG_KERNEL" VERSION)"; }
 
+# Where the generator of the site is, or belongs: docs/site/packages.list, as this root lacks it
+docs_generator() { echo "$PEERLANE_CACHE/docs-$(hash_files "$TOP/docs/site/packages.list")-$PEERLANE_ROOT_KEY"; }
+
 # lock NAME: held until this process ends (descriptor 9). Says so when it has to wait.
 lock() {
 	mkdir -p "$PEERLANE_CACHE/locks"
