@@ -23,7 +23,7 @@ cp .check said
 check "it says that an edit is not in it" grep -q 'uncommitted changes are not in the tarball' said
 tarball=clone/build/peerlane-$version.tar.gz
 check "make dist in another clone" make -s -C other dist
-check "is the same to the byte" cmp other/build/peerlane-$version.tar.gz "$tarball"
+check "is the same to the byte" cmp "other/build/peerlane-$version.tar.gz" "$tarball"
 tar -xzf "$tarball"
 check_eq "all of the commit is in it" "$(git -C clone ls-tree -r --name-only HEAD | LC_ALL=C sort)" \
 	"$(cd "peerlane-$version" && find . -type f -o -type l | sed 's|^\./||' | LC_ALL=C sort)"
