@@ -28,8 +28,8 @@ export V
 MAKEFLAGS += --no-print-directory
 
 IN_ROOT_GOALS := all bundle image demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party lands packages debug-kernel kcsan-kernel oldest-kernel check-gpu bench-gpu install uninstall dist clean clean-cache help
-.PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS)
+HOST_GOALS := root third-party lands packages debug-kernel kcsan-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
+.PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS) docs-generator
 
 ifneq ($(PEERLANE_IN_ROOT),1)
 
@@ -40,8 +40,8 @@ check check-all check-nightly bench: export PEERLANE_KEEP_HOST = 1
 
 # What `make check` does without
 check-all: debug-kernel qemu-asan
-check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan lands
-bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel lands)
+check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan lands docs-generator
+bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel lands docs-generator)
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@
@@ -150,6 +150,13 @@ debug-kernel kcsan-kernel: %-kernel:
 oldest-kernel: root ## Build a guest with the oldest kernel that the modules support, for the cases that boot it
 	@images/build/fetch-oldest-kernel
 	+@images/build/in-root images/build/make-in-root oldest-guest
+
+docs-generator: root
+	@images/build/fetch-docs
+
+docs: docs-generator ## Make a site of all documents, with search, readable without a network: build/docs/index.html
+	+@images/build/in-root images/build/make-in-root userlib
+	@images/build/build-docs
 
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host

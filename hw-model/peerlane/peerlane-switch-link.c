@@ -22,6 +22,7 @@
 #define PLS_MAX_READ_REQUEST    512
 #define PLS_REQUEST_OVERHEAD    24      /* framing, 4 DW header, LCRC */
 #define PLS_COMPLETION_OVERHEAD 20      /* header of 3 DW */
+#define PLS_FIRST_SLICE         1000000 /* ps */
 
 bool pls_link_modelled;
 
@@ -100,6 +101,33 @@ static PlsPackets pls_packets(uint64_t len, uint32_t max, uint32_t overhead)
     };
 }
 
+/*
+ * The lane is busy for @ps, not before the last time ends.  Slices are twice as
+ * long whenever the end is beyond them, so that they last for any transfer.
+ */
+static void pls_busy(PlsLane *l, uint64_t start, uint64_t ps)
+{
+    if (!l->slice) {
+        l->first = start;
+        l->slice = PLS_FIRST_SLICE;
+    }
+    while (start + ps - l->first > PLS_SLICES * l->slice) {
+        for (unsigned i = 0; i < PLS_SLICES; i++) {
+            l->slices[i] = i < PLS_SLICES / 2 ?
+                l->slices[2 * i] + l->slices[2 * i + 1] : 0;
+        }
+        l->slice *= 2;
+    }
+    while (ps) {
+        uint64_t i = (start - l->first) / l->slice;
+        uint64_t part = MIN(ps, l->first + (i + 1) * l->slice - start);
+
+        l->slices[i] += part;
+        start += part;
+        ps -= part;
+    }
+}
+
 /* One packet after another over one link after another; when all have come */
 static uint64_t pls_leg(PlsPath *path, bool back, const PlsPackets *p,
                         uint64_t at, uint64_t *queued)
@@ -125,6 +153,7 @@ static uint64_t pls_leg(PlsPath *path, bool back, const PlsPackets *p,
         lane->payload += p->payload;
         lane->wire += p->wire;
         lane->busy += pls_serialise(link, p->wire);
+        pls_busy(lane, start, pls_serialise(link, p->wire));
         lane->queued += start - at;
         lane->free = end;
         *queued += start - at;
@@ -177,6 +206,21 @@ static bool pls_visit(Visitor *v, const char *name, uint64_t val, Error **errp)
     return visit_type_uint64(v, name, &val, errp);
 }
 
+static bool pls_visit_slices(Visitor *v, const PlsLane *l, Error **errp)
+{
+    bool ok = true;
+
+    if (!visit_start_list(v, "slices", NULL, 0, errp)) {
+        return false;
+    }
+    for (unsigned i = 0; ok && l->slice && i < PLS_SLICES; i++) {
+        ok = pls_visit(v, NULL, l->slices[i] / 1000, errp);
+    }
+    ok = ok && visit_check_list(v, errp);
+    visit_end_list(v, NULL);
+    return ok;
+}
+
 static bool pls_visit_lane(Visitor *v, const char *name, const PlsLane *l,
                            Error **errp)
 {
@@ -191,6 +235,9 @@ static bool pls_visit_lane(Visitor *v, const char *name, const PlsLane *l,
          pls_visit(v, "busy-ns", l->busy / 1000, errp) &&
          pls_visit(v, "queued-ns", l->queued / 1000, errp) &&
          pls_visit(v, "free-ns", l->free / 1000, errp) &&
+         pls_visit(v, "first-ns", l->first / 1000, errp) &&
+         pls_visit(v, "slice-ns", l->slice / 1000, errp) &&
+         pls_visit_slices(v, l, errp) &&
          visit_check_struct(v, errp);
     visit_end_struct(v, NULL);
     return ok;

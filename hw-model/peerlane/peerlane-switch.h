@@ -61,6 +61,8 @@ typedef struct PlsCounters {
     bool gone;                          /* with their port: nothing is added */
 } PlsCounters;
 
+#define PLS_SLICES      64
+
 /* Of one direction of a link; times in picoseconds of virtual time */
 typedef struct PlsLane {
     uint64_t transfers;
@@ -69,6 +71,9 @@ typedef struct PlsLane {
     uint64_t busy;
     uint64_t queued;
     uint64_t free;
+    uint64_t first;             /* when the slices begin */
+    uint64_t slice;             /* how long each is; 0: none yet */
+    uint64_t slices[PLS_SLICES];        /* busy */
 } PlsLane;
 
 /* The link above an upstream port, or below a downstream port */

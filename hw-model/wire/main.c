@@ -33,6 +33,7 @@ static const char usage_text[] =
 "  --pcap-max BYTES  at most so much of each (default 256 MiB)\n"
 "  --ask             give a running wire a command, print its answer (JSON);\n"
 "                    the command \"help\" lists them\n"
+"  --version         the version\n"
 "\n"
 "It ends on SIGTERM, and when what started it ends.\n";
 
@@ -167,12 +168,13 @@ static int loop(struct wire *wire, const sigset_t *unblocked)
 
 int main(int argc, char **argv)
 {
-	enum { SEED = 1, PCAP, PCAP_MAX, ASK, HELP };
+	enum { SEED = 1, PCAP, PCAP_MAX, ASK, VERSION, HELP };
 	static const struct option options[] = {
 		{ "seed", required_argument, NULL, SEED },
 		{ "pcap", no_argument, NULL, PCAP },
 		{ "pcap-max", required_argument, NULL, PCAP_MAX },
 		{ "ask", no_argument, NULL, ASK },
+		{ "version", no_argument, NULL, VERSION },
 		{ "help", no_argument, NULL, HELP },
 		{ 0 }
 	};
@@ -201,6 +203,9 @@ int main(int argc, char **argv)
 		case ASK:
 			ask = true;
 			break;
+		case VERSION:
+			puts("peerlane-wire " PLN_WIRE_VERSION);
+			return 0;
 		case HELP:
 		case 'h':
 			fputs(usage_text, stdout);

@@ -124,6 +124,9 @@ land_names() { sed '/^#/d; s/ .*//' "$TOP/images/build/lands.list"; }
 land_line() { sed -n "/^$1 /p" "$TOP/images/build/lands.list"; }
 land_root() { echo "$PEERLANE_CACHE/land-$1-$({ echo "land 1 $PEERLANE_FETCH_KEY"; land_line "$1"; } | hash_stdin)"; }
 
+# Where the generator of the site is, or belongs: docs/site/packages.list, as this root lacks it
+docs_generator() { echo "$PEERLANE_CACHE/docs-$(hash_files "$TOP/docs/site/packages.list")-$PEERLANE_ROOT_KEY"; }
+
 # lock NAME: held until this process ends (descriptor 9). Says so when it has to wait. NAME is a path, or one of the cache's locks.
 lock() {
 	lock_file=$1

@@ -3,6 +3,7 @@
 # PLN_TOP is the checkout; kernel/Makefile sets it.
 ccflags-y += -I$(PLN_TOP)/kernel/include -I$(PLN_TOP)/hw-model/peerlane
 ccflags-y += -include $(PLN_TOP)/kernel/compat/compat.h
+ccflags-y += -DPLN_MODULE_VERSION=\"$(PLN_VERSION)\"
 ccflags-$(PLN_ANY_KERNEL) += -DPLN_ANY_KERNEL
 ifneq ($(wildcard $(srctree)/include/linux/dma-buf-mapping.h),)
 ccflags-y += -DPLN_HAVE_DMA_BUF_MAPPING

@@ -284,3 +284,4 @@ MODULE_SOFTDEP("pre: nvidia peerlane_gpu");
 MODULE_DESCRIPTION("Peerlane: IO between files and GPU memory");
 MODULE_AUTHOR("The Peerlane authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(PLN_MODULE_VERSION);

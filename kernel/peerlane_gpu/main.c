@@ -481,3 +481,4 @@ module_exit(pln_exit);
 MODULE_DESCRIPTION("Peerlane emulated GPU");
 MODULE_AUTHOR("The Peerlane authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(PLN_MODULE_VERSION);

@@ -17,7 +17,7 @@
 #	shift "$option_words"			a "--", if there was one
 #
 # Options stand before, between or behind the words; --out=VALUE is --out VALUE.
-# -h and --help print the usage.  All these programs end with
+# -h and --help print the usage, --version the version.  All these programs end with
 #
 #	0	it worked
 #	1	it ran, and something failed
@@ -32,6 +32,11 @@
 # shellcheck source=scenarios/lib/machine/watch.sh
 . "$TOP/scenarios/lib/machine/watch.sh"
 
+# A bundle has other names for the programs that a usage names
+say_usage() {
+	usage | sed -E "s,scenarios/(run|try|demo|matrix|draw|report)\b,$CALLED\1,g"
+}
+
 die() {
 	echo "$PROGRAM: $*" >&2
 	exit 2
@@ -39,7 +44,7 @@ die() {
 
 # die_usage [TEXT]
 die_usage() {
-	usage >&2
+	say_usage >&2
 	[ $# -eq 0 ] || die "$@"
 	exit 2
 }
@@ -56,7 +61,8 @@ option() {
 	option_value=
 	case $1 in
 	--) return 1 ;;
-	-h | --help) usage; exit 0 ;;
+	-h | --help) say_usage; exit 0 ;;
+	--version) echo "$PROGRAM $(version)"; exit 0 ;;
 	-?*) ;;
 	*) option=word option_value=$1; return 0 ;;
 	esac

@@ -13,6 +13,8 @@
 #			the program is started once more, inside.  A bundle brings its tools.
 #	ENTER		what to put before a command that needs them, or nothing:
 #			${ENTER:+"$ENTER"} sh script
+#	CALLED		before the names of these programs: CALLEDrun is what the user calls
+#	PROGRAM		as the user calls it
 #	version		of the checkout or the bundle
 
 # where_bundle: finds a folder to write to, and sets the tools up
@@ -80,14 +82,22 @@ version() {
 	if [ -f "$TOP/BUNDLE" ]; then
 		cat "$TOP/BUNDLE"
 	else
-		git -C "$TOP" describe --tags --always --dirty 2>/dev/null
+		"$TOP/images/build/version" --commit
 	fi
 }
 
 BUILD=${BUILD:-$TOP/build}
 WORK=$BUILD/out
 PAGE=$BUILD/report.html
-[ ! -f "$TOP/BUNDLE" ] || { BUILD=$TOP/build; where_bundle; }
+CALLED=scenarios/
+if [ -f "$TOP/BUNDLE" ]; then
+	BUILD=$TOP/build
+	CALLED=peerlane-
+	case $PROGRAM in
+	scenarios/*) PROGRAM=$CALLED${PROGRAM#scenarios/} ;;
+	esac
+	where_bundle
+fi
 ENTER=
 [ -n "${PEERLANE_IN_ROOT-}" ] || ENTER=$TOP/images/build/in-root
 export TOP BUILD WORK

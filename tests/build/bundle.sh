@@ -95,6 +95,15 @@ ln -s "../a folder/bundle/libexec/launch" root/mine/peerlane-nonsense
 root/mine/peerlane-nonsense >nonsense 2>&1
 check_eq "a program that is not there: the status" 127 $?
 check "… and what it says" grep -q 'there is no program peerlane-nonsense' nonsense
+nobody "$bin/peerlane-try" --help >help
+check_eq "a usage names the programs as they are called there" "usage: peerlane-try [OPTION]... COMMAND [ARG]..." "$(head -n 1 help)"
+for program in run try demo matrix draw report; do
+	nobody "$bin/peerlane-$program" --help
+done | grep -nE "(make|scenarios/(run|try|demo|matrix|draw|report))( |\$)" >help
+check_eq "... and no other" "" "$(cat help)"
+check_eq "so does its version" "peerlane-try $("$TOP/images/build/version" --commit)" "$(nobody "$bin/peerlane-try" --version)"
+nobody "$bin/peerlane-try" --nonsense true >nonsense 2>&1
+check "and a message" grep -qx "peerlane-try: unknown option --nonsense" nonsense
 check "it lists the scenarios" nobody "$bin/peerlane-run" -l
 check "a machine is drawn" nobody "$bin/peerlane-draw" same-switch
 touch started

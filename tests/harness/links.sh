@@ -332,9 +332,17 @@ check_eq "of a link between switches, the lower one's port keeps the books" 300 
 check_eq "modelled bandwidth of a device: its bytes by its time" \
 	'{"transfers":12,"payload_bytes":3000,"queued_ns":9,"elapsed_ns":1500,"bytes_per_second":2000000000,"late":4}' \
 	"$(jq -c .modelled_requesters.nvme0 counted)"
+check_eq "without slices it is not said when a link was busy" 0 "$(jq "[.links[].modelled?.up?.when? // empty] | length" counted)"
 check_eq "without time there is none" null \
 	"$(jq .modelled_requesters.gpu0.bytes_per_second counted)"
 check_eq "a link that is not modelled has none" null "$(modelled sw0.0)"
+# the books that tell when
+jq -c 'if .name == "sw1.0" then .modelled["modelled-up"] += {"first-ns": 40, "slice-ns": 1000, slices: [3, 0, 9]} else . end' end >end.new
+mv end.new end
+count
+check_eq "when a link was busy is that of the label" '{"first_ns":40,"slice_ns":1000,"busy_ns":[3,0,9]}' "$(modelled sw1.0 | jq -c .up.when)"
+check_eq "and no part of the sum of labels" null "$(jq -c -L "$lib/accounting" 'include "links"; [.links, .links] | links_sum
+	| .[] | select(.link == "sw1.0").modelled.up.when' counted)"
 check_eq "labels add up, the speed stays" "600 4000000000" \
 	"$(jq -r -L "$lib/accounting" 'include "links"; [.links, .links] | links_sum
 		| .[] | select(.link == "sw0.1").modelled

@@ -18,7 +18,11 @@ cat > good.json <<'E2'
   {"from": "nvme0", "to": "gpu0", "bytes": 1048576, "what": "peer"},
   {"from": "gpu0", "to": "memory", "bytes": 2097152}],
  "counted": {"copy": {"modelled_requesters": {"nvme0": {"transfers": 12, "payload_bytes": 4194304,
-  "queued_ns": 5, "elapsed_ns": 2000000, "bytes_per_second": 2097152000, "late": 7}}}},
+  "queued_ns": 5, "elapsed_ns": 2000000, "bytes_per_second": 2097152000, "late": 7}},
+  "links": [{"link": "sw0.1", "below": "nvme0", "modelled": {
+   "up": {"when": {"first_ns": 5001000, "slice_ns": 1000000, "busy_ns": [500000, 250000, 0, 125000, 0, 0]}},
+   "down": {"when": {"first_ns": 6001000, "slice_ns": 2000000, "busy_ns": [0, 500000]}}}},
+   {"link": "sw0.0", "below": "gpu0", "modelled": null}]}},
  "devices": [
   {"name": "machine", "kind": "q35", "parent": "-", "memory": "1G", "cpu": "max", "iommu": "passthrough"},
   {"name": "rp0", "kind": "root-port", "parent": "pcie.0"},
@@ -101,6 +105,16 @@ check "with their figures" has page.html \
 check_eq "and no other link is in it" 1 "$(grep -c 'GB/s, 150 ns' page.html)"
 check "modelled bandwidth, and how often the emulator was late" has page.html \
 	'<li>copy, nvme0: modelled 2.10 GB/s, 4.0 MiB in modelled 2.00 ms; the emulator was late with 7 of 12 transfers</li>'
+check "when they were busy is a drawing of its own, which says so" has page.html '<h4>Modelled time line: copy</h4>'
+# 5 ms in all on 480 units from 200: the second half of 4 ms in the last slice, half as busy; a row is 22 high
+check_eq "a bar is where its slice is, and as high as it was busy" "200.0 6.0 96.0 22.0, 296.0 17.0 96.0 11.0, 488.0 22.5 96.0 5.5, 488.0 45.0 192.0 11.0," \
+	"$(sed -nE 's/.*<rect x="([0-9.]*)" y="([0-9.]*)" width="([0-9.]*)" height="([0-9.]*)"\/>/\1 \2 \3 \4,/p' page.html | xargs)"
+check "the busiest slice is named" has page.html '>modelled 5.00 ms; the highest bar is 50 % busy</text>'
+check "its words say it, too" has page.html 'sw0.1 – nvme0, up: busy for 0.88 ms (18 %), between 0.00 ms and 4.00 ms. sw0.1 – nvme0, down: busy for 0.50 ms (10 %), between 1.00 ms and 5.00 ms.'
+"$report" --text good.json >text
+check "a terminal has it" has text 'modelled time line of one, copy: 5.00 ms, 0.0833 ms in a column; busy . : - = + * #, # is 50 %'
+check_eq "... with a column for each sixtieth" "|############============            ::::::::::::            | |                                    ========================|" \
+	"$(sed -n 's/.*sw0.1 - nvme0[^|]*//p' text | sed 'N; s/\n/ /')"
 check "nothing is fetched from elsewhere" \
 	sh -c '! grep -qE "src=|href=.h|@import|url\(|<script" page.html'
 well_formed() { xmllint --noout --nonet "$1"; }
@@ -160,7 +174,7 @@ check_eq "one for each label and host, and for the whole run" 4 \
 check "a transfer says whose it is" has hosts.html '<td>b: read</td>'
 check "a run of one host has no wire" hasnt page.html 'class="wire"'
 check "a page of both kinds" "$report" both.html hosts.json good.json
-check_eq "the second has its own drawing only" 4 "$(grep -c "<svg " both.html)"
+check_eq "the second has its own drawing and time line only" 5 "$(grep -c "<svg " both.html)"
 jq '.verdict = "fail"' good.json >bad-verdict.json
 check "a page of one that failed" "$report" failed.html good.json bad-verdict.json good.json
 check "counts it" has failed.html '<strong>3 runs: 2 pass, 1 fail.</strong>'

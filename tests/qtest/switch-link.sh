@@ -90,6 +90,19 @@ seen() {
             "\(."modelled-queued-ns") \(.late)"'
     done
 }
+# slices: what is wrong with them; there are none before the first transfer
+slices() {
+    for p in $ALL_PORTS; do
+        qom_get "$p" modelled
+        printf "%s\n" "$qmp_reply" | jq -r --arg p "$p" '.return | to_entries[] | select(.key | IN("modelled-up", "modelled-down")) |
+            "\($p) \(.key)" as $of | .value | if .transfers == 0 then select(.slices != []) | "\($of): slices of nothing"
+            else ((.slices | add) - ."busy-ns") as $off | ([.slices | to_entries[] | select(.value > 0).key] | max // 0) as $last |
+                (select((.slices | length) != 64) | "\($of): not 64"),
+                (select($off > 0 or $off < -64) | "\($of): their sum is off by \($off)"),
+                (select(."slice-ns" as $slice | any(.slices[]; . > $slice)) | "\($of): busy for longer than a slice"),
+                (select(."first-ns" + $last * ."slice-ns" > ."free-ns") | "\($of): busy later than it was free") end'
+    done
+}
 # job_of GPU HOPS-TO-HOST: what a job does before and after its data
 before_job() { echo "$1 read 64 $2" >>transfers; }
 after_job() { printf '%s write 24 %s\n%s write 8 %s\n' "$1" "$2" "$1" "$2" >>transfers; }
@@ -108,6 +121,7 @@ agree() {
     model "$(($1 * 1000))" <transfers >want
     seen | sort >got
     check_eq "$2" "$(cat want)" "$(cat got)"
+    check_eq "$2: slices hold it" "" "$(slices)"
 }
 : >transfers
 qom_get dp0 modelled
@@ -185,6 +199,13 @@ check "the books begin anew" qom_set sw0 modelled-restart true
 : >transfers
 transfer 0 sw0:up write host 4096 sw0:up
 agree 6000000 "and hold what came since"
+# 64 slices of 64 us are less than 5 ms
+qt clock_step 5000000
+transfer 0 sw0:up write host 4096 sw0:up
+qom_get sw0 modelled
+check_eq "a gap lies between slices, which are as long as it takes" "6000000 128000 0 39 true" \
+    "$(printf "%s\n" "$qmp_reply" | jq -r '.return."modelled-up" | [.slices | to_entries[] | select(.value > 0)] as $busy |
+        "\(."first-ns") \(."slice-ns") \($busy | map(.key | tostring) | join(" ")) \($busy[0].value == $busy[1].value)"')"
 check "no order to begin anew is refused" no_order
 qt_stop
 

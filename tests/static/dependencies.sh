@@ -14,6 +14,7 @@ images=$TOP/images
 	sed -n 's/^\([A-Z]*\)_SERIES=.*/\L\1 source/p' "$TOP/versions.mk"
 	grep -q '^K[0-9_]*_RELEASE=' "$TOP/versions.mk" && printf 'linux-image\nlinux-headers\n'
 	sed -nE 's/.*host_fetch ([a-z]+) .*/\1/p' "$images/build/fetch"
+	sed 's/#.*//; /^[[:space:]]*$/d' "$TOP/docs/site/packages.list"
 	cat "$images"/build/fetch* | grep -oE '\<linux-source\>'
 	awk '!/^#/ && $4 != "-" { gsub(",", "\n", $4); print $4 }' "$images/build/lands.list"
 	sed -nE '/^#/d; s,.* pool/[^ ]*/([^/_]*)_[^ ]*\.(deb|tar\.[a-z]+) .*,\1,p' "$images/build/third-party.list"

@@ -119,14 +119,14 @@ def links($devices; $c):
 		else $below.parent end] // null)];
 
 # The sum of several lists of links; what one does not know of a link, the sum
-# does not
+# does not; when a link was busy is of one label
 def links_sum:
 	def plus($b): if type == "object" then
 			with_entries(.key as $k | if $k == "bytes_per_second" or
 				$k == "latency_ns" then . else .value |= plus($b[$k]) end)
 		elif type == "number" and ($b | type) == "number" then . + $b
 		elif . == $b then . else null end;
-	reduce .[][] as $l ([];
+	reduce (.[][] | del(.modelled.up.when?, .modelled.down.when?)) as $l ([];
 		(map([.link, .below]) | index([[$l.link, $l.below]])) as $i |
 		if $i == null then . + [$l] else .[$i] |= plus($l) end);
 
@@ -146,10 +146,13 @@ def counted($a; $b; $devices; $nvme):
 	def books($old):
 		def sums($o): {transfers, "payload-bytes", "wire-bytes", "busy-ns",
 			"queued-ns"} | less($o) | with_entries(.key |= gsub("-"; "_"));
+		# since the label began, as its books did
+		def when: if (.slices // []) == [] then {} else {when:
+			{first_ns: .["first-ns"], slice_ns: .["slice-ns"], busy_ns: .slices}} end;
 		{bytes_per_second: .["modelled-bytes-per-second"],
 		 latency_ns: .["modelled-latency-ns"],
-		 up: (.["modelled-up"] | sums($old["modelled-up"])),
-		 down: (.["modelled-down"] | sums($old["modelled-down"]))};
+		 up: (.["modelled-up"] | sums($old["modelled-up"]) + when),
+		 down: (.["modelled-down"] | sums($old["modelled-down"]) + when)};
 	{nvme: $nvme, gpus: of("gpu"), cx: of("cx"), ports: of("port"),
 	 moving: any($a[], $b[]; .kind == "moving"),
 	 modelled: ($b | map(select((.modelled // {}) != {})) |

@@ -8,7 +8,8 @@
 def bytes: {read: "number", write: "number"};
 def both_ways: {"or null": 1, up: "number|null", down: "number|null"};
 def modelled_way: {transfers: "number", payload_bytes: "number",
-	wire_bytes: "number", busy_ns: "number", queued_ns: "number"};
+	wire_bytes: "number", busy_ns: "number", queued_ns: "number",
+	"when?": {first_ns: "number", slice_ns: "number", busy_ns: ["number"]}};
 def modelled: {"or null": 1, bytes_per_second: "number", latency_ns: "number",
 	up: modelled_way, down: modelled_way};
 def link: {link: "string", below: "string", up: "number|null", down: "number|null",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Facts about scenario runs, one to a line (see scenarios/report), to a page.
-# Used with tree.awk and wire.awk.
+# Used with tree.awk, wire.awk and times.awk.
 
 # What was not counted has no bytes, and is said so
 function said(bytes) {
@@ -43,6 +43,7 @@ function reset() {
 
 function reset_machine() {
 	tree_reset()
+	times_reset()
 	links = modelled = requesters = said_of_links = ""
 	nlinks = most = memory_up = memory_down = 0
 	memory_known = 1
@@ -84,7 +85,7 @@ function draw(    i, node, desc) {
 	    (host == "" ? topology : topology_of), desc said_of_links), "drawing")
 }
 
-function link_tables(    text) {
+function link_tables(    text, i) {
 	if (nlinks)
 		text = table_of("links", "What each link carried; of two numbers, the first went up, towards the root complex, the second down", \
 		    "link\t#up\t#down\t#between devices in a switch\t#between devices through the root complex\t#host memory\t#refused\tcounted by", links)
@@ -94,6 +95,11 @@ function link_tables(    text) {
 		text = text table_of("links", "Modelled links: what a link of this speed would have needed; nothing was measured, and nothing delayed. Of two numbers, the first is up, the second down", \
 		    "link\t#modelled speed and latency\t#payload\t#modelled bytes on the link\t#modelled time busy\t#modelled time queued (all transfers)", modelled) \
 		    (requesters == "" ? "" : "<ul>\n" requesters "</ul>\n")
+	for (i = 1; i <= times_labels; i++)
+		text = text "<h4>Modelled time line: " tree_esc(times_label[i]) "</h4>\n" \
+		    wide(times_svg("t" nruns "h" nhosts "l" i, times_label[i]), "modelled time line of " times_label[i])
+	if (times_labels)
+		text = text "<p class=\"dim\">The higher a bar, the longer the link was busy in that time. The times are the link model's; nothing was measured, and nothing delayed.</p>\n"
 	return text
 }
 
@@ -123,6 +129,7 @@ BEGIN {
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	printf "%s", wire_css()
+	printf "%s", times_css()
 	print ".key.dashed{height:0;border-top:3px dashed var(--dim)}.wide:focus-visible{outline:2px solid var(--drive)}table{min-width:30rem}"
 	# two columns, one below the other where there is no room
 	print ".beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,28rem),1fr));gap:0 2rem}.beside>div{min-width:0}"
@@ -267,6 +274,9 @@ $1 == "requester" {
 	    sprintf(", %s in modelled %.2f ms; the emulator was late with %d of %d transfers</li>\n", \
 	    tree_human($6), $5 / 1e6, $8, $7)
 }
+
+# label, link, node below, up or down, when the first slice began, how long each is, busy in each
+$1 == "when" { times_add($2, $3, $4, $5, $6, $7, $8) }
 
 $1 == "host" {
 	reset_machine()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Results of scenario runs as a table for terminals. Lines with tabs: "run", scenario, path, bytes, host bytes,
-# CPU seconds, verdict; "why", scenario, transfer, path, reason, what to do.
+# CPU seconds, verdict; "why", scenario, transfer, path, reason, what to do; "when" as
+# in report.awk, with the scenario before the label. Used with tree.awk and times.awk.
 
 function human(n) {
 	if (n >= 1048576)
@@ -48,6 +49,8 @@ $1 == "why" {
 		of[key] = of[key] ", " $3
 }
 
+$1 == "when" { times_add($2, $3, $4, $5, $6, $7, $8) }
+
 END {
 	for (i = 1; i <= n; i++) {
 		split(list[i], part, FS)
@@ -55,4 +58,6 @@ END {
 		fold("why", part[3])
 		fold("do", todo[list[i]])
 	}
+	for (i = 1; i <= times_labels; i++)
+		printf "\n%s", times_text(times_label[i])
 }

@@ -242,8 +242,8 @@ static const struct rule driver_rules[] = {
 	  "given it pages there (/sys/bus/pci/devices/BDF/p2pmem). NVIDIA's "
 	  "driver makes them when BAR1 is static and a CUDA program has used "
 	  "the GPU.",
-	  "run a CUDA program (nvidia-smi is none) and look again; dmesg | grep "
-	  "-i p2pdma tells what the driver was answered", "none",
+	  "run a CUDA program (nvidia-smi is not one) and run doctor again; dmesg "
+	  "| grep -i p2pdma shows what the kernel answered", "none",
 	  check_p2p_pages },
 	{ "nvidia-peer-mapping", SEV_INFO,
 	  "only root may map other devices' registers into a GPU",

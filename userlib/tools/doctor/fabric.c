@@ -325,7 +325,7 @@ static const struct rule acs_rules[] = {
 	  check_redirect },
 	{ "acs-parameter-unheeded", SEV_WARNING,
 	  "a kernel parameter against ACS redirect has no effect",
-	  "The address or id is another one now (bus numbers change with "
+	  "The address or ID has changed (bus numbers change with "
 	  "cards), or firmware or a tool turned redirect on again; Linux 6.11 "
 	  "to 6.13 may misread a list of devices.",
 	  "name the ports by id: pci=disable_acs_redir=pci:VENDOR:DEVICE; look "

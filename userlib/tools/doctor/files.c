@@ -462,8 +462,9 @@ static const struct rule filesystem_rules[] = {
 	  "keep the file on ext4 or xfs, without these features",
 	  "the file has to be copied", check_no_direct_io },
 	{ "fs-alignment", SEV_INFO, "direct IO is in large units",
-	  "Ends of a transfer that are no whole unit are staged in host memory.",
-	  "let transfers begin and end at multiples of the unit", "none",
+	  "An end of a transfer that is less than a unit is staged in host "
+	  "memory.",
+	  "begin and end transfers at multiples of the unit", "none",
 	  check_alignment },
 	{ "udev-no-database", SEV_WARNING,
 	  "the udev database does not know the file system",

@@ -92,7 +92,7 @@ static void check_no_driver(struct doctor *d, const struct rule *r)
 	for_each_gpu(d, g, i) {
 		if (g->driver[0])
 			continue;
-		o = doc_say(d, r, r->severity, "no driver has the GPU");
+		o = doc_say(d, r, r->severity, "no driver is bound to the GPU");
 		doc_where(o, g->address);
 		if (g->vendor == 0x1234)
 			doc_cure(o, "modprobe peerlane_gpu");
@@ -108,7 +108,7 @@ static void check_nouveau(struct doctor *d, const struct rule *r)
 		if (doc_has_driver(g, "nouveau") ||
 		    doc_has_driver(g, "nova_core"))
 			doc_where(doc_say(d, r, r->severity,
-					  "%s has the GPU", g->driver),
+					  "%s is bound to the GPU", g->driver),
 				  g->address);
 }
 
@@ -194,28 +194,28 @@ static void check_geforce(struct doctor *d, const struct rule *r)
 
 static const struct rule gpu_rules[] = {
 	{ "gpu-none", SEV_ERROR, "there is no GPU",
-	  "GPUDirect needs one that is visible on the PCI bus.",
+	  "GPUDirect needs a GPU that is visible on the PCI bus.",
 	  "lspci -nn -d ::0302 and ::0300; in a virtual machine pass the GPU "
-	  "through; on a host look at power and seating, then echo 1 > "
+	  "through; on a host check power and seating, then echo 1 > "
 	  "/sys/bus/pci/rescan", "none", check_none },
 	{ "gpu-off-bus", SEV_ERROR, "a GPU does not answer on the bus",
 	  "Its configuration space reads all ones: it lost power, overheated "
 	  "or its link went down. Every access to it fails.",
 	  "dmesg | grep -i xid; then a cold restart of the machine",
 	  "a restart", check_off_bus },
-	{ "gpu-no-driver", SEV_ERROR, "no driver has the GPU",
+	{ "gpu-no-driver", SEV_ERROR, "no driver is bound to a GPU",
 	  "Nobody can allocate its memory or export it.",
 	  "install NVIDIA's open kernel modules and modprobe nvidia",
 	  "none", check_no_driver },
 	{ "gpu-geforce", SEV_WARNING, "NVIDIA does not support GPUDirect here",
 	  "NVIDIA supports GPUDirect on data-centre and professional GPUs only. "
-	  "With a GeForce its driver may refuse to give out the memory, and "
+	  "With a GeForce its driver may refuse to export the memory, and "
 	  "then data is staged in host memory.",
 	  "use a data-centre or professional GPU (RTX PRO, RTX A, Quadro)",
 	  "that GPU", check_geforce },
-	{ "gpu-nouveau", SEV_ERROR, "nouveau has the GPU",
-	  "CUDA needs NVIDIA's driver, and nouveau gives no peer-to-peer pages "
-	  "of its memory.",
+	{ "gpu-nouveau", SEV_ERROR, "nouveau is bound to a GPU",
+	  "CUDA needs NVIDIA's driver, and nouveau provides no peer-to-peer pages "
+	  "of GPU memory.",
 	  "echo blacklist nouveau > /etc/modprobe.d/nouveau.conf; "
 	  "update-initramfs -u (dracut -f); install NVIDIA's open kernel "
 	  "modules; reboot", "a reboot; the console may change its resolution",
@@ -227,7 +227,7 @@ static const struct rule gpu_rules[] = {
 	{ "gpu-closed-modules", SEV_ERROR,
 	  "NVIDIA's closed kernel modules are in use",
 	  "They export no dma-buf and no peer-to-peer pages: the kernel's own "
-	  "direct path is shut. nvidia-fs and nvidia_peermem do work with them.",
+	  "direct path does not work. nvidia-fs and nvidia_peermem do.",
 	  "install the open modules: apt install nvidia-open (or "
 	  "nvidia-driver-595-server-open); reboot",
 	  "GPUs before Turing are not supported by them", check_closed },
@@ -249,6 +249,6 @@ static const struct rule gpu_rules[] = {
 };
 
 const struct section doc_gpu = {
-	"gpu", "GPUs and which driver has them", look_gpu,
+	"gpu", "GPUs and their drivers", look_gpu,
 	gpu_rules, sizeof(gpu_rules) / sizeof(struct rule), true
 };

@@ -194,11 +194,11 @@ static const struct rule nvme_rules[] = {
 	  "Files come from other storage, and then through host memory.",
 	  "add an NVMe drive below the same PCIe switch as a GPU",
 	  "the drive", check_none },
-	{ "nvme-no-driver", SEV_WARNING, "a drive is not with the nvme driver",
+	{ "nvme-no-driver", SEV_WARNING, "a drive is not bound to the nvme driver",
 	  "Nothing on it can be read here; vfio-pci or SPDK may have it on "
 	  "purpose.",
 	  "modprobe nvme; echo BDF > /sys/bus/pci/drivers/nvme/bind",
-	  "who had it before loses it", check_no_driver },
+	  "the program or machine that uses it loses it", check_no_driver },
 	{ "nvme-multipath", SEV_ERROR,
 	  "NVMe multipath lies between file and drive",
 	  "Before Linux 7.2 the multipath disk does not tell the block layer "

@@ -547,9 +547,9 @@ static const struct rule host_bridge_rules[] = {
 	  "the link of a device is slower or narrower than it could be",
 	  "The bandwidth of a link is its speed times its lanes, and no "
 	  "transfer is faster than the slowest link on its way.",
-	  "seat the card anew; look into a slot with that speed and all lanes "
-	  "wired, and whether the firmware limits the speed or splits the slot "
-	  "(bifurcation); dmesg may tell of errors of the link (AER)",
+	  "reseat the card; use a slot with that speed and all lanes wired; check "
+	  "whether the firmware limits the speed or splits the slot "
+	  "(bifurcation); dmesg shows errors of the link (AER)",
 	  "work on the machine", check_link },
 };
 
