@@ -197,7 +197,7 @@ static uint64_t plc_step(PeerlaneCX *s)
 static void plc_bh(void *opaque)
 {
     PeerlaneCX *s = opaque;
-    uint64_t spent = 0;
+    uint64_t spent = 0, sent = 0;
 
     /* Work may end with the device unplugged */
     object_ref(OBJECT(s));
@@ -217,6 +217,10 @@ static void plc_bh(void *opaque)
         }
         spent += cost + s->walked;
         s->walked = 0;
+        if (spent - sent >= PLC_TRAIN_BUDGET) {
+            plc_net_flush(s);
+            sent = spent;
+        }
     }
     s->running = false;
     while (s->old) {
@@ -225,6 +229,7 @@ static void plc_bh(void *opaque)
         s->old = old->next;
         plc_state_free(old);
     }
+    plc_net_flush(s);
     if (s->bh) {
         plc_net_unblock(s);
     }
@@ -539,6 +544,7 @@ static const Property plc_properties[] = {
     DEFINE_PROP_UINT16("lid", PeerlaneCX, lid, 1),
     DEFINE_PROP_UINT16("vectors", PeerlaneCX, vectors, 8),
     DEFINE_PROP_STRING("subnet", PeerlaneCX, subnet),
+    DEFINE_PROP_BOOL("trains", PeerlaneCX, trains, false),
     DEFINE_NIC_PROPERTIES(PeerlaneCX, conf),
 };
 

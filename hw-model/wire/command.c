@@ -57,6 +57,7 @@ static struct json_object *counters_of(const struct wire_path *path, bool out)
 	struct json_object *drops = json_object_new_object();
 	const struct wire_counters *count = &path->count;
 
+	add(object, "datagrams", count->datagrams);
 	add(object, "frames", count->frames);
 	add(object, "bytes", count->bytes);
 	add(roce, "frames", count->roce_frames);

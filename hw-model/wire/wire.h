@@ -24,6 +24,7 @@
 #define WIRE_NAME_MAX	15
 #define WIRE_FRAME_MIN	14		/* an Ethernet header */
 #define WIRE_FRAME_MAX	9018		/* MTU 9000, header, VLAN tag */
+#define WIRE_TRAIN_MAX	69632		/* bytes of several frames in one datagram, as QEMU takes them */
 #define WIRE_QUEUE_MAX	4096		/* frames that wait for one host */
 #define WIRE_RULES_MAX	64		/* for each way of a port */
 #define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
@@ -45,6 +46,7 @@ enum wire_fault { FAULT_LOSS, FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_REORDER, FAU
 enum wire_action { ACTION_DROP, ACTION_CORRUPT, ACTION_DUPLICATE, ACTION_CUT, ACTIONS };
 
 struct wire_counters {
+	uint64_t datagrams;		/* in which they came or went */
 	uint64_t frames;		/* passed this way */
 	uint64_t bytes;
 	uint64_t roce_frames;		/* of these */
@@ -80,11 +82,25 @@ struct wire_path {
 	unsigned int rules;
 };
 
+/* What a frame is, as far as the wire wants to know */
+struct wire_info {
+	bool roce;
+	uint8_t opcode;
+	bool ordered;			/* a reliable flow: repeats have the PSN of the first */
+	bool response;
+	uint32_t qp;
+	uint32_t psn;
+	uint32_t payload;		/* bytes, without padding and ICRC */
+	size_t harmless;		/* a flipped bit from here on is found by a checksum */
+};
+
 struct wire_frame {
 	struct wire_frame *next;
 	uint64_t due;
 	bool held;			/* lets one other frame overtake it */
-	size_t len;
+	struct wire_info info;
+	uint16_t len;
+	uint8_t prefix[2];		/* the length, as it stands in a train: right before the data */
 	uint8_t data[];
 };
 
@@ -94,6 +110,7 @@ struct wire_port {
 	int fd;				/* our end; connected to the host's when that is there */
 	bool connected;
 	bool blocked;			/* the host's socket is full */
+	bool trains;			/* the host takes several frames in one datagram */
 	bool up;
 	struct sockaddr_un peer;
 	struct wire_path path[WAYS];
@@ -124,18 +141,6 @@ struct wire_wait {
 	int opcode;
 	uint64_t want;
 	uint64_t until;
-};
-
-/* What a frame is, as far as the wire wants to know */
-struct wire_info {
-	bool roce;
-	uint8_t opcode;
-	bool ordered;			/* a reliable flow: repeats have the PSN of the first */
-	bool response;
-	uint32_t qp;
-	uint32_t psn;
-	uint32_t payload;		/* bytes, without padding and ICRC */
-	size_t harmless;		/* a flipped bit from here on is found by a checksum */
 };
 
 /* frame.c */

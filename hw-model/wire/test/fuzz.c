@@ -93,12 +93,34 @@ static size_t frame_build(uint8_t *data, int from, int to)
 	return len;
 }
 
+/* Some frames at once, and perhaps one that is cut off; how many there were */
+static unsigned int train_send(uint8_t *data, int from, unsigned int receivers, int to)
+{
+	unsigned int frames = pick(6);
+	uint8_t frame[FRAME + 2];
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < frames; i++) {
+		size_t size = frame_build(frame, from, receivers == 1 ? (int)pick(HOSTS) : to);
+
+		couple(data, &len, frame, size);
+	}
+	if (frames && !pick(4)) {
+		len -= 1 + pick(5);
+		return transmit(from, data, len) ? frames : 0;
+	}
+	if (!frames)
+		couple(data, &len, frame, 0);
+	return transmit(from, data, frames ? len : TRAIN_HEAD) ? frames : 0;
+}
+
 /* Frames, of which each is meant for so many hosts: 1, or all others */
 static void frames(unsigned int steps, unsigned int receivers)
 {
 	uint64_t sent[HOSTS] = { 0 }, got[HOSTS] = { 0 };
-	uint8_t data[FRAME + 2], back[FRAME + 1];
+	static uint8_t data[TRAIN], back[TRAIN];
 	struct balance now;
+	ssize_t len;
 
 	wire_begin("--seed", "5");
 	for (unsigned int i = 0; i < steps; i++) {
@@ -107,12 +129,15 @@ static void frames(unsigned int steps, unsigned int receivers)
 		/* what is cut stays so */
 		if (i % 64 == 0)
 			order("all link up");
-		sent[from] += transmit(from, data, frame_build(data, from, to));
+		if (pick(3))
+			sent[from] += transmit(from, data, frame_build(data, from, to));
+		else
+			sent[from] += train_send(data, from, receivers, to);
 		if (!pick(3))
 			commands();
 		for (int n = 0; n < HOSTS && !pick(8); n++)
-			while (receive(n, back, 0) >= 0)
-				got[n]++;
+			while ((len = receive_most(n, back, sizeof(back), 0)) >= 0)
+				got[n] += frames_in(back, len);
 	}
 	now = balance(receivers);
 	for (int n = 0; n < HOSTS; n++)

@@ -35,7 +35,7 @@ def machine: {topology: "string", devices: [device], "facts?": {"*": "any"},
 	"counted?": {"*": counted_label}, links: [link], transfers: [transfer], routes: [route]};
 def roce: {frames: "number", payload_bytes: "number", dropped: "number",
 	opcodes: {"*": {frames: "number", payload_bytes: "number"}}};
-def way: {frames: "number", bytes: "number", drops: {runt: "number",
+def way: {datagrams: "number", frames: "number", bytes: "number", drops: {runt: "number",
 	oversize: "number", link: "number", loss: "number", rule: "number",
 	queue: "number", peer: "number", own: "number"}, corrupted: "number",
 	duplicated: "number", reordered: "number", delayed: "number", roce: roce};

@@ -122,7 +122,7 @@ hosts_each_start() {
 		done
 		hosts_name=$(hosts_cx)
 		if [ -n "$hosts_name" ]; then
-			set -- netdev=net0 "lid=$hosts_index" "mac=52:54:00:00:00:0$hosts_index" \
+			set -- netdev=net0 trains=on "lid=$hosts_index" "mac=52:54:00:00:00:0$hosts_index" \
 				"guid=0x0200c9fffe00000$hosts_index"
 			for hosts_key; do
 				shift
