@@ -22,7 +22,7 @@ static const uint8_t train_head[TRAIN_HEAD] = {
 };
 
 const char *const wire_drop_names[DROPS] = {
-	"runt", "oversize", "link", "loss", "rule", "queue", "peer", "own"
+	"runt", "oversize", "link", "loss", "rule", "queue", "peer", "own", "full"
 };
 
 const char *const wire_fault_names[FAULTS] = {
@@ -171,9 +171,53 @@ static void apply_rules(struct wire_port *port, struct wire_path *path,
 	}
 }
 
+/* Says "congestion experienced" in a frame whose sender can be told so */
+static bool mark(const struct wire_info *info, uint8_t *data)
+{
+	uint8_t *ip = data + info->ip, old = ip[1];
+	uint32_t sum;
+
+	if (!info->ip)
+		return false;
+	if (ip[0] >> 4 == 6) {
+		if ((old & 0x30) != 0x10 && (old & 0x30) != 0x20)
+			return false;
+		ip[1] |= 0x30;
+		return true;
+	}
+	if ((old & 3) != 1 && (old & 3) != 2)
+		return false;
+	ip[1] |= 3;
+	/* RFC 1624 */
+	sum = (uint16_t)~(ip[10] << 8 | ip[11]) + (uint16_t)~old + ip[1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~((sum & 0xffff) + (sum >> 16));
+	ip[10] = sum >> 8;
+	ip[11] = sum;
+	return true;
+}
+
+/* The way has a rate: the frame waits for those before it, if there is room for it to wait */
+static void queue(struct wire_path *path, const struct wire_info *info, uint8_t *data,
+		  size_t len, uint64_t now, struct verdict *verdict)
+{
+	uint64_t comes = now + verdict->delay;
+	uint64_t start = path->busy_until > comes ? path->busy_until : comes;
+	uint64_t backlog = (start - comes) * path->kbits / 8000000;
+
+	if (backlog + len > path->room) {
+		verdict->drop = DROP_FULL;
+		return;
+	}
+	if (backlog >= path->mark && mark(info, data))
+		path->count.marked++;
+	path->busy_until = start + len * 8000000 / path->kbits;
+	verdict->delay = path->busy_until - now;
+}
+
 static void apply(struct wire_port *port, enum wire_way way,
 		  const struct wire_info *info, uint8_t *data, size_t len,
-		  struct verdict *verdict)
+		  uint64_t now, struct verdict *verdict)
 {
 	struct wire_path *path = &port->path[way];
 
@@ -189,6 +233,10 @@ static void apply(struct wire_port *port, enum wire_way way,
 		verdict->drop = DROP_LOSS;
 		return;
 	}
+	if (path->kbits)
+		queue(path, info, data, len, now, verdict);
+	if (verdict->drop != DROPS)
+		return;
 	if (strikes(path, FAULT_CORRUPT, info))
 		corrupt(path, info, data, len);
 	if (strikes(path, FAULT_DUPLICATE, info))
@@ -288,8 +336,8 @@ static struct wire_frame *frame_new(const uint8_t *data, size_t len)
 }
 
 /* Takes FIRST */
-static void enqueue(struct wire_port *from, struct wire_port *to, unsigned int index,
-		    struct wire_frame *first, const struct verdict *verdict, uint64_t now)
+static void enqueue(struct wire_port *to, unsigned int from, struct wire_frame *first,
+		    const struct verdict *verdict, uint64_t now)
 {
 	for (unsigned int copies = verdict->copies; copies; copies--) {
 		struct wire_frame *frame = copies > 1 ? frame_new(first->data, first->len) : first;
@@ -300,9 +348,9 @@ static void enqueue(struct wire_port *from, struct wire_port *to, unsigned int i
 			continue;
 		}
 		frame->due = now + verdict->delay;
-		if (frame->due < from->last_due[index])
-			frame->due = from->last_due[index];
-		from->last_due[index] = frame->due;
+		if (frame->due < to->last_due[from])
+			frame->due = to->last_due[from];
+		to->last_due[from] = frame->due;
 		frame->held = verdict->held;
 		to->held += frame->held;
 		if (frame->held)
@@ -324,13 +372,17 @@ static void flush(struct wire_port *port)
 		free(frame);
 	}
 	port->queued = 0;
+	memset(port->last_due, 0, sizeof(port->last_due));
 }
 
 void port_link(struct wire_port *port, bool up)
 {
 	port->up = up;
-	if (!up)
-		flush(port);
+	if (up)
+		return;
+	flush(port);
+	for (int way = 0; way < WAYS; way++)
+		port->path[way].busy_until = 0;
 }
 
 /* One copy, to the port that has the address, or to all others */
@@ -360,9 +412,9 @@ static void forward(struct wire *wire, struct wire_port *from, const uint8_t *da
 			dropped(&to->path[WAY_IN], info, DROP_QUEUE);
 			continue;
 		}
-		apply(to, WAY_IN, &frame->info, frame->data, len, &mine);
+		apply(to, WAY_IN, &frame->info, frame->data, len, now, &mine);
 		if (mine.drop == DROPS) {
-			enqueue(from, to, i, frame, &mine, now);
+			enqueue(to, from - wire->port, frame, &mine, now);
 		} else {
 			dropped(&to->path[WAY_IN], &frame->info, mine.drop);
 			free(frame);
@@ -437,7 +489,7 @@ static void take_frame(struct wire *wire, struct wire_port *port, uint8_t *data,
 		path->count.roce_repeats++;
 	else
 		path->count.roce_unique += info.payload;
-	apply(port, WAY_OUT, &info, data, len, &verdict);
+	apply(port, WAY_OUT, &info, data, len, now, &verdict);
 	if (verdict.drop != DROPS) {
 		dropped(path, &info, verdict.drop);
 		return;

@@ -33,12 +33,15 @@
 #define WIRE_WAIT_MAX	600		/* s that a command may wait */
 #define WIRE_ANY	(-1)		/* any opcode */
 #define WIRE_ALL	1000000u	/* a rate, in parts per million */
+#define WIRE_ROOM	1048576		/* bytes that wait in front of a rate, if nothing is said */
+#define WIRE_ROOM_MAX	67108864
+#define WIRE_KBITS_MAX	1000000000ull	/* 1000gbit */
 
 enum wire_way { WAY_OUT, WAY_IN, WAYS };
 
 enum wire_drop {
 	DROP_RUNT, DROP_OVERSIZE, DROP_LINK, DROP_LOSS, DROP_RULE, DROP_QUEUE,
-	DROP_PEER, DROP_OWN, DROPS
+	DROP_PEER, DROP_OWN, DROP_FULL, DROPS
 };
 
 enum wire_fault { FAULT_LOSS, FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_REORDER, FAULTS };
@@ -59,6 +62,7 @@ struct wire_counters {
 	uint64_t roce_drops;		/* of these */
 	uint64_t done[FAULTS];		/* corrupted, duplicated, reordered */
 	uint64_t delayed;
+	uint64_t marked;		/* "congestion experienced" */
 };
 
 /* The nth RoCE frame with this opcode from now on */
@@ -78,12 +82,17 @@ struct wire_path {
 	uint64_t prng_jitter;
 	uint64_t delay_ns;
 	uint64_t jitter_ns;
+	uint64_t kbits;			/* in a second; 0: as fast as it goes */
+	uint64_t room;			/* bytes of the queue in front of that */
+	uint64_t mark;			/* frames are marked behind so many; UINT64_MAX: none is */
+	uint64_t busy_until;		/* when the queue is empty */
 	struct wire_rule rule[WIRE_RULES_MAX];
 	unsigned int rules;
 };
 
 /* What a frame is, as far as the wire wants to know */
 struct wire_info {
+	size_t ip;			/* where the header of IPv4 or IPv6 is; 0: there is none */
 	bool roce;
 	uint8_t opcode;
 	bool ordered;			/* a reliable flow: repeats have the PSN of the first */
@@ -115,7 +124,7 @@ struct wire_port {
 	struct sockaddr_un peer;
 	struct wire_path path[WAYS];
 	struct wire_frame *queue, *tail;	/* for the host, by time */
-	uint64_t last_due[WIRE_PORTS_MAX];	/* to each port: jitter does not reorder */
+	uint64_t last_due[WIRE_PORTS_MAX];	/* from each port: jitter does not reorder */
 	unsigned int queued;
 	unsigned int held;		/* of these */
 	unsigned int queued_most;

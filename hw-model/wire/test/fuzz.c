@@ -25,13 +25,13 @@ static const char *const targets[] = {
 };
 static const char *const verbs[] = {
 	"loss", "corrupt", "duplicate", "reorder", "delay", "nth", "link", "clear", "wait",
-	"seed", "counters", "help", "", "nonsense"
+	"seed", "counters", "help", "", "nonsense", "rate"
 };
 static const char *const values[] = {
 	"0%", "1%", "30%", "100%", "0.0001%", "101%", "%", "-1%", "99999999999999999999%",
 	"0", "1us", "2ms", "9ms", "11s", "1", "3", "63", "18446744073709551616", "up",
 	"down", "roce", "any", "rc-send-only", "0x0a", "0xff", "0x", "drop", "corrupt",
-	"duplicate", "cut", "x", "\\"
+	"duplicate", "cut", "x", "\\", "queue", "ecn", "1k", "64m", "100mbit", "9gbit"
 };
 static const char *const actions[] = { "drop", "corrupt", "duplicate", "cut", "loss" };
 
@@ -44,6 +44,9 @@ static size_t command_build(char *line, size_t size)
 		len = 1 + pick(pick(4) ? 40 : size - 2);
 		for (size_t i = 0; i < len; i++)
 			line[i] = pick(3) ? ' ' + pick(95) : pick(256);
+	} else if (!pick(8)) {
+		len = snprintf(line, size, "%s rate %umbit queue %uk ecn %u", ONE_OF(targets), pick(20) + 90, pick(200),
+			       pick(90000));
 	} else if (!pick(3)) {
 		len = snprintf(line, size, "%s nth %u any %s", ONE_OF(targets), pick(9), ONE_OF(actions));
 	} else {

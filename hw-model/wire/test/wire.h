@@ -160,6 +160,7 @@ struct roce {
 	size_t body;		/* bytes behind the BTH, with extended headers, pad, ICRC */
 	uint8_t pad;
 	bool ipv6, vlan;
+	uint8_t tos;		/* of which the last two bits are for congestion */
 };
 
 static void put16(uint8_t *at, unsigned int value)
@@ -194,11 +195,13 @@ static size_t roce_build(uint8_t *data, const struct roce *roce)
 	put16(data + at - 2, roce->ipv6 ? 0x86dd : 0x0800);
 	if (roce->ipv6) {
 		data[at] = 0x60;
+		data[at + 1] = roce->tos << 4;
 		put16(data + at + 4, udp);
 		data[at + 6] = 17;
 		at += 40;
 	} else {
 		data[at] = 0x45;
+		data[at + 1] = roce->tos;
 		put16(data + at + 2, 20 + udp);
 		data[at + 9] = 17;
 		at += 20;
