@@ -7,7 +7,6 @@
  * to Ethernet.  LID n is the IPv4 address with n in its lower half.
  */
 #include "qemu/osdep.h"
-#include <zlib.h>
 #include "qemu/cutils.h"
 #include "qapi/error.h"
 #include "net/checksum.h"
@@ -277,8 +276,8 @@ static uint32_t plc_icrc(const uint8_t *ip, uint32_t len)
     memset(p + 10, 0xff, 2);                    /* checksum */
     memset(p + PLC_IP_SIZE + 6, 0xff, 2);       /* of UDP */
     p[PLC_IP_SIZE + PLC_UDP_SIZE + CX_BTH_QPN] = 0xff;  /* congestion */
-    crc = crc32(0, head, sizeof(head));
-    return crc32(crc, ip + sizeof(head) - 8, len - (sizeof(head) - 8));
+    crc = plc_crc(0, head, sizeof(head));
+    return plc_crc(crc, ip + sizeof(head) - 8, len - (sizeof(head) - 8));
 }
 
 /* Takes @p */

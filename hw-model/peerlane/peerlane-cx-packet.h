@@ -145,4 +145,7 @@ uint8_t *plc_packet_imm(PlcPacket *p);
 bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
                       uint32_t *qpn);
 
+/* peerlane-cx-crc.c: as crc32() of zlib */
+uint32_t plc_crc(uint32_t crc, const uint8_t *p, size_t len);
+
 #endif /* HW_PEERLANE_CX_PACKET_H */

@@ -113,10 +113,20 @@ static bool plc_dma(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
     return true;
 }
 
+/* A read that fails leaves zeros */
+static bool plc_fetch(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
+                      bool data)
+{
+    if (plc_dma(s, addr, buf, len, false, data)) {
+        return true;
+    }
+    memset(buf, 0, len);
+    return false;
+}
+
 bool plc_read(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len)
 {
-    memset(buf, 0, len);
-    return plc_dma(s, addr, buf, len, false, false);
+    return plc_fetch(s, addr, buf, len, false);
 }
 
 bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len)
@@ -127,10 +137,8 @@ bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len)
 bool plc_move(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
               bool is_write)
 {
-    if (!is_write) {
-        memset(buf, 0, len);
-    }
-    return plc_dma(s, addr, buf, len, is_write, true);
+    return is_write ? plc_dma(s, addr, buf, len, true, true) :
+           plc_fetch(s, addr, buf, len, true);
 }
 
 void plc_interrupt(PeerlaneCX *s, uint32_t vector)
