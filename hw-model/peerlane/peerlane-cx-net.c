@@ -24,6 +24,9 @@
 #define PLC_IP_SIZE             20
 #define PLC_UDP_SIZE            8
 #define PLC_TTL                 64
+#define PLC_ECT                 2       /* may be marked */
+#define PLC_CE                  3       /* was */
+#define PLC_CNP_NS              (50 * SCALE_US)
 #define PLC_ARP_SIZE            28
 #define PLC_TRAIN_SIZE          14      /* what a train begins with */
 #define PLC_TRAIN_TYPE          0x88b6
@@ -293,6 +296,7 @@ static void plc_frame_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid,
     stw_be_p(frame + 12, ETH_P_IP);
     memset(ip, 0, PLC_IP_SIZE + PLC_UDP_SIZE);
     ip[0] = 0x45;
+    ip[1] = PLC_ECT;
     stw_be_p(ip + 2, len + CX_ICRC_SIZE);
     stw_be_p(ip + 6, IP_DF);
     ip[8] = PLC_TTL;
@@ -397,6 +401,7 @@ static void plc_frame_in(PeerlaneCX *s, const uint8_t *frame, size_t size)
     p = g_malloc(sizeof(*p) + PLC_HEADROOM + len);
     p->from = from;
     p->grh = false;
+    p->marked = (frame[PLC_IP_AT + 1] & 3) == PLC_CE;
     p->len = len;
     memcpy(plc_bth(p), frame + PLC_HEADROOM, len);
     plc_arrive(s, p);
@@ -554,15 +559,44 @@ void plc_net_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid, PlcPacket *p)
     g_free(p);
 }
 
-static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn)
+/* A packet of @qp was marked on its way: its sender is told, not too often */
+static void plc_net_marked(PeerlaneCX *s, PlcQp *qp)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    PlcPacket *p;
+
+    plc_count(s, PLC_CNT_MARKED, 1);
+    if (qp->st == CX_ST_UD || s->tx_blocked || now < qp->cnp_at) {
+        return;
+    }
+    qp->cnp_at = now + PLC_CNP_NS;
+    plc_count(s, PLC_CNT_CNPS_OUT, 1);
+    p = plc_packet_new(CX_SERVICE_CNP | CX_PKT_CNP, qp->remote_qpn, 0, 0, NULL);
+    plc_bth(p)[CX_BTH_QPN] |= CX_BTH_BECN;
+    plc_net_send(s, qp, qp->rlid, p);
+}
+
+static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
+                             bool marked)
 {
     PlcQp *qp = plc_table_get(&s->st->qp, qpn);
+    int service = qp ? plc_qp_service(qp) : -1;
+    bool cnp = h->service == CX_SERVICE_CNP;
 
-    if (!qp || plc_qp_service(qp) != h->service ||
+    if (!qp || (cnp ? service != CX_SERVICE_RC && service != CX_SERVICE_UC :
+                service != h->service) ||
         (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
         (qp->st != CX_ST_UD && h->from != qp->rlid)) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
         return;
+    }
+    /* Nobody here sends less for it */
+    if (cnp) {
+        plc_count(s, PLC_CNT_CNPS_IN, 1);
+        return;
+    }
+    if (marked) {
+        plc_net_marked(s, qp);
     }
     if (qp->st == CX_ST_UD) {
         plc_resp_datagram(s, qp, h);
@@ -609,7 +643,7 @@ uint64_t plc_net_step(PeerlaneCX *s)
         h.grh = p->grh ? plc_bth(p) - CX_GRH_SIZE : NULL;
         trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.service | h.kind,
                                  h.psn, p->len);
-        plc_net_dispatch(s, &h, qpn);
+        plc_net_dispatch(s, &h, qpn, p->marked);
     }
     g_free(p);
     return cost;

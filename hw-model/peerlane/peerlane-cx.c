@@ -60,6 +60,9 @@ static const char *const plc_counter_names[PLC_NUM_COUNTERS] = {
     [PLC_CNT_FRAMES_IN] = "frames-in",
     [PLC_CNT_FRAMES_OUT] = "frames-out",
     [PLC_CNT_FRAMES_DROPPED] = "frames-dropped",
+    [PLC_CNT_MARKED] = "frames-marked",
+    [PLC_CNT_CNPS_IN] = "cnps-in",
+    [PLC_CNT_CNPS_OUT] = "cnps-out",
 };
 
 void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add)

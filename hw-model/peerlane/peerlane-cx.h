@@ -109,6 +109,9 @@ enum plc_counter {
     PLC_CNT_FRAMES_IN,
     PLC_CNT_FRAMES_OUT,
     PLC_CNT_FRAMES_DROPPED,
+    PLC_CNT_MARKED,
+    PLC_CNT_CNPS_IN,
+    PLC_CNT_CNPS_OUT,
     PLC_NUM_COUNTERS
 };
 
@@ -360,6 +363,7 @@ typedef struct PlcQp {
     QTAILQ_ENTRY(PlcQp) link;
     QEMUTimer *timer;           /* to wait: for a receive, or to flush */
     QEMUTimer *ack_timer;
+    int64_t cnp_at;             /* when the next one may be sent */
     PeerlaneCX *cx;
     PlcReq req;
     PlcResp resp;

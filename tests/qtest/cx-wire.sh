@@ -309,6 +309,22 @@ for seed in $SEEDS; do
     check_eq "seed $seed: counted: each time that it was sent again has a reason" $again $((r + naks + timeouts))
     side 0
 
+    # Congestion: what comes to cx1 is marked, and cx1 tells, before it acknowledges the last packet
+    wire all clear
+    both_ready 0 7 7
+    for of in "cx0 cnps-in" "cx1 cnps-out" "cx1 frames-marked"; do
+        value_is "seed $seed: without marks: $of" 0 qom_counter $of
+    done
+    wire b.in rate 1gbit ecn 0
+    go 8 $DST $KEY_1 $SRC 8192
+    done_is "seed $seed: WRITE of 8 packets with marks"
+    value_is "seed $seed: all are counted" 8 qom_counter cx1 frames-marked
+    qom_counter cx1 cnps-out
+    told=$r
+    check "seed $seed: the sender is told: $told" test "$told" -gt 0
+    until_is "seed $seed: and hears it" $told cnps-in cx0
+    value_is "seed $seed: what goes back is not marked" 0 qom_counter cx0 frames-marked
+
     # Failures, on a wire that is whole
     wire all clear
     both_ready 0 7 7
