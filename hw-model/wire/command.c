@@ -295,7 +295,8 @@ static struct json_object *set_bandwidth(struct wire *wire, struct target *targe
 	for (int i = 3; i < words; i += 2) {
 		to = !strcmp(word[i], "queue") ? &room : !strcmp(word[i], "ecn") ? &mark : NULL;
 		if (!to)
-			return command_refuse("behind a rate stands \"queue\" or \"ecn\", not \"%s\"", word[i]);
+			return command_refuse("behind a rate stands \"queue\" or \"ecn\", not \"%s\"",
+					      word[i]);
 		if (!parse_bytes(word[i + 1], to))
 			return command_refuse("\"%s\" is no size: a number of bytes, or with k or m, to 64m",
 					      word[i + 1]);

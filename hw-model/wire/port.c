@@ -387,7 +387,8 @@ void port_link(struct wire_port *port, bool up)
 
 /* One copy, to the port that has the address, or to all others */
 static void forward(struct wire *wire, struct wire_port *from, const uint8_t *data,
-		    size_t len, const struct wire_info *info, const struct verdict *verdict, uint64_t now)
+		    size_t len, const struct wire_info *info, const struct verdict *verdict,
+		    uint64_t now)
 {
 	int only = -1;
 

@@ -24,7 +24,7 @@
 #define WIRE_NAME_MAX	15
 #define WIRE_FRAME_MIN	14		/* an Ethernet header */
 #define WIRE_FRAME_MAX	9018		/* MTU 9000, header, VLAN tag */
-#define WIRE_TRAIN_MAX	69632		/* bytes of several frames in one datagram, as QEMU takes them */
+#define WIRE_TRAIN_MAX	69632		/* several frames in one datagram, as QEMU takes it */
 #define WIRE_QUEUE_MAX	4096		/* frames that wait for one host */
 #define WIRE_RULES_MAX	64		/* for each way of a port */
 #define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
@@ -109,7 +109,7 @@ struct wire_frame {
 	bool held;			/* lets one other frame overtake it */
 	struct wire_info info;
 	uint16_t len;
-	uint8_t prefix[2];		/* the length, as it stands in a train: right before the data */
+	uint8_t prefix[2];		/* the length, in front of the data as in a train */
 	uint8_t data[];
 };
 
