@@ -318,11 +318,13 @@ for seed in $SEEDS; do
     wire b.in rate 1gbit ecn 0
     go 8 $DST $KEY_1 $SRC 8192
     done_is "seed $seed: WRITE of 8 packets with marks"
-    value_is "seed $seed: all are counted" 8 qom_counter cx1 frames-marked
-    qom_counter cx1 cnps-out
-    told=$r
-    check "seed $seed: the sender is told: $told" test "$told" -gt 0
-    until_is "seed $seed: and hears it" $told cnps-in cx0
+    # More, if a busy host let time pass, and it was sent again
+    qom_counter cx1 frames-marked
+    check "seed $seed: all are counted: $r" test "$r" -ge 8
+    for of in "cx1 cnps-out" "cx0 cnps-in"; do
+        qom_counter $of
+        check "seed $seed: the sender is told: $of: $r" test "$r" -gt 0
+    done
     value_is "seed $seed: what goes back is not marked" 0 qom_counter cx0 frames-marked
 
     # Failures, on a wire that is whole
