@@ -7,7 +7,6 @@
  * to Ethernet.  LID n is the IPv4 address with n in its lower half.
  */
 #include "qemu/osdep.h"
-#include <zlib.h>
 #include "qemu/cutils.h"
 #include "qapi/error.h"
 #include "net/checksum.h"
@@ -25,7 +24,12 @@
 #define PLC_IP_SIZE             20
 #define PLC_UDP_SIZE            8
 #define PLC_TTL                 64
+#define PLC_ECT                 2       /* may be marked */
+#define PLC_CE                  3       /* was */
+#define PLC_CNP_NS              (50 * SCALE_US)
 #define PLC_ARP_SIZE            28
+#define PLC_TRAIN_SIZE          14      /* what a train begins with */
+#define PLC_TRAIN_TYPE          0x88b6
 
 static void plc_frame_dropped(PeerlaneCX *s, const char *why)
 {
@@ -81,16 +85,65 @@ static void plc_net_sent(NetClientState *nc, ssize_t len)
     }
 }
 
+/*
+ * Trains: several frames in one datagram of the netdev
+ */
+
+static const uint8_t plc_train_to[6] = { 0x03, 0, 0, 0, 0, 0x01 };
+
+static bool plc_is_train(PeerlaneCX *s, const uint8_t *data, size_t size)
+{
+    return s->trains && size >= PLC_TRAIN_SIZE &&
+           !memcmp(data, plc_train_to, sizeof(plc_train_to)) &&
+           lduw_be_p(data + 12) == PLC_TRAIN_TYPE;
+}
+
+static void plc_give(PeerlaneCX *s, const uint8_t *data, uint32_t len)
+{
+    if (!qemu_send_packet_async(qemu_get_queue(s->nic), data, len,
+                                plc_net_sent)) {
+        s->tx_blocked = true;
+    }
+}
+
+/* What waits for company leaves */
+void plc_net_flush(PeerlaneCX *s)
+{
+    /* Whoever takes it may answer at once */
+    g_autofree uint8_t *train = g_steal_pointer(&s->train);
+
+    if (train) {
+        plc_give(s, train, s->train_len);
+    }
+}
+
+static void plc_out(PeerlaneCX *s, const uint8_t *frame, uint32_t len)
+{
+    plc_count(s, PLC_CNT_FRAMES_OUT, 1);
+    if (!s->trains) {
+        plc_give(s, frame, len);
+        return;
+    }
+    if (s->train && s->train_len + 2 + len > NET_BUFSIZE) {
+        plc_net_flush(s);
+    }
+    if (!s->train) {
+        s->train = g_malloc(NET_BUFSIZE);
+        memcpy(s->train, plc_train_to, 6);
+        memcpy(s->train + 6, s->conf.macaddr.a, 6);
+        stw_be_p(s->train + 12, PLC_TRAIN_TYPE);
+        s->train_len = PLC_TRAIN_SIZE;
+    }
+    stw_be_p(s->train + s->train_len, len);
+    memcpy(s->train + s->train_len + 2, frame, len);
+    s->train_len += 2 + len;
+}
+
 /* @p is a frame from the start of its data on, but for the address */
 static void plc_frame_out(PeerlaneCX *s, const uint8_t *mac, PlcPacket *p)
 {
     memcpy(p->data, mac, 6);
-    plc_count(s, PLC_CNT_FRAMES_OUT, 1);
-    if (!qemu_send_packet_async(qemu_get_queue(s->nic), p->data,
-                                PLC_HEADROOM + p->len + CX_ICRC_SIZE,
-                                plc_net_sent)) {
-        s->tx_blocked = true;
-    }
+    plc_out(s, p->data, PLC_HEADROOM + p->len + CX_ICRC_SIZE);
 }
 
 /* What has waited for the address is sent if @send, and gone then */
@@ -119,6 +172,11 @@ static void plc_arp_send(PeerlaneCX *s, uint16_t op, const uint8_t *mac,
     static const uint8_t nobody[6];
     uint8_t frame[PLC_IP_AT + PLC_ARP_SIZE], *arp = frame + PLC_IP_AT;
 
+    /* Whoever asks in vain asks again */
+    if (mac && s->tx_blocked) {
+        plc_frame_dropped(s, "no room for an answer");
+        return;
+    }
     memset(frame, 0xff, 6);
     if (mac) {
         memcpy(frame, mac, 6);
@@ -134,8 +192,7 @@ static void plc_arp_send(PeerlaneCX *s, uint16_t op, const uint8_t *mac,
     stl_be_p(arp + 14, plc_ip(s, s->lid));
     memcpy(arp + 18, mac ? mac : nobody, 6);
     stl_be_p(arp + 24, ip);
-    plc_count(s, PLC_CNT_FRAMES_OUT, 1);
-    qemu_send_packet(qemu_get_queue(s->nic), frame, sizeof(frame));
+    plc_out(s, frame, sizeof(frame));
 }
 
 /* The entry of @lid, asked for if it is not known */
@@ -165,9 +222,10 @@ static PlcNeighbour *plc_neighbour(PeerlaneCX *s, uint32_t lid)
     return n;
 }
 
-/* Frames of what was before a reset are not sent any more */
+/* Frames of what was before a reset and wait for an address are not sent any more */
 void plc_net_reset(PeerlaneCX *s)
 {
+    plc_net_flush(s);
     for (unsigned i = 0; i < PLC_NEIGHBOURS; i++) {
         plc_pending_end(s, &s->neighbour[i], false);
     }
@@ -221,8 +279,8 @@ static uint32_t plc_icrc(const uint8_t *ip, uint32_t len)
     memset(p + 10, 0xff, 2);                    /* checksum */
     memset(p + PLC_IP_SIZE + 6, 0xff, 2);       /* of UDP */
     p[PLC_IP_SIZE + PLC_UDP_SIZE + CX_BTH_QPN] = 0xff;  /* congestion */
-    crc = crc32(0, head, sizeof(head));
-    return crc32(crc, ip + sizeof(head) - 8, len - (sizeof(head) - 8));
+    crc = plc_crc(0, head, sizeof(head));
+    return plc_crc(crc, ip + sizeof(head) - 8, len - (sizeof(head) - 8));
 }
 
 /* Takes @p */
@@ -238,6 +296,7 @@ static void plc_frame_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid,
     stw_be_p(frame + 12, ETH_P_IP);
     memset(ip, 0, PLC_IP_SIZE + PLC_UDP_SIZE);
     ip[0] = 0x45;
+    ip[1] = PLC_ECT;
     stw_be_p(ip + 2, len + CX_ICRC_SIZE);
     stw_be_p(ip + 6, IP_DF);
     ip[8] = PLC_TTL;
@@ -314,42 +373,72 @@ static bool plc_can_receive(NetClientState *nc)
     return !s->rx_blocked;
 }
 
-static ssize_t plc_receive(NetClientState *nc, const uint8_t *frame,
-                           size_t size)
+static void plc_frame_in(PeerlaneCX *s, const uint8_t *frame, size_t size)
 {
-    PeerlaneCX *s = qemu_get_nic_opaque(nc);
     uint32_t from, len;
     const char *wrong;
     PlcPacket *p;
 
-    if (!plc_can_receive(nc)) {
-        return 0;
-    }
     plc_count(s, PLC_CNT_FRAMES_IN, 1);
     if (size < PLC_IP_AT || !s->st->up || s->failed) {
         plc_frame_dropped(s, size < PLC_IP_AT ? "short" : "not in use");
-        return size;
+        return;
     }
     if (lduw_be_p(frame + 12) == ETH_P_ARP) {
         plc_arp_receive(s, frame + PLC_IP_AT, size - PLC_IP_AT);
-        return size;
+        return;
     }
     if (lduw_be_p(frame + 12) != ETH_P_IP ||
         memcmp(frame, s->conf.macaddr.a, 6)) {
         plc_frame_dropped(s, "for somebody else");
-        return size;
+        return;
     }
     wrong = plc_frame_check(s, frame, size, &from, &len);
     if (wrong) {
         plc_frame_dropped(s, wrong);
-        return size;
+        return;
     }
     p = g_malloc(sizeof(*p) + PLC_HEADROOM + len);
     p->from = from;
     p->grh = false;
+    p->marked = (frame[PLC_IP_AT + 1] & 3) == PLC_CE;
     p->len = len;
     memcpy(plc_bth(p), frame + PLC_HEADROOM, len);
     plc_arrive(s, p);
+}
+
+static void plc_train_in(PeerlaneCX *s, const uint8_t *data, size_t size)
+{
+    size_t at = PLC_TRAIN_SIZE;
+
+    while (size - at >= 2) {
+        uint32_t len = lduw_be_p(data + at);
+
+        if (len > size - at - 2) {
+            break;
+        }
+        plc_frame_in(s, data + at + 2, len);
+        at += 2 + len;
+    }
+    if (at < size) {
+        plc_count(s, PLC_CNT_FRAMES_IN, 1);
+        plc_frame_dropped(s, "cut off");
+    }
+}
+
+static ssize_t plc_receive(NetClientState *nc, const uint8_t *data, size_t size)
+{
+    PeerlaneCX *s = qemu_get_nic_opaque(nc);
+
+    if (!plc_can_receive(nc)) {
+        return 0;
+    }
+    if (plc_is_train(s, data, size)) {
+        plc_train_in(s, data, size);
+    } else {
+        plc_frame_in(s, data, size);
+    }
+    plc_net_flush(s);
     plc_kick(s);
     return size;
 }
@@ -419,6 +508,7 @@ void plc_net_exit(PeerlaneCX *s)
         qemu_purge_queued_packets(qemu_get_queue(s->nic));
         qemu_del_nic(s->nic);
         s->nic = NULL;
+        g_clear_pointer(&s->train, g_free);
     }
 }
 
@@ -469,15 +559,44 @@ void plc_net_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid, PlcPacket *p)
     g_free(p);
 }
 
-static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn)
+/* A packet of @qp was marked on its way: its sender is told, not too often */
+static void plc_net_marked(PeerlaneCX *s, PlcQp *qp)
+{
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+    PlcPacket *p;
+
+    plc_count(s, PLC_CNT_MARKED, 1);
+    if (qp->st == CX_ST_UD || s->tx_blocked || now < qp->cnp_at) {
+        return;
+    }
+    qp->cnp_at = now + PLC_CNP_NS;
+    plc_count(s, PLC_CNT_CNPS_OUT, 1);
+    p = plc_packet_new(CX_SERVICE_CNP | CX_PKT_CNP, qp->remote_qpn, 0, 0, NULL);
+    plc_bth(p)[CX_BTH_QPN] |= CX_BTH_BECN;
+    plc_net_send(s, qp, qp->rlid, p);
+}
+
+static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
+                             bool marked)
 {
     PlcQp *qp = plc_table_get(&s->st->qp, qpn);
+    int service = qp ? plc_qp_service(qp) : -1;
+    bool cnp = h->service == CX_SERVICE_CNP;
 
-    if (!qp || plc_qp_service(qp) != h->service ||
+    if (!qp || (cnp ? service != CX_SERVICE_RC && service != CX_SERVICE_UC :
+                service != h->service) ||
         (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
         (qp->st != CX_ST_UD && h->from != qp->rlid)) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
         return;
+    }
+    /* Nobody here sends less for it */
+    if (cnp) {
+        plc_count(s, PLC_CNT_CNPS_IN, 1);
+        return;
+    }
+    if (marked) {
+        plc_net_marked(s, qp);
     }
     if (qp->st == CX_ST_UD) {
         plc_resp_datagram(s, qp, h);
@@ -524,7 +643,7 @@ uint64_t plc_net_step(PeerlaneCX *s)
         h.grh = p->grh ? plc_bth(p) - CX_GRH_SIZE : NULL;
         trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.service | h.kind,
                                  h.psn, p->len);
-        plc_net_dispatch(s, &h, qpn);
+        plc_net_dispatch(s, &h, qpn, p->marked);
     }
     g_free(p);
     return cost;

@@ -13,6 +13,7 @@ enum {
     PLC_HAS_IMM = 16,
     PLC_HAS_PAYLOAD = 32,
     PLC_HAS_DETH = 64,
+    PLC_HAS_CNP = 128,
 };
 
 static const uint8_t plc_has[CX_PKT_KINDS] = {
@@ -52,6 +53,8 @@ static uint8_t plc_packet_has(uint8_t opcode)
     case CX_SERVICE_UD:
         return kind == CX_PKT_SEND_ONLY || kind == CX_PKT_SEND_ONLY_IMM ?
                plc_has[kind] | PLC_HAS_DETH : 0;
+    case CX_SERVICE_CNP:
+        return kind == CX_PKT_CNP ? PLC_HAS_CNP : 0;
     default:
         return 0;
     }
@@ -64,6 +67,7 @@ static uint32_t plc_headers(uint8_t has)
            (has & PLC_HAS_DETH ? CX_DETH_SIZE : 0) +
            (has & PLC_HAS_ATOMIC ? CX_ATOMIC_ETH_SIZE : 0) +
            (has & PLC_HAS_ATOMIC_ACK ? CX_ATOMIC_ACK_SIZE : 0) +
+           (has & PLC_HAS_CNP ? CX_CNP_SIZE : 0) +
            (has & PLC_HAS_IMM ? CX_IMM_SIZE : 0);
 }
 
@@ -77,6 +81,7 @@ PlcPacket *plc_packet_new(uint8_t opcode, uint32_t qpn, uint32_t psn,
     uint8_t *bth = p->data + PLC_HEADROOM;
 
     p->from = 0;
+    p->marked = false;
     p->grh = false;
     p->len = len;
     memset(bth, 0, headers);

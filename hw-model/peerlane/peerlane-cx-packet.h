@@ -20,6 +20,7 @@
 #define CX_BTH_PAD_SHIFT        4
 #define CX_BTH_VERSION_MASK     0x0f
 #define CX_BTH_ACK_REQ          0x80000000u
+#define CX_BTH_BECN             0x40    /* in the byte in front of the QPN */
 
 /* Extended headers */
 #define CX_AETH_SIZE            4
@@ -28,6 +29,7 @@
 #define CX_ATOMIC_ETH_SIZE      28
 #define CX_ATOMIC_ACK_SIZE      8
 #define CX_IMM_SIZE             4
+#define CX_CNP_SIZE             16      /* reserved */
 #define CX_MAX_HEADERS          (CX_BTH_SIZE + CX_ATOMIC_ETH_SIZE)
 #define CX_ICRC_SIZE            4
 #define CX_GRH_SIZE             40
@@ -40,6 +42,7 @@ enum {
     CX_SERVICE_RC = 0x00,
     CX_SERVICE_UC = 0x20,
     CX_SERVICE_UD = 0x60,
+    CX_SERVICE_CNP = 0x80,
 };
 
 enum {
@@ -66,6 +69,7 @@ enum {
     CX_PKT_FETCH_ADD = 0x14,
     CX_PKT_KINDS,
 };
+#define CX_PKT_CNP              0x01    /* of its own service */
 
 /* What an acknowledge says */
 #define CX_AETH_KIND            0x60
@@ -90,6 +94,7 @@ enum {
 typedef struct PlcPacket {
     QTAILQ_ENTRY(PlcPacket) link;
     uint32_t from;              /* the sender's LID */
+    bool marked;                /* congestion on the way */
     bool grh;                   /* there is one in front, in the room there */
     uint32_t len;               /* from the base transport header on */
     uint8_t data[];
@@ -144,5 +149,8 @@ uint8_t *plc_packet_deth(PlcPacket *p);
 uint8_t *plc_packet_imm(PlcPacket *p);
 bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
                       uint32_t *qpn);
+
+/* peerlane-cx-crc.c: as crc32() of zlib */
+uint32_t plc_crc(uint32_t crc, const uint8_t *p, size_t len);
 
 #endif /* HW_PEERLANE_CX_PACKET_H */

@@ -60,6 +60,9 @@ static const char *const plc_counter_names[PLC_NUM_COUNTERS] = {
     [PLC_CNT_FRAMES_IN] = "frames-in",
     [PLC_CNT_FRAMES_OUT] = "frames-out",
     [PLC_CNT_FRAMES_DROPPED] = "frames-dropped",
+    [PLC_CNT_MARKED] = "frames-marked",
+    [PLC_CNT_CNPS_IN] = "cnps-in",
+    [PLC_CNT_CNPS_OUT] = "cnps-out",
 };
 
 void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add)
@@ -113,10 +116,20 @@ static bool plc_dma(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
     return true;
 }
 
+/* A read that fails leaves zeros */
+static bool plc_fetch(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
+                      bool data)
+{
+    if (plc_dma(s, addr, buf, len, false, data)) {
+        return true;
+    }
+    memset(buf, 0, len);
+    return false;
+}
+
 bool plc_read(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len)
 {
-    memset(buf, 0, len);
-    return plc_dma(s, addr, buf, len, false, false);
+    return plc_fetch(s, addr, buf, len, false);
 }
 
 bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len)
@@ -127,10 +140,8 @@ bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len)
 bool plc_move(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
               bool is_write)
 {
-    if (!is_write) {
-        memset(buf, 0, len);
-    }
-    return plc_dma(s, addr, buf, len, is_write, true);
+    return is_write ? plc_dma(s, addr, buf, len, true, true) :
+           plc_fetch(s, addr, buf, len, true);
 }
 
 void plc_interrupt(PeerlaneCX *s, uint32_t vector)
@@ -197,7 +208,7 @@ static uint64_t plc_step(PeerlaneCX *s)
 static void plc_bh(void *opaque)
 {
     PeerlaneCX *s = opaque;
-    uint64_t spent = 0;
+    uint64_t spent = 0, sent = 0;
 
     /* Work may end with the device unplugged */
     object_ref(OBJECT(s));
@@ -217,6 +228,10 @@ static void plc_bh(void *opaque)
         }
         spent += cost + s->walked;
         s->walked = 0;
+        if (spent - sent >= PLC_TRAIN_BUDGET) {
+            plc_net_flush(s);
+            sent = spent;
+        }
     }
     s->running = false;
     while (s->old) {
@@ -225,6 +240,7 @@ static void plc_bh(void *opaque)
         s->old = old->next;
         plc_state_free(old);
     }
+    plc_net_flush(s);
     if (s->bh) {
         plc_net_unblock(s);
     }
@@ -539,6 +555,7 @@ static const Property plc_properties[] = {
     DEFINE_PROP_UINT16("lid", PeerlaneCX, lid, 1),
     DEFINE_PROP_UINT16("vectors", PeerlaneCX, vectors, 8),
     DEFINE_PROP_STRING("subnet", PeerlaneCX, subnet),
+    DEFINE_PROP_BOOL("trains", PeerlaneCX, trains, false),
     DEFINE_NIC_PROPERTIES(PeerlaneCX, conf),
 };
 

@@ -69,6 +69,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_SLICE               (256 * 1024)
 /* ... and this much before it lets the main loop run */
 #define PLC_BH_BUDGET           (1024 * 1024)
+/* What is sent waits this much for company */
+#define PLC_TRAIN_BUDGET        (128 * 1024)
 /* What a piece of work costs of these budgets even if it moves nothing */
 #define PLC_STEP_COST           4096
 #define PLC_MAX_MTU             4096
@@ -107,6 +109,9 @@ enum plc_counter {
     PLC_CNT_FRAMES_IN,
     PLC_CNT_FRAMES_OUT,
     PLC_CNT_FRAMES_DROPPED,
+    PLC_CNT_MARKED,
+    PLC_CNT_CNPS_IN,
+    PLC_CNT_CNPS_OUT,
     PLC_NUM_COUNTERS
 };
 
@@ -358,6 +363,7 @@ typedef struct PlcQp {
     QTAILQ_ENTRY(PlcQp) link;
     QEMUTimer *timer;           /* to wait: for a receive, or to flush */
     QEMUTimer *ack_timer;
+    int64_t cnp_at;             /* when the next one may be sent */
     PeerlaneCX *cx;
     PlcReq req;
     PlcResp resp;
@@ -441,6 +447,9 @@ struct PeerlaneCX {
     NICState *nic;              /* NULL: there is none */
     char *subnet;
     uint32_t subnet_ip;
+    bool trains;
+    uint8_t *train;             /* that is made up; NULL: none */
+    uint32_t train_len;
     bool tx_blocked;
     bool rx_blocked;
     bool link_changed;          /* and the driver is to be told */
@@ -659,6 +668,7 @@ void plc_net_meet(PeerlaneCX *s, PlcQp *qp);
 uint64_t plc_net_step(PeerlaneCX *s);
 bool plc_net_up(PeerlaneCX *s);
 void plc_net_tell(PeerlaneCX *s);
+void plc_net_flush(PeerlaneCX *s);
 void plc_net_unblock(PeerlaneCX *s);
 void plc_net_free(PlcState *st);
 

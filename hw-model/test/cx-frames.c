@@ -2,12 +2,13 @@
 /*
  * Frames that are nearly right, for a ConnectX on the other end of a cable.
  *
- *	cx-frames OWN-SOCKET PEER-SOCKET SEED COUNT QPN KEY SERVICE
+ *	cx-frames OWN-SOCKET PEER-SOCKET SEED COUNT QPN KEY SERVICE [trains]
  *	cx-frames OWN-SOCKET PEER-SOCKET write FROM QPN KEY LENGTH
  *
  * From 10.0.0.2 to 10.0.0.1.  With "write" there is one that is right: number 0, from 10.0.0.FROM, so
  * many bytes of 0x5a for address 0x200000.  Else most have a right checksum, so that they get to the
  * transport: any opcode of the service (0x00 RC, 0x20 UC, 0x60 UD), sequence numbers near 0, any length.
+ * With "trains" half of them are in datagrams of up to four, of which some are cut off.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -168,15 +169,31 @@ static uint32_t make(uint8_t *f, uint32_t qpn, uint32_t key, uint32_t service)
 	return end_frame(f, len, rnd(20) ? icrc(ip, len) : rnd(256)) - (rnd(30) ? 0 : rnd(14 + len));
 }
 
+/* Frames behind each other, with their lengths; *n of them at most. What is cut off is one, too. */
+static uint32_t make_train(uint8_t *t, uint32_t *n, uint32_t qpn, uint32_t key, uint32_t service)
+{
+	uint32_t len = 14, more = 1 + rnd(4), cut = 1;
+
+	memcpy(t, "\x03\0\0\0\0\x01\0\0\0\0\0\0\x88\xb6", 14);
+	for (*n = more < *n ? more : *n, more = *n; more; more--) {
+		uint32_t size = make(t + len + 2, qpn, key, service);
+
+		put16(t + len, size);
+		cut = size + 1;
+		len += 2 + size;
+	}
+	return len - (rnd(4) ? 0 : 1 + rnd(cut));
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_un own = { .sun_family = AF_UNIX }, peer = own;
-	uint8_t frame[MAX + 64];
+	static uint8_t frame[4 * (MAX + 64)];
 	uint32_t qpn, key, n;
 	bool right;
 	int fd;
 
-	if (argc != 8)
+	if (argc != 8 && (argc != 9 || strcmp(argv[8], "trains")))
 		return 2;
 	right = !strcmp(argv[3], "write");
 	snprintf(own.sun_path, sizeof(own.sun_path), "%s", argv[1]);
@@ -192,11 +209,14 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 1;
 	}
-	while (n--) {
+	while (n) {
+		uint32_t frames = argc > 8 && rnd(2) ? n : 0;
 		uint32_t last = strtoul(argv[7], NULL, 0);
-		uint32_t len = !right ? make(frame, qpn, key, last) :
+		uint32_t len = frames ? make_train(frame, &frames, qpn, key, last) :
+			!right ? make(frame, qpn, key, last) :
 			make_write(frame, strtoul(argv[4], NULL, 0), qpn, key, last);
 
+		n -= frames ? frames : 1;
 		while (send(fd, frame, len, 0) < 0) {
 			struct pollfd p = { .fd = fd, .events = POLLOUT };
 

@@ -17,7 +17,8 @@ static const char help_text[] =
 	".out or .in behind it means what the host sends or receives, else both. "
 	"counters | seed N | PORT link up|down | PORT loss RATE% [roce] | "
 	"PORT corrupt RATE% [roce] | PORT duplicate RATE% [roce] | "
-	"PORT reorder RATE% [roce] | PORT delay TIME [JITTER] | PORT clear | "
+	"PORT reorder RATE% [roce] | PORT delay TIME [JITTER] | "
+	"PORT rate BITS [queue BYTES] [ecn BYTES] | PORT clear | "
 	"PORT.WAY nth N OPCODE drop|corrupt|duplicate|cut | "
 	"PORT.WAY wait N OPCODE SECONDS";
 
@@ -57,6 +58,7 @@ static struct json_object *counters_of(const struct wire_path *path, bool out)
 	struct json_object *drops = json_object_new_object();
 	const struct wire_counters *count = &path->count;
 
+	add(object, "datagrams", count->datagrams);
 	add(object, "frames", count->frames);
 	add(object, "bytes", count->bytes);
 	add(roce, "frames", count->roce_frames);
@@ -83,6 +85,7 @@ static struct json_object *counters_of(const struct wire_path *path, bool out)
 	add(object, "duplicated", count->done[FAULT_DUPLICATE]);
 	add(object, "reordered", count->done[FAULT_REORDER]);
 	add(object, "delayed", count->delayed);
+	add(object, "marked", count->marked);
 	add(object, "rules_left", path->rules);
 	return object;
 }
@@ -137,15 +140,14 @@ static bool parse_rate(const char *text, uint32_t *rate)
 	return parts <= WIRE_ALL;
 }
 
-/* "5ms" */
-static bool parse_time(const char *text, uint64_t *ns)
+struct unit {
+	const char *name;
+	uint64_t times;
+};
+
+/* "5ms": a number with one of the units, or 0 */
+static bool parse_unit(const char *text, const struct unit *unit, uint64_t most, uint64_t *got)
 {
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {
-		{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }
-	};
 	uint64_t value;
 	char *end;
 
@@ -153,13 +155,40 @@ static bool parse_time(const char *text, uint64_t *ns)
 	value = strtoull(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || errno)
 		return false;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcmp(end, units[i].name)) {
-			*ns = value * units[i].ns;
-			return value <= WIRE_DELAY_MAX / units[i].ns;
+	for (; unit->name; unit++)
+		if (!strcmp(end, unit->name)) {
+			*got = value * unit->times;
+			return value <= most / unit->times;
 		}
-	*ns = 0;
+	*got = 0;
 	return !value && !*end;
+}
+
+static bool parse_time(const char *text, uint64_t *ns)
+{
+	static const struct unit units[] = {
+		{ "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }, { 0 }
+	};
+
+	return parse_unit(text, units, WIRE_DELAY_MAX, ns);
+}
+
+static bool parse_bits(const char *text, uint64_t *kbits)
+{
+	static const struct unit units[] = {
+		{ "kbit", 1 }, { "mbit", 1000 }, { "gbit", 1000000 }, { 0 }
+	};
+
+	return parse_unit(text, units, WIRE_KBITS_MAX, kbits);
+}
+
+static bool parse_bytes(const char *text, uint64_t *bytes)
+{
+	static const struct unit units[] = {
+		{ "", 1 }, { "k", 1024 }, { "m", 1048576 }, { 0 }
+	};
+
+	return parse_unit(text, units, WIRE_ROOM_MAX, bytes);
 }
 
 /* --- commands -------------------------------------------------------------- */
@@ -251,6 +280,36 @@ static struct json_object *set_delay(struct wire *wire, struct target *target,
 	return done();
 }
 
+/* WORD from the third on: a rate, and perhaps a queue and a threshold */
+static struct json_object *set_bandwidth(struct wire *wire, struct target *target,
+					 int words, char **word)
+{
+	uint64_t kbits, room = WIRE_ROOM, mark = UINT64_MAX, *to;
+	struct wire_path *path;
+
+	if (words < 3 || words % 2 == 0)
+		return command_refuse("rate needs bits in a second, and perhaps \"queue\" and \"ecn\", each with bytes");
+	if (!parse_bits(word[2], &kbits))
+		return command_refuse("\"%s\" is no rate: 0, or a number with kbit, mbit or gbit, to 1000gbit",
+				      word[2]);
+	for (int i = 3; i < words; i += 2) {
+		to = !strcmp(word[i], "queue") ? &room : !strcmp(word[i], "ecn") ? &mark : NULL;
+		if (!to)
+			return command_refuse("behind a rate stands \"queue\" or \"ecn\", not \"%s\"",
+					      word[i]);
+		if (!parse_bytes(word[i + 1], to))
+			return command_refuse("\"%s\" is no size: a number of bytes, or with k or m, to 64m",
+					      word[i + 1]);
+	}
+	while ((path = next_path(wire, target))) {
+		path->kbits = kbits;
+		path->room = room;
+		path->mark = mark;
+		path->busy_until = 0;
+	}
+	return done();
+}
+
 static const char no_opcode[] =
 	"\"%s\" is no opcode: rc-rdma-write-only, ..., 0x0a, or any";
 
@@ -302,6 +361,7 @@ static struct json_object *clear(struct wire *wire, struct target *target)
 		memset(path->rate, 0, sizeof(path->rate));
 		path->delay_ns = 0;
 		path->jitter_ns = 0;
+		path->kbits = 0;
 		path->rules = 0;
 	}
 	return done();
@@ -366,6 +426,8 @@ struct json_object *command_run(struct wire *wire, struct wire_wait *wait, char 
 			return set_rate(wire, &target, fault, words, word);
 	if (!strcmp(word[1], "delay"))
 		return set_delay(wire, &target, words, word);
+	if (!strcmp(word[1], "rate"))
+		return set_bandwidth(wire, &target, words, word);
 	if (!strcmp(word[1], "nth"))
 		return add_rule(wire, &target, words, word);
 	if (!strcmp(word[1], "link"))

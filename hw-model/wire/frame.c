@@ -139,6 +139,7 @@ void frame_parse(const uint8_t *data, size_t len, struct wire_info *info)
 
 		if (len < at + 20 || data[at] >> 4 != 4)
 			return;
+		info->ip = at;
 		header = (data[at] & 15) * 4;
 		/* a later fragment has no UDP header */
 		if (header < 20 || len < at + header || data[at + 9] != IPPROTO_UDP_ ||
@@ -146,8 +147,10 @@ void frame_parse(const uint8_t *data, size_t len, struct wire_info *info)
 			return;
 		at += header;
 	} else if (type == ETHERTYPE_IPV6) {
-		if (len < at + IPV6_HEADER || data[at] >> 4 != 6 ||
-		    data[at + 6] != IPPROTO_UDP_)
+		if (len < at + IPV6_HEADER || data[at] >> 4 != 6)
+			return;
+		info->ip = at;
+		if (data[at + 6] != IPPROTO_UDP_)
 			return;
 		at += IPV6_HEADER;
 	} else {

@@ -6,15 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "wire.h"
 
-#define FAIR 64		/* frames of one host before the others' turn */
+#define FAIR 64		/* frames of one host before the others' turn, and the rest of a train */
+#define TRAIN_FRAMES 256	/* in one to a host */
+
+/* What a train begins with; the sender is told by the cable */
+#define TRAIN_HEAD 14
+static const uint8_t train_head[TRAIN_HEAD] = {
+	0x03, 0, 0, 0, 0, 0x01, 0, 0, 0, 0, 0, 0, 0x88, 0xb6
+};
 
 const char *const wire_drop_names[DROPS] = {
-	"runt", "oversize", "link", "loss", "rule", "queue", "peer", "own"
+	"runt", "oversize", "link", "loss", "rule", "queue", "peer", "own", "full"
 };
 
 const char *const wire_fault_names[FAULTS] = {
@@ -163,9 +171,53 @@ static void apply_rules(struct wire_port *port, struct wire_path *path,
 	}
 }
 
+/* Says "congestion experienced" in a frame whose sender can be told so */
+static bool mark(const struct wire_info *info, uint8_t *data)
+{
+	uint8_t *ip = data + info->ip, old = ip[1];
+	uint32_t sum;
+
+	if (!info->ip)
+		return false;
+	if (ip[0] >> 4 == 6) {
+		if ((old & 0x30) != 0x10 && (old & 0x30) != 0x20)
+			return false;
+		ip[1] |= 0x30;
+		return true;
+	}
+	if ((old & 3) != 1 && (old & 3) != 2)
+		return false;
+	ip[1] |= 3;
+	/* RFC 1624 */
+	sum = (uint16_t)~(ip[10] << 8 | ip[11]) + (uint16_t)~old + ip[1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~((sum & 0xffff) + (sum >> 16));
+	ip[10] = sum >> 8;
+	ip[11] = sum;
+	return true;
+}
+
+/* The way has a rate: the frame waits for those before it, if there is room for it to wait */
+static void queue(struct wire_path *path, const struct wire_info *info, uint8_t *data,
+		  size_t len, uint64_t now, struct verdict *verdict)
+{
+	uint64_t comes = now + verdict->delay;
+	uint64_t start = path->busy_until > comes ? path->busy_until : comes;
+	uint64_t backlog = (start - comes) * path->kbits / 8000000;
+
+	if (backlog + len > path->room) {
+		verdict->drop = DROP_FULL;
+		return;
+	}
+	if (backlog >= path->mark && mark(info, data))
+		path->count.marked++;
+	path->busy_until = start + len * 8000000 / path->kbits;
+	verdict->delay = path->busy_until - now;
+}
+
 static void apply(struct wire_port *port, enum wire_way way,
 		  const struct wire_info *info, uint8_t *data, size_t len,
-		  struct verdict *verdict)
+		  uint64_t now, struct verdict *verdict)
 {
 	struct wire_path *path = &port->path[way];
 
@@ -181,6 +233,10 @@ static void apply(struct wire_port *port, enum wire_way way,
 		verdict->drop = DROP_LOSS;
 		return;
 	}
+	if (path->kbits)
+		queue(path, info, data, len, now, verdict);
+	if (verdict->drop != DROPS)
+		return;
 	if (strikes(path, FAULT_CORRUPT, info))
 		corrupt(path, info, data, len);
 	if (strikes(path, FAULT_DUPLICATE, info))
@@ -267,28 +323,34 @@ static void release_held(struct wire_port *port, uint64_t due)
 	}
 }
 
-static void enqueue(struct wire_port *from, struct wire_port *to, unsigned int index,
-		    const uint8_t *data, size_t len, const struct verdict *verdict,
-		    uint64_t now)
+static struct wire_frame *frame_new(const uint8_t *data, size_t len)
 {
-	struct wire_info info;
+	struct wire_frame *frame = malloc(sizeof(*frame) + len);
 
-	for (unsigned int i = 0; i < verdict->copies; i++) {
-		struct wire_frame *frame = NULL;
+	if (!frame)
+		return NULL;
+	*frame = (struct wire_frame){ .len = len, .prefix = { len >> 8, len } };
+	memcpy(frame->data, data, len);
+	frame_parse(frame->data, len, &frame->info);
+	return frame;
+}
 
-		if (to->queued < WIRE_QUEUE_MAX)
-			frame = malloc(sizeof(*frame) + len);
-		if (!frame) {
-			frame_parse(data, len, &info);
-			dropped(&to->path[WAY_IN], &info, DROP_QUEUE);
+/* Takes FIRST */
+static void enqueue(struct wire_port *to, unsigned int from, struct wire_frame *first,
+		    const struct verdict *verdict, uint64_t now)
+{
+	for (unsigned int copies = verdict->copies; copies; copies--) {
+		struct wire_frame *frame = copies > 1 ? frame_new(first->data, first->len) : first;
+
+		if (to->queued == WIRE_QUEUE_MAX || !frame) {
+			dropped(&to->path[WAY_IN], &first->info, DROP_QUEUE);
+			free(frame);
 			continue;
 		}
-		frame->len = len;
-		memcpy(frame->data, data, len);
 		frame->due = now + verdict->delay;
-		if (frame->due < from->last_due[index])
-			frame->due = from->last_due[index];
-		from->last_due[index] = frame->due;
+		if (frame->due < to->last_due[from])
+			frame->due = to->last_due[from];
+		to->last_due[from] = frame->due;
 		frame->held = verdict->held;
 		to->held += frame->held;
 		if (frame->held)
@@ -305,27 +367,29 @@ static void flush(struct wire_port *port)
 {
 	while (port->queue) {
 		struct wire_frame *frame = take(port, &port->queue);
-		struct wire_info info;
 
-		frame_parse(frame->data, frame->len, &info);
-		dropped(&port->path[WAY_IN], &info, DROP_LINK);
+		dropped(&port->path[WAY_IN], &frame->info, DROP_LINK);
 		free(frame);
 	}
 	port->queued = 0;
+	memset(port->last_due, 0, sizeof(port->last_due));
 }
 
 void port_link(struct wire_port *port, bool up)
 {
 	port->up = up;
-	if (!up)
-		flush(port);
+	if (up)
+		return;
+	flush(port);
+	for (int way = 0; way < WAYS; way++)
+		port->path[way].busy_until = 0;
 }
 
 /* One copy, to the port that has the address, or to all others */
-static void forward(struct wire *wire, struct wire_port *from, uint8_t *data,
-		    size_t len, const struct verdict *verdict, uint64_t now)
+static void forward(struct wire *wire, struct wire_port *from, const uint8_t *data,
+		    size_t len, const struct wire_info *info, const struct verdict *verdict,
+		    uint64_t now)
 {
-	static uint8_t copy[WIRE_FRAME_MAX];
 	int only = -1;
 
 	for (unsigned int i = 0; i < wire->ports; i++)
@@ -335,21 +399,27 @@ static void forward(struct wire *wire, struct wire_port *from, uint8_t *data,
 		struct wire_port *to = &wire->port[i];
 		struct verdict mine = { .drop = DROPS, .copies = 1, .held = verdict->held,
 					.delay = verdict->delay };
-		struct wire_info info;
+		struct wire_frame *frame;
 
 		if (only >= 0 ? (int)i != only : to == from)
 			continue;
+		if (to == from) {
+			dropped(&to->path[WAY_IN], info, DROP_OWN);
+			continue;
+		}
 		/* each receiver has faults of its own */
-		memcpy(copy, data, len);
-		frame_parse(copy, len, &info);
-		if (to == from)
-			mine.drop = DROP_OWN;
-		else
-			apply(to, WAY_IN, &info, copy, len, &mine);
-		if (mine.drop != DROPS)
-			dropped(&to->path[WAY_IN], &info, mine.drop);
-		else
-			enqueue(from, to, i, copy, len, &mine, now);
+		frame = to->queued < WIRE_QUEUE_MAX ? frame_new(data, len) : NULL;
+		if (!frame) {
+			dropped(&to->path[WAY_IN], info, DROP_QUEUE);
+			continue;
+		}
+		apply(to, WAY_IN, &frame->info, frame->data, len, now, &mine);
+		if (mine.drop == DROPS) {
+			enqueue(to, from - wire->port, frame, &mine, now);
+		} else {
+			dropped(&to->path[WAY_IN], &frame->info, mine.drop);
+			free(frame);
+		}
 	}
 }
 
@@ -357,6 +427,8 @@ static void forward(struct wire *wire, struct wire_port *from, uint8_t *data,
 
 static bool port_connect(struct wire_port *port)
 {
+	/* who is there now says anew what it takes */
+	port->trains = false;
 	port->connected = connect(port->fd, (struct sockaddr *)&port->peer,
 				  sizeof(port->peer)) == 0;
 	return port->connected;
@@ -401,17 +473,71 @@ void port_close(struct wire *wire, struct wire_port *port)
 		unlink(name.sun_path);
 }
 
+static void take_frame(struct wire *wire, struct wire_port *port, uint8_t *data, size_t len,
+		       uint64_t now)
+{
+	struct verdict verdict = { .drop = DROPS, .copies = 1 };
+	struct wire_path *path = &port->path[WAY_OUT];
+	struct wire_info info = { 0 };
+
+	if (len < WIRE_FRAME_MIN || len > WIRE_FRAME_MAX) {
+		dropped(path, &info, len < WIRE_FRAME_MIN ? DROP_RUNT : DROP_OVERSIZE);
+		return;
+	}
+	pcap_write(wire, port, data, len);
+	frame_parse(data, len, &info);
+	if (flow_repeats(port->flows, data, &info))
+		path->count.roce_repeats++;
+	else
+		path->count.roce_unique += info.payload;
+	apply(port, WAY_OUT, &info, data, len, now, &verdict);
+	if (verdict.drop != DROPS) {
+		dropped(path, &info, verdict.drop);
+		return;
+	}
+	count(path, &info, len);
+	while (verdict.copies--)
+		forward(wire, port, data, len, &info, &verdict, now);
+}
+
+static bool is_train(const uint8_t *data, size_t len)
+{
+	return len >= TRAIN_HEAD && len <= WIRE_TRAIN_MAX && !memcmp(data, train_head, 6) &&
+		!memcmp(data + 12, train_head + 12, 2);
+}
+
+/* Each frame has its length in front; one that is cut off has no length that could be told.
+ * Returns how many there were.
+ */
+static unsigned int take_train(struct wire *wire, struct wire_port *port, uint8_t *data,
+			       size_t len, uint64_t now)
+{
+	size_t at = TRAIN_HEAD;
+	unsigned int frames = 0;
+
+	while (at < len) {
+		size_t each = len - at < 2 ? len : data[at] * 256u + data[at + 1];
+
+		at += 2;
+		frames++;
+		if (at > len || each > len - at) {
+			take_frame(wire, port, data, 0, now);
+			break;
+		}
+		take_frame(wire, port, data + at, each, now);
+		at += each;
+	}
+	return frames;
+}
+
 void port_receive(struct wire *wire, struct wire_port *port)
 {
-	static uint8_t data[65536];
+	static uint8_t data[WIRE_TRAIN_MAX];
 
-	for (int i = 0; i < FAIR; i++) {
-		struct verdict verdict = { .drop = DROPS, .copies = 1 };
-		struct wire_path *path = &port->path[WAY_OUT];
+	for (unsigned int frames = 0; frames < FAIR; frames++) {
 		struct sockaddr_un from = { 0 };
 		socklen_t size = sizeof(from);
-		struct wire_info info;
-		uint64_t now;
+		struct wire_info nothing = { 0 };
 		ssize_t len;
 
 		len = recvfrom(port->fd, data, sizeof(data), MSG_TRUNC,
@@ -422,53 +548,60 @@ void port_receive(struct wire *wire, struct wire_port *port)
 		}
 		if (len < 0)
 			return;
-		memset(&info, 0, sizeof(info));
 		if (!port->connected) {
 			if (strncmp(from.sun_path, port->peer.sun_path,
 				    sizeof(from.sun_path))) {
-				dropped(path, &info, DROP_PEER);
+				dropped(&port->path[WAY_OUT], &nothing, DROP_PEER);
 				continue;
 			}
 			port_connect(port);
 		}
-		if (len < WIRE_FRAME_MIN || len > WIRE_FRAME_MAX) {
-			dropped(path, &info, len < WIRE_FRAME_MIN ?
-				DROP_RUNT : DROP_OVERSIZE);
-			continue;
-		}
-		now = wire_now();
-		pcap_write(wire, port, data, len);
-		frame_parse(data, len, &info);
-		if (flow_repeats(port->flows, data, &info))
-			path->count.roce_repeats++;
+		port->path[WAY_OUT].count.datagrams++;
+		port->trains = is_train(data, len);
+		if (port->trains)
+			frames += take_train(wire, port, data, len, wire_now());
 		else
-			path->count.roce_unique += info.payload;
-		apply(port, WAY_OUT, &info, data, len, &verdict);
-		if (verdict.drop != DROPS) {
-			dropped(path, &info, verdict.drop);
-			continue;
-		}
-		count(path, &info, len);
-		while (verdict.copies--)
-			forward(wire, port, data, len, &verdict, now);
+			take_frame(wire, port, data, len, wire_now());
 	}
+}
+
+/* Gives the host the first frame, or as many of those that are due as fit into a train;
+ * returns how many, 0: it does not take them
+ */
+static unsigned int put(struct wire_port *port, uint64_t now)
+{
+	struct iovec part[1 + TRAIN_FRAMES];
+	struct msghdr message = { .msg_iov = part, .msg_iovlen = 1 };
+	struct wire_frame *frame = port->queue;
+	size_t size = TRAIN_HEAD;
+
+	if (!port->trains)
+		return send(port->fd, frame->data, frame->len, 0) >= 0;
+	part[0] = (struct iovec){ (void *)train_head, TRAIN_HEAD };
+	while (frame && frame->due <= now && message.msg_iovlen <= TRAIN_FRAMES &&
+	       size + 2 + frame->len <= WIRE_TRAIN_MAX) {
+		size += 2 + frame->len;
+		part[message.msg_iovlen++] = (struct iovec){ frame->prefix, 2 + frame->len };
+		frame = frame->next;
+	}
+	return sendmsg(port->fd, &message, 0) >= 0 ? message.msg_iovlen - 1 : 0;
 }
 
 uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
 {
-	while (port->queue && !port->blocked) {
-		struct wire_frame *frame = port->queue;
-		struct wire_info info;
-		bool sent = false;
+	struct wire_path *path = &port->path[WAY_IN];
 
-		if (frame->due > now)
-			return frame->due;
+	while (port->queue && !port->blocked) {
+		unsigned int frames = 0, left;
+
+		if (port->queue->due > now)
+			return port->queue->due;
 		/* a host that went and came again has another socket */
-		for (int try = 0; try < 2 && !sent; try++) {
+		for (int try = 0; try < 2 && !frames; try++) {
 			if (!port->connected && !port_connect(port))
 				break;
-			sent = send(port->fd, frame->data, frame->len, 0) >= 0;
-			if (sent)
+			frames = put(port, now);
+			if (frames)
 				break;
 			if (errno == EAGAIN) {
 				port->blocked = true;
@@ -476,16 +609,19 @@ uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
 			}
 			port->connected = false;
 		}
-		take(port, &port->queue);
-		port->queued--;
-		frame_parse(frame->data, frame->len, &info);
-		if (sent) {
-			count(&port->path[WAY_IN], &info, frame->len);
-			pcap_write(wire, port, frame->data, frame->len);
-		} else {
-			dropped(&port->path[WAY_IN], &info, DROP_PEER);
+		path->count.datagrams += frames > 0;
+		for (left = frames ? frames : 1; left; left--) {
+			struct wire_frame *frame = take(port, &port->queue);
+
+			port->queued--;
+			if (frames) {
+				count(path, &frame->info, frame->len);
+				pcap_write(wire, port, frame->data, frame->len);
+			} else {
+				dropped(path, &frame->info, DROP_PEER);
+			}
+			free(frame);
 		}
-		free(frame);
 	}
 	return UINT64_MAX;
 }

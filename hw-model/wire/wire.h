@@ -24,6 +24,7 @@
 #define WIRE_NAME_MAX	15
 #define WIRE_FRAME_MIN	14		/* an Ethernet header */
 #define WIRE_FRAME_MAX	9018		/* MTU 9000, header, VLAN tag */
+#define WIRE_TRAIN_MAX	69632		/* several frames in one datagram, as QEMU takes it */
 #define WIRE_QUEUE_MAX	4096		/* frames that wait for one host */
 #define WIRE_RULES_MAX	64		/* for each way of a port */
 #define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
@@ -32,12 +33,15 @@
 #define WIRE_WAIT_MAX	600		/* s that a command may wait */
 #define WIRE_ANY	(-1)		/* any opcode */
 #define WIRE_ALL	1000000u	/* a rate, in parts per million */
+#define WIRE_ROOM	1048576		/* bytes that wait in front of a rate, if nothing is said */
+#define WIRE_ROOM_MAX	67108864
+#define WIRE_KBITS_MAX	1000000000ull	/* 1000gbit */
 
 enum wire_way { WAY_OUT, WAY_IN, WAYS };
 
 enum wire_drop {
 	DROP_RUNT, DROP_OVERSIZE, DROP_LINK, DROP_LOSS, DROP_RULE, DROP_QUEUE,
-	DROP_PEER, DROP_OWN, DROPS
+	DROP_PEER, DROP_OWN, DROP_FULL, DROPS
 };
 
 enum wire_fault { FAULT_LOSS, FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_REORDER, FAULTS };
@@ -45,6 +49,7 @@ enum wire_fault { FAULT_LOSS, FAULT_CORRUPT, FAULT_DUPLICATE, FAULT_REORDER, FAU
 enum wire_action { ACTION_DROP, ACTION_CORRUPT, ACTION_DUPLICATE, ACTION_CUT, ACTIONS };
 
 struct wire_counters {
+	uint64_t datagrams;		/* in which they came or went */
 	uint64_t frames;		/* passed this way */
 	uint64_t bytes;
 	uint64_t roce_frames;		/* of these */
@@ -57,6 +62,7 @@ struct wire_counters {
 	uint64_t roce_drops;		/* of these */
 	uint64_t done[FAULTS];		/* corrupted, duplicated, reordered */
 	uint64_t delayed;
+	uint64_t marked;		/* "congestion experienced" */
 };
 
 /* The nth RoCE frame with this opcode from now on */
@@ -76,15 +82,34 @@ struct wire_path {
 	uint64_t prng_jitter;
 	uint64_t delay_ns;
 	uint64_t jitter_ns;
+	uint64_t kbits;			/* in a second; 0: as fast as it goes */
+	uint64_t room;			/* bytes of the queue in front of that */
+	uint64_t mark;			/* frames are marked behind so many; UINT64_MAX: none is */
+	uint64_t busy_until;		/* when the queue is empty */
 	struct wire_rule rule[WIRE_RULES_MAX];
 	unsigned int rules;
+};
+
+/* What a frame is, as far as the wire wants to know */
+struct wire_info {
+	size_t ip;			/* where the header of IPv4 or IPv6 is; 0: there is none */
+	bool roce;
+	uint8_t opcode;
+	bool ordered;			/* a reliable flow: repeats have the PSN of the first */
+	bool response;
+	uint32_t qp;
+	uint32_t psn;
+	uint32_t payload;		/* bytes, without padding and ICRC */
+	size_t harmless;		/* a flipped bit from here on is found by a checksum */
 };
 
 struct wire_frame {
 	struct wire_frame *next;
 	uint64_t due;
 	bool held;			/* lets one other frame overtake it */
-	size_t len;
+	struct wire_info info;
+	uint16_t len;
+	uint8_t prefix[2];		/* the length, in front of the data as in a train */
 	uint8_t data[];
 };
 
@@ -94,11 +119,12 @@ struct wire_port {
 	int fd;				/* our end; connected to the host's when that is there */
 	bool connected;
 	bool blocked;			/* the host's socket is full */
+	bool trains;			/* the host takes several frames in one datagram */
 	bool up;
 	struct sockaddr_un peer;
 	struct wire_path path[WAYS];
 	struct wire_frame *queue, *tail;	/* for the host, by time */
-	uint64_t last_due[WIRE_PORTS_MAX];	/* to each port: jitter does not reorder */
+	uint64_t last_due[WIRE_PORTS_MAX];	/* from each port: jitter does not reorder */
 	unsigned int queued;
 	unsigned int held;		/* of these */
 	unsigned int queued_most;
@@ -124,18 +150,6 @@ struct wire_wait {
 	int opcode;
 	uint64_t want;
 	uint64_t until;
-};
-
-/* What a frame is, as far as the wire wants to know */
-struct wire_info {
-	bool roce;
-	uint8_t opcode;
-	bool ordered;			/* a reliable flow: repeats have the PSN of the first */
-	bool response;
-	uint32_t qp;
-	uint32_t psn;
-	uint32_t payload;		/* bytes, without padding and ICRC */
-	size_t harmless;		/* a flipped bit from here on is found by a checksum */
 };
 
 /* frame.c */

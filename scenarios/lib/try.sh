@@ -24,11 +24,15 @@ said() {
 		/^@/ { next }
 		{ flush(); line = $0; held = 1 }
 		END { flush() }'
-	counted "$1" | jq -r '(. | length) as $n | to_entries[] | .key as $gpu | .value |
-		"\(if $n > 1 then $gpu else "the GPU" end) counted: by other devices to its memory \(.["bar1-dma-write"]) bytes, from it \(.["bar1-dma-read"]); by its engine from host memory \(.["engine-host-read"]), to it \(.["engine-host-write"])"'
+	counted "$1" | jq -r '([.[] | select(has("bar1-dma-read"))] | length) as $n | to_entries[] | .key as $name | .value |
+		if has("data-peer-read") then
+			"\($name) counted: of messages, to memory of other devices \(.["data-peer-write"]) bytes, from it \(.["data-peer-read"]); to host memory \(.["data-host-write"]), from it \(.["data-host-read"])"
+		elif has("peer-read") then
+			"\($name) counted: to other devices below the switch \(.["peer-write"]) bytes, from them \(.["peer-read"]); to host memory \(.["host-write"]), from it \(.["host-read"])"
+		else "\(if $n > 1 then $name else "the GPU" end) counted: by other devices to its memory \(.["bar1-dma-write"]) bytes, from it \(.["bar1-dma-read"]); by its engine from host memory \(.["engine-host-read"]), to it \(.["engine-host-write"])" end'
 }
 
-# counted GUEST: {gpu0: what it counted while the command ran}
+# counted GUEST: {gpu0: what it counted while the command ran}; so have a ConnectX, and the port above it
 counted() {
 	tr -d '\r' <"$OUT/$1/result.log" | sed -n 's/^@counted //p' | jq -sc '
 		(length / 3) as $n | [range($n) as $i | .[3 * $i:][:3] | select(.[1] != {} and .[2] != {}) |
@@ -83,12 +87,32 @@ one_host() {
 	if topology images "$TRY_TOPOLOGY" | grep -qx disk0; then
 		vm_image disk0 "$OUT/disk0"
 	fi
+	# those of the machine before it
+	rm -f "$TRY_OUT/case/extras" "$TRY_OUT/case/modules"
+	! has_card || carries "$TRY_OUT/case" ib_uverbs
 	vm_run guest "$TRY_TOPOLOGY" "$TRY_KERNEL" "$TRY_OUT/case" "$TRY_TIME"
 	status=$?
 	[ ! -e "$OUT/guest/result.log" ] || said guest
 	late
 	measured "$(topology_short "$TRY_TOPOLOGY")" "$status" guest
 	exit "$status"
+}
+
+# carries CASE MODULE…: what the guest loads beside the drivers of drives and GPUs, and needs for RDMA; with that of a
+# ConnectX if the machine has one
+carries() {
+	case_of=$1
+	shift
+	echo rdma >"$case_of/extras"
+	if has_card; then
+		echo mlx5 >>"$case_of/extras"
+		set -- mlx5_ib "$@"
+	fi
+	printf '%s\n' "$@" nvme peerlane_gpu >"$case_of/modules"
+}
+
+has_card() {
+	topology devices "$TRY_TOPOLOGY" | grep -q '^[^ ]* cx '
 }
 
 # Several hosts; the status is the first one's that is not 0
@@ -104,8 +128,7 @@ several_hosts() {
 	SC_TOPOLOGY=$TRY_TOPOLOGY
 	SC_KERNEL=$TRY_KERNEL
 	cp -R "$TRY_OUT/case" "$OUT/" 2>/dev/null || [ "$OUT" = "$TRY_OUT" ] || exit 2
-	echo rdma >"$OUT/case/extras"
-	printf '%s\n' virtio_net rdma_rxe ib_uverbs rdma_ucm nvme peerlane_gpu >"$OUT/case/modules"
+	carries "$OUT/case" virtio_net rdma_rxe ib_uverbs rdma_ucm
 	if topology images "$TRY_TOPOLOGY" | grep -qx disk0; then
 		for host in $(echo "a b c d e f g h" | cut -d " " -f "-$TRY_HOSTS"); do
 			cp --sparse=always "$OUT/disk0" "$OUT/disk0.$host"

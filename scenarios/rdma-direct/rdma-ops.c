@@ -103,8 +103,10 @@ static void post_receives(struct end *e, const struct op *op, size_t at,
 		err = op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
 			post_receive(e, &data, 0, 0, turn) :
 			post_receive(e, &data, at + done, n, turn);
-		if (err)
+		if (err) {
+			errno = err;
 			die("ibv_post_recv");
+		}
 		done += n;
 	}
 }

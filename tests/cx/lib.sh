@@ -25,7 +25,7 @@ cx_hosts() {
 	for cx_each in a b; do
 		cx_lid=$((cx_lid + 1))
 		case " $* " in
-		*" $cx_each "*) hosts_nic "$cx_each" "peerlane-cx,bus=sw0.0,lid=$cx_lid" ;;
+		*" $cx_each "*) hosts_nic "$cx_each" "peerlane-cx,bus=sw0.0,lid=$cx_lid,trains=on" ;;
 		esac
 	done
 }

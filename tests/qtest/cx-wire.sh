@@ -146,8 +146,8 @@ pattern() {
 two() {
     qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
         -netdev "dgram,id=nb,local.type=unix,local.path=$w/b.host,remote.type=unix,remote.path=$w/b" \
-        -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01 \
-        -device peerlane-cx,id=cx1,addr=5,lid=2,netdev=nb,mac=52:54:00:00:00:02
+        -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01,trains=$trains_0 \
+        -device peerlane-cx,id=cx1,addr=5,lid=2,netdev=nb,mac=52:54:00:00:00:02,trains=$trains_1
     device 0 ${1:-00}
     device 1 ${1:-00}
     posted_all=0
@@ -193,7 +193,7 @@ frames_of() {
         wrhex $((mem + 0x60040)) 0x00000002
         # Without acknowledges there are no READs
         [ $1 != 0x00 ] || go 16 0x200000 $KEY_0 0x300000 70000
-        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 20)) 0x$QP 0x$KEY_0 $1
+        check "seed $seed: frames are sent" "$w/cx-frames" "$w/a" "$w/a.host" $((100 * seed + n)) $((FRAMES / 20)) 0x$QP 0x$KEY_0 $1 $trains
         sent=$((sent + FRAMES / 20))
         until_is "seed $seed: and looked at" $sent frames-in cx0
         n=$((n + 1))
@@ -212,6 +212,10 @@ MANY=0x180000
 FAR=0x700000
 
 for seed in $SEEDS; do
+    # One, both, and none have several frames in a datagram
+    trains_0=off trains_1=off trains=
+    [ $((seed % 3)) -eq 0 ] || trains_0=on trains=trains
+    [ $((seed % 3)) -ne 2 ] || trains_1=on
     wire_start $seed
     two
     both_ready 0 7 7
@@ -305,6 +309,24 @@ for seed in $SEEDS; do
     check_eq "seed $seed: counted: each time that it was sent again has a reason" $again $((r + naks + timeouts))
     side 0
 
+    # Congestion: what comes to cx1 is marked, and cx1 tells, before it acknowledges the last packet
+    wire all clear
+    both_ready 0 7 7
+    for of in "cx0 cnps-in" "cx1 cnps-out" "cx1 frames-marked"; do
+        value_is "seed $seed: without marks: $of" 0 qom_counter $of
+    done
+    wire b.in rate 1gbit ecn 0
+    go 8 $DST $KEY_1 $SRC 8192
+    done_is "seed $seed: WRITE of 8 packets with marks"
+    # More, if a busy host let time pass, and it was sent again
+    qom_counter cx1 frames-marked
+    check "seed $seed: all are counted: $r" test "$r" -ge 8
+    for of in "cx1 cnps-out" "cx0 cnps-in"; do
+        qom_counter $of
+        check "seed $seed: the sender is told: $of: $r" test "$r" -gt 0
+    done
+    value_is "seed $seed: what goes back is not marked" 0 qom_counter cx0 frames-marked
+
     # Failures, on a wire that is whole
     wire all clear
     both_ready 0 7 7
@@ -362,7 +384,7 @@ for seed in $SEEDS; do
     cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-frames" "$TOP/hw-model/test/cx-frames.c" ||
         { fail "cx-frames builds"; qt_finish; }
     qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
-        -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01
+        -device peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01,trains=$trains_0
     device 0
     # One that is right is done; the same is not, from the port itself, from nobody, from a multicast LID, or with too much in it
     memset 0x200000 4 0x77

@@ -74,8 +74,8 @@ jq -n '{scenario: "s", title: "t", topology: "m", kernel: "7.2", accel: "tcg", v
 	| .counted = {copy: {nvme: {host: {data: {read: 1, write: 0}, metadata: {read: 0, write: 0}}},
 		gpus: {gpu0: {resets: 0}}, initiators: {gpu0: {nvme0: {read: 0, write: 5}}}, ports: {},
 		modelled: {}, modelled_requesters: {}, moving: false, links: .links}}' >one
-jq '. as $one | def way: {frames: 1, bytes: 60, corrupted: 0, duplicated: 0, reordered: 0, delayed: 0,
-		drops: {runt: 0, oversize: 0, link: 0, loss: 0, rule: 0, queue: 0, peer: 0, own: 0},
+jq '. as $one | def way: {datagrams: 1, frames: 1, bytes: 60, corrupted: 0, duplicated: 0, reordered: 0, delayed: 0, marked: 0,
+		drops: {runt: 0, oversize: 0, link: 0, loss: 0, rule: 0, queue: 0, peer: 0, own: 0, full: 0},
 		roce: {frames: 1, payload_bytes: 4, dropped: 0, opcodes: {"rc-send-only": {frames: 1, payload_bytes: 4}}}};
 	.devices = [] | .links = [] | del(.counted) | .transfers[].host = "a"
 	| .search = {a: {put: {seed: 1, bytes: 16, found: 0, longest_run: 0}}}

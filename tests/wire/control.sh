@@ -83,6 +83,19 @@ refused '"99999999999999999999s" is no time' a delay 99999999999999999999s
 refused '"1x" is no time' a delay 1ms 1x
 refused 'delay needs a time' a delay
 refused 'delay needs a time' a delay 1ms 1ms 1ms
+refused 'rate needs bits' a rate
+refused 'rate needs bits' a rate 1mbit queue
+refused 'rate needs bits' a rate 1mbit queue 1k ecn
+refused '"100" is no rate' a rate 100
+refused '"1tbit" is no rate' a rate 1tbit
+refused '"1001gbit" is no rate' a rate 1001gbit
+refused '"-1kbit" is no rate' a rate -1kbit
+refused 'stands "queue" or "ecn", not "room"' a rate 1mbit room 1k
+refused '"1g" is no size' a rate 1mbit queue 1g
+refused '"65m" is no size' a rate 1mbit queue 65m
+refused '"x" is no size' a rate 1mbit queue 1k ecn x
+check_eq "the largest rate, queue and threshold" '{"ok":true}' "$(ask c rate 1000gbit queue 64m ecn 64m)"
+check_eq "and none" '{"ok":true}' "$(ask c rate 0)"
 refused 'nth needs a number' a nth 1 any
 refused '"0" is no number from 1' a nth 0 any drop
 refused '"x" is no number from 1' a nth x any drop

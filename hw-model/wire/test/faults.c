@@ -124,6 +124,133 @@ static void delay(void)
 	check_eq("the wire ends well", 0, wire_done());
 }
 
+/* The header's checksum over IPv4 is right */
+static bool header_right(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < 20; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+static void header_sum(uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	put16(ip + 10, 0);
+	for (int i = 0; i < 20; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	put16(ip + 10, ~((sum & 0xffff) + (sum >> 16)));
+}
+
+/* 20 frames of 1000 bytes for a way that takes 8 s for each.  In no time, that is: within
+ * the 4 s that no number here depends on
+ */
+static bool at_once(const char *command)
+{
+	for (int try = 0; try < 5; try++) {
+		uint64_t start;
+
+		order("b link down");
+		order("b link up");
+		start = now_ms();
+		order(command);
+		for (roce.psn = 0; roce.psn < 20; roce.psn++)
+			roce_send(&roce);
+		taken();
+		if (now_ms() - start < 4000)
+			return true;
+	}
+	return false;
+}
+
+static void rate(void)
+{
+	uint8_t want[FRAME], got[FRAME + 1];
+	uint64_t start, full, marked;
+	struct roce big = roce;
+	size_t len;
+	bool same;
+
+	wire_begin("--seed", "1");
+	/* time: never sooner than that many bits take */
+	roce.body = 946;	/* 1000 bytes */
+	order("b.in rate 800kbit");
+	start = now_ms();
+	for (roce.psn = 0; roce.psn < 10; roce.psn++)
+		roce_send(&roce);
+	for (int i = 0; i < 10; i++) {
+		if (receive(1, got, BOUND) != 1000)
+			die("a frame comes at its rate");
+		check(now_ms() - start >= 10u * (i + 1), "frame %d has taken its time", i);
+	}
+	order("b.in rate 0");
+	roce_send(&roce);
+	check(receive(1, got, BOUND) == 1000, "without a rate as fast as it goes");
+
+	/* a queue of 10000 bytes: 10 frames; the one that is being sent is one of them */
+	full = counter("b/in/drops/full");
+	check(at_once("b.in rate 1kbit queue 10k"), "20 frames within 4 s");
+	check_eq("10 wait", 10, counter("b/queued"));
+	check_eq("10 were dropped, as the queue was full", 10, counter("b/in/drops/full") - full);
+	order("b clear");
+	order("b link down");
+	order("b link up");
+	roce_send(&roce);
+	check(receive(1, got, BOUND) == 1000, "a link that was down forgets what waited");
+	check_eq("which is not marked", 0, counter("b/in/marked"));
+	roce.to = 2;
+	roce_send(&roce);
+	roce.to = 1;
+	check(receive(2, got, BOUND) == 1000, "another host has a way of its own");
+
+	/* of a slow sender, to all */
+	check(at_once("a.out rate 1kbit queue 5k"), "20 frames within 4 s, at the sender");
+	check_eq("5 wait", 5, counter("b/queued"));
+	check_eq("15 were dropped there", 15, counter("a/out/drops/full"));
+	order("all clear");
+	order("b link down");
+	order("b link up");
+
+	/* marks: of those that may be marked, from 4500 bytes on */
+	roce.tos = 2;
+	check(at_once("b.in rate 1kbit ecn 4500"), "20 frames with marks within 4 s");
+	check_eq("all wait", 20, counter("b/queued"));
+	check_eq("those behind the fifth are marked", 15, counter("b/in/marked"));
+	order("all clear");
+	order("b link down");
+	order("b link up");
+	marked = counter("b/in/marked");
+	order("b.in rate 100mbit ecn 0");
+	for (int tos = 0; tos < 4 * 2; tos++) {
+		roce.tos = tos & 3;
+		roce.ipv6 = tos > 3;
+		len = roce_build(want, &roce);
+		if (!roce.ipv6)
+			header_sum(want + 14);
+		transmit(0, want, len);
+		if (receive(1, got, BOUND) != (ssize_t)len)
+			die("a frame that may be marked comes");
+		same = !memcmp(want, got, 15) && !memcmp(want + 16, got + 16, 8) &&
+			!memcmp(want + 26, got + 26, len - 26);
+		if (roce.ipv6)
+			check(same && !memcmp(want + 24, got + 24, 2) &&
+			      got[15] == (roce.tos ? 0x30 : 0), "IPv6, codepoint %u: marked or not", roce.tos);
+		else
+			check(same && header_right(got + 14) && got[15] == (roce.tos ? 3 : 0),
+			      "IPv4, codepoint %u: marked or not, and its checksum is right", roce.tos);
+	}
+	check_eq("those that were marked before are not counted", 4, counter("b/in/marked") - marked);
+	ethernet(got, 0, 1);
+	transmit(0, got, 60);
+	check(receive(1, got, BOUND) == 60, "what is no IP passes");
+	check_eq("unmarked", 4, counter("b/in/marked") - marked);
+	roce = big;
+	check_eq("the wire ends well", 0, wire_done());
+}
+
 static void reorder(void)
 {
 	uint32_t came[2 * MANY];
@@ -416,6 +543,7 @@ int main(int argc, char **argv)
 	wire_program = argc == 2 ? argv[1] : "peerlane-wire";
 	loss();
 	delay();
+	rate();
 	reorder();
 	duplicate();
 	corrupt();

@@ -291,6 +291,136 @@ static void record(void)
 		fclose(file);
 }
 
+/* Is GOT a train of these N frames? */
+static bool is_train_of(const uint8_t *got, ssize_t len, uint8_t frame[][FRAME], const size_t *size, int n)
+{
+	size_t at = TRAIN_HEAD;
+
+	if (!is_train(got, len))
+		return false;
+	for (int i = 0; i < n; i++) {
+		if (at + 2 + size[i] > (size_t)len || (got[at] << 8 | got[at + 1]) != (int)size[i] ||
+		    memcmp(got + at + 2, frame[i], size[i]))
+			return false;
+		at += 2 + size[i];
+	}
+	return at == (size_t)len;
+}
+
+static void trains(void)
+{
+	static uint8_t frame[4][FRAME], train[5 * FRAME], bad[5 * FRAME], got[TRAIN + 1];
+	struct roce roce = { .from = 0, .to = 1, .opcode = 7, .qp = 17, .body = 1004 };
+	size_t size[4], len = 0;
+	bool ok = true;
+
+	wire_begin("--seed", "1");
+	for (int i = 0; i < 4; i++) {
+		roce.psn = i;
+		roce.body = 1004 + 4 * i;
+		size[i] = roce_build(frame[i], &roce);
+		couple(train, &len, frame[i], size[i]);
+	}
+	transmit(0, train, len);
+	for (int i = 0; i < 4; i++)
+		ok = receive_most(1, got, sizeof(got), BOUND) == (ssize_t)size[i] && !memcmp(got, frame[i], size[i]) && ok;
+	check(ok, "the frames of a train come one by one to a host that sends none");
+	check_eq("each is counted", 4, counter("a/out/roce/frames"));
+	check_eq("with its payload", 4000 + 4 + 8 + 12, counter("a/out/roce/unique_payload_bytes"));
+	check_eq("one datagram went out", 1, counter("a/out/datagrams"));
+	check_eq("and four came in", 4, counter("b/in/datagrams"));
+
+	order("a.out nth 2 rc-rdma-write-middle drop");
+	order("b.in nth 2 rc-rdma-write-middle corrupt");
+	transmit(0, train, len);
+	ok = receive_most(1, got, sizeof(got), BOUND) == (ssize_t)size[0] && !memcmp(got, frame[0], size[0]);
+	ok = receive_most(1, got, sizeof(got), BOUND) == (ssize_t)size[2] && memcmp(got, frame[2], size[2]) && ok;
+	ok = receive_most(1, got, sizeof(got), BOUND) == (ssize_t)size[3] && !memcmp(got, frame[3], size[3]) && ok;
+	check(ok, "one of them can be lost, and another one damaged");
+	check_eq("the others are repeated", 4, counter("a/out/roce/repeated"));
+
+	/* b says that it takes trains; what waits for it while it is held up comes in one */
+	transmit(1, train, TRAIN_HEAD);
+	check_eq("an empty train has no frame", 0, counter("b/out/frames") + counter("b/out/drops/runt"));
+	transmit(0, train, len);
+	check(is_train_of(got, receive_most(1, got, sizeof(got), BOUND), frame, size, 4),
+	      "a host that sent a train gets one, of the same frames");
+	check_eq("(and nothing else)", 0, drain(1));
+	check_eq("that is one datagram more", 3 + 4 + 1, counter("b/in/datagrams"));
+	check_eq("and four frames", 4 + 3 + 4, counter("b/in/frames"));
+	order("b.in nth 2 any duplicate");
+	order("b.in nth 3 any drop");
+	transmit(0, train, len);
+	memmove(frame[2], frame[1], FRAME);
+	size[2] = size[1];
+	check(is_train_of(got, receive_most(1, got, sizeof(got), BOUND), frame, size, 4),
+	      "with one of them twice, and one missing");
+	ethernet(got, 1, 2);
+	transmit(1, got, 60);
+	check_eq("a single frame passes as ever", 60, receive_most(2, got, sizeof(got), BOUND));
+	transmit(0, frame[0], size[0]);
+	check(receive_most(1, got, sizeof(got), BOUND) == (ssize_t)size[0] && !memcmp(got, frame[0], size[0]),
+	      "then its sender gets single frames again");
+	transmit(1, train, TRAIN_HEAD);
+	json_object_put(ask("help"));
+	close(host[1]);
+	host_open(1);
+	transmit(0, frame[0], size[0]);
+	check(receive_most(1, got, sizeof(got), BOUND) == (ssize_t)size[0], "and so does a host that is new");
+
+	/* many: as QEMU takes no datagram above 68 KiB */
+	transmit(1, train, TRAIN_HEAD);
+	order("b.in delay 300ms");
+	for (int i = 0; i < 40; i++)
+		transmit(0, train, len);
+	order("b.in delay 0");
+	for (unsigned int frames = 0; frames < 160; ) {
+		ssize_t came = receive_most(1, got, sizeof(got), BOUND);
+
+		if (came < 0 || came > TRAIN) {
+			ok = false;
+			break;
+		}
+		frames += frames_in(got, came);
+	}
+	check(ok, "no train is longer than 69632 bytes");
+
+	/* what is wrong */
+	order("all clear");
+	roce.psn = 900;
+	roce.body = 1004;
+	size[0] = roce_build(frame[0], &roce);
+	static const struct {
+		const char *what;
+		int length;		/* of the second frame, as it is told; -1: one byte alone stands there */
+		unsigned int frames, runts, oversize;
+	} wrong[] = {
+		{ "a length beyond the end", 2000, 1, 1, 0 },
+		{ "half of a length", -1, 1, 1, 0 },
+		{ "a frame of 13 bytes, and then too much of a length", 13, 1, 2, 0 },
+		{ "a frame of no bytes, likewise", 0, 1, 2, 0 },
+		{ "a frame that is too long", FRAME + 1, 1, 0, 1 },
+	};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		uint64_t before[3] = { counter("a/out/frames"), counter("a/out/drops/runt"),
+				       counter("a/out/drops/oversize") };
+		size_t rest = wrong[i].length > FRAME ? wrong[i].length : wrong[i].length < 0 ? 0 : 100;
+
+		len = 0;
+		couple(bad, &len, frame[0], size[0]);
+		memset(bad + len, 0xff, sizeof(bad) - len);
+		if (wrong[i].length >= 0)
+			put16(bad + len, wrong[i].length);
+		transmit(0, bad, len + (wrong[i].length < 0 ? 1 : 2 + rest));
+		check(counter("a/out/frames") - before[0] == wrong[i].frames &&
+		      counter("a/out/drops/runt") - before[1] == wrong[i].runts &&
+		      counter("a/out/drops/oversize") - before[2] == wrong[i].oversize,
+		      "%s: the frames before it pass, and it is counted", wrong[i].what);
+	}
+	drain(1);
+	check_eq("the wire ends well", 0, wire_done());
+}
+
 int main(int argc, char **argv)
 {
 	wire_program = argc == 2 ? argv[1] : "peerlane-wire";
@@ -299,5 +429,6 @@ int main(int argc, char **argv)
 	parsing();
 	repeats();
 	record();
+	trains();
 	return results();
 }

@@ -25,13 +25,13 @@ static const char *const targets[] = {
 };
 static const char *const verbs[] = {
 	"loss", "corrupt", "duplicate", "reorder", "delay", "nth", "link", "clear", "wait",
-	"seed", "counters", "help", "", "nonsense"
+	"seed", "counters", "help", "", "nonsense", "rate"
 };
 static const char *const values[] = {
 	"0%", "1%", "30%", "100%", "0.0001%", "101%", "%", "-1%", "99999999999999999999%",
 	"0", "1us", "2ms", "9ms", "11s", "1", "3", "63", "18446744073709551616", "up",
 	"down", "roce", "any", "rc-send-only", "0x0a", "0xff", "0x", "drop", "corrupt",
-	"duplicate", "cut", "x", "\\"
+	"duplicate", "cut", "x", "\\", "queue", "ecn", "1k", "64m", "100mbit", "9gbit"
 };
 static const char *const actions[] = { "drop", "corrupt", "duplicate", "cut", "loss" };
 
@@ -44,6 +44,9 @@ static size_t command_build(char *line, size_t size)
 		len = 1 + pick(pick(4) ? 40 : size - 2);
 		for (size_t i = 0; i < len; i++)
 			line[i] = pick(3) ? ' ' + pick(95) : pick(256);
+	} else if (!pick(8)) {
+		len = snprintf(line, size, "%s rate %umbit queue %uk ecn %u", ONE_OF(targets), pick(20) + 90, pick(200),
+			       pick(90000));
 	} else if (!pick(3)) {
 		len = snprintf(line, size, "%s nth %u any %s", ONE_OF(targets), pick(9), ONE_OF(actions));
 	} else {
@@ -93,12 +96,34 @@ static size_t frame_build(uint8_t *data, int from, int to)
 	return len;
 }
 
+/* Some frames at once, and perhaps one that is cut off; how many there were */
+static unsigned int train_send(uint8_t *data, int from, unsigned int receivers, int to)
+{
+	unsigned int frames = pick(6);
+	uint8_t frame[FRAME + 2];
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < frames; i++) {
+		size_t size = frame_build(frame, from, receivers == 1 ? (int)pick(HOSTS) : to);
+
+		couple(data, &len, frame, size);
+	}
+	if (frames && !pick(4)) {
+		len -= 1 + pick(5);
+		return transmit(from, data, len) ? frames : 0;
+	}
+	if (!frames)
+		couple(data, &len, frame, 0);
+	return transmit(from, data, frames ? len : TRAIN_HEAD) ? frames : 0;
+}
+
 /* Frames, of which each is meant for so many hosts: 1, or all others */
 static void frames(unsigned int steps, unsigned int receivers)
 {
 	uint64_t sent[HOSTS] = { 0 }, got[HOSTS] = { 0 };
-	uint8_t data[FRAME + 2], back[FRAME + 1];
+	static uint8_t data[TRAIN], back[TRAIN];
 	struct balance now;
+	ssize_t len;
 
 	wire_begin("--seed", "5");
 	for (unsigned int i = 0; i < steps; i++) {
@@ -107,12 +132,15 @@ static void frames(unsigned int steps, unsigned int receivers)
 		/* what is cut stays so */
 		if (i % 64 == 0)
 			order("all link up");
-		sent[from] += transmit(from, data, frame_build(data, from, to));
+		if (pick(3))
+			sent[from] += transmit(from, data, frame_build(data, from, to));
+		else
+			sent[from] += train_send(data, from, receivers, to);
 		if (!pick(3))
 			commands();
 		for (int n = 0; n < HOSTS && !pick(8); n++)
-			while (receive(n, back, 0) >= 0)
-				got[n]++;
+			while ((len = receive_most(n, back, sizeof(back), 0)) >= 0)
+				got[n] += frames_in(back, len);
 	}
 	now = balance(receivers);
 	for (int n = 0; n < HOSTS; n++)

@@ -36,10 +36,11 @@ def machine: {topology: "string", devices: [device], "facts?": {"*": "any"},
 	"counted?": {"*": counted_label}, links: [link], transfers: [transfer], routes: [route]};
 def roce: {frames: "number", payload_bytes: "number", dropped: "number",
 	opcodes: {"*": {frames: "number", payload_bytes: "number"}}};
-def way: {frames: "number", bytes: "number", drops: {runt: "number",
+def way: {datagrams: "number", frames: "number", bytes: "number", drops: {runt: "number",
 	oversize: "number", link: "number", loss: "number", rule: "number",
-	queue: "number", peer: "number", own: "number"}, corrupted: "number",
-	duplicated: "number", reordered: "number", delayed: "number", roce: roce};
+	queue: "number", peer: "number", own: "number", full: "number"}, corrupted: "number",
+	duplicated: "number", reordered: "number", delayed: "number", marked: "number",
+	roce: roce};
 def port: {link: "=up|down", queued_most: "number", in: way, out: (way |
 	.roce += {unique_payload_bytes: "number", repeated: "number"})};
 def result: machine + {scenario: "string", title: "string", kernel: "string",

@@ -76,6 +76,29 @@ must_appear() {
 	must test -e "$1"
 }
 
+# becomes FILE PATTERN: its first line, within 10 s
+becomes() {
+	guest_tries=0
+	while [ "$guest_tries" -lt 200 ]; do
+		guest_line=
+		{ read -r guest_line <"$1"; } 2>/dev/null
+		# shellcheck disable=SC2254 # a pattern
+		case $guest_line in
+		$2) return ;;
+		esac
+		guest_tries=$((guest_tries + 1))
+		sleep 0.05
+	done
+	echo "$1 is \"$guest_line\", not \"$2\""
+	return 1
+}
+
+# card_up: the ConnectX has its driver, and its port is active
+card_up() {
+	must_appear /sys/class/infiniband/mlx5_0
+	must becomes /sys/class/infiniband/mlx5_0/ports/1/state '4: ACTIVE'
+}
+
 # drive_of IMAGE: the block device of the drive that has it, /dev/nvme0n1 or
 # another: drivers probe drives in any order, serial numbers tell them apart
 drive_of() {

@@ -66,23 +66,6 @@ counted_all() {
 	ask end "$guest_label"
 }
 
-# becomes FILE PATTERN: its first line, within 10 s
-becomes() {
-	guest_tries=0
-	while [ "$guest_tries" -lt 200 ]; do
-		guest_line=
-		{ read -r guest_line <"$1"; } 2>/dev/null
-		# shellcheck disable=SC2254 # a pattern
-		case $guest_line in
-		$2) return ;;
-		esac
-		guest_tries=$((guest_tries + 1))
-		sleep 0.05
-	done
-	echo "$1 is \"$guest_line\", not \"$2\""
-	return 1
-}
-
 # lan_up: the network beside the wire, $LAN, by which programs find each other
 lan_up() {
 	guest_tries=0
@@ -95,28 +78,31 @@ lan_up() {
 	LAN=${guest_file##*/}
 	must ip link set "$LAN" mtu 9000 up
 	must ip addr add "$(address_of "$HOST")/24" dev "$LAN"
+	neighbours 10.1.0 52:54:00:00:01 "$LAN"
+}
+
+# neighbours NET MAC DEVICE: who the others are is known: no ARP between what is counted, or lost, and none that a
+# host is too busy to answer (busybox, whose ip comes first in PATH, has no neighbours)
+neighbours() {
+	guest_n=0
+	while [ "$guest_n" -lt "$HOSTS" ]; do
+		guest_n=$((guest_n + 1))
+		[ "$guest_n" -eq $((HOST_INDEX + 1)) ] ||
+			must /usr/bin/ip neigh replace "$1.$guest_n" lladdr "$2:0$guest_n" nud permanent dev "$3"
+	done
 }
 
 rdma_up() {
 	[ -z "${HOSTS_LAN-}" ] || lan_up
 	if grep -q '^[^ ]* cx ' /case/machine; then
-		must_appear /sys/class/infiniband/mlx5_0
-		must becomes /sys/class/infiniband/mlx5_0/ports/1/state '4: ACTIVE'
+		card_up
 		return
 	fi
 	guest_address=10.0.0.$((HOST_INDEX + 1))
 	must_appear /sys/class/net/eth0
 	must ip link set eth0 mtu 9000 up
 	must ip addr add "$guest_address/24" dev eth0
-	# who the others are is known: no ARP between what is counted, or lost
-	# (busybox, whose ip comes first in PATH, has no neighbours)
-	guest_n=0
-	while [ "$guest_n" -lt "$HOSTS" ]; do
-		guest_n=$((guest_n + 1))
-		[ "$guest_n" -eq $((HOST_INDEX + 1)) ] ||
-			must /usr/bin/ip neigh replace "10.0.0.$guest_n" \
-				lladdr "52:54:00:00:00:0$guest_n" nud permanent dev eth0
-	done
+	neighbours 10.0.0 52:54:00:00:00 eth0
 	must rdma link add rxe0 type rxe netdev eth0
 	must becomes /sys/class/infiniband/rxe0/ports/1/state '4: ACTIVE'
 	guest_gid=$(printf '0000:0000:0000:0000:0000:ffff:0a00:00%02x' $((HOST_INDEX + 1)))

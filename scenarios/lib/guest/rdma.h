@@ -19,7 +19,8 @@ int plnMemCompare(gpu_ptr a, gpu_ptr b, size_t size, uint64_t *first_diff);
 
 #define GUARD		KIB(64)		/* untouched memory on each side */
 #define GUARD_BYTE	0xee
-#define DEPTH		64		/* work requests of a queue */
+#define DEPTH		64		/* work requests of a send queue */
+#define RECEIVES	128		/* of a whole GiB, which are posted at once */
 #define MAX_REQUEST	MIB(8)		/* bytes of one; the device may take less */
 #define WC_MS		60000		/* a completion comes within, under emulation */
 #define PORT		18515
@@ -110,7 +111,7 @@ static inline void make_qp(struct end *e)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = e->cq, .recv_cq = e->cq, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH,
+		.cap = { .max_send_wr = DEPTH, .max_recv_wr = RECEIVES,
 			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 

@@ -79,7 +79,7 @@ hosts_start() {
 		SC_TOPOLOGY=${1:-$SC_TOPOLOGY}
 		[ $# -eq 0 ] || shift
 		echo "$hosts_each $SC_TOPOLOGY" >>"$hosts_dir/topologies"
-		[ "$(sc_devices | grep -c '^[^ ]* cx ')" -le 1 ] ||
+		[ "$(topology devices "$SC_TOPOLOGY" | grep -c '^[^ ]* cx ')" -le 1 ] ||
 			{ fail "a host has one ConnectX at most"; finish; }
 		[ -z "$(hosts_cx)" ] || hosts_lan=1
 	done
@@ -97,7 +97,7 @@ hosts_start() {
 
 # hosts_cx: the ConnectX of the machine, if it has one
 hosts_cx() {
-	sc_devices | awk '$2 == "cx" { print $1 }'
+	topology devices "$SC_TOPOLOGY" | awk '$2 == "cx" { print $1 }'
 }
 
 hosts_each_start() {
@@ -122,7 +122,7 @@ hosts_each_start() {
 		done
 		hosts_name=$(hosts_cx)
 		if [ -n "$hosts_name" ]; then
-			set -- netdev=net0 "lid=$hosts_index" "mac=52:54:00:00:00:0$hosts_index" \
+			set -- netdev=net0 trains=on "lid=$hosts_index" "mac=52:54:00:00:00:0$hosts_index" \
 				"guid=0x0200c9fffe00000$hosts_index"
 			for hosts_key; do
 				shift
