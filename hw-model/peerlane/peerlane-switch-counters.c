@@ -53,37 +53,6 @@ typedef struct PlsMapping {
 
 static GHashTable *pls_mappings;
 
-/* A cast by name would cost more than all else that is done for a page */
-static ObjectClass *pls_downstream_class, *pls_upstream_class;
-
-static PlsDownstream *pls_as_downstream(PCIDevice *d)
-{
-    return object_get_class(OBJECT(d)) == pls_downstream_class ?
-           (PlsDownstream *)d : NULL;
-}
-
-static PlsUpstream *pls_as_upstream(PCIDevice *d)
-{
-    return object_get_class(OBJECT(d)) == pls_upstream_class ?
-           (PlsUpstream *)d : NULL;
-}
-
-PlsCounters *pls_counters(PCIDevice *d)
-{
-    PlsDownstream *p = pls_as_downstream(d);
-    PlsUpstream *up = p ? NULL : pls_as_upstream(d);
-
-    return p ? &p->counters : up ? &up->counters : NULL;
-}
-
-PlsLink *pls_link(PCIDevice *d)
-{
-    PlsDownstream *p = pls_as_downstream(d);
-    PlsUpstream *up = p ? NULL : pls_as_upstream(d);
-
-    return p ? &p->link : up ? &up->link : NULL;
-}
-
 /* Of pairs, the write follows the read */
 static enum pls_counter pls_kind(enum pls_counter n, bool is_write)
 {
@@ -471,10 +440,7 @@ void pls_counters_get(void)
         pls_mappings = pla_mappings_new();
     }
     if (!pls_listeners++) {
-        pls_downstream_class =
-            object_class_by_name(TYPE_PEERLANE_SWITCH_DOWNSTREAM);
-        pls_upstream_class =
-            object_class_by_name(TYPE_PEERLANE_SWITCH_UPSTREAM);
+        pls_ports_init();
         device_listener_register(&pls_listener);
     }
 }
