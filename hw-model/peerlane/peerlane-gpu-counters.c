@@ -104,6 +104,8 @@ static bool pln_is_cpu(AddressSpace *as)
 {
     CPUState *cpu;
 
+    /* An unmap has a reference to VRAM, and is in no RCU section */
+    RCU_READ_LOCK_GUARD();
     CPU_FOREACH(cpu) {
         if (cpu->as == as) {
             return true;
