@@ -15,7 +15,7 @@ need_file "$symbols" "$wire"
 sed 's/^hw_peerlane_peerlane-//' "$symbols" >objects
 for file in "$TOP"/hw-model/peerlane/*.c; do
 	name=${file##*/peerlane-}
-	grep -q "^$name[.]o:" objects || echo "$name"
+	grep -q "^${name}[.]o:" objects || echo "$name"
 done >missing
 check_eq "each file of the devices has its symbols here" "" "$(cat missing)"
 
