@@ -30,14 +30,14 @@ static void pln_bar1_unmapped(PeerlaneGPU *s, const char *dir, hwaddr addr,
                   HWADDR_PRIx "\n", pln_name(s), dir, addr);
 }
 
-uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr, unsigned size)
+static uint64_t pln_bar1_unmapped_read(void *opaque, hwaddr addr, unsigned size)
 {
     pln_bar1_unmapped(opaque, "read", addr, size);
     return pln_all_ones(size);
 }
 
-void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
-                             unsigned size)
+static void pln_bar1_unmapped_write(void *opaque, hwaddr addr, uint64_t val,
+                                    unsigned size)
 {
     pln_bar1_unmapped(opaque, "write", addr, size);
 }
@@ -78,6 +78,17 @@ static void pln_removed_bar_init(PeerlaneGPU *s, unsigned i, MemoryRegion *bar,
                           memory_region_size(bar));
     memory_region_set_enabled(mr, false);
     memory_region_add_subregion_overlap(bar, 0, mr, 10);
+}
+
+void pln_show_removed(PeerlaneGPU *s)
+{
+    memory_region_transaction_begin();
+    memory_region_set_enabled(&s->removed_bar[0], s->removed);
+    memory_region_set_enabled(&s->removed_bar[1], s->removed);
+    if (s->coherent) {
+        memory_region_set_enabled(&s->removed_bar[2], s->removed);
+    }
+    memory_region_transaction_commit();
 }
 
 /*
@@ -159,21 +170,21 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
     s->vram_ptr = memory_region_get_ram_ptr(&s->vram);
     memory_region_set_observer(&s->vram, &pln_vram_observer);
 
-    memory_region_init(&s->bar1, obj, "peerlane-gpu-bar1", s->bar1_size);
-    memory_region_init_io(&s->bar1_unmapped, obj, &pln_bar1_unmapped_ops, s,
+    memory_region_init(&s->bar1.mr, obj, "peerlane-gpu-bar1", s->bar1_size);
+    memory_region_init_io(&s->bar1.unmapped, obj, &pln_bar1_unmapped_ops, s,
                           "peerlane-gpu-bar1-unmapped", s->bar1_size);
     /* The engine reaches it too, while its device is at work */
-    s->bar1_unmapped.disable_reentrancy_guard = true;
-    memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_unmapped, -1);
-    memory_region_init(&s->bar1_map, obj, "peerlane-gpu-bar1-map",
+    s->bar1.unmapped.disable_reentrancy_guard = true;
+    memory_region_add_subregion_overlap(&s->bar1.mr, 0, &s->bar1.unmapped, -1);
+    memory_region_init(&s->bar1.map, obj, "peerlane-gpu-bar1-map",
                        s->bar1_size);
-    memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_map, 0);
+    memory_region_add_subregion_overlap(&s->bar1.mr, 0, &s->bar1.map, 0);
     pln_late_init(s);
     pln_removed_bar_init(s, 0, &s->bar0,
                          "peerlane-gpu-regs-removed");
-    pln_removed_bar_init(s, 1, &s->bar1,
+    pln_removed_bar_init(s, 1, &s->bar1.mr,
                          "peerlane-gpu-bar1-removed");
-    pci_register_bar(pdev, PLN_BAR_APERTURE, attr, &s->bar1);
+    pci_register_bar(pdev, PLN_BAR_APERTURE, attr, &s->bar1.mr);
 
     if (s->coherent) {
         uint64_t size = pow2ceil(s->vram_size);
@@ -200,7 +211,7 @@ void pln_bar1_exit(PeerlaneGPU *s)
 {
     MemoryRegion *parts[] = {
         &s->removed_bar[0], &s->removed_bar[1], &s->removed_bar[2],
-        &s->bar1_unmapped, &s->bar1_map, &s->bar1_late, &s->window_unmapped,
+        &s->bar1.unmapped, &s->bar1.map, &s->late.mr, &s->window_unmapped,
         &s->window_map,
     };
 
@@ -225,9 +236,9 @@ static void pln_bar1_add(PeerlaneGPU *s, PlnBar1Run *run)
 
     memory_region_init_alias(&run->mr, OBJECT(s), "peerlane-gpu-bar1-run",
                              &s->vram, run->vram, run->count * unit);
-    memory_region_add_subregion(&s->bar1_map, run->index * unit, &run->mr);
-    s->bar1_units_used += run->count;
-    s->bar1_runs_used++;
+    memory_region_add_subregion(&s->bar1.map, run->index * unit, &run->mr);
+    s->bar1.units_used += run->count;
+    s->bar1.runs_used++;
 }
 
 static void pln_bar1_remove(PeerlaneGPU *s, PlnBar1Run *run)
@@ -235,10 +246,10 @@ static void pln_bar1_remove(PeerlaneGPU *s, PlnBar1Run *run)
     pln_late_flush(s);
     trace_peerlane_gpu_bar1_unmap(pln_name(s), run->index, run->count,
                                   run->vram);
-    memory_region_del_subregion(&s->bar1_map, &run->mr);
+    memory_region_del_subregion(&s->bar1.map, &run->mr);
     object_unparent(OBJECT(&run->mr));
-    s->bar1_units_used -= run->count;
-    s->bar1_runs_used--;
+    s->bar1.units_used -= run->count;
+    s->bar1.runs_used--;
     run->index = 0;
     run->count = 0;
     run->vram = 0;
@@ -246,13 +257,13 @@ static void pln_bar1_remove(PeerlaneGPU *s, PlnBar1Run *run)
 
 void pln_bar1_unmap_all(PeerlaneGPU *s)
 {
-    if (!s->bar1_runs_used) {
+    if (!s->bar1.runs_used) {
         return;
     }
     memory_region_transaction_begin();
     for (unsigned i = 0; i < s->bar1_runs; i++) {
-        if (s->runs[i].count) {
-            pln_bar1_remove(s, &s->runs[i]);
+        if (s->bar1.runs[i].count) {
+            pln_bar1_remove(s, &s->bar1.runs[i]);
         }
     }
     memory_region_transaction_commit();
@@ -282,17 +293,17 @@ static enum pln_gpu_error pln_bar1_do_map(PeerlaneGPU *s)
     PlnBar1Run *free_run = NULL;
     enum pln_gpu_error err;
 
-    err = pln_bar1_check(s, s->bar1_index, s->bar1_count, s->bar1_vram);
+    err = pln_bar1_check(s, s->bar1.index, s->bar1.count, s->bar1.vram);
     if (err) {
         return err;
     }
     for (unsigned i = 0; i < s->bar1_runs; i++) {
-        PlnBar1Run *run = &s->runs[i];
+        PlnBar1Run *run = &s->bar1.runs[i];
 
         if (!run->count) {
             free_run = free_run ? free_run : run;
-        } else if (run->index < s->bar1_index + s->bar1_count &&
-                   s->bar1_index < run->index + run->count) {
+        } else if (run->index < s->bar1.index + s->bar1.count &&
+                   s->bar1.index < run->index + run->count) {
             return PLN_ERR_OVERLAP;
         }
     }
@@ -300,24 +311,24 @@ static enum pln_gpu_error pln_bar1_do_map(PeerlaneGPU *s)
         return PLN_ERR_NO_SPACE;
     }
 
-    free_run->index = s->bar1_index;
-    free_run->count = s->bar1_count;
-    free_run->vram = s->bar1_vram;
+    free_run->index = s->bar1.index;
+    free_run->count = s->bar1.count;
+    free_run->vram = s->bar1.vram;
     pln_bar1_add(s, free_run);
-    trace_peerlane_gpu_bar1_map(pln_name(s), s->bar1_index, s->bar1_count,
-                                s->bar1_vram);
+    trace_peerlane_gpu_bar1_map(pln_name(s), s->bar1.index, s->bar1.count,
+                                s->bar1.vram);
     return PLN_ERR_NONE;
 }
 
 static enum pln_gpu_error pln_bar1_do_unmap(PeerlaneGPU *s)
 {
-    if (!s->bar1_count) {
+    if (!s->bar1.count) {
         return PLN_ERR_LENGTH;
     }
     for (unsigned i = 0; i < s->bar1_runs; i++) {
-        PlnBar1Run *run = &s->runs[i];
+        PlnBar1Run *run = &s->bar1.runs[i];
 
-        if (run->count == s->bar1_count && run->index == s->bar1_index) {
+        if (run->count == s->bar1.count && run->index == s->bar1.index) {
             pln_bar1_remove(s, run);
             return PLN_ERR_NONE;
         }
@@ -329,37 +340,37 @@ void pln_bar1_command(PeerlaneGPU *s, uint32_t cmd)
 {
     switch (cmd) {
     case PLN_BAR1_CMD_MAP:
-        s->bar1_result = pln_bar1_do_map(s);
+        s->bar1.result = pln_bar1_do_map(s);
         break;
     case PLN_BAR1_CMD_UNMAP:
-        s->bar1_result = pln_bar1_do_unmap(s);
+        s->bar1.result = pln_bar1_do_unmap(s);
         break;
     case PLN_BAR1_CMD_UNMAP_ALL:
         pln_bar1_unmap_all(s);
-        s->bar1_result = PLN_ERR_NONE;
+        s->bar1.result = PLN_ERR_NONE;
         break;
     default:
-        s->bar1_result = PLN_ERR_COMMAND;
+        s->bar1.result = PLN_ERR_COMMAND;
         break;
     }
-    if (s->bar1_result) {
+    if (s->bar1.result) {
         pln_count(s, PLN_CNT_ERRORS, 1);
-        trace_peerlane_gpu_bar1_error(pln_name(s), cmd, s->bar1_result);
+        trace_peerlane_gpu_bar1_error(pln_name(s), cmd, s->bar1.result);
         qemu_log_mask(LOG_GUEST_ERROR, "%s: BAR1 command %" PRIu32
                       " index %" PRIu32 " count %" PRIu32 ": error %" PRIu32
-                      "\n", pln_name(s), cmd, s->bar1_index, s->bar1_count,
-                      s->bar1_result);
+                      "\n", pln_name(s), cmd, s->bar1.index, s->bar1.count,
+                      s->bar1.result);
     }
 }
 
 /* Map again what an incoming migration says was mapped */
 bool pln_bar1_restore(PeerlaneGPU *s)
 {
-    s->bar1_units_used = 0;
-    s->bar1_runs_used = 0;
+    s->bar1.units_used = 0;
+    s->bar1.runs_used = 0;
     memory_region_transaction_begin();
     for (unsigned i = 0; i < PLN_BAR1_MAX_RUNS; i++) {
-        PlnBar1Run *run = &s->runs[i];
+        PlnBar1Run *run = &s->bar1.runs[i];
         bool bad;
 
         if (!run->count) {
@@ -368,7 +379,7 @@ bool pln_bar1_restore(PeerlaneGPU *s)
         bad = i >= s->bar1_runs ||
               pln_bar1_check(s, run->index, run->count, run->vram);
         for (unsigned j = 0; j < i && !bad; j++) {
-            const PlnBar1Run *other = &s->runs[j];
+            const PlnBar1Run *other = &s->bar1.runs[j];
 
             bad = other->count && run->index < other->index + other->count &&
                   other->index < run->index + run->count;
@@ -376,7 +387,7 @@ bool pln_bar1_restore(PeerlaneGPU *s)
         if (bad) {
             /* Keep what is not mapped out of the way of a later unmap */
             for (unsigned j = i; j < PLN_BAR1_MAX_RUNS; j++) {
-                s->runs[j].count = 0;
+                s->bar1.runs[j].count = 0;
             }
             memory_region_transaction_commit();
             return false;

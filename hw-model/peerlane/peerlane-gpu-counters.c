@@ -36,24 +36,24 @@ QEMU_BUILD_BUG_ON(ARRAY_SIZE(pln_counter_names) != PLN_NUM_COUNTERS);
 
 void pln_count(PeerlaneGPU *s, enum pln_counter n, uint64_t add)
 {
-    QEMU_LOCK_GUARD(&s->lock);
-    s->counters[n] += add;
+    QEMU_LOCK_GUARD(&s->counters.lock);
+    s->counters.val[n] += add;
 }
 
 uint32_t pln_counter_read(PeerlaneGPU *s, hwaddr reg)
 {
     unsigned n = (reg - PLN_REG_COUNTER(0)) / 8;
 
-    QEMU_LOCK_GUARD(&s->lock);
-    return pla_half(s->counters[n], &s->counters_hi[n], reg & 4);
+    QEMU_LOCK_GUARD(&s->counters.lock);
+    return pla_half(s->counters.val[n], &s->counters.high[n], reg & 4);
 }
 
 uint32_t pln_initiator_read(PeerlaneGPU *s, hwaddr reg)
 {
     unsigned n = (reg - PLN_REG_INITIATOR(0)) / 0x20;
-    PlnInitiator *in = &s->initiators[n];
+    PlnInitiator *in = &s->counters.initiators[n];
 
-    QEMU_LOCK_GUARD(&s->lock);
+    QEMU_LOCK_GUARD(&s->counters.lock);
     switch (reg % 0x20) {
     case PLN_INITIATOR_ID:
         return in->id;
@@ -104,6 +104,8 @@ static bool pln_is_cpu(AddressSpace *as)
 {
     CPUState *cpu;
 
+    /* An unmap has a reference to VRAM, and is in no RCU section */
+    RCU_READ_LOCK_GUARD();
     CPU_FOREACH(cpu) {
         if (cpu->as == as) {
             return true;
@@ -125,7 +127,7 @@ static PCIDevice *pln_initiator(AddressSpace *as)
 static PlnInitiator *pln_named_initiator(PeerlaneGPU *s, const char *name)
 {
     for (unsigned i = 0; name && i < PLN_NUM_INITIATORS - 1; i++) {
-        PlnInitiator *in = &s->initiators[i];
+        PlnInitiator *in = &s->counters.initiators[i];
 
         if (!in->id) {
             pstrcpy((char *)in->name, sizeof(in->name), name);
@@ -147,8 +149,8 @@ static PlnInitiator *pln_find_initiator(PeerlaneGPU *s, PCIDevice *dev)
     PlnInitiator *in = NULL;
 
     for (unsigned i = 0; dev && i < PLN_NUM_INITIATORS - 1; i++) {
-        if (s->initiators[i].dev == dev) {
-            in = &s->initiators[i];
+        if (s->counters.initiators[i].dev == dev) {
+            in = &s->counters.initiators[i];
             break;
         }
     }
@@ -166,7 +168,7 @@ static PlnInitiator *pln_find_initiator(PeerlaneGPU *s, PCIDevice *dev)
         return in;
     }
     /* The last entry is for all that have no other */
-    in = &s->initiators[PLN_NUM_INITIATORS - 1];
+    in = &s->counters.initiators[PLN_NUM_INITIATORS - 1];
     pstrcpy((char *)in->name, sizeof(in->name), "unknown");
     in->id = PLN_INITIATOR_VALID | PLN_INITIATOR_UNKNOWN;
     return in;
@@ -174,18 +176,18 @@ static PlnInitiator *pln_find_initiator(PeerlaneGPU *s, PCIDevice *dev)
 
 static void pln_device_unrealize(DeviceListener *listener, DeviceState *dev)
 {
-    PeerlaneGPU *s = container_of(listener, PeerlaneGPU, listener);
+    PeerlaneGPU *s = container_of(listener, PeerlaneGPU, counters.listener);
     PCIDevice *d = (PCIDevice *)object_dynamic_cast(OBJECT(dev),
                                                     TYPE_PCI_DEVICE);
 
     if (!d) {
         return;
     }
-    QEMU_LOCK_GUARD(&s->lock);
-    pla_forget(s->mappings, &d->bus_master_as);
+    QEMU_LOCK_GUARD(&s->counters.lock);
+    pla_forget(s->counters.mappings, &d->bus_master_as);
     for (unsigned i = 0; i < PLN_NUM_INITIATORS - 1; i++) {
-        if (s->initiators[i].dev == d) {
-            s->initiators[i].dev = NULL;
+        if (s->counters.initiators[i].dev == d) {
+            s->counters.initiators[i].dev = NULL;
         }
     }
 }
@@ -203,16 +205,16 @@ void pln_account(PeerlaneGPU *s, AddressSpace *as, bool window, hwaddr len,
                            dev && dev->qdev.id ? dev->qdev.id : "-",
                            is_write ? "write" : "read",
                            window ? "coherent" : "bar1", len);
-    QEMU_LOCK_GUARD(&s->lock);
+    QEMU_LOCK_GUARD(&s->counters.lock);
     in = pln_find_initiator(s, dev);
     if (is_write) {
         in->write += len;
-        s->counters[window ? PLN_CNT_COHERENT_DMA_WRITE :
-                    PLN_CNT_BAR1_DMA_WRITE] += len;
+        s->counters.val[window ? PLN_CNT_COHERENT_DMA_WRITE :
+                        PLN_CNT_BAR1_DMA_WRITE] += len;
     } else {
         in->read += len;
-        s->counters[window ? PLN_CNT_COHERENT_DMA_READ :
-                    PLN_CNT_BAR1_DMA_READ] += len;
+        s->counters.val[window ? PLN_CNT_COHERENT_DMA_READ :
+                        PLN_CNT_BAR1_DMA_READ] += len;
     }
 }
 
@@ -239,8 +241,8 @@ static void pln_vram_map(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
         .as = as, .host = host, .len = len, .is_write = is_write,
     };
     m->window = pln_in_window(s, as, addr, is_write);
-    QEMU_LOCK_GUARD(&s->lock);
-    pla_map(s->mappings, &m->m);
+    QEMU_LOCK_GUARD(&s->counters.lock);
+    pla_map(s->counters.mappings, &m->m);
 }
 
 static void pln_vram_unmap(MemoryRegion *mr, AddressSpace *as, void *host,
@@ -250,8 +252,9 @@ static void pln_vram_unmap(MemoryRegion *mr, AddressSpace *as, void *host,
     g_autofree PlnMapping *m = NULL;
 
     if (s->coherent) {
-        QEMU_LOCK_GUARD(&s->lock);
-        m = (PlnMapping *)pla_unmap(s->mappings, as, host, len, is_write);
+        QEMU_LOCK_GUARD(&s->counters.lock);
+        m = (PlnMapping *)pla_unmap(s->counters.mappings, as, host, len,
+                                    is_write);
     }
     pln_account(s, as, m && m->window, access_len, is_write);
 }
@@ -264,15 +267,15 @@ const MemoryRegionObserver pln_vram_observer = {
 
 void pln_counters_init(PeerlaneGPU *s)
 {
-    qemu_mutex_init(&s->lock);
-    s->mappings = pla_mappings_new();
-    s->listener.unrealize = pln_device_unrealize;
+    qemu_mutex_init(&s->counters.lock);
+    s->counters.mappings = pla_mappings_new();
+    s->counters.listener.unrealize = pln_device_unrealize;
 }
 
 void pln_counters_finalize(PeerlaneGPU *s)
 {
-    g_hash_table_destroy(s->mappings);
-    qemu_mutex_destroy(&s->lock);
+    g_hash_table_destroy(s->counters.mappings);
+    qemu_mutex_destroy(&s->counters.lock);
 }
 
 static void pln_get_counters(Object *obj, Visitor *v, const char *name,
@@ -281,8 +284,8 @@ static void pln_get_counters(Object *obj, Visitor *v, const char *name,
     PeerlaneGPU *s = PEERLANE_GPU(obj);
     uint64_t copy[PLN_NUM_COUNTERS];
 
-    WITH_QEMU_LOCK_GUARD(&s->lock) {
-        memcpy(copy, s->counters, sizeof(copy));
+    WITH_QEMU_LOCK_GUARD(&s->counters.lock) {
+        memcpy(copy, s->counters.val, sizeof(copy));
     }
     pla_visit(v, name, pln_counter_names, copy, PLN_NUM_COUNTERS, errp);
 }
@@ -317,8 +320,8 @@ static void pln_get_initiators(Object *obj, Visitor *v, const char *name,
     PeerlaneGPU *s = PEERLANE_GPU(obj);
     PlnInitiator copy[PLN_NUM_INITIATORS];
 
-    WITH_QEMU_LOCK_GUARD(&s->lock) {
-        memcpy(copy, s->initiators, sizeof(copy));
+    WITH_QEMU_LOCK_GUARD(&s->counters.lock) {
+        memcpy(copy, s->counters.initiators, sizeof(copy));
     }
     if (!visit_start_list(v, name, NULL, 0, errp)) {
         return;

@@ -11,7 +11,13 @@
 #include "hw/pci/pci.h"
 #include "system/runstate.h"
 #include "peerlane-gpu.h"
+#include "peerlane-gpu-irq.h"
 #include "trace.h"
+
+/* After so many bytes the engine lets the main loop run */
+#define PLN_BH_BUDGET           (1024 * 1024)
+/* What one descriptor costs of this even if it moves nothing */
+#define PLN_DESC_COST           4096
 
 static const char *const pln_status_names[] = {
     [PLN_Q_DISABLED] = "disabled",
@@ -212,15 +218,15 @@ static void pln_engine_bh(void *opaque)
     /* Work may end with the device unplugged: see pln_queue_step() */
     object_ref(OBJECT(s));
     /* While the machine is stopped nothing may change its memory */
-    while (idle < s->num_queues && s->bh && !s->removed && pln_in_d0(s) &&
-           !s->fault_hung_engine && runstate_is_running()) {
-        PlnQueue *q = &s->queues[s->next_queue];
+    while (idle < s->num_queues && s->engine.bh && !s->removed &&
+           pln_in_d0(s) && !s->fault_hung_engine && runstate_is_running()) {
+        PlnQueue *q = &s->engine.queues[s->engine.next_queue];
 
         if (spent >= PLN_BH_BUDGET) {
-            qemu_bh_schedule(s->bh);
+            qemu_bh_schedule(s->engine.bh);
             break;
         }
-        s->next_queue = (s->next_queue + 1) % s->num_queues;
+        s->engine.next_queue = (s->engine.next_queue + 1) % s->num_queues;
         if (pln_queue_ready(q)) {
             spent += pln_queue_step(q);
             idle = 0;
@@ -228,7 +234,7 @@ static void pln_engine_bh(void *opaque)
             idle++;
         }
     }
-    if (s->bh) {
+    if (s->engine.bh) {
         object_unref(OBJECT(s));
     } else {
         /* Who called this still looks at the device afterwards */
@@ -246,8 +252,8 @@ static void pln_queue_timer(void *opaque)
 
 void pln_engine_kick(PeerlaneGPU *s)
 {
-    if (s->bh) {
-        qemu_bh_schedule(s->bh);
+    if (s->engine.bh) {
+        qemu_bh_schedule(s->engine.bh);
     }
 }
 
@@ -335,7 +341,7 @@ static void pln_queue_doorbell(PlnQueue *q, uint32_t tail)
 
 uint32_t pln_queue_read(PeerlaneGPU *s, unsigned n, hwaddr reg)
 {
-    PlnQueue *q = &s->queues[n];
+    PlnQueue *q = &s->engine.queues[n];
 
     if (n >= s->num_queues) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: read of queue %u of %u\n",
@@ -378,7 +384,7 @@ uint32_t pln_queue_read(PeerlaneGPU *s, unsigned n, hwaddr reg)
 
 void pln_queue_write(PeerlaneGPU *s, unsigned n, hwaddr reg, uint32_t val)
 {
-    PlnQueue *q = &s->queues[n];
+    PlnQueue *q = &s->engine.queues[n];
 
     if (n >= s->num_queues) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: write to queue %u of %u\n",
@@ -422,20 +428,20 @@ void pln_queue_write(PeerlaneGPU *s, unsigned n, hwaddr reg, uint32_t val)
 void pln_engine_reset(PeerlaneGPU *s)
 {
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
-        PlnQueue *q = &s->queues[i];
+        PlnQueue *q = &s->engine.queues[i];
 
         pln_queue_reset(q);
         q->base = 0;
         q->size = 0;
         q->vector = i + 1;
     }
-    s->next_queue = 0;
+    s->engine.next_queue = 0;
 }
 
 void pln_engine_init(PeerlaneGPU *s)
 {
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
-        PlnQueue *q = &s->queues[i];
+        PlnQueue *q = &s->engine.queues[i];
 
         q->gpu = s;
         q->index = i;
@@ -449,22 +455,23 @@ void pln_engine_init(PeerlaneGPU *s)
      * handler runs the bottom halves of the other context, and would refuse
      * the engine there.
      */
-    s->bh = aio_bh_new_guarded(iohandler_get_aio_context(), pln_engine_bh, s,
-                               &DEVICE(s)->mem_reentrancy_guard);
+    s->engine.bh = aio_bh_new_guarded(iohandler_get_aio_context(),
+                                      pln_engine_bh, s,
+                                      &DEVICE(s)->mem_reentrancy_guard);
 }
 
 void pln_engine_exit(PeerlaneGPU *s)
 {
     pln_engine_reset(s);
-    qemu_bh_delete(s->bh);
-    s->bh = NULL;
+    qemu_bh_delete(s->engine.bh);
+    s->engine.bh = NULL;
 }
 
 /* The engine may be at work in pln_engine_exit(), but not here */
 void pln_engine_finalize(PeerlaneGPU *s)
 {
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
-        timer_free(s->queues[i].timer);
+        timer_free(s->engine.queues[i].timer);
     }
     g_free(s->stage[0]);
     g_free(s->stage[1]);

@@ -24,17 +24,17 @@ static void pln_late_store(PeerlaneGPU *s, const PlnLateWrite *w)
 /* The one that has waited longest is visible now */
 static void pln_late_push(PeerlaneGPU *s)
 {
-    pln_late_store(s, &s->late[s->late_first]);
-    s->late_first = (s->late_first + 1) % s->late_size;
-    s->late_count--;
+    pln_late_store(s, &s->late.ring[s->late.first]);
+    s->late.first = (s->late.first + 1) % s->late.size;
+    s->late.count--;
 }
 
 void pln_late_flush(PeerlaneGPU *s)
 {
-    if (s->late_count) {
-        trace_peerlane_gpu_late_flush(pln_name(s), s->late_count);
+    if (s->late.count) {
+        trace_peerlane_gpu_late_flush(pln_name(s), s->late.count);
     }
-    while (s->late_count) {
+    while (s->late.count) {
         pln_late_push(s);
     }
 }
@@ -44,7 +44,7 @@ static bool pln_late_vram(PeerlaneGPU *s, hwaddr addr, unsigned size,
                           uint64_t *vram)
 {
     for (unsigned i = 0; i < s->bar1_runs; i++) {
-        const PlnBar1Run *run = &s->runs[i];
+        const PlnBar1Run *run = &s->bar1.runs[i];
         uint64_t base = (uint64_t)run->index * PLN_BAR1_UNIT_SIZE;
         uint64_t len = (uint64_t)run->count * PLN_BAR1_UNIT_SIZE;
 
@@ -67,7 +67,9 @@ static uint64_t pln_late_read(void *opaque, hwaddr addr, unsigned size)
         return ldn_le_p(s->vram_ptr + vram, size);
     }
     if (size == 1) {
-        return pln_bar1_unmapped_read(s, addr, size);
+        memory_region_dispatch_read(&s->bar1.unmapped, addr, &val, MO_8,
+                                    MEMTXATTRS_UNSPECIFIED);
+        return val;
     }
     for (unsigned i = 0; i < size; i++) {
         val |= pln_late_read(s, addr + i, 1) << (8 * i);
@@ -83,7 +85,8 @@ static void pln_late_write(void *opaque, hwaddr addr, uint64_t val,
 
     if (!pln_late_vram(s, addr, size, &w.vram)) {
         if (size == 1) {
-            pln_bar1_unmapped_write(s, addr, val, size);
+            memory_region_dispatch_write(&s->bar1.unmapped, addr, val, MO_8,
+                                         MEMTXATTRS_UNSPECIFIED);
             return;
         }
         for (unsigned i = 0; i < size; i++) {
@@ -92,14 +95,14 @@ static void pln_late_write(void *opaque, hwaddr addr, uint64_t val,
         return;
     }
     /* A vCPU finds the region before it has the BQL: the fault may be off */
-    if (!s->late_size) {
+    if (!s->late.size) {
         pln_late_store(s, &w);
         return;
     }
-    if (s->late_count == s->late_size) {
+    if (s->late.count == s->late.size) {
         pln_late_push(s);
     }
-    s->late[(s->late_first + s->late_count++) % s->late_size] = w;
+    s->late.ring[(s->late.first + s->late.count++) % s->late.size] = w;
     /* A machine that has stopped is about to be saved */
     if (!runstate_is_running()) {
         pln_late_flush(s);
@@ -123,7 +126,7 @@ static void pln_late_access(MemoryRegion *mr, AddressSpace *as, hwaddr addr,
                             hwaddr offset, hwaddr len, bool is_write,
                             MemTxResult result)
 {
-    PeerlaneGPU *s = container_of(mr, PeerlaneGPU, bar1_late);
+    PeerlaneGPU *s = container_of(mr, PeerlaneGPU, late.mr);
     uint64_t vram;
 
     if (result == MEMTX_OK && pln_late_vram(s, offset, len, &vram)) {
@@ -139,11 +142,11 @@ static const MemoryRegionObserver pln_late_observer = {
 static void pln_late_show(PeerlaneGPU *s)
 {
     pln_late_flush(s);
-    g_free(s->late);
-    s->late_size = s->fault_late_writes;
-    s->late = s->late_size ? g_new0(PlnLateWrite, s->late_size) : NULL;
-    s->late_first = 0;
-    memory_region_set_enabled(&s->bar1_late, s->late_size);
+    g_free(s->late.ring);
+    s->late.size = s->fault_late_writes;
+    s->late.ring = s->late.size ? g_new0(PlnLateWrite, s->late.size) : NULL;
+    s->late.first = 0;
+    memory_region_set_enabled(&s->late.mr, s->late.size);
 }
 
 /* Off, until a stream that comes in has been checked */
@@ -165,18 +168,23 @@ bool pln_late_restore(PeerlaneGPU *s)
 
 void pln_late_init(PeerlaneGPU *s)
 {
-    memory_region_init_io(&s->bar1_late, OBJECT(s), &pln_late_ops, s,
+    memory_region_init_io(&s->late.mr, OBJECT(s), &pln_late_ops, s,
                           "peerlane-gpu-bar1-late", s->bar1_size);
     /* The engine reaches it too, while its device is at work */
-    s->bar1_late.disable_reentrancy_guard = true;
+    s->late.mr.disable_reentrancy_guard = true;
     /*
      * Accesses to an IO region end in the observer's access() as those to RAM
      * do; only what is mapped is RAM's, and memory_region_set_observer()
      * promises all of it, so it does not take this region.
      */
-    s->bar1_late.observer = &pln_late_observer;
-    memory_region_add_subregion_overlap(&s->bar1, 0, &s->bar1_late, 5);
+    s->late.mr.observer = &pln_late_observer;
+    memory_region_add_subregion_overlap(&s->bar1.mr, 0, &s->late.mr, 5);
     pln_late_show(s);
+}
+
+void pln_late_finalize(PeerlaneGPU *s)
+{
+    g_free(s->late.ring);
 }
 
 static void pln_get_late(Object *obj, Visitor *v, const char *name,

@@ -10,7 +10,7 @@
 
 static bool pln_queue_ok(PeerlaneGPU *s, unsigned index)
 {
-    const PlnQueue *q = &s->queues[index];
+    const PlnQueue *q = &s->engine.queues[index];
 
     if (q->status > PLN_Q_ERROR || q->vector >= PLN_MSIX_VECTORS ||
         q->size > PLN_Q_SIZE_MAX || q->head >= MAX(q->size, 1) ||
@@ -39,7 +39,7 @@ static int pln_post_load(void *opaque, int version_id)
     PeerlaneGPU *s = opaque;
 
     if (!pln_late_restore(s) || !pln_bar1_restore(s) ||
-        s->next_queue >= s->num_queues) {
+        s->engine.next_queue >= s->num_queues) {
         return -EINVAL;
     }
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
@@ -48,8 +48,10 @@ static int pln_post_load(void *opaque, int version_id)
         }
     }
     for (unsigned i = 0; i < PLN_NUM_INITIATORS; i++) {
-        s->initiators[i].name[sizeof(s->initiators[i].name) - 1] = 0;
-        s->initiators[i].dev = NULL;
+        PlnInitiator *in = &s->counters.initiators[i];
+
+        in->name[sizeof(in->name) - 1] = 0;
+        in->dev = NULL;
     }
     pln_show_removed(s);
     return 0;
@@ -150,19 +152,20 @@ const VMStateDescription vmstate_pln = {
         VMSTATE_BOOL(removed, PeerlaneGPU),
         VMSTATE_UINT32(reset_count, PeerlaneGPU),
         VMSTATE_UINT32(scratch, PeerlaneGPU),
-        VMSTATE_UINT32(bar1_index, PeerlaneGPU),
-        VMSTATE_UINT32(bar1_count, PeerlaneGPU),
-        VMSTATE_UINT64(bar1_vram, PeerlaneGPU),
-        VMSTATE_UINT32(bar1_result, PeerlaneGPU),
-        VMSTATE_UINT32(next_queue, PeerlaneGPU),
-        VMSTATE_STRUCT_ARRAY(runs, PeerlaneGPU, PLN_BAR1_MAX_RUNS, 1,
+        VMSTATE_UINT32(bar1.index, PeerlaneGPU),
+        VMSTATE_UINT32(bar1.count, PeerlaneGPU),
+        VMSTATE_UINT64(bar1.vram, PeerlaneGPU),
+        VMSTATE_UINT32(bar1.result, PeerlaneGPU),
+        VMSTATE_UINT32(engine.next_queue, PeerlaneGPU),
+        VMSTATE_STRUCT_ARRAY(bar1.runs, PeerlaneGPU, PLN_BAR1_MAX_RUNS, 1,
                              vmstate_pln_run, PlnBar1Run),
-        VMSTATE_STRUCT_ARRAY(queues, PeerlaneGPU, PLN_MAX_QUEUES, 1,
+        VMSTATE_STRUCT_ARRAY(engine.queues, PeerlaneGPU, PLN_MAX_QUEUES, 1,
                              vmstate_pln_queue, PlnQueue),
-        VMSTATE_UINT64_ARRAY(counters, PeerlaneGPU, PLN_NUM_COUNTERS),
-        VMSTATE_UINT32_ARRAY(counters_hi, PeerlaneGPU, PLN_NUM_COUNTERS),
-        VMSTATE_STRUCT_ARRAY(initiators, PeerlaneGPU, PLN_NUM_INITIATORS, 1,
-                             vmstate_pln_initiator, PlnInitiator),
+        VMSTATE_UINT64_ARRAY(counters.val, PeerlaneGPU, PLN_NUM_COUNTERS),
+        VMSTATE_UINT32_ARRAY(counters.high, PeerlaneGPU, PLN_NUM_COUNTERS),
+        VMSTATE_STRUCT_ARRAY(counters.initiators, PeerlaneGPU,
+                             PLN_NUM_INITIATORS, 1, vmstate_pln_initiator,
+                             PlnInitiator),
         VMSTATE_UINT32(time_hi, PeerlaneGPU),
         VMSTATE_END_OF_LIST()
     }

@@ -11,6 +11,8 @@
 #include "peerlane-gpu.h"
 #include "trace.h"
 
+#define PLN_SEM_POLL_NS         (50 * SCALE_US)
+
 /*
  * Memory access
  */
@@ -26,7 +28,8 @@ enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
         PlaEnd end;
         bool peer;
 
-        if (!s->bh) {
+        /* What was moved may have unplugged the device */
+        if (!DEVICE(s)->realized) {
             return PLN_ERR_BUS;
         }
         end = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);

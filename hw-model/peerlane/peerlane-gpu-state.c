@@ -40,7 +40,7 @@ static bool pln_visit_queues(Visitor *v, PeerlaneGPU *s, Error **errp)
         return false;
     }
     for (unsigned i = 0; i < s->num_queues && ok; i++) {
-        ok = pln_visit_queue(v, &s->queues[i], errp);
+        ok = pln_visit_queue(v, &s->engine.queues[i], errp);
     }
     ok = ok && visit_check_list(v, errp);
     visit_end_list(v, NULL);
@@ -52,8 +52,8 @@ static void pln_get_state(Object *obj, Visitor *v, const char *name,
 {
     PeerlaneGPU *s = PEERLANE_GPU(obj);
     uint32_t resets = s->reset_count;
-    uint32_t units = s->bar1_units_used;
-    uint32_t runs = s->bar1_runs_used;
+    uint32_t units = s->bar1.units_used;
+    uint32_t runs = s->bar1.runs_used;
     bool removed = s->removed;
 
     if (!visit_start_struct(v, name, NULL, 0, errp)) {

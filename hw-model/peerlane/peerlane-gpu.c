@@ -21,33 +21,8 @@
 #include "peerlane-gpu.h"
 #include "trace.h"
 
-/* A fault that is armed for some more times happens now */
-bool pln_inject_fault(PeerlaneGPU *s, uint32_t *fault, const char *name)
-{
-    if (!*fault) {
-        return false;
-    }
-    --*fault;
-    pln_count(s, PLN_CNT_FAULTS_INJECTED, 1);
-    trace_peerlane_gpu_fault(pln_name(s), name, *fault);
-    return true;
-}
-
-void pln_raise_irq(PeerlaneGPU *s, uint32_t vector)
-{
-    PCIDevice *pdev = PCI_DEVICE(s);
-
-    if (!msix_enabled(pdev)) {
-        return;
-    }
-    if (pln_inject_fault(s, &s->fault_lost_irq, "fault-lost-irq")) {
-        trace_peerlane_gpu_irq_lost(pln_name(s), vector);
-        return;
-    }
-    pln_count(s, PLN_CNT_INTERRUPTS, 1);
-    trace_peerlane_gpu_irq(pln_name(s), vector);
-    msix_notify(pdev, vector);
-}
+/* All GPUs of a machine together; QEMU has room for fewer than 4096 sections */
+#define PLN_MACHINE_MAX_RUNS    1536
 
 /* What every kind of reset does; counters and VRAM survive */
 static void pln_reset(PeerlaneGPU *s, const char *kind)
@@ -55,10 +30,10 @@ static void pln_reset(PeerlaneGPU *s, const char *kind)
     pln_engine_reset(s);
     pln_bar1_unmap_all(s);
     s->scratch = 0;
-    s->bar1_index = 0;
-    s->bar1_count = 0;
-    s->bar1_vram = 0;
-    s->bar1_result = PLN_ERR_NONE;
+    s->bar1.index = 0;
+    s->bar1.count = 0;
+    s->bar1.vram = 0;
+    s->bar1.result = PLN_ERR_NONE;
     trace_peerlane_gpu_reset(pln_name(s), kind, s->reset_count);
 }
 
@@ -67,7 +42,7 @@ static uint32_t pln_status(PeerlaneGPU *s)
     uint32_t status = PLN_STATUS_READY;
 
     for (unsigned i = 0; i < s->num_queues; i++) {
-        if (s->queues[i].status == PLN_Q_ERROR) {
+        if (s->engine.queues[i].status == PLN_Q_ERROR) {
             status |= PLN_STATUS_QUEUE_ERROR;
         }
     }
@@ -93,7 +68,7 @@ static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
         break;
     case PLN_REG_FEATURES:
         val = s->features |
-              (s->late_size ? PLN_FEAT_LATE_WRITES : 0);
+              (s->late.size ? PLN_FEAT_LATE_WRITES : 0);
         break;
     case PLN_REG_STATUS:
         val = pln_status(s);
@@ -130,23 +105,23 @@ static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
         val = pla_half(pln_time(), &s->time_hi, addr & 4);
         break;
     case PLN_REG_BAR1_INDEX:
-        val = s->bar1_index;
+        val = s->bar1.index;
         break;
     case PLN_REG_BAR1_COUNT:
-        val = s->bar1_count;
+        val = s->bar1.count;
         break;
     case PLN_REG_BAR1_VRAM:
     case PLN_REG_BAR1_VRAM + 4:
-        val = pln_half(s->bar1_vram, addr);
+        val = pln_half(s->bar1.vram, addr);
         break;
     case PLN_REG_BAR1_RESULT:
-        val = s->bar1_result;
+        val = s->bar1.result;
         break;
     case PLN_REG_BAR1_UNITS_USED:
-        val = s->bar1_units_used;
+        val = s->bar1.units_used;
         break;
     case PLN_REG_BAR1_RUNS_USED:
-        val = s->bar1_runs_used;
+        val = s->bar1.runs_used;
         break;
     case PLN_REG_BAR1_RUNS_MAX:
         val = s->bar1_runs;
@@ -190,16 +165,16 @@ static void pln_regs_write(void *opaque, hwaddr addr, uint64_t val,
         }
         break;
     case PLN_REG_BAR1_INDEX:
-        s->bar1_index = val;
+        s->bar1.index = val;
         break;
     case PLN_REG_BAR1_COUNT:
-        s->bar1_count = val;
+        s->bar1.count = val;
         break;
     case PLN_REG_BAR1_VRAM:
-        s->bar1_vram = deposit64(s->bar1_vram, 0, 32, val);
+        s->bar1.vram = deposit64(s->bar1.vram, 0, 32, val);
         break;
     case PLN_REG_BAR1_VRAM + 4:
-        s->bar1_vram = deposit64(s->bar1_vram, 32, 32, val);
+        s->bar1.vram = deposit64(s->bar1.vram, 32, 32, val);
         break;
     case PLN_REG_BAR1_CMD:
         pln_bar1_command(s, val);
@@ -273,17 +248,6 @@ static void pln_set_hung(Object *obj, bool hung, Error **errp)
 static bool pln_get_removed(Object *obj, Error **errp)
 {
     return PEERLANE_GPU(obj)->removed;
-}
-
-void pln_show_removed(PeerlaneGPU *s)
-{
-    memory_region_transaction_begin();
-    memory_region_set_enabled(&s->removed_bar[0], s->removed);
-    memory_region_set_enabled(&s->removed_bar[1], s->removed);
-    if (s->coherent) {
-        memory_region_set_enabled(&s->removed_bar[2], s->removed);
-    }
-    memory_region_transaction_commit();
 }
 
 static void pln_set_removed(Object *obj, bool removed, Error **errp)
@@ -437,14 +401,14 @@ static void pln_realize(PCIDevice *pdev, Error **errp)
     pln_engine_init(s);
     s->vmstate_entry = qemu_add_vm_change_state_handler(pln_vm_state_change,
                                                         s);
-    device_listener_register(&s->listener);
+    device_listener_register(&s->counters.listener);
 }
 
 static void pln_exit(PCIDevice *pdev)
 {
     PeerlaneGPU *s = PEERLANE_GPU(pdev);
 
-    device_listener_unregister(&s->listener);
+    device_listener_unregister(&s->counters.listener);
     qemu_del_vm_change_state_handler(s->vmstate_entry);
     pln_engine_exit(s);
     pln_bar1_exit(s);
@@ -493,7 +457,7 @@ static void pln_instance_init(Object *obj)
 static void pln_instance_finalize(Object *obj)
 {
     pln_engine_finalize(PEERLANE_GPU(obj));
-    g_free(PEERLANE_GPU(obj)->late);
+    pln_late_finalize(PEERLANE_GPU(obj));
     pln_counters_finalize(PEERLANE_GPU(obj));
 }
 

@@ -53,37 +53,6 @@ typedef struct PlsMapping {
 
 static GHashTable *pls_mappings;
 
-/* A cast by name would cost more than all else that is done for a page */
-static ObjectClass *pls_downstream_class, *pls_upstream_class;
-
-static PlsDownstream *pls_as_downstream(PCIDevice *d)
-{
-    return object_get_class(OBJECT(d)) == pls_downstream_class ?
-           (PlsDownstream *)d : NULL;
-}
-
-static PlsUpstream *pls_as_upstream(PCIDevice *d)
-{
-    return object_get_class(OBJECT(d)) == pls_upstream_class ?
-           (PlsUpstream *)d : NULL;
-}
-
-PlsCounters *pls_counters(PCIDevice *d)
-{
-    PlsDownstream *p = pls_as_downstream(d);
-    PlsUpstream *up = p ? NULL : pls_as_upstream(d);
-
-    return p ? &p->counters : up ? &up->counters : NULL;
-}
-
-PlsLink *pls_link(PCIDevice *d)
-{
-    PlsDownstream *p = pls_as_downstream(d);
-    PlsUpstream *up = p ? NULL : pls_as_upstream(d);
-
-    return p ? &p->link : up ? &up->link : NULL;
-}
-
 /* Of pairs, the write follows the read */
 static enum pls_counter pls_kind(enum pls_counter n, bool is_write)
 {
@@ -98,10 +67,28 @@ static void pls_add(PlsWent *w, PlsCounters *c, enum pls_counter n,
     }
 }
 
+/*
+ * Is @as that of a function which lies below a port of ours, and will until
+ * pls_lock is let go?
+ *
+ * Observers are called in any thread.  A vCPU and the main loop have the BQL; an
+ * IO thread (iothread= of virtio-blk and virtio-scsi) has not, and the tree of
+ * devices may change beside it.  But a function stops being observed, within
+ * pls_lock, before it leaves its bus and before what is above it goes.  So
+ * whoever walks up from a function asks this first, in the same section.
+ */
+static bool pls_observed(AddressSpace *as)
+{
+    return qatomic_read(&as->observer);
+}
+
 /* All ports that a request passes on its way down to @target, below @stop */
 static void pls_add_target(PlsWent *w, PCIDevice *target, PlsUpstream *stop,
                            bool is_write)
 {
+    if (!pls_observed(&target->bus_master_as)) {
+        return;
+    }
     for (PCIBus *bus = pci_get_bus(target); bus && bus->parent_dev;
          bus = pci_get_bus(bus->parent_dev)) {
         PlsCounters *c = pls_counters(bus->parent_dev);
@@ -194,7 +181,7 @@ static void pls_model(PCIDevice *dev, PCIDevice *target, PlsUpstream *top,
         return;
     }
     pls_add_hops(&path, dev, top, false);
-    if (target) {
+    if (target && pls_observed(&target->bus_master_as)) {
         pls_add_hops(&below, target, top, true);
     }
     while (below.n && path.n < ARRAY_SIZE(path.hops)) {
@@ -289,15 +276,6 @@ static PCIDevice *pls_function(AddressSpace *as)
 static bool pls_masters(PCIDevice *dev)
 {
     return dev->bus_master_enable_region.enabled;
-}
-
-/*
- * Another thread may have looked at the observer before it was taken away.
- * Within pls_lock.
- */
-static bool pls_observed(AddressSpace *as)
-{
-    return qatomic_read(&as->observer);
 }
 
 static int64_t pls_now(void)
@@ -436,7 +414,7 @@ static void pls_device_realize(DeviceListener *listener, DeviceState *dev)
     }
     for (PCIBus *bus = d ? pci_get_bus(d) : NULL; bus && bus->parent_dev;
          bus = pci_get_bus(bus->parent_dev)) {
-        if (pls_as_downstream(bus->parent_dev)) {
+        if (pls_counters(bus->parent_dev)) {
             address_space_set_observer(&d->bus_master_as, &pls_observer);
             return;
         }
@@ -471,10 +449,7 @@ void pls_counters_get(void)
         pls_mappings = pla_mappings_new();
     }
     if (!pls_listeners++) {
-        pls_downstream_class =
-            object_class_by_name(TYPE_PEERLANE_SWITCH_DOWNSTREAM);
-        pls_upstream_class =
-            object_class_by_name(TYPE_PEERLANE_SWITCH_UPSTREAM);
+        pls_ports_init();
         device_listener_register(&pls_listener);
     }
 }

@@ -179,6 +179,13 @@ static inline const char *pls_name(void *dev)
     return DEVICE(dev)->id ? DEVICE(dev)->id : object_get_typename(OBJECT(dev));
 }
 
+/* peerlane-switch-port.c; NULL for what is no port, or not of that kind */
+void pls_ports_init(void);
+PlsDownstream *pls_as_downstream(PCIDevice *d);
+PlsUpstream *pls_as_upstream(PCIDevice *d);
+PlsCounters *pls_counters(PCIDevice *d);
+PlsLink *pls_link(PCIDevice *d);
+
 /* peerlane-switch-route.c; pls_lock is of all switches' routes and counters */
 extern QemuMutex pls_lock;
 void pls_downstream_init_routes(PlsDownstream *p);
@@ -205,8 +212,6 @@ void pls_counters_forget(PlsCounters *counters);
 void pls_counters_add_property(Object *obj);
 void pls_vsec_init(PCIDevice *d);
 void pls_vsec_read(PCIDevice *d, uint32_t address, int len);
-PlsCounters *pls_counters(PCIDevice *d);
-PlsLink *pls_link(PCIDevice *d);
 extern const VMStateDescription vmstate_pls_counters;
 
 /* peerlane-switch-link.c */

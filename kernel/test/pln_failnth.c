@@ -18,6 +18,7 @@
 #define MAX_CALLS	400
 
 static const char *gpu_pci, *peer_pci;
+static unsigned int armed;
 static int gpu;
 static struct pln_gpu_alloc mem;	/* with its device pointer */
 static char *dev_ptr;
@@ -25,16 +26,18 @@ static char *dev_ptr;
 #define IMPORTER	"/sys/kernel/debug/peerlane_dmabuf_test/"
 #define DRIVER		"/sys/kernel/debug/peerlane_p2p_test/"
 
+/* Not this task's calls fail, but those of the kernel's threads */
+static bool workers;
 static int fail_nth = -1;	/* the kernel's own, when that is wanted */
 
 static void arm(unsigned int n)
 {
 	int fd = fail_nth < 0 ? open(FAIL "arm", O_WRONLY) : fail_nth;
 	int err = errno;
-	char text[16];
+	char text[24];
 
 	need(fd >= 0, "arm");
-	snprintf(text, sizeof(text), "%u", n);
+	snprintf(text, sizeof(text), "%u%s", n, workers ? " workers" : "");
 	need(pwrite(fd, text, strlen(text), 0) > 0, "arm");
 	if (fd != fail_nth)
 		close(fd);
@@ -131,9 +134,13 @@ static void sweep(const char *what, int (*op)(void), unsigned int least)
 
 	is_clean(NULL, before, sizeof(before));
 	for (n = 1; n <= MAX_CALLS; n++) {
+		armed = n;
 		arm(n);
 		ret = op();
 		err = errno;
+		/* They have all done what they had to */
+		if (workers)
+			is_clean(before, now, sizeof(now));
 		if (!disarm(point, sizeof(point)))
 			break;
 		if (!ret)
@@ -253,20 +260,30 @@ static int do_copy(void)
 	return w.status ? -1 : 0;
 }
 
-static int do_map(void)
+static int map_by(const char *verb)
 {
 	int ret, err;
 
 	ret = order(IMPORTER, "attach 0 %d %s p2p", buffer, peer_pci);
 	if (ret)
 		return ret;
-	ret = order(IMPORTER, "map 0");
+	ret = order(IMPORTER, "%s 0", verb);
 	err = errno;
 	if (!ret)
 		order(IMPORTER, "unmap 0");
 	order(IMPORTER, "detach 0");
 	errno = err;
 	return ret;
+}
+
+static int do_map(void)
+{
+	return map_by("map");
+}
+
+static int do_map_later(void)
+{
+	return map_by("later");
 }
 
 static void *signal_fence(void *arg)
@@ -339,6 +356,87 @@ static int driver(const char *what)
 	close(fd);
 	errno = err;
 	return ret < 0 ? -1 : 0;
+}
+
+/* What is freed while a job uses it, comes back by the work of the driver */
+static int do_free_busy(void)
+{
+	struct pln_gpu_alloc a = { .size = MIB };
+	struct pln_gpu_wait w;
+	struct pln_gpu_op op;
+	uint64_t job;
+
+	if (ioctl(gpu, PLN_GPU_IOC_ALLOC, &a))
+		return -1;
+	op = op_fill(a.handle, 0, MIB, 8, 1);
+	need(!gpu_submit(gpu, &op, 1, 0, &job) && !gpu_free(gpu, a.handle),
+	     "a job, and free");
+	return gpu_wait(gpu, job, SECONDS(20), &w);
+}
+
+/* A reset with memory allocated and a job on its way; that alone fails */
+static int do_reset(void)
+{
+	struct pln_gpu_alloc a;
+	struct pln_gpu_op op;
+	char path[64];
+	int fd, ret, err, file;
+	uint64_t job;
+
+	arm(0);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/reset", gpu_pci);
+	fd = open(path, O_WRONLY);
+	file = gpu_open();
+	a = gpu_alloc(file, MIB);
+	op = op_fill(a.handle, 0, MIB, 8, 1);
+	need(fd >= 0 && !gpu_submit(file, &op, 1, 0, &job), "a job");
+	arm(armed);
+	ret = write(fd, "1", 1);
+	err = errno;
+	close(fd);
+	close(file);
+	errno = err;
+	return ret < 0 ? -1 : 0;
+}
+
+/* Does @op without a call that could fail: of this task, or of the workers */
+static bool needs_nothing(const char *what, int (*op)(void))
+{
+	static char before[1024], now[1024];
+	char point[256];
+	bool clean;
+	int ret;
+
+	is_clean(NULL, before, sizeof(before));
+	armed = 1;
+	arm(1);
+	ret = op();
+	clean = is_clean(before, now, sizeof(now));
+	if (disarm(point, sizeof(point)))
+		printf("# %s: %s\n", what, point);
+	else if (ret || !clean)
+		printf("# %s: %s\n", what, ret ? "it failed" : "something is left");
+	else
+		return true;
+	return false;
+}
+
+/*
+ * What runs in threads of the kernel, interrupts and the work that gives memory back,
+ * makes no call that can fail: there is nobody to tell.  What an importer asks for there
+ * does.
+ */
+static void sweep_workers(void)
+{
+	bool none;
+
+	workers = true;
+	sweep("map for an importer, by a thread of the kernel", do_map_later, 4);
+	none = needs_nothing("alloc", do_alloc) & needs_nothing("copy", do_copy) &
+	       needs_nothing("free in use", do_free_busy) &
+	       needs_nothing("get, map", do_get) & needs_nothing("map", do_map);
+	workers = false;
+	check(none, "threads of the kernel make no call that can fail");
 }
 
 /* The driver finds its device while something fails, then while nothing does */
@@ -531,6 +629,7 @@ int main(int argc, char **argv)
 	if (!access("/dev/peerlane", F_OK))
 		sweep_peerlane();
 	sweep_allocations();
+	sweep_workers();
 	check(!do_unmap(), "unmap cannot fail");
 	arm(0);
 	check(failed(point, sizeof(point)) &&
@@ -540,6 +639,7 @@ int main(int argc, char **argv)
 	close(buffer);
 	munmap(dev_ptr, MIB);
 	close(gpu);
+	check(needs_nothing("reset", do_reset), "nor does a reset");
 	sweep_bind();
 	gpu = gpu_open();
 	check(!do_alloc() && !do_query(), "it works");

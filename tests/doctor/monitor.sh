@@ -60,6 +60,24 @@ check "each metric has its help and type before it" awk '
 	{ sub(/[{ ].*/, ""); if ($0 != type) exit 1 }' metrics.prom
 doctor 2 --from staged.rec --prometheus metrics.prom '/data/a"b\c' 0
 metric 'peerlane_doctor_path{file="/data/a\"b\\c",path="bounce"} 1'
+
+# what no place is told of counts once; two findings of one rule are one metric; what is unknown counts
+awk -f "$TOP/tests/topo/record.awk" "$TOP/tests/topo/records/eight-phb.map" >phb.rec
+doctor 2 --from phb.rec --prometheus metrics.prom
+metric 'peerlane_doctor_finding{id="kernel-no-p2pdma",section="kernel",severity="error"} 1'
+metric 'peerlane_doctor_unknown_facts 5'
+cat >twice.patch <<'END'
+F @PCI/0000:03:00.0/current_link_width 8\n
+F @PCI/0000:04:00.0/current_link_speed 8.0 GT/s PCIe\n
+END
+record "$base" twice.patch >twice.rec
+doctor 1 --from twice.rec --prometheus metrics.prom
+metric 'peerlane_doctor_findings{severity="warning"} 2'
+check_eq "one metric for both" 'peerlane_doctor_finding{id="link-slow",section="host-bridge",severity="warning"} 2' \
+	"$(grep 'id="link-slow"' metrics.prom)"
+doctor 2 --from staged.rec --prometheus metrics.prom '/data/a
+b' 0
+metric 'peerlane_doctor_path{file="/data/a\nb",path="bounce"} 1'
 doctor 73 --from healthy.rec --prometheus no/such/folder
 check "… says which" grep -q 'no/such/folder cannot be written' err
 mkdir folder
@@ -76,9 +94,15 @@ check_eq "CRITICAL" 'PEERLANE CRITICAL - broken: acs-redirect | errors=1;;0 warn
 doctor 1 --from dgx.rec --nagios
 check "WARNING" grep -q '^PEERLANE WARNING - degraded: .*acs-redirect' out
 check_eq "one line" 1 "$(wc -l <out)"
+check_eq "what is only to know is not said" "" "$(grep -o pair-nic out)"
+doctor 1 --from twice.rec --nagios
+check_eq "a rule once" "PEERLANE WARNING - degraded: link-slow | errors=0;;0 warnings=2;0 unknown_facts=0" "$(cat out)"
 doctor 2 --from staged.rec --nagios '/data/a|b' 0
 check_eq "a bar only before the figures" 2 "$(tr '|' '\n' <out | wc -l)"
 check "… and the path" grep -q '^PEERLANE CRITICAL - broken: bounce: /data/a b into GPU0' out
+doctor 2 --from staged.rec --nagios '/data/a
+b' 0
+check_eq "a line end is a blank" 1 "$(wc -l <out)"
 doctor 3 --nagios --from no-such.rec
 check "UNKNOWN: the error is what is printed" grep -q 'no-such.rec' out
 check_eq "… and nothing else" "" "$(cat err)"

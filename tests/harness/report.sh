@@ -60,6 +60,9 @@ check "what came of it is there" has page.html '<strong>1 run: 1 pass.</strong>'
 check "when it was made" grep -qE 'This page was made on 20[0-9-]{8} [0-9:]{5} UTC' page.html
 check "the paths that were taken have words" has page.html '<b>p2p</b>: straight'
 check "each" has page.html '<b>bounce</b>: staged'
+check "where it ran, and for how long" has page.html \
+	'<p class="dim">Topology <code>same-switch</code>, guest kernel 7.2, accelerator tcg, 2.5 s.</p>'
+check "the name of a column of numbers stands above them" has page.html '<th scope="col" class="n">through host memory</th>'
 check "and no others" hasnt page.html '<b>coherent</b>'
 check "without colours the kinds of lines differ, too" has page.html \
 	'path.redirected{stroke:var(--root);stroke-dasharray:24 3}path.host{stroke:var(--host);stroke-dasharray:8 3}'
@@ -269,6 +272,15 @@ check "a page of a direct and a staged run" "$report" pair.html direct.json stag
 check "… is well formed" well_formed pair.html
 check_eq "the reason is told once for both transfers" 1 "$(grep -c '^<li><a href="#r2">two</a>, read, write: <b>bounce</b>, because p2p refused' pair.html)"
 check "… with what to do" has pair.html '<b>What to do:</b> boot a kernel with CONFIG_PCI_P2PDMA'
+cured() { # REASON CURE
+	jq --arg why "$1" '.transfers |= map(.path = "bounce" | .reason = $why)' good.json >cure.json
+	"$report" cure.html cure.json && has cure.html "$2"
+}
+check "what to do about a way that was asked for" cured 'PLN_MR_ONLY_STAGED' '<b>What to do:</b> nothing: the program asked'
+check "… about a refusal by the kernel" cured 'the kernel refuses DMA between this storage device and this GPU' \
+	'<b>What to do:</b> put drive and GPU below one switch without ACS redirect'
+check "… about an RDMA device" cured 'mlx5_0 cannot take dma-bufs' '<b>What to do:</b> use an RDMA device whose driver takes'
+check "… about all else" cured 'something else' '<b>What to do:</b> ask peerlane doctor'
 check_eq "they are side by side" 1 "$(grep -c '^<div class="beside">' pair.html)"
 check "the direct one is first" has pair.html '<div><h3>Direct: <a href="#r1">one</a></h3>'
 check "… with the bytes through host memory of the other" has pair.html '3.0 GiB, of them <b>3.0 GiB</b> through host memory.'
@@ -285,6 +297,7 @@ check "the results can be saved from the page" test "$(grep -o 'data:application
 "$report" --text direct.json staged.json >text.out
 check_eq "a row for each run" "one two" "$(awk '$NF == "pass" { printf "%s%s", sep, $1; sep = " " }' text.out)"
 check "bytes through host memory" grep -qE '^two +bounce +3072 MiB +3072 MiB ' text.out
+check "… of a direct one, and its CPU time" grep -qE '^one +p2p +3072 MiB +0 +0[.]50 +pass$' text.out
 check_eq "what was not direct, once" "two: read, write: bounce" "$(grep -E '^[a-z]+: ' text.out)"
 check "… and what to do" grep -q '^  do  .*CONFIG_PCI_P2PDMA' text.out
 check "no line is wider than 100" awk 'length($0) > 100 { exit 1 }' text.out

@@ -10,6 +10,7 @@
  *				told; nop2p: no peer memory; static: cannot be
  *				told
  *	map S	unmap S		pin S	unpin S		detach S
+ *	later S			map, by a thread of the kernel
  *	fence S		signal S	a fence of the importer's work
  *	dma S write|read OFFSET		the peer of peerlane_p2p_test moves its
  *				buffer there, or from there
@@ -30,7 +31,9 @@
 #include <linux/pci.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/uaccess.h>
+#include <linux/workqueue.h>
 
 #include "p2p_test.h"
 #include "test_cmd.h"
@@ -166,6 +169,11 @@ static int test_do_map(struct test_slot *slot)
 out:
 	dma_resv_unlock(slot->dmabuf->resv);
 	return ret;
+}
+
+static long test_map_later(void *slot)
+{
+	return test_do_map(slot);
 }
 
 static int test_do_unmap(struct test_slot *slot)
@@ -308,6 +316,8 @@ static int test_do(struct test_slot *slot, const char *verb, const char *arg)
 		return -ENOENT;
 	if (!strcmp(verb, "map"))
 		return test_do_map(slot);
+	if (!strcmp(verb, "later"))
+		return work_on_cpu(raw_smp_processor_id(), test_map_later, slot);
 	if (!strcmp(verb, "unmap"))
 		return test_do_unmap(slot);
 	if (!strcmp(verb, "pin"))

@@ -8,7 +8,9 @@
  * that call's turn, the function is not entered and its caller gets an error.
  *
  * debugfs, peerlane_fail_test/:
- *   arm    write N: the Nth call from now on by the writing task fails; 0: none
+ *   arm    write N: the Nth call from now on by the writing task fails; 0: none;
+ *          "N workers": the Nth by any thread of the kernel, as those of work and
+ *          of interrupts
  *   state  "points N calls N failed FUNCTION by CALLER", or "failed -"
  *
  * With "arm" of a number too high to be reached, "calls" is their number.
@@ -130,9 +132,11 @@ static const char * const fail_modules[] = {
 
 static DEFINE_MUTEX(fail_lock);		/* who writes the next three */
 static struct task_struct *fail_task;
+static bool fail_workers;
 static unsigned int fail_at;
 static unsigned int fail_there;
-/* By the armed task alone */
+/* Threads of the kernel come from all processors */
+static DEFINE_RAW_SPINLOCK(fail_count);
 static unsigned int fail_calls;
 static const char *fail_what;
 static char fail_where[KSYM_SYMBOL_LEN];
@@ -155,13 +159,22 @@ static int fail_pre(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct fail_point *point = container_of(kp, struct fail_point, kp);
 
-	if (READ_ONCE(fail_task) != current ||
-	    !fail_is_ours(regs_get_kernel_stack_nth(regs, 0)))
+	struct task_struct *task = READ_ONCE(fail_task);
+	unsigned long flags;
+	bool fails;
+
+	if (!task || (fail_workers ? !(current->flags & PF_KTHREAD) : task != current))
 		return 0;
-	if (++fail_calls != fail_at)
+	raw_spin_lock_irqsave(&fail_count, flags);
+	fails = fail_task && fail_is_ours(regs_get_kernel_stack_nth(regs, 0)) &&
+		++fail_calls == fail_at;
+	if (fails) {
+		fail_what = kp->symbol_name;
+		strscpy(fail_where, fail_caller, sizeof(fail_where));
+	}
+	raw_spin_unlock_irqrestore(&fail_count, flags);
+	if (!fails)
 		return 0;
-	fail_what = kp->symbol_name;
-	strscpy(fail_where, fail_caller, sizeof(fail_where));
 	instruction_pointer_set(regs, (unsigned long)point->with);
 	return 1;
 }
@@ -174,20 +187,34 @@ static void fail_post(struct kprobe *kp, struct pt_regs *regs,
 static ssize_t fail_arm_write(struct file *file, const char __user *from,
 			      size_t count, loff_t *pos)
 {
+	char text[24] = "";
+	bool workers;
 	unsigned int n;
+	char *word;
 	int ret;
 
-	ret = kstrtouint_from_user(from, count, 0, &n);
+	if (count >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, from, count))
+		return -EFAULT;
+	word = strchr(text, ' ');
+	workers = word && !strcmp(word, " workers");
+	if (workers)
+		*word = 0;
+	ret = kstrtouint(text, 0, &n);
 	if (ret)
 		return ret;
 	mutex_lock(&fail_lock);
+	raw_spin_lock_irq(&fail_count);
 	WRITE_ONCE(fail_task, NULL);
 	if (n) {
+		fail_workers = workers;
 		fail_at = n;
 		fail_calls = 0;
 		fail_what = NULL;
 		WRITE_ONCE(fail_task, current);
 	}
+	raw_spin_unlock_irq(&fail_count);
 	mutex_unlock(&fail_lock);
 	return count;
 }
