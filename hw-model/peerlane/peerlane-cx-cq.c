@@ -161,7 +161,7 @@ static bool plc_behind(uint32_t a, uint32_t b)
 }
 
 /* Does an arm fire?  What came before it was seen counts, too. */
-void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
+static void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
 {
     uint32_t fresh = (cq->pi - cq->arm_ci) & PLC_CQ_INDEX;
 
@@ -179,6 +179,26 @@ void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
         timer_mod(cq->timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
                   (int64_t)cq->period * SCALE_US);
     }
+}
+
+/* What the engine has to do for a queue, outside of who posts to it */
+void plc_cq_run(PeerlaneCX *s, PlcCq *cq)
+{
+    uint32_t id = cq->id;
+
+    plc_cq_arm_run(s, cq);
+    if (!s->old && cq->lost) {
+        cq->lost = false;
+        plc_srq_cq_lost(s, id);
+        plc_qp_cq_lost(s, id);
+    }
+}
+
+/* A completion has no place */
+static void plc_cq_lose(PeerlaneCX *s, PlcCq *cq)
+{
+    cq->lost = true;
+    plc_cq_enqueue(s, cq);
 }
 
 static void plc_cq_overrun(PeerlaneCX *s, PlcCq *cq)
@@ -307,11 +327,18 @@ void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
     PlcCq *cq = plc_table_get(&s->st->cq, cqn);
     bool error = opcode == CX_CQE_REQUEST_ERROR || opcode == CX_CQE_RECV_ERROR;
 
-    if (!cq || cq->overrun) {
+    if (!cq) {
         return;
     }
-    if (!cq->ignore_overrun && !plc_cq_room(s, cq, cq->log_size, 1)) {
+    if (!cq->overrun && !cq->ignore_overrun &&
+        !plc_cq_room(s, cq, cq->log_size, 1)) {
         plc_cq_overrun(s, cq);
+    }
+    if (s->old) {
+        return;
+    }
+    if (cq->overrun) {
+        plc_cq_lose(s, cq);
         return;
     }
     if (!error) {

@@ -53,9 +53,11 @@ static void plc_qp_state(PlcQp *qp, uint8_t state)
 /* All that is posted is flushed, and all that will be */
 void plc_qp_to_error(PlcQp *qp)
 {
-    if (qp->srq && qp->state != CX_QP_ERR) {
+    if (qp->state != CX_QP_ERR &&
+        (qp->srq || (qp->st == CX_ST_XRC && qp->resp.taken))) {
         qp->leaves = true;
         qp->held = qp->resp.taken ? qp->resp.index : -1;
+        qp->held_srqn = qp->resp.srqn;
     }
     plc_qp_state(qp, CX_QP_ERR);
     plc_req_reset(qp);
@@ -91,9 +93,17 @@ int plc_qp_service(const PlcQp *qp)
         return CX_SERVICE_UC;
     case CX_ST_UD:
         return CX_SERVICE_UD;
+    case CX_ST_XRC:
+        return CX_SERVICE_XRC;
     default:
         return -1;
     }
+}
+
+/* Are its packets acknowledged? */
+bool plc_qp_reliable(const PlcQp *qp)
+{
+    return qp->st == CX_ST_RC || qp->st == CX_ST_XRC;
 }
 
 static PlcCq *plc_qp_cq(PeerlaneCX *s, uint32_t cqn)
@@ -127,6 +137,7 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     }
     if ((qp->rq_type != CX_RQ_REGULAR && qp->rq_type != CX_RQ_SHARED &&
          qp->rq_type != CX_RQ_NONE) ||
+        (qp->st == CX_ST_XRC && qp->rq_type == CX_RQ_REGULAR) ||
         cx_get(ctx, CX_QPC_WQ_SIG) || cx_get(ctx, CX_QPC_OFFLOAD) ||
         cx_get(ctx, CX_QPC_CS_REQ) || cx_get(ctx, CX_QPC_CS_RES) ||
         cx_get(ctx, CX_QPC_DBR_UMEM) || cx_get(c->in, CX_QP_QPC_EXT) ||
@@ -139,14 +150,20 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
           qp->rq_stride > PLC_MAX_RECV_WQE))) {
         return CX_EXCEED_LIM;
     }
-    /* A UMR queue pair belongs to no domain */
+    /* A UMR queue pair belongs to no domain; who does not send has no doorbell */
     if ((qp->st != CX_ST_REG_UMR && !plc_table_get(&s->st->pd, qp->pd)) ||
-        !plc_table_get(&s->st->uar, qp->uar) ||
+        (qp->has_sq && !plc_table_get(&s->st->uar, qp->uar)) ||
         (qp->has_sq && !plc_qp_cq(s, qp->cqn_send)) ||
         (qp->rq_type != CX_RQ_NONE && !plc_qp_cq(s, qp->cqn_recv))) {
         return CX_BAD_RESOURCE;
     }
-    if (qp->rq_type == CX_RQ_SHARED) {
+    if (qp->st == CX_ST_XRC) {
+        /* Messages name shared receives of this domain */
+        qp->xrcd = cx_get(ctx, CX_QPC_XRCD);
+        if (!plc_table_get(&s->st->xrcd, qp->xrcd)) {
+            return CX_BAD_RESOURCE;
+        }
+    } else if (qp->rq_type == CX_RQ_SHARED) {
         qp->srq = plc_table_get(&s->st->srq, cx_get(ctx, CX_QPC_SRQN));
         if (!qp->srq || qp->srq->cqn) {
             return CX_BAD_RESOURCE;
@@ -227,6 +244,24 @@ uint8_t plc_query_qp(PeerlaneCX *s, PlcCmd *c)
     }
     memcpy(c->out + CX_CREATE_QPC, qp->ctx, CX_QPC_SIZE);
     return CX_OK;
+}
+
+/* A completion for one of these was lost: all of them fail */
+void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn)
+{
+    PlcTable *t = &s->st->qp;
+
+    for (uint32_t i = t->first; i < t->size && !s->old; i++) {
+        PlcQp *qp = plc_table_get(t, i);
+
+        if (qp && qp->state != CX_QP_RST && qp->state != CX_QP_ERR &&
+            ((qp->has_sq && qp->cqn_send == cqn) ||
+             (qp->rq_type != CX_RQ_NONE && qp->st != CX_ST_XRC &&
+              qp->cqn_recv == cqn))) {
+            plc_event_qp(s, CX_EVENT_WQ_FATAL, qp->id);
+            plc_qp_to_error(qp);
+        }
+    }
 }
 
 typedef struct PlcMove {

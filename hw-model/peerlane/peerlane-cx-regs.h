@@ -153,6 +153,7 @@ enum {
 enum {
     CX_EVENT_COMP = 0x00,
     CX_EVENT_CQ_ERROR = 0x04,
+    CX_EVENT_WQ_FATAL = 0x05,
     CX_EVENT_PORT = 0x09,
     CX_EVENT_WQ_INVALID = 0x10,
     CX_EVENT_WQ_ACCESS = 0x11,
@@ -329,6 +330,7 @@ enum {
 #define CX_QPC_PAGE_OFFSET              CX_F(0x0494, 6)
 #define CX_QPC_MIN_RNR_NAK              CX_F(0x04a3, 5)
 #define CX_QPC_NEXT_RCV_PSN             CX_F(0x04a8, 24)
+#define CX_QPC_XRCD                     CX_F(0x04c8, 24)
 #define CX_QPC_CQN_RCV                  CX_F(0x04e8, 24)
 #define CX_QPC_DBR                      CX_F(0x0500, 64)
 #define CX_QPC_Q_KEY                    CX_F(0x0540, 32)
@@ -474,6 +476,7 @@ enum {
     CX_ST_RC = 0x0,
     CX_ST_UC = 0x1,
     CX_ST_UD = 0x2,
+    CX_ST_XRC = 0x3,
     CX_ST_QP0 = 0x7,
     CX_ST_QP1 = 0x8,
     CX_ST_REG_UMR = 0xc,
@@ -566,6 +569,7 @@ enum {
 #define CX_AV_EXTENDED          0x80000000u     /* with the number */
 #define CX_AV_HAS_GRH           0x40000000u     /* with index and flow label */
 #define CX_Q_KEY_OWN            0x80000000u     /* the queue pair's is sent */
+#define CX_XRC_SRQN                     0x00
 #define CX_RADDR_VA                     0x00
 #define CX_RADDR_KEY                    0x08
 #define CX_ATOMIC_SWAP_ADD              0x00

@@ -81,7 +81,8 @@ uint8_t plc_dealloc_xrcd(PeerlaneCX *s, PlcCmd *c)
     uint32_t id = cx_get(c->in, CX_ID_IN);
 
     return plc_dealloc(&s->st->xrcd, id,
-                       id && plc_used(&s->st->srq, PlcSrq, xrcd, id));
+                       id && (plc_used(&s->st->srq, PlcSrq, xrcd, id) ||
+                              plc_used(&s->st->qp, PlcQp, xrcd, id)));
 }
 
 uint8_t plc_alloc_td(PeerlaneCX *s, PlcCmd *c)

@@ -169,6 +169,28 @@ static enum plc_taken plc_srq_fail(PeerlaneCX *s, PlcSrq *srq)
     return PLC_TAKE_OPERATION;
 }
 
+/* Those of XRC belong to no queue pair: a message names one of its domain */
+PlcSrq *plc_srq_named(PeerlaneCX *s, PlcQp *qp, uint32_t srqn)
+{
+    PlcSrq *srq = plc_table_get(&s->st->srq, srqn);
+
+    return qp->st == CX_ST_XRC && srq && srq->cqn && srq->xrcd == qp->xrcd ?
+           srq : NULL;
+}
+
+void plc_srq_cq_lost(PeerlaneCX *s, uint32_t cqn)
+{
+    PlcTable *t = &s->st->srq;
+
+    for (uint32_t i = t->first; i < t->size && !s->old; i++) {
+        PlcSrq *srq = plc_table_get(t, i);
+
+        if (srq && srq->cqn == cqn) {
+            plc_srq_fail(s, srq);
+        }
+    }
+}
+
 /* How many receives are there?  False: that cannot be */
 static bool plc_srq_posted(PeerlaneCX *s, PlcSrq *srq, uint32_t *posted)
 {

@@ -153,6 +153,7 @@ typedef struct PlcCq {
     bool wide;                  /* entries of 128 bytes */
     bool ignore_overrun;
     bool overrun;
+    bool lost;                  /* a completion: who has posted it fails */
     enum { PLC_CQ_IDLE, PLC_CQ_ARMED, PLC_CQ_SOLICITED } arm;
     uint32_t arm_ci;
     uint32_t pi;
@@ -235,6 +236,7 @@ typedef struct PlcWork {
     uint32_t qpn;
     uint32_t qkey;              /* of a datagram */
     bool grh;                   /* likewise */
+    uint32_t srqn;              /* of XRC: whose receives it is for */
     uint32_t imm;
     uint64_t raddr;
     uint32_t rkey;
@@ -278,6 +280,7 @@ typedef struct PlcReply {
     uint32_t msn;
     uint64_t va;
     uint32_t rkey;
+    uint32_t pd;                /* of that; 0: the queue pair's */
     uint32_t len;
     uint32_t done;
     uint64_t value;
@@ -297,6 +300,8 @@ typedef struct PlcResp {
     uint64_t va;                /* where the message goes */
     uint32_t rkey;
     uint32_t left;
+    uint32_t srqn;              /* of XRC: whose receives the message is for */
+    uint32_t pd;                /* what it names is of; 0: the queue pair's */
     bool taken;                 /* a receive */
     uint16_t index;             /* of that */
     uint64_t room;              /* in it */
@@ -325,7 +330,8 @@ typedef struct PlcQp {
     uint32_t cqn_send;
     uint32_t cqn_recv;
     uint32_t counter_set;
-    PlcSrq *srq;                /* NULL: none */
+    PlcSrq *srq;                /* NULL: none, or XRC: each message names one */
+    uint32_t xrcd;
     bool has_sq;
     uint8_t log_sq;
     uint8_t log_rq;
@@ -351,8 +357,9 @@ typedef struct PlcQp {
     bool remote_atomic;
     bool umr;                   /* may change keys */
     bool rung;                  /* its doorbell record is to be read */
-    bool leaves;                /* its shared queue: it has failed */
+    bool leaves;                /* a shared queue: it has failed */
     int32_t held;               /* what it has taken of that; -1: nothing */
+    uint32_t held_srqn;         /* of XRC: of which */
     bool waiting;               /* the timer runs it again */
     bool queued;
     QTAILQ_ENTRY(PlcQp) link;
@@ -562,7 +569,7 @@ void plc_event_qp(PeerlaneCX *s, unsigned event, uint32_t qpn);
 PlcHandler plc_create_cq, plc_destroy_cq, plc_query_cq, plc_modify_cq;
 void plc_cq_free(PlcCq *cq);
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
-void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq);
+void plc_cq_run(PeerlaneCX *s, PlcCq *cq);
 void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
                  bool solicited);
 
@@ -603,6 +610,10 @@ uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp, const PlcWork *w);
 PlcHandler plc_create_xrc_srq, plc_create_rmp, plc_destroy_srq, plc_query_srq,
     plc_arm_xrc_srq, plc_modify_rmp;
 void plc_srq_free(PlcSrq *srq);
+/* The one of XRC for a message to @qp; NULL: there is none such */
+PlcSrq *plc_srq_named(PeerlaneCX *s, PlcQp *qp, uint32_t srqn);
+/* Those of XRC that complete on the queue @cqn */
+void plc_srq_cq_lost(PeerlaneCX *s, uint32_t cqn);
 enum plc_taken {
     PLC_TAKEN,
     PLC_TAKE_LATER,             /* there is none */
@@ -614,11 +625,14 @@ enum plc_taken plc_srq_take(PeerlaneCX *s, PlcSrq *srq, uint8_t *wqe,
 
 /* peerlane-cx-qp.c */
 int plc_qp_service(const PlcQp *qp);
+bool plc_qp_reliable(const PlcQp *qp);
 PlcHandler plc_create_qp, plc_destroy_qp, plc_query_qp, plc_modify_qp;
 void plc_qp_free(PlcQp *qp);
 void plc_qp_schedule(PlcQp *qp);
 void plc_qp_wait(PlcQp *qp, int64_t ns);
 void plc_qp_to_error(PlcQp *qp);
+/* Those that complete on the queue @cqn */
+void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn);
 
 /* peerlane-cx-rc.c: entries of queues, and completions */
 void plc_qp_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t qpn);
