@@ -41,7 +41,8 @@ static const PlcCap plc_general[] = {
     { CX_CAP_CQ_RESIZE, 1 },
     { CX_CAP_CQ_MODERATION, 1 },
     { CX_CAP_PG, 1 },
-    { CX_CAP_XRC, 1 },      /* the driver does not start without */
+    { CX_CAP_BLOCK_LB_MC, 1 },      /* there is no multicast to come back */
+    { CX_CAP_XRC, 1 },
     { CX_CAP_UD, 1 },
     { CX_CAP_UC, 1 },
     { CX_CAP_RC, 1 },
@@ -54,6 +55,8 @@ static const PlcCap plc_general[] = {
     { CX_CAP_LOG_MAX_PD, PLC_LOG_MAX_PD },
     { CX_CAP_LOG_MAX_XRCD, PLC_LOG_MAX_XRCD },
     { CX_CAP_LOG_MAX_RMP, PLC_LOG_MAX_SRQ },
+    { CX_CAP_LOG_MAX_UCTX, PLC_LOG_MAX_UCTX },
+    { CX_CAP_LOG_MAX_UMEM, PLC_LOG_MAX_UMEM },
     { CX_CAP_MAX_NUM_EQS, (1 << PLC_LOG_MAX_EQ) - 1 },
     { CX_CAP_DEVICE_FREQUENCY_MHZ, PLC_FREQUENCY_KHZ / 1000 },
     { CX_CAP_DEVICE_FREQUENCY_KHZ, PLC_FREQUENCY_KHZ },
@@ -62,7 +65,9 @@ static const PlcCap plc_general[] = {
 /* Page faults tell of memory, not of work: the driver reads no entries */
 static const uint32_t plc_odp[] = {
     CX_ODP_PREFETCH, CX_ODP_RC_SEND, CX_ODP_RC_RECEIVE, CX_ODP_RC_WRITE,
-    CX_ODP_RC_READ, CX_ODP_RC_ATOMIC, CX_ODP_MEMORY,
+    CX_ODP_RC_READ, CX_ODP_RC_ATOMIC, CX_ODP_RC_SRQ_RECEIVE, CX_ODP_UD_SEND,
+    CX_ODP_XRC_SEND, CX_ODP_XRC_RECEIVE, CX_ODP_XRC_WRITE, CX_ODP_XRC_READ,
+    CX_ODP_XRC_ATOMIC, CX_ODP_XRC_SRQ_RECEIVE, CX_ODP_MEMORY,
 };
 
 enum {
@@ -97,14 +102,20 @@ static uint8_t plc_cap_fill(PeerlaneCX *s, uint8_t *cap, uint32_t op_mod)
                now ? s->st->atomic_mode : PLC_ATOMIC_HOST_ENDIAN);
         return CX_OK;
     default:
-        return CX_BAD_PARAM;
+        /* Of those that the manual names the others are what it has not */
+        return op_mod >> 1 > CX_TYPE_LAST ? CX_BAD_PARAM : CX_OK;
     }
 }
 
+/* Who knows fewer fields asks for fewer */
 uint8_t plc_query_hca_cap(PeerlaneCX *s, PlcCmd *c)
 {
-    return plc_cap_fill(s, c->out + CX_OUT_HEAD,
-                        cx_get(c->in, CX_CMD_OP_MOD));
+    g_autofree uint8_t *cap = g_malloc0(CX_CAP_SIZE);
+    uint8_t status = plc_cap_fill(s, cap, cx_get(c->in, CX_CMD_OP_MOD));
+
+    memcpy(c->out + CX_OUT_HEAD, cap, MIN(c->out_len - CX_OUT_HEAD,
+                                          CX_CAP_SIZE));
+    return status;
 }
 
 /* Which may be set is set; all else has to be as it is */
@@ -169,6 +180,7 @@ uint8_t plc_query_adapter(PeerlaneCX *s, PlcCmd *c)
     static const char id[] = "PLN0000000001";
     uint8_t *block = c->out + CX_OUT_HEAD;
 
+    cx_set(block, CX_ADAPTER_IEEE_VENDOR, PLC_IEEE_VENDOR);
     cx_set(block, CX_ADAPTER_VSD_VENDOR, PLC_PCI_VENDOR_ID);
     memcpy(block + CX_F_BIT(CX_ADAPTER_PSID) / 8, id, sizeof(id) - 1);
     return CX_OK;

@@ -23,28 +23,31 @@ typedef struct PlcCommand {
     uint16_t out_len;           /* at least */
     PlcHandler *run;
     const char *name;
+    bool driver;                /* it is for no user */
 } PlcCommand;
 
 #define PLC_COMMAND(op, when, in, out, run) \
     { CX_OP_##op, when, in, out, run, #op }
+#define PLC_DRIVERS(op, when, in, out, run) \
+    { CX_OP_##op, when, in, out, run, #op, true }
 
 static const PlcCommand plc_commands[] = {
-    PLC_COMMAND(ENABLE_HCA, PLC_ANYTIME, 0x10, 0x0c, plc_enable_hca),
-    PLC_COMMAND(DISABLE_HCA, PLC_ENABLED, 0x10, 0x08, plc_disable_hca),
-    PLC_COMMAND(INIT_HCA, PLC_ENABLED, 0x10, 0x08, plc_init_hca),
-    PLC_COMMAND(TEARDOWN_HCA, PLC_ENABLED, 0x10, 0x08, plc_teardown_hca),
+    PLC_DRIVERS(ENABLE_HCA, PLC_ANYTIME, 0x10, 0x0c, plc_enable_hca),
+    PLC_DRIVERS(DISABLE_HCA, PLC_ENABLED, 0x10, 0x08, plc_disable_hca),
+    PLC_DRIVERS(INIT_HCA, PLC_ENABLED, 0x10, 0x08, plc_init_hca),
+    PLC_DRIVERS(TEARDOWN_HCA, PLC_ENABLED, 0x10, 0x08, plc_teardown_hca),
     PLC_COMMAND(QUERY_ISSI, PLC_ENABLED, 0x10, 0x70, plc_query_issi),
-    PLC_COMMAND(SET_ISSI, PLC_ENABLED, 0x10, 0x08, plc_set_issi),
-    PLC_COMMAND(QUERY_PAGES, PLC_ENABLED, 0x10, 0x10, plc_query_pages),
-    PLC_COMMAND(MANAGE_PAGES, PLC_ENABLED, 0x10, 0x10, plc_manage_pages),
+    PLC_DRIVERS(SET_ISSI, PLC_ENABLED, 0x10, 0x08, plc_set_issi),
+    PLC_DRIVERS(QUERY_PAGES, PLC_ENABLED, 0x10, 0x10, plc_query_pages),
+    PLC_DRIVERS(MANAGE_PAGES, PLC_ENABLED, 0x10, 0x10, plc_manage_pages),
     PLC_COMMAND(NOP, PLC_ENABLED, 0x08, 0x08, plc_nop),
 
-    PLC_COMMAND(QUERY_HCA_CAP, PLC_ENABLED, 0x10, 0x1010, plc_query_hca_cap),
-    PLC_COMMAND(SET_HCA_CAP, PLC_ENABLED, 0x1010, 0x08, plc_set_hca_cap),
+    PLC_COMMAND(QUERY_HCA_CAP, PLC_ENABLED, 0x10, 0x10, plc_query_hca_cap),
+    PLC_DRIVERS(SET_HCA_CAP, PLC_ENABLED, 0x1010, 0x08, plc_set_hca_cap),
     PLC_COMMAND(QUERY_ADAPTER, PLC_UP, 0x08, 0x110, plc_query_adapter),
     PLC_COMMAND(QUERY_SPECIAL_CONTEXTS, PLC_UP, 0x08, 0x10,
                 plc_query_special_contexts),
-    PLC_COMMAND(ACCESS_REG, PLC_ENABLED, 0x10, 0x10, plc_access_reg),
+    PLC_DRIVERS(ACCESS_REG, PLC_ENABLED, 0x10, 0x10, plc_access_reg),
     PLC_COMMAND(QUERY_HCA_VPORT_CONTEXT, PLC_UP, 0x10, 0x210,
                 plc_query_vport_context),
     PLC_COMMAND(QUERY_HCA_VPORT_GID, PLC_UP, 0x10, 0x20, plc_query_vport_gid),
@@ -53,6 +56,10 @@ static const PlcCommand plc_commands[] = {
     PLC_COMMAND(QUERY_VPORT_COUNTER, PLC_UP, 0x20, 0x210,
                 plc_query_vport_counter),
 
+    PLC_DRIVERS(CREATE_UCTX, PLC_UP, 0x40, 0x10, plc_create_uctx),
+    PLC_DRIVERS(DESTROY_UCTX, PLC_UP, 0x10, 0x08, plc_destroy_uctx),
+    PLC_COMMAND(CREATE_UMEM, PLC_UP, CX_UMEM_MTT, 0x0c, plc_create_umem),
+    PLC_COMMAND(DESTROY_UMEM, PLC_UP, 0x0c, 0x08, plc_destroy_umem),
     PLC_COMMAND(ALLOC_PD, PLC_UP, 0x08, 0x0c, plc_alloc_pd),
     PLC_COMMAND(DEALLOC_PD, PLC_UP, 0x0c, 0x08, plc_dealloc_pd),
     PLC_COMMAND(ALLOC_UAR, PLC_UP, 0x08, 0x0c, plc_alloc_uar),
@@ -68,10 +75,10 @@ static const PlcCommand plc_commands[] = {
     PLC_COMMAND(CREATE_MKEY, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_mkey),
     PLC_COMMAND(DESTROY_MKEY, PLC_UP, 0x0c, 0x08, plc_destroy_mkey),
     PLC_COMMAND(QUERY_MKEY, PLC_UP, 0x0c, 0x50, plc_query_mkey),
-    PLC_COMMAND(PAGE_FAULT_RESUME, PLC_UP, 0x10, 0x08, plc_page_fault_resume),
-    PLC_COMMAND(CREATE_EQ, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_eq),
-    PLC_COMMAND(DESTROY_EQ, PLC_UP, 0x0c, 0x08, plc_destroy_eq),
-    PLC_COMMAND(QUERY_EQ, PLC_UP, 0x0c, 0x50, plc_query_eq),
+    PLC_DRIVERS(PAGE_FAULT_RESUME, PLC_UP, 0x10, 0x08, plc_page_fault_resume),
+    PLC_DRIVERS(CREATE_EQ, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_eq),
+    PLC_DRIVERS(DESTROY_EQ, PLC_UP, 0x0c, 0x08, plc_destroy_eq),
+    PLC_DRIVERS(QUERY_EQ, PLC_UP, 0x0c, 0x50, plc_query_eq),
     PLC_COMMAND(CREATE_CQ, PLC_UP, CX_CREATE_PAS, 0x0c, plc_create_cq),
     PLC_COMMAND(DESTROY_CQ, PLC_UP, 0x0c, 0x08, plc_destroy_cq),
     PLC_COMMAND(QUERY_CQ, PLC_UP, 0x0c, 0x50, plc_query_cq),
@@ -117,6 +124,14 @@ static uint8_t plc_cmd_check(PeerlaneCX *s, const PlcCommand *cmd, PlcCmd *c)
         (cmd->when == PLC_UP && !s->st->up)) {
         return CX_BAD_SYS_STATE;
     }
+    if (c->uid && c->uid != CX_UID_ALL) {
+        if (cmd->driver) {
+            return CX_BAD_PARAM;
+        }
+        if (!plc_table_get(&s->st->uctx, c->uid)) {
+            return CX_BAD_RESOURCE;
+        }
+    }
     if (c->in_len < cmd->in_len) {
         return CX_BAD_INPUT_LEN;
     }
@@ -129,8 +144,10 @@ static uint8_t plc_cmd_check(PeerlaneCX *s, const PlcCommand *cmd, PlcCmd *c)
 static void plc_cmd_do(PeerlaneCX *s, unsigned slot, PlcCmd *c)
 {
     const PlcCommand *cmd = plc_command(cx_get(c->in, CX_CMD_OPCODE));
-    uint8_t status = plc_cmd_check(s, cmd, c);
+    uint8_t status;
 
+    c->uid = cx_get(c->in, CX_CMD_UID);
+    status = plc_cmd_check(s, cmd, c);
     trace_peerlane_cx_command(plc_name(s), slot, cmd ? cmd->name : "unknown",
                               cx_get(c->in, CX_CMD_OP_MOD), c->in_len,
                               c->out_len);

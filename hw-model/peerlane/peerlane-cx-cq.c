@@ -15,6 +15,9 @@ void plc_cq_free(PlcCq *cq)
 {
     timer_free(cq->timer);
     plc_buf_free(&cq->buf);
+    if (cq->dbr_umem) {
+        cq->dbr_umem->users--;
+    }
     g_free(cq);
 }
 
@@ -50,17 +53,18 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     unsigned cqe_sz = cx_get(ctx, CX_CQC_CQE_SZ);
     uint32_t eqn = cx_get(ctx, CX_CQC_EQN);
     uint32_t uar = cx_get(ctx, CX_CQC_UAR);
+    uint64_t size = (uint64_t)CX_CQE_SIZE << (log_size + cqe_sz);
+    uint8_t status = CX_OK;
     PlcCq *cq;
-    uint8_t status;
 
     if (log_size > PLC_LOG_MAX_CQ_SIZE) {
         return CX_EXCEED_LIM;
     }
-    if (cqe_sz > 1 || cx_get(ctx, CX_CQC_CC) || cx_get(ctx, CX_CQC_COMP_EN) ||
-        cx_get(ctx, CX_CQC_UMEM_DBR) || cx_get(c->in, CX_CQ_UMEM_VALID)) {
+    if (cqe_sz > 1 || cx_get(ctx, CX_CQC_CC) || cx_get(ctx, CX_CQC_COMP_EN)) {
         return CX_BAD_PARAM;
     }
-    if (!plc_table_get(&s->st->eq, eqn) || !plc_table_get(&s->st->uar, uar)) {
+    if (!plc_table_own(&s->st->eq, c, eqn) ||
+        !plc_table_own(&s->st->uar, c, uar)) {
         return CX_BAD_RESOURCE;
     }
     cq = g_new0(PlcCq, 1);
@@ -74,11 +78,20 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     plc_cq_moderate(cq, ctx);
     cq->cx = s;
     cq->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_cq_timer, cq);
-    status = plc_buf_init(&cq->buf, c, CX_CREATE_PAS,
-                          cx_get(ctx, CX_CQC_LOG_PAGE),
-                          cx_get(ctx, CX_CQC_PAGE_OFFSET),
-                          (uint64_t)CX_CQE_SIZE << (log_size + cqe_sz));
-    if (!status && !plc_table_add(&s->st->cq, cq, &cq->id)) {
+    if (cx_get(ctx, CX_CQC_UMEM_DBR)) {
+        status = plc_umem_dbr(s, c, cx_get(ctx, CX_CQC_UMEM_DBR_ID),
+                              cx_get(ctx, CX_CQC_DBR), &cq->dbr_umem,
+                              &cq->dbr);
+    }
+    if (!status && cx_get(c->in, CX_CQ_UMEM_VALID)) {
+        status = plc_buf_umem(s, &cq->buf, c, cx_get(c->in, CX_CQ_UMEM_ID),
+                              cx_get(c->in, CX_CQ_UMEM_OFFSET), size, true);
+    } else if (!status) {
+        status = plc_buf_init(&cq->buf, c, CX_CREATE_PAS,
+                              cx_get(ctx, CX_CQC_LOG_PAGE),
+                              cx_get(ctx, CX_CQC_PAGE_OFFSET), size);
+    }
+    if (!status && !plc_table_add(&s->st->cq, c, cq, &cq->id)) {
         status = CX_NO_RESOURCES;
     }
     if (status) {
@@ -91,7 +104,7 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_destroy_cq(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcCq *cq = plc_table_get(&s->st->cq, cx_get(c->in, CX_ID_IN));
+    PlcCq *cq = plc_table_own(&s->st->cq, c, cx_get(c->in, CX_ID_IN));
 
     if (!cq) {
         return CX_BAD_RESOURCE;
@@ -109,7 +122,7 @@ uint8_t plc_destroy_cq(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_query_cq(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcCq *cq = plc_table_get(&s->st->cq, cx_get(c->in, CX_ID_IN));
+    PlcCq *cq = plc_table_own(&s->st->cq, c, cx_get(c->in, CX_ID_IN));
     uint8_t *ctx = c->out + CX_OUT_HEAD;
 
     if (!cq) {
@@ -161,7 +174,7 @@ static bool plc_behind(uint32_t a, uint32_t b)
 }
 
 /* Does an arm fire?  What came before it was seen counts, too. */
-void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
+static void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
 {
     uint32_t fresh = (cq->pi - cq->arm_ci) & PLC_CQ_INDEX;
 
@@ -179,6 +192,26 @@ void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
         timer_mod(cq->timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
                   (int64_t)cq->period * SCALE_US);
     }
+}
+
+/* What the engine has to do for a queue, outside of who posts to it */
+void plc_cq_run(PeerlaneCX *s, PlcCq *cq)
+{
+    uint32_t id = cq->id;
+
+    plc_cq_arm_run(s, cq);
+    if (!s->old && cq->lost) {
+        cq->lost = false;
+        plc_srq_cq_lost(s, id);
+        plc_qp_cq_lost(s, id);
+    }
+}
+
+/* A completion has no place */
+static void plc_cq_lose(PeerlaneCX *s, PlcCq *cq)
+{
+    cq->lost = true;
+    plc_cq_enqueue(s, cq);
 }
 
 static void plc_cq_overrun(PeerlaneCX *s, PlcCq *cq)
@@ -276,7 +309,7 @@ static uint8_t plc_cq_resize(PeerlaneCX *s, PlcCmd *c, PlcCq *cq)
 
 uint8_t plc_modify_cq(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcCq *cq = plc_table_get(&s->st->cq, cx_get(c->in, CX_ID_IN));
+    PlcCq *cq = plc_table_own(&s->st->cq, c, cx_get(c->in, CX_ID_IN));
 
     if (!cq) {
         return CX_BAD_RESOURCE;
@@ -307,11 +340,18 @@ void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
     PlcCq *cq = plc_table_get(&s->st->cq, cqn);
     bool error = opcode == CX_CQE_REQUEST_ERROR || opcode == CX_CQE_RECV_ERROR;
 
-    if (!cq || cq->overrun) {
+    if (!cq) {
         return;
     }
-    if (!cq->ignore_overrun && !plc_cq_room(s, cq, cq->log_size, 1)) {
+    if (!cq->overrun && !cq->ignore_overrun &&
+        !plc_cq_room(s, cq, cq->log_size, 1)) {
         plc_cq_overrun(s, cq);
+    }
+    if (s->old) {
+        return;
+    }
+    if (cq->overrun) {
+        plc_cq_lose(s, cq);
         return;
     }
     if (!error) {

@@ -42,7 +42,7 @@ uint8_t plc_create_eq(PeerlaneCX *s, PlcCmd *c)
                           cx_get(ctx, CX_EQC_LOG_PAGE),
                           cx_get(ctx, CX_EQC_PAGE_OFFSET),
                           (uint64_t)CX_EQE_SIZE << log_size);
-    if (!status && !plc_table_add(&s->st->eq, eq, &eq->id)) {
+    if (!status && !plc_table_add(&s->st->eq, c, eq, &eq->id)) {
         status = CX_NO_RESOURCES;
     }
     if (status) {

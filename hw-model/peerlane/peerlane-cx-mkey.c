@@ -25,15 +25,16 @@ static uint64_t plc_mkey_pages(const uint8_t *ctx)
            (start >> shift) + 1;
 }
 
-/* What is wrong with @ctx for a key whose list has @room pages */
-uint8_t plc_mkey_bad(PeerlaneCX *s, const uint8_t *ctx, uint64_t room)
+/* What is wrong with @ctx for a key whose list has @room pages; @c: who asks */
+uint8_t plc_mkey_bad(PeerlaneCX *s, const PlcCmd *c, const uint8_t *ctx,
+                     uint64_t room)
 {
     uint64_t start = cx_get(ctx, CX_MKC_START);
     uint64_t len = cx_get(ctx, CX_MKC_LEN);
     bool all = cx_get(ctx, CX_MKC_LENGTH64);
     unsigned shift = cx_get(ctx, CX_MKC_LOG_PAGE);
 
-    if (!plc_table_get(&s->st->pd, cx_get(ctx, CX_MKC_PD))) {
+    if (!plc_table_own(&s->st->pd, c, cx_get(ctx, CX_MKC_PD))) {
         return CX_BAD_RESOURCE;
     }
     /* A free one may be anything, until it is used */
@@ -108,6 +109,10 @@ uint8_t plc_create_mkey(PeerlaneCX *s, PlcCmd *c)
     PlcMkey *mkey;
     uint8_t status = CX_OK;
 
+    /* Who names pages is the driver */
+    if (c->uid) {
+        return CX_BAD_PARAM;
+    }
     /* Only entries that change a key can use one that is free */
     if (cx_get(ctx, CX_MKC_MODE_HI) || mode > CX_MKC_MODE_MTT ||
         (mode != CX_MKC_MODE_MTT && umr) || (free && !umr) ||
@@ -119,9 +124,9 @@ uint8_t plc_create_mkey(PeerlaneCX *s, PlcCmd *c)
         status = plc_mkey_list(s, c, mkey, ctx);
     }
     if (!status) {
-        status = plc_mkey_bad(s, ctx, mkey->mtts);
+        status = plc_mkey_bad(s, c, ctx, mkey->mtts);
     }
-    if (!status && !plc_table_add(&s->st->mkey, mkey, &mkey->id)) {
+    if (!status && !plc_table_add(&s->st->mkey, c, mkey, &mkey->id)) {
         status = CX_NO_RESOURCES;
     }
     if (status) {
@@ -137,7 +142,7 @@ uint8_t plc_create_mkey(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_destroy_mkey(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcMkey *mkey = plc_table_get(&s->st->mkey, cx_get(c->in, CX_ID_IN));
+    PlcMkey *mkey = plc_table_own(&s->st->mkey, c, cx_get(c->in, CX_ID_IN));
 
     if (!mkey) {
         return CX_BAD_RESOURCE;
@@ -150,7 +155,7 @@ uint8_t plc_destroy_mkey(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_query_mkey(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcMkey *mkey = plc_table_get(&s->st->mkey, cx_get(c->in, CX_ID_IN));
+    PlcMkey *mkey = plc_table_own(&s->st->mkey, c, cx_get(c->in, CX_ID_IN));
 
     if (!mkey) {
         return CX_BAD_RESOURCE;

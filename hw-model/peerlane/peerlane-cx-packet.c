@@ -14,6 +14,7 @@ enum {
     PLC_HAS_PAYLOAD = 32,
     PLC_HAS_DETH = 64,
     PLC_HAS_CNP = 128,
+    PLC_HAS_XRCETH = 256,
 };
 
 static const uint8_t plc_has[CX_PKT_KINDS] = {
@@ -41,7 +42,7 @@ static const uint8_t plc_has[CX_PKT_KINDS] = {
 };
 
 /* What is in a packet of @opcode; 0: there is no such packet */
-static uint8_t plc_packet_has(uint8_t opcode)
+static uint16_t plc_packet_has(uint8_t opcode)
 {
     uint8_t kind = opcode & CX_PKT_KIND;
 
@@ -50,6 +51,11 @@ static uint8_t plc_packet_has(uint8_t opcode)
         return kind < CX_PKT_KINDS ? plc_has[kind] : 0;
     case CX_SERVICE_UC:
         return kind <= CX_PKT_WRITE_ONLY_IMM ? plc_has[kind] : 0;
+    case CX_SERVICE_XRC:
+        /* All requests, and no answers */
+        return kind >= CX_PKT_KINDS ? 0 :
+               kind <= CX_PKT_READ_REQUEST || kind >= CX_PKT_COMPARE_SWAP ?
+               plc_has[kind] | PLC_HAS_XRCETH : plc_has[kind];
     case CX_SERVICE_UD:
         return kind == CX_PKT_SEND_ONLY || kind == CX_PKT_SEND_ONLY_IMM ?
                plc_has[kind] | PLC_HAS_DETH : 0;
@@ -60,9 +66,10 @@ static uint8_t plc_packet_has(uint8_t opcode)
     }
 }
 
-static uint32_t plc_headers(uint8_t has)
+static uint32_t plc_headers(uint16_t has)
 {
     return CX_BTH_SIZE + (has & PLC_HAS_AETH ? CX_AETH_SIZE : 0) +
+           (has & PLC_HAS_XRCETH ? CX_XRCETH_SIZE : 0) +
            (has & PLC_HAS_RETH ? CX_RETH_SIZE : 0) +
            (has & PLC_HAS_DETH ? CX_DETH_SIZE : 0) +
            (has & PLC_HAS_ATOMIC ? CX_ATOMIC_ETH_SIZE : 0) +
@@ -97,7 +104,7 @@ PlcPacket *plc_packet_new(uint8_t opcode, uint32_t qpn, uint32_t psn,
     return p;
 }
 
-/* An extended header of requests or of answers is the first one */
+/* An extended header of requests or of answers is the first one, but for XRC */
 uint8_t *plc_packet_aeth(PlcPacket *p)
 {
     return plc_bth(p) + CX_BTH_SIZE;
@@ -105,10 +112,19 @@ uint8_t *plc_packet_aeth(PlcPacket *p)
 
 uint8_t *plc_packet_reth(PlcPacket *p)
 {
-    return plc_bth(p) + CX_BTH_SIZE;
+    uint8_t *bth = plc_bth(p);
+
+    return bth + CX_BTH_SIZE +
+           (plc_packet_has(bth[CX_BTH_OPCODE]) & PLC_HAS_XRCETH ?
+            CX_XRCETH_SIZE : 0);
 }
 
 uint8_t *plc_packet_deth(PlcPacket *p)
+{
+    return plc_bth(p) + CX_BTH_SIZE;
+}
+
+uint8_t *plc_packet_xrceth(PlcPacket *p)
 {
     return plc_bth(p) + CX_BTH_SIZE;
 }
@@ -127,7 +143,7 @@ bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
 {
     const uint8_t *p = bth + CX_BTH_SIZE;
     uint32_t headers, pad;
-    uint8_t has;
+    uint16_t has;
 
     if (len < CX_BTH_SIZE) {
         return false;
@@ -155,6 +171,10 @@ bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
     if (has & PLC_HAS_AETH) {
         h->syndrome = p[0];
         p += CX_AETH_SIZE;
+    }
+    if (has & PLC_HAS_XRCETH) {
+        h->srqn = ldl_be_p(p) & 0xffffff;
+        p += CX_XRCETH_SIZE;
     }
     if (has & PLC_HAS_RETH) {
         h->va = ldq_be_p(p);

@@ -30,6 +30,7 @@
 #define CX_ATOMIC_ACK_SIZE      8
 #define CX_IMM_SIZE             4
 #define CX_CNP_SIZE             16      /* reserved */
+#define CX_XRCETH_SIZE          4
 #define CX_MAX_HEADERS          (CX_BTH_SIZE + CX_ATOMIC_ETH_SIZE)
 #define CX_ICRC_SIZE            4
 #define CX_GRH_SIZE             40
@@ -43,6 +44,7 @@ enum {
     CX_SERVICE_UC = 0x20,
     CX_SERVICE_UD = 0x60,
     CX_SERVICE_CNP = 0x80,
+    CX_SERVICE_XRC = 0xa0,
 };
 
 enum {
@@ -108,6 +110,7 @@ typedef struct PlcHeaders {
     const uint8_t *grh;         /* NULL: there is none */
     uint32_t qkey;              /* of a datagram */
     uint32_t src_qpn;           /* likewise */
+    uint32_t srqn;              /* whose receives a request of XRC is for */
     bool solicited;
     bool ack_req;
     uint32_t psn;
@@ -146,6 +149,7 @@ PlcPacket *plc_packet_new(uint8_t opcode, uint32_t qpn, uint32_t psn,
 uint8_t *plc_packet_aeth(PlcPacket *p);
 uint8_t *plc_packet_reth(PlcPacket *p);
 uint8_t *plc_packet_deth(PlcPacket *p);
+uint8_t *plc_packet_xrceth(PlcPacket *p);
 uint8_t *plc_packet_imm(PlcPacket *p);
 bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
                       uint32_t *qpn);

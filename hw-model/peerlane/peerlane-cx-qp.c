@@ -12,6 +12,9 @@ void plc_qp_free(PlcQp *qp)
     timer_free(qp->timer);
     timer_free(qp->ack_timer);
     plc_buf_free(&qp->buf);
+    if (qp->dbr_umem) {
+        qp->dbr_umem->users--;
+    }
     g_free(qp);
 }
 
@@ -53,9 +56,11 @@ static void plc_qp_state(PlcQp *qp, uint8_t state)
 /* All that is posted is flushed, and all that will be */
 void plc_qp_to_error(PlcQp *qp)
 {
-    if (qp->srq && qp->state != CX_QP_ERR) {
+    if (qp->state != CX_QP_ERR &&
+        (qp->srq || (qp->st == CX_ST_XRC && qp->resp.taken))) {
         qp->leaves = true;
         qp->held = qp->resp.taken ? qp->resp.index : -1;
+        qp->held_srqn = qp->resp.srqn;
     }
     plc_qp_state(qp, CX_QP_ERR);
     plc_req_reset(qp);
@@ -91,9 +96,23 @@ int plc_qp_service(const PlcQp *qp)
         return CX_SERVICE_UC;
     case CX_ST_UD:
         return CX_SERVICE_UD;
+    case CX_ST_XRC:
+        return CX_SERVICE_XRC;
     default:
         return -1;
     }
+}
+
+/* Are its packets acknowledged? */
+bool plc_qp_reliable(const PlcQp *qp)
+{
+    return qp->st == CX_ST_RC || qp->st == CX_ST_XRC;
+}
+
+/* Has it a completion queue for receives?  One of XRC's is the shared queue's. */
+static bool plc_qp_receives(const PlcQp *qp)
+{
+    return qp->rq_type != CX_RQ_NONE && qp->st != CX_ST_XRC;
 }
 
 static PlcCq *plc_qp_cq(PeerlaneCX *s, uint32_t cqn)
@@ -106,6 +125,7 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
 {
     const uint8_t *ctx = qp->ctx;
     uint64_t rq = 0, sq = 0;
+    uint8_t status;
 
     qp->st = cx_get(ctx, CX_QPC_ST);
     qp->rq_type = cx_get(ctx, CX_QPC_RQ_TYPE);
@@ -127,10 +147,14 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     }
     if ((qp->rq_type != CX_RQ_REGULAR && qp->rq_type != CX_RQ_SHARED &&
          qp->rq_type != CX_RQ_NONE) ||
+        (qp->st == CX_ST_XRC && qp->rq_type == CX_RQ_REGULAR) ||
         cx_get(ctx, CX_QPC_WQ_SIG) || cx_get(ctx, CX_QPC_OFFLOAD) ||
         cx_get(ctx, CX_QPC_CS_REQ) || cx_get(ctx, CX_QPC_CS_RES) ||
-        cx_get(ctx, CX_QPC_DBR_UMEM) || cx_get(c->in, CX_QP_QPC_EXT) ||
-        cx_get(c->in, CX_QP_UMEM_VALID)) {
+        cx_get(c->in, CX_QP_QPC_EXT)) {
+        return CX_BAD_PARAM;
+    }
+    /* Keys of others, and management, are the driver's */
+    if (c->uid && (plc_qp_service(qp) < 0 || qp->umr)) {
         return CX_BAD_PARAM;
     }
     if ((qp->has_sq && qp->log_sq > PLC_LOG_MAX_QP_SIZE) ||
@@ -139,15 +163,21 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
           qp->rq_stride > PLC_MAX_RECV_WQE))) {
         return CX_EXCEED_LIM;
     }
-    /* A UMR queue pair belongs to no domain */
-    if ((qp->st != CX_ST_REG_UMR && !plc_table_get(&s->st->pd, qp->pd)) ||
-        !plc_table_get(&s->st->uar, qp->uar) ||
-        (qp->has_sq && !plc_qp_cq(s, qp->cqn_send)) ||
-        (qp->rq_type != CX_RQ_NONE && !plc_qp_cq(s, qp->cqn_recv))) {
+    /* A UMR queue pair belongs to no domain; who does not send has no doorbell */
+    if ((qp->st != CX_ST_REG_UMR && !plc_table_own(&s->st->pd, c, qp->pd)) ||
+        (qp->has_sq && (!plc_table_own(&s->st->uar, c, qp->uar) ||
+                        !plc_table_own(&s->st->cq, c, qp->cqn_send))) ||
+        (plc_qp_receives(qp) && !plc_table_own(&s->st->cq, c, qp->cqn_recv))) {
         return CX_BAD_RESOURCE;
     }
-    if (qp->rq_type == CX_RQ_SHARED) {
-        qp->srq = plc_table_get(&s->st->srq, cx_get(ctx, CX_QPC_SRQN));
+    if (qp->st == CX_ST_XRC) {
+        /* Messages name shared receives of this domain */
+        qp->xrcd = cx_get(ctx, CX_QPC_XRCD);
+        if (!plc_table_own(&s->st->xrcd, c, qp->xrcd)) {
+            return CX_BAD_RESOURCE;
+        }
+    } else if (qp->rq_type == CX_RQ_SHARED) {
+        qp->srq = plc_table_own(&s->st->srq, c, cx_get(ctx, CX_QPC_SRQN));
         if (!qp->srq || qp->srq->cqn) {
             return CX_BAD_RESOURCE;
         }
@@ -159,6 +189,18 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
         sq = (uint64_t)CX_WQE_BB << qp->log_sq;
     }
     qp->sq_at = rq;
+    if (cx_get(ctx, CX_QPC_DBR_UMEM)) {
+        status = plc_umem_dbr(s, c, cx_get(ctx, CX_QPC_DBR_UMEM_ID),
+                              cx_get(ctx, CX_QPC_DBR), &qp->dbr_umem,
+                              &qp->dbr);
+        if (status) {
+            return status;
+        }
+    }
+    if (cx_get(c->in, CX_QP_UMEM_VALID)) {
+        return plc_buf_umem(s, &qp->buf, c, cx_get(c->in, CX_QP_UMEM_ID),
+                            cx_get(c->in, CX_QP_UMEM_OFFSET), rq + sq, false);
+    }
     return plc_buf_init(&qp->buf, c, CX_CREATE_PAS,
                         cx_get(ctx, CX_QPC_LOG_PAGE),
                         cx_get(ctx, CX_QPC_PAGE_OFFSET), rq + sq);
@@ -173,7 +215,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
     qp->cx = s;
     QTAILQ_INIT(&qp->req.works);
     status = plc_qp_parse(s, c, qp);
-    if (!status && !plc_table_add(&s->st->qp, qp, &qp->id)) {
+    if (!status && !plc_table_add(&s->st->qp, c, qp, &qp->id)) {
         status = CX_NO_RESOURCES;
     }
     if (status) {
@@ -185,7 +227,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users++;
     }
-    if (qp->rq_type != CX_RQ_NONE) {
+    if (plc_qp_receives(qp)) {
         plc_qp_cq(s, qp->cqn_recv)->users++;
     }
     if (qp->srq) {
@@ -198,7 +240,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_destroy_qp(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcQp *qp = plc_table_get(&s->st->qp, cx_get(c->in, CX_ID_IN));
+    PlcQp *qp = plc_table_own(&s->st->qp, c, cx_get(c->in, CX_ID_IN));
 
     if (!qp) {
         return CX_BAD_RESOURCE;
@@ -207,7 +249,7 @@ uint8_t plc_destroy_qp(PeerlaneCX *s, PlcCmd *c)
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users--;
     }
-    if (qp->rq_type != CX_RQ_NONE) {
+    if (plc_qp_receives(qp)) {
         plc_qp_cq(s, qp->cqn_recv)->users--;
     }
     if (qp->srq) {
@@ -220,13 +262,30 @@ uint8_t plc_destroy_qp(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_query_qp(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcQp *qp = plc_table_get(&s->st->qp, cx_get(c->in, CX_ID_IN));
+    PlcQp *qp = plc_table_own(&s->st->qp, c, cx_get(c->in, CX_ID_IN));
 
     if (!qp) {
         return CX_BAD_RESOURCE;
     }
     memcpy(c->out + CX_CREATE_QPC, qp->ctx, CX_QPC_SIZE);
     return CX_OK;
+}
+
+/* A completion for one of these was lost: all of them fail */
+void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn)
+{
+    PlcTable *t = &s->st->qp;
+
+    for (uint32_t i = t->first; i < t->size && !s->old; i++) {
+        PlcQp *qp = plc_table_get(t, i);
+
+        if (qp && qp->state != CX_QP_RST && qp->state != CX_QP_ERR &&
+            ((qp->has_sq && qp->cqn_send == cqn) ||
+             (plc_qp_receives(qp) && qp->cqn_recv == cqn))) {
+            plc_event_qp(s, CX_EVENT_WQ_FATAL, qp->id);
+            plc_qp_to_error(qp);
+        }
+    }
 }
 
 typedef struct PlcMove {
@@ -325,7 +384,7 @@ static bool plc_mtu_good(const uint8_t *in)
 
 uint8_t plc_modify_qp(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcQp *qp = plc_table_get(&s->st->qp, cx_get(c->in, CX_ID_IN));
+    PlcQp *qp = plc_table_own(&s->st->qp, c, cx_get(c->in, CX_ID_IN));
     uint16_t opcode = cx_get(c->in, CX_CMD_OPCODE);
 
     if (!qp) {

@@ -101,20 +101,44 @@ static void plc_count_error(PlcQp *qp, bool recv, uint8_t syndrome)
     plc_qc_count(qp, counter[syndrome][recv]);
 }
 
-static void plc_error_cqe(PeerlaneCX *s, PlcQp *qp, bool recv, uint8_t opcode,
-                          uint32_t index, uint8_t syndrome)
+/* Where a receive completes, and as whose: one of XRC is its shared queue's */
+static uint32_t plc_recv_cq(PeerlaneCX *s, PlcQp *qp, uint32_t srqn,
+                            uint8_t *cqe)
+{
+    PlcSrq *srq;
+
+    if (qp->st != CX_ST_XRC) {
+        stl_be_p(cqe + CX_CQE_USER_INDEX, qp->user_index);
+        return qp->cqn_recv;
+    }
+    srq = plc_srq_named(s, qp, srqn);
+    if (!srq) {
+        /* It has been destroyed since */
+        return 0;
+    }
+    stl_be_p(cqe + CX_CQE_USER_INDEX, srq->user_index);
+    return srq->cqn;
+}
+
+/* @srqn is of a receive of XRC */
+static void plc_error_cqe(PeerlaneCX *s, PlcQp *qp, bool recv, uint32_t srqn,
+                          uint8_t opcode, uint32_t index, uint8_t syndrome)
 {
     uint8_t cqe[CX_CQE_SIZE] = { 0 };
+    uint32_t cqn = qp->cqn_send;
 
     plc_count_error(qp, recv, syndrome);
     stl_be_p(cqe + CX_CQE_USER_INDEX, qp->user_index);
+    if (recv) {
+        cqn = plc_recv_cq(s, qp, srqn, cqe);
+    }
     cqe[CX_CQE_VENDOR] = syndrome == CX_SYND_REMOTE_ACCESS ? PLC_VENDOR_ACCESS :
                          syndrome == CX_SYND_RETRY ? PLC_VENDOR_RETRY : 0;
     cqe[CX_CQE_SYNDROME] = syndrome;
     stl_be_p(cqe + CX_CQE_OPCODE_QPN, (uint32_t)opcode << 24 | qp->id);
     stw_be_p(cqe + CX_CQE_COUNTER, index);
-    plc_cq_post(s, recv ? qp->cqn_recv : qp->cqn_send, cqe,
-                recv ? CX_CQE_RECV_ERROR : CX_CQE_REQUEST_ERROR, false);
+    plc_cq_post(s, cqn, cqe, recv ? CX_CQE_RECV_ERROR : CX_CQE_REQUEST_ERROR,
+                false);
 }
 
 /* @w, the oldest entry at work, is done, or has failed; it is gone then */
@@ -123,7 +147,7 @@ void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome)
     plc_count(s, PLC_CNT_WQES, 1);
     if (syndrome) {
         plc_count(s, PLC_CNT_WQE_ERRORS, 1);
-        plc_error_cqe(s, qp, false, w->opcode, w->index, syndrome);
+        plc_error_cqe(s, qp, false, 0, w->opcode, w->index, syndrome);
     } else if (w->flags & CX_CTRL_CQ_UPDATE) {
         plc_complete_send(s, qp, w);
     }
@@ -145,7 +169,7 @@ void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome)
 static uint16_t plc_recv_end(PlcQp *qp)
 {
     qp->resp.taken = false;
-    if (!qp->srq) {
+    if (qp->rq_type == CX_RQ_REGULAR) {
         qp->rq_head++;
     }
     return qp->resp.index;
@@ -156,8 +180,8 @@ void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode,
                    const PlcHeaders *h)
 {
     uint8_t cqe[CX_CQE_SIZE] = { 0 };
+    uint32_t cqn = plc_recv_cq(s, qp, qp->resp.srqn, cqe);
 
-    stl_be_p(cqe + CX_CQE_USER_INDEX, qp->user_index);
     if (qp->st == CX_ST_UD) {
         stw_be_p(cqe + CX_CQE_SLID, h->from);
         stl_be_p(cqe + CX_CQE_SRC_QPN,
@@ -167,14 +191,14 @@ void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode,
     stl_be_p(cqe + CX_CQE_BYTES, qp->resp.done);
     stl_be_p(cqe + CX_CQE_OPCODE_QPN, qp->id);
     stw_be_p(cqe + CX_CQE_COUNTER, plc_recv_end(qp));
-    plc_cq_post(s, qp->cqn_recv, cqe, opcode, h->solicited);
+    plc_cq_post(s, cqn, cqe, opcode, h->solicited);
 }
 
 /* The receive that was taken fails; the queue pair does, or will */
 void plc_recv_fail(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome)
 {
-    plc_error_cqe(s, qp, true, 0, plc_recv_end(qp), syndrome);
-    if (qp->st != CX_ST_RC) {
+    plc_error_cqe(s, qp, true, qp->resp.srqn, 0, plc_recv_end(qp), syndrome);
+    if (!plc_qp_reliable(qp)) {
         plc_qp_to_error(qp);
     }
 }
@@ -265,6 +289,7 @@ static bool plc_can(const PlcQp *qp, uint8_t opcode)
     }
     switch (qp->st) {
     case CX_ST_RC:
+    case CX_ST_XRC:
         return true;
     case CX_ST_UC:
         return !plc_needs_answer(opcode);
@@ -284,10 +309,17 @@ static uint8_t plc_parse(PlcQp *qp, PlcWork *w)
     if (!plc_can(qp, w->opcode)) {
         return CX_SYND_LOCAL_QP;
     }
-    switch (w->opcode) {
-    case CX_WR_NOP:
-    case CX_WR_UMR:
+    if (w->opcode == CX_WR_NOP || w->opcode == CX_WR_UMR) {
         return 0;
+    }
+    if (qp->st == CX_ST_XRC) {
+        if (end < at + CX_WQE_SEG) {
+            return CX_SYND_LOCAL_QP;
+        }
+        w->srqn = ldl_be_p(w->wqe + at + CX_XRC_SRQN) & 0xffffff;
+        at += CX_WQE_SEG;
+    }
+    switch (w->opcode) {
     case CX_WR_SEND:
     case CX_WR_SEND_IMM:
         if (qp->st == CX_ST_UD) {
@@ -420,25 +452,26 @@ static enum plc_taken plc_rq_take(PeerlaneCX *s, PlcQp *qp, uint8_t *wqe)
 /* Take a receive for a responder, unless the last one has not been used */
 enum plc_taken plc_take_recv(PeerlaneCX *s, PlcQp *qp)
 {
-    uint32_t at = qp->srq ? CX_SRQ_DATA : 0;
-    uint32_t end = qp->srq ? 1u << qp->srq->log_stride : qp->rq_stride;
-    uint8_t wqe[PLC_MAX_RECV_WQE];
     PlcResp *r = &qp->resp;
+    PlcSrq *srq = qp->st == CX_ST_XRC ? plc_srq_named(s, qp, r->srqn) : qp->srq;
+    uint32_t at = srq ? CX_SRQ_DATA : 0;
+    uint32_t end = srq ? 1u << srq->log_stride : qp->rq_stride;
+    uint8_t wqe[PLC_MAX_RECV_WQE];
     enum plc_taken taken;
 
     if (r->taken) {
         return PLC_TAKEN;
     }
-    if (qp->rq_type == CX_RQ_NONE) {
+    if (!srq && qp->rq_type != CX_RQ_REGULAR) {
         return PLC_TAKE_REQUEST;
     }
-    taken = qp->srq ? plc_srq_take(s, qp->srq, wqe, &r->index) :
+    taken = srq ? plc_srq_take(s, srq, wqe, &r->index) :
             plc_rq_take(s, qp, wqe);
     if (taken) {
         return taken;
     }
-    if (!plc_parse_list(wqe, at, end, true, qp->srq ? qp->srq->pd : 0, r->sge,
-                        &r->sges, &r->room)) {
+    if (!plc_parse_list(wqe, at, end, true, srq ? srq->pd : 0, r->sge, &r->sges,
+                        &r->room)) {
         plc_recv_fail(s, qp, CX_SYND_LOCAL_QP);
         return PLC_TAKE_OPERATION;
     }
@@ -456,9 +489,12 @@ static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
     if (qp->leaves) {
         qp->leaves = false;
         if (qp->held >= 0) {
-            plc_error_cqe(s, qp, true, 0, qp->held, CX_SYND_FLUSHED);
+            plc_error_cqe(s, qp, true, qp->held_srqn, 0, qp->held,
+                          CX_SYND_FLUSHED);
         }
-        plc_event_qp(s, CX_EVENT_LAST_WQE, qp->id);
+        if (qp->srq) {
+            plc_event_qp(s, CX_EVENT_LAST_WQE, qp->id);
+        }
         plc_qp_schedule(qp);
         return PLC_STEP_COST;
     }
@@ -474,7 +510,7 @@ static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
             memset(ctrl, 0, sizeof(ctrl));
         }
         ds = ldl_be_p(ctrl + CX_CTRL_QPN_DS) & CX_CTRL_DS_MASK;
-        plc_error_cqe(s, qp, false, ctrl[CX_CTRL_OPCODE + 3], qp->sq_head,
+        plc_error_cqe(s, qp, false, 0, ctrl[CX_CTRL_OPCODE + 3], qp->sq_head,
                       CX_SYND_FLUSHED);
         qp->sq_head += MIN(plc_blocks(ds), posted);
         plc_qp_schedule(qp);
@@ -483,7 +519,7 @@ static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
     if (qp->rq_type == CX_RQ_REGULAR) {
         posted = (plc_dbr(s, qp, CX_DBR_RECV, &ok) - qp->rq_head) & 0xffff;
         if (ok && posted && posted <= 1u << qp->log_rq) {
-            plc_error_cqe(s, qp, true, 0, qp->rq_head, CX_SYND_FLUSHED);
+            plc_error_cqe(s, qp, true, 0, 0, qp->rq_head, CX_SYND_FLUSHED);
             qp->rq_head++;
             plc_qp_schedule(qp);
             return PLC_STEP_COST;

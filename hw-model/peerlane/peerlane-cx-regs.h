@@ -148,11 +148,16 @@ enum {
     CX_OP_MODIFY_RMP = 0x90d,
     CX_OP_DESTROY_RMP = 0x90e,
     CX_OP_QUERY_RMP = 0x90f,
+    CX_OP_CREATE_UCTX = 0xa04,
+    CX_OP_DESTROY_UCTX = 0xa06,
+    CX_OP_CREATE_UMEM = 0xa08,
+    CX_OP_DESTROY_UMEM = 0xa0a,
 };
 
 enum {
     CX_EVENT_COMP = 0x00,
     CX_EVENT_CQ_ERROR = 0x04,
+    CX_EVENT_WQ_FATAL = 0x05,
     CX_EVENT_PORT = 0x09,
     CX_EVENT_WQ_INVALID = 0x10,
     CX_EVENT_WQ_ACCESS = 0x11,
@@ -173,6 +178,8 @@ enum {
 #define CX_CREATE_CTX           0x10
 #define CX_CREATE_QPC           0x18
 #define CX_CREATE_PAS           0x110
+#define CX_UMEM_CTX             0x10
+#define CX_UMEM_MTT             0x30
 #define CX_RMP_CTX              0x20
 #define CX_RMP_SIZE             0xf0
 #define CX_XRQC_SIZE            0x40
@@ -183,6 +190,8 @@ enum {
 
 /* Command fields and contexts */
 #define CX_CMD_OPCODE                   CX_F(0x0000, 16)
+#define CX_CMD_UID                      CX_F(0x0010, 16)
+#define CX_UID_ALL                      0xffff  /* what is made so is all's */
 #define CX_CMD_OP_MOD                   CX_F(0x0030, 16)
 #define CX_CMD_STATUS                   CX_F(0x0000, 8)
 #define CX_CMD_SYNDROME                 CX_F(0x0020, 32)
@@ -192,6 +201,7 @@ enum {
 #define CX_ISSI_CURRENT                 CX_F(0x0050, 16)
 #define CX_ISSI_SUPPORTED               CX_F(0x0360, 32)
 #define CX_SET_ISSI                     CX_F(0x0050, 16)
+#define CX_ADAPTER_IEEE_VENDOR          CX_F(0x00c8, 24)
 #define CX_ADAPTER_VSD_VENDOR           CX_F(0x00f0, 16)
 #define CX_ADAPTER_PSID                 CX_F(0x0780, 128)
 #define CX_ID_OUT                       CX_F(0x0048, 24)
@@ -287,6 +297,9 @@ enum {
 #define CX_CQC_CI                       CX_F(0x0148, 24)
 #define CX_CQC_PI                       CX_F(0x0168, 24)
 #define CX_CQC_DBR                      CX_F(0x01c0, 64)
+#define CX_CQC_UMEM_DBR_ID              CX_F(0x0020, 32)
+#define CX_CQ_UMEM_OFFSET               CX_F(0x0280, 64)
+#define CX_CQ_UMEM_ID                   CX_F(0x02c0, 32)
 #define CX_CQ_FIELDS                    CX_F(0x0060, 32)
 #define CX_CQ_MODIFY                    0
 #define CX_CQ_RESIZE                    1
@@ -298,6 +311,8 @@ enum {
 #define CX_CQ_UMEM_VALID                CX_F(0x02e0, 1)
 #define CX_QP_OPT_MASK                  CX_F(0x0080, 32)
 #define CX_QP_QPC_EXT                   CX_F(0x0040, 1)
+#define CX_QP_UMEM_OFFSET               CX_F(0x0800, 64)
+#define CX_QP_UMEM_ID                   CX_F(0x0840, 32)
 #define CX_QP_UMEM_VALID                CX_F(0x0860, 1)
 #define CX_QPC_STATE                    CX_F(0x0000, 4)
 #define CX_QPC_ST                       CX_F(0x0008, 8)
@@ -329,6 +344,7 @@ enum {
 #define CX_QPC_PAGE_OFFSET              CX_F(0x0494, 6)
 #define CX_QPC_MIN_RNR_NAK              CX_F(0x04a3, 5)
 #define CX_QPC_NEXT_RCV_PSN             CX_F(0x04a8, 24)
+#define CX_QPC_XRCD                     CX_F(0x04c8, 24)
 #define CX_QPC_CQN_RCV                  CX_F(0x04e8, 24)
 #define CX_QPC_DBR                      CX_F(0x0500, 64)
 #define CX_QPC_Q_KEY                    CX_F(0x0540, 32)
@@ -337,6 +353,7 @@ enum {
 #define CX_QPC_CS_REQ                   CX_F(0x0630, 8)
 #define CX_QPC_CS_RES                   CX_F(0x0638, 8)
 #define CX_QPC_DBR_UMEM                 CX_F(0x0683, 1)
+#define CX_QPC_DBR_UMEM_ID              CX_F(0x0720, 32)
 #define CX_ADS_PKEY_INDEX               CX_F(0x0010, 16)
 #define CX_ADS_RLID                     CX_F(0x0030, 16)
 #define CX_ADS_ACK_TIMEOUT              CX_F(0x0040, 5)
@@ -366,6 +383,11 @@ enum {
 #define CX_XRQC_LOG_PAGE                CX_F(0x0082, 6)
 #define CX_XRQC_PD                      CX_F(0x00c8, 24)
 #define CX_XRQ_UMEM_VALID               CX_F(0x02e0, 1)
+#define CX_UCTX_CAP                     CX_F(0x0080, 32)
+#define CX_UCTX_UID                     CX_F(0x0050, 16)
+#define CX_UMEM_LOG_PAGE                CX_F(0x009b, 5)
+#define CX_UMEM_OFFSET                  CX_F(0x00a0, 32)
+#define CX_UMEM_PAGES                   CX_F(0x00c0, 64)
 #define CX_WQ_TYPE                      CX_F(0x0000, 4)
 #define CX_WQ_SIG                       CX_F(0x0004, 1)
 #define CX_WQ_LWM                       CX_F(0x0030, 16)
@@ -383,6 +405,14 @@ enum {
 #define CX_ODP_RC_WRITE                 CX_F(0x0282, 1)
 #define CX_ODP_RC_READ                  CX_F(0x0283, 1)
 #define CX_ODP_RC_ATOMIC                CX_F(0x0284, 1)
+#define CX_ODP_RC_SRQ_RECEIVE           CX_F(0x0285, 1)
+#define CX_ODP_UD_SEND                  CX_F(0x02c0, 1)
+#define CX_ODP_XRC_SEND                 CX_F(0x02e0, 1)
+#define CX_ODP_XRC_RECEIVE              CX_F(0x02e1, 1)
+#define CX_ODP_XRC_WRITE                CX_F(0x02e2, 1)
+#define CX_ODP_XRC_READ                 CX_F(0x02e3, 1)
+#define CX_ODP_XRC_ATOMIC               CX_F(0x02e4, 1)
+#define CX_ODP_XRC_SRQ_RECEIVE          CX_F(0x02e5, 1)
 #define CX_ODP_MEMORY                   CX_F(0x0600, 1)
 #define CX_ATOMIC_MODE_1                CX_F(0x0046, 1)
 #define CX_ATOMIC_REQ_MODE              CX_F(0x0040, 2)
@@ -420,6 +450,7 @@ enum {
 #define CX_CAP_CQ_RESIZE                CX_F(0x0221, 1)
 #define CX_CAP_CQ_MODERATION            CX_F(0x0222, 1)
 #define CX_CAP_PG                       CX_F(0x0227, 1)
+#define CX_CAP_BLOCK_LB_MC              CX_F(0x0228, 1)
 #define CX_CAP_XRC                      CX_F(0x023c, 1)
 #define CX_CAP_UD                       CX_F(0x023d, 1)
 #define CX_CAP_UC                       CX_F(0x023e, 1)
@@ -434,6 +465,8 @@ enum {
 #define CX_CAP_LOG_MAX_XRCD             CX_F(0x033b, 5)
 #define CX_CAP_LOG_MAX_RMP              CX_F(0x0383, 5)
 #define CX_CAP_LOG_UAR_PAGE_SZ          CX_F(0x0490, 16)
+#define CX_CAP_LOG_MAX_UCTX             CX_F(0x0463, 5)
+#define CX_CAP_LOG_MAX_UMEM             CX_F(0x046b, 5)
 #define CX_CAP_MAX_NUM_EQS              CX_F(0x0470, 16)
 #define CX_CAP_DEVICE_FREQUENCY_MHZ     CX_F(0x04c0, 32)
 #define CX_CAP_DEVICE_FREQUENCY_KHZ     CX_F(0x04e0, 32)
@@ -453,6 +486,7 @@ enum {
     CX_TYPE_GENERAL = 0,
     CX_TYPE_ODP = 2,
     CX_TYPE_ATOMIC = 3,
+    CX_TYPE_LAST = 0x28,
 };
 
 enum {
@@ -474,6 +508,7 @@ enum {
     CX_ST_RC = 0x0,
     CX_ST_UC = 0x1,
     CX_ST_UD = 0x2,
+    CX_ST_XRC = 0x3,
     CX_ST_QP0 = 0x7,
     CX_ST_QP1 = 0x8,
     CX_ST_REG_UMR = 0xc,
@@ -566,6 +601,7 @@ enum {
 #define CX_AV_EXTENDED          0x80000000u     /* with the number */
 #define CX_AV_HAS_GRH           0x40000000u     /* with index and flow label */
 #define CX_Q_KEY_OWN            0x80000000u     /* the queue pair's is sent */
+#define CX_XRC_SRQN                     0x00
 #define CX_RADDR_VA                     0x00
 #define CX_RADDR_KEY                    0x08
 #define CX_ATOMIC_SWAP_ADD              0x00

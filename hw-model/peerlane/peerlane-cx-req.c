@@ -431,6 +431,9 @@ static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
     if (qp->st == CX_ST_UD) {
         plc_req_datagram(s, qp, w, p);
     }
+    if (qp->st == CX_ST_XRC) {
+        stl_be_p(plc_packet_xrceth(p), w->srqn);
+    }
     if (last && w->flags & CX_CTRL_SOLICITED) {
         plc_bth(p)[CX_BTH_FLAGS] |= CX_BTH_SOLICITED;
     }
@@ -481,7 +484,7 @@ static void plc_req_send(PeerlaneCX *s, PlcQp *qp, PlcWork *w)
     if (plc_psn_diff(r->send_psn, r->sent_psn) > 0) {
         r->sent_psn = r->send_psn;
     }
-    if (qp->st != CX_ST_RC) {
+    if (!plc_qp_reliable(qp)) {
         plc_net_send(s, qp, w->lid, p);
         r->una_psn = r->send_psn;
         if (last) {

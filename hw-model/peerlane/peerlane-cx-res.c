@@ -12,16 +12,16 @@ static uint8_t plc_alloc(PlcTable *t, PlcCmd *c, uint32_t field)
 {
     uint32_t id;
 
-    if (!plc_table_add(t, &plc_taken, &id)) {
+    if (!plc_table_add(t, c, &plc_taken, &id)) {
         return CX_NO_RESOURCES;
     }
     cx_set(c->out, field, id);
     return CX_OK;
 }
 
-static uint8_t plc_dealloc(PlcTable *t, uint32_t id, bool busy)
+static uint8_t plc_dealloc(PlcTable *t, PlcCmd *c, uint32_t id, bool busy)
 {
-    if (!plc_table_get(t, id)) {
+    if (!plc_table_own(t, c, id)) {
         return CX_BAD_RESOURCE;
     }
     if (busy) {
@@ -50,7 +50,7 @@ uint8_t plc_dealloc_pd(PeerlaneCX *s, PlcCmd *c)
 {
     uint32_t id = cx_get(c->in, CX_ID_IN);
 
-    return plc_dealloc(&s->st->pd, id,
+    return plc_dealloc(&s->st->pd, c, id,
                        plc_used(&s->st->mkey, PlcMkey, pd, id) ||
                        plc_used(&s->st->srq, PlcSrq, pd, id) ||
                        plc_used(&s->st->qp, PlcQp, pd, id));
@@ -61,14 +61,10 @@ uint8_t plc_alloc_uar(PeerlaneCX *s, PlcCmd *c)
     return plc_alloc(&s->st->uar, c, CX_ID_OUT);
 }
 
+/* The driver may do so before what was made with the page: that hears no more */
 uint8_t plc_dealloc_uar(PeerlaneCX *s, PlcCmd *c)
 {
-    uint32_t id = cx_get(c->in, CX_ID_IN);
-
-    return plc_dealloc(&s->st->uar, id,
-                       plc_used(&s->st->eq, PlcEq, uar, id) ||
-                       plc_used(&s->st->cq, PlcCq, uar, id) ||
-                       plc_used(&s->st->qp, PlcQp, uar, id));
+    return plc_dealloc(&s->st->uar, c, cx_get(c->in, CX_ID_IN), false);
 }
 
 uint8_t plc_alloc_xrcd(PeerlaneCX *s, PlcCmd *c)
@@ -80,8 +76,9 @@ uint8_t plc_dealloc_xrcd(PeerlaneCX *s, PlcCmd *c)
 {
     uint32_t id = cx_get(c->in, CX_ID_IN);
 
-    return plc_dealloc(&s->st->xrcd, id,
-                       id && plc_used(&s->st->srq, PlcSrq, xrcd, id));
+    return plc_dealloc(&s->st->xrcd, c, id,
+                       id && (plc_used(&s->st->srq, PlcSrq, xrcd, id) ||
+                              plc_used(&s->st->qp, PlcQp, xrcd, id)));
 }
 
 uint8_t plc_alloc_td(PeerlaneCX *s, PlcCmd *c)
@@ -91,7 +88,7 @@ uint8_t plc_alloc_td(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_dealloc_td(PeerlaneCX *s, PlcCmd *c)
 {
-    return plc_dealloc(&s->st->td, cx_get(c->in, CX_ID_IN), false);
+    return plc_dealloc(&s->st->td, c, cx_get(c->in, CX_ID_IN), false);
 }
 
 uint8_t plc_alloc_qc(PeerlaneCX *s, PlcCmd *c)
@@ -99,7 +96,7 @@ uint8_t plc_alloc_qc(PeerlaneCX *s, PlcCmd *c)
     PlcQc *qc = g_new0(PlcQc, 1);
     uint32_t id;
 
-    if (!plc_table_add(&s->st->qc, qc, &id)) {
+    if (!plc_table_add(&s->st->qc, c, qc, &id)) {
         g_free(qc);
         return CX_NO_RESOURCES;
     }
@@ -111,7 +108,7 @@ uint8_t plc_alloc_qc(PeerlaneCX *s, PlcCmd *c)
 uint8_t plc_dealloc_qc(PeerlaneCX *s, PlcCmd *c)
 {
     uint32_t id = cx_get(c->in, CX_QC_IN);
-    PlcQc *qc = plc_table_get(&s->st->qc, id);
+    PlcQc *qc = plc_table_own(&s->st->qc, c, id);
 
     if (!qc) {
         return CX_BAD_RESOURCE;
@@ -123,7 +120,7 @@ uint8_t plc_dealloc_qc(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_query_qc(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcQc *qc = plc_table_get(&s->st->qc, cx_get(c->in, CX_QC_QUERY));
+    PlcQc *qc = plc_table_own(&s->st->qc, c, cx_get(c->in, CX_QC_QUERY));
 
     if (!qc) {
         return CX_BAD_RESOURCE;

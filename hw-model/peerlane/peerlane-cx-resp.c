@@ -81,7 +81,7 @@ static void plc_resp_drop(PeerlaneCX *s, PlcQp *qp)
 static void plc_reply_nak(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome,
                           bool fatal)
 {
-    if (qp->st != CX_ST_RC) {
+    if (!plc_qp_reliable(qp)) {
         plc_resp_drop(s, qp);
         return;
     }
@@ -96,7 +96,7 @@ static void plc_reply_nak(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome,
 static void plc_fatal(PeerlaneCX *s, PlcQp *qp, uint8_t code)
 {
     /* What is wrong on this side is wrong for all others, too */
-    if (qp->st != CX_ST_RC && code == CX_NAK_OPERATION &&
+    if (!plc_qp_reliable(qp) && code == CX_NAK_OPERATION &&
         qp->state != CX_QP_ERR) {
         plc_qp_to_error(qp);
     }
@@ -104,7 +104,7 @@ static void plc_fatal(PeerlaneCX *s, PlcQp *qp, uint8_t code)
         plc_qc_count(qp, code == CX_NAK_ACCESS ? CX_QC_RESP_REMOTE_ACCESS :
                      CX_QC_RESP_REMOTE_REQUEST);
     }
-    if (qp->st == CX_ST_RC && code == CX_NAK_ACCESS) {
+    if (plc_qp_reliable(qp) && code == CX_NAK_ACCESS) {
         plc_event_qp(s, CX_EVENT_WQ_ACCESS, qp->id);
     }
     plc_reply_nak(s, qp, CX_AETH_NAK | code, true);
@@ -212,7 +212,9 @@ static bool plc_resp_write_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
                                 bool last)
 {
     PlcResp *r = &qp->resp;
-    PlcSge to = { .addr = r->va, .len = h->bytes, .key = r->rkey, .at = -1 };
+    PlcSge to = {
+        .addr = r->va, .len = h->bytes, .key = r->rkey, .pd = r->pd, .at = -1,
+    };
     enum plc_result result;
 
     if (h->bytes > r->left || (last && h->bytes != r->left)) {
@@ -251,7 +253,9 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         return false;
     }
     if (first && write) {
-        PlcSge to = { .addr = h->va, .len = h->len, .key = h->rkey, .at = -1 };
+        PlcSge to = {
+            .addr = h->va, .len = h->len, .key = h->rkey, .pd = r->pd, .at = -1,
+        };
         enum plc_result result;
 
         if (!qp->remote_write || h->len > 1u << PLC_LOG_MAX_MSG) {
@@ -292,10 +296,12 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 
 /* May this be read?  Else it is answered, unless it is a @repeat */
 static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
-                          bool repeat)
+                          uint32_t pd, bool repeat)
 {
-    PlcSge from = { .addr = h->va, .len = h->len, .key = h->rkey, .at = -1 };
     PlcResp *r = &qp->resp;
+    PlcSge from = {
+        .addr = h->va, .len = h->len, .key = h->rkey, .pd = pd, .at = -1,
+    };
     uint8_t code = CX_NAK_REQUEST;
     enum plc_result result;
 
@@ -315,7 +321,7 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
             }
             plc_reply(s, qp, (PlcReply) {
                 .kind = PLC_REPLY_READ, .psn = h->psn, .va = h->va,
-                .rkey = h->rkey, .len = h->len,
+                .rkey = h->rkey, .pd = pd, .len = h->len,
             });
             return true;
         }
@@ -329,8 +335,10 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
 
 static void plc_resp_atomic(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
-    PlcSge at = { .addr = h->va, .len = 8, .key = h->rkey, .at = -1 };
     PlcResp *r = &qp->resp;
+    PlcSge at = {
+        .addr = h->va, .len = 8, .key = h->rkey, .pd = r->pd, .at = -1,
+    };
     enum plc_result result;
     uint8_t word[8];
     uint64_t old, new;
@@ -370,6 +378,7 @@ static void plc_resp_atomic(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 /* It was done before: its answer got lost, or it came twice */
 static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
+    PlcSrq *srq = plc_srq_named(s, qp, h->srqn);
     PlcResp *r = &qp->resp;
 
     plc_qc_count(qp, CX_QC_DUPLICATES);
@@ -377,8 +386,8 @@ static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     case CX_PKT_READ_REQUEST:
         /* A part of what was asked for; not what is still to come */
         if (plc_psn_diff(plc_psn_add(h->psn, plc_packets(qp, h->len)),
-                         r->psn) <= 0 &&
-            plc_resp_read(s, qp, h, true)) {
+                         r->psn) <= 0 && (srq || qp->st != CX_ST_XRC) &&
+            plc_resp_read(s, qp, h, srq ? srq->pd : 0, true)) {
             return;
         }
         break;
@@ -399,6 +408,23 @@ static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         return;
     }
     plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
+}
+
+/*
+ * A request of XRC names the shared queue whose receives it is for, and whose
+ * protection domain.  It is the same one for all of a message.
+ */
+static bool plc_resp_xrc(PeerlaneCX *s, PlcQp *qp, uint32_t srqn)
+{
+    PlcSrq *srq = plc_srq_named(s, qp, srqn);
+    PlcResp *r = &qp->resp;
+
+    if (!srq || ((r->in != PLC_IN_NOTHING || r->taken) && srqn != r->srqn)) {
+        return false;
+    }
+    r->srqn = srqn;
+    r->pd = srq->pd;
+    return true;
 }
 
 void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
@@ -424,9 +450,13 @@ void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         return;
     }
     r->nak_sent = false;
+    if (qp->st == CX_ST_XRC && !plc_resp_xrc(s, qp, h->srqn)) {
+        plc_fatal(s, qp, CX_NAK_REQUEST);
+        return;
+    }
     switch (h->kind) {
     case CX_PKT_READ_REQUEST:
-        plc_resp_read(s, qp, h, false);
+        plc_resp_read(s, qp, h, r->pd, false);
         break;
     case CX_PKT_COMPARE_SWAP:
     case CX_PKT_FETCH_ADD:
@@ -504,10 +534,10 @@ static PlcPacket *plc_read_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
                    CX_PKT_READ_MIDDLE;
     PlcSge from = {
         .addr = reply->va + reply->done, .len = bytes, .key = reply->rkey,
-        .at = -1,
+        .pd = reply->pd, .at = -1,
     };
     uint8_t *payload;
-    PlcPacket *p = plc_packet_new(kind, qp->remote_qpn,
+    PlcPacket *p = plc_packet_new(plc_qp_service(qp) | kind, qp->remote_qpn,
                                   plc_psn_add(reply->psn,
                                               reply->done / qp->mtu),
                                   bytes, &payload);
@@ -550,14 +580,14 @@ static PlcPacket *plc_reply_packet(PeerlaneCX *s, PlcQp *qp, PlcReply *reply)
     case PLC_REPLY_READ:
         return plc_read_packet(s, qp, reply);
     case PLC_REPLY_ATOMIC:
-        p = plc_packet_new(CX_PKT_ATOMIC_ACK, qp->remote_qpn,
-                           reply->psn, 0, &payload);
+        p = plc_packet_new(plc_qp_service(qp) | CX_PKT_ATOMIC_ACK,
+                           qp->remote_qpn, reply->psn, 0, &payload);
         plc_aeth(p, CX_AETH_ACK | CX_AETH_NO_CREDITS, reply->msn);
         stq_be_p(payload - CX_ATOMIC_ACK_SIZE, reply->value);
         return p;
     default:
-        p = plc_packet_new(CX_PKT_ACK, qp->remote_qpn, reply->psn,
-                           0, NULL);
+        p = plc_packet_new(plc_qp_service(qp) | CX_PKT_ACK, qp->remote_qpn,
+                           reply->psn, 0, NULL);
         plc_aeth(p, reply->syndrome, reply->msn);
         return p;
     }

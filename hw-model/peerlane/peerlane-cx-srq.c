@@ -22,7 +22,7 @@ static uint8_t plc_create_srq(PeerlaneCX *s, PlcCmd *c, PlcSrq *srq,
 
     status = plc_buf_init(&srq->buf, c, CX_CREATE_PAS, log_page, offset,
                           1ull << (srq->log_size + srq->log_stride));
-    if (!status && !plc_table_add(&s->st->srq, srq, &srq->id)) {
+    if (!status && !plc_table_add(&s->st->srq, c, srq, &srq->id)) {
         status = CX_NO_RESOURCES;
     }
     if (status) {
@@ -56,8 +56,9 @@ uint8_t plc_create_xrc_srq(PeerlaneCX *s, PlcCmd *c)
         cx_get(ctx, CX_XRQC_LWM) > 1u << log_size) {
         return CX_BAD_PARAM;
     }
-    if (!plc_table_get(&s->st->pd, pd) || !plc_table_get(&s->st->cq, cqn) ||
-        !plc_table_get(&s->st->xrcd, xrcd)) {
+    if (!plc_table_own(&s->st->pd, c, pd) ||
+        !plc_table_own(&s->st->cq, c, cqn) ||
+        !plc_table_own(&s->st->xrcd, c, xrcd)) {
         return CX_BAD_RESOURCE;
     }
     srq = g_new0(PlcSrq, 1);
@@ -93,7 +94,7 @@ uint8_t plc_create_rmp(PeerlaneCX *s, PlcCmd *c)
         cx_get(wq, CX_WQ_LWM) > 1u << log_size) {
         return CX_BAD_PARAM;
     }
-    if (!plc_table_get(&s->st->pd, pd)) {
+    if (!plc_table_own(&s->st->pd, c, pd)) {
         return CX_BAD_RESOURCE;
     }
     srq = g_new0(PlcSrq, 1);
@@ -110,7 +111,7 @@ uint8_t plc_create_rmp(PeerlaneCX *s, PlcCmd *c)
 /* Both kinds are in one table, but each has its commands */
 static PlcSrq *plc_srq_of(PeerlaneCX *s, PlcCmd *c)
 {
-    PlcSrq *srq = plc_table_get(&s->st->srq, cx_get(c->in, CX_ID_IN));
+    PlcSrq *srq = plc_table_own(&s->st->srq, c, cx_get(c->in, CX_ID_IN));
     uint16_t opcode = cx_get(c->in, CX_CMD_OPCODE);
     bool xrc = opcode == CX_OP_DESTROY_XRC_SRQ ||
                opcode == CX_OP_QUERY_XRC_SRQ || opcode == CX_OP_ARM_XRC_SRQ;
@@ -167,6 +168,28 @@ static enum plc_taken plc_srq_fail(PeerlaneCX *s, PlcSrq *srq)
         plc_event_qp(s, CX_EVENT_SRQ_ERROR, srq->id);
     }
     return PLC_TAKE_OPERATION;
+}
+
+/* Those of XRC belong to no queue pair: a message names one of its domain */
+PlcSrq *plc_srq_named(PeerlaneCX *s, PlcQp *qp, uint32_t srqn)
+{
+    PlcSrq *srq = plc_table_get(&s->st->srq, srqn);
+
+    return qp->st == CX_ST_XRC && srq && srq->cqn && srq->xrcd == qp->xrcd ?
+           srq : NULL;
+}
+
+void plc_srq_cq_lost(PeerlaneCX *s, uint32_t cqn)
+{
+    PlcTable *t = &s->st->srq;
+
+    for (uint32_t i = t->first; i < t->size && !s->old; i++) {
+        PlcSrq *srq = plc_table_get(t, i);
+
+        if (srq && srq->cqn == cqn) {
+            plc_srq_fail(s, srq);
+        }
+    }
 }
 
 /* How many receives are there?  False: that cannot be */

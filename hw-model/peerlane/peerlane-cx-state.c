@@ -18,6 +18,8 @@
 
 static void plc_tables_init(PlcState *st)
 {
+    plc_table_init(&st->uctx, 1, 1 << PLC_LOG_MAX_UCTX);
+    plc_table_init(&st->umem, 1, 1 << PLC_LOG_MAX_UMEM);
     plc_table_init(&st->pd, 1, 1 << PLC_LOG_MAX_PD);
     plc_table_init(&st->uar, PLC_FIRST_UAR, PLC_MAX_UAR);
     plc_table_init(&st->xrcd, 1, 1 << PLC_LOG_MAX_XRCD);
@@ -43,6 +45,10 @@ static void plc_tables_free(PlcState *st)
     plc_free_all(&st->cq, PlcCq, plc_cq_free);
     plc_free_all(&st->eq, PlcEq, plc_eq_free);
     plc_free_all(&st->qc, PlcQc, g_free);
+    /* After the queues that are in it */
+    plc_free_all(&st->umem, PlcUmem, plc_umem_free);
+    plc_table_free(&st->uctx);
+    plc_table_free(&st->umem);
     plc_table_free(&st->pd);
     plc_table_free(&st->uar);
     plc_table_free(&st->xrcd);

@@ -8,6 +8,7 @@
 void plc_table_init(PlcTable *t, uint32_t first, uint32_t size)
 {
     t->slot = g_new0(void *, size);
+    t->owner = g_new0(uint16_t, size);
     t->first = first;
     t->size = size;
     t->next = first;
@@ -16,7 +17,9 @@ void plc_table_init(PlcTable *t, uint32_t first, uint32_t size)
 void plc_table_free(PlcTable *t)
 {
     g_free(t->slot);
+    g_free(t->owner);
     t->slot = NULL;
+    t->owner = NULL;
     t->size = 0;
 }
 
@@ -25,8 +28,28 @@ void *plc_table_get(const PlcTable *t, uint32_t id)
     return id < t->size ? t->slot[id] : NULL;
 }
 
+/* Users have nothing in common but what the driver has made for all of them */
+void *plc_table_own(const PlcTable *t, const PlcCmd *c, uint32_t id)
+{
+    void *thing = plc_table_get(t, id);
+
+    return thing && (!c->uid || t->owner[id] == c->uid ||
+                     t->owner[id] == CX_UID_ALL) ? thing : NULL;
+}
+
+/* Has the user anything in it? */
+bool plc_table_owned(const PlcTable *t, uint16_t uid)
+{
+    for (uint32_t i = 0; i < t->size; i++) {
+        if (t->slot[i] && t->owner[i] == uid) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* An id is not given again at once, so that a stale one is seen */
-bool plc_table_add(PlcTable *t, void *thing, uint32_t *id)
+bool plc_table_add(PlcTable *t, const PlcCmd *c, void *thing, uint32_t *id)
 {
     for (uint32_t n = t->first; n < t->size; n++) {
         uint32_t try = t->next;
@@ -34,6 +57,7 @@ bool plc_table_add(PlcTable *t, void *thing, uint32_t *id)
         t->next = try + 1 < t->size ? try + 1 : t->first;
         if (!t->slot[try]) {
             t->slot[try] = thing;
+            t->owner[try] = c->uid;
             *id = try;
             return true;
         }
@@ -76,8 +100,39 @@ uint8_t plc_buf_init(PlcBuf *b, PlcCmd *c, uint32_t pas, uint8_t log_page,
     return CX_OK;
 }
 
+/* The same, of a user's memory, from @offset on; it stays as long as the queue */
+uint8_t plc_buf_umem(PeerlaneCX *s, PlcBuf *b, PlcCmd *c, uint32_t id,
+                     uint64_t offset, uint64_t size, bool is_write)
+{
+    PlcUmem *umem = plc_table_own(&s->st->umem, c, id);
+    uint64_t bytes;
+
+    if (!umem) {
+        return CX_BAD_RESOURCE;
+    }
+    bytes = (umem->pages << umem->shift) - umem->offset;
+    if (offset % 64 || offset > UINT32_MAX - umem->offset || offset > bytes ||
+        size > bytes - offset) {
+        return CX_BAD_SIZE;
+    }
+    if (is_write && !umem->writable) {
+        return CX_BAD_PARAM;
+    }
+    b->shift = umem->shift;
+    b->offset = umem->offset + offset;
+    b->pages = umem->pages;
+    b->page = g_memdup2(umem->page, umem->pages * sizeof(*umem->page));
+    b->umem = umem;
+    umem->users++;
+    return CX_OK;
+}
+
 void plc_buf_free(PlcBuf *b)
 {
+    if (b->umem) {
+        b->umem->users--;
+        b->umem = NULL;
+    }
     g_free(b->page);
     b->page = NULL;
 }

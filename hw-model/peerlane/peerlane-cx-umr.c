@@ -68,6 +68,7 @@ static uint8_t plc_umr_list(PeerlaneCX *s, PlcQp *qp, const PlcWork *w,
 
 static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
 {
+    static const PlcCmd driver;
     const uint8_t *umr = w->wqe + CX_UMR_SEG, *ctx = w->wqe + CX_UMR_MKC;
     uint8_t flags = umr[CX_UMR_FLAGS];
     uint64_t mask = ldq_be_p(umr + CX_UMR_MASK), left = mask;
@@ -100,7 +101,7 @@ static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
             left &= ~plc_umr_fields[i].mask;
         }
     }
-    if (left || plc_mkey_bad(s, want, mkey->mtts)) {
+    if (left || plc_mkey_bad(s, &driver, want, mkey->mtts)) {
         return CX_SYND_MW_BIND;
     }
     list = g_malloc(octwords * CX_WQE_SEG);

@@ -184,7 +184,7 @@ static uint64_t plc_step(PeerlaneCX *s)
     if (cq) {
         QTAILQ_REMOVE(&st->arms, cq, link);
         cq->queued = false;
-        plc_cq_arm_run(s, cq);
+        plc_cq_run(s, cq);
         return PLC_STEP_COST;
     }
     /* In turn, so that neither keeps the other from its work */

@@ -21,6 +21,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 
 #define PLC_PCI_VENDOR_ID       0x15b3
 #define PLC_PCI_DEVICE_ID       0x101e
+#define PLC_IEEE_VENDOR         0x0002c9
 #define PLC_PCI_CLASS           0x0207  /* InfiniBand controller */
 #define PLC_FW_MAJOR            22
 #define PLC_FW_MINOR            41
@@ -44,11 +45,13 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_LOG_MAX_XRCD        6
 #define PLC_LOG_MAX_TD          10
 #define PLC_LOG_MAX_EQ          6
+#define PLC_LOG_MAX_UCTX        10
+#define PLC_LOG_MAX_UMEM        12
 #define PLC_MAX_QC              256
 #define PLC_MAX_UAR             (PLC_BAR_SIZE / CX_UAR_SIZE)
 #define PLC_FIRST_UAR           16
 #define PLC_FIRST_QPN           0x40
-#define PLC_LOG_MAX_QP_SIZE     13
+#define PLC_LOG_MAX_QP_SIZE     14
 #define PLC_LOG_MAX_SRQ_SIZE    13
 #define PLC_LOG_MAX_CQ_SIZE     16
 #define PLC_LOG_MAX_EQ_SIZE     14
@@ -118,13 +121,26 @@ enum plc_counter {
 /* Things with an id */
 typedef struct PlcTable {
     void **slot;
+    uint16_t *owner;            /* the user who has made it; 0: the driver */
     uint32_t first;
     uint32_t size;
     uint32_t next;
 } PlcTable;
 
+/* Memory that a user has registered to make queues in it */
+typedef struct PlcUmem {
+    uint32_t id;
+    uint32_t users;
+    uint64_t *page;
+    uint64_t pages;
+    uint32_t offset;            /* in the first page */
+    uint8_t shift;
+    bool writable;
+} PlcUmem;
+
 /* A queue in memory, as a list of pages */
 typedef struct PlcBuf {
+    PlcUmem *umem;              /* that they are of; NULL: the driver named them */
     uint64_t *page;
     uint32_t pages;
     uint32_t offset;
@@ -158,6 +174,7 @@ typedef struct PlcCq {
     bool wide;                  /* entries of 128 bytes */
     bool ignore_overrun;
     bool overrun;
+    bool lost;                  /* a completion: who has posted it fails */
     enum { PLC_CQ_IDLE, PLC_CQ_ARMED, PLC_CQ_SOLICITED } arm;
     uint32_t arm_ci;
     uint32_t pi;
@@ -169,6 +186,7 @@ typedef struct PlcCq {
     QEMUTimer *timer;
     PeerlaneCX *cx;
     uint64_t dbr;
+    PlcUmem *dbr_umem;
     PlcBuf buf;
     bool queued;
     QTAILQ_ENTRY(PlcCq) link;   /* of those with an arm to look at */
@@ -240,6 +258,7 @@ typedef struct PlcWork {
     uint32_t qpn;
     uint32_t qkey;              /* of a datagram */
     bool grh;                   /* likewise */
+    uint32_t srqn;              /* of XRC: whose receives it is for */
     uint32_t imm;
     uint64_t raddr;
     uint32_t rkey;
@@ -283,6 +302,7 @@ typedef struct PlcReply {
     uint32_t msn;
     uint64_t va;
     uint32_t rkey;
+    uint32_t pd;                /* of that; 0: the queue pair's */
     uint32_t len;
     uint32_t done;
     uint64_t value;
@@ -302,6 +322,8 @@ typedef struct PlcResp {
     uint64_t va;                /* where the message goes */
     uint32_t rkey;
     uint32_t left;
+    uint32_t srqn;              /* of XRC: whose receives the message is for */
+    uint32_t pd;                /* what it names is of; 0: the queue pair's */
     bool taken;                 /* a receive */
     uint16_t index;             /* of that */
     uint64_t room;              /* in it */
@@ -330,13 +352,15 @@ typedef struct PlcQp {
     uint32_t cqn_send;
     uint32_t cqn_recv;
     uint32_t counter_set;
-    PlcSrq *srq;                /* NULL: none */
+    PlcSrq *srq;                /* NULL: none, or XRC: each message names one */
+    uint32_t xrcd;
     bool has_sq;
     uint8_t log_sq;
     uint8_t log_rq;
     uint32_t rq_stride;
     uint32_t sq_at;             /* in the buffer */
     uint64_t dbr;
+    PlcUmem *dbr_umem;
     PlcBuf buf;
     uint32_t sq_head;           /* the oldest entry that is not done */
     uint32_t sq_fetch;          /* the next to take up */
@@ -356,8 +380,9 @@ typedef struct PlcQp {
     bool remote_atomic;
     bool umr;                   /* may change keys */
     bool rung;                  /* its doorbell record is to be read */
-    bool leaves;                /* its shared queue: it has failed */
+    bool leaves;                /* a shared queue: it has failed */
     int32_t held;               /* what it has taken of that; -1: nothing */
+    uint32_t held_srqn;         /* of XRC: of which */
     bool waiting;               /* the timer runs it again */
     bool queued;
     QTAILQ_ENTRY(PlcQp) link;
@@ -387,6 +412,8 @@ typedef struct PlcState {
         uint64_t addr;
         uint32_t len;
     } absent;                   /* what the last access to a key missed */
+    PlcTable uctx;
+    PlcTable umem;
     PlcTable pd;
     PlcTable uar;
     PlcTable xrcd;
@@ -465,6 +492,7 @@ struct PeerlaneCX {
 
 /* A command at work */
 typedef struct PlcCmd {
+    uint16_t uid;               /* the user whom it is for; 0: the driver */
     const uint8_t *in;
     uint32_t in_len;
     uint8_t *out;
@@ -522,10 +550,15 @@ void plc_interrupt(PeerlaneCX *s, uint32_t vector);
 void plc_table_init(PlcTable *t, uint32_t first, uint32_t size);
 void plc_table_free(PlcTable *t);
 void *plc_table_get(const PlcTable *t, uint32_t id);
-bool plc_table_add(PlcTable *t, void *thing, uint32_t *id);
+/* Likewise for a command: what its user may name */
+void *plc_table_own(const PlcTable *t, const PlcCmd *c, uint32_t id);
+bool plc_table_owned(const PlcTable *t, uint16_t uid);
+bool plc_table_add(PlcTable *t, const PlcCmd *c, void *thing, uint32_t *id);
 void plc_table_del(PlcTable *t, uint32_t id);
 uint8_t plc_buf_init(PlcBuf *b, PlcCmd *c, uint32_t pas, uint8_t log_page,
                      uint32_t offset, uint64_t size);
+uint8_t plc_buf_umem(PeerlaneCX *s, PlcBuf *b, PlcCmd *c, uint32_t id,
+                     uint64_t offset, uint64_t size, bool is_write);
 void plc_buf_free(PlcBuf *b);
 bool plc_buf_read(PeerlaneCX *s, const PlcBuf *b, uint64_t at, void *data,
                   uint32_t len);
@@ -556,6 +589,14 @@ PlcHandler plc_alloc_pd, plc_dealloc_pd, plc_alloc_uar, plc_dealloc_uar,
     plc_alloc_qc, plc_dealloc_qc, plc_query_qc;
 void plc_qc_count(PlcQp *qp, unsigned counter);
 
+/* peerlane-cx-user.c: users, and their memory */
+PlcHandler plc_create_uctx, plc_destroy_uctx, plc_create_umem,
+    plc_destroy_umem;
+void plc_umem_free(PlcUmem *umem);
+/* A doorbell record at @offset of the memory @id, which is kept from then on */
+uint8_t plc_umem_dbr(PeerlaneCX *s, PlcCmd *c, uint32_t id, uint64_t offset,
+                     PlcUmem **umem, uint64_t *addr);
+
 /* peerlane-cx-eq.c */
 PlcHandler plc_create_eq, plc_destroy_eq, plc_query_eq;
 void plc_eq_free(PlcEq *eq);
@@ -571,14 +612,15 @@ void plc_event_qp(PeerlaneCX *s, unsigned event, uint32_t qpn);
 PlcHandler plc_create_cq, plc_destroy_cq, plc_query_cq, plc_modify_cq;
 void plc_cq_free(PlcCq *cq);
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
-void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq);
+void plc_cq_run(PeerlaneCX *s, PlcCq *cq);
 void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
                  bool solicited);
 
 /* peerlane-cx-mkey.c */
 PlcHandler plc_create_mkey, plc_destroy_mkey, plc_query_mkey;
 void plc_mkey_free(PlcMkey *mkey);
-uint8_t plc_mkey_bad(PeerlaneCX *s, const uint8_t *ctx, uint64_t room);
+uint8_t plc_mkey_bad(PeerlaneCX *s, const PlcCmd *c, const uint8_t *ctx,
+                     uint64_t room);
 void plc_mkey_set(PlcMkey *mkey, const uint8_t *ctx);
 enum plc_access {
     PLC_LOCAL_READ,
@@ -612,6 +654,10 @@ uint8_t plc_umr(PeerlaneCX *s, PlcQp *qp, const PlcWork *w);
 PlcHandler plc_create_xrc_srq, plc_create_rmp, plc_destroy_srq, plc_query_srq,
     plc_arm_xrc_srq, plc_modify_rmp;
 void plc_srq_free(PlcSrq *srq);
+/* The one of XRC for a message to @qp; NULL: there is none such */
+PlcSrq *plc_srq_named(PeerlaneCX *s, PlcQp *qp, uint32_t srqn);
+/* Those of XRC that complete on the queue @cqn */
+void plc_srq_cq_lost(PeerlaneCX *s, uint32_t cqn);
 enum plc_taken {
     PLC_TAKEN,
     PLC_TAKE_LATER,             /* there is none */
@@ -623,11 +669,14 @@ enum plc_taken plc_srq_take(PeerlaneCX *s, PlcSrq *srq, uint8_t *wqe,
 
 /* peerlane-cx-qp.c */
 int plc_qp_service(const PlcQp *qp);
+bool plc_qp_reliable(const PlcQp *qp);
 PlcHandler plc_create_qp, plc_destroy_qp, plc_query_qp, plc_modify_qp;
 void plc_qp_free(PlcQp *qp);
 void plc_qp_schedule(PlcQp *qp);
 void plc_qp_wait(PlcQp *qp, int64_t ns);
 void plc_qp_to_error(PlcQp *qp);
+/* Those that complete on the queue @cqn */
+void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn);
 
 /* peerlane-cx-rc.c: entries of queues, and completions */
 void plc_qp_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t qpn);

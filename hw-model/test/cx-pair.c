@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two hosts talk: each verb of a reliable or an unreliable connection, or of datagrams, moves what it should.
+ * Two hosts talk: each verb of a reliable or an unreliable connection, of XRC, or of datagrams, moves what it should.
  *
- *	cx-pair active|passive (lid | gid INDEX) TIMEOUT MTU rc|uc|ud [whole]
+ *	cx-pair active|passive (lid | gid INDEX) TIMEOUT MTU rc|uc|ud|xrc [whole]
  *
  * Prints a line that says who this is, reads the other's from standard input, and
  * then lines of results: "ok WHAT" or "not ok WHAT".  The active end sends, writes,
@@ -14,6 +14,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdint.h>
@@ -40,7 +41,7 @@ static const uint32_t sizes[SENDS] = { 1, 0, 7, 1024, 1025, 4096, 40000, 65536 }
 
 /* What the ends tell each other */
 struct who {
-	uint32_t qpn, psn, rkey;
+	uint32_t qpn, psn, rkey, srqn;
 	uint64_t addr;
 	unsigned int lid;
 	char gid[INET6_ADDRSTRLEN];
@@ -49,10 +50,17 @@ struct who {
 static enum ibv_qp_type service = IBV_QPT_RC;
 static struct ibv_ah *ah;	/* of the other, for datagrams */
 static struct ibv_qp *qp;
+static struct ibv_srq *srq;	/* of XRC: what the passive end receives by */
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static uint8_t *buf;		/* SIZE that the other reaches, SIZE to send from, SIZE to read to */
 static struct who other;
+
+/* Requests are acknowledged */
+static int reliable(void)
+{
+	return service != IBV_QPT_UC && service != IBV_QPT_UD;
+}
 
 static void die(const char *what)
 {
@@ -131,6 +139,8 @@ static int verb(enum ibv_wr_opcode op, uint32_t from, uint32_t to, uint32_t len,
 		wr.wr.rdma.remote_addr = other.addr + to;
 		wr.wr.rdma.rkey = rkey;
 	}
+	if (service == IBV_QPT_XRC_SEND)
+		wr.qp_type.xrc.remote_srqn = other.srqn;
 	if (ibv_post_send(qp, &wr, &bad))
 		die("ibv_post_send");
 	return next(&wc);
@@ -141,7 +151,7 @@ static void receive(uint32_t at, uint32_t len)
 	struct ibv_sge sge = { (uintptr_t)buf + at, len, mr->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	if (ibv_post_recv(qp, &wr, &bad))
+	if (srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad))
 		die("ibv_post_recv");
 }
 
@@ -361,21 +371,23 @@ static void connect_qp(int global, int sgid, unsigned int timeout, enum ibv_mtu 
 		rtr_mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (service == IBV_QPT_UC)
 		init.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	if (service == IBV_QPT_RC) {
+	if (service == IBV_QPT_RC || service == IBV_QPT_XRC_RECV)
 		rtr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	if (service == IBV_QPT_RC || service == IBV_QPT_XRC_SEND)
 		rts_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
-	}
+	if (service == IBV_QPT_XRC_RECV)
+		rts_mask |= IBV_QP_TIMEOUT;
 	if (ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 			  (service == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)))
 		die("to INIT");
-	for (unsigned int i = 0; i < SENDS; i++) {
-		if (service == IBV_QPT_RC)
+	for (unsigned int i = 0; i < SENDS && service != IBV_QPT_XRC_SEND; i++) {
+		if (reliable())
 			receive(SIZE + i * 65536, 65536);
 		else
 			receive_slot(i);
 	}
-	if (service == IBV_QPT_RC)
+	if (reliable() && service != IBV_QPT_XRC_SEND)
 		receive(0, 0);
 	if (ibv_modify_qp(qp, &rtr, rtr_mask))
 		die("to RTR");
@@ -386,6 +398,40 @@ static void connect_qp(int global, int sgid, unsigned int timeout, enum ibv_mtu 
 		if (!ah)
 			die("ibv_create_ah");
 	}
+}
+
+/* One end of XRC sends, the other receives by what it shares */
+static void make_xrc(struct ibv_context *ctx, struct ibv_pd *pd, uint32_t *srqn)
+{
+	struct ibv_xrcd_init_attr domain = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_srq_init_attr_ex shared = {
+		.attr = { .max_wr = DEPTH, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.pd = pd, .cq = cq,
+	};
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = service, .cap = { .max_send_wr = DEPTH, .max_send_sge = 1 },
+	};
+
+	if (service == IBV_QPT_XRC_SEND) {
+		attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+		attr.pd = pd;
+		attr.send_cq = cq;
+	} else {
+		shared.xrcd = ibv_open_xrcd(ctx, &domain);
+		if (!shared.xrcd)
+			die("ibv_open_xrcd");
+		srq = ibv_create_srq_ex(ctx, &shared);
+		if (!srq || ibv_get_srq_num(srq, srqn))
+			die("ibv_create_srq_ex");
+		attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+		attr.xrcd = shared.xrcd;
+	}
+	qp = ibv_create_qp_ex(ctx, &attr);
 }
 
 int main(int argc, char **argv)
@@ -402,14 +448,16 @@ int main(int argc, char **argv)
 	struct ibv_context *ctx;
 	struct ibv_port_attr port;
 	struct ibv_pd *pd;
-	uint32_t psn;
+	uint32_t psn, srqn = 0;
 
 	if (argc < 6 + global)
 		die("arguments");
 	timeout = atoi(argv[3 + global]);
 	bytes = atoi(argv[4 + global]);
 	service = !strcmp(argv[5 + global], "uc") ? IBV_QPT_UC :
-		!strcmp(argv[5 + global], "ud") ? IBV_QPT_UD : IBV_QPT_RC;
+		!strcmp(argv[5 + global], "ud") ? IBV_QPT_UD :
+		strcmp(argv[5 + global], "xrc") ? IBV_QPT_RC :
+		strcmp(argv[1], "active") ? IBV_QPT_XRC_RECV : IBV_QPT_XRC_SEND;
 	attr.qp_type = service;
 	whole = argc > 6 + global;
 	while (128u << mtu < bytes)
@@ -426,16 +474,19 @@ int main(int argc, char **argv)
 		die("no domain, completion queue or memory");
 	memset(buf, 0, 3 * SIZE);
 	mr = ibv_reg_mr(pd, buf, 3 * SIZE, ALL);
-	qp = ibv_create_qp(pd, &attr);
+	if (service == IBV_QPT_XRC_SEND || service == IBV_QPT_XRC_RECV)
+		make_xrc(ctx, pd, &srqn);
+	else
+		qp = ibv_create_qp(pd, &attr);
 	if (!mr || !qp)
 		die("no key or queue pair");
 	/* Numbers go round within what is sent */
 	psn = 0xfffff0 + (qp->qp_num & 7);
-	printf("who %u %u %u %" PRIu64 " %u\n", qp->qp_num, psn, mr->rkey,
+	printf("who %u %u %u %u %" PRIu64 " %u\n", qp->qp_num, psn, mr->rkey, srqn,
 	       (uint64_t)(uintptr_t)buf, port.lid);
 	fflush(stdout);
-	if (scanf(" who %u %u %u %" SCNu64 " %u %45s", &other.qpn, &other.psn, &other.rkey,
-		  &other.addr, &other.lid, other.gid) != 6)
+	if (scanf(" who %u %u %u %u %" SCNu64 " %u %45s", &other.qpn, &other.psn, &other.rkey,
+		  &other.srqn, &other.addr, &other.lid, other.gid) != 7)
 		die("who the other is");
 	connect_qp(global, global ? atoi(argv[3]) : 0, timeout, mtu, psn);
 	printf("ready\n");
@@ -443,7 +494,7 @@ int main(int argc, char **argv)
 	/* The other is, too */
 	if (scanf(" %*s") < 0)
 		die("the other is not ready");
-	if (service != IBV_QPT_RC) {
+	if (!reliable()) {
 		/* The passive end is done at once, and goes on until the other is */
 		if (strcmp(argv[1], "active")) {
 			passive_unreliable();
@@ -454,7 +505,7 @@ int main(int argc, char **argv)
 		passive();
 	else
 		active(whole ? SIZE - WORD : 65536);
-	if (service == IBV_QPT_RC && !strcmp(argv[1], "active") && whole)
+	if (reliable() && !strcmp(argv[1], "active") && whole)
 		verdict(verb(IBV_WR_RDMA_WRITE, MINE, 0, 64, 0, 0, 0, other.rkey ^ 1) ==
 			IBV_WC_REM_ACCESS_ERR, "WRITE with another key: remote access error");
 	/* A queue pair that is gone does not answer what is sent again */

@@ -2,9 +2,11 @@
 /*
  * Two queue pairs of one RDMA device talk to each other: each verb moves what it
  * should, and what is not permitted moves nothing and says so.  Prints KTAP.
+ * With "overrun" a completion queue runs over instead, of which the driver warns.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdint.h>
@@ -28,6 +30,7 @@ static struct ibv_comp_channel *channel;
 static union ibv_gid gid;
 static enum ibv_qp_type service = IBV_QPT_RC;
 static struct ibv_srq *srq;	/* where b takes receives from; NULL: it has its own */
+static int completions = 4 * DEPTH;	/* that there is room for */
 static int cases, failures;
 
 struct end {
@@ -65,6 +68,30 @@ static void fill(uint8_t *p, size_t n, uint32_t seed)
 	}
 }
 
+static void make_memory(struct end *e, struct ibv_pd *of)
+{
+	if (posix_memalign((void **)&e->buf, 4096, SIZE))
+		die("memory");
+	memset(e->buf, 0, SIZE);
+	e->mr = ibv_reg_mr(of, e->buf, SIZE, ALL);
+	if (!e->mr)
+		die("ibv_reg_mr");
+}
+
+static void init_end(struct end *e)
+{
+	enum ibv_qp_type type = e->qp->qp_type;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = Q_KEY,
+		.qp_access_flags = type == IBV_QPT_UC ?
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : ALL,
+	};
+
+	if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			  (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)))
+		die("to INIT");
+}
+
 static void make_end(struct end *e, struct ibv_srq *shared)
 {
 	struct ibv_qp_init_attr init = {
@@ -72,28 +99,16 @@ static void make_end(struct end *e, struct ibv_srq *shared)
 		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 4,
 			 .max_recv_sge = 4, .max_inline_data = 128 },
 	};
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = Q_KEY,
-		.qp_access_flags = service == IBV_QPT_UC ?
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : ALL,
-	};
 
-	e->cq = ibv_create_cq(ctx, 4 * DEPTH, NULL, channel, 0);
+	e->cq = ibv_create_cq(ctx, completions, NULL, channel, 0);
 	if (!e->cq)
 		die("ibv_create_cq");
 	init.send_cq = init.recv_cq = e->cq;
 	e->qp = ibv_create_qp(pd, &init);
 	if (!e->qp)
 		die("ibv_create_qp");
-	if (ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			  (service == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)))
-		die("to INIT");
-	if (posix_memalign((void **)&e->buf, 4096, SIZE))
-		die("memory");
-	memset(e->buf, 0, SIZE);
-	e->mr = ibv_reg_mr(pd, e->buf, SIZE, ALL);
-	if (!e->mr)
-		die("ibv_reg_mr");
+	init_end(e);
+	make_memory(e, pd);
 }
 
 static void connect_end(struct end *e, uint32_t qpn, int rnr_retry)
@@ -107,16 +122,18 @@ static void connect_end(struct end *e, uint32_t qpn, int rnr_retry)
 		.qp_state = IBV_QPS_RTS, .timeout = 8, .retry_cnt = 1, .max_rd_atomic = 1,
 		.rnr_retry = rnr_retry,
 	};
-
+	enum ibv_qp_type type = e->qp->qp_type;
 	int rtr_mask = IBV_QP_STATE, rts_mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (service != IBV_QPT_UD)
+	if (type != IBV_QPT_UD)
 		rtr_mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (service == IBV_QPT_RC) {
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV)
 		rtr_mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
 		rts_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
-	}
+	if (type == IBV_QPT_XRC_RECV)
+		rts_mask |= IBV_QP_TIMEOUT;
 	if (ibv_modify_qp(e->qp, &rtr, rtr_mask))
 		die("to RTR");
 	if (ibv_modify_qp(e->qp, &rts, rts_mask))
@@ -785,6 +802,204 @@ static void shared(void)
 	verdict(good, "shared receives stay while a queue pair has them");
 }
 
+/* Receives of an XRC domain; who sends names them by @number */
+static struct ibv_srq *named(struct ibv_xrcd *xrcd, struct ibv_pd *of, struct ibv_cq *cq,
+			     uint32_t *number)
+{
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = 8, .max_sge = 1 }, .srq_type = IBV_SRQT_XRC, .xrcd = xrcd,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.pd = of, .cq = cq,
+	};
+	struct ibv_srq *made = ibv_create_srq_ex(ctx, &init);
+
+	if (!made || ibv_get_srq_num(made, number))
+		die("ibv_create_srq_ex");
+	return made;
+}
+
+/* a sends in the domain pd; the memory of b is in another one */
+static void make_xrc(struct pair *p, struct ibv_xrcd *xrcd, struct ibv_pd *of)
+{
+	struct ibv_qp_init_attr_ex send = {
+		.qp_type = IBV_QPT_XRC_SEND, .pd = pd, .comp_mask = IBV_QP_INIT_ATTR_PD,
+		.cap = { .max_send_wr = DEPTH, .max_send_sge = 4 },
+	}, recv = {
+		.qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd, .comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+
+	p->a.cq = ibv_create_cq(ctx, completions, NULL, NULL, 0);
+	p->b.cq = ibv_create_cq(ctx, completions, NULL, NULL, 0);
+	if (!p->a.cq || !p->b.cq)
+		die("ibv_create_cq");
+	send.send_cq = p->a.cq;
+	p->a.qp = ibv_create_qp_ex(ctx, &send);
+	p->b.qp = ibv_create_qp_ex(ctx, &recv);
+	if (!p->a.qp || !p->b.qp)
+		die("ibv_create_qp_ex");
+	init_end(&p->a);
+	init_end(&p->b);
+	make_memory(&p->a, pd);
+	make_memory(&p->b, of);
+	connect_end(&p->a, p->b.qp->qp_num, 7);
+	connect_end(&p->b, p->a.qp->qp_num, 7);
+	fill(p->a.buf, SIZE, 1);
+	fill(p->b.buf, SIZE, 2);
+}
+
+static void xrc(void)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *xrcd = ibv_open_xrcd(ctx, &attr), *foreign = ibv_open_xrcd(ctx, &attr);
+	struct ibv_pd *of = ibv_alloc_pd(ctx);
+	struct ibv_srq *one, *two, *far;
+	uint32_t number[2], beyond;
+	struct ibv_send_wr wr;
+	struct end second;
+	struct ibv_wc wc;
+	struct pair p, q;
+	int good = 1;
+
+	if (!xrcd || !foreign || !of)
+		die("XRC domain");
+	make_xrc(&p, xrcd, of);
+	make_xrc(&q, xrcd, of);
+	second = p.b;
+	second.cq = q.b.cq;
+	one = named(xrcd, of, p.b.cq, &number[0]);
+	two = named(xrcd, of, second.cq, &number[1]);
+	far = named(foreign, of, second.cq, &beyond);
+	/* Three times round, messages of several packets from both to both */
+	for (int i = 0; i < 24; i++) {
+		struct pair *from = i % 4 < 2 ? &p : &q;
+		struct end *to = i & 1 ? &second : &p.b;
+
+		srq = i & 1 ? two : one;
+		fill(p.b.buf, SIZE, 2);
+		fill(from->a.buf, SIZE, 10 + i);
+		post_shared(to, i, 4096, 20000);
+		wr = simple(from, IBV_WR_SEND_WITH_IMM, 5, 0, 10000 + i);
+		wr.imm_data = htonl(i);
+		wr.qp_type.xrc.remote_srqn = number[i & 1];
+		post(&from->a, &wr);
+		good &= !next(&from->a, &wc) && wc.opcode == IBV_WC_SEND && !next(to, &wc) &&
+			wc.wr_id == (uint64_t)i && wc.byte_len == 10000u + i &&
+			ntohl(wc.imm_data) == (uint32_t)i && wc.qp_num == from->b.qp->qp_num &&
+			!memcmp(p.b.buf + 4096, from->a.buf + 5, 10000 + i) &&
+			!touched(p.b.buf, 2, 4096, 10000 + i);
+	}
+	verdict(good, "XRC: two senders reach the shared receives that each message names");
+
+	fill(p.a.buf, SIZE, 1);
+	fill(p.b.buf, SIZE, 2);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 3, 4091, 100000);
+	wr.qp_type.xrc.remote_srqn = number[0];
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !memcmp(p.a.buf + 3, p.b.buf + 4091, 100000) &&
+		!touched(p.b.buf, 2, 4091, 100000);
+	wr = simple(&p, IBV_WR_RDMA_READ, 300000, 4091, 100000);
+	wr.qp_type.xrc.remote_srqn = number[0];
+	post(&p.a, &wr);
+	good &= !next(&p.a, &wc) && wc.opcode == IBV_WC_RDMA_READ &&
+		!memcmp(p.a.buf + 300000, p.b.buf + 4091, 100000);
+	memset(p.b.buf, 0, 8);
+	wr = simple(&p, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 8);
+	wr.wr.atomic.remote_addr = (uintptr_t)p.b.buf;
+	wr.wr.atomic.rkey = p.b.mr->rkey;
+	wr.wr.atomic.compare_add = 77;
+	wr.qp_type.xrc.remote_srqn = number[0];
+	post(&p.a, &wr);
+	good &= !next(&p.a, &wc) && wc.opcode == IBV_WC_FETCH_ADD && p.b.buf[0] == 77;
+	srq = one;
+	post_shared(&p.b, 50, 0, 0);
+	wr = simple(&p, IBV_WR_RDMA_WRITE_WITH_IMM, 3, 4091, 5000);
+	wr.imm_data = htonl(99);
+	wr.qp_type.xrc.remote_srqn = number[0];
+	post(&p.a, &wr);
+	good &= !next(&p.a, &wc) && !next(&p.b, &wc) && wc.wr_id == 50 && wc.byte_len == 5000 &&
+		wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && ntohl(wc.imm_data) == 99;
+	verdict(good, "XRC: WRITE, READ and an atomic, in memory of the receives' domain");
+
+	fill(p.a.buf, SIZE, 1);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 64);
+	wr.wr.rdma.remote_addr = (uintptr_t)p.a.buf + 4096;
+	wr.wr.rdma.rkey = p.a.mr->rkey;
+	wr.qp_type.xrc.remote_srqn = number[0];
+	post(&p.a, &wr);
+	good = next(&p.a, &wc) == IBV_WC_REM_ACCESS_ERR && state(&p.a) == IBV_QPS_ERR &&
+		!touched(p.a.buf, 1, 0, 0);
+	verdict(good, "XRC: WRITE into memory of the sender's domain: remote access error");
+
+	srq = far;
+	post_shared(&q.b, 1, 0, 64);
+	wr = simple(&q, IBV_WR_SEND, 0, 0, 64);
+	wr.qp_type.xrc.remote_srqn = beyond;
+	post(&q.a, &wr);
+	good = next(&q.a, &wc) == IBV_WC_REM_INV_REQ_ERR && state(&q.a) == IBV_QPS_ERR &&
+		!ibv_poll_cq(q.b.cq, 1, &wc);
+	verdict(good, "XRC: shared receives of another XRC domain: remote invalid request");
+	srq = NULL;
+	if (ibv_destroy_qp(p.a.qp) || ibv_destroy_qp(p.b.qp) || ibv_destroy_qp(q.a.qp) ||
+	    ibv_destroy_qp(q.b.qp) || ibv_destroy_srq(one) || ibv_destroy_srq(two) ||
+	    ibv_destroy_srq(far) || ibv_dereg_mr(p.a.mr) || ibv_dereg_mr(p.b.mr) ||
+	    ibv_dereg_mr(q.a.mr) || ibv_dereg_mr(q.b.mr) || ibv_destroy_cq(p.a.cq) ||
+	    ibv_destroy_cq(p.b.cq) || ibv_destroy_cq(q.a.cq) || ibv_destroy_cq(q.b.cq) ||
+	    ibv_close_xrcd(xrcd) || ibv_close_xrcd(foreign) || ibv_dealloc_pd(of))
+		die("destroy");
+	free(p.a.buf);
+	free(p.b.buf);
+	free(q.a.buf);
+	free(q.b.buf);
+}
+
+/* Nobody reads a completion queue until there is no room in it */
+static void overrun(void)
+{
+	struct ibv_async_event e;
+	struct ibv_send_wr wr;
+	struct ibv_wc wc;
+	struct pair p, q;
+	time_t end = time(NULL) + 20;
+	int good, room;
+
+	make_pair(&q, 7);
+	completions = 8;
+	make_pair(&p, 7);
+	room = p.a.cq->cqe + 1;
+	for (int i = 0; i < room - 1; i++) {
+		wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 64);
+		post(&p.a, &wr);
+	}
+	/* The data of the last one is there when those before it are done; the other pair comes after it */
+	wr = simple(&p, IBV_WR_RDMA_READ, 4096, 8192, 64);
+	post(&p.a, &wr);
+	while (memcmp(p.a.buf + 4096, p.b.buf + 8192, 64) && time(NULL) < end)
+		;
+	wr = simple(&q, IBV_WR_RDMA_WRITE, 0, 0, 64);
+	post(&q.a, &wr);
+	good = time(NULL) < end && !next(&q.a, &wc) && state(&p.a) == IBV_QPS_RTS &&
+		poll(&(struct pollfd){ .fd = ctx->async_fd, .events = POLLIN }, 1, 0) == 0;
+	verdict(good, "a completion queue that is full is no error");
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 64);
+	post(&p.a, &wr);
+	good = event(&e) == IBV_EVENT_CQ_ERR && e.element.cq == p.a.cq;
+	verdict(good, "one that runs over is told of");
+	good = event(&e) == IBV_EVENT_QP_FATAL && e.element.qp == p.a.qp &&
+		state(&p.a) == IBV_QPS_ERR;
+	verdict(good, "the queue pair that completes there fails, and says so");
+	good = state(&p.b) == IBV_QPS_RTS && state(&q.a) == IBV_QPS_RTS;
+	wr = simple(&q, IBV_WR_RDMA_WRITE, 0, 0, 64);
+	post(&q.a, &wr);
+	good &= !next(&q.a, &wc);
+	verdict(good, "the others work on");
+	free_pair(&p);
+	free_pair(&q);
+}
+
 /* Is there a completion event, within @ms? */
 static int told(int ms)
 {
@@ -853,7 +1068,7 @@ static void queues(void)
 	free_pair(&p);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
 
@@ -867,14 +1082,19 @@ int main(void)
 	channel = ibv_create_comp_channel(ctx);
 	if (!pd || !channel || ibv_query_port(ctx, 1, &port) || ibv_query_gid(ctx, 1, 0, &gid))
 		die("no protection domain, channel or port");
-	data();
-	atomics();
-	events();
-	errors();
-	datagrams();
-	unreliable();
-	shared();
-	queues();
+	if (argc > 1 && !strcmp(argv[1], "overrun")) {
+		overrun();
+	} else {
+		data();
+		atomics();
+		events();
+		errors();
+		datagrams();
+		unreliable();
+		shared();
+		xrc();
+		queues();
+	}
 	printf("1..%d\n", cases);
 	if (ibv_destroy_comp_channel(channel) || ibv_dealloc_pd(pd) || ibv_close_device(ctx))
 		die("close");

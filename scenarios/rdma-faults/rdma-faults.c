@@ -17,6 +17,7 @@
  *	freed			it frees the memory, and forgets the registration
  *	deregistered		it ends the registration
  *	wrong			requests that must not be granted
+ *	overrun			a completion queue that nobody reads
  *	revoked			it frees the memory, and the device is told so
  *	card HOW		its ConnectX goes: HOW is flr, or what the host does to it
  *
@@ -688,6 +689,49 @@ static int wrong(struct end *e, const char *where)
 	return finish();
 }
 
+/* ---- completions that have no place ---- */
+
+/* Within WC_MS the program learns of this */
+static bool tells(struct end *e, enum ibv_event_type want)
+{
+	struct pollfd p = { .fd = e->ctx->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	if (poll(&p, 1, WC_MS) != 1 || ibv_get_async_event(e->ctx, &event))
+		return false;
+	note("%s", ibv_event_type_str(event.event_type));
+	ibv_ack_async_event(&event);
+	return event.event_type == want;
+}
+
+static int overrun(struct end *e, const char *where)
+{
+	struct ibv_cq *large, *small;
+
+	open_end(e, where);
+	large = e->cq;
+	small = ibv_create_cq(e->ctx, 7, NULL, NULL, 0);
+	if (!small || ibv_destroy_qp(e->qp))
+		die("a small completion queue");
+	if (e->active)
+		e->cq = small;
+	make_qp(e);
+	rdma_connect(e);
+	if (e->active) {
+		stream(e);
+		ok(tells(e, IBV_EVENT_CQ_ERR), "the program learns that its completion queue has run over");
+		ok(tells(e, IBV_EVENT_QP_FATAL), "and that its queue pair has failed");
+	}
+	sync_ends(e);
+	if (ibv_destroy_qp(e->qp) || ibv_destroy_cq(small))
+		die("the small completion queue");
+	e->cq = large;
+	make_qp(e);
+	rdma_connect(e);
+	works(e);
+	return finish();
+}
+
 int main(int argc, char **argv)
 {
 	const char *part = argc > 1 ? argv[1] : "";
@@ -724,6 +768,8 @@ int main(int argc, char **argv)
 		return deregistered(&e, argv[3]);
 	if (!strcmp(part, "wrong"))
 		return wrong(&e, argv[3]);
+	if (!strcmp(part, "overrun"))
+		return overrun(&e, argv[3]);
 	if (!strcmp(part, "revoked"))
 		return revoked(&e, argv[3]);
 	if (!strcmp(part, "card") && argc == 5)

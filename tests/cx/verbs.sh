@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the stock mlx5 driver takes the emulated ConnectX; every verb of RC, UC and UD works, with queues of their own and shared ones
+# desc: the stock mlx5 driver takes the emulated ConnectX; every verb of RC, XRC, UC and UD works, with queues of their own and shared ones
 # tags: guest rdma
 # tier: all
 # timeout: 700

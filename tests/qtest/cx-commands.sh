@@ -131,11 +131,15 @@ done <<'TABLE'
 0505 256 8
 0507 12 8
 050a 12 8
+0a04 64 16
+0a06 16 8
+0a08 48 12
+0a0a 12 8
 TABLE
 pass "inputs and outputs that are too short are refused"
 
 # What does not exist
-for op in 0801 0803 080f 0817 0772 0202 0201 0302 0303 0401 0402 0706 0707 0708 090e 090f 0501 050b 0507 050a; do
+for op in 0801 0803 080f 0817 0772 0202 0201 0302 0303 0401 0402 0706 0707 0708 090e 090f 0501 050b 0507 050a 0a06 0a0a; do
     for which in 00000000 00000001 00ffffff; do
         short $op $which
         cmd $r 272
@@ -163,7 +167,7 @@ CQ_IN=$r
 says_at "completion queue: event queue that is none" 5 $CQ_IN 36 00ffffff
 says_at "completion queue: too large" 8 $CQ_IN 28 11$UAR
 says_at "completion queue: collapsed" 3 $CQ_IN 16 00100000
-says_at "completion queue: in user memory" 3 $CQ_IN 92 80000000
+says_at "completion queue: in user memory that is none" 5 $CQ_IN 92 80000000
 says_at "completion queue: the largest, with one page" 80 $CQ_IN 28 10$UAR
 says_at "completion queue" 0 $CQ_IN
 id; CQ=$r
@@ -176,16 +180,17 @@ at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 0000000000060040
 at "$r" 272 0000000000052000
 QP_IN=$r
 says_at "queue pair: kind that is none" 3 $QP_IN 25 04
+says_at "queue pair: XRC with receives of its own" 3 $QP_IN 25 03
+says_at "queue pair: XRC domain that is none" 5 $QP_IN 25 03 196 01 177 00003f
 says_at "queue pair: shared receives that are none" 5 $QP_IN 196 01000000
 says_at "queue pair: protection domain that is none" 5 $QP_IN 28 00ffffff
 says_at "queue pair: completion queue that is none" 5 $QP_IN 148 00ffffff
-says_at "queue pair: send queue too large" 8 $QP_IN 34 70
+says_at "queue pair: send queue too large" 8 $QP_IN 34 78
 says_at "queue pair: pages missing" 80 $QP_IN 34 68
 says_at "queue pair" 0 $QP_IN
 id; QP=$r
 short 0401 00$CQ; says "a completion queue that is in use stays" 6 $r 8
 short 0801 00$PD; says "a protection domain that is in use stays" 6 $r 8
-short 0803 00$UAR; says "a page of doorbells that is in use stays" 6 $r 8
 # Shared receives: 4 entries of 32 bytes at 0x54000, their record at 0x60080
 zeros 280; at "$r" 0 090c; at "$r" 33 10; at "$r" 89 $PD; at "$r" 96 0000000000060080
 at "$r" 113 05; at "$r" 115 02; at "$r" 272 0000000000054000
@@ -382,6 +387,90 @@ bytes_are "completion queue: an event tells" 0x50001 0x04
 bytes_are "completion queue: and why" 0x5002b 0x01
 bytes_are "completion queue: and of which" 0x50020 0x00$CQ
 says_at "completion queue: it gets no other size now" 9 $RESIZE 28 04
+short 050b 00$QP; cmd $r 256
+rdhex $((OUT_BOX + 8)) 1
+check_eq "completion queue: the queue pair that completes there has failed" 0x60 "$r"
+qt_stop
+
+# A user makes queues in memory of its own, and a WRITE completes there.  What others have made it cannot name.
+self_pair "user"
+DRIVER_PD=$PD DRIVER_UAR=$UAR
+at $EQ_IN 2 ffff; cmd "$r" 16; id; EQ=$r
+zeros 64; at "$r" 0 0a04; UCTX_IN=$r
+says_at "user: with rights" 3 $UCTX_IN 16 00000001
+says_at "user" 0 $UCTX_IN
+id; USER=${r#??}
+says_at "user: another" 0 $UCTX_IN
+id; OTHER=${r#??}
+short 0800; at "$r" 2 $USER; cmd "$r" 16; id; PD=$r
+short 0802; at "$r" 2 $USER; cmd "$r" 16; id; UAR=$r
+short 0801 00$PD; at "$r" 2 $OTHER; says "user: a protection domain of another one's" 5 "$r" 8
+short 0801 00$DRIVER_PD; at "$r" 2 $USER; says "user: one of the driver's" 5 "$r" 8
+short 0800; at "$r" 2 0777; says "user: none" 5 "$r" 16
+short 0302 00$EQ; at "$r" 2 $USER; says "user: a command of the driver's" 3 "$r" 8
+# Two pages at 0x56000 and 0x57000, from byte 64 on
+zeros 64; at "$r" 0 0a08; at "$r" 2 $USER; at "$r" 36 00000040; at "$r" 40 0000000000000002
+at "$r" 48 00000000000560030000000000057003
+UMEM_IN=$r
+says_at "user memory: no pages" 3 $UMEM_IN 40 0000000000000000
+says_at "user memory: it begins behind the first page" 3 $UMEM_IN 36 00001000
+says_at "user memory: more pages than came" 80 $UMEM_IN 40 0000000000000003
+says_at "user memory: of too many pages" 80 $UMEM_IN 40 ffffffffffffffff
+says_at "user memory: to be read only" 0 $UMEM_IN 55 01
+id; READ_ONLY=00$r
+says_at "user memory" 0 $UMEM_IN
+id; UMEM=00$r
+at $CQ_IN 2 $USER; at "$r" 16 02; at "$r" 20 $UMEM; at "$r" 29 $UAR; at "$r" 36 00$EQ
+at "$r" 72 0000000000000800; at "$r" 88 ${UMEM}80
+USER_CQ=$r
+says_at "user's completion queue: in memory that is only read" 3 $USER_CQ 88 $READ_ONLY
+says_at "user's completion queue: in memory of another user's" 5 $USER_CQ 2 $OTHER
+says_at "user's completion queue: doorbells of the driver's" 5 $USER_CQ 29 $DRIVER_UAR
+says_at "user's completion queue: over the end of the memory" 64 $USER_CQ 80 0000000000001f00
+says_at "user's completion queue: at half an entry" 64 $USER_CQ 80 0000000000000020
+says_at "user's completion queue: its record behind the memory" 64 $USER_CQ 72 0000000000001fc0
+says_at "user's completion queue: its record at a word" 64 $USER_CQ 72 0000000000000804
+says_at "user's completion queue" 0 $USER_CQ
+id; CQ=$r
+short 0a0a $UMEM; UMEM_OUT=$r; says "user memory with a queue stays" 6 "$r" 8
+at $QP_IN 2 $USER; at "$r" 28 00$PD; at "$r" 36 00$UAR; at "$r" 148 00$CQ; at "$r" 180 00$CQ
+at "$r" 184 0000000000000840; at "$r" 232 10; at "$r" 252 $UMEM; at "$r" 256 0000000000000400${UMEM}80
+USER_QP=$r
+says_at "user's queue pair: one that changes the driver's keys" 3 $USER_QP 25 0c
+says_at "user's queue pair: the driver's domain" 5 $USER_QP 29 $DRIVER_PD
+says_at "user's queue pair" 0 $USER_QP
+id; QP=$r
+short 050b 00$QP; at "$r" 2 $OTHER; says "user's queue pair: not for another user" 5 "$r" 256
+for fields in "0502 170 e0" "0503 32 a0 44 00$QP 54 0001" 0504; do
+    set -- $fields
+    fixed $1 00$QP 00000000 256
+    at "$r" 2 $USER
+    shift
+    while [ $# -gt 0 ]; do
+        at "$r" $1 $2
+        shift 2
+    done
+    cmd "$r" 8
+done
+check_eq "user's queue pair: connected to itself" 0 "$r"
+zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+PA_IN=$r
+says_at "a key for all of memory is none for users" 3 $PA_IN 2 $USER
+cmd $PA_IN 16; id; PA_KEY=$r
+memset 0x56000 4096 0x77
+wrhex 0x56840 0x0000000000000000
+wrhex $DATA 0x0123456789abcdef
+wrhex 0x56480 "0x00000008${QP}030000000800000000$(printf %016x 0x90000)${PA_KEY}0000000000$(printf %08x 8)${PA_KEY}00$(printf %016x $DATA)"
+wrhex 0x56880 0x0000000000000001
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
+becomes "user's queue pair: its entry is done" 1 qom_counter cx0 cqes
+bytes_are "user's queue pair: the data is there" 0x90000 0x0123456789abcdef
+bytes_are "user's completion queue: the completion is in its memory" 0x56078 0x08${QP}000000
+bytes_are "... and nothing before it" 0x56000 0x7777777777777777
+short 0a06 0000$USER; says "a user who has something stays" 6 "$r" 8
+short 0501 00$QP; at "$r" 2 $USER; cmd "$r" 8
+short 0401 00$CQ; at "$r" 2 $USER; cmd "$r" 8
+says "user memory without a queue goes" 0 $UMEM_OUT 8
 qt_stop
 
 # Shared receives whose list leads nowhere: a SEND takes the first, the second finds the end of it

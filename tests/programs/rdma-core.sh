@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: rdma-core's own test-suite on the emulated ConnectX: its tests pass, but for those that rdma-core.expect explains
+# tags: programs guest rdma third-party
+# tier: nightly
+# timeout: 1800
+. "$TOP/tests/programs/lib.sh"
+
+# The suite is in Python, which comes with the build root; what it uses does not
+program_source libpython3.13 libpython3.13.so.1.0
+library=$source/libpython3.13.so.1.0
+program_source scapy scapy/packet.py
+scapy=$source/scapy
+program_source pyverbs pyverbs/__init__.py
+pyverbs=$source/pyverbs
+program_source rdma-core tests/run_tests.py
+python=/usr/bin/python3.13
+libs=/usr/lib/x86_64-linux-gnu
+need_file "$QEMU" "$BUILD/guest/7.2/mlx5.cpio" "$python" /usr/lib/python3.13/unittest/main.py "$libs/libmlx5.so.1" "$libs/libefa.so.1"
+
+mkdir -p case/lib case/python/bin case/python/lib case/python/site case/rdma-core
+cp "$python" case/python/bin/
+cp -r /usr/lib/python3.13 case/python/lib/
+(
+	cd case/python/lib/python3.13 && rm -rf config-* ensurepip idlelib lib2to3 pydoc_data test tkinter turtledemo venv
+	find . -name __pycache__ -exec rm -rf {} +
+)
+cp -r "$pyverbs" "$scapy" case/python/site/
+cp -r "$source/tests" case/rdma-core/
+cp /usr/sbin/devlink case/python/bin/
+cp -L "$library" "$libs/libmlx5.so.1" "$libs/libefa.so.1" case/lib/
+find "$python" /usr/sbin/devlink /usr/lib/python3.13/lib-dynload -type f -exec ldd {} + |
+	awk '$1 !~ /^lib(c|m)\.so/ && $3 ~ /^\// { print $3 }' | sort -u | xargs cp -Lt case/lib
+cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
+cp "$TOP/tests/programs/guest/rdma-core" case/run
+printf '%s\n' rdma mlx5 >case/extras
+printf '%s\n' mlx5_ib ib_uverbs rdma_ucm >case/modules
+vm_run guest "$TOP/tests/cx/cx.topo" 7.2 "$PWD/case" 1700 -device peerlane-cx,id=cx0,bus=sw0.0
+status=$?
+ktap_from guest/result.log
+check_eq "the guest ended well" 0 "$status"
+
+# What became of each test: its name, ok, skip or fail, and why it was skipped.  A test that has failed is named again at the end.
+sed -n 's/^# | //p' guest/result.log >suite
+awk '
+	match($0, /^test_[a-zA-Z0-9_]* \(tests\.[a-zA-Z0-9_.]*\)/) {
+		name = substr($0, RSTART, RLENGTH)
+		sub(/.*\(tests\./, "", name)
+		sub(/\)$/, "", name)
+		order[++n] = name
+		became[name] = "ok"
+	}
+	name != "" && match($0, /skipped (\047.*\047|".*")$/) {
+		became[name] = "skip\t" substr($0, RSTART + 9, RLENGTH - 10)
+	}
+	/^(FAIL|ERROR): .* \(tests\./ {
+		failed = $0
+		sub(/.*\(tests\./, "", failed)
+		sub(/\).*/, "", failed)
+		if (!(failed in became))
+			order[++n] = failed
+		became[failed] = "fail"
+	}
+	/^Ran [0-9]+ tests? in / { name = "" }
+	END { for (i = 1; i <= n; i++) print order[i] "\t" became[order[i]] }' suite >became
+# The suite has counted, too
+count() { awk -F'\t' -v which="$1" '$2 == which' became | wc -l; }
+ran=$(sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in .*/\1/p' suite)
+said=$(sed -n 's/^\(OK\|FAILED\) *\((.*)\)\{0,1\}$/ \2/p' suite | tail -n 1 | tr '(),' '   ')
+of() { printf '%s\n' "$said" | sed -n "s/.* $1=\\([0-9]*\\) .*/\\1/p" | grep . || echo 0; }
+check_eq "the suite and its report agree: tests, skipped, failed" \
+	"${ran:-none} $(of skipped) $(($(of failures) + $(of errors)))" "$(wc -l <became) $(count skip) $(count fail)"
+echo "# $(count ok) of ${ran:-0} tests pass, $(count skip) are skipped, $(count fail) fail"
+
+# Of each line of rdma-core.expect: which tests are to be skipped or to fail; all others are to pass
+awk -F'\t' '
+	function name_of(pattern) {
+		gsub(/\./, "\\.", pattern)
+		gsub(/\*/, ".*", pattern)
+		return "^(" pattern ")$"
+	}
+	FNR == NR {
+		if (!/^#/) {
+			want[++lines] = $1
+			pattern[lines] = $2
+		}
+		next
+	}
+	{
+		wanted = "ok"
+		for (i = 1; i <= lines; i++)
+			if ($1 ~ name_of(pattern[i])) {
+				wanted = want[i]
+				used[i]++
+			}
+		if (wanted != $2)
+			print $1 ": " $2 (($3 != "") ? " (" $3 ")" : "") ", expected: " wanted
+	}
+	END {
+		for (i = 1; i <= lines; i++)
+			if (!used[i])
+				print "no such test: " pattern[i]
+	}' "$TOP/tests/programs/rdma-core.expect" became >differ
+if [ -s differ ]; then
+	fail "what is skipped and what fails is what rdma-core.expect explains" "$(cat differ)"
+else
+	pass "what is skipped and what fails is what rdma-core.expect explains"
+fi
+finish
