@@ -130,26 +130,26 @@ static const char * const fail_modules[] = {
 	"[peerlane]",
 };
 
-static DEFINE_MUTEX(fail_lock);		/* who writes the next three */
+static DEFINE_MUTEX(fail_lock);		/* who writes the next four */
 static struct task_struct *fail_task;
 static bool fail_workers;
 static unsigned int fail_at;
 static unsigned int fail_there;
-/* Threads of the kernel come from all processors */
-static DEFINE_RAW_SPINLOCK(fail_count);
-static unsigned int fail_calls;
+/* Threads of the kernel come from all processors; a lock may not be had in a kprobe */
+static atomic_t fail_calls;
 static const char *fail_what;
 static char fail_where[KSYM_SYMBOL_LEN];
-static char fail_caller[KSYM_SYMBOL_LEN];
+static DEFINE_PER_CPU(char [KSYM_SYMBOL_LEN], fail_caller);
 static struct dentry *fail_dir;
 
-static bool fail_is_ours(unsigned long caller)
+/* With preemption disabled; @text: of this processor */
+static bool fail_is_ours(unsigned long caller, char *text)
 {
 	unsigned int i;
 
-	sprint_symbol(fail_caller, caller);
+	sprint_symbol(text, caller);
 	for (i = 0; i < ARRAY_SIZE(fail_modules); i++)
-		if (strstr(fail_caller, fail_modules[i]))
+		if (strstr(text, fail_modules[i]))
 			return true;
 	return false;
 }
@@ -158,23 +158,16 @@ static bool fail_is_ours(unsigned long caller)
 static int fail_pre(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct fail_point *point = container_of(kp, struct fail_point, kp);
-
-	struct task_struct *task = READ_ONCE(fail_task);
-	unsigned long flags;
-	bool fails;
+	struct task_struct *task = smp_load_acquire(&fail_task); /* of what is armed */
+	char *caller = *this_cpu_ptr(&fail_caller);
 
 	if (!task || (fail_workers ? !(current->flags & PF_KTHREAD) : task != current))
 		return 0;
-	raw_spin_lock_irqsave(&fail_count, flags);
-	fails = fail_task && fail_is_ours(regs_get_kernel_stack_nth(regs, 0)) &&
-		++fail_calls == fail_at;
-	if (fails) {
-		fail_what = kp->symbol_name;
-		strscpy(fail_where, fail_caller, sizeof(fail_where));
-	}
-	raw_spin_unlock_irqrestore(&fail_count, flags);
-	if (!fails)
+	if (!fail_is_ours(regs_get_kernel_stack_nth(regs, 0), caller) ||
+	    atomic_inc_return(&fail_calls) != fail_at)
 		return 0;
+	fail_what = kp->symbol_name;
+	strscpy(fail_where, caller, sizeof(fail_where));
 	instruction_pointer_set(regs, (unsigned long)point->with);
 	return 1;
 }
@@ -205,16 +198,18 @@ static ssize_t fail_arm_write(struct file *file, const char __user *from,
 	if (ret)
 		return ret;
 	mutex_lock(&fail_lock);
-	raw_spin_lock_irq(&fail_count);
 	WRITE_ONCE(fail_task, NULL);
+	/* Others may be in a kprobe still, which is a section of RCU */
+	if (fail_workers)
+		synchronize_rcu();
 	if (n) {
 		fail_workers = workers;
 		fail_at = n;
-		fail_calls = 0;
+		atomic_set(&fail_calls, 0);
 		fail_what = NULL;
-		WRITE_ONCE(fail_task, current);
+		/* With what is armed */
+		smp_store_release(&fail_task, current);
 	}
-	raw_spin_unlock_irq(&fail_count);
 	mutex_unlock(&fail_lock);
 	return count;
 }
@@ -228,7 +223,7 @@ static const struct file_operations fail_arm_fops = {
 static int state_show(struct seq_file *m, void *unused)
 {
 	mutex_lock(&fail_lock);
-	seq_printf(m, "points %u calls %u failed ", fail_there, fail_calls);
+	seq_printf(m, "points %u calls %u failed ", fail_there, atomic_read(&fail_calls));
 	if (fail_what)
 		seq_printf(m, "%s by %s\n", fail_what, fail_where);
 	else
