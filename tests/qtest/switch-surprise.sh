@@ -3,7 +3,7 @@
 # desc: devices are pulled out of the switch in the middle of DMA, and others plugged
 # tags: qtest quick switch nvme
 # tier: check
-# timeout: 60
+# timeout: 240
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/switch/lib.sh"
