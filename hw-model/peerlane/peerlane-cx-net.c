@@ -583,8 +583,7 @@ static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
     int service = qp ? plc_qp_service(qp) : -1;
     bool cnp = h->service == CX_SERVICE_CNP;
 
-    if (!qp || (cnp ? service != CX_SERVICE_RC && service != CX_SERVICE_UC :
-                service != h->service) ||
+    if (!qp || (cnp ? service == CX_SERVICE_UD : service != h->service) ||
         (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
         (qp->st != CX_ST_UD && h->from != qp->rlid)) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);

@@ -61,10 +61,28 @@ uint8_t plc_alloc_uar(PeerlaneCX *s, PlcCmd *c)
     return plc_alloc(&s->st->uar, c, CX_ID_OUT);
 }
 
-/* The driver may do so before what was made with the page: that hears no more */
+/* What was made with the page hears no doorbells; page 0 is nobody's */
+#define plc_deafen(t, type, id) do {                                    \
+        for (uint32_t _i = 0; _i < (t)->size; _i++) {                   \
+            type *_thing = plc_table_get(t, _i);                        \
+            if (_thing && _thing->uar == (id)) {                        \
+                _thing->uar = 0;                                        \
+            }                                                           \
+        }                                                               \
+    } while (0)
+
+/* The driver may do so before what was made with the page */
 uint8_t plc_dealloc_uar(PeerlaneCX *s, PlcCmd *c)
 {
-    return plc_dealloc(&s->st->uar, c, cx_get(c->in, CX_ID_IN), false);
+    uint32_t id = cx_get(c->in, CX_ID_IN);
+    uint8_t status = plc_dealloc(&s->st->uar, c, id, false);
+
+    if (status == CX_OK) {
+        plc_deafen(&s->st->eq, PlcEq, id);
+        plc_deafen(&s->st->cq, PlcCq, id);
+        plc_deafen(&s->st->qp, PlcQp, id);
+    }
+    return status;
 }
 
 uint8_t plc_alloc_xrcd(PeerlaneCX *s, PlcCmd *c)

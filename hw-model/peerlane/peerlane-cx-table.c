@@ -121,7 +121,7 @@ uint8_t plc_buf_umem(PeerlaneCX *s, PlcBuf *b, PlcCmd *c, uint32_t id,
     b->shift = umem->shift;
     b->offset = umem->offset + offset;
     b->pages = umem->pages;
-    b->page = g_memdup2(umem->page, umem->pages * sizeof(*umem->page));
+    b->page = umem->page;
     b->umem = umem;
     umem->users++;
     return CX_OK;
@@ -130,10 +130,12 @@ uint8_t plc_buf_umem(PeerlaneCX *s, PlcBuf *b, PlcCmd *c, uint32_t id,
 void plc_buf_free(PlcBuf *b)
 {
     if (b->umem) {
+        /* Its list of pages, which lasts as long as it has users */
         b->umem->users--;
         b->umem = NULL;
+    } else {
+        g_free(b->page);
     }
-    g_free(b->page);
     b->page = NULL;
 }
 

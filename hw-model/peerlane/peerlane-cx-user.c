@@ -61,7 +61,7 @@ uint8_t plc_create_umem(PeerlaneCX *s, PlcCmd *c)
     uint8_t shift = cx_get(ctx, CX_UMEM_LOG_PAGE) + 12;
     PlcUmem *umem;
 
-    if (!pages || offset >> shift) {
+    if (!pages || (uint64_t)offset >> shift) {
         return CX_BAD_PARAM;
     }
     if ((c->in_len - CX_UMEM_MTT) / 8 < pages) {

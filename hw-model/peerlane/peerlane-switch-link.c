@@ -111,7 +111,7 @@ static void pls_busy(PlsLane *l, uint64_t start, uint64_t ps)
         l->first = start;
         l->slice = PLS_FIRST_SLICE;
     }
-    while (start + ps - l->first > PLS_SLICES * l->slice) {
+    while ((start + ps - l->first - 1) / PLS_SLICES >= l->slice) {
         for (unsigned i = 0; i < PLS_SLICES; i++) {
             l->slices[i] = i < PLS_SLICES / 2 ?
                 l->slices[2 * i] + l->slices[2 * i + 1] : 0;
