@@ -84,7 +84,7 @@ static int opcode_headers(uint8_t opcode)
 		return -1;
 	return operations[operation].headers +
 		(transport == TRANSPORT_UD ? 8 : transport == TRANSPORT_RD ? 12 :
-		 transport == 5 && operation < 0x0d ? 4 : 0);
+		 transport == 5 && (operation < 0x0d || operation > 0x12) ? 4 : 0);
 }
 
 const char *frame_opcode_name(uint8_t opcode)
