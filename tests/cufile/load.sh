@@ -182,6 +182,12 @@ said '.one. has no filename'
 printf '[global]\n' >bad.gdsio
 gpu 64 io bad.gdsio
 said 'has no job'
+gpu 66 io load /dev/zero
+said 'is no job file: not a regular one'
+cp data 'with#a;b'
+printf '; a comment\n[global] # another\nsize=1M ; and one\n[one]\nfilename=with#a;b\n' >odd.gdsio
+gpu 0 io odd.gdsio --json
+json "a file's name may have what begins a comment elsewhere" '.[0].jobs[0].transfers[0].file == "with#a;b"'
 gpu 66 io nowhere.gdsio
 said 'cannot be read: No such file'
 

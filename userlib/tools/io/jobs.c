@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +27,7 @@
 #include "tool.h"
 
 #define JOBS_MAX 64
+#define MOST_TEXT (1 << 20)	/* of a job file */
 
 enum kind {
 	VALUE,			/* as the option has it */
@@ -111,12 +114,17 @@ static bool set(struct options *o, const char *key, const char *value)
 	return io_option(o, keys[i].option, value);
 }
 
-/* Without the white space around it, and without a comment */
+/* Without the white space around it, and without a comment, which is a line or has
+ * white space before it: a file's name may have these characters
+ */
 static char *trim(char *s)
 {
 	size_t n;
 
-	s[strcspn(s, "#;\r\n")] = '\0';
+	s[strcspn(s, "\r\n")] = '\0';
+	for (n = 0; s[n]; n++)
+		if (strchr("#;", s[n]) && (!n || isspace((unsigned char)s[n - 1])))
+			s[n] = '\0';
 	s += strspn(s, " \t");
 	for (n = strlen(s); n && isspace((unsigned char)s[n - 1]); n--)
 		s[n - 1] = '\0';
@@ -186,6 +194,10 @@ static int read_jobs(FILE *f, const char *file, struct options *global,
 		complain("that is line %u of %s", number, file);
 		return EXIT_USAGE;
 	}
+	if (ferror(f)) {
+		complain("%s cannot be read: %s", file, strerror(errno));
+		return EXIT_NO_INPUT;
+	}
 	for (i = 0; i < *n && jobs[i].o.in; i++)
 		continue;
 	if (!*n || i < *n) {
@@ -199,6 +211,7 @@ static int read_jobs(FILE *f, const char *file, struct options *global,
 /* A process of its own; @go and @ready are pipes of all of them. */
 static bool start(struct job *j, const int *ready, const int *go)
 {
+	pid_t parent = getpid();
 	int out[2];
 
 	if (pipe(out))
@@ -212,6 +225,9 @@ static bool start(struct job *j, const int *ready, const int *go)
 		close(out[1]);
 		close(ready[0]);
 		close(go[1]);
+		/* not on after whoever started all of them */
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent)
+			_exit(EXIT_IO);
 		j->o.is_job = true;
 		j->o.ready = ready[1];
 		j->o.go = go[0];
@@ -228,7 +244,7 @@ static bool start(struct job *j, const int *ready, const int *go)
 static int end(struct job *j, bool json, struct json_object *list)
 {
 	struct json_object *o;
-	char *text = NULL;
+	char *text = NULL, died[64] = "";
 	size_t size = 0;
 	int status;
 
@@ -237,11 +253,19 @@ static int end(struct job *j, bool json, struct json_object *list)
 	fclose(j->out);
 	while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
+	if (WIFSIGNALED(status)) {
+		snprintf(died, sizeof(died), "signal %d ended it", WTERMSIG(status));
+		complain("[%s]: %s", j->name, died);
+	}
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_IO;
 	if (json) {
 		o = text ? json_tokener_parse(text) : NULL;
 		if (!o)
 			o = json_object_new_object();
+		if (*died) {
+			json_object_object_add(o, "ok", json_object_new_boolean(false));
+			json_object_object_add(o, "error", json_object_new_string(died));
+		}
 		json_object_object_add(o, "name", json_object_new_string(j->name));
 		json_object_array_add(list, o);
 	} else {
@@ -271,14 +295,17 @@ static int run(struct job *jobs, unsigned int n, bool json)
 			break;
 		}
 	close(ready[1]);
-	close(go[0]);
 	/* ends when all jobs are ready, or have ended */
 	while (read(ready[0], &c, 1) < 0 && errno == EINTR)
 		continue;
-	if (status)
-		for (i = 0; i < started; i++)
+	/* a byte for each: an end of file is the end of this process */
+	for (i = 0; i < started; i++)
+		if (status)
 			kill(jobs[i].pid, SIGTERM);
+		else if (write(go[1], "", 1) != 1)
+			status = EXIT_IO;
 	close(go[1]);
+	close(go[0]);
 	close(ready[0]);
 	for (i = 0; i < started; i++) {
 		r = end(&jobs[i], json, list);
@@ -299,10 +326,18 @@ int jobs_run(const struct options *base, const char *file)
 	struct options global = *base;
 	FILE *f = fopen(file, "r");
 	unsigned int n = 0;
+	struct stat st;
 	int r;
 
 	if (!f || !jobs) {
 		complain("%s cannot be read: %s", file, strerror(errno));
+		free(jobs);
+		return EXIT_NO_INPUT;
+	}
+	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode) || st.st_size > MOST_TEXT) {
+		complain("%s is no job file: not a regular one, or of more than %d bytes",
+			 file, MOST_TEXT);
+		fclose(f);
 		free(jobs);
 		return EXIT_NO_INPUT;
 	}

@@ -713,9 +713,14 @@ static void beside_others(const struct options *o)
 {
 	char c;
 
+	ssize_t r;
+
 	close(o->ready);
-	while (read(o->go, &c, 1) < 0 && errno == EINTR)
-		continue;
+	do {
+		r = read(o->go, &c, 1);
+	} while (r < 0 && errno == EINTR);
+	if (r != 1)
+		_exit(EXIT_IO);		/* who started the jobs has ended */
 }
 
 static int run_threads(struct load *l)
