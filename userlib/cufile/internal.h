@@ -292,6 +292,7 @@ struct window {
 	uint64_t start;		/* GPU address */
 	size_t len;
 	uint64_t buffer_id;
+	int gpu;
 	char *host;		/* where @start is mapped, or NULL: registered */
 	uint64_t map_start;	/* whole pages, of which the above is a part */
 	size_t map_len;
@@ -391,6 +392,7 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 uint32_t reason_new(void);	/* a number for another reason, below 1 << 31 */
 void verdict_forget_all(void);
 bool verdict_direct_worked(void); /* for any device and GPU, since the open */
+bool verdict_p2p_worked(int gpu);	/* with some device */
 
 /* ---- driver.c ---- */
 bool driver_is_child(void);

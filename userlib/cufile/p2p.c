@@ -481,7 +481,8 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			return freed(io);
 		/* not of the two devices, but of the mapping */
 		if (w == NOT_MOVED && err == EFAULT && io->way == PLN_PATH_P2P &&
-		    io->state == UNKNOWN && !io->no_pages) {
+		    io->state == UNKNOWN && !io->no_pages &&
+		    !verdict_p2p_worked(io->mem.gpu)) {
 			io->no_pages = window_no_pages(io->mem.gpu);
 			if (io->no_pages)
 				continue;

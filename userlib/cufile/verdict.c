@@ -178,6 +178,18 @@ bool verdict_direct_worked(void)
 	return v;
 }
 
+bool verdict_p2p_worked(int gpu)
+{
+	struct verdict *v;
+
+	pthread_rwlock_rdlock(&verdict_lock);
+	for (v = verdicts; v && (v->path != PLN_PATH_P2P || v->gpu != gpu ||
+				 v->state != WORKS); v = v->next)
+		continue;
+	pthread_rwlock_unlock(&verdict_lock);
+	return v;
+}
+
 static uint64_t bit_of(const struct io *io, enum cause cause)
 {
 	_Static_assert(SHORTAGE <= 8, "eight bits for each GPU, none for POSSIBLE");

@@ -462,6 +462,7 @@ static int make(const struct mem *mem, uint64_t addr,
 		return -ENOMEM;
 	}
 	sweep();
+	w->gpu = mem->gpu;
 	r = map_window(w, mem, addr, why);
 	if (r) {
 		free(w);
@@ -584,11 +585,10 @@ bool window_no_pages(int gpu)
 	if (!(atomic_fetch_or(&no_pages, bit_of(gpu)) & bit_of(gpu)))
 		log_line(LOG_NOTICE, "GPU %d: the kernel takes no pages of its "
 			 "mappings; the module peerlane is asked", gpu);
-	/* those of another GPU, too, which are soon mapped again */
 	pthread_mutex_lock(&lock);
 	for (i = count; i; i--) {
 		w = table[i - 1];
-		if (w->map)
+		if (w->map && w->gpu == gpu)
 			retire(w, &gone);
 	}
 	pthread_mutex_unlock(&lock);
