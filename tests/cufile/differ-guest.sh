@@ -3,7 +3,7 @@
 # desc: libcufile and plain POSIX on the emulated drive and GPU: the same results and bytes of random operations, also where pages cannot be read
 # tags: cufile guest p2p kernel
 # tier: nightly
-# timeout: 600
+# timeout: 1500
 #
 # As cufile/differ on the mock.  A seed that shows an error shows it again: a guest with the drive of this case, and
 #   /usr/lib/peerlane/tests/cufile-differ-guest DIR TURNS SEED
@@ -39,7 +39,7 @@ cat >case/run <<-'SCRIPT'
 	check "the bad pages cannot be read" sh -c '! dd if=/mnt/bad of=/dev/null bs=4096 skip=129 count=1 iflag=direct'
 	check "the others can" dd if=/mnt/bad of=/dev/null bs=4096 count=129 iflag=direct
 	in=$(counter bar1-dma-write) out=$(counter bar1-dma-read)
-	PEERLANE_PAGE_CACHE=0 timeout 400 /usr/lib/peerlane/tests/cufile-differ-guest /mnt 200 1 >/tmp/out 2>&1
+	PEERLANE_PAGE_CACHE=0 timeout 1200 /usr/lib/peerlane/tests/cufile-differ-guest /mnt 200 1 >/tmp/out 2>&1
 	status=$?
 	cat /tmp/out
 	check_eq "the program came to its end" 0 "$status"
@@ -50,7 +50,7 @@ cat >case/run <<-'SCRIPT'
 SCRIPT
 chmod +x case/run
 vm_image disk0 "$PWD/disk0.img" "$PWD/faults.conf"
-vm_run guest same-switch 7.2 "$PWD/case" 500
+vm_run guest same-switch 7.2 "$PWD/case" 1400
 status=$?
 ktap_from guest/result.log
 check_eq "the guest ended well" 0 "$status"

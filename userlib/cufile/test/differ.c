@@ -1017,7 +1017,7 @@ int main(int argc, char **argv)
 		turns = (unsigned int)strtoul(argv[2], NULL, 10);
 	if (argc > 3)
 		first_seed = strtoull(argv[3], NULL, 10);
-	alarm(900);
+	alarm(1300);
 	folder = argv[1];
 	names();
 	snprintf(config, sizeof(config), "%s/cufile.json", argv[1]);
