@@ -40,13 +40,17 @@ short_of() {
 
 # relay CMD...: its status. A signal that ends this shell, HUP, INT or TERM, ends CMD first, by TERM or by $RELAY_SIGNAL;
 # then relay_ended is the status to exit with. A shell that waits for a command in the foreground would hear of the
-# signal when that has ended.
+# signal when that has ended. What a shell starts in the background ignores INT and QUIT, as does all below it: GNU's env
+# gives them back, so that a terminal's Ctrl-C arrives there, too.
 relay() {
 	relay_ended=
 	relay_pid=starts
 	trap 'relay_end 129' HUP
 	trap 'relay_end 130' INT
 	trap 'relay_end 143' TERM
+	if env --default-signal=INT,QUIT true 2>/dev/null; then
+		set -- env --default-signal=INT,QUIT "$@"
+	fi
 	"$@" &
 	relay_pid=$!
 	[ -z "$relay_ended" ] || relay_end "$relay_ended"
