@@ -286,10 +286,15 @@ static int do_map_later(void)
 	return map_by("later");
 }
 
+/* When a call has failed, the other one waits for the fence; or no call was made */
 static void *signal_fence(void *arg)
 {
+	char point[256];
+	int i;
+
 	(void)arg;
-	usleep(20000);		/* the other one may wait for it by now */
+	for (i = 0; i < 2000 && !failed(point, sizeof(point)); i++)
+		usleep(10000);
 	order(IMPORTER, "signal 1");
 	return NULL;
 }
@@ -304,8 +309,8 @@ static int do_unmap(void)
 	need(!order(IMPORTER, "attach 1 %d %s p2p", buffer, peer_pci) &&
 	     !order(IMPORTER, "attach 0 %d %s p2p", buffer, peer_pci) &&
 	     !order(IMPORTER, "map 0") && !order(IMPORTER, "fence 1"), "map");
-	need(!pthread_create(&thread, NULL, signal_fence, NULL), "thread");
 	arm(1);
+	need(!pthread_create(&thread, NULL, signal_fence, NULL), "thread");
 	ret = order(IMPORTER, "unmap 0");
 	pthread_join(thread, NULL);
 	need(!order(IMPORTER, "detach 0") && !order(IMPORTER, "detach 1"),
