@@ -32,6 +32,11 @@ check "a folder that holds what is made of it" refused 'holds .*/build/out/try.*
 mkdir huge
 truncate -s 1100M huge/data
 check "more than the machine takes" refused 'huge: [0-9]* MiB; the machine takes 1000 MiB' --add huge true
+# the head of one for arm64, as a line for the shell and as words
+printf "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\267\0" >arm64-program
+check "a program for another processor" refused "arm64-program is for another processor .ELF machine 183.: machines run programs for x86-64" \
+	--add arm64-program "./arm64-program data.bin"
+check "... of several words" refused "arm64-program is for another processor" --add arm64-program ./arm64-program data.bin
 check "--help" "$try" --help
 
 mkdir "a folder"
