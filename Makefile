@@ -27,8 +27,8 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all bundle image demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party lands packages debug-kernel kcsan-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
+IN_ROOT_GOALS := all bundle image bundle-arm64 image-arm64 qemu-arm64 demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+HOST_GOALS := root third-party lands arm64-parts packages debug-kernel kcsan-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS) docs-generator
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -40,8 +40,10 @@ check check-all check-nightly bench: export PEERLANE_KEEP_HOST = 1
 
 # What `make check` does without
 check-all: debug-kernel qemu-asan
-check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan lands docs-generator
-bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel lands docs-generator)
+check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan qemu-arm64 lands docs-generator
+bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel qemu-arm64 lands docs-generator)
+
+qemu-arm64 bundle-arm64 image-arm64: arm64-parts
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@
@@ -57,6 +59,9 @@ qemu: ## Build QEMU with hw-model/ in it
 
 qemu-asan: ## Build QEMU with the address and undefined behaviour sanitizers, for the tests without a guest
 	@images/build/build-qemu asan
+
+qemu-arm64: ## Build QEMU for arm64 hosts
+	@images/build/build-qemu arm64
 
 wire: ## Build the wire between emulated hosts
 	@mkdir -p build/wire
@@ -124,6 +129,13 @@ bundle: all ## Pack what runs scenarios and programs, for hosts that build nothi
 image: all ## The same as a container image: build/peerlane-VERSION-x86_64.oci.tar, for docker load or podman load
 	@images/bundle/make-image
 
+# Guests are of x86-64 there, too
+bundle-arm64: qemu-arm64 userlib guest ## The same bundle for arm64 hosts: build/peerlane-VERSION-arm64.tar.zst
+	@images/bundle/make-bundle --arm64
+
+image-arm64: qemu-arm64 userlib guest ## The same image for arm64 hosts
+	@images/bundle/make-image --arm64
+
 report: ## Make build/report.html again from the last results
 	@scenarios/report build/report.html build/out/demo/*/result.json
 
@@ -137,6 +149,9 @@ third-party: root ## Fetch modules and programs of others (nvidia-peermem, fio, 
 
 lands: root ## Make roots of other Debian releases, in which packages and bundles are tried, once (in the cache)
 	@images/build/lands
+
+arm64-parts: root ## Fetch compilers and libraries for arm64 hosts into the cache
+	@images/build/fetch-arm64
 
 packages: root ## Build the Debian packages: build/packages/*.deb
 	@images/packages/make-packages
@@ -184,6 +199,6 @@ clean-cache: ## Show what the cache holds; UNUSED=1 removes what this checkout d
 
 help: ## This text
 	@echo "Goals:"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 	@echo "Variables: V=1 shows every command; DEBIAN_MIRROR, PEERLANE_CACHE ($${PEERLANE_CACHE:-$${XDG_CACHE_HOME:-~/.cache}/peerlane}),"
 	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE for check... and matrix, TESTS='...' for check..., DESTDIR and prefix for install and uninstall."

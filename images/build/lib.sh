@@ -124,6 +124,9 @@ land_names() { sed '/^#/d; s/ .*//' "$TOP/images/build/lands.list"; }
 land_line() { sed -n "/^$1 /p" "$TOP/images/build/lands.list"; }
 land_root() { echo "$PEERLANE_CACHE/land-$1-$({ echo "land 1 $PEERLANE_FETCH_KEY"; land_line "$1"; } | hash_stdin)"; }
 
+# Where the parts of a bundle for arm64 hosts are, or belong
+arm64_parts() { echo "$PEERLANE_CACHE/arm64-$(hash_files "$TOP/images/build/arm64.list")-$PEERLANE_ROOT_KEY"; }
+
 # Where the generator of the site is, or belongs: docs/site/packages.list, as this root lacks it
 docs_generator() { echo "$PEERLANE_CACHE/docs-$(hash_files "$TOP/docs/site/packages.list")-$PEERLANE_ROOT_KEY"; }
 

@@ -19,6 +19,12 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#ifdef __aarch64__
+#define LOADER		"ld-linux-aarch64.so.1"
+#else
+#define LOADER		"ld-linux-x86-64.so.2"
+#endif
+
 static char root[PATH_MAX];
 
 static char *below(const char *what, const char *name)
@@ -89,7 +95,7 @@ int main(int argc, char **argv)
 			return 126;
 		}
 	}
-	args[n++] = below("/libexec/lib/ld-linux-x86-64.so.2", "");
+	args[n++] = below("/libexec/lib/", LOADER);
 	args[n++] = "--inhibit-cache";
 	args[n++] = "--library-path";
 	args[n++] = below("/libexec/lib", "");
