@@ -52,6 +52,12 @@ typedef enum PlaEnd {
 } PlaEnd;
 
 /*
+ * The order in which others see what a device does, on hosts that reorder, too
+ * (hw-model/docs/peerlane-gpu.rst, "Order"): a piece of DMA comes after all that
+ * its thread has accessed before, since QEMU's dma_memory_rw() has a barrier in
+ * front of it. An access by pointer, and what follows a read that was waited
+ * for, has none but the device's own.
+ *
  * Moves the first piece of a DMA transfer: what one memory region has of it.
  * @len becomes the length of that piece, and @peer says whose memory it was.
  */

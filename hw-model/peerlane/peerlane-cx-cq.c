@@ -237,6 +237,8 @@ static bool plc_cq_room(PeerlaneCX *s, PlcCq *cq, uint8_t log_size, uint32_t n)
     }
     /* The record has 24 bits of an index that is not ahead of ours */
     if (plc_read(s, cq->dbr + CX_DBR_CQ_CI, dbr, 4)) {
+        /* What it frees has been read; it is written after that */
+        smp_mb_acquire();
         cq->ci = cq->pi - ((cq->pi - ldl_be_p(dbr)) & PLC_CQ_INDEX);
     }
     /* One that cannot be read frees no place */

@@ -433,15 +433,23 @@ static int pln_do_add(PlnQueue *q, uint64_t n)
 
 static int pln_do_write(PlnQueue *q)
 {
+    PeerlaneGPU *s = q->gpu;
     const PlnDesc *d = &q->desc;
     uint64_t n = pln_width(d);
-    uint8_t data[8];
-    int err;
+    int err = PLN_ERR_NONE;
 
-    stq_le_p(data, d->imm);
     /* Who sees it sees what the descriptors before it have written */
     smp_wmb();
-    err = pln_store(q->gpu, d->flags & PLN_DESC_F_DST_BUS, d->dst, n, data);
+    if (d->flags & PLN_DESC_F_DST_BUS) {
+        uint8_t data[8];
+
+        stq_le_p(data, d->imm);
+        err = pln_bus_rw(s, d->dst, data, n, true);
+    } else {
+        /* It is aligned: one store, of which nobody sees a part */
+        stn_le_p(pln_vram(s, d->dst, n), n, d->imm);
+        pln_vram_written(s, d->dst, n);
+    }
     if (!err) {
         q->done = n;
     }
@@ -462,6 +470,8 @@ static int pln_do_sem_wait(PlnQueue *q)
         return err;
     }
     q->result = ldq_le_p(data);
+    /* Who has written it wrote before it what the next descriptors access */
+    smp_mb_acquire();
     trace_peerlane_gpu_sem_poll(pln_name(s), q->index, q->result, d->imm);
     if (q->result >= d->imm) {
         q->done = 8;
