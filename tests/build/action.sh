@@ -73,6 +73,22 @@ action() { # INPUT=VALUE...
 	)
 }
 
+# What it takes when nobody names a bundle, by the runner's processor
+mkdir fake
+# shellcheck disable=SC2016
+printf '%s\n' '#!/bin/sh' 'for last; do :; done' 'echo "$last" >"$OUT/url"' 'cp "$OUT/archive.tar" "$5"' >fake/curl
+# shellcheck disable=SC2016
+printf '%s\n' '#!/bin/sh' 'echo "$MACHINE"' >fake/uname
+chmod +x fake/*
+for each in "x86_64 x86_64" "aarch64 arm64"; do
+	rm -rf temp
+	MACHINE=${each% *} OUT=$OUT PATH=$OUT/fake:$PATH RUNNER_TEMP=$OUT/temp IN_bundle='' GH_server_url=https://example.com GH_action_repository=o/r \
+		GH_action_ref=v0.1.0 sh -e step1 >unpacked.log 2>&1 || diag "$(cat unpacked.log)"
+	check_eq "the release's bundle for ${each% *}" "https://example.com/o/r/releases/download/v0.1.0/peerlane-0.1.0-${each#* }.tar.zst" "$(cat url)"
+	check "it is unpacked" test -d temp/peerlane/bundle/bin
+done
+rm -rf temp
+
 mkdir -p "workspace/test data"
 head -c 1048576 /dev/urandom >"workspace/test data/file"
 cp "$TOP/userlib/examples/cufile-read.c" my-program.c

@@ -185,6 +185,26 @@ RECORD=pod.rec
 label 0 pod.rec broken
 check "the reason is the pod" grep -q container-no-gpu-node out
 manifest=$TOP/userlib/deploy/kubernetes/peerlane-doctor.json
+# kubernetes_says FILTER: what its API says of each object of the manifest changed by FILTER: nothing, or the mistakes
+kubernetes_says() {
+	jq -c "$1 | .items[]" "$manifest" | while IFS= read -r item; do
+		printf '%s\n' "$item" >item.json
+		jq --arg kind "$(jq -r .kind item.json)" '. + {"$ref": "#/$defs/\($kind)"}' "$TOP/tests/doctor/kubernetes.schema.json" >item.schema
+		jq -r --slurpfile schema item.schema -f "$TOP/tests/doctor/schema.jq" item.json 2>&1
+	done
+}
+check_eq "the manifest is a list of two objects" "List v1 Namespace DaemonSet" "$(jq -r '.kind, .apiVersion, .items[].kind' "$manifest" | xargs)"
+check_eq "Kubernetes' API takes them, and has no key that it does not know" "" "$(kubernetes_says .)"
+set='(.items[] | select(.kind == "DaemonSet").spec.template.spec)'
+check_eq "it would refuse a key with a mistake" ".spec.template.spec.containers[0].volumeMounts[0]: readonly is not in the schema" \
+	"$(kubernetes_says "$set.containers[0].volumeMounts[0].readonly = true")"
+check_eq "a text that has to be none" ".spec.template.spec.hostPID: is of type string, not boolean" "$(kubernetes_says "$set.hostPID = \"true\"")"
+check_eq "a word that it does not have" '.spec.template.spec.tolerations[0].operator: Any is none of ["Exists","Equal"]' \
+	"$(kubernetes_says "$set.tolerations[0].operator = \"Any\"")"
+check_eq "a key that is missing" ".spec.template.spec.volumes[0].hostPath: path is missing" "$(kubernetes_says "del($set.volumes[0].hostPath.path)")"
+check_eq "an object of another version" '.apiVersion: v1 is none of ["apps/v1"]' "$(kubernetes_says '.items[1].apiVersion = "v1"')"
+check_eq "names are as it takes them" "" "$(jq -r '.items[] | .metadata.name, (.spec.template.spec | select(.) | .containers[].name, .volumes[].name)' \
+	"$manifest" | grep -vxE '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?')"
 check "the manifest: the set selects its own pods" jq -e '.items[] | select(.kind == "DaemonSet").spec |
 	.selector.matchLabels == .template.metadata.labels' "$manifest"
 check "… mounts are volumes, and each volume is mounted" jq -e '.items[] | select(.kind == "DaemonSet").spec.template.spec |
