@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the steps of action.yml do what they say, run as a runner does
+# desc: the steps of action.yml and the script of the GitLab job do what they say, run as a runner does
 # tags: build guest
 # tier: all
 # timeout: 1200
@@ -82,8 +82,11 @@ printf '%s\n' '#!/bin/sh' 'echo "$MACHINE"' >fake/uname
 chmod +x fake/*
 for each in "x86_64 x86_64" "aarch64 arm64"; do
 	rm -rf temp
-	MACHINE=${each% *} OUT=$OUT PATH=$OUT/fake:$PATH RUNNER_TEMP=$OUT/temp IN_bundle='' GH_server_url=https://example.com GH_action_repository=o/r \
-		GH_action_ref=v0.1.0 sh -e step1 >unpacked.log 2>&1 || diag "$(cat unpacked.log)"
+	(
+		export MACHINE="${each% *}" OUT PATH="$OUT/fake:$PATH" RUNNER_TEMP="$OUT/temp" IN_bundle="" GH_server_url=https://example.com \
+			GH_action_repository=o/r GH_action_ref=v0.1.0
+		sh -e step1
+	) >unpacked.log 2>&1 || diag "$(cat unpacked.log)"
 	check_eq "the release's bundle for ${each% *}" "https://example.com/o/r/releases/download/v0.1.0/peerlane-0.1.0-${each#* }.tar.zst" "$(cat url)"
 	check "it is unpacked" test -d temp/peerlane/bundle/bin
 done
@@ -108,4 +111,20 @@ check "the log says which condition is not met" grep -q 'not met on two-root-por
 check "the summary says why" grep -q '^| two-root-ports | my-program read | bounce | 1048576 | 1048576 | p2p refused: ' summary
 action run=true direct=yes >wrong.log 2>&1
 check_eq "an input that is none" "2 direct is true or false, not \"yes\"" "$? $(tail -n 1 wrong.log)"
+
+# The job of GitLab: its script as the guide has it, where its before_script has unpacked the bundle
+mkdir -p gitlab/build gitlab/testdata
+cp workspace/my-program gitlab/build/
+cp "workspace/test data/file" gitlab/testdata/model.bin
+ln -s "$OUT/temp/peerlane/bundle" gitlab/peerlane-0.1.0-x86_64
+awk '/^## / { job = /GitLab/ } job && /^      script:$/ { body = 1; next } body && /^        - / { sub(/^        - /, ""); print; next } { body = 0 }' \
+	"$TOP/docs/how-to/use-in-ci.md" >gitlab/script
+check_eq "the guide has a job with one line of a script" 1 "$(wc -l <gitlab/script)"
+(
+	unset PEERLANE_IN_ROOT BUILD TOP
+	export PEERLANE_CACHE="$OUT/temp/peerlane/cache"
+	cd gitlab && sh -e script
+) >gitlab.log 2>&1
+check_eq "it ends well" 0 $? || diag "$(tail -n 20 gitlab.log)"
+check "its artefact says that the path was direct" jq -e '.met and .machines[0].direct' gitlab/result.json
 finish

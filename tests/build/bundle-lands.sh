@@ -40,7 +40,7 @@ EOF
 
 check "a program is built" cc -o cufile-read "$TOP/userlib/examples/cufile-read.c" -I"$bundle/include" -idirafter "$bundle/include/peerlane-cuda" \
 	-L"$bundle/lib" -L"$bundle/lib/stubs" -lcufile -lcuda || finish
-for land in debian-11 debian-12 debian-13 debian-sid busybox; do
+for land in debian-11 debian-12 debian-13 debian-sid ubuntu-22.04 ubuntu-24.04 busybox; do
 	root=$OUT/busybox
 	if [ "$land" != busybox ]; then
 		root=$(land_root $land)
