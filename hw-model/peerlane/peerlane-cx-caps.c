@@ -42,6 +42,7 @@ static const PlcCap plc_general[] = {
     { CX_CAP_CQ_MODERATION, 1 },
     { CX_CAP_PG, 1 },
     { CX_CAP_BLOCK_LB_MC, 1 },      /* there is no multicast to come back */
+    { CX_CAP_SET_DETH_SQPN, 1 },
     { CX_CAP_XRC, 1 },
     { CX_CAP_UD, 1 },
     { CX_CAP_UC, 1 },
@@ -215,6 +216,9 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
     case CX_REG_PVLC:
         len = 0x10;
         break;
+    case CX_REG_PPCNT:
+        len = 0x100;
+        break;
     default:
         return CX_BAD_PARAM;
     }
@@ -252,6 +256,15 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
         cx_set(reg, CX_PVLC_HW_CAP, PLC_VL_0);
         cx_set(reg, CX_PVLC_ADMIN, PLC_VL_0);
         cx_set(reg, CX_PVLC_OPER, PLC_VL_0);
+        break;
+    case CX_REG_PPCNT:
+        /* Nothing goes wrong on this link that these count */
+        if (cx_get(in, CX_PPCNT_GROUP) != CX_PPCNT_IB ||
+            cx_get(in, CX_PPCNT_CLEAR)) {
+            return CX_BAD_PARAM;
+        }
+        cx_set(reg, CX_PPCNT_PORT, 1);
+        cx_set(reg, CX_PPCNT_GROUP, CX_PPCNT_IB);
         break;
     case CX_REG_NODE_DESC:
         snprintf((char *)reg, len, "peerlane %s", plc_name(s));

@@ -154,6 +154,7 @@ bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
         .solicited = bth[CX_BTH_FLAGS] & CX_BTH_SOLICITED,
         .ack_req = ldl_be_p(bth + CX_BTH_PSN) & CX_BTH_ACK_REQ,
         .psn = ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK,
+        .pkey = lduw_be_p(bth + CX_BTH_PKEY),
     };
     *qpn = ldl_be_p(bth + CX_BTH_QPN) & 0xffffff;
     has = plc_packet_has(bth[CX_BTH_OPCODE]);

@@ -110,6 +110,7 @@ typedef struct PlcHeaders {
     const uint8_t *grh;         /* NULL: there is none */
     uint32_t qkey;              /* of a datagram */
     uint32_t src_qpn;           /* likewise */
+    uint16_t pkey;
     uint32_t srqn;              /* whose receives a request of XRC is for */
     bool solicited;
     bool ack_req;

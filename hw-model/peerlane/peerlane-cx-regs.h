@@ -233,6 +233,9 @@ enum {
 #define CX_PMTU_MAX                     CX_F(0x0020, 16)
 #define CX_PMTU_ADMIN                   CX_F(0x0040, 16)
 #define CX_PMTU_OPER                    CX_F(0x0060, 16)
+#define CX_PPCNT_PORT                   CX_F(0x0008, 8)
+#define CX_PPCNT_GROUP                  CX_F(0x001a, 6)
+#define CX_PPCNT_CLEAR                  CX_F(0x0020, 1)
 #define CX_PVLC_PORT                    CX_F(0x0008, 8)
 #define CX_PVLC_HW_CAP                  CX_F(0x003c, 4)
 #define CX_PVLC_ADMIN                   CX_F(0x005c, 4)
@@ -336,6 +339,7 @@ enum {
 #define CX_QPC_FRE                      CX_F(0x0394, 1)
 #define CX_QPC_NEXT_SEND_PSN            CX_F(0x03c8, 24)
 #define CX_QPC_CQN_SND                  CX_F(0x03e8, 24)
+#define CX_QPC_DETH_SQPN                CX_F(0x0408, 24)
 #define CX_QPC_LOG_RRA                  CX_F(0x0488, 3)
 #define CX_QPC_ATOMIC_MODE              CX_F(0x048c, 4)
 #define CX_QPC_RRE                      CX_F(0x0490, 1)
@@ -451,6 +455,7 @@ enum {
 #define CX_CAP_CQ_MODERATION            CX_F(0x0222, 1)
 #define CX_CAP_PG                       CX_F(0x0227, 1)
 #define CX_CAP_BLOCK_LB_MC              CX_F(0x0228, 1)
+#define CX_CAP_SET_DETH_SQPN            CX_F(0x0238, 1)
 #define CX_CAP_XRC                      CX_F(0x023c, 1)
 #define CX_CAP_UD                       CX_F(0x023d, 1)
 #define CX_CAP_UC                       CX_F(0x023e, 1)
@@ -477,10 +482,12 @@ enum {
 enum {
     CX_REG_PMTU = 0x5003,
     CX_REG_PTYS = 0x5004,
+    CX_REG_PPCNT = 0x5008,
     CX_REG_PVLC = 0x500f,
     CX_REG_NODE_DESC = 0x6001,
 };
 #define CX_REG_READ                     1
+#define CX_PPCNT_IB                     0x20    /* the group that is kept */
 
 enum {
     CX_TYPE_GENERAL = 0,
@@ -496,6 +503,7 @@ enum {
 #define CX_MTT_READ                     0x01
 #define CX_MTT_WRITE                    0x02
 #define CX_ANY_QPN                      0xffffff
+#define CX_GSI_QPN                      1       /* QP1, on the wire */
 
 enum {
     CX_QP_RST = 0,
@@ -660,7 +668,7 @@ enum {
 #define CX_CQE_SRC_QPN          0x18
 #define CX_CQE_GRH              0x10000000u     /* with the number */
 #define CX_CQE_USER_INDEX               0x20
-#define CX_CQE_IMM                      0x24
+#define CX_CQE_IMM                      0x24    /* QP1: the partition key */
 #define CX_CQE_BYTES                    0x2c
 #define CX_CQE_TIME                     0x30
 #define CX_CQE_VENDOR                   0x36

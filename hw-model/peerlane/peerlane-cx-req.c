@@ -382,7 +382,7 @@ static void plc_req_datagram(PeerlaneCX *s, PlcQp *qp, const PlcWork *w,
     uint8_t *deth = plc_packet_deth(p), *grh = plc_bth(p) - CX_GRH_SIZE;
 
     stl_be_p(deth, w->qkey);
-    stl_be_p(deth + 4, qp->id);
+    stl_be_p(deth + 4, qp->sqpn ? qp->sqpn : qp->id);
     p->grh = w->grh;
     if (w->grh) {
         stl_be_p(grh, 6u << 28 | (uint32_t)w->wqe[CX_AV_TCLASS] << 20 |
@@ -428,7 +428,7 @@ static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
         kind == CX_PKT_WRITE_LAST_IMM || kind == CX_PKT_WRITE_ONLY_IMM) {
         stl_be_p(plc_packet_imm(p), w->imm);
     }
-    if (qp->st == CX_ST_UD) {
+    if (plc_qp_datagrams(qp)) {
         plc_req_datagram(s, qp, w, p);
     }
     if (qp->st == CX_ST_XRC) {

@@ -367,6 +367,7 @@ typedef struct PlcQp {
     uint32_t sq_tail;
     uint32_t rq_head;
     uint32_t qkey;
+    uint32_t sqpn;              /* who sends, on the wire; 0: its own number */
     uint32_t remote_qpn;
     uint16_t rlid;
     uint32_t mtu;
@@ -424,6 +425,7 @@ typedef struct PlcState {
     PlcTable mkey;
     PlcTable srq;
     PlcTable qp;
+    PlcQp *gsi;                 /* QP1; NULL: there is none */
     QTAILQ_HEAD(, PlcQp) ready;
     QTAILQ_HEAD(, PlcCq) arms;
     QTAILQ_HEAD(, PlcPacket) rx;        /* packets that have come */
@@ -669,6 +671,7 @@ enum plc_taken plc_srq_take(PeerlaneCX *s, PlcSrq *srq, uint8_t *wqe,
 
 /* peerlane-cx-qp.c */
 int plc_qp_service(const PlcQp *qp);
+bool plc_qp_datagrams(const PlcQp *qp);
 bool plc_qp_reliable(const PlcQp *qp);
 PlcHandler plc_create_qp, plc_destroy_qp, plc_query_qp, plc_modify_qp;
 void plc_qp_free(PlcQp *qp);
