@@ -292,7 +292,7 @@ static bool plc_can(const PlcQp *qp, uint8_t opcode)
     case CX_ST_XRC:
         return true;
     case CX_ST_UC:
-        return !plc_needs_answer(opcode);
+        return !plc_needs_answer(opcode) && opcode != CX_WR_SEND_INV;
     case CX_ST_UD:
     case CX_ST_QP1:
         return opcode == CX_WR_SEND || opcode == CX_WR_SEND_IMM;
@@ -323,6 +323,7 @@ static uint8_t plc_parse(PlcQp *qp, PlcWork *w)
     switch (w->opcode) {
     case CX_WR_SEND:
     case CX_WR_SEND_IMM:
+    case CX_WR_SEND_INV:
         if (plc_qp_datagrams(qp)) {
             uint32_t len = plc_parse_av(qp, w);
 
