@@ -21,9 +21,6 @@ static uint64_t plc_mkey_pages(const uint8_t *ctx)
     uint64_t start = cx_get(ctx, CX_MKC_START);
     unsigned shift = cx_get(ctx, CX_MKC_LOG_PAGE);
 
-    if (cx_get(ctx, CX_MKC_LENGTH64)) {
-        return 1ull << (64 - shift);
-    }
     return ((start + cx_get(ctx, CX_MKC_LEN) - 1) >> shift) -
            (start >> shift) + 1;
 }
@@ -50,14 +47,14 @@ uint8_t plc_mkey_bad(PeerlaneCX *s, const PlcCmd *c, const uint8_t *ctx,
     switch (cx_get(ctx, CX_MKC_MODE_LO)) {
     case CX_MKC_MODE_MTT:
     case CX_MKC_MODE_KSM:
-        if (shift < 12 || shift > 62 || (all && start)) {
+        if (shift < 12 || shift > 62) {
             return CX_BAD_PARAM;
         }
         if (cx_get(ctx, CX_MKC_MODE_LO) == CX_MKC_MODE_KSM) {
-            /* One for all addresses ends where its list does */
-            room = all ? UINT64_MAX : room / 2;
+            room /= 2;
         }
-        if (plc_mkey_pages(ctx) > room) {
+        /* One without an end ends where its list does */
+        if (!all && plc_mkey_pages(ctx) > room) {
             return CX_BAD_SIZE;
         }
         break;
@@ -189,6 +186,12 @@ static bool plc_writes(enum plc_access access)
            access == PLC_REMOTE_ATOMIC;
 }
 
+/* How many pages or pieces there are in its list */
+static uint64_t plc_mkey_room(const PlcMkey *mkey)
+{
+    return mkey->mode == CX_MKC_MODE_MTT ? mkey->mtts : mkey->mtts / 2;
+}
+
 /* May @qp use @mkey so for [@addr, @addr + @len), which is not empty? */
 static bool plc_mkey_permits(const PlcQp *qp, const PlcMkey *mkey,
                              uint32_t key, uint32_t pd, uint64_t addr,
@@ -222,10 +225,19 @@ static bool plc_mkey_permits(const PlcQp *qp, const PlcMkey *mkey,
         may = mkey->atomic;
         break;
     }
+    if (!may || addr + len - 1 < addr) {
+        return false;
+    }
+    if (mkey->all && mkey->mode == CX_MKC_MODE_PA) {
+        return true;
+    }
     from = addr - mkey->start;
-    return may && addr + len - 1 >= addr &&
-           (mkey->all || (addr >= mkey->start && from < mkey->len &&
-                          len <= mkey->len - from));
+    if (mkey->all) {
+        return addr >= mkey->start &&
+               ((addr + len - 1) >> mkey->shift) -
+               (mkey->start >> mkey->shift) < plc_mkey_room(mkey);
+    }
+    return addr >= mkey->start && from < mkey->len && len <= mkey->len - from;
 }
 
 /* Are the pages there?  With PLC_ABSENT s->st->absent says what is not. */
@@ -303,9 +315,6 @@ static enum plc_result plc_mkey_ksm(PeerlaneCX *s, const PlcUse *u,
         enum plc_result result;
 
         s->walked += CX_KLM_SIZE;
-        if (i >= mkey->mtts / 2) {
-            return PLC_DENIED;
-        }
         result = plc_mkey_use(s, u, mkey->mtt[2 * i],
                               mkey->mtt[2 * i + 1] + in, buf, n);
         if (result) {

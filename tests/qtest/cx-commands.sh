@@ -251,7 +251,7 @@ says_at "key: the longest" 64 $MKEY_IN 32 0000000000000000 40 ffffffffffffffff
 says_at "key: over the end of addresses" 3 $MKEY_IN 40 ffffffffffffffff
 says_at "key: no bytes" 3 $MKEY_IN 40 0000000000000000
 says_at "key: more pages than came" 80 $MKEY_IN 96 ffffffff
-says_at "key: without an end, but a list" 3 $MKEY_IN 28 80$PD
+says_at "key: as long as its list" 0 $MKEY_IN 28 80$PD
 says_at "key" 0 $MKEY_IN
 id; MKEY=$r
 short 0202 00$MKEY

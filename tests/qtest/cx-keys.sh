@@ -158,7 +158,6 @@ len=0000000000000000; umr_says "without bytes" 6
 len=0000000000008801; umr_says "more bytes than there are pages" 6
 start=fffffffffffff000 len=0000000000001001; umr_says "over the end of addresses" 6
 shift=0b; umr_says "pages of 2 KiB" 6
-all=80; umr_says "without an end" 6
 # The list where the entry says
 flags=20 list=00000040$ALL$(printf %016x $LIST) segments=8; umr_says "a list that is nowhere" 2
 flags=20 list=0000003f$ALL$(printf %016x $LIST); umr_says "less memory than the list" 1
@@ -270,16 +269,19 @@ fresh
 rdma_says "WRITE across them" 0 08 0x5ff0 32 ${EVEN}00
 bytes_are "the end of the first" $((PAGES + 0xfee)) 0x00005a5a5a5a
 repeated 16 5a; bytes_are "the beginning of the second" $((PAGES + 0x47fe)) 0x0000${r}0000
-at "$EVEN_IN" 28 80$PD; says_at "one for all addresses that does not begin at 0" 3 $r
-at "$EVEN_IN" 28 80$PD; at "$r" 32 0000000000000000; make "a key of pieces for all addresses" $r; EVEN=$r
-rdma_says "as far as there are pieces" 0 08 0x1ff0 16 ${EVEN}00
-rdma_says "and no further" 19 08 0x1ff0 17 ${EVEN}00
+at "$EVEN_IN" 28 80$PD; at "$r" 40 0000000000000000; make "a key of pieces without an end" $r; EVEN=$r
+rdma_says "as far as there are pieces" 0 08 0x6ff0 16 ${EVEN}00
+rdma_says "and no further" 19 08 0x6ff0 17 ${EVEN}00
+rdma_says "nor before them" 19 08 0x4ff0 16 ${EVEN}00
 rdma_says "nor far away" 19 08 0xfffffffffffff000 16 ${EVEN}00
+at $OWN_IN 16 00003d00; at "$r" 28 80$PD; at "$r" 32 00000000000050000000000000000000; make "a key of two pages without an end" $r; EVEN=$r
+rdma_says "as far as there are pages" 0 08 0x5ff0 16 ${EVEN}00
+rdma_says "and no further" 19 08 0x6ff0 17 ${EVEN}00
+rdma_says "nor before it" 19 08 0x4ff0 16 ${EVEN}00
 # The driver's key of pages that are never there, for all addresses
 zeros 336; at "$r" 0 0200; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 80$PD; at "$r" 75 3d; at "$r" 96 00000004
 NULL_IN=$r
-says_at "a key for all addresses, but smaller pages" 64 $NULL_IN 75 3c
-make "one of eight pages" $NULL_IN; NULL_KEY=$r
+make "a key for all addresses, of eight pages" $NULL_IN; NULL_KEY=$r
 rdma_says "all of it can be used" 0 10 0x100020 64 ${NULL_KEY}00
 # Pieces that are repeated: 3 and 5 bytes, each time 16 and 32 bytes further, 4 times
 repeat=0000000800000400$(printf %08x%08x 4 2)

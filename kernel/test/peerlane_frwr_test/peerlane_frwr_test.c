@@ -47,7 +47,7 @@ static int test_status = -ENODEV;	/* of all of it */
 
 static void test_result(struct test *t, bool good, const char *what)
 {
-	pr_info("%sok %d - %s\n", good ? "" : "not ", ++t->results, what);
+	pr_info(KBUILD_MODNAME ": %sok %d - %s\n", good ? "" : "not ", ++t->results, what);
 	t->failures += !good;
 }
 
@@ -63,7 +63,7 @@ static int test_next(struct test_end *e, struct ib_wc *wc)
 			return n < 0 ? n : wc->status;
 		usleep_range(50, 100);
 	} while (time_before(jiffies, end));
-	pr_info("# no completion\n");
+	pr_info(KBUILD_MODNAME ": # no completion\n");
 	return -1;
 }
 
@@ -324,7 +324,7 @@ static int test_make(struct test *t)
 	if (!t->from || !t->to)
 		return -ENOMEM;
 	for (i = 0; i < TEST_MESSAGE; i++)
-		t->from[i] = i * 7 + i / 251;
+		t->from[i] = i * 7 + i / 251 + 1;
 	for (i = 0; i < TEST_PAGES; i++) {
 		t->page[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		if (!t->page[i])
@@ -382,9 +382,9 @@ static int test_device(struct ib_device *dev)
 	t->dev = dev;
 	err = test_make(t) ?: test_pages(t) ?: test_gaps(t) ?: test_refused(t);
 	if (err)
-		pr_err("ends after %d results: error %d\n", t->results, err);
+		pr_err(KBUILD_MODNAME ": ends after %d results: error %d\n", t->results, err);
 	else
-		pr_info("1..%d\n", t->results);
+		pr_info(KBUILD_MODNAME ": 1..%d\n", t->results);
 	test_free(t);
 	kfree(t);
 	test_status = err;
@@ -404,7 +404,7 @@ static int __init test_init(void)
 		return err;
 	ib_unregister_client(&test_client);
 	if (test_status == -ENODEV)
-		pr_err("no RDMA device %s: give its name as parameter device\n", device);
+		pr_err(KBUILD_MODNAME ": no RDMA device %s: give its name as parameter device\n", device);
 	return test_status;
 }
 
