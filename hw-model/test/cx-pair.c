@@ -54,6 +54,8 @@ static struct ibv_qp *qp;
 static struct ibv_srq *srq;	/* of XRC: what the passive end receives by */
 static struct ibv_mw *mw;	/* of RC: what the passive end opens */
 static uint32_t window;		/* its key */
+/* soft-RoCE tells programs of an invalidated key by the number that the flag has in the kernel */
+static unsigned int invalidated = IBV_WC_WITH_INV;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static uint8_t *buf;		/* SIZE that the other reaches, SIZE to send from, SIZE to read to */
@@ -257,7 +259,7 @@ static void passive(void)
 	verdict(good, "atomics were done once each");
 	if (service != IBV_QPT_RC)
 		return;
-	good = !next(&wc) && wc.opcode == IBV_WC_RECV && wc.byte_len == 5000 && (wc.wc_flags & IBV_WC_WITH_INV) &&
+	good = !next(&wc) && wc.opcode == IBV_WC_RECV && wc.byte_len == 5000 && (wc.wc_flags & invalidated) &&
 		wc.invalidated_rkey == window && filled(buf + SIZE + SENDS * 65536, 5000, 600);
 	verdict(good, "a message closes the window, and says which");
 	verdict(filled(buf + WINDOW, THROUGH, 600), "what came through it arrived before");
@@ -496,6 +498,8 @@ int main(int argc, char **argv)
 
 	if (argc < 6 + global)
 		die("arguments");
+	if (global)
+		invalidated |= 1 << 2;
 	timeout = atoi(argv[3 + global]);
 	bytes = atoi(argv[4 + global]);
 	service = !strcmp(argv[5 + global], "uc") ? IBV_QPT_UC :
