@@ -58,6 +58,9 @@
 /* From here on a chunk is worth the question whether it is in the page cache */
 #define COLD		KIB(128)
 
+/* From here on a write into the page cache waits for its turn, see write_cached() */
+#define TURN		KIB(256)
+
 #define CLDEMOTE	(1u << 25)	/* of the processor's features */
 
 #ifndef SYS_cachestat
@@ -211,6 +214,26 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 	return err;
 }
 
+/*
+ * Writes into the page cache of one file wait for each other in the kernel, awake.  So of
+ * large ones only a few are there, the one that writes and the next; others sleep until it
+ * is their turn: 16 callers of 1 MiB on an H100 have 1.1 times the speed then, at two thirds
+ * of the CPU.  Small ones are over before a sleeper is awake.  A block device has no such
+ * lock.
+ */
+static int write_cached(struct file *f, char *buf, size_t n, uint64_t off, size_t *done)
+{
+	bool turn = n >= TURN;
+	int err;
+
+	while (turn && sem_wait(&f->turns))
+		continue;	/* a signal */
+	err = move(f->buffered_fd, buf, n, off, true, done);
+	if (turn)
+		sem_post(&f->turns);
+	return err;
+}
+
 /* The data starts at buf + a % PAGE. */
 static int write_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 		       size_t *done)
@@ -237,11 +260,11 @@ static int write_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 		return move(f->direct_fd, buf, n, a, true, done);
 	}
 	if (!direct)
-		return move(f->buffered_fd, buf, n, a, true, done);
+		return write_cached(f, buf, n, a, done);
 	if (lo >= hi)
-		return move(f->buffered_fd, buf, n, a, true, done);
+		return write_cached(f, buf, n, a, done);
 	if (lo > a) {
-		err = move(f->buffered_fd, buf, lo - a, a, true, done);
+		err = write_cached(f, buf, lo - a, a, done);
 		if (err)
 			return err;
 	}
@@ -249,15 +272,13 @@ static int write_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 	*done += part;
 	if (err == EINVAL && !part) {
 		f->direct_bad = true;
-		err = move(f->buffered_fd, buf + (lo - a), hi - lo, lo, true,
-			   &part);
+		err = write_cached(f, buf + (lo - a), hi - lo, lo, &part);
 		*done += part;
 	}
 	if (err)
 		return err;
 	if (hi < a + n) {
-		err = move(f->buffered_fd, buf + (hi - a), a + n - hi, hi,
-			   true, &part);
+		err = write_cached(f, buf + (hi - a), a + n - hi, hi, &part);
 		*done += part;
 	}
 	return err;

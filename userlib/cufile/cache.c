@@ -35,7 +35,7 @@
 #include "lane.h"
 
 /* What is registered at once under a lease, and of one read without it */
-#define SLOT		MIB(16)
+#define SLOT		MIB(8)
 #define PIECE		MIB(8)
 /*
  * With more callers than these, bounce is quicker than a registration that only one
@@ -111,8 +111,9 @@ struct lease {
 	struct slot slot[];
 };
 
-/* Of all below, and file.lease; never held across what can wait */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of all below, and file.lease; never held across what can wait: so who waits
+ * for it looks a few times before he sleeps */
+static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
 static struct lease *leases;
 static struct file *making;		/* those for which a lease is asked */
 static struct pin *head, *tail;
@@ -154,7 +155,32 @@ static void PRINTF_LIKE(2, 3) because(struct io *io, const char *fmt, ...)
 	vsnprintf(io->no_cache, sizeof(io->no_cache), fmt, ap);
 	va_end(ap);
 	io->no_cache_id = 0;
-	io->no_lease = NULL;
+	io->no_cache_words = NULL;
+	io->no_lease = false;
+}
+
+/*
+ * What many reads in a row meet: always the same words, with a number, so that they are
+ * neither copied nor told again.  Numbers of leases and of other reasons are smaller.
+ */
+enum plain { TOO_LITTLE = 1000, REGISTERING, NOT_CACHED, SHORT, USED_UP, NOT_ENDED,
+	     BROKEN };
+
+static void plainly(struct io *io, enum plain why)
+{
+	static const char *const words[] = {
+		"too little was read here to be worth a registration",
+		"another read makes a registration",
+		"not all of it is in the page cache",
+		"memory is short",
+		"peerlane.max_page_cache_kb is used up",
+		"registrations that are not kept have not ended",
+		"the read lease was broken",
+	};
+
+	io->no_cache_words = words[why - TOO_LITTLE];
+	io->no_lease = false;
+	io->no_cache_id = (uint32_t)why | 1u << 31;
 }
 
 /* ---- mappings and registrations; with the lock held, but where it says so ---- */
@@ -354,27 +380,25 @@ static bool instead_of_others(const struct slot *s, size_t len)
 	return true;
 }
 
-static const char *limit_words(void)
+static enum plain limited(void)
 {
-	return limit_now() < KIB(config.page_cache_kb) ?
-		"memory is short" : "peerlane.max_page_cache_kb is used up";
+	return limit_now() < KIB(config.page_cache_kb) ? SHORT : USED_UP;
 }
 
-/* Why @len bytes have none, or NULL */
-static const char *no_room(size_t len)
+/* Why @len bytes have none, or 0 */
+static enum plain no_room(size_t len)
 {
-	return stats_gauges.cache_bytes + len <= limit_now() ? NULL :
-	       full(len) ? limit_words() :
-			   "registrations that are not kept have not ended";
+	return stats_gauges.cache_bytes + len <= limit_now() ? 0 :
+	       full(len) ? limited() : NOT_ENDED;
 }
 
 /* Room for a registration of @len bytes, counted from now on. */
 static bool reserve(struct io *io, size_t len)
 {
-	const char *why = no_room(len);
+	enum plain why = no_room(len);
 
 	if (why)
-		because(io, "%s", why);
+		plainly(io, why);
 	else
 		stats_gauges.cache_bytes += len;
 	return !why;
@@ -515,7 +539,8 @@ static const char *lease_words(int why)
 /* Numbers of other reasons are smaller. */
 static void no_lease(struct io *io, int why)
 {
-	io->no_lease = lease_words(why);
+	io->no_cache_words = lease_words(why);
+	io->no_lease = true;
 	io->no_cache_id = (uint32_t)why | 1u << 31;
 }
 
@@ -835,6 +860,27 @@ void cache_shutdown(void)
 /* ---- reads ---- */
 
 /*
+ * Why @n bytes of a slot that has @len and no registration are not worth one, when
+ * @touched have been read with them, or 0.
+ */
+static enum plain too_early(size_t len, size_t n, size_t touched)
+{
+	size_t enough;
+	bool scarce;
+
+	/*
+	 * Once the budget is used up, what is read for the first time has to do without:
+	 * until some of it goes for nobody, or there is more of it.
+	 */
+	if (full(round_up(len, PAGE)))
+		used_up = limit_now();
+	scarce = used_up >= limit_now();
+	enough = scarce || crew_callers() > FEW ? len + 1 :
+		 n < LARGE ? WORTH(len) : 0;
+	return touched >= enough ? 0 : scarce ? limited() : TOO_LITTLE;
+}
+
+/*
  * The registration that holds [@off, @off + @n), which is within a slot; in use.
  * *@more: there is none, nor perhaps for what is behind it.
  */
@@ -844,9 +890,8 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	struct slot *s = &l->slot[off / SLOT];
 	uint64_t start = round_down(off, SLOT);
 	size_t len = min_of(SLOT, l->size - start), size = round_up(len, PAGE);
-	bool crowd = crew_callers() > FEW, scarce, make = false, displaced = false;
-	size_t enough;
-	const char *why;
+	bool make = false, displaced = false;
+	enum plain why;
 	struct pin *p;
 
 	*more = false;
@@ -865,21 +910,11 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 		pthread_mutex_unlock(&lock);
 		return p;
 	}
-	/*
-	 * Once the budget is used up, what is read for the first time has to do without:
-	 * until some of it goes for nobody, or there is more of it.
-	 */
-	if (full(size))
-		used_up = limit_now();
-	scarce = used_up >= limit_now();
-	enough = scarce || crowd ? len + 1 : n < LARGE ? WORTH(len) : 0;
-	why = l->broken ? "the read lease was broken" :
-	      s->touched < enough ? scarce ? limit_words() :
-			"too little was read here to be worth a registration" :
-	      registering ? "another read makes a registration" :
-	      full(size) ? NULL : no_room(size);
+	why = l->broken ? BROKEN : too_early(len, n, s->touched);
+	if (!why)
+		why = registering ? REGISTERING : full(size) ? 0 : no_room(size);
 	if (why)
-		because(io, "%s", why);
+		plainly(io, why);
 	registering |= !why;
 	pthread_mutex_unlock(&lock);
 	if (why)
@@ -888,7 +923,7 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 			   len);
 	pthread_mutex_lock(&lock);
 	if (*more) {
-		because(io, "not all of it is in the page cache");
+		plainly(io, NOT_CACHED);
 	} else {
 		displaced = full(size) && !l->broken && instead_of_others(s, size);
 		make = reserve(io, size);
@@ -924,7 +959,7 @@ static struct pin *own_pin(struct io *io, struct view *v, size_t at, size_t n,
 	pthread_mutex_lock(&lock);
 	*more = !registering;
 	if (registering)
-		because(io, "another read makes a registration");
+		plainly(io, REGISTERING);
 	make = !registering && reserve(io, n);
 	registering |= make;
 	pthread_mutex_unlock(&lock);
@@ -1095,7 +1130,11 @@ static bool possible(struct io *io, size_t len, enum state *known)
 	return ready;
 }
 
-/* What is within one registration that is kept goes without anything but the copy. */
+/*
+ * What is within one registration that is kept goes without anything but the copy.  What
+ * is not worth one yet is found so by one look: a crowd of small reads would wait for
+ * each other at what cache_move() asks.
+ */
 bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 {
 	struct pin *p = NULL;
@@ -1104,6 +1143,8 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	struct lease *l;
 	uint64_t t;
 	const char *from = NULL;
+	enum plain why;
+	size_t size;
 	int r = 1;
 
 	/* who asks for the result wants to know why it was not p2p, too */
@@ -1117,6 +1158,13 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	    off / SLOT == (off + len - 1) / SLOT) {
 		s = &l->slot[off / SLOT];
 		p = s->pin;
+		size = min_of(SLOT, l->size - round_down(off, SLOT));
+		why = p ? 0 : too_early(size, len, s->touched + len);
+		if (why) {
+			count(s, size, len);
+			plainly(io, why);
+			io->no_cache_quick = true;
+		}
 		if (p && (p->ctx != io->mem.ctx || p->ctx_id != io->mem.ctx_id))
 			p = NULL;
 	}
@@ -1161,12 +1209,12 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	struct stat st;
 
 	*pass = len;
-	if (!possible(io, len, &known))
+	if (io->no_cache_quick || !possible(io, len, &known))
 		return 0;
-	look_at_memory();
 	l = get_lease(io);
 	if (!l && (len < LARGE || crew_callers() > FEW))
 		return 0;
+	look_at_memory();
 	size = l ? l->size : fstat(io->f->fd, &st) ? 0 : (uint64_t)st.st_size;
 	if (off >= size)
 		goto out;
@@ -1184,7 +1232,7 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			goto out;
 		}
 		if (!cached(io->f->buffered_fd, off, v->map, len + off % PAGE)) {
-			because(io, "not all of it is in the page cache");
+			plainly(io, NOT_CACHED);
 			goto out;
 		}
 	}

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../core/mountinfo.h"
+#include "../core/topo.h"
 #include "internal.h"
 #include "json.h"
 
@@ -259,6 +260,47 @@ static bool has_driver(uint64_t dev)
 	return false;
 }
 
+struct below {
+	struct facts *f;
+	uint64_t dev;
+	const char *why;
+};
+
+static void look_below(void *arg, const struct topo_block *b)
+{
+	struct below *l = arg;
+	char path[128], text[32];
+	unsigned int major, minor;
+	const char *s;
+	uint64_t dev;
+
+	snprintf(path, sizeof(path), "/sys/class/block/%s/dev", b->name);
+	if (l->why || facts_text(l->f, path, text, sizeof(text)) ||
+	    sscanf(text, "%u:%u", &major, &minor) != 2)
+		return;
+	dev = makedev(major, minor);
+	for (s = first(DENY_DEVICES); *s && dev != l->dev; s = next(s))
+		if (is_device(dev, s))
+			l->why = "denylist.devices of cufile.json has a device below it";
+	if (!l->why && *first(DENY_DRIVERS) && has_driver(dev))
+		l->why = "denylist.drivers of cufile.json has the driver of a device below it";
+}
+
+/* Of what a RAID array, the device mapper or a loop device stands on */
+static const char *deny_below(uint64_t dev)
+{
+	struct below l = { .dev = dev };
+	char path[64], disk[PATH_MAX];
+
+	if ((!*first(DENY_DEVICES) && !*first(DENY_DRIVERS)) || facts_open_live(&l.f))
+		return NULL;
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(dev), minor(dev));
+	if (!facts_link(l.f, path, disk, sizeof(disk)))
+		topo_blocks(l.f, disk, look_below, &l);
+	facts_close(l.f);
+	return l.why;
+}
+
 const char *deny_file(int fd, uint64_t dev, bool block)
 {
 	char point[PATH_MAX], type[64];
@@ -269,6 +311,9 @@ const char *deny_file(int fd, uint64_t dev, bool block)
 			return "denylist.devices of cufile.json has it";
 	if (*first(DENY_DRIVERS) && has_driver(dev))
 		return "denylist.drivers of cufile.json has its driver";
+	s = deny_below(dev);
+	if (s)
+		return s;
 	if (block || (!*first(DENY_MOUNTS) && !*first(DENY_FILESYSTEMS)) ||
 	    !mount_of(fd, point, type))
 		return NULL;

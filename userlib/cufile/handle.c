@@ -6,6 +6,7 @@
  * a stale or invented one is found out by comparing, and is never followed.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
@@ -90,6 +91,7 @@ static void destroy(struct file *f)
 		close(f->buffered_fd);
 	if (f->fd >= 0)
 		close(f->fd);
+	sem_destroy(&f->turns);
 	pthread_mutex_destroy(&f->tally.lock);
 	free(f);
 }
@@ -322,6 +324,7 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 	if (!f)
 		return CU_FILE_NOMEM_ERROR;
 	pthread_mutex_init(&f->tally.lock, NULL);
+	sem_init(&f->turns, 0, S_ISBLK(st.st_mode) ? INT_MAX : FILE_TURNS);
 	f->refs = 1;
 	f->user_fd = fd;
 	f->direct_fd = f->buffered_fd = -1;

@@ -32,6 +32,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -213,6 +214,9 @@ bool work_remove(struct work *w);
 void work_shutdown(void);
 
 /* ---- handle.c ---- */
+/* So many large writes into the page cache of a file go on at once: see bounce.c */
+#define FILE_TURNS	2
+
 struct file {
 	struct work work;	/* to be closed */
 	struct file *next;	/* of those closed by the program, but kept */
@@ -234,6 +238,7 @@ struct file {
 	_Atomic uint64_t told;	/* causes that transfers of it took another path */
 	uint32_t off_align;	/* of O_DIRECT */
 	uint32_t mem_align;
+	sem_t turns;		/* of those who write into its page cache: see bounce.c */
 	uint64_t dev;		/* device that holds the data */
 	uint64_t ino;
 	/* of cache.c, written under its lock */
@@ -314,6 +319,8 @@ struct window {
 int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct window **out, size_t *avail, bool *fresh,
 	       struct no_window *why);
+/* This thread was told so of all of it, and nothing has changed since: without a lock. */
+bool window_refused(const struct mem *mem, uint64_t addr, size_t len);
 void window_put(struct window *w);
 void window_kill(struct window *w);	/* and forget; caller holds it */
 /*

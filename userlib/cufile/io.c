@@ -185,7 +185,7 @@ static _Atomic uint64_t reason_id;
 /* io's reason in full: also why the cache path did not move what was staged. */
 static void say_all(struct io *io, ssize_t result)
 {
-	bool more = io->bytes[PLN_PATH_BOUNCE] && (io->no_lease || io->no_cache[0]);
+	bool more = io->bytes[PLN_PATH_BOUNCE] && (io->no_cache_words || io->no_cache[0]);
 	size_t n;
 
 	if (io->reason_id && more)
@@ -202,7 +202,7 @@ static void say_all(struct io *io, ssize_t result)
 	n = strlen(io->reason);
 	snprintf(io->reason + n, sizeof(io->reason) - n, "; no cache: %s%s",
 		 io->no_lease ? "no read lease: " : "",
-		 io->no_lease ? io->no_lease : io->no_cache);
+		 io->no_cache_words ? io->no_cache_words : io->no_cache);
 }
 
 static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)

@@ -35,7 +35,9 @@ struct io {
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 	struct pln_file_result *now;	/* for the program */
 	uint32_t no_cache_id;	/* as reason_id */
-	const char *no_lease;	/* if set: no_cache is that there is none for this */
+	const char *no_cache_words; /* if set, instead of no_cache: always the same ones */
+	bool no_lease;		/* which are why there is no lease */
+	bool no_cache_quick;	/* so cache_quick() found: cache_move() need not look */
 };
 
 /* Why p2p is not what moves the data of a whole transfer.  NO_ROOM for a

@@ -262,10 +262,15 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 	*err = 0;
 	*known = false;
 	*piece = 0;
-	/* no window is needed for pages behind the last one of the file, nor missed */
-	len = to_the_end(io, off, len);
-	if (!len)
-		return WENT_SHORT;
+	/*
+	 * No window is needed for pages behind the last one of the file, nor missed.  Where
+	 * there is none, and others read, the file need not be asked for its end.
+	 */
+	if (p2p_only() || !window_refused(&io->mem, dev, len)) {
+		len = to_the_end(io, off, len);
+		if (!len)
+			return WENT_SHORT;
+	}
 	for (turn = 0; turn < 2; turn++) {
 		int e = -window_get(&io->mem, dev, min_of(len, max), &w,
 				    &avail, &fresh, &why);

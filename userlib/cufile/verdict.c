@@ -90,7 +90,8 @@ static enum state told(struct io *io, const struct verdict *v)
 	if (v->state == REFUSED && v->path == PLN_PATH_CACHE) {
 		memcpy(io->no_cache, v->reason, sizeof(io->no_cache));
 		io->no_cache_id = v->reason_id;
-		io->no_lease = NULL;
+		io->no_cache_words = NULL;
+		io->no_lease = false;
 	} else if (v->state == REFUSED) {
 		memcpy(io->reason, v->reason, sizeof(io->reason));
 		io->reason_errno = v->err;

@@ -496,6 +496,13 @@ static __thread struct {
 	struct no_window why;
 } refused;
 
+bool window_refused(const struct mem *mem, uint64_t addr, size_t len)
+{
+	return mem->buffer_id && refused.buffer_id == mem->buffer_id &&
+	       addr >= refused.start && addr < refused.end &&
+	       len <= refused.end - addr && refused.forgotten == forgotten;
+}
+
 int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct window **out, size_t *avail, bool *fresh,
 	       struct no_window *why)

@@ -151,8 +151,8 @@ void test_cache(void)
 	is((long long)mock.host_bytes, 0, "the CPU reads nothing");
 	is((long long)mock.unpinned, 0, "nor copies from the mapping");
 	s = stats_of(NULL);
-	check(s.cache_windows == 2 && s.leases == 1 && s.cache_bytes >= SIZE,
-	      "two registrations are kept, under a lease");
+	check(s.cache_windows == 3 && s.leases == 1 && s.cache_bytes >= SIZE,
+	      "three registrations are kept, under a lease");
 	is((long long)stats_of(fh).fallbacks, 1, "which is not p2p");
 	check(strstr(stats_of(fh).reason, "force_compat_mode"),
 	      "and why is said: %s", stats_of(fh).reason);
@@ -381,10 +381,10 @@ void test_cache_budget(void)
 	gpu_free(g);
 }
 
-/* From slot @first of 16 MiB on, @n slots, one read for each; false: other bytes came. */
+/* From slot @first of 8 MiB on, @n slots, one read for each; false: other bytes came. */
 static bool read_slots(CUfileHandle_t fh, char *g, unsigned int first, unsigned int n)
 {
-	const size_t slot = MIB(16);
+	const size_t slot = MIB(8);
 	bool good = true;
 
 	for (; n--; first++)
@@ -422,7 +422,7 @@ static int rounds_until_kept(CUfileHandle_t fh, char *g, unsigned int first, uns
 	for (i = 1; i <= most; i++) {
 		before = by(fh, PLN_PATH_CACHE);
 		*good &= read_settled(fh, g, first, n);
-		if (by(fh, PLN_PATH_CACHE) - before == n * MIB(16))
+		if (by(fh, PLN_PATH_CACHE) - before == n * MIB(8))
 			return i;
 	}
 	return i;
@@ -431,19 +431,19 @@ static int rounds_until_kept(CUfileHandle_t fh, char *g, unsigned int first, uns
 /* A budget of half of what is read: as much stays as has room */
 void test_cache_scan(void)
 {
-	int fd = a_file(O_RDONLY, MIB(64)), i;
-	char *g = gpu(MIB(16));
+	int fd = a_file(O_RDONLY, MIB(32)), i;
+	char *g = gpu(MIB(8));
 	CUfileHandle_t fh;
 	uint64_t calls;
 	bool good = true;
 
-	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":32768}}");
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":16384}}");
 	mock_stop_clock();	/* nothing is given up because it is old */
 	fh = reg(fd);
 	for (i = 0; i < 5; i++)
 		good &= read_slots(fh, g, 0, 4);
 	check(good, "five times around a file of twice the budget: the right data");
-	is((long long)by(fh, PLN_PATH_CACHE), 5 * MIB(32), "half of it by the cache path");
+	is((long long)by(fh, PLN_PATH_CACHE), 5 * MIB(16), "half of it by the cache path");
 	is((long long)mock.read_only_calls, 2, "with as many registrations as have room");
 	check(strstr(stats_of(fh).reason, "no cache: peerlane.max_page_cache_kb is used up"),
 	      "why not all: %s", stats_of(fh).reason);
@@ -462,7 +462,7 @@ void test_cache_scan(void)
 		good &= read_settled(fh, g, 2, 2);
 	check(i < 20, "what is read more often displaces one of them, in round %d", i);
 	check(good, "all with the right data");
-	check(stats_of(NULL).cache_bytes <= MIB(32), "within the budget");
+	check(stats_of(NULL).cache_bytes <= MIB(16), "within the budget");
 	close(fd);
 	gpu_free(g);
 }
@@ -471,34 +471,34 @@ void test_cache_scan(void)
 void test_cache_displaced(void)
 {
 	static const char used_up[] = "no cache: peerlane.max_page_cache_kb is used up";
-	int fd = a_file(O_RDONLY, MIB(64)), i;
-	char *g = gpu(MIB(16));
+	int fd = a_file(O_RDONLY, MIB(32)), i;
+	char *g = gpu(MIB(8));
 	CUfileHandle_t fh;
 	bool good = true;
 
-	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":32768}}");
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":16384}}");
 	mock_stop_clock();
 	fh = reg(fd);
 	good &= read_slots(fh, g, 0, 2);
-	is(cuFileRead(fh, g, 8192, MIB(48), 0), 8192, "the budget is full, and little is read");
+	is(cuFileRead(fh, g, 8192, MIB(24), 0), 8192, "the budget is full, and little is read");
 	check(strstr(stats_of(fh).reason, used_up), "why it has none: %s", stats_of(fh).reason);
 	may_cool();
 	for (i = 0; i < 5; i++) {
 		/* a read may bring it back */
-		if (posix_fadvise(fd, MIB(32), MIB(16), POSIX_FADV_DONTNEED))
+		if (posix_fadvise(fd, MIB(16), MIB(8), POSIX_FADV_DONTNEED))
 			abort();
 		good &= read_slots(fh, g, 2, 1);
 	}
 	check(strstr(stats_of(fh).reason, "not all of it is in the page cache"),
 	      "what is read again is not cached: %s", stats_of(fh).reason);
-	is((long long)by(fh, PLN_PATH_CACHE), MIB(32), "it is copied");
+	is((long long)by(fh, PLN_PATH_CACHE), MIB(16), "it is copied");
 	good &= read_slots(fh, g, 0, 2);
-	is((long long)by(fh, PLN_PATH_CACHE), 2 * MIB(32), "and displaces nothing");
+	is((long long)by(fh, PLN_PATH_CACHE), 2 * MIB(16), "and displaces nothing");
 	is((long long)mock.read_only_calls, 2, "which was not registered anew");
 	close(fd);
 
-	fd = a_file(O_RDONLY, MIB(64));
-	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":32768}}");
+	fd = a_file(O_RDONLY, MIB(32));
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":16384}}");
 	mock_stop_clock();
 	fh = reg(fd);
 	mock.hold_unpin = true;
@@ -513,21 +513,21 @@ void test_cache_displaced(void)
 	good &= read_slots(fh, g, 2, 1);
 	by_cache(fh, "what was read again does");
 	good &= read_slots(fh, g, 1, 1);
-	is((long long)by(fh, PLN_PATH_CACHE), 4 * MIB(16), "and the other one stays");
+	is((long long)by(fh, PLN_PATH_CACHE), 4 * MIB(8), "and the other one stays");
 	is((long long)mock.read_only_calls, 3, "as it was");
 	close(fd);
 
-	/* 4 MiB that were read long ago, 16 that are read often, and 16 that want room */
-	fd = a_file(O_RDONLY, MIB(36));
-	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":20480}}");
+	/* 2 MiB that were read long ago, 8 that are read often, and 8 that want room */
+	fd = a_file(O_RDONLY, MIB(18));
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":10240}}");
 	mock_stop_clock();
 	fh = reg(fd);
-	is(cuFileRead(fh, g, MIB(4), MIB(32), 0), MIB(4), "a small one is registered");
+	is(cuFileRead(fh, g, MIB(2), MIB(16), 0), MIB(2), "a small one is registered");
 	for (i = 0; i < 4; i++)
 		good &= read_slots(fh, g, 0, 1);
 	good &= read_slots(fh, g, 1, 1) && read_slots(fh, g, 0, 2);
-	is(cuFileRead(fh, g, MIB(4), MIB(32), 0), MIB(4), "it is not enough room for another");
-	is((long long)by(fh, PLN_PATH_CACHE), 5 * MIB(16) + 2 * MIB(4), "so it stays");
+	is(cuFileRead(fh, g, MIB(2), MIB(16), 0), MIB(2), "it is not enough room for another");
+	is((long long)by(fh, PLN_PATH_CACHE), 5 * MIB(8) + 2 * MIB(2), "so it stays");
 	is((long long)mock.read_only_calls, 2, "as it was, too");
 	check(good, "all with the right data");
 	close(fd);
@@ -957,7 +957,7 @@ void test_cache_memory(void)
 	fh = reg(fd);
 	is(cuFileRead(fh, g, MIB(48), 0, 0), MIB(48), "memory enough");
 	is((long long)stats_of(NULL).cache_bytes, MIB(48), "all is registered");
-	/* 70: no more than 35 are registered, two of 16 */
+	/* 70: no more than 35 are registered, four of 8 */
 	group_says("memory.stat", "inactive_file 0\nactive_file 0\n");
 	group_says("memory.current", "1000341504\n");
 	mock.later += 1;
@@ -970,7 +970,7 @@ void test_cache_memory(void)
 	group_says("memory.current", "900000000\n");
 	mock.later += 1;
 	is(cuFileRead(fh, g, MIB(4), 0, 0), MIB(4), "there is more again");
-	is((long long)stats_of(NULL).cache_bytes, MIB(48), "and it is registered at once");
+	is((long long)stats_of(NULL).cache_bytes, MIB(40), "and it is registered at once");
 	group_says("memory.current", "1000341504\n");
 	mock.later += 1;
 	AWAIT(stats_of(NULL).cache_bytes == MIB(32));
@@ -1268,6 +1268,41 @@ void test_cache_crowd(void)
 	close(fd);
 }
 
+/*
+ * What is not worth a registration yet is counted and passed on by one look: nobody is
+ * asked for the lease, and the words of before are not made again.
+ */
+void test_cache_early(void)
+{
+	int fd = a_file(O_RDONLY, MIB(8)), i;
+	char *g = gpu(MIB(2));
+	uint64_t asked, staged;
+	CUfileHandle_t fh;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock_stop_clock();	/* the lease was held just now, as long as it stands */
+	is(cuFileRead(fh, g, 4096, 0, 0), 4096, "a read, which takes the lease");
+	mock.keep_turns = 0;
+	AWAIT(mock.in_keep == 1);
+	asked = mock.lease_asked;
+	for (i = 1; i < 100; i++)
+		cuFileRead(fh, g, 4096, 4096 * i, 0);
+	is((long long)by(fh, PLN_PATH_BOUNCE), 4096 * 100, "a hundred are copied");
+	is((long long)(mock.lease_asked - asked), 0, "and ask nobody");
+	check(strstr(stats_of(fh).reason, "no cache: too little was read"),
+	      "why: %s", stats_of(fh).reason);
+	for (i = 100; i < 400 && !by(fh, PLN_PATH_CACHE); i++)
+		cuFileRead(fh, g, 4096, 4096 * i, 0);
+	/* an eighth of it is worth one */
+	staged = by(fh, PLN_PATH_BOUNCE);
+	is((long long)staged + 4096, MIB(1), "each is counted once");
+	by_cache(fh, "the one that makes it an eighth is the first by the cache path");
+	mock.keep_turns = -1;
+	close(fd);
+	gpu_free(g);
+}
+
 /* One registration is made at a time; for one read only if there are few callers */
 void test_cache_registering(void)
 {
@@ -1289,7 +1324,7 @@ void test_cache_registering(void)
 		AWAIT(mock.in_wait == 1);
 		begin(&p[1], fh, 4096, MIB(17));
 		AWAIT(mock.in_wait == 2);
-		begin(&p[2], fh, MIB(16), 0);
+		begin(&p[2], fh, MIB(8), 0);
 		AWAIT(mock.in_wait == 3);
 		is((long long)mock.read_only_calls, i, i ? "it is read again, and registered" :
 		   "what is read once in a crowd is not registered");

@@ -108,6 +108,91 @@ void test_helpers(void)
 	free(data);
 }
 
+struct writer {
+	struct one o;
+	off_t at;
+	_Atomic int tid;
+};
+
+static void *write_part(void *arg)
+{
+	struct writer *w = arg;
+
+	w->tid = (int)syscall(SYS_gettid);
+	w->o.r = cuFileWrite(w->o.fh, w->o.g, w->o.n, w->at, 0);
+	return NULL;
+}
+
+/*
+ * Those who write into the page cache of one file wait in the kernel for each other, awake:
+ * so of large writes only two are there, and the rest sleeps before.  A block device has no
+ * such lock.
+ */
+void test_write_turns(void)
+{
+	static const struct {
+		size_t n;
+		bool block;
+		int flags, copies, together;
+		const char *what;
+	} how[] = {
+		{ MIB(1), false, 0, 16, 2, "two of eight write at once" },
+		{ MIB(1), true, 0, 16, 8, "all eight, to a block device" },
+		{ MIB(1), false, O_DIRECT, 16, 8, "all eight, past the page cache" },
+		{ KIB(64), false, 0, 8, 8, "all eight, of small ones" },
+	};
+	char *data = malloc(MIB(8)), *got = malloc(MIB(8));
+	struct writer w[8];
+	CUfileHandle_t fh;
+	unsigned int i, k;
+	int fd, in, turn;
+
+	noise(data, MIB(8));
+	for (i = 0; i < 8; i++)
+		w[i].o.g = gpu(MIB(1));
+	for (k = 0; k < sizeof(how) / sizeof(how[0]); k++) {
+		const size_t n = how[k].n;
+
+		fresh("{" COMPAT ",\"execution\":{\"parallel_io\":false}}");
+		fd = make(path, how[k].flags, data + 1, MIB(8) - 1);
+		mock.block = how[k].block;
+		fh = reg(fd);
+		mock.copies = 0;
+		mock.hold_io = true;
+		for (i = 0; i < 8; i++) {
+			memcpy(mem(w[i].o.g), data + n * i, n);
+			w[i].o.fh = fh;
+			w[i].o.n = n;
+			w[i].at = (off_t)(n * i);
+			w[i].tid = 0;
+			pthread_create(&w[i].o.thread, NULL, write_part, &w[i]);
+		}
+		/* all have their first part, which is to be written next */
+		AWAIT((int)mock.copies == how[k].copies);
+		/* who waits in a write wakes now and then: once is enough */
+		for (i = 0; i < 8; i++)
+			for (turn = 0; turn < 600000 && !asleep(w[i].tid); turn++)
+				usleep(100);
+		AWAIT(mock.in_io >= how[k].together);
+		mock.hold_io = false;
+		for (i = 0; i < 8; i++) {
+			pthread_join(w[i].o.thread, NULL);
+			is(w[i].o.r, (long long)n, "a write");
+		}
+		is(mock.most_in_io, how[k].together, how[k].what);
+		mock.block = false;
+		in = open(path, O_RDONLY);
+		check(in >= 0 && pread(in, got, 8 * n, 0) == (ssize_t)(8 * n) &&
+		      !memcmp(got, data, 8 * n), "the right data");
+		close(in);
+		close(fd);
+	}
+	for (i = 0; i < 8; i++)
+		gpu_free(w[i].o.g);
+	free(got);
+	free(data);
+}
+
 /* There are no more helpers than max_io_threads, whoever calls for them */
 void test_most_helpers(void)
 {

@@ -127,6 +127,7 @@ struct mock {
 	_Atomic int in_wait;	/* waiting for copies */
 	_Atomic int in_register; /* waiting to register */
 	_Atomic int in_pop;	/* waiting, or past it, since hold_pop */
+	_Atomic uint64_t lease_asked; /* questions whether a lease is held */
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
 	_Atomic uint64_t waits;	/* for copies */
 	_Atomic uint64_t blocking; /* those of them that leave the CPU to others */

@@ -231,6 +231,7 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *mo
 
 static int lease_asked(int r)
 {
+	mock.lease_asked++;
 	mock.later += atomic_exchange(&mock.lease_lag, 0);
 	return r;
 }
@@ -279,6 +280,7 @@ __attribute__((constructor)) static void at_load(void)
 	real();
 	mock_reset();
 	mock.p2p_errno = from_env("MOCK_P2P_ERRNO", mock.p2p_errno);
+	mock.mmap_errno = from_env("MOCK_MMAP_ERRNO", mock.mmap_errno);
 	mock.p2p_after = from_env("MOCK_P2P_AFTER", mock.p2p_after);
 	mock.p2p_count = from_env("MOCK_P2P_COUNT", mock.p2p_count);
 }

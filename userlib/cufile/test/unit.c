@@ -1570,6 +1570,7 @@ static void together(void)
 	test_words_of_two();
 	test_one_chunk();
 	test_helpers();
+	test_write_turns();
 	test_most_helpers();
 	test_share();
 	test_lost_copies();
@@ -1634,6 +1635,7 @@ static void together(void)
 	test_cache_sure();
 	test_cache_broken();
 	test_cache_crowd();
+	test_cache_early();
 	test_cache_registering();
 	test_cache_stands();	/* after it the library counts one for ever */
 	test_threads();

@@ -126,11 +126,13 @@ void test_cache_stands(void);
 void test_cache_sure(void);
 void test_cache_broken(void);
 void test_cache_crowd(void);
+void test_cache_early(void);
 void test_cache_registering(void);
 
 /* lanes.c */
 void test_one_chunk(void);
 void test_helpers(void);
+void test_write_turns(void);
 void test_most_helpers(void);
 void test_share(void);
 void test_lost_copies(void);
