@@ -82,7 +82,6 @@ guest: $(addprefix guest-,$(GUESTS)) ## Build the guest images, one for each gue
 
 $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 	@images/guest/build-base $*
-	@[ $* != $(KERNEL_MIN) ] || images/guest/add-virtio-pci $*
 	@images/guest/build-perftest $*
 	@images/guest/build-overlay $*
 

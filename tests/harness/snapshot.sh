@@ -66,7 +66,7 @@ for name in one two; do
 	check_eq "$name: its own drive" "$name" "$(said $name drive | tr -d ' ')"
 	check_eq "$name: its memory is as that of the snapshot" "" "$(said $name left)"
 	check_eq "$name: no disk but the drive" 0 "$(said $name disks)"
-	check_eq "$name: no other device of virtio" 0 "$(said $name virtio)"
+	check_eq "$name: nothing is left of the device that brought the case" 0 "$(said $name virtio)"
 	check "$name: the clock is the host's" test "$(said $name clock)" -ge "$(cat $name.before)"
 	check "$name: the console has what the kernel said when it booted" grep -q 'Linux version' $name/console.log
 done

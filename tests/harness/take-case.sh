@@ -28,19 +28,33 @@ mkdir -p tree/tmp/got/folder case
 pack() { # NAME…: those as an archive
 	(cd tree && printf '%s\n' "$@" | cpio --quiet -o -H newc)
 }
-drive() { # NAME: what is on standard input, behind the line of a case, as a drive of whole sectors
-	{ printf '%-511s\n' "case 1700000000 boot" && cat; } >"case/$1"
-	truncate -s "$((($(wc -c <"case/$1") + 511) / 512 * 512))" "case/$1"
+device() { # NAME [SIZE [RANDOM]]: the folder of a device with the archive on standard input; what its line says
+	mkdir "case/$1"
+	cat >"$1.archive"
+	{
+		printf '%-511s\n' "case 1700000000 ${3-$(printf '%064d' 7)} ${2:-$(wc -c <"$1.archive")}"
+		cat "$1.archive"
+	} >"case/$1/resource2"
+	head -c 64 /dev/zero | tr '\0' x >"case/$1/config"
+	: >"case/$1/remove"
 }
 got=tmp/got
 pack $got/big $got/first $got/second $got/link $got/folder $got/old >whole
-drive good <whole
-printf '%-511s\n' "hello" >case/other
-head -c 4096 /dev/zero | drive empty
-head -c 100000 whole | drive cut
-truncate -s 50176 case/cut
-pack $got/pipe | drive fifo
-pack $got/old | sed 's/^\(070701.\{88\}\)......../\1FFFFFFFF/' | drive name
+device good <whole
+device kept <whole
+rm case/kept/remove
+device room 1000000000 <whole
+device random '' "$(printf '%064d' 7 | tr 0 x)" <whole
+head -c 4096 /dev/zero | device empty
+head -c 50000 whole | device cut
+pack $got/pipe | device fifo
+pack $got/old | sed 's/^\(070701.\{88\}\)......../\1FFFFFFFF/' | device name
+for each in other waiting small; do
+	device $each <whole
+done
+printf '%-511s\n' hello >case/other/resource2
+printf '%-511s\n' wait >case/waiting/resource2
+echo short >case/small/resource2
 
 cat >case/run <<'EOF2'
 #!/bin/sh
@@ -48,22 +62,29 @@ cat >case/run <<'EOF2'
 mkdir /tmp/got
 echo "an old file, which is longer" >/tmp/got/old
 take() { # NAME
-	cp "/case/$1" /tmp/drive
-	take-case /tmp/drive >/tmp/said 2>&1
+	rm -rf /tmp/device
+	cp -r "/case/$1" /tmp/device
+	take-case /tmp/device >/tmp/said 2>&1
 	echo "$1: $? $(cat /tmp/said)"
 }
 take good
+echo "decodes $(tr '\0' 0 </tmp/device/config)"
+echo "removed $(cat /tmp/device/remove)"
 cd /tmp/got
 echo "big $(wc -c <big) $(tr -d x <big | wc -c) $(stat -c %Y big)"
 echo "first $(cat first) $(stat -c %h first) $(test first -ef second && echo same)"
 echo "link $(readlink link)"
 echo "folder $(stat -c %F folder)"
 echo "old $(cat old) $(stat -c %a old)"
-for drive in other empty cut fifo name; do
-	take $drive
+for device in other empty cut fifo name kept room random small none; do
+	take $device
 done
-take-case /tmp/none >/tmp/said 2>&1
-echo "none: $? $(cat /tmp/said)"
+for device in waiting good; do
+	take-case -w /case/$device
+	echo "asked-$device $?"
+done
+take-case >/tmp/said 2>&1
+echo "usage: $? $(cat /tmp/said)"
 EOF2
 chmod +x case/run
 : >case/modules
@@ -79,11 +100,21 @@ check_eq "two names of a file" "a name more 2 same" "$(said first)"
 check_eq "a symbolic link" big "$(said link)"
 check_eq "a folder" directory "$(said folder)"
 check_eq "a file is replaced, with its mode" "new 640" "$(said old)"
-check_eq "another first line" "1 init: the drive with the case begins with something else: hello" \
+check_eq "another first line" "1 init: the case begins with something else: hello" \
 	"$(said other: | sed 's/ *$//')"
 check_eq "no archive" "1 init: the case is no cpio archive of the new format" "$(said empty:)"
-check_eq "half an archive" "1 init: the drive ends in the middle of the case: no trailer" "$(said cut:)"
+check_eq "half an archive" "1 init: the case ends in the middle: no trailer" "$(said cut:)"
 check_eq "what is no file" "1 init: $got/pipe: neither file, folder nor symbolic link" "$(said fifo:)"
 check_eq "a name without end" "1 init: the case has a name of 4294967295 bytes" "$(said name:)"
-check_eq "no drive" "1 init: /tmp/none: No such file or directory" "$(said none:)"
+check_eq "more than there is room for" \
+	"1 init: the case has 1000000000 bytes, and there is room for $(wc -c <whole)" "$(said room:)"
+check_eq "no random number" "1 init: the case has no random number: $(printf '%064d' 7 | tr 0 x)" "$(said random:)"
+check_eq "a memory that is too small for a line" "1 init: /tmp/device/resource2: too small" "$(said small:)"
+check_eq "no device" "1 init: /tmp/device: No such file or directory" "$(said none:)"
+check_eq "wrong usage" "1 init: usage: take-case [-w] DEVICE" "$(said usage:)"
+check_eq "the device decodes no addresses any more" "xxxx00$(head -c 58 /dev/zero | tr '\0' x)" "$(said decodes)"
+check_eq "and is removed" 1 "$(said removed)"
+check_eq "one that cannot be removed" "1 init: the device with the case cannot be removed: No such file or directory" "$(said kept:)"
+check_eq "asked, it says that a machine is to be saved" 0 "$(said asked-waiting)"
+check_eq "and that there is a case" 1 "$(said asked-good)"
 finish

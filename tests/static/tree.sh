@@ -94,6 +94,14 @@ inner_names() {
 inner_names $(grep -E '^userlib/.*(\.([ch]|awk|map)|/Makefile)$' "$OUT/files") >"$OUT/found"
 none "in userlib/ the names with pln_ are public ones"
 
+# leads_to_tests FILE…: lines with a path into tests/; what a guest has in /usr/lib/peerlane/tests is built from elsewhere
+leads_to_tests() {
+	grep -noE "[^ ]*/tests(/|\"|$)[^ ]*" "$@" /dev/null | grep -v ":/usr/lib/peerlane/tests/"
+}
+# shellcheck disable=SC2046 # no name in the tree has a blank
+leads_to_tests $(grep "^scenarios/" "$OUT/files" | grep -v "[.]md$") >"$OUT/found"
+none "scenarios/ stands alone: nothing of it leads into tests/"
+
 # every case is found by the runner
 for file in tests/*/*.sh; do
 	case $file in
@@ -113,6 +121,8 @@ printf '// SPDX-License-Identifier: MIT-0\n' >"$OUT/bad.c"
 check_eq "and another licence" "$OUT/bad.c" "$(echo "$OUT/bad.c" | without 'MIT( |$|")')"
 printf '\n\n// SPDX-License-Identifier: MIT\n' >"$OUT/bad.c"
 check_eq "but not the right one" "" "$(echo "$OUT/bad.c" | without 'MIT( |$|")')"
+printf '. "$TOP/tests/lib/x.sh"\nexec /usr/lib/peerlane/tests/x\n' >"$OUT/bad.sh"
+check_eq "a path into tests/ is seen, one of a guest is none" "$OUT/bad.sh:1:\"\$TOP/tests/lib/x.sh\"" "$(leads_to_tests "$OUT/bad.sh")"
 printf 'int pln_version(void);\nint pln_inside(void);\n' >"$OUT/bad.c"
 check_eq "an inner name with pln_ is seen, a public one is none" "$OUT/bad.c:2:pln_inside" "$(inner_names "$OUT/bad.c")"
 finish

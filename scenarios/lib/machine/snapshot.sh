@@ -103,7 +103,7 @@ mkfifo "$work/qmp.in" "$work/qmp.out" "$work/result.in" "$work/result.out" || ex
 # Open from here on: what is written while nobody reads is lost when its writer closes
 exec 7<>"$work/result.out"
 place=$(printf '%s\n' "$work" | sed 's/[&|\\]/\\&/g')
-sed "s|@DIR@|$place|g; s|@RAM@|$place|g; s|@SHARED@|on|g" "$args" >"$work/qemu.args"
+sed "s|@DIR@|$place|g; s|@RAM@|$place|g; s|@SHARED@|on|g; s|@CASE@|on|g" "$args" >"$work/qemu.args"
 set --
 while IFS= read -r arg; do
 	set -- "$@" "$arg"

@@ -122,7 +122,7 @@ function plug(name, kind, parent) {
 }
 
 # Of the 32 slots of pcie.0 the first and the last are the chipset's, and one is of
-# the drive that brings the case.  A host-bridge has fewer bus numbers than slots.
+# the memory that brings the case.  A host-bridge has fewer bus numbers than slots.
 function take_slot(parent) {
 	if (parent == "pcie.0" && ++slots > 29)
 		die("pcie.0 has no slot left for " name)

@@ -27,8 +27,8 @@
 # A guest starts from a snapshot of its machine, taken when its init waited for a
 # case (snapshot.sh): in half a second instead of five.  Snapshots are kept in the
 # cache, by a key of the emulator, the guest's kernel and initramfs, the machine
-# and the kernel's command line.  The case and what is built here come on a small
-# drive, which init takes away again.
+# and the kernel's command line.  The case and what is built here come in the memory of
+# a PCI device, which init takes away again.
 #
 # Environment: VM_CMDLINE adds to the kernel's command line; VM_HOST is
 # what the guest finds in /case/host, if it is one of several; VM_TRACE lists
@@ -143,16 +143,14 @@ vm_args() {
 		-kernel @GUEST@/vmlinux -initrd @DIR@/initrd \
 		-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 tsc=nowatchdog clocksource=hpet mitigations=off rdinit=/init$vm_checks${vm_params:+ $vm_params}${VM_CMDLINE:+ $VM_CMDLINE}" \
 		-device isa-debug-exit,iobase=0xf4,iosize=0x04 \
-		-device vmgenid,guid=auto \
 		-chardev "file,id=console,path=@DIR@/console.log,append=on" \
 		-serial chardev:console \
 		-chardev "pipe,id=result,path=@DIR@/result" \
 		-serial chardev:result \
 		-chardev "pipe,id=qmp,path=@DIR@/qmp" \
 		-mon chardev=qmp,mode=control,pretty=off \
-		-blockdev driver=file,node-name=case-file,filename=@DIR@/case.img,read-only=on \
-		-blockdev driver=raw,node-name=case,file=case-file,read-only=on \
-		-device virtio-blk-pci,drive=case,bus=pcie.0,addr=1e,romfile= \
+		-object memory-backend-file,id=case,size=1G,mem-path=@DIR@/case.img,share=@CASE@ \
+		-device ivshmem-plain,memdev=case,master=on,bus=pcie.0,addr=1e \
 		"$@"; do
 		printf '%s\n' "$vm_arg"
 	done
@@ -167,7 +165,7 @@ vm_fill() {
 		vm_memory=$vm_store
 	fi
 	[ -s "$vm_dir/args" ] || return
-	vm_place | sed "s|@DIR@|$(vm_quote "$vm_dir")|g; s|@RAM@|$(vm_quote "$vm_memory")|g; s|@SHARED@|$vm_shared|g" |
+	vm_place | sed "s|@DIR@|$(vm_quote "$vm_dir")|g; s|@RAM@|$(vm_quote "$vm_memory")|g; s|@SHARED@|$vm_shared|g; s|@CASE@|off|g" |
 		if [ "$vm_way" = snapshot ]; then
 			# they are in memory
 			awk '/^-(kernel|initrd|append)$/ { getline; next } { print }'
@@ -272,7 +270,7 @@ vm_loaded() {
 	return 1
 }
 
-# vm_carry: the drive that brings the guest our build and the case; init has the
+# vm_carry: the memory that brings the guest our build and the case; take-case.c has the
 # format.  When it boots, the initramfs, too.
 vm_carry() {
 	if [ "$vm_way" = boot ]; then
@@ -287,8 +285,9 @@ vm_carry() {
 		[ -n "$vm_size" ] || { vm_say "$vm_guest/overlay.cpio is no archive (run: make)"; return 2; }
 		vm_size=$((${vm_size%%:*} - 110))
 	fi
+	vm_bytes=$((vm_size + $(wc -c <"$vm_dir/case.cpio")))
 	{
-		printf '%-511s\n' "case $(date +%s) $vm_way"
+		printf '%-511s\n' "case $(date +%s) $(head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n') $vm_bytes"
 		[ "$vm_size" -eq 0 ] || head -c "$vm_size" "$vm_guest/overlay.cpio"
 		cat "$vm_dir/case.cpio"
 	} >"$vm_dir/case.img" || return
