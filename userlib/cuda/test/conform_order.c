@@ -22,13 +22,13 @@ static void hold(void *arg)
 		usleep(10000);
 }
 
-static void note(void *arg)
+void note(void *arg)
 {
 	(void)arg;
 	atomic_fetch_add(&ran, 1);
 }
 
-static void shut(CUstream stream)
+void shut(CUstream stream)
 {
 	CALL(cuCtxSynchronize);
 	atomic_store(&gate, 0);
@@ -36,7 +36,7 @@ static void shut(CUstream stream)
 	CALL(cuLaunchHostFunc, stream, hold, NULL);
 }
 
-static void open_gate(void)
+void open_gate(void)
 {
 	atomic_store(&gate, 1);
 	CALL(cuCtxSynchronize);
@@ -208,7 +208,7 @@ static CUresult c_destroy(void)
 }
 
 /* Does @fn return while @stream is held? */
-static void meanwhile(const char *what, CUresult (*fn)(void), CUstream stream)
+void meanwhile(const char *what, CUresult (*fn)(void), CUstream stream)
 {
 	pthread_t thread;
 
