@@ -51,15 +51,20 @@ void ask_two_vmm(void);
 void ask_two_vmm_none(void);
 void ask_two_vmm_own(void);
 void ask_two_order(void);
+void ask_two_order_access(void);
+void ask_two_order_destroy(void);
 void ask_two_order_end(void);
-void ask_two_rough(void);
-void ask_two_rough_copy(void);
+void ask_two_rights(void);
+void ask_two_destroyed(void);
+void ask_two_no_context(void);
 void ask_procs_one(void);
 void ask_procs_two(void);
 void ask_procs_events_one(void);
 void ask_procs_events_two(void);
 void ask_procs_shared_one(void);
 void ask_procs_shared_two(void);
+void ask_procs_aside_one(void);
+void ask_procs_aside_two(void);
 
 /* ---- conform_order.c: a stream that a function of the program holds ---- */
 

@@ -80,12 +80,28 @@ static void other_process(void)
 	exit(0);
 }
 
+/* How the other process ended */
+static void gone(void)
+{
+	int status = 0;
+
+	if (wait(&status) > 0 && WIFSIGNALED(status))
+		printf("the other process was killed by signal %d\n", WTERMSIG(status));
+	else
+		printf("the other process is gone\n");
+	exit(2);
+}
+
+/* With a descriptor that the step takes, or -1 */
+static void tell_fd(unsigned char n, int fd)
+{
+	if (send(sock, &n, 1, MSG_NOSIGNAL) != 1 || (fd >= 0 && !pass_fd(&fd, true)) || read(sock, &n, 1) != 1)
+		gone();
+}
+
 static void tell(unsigned char n)
 {
-	if (send(sock, &n, 1, MSG_NOSIGNAL) != 1 || read(sock, &n, 1) != 1) {
-		printf("the other process is gone\n");
-		exit(2);
-	}
+	tell_fd(n, -1);
 }
 
 /* Two processes, the second one with a context on device @dev */
@@ -141,7 +157,7 @@ static void fill(CUdeviceptr p, unsigned char value)
 
 enum {
 	OPEN, AGAIN, ASIDE, CLOSE, AFTER_FREE, FREED, INSIDE, NEW,
-	EVENT_OPEN, EVENT_HELD, EVENT_DONE, EVENT_GONE,
+	EVENT_OPEN, EVENT_HELD, EVENT_DONE, EVENT_GONE, EVENT_ASIDE,
 	POOL, POOL_END, BY_HAND, LEND, END,
 };
 
@@ -277,7 +293,6 @@ static void event_open(void)
 	ASK("time", cuEventElapsedTime, &ms, e, e);
 	CALL(cuCtxSetCurrent, aside);
 	ASK("query in the context aside", cuEventQuery, e);
-	ASK("its default stream waits", cuStreamWaitEvent, NULL, e, 0);
 	CALL(cuCtxSetCurrent, ctx);
 	ASK("destroy one", cuEventDestroy_v2, e2);
 }
@@ -300,6 +315,19 @@ static void event_done(void)
 	SAY("copied", has(own, 0x15));
 	ASK("record it in the other process", cuEventRecord, e, s);
 	ASK("synchronize", cuEventSynchronize, e);
+}
+
+/* NVIDIA's library may end here instead of answering */
+static void event_aside(void)
+{
+	CUstream elsewhere = NULL;
+
+	CALL(cuCtxSetCurrent, aside);
+	ASK("stream in the context aside", cuStreamCreate, &elsewhere, 0);
+	ASK("it waits for the event", cuStreamWaitEvent, elsewhere, e, 0);
+	ASK("synchronize it", cuStreamSynchronize, elsewhere);
+	ASK("its default stream waits", cuStreamWaitEvent, NULL, e, 0);
+	ASK("synchronize", cuCtxSynchronize);
 }
 
 static void event_gone(void)
@@ -428,6 +456,9 @@ static void steps(int n)
 	case EVENT_GONE:
 		event_gone();
 		break;
+	case EVENT_ASIDE:
+		event_aside();
+		break;
 	case POOL:
 		import_pool();
 		break;
@@ -542,9 +573,8 @@ static void shared(int dev)
 	ASK("synchronize", cuStreamSynchronize, s);
 	ASK("export the pool", cuMemPoolExportToShareableHandle, &fd, pool, 1, 0);
 	ASK("export the pointer", cuMemPoolExportPointer, &both->pointer, a);
-	pass_fd(&fd, true);
+	tell_fd(POOL, fd);
 	close(fd);
-	tell(POOL);
 	SAY("written there", has(a, 0x42));
 	ASK("free here first", cuMemFreeAsync, a, s);
 	ASK("synchronize", cuStreamSynchronize, s);
@@ -558,9 +588,8 @@ static void shared(int dev)
 	fill(p, 0x51);
 	fd = -1;
 	ASK("export", cuMemExportToShareableHandle, &fd, h, 1, 0);
-	pass_fd(&fd, true);
+	tell_fd(BY_HAND, fd);
 	close(fd);
-	tell(BY_HAND);
 	SAY("written there", has(p, 0x52));
 	ASK("synchronize", cuCtxSynchronize);
 }
@@ -573,4 +602,25 @@ void ask_procs_shared_one(void)
 void ask_procs_shared_two(void)
 {
 	shared(1);
+}
+
+static void events_aside(int dev)
+{
+	begin_two(dev);
+	ASK("event", cuEventCreate, &e, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
+	ASK("handle", cuIpcGetEventHandle, &both->event, e);
+	ASK("record", cuEventRecord, e, s);
+	ASK("synchronize", cuStreamSynchronize, s);
+	tell(EVENT_OPEN);
+	tell(EVENT_ASIDE);
+}
+
+void ask_procs_aside_one(void)
+{
+	events_aside(0);
+}
+
+void ask_procs_aside_two(void)
+{
+	events_aside(1);
 }

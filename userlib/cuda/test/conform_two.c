@@ -1193,6 +1193,117 @@ void ask_two_order(void)
 	ASK("synchronize", cuCtxSynchronize);
 }
 
+static CUresult w_free_both(void)
+{
+	return CALL(cuMemFree_v2, b);
+}
+
+static CUresult w_free_here(void)
+{
+	return CALL(cuMemFree_v2, a);
+}
+
+/* What waits only where there is access */
+void ask_two_order_access(void)
+{
+	two();
+	streams();
+	ASK("enable", cuCtxEnablePeerAccess, far, 0);
+	meanwhile("free the second's memory, the first's stream is held", w_free_both, held1);
+	on(far);
+	meanwhile("free the first's memory, the second's stream is held", w_free_here, held2);
+	ASK("memory", cuMemAlloc_v2, &b, BYTES);
+	on(ctx);
+	ASK("memory", cuMemAlloc_v2, &a, BYTES);
+	meanwhile("alloc in the second, the first's stream is held", w_alloc_second, held1);
+	on(far);
+	meanwhile("the second's stream is held: destroy the second", w_destroy_second, held2);
+	on(ctx);
+	ASK("synchronize", cuCtxSynchronize);
+	ASK("fill", cuMemsetD8_v2, a, 1, BYTES);
+}
+
+/* Nobody may */
+void ask_two_order_destroy(void)
+{
+	two();
+	streams();
+	meanwhile("destroy the second, the first's stream is held", w_destroy_second, held1);
+	ASK("context on the second", cuCtxCreate_v2, &far, CU_CTX_SCHED_YIELD, 1);
+	on(ctx);
+	ASK("enable", cuCtxEnablePeerAccess, far, 0);
+	meanwhile("the first may: destroy the second", w_destroy_second, held1);
+	ASK("context on the second", cuCtxCreate_v2, &far, CU_CTX_SCHED_YIELD, 1);
+	ASK("enable the other way", cuCtxEnablePeerAccess, ctx, 0);
+	on(ctx);
+	meanwhile("the second may: destroy the second", w_destroy_second, held1);
+	ASK("synchronize", cuCtxSynchronize);
+}
+
+/* Memory by hand and of pools, and who may: the stream's context, or who is current? */
+void ask_two_rights(void)
+{
+	CUmemoryPool pool = NULL;
+	CUdeviceptr p, q = 0;
+	CUstream s2 = NULL;
+
+	two();
+	on(far);
+	ASK("stream of the second", cuStreamCreate, &s2, CU_STREAM_NON_BLOCKING);
+	on(ctx);
+	p = map_at(1, 0);
+	GIVE("access for its own", p, 2 * MiB, 1, 3);
+	ASK("to it in a stream of the second", cuMemcpyHtoDAsync_v2, p, host, BYTES, s2);
+	ASK("fill in it", cuMemsetD8Async, p, 1, BYTES, s2);
+	ASK("fill of two dimensions in it", cuMemsetD2D8Async, p, 512, 1, 100, 4, s2);
+	ASK("copy in it", cuMemcpyDtoDAsync_v2, b, p, BYTES, s2);
+	ASK("synchronize it", cuStreamSynchronize, s2);
+	ASK("write a value in it", cuStreamWriteValue32_v2, s2, p, 1, 0);
+	ASK("synchronize it", cuStreamSynchronize, s2);
+	ASK("unified", cuMemcpy, a, p, BYTES);
+	ASK("unified, to the host", cuMemcpy, (uintptr_t)host, p, BYTES);
+	ASK("cuMemcpyPeer, contexts the wrong way round", cuMemcpyPeer, p, ctx, a, far, BYTES);
+	ASK("cuMemcpyPeer, both the first", cuMemcpyPeer, p, ctx, a, ctx, BYTES);
+	ASK("cuMemcpyPeer, both the second", cuMemcpyPeer, p, far, p + BYTES, far, BYTES);
+	ASK("cuMemcpyPeer, none named", cuMemcpyPeer, p, NULL, a, NULL, BYTES);
+	ASK("cuMemcpyPeerAsync", cuMemcpyPeerAsync, p, far, a, ctx, BYTES, NULL);
+	ASK("synchronize", cuCtxSynchronize);
+	ASK("device pointer", cuPointerGetAttribute, &q, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, p);
+	ASK("range", cuMemGetAddressRange_v2, &q, &(size_t){ 0 }, p);
+	on_none();
+	ASK("device pointer, no context", cuPointerGetAttribute, &q, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, b);
+	ASK("range, no context", cuMemGetAddressRange_v2, &q, &(size_t){ 0 }, b);
+	on(ctx);
+	ASK("enable", cuCtxEnablePeerAccess, far, 0);
+	ASK("to it, the first is current", cuMemcpyHtoD_v2, p, host, BYTES);
+	ASK("disable", cuCtxDisablePeerAccess, far);
+	GIVE("none for its own", p, 2 * MiB, 1, 0);
+	GIVE("reading for the first", p, 2 * MiB, 0, 1);
+	ASK("from it", cuMemcpyDtoH_v2, host, p, BYTES);
+	ASK("copy from it", cuMemcpyDtoD_v2, a, p, BYTES);
+	ASK("copy to the second", cuMemcpyDtoD_v2, b, p, BYTES);
+	ASK("cuMemcpyPeer, its own named", cuMemcpyPeer, a, ctx, p, far, BYTES);
+	ASK("cuMemcpyPeer, the first named", cuMemcpyPeer, a, ctx, p, ctx, BYTES);
+	ASK("synchronize", cuCtxSynchronize);
+
+	ASK("default pool of the second", cuDeviceGetDefaultMemPool, &pool, 1);
+	ASK("alloc", cuMemAllocFromPoolAsync, &q, BYTES, pool, s2);
+	ASK("synchronize", cuStreamSynchronize, s2);
+	ASK("to it", cuMemcpyHtoD_v2, q, host, BYTES);
+	ASK("from it", cuMemcpyDtoH_v2, host, q, BYTES);
+	ASK("copy to the first", cuMemcpyDtoD_v2, a, q, BYTES);
+	ASK("copy within it", cuMemcpyDtoD_v2, q, q + 512, 512);
+	ASK("unified", cuMemcpy, q, a, BYTES);
+	ASK("cuMemcpyPeer", cuMemcpyPeer, a, ctx, q, far, BYTES);
+	ASK("enable", cuCtxEnablePeerAccess, far, 0);
+	ASK("to it, with access of the context", cuMemcpyHtoD_v2, q, host, BYTES);
+	ASK("fill, with access of the context", cuMemsetD8_v2, q, 1, BYTES);
+	ASK("device pointer", cuPointerGetAttribute, &p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, q);
+	ASK("range", cuMemGetAddressRange_v2, &p, &(size_t){ 0 }, q);
+	ASK("free it", cuMemFree_v2, q);
+	ASK("synchronize", cuCtxSynchronize);
+}
+
 /* The second's context goes while the first waits for it */
 void ask_two_order_end(void)
 {
@@ -1219,21 +1330,33 @@ void ask_two_order_end(void)
 	SAY("filled", has(a, ctx, 0x67));
 }
 
-/* Last: NVIDIA's library may end here instead of answering */
-void ask_two_rough(void)
+void ask_two_destroyed(void)
 {
 	two();
 	ASK("destroy the second", cuCtxDestroy_v2, far);
 	ASK("enable for what is destroyed", cuCtxEnablePeerAccess, far, 0);
 	ASK("disable for what is destroyed", cuCtxDisablePeerAccess, far);
-	ASK("copy to what is destroyed", cuMemcpyPeer, b, far, a, ctx, BYTES);
 	ASK("synchronize", cuCtxSynchronize);
 }
 
-void ask_two_rough_copy(void)
+void ask_two_no_context(void)
 {
 	two();
+	put(a, ctx, 0x71);
+	put(b, far, 0);
 	ASK("copy, no context named", cuMemcpyPeer, b, NULL, a, NULL, BYTES);
-	ASK("copy, asynchronous, no context named", cuMemcpyPeerAsync, b, NULL, a, NULL, BYTES, NULL);
+	quiet();
+	SAY("copied", has(b, far, 0x71));
+	put(b, far, 0);
+	ASK("asynchronous", cuMemcpyPeerAsync, b, NULL, a, NULL, BYTES, NULL);
+	quiet();
+	SAY("copied", has(b, far, 0x71));
+	put(b, far, 0);
+	ASK("one context named", cuMemcpyPeer, b, far, a, NULL, BYTES);
+	quiet();
+	SAY("copied", has(b, far, 0x71));
+	on_none();
+	ASK("no context named, none current", cuMemcpyPeer, b, NULL, a, NULL, BYTES);
+	on(ctx);
 	ASK("synchronize", cuCtxSynchronize);
 }

@@ -616,12 +616,15 @@ static const struct section two[] = {
 	{ "memory by hand for two", ask_two_vmm },
 	{ "memory by hand without access", ask_two_vmm_none },
 	{ "memory by hand without access for its own", ask_two_vmm_own },
-	{ "a destroyed context", ask_two_rough },
-	{ "no context named", ask_two_rough_copy },
+	{ "rights of two", ask_two_rights },
+	{ "a destroyed context", ask_two_destroyed },
+	{ "no context named", ask_two_no_context },
 };
 
 static const struct section two_order[] = {
 	{ "order of two", ask_two_order },
+	{ "order with access", ask_two_order_access },
+	{ "end of a context", ask_two_order_destroy },
 	{ "a context that is waited for ends", ask_two_order_end },
 };
 
@@ -637,6 +640,8 @@ static const struct section procs[] = {
 	{ "events of another process, another device", ask_procs_events_two },
 	{ "pools of another process", ask_procs_shared_one },
 	{ "pools of another process, another device", ask_procs_shared_two },
+	{ "another device's stream waits for another process", ask_procs_aside_one },
+	{ "another device's stream waits, the other way", ask_procs_aside_two },
 };
 
 /* Which of them are asked: the first without an argument */
