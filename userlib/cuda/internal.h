@@ -360,6 +360,12 @@ struct drv_mem {
 	unsigned int handles;		/* drv.lock: that the program holds */
 };
 
+/* Of a context: one that peer access is on for, until that one is destroyed */
+struct drv_peer {
+	CUcontext ctx;
+	LIST_ENTRY(drv_peer) link;
+};
+
 struct CUctx_st {
 	struct drv_obj obj;
 	struct drv_device *dev;
@@ -381,9 +387,15 @@ struct CUctx_st {
 	LIST_HEAD(, drv_range) ranges;
 	LIST_HEAD(, drv_chunk) blocks;
 	LIST_HEAD(, CUmod_st) modules;
-	uint32_t peers;			/* devices whose memory may be reached */
+	LIST_HEAD(, drv_peer) peers;	/* contexts whose memory may be reached */
 	LIST_ENTRY(CUctx_st) link;
 };
+
+/* Memory that contexts on other devices reach by peer access to its own */
+static inline bool drv_is_apart(const struct drv_range *range)
+{
+	return range->kind == DRV_RANGE_DEVICE || range->kind == DRV_RANGE_IPC;
+}
 
 /* Memory of another process, open in a context on another GPU than its own */
 static inline bool drv_is_far(const struct drv_range *range)
@@ -447,6 +459,10 @@ void drv_file_unuse(struct drv_file *file);
 CUresult drv_ctx_current(CUcontext *ctx);		/* takes a reference */
 CUresult drv_ctx_get(CUcontext handle, CUcontext *ctx);	/* likewise */
 CUresult drv_ctx_needed(void);		/* is there a current one? */
+/* drv.lock is held: does peer access, or its own device, let @ctx reach memory of @owner? */
+bool drv_ctx_reaches(CUcontext ctx, CUcontext owner);
+/* drv.lock is held: it reaches nobody any more, nor does anybody reach it */
+void drv_ctx_unpeer(CUcontext ctx);
 /* For questions that a lost context can still answer; no reference */
 CUresult drv_ctx_current_any(CUcontext *ctx);
 CUresult drv_ctx_state(CUcontext ctx);
@@ -683,6 +699,7 @@ struct drv_place {
 	bool device;
 	bool pinned;			/* host memory known to the library */
 	bool io;			/* host addresses of a device: only the CPU copies */
+	bool apart;			/* other devices reach it by peer access to its owner */
 	uint32_t peers;			/* devices that reach it without peer access */
 	uint32_t readers, writers;	/* devices that may, as the program has said */
 	bool sync_memops;
@@ -692,6 +709,8 @@ struct drv_place {
 	uint64_t offset;		/* in the handle, or host address */
 	uint64_t addr;			/* as the program gave it */
 };
+/* drv.lock is held: does the thread's context, if it has one, reach it? */
+bool drv_range_reached(const struct drv_range *range);
 CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place);
 void drv_place_put(struct drv_place *place);
 /*
@@ -701,9 +720,15 @@ void drv_place_put(struct drv_place *place);
  */
 bool drv_place_gone(const struct drv_place *place, const struct drv_job *by);
 size_t drv_place_piece(uint64_t addr, size_t n);
-/* May work in @stream read, or write, there? */
-CUresult drv_place_may(CUstream stream, const struct drv_place *place,
-		       bool write);
+/* What work does in a place */
+enum {
+	DRV_READS	= 0,
+	DRV_WRITES	= 1,
+	DRV_ALONE	= 2,		/* and in no other place */
+};
+/* May work of @ctx do that there? */
+CUresult drv_place_may(CUcontext ctx, const struct drv_place *place,
+		       unsigned int does);
 
 /* ---- copy.c ---- */
 /* Pageable memory as it was when the program asked for a copy */
@@ -716,9 +741,10 @@ void drv_stage_free(struct drv_stage *stage);
 bool drv_place_on(CUstream stream, const struct drv_place *place);
 /*
  * Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU, and
- * may work in the stream read, or write, all of it?
+ * may work of the stream do that in all of it?
  */
-CUresult drv_check_all(uint64_t addr, size_t n, CUstream handle, bool write);
+CUresult drv_check_all(uint64_t addr, size_t n, CUstream handle,
+		       unsigned int does);
 /* What a pointer must be: DRV_DEVICE: what a GPU reaches by itself */
 enum { DRV_ANY, DRV_DEVICE };
 /* Host memory; an error, and no crash, where there is none */

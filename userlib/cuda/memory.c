@@ -611,14 +611,15 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	/* memory by hand that no device may access is not found yet */
-	if (!range || (range->kind == DRV_RANGE_VMM && !range->readers)) {
+	if (!range || (range->kind == DRV_RANGE_VMM && !range->readers) ||
+	    !drv_range_reached(range)) {
 		err = CUDA_ERROR_NOT_FOUND;
-	} else {
-		if (base)
-			*base = range->addr;
-		if (size)
-			*size = range->size;
+		range = NULL;
 	}
+	if (base)
+		*base = range ? range->addr : 0;
+	if (size)
+		*size = range ? range->size : 0;
 	pthread_mutex_unlock(&drv.lock);
 	drv_ctx_put(ctx);
 	return err;
