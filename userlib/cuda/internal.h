@@ -342,10 +342,12 @@ struct CUmemPoolHandle_st {
 	LIST_ENTRY(CUmemPoolHandle_st) link;
 };
 
-/* Memory of pools and managed memory is not given to other devices */
+/* Memory of pools, of other processes and managed memory is not given to other devices */
 static inline bool drv_rdma_capable(const struct drv_range *range)
 {
 	return range->kind != DRV_RANGE_POOL &&
+	       range->kind != DRV_RANGE_IMPORTED &&
+	       range->kind != DRV_RANGE_IPC &&
 	       range->kind != DRV_RANGE_MANAGED;
 }
 

@@ -52,7 +52,7 @@ CUresult drv_take_fd(const struct drv_name *name, uint32_t magic, int *out)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	pidfd = (int)syscall(SYS_pidfd_open, name->pid, 0);
 	if (pidfd < 0)
-		return errno == ESRCH ? CUDA_ERROR_INVALID_VALUE :
+		return errno == ESRCH ? CUDA_ERROR_INVALID_HANDLE :
 					CUDA_ERROR_OPERATING_SYSTEM;
 	fd = (int)syscall(SYS_pidfd_getfd, pidfd, name->fd, 0);
 	error = errno;

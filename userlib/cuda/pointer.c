@@ -74,7 +74,9 @@ static CUresult pointer_attribute(const struct drv_range *range, uint64_t ptr,
 		*(int *)data = range->kind == DRV_RANGE_DEVICE;
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)data = range->dev->ordinal;
+		/* Of memory of another process: who opened it */
+		*(int *)data = (range->kind == DRV_RANGE_IPC ?
+				range->ctx->dev : range->dev)->ordinal;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 		*(CUdeviceptr *)data = span_of(range).addr;

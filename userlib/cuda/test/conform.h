@@ -52,6 +52,7 @@ void ask_two_vmm_none(void);
 void ask_two_vmm_own(void);
 void ask_two_order(void);
 void ask_two_order_access(void);
+void ask_two_order_value(void);
 void ask_two_order_destroy(void);
 void ask_two_order_end(void);
 void ask_two_rights(void);
@@ -63,8 +64,6 @@ void ask_procs_events_one(void);
 void ask_procs_events_two(void);
 void ask_procs_shared_one(void);
 void ask_procs_shared_two(void);
-void ask_procs_aside_one(void);
-void ask_procs_aside_two(void);
 
 /* ---- conform_order.c: a stream that a function of the program holds ---- */
 
@@ -74,7 +73,10 @@ void shut(CUstream stream);
 void open_gate(void);
 /* A function that does nothing */
 void note(void *arg);
-/* Does @fn, called in ctx by another thread, return while @stream is held? */
+/* Does @fn, called in ctx by another thread, return soon?  And then what it gives, at its end */
+void returns(const char *what, CUresult (*fn)(void));
+void ends(void);
+/* Likewise while @stream is held */
 void meanwhile(const char *what, CUresult (*fn)(void), CUstream stream);
 
 #endif

@@ -157,7 +157,7 @@ static void fill(CUdeviceptr p, unsigned char value)
 
 enum {
 	OPEN, AGAIN, ASIDE, CLOSE, AFTER_FREE, FREED, INSIDE, NEW,
-	EVENT_OPEN, EVENT_HELD, EVENT_DONE, EVENT_GONE, EVENT_ASIDE,
+	EVENT_OPEN, EVENT_HELD, EVENT_DONE, EVENT_GONE,
 	POOL, POOL_END, BY_HAND, LEND, END,
 };
 
@@ -317,19 +317,6 @@ static void event_done(void)
 	ASK("synchronize", cuEventSynchronize, e);
 }
 
-/* NVIDIA's library may end here instead of answering */
-static void event_aside(void)
-{
-	CUstream elsewhere = NULL;
-
-	CALL(cuCtxSetCurrent, aside);
-	ASK("stream in the context aside", cuStreamCreate, &elsewhere, 0);
-	ASK("it waits for the event", cuStreamWaitEvent, elsewhere, e, 0);
-	ASK("synchronize it", cuStreamSynchronize, elsewhere);
-	ASK("its default stream waits", cuStreamWaitEvent, NULL, e, 0);
-	ASK("synchronize", cuCtxSynchronize);
-}
-
 static void event_gone(void)
 {
 	ASK("query what the other one destroyed", cuEventQuery, e);
@@ -382,8 +369,6 @@ static void import_pool(void)
 
 static void import_end(void)
 {
-	ASK("their bytes, freed there", cuMemcpyDtoDAsync_v2, own, q2, BYTES, s);
-	ASK("synchronize", cuStreamSynchronize, s);
 	ASK("free in a stream", cuMemFreeAsync, q2, s);
 	ASK("synchronize", cuStreamSynchronize, s);
 	ASK("destroy the imported pool", cuMemPoolDestroy, pool);
@@ -455,9 +440,6 @@ static void steps(int n)
 		break;
 	case EVENT_GONE:
 		event_gone();
-		break;
-	case EVENT_ASIDE:
-		event_aside();
 		break;
 	case POOL:
 		import_pool();
@@ -602,25 +584,4 @@ void ask_procs_shared_one(void)
 void ask_procs_shared_two(void)
 {
 	shared(1);
-}
-
-static void events_aside(int dev)
-{
-	begin_two(dev);
-	ASK("event", cuEventCreate, &e, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
-	ASK("handle", cuIpcGetEventHandle, &both->event, e);
-	ASK("record", cuEventRecord, e, s);
-	ASK("synchronize", cuStreamSynchronize, s);
-	tell(EVENT_OPEN);
-	tell(EVENT_ASIDE);
-}
-
-void ask_procs_aside_one(void)
-{
-	events_aside(0);
-}
-
-void ask_procs_aside_two(void)
-{
-	events_aside(1);
 }

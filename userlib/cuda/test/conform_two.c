@@ -1223,6 +1223,47 @@ void ask_two_order_access(void)
 	ASK("fill", cuMemsetD8_v2, a, 1, BYTES);
 }
 
+/*
+ * A value holds the stream.  A function may hold up more than its stream: NVIDIA's
+ * library has one thread for the functions of all.
+ */
+static void by_value(const char *what, CUresult (*fn)(void), CUstream stream)
+{
+	volatile unsigned int *word = (void *)host;
+
+	*word = 0;
+	CALL(cuStreamWaitValue32_v2, stream, (uintptr_t)host, 1, CU_STREAM_WAIT_VALUE_EQ);
+	CALL(cuMemsetD8Async, a, 1, BYTES, stream);
+	returns(what, fn);
+	*word = 1;
+	ends();
+	quiet();
+}
+
+void ask_two_order_value(void)
+{
+	two();
+	streams();
+	by_value("cuMemcpyDtoD there, blocking stream held", w_dtod, held1);
+	by_value("cuMemcpyPeer there", w_peer, held1);
+	by_value("alloc in the second", w_alloc_second, held1);
+	by_value("free in the second", w_free_second, held1);
+	by_value("destroy the second", w_destroy_second, held1);
+	ASK("context on the second", cuCtxCreate_v2, &far, CU_CTX_SCHED_YIELD, 1);
+	ASK("memory there", cuMemAlloc_v2, &b, 4 * MiB);
+	ASK("enable the other way", cuCtxEnablePeerAccess, ctx, 0);
+	on(ctx);
+	ASK("enable", cuCtxEnablePeerAccess, far, 0);
+	by_value("both may: cuMemcpyPeer there", w_peer, held1);
+	by_value("free the first's memory that is used", w_free_here, held1);
+	ASK("memory", cuMemAlloc_v2, &a, 4 * MiB);
+	by_value("free the second's memory", w_free_both, held1);
+	by_value("disable access", w_disable, held1);
+	by_value("enable access", w_enable, held1);
+	by_value("destroy the second", w_destroy_second, held1);
+	ASK("synchronize", cuCtxSynchronize);
+}
+
 /* Nobody may */
 void ask_two_order_destroy(void)
 {
@@ -1243,6 +1284,7 @@ void ask_two_order_destroy(void)
 /* Memory by hand and of pools, and who may: the stream's context, or who is current? */
 void ask_two_rights(void)
 {
+	CUcontext more = NULL;
 	CUmemoryPool pool = NULL;
 	CUdeviceptr p, q = 0;
 	CUstream s2 = NULL;
@@ -1265,7 +1307,6 @@ void ask_two_rights(void)
 	ASK("cuMemcpyPeer, contexts the wrong way round", cuMemcpyPeer, p, ctx, a, far, BYTES);
 	ASK("cuMemcpyPeer, both the first", cuMemcpyPeer, p, ctx, a, ctx, BYTES);
 	ASK("cuMemcpyPeer, both the second", cuMemcpyPeer, p, far, p + BYTES, far, BYTES);
-	ASK("cuMemcpyPeer, none named", cuMemcpyPeer, p, NULL, a, NULL, BYTES);
 	ASK("cuMemcpyPeerAsync", cuMemcpyPeerAsync, p, far, a, ctx, BYTES, NULL);
 	ASK("synchronize", cuCtxSynchronize);
 	ASK("device pointer", cuPointerGetAttribute, &q, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, p);
@@ -1301,6 +1342,12 @@ void ask_two_rights(void)
 	ASK("device pointer", cuPointerGetAttribute, &p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, q);
 	ASK("range", cuMemGetAddressRange_v2, &p, &(size_t){ 0 }, q);
 	ASK("free it", cuMemFree_v2, q);
+	ASK("second context there", cuCtxCreate_v2, &more, CU_CTX_SCHED_YIELD, 1);
+	ASK("its memory", cuMemAlloc_v2, &q, BYTES);
+	on(ctx);
+	ASK("fill that, access to the first one only", cuMemsetD8_v2, q, 1, BYTES);
+	ASK("device pointer", cuPointerGetAttribute, &p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, q);
+	ASK("copy from it", cuMemcpyDtoD_v2, a, q, BYTES);
 	ASK("synchronize", cuCtxSynchronize);
 }
 

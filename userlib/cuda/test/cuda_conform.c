@@ -624,6 +624,7 @@ static const struct section two[] = {
 static const struct section two_order[] = {
 	{ "order of two", ask_two_order },
 	{ "order with access", ask_two_order_access },
+	{ "order of two, held by a value", ask_two_order_value },
 	{ "end of a context", ask_two_order_destroy },
 	{ "a context that is waited for ends", ask_two_order_end },
 };
@@ -640,8 +641,6 @@ static const struct section procs[] = {
 	{ "events of another process, another device", ask_procs_events_two },
 	{ "pools of another process", ask_procs_shared_one },
 	{ "pools of another process, another device", ask_procs_shared_two },
-	{ "another device's stream waits for another process", ask_procs_aside_one },
-	{ "another device's stream waits, the other way", ask_procs_aside_two },
 };
 
 /* Which of them are asked: the first without an argument */

@@ -269,7 +269,7 @@ static void t_ipc_far(void)
 	OK(cuIpcOpenMemHandle_v2(&q, t.handle, 1));
 	CHECK(p && p == q && p != t.made);
 	OK(cuPointerGetAttribute(&dev, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p));
-	CHECK(dev == 1);
+	CHECK(dev == 0);
 	OK(cuPointerGetAttribute(&holder, CU_POINTER_ATTRIBUTE_CONTEXT, p));
 	CHECK(holder == t.ctx);
 	/* Peer access is of this memory alone */
