@@ -362,10 +362,20 @@ static bool is_left(CUstream stream, const struct drv_place *to,
 	return to->device && from->device && drv_stream_held(stream);
 }
 
-/* The contexts that the caller names, or NULL: that of the stream */
+/* The contexts that the caller names, or NULL */
 struct named {
 	CUcontext dst, src;
 };
+
+/* On a real GPU it is the calling thread's context, not the stream's, that needs the right */
+static CUcontext who(CUcontext named, CUstream stream)
+{
+	CUcontext ctx = named;
+
+	if (!ctx && drv_ctx_current_any(&ctx))
+		ctx = stream->ctx;
+	return ctx;
+}
 
 static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 			   int src_kind, size_t n, const struct named *named,
@@ -384,11 +394,9 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	if (!err)
 		err = drv_place_get(src, n, &from);
 	if (!err)
-		err = drv_place_may(named->dst ? named->dst : stream->ctx, &to,
-				    DRV_WRITES);
+		err = drv_place_may(who(named->dst, stream), &to, DRV_WRITES);
 	if (!err)
-		err = drv_place_may(named->src ? named->src : stream->ctx, &from,
-				    DRV_READS);
+		err = drv_place_may(who(named->src, stream), &from, DRV_READS);
 	to.peers &= to.writers;
 	/* Page-locked host memory has a device address too: its own */
 	if (!err && ((dst_kind == DRV_DEVICE && !to.device && !to.pinned) ||
@@ -425,9 +433,9 @@ out:
 	return err;
 }
 
-/* @ctx: or NULL, that of the stream */
+/* @named: or NULL */
 static CUresult check_all(uint64_t addr, size_t n, CUstream handle,
-			  CUcontext ctx, unsigned int does)
+			  CUcontext named, unsigned int does)
 {
 	struct drv_place place;
 	bool device = false;
@@ -444,8 +452,8 @@ static CUresult check_all(uint64_t addr, size_t n, CUstream handle,
 		if (!err && device && !place.device)
 			err = CUDA_ERROR_INVALID_VALUE;
 		if (!err)
-			err = drv_place_may(ctx ? ctx : stream->ctx, &place,
-					    does);
+			err = drv_place_may(does & DRV_ALONE ? stream->ctx :
+					    who(named, stream), &place, does);
 		drv_place_put(&place);
 	}
 	drv_obj_put(&stream->obj);

@@ -306,7 +306,7 @@ struct drv_range {
 	struct drv_job *after;		/* likewise: freed, known until this has ended */
 	struct drv_advice *advice;	/* DRV_RANGE_MANAGED: the first, or NULL */
 	int export_fd;			/* for other processes, plus 1 */
-	struct drv_name name;		/* DRV_RANGE_IPC: what was opened, */
+	struct drv_name name;		/* DRV_RANGE_IPC, IMPORTED: what was opened, */
 	unsigned int opened;		/* and how often */
 	size_t map_size;		/* DRV_RANGE_HOST */
 	unsigned int flags;
@@ -359,6 +359,7 @@ struct drv_mem {
 	uint64_t size;
 	uint64_t mmap_offset;
 	CUmemAllocationProp prop;
+	bool imported;
 	unsigned int handles;		/* drv.lock: that the program holds */
 };
 
@@ -402,7 +403,9 @@ static inline bool drv_is_apart(const struct drv_range *range)
 /* Memory of another process, open in a context on another GPU than its own */
 static inline bool drv_is_far(const struct drv_range *range)
 {
-	return range->kind == DRV_RANGE_IPC && range->ctx->dev != range->dev;
+	return (range->kind == DRV_RANGE_IPC ||
+		range->kind == DRV_RANGE_IMPORTED) &&
+	       range->ctx->dev != range->dev;
 }
 
 struct drv_global {
@@ -647,7 +650,7 @@ uint32_t drv_device_name(const struct drv_device *dev);
 /* The one with that name, or NULL */
 struct drv_device *drv_device_of_name(uint32_t name);
 CUresult drv_name_memory(struct drv_range *range, struct drv_name *name);
-/* @pool: that it is of, a reference that the memory takes over, or NULL */
+/* @pool: that it is of, or NULL.  What is open in @ctx is given again, to be closed as often */
 CUresult drv_open_memory(CUcontext ctx, const struct drv_name *name, int fd,
 			 CUmemoryPool pool, CUdeviceptr *ptr);
 CUresult drv_shared_new(struct CUevent_st *event);

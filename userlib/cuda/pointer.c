@@ -45,7 +45,8 @@ static CUresult pointer_attribute(const struct drv_range *range, uint64_t ptr,
 
 	switch (attr) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		*(CUcontext *)data = range->ctx;
+		*(CUcontext *)data = range->kind == DRV_RANGE_IMPORTED ?
+				     NULL : range->ctx;
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(unsigned int *)data = device ? CU_MEMORYTYPE_DEVICE :
@@ -319,7 +320,8 @@ CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place)
 		if (range->kind == DRV_RANGE_VMM) {
 			place->peers = place->readers = range->readers;
 			place->writers = range->writers;
-		} else if (range->kind == DRV_RANGE_POOL) {
+		} else if (range->kind == DRV_RANGE_POOL ||
+			   range->kind == DRV_RANGE_IMPORTED) {
 			place->peers = range->pool->peers;
 			place->readers = place->writers = place->peers |
 				1u << range->dev->ordinal;
