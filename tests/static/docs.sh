@@ -55,7 +55,7 @@ options() {
 	done
 	scenarios/run -l | awk '{ print "scenario\t" $1 }'
 	scenarios/draw -l | awk '{ print "topology\t" $1 }'
-	sed -n 's/^DEBUG_KERNEL=//p' versions.mk | awk '{ print "kernel\t" $1 "-debug\nkernel\t" $1 "-kcsan" }'
+	sed -n 's/^BUILT_KERNELS=//p' versions.mk | tr , '\n' | sed 's/^/kernel\t/'
 	tests/run -l | awk '{ print "case\t" $1; sub("/.*", "", $1); print "case\t" $1 }'
 	for command in scenarios/run scenarios/try scenarios/matrix scenarios/draw scenarios/demo scenarios/report tests/run; do
 		"$command" --help | options "$command"

@@ -43,9 +43,9 @@ static CUresult batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs,
 		return err;
 	for (size_t i = 0; i < count; i++) {
 		err = !sizes[i] ? CUDA_ERROR_INVALID_VALUE :
-		      drv_check_all(dsts[i], sizes[i], stream, true);
+		      drv_check_all(dsts[i], sizes[i], stream, DRV_WRITES);
 		if (!err)
-			err = drv_check_all(srcs[i], sizes[i], stream, false);
+			err = drv_check_all(srcs[i], sizes[i], stream, DRV_READS);
 		if (err) {
 			*fail = i;
 			return err;

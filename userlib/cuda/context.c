@@ -190,6 +190,7 @@ CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 	LIST_INIT(&ctx->blocks);
 	LIST_INIT(&ctx->modules);
 	LIST_INIT(&ctx->left);
+	LIST_INIT(&ctx->peers);
 	err = drv_stream_new(ctx, 0, 0, true, &ctx->legacy);
 	if (!err) {
 		err = drv_obj_add(&ctx->obj);
@@ -227,6 +228,7 @@ bool drv_ctx_destroy(CUcontext ctx)
 		return false;
 	}
 	drv_obj_del(&ctx->obj);
+	drv_ctx_unpeer(ctx);
 	pthread_mutex_unlock(&drv.lock);
 
 	drv_ctx_unload(ctx);

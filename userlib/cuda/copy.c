@@ -332,17 +332,17 @@ static bool reachable(CUstream stream, struct drv_place *a, struct drv_place *b)
 {
 	struct drv_place *far = drv_place_on(stream, a) ? b : a;
 	CUcontext ctx = stream->ctx;
-	uint32_t peers;
+	bool may;
 
 	if (!drv_place_on(stream, a) && !drv_place_on(stream, b))
 		return false;
 	if (!far->device || drv_place_on(stream, far))
 		return true;
 	pthread_mutex_lock(&drv.lock);
-	peers = ctx->peers;
+	may = far->peers & 1u << ctx->dev->ordinal ||
+	      (far->apart && drv_ctx_reaches(ctx, far->owner));
 	pthread_mutex_unlock(&drv.lock);
-	if (!(peers & 1u << far->stream->ctx->dev->ordinal) &&
-	    !(far->peers & 1u << ctx->dev->ordinal))
+	if (!may)
 		return false;
 	far->device = false;
 	far->pinned = true;
@@ -362,8 +362,24 @@ static bool is_left(CUstream stream, const struct drv_place *to,
 	return to->device && from->device && drv_stream_held(stream);
 }
 
+/* The contexts that the caller names, or NULL */
+struct named {
+	CUcontext dst, src;
+};
+
+/* On a real GPU it is the calling thread's context, not the stream's, that needs the right */
+static CUcontext who(CUcontext named, CUstream stream)
+{
+	CUcontext ctx = named;
+
+	if (!ctx && drv_ctx_current_any(&ctx))
+		ctx = stream->ctx;
+	return ctx;
+}
+
 static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
-			   int src_kind, size_t n, CUstream handle, bool sync)
+			   int src_kind, size_t n, const struct named *named,
+			   CUstream handle, bool sync)
 {
 	struct drv_place to = { 0 }, from = { 0 };
 	bool from_host, to_host;
@@ -378,9 +394,9 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	if (!err)
 		err = drv_place_get(src, n, &from);
 	if (!err)
-		err = drv_place_may(stream, &to, true);
+		err = drv_place_may(who(named->dst, stream), &to, DRV_WRITES);
 	if (!err)
-		err = drv_place_may(stream, &from, false);
+		err = drv_place_may(who(named->src, stream), &from, DRV_READS);
 	to.peers &= to.writers;
 	/* Page-locked host memory has a device address too: its own */
 	if (!err && ((dst_kind == DRV_DEVICE && !to.device && !to.pinned) ||
@@ -417,7 +433,9 @@ out:
 	return err;
 }
 
-CUresult drv_check_all(uint64_t addr, size_t n, CUstream handle, bool write)
+/* @named: or NULL */
+static CUresult check_all(uint64_t addr, size_t n, CUstream handle,
+			  CUcontext named, unsigned int does)
 {
 	struct drv_place place;
 	bool device = false;
@@ -434,32 +452,49 @@ CUresult drv_check_all(uint64_t addr, size_t n, CUstream handle, bool write)
 		if (!err && device && !place.device)
 			err = CUDA_ERROR_INVALID_VALUE;
 		if (!err)
-			err = drv_place_may(stream, &place, write);
+			err = drv_place_may(does & DRV_ALONE ? stream->ctx :
+					    who(named, stream), &place, does);
 		drv_place_put(&place);
 	}
 	drv_obj_put(&stream->obj);
 	return err;
 }
 
-CUresult drv_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
-		     size_t n, CUstream stream, bool sync)
+CUresult drv_check_all(uint64_t addr, size_t n, CUstream handle,
+		       unsigned int does)
+{
+	return check_all(addr, n, handle, NULL, does);
+}
+
+static CUresult copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
+		     size_t n, const struct named *named, CUstream stream,
+		     bool sync)
 {
 	CUresult err;
 	size_t piece = drv_place_piece(dst, drv_place_piece(src, n));
 
 	if (piece == n)
-		return copy_piece(dst, dst_kind, src, src_kind, n, stream, sync);
+		return copy_piece(dst, dst_kind, src, src_kind, n, named, stream,
+				  sync);
 	/* All of it must be there before any of it is copied */
-	err = drv_check_all(dst, n, stream, true);
+	err = check_all(dst, n, stream, named->dst, DRV_WRITES);
 	if (!err)
-		err = drv_check_all(src, n, stream, false);
+		err = check_all(src, n, stream, named->src, DRV_READS);
 	for (size_t at = 0; at < n && !err; at += piece) {
 		piece = drv_place_piece(dst + at,
 					drv_place_piece(src + at, n - at));
 		err = copy_piece(dst + at, dst_kind, src + at, src_kind, piece,
-				 stream, sync);
+				 named, stream, sync);
 	}
 	return err;
+}
+
+CUresult drv_copy(uint64_t dst, int dst_kind, uint64_t src, int src_kind,
+		  size_t n, CUstream stream, bool sync)
+{
+	static const struct named none;
+
+	return copy(dst, dst_kind, src, src_kind, n, &none, stream, sync);
 }
 
 CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t n)
@@ -506,27 +541,31 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n,
 	return drv_copy(dst, DRV_DEVICE, src, DRV_DEVICE, n, stream, false);
 }
 
-/* Unified addressing knows the devices; the contexts must only be right */
+/* A context that is named, usable; none is no error */
+static CUresult usable(CUcontext handle, CUcontext *ctx)
+{
+	CUresult err = drv_ready();
+
+	*ctx = NULL;
+	if (!err && handle)
+		err = drv_ctx_get(handle, ctx);
+	return err || !*ctx ? err : drv_ctx_state(*ctx);
+}
+
+/* Unified addressing knows the devices; the contexts say who has the right */
 static CUresult peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src,
 		     CUcontext src_ctx, size_t n, CUstream stream, bool sync)
 {
-	CUcontext a, b;
-	CUresult err = drv_ctx_get(dst_ctx, &a);
+	struct named named = { 0 };
+	CUresult err = usable(dst_ctx, &named.dst);
 
-	if (err)
-		return err;
-	err = drv_ctx_get(src_ctx, &b);
-	if (err) {
-		drv_ctx_put(a);
-		return err;
-	}
-	err = drv_ctx_state(a);
 	if (!err)
-		err = drv_ctx_state(b);
+		err = usable(src_ctx, &named.src);
 	if (!err)
-		err = drv_copy(dst, DRV_DEVICE, src, DRV_DEVICE, n, stream, sync);
-	drv_ctx_put(b);
-	drv_ctx_put(a);
+		err = copy(dst, DRV_DEVICE, src, DRV_DEVICE, n, &named, stream,
+			   sync);
+	drv_ctx_put(named.src);
+	drv_ctx_put(named.dst);
 	return err;
 }
 
@@ -622,10 +661,11 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	/* All of it must be there before any of it is copied; no last gap */
 	if (c->WidthInBytes && c->Height) {
 		err = drv_check_all(dst, dst_all - dst_pitch + c->WidthInBytes,
-				    stream, true);
+				    stream, DRV_WRITES);
 		if (!err)
 			err = drv_check_all(src, src_all - src_pitch +
-					    c->WidthInBytes, stream, false);
+					    c->WidthInBytes, stream,
+					    DRV_READS);
 	}
 	if (!err && sync && goes_on(stream, dst, src))
 		sync = false;

@@ -28,7 +28,7 @@ static CUresult add_part(struct parts *p, uint64_t at, uint64_t end,
 	if (!range)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (drv_on_device(range) && !drv_rdma_capable(range)) {
-		drv_log("dma-buf export: memory of a pool, or managed memory, is not given to other devices");
+		drv_log("dma-buf export: memory of a pool, of another process, or managed memory, is not given to other devices");
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (!chunk)

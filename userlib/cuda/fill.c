@@ -99,7 +99,7 @@ static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 	else if (len)
 		err = drv_place_get(dst, len, &to);
 	if (!err)
-		err = drv_place_may(stream, &to, true);
+		err = drv_place_may(stream->ctx, &to, DRV_ALONE | DRV_WRITES);
 	if (!err && len && !to.device && !to.pinned)
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err || !len)
@@ -147,7 +147,7 @@ static CUresult fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 	if (dst % width || __builtin_mul_overflow(n, width, &len) ||
 	    drv_place_piece(dst, len) == len)
 		return fill_piece(dst, value, width, n, stream, sync);
-	err = drv_check_all(dst, len, stream, true);
+	err = drv_check_all(dst, len, stream, DRV_ALONE | DRV_WRITES);
 	for (size_t at = 0; at < len && !err; at += piece) {
 		piece = drv_place_piece(dst + at, len - at);
 		err = fill_piece(dst + at, value, width, piece / width, stream,
@@ -200,7 +200,7 @@ static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
 	    __builtin_add_overflow(all, len, &all))
 		return CUDA_ERROR_INVALID_VALUE;
 	/* All of it must be there before any of it is filled */
-	err = drv_check_all(dst, all, stream, true);
+	err = drv_check_all(dst, all, stream, DRV_ALONE | DRV_WRITES);
 	for (size_t y = 0; y < rows && !err; y++)
 		err = fill(dst + y * pitch, value, width, columns, stream,
 			   false);

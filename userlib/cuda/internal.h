@@ -306,7 +306,7 @@ struct drv_range {
 	struct drv_job *after;		/* likewise: freed, known until this has ended */
 	struct drv_advice *advice;	/* DRV_RANGE_MANAGED: the first, or NULL */
 	int export_fd;			/* for other processes, plus 1 */
-	struct drv_name name;		/* DRV_RANGE_IPC: what was opened, */
+	struct drv_name name;		/* DRV_RANGE_IPC, IMPORTED: what was opened, */
 	unsigned int opened;		/* and how often */
 	size_t map_size;		/* DRV_RANGE_HOST */
 	unsigned int flags;
@@ -342,10 +342,12 @@ struct CUmemPoolHandle_st {
 	LIST_ENTRY(CUmemPoolHandle_st) link;
 };
 
-/* Memory of pools and managed memory is not given to other devices */
+/* Memory of pools, of other processes and managed memory is not given to other devices */
 static inline bool drv_rdma_capable(const struct drv_range *range)
 {
 	return range->kind != DRV_RANGE_POOL &&
+	       range->kind != DRV_RANGE_IMPORTED &&
+	       range->kind != DRV_RANGE_IPC &&
 	       range->kind != DRV_RANGE_MANAGED;
 }
 
@@ -357,7 +359,14 @@ struct drv_mem {
 	uint64_t size;
 	uint64_t mmap_offset;
 	CUmemAllocationProp prop;
+	bool imported;
 	unsigned int handles;		/* drv.lock: that the program holds */
+};
+
+/* Of a context: one that peer access is on for, until that one is destroyed */
+struct drv_peer {
+	CUcontext ctx;
+	LIST_ENTRY(drv_peer) link;
 };
 
 struct CUctx_st {
@@ -381,14 +390,22 @@ struct CUctx_st {
 	LIST_HEAD(, drv_range) ranges;
 	LIST_HEAD(, drv_chunk) blocks;
 	LIST_HEAD(, CUmod_st) modules;
-	uint32_t peers;			/* devices whose memory may be reached */
+	LIST_HEAD(, drv_peer) peers;	/* contexts whose memory may be reached */
 	LIST_ENTRY(CUctx_st) link;
 };
+
+/* Memory that contexts on other devices reach by peer access to its own */
+static inline bool drv_is_apart(const struct drv_range *range)
+{
+	return range->kind == DRV_RANGE_DEVICE || range->kind == DRV_RANGE_IPC;
+}
 
 /* Memory of another process, open in a context on another GPU than its own */
 static inline bool drv_is_far(const struct drv_range *range)
 {
-	return range->kind == DRV_RANGE_IPC && range->ctx->dev != range->dev;
+	return (range->kind == DRV_RANGE_IPC ||
+		range->kind == DRV_RANGE_IMPORTED) &&
+	       range->ctx->dev != range->dev;
 }
 
 struct drv_global {
@@ -447,6 +464,10 @@ void drv_file_unuse(struct drv_file *file);
 CUresult drv_ctx_current(CUcontext *ctx);		/* takes a reference */
 CUresult drv_ctx_get(CUcontext handle, CUcontext *ctx);	/* likewise */
 CUresult drv_ctx_needed(void);		/* is there a current one? */
+/* drv.lock is held: does peer access, or its own device, let @ctx reach memory of @owner? */
+bool drv_ctx_reaches(CUcontext ctx, CUcontext owner);
+/* drv.lock is held: it reaches nobody any more, nor does anybody reach it */
+void drv_ctx_unpeer(CUcontext ctx);
 /* For questions that a lost context can still answer; no reference */
 CUresult drv_ctx_current_any(CUcontext *ctx);
 CUresult drv_ctx_state(CUcontext ctx);
@@ -629,7 +650,7 @@ uint32_t drv_device_name(const struct drv_device *dev);
 /* The one with that name, or NULL */
 struct drv_device *drv_device_of_name(uint32_t name);
 CUresult drv_name_memory(struct drv_range *range, struct drv_name *name);
-/* @pool: that it is of, a reference that the memory takes over, or NULL */
+/* @pool: that it is of, or NULL.  What is open in @ctx is given again, to be closed as often */
 CUresult drv_open_memory(CUcontext ctx, const struct drv_name *name, int fd,
 			 CUmemoryPool pool, CUdeviceptr *ptr);
 CUresult drv_shared_new(struct CUevent_st *event);
@@ -683,6 +704,7 @@ struct drv_place {
 	bool device;
 	bool pinned;			/* host memory known to the library */
 	bool io;			/* host addresses of a device: only the CPU copies */
+	bool apart;			/* other devices reach it by peer access to its owner */
 	uint32_t peers;			/* devices that reach it without peer access */
 	uint32_t readers, writers;	/* devices that may, as the program has said */
 	bool sync_memops;
@@ -692,6 +714,8 @@ struct drv_place {
 	uint64_t offset;		/* in the handle, or host address */
 	uint64_t addr;			/* as the program gave it */
 };
+/* drv.lock is held: does the thread's context, if it has one, reach it? */
+bool drv_range_reached(const struct drv_range *range);
 CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place);
 void drv_place_put(struct drv_place *place);
 /*
@@ -701,9 +725,15 @@ void drv_place_put(struct drv_place *place);
  */
 bool drv_place_gone(const struct drv_place *place, const struct drv_job *by);
 size_t drv_place_piece(uint64_t addr, size_t n);
-/* May work in @stream read, or write, there? */
-CUresult drv_place_may(CUstream stream, const struct drv_place *place,
-		       bool write);
+/* What work does in a place */
+enum {
+	DRV_READS	= 0,
+	DRV_WRITES	= 1,
+	DRV_ALONE	= 2,		/* and in no other place */
+};
+/* May work of @ctx do that there? */
+CUresult drv_place_may(CUcontext ctx, const struct drv_place *place,
+		       unsigned int does);
 
 /* ---- copy.c ---- */
 /* Pageable memory as it was when the program asked for a copy */
@@ -716,9 +746,10 @@ void drv_stage_free(struct drv_stage *stage);
 bool drv_place_on(CUstream stream, const struct drv_place *place);
 /*
  * Is [@addr, @addr + @n) there in whole, where it begins in memory of a GPU, and
- * may work in the stream read, or write, all of it?
+ * may work of the stream do that in all of it?
  */
-CUresult drv_check_all(uint64_t addr, size_t n, CUstream handle, bool write);
+CUresult drv_check_all(uint64_t addr, size_t n, CUstream handle,
+		       unsigned int does);
 /* What a pointer must be: DRV_DEVICE: what a GPU reaches by itself */
 enum { DRV_ANY, DRV_DEVICE };
 /* Host memory; an error, and no crash, where there is none */

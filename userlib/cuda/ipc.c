@@ -52,7 +52,7 @@ CUresult drv_take_fd(const struct drv_name *name, uint32_t magic, int *out)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	pidfd = (int)syscall(SYS_pidfd_open, name->pid, 0);
 	if (pidfd < 0)
-		return errno == ESRCH ? CUDA_ERROR_INVALID_VALUE :
+		return errno == ESRCH ? CUDA_ERROR_INVALID_HANDLE :
 					CUDA_ERROR_OPERATING_SYSTEM;
 	fd = (int)syscall(SYS_pidfd_getfd, pidfd, name->fd, 0);
 	error = errno;
@@ -181,6 +181,8 @@ static CUresult open_by(struct drv_file *file, CUcontext ctx,
 	range->dev = file->dev;
 	range->chunk = chunk;
 	pthread_mutex_lock(&drv.lock);
+	if (pool)
+		atomic_fetch_add(&pool->obj.refs, 1);
 	err = drv_chunk_add(ctx, chunk);
 	if (err) {
 		last = true;
@@ -194,8 +196,11 @@ static CUresult open_by(struct drv_file *file, CUcontext ctx,
 	pthread_mutex_unlock(&drv.lock);
 	if (last)
 		drv_chunk_free(chunk);
-	if (err)
+	if (err) {
+		if (pool)
+			drv_obj_put(&pool->obj);
 		free(range);
+	}
 	return err;
 }
 
@@ -203,8 +208,8 @@ static CUresult open_by(struct drv_file *file, CUcontext ctx,
  * @ctx may be on another GPU than the memory: that one's open file has the memory
  * then, and stays open as long, and @ctx's engine reaches it as a peer's.
  */
-CUresult drv_open_memory(CUcontext ctx, const struct drv_name *name, int fd,
-			 CUmemoryPool pool, CUdeviceptr *ptr)
+static CUresult open_first(CUcontext ctx, const struct drv_name *name, int fd,
+			   CUmemoryPool pool, CUdeviceptr *ptr)
 {
 	struct drv_device *dev = drv_device_of_name(name->device);
 	struct drv_file *file;
@@ -229,15 +234,14 @@ CUresult drv_open_memory(CUcontext ctx, const struct drv_name *name, int fd,
 	return err;
 }
 
-/* What is open in @ctx already is given again, and closed as often */
 static bool open_again(CUcontext ctx, const struct drv_name *name,
-		       CUdeviceptr *ptr)
+		       CUmemoryPool pool, CUdeviceptr *ptr)
 {
 	struct drv_range *range;
 
 	pthread_mutex_lock(&drv.lock);
 	LIST_FOREACH(range, &ctx->ranges, link)
-		if (range->kind == DRV_RANGE_IPC &&
+		if (range->opened && range->pool == pool &&
 		    !memcmp(&range->name, name, sizeof(*name)))
 			break;
 	if (range) {
@@ -248,11 +252,23 @@ static bool open_again(CUcontext ctx, const struct drv_name *name,
 	return range;
 }
 
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
-			       unsigned int flags)
+CUresult drv_open_memory(CUcontext ctx, const struct drv_name *name, int fd,
+			 CUmemoryPool pool, CUdeviceptr *ptr)
 {
 	/* One at a time, so that of two threads one finds what the other opened */
 	static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&opening);
+	if (!open_again(ctx, name, pool, ptr))
+		err = open_first(ctx, name, fd, pool, ptr);
+	pthread_mutex_unlock(&opening);
+	return err;
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
+			       unsigned int flags)
+{
 	struct drv_name name;
 	CUcontext ctx;
 	int fd;
@@ -266,10 +282,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *ptr, CUipcMemHandle handle,
 	else
 		err = drv_take_fd(&name, MAGIC_MEM, &fd);
 	if (!err) {
-		pthread_mutex_lock(&opening);
-		if (!open_again(ctx, &name, ptr))
-			err = drv_open_memory(ctx, &name, fd, NULL, ptr);
-		pthread_mutex_unlock(&opening);
+		err = drv_open_memory(ctx, &name, fd, NULL, ptr);
 		close(fd);
 	}
 	drv_ctx_put(ctx);

@@ -154,7 +154,8 @@ static CUresult value_op(CUstream handle, uint64_t addr, uint64_t value,
 	if (!err)
 		err = drv_place_get(addr, width, &place);
 	if (!err)
-		err = drv_place_may(stream, &place, !wait);
+		err = drv_place_may(stream->ctx, &place,
+				    DRV_ALONE | (wait ? DRV_READS : DRV_WRITES));
 	if (!err && !place.device && !place.pinned)
 		err = CUDA_ERROR_INVALID_VALUE;
 	/* As attribute 98 says; an H100 cannot either */

@@ -504,10 +504,12 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 	err = range_at(addr, kinds, none, &range);
 	if (!err && range->id != id)
 		err = none;
-	if (!err && range->kind == DRV_RANGE_IPC && --range->opened)
+	if (!err && range->opened > 1) {
+		range->opened--;
 		range = NULL;
-	else if (!err)
+	} else if (!err) {
 		drv_range_del(range);
+	}
 	pthread_mutex_unlock(&drv.lock);
 	if (!err && range)
 		drv_range_free(range);
@@ -523,6 +525,7 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	unsigned long long id = 0;
 	struct drv_span span;
 	CUcontext ctx = NULL;
+	bool far = false;
 	CUresult err;
 
 	pthread_mutex_lock(&drv.lock);
@@ -534,9 +537,10 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 		ctx = range->ctx;
 		if (ctx)
 			atomic_fetch_add(&ctx->obj.refs, 1);
-		if (range->kind != DRV_RANGE_IPC || range->opened == 1)
+		if (range->opened <= 1)
 			file = drv_file_ref(drv_on_device(range) ?
 					    range->chunk->file : ctx->file);
+		far = file && drv_is_far(range);
 	}
 	pthread_mutex_unlock(&drv.lock);
 	/*
@@ -545,6 +549,9 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	 */
 	if (file)
 		err = own ? drv_file_drain(file) : drv_drain(file, &span);
+	/* As the memory's GPU, the one that it is open on */
+	if (!err && far)
+		err = drv_drain(ctx->file, &span);
 	if (!err)
 		err = range_take(addr, kinds, none, id);
 	if (file)
@@ -611,14 +618,15 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
 	/* memory by hand that no device may access is not found yet */
-	if (!range || (range->kind == DRV_RANGE_VMM && !range->readers)) {
+	if (!range || (range->kind == DRV_RANGE_VMM && !range->readers) ||
+	    !drv_range_reached(range)) {
 		err = CUDA_ERROR_NOT_FOUND;
-	} else {
-		if (base)
-			*base = range->addr;
-		if (size)
-			*size = range->size;
+		range = NULL;
 	}
+	if (base)
+		*base = range ? range->addr : 0;
+	if (size)
+		*size = range ? range->size : 0;
 	pthread_mutex_unlock(&drv.lock);
 	drv_ctx_put(ctx);
 	return err;

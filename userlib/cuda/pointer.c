@@ -29,6 +29,15 @@ static struct drv_span span_of(const struct drv_range *range)
 	return reserved ? *reserved : own;
 }
 
+bool drv_range_reached(const struct drv_range *range)
+{
+	CUcontext ctx;
+
+	if (!drv_is_apart(range) || drv_ctx_current_any(&ctx))
+		return true;
+	return drv_ctx_reaches(ctx, range->ctx);
+}
+
 static CUresult pointer_attribute(const struct drv_range *range, uint64_t ptr,
 				  CUpointer_attribute attr, void *data)
 {
@@ -36,13 +45,16 @@ static CUresult pointer_attribute(const struct drv_range *range, uint64_t ptr,
 
 	switch (attr) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		*(CUcontext *)data = range->ctx;
+		*(CUcontext *)data = range->kind == DRV_RANGE_IMPORTED ?
+				     NULL : range->ctx;
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(unsigned int *)data = device ? CU_MEMORYTYPE_DEVICE :
 						 CU_MEMORYTYPE_HOST;
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		if (!drv_range_reached(range))
+			return CUDA_ERROR_INVALID_VALUE;
 		*(CUdeviceptr *)data = ptr;
 		break;
 	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
@@ -63,7 +75,9 @@ static CUresult pointer_attribute(const struct drv_range *range, uint64_t ptr,
 		*(int *)data = range->kind == DRV_RANGE_DEVICE;
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)data = range->dev->ordinal;
+		/* Of memory of another process: who opened it */
+		*(int *)data = (range->kind == DRV_RANGE_IPC ?
+				range->ctx->dev : range->dev)->ordinal;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
 		*(CUdeviceptr *)data = span_of(range).addr;
@@ -306,14 +320,18 @@ CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place)
 		if (range->kind == DRV_RANGE_VMM) {
 			place->peers = place->readers = range->readers;
 			place->writers = range->writers;
-		} else if (range->kind == DRV_RANGE_POOL) {
+		} else if (range->kind == DRV_RANGE_POOL ||
+			   range->kind == DRV_RANGE_IMPORTED) {
 			place->peers = range->pool->peers;
+			place->readers = place->writers = place->peers |
+				1u << range->dev->ordinal;
 		} else if (drv_is_far(range)) {
 			place->peers = 1u << range->ctx->dev->ordinal;
 		}
 		place->offset = addr - range->chunk->addr;
 		atomic_fetch_add(&place->stream->obj.refs, 1);
 		place->owner = range->ctx;
+		place->apart = drv_is_apart(range);
 		if (place->owner)
 			atomic_fetch_add(&place->owner->obj.refs, 1);
 	}
@@ -322,21 +340,25 @@ CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place)
 }
 
 /*
- * A right that the stream's own device was given is the one that counts.  Where
- * it was given none the owner's will do, whose engine works for others, too.
- * Host memory has no such rights.
+ * Memory by hand and of pools is for the devices that were given a right.  Any
+ * context may copy the rest, and work that copies nothing needs peer access to that
+ * of another one's device.  Host memory has no such rights.
  */
-CUresult drv_place_may(CUstream stream, const struct drv_place *place,
-		       bool write)
+CUresult drv_place_may(CUcontext ctx, const struct drv_place *place,
+		       unsigned int does)
 {
-	uint32_t who = write ? place->writers : place->readers;
-	uint32_t bit = 1u << stream->ctx->dev->ordinal;
+	uint32_t who = does & DRV_WRITES ? place->writers : place->readers;
+	bool may = true;
 
 	if (!place->device)
 		return CUDA_SUCCESS;
-	if (!(place->readers & bit))
-		bit = 1u << place->stream->ctx->dev->ordinal;
-	return who & bit ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (place->apart && does & DRV_ALONE) {
+		pthread_mutex_lock(&drv.lock);
+		may = drv_ctx_reaches(ctx, place->owner);
+		pthread_mutex_unlock(&drv.lock);
+	}
+	return may && who & 1u << ctx->dev->ordinal ? CUDA_SUCCESS :
+						      CUDA_ERROR_INVALID_VALUE;
 }
 
 /*

@@ -154,9 +154,12 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
 
 	if (err)
 		return err;
-	drv_pool_trim(pool, keep);
+	if (pool->imported)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		drv_pool_trim(pool, keep);
 	drv_obj_put(&pool->obj);
-	return CUDA_SUCCESS;
+	return err;
 }
 
 /* The pool that a handle names, with a reference, and drv.lock held */

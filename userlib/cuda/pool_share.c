@@ -154,15 +154,11 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool handle,
 	memcpy(&name, data, sizeof(name));
 	if (name.pool != pool->id || name.device != drv_device_name(pool->dev))
 		err = CUDA_ERROR_INVALID_VALUE;
-	else if (ctx->dev != pool->dev)
-		err = CUDA_ERROR_INVALID_CONTEXT;
 	else
 		err = drv_take_fd(&name, MAGIC_POINTER, &fd);
 	if (!err) {
 		err = drv_open_memory(ctx, &name, fd, pool, ptr);
 		close(fd);
-		if (!err)
-			goto out;	/* the memory has our reference */
 	}
 out_pool:
 	drv_obj_put(&pool->obj);

@@ -2,6 +2,8 @@
 /*
  * What a context is and may: flags, limits, peers; and waiting for all of it.
  */
+#include <stdlib.h>
+
 #include "internal.h"
 
 CUresult cuCtxGetDevice(CUdevice *dev)
@@ -193,10 +195,44 @@ CUresult cuCtxSetCacheConfig(CUfunc_cache config)
 	return CUDA_SUCCESS;
 }
 
+static struct drv_peer *peer_of(CUcontext ctx, CUcontext peer)
+{
+	struct drv_peer *p;
+
+	LIST_FOREACH(p, &ctx->peers, link)
+		if (p->ctx == peer)
+			return p;
+	return NULL;
+}
+
+bool drv_ctx_reaches(CUcontext ctx, CUcontext owner)
+{
+	return ctx->dev == owner->dev || peer_of(ctx, owner);
+}
+
+static void peer_drop(struct drv_peer *p)
+{
+	if (p) {
+		LIST_REMOVE(p, link);
+		free(p);
+	}
+}
+
+void drv_ctx_unpeer(CUcontext ctx)
+{
+	CUcontext other;
+
+	while (!LIST_EMPTY(&ctx->peers))
+		peer_drop(LIST_FIRST(&ctx->peers));
+	for (int i = 0; i < drv.nr_devices; i++)
+		LIST_FOREACH(other, &drv.devices[i].contexts, link)
+			peer_drop(peer_of(other, ctx));
+}
+
 static CUresult peer_access(CUcontext handle, bool on)
 {
+	struct drv_peer *p, *fresh = NULL;
 	CUcontext ctx, peer;
-	uint32_t bit;
 	CUresult err = drv_ctx_current(&ctx);
 
 	if (err)
@@ -206,19 +242,29 @@ static CUresult peer_access(CUcontext handle, bool on)
 		drv_ctx_put(ctx);
 		return err;
 	}
-	bit = 1u << peer->dev->ordinal;
+	if (on)
+		fresh = calloc(1, sizeof(*fresh));
 	pthread_mutex_lock(&drv.lock);
-	if (!on && !(ctx->peers & bit))
+	p = peer_of(ctx, peer);
+	if (atomic_load(&ctx->destroyed) || atomic_load(&peer->destroyed)) {
+		err = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	} else if (!on && !p) {
 		err = CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-	else if (!on)
-		ctx->peers &= ~bit;
-	else if (!drv_peers(ctx->dev, peer->dev))
+	} else if (!on) {
+		peer_drop(p);
+	} else if (!drv_peers(ctx->dev, peer->dev)) {
 		err = CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-	else if (ctx->peers & bit)
+	} else if (p) {
 		err = CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-	else
-		ctx->peers |= bit;
+	} else if (!fresh) {
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		fresh->ctx = peer;
+		LIST_INSERT_HEAD(&ctx->peers, fresh, link);
+		fresh = NULL;
+	}
 	pthread_mutex_unlock(&drv.lock);
+	free(fresh);
 	drv_ctx_put(peer);
 	drv_ctx_put(ctx);
 	return err;

@@ -120,7 +120,7 @@ void drv_mem_free(struct drv_mem *mem)
 /* Takes over @file and @kernel_handle, whatever the outcome */
 static CUresult mem_new(struct drv_file *file, uint32_t kernel_handle,
 			uint64_t size, uint64_t mmap_offset,
-			const CUmemAllocationProp *prop,
+			const CUmemAllocationProp *prop, bool imported,
 			CUmemGenericAllocationHandle *handle)
 {
 	struct drv_mem *mem = calloc(1, sizeof(*mem));
@@ -138,6 +138,7 @@ static CUresult mem_new(struct drv_file *file, uint32_t kernel_handle,
 	mem->size = size;
 	mem->mmap_offset = mmap_offset;
 	mem->prop = *prop;
+	mem->imported = imported;
 	mem->handles = 1;
 	pthread_mutex_lock(&drv.lock);
 	err = drv_obj_add(&mem->obj);
@@ -174,7 +175,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		drv_file_unuse(file);
 		return err;
 	}
-	return mem_new(file, req.handle, size, req.mmap_offset, prop, handle);
+	return mem_new(file, req.handle, size, req.mmap_offset, prop, false,
+		       handle);
 }
 
 /* With a reference */
@@ -276,6 +278,9 @@ CUresult cuMemGetAllocationPropertiesFromHandle(
 		*prop = mem->prop;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
+	/* As on a real GPU, although it can be exported again */
+	if (prop && mem->imported)
+		prop->requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
 	drv_obj_put(&mem->obj);
 	return err;
 }
@@ -347,7 +352,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 		return err ? err : error == EBADF ? CUDA_ERROR_UNKNOWN :
 		       CUDA_ERROR_INVALID_VALUE;
 	return mem_new(file, req.handle, req.size, req.mmap_offset, &prop,
-		       handle);
+		       true, handle);
 }
 
 /* ---- maps ---- */

@@ -22,13 +22,13 @@ static void hold(void *arg)
 		usleep(10000);
 }
 
-static void note(void *arg)
+void note(void *arg)
 {
 	(void)arg;
 	atomic_fetch_add(&ran, 1);
 }
 
-static void shut(CUstream stream)
+void shut(CUstream stream)
 {
 	CALL(cuCtxSynchronize);
 	atomic_store(&gate, 0);
@@ -36,7 +36,7 @@ static void shut(CUstream stream)
 	CALL(cuLaunchHostFunc, stream, hold, NULL);
 }
 
-static void open_gate(void)
+void open_gate(void)
 {
 	atomic_store(&gate, 1);
 	CALL(cuCtxSynchronize);
@@ -207,21 +207,33 @@ static CUresult c_destroy(void)
 	return CALL(cuStreamDestroy_v2, s);
 }
 
-/* Does @fn return while @stream is held? */
-static void meanwhile(const char *what, CUresult (*fn)(void), CUstream stream)
-{
-	pthread_t thread;
+static pthread_t caller;
 
-	shut(stream);
+void returns(const char *what, CUresult (*fn)(void))
+{
+	static CUresult (*called)(void);
+
+	called = fn;
 	atomic_store(&returned, 0);
-	pthread_create(&thread, NULL, call, &fn);
+	pthread_create(&caller, NULL, call, &called);
 	/* So long that who returns has returned, on a busy machine, too */
 	for (int i = 0; i < 200 && !atomic_load(&returned); i++)
 		usleep(10000);
 	printf("%-44s %s", what, atomic_load(&returned) ? "returns " : "waits ");
-	atomic_store(&gate, 1);
-	pthread_join(thread, NULL);
+}
+
+void ends(void)
+{
+	pthread_join(caller, NULL);
 	printf("%d\n", (int)result);
+}
+
+void meanwhile(const char *what, CUresult (*fn)(void), CUstream stream)
+{
+	shut(stream);
+	returns(what, fn);
+	atomic_store(&gate, 1);
+	ends();
 	CALL(cuCtxSynchronize);
 }
 

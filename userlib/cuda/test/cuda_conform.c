@@ -598,11 +598,78 @@ static const struct section copies_held[] = {
 	{ "copies behind what is held up", ask_copies },
 };
 
+/* Questions for a library with two devices */
+static const struct section two[] = {
+	{ "two devices", ask_two_devices },
+	{ "access", ask_two_access },
+	{ "copies between two", ask_two_copies },
+	{ "copies between two, wrong", ask_two_copies_wrong },
+	{ "memory of the other one", ask_two_touch },
+	{ "fills of the other one's memory, no access", ask_two_fill_none },
+	{ "fills of the other one's memory", ask_two_fill },
+	{ "values in the other one's memory, no access", ask_two_values_none },
+	{ "values in the other one's memory", ask_two_values },
+	{ "pointers of the other one", ask_two_pointers },
+	{ "streams of the other one", ask_two_streams },
+	{ "pools for two", ask_two_pools },
+	{ "a pool without access", ask_two_pool_none },
+	{ "memory by hand for two", ask_two_vmm },
+	{ "memory by hand without access", ask_two_vmm_none },
+	{ "memory by hand without access for its own", ask_two_vmm_own },
+	{ "rights of two", ask_two_rights },
+	{ "a destroyed context", ask_two_destroyed },
+	{ "no context named", ask_two_no_context },
+};
+
+static const struct section two_order[] = {
+	{ "order of two", ask_two_order },
+	{ "order with access", ask_two_order_access },
+	{ "order of two, held by a value", ask_two_order_value },
+	{ "end of a context", ask_two_order_destroy },
+	{ "a context that is waited for ends", ask_two_order_end },
+};
+
+static const struct section two_facts[] = {
+	{ "this machine", ask_two_facts },
+};
+
+/* Two processes, the second one on the same device and on another one */
+static const struct section procs[] = {
+	{ "memory of another process", ask_procs_one },
+	{ "memory of another process, another device", ask_procs_two },
+	{ "events of another process", ask_procs_events_one },
+	{ "events of another process, another device", ask_procs_events_two },
+	{ "pools of another process", ask_procs_shared_one },
+	{ "pools of another process, another device", ask_procs_shared_two },
+};
+
+/* Which of them are asked: the first without an argument */
+static const struct {
+	const char *name;
+	const struct section *sections;
+	size_t n;
+} groups[] = {
+#define GROUP(name, list)	{ name, list, sizeof(list) / sizeof(list[0]) }
+	GROUP("", sections),
+	GROUP("order", held_up),
+	GROUP("copies", copies_held),
+	GROUP("two", two),
+	GROUP("two-order", two_order),
+	GROUP("two-facts", two_facts),
+	GROUP("procs", procs),
+};
+
 static int begin(const struct section *section)
 {
+	/* Nobody waits for ever for an answer */
+	alarm(150);
 	/* The fake's jobs end when they are waited for */
 	if (section->ask == ask_pending)
 		setenv("PEERLANE_FAKE_MANUAL", "1", 1);
+	/* These begin before the library does, or both processes do */
+	for (size_t i = 0; i < sizeof(procs) / sizeof(procs[0]); i++)
+		if (section->ask == procs[i].ask)
+			return 0;
 	if (section->ask != start &&
 	    (CALL(cuInit, 0) ||
 	     CALL(cuCtxCreate_v2, &ctx, CU_CTX_SCHED_YIELD, 0))) {
@@ -614,10 +681,11 @@ static int begin(const struct section *section)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "order"))
-		return ask_all(held_up, 1, "libcuda.so.1", begin);
-	if (argc > 1 && !strcmp(argv[1], "copies"))
-		return ask_all(copies_held, 1, "libcuda.so.1", begin);
-	return ask_all(sections, sizeof(sections) / sizeof(sections[0]),
-		       "libcuda.so.1", begin);
+	const char *name = argc > 1 ? argv[1] : "";
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (!strcmp(groups[i].name, name))
+			return ask_all(groups[i].sections, groups[i].n, "libcuda.so.1", begin);
+	fprintf(stderr, "cuda_conform: no questions are called %s\n", name);
+	return 2;
 }

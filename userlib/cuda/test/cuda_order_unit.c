@@ -209,7 +209,10 @@ static void t_two_gpus(void)
 	OK(cuMemcpyPeer(pb, b, pa, a, sizeof(in)));
 	OK(cuMemcpyDtoH_v2(out, pb, sizeof(in)));
 	CHECK(!memcmp(in, out, sizeof(in)));
+	IS(cuMemsetD8_v2(pa, 9, 100), INVALID);		/* nor is there peer access */
+	OK(cuCtxSetCurrent(a));
 	OK(cuMemsetD8_v2(pa, 9, 100));
+	OK(cuCtxSetCurrent(b));
 	OK(cuMemcpyPeerAsync(pb + 50, b, pa, a, 100, NULL));
 	OK(cuMemcpyDtoH_v2(out, pb, 200));
 	CHECK(out[49] == in[49] && out[50] == 9 && out[149] == 9 &&

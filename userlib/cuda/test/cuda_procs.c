@@ -259,7 +259,7 @@ static void maker_ends(void)
 	CHECK(end(&part) == 0);
 	OK(cuMemcpyDtoH_v2(&b, p + w.size - 1, 1));
 	CHECK(b == 0x66);
-	IS(cuIpcOpenMemHandle_v2(&q, w.mem, 1), CUDA_ERROR_INVALID_VALUE);
+	IS(cuIpcOpenMemHandle_v2(&q, w.mem, 1), CUDA_ERROR_INVALID_HANDLE);
 	OK(cuIpcCloseMemHandle(p));
 	CHECK(free_again(before));
 }

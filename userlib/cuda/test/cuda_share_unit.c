@@ -476,7 +476,7 @@ static void t_take_fd(void)
 	wrong.pid = 0;
 	IS(drv_take_fd(&wrong, 77, &got), INVALID);
 	let_go(&other);
-	IS(drv_take_fd(&name, 77, &got), INVALID);	/* it has ended */
+	IS(drv_take_fd(&name, 77, &got), CUDA_ERROR_INVALID_HANDLE);	/* it has ended */
 }
 
 static const struct unit_test tests[] = {

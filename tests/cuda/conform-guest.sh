@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: libcuda on two emulated GPUs, and between processes, answers as NVIDIA's on two H100s
+# tags: guest cuda
+# tier: all
+# timeout: 300
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/cuda/lib.sh"
+need_file "$BUILD/userlib/tests/cuda_conform"
+
+# The guest has but one place where answers can go: before its verdict, marked
+boot two "$TOP/tests/cuda/two-gpus.topo,gpu0.coherent=on,gpu1.coherent=on" 7.2 240 <<-'SCRIPT'
+	#!/bin/sh
+	cd /tmp
+	for part in two procs; do
+		/usr/lib/peerlane/tests/cuda_conform $part >$part 2>&1
+		sed "s/^/# $part: /" $part
+	done
+	echo "ok 1 - all was asked"
+	echo 1..1
+SCRIPT
+for part in two procs; do
+	sed -n "s/^# $part: //p" "$OUT/two/result.log" >"answers.$part"
+	cp "$TOP/userlib/cuda/test/conform_$part.golden" "golden.$part"
+	check "$part: every answer is that of a real driver" diff -u "golden.$part" "answers.$part"
+done
+finish
