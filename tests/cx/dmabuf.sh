@@ -53,7 +53,7 @@ moved() {
 # What was not there, told by the card: on demand, and where GPU memory has gone
 VM_TRACE=peerlane_cx_fault
 for kver in 7.2 6.12; do
-	boot "$kver" "$kver" sw0.1 moves paged freed unbound
+	boot "$kver" "$kver" sw0.1 moves piece paged used freed unbound
 	for verb in WRITE READ SEND; do
 		for way in host-gpu:0:1 gpu-host:1:0 gpu-gpu2:1:1; do
 			read=${way#*:} write=${way##*:} label=$verb-${way%%:*}
