@@ -9,7 +9,7 @@
 . "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/scenarios/lib/scenario.sh"
 # shellcheck disable=SC2034 # of scenario.sh and hosts.sh
-SC_SOURCE=$BUILD/out/data SC_TOPOLOGY=cx,memory=768M SC_KERNEL=7.2 SC_GUEST=$TOP/tests/cx/guest/perftest-hosts
+SC_SOURCE=$BUILD/out/data SC_TOPOLOGY=cx,memory=512M SC_KERNEL=7.2 SC_GUEST=$TOP/tests/cx/guest/perftest-hosts
 . "$TOP/scenarios/lib/machine/hosts.sh"
 need_tool jq cpio flock make
 need_file "$QEMU" "$BUILD/guest/7.2/mlx5.cpio" "$BUILD/guest/7.2/perftest.cpio"
