@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * mpi-gpu host|gpu: ping-pong between two ranks and an all-reduce over all of
- * them, in host memory or in GPU memory whose addresses MPI takes for those of
- * ordinary memory.  Rank 0 prints one line of JSON; the exit status is 0 when
- * every byte was right.
+ * mpi-gpu host|gpu [BYTES]...: ping-pong between two ranks and an all-reduce over all
+ * of them, in host memory or in GPU memory whose addresses MPI takes for those of
+ * ordinary memory; or ping-pong alone, with messages of these sizes.  Rank 0 prints
+ * one line of JSON; the exit status is 0 when every byte was right.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 #define BUFFER		(1u << 20)
 #define REDUCED		(BUFFER / sizeof(int64_t))
 
-static const int sizes[] = { 8, 4096, 65536, BUFFER };
+static const char *const usual[] = { "8", "4096", "65536", "1048576" };
 
 static int rank;
 static bool on_gpu;
@@ -141,11 +141,13 @@ static int all_reduce(void *out, void *in, int ranks)
 int main(int argc, char **argv)
 {
 	int ranks, wrong[2] = { 0, 0 }, sum[2];
+	const char *const *sizes = argc > 2 ? (const char *const *)argv + 2 : usual;
+	int n = argc > 2 ? argc - 2 : (int)(sizeof(usual) / sizeof(usual[0]));
 	uint64_t bytes = 0;
 	void *out, *in;
 
-	if (argc != 2 || (strcmp(argv[1], "host") && strcmp(argv[1], "gpu"))) {
-		fprintf(stderr, "usage: mpirun ... mpi-gpu host|gpu\n");
+	if (argc < 2 || (strcmp(argv[1], "host") && strcmp(argv[1], "gpu"))) {
+		fprintf(stderr, "usage: mpirun ... mpi-gpu host|gpu [BYTES]...\n");
 		return 2;
 	}
 	on_gpu = !strcmp(argv[1], "gpu");
@@ -159,11 +161,16 @@ int main(int argc, char **argv)
 	out = allocate();
 	in = allocate();
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		wrong[0] += ping_pong(out, in, sizes[i]);
-		bytes += (uint64_t)sizes[i] * ROUNDS;
+	for (int i = 0; i < n; i++) {
+		int size = atoi(sizes[i]);
+
+		if (size < 1 || size > (int)BUFFER)
+			die("the size of a message", size);
+		wrong[0] += ping_pong(out, in, size);
+		bytes += (uint64_t)size * ROUNDS;
 	}
-	wrong[1] = all_reduce(out, in, ranks);
+	if (sizes == usual)
+		wrong[1] = all_reduce(out, in, ranks);
 	MPI_Reduce(wrong, sum, 2, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
 	if (rank == 0) {
 		struct json_object *o = json_object_new_object();
@@ -171,7 +178,7 @@ int main(int argc, char **argv)
 		json_set(o, "memory", argv[1]);
 		json_set(o, "ranks", ranks);
 		json_set(o, "bytes_each_way", bytes);
-		json_set(o, "reduced_bytes", BUFFER);
+		json_set(o, "reduced_bytes", sizes == usual ? BUFFER : 0);
 		json_set(o, "wrong_messages", sum[0]);
 		json_set(o, "wrong_sums", sum[1]);
 		print_json(o);

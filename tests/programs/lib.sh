@@ -4,9 +4,9 @@
 #
 #	program_source NAME FILE	$source; skips when its FILE is not there
 #	program_cuda			$cuda, a folder as of a toolkit: its headers, our libraries
-#	program_build NAME FUNCTION	FUNCTION builds in a copy of $source, its working folder, and installs
-#					below $tree; done anew when the source or FUNCTION changed
-#	program_hosts GUEST-SCRIPT	a case of several hosts on a wire; hosts_boot boots them
+#	program_build NAME FUNCTION [FILE]	FUNCTION, of FILE or the case, builds in a copy of $source, its working
+#					folder, and installs below $tree; done anew when the source or FUNCTION changed
+#	program_hosts GUEST-SCRIPT MACHINE [FILE…]	a case of several hosts on a wire; hosts_boot boots them
 #
 # What is built is $BUILD/programs/NAME, and stays for the next run.
 
@@ -45,7 +45,7 @@ program_build() {
 	flock 8
 	built_key=$({
 		cd "$source" && find . -type f -printf '%p %s %T@\n' | LC_ALL=C sort
-		sed -n "/^$2() {/,/^}/p" "$0"
+		sed -n "/^$2() {/,/^}/p" "${3:-$0}"
 	} | sha256sum)
 	if [ "$(cat "$programs/$1/key" 2>/dev/null)" != "$built_key" ]; then
 		rm -rf "$programs/$1/work" "$tree" "$programs/$1/key"
@@ -64,12 +64,12 @@ $(tail -n 20 "$programs/$1/log")"
 	pass "$1 builds with our libraries"
 }
 
-program_hosts() { # GUEST-SCRIPT [FILE…]
+program_hosts() { # GUEST-SCRIPT MACHINE [FILE…]
 	. "$TOP/scenarios/lib/scenario.sh"
-	SC_SOURCE=$BUILD/out/data SC_TOPOLOGY=two-hosts-rxe SC_KERNEL=7.2 SC_GUEST=$TOP/tests/programs/guest/$1
+	SC_SOURCE=$BUILD/out/data SC_TOPOLOGY=$2 SC_KERNEL=7.2 SC_GUEST=$TOP/tests/programs/guest/$1
 	. "$TOP/scenarios/lib/machine/hosts.sh"
 	need_tool jq cpio flock make
 	sc_build
-	shift
+	shift 2
 	hosts_case "$@"
 }

@@ -34,7 +34,7 @@ build() {
 }
 program_build libfabric build
 
-program_hosts libfabric
+program_hosts libfabric two-hosts-rxe
 cp -r "$tree/guest" case/libfabric
 hosts_boot 300 2
 # What the wire has carried while the programs counted: GPU memory by verbs, as RoCE and by nothing else

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * cx-dmabuf moves|freed|unbound|barred|paged: GPU memory as dma-bufs, and host
+ * cx-dmabuf moves|piece|freed|unbound|used|barred|paged: GPU memory as dma-bufs, and host
  * memory on demand, under the stock driver of an emulated ConnectX, whose queue
  * pairs talk to each other.  Prints KTAP; the host counts after each move.
  */
 #include <sys/mman.h>
 
-#include "peers.h"
+#include "cx-pair.h"
 
 int cuMemGetHandleForAddressRange(void *handle, gpu_ptr ptr, size_t size, int type,
 				  unsigned long long flags);
@@ -16,94 +16,24 @@ int cuMemGetHandleForAddressRange(void *handle, gpu_ptr ptr, size_t size, int ty
 #define AT	0x12345		/* of the piece that is registered */
 #define LEN	(MIB(3) + 77)
 #define GUARD	0xee
-#define RIGHTS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | \
-		 IBV_ACCESS_REMOTE_ATOMIC)
 
 struct place {
 	const char *name;
 	uint8_t *host;		/* the whole of it: of the one or the other kind */
 	gpu_ptr gpu;
+	size_t at;		/* of the piece */
 	struct ibv_mr *mr;
-	uint64_t iova;		/* of the piece */
+	uint64_t iova;		/* likewise */
 };
 
-static struct ibv_context *ctx;
-static struct ibv_pd *pd;
-static struct ibv_cq *cq;
-static struct ibv_qp *qp[2];
 static uint8_t data[LEN];
 
-static void connect_qp(struct ibv_qp *q, uint32_t to)
-{
-	struct ibv_port_attr port;
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
-
-	if (ibv_modify_qp(q, &a, IBV_QP_STATE) || ibv_query_port(ctx, 1, &port))
-		die("the queue pair goes to RESET");
-	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = RIGHTS };
-	if (ibv_modify_qp(q, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
-		die("the queue pair goes to INIT");
-	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096,
-		.dest_qp_num = to, .max_dest_rd_atomic = 1, .min_rnr_timer = 1,
-		.ah_attr = { .dlid = port.lid, .port_num = 1 } };
-	if (ibv_modify_qp(q, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
-		die("the queue pair goes to RTR");
-	a = (struct ibv_qp_attr) { .qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 7,
-		.rnr_retry = 7, .max_rd_atomic = 1 };
-	if (ibv_modify_qp(q, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC))
-		die("the queue pair goes to RTS");
-}
-
-static void open_all(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 } };
-
-	if (!list || !list[0])
-		quit("there is an RDMA device");
-	ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	if (!ctx)
-		die("ibv_open_device");
-	pd = ibv_alloc_pd(ctx);
-	cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
-	if (!pd || !cq)
-		die("a protection domain and a completion queue");
-	init.send_cq = init.recv_cq = cq;
-	for (int i = 0; i < 2; i++) {
-		qp[i] = ibv_create_qp(pd, &init);
-		if (!qp[i])
-			die("ibv_create_qp");
-	}
-	for (int i = 0; i < 2; i++)
-		connect_qp(qp[i], qp[!i]->qp_num);
-}
-
-/* The next completion, within a minute; its status, or -1 */
-static int next(struct ibv_wc *wc)
-{
-	long long end = now_ms() + 60000;
-
-	while (now_ms() < end) {
-		int n = ibv_poll_cq(cq, 1, wc);
-
-		if (n < 0)
-			die("ibv_poll_cq");
-		if (n)
-			return wc->status;
-	}
-	note("no completion");
-	return -1;
-}
-
-static struct ibv_mr *reg_dmabuf(gpu_ptr p)
+/* AT behind the beginning of what is exported: SIZE bytes from P on */
+static struct ibv_mr *reg_dmabuf(gpu_ptr p, size_t size)
 {
 	struct ibv_mr *mr;
 	int fd = -1;
-	int r = cuMemGetHandleForAddressRange(&fd, p, ALLOC, DMA_BUF_FD, 0);
+	int r = cuMemGetHandleForAddressRange(&fd, p, size, DMA_BUF_FD, 0);
 
 	if (r)
 		quit("GPU memory is exported (CUDA error %d)", r);
@@ -116,10 +46,10 @@ static struct ibv_mr *reg_dmabuf(gpu_ptr p)
 
 static struct place gpu_place(const char *name)
 {
-	struct place p = { .name = name, .gpu = gpu_alloc(ALLOC) };
+	struct place p = { .name = name, .gpu = gpu_alloc(ALLOC), .at = AT };
 
 	p.iova = p.gpu + AT;
-	p.mr = reg_dmabuf(p.gpu);
+	p.mr = reg_dmabuf(p.gpu, ALLOC);
 	if (!p.mr)
 		die("ibv_reg_dmabuf_mr");
 	return p;
@@ -127,7 +57,7 @@ static struct place gpu_place(const char *name)
 
 static struct place host_place(const char *name, int rights)
 {
-	struct place p = { .name = name };
+	struct place p = { .name = name, .at = AT };
 
 	p.host = mmap(NULL, ALLOC, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p.host == MAP_FAILED)
@@ -147,12 +77,12 @@ static void put(const struct place *p, const uint8_t *bytes)
 	if (p->host) {
 		memset(p->host, GUARD, ALLOC);
 		if (bytes)
-			memcpy(p->host + AT, bytes, LEN);
+			memcpy(p->host + p->at, bytes, LEN);
 		return;
 	}
 	r = cuMemsetD8_v2(p->gpu, GUARD, ALLOC);
 	if (!r && bytes)
-		r = cuMemcpyHtoD_v2(p->gpu + AT, bytes, LEN);
+		r = cuMemcpyHtoD_v2(p->gpu + p->at, bytes, LEN);
 	if (r)
 		quit("%s gets data (CUDA error %d)", p->name, r);
 }
@@ -161,15 +91,15 @@ static void put(const struct place *p, const uint8_t *bytes)
 static bool holds(const struct place *p, const uint8_t *bytes)
 {
 	static uint8_t guard[ALLOC];
-	size_t behind = ALLOC - AT - LEN;
+	size_t behind = ALLOC - p->at - LEN;
 
 	memset(guard, GUARD, sizeof(guard));
 	if (p->host)
-		return !memcmp(p->host + AT, bytes, LEN) && !memcmp(p->host, guard, AT) &&
-		       !memcmp(p->host + AT + LEN, guard, behind);
-	return gpu_crc(p->gpu + AT, LEN) == crc32c(0, bytes, LEN) &&
-	       gpu_crc(p->gpu, AT) == crc32c(0, guard, AT) &&
-	       gpu_crc(p->gpu + AT + LEN, behind) == crc32c(0, guard, behind);
+		return !memcmp(p->host + p->at, bytes, LEN) && !memcmp(p->host, guard, p->at) &&
+		       !memcmp(p->host + p->at + LEN, guard, behind);
+	return gpu_crc(p->gpu + p->at, LEN) == crc32c(0, bytes, LEN) &&
+	       gpu_crc(p->gpu, p->at) == crc32c(0, guard, p->at) &&
+	       gpu_crc(p->gpu + p->at + LEN, behind) == crc32c(0, guard, behind);
 }
 
 static void fill(uint32_t seed)
@@ -185,12 +115,10 @@ static void fill(uint32_t seed)
 /* The host looks at all counters now */
 static void counted(const char *label)
 {
-	char answer[64];
+	char what[80];
 
-	printf("@host count %s\n", label);
-	fflush(stdout);
-	if (!fgets(answer, sizeof(answer), stdin) || strncmp(answer, "ok", 2))
-		quit("the host counts");
+	snprintf(what, sizeof(what), "count %s", label);
+	host_does(what);
 }
 
 /* One request of the first queue pair; what is local is what it sends, or reads into */
@@ -259,6 +187,31 @@ static void moves(void)
 	   !ibv_dereg_mr(host.mr), "all is deregistered");
 }
 
+/* A part of an allocation is exported, and a part of that is registered */
+static void piece(void)
+{
+	struct place host = host_place("host", RIGHTS);
+	struct place part = { .name = "gpu", .gpu = gpu_alloc(ALLOC), .at = MIB(2) + AT };
+	uint64_t past;
+	int fd = -1;
+
+	part.iova = part.gpu + part.at;
+	part.mr = reg_dmabuf(part.gpu + MIB(2), MIB(4));
+	if (!part.mr)
+		die("ibv_reg_dmabuf_mr");
+	move("WRITE", &host, &part);
+	move("READ", &part, &host);
+	/* What is behind it is the same allocation, and not exported */
+	past = MIB(4) - LEN + 1;
+	if (cuMemGetHandleForAddressRange(&fd, part.gpu + MIB(2), MIB(4), DMA_BUF_FD, 0))
+		quit("GPU memory is exported");
+	errno = 0;
+	ok(!ibv_reg_dmabuf_mr(pd, past, LEN, part.iova, fd, RIGHTS) && errno == EINVAL,
+	   "one byte beyond what is exported: EINVAL");
+	close(fd);
+	ok(!ibv_dereg_mr(part.mr) && !ibv_dereg_mr(host.mr), "both are deregistered");
+}
+
 /* The GPU's memory has gone from under the registration: nothing arrives there, nothing comes from there */
 static void gone(struct place *dead, const char *why)
 {
@@ -309,11 +262,68 @@ static void unbound(void)
 	gone(&dead, "unbound");
 }
 
+/*
+ * The memory is freed while a stream of WRITEs goes there: once that has returned it is somebody else's, and
+ * the rest of the stream is refused.
+ */
+static void used(void)
+{
+	struct place host = host_place("host", RIGHTS), dead = gpu_place("gpu");
+	struct ibv_sge sge = { host.iova, LEN, host.mr->lkey };
+	unsigned int good = 0, refused = 0, flushed = 0, others = 0, wrong = 0;
+	static uint8_t guard[ALLOC];
+	gpu_ptr other[64];
+	struct ibv_wc wc;
+
+	fill(99);
+	put(&host, data);
+	memset(guard, GUARD, sizeof(guard));
+	for (int i = 0; i < STREAM; i++) {
+		struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+			.send_flags = IBV_SEND_SIGNALED };
+
+		wr.wr.rdma.remote_addr = dead.iova;
+		wr.wr.rdma.rkey = dead.mr->rkey;
+		if (ibv_post_send(qp[0], &wr, &bad))
+			die("posting");
+	}
+	if (next(&wc))
+		quit("the stream begins");
+	if (cuMemFree_v2(dead.gpu))
+		quit("GPU memory that is in use can be freed");
+	while (others < 64 && !cuMemAlloc_v2(&other[others], ALLOC))
+		if (cuMemsetD8_v2(other[others++], GUARD, ALLOC))
+			quit("another allocation gets data");
+	for (good = 1; good + refused + flushed < STREAM; ) {
+		switch (next(&wc)) {
+		case IBV_WC_SUCCESS:
+			good++;
+			break;
+		case IBV_WC_REM_ACCESS_ERR:
+			refused++;
+			break;
+		case IBV_WC_WR_FLUSH_ERR:
+			flushed++;
+			break;
+		default:
+			quit("a request ends with another status: %d", wc.status);
+		}
+	}
+	note("%u requests are done, %u refused, %u flushed; %u allocations of 8 MiB follow", good, refused, flushed, others);
+	ok(refused == 1 && flushed, "in use: one WRITE is a remote access error, those behind it are flushed");
+	/* 128 MiB in all: that of the dead one is among them */
+	ok(others >= 14, "in use: all memory of the GPU belongs to others then");
+	for (unsigned int i = 0; i < others; i++)
+		wrong += gpu_crc(other[i], ALLOC) != crc32c(0, guard, ALLOC);
+	ok(!wrong, "in use: none of them has seen a byte of the stream");
+	ok(!ibv_dereg_mr(dead.mr) && !ibv_dereg_mr(host.mr), "in use: the registration can be given up");
+}
+
 /* A way that Linux does not trust: the device has to do without a dma-buf */
 static void barred(void)
 {
 	gpu_ptr p = gpu_alloc(ALLOC);
-	struct ibv_mr *mr = reg_dmabuf(p);
+	struct ibv_mr *mr = reg_dmabuf(p, ALLOC);
 	struct pln_mr_info info = { .size = sizeof(info) };
 	struct pln_mr *staged;
 	int err;
@@ -372,8 +382,8 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} parts[] = {
-		{ "moves", moves }, { "freed", freed }, { "unbound", unbound },
-		{ "barred", barred }, { "paged", paged },
+		{ "moves", moves }, { "piece", piece }, { "freed", freed }, { "unbound", unbound },
+		{ "used", used }, { "barred", barred }, { "paged", paged },
 	};
 
 	gpu_open();

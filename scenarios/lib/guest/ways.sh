@@ -1,11 +1,15 @@
-#!/bin/sh
+# shellcheck shell=sh
 # SPDX-License-Identifier: MIT
+#
+# The guest of one act (ways.sh): a ConnectX that talks to itself, from GPU memory to GPU memory; labels and facts are named
+# by the act.  Where the kernel refuses the way, the library stages.
+#
 # shellcheck source=scenarios/lib/guest/guest.sh
 . /case/lib/guest.sh
 # shellcheck source=/dev/null
 . /case/act
 
-# perf NAME STATUS ARGUMENTS…: this card talks to itself, counted
+# perf NAME STATUS ARGUMENTS…: counted
 perf() {
 	perf_name=$1
 	perf_want=$2
@@ -21,7 +25,7 @@ perf() {
 must_appear /sys/class/infiniband/mlx5_0
 must ip link set lo up
 case $ACT in
-acs_untrusted | root_ports)
+*_untrusted)
 	perf "$ACT" 4 --memory direct
 	perf "${ACT}_staged" 0 --memory staged
 	;;
