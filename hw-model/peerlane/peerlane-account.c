@@ -7,6 +7,8 @@
 #include "qapi/visitor.h"
 #include "hw/pci/pci.h"
 #include "hw/pci/pci_bus.h"
+#include "system/dma.h"
+#include "exec/memory-ram.h"
 #include "peerlane-account.h"
 
 uint32_t pla_half(uint64_t val, uint32_t *latch, bool high)
@@ -152,7 +154,7 @@ static bool pla_is_peer(PCIDevice *pdev, MemoryRegion *mr)
 PlaEnd pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf, hwaddr *len,
                      bool is_write, bool *peer)
 {
-    const MemTxAttrs attrs = MEMTXATTRS_UNSPECIFIED;
+    const MemTxAttrs attrs = { .requester_id = pci_requester_id(pdev) };
     MemTxResult result;
     hwaddr xlat;
 
@@ -169,4 +171,63 @@ PlaEnd pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf, hwaddr *len,
         return PLA_MOVED;
     }
     return is_write ? PLA_LOST : PLA_FAILED;
+}
+
+bool pla_dma_ram(PCIDevice *pdev, uint64_t addr, void *buf, hwaddr *len,
+                 bool is_write, bool *peer)
+{
+    AddressSpace *as = pci_get_address_space(pdev);
+    MemoryRegion *mr;
+    hwaddr n = *len;
+
+    /* What was written before is seen before */
+    dma_barrier(as, is_write ? DMA_DIRECTION_FROM_DEVICE :
+                DMA_DIRECTION_TO_DEVICE);
+    RCU_READ_LOCK_GUARD();
+    mr = address_space_rw_ram(as, addr, buf, &n, is_write);
+    if (!mr) {
+        return false;
+    }
+    *len = n;
+    *peer = pla_is_peer(pdev, mr);
+    return true;
+}
+
+static void pla_get_fault(Object *obj, Visitor *v, const char *name,
+                          void *opaque, Error **errp)
+{
+    uint32_t left = qatomic_read((uint32_t *)opaque);
+
+    visit_type_uint32(v, name, &left, errp);
+}
+
+static void pla_set_fault(Object *obj, Visitor *v, const char *name,
+                          void *opaque, Error **errp)
+{
+    uint32_t left;
+
+    if (visit_type_uint32(v, name, &left, errp)) {
+        qatomic_set((uint32_t *)opaque, left);
+    }
+}
+
+void pla_fault_add(Object *obj, const char *name, uint32_t *left)
+{
+    object_property_add(obj, name, "uint32", pla_get_fault, pla_set_fault,
+                        NULL, left);
+}
+
+bool pla_fault_take(uint32_t *left)
+{
+    uint32_t was = qatomic_read(left);
+
+    while (was) {
+        uint32_t now = qatomic_cmpxchg(left, was, was - 1);
+
+        if (now == was) {
+            return true;
+        }
+        was = now;
+    }
+    return false;
 }

@@ -64,4 +64,19 @@ typedef enum PlaEnd {
 PlaEnd pla_dma_piece(PCIDevice *pdev, uint64_t addr, void *buf, hwaddr *len,
                      bool is_write, bool *peer);
 
+/*
+ * The same if that is RAM, and no IOMMU is in between; else it does nothing.
+ * Needs no BQL, and does not wait for it.
+ */
+bool pla_dma_ram(PCIDevice *pdev, uint64_t addr, void *buf, hwaddr *len,
+                 bool is_write, bool *peer);
+
+/*
+ * Faults that happen a number of times: a property of that name, which tells how
+ * many are left.  Armed by one thread, taken by another.
+ */
+void pla_fault_add(Object *obj, const char *name, uint32_t *left);
+/* One more of them happens now */
+bool pla_fault_take(uint32_t *left);
+
 #endif /* HW_PEERLANE_ACCOUNT_H */

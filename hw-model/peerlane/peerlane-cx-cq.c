@@ -27,15 +27,23 @@ static void plc_cq_enqueue(PeerlaneCX *s, PlcCq *cq)
         cq->queued = true;
         QTAILQ_INSERT_TAIL(&s->st->arms, cq, link);
     }
-    plc_kick(s);
 }
 
 static void plc_cq_timer(void *opaque)
 {
     PlcCq *cq = opaque;
 
-    cq->late = true;
-    plc_cq_enqueue(cq->cx, cq);
+    plc_timer_ended(cq->cx, PLC_TIMER_CQ, cq->id);
+}
+
+void plc_cq_timer_ended(PeerlaneCX *s, uint32_t id)
+{
+    PlcCq *cq = plc_table_get(&s->st->cq, id);
+
+    if (cq && !timer_pending(cq->timer)) {
+        cq->late = true;
+        plc_cq_enqueue(s, cq);
+    }
 }
 
 static void plc_cq_moderate(PlcCq *cq, const uint8_t *ctx)

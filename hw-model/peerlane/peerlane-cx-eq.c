@@ -178,7 +178,6 @@ void plc_eq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t val, bool arm)
     eq->ci = eq->pi - behind;
     if (arm) {
         eq->look = true;
-        plc_kick(s);
     }
 }
 

@@ -17,6 +17,7 @@
 
 #define PLC_RX_HIGH             256     /* own packets wait in their queues */
 #define PLC_RX_MAX              1024    /* frames wait on the wire */
+#define PLC_OUT_MAX             (256 * KiB)     /* waits for the main loop */
 #define PLC_ASK_NS              (50 * SCALE_MS)
 #define PLC_ROCE_PORT           4791
 #define PLC_IP_AT               14
@@ -56,7 +57,7 @@ static uint32_t *plc_rx_count(PeerlaneCX *s, const PlcPacket *p)
 static void plc_arrive(PeerlaneCX *s, PlcPacket *p)
 {
     QTAILQ_INSERT_TAIL(&s->st->rx, p, link);
-    ++*plc_rx_count(s, p);
+    qatomic_inc(plc_rx_count(s, p));
 }
 
 void plc_net_free(PlcState *st)
@@ -71,11 +72,11 @@ void plc_net_free(PlcState *st)
     st->rx_frames = 0;
 }
 
-static void plc_net_sent(NetClientState *nc, ssize_t len)
+/* There is room again */
+static void plc_tx_unblock(PeerlaneCX *s)
 {
-    PeerlaneCX *s = qemu_get_nic_opaque(nc);
-
-    s->tx_blocked = false;
+    plc_begin(s);
+    qatomic_set(&s->tx_blocked, false);
     for (uint32_t i = 0; i < s->st->qp.size; i++) {
         PlcQp *qp = plc_table_get(&s->st->qp, i);
 
@@ -83,6 +84,15 @@ static void plc_net_sent(NetClientState *nc, ssize_t len)
             plc_qp_schedule(qp);
         }
     }
+    plc_end(s);
+}
+
+static void plc_net_sent(NetClientState *nc, ssize_t len)
+{
+    PeerlaneCX *s = qemu_get_nic_opaque(nc);
+
+    s->tx_waits = false;
+    plc_tx_unblock(s);
 }
 
 /*
@@ -98,18 +108,22 @@ static bool plc_is_train(PeerlaneCX *s, const uint8_t *data, size_t size)
            lduw_be_p(data + 12) == PLC_TRAIN_TYPE;
 }
 
+/* What leaves is for the main loop to send */
 static void plc_give(PeerlaneCX *s, const uint8_t *data, uint32_t len)
 {
-    if (!qemu_send_packet_async(qemu_get_queue(s->nic), data, len,
-                                plc_net_sent)) {
-        s->tx_blocked = true;
+    WITH_QEMU_LOCK_GUARD(&s->out_lock) {
+        g_queue_push_tail(s->out, g_bytes_new(data, len));
+        s->out_len += len;
+        if (s->out_len >= PLC_OUT_MAX) {
+            qatomic_set(&s->tx_blocked, true);
+        }
     }
+    pla_engine_main(&s->engine);
 }
 
 /* What waits for company leaves */
 void plc_net_flush(PeerlaneCX *s)
 {
-    /* Whoever takes it may answer at once */
     g_autofree uint8_t *train = g_steal_pointer(&s->train);
 
     if (train) {
@@ -173,7 +187,7 @@ static void plc_arp_send(PeerlaneCX *s, uint16_t op, const uint8_t *mac,
     uint8_t frame[PLC_IP_AT + PLC_ARP_SIZE], *arp = frame + PLC_IP_AT;
 
     /* Whoever asks in vain asks again */
-    if (mac && s->tx_blocked) {
+    if (mac && qatomic_read(&s->tx_blocked)) {
         plc_frame_dropped(s, "no room for an answer");
         return;
     }
@@ -369,8 +383,11 @@ static bool plc_can_receive(NetClientState *nc)
 {
     PeerlaneCX *s = qemu_get_nic_opaque(nc);
 
-    s->rx_blocked = !s->bh || s->st->rx_frames >= PLC_RX_MAX;
-    return !s->rx_blocked;
+    bool full = !s->engine.bh ||
+                qatomic_read(&s->st->rx_frames) >= PLC_RX_MAX;
+
+    qatomic_set(&s->rx_blocked, full);
+    return !full;
 }
 
 static void plc_frame_in(PeerlaneCX *s, const uint8_t *frame, size_t size)
@@ -433,13 +450,14 @@ static ssize_t plc_receive(NetClientState *nc, const uint8_t *data, size_t size)
     if (!plc_can_receive(nc)) {
         return 0;
     }
+    plc_begin(s);
     if (plc_is_train(s, data, size)) {
         plc_train_in(s, data, size);
     } else {
         plc_frame_in(s, data, size);
     }
     plc_net_flush(s);
-    plc_kick(s);
+    plc_end(s);
     return size;
 }
 
@@ -447,13 +465,15 @@ static void plc_link_changed(NetClientState *nc)
 {
     PeerlaneCX *s = qemu_get_nic_opaque(nc);
 
+    plc_begin(s);
+    s->link_down = nc->link_down;
     s->link_changed = true;
-    plc_kick(s);
+    plc_end(s);
 }
 
 bool plc_net_up(PeerlaneCX *s)
 {
-    return !s->nic || !qemu_get_queue(s->nic)->link_down;
+    return !s->link_down;
 }
 
 /* The driver learns of the port's state */
@@ -498,6 +518,7 @@ void plc_net_init(PeerlaneCX *s)
                               DEVICE(s)->id,
                               &DEVICE(s)->mem_reentrancy_guard, s);
         qemu_format_nic_info_str(qemu_get_queue(s->nic), s->conf.macaddr.a);
+        s->link_down = qemu_get_queue(s->nic)->link_down;
     }
 }
 
@@ -525,8 +546,8 @@ bool plc_net_room(PeerlaneCX *s, PlcQp *qp, bool *again)
     if (!plc_qp_datagrams(qp) && qp->rlid == s->lid) {
         return own;
     }
-    *again = !s->tx_blocked;
-    return !s->tx_blocked && (!plc_qp_datagrams(qp) || own);
+    *again = !qatomic_read(&s->tx_blocked);
+    return *again && (!plc_qp_datagrams(qp) || own);
 }
 
 void plc_net_meet(PeerlaneCX *s, PlcQp *qp)
@@ -566,7 +587,8 @@ static void plc_net_marked(PeerlaneCX *s, PlcQp *qp)
     PlcPacket *p;
 
     plc_count(s, PLC_CNT_MARKED, 1);
-    if (plc_qp_datagrams(qp) || s->tx_blocked || now < qp->cnp_at) {
+    if (plc_qp_datagrams(qp) || qatomic_read(&s->tx_blocked) ||
+        now < qp->cnp_at) {
         return;
     }
     qp->cnp_at = now + PLC_CNP_NS;
@@ -634,7 +656,7 @@ uint64_t plc_net_step(PeerlaneCX *s)
         return 0;
     }
     QTAILQ_REMOVE(&st->rx, p, link);
-    --*plc_rx_count(s, p);
+    qatomic_dec(plc_rx_count(s, p));
     plc_count(s, PLC_CNT_PACKETS_IN, 1);
     plc_count(s, PLC_CNT_BYTES_IN, p->len);
     cost = MAX(p->len, PLC_STEP_COST / 4);
@@ -649,11 +671,47 @@ uint64_t plc_net_step(PeerlaneCX *s)
     return cost;
 }
 
-/* There is room again for what waits on the wire */
-void plc_net_unblock(PeerlaneCX *s)
+/* There may be room again for what waits on the wire */
+void plc_net_slice_ends(PeerlaneCX *s)
 {
-    if (s->rx_blocked && s->nic && s->st->rx_frames <= PLC_RX_MAX / 2) {
-        s->rx_blocked = false;
+    if (qatomic_read(&s->rx_blocked) && s->st->rx_frames <= PLC_RX_MAX / 2) {
+        pla_engine_main(&s->engine);
+    }
+}
+
+/* What the main loop has to do for it, in either direction */
+void plc_net_main(PCIDevice *pdev)
+{
+    PeerlaneCX *s = PEERLANE_CX(pdev);
+    GQueue out = G_QUEUE_INIT;
+    GBytes *data;
+
+    if (!s->nic) {
+        return;
+    }
+    WITH_QEMU_LOCK_GUARD(&s->out_lock) {
+        while ((data = g_queue_pop_head(s->out))) {
+            g_queue_push_tail(&out, data);
+        }
+        s->out_len = 0;
+    }
+    while ((data = g_queue_pop_head(&out))) {
+        /* Whoever takes it may answer at once */
+        if (s->nic &&
+            !qemu_send_packet_async(qemu_get_queue(s->nic),
+                                    g_bytes_get_data(data, NULL),
+                                    g_bytes_get_size(data), plc_net_sent)) {
+            s->tx_waits = true;
+            qatomic_set(&s->tx_blocked, true);
+        }
+        g_bytes_unref(data);
+    }
+    if (qatomic_read(&s->tx_blocked) && !s->tx_waits) {
+        plc_tx_unblock(s);
+    }
+    if (s->nic && qatomic_read(&s->rx_blocked) &&
+        qatomic_read(&s->st->rx_frames) <= PLC_RX_MAX / 2) {
+        qatomic_set(&s->rx_blocked, false);
         qemu_flush_queued_packets(qemu_get_queue(s->nic));
     }
 }

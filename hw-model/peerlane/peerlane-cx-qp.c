@@ -26,7 +26,6 @@ void plc_qp_schedule(PlcQp *qp)
     if (!qp->queued && plc_table_get(&s->st->qp, qp->id) == qp) {
         qp->queued = true;
         QTAILQ_INSERT_TAIL(&s->st->ready, qp, link);
-        plc_kick(s);
     }
 }
 
@@ -34,7 +33,29 @@ static void plc_qp_timer(void *opaque)
 {
     PlcQp *qp = opaque;
 
-    qp->waiting = false;
+    plc_timer_ended(qp->cx, PLC_TIMER_WAIT, qp->id);
+}
+
+static void plc_qp_ack_timer(void *opaque)
+{
+    PlcQp *qp = opaque;
+
+    plc_timer_ended(qp->cx, PLC_TIMER_ACK, qp->id);
+}
+
+/* One that was set again meanwhile has not ended */
+void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, bool ack)
+{
+    PlcQp *qp = plc_table_get(&s->st->qp, id);
+
+    if (!qp || timer_pending(ack ? qp->ack_timer : qp->timer)) {
+        return;
+    }
+    if (ack) {
+        qp->req.timed_out = true;
+    } else {
+        qp->waiting = false;
+    }
     plc_qp_schedule(qp);
 }
 
@@ -235,7 +256,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
         return status;
     }
     qp->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
-    qp->ack_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_req_timer, qp);
+    qp->ack_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_ack_timer, qp);
     if (qp->st == CX_ST_QP1) {
         s->st->gsi = qp;
     }

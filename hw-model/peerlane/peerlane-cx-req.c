@@ -69,14 +69,6 @@ static void plc_req_arm(PlcQp *qp)
     timer_mod(qp->ack_timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + ns);
 }
 
-void plc_req_timer(void *opaque)
-{
-    PlcQp *qp = opaque;
-
-    qp->req.timed_out = true;
-    plc_qp_schedule(qp);
-}
-
 static bool plc_psn_in(const PlcWork *w, uint32_t psn)
 {
     int32_t n = plc_psn_diff(psn, w->psn);

@@ -4,18 +4,21 @@
  *
  * What the device does is in peerlane-cx.rst.
  *
- * A doorbell only notes what is to be done and schedules a bottom half.  That
- * runs commands, looks at arms, and gives queue pairs a slice each in turn; it
- * gives way to the main loop after PLC_BH_BUDGET bytes.
+ * The engine is a thread of its own: peerlane-engine.h.  It looks at arms and gives
+ * queue pairs a slice each in turn.  Whoever else touches what the driver has made
+ * does so at the end of a slice, between plc_begin() and plc_end(): a doorbell, the
+ * wire, QMP.  Timers only note that they have ended.  Commands are done with the
+ * BQL, so that what they free is not what a timer or a frame is at.
  *
  * Whatever the engine writes to may reset or even unplug this very device, by
  * way of configuration space, say.  Then s->st is another one, which is empty;
- * the old one is kept until the bottom half ends, and DMA fails until then.
+ * the old one is kept until the slice ends, and DMA fails until then.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
+#include "qemu/range.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "hw/pci/msix.h"
@@ -25,7 +28,6 @@
 #include "hw/qdev-properties-system.h"
 #include "hw/resettable.h"
 #include "migration/vmstate.h"
-#include "system/runstate.h"
 #include "peerlane-account.h"
 #include "peerlane-cx.h"
 #include "trace.h"
@@ -67,53 +69,92 @@ static const char *const plc_counter_names[PLC_NUM_COUNTERS] = {
 
 void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add)
 {
-    s->counters[n] += add;
+    qatomic_add(&s->counters[n], add);
 }
 
-/* @data: of messages */
+/* What is left of a transfer; @data: of messages */
+typedef struct PlcMove {
+    PeerlaneCX *s;
+    uint64_t addr;
+    uint8_t *buf;
+    uint64_t len;
+    bool is_write;
+    bool data;
+    bool failed;
+} PlcMove;
+
+/* A piece of it has ended */
+static void plc_moved(PlcMove *m, uint64_t n, PlaEnd end, bool peer)
+{
+    PeerlaneCX *s = m->s;
+
+    trace_peerlane_cx_dma(plc_name(s), m->is_write ? "write" : "read",
+                          peer ? "peer" : "host", m->addr, n, end);
+    if (end == PLA_MOVED) {
+        plc_count(s, m->is_write ?
+                  (peer ? PLC_CNT_PEER_WRITE : PLC_CNT_HOST_WRITE) :
+                  (peer ? PLC_CNT_PEER_READ : PLC_CNT_HOST_READ), n);
+        if (m->data) {
+            plc_count(s, m->is_write ?
+                      (peer ? PLC_CNT_DATA_PEER_WRITE :
+                       PLC_CNT_DATA_HOST_WRITE) :
+                      (peer ? PLC_CNT_DATA_PEER_READ :
+                       PLC_CNT_DATA_HOST_READ), n);
+        }
+    } else if (end == PLA_LOST) {
+        plc_count(s, PLC_CNT_WRITES_LOST, 1);
+    } else {
+        plc_count(s, PLC_CNT_READS_REFUSED, 1);
+        m->failed = true;
+    }
+    m->addr += n;
+    m->buf += n;
+    m->len -= n;
+}
+
+/* With the BQL */
+static void plc_move_rest(void *opaque)
+{
+    PlcMove *m = opaque;
+    PeerlaneCX *s = m->s;
+
+    while (m->len && !m->failed) {
+        hwaddr n = m->len;
+        bool peer;
+        PlaEnd end = pla_dma_piece(PCI_DEVICE(s), m->addr, m->buf, &n,
+                                   m->is_write, &peer);
+
+        if (s->old) {
+            m->failed = true;
+            return;
+        }
+        plc_moved(m, n, end, peer);
+    }
+}
+
 static bool plc_dma(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
                     bool is_write, bool data)
 {
-    PCIDevice *pdev = PCI_DEVICE(s);
-    const char *dir = is_write ? "write" : "read";
-    uint32_t epoch = s->epoch;
+    PlcMove m = {
+        .s = s, .addr = addr, .buf = buf, .len = len, .is_write = is_write,
+        .data = data,
+    };
+    hwaddr n;
+    bool peer;
 
-    while (len) {
-        hwaddr n = len;
-        PlaEnd end;
-        bool peer;
-
-        if (!s->bh || s->old) {
-            return false;
-        }
-        end = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);
-        trace_peerlane_cx_dma(plc_name(s), dir, peer ? "peer" : "host", addr,
-                              n, end);
-        if (s->epoch != epoch) {
-            return false;
-        }
-        if (end == PLA_MOVED) {
-            plc_count(s, is_write ?
-                      (peer ? PLC_CNT_PEER_WRITE : PLC_CNT_HOST_WRITE) :
-                      (peer ? PLC_CNT_PEER_READ : PLC_CNT_HOST_READ), n);
-            if (data) {
-                plc_count(s, is_write ?
-                          (peer ? PLC_CNT_DATA_PEER_WRITE :
-                           PLC_CNT_DATA_HOST_WRITE) :
-                          (peer ? PLC_CNT_DATA_PEER_READ :
-                           PLC_CNT_DATA_HOST_READ), n);
-            }
-        } else if (end == PLA_LOST) {
-            plc_count(s, PLC_CNT_WRITES_LOST, 1);
-        } else {
-            plc_count(s, PLC_CNT_READS_REFUSED, 1);
-            return false;
-        }
-        addr += n;
-        buf = (uint8_t *)buf + n;
-        len -= n;
+    if (s->old) {
+        return false;
     }
-    return true;
+    while (n = m.len, n && pla_dma_ram(PCI_DEVICE(s), m.addr, m.buf, &n,
+                                       is_write, &peer)) {
+        plc_moved(&m, n, PLA_MOVED, peer);
+    }
+    if (m.len && s->with_bql) {
+        plc_move_rest(&m);
+    } else if (m.len && !pla_engine_call(&s->engine, plc_move_rest, &m)) {
+        return false;
+    }
+    return !m.failed;
 }
 
 /* A read that fails leaves zeros */
@@ -146,19 +187,81 @@ bool plc_move(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
 
 void plc_interrupt(PeerlaneCX *s, uint32_t vector)
 {
-    PCIDevice *pdev = PCI_DEVICE(s);
-
-    if (!s->bh || !msix_enabled(pdev) || vector >= s->vectors) {
+    if (s->old || vector >= s->vectors) {
         return;
     }
-    plc_count(s, PLC_CNT_INTERRUPTS, 1);
-    trace_peerlane_cx_irq(plc_name(s), vector);
-    msix_notify(pdev, vector);
+    QEMU_LOCK_GUARD(&s->engine.lock);
+    pla_engine_irq_locked(&s->engine, vector);
 }
 
-static void plc_unref(void *opaque)
+static void plc_raise(PCIDevice *pdev, unsigned vector)
 {
-    object_unref(OBJECT(opaque));
+    PeerlaneCX *s = PEERLANE_CX(pdev);
+
+    if (msix_enabled(pdev)) {
+        plc_count(s, PLC_CNT_INTERRUPTS, 1);
+        trace_peerlane_cx_irq(plc_name(s), vector);
+        msix_notify(pdev, vector);
+    }
+}
+
+void plc_begin(PeerlaneCX *s)
+{
+    pla_engine_stop(&s->engine);
+}
+
+void plc_end(PeerlaneCX *s)
+{
+    pla_engine_kick_locked(&s->engine);
+    pla_engine_go(&s->engine);
+}
+
+/* A timer has ended: who asked for it is told in a slice, if he is still there */
+void plc_timer_ended(PeerlaneCX *s, PlcTimer what, uint32_t id)
+{
+    const PlcEnded ended = { what, id };
+
+    QEMU_LOCK_GUARD(&s->engine.lock);
+    g_array_append_val(s->ended, ended);
+    pla_engine_kick_locked(&s->engine);
+}
+
+static void plc_run_timers(PeerlaneCX *s)
+{
+    g_autoptr(GArray) ended = NULL;
+
+    WITH_QEMU_LOCK_GUARD(&s->engine.lock) {
+        if (!s->ended->len) {
+            return;
+        }
+        ended = s->ended;
+        s->ended = g_array_new(false, false, sizeof(PlcEnded));
+    }
+    for (unsigned i = 0; i < ended->len; i++) {
+        const PlcEnded *e = &g_array_index(ended, PlcEnded, i);
+
+        if (e->what == PLC_TIMER_CQ) {
+            plc_cq_timer_ended(s, e->id);
+        } else {
+            plc_qp_timer_ended(s, e->id, e->what == PLC_TIMER_ACK);
+        }
+    }
+}
+
+static void plc_commands(void *opaque)
+{
+    PeerlaneCX *s = opaque;
+    unsigned slot = ctz32(s->cmds);
+
+    s->cmds &= ~(1u << slot);
+    s->with_bql = true;
+    plc_cmd_run(s, slot);
+    s->with_bql = false;
+}
+
+static void plc_state_bh(void *opaque)
+{
+    plc_state_free(opaque);
 }
 
 /* One piece of work; returns what it cost, 0 when there is none */
@@ -169,11 +272,7 @@ static uint64_t plc_step(PeerlaneCX *s)
     PlcQp *qp;
 
     if (s->cmds) {
-        unsigned slot = ctz32(s->cmds);
-
-        s->cmds &= ~(1u << slot);
-        plc_cmd_run(s, slot);
-        return PLC_SLICE;
+        return pla_engine_call(&s->engine, plc_commands, s) ? PLC_SLICE : 0;
     }
     if (s->link_changed) {
         s->link_changed = false;
@@ -205,59 +304,59 @@ static uint64_t plc_step(PeerlaneCX *s)
     return 0;
 }
 
-static void plc_bh(void *opaque)
+static bool plc_engine_step(PCIDevice *pdev)
 {
-    PeerlaneCX *s = opaque;
-    uint64_t spent = 0, sent = 0;
+    PeerlaneCX *s = PEERLANE_CX(pdev);
+    PlcState *old;
+    uint64_t cost = 0;
 
-    /* Work may end with the device unplugged */
-    object_ref(OBJECT(s));
-    s->running = true;
-    /* While the machine is stopped nothing may change its memory */
-    while (s->bh && !s->old && !s->failed && runstate_is_running()) {
-        uint64_t cost;
-
-        if (spent >= PLC_BH_BUDGET) {
-            qemu_bh_schedule(s->bh);
-            break;
-        }
+    if (s->failed) {
+        return false;
+    }
+    s->at_epoch = s->epoch;
+    pla_engine_enter(&s->engine);
+    plc_run_timers(s);
+    for (uint64_t spent = 0; !s->old && spent < PLC_SLICE_BUDGET;
+         spent += cost) {
         plc_eq_run_arms(s);
         cost = s->old ? 0 : plc_step(s);
         if (!cost) {
             break;
         }
-        spent += cost + s->walked;
+        cost += s->walked;
         s->walked = 0;
-        if (spent - sent >= PLC_TRAIN_BUDGET) {
+        s->unsent += cost;
+        if (s->unsent >= PLC_TRAIN_BUDGET) {
             plc_net_flush(s);
-            sent = spent;
+            s->unsent = 0;
         }
     }
-    s->running = false;
-    while (s->old) {
-        PlcState *old = s->old;
-
+    if (!cost) {
+        plc_net_flush(s);
+    }
+    plc_net_slice_ends(s);
+    pla_engine_leave(&s->engine);
+    /* A timer of it may be about to end, so it is for the main loop to free */
+    while ((old = s->old)) {
         s->old = old->next;
-        plc_state_free(old);
+        aio_bh_schedule_oneshot(qemu_get_aio_context(), plc_state_bh, old);
     }
-    plc_net_flush(s);
-    if (s->bh) {
-        plc_net_unblock(s);
-    }
-    if (s->bh) {
-        object_unref(OBJECT(s));
-    } else {
-        /* Who called this still looks at the device afterwards */
-        aio_bh_schedule_oneshot(qemu_get_aio_context(), plc_unref, s);
-    }
+    return cost;
 }
 
-void plc_kick(PeerlaneCX *s)
+static bool plc_engine_wanted(PCIDevice *pdev)
 {
-    if (s->bh) {
-        qemu_bh_schedule(s->bh);
-    }
+    PeerlaneCX *s = PEERLANE_CX(pdev);
+
+    return s->at_epoch == s->epoch;
 }
+
+static const PlaEngineOps plc_engine_ops = {
+    .step = plc_engine_step,
+    .wanted = plc_engine_wanted,
+    .interrupt = plc_raise,
+    .main = plc_net_main,
+};
 
 static uint32_t plc_seg_read(PeerlaneCX *s, hwaddr addr)
 {
@@ -308,7 +407,7 @@ static uint64_t plc_bar_read(void *opaque, hwaddr addr, unsigned size)
     return val;
 }
 
-static void plc_reset(PeerlaneCX *s);
+static void plc_reset_locked(PeerlaneCX *s);
 
 static void plc_seg_write(PeerlaneCX *s, hwaddr addr, uint32_t val)
 {
@@ -320,7 +419,7 @@ static void plc_seg_write(PeerlaneCX *s, hwaddr addr, uint32_t val)
         if (s->failed) {
             uint32_t high = s->cmdq_high;
 
-            plc_reset(s);
+            plc_reset_locked(s);
             s->cmdq_high = high;
         }
         s->cmdq = (uint64_t)s->cmdq_high << 32 | (val & ~0xfffu);
@@ -328,7 +427,6 @@ static void plc_seg_write(PeerlaneCX *s, hwaddr addr, uint32_t val)
         break;
     case CX_SEG_CMD_DOORBELL:
         s->cmds |= val;
-        plc_kick(s);
         break;
     default:
         qemu_log_mask(LOG_GUEST_ERROR, "%s: write to 0x%" HWADDR_PRIx
@@ -370,6 +468,7 @@ static void plc_bar_write(void *opaque, hwaddr addr, uint64_t val,
     PeerlaneCX *s = opaque;
 
     trace_peerlane_cx_write(plc_name(s), addr, size, val);
+    plc_begin(s);
     if (size < 4) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: write of %u bytes to 0x%"
                       HWADDR_PRIx "\n", plc_name(s), size, addr);
@@ -381,6 +480,7 @@ static void plc_bar_write(void *opaque, hwaddr addr, uint64_t val,
     } else {
         plc_seg_write(s, addr, val);
     }
+    plc_end(s);
 }
 
 static const MemoryRegionOps plc_bar_ops = {
@@ -391,7 +491,7 @@ static const MemoryRegionOps plc_bar_ops = {
     .impl = { .min_access_size = 1, .max_access_size = 8 },
 };
 
-static void plc_reset(PeerlaneCX *s)
+static void plc_reset_locked(PeerlaneCX *s)
 {
     s->cmdq = 0;
     s->cmdq_high = 0;
@@ -399,7 +499,9 @@ static void plc_reset(PeerlaneCX *s)
     s->failed = false;
     s->cmds = 0;
     s->epoch++;
-    if (s->running) {
+    s->engine.irqs = 0;
+    /* The engine is at the access that has led here */
+    if (s->engine.inside) {
         s->st->next = s->old;
         s->old = s->st;
     } else {
@@ -407,8 +509,14 @@ static void plc_reset(PeerlaneCX *s)
     }
     s->st = plc_state_new();
     plc_net_reset(s);
-    plc_kick(s);
     trace_peerlane_cx_reset(plc_name(s), s->epoch);
+}
+
+static void plc_reset(PeerlaneCX *s)
+{
+    plc_begin(s);
+    plc_reset_locked(s);
+    plc_end(s);
 }
 
 static void plc_reset_hold(Object *obj, ResetType type)
@@ -419,14 +527,17 @@ static void plc_reset_hold(Object *obj, ResetType type)
 static void plc_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
                              int len)
 {
+    PeerlaneCX *s = PEERLANE_CX(pdev);
+    bool stops = ranges_overlap(addr, len, PCI_COMMAND, 2);
+
+    /* What may not master any more has ended what it was at */
+    if (stops) {
+        pla_engine_hold(&s->engine, PLA_HELD_CONFIG, true);
+    }
     pci_default_write_config(pdev, addr, val, len);
     pcie_cap_flr_write_config(pdev, addr, val, len);
-}
-
-static void plc_vm_state_change(void *opaque, bool running, RunState state)
-{
-    if (running) {
-        plc_kick(opaque);
+    if (stops) {
+        pla_engine_hold(&s->engine, PLA_HELD_CONFIG, false);
     }
 }
 
@@ -464,22 +575,16 @@ static void plc_realize(PCIDevice *pdev, Error **errp)
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar);
     s->st = plc_state_new();
-    /* Of the main loop only: peerlane-gpu-engine.c says why */
-    s->bh = aio_bh_new_guarded(iohandler_get_aio_context(), plc_bh, s,
-                               &DEVICE(s)->mem_reentrancy_guard);
-    s->vmstate_entry = qemu_add_vm_change_state_handler(plc_vm_state_change,
-                                                        s);
     plc_net_init(s);
+    pla_engine_start(&s->engine);
 }
 
 static void plc_exit(PCIDevice *pdev)
 {
     PeerlaneCX *s = PEERLANE_CX(pdev);
 
-    qemu_del_vm_change_state_handler(s->vmstate_entry);
     plc_reset(s);
-    qemu_bh_delete(s->bh);
-    s->bh = NULL;
+    pla_engine_exit(&s->engine);
     plc_net_exit(s);
     msix_uninit_exclusive_bar(pdev);
     pcie_cap_exit(pdev);
@@ -493,13 +598,22 @@ static void plc_instance_finalize(Object *obj)
     if (s->st) {
         plc_state_free(s->st);
     }
+    g_array_free(s->ended, true);
+    g_queue_free_full(s->out, (GDestroyNotify)g_bytes_unref);
+    qemu_mutex_destroy(&s->out_lock);
+    pla_engine_finalize(&s->engine);
 }
 
 static void plc_get_counters(Object *obj, Visitor *v, const char *name,
                              void *opaque, Error **errp)
 {
-    pla_visit(v, name, plc_counter_names, PEERLANE_CX(obj)->counters,
-              PLC_NUM_COUNTERS, errp);
+    PeerlaneCX *s = PEERLANE_CX(obj);
+    uint64_t copy[PLC_NUM_COUNTERS];
+
+    for (unsigned i = 0; i < PLC_NUM_COUNTERS; i++) {
+        copy[i] = qatomic_read(&s->counters[i]);
+    }
+    pla_visit(v, name, plc_counter_names, copy, PLC_NUM_COUNTERS, errp);
 }
 
 static bool plc_get_failed(Object *obj, Error **errp)
@@ -511,10 +625,12 @@ static void plc_set_failed(Object *obj, bool failed, Error **errp)
 {
     PeerlaneCX *s = PEERLANE_CX(obj);
 
-    if (!s->bh) {
+    if (!s->engine.bh) {
         error_setg(errp, "firmware fails when it runs");
     } else if (failed) {
+        plc_begin(s);
         s->failed = true;
+        plc_end(s);
     } else if (s->failed) {
         plc_reset(s);
     }
@@ -522,6 +638,12 @@ static void plc_set_failed(Object *obj, bool failed, Error **errp)
 
 static void plc_instance_init(Object *obj)
 {
+    PeerlaneCX *s = PEERLANE_CX(obj);
+
+    s->ended = g_array_new(false, false, sizeof(PlcEnded));
+    s->out = g_queue_new();
+    qemu_mutex_init(&s->out_lock);
+    pla_engine_init(&s->engine, PCI_DEVICE(obj), &plc_engine_ops);
     PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
     object_property_add(obj, "counters", "struct", plc_get_counters, NULL,
                         NULL, NULL);

@@ -13,6 +13,7 @@
 #include "hw/pci/pci_device.h"
 #include "net/net.h"
 #include "qom/object.h"
+#include "peerlane-engine.h"
 #include "peerlane-cx-packet.h"
 #include "peerlane-cx-regs.h"
 
@@ -72,8 +73,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 
 /* The engine moves at most this much before another queue pair's turn ... */
 #define PLC_SLICE               (256 * 1024)
-/* ... and this much before it lets the main loop run */
-#define PLC_BH_BUDGET           (1024 * 1024)
+/* ... and begins nothing after so much, so that who waits for it may go on */
+#define PLC_SLICE_BUDGET        (32 * 1024)
 /* What is sent waits this much for company */
 #define PLC_TRAIN_BUDGET        (128 * 1024)
 /* What a piece of work costs of these budgets even if it moves nothing */
@@ -464,15 +465,17 @@ struct PeerlaneCX {
     uint16_t vectors;
 
     MemoryRegion bar;
-    VMChangeStateEntry *vmstate_entry;
     uint64_t cmdq;
     uint32_t cmdq_high;
     uint32_t cmds;              /* slots whose doorbell was rung */
     uint8_t nic_ifc;            /* what the driver says that it is */
     bool failed;                /* the firmware, until it is started anew */
 
-    QEMUBH *bh;
-    bool running;
+    PlaEngine engine;
+    uint32_t at_epoch;          /* that of the slice */
+    bool with_bql;              /* a command */
+    uint64_t unsent;            /* what was done since packets were sent */
+    GArray *ended;              /* timers; within the lock of the engine */
     /* The wire */
     NICConf conf;
     NICState *nic;              /* NULL: there is none */
@@ -481,8 +484,13 @@ struct PeerlaneCX {
     bool trains;
     uint8_t *train;             /* that is made up; NULL: none */
     uint32_t train_len;
+    QemuMutex out_lock;         /* of the two below */
+    GQueue *out;                /* for the main loop to send */
+    uint32_t out_len;
     bool tx_blocked;
+    bool tx_waits;              /* the netdev has some of it */
     bool rx_blocked;
+    bool link_down;
     bool link_changed;          /* and the driver is to be told */
     PlcNeighbour neighbour[PLC_NEIGHBOURS];
     uint32_t neighbours;
@@ -493,6 +501,18 @@ struct PeerlaneCX {
     PlcState *old;
     uint64_t counters[PLC_NUM_COUNTERS];
 };
+
+typedef enum PlcTimer {
+    PLC_TIMER_CQ,
+    PLC_TIMER_WAIT,             /* of a queue pair */
+    PLC_TIMER_ACK,              /* likewise */
+} PlcTimer;
+
+/* A timer that has ended, and whose it was */
+typedef struct PlcEnded {
+    PlcTimer what;
+    uint32_t id;
+} PlcEnded;
 
 /* A command at work */
 typedef struct PlcCmd {
@@ -540,7 +560,10 @@ static inline void cx_copy(uint8_t *to, const uint8_t *from, uint32_t field)
 }
 
 /* peerlane-cx.c */
-void plc_kick(PeerlaneCX *s);
+/* With the BQL: what is done in between is not in the middle of a slice */
+void plc_begin(PeerlaneCX *s);
+void plc_end(PeerlaneCX *s);
+void plc_timer_ended(PeerlaneCX *s, PlcTimer what, uint32_t id);
 void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add);
 /* A read that fails leaves zeros; a write that is refused is lost */
 bool plc_read(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len);
@@ -617,6 +640,7 @@ PlcHandler plc_create_cq, plc_destroy_cq, plc_query_cq, plc_modify_cq;
 void plc_cq_free(PlcCq *cq);
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
 void plc_cq_run(PeerlaneCX *s, PlcCq *cq);
+void plc_cq_timer_ended(PeerlaneCX *s, uint32_t id);
 void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
                  bool solicited);
 
@@ -680,6 +704,7 @@ PlcHandler plc_create_qp, plc_destroy_qp, plc_query_qp, plc_modify_qp;
 void plc_qp_free(PlcQp *qp);
 void plc_qp_schedule(PlcQp *qp);
 void plc_qp_wait(PlcQp *qp, int64_t ns);
+void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, bool ack);
 void plc_qp_to_error(PlcQp *qp);
 /* Those that complete on the queue @cqn */
 void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn);
@@ -700,7 +725,6 @@ bool plc_needs_answer(uint8_t opcode);
 void plc_req_reset(PlcQp *qp);
 bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost);
 void plc_req_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
-void plc_req_timer(void *opaque);
 
 /* peerlane-cx-resp.c: the responder */
 void plc_resp_reset(PlcQp *qp);
@@ -724,7 +748,8 @@ uint64_t plc_net_step(PeerlaneCX *s);
 bool plc_net_up(PeerlaneCX *s);
 void plc_net_tell(PeerlaneCX *s);
 void plc_net_flush(PeerlaneCX *s);
-void plc_net_unblock(PeerlaneCX *s);
+void plc_net_slice_ends(PeerlaneCX *s);
+void plc_net_main(PCIDevice *pdev);
 void plc_net_free(PlcState *st);
 
 #endif /* HW_PEERLANE_CX_H */

@@ -2,22 +2,17 @@
 /*
  * Peerlane GPU: the queues of the engine, and their registers.
  *
- * A doorbell only schedules a bottom half.  That runs the queues in turn, a
- * slice each, and gives way to the main loop after PLN_BH_BUDGET bytes.
+ * A doorbell only wakes the thread that runs the queues in turn, a slice each.
+ * During a slice that works on a copy of the descriptor in flight, and what it has
+ * done holds unless the queue was stopped by what it did itself.  All that is said
+ * here of a queue is within the lock of the engine.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "qemu/main-loop.h"
 #include "hw/pci/pci.h"
-#include "system/runstate.h"
 #include "peerlane-gpu.h"
 #include "peerlane-gpu-irq.h"
 #include "trace.h"
-
-/* After so many bytes the engine lets the main loop run */
-#define PLN_BH_BUDGET           (1024 * 1024)
-/* What one descriptor costs of this even if it moves nothing */
-#define PLN_DESC_COST           4096
 
 static const char *const pln_status_names[] = {
     [PLN_Q_DISABLED] = "disabled",
@@ -52,86 +47,51 @@ static void pln_queue_halt(PlnQueue *q, enum pln_gpu_error err,
     q->error_index = index;
     q->active = false;
     q->waiting = false;
+    q->generation++;
     timer_del(q->timer);
     pln_count(s, PLN_CNT_ERRORS, 1);
     trace_peerlane_gpu_queue_error(pln_name(s), q->index, index, err);
-    pln_raise_irq(s, 0);
+    pla_engine_irq_locked(&s->engine.base, 0);
 }
 
 /* The fence goes last: who sees it sees the record and the data */
-static enum pln_gpu_error pln_write_completion(PlnQueue *q,
+static enum pln_gpu_error pln_write_completion(PeerlaneGPU *s, const PlnWork *w,
                                                enum pln_gpu_error err)
 {
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &w->desc;
     uint8_t rec[PLN_COMP_SIZE];
     enum pln_gpu_error bus;
 
     stq_le_p(rec + PLN_COMP_FENCE, d->fence);
     stl_le_p(rec + PLN_COMP_STATUS, err);
     stl_le_p(rec + PLN_COMP_OPCODE, d->opcode);
-    stq_le_p(rec + PLN_COMP_RESULT, q->result);
+    stq_le_p(rec + PLN_COMP_RESULT, w->result);
     if (d->flags & PLN_DESC_F_TIME) {
         stq_le_p(rec + PLN_COMP_TIME, pln_time());
     } else {
-        stq_le_p(rec + PLN_COMP_BYTES, q->done);
+        stq_le_p(rec + PLN_COMP_BYTES, w->done);
     }
-    bus = pln_bus_rw(q->gpu, d->comp + PLN_COMP_STATUS, rec + PLN_COMP_STATUS,
+    bus = pln_bus_rw(s, d->comp + PLN_COMP_STATUS, rec + PLN_COMP_STATUS,
                      PLN_COMP_SIZE - PLN_COMP_STATUS, true);
     if (!bus) {
         /* The fence is seen after the rest of the record and after the data */
         smp_wmb();
-        bus = pln_bus_rw(q->gpu, d->comp + PLN_COMP_FENCE,
-                         rec + PLN_COMP_FENCE, 8, true);
+        bus = pln_bus_rw(s, d->comp + PLN_COMP_FENCE, rec + PLN_COMP_FENCE, 8,
+                         true);
     }
     return bus;
 }
 
-static void pln_desc_finish(PlnQueue *q, enum pln_gpu_error err)
+/* Within a slice, as all that moves bytes */
+static enum pln_gpu_error pln_desc_fetch(PeerlaneGPU *s, uint64_t ring,
+                                         uint32_t head, PlnWork *w)
 {
-    PeerlaneGPU *s = q->gpu;
-    const PlnDesc *d = &q->desc;
-    bool stuck = pln_inject_fault(s, &s->fault_stuck_fence,
-                                  "fault-stuck-fence");
-
-    pln_count(s, PLN_CNT_DESCRIPTORS, 1);
-    if ((d->flags & PLN_DESC_F_COMP) && d->comp % PLN_COMP_SIZE == 0 &&
-        !stuck) {
-        enum pln_gpu_error bus = pln_write_completion(q, err);
-
-        if (!q->active) {
-            return;
-        }
-        err = err ? err : bus;
-    }
-    trace_peerlane_gpu_desc_done(pln_name(s), q->index, q->head, err,
-                                 d->fence, q->result, q->done);
-    q->active = false;
-    if (err) {
-        pln_queue_halt(q, err, q->head);
-    } else {
-        q->head = (q->head + 1) & (q->size - 1);
-        if (!stuck) {
-            q->fence = d->fence;
-        }
-        q->status = pln_queue_rest(q);
-    }
-    if (d->flags & PLN_DESC_F_IRQ) {
-        pln_raise_irq(s, q->vector);
-    }
-}
-
-static enum pln_gpu_error pln_desc_start(PlnQueue *q)
-{
-    PeerlaneGPU *s = q->gpu;
-    PlnDesc *d = &q->desc;
     uint8_t raw[PLN_DESC_SIZE];
+    PlnDesc *d = &w->desc;
 
-    memset(d, 0, sizeof(*d));
-    q->active = true;
-    q->done = 0;
-    q->result = 0;
-    if (pln_bus_rw(s, q->base + (uint64_t)q->head * PLN_DESC_SIZE, raw,
-                   sizeof(raw), false)) {
+    memset(w, 0, sizeof(*w));
+    if (pln_bus_rw(s, ring + (uint64_t)head * PLN_DESC_SIZE, raw, sizeof(raw),
+                   false)) {
         return PLN_ERR_RING;
     }
     d->opcode = ldl_le_p(raw + PLN_DESC_OPCODE);
@@ -144,56 +104,120 @@ static enum pln_gpu_error pln_desc_start(PlnQueue *q)
     d->imm = ldq_le_p(raw + PLN_DESC_IMM);
     d->comp = ldq_le_p(raw + PLN_DESC_COMP);
     d->fence = ldq_le_p(raw + PLN_DESC_FENCE);
-    trace_peerlane_gpu_desc_start(pln_name(s), q->index, q->head, d->opcode,
-                                  d->flags, d->src, d->dst, d->len);
+    trace_peerlane_gpu_desc_start(pln_name(s), s->engine.at->index, head,
+                                  d->opcode, d->flags, d->src, d->dst, d->len);
     if (pln_inject_fault(s, &s->fault_engine_error, "fault-engine-error")) {
         return PLN_ERR_INJECTED;
     }
 
     if (d->opcode == PLN_OP_CRC32C) {
-        q->result = d->imm;
+        w->result = d->imm;
     } else if (d->opcode == PLN_OP_COMPARE) {
-        q->result = PLN_COMPARE_EQUAL;
+        w->result = PLN_COMPARE_EQUAL;
     }
-    q->deadline = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
+    w->deadline = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
                   (int64_t)d->arg * SCALE_US;
     return pln_op_check(s, d);
 }
 
+static void pln_desc_finish(PlnQueue *q, enum pln_gpu_error err, bool stuck)
+{
+    PeerlaneGPU *s = q->gpu;
+    const PlnDesc *d = &q->work.desc;
+
+    trace_peerlane_gpu_desc_done(pln_name(s), q->index, q->head, err,
+                                 d->fence, q->work.result, q->work.done);
+    q->active = false;
+    if (err) {
+        pln_queue_halt(q, err, q->head);
+    } else {
+        q->head = (q->head + 1) & (q->size - 1);
+        if (!stuck) {
+            q->fence = d->fence;
+        }
+        q->status = pln_queue_rest(q);
+    }
+    if (d->flags & PLN_DESC_F_IRQ) {
+        pla_engine_irq_locked(&s->engine.base, q->vector);
+    }
+}
+
 /*
- * Run one slice; returns what it cost.
- *
- * Whatever the engine writes to may reset or even unplug this very device, by
- * way of configuration space, say.  Then the queue is not active any more, and
- * its descriptor has been dropped.
+ * One slice of a queue.  Whatever the engine writes to may reset or even unplug
+ * this very device, by way of configuration space, say.  Then nothing of the
+ * slice holds, and the descriptor has been dropped.
  */
-static uint64_t pln_queue_step(PlnQueue *q)
+static void pln_queue_step(PlnQueue *q)
 {
-    uint64_t before;
-    int ret;
+    PeerlaneGPU *s = q->gpu;
+    PlaEngine *e = &s->engine.base;
+    uint64_t ring = q->base;
+    uint32_t head = q->head;
+    bool active = q->active, stuck = false;
+    PlnWork w = q->work;
+    int ret = PLN_ERR_NONE;
 
-    if (!q->active) {
-        ret = pln_desc_start(q);
-        if (ret && q->active) {
-            pln_desc_finish(q, ret);
-        }
-        if (!q->active) {
-            return PLN_DESC_COST;
+    s->engine.at = q;
+    s->engine.generation = q->generation;
+    pla_engine_enter(e);
+    if (!active) {
+        ret = pln_desc_fetch(s, ring, head, &w);
+    }
+    if (!ret) {
+        ret = pln_op_step(s, &w);
+    }
+    if (ret >= 0 && !e->dropped) {
+        stuck = pln_inject_fault(s, &s->fault_stuck_fence, "fault-stuck-fence");
+        pln_count(s, PLN_CNT_DESCRIPTORS, 1);
+        if ((w.desc.flags & PLN_DESC_F_COMP) &&
+            w.desc.comp % PLN_COMP_SIZE == 0 && !stuck) {
+            enum pln_gpu_error bus = pln_write_completion(s, &w, ret);
+
+            ret = ret ? ret : bus;
         }
     }
-    before = q->done;
-    ret = pln_op_step(q);
-    before = q->done - before;
-    if (ret >= 0 && q->active) {
-        pln_desc_finish(q, ret);
+    if (!pla_engine_leave(e)) {
+        return;
     }
-    return before + PLN_DESC_COST;
+    q->active = true;
+    q->work = w;
+    if (ret >= 0) {
+        pln_desc_finish(q, ret, stuck);
+    } else if (ret == PLN_STEP_WAIT) {
+        q->waiting = true;
+        timer_mod(q->timer, pln_op_poll_at(&w));
+    }
 }
 
-static bool pln_queue_ready(const PlnQueue *q)
+static bool pln_engine_step(PCIDevice *pdev)
 {
-    return q->status == PLN_Q_RUNNING && !q->waiting;
+    PeerlaneGPU *s = PEERLANE_GPU(pdev);
+    PlnEngine *e = &s->engine;
+
+    for (unsigned i = 0; i < s->num_queues; i++) {
+        PlnQueue *q = &e->queues[e->next_queue];
+
+        e->next_queue = (e->next_queue + 1) % s->num_queues;
+        if (q->status == PLN_Q_RUNNING && !q->waiting) {
+            pln_queue_step(q);
+            return true;
+        }
+    }
+    return false;
 }
+
+static bool pln_engine_wanted(PCIDevice *pdev)
+{
+    PlnEngine *e = &PEERLANE_GPU(pdev)->engine;
+
+    return e->at->generation == e->generation;
+}
+
+static const PlaEngineOps pln_engine_ops = {
+    .step = pln_engine_step,
+    .wanted = pln_engine_wanted,
+    .interrupt = pln_raise_irq,
+};
 
 /* In D3hot a function sends no requests, and no interrupts */
 static bool pln_in_d0(PeerlaneGPU *s)
@@ -204,57 +228,22 @@ static bool pln_in_d0(PeerlaneGPU *s)
              PCI_PM_CTRL_STATE_MASK);
 }
 
-static void pln_unref(void *opaque)
+void pln_engine_holds(PeerlaneGPU *s)
 {
-    object_unref(OBJECT(opaque));
-}
-
-static void pln_engine_bh(void *opaque)
-{
-    PeerlaneGPU *s = opaque;
-    uint64_t spent = 0;
-    unsigned idle = 0;
-
-    /* Work may end with the device unplugged: see pln_queue_step() */
-    object_ref(OBJECT(s));
-    /* While the machine is stopped nothing may change its memory */
-    while (idle < s->num_queues && s->engine.bh && !s->removed &&
-           pln_in_d0(s) && !s->fault_hung_engine && runstate_is_running()) {
-        PlnQueue *q = &s->engine.queues[s->engine.next_queue];
-
-        if (spent >= PLN_BH_BUDGET) {
-            qemu_bh_schedule(s->engine.bh);
-            break;
-        }
-        s->engine.next_queue = (s->engine.next_queue + 1) % s->num_queues;
-        if (pln_queue_ready(q)) {
-            spent += pln_queue_step(q);
-            idle = 0;
-        } else {
-            idle++;
-        }
-    }
-    if (s->engine.bh) {
-        object_unref(OBJECT(s));
-    } else {
-        /* Who called this still looks at the device afterwards */
-        aio_bh_schedule_oneshot(qemu_get_aio_context(), pln_unref, s);
+    if (s->engine.base.bh) {
+        pla_engine_hold(&s->engine.base, PLA_HELD_DEVICE, !pln_in_d0(s) ||
+                        s->removed || s->fault_hung_engine);
     }
 }
 
 static void pln_queue_timer(void *opaque)
 {
     PlnQueue *q = opaque;
+    PlaEngine *e = &q->gpu->engine.base;
 
+    QEMU_LOCK_GUARD(&e->lock);
     q->waiting = false;
-    pln_engine_kick(q->gpu);
-}
-
-void pln_engine_kick(PeerlaneGPU *s)
-{
-    if (s->engine.bh) {
-        qemu_bh_schedule(s->engine.bh);
-    }
+    pla_engine_kick_locked(e);
 }
 
 static void pln_queue_stop(PlnQueue *q)
@@ -262,6 +251,7 @@ static void pln_queue_stop(PlnQueue *q)
     q->status = PLN_Q_DISABLED;
     q->active = false;
     q->waiting = false;
+    q->generation++;
     timer_del(q->timer);
 }
 
@@ -289,9 +279,10 @@ static void pln_queue_enable(PlnQueue *q)
         return;
     }
     q->status = pln_queue_rest(q);
-    pln_engine_kick(q->gpu);
+    pla_engine_kick_locked(&q->gpu->engine.base);
 }
 
+/* At the end of a slice */
 static void pln_queue_ctrl(PlnQueue *q, uint32_t val)
 {
     bool enabled = q->status == PLN_Q_IDLE || q->status == PLN_Q_RUNNING;
@@ -336,7 +327,7 @@ static void pln_queue_doorbell(PlnQueue *q, uint32_t tail)
     }
     q->tail = tail;
     q->status = pln_queue_rest(q);
-    pln_engine_kick(s);
+    pla_engine_kick_locked(&s->engine.base);
 }
 
 uint32_t pln_queue_read(PeerlaneGPU *s, unsigned n, hwaddr reg)
@@ -348,6 +339,7 @@ uint32_t pln_queue_read(PeerlaneGPU *s, unsigned n, hwaddr reg)
                       pln_name(s), n, s->num_queues);
         return 0;
     }
+    QEMU_LOCK_GUARD(&s->engine.base.lock);
     switch (reg) {
     case PLN_Q_CTRL:
         return q->status == PLN_Q_IDLE || q->status == PLN_Q_RUNNING ?
@@ -382,15 +374,8 @@ uint32_t pln_queue_read(PeerlaneGPU *s, unsigned n, hwaddr reg)
     }
 }
 
-void pln_queue_write(PeerlaneGPU *s, unsigned n, hwaddr reg, uint32_t val)
+static void pln_queue_set(PlnQueue *q, hwaddr reg, uint32_t val)
 {
-    PlnQueue *q = &s->engine.queues[n];
-
-    if (n >= s->num_queues) {
-        qemu_log_mask(LOG_GUEST_ERROR, "%s: write to queue %u of %u\n",
-                      pln_name(s), n, s->num_queues);
-        return;
-    }
     switch (reg) {
     case PLN_Q_CTRL:
         pln_queue_ctrl(q, val);
@@ -420,13 +405,39 @@ void pln_queue_write(PeerlaneGPU *s, unsigned n, hwaddr reg, uint32_t val)
         q->tail = 0;
         return;
     }
-    qemu_log_mask(LOG_GUEST_ERROR, "%s: queue %u refuses 0x%" PRIx32
-                  " to register 0x%" HWADDR_PRIx "\n", pln_name(s), n, val,
-                  reg);
+    qemu_log_mask(LOG_GUEST_ERROR, "%s: queue %" PRIu32 " refuses 0x%" PRIx32
+                  " to register 0x%" HWADDR_PRIx "\n", pln_name(q->gpu),
+                  q->index, val, reg);
+}
+
+void pln_queue_write(PeerlaneGPU *s, unsigned n, hwaddr reg, uint32_t val)
+{
+    PlnQueue *q = &s->engine.queues[n];
+    PlaEngine *e = &s->engine.base;
+
+    if (n >= s->num_queues) {
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: write to queue %u of %u\n",
+                      pln_name(s), n, s->num_queues);
+        return;
+    }
+    /* A reset has brought it back to D0 */
+    pln_engine_holds(s);
+    /* Nothing but a good doorbell waits for the engine */
+    qemu_mutex_lock(&e->lock);
+    if (reg != PLN_Q_TAIL || val >= q->size) {
+        qemu_mutex_unlock(&e->lock);
+        pla_engine_stop(e);
+    }
+    pln_queue_set(q, reg, val);
+    pla_engine_go(e);
+    pla_engine_raise(e);
 }
 
 void pln_engine_reset(PeerlaneGPU *s)
 {
+    PlaEngine *e = &s->engine.base;
+
+    pla_engine_stop(e);
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
         PlnQueue *q = &s->engine.queues[i];
 
@@ -436,9 +447,16 @@ void pln_engine_reset(PeerlaneGPU *s)
         q->vector = i + 1;
     }
     s->engine.next_queue = 0;
+    e->irqs = 0;
+    pla_engine_go(e);
 }
 
 void pln_engine_init(PeerlaneGPU *s)
+{
+    pla_engine_init(&s->engine.base, PCI_DEVICE(s), &pln_engine_ops);
+}
+
+void pln_engine_start(PeerlaneGPU *s)
 {
     for (unsigned i = 0; i < PLN_MAX_QUEUES; i++) {
         PlnQueue *q = &s->engine.queues[i];
@@ -450,21 +468,13 @@ void pln_engine_init(PeerlaneGPU *s)
     }
     s->stage[0] = g_malloc(PLN_SLICE);
     s->stage[1] = g_malloc(PLN_SLICE);
-    /*
-     * Of the main loop only: a device that waits for its work in its MMIO
-     * handler runs the bottom halves of the other context, and would refuse
-     * the engine there.
-     */
-    s->engine.bh = aio_bh_new_guarded(iohandler_get_aio_context(),
-                                      pln_engine_bh, s,
-                                      &DEVICE(s)->mem_reentrancy_guard);
+    pla_engine_start(&s->engine.base);
 }
 
 void pln_engine_exit(PeerlaneGPU *s)
 {
     pln_engine_reset(s);
-    qemu_bh_delete(s->engine.bh);
-    s->engine.bh = NULL;
+    pla_engine_exit(&s->engine.base);
 }
 
 /* The engine may be at work in pln_engine_exit(), but not here */
@@ -475,4 +485,5 @@ void pln_engine_finalize(PeerlaneGPU *s)
     }
     g_free(s->stage[0]);
     g_free(s->stage[1]);
+    pla_engine_finalize(&s->engine.base);
 }

@@ -11,18 +11,17 @@
 /* A fault that is armed for some more times happens now */
 bool pln_inject_fault(PeerlaneGPU *s, uint32_t *fault, const char *name)
 {
-    if (!*fault) {
+    if (!pla_fault_take(fault)) {
         return false;
     }
-    --*fault;
     pln_count(s, PLN_CNT_FAULTS_INJECTED, 1);
-    trace_peerlane_gpu_fault(pln_name(s), name, *fault);
+    trace_peerlane_gpu_fault(pln_name(s), name, qatomic_read(fault));
     return true;
 }
 
-void pln_raise_irq(PeerlaneGPU *s, uint32_t vector)
+void pln_raise_irq(PCIDevice *pdev, unsigned vector)
 {
-    PCIDevice *pdev = PCI_DEVICE(s);
+    PeerlaneGPU *s = PEERLANE_GPU(pdev);
 
     if (!msix_enabled(pdev)) {
         return;

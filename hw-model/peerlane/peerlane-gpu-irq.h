@@ -7,7 +7,8 @@
 
 typedef struct PeerlaneGPU PeerlaneGPU;
 
-void pln_raise_irq(PeerlaneGPU *s, uint32_t vector);
+/* With the BQL */
+void pln_raise_irq(PCIDevice *pdev, unsigned vector);
 bool pln_inject_fault(PeerlaneGPU *s, uint32_t *fault, const char *name);
 
 #endif /* HW_PEERLANE_GPU_IRQ_H */

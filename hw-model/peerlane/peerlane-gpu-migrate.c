@@ -53,6 +53,7 @@ static int pln_post_load(void *opaque, int version_id)
         in->name[sizeof(in->name) - 1] = 0;
         in->dev = NULL;
     }
+    pln_engine_holds(s);
     pln_show_removed(s);
     return 0;
 }
@@ -93,10 +94,10 @@ static const VMStateDescription vmstate_pln_queue = {
         VMSTATE_UINT32(fence_hi, PlnQueue),
         VMSTATE_BOOL(active, PlnQueue),
         VMSTATE_BOOL(waiting, PlnQueue),
-        VMSTATE_STRUCT(desc, PlnQueue, 1, vmstate_pln_desc, PlnDesc),
-        VMSTATE_UINT64(done, PlnQueue),
-        VMSTATE_UINT64(result, PlnQueue),
-        VMSTATE_INT64(deadline, PlnQueue),
+        VMSTATE_STRUCT(work.desc, PlnQueue, 1, vmstate_pln_desc, PlnDesc),
+        VMSTATE_UINT64(work.done, PlnQueue),
+        VMSTATE_UINT64(work.result, PlnQueue),
+        VMSTATE_INT64(work.deadline, PlnQueue),
         VMSTATE_TIMER_PTR(timer, PlnQueue),
         VMSTATE_END_OF_LIST()
     }

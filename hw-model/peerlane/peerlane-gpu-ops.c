@@ -17,41 +17,87 @@
  * Memory access
  */
 
+/* What is left of a transfer */
+typedef struct PlnMove {
+    PeerlaneGPU *s;
+    uint64_t addr;
+    uint8_t *buf;
+    uint64_t len;
+    bool is_write;
+    enum pln_gpu_error err;
+} PlnMove;
+
+static void pln_moved(PlnMove *m, uint64_t n, bool peer)
+{
+    trace_peerlane_gpu_bus(pln_name(m->s), m->is_write ? "write" : "read",
+                           peer ? "peer" : "host", m->addr, n);
+    pln_count(m->s, m->is_write ?
+              (peer ? PLN_CNT_ENGINE_PEER_WRITE : PLN_CNT_ENGINE_HOST_WRITE) :
+              (peer ? PLN_CNT_ENGINE_PEER_READ : PLN_CNT_ENGINE_HOST_READ), n);
+}
+
+static void pln_move_on(PlnMove *m, uint64_t n)
+{
+    m->addr += n;
+    m->buf += n;
+    m->len -= n;
+}
+
+/* What RAM there is, up to the first that is something else */
+static void pln_move_ram(PlnMove *m)
+{
+    hwaddr n;
+    bool peer;
+
+    while (n = m->len, n && pla_dma_ram(PCI_DEVICE(m->s), m->addr, m->buf, &n,
+                                        m->is_write, &peer)) {
+        pln_moved(m, n, peer);
+        pln_move_on(m, n);
+    }
+}
+
+/* The rest, with the BQL */
+static void pln_move_rest(void *opaque)
+{
+    PlnMove *m = opaque;
+
+    /* What was moved may have unplugged the device */
+    while (m->len && pla_engine_wanted(&m->s->engine.base)) {
+        hwaddr n = m->len;
+        bool peer;
+        PlaEnd end = pla_dma_piece(PCI_DEVICE(m->s), m->addr, m->buf, &n,
+                                   m->is_write, &peer);
+
+        if (end == PLA_MOVED) {
+            pln_moved(m, n, peer);
+        } else {
+            trace_peerlane_gpu_bus_refused(pln_name(m->s),
+                                           m->is_write ? "write" : "read",
+                                           m->addr, n);
+            if (end == PLA_FAILED || m->s->posted_errors) {
+                m->err = PLN_ERR_BUS;
+                return;
+            }
+        }
+        pln_move_on(m, n);
+    }
+}
+
 enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
                               uint64_t len, bool is_write)
 {
-    PCIDevice *pdev = PCI_DEVICE(s);
-    const char *dir = is_write ? "write" : "read";
+    PlnMove m = {
+        .s = s, .addr = addr, .buf = buf, .len = len, .is_write = is_write,
+    };
 
-    while (len) {
-        hwaddr n = len;
-        PlaEnd end;
-        bool peer;
-
-        /* What was moved may have unplugged the device */
-        if (!DEVICE(s)->realized) {
-            return PLN_ERR_BUS;
-        }
-        end = pla_dma_piece(pdev, addr, buf, &n, is_write, &peer);
-        if (end == PLA_MOVED) {
-            trace_peerlane_gpu_bus(pln_name(s), dir, peer ? "peer" : "host",
-                                   addr, n);
-            pln_count(s, is_write ?
-                      (peer ? PLN_CNT_ENGINE_PEER_WRITE :
-                       PLN_CNT_ENGINE_HOST_WRITE) :
-                      (peer ? PLN_CNT_ENGINE_PEER_READ :
-                       PLN_CNT_ENGINE_HOST_READ), n);
-        } else {
-            trace_peerlane_gpu_bus_refused(pln_name(s), dir, addr, n);
-            if (end == PLA_FAILED || s->posted_errors) {
-                return PLN_ERR_BUS;
-            }
-        }
-        addr += n;
-        buf = (uint8_t *)buf + n;
-        len -= n;
+    if (s->engine.base.dropped) {
+        return PLN_ERR_BUS;     /* nobody looks at it */
     }
-    return PLN_ERR_NONE;
+    pln_move_ram(&m);
+    if (m.len && !pla_engine_call(&s->engine.base, pln_move_rest, &m)) {
+        return PLN_ERR_BUS;
+    }
+    return m.err;
 }
 
 /* The range was checked when the descriptor was taken */
@@ -204,10 +250,11 @@ static bool pln_range_ok(PeerlaneGPU *s, bool bus, uint64_t addr, uint64_t len)
 /* Can a descriptor be in flight in this state?  Asked of a migration stream */
 bool pln_op_in_flight(PeerlaneGPU *s, const PlnQueue *q)
 {
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &q->work.desc;
 
     return pln_op_check(s, d) == PLN_ERR_NONE &&
-           q->done < MAX(pln_length(d), 1) && q->done % pln_width(d) == 0 &&
+           q->work.done < MAX(pln_length(d), 1) &&
+           q->work.done % pln_width(d) == 0 &&
            (!q->waiting || d->opcode == PLN_OP_SEM_WAIT);
 }
 
@@ -279,43 +326,41 @@ static uint32_t pln_crc32c(uint32_t crc, const uint8_t *p, uint64_t n)
 }
 
 /*
- * Operations.  Each does at most one slice of q->desc and returns an error,
+ * Operations.  Each does at most one slice of @w and returns an error,
  * PLN_ERR_NONE when the descriptor is done, or a PLN_STEP_*.
  */
 
-static int pln_more(PlnQueue *q, uint64_t n)
+static int pln_more(PlnWork *w, uint64_t n)
 {
-    q->done += n;
-    return q->done == q->desc.len ? PLN_ERR_NONE : PLN_STEP_MORE;
+    w->done += n;
+    return w->done == w->desc.len ? PLN_ERR_NONE : PLN_STEP_MORE;
 }
 
-static int pln_do_copy(PlnQueue *q, uint64_t n)
+static int pln_do_copy(PeerlaneGPU *s, PlnWork *w, uint64_t n)
 {
-    PeerlaneGPU *s = q->gpu;
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &w->desc;
     bool src_bus = d->flags & PLN_DESC_F_SRC_BUS;
     bool dst_bus = d->flags & PLN_DESC_F_DST_BUS;
-    uint64_t at = q->done;
+    uint64_t at = w->done;
     const uint8_t *data;
     int err;
 
     /* Overlapping ranges are copied right: from the end when need be */
     if (src_bus == dst_bus && d->dst > d->src && d->dst - d->src < d->len) {
-        at = d->len - q->done - n;
+        at = d->len - w->done - n;
     }
     err = pln_fetch(s, src_bus, d->src + at, n, s->stage[0], &data);
     if (!err) {
         err = pln_store(s, dst_bus, d->dst + at, n, data);
     }
-    return err ? err : pln_more(q, n);
+    return err ? err : pln_more(w, n);
 }
 
-static int pln_do_fill(PlnQueue *q, uint64_t n)
+static int pln_do_fill(PeerlaneGPU *s, PlnWork *w, uint64_t n)
 {
-    PeerlaneGPU *s = q->gpu;
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &w->desc;
     bool bus = d->flags & PLN_DESC_F_DST_BUS;
-    uint64_t addr = d->dst + q->done;
+    uint64_t addr = d->dst + w->done;
     uint8_t *to = bus ? s->stage[0] : pln_vram(s, addr, n);
     int err = PLN_ERR_NONE;
 
@@ -331,36 +376,34 @@ static int pln_do_fill(PlnQueue *q, uint64_t n)
     } else {
         pln_vram_written(s, addr, n);
     }
-    return err ? err : pln_more(q, n);
+    return err ? err : pln_more(w, n);
 }
 
-static int pln_do_crc32c(PlnQueue *q, uint64_t n)
+static int pln_do_crc32c(PeerlaneGPU *s, PlnWork *w, uint64_t n)
 {
-    PeerlaneGPU *s = q->gpu;
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &w->desc;
     const uint8_t *data;
     int err;
 
-    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + q->done, n,
+    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + w->done, n,
                     s->stage[0], &data);
     if (err) {
         return err;
     }
-    q->result = pln_crc32c(q->result, data, n);
-    return pln_more(q, n);
+    w->result = pln_crc32c(w->result, data, n);
+    return pln_more(w, n);
 }
 
-static int pln_do_compare(PlnQueue *q, uint64_t n)
+static int pln_do_compare(PeerlaneGPU *s, PlnWork *w, uint64_t n)
 {
-    PeerlaneGPU *s = q->gpu;
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &w->desc;
     const uint8_t *data[2];
     int err;
 
-    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + q->done, n,
+    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + w->done, n,
                     s->stage[0], &data[0]);
     if (!err) {
-        err = pln_fetch(s, d->flags & PLN_DESC_F_DST_BUS, d->dst + q->done, n,
+        err = pln_fetch(s, d->flags & PLN_DESC_F_DST_BUS, d->dst + w->done, n,
                         s->stage[1], &data[1]);
     }
     if (err) {
@@ -378,11 +421,11 @@ static int pln_do_compare(PlnQueue *q, uint64_t n)
         while (s->stage[0][i] == s->stage[1][i]) {
             i++;
         }
-        q->done += i;
-        q->result = q->done;
+        w->done += i;
+        w->result = w->done;
         return PLN_ERR_NONE;
     }
-    return pln_more(q, n);
+    return pln_more(w, n);
 }
 
 static void pln_add_words(uint8_t *to, const uint8_t *from, uint64_t n,
@@ -406,18 +449,17 @@ static void pln_add_words(uint8_t *to, const uint8_t *from, uint64_t n,
     }
 }
 
-static int pln_do_add(PlnQueue *q, uint64_t n)
+static int pln_do_add(PeerlaneGPU *s, PlnWork *w, uint64_t n)
 {
-    PeerlaneGPU *s = q->gpu;
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &w->desc;
     bool dst_bus = d->flags & PLN_DESC_F_DST_BUS;
     const uint8_t *a, *b;
     int err;
 
-    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + q->done, n,
+    err = pln_fetch(s, d->flags & PLN_DESC_F_SRC_BUS, d->src + w->done, n,
                     s->stage[0], &b);
     if (!err) {
-        err = pln_fetch(s, dst_bus, d->dst + q->done, n, s->stage[1], &a);
+        err = pln_fetch(s, dst_bus, d->dst + w->done, n, s->stage[1], &a);
     }
     if (err) {
         return err;
@@ -427,14 +469,13 @@ static int pln_do_add(PlnQueue *q, uint64_t n)
         memcpy(s->stage[1], a, n);
     }
     pln_add_words(s->stage[1], b, n, d->arg);
-    err = pln_store(s, dst_bus, d->dst + q->done, n, s->stage[1]);
-    return err ? err : pln_more(q, n);
+    err = pln_store(s, dst_bus, d->dst + w->done, n, s->stage[1]);
+    return err ? err : pln_more(w, n);
 }
 
-static int pln_do_write(PlnQueue *q)
+static int pln_do_write(PeerlaneGPU *s, PlnWork *w)
 {
-    PeerlaneGPU *s = q->gpu;
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &w->desc;
     uint64_t n = pln_width(d);
     int err = PLN_ERR_NONE;
 
@@ -451,15 +492,14 @@ static int pln_do_write(PlnQueue *q)
         pln_vram_written(s, d->dst, n);
     }
     if (!err) {
-        q->done = n;
+        w->done = n;
     }
     return err;
 }
 
-static int pln_do_sem_wait(PlnQueue *q)
+static int pln_do_sem_wait(PeerlaneGPU *s, PlnWork *w)
 {
-    PeerlaneGPU *s = q->gpu;
-    const PlnDesc *d = &q->desc;
+    const PlnDesc *d = &w->desc;
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
     const uint8_t *data;
     int err;
@@ -469,42 +509,47 @@ static int pln_do_sem_wait(PlnQueue *q)
     if (err) {
         return err;
     }
-    q->result = ldq_le_p(data);
+    w->result = ldq_le_p(data);
     /* Who has written it wrote before it what the next descriptors access */
     smp_mb_acquire();
-    trace_peerlane_gpu_sem_poll(pln_name(s), q->index, q->result, d->imm);
-    if (q->result >= d->imm) {
-        q->done = 8;
+    trace_peerlane_gpu_sem_poll(pln_name(s), w->result, d->imm);
+    if (w->result >= d->imm) {
+        w->done = 8;
         return PLN_ERR_NONE;
     }
-    if (now >= q->deadline) {
+    if (now >= w->deadline) {
         return PLN_ERR_TIMEOUT;
     }
-    q->waiting = true;
-    timer_mod(q->timer, MIN(now + PLN_SEM_POLL_NS, q->deadline));
     return PLN_STEP_WAIT;
 }
 
-int pln_op_step(PlnQueue *q)
+int64_t pln_op_poll_at(const PlnWork *w)
 {
-    uint64_t n = MIN(q->desc.len - q->done, PLN_SLICE);
+    int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 
-    switch (q->desc.opcode) {
+    return MIN(now + PLN_SEM_POLL_NS, w->deadline);
+}
+
+int pln_op_step(PeerlaneGPU *s, PlnWork *w)
+{
+    uint64_t n = MIN(w->desc.len - w->done, PLN_SLICE);
+
+    switch (w->desc.opcode) {
     case PLN_OP_COPY:
-        return pln_do_copy(q, n);
+        return pln_do_copy(s, w, n);
     case PLN_OP_FILL:
-        return pln_do_fill(q, n);
+        return pln_do_fill(s, w, n);
     case PLN_OP_CRC32C:
-        return pln_do_crc32c(q, n);
+        return pln_do_crc32c(s, w, n);
     case PLN_OP_COMPARE:
-        return pln_do_compare(q, n);
+        return pln_do_compare(s, w, n);
     case PLN_OP_ADD:
-        return pln_do_add(q, n);
+        return pln_do_add(s, w, n);
     case PLN_OP_SEM_WRITE:
     case PLN_OP_IMM_WRITE:
-        return pln_do_write(q);
+        return pln_do_write(s, w);
     case PLN_OP_SEM_WAIT:
-        return pln_do_sem_wait(q);
+        return pln_do_sem_wait(s, w);
     default:
         return PLN_ERR_NONE;
     }

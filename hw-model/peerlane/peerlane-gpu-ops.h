@@ -26,6 +26,14 @@ typedef struct PlnDesc {
     uint64_t fence;
 } PlnDesc;
 
+/* A descriptor in flight, and how far it is */
+typedef struct PlnWork {
+    PlnDesc desc;
+    uint64_t done;
+    uint64_t result;
+    int64_t deadline;
+} PlnWork;
+
 typedef struct PlnQueue {
     PeerlaneGPU *gpu;
     QEMUTimer *timer;
@@ -42,23 +50,22 @@ typedef struct PlnQueue {
     uint64_t fence;
     uint32_t fence_hi;
 
-    /* The descriptor in flight */
+    /* The descriptor in flight, as it was at the end of the last slice */
     bool active;
     bool waiting;
-    PlnDesc desc;
-    uint64_t done;
-    uint64_t result;
-    int64_t deadline;
+    PlnWork work;
+    uint32_t generation;        /* how often it was stopped */
 } PlnQueue;
 
 enum {
     PLN_STEP_MORE = -1,         /* run again */
-    PLN_STEP_WAIT = -2,         /* the timer runs it again */
+    PLN_STEP_WAIT = -2,         /* run again at a time: pln_op_poll_at() */
 };
 enum pln_gpu_error pln_bus_rw(PeerlaneGPU *s, uint64_t addr, void *buf,
                               uint64_t len, bool is_write);
 enum pln_gpu_error pln_op_check(PeerlaneGPU *s, const PlnDesc *d);
 bool pln_op_in_flight(PeerlaneGPU *s, const PlnQueue *q);
-int pln_op_step(PlnQueue *q);
+int pln_op_step(PeerlaneGPU *s, PlnWork *w);
+int64_t pln_op_poll_at(const PlnWork *w);
 
 #endif /* HW_PEERLANE_GPU_OPS_H */

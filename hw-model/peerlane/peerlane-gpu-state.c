@@ -10,13 +10,19 @@
 
 static bool pln_visit_queue(Visitor *v, PlnQueue *q, Error **errp)
 {
-    g_autofree char *status = g_strdup(pln_queue_status_name(q));
-    uint64_t fence = q->fence;
-    uint32_t head = q->head;
-    uint32_t tail = q->tail;
-    uint32_t code = q->error_code;
-    uint32_t index = q->error_index;
+    g_autofree char *status = NULL;
+    uint32_t head, tail, code, index;
+    uint64_t fence;
     bool ok;
+
+    WITH_QEMU_LOCK_GUARD(&q->gpu->engine.base.lock) {
+        status = g_strdup(pln_queue_status_name(q));
+        fence = q->fence;
+        head = q->head;
+        tail = q->tail;
+        code = q->error_code;
+        index = q->error_index;
+    }
 
     if (!visit_start_struct(v, NULL, NULL, 0, errp)) {
         return false;

@@ -41,6 +41,7 @@ static uint32_t pln_status(PeerlaneGPU *s)
 {
     uint32_t status = PLN_STATUS_READY;
 
+    QEMU_LOCK_GUARD(&s->engine.base.lock);
     for (unsigned i = 0; i < s->num_queues; i++) {
         if (s->engine.queues[i].status == PLN_Q_ERROR) {
             status |= PLN_STATUS_QUEUE_ERROR;
@@ -214,13 +215,22 @@ static uint32_t pln_config_read(PCIDevice *pdev, uint32_t addr, int len)
 static void pln_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
                              int len)
 {
-    if (PEERLANE_GPU(pdev)->removed) {
+    PeerlaneGPU *s = PEERLANE_GPU(pdev);
+    bool stops = ranges_overlap(addr, len, PCI_COMMAND, 2) ||
+                 ranges_overlap(addr, len, pdev->pm_cap + PCI_PM_CTRL, 2);
+
+    if (s->removed) {
         return;
+    }
+    /* What may not master any more, or sleeps, has ended what it was at */
+    if (stops) {
+        pla_engine_hold(&s->engine.base, PLA_HELD_CONFIG, true);
     }
     pci_default_write_config(pdev, addr, val, len);
     pcie_cap_flr_write_config(pdev, addr, val, len);
-    if (ranges_overlap(addr, len, pdev->pm_cap + PCI_PM_CTRL, 2)) {
-        pln_engine_kick(PEERLANE_GPU(pdev));
+    if (stops) {
+        pln_engine_holds(s);
+        pla_engine_hold(&s->engine.base, PLA_HELD_CONFIG, false);
     }
 }
 
@@ -240,9 +250,8 @@ static void pln_set_hung(Object *obj, bool hung, Error **errp)
     if (hung) {
         pln_count(s, PLN_CNT_FAULTS_INJECTED, 1);
         trace_peerlane_gpu_fault(pln_name(s), "fault-hung-engine", 0);
-    } else {
-        pln_engine_kick(s);
     }
+    pln_engine_holds(s);
 }
 
 static bool pln_get_removed(Object *obj, Error **errp)
@@ -266,10 +275,12 @@ static void pln_set_removed(Object *obj, bool removed, Error **errp)
         pln_count(s, PLN_CNT_FAULTS_INJECTED, 1);
         pln_reset(s, "surprise removal");
         s->removed = true;
+        pln_engine_holds(s);
         pln_show_removed(s);
     } else {
         /* It comes back as after power on, but for its counters */
         s->removed = false;
+        pln_engine_holds(s);
         pln_show_removed(s);
         pci_device_reset(PCI_DEVICE(s));
     }
@@ -288,9 +299,7 @@ static void pln_reset_hold(Object *obj, ResetType type)
 
 static void pln_vm_state_change(void *opaque, bool running, RunState state)
 {
-    if (running) {
-        pln_engine_kick(opaque);
-    } else {
+    if (!running) {
         pln_late_flush(opaque);
     }
 }
@@ -398,9 +407,10 @@ static void pln_realize(PCIDevice *pdev, Error **errp)
         pln_bar0_exit(s);
         return;
     }
-    pln_engine_init(s);
+    /* It comes before the engine's, so after that when the machine stops */
     s->vmstate_entry = qemu_add_vm_change_state_handler(pln_vm_state_change,
                                                         s);
+    pln_engine_start(s);
     device_listener_register(&s->counters.listener);
 }
 
@@ -409,8 +419,8 @@ static void pln_exit(PCIDevice *pdev)
     PeerlaneGPU *s = PEERLANE_GPU(pdev);
 
     device_listener_unregister(&s->counters.listener);
-    qemu_del_vm_change_state_handler(s->vmstate_entry);
     pln_engine_exit(s);
+    qemu_del_vm_change_state_handler(s->vmstate_entry);
     pln_bar1_exit(s);
     pln_bar0_exit(s);
 }
@@ -436,15 +446,11 @@ static void pln_instance_init(Object *obj)
     PeerlaneGPU *s = PEERLANE_GPU(obj);
 
     pln_counters_init(s);
+    pln_engine_init(s);
     PCI_DEVICE(obj)->cap_present |= QEMU_PCI_CAP_EXPRESS;
-    object_property_add_uint32_ptr(obj, "fault-engine-error",
-                                   &s->fault_engine_error,
-                                   OBJ_PROP_FLAG_READWRITE);
-    object_property_add_uint32_ptr(obj, "fault-stuck-fence",
-                                   &s->fault_stuck_fence,
-                                   OBJ_PROP_FLAG_READWRITE);
-    object_property_add_uint32_ptr(obj, "fault-lost-irq", &s->fault_lost_irq,
-                                   OBJ_PROP_FLAG_READWRITE);
+    pla_fault_add(obj, "fault-engine-error", &s->fault_engine_error);
+    pla_fault_add(obj, "fault-stuck-fence", &s->fault_stuck_fence);
+    pla_fault_add(obj, "fault-lost-irq", &s->fault_lost_irq);
     object_property_add_bool(obj, "fault-hung-engine", pln_get_hung,
                              pln_set_hung);
     object_property_add_bool(obj, "surprise-removed", pln_get_removed,
