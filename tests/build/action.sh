@@ -82,11 +82,8 @@ printf '%s\n' '#!/bin/sh' 'echo "$MACHINE"' >fake/uname
 chmod +x fake/*
 for each in "x86_64 x86_64" "aarch64 arm64"; do
 	rm -rf temp
-	(
-		export MACHINE="${each% *}" OUT PATH="$OUT/fake:$PATH" RUNNER_TEMP="$OUT/temp" IN_bundle="" GH_server_url=https://example.com \
-			GH_action_repository=o/r GH_action_ref=v0.1.0
-		sh -e step1
-	) >unpacked.log 2>&1 || diag "$(cat unpacked.log)"
+	env MACHINE="${each% *}" OUT="$OUT" PATH="$OUT/fake:$PATH" RUNNER_TEMP="$OUT/temp" IN_bundle= GH_server_url=https://example.com \
+		GH_action_repository=o/r GH_action_ref=v0.1.0 sh -e step1 >unpacked.log 2>&1 || diag "$(cat unpacked.log)"
 	check_eq "the release's bundle for ${each% *}" "https://example.com/o/r/releases/download/v0.1.0/peerlane-0.1.0-${each#* }.tar.zst" "$(cat url)"
 	check "it is unpacked" test -d temp/peerlane/bundle/bin
 done

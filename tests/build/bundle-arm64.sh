@@ -52,11 +52,7 @@ END
 chmod +x emulated-qemu
 for name in ops queues p2p late-writes switch-acs cx-commands cx-wire; do
 	mkdir "$name"
-	(
-		TIER=check QEMU=$OUT/emulated-qemu OUT=$OUT/$name
-		export TIER QEMU OUT
-		cd "$OUT" && exec sh "$TOP/tests/qtest/$name.sh"
-	) >"$name.log" 2>&1
+	env TIER=check QEMU="$OUT/emulated-qemu" OUT="$OUT/$name" sh -c 'cd "$OUT" && exec sh "$TOP/tests/qtest/$1.sh"' sh "$name" >"$name.log" 2>&1
 	check_eq "qtest/$name passes with it" 0 $? || diag "$(grep -v '^ok' "$name.log" | tail -n 20)"
 done
 
@@ -81,8 +77,8 @@ arm() {
 }
 bin="/a folder/bundle/bin"
 tools="/a folder/bundle/libexec/tools"
-arm "$tools/uname" -m >uname 2>&1 || [ $? -ne 125 ] || { skip_part "$(cat uname)"; finish; }
-check_eq "its programs see an arm64 processor" aarch64 "$(cat uname)"
+arm "$tools/uname" -m >processor 2>&1 || [ $? -ne 125 ] || { skip_part "$(cat processor)"; finish; }
+check_eq "its programs see an arm64 processor" aarch64 "$(cat processor)"
 check_eq "each tool starts" "" "$(arm "$tools/sh" -c 'cd "$1" && for tool in *; do
 	./$tool --version >/tmp/said 2>&1
 	case $? in 126 | 127) echo "$tool: $(cat /tmp/said)" ;; esac
