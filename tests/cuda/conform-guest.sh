@@ -21,7 +21,7 @@ boot two "$TOP/tests/cuda/two-gpus.topo,gpu0.coherent=on,gpu1.coherent=on" 7.2 2
 SCRIPT
 for part in two procs; do
 	sed -n "s/^# $part: //p" "$OUT/two/result.log" >"answers.$part"
-	cp "$TOP/userlib/cuda/test/conform_$part.golden" "golden.$part"
+	conform_golden "$part" >"golden.$part"
 	check "$part: every answer is that of a real driver" diff -u "golden.$part" "answers.$part"
 done
 finish

@@ -1,32 +1,39 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: libcuda answers as NVIDIA's does on a real GPU, question by question
+# desc: libcuda answers as NVIDIA's does on a real GPU, and on two, question by question
 # tags: quick cuda
 # tier: check
 # timeout: 400
 . "$TOP/scenarios/lib/case.sh"
-. "$TOP/tests/lib/userlib.sh"
+. "$TOP/tests/cuda/lib.sh"
 
 build_userlib cuda tests
 host=$BUILD/userlib/tests/host
 golden=$TOP/userlib/cuda/test/conform.golden
 
-# ask WINDOW [PART]: with a coherent window or without
+# ask WINDOW GPUS [PART]: with a coherent window or without
 ask() {
 	# shellcheck disable=SC2086 # none, or a word
-	LD_LIBRARY_PATH=$host/fake CUDA_VISIBLE_DEVICES=0 PEERLANE_FAKE_COHERENT=$1 "$host/cuda_conform" ${2-}
+	LD_LIBRARY_PATH=$host/fake PEERLANE_FAKE_GPUS=$2 PEERLANE_FAKE_COHERENT=$1 "$BUILD/userlib/tests/cuda_conform" ${3-}
 }
 
 # Side by side, since most of the time they wait
-ask 1 >answers &
-ask 1 order >answers.order &
-ask 1 copies >answers.copies &
-ask 0 >answers.0 &
+ask 1 1 >answers &
+ask 1 1 order >answers.order &
+ask 1 1 copies >answers.copies &
+ask 0 1 >answers.0 &
+ask 1 2 two >answers.two &
+ask 1 2 two-order >answers.two-order &
 wait
 check "all questions were asked" test "$(wc -l <answers)" -ge 1070
 check "every answer is that of a real driver" diff -u "$golden" answers
 check "streams that are held up do as on a real driver" diff -u "${golden%.golden}_order.golden" answers.order
 check "copies and fills behind what is held up do, too" diff -u "${golden%.golden}_copies.golden" answers.copies
+# Of two processes tests/cuda/conform-guest.sh asks
+for part in two two-order; do
+	conform_golden "$part" >"golden.$part"
+	check "$part: every answer is that of a real driver" diff -u "golden.$part" "answers.$part"
+done
 # Without a window there is no managed memory, and the rest is the same
 sed '/^\[managed memory\]$/,/^\[batches\]$/d' "$golden" >rest
 sed '/^\[managed memory\]$/,/^\[batches\]$/d' answers.0 >answers.plain

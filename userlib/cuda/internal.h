@@ -714,8 +714,8 @@ struct drv_place {
 	uint64_t offset;		/* in the handle, or host address */
 	uint64_t addr;			/* as the program gave it */
 };
-/* drv.lock is held: does the thread's context, if it has one, reach it? */
-bool drv_range_reached(const struct drv_range *range);
+/* drv.lock is held: does @ctx reach it, without another one's engine? */
+bool drv_range_reached(const struct drv_range *range, CUcontext ctx);
 CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place);
 void drv_place_put(struct drv_place *place);
 /*

@@ -617,9 +617,8 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size,
 		return err;
 	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
-	/* memory by hand that no device may access is not found yet */
-	if (!range || (range->kind == DRV_RANGE_VMM && !range->readers) ||
-	    !drv_range_reached(range)) {
+	/* what the context does not reach is not found */
+	if (!range || (drv_on_device(range) && !drv_range_reached(range, ctx))) {
 		err = CUDA_ERROR_NOT_FOUND;
 		range = NULL;
 	}

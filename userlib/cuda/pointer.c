@@ -29,19 +29,27 @@ static struct drv_span span_of(const struct drv_range *range)
 	return reserved ? *reserved : own;
 }
 
-bool drv_range_reached(const struct drv_range *range)
+/* The devices that may, of memory for which the program says that */
+static uint32_t readers_of(const struct drv_range *range)
 {
-	CUcontext ctx;
+	if (range->kind == DRV_RANGE_VMM)
+		return range->readers;
+	if (range->kind == DRV_RANGE_POOL || range->kind == DRV_RANGE_IMPORTED)
+		return range->pool->peers | 1u << range->pool->dev->ordinal;
+	return ~0u;
+}
 
-	if (!drv_is_apart(range) || drv_ctx_current_any(&ctx))
-		return true;
-	return drv_ctx_reaches(ctx, range->ctx);
+bool drv_range_reached(const struct drv_range *range, CUcontext ctx)
+{
+	return readers_of(range) & 1u << ctx->dev->ordinal &&
+	       (!drv_is_apart(range) || drv_ctx_reaches(ctx, range->ctx));
 }
 
 static CUresult pointer_attribute(const struct drv_range *range, uint64_t ptr,
 				  CUpointer_attribute attr, void *data)
 {
 	bool device = drv_on_device(range);
+	CUcontext ctx;
 
 	switch (attr) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -53,7 +61,9 @@ static CUresult pointer_attribute(const struct drv_range *range, uint64_t ptr,
 						 CU_MEMORYTYPE_HOST;
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-		if (!drv_range_reached(range))
+		if (device && drv_ctx_current_any(&ctx))
+			return CUDA_ERROR_INVALID_CONTEXT;
+		if (device && !drv_range_reached(range, ctx))
 			return CUDA_ERROR_INVALID_VALUE;
 		*(CUdeviceptr *)data = ptr;
 		break;
@@ -212,6 +222,10 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 		    range->kind != DRV_RANGE_MANAGED &&
 		    attrs[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
 			*(void **)data[i] = NULL;
+		else if (range &&
+			 attrs[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER &&
+			 pointer_attribute(range, ptr, attrs[i], data[i]))
+			*(CUdeviceptr *)data[i] = 0;
 		else if (range)
 			err = pointer_attribute(range, ptr, attrs[i], data[i]);
 		else
@@ -316,18 +330,13 @@ CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place)
 		place->sync_memops = range->sync_memops ||
 			(place->stream->ctx->flags & CU_CTX_SYNC_MEMOPS);
 		place->handle = range->chunk->handle;
-		place->readers = place->writers = ~0u;
-		if (range->kind == DRV_RANGE_VMM) {
-			place->peers = place->readers = range->readers;
+		place->readers = place->writers = readers_of(range);
+		if (range->kind == DRV_RANGE_VMM)
 			place->writers = range->writers;
-		} else if (range->kind == DRV_RANGE_POOL ||
-			   range->kind == DRV_RANGE_IMPORTED) {
-			place->peers = range->pool->peers;
-			place->readers = place->writers = place->peers |
-				1u << range->dev->ordinal;
-		} else if (drv_is_far(range)) {
+		if (place->readers != ~0u)
+			place->peers = place->readers;
+		else if (drv_is_far(range))
 			place->peers = 1u << range->ctx->dev->ordinal;
-		}
 		place->offset = addr - range->chunk->addr;
 		atomic_fetch_add(&place->stream->obj.refs, 1);
 		place->owner = range->ctx;

@@ -2,7 +2,8 @@
 /*
  * Ask a libcuda.so.1 questions and print its answers, one line each, so that
  * the answers of ours can be compared with those of NVIDIA's on a real GPU
- * (conform.golden: driver 580.159.04, an H100; many on an H200, too).  Only
+ * (conform.golden: driver 580.159.04, an H100; many on an H200, too; the goldens of
+ * two GPUs and of two processes: two H100s with NVLink between them).  Only
  * questions whose answer does not depend on the GPU, and that NVIDIA's library
  * does not crash on.
  *
