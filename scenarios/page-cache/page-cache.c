@@ -8,7 +8,9 @@
  *						first, then step by step
  */
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -76,6 +78,9 @@ static uint8_t seen[ROOM], seen_page[ROOM / PAGE];
 /* Of writers beside the library and, as a control, beside plain reads */
 static struct times {
 	double took[MOST];
+	struct held {
+		double from, to;	/* it opened the file, and had it open */
+	} held[MOST];
 	unsigned int n;
 } times[WAYS][2][2];			/* the reader is quiet; is plain */
 static unsigned int reads, beside, stale, failed;
@@ -92,19 +97,109 @@ struct order {
 	uint64_t seed;
 };
 
+struct answer {
+	double took;
+	struct held held;
+};
+
 static void write_when_told(int in, int out)
 {
 	struct order o;
-	double began;
+	struct answer a;
+	double opening;
 
 	while (read(in, &o, sizeof(o)) == sizeof(o)) {
 		noise(now, o.way == EXTEND ? ROOM : SIZE, o.seed);
-		began = writers_now();
-		if (write_as(o.way, path, other, now, SIZE) < 0)
+		a.held.from = writers_now();
+		opening = write_as(o.way, path, other, now, SIZE);
+		if (opening < 0)
 			_exit(1);
-		began = writers_now() - began;
-		if (write(out, &began, sizeof(began)) != sizeof(began))
+		a.held.to = a.held.from + opening;
+		a.took = writers_now() - a.held.from;
+		if (write(out, &a, sizeof(a)) != sizeof(a))
 			_exit(1);
+	}
+}
+
+/*
+ * A host that is busy stops the processors of this machine for a while, whatever runs on
+ * them.  So on each of them a process that goes before all others looks at the clock again
+ * and again: where it could not, nothing ran.
+ */
+#define LOOK_NS		2000000
+#define STOPPED		0.004
+#define CPUS		8
+#define STOPS		65536
+
+static struct stops {
+	_Atomic unsigned int n;		/* all; the latest are kept */
+	struct held at[STOPS];
+} *stops[CPUS];
+static int cpus;
+
+static void watch(int cpu)
+{
+	const struct timespec look = { .tv_nsec = LOOK_NS };
+	const struct sched_param first = { .sched_priority = 50 };
+	struct stops *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double last, time;
+	cpu_set_t set;
+	pid_t pid;
+
+	if (s == MAP_FAILED)
+		die("mmap");
+	stops[cpu] = s;
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) ||
+	    sched_setscheduler(0, SCHED_FIFO, &first))
+		die("a process that goes before all others");
+	for (last = writers_now();; last = time) {
+		nanosleep(&look, NULL);
+		time = writers_now();
+		if (time - last < STOPPED)
+			continue;
+		s->at[s->n % STOPS] = (struct held){ last + LOOK_NS / 1e9, time };
+		s->n++;
+	}
+}
+
+/* Seconds of @h in which all processors ran */
+static double ran(struct held h)
+{
+	double sum = h.to - h.from, from, to, done = h.from;
+	unsigned int at[CPUS] = { 0 };
+	struct held *s, *next;
+	int cpu, of;
+
+	for (cpu = 0; cpu < cpus; cpu++)
+		at[cpu] = stops[cpu]->n > STOPS ? stops[cpu]->n - STOPS : 0;
+	/* in the order of their beginnings, and each second once */
+	for (;;) {
+		next = NULL;
+		for (cpu = 0, of = 0; cpu < cpus; cpu++) {
+			while (at[cpu] < stops[cpu]->n && stops[cpu]->at[at[cpu] % STOPS].to <= done)
+				at[cpu]++;
+			s = &stops[cpu]->at[at[cpu] % STOPS];
+			if (at[cpu] < stops[cpu]->n && (!next || s->from < next->from)) {
+				next = s;
+				of = cpu;
+			}
+		}
+		if (!next || next->from >= h.to)
+			return sum;
+		from = next->from > done ? next->from : done;
+		to = next->to < h.to ? next->to : h.to;
+		sum -= to > from ? to - from : 0;
+		done = to > done ? to : done;
+		at[of]++;
 	}
 }
 
@@ -207,6 +302,7 @@ static bool a_round(int way, uint64_t seed, bool quiet, bool plain)
 	struct process *p = &process[way];
 	struct times *t = &times[way][quiet][plain];
 	struct pollfd reply = { .fd = p->from, .events = POLLIN };
+	struct answer a;
 	size_t next_size;
 	CUfileHandle_t fh = NULL;
 	int fd = must_open(path, O_RDONLY), tries = 0;
@@ -236,7 +332,9 @@ static bool a_round(int way, uint64_t seed, bool quiet, bool plain)
 		/* that writer has not ended */
 		beside += !plain;
 	}
-	answer(p, &t->took[t->n++], sizeof(t->took[0]));
+	answer(p, &a, sizeof(a));
+	t->took[t->n] = a.took;
+	t->held[t->n++] = a.held;
 	must_have(get(fd, fh, AFTER), now, now_size, way, "after");
 	if (fh)
 		cuFileHandleDeregister(fh);
@@ -255,6 +353,18 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double most_held(const struct times *t)
+{
+	double most = 0, one;
+	unsigned int i;
+
+	for (i = 0; i < t->n; i++) {
+		one = ran(t->held[i]) * 1e3;
+		most = one > most ? one : most;
+	}
+	return most;
+}
+
 /* The median is the largest of a half of them. */
 static double ms(struct times *t, unsigned int part)
 {
@@ -266,6 +376,7 @@ static int race(const char *dir, unsigned int rounds)
 {
 	struct json_object *result = json_object_new_object();
 	struct json_object *writers = json_object_new_array();
+	struct json_object *stopped = json_object_new_array();
 	unsigned int round, kept = 0;
 	uint64_t seed = 1;
 	struct pln_file_stats s;
@@ -275,6 +386,11 @@ static int race(const char *dir, unsigned int rounds)
 	snprintf(other, sizeof(other), "%s/file.other", dir);
 	for (way = 0; way < WAYS; way++)
 		make(&process[way], write_when_told);
+	cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	if (cpus > CPUS)
+		die("more processors than are watched");
+	for (way = 0; way < cpus; way++)
+		watch(way);
 	gpu_open();
 	for (way = 0; way < TIMES; way++)
 		gpu[way] = gpu_alloc(ROOM);
@@ -311,6 +427,8 @@ static int race(const char *dir, unsigned int rounds)
 
 		json_set(o, "way", way_name[way / 2]);
 		json_set(o, "reader", way % 2 ? "quiet" : "busy");
+		json_set(o, "library_held_ms", most_held(&t[0]));
+		json_set(o, "control_held_ms", most_held(&t[1]));
 		json_set(o, "library_ms", ms(&t[0], 2));
 		json_set(o, "control_ms", ms(&t[1], 2));
 		json_set(o, "library_most_ms", ms(&t[0], 1));
@@ -318,6 +436,9 @@ static int race(const char *dir, unsigned int rounds)
 		json_object_array_add(writers, o);
 	}
 	tell_fact("writers", writers);
+	for (way = 0; way < cpus; way++)
+		json_object_array_add(stopped, json_object_new_int64(stops[way]->n));
+	tell_fact("stopped", stopped);
 	ok(!stale, "%u reads brought other bytes than the file had", stale);
 	ok(!failed, "%u reads failed", failed);
 	return finish();
@@ -325,7 +446,7 @@ static int race(const char *dir, unsigned int rounds)
 
 /* ---- memory becomes short ---- */
 
-#define LARGE	MIB(48)			/* three registrations */
+#define LARGE	MIB(48)			/* six registrations */
 #define STEP	MIB(8)
 #define STEPS	100
 #define WAIT_S	2			/* the library looks four times a second */
