@@ -41,7 +41,7 @@ both() {
 
 # Each end reports: number, status.  The runs that are to work and are in GPU memory have been counted
 while IFS='|' read -r n tool service memory options want; do
-	[ "$want" = ok ] && [ "$memory" = gpu ] || continue
+	[ "$memory:$want" = gpu:ok ] || continue
 	bytes=$(sed -n "s/^# run $n moved //p" a/result.log)
 	check "$tool $service $options: each byte went from GPU to GPU, none of it by host memory" both "run$n" \
 		"(.a, .b | .[\"data-host-read\"], .[\"data-host-write\"] | . < 8192) and

@@ -33,7 +33,7 @@ check "the model has commands" test "$(wc -l <have)" -gt 50
 check_eq "its commands are those of the specification's table" "$(cat have)" "$(commands "$rst")"
 
 # The manual writes some names out
-sed -nE 's/^ *\{ CX_CAP_([A-Z0-9_]+),.*/\1/p; s/.*cx_set\(cap, CX_CAP_([A-Z0-9_]+),$/\1/p' "$model"/peerlane-cx-caps.c | tr A-Z a-z |
+sed -nE 's/^ *\{ CX_CAP_([A-Z0-9_]+),.*/\1/p; s/.*cx_set\(cap, CX_CAP_([A-Z0-9_]+),$/\1/p' "$model"/peerlane-cx-caps.c | tr "[:upper:]" "[:lower:]" |
 	sed 's/^rts2rts_qc$/rts2rts_qp_counters_set_id/; s/^umr_extended_offset$/umr_extended_translation_offset/; s/_qc$/_q_counters/
 		s/^max_q_counters$/max_qc/' | sort -u >have
 check "the model has capabilities" test "$(wc -l <have)" -gt 40

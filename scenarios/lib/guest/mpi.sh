@@ -8,7 +8,7 @@
 #	mpi_run LABEL ARGUMENTS…	mpi-gpu on both hosts, counted; what it reports is the fact LABEL
 #	mpi_transport			the fact that says what UCX has sent by
 #
-# Of the environment of host a, UCX_MODULE_DIR and LD_LIBRARY_PATH hold on both.
+# What $mpi_exports names, of the environment of host a, holds on both.
 #
 # shellcheck source=scenarios/lib/guest/hosts.sh
 . /case/lib/hosts.sh
@@ -39,10 +39,15 @@ mpi_up() {
 # 16 KiB: it takes copying to be faster here.  The ssh keys of the hosts are as new as the hosts: -y -y.
 mpi_on_all() {
 	[ "$HOST" = a ] || return 0
+	mpi_options=
+	for mpi_each in ${mpi_exports-}; do
+		mpi_options="$mpi_options -x $mpi_each"
+	done
+	# shellcheck disable=SC2086 # words
 	timeout 200 mpirun --allow-run-as-root --host a:1,b:1 -np 2 --map-by node \
 		--prtemca plm_ssh_agent "dbclient -y -y" --mca pml ucx --mca osc ucx \
 		-x UCX_TLS="$mpi_tls" -x UCX_NET_DEVICES="$mpi_device,$mpi_network" -x UCX_RNDV_THRESH=16k \
-		-x UCX_RNDV_SCHEME=get_zcopy -x UCX_LOG_LEVEL=info ${UCX_MODULE_DIR:+-x LD_LIBRARY_PATH -x UCX_MODULE_DIR} \
+		-x UCX_RNDV_SCHEME=get_zcopy -x UCX_LOG_LEVEL=info $mpi_options \
 		/case/mpi-gpu "$@" >"/tmp/$mpi_label.out" 2>"/tmp/$mpi_label.err"
 }
 
