@@ -11,10 +11,10 @@
 
 # SEEDS and PIECES (commands and entries of each) may be given; a failure is repeated with the seed it printed
 SEEDS=${SEEDS:-1 2 3 4 5 6 7 8}
-PIECES=${PIECES:-13000}
+PIECES=${PIECES:-13500}
 
 # Addresses of the steps, in decimal for awk
-WQES=0x52040 RECVS=0x52000 RECORD=0x60040 BOXES=0x200000 ANSWERS=0x240000
+WQES=0x52040 RECVS=0x52000 RECORD=0x60040 BOXES=0x300000 ANSWERS=0x340000
 
 # setup: everything that an entry needs; $BASES has a right command of each kind
 setup() {
@@ -81,24 +81,23 @@ make_steps() { # SEED PIECES
         return h
     }
     function any(   a, n) { n = split(bases, a, " "); return a[1 + rnd(n)] }
-    # What the entries need is not destroyed
-    function short(   op, id) {
+    function short(   op) {
         op = !rnd(30000) ? pick("0103 0105") : pick("0100 0101 0107 0108 010a 0201 0202 0203 0204 0302 0303 0401 0402 0403 0501 0501 0504 0505 0507 " \
             "050a 050b 050e 0706 0707 0708 090d 090e 090f 0762 0764 0765 0770 0771 0772 0773 0800 0801 0802 0803 0805 080d 080e 080f 0816 0817 0a06 0a0a 0fff")
-        id = rnd(3) ? rnd(80) : 64 + rnd(60)
-        if (op ~ /^0(202|302|401|501|801|803)$/ && (id < 24 || id == qp))
-            id += 100
-        return op "000000000000" hex(8, id) hex(8, rnd(3) ? 0 : rnd(4096)) hex(512, 0)
+        return op "000000000000" hex(8, rnd(3) ? rnd(80) : 64 + rnd(60)) hex(8, rnd(3) ? 0 : rnd(4096)) hex(512, 0)
     }
     function slot_of(s, h, len, out) {
-        return (rnd(60) ? "07" : "00") "000000" hex(8, len) (rnd(60) ? hex(16, boxes + 1024 * s) : pick("0000000000000000 0000000600000000 ffffffffffffffff 0000000000200001")) \
+        return (rnd(60) ? "07" : "00") "000000" hex(8, len) (rnd(60) ? hex(16, boxes + 1024 * s) : pick("0000000000000000 0000000600000000 ffffffffffffffff 0000000000300001")) \
             substr(h, 1, 32) "ffffffffffffffffffffffffffffffff" \
-            (rnd(60) ? hex(16, answers) : pick("0000000000000000 0000000600000000 0000000000240001")) hex(8, out) (rnd(60) ? "5a" : "5b") "000001"
+            (rnd(60) ? hex(16, answers) : pick("0000000000000000 0000000600000000 0000000000340001")) hex(8, out) (rnd(60) ? "5a" : "5b") "000001"
     }
     # One slot after the other, but for those of connect()
     function command(   h, s, len) {
         s = turn++ % 24
         h = rnd(3) ? mutated(any()) : mutated(short())
+        # What the entries need is not destroyed
+        if (h ~ /^0(202|302|401|501|801|803)/ && substr(h, 19, 4) == "0000" && (substr(h, 23, 2) < "20" || substr(h, 23, 2) == hex(2, qp)))
+            h = put(h, 10, "01")
         len = rnd(12) ? length(h) / 2 : pick("8 12 16 17 80 280 528 4294967295")
         printf "read %d 32\n", slots + 64 * s + 32
         w(boxes + 1024 * s, substr(h, 33) "00")
@@ -151,18 +150,22 @@ make_steps() { # SEED PIECES
         w(bar + 4096 * uar + 2048, "00000000" hex(6, qp) "00")
         turns()
     }
-    BEGIN {
+    # An entry may have written anywhere
+    function headers(   i) {
         for (i = 0; i < 31; i++)
             w(boxes + 1024 * i + 560, hex(16, boxes + 1024 * i) "00000000" "005a")
         for (i = 0; i < 9; i++)
             w(answers + 1024 * i + 560, hex(16, answers + 1024 * (i + 1)))
+    }
+    BEGIN {
         connected = hex(480, 0)
         connected = put(put(put(put(connected, 16, "a0"), 28, "00" hex(6, qp)), 38, "0001"), 154, "e0")
         moves = ""
         for (i = split("050a 0502 0503 0504", op, " "); i; i--)
             moves = "07000000" hex(8, 256) hex(16, boxes + 1024 * 30) op[i] "000000000000" hex(8, qp) "00000000" \
                 hex(32, 0) hex(16, answers) "000000105a000001" moves
-        while (made < pieces) {
+        for (round = 0; made < pieces; round++) {
+            if (round % 64 == 0) headers()
             if (rnd(4)) command()
             else entries()
             if (!rnd(40)) w(bar + 4096 * (16 + rnd(6)) + 2048 + 256 * rnd(8), noise(4) hex(6, 64 + rnd(8)) hex(2, rnd(64)))
