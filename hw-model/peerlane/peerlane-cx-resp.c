@@ -512,6 +512,9 @@ void plc_resp_datagram(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         plc_resp_drop(s, qp);
         return;
     }
+    if (qp->st == CX_ST_QP1 && plc_mad(s, qp, h)) {
+        return;
+    }
     if (!plc_resp_recv(s, qp)) {
         return;
     }

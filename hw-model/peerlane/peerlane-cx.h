@@ -733,6 +733,9 @@ void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
 void plc_resp_unreliable(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
 void plc_resp_datagram(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
 
+/* peerlane-cx-mad.c: management that the device answers itself */
+bool plc_mad(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
+
 /* peerlane-cx-net.c: how packets get from one to the other */
 bool plc_net_check(PeerlaneCX *s, Error **errp);
 void plc_net_init(PeerlaneCX *s);

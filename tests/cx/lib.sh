@@ -11,15 +11,17 @@
 SC_SOURCE=$BUILD/out/data SC_TOPOLOGY=$TOP/tests/cx/cx.topo SC_KERNEL=7.2 SC_GUEST=$TOP/tests/cx/guest/pair
 . "$TOP/scenarios/lib/machine/hosts.sh"
 need_tool cc jq cpio flock make
-need_file "$BUILD/guest/$SC_KERNEL/mlx5.cpio"
+need_file "$BUILD/guest/$SC_KERNEL/mlx5.cpio" "$BUILD/guest/$SC_KERNEL/diags.cpio"
 
 cx_hosts() {
 	sc_build
 	cc -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror \
 		-o cx-pair "$TOP/hw-model/test/cx-pair.c" -libverbs || exit 1
-	hosts_case "$OUT/cx-pair"
-	echo mlx5 >>"$OUT/case/extras"
-	sc_modules virtio_net rdma_rxe mlx5_ib ib_uverbs
+	cc -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror \
+		-o cx-mad "$TOP/hw-model/test/cx-mad.c" -libumad || exit 1
+	hosts_case "$OUT/cx-pair" "$OUT/cx-mad"
+	printf "%s\n" mlx5 diags >>"$OUT/case/extras"
+	sc_modules virtio_net rdma_rxe mlx5_ib ib_uverbs ib_umad
 	echo "CX_HOSTS='$*'" >"$OUT/case/cx"
 	cx_lid=0
 	for cx_each in a b; do

@@ -410,7 +410,7 @@ for seed in $SEEDS; do
     # mad QPN QUEUE RECORD INDEX QKEY LID: the queue pair sends 256 bytes to QP1 there
     mad() {
         mad_ctrl=$(printf '00%04x0a%s05' $4 $1)
-        wrhex $(($2 + 128 * ($4 / 2))) "0x${mad_ctrl}0000000800000000${5}0000000080000001$(printf %08x $6)$(zeros 32; echo "$r")00000100$KEY_0$(printf %016x $SRC)"
+        wrhex $(($2 + 64 * ($4 % 8))) "0x${mad_ctrl}0000000800000000${5}0000000080000001$(printf %08x $6)$(zeros 32; echo "$r")00000100$KEY_0$(printf %016x $SRC)"
         wrhex $3 "0x$(printf %08x $(($4 + 2)))"
         wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) 0x$mad_ctrl
         posted_all=$((posted_all + 1))
@@ -436,6 +436,22 @@ for seed in $SEEDS; do
     becomes "seed $seed: with another key it is dropped" 1 qom_counter cx1 packets-dropped
     mad $helper 0x53000 0x60084 4 80010000 1
     mad_is "to its own QP1" 0 1 $posted_all 0
+    # What asks for counters the other device answers itself: nobody there gets it.  asks DESC METHOD ATTRIBUTE PORT STATUS RECEIVE
+    asks() {
+        zeros 256; at "$r" 0 010401$2; at "$r" 12 00000abc; at "$r" 16 $3; at "$r" 65 $4; wrhex $SRC 0x$r
+        mad $helper 0x53000 0x60084 $((4 + 2 * $6)) 80010000 2
+        becomes "seed $seed: $1" 0x01040181$5 mad_head $6
+        bytes_are "seed $seed: $1: of this transaction" $((0x200028 + 0x1000 * $6 + 12)) 0x00000abc$3
+    }
+    mad_head() { rdhex $((0x200028 + 0x1000 * $1)) 6; }
+    asks "what is wrong with a port that is none" 01 0012 02 001c 1
+    asks "what cannot be set" 02 0012 01 000c 2
+    asks "the counters of the port" 01 001d 01 0000 3
+    qom_counter cx1 packets-in
+    bytes_are "seed $seed: how many packets have come" $((0x203028 + 96)) "0x$(printf %016x $r)"
+    side 1
+    bytes_are "seed $seed: QP1 there has got two, and no more" $((mem + 0x51000 + 64 * 2 + 0x3f)) 0x00
+    side 0
     qt_stop
     kill $wire_pid
     wait $wire_pid

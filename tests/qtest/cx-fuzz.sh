@@ -1,0 +1,234 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: a hundred thousand random and mutated commands and work queue entries: the ConnectX says what is wrong with each command, and works on
+# tags: qtest
+# tier: all
+# timeout: 900
+# shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh and lib-cx.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/qtest/lib-cx.sh
+. "$(dirname "$0")/lib-cx.sh"
+
+# SEEDS and PIECES (commands and entries of each) may be given; a failure is repeated with the seed it printed
+SEEDS=${SEEDS:-1 2 3 4 5 6 7 8}
+PIECES=${PIECES:-13500}
+
+# Addresses of the steps, in decimal for awk
+WQES=0x52040 RECVS=0x52000 RECORD=0x60040 BOXES=0x300000 ANSWERS=0x340000
+
+# setup: everything that an entry needs; $BASES has a right command of each kind
+setup() {
+    cx_start
+    short 0104; cmd $r 12
+    short 0102; cmd $r 8
+    short 0802; cmd $r 16; id; UAR=$r
+    short 0800; cmd $r 16; id; PD=$r
+    zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 0000000000050000; EQ_IN=$r
+    cmd $r 16; id; EQ=$r
+    # Entries are overwritten
+    zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 02$UAR; at "$r" 36 00$EQ; at "$r" 72 0000000000060000
+    at "$r" 272 0000000000051000; CQ_IN=$r
+    cmd $r 16; id; CQ=$r
+    zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 18; at "$r" 36 00$UAR; at "$r" 138 08
+    at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 0000000000060040; at "$r" 272 0000000000052000; QP_IN=$r
+    says "seed $seed: a reliable connection" 0 $r 16; id; QP=$r
+    # Keys: of all memory, free, of pieces, free for pieces, and one to be invalidated
+    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD; PA_IN=$r
+    cmd $r 16; id; PA=$r
+    zeros 272; at "$r" 0 0200; at "$r" 16 40008100; at "$r" 20 ffffff11; at "$r" 28 01$PD; at "$r" 68 00000004
+    at "$r" 75 0c; FREE_IN=$r
+    cmd $r 16; id; FREE=$r
+    at $FREE_IN 18 be; WINDOW_IN=$r
+    cmd $r 16; id; WINDOW=$r
+    zeros 272; at "$r" 0 0200; at "$r" 16 00003e00; at "$r" 20 ffffff00; at "$r" 28 00$PD
+    at "$r" 40 0000000000002000; at "$r" 96 00000004
+    KLM_IN=${r}00001000${PA}00000000000010000000001000${PA}000000000000104000; zeros 32; KLM_IN=$KLM_IN$r
+    says "seed $seed: a key of keys" 0 $KLM_IN 16; id; KLM=$r
+    zeros 304; at "$r" 0 0200; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
+    at "$r" 32 0000000000001800; at "$r" 40 0000000000002000; at "$r" 72 0000000c; at "$r" 96 00000002
+    at "$r" 272 000000000007000000000000000710000000000000072000; MTT_IN=$r
+    zeros 280; at "$r" 0 090c; at "$r" 33 10; at "$r" 89 $PD; at "$r" 96 0000000000060080
+    at "$r" 113 05; at "$r" 115 02; at "$r" 272 0000000000054000; RMP_IN=$r
+    zeros 64; at "$r" 0 0a04; UCTX_IN=$r
+    zeros 64; at "$r" 0 0a08; at "$r" 40 0000000000000002; at "$r" 48 00000000000560030000000000057003; UMEM_IN=$r
+    at $QP_IN 25 02; UD_IN=$r
+    at $QP_IN 25 08; GSI_IN=$r
+    at $QP_IN 196 01; SHARED_IN=$r
+    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; TO_INIT=$r
+    fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 0001; TO_RTR=$r
+    BASES="$EQ_IN $CQ_IN $QP_IN $UD_IN $GSI_IN $SHARED_IN $PA_IN $MTT_IN $FREE_IN $WINDOW_IN $KLM_IN $RMP_IN $UCTX_IN $UMEM_IN $TO_INIT $TO_RTR"
+}
+
+# Lines for qtest.  A command has a slot and a mailbox of its own; what its slot says is read before it is used again.
+make_steps() { # SEED PIECES
+    awk -v x=$(($1 * 7919 + 1)) -v pieces="$2" -v bases="$BASES" -v uar=$((0x$UAR)) -v qp=$((0x$QP)) -v pa=$((0x$PA)) \
+        -v window=$((0x$WINDOW)) -v free=$((0x$FREE)) -v klm=$((0x$KLM)) -v slots=$((SLOT)) -v boxes=$((BOXES)) -v answers=$((ANSWERS)) \
+        -v wqes=$((WQES)) -v recvs=$((RECVS)) -v record=$((RECORD)) -v bar="$(printf %.0f $((BAR)))" '
+    function rnd(n) { x = (x * 16807) % 2147483647; return x % n }
+    function pick(list,   a, n) { n = split(list, a, " "); return a[1 + rnd(n)] }
+    function hex(n, v) { return sprintf("%0" n "x", v) }
+    function noise(n,   h) { h = ""; while (n-- > 0) h = h hex(2, rnd(4) ? 0 : rnd(256)); return h }
+    function w(a, h) { printf "write %.0f %d 0x%s\n", a, length(h) / 2, h }
+    function put(h, at, new) { return substr(h, 1, 2 * at) new substr(h, 2 * at + length(new) + 1) }
+    # Something else in one to three places, small numbers mostly
+    function mutated(h,   n, i, at) {
+        for (n = rnd(4); n > 0; n--) {
+            at = rnd(length(h) / 2)
+            i = rnd(4)
+            h = i == 0 ? put(h, at, hex(2, rnd(256))) : i == 1 ? put(h, at - at % 4, hex(8, rnd(80))) : \
+                i == 2 ? put(h, at - at % 4, noise(4)) : put(h, at, pick("00 ff 01 80"))
+        }
+        return h
+    }
+    function any(   a, n) { n = split(bases, a, " "); return a[1 + rnd(n)] }
+    function short(   op) {
+        op = !rnd(30000) ? pick("0103 0105") : pick("0100 0101 0107 0108 010a 0201 0202 0203 0204 0302 0303 0401 0402 0403 0501 0501 0504 0505 0507 " \
+            "050a 050b 050e 0706 0707 0708 090d 090e 090f 0762 0764 0765 0770 0771 0772 0773 0800 0801 0802 0803 0805 080d 080e 080f 0816 0817 0a06 0a0a 0fff")
+        return op "000000000000" hex(8, rnd(3) ? rnd(80) : 64 + rnd(60)) hex(8, rnd(3) ? 0 : rnd(4096)) hex(512, 0)
+    }
+    function slot_of(s, h, len, out) {
+        return (rnd(60) ? "07" : "00") "000000" hex(8, len) (rnd(60) ? hex(16, boxes + 1024 * s) : pick("0000000000000000 0000000600000000 ffffffffffffffff 0000000000300001")) \
+            substr(h, 1, 32) "ffffffffffffffffffffffffffffffff" \
+            (rnd(60) ? hex(16, answers) : pick("0000000000000000 0000000600000000 0000000000340001")) hex(8, out) (rnd(60) ? "5a" : "5b") "000001"
+    }
+    # One slot after the other, but for those of connect()
+    function command(   h, s, len) {
+        s = turn++ % 24
+        h = rnd(3) ? mutated(any()) : mutated(short())
+        # What the entries need is not destroyed
+        if (h ~ /^0(202|302|401|501|801|803)/ && substr(h, 19, 4) == "0000" && (substr(h, 23, 2) < "20" || substr(h, 23, 2) == hex(2, qp)))
+            h = put(h, 10, "01")
+        len = rnd(12) ? length(h) / 2 : pick("8 12 16 17 80 280 528 4294967295")
+        printf "read %d 32\n", slots + 64 * s + 32
+        w(boxes + 1024 * s, substr(h, 33) "00")
+        w(slots + 64 * s, slot_of(s, h, len, pick("16 16 80 272 272 4112 65536 12 8")))
+        w(bar + 24, hex(8, 2 ^ s))
+        made++
+    }
+    function any_key() { return pick(hex(6, pa) "00 " hex(6, pa) "00 " hex(6, pa) "00 " hex(6, pa) "00 " hex(6, pa) "00 " hex(6, pa) "00 " hex(6, klm) "00 " hex(6, window) "11 " hex(6, window) "12 " hex(6, free) "11 00000100") }
+    function place() { return rnd(20) ? hex(16, 1048576 + rnd(1040384)) : pick("0000000000000000 0000000000000010 0000000600000000 fffffffffffffff0") }
+    function piece() { return hex(8, pick("0 1 8 64 256 4096 8192 8193")) any_key() place() }
+    function umr(i,   h) {
+        h = hex(6, pick(window " " window " " free)) pick("11 12") pick("a0 a0 80 88 b0 20 c0 00") "000000" pick("0004 0004 0004 0000 0008 ffff") pick("0000 0000 0000 0004") \
+            "00000000" pick("201e6041 201e6041 201e20c3 20002000 20000000 00000000 ffffffff") hex(64, 0)
+        h = h pick("00 00 00 40") "00" pick("3e 3d 3f 15") "00" (rnd(2) ? "ffffff" : hex(6, qp)) pick("11 12 12") hex(16, 0) place() hex(16, pick("4096 8192 48 0 4294967296")) hex(56, 0) pick("0c 0c 0d 3d") "00000000"
+        return h piece() (rnd(4) ? piece() : hex(8, 8) "00000400" hex(8, rnd(9)) hex(8, rnd(4))) piece() piece()
+    }
+    # An entry of two to four blocks, in its place
+    function entry(at,   op, h) {
+        op = rnd(30) ? pick("8 8 9 10 10 11 1 1 16 16 17 18 0 37 37") : rnd(256)
+        ds = op == 37 ? 12 : op == 10 || op == 11 || op == 1 ? 2 + rnd(3) : op == 17 || op == 18 ? 4 : op ? 3 + rnd(3) : 1
+        h = "00" hex(4, at) hex(2, op) hex(6, qp) hex(2, ds) "00000008"
+        if (op == 37) h = h umr()
+        else {
+            h = h any_key()
+            if (op == 8 || op == 9 || op > 11) h = h place() any_key() "00000000"
+            if (op == 17 || op == 18) h = h noise(16) "00000008" hex(6, pa) "00" place()
+            else h = h piece() piece() piece()
+        }
+        h = substr(h hex(128 * 4, 0), 1, 128 * int((ds + 3) / 4))
+        return rnd(12) ? h : mutated(h)
+    }
+    # What is longer than QEMU takes at a time lets the engine work
+    function turns() { printf "write 589824 1536 0x%03072d\n", 0 }
+    # The queue pair is connected to itself anew, and gets some
+    function entries(   h, at, n) {
+        w(boxes + 1024 * 30, connected)
+        w(slots + 64 * 24, moves)
+        w(bar + 24, "0f000000")
+        turns()
+        for (at = 0; at < 6;) {
+            h = entry(at)
+            n = length(h) / 128
+            if (at + n > 8) break
+            w(wqes + 64 * at, h)
+            at += n
+            made++
+        }
+        w(recvs, piece() piece() piece() piece())
+        w(record, (rnd(20) ? "00000004" : noise(4)) (rnd(20) ? hex(8, at) : noise(4)))
+        w(bar + 4096 * uar + 2048, "00000000" hex(6, qp) "00")
+        turns()
+    }
+    # An entry may have written anywhere
+    function headers(   i) {
+        for (i = 0; i < 31; i++)
+            w(boxes + 1024 * i + 560, hex(16, boxes + 1024 * i) "00000000" "005a")
+        for (i = 0; i < 9; i++)
+            w(answers + 1024 * i + 560, hex(16, answers + 1024 * (i + 1)))
+    }
+    BEGIN {
+        connected = hex(480, 0)
+        connected = put(put(put(put(connected, 16, "a0"), 28, "00" hex(6, qp)), 38, "0001"), 154, "e0")
+        moves = ""
+        for (i = split("050a 0502 0503 0504", op, " "); i; i--)
+            moves = "07000000" hex(8, 256) hex(16, boxes + 1024 * 30) op[i] "000000000000" hex(8, qp) "00000000" \
+                hex(32, 0) hex(16, answers) "000000105a000001" moves
+        for (round = 0; made < pieces; round++) {
+            if (round % 64 == 0) headers()
+            if (rnd(4)) command()
+            else entries()
+            if (!rnd(40)) w(bar + 4096 * (16 + rnd(6)) + 2048 + 256 * rnd(8), noise(4) hex(6, 64 + rnd(8)) hex(2, rnd(64)))
+            if (!rnd(40)) w(bar + 4096 * (16 + rnd(6)) + 32, hex(8, rnd(16) + 16777216 * rnd(2)) hex(8, rnd(8)))
+        }
+    }'
+}
+
+# judge STEPS ANSWERS: of each command that has been done, "ok", "refused STATUS", "not delivered", or what is wrong with its answer
+judge() {
+    paste -d '\t' "$1" "$2" | awk -v slots=$((SLOT)) -F '\t' '
+    BEGIN { n = split("00 02 03 04 05 06 08 09 0f 10 40 50 51", known, " "); while (n) status[known[n--]] = 1 }
+    { split($1, step, " "); split($2, answer, " ") }
+    step[1] == "write" && step[2] >= slots && step[2] < slots + 64 * 24 && step[3] == 64 { opcode[step[2] + 32] = substr(step[4], 35, 4) }
+    step[1] == "read" && step[3] == 32 && step[2] in opcode {
+        out = substr(answer[2], 3, 32); own = substr(answer[2], 65, 2)
+        op = opcode[step[2]]; s = substr(out, 1, 2); syndrome = substr(out, 9, 8)
+        if (own ~ /[13579bdf]$/) print "not done"
+        else if (own != "00") print "not delivered"
+        else if (!(s in status)) print "wrong: " op " says status " s
+        else if (s == "00" && syndrome != "00000000") print "wrong: " op " is right, but has syndrome " syndrome
+        else if (s != "00" && (syndrome != "00" op s || substr(out, 17) != "0000000000000000")) print "wrong: " op " is refused with " s ", syndrome " syndrome ", and " substr(out, 17)
+        else print s == "00" ? "ok" : "refused " s
+    }'
+}
+
+pieces=0
+: >"$OUT/all"
+for seed in $SEEDS; do
+    setup
+    make_steps "$seed" "$PIECES" >"$OUT/steps"
+    n=$(wc -l <"$OUT/steps")
+    for of in commands command-errors wqes cqes; do
+        qom_counter cx0 $of
+        eval "before_$(echo $of | tr - _)=$r"
+    done
+    cat "$OUT/steps" >&3 &
+    writer=$!
+    head -n "$n" <&4 >"$OUT/answers"
+    wait $writer
+    check_eq "seed $seed: each step has its answer" "$n" "$(grep -c '^OK' "$OUT/answers")"
+    judge "$OUT/steps" "$OUT/answers" >"$OUT/judged"
+    check_false "seed $seed: each command has its own syndrome, or none" grep -m 5 '^wrong' "$OUT/judged"
+    sort "$OUT/judged" | uniq -c | sort -rn | sed 's/^ */# /'
+    check "seed $seed: most are done when they are looked at" test "$(grep -c '^not done' "$OUT/judged")" -lt $(($(wc -l <"$OUT/judged") / 10))
+    cat "$OUT/judged" >>"$OUT/all"
+    qom_counter cx0 commands
+    done_commands=$((r - before_commands))
+    qom_counter cx0 wqes
+    done_wqes=$((r - before_wqes))
+    echo "# seed $seed: $done_commands commands were done, $done_wqes entries"
+    check "seed $seed: most of what was made was done" test $((done_commands + done_wqes)) -gt $((PIECES * 8 / 10))
+    check "seed $seed: entries among it" test $done_wqes -gt $((PIECES / 12))
+    pieces=$((pieces + PIECES))
+    # Whatever has happened: after a reset of the function it works
+    cfg_cap $DEVFN 0x10
+    cfg_writew $DEVFN $((r + 8)) 0x8000
+    cx_bar
+    short 0104; says "seed $seed: after $n steps and a reset the device works" 0 $r 12
+    qt_stop
+done
+for status in 02 03 05 06 08 0f 10 40 50 51; do
+    check "some are refused with 0x$status" grep -q "^refused $status" "$OUT/all"
+done
+echo "# $pieces commands and entries"
+qt_finish
