@@ -27,7 +27,7 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all bundle image demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+IN_ROOT_GOALS := all bundle image demo check check-all check-nightly bench matrix report qemu qemu-asan qemu-tsan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
 HOST_GOALS := root third-party lands packages debug-kernel kcsan-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS) docs-generator
 
@@ -40,8 +40,8 @@ check check-all check-nightly bench: export PEERLANE_KEEP_HOST = 1
 
 # What `make check` does without
 check-all: debug-kernel qemu-asan
-check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan lands docs-generator
-bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel lands docs-generator)
+check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan qemu-tsan lands docs-generator
+bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel qemu-tsan lands docs-generator)
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@
@@ -57,6 +57,9 @@ qemu: ## Build QEMU with hw-model/ in it
 
 qemu-asan: ## Build QEMU with the address and undefined behaviour sanitizers, for the tests without a guest
 	@images/build/build-qemu asan
+
+qemu-tsan: ## Build QEMU with the thread sanitizer, for tests/qtest/races
+	@images/build/build-qemu tsan
 
 wire: ## Build the wire between emulated hosts
 	@mkdir -p build/wire
