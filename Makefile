@@ -28,7 +28,7 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all bundle image bundle-arm64 image-arm64 qemu-arm64 demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest p2pdma-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+IN_ROOT_GOALS := all bundle image bundle-arm64 image-arm64 qemu-arm64 demo check check-all check-nightly bench matrix report qemu qemu-asan qemu-tsan wire kernel userlib guest debug-guest kcsan-guest p2pdma-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
 HOST_GOALS := root third-party lands arm64-parts packages debug-kernel kcsan-kernel p2pdma-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS) docs-generator
 
@@ -41,8 +41,8 @@ check check-all check-nightly bench: export PEERLANE_KEEP_HOST = 1
 
 # What `make check` does without
 check-all: debug-kernel qemu-asan
-check-nightly: $(BUILT_NAMES:%=%-kernel) oldest-kernel qemu-asan qemu-arm64 lands docs-generator
-bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),$(BUILT_NAMES:%=%-kernel) oldest-kernel qemu-arm64 lands docs-generator)
+check-nightly: $(BUILT_NAMES:%=%-kernel) oldest-kernel qemu-asan qemu-tsan qemu-arm64 lands docs-generator
+bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),$(BUILT_NAMES:%=%-kernel) oldest-kernel qemu-tsan qemu-arm64 lands docs-generator)
 
 qemu-arm64 bundle-arm64 image-arm64: arm64-parts
 
@@ -60,6 +60,9 @@ qemu: ## Build QEMU with hw-model/ in it
 
 qemu-asan: ## Build QEMU with the address and undefined behaviour sanitizers, for the tests without a guest
 	@images/build/build-qemu asan
+
+qemu-tsan: ## Build QEMU with the thread sanitizer, for tests/qtest/races
+	@images/build/build-qemu tsan
 
 qemu-arm64: ## Build QEMU for arm64 hosts
 	@images/build/build-qemu arm64

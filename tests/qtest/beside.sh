@@ -46,7 +46,7 @@ beside() {
     writel $((REGS + 0x100c)) $((slot_1 % 16))
 }
 
-rounds=600
+rounds=${ROUNDS:-600}
 [ "$TIER" != nightly ] || rounds=6000
 n=0
 wrong=

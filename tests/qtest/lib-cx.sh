@@ -71,7 +71,7 @@ answer() {
         rdhex $((SLOT + 0x3f)) 1
         [ $((r & 1)) -eq 1 ] || break
         cm_n=$((cm_n + 1))
-        [ $cm_n -lt 20000 ] || { r="no answer"; return; }
+        more $cm_n || { r="no answer"; return; }
     done
     cm_delivery=$((r >> 1))
     rdhex $((SLOT + 0x20)) 16
@@ -114,7 +114,7 @@ becomes() {
     be_desc=$1 be_want=$2
     shift 2
     be_n=0
-    while "$@" && [ "$r" != "$be_want" ] && [ $be_n -lt 20000 ]; do
+    while "$@" && [ "$r" != "$be_want" ] && more $be_n; do
         be_n=$((be_n + 1))
     done
     check_eq "$be_desc" "$be_want" "$r"

@@ -309,10 +309,18 @@ desc() {
 # ring Q: ring the doorbell
 ring() { eval "qset \$1 \$PLN_Q_TAIL \$tail_$1"; }
 
+# more TRIES: may a wait that has looked so often look again? For a minute: how often that is depends on the host
+more() {
+    [ $(($1 % 2000)) -eq 1999 ] || return 0
+    mo_now=$(date +%s)
+    [ "$1" -gt 2000 ] || mo_end=$((mo_now + 60))
+    [ "$mo_now" -lt "$mo_end" ]
+}
+
 # settle Q: wait, bounded, until queue Q rests; its status in $r
 settle() {
     se_n=0
-    while [ $se_n -lt 20000 ]; do
+    while more $se_n; do
         qreg "$1" $PLN_Q_STATUS
         [ "$r" = "$PLN_Q_RUNNING" ] || {
             se_s=$r

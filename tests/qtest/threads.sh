@@ -69,14 +69,14 @@ diag "$n times"
 SPOTS=
 n=0
 while [ $n -lt 64 ]; do
-    SPOTS="$SPOTS $((0x1000000 + 0x40000 - 4096 * (n + 1)))"
+    SPOTS="$SPOTS $((WIN + 0x40000 - 4096 * (n + 1)))"
     n=$((n + 1))
 done
-busy() { # ROUND: jobs that fill memory of the host with another value each
+busy() { # ROUND: jobs that fill memory with another value each, word by word so that it takes a while
     queue_setup 0
     bu_n=0
     while [ $bu_n -lt 15 ]; do
-        desc 0 op=$PLN_OP_FILL flags=$PLN_DESC_F_DST_BUS dst=0x1000000 len=0x40000 arg=8 imm=$(($1 * 16 + bu_n + 1))
+        desc 0 op=$PLN_OP_FILL flags=0 len=0x40000 arg=2 imm=$(($1 * 16 + bu_n + 1))
         bu_n=$((bu_n + 1))
     done
 }
@@ -109,7 +109,7 @@ readl $((B0))"
     done
 }
 BELL="writel $((B0 + 0x1000 + PLN_Q_TAIL)) 15"
-case $TIER in nightly) rounds=400 ;; *) rounds=40 ;; esac
+case $TIER in nightly) rounds=${ROUNDS:-200} ;; *) rounds=${ROUNDS:-15} ;; esac
 moved=
 for what in "reset of the queue:writel $((B0 + 0x1000 + PLN_Q_CTRL)) $PLN_Q_CTRL_RESET" \
     "disabling it:writel $((B0 + 0x1000 + PLN_Q_CTRL)) 0" \
@@ -154,8 +154,8 @@ while [ $n -lt $rounds ]; do
     qmp cont
     settle 0
     [ "$r" = $PLN_Q_IDLE ] || sum="$sum $n:$r"
-    readq $((0x1000000 + 0x3fff8))
-    [ "$r" = $((n * 16 + 15)) ] || sum="$sum $n:$r"
+    readq $((WIN + 0x3fff8))
+    [ "$r" = $(((n * 16 + 15) * 0x0001000100010001)) ] || sum="$sum $n:$r"
     n=$((n + 1))
 done
 check_eq "stop: of $rounds times" 0 $moved
