@@ -300,11 +300,11 @@ vm_carry() {
 # case names: all of them are as much as everything else that the guest gets of our build
 vm_tests() {
 	[ -r "$vm_guest/tests.cpio" ] || return 0
-	cpio -t --quiet <"$vm_guest/tests.cpio" | sed -n 's,^.*/\(tests\|extra\)/,,p' | sed 's/[.]ko$//' >"$vm_dir/tests"
-	grep -rIhowF -f "$vm_dir/tests" "$vm_case" | sort -u | sed 's,.*,usr/*/&\nusr/*/&.ko,' >"$vm_dir/tests.named"
-	rm "$vm_dir/tests"
-	[ ! -s "$vm_dir/tests.named" ] ||
-		(cd "$vm_dir/stage" && cpio -id --quiet -E ../tests.named) <"$vm_guest/tests.cpio"
+	cpio -t --quiet <"$vm_guest/tests.cpio" | sed -n 's,^.*/\(tests\|extra\)/,,p' | sed 's/[.]ko$//' >"$vm_dir/there"
+	grep -rIhowF -f "$vm_dir/there" "$vm_case" | sort -u | sed 's,.*,usr/*/&\nusr/*/&.ko,' >"$vm_dir/named"
+	rm "$vm_dir/there"
+	[ ! -s "$vm_dir/named" ] ||
+		(cd "$vm_dir/stage" && cpio -id --quiet -E ../named) <"$vm_guest/tests.cpio"
 }
 
 # vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]
