@@ -12,8 +12,8 @@ need_file "$BUILD/userlib/tests/cudart_guest_13"
 run() {
 	boot "$1" "$2" "$3" 110 <<-SCRIPT
 		#!/bin/sh
-		for major in 12 13; do
-			/usr/lib/peerlane/tests/cudart_guest_\$major $1 || exit 1
+		for program in cudart_guest_12 cudart_guest_13; do
+			/usr/lib/peerlane/tests/\$program $1 || exit 1
 		done
 	SCRIPT
 	check_eq "$1: with two plans" 2 "$(grep -c '^1\.\.[1-9]' "$OUT/$1/result.log")"

@@ -8,7 +8,7 @@
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
 
-need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
+need_file "$QEMU" "$BUILD/guest/7.2/base.cpio" "$BUILD/guest/7.2/tests.cpio"
 # Snapshots of this case only, so that the first guest makes one
 PEERLANE_CACHE=$OUT/cache
 PEERLANE_SNAPSHOT=1
@@ -31,11 +31,15 @@ while [ ! -b /dev/nvme0n1 ] && [ "$tries" -lt 200 ]; do
 	tries=$((tries + 1)); sleep 0.05
 done
 echo "drive $(head -c 5 /dev/nvme0n1)"
+echo "programs $(ls /usr/lib/peerlane/tests | xargs)"
+echo "modules $(ls /usr/lib/modules/*/extra | grep _test | xargs)"
 echo "left $(cat /left 2>/dev/null)"
 echo here >/left
 EOF
 chmod +x case/run
 echo nvme >case/modules
+# pln_p2p is another one than pln_p2pabi
+echo "runs pln_p2p, pln_basic with peerlane_dmabuf_test, and no pln_mappings" >case/names
 
 said() { # NAME WORD
 	sed -n "s/^$2 //p" "$1/result.log"
@@ -64,6 +68,8 @@ check_false "the second one finds it" grep -q 'saves a snapshot' two.err
 check_eq "no other was made" 1 "$(snapshots)"
 for name in one two; do
 	check_eq "$name: its own drive" "$name" "$(said $name drive | tr -d ' ')"
+	check_eq "$name: the programs of tests that its case names" "pln_basic pln_p2p" "$(said $name programs)"
+	check_eq "$name: and the modules" peerlane_dmabuf_test.ko "$(said $name modules)"
 	check_eq "$name: its memory is as that of the snapshot" "" "$(said $name left)"
 	check_eq "$name: no disk but the drive" 0 "$(said $name disks)"
 	check_eq "$name: nothing is left of the device that brought the case" 0 "$(said $name virtio)"

@@ -296,6 +296,17 @@ vm_carry() {
 	truncate -s 1G "$vm_dir/case.img"
 }
 
+# vm_tests: of the programs and modules that are there for tests, those that a file of the
+# case names: all of them are as much as everything else that the guest gets of our build
+vm_tests() {
+	[ -r "$vm_guest/tests.cpio" ] || return 0
+	cpio -t --quiet <"$vm_guest/tests.cpio" | sed -n 's,^.*/\(tests\|extra\)/,,p' | sed 's/[.]ko$//' >"$vm_dir/there"
+	grep -rIhowF -f "$vm_dir/there" "$vm_case" | sort -u | sed 's,.*,usr/*/&\nusr/*/&.ko,' >"$vm_dir/named"
+	rm "$vm_dir/there"
+	[ ! -s "$vm_dir/named" ] ||
+		(cd "$vm_dir/stage" && cpio -id --quiet -E ../named) <"$vm_guest/tests.cpio"
+}
+
 # vm_start NAME TOPOLOGY KVER CASE_DIR [QEMU-ARGS…]
 vm_start() {
 	vm_name=$1
@@ -335,7 +346,8 @@ vm_start() {
 	cp "$vm_dir/machine" "$vm_dir/stage/case/" || return 2
 	[ -z "$VM_HOST" ] ||
 		printf '%s\n' "$VM_HOST" >"$vm_dir/stage/case/host"
-	(cd "$vm_dir/stage" && find case | LC_ALL=C sort |
+	vm_tests || return 2
+	(cd "$vm_dir/stage" && find -- * | LC_ALL=C sort |
 		cpio -o -H newc -R 0:0 --quiet) >"$vm_dir/case.cpio" || return 2
 	rm -rf "$vm_dir/stage"
 	mkfifo "$vm_dir/qmp.in" "$vm_dir/qmp.out" "$vm_dir/result.in" \
