@@ -10,3 +10,4 @@ export PKG_CONFIG=pkg-config PKG_CONFIG_SYSROOT_DIR="$ARM64/sysroot" PKG_CONFIG_
 export PKG_CONFIG_LIBDIR="$ARM64/sysroot/usr/lib/aarch64-linux-gnu/pkgconfig:$ARM64/sysroot/usr/share/pkgconfig"
 CROSS=aarch64-linux-gnu-
 export CC="ccache ${CROSS}gcc --sysroot=$ARM64/sysroot"
+export STRIP="${CROSS}strip"
