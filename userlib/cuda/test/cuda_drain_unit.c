@@ -1125,11 +1125,14 @@ static void steps_by_hand(bool fill)
 
 	alarm(60);
 	cfg.vram = 2048 * MiB;
+	cfg.coherent = fill;		/* what is filled needs peer access */
 	far = start(&cfg);
 	OK(cuMemAlloc_v2(&p, size));
 	number = number_of(p);
 	OK(cuCtxCreate_v2(&other, 0, 0));	/* the GPU stays in use */
 	OK(cuCtxCreate_v2(&near, 0, 1));
+	if (fill)
+		OK(cuCtxEnablePeerAccess(far, 0));
 	OK(cuMemAlloc_v2(&to, 2 * MiB));
 	OK(cuMemsetD8_v2(to, 0x11, 2 * MiB));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));

@@ -459,13 +459,14 @@ struct two {
 };
 
 /* A stream of the first of two GPUs, held up for a while */
-static struct two two_gpus(void)
+static struct two two_gpus(bool peers)
 {
 	struct fake_config cfg = one;
 	struct two t;
 
 	alarm(60);
 	cfg.gpus = 2;
+	cfg.coherent = peers;
 	t.ctx[0] = start(&cfg);
 	OK(cuMemAlloc_v2(&t.p[0], 4096));
 	OK(cuMemsetD8_v2(t.p[0], 7, 4096));
@@ -492,7 +493,7 @@ static void held_up(struct two *t)
 
 static void t_free_peer(void)
 {
-	struct two t = two_gpus();
+	struct two t = two_gpus(false);
 	void *m;
 
 	hold_up(&t);
@@ -514,7 +515,7 @@ static void t_free_peer(void)
 /* Memory of one GPU does not wait for what only the other one has to do */
 static void t_free_beside(void)
 {
-	struct two t = two_gpus();
+	struct two t = two_gpus(false);
 	void *m;
 
 	hold_up(&t);
@@ -713,7 +714,7 @@ static void t_cancel(void)
 
 static void t_destroy_peer(void)
 {
-	struct two t = two_gpus();
+	struct two t = two_gpus(false);
 
 	hold_up(&t);
 	OK(cuMemcpyPeerAsync(t.p[1], t.ctx[1], t.p[0], t.ctx[0], 4096, t.s));
@@ -725,7 +726,7 @@ static void t_destroy_peer(void)
 /* Memory that goes with its context: no value is looked for there any more */
 static void t_destroy_awaited(void)
 {
-	struct two t = two_gpus();
+	struct two t = two_gpus(false);
 	CUdeviceptr at;
 	void *m;
 
@@ -749,8 +750,9 @@ static void t_destroy_awaited(void)
 /* The engine's error of a fill that another GPU does */
 static void t_peer_fill(void)
 {
-	struct two t = two_gpus();
+	struct two t = two_gpus(true);
 
+	OK(cuCtxEnablePeerAccess(t.ctx[1], 0));
 	fake_bad_jobs(1, -EIO, 7);
 	OK(cuMemsetD8Async(t.p[1], 1, 4096, t.s));
 	IS(cuStreamSynchronize(t.s), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -1276,7 +1278,7 @@ static bool is_helped(struct drv_file *file)
 /* Nor what is pending for another GPU */
 static void t_submit_beside(void)
 {
-	struct two t = two_gpus();
+	struct two t = two_gpus(false);
 	struct drv_file *file = t.ctx[0]->file;
 	static atomic_int second;
 	CUstream s;
