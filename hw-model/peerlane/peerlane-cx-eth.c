@@ -479,7 +479,15 @@ static bool plc_rq_put(PeerlaneCX *s, PlcQueue *q, const uint8_t *frame,
         plc_qc_count(q->as, CX_QC_OUT_OF_BUFFER);
         return false;
     }
-    if (!plc_queue_read(s, q, q->head, wqe, 1u << q->log_stride) ||
+    if (!plc_queue_read(s, q, q->head, wqe, 1u << q->log_stride)) {
+        memset(wqe, 0, sizeof(wqe));
+        syndrome = CX_SYND_LOCAL_QP;
+    }
+    /* The highest bit of a length asks for a padding that this has not */
+    for (unsigned i = 0; i < 1u << q->log_stride; i += CX_WQE_SEG) {
+        wqe[i + CX_DATA_LEN] &= 0x7f;
+    }
+    if (syndrome ||
         !plc_parse_list(wqe, 0, 1u << q->log_stride, true, 0, sge, &sges,
                         &room)) {
         syndrome = CX_SYND_LOCAL_QP;

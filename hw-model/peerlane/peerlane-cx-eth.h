@@ -24,7 +24,7 @@
 #define PLC_LOG_MAX_TABLE       16
 #define PLC_LOG_MAX_GROUPS      10
 #define PLC_LOG_MAX_FLOWS       12
-#define PLC_MAX_TABLE_LEVEL     64
+#define PLC_MAX_TABLE_LEVEL     128
 #define PLC_LOG_MAX_LIST        7       /* of addresses, that the driver tells */
 #define PLC_MAX_ETH_MTU         9000
 #define PLC_ETH_HEAD            18      /* with a tag of a VLAN */

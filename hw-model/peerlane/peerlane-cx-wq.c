@@ -40,7 +40,8 @@ static uint8_t plc_queue_wq(PeerlaneCX *s, PlcCmd *c, PlcQueue *q)
     if (q->log_size > PLC_LOG_MAX_WQ_SIZE) {
         return CX_EXCEED_LIM;
     }
-    if (!plc_table_own(&s->st->pd, c, q->pd) ||
+    /* The driver makes queues of no domain, to which no key permits anything */
+    if (((q->pd || c->uid) && !plc_table_own(&s->st->pd, c, q->pd)) ||
         !plc_table_own(&s->st->cq, c, q->cqn)) {
         return CX_BAD_RESOURCE;
     }
@@ -422,10 +423,11 @@ uint8_t plc_query_rqt(PeerlaneCX *s, PlcCmd *c)
  * Ends of receiving (TIR) and of sending (TIS)
  */
 
+/* IPsec's number may be selected; it is in no frame that is looked into */
 static bool plc_hash_bad(const uint8_t *ctx)
 {
     return cx_get(ctx, CX_TIRC_HASH) > CX_HASH_TOEPLITZ ||
-           extract32(cx_get(ctx, CX_TIRC_FIELDS), 4, 26);
+           extract32(cx_get(ctx, CX_TIRC_FIELDS), 5, 25);
 }
 
 uint8_t plc_create_tir(PeerlaneCX *s, PlcCmd *c)
