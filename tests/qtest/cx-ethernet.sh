@@ -3,7 +3,7 @@
 # desc: the ConnectX's port of Ethernet: commands with what is wrong in them, frames by flow tables, checksums, segments, tags, RoCE addresses
 # tags: qtest quick
 # tier: check
-# timeout: 200
+# timeout: 400
 # shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/qtest/lib-cx.sh
@@ -279,8 +279,8 @@ data() {
 # cqe N OFFSET LENGTH: of what the receiving side has got, in $r
 cqe() { rdhex $((0x400000 + 0x51000 + 64 * $1 + $2)) $3; }
 
-# UDP from 10.0.0.1:1000 to 10.0.0.2:2000 with 8 bytes.  Checksums as RFC 1071 says: IPv4's complement is 4500 + 24 + 1 +
-# 4000 + 4011 + a00 + 1 + a00 + 2 = d939 and the carry; UDP's a00 + 1 + a00 + 2 + 11 + 10 + 3e8 + 7d0 + 10 + 7065 + 6572 +
+# UDP from 10.0.0.1:1000 to 10.0.0.2:2000 with 8 bytes.  Checksums as RFC 1071 says: IPv4 adds up 4500 + 24 + 1 +
+# 4011 + a00 + 1 + a00 + 2 = 9939; UDP a00 + 1 + a00 + 2 + 11 + 10 + 3e8 + 7d0 + 10 + 7065 + 6572 +
 # 6561 + 6c6e
 ETH=525400000002525400000001
 UDP=4500002400010000401100000a0000010a00000203e807d0001000007065657265616c6e
