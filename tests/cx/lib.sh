@@ -21,7 +21,6 @@ cx_hosts() {
 	echo mlx5 >>"$OUT/case/extras"
 	sc_modules virtio_net rdma_rxe mlx5_ib ib_uverbs
 	echo "CX_HOSTS='$*' CX_PORT=${CX_PORT-}" >"$OUT/case/cx"
-	cp "$TOP/tests/cx/guest/port.sh" "$OUT/case/lib/"
 	cx_lid=0
 	for cx_each in a b; do
 		cx_lid=$((cx_lid + 1))

@@ -270,11 +270,11 @@ receive() {
     posted=$((posted + 1))
     wrhex $((mem + 0x60080)) "0x$(printf %08x $posted)"
 }
-# data N HEX: what is at 0x80000 of cx0, and a segment that names it, in $r
+# data N HEX: what is at 0x80000 of cx0, and a segment that names it, in $SEG
 data() {
     side 0
     wrhex $((mem + 0x80000)) "0x$1"
-    r="$(printf %08x $((${#1} / 2)))$KEY$(printf %016x $((mem + 0x80000)))"
+    SEG=$(printf %08x $((${#1} / 2)))$KEY$(printf %016x $((mem + 0x80000)))
 }
 # cqe N OFFSET LENGTH: of what the receiving side has got, in $r
 cqe() { rdhex $((0x400000 + 0x51000 + 64 * $1 + $2)) $3; }
@@ -286,7 +286,7 @@ ETH=525400000002525400000001
 UDP=4500002400010000401100000a0000010a00000203e807d0001000007065657265616c6e
 receive 2048
 data "${ETH}0800$UDP"
-send "00000000c00000000000000000000000$r" 3
+send "00000000c00000000000000000000000$SEG" 3
 becomes "a frame: it has come" 1 qom_counter cx1 eth-frames-in
 bytes_are "a frame: as it was sent, and padded" 0x490000 0x${ETH}080045000024000100004011
 rdhex 0x490018 2
@@ -304,10 +304,10 @@ value_is "its sender has a completion, too" 1 qom_counter cx0 cqes
 # A wrong checksum is told; without a receive it is dropped and counted
 receive 2048
 data "${ETH}0800$(printf %s "$UDP" | cut -c1-20)12340a0000010a00000203e807d0001056787065657265616c6e"
-send "00000000000000000000000000000000$r" 3
+send "00000000000000000000000000000000$SEG" 3
 becomes "wrong checksums: the frame has come" 2 qom_counter cx1 eth-frames-in
 cqe 1 0x1c 2; check_eq "wrong checksums: they are told" 0x0128 "$r"
-send "00000000000000000000000000000000$r" 3
+send "00000000000000000000000000000000$SEG" 3
 becomes "no receive: it is dropped" 1 qom_counter cx1 eth-frames-dropped
 side 1
 zeros 32; at "$r" 0 0773; at "$r" 31 $QC; cmd "$r" 256
@@ -316,12 +316,12 @@ check_eq "no receive: and counted" 0x00000001 "$r"
 # For another MAC address there is no entry, and nothing behind the second table
 receive 2048
 data "525400000003525400000001${ETH#????????????????????????}0800$UDP"
-send "00000000c00000000000000000000000$r" 3
+send "00000000c00000000000000000000000$SEG" 3
 becomes "for nobody: it is dropped" 2 qom_counter cx1 eth-frames-dropped
 
 # A tag of a VLAN is put in, and taken out
 data "${ETH}0800$UDP"
-send "00000000c0000000000000008000a123$r" 3
+send "00000000c0000000000000008000a123$SEG" 3
 becomes "a tag: the frame has come" 3 qom_counter cx1 eth-frames-in
 cqe 2 0x1d 3; check_eq "a tag: is told" 0x29a123 "$r"
 bytes_are "a tag: and not in the frame" $((0x490000 + 0x1000)) 0x${ETH}08004500
@@ -352,7 +352,7 @@ done
 # What a queue cannot do ends it: a receive that is too small, an entry that is malformed
 receive 32
 data "${ETH}0800$UDP"
-send "00000000c00000000000000000000000$r" 3
+send "00000000c00000000000000000000000$SEG" 3
 becomes "too small: the receive has failed" 1 qom_counter cx1 wqe-errors
 cqe 6 0x37 1; check_eq "too small: it says so" 0x01 "$r"
 side 1
