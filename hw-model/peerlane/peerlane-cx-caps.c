@@ -20,8 +20,12 @@ static const PlcCap plc_general[] = {
     { CX_CAP_LOG_MAX_EQ_SZ, PLC_LOG_MAX_EQ_SIZE },
     { CX_CAP_LOG_MAX_MKEY, PLC_LOG_MAX_MKEY },
     { CX_CAP_LOG_MAX_EQ, PLC_LOG_MAX_EQ },
+    { CX_CAP_MAX_INDIRECTION, PLC_MAX_INDIRECTION },
+    { CX_CAP_FIXED_BUFFER_SIZE, 1 },
     { CX_CAP_LOG_MAX_MRW_SZ, 31 },
     { CX_CAP_UMR_EXTENDED_OFFSET, 1 },
+    { CX_CAP_NULL_MKEY, 1 },
+    { CX_CAP_LOG_MAX_KLM, PLC_LOG_MAX_KLM },
     { CX_CAP_LOG_MAX_RA_REQ_QP, PLC_LOG_MAX_RD_ATOMIC },
     { CX_CAP_LOG_MAX_RA_RES_QP, PLC_LOG_MAX_RD_ATOMIC },
     { CX_CAP_RTS2RTS_QC, 1 },
@@ -35,13 +39,14 @@ static const PlcCap plc_general[] = {
     { CX_CAP_NUM_PORTS, 1 },
     { CX_CAP_LOG_MAX_MSG, PLC_LOG_MAX_MSG },
     { CX_CAP_CQE_VERSION, 1 },
-    { CX_CAP_UMR_INDIRECT_MKEY_DISABLED, 1 },
     { CX_CAP_ATOMIC, 1 },
     { CX_CAP_CQ_OI, 1 },
     { CX_CAP_CQ_RESIZE, 1 },
     { CX_CAP_CQ_MODERATION, 1 },
     { CX_CAP_PG, 1 },
     { CX_CAP_BLOCK_LB_MC, 1 },      /* there is no multicast to come back */
+    { CX_CAP_IMAICL, 1 },
+    { CX_CAP_SET_DETH_SQPN, 1 },
     { CX_CAP_XRC, 1 },
     { CX_CAP_UD, 1 },
     { CX_CAP_UC, 1 },
@@ -308,6 +313,9 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
     case CX_REG_PCAM:
         len = 0x50;
         break;
+    case CX_REG_PPCNT:
+        len = 0x100;
+        break;
     default:
         return CX_BAD_PARAM;
     }
@@ -354,6 +362,15 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
         cx_set(reg, CX_PVLC_HW_CAP, PLC_VL_0);
         cx_set(reg, CX_PVLC_ADMIN, PLC_VL_0);
         cx_set(reg, CX_PVLC_OPER, PLC_VL_0);
+        break;
+    case CX_REG_PPCNT:
+        /* Nothing goes wrong on this link that these count */
+        if (cx_get(in, CX_PPCNT_GROUP) != CX_PPCNT_IB ||
+            cx_get(in, CX_PPCNT_CLEAR)) {
+            return CX_BAD_PARAM;
+        }
+        cx_set(reg, CX_PPCNT_PORT, 1);
+        cx_set(reg, CX_PPCNT_GROUP, CX_PPCNT_IB);
         break;
     case CX_REG_NODE_DESC:
         snprintf((char *)reg, len, "peerlane %s", plc_name(s));

@@ -138,7 +138,6 @@ enum {
 
 enum {
     CX_REG_PAOS = 0x5006,
-    CX_REG_PPCNT = 0x5008,
     CX_REG_PCAM = 0x507f,
 };
 #define CX_REG_WRITE                    0

@@ -563,11 +563,11 @@ bool plc_net_room(PeerlaneCX *s, PlcQp *qp, bool *again)
 
     /* The wire tells when it can take more; a datagram may go either way */
     *again = true;
-    if (qp->st != CX_ST_UD && qp->rlid == s->lid) {
+    if (!plc_qp_datagrams(qp) && qp->rlid == s->lid) {
         return own;
     }
     *again = !s->tx_blocked;
-    return !s->tx_blocked && (qp->st != CX_ST_UD || own);
+    return !s->tx_blocked && (!plc_qp_datagrams(qp) || own);
 }
 
 void plc_net_meet(PeerlaneCX *s, PlcQp *qp)
@@ -611,7 +611,7 @@ static void plc_net_marked(PeerlaneCX *s, PlcQp *qp)
     PlcPacket *p;
 
     plc_count(s, PLC_CNT_MARKED, 1);
-    if (qp->st == CX_ST_UD || s->tx_blocked || now < qp->cnp_at) {
+    if (plc_qp_datagrams(qp) || s->tx_blocked || now < qp->cnp_at) {
         return;
     }
     qp->cnp_at = now + PLC_CNP_NS;
@@ -624,14 +624,16 @@ static void plc_net_marked(PeerlaneCX *s, PlcQp *qp)
 static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
                              bool marked)
 {
-    PlcQp *qp = plc_table_get(&s->st->qp, qpn);
+    PlcQp *qp = qpn == CX_GSI_QPN ? s->st->gsi :
+                plc_table_get(&s->st->qp, qpn);
     int service = qp ? plc_qp_service(qp) : -1;
     bool cnp = h->service == CX_SERVICE_CNP;
 
     if (!qp || (cnp ? service == CX_SERVICE_UD : service != h->service) ||
         (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
-        (qp->st != CX_ST_UD && (h->from != qp->rlid ||
-                                (s->ethernet && !plc_roce_from(s, qp, h))))) {
+        (!plc_qp_datagrams(qp) && (h->from != qp->rlid ||
+                                   (s->ethernet &&
+                                    !plc_roce_from(s, qp, h))))) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
         return;
     }
@@ -643,7 +645,7 @@ static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
     if (marked) {
         plc_net_marked(s, qp);
     }
-    if (qp->st == CX_ST_UD) {
+    if (plc_qp_datagrams(qp)) {
         plc_resp_datagram(s, qp, h);
         return;
     }

@@ -39,6 +39,8 @@ static const uint8_t plc_has[CX_PKT_KINDS] = {
     [CX_PKT_ATOMIC_ACK] = PLC_HAS_AETH | PLC_HAS_ATOMIC_ACK,
     [CX_PKT_COMPARE_SWAP] = PLC_HAS_ATOMIC,
     [CX_PKT_FETCH_ADD] = PLC_HAS_ATOMIC,
+    [CX_PKT_SEND_LAST_INV] = PLC_HAS_IMM | PLC_HAS_PAYLOAD,
+    [CX_PKT_SEND_ONLY_INV] = PLC_HAS_IMM | PLC_HAS_PAYLOAD,
 };
 
 /* What is in a packet of @opcode; 0: there is no such packet */
@@ -53,7 +55,7 @@ static uint16_t plc_packet_has(uint8_t opcode)
         return kind <= CX_PKT_WRITE_ONLY_IMM ? plc_has[kind] : 0;
     case CX_SERVICE_XRC:
         /* All requests, and no answers */
-        return kind >= CX_PKT_KINDS ? 0 :
+        return kind >= CX_PKT_KINDS || !plc_has[kind] ? 0 :
                kind <= CX_PKT_READ_REQUEST || kind >= CX_PKT_COMPARE_SWAP ?
                plc_has[kind] | PLC_HAS_XRCETH : plc_has[kind];
     case CX_SERVICE_UD:
@@ -132,7 +134,7 @@ uint8_t *plc_packet_xrceth(PlcPacket *p)
     return plc_bth(p) + CX_BTH_SIZE;
 }
 
-/* An immediate is the last one */
+/* An immediate, or a key that is to be invalidated, is the last one */
 uint8_t *plc_packet_imm(PlcPacket *p)
 {
     uint8_t *bth = plc_bth(p);
@@ -157,6 +159,7 @@ bool plc_packet_parse(const uint8_t *bth, uint32_t len, PlcHeaders *h,
         .solicited = bth[CX_BTH_FLAGS] & CX_BTH_SOLICITED,
         .ack_req = ldl_be_p(bth + CX_BTH_PSN) & CX_BTH_ACK_REQ,
         .psn = ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK,
+        .pkey = lduw_be_p(bth + CX_BTH_PKEY),
     };
     *qpn = ldl_be_p(bth + CX_BTH_QPN) & 0xffffff;
     has = plc_packet_has(bth[CX_BTH_OPCODE]);

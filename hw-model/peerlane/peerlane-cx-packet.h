@@ -69,6 +69,8 @@ enum {
     CX_PKT_ATOMIC_ACK = 0x12,
     CX_PKT_COMPARE_SWAP = 0x13,
     CX_PKT_FETCH_ADD = 0x14,
+    CX_PKT_SEND_LAST_INV = 0x16,
+    CX_PKT_SEND_ONLY_INV = 0x17,
     CX_PKT_KINDS,
 };
 #define CX_PKT_CNP              0x01    /* of its own service */
@@ -134,6 +136,7 @@ typedef struct PlcHeaders {
     uint8_t l3;                 /* what that is */
     uint32_t qkey;              /* of a datagram */
     uint32_t src_qpn;           /* likewise */
+    uint16_t pkey;
     uint32_t srqn;              /* whose receives a request of XRC is for */
     bool solicited;
     bool ack_req;
@@ -145,7 +148,7 @@ typedef struct PlcHeaders {
     uint64_t swap_add;
     uint64_t compare;
     uint64_t value;             /* that an atomic has found */
-    uint32_t imm;
+    uint32_t imm;               /* or what is to be invalidated */
     const uint8_t *payload;
     uint32_t bytes;
 } PlcHeaders;

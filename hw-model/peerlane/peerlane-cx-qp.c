@@ -95,12 +95,19 @@ int plc_qp_service(const PlcQp *qp)
     case CX_ST_UC:
         return CX_SERVICE_UC;
     case CX_ST_UD:
+    case CX_ST_QP1:
         return CX_SERVICE_UD;
     case CX_ST_XRC:
         return CX_SERVICE_XRC;
     default:
         return -1;
     }
+}
+
+/* Does it send to whom each entry names? */
+bool plc_qp_datagrams(const PlcQp *qp)
+{
+    return qp->st == CX_ST_UD || qp->st == CX_ST_QP1;
 }
 
 /* Are its packets acknowledged? */
@@ -140,9 +147,10 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     qp->rq_stride = CX_WQE_SEG << cx_get(ctx, CX_QPC_LOG_RQ_STRIDE);
     qp->umr = cx_get(ctx, CX_QPC_FRE);
     qp->dbr = cx_get(ctx, CX_QPC_DBR) & ~3ull;
+    qp->sqpn = qp->st == CX_ST_QP1 ? CX_GSI_QPN : cx_get(ctx, CX_QPC_DETH_SQPN);
 
     if (plc_qp_service(qp) < 0 && qp->st != CX_ST_QP0 &&
-        qp->st != CX_ST_QP1 && qp->st != CX_ST_REG_UMR) {
+        qp->st != CX_ST_REG_UMR) {
         return CX_BAD_PARAM;
     }
     if ((qp->rq_type != CX_RQ_REGULAR && qp->rq_type != CX_RQ_SHARED &&
@@ -150,11 +158,12 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
         (qp->st == CX_ST_XRC && qp->rq_type == CX_RQ_REGULAR) ||
         cx_get(ctx, CX_QPC_WQ_SIG) || cx_get(ctx, CX_QPC_OFFLOAD) ||
         cx_get(ctx, CX_QPC_CS_REQ) || cx_get(ctx, CX_QPC_CS_RES) ||
+        (qp->sqpn && (qp->sqpn != CX_GSI_QPN || !plc_qp_datagrams(qp))) ||
         cx_get(c->in, CX_QP_QPC_EXT)) {
         return CX_BAD_PARAM;
     }
     /* Keys of others, and management, are the driver's */
-    if (c->uid && (plc_qp_service(qp) < 0 || qp->umr)) {
+    if (c->uid && (plc_qp_service(qp) < 0 || qp->sqpn || qp->umr)) {
         return CX_BAD_PARAM;
     }
     if ((qp->has_sq && qp->log_sq > PLC_LOG_MAX_QP_SIZE) ||
@@ -215,6 +224,9 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
     qp->cx = s;
     QTAILQ_INIT(&qp->req.works);
     status = plc_qp_parse(s, c, qp);
+    if (!status && qp->st == CX_ST_QP1 && s->st->gsi) {
+        status = CX_RESOURCE_BUSY;
+    }
     if (!status && !plc_table_add(&s->st->qp, c, qp, &qp->id)) {
         status = CX_NO_RESOURCES;
     }
@@ -224,6 +236,9 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
     }
     qp->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
     qp->ack_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_req_timer, qp);
+    if (qp->st == CX_ST_QP1) {
+        s->st->gsi = qp;
+    }
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users++;
     }
@@ -246,6 +261,9 @@ uint8_t plc_destroy_qp(PeerlaneCX *s, PlcCmd *c)
         return CX_BAD_RESOURCE;
     }
     plc_qp_to_reset(qp);
+    if (s->st->gsi == qp) {
+        s->st->gsi = NULL;
+    }
     if (qp->has_sq) {
         plc_qp_cq(s, qp->cqn_send)->users--;
     }
@@ -385,7 +403,7 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     qp->rd_atomic = 1 << cx_get(qp->ctx, CX_QPC_LOG_SRA);
     if (opcode == CX_OP_INIT2RTR_QP) {
         plc_resp_reset(qp);
-        if (qp->st != CX_ST_UD) {
+        if (!plc_qp_datagrams(qp)) {
             plc_qp_meet(qp);
         }
     }

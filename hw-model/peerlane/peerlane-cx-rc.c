@@ -182,13 +182,13 @@ void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode,
     uint8_t cqe[CX_CQE_SIZE] = { 0 };
     uint32_t cqn = plc_recv_cq(s, qp, qp->resp.srqn, cqe);
 
-    if (qp->st == CX_ST_UD) {
+    if (plc_qp_datagrams(qp)) {
         stw_be_p(cqe + CX_CQE_SLID, h->from);
         stl_be_p(cqe + CX_CQE_SRC_QPN,
                  h->src_qpn | (uint32_t)h->l3 << CX_CQE_ROCE_SHIFT |
                  (h->grh ? CX_CQE_GRH : 0));
     }
-    stl_be_p(cqe + CX_CQE_IMM, h->imm);
+    stl_be_p(cqe + CX_CQE_IMM, qp->st == CX_ST_QP1 ? h->pkey : h->imm);
     stl_be_p(cqe + CX_CQE_BYTES, qp->resp.done);
     stl_be_p(cqe + CX_CQE_OPCODE_QPN, qp->id);
     stw_be_p(cqe + CX_CQE_COUNTER, plc_recv_end(qp));
@@ -298,8 +298,9 @@ static bool plc_can(const PlcQp *qp, uint8_t opcode)
     case CX_ST_XRC:
         return true;
     case CX_ST_UC:
-        return !plc_needs_answer(opcode);
+        return !plc_needs_answer(opcode) && opcode != CX_WR_SEND_INV;
     case CX_ST_UD:
+    case CX_ST_QP1:
         return opcode == CX_WR_SEND || opcode == CX_WR_SEND_IMM;
     default:
         return false;
@@ -328,7 +329,8 @@ static uint8_t plc_parse(PlcQp *qp, PlcWork *w)
     switch (w->opcode) {
     case CX_WR_SEND:
     case CX_WR_SEND_IMM:
-        if (qp->st == CX_ST_UD) {
+    case CX_WR_SEND_INV:
+        if (plc_qp_datagrams(qp)) {
             uint32_t len = plc_parse_av(qp, w);
 
             if (!len) {
@@ -364,7 +366,7 @@ static uint8_t plc_parse(PlcQp *qp, PlcWork *w)
                         &total)) {
         return CX_SYND_LOCAL_QP;
     }
-    if (total > (qp->st == CX_ST_UD ? qp->mtu : 1u << PLC_LOG_MAX_MSG) ||
+    if (total > (plc_qp_datagrams(qp) ? qp->mtu : 1u << PLC_LOG_MAX_MSG) ||
         (plc_is_atomic(w->opcode) && total != 8)) {
         return CX_SYND_LOCAL_LENGTH;
     }

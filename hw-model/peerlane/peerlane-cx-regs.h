@@ -233,6 +233,9 @@ enum {
 #define CX_PMTU_MAX                     CX_F(0x0020, 16)
 #define CX_PMTU_ADMIN                   CX_F(0x0040, 16)
 #define CX_PMTU_OPER                    CX_F(0x0060, 16)
+#define CX_PPCNT_PORT                   CX_F(0x0008, 8)
+#define CX_PPCNT_GROUP                  CX_F(0x001a, 6)
+#define CX_PPCNT_CLEAR                  CX_F(0x0020, 1)
 #define CX_PVLC_PORT                    CX_F(0x0008, 8)
 #define CX_PVLC_HW_CAP                  CX_F(0x003c, 4)
 #define CX_PVLC_ADMIN                   CX_F(0x005c, 4)
@@ -336,6 +339,7 @@ enum {
 #define CX_QPC_FRE                      CX_F(0x0394, 1)
 #define CX_QPC_NEXT_SEND_PSN            CX_F(0x03c8, 24)
 #define CX_QPC_CQN_SND                  CX_F(0x03e8, 24)
+#define CX_QPC_DETH_SQPN                CX_F(0x0408, 24)
 #define CX_QPC_LOG_RRA                  CX_F(0x0488, 3)
 #define CX_QPC_ATOMIC_MODE              CX_F(0x048c, 4)
 #define CX_QPC_RRE                      CX_F(0x0490, 1)
@@ -430,8 +434,12 @@ enum {
 #define CX_CAP_LOG_MAX_EQ_SZ            CX_F(0x00e0, 8)
 #define CX_CAP_LOG_MAX_MKEY             CX_F(0x00ea, 6)
 #define CX_CAP_LOG_MAX_EQ               CX_F(0x00fc, 4)
+#define CX_CAP_MAX_INDIRECTION          CX_F(0x0100, 8)
+#define CX_CAP_FIXED_BUFFER_SIZE        CX_F(0x0108, 1)
 #define CX_CAP_LOG_MAX_MRW_SZ           CX_F(0x0109, 7)
 #define CX_CAP_UMR_EXTENDED_OFFSET      CX_F(0x0118, 1)
+#define CX_CAP_NULL_MKEY                CX_F(0x0119, 1)
+#define CX_CAP_LOG_MAX_KLM              CX_F(0x011a, 6)
 #define CX_CAP_LOG_MAX_RA_REQ_QP        CX_F(0x014a, 6)
 #define CX_CAP_LOG_MAX_RA_RES_QP        CX_F(0x015a, 6)
 #define CX_CAP_RTS2RTS_QC               CX_F(0x0169, 1)
@@ -446,7 +454,6 @@ enum {
 #define CX_CAP_NUM_PORTS                CX_F(0x01b8, 8)
 #define CX_CAP_LOG_MAX_MSG              CX_F(0x01c3, 5)
 #define CX_CAP_CQE_VERSION              CX_F(0x01fc, 4)
-#define CX_CAP_UMR_INDIRECT_MKEY_DISABLED  CX_F(0x0209, 1)
 #define CX_CAP_CMDIF_CHECKSUM           CX_F(0x0210, 2)
 #define CX_CAP_ATOMIC                   CX_F(0x021e, 1)
 #define CX_CAP_CQ_OI                    CX_F(0x0220, 1)
@@ -454,6 +461,8 @@ enum {
 #define CX_CAP_CQ_MODERATION            CX_F(0x0222, 1)
 #define CX_CAP_PG                       CX_F(0x0227, 1)
 #define CX_CAP_BLOCK_LB_MC              CX_F(0x0228, 1)
+#define CX_CAP_IMAICL                   CX_F(0x0231, 1)
+#define CX_CAP_SET_DETH_SQPN            CX_F(0x0238, 1)
 #define CX_CAP_XRC                      CX_F(0x023c, 1)
 #define CX_CAP_UD                       CX_F(0x023d, 1)
 #define CX_CAP_UC                       CX_F(0x023e, 1)
@@ -480,10 +489,12 @@ enum {
 enum {
     CX_REG_PMTU = 0x5003,
     CX_REG_PTYS = 0x5004,
+    CX_REG_PPCNT = 0x5008,
     CX_REG_PVLC = 0x500f,
     CX_REG_NODE_DESC = 0x6001,
 };
 #define CX_REG_READ                     1
+#define CX_PPCNT_IB                     0x20    /* the group that is kept */
 
 enum {
     CX_TYPE_GENERAL = 0,
@@ -495,10 +506,16 @@ enum {
 enum {
     CX_MKC_MODE_PA = 0,
     CX_MKC_MODE_MTT = 1,
+    CX_MKC_MODE_KLM = 2,
+    CX_MKC_MODE_KSM = 3,
 };
+/* A piece in a key that names keys: bytes (not KSM), key; address */
+#define CX_KLM_SIZE                     16
+#define CX_KLM_REPEAT                   0x400   /* instead of the first key */
 #define CX_MTT_READ                     0x01
 #define CX_MTT_WRITE                    0x02
 #define CX_ANY_QPN                      0xffffff
+#define CX_GSI_QPN                      1       /* QP1, on the wire */
 
 enum {
     CX_QP_RST = 0,
@@ -624,6 +641,7 @@ enum {
 #define CX_UMR_OFFSET_HI                0x10
 #define CX_UMR_MKC                      0x40
 #define CX_UMR_LIST                     0x80
+#define CX_UMR_CHECK_QPN                0x08
 #define CX_UMR_OFFSET_EN                0x10
 #define CX_UMR_IF_FREE                  0x20
 #define CX_UMR_IF_NOT_FREE              0x40
@@ -647,6 +665,7 @@ enum {
 
 enum {
     CX_WR_NOP = 0x00,
+    CX_WR_SEND_INV = 0x01,
     CX_WR_WRITE = 0x08,
     CX_WR_WRITE_IMM = 0x09,
     CX_WR_SEND = 0x0a,
@@ -664,7 +683,7 @@ enum {
 #define CX_CQE_GRH              0x10000000u     /* with the number */
 #define CX_CQE_ROCE_SHIFT       24      /* what that is, likewise */
 #define CX_CQE_USER_INDEX               0x20
-#define CX_CQE_IMM                      0x24
+#define CX_CQE_IMM                      0x24    /* or P_Key (QP1), or what was invalidated */
 #define CX_CQE_BYTES                    0x2c
 #define CX_CQE_TIME                     0x30
 #define CX_CQE_VENDOR                   0x36
@@ -679,6 +698,7 @@ enum {
     CX_CQE_RECV_WRITE_IMM = 0x1,
     CX_CQE_RECV_SEND = 0x2,
     CX_CQE_RECV_SEND_IMM = 0x3,
+    CX_CQE_RECV_SEND_INV = 0x4,
     CX_CQE_RESIZED = 0x5,
     CX_CQE_REQUEST_ERROR = 0xd,
     CX_CQE_RECV_ERROR = 0xe,

@@ -369,6 +369,9 @@ static uint8_t plc_req_kind(const PlcWork *w, bool first, bool last)
     case CX_WR_FETCH_ADD:
         return CX_PKT_FETCH_ADD;
     }
+    if (last && w->opcode == CX_WR_SEND_INV) {
+        return first ? CX_PKT_SEND_ONLY_INV : CX_PKT_SEND_LAST_INV;
+    }
     kind = first && last ? CX_PKT_SEND_ONLY : first ? CX_PKT_SEND_FIRST :
            last ? CX_PKT_SEND_LAST : CX_PKT_SEND_MIDDLE;
     return kind + (write ? CX_PKT_WRITE_FIRST - CX_PKT_SEND_FIRST : 0) +
@@ -382,7 +385,7 @@ static void plc_req_datagram(PeerlaneCX *s, PlcQp *qp, const PlcWork *w,
     uint8_t *deth = plc_packet_deth(p), *grh = plc_bth(p) - CX_GRH_SIZE;
 
     stl_be_p(deth, w->qkey);
-    stl_be_p(deth + 4, qp->id);
+    stl_be_p(deth + 4, qp->sqpn ? qp->sqpn : qp->id);
     p->datagram = true;
     p->path = w->path;
     p->grh = w->grh;
@@ -426,11 +429,12 @@ static PlcPacket *plc_req_make(PeerlaneCX *s, PlcQp *qp, PlcWork *w,
                kind == CX_PKT_WRITE_ONLY_IMM) {
         stl_be_p(reth + 12, w->total);
     }
-    if (kind == CX_PKT_SEND_LAST_IMM || kind == CX_PKT_SEND_ONLY_IMM ||
+    if (kind == CX_PKT_SEND_LAST_INV || kind == CX_PKT_SEND_ONLY_INV ||
+        kind == CX_PKT_SEND_LAST_IMM || kind == CX_PKT_SEND_ONLY_IMM ||
         kind == CX_PKT_WRITE_LAST_IMM || kind == CX_PKT_WRITE_ONLY_IMM) {
         stl_be_p(plc_packet_imm(p), w->imm);
     }
-    if (qp->st == CX_ST_UD) {
+    if (plc_qp_datagrams(qp)) {
         plc_req_datagram(s, qp, w, p);
     }
     if (qp->st == CX_ST_XRC) {

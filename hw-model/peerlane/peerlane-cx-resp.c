@@ -237,9 +237,12 @@ static bool plc_resp_write_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
 static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
     PlcResp *r = &qp->resp;
-    bool write = h->kind >= CX_PKT_WRITE_FIRST;
+    bool inv = h->kind >= CX_PKT_SEND_LAST_INV;
+    bool write = h->kind >= CX_PKT_WRITE_FIRST && !inv;
     /* The kinds of WRITE follow those of SEND, in the same order */
-    uint8_t kind = h->kind - (write ? CX_PKT_WRITE_FIRST : 0);
+    uint8_t kind = h->kind == CX_PKT_SEND_LAST_INV ? CX_PKT_SEND_LAST :
+                   inv ? CX_PKT_SEND_ONLY :
+                   h->kind - (write ? CX_PKT_WRITE_FIRST : 0);
     bool only = kind >= CX_PKT_SEND_ONLY;
     bool first = only || kind == CX_PKT_SEND_FIRST;
     bool last = only || kind >= CX_PKT_SEND_LAST;
@@ -282,12 +285,19 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
           plc_resp_send_data(s, qp, h))) {
         return false;
     }
+    /* What the message names is to be the last thing that is wrong with it */
+    if (inv && !plc_mkey_invalidate(s, qp, h->imm, r->pd ? r->pd : qp->pd)) {
+        plc_recv_fail(s, qp, CX_SYND_REMOTE_REQUEST);
+        plc_fatal(s, qp, CX_NAK_ACCESS);
+        return false;
+    }
     r->in = last ? PLC_IN_NOTHING : write ? PLC_IN_WRITE : PLC_IN_SEND;
     if (last) {
         r->msn = plc_psn_add(r->msn, 1);
         if (!write || imm) {
             plc_recv_done(s, qp, write ? CX_CQE_RECV_WRITE_IMM : imm ?
-                          CX_CQE_RECV_SEND_IMM : CX_CQE_RECV_SEND, h);
+                          CX_CQE_RECV_SEND_IMM : inv ?
+                          CX_CQE_RECV_SEND_INV : CX_CQE_RECV_SEND, h);
         }
     }
     r->psn = plc_psn_add(r->psn, 1);

@@ -66,6 +66,7 @@ void plc_state_clear(PlcState *st)
 {
     plc_tables_free(st);
     st->mtts = 0;
+    st->gsi = NULL;
     plc_tables_init(st);
 }
 

@@ -79,9 +79,15 @@ static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
     g_autofree uint8_t *list = NULL;
     uint8_t want[CX_MKC_SIZE], syndrome;
 
-    if (!qp->umr || w->ds * CX_WQE_SEG < CX_UMR_LIST ||
+    if (w->ds * CX_WQE_SEG < CX_UMR_LIST ||
         octwords % PLC_UMR_ALIGN || at % PLC_UMR_ALIGN ||
         (at && !(flags & CX_UMR_OFFSET_EN))) {
+        return CX_SYND_LOCAL_QP;
+    }
+    /* Who may not name pages may still name keys */
+    if (!qp->umr && (plc_qp_datagrams(qp) || !mkey ||
+                     (mkey->mode != CX_MKC_MODE_KLM &&
+                      mkey->mode != CX_MKC_MODE_KSM))) {
         return CX_SYND_LOCAL_QP;
     }
     /* Without the right to name any domain a queue pair keeps to its own */
@@ -91,6 +97,7 @@ static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
         (!(mask & CX_MASK_KEY) && mkey->key != w->imm) ||
         (flags & CX_UMR_IF_FREE && !mkey->free) ||
         (flags & CX_UMR_IF_NOT_FREE && mkey->free) ||
+        (flags & CX_UMR_CHECK_QPN && mkey->qpn != qp->id) ||
         2 * octwords > mkey->mtts || 2 * at > mkey->mtts - 2 * octwords) {
         return CX_SYND_MW_BIND;
     }

@@ -60,7 +60,9 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_LOG_MAX_RD_ATOMIC   4
 #define PLC_MAX_WQE             1008    /* 63 segments of 16 bytes */
 #define PLC_MAX_RECV_WQE        512
-#define PLC_MAX_MTT             (16 * MiB)      /* of all keys together */
+#define PLC_MAX_MTT             (16 * MiB)      /* words of all keys together */
+#define PLC_LOG_MAX_KLM         12
+#define PLC_MAX_INDIRECTION     1       /* keys in keys, but not in those */
 #define PLC_MAX_PAGES           1024    /* that the driver may give */
 #define PLC_BOOT_PAGES          16
 #define PLC_INIT_PAGES          32
@@ -220,7 +222,7 @@ typedef struct PlcMkey {
     uint64_t len;
     uint8_t shift;
     uint32_t mtts;
-    uint64_t *mtt;
+    uint64_t *mtt;              /* pages; or keys, each two words */
     uint8_t ctx[CX_MKC_SIZE];
 } PlcMkey;
 
@@ -376,6 +378,7 @@ typedef struct PlcQp {
     uint32_t sq_tail;
     uint32_t rq_head;
     uint32_t qkey;
+    uint32_t sqpn;              /* who sends, on the wire; 0: its own number */
     uint32_t remote_qpn;
     uint16_t rlid;
     PlcPath path;               /* by Ethernet */
@@ -438,6 +441,7 @@ typedef struct PlcState {
     PlcTable srq;
     PlcTable qp;
     PlcEth *eth;
+    PlcQp *gsi;                 /* QP1; NULL: there is none */
     QTAILQ_HEAD(, PlcQp) ready;
     QTAILQ_HEAD(, PlcCq) arms;
     QTAILQ_HEAD(, PlcPacket) rx;        /* packets that have come */
@@ -691,6 +695,7 @@ enum plc_result plc_mkey_check(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
 enum plc_result plc_mkey_rw(PeerlaneCX *s, PlcQp *qp, const PlcSge *sge,
                             unsigned n, const uint8_t *wqe, uint32_t at,
                             void *buf, uint32_t len, enum plc_access access);
+bool plc_mkey_invalidate(PeerlaneCX *s, PlcQp *qp, uint32_t key, uint32_t pd);
 
 /* peerlane-cx-odp.c */
 PlcHandler plc_page_fault_resume;
@@ -718,6 +723,7 @@ enum plc_taken plc_srq_take(PeerlaneCX *s, PlcSrq *srq, uint8_t *wqe,
 
 /* peerlane-cx-qp.c */
 int plc_qp_service(const PlcQp *qp);
+bool plc_qp_datagrams(const PlcQp *qp);
 bool plc_qp_reliable(const PlcQp *qp);
 PlcHandler plc_create_qp, plc_destroy_qp, plc_query_qp, plc_modify_qp;
 void plc_qp_free(PlcQp *qp);

@@ -9,7 +9,8 @@
  * reads and does atomics; the passive end looks at what arrives.  On a wire
  * that is "whole" it reads a megabyte instead of 64 KiB: soft-RoCE drops all answers behind one that
  * is lost and asks for the rest when its timer ends, so that each loss costs seconds.  There it also
- * ends with a WRITE that is refused, which a lost answer would hide.
+ * ends with a WRITE that is refused, which a lost answer would hide.  The passive end of RC opens a memory
+ * window, which a message of the active one closes.
  * Without acknowledges the passive end sends each message back, and the active one sends those again that do not return.
  */
 #include <arpa/inet.h>
@@ -41,7 +42,7 @@ static const uint32_t sizes[SENDS] = { 1, 0, 7, 1024, 1025, 4096, 40000, 65536 }
 
 /* What the ends tell each other */
 struct who {
-	uint32_t qpn, psn, rkey, srqn;
+	uint32_t qpn, psn, rkey, srqn, window;
 	uint64_t addr;
 	unsigned int lid;
 	char gid[INET6_ADDRSTRLEN];
@@ -51,6 +52,10 @@ static enum ibv_qp_type service = IBV_QPT_RC;
 static struct ibv_ah *ah;	/* of the other, for datagrams */
 static struct ibv_qp *qp;
 static struct ibv_srq *srq;	/* of XRC: what the passive end receives by */
+static struct ibv_mw *mw;	/* of RC: what the passive end opens */
+static uint32_t window;		/* its key */
+/* soft-RoCE tells programs of an invalidated key by the number that the flag has in the kernel */
+static unsigned int invalidated = IBV_WC_WITH_INV;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static uint8_t *buf;		/* SIZE that the other reaches, SIZE to send from, SIZE to read to */
@@ -139,6 +144,8 @@ static int verb(enum ibv_wr_opcode op, uint32_t from, uint32_t to, uint32_t len,
 		wr.wr.rdma.remote_addr = other.addr + to;
 		wr.wr.rdma.rkey = rkey;
 	}
+	if (op == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = rkey;
 	if (service == IBV_QPT_XRC_SEND)
 		wr.qp_type.xrc.remote_srqn = other.srqn;
 	if (ibv_post_send(qp, &wr, &bad))
@@ -159,6 +166,9 @@ static void receive(uint32_t at, uint32_t len)
 #define WORD 4096
 #define MINE SIZE
 #define READ_TO (2 * SIZE)
+/* What the window of RC opens, and what comes through it */
+#define WINDOW 100000
+#define THROUGH 30000
 
 static void active(uint32_t read)
 {
@@ -194,6 +204,34 @@ static void active(uint32_t read)
 	fill(buf + MINE, 70000, 400);
 	good = !verb(IBV_WR_RDMA_WRITE_WITH_IMM, MINE, 8192, 70000, 500, 0, 0, other.rkey);
 	verdict(good, "WRITE with immediate");
+	if (service != IBV_QPT_RC)
+		return;
+	fill(buf + MINE, THROUGH, 600);
+	good = !verb(IBV_WR_RDMA_WRITE, MINE, WINDOW, THROUGH, 0, 0, 0, other.window);
+	verdict(good, "WRITE through a window");
+	good = !verb(IBV_WR_SEND_WITH_INV, MINE, 0, 5000, 0, 0, 0, other.window);
+	verdict(good, "SEND that closes it");
+}
+
+/* The passive end's window is of this queue pair alone, and can be written */
+static void open_window(void)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {
+			.mw = mw, .rkey = window,
+			.bind_info = {
+				.mr = mr, .addr = (uintptr_t)buf + WINDOW, .length = THROUGH,
+				.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+			},
+		},
+	}, *bad;
+	struct ibv_wc wc;
+
+	if (ibv_post_send(qp, &wr, &bad))
+		die("to open a window");
+	if (next(&wc) || wc.opcode != IBV_WC_BIND_MW)
+		die("a window is not opened");
 }
 
 static void passive(void)
@@ -219,6 +257,12 @@ static void passive(void)
 	/* All before the immediate has happened */
 	good = word[0] == ADDS && word[1] == 5;
 	verdict(good, "atomics were done once each");
+	if (service != IBV_QPT_RC)
+		return;
+	good = !next(&wc) && wc.opcode == IBV_WC_RECV && wc.byte_len == 5000 && (wc.wc_flags & invalidated) &&
+		wc.invalidated_rkey == window && filled(buf + SIZE + SENDS * 65536, 5000, 600);
+	verdict(good, "a message closes the window, and says which");
+	verdict(filled(buf + WINDOW, THROUGH, 600), "what came through it arrived before");
 }
 
 /* Messages without acknowledges: the last byte of an immediate is the number, the others who has sent it */
@@ -389,6 +433,8 @@ static void connect_qp(int global, int sgid, unsigned int timeout, enum ibv_mtu 
 	}
 	if (reliable() && service != IBV_QPT_XRC_SEND)
 		receive(0, 0);
+	if (service == IBV_QPT_RC)
+		receive(SIZE + SENDS * 65536, 65536);
 	if (ibv_modify_qp(qp, &rtr, rtr_mask))
 		die("to RTR");
 	if (ibv_modify_qp(qp, &rts, rts_mask))
@@ -452,6 +498,8 @@ int main(int argc, char **argv)
 
 	if (argc < 6 + global)
 		die("arguments");
+	if (global)
+		invalidated |= 1 << 2;
 	timeout = atoi(argv[3 + global]);
 	bytes = atoi(argv[4 + global]);
 	service = !strcmp(argv[5 + global], "uc") ? IBV_QPT_UC :
@@ -473,22 +521,30 @@ int main(int argc, char **argv)
 	if (!pd || !cq || posix_memalign((void **)&buf, 4096, 3 * SIZE))
 		die("no domain, completion queue or memory");
 	memset(buf, 0, 3 * SIZE);
-	mr = ibv_reg_mr(pd, buf, 3 * SIZE, ALL);
+	mr = ibv_reg_mr(pd, buf, 3 * SIZE, ALL | (service == IBV_QPT_RC ? IBV_ACCESS_MW_BIND : 0));
 	if (service == IBV_QPT_XRC_SEND || service == IBV_QPT_XRC_RECV)
 		make_xrc(ctx, pd, &srqn);
 	else
 		qp = ibv_create_qp(pd, &attr);
 	if (!mr || !qp)
 		die("no key or queue pair");
+	if (service == IBV_QPT_RC) {
+		mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+		if (!mw)
+			die("ibv_alloc_mw");
+		window = ibv_inc_rkey(mw->rkey);
+	}
 	/* Numbers go round within what is sent */
 	psn = 0xfffff0 + (qp->qp_num & 7);
-	printf("who %u %u %u %u %" PRIu64 " %u\n", qp->qp_num, psn, mr->rkey, srqn,
+	printf("who %u %u %u %u %u %" PRIu64 " %u\n", qp->qp_num, psn, mr->rkey, srqn, window,
 	       (uint64_t)(uintptr_t)buf, port.lid);
 	fflush(stdout);
-	if (scanf(" who %u %u %u %u %" SCNu64 " %u %45s", &other.qpn, &other.psn, &other.rkey,
-		  &other.srqn, &other.addr, &other.lid, other.gid) != 7)
+	if (scanf(" who %u %u %u %u %u %" SCNu64 " %u %45s", &other.qpn, &other.psn, &other.rkey,
+		  &other.srqn, &other.window, &other.addr, &other.lid, other.gid) != 8)
 		die("who the other is");
 	connect_qp(global, global ? atoi(argv[3]) : 0, timeout, mtu, psn);
+	if (service == IBV_QPT_RC && strcmp(argv[1], "active"))
+		open_window();
 	printf("ready\n");
 	fflush(stdout);
 	/* The other is, too */
@@ -506,8 +562,9 @@ int main(int argc, char **argv)
 	else
 		active(whole ? SIZE - WORD : 65536);
 	if (reliable() && !strcmp(argv[1], "active") && whole)
-		verdict(verb(IBV_WR_RDMA_WRITE, MINE, 0, 64, 0, 0, 0, other.rkey ^ 1) ==
-			IBV_WC_REM_ACCESS_ERR, "WRITE with another key: remote access error");
+		verdict(verb(IBV_WR_RDMA_WRITE, MINE, WINDOW, 64, 0, 0, 0,
+			     service == IBV_QPT_RC ? other.window : other.rkey ^ 1) ==
+			IBV_WC_REM_ACCESS_ERR, "WRITE with a key that is none any more: remote access error");
 	/* A queue pair that is gone does not answer what is sent again */
 	printf("done\n");
 	fflush(stdout);

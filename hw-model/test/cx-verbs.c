@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/mman.h>
 #include <infiniband/verbs.h>
 
 #define SIZE (2u << 20)
@@ -73,7 +74,7 @@ static void make_memory(struct end *e, struct ibv_pd *of)
 	if (posix_memalign((void **)&e->buf, 4096, SIZE))
 		die("memory");
 	memset(e->buf, 0, SIZE);
-	e->mr = ibv_reg_mr(of, e->buf, SIZE, ALL);
+	e->mr = ibv_reg_mr(of, e->buf, SIZE, ALL | IBV_ACCESS_MW_BIND);
 	if (!e->mr)
 		die("ibv_reg_mr");
 }
@@ -1068,6 +1069,225 @@ static void queues(void)
 	free_pair(&p);
 }
 
+/* What the other end of @p may reach by @rkey: [WINDOW, WINDOW + WINDOW_LEN) of its memory */
+#define WINDOW 8192
+#define WINDOW_LEN 5000
+
+static struct ibv_send_wr into(struct pair *p, uint32_t rkey, uint32_t at, uint32_t len)
+{
+	struct ibv_send_wr wr = simple(p, IBV_WR_RDMA_WRITE, 0, WINDOW + at, len);
+
+	wr.wr.rdma.rkey = rkey;
+	return wr;
+}
+
+static struct ibv_mw_bind_info bind_info(struct pair *p, uint32_t len)
+{
+	return (struct ibv_mw_bind_info){
+		.mr = p->b.mr, .addr = (uintptr_t)p->b.buf + WINDOW, .length = len,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+}
+
+static struct ibv_mw *make_window(struct pair *p, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(pd, type);
+
+	if (!mw)
+		die("ibv_alloc_mw");
+	make_pair(p, 7);
+	return mw;
+}
+
+/* b opens the window, if that is not its entry that fails */
+static int bind_1(struct pair *p, struct ibv_mw *mw, uint32_t len)
+{
+	struct ibv_mw_bind bind = {
+		.wr_id = 31, .send_flags = IBV_SEND_SIGNALED, .bind_info = bind_info(p, len),
+	};
+	struct ibv_wc wc;
+
+	if (ibv_bind_mw(p->b.qp, mw, &bind))
+		die("ibv_bind_mw");
+	return !next(&p->b, &wc) && wc.wr_id == 31 && wc.opcode == IBV_WC_BIND_MW;
+}
+
+static int bind_2(struct pair *p, struct ibv_mw *mw, uint32_t rkey)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw = { .mw = mw, .rkey = rkey, .bind_info = bind_info(p, WINDOW_LEN) },
+	};
+	struct ibv_wc wc;
+
+	post(&p->b, &wr);
+	return next(&p->b, &wc);
+}
+
+static void close_window(struct ibv_mw *mw)
+{
+	if (ibv_dealloc_mw(mw))
+		die("ibv_dealloc_mw");
+}
+
+/* b gets a message that says that @rkey is not used any more */
+static int invalidated(struct pair *p, uint32_t rkey, uint32_t len)
+{
+	struct ibv_send_wr wr = simple(p, IBV_WR_SEND_WITH_INV, 0, 0, len);
+	struct ibv_wc wc;
+
+	post_recv(&p->b, 32, 0, len);
+	wr.invalidate_rkey = rkey;
+	post(&p->a, &wr);
+	return !next(&p->a, &wc) && wc.opcode == IBV_WC_SEND && !next(&p->b, &wc) &&
+		wc.wr_id == 32 && wc.opcode == IBV_WC_RECV && wc.byte_len == len &&
+		(wc.wc_flags & IBV_WC_WITH_INV) && wc.invalidated_rkey == rkey &&
+		!memcmp(p->a.buf, p->b.buf, len);
+}
+
+/* Memory windows, and how their keys end */
+static void windows(void)
+{
+	struct ibv_send_wr wr;
+	struct pair p, other;
+	struct ibv_mw *mw;
+	struct ibv_wc wc;
+	uint32_t rkey;
+	int good;
+
+	mw = make_window(&p, IBV_MW_TYPE_1);
+	good = bind_1(&p, mw, WINDOW_LEN);
+	wr = into(&p, mw->rkey, 0, WINDOW_LEN);
+	post(&p.a, &wr);
+	good &= !next(&p.a, &wc) && !memcmp(p.a.buf, p.b.buf + WINDOW, WINDOW_LEN) &&
+		!touched(p.b.buf, 2, WINDOW, WINDOW_LEN);
+	verdict(good, "WRITE through a window of type 1: all of it, and nothing else");
+	fill(p.b.buf, SIZE, 2);
+	wr = into(&p, mw->rkey, 1, WINDOW_LEN);
+	refused("one byte behind it: remote access error", &p, &wr, IBV_WC_REM_ACCESS_ERR);
+	make_pair(&p, 7);
+	good = bind_1(&p, mw, WINDOW_LEN);
+	wr = into(&p, mw->rkey, 0, 64);
+	wr.opcode = IBV_WR_RDMA_READ;
+	verdict(good, "a window is bound anew");
+	refused("READ through a window to write: remote access error", &p, &wr,
+		IBV_WC_REM_ACCESS_ERR);
+	make_pair(&p, 7);
+	good = bind_1(&p, mw, WINDOW_LEN);
+	rkey = mw->rkey;
+	good &= bind_1(&p, mw, WINDOW_LEN);
+	verdict(good && rkey != mw->rkey, "bound twice, it has another key");
+	wr = into(&p, rkey, 0, 64);
+	refused("the key before that: remote access error", &p, &wr, IBV_WC_REM_ACCESS_ERR);
+	make_pair(&p, 7);
+	good = bind_1(&p, mw, WINDOW_LEN) && bind_1(&p, mw, 0);
+	verdict(good, "a window of no bytes is closed");
+	wr = into(&p, mw->rkey, 0, 64);
+	refused("through that: remote access error", &p, &wr, IBV_WC_REM_ACCESS_ERR);
+	close_window(mw);
+
+	mw = make_window(&p, IBV_MW_TYPE_2);
+	rkey = ibv_inc_rkey(mw->rkey);
+	good = !bind_2(&p, mw, rkey);
+	wr = into(&p, rkey, 7, 100);
+	post(&p.a, &wr);
+	good &= !next(&p.a, &wc) && !memcmp(p.a.buf, p.b.buf + WINDOW + 7, 100) &&
+		!touched(p.b.buf, 2, WINDOW + 7, 100);
+	verdict(good, "WRITE through a window of type 2");
+	verdict(invalidated(&p, rkey, 10000), "SEND with invalidate, of three packets");
+	fill(p.b.buf, SIZE, 2);
+	wr = into(&p, rkey, 7, 100);
+	refused("the key is of no use any more: remote access error", &p, &wr,
+		IBV_WC_REM_ACCESS_ERR);
+
+	make_pair(&p, 7);
+	rkey = ibv_inc_rkey(rkey);
+	good = !bind_2(&p, mw, rkey);
+	wr = (struct ibv_send_wr){ .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = rkey };
+	post(&p.b, &wr);
+	good &= !next(&p.b, &wc) && wc.opcode == IBV_WC_LOCAL_INV;
+	verdict(good, "its owner invalidates it");
+	wr = into(&p, rkey, 7, 100);
+	refused("its key: remote access error", &p, &wr, IBV_WC_REM_ACCESS_ERR);
+
+	make_pair(&p, 7);
+	make_pair(&other, 7);
+	rkey = ibv_inc_rkey(rkey);
+	good = !bind_2(&p, mw, rkey);
+	wr = into(&other, rkey, 7, 100);
+	wr.wr.rdma.remote_addr = (uintptr_t)p.b.buf + WINDOW;
+	refused("another queue pair uses its key: remote access error", &other, &wr,
+		IBV_WC_REM_ACCESS_ERR);
+	good &= !touched(p.b.buf, 2, 0, 0) && bind_2(&p, mw, ibv_inc_rkey(rkey)) ==
+		IBV_WC_MW_BIND_ERR;
+	verdict(good, "a window that is bound is not bound again: bind error");
+	free_pair(&p);
+	close_window(mw);
+
+	/* A region's key stays: the receive fails, and so does the message */
+	make_pair(&p, 7);
+	post_recv(&p.b, 33, 0, 64);
+	wr = simple(&p, IBV_WR_SEND_WITH_INV, 0, 0, 64);
+	wr.invalidate_rkey = p.b.mr->rkey;
+	post(&p.a, &wr);
+	good = next(&p.a, &wc) == IBV_WC_REM_ACCESS_ERR && next(&p.b, &wc) ==
+		IBV_WC_REM_INV_REQ_ERR && wc.wr_id == 33;
+	verdict(good, "a key that nobody may invalidate: remote access error");
+	free_pair(&p);
+}
+
+/* One key for all memory, of which pages come when they are asked for */
+static void implicit(void)
+{
+	struct ibv_device_attr_ex attr = { .comp_mask = 0 };
+	const size_t giga = 1ul << 30, len = 1 << 20;
+	uint8_t *all, *middle;
+	struct ibv_send_wr wr;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	struct pair p;
+	int good;
+
+	if (ibv_query_device_ex(ctx, NULL, &attr))
+		die("ibv_query_device_ex");
+	mr = attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT ?
+		ibv_reg_mr(pd, NULL, SIZE_MAX, ALL | IBV_ACCESS_ON_DEMAND) : NULL;
+	verdict(!!mr, "all memory has one key, on demand");
+	if (!mr)
+		return;
+	make_pair(&p, 7);
+	/* Two pieces of the key meet at each gigabyte */
+	all = mmap(NULL, 2 * giga, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (all == MAP_FAILED)
+		die("mmap");
+	middle = (uint8_t *)(((uintptr_t)all + giga) / giga * giga);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, len);
+	wr.wr.rdma.remote_addr = (uintptr_t)middle - len / 2 - 3;
+	wr.wr.rdma.rkey = mr->rkey;
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !memcmp(p.a.buf, middle - len / 2 - 3, len);
+	verdict(good, "WRITE across two pieces, by pages that were not there");
+	if (madvise(middle - len, len, MADV_DONTNEED))
+		die("madvise");
+	fill(middle - len, len, 9);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, len);
+	list[0] = (struct ibv_sge){ (uintptr_t)middle - len, len, mr->lkey };
+	post(&p.a, &wr);
+	good = !next(&p.a, &wc) && !memcmp(middle - len, p.b.buf, len);
+	verdict(good, "WRITE from it, of pages that were given back and are others now");
+	if (munmap(middle, 4096))
+		die("munmap");
+	fill(p.b.buf, SIZE, 2);
+	wr = simple(&p, IBV_WR_RDMA_WRITE, 0, 0, 64);
+	wr.wr.rdma.remote_addr = (uintptr_t)middle + 8;
+	wr.wr.rdma.rkey = mr->rkey;
+	refused("to where there is no memory: remote access error", &p, &wr,
+		IBV_WC_REM_ACCESS_ERR);
+	if (ibv_dereg_mr(mr) || munmap(all, 2 * giga))
+		die("release");
+}
+
 int main(int argc, char **argv)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -1094,6 +1314,8 @@ int main(int argc, char **argv)
 		shared();
 		xrc();
 		queues();
+		windows();
+		implicit();
 	}
 	printf("1..%d\n", cases);
 	if (ibv_destroy_comp_channel(channel) || ibv_dealloc_pd(pd) || ibv_close_device(ctx))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the stock mlx5 driver takes the emulated ConnectX; every verb of RC, XRC, UC and UD works, with queues of their own and shared ones
+# desc: the stock mlx5 driver takes the emulated ConnectX; every verb of RC, XRC, UC and UD works, windows, all memory as one key, and a kernel user's keys
 # tags: guest rdma
 # tier: all
 # timeout: 700
@@ -20,7 +20,7 @@ done
 printf '%s\n' rdma mlx5 >case/extras
 printf '%s\n' mlx5_ib ib_uverbs >case/modules
 for kver in 7.2 6.12; do
-	need_file "$BUILD/guest/$kver/mlx5.cpio"
+	need_file "$BUILD/guest/$kver/mlx5.cpio" "$BUILD/kernel/$kver/peerlane_frwr_test.ko"
 	vm_run "$kver" "$TOP/tests/cx/cx.topo" "$kver" "$OUT/case" 300 \
 		-device peerlane-cx,id=cx0,bus=sw0.0
 	status=$?

@@ -188,6 +188,13 @@ says_at "queue pair: completion queue that is none" 5 $QP_IN 148 00ffffff
 says_at "queue pair: send queue too large" 8 $QP_IN 34 78
 says_at "queue pair: pages missing" 80 $QP_IN 34 68
 says_at "queue pair" 0 $QP_IN
+says_at "queue pair: reliable, that sends as if it were QP1" 3 $QP_IN 153 000001
+says_at "queue pair: of UD, that sends as if it were QP2" 3 $QP_IN 25 02 153 000002
+says_at "queue pair: of UD, that sends as if it were QP1" 0 $QP_IN 25 02 153 000001
+says_at "queue pair: QP1" 0 $QP_IN 25 08; id
+GSI=$r; says_at "queue pair: a second QP1" 6 $QP_IN 25 08
+short 0501 00$GSI; says "QP1 goes" 0 $r 8
+says_at "queue pair: QP1 again" 0 $QP_IN 25 08
 id; QP=$r
 short 0401 00$CQ; says "a completion queue that is in use stays" 6 $r 8
 short 0801 00$PD; says "a protection domain that is in use stays" 6 $r 8
@@ -235,7 +242,6 @@ at "$r" 32 0000000000001800; at "$r" 40 0000000000002000; at "$r" 72 0000000c; a
 at "$r" 272 000000000007000000000000000710000000000000072000
 MKEY_IN=$r
 says_at "key: protection domain that is none" 5 $MKEY_IN 28 00ffffff
-says_at "key: indirect" 3 $MKEY_IN 16 00003e00
 says_at "key: of a later kind" 3 $MKEY_IN 16 04003d00
 says_at "key: free" 3 $MKEY_IN 16 40003d00
 says_at "key: pages of 2 KiB" 3 $MKEY_IN 72 0000000b
@@ -245,7 +251,7 @@ says_at "key: the longest" 64 $MKEY_IN 32 0000000000000000 40 ffffffffffffffff
 says_at "key: over the end of addresses" 3 $MKEY_IN 40 ffffffffffffffff
 says_at "key: no bytes" 3 $MKEY_IN 40 0000000000000000
 says_at "key: more pages than came" 80 $MKEY_IN 96 ffffffff
-says_at "key: without an end, but a list" 3 $MKEY_IN 28 80$PD
+says_at "key: as long as its list" 0 $MKEY_IN 28 80$PD
 says_at "key" 0 $MKEY_IN
 id; MKEY=$r
 short 0202 00$MKEY
@@ -255,6 +261,11 @@ says "once" 5 $DESTROY 8
 fixed 0805 00005004 00000000 80; at "$r" 6 0000; says "a register is not written" 3 "$r" 80
 fixed 0805 00005004 00000000 80; at "$r" 6 0001; at "$r" 17 02; says "a port that is none" 3 "$r" 80
 fixed 0805 00005004 00000000 80; at "$r" 6 0001; at "$r" 17 01; says "a register" 0 "$r" 80
+fixed 0805 00005008 00000000 272; at "$r" 6 0001; at "$r" 17 01; PPCNT=$r
+at $PPCNT 19 20; says "counters of errors" 0 "$r" 272
+at $PPCNT 19 20; says "counters of errors, too short" 81 "$r" 271
+at $PPCNT 19 21; says "counters of another group" 3 "$r" 272
+at $PPCNT 19 20; at "$r" 20 80; says "counters are not cleared" 3 "$r" 272
 fixed 0805 00009999 00000000 80; at "$r" 6 0001; says "a register that is none" 3 "$r" 80
 short 0764 00000000 00000008; says "an address that is none" 3 "$r" 32
 says "all goes with TEARDOWN_HCA" 0 $TEARDOWN 8
@@ -437,9 +448,18 @@ at $QP_IN 2 $USER; at "$r" 28 00$PD; at "$r" 36 00$UAR; at "$r" 148 00$CQ; at "$
 at "$r" 184 0000000000000840; at "$r" 232 10; at "$r" 252 $UMEM; at "$r" 256 0000000000000400${UMEM}80
 USER_QP=$r
 says_at "user's queue pair: one that changes the driver's keys" 3 $USER_QP 25 0c
+says_at "user's queue pair: one for management" 3 $USER_QP 25 08
+says_at "user's queue pair: one that sends as if it were that" 3 $USER_QP 25 02 153 000001
 says_at "user's queue pair: the driver's domain" 5 $USER_QP 29 $DRIVER_PD
 says_at "user's queue pair" 0 $USER_QP
 id; QP=$r
+zeros 64; piece=$r
+zeros 272; at "$r" 0 0200; at "$r" 2 $USER; at "$r" 16 00003e00; at "$r" 20 ffffff00; at "$r" 28 00$PD
+at "$r" 40 0000000000001000; at "$r" 96 00000004; KLM_IN=$r$piece
+says_at "user's key of keys: the driver's domain" 5 $KLM_IN 29 $DRIVER_PD
+says_at "user's key of keys: of pages instead" 3 $KLM_IN 18 3d
+says_at "user's key of keys" 0 $KLM_IN; id
+short 0202 00$r; at "$r" 2 $USER; says "user's key of keys: it goes" 0 "$r" 8
 short 050b 00$QP; at "$r" 2 $OTHER; says "user's queue pair: not for another user" 5 "$r" 256
 for fields in "0502 170 e0" "0503 32 a0 44 00$QP 54 0001" 0504; do
     set -- $fields

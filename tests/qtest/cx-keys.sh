@@ -109,14 +109,14 @@ right() {
     flags=a0 octwords=0004 offset=0000 offset_hi=00000000 mask=$mask_all
     key=${KEY}42 free=00 rights=3d low=42 pd=$PD start=0000000000001800 len=0000000000001000 shift=0c all=00
     list=00000000001000030000000000102003000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000
-    segments='' qpn=$UMR opcode=25
+    segments='' qpn=$UMR who=ffffff opcode=25
 }
 right
 # umr: post it as the first entry of the queue pair $qpn, whose status is in $r; then the queue pair is as new
 umr() {
     zeros 128
     at "$r" 0 "$flags"; at "$r" 4 $octwords$offset; at "$r" 8 $mask; at "$r" 16 $offset_hi
-    at "$r" 48 $free; at "$r" 50 $rights; at "$r" 52 ffffff$low; at "$r" 60 ${all}$pd
+    at "$r" 48 $free; at "$r" 50 $rights; at "$r" 52 $who$low; at "$r" 60 ${all}$pd
     at "$r" 64 $start$len; at "$r" 107 $shift
     um_hex=$(printf %s "$r" | cut -c-224)$list
     um_ds=${segments:-$((1 + ${#um_hex} / 32))}
@@ -158,7 +158,6 @@ len=0000000000000000; umr_says "without bytes" 6
 len=0000000000008801; umr_says "more bytes than there are pages" 6
 start=fffffffffffff000 len=0000000000001001; umr_says "over the end of addresses" 6
 shift=0b; umr_says "pages of 2 KiB" 6
-all=80; umr_says "without an end" 6
 # The list where the entry says
 flags=20 list=00000040$ALL$(printf %016x $LIST) segments=8; umr_says "a list that is nowhere" 2
 flags=20 list=0000003f$ALL$(printf %016x $LIST); umr_says "less memory than the list" 1
@@ -203,6 +202,135 @@ wrhex $LIST 0x000000000010400300000000001060030000000000000000000000000000000000
 flags=50 mask=00000000001e0000 rights=3d list=00000040$ALL$(printf %016x $LIST); umr_says "new pages, by pointer, while it is in use" 0
 rdma_says "WRITE is permitted again" 0 08 0x1800 4096 ${KEY}42
 bytes_are "and goes to the new pages" $((PAGES + 0x4800)) 0x5a5a
+# Keys that name keys.  indirect KIND LIST: a command for one from 0x5000 on, of $want bytes; KIND: 3e pieces, 3f pieces of 4 KiB each
+indirect() {
+    zeros 272; at "$r" 0 0200; at "$r" 16 0000${1}00; at "$r" 20 ffffff00; at "$r" 28 00$PD
+    at "$r" 32 0000000000005000; at "$r" 40 "$(printf %016x $((want)))"; at "$r" 75 0c; at "$r" 96 "$(printf %08x $((${#2} / 32)))"
+    r=$r$2
+}
+# piece BYTES KEY VA: one, in $r; alone: a list of that
+piece() { r=$(printf %08x%s%016x $(($1)) $2 $(($3))); }
+alone() { piece "$@"; al_piece=$r; zeros 48; r=$al_piece$r; }
+# repeated N HEX: that, N times, in $r
+repeated() { r=$(printf "$2%.0s" $(seq $1)); }
+fresh() { memset $PAGES 0x8000 0; }
+# 20 bytes at the end of the first page of the one, and 28 of the plain one
+piece 20 ${KEY}42 0x1fec; PIECES=$r
+piece 28 ${PLAIN}00 0x10; PIECES=$PIECES$r
+zeros 32; PIECES=$PIECES$r
+want=48
+indirect 3e $PIECES; make "a key of two pieces of others" $r; LISTED=$r
+indirect 3e $PIECES; LISTED_IN=$r
+says_at "one with more pieces than there may be" 8 $LISTED_IN 68 00001001
+says_at "one of pieces without an end" 3 $LISTED_IN 28 80$PD
+says_at "one of a later kind" 3 $LISTED_IN 16 04003e00
+want=0x3001; indirect 3f $PIECES; at "$r" 96 00000002; says "one whose pieces are of one size, and too few" 64 $r 16
+memset $DATA 4096 0x5a
+fresh
+rdma_says "WRITE across its pieces" 0 08 0x5000 48 ${LISTED}00
+repeated 20 5a; bytes_are "the first has got 20 bytes" $((PAGES + 0x4fe8)) 0x00000000${r}0000
+repeated 28 5a; bytes_are "the second the rest" $((PAGES + 0x0c)) 0x00000000${r}0000
+rdma_says "READ from the middle of it" 0 10 0x5012 30 ${LISTED}00
+rdma_says "WRITE behind its end" 19 08 0x5001 48 ${LISTED}00
+want=49; indirect 3e $PIECES; make "a key that says more than its pieces have" $r; LONG=$r
+fresh
+rdma_says "WRITE to where it has none" 19 08 0x5000 49 ${LONG}00
+bytes_are "nothing was written before" $((PAGES + 0x4fec)) 0x0000
+# Whose rights count: those of the key for others, and those of what it names for its owner
+want=48; indirect 1e $PIECES; make "a key of pieces that others may read" $r; READ_ONLY=$r
+rdma_says "READ" 0 10 0x5000 48 ${READ_ONLY}00
+rdma_says "WRITE" 19 08 0x5000 48 ${READ_ONLY}00
+zeros 280; at "$r" 0 0200; at "$r" 16 00000d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
+at "$r" 40 0000000000001000; at "$r" 75 0c; at "$r" 96 00000001; at "$r" 272 0000000000100000; zeros_8=$r; zeros 8; OWN_IN=$zeros_8$r
+# says_through DESC WANT KEY [VA]: what a WRITE to a key of one piece of that says
+says_through() {
+    alone 48 $3 ${4:-0x20}; indirect 3e $r; make "a key of a piece of that" $r
+    rdma_says "$1" $2 08 0x5000 48 ${r}00
+}
+make "a key that nobody else may use" $OWN_IN; OWN=$r
+rdma_says "nobody does" 19 08 0x20 48 ${OWN}00
+says_through "its owner gives a piece of it to others" 0 ${OWN}00
+at $OWN_IN 16 00000500; make "a key that its owner may not write" $r
+says_through "nor may others then" 19 ${r}00
+at $OWN_IN 28 00$OTHER_PD; make "a key of another domain" $r; FOREIGN=$r
+says_through "it is none of its pieces" 19 ${FOREIGN}00
+short 0202 00$FOREIGN; says "that key goes" 0 $r 8
+alone 48 ${OWN}00 0x20; indirect 3e $r; make "a key of pieces" $r; at "$LISTED_IN" 272 "00000030${r}000000000000005000"; DEEP_IN=$r
+make "a key of that" "$DEEP_IN"
+rdma_says "keys of keys of keys are not looked at" 19 08 0x5000 20 ${r}00
+says_through "an old key of one that has another now" 19 ${KEY}41 0x1800
+says_through "the key that it has" 0 ${KEY}42 0x1800
+# Pieces of one size, each 4 KiB of what is named
+piece 0 ${PLAIN}00 0; EVEN=$r
+piece 0 ${KEY}42 0x1800; EVEN=$EVEN$r
+memset $DATA 4096 0x5a
+want=0x2000; indirect 3f $EVEN; EVEN_IN=$r; make "a key of two pieces of 4 KiB" $r; EVEN=$r
+fresh
+rdma_says "WRITE across them" 0 08 0x5ff0 32 ${EVEN}00
+bytes_are "the end of the first" $((PAGES + 0xfee)) 0x00005a5a5a5a
+repeated 16 5a; bytes_are "the beginning of the second" $((PAGES + 0x47fe)) 0x0000${r}0000
+at "$EVEN_IN" 28 80$PD; at "$r" 40 0000000000000000; make "a key of pieces without an end" $r; EVEN=$r
+rdma_says "as far as there are pieces" 0 08 0x6ff0 16 ${EVEN}00
+rdma_says "and no further" 19 08 0x6ff0 17 ${EVEN}00
+rdma_says "nor before them" 19 08 0x4ff0 16 ${EVEN}00
+rdma_says "nor far away" 19 08 0xfffffffffffff000 16 ${EVEN}00
+at $OWN_IN 16 00003d00; at "$r" 28 80$PD; at "$r" 32 00000000000050000000000000000000; make "a key of two pages without an end" $r; EVEN=$r
+rdma_says "as far as there are pages" 0 08 0x5ff0 16 ${EVEN}00
+rdma_says "and no further" 19 08 0x6ff0 17 ${EVEN}00
+rdma_says "nor before it" 19 08 0x4ff0 16 ${EVEN}00
+# The driver's key of pages that are never there, for all addresses
+zeros 336; at "$r" 0 0200; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 80$PD; at "$r" 75 3d; at "$r" 96 00000004
+NULL_IN=$r
+make "a key for all addresses, of eight pages" $NULL_IN; NULL_KEY=$r
+rdma_says "all of it can be used" 0 10 0x100020 64 ${NULL_KEY}00
+# Pieces that are repeated: 3 and 5 bytes, each time 16 and 32 bytes further, 4 times
+repeat=0000000800000400$(printf %08x%08x 4 2)
+repeat=$repeat$(printf %04x%04x%s%016x 16 3 ${PLAIN}00 0x100)$(printf %04x%04x%s%016x 32 5 ${KEY}42 0x1800)
+zeros 16; repeat=$repeat$r
+want=32; indirect 3e $repeat; make "a key of pieces that are repeated" $r; ROUNDS=$r
+fresh
+wrhex $DATA 0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
+rdma_says "WRITE from its second byte to its last but one" 0 08 0x5001 30 ${ROUNDS}00
+repeated 13 00; bytes_are "the first pieces" $((PAGES + 0x100)) 0x000001${r}070809${r}0f1011${r}171819
+repeated 27 00; bytes_are "the second pieces" $((PAGES + 0x4800)) 0x0203040506${r}0a0b0c0d0e${r}1213141516${r}1a1b1c1d00
+rdma_says "READ of it" 0 10 0x5000 32 ${ROUNDS}00
+bytes_are "gets them in order" $DATA 0x0000010203040506070809
+want=33; indirect 3e $repeat; make "one that says more than its rounds have" $r
+rdma_says "WRITE to where it has none" 19 08 0x5000 33 ${r}00
+want=32
+# rounds_say DESC AT NEW: nothing is written to one that is wrong so
+rounds_say() {
+    at "$repeat" $2 $3; indirect 3e $r; make "one with $1" $r; ROUNDS=$r
+    rdma_says "WRITE to one with $1" 19 08 0x5000 32 ${ROUNDS}00
+    rdma_says "READ of one with $1" 19 10 0x5000 32 ${ROUNDS}00
+}
+rounds_say "a piece of nothing" 18 0000
+rounds_say "more pieces than its list" 14 0004
+rounds_say "rounds of nothing" 0 00000000
+rounds_say "rounds that have more than their pieces" 0 00000009
+rounds_say "pieces that leave their key in a later round" 32 0600
+# A window: a free key that any connection may bind, for itself if it says so
+zeros 272; at "$r" 0 0200; at "$r" 16 4000be00; at "$r" 20 ffffff11; at "$r" 28 00$PD; at "$r" 68 00000004
+make "a window" $r; WINDOW=$r
+window() {
+    key=${WINDOW}11 qpn=$RC who=$RC flags=b0 mask=00000000201e6041 rights=3e low=12
+    start=0000000000007000 len=0000000000000030 list=$PIECES
+}
+closed() { key=${WINDOW}12 who=ffffff flags=88 mask=0000000020002000 free=40 low=12 octwords=0000 list=''; }
+window; mask=00000000201e60c1; umr_says "no connection gives it to a domain" 6
+window; octwords=0008 segments=16 list=$PIECES$PIECES; umr_says "more pieces than it has room for" 6
+memset $DATA 4096 0x5a
+fresh
+window; umr_says "it is bound by who may not change pages" 0
+rdma_says "only its own connection gets through" 19 08 0x7000 48 ${WINDOW}12
+window; umr_says "it is not bound twice" 6
+closed; umr_says "nobody else closes it" 6
+closed; qpn=$RC; umr_says "who has bound it does" 0
+window; key=${WINDOW}12 who=ffffff mask=00000000201e6041; umr_says "it is bound anew, for all" 0
+rdma_says "WRITE through it" 0 08 0x7000 48 ${WINDOW}12
+repeated 20 5a; bytes_are "to where it says" $((PAGES + 0x4fec)) 0x${r}0000
+closed; qpn=$RC flags=80; umr_says "it is closed" 0
+rdma_says "then nobody gets through" 19 08 0x7000 48 ${WINDOW}12
 # A reliable connection with fast registration keeps to its own domain
 short 0501 00$RC; says "the queue pair goes" 0 $r 8
 queue_pair 00 08 $RC_AT $((DBR + 8)); make "one with fast registration" $r; RC=$r

@@ -380,6 +380,68 @@ for seed in $SEEDS; do
     wire_pid=
     rm -f "$w"/*
 
+    # Management datagrams: QP1 of each end, which is number 1 on the wire, and a queue pair of UD that sends as if it were that
+    wire_start $seed
+    two 08
+    for n in 0 1; do
+        side $n
+        short 050a 00$QP; cmd $r 8
+        fixed 0502 00$QP 00000000 256; at "$r" 192 80010000; cmd $r 8
+        fixed 0503 00$QP 00000000 256; at "$r" 32 20; cmd $r 8
+        fixed 0504 00$QP 00000000 256; says "seed $seed: cx$n: QP1 is ready" 0 $r 8
+        # Four receives of 296 bytes: a route header's place and a datagram
+        qp1_recv=
+        for at in 0 1 2 3; do
+            here $((0x200000 + 0x1000 * at))
+            qp1_recv=${qp1_recv}00000128$KEY$r
+        done
+        wrhex $((mem + 0x52000)) 0x$qp1_recv
+        wrhex $((mem + 0x60040)) 0x0000000400000000
+    done
+    side 0
+    zeros 280; at "$r" 0 0500; at "$r" 25 02; at "$r" 28 00$PD; at "$r" 34 18; at "$r" 36 00$UAR; at "$r" 148 00$CQ
+    at "$r" 153 000001; at "$r" 184 0000000000060080; at "$r" 196 03; at "$r" 272 0000000000053000
+    says "seed $seed: one that sends as if it were QP1" 0 $r 16; id; helper=$r
+    fixed 0502 00$helper 00000000 256; at "$r" 192 80010000; cmd $r 8
+    fixed 0503 00$helper 00000000 256; at "$r" 32 a0; cmd $r 8
+    fixed 0504 00$helper 00000000 256; cmd $r 8
+    wrhex $SRC "0x$(printf %s "$p" | cut -c-512)"
+    posted_all=0 mads=0
+    # mad QPN QUEUE RECORD INDEX QKEY LID: the queue pair sends 256 bytes to QP1 there
+    mad() {
+        mad_ctrl=$(printf '00%04x0a%s05' $4 $1)
+        wrhex $(($2 + 128 * ($4 / 2))) "0x${mad_ctrl}0000000800000000${5}0000000080000001$(printf %08x $6)$(zeros 32; echo "$r")00000100$KEY_0$(printf %016x $SRC)"
+        wrhex $3 "0x$(printf %08x $(($4 + 2)))"
+        wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) 0x$mad_ctrl
+        posted_all=$((posted_all + 1))
+        done_is "seed $seed: a management datagram is sent"
+    }
+    # mad_is DESC DEVICE LID: its next receive has come from QP1 there, with the partition key in place of an immediate
+    mad_is() {
+        side $2
+        cq_at=$((mem + 0x51000 + 64 * ${4:-0}))
+        becomes "seed $seed: $1: from whom" "0x$(printf %04x $3)00000001" mad_from
+        bytes_are "seed $seed: $1: of which partition" $((cq_at + 0x24)) 0x0000ffff
+        bytes_are "seed $seed: $1: how long" $((cq_at + 0x2c)) 0x00000128
+        rdhex $((mem + 0x200028 + 0x1000 * $5)) 256
+        check "seed $seed: $1: it is whole" test "$r" = "0x$(printf %s "$p" | cut -c-512)"
+        side 0
+    }
+    mad_from() { rdhex $((cq_at + 0x16)) 6; }
+    mad $QP_0 0x52040 0x60044 0 80010000 2
+    mad_is "QP1 to the other's QP1" 1 1 0 0
+    mad $helper 0x53000 0x60084 0 80010000 2
+    mad_is "in its name" 1 1 1 1
+    mad $helper 0x53000 0x60084 2 00010000 2
+    becomes "seed $seed: with another key it is dropped" 1 qom_counter cx1 packets-dropped
+    mad $helper 0x53000 0x60084 4 80010000 1
+    mad_is "to its own QP1" 0 1 $posted_all 0
+    qt_stop
+    kill $wire_pid
+    wait $wire_pid
+    wire_pid=
+    rm -f "$w"/*
+
     # Frames that are nearly right, for a queue pair whose other end they say they are
     cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-frames" "$TOP/hw-model/test/cx-frames.c" ||
         { fail "cx-frames builds"; qt_finish; }
