@@ -64,6 +64,8 @@ qt_start -netdev dgram,id=n0,local.type=unix,local.path="$w/0",remote.type=unix,
 device 0
 device 1
 
+cfg_readl 0x20 8
+check_eq "an Ethernet controller" $((0x0200)) $((r >> 16))
 # What does not exist, and what is too short
 side 0
 for op in 0901 0902 0903 0905 0906 0907 0909 090a 090b 0913 0914 0915 0917 0918 0919; do
@@ -204,7 +206,7 @@ says_at "TIR: of another kind" 3 $TIR_IN 36 20
 says_at "TIR: merging" 3 $TIR_IN 50 08
 says_at "TIR: a hash that is none" 3 $TIR_IN 68 30
 says_at "TIR" 0 $TIR_IN 36 10 65 $RQT 68 20 112 0000000f 72 6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa
-id; TIR=$r
+id; TIR=$r TIR_1=$r
 short 0918 00$RQT; says "a list that is in use stays" 6 $r 8
 short 090a 00$RQ; says "a receive queue that is in use stays" 6 $r 8
 # Tables: 16 entries each, one after the other
@@ -259,7 +261,7 @@ sent=0 posted=0
 send() {
     side 0
     wrhex $((mem + 0x52000 + 64 * (sent % 16))) "0x00$(printf %04x $sent)${3:-0a}${SQ}$(printf %02x $2)0000000800000000$1"
-    sent=$((sent + 1))
+    sent=$((sent + ($2 + 3) / 4))
     wrhex $((mem + 0x60044)) "0x$(printf %08x $sent)"
     wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000000${SQ}00"
 }
@@ -374,8 +376,9 @@ check_eq "malformed: flushed" 0x05 "$r"
 
 # What was made goes, in order, and all of it by a reset
 side 1
-zeros 36; at "$r" 0 0938; at "$r" 21 $FIRST; says "the entry goes" 0 "$r" 8
-says "once" 5 "$r" 8
+zeros 36; at "$r" 0 0938; at "$r" 21 $FIRST; DELETE=$r
+says "the entry goes" 0 $DELETE 8
+says "once" 5 $DELETE 8
 short 0902 00$TIR; says "the TIR goes" 0 $r 8
 short 0918 00$RQT; says "the list goes" 0 $r 8
 short 090a 00$RQ; says "the receive queue goes" 0 $r 8
@@ -388,6 +391,7 @@ short 0906 00$SQ; says "and nothing is left" 5 $r 8
 qt_stop
 
 # An InfiniBand port has none of all this
+side 0
 cx_start
 short 0104; cmd $r 12
 short 0102; cmd $r 8
@@ -398,5 +402,5 @@ done
 pass "with InfiniBand commands of Ethernet do not exist"
 qt_stop
 check_fails "a link layer that is none" 'link-layer must be infiniband or ethernet' \
-    "$QEMU" -machine none -nodefaults -display none -device peerlane-cx,link-layer=token-ring
+    "$QEMU" -L "$BUILD/qemu/firmware" -machine q35 -nodefaults -display none -device peerlane-cx,link-layer=token-ring
 qt_finish
