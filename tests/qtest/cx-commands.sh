@@ -611,6 +611,11 @@ make_steps() { # SEED STEPS
         h = substr(h, 1, 32) "a0" substr(h, 35)
         h = substr(h, 1, 76) "0001" substr(h, 81)
         h = substr(h, 1, 308) "e0" substr(h, 311)
+        if (eth) {
+            # to itself, by an address
+            h = substr(h, 1, 96) "00000000000000000000ffff0a000001" substr(h, 129)
+            h = substr(h, 1, 140) "525400123456" substr(h, 153)
+        }
         w(196608, h)
         w(196608 + 560, "0000000000000000" "00000000" "005a")
         while (made < steps / 6)
@@ -691,6 +696,11 @@ for seed in $SEEDS; do
     zeros 272; at "$r" 0 0200; at "$r" 16 40008100; at "$r" 20 ffffff11; at "$r" 28 00$PD; at "$r" 68 00000004
     says "seed $seed: a free key" 0 "$r" 16
     id; FREE_KEY=$r
+    if [ $ETH -eq 1 ]; then
+        zeros 512; at "$r" 0 0755; at "$r" 15 02; at "$r" 259 01; says "seed $seed: RoCE" 0 "$r" 8
+        zeros 48; at "$r" 0 0761; at "$r" 26 ffff0a000001; at "$r" 34 525400123456; at "$r" 43 02
+        says "seed $seed: an address" 0 "$r" 8
+    fi
     right_commands
     before=$r
     make_steps "$seed" "$STEPS" >"$OUT/steps"

@@ -13,7 +13,7 @@ NOWHERE=0000000600000000
 
 # cx_start [PROPERTY=VALUE]
 cx_start() {
-    qt_start -device "peerlane-cx,id=cx0,addr=4${1:+,$1}"
+    qt_start -device "peerlane-cx,id=cx0,addr=4,mac=52:54:00:12:34:56${1:+,$1}"
     cx_bar
 }
 cx_bar() {
