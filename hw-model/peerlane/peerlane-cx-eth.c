@@ -11,6 +11,7 @@
 
 #define PLC_BURST               8       /* entries in a step */
 #define PLC_MAX_HEAD            256     /* inline, in front of segments */
+#define PLC_MAX_SEGMENTS        8192    /* of an entry */
 #define PLC_IP4_ADDRESSES       12
 #define PLC_IP6_ADDRESSES       8
 
@@ -195,6 +196,7 @@ static uint8_t plc_send_parse(PlcSend *e, const uint8_t *wqe, uint8_t opcode,
         return CX_SYND_LOCAL_QP;
     }
     if (opcode == CX_WR_LSO ? !e->total || e->total > 1u << PLC_LOG_MAX_LSO ||
+                              e->total / e->mss > PLC_MAX_SEGMENTS ||
                               e->head + e->mss > PLC_MAX_FRAME :
         e->head + e->total < ETH_HLEN ||
         e->head + e->total > PLC_MAX_FRAME - (e->tag ? 4 : 0)) {
