@@ -3,7 +3,7 @@
  * Peerlane ConnectX: capabilities, and what it says about itself and its port.
  */
 #include "qemu/osdep.h"
-#include "peerlane-cx.h"
+#include "peerlane-cx-eth.h"
 
 typedef struct PlcCap {
     uint32_t field;
@@ -67,6 +67,67 @@ static const PlcCap plc_general[] = {
     { CX_CAP_DEVICE_FREQUENCY_KHZ, PLC_FREQUENCY_KHZ },
 };
 
+/* ... and what a port of Ethernet has beside that */
+static const PlcCap plc_general_eth[] = {
+    { CX_CAP_IB_VIRT, 0 },
+    { CX_CAP_NIC_FLOW_TABLE, 1 },
+    { CX_CAP_PCAM_REG, 1 },     /* registers that are there: none */
+    { CX_CAP_PORT_TYPE, CX_PORT_TYPE_ETH },
+    { CX_CAP_ETH_NET_OFFLOADS, 1 },
+    { CX_CAP_ROCE, 1 },
+    /* 16 blocks, as the driver of frames wants; of them an entry uses 63/64 */
+    { CX_CAP_MAX_WQE_SZ_SQ, 16 * CX_WQE_BB },
+    { CX_CAP_LOG_MAX_RQ, PLC_LOG_MAX_RQ },
+    { CX_CAP_LOG_MAX_SQ, PLC_LOG_MAX_SQ },
+    { CX_CAP_LOG_MAX_TIR, PLC_LOG_MAX_TIR },
+    { CX_CAP_LOG_MAX_TIS, PLC_LOG_MAX_TIS },
+    { CX_CAP_BASIC_CYCLIC_RCV_WQE, 1 },
+    { CX_CAP_LOG_MAX_RQT, PLC_LOG_MAX_RQT },
+    { CX_CAP_LOG_MAX_RQT_SIZE, PLC_LOG_MAX_RQT_SIZE },
+    { CX_CAP_LOG_MAX_STRIDE_SZ_RQ, PLC_LOG_MAX_RQ_STRIDE },
+    { CX_CAP_LOG_MIN_STRIDE_SZ_RQ, 4 },
+    { CX_CAP_LOG_MAX_STRIDE_SZ_SQ, 6 },
+    { CX_CAP_LOG_MIN_STRIDE_SZ_SQ, 6 },
+    { CX_CAP_LOG_MAX_WQ_SZ, PLC_LOG_MAX_WQ_SIZE },
+    { CX_CAP_LOG_MAX_VLAN_LIST, PLC_LOG_MAX_LIST },
+    { CX_CAP_LOG_MAX_MC_LIST, PLC_LOG_MAX_LIST },
+    { CX_CAP_LOG_MAX_UC_LIST, PLC_LOG_MAX_LIST },
+};
+
+static const PlcCap plc_eth_caps[] = {
+    { CX_ETH_CSUM, 1 },
+    { CX_ETH_VLAN, 1 },
+    { CX_ETH_VLAN_INSERT, 1 },
+    { CX_ETH_SELF_LB_MODIFIABLE, 1 },   /* nothing comes back anyway */
+    { CX_ETH_MAX_LSO, PLC_LOG_MAX_LSO },
+    { CX_ETH_WQE_INLINE_MODE, CX_INLINE_NOT_REQUIRED },
+    { CX_ETH_RSS_IND_TBL, 1 },
+    { CX_ETH_CQE_CHECKSUM_FULL, 1 },
+};
+
+static const PlcCap plc_roce_caps[] = {
+    { CX_ROCE_L3_TYPE, CX_ROCE_L3_BOTH },
+    { CX_ROCE_VERSION, CX_ROCE_V2_CAP },
+    { CX_ROCE_DEST_PORT, 4791 },
+    { CX_ROCE_MAX_SRC_PORT, 0xffff },
+    { CX_ROCE_MIN_SRC_PORT, 0xc000 },
+    { CX_ROCE_TABLE_SIZE, PLC_ROCE_ADDRESSES },
+};
+
+static const PlcCap plc_flow_caps[] = {
+    { CX_FT_SUPPORT, 1 },
+    { CX_FT_FLOW_MODIFY, 1 },
+    { CX_FT_MODIFY_ROOT, 1 },
+    { CX_FT_MISS_TABLE, 1 },
+    { CX_FT_MODIFY, 1 },
+    { CX_FT_LOG_MAX_SIZE, PLC_LOG_MAX_TABLE },
+    { CX_FT_MAX_LEVEL, PLC_MAX_TABLE_LEVEL },
+    { CX_FT_LOG_MAX_NUM, PLC_LOG_MAX_TABLES },
+    { CX_FT_LOG_MAX_DESTINATION, 0 },
+    { CX_FT_LOG_MAX_FLOW, PLC_LOG_MAX_FLOWS },
+    { CX_FT_FIELDS, CX_FT_FIELDS_OUTER },
+};
+
 /* Page faults tell of memory, not of work: the driver reads no entries */
 static const uint32_t plc_odp[] = {
     CX_ODP_PREFETCH, CX_ODP_RC_SEND, CX_ODP_RC_RECEIVE, CX_ODP_RC_WRITE,
@@ -81,6 +142,29 @@ enum {
     PLC_ATOMIC_HOST_ENDIAN = 1,
 };
 
+static void plc_caps_put(uint8_t *cap, const PlcCap *c, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        cx_set(cap, c[i].field, c[i].val);
+    }
+}
+
+static void plc_cap_eth(uint8_t *cap, uint32_t type)
+{
+    switch (type) {
+    case CX_TYPE_ETH:
+        plc_caps_put(cap, plc_eth_caps, ARRAY_SIZE(plc_eth_caps));
+        break;
+    case CX_TYPE_ROCE:
+        plc_caps_put(cap, plc_roce_caps, ARRAY_SIZE(plc_roce_caps));
+        break;
+    case CX_TYPE_FLOW_TABLE:
+        plc_caps_put(cap + CX_FT_NIC_RX, plc_flow_caps,
+                     ARRAY_SIZE(plc_flow_caps));
+        break;
+    }
+}
+
 /* A capability's type and, in the lowest bit, whether it is what is set now */
 static uint8_t plc_cap_fill(PeerlaneCX *s, uint8_t *cap, uint32_t op_mod)
 {
@@ -88,8 +172,9 @@ static uint8_t plc_cap_fill(PeerlaneCX *s, uint8_t *cap, uint32_t op_mod)
 
     switch (op_mod >> 1) {
     case CX_TYPE_GENERAL:
-        for (unsigned i = 0; i < ARRAY_SIZE(plc_general); i++) {
-            cx_set(cap, plc_general[i].field, plc_general[i].val);
+        plc_caps_put(cap, plc_general, ARRAY_SIZE(plc_general));
+        if (s->ethernet) {
+            plc_caps_put(cap, plc_general_eth, ARRAY_SIZE(plc_general_eth));
         }
         cx_set(cap, CX_CAP_LOG_MAX_QP,
                now ? s->st->log_max_qp : PLC_LOG_MAX_QP);
@@ -107,6 +192,9 @@ static uint8_t plc_cap_fill(PeerlaneCX *s, uint8_t *cap, uint32_t op_mod)
                now ? s->st->atomic_mode : PLC_ATOMIC_HOST_ENDIAN);
         return CX_OK;
     default:
+        if (s->ethernet) {
+            plc_cap_eth(cap, op_mod >> 1);
+        }
         /* Of those that the manual names the others are what it has not */
         return op_mod >> 1 > CX_TYPE_LAST ? CX_BAD_PARAM : CX_OK;
     }
@@ -210,6 +298,7 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
     uint32_t id = cx_get(c->in, CX_REG_ID), len;
     const uint8_t *in = c->in + CX_REG_DATA;
     uint8_t *reg = c->out + CX_REG_DATA;
+    bool write = cx_get(c->in, CX_CMD_OP_MOD) == CX_REG_WRITE;
 
     switch (id) {
     case CX_REG_PTYS:
@@ -218,7 +307,11 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
         break;
     case CX_REG_PMTU:
     case CX_REG_PVLC:
+    case CX_REG_PAOS:
         len = 0x10;
+        break;
+    case CX_REG_PCAM:
+        len = 0x50;
         break;
     case CX_REG_PPCNT:
         len = 0x100;
@@ -226,7 +319,7 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
     default:
         return CX_BAD_PARAM;
     }
-    if (cx_get(c->in, CX_CMD_OP_MOD) != CX_REG_READ) {
+    if (cx_get(c->in, CX_CMD_OP_MOD) > CX_REG_READ) {
         return CX_BAD_PARAM;
     }
     if (c->in_len < CX_REG_DATA + len) {
@@ -235,7 +328,16 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
     if (c->out_len < CX_REG_DATA + len) {
         return CX_BAD_OUTPUT_LEN;
     }
-    if (id != CX_REG_NODE_DESC && cx_get(in, CX_PTYS_PORT) != 1) {
+    if (id != CX_REG_NODE_DESC && id != CX_REG_PCAM &&
+        cx_get(in, CX_PTYS_PORT) != 1) {
+        return CX_BAD_PARAM;
+    }
+    if (s->ethernet && id != CX_REG_NODE_DESC) {
+        memcpy(reg, in, 4);
+        return write ? plc_eth_reg_write(s, id, in, reg) :
+               plc_eth_reg_read(s, id, reg);
+    }
+    if (write) {
         return CX_BAD_PARAM;
     }
     switch (id) {
@@ -273,12 +375,14 @@ uint8_t plc_access_reg(PeerlaneCX *s, PlcCmd *c)
     case CX_REG_NODE_DESC:
         snprintf((char *)reg, len, "peerlane %s", plc_name(s));
         break;
+    default:
+        return CX_BAD_PARAM;
     }
     return CX_OK;
 }
 
 /* There is one virtual port, the function's own, on one port */
-static bool plc_own_vport(PlcCmd *c)
+bool plc_own_vport(PlcCmd *c)
 {
     return !cx_get(c->in, CX_VPORT_OTHER) &&
            cx_get(c->in, CX_VPORT_PORT) <= 1 &&
@@ -378,5 +482,11 @@ uint8_t plc_query_vport_counter(PeerlaneCX *s, PlcCmd *c)
     stq_be_p(c->out + CX_VPORT_COUNTER_RX + 8, n[PLC_CNT_BYTES_IN]);
     stq_be_p(c->out + CX_VPORT_COUNTER_TX, n[PLC_CNT_PACKETS_OUT]);
     stq_be_p(c->out + CX_VPORT_COUNTER_TX + 8, n[PLC_CNT_BYTES_OUT]);
+    for (unsigned i = 0; i < 2 * 3 * 2; i++) {
+        unsigned kind = i / 4, out = i / 2 % 2;
+
+        stq_be_p(c->out + CX_VPORT_COUNTER_ETH + 8 * i,
+                 s->eth_count[out][kind][i % 2]);
+    }
     return CX_OK;
 }

@@ -7,7 +7,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
-#include "peerlane-cx.h"
+#include "peerlane-cx-eth.h"
 #include "trace.h"
 
 enum {
@@ -24,12 +24,17 @@ typedef struct PlcCommand {
     PlcHandler *run;
     const char *name;
     bool driver;                /* it is for no user */
+    bool eth;                   /* of a port of Ethernet alone */
 } PlcCommand;
 
 #define PLC_COMMAND(op, when, in, out, run) \
     { CX_OP_##op, when, in, out, run, #op }
 #define PLC_DRIVERS(op, when, in, out, run) \
     { CX_OP_##op, when, in, out, run, #op, true }
+#define PLC_ETH(op, in, out, run) \
+    { CX_OP_##op, PLC_UP, in, out, run, #op, false, true }
+#define PLC_ETH_DRIVERS(op, in, out, run) \
+    { CX_OP_##op, PLC_UP, in, out, run, #op, true, true }
 
 static const PlcCommand plc_commands[] = {
     PLC_DRIVERS(ENABLE_HCA, PLC_ANYTIME, 0x10, 0x0c, plc_enable_hca),
@@ -103,6 +108,43 @@ static const PlcCommand plc_commands[] = {
     PLC_COMMAND(RTS2RTS_QP, PLC_UP, 0x100, 0x08, plc_modify_qp),
     PLC_COMMAND(2ERR_QP, PLC_UP, 0x0c, 0x08, plc_modify_qp),
     PLC_COMMAND(2RST_QP, PLC_UP, 0x0c, 0x08, plc_modify_qp),
+
+    PLC_ETH_DRIVERS(QUERY_VPORT_STATE, 0x10, 0x10, plc_query_vport_state),
+    PLC_ETH_DRIVERS(QUERY_NIC_VPORT_CONTEXT, 0x10, 0x110, plc_query_nic_vport),
+    PLC_ETH_DRIVERS(MODIFY_NIC_VPORT_CONTEXT, 0x200, 0x08,
+                    plc_modify_nic_vport),
+    PLC_ETH_DRIVERS(QUERY_ROCE_ADDRESS, 0x10, 0x30, plc_query_roce_address),
+    PLC_ETH_DRIVERS(SET_ROCE_ADDRESS, 0x30, 0x08, plc_set_roce_address),
+    PLC_ETH(CREATE_SQ, CX_ETH_PAS, 0x0c, plc_create_sq),
+    PLC_ETH(MODIFY_SQ, CX_ETH_PAS, 0x08, plc_modify_sq),
+    PLC_ETH(DESTROY_SQ, 0x0c, 0x08, plc_destroy_sq),
+    PLC_ETH(QUERY_SQ, 0x0c, 0x110, plc_query_sq),
+    PLC_ETH(CREATE_RQ, CX_ETH_PAS, 0x0c, plc_create_rq),
+    PLC_ETH(MODIFY_RQ, CX_ETH_PAS, 0x08, plc_modify_rq),
+    PLC_ETH(DESTROY_RQ, 0x0c, 0x08, plc_destroy_rq),
+    PLC_ETH(QUERY_RQ, 0x0c, 0x110, plc_query_rq),
+    PLC_ETH(CREATE_RQT, CX_ETH_PAS, 0x0c, plc_create_rqt),
+    PLC_ETH(MODIFY_RQT, CX_ETH_PAS, 0x08, plc_modify_rqt),
+    PLC_ETH(DESTROY_RQT, 0x0c, 0x08, plc_destroy_rqt),
+    PLC_ETH(QUERY_RQT, 0x0c, 0x110, plc_query_rqt),
+    PLC_ETH(CREATE_TIR, CX_ETH_PAS, 0x0c, plc_create_tir),
+    PLC_ETH(MODIFY_TIR, CX_ETH_PAS, 0x08, plc_modify_tir),
+    PLC_ETH(DESTROY_TIR, 0x0c, 0x08, plc_destroy_tir),
+    PLC_ETH(QUERY_TIR, 0x0c, 0x110, plc_query_tir),
+    PLC_ETH(CREATE_TIS, 0xc0, 0x0c, plc_create_tis),
+    PLC_ETH(MODIFY_TIS, 0xc0, 0x08, plc_modify_tis),
+    PLC_ETH(DESTROY_TIS, 0x0c, 0x08, plc_destroy_tis),
+    PLC_ETH(QUERY_TIS, 0x0c, 0xc0, plc_query_tis),
+    PLC_ETH_DRIVERS(CREATE_FLOW_TABLE, 0x40, 0x10, plc_create_flow_table),
+    PLC_ETH_DRIVERS(MODIFY_FLOW_TABLE, 0x40, 0x08, plc_modify_flow_table),
+    PLC_ETH_DRIVERS(DESTROY_FLOW_TABLE, 0x18, 0x08, plc_destroy_flow_table),
+    PLC_ETH_DRIVERS(SET_FLOW_TABLE_ROOT, 0x20, 0x08, plc_set_flow_root),
+    PLC_ETH_DRIVERS(CREATE_FLOW_GROUP, CX_FG_MASK + CX_MATCH_ALL, 0x10,
+                    plc_create_flow_group),
+    PLC_ETH_DRIVERS(DESTROY_FLOW_GROUP, 0x20, 0x08, plc_destroy_flow_group),
+    PLC_ETH_DRIVERS(SET_FLOW_TABLE_ENTRY, CX_FTE_CTX + CX_FTC_DEST, 0x08,
+                    plc_set_flow),
+    PLC_ETH_DRIVERS(DELETE_FLOW_TABLE_ENTRY, 0x24, 0x08, plc_delete_flow),
 };
 
 static const PlcCommand *plc_command(uint32_t opcode)
@@ -117,7 +159,7 @@ static const PlcCommand *plc_command(uint32_t opcode)
 
 static uint8_t plc_cmd_check(PeerlaneCX *s, const PlcCommand *cmd, PlcCmd *c)
 {
-    if (!cmd) {
+    if (!cmd || (cmd->eth && !s->ethernet)) {
         return CX_BAD_OP;
     }
     if ((cmd->when >= PLC_ENABLED && !s->st->enabled) ||

@@ -12,7 +12,7 @@
 #include "net/checksum.h"
 #include "net/eth.h"
 #include "system/runstate.h"
-#include "peerlane-cx.h"
+#include "peerlane-cx-eth.h"
 #include "trace.h"
 
 #define PLC_RX_HIGH             256     /* own packets wait in their queues */
@@ -23,6 +23,8 @@
 #define PLC_IP_AT               14
 #define PLC_UDP_AT              34
 #define PLC_IP_SIZE             20
+#define PLC_IP6_SIZE            40
+#define PLC_FRAME_HEAD          42      /* Ethernet, IPv4, UDP */
 #define PLC_UDP_SIZE            8
 #define PLC_TTL                 64
 #define PLC_ECT                 2       /* may be marked */
@@ -54,7 +56,7 @@ static uint32_t *plc_rx_count(PeerlaneCX *s, const PlcPacket *p)
     return p->from == s->lid ? &s->st->rx_own : &s->st->rx_frames;
 }
 
-static void plc_arrive(PeerlaneCX *s, PlcPacket *p)
+void plc_net_arrive(PeerlaneCX *s, PlcPacket *p)
 {
     QTAILQ_INSERT_TAIL(&s->st->rx, p, link);
     qatomic_inc(plc_rx_count(s, p));
@@ -84,6 +86,7 @@ static void plc_tx_unblock(PeerlaneCX *s)
             plc_qp_schedule(qp);
         }
     }
+    plc_eth_unblocked(s);
     plc_end(s);
 }
 
@@ -131,7 +134,7 @@ void plc_net_flush(PeerlaneCX *s)
     }
 }
 
-static void plc_out(PeerlaneCX *s, const uint8_t *frame, uint32_t len)
+void plc_net_out(PeerlaneCX *s, const uint8_t *frame, uint32_t len)
 {
     plc_count(s, PLC_CNT_FRAMES_OUT, 1);
     if (!s->trains) {
@@ -153,11 +156,13 @@ static void plc_out(PeerlaneCX *s, const uint8_t *frame, uint32_t len)
     s->train_len += 2 + len;
 }
 
-/* @p is a frame from the start of its data on, but for the address */
+/* @p is a frame, with all headers, but for the address */
 static void plc_frame_out(PeerlaneCX *s, const uint8_t *mac, PlcPacket *p)
 {
-    memcpy(p->data, mac, 6);
-    plc_out(s, p->data, PLC_HEADROOM + p->len + CX_ICRC_SIZE);
+    uint8_t *frame = plc_bth(p) - PLC_FRAME_HEAD;
+
+    memcpy(frame, mac, 6);
+    plc_net_out(s, frame, PLC_FRAME_HEAD + p->len + CX_ICRC_SIZE);
 }
 
 /* What has waited for the address is sent if @send, and gone then */
@@ -206,7 +211,7 @@ static void plc_arp_send(PeerlaneCX *s, uint16_t op, const uint8_t *mac,
     stl_be_p(arp + 14, plc_ip(s, s->lid));
     memcpy(arp + 18, mac ? mac : nobody, 6);
     stl_be_p(arp + 24, ip);
-    plc_out(s, frame, sizeof(frame));
+    plc_net_out(s, frame, sizeof(frame));
 }
 
 /* The entry of @lid, asked for if it is not known */
@@ -280,21 +285,28 @@ static void plc_arp_receive(PeerlaneCX *s, const uint8_t *arp, size_t len)
  * The checksum of what does not change on the way.  What does counts as ones,
  * and so does a local route header that is not there.
  */
-static uint32_t plc_icrc(const uint8_t *ip, uint32_t len)
+uint32_t plc_icrc(const uint8_t *ip, uint32_t head, uint32_t len)
 {
-    uint8_t head[8 + PLC_IP_SIZE + PLC_UDP_SIZE + CX_BTH_SIZE];
-    uint8_t *p = head + 8;
+    uint8_t copy[8 + PLC_IP6_SIZE + PLC_UDP_SIZE + CX_BTH_SIZE];
+    uint32_t n = head + PLC_UDP_SIZE + CX_BTH_SIZE;
+    uint8_t *p = copy + 8;
     uint32_t crc;
 
-    memset(head, 0xff, 8);
-    memcpy(p, ip, sizeof(head) - 8);
-    p[1] = 0xff;                                /* type of service */
-    p[8] = 0xff;                                /* time to live */
-    memset(p + 10, 0xff, 2);                    /* checksum */
-    memset(p + PLC_IP_SIZE + 6, 0xff, 2);       /* of UDP */
-    p[PLC_IP_SIZE + PLC_UDP_SIZE + CX_BTH_QPN] = 0xff;  /* congestion */
-    crc = plc_crc(0, head, sizeof(head));
-    return plc_crc(crc, ip + sizeof(head) - 8, len - (sizeof(head) - 8));
+    memset(copy, 0xff, 8);
+    memcpy(p, ip, n);
+    if (head == PLC_IP_SIZE) {
+        p[1] = 0xff;                            /* type of service */
+        p[8] = 0xff;                            /* time to live */
+        memset(p + 10, 0xff, 2);                /* checksum */
+    } else {
+        p[0] |= 0x0f;                           /* class, flow label */
+        memset(p + 1, 0xff, 3);
+        p[7] = 0xff;                            /* hop limit */
+    }
+    memset(p + head + 6, 0xff, 2);              /* of UDP */
+    p[head + PLC_UDP_SIZE + CX_BTH_QPN] = 0xff; /* congestion */
+    crc = plc_crc(0, copy, 8 + n);
+    return plc_crc(crc, ip + n, len - n);
 }
 
 /* Takes @p */
@@ -302,7 +314,7 @@ static void plc_frame_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid,
                            PlcPacket *p)
 {
     PlcNeighbour *to = plc_neighbour(s, lid);
-    uint8_t *frame = p->data, *ip = frame + PLC_IP_AT;
+    uint8_t *frame = plc_bth(p) - PLC_FRAME_HEAD, *ip = frame + PLC_IP_AT;
     uint8_t *udp = frame + PLC_UDP_AT;
     uint32_t len = PLC_IP_SIZE + PLC_UDP_SIZE + p->len;
 
@@ -321,7 +333,7 @@ static void plc_frame_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid,
     stw_be_p(udp, 0xc000 | (qp->id & 0x3fff));
     stw_be_p(udp + 2, PLC_ROCE_PORT);
     stw_be_p(udp + 4, len + CX_ICRC_SIZE - PLC_IP_SIZE);
-    stl_le_p(ip + len, plc_icrc(ip, len));
+    stl_le_p(ip + len, plc_icrc(ip, PLC_IP_SIZE, len));
     if (to->known) {
         plc_frame_out(s, to->mac, p);
         g_free(p);
@@ -342,7 +354,7 @@ static const char *plc_frame_check(PeerlaneCX *s, const uint8_t *frame,
     PlcHeaders h;
     uint32_t qpn;
 
-    if (size < PLC_HEADROOM + CX_BTH_SIZE + CX_ICRC_SIZE) {
+    if (size < PLC_FRAME_HEAD + CX_BTH_SIZE + CX_ICRC_SIZE) {
         return "short";
     }
     ip_len = lduw_be_p(ip + 2);
@@ -370,7 +382,7 @@ static const char *plc_frame_check(PeerlaneCX *s, const uint8_t *frame,
         return "long";
     }
     body = ip_len - CX_ICRC_SIZE;
-    if (ldl_le_p(ip + body) != plc_icrc(ip, body)) {
+    if (ldl_le_p(ip + body) != plc_icrc(ip, PLC_IP_SIZE, body)) {
         return "checksum";
     }
     *from = src & 0xffff;
@@ -390,6 +402,29 @@ static bool plc_can_receive(NetClientState *nc)
     return !full;
 }
 
+/* On a port of Ethernet: the transport's, or the driver's */
+static void plc_eth_frame_in(PeerlaneCX *s, const uint8_t *frame, size_t size)
+{
+    const char *wrong;
+    PlcPacket *p;
+
+    if (!plc_roce_take(s, frame, size, &p, &wrong)) {
+        if (size > PLC_MAX_FRAME) {
+            plc_frame_dropped(s, "long");
+            return;
+        }
+        p = g_malloc(sizeof(*p) + size);
+        p->from = PLC_LID_WIRE;
+        p->raw = true;
+        p->len = size;
+        memcpy(p->data, frame, size);
+    } else if (wrong) {
+        plc_frame_dropped(s, wrong);
+        return;
+    }
+    plc_net_arrive(s, p);
+}
+
 static void plc_frame_in(PeerlaneCX *s, const uint8_t *frame, size_t size)
 {
     uint32_t from, len;
@@ -399,6 +434,10 @@ static void plc_frame_in(PeerlaneCX *s, const uint8_t *frame, size_t size)
     plc_count(s, PLC_CNT_FRAMES_IN, 1);
     if (size < PLC_IP_AT || !s->st->up || s->failed) {
         plc_frame_dropped(s, size < PLC_IP_AT ? "short" : "not in use");
+        return;
+    }
+    if (s->ethernet) {
+        plc_eth_frame_in(s, frame, size);
         return;
     }
     if (lduw_be_p(frame + 12) == ETH_P_ARP) {
@@ -417,11 +456,13 @@ static void plc_frame_in(PeerlaneCX *s, const uint8_t *frame, size_t size)
     }
     p = g_malloc(sizeof(*p) + PLC_HEADROOM + len);
     p->from = from;
+    p->raw = false;
     p->grh = false;
+    p->l3 = PLC_L3_GRH;
     p->marked = (frame[PLC_IP_AT + 1] & 3) == PLC_CE;
     p->len = len;
-    memcpy(plc_bth(p), frame + PLC_HEADROOM, len);
-    plc_arrive(s, p);
+    memcpy(plc_bth(p), frame + PLC_FRAME_HEAD, len);
+    plc_net_arrive(s, p);
 }
 
 static void plc_train_in(PeerlaneCX *s, const uint8_t *data, size_t size)
@@ -566,9 +607,13 @@ void plc_net_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid, PlcPacket *p)
     trace_peerlane_cx_packet(plc_name(s), "to", ldl_be_p(bth + CX_BTH_QPN),
                              bth[CX_BTH_OPCODE],
                              ldl_be_p(bth + CX_BTH_PSN) & CX_PSN_MASK, p->len);
+    if (s->ethernet) {
+        plc_roce_send(s, qp, p);
+        return;
+    }
     if (lid == s->lid && !s->old) {
         p->from = s->lid;
-        plc_arrive(s, p);
+        plc_net_arrive(s, p);
         return;
     }
     if (s->nic && plc_unicast(lid) && !s->old) {
@@ -608,7 +653,9 @@ static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
 
     if (!qp || (cnp ? service == CX_SERVICE_UD : service != h->service) ||
         (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
-        (!plc_qp_datagrams(qp) && h->from != qp->rlid)) {
+        (!plc_qp_datagrams(qp) && (h->from != qp->rlid ||
+                                   (s->ethernet &&
+                                    !plc_roce_from(s, qp, h))))) {
         plc_count(s, PLC_CNT_PACKETS_DROPPED, 1);
         return;
     }
@@ -657,12 +704,19 @@ uint64_t plc_net_step(PeerlaneCX *s)
     }
     QTAILQ_REMOVE(&st->rx, p, link);
     qatomic_dec(plc_rx_count(s, p));
+    if (p->raw) {
+        cost = MAX(p->len, PLC_STEP_COST / 4);
+        plc_eth_receive(s, p->data, p->len);
+        g_free(p);
+        return cost;
+    }
     plc_count(s, PLC_CNT_PACKETS_IN, 1);
     plc_count(s, PLC_CNT_BYTES_IN, p->len);
     cost = MAX(p->len, PLC_STEP_COST / 4);
     if (plc_packet_parse((const uint8_t *)plc_bth(p), p->len, &h, &qpn)) {
         h.from = p->from;
         h.grh = p->grh ? plc_bth(p) - CX_GRH_SIZE : NULL;
+        h.l3 = p->l3;
         trace_peerlane_cx_packet(plc_name(s), "for", qpn, h.service | h.kind,
                                  h.psn, p->len);
         plc_net_dispatch(s, &h, qpn, p->marked);

@@ -92,6 +92,9 @@ PlcPacket *plc_packet_new(uint8_t opcode, uint32_t qpn, uint32_t psn,
     p->from = 0;
     p->marked = false;
     p->grh = false;
+    p->datagram = false;
+    p->raw = false;
+    p->l3 = PLC_L3_GRH;
     p->len = len;
     memset(bth, 0, headers);
     memset(bth + headers + bytes, 0, pad);

@@ -93,13 +93,36 @@ enum {
 #define CX_PKEY_DEFAULT         0xffff
 
 /* In front of a packet there is room for what carries it */
-#define PLC_HEADROOM            42      /* Ethernet, IPv4, UDP */
+#define PLC_HEADROOM            62      /* Ethernet, IPv6, UDP */
+
+/* How a packet gets from a port of Ethernet to another one */
+typedef struct PlcPath {
+    bool own;                   /* it is for the port itself */
+    uint8_t sgid;               /* which of its addresses it is from */
+    uint8_t hop_limit;
+    uint8_t tclass;
+    uint32_t flow_label;
+    uint16_t port;              /* of UDP; 0: any */
+    uint8_t mac[6];
+    uint8_t gid[16];
+} PlcPath;
+
+/* What is in front of a packet; numbers are those of completions */
+enum plc_l3 {
+    PLC_L3_GRH = 0,
+    PLC_L3_IPV6 = 1,
+    PLC_L3_IPV4 = 2,
+};
 
 typedef struct PlcPacket {
     QTAILQ_ENTRY(PlcPacket) link;
     uint32_t from;              /* the sender's LID */
     bool marked;                /* congestion on the way */
     bool grh;                   /* there is one in front, in the room there */
+    bool datagram;              /* that goes its own way */
+    bool raw;                   /* a frame that is none of the transport */
+    uint8_t l3;                 /* what is in front */
+    PlcPath path;
     uint32_t len;               /* from the base transport header on */
     uint8_t data[];
 } PlcPacket;
@@ -110,6 +133,7 @@ typedef struct PlcHeaders {
     uint8_t kind;               /* CX_PKT_* */
     uint32_t from;              /* the sender's LID */
     const uint8_t *grh;         /* NULL: there is none */
+    uint8_t l3;                 /* what that is */
     uint32_t qkey;              /* of a datagram */
     uint32_t src_qpn;           /* likewise */
     uint16_t pkey;

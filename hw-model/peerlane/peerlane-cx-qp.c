@@ -341,6 +341,23 @@ static const PlcMove plc_moves[] = {
     { CX_OP_RTS2RTS_QP, CX_QP_RTS, CX_QP_RTS },
 };
 
+/* The way by Ethernet: all but timeout, key and port */
+static void plc_path_copy(uint8_t *to, const uint8_t *from)
+{
+    memcpy(to + CX_ADS_WAY, from + CX_ADS_WAY, CX_ADS_WAY_END - CX_ADS_WAY);
+    memcpy(to + CX_ADS_MAC, from + CX_ADS_MAC, 6);
+}
+
+/* The other end will be talked to */
+static void plc_qp_meet(PlcQp *qp)
+{
+    if (qp->cx->ethernet) {
+        plc_path_of_qp(qp->cx, qp);
+    } else {
+        plc_net_meet(qp->cx, qp);
+    }
+}
+
 /* Which fields a transition takes over */
 static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
                         uint32_t opt)
@@ -378,6 +395,7 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
         cx_copy(qp->ctx, in, CX_QPC_LOG_RRA);
         cx_copy(qp->ctx, in, CX_QPC_NEXT_RCV_PSN);
         cx_copy(path, in_path, CX_ADS_RLID);
+        plc_path_copy(path, in_path);
     }
     if (opcode == CX_OP_INIT2RTR_QP || opt & CX_OPT_RNR_TIMEOUT) {
         cx_copy(qp->ctx, in, CX_QPC_MIN_RNR_NAK);
@@ -395,7 +413,9 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     qp->counter_set = cx_get(qp->ctx, CX_QPC_COUNTER_SET);
     qp->qkey = cx_get(qp->ctx, CX_QPC_Q_KEY);
     qp->remote_qpn = cx_get(qp->ctx, CX_QPC_REMOTE_QPN);
-    qp->rlid = cx_get(path, CX_ADS_RLID);
+    if (!qp->cx->ethernet) {
+        qp->rlid = cx_get(path, CX_ADS_RLID);
+    }
     qp->min_rnr = cx_get(qp->ctx, CX_QPC_MIN_RNR_NAK);
     qp->retry_count = cx_get(qp->ctx, CX_QPC_RETRY_COUNT);
     qp->rnr_retry = cx_get(qp->ctx, CX_QPC_RNR_RETRY);
@@ -405,7 +425,7 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     if (opcode == CX_OP_INIT2RTR_QP) {
         plc_resp_reset(qp);
         if (!plc_qp_datagrams(qp)) {
-            plc_net_meet(qp->cx, qp);
+            plc_qp_meet(qp);
         }
     }
     if (opcode == CX_OP_RTR2RTS_QP) {

@@ -185,7 +185,8 @@ void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode,
     if (plc_qp_datagrams(qp)) {
         stw_be_p(cqe + CX_CQE_SLID, h->from);
         stl_be_p(cqe + CX_CQE_SRC_QPN,
-                 h->src_qpn | (h->grh ? CX_CQE_GRH : 0));
+                 h->src_qpn | (uint32_t)h->l3 << CX_CQE_ROCE_SHIFT |
+                 (h->grh ? CX_CQE_GRH : 0));
     }
     stl_be_p(cqe + CX_CQE_IMM, qp->st == CX_ST_QP1 ? h->pkey : h->imm);
     stl_be_p(cqe + CX_CQE_BYTES, qp->resp.done);
@@ -218,10 +219,8 @@ bool plc_needs_answer(uint8_t opcode)
     return opcode == CX_WR_READ || plc_is_atomic(opcode);
 }
 
-/* The elements of a list from @at to @end of @wqe; their sum in *total */
-static bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end,
-                           bool recv, uint32_t pd, PlcSge *sge, unsigned *n,
-                           uint64_t *total)
+bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end, bool recv,
+                    uint32_t pd, PlcSge *sge, unsigned *n, uint64_t *total)
 {
     *n = 0;
     *total = 0;
@@ -269,6 +268,13 @@ static uint32_t plc_parse_av(PlcQp *qp, PlcWork *w)
     w->qkey = ldl_be_p(w->wqe + CX_AV_Q_KEY);
     if (w->qkey & CX_Q_KEY_OWN) {
         w->qkey = qp->qkey;
+    }
+    if (qp->cx->ethernet) {
+        if (len != CX_AV_LONG || !plc_path_of_av(qp->cx, w->wqe, &w->path)) {
+            return 0;
+        }
+        w->lid = w->path.own ? qp->cx->lid : PLC_LID_WIRE;
+        return len;
     }
     if (len == CX_AV_LONG) {
         grh = ldl_be_p(w->wqe + CX_AV_GRH);

@@ -362,6 +362,9 @@ enum {
 #define CX_ADS_RLID                     CX_F(0x0030, 16)
 #define CX_ADS_ACK_TIMEOUT              CX_F(0x0040, 5)
 #define CX_ADS_PORT                     CX_F(0x0128, 8)
+#define CX_ADS_WAY                      0x09    /* from here on, ... */
+#define CX_ADS_WAY_END                  0x25    /* ... to here */
+#define CX_ADS_MAC                      0x26    /* ... and this */
 #define CX_RMP_ID                       CX_F(0x0048, 24)
 #define CX_RMP_STATE                    CX_F(0x0040, 4)
 #define CX_RMP_MASK_HI                  CX_F(0x0080, 32)
@@ -678,6 +681,7 @@ enum {
 #define CX_CQE_SLID             0x16
 #define CX_CQE_SRC_QPN          0x18
 #define CX_CQE_GRH              0x10000000u     /* with the number */
+#define CX_CQE_ROCE_SHIFT       24      /* what that is, likewise */
 #define CX_CQE_USER_INDEX               0x20
 #define CX_CQE_IMM                      0x24    /* or P_Key (QP1), or what was invalidated */
 #define CX_CQE_BYTES                    0x2c

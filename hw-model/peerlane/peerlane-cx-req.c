@@ -378,6 +378,8 @@ static void plc_req_datagram(PeerlaneCX *s, PlcQp *qp, const PlcWork *w,
 
     stl_be_p(deth, w->qkey);
     stl_be_p(deth + 4, qp->sqpn ? qp->sqpn : qp->id);
+    p->datagram = true;
+    p->path = w->path;
     p->grh = w->grh;
     if (w->grh) {
         stl_be_p(grh, 6u << 28 | (uint32_t)w->wqe[CX_AV_TCLASS] << 20 |

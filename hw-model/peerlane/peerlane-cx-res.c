@@ -31,16 +31,6 @@ static uint8_t plc_dealloc(PlcTable *t, PlcCmd *c, uint32_t id, bool busy)
     return CX_OK;
 }
 
-/* Does anything in the table @t have @id in the field @member? */
-#define plc_used(t, type, member, id) ({                                \
-        bool _used = false;                                             \
-        for (uint32_t _i = 0; _i < (t)->size && !_used; _i++) {         \
-            type *_thing = plc_table_get(t, _i);                        \
-            _used = _thing && _thing->member == (id);                   \
-        }                                                               \
-        _used;                                                          \
-    })
-
 uint8_t plc_alloc_pd(PeerlaneCX *s, PlcCmd *c)
 {
     return plc_alloc(&s->st->pd, c, CX_ID_OUT);
@@ -53,6 +43,7 @@ uint8_t plc_dealloc_pd(PeerlaneCX *s, PlcCmd *c)
     return plc_dealloc(&s->st->pd, c, id,
                        plc_used(&s->st->mkey, PlcMkey, pd, id) ||
                        plc_used(&s->st->srq, PlcSrq, pd, id) ||
+                       plc_eth_uses_pd(s->st->eth, id) ||
                        plc_used(&s->st->qp, PlcQp, pd, id));
 }
 
@@ -60,16 +51,6 @@ uint8_t plc_alloc_uar(PeerlaneCX *s, PlcCmd *c)
 {
     return plc_alloc(&s->st->uar, c, CX_ID_OUT);
 }
-
-/* What was made with the page hears no doorbells; page 0 is nobody's */
-#define plc_deafen(t, type, id) do {                                    \
-        for (uint32_t _i = 0; _i < (t)->size; _i++) {                   \
-            type *_thing = plc_table_get(t, _i);                        \
-            if (_thing && _thing->uar == (id)) {                        \
-                _thing->uar = 0;                                        \
-            }                                                           \
-        }                                                               \
-    } while (0)
 
 /* The driver may do so before what was made with the page */
 uint8_t plc_dealloc_uar(PeerlaneCX *s, PlcCmd *c)
@@ -81,6 +62,7 @@ uint8_t plc_dealloc_uar(PeerlaneCX *s, PlcCmd *c)
         plc_deafen(&s->st->eq, PlcEq, id);
         plc_deafen(&s->st->cq, PlcCq, id);
         plc_deafen(&s->st->qp, PlcQp, id);
+        plc_eth_deafen(s->st->eth, id);
     }
     return status;
 }

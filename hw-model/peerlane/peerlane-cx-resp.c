@@ -508,7 +508,8 @@ void plc_resp_datagram(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 
     plc_gid(s, gid);
     if (h->qkey != qp->qkey || h->bytes > qp->mtu ||
-        (h->grh && memcmp(h->grh + 24, gid, sizeof(gid)))) {
+        (h->grh && h->l3 == PLC_L3_GRH &&
+         memcmp(h->grh + 24, gid, sizeof(gid)))) {
         plc_resp_drop(s, qp);
         return;
     }

@@ -5,17 +5,6 @@
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
 
-/* Free all that is in a table */
-#define plc_free_all(table, type, free_it) do {                         \
-        for (uint32_t _i = 0; _i < (table)->size; _i++) {               \
-            type *_thing = plc_table_get(table, _i);                    \
-            if (_thing) {                                               \
-                plc_table_del(table, _i);                               \
-                free_it(_thing);                                        \
-            }                                                           \
-        }                                                               \
-    } while (0)
-
 static void plc_tables_init(PlcState *st)
 {
     plc_table_init(&st->uctx, 1, 1 << PLC_LOG_MAX_UCTX);
@@ -31,6 +20,7 @@ static void plc_tables_init(PlcState *st)
     plc_table_init(&st->mkey, 16, 1 << PLC_LOG_MAX_MKEY);
     plc_table_init(&st->srq, 1, 1 << PLC_LOG_MAX_SRQ);
     plc_table_init(&st->qp, PLC_FIRST_QPN, 1 << PLC_LOG_MAX_QP);
+    st->eth = plc_eth_new();
     QTAILQ_INIT(&st->ready);
     QTAILQ_INIT(&st->arms);
     QTAILQ_INIT(&st->rx);
@@ -38,6 +28,7 @@ static void plc_tables_init(PlcState *st)
 
 static void plc_tables_free(PlcState *st)
 {
+    plc_eth_free(st->eth);
     plc_net_free(st);
     plc_free_all(&st->qp, PlcQp, plc_qp_free);
     plc_free_all(&st->srq, PlcSrq, plc_srq_free);

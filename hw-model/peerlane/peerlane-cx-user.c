@@ -38,6 +38,9 @@ uint8_t plc_destroy_uctx(PeerlaneCX *s, PlcCmd *c)
     if (!plc_table_get(&st->uctx, uid)) {
         return CX_BAD_RESOURCE;
     }
+    if (plc_eth_owned(st->eth, uid)) {
+        return CX_RESOURCE_BUSY;
+    }
     for (unsigned i = 0; i < ARRAY_SIZE(all); i++) {
         if (plc_table_owned(all[i], uid)) {
             return CX_RESOURCE_BUSY;

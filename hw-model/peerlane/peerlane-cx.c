@@ -65,6 +65,11 @@ static const char *const plc_counter_names[PLC_NUM_COUNTERS] = {
     [PLC_CNT_MARKED] = "frames-marked",
     [PLC_CNT_CNPS_IN] = "cnps-in",
     [PLC_CNT_CNPS_OUT] = "cnps-out",
+    [PLC_CNT_ETH_IN] = "eth-frames-in",
+    [PLC_CNT_ETH_OUT] = "eth-frames-out",
+    [PLC_CNT_ETH_BYTES_IN] = "eth-bytes-in",
+    [PLC_CNT_ETH_BYTES_OUT] = "eth-bytes-out",
+    [PLC_CNT_ETH_DROPPED] = "eth-frames-dropped",
 };
 
 void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add)
@@ -290,7 +295,7 @@ static uint64_t plc_step(PeerlaneCX *s)
     qp = QTAILQ_FIRST(&st->ready);
     s->turn = !s->turn;
     if (!qp || s->turn) {
-        uint64_t cost = plc_net_step(s);
+        uint64_t cost = plc_eth_turn(s);
 
         if (cost) {
             return cost;
@@ -454,7 +459,9 @@ static void plc_uar_write(PeerlaneCX *s, hwaddr addr, uint64_t val,
                         at == CX_UAR_EQ_ARM);
     } else if (at >= CX_UAR_SEND && at % CX_UAR_SEND_BUF == 0 && size == 8) {
         plc_count(s, PLC_CNT_DOORBELLS, 1);
-        plc_qp_doorbell(s, uar, extract32(val, 8, 24));
+        if (!plc_eth_doorbell(s, uar, extract32(val, 8, 24))) {
+            plc_qp_doorbell(s, uar, extract32(val, 8, 24));
+        }
     } else if (at < CX_UAR_SEND || at % CX_UAR_SEND_BUF == 0) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: no doorbell of %u bytes at 0x%"
                       PRIx32 " of a page\n", plc_name(s), size, at);
@@ -551,6 +558,13 @@ static void plc_realize(PCIDevice *pdev, Error **errp)
     }
     if (!s->lid || s->lid > PLC_LAST_LID) {
         error_setg(errp, "lid must be a unicast one, 1 to 0xbfff");
+        return;
+    }
+    if (!g_strcmp0(s->link_layer, "ethernet")) {
+        s->ethernet = true;
+        pci_config_set_class(pdev->config, PLC_PCI_CLASS_ETH);
+    } else if (s->link_layer && strcmp(s->link_layer, "infiniband")) {
+        error_setg(errp, "link-layer must be infiniband or ethernet");
         return;
     }
     if (!plc_net_check(s, errp)) {
@@ -677,6 +691,7 @@ static const Property plc_properties[] = {
     DEFINE_PROP_UINT16("lid", PeerlaneCX, lid, 1),
     DEFINE_PROP_UINT16("vectors", PeerlaneCX, vectors, 8),
     DEFINE_PROP_STRING("subnet", PeerlaneCX, subnet),
+    DEFINE_PROP_STRING("link-layer", PeerlaneCX, link_layer),
     DEFINE_PROP_BOOL("trains", PeerlaneCX, trains, false),
     DEFINE_NIC_PROPERTIES(PeerlaneCX, conf),
 };

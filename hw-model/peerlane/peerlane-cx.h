@@ -24,6 +24,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_PCI_DEVICE_ID       0x101e
 #define PLC_IEEE_VENDOR         0x0002c9
 #define PLC_PCI_CLASS           0x0207  /* InfiniBand controller */
+#define PLC_PCI_CLASS_ETH       0x0200  /* Ethernet controller */
 #define PLC_FW_MAJOR            22
 #define PLC_FW_MINOR            41
 #define PLC_FW_SUB              1000
@@ -69,6 +70,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_PKEYS               128
 #define PLC_SUBNET_PREFIX       0xfe80000000000000ull
 #define PLC_LAST_LID            0xbfff  /* those above are of many */
+#define PLC_LID_WIRE            0xffff  /* of others, on a port of Ethernet */
+#define PLC_ROCE_ADDRESSES      16
 #define PLC_FREQUENCY_KHZ       1000000
 
 /* The engine moves at most this much before another queue pair's turn ... */
@@ -118,6 +121,11 @@ enum plc_counter {
     PLC_CNT_MARKED,
     PLC_CNT_CNPS_IN,
     PLC_CNT_CNPS_OUT,
+    PLC_CNT_ETH_IN,
+    PLC_CNT_ETH_OUT,
+    PLC_CNT_ETH_BYTES_IN,
+    PLC_CNT_ETH_BYTES_OUT,
+    PLC_CNT_ETH_DROPPED,
     PLC_NUM_COUNTERS
 };
 
@@ -258,6 +266,7 @@ typedef struct PlcWork {
     uint8_t syndrome;           /* it fails with this when it is the oldest */
     bool checked;               /* its keys */
     uint16_t lid;               /* where it goes */
+    PlcPath path;               /* of a datagram, by Ethernet */
     uint32_t qpn;
     uint32_t qkey;              /* of a datagram */
     bool grh;                   /* likewise */
@@ -373,6 +382,7 @@ typedef struct PlcQp {
     uint32_t sqpn;              /* who sends, on the wire; 0: its own number */
     uint32_t remote_qpn;
     uint16_t rlid;
+    PlcPath path;               /* by Ethernet */
     uint32_t mtu;
     uint32_t rd_atomic;         /* READs and atomics at a time */
     uint8_t retry_count;
@@ -398,6 +408,9 @@ typedef struct PlcQp {
     PlcResp resp;
     uint8_t ctx[CX_QPC_SIZE];
 } PlcQp;
+
+/* What a port of Ethernet has, in peerlane-cx-eth.h */
+typedef struct PlcEth PlcEth;
 
 /* Everything that the driver has made; goes when the function is reset */
 typedef struct PlcState {
@@ -428,6 +441,7 @@ typedef struct PlcState {
     PlcTable mkey;
     PlcTable srq;
     PlcTable qp;
+    PlcEth *eth;
     PlcQp *gsi;                 /* QP1; NULL: there is none */
     QTAILQ_HEAD(, PlcQp) ready;
     QTAILQ_HEAD(, PlcCq) arms;
@@ -463,6 +477,8 @@ struct PeerlaneCX {
     uint64_t guid;
     uint16_t lid;
     uint16_t vectors;
+    char *link_layer;
+    bool ethernet;
 
     MemoryRegion bar;
     uint64_t cmdq;
@@ -500,6 +516,7 @@ struct PeerlaneCX {
     PlcState *st;
     PlcState *old;
     uint64_t counters[PLC_NUM_COUNTERS];
+    uint64_t eth_count[2][3][2]; /* in and out; kind; frames and bytes */
 };
 
 typedef enum PlcTimer {
@@ -592,6 +609,37 @@ bool plc_buf_read(PeerlaneCX *s, const PlcBuf *b, uint64_t at, void *data,
 bool plc_buf_write(PeerlaneCX *s, const PlcBuf *b, uint64_t at,
                    const void *data, uint32_t len);
 
+/* Free all that is in a table */
+#define plc_free_all(table, type, free_it) do {                         \
+        for (uint32_t _i = 0; _i < (table)->size; _i++) {               \
+            type *_thing = plc_table_get(table, _i);                    \
+            if (_thing) {                                               \
+                plc_table_del(table, _i);                               \
+                free_it(_thing);                                        \
+            }                                                           \
+        }                                                               \
+    } while (0)
+
+/* Does anything in the table @t have @id in the field @member? */
+#define plc_used(t, type, member, id) ({                                \
+        bool _used = false;                                             \
+        for (uint32_t _i = 0; _i < (t)->size && !_used; _i++) {         \
+            type *_thing = plc_table_get(t, _i);                        \
+            _used = _thing && _thing->member == (id);                   \
+        }                                                               \
+        _used;                                                          \
+    })
+
+/* What was made with the page hears no doorbells; page 0 is nobody's */
+#define plc_deafen(t, type, id) do {                                    \
+        for (uint32_t _i = 0; _i < (t)->size; _i++) {                   \
+            type *_thing = plc_table_get(t, _i);                        \
+            if (_thing && _thing->uar == (id)) {                        \
+                _thing->uar = 0;                                        \
+            }                                                           \
+        }                                                               \
+    } while (0)
+
 /* peerlane-cx-state.c */
 PlcState *plc_state_new(void);
 void plc_state_free(PlcState *st);
@@ -606,6 +654,7 @@ PlcHandler plc_enable_hca, plc_disable_hca, plc_init_hca, plc_teardown_hca,
 
 /* peerlane-cx-caps.c: what it says about itself */
 void plc_gid(PeerlaneCX *s, uint8_t *gid);
+bool plc_own_vport(PlcCmd *c);
 PlcHandler plc_query_hca_cap, plc_set_hca_cap, plc_query_adapter,
     plc_query_special_contexts, plc_access_reg, plc_query_vport_context,
     plc_query_vport_gid, plc_query_vport_pkey, plc_query_vport_counter;
@@ -719,6 +768,9 @@ void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode,
                    const PlcHeaders *h);
 void plc_recv_fail(PeerlaneCX *s, PlcQp *qp, uint8_t syndrome);
 bool plc_is_atomic(uint8_t opcode);
+/* The elements of a list from @at to @end of @wqe; their sum in *total */
+bool plc_parse_list(const uint8_t *wqe, uint32_t at, uint32_t end, bool recv,
+                    uint32_t pd, PlcSge *sge, unsigned *n, uint64_t *total);
 bool plc_needs_answer(uint8_t opcode);
 
 /* peerlane-cx-req.c: the requester */
@@ -754,5 +806,42 @@ void plc_net_flush(PeerlaneCX *s);
 void plc_net_slice_ends(PeerlaneCX *s);
 void plc_net_main(PCIDevice *pdev);
 void plc_net_free(PlcState *st);
+/* A packet or frame that has come waits for its turn; takes it */
+void plc_net_arrive(PeerlaneCX *s, PlcPacket *p);
+void plc_net_out(PeerlaneCX *s, const uint8_t *frame, uint32_t len);
+/* Of what does not change on the way; the IP header has @head bytes */
+uint32_t plc_icrc(const uint8_t *ip, uint32_t head, uint32_t len);
+
+/* peerlane-cx-eth.c: frames of queues, and all that the driver has for them */
+PlcEth *plc_eth_new(void);
+void plc_eth_free(PlcEth *eth);
+bool plc_eth_owned(const PlcEth *eth, uint16_t uid);
+bool plc_eth_uses_pd(const PlcEth *eth, uint32_t pd);
+void plc_eth_deafen(PlcEth *eth, uint32_t uar);
+/* Is the doorbell one of a send queue of frames? */
+bool plc_eth_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t sqn);
+/* Packets and frames that have come, and frames to send, in turn */
+uint64_t plc_eth_turn(PeerlaneCX *s);
+void plc_eth_receive(PeerlaneCX *s, uint8_t *frame, uint32_t len);
+void plc_eth_unblocked(PeerlaneCX *s);
+
+/* peerlane-cx-vport.c: registers of a port of Ethernet */
+uint8_t plc_eth_reg_read(PeerlaneCX *s, uint32_t id, uint8_t *reg);
+uint8_t plc_eth_reg_write(PeerlaneCX *s, uint32_t id, const uint8_t *in,
+                          uint8_t *reg);
+
+/* peerlane-cx-roce.c: the transport on a port of Ethernet */
+bool plc_gid_is_ipv4(const uint8_t *gid);
+void plc_path_of_qp(PeerlaneCX *s, PlcQp *qp);
+bool plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path);
+/* Takes @p */
+void plc_roce_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p);
+bool plc_roce_from(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
+/*
+ * Is a frame the transport's?  Then *@p is its packet, or *@wrong says why it is
+ * dropped.
+ */
+bool plc_roce_take(PeerlaneCX *s, const uint8_t *frame, uint32_t size,
+                   PlcPacket **p, const char **wrong);
 
 #endif /* HW_PEERLANE_CX_H */

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034 # of scenario.sh and hosts.sh
 # Two hosts, of which some have a ConnectX instead of soft-RoCE.  A case sources this file.
 #
-#	cx_hosts HOST…		those have one
+#	cx_hosts HOST…		those have one; $CX_PORT are more of its properties
 #	wire_says PATH WAY	a counter of host a's cable, in $r
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
@@ -22,12 +22,12 @@ cx_hosts() {
 	hosts_case "$OUT/cx-pair" "$OUT/cx-mad"
 	printf "%s\n" mlx5 diags >>"$OUT/case/extras"
 	sc_modules virtio_net rdma_rxe mlx5_ib ib_uverbs ib_umad
-	echo "CX_HOSTS='$*'" >"$OUT/case/cx"
+	echo "CX_HOSTS='$*' CX_PORT=${CX_PORT-}" >"$OUT/case/cx"
 	cx_lid=0
 	for cx_each in a b; do
 		cx_lid=$((cx_lid + 1))
 		case " $* " in
-		*" $cx_each "*) hosts_nic "$cx_each" "peerlane-cx,bus=sw0.0,lid=$cx_lid,trains=on" ;;
+		*" $cx_each "*) hosts_nic "$cx_each" "peerlane-cx,bus=sw0.0,lid=$cx_lid,trains=on${CX_PORT:+,$CX_PORT}" ;;
 		esac
 	done
 }

@@ -244,6 +244,10 @@ rp1 root-port pcie.0
 cx0 cx rp0 lid=2
 cx1 cx rp1
 END
+bad 'link=token-ring is not infiniband or ethernet' <<END
+rp0 root-port pcie.0
+cx0 cx rp0 link=token-ring
+END
 bad 'a cx has no key "image"' <<END
 rp0 root-port pcie.0
 cx0 cx rp0 image=disk0
@@ -368,7 +372,7 @@ sw2  switch    rp2    ports=1 model=x3130
 sw3  switch    sw2.0  ports=1 acs=off gen=5 width=8
 c1   cx        sw3.0
 rp3  root-port pcie.0
-c2   cx        rp3    lid=258
+c2   cx        rp3    lid=258 link=ethernet
 END
 check_eq "the images are these" disk1 "$(topology images ./t.topo)"
 check_eq "the devices are these" "$(cat <<'END'
@@ -385,7 +389,7 @@ sw2 switch rp2 ports=1 model=x3130 acs=off
 sw3 switch sw2.0 ports=1 model=peerlane acs=off gen=5 width=8 latency=0
 c1 cx sw3.0 lid=1
 rp3 root-port pcie.0
-c2 cx rp3 lid=258
+c2 cx rp3 lid=258 link=ethernet
 END
 )" "$(topology devices ./t.topo)"
 args t.topo >out 2>err
@@ -451,7 +455,7 @@ peerlane-cx,id=c1,bus=sw3.0,lid=1,guid=0x0200c9fffe000001
 -device
 pcie-root-port,id=rp3,bus=pcie.0,chassis=9,slot=9
 -device
-peerlane-cx,id=c2,bus=rp3,lid=258,guid=0x0200c9fffe000102
+peerlane-cx,id=c2,bus=rp3,lid=258,guid=0x0200c9fffe000102,link-layer=ethernet
 END
 )" "$(cat out)"
 drive_args() { # IMAGE: the arguments of the drive

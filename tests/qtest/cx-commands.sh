@@ -526,7 +526,7 @@ qt_stop
 
 # Each step is one line for qtest: commands whose bytes are nearly right, in each slot, and doorbells
 make_steps() { # SEED STEPS
-    awk -v x=$(($1 * 7919 + 1)) -v steps="$2" -v uar=$((0x$UAR)) -v qp=$((0x$QP)) -v uc=$((0x$UC)) -v ud=$((0x$UD)) -v key=$((0x$PA_KEY)) -v free=$((0x$FREE_KEY)) -v pd=$((0x$PD)) '
+    awk -v x=$(($1 * 7919 + 1)) -v steps="$2" -v uar=$((0x$UAR)) -v qp=$((0x$QP)) -v uc=$((0x$UC)) -v ud=$((0x$UD)) -v key=$((0x$PA_KEY)) -v free=$((0x$FREE_KEY)) -v pd=$((0x$PD)) -v eth=$ETH '
     function rnd(n) { x = (x * 16807) % 2147483647; return x % n }
     function pick(list,   a, n) { n = split(list, a, " "); return a[1 + rnd(n)] }
     function hex(n, v) { return sprintf("%0" n "x", v) }
@@ -611,6 +611,11 @@ make_steps() { # SEED STEPS
         h = substr(h, 1, 32) "a0" substr(h, 35)
         h = substr(h, 1, 76) "0001" substr(h, 81)
         h = substr(h, 1, 308) "e0" substr(h, 311)
+        if (eth) {
+            # to itself, by an address
+            h = substr(h, 1, 96) "00000000000000000000ffff0a000001" substr(h, 129)
+            h = substr(h, 1, 140) "525400123456" substr(h, 153)
+        }
         w(196608, h)
         w(196608 + 560, "0000000000000000" "00000000" "005a")
         while (made < steps / 6)
@@ -618,6 +623,9 @@ make_steps() { # SEED STEPS
         ops = "0100 0100 0107 0108 0108 010a 0200 0200 0200 0201 0202 0204 0204 0203 0301 0301 0302 0303 0400 0400 0401 0402 0403 0403 " \
             "0500 0500 0500 0501 0502 0503 0504 0505 0507 050a 050b 050e 0705 0706 0707 0708 090c 090d 090e 090f 0762 0764 0765 0770 0771 " \
             "0772 0773 0800 0800 0801 0802 0802 0803 0805 080d 080e 080f 0816 0817 0101 0109 0fff"
+        if (eth) ops = ops " 0750 0754 0755 0755 0760 0761 0761 0900 0900 0900 0901 0902 0903 0904 0904 0904 0905 0905 0906 0907 0908 0908 0908 " \
+            "0909 0909 090a 090b 0912 0913 0914 0915 0916 0916 0916 0917 0917 0918 0919 092f 092f 0930 0930 0930 0931 0933 0933 0933 0934 " \
+            "0936 0936 0936 0936 0938 093c"
         while (made < steps) {
             k = rnd(104)
             if (k >= 100) post()
@@ -655,8 +663,14 @@ right_commands() {
 }
 
 for seed in $SEEDS; do
+    # Every other one is of a port of Ethernet
+    ETH=$((seed % 2))
     echo "# seed $seed"
-    cx_start
+    if [ $ETH -eq 1 ]; then
+        cx_start link-layer=ethernet
+    else
+        cx_start
+    fi
     cmd $ENABLE 12
     cmd $INIT 8
     for n in 1 2 3 4; do
@@ -682,6 +696,11 @@ for seed in $SEEDS; do
     zeros 272; at "$r" 0 0200; at "$r" 16 40008100; at "$r" 20 ffffff11; at "$r" 28 00$PD; at "$r" 68 00000004
     says "seed $seed: a free key" 0 "$r" 16
     id; FREE_KEY=$r
+    if [ $ETH -eq 1 ]; then
+        zeros 512; at "$r" 0 0755; at "$r" 15 02; at "$r" 259 01; says "seed $seed: RoCE" 0 "$r" 8
+        zeros 48; at "$r" 0 0761; at "$r" 26 ffff0a000001; at "$r" 34 525400123456; at "$r" 43 02
+        says "seed $seed: an address" 0 "$r" 8
+    fi
     right_commands
     before=$r
     make_steps "$seed" "$STEPS" >"$OUT/steps"

@@ -11,8 +11,9 @@ IN=0x20000
 OUT_BOX=0x40000
 NOWHERE=0000000600000000
 
+# cx_start [PROPERTY=VALUE]
 cx_start() {
-    qt_start -device peerlane-cx,id=cx0,addr=4
+    qt_start -device "peerlane-cx,id=cx0,addr=4,mac=52:54:00:12:34:56${1:+,$1}"
     cx_bar
 }
 cx_bar() {

@@ -8,6 +8,9 @@
 #	address_of HOST			its IPv4 address
 #	rdma_up				a ConnectX works, or eth0 and rxe0, and $RDMA_GID
 #					is the index of this host's address
+#	port_up				the network device on the wire, $PORT, has it
+#	roce_up				and an RDMA device, $RDMA, is on that: a ConnectX's
+#					with Ethernet, or rxe0; $RDMA_GID as above
 #	barrier NAME			when all hosts have come there
 #	publish KEY VALUE, await KEY	tell others something
 #	counted_all LABEL COMMAND…	counted, by all hosts at the same time
@@ -92,8 +95,60 @@ neighbours() {
 	done
 }
 
+# gid_of DEVICE: $RDMA_GID
+gid_of() {
+	guest_gid=$(printf '0000:0000:0000:0000:0000:ffff:0a00:00%02x' $((HOST_INDEX + 1)))
+	RDMA_GID=
+	guest_tries=0
+	until [ -n "$RDMA_GID" ]; do
+		for guest_file in "/sys/class/infiniband/$1/ports/1/gids/"*; do
+			read -r guest_line <"$guest_file"
+			[ "$guest_line" != "$guest_gid" ] || RDMA_GID=${guest_file##*/}
+		done
+		guest_tries=$((guest_tries + 1))
+		must test "$guest_tries" -lt 200
+		[ -n "$RDMA_GID" ] || sleep 0.05
+	done
+}
+
+port_up() {
+	PORT=
+	guest_tries=0
+	until [ -n "$PORT" ]; do
+		guest_tries=$((guest_tries + 1))
+		must test "$guest_tries" -lt 400
+		guest_file=$(grep -l "^52:54:00:00:00:0$((HOST_INDEX + 1))" /sys/class/net/*/address 2>/dev/null)
+		guest_file=${guest_file%/address}
+		PORT=${guest_file##*/}
+		[ -n "$PORT" ] || sleep 0.05
+	done
+	must ip link set "$PORT" mtu 9000 up
+	must ip addr add "10.0.0.$((HOST_INDEX + 1))/24" dev "$PORT"
+	must becomes "/sys/class/net/$PORT/carrier" 1
+	neighbours 10.0.0 52:54:00:00:00 "$PORT"
+}
+
+roce_up() {
+	port_up
+	RDMA=mlx5_0
+	case $(readlink "/sys/class/net/$PORT/device/driver") in
+	*/mlx5_core) ;;
+	*)
+		RDMA=rxe0
+		must rdma link add rxe0 type rxe netdev "$PORT"
+		;;
+	esac
+	must_appear "/sys/class/infiniband/$RDMA"
+	must becomes "/sys/class/infiniband/$RDMA/ports/1/state" '4: ACTIVE'
+	gid_of "$RDMA"
+}
+
 rdma_up() {
 	[ -z "${HOSTS_LAN-}" ] || lan_up
+	if grep -q '^[^ ]* cx .*link=ethernet' /case/machine; then
+		roce_up
+		return
+	fi
 	if grep -q '^[^ ]* cx ' /case/machine; then
 		card_up
 		return
@@ -105,13 +160,7 @@ rdma_up() {
 	neighbours 10.0.0 52:54:00:00:00 eth0
 	must rdma link add rxe0 type rxe netdev eth0
 	must becomes /sys/class/infiniband/rxe0/ports/1/state '4: ACTIVE'
-	guest_gid=$(printf '0000:0000:0000:0000:0000:ffff:0a00:00%02x' $((HOST_INDEX + 1)))
-	RDMA_GID=
-	for guest_file in /sys/class/infiniband/rxe0/ports/1/gids/*; do
-		read -r guest_line <"$guest_file"
-		[ "$guest_line" != "$guest_gid" ] || RDMA_GID=${guest_file##*/}
-	done
-	must test -n "$RDMA_GID"
+	gid_of rxe0
 }
 
 # listens PORT: a program on this host does, on TCP, within 30 s

@@ -461,16 +461,17 @@ kind == "nvme" {
 }
 
 kind == "cx" {
-	known_keys(kind, "lid")
+	known_keys(kind, "lid link")
 	plug(name, kind, parent)
+	link = take_word("link", "infiniband", "infiniband ethernet")
 	# that of each differs, and by it the address
 	lid = take_number("lid", ++ncards, 1, 49151)
 	if (lid in lids)
 		die("lid=" lid " is that of \"" lids[lid] "\", too")
 	lids[lid] = name
 	arg("-device")
-	arg("peerlane-cx,id=" name ",bus=" parent ",lid=" lid sprintf(",guid=0x0200c9fffe%06x", lid))
-	devices[ndevices++] = line " lid=" lid
+	arg("peerlane-cx,id=" name ",bus=" parent ",lid=" lid sprintf(",guid=0x0200c9fffe%06x", lid) (link == "ethernet" ? ",link-layer=ethernet" : ""))
+	devices[ndevices++] = line " lid=" lid (link == "ethernet" ? " link=ethernet" : "")
 	next
 }
 

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: two hosts with a ConnectX with Ethernet each: every verb of RC, XRC, UC and UD by RoCE addresses
+# tags: guest rdma
+# tier: all
+# timeout: 600
+# exclusive
+# shellcheck source=tests/cx/lib.sh
+. "$TOP/tests/cx/lib.sh"
+
+CX_PORT=link-layer=ethernet
+cx_hosts a b
+hosts_boot 550 2
+finish
