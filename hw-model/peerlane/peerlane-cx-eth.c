@@ -21,7 +21,6 @@ void plc_queue_schedule(PeerlaneCX *s, PlcQueue *q)
         q->queued = true;
         QTAILQ_INSERT_TAIL(&s->st->eth->ready, q, link);
     }
-    plc_kick(s);
 }
 
 bool plc_eth_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t sqn)
