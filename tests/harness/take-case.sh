@@ -79,6 +79,11 @@ echo "old $(cat old) $(stat -c %a old)"
 for device in other empty cut fifo name kept room random small none; do
 	take $device
 done
+# what the kernel is given of the random number, and told to begin anew with it
+cp -r /case/good /tmp/seeding
+strace -xx -e trace=ioctl -o /tmp/calls take-case /tmp/seeding
+echo "seeds $(sed -n 's/^ioctl([0-9]*, \(RND[A-Z]*\).* = 0$/\1/p' /tmp/calls | xargs)"
+echo "bytes $(sed -n 's/^.*RNDADDENTROPY, .*buf="\([^"]*\)".*/\1/p' /tmp/calls | tr -d '\\x')"
 for device in waiting good; do
 	take-case -w /case/$device
 	echo "asked-$device $?"
@@ -109,6 +114,8 @@ check_eq "a name without end" "1 init: the case has a name of 4294967295 bytes" 
 check_eq "more than there is room for" \
 	"1 init: the case has 1000000000 bytes, and there is room for $(wc -c <whole)" "$(said room:)"
 check_eq "no random number" "1 init: the case has no random number: $(printf '%064d' 7 | tr 0 x)" "$(said random:)"
+check_eq "the kernel gets the random number, and takes it at once" "RNDADDENTROPY RNDRESEEDCRNG" "$(said seeds)"
+check_eq "all of it" "$(printf '%064d' 7)" "$(said bytes)"
 check_eq "a memory that is too small for a line" "1 init: /tmp/device/resource2: too small" "$(said small:)"
 check_eq "no device" "1 init: /tmp/device: No such file or directory" "$(said none:)"
 check_eq "wrong usage" "1 init: usage: take-case [-w] DEVICE" "$(said usage:)"
