@@ -97,7 +97,8 @@ static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
         (!(mask & CX_MASK_KEY) && mkey->key != w->imm) ||
         (flags & CX_UMR_IF_FREE && !mkey->free) ||
         (flags & CX_UMR_IF_NOT_FREE && mkey->free) ||
-        (flags & CX_UMR_CHECK_QPN && mkey->qpn != qp->id) ||
+        (flags & CX_UMR_CHECK_QPN && mkey->qpn != CX_ANY_QPN &&
+         mkey->qpn != qp->id) ||
         2 * octwords > mkey->mtts || 2 * at > mkey->mtts - 2 * octwords) {
         return CX_SYND_MW_BIND;
     }

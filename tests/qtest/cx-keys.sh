@@ -329,7 +329,7 @@ closed; qpn=$RC; umr_says "who has bound it does" 0
 window; key=${WINDOW}12 who=ffffff mask=00000000201e6041; umr_says "it is bound anew, for all" 0
 rdma_says "WRITE through it" 0 08 0x7000 48 ${WINDOW}12
 repeated 20 5a; bytes_are "to where it says" $((PAGES + 0x4fec)) 0x${r}0000
-closed; qpn=$RC flags=80; umr_says "it is closed" 0
+closed; qpn=$RC; umr_says "who might use it closes it" 0
 rdma_says "then nobody gets through" 19 08 0x7000 48 ${WINDOW}12
 # A reliable connection with fast registration keeps to its own domain
 short 0501 00$RC; says "the queue pair goes" 0 $r 8
