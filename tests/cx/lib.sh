@@ -3,12 +3,13 @@
 # shellcheck disable=SC2034 # of scenario.sh and hosts.sh
 # Two hosts, of which some have a ConnectX instead of soft-RoCE.  A case sources this file.
 #
-#	cx_hosts HOST…		those have one; $CX_PORT are more of its properties
+#	cx_hosts HOST…		those have one; $CX_PORT are more of its properties.
+#				$CX_KERNEL, set before this file is read, is the kernel
 #	wire_says PATH WAY	a counter of host a's cable, in $r
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/scenarios/lib/scenario.sh"
-SC_SOURCE=$BUILD/out/data SC_TOPOLOGY=$TOP/tests/cx/cx.topo SC_KERNEL=7.2 SC_GUEST=$TOP/tests/cx/guest/pair
+SC_SOURCE=$BUILD/out/data SC_TOPOLOGY=$TOP/tests/cx/cx.topo SC_KERNEL=${CX_KERNEL:-7.2} SC_GUEST=$TOP/tests/cx/guest/pair
 . "$TOP/scenarios/lib/machine/hosts.sh"
 need_tool cc jq cpio flock make
 need_file "$BUILD/guest/$SC_KERNEL/mlx5.cpio" "$BUILD/guest/$SC_KERNEL/diags.cpio"

@@ -57,8 +57,8 @@ rq_in() {
 queue_to() { zeros 272; at "$r" 0 $1; at "$r" 8 ${3}0$2; at "$r" 33 ${4}0; }
 
 # port A B: of cxA, which sends to cxB
-qt_start -netdev dgram,id=n0,local.type=unix,local.path="$w/0",remote.type=unix,remote.path="$w/1" \
-    -netdev dgram,id=n1,local.type=unix,local.path="$w/1",remote.type=unix,remote.path="$w/0" \
+qt_start -netdev dgram,id=n0,local.type=unix,"local.path=$w/0,remote.type=unix,remote.path=$w/1" \
+    -netdev dgram,id=n1,local.type=unix,"local.path=$w/1,remote.type=unix,remote.path=$w/0" \
     -device peerlane-cx,id=cx0,addr=4,link-layer=ethernet,netdev=n0,mac=52:54:00:00:00:01 \
     -device peerlane-cx,id=cx1,addr=5,link-layer=ethernet,netdev=n1,mac=52:54:00:00:00:02
 device 0
@@ -392,7 +392,7 @@ qt_stop
 
 # An InfiniBand port has none of all this
 side 0
-cx_start
+cx_start link-layer=infiniband
 short 0104; cmd $r 12
 short 0102; cmd $r 8
 for op in 0750 0754 0755 0760 0761 0900 0904 0908 0912 0916 092f 0930 0933 0936 0938 093c; do
