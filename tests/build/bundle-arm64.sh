@@ -51,7 +51,7 @@ cat >emulated-qemu <<END
 exec "$emulator" "$bundle/libexec/lib/ld-linux-aarch64.so.1" --inhibit-cache --library-path "$bundle/libexec/lib" "$bundle/libexec/bin/qemu-system-x86_64" "\$@"
 END
 chmod +x emulated-qemu
-for name in ops queues p2p late-writes switch-acs cx-commands cx-wire; do
+for name in ops queues p2p late-writes switch-acs cx-commands; do
 	mkdir "$name"
 	env TIER=check QEMU="$OUT/emulated-qemu" OUT="$OUT/$name" sh -c 'cd "$OUT" && exec sh "$TOP/tests/qtest/$1.sh"' sh "$name" >"$name.log" 2>&1
 	check_eq "qtest/$name passes with it" 0 $? || diag "$(grep -v '^ok' "$name.log" | tail -n 20)"
