@@ -51,7 +51,7 @@ cat >emulated-qemu <<END
 exec "$emulator" "$bundle/libexec/lib/ld-linux-aarch64.so.1" --inhibit-cache --library-path "$bundle/libexec/lib" "$bundle/libexec/bin/qemu-system-x86_64" "\$@"
 END
 chmod +x emulated-qemu
-for name in ops queues p2p late-writes switch-acs cx-commands cx-wire; do
+for name in ops queues p2p late-writes switch-acs cx-commands; do
 	mkdir "$name"
 	env TIER=check QEMU="$OUT/emulated-qemu" OUT="$OUT/$name" sh -c 'cd "$OUT" && exec sh "$TOP/tests/qtest/$1.sh"' sh "$name" >"$name.log" 2>&1
 	check_eq "qtest/$name passes with it" 0 $? || diag "$(grep -v '^ok' "$name.log" | tail -n 20)"
@@ -61,13 +61,16 @@ done
 # is told in a user namespace, for it alone.
 mkdir -p root/proc root/dev root/tmp root/mine misc
 : >root/dev/null
+# the emulator refuses a getrandom() of nothing, by which QEMU asks if there is one; on an arm64 host it does without this file
+: >root/dev/urandom
 cat >enter <<'END'
 # ROOT EMULATOR MISC COMMAND...
 root=$1 emulator=$2 misc=$3
 shift 3
 mount -t binfmt_misc none "$misc" 2>/dev/null || { echo "this kernel has no binfmt_misc in a user namespace" >&2; exit 125; }
 printf '%s' ":arm64:M::\\x7fELF\\x02\\x01\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02\\x00\\xb7\\x00:\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x00\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff:$emulator:POCF" >"$misc/register" &&
-	mount --bind "$root" "$root" && mount --rbind /proc "$root/proc" && mount --bind /dev/null "$root/dev/null" || exit 125
+	mount --bind "$root" "$root" && mount --rbind /proc "$root/proc" && mount --bind /dev/null "$root/dev/null" &&
+	mount --bind /dev/urandom "$root/dev/urandom" || exit 125
 umask 022
 cd "$root"
 exec chroot "$root" "/a folder/bundle/libexec/tools/setpriv" --bounding-set=-all --inh-caps=-all --no-new-privs \
@@ -78,20 +81,22 @@ arm() {
 }
 bin="/a folder/bundle/bin"
 tools="/a folder/bundle/libexec/tools"
-arm "$tools/uname" -m >processor 2>&1 || [ $? -ne 125 ] || { skip_part "$(cat processor)"; finish; }
-check_eq "its programs see an arm64 processor" aarch64 "$(cat processor)"
+arm "$tools/true" >said 2>&1
+case $? in
+125) skip_part "$(cat said)"; finish ;;
+*) check_eq "the kernel starts its programs by the emulator" "0 " "$? $(cat said)" ;;
+esac
 check_eq "each tool starts" "" "$(arm "$tools/sh" -c 'cd "$1" && for tool in *; do
 	./$tool --version >/tmp/said 2>&1
 	case $? in 126 | 127) echo "$tool: $(cat /tmp/said)" ;; esac
 done' sh "$tools")"
 check "there are fifty of them and more" test "$(find "$bundle/libexec/tools" -type l | wc -l)" -ge 50
 check_eq "the tool for hosts runs" "peerlane $("$TOP/images/build/version")" "$(arm "$bin/peerlane" --version)"
-check "… and finds no GPU" sh -c 'echo "$1" | grep -q "no-gpu"' sh "$(arm "$bin/peerlane" doctor --json)"
 check "it lists the scenarios" sh -c 'echo "$1" | grep -q "^gds-direct "' sh "$(arm "$bin/peerlane-run" -l)"
 check "a machine is drawn" arm "$bin/peerlane-draw" same-switch
 
 # A program in a machine; a snapshot is not worth its while here
-check "a program is built with its headers and libraries" cc -D_GNU_SOURCE -o root/mine/cufile-read "$TOP/userlib/examples/cufile-read.c" \
+check "a program is built with its headers and libraries" cc -o root/mine/cufile-read "$TOP/userlib/examples/cufile-read.c" \
 	-I"$bundle/include" -idirafter "$bundle/include/peerlane-cuda" -L"$bundle/lib" -L"$bundle/lib/stubs" -lcufile -lcuda || finish
 head -c 1048576 /dev/urandom >root/mine/data.bin
 start=$(date +%s)
