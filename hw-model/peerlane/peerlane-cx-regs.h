@@ -683,7 +683,7 @@ enum {
 #define CX_CQE_GRH              0x10000000u     /* with the number */
 #define CX_CQE_ROCE_SHIFT       24      /* what that is, likewise */
 #define CX_CQE_USER_INDEX               0x20
-#define CX_CQE_IMM                      0x24    /* or P_Key (QP1), or what was invalidated */
+#define CX_CQE_IMM                      0x24    /* or P_Key, or a key */
 #define CX_CQE_BYTES                    0x2c
 #define CX_CQE_TIME                     0x30
 #define CX_CQE_VENDOR                   0x36
