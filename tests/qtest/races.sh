@@ -22,16 +22,20 @@ for name in "$@"; do
 done
 
 # A report names who accessed what, and who did before, each with the functions that led there: it is of ours if one of the
-# first six is in a file of the models. Locks in a wrong order have one of ours anywhere.
+# first six is in a file of the models. Locks in a wrong order have one of ours anywhere. Memory of the guest is written by
+# several at a time, as in a machine; that is not meant.
 cat ./*/tsan* >reports 2>/dev/null || :
 awk -v RS='==================\n' '
     !/WARNING: ThreadSanitizer/ { next }
     {
         n = split($0, line, "\n")
         ours = 0
-        for (i = 1; i <= n; i++)
+        guest = 0
+        for (i = 1; i <= n; i++) {
+            if (line[i] ~ /^ *#[0-3] (flatview_(read|write)_continue_step|pln_(do_|store|fetch|crc32c|add_words))/) guest = 1
             if (line[i] ~ /hw\/peerlane\// && (line[i] ~ /^ *#[0-5] / || $0 ~ /lock-order-inversion/)) ours = 1
-        if (ours) print RS $0
+        }
+        if (ours && !guest) print RS $0
     }' reports >ours
 diag "$(grep -c 'WARNING: ThreadSanitizer' reports) reports, $(grep -c 'WARNING: ThreadSanitizer' ours) of them name the models"
 check_eq "no data race in a file of the models" "" "$(grep SUMMARY ours | sort | uniq -c)"
