@@ -11,13 +11,14 @@ TOP := $(CURDIR)
 BUILD := $(TOP)/build
 include versions.mk
 comma := ,
-# Once a debug kernel is there, it is kept up to date like the others
-DEBUG := $(DEBUG_KERNEL)-debug $(DEBUG_KERNEL)-kcsan
-DEBUG_THERE := $(foreach k,$(DEBUG),$(if $(wildcard $(BUILD)/guest/$(k)/headers),$(k)))
+# Those that are built here; once one of them is there, it is kept up to date like the others
+BUILT := $(subst $(comma), ,$(BUILT_KERNELS))
+BUILT_NAMES := $(foreach k,$(BUILT),$(lastword $(subst -, ,$(k))))
+BUILT_THERE := $(foreach k,$(BUILT),$(if $(wildcard $(BUILD)/guest/$(k)/headers),$(k)))
 # So is a guest with the oldest kernel
 OLDEST_THERE := $(if $(wildcard $(BUILD)/guest/$(KERNEL_MIN)/release),$(KERNEL_MIN))
-GUESTS := $(subst $(comma), ,$(GUEST_KERNELS)) $(DEBUG_THERE) $(OLDEST_THERE)
-KVERS := $(subst $(comma), ,$(HEADER_KERNELS)) $(DEBUG_THERE)
+GUESTS := $(subst $(comma), ,$(GUEST_KERNELS)) $(BUILT_THERE) $(OLDEST_THERE)
+KVERS := $(subst $(comma), ,$(HEADER_KERNELS)) $(BUILT_THERE)
 prefix ?= /usr/local
 DESTDIR ?=
 V ?= 0
@@ -27,8 +28,8 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all bundle image demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party lands packages debug-kernel kcsan-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
+IN_ROOT_GOALS := all bundle image demo check check-all check-nightly bench matrix report qemu qemu-asan wire kernel userlib guest debug-guest kcsan-guest p2pdma-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+HOST_GOALS := root third-party lands packages debug-kernel kcsan-kernel p2pdma-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS) docs-generator
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -40,8 +41,8 @@ check check-all check-nightly bench: export PEERLANE_KEEP_HOST = 1
 
 # What `make check` does without
 check-all: debug-kernel qemu-asan
-check-nightly: debug-kernel kcsan-kernel oldest-kernel qemu-asan lands docs-generator
-bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),kcsan-kernel oldest-kernel lands docs-generator)
+check-nightly: $(BUILT_NAMES:%=%-kernel) oldest-kernel qemu-asan lands docs-generator
+bench: $(if $(filter all nightly,$(TIER)),debug-kernel qemu-asan) $(if $(filter nightly,$(TIER)),$(BUILT_NAMES:%=%-kernel) oldest-kernel lands docs-generator)
 
 $(IN_ROOT_GOALS): root
 	+@images/build/in-root images/build/make-in-root $@
@@ -67,7 +68,7 @@ kernel: $(addprefix kernel-,$(KVERS)) ## Build the kernel modules for every supp
 $(addprefix kernel-,$(KVERS)): kernel-%:
 	@mkdir -p build/kernel/$*
 	+@images/build/quiet "MODULES $*" build/kernel/$*.log \
-		$(MAKE) -C kernel KVER=$* KDIR=$(if $(filter $(DEBUG),$*),$(BUILD)/guest/$*/headers,/usr/src/linux-$*) O=$(BUILD)/kernel/$* modules test-modules test-programs
+		$(MAKE) -C kernel KVER=$* KDIR=$(if $(filter $(BUILT),$*),$(BUILD)/guest/$*/headers,/usr/src/linux-$*) O=$(BUILD)/kernel/$* modules test-modules test-programs
 
 userlib: ## Build the user library and its tools
 	@mkdir -p build/userlib
@@ -82,9 +83,9 @@ $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 	@images/guest/build-overlay $*
 
 # Not in one go: what it builds decides what the goals are
-debug-guest kcsan-guest: %-guest:
-	@images/guest/build-debug-kernel $*
-	+@$(MAKE) guest-$(DEBUG_KERNEL)-$*
+$(BUILT_NAMES:%=%-guest): %-guest:
+	@images/guest/build-kernel $(filter %-$*,$(BUILT))
+	+@$(MAKE) guest-$(filter %-$*,$(BUILT))
 
 # Before the first one there is no such goal
 oldest-guest: kernel-$(KERNEL_MIN) userlib
@@ -143,8 +144,9 @@ packages: root ## Build the Debian packages: build/packages/*.deb
 
 debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (ten minutes), for the cases tagged debug
 kcsan-kernel: root ## Build Linux with KCSAN and lockdep, once (ten minutes), for the cases tagged kcsan
-debug-kernel kcsan-kernel: %-kernel:
-	@images/build/fetch-debug-kernel
+p2pdma-kernel: root ## Build Linux 6.12 with P2PDMA, which Debian's has not, once (five minutes), for the cases that boot it
+$(BUILT_NAMES:%=%-kernel): %-kernel:
+	@images/build/fetch-kernel-source $(filter %-$*,$(BUILT))
 	+@images/build/in-root images/build/make-in-root $*-guest
 
 oldest-kernel: root ## Build a guest with the oldest kernel that the modules support, for the cases that boot it
@@ -184,6 +186,6 @@ clean-cache: ## Show what the cache holds; UNUSED=1 removes what this checkout d
 
 help: ## This text
 	@echo "Goals:"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 	@echo "Variables: V=1 shows every command; DEBIAN_MIRROR, PEERLANE_CACHE ($${PEERLANE_CACHE:-$${XDG_CACHE_HOME:-~/.cache}/peerlane}),"
 	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE for check... and matrix, TESTS='...' for check..., DESTDIR and prefix for install and uninstall."

@@ -65,7 +65,7 @@ load_pins() {
 
 # The pins in force, one per line: what the keys are made of. Those of what is fetched only when asked for are no part.
 print_pins() {
-	sed '/^#/d;/^$/d;/^DEBUG_/d;/^OLDEST_/d;s/=.*//' "$TOP/versions.mk" | while IFS= read -r pin_name; do
+	sed '/^#/d;/^$/d;/^BUILT_/d;/^OLDEST_/d;s/=.*//' "$TOP/versions.mk" | while IFS= read -r pin_name; do
 		eval "printf '%s=%s\n' \"\$pin_name\" \"\$$pin_name\""
 	done
 }
@@ -116,8 +116,8 @@ load_resolved() {
 # kvar 7.2 RELEASE -> value of K7_2_RELEASE
 kvar() { eval "printf '%s\n' \"\${K$(printf %s "$1" | tr . _)_$2-}\""; }
 
-# Where the source of the debug kernel is, or belongs
-debug_source() { echo "$PEERLANE_CACHE/debug-source-$(kvar "$DEBUG_KERNEL" VERSION)"; }
+# kernel_source 7.2: where the source of this guest kernel is, or belongs
+kernel_source() { echo "$PEERLANE_CACHE/kernel-source-$(kvar "$1" VERSION)"; }
 
 # Roots of other user lands (lands.list): their names, the line of one, where it is or belongs
 land_names() { sed '/^#/d; s/ .*//' "$TOP/images/build/lands.list"; }

@@ -135,7 +135,7 @@ args_topology() {
 # args_kernel K: there is a guest with this kernel, and it is built
 args_kernel() {
 	args_oldest=$(sed -n 's/^KERNEL_MIN=//p' "$TOP/versions.mk")
-	args_known=" $(sed -n 's/^GUEST_KERNELS=//p; s/^DEBUG_KERNEL=\(.*\)/\1-debug,\1-kcsan/p' \
+	args_known=" $(sed -n 's/^GUEST_KERNELS=//p; s/^BUILT_KERNELS=//p' \
 		"$TOP/versions.mk" | tr ',\n' '  ')$args_oldest "
 	args_goal=
 	case $1 in

@@ -217,7 +217,7 @@ sc_modules() {
 	{
 		# before 6.14 file systems find their checksum by its name only
 		case $SC_KERNEL in
-		6.1 | 6.12) echo crc32c_generic ;;
+		6.1 | 6.12 | 6.12-*) echo crc32c_generic ;;
 		esac
 		printf "%s\n" "$@"
 	} >"$OUT/case/modules"

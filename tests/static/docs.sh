@@ -49,13 +49,13 @@ options() {
 		awk -v command="$1" '{ print (NF > 1 ? "valued" : "option") "\t" command " " $1 }'
 }
 {
-	make -s help | sed -n 's/^  \([a-z-]*\) .*/goal	\1/p'
+	make -s help | sed -n 's/^  \([a-z0-9-]*\) .*/goal	\1/p'
 	for kernel in $(sed -n 's/^HEADER_KERNELS=//p' versions.mk | tr , ' '); do
 		printf 'kernel\t%s\ngoal\tkernel-%s\ngoal\tguest-%s\n' "$kernel" "$kernel" "$kernel"
 	done
 	scenarios/run -l | awk '{ print "scenario\t" $1 }'
 	scenarios/draw -l | awk '{ print "topology\t" $1 }'
-	sed -n 's/^DEBUG_KERNEL=//p' versions.mk | awk '{ print "kernel\t" $1 "-debug\nkernel\t" $1 "-kcsan" }'
+	sed -n 's/^BUILT_KERNELS=//p' versions.mk | tr , '\n' | sed 's/^/kernel\t/'
 	tests/run -l | awk '{ print "case\t" $1; sub("/.*", "", $1); print "case\t" $1 }'
 	for command in scenarios/run scenarios/try scenarios/matrix scenarios/draw scenarios/demo scenarios/report tests/run; do
 		"$command" --help | options "$command"

@@ -68,7 +68,15 @@ nothing_held() {
 # Debian's 6.1 and 6.12 are built without it
 has_p2pdma() {
 	case $(uname -r) in
+	*-p2pdma) ;;
 	6.1.* | 6.12.*) return 1 ;;
+	esac
+}
+
+# Linux before 6.19 cannot be asked for the way of a dma-buf
+finds_way() {
+	case $(uname -r) in
+	6.*) return 1 ;;
 	esac
 }
 
