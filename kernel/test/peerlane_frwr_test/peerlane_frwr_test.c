@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peerlane: what kernel users of an RDMA device do with their memory: they register it by work requests, the other end
- * invalidates it with a message, or they do it themselves.
+ * Peerlane: what kernel users of an RDMA device do with their memory: they register it by work
+ * requests, the other end invalidates it with a message, or they do it themselves.
  *
- * All is done while the module is loaded, between two queue pairs of the first port of the device that the parameter
- * names.  The log has a line for each result, as KTAP.  Loading fails if a test could not be made.
+ * All is done while the module is loaded, between two queue pairs of the first port of the device
+ * that the parameter names.  The log has a line for each result, as KTAP.  Loading fails if a test
+ * could not be made.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -76,7 +77,8 @@ static int test_state(struct test *t, struct test_end *e, u32 qpn)
 	attr.qp_state = IB_QPS_INIT;
 	attr.port_num = 1;
 	attr.qp_access_flags = TEST_ACCESS;
-	err = err ?: ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+	err = err ?: ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+				  IB_QP_PORT | IB_QP_ACCESS_FLAGS);
 	attr.qp_state = IB_QPS_RTR;
 	attr.path_mtu = IB_MTU_4096;
 	attr.dest_qp_num = qpn;
@@ -85,15 +87,16 @@ static int test_state(struct test *t, struct test_end *e, u32 qpn)
 	attr.ah_attr.type = rdma_ah_find_type(t->dev, 1);
 	rdma_ah_set_port_num(&attr.ah_attr, 1);
 	rdma_ah_set_dlid(&attr.ah_attr, t->port.lid);
-	err = err ?: ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-				  IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	err = err ?: ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
+				  IB_QP_DEST_QPN | IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
+				  IB_QP_MIN_RNR_TIMER);
 	attr.qp_state = IB_QPS_RTS;
 	attr.timeout = 14;
 	attr.retry_cnt = 7;
 	attr.rnr_retry = 7;
 	attr.max_rd_atomic = 1;
-	return err ?: ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
-				   IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
+	return err ?: ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+				   IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
 }
 
 /* Both are as new, and have no completions */
@@ -112,7 +115,8 @@ static int test_make_end(struct test *t, struct test_end *e)
 	struct ib_cq_init_attr attr = { .cqe = 4 * TEST_DEPTH };
 	struct ib_qp_init_attr init = {
 		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_ALL_WR,
-		.cap = { .max_send_wr = TEST_DEPTH, .max_recv_wr = TEST_DEPTH, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = TEST_DEPTH, .max_recv_wr = TEST_DEPTH,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
 	e->cq = ib_create_cq(t->dev, NULL, NULL, NULL, &attr);
@@ -156,9 +160,12 @@ static int test_invalidate(struct test_end *e, u32 key, struct ib_wc *wc)
 	return test_post(e, &wr, wc);
 }
 
-static int test_write(struct test *t, struct ib_mr *mr, u32 key, u32 at, u32 len, struct ib_wc *wc)
+static int test_write(struct test *t, struct ib_mr *mr, u32 key, u32 at, u32 len,
+		      struct ib_wc *wc)
 {
-	struct ib_sge sge = { .addr = t->from_dma, .length = len, .lkey = t->pd->local_dma_lkey };
+	struct ib_sge sge = {
+		.addr = t->from_dma, .length = len, .lkey = t->pd->local_dma_lkey,
+	};
 	struct ib_rdma_wr wr = {
 		.wr = { .opcode = IB_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 },
 		.remote_addr = mr->iova + at, .rkey = key,
@@ -170,11 +177,16 @@ static int test_write(struct test *t, struct ib_mr *mr, u32 key, u32 at, u32 len
 /* A message that invalidates @key; a's status, and b's completion in @wc */
 static int test_send_inv(struct test *t, u32 key, struct ib_wc *wc)
 {
-	struct ib_sge to = { .addr = t->to_dma, .length = TEST_MESSAGE, .lkey = t->pd->local_dma_lkey };
+	struct ib_sge to = {
+		.addr = t->to_dma, .length = TEST_MESSAGE, .lkey = t->pd->local_dma_lkey,
+	};
 	struct ib_recv_wr recv = { .wr_id = 5, .sg_list = &to, .num_sge = 1 };
-	struct ib_sge from = { .addr = t->from_dma, .length = TEST_MESSAGE, .lkey = t->pd->local_dma_lkey };
+	struct ib_sge from = {
+		.addr = t->from_dma, .length = TEST_MESSAGE, .lkey = t->pd->local_dma_lkey,
+	};
 	struct ib_send_wr wr = {
-		.opcode = IB_WR_SEND_WITH_INV, .sg_list = &from, .num_sge = 1, .ex.invalidate_rkey = key,
+		.opcode = IB_WR_SEND_WITH_INV, .sg_list = &from, .num_sge = 1,
+		.ex.invalidate_rkey = key,
 	};
 	int err = ib_post_recv(t->b.qp, &recv, NULL);
 	struct ib_wc sent;
@@ -183,7 +195,7 @@ static int test_send_inv(struct test *t, u32 key, struct ib_wc *wc)
 	return test_next(&t->b, wc) < 0 ? -1 : err;
 }
 
-/* Bytes of the pieces, from @at of the first on, are those that are sent; and then they are others */
+/* Bytes of the pieces, from @at of the first on, are those that are sent; then they are others */
 static bool test_arrived(struct test *t, u32 at, u32 len, u32 piece, u32 offset)
 {
 	bool good = true;
@@ -199,7 +211,8 @@ static bool test_arrived(struct test *t, u32 at, u32 len, u32 piece, u32 offset)
 }
 
 /* The first @n pages have @len bytes each, from @offset on */
-static int test_map(struct test *t, struct ib_mr *mr, unsigned int n, unsigned int len, unsigned int offset)
+static int test_map(struct test *t, struct ib_mr *mr, unsigned int n, unsigned int len,
+		    unsigned int offset)
 {
 	unsigned int i;
 
@@ -225,15 +238,18 @@ static int test_pages(struct test *t)
 
 	if (err)
 		return err;
-	test_result(t, !test_reg(&t->b, mr, mr->rkey, &wc) && wc.opcode == IB_WC_REG_MR, "five pages are registered");
+	test_result(t, !test_reg(&t->b, mr, mr->rkey, &wc) && wc.opcode == IB_WC_REG_MR,
+		    "five pages are registered");
 	test_result(t, !test_write(t, mr, mr->rkey, 100, TEST_MESSAGE, &wc) &&
 		    test_arrived(t, 100, TEST_MESSAGE, PAGE_SIZE, 0), "WRITE to them");
-	test_result(t, !test_send_inv(t, mr->rkey, &wc) && !wc.status && wc.opcode == IB_WC_RECV && wc.wr_id == 5 &&
+	test_result(t, !test_send_inv(t, mr->rkey, &wc) && !wc.status && wc.opcode == IB_WC_RECV &&
+		    wc.wr_id == 5 &&
 		    wc.byte_len == TEST_MESSAGE && (wc.wc_flags & IB_WC_WITH_INVALIDATE) &&
 		    wc.ex.invalidate_rkey == mr->rkey && !memcmp(t->from, t->to, TEST_MESSAGE),
 		    "SEND with invalidate: its completion names the key");
 	test_result(t, test_write(t, mr, mr->rkey, 0, 100, &wc) == IB_WC_REM_ACCESS_ERR &&
-		    !test_arrived(t, 0, 1, PAGE_SIZE, 0), "the key is of no use any more: remote access error");
+		    !test_arrived(t, 0, 1, PAGE_SIZE, 0),
+		    "the key is of no use any more: remote access error");
 	test_unmap(t, TEST_FEW);
 
 	err = test_connect(t) ?: test_map(t, mr, TEST_PAGES, PAGE_SIZE, 0);
@@ -244,7 +260,8 @@ static int test_pages(struct test *t)
 	test_result(t, mr->rkey != old && !test_reg(&t->b, mr, mr->rkey, &wc),
 		    "forty pages are registered, by another key of the region");
 	test_result(t, !test_write(t, mr, mr->rkey, 37 * PAGE_SIZE - 5, TEST_MESSAGE, &wc) &&
-		    test_arrived(t, 37 * PAGE_SIZE - 5, TEST_MESSAGE, PAGE_SIZE, 0), "WRITE to the last ones");
+		    test_arrived(t, 37 * PAGE_SIZE - 5, TEST_MESSAGE, PAGE_SIZE, 0),
+		    "WRITE to the last ones");
 	test_result(t, test_write(t, mr, old, 0, 100, &wc) == IB_WC_REM_ACCESS_ERR,
 		    "the key that it had: remote access error");
 	err = test_connect(t);
@@ -260,7 +277,8 @@ static int test_pages(struct test *t)
 	err = test_connect(t);
 	if (err)
 		return err;
-	test_result(t, !test_write(t, mr, mr->rkey, 0, 100, &wc) && test_arrived(t, 0, 100, PAGE_SIZE, 0),
+	test_result(t, !test_write(t, mr, mr->rkey, 0, 100, &wc) &&
+		    test_arrived(t, 0, 100, PAGE_SIZE, 0),
 		    "none of that has changed the region");
 	test_result(t, !test_invalidate(&t->b, mr->rkey, &wc) && wc.opcode == IB_WC_LOCAL_INV,
 		    "its owner invalidates it");
@@ -283,7 +301,8 @@ static int test_gaps(struct test *t)
 		    "forty pieces of pages are registered");
 	test_result(t, !test_write(t, mr, mr->rkey, 1000, TEST_MESSAGE, &wc) &&
 		    test_arrived(t, 1000, TEST_MESSAGE, 1001, 77), "WRITE to ten of them");
-	test_result(t, !test_send_inv(t, mr->rkey, &wc) && !wc.status && wc.ex.invalidate_rkey == mr->rkey,
+	test_result(t, !test_send_inv(t, mr->rkey, &wc) && !wc.status &&
+		    wc.ex.invalidate_rkey == mr->rkey,
 		    "SEND with invalidate");
 	test_result(t, test_write(t, mr, mr->rkey, 0, 100, &wc) == IB_WC_REM_ACCESS_ERR,
 		    "the key is of no use any more: remote access error");
@@ -310,7 +329,8 @@ static int test_make(struct test *t)
 	t->pd = ib_alloc_pd(t->dev, 0);
 	if (IS_ERR(t->pd))
 		return PTR_ERR(t->pd);
-	err = ib_query_port(t->dev, 1, &t->port) ?: test_make_end(t, &t->a) ?: test_make_end(t, &t->b);
+	err = ib_query_port(t->dev, 1, &t->port) ?: test_make_end(t, &t->a) ?:
+	      test_make_end(t, &t->b);
 	if (err)
 		return err;
 	t->mr = ib_alloc_mr(t->pd, IB_MR_TYPE_MEM_REG, TEST_PAGES);
@@ -404,7 +424,8 @@ static int __init test_init(void)
 		return err;
 	ib_unregister_client(&test_client);
 	if (test_status == -ENODEV)
-		pr_err(KBUILD_MODNAME ": no RDMA device %s: give its name as parameter device\n", device);
+		pr_err(KBUILD_MODNAME ": no RDMA device %s: give its name as parameter device\n",
+		       device);
 	return test_status;
 }
 
