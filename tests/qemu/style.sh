@@ -25,7 +25,7 @@ check_no_cycle "GPU, switch and what they share"
 # What runs beside others needs a ThreadSanitizer build of its tests: engines do, and qtest/races is that. The specification
 # of threads says whose call what. A new thread belongs there, and here, with that build.
 threads='U (g_thread_|qemu_thread_create|pthread_create|thrd_create|thread_pool_|iothread_|aio_context_new|async_run_on_cpu|clone|fork)'
-check_eq "no device starts a thread but by its engine" "engine.c.o: qemu_thread_create" "$(grep -E "$threads" objects | sed 's, *U ,,')"
+check_eq "no device starts a thread but by its engine" "engine.c.o: qemu_thread_create" "$(grep -E "$threads" objects | sed "s, *U , ,")"
 echo 'gpu-engine.c.o:                 U qemu_thread_create' >>objects
 check_eq "one that did is seen" 2 "$(grep -cE "$threads" objects)"
 nm -D "$wire" >symbols
