@@ -200,8 +200,8 @@ static bool unpack_entry(void)
 }
 
 /*
- * Guests of one snapshot would draw the same random numbers. Not by QEMU's vmgenid: the
- * kernel's interpreter of ACPI takes a sixth of a guest's start to notice it.
+ * Guests of one snapshot would draw the same random numbers. Not by QEMU's vmgenid:
+ * then each would have to wait until the kernel's ACPI has noticed it.
  */
 static void seed(const char *digits)
 {
