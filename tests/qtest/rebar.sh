@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: BAR1 gets another size by its Resizable BAR capability; errors are logged in AER
+# desc: BAR1 gets another size by its Resizable BAR capability
 # tags: qtest quick
 # tier: check
 # timeout: 120
