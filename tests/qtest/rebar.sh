@@ -227,5 +227,46 @@ for n in 0 3; do
     qmp cont
     is $n "size $n: after it"
     use 0
+    is $n "size $n: after it"
+    use 0
 done
+
+# --- streams that cannot be --------------------------------------------------
+# The last one is of a BAR1 of 8 MiB at 8 MiB of its window; its configuration space is found by the capability
+config=$(($(LC_ALL=C grep -obUaP '\x15\x00\x01\x00\xf0\x00\x00\x00\x21\x03' vmstate | cut -d: -f1) - (CTRL - 8)))
+check "configuration space is found in the stream" test $config -gt 0
+mv vmstate good
+qt_stop
+# streams WANT DESC OFFSET BYTES: what becomes of one with these bytes there
+streams() {
+    cp good vmstate
+    # shellcheck disable=SC2059 # BYTES are octal
+    printf "$4" | dd of=vmstate bs=1 seek=$((config + $3)) conv=notrunc 2>"$OUT/dd.log"
+    qt_start -device $DEV -incoming defer
+    qmp migrate-incoming "{\"uri\":\"file:$OUT/vmstate\",\"exit-on-error\":false}"
+    st_n=0
+    st_is=
+    while [ -z "$st_is" ] && [ $st_n -lt 20000 ]; do
+        qmp query-migrate
+        case $qmp_reply in
+        *'"status": "completed"'*) st_is=completed ;;
+        *'"status": "failed"'*) st_is=failed ;;
+        esac
+        st_n=$((st_n + 1))
+    done
+    check_eq "$1: $2" "$1" "$st_is"
+    qmp query-status
+    check "$2: QEMU stays whole" test -n "$qmp_reply"
+    qt_stop
+}
+size_at=$((CTRL + 1))
+streams completed "the size that it has" $size_at '\003'
+streams failed "a size that it cannot have" $size_at '\004'
+streams failed "a size of reserved bits" $size_at '\103'
+streams failed "other sizes on offer" $((CAP)) '\360\001'
+streams failed "a size in which a run does not fit" $size_at '\002'
+streams completed "an address of 16 MiB" 0x14 '\014\000\000\001'
+streams failed "an address that is none for 8 MiB" 0x14 '\014\000\020\001'
+DEV=$(echo "$DEV" | sed 's/,rebar=on//')
+streams failed "to a GPU that has no such capability" $size_at '\003'
 qt_finish
