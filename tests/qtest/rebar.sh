@@ -227,8 +227,6 @@ for n in 0 3; do
     qmp cont
     is $n "size $n: after it"
     use 0
-    is $n "size $n: after it"
-    use 0
 done
 
 # --- streams that cannot be --------------------------------------------------
