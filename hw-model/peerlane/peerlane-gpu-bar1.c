@@ -170,6 +170,7 @@ bool pln_bar1_init(PeerlaneGPU *s, Error **errp)
     s->vram_ptr = memory_region_get_ram_ptr(&s->vram);
     memory_region_set_observer(&s->vram, &pln_vram_observer);
 
+    s->bar1.size = s->bar1_size;
     memory_region_init(&s->bar1.mr, obj, "peerlane-gpu-bar1", s->bar1_size);
     memory_region_init_io(&s->bar1.unmapped, obj, &pln_bar1_unmapped_ops, s,
                           "peerlane-gpu-bar1-unmapped", s->bar1_size);
@@ -230,6 +231,26 @@ void pln_bar1_exit(PeerlaneGPU *s)
     }
 }
 
+/* The same size for all that BAR1 is made of; no run is mapped */
+void pln_bar1_set_size(PeerlaneGPU *s, uint64_t size)
+{
+    PCIDevice *pdev = PCI_DEVICE(s);
+    MemoryRegion *parts[] = {
+        &s->bar1.mr, &s->bar1.unmapped, &s->bar1.map, &s->late.mr,
+        &s->removed_bar[1],
+    };
+
+    trace_peerlane_gpu_bar1_size(pln_name(s), size);
+    memory_region_transaction_begin();
+    for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
+        memory_region_set_size(parts[i], size);
+    }
+    memory_region_transaction_commit();
+    s->bar1.size = size;
+    pdev->io_regions[PLN_BAR_APERTURE].size = size;
+    pci_set_quad(pdev->wmask + pci_bar(pdev, PLN_BAR_APERTURE), ~(size - 1));
+}
+
 static void pln_bar1_add(PeerlaneGPU *s, PlnBar1Run *run)
 {
     const uint64_t unit = PLN_BAR1_UNIT_SIZE;
@@ -281,7 +302,7 @@ static enum pln_gpu_error pln_bar1_check(PeerlaneGPU *s, uint64_t index,
     if (vram % unit) {
         return PLN_ERR_ALIGN;
     }
-    if (index + count > s->bar1_size / unit || vram > s->vram_size ||
+    if (index + count > s->bar1.size / unit || vram > s->vram_size ||
         count * unit > s->vram_size - vram) {
         return PLN_ERR_RANGE;
     }
@@ -366,6 +387,8 @@ void pln_bar1_command(PeerlaneGPU *s, uint32_t cmd)
 /* Map again what an incoming migration says was mapped */
 bool pln_bar1_restore(PeerlaneGPU *s)
 {
+    bool sized = pln_rebar_restore(s);
+
     s->bar1.units_used = 0;
     s->bar1.runs_used = 0;
     memory_region_transaction_begin();
@@ -376,7 +399,7 @@ bool pln_bar1_restore(PeerlaneGPU *s)
         if (!run->count) {
             continue;
         }
-        bad = i >= s->bar1_runs ||
+        bad = !sized || i >= s->bar1_runs ||
               pln_bar1_check(s, run->index, run->count, run->vram);
         for (unsigned j = 0; j < i && !bad; j++) {
             const PlnBar1Run *other = &s->bar1.runs[j];
@@ -395,5 +418,5 @@ bool pln_bar1_restore(PeerlaneGPU *s)
         pln_bar1_add(s, run);
     }
     memory_region_transaction_commit();
-    return true;
+    return sized;
 }

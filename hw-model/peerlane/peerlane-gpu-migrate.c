@@ -31,6 +31,7 @@ static bool pln_queue_ok(PeerlaneGPU *s, unsigned index)
 static int pln_pre_load(void *opaque)
 {
     pln_late_off(opaque);
+    pln_rebar_pre_load(opaque);
     return 0;
 }
 
@@ -132,8 +133,8 @@ static const VMStateDescription vmstate_pln_initiator = {
 
 const VMStateDescription vmstate_pln = {
     .name = TYPE_PEERLANE_GPU,
-    .version_id = 4,
-    .minimum_version_id = 4,
+    .version_id = 5,
+    .minimum_version_id = 5,
     .pre_load = pln_pre_load,
     .post_load = pln_post_load,
     .fields = (const VMStateField[]) {

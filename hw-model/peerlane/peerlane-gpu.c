@@ -14,6 +14,7 @@
 #include "hw/pci/msix.h"
 #include "hw/pci/pci.h"
 #include "hw/pci/pcie.h"
+#include "hw/pci/pcie_aer.h"
 #include "hw/qdev-properties.h"
 #include "hw/qdev-properties-system.h"
 #include "hw/resettable.h"
@@ -80,7 +81,7 @@ static uint64_t pln_regs_read(void *opaque, hwaddr addr, unsigned size)
         break;
     case PLN_REG_BAR1_SIZE:
     case PLN_REG_BAR1_SIZE + 4:
-        val = pln_half(s->bar1_size, addr);
+        val = pln_half(s->bar1.size, addr);
         break;
     case PLN_REG_COHERENT_SIZE:
     case PLN_REG_COHERENT_SIZE + 4:
@@ -216,8 +217,10 @@ static void pln_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
                              int len)
 {
     PeerlaneGPU *s = PEERLANE_GPU(pdev);
+    bool sizes = pln_rebar_changes(s, addr, len);
     bool stops = ranges_overlap(addr, len, PCI_COMMAND, 2) ||
-                 ranges_overlap(addr, len, pdev->pm_cap + PCI_PM_CTRL, 2);
+                 ranges_overlap(addr, len, pdev->pm_cap + PCI_PM_CTRL, 2) ||
+                 sizes;
 
     if (s->removed) {
         return;
@@ -227,7 +230,11 @@ static void pln_config_write(PCIDevice *pdev, uint32_t addr, uint32_t val,
         pla_engine_hold(&s->engine.base, PLA_HELD_CONFIG, true);
     }
     pci_default_write_config(pdev, addr, val, len);
+    pcie_aer_write_config(pdev, addr, val, len);
     pcie_cap_flr_write_config(pdev, addr, val, len);
+    if (sizes) {
+        pln_rebar_write_config(s, addr, val);
+    }
     if (stops) {
         pln_engine_holds(s);
         pla_engine_hold(&s->engine.base, PLA_HELD_CONFIG, false);
@@ -295,6 +302,8 @@ static void pln_reset_hold(Object *obj, ResetType type)
     }
     s->powered = true;
     pln_reset(s, "function");
+    pln_rebar_reset(s);
+    pcie_cap_deverr_reset(PCI_DEVICE(s));
 }
 
 static void pln_vm_state_change(void *opaque, bool running, RunState state)
@@ -332,6 +341,10 @@ static bool pln_check_properties(PeerlaneGPU *s, Error **errp)
                    "16 TiB");
         return false;
     }
+    if (s->rebar && s->bar1_size < MiB) {
+        error_setg(errp, "with rebar=on bar1-size must be at least 1 MiB");
+        return false;
+    }
     if (!s->num_queues || s->num_queues > PLN_MAX_QUEUES) {
         error_setg(errp, "queues must be 1 to %d", PLN_MAX_QUEUES);
         return false;
@@ -355,6 +368,7 @@ static void pln_bar0_exit(PeerlaneGPU *s)
 
     msix_uninit(pdev, &s->bar0, &s->bar0);
     memory_region_del_subregion(&s->bar0, &s->regs);
+    pcie_aer_exit(pdev);
     pcie_cap_exit(pdev);
 }
 
@@ -386,6 +400,12 @@ static void pln_realize(PCIDevice *pdev, Error **errp)
     }
     pcie_cap_flr_init(pdev);
     pcie_cap_deverr_init(pdev);
+    if (pcie_aer_init(pdev, PCI_ERR_VER, PLN_AER_OFFSET, PCI_ERR_SIZEOF,
+                      errp) < 0) {
+        pcie_cap_exit(pdev);
+        return;
+    }
+    pln_rebar_init(s);
 
     memory_region_init(&s->bar0, obj, "peerlane-gpu-bar0", PLN_REGS_SIZE);
     memory_region_init_io(&s->regs, obj, &pln_regs_ops, s,
@@ -395,6 +415,7 @@ static void pln_realize(PCIDevice *pdev, Error **errp)
                   PLN_MSIX_TABLE, &s->bar0, PLN_BAR_REGS, PLN_MSIX_PBA, 0,
                   errp) < 0) {
         memory_region_del_subregion(&s->bar0, &s->regs);
+        pcie_aer_exit(pdev);
         pcie_cap_exit(pdev);
         return;
     }
@@ -428,6 +449,7 @@ static void pln_exit(PCIDevice *pdev)
 static const Property pln_properties[] = {
     DEFINE_PROP_SIZE("vram-size", PeerlaneGPU, vram_size, 1 * GiB),
     DEFINE_PROP_SIZE("bar1-size", PeerlaneGPU, bar1_size, 256 * MiB),
+    DEFINE_PROP_BOOL("rebar", PeerlaneGPU, rebar, false),
     DEFINE_PROP_BOOL("coherent", PeerlaneGPU, coherent, false),
     DEFINE_PROP_UINT8("queues", PeerlaneGPU, num_queues, 4),
     DEFINE_PROP_UINT32("bar1-runs", PeerlaneGPU, bar1_runs, 512),

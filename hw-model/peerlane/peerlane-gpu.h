@@ -18,6 +18,10 @@
 #include "peerlane-gpu-late.h"
 #include "peerlane-gpu-regs.h"
 
+/* In the extended configuration space */
+#define PLN_AER_OFFSET          0x100
+#define PLN_REBAR_OFFSET        0x148
+
 #define TYPE_PEERLANE_GPU "peerlane-gpu"
 OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneGPU, PEERLANE_GPU)
 
@@ -26,13 +30,14 @@ struct PeerlaneGPU {
 
     /* Properties */
     uint64_t vram_size;
-    uint64_t bar1_size;
+    uint64_t bar1_size;         /* after reset */
     bool coherent;
     uint8_t num_queues;
     uint16_t vendor_id;
     uint16_t device_id;
     uint32_t bar1_runs;
     bool posted_errors;
+    bool rebar;
     QemuUUID uuid;
     HostMemoryBackend *memdev;  /* or NULL: VRAM of its own */
     uint32_t features;

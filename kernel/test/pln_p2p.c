@@ -77,6 +77,35 @@ static void test_data(int fd)
 	close(d);
 }
 
+/* As much of VRAM as BAR1 can show, in one piece, up to its last byte */
+static void test_whole(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	uint64_t len = q.bar1_free < q.vram_free ? q.bar1_free : q.vram_free;
+	struct pln_gpu_alloc a = gpu_alloc(fd, len);
+	int d = disk_open(O_RDWR);
+	struct pln_gpu_op op;
+	uint64_t result;
+	char *in, *p;
+
+	in = aligned_alloc(4096, MIB);
+	need(in, "memory");
+	pattern(in, MIB, 9);
+	need(pwrite(d, in, MIB, 0) == MIB, "write to the disk");
+	p = map_export(fd, a.handle, len);
+	check(gpu_query(fd).bar1_free == q.bar1_free - len,
+	      "%llu MiB are mapped at once", (unsigned long long)len >> 20);
+	check(pread(d, p + len - MIB, MIB, 0) == MIB,
+	      "the disk reads into the end of it");
+	op = op_crc(a.handle, len - MIB, MIB);
+	check(!gpu_run(fd, &op, 1, &result) && result == crc32c(0, in, MIB),
+	      "and it is right");
+	munmap(p, len);
+	gpu_free(fd, a.handle);
+	free(in);
+	close(d);
+}
+
 static void test_refused(int fd)
 {
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
@@ -299,6 +328,7 @@ int main(int argc, char **argv)
 	q = gpu_query(fd);
 	if (q.features & PLN_GPU_FEAT_P2PDMA) {
 		test_data(fd);
+		test_whole(fd);
 		test_free_in_flight(fd);
 		if (argc == 3)
 			test_slow_disk(fd, argv[2]);

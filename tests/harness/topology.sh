@@ -209,6 +209,21 @@ bad 'coherent=maybe is not on or off' <<END
 rp0 root-port pcie.0
 gpu0 gpu rp0 coherent=maybe
 END
+bad 'rebar=yes is not on or off' <<END
+rp0 root-port pcie.0
+gpu0 gpu rp0 rebar=yes
+END
+bad 'bar1=512K is less than 1M' <<END
+rp0 root-port pcie.0
+gpu0 gpu rp0 bar1=512K rebar=on
+END
+bad_machine 'more than 256G' <<END
+machine q35 - memory=64G
+rp0 root-port pcie.0
+gpu0 gpu rp0 vram=200G bar1=256M rebar=on
+rp1 root-port pcie.0
+gpu1 gpu rp1 vram=1M bar1=64K
+END
 bad 'vram=100K is no multiple of 64K' <<END
 rp0 root-port pcie.0
 gpu0 gpu rp0 vram=100K bar1=64K

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the port that refuses a request logs it, and tells the root port
+# desc: the port that refuses a request logs it, and tells the root port; so does a GPU with errors of its own
 # tags: qtest quick switch
 # tier: check
 # timeout: 120
@@ -146,6 +146,27 @@ ring 2
 settle 2
 the_log "the fetch of a descriptor from a wrong bus is refused: advisory" $DP2 $COR $ADVISORY
 quiet "the inner port" $DPI0
+
+# An error of the GPU's own link is in its own log, which outlives a reset
+ext_writel $RP0 $ROOT_STATUS 0x7f
+quiet "the GPU" $GPU0
+cfg_cap $GPU0 0x10
+exp=$r
+cfg_writew $GPU0 $((exp + 8)) 0xf
+qmp human-monitor-command '{"command-line":"pcie_aer_inject_error gpu0 MALF_TLP"}'
+logged $GPU0 $UNCOR
+check_eq "a malformed packet is in the GPU's log" $((1 << 18)) "$r"
+logged $RP0 $ROOT_STATUS
+check_eq "the root port has received it: uncorrectable, fatal" $((0x54)) $((r & 0x7f))
+ext_readl $RP0 $ROOT_SOURCE
+check_eq "from the GPU" $((GPU0)) $((r >> 16))
+cfg_writew $GPU0 $((exp + 8)) 0x800f
+ext_readl $GPU0 $UNCOR
+check_eq "a reset of the function leaves the log" $((1 << 18)) "$r"
+cfg_readl $GPU0 $((exp + 8))
+check_eq "and reports no more of them" 0 $((r & 15))
+ext_writel $GPU0 $UNCOR $((1 << 18))
+quiet "the GPU, when that is cleared" $GPU0
 qt_stop
 
 # Behind an IOMMU: the port that nobody answers below has got the address of the bus. What GPU 0, at 03:00.0, sees

@@ -385,7 +385,7 @@ function link_model() {
 }
 
 kind == "gpu" {
-	known_keys(kind, "vram bar1 coherent queues vendor-id device-id uuid")
+	known_keys(kind, "vram bar1 rebar coherent queues vendor-id device-id uuid")
 	plug(name, kind, parent)
 	vram = take_size("vram", "1G")
 	if (bytes(vram) < 1048576 || bytes(vram) % 65536)
@@ -393,20 +393,27 @@ kind == "gpu" {
 	bar1 = take_size("bar1", vram)
 	if (!power_of_two(bytes(bar1)) || bytes(bar1) < 65536)
 		die("bar1=" bar1 " is no power of two from 64K")
+	rebar = take_word("rebar", "off", "on off")
+	if (rebar == "on" && bytes(bar1) < 1048576)
+		die("with rebar=on bar1=" bar1 " is less than 1M")
 	coherent = take_word("coherent", "off", "on off")
 	queues = take_number("queues", 4, 1, 16)
-	take_aperture(bytes(bar1))
+	# a guest can make it as large as vram
+	take_aperture(rebar == "on" && bytes(vram) > bytes(bar1) ? bytes(vram) : bytes(bar1))
 	if (coherent == "on")
 		take_aperture(bytes(vram))
 	text = "peerlane-gpu,id=" name ",bus=" parent ",vram-size=" vram \
 		",bar1-size=" bar1 ",coherent=" coherent ",queues=" queues
+	if (rebar == "on")
+		text = text ",rebar=on"
 	for (key in value)
 		if (key == "vendor-id" || key == "device-id" || key == "uuid")
 			text = text "," key "=" value[key]
 	arg("-device")
 	gpu_arg[ngpus++] = nargs
 	arg(text)
-	devices[ndevices++] = line " vram=" vram " bar1=" bar1 " coherent=" coherent
+	devices[ndevices++] = line " vram=" vram " bar1=" bar1 \
+		(rebar == "on" ? " rebar=on" : "") " coherent=" coherent
 	next
 }
 

@@ -97,6 +97,13 @@ bool doc_bar1_small(struct doctor *d, const struct topo_node *g)
 	       (vram >= 0 ? bar.size < vram : bar.size <= SMALL_BAR1);
 }
 
+/* A slot beside it has a piece of the bridge's window, even when it is empty */
+static const char resize_cost[] =
+	"until the next reboot only; \"No space left on device\": the bridges "
+	"above have no room, so remove the ports beside the GPU before "
+	"(echo 1 > /sys/bus/pci/devices/PORT/remove), and after it echo 1 > "
+	"/sys/bus/pci/rescan";
+
 static void check_small(struct doctor *d, const struct rule *r)
 {
 	const struct topo_node *g;
@@ -137,7 +144,7 @@ static void check_small(struct doctor *d, const struct rule *r)
 			doc_cure(f, "echo %d > /sys/bus/pci/devices/BDF/"
 				 "resource%d_resize (%lld MiB)", largest,
 				 bar.resource, 1LL << largest);
-			doc_cost(f, "until the next reboot only");
+			doc_cost(f, resize_cost);
 		} else if (largest >= 0) {
 			doc_cure(f, "stop what uses the GPU; echo BDF > "
 				 "/sys/bus/pci/drivers/%s/unbind; echo %d > "
@@ -146,7 +153,7 @@ static void check_small(struct doctor *d, const struct rule *r)
 				 "/sys/bus/pci/drivers/%s/bind", g->driver,
 				 largest, bar.resource, 1LL << largest,
 				 g->driver);
-			doc_cost(f, "until the next reboot only");
+			doc_cost(f, resize_cost);
 		} else if (vram >= 0) {
 			doc_cure(f, "give the GPU a larger BAR1 in the "
 				 "topology file: bar1=%lldM", vram >> 20);
