@@ -568,8 +568,8 @@ PlcEth *plc_eth_new(void)
 {
     PlcEth *e = g_new0(PlcEth, 1);
 
-    e->mtu = 1500;
-    e->vport_mtu = 1500;
+    e->mtu = 1500 + PLC_ETH_HEAD + PLC_ETH_CRC;
+    e->vport_mtu = e->mtu;
     plc_table_init(&e->sq, PLC_FIRST_SQN, PLC_FIRST_RQN);
     plc_table_init(&e->rq, PLC_FIRST_RQN,
                    PLC_FIRST_RQN + (1 << PLC_LOG_MAX_RQ));
