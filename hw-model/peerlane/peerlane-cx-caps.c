@@ -75,6 +75,7 @@ static const PlcCap plc_general_eth[] = {
     { CX_CAP_PORT_TYPE, CX_PORT_TYPE_ETH },
     { CX_CAP_ETH_NET_OFFLOADS, 1 },
     { CX_CAP_ROCE, 1 },
+    { CX_CAP_UCTX_CAP, CX_UCTX_RAW_TX },
     /* 16 blocks, as the driver of frames wants; of them an entry uses 63/64 */
     { CX_CAP_MAX_WQE_SZ_SQ, 16 * CX_WQE_BB },
     { CX_CAP_LOG_MAX_RQ, PLC_LOG_MAX_RQ },

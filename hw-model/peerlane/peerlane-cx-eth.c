@@ -235,6 +235,7 @@ static uint8_t plc_send_do(PeerlaneCX *s, PlcQueue *q, PlcSend *e,
     for (uint32_t at = 0, n = 0; at < e->total; n++) {
         uint32_t len = MIN(e->mss, e->total - at);
 
+        *cost += e->head;
         if (!plc_frame_segment(data, e->head, seg, at, len, e->total, n)) {
             return CX_SYND_LOCAL_QP;
         }
@@ -320,7 +321,8 @@ static uint64_t plc_eth_step(PeerlaneCX *s)
     q->queued = false;
     recv = q->id >= PLC_FIRST_RQN;
     q->rung = false;
-    for (unsigned i = 0; i < PLC_BURST; i++) {
+    /* As much as a slice may be, but for the last entry */
+    for (unsigned i = 0; i < PLC_BURST && cost < PLC_SLICE_BUDGET; i++) {
         if (q->state == CX_QUEUE_ERR) {
             more = plc_queue_flush(s, q, recv);
         } else if (q->state == CX_QUEUE_RDY && !recv &&
@@ -568,8 +570,8 @@ PlcEth *plc_eth_new(void)
 {
     PlcEth *e = g_new0(PlcEth, 1);
 
-    e->mtu = 1500;
-    e->vport_mtu = 1500;
+    e->mtu = 1500 + PLC_ETH_HEAD + PLC_ETH_CRC;
+    e->vport_mtu = e->mtu;
     plc_table_init(&e->sq, PLC_FIRST_SQN, PLC_FIRST_RQN);
     plc_table_init(&e->rq, PLC_FIRST_RQN,
                    PLC_FIRST_RQN + (1 << PLC_LOG_MAX_RQ));

@@ -28,6 +28,7 @@
 #define PLC_LOG_MAX_LIST        7       /* of addresses, that the driver tells */
 #define PLC_MAX_ETH_MTU         9000
 #define PLC_ETH_HEAD            18      /* with a tag of a VLAN */
+#define PLC_ETH_CRC             4
 #define PLC_MAX_FRAME           (PLC_MAX_ETH_MTU + PLC_ETH_HEAD)
 #define PLC_MIN_FRAME           60
 
@@ -103,8 +104,8 @@ typedef struct PlcGroup {
 
 /* Of the port, and of the driver's things for it; goes with a reset */
 struct PlcEth {
-    uint16_t mtu;               /* on the wire, without header */
-    uint16_t vport_mtu;
+    uint16_t mtu;               /* with header and checksum */
+    uint16_t vport_mtu;         /* likewise */
     bool down;                  /* the driver wants it so */
     bool roce;
     uint8_t promisc;
@@ -174,6 +175,7 @@ PlcTir *plc_flow_find(PeerlaneCX *s, const PlcFrame *f, uint32_t *tag);
 bool plc_flow_names_tir(PeerlaneCX *s, uint32_t tirn);
 
 /* peerlane-cx-vport.c: the port, as the driver sees it */
+uint32_t plc_eth_longest(const PlcEth *eth);
 PlcHandler plc_query_vport_state, plc_query_nic_vport,
     plc_modify_nic_vport, plc_set_roce_address, plc_query_roce_address;
 

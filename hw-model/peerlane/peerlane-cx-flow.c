@@ -8,6 +8,8 @@
 #include "qemu/osdep.h"
 #include "peerlane-cx-eth.h"
 
+#define PLC_MATCH_COST          16      /* of the work of a slice */
+
 /* Users have no tables, and there are none but those of received frames */
 static bool plc_flow_other(const PlcCmd *c)
 {
@@ -431,6 +433,7 @@ PlcTir *plc_flow_find(PeerlaneCX *s, const PlcFrame *frame, uint32_t *tag)
         PlcFlow *f;
 
         QTAILQ_FOREACH(f, &t->flows, link) {
+            s->walked += PLC_MATCH_COST;
             if (plc_flow_matches(f, m)) {
                 break;
             }

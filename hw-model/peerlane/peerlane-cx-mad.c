@@ -78,6 +78,10 @@ bool plc_mad(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     uint8_t *mad, *deth;
     PlcPacket *p;
 
+    /* On a port of Ethernet it is the driver's: where it came from is no LID */
+    if (s->ethernet) {
+        return false;
+    }
     if (h->bytes != PLC_MAD_SIZE || in[PLC_MAD_BASE_VERSION] != 1 ||
         in[PLC_MAD_CLASS] != PLC_PERFORMANCE ||
         in[PLC_MAD_CLASS_VERSION] != 1 ||

@@ -9,6 +9,9 @@
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
 
+/* What the check of a message looks at where pieces are repeated, at most */
+#define PLC_MAX_SPAN            (4 * GiB)
+
 void plc_mkey_free(PlcMkey *mkey)
 {
     g_free(mkey->mtt);
@@ -295,7 +298,7 @@ typedef struct PlcUse {
     uint32_t pd;
     enum plc_access access;
     unsigned depth;             /* of keys that name keys */
-    bool check;                 /* nothing is moved, only looked at */
+    uint64_t *span;             /* only looked at: so much; NULL: moved */
 } PlcUse;
 
 static enum plc_result plc_mkey_use(PeerlaneCX *s, const PlcUse *u,
@@ -321,7 +324,7 @@ static enum plc_result plc_mkey_ksm(PeerlaneCX *s, const PlcUse *u,
             return result;
         }
         addr += n;
-        buf += u->check ? 0 : n;
+        buf += u->span ? 0 : n;
         len -= n;
     }
     return PLC_DONE;
@@ -348,7 +351,7 @@ static enum plc_result plc_mkey_klm(PeerlaneCX *s, const PlcUse *u,
         if (result) {
             return result;
         }
-        buf += u->check ? 0 : n;
+        buf += u->span ? 0 : n;
         len -= n;
         at = 0;
     }
@@ -373,8 +376,8 @@ static enum plc_result plc_mkey_block(PeerlaneCX *s, const PlcUse *u,
     if (!round || pieces >= mkey->mtts / 2 || last >= rounds) {
         return PLC_DENIED;
     }
-    for (uint64_t r = first; r <= (u->check ? first : last); r++) {
-        uint64_t in = u->check ? 0 : at - r * round, n = 0, left = round;
+    for (uint64_t r = first; r <= (u->span ? first : last); r++) {
+        uint64_t in = u->span ? 0 : at - r * round, n = 0, left = round;
 
         for (uint32_t i = 1; i <= pieces && left && len; i++) {
             uint64_t word = mkey->mtt[2 * i], va = mkey->mtt[2 * i + 1];
@@ -391,13 +394,19 @@ static enum plc_result plc_mkey_block(PeerlaneCX *s, const PlcUse *u,
                 in -= bytes;
                 continue;
             }
-            n = u->check ? (last - first) * stride + bytes :
+            n = u->span ? (last - first) * stride + bytes :
                 MIN(len, bytes - in);
+            if (u->span) {
+                *u->span += n;
+                if (*u->span >= PLC_MAX_SPAN) {
+                    return PLC_DENIED;
+                }
+            }
             result = plc_mkey_use(s, u, word, va + r * stride + in, buf, n);
             if (result) {
                 return result;
             }
-            if (!u->check) {
+            if (!u->span) {
                 buf += n;
                 at += n;
                 len -= n;
@@ -428,7 +437,7 @@ static enum plc_result plc_mkey_use(PeerlaneCX *s, const PlcUse *u,
         if (mkey->mode == CX_MKC_MODE_MTT && mkey->checked) {
             result = plc_mkey_present(s, mkey, addr, len, u->access);
         }
-        return result || u->check ? result :
+        return result || u->span ? result :
                plc_mkey_move(s, mkey, addr, buf, len, plc_writes(u->access));
     }
     if (u->depth >= PLC_MAX_INDIRECTION) {
@@ -451,10 +460,12 @@ static enum plc_result plc_mkey_run(PeerlaneCX *s, PlcQp *qp,
                                     uint8_t *buf, uint32_t len,
                                     enum plc_access access)
 {
+    uint64_t span = 0;
+
     for (unsigned i = 0; i < n && len; i++) {
         PlcUse use = {
             .qp = qp, .pd = sge[i].pd ? sge[i].pd : qp->pd, .access = access,
-            .check = !buf,
+            .span = buf ? NULL : &span,
         };
         enum plc_result result = PLC_DONE;
         uint32_t part;

@@ -409,7 +409,7 @@ static void plc_eth_frame_in(PeerlaneCX *s, const uint8_t *frame, size_t size)
     PlcPacket *p;
 
     if (!plc_roce_take(s, frame, size, &p, &wrong)) {
-        if (size > PLC_MAX_FRAME) {
+        if (size > plc_eth_longest(s->st->eth)) {
             plc_frame_dropped(s, "long");
             return;
         }

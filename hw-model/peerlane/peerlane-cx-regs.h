@@ -391,6 +391,7 @@ enum {
 #define CX_XRQC_PD                      CX_F(0x00c8, 24)
 #define CX_XRQ_UMEM_VALID               CX_F(0x02e0, 1)
 #define CX_UCTX_CAP                     CX_F(0x0080, 32)
+#define CX_UCTX_RAW_TX                  1
 #define CX_UCTX_UID                     CX_F(0x0050, 16)
 #define CX_UMEM_LOG_PAGE                CX_F(0x009b, 5)
 #define CX_UMEM_OFFSET                  CX_F(0x00a0, 32)
@@ -482,6 +483,7 @@ enum {
 #define CX_CAP_MAX_NUM_EQS              CX_F(0x0470, 16)
 #define CX_CAP_DEVICE_FREQUENCY_MHZ     CX_F(0x04c0, 32)
 #define CX_CAP_DEVICE_FREQUENCY_KHZ     CX_F(0x04e0, 32)
+#define CX_CAP_UCTX_CAP                 CX_F(0x06a0, 32)
 
 #define CX_EQ_BITMASK                   0x58    /* four words of 64 bits */
 #define CX_RMPC_WQ                      0x30

@@ -9,17 +9,19 @@
 #include "qemu/osdep.h"
 #include "peerlane-cx.h"
 
-static char plc_user;
+/* A user in the table, without and with the right to send frames */
+static char plc_user, plc_raw_user;
 
 uint8_t plc_create_uctx(PeerlaneCX *s, PlcCmd *c)
 {
-    uint32_t uid;
+    uint32_t cap = cx_get(c->in, CX_UCTX_CAP), uid;
 
-    /* There are no rights to give */
-    if (cx_get(c->in, CX_UCTX_CAP)) {
+    /* There are no other rights to give */
+    if (cap & ~(s->ethernet ? CX_UCTX_RAW_TX : 0)) {
         return CX_BAD_PARAM;
     }
-    if (!plc_table_add(&s->st->uctx, c, &plc_user, &uid)) {
+    if (!plc_table_add(&s->st->uctx, c, cap ? &plc_raw_user : &plc_user,
+                       &uid)) {
         return CX_NO_RESOURCES;
     }
     cx_set(c->out, CX_UCTX_UID, uid);
@@ -48,6 +50,13 @@ uint8_t plc_destroy_uctx(PeerlaneCX *s, PlcCmd *c)
     }
     plc_table_del(&st->uctx, uid);
     return CX_OK;
+}
+
+/* May whoever this command is for send frames of any kind? */
+bool plc_user_sends_raw(PeerlaneCX *s, const PlcCmd *c)
+{
+    return !c->uid || c->uid == CX_UID_ALL ||
+           plc_table_get(&s->st->uctx, c->uid) == &plc_raw_user;
 }
 
 void plc_umem_free(PlcUmem *umem)

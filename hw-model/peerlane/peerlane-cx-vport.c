@@ -6,8 +6,6 @@
 #include "qemu/osdep.h"
 #include "peerlane-cx-eth.h"
 
-#define PLC_ETH_CRC             4
-
 /* How the interface counts: with what is around a packet */
 static uint16_t plc_hw_mtu(uint16_t mtu)
 {
@@ -18,6 +16,12 @@ static bool plc_hw_mtu_good(uint32_t mtu)
 {
     return mtu > PLC_ETH_HEAD + PLC_ETH_CRC &&
            mtu <= plc_hw_mtu(PLC_MAX_ETH_MTU);
+}
+
+/* The longest frame that is received: longer ones would end receive queues */
+uint32_t plc_eth_longest(const PlcEth *e)
+{
+    return MAX(e->mtu, e->vport_mtu) - PLC_ETH_CRC;
 }
 
 uint8_t plc_query_vport_state(PeerlaneCX *s, PlcCmd *c)

@@ -65,7 +65,8 @@ static uint8_t plc_sq_parse(PeerlaneCX *s, PlcCmd *c, PlcQueue *q)
     const uint8_t *ctx = q->ctx;
     uint32_t tises = cx_get(ctx, CX_SQC_TIS_NUM);
 
-    if (cx_get(ctx, CX_QUEUE_STATE) != CX_QUEUE_RST ||
+    if (!plc_user_sends_raw(s, c) ||
+        cx_get(ctx, CX_QUEUE_STATE) != CX_QUEUE_RST ||
         cx_get(ctx, CX_QUEUE_HAIRPIN) || cx_get(ctx, CX_SQC_FRE) ||
         cx_get(ctx, CX_SQC_MPWQE) || cx_get(ctx, CX_SQC_REG_UMR) ||
         cx_get(ctx, CX_SQC_SWP) || cx_get(ctx, CX_SQC_NON_WIRE) ||

@@ -669,6 +669,7 @@ void plc_qc_count(PlcQp *qp, unsigned counter);
 PlcHandler plc_create_uctx, plc_destroy_uctx, plc_create_umem,
     plc_destroy_umem;
 void plc_umem_free(PlcUmem *umem);
+bool plc_user_sends_raw(PeerlaneCX *s, const PlcCmd *c);
 /* A doorbell record at @offset of the memory @id, which is kept from then on */
 uint8_t plc_umem_dbr(PeerlaneCX *s, PlcCmd *c, uint32_t id, uint64_t offset,
                      PlcUmem **umem, uint64_t *addr);
