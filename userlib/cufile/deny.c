@@ -286,7 +286,7 @@ static void look_below(void *arg, const struct topo_block *b)
 		l->why = "denylist.drivers of cufile.json has the driver of a device below it";
 }
 
-/* Of what a RAID array, the device mapper or a loop device stands on */
+/* Of what a RAID array or the device mapper stands on; of a loop device Linux does not say it there */
 static const char *deny_below(uint64_t dev)
 {
 	struct below l = { .dev = dev };

@@ -254,7 +254,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 	struct no_window why;
 	struct window *w;
 	size_t avail;
-	bool fresh;
+	bool fresh, ends;
 	ssize_t r;
 	int turn;
 
@@ -266,7 +266,8 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 	 * No window is needed for pages behind the last one of the file, nor missed.  Where
 	 * there is none, and others read, the file need not be asked for its end.
 	 */
-	if (p2p_only() || !window_refused(&io->mem, dev, len)) {
+	ends = p2p_only() || !window_refused(&io->mem, dev, len);
+	if (ends) {
 		len = to_the_end(io, off, len);
 		if (!len)
 			return WENT_SHORT;
@@ -290,6 +291,15 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 				no_window(io, e, &why);
 			}
 			return NOT_MAPPED;
+		}
+		if (!ends) {	/* another thread has just forgotten the refusal */
+			ends = true;
+			len = to_the_end(io, off, len);
+			if (!len) {
+				window_put(w);
+				*piece = 0;
+				return WENT_SHORT;
+			}
 		}
 		*piece = avail < len ? round_down(avail, unit) : len;
 		if (!*piece) {
