@@ -175,6 +175,12 @@ says_at "send queue: of several packets" 3 $SQ_IN 32 08
 says_at "send queue: ready at once" 3 $SQ_IN 33 10
 says "send queue" 0 $SQ_IN 16
 id; SQ=$r SQ_0=$r
+zeros 64; at "$r" 0 0a04; UCTX=$r
+says_at "user: a right that there is not" 3 $UCTX 16 00000002
+says "user" 0 $UCTX 16
+says_at "send queue: of a user who may not send frames" 3 $SQ_IN 2 "$(printf %s "$out" | cut -c23-26)"
+says_at "user: who may send frames" 0 $UCTX 16 00000001
+says_at "send queue: of a user, with what is another's" 5 $SQ_IN 2 "$(printf %s "$out" | cut -c23-26)"
 short 0914 00$TIS; says "a TIS that is in use stays" 6 $r 8
 short 0801 00$PD; says "a protection domain that is in use stays" 6 $r 8
 queue_to 0905 $SQ 1 1; says "send queue: it is not ready yet" 9 "$r" 8
@@ -351,12 +357,26 @@ for want in "0000009a 00050000 00000064 90" "0000009a 00060000 000000c8 10" "000
     n=$((n + 1))
 done
 
+# What is longer than the MTU is dropped, and ends no queue, until the driver says that it may come
+receive 2048
+data "${ETH}0800$UDP"
+SEG=${SEG#????????}
+send "00000000000000000000000000000000$(printf %08x 1519)$SEG" 3
+becomes "above the MTU: it is dropped" 1 qom_counter cx1 frames-dropped
+send "00000000000000000000000000000000$(printf %08x 1518)$SEG" 3
+becomes "as long as the MTU: it has come" 7 qom_counter cx1 eth-frames-in
+cqe 6 0x2c 4; check_eq "as long as the MTU: all of it" 0x000005ee "$r"
+receive 2048
+fixed 0805 00005003 00000000 32; at "$r" 6 0000; at "$r" 17 01; at "$r" 24 233e; says "another MTU" 0 "$r" 32
+send "00000000000000000000000000000000$(printf %08x 1519)$SEG" 3
+becomes "another MTU: it has come" 8 qom_counter cx1 eth-frames-in
+
 # What a queue cannot do ends it: a receive that is too small, an entry that is malformed
 receive 32
 data "${ETH}0800$UDP"
 send "00000000c00000000000000000000000$SEG" 3
 becomes "too small: the receive has failed" 1 qom_counter cx1 wqe-errors
-cqe 6 0x37 1; check_eq "too small: it says so" 0x01 "$r"
+cqe 8 0x37 1; check_eq "too small: it says so" 0x01 "$r"
 side 1
 short 090b 00$RQ; cmd $r 272
 rdhex $((OUT_BOX + 0x21 - 16)) 1

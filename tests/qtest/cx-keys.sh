@@ -309,6 +309,11 @@ rounds_say "more pieces than its list" 14 0004
 rounds_say "rounds of nothing" 0 00000000
 rounds_say "rounds that have more than their pieces" 0 00000009
 rounds_say "pieces that leave their key in a later round" 32 0600
+# One byte of each round, 64 KiB apart: all that is between them is 4 GiB and more
+far=$(printf %08x%08x%08x%08x 1 0x400 70000 1)ffff0001$ALL$(printf %016x $((PAGES)))
+zeros 32; far=$far$r
+want=70000; indirect 3e $far; make "a key of pieces that are far from each other" $r; FAR=$r
+rdma_says "READ of more than is looked at" 19 10 0x5000 70000 ${FAR}00
 # A window: a free key that any connection may bind, for itself if it says so
 zeros 272; at "$r" 0 0200; at "$r" 16 4000be00; at "$r" 20 ffffff11; at "$r" 28 00$PD; at "$r" 68 00000004
 make "a window" $r; WINDOW=$r

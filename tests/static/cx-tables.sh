@@ -20,7 +20,7 @@ section() {
 
 # commands FILE: of the first column of its table
 commands() {
-	section Commands "$1" | grep -E '^([0-9A-Z_]+, )*[0-9A-Z_]+,?(  |$)' | cut -c1-60 | grep -oE '[0-9A-Z_]{3,}' | sort
+	section Commands "$1" | grep -E '^([0-9A-Z_]+, )*[0-9A-Z_]+,?(  |$)' | cut -c1-60 | grep -oE '[0-9A-Z_]{3,}' | sort -u
 }
 
 # capabilities FILE
@@ -28,7 +28,7 @@ capabilities() {
 	section Capabilities "$1" | grep -oE '[a-z][a-z0-9_]+' | sort -u
 }
 
-sed -nE 's/^ *PLC_(COMMAND|DRIVERS)\(([A-Z0-9_]+),.*/\2/p' "$model"/peerlane-cx-*.c | sort >have
+sed -nE 's/^ *PLC_(COMMAND|DRIVERS|ETH|ETH_DRIVERS)\(([A-Z0-9_]+),.*/\2/p' "$model"/peerlane-cx-*.c | sort >have
 check "the model has commands" test "$(wc -l <have)" -gt 50
 check_eq "its commands are those of the specification's table" "$(cat have)" "$(commands "$rst")"
 
