@@ -301,7 +301,7 @@ vm_carry() {
 vm_tests() {
 	[ -r "$vm_guest/tests.cpio" ] || return 0
 	cpio -t --quiet <"$vm_guest/tests.cpio" | sed -n 's,^.*/\(tests\|extra\)/,,p' | sed 's/[.]ko$//' >"$vm_dir/there"
-	grep -rIhowF -f "$vm_dir/there" "$vm_case" | sort -u | sed 's,.*,usr/*/&\nusr/*/&.ko,' >"$vm_dir/named"
+	grep -rIhowF -f "$vm_dir/there" "$vm_dir/stage/case" | sort -u | sed 's,.*,usr/*/&\nusr/*/&.ko,' >"$vm_dir/named"
 	rm "$vm_dir/there"
 	[ ! -s "$vm_dir/named" ] ||
 		(cd "$vm_dir/stage" && cpio -id --quiet -E ../named) <"$vm_guest/tests.cpio"
