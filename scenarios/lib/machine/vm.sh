@@ -349,7 +349,7 @@ vm_start() {
 	vm_tests || return 2
 	(cd "$vm_dir/stage" && find -- * | LC_ALL=C sort |
 		cpio -o -H newc -R 0:0 --quiet) >"$vm_dir/case.cpio" || return 2
-	rm -rf "$vm_dir/stage"
+	rm -rf "$vm_dir/stage" "$vm_dir/named"
 	mkfifo "$vm_dir/qmp.in" "$vm_dir/qmp.out" "$vm_dir/result.in" \
 		"$vm_dir/result.out" "$vm_dir/exit" || return 2
 	vm_guard
