@@ -99,7 +99,8 @@ void pla_engine_start(PlaEngine *e)
 {
     QemuThread thread;
 
-    if (!runstate_is_running()) {
+    /* A guest that sleeps is not told of when it wakes */
+    if (!runstate_is_live(runstate_get())) {
         e->held |= PLA_HELD_MACHINE;
     }
     e->vmstate_entry = qemu_add_vm_change_state_handler(pla_engine_vm_state, e);

@@ -11,14 +11,16 @@
 qt_start -global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off \
     -device pcie-root-port,id=rp0,chassis=1,slot=1,addr=3 \
     -device peerlane-gpu,id=gpu1,addr=5,vram-size=1M,bar1-size=64K
-# Bus 1, and windows for the BARs
-cfg_writel 0x18 0x18 0x00010100
-cfg_writel 0x18 0x20 0xe000e000
-cfg_writel 0x18 0x24 0xfff10001
-cfg_writel 0x18 0x28 0
-cfg_writel 0x18 0x2c 0x1f
-cfg_writew 0x18 4 6
-gpu_setup 1 0x28
+setup() { # Bus 1, and windows for the BARs
+    cfg_writel 0x18 0x18 0x00010100
+    cfg_writel 0x18 0x20 0xe000e000
+    cfg_writel 0x18 0x24 0xfff10001
+    cfg_writel 0x18 0x28 0
+    cfg_writel 0x18 0x2c 0x1f
+    cfg_writew 0x18 4 6
+    gpu_setup 1 0x28
+}
+setup
 
 n=0
 while [ $n -lt 3 ]; do
@@ -79,4 +81,20 @@ use 1
 queue_setup 0
 job 0 op=$PLN_OP_NOP
 job_is "the other GPU goes on" 0 0 0
+
+# Plugged while the guest sleeps, it works when that is awake
+cfg_writel 0xf8 0x40 0x601
+cfg_writel 0xf8 0x44 0x80
+qmp_events=
+qt outw 0x604 0x2400
+check "the guest sleeps" event SUSPEND
+qmp device_add '{"driver":"peerlane-gpu","id":"gpu0","bus":"rp0","vram-size":67108864}'
+qmp system_wakeup
+check "it is awake" event WAKEUP
+setup
+gpu_setup 0 0x100
+use 0
+queue_setup 0
+job 0 op=$PLN_OP_NOP
+job_is "plugged meanwhile, a GPU works" 0 0 0
 qt_finish
