@@ -566,12 +566,13 @@ make_steps() { # SEED STEPS
         return "07000000" hex(8, len) "0000000000030000" op "000000000000" hex(8, q) "00000000" \
             "00000000000000000000000000000000" "0000000000040000" "000000105a000001"
     }
-    # What is longer than QEMU takes at a time lets the engine work meanwhile
+    # The engine has a thread of its own: these accesses give it time for what was posted
     function turns(   i) {
         for (i = 0; i < 3; i++) {
             printf "write 589824 1024 0x%02048d\n", 0
             made++
         }
+        for (i = 0; i < 60; i++) print "readl 589824"
     }
     # A queue pair is connected to itself anew, and gets entries that are right or nearly right
     function post(   n, i, op, h, kind) {
@@ -662,6 +663,7 @@ right_commands() {
     r=$((r - wrong))
 }
 
+wqes=0 wqe_errors=0 cqes=0 messages=0 least=0
 for seed in $SEEDS; do
     # Every other one is of a port of Ethernet
     ETH=$((seed % 2))
@@ -713,10 +715,11 @@ for seed in $SEEDS; do
     check_eq "seed $seed: each step has its answer" "$n" "$(grep -c "^OK" "$OUT/answers")"
     right_commands
     check "seed $seed: some commands are right" test $((r - before)) -gt 60
-    for of in wqes wqe-errors cqes loopback-messages; do
-        qom_counter cx0 $of
-        check "seed $seed: $of, of which there are $r" test "$r" -gt $((STEPS / 3000))
-    done
+    qom_counter cx0 wqes; wqes=$((wqes + r))
+    qom_counter cx0 wqe-errors; wqe_errors=$((wqe_errors + r))
+    qom_counter cx0 cqes; cqes=$((cqes + r))
+    qom_counter cx0 loopback-messages; messages=$((messages + r))
+    least=$((least + STEPS / 3000))
     # Whatever has happened: after a reset of the function it works
     cfg_cap $DEVFN 0x10
     cfg_writew $DEVFN $((r + 8)) 0x8000
@@ -724,4 +727,9 @@ for seed in $SEEDS; do
     says "seed $seed: after $n steps and a reset the device works" 0 $ENABLE 12
     qt_stop
 done
+# How much of it the engine does before the next reset depends on the host: less of one seed, more of another
+check "of all seeds: entries, of which there are $wqes" test "$wqes" -gt "$least"
+check "of all seeds: entries in error, of which there are $wqe_errors" test "$wqe_errors" -gt "$least"
+check "of all seeds: completions, of which there are $cqes" test "$cqes" -gt "$least"
+check "of all seeds: loopback messages, of which there are $messages" test "$messages" -gt "$least"
 qt_finish
