@@ -399,6 +399,8 @@ static bool plc_can_receive(NetClientState *nc)
                 qatomic_read(&s->st->rx_frames) >= PLC_RX_MAX;
 
     qatomic_set(&s->rx_blocked, full);
+    /* The engine may have done with them by now, and look no more */
+    plc_net_slice_ends(s);
     return !full;
 }
 
@@ -728,7 +730,10 @@ uint64_t plc_net_step(PeerlaneCX *s)
 /* There may be room again for what waits on the wire */
 void plc_net_slice_ends(PeerlaneCX *s)
 {
-    if (qatomic_read(&s->rx_blocked) && s->st->rx_frames <= PLC_RX_MAX / 2) {
+    /* Who has changed one of these looks at the other */
+    smp_mb();
+    if (qatomic_read(&s->rx_blocked) &&
+        qatomic_read(&s->st->rx_frames) <= PLC_RX_MAX / 2) {
         pla_engine_main(&s->engine);
     }
 }
