@@ -287,7 +287,7 @@ vm_carry() {
 	fi
 	vm_bytes=$((vm_size + $(wc -c <"$vm_dir/case.cpio")))
 	{
-		printf '%-511s\n' "case $(date +%s) $(head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n') $vm_bytes"
+		printf '%-511s\n' "case $(date +%s) $(mcookie)$(mcookie) $vm_bytes"
 		[ "$vm_size" -eq 0 ] || head -c "$vm_size" "$vm_guest/overlay.cpio"
 		cat "$vm_dir/case.cpio"
 	} >"$vm_dir/case.img" || return
