@@ -390,7 +390,7 @@ becomes "malformed: an entry without its segment fails" $((n + 1)) qom_counter c
 send "$(printf %064d 0)" 3
 becomes "malformed: the next is flushed" $((n + 2)) qom_counter cx0 cqes
 rdhex $((0x51000 + 64 * n + 0x37)) 1
-check_eq "malformed: local queue pair operation" 0x02 "$r"
+check_eq "a malformed entry: the syndrome of a queue pair's operation" 0x02 "$r"
 rdhex $((0x51000 + 64 * (n + 1) + 0x37)) 1
 check_eq "malformed: flushed" 0x05 "$r"
 
