@@ -384,11 +384,9 @@ void pln_bar1_command(PeerlaneGPU *s, uint32_t cmd)
     }
 }
 
-/* Map again what an incoming migration says was mapped */
-bool pln_bar1_restore(PeerlaneGPU *s)
+/* Map again what an incoming migration says was mapped, if the size is right */
+bool pln_bar1_restore(PeerlaneGPU *s, bool sized)
 {
-    bool sized = pln_rebar_restore(s);
-
     s->bar1.units_used = 0;
     s->bar1.runs_used = 0;
     memory_region_transaction_begin();

@@ -39,7 +39,7 @@ void pln_bar1_exit(PeerlaneGPU *s);
 void pln_bar1_command(PeerlaneGPU *s, uint32_t cmd);
 void pln_bar1_unmap_all(PeerlaneGPU *s);
 void pln_bar1_set_size(PeerlaneGPU *s, uint64_t size);
-bool pln_bar1_restore(PeerlaneGPU *s);
+bool pln_bar1_restore(PeerlaneGPU *s, bool sized);
 void pln_show_removed(PeerlaneGPU *s);
 
 /* peerlane-gpu-rebar.c */

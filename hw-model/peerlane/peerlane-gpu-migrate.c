@@ -39,7 +39,7 @@ static int pln_post_load(void *opaque, int version_id)
 {
     PeerlaneGPU *s = opaque;
 
-    if (!pln_late_restore(s) || !pln_bar1_restore(s) ||
+    if (!pln_late_restore(s) || !pln_bar1_restore(s, pln_rebar_restore(s)) ||
         s->engine.next_queue >= s->num_queues) {
         return -EINVAL;
     }

@@ -171,7 +171,8 @@ n=0
 round
 memory_tree
 tree=$r
-while [ $n -lt 16 ]; do
+# The engine may be quicker than the removal
+while [ $n -lt 16 ] || { [ $cut -eq 0 ] && [ $n -lt 64 ]; }; do
     n=$((n + 1))
     round
 done
