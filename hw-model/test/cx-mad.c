@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Asks QP1 of a port what the performance management there is like, by a datagram of management.
+ * Asks QP1 of a port what the management of a class (4: of performance) is like there, by a datagram of management.
  *
- *	cx-mad DEVICE lid LID
- *	cx-mad DEVICE gid INDEX GID
+ *	cx-mad DEVICE CLASS LID
  *
  * Prints "status STATUS capabilities MASK" of the answer, or why there is none.
  */
-#include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +13,10 @@
 #include <infiniband/umad.h>
 
 #define MAD 256
-#define PERFORMANCE 0x04	/* class */
 #define GET 0x01
 #define GET_RESPONSE 0x81
 #define CLASS_PORT_INFO 0x0001
-#define DATA 64			/* in one of that class */
+#define DATA 64			/* of a ClassPortInfo */
 #define QP1_Q_KEY 0x80010000
 #define WAIT 2000		/* ms for an answer */
 #define TRIES 5
@@ -32,44 +29,38 @@ static void die(const char *what)
 
 int main(int argc, char **argv)
 {
-	int gid = argc == 5 && !strcmp(argv[2], "gid"), len = MAD, fd, agent;
+	int len = MAD, fd, agent;
 	ib_user_mad_t *umad;
-	uint8_t *mad;
+	uint8_t *mad, class;
 
-	if (!gid && (argc != 4 || strcmp(argv[2], "lid")))
-		die("usage: cx-mad DEVICE (lid LID | gid INDEX GID)");
+	if (argc != 4)
+		die("usage: cx-mad DEVICE CLASS LID");
+	class = atoi(argv[2]);
 	if (umad_init() < 0)
 		die("umad_init");
 	fd = umad_open_port(argv[1], 1);
 	if (fd < 0)
 		die("umad_open_port: is ib_umad loaded?");
-	agent = umad_register(fd, PERFORMANCE, 1, 0, NULL);
+	agent = umad_register(fd, class, 1, 0, NULL);
 	umad = umad_alloc(1, umad_size() + MAD);
 	if (agent < 0 || !umad)
 		die("umad_register");
 	mad = umad_get_mad(umad);
 	mad[0] = 1;
-	mad[1] = PERFORMANCE;
+	mad[1] = class;
 	mad[2] = 1;
 	mad[3] = GET;
 	mad[15] = 77;			/* the transaction */
 	mad[17] = CLASS_PORT_INFO;
-	umad_set_addr(umad, gid ? 0 : atoi(argv[3]), 1, 0, QP1_Q_KEY);
+	umad_set_addr(umad, atoi(argv[3]), 1, 0, QP1_Q_KEY);
 	umad_set_pkey(umad, 0);
-	if (gid) {
-		umad->addr.grh_present = 1;
-		umad->addr.gid_index = atoi(argv[3]);
-		umad->addr.hop_limit = 64;
-		if (inet_pton(AF_INET6, argv[4], umad->addr.gid) != 1)
-			die("not a GID");
-	}
 	if (umad_send(fd, agent, umad, MAD, WAIT, TRIES))
 		die("umad_send");
 	if (umad_recv(fd, umad, &len, (TRIES + 2) * WAIT) < 0)
 		die("nothing comes");
 	if (umad_status(umad))
 		die("no answer");
-	if (mad[1] != PERFORMANCE || mad[3] != GET_RESPONSE || mad[15] != 77)
+	if (mad[1] != class || mad[3] != GET_RESPONSE || mad[15] != 77)
 		die("another answer");
 	printf("status 0x%02x%02x capabilities 0x%02x%02x\n", mad[4], mad[5], mad[DATA + 2], mad[DATA + 3]);
 	return 0;
