@@ -5,6 +5,10 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "qemu/rcu.h"
+#include "qemu/module.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "system/qtest.h"
 #include "system/runstate.h"
 #include "peerlane-engine.h"
 
@@ -77,6 +81,44 @@ static void pla_engine_vm_state(void *opaque, bool running, RunState state)
     pla_engine_hold(opaque, PLA_HELD_MACHINE, !running);
 }
 
+static void pla_engine_get_idle(Object *obj, Visitor *v, const char *name,
+                                void *opaque, Error **errp)
+{
+    PlaEngine *e = opaque;
+    bool idle;
+
+    WITH_QEMU_LOCK_GUARD(&e->lock) {
+        idle = !e->kicked && !e->inside && !e->irqs;
+    }
+    visit_type_bool(v, name, &idle, errp);
+}
+
+/* For tests without a guest, between what they have the engine do */
+static bool pla_engine_qtest(CharBackend *chr, gchar **words)
+{
+    g_autofree char *path = NULL;
+    Object *obj;
+
+    if (strcmp(words[0], "engine-idle") || !words[1]) {
+        return false;
+    }
+    path = g_strconcat("/machine/peripheral/", words[1], NULL);
+    obj = object_resolve_path(path, NULL);
+    if (obj && object_property_find(obj, "engine-idle")) {
+        qtest_sendf(chr, "OK %d\n", object_property_get_bool(obj, "engine-idle",
+                                                             &error_abort));
+    } else {
+        qtest_sendf(chr, "FAIL %s has no engine\n", words[1]);
+    }
+    return true;
+}
+
+static void pla_engine_register(void)
+{
+    qtest_set_command_cb(pla_engine_qtest);
+}
+type_init(pla_engine_register)
+
 void pla_engine_init(PlaEngine *e, PCIDevice *pdev, const PlaEngineOps *ops)
 {
     e->pdev = pdev;
@@ -85,6 +127,8 @@ void pla_engine_init(PlaEngine *e, PCIDevice *pdev, const PlaEngineOps *ops)
     qemu_cond_init(&e->wake);
     qemu_cond_init(&e->served);
     qemu_cond_init(&e->rest);
+    object_property_add(OBJECT(pdev), "engine-idle", "bool",
+                        pla_engine_get_idle, NULL, NULL, e);
 }
 
 void pla_engine_finalize(PlaEngine *e)

@@ -63,7 +63,10 @@ typedef struct PlaEngine {
     bool calling;               /* it is being done */
 } PlaEngine;
 
-/* Of an instance; pla_engine_start() is of realize, pla_engine_exit() its end */
+/*
+ * Of an instance, with its property engine-idle; pla_engine_start() is of
+ * realize, pla_engine_exit() its end
+ */
 void pla_engine_init(PlaEngine *e, PCIDevice *pdev, const PlaEngineOps *ops);
 void pla_engine_finalize(PlaEngine *e);
 void pla_engine_start(PlaEngine *e);

@@ -40,7 +40,7 @@ beside() {
     submit 1 2 0x2f0000 $LIST 64 0 $((bs_pages * 8 - 1)) "writel $((B0 + 0x1000 + PLN_Q_TAIL)) $tail_0"
     settle 0
     bs_tries=0
-    while [ $bs_tries -lt 20000 ] && ! completed; do
+    while ! completed && more $bs_tries; do
         bs_tries=$((bs_tries + 1))
     done
     writel $((REGS + 0x100c)) $((slot_1 % 16))

@@ -273,13 +273,12 @@ short 0105; says "DISABLE_HCA" 0 $r 8
 qt_stop
 
 # What the engine writes may hit the function itself: through ECAM, at ECAM, and in its page of doorbells
-ECAM=0xb0000000
 DATA=0x80000
 
 # self_pair: a queue pair that is connected to itself, and a key for all of memory
 self_pair() {
     cx_start
-    cfg_writel 0 0x60 $((ECAM | 1))
+    ecam_on
     for in_hex in $ENABLE $INIT; do
         cmd $in_hex 12
     done
@@ -566,26 +565,22 @@ make_steps() { # SEED STEPS
         return "07000000" hex(8, len) "0000000000030000" op "000000000000" hex(8, q) "00000000" \
             "00000000000000000000000000000000" "0000000000040000" "000000105a000001"
     }
-    # The engine has a thread of its own: these accesses give it time for what was posted
-    function turns(   i) {
-        for (i = 0; i < 3; i++) {
-            printf "write 589824 1024 0x%02048d\n", 0
-            made++
-        }
-        for (i = 0; i < 60; i++) print "readl 589824"
-    }
-    # A queue pair is connected to itself anew, and gets entries that are right or nearly right
+    # The engine has done what it was given
+    function idle() { print "engine-idle cx0" }
+    # A queue pair is connected to itself anew, and gets entries that are right or nearly right.  Not always is it idle
+    # before the next thing.
     function post(   n, i, op, h, kind) {
         kind = pick("rc rc uc ud")
         q = kind == "rc" ? qp : kind == "uc" ? uc : ud
         w(196608 + 28, hex(8, q))
         w(65536 + 64 * 24, slot_of("050a", 16) slot_of("0502", 256) slot_of("0503", 256) slot_of("0504", 256))
         w(34359738368 + 24, "0f000000")
+        idle()
         if (kind == "rc" && !rnd(4)) {
             w(335936, umr())
             w(393284, hex(8, 3))
             w(34359738368 + 4096 * uar + 2048, "00000000" hex(6, qp) "00")
-            turns()
+            idle()
             return
         }
         n = 1 + rnd(4)
@@ -604,7 +599,7 @@ make_steps() { # SEED STEPS
         w(393280, (rnd(12) ? hex(8, rnd(5)) : noise(4)) (rnd(12) ? hex(8, n) : noise(4)))
         if (!rnd(3)) w(393216, noise(4))
         w(34359738368 + 4096 * uar + 2048, "00000000" hex(6, q) "00")
-        turns()
+        if (rnd(4)) idle()
     }
     BEGIN {
         # The mailbox of the commands that connect
@@ -652,6 +647,7 @@ make_steps() { # SEED STEPS
             else if (k < 97) { printf "read %.0f 4\n", 34359738368 + 4 * rnd(2048); made++ }
             else w(331776 + 16 * rnd(2000), noise(16))
         }
+        idle()
     }'
 }
 
@@ -663,7 +659,6 @@ right_commands() {
     r=$((r - wrong))
 }
 
-wqes=0 wqe_errors=0 cqes=0 messages=0 least=0
 for seed in $SEEDS; do
     # Every other one is of a port of Ethernet
     ETH=$((seed % 2))
@@ -706,20 +701,15 @@ for seed in $SEEDS; do
     right_commands
     before=$r
     make_steps "$seed" "$STEPS" >"$OUT/steps"
-    # Nobody waits for each answer: there are as many as lines, if QEMU lives
     n=$(wc -l <"$OUT/steps")
-    cat "$OUT/steps" >&3 &
-    writer=$!
-    head -n "$n" <&4 >"$OUT/answers"
-    wait $writer
+    qt_feed <"$OUT/steps" >"$OUT/answers"
     check_eq "seed $seed: each step has its answer" "$n" "$(grep -c "^OK" "$OUT/answers")"
     right_commands
     check "seed $seed: some commands are right" test $((r - before)) -gt 60
-    qom_counter cx0 wqes; wqes=$((wqes + r))
-    qom_counter cx0 wqe-errors; wqe_errors=$((wqe_errors + r))
-    qom_counter cx0 cqes; cqes=$((cqes + r))
-    qom_counter cx0 loopback-messages; messages=$((messages + r))
-    least=$((least + STEPS / 3000))
+    for of in wqes wqe-errors cqes loopback-messages; do
+        qom_counter cx0 $of
+        check "seed $seed: $of, of which there are $r" test "$r" -gt $((STEPS / 1000))
+    done
     # Whatever has happened: after a reset of the function it works
     cfg_cap $DEVFN 0x10
     cfg_writew $DEVFN $((r + 8)) 0x8000
@@ -727,9 +717,4 @@ for seed in $SEEDS; do
     says "seed $seed: after $n steps and a reset the device works" 0 $ENABLE 12
     qt_stop
 done
-# How much of it the engine does before the next reset depends on the host: less of one seed, more of another
-check "of all seeds: entries, of which there are $wqes" test "$wqes" -gt "$least"
-check "of all seeds: entries in error, of which there are $wqe_errors" test "$wqe_errors" -gt "$least"
-check "of all seeds: completions, of which there are $cqes" test "$cqes" -gt "$least"
-check "of all seeds: loopback messages, of which there are $messages" test "$messages" -gt "$least"
 qt_finish

@@ -90,7 +90,7 @@ completed() {
         # Who waits for a page tries again by the clock
         qt clock_step 100000
         co_n=$((co_n + 1))
-        [ $co_n -lt 20000 ] || { r="no completion"; return; }
+        more $co_n || { r="no completion"; return; }
     done
     seen=$((seen + 1))
     case $r in

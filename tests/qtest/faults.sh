@@ -96,7 +96,7 @@ writeq $((WIN + 0x2000)) 0
 desc 0 op=$PLN_OP_SEM_WAIT src=0x2000 imm=1 arg=1000000
 desc 0 op=$PLN_OP_FILL flags=$((PLN_DESC_F_DST_BUS | PLN_DESC_F_COMP)) arg=1 imm=0x33 dst=0x100000 len=8
 ring 0
-qt clock_step 100000
+check "it waits" idle gpu0
 check "remove it" qom_set gpu0 surprise-removed true
 value_is "configuration space reads all ones" 0xffffffff cfg_readl 0x20 0
 cfg_writel 0x20 0x10 0

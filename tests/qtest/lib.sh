@@ -132,6 +132,12 @@ qom_set() {
     case $qmp_reply in '{"return"'*) return 0 ;; *) return 1 ;; esac
 }
 
+# qt_feed <LINES >ANSWERS: many lines of qtest, and the answer to each; one "engine-idle ID" is a wait for that
+qt_feed() {
+    [ -x "$qt_work/feed" ] || cc -O1 -g -Wall -Wextra -Werror -o "$qt_work/feed" "$TOP/hw-model/test/qtest-feed.c" >&2 || exit 1
+    "$qt_work/feed" || { cat "$OUT/qemu.log" >&2; exit 1; }
+}
+
 # Addresses are arithmetic expressions; 64-bit values go to QEMU as they are,
 # since the arithmetic of a shell has 63 bits.
 writel() { qt writel $(($1)) $(($2)); }
@@ -141,6 +147,15 @@ readl() { qt readl $(($1)); r=$((r)); }
 readq() {
     qt readq $(($1))
     case $r in 0x[0-7]*) r=$((r)) ;; esac
+}
+# idle ID: wait, bounded, until the engine of a GPU or a ConnectX has done what it has; $r stays
+idle() {
+    id_r=$r id_n=0
+    while qt engine-idle "$1" && [ "$r" != 1 ]; do
+        more $id_n || { echo "# $1 is not idle"; return 1; }
+        id_n=$((id_n + 1))
+    done
+    r=$id_r
 }
 memset() { qt memset $(($1)) $(($2)) "$3"; }
 # rdhex ADDR LEN: bytes as 0x...
@@ -338,6 +353,36 @@ settle() {
     return 1
 }
 
+# half_way ID BDF Q: what was put on queue Q of a GPU begins, and is left in the middle: by queue 3 the GPU puts itself to
+# sleep (D3hot) after the first slice of that work, or the second.  awake BDF: it goes on.
+ECAM=0xb0000000
+ecam_on() {
+    cfg_writel 0 0x64 0
+    cfg_writel 0 0x60 $((ECAM | 1))
+}
+half_way() {
+    ecam_on
+    cfg_cap "$2" 1
+    hw_pm=$((cap + 4))
+    queue_setup 3
+    desc 3 op=$PLN_OP_NOP flags=0
+    desc 3 op=$PLN_OP_IMM_WRITE flags=$PLN_DESC_F_DST_BUS arg=2 imm=3 dst=$((ECAM + ($2 << 12) + hw_pm))
+    # Both queues begin at once
+    qom_set "$1" fault-hung-engine true
+    ring "$3"
+    ring 3
+    qom_set "$1" fault-hung-engine false
+    hw_n=0
+    while cfg_readl "$2" $hw_pm && [ $((r & 3)) -ne 3 ]; do
+        more $hw_n || { echo "# $1 does not go to sleep"; return 1; }
+        hw_n=$((hw_n + 1))
+    done
+}
+awake() {
+    cfg_cap "$1" 1
+    cfg_writew "$1" $((cap + 4)) 0
+}
+
 # job Q field=value...: one descriptor, run to its end.  Then st is the queue's
 # status, c_fence, c_status, c_result, c_bytes are of the completion record.
 job() {
@@ -387,7 +432,7 @@ qom_counter() {
 # event PATTERN: wait, bounded, for an event that contains PATTERN
 event() {
     ev_n=0
-    while [ $ev_n -lt 20000 ]; do
+    while more $ev_n; do
         qmp query-status
         case $qmp_events in *$1*) return 0 ;; esac
         ev_n=$((ev_n + 1))
@@ -413,7 +458,7 @@ qt_saved() {
     qmp migrate "{\"uri\":\"file:$OUT/vmstate\"}"
     case $qmp_reply in '{"error"'*) echo "$qmp_reply"; return 1 ;; esac
     qt_tries=0
-    while [ $qt_tries -lt 20000 ]; do
+    while more $qt_tries; do
         qmp query-migrate
         case $qmp_reply in
         *'"status": "completed"'*) return 0 ;;
@@ -427,7 +472,7 @@ qt_saved() {
 # qt_loaded: the machine started with -incoming "file:$OUT/vmstate" has it all
 qt_loaded() {
     qt_tries=0
-    while [ $qt_tries -lt 20000 ]; do
+    while more $qt_tries; do
         qmp query-status
         case $qmp_reply in *'"status": "paused"'*) return 0 ;; esac
         qt_tries=$((qt_tries + 1))

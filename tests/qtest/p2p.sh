@@ -213,7 +213,7 @@ nvme() { # QUEUE CDW0 NSID PRP1 PRP2 CDW10 CDW12 [CDW11]: its status in $r
     eval "sq_$1=$((nv_t + 1))"
     writel $((NV + 0x1000 + 8 * $1)) $((nv_t + 1))
     nv_n=0
-    while [ $nv_n -lt 20000 ]; do
+    while more $nv_n; do
         readl $((nv_c + 16 * nv_t + 12))
         if [ $((r >> 16 & 1)) = 1 ]; then
             nv_r=$((r >> 17))

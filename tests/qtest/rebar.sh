@@ -11,9 +11,6 @@ DEV=peerlane-gpu,id=gpu0,addr=4,vram-size=6M,bar1-size=2M,coherent=on
 GPU=0x20
 U=0x10000
 MAP=$PLN_BAR1_CMD_MAP
-# Extended configuration space of bus 0 is at ECAM, in memory
-ECAM=0xb0000000
-ecam_setup() { cfg_writel 0 0x60 $((ECAM | 1)); }
 ext() { readl $((ECAM + (GPU << 12) + $1)); }
 setext() { writel $((ECAM + (GPU << 12) + $1)) "$2"; }
 # ext_cap ID: where this extended capability is, in $r
@@ -33,7 +30,7 @@ ext_cap() {
 
 # --- without ----------------------------------------------------------------
 qt_start -device $DEV
-ecam_setup
+ecam_on
 ext_cap 0x15
 check_eq "off by default: there is no such capability" none "$r"
 check "but there is Advanced Error Reporting" ext_cap 1
@@ -46,7 +43,7 @@ check "and why" grep -q "with rebar=on bar1-size must be at least 1 MiB" "$OUT/b
 # --- with -------------------------------------------------------------------
 DEV=$DEV,rebar=on
 qt_start -device $DEV -d guest_errors
-ecam_setup
+ecam_on
 gpu_setup 0 $GPU
 use 0
 check "there is one" ext_cap 0x15
@@ -187,10 +184,10 @@ value_is "FLR: nothing is mapped" 0 reg $PLN_REG_BAR1_RUNS_USED
 takes 0
 qmp system_reset
 n=0
-while cfg_readl $GPU 4 && [ $((r & 6)) -ne 0 ] && [ $n -lt 20000 ]; do
+while cfg_readl $GPU 4 && [ $((r & 6)) -ne 0 ] && more $n; do
     n=$((n + 1))
 done
-ecam_setup
+ecam_on
 gpu_setup 0 $GPU
 is 1 "reset of the machine: as it was made"
 takes 3
@@ -244,7 +241,7 @@ streams() {
     qmp migrate-incoming "{\"uri\":\"file:$OUT/vmstate\",\"exit-on-error\":false}"
     st_n=0
     st_is=
-    while [ -z "$st_is" ] && [ $st_n -lt 20000 ]; do
+    while [ -z "$st_is" ] && more $st_n; do
         qmp query-migrate
         case $qmp_reply in
         *'"status": "completed"'*) st_is=completed ;;

@@ -30,12 +30,12 @@ busy() { # put the device into a state that a reset has to clear
     desc 0 op=$PLN_OP_SEM_WAIT src=0x2000 imm=1 arg=10000000
     desc 0 op=$PLN_OP_FILL flags=$((PLN_DESC_F_DST_BUS | PLN_DESC_F_COMP)) arg=1 imm=0x33 dst=0x100000 len=8
     ring 0
-    qt clock_step 100000
-    value_is "$1: the other is at work" $PLN_Q_RUNNING qreg 0 $PLN_Q_STATUS
+    check "$1: the other waits" idle gpu0
+    value_is "$1: it is at work" $PLN_Q_RUNNING qreg 0 $PLN_Q_STATUS
     counter $PLN_CNT_DESCRIPTORS
     jobs=$r
 }
-idle() { # DESC RESETS: all must be as after power on
+as_new() { # DESC RESETS: all must be as after power on
     for q in 0 1; do
         for f in CTRL STATUS BASE SIZE HEAD TAIL ERROR_CODE ERROR_INDEX FENCE; do
             eval "qreg $q \$PLN_Q_$f"
@@ -62,6 +62,14 @@ idle() { # DESC RESETS: all must be as after power on
     job_is "$1: it works" 0 0 8
 }
 
+# off: wait, bounded, until the function decodes nothing any more
+off() {
+    of_n=0
+    while cfg_readl 0x20 4 && [ $((r & 6)) -ne 0 ] && more $of_n; do
+        of_n=$((of_n + 1))
+    done
+}
+
 busy "register"
 setreg $PLN_REG_RESET 0x52535420
 value_is "register: not without the magic" 0 reg $PLN_REG_RESET_COUNT
@@ -69,7 +77,7 @@ setreg $PLN_REG_RESET $PLN_RESET_MAGIC
 cfg_cap 0x20 0x11
 cfg_readl 0x20 $r
 check_eq "register: MSI-X stays enabled" 1 $((r >> 31 & 1))
-idle "register" 1
+as_new "register" 1
 
 busy "FLR"
 cfg_cap 0x20 0x10
@@ -80,20 +88,17 @@ cfg_cap 0x20 0x11
 cfg_readl 0x20 $r
 check_eq "FLR: MSI-X is off" 0 $((r >> 31 & 1))
 gpu_setup 0 0x20
-idle "FLR" 2
+as_new "FLR" 2
 
 busy "machine"
 qmp system_reset
 # The event may come before or after the reply; the command register tells
-n=0
-while cfg_readl 0x20 4 && [ $((r & 6)) -ne 0 ] && [ $n -lt 20000 ]; do
-    n=$((n + 1))
-done
+off
 gpu_setup 0 0x20
-idle "machine" 3
+as_new "machine" 3
 
 # The engine itself resets its function, through configuration space
-cfg_writel 0 0x60 0xb0000001
+ecam_on
 qt readl 0xb0020000
 check_eq "configuration space in memory" 0x000000009e711234 "$r"
 busy "own FLR"
@@ -102,14 +107,11 @@ queue_setup 2
 desc 2 op=$PLN_OP_IMM_WRITE flags=$((PLN_DESC_F_DST_BUS | PLN_DESC_F_COMP | PLN_DESC_F_IRQ)) arg=2 dst=$((0xb0020000 + cap + 8)) imm=0x8000 comp=$((COMP + 64))
 desc 2 op=$PLN_OP_NOP comp=$((COMP + 96))
 ring 2
-n=0
-while cfg_readl 0x20 4 && [ $((r & 6)) -ne 0 ] && [ $n -lt 20000 ]; do
-    n=$((n + 1))
-done
+off
 gpu_setup 0 0x20
 counter $PLN_CNT_DESCRIPTORS
 check_eq "own FLR: the descriptor that did it is dropped too" "$jobs" "$r"
-idle "own FLR" 4
+as_new "own FLR" 4
 value_is "own FLR: its queue is disabled" $PLN_Q_DISABLED qreg 2 $PLN_Q_STATUS
 
 # Without power the engine rests: it sends neither requests nor interrupts
@@ -128,6 +130,7 @@ memset $COMP 64 0
 desc 2 op=$PLN_OP_SEM_WAIT +flags=$PLN_DESC_F_SRC_BUS src=$WORD imm=1 arg=10000000
 desc 2 op=$PLN_OP_FILL +flags=$((PLN_DESC_F_DST_BUS | PLN_DESC_F_IRQ)) arg=1 imm=0x66 dst=0x100000 len=8 comp=$((COMP + 32)) fence=7
 ring 2
+check "D0: it has begun to wait" idle gpu0
 value_is "D0: a wait for a word of the host" $PLN_Q_RUNNING qreg 2 $PLN_Q_STATUS
 power 3
 writeq $WORD 1

@@ -25,8 +25,9 @@ snap sw0
 memset $WIN 4096 0x5a
 submit 1 2 $((WIN + 4096 - 700)) $B1 0 0 1
 moved=188
-while qom_counter gpu9 coherent-dma-write; [ "$r" = 0 ]; do
-    :
+n=0
+while qom_counter gpu9 coherent-dma-write && [ "$r" = 0 ] && more $n; do
+    n=$((n + 1))
 done
 check_eq "part of it is counted by the window" $moved "$r"
 rdhex $((WIN + 4096 - 700)) 700

@@ -19,6 +19,7 @@ setreg $PLN_REG_BAR1_INDEX 0x2468ace0
 # In flight, and the marks by which its place in the stream is found
 desc 0 op=$PLN_OP_SEM_WAIT arg=9999999 src=0x1000 imm=5 fence=$FENCE
 ring 0
+idle gpu0
 qmp stop
 check "a machine with a job in flight is saved" qt_saved
 qt_stop
@@ -44,7 +45,7 @@ load() {
     qmp migrate-incoming "{\"uri\":\"file:$OUT/vmstate\",\"exit-on-error\":false}"
     loaded=
     ld_tries=0
-    while [ -z "$loaded" ] && [ $ld_tries -lt 20000 ]; do
+    while [ -z "$loaded" ] && more $ld_tries; do
         qmp query-migrate
         case $qmp_reply in
         *'"status": "completed"'*) loaded=completed ;;

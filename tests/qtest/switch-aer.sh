@@ -32,7 +32,7 @@ report $SW1 0x90
 # logged BDF REGISTER: wait, bounded, until something is there; clear_log: clear that
 logged() {
     lo=0
-    while [ $lo -lt 500 ]; do
+    while more $lo; do
         ext_readl "$1" "$2"
         [ "$r" = 0 ] || break
         lo=$((lo + 1))

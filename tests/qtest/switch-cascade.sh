@@ -168,8 +168,8 @@ check_eq "redirect is set" $((ACS_RR)) "$r"
 qmp system_reset
 qt clock_step 1000000
 n=0
-while [ $n -lt 1000 ]; do
-    cfg_readl $DP0 0x18
+while more $n; do
+    cfg_readl $RP0 0x18
     [ "$r" -ne 0 ] || break
     n=$((n + 1))
 done

@@ -127,7 +127,7 @@ pattern 65
 want=$r
 two_ends $BUF 4096
 co_n=0
-while [ $co_n -lt 20000 ] && [ "$r" != "$want" ]; do
+while [ "$r" != "$want" ] && more $co_n; do
     two_ends $BUF 4096
     co_n=$((co_n + 1))
 done

@@ -17,7 +17,6 @@
 #
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables for the cases
 
-ECAM=0xb0000000
 RP0=0x18 RP1=0x20
 SW0=0x100
 DP0=0x200 DP1=0x208 DP2=0x210 DP3=0x218
@@ -53,8 +52,7 @@ sw_boot() {
 # sw_start [QEMU-ARGUMENTS...]: the same, with buses, windows and BAR1 mapped
 sw_start() {
     sw_boot "$@"
-    cfg_writel 0 0x64 0
-    cfg_writel 0 0x60 $((ECAM | 1))
+    ecam_on
     bridge $RP0 0 1 9 0 7
     bridge $SW0 1 2 9 0 7
     bridge $DP0 2 3 3 0 0
@@ -229,7 +227,7 @@ move() {
 # live WANT: wait, bounded, until there are that many requesters
 live() {
     li_n=0
-    while [ $li_n -lt 3000 ]; do
+    while more $li_n; do
         qom_get sw0 requesters-of-all-switches
         r=${qmp_reply##*: }
         r=${r%%\}*}
@@ -247,7 +245,7 @@ unplug() {
     qmp device_del "{\"id\":\"$2\"}"
     cfg_writew "$1" 0xa8 0x0700
     un_n=0
-    while [ $un_n -lt 1000 ]; do
+    while more $un_n; do
         qmp qom-list '{"path":"/machine/peripheral"}'
         case $qmp_reply in
         *"\"$2\""*) ;;
@@ -272,9 +270,9 @@ plug() {
     add "$@"
 }
 
-# stream N ADDRESS: fourteen copies of 512 KiB from VRAM to a bus address
+# stream_put N ADDRESS: fourteen copies of 512 KiB from VRAM to a bus address; stream: they begin
 SIZE=0x80000
-stream() {
+stream_put() {
     use "$1"
     queue_setup "$1"
     st_n=0
@@ -282,6 +280,9 @@ stream() {
         desc "$1" op="$PLN_OP_COPY" flags="$PLN_DESC_F_DST_BUS" src=$STAGE dst="$2" len=$SIZE
         st_n=$((st_n + 1))
     done
+}
+stream() {
+    stream_put "$@"
     ring "$1"
 }
 

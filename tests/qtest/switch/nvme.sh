@@ -25,7 +25,7 @@ nvme_setup() {
     writel $((REGS + 0x14)) 0x00460001
     slot_0=0 slot_1=0
     ns_n=0
-    while [ $ns_n -lt 10000 ]; do
+    while more $ns_n; do
         readl $((REGS + 0x1c))
         [ $((r & 3)) -ne 1 ] || return 0
         ns_n=$((ns_n + 1))
@@ -81,7 +81,7 @@ completed() {
 nvme() {
     submit "$@"
     co_n=0
-    while [ $co_n -lt 20000 ]; do
+    while more $co_n; do
         if completed; then
             co_status=$((r >> 17 & 0x7ff))
             writel $((REGS + 0x1004 + 8 * $1)) $((co_slot % 16))
