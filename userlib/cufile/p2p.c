@@ -33,6 +33,9 @@ static const char *meaning(const struct io *io, int err, char *why, size_t size)
 		return io->module_says;
 	if (kernel && err == EFAULT)
 		return "the GPU memory was freed, or lost in a reset";
+	/* of a network, or one that has device numbers of its own */
+	if (err == EREMOTEIO && !major(io->f->dev))
+		return "the file system takes no memory of devices";
 	switch (err) {
 	case EFAULT:
 		return "the kernel cannot take pages of the GPU's mapping: no "
