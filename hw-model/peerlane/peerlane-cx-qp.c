@@ -187,10 +187,8 @@ static uint8_t plc_qp_parse(PeerlaneCX *s, PlcCmd *c, PlcQp *qp)
     if (c->uid && (plc_qp_service(qp) < 0 || qp->sqpn || qp->umr)) {
         return CX_BAD_PARAM;
     }
-    if ((qp->has_sq && qp->log_sq > PLC_LOG_MAX_QP_SIZE) ||
-        (qp->rq_type == CX_RQ_REGULAR &&
-         (qp->log_rq > PLC_LOG_MAX_QP_SIZE ||
-          qp->rq_stride > PLC_MAX_RECV_WQE))) {
+    /* The sizes of both queues have 4 bits: PLC_LOG_MAX_QP_SIZE at most */
+    if (qp->rq_type == CX_RQ_REGULAR && qp->rq_stride > PLC_MAX_RECV_WQE) {
         return CX_EXCEED_LIM;
     }
     /* A UMR queue pair belongs to no domain; who does not send has no doorbell */

@@ -53,7 +53,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PeerlaneCX, PEERLANE_CX)
 #define PLC_MAX_UAR             (PLC_BAR_SIZE / CX_UAR_SIZE)
 #define PLC_FIRST_UAR           16
 #define PLC_FIRST_QPN           0x40
-#define PLC_LOG_MAX_QP_SIZE     14
+#define PLC_LOG_MAX_QP_SIZE     15
 #define PLC_LOG_MAX_SRQ_SIZE    13
 #define PLC_LOG_MAX_CQ_SIZE     16
 #define PLC_LOG_MAX_EQ_SIZE     14

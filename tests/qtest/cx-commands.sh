@@ -185,8 +185,9 @@ says_at "queue pair: XRC domain that is none" 5 $QP_IN 25 03 196 01 177 00003f
 says_at "queue pair: shared receives that are none" 5 $QP_IN 196 01000000
 says_at "queue pair: protection domain that is none" 5 $QP_IN 28 00ffffff
 says_at "queue pair: completion queue that is none" 5 $QP_IN 148 00ffffff
-says_at "queue pair: send queue too large" 8 $QP_IN 34 78
+says_at "queue pair: receives of 2 KiB" 8 $QP_IN 33 17
 says_at "queue pair: pages missing" 80 $QP_IN 34 68
+says_at "queue pair: the largest, with one page" 80 $QP_IN 34 78
 says_at "queue pair" 0 $QP_IN
 says_at "queue pair: reliable, that sends as if it were QP1" 3 $QP_IN 153 000001
 says_at "queue pair: of UD, that sends as if it were QP2" 3 $QP_IN 25 02 153 000002

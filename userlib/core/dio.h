@@ -25,8 +25,9 @@ static inline bool dio_align(const struct statx *sx, uint32_t *memory,
 
 /*
  * Some file systems take O_DIRECT and copy with the CPU all the same, also into
- * device memory.  So only those count that say how they want direct IO, and two
- * that did it before they could say.
+ * device memory.  So only those count that say how they want direct IO, and those
+ * that do it and do not say: older ext4 and xfs, and NFS, whose pages RDMA fills or, if
+ * they are memory of devices, the kernel refuses.
  */
 enum dio_kind { DIO_UNSAID, DIO_DOES, DIO_IN_MEMORY };
 
@@ -40,6 +41,8 @@ static inline enum dio_kind dio_kind(const char *name, uint32_t magic)
 	} types[] = {
 		{ "ext4", EXT4_SUPER_MAGIC, DIO_DOES },
 		{ "xfs", XFS_SUPER_MAGIC, DIO_DOES },
+		{ "nfs", NFS_SUPER_MAGIC, DIO_DOES },
+		{ "nfs4", NFS_SUPER_MAGIC, DIO_DOES },
 		{ "tmpfs", TMPFS_MAGIC, DIO_IN_MEMORY },
 		{ "devtmpfs", TMPFS_MAGIC, DIO_IN_MEMORY },
 		{ "ramfs", RAMFS_MAGIC, DIO_IN_MEMORY },

@@ -116,6 +116,9 @@ void topo_free(struct topo *t);
 /* Index of the common bridge of two nodes, -1 if there is none. */
 int topo_common(const struct topo *t, int a, int b);
 void topo_pair(const struct topo *t, int a, int b, struct pln_topo_pair *pair);
+/* The same by the kernel's P2PDMA, whoever's drivers they have; what is not known counts
+ * only if it matters */
+void topo_p2pdma(const struct topo *t, int a, int b, struct pln_topo_pair *pair);
 /* The bridges of a path on which ACS redirects peers, with the ends: indices
  * of nodes; how many, at most @max are written. */
 int topo_redirects(const struct topo *t, int a, int b, int *nodes, int max);

@@ -159,8 +159,10 @@ int pln_topo_above(const struct pln_topo *topo, unsigned int index,
 	return 0;
 }
 
-int pln_topo_between(const struct pln_topo *topo, unsigned int a,
-		     unsigned int b, struct pln_topo_pair *pair)
+static int pair_by(void (*rule)(const struct topo *t, int a, int b,
+				struct pln_topo_pair *pair),
+		   const struct pln_topo *topo, unsigned int a, unsigned int b,
+		   struct pln_topo_pair *pair)
 {
 	struct pln_topo_pair now;
 
@@ -169,9 +171,21 @@ int pln_topo_between(const struct pln_topo *topo, unsigned int a,
 	if (a >= (unsigned int)topo->t->devs ||
 	    b >= (unsigned int)topo->t->devs)
 		return -ERANGE;
-	topo_pair(topo->t, (int)a, (int)b, &now);
+	rule(topo->t, (int)a, (int)b, &now);
 	SIZED_OUT(pair, &now);
 	return 0;
+}
+
+int pln_topo_between(const struct pln_topo *topo, unsigned int a,
+		     unsigned int b, struct pln_topo_pair *pair)
+{
+	return pair_by(topo_pair, topo, a, b, pair);
+}
+
+int pln_topo_p2pdma(const struct pln_topo *topo, unsigned int a,
+		    unsigned int b, struct pln_topo_pair *pair)
+{
+	return pair_by(topo_p2pdma, topo, a, b, pair);
 }
 
 /* ---- from a file to drives ---- */

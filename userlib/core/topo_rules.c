@@ -282,30 +282,71 @@ static bool is_nvidia(const struct topo *t, const struct topo_dev *d)
 	       strcmp(n->driver, "peerlane_gpu");
 }
 
+static void measure(const struct topo *t, int a, int b, struct pln_topo_pair *p)
+{
+	int c = topo_common(t, a, b);
+
+	*p = (struct pln_topo_pair){ .size = sizeof(*p) };
+	p->relation = relation(t, a, b);
+	/* with nothing in common, the kernel counts up to the root bus */
+	p->distance = (uint32_t)(hops(t, a, c) + hops(t, b, c));
+}
+
+/* Of P2PDMA between a GPU and what takes memory of programs */
+static void add_nvidia(const struct topo *t, int a, int b, struct pln_topo_pair *p)
+{
+	if ((is_nvidia(t, &t->dev[a]) || is_nvidia(t, &t->dev[b])) &&
+	    (p->verdict == PLN_VERDICT_DIRECT ||
+	     p->verdict == PLN_VERDICT_ROOT_COMPLEX))
+		judge(p, (enum pln_verdict)p->verdict, "; NVIDIA's driver must "
+		      "offer its memory to P2PDMA (static BAR1)");
+}
+
+/* Ports whose ACS is not known do not matter if the kernel takes either way. */
+static void judge_either(const struct topo *t, int a, int b, struct pln_topo_pair *p)
+{
+	struct pln_topo_pair up = { .size = sizeof(up) };
+
+	if (p->verdict != PLN_VERDICT_UNKNOWN || t->p2pdma != 1 ||
+	    topo_common(t, a, b) < 0 || on_path(t, a, b, NULL, 0, redirects))
+		return;
+	judge_host(t, a, b, &up);
+	if (up.verdict == PLN_VERDICT_ROOT_COMPLEX)
+		judge(p, PLN_VERDICT_ROOT_COMPLEX, ", but if they redirect, %s",
+		      up.reason);
+}
+
 void topo_pair(const struct topo *t, int a, int b, struct pln_topo_pair *p)
 {
 	const struct topo_dev *da = &t->dev[a], *db = &t->dev[b];
-	int na = da->node, nb = db->node, c = topo_common(t, na, nb);
 	bool nvidia = is_nvidia(t, da) || is_nvidia(t, db);
 	bool nvme = da->kind == PLN_TOPO_NVME || db->kind == PLN_TOPO_NVME;
 
-	*p = (struct pln_topo_pair){ .size = sizeof(*p) };
-	p->relation = relation(t, na, nb);
-	/* with nothing in common, the kernel counts up to the root bus */
-	p->distance = (uint32_t)(hops(t, na, c) + hops(t, nb, c));
+	measure(t, da->node, db->node, p);
 	if (is_nvidia(t, da) && is_nvidia(t, db) && a != b)
 		strcpy(p->reason, "without NVLink: ");
 	if (a == b)
 		judge(p, PLN_VERDICT_DIRECT, "the same device");
 	else if (nvidia && (!nvme || (!t->p2pdma && t->nvidia_fs)))
-		judge_nvidia(t, na, nb, p);
+		judge_nvidia(t, da->node, db->node, p);
 	else
-		judge_p2pdma(t, na, nb, nvme, p);
-	if (nvidia && nvme && (p->verdict == PLN_VERDICT_DIRECT ||
-			       p->verdict == PLN_VERDICT_ROOT_COMPLEX) &&
-	    t->p2pdma == 1)
-		judge(p, (enum pln_verdict)p->verdict, "; NVIDIA's driver must "
-		      "offer its memory to P2PDMA (static BAR1)");
+		judge_p2pdma(t, da->node, db->node, nvme, p);
+	if (nvme && t->p2pdma == 1)
+		add_nvidia(t, a, b, p);
+}
+
+void topo_p2pdma(const struct topo *t, int a, int b, struct pln_topo_pair *p)
+{
+	int na = t->dev[a].node, nb = t->dev[b].node;
+
+	measure(t, na, nb, p);
+	if (a == b) {
+		judge(p, PLN_VERDICT_DIRECT, "the same device");
+		return;
+	}
+	judge_p2pdma(t, na, nb, true, p);
+	judge_either(t, na, nb, p);
+	add_nvidia(t, a, b, p);
 }
 
 /* ---- the nearest GPU ---- */

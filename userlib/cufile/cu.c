@@ -67,6 +67,23 @@ bool cu_lives(CUcontext ctx, unsigned long long id)
 	return cu.CtxGetId && !cu.CtxGetId(ctx, &now) && now == id;
 }
 
+bool cu_pci_address(int gpu, char *buf, size_t size)
+{
+	char said[32];
+	CUdevice dev;
+	char *p;
+
+	if (!cu.DeviceGetPCIBusId || cu.DeviceGet(&dev, gpu) ||
+	    cu.DeviceGetPCIBusId(said, sizeof(said), dev))
+		return false;
+	for (p = said; *p; p++)
+		if (*p >= 'A' && *p <= 'F')
+			*p += 'a' - 'A';
+	/* NVIDIA's driver may write eight digits of the domain */
+	snprintf(buf, size, "%s", strlen(said) == 16 ? said + 4 : said);
+	return true;
+}
+
 /* The context in which memory without one of its own is copied. */
 static int primary_of(int gpu, CUcontext *ctx)
 {

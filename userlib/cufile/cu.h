@@ -66,6 +66,8 @@ bool cu_load(char *err, size_t size);
 const char *cu_name(int result);
 /* A context may be gone, and all that it had with it.  False, too: CUDA does not tell. */
 bool cu_lives(CUcontext ctx, unsigned long long id);
+/* Of a GPU by its ordinal, as sysfs has it: 0000:01:00.0.  False: CUDA does not tell. */
+bool cu_pci_address(int gpu, char *buf, size_t size);
 
 enum mem_kind { MEM_HOST, MEM_DEVICE, MEM_MANAGED };
 

@@ -12,6 +12,8 @@
  *   p2p.c     the p2p path, and the kernel path
  *   scratch.c GPU memory of its own, for parts of blocks
  *   module.c  the kernel module, which does the latter's IO
+ *   layers.c  what between a file and its drives keeps p2p from them
+ *   fabric.c  whether the RDMA devices of other hosts' drives reach the GPU
  *   cache.c   the cache path: leases and registrations of the page cache
  *   batch.c   batches of them
  *   ring.c    what batches and streams have in an io_uring
@@ -161,6 +163,13 @@ const char *deny_file(int fd, uint64_t dev, bool block);
  * keeps DMA to peers from them?  @passes: the block device takes memory of devices.
  */
 bool layers_stop(const char *folder, bool passes, char *why, size_t size);
+
+/* ---- topology.c ---- */
+/*
+ * Does the kernel's P2PDMA let the PCI device @address reach the GPU @gpu?  If not, or
+ * if that is not known, @why says so.
+ */
+bool topology_p2pdma(const char *address, const char *gpu, char *why, size_t size);
 
 /* ---- stats.c ---- */
 /* The process's own until the library was opened, then one that others can read */

@@ -80,6 +80,11 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 /* As p2p would, but with host memory; *@err: what ended it, or 0. */
 ssize_t bounce_probe(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		     int *err);
+/*
+ * Is io's file on a drive of NVMe over Fabrics whose RDMA device cannot reach io's GPU,
+ * or of which that is not known?  A request would never end.
+ */
+bool fabric_stops(const struct io *io, char *why, size_t size);
 /* As read(2) and write(2), by the kernel module; @at: in the memory of @handle. */
 ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 		    size_t len);

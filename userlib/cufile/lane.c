@@ -114,19 +114,13 @@ static void bind_lane(struct lane *l, CUcontext ctx, unsigned long long id)
 /* The node that the GPU is at, or -1. */
 static int node_of(int gpu)
 {
-	char bdf[32], path[80], *p;
-	CUdevice dev;
+	char bdf[32], path[80];
 	int node = -1;
 	FILE *f;
 
-	if (!cu.DeviceGetPCIBusId || cu.DeviceGet(&dev, gpu) ||
-	    cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev))
+	if (!cu_pci_address(gpu, bdf, sizeof(bdf)))
 		return -1;
-	for (p = bdf; *p; p++)	/* as sysfs names it */
-		if (*p >= 'A' && *p <= 'F')
-			*p += 'a' - 'A';
-	p = strlen(bdf) == 16 ? bdf + 4 : bdf;
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", p);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/numa_node", bdf);
 	f = fopen(path, "re");
 	if (!f)
 		return -1;

@@ -33,6 +33,9 @@ static const char *meaning(const struct io *io, int err, char *why, size_t size)
 		return io->module_says;
 	if (kernel && err == EFAULT)
 		return "the GPU memory was freed, or lost in a reset";
+	/* of a network, or one that has device numbers of its own */
+	if (err == EREMOTEIO && !major(io->f->dev))
+		return "the file system takes no memory of devices";
 	switch (err) {
 	case EFAULT:
 		return "the kernel cannot take pages of the GPU's mapping: no "
@@ -150,7 +153,7 @@ static ssize_t freed(struct io *io)
 }
 
 enum went { WENT, WENT_SHORT, SEAM, NOT_MAPPED, NOT_MOVED, NOT_THIS_FILE,
-	    REFUSED_BEFORE };
+	    REFUSED_BEFORE, NOT_REACHED };
 
 /* Why there is no window: -@err from window_get(). */
 static void no_window(struct io *io, int err, const struct no_window *why)
@@ -242,7 +245,8 @@ static size_t to_the_end(struct io *io, uint64_t off, size_t len)
  * reason, nor will there be one if *@err is set.
  * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
  * windows.  NOT_THIS_FILE: the kernel module does not take it.  REFUSED_BEFORE: so
- * says the verdict.  *@known: it was not mapped before, the memory is the same.
+ * says the verdict.  NOT_REACHED: nobody may even try.  *@known: it was not mapped
+ * before, the memory is the same.
  */
 static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			   size_t len, size_t *done, size_t *piece, int *err,
@@ -251,6 +255,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 	size_t max = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB));
 	size_t unit = io->f->off_align > io->f->mem_align ?
 		      io->f->off_align : io->f->mem_align;
+	char far[PLN_FILE_REASON_MAX];
 	struct no_window why;
 	struct window *w;
 	size_t avail;
@@ -316,6 +321,11 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			io_because(io, 0, "the module peerlane refuses the file: "
 				"%s", io->f->no_module);
 			return NOT_THIS_FILE;
+		}
+		if (io->state == UNKNOWN && fabric_stops(io, far, sizeof(far))) {
+			window_put(w);
+			io_because(io, 0, "%s", far);
+			return NOT_REACHED;
 		}
 		if (io->state == UNKNOWN && io->since < 0)
 			io->since = log_kernel_now();
@@ -488,6 +498,16 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			return (ssize_t)total;
 		if (w == REFUSED_BEFORE)
 			break;
+		if (w == NOT_REACHED) {
+			if (p2p_only()) {
+				io->f->refused = true;
+				return refuse(io, PAIR);
+			}
+			verdict_set(io, io->way, REFUSED);
+			verdict_tell(io, PAIR);
+			io->state = REFUSED;
+			continue;
+		}
 		if (done)
 			piece -= done;
 		if (w == NOT_MOVED && !path_error(err))

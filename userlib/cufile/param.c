@@ -217,7 +217,6 @@ EXPORT CUfileError_t cuFileGetBARSizeInKB(int gpuIndex, size_t *barSize)
 	CUfileOpError r;
 	CUdevice dev;
 	char bdf[32];
-	char *p;
 
 	if (!barSize || gpuIndex < 0)
 		return result(CU_FILE_INVALID_VALUE);
@@ -226,17 +225,8 @@ EXPORT CUfileError_t cuFileGetBARSizeInKB(int gpuIndex, size_t *barSize)
 		return result(r);
 	if (cu.DeviceGet(&dev, gpuIndex)) {
 		r = CU_FILE_INVALID_VALUE;
-	} else if (!cu.DeviceGetPCIBusId ||
-		   cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev)) {
+	} else if (!cu_pci_address(gpuIndex, bdf, sizeof(bdf)) || !bar1_of(bdf, barSize)) {
 		r = CU_FILE_DEVICE_NOT_FOUND;
-	} else {
-		for (p = bdf; *p; p++)	/* as sysfs names it */
-			if (*p >= 'A' && *p <= 'F')
-				*p += 'a' - 'A';
-		/* NVIDIA's driver may write eight digits of the domain */
-		p = strlen(bdf) == 16 ? bdf + 4 : bdf;
-		if (!bar1_of(p, barSize))
-			r = CU_FILE_DEVICE_NOT_FOUND;
 	}
 	driver_end();
 	return result(r);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * cuFileExportPCIeTopology(): what libpeerlane sees of the PCI Express tree, as
- * JSON.  libpeerlane is loaded for that call alone, so that this library loads
- * where the other is not.
+ * What libpeerlane sees of the PCI Express tree: cuFileExportPCIeTopology() writes it
+ * as JSON, and fabric.c asks for a pair.  libpeerlane is loaded for these alone, so that
+ * this library loads where the other is not.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +22,7 @@ static struct {
 	__typeof__(&pln_topo_count) count;
 	__typeof__(&pln_topo_info) info;
 	__typeof__(&pln_topo_between) between;
+	__typeof__(&pln_topo_p2pdma) p2pdma;
 	__typeof__(&pln_relation_name) relation;
 	__typeof__(&pln_verdict_name) verdict;
 } pln;
@@ -37,6 +38,7 @@ static bool find_all(void)
 		{ "pln_topo_count", &pln.count },
 		{ "pln_topo_info", &pln.info },
 		{ "pln_topo_between", &pln.between },
+		{ "pln_topo_p2pdma", &pln.p2pdma },
 		{ "pln_relation_name", &pln.relation },
 		{ "pln_verdict_name", &pln.verdict },
 	};
@@ -71,6 +73,49 @@ static bool load(void)
 	there = loaded;
 	pthread_mutex_unlock(&lock);
 	return there;
+}
+
+/* The device of a PCI address, or -ENODEV */
+static int find_device(const struct pln_topo *topo, const char *address)
+{
+	struct pln_topo_device d = { .size = sizeof(d) };
+	unsigned int i;
+
+	for (i = 0; !pln.info(topo, i, &d); i++)
+		if (!strcmp(d.address, address))
+			return (int)i;
+	return -ENODEV;
+}
+
+bool topology_p2pdma(const char *address, const char *gpu, char *why, size_t size)
+{
+	struct pln_topo_pair pair = { .size = sizeof(pair) };
+	struct pln_topo *topo;
+	int r, a, b;
+
+	if (!load()) {
+		snprintf(why, size, "not known without " LIBRARY);
+		return false;
+	}
+	r = pln.open(&topo, NULL);
+	if (r) {
+		snprintf(why, size, "not known: PCI devices cannot be read: %s",
+			 strerror(-r));
+		return false;
+	}
+	a = find_device(topo, address);
+	b = find_device(topo, gpu);
+	r = a < 0 || b < 0 ? -ENODEV :
+	    pln.p2pdma(topo, (unsigned int)a, (unsigned int)b, &pair);
+	pln.close(topo);
+	if (r)
+		snprintf(why, size, "not known: one is none of the PCI devices that "
+			 LIBRARY " knows");
+	else
+		snprintf(why, size, "%s: %s", pair.verdict == PLN_VERDICT_UNKNOWN ?
+			 "not known" : "refused", pair.reason);
+	return !r && (pair.verdict == PLN_VERDICT_DIRECT ||
+		      pair.verdict == PLN_VERDICT_ROOT_COMPLEX);
 }
 
 /* As JSON has it; what is not ASCII stays as it is */

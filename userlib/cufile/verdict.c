@@ -267,7 +267,6 @@ void verdict_kernel_says(struct io *io)
 	char words[PLN_FILE_REASON_MAX / 2] = "", bdf[32] = "";
 	struct verdict *v;
 	bool old = false;
-	CUdevice dev;
 	size_t n;
 
 	pthread_rwlock_wrlock(&verdict_lock);
@@ -278,8 +277,7 @@ void verdict_kernel_says(struct io *io)
 		memcpy(words, v->words, sizeof(words));
 	}
 	pthread_rwlock_unlock(&verdict_lock);
-	if (cu.DeviceGetPCIBusId && !cu.DeviceGet(&dev, io->mem.gpu) &&
-	    cu.DeviceGetPCIBusId(bdf, sizeof(bdf), dev))
+	if (!cu_pci_address(io->mem.gpu, bdf, sizeof(bdf)))
 		bdf[0] = '\0';
 	if (v && (log_kernel_since(io->since, bdf, words, sizeof(words)) ||
 		  (old && log_kernel_said(io->f->dev, bdf, words,

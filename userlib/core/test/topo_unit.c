@@ -174,9 +174,13 @@ static const struct function {
 
 static const char *in_group;		/* address of the one in an IOMMU group */
 static const char *closed;		/* of the one with 64 bytes of config for us */
+static const char *of_nvidia;
+static bool zen;			/* the processor is one */
 
 static void write_function(FILE *o, const struct function *f)
 {
+	const char *vendor = of_nvidia && !strcmp(f->address, of_nvidia) ? "10de" :
+			     f->vendor;
 	char acs[64] = "(4028)";
 
 	fprintf(o, "L /sys/bus/pci/devices/%s /sys/devices/%s\n", f->address,
@@ -184,7 +188,7 @@ static void write_function(FILE *o, const struct function *f)
 	fprintf(o, "F /sys/bus/pci/devices/%s/class 0x%s\\n\n", f->address,
 		f->class);
 	fprintf(o, "F /sys/bus/pci/devices/%s/vendor 0x%s\\n\n", f->address,
-		f->vendor);
+		vendor);
 	fprintf(o, "F /sys/bus/pci/devices/%s/device 0x%s\\n\n", f->address,
 		f->device);
 	fprintf(o, "F /sys/bus/pci/devices/%s/numa_node %d\\n\n", f->address,
@@ -201,7 +205,7 @@ static void write_function(FILE *o, const struct function *f)
 		snprintf(acs, sizeof(acs), "(188)0d0001005f00%02x00(3832)",
 			 f->acs & 0xff);
 	fprintf(o, "X /sys/bus/pci/devices/%s/config %.2s%.2s%.2s%.2s000010"
-		"00(44)40(11)", f->address, f->vendor + 2, f->vendor,
+		"00(44)40(11)", f->address, vendor + 2, vendor,
 		f->device + 2, f->device);
 	if (closed && !strcmp(f->address, closed))
 		fprintf(o, "\n");
@@ -225,7 +229,10 @@ static void make_record(const char *name, size_t skip)
 	size_t i;
 
 	for (i = 0; lines[i]; i++)
-		fprintf(o, "%s\n", lines[i]);
+		fprintf(o, "%s\n", zen && strstr(lines[i], "vendor_id") ?
+			"F /proc/cpuinfo#vendor_id AuthenticAMD" :
+			zen && strstr(lines[i], "family") ?
+			"F /proc/cpuinfo#cpu\\x20family 25" : lines[i]);
 	fputs("D /sys/bus/pci/devices", o);
 	for (i = 0; i < NR_FUNCTIONS; i++)
 		fprintf(o, " %s", functions[i].address);
@@ -295,6 +302,51 @@ static void t_machine(void)
 	ktap(!pln_topo_between(t, 3, 3, &p) && p.relation == PLN_RELATION_SELF,
 	     "the device itself");
 	pln_topo_close(t);
+}
+
+/* Who does not ask the kernel, and what the kernel would say */
+static void t_p2pdma(void)
+{
+	struct pln_topo_pair p = { .size = sizeof(p) }, q = p;
+	struct pln_topo *t = NULL;
+
+	of_nvidia = "0000:03:00.0";
+	make_record("n.rec", NR_FUNCTIONS);
+	of_nvidia = NULL;
+	ktap(!pln_topo_open(&t, "n.rec"), "a machine with a GPU of NVIDIA's is opened");
+	if (!t)
+		return;
+	ktap(!pln_topo_between(t, 0, 1, &p) && !pln_topo_p2pdma(t, 0, 1, &q) &&
+	     p.verdict == PLN_VERDICT_ROOT_COMPLEX && q.verdict == PLN_VERDICT_STAGED &&
+	     q.relation == p.relation && q.distance == p.distance,
+	     "NVIDIA's driver and another device: %s; P2PDMA: %s", p.reason, q.reason);
+	ktap(!pln_topo_between(t, 0, 2, &p) && !pln_topo_p2pdma(t, 2, 0, &q) &&
+	     q.verdict == PLN_VERDICT_DIRECT && !strcmp(p.reason, q.reason),
+	     "a drive: it is the same question: %s", q.reason);
+	ktap(!pln_topo_p2pdma(t, 0, 0, &q) && q.relation == PLN_RELATION_SELF,
+	     "P2PDMA: the device itself");
+	pln_topo_close(t);
+
+	/* a port between the two, as others than root see it */
+	closed = "0000:02:00.0";
+	make_record("c.rec", NR_FUNCTIONS);
+	zen = true;
+	make_record("z.rec", NR_FUNCTIONS);
+	zen = false;
+	closed = NULL;
+	if (!pln_topo_open(&t, "c.rec")) {
+		ktap(!pln_topo_p2pdma(t, 0, 2, &q) && q.verdict == PLN_VERDICT_UNKNOWN,
+		     "ACS is not known, and matters: %s", q.reason);
+		pln_topo_close(t);
+	}
+	if (!pln_topo_open(&t, "z.rec")) {
+		ktap(!pln_topo_between(t, 0, 2, &p) && p.verdict == PLN_VERDICT_UNKNOWN &&
+		     !pln_topo_p2pdma(t, 0, 2, &q) &&
+		     q.verdict == PLN_VERDICT_ROOT_COMPLEX &&
+		     strstr(q.reason, "if they redirect, the kernel trusts"),
+		     "it does not matter: %s", q.reason);
+		pln_topo_close(t);
+	}
 }
 
 /* Links, the IOMMU and ACS: what root sees of a device and of the bridges above */
@@ -542,7 +594,9 @@ static void t_arguments(void)
 	     pln_topo_above(NULL, 0, 0, &d) == -EINVAL &&
 	     pln_topo_above(t, 0, 0, NULL) == -EINVAL &&
 	     pln_topo_between(NULL, 0, 0, &p) == -EINVAL &&
-	     pln_topo_between(t, 0, 0, NULL) == -EINVAL, "no structure");
+	     pln_topo_between(t, 0, 0, NULL) == -EINVAL &&
+	     pln_topo_p2pdma(NULL, 0, 0, &p) == -EINVAL &&
+	     pln_topo_p2pdma(t, 0, 0, NULL) == -EINVAL, "no structure");
 	d.size = 1;
 	p.size = 1;
 	ktap(pln_topo_info(t, 0, &d) == -EINVAL &&
@@ -561,7 +615,8 @@ static void t_arguments(void)
 	p.size = sizeof(p);
 	ktap(pln_topo_info(t, 5, &d) == -ERANGE &&
 	     pln_topo_between(t, 0, 5, &p) == -ERANGE &&
-	     pln_topo_between(t, UINT_MAX, 0, &p) == -ERANGE, "no such device");
+	     pln_topo_between(t, UINT_MAX, 0, &p) == -ERANGE &&
+	     pln_topo_p2pdma(t, 5, 0, &p) == -ERANGE, "no such device");
 	pln_topo_close(t);
 	pln_topo_close(NULL);
 	ktap(!strcmp(pln_relation_name(PLN_RELATION_NODE), "NODE") &&
@@ -659,6 +714,7 @@ int main(void)
 	t_config();
 	t_hosts();
 	t_machine();
+	t_p2pdma();
 	t_facts();
 	t_nearest();
 	t_blocks();

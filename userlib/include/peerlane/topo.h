@@ -309,6 +309,32 @@ int pln_topo_between(const struct pln_topo *topo, unsigned int a,
 		     unsigned int b, struct pln_topo_pair *pair);
 
 /**
+ * pln_topo_p2pdma - whether the kernel's P2PDMA lets data go between two devices
+ * @topo: the handle
+ * @a: index of the one
+ * @b: index of the other, may be the same
+ * @pair: in: its size; out: the rest
+ *
+ * As pln_topo_between(), but judged as the kernel does when a program's mapping of GPU
+ * memory is the buffer of direct IO, for any two devices. The drive of another
+ * host by NVMe over Fabrics is an example: there it is the RDMA NIC that does the DMA,
+ * and NVIDIA's driver, which by itself lets a NIC reach a GPU without asking the kernel, has no say.
+ * Where the ACS of ports between two devices is not known, but the kernel trusts the
+ * root complex, so that it takes the way through that if they redirect, the verdict is PLN_VERDICT_ROOT_COMPLEX.
+ *
+ * Return: 0, or a negative errno.
+ *
+ * -EINVAL: @topo or @pair is NULL, or its size is less than that of version 0.1.
+ * -ERANGE: There is no device of one of the indices.
+ *
+ * Since 0.1.
+ *
+ * See also: pln_topo_between(), pln_verdict_name()
+ */
+int pln_topo_p2pdma(const struct pln_topo *topo, unsigned int a,
+		    unsigned int b, struct pln_topo_pair *pair);
+
+/**
  * pln_topo_nearest - the GPU that is nearest to a file or a device
  * @topo: the handle
  * @what: a path with a slash in it: a file, folder or block device of this
