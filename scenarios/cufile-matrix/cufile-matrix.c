@@ -2,10 +2,11 @@
 /*
  * One file system, all paths of libcufile, each way to ask, each kind of place:
  *
- *	cufile-matrix FS DIR|DEVICE [here] [staged] [uncached] [kernel]
+ *	cufile-matrix FS DIR|DEVICE [here] [staged] [uncached] [kernel [refused=WORDS]]
  *
- * kernel: the module peerlane is loaded.  here: p2p must work.  staged: it must not, since a layer below the file keeps it
- * from the drive.  uncached: the page cache's path must not take such a file.
+ * kernel: the module peerlane is loaded; with refused= it takes no such file, and the reason has these words.  here: p2p must
+ * work.  staged: it must not, since a layer below the file keeps it from the drive.  uncached: the page cache's path must not
+ * take such a file.
  *
  * low0 and low1 of DIR, where they are there, are files of a lower layer of overlayfs.
  *
@@ -25,14 +26,18 @@ int cuStreamSynchronize(CUstream s);
 #define HOLE	KIB(256)
 #define ROOM	MIB(1)
 #define OUT_AT	(off_t)MIB(8)		/* on a raw device */
+#define END_SIZE MIB(1)			/* of what is used at its end */
 
 static const char *fs, *where;
-static bool raw, ram;			/* no holes and no end; no drive */
+static bool raw, ram;			/* no holes, and no growing; no drive */
+static off_t raw_size;
 static bool here;			/* p2p must work */
 static bool staged;			/* it must not */
 static bool uncached;			/* nor the page cache's path */
 static bool module;			/* there is the kernel's path */
+static const char *refused;		/* and why it is not taken */
 static bool holes;			/* files have one */
+static size_t file_size = FILE_SIZE;
 static gpu_ptr gpu;
 static uint8_t *host_memory, *now;
 static CUstream stream;
@@ -57,7 +62,11 @@ static const struct place {
 };
 #define ALIGNED (&places[0])
 #define SPARSE	(&places[2])
+#define END	(&places[3])
 #define PLACES (sizeof(places) / sizeof(places[0]))
+
+/* The third one ends behind the device */
+static const struct place raw_end = { "end", END_SIZE - KIB(160), KIB(64), 0, 3 };
 
 /* ---- what the devices count ---- */
 
@@ -160,13 +169,13 @@ static void make(const char *name, off_t base)
 {
 	int fd = open_as(name, raw ? O_RDWR : O_RDWR | O_CREAT | O_TRUNC);
 
-	for (size_t i = 0; i < FILE_SIZE; i++)
+	for (size_t i = 0; i < file_size; i++)
 		now[i] = was((off_t)i);
 	if (!holes) {
-		put(fd, now, FILE_SIZE, base);
+		put(fd, now, file_size, base);
 	} else {
 		put(fd, now, HOLE_AT, 0);
-		put(fd, now + HOLE_AT + HOLE, FILE_SIZE - HOLE_AT - HOLE,
+		put(fd, now + HOLE_AT + HOLE, file_size - HOLE_AT - HOLE,
 		    HOLE_AT + HOLE);
 	}
 	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
@@ -267,13 +276,13 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 	static uint8_t want[ROOM + FILE_SIZE], memory[ROOM];
 	static unsigned int generation;
 	const struct place *p = c->place;
-	size_t all = p->n * p->piece, end = raw ? ~(size_t)0 / 2 : FILE_SIZE, i;
+	size_t all = p->n * p->piece, i;
 	struct counts before;
 	bool good;
 
 	c->bytes = all;
-	if (!c->write && (size_t)p->off + all > end)
-		c->bytes = end - (size_t)p->off;
+	if ((raw || !c->write) && (size_t)p->off + all > file_size)
+		c->bytes = file_size - (size_t)p->off;
 	generation++;
 	for (i = 0; i < ROOM; i++)
 		memory[i] = byte_of(i, generation);
@@ -294,12 +303,12 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 	if (!good)
 		return false;
 	if (c->write) {
-		size_t n = (size_t)p->off + all;
+		size_t n = (size_t)p->off + c->bytes;
 
-		n = n > FILE_SIZE ? n : FILE_SIZE;
+		n = n > file_size ? n : file_size;
 		for (i = 0; i < n; i++)
 			want[i] = was((off_t)i);
-		memcpy(want + p->off, memory + p->at, all);
+		memcpy(want + p->off, memory + p->at, c->bytes);
 		if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
 			die("fsync");
 		if (pread(fd, now, n, c->base) != (ssize_t)n)
@@ -316,7 +325,7 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 		die("cuMemcpyDtoH");
 	if (c->bytes < all)
 		memcpy(want + p->at + c->bytes, now + p->at + c->bytes,
-		       KIB(4) - FILE_SIZE % KIB(4));
+		       (KIB(4) - file_size % KIB(4)) % KIB(4));
 	return compare(c, now, want, ROOM, "the memory");
 }
 
@@ -327,29 +336,33 @@ static bool moved(struct cell *c, const struct counts *d)
 	uint64_t dma = c->write ? d->out : d->in;
 	uint64_t engine = c->write ? d->engine_out : d->engine_in;
 	uint64_t want = c->bytes;
-	bool good;
+	/* what the io_uring moved to the end of the device, a thread asks for again */
+	uint64_t again = c->place == &raw_end && c->way != SYNC ? KIB(32) : 0;
+	/* a hole of a tmpfs is not in the page cache, so that such a file is copied */
+	bool good, no_cache = uncached || (ram && c->place == SPARSE);
 
 	/* the processor fills memory with the zeros of a hole */
 	if (!c->write && c->place == SPARSE)
 		want -= HOLE;
 	if (c->path == POSIX)
 		good = !d->in && !d->out && d->path[PLN_PATH_POSIX] == c->bytes;
-	else if (c->path == CACHE && !uncached)
+	else if (c->path == CACHE && !no_cache)
 		good = !d->in && d->path[PLN_PATH_CACHE] == c->bytes &&
 		       engine >= c->bytes;
 	else if (c->path == STRICT)
 		/* around odd ends whole blocks, and the engine has commands only */
 		good = p2p == c->bytes && dma >= want &&
 		       dma - want <= (c->place == ALIGNED || c->place == SPARSE ? 0 :
-				      c->place->n * KIB(8)) &&
+				      again + c->place->n * KIB(8)) &&
 		       d->engine_in + d->engine_out < KIB(16);
-	else if ((c->path != P2P && c->path != KERNEL) || staged || !(here || p2p))
+	else if ((c->path != P2P && c->path != KERNEL) || staged || !(here || p2p) ||
+		 (c->path == KERNEL && refused))
 		good = !d->in && !d->out && d->path[PLN_PATH_BOUNCE] == c->bytes &&
 		       engine >= c->bytes;
 	else if (c->place == ALIGNED || c->place == SPARSE)
 		good = dma == want && p2p == c->bytes;
 	else	/* whole blocks; the device does not know where a file ends */
-		good = p2p && dma >= p2p && dma - p2p < KIB(4) &&
+		good = p2p && dma >= p2p && dma - p2p < KIB(4) + again &&
 		       p2p + d->path[PLN_PATH_BOUNCE] == c->bytes;
 	if (!good)
 		snprintf(c->why, sizeof(c->why), "%zu bytes: direct %" PRIu64
@@ -362,11 +375,25 @@ static bool moved(struct cell *c, const struct counts *d)
 
 /* ---- rows ---- */
 
+/* Is that why the module has not moved it? */
+static bool said_so(struct cell *c, CUfileHandle_t fh)
+{
+	struct pln_file_stats s = { .size = sizeof(s) };
+
+	/* the latest may be that the device has no more room */
+	if (c->path != KERNEL || !refused || (c->write && c->place == &raw_end))
+		return true;
+	if (!pln_file_stats(fh, &s) && strstr(s.reason, refused))
+		return true;
+	snprintf(c->why, sizeof(c->why), "the reason: %.140s", s.reason);
+	return false;
+}
+
 /* Registered so far that small reads go by the page cache, too */
 static void warm(CUfileHandle_t fh, int fd)
 {
 	for (int i = 0; i < 4; i++) {
-		if (pread(fd, now, FILE_SIZE, 0) != (ssize_t)FILE_SIZE)
+		if (pread(fd, now, file_size, 0) != (ssize_t)file_size)
 			die("pread");
 		if (cuFileRead(fh, addr(gpu), ROOM, 0, 0) != (ssize_t)ROOM)
 			die("cuFileRead");
@@ -388,7 +415,6 @@ static void path_of(enum path path)
 	setenv("CUFILE_FORCE_COMPAT_MODE", path == BOUNCE || path == CACHE ? "1" :
 	       "0", 1);
 	setenv("PEERLANE_PAGE_CACHE", path == CACHE ? "1" : "0", 1);
-	/* a hole of a tmpfs is not in the page cache, so that such a file is copied */
 	holes = !raw && !(ram && path == CACHE);
 	make("in", 0);
 	if (cuFileDriverOpen().err)
@@ -398,21 +424,29 @@ static void path_of(enum path path)
 		/* nothing is written by the page cache's path, nor parts of pages in strict mode */
 		if (w && (path == CACHE || path == STRICT))
 			break;
-		for (unsigned int p = 0; p < (raw ? 2 : PLACES); p++) {
+		for (unsigned int p = 0; p < PLACES; p++) {
+			const struct place *place = raw && &places[p] == END ? &raw_end : &places[p];
+			off_t base = place == &raw_end ? raw_size - (off_t)END_SIZE : raw && w ? OUT_AT : 0;
 			int n, words;
 
-			if (&places[p] == SPARSE && !holes)
+			if (place == SPARSE && raw)
 				continue;
+			if (place == SPARSE && ram && path == CACHE) {
+				holes = true;
+				make("in", 0);
+			} else if (place == &raw_end) {
+				file_size = END_SIZE;
+				make("in", base);
+			}
 			n = snprintf(line, sizeof(line), "%-6s %-6s %-5s %-9s", fs,
 					 path_name[path], w ? "write" : "read",
-					 places[p].name);
+					 place->name);
 			words = n;
 
 			for (enum way way = 0; way < WAYS; way++) {
 				struct cell c = {
 					.path = path, .way = way, .write = w,
-					.place = &places[p],
-					.base = raw && w ? OUT_AT : 0,
+					.place = place, .base = base,
 					.memory = path == POSIX ? host_memory :
 						  addr(gpu),
 				};
@@ -427,7 +461,7 @@ static void path_of(enum path path)
 				if (path == CACHE)
 					warm(fh, fd);
 				good = run_cell(&c, fh, fd, &d);
-				good = moved(&c, &d) && good;
+				good = moved(&c, &d) && said_so(&c, fh) && good;
 				cuFileHandleDeregister(fh);
 				close(fd);
 				cells++;
@@ -444,6 +478,11 @@ static void path_of(enum path path)
 					sum.path[i] += d.path[i];
 			}
 			printf("@text table %s\n", line);
+			if (place == SPARSE && ram && path == CACHE) {
+				holes = false;
+				make("in", 0);
+			}
+			file_size = FILE_SIZE;
 		}
 	}
 	host_must("end %s_%s", fs, path_name[path]);
@@ -486,10 +525,10 @@ static void copied_up(const char *name, enum path path)
 	if (cuFileRead(fh, addr(large), MIB(4), 0, 0) != (ssize_t)MIB(4))
 		die("cuFileRead");
 	for (unsigned int turn = 1; turn <= 2; turn++) {
-		for (size_t i = 0; i < FILE_SIZE; i++)
+		for (size_t i = 0; i < file_size; i++)
 			now[i] = byte_of(i, turn);
 		other = open_as(name, O_RDWR);
-		put(other, now, FILE_SIZE, 0);
+		put(other, now, file_size, 0);
 		close(other);
 		for (int i = 0; i < 4; i++) {
 			if (cuMemsetD8_v2(large, 0, MIB(4)) ||
@@ -522,11 +561,18 @@ int main(int argc, char **argv)
 		staged |= !strcmp(argv[i], "staged");
 		uncached |= !strcmp(argv[i], "uncached");
 		module |= !strcmp(argv[i], "kernel");
+		if (!strncmp(argv[i], "refused=", 8))
+			refused = argv[i] + 8;
 	}
 	raw = S_ISBLK(st.st_mode);
 	ram = !strcmp(fs, "tmpfs");
 	staged |= ram;
 	uncached |= raw;
+	if (raw) {
+		i = must_open(where, O_RDONLY);
+		raw_size = lseek(i, 0, SEEK_END);
+		close(i);
+	}
 	gpu_open();
 	gpu = gpu_alloc(ROOM);
 	now = malloc(ROOM + FILE_SIZE);

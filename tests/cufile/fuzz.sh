@@ -22,12 +22,12 @@ seed=1
 [ "$TIER" != nightly ] || seed=$(date +%s)
 echo "seed $seed"
 
-# fuzz NAME PROGRAM [DIR] ROUNDS
+# fuzz NAME PROGRAM [DIR] ROUNDS; libpeerlane, which the library loads for a topology, is not sanitized
 fuzz() {
 	fuzz_name=$1
 	shift
 	mkdir dir
-	"$@" "$seed" >"$fuzz_name.log" 2>&1
+	LD_LIBRARY_PATH=$tests/mock:$tests/..:$BUILD/userlib "$@" "$seed" >"$fuzz_name.log" 2>&1
 	ended "$fuzz_name" $? "$fuzz_name.log"
 	rm -rf dir
 }

@@ -255,6 +255,12 @@ status 64 io -f data -m 5
 said '--memory does not know "5"'
 status 64 io -f data -m malloc -x copy
 said '--memory malloc does not go with this --transfer'
+# letters of gdsio that are not taken are not passed over; the manual has the reasons
+for letter in D n p a U R F P J O; do
+	status 64 io -f data "-$letter" 1
+	check "the manual names -$letter" grep -q "^\.B[IR]* .*\\\\-$letter" "$TOP/docs/man/peerlane-io.1"
+done
+status 64 io -f data -i 4K:1M:4K
 status 64 io -f data -B 2
 said '--batch is for --transfer batch and streams'
 gpu 1 io -f data -w 999 -i 4K -x batch

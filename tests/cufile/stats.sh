@@ -14,13 +14,14 @@ need_file "$fake"
 
 dd if=/dev/urandom of=data bs=4096 count=256 2>/dev/null
 
-# stopped LEVEL: a program that has written 64 KiB four times, and is stopped within the
-# fifth; its number in $pid
+# stopped LEVEL [WORD…]: a program that has written 64 KiB four times, and is stopped within
+# the fifth; its number in $pid
 stopped() {
 	echo "{\"profile\":{\"cufile_stats\":$1}}" >level.json
+	shift
 	# shellcheck disable=SC2016 # of the command
 	LD_LIBRARY_PATH=$mock LD_PRELOAD=$mock/libcuda.so.1:$faults PEERLANE_KMSG=/none CUFILE_ENV_PATH_JSON=$PWD/level.json \
-		FAULT_KILL=5 FAULT_RUN='kill -STOP $PPID' "$tool" io load -f data -s 1M -i 64K -I 1 >load.out 2>&1 &
+		FAULT_KILL=5 FAULT_RUN='kill -STOP $PPID' "$tool" io load -f data -s 1M -i 64K -I 1 "$@" >load.out 2>&1 &
 	pid=$!
 	running=$pid
 	tries=0
@@ -64,7 +65,7 @@ stopped 2
 status 0 stats "$pid" --json
 one "level 2: a histogram of sizes" '.sizes.write == {"131072": 4} and .sizes.read == {} and (has("gpus") | not)'
 end_it
-stopped 3
+stopped 3 -T 100
 status 0 stats "$pid" --json
 one "level 3: each GPU" '.gpus | keys == ["0"] and (.["0"].write | .ok == 4 and .p2p == 4 and .staged == 0 and .bytes == 262144) and
 	(.["0"].buffers | .ok == 1 and .bytes == 65536)'
@@ -76,11 +77,6 @@ check "--all has the same of it" test "$(jq -c '.processes[0]' with-pid)" = "$(j
 page=$(find "/proc/$pid/fd" -lname '/memfd:peerlane-cufile*')
 check_fails "nobody else makes it shorter" 'Operation not permitted' truncate -s 0 "$page"
 check_fails "nor writes it" 'Operation not permitted' dd if=/dev/zero of="$page" bs=8 count=1 conv=notrunc
-
-# watching: it stands still
-status 0 stats "$pid" --watch 1 --count 2 --json
-json "two looks, and rates between them" 'length == 2 and (.[0].processes[0] | has("bytes_per_second") | not) and
-	(.[1].processes[0].bytes_per_second == {read: 0, write: 0})'
 
 status 0 stats "$pid" --prometheus metrics.prom
 check_eq "with a file nothing is printed" "" "$(cat out)"
@@ -100,7 +96,36 @@ check_eq "Prometheus: all lines are well formed" "" "$(wrong_lines metrics.prom)
 check_eq "it can be read by others, and nothing is beside it" "644 metrics.prom" "$(stat -c %a metrics.prom) $(echo metrics.prom*)"
 status 73 stats "$pid" --prometheus none/metrics.prom
 said 'none/metrics.prom cannot be written'
+
+# appears FILE [LINES]: it has so many, in a minute at most
+appears() {
+	tries=0
+	until [ -s "$1" ] && [ "$(wc -l <"$1")" -ge "${2-1}" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 3000 ] || break
+		sleep 0.02
+	done
+}
+# watching: it stands still for two looks, and goes on before a later one
+: >out # of what came before, nothing may seem to be a look
+"$tool" stats "$pid" --watch 1 --count 100 --json >out 2>err &
+watcher=$!
+appears out 2
+kill -CONT "$pid"
+tries=0
+until grep -q '"bytes_per_second":{"read":0,"write":[1-9]' out || [ $tries -ge 3000 ]; do
+	tries=$((tries + 1))
+	sleep 0.02
+done
 end_it
+wait "$watcher"
+check_eq "watching ends with the process" 0 $?
+json "two looks, and rates between them: none while it is stopped" '(.[0].processes[0] | has("bytes_per_second") | not) and
+	(.[1].processes[0].bytes_per_second == {read: 0, write: 0})'
+# two looks are a second apart, at least
+json "when it goes on, the rate is that of what it has written" 'map(.processes[0] | select(.)) |
+	[range(2; length) as $i | {more: (.[$i].paths.p2p.bytes_written - .[$i - 1].paths.p2p.bytes_written), rate: .[$i].bytes_per_second}] |
+	any(.rate.write > 0) and all(.rate.read == 0 and .rate.write <= .more and .rate.write * 60 >= .more)'
 
 # without a page, where the limit of a file's size allows none: a pipe, as no file can be written
 LD_LIBRARY_PATH=$mock:$BUILD/userlib sh -c 'ulimit -f 0; "$1" fork; echo "status $?"' limited "$fake" </dev/null 2>&1 | cat >out
@@ -109,14 +134,6 @@ said '^status 0$'
 # Others: what they have is read, and not believed.  A pipe holds them until the end.
 mkfifo hold
 exec 9<>hold
-appears() { # FILE [LINES]
-	tries=0
-	until [ -s "$1" ] && [ "$(wc -l <"$1")" -ge "${2-1}" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 3000 ] || break
-		sleep 0.02
-	done
-}
 begin() { # MODE: the numbers of its processes, by rank, in $pids
 	LD_LIBRARY_PATH=$mock:$BUILD/userlib "$fake" "$1" <hold >"$1.pids" 9<&- &
 	parent=$! want=1
@@ -154,6 +171,7 @@ fi
 $as sh -c '"$1" good <&3 & exec cat <&3' parent "$fake" 3<hold >zombie.pids 9<&- &
 appears zombie.pids
 ends=$(cat zombie.pids)
+: >out
 # shellcheck disable=SC2086 # words
 $as "$tool" stats "$ends" --watch 1 --count 100 --json >out 2>err 9<&- &
 watcher=$!

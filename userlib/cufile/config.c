@@ -14,6 +14,7 @@
 #include "json.h"
 
 #define DEFAULT_FILE	"/etc/cufile.json"
+#define CONFIG_FILE	"CUFILE_ENV_PATH_JSON"
 #define MAX_FILE	MIB(1)
 #define MAX_SLAB_KB	(1u << 20)
 #define MAX_SLAB_COUNT	65536
@@ -75,9 +76,10 @@ static const struct flag_setting flags[12] = {
 	{ "peerlane.use_pci_p2pdma", "CUFILE_USE_PCIP2PDMA", true },
 	{ "peerlane.prefer_iouring", NULL, true },
 	{ "properties.force_odirect_mode", NULL, false },
-	{ "properties.skip_topology_detection",
+	{ "miscellaneous.skip_topology_detection",
 	  "CUFILE_SKIP_TOPOLOGY_DETECTION", false },
-	{ "properties.stream_memops_bypass", NULL, false },
+	{ "miscellaneous.stream_memops_bypass", "CUFILE_STREAM_MEMOPS_BYPASS",
+	  false },
 };
 
 /* Order of CUFileStringConfigParameter_t. */
@@ -356,7 +358,7 @@ static bool apply_json(struct config *cfg, const struct json *root,
 /* True when there is no file, or when it was good. */
 static bool read_file(struct config *cfg, char *err, size_t size)
 {
-	const char *env = secure_getenv("CUFILE_ENV_PATH_JSON");
+	const char *env = secure_getenv(CONFIG_FILE);
 	const char *path = env && *env ? env : DEFAULT_FILE;
 	struct json *root = NULL;
 	char words[256], *text = NULL;
@@ -424,6 +426,40 @@ static bool env_flag(const char *name, bool *out, char *err, size_t size)
 		return false;
 	}
 	return true;
+}
+
+static bool has_variable(const char *name, size_t len)
+{
+	const char *known;
+	unsigned int i;
+
+	for (i = 0; i < 16; i++) {
+		known = i < 12 ? flags[i].env : i < 15 ? texts[i - 12].env : CONFIG_FILE;
+		if (known && strlen(known) == len && !strncmp(known, name, len))
+			return true;
+	}
+	return false;
+}
+
+/* CUFILE_... that is not read here: a typing error, or NVIDIA's own. */
+static void unused_variables(char *list, size_t size)
+{
+	char **e, name[64];
+	size_t len, n;
+
+	list[0] = '\0';
+	for (e = environ; e && *e; e++) {
+		len = strcspn(*e, "=");
+		if (strncmp(*e, "CUFILE_", 7) || has_variable(*e, len))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)len, *e);
+		/* that of a program with more rights is not looked at */
+		if (len < sizeof(name) && !secure_getenv(name))
+			continue;
+		deny_printable(name);
+		n = strlen(list);
+		snprintf(list + n, size - n, "%s%s", n ? ", " : "", name);
+	}
 }
 
 /* Half of the CPUs, from 2 to 8. */
@@ -581,6 +617,7 @@ static bool load(struct config *cfg, char *err, size_t size)
 		if (v && *v)
 			snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", v);
 	}
+	unused_variables(cfg->unused, sizeof(cfg->unused));
 	v = secure_getenv("PEERLANE_LOG");
 	if (v && *v)
 		snprintf(cfg->text[0], sizeof(cfg->text[0]), "%s", v);

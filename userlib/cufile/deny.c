@@ -31,7 +31,8 @@ static const char *const passed_over[] = {
 	"properties.max_peer_io_threads", "properties.static_routing_filepath",
 	"properties.enable_static_routing", "block.", "sparse.", "fs.", "rdma.",
 	"denylist.drivers", "denylist.devices", "denylist.mounts",
-	"denylist.filesystems", "logging.", "peerlane.",
+	"denylist.filesystems", "miscellaneous.rcu_library_used", "logging.",
+	"peerlane.",
 };
 
 static bool known(const char *key)
@@ -50,8 +51,7 @@ static bool known(const char *key)
 	return false;
 }
 
-/* A line of the log is one line, whatever the file has. */
-static void printable(char *s)
+void deny_printable(char *s)
 {
 	for (; *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 0x7f)
@@ -66,7 +66,7 @@ static void look(const struct json *j, const char *above, char *list, size_t siz
 	for (j = j->child; j; j = j->next) {
 		snprintf(key, sizeof(key), "%s%s%s", above, *above ? "." : "",
 			 j->key);
-		printable(key);
+		deny_printable(key);
 		n = strlen(list);
 		/* "a.b" is one key, and not what is written so here */
 		if (j->type == JSON_OBJECT && !strchr(j->key, '.'))

@@ -46,7 +46,7 @@ __attribute__((constructor)) static void at_load(void)
 /* With the lock held. */
 static CUfileOpError open_locked(void)
 {
-	static bool told;
+	static bool told, told_unused;
 	struct config cfg;
 	char err[PLN_FILE_REASON_MAX], file[600];
 
@@ -67,6 +67,11 @@ static CUfileOpError open_locked(void)
 		told = true;
 		log_line(LOG_NOTICE, "cufile.json has unknown keys: %s",
 			 cfg.unknown);
+	}
+	if (cfg.unused[0] && !told_unused) {
+		told_unused = true;
+		log_line(LOG_WARN, "the environment has variables without effect: %s",
+			 cfg.unused);
 	}
 	if (!cu_load(err, sizeof(err))) {
 		log_line(LOG_ERROR, "%s", err);
@@ -249,9 +254,9 @@ EXPORT CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props)
 		config.size[CUFILE_PARAM_POLLTHRESHOLD_SIZE_KB];
 	props->nvfs.max_direct_io_size =
 		config.size[CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB];
-	props->nvfs.dstatusflags = 1u << CU_FILE_NVME_SUPPORTED;
 	if (verdict_direct_worked()) {
-		props->nvfs.dstatusflags |= 1u << CU_FILE_NVME_P2P_SUPPORTED;
+		props->nvfs.dstatusflags = 1u << CU_FILE_NVME_SUPPORTED |
+					   1u << CU_FILE_NVME_P2P_SUPPORTED;
 		props->fflags |= 1u << CU_FILE_P2P_SUPPORTED;
 	}
 	props->fflags |= 1u << CU_FILE_BATCH_IO_SUPPORTED;

@@ -122,6 +122,7 @@ struct config {
 	size_t group_root;	/* of its characters: those of the mount */
 	struct deny deny;
 	char unknown[240];	/* keys of the file, or "" */
+	char unused[240];	/* variables CUFILE_..., or "" */
 };
 
 /*
@@ -154,6 +155,8 @@ bool deny_take(struct deny *deny, const struct json *root, char *err, size_t siz
 void deny_free(struct deny *deny);
 /* Those that neither this library nor NVIDIA's has, in words. */
 void deny_unknown_keys(const struct json *root, char *list, size_t size);
+/* A line of the log is one line, whatever the file or the environment has. */
+void deny_printable(char *s);
 /* Why the file must not go directly, or NULL. */
 const char *deny_file(int fd, uint64_t dev, bool block);
 

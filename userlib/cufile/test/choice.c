@@ -46,10 +46,7 @@ static void unknown(const char *json, const char *level, bool file, size_t n_fil
 	is(status, 0, json);
 	is((long long)log_count("notice: cufile.json has unknown keys: "
 				"properties.max_dierct_io_size_kb, mistake"), (long long)n_file, "in the log file");
-	strcpy(other, logfile);
-	strcpy(logfile, err);
-	is((long long)log_count("unknown keys"), (long long)n_err, "on standard error");
-	strcpy(logfile, other);
+	is((long long)lines_with(err, "unknown keys"), (long long)n_err, "on standard error");
 	unlink(err);
 }
 
@@ -57,13 +54,14 @@ void test_unknown_keys(void)
 {
 	static const char some[] = "{\"properties\":{\"max_dierct_io_size_kb\":4,"
 		"\"rdma_dev_addr_list\":[]},\"mistake\":1}";
-	char saved[sizeof(other)];
 
-	strcpy(saved, other);
 	unknown("{\"denylist\":{\"drivers\":[],\"mounts\":[]},"
 		"\"fs\":{\"lustre\":{\"posix_gds_min_kb\":0}},"
-		"\"block\":{\"nvme\":{\"use_pci_p2pdma\":true}}}", NULL, true, 0,
-		0);
+		"\"block\":{\"nvme\":{\"use_pci_p2pdma\":true}},"
+		"\"miscellaneous\":{\"api_check_aggressive\":false,"
+		"\"skip_topology_detection\":false,\"stream_memops_bypass\":false,"
+		"\"rcu_library_used\":false}}", NULL, true, 0, 0);
+	is((long long)log_count("unknown"), 0, "NVIDIA's own keys are known");
 	unknown("{\"denylist\":{\"file_systems\":[\"ext4\"]}}", NULL, true, 0, 0);
 	check(log_has("unknown keys: denylist.file_systems"), "a list that is none");
 	unknown("{\"a\\nnotice: b\":1}", NULL, true, 0, 0);
@@ -75,7 +73,206 @@ void test_unknown_keys(void)
 	unknown(some, NULL, false, 0, 1);
 	unknown(some, "off", false, 0, 0);
 	unknown(some, "off", true, 0, 0);
-	strcpy(other, saved);
+}
+
+/* ---- the environment ---- */
+
+/* What a process that has this variable, and no other setting, says of a flag: 0 or 1, or an error */
+static int flag_with(const char *name, const char *value,
+		     CUFileBoolConfigParameter_t param)
+{
+	int status = -1;
+	pid_t pid;
+
+	unlink(logfile);
+	pid = fork();
+	if (!pid) {
+		bool b = false;
+		int r;
+
+		/* where the settings are wrong, the file of the log is not known */
+		if (!freopen(logfile, "a", stderr))
+			abort();
+		unsetenv("CUFILE_ENV_PATH_JSON");
+		if (name)
+			setenv(name, value, 1);
+		r = cuFileDriverOpen().err;
+		if (!r)
+			r = cuFileGetParameterBool(param, &b).err;
+		_exit(r ? r - 5000 : 200 + b);
+	}
+	waitpid(pid, &status, 0);
+	status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return status >= 200 ? status - 200 : 5000 + status;
+}
+
+void test_environment(void)
+{
+	/* NVIDIA's names, in what its library reads and its manual has */
+	static const struct {
+		const char *name;
+		CUFileBoolConfigParameter_t param;
+	} flags[] = {
+		{ "CUFILE_ALLOW_COMPAT_MODE", CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE },
+		{ "CUFILE_FORCE_COMPAT_MODE", CUFILE_PARAM_FORCE_COMPAT_MODE },
+		{ "CUFILE_NVTX", CUFILE_PARAM_PROFILE_NVTX },
+		{ "CUFILE_USE_PCIP2PDMA", CUFILE_PARAM_USE_PCIP2PDMA },
+		{ "CUFILE_SKIP_TOPOLOGY_DETECTION", CUFILE_PARAM_SKIP_TOPOLOGY_DETECTION },
+		{ "CUFILE_STREAM_MEMOPS_BYPASS", CUFILE_PARAM_STREAM_MEMOPS_BYPASS },
+	};
+	static const char *const none[] = {
+		"CUFILE_IO_PRIORITY", "CUFILE_IB_SL", "CUFILE_ETH_SL", "CUFILE_RDMA_DC_KEY",
+		"CUFILE_DMABUF_ENABLE", "CUFILE_EXPERIMENTAL_FS", "CUFILE_ALOW_COMPAT_MODE",
+	};
+	char words[128], err[300];
+	unsigned int i;
+	int status;
+	pid_t pid;
+
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		is(flag_with(flags[i].name, "true", flags[i].param), 1, flags[i].name);
+		is(flag_with(flags[i].name, "0", flags[i].param), 0, "and off");
+		is(flag_with(flags[i].name, "", flags[i].param),
+		   flag_with(NULL, NULL, flags[i].param), "empty: as if it were not there");
+		is(flag_with(flags[i].name, "perhaps", flags[i].param), 5002, "no sense");
+		check(log_has(flags[i].name), "and it is named");
+	}
+	setenv("PEERLANE_LOG", "warn", 1);
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		is(flag_with(none[i], "1", CUFILE_PARAM_PROFILE_NVTX), 0, none[i]);
+		snprintf(words, sizeof(words), "warning: the environment has "
+			 "variables without effect: %s\n", none[i]);
+		is((long long)log_count(words), 1, "has none, and that is said");
+	}
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		flag_with(flags[i].name, "0", flags[i].param);
+		is((long long)log_count("without effect"), 0, "what has one is not named");
+	}
+	unsetenv("PEERLANE_LOG");
+	flag_with(none[0], "1", CUFILE_PARAM_PROFILE_NVTX);
+	is((long long)log_count("without effect"), 0, "by default nothing is said");
+
+	/* the level and the file of the log; once, however often it is opened */
+	snprintf(err, sizeof(err), "%s.err", path);
+	unlink(err);
+	unlink(logfile);
+	pid = fork();
+	if (!pid) {
+		char level[16] = "", file[300] = "";
+
+		setenv("CUFILE_LOGGING_LEVEL", "warn", 1);
+		setenv("CUFILE_LOGFILE_PATH", err, 1);
+		setenv("CUFILE_A\nB", "1", 1);
+		setenv("CUFILE_C", "1", 1);
+		if (cuFileDriverOpen().err || cuFileDriverClose().err || cuFileDriverOpen().err ||
+		    cuFileGetParameterString(CUFILE_PARAM_LOGGING_LEVEL, level, sizeof(level)).err ||
+		    cuFileGetParameterString(CUFILE_PARAM_ENV_LOGFILE_PATH, file, sizeof(file)).err)
+			_exit(1);
+		_exit(strcmp(level, "warn") || strcmp(file, err) ? 2 : 0);
+	}
+	waitpid(pid, &status, 0);
+	is(status, 0, "CUFILE_LOGGING_LEVEL and CUFILE_LOGFILE_PATH are told back");
+	check(!log_count("peerlane: "), "nothing is in the other file");
+	is((long long)lines_with(err, "without effect: CUFILE_A?B, CUFILE_C"), 1,
+	   "two variables without effect are named once, in one line");
+	unlink(err);
+}
+
+/* Its effect: a file that cannot go directly is staged, or refused */
+void test_environment_compat(void)
+{
+	char data[8192] = "", *g;
+	int fd;
+
+	fd = make(path, 0, data, sizeof(data));
+	g = gpu(sizeof(data));
+	fresh(NULL);
+	cuFileDriverClose();
+	for (int allow = 0; allow < 2; allow++) {
+		setenv("CUFILE_ALLOW_COMPAT_MODE", allow ? "1" : "0", 1);
+		cuFileDriverOpen();
+		mock.p2p_errno = EREMOTEIO;
+		is(cuFileRead(reg(fd), g, sizeof(data), 0, 0), allow ? 8192 : -5008,
+		   allow ? "CUFILE_ALLOW_COMPAT_MODE=1: staged" :
+			   "CUFILE_ALLOW_COMPAT_MODE=0: refused");
+		cuFileDriverClose();
+	}
+	unsetenv("CUFILE_ALLOW_COMPAT_MODE");
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+}
+
+/* ---- keys ---- */
+
+/* An odd write to a file that has O_DIRECT: the whole pages go directly, or nothing does */
+static void odd_write(const char *json, unsigned int calls)
+{
+	char data[3 * 4096 + 200], back[sizeof(data) + 100], *g;
+	CUfileHandle_t fh;
+	uint64_t before;
+	int fd;
+
+	fresh(json);
+	noise(data, sizeof(data));
+	memset(back, 0, sizeof(back));
+	fd = make(path, O_DIRECT, back, sizeof(back));
+	fh = reg(fd);
+	g = gpu(16384);
+	memcpy(mem(g), data, sizeof(data));
+	before = mock.reads;
+	is(cuFileWrite(fh, g, sizeof(data), 100, 0), sizeof(data), json);
+	is((long long)(mock.reads - before), calls, "it took so many calls");
+	close(fd);
+	fd = open(path, O_RDONLY);
+	is(pread(fd, back, sizeof(back), 0), sizeof(back), "the file has its size");
+	check(!memcmp(back + 100, data, sizeof(data)), "and its data");
+	close(fd);
+	gpu_free(g);
+}
+
+void test_unaligned_key(void)
+{
+	odd_write("{\"properties\":{\"force_compat_mode\":true}}", 3);
+	odd_write("{\"properties\":{\"force_compat_mode\":true},"
+		  "\"fs\":{\"generic\":{\"posix_unaligned_writes\":true}}}", 1);
+	fresh(NULL);
+}
+
+/* The folder of the log, unless the environment names a file */
+void test_log_dir(void)
+{
+	char json[400], dir[300], file[320];
+
+	snprintf(dir, sizeof(dir), "%s.d", path);
+	snprintf(file, sizeof(file), "%s/cufile.log", dir);
+	snprintf(json, sizeof(json), "{\"logging\":{\"dir\":\"%s\"},\"mistake\":1}", dir);
+	mkdir(dir, 0755);
+	for (int named = 0; named < 2; named++) {
+		FILE *f = fopen(config, "w");
+		int status;
+		pid_t pid;
+
+		fputs(json, f);
+		fclose(f);
+		unlink(file);
+		unlink(logfile);
+		pid = fork();
+		if (!pid) {
+			setenv("CUFILE_ENV_PATH_JSON", config, 1);
+			if (!named)
+				unsetenv("CUFILE_LOGFILE_PATH");
+			_exit(cuFileDriverOpen().err);
+		}
+		waitpid(pid, &status, 0);
+		is(status, 0, "logging.dir: the library opens");
+		is((long long)lines_with(file, "unknown keys: mistake"), !named,
+		   named ? "a file of the environment goes before" :
+			   "the log is in cufile.log of that folder");
+		is((long long)log_count("unknown keys: mistake"), named, "and nowhere else");
+	}
+	unlink(file);
+	rmdir(dir);
 }
 
 /* Where the file system of @name is mounted, and its type. */
@@ -312,13 +509,14 @@ void test_told(void)
 
 	fresh(NULL);
 	cuFileDriverGetProperties(&p);
-	check(!(p.nvfs.dstatusflags & p2p),
-	      "the properties claim no p2p that nobody has seen");
+	is(p.nvfs.dstatusflags, 0,
+	   "the properties claim no p2p that nobody has seen, nor NVMe");
 	fh = reg(fd);
 	cuFileRead(fh, g, 8192, 0, 0);
 	is(stats_of(fh).last_path, PLN_PATH_P2P, "p2p works");
 	cuFileDriverGetProperties(&p);
-	check(p.nvfs.dstatusflags & p2p, "then they do");
+	is(p.nvfs.dstatusflags, (long long)(p2p | 1u << CU_FILE_NVME_SUPPORTED),
+	   "then they do");
 	close(fd);
 	close(mfd);
 	gpu_free(g);

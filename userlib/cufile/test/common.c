@@ -238,9 +238,9 @@ void noise(void *p, size_t n)
 		*c++ = (unsigned char)rnd();
 }
 
-unsigned int log_count(const char *words)
+unsigned int lines_with(const char *name, const char *words)
 {
-	FILE *f = fopen(logfile, "r");
+	FILE *f = fopen(name, "r");
 	unsigned int n = 0;
 	char line[1024];
 
@@ -249,6 +249,11 @@ unsigned int log_count(const char *words)
 	if (f)
 		fclose(f);
 	return n;
+}
+
+unsigned int log_count(const char *words)
+{
+	return lines_with(logfile, words);
 }
 
 bool log_has(const char *words)

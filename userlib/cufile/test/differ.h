@@ -23,10 +23,12 @@ struct setting {
 	/* of the mock */
 	int64_t bar1;
 	int p2p_errno, p2p_after, p2p_count;
-	/* of a guest: these pages of the file DIR/bad cannot be read; DIR/bad.twin has
-	 * the same bytes */
-	bool bad;
+	/* of a guest: these pages of the file DIR/@bad cannot be read, or written; its
+	 * .twin has the same bytes */
+	const char *bad;
+	bool bad_write;
 	off_t bad_lo, bad_hi;
+	size_t command;			/* bytes that the drive moves at once */
 };
 
 extern const struct setting settings[];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * differ.c in a guest: the real library, drive and kernel, and the emulated GPU.  Faults
- * are those of the drive: some pages of a file cannot be read.
+ * are those of the drive, which moves at most 64 KiB by one command: some pages of a
+ * file cannot be read, of another one not written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +33,20 @@ void *mock_memory(unsigned long long ptr)
 #define BAD_LO	((off_t)(512 * 1024 + 4096))
 #define BAD_HI	(BAD_LO + 8192)
 
+#define COMMAND	KIB(64)
+#define NO_READ	.bad = "bad", .bad_lo = BAD_LO, .bad_hi = BAD_HI, .command = COMMAND
+/*
+ * Whole pages, by O_DIRECT alone: what is in the page cache meets it later, and after a
+ * direct write that fails has what was there before.
+ */
+#define NO_WRITE .bad = "worse", .bad_lo = BAD_LO, .bad_hi = BAD_HI, .command = COMMAND, \
+		 .bad_write = true, .strict = true
+
 const struct setting settings[] = {
 	{ "p2p", NULL, .path = PLN_PATH_P2P },
-	{ "p2p, pages that cannot be read", NULL, .path = PLN_PATH_P2P,
-	  .bad = true, .bad_lo = BAD_LO, .bad_hi = BAD_HI },
+	{ "p2p, pages that cannot be read", NULL, .path = PLN_PATH_P2P, NO_READ },
+	{ "p2p, pages that cannot be written", "{\"peerlane\":{\"strict\":true}}",
+	  .path = PLN_PATH_P2P, NO_WRITE },
 	{ "p2p, windows of 64 KiB", "{\"peerlane\":{\"window_size_kb\":64}}",
 	  .path = PLN_PATH_P2P },
 	{ "strict", "{\"peerlane\":{\"strict\":true}}", .strict = true,
@@ -43,12 +54,18 @@ const struct setting settings[] = {
 	{ "the module", "{\"peerlane\":{\"use_pci_p2pdma\":false}}",
 	  .path = PLN_PATH_KERNEL },
 	{ "the module, pages that cannot be read",
-	  "{\"peerlane\":{\"use_pci_p2pdma\":false}}", .path = PLN_PATH_KERNEL,
-	  .bad = true, .bad_lo = BAD_LO, .bad_hi = BAD_HI },
+	  "{\"peerlane\":{\"use_pci_p2pdma\":false}}", .path = PLN_PATH_KERNEL, NO_READ },
+	{ "the module, pages that cannot be written",
+	  "{\"peerlane\":{\"use_pci_p2pdma\":false,\"strict\":true}}",
+	  .path = PLN_PATH_KERNEL, NO_WRITE },
 	{ "bounce", "{\"properties\":{\"force_compat_mode\":true}}",
 	  .path = PLN_PATH_BOUNCE },
 	{ "bounce, always O_DIRECT", "{\"properties\":{\"force_odirect_mode\":true,"
 	  "\"force_compat_mode\":true}}", .path = PLN_PATH_BOUNCE },
+	{ "bounce, pages that cannot be written", "{\"properties\":{\"force_odirect_mode\":true,"
+	  "\"force_compat_mode\":true}}", .path = PLN_PATH_BOUNCE, NO_WRITE },
+	{ "the page cache", "{\"properties\":{\"force_compat_mode\":true}}", .cache = true,
+	  .path = PLN_PATH_CACHE },
 };
 const unsigned int nsettings = sizeof(settings) / sizeof(settings[0]);
 

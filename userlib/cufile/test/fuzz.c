@@ -26,6 +26,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define PEERLANE_CUFILE_WITHOUT_CUDA_H
 #include "../cufile.h"
@@ -755,10 +756,12 @@ static void statistics(struct caller *c)
 static void others(struct caller *c)
 {
 	CUfileP2PFlags_t flags;
+	char name[PATH_MAX + 100];
+	const char *const names[] = { NULL, "", dir, "/dev/full", "/nonexistent/topology", name };
 	size_t kb;
 	int version;
 
-	switch (dice(c, 5)) {
+	switch (dice(c, 6)) {
 	case 0:
 		SAID(cuFileGetVersion(dice(c, 4) ? &version : NULL),
 		     CU_FILE_INVALID_VALUE);
@@ -776,6 +779,14 @@ static void others(struct caller *c)
 	case 3:
 		SAID(cuFileGetBARSizeInKB((int)number(c), dice(c, 9) ? &kb : NULL),
 		     OPENS, CU_FILE_INVALID_VALUE, CU_FILE_DEVICE_NOT_FOUND);
+		break;
+	case 4:
+		/* a name that is none, one that cannot be written, too long a one, and one of its own */
+		snprintf(name, sizeof(name), "%s/topology%0*d", dir,
+			 dice(c, 4) ? 1 : PATH_MAX, 0);
+		SAID(cuFileExportPCIeTopology(ONE_OF(c, names)),
+		     CU_FILE_INVALID_VALUE, CU_FILE_IO_ERROR,
+		     access("/sys/bus/pci", F_OK) ? CU_FILE_INTERNAL_ERROR : 0);
 		break;
 	default:
 		CHECK(pln_path_name(number(c)));

@@ -3,9 +3,10 @@
  * Batches and transfers in streams on a GPU, emulated or real:
  *
  *	cufile-guest DIR [read|write]
+ *	cufile-guest DEVICE neighbours ROUNDS
  *
  * With a second word, one batch of 4 MiB of that direction alone, for whoever
- * counts what the devices move.
+ * counts what the devices move; or many writers of a block device.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "asleep.h"
@@ -268,6 +270,157 @@ static void small(void)
 	check(within && !bad, "small memories get their own data", bad);
 }
 
+/* ---- a block device that several write ---- */
+
+#define REGION	((size_t)128 << 10)
+#define WRITERS	4	/* the last one is another process, which has no CUDA */
+
+static char *want;		/* what the region is to have after the round */
+static size_t ends[REGION / 1024]; /* of the ranges, one behind the other, each another writer's */
+static unsigned int ranges;
+static _Atomic unsigned int refused;
+static pthread_barrier_t together;
+
+static uint64_t next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Ranges from 1 KiB to 16 KiB, most with odd ends; a page has parts of two writers or more */
+static off_t plan(unsigned int round)
+{
+	uint64_t state = (round + 1) * 0x9e3779b97f4a7c15ull;
+	size_t at = 0, i;
+
+	for (i = 0; i < REGION; i += sizeof(state)) {
+		next(&state);
+		memcpy(want + i, &state, sizeof(state));
+	}
+	for (ranges = 0; at < REGION; ranges++) {
+		at += 1024 + next(&state) % (15 * 1024);
+		if (at + 1024 > REGION)
+			at = REGION;
+		ends[ranges] = at;
+	}
+	return (off_t)(round % 8 * REGION);
+}
+
+static void write_ranges(int fd, CUfileHandle_t fh, unsigned int who, off_t base)
+{
+	size_t from = 0;
+	unsigned int i;
+
+	for (i = 0; i < ranges; from = ends[i++]) {
+		ssize_t n = (ssize_t)(ends[i] - from);
+
+		if (i % WRITERS != who)
+			continue;
+		refused += n != (fh ? cuFileWrite(fh, (void *)(uintptr_t)g, (size_t)n,
+						  base + (off_t)from, (off_t)from) :
+				      pwrite(fd, want + from, (size_t)n, base + (off_t)from));
+	}
+}
+
+/* Told a round, it says that it is ready, is told to begin, and says that it has written */
+static void foreign(const char *device, int orders, int answers)
+{
+	int fd = open(device, O_RDWR);
+	unsigned int round;
+	char c;
+
+	while (fd >= 0 && read(orders, &round, sizeof(round)) == sizeof(round)) {
+		off_t base = plan(round);
+
+		if (write(answers, "", 1) != 1 || read(orders, &c, 1) != 1)
+			break;
+		write_ranges(fd, NULL, WRITERS - 1, base);
+		if (write(answers, refused ? "!" : "", 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static struct {
+	CUcontext ctx;
+	CUfileHandle_t fh;
+	off_t base;
+	bool over;
+} shared;
+
+static void *thread_writes(void *arg)
+{
+	gpu.SetCurrent(shared.ctx);
+	for (;;) {
+		pthread_barrier_wait(&together);
+		if (shared.over)
+			return NULL;
+		write_ranges(-1, shared.fh, (unsigned int)(uintptr_t)arg, shared.base);
+		pthread_barrier_wait(&together);
+	}
+}
+
+static unsigned int differ(int fd, off_t base)
+{
+	unsigned int n = 0;
+	size_t i;
+
+	if (pread(fd, back, REGION, base) != (ssize_t)REGION)
+		exit(2);
+	for (i = 0; i < REGION; i++)
+		n += back[i] != want[i];
+	return n;
+}
+
+static void neighbours(const char *device, unsigned int rounds, CUcontext ctx, int to,
+		       int from)
+{
+	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
+	struct pln_file_stats st = { .size = sizeof(st) };
+	unsigned int round, cached = 0, medium = 0, lost = 0;
+	int fd = open(device, O_RDWR), direct = open(device, O_RDONLY | O_DIRECT);
+	pthread_t threads[WRITERS - 1];
+	char c = 0;
+
+	d.handle.fd = fd;
+	if (fd < 0 || direct < 0 || cuFileHandleRegister(&shared.fh, &d).err)
+		exit(2);
+	shared.ctx = ctx;
+	pthread_barrier_init(&together, NULL, WRITERS);
+	for (uintptr_t i = 0; i < WRITERS - 1; i++)
+		pthread_create(&threads[i], NULL, thread_writes, (void *)i);
+	for (round = 0; round < rounds; round++) {
+		shared.base = plan(round);
+		gpu.HtoD(g, want, REGION);
+		if (write(to, &round, sizeof(round)) < 0 || read(from, &c, 1) != 1 ||
+		    write(to, "", 1) < 0)
+			exit(2);
+		pthread_barrier_wait(&together);
+		pthread_barrier_wait(&together);
+		if (read(from, &c, 1) != 1)
+			exit(2);
+		lost += c != 0;
+		/* the first of them has written back what was in the page cache */
+		medium += differ(direct, shared.base);
+		cached += differ(fd, shared.base);
+	}
+	shared.over = true;
+	pthread_barrier_wait(&together);
+	for (unsigned int i = 0; i < WRITERS - 1; i++)
+		pthread_join(threads[i], NULL);
+	check(!refused && !lost, "all was written", refused + lost);
+	check(!medium, "no byte of a neighbour is lost on the drive", medium);
+	check(!cached, "nor in the page cache", cached);
+	if (pln_file_stats(shared.fh, &st))
+		exit(2);
+	check(st.path[PLN_PATH_P2P].bytes_written && st.path[PLN_PATH_BOUNCE].bytes_written,
+	      "whole pages went directly, the ends did not",
+	      (long long)st.path[PLN_PATH_P2P].bytes_written);
+	cuFileHandleDeregister(shared.fh);
+}
+
 int main(int argc, char **argv)
 {
 	struct pln_file_stats st = { .size = sizeof(st) };
@@ -283,6 +436,8 @@ int main(int argc, char **argv)
 	CUdevice dev;
 	size_t i, kb = 0;
 	unsigned int n;
+	bool many = argc == 4 && !strcmp(argv[2], "neighbours");
+	int to[2], from[2];
 
 #define X(name, symbol) \
 	if (!lib || !(*(void **)&gpu.name = dlsym(lib, #symbol))) { \
@@ -299,7 +454,18 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	data = malloc(ALL);
-	if (!data || gpu.Init(0) || gpu.DeviceGet(&dev, 0) ||
+	want = malloc(REGION);
+	if (many && want && !pipe(to) && !pipe(from)) {
+		/* before there is CUDA */
+		if (!fork()) {
+			close(to[1]);
+			close(from[0]);
+			foreign(argv[1], to[0], from[1]);
+		}
+		close(to[0]);
+		close(from[1]);
+	}
+	if (!data || !want || gpu.Init(0) || gpu.DeviceGet(&dev, 0) ||
 	    gpu.PrimaryRetain(&ctx, dev) || gpu.SetCurrent(ctx) ||
 	    gpu.Alloc(&g, ALL) || gpu.HostAlloc((void **)&back, ALL, 0))
 		return 2;
@@ -310,6 +476,12 @@ int main(int argc, char **argv)
 		memcpy(data + i, &seed, sizeof(seed));
 	}
 	gpu.HtoD(g, data, ALL);
+	if (many) {
+		neighbours(argv[1], (unsigned int)atoi(argv[3]), ctx, to[1], from[0]);
+		close(to[1]);
+		wait(NULL);
+		goto out;
+	}
 	cuFileSetStatsLevel(3);
 	in = open_file(argv[1], "in");
 	if (argc > 2) {

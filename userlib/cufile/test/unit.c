@@ -177,12 +177,20 @@ static void test_config(void)
 	}
 	fresh("// a comment\n{\"unknown\": {\"key\": [1]}, \"profile\": {"
 	      "\"nvtx\": true}, \"properties\": {\"per_buffer_cache_size_kb\": 2048},"
+	      "\"miscellaneous\": {\"skip_topology_detection\": true,"
+	      "\"stream_memops_bypass\": true},"
 	      "\"peerlane\": {\"max_io_threads\": 2}}");
 	cuFileGetParameterSizeT(
 		CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, &n);
 	is((long long)n, 2048, "a size from the file; unknown keys pass");
 	cuFileGetParameterBool(CUFILE_PARAM_PROFILE_NVTX, &b);
 	check(b, "a flag from the file");
+	for (i = CUFILE_PARAM_SKIP_TOPOLOGY_DETECTION;
+	     i <= CUFILE_PARAM_STREAM_MEMOPS_BYPASS; i++) {
+		b = false;
+		cuFileGetParameterBool((CUFileBoolConfigParameter_t)i, &b);
+		check(b, "flag %u is in NVIDIA's section, miscellaneous", i);
+	}
 	cuFileDriverClose();
 	setenv("CUFILE_NVTX", "false", 1);
 	cuFileDriverOpen();
@@ -1513,6 +1521,8 @@ static void test_no_memory(void)
 static void alone(const char *dir)
 {
 	test_unknown_keys();	/* first: in processes without settings */
+	test_environment();
+	test_log_dir();
 	test_driver();
 	test_config();
 	test_stats();
@@ -1528,6 +1538,8 @@ static void alone(const char *dir)
 	test_paths();
 	test_refusals();
 	test_no_compat();
+	test_environment_compat();
+	test_unaligned_key();
 	test_denylist();
 	test_stock_file();
 	test_told();

@@ -63,6 +63,8 @@ void may_cool(void);
 bool log_has(const char *words);
 /* How often a line has them */
 unsigned int log_count(const char *words);
+/* And of another file */
+unsigned int lines_with(const char *name, const char *words);
 unsigned int open_fds(void);
 /* Threads.  One that was joined may still be counted for a moment. */
 unsigned int tasks(void);
@@ -142,6 +144,10 @@ void test_turns(void);
 
 /* choice.c */
 void test_unknown_keys(void);
+void test_environment(void);
+void test_environment_compat(void);
+void test_unaligned_key(void);
+void test_log_dir(void);
 void test_denylist(void);
 void test_no_compat(void);
 void test_stock_file(void);
