@@ -24,7 +24,7 @@
 
 #include <linux/peerlane.h>
 
-#include "pln_test.h"
+#include "pln_late.h"
 
 #define LEN	(8 * MIB)
 
@@ -1092,6 +1092,66 @@ static void test_gpu_goes(int fd, const char *what, const char *command)
 
 /* ---- what lies beside it on the drive ---- */
 
+/*
+ * Memory that another program has to bring, and does not: whatever call waits for
+ * its argument, or to write its answer there, the GPU's driver can be unbound.
+ */
+static void test_late(void)
+{
+	static const unsigned long calls[] = {
+		PLN_IOC_QUERY, PLN_IOC_REGISTER, PLN_IOC_UNREGISTER,
+		PLN_IOC_CHECK, PLN_IOC_IO, PLN_IOC_REGISTER, PLN_IOC_IO,
+	};
+	enum { ARGUMENTS = 5, ANSWERS = 2, ALL = ARGUMENTS + ANSWERS };
+	char *page = late_memory(ALL * 4096), *answers = page + ARGUMENTS * 4096;
+	struct pln_register *r = (void *)answers;
+	struct pln_io *a = (void *)(answers + 4096);
+	int fd = gpu_open(), pf = pln_open(), file = target_open(O_RDONLY), i;
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc mem = gpu_alloc(fd, MIB);
+	struct late_call c[ALL];
+	char *p = dev_map(fd, &mem);
+	int missing, protected;
+
+	*a = (struct pln_io){
+		.op = PLN_IO_READ, .fd = file, .size = MIB,
+		.handle = must_reg(pf, p, MIB),
+	};
+	*r = (struct pln_register){ .address = (uintptr_t)p, .size = MIB };
+	missing = late_begin(page, ARGUMENTS * 4096,
+			     UFFDIO_REGISTER_MODE_MISSING);
+	protected = late_begin(answers, ANSWERS * 4096,
+			       UFFDIO_REGISTER_MODE_WP);
+	for (i = 0; i < ALL; i++) {
+		c[i] = (struct late_call){
+			.fd = pf, .nr = calls[i], .arg = page + i * 4096,
+		};
+		late_call_start(&c[i]);
+	}
+	late_await(missing, ARGUMENTS);
+	late_await(protected, ANSWERS);
+	check(driver_does(&q, "unbind"),
+	      "late memory: the GPU's driver is unbound while %d calls wait for it",
+	      ALL);
+	late_end(missing, page, ARGUMENTS * 4096);
+	late_end(protected, answers, ANSWERS * 4096);
+	for (i = 0; i < ALL; i++)
+		pthread_join(c[i].thread, NULL);
+	check(!c[ARGUMENTS].err && r->handle && !c[ALL - 1].err && a->done == MIB,
+	      "late memory: what was done is told");
+	check(!c[0].err && c[1].err == EINVAL && c[2].err == ENOENT &&
+	      c[4].err, "late memory: and what was asked is answered");
+	close(file);
+	close(pf);
+	check(state("files") == 0 && state("memories") == 0 &&
+	      state("pinned") == 0 && state("ios") == 0,
+	      "late memory: nothing is left");
+	munmap(p, MIB);
+	munmap(page, ALL * 4096);
+	close(fd);
+	need(driver_does(&q, "bind"), "bind");
+}
+
 static void set_queue(const char *name, const char *to)
 {
 	need(!shell("echo %s >/sys/block/%s/queue/%s", to,
@@ -1511,6 +1571,9 @@ int argc, char **argv)
 	check(state("files") == 0 && state("memories") == 0 &&
 	      state("orphans") == 0 && state("ios") == 0, "nothing is left");
 	check(room_is(fd, &q0), "all memory and BAR1 are back");
+	close(fd);
+	test_late();
+	fd = gpu_open();
 	test_gpu_goes(fd, "reset", "echo 1 >/sys/bus/pci/devices/$pci/reset");
 	test_gpu_goes(fd, "unbind",
 		      "echo $pci >/sys/bus/pci/drivers/peerlane_gpu/unbind");
