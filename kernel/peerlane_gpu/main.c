@@ -265,7 +265,7 @@ static void pln_log_held(struct pln_gpu *gpu)
 		pln_held_by(buf, text, sizeof(text));
 		dev_warn(&gpu->pdev->dev,
 			 "removal waits for %llu bytes of GPU memory of process %d (%s), held by%s; end the programs that registered it\n",
-			 buf->size, buf->pid, buf->comm, text);
+			 buf->size, pid_nr(buf->pid), buf->comm, text);
 	}
 	up_read(&gpu->mem_lock);
 }

@@ -145,7 +145,7 @@ struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size)
 	INIT_LIST_HEAD(&buf->exports);
 	INIT_LIST_HEAD(&buf->pins);
 	buf->size = ALIGN(size, PLN_PAGE_SIZE);
-	buf->pid = task_tgid_nr(current);
+	buf->pid = get_task_pid(current, PIDTYPE_TGID);
 	get_task_comm(buf->comm, current->group_leader);
 	buf->gpu = gpu;
 	get_device(&gpu->dev);

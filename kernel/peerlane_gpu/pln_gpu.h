@@ -159,7 +159,7 @@ struct pln_buf {
 	struct list_head node;		/* bufs or graveyard */
 	unsigned int handles;
 	struct address_space *mapping;
-	pid_t pid;
+	struct pid *pid;
 	char comm[TASK_COMM_LEN];
 	u64 vram;
 	u64 size;

@@ -6,6 +6,7 @@
  * debugfs, peerlane_gpu/<PCI address>/: for people and tests.
  */
 #include <linux/debugfs.h>
+#include <linux/pid.h>
 #include <linux/seq_file.h>
 #include <linux/sysfs.h>
 
@@ -80,6 +81,66 @@ static ssize_t p2pdma_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(p2pdma);
 
+/* Each has a line of up to PLN_PROCESS_LINE bytes; those with no room share one */
+#define PLN_PROCESS_LINE	32
+#define PLN_MAX_PROCESSES	(PAGE_SIZE / PLN_PROCESS_LINE - 1)
+
+struct pln_process {
+	struct pid *pid;
+	u64 size;
+};
+
+/*
+ * Memory in use by the processes that have allocated it.  The reader's process
+ * namespace may lack one of them, and one that has ended may have given its
+ * memory to others: that is process 0.
+ */
+static ssize_t processes_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	struct pln_gpu *gpu = dev_get_drvdata(dev);
+	struct pln_process *all, *p;
+	unsigned int n = 0;
+	struct pln_buf *mem;
+	u64 others = 0;
+	int at = 0;
+
+	all = kcalloc(PLN_MAX_PROCESSES, sizeof(*all), GFP_KERNEL);
+	if (!all)
+		return -ENOMEM;
+	p = all;
+	down_read(&gpu->mem_lock);
+	list_for_each_entry(mem, &gpu->bufs, node) {
+		/* Mostly it is the one of the memory before */
+		if (p == all + n || p->pid != mem->pid)
+			for (p = all; p < all + n && p->pid != mem->pid; p++)
+				;
+		if (p == all + PLN_MAX_PROCESSES || !pid_vnr(mem->pid) ||
+		    !pid_has_task(mem->pid, PIDTYPE_TGID)) {
+			others += mem->size;
+			p = all + n;
+			continue;
+		}
+		if (p == all + n) {
+			p->pid = get_pid(mem->pid);
+			n++;
+		}
+		p->size += mem->size;
+	}
+	up_read(&gpu->mem_lock);
+
+	for (p = all; p < all + n; p++) {
+		at += sysfs_emit_at(buf, at, "%d %llu\n", pid_vnr(p->pid),
+				    p->size);
+		put_pid(p->pid);
+	}
+	if (others)
+		at += sysfs_emit_at(buf, at, "0 %llu\n", others);
+	kfree(all);
+	return at;
+}
+static DEVICE_ATTR_RO(processes);
+
 static ssize_t features_show(struct device *dev, struct device_attribute *attr,
 			     char *buf)
 {
@@ -102,6 +163,7 @@ static struct attribute *pln_attrs[] = {
 	&dev_attr_uuid.attr,
 	&dev_attr_p2pdma.attr,
 	&dev_attr_features.attr,
+	&dev_attr_processes.attr,
 	NULL,
 };
 
@@ -211,7 +273,7 @@ static int quarantine_show(struct seq_file *m, void *unused)
 	list_for_each_entry(buf, &gpu->graveyard, node) {
 		/* Any user may put a line break into a name */
 		seq_printf(m, "vram %#llx size %llu process %d (%*pE) jobs %d held-by",
-			   buf->vram, buf->size, buf->pid,
+			   buf->vram, buf->size, pid_nr(buf->pid),
 			   (int)strlen(buf->comm), buf->comm,
 			   atomic_read(&buf->users));
 		size = seq_get_buf(m, &text);

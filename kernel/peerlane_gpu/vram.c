@@ -18,6 +18,7 @@ static void pln_buf_release(struct kref *kref)
 	struct pln_gpu *gpu = buf->gpu;
 
 	WARN_ON(!list_empty(&buf->node));
+	put_pid(buf->pid);
 	kfree(buf);
 	atomic64_dec(&gpu->nr_bufs);
 	put_device(&gpu->dev);

@@ -7,11 +7,7 @@
  * NAME is the GPU's for the host side, which sets its faults.  Each time: a
  * documented error, in time, and what comes next works.
  */
-#include <linux/userfaultfd.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sys/syscall.h>
-
+#include "pln_late.h"
 #include "pln_victim.h"
 
 #define WATCHDOG_MS	700
@@ -175,11 +171,6 @@ static void test_suspend(int fd)
 	struct pln_gpu_query q = gpu_query(fd);
 	struct victim v;
 
-	if (access("/sys/power/pm_test", W_OK)) {
-		printf("ok %d - suspend # SKIP no /sys/power/pm_test in this kernel\n",
-		       ++test_count);
-		return;
-	}
 	need(!shell("echo 0 > /sys/module/suspend/parameters/pm_test_delay && echo devices > /sys/power/pm_test"),
 	     "a test of suspend");
 	victim_make(fd, &v);
@@ -191,24 +182,7 @@ static void test_suspend(int fd)
 	gpu_free(fd, v.a.handle);
 }
 
-struct call {
-	int fd;
-	unsigned long nr;
-	void *arg;
-	pid_t tid;
-	int ret;
-};
-
-static void *call_it(void *arg)
-{
-	struct call *c = arg;
-
-	__atomic_store_n(&c->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-	c->ret = ioctl(c->fd, c->nr, c->arg) ? errno : 0;
-	return NULL;
-}
-
-static bool asleep(struct call *c)
+static bool asleep(struct late_call *c)
 {
 	pid_t tid = __atomic_load_n(&c->tid, __ATOMIC_ACQUIRE);
 
@@ -222,63 +196,41 @@ static bool asleep(struct call *c)
  */
 static void test_refused(int fd)
 {
-	struct uffdio_api api = {
-		.api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP,
-	};
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_WP };
-	struct uffdio_writeprotect protect = { .mode = UFFDIO_WRITEPROTECT_MODE_WP };
 	struct pln_gpu_op nop = { .opcode = PLN_GPU_OP_NOP };
-	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), i;
-	struct call submit = { .fd = fd, .nr = PLN_GPU_IOC_SUBMIT };
-	struct call wait = { .fd = fd, .nr = PLN_GPU_IOC_WAIT };
-	struct pln_gpu_submit *s;
+	struct late_call submit = { .fd = fd, .nr = PLN_GPU_IOC_SUBMIT };
+	struct late_call wait = { .fd = fd, .nr = PLN_GPU_IOC_WAIT };
+	struct pln_gpu_submit *s = (void *)late_memory(4096);
 	struct pln_gpu_wait w;
-	struct pollfd event;
-	pthread_t thread[2];
 	uint64_t job;
 	double start;
+	int uffd, i;
 
-	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api)) {
-		printf("ok %d - refused job # SKIP no userfaultfd for writes in this kernel\n",
-		       ++test_count);
-		return;
-	}
-	s = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		 -1, 0);
-	need(s != MAP_FAILED, "memory");
 	*s = (struct pln_gpu_submit){ .ops = (uintptr_t)&nop, .nr_ops = 1 };
 	submit.arg = s;
-	range.range.start = (uintptr_t)s;
-	range.range.len = 4096;
-	protect.range = range.range;
-	need(!ioctl(uffd, UFFDIO_REGISTER, &range) &&
-	     !ioctl(uffd, UFFDIO_WRITEPROTECT, &protect), "userfaultfd");
+	uffd = late_begin(s, 4096, UFFDIO_REGISTER_MODE_WP);
 	need(!gpu_submit(fd, &nop, 1, 0, &job) &&
 	     !gpu_wait(fd, job, SECONDS(20), &w), "a job");
 
-	need(!pthread_create(&thread[0], NULL, call_it, &submit), "thread");
-	event = (struct pollfd){ uffd, POLLIN, 0 };
-	need(poll(&event, 1, 20000) == 1 && event.revents == POLLIN,
-	     "the job has a number");
+	late_call_start(&submit);
+	late_await(uffd, 1);
 	check_errno(gpu_wait(fd, job + 1, 0, &w), ETIMEDOUT,
 		    "refused job: its number is known before");
 	w = (struct pln_gpu_wait){ .job = job + 1, .timeout_ns = SECONDS(30) };
 	wait.arg = &w;
-	need(!pthread_create(&thread[1], NULL, call_it, &wait), "thread");
+	late_call_start(&wait);
 	for (i = 0; i < 1000 && !asleep(&wait); i++)
 		usleep(10000);
 	need(i < 1000, "another thread waits for it");
 
 	start = now();
-	need(!mprotect(s, 4096, PROT_READ) &&
-	     !ioctl(uffd, UFFDIO_UNREGISTER, &range.range), "no memory");
-	pthread_join(thread[0], NULL);
-	pthread_join(thread[1], NULL);
-	check(submit.ret == EFAULT, "refused job: %s", strerror(EFAULT));
-	check(wait.ret == ENOENT || (!wait.ret && w.status == -EFAULT),
-	      "and who waits for it is told (%s)", strerror(wait.ret));
+	need(!mprotect(s, 4096, PROT_READ), "no memory");
+	late_end(uffd, s, 4096);
+	pthread_join(submit.thread, NULL);
+	pthread_join(wait.thread, NULL);
+	check(submit.err == EFAULT, "refused job: %s", strerror(EFAULT));
+	check(wait.err == ENOENT || (!wait.err && w.status == -EFAULT),
+	      "and who waits for it is told (%s)", strerror(wait.err));
 	check(now() - start < 20, "at once");
-	close(uffd);
 	munmap(s, 4096);
 }
 

@@ -92,7 +92,6 @@ static struct counts {
 	atomic_ulong late;	/* pages that came late */
 	atomic_ulong moved;	/* bytes, between files and GPU memory */
 	atomic_ulong commands;	/* of io_uring that succeeded */
-	atomic_bool no_late;	/* the kernel has no userfaultfd */
 } *counts;
 
 static atomic_ulong resets_made;
@@ -1099,12 +1098,8 @@ static void make_memory(void)
 			       memory, 0);
 	need(read_only != MAP_FAILED && read_only_alias != MAP_FAILED, "mmap");
 	close(memory);
-	/* Root's, so that it is for faults of the kernel, too; some have none */
+	/* Root's, so that it is for faults of the kernel, too */
 	uffd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (uffd < 0 && errno == ENOSYS) {
-		atomic_store(&counts->no_late, true);
-		return;
-	}
 	need(uffd >= 0, "userfaultfd");
 	range.range.start = (uintptr_t)late;
 	range.range.len = 2 * THREADS * PAGE;
@@ -1386,11 +1381,7 @@ int main(int argc, char **argv)
 		      atomic_load(&counts->refused[i]));
 	check(counts->fresh, "new memory is zero, %lu times",
 	      atomic_load(&counts->fresh));
-	if (atomic_load(&counts->no_late))
-		printf("# no userfaultfd: no late memory\n");
-	else
-		check(counts->late, "%lu pages came late",
-		      atomic_load(&counts->late));
+	check(counts->late, "%lu pages came late", atomic_load(&counts->late));
 	if (resets)
 		check(resets_made && gpu_query(fd).reset_count >=
 		      q.reset_count + resets_made, "%lu resets",

@@ -2,8 +2,9 @@
 /*
  * Peerlane: an RDMA core registers GPU memory through nvidia-peermem.
  *
- *	pln_peermem GPU-PCI-ADDRESS PEER-PCI-ADDRESS FAR-PCI-ADDRESS SECONDS
- *		SECONDS of a race, 0: none
+ *	pln_peermem MODULE GPU-PCI-ADDRESS PEER-PCI-ADDRESS FAR-PCI-ADDRESS SECONDS
+ *		MODULE: the file of nvidia-peermem, which is loaded
+ *		SECONDS of each race, 0: none but that of frees and DMA
  *
  * The module peerlane_peercore_test is the core.  nvidia-peermem pins by the
  * callback flavour, or by the persistent one: from driver 560 on, and before where
@@ -221,18 +222,19 @@ static uint64_t crc_now(int fd, uint32_t handle)
  * Memory goes away while the device of the region does DMA.  Told, the device
  * stops; not told, what it writes is in memory that stays the region's.
  */
-static void test_live(int fd)
+static void test_live(int fd, int seconds)
 {
 	struct pln_gpu_query q = gpu_query(fd);
 	void *zeros = calloc(1, MIB);
 	uint32_t clean = crc32c(0, zeros, MIB);
-	int i, j, bad = 0, dirty = 0, hit = 0;
+	int rounds = 0, j, bad = 0, dirty = 0, hit = 0;
+	double end = now() + seconds;
 	static char data[UNIT];
 
 	free(zeros);
 	memset(data, 0xdd, UNIT);
 	buffer(data, true);
-	for (i = 0; i < 6; i++) {
+	do {
 		struct pln_gpu_alloc a = gpu_alloc(fd, MIB), b;
 		char *p = dev_map(fd, &a);
 		struct live live = { 0 };
@@ -255,8 +257,9 @@ static void test_live(int fd)
 		if (!persistent)
 			bad += cmd("dereg 0");
 		munmap(p, MIB);
-	}
-	check(hit == 6, "DMA goes on in a region");
+		rounds++;
+	} while (now() < end || rounds < 6);
+	check(hit == rounds, "DMA goes on in a region, %d times", rounds);
 	check(!bad, "free: DMA ends with %s",
 	      persistent ? "the region" : "the memory");
 	check(!dirty, "nothing lands in memory that is given out again");
@@ -320,14 +323,96 @@ static void test_race(int fd, int seconds)
 	pthread_barrier_destroy(&r.barrier);
 }
 
+struct loader {
+	const char *module;
+	atomic_int rounds;	/* of the regions */
+	atomic_bool end;
+	int loads, tries, bad;
+};
+
+/* The module goes and comes, each time when there have been new regions */
+static void *reload(void *arg)
+{
+	struct loader *l = arg;
+	int from, i;
+
+	while (!atomic_load(&l->end)) {
+		from = atomic_load(&l->rounds);
+		for (i = 0; i < 30000 && !atomic_load(&l->end) &&
+		     atomic_load(&l->rounds) - from <= l->loads % 5; i++)
+			usleep(1000);
+		if (atomic_load(&l->end))
+			break;
+		usleep(l->loads * 7919 % 1000);
+		l->bad += i == 30000;
+		/* Each region holds it */
+		for (i = 0; i < 1000 && shell("rmmod nvidia_peermem 2>/dev/null"); i++)
+			l->tries++;
+		l->bad += i == 1000;
+		l->bad += shell("insmod %s", l->module) != 0;
+		l->loads++;
+	}
+	return NULL;
+}
+
+/*
+ * nvidia-peermem is unloaded while regions begin and end and their memory is freed.
+ * It lets go of itself when a region ends, before the core has done with it, and then
+ * nothing of it may run: no callback either.
+ */
+static void test_unload(int fd, const char *module, int seconds)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct loader l = { .module = module };
+	int wrong = 0, none = 0;
+	double end = now() + seconds;
+	struct racer r = { .fd = fd };
+	pthread_t loader, thread;
+
+	pthread_barrier_init(&r.barrier, NULL, 2);
+	need(!pthread_create(&loader, NULL, reload, &l), "thread");
+	do {
+		struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+		char *p = dev_map(fd, &a);
+
+		if (reg(0, p, UNIT)) {
+			/* Whose memory it is nobody knows while there is no client */
+			wrong += errno != ENXIO;
+			none++;
+			gpu_free(fd, a.handle);
+			munmap(p, UNIT);
+			continue;
+		}
+		r.handle = a.handle;
+		need(!pthread_create(&thread, NULL, race_free, &r), "thread");
+		pthread_barrier_wait(&r.barrier);
+		wrong += cmd("dereg 0") != 0;
+		pthread_join(thread, NULL);
+		wrong += !r.ok || region(0).registered;
+		munmap(p, UNIT);
+		atomic_fetch_add(&l.rounds, 1);
+	} while (now() < end);
+	atomic_store(&l.end, true);
+	pthread_join(loader, NULL);
+	check(!wrong && l.rounds, "%d regions and frees, %d met no client",
+	      l.rounds, none);
+	check(!l.bad && l.loads > 2 && none,
+	      "unloaded and loaded meanwhile, %d times; in use when tried %d times",
+	      l.loads, l.tries);
+	test_client();
+	check(room_is(fd, &q), "nothing is left");
+	pthread_barrier_destroy(&r.barrier);
+}
+
 int main(int argc, char **argv)
 {
-	int fd;
+	int fd, seconds;
 
-	need(argc == 5, "usage: pln_peermem GPU PEER FAR SECONDS");
-	gpu_pci = argv[1];
-	peer_pci = argv[2];
-	far_pci = argv[3];
+	need(argc == 6, "usage: pln_peermem MODULE GPU PEER FAR SECONDS");
+	gpu_pci = argv[2];
+	peer_pci = argv[3];
+	far_pci = argv[4];
+	seconds = atoi(argv[5]);
 
 	fd = gpu_open();
 	test_client();
@@ -336,14 +421,16 @@ int main(int argc, char **argv)
 	test_free(fd);
 	test_kill(fd);
 	test_reset(fd);
-	test_live(fd);
+	test_live(fd, seconds);
 	/*
 	 * A core that does not know the client's flags unmaps under the lock that
 	 * invalidation takes, and put waits for the callback that invalidates: the
 	 * two lock each other out, as they would with NVIDIA's driver.
 	 */
-	if (atoi(argv[4]))
-		test_race(fd, atoi(argv[4]));
+	if (seconds) {
+		test_race(fd, seconds);
+		test_unload(fd, argv[1], seconds);
+	}
 	close(fd);
 	return test_end();
 }

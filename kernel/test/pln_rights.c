@@ -5,12 +5,11 @@
  */
 #include <grp.h>
 #include <pthread.h>
-#include <linux/userfaultfd.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "pln_late.h"
 #include "pln_ring.h"
 
 #define NOBODY	65534
@@ -228,122 +227,51 @@ static void test_range(int fd)
 	gpu_free(fd, a.handle);
 }
 
-#define STUCK	9
-
-struct stuck {
-	pthread_t thread;
-	int fd;
-	unsigned long call;
-	void *arg;
-	int ret;
-};
-
-static void *stuck_call(void *arg)
-{
-	struct stuck *s = arg;
-
-	s->ret = ioctl(s->fd, s->call, s->arg);
-	return NULL;
-}
-
-/* Ends within a minute? */
-static bool ends_well(pid_t pid)
-{
-	int i, status;
-
-	for (i = 0; i < 6000; i++) {
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			return !status;
-		usleep(10000);
-	}
-	return false;
-}
-
-static bool driver_does(const struct pln_gpu_query *q, const char *what)
-{
-	char path[64], addr[32];
-	pid_t pid;
-
-	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/peerlane_gpu/%s", what);
-	snprintf(addr, sizeof(addr), "%04x:%02x:%02x.%x", q->pci_domain,
-		 q->pci_bus, q->pci_devfn >> 3, q->pci_devfn & 7);
-	fflush(stdout);
-	pid = fork();
-	need(pid >= 0, "fork");
-	if (!pid) {
-		int f = open(path, O_WRONLY);
-
-		_exit(f < 0 || write(f, addr, strlen(addr)) < 0);
-	}
-	return ends_well(pid);
-}
+#define CALLS	8
+#define STUCK	(CALLS + 2)
 
 /*
  * Memory that another program has to bring, and does not: whatever call waits for
- * it, the driver can be unbound.  Userfaultfd stands for a FUSE file system here,
- * which any user may mount.
+ * it, the driver can be unbound.
  */
 static void test_stuck(void)
 {
-	static const unsigned long calls[] = {
+	static const unsigned long calls[CALLS] = {
 		PLN_GPU_IOC_QUERY, PLN_GPU_IOC_ALLOC, PLN_GPU_IOC_FREE,
 		PLN_GPU_IOC_EXPORT, PLN_GPU_IOC_EXPORT_PARTS,
-		PLN_GPU_IOC_IMPORT, PLN_GPU_IOC_SUBMIT,
+		PLN_GPU_IOC_IMPORT, PLN_GPU_IOC_SUBMIT, PLN_GPU_IOC_WAIT,
 	};
-	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC), fd = gpu_open(), i;
-	struct uffdio_api api = { .api = UFFD_API };
+	int fd = gpu_open(), uffd, i;
 	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
 	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_op op = op_from_gpu(NULL, a.handle, 0, 64);
-	struct pln_gpu_submit submit[2] = {
+	struct pln_gpu_submit submit[STUCK - CALLS] = {
 		{ .nr_ops = 1 }, { .ops = (uintptr_t)&op, .nr_ops = 1 },
 	};
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct stuck s[STUCK];
-	struct uffd_msg msg;
-	char *page;
+	char *page = late_memory(STUCK * 4096);
+	struct late_call c[STUCK];
 
-	if (uffd < 0 && errno == ENOSYS) {
-		close(fd);
-		printf("ok %d - removal while calls wait for memory # SKIP no userfaultfd in this kernel\n",
-		       ++test_count);
-		return;
-	}
-	need(uffd >= 0 && !ioctl(uffd, UFFDIO_API, &api), "userfaultfd");
-	page = mmap(NULL, STUCK * 4096, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	need(page != MAP_FAILED, "memory");
-	range.range.start = (uintptr_t)page;
-	range.range.len = STUCK * 4096;
-	need(!ioctl(uffd, UFFDIO_REGISTER, &range), "userfaultfd: register");
-
+	uffd = late_begin(page, STUCK * 4096, UFFDIO_REGISTER_MODE_MISSING);
 	/* The argument of each call, the operations of a job, and its data */
-	submit[0].ops = (uintptr_t)page + 7 * 4096;
-	op.dst = (uintptr_t)page + 8 * 4096;
+	submit[0].ops = (uintptr_t)page + CALLS * 4096;
+	op.dst = (uintptr_t)page + (CALLS + 1) * 4096;
 	for (i = 0; i < STUCK; i++) {
-		s[i] = (struct stuck){
-			.fd = fd,
-			.call = i < 7 ? calls[i] : PLN_GPU_IOC_SUBMIT,
-			.arg = i < 7 ? (void *)(page + i * 4096) :
-				       (void *)&submit[i - 7],
-		};
-		need(!pthread_create(&s[i].thread, NULL, stuck_call, &s[i]),
-		     "a thread");
+		c[i] = (struct late_call){ .fd = fd, .nr = PLN_GPU_IOC_SUBMIT };
+		if (i < CALLS) {
+			c[i].nr = calls[i];
+			c[i].arg = page + i * 4096;
+		} else {
+			c[i].arg = &submit[i - CALLS];
+		}
+		late_call_start(&c[i]);
 	}
-	for (i = 0; i < STUCK; i++) {
-		struct pollfd wait = { uffd, POLLIN, 0 };
-
-		need(poll(&wait, 1, 20000) == 1 &&
-		     read(uffd, &msg, sizeof(msg)) == sizeof(msg),
-		     "%d calls wait for their memory", i + 1);
-	}
+	late_await(uffd, STUCK);
 	check(driver_does(&q, "unbind"),
 	      "the driver is unbound while %d calls wait for their memory", STUCK);
-	need(!ioctl(uffd, UFFDIO_UNREGISTER, &range.range), "the memory comes");
+	late_end(uffd, page, STUCK * 4096);
 	for (i = 0; i < STUCK; i++)
-		pthread_join(s[i].thread, NULL);
+		pthread_join(c[i].thread, NULL);
 	check(true, "and they all end");
-	close(uffd);
 	close(fd);
 	munmap(page, STUCK * 4096);
 	check(driver_does(&q, "bind"), "the driver is bound again");

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Peerlane: GPU memory that is shared: dma-bufs, their way through BAR1, and
- * handles in other open files.
+ * handles in other open files; and who has it.
  */
+#include <sched.h>
+
 #include "pln_test.h"
+
+#define NOBODY	65534
 
 static void test_dmabuf(int fd)
 {
@@ -222,6 +226,154 @@ static void test_import(int fd)
 	close(buf);
 }
 
+/* What /sys says that process @pid has; -1: it is not there */
+static long long process_has(const struct pln_gpu_query *q, pid_t pid)
+{
+	long long size, found = -1;
+	char path[80];
+	FILE *f;
+	int p;
+
+	snprintf(path, sizeof(path),
+		 "/sys/bus/pci/devices/%04x:%02x:%02x.%x/processes",
+		 q->pci_domain, q->pci_bus, q->pci_devfn >> 3,
+		 q->pci_devfn & 7);
+	f = fopen(path, "re");
+	need(f, "%s", path);
+	while (fscanf(f, "%d %lld\n", &p, &size) == 2)
+		if (p == pid)
+			found = size;
+	need(feof(f), "%s: all lines are understood", path);
+	fclose(f);
+	return found;
+}
+
+struct holder {
+	pid_t pid;
+	int end;	/* closed: it ends */
+};
+
+/* Another process that has @n units, by two allocations, and an open file of its own */
+static struct holder holder(unsigned int n)
+{
+	struct holder h;
+	int ready[2], end[2];
+	char byte;
+
+	need(!pipe2(ready, O_CLOEXEC) && !pipe2(end, O_CLOEXEC), "pipes");
+	fflush(stdout);
+	h.pid = fork();
+	need(h.pid >= 0, "fork");
+	if (!h.pid) {
+		int fd = gpu_open();
+
+		gpu_alloc(fd, UNIT);
+		gpu_alloc(fd, (n - 1) * UNIT);
+		close(end[1]);
+		need(write(ready[1], "", 1) == 1, "write");
+		_exit(read(end[0], &byte, 1) != 0);
+	}
+	close(ready[1]);
+	close(end[0]);
+	need(read(ready[0], &byte, 1) == 1, "another process has memory");
+	close(ready[0]);
+	h.end = end[1];
+	return h;
+}
+
+static void holder_ends(struct holder h)
+{
+	close(h.end);
+	need(waitpid(h.pid, NULL, 0) == h.pid, "wait");
+}
+
+/* Status of @run in another process */
+static int in_child(int (*run)(const struct pln_gpu_query *q, pid_t pid),
+		    const struct pln_gpu_query *q, pid_t pid)
+{
+	int status;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	need(child >= 0, "fork");
+	if (!child)
+		_exit(run(q, pid));
+	need(waitpid(child, &status, 0) == child, "wait");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+static int as_nobody(const struct pln_gpu_query *q, pid_t pid)
+{
+	if (setresuid(NOBODY, NOBODY, NOBODY))
+		return 2;
+	return process_has(q, pid) != 3 * UNIT;
+}
+
+/* In a namespace where it is process 1 and nobody else is */
+static int alone(const struct pln_gpu_query *q, pid_t pid)
+{
+	int fd = gpu_open();
+
+	gpu_alloc(fd, UNIT);
+	if (getpid() != 1 || process_has(q, pid) != -1)
+		return 3;
+	if (process_has(q, 1) != UNIT)
+		return 4;
+	return process_has(q, 0) != (3 + 5 + 2) * UNIT;
+}
+
+static int in_namespace(const struct pln_gpu_query *q, pid_t pid)
+{
+	if (unshare(CLONE_NEWPID))
+		return 2;
+	return in_child(alone, q, pid);
+}
+
+static int inherited;
+
+static int alloc_and_end(const struct pln_gpu_query *q, pid_t pid)
+{
+	gpu_alloc(inherited, UNIT);
+	return process_has(q, getpid()) != UNIT || pid;
+}
+
+/* Who has how much memory, as /sys says */
+static void test_processes(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc own = gpu_alloc(fd, 2 * UNIT);
+	struct holder a = holder(3), b = holder(5);
+	int status;
+
+	check(process_has(&q, getpid()) == 2 * UNIT &&
+	      process_has(&q, a.pid) == 3 * UNIT &&
+	      process_has(&q, b.pid) == 5 * UNIT &&
+	      process_has(&q, 0) == -1, "processes: each with what it has");
+	status = in_child(as_nobody, &q, a.pid);
+	check(!status, "processes: anybody may know (%d)", status);
+	status = in_child(in_namespace, &q, a.pid);
+	check(!status,
+	      "processes: those of another namespace are process 0 (%d)",
+	      status);
+	holder_ends(b);
+	check(process_has(&q, b.pid) == -1 &&
+	      process_has(&q, a.pid) == 3 * UNIT,
+	      "processes: one that has ended is not there");
+	holder_ends(a);
+	gpu_free(fd, own.handle);
+	check(process_has(&q, a.pid) == -1 &&
+	      process_has(&q, getpid()) == -1, "processes: nor one without memory");
+
+	inherited = gpu_open();
+	status = in_child(alloc_and_end, &q, 0);
+	check(!status && process_has(&q, 0) == UNIT,
+	      "processes: what one that has ended has left to others is of process 0 (%d)",
+	      status);
+	close(inherited);
+	check(process_has(&q, 0) == -1, "processes: until they close it");
+}
+
 int main(void)
 {
 	struct pln_gpu_query q;
@@ -231,6 +383,7 @@ int main(void)
 	test_dmabuf(fd);
 	test_import(fd);
 	test_bar1_full(fd);
+	test_processes(fd);
 	check(room_is(fd, &q), "all memory is free again");
 	close(fd);
 	return test_end();

@@ -491,4 +491,39 @@ static void end_holder(pid_t pid)
 	need(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid, "kill");
 }
 
-#endif /* PLN_TEST_H */
+/* Ends within a minute? */
+__attribute__((unused))
+static bool ends_well(pid_t pid)
+{
+	int i, status;
+
+	for (i = 0; i < 6000; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return !status;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* @what: bind or unbind */
+__attribute__((unused))
+static bool driver_does(const struct pln_gpu_query *q, const char *what)
+{
+	char path[64], addr[32];
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/peerlane_gpu/%s", what);
+	snprintf(addr, sizeof(addr), "%04x:%02x:%02x.%x", q->pci_domain,
+		 q->pci_bus, q->pci_devfn >> 3, q->pci_devfn & 7);
+	fflush(stdout);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		int f = open(path, O_WRONLY);
+
+		_exit(f < 0 || write(f, addr, strlen(addr)) < 0);
+	}
+	return ends_well(pid);
+}
+
+#endif

@@ -17,11 +17,12 @@
 #	shift "$option_words"			a "--", if there was one
 #
 # Options stand before, between or behind the words; --out=VALUE is --out VALUE.
-# -h and --help print the usage, --version the version.  All these programs end with
+# -h and --help print the usage, --version the version.  All these programs, and tests/run,
+# end with
 #
 #	0	it worked
 #	1	it ran, and something failed
-#	2	the command line is wrong, or something is missing: nothing ran
+#	64	the command line is wrong, or something is missing: nothing ran
 #	77	the scenario cannot do its work on this machine, and says why
 #
 # The functions below look at names that users give: each says in one line what is
@@ -39,14 +40,14 @@ say_usage() {
 
 die() {
 	echo "$PROGRAM: $*" >&2
-	exit 2
+	exit 64
 }
 
 # die_usage [TEXT]
 die_usage() {
 	say_usage >&2
 	[ $# -eq 0 ] || die "$@"
-	exit 2
+	exit 64
 }
 
 # room DIR MIB: ends the program when the disk of DIR has less

@@ -22,7 +22,7 @@ where_bundle() {
 	# shellcheck disable=SC2123 # that is what it is for
 	PATH=$TOP/libexec/tools
 	if [ -n "${PEERLANE_CACHE-}" ]; then
-		where_folder "$PEERLANE_CACHE" || exit 2
+		where_folder "$PEERLANE_CACHE" || exit 64
 	else
 		where_tried=
 		for where_each in ${XDG_CACHE_HOME:+"$XDG_CACHE_HOME/peerlane"} ${HOME:+"$HOME/.cache/peerlane"} \
@@ -34,11 +34,11 @@ $where_said"
 		done
 		[ -n "$where_each" ] || {
 			echo "$PROGRAM: no folder for results and snapshots; set PEERLANE_CACHE to one with 1 GiB of room:$where_tried" >&2
-			exit 2
+			exit 64
 		}
 		PEERLANE_CACHE=$where_each
 	fi
-	PEERLANE_CACHE=$(cd "$PEERLANE_CACHE" && pwd -P) || exit 2
+	PEERLANE_CACHE=$(cd "$PEERLANE_CACHE" && pwd -P) || exit 64
 	WORK=$PEERLANE_CACHE/out
 	PAGE=$PEERLANE_CACHE/report.html
 	: "${VM_SNAPSHOTS_MIB:=4096}"

@@ -25,10 +25,9 @@ for seed in $seeds; do
 	rm -rf dir
 done
 sanitized=$BUILD/userlib/sanitize/tests/cufile-differ
-if [ -x "$sanitized" ]; then
-	mkdir -p dir
-	"$sanitized" "$PWD/dir" 60 7 >sanitized.log 2>&1
-	ended sanitized $? sanitized.log
-	rm -rf dir
-fi
+need_file "$sanitized"
+mkdir -p dir
+"$sanitized" "$PWD/dir" 60 7 >sanitized.log 2>&1
+ended sanitized $? sanitized.log
+rm -rf dir
 finish

@@ -37,8 +37,7 @@ need_file "$tests/cufile-json-fuzz" "$tests/cufile-fuzz"
 fuzz texts "$tests/cufile-json-fuzz" $texts
 fuzz calls "$tests/cufile-fuzz" "$PWD/dir" $calls
 tests=$BUILD/userlib/sanitize/tests
-if [ -x "$tests/cufile-fuzz" ]; then
-	fuzz texts_sanitized "$tests/cufile-json-fuzz" $texts_san
-	fuzz calls_sanitized "$tests/cufile-fuzz" "$PWD/dir" $calls_san
-fi
+need_file "$tests/cufile-json-fuzz" "$tests/cufile-fuzz"
+fuzz texts_sanitized "$tests/cufile-json-fuzz" $texts_san
+fuzz calls_sanitized "$tests/cufile-fuzz" "$PWD/dir" $calls_san
 finish

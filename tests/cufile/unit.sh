@@ -11,7 +11,8 @@ set -u
 . "$TOP/scenarios/lib/case.sh"
 
 tests=$BUILD/userlib/tests
-need_file "$tests/cufile-unit"
+sanitized=$BUILD/userlib/sanitize/tests
+need_file "$tests/cufile-unit" "$sanitized/cufile-unit" "$sanitized/crew-unit" "$sanitized/json-unit"
 
 # begin NAME COMMAND…: in the background, since these wait half of their time; ended NAME: it came to a good end
 begin() {
@@ -28,13 +29,9 @@ ended() {
 	[ "$(cat "$1.status")" = 0 ] && tail -n 1 "$1.out" | grep -q "^1[.][.][1-9]"
 }
 
-sanitized=
-[ ! -x "$BUILD/userlib/sanitize/tests/cufile-unit" ] || sanitized=$BUILD/userlib/sanitize/tests
-if [ -n "$sanitized" ]; then
-	begin unit-san "$sanitized/cufile-unit" "$PWD/unit-san.d"
-	begin crew-san "$sanitized/crew-unit"
-	begin json-san "$sanitized/json-unit"
-fi
+begin unit-san "$sanitized/cufile-unit" "$PWD/unit-san.d"
+begin crew-san "$sanitized/crew-unit"
+begin json-san "$sanitized/json-unit"
 begin unit "$tests/cufile-unit" "$PWD/unit.d"
 begin crew "$tests/crew-unit"
 begin json "$tests/json-unit"
@@ -42,11 +39,9 @@ wait
 check "the reader of JSON" ended json
 check "helpers" ended crew
 check "the library" ended unit
-if [ -n "$sanitized" ]; then
-	check "the reader of JSON, sanitized" ended json-san
-	check "helpers, sanitized" ended crew-san
-	check "the library, sanitized" ended unit-san
-fi
+check "the reader of JSON, sanitized" ended json-san
+check "helpers, sanitized" ended crew-san
+check "the library, sanitized" ended unit-san
 # what make bench-gpu runs: a library of no wrong bytes, and one that has them
 bench() {
 	LD_LIBRARY_PATH=$tests/mock "$@" "$tests/cufile-bench" --dir "$PWD" --size 16 --seconds 0.01 --pairs 2 \

@@ -7,14 +7,14 @@
 . "$TOP/scenarios/lib/case.sh"
 need_file "$BUILD/guest/7.2/base.cpio"
 
-# refused WORDS COMMAND…: status 2, one line on standard error, no other output
+# refused WORDS COMMAND…: status 64, one line on standard error, no other output
 refused() {
 	words=$1
 	shift
 	"$@" >refused.out 2>refused.err
 	status=$?
 	name=${1##*/}
-	if [ "$status" -eq 2 ] && [ ! -s refused.out ] &&
+	if [ "$status" -eq 64 ] && [ ! -s refused.out ] &&
 		[ "$(wc -l <refused.err)" -eq 1 ] &&
 		grep -qE -e "$words" refused.err; then
 		pass "$name: $words"
@@ -30,7 +30,7 @@ usage() {
 	shift
 	"$@" >refused.out 2>refused.err
 	status=$?
-	if [ "$status" -eq 2 ] && [ ! -s refused.out ] &&
+	if [ "$status" -eq 64 ] && [ ! -s refused.out ] &&
 		grep -q '^usage: ' refused.err &&
 		tail -n 1 refused.err | grep -qE -e "$words"; then
 		pass "${1##*/}: $words"

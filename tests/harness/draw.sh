@@ -132,7 +132,7 @@ refused() { # REGEX ARGUMENTS…
 	refused_why=$1
 	shift
 	"$draw" "$@" >out 2>err
-	check_eq "refused with status 2: $*" 2 $?
+	check_eq "refused with status 64: $*" 64 $?
 	check "and it says: $refused_why" grep -qE -e "$refused_why" err
 	check_eq "and no more than that" "0 1" "$(wc -l <out) $(grep -cE '^(scenarios/draw|[^ ]*bad.topo:1): ' err)"
 }
@@ -147,7 +147,7 @@ refused '--svg needs a value' same-switch --svg ''
 refused '--svg and --json' same-switch --svg x.svg --json
 refused 'cannot write no/such.svg' same-switch --svg no/such.svg
 "$draw" >out 2>err
-check_eq "no argument: usage, status 2" "2 usage:" "$? $(cut -d ' ' -f 1 err | head -n 1)"
+check_eq "no argument: usage, status 64" "64 usage:" "$? $(cut -d ' ' -f 1 err | head -n 1)"
 echo "gpu0 gpu rp0" >bad.topo
 refused '/bad.topo:1: the first line is the machine' ./bad.topo --svg bad.svg
 check_false "a mistake leaves no picture" test -e bad.svg

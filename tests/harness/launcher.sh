@@ -124,6 +124,8 @@ sleep 100
 END
 vm_run crash "$PWD/one.topo" 7.2 "$PWD/case-crash" 60 2>crash.err
 check_eq "a guest that panics is found out by its console" 99 "$?"
+check "and its console is named, with the panic in it" sh -c 'grep -qF "the console of guest crash ($1/crash/console.log):" crash.err &&
+	grep -q "Kernel panic" crash.err' sh "$OUT"
 
 case_dir case-vanish <<'END'
 #!/bin/sh

@@ -186,14 +186,14 @@ check_eq "so is the run" ended "$(cat end)"
 
 # --- refused before anything runs ------------------------------------------------
 
-# refused WORDS ARG…: status 2, one line with these words, and nothing has run
+# refused WORDS ARG…: status 64, one line with these words, and nothing has run
 refused() {
 	words=$1
 	shift
 	rm -f ran
 	"$matrix" --out "$PWD/out" "$@" >refused.out 2>refused.err
 	status=$?
-	if [ "$status" -eq 2 ] && [ ! -e ran ] && [ ! -s refused.out ] &&
+	if [ "$status" -eq 64 ] && [ ! -e ran ] && [ ! -s refused.out ] &&
 		tail -n 1 refused.err | grep -qE -e "$words"; then
 		pass "refused: $words"
 	else

@@ -225,7 +225,7 @@ done
 # Each must fail, in one line, and leave no page behind
 refused() {
 	"$report" bad.html "$1" 2> err
-	[ $? -eq 2 ] && [ "$(wc -l < err)" -eq 1 ] && [ ! -e bad.html ] && grep -q "$2" err
+	[ $? -eq 64 ] && [ "$(wc -l < err)" -eq 1 ] && [ ! -e bad.html ] && grep -q "$2" err
 }
 for plot in '"text"' '{"svg": 1, "title": "t"}' '{"svg": "s"}'; do
 	jq --argjson plot "$plot" '.plot = $plot' good.json > bad.json
@@ -246,13 +246,13 @@ check "no JSON is refused" refused bad3.json bad3.json
 check "a missing file is refused" refused missing.json missing.json
 jq '.links[1].below = "gpu7"' good.json > bad4.json
 "$report" bad.html bad4.json 2> err
-check_eq "a link to nowhere is refused" 2 $?
+check_eq "a link to nowhere is refused" 64 $?
 check "and names the device" grep -q gpu7 err
 usage() { # WORDS ARG...: refused in one line with these words
 	words=$1
 	shift
 	"$report" "$@" 2> err
-	[ $? -eq 2 ] && [ "$(tail -n 1 err | grep -c "$words")" -eq 1 ] && [ ! -e bad.html ]
+	[ $? -eq 64 ] && [ "$(tail -n 1 err | grep -c "$words")" -eq 1 ] && [ ! -e bad.html ]
 }
 check "no arguments is a usage error" usage 'exit status is 0 when the page was written'
 check "a page without results" usage 'exit status is 0 when the page was written' bad.html

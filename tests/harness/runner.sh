@@ -313,6 +313,8 @@ check_false "nothing of a case that hung is left" lives \
 
 "$TOP/tests/run" --cases cases --out out2 -t quick >ktap
 check_eq "a run without failures exits 0" 0 "$?"
+"$TOP/tests/run" --nonsense 2>err
+check_eq "a wrong option exits 64, as of all programs" "64 usage: tests/run: unknown option --nonsense" "$? $(sed -n '1s/ .*//p' err) $(tail -n 1 err)"
 check_eq "-t takes a tag, of every tier" "5 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
 check_fails "-x drops a tag, and nothing left is an error" "no case is left" "$TOP/tests/run" --cases cases --out out2 -x fix
 "$TOP/tests/run" --cases cases --out out2 -k '^fix/(good|allowed)$' >ktap

@@ -15,7 +15,7 @@ refused() { # WORDS ARG...
 	words=$1
 	shift
 	"$try" "$@" > refused.out 2>&1
-	[ $? -eq 2 ] && grep -q "$words" refused.out
+	[ $? -eq 64 ] && grep -q "$words" refused.out
 }
 check "no command: usage" refused '^usage: scenarios/try'
 check "an unknown option" refused 'unknown option --nonsense' --nonsense true

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: nvidia-peermem, unmodified, under the debug kernel: frees and the ends of regions at once, for a minute each
+# desc: nvidia-peermem, unmodified, under the debug kernel: frees, DMA, ends of regions and unloads at once, for minutes
 # tags: kernel guest rdma third-party debug
 # tier: nightly
 # timeout: 900

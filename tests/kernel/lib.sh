@@ -25,7 +25,7 @@ driver_boot() {
 	*) cp "$TOP/tests/kernel/guest/$3" "$OUT/case/run" ;;
 	esac
 	# shellcheck disable=SC2086 # lists
-	(cd "$TOP/tests/kernel/guest" && cp lib.sh ${DRIVER_FILES-} $driver_scripts "$OUT/case/")
+	(cd "$TOP/tests/kernel/guest" && cp lib.sh strict.sh ${DRIVER_FILES-} $driver_scripts "$OUT/case/")
 	echo "TIER=${TIER:-check} SCRIPTS='$driver_scripts'" >"$OUT/case/env"
 	shift 4
 	vm_run guest "$driver_topology" "$driver_kver" "$OUT/case" \

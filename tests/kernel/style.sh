@@ -24,6 +24,26 @@ for module in peerlane_gpu peerlane; do
 	check_no_cycle "$module"
 done
 
+# The fuzzer knows every call: one that is new has its arguments there
+uapi=$TOP/kernel/include/uapi/linux
+calls_of() { # FILE…: the names of the calls that headers define
+	sed -n 's/^#define \(PLN_[A-Z_]*IOC_[A-Z0-9_]*\)[[:blank:]].*/\1/p' "$@" | grep -v '_IOC_MAGIC$' | sort
+}
+sed -n '/^static.*call_numbers\[/,/};/p' "$TOP/kernel/test/pln_fuzz.c" | grep -o 'PLN_[A-Z_]*IOC_[A-Z0-9_]*' | sort >fuzzed
+check_eq "the fuzzer makes every call of the headers" "$(calls_of "$uapi"/*.h)" "$(cat fuzzed)"
+{
+	cat "$uapi/peerlane.h"
+	printf '#define PLN_IOC_NEW2 \\\n\t_IOW(PLN_IOC_MAGIC, 0x45, struct pln_io)\n'
+} >planted.h
+check_eq "a new one would be missed" PLN_IOC_NEW2 "$(calls_of planted.h "$uapi/peerlane_gpu.h" | comm -23 - fuzzed)"
+magic_of_linux() { # NUMBER: who calls so in Linux
+	grep -rlsiE "(_IO[WR]*\(|IOC|MAGIC|BASE|TYPE).*\b$1\b" /usr/include/linux /usr/include/rdma /usr/include/drm /usr/include/sound \
+		/usr/include/misc /usr/include/asm-generic
+}
+check_eq "both headers have one magic number" 0xd7 "$(sed -n 's/^#define PLN_[A-Z_]*IOC_MAGIC[[:blank:]]*\([^[:blank:]]*\).*/\1/p' "$uapi"/*.h | sort -u)"
+check_eq "which is nobody's in Linux" "" "$(magic_of_linux 0xd7)"
+check "rpmsg's would be found" sh -c "echo '$(magic_of_linux 0xb5)' | grep -q linux/rpmsg.h"
+
 # The same sizes and offsets for both: the header alone, no C library
 cat >"$OUT/layout.c" <<'END'
 typedef unsigned char __u8;

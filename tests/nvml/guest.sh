@@ -24,6 +24,7 @@ SCRIPT
 sed -n 's/^# smi: //p' plain/result.log >said
 check_eq "nvidia-smi -L has two GPUs" 2 "$(grep -cE '^GPU [01]: Peerlane emulated GPU \(UUID: GPU-[0-9a-f-]{36}\)$' said)"
 # two root ports of one root bus
+check_eq "its table has the two processes with memory" 2 "$(grep -cE '^0 +[0-9]+ +[0-9]+ MiB  /usr/lib/peerlane/tests/nvml_guest$' said)"
 check_eq "its matrix" PHB "$(awk -F '\t' '$1 == "GPU0" { print $3 }' said)"
 check_eq "is that of peerlane topo" PHB "$(awk '!/\t/ && $1 == "GPU0" && $2 == "X" { print $3 }' said)"
 check_eq "256 MiB, as the topology says" "1, 256 MiB" "$(grep '^1, ' said)"

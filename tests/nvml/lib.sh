@@ -26,7 +26,7 @@ record() { # NAME: of the machine that NAME.map describes
 	done
 }
 
-# records: switches.rec, bridges.rec and no-driver.rec in this folder
+# records: with $processes on the first GPU, switches.rec, bridges.rec and no-driver.rec in this folder
 records() {
 	record bridges >bridges.rec
 	# the third GPU's NUMA node is not known
@@ -45,6 +45,10 @@ records() {
 		attribute "$records_port" max_link_width 8
 		attribute 0000:04:01.0 current_link_speed Unknown
 		attribute 0000:04:01.0 current_link_width 0
+		# process and bytes; 0: those that are not here
+		attribute 0000:03:01.0 processes "${processes-1234 4194304\\n4194304 17179869184\\n0 65536}"
+		attribute 0000:04:01.0 processes ""
+		attribute 0000:05:01.0 processes "12 MiB"
 		# processors 0 to 3 are node 0, 8 to 15 node 2 of the same socket
 		for cpu in 0 1 2 3; do
 			system "cpu/cpu$cpu/topology/package_cpus_list" 0-3,8-15

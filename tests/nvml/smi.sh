@@ -10,7 +10,13 @@ tool=$BUILD/userlib/peerlane
 need_file "$tool"
 
 build_userlib nvml tests
-records
+# A name may have what a terminal takes for a command
+esc=$(printf '\033')
+ln -s "$(command -v sleep)" "$OUT/a${esc}name"
+"$OUT/a${esc}name" 120 &
+own=$!
+at_exit 'kill "$own" 2>/dev/null || :'
+processes="$own 8388608\\n4194304 1048576\\n0 65536" records
 smi() {
 	PEERLANE_FAKE_GPUS=${gpus-4} PEERLANE_FAKE_MACHINE=$OUT/${machine-switches}.rec \
 		"$BUILD/userlib/tests/host/nvidia-smi" "$@"
@@ -41,6 +47,29 @@ smi -q >all
 check_eq "-q has each GPU" 4 "$(grep -c '^GPU ' all)"
 check "and its memory" grep -qx '    Memory Total *: 256 MiB' all
 check "and its aperture" grep -qx '    BAR1 Total *: 64 MiB' all
+process_lines() { # the processes of -q
+	sed -n '/^    Processes/,$p' "$1" | tr -s ' '
+}
+smi -q -i 0 >one
+check_eq "and its processes" " Processes
+ Process ID : $own
+ Type : C
+ Name : $OUT/a?name
+ Used GPU Memory : 8 MiB
+ Process ID : 4194304
+ Type : C
+ Name : [N/A]
+ Used GPU Memory : 1 MiB" "$(process_lines one)"
+smi -q -i 1 >one
+check_eq "none" " Processes : None" "$(process_lines one)"
+smi -q -i 3 >one
+check_eq "not known" " Processes : [N/A]" "$(process_lines one)"
+smi >table
+check_eq "the table has them, too" "GPU PID Used Process
+0 $own 8 MiB $OUT/a?name
+0 4194304 1 MiB [N/A]
+2 [N/A]
+3 [N/A]" "$(sed -n '/PID/,$p' table | tr -s ' ')"
 for command in '' -q 'topo -m' --version --help; do
 	# shellcheck disable=SC2086 # words
 	smi $command >said

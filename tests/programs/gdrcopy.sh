@@ -29,6 +29,7 @@ program_build gdrcopy build
 mkdir case case/lib
 cp "$tree"/* case/
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
+cp "$TOP/tests/kernel/guest/strict.sh" case/
 cp "$TOP/tests/programs/guest/gdrcopy" case/run
 echo peerlane_gpu >case/modules
 echo cxx >case/extras

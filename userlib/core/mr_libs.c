@@ -17,15 +17,11 @@ static bool look_up(const char *library, const struct load_function *f, size_t n
 		    bool *there)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	void *lib;
 
 	pthread_mutex_lock(&lock);
-	lib = *there ? NULL : dlopen(library, RTLD_NOLOAD | RTLD_NOW);
-	if (lib) {
-		*there = !load_functions(lib, f, n);
-		if (!*there)
-			dlclose(lib);
-	}
+	if (!*there)
+		*there = !load_library(library, RTLD_NOLOAD | RTLD_NOW, f, n,
+				       NULL, 0);
 	n = *there;
 	pthread_mutex_unlock(&lock);
 	return n;

@@ -19,23 +19,16 @@ static int load(char *why, size_t size)
 		VERBS_FUNCTIONS(PLN_X)
 #undef PLN_X
 	};
-	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_GLOBAL);
-	const char *missing;
+	char said[256];
+	int err = load_library("libibverbs.so.1", RTLD_NOW | RTLD_GLOBAL,
+			       functions, LOAD_COUNT(functions), said,
+			       sizeof(said));
 
-	if (!lib) {
-		snprintf(why, size, "libibverbs.so.1 cannot be loaded (%s); "
-			 "install rdma-core", dlerror());
-		return -ENOENT;
-	}
-	missing = load_functions(lib, functions, LOAD_COUNT(functions));
-	if (missing) {
-		snprintf(why, size, "libibverbs.so.1 has no %s: install a "
-			 "newer rdma-core", missing);
-		dlclose(lib);
-		return -ENOSYS;
-	}
-	verbs_lib.loaded = true;
-	return 0;
+	if (err)
+		snprintf(why, size, "%s; install %srdma-core", said,
+			 err == -ENOSYS ? "a newer " : "");
+	verbs_lib.loaded = !err;
+	return err;
 }
 
 int verbs_errno(int result)

@@ -83,15 +83,15 @@ static cudaError_t start(void)
 		{ &rt_driver.name##suffix, #name #suffix, NULL, false },
 #include "../cuda/cuda_proto.h"
 	};
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	int version = 0;
+	char why[256];
 	CUresult err;
 
-	if (!lib) {
-		fprintf(stderr, "libcudart (Peerlane): %s\n", dlerror());
+	if (load_library("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL, functions,
+			 LOAD_COUNT(functions), why, sizeof(why))) {
+		fprintf(stderr, "libcudart (Peerlane): %s\n", why);
 		return cudaErrorInsufficientDriver;
 	}
-	load_functions(lib, functions, LOAD_COUNT(functions));
 	if (!rt_driver.cuInit || !rt_driver.cuDriverGetVersion ||
 	    !rt_driver.cuCtxGetCurrent || !rt_driver.cuDevicePrimaryCtxRetain)
 		return cudaErrorInsufficientDriver;

@@ -14,39 +14,30 @@ bool cu_load(char *err, size_t size)
 		CU_FUNCTIONS(PLN_X)
 #undef PLN_X
 	};
-	const char *missing;
-	bool ok = true;
-	void *lib;
+	static bool there;	/* the library, with its functions */
+	bool ok;
 	int r;
 
 	pthread_mutex_lock(&load_lock);
-	if (cu.lib)
+	if (cu.loaded)
 		goto out;
-	lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-	if (!lib) {
-		const char *why = dlerror();
-
-		snprintf(err, size, "libcuda.so.1 cannot be loaded: %s",
-			 why ? why : "no reason given");
-		ok = false;
+	if (!there)
+		there = !load_library("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL,
+				      functions, LOAD_COUNT(functions), err,
+				      size);
+	if (!there)
 		goto out;
-	}
-	missing = load_functions(lib, functions, LOAD_COUNT(functions));
-	r = missing ? 0 : cu.Init(0);
-	if (missing)
-		snprintf(err, size, "libcuda.so.1 has no %s", missing);
-	else if (r)
+	r = cu.Init(0);
+	if (r) {
 		snprintf(err, size, "cuInit: %s", cu_name(r));
-	ok = !missing && !r;
-	if (!ok) {
-		dlclose(lib);
 		goto out;
 	}
 	cu.async = cu.HtoDAsync && cu.DtoHAsync && cu.StreamCreate &&
 		   cu.StreamDestroy && cu.StreamSync && cu.EventCreate &&
 		   cu.EventDestroy && cu.EventRecord && cu.EventSync;
-	cu.lib = lib;
+	cu.loaded = true;
 out:
+	ok = cu.loaded;
 	pthread_mutex_unlock(&load_lock);
 	return ok;
 }

@@ -53,7 +53,7 @@
 	X(0, GetErrorName, cuGetErrorName)
 
 struct cu {
-	void *lib;
+	bool loaded;
 #define PLN_X(required, name, symbol) __typeof__(symbol) *name;
 	CU_FUNCTIONS(PLN_X)
 #undef PLN_X

@@ -4,13 +4,13 @@
  * as JSON, and fabric.c asks for a pair.  libpeerlane is loaded for these alone, so that
  * this library loads where the other is not.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/load.h"
 #include "internal.h"
 #include "peerlane/topo.h"
 
@@ -29,36 +29,23 @@ static struct {
 
 static bool find_all(void)
 {
-	static const struct {
-		const char *name;
-		void *at;
-	} all[] = {
-		{ "pln_topo_open", &pln.open },
-		{ "pln_topo_close", &pln.close },
-		{ "pln_topo_count", &pln.count },
-		{ "pln_topo_info", &pln.info },
-		{ "pln_topo_between", &pln.between },
-		{ "pln_topo_p2pdma", &pln.p2pdma },
-		{ "pln_relation_name", &pln.relation },
-		{ "pln_verdict_name", &pln.verdict },
+	static const struct load_function all[] = {
+		{ &pln.open, "pln_topo_open", NULL, true },
+		{ &pln.close, "pln_topo_close", NULL, true },
+		{ &pln.count, "pln_topo_count", NULL, true },
+		{ &pln.info, "pln_topo_info", NULL, true },
+		{ &pln.between, "pln_topo_between", NULL, true },
+		{ &pln.p2pdma, "pln_topo_p2pdma", NULL, true },
+		{ &pln.relation, "pln_relation_name", NULL, true },
+		{ &pln.verdict, "pln_verdict_name", NULL, true },
 	};
-	void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), *f;
-	unsigned int i;
+	char why[256];
+	int r = load_library(LIBRARY, RTLD_NOW | RTLD_LOCAL, all,
+			     LOAD_COUNT(all), why, sizeof(why));
 
-	if (!lib) {
-		log_line(LOG_ERROR, "no topology: %s", dlerror());
-		return false;
-	}
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		f = dlsym(lib, all[i].name);
-		if (!f) {
-			log_line(LOG_ERROR, "no topology: " LIBRARY " has no %s",
-				 all[i].name);
-			return false;
-		}
-		memcpy(all[i].at, &f, sizeof(f));
-	}
-	return true;
+	if (r)
+		log_line(LOG_ERROR, "no topology: %s", why);
+	return !r;
 }
 
 /* It stays loaded. */

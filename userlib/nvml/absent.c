@@ -121,28 +121,6 @@ nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings)
 	       NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
 }
 
-/* The driver does not tell who uses a GPU */
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
-						     unsigned int *count,
-						     nvmlProcessInfo_t *infos)
-{
-	return absent(device, count && (!*count || infos));
-}
-
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
-						     unsigned int *count,
-						     nvmlProcessInfo_v2_t *infos)
-{
-	return absent(device, count && (!*count || infos));
-}
-
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
-						  unsigned int *count,
-						  nvmlProcessInfo_v1_t *infos)
-{
-	return absent(device, count && (!*count || infos));
-}
-
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device,
 				      nvmlTemperatureSensors_t sensor,
 				      unsigned int *degrees)

@@ -161,9 +161,8 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
 
 /* ---- what changes ---- */
 
-/* As of now; another GPU in the place of the one that was found is not it */
-static nvmlReturn_t query(nvmlDevice_t device, const void *out,
-			  struct pln_gpu_query *now)
+nvmlReturn_t nvml_now(nvmlDevice_t device, const void *out,
+		      struct pln_gpu_query *now)
 {
 	struct nvmlDevice_st gpu;
 	nvmlReturn_t err = known(device, out, &gpu);
@@ -178,7 +177,7 @@ static nvmlReturn_t query(nvmlDevice_t device, const void *out,
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
 	struct pln_gpu_query now;
-	nvmlReturn_t err = query(device, memory, &now);
+	nvmlReturn_t err = nvml_now(device, memory, &now);
 
 	if (!err)
 		*memory = (nvmlMemory_t){
@@ -198,7 +197,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
 	if (!err && memory->version != nvmlMemory_v2)
 		err = NVML_ERROR_FUNCTION_NOT_FOUND;
 	if (!err)
-		err = query(device, memory, &now);
+		err = nvml_now(device, memory, &now);
 	if (!err)
 		*memory = (nvmlMemory_v2_t){
 			.version = nvmlMemory_v2, .total = now.vram_size,
@@ -212,7 +211,7 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device,
 					 nvmlBAR1Memory_t *memory)
 {
 	struct pln_gpu_query now;
-	nvmlReturn_t err = query(device, memory, &now);
+	nvmlReturn_t err = nvml_now(device, memory, &now);
 
 	if (!err)
 		*memory = (nvmlBAR1Memory_t){

@@ -11,6 +11,8 @@
 
 /* The functions by the names that the library exports */
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
+#include <stddef.h>
+
 #include "nvml.h"
 
 #include "gpu.h"
@@ -34,5 +36,17 @@ nvmlReturn_t nvml_nth(unsigned int index, struct nvmlDevice_st *gpu,
 			  nvmlDevice_t *handle);
 /* A text for the caller */
 nvmlReturn_t nvml_text(const char *text, char *out, unsigned int length);
+
+/* ---- device.c ---- */
+/* The driver of the GPU asked now; GPU_IS_LOST if another one is in its place,
+ * INVALID_ARGUMENT, too, if @out is NULL */
+nvmlReturn_t nvml_now(nvmlDevice_t device, const void *out,
+		      struct pln_gpu_query *now);
+
+/* ---- pci.c ---- */
+/* An attribute in /sys, without white space at its ends; NOT_SUPPORTED if there
+ * is none */
+nvmlReturn_t nvml_attribute(const struct pln_gpu_query *gpu, const char *name,
+			    char *text, size_t size);
 
 #endif /* PEERLANE_NVML_INTERNAL_H */

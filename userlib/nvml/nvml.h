@@ -16,7 +16,7 @@
  *
  * For all functions, if their comment says nothing else:
  *
- * Return: NVML_SUCCESS, or an error, and then nothing is written.
+ * Return: NVML_SUCCESS, or an error, and then nothing is written but what a comment names.
  *   UNINITIALIZED	nvmlInit_v2() was not called, or nvmlShutdown() was
  *   INVALID_ARGUMENT	a pointer is NULL, a handle is none, a number is out of
  *			its range
@@ -299,6 +299,49 @@ typedef struct nvmlBAR1Memory_st {
 nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device,
 					 nvmlBAR1Memory_t *memory);
 
+/* ---- processes ---- */
+
+typedef struct nvmlProcessInfo_v1_st {
+	unsigned int pid;
+	unsigned long long usedGpuMemory;	/* bytes */
+} nvmlProcessInfo_v1_t;
+
+typedef struct nvmlProcessInfo_v2_st {
+	unsigned int pid;
+	unsigned long long usedGpuMemory;	/* bytes */
+	unsigned int gpuInstanceId;	/* 0xffffffff: it is not divided */
+	unsigned int computeInstanceId;		/* 0xffffffff: it is not divided */
+} nvmlProcessInfo_v2_t;
+typedef nvmlProcessInfo_v2_t nvmlProcessInfo_t;
+
+/**
+ * nvmlDeviceGetComputeRunningProcesses_v3 - the processes that have GPU memory
+ * @device: the GPU
+ * @count: in: the room in @infos, or 0; out: how many there are, also with
+ *	INSUFFICIENT_SIZE, and with INVALID_ARGUMENT for @infos
+ * @infos: out: may be NULL if there are none
+ *
+ * They are of all users.  Memory belongs to the process that has allocated it; one
+ * that has allocated none is left out, and so are those that the process namespace
+ * of the caller does not have.  Version 1 has shorter structures.
+ */
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
+						     unsigned int *count,
+						     nvmlProcessInfo_t *infos);
+nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
+						     unsigned int *count,
+						     nvmlProcessInfo_v2_t *infos);
+
+/**
+ * nvmlDeviceGetGraphicsRunningProcesses_v3 - none: *@count is 0
+ */
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device,
+						      unsigned int *count,
+						      nvmlProcessInfo_t *infos);
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_t device,
+						      unsigned int *count,
+						      nvmlProcessInfo_v2_t *infos);
+
 /* ---- PCI ---- */
 
 typedef struct nvmlPciInfo_st {
@@ -478,6 +521,8 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
 #define nvmlDeviceGetNvLinkRemotePciInfo nvmlDeviceGetNvLinkRemotePciInfo_v2
 #define nvmlDeviceGetComputeRunningProcesses \
 	nvmlDeviceGetComputeRunningProcesses_v3
+#define nvmlDeviceGetGraphicsRunningProcesses \
+	nvmlDeviceGetGraphicsRunningProcesses_v3
 #else
 nvmlReturn_t nvmlInit(void);
 nvmlReturn_t nvmlDeviceGetCount(unsigned int *count);
@@ -492,6 +537,9 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device,
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
 						  unsigned int *count,
 						  nvmlProcessInfo_v1_t *infos);
+nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_t device,
+						   unsigned int *count,
+						   nvmlProcessInfo_v1_t *infos);
 #endif
 
 #ifdef __cplusplus

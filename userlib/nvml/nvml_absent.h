@@ -135,19 +135,6 @@ typedef nvmlSystemConfComputeSettings_v1_t nvmlSystemConfComputeSettings_t;
 #define nvmlSystemConfComputeSettings_v1 \
 	NVML_STRUCT_VERSION(SystemConfComputeSettings, 1)
 
-typedef struct nvmlProcessInfo_v1_st {
-	unsigned int pid;
-	unsigned long long usedGpuMemory;
-} nvmlProcessInfo_v1_t;
-
-typedef struct nvmlProcessInfo_v2_st {
-	unsigned int pid;
-	unsigned long long usedGpuMemory;
-	unsigned int gpuInstanceId;
-	unsigned int computeInstanceId;
-} nvmlProcessInfo_v2_t;
-typedef nvmlProcessInfo_v2_t nvmlProcessInfo_t;
-
 typedef struct nvmlUtilization_st {
 	unsigned int gpu;
 	unsigned int memory;
@@ -179,12 +166,6 @@ nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device,
 nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state);
 nvmlReturn_t
 nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings);
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device,
-						     unsigned int *count,
-						     nvmlProcessInfo_v2_t *infos);
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
-						     unsigned int *count,
-						     nvmlProcessInfo_t *infos);
 nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device,
 				      nvmlTemperatureSensors_t sensor,
 				      unsigned int *degrees);

@@ -40,6 +40,19 @@ static nvmlReturn_t attribute(struct facts *facts,
 	return of_system(facts_text(facts, path, text, size));
 }
 
+nvmlReturn_t nvml_attribute(const struct pln_gpu_query *gpu, const char *name,
+			    char *text, size_t size)
+{
+	struct facts *facts;
+	nvmlReturn_t err = of_system(facts_open(&facts, NULL));
+
+	if (err)
+		return err;
+	err = attribute(facts, gpu, name, text, size);
+	facts_close(facts);
+	return err;
+}
+
 /* ---- ids ---- */
 
 static nvmlReturn_t number(struct facts *facts,

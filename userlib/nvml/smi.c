@@ -13,7 +13,8 @@
 #include "smi.h"
 
 static const char usage[] =
-"usage: nvidia-smi [-i GPU]              a table of the GPUs\n"
+"usage: nvidia-smi [-i GPU]              a table of the GPUs and of the\n"
+"                                        processes that have memory\n"
 "       nvidia-smi -L [-i GPU]           a line for each GPU, with its UUID\n"
 "       nvidia-smi -q [-i GPU]           all that is known\n"
 "       nvidia-smi --query-gpu=FIELD,... --format=csv[,noheader][,nounits]\n"
@@ -80,6 +81,48 @@ static void versions(void)
 
 /* ---- commands ---- */
 
+/* Any user may put what a terminal takes for a command into a name */
+static const char *process_name(unsigned int pid)
+{
+	static char name[128];
+
+	if (nvmlSystemGetProcessName(pid, name, sizeof(name)))
+		return "[N/A]";
+	for (char *c = name; *c; c++)
+		if ((unsigned char)*c < 32 || *c == 127)
+			*c = '?';
+	return name;
+}
+
+#define MAX_PROCESSES	256
+
+/* The processes that have memory of a GPU; -1: not known */
+static int processes(nvmlDevice_t gpu, nvmlProcessInfo_t *info)
+{
+	unsigned int n = MAX_PROCESSES;
+
+	return nvmlDeviceGetComputeRunningProcesses(gpu, &n, info) ? -1 : (int)n;
+}
+
+static void process_table(const struct smi_gpus *gpus)
+{
+	nvmlProcessInfo_t info[MAX_PROCESSES];
+
+	printf("\n%-5s%10s%12s  %s\n", "GPU", "PID", "Used", "Process");
+	for (unsigned int i = 0; i < gpus->n; i++) {
+		int n = processes(gpus->gpu[i], info);
+
+		if (n < 0)
+			printf("%-5s%10s\n", value(gpus->gpu[i], "index"),
+			       "[N/A]");
+		for (int j = 0; j < n; j++)
+			printf("%-5s%10u%8llu MiB  %s\n",
+			       value(gpus->gpu[i], "index"), info[j].pid,
+			       info[j].usedGpuMemory >> 20,
+			       process_name(info[j].pid));
+	}
+}
+
 static void table(const struct smi_gpus *gpus)
 {
 	versions();
@@ -94,6 +137,7 @@ static void table(const struct smi_gpus *gpus)
 		printf("%12s", value(gpu, "memory.used"));
 		printf("%12s\n", value(gpu, "memory.total"));
 	}
+	process_table(gpus);
 }
 
 static void list(const struct smi_gpus *gpus)
@@ -102,6 +146,26 @@ static void list(const struct smi_gpus *gpus)
 		printf("GPU %s: ", value(gpus->gpu[i], "index"));
 		printf("%s ", value(gpus->gpu[i], "name"));
 		printf("(UUID: %s)\n", value(gpus->gpu[i], "uuid"));
+	}
+}
+
+static void query_processes(nvmlDevice_t gpu)
+{
+	nvmlProcessInfo_t info[MAX_PROCESSES];
+	int n = processes(gpu, info);
+
+	if (n <= 0) {
+		printf("    %-26s: %s\n", "Processes", n ? "[N/A]" : "None");
+		return;
+	}
+	printf("    Processes\n");
+	for (int i = 0; i < n; i++) {
+		printf("        %-22s: %u\n", "Process ID", info[i].pid);
+		printf("            %-18s: C\n", "Type");
+		printf("            %-18s: %s\n", "Name",
+		       process_name(info[i].pid));
+		printf("            %-18s: %llu MiB\n", "Used GPU Memory",
+		       info[i].usedGpuMemory >> 20);
 	}
 }
 
@@ -139,12 +203,13 @@ static void all(const struct smi_gpus *gpus)
 		for (size_t j = 0; j < sizeof(lines) / sizeof(lines[0]); j++)
 			printf("    %-26s: %s\n", lines[j].words,
 			       value(gpu, lines[j].field));
-		if (nvmlDeviceGetBAR1MemoryInfo(gpu, &bar1))
-			continue;
-		printf("    %-26s: %llu MiB\n", "BAR1 Total",
-		       bar1.bar1Total >> 20);
-		printf("    %-26s: %llu MiB\n", "BAR1 Used",
-		       bar1.bar1Used >> 20);
+		if (!nvmlDeviceGetBAR1MemoryInfo(gpu, &bar1)) {
+			printf("    %-26s: %llu MiB\n", "BAR1 Total",
+			       bar1.bar1Total >> 20);
+			printf("    %-26s: %llu MiB\n", "BAR1 Used",
+			       bar1.bar1Used >> 20);
+		}
+		query_processes(gpu);
 	}
 }
 

@@ -74,21 +74,15 @@ static bool load(char *why, size_t size)
 #undef X
 	};
 	static bool loaded;
-	const char *missing;
-	void *lib;
+	char said[256];
 	int r;
 
 	if (loaded)
 		return true;
-	lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-	if (!lib) {
+	if (load_library("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL, functions,
+			 LOAD_COUNT(functions), said, sizeof(said))) {
 		snprintf(why, size, "no CUDA driver: %s.  Install the driver "
-			 "of the GPU, or start Peerlane's guest", dlerror());
-		return false;
-	}
-	missing = load_functions(lib, functions, LOAD_COUNT(functions));
-	if (missing) {
-		snprintf(why, size, "libcuda.so.1 has no %s", missing);
+			 "of the GPU, or start Peerlane's guest", said);
 		return false;
 	}
 	r = cu.cuInit(0);

@@ -11,6 +11,9 @@
  *   arm    write N: the Nth call from now on by the writing task fails; 0: none;
  *          "N workers": the Nth by any thread of the kernel, as those of work and
  *          of interrupts
+ *   hold   write 1: the module peerlane does not get a lock that the writing task tries
+ *          to take; 0: it does
+ *   held   how often not
  *   state  "points N calls N failed FUNCTION by CALLER", or "failed -"
  *
  * With "arm" of a number too high to be reached, "calls" is their number.
@@ -125,6 +128,20 @@ static struct fail_point fail_points[] = {
 	POINT("nvidia_p2p_dma_map_pages", fail_enomem),
 };
 
+static void hold_post(struct kprobe *kp, struct pt_regs *regs,
+		      unsigned long flags);
+static int hold_pre(struct kprobe *kp, struct pt_regs *regs);
+
+#define HOLD(name) {						\
+	.symbol_name = name, .pre_handler = hold_pre,		\
+	.post_handler = hold_post }
+
+/* One of them is there */
+static struct kprobe hold_points[] = {
+	HOLD("mutex_trylock"),
+	HOLD("_mutex_trylock_nest_lock"),	/* from 6.16 on, with lockdep */
+};
+
 static const char * const fail_modules[] = {
 	"[peerlane_gpu]",
 	"[peerlane]",
@@ -176,6 +193,55 @@ static void fail_post(struct kprobe *kp, struct pt_regs *regs,
 		      unsigned long flags)
 {
 }
+
+static struct task_struct *hold_task;
+static atomic_t hold_count;
+
+static int hold_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+	char *caller = *this_cpu_ptr(&fail_caller);
+
+	if (READ_ONCE(hold_task) != current)
+		return 0;
+	sprint_symbol(caller, regs_get_kernel_stack_nth(regs, 0));
+	if (!strstr(caller, "[peerlane]"))
+		return 0;
+	atomic_inc(&hold_count);
+	instruction_pointer_set(regs, (unsigned long)fail_0);
+	return 1;
+}
+
+static void hold_post(struct kprobe *kp, struct pt_regs *regs,
+		      unsigned long flags)
+{
+}
+
+static ssize_t hold_write(struct file *file, const char __user *from,
+			  size_t count, loff_t *pos)
+{
+	bool hold;
+	int ret;
+
+	ret = kstrtobool_from_user(from, count, &hold);
+	if (ret)
+		return ret;
+	atomic_set(&hold_count, 0);
+	WRITE_ONCE(hold_task, hold ? current : NULL);
+	return count;
+}
+
+static const struct file_operations hold_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = hold_write,
+};
+
+static int held_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "%d\n", atomic_read(&hold_count));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(held);
 
 static ssize_t fail_arm_write(struct file *file, const char __user *from,
 			      size_t count, loff_t *pos)
@@ -248,8 +314,13 @@ static int __init fail_init(void)
 			pr_info("peerlane_fail_test: this kernel has no %s (%d)\n",
 				point->kp.symbol_name, ret);
 	}
+	for (i = 0; i < ARRAY_SIZE(hold_points); i++)
+		if (register_kprobe(&hold_points[i]))
+			hold_points[i].pre_handler = NULL;
 	fail_dir = debugfs_create_dir("peerlane_fail_test", NULL);
 	debugfs_create_file("arm", 0200, fail_dir, NULL, &fail_arm_fops);
+	debugfs_create_file("hold", 0200, fail_dir, NULL, &hold_fops);
+	debugfs_create_file("held", 0400, fail_dir, NULL, &held_fops);
 	debugfs_create_file("state", 0400, fail_dir, NULL, &state_fops);
 	return 0;
 }
@@ -260,6 +331,10 @@ static void __exit fail_exit(void)
 
 	debugfs_remove_recursive(fail_dir);
 	WRITE_ONCE(fail_task, NULL);
+	WRITE_ONCE(hold_task, NULL);
+	for (i = 0; i < ARRAY_SIZE(hold_points); i++)
+		if (hold_points[i].pre_handler)
+			unregister_kprobe(&hold_points[i]);
 	for (i = 0; i < ARRAY_SIZE(fail_points); i++)
 		if (fail_points[i].there)
 			unregister_kprobe(&fail_points[i].kp);

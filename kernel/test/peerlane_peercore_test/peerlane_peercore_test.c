@@ -18,12 +18,15 @@
  *  - a client with PEER_MEM_INVALIDATE_UNMAPS is called without any lock when the
  *    region ends: dma_unmap, put_pages, release may run while the client
  *    invalidates.  After an invalidation only release is called;
- *  - without the flag the invalidation itself unmaps and puts, under the lock.
+ *  - without the flag the invalidation itself unmaps and puts, under the lock;
+ *  - a client that goes finds no new region, and waits for those that it has.
  */
+#include <linux/completion.h>
 #include <linux/debugfs.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/refcount.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -47,6 +50,9 @@ struct test_client {
 	const struct peer_memory_client *ops;	/* NULL: not in use */
 	u32 flags;
 	bool invalidates;
+	bool listed;		/* new regions may find it */
+	refcount_t users;	/* regions, and while it is listed */
+	struct completion unused;
 };
 
 enum test_mapped {
@@ -61,7 +67,7 @@ struct test_region {
 	u64 ticket;		/* 0: nothing to invalidate */
 	enum test_mapped mapped;
 	bool reachable;		/* the device may do DMA */
-	const struct test_client *client;	/* NULL: no region */
+	struct test_client *client;	/* NULL: no region */
 	void *context;
 	struct device *dev;
 	struct sg_table sgt;
@@ -71,8 +77,15 @@ struct test_region {
 
 static struct test_region test_regions[TEST_SLOTS];
 static struct test_client test_clients[TEST_CLIENTS];
+static DEFINE_MUTEX(test_clients_lock);
 static atomic64_t test_ticket;
 static struct dentry *test_dir;
+
+static void test_put_client(struct test_client *c)
+{
+	if (refcount_dec_and_test(&c->users))
+		complete(&c->unused);
+}
 
 static void test_unmap(struct test_region *r)
 {
@@ -110,10 +123,13 @@ void *ib_register_peer_memory_client(const struct peer_memory_client *client,
 	const struct peer_memory_client_ex *ex;
 	struct test_client *c = test_clients;
 
+	mutex_lock(&test_clients_lock);
 	while (c < test_clients + TEST_CLIENTS && c->ops)
 		c++;
-	if (c == test_clients + TEST_CLIENTS)
-		return NULL;
+	if (c == test_clients + TEST_CLIENTS) {
+		c = NULL;
+		goto out;
+	}
 	c->flags = 0;
 	ex = container_of(client, struct peer_memory_client_ex, client);
 	if (!old && client->version[IB_PEER_MEMORY_VER_MAX - 1] == 1 &&
@@ -123,6 +139,11 @@ void *ib_register_peer_memory_client(const struct peer_memory_client *client,
 	if (invalidate)
 		*invalidate = test_invalidate;
 	c->ops = client;
+	refcount_set(&c->users, 1);
+	init_completion(&c->unused);
+	c->listed = true;
+out:
+	mutex_unlock(&test_clients_lock);
 	return c;
 }
 EXPORT_SYMBOL(ib_register_peer_memory_client);
@@ -130,35 +151,44 @@ EXPORT_SYMBOL(ib_register_peer_memory_client);
 void ib_unregister_peer_memory_client(void *handle)
 {
 	struct test_client *c = handle;
-	unsigned int i;
 
-	for (i = 0; i < TEST_SLOTS; i++)
-		WARN_ON(test_regions[i].client == c);
-	WARN_ON(!c->ops);
+	mutex_lock(&test_clients_lock);
+	WARN_ON(!c->listed);
+	c->listed = false;
+	mutex_unlock(&test_clients_lock);
+	test_put_client(c);
+	wait_for_completion(&c->unused);
+	mutex_lock(&test_clients_lock);
 	c->ops = NULL;
+	mutex_unlock(&test_clients_lock);
 }
 EXPORT_SYMBOL(ib_unregister_peer_memory_client);
 
 static int test_acquire(struct test_region *r, unsigned long addr, size_t size)
 {
-	const struct test_client *c;
+	struct test_client *c;
 	int ret = 0;
 
+	mutex_lock(&test_clients_lock);
 	for (c = test_clients; c < test_clients + TEST_CLIENTS; c++) {
-		if (!c->ops || (persistent && c->invalidates))
+		if (!c->listed || (persistent && c->invalidates))
 			continue;
 		ret = c->ops->acquire(addr, size, NULL, NULL, &r->context);
 		if (ret != 1)
 			continue;
+		refcount_inc(&c->users);
 		r->client = c;
-		return 0;
+		break;
 	}
+	mutex_unlock(&test_clients_lock);
+	if (ret == 1)
+		return 0;
 	return ret ? ret : -ENXIO;	/* nobody's */
 }
 
 static void test_release(struct test_region *r)
 {
-	const struct test_client *c = r->client;
+	struct test_client *c = r->client;
 
 	mutex_lock(&r->lock);
 	r->ticket = 0;
@@ -166,6 +196,7 @@ static void test_release(struct test_region *r)
 	c->ops->release(r->context);
 	pci_dev_put(to_pci_dev(r->dev));
 	r->client = NULL;
+	test_put_client(c);
 }
 
 static int test_reg(struct test_region *r, const char *arg)
@@ -292,12 +323,14 @@ static int state_show(struct seq_file *m, void *unused)
 	struct scatterlist *sg;
 	unsigned int i, j, bad;
 
+	mutex_lock(&test_clients_lock);
 	for (i = 0; i < TEST_CLIENTS; i++)
-		if (test_clients[i].ops)
+		if (test_clients[i].listed)
 			seq_printf(m, "client %s version %s flags %u\n",
 				   test_clients[i].ops->name,
 				   test_clients[i].ops->version,
 				   test_clients[i].flags);
+	mutex_unlock(&test_clients_lock);
 	for (i = 0; i < TEST_SLOTS; i++) {
 		r = &test_regions[i];
 		mutex_lock(&r->device);

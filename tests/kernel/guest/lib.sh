@@ -3,6 +3,9 @@
 # What the guest sides share.  The host side numbers the results.
 status=0
 
+# shellcheck source=tests/kernel/guest/strict.sh
+. /case/strict.sh
+
 # What the host side says: TIER
 # shellcheck source=/dev/null
 . /case/env

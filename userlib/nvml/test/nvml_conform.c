@@ -2,9 +2,9 @@
 /*
  * Ask a libnvidia-ml.so.1 questions and print its answers, one line each, so that
  * the answers of ours can be compared with those of NVIDIA's on a real GPU
- * (conform.golden: driver 580.159.04, an H100, the only GPU of its machine).  Only
- * questions whose answer does not depend on the machine, and that NVIDIA's library
- * does not crash on.
+ * (conform.golden: driver 580.159.04, an H100, the only GPU of its machine; who has
+ * memory: an H200).  Only questions whose answer does not depend on the machine, and
+ * that NVIDIA's library does not crash on.
  * Left out: numbers that are too large, signs and blanks in addresses, which that
  * library takes as sscanf() does.
  *
@@ -102,6 +102,8 @@ static void versions(void)
 
 static void processes(void)
 {
+	nvmlProcessInfo_v1_t old[9];
+	nvmlProcessInfo_t info[9];
 	unsigned int own = (unsigned int)getpid();
 
 	ASK("name", nvmlSystemGetProcessName, own, text, 80);
@@ -111,6 +113,27 @@ static void processes(void)
 	ASK("in 2 bytes", nvmlSystemGetProcessName, own, text, 2);
 	SAY("length", strlen(text));
 	ASK("in 0 bytes", nvmlSystemGetProcessName, own, text, 0);
+
+	/* No process has memory of the GPU */
+	n = 9;
+	ASK("who has memory, 9 places", nvmlDeviceGetComputeRunningProcesses_v3,
+	    gpu, &n, info);
+	SAY("how many", n);
+	n = 9;
+	ASK("no place for them", nvmlDeviceGetComputeRunningProcesses_v3, gpu,
+	    &n, NULL);
+	SAY("how many", n);
+	ASK("how many, no place", nvmlDeviceGetComputeRunningProcesses_v3, gpu,
+	    NULL, info);
+	n = 9;
+	ASK("version 1", nvmlDeviceGetComputeRunningProcesses, gpu, &n, old);
+	SAY("how many", n);
+	n = 9;
+	ASK("who draws", nvmlDeviceGetGraphicsRunningProcesses_v3, gpu, &n,
+	    NULL);
+	SAY("how many", n);
+	ASK("how many, no place", nvmlDeviceGetGraphicsRunningProcesses_v3, gpu,
+	    NULL, info);
 }
 
 static void handles(void)

@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../cuda/cuda.h"
 #include "../../cuda/test/check.h"
@@ -74,6 +76,77 @@ static void memory_is_seen(void)
 	OK(cuCtxDestroy(ctx));
 }
 
+/* Another process takes memory, and ends */
+static int other(int ready, int end)
+{
+	CUdeviceptr p;
+	CUcontext ctx;
+	char byte;
+
+	if (cuInit(0) || cuCtxCreate(&ctx, 0, 0) || cuMemAlloc(&p, 8 * MiB) ||
+	    write(ready, "", 1) != 1)
+		return 1;
+	return read(end, &byte, 1) != 0;
+}
+
+/* What NVML says that a process has of the first GPU */
+static unsigned long long used_by(pid_t pid)
+{
+	nvmlProcessInfo_t info[8];
+	unsigned long long used = 0;
+	unsigned int n = 8;
+	nvmlDevice_t gpu;
+
+	OK(nvmlDeviceGetHandleByIndex(0, &gpu));
+	OK(nvmlDeviceGetComputeRunningProcesses(gpu, &n, info));
+	for (unsigned int i = 0; i < n; i++)
+		if (info[i].pid == (unsigned int)pid)
+			used += info[i].usedGpuMemory;
+	return used;
+}
+
+static pid_t start_other(int *end)
+{
+	int ready[2], ends[2];
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe(ready) && !pipe(ends));
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		_exit(other(ready[1], ends[0]));
+	}
+	close(ready[1]);
+	close(ends[0]);
+	CHECK(pid > 0 && read(ready[0], &byte, 1) == 1);
+	close(ready[0]);
+	*end = ends[1];
+	return pid;
+}
+
+static void processes_are_seen(pid_t pid, int end)
+{
+	unsigned long long own;
+	CUdeviceptr p;
+	CUcontext ctx;
+	int status;
+
+	CHECK(used_by(pid) >= 8 * MiB && used_by(pid) < 16 * MiB);
+	OK(cuCtxCreate(&ctx, 0, 0));
+	own = used_by(getpid());
+	OK(cuMemAlloc(&p, 16 * MiB));
+	CHECK(used_by(getpid()) == own + 16 * MiB);
+	CHECK(used_by(pid) >= 8 * MiB);
+	fflush(stdout);
+	CHECK(!system("nvidia-smi | sed 's/^/# smi: /'"));
+	OK(cuMemFree(p));
+	OK(cuCtxDestroy(ctx));
+	close(end);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(!used_by(pid));
+}
+
 static void peers(unsigned int gpus)
 {
 	nvmlGpuP2PStatus_t status;
@@ -126,6 +199,9 @@ static void count(unsigned int gpus)
 int main(int argc, char **argv)
 {
 	unsigned int gpus = argc > 1 ? (unsigned int)atoi(argv[1]) : 1;
+	/* Before there are threads */
+	int end;
+	pid_t pid = start_other(&end);
 
 	TEST("both libraries start", {
 		OK(nvmlInit());
@@ -135,6 +211,7 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < gpus; i++)
 		TEST("a GPU is the same to both", same(i));
 	TEST("memory that is taken is seen", memory_is_seen());
+	TEST("by which process", processes_are_seen(pid, end));
 	TEST("who reaches whom, as libcuda says", peers(gpus));
 	if (gpus == 2)
 		TEST("only the second GPU has a window", one_way());

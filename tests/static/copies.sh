@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: what several parts of the user library need is written once
+# tags: quick static
+# tier: check
+# timeout: 60
+. "$TOP/scenarios/lib/case.sh"
+need_tool cc
+
+# The code alone: no tests, no comments
+(cd "$TOP/userlib" && find . -name '*.[ch]' ! -path '*/test/*') | while read -r source; do
+	mkdir -p "bare/${source%/*}"
+	cc -fpreprocessed -dD -E -P "$TOP/userlib/$source" >"bare/$source"
+done 2>cc.err
+check "there is code" test "$(find bare -type f -size +0 | wc -l)" -gt 100
+# uses REGEX FOLDER: the files that have it
+uses() {
+	(cd "$2" && grep -rlE "$1" . | sed 's|^\./||' | LC_ALL=C sort | xargs)
+}
+# once WHAT REGEX FILES EXAMPLE: these files alone have it, and a file with EXAMPLE would be found
+once() {
+	check_eq "$1: $3" "$3" "$(uses "$2" bare)"
+	printf '\t%s\n' "$4" >planted/code.c
+	check_eq "... and a second one is found" code.c "$(uses "$2" planted)"
+}
+mkdir planted
+once "the walk down a block device's stack" '/slaves' core/topo_block.c 'facts_list(f, "/sys/block/x/slaves", &names);'
+once "the kernel's configuration" 'config\.gz|/boot/config' core/facts_value.c 'gzopen("/proc/config.gz", "r");'
+once "the states of a queue pair" 'modify_qp\(' core/verbs_port.c 'ibv_modify_qp(qp, &attr, mask);'
+once "the GIDs of a port" 'query_gid(_ex|_table)?\(' core/verbs_port.c 'ibv_query_gid(ctx, 1, 0, &gid);'
+# peerlane run asks the loader where a library lies
+once "libraries that are loaded" '\<dlm?open\(' "core/load.h tools/run/run.c" 'lib = dlopen("libcuda.so.1", RTLD_NOW);'
+once "and their functions" '\<dlv?sym\(' core/load.h 'f = dlsym(lib, "cuInit");'
+finish
