@@ -91,7 +91,7 @@ make_steps() { # SEED PIECES
             substr(h, 1, 32) "ffffffffffffffffffffffffffffffff" \
             (rnd(60) ? hex(16, answers) : pick("0000000000000000 0000000600000000 0000000000340001")) hex(8, out) (rnd(60) ? "5a" : "5b") "000001"
     }
-    # One slot after the other, but for those of connect()
+    # One slot after the other, but for those of entries(). After each round all of them are done.
     function command(   h, s, len) {
         s = turn++ % 24
         if (s == 0) idle()
