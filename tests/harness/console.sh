@@ -93,6 +93,18 @@ lockdep '&theirs'
 echo '[ 2.0] Call Trace:' >>console
 check_eq "and no other trace" "10: [ 2.0] Call Trace:" "$(scan_console console allow)"
 
+kasan() { # FUNCTION: a report of a wrong access
+	printf '[ 1.0] %s\n' "BUG: KASAN: slab-use-after-free in $1+0x1/0x2" 'Call Trace:' ' <TASK>' ' f+0x1/0x2' ' </TASK>' >console
+}
+printf 'KASAN: slab-use-after-free in theirs[+]\ta mistake of others\n' >allow
+kasan theirs
+check "a wrong access that is allowed, with its trace" scan_console console allow
+kasan ours
+check_eq "and no other" 2 "$(scan_console console allow | wc -l)"
+kasan theirs
+echo '[ 2.0] Call Trace:' >>console
+check_eq "nor another trace" "6: [ 2.0] Call Trace:" "$(scan_console console allow)"
+
 printf '[ 1.0] WARNING: CPU: 0 at a.c:1\n[ 1.1] WARNING: CPU: 0 at b.c:1\n' >console
 printf 'at a[.]c:1\twanted here\n' >allow
 check_false "the allow list covers what it names only" scan_console console allow

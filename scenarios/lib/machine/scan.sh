@@ -19,7 +19,7 @@ scan_console() {
 	# the report about locks, with the lock that was to be taken
 	function locks(taken) {
 		if (lock != "")
-			lock_allowed = !complain(lock_at, lock taken)
+			trace_allowed = !complain(lock_at, lock taken)
 		lock = ""
 	}
 	BEGIN {
@@ -48,8 +48,9 @@ scan_console() {
 	}
 	lock_taken { locks(": " $0) }
 	{ lock_taken = /is trying to acquire lock:/ }
-	lock_allowed && /Call Trace:/ { next }
-	/<\/TASK>/ { lock_allowed = 0 }
+	/BUG: KASAN: / { trace_allowed = !complain(FNR, $0); next }
+	trace_allowed && /Call Trace:/ { next }
+	/<\/TASK>/ { trace_allowed = 0 }
 	# Linux itself has data races that nobody minds.  One is ours when a module of ours is
 	# among the three innermost functions of one of the two accesses: it, or a helper that
 	# it called (memcpy, a list), did the access.  Further out, it was interrupted, or called
