@@ -54,6 +54,16 @@ qmp query-status
 check "the outer switch goes on" test -n "$qmp_reply"
 qt_stop
 
+# The windows of the port at 0x200 close and open
+many_windows() {
+    n=0
+    while [ $n -lt 50 ]; do
+        cfg_writew 0x200 4 0
+        cfg_writew 0x200 4 6
+        n=$((n + 1))
+    done
+}
+
 # Behind a conventional bridge all functions have the bridge's ID, and one requester.
 # QEMU's pcie-pci-bridge never frees its hot-plug controller.
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
@@ -69,12 +79,56 @@ live_is "both are gone" 0
 # port config: bus 1 below the root port, bus 2 below the switch's upstream port
 cfg_writel 0x18 0x18 0x040100
 cfg_writel 0x100 0x18 0x040201
-n=0
-while [ $n -lt 50 ]; do
-    cfg_writew 0x200 4 6
-    cfg_writew 0x200 4 0
-    n=$((n + 1))
-done
+many_windows
 qmp query-status
 check "the switch goes on" test -n "$qmp_reply"
+qt_stop
+
+# The function at slot 0 has the devfn by which the shared requester is known. It goes by ACPI, as QEMU has it when nobody says
+# otherwise, and its neighbour goes on.
+qt_start -device pcie-root-port,id=rp0,addr=3,chassis=1,slot=1 \
+    -device peerlane-switch-upstream,id=sw0,bus=rp0 \
+    -device peerlane-switch-downstream,id=dp0,bus=sw0,addr=0,chassis=3,slot=3 \
+    -device pcie-pci-bridge,id=br,bus=dp0 \
+    -device edu,bus=br,addr=0,id=e0 -device edu,bus=br,addr=1,id=e1
+live_is "behind another: the bridge, and the two that share" 2
+cfg_writel 0x18 0x18 0x040100
+cfg_writel 0x100 0x18 0x040201
+cfg_writel 0x200 0x18 0x040302
+cfg_writel 0x300 0x18 0x040403
+for bdf in 0x18 0x100 0x200 0x300; do
+    cfg_writel $bdf 0x20 0xe000e000
+    cfg_writew $bdf 4 6
+done
+EDU=0xe0000000
+cfg_writel 0x408 0x10 $EDU
+cfg_writew 0x408 4 6
+# edu_writes BYTE: the neighbour writes that to memory, from its buffer; that is at 0x40000 for edu
+edu_writes() {
+    memset 0x100000 8 $1
+    memset 0x100008 8 0
+    for ed in "0x100000 0x40000 1" "0x40000 0x100008 3"; do
+        set -- $ed
+        writeq $((EDU + 0x80)) $(($1))
+        writeq $((EDU + 0x88)) $(($2))
+        writeq $((EDU + 0x90)) 8
+        writeq $((EDU + 0x98)) $3
+        qt clock_step 200000000
+    done
+}
+edu_writes 0x5a
+bytes_are "the neighbour does DMA" 0x100008 0x5a5a5a5a5a5a5a5a
+# The ports of QEMU's ACPI for PCI: which bus, and which slot of it is emptied
+qmp device_del '{"id":"e0"}'
+bus=0
+while ! gone e0 && [ $bus -lt 16 ]; do
+    qt outl 0xcd0 $bus
+    qt outl 0xcc8 1
+    bus=$((bus + 1))
+done
+check "the one at slot 0 goes" gone e0
+many_windows
+live_is "the requester stays, of its neighbour" 2
+edu_writes 0x33
+bytes_are "which does DMA as before" 0x100008 0x3333333333333333
 qt_finish
