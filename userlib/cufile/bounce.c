@@ -200,8 +200,9 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 	*shift = *got = 0;
 	if (direct || is_cold || x->direct_only) {
 		err = read_direct(f, buf, a, n, shift, got);
+		/* EIO may mean that a write into the page cache came between (iomap) */
 		if (!err || x->direct_only || f->buffered_fd < 0 ||
-		    (err != EINVAL && !is_cold))
+		    (err != EINVAL && err != EIO && !is_cold))
 			return err;
 		if (err == EINVAL)
 			f->direct_bad = true;
