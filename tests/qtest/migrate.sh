@@ -107,6 +107,7 @@ value_is "its fence" 41 reg64 $((0x1100 + PLN_Q_FENCE))
 value_is "the wait goes on" $PLN_Q_RUNNING qreg 0 $PLN_Q_STATUS
 writeq $((WIN + 0x8000)) 5
 # The clock of qtest is not migrated and began at 0
+idle gpu0
 qt clock_step 3000000
 settle 0
 check_eq "until it sees its value" "$PLN_Q_IDLE" "$r"

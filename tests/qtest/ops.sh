@@ -7,6 +7,12 @@
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# step NS: time goes on when the engine waits for it, and not while it begins to
+step() {
+    idle gpu0
+    qt clock_step "$1"
+}
+
 qt_start -device peerlane-gpu,id=gpu0,addr=4,vram-size=16M,bar1-size=1M,coherent=on
 gpu_setup 0 0x20
 use 0
@@ -160,28 +166,28 @@ job_is "a semaphore that is there already" 0 7 8
 desc 0 op=$PLN_OP_SEM_WAIT src=0xb00200 imm=9 arg=1000 fence=41
 desc 0 op=$PLN_OP_NOP fence=42
 ring 0
-qt clock_step 500000
+step 500000
 value_is "waits" $PLN_Q_RUNNING qreg 0 $PLN_Q_STATUS
 value_is "no fence yet" 1 reg64 $((PLN_Q_FENCE + 0x1000))
 writeq $((WIN + 0xb00200)) 10
-qt clock_step 100000
+step 100000
 settle 0
 check_eq "goes on when it sees a larger value" $PLN_Q_IDLE "$r"
 value_is "and then the next" 42 reg64 $((PLN_Q_FENCE + 0x1000))
 writeq $HOST 0
 desc 0 op=$PLN_OP_SEM_WAIT flags=$SRC_BUS src=$HOST imm=0x8000000000000000 arg=1000
 ring 0
-qt clock_step 500000
+step 500000
 value_is "waits on host memory" $PLN_Q_RUNNING qreg 0 $PLN_Q_STATUS
 writeq $HOST 0xffffffffffffffff
-qt clock_step 100000
+step 100000
 settle 0
 check_eq "compares unsigned" $PLN_Q_IDLE "$r"
 desc 0 op=$PLN_OP_SEM_WAIT src=0xb00200 imm=11 arg=1000
 ring 0
-qt clock_step 990000
+step 990000
 value_is "not before its time" $PLN_Q_RUNNING qreg 0 $PLN_Q_STATUS
-qt clock_step 20000
+step 20000
 settle 0
 check_eq "times out" "$PLN_Q_ERROR" "$r"
 value_is "with the code for it" $PLN_ERR_TIMEOUT qreg 0 $PLN_Q_ERROR_CODE
