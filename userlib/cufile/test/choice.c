@@ -681,6 +681,34 @@ void test_half_probe(void)
 	free(data);
 }
 
+/* iomap says EIO where a write into the page cache came between */
+void test_direct_collision(void)
+{
+	const size_t n = KIB(64);
+	char *data = malloc(n), *g = gpu(n);
+	CUfileHandle_t fh;
+	int fd;
+
+	noise(data, n);
+	close(make(path, 0, data, n));
+	fd = open(path, O_RDONLY | O_DIRECT);
+	fresh(NULL);
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	is(cuFileRead(fh, g, n, 0, 0), n, "p2p is refused, and it is staged");
+	memset(mem(g), 0, n);
+	mock.direct_errno = EIO;
+	is(cuFileRead(fh, g, n, 0, 0), n, "a direct read that collides");
+	check(mock.direct_failed > 0, "it was direct at first");
+	check(!memcmp(mem(g), data, n), "the page cache has the right data");
+	mock.host_errno = EIO;
+	is(cuFileRead(fh, g, n, 0, 0), -1, "where that fails, too: an error");
+	is(errno, EIO, "of the system");
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
 /* What is staged between devices that have done p2p before is told, too */
 void test_told_later(void)
 {

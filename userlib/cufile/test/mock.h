@@ -24,6 +24,8 @@ struct mock {
 	_Atomic int p2p_after;		/* after so many that go well */
 	_Atomic int p2p_count;		/* for so many, -1 for ever */
 	int host_errno;		/* of O_DIRECT and buffered IO to host memory */
+	int direct_errno;	/* of O_DIRECT reads to host memory */
+	_Atomic uint64_t direct_failed;	/* so many did */
 	uint64_t bad_from, bad_to; /* file range that gives media_errno */
 	int media_errno;
 	int file_errno;		/* of mapping a file that is no dma-buf */

@@ -600,6 +600,11 @@ ssize_t pread(int fd, void *buf, size_t n, off_t off)
 	real();
 	if (mock.pretend)
 		return pretend(buf, n, (uint64_t)off, false);
+	if (mock.direct_errno && where(buf) < 0 && fcntl(fd, F_GETFL) & O_DIRECT) {
+		mock.direct_failed++;
+		errno = mock.direct_errno;
+		return -1;
+	}
 	r = fault(buf, n, (uint64_t)off);
 	if (r < 0)
 		return r;

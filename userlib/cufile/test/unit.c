@@ -1546,6 +1546,7 @@ static void alone(const char *dir)
 	test_told_strict();
 	test_kernel_words();
 	test_half_probe();
+	test_direct_collision();
 	test_refused_before();
 	test_each_reason();
 	test_pages();
