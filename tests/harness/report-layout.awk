@@ -93,6 +93,18 @@ function contrast(front, back, least,    a, b) {
 			print drawings ": overlap: " text " / " said[i]
 }
 
+# On a telephone the page is as wide as the screen, and a path in a reason is broken
+/<meta name="viewport" content="width=device-width"/ {
+	viewport = 1
+}
+/^body\{[^}]*overflow-wrap:anywhere/ {
+	broken = 1
+}
+
 END {
+	if (!viewport)
+		print "wider than the screen: no viewport"
+	if (!broken)
+		print "wider than the screen: a long word"
 	print "schemes=" schemes " drawings=" drawings
 }

@@ -49,6 +49,8 @@ bad() { # WHAT EDIT
 }
 bad "pale: dim on paper" 's/--dim:#57606a/--dim:#a7b0ba/'
 bad "small letters" 's/min-width:[0-9]*px/min-width:300px/'
+bad "wider than the screen: a long word" "s/overflow-wrap:anywhere//"
+bad "wider than the screen: no viewport" "s/width=device-width//"
 bad "cannot scroll" 's/<div class="wide"[^>]*><table/<div><table/'
 bad "outside: " 's/<text class="name" x="[0-9]*"/<text class="name" x="0"/'
 bad "overlap: " 's/\(<text class="bytes" x="[0-9]*"\) y="[0-9]*"/\1 y="60"/'

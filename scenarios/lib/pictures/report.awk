@@ -121,7 +121,7 @@ BEGIN {
 	print "<meta name=\"viewport\" content=\"width=device-width\"/>"
 	print "<title>Peerlane: where the bytes went</title>\n<style>"
 	printf "%s", tree_css()
-	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem}"
+	print "body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:68rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}"
 	print "table{border-collapse:collapse;width:100%;margin:1rem 0}caption{text-align:left;color:var(--dim)}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--rule);vertical-align:top}"
 	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}td:first-child,td:nth-child(2){white-space:nowrap}.wide{overflow-x:auto}"
 	# what is wider than the screen says so
