@@ -268,7 +268,7 @@ static enum plc_result plc_mkey_present(PeerlaneCX *s, const PlcMkey *mkey,
 
 static enum plc_result plc_mkey_move(PeerlaneCX *s, PlcMkey *mkey,
                                      uint64_t addr, uint8_t *buf, uint32_t len,
-                                     bool is_write)
+                                     bool is_write, bool data)
 {
     while (len) {
         uint64_t bus = addr;
@@ -282,7 +282,7 @@ static enum plc_result plc_mkey_move(PeerlaneCX *s, PlcMkey *mkey,
             n = MIN(len, page - in_page);
             bus = (mkey->mtt[i] & ~0xfffull) + in_page;
         }
-        if (!plc_move(s, bus, buf, n, is_write)) {
+        if (!plc_move(s, bus, buf, n, is_write, data)) {
             return PLC_FAILED;
         }
         addr += n;
@@ -438,7 +438,8 @@ static enum plc_result plc_mkey_use(PeerlaneCX *s, const PlcUse *u,
             result = plc_mkey_present(s, mkey, addr, len, u->access);
         }
         return result || u->span ? result :
-               plc_mkey_move(s, mkey, addr, buf, len, plc_writes(u->access));
+               plc_mkey_move(s, mkey, addr, buf, len, plc_writes(u->access),
+                             u->qp->st != CX_ST_QP1);
     }
     if (u->depth >= PLC_MAX_INDIRECTION) {
         return PLC_DENIED;

@@ -184,10 +184,10 @@ bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len)
 }
 
 bool plc_move(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
-              bool is_write)
+              bool is_write, bool data)
 {
-    return is_write ? plc_dma(s, addr, buf, len, true, true) :
-           plc_fetch(s, addr, buf, len, true);
+    return is_write ? plc_dma(s, addr, buf, len, true, data) :
+           plc_fetch(s, addr, buf, len, data);
 }
 
 void plc_interrupt(PeerlaneCX *s, uint32_t vector)

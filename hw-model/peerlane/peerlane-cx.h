@@ -585,9 +585,9 @@ void plc_count(PeerlaneCX *s, enum plc_counter n, uint64_t add);
 /* A read that fails leaves zeros; a write that is refused is lost */
 bool plc_read(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len);
 bool plc_write(PeerlaneCX *s, uint64_t addr, const void *buf, uint64_t len);
-/* The same, of what keys describe: counted as data, too */
+/* The same, of what keys describe: @data of messages is counted as that, too */
 bool plc_move(PeerlaneCX *s, uint64_t addr, void *buf, uint64_t len,
-              bool is_write);
+              bool is_write, bool data);
 void plc_interrupt(PeerlaneCX *s, uint32_t vector);
 
 /* peerlane-cx-table.c */

@@ -5,7 +5,6 @@
 #
 #	cx_hosts HOST…		those have one; $CX_PORT are more of its properties.
 #				$CX_KERNEL, set before this file is read, is the kernel
-#	wire_says PATH WAY	a counter of host a's cable, in $r
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/scenarios/lib/scenario.sh"
@@ -31,4 +30,10 @@ cx_hosts() {
 		*" $cx_each "*) hosts_nic "$cx_each" "peerlane-cx,bus=sw0.0,lid=$cx_lid,trains=on${CX_PORT:+,$CX_PORT}" ;;
 		esac
 	done
+}
+
+# host_moved HOST: bytes in host memory that its card has moved, of messages and in all
+host_moved() {
+	vm_qom_get "$1" /machine/peripheral/cx0 counters |
+		jq -re '"ok \(.["data-host-read"] + .["data-host-write"]) \(.["dma-host-read"] + .["dma-host-write"])"'
 }
