@@ -55,9 +55,16 @@ symvers() { # FOLDER VERSION: of a driver, below host
 		printf '0x%s\tnvidia_p2p_%s\tnvidia\tEXPORT_SYMBOL\t\n' "$2" "$each"
 	done >"host/$1/Module.symvers"
 }
+# What DKMS asks of a kernel, before it builds
+asks() {
+	# shellcheck disable=SC2016 # of bash
+	(cd "$source" && env -i PATH="$PATH" PEERLANE_ROOT="$OUT/host" kernelver="$1" bash -c '. ./dkms.conf && echo "$BUILD_EXCLUSIVE_CONFIG"')
+}
+check_eq "versions of symbols, and no driver: DKMS passes over such a kernel" "CONFIG_PCI_P2PDMA !CONFIG_MODVERSIONS" "$(asks 6.12-test)"
 check_fails "versions of symbols, and no driver: that is said" "^peerlane: .*no Module.symvers of NVIDIA.s driver" refused "$kdir"
 mkdir -p host/usr/src/nvidia-other
 printf '0x00000001\tother\tother\tEXPORT_SYMBOL\t\n' >host/usr/src/nvidia-other/Module.symvers
+check_eq "DKMS is not told of another module's" "CONFIG_PCI_P2PDMA !CONFIG_MODVERSIONS" "$(asks 6.12-test)"
 check_fails "those of another module are none" "^peerlane: .*no Module.symvers of NVIDIA.s driver" refused "$kdir"
 version_of() {
 	modprobe --dump-modversions built.ko | awk '$2 == "nvidia_p2p_get_pages" { print $1 }'
@@ -73,6 +80,9 @@ symvers var/lib/dkms/nvidia/580.1/6.99-other/x86_64/module 44444444
 touch -d '2001-01-01' host/var/lib/dkms/nvidia/580.1/6.12-test/x86_64/module/Module.symvers
 check "with a driver that DKMS built" as_dkms "$kdir" || diag "$(tail -n 20 build.log)"
 check_eq "it takes the one for this kernel" 0x33333333 "$(version_of)"
+check_eq "DKMS builds for this kernel" "CONFIG_PCI_P2PDMA" "$(asks 6.12-test)"
+rm -r host/usr/src/nvidia-*
+check_eq "… and not for another, as there is no driver for it" "CONFIG_PCI_P2PDMA !CONFIG_MODVERSIONS" "$(asks 6.13-test)"
 # driver LICENSE: the host has one
 driver() {
 	mkdir -p host/lib/modules/6.12/updates/dkms
