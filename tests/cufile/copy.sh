@@ -90,7 +90,7 @@ json "… from that piece on" '.[0].resumed == 196608'
 
 # a failure keeps what is copied, and the target
 cp old to/data
-MOCK_P2P_ERRNO=5 MOCK_P2P_AFTER=4 gpu 1 copy --chunk 64K data to/data --json
+MOCK_P2P_ERRNO=61 MOCK_P2P_AFTER=4 gpu 1 copy --chunk 64K data to/data --json
 check "an error of the medium: the target is the old one" cmp old to/data
 json "… and it says how to go on" '.[0] | (.ok | not) and (.verified | not) and
 	(.error | test("failed: Input/output error.*data.peerlane-part has what was copied: run it again to continue"))'

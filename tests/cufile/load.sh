@@ -207,11 +207,12 @@ cp same data
 unset MOCK_P2P_AFTER MOCK_P2P_COUNT
 gpu 4 io load -f data -s 4M -i 1M -w 2 --strict --json
 json "strict: refused" '.[0] | (.ok | not) and .transfers[0].path == "none" and (.error | test("5008"))'
-MOCK_P2P_ERRNO=5
+# so the block layer says of an NVMe drive; a read that ends with EIO would be staged
+MOCK_P2P_ERRNO=61
 for way in cufile stream streams; do
 	gpu 1 io load -f data -s 4M -i 1M -w 2 -x "$way" --json
 	json "$way: a medium that cannot be read: the call, its place, and what cuFile says of it" '.[0] | (.ok | not) and (.error |
-		test("read at [0-9]* of data failed: Input/output error .errno 5.: read of the file on device [0-9]*:[0-9]* failed from [0-9]* on: EIO"))'
+		test("read at [0-9]* of data failed: Input/output error .errno 5.: read of the file on device [0-9]*:[0-9]* failed from [0-9]* on: ENODATA"))'
 done
 gpu 1 io load -f data -s 4M -i 1M -w 2 -x batch --json
 json "batch: a medium that cannot be read: the call and its place" '.[0] | (.ok | not) and (.error | test("read at [0-9]* of data failed: Input/output error"))'

@@ -102,7 +102,7 @@ check "within a file, to another place: the first bytes are there twice" \
 cp data kept
 status 3 io copy --file nine --to kept
 check "copy without a GPU: the target is whole" cmp data kept
-MOCK_P2P_ERRNO=5 gpu 1 io copy --file data --to kept --size 1M
+MOCK_P2P_ERRNO=61 gpu 1 io copy --file data --to kept --size 1M
 check "copy of what cannot be read: the target is whole" cmp data kept
 gpu 0 io write --file new --size 70001 --pattern-fill 5 --verify --sync --json
 check_eq "write: the exact size" 70001 "$(wc -c <new)"
@@ -133,9 +133,15 @@ json "strict: refused, with the reason" '.[0] | (.ok | not) and .result == -5008
 	and .bytes == 0 and .path == "none" and .bytes_by_path == {} and (.error | test("EREMOTEIO"))'
 gpu 4 io copy --in data --out copy2 --size 1M --strict --json
 json "strict: in a copy, too" '.[0] | (.ok | not) and .transfers[0].result == -5008'
-MOCK_P2P_ERRNO=5
+MOCK_P2P_ERRNO=61
 gpu 1 io read --file data --size 1M --json
 json "a medium that cannot be read" '.[0] | .result == -1 and .result_errno == 5'
+MOCK_P2P_ERRNO=5
+gpu 0 io read --file data --size 1M --verify --json
+json "a read that may have met a write into the page cache: staged, with the reason" '.[0] | .path == "bounce" and .errno == 5 and
+	(.reason | test("EIO.*page cache"))'
+gpu 1 io read --file data --size 1M --strict --json
+json "strict: the error" '.[0] | .result == -1 and .result_errno == 5 and (.error | test("no other path is allowed"))'
 unset MOCK_P2P_ERRNO
 mkdir -p dir
 gpu 1 io read --file dir

@@ -76,7 +76,7 @@ static ssize_t bounce(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	if (x.cu_err)
 		return io_cuda_error(io, x.cu_err);
 	if (x.err)
-		return io_system_error(io, x.err, off, x.done);
+		return io_system_error(io, io->gave_eio ? EIO : x.err, off, x.done);
 	return (ssize_t)x.done;
 }
 
@@ -112,9 +112,10 @@ static ssize_t posix_move(struct io *io, uint64_t addr, uint64_t off,
 				      (off_t)(off + done));
 		if (r < 0 && errno == EINTR)
 			continue;
-		if (r < 0 && errno == EINVAL && fd != f->buffered_fd &&
-		    f->buffered_fd >= 0) {
-			fd = f->buffered_fd;	/* not aligned for O_DIRECT */
+		/* not aligned for O_DIRECT, or a write into the page cache came between */
+		if (r < 0 && (errno == EINVAL || (errno == EIO && !io->write)) &&
+		    fd != f->buffered_fd && f->buffered_fd >= 0) {
+			fd = f->buffered_fd;
 			continue;
 		}
 		/* after bytes that went, the next call meets it, as with read(2) */

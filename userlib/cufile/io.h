@@ -20,6 +20,7 @@ struct io {
 	uint64_t limit;		/* p2p reads nothing from there on */
 	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
 	bool part;		/* what p2p passes on is for p2p_part() */
+	bool gave_eio;		/* p2p, for what it passes on: nobody's other errno counts */
 	bool no_pages;		/* of mappings: the module was asked */
 	int since;		/* from log_kernel_now(), or -1 */
 	uint64_t bytes[PLN_PATH_SLOTS];

@@ -46,6 +46,9 @@ static const char *meaning(const struct io *io, int err, char *why, size_t size)
 		       "this GPU";
 	case EOPNOTSUPP:
 		return "the storage driver does not do peer-to-peer DMA";
+	case EIO:
+		return "the medium failed, or a write into the page cache came "
+		       "between";
 	default:
 		return strerror(err);
 	}
@@ -110,6 +113,32 @@ static bool path_error(int err)
 static bool transient(int err)
 {
 	return err == ENOMEM || err == EAGAIN;
+}
+
+/*
+ * Linux also has this error for a direct read of bytes that were written into the page
+ * cache at that moment, where the file had no blocks before: at its end, or in a hole
+ * (iomap, for extents of delayed allocation).  The page cache has them then.  A direct
+ * write allocates the blocks itself.
+ */
+static bool may_collide(const struct io *io, int err)
+{
+	return err == EIO && !io->write;
+}
+
+/* As io_system_error(), of what no other way is to do. */
+static ssize_t last_error(struct io *io, int err, uint64_t off, size_t done)
+{
+	ssize_t r = io_system_error(io, err, off, done);
+	size_t n = strlen(io->reason);
+	int saved = errno;
+
+	if (may_collide(io, err))
+		snprintf(io->reason + n, sizeof(io->reason) - n, "; a write into "
+			 "the page cache may have come between, but no other path is "
+			 "allowed");
+	errno = saved;
+	return r;
 }
 
 /*
@@ -464,7 +493,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 {
 	size_t total = 0, done, piece, whole;
 	int err, probed;
-	bool known;
+	bool known, collides;
 	enum cause cause;
 	enum went w;
 	char why[PLN_FILE_REASON_MAX / 2];
@@ -475,6 +504,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		if (r || *pass)
 			return r;
 	}
+	io->gave_eio = false;
 	whole = round_down(len, io->unit);
 	/* where p2p is refused the memory may be the module's: its window tells */
 	while (total < whole &&
@@ -510,8 +540,9 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		}
 		if (done)
 			piece -= done;
-		if (w == NOT_MOVED && !path_error(err))
-			return io_system_error(io, err, off, total);
+		collides = w == NOT_MOVED && may_collide(io, err) && !p2p_only();
+		if (w == NOT_MOVED && !path_error(err) && !collides)
+			return last_error(io, err, off, total);
 		if (!known && memory_gone(io, dev + total))
 			return freed(io);
 		/* not of the two devices, but of the mapping */
@@ -544,7 +575,7 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			cause = !err || transient(err) ? NO_ROOM : MEMORY;
 		else
 			cause = w == SEAM ? ALIGNMENT :
-				transient(err) ? SHORTAGE : PAIR;
+				transient(err) || collides ? SHORTAGE : PAIR;
 		if (w != SEAM && p2p_only()) {
 			if (cause == PAIR && io->state == UNKNOWN) {
 				verdict_kernel_says(io);
@@ -554,8 +585,9 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		}
 		if (w == NOT_MAPPED || (cause == PAIR && io->state == WORKS))
 			verdict_tell(io, cause);
-		if (w != NOT_MOVED || io->state == WORKS || transient(err)) {
+		if (w != NOT_MOVED || io->state == WORKS || cause == SHORTAGE) {
 			io->part = w == SEAM && p2p_only();
+			io->gave_eio = collides;
 			*pass = piece;
 			return (ssize_t)total;
 		}
@@ -703,9 +735,10 @@ ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len, size_t *
 bool io_failed(struct io *io, int err, uint64_t off)
 {
 	/* the last two say that nobody tried */
-	if (path_error(err) || err == EINTR || err == ECANCELED)
+	if (path_error(err) || err == EINTR || err == ECANCELED ||
+	    (may_collide(io, err) && !p2p_only()))
 		return false;
-	io_system_error(io, err, off, 0);
+	last_error(io, err, off, 0);
 	return true;
 }
 

@@ -702,8 +702,32 @@ void test_ring_errors(void)
 	cuFileBatchIOSetUp(&b, N);
 	is(read_all(b, fh, g), N, "a ring at work");
 
-	/* nobody tries again what another way could not do */
+	/* a write into the page cache may have come between */
 	is(redirect(path, O_DIRECT, bad), 1, "a file that gives EIO");
+	memset(mem(g), 0, SIZE);
+	p = param(fh, CUFILE_READ, g, SIZE, 0, 0);
+	is(cuFileBatchIOSubmit(b, 1, &p, 0).err, 0, "a read of it");
+	is(take(b, &e, 1), 1, "ends");
+	is(e.status, CUFILE_COMPLETE, "well");
+	check(!memcmp(mem(g), data, SIZE), "the page cache has the data");
+	mock.host_errno = EIO;
+	is(cuFileBatchIOSubmit(b, 1, &p, 0).err, 0, "where nothing has");
+	is(take(b, &e, 1), 1, "it ends");
+	is(e.status, CUFILE_FAILED, "badly");
+	is((ssize_t)e.ret, -EIO, "as the kernel says");
+	mock.host_errno = 0;
+	cuFileGetStatsL1(&s);
+	is((long long)s.read_ops.err, 1, "is counted, once");
+	is((long long)s.read_ops.ok, N + 2, "so are the others");
+	cuFileBatchIODestroy(b);
+	cuFileHandleDeregister(fh);
+
+	/* nobody tries again where no other way is allowed */
+	fresh("{\"profile\":{\"cufile_stats\":1},\"peerlane\":{\"strict\":true}}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "p2p works");
+	cuFileBatchIOSetUp(&b, N);
+	is(redirect(path, O_DIRECT, bad), 1, "strict: a file that gives EIO");
 	calls = mock.p2p_calls;
 	p = param(fh, CUFILE_READ, g, SIZE, 0, 0);
 	is(cuFileBatchIOSubmit(b, 1, &p, 0).err, 0, "a read of it");
@@ -719,7 +743,11 @@ void test_ring_errors(void)
 	cuFileHandleDeregister(fh);
 
 	/* what may be for the way is tried another way */
+	cuFileBatchIODestroy(b);
+	fresh(NULL);
 	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "p2p works");
+	cuFileBatchIOSetUp(&b, N);
 	mock_revoke();
 	is(read_all(b, fh, g), N, "EFAULT of all in the ring");
 	check(!memcmp(mem(g), data, N * SIZE), "and the data is right");

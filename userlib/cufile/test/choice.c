@@ -684,6 +684,7 @@ void test_half_probe(void)
 /* iomap says EIO where a write into the page cache came between */
 void test_direct_collision(void)
 {
+	static char host[8192] __attribute__((aligned(4096)));
 	const size_t n = KIB(64);
 	char *data = malloc(n), *g = gpu(n);
 	CUfileHandle_t fh;
@@ -701,12 +702,157 @@ void test_direct_collision(void)
 	is(cuFileRead(fh, g, n, 0, 0), n, "a direct read that collides");
 	check(mock.direct_failed > 0, "it was direct at first");
 	check(!memcmp(mem(g), data, n), "the page cache has the right data");
+	memset(host, 0, sizeof(host));
+	is(cuFileRead(fh, host, sizeof(host), 0, 0), sizeof(host), "into host memory, too");
+	check(!memcmp(host, data, sizeof(host)), "the right data");
 	mock.host_errno = EIO;
 	is(cuFileRead(fh, g, n, 0, 0), -1, "where that fails, too: an error");
+	is(errno, EIO, "of the system");
+	is(cuFileRead(fh, host, sizeof(host), 0, 0), -1, "into host memory, too");
 	is(errno, EIO, "of the system");
 	close(fd);
 	gpu_free(g);
 	free(data);
+}
+
+/* What a read was told to have moved by each path since @s */
+static void by_paths(CUfileHandle_t fh, const struct pln_file_stats *s, uint64_t p2p,
+		     uint64_t staged)
+{
+	struct pln_file_stats now = stats_of(fh);
+
+	is((long long)(now.path[PLN_PATH_P2P].bytes_read - s->path[PLN_PATH_P2P].bytes_read),
+	   (long long)p2p, "so much by p2p");
+	is((long long)(now.path[PLN_PATH_BOUNCE].bytes_read -
+		       s->path[PLN_PATH_BOUNCE].bytes_read), (long long)staged,
+	   "and so much staged");
+}
+
+/* The same of p2p: its piece is staged, and nothing is held against the two devices. */
+void test_p2p_collision(void)
+{
+	enum { PIECE = 64 << 10, ALL = 4 * PIECE };
+	char *data = malloc(ALL), *g = gpu(ALL);
+	struct pln_file_stats s;
+	CUfileHandle_t fh;
+	uint64_t calls;
+	int fd, worked;
+
+	noise(data, ALL);
+	fd = make(path, 0, data, ALL);
+	fresh("{\"peerlane\":{\"window_size_kb\":64}}");
+	fh = reg(fd);
+	for (worked = 0; worked < 2; worked++) {
+		memset(mem(g), 0, ALL);
+		s = stats_of(fh);
+		calls = mock.p2p_calls;
+		mock.p2p_errno = EIO;
+		mock.p2p_count = 1;
+		is(cuFileRead(fh, g, PIECE, 0, 0), PIECE, worked ?
+		   "p2p works, and meets a write" : "the first read meets a write");
+		check(!memcmp(mem(g), data, PIECE), "the data is right");
+		by_paths(fh, &s, 0, PIECE);
+		is((long long)(mock.p2p_calls - calls), 1, "p2p is not tried again");
+		check(strstr(stats_of(fh).reason, "p2p read failed: EIO (5)"), "why: %s",
+		      stats_of(fh).reason);
+		s = stats_of(fh);
+		is(cuFileRead(fh, g, ALL, 0, 0), ALL, "the next read");
+		by_paths(fh, &s, ALL, 0);
+	}
+	is((long long)log_count("no p2p"), 0, "nothing is said against p2p");
+
+	/* the second piece of four */
+	memset(mem(g), 0, ALL);
+	s = stats_of(fh);
+	mock.p2p_after = 1;
+	mock.p2p_count = 1;
+	is(cuFileRead(fh, g, ALL, 0, 0), ALL, "a piece in the middle");
+	check(!memcmp(mem(g), data, ALL), "the data is right");
+	by_paths(fh, &s, ALL - PIECE, PIECE);
+
+	/* neither way */
+	s = stats_of(fh);
+	mock.p2p_count = -1;
+	mock.host_errno = EIO;
+	is(cuFileRead(fh, g, ALL, 0, 0), -1, "where the other way fails, too");
+	is(errno, EIO, "it is EIO");
+	mock.host_errno = ENOMEM;
+	is(cuFileRead(fh, g, ALL, 0, 0), -1, "where that fails for want of memory");
+	is(errno, EIO, "also");
+	mock.p2p_after = 1;
+	memset(mem(g), 0, ALL);
+	is(cuFileRead(fh, g, ALL, 0, 0), PIECE, "what went before is told");
+	check(!memcmp(mem(g), data, PIECE), "its data is right");
+	by_paths(fh, &s, PIECE, 0);
+	mock.p2p_errno = mock.host_errno = 0;
+	is((long long)log_count("no p2p"), 0, "nothing is said against p2p");
+
+	/* a medium: a part of a piece can be read */
+	s = stats_of(fh);
+	memset(mem(g), 0, ALL);
+	mock.media_errno = EIO;
+	mock.bad_from = PIECE + 8192;
+	mock.bad_to = mock.bad_from + 512;
+	mock.p2p_errno = EIO;
+	mock.p2p_after = 1;
+	is(cuFileRead(fh, g, ALL, 0, 0), PIECE + 8192, "what lies before a bad block");
+	check(!memcmp(mem(g), data, PIECE + 8192), "its data is right");
+	by_paths(fh, &s, PIECE, 8192);
+	is(cuFileRead(fh, g, PIECE, PIECE + 8192, 0), -1, "then an error");
+	is(errno, EIO, "EIO");
+	/* as the block layer tells a bad medium: that is no collision */
+	calls = mock.reads;
+	mock.media_errno = ENODATA;
+	mock.p2p_errno = 0;
+	is(cuFileRead(fh, g, PIECE, PIECE + 8192, 0), -1, "ENODATA");
+	is(errno, EIO, "is EIO");
+	is((long long)(mock.reads - calls), 0, "which nobody tries again");
+	mock.media_errno = 0;
+
+	/* nor is a write that failed */
+	calls = mock.reads;
+	mock.p2p_errno = EIO;
+	is(cuFileWrite(fh, g, PIECE, 0, 0), -1, "a write");
+	is(errno, EIO, "that failed says so");
+	is((long long)(mock.reads - calls), 0, "and is not made again");
+	mock.p2p_errno = 0;
+	s = stats_of(fh);
+	is(cuFileRead(fh, g, ALL, 0, 0), ALL, "after all of it a read");
+	by_paths(fh, &s, ALL, 0);
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
+/* No other way is allowed: an error of the system, and no verdict */
+void test_strict_collision(void)
+{
+	char data[8192], *g = gpu(8192);
+	CUfileHandle_t fh;
+	int fd, i;
+
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	for (i = 0; i < 2; i++) {
+		fresh(i ? "{\"properties\":{\"allow_compat_mode\":false}}" :
+			  "{\"peerlane\":{\"strict\":true}}");
+		fh = reg(fd);
+		mock.p2p_errno = EIO;
+		is(cuFileRead(fh, g, 8192, 0, 0), -1, "p2p alone is allowed, and meets a write");
+		is(errno, EIO, "which is an error of the system");
+		check(strstr(stats_of(fh).reason, "no other path is allowed"), "why: %s",
+		      stats_of(fh).reason);
+		is(cuFileRead(fh, g, 100, 7, 0), -1, "a part of a block, too");
+		is(errno, EIO, "which is an error of the system");
+		is((long long)mock.host_bytes, 0, "nothing was staged");
+		is((long long)log_count("no p2p"), 0, "nor told");
+		mock.p2p_errno = 0;
+		is(cuFileRead(fh, g, 8192, 0, 0), 8192, "the next one goes");
+		check(!memcmp(mem(g), data, 8192), "the right data");
+	}
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
 }
 
 /* What is staged between devices that have done p2p before is told, too */

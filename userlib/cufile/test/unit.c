@@ -1088,7 +1088,7 @@ static void test_media(void)
 			mock.p2p_errno = EIO;
 			mock.p2p_count = 1;
 			errno = 0;
-			is(cuFileRead(fh, g, n, 0, 0), -1, "EIO, once only");
+			is(cuFileWrite(fh, g, n, 0, 0), -1, "EIO of a write, once only");
 			is(errno, EIO, "is told all the same");
 			mock.p2p_errno = 0;
 			mock.p2p_count = -1;
@@ -1547,6 +1547,8 @@ static void alone(const char *dir)
 	test_kernel_words();
 	test_half_probe();
 	test_direct_collision();
+	test_p2p_collision();
+	test_strict_collision();
 	test_refused_before();
 	test_each_reason();
 	test_pages();
