@@ -218,7 +218,7 @@ static void by_thread(struct work *w)
 	struct order *o = (struct order *)w;
 
 	o->result = driver_transfer(o->file, o->base, o->size, o->off,
-				    o->buf_off, o->write, &o->now);
+				    o->buf_off, o->write, o->ring.done, &o->now);
 	o->error = errno;
 	file_put(o->file);
 	sem_post(&o->done);
@@ -261,6 +261,7 @@ static void transfer(struct work *w)
 	}
 	o->ring.ended = ring_ended;
 	o->ring.began = count_now();
+	o->ring.done = 0;
 	if (beyond(o) || !ring_move(&o->ring, o->file, o->base, o->size, o->off,
 				    o->buf_off, o->write))
 		by_thread(w);

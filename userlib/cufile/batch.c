@@ -128,7 +128,7 @@ static void entry_run(struct work *w)
 	r = driver_transfer(e->file, e->p.u.batch.devPtr_base,
 			    e->p.u.batch.size, e->p.u.batch.file_offset,
 			    e->p.u.batch.devPtr_offset,
-			    e->p.opcode == CUFILE_WRITE, &now);
+			    e->p.opcode == CUFILE_WRITE, e->ring.done, &now);
 	result_tell(&e->answer, &now, r, errno);
 	if (r == -1)
 		r = -errno;
@@ -144,7 +144,7 @@ static void entry_add(struct entry *e)
 	work_add(&e->work, false);
 }
 
-/* By p2p, at once; what another way may do is done again by a thread. */
+/* By p2p, at once; what is left, as another way may do it, is done by a thread. */
 static void ring_ended(struct ring_io *ring, int res)
 {
 	struct entry *e = (struct entry *)((char *)ring -

@@ -437,13 +437,14 @@ bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off
 }
 
 ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
-			off_t buf_off, bool write, struct pln_file_result *now)
+			off_t buf_off, bool write, size_t done,
+			struct pln_file_result *now)
 {
 	if (!driver_may_transfer(base, size, off, buf_off))
 		return -CU_FILE_INVALID_VALUE;
 	if (!size)
 		return 0;
-	return io_run(f, (uintptr_t)base, size, off, buf_off, write, now);
+	return io_run(f, (uintptr_t)base, size, off, buf_off, write, done, now);
 }
 
 /* The file, and the library held open, or NULL and why not. */
@@ -498,7 +499,7 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 
 	f = begin(fh, &r);
 	if (f)
-		r = driver_transfer(f, base, size, off, buf_off, write, &now);
+		r = driver_transfer(f, base, size, off, buf_off, write, 0, &now);
 	return finish(f, &now, r, saved);
 }
 
@@ -519,7 +520,7 @@ static ssize_t vector(struct file *f, const CUfileIOVec_t *v, size_t n, off_t of
 	for (i = 0, at = off; i < n; i++) {
 		if (!v[i].len)
 			continue;
-		r = driver_transfer(f, v[i].base, v[i].len, at, 0, write,
+		r = driver_transfer(f, v[i].base, v[i].len, at, 0, write, 0,
 				    now);
 		if (r > 0)
 			at += r;

@@ -404,8 +404,10 @@ void cache_forget(struct file *f);
 void cache_shutdown(void);
 
 /* ---- io.c ---- */
+/* @done: the first bytes have gone by p2p, and count as this transfer's. */
 ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
-	       off_t buf_off, bool write, struct pln_file_result *now);
+	       off_t buf_off, bool write, size_t done,
+	       struct pln_file_result *now);
 
 /* ---- verdict.c ---- */
 uint32_t reason_new(void);	/* a number for another reason, below 1 << 31 */
@@ -429,9 +431,11 @@ void driver_begin_more(unsigned int n);
 void driver_end(void);
 /* Do the arguments of a read or write make sense? */
 bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off);
-/* They are checked, and it is done; as cuFileRead().  @now gets what came of it. */
+/* They are checked, and it is done; as cuFileRead().  @done as in io_run().  @now gets what
+ * came of it. */
 ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
-			off_t buf_off, bool write, struct pln_file_result *now);
+			off_t buf_off, bool write, size_t done,
+			struct pln_file_result *now);
 
 static inline CUfileError_t result(CUfileOpError err)
 {

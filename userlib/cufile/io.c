@@ -272,9 +272,10 @@ void io_account(struct io *io, size_t size, uint64_t off, ssize_t result,
 }
 
 ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
-	       off_t buf_off, bool write, struct pln_file_result *now)
+	       off_t buf_off, bool write, size_t done, struct pln_file_result *now)
 {
-	struct io io = { .f = f, .write = write, .since = -1, .now = now };
+	struct io io = { .f = f, .write = write, .since = -1, .now = now,
+			 .bytes[PLN_PATH_P2P] = done };
 	uint64_t addr = base + (uint64_t)buf_off;
 	uint64_t began = count_now();
 	struct buf reg;
@@ -319,7 +320,8 @@ ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
 		r = io_cuda_error(&io, cu_err);
 		goto out;
 	}
-	r = gpu_io(&io, addr, (uint64_t)off, size);
+	r = gpu_io(&io, addr + done, (uint64_t)off + done, size - done);
+	r = io_after(done, r);
 	saved = errno;
 	if (!here)
 		cu.Pop(&old);

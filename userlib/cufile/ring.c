@@ -319,6 +319,7 @@ static bool add(struct ring_io *io)
 bool ring_move(struct ring_io *io, struct file *f, const void *base, size_t size,
 	       off_t off, off_t buf_off, bool write)
 {
+	io->done = 0;
 	if (!config.flag[CUFILE_PARAM_PREFER_IO_URING] || !size ||
 	    !driver_may_transfer(base, size, off, buf_off))
 		return false;
@@ -337,14 +338,16 @@ bool ring_move(struct ring_io *io, struct file *f, const void *base, size_t size
 bool ring_result(struct ring_io *io, int res, struct pln_file_result *now,
 		 ssize_t *result)
 {
-	bool good = res > 0 && (size_t)res == io->len;
+	/* nothing to read is the end, and after a part of a block there is no going on */
+	bool good = res > 0 ? (size_t)res == io->len || res % io->io.f->off_align :
+			      !res && !io->io.write;
 
 	window_put(io->window);
+	io->done = res > 0 ? (size_t)res : 0;
 	/* it sets errno */
 	if (!good && !(res < 0 && io_failed(&io->io, -res, io->off)))
 		return false;
-	if (good)
-		io->io.bytes[PLN_PATH_P2P] = io->len;
+	io->io.bytes[PLN_PATH_P2P] = io->done;
 	*result = good ? res : -1;
 	res = errno;
 	io->io.now = now;

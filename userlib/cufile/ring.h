@@ -12,6 +12,7 @@ struct ring_io {
 	char *host;		/* where in it */
 	size_t len;
 	uint64_t off;		/* in the file */
+	size_t done;		/* bytes that a thread need not move any more */
 	uint64_t began;		/* for the accounts */
 	/* called by the ring's thread: bytes, or -errno */
 	void (*ended)(struct ring_io *r, int res);
@@ -25,7 +26,7 @@ bool ring_move(struct ring_io *r, struct file *f, const void *base, size_t size,
 	       off_t off, off_t buf_off, bool write);
 /*
  * In ended(), with its @res.  True: *@result is bytes, or -1 with errno, as @now has
- * them.  False: it is to be done again, by a thread; another way may do it.
+ * them.  False: a thread is to do what is behind @r->done; another way may do it.
  */
 bool ring_result(struct ring_io *r, int res, struct pln_file_result *now,
 		 ssize_t *result);

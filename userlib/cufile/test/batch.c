@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -757,6 +758,124 @@ void test_ring_errors(void)
 	close(fd);
 	gpu_free(g);
 	free(data);
+}
+
+/* ---- the end of the device: what the ring has moved is not moved again ---- */
+
+/* One entry: its result, and what a thread has done for it */
+static void one_entry(CUfileIOParams_t p, long long result, uint64_t calls, uint64_t bytes,
+		      const char *what)
+{
+	struct pln_file_result now = { .size = sizeof(now) };
+	uint64_t calls_before = mock.p2p_calls, bytes_before = mock.p2p_bytes;
+	struct pln_file_stats s = stats_of(p.fh), after;
+	CUfileStatsLevel1_t l, m;
+	CUfileBatchHandle_t b;
+	CUfileIOEvents_t e;
+	bool write = p.opcode == CUFILE_WRITE;
+
+	cuFileGetStatsL1(&l);
+	cuFileBatchIOSetUp(&b, 1);
+	pln_file_next_result(&now, 1);
+	is(cuFileBatchIOSubmit(b, 1, &p, 0).err, 0, what);
+	is(take(b, &e, 1), 1, "ends");
+	is((ssize_t)e.ret, result, "with its bytes");
+	is((long long)(mock.p2p_calls - calls_before), (long long)calls,
+	   "so many calls of a thread");
+	is((long long)(mock.p2p_bytes - bytes_before), (long long)bytes,
+	   "and so many bytes");
+	after = stats_of(p.fh);
+	is((long long)(write ? after.path[PLN_PATH_P2P].bytes_written - s.path[PLN_PATH_P2P].bytes_written :
+			       after.path[PLN_PATH_P2P].bytes_read - s.path[PLN_PATH_P2P].bytes_read),
+	   result, "each byte counts once");
+	check(now.result == result && (long long)now.bytes[PLN_PATH_P2P] == result,
+	      "so says its result");
+	cuFileGetStatsL1(&m);
+	is((long long)(write ? m.write_ops.ok - l.write_ops.ok : m.read_ops.ok - l.read_ops.ok), 1,
+	   "and so do the statistics");
+	cuFileBatchIODestroy(b);
+}
+
+void test_ring_ends(void)
+{
+	const size_t end = 3 * 4096;
+	char *data = malloc(2 * SIZE), *g;
+	struct rlimit all, some;
+	off_t off = 4096, zero = 0;
+	size_t size = SIZE;
+	CUfileBatchHandle_t b;
+	CUfileIOParams_t p;
+	CUfileIOEvents_t e;
+	CUfileHandle_t fh;
+	uint64_t before;
+	int fd, longer;
+	ssize_t r = -9;
+
+	fresh("{\"profile\":{\"cufile_stats\":1}}");
+	noise(data, 2 * SIZE);
+	fd = make(path, 0, data, end);
+	g = gpu(2 * SIZE);
+	mock.block = true;	/* so nobody knows its size */
+	fh = reg(fd);
+	is(cuFileRead(fh, g, 4096, 0, 0), 4096, "p2p works");
+	memset(mem(g), 0, 2 * SIZE);
+	one_entry(param(fh, CUFILE_READ, g, SIZE, 4096, 0), 8192, 1, 0, "across the end");
+	check(!memcmp(mem(g), data + 4096, 8192), "the right bytes");
+	one_entry(param(fh, CUFILE_READ, g, SIZE, (off_t)end, 0), 0, 0, 0, "at the end");
+	is(ftruncate(fd, (off_t)end - 4000), 0, "an end within a block");
+	one_entry(param(fh, CUFILE_READ, g, SIZE, 4096, 0), 4192, 0, 0, "across that");
+	check(!memcmp(mem(g), data + 4096, 4192), "the right bytes");
+	is(pwrite(fd, data, end, 0), (ssize_t)end, "the end as before");
+
+	/* a stream */
+	memset(mem(g), 0, SIZE);
+	before = mock.p2p_bytes;
+	is(cuFileReadAsync(fh, g, &size, &off, &zero, &r, (CUstream)(uintptr_t)16).err, 0,
+	   "in a stream");
+	mock_settle();
+	is(r, 8192, "to the end");
+	is((long long)(mock.p2p_bytes - before), 0, "and not twice");
+	check(!memcmp(mem(g), data + 4096, 8192), "the right bytes");
+
+	/* a full device: the kernel lets files have so many bytes */
+	getrlimit(RLIMIT_FSIZE, &all);
+	some = all;
+	some.rlim_cur = 2 * 4096;
+	signal(SIGXFSZ, SIG_IGN);
+	noise(mem(g), SIZE);
+	setrlimit(RLIMIT_FSIZE, &some);
+	one_entry(param(fh, CUFILE_WRITE, g, SIZE, 4096, 0), 4096, 1, 0, "a write across the end");
+	setrlimit(RLIMIT_FSIZE, &all);
+	check(strstr(stats_of(fh).reason, "EFBIG"), "why: %s", stats_of(fh).reason);
+	is(pread(fd, data, 4096, 4096), 4096, "what was written");
+	check(!memcmp(mem(g), data, 4096), "is right");
+
+	/* it was no end: the rest is where it belongs */
+	noise(data, 2 * SIZE);
+	is(pwrite(fd, data, end, 0), (ssize_t)end, "a short file");
+	close(make(other, 0, data, SIZE));
+	longer = open(other, O_RDWR | O_DIRECT);
+	memset(mem(g), 0, SIZE);
+	p = param(fh, CUFILE_READ, g, SIZE, 0, 0);
+	cuFileBatchIOSetUp(&b, 1);
+	mock.hold_io = true;
+	before = mock.p2p_bytes;
+	is(cuFileBatchIOSubmit(b, 1, &p, 0).err, 0, "a read that comes to no end");
+	AWAIT(mock.in_io);
+	is(redirect(path, O_DIRECT, longer), 1, "as there is more now");
+	mock.hold_io = false;
+	is(take(b, &e, 1), 1, "ends");
+	is((ssize_t)e.ret, SIZE, "with all its bytes");
+	is((long long)(mock.p2p_bytes - before), (long long)(SIZE - end), "each of them moved once");
+	check(!memcmp(mem(g), data, SIZE), "the right ones");
+	cuFileBatchIODestroy(b);
+	cuFileHandleDeregister(fh);
+	mock.block = false;
+	close(longer);
+	close(fd);
+	gpu_free(g);
+	free(data);
+	fresh(NULL);
 }
 
 static struct {

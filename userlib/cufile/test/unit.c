@@ -1603,6 +1603,7 @@ static void together(void)
 	test_batch_close();
 	test_batch_ring();
 	test_ring_errors();
+	test_ring_ends();
 	test_ring_waits();
 	test_ring_leased();
 	test_ring_again();
