@@ -334,7 +334,6 @@ static bool apply_json(struct config *cfg, const struct json *root,
 				 texts[i].key, j->string);
 			return false;
 		}
-		snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", j->string);
 	}
 	if (!take_flag(root, "fs.generic.posix_unaligned_writes",
 		       &cfg->posix_unaligned_writes, err, size) ||
@@ -355,37 +354,24 @@ static bool apply_json(struct config *cfg, const struct json *root,
 	return deny_take(&cfg->deny, root, err, size);
 }
 
-/* True when there is no file, or when it was good. */
-static bool read_file(struct config *cfg, char *err, size_t size)
+/* What the file @fd has, or NULL and why not. */
+static struct json *parse_file(int fd, char *words, size_t size)
 {
-	const char *env = secure_getenv(CONFIG_FILE);
-	const char *path = env && *env ? env : DEFAULT_FILE;
 	struct json *root = NULL;
-	char words[256], *text = NULL;
-	bool ok = false;
 	size_t len = 0;
 	struct stat st;
+	char *text;
 	ssize_t n;
-	int fd;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		if (env && *env)
-			log_line(LOG_ERROR, "%s (from CUFILE_ENV_PATH_JSON) "
-				 "cannot be opened: %s; defaults are used",
-				 path, strerror(errno));
-		return true;
-	}
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 0 ||
 	    (size_t)st.st_size > MAX_FILE) {
-		snprintf(words, sizeof(words),
-			 "not a regular file of at most 1 MiB");
-		goto out;
+		snprintf(words, size, "not a regular file of at most 1 MiB");
+		return NULL;
 	}
 	text = malloc((size_t)st.st_size + 1);
 	if (!text) {
-		snprintf(words, sizeof(words), "out of memory");
-		goto out;
+		snprintf(words, size, "out of memory");
+		return NULL;
 	}
 	while (len < (size_t)st.st_size) {
 		n = read(fd, text + len, (size_t)st.st_size - len);
@@ -395,17 +381,95 @@ static bool read_file(struct config *cfg, char *err, size_t size)
 			break;
 		len += (size_t)n;
 	}
-	root = json_parse(text, len, words, sizeof(words));
-	if (!root)
-		goto out;
-	ok = apply_json(cfg, root, words, sizeof(words));
-out:
+	root = json_parse(text, len, words, size);
+	free(text);
+	return root;
+}
+
+/* What the environment has, or NULL */
+static const char *env_text(const char *name)
+{
+	const char *v = name ? secure_getenv(name) : NULL;
+
+	return v && *v ? v : NULL;
+}
+
+/*
+ * The texts, of which those about the log are needed to tell what else is wrong.
+ * False: the environment has a level of the log that is none.
+ */
+static bool take_texts(struct config *cfg, const struct json *root, char *err,
+		       size_t size)
+{
+	const char *v, *env;
+	const struct json *j;
+	unsigned int i;
+	bool ok = true, level;
+
+	for (i = 0; i < 3; i++) {
+		level = i == CUFILE_PARAM_LOGGING_LEVEL;
+		v = texts[i].value;
+		j = root && texts[i].key ? json_find(root, texts[i].key) : NULL;
+		/* apply_json() tells of others */
+		if (j && j->type == JSON_STRING &&
+		    (!level || log_parse_level(j->string) >= 0))
+			v = j->string;
+		env = level ? env_text("PEERLANE_LOG") : NULL;
+		env = env ? env : env_text(texts[i].env);
+		if (env && level && log_parse_level(env) < 0) {
+			snprintf(err, size, "no such log level: %.40s (off, "
+				 "error, warn, info, debug)", env);
+			ok = false;
+		} else if (env) {
+			v = env;
+		}
+		snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", v);
+	}
+	pthread_mutex_lock(&set_lock);
+	for (i = 0; i < 3; i++)
+		if (text_set[i])
+			strcpy(cfg->text[i], set.text[i]);
+	pthread_mutex_unlock(&set_lock);
+	return ok;
+}
+
+static void set_up_log(const struct config *cfg)
+{
+	const char *file = cfg->text[CUFILE_PARAM_ENV_LOGFILE_PATH];
+	const char *dir = cfg->text[CUFILE_PARAM_LOG_DIR];
+	char in_dir[sizeof(cfg->text[0]) + 16];
+
+	snprintf(in_dir, sizeof(in_dir), "%s/cufile.log", dir);
+	log_setup(log_parse_level(cfg->text[CUFILE_PARAM_LOGGING_LEVEL]),
+		  *file || !*dir ? file : in_dir);
+}
+
+/* The file, and the texts of all; true when there is no file, or when it was good. */
+static bool take_file(struct config *cfg, char *err, size_t size)
+{
+	const char *env = secure_getenv(CONFIG_FILE);
+	const char *path = env && *env ? env : DEFAULT_FILE;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), no_file = errno;
+	char words[256], level[128];
+	struct json *root;
+	bool ok, level_ok;
+
+	root = fd < 0 ? NULL : parse_file(fd, words, sizeof(words));
+	level_ok = take_texts(cfg, root, level, sizeof(level));
+	set_up_log(cfg);
+	if (fd < 0 && path == env)
+		log_line(LOG_ERROR, "%s (from CUFILE_ENV_PATH_JSON) "
+			 "cannot be opened: %s; defaults are used",
+			 path, strerror(no_file));
+	ok = fd < 0 || (root && apply_json(cfg, root, words, sizeof(words)));
 	if (!ok)
 		snprintf(err, size, "%s: %s", path, words);
+	else if (!level_ok)
+		snprintf(err, size, "%s", level);
 	json_free(root);
-	free(text);
-	close(fd);
-	return ok;
+	if (fd >= 0)
+		close(fd);
+	return ok && level_ok;
 }
 
 static bool env_flag(const char *name, bool *out, char *err, size_t size)
@@ -581,7 +645,6 @@ static bool load(struct config *cfg, char *err, size_t size)
 	static const struct slabs gpu_slabs = {
 		{ 1024, 8192, 16384, 65536 }, { 128, 8, 4, 2 }, 4
 	};
-	const char *v;
 	unsigned int i;
 
 	memset(cfg, 0, sizeof(*cfg));
@@ -589,8 +652,6 @@ static bool load(struct config *cfg, char *err, size_t size)
 		cfg->size[i] = sizes[i].value;
 		cfg->flag[i] = flags[i].value;
 	}
-	for (i = 0; i < 3; i++)
-		strcpy(cfg->text[i], texts[i].value);
 	cfg->slabs = slabs;
 	cfg->gpu_slabs = gpu_slabs;
 	cfg->size[CUFILE_PARAM_EXECUTION_MAX_IO_THREADS] =
@@ -601,7 +662,7 @@ static bool load(struct config *cfg, char *err, size_t size)
 	find_group(cfg);
 	cfg->page_cache_kb = default_page_cache_kb(cfg);
 
-	if (!read_file(cfg, err, size))
+	if (!take_file(cfg, err, size))
 		return false;
 	for (i = 0; i < 12; i++)
 		if (flags[i].env &&
@@ -612,20 +673,7 @@ static bool load(struct config *cfg, char *err, size_t size)
 	    !env_flag("PEERLANE_NVIDIA_UVM", &cfg->nvidia_uvm, err, size) ||
 	    !env_flag("PEERLANE_PAGE_CACHE", &cfg->page_cache, err, size))
 		return false;
-	for (i = 0; i < 3; i++) {
-		v = texts[i].env ? secure_getenv(texts[i].env) : NULL;
-		if (v && *v)
-			snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", v);
-	}
 	unused_variables(cfg->unused, sizeof(cfg->unused));
-	v = secure_getenv("PEERLANE_LOG");
-	if (v && *v)
-		snprintf(cfg->text[0], sizeof(cfg->text[0]), "%s", v);
-	if (log_parse_level(cfg->text[0]) < 0) {
-		snprintf(err, size, "no such log level: %.40s (off, error, "
-			 "warn, info, debug)", cfg->text[0]);
-		return false;
-	}
 
 	pthread_mutex_lock(&set_lock);
 	for (i = 0; i < 12; i++) {
@@ -634,9 +682,6 @@ static bool load(struct config *cfg, char *err, size_t size)
 		if (flag_set[i])
 			cfg->flag[i] = set.flag[i];
 	}
-	for (i = 0; i < 3; i++)
-		if (text_set[i])
-			strcpy(cfg->text[i], set.text[i]);
 	if (slabs_set)
 		cfg->slabs = set.slabs;
 	if (gpu_slabs_set)

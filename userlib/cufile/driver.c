@@ -48,20 +48,12 @@ static CUfileOpError open_locked(void)
 {
 	static bool told, told_unused;
 	struct config cfg;
-	char err[PLN_FILE_REASON_MAX], file[600];
+	char err[PLN_FILE_REASON_MAX];
 
 	if (!config_load(&cfg, err, sizeof(err))) {
 		log_line(LOG_ERROR, "%s", err);
 		return CU_FILE_DRIVER_INVALID_PROPS;
 	}
-	file[0] = '\0';
-	if (cfg.text[CUFILE_PARAM_ENV_LOGFILE_PATH][0])
-		snprintf(file, sizeof(file), "%s",
-			 cfg.text[CUFILE_PARAM_ENV_LOGFILE_PATH]);
-	else if (cfg.text[CUFILE_PARAM_LOG_DIR][0])
-		snprintf(file, sizeof(file), "%s/cufile.log",
-			 cfg.text[CUFILE_PARAM_LOG_DIR]);
-	log_setup(log_parse_level(cfg.text[0]), file);
 	/* A setting without effect must not look as if it had one. */
 	if (cfg.unknown[0] && !told) {
 		told = true;

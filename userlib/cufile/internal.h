@@ -127,7 +127,8 @@ struct config {
 
 /*
  * Defaults, file, environment, parameters; false with words in @err.  After true
- * the caller frees the denylist.
+ * the caller frees the denylist.  The log is as they say from then on, also where some
+ * are wrong: so far as they can be read.
  */
 bool config_load(struct config *cfg, char *err, size_t size);
 /* Bytes that this process may still use; what is in the page cache can make room. */

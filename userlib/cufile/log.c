@@ -11,7 +11,7 @@
 #include "internal.h"
 
 static int log_level = LOG_ERROR;
-static char log_file[256];
+static char log_file[sizeof(config.text[0]) + 16];
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int log_parse_level(const char *name)

@@ -90,9 +90,6 @@ static int flag_with(const char *name, const char *value,
 		bool b = false;
 		int r;
 
-		/* where the settings are wrong, the file of the log is not known */
-		if (!freopen(logfile, "a", stderr))
-			abort();
 		unsetenv("CUFILE_ENV_PATH_JSON");
 		if (name)
 			setenv(name, value, 1);
@@ -272,6 +269,108 @@ void test_log_dir(void)
 		is((long long)log_count("unknown keys: mistake"), named, "and nowhere else");
 	}
 	unlink(file);
+	rmdir(dir);
+}
+
+/* Settings that are wrong are told where the others say, so far as they can be read */
+static const struct wrong {
+	const char *what, *json;	/* %s: a folder */
+	const char *env, *value;	/* a variable */
+	const char *set;		/* a folder for the log, by call */
+	bool named;			/* the environment names the file of the log */
+	bool ask;			/* a setting is asked for, the library not opened */
+	int result;
+	const char *dir, *file, *err;	/* what is in the folder's file, in the named one, and on
+					 * standard error */
+} wrongs[] = {
+	{ "a key of ours that is none, and a folder for the log",
+	  "{\"peerlane\":{\"mistake\":1},\"logging\":{\"dir\":\"%s\"}}",
+	  .result = 5002, .dir = "there is no peerlane.mistake" },
+	{ "the same, and the environment names a file",
+	  "{\"peerlane\":{\"mistake\":1},\"logging\":{\"dir\":\"%s\"}}",
+	  .named = true, .result = 5002, .file = "there is no peerlane.mistake" },
+	{ "the same, where a setting is asked for",
+	  "{\"peerlane\":{\"mistake\":1},\"logging\":{\"dir\":\"%s\"}}",
+	  .ask = true, .result = 5002, .dir = "there is no peerlane.mistake" },
+	{ "and a call names a folder", "{\"peerlane\":{\"mistake\":1}}", .set = "%s",
+	  .result = 5002, .dir = "there is no peerlane.mistake" },
+	{ "nobody names a file", "{\"peerlane\":{\"mistake\":1}}", .result = 5002,
+	  .err = "there is no peerlane.mistake" },
+	{ "the log is off", "{\"peerlane\":{\"mistake\":1},\"logging\":{\"level\":\"off\"}}",
+	  .named = true, .result = 5002 },
+	{ "no JSON", "{\"logging\":{\"dir\":\"%s\"}", .named = true, .result = 5002,
+	  .file = "closing bracket" },
+	{ "a folder that is a number", "{\"logging\":{\"dir\":1}}", .result = 5002,
+	  .err = "logging.dir must be a string" },
+	{ "a level that is none, and a folder",
+	  "{\"logging\":{\"level\":\"loud\",\"dir\":\"%s\"}}", .result = 5002,
+	  .dir = "no such level: loud" },
+	{ "the same of the environment", "{\"logging\":{\"dir\":\"%s\"}}",
+	  .env = "PEERLANE_LOG", .value = "loud", .result = 5002,
+	  .dir = "no such log level: loud" },
+	{ "a flag of the environment that is none", "{\"logging\":{\"dir\":\"%s\"}}",
+	  .env = "CUFILE_FORCE_COMPAT_MODE", .value = "perhaps", .result = 5002,
+	  .dir = "CUFILE_FORCE_COMPAT_MODE" },
+	{ "there is no such file", NULL, .named = true, .file = "defaults are used" },
+};
+
+/* So many lines there are, and those that were expected */
+static void lines_are(const char *name, const char *words, const char *what)
+{
+	is((long long)lines_with(name, "peerlane: "), words ? 1 : 0, what);
+	if (words)
+		is((long long)lines_with(name, words), 1, words);
+}
+
+void test_log_wrong(void)
+{
+	char dir[300], file[320], err[300], text[400];
+	const struct wrong *w;
+	int status;
+	pid_t pid;
+	FILE *f;
+
+	snprintf(dir, sizeof(dir), "%s.d", path);
+	snprintf(file, sizeof(file), "%s/cufile.log", dir);
+	snprintf(err, sizeof(err), "%s.err", path);
+	mkdir(dir, 0755);
+	for (w = wrongs; w < wrongs + sizeof(wrongs) / sizeof(wrongs[0]); w++) {
+		unlink(config);
+		f = w->json ? fopen(config, "w") : NULL;
+		if (f) {
+			fprintf(f, w->json, dir);
+			fclose(f);
+		}
+		unlink(file);
+		unlink(err);
+		unlink(logfile);
+		pid = fork();
+		if (!pid) {
+			bool b;
+			int r;
+
+			if (!freopen(err, "a", stderr))
+				abort();
+			setenv("CUFILE_ENV_PATH_JSON", config, 1);
+			if (!w->named)
+				unsetenv("CUFILE_LOGFILE_PATH");
+			if (w->env)
+				setenv(w->env, w->value, 1);
+			snprintf(text, sizeof(text), w->set ? w->set : "", dir);
+			if (w->set && cuFileSetParameterString(CUFILE_PARAM_LOG_DIR, text).err)
+				abort();
+			r = w->ask ? cuFileGetParameterBool(CUFILE_PARAM_PROFILE_NVTX, &b).err :
+				     cuFileDriverOpen().err;
+			_exit(r != w->result);
+		}
+		waitpid(pid, &status, 0);
+		is(status, 0, w->what);
+		lines_are(file, w->dir, "the folder's file");
+		lines_are(logfile, w->file, "the named one");
+		lines_are(err, w->err, "standard error");
+	}
+	unlink(file);
+	unlink(err);
 	rmdir(dir);
 }
 

@@ -1523,6 +1523,7 @@ static void alone(const char *dir)
 	test_unknown_keys();	/* first: in processes without settings */
 	test_environment();
 	test_log_dir();
+	test_log_wrong();
 	test_driver();
 	test_config();
 	test_stats();
