@@ -26,6 +26,7 @@
 #define NVIDIA_UVM	"peerlane.nvidia_uvm"
 #define PAGE_CACHE	"peerlane.page_cache"
 #define PAGE_CACHE_KB	"peerlane.max_page_cache_kb"
+#define STATS_1_19	"peerlane.stats_1_19"
 #define POSIX_SLAB_KB	"properties.posix_pool_slab_size_kb"
 #define POSIX_SLAB_COUNT "properties.posix_pool_slab_count"
 #define GPU_SLAB_KB	"properties.gpu_bounce_buffer_slab_config.slab_size_kb"
@@ -291,7 +292,8 @@ static bool ours_known(const struct json *root, char *err, size_t size)
 		snprintf(key, sizeof(key), "peerlane.%s", j->key);
 		known = !strcmp(key, STRICT) || !strcmp(key, WINDOW_SIZE_KB) ||
 			!strcmp(key, KERNEL_MODULE) || !strcmp(key, NVIDIA_UVM) ||
-			!strcmp(key, PAGE_CACHE) || !strcmp(key, PAGE_CACHE_KB);
+			!strcmp(key, PAGE_CACHE) || !strcmp(key, PAGE_CACHE_KB) ||
+			!strcmp(key, STATS_1_19);
 		for (i = 0; i < 12 && !known; i++)
 			known = !strcmp(key, sizes[i].key) ||
 				!strcmp(key, flags[i].key);
@@ -341,6 +343,7 @@ static bool apply_json(struct config *cfg, const struct json *root,
 	    !take_flag(root, KERNEL_MODULE, &cfg->kernel_module, err, size) ||
 	    !take_flag(root, NVIDIA_UVM, &cfg->nvidia_uvm, err, size) ||
 	    !take_flag(root, PAGE_CACHE, &cfg->page_cache, err, size) ||
+	    !take_flag(root, STATS_1_19, &cfg->stats_1_19, err, size) ||
 	    !take_size(root, PAGE_CACHE_KB, 0, 1u << 31, 4,
 		       &cfg->page_cache_kb, err, size) ||
 	    !take_size(root, WINDOW_SIZE_KB, 64, 1u << 20, 4,
@@ -671,7 +674,8 @@ static bool load(struct config *cfg, char *err, size_t size)
 	if (!env_flag("PEERLANE_STRICT", &cfg->strict, err, size) ||
 	    !env_flag("PEERLANE_KERNEL_MODULE", &cfg->kernel_module, err, size) ||
 	    !env_flag("PEERLANE_NVIDIA_UVM", &cfg->nvidia_uvm, err, size) ||
-	    !env_flag("PEERLANE_PAGE_CACHE", &cfg->page_cache, err, size))
+	    !env_flag("PEERLANE_PAGE_CACHE", &cfg->page_cache, err, size) ||
+	    !env_flag("PEERLANE_STATS_1_19", &cfg->stats_1_19, err, size))
 		return false;
 	unused_variables(cfg->unused, sizeof(cfg->unused));
 

@@ -13,6 +13,7 @@
 static _Atomic int level;
 static _Atomic bool level_set;		/* by call: goes before the file's */
 static _Atomic bool paused;		/* by level 0 */
+static __thread bool in_vector;
 
 static uint64_t now(void)
 {
@@ -103,7 +104,9 @@ void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
 	if (!began || !on())
 		return;
 	ns = now() - began;
-	if (result < 0) {
+	if (in_vector && config.stats_1_19) {
+		/* there, a piece is neither a read nor a write */
+	} else if (result < 0) {
 		f->err++;
 	} else {
 		f->ok++;
@@ -129,6 +132,26 @@ void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
 		g->staged++;
 	if (off % io->f->off_align || size % io->f->off_align)
 		g->unaligned++;
+}
+
+uint64_t count_vector_begin(void)
+{
+	in_vector = true;
+	return count_now();
+}
+
+void count_vector_end(bool write, ssize_t result, uint64_t began)
+{
+	in_vector = false;
+	if (!began || !on())
+		return;
+	if (result < 0) {
+		counts->vector[write].err++;
+		return;
+	}
+	counts->vector[write].ok++;
+	counts->vector[write].bytes += (uint64_t)result;
+	counts->vector[write].ns += now() - began;
 }
 
 void count_buf(int gpu, size_t length, bool ok)
@@ -240,14 +263,13 @@ static void level1(CUfileStatsLevel1_t *s, uint64_t ns)
 	s->last_batch_write_bytes = counts->last_batch[1];
 }
 
-static void level2(CUfileStatsLevel2_t *s, uint64_t ns)
+static void sizes(uint64_t *reads, uint64_t *writes)
 {
 	unsigned int i;
 
-	level1(&s->basic, ns);
 	for (i = 0; i < STATS_BINS; i++) {
-		s->read_size_kb_hist[i] = counts->flow[0].bin[i];
-		s->write_size_kb_hist[i] = counts->flow[1].bin[i];
+		reads[i] = counts->flow[0].bin[i];
+		writes[i] = counts->flow[1].bin[i];
 	}
 }
 
@@ -290,6 +312,56 @@ static void gpu_stats(CUfilePerGpuStats_t *s, unsigned int gpu, uint64_t ns)
 	s->n_mmap_err = counts->buf[gpu].err;
 	s->n_mmap_free = counts->buf[gpu].freed;
 	s->reg_bytes = counts->buf[gpu].bytes;
+}
+
+static void all_gpus(uint32_t *n, CUfilePerGpuStats_t *s, uint64_t ns)
+{
+	int gpus = 0;
+	unsigned int i;
+
+	if (!cu.DeviceGetCount || cu.DeviceGetCount(&gpus))
+		gpus = 0;
+	*n = (uint32_t)(gpus > STATS_GPUS ? STATS_GPUS : gpus);
+	for (i = 0; i < *n; i++)
+		gpu_stats(&s[i], i, ns);
+}
+
+/*
+ * The structures of 1.19: level 1 has twelve members more, so all of levels 2 and 3
+ * is elsewhere.  Which ones a program has, only who starts it can know.
+ */
+struct level1_1_19 {
+	CUfileStatsLevel1_t before;
+	CUfileOpCounter_t ops[2];
+	uint64_t bytes[2], bytes_per_sec[2], lat_avg_us[2], ops_per_sec[2],
+		 lat_sum_us[2];		/* each: readv, writev */
+};
+
+struct level2_1_19 {
+	struct level1_1_19 basic;
+	uint64_t read_size_kb_hist[STATS_BINS], write_size_kb_hist[STATS_BINS];
+};
+
+struct level3_1_19 {
+	struct level2_1_19 detailed;
+	uint32_t num_gpus;
+	CUfilePerGpuStats_t per_gpu_stats[STATS_GPUS];
+};
+
+static void level1_1_19(struct level1_1_19 *s, uint64_t ns)
+{
+	unsigned int i;
+
+	level1(&s->before, ns);
+	for (i = 0; i < 2; i++) {
+		s->ops[i].ok = counts->vector[i].ok;
+		s->ops[i].err = counts->vector[i].err;
+		s->bytes[i] = counts->vector[i].bytes;
+		s->bytes_per_sec[i] = rate(s->bytes[i], ns);
+		s->lat_avg_us[i] = average_us(counts->vector[i].ns, s->ops[i].ok);
+		s->ops_per_sec[i] = rate(s->ops[i].ok, ns);
+		s->lat_sum_us[i] = counts->vector[i].ns / 1000;
+	}
 }
 
 /* ---- calls ---- */
@@ -366,7 +438,10 @@ EXPORT CUfileError_t cuFileGetStatsL1(CUfileStatsLevel1_t *stats)
 
 	if (r)
 		return result(r);
-	level1(stats, counted());
+	if (config.stats_1_19)
+		level1_1_19((struct level1_1_19 *)stats, counted());
+	else
+		level1(stats, counted());
 	driver_end();
 	return result(CU_FILE_SUCCESS);
 }
@@ -375,9 +450,17 @@ EXPORT CUfileError_t cuFileGetStatsL2(CUfileStatsLevel2_t *stats)
 {
 	CUfileOpError r = readable(stats, 2);
 
+	struct level2_1_19 *newer = (struct level2_1_19 *)stats;
+
 	if (r)
 		return result(r);
-	level2(stats, counted());
+	if (config.stats_1_19) {
+		level1_1_19(&newer->basic, counted());
+		sizes(newer->read_size_kb_hist, newer->write_size_kb_hist);
+	} else {
+		level1(&stats->basic, counted());
+		sizes(stats->read_size_kb_hist, stats->write_size_kb_hist);
+	}
 	driver_end();
 	return result(CU_FILE_SUCCESS);
 }
@@ -385,18 +468,24 @@ EXPORT CUfileError_t cuFileGetStatsL2(CUfileStatsLevel2_t *stats)
 EXPORT CUfileError_t cuFileGetStatsL3(CUfileStatsLevel3_t *stats)
 {
 	CUfileOpError r = readable(stats, 3);
+	struct level3_1_19 *newer = (struct level3_1_19 *)stats;
 	uint64_t ns = counted();
-	int gpus = 0, i;
 
 	if (r)
 		return result(r);
-	memset(stats, 0, sizeof(*stats));
-	level2(&stats->detailed, ns);
-	if (!cu.DeviceGetCount || cu.DeviceGetCount(&gpus))
-		gpus = 0;
-	stats->num_gpus = (uint32_t)(gpus > STATS_GPUS ? STATS_GPUS : gpus);
-	for (i = 0; i < (int)stats->num_gpus; i++)
-		gpu_stats(&stats->per_gpu_stats[i], (unsigned int)i, ns);
+	if (config.stats_1_19) {
+		memset(newer, 0, sizeof(*newer));
+		level1_1_19(&newer->detailed.basic, ns);
+		sizes(newer->detailed.read_size_kb_hist,
+		      newer->detailed.write_size_kb_hist);
+		all_gpus(&newer->num_gpus, newer->per_gpu_stats, ns);
+	} else {
+		memset(stats, 0, sizeof(*stats));
+		level1(&stats->detailed.basic, ns);
+		sizes(stats->detailed.read_size_kb_hist,
+		      stats->detailed.write_size_kb_hist);
+		all_gpus(&stats->num_gpus, stats->per_gpu_stats, ns);
+	}
 	driver_end();
 	return result(CU_FILE_SUCCESS);
 }

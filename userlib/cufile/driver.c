@@ -528,12 +528,16 @@ static ssize_t transfer_vector(CUfileHandle_t fh, const CUfileIOVec_t *v, size_t
 	NOT_CANCELLED;
 	struct pln_file_result now = { .size = result_asked() };
 	int saved = errno;
+	uint64_t began;
 	struct file *f;
 	ssize_t r;
 
 	f = begin(fh, &r);
-	if (f)
+	if (f) {
+		began = count_vector_begin();
 		r = vector(f, v, n, off, flags, write, &now);
+		count_vector_end(write, r, began);
+	}
 	return finish(f, &now, r, saved);
 }
 

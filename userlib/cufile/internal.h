@@ -117,6 +117,7 @@ struct config {
 	bool page_cache;
 	bool nvidia_uvm;
 	bool kernel_module;
+	bool stats_1_19;	/* the program's statistics have the layout of 1.19 */
 	size_t page_cache_kb;	/* registered at most */
 	char group[2048];	/* the directory of the cgroup */
 	size_t group_root;	/* of its characters: those of the mount */
@@ -471,6 +472,9 @@ uint64_t count_now(void);	/* nanoseconds, or 0 when nothing is counted */
 void count_op(enum op op, bool ok);
 void count_io(const struct io *io, size_t size, uint64_t off, ssize_t result,
 	      uint64_t began);
+/* A call of cuFileReadv() or cuFileWritev(), with its pieces between the two */
+uint64_t count_vector_begin(void);
+void count_vector_end(bool write, ssize_t result, uint64_t began);
 void count_buf(int gpu, size_t length, bool ok);
 void count_buf_free(int gpu);
 void count_batch_submit(uint64_t began, size_t read, size_t written);

@@ -31,7 +31,7 @@
 
 #define STATS_NAME	"peerlane-cufile"
 #define STATS_MAGIC	0x7374617473504c4eull	/* "NLPstats" in memory */
-#define STATS_VERSION	1u
+#define STATS_VERSION	2u
 #define STATS_BINS	32
 #define STATS_GPUS	16
 
@@ -94,6 +94,9 @@ struct counters {
 	struct {
 		_Atomic uint64_t ok, err, freed, bytes;
 	} buf[STATS_GPUS];
+	struct {
+		_Atomic uint64_t ok, err, bytes, ns;
+	} vector[2];				/* calls; of writes is the second */
 	_Atomic uint64_t batch_bytes[2], last_batch[2];
 	_Atomic uint64_t submits, submit_ns, ends, end_ns;
 	_Atomic uint64_t counted_ns;		/* before `since` */

@@ -459,3 +459,110 @@ void test_huge(void)
 	munmap(host, n);
 	gpu_free(g);
 }
+
+/* ---- the statistics of 1.19, by its members as cuda-python has them ---- */
+
+struct l1_1_19 {
+	CUfileStatsLevel1_t until_1_18;
+	CUfileOpCounter_t readv_ops, writev_ops;
+	uint64_t readv_bytes, writev_bytes, readv_bw_bytes_per_sec, writev_bw_bytes_per_sec,
+		 readv_lat_avg_us, writev_lat_avg_us, readv_ops_per_sec, writev_ops_per_sec,
+		 readv_lat_sum_us, writev_lat_sum_us;
+};
+
+struct l2_1_19 {
+	struct l1_1_19 basic;
+	uint64_t read_size_kb_hist[32], write_size_kb_hist[32];
+};
+
+/* What the library has written of @size bytes, which all were 0x5a; as all after them */
+static void until(const void *p, size_t size, size_t most, const char *what)
+{
+	const unsigned char *c = p;
+	size_t end = most;
+
+	while (end && c[end - 1] == 0x5a)
+		end--;
+	is((long long)end, (long long)size, what);
+}
+
+void test_vector_counts(void)
+{
+	static union {
+		CUfileStatsLevel1_t l1;
+		CUfileStatsLevel2_t l2;
+		CUfileStatsLevel3_t l3;
+		struct l1_1_19 n1;
+		struct l2_1_19 n2;
+		struct {
+			struct l2_1_19 detailed;
+			uint32_t num_gpus;
+			CUfilePerGpuStats_t per_gpu_stats[16];
+		} n3;
+		char all[32768];
+	} s;
+	char *data = calloc(1, MIB(1)), *g = gpu(KIB(512));
+	CUfileIOVec_t v[2] = { { g, KIB(64) }, { g + KIB(64), 8192 } };
+	int fd = make(path, 0, data, MIB(1)), newer;
+	CUfileHandle_t fh;
+
+	for (newer = 0; newer < 2; newer++) {
+		fresh(newer ? "{\"profile\":{\"cufile_stats\":3},\"peerlane\":{\"stats_1_19\":true}}" :
+			      "{\"profile\":{\"cufile_stats\":3}}");
+		fh = reg(fd);
+		mock.slow_ms = 2;	/* so that it takes some time */
+		is(cuFileRead(fh, g, 4096, 0, 0), 4096, newer ? "as of 1.19: a read" : "a read");
+		is(cuFileReadv(fh, v, 2, 0, 0), KIB(72), "pieces are read");
+		is(cuFileReadv(fh, v, 2, 0, 0), KIB(72), "twice");
+		is(cuFileWritev(fh, v + 1, 1, 0, 0), 8192, "and written");
+		mock.media_errno = EIO;
+		mock.bad_to = 4096;
+		is(cuFileWritev(fh, v, 2, 0, 0), -1, "badly");
+		mock.media_errno = 0;
+		memset(&s, 0x5a, sizeof(s));
+		is(cuFileGetStatsL1((CUfileStatsLevel1_t *)&s).err, 0, "level 1");
+		until(&s, newer ? sizeof(s.n1) : sizeof(s.l1), sizeof(s), "has its size");
+		is((long long)s.l1.read_ops.ok, newer ? 1 : 5, "reads");
+		is((long long)s.l1.read_bytes, newer ? 4096 : 4096 + KIB(144), "their bytes");
+		is((long long)s.l1.write_ops.ok, newer ? 0 : 1, "writes");
+		is((long long)s.l1.write_ops.err, newer ? 0 : 1, "and bad ones");
+		if (newer) {
+			is((long long)s.n1.readv_ops.ok, 2, "vectors that were read");
+			is((long long)s.n1.readv_ops.err, 0, "all of them well");
+			is((long long)s.n1.writev_ops.ok, 1, "that were written");
+			is((long long)s.n1.writev_ops.err, 1, "and that were not");
+			is((long long)s.n1.readv_bytes, KIB(144), "bytes read");
+			is((long long)s.n1.writev_bytes, 8192, "bytes written");
+			check(s.n1.readv_lat_sum_us >= 8000 && s.n1.writev_lat_sum_us >= 2000,
+			      "times: %llu and %llu us", (unsigned long long)s.n1.readv_lat_sum_us,
+			      (unsigned long long)s.n1.writev_lat_sum_us);
+			is((long long)s.n1.readv_lat_avg_us, (long long)s.n1.readv_lat_sum_us / 2, "average");
+			is((long long)s.n1.writev_lat_avg_us, (long long)s.n1.writev_lat_sum_us, "of one");
+			check(s.n1.readv_bw_bytes_per_sec > s.n1.writev_bw_bytes_per_sec &&
+			      s.n1.writev_bw_bytes_per_sec, "rates");
+			check(s.n1.readv_ops_per_sec >= s.n1.writev_ops_per_sec, "of both");
+		}
+		memset(&s, 0x5a, sizeof(s));
+		is(cuFileGetStatsL2((CUfileStatsLevel2_t *)&s).err, 0, "level 2");
+		until(&s, newer ? sizeof(s.n2) : sizeof(s.l2), sizeof(s), "has its size");
+		is((long long)(newer ? s.n2.read_size_kb_hist[2] : s.l2.read_size_kb_hist[2]), 2,
+		   "two pieces of 8 KiB");
+		is((long long)(newer ? s.n2.write_size_kb_hist[2] : s.l2.write_size_kb_hist[2]), 1,
+		   "and one written");
+		memset(&s, 0x5a, sizeof(s));
+		is(cuFileGetStatsL3((CUfileStatsLevel3_t *)&s).err, 0, "level 3");
+		until(&s, newer ? sizeof(s.n3) : sizeof(s.l3), sizeof(s), "has its size");
+		is(newer ? s.n3.num_gpus : s.l3.num_gpus, 1, "one GPU");
+		is((long long)(newer ? s.n3.per_gpu_stats[0].read_bytes : s.l3.per_gpu_stats[0].read_bytes),
+		   4096 + KIB(144), "which has read all of it");
+		is((long long)(newer ? s.n3.detailed.basic.readv_ops.ok : s.l3.detailed.basic.read_ops.ok),
+		   newer ? 2 : 5, "and level 1 is in it");
+		is((long long)(newer ? s.n3.detailed.read_size_kb_hist[2] :
+				       s.l3.detailed.read_size_kb_hist[2]), 2, "and level 2");
+		cuFileHandleDeregister(fh);
+	}
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+	free(data);
+}

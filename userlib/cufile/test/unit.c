@@ -1567,6 +1567,7 @@ static void alone(const char *dir)
 	test_scratch_none();
 	test_scratch_write();
 	test_vectors();
+	test_vector_counts();
 	test_settings_calls();
 	test_beside_freed();
 	test_small_limit();

@@ -202,5 +202,6 @@ void test_grows(void);
 void test_strict_end(void);
 void test_huge(void);
 void test_vectors(void);
+void test_vector_counts(void);
 
 #endif
