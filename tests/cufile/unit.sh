@@ -12,7 +12,7 @@ set -u
 
 tests=$BUILD/userlib/tests
 sanitized=$BUILD/userlib/sanitize/tests
-need_file "$tests/cufile-unit" "$sanitized/cufile-unit" "$sanitized/crew-unit" "$sanitized/json-unit"
+need_file "$tests/cufile-unit" "$sanitized/cufile-unit" "$sanitized/crew-unit" "$sanitized/json-unit" "$tests/window-unit"
 
 # begin NAME COMMAND…: in the background, since these wait half of their time; ended NAME: it came to a good end
 begin() {
@@ -35,9 +35,12 @@ begin json-san "$sanitized/json-unit"
 begin unit "$tests/cufile-unit" "$PWD/unit.d"
 begin crew "$tests/crew-unit"
 begin json "$tests/json-unit"
+begin window "$tests/window-unit"
 wait
 check "the reader of JSON" ended json
 check "helpers" ended crew
+check "finding a window takes no longer for many of them" ended window
+grep "^# " window.out
 check "the library" ended unit
 check "the reader of JSON, sanitized" ended json-san
 check "helpers, sanitized" ended crew-san

@@ -330,7 +330,7 @@ typedef struct CUfileOpCounter {
 	uint64_t err;
 } CUfileOpCounter_t;
 
-/* The layout of 1.15 to 1.17 */
+/* The layout of 1.15 to 1.18 */
 typedef struct CUfileStatsLevel1 {
 	CUfileOpCounter_t read_ops;
 	CUfileOpCounter_t write_ops;

@@ -10,6 +10,8 @@
  * They lie in a table in the order of their addresses and do not overlap.  Who
  * makes one holds `making`, and `lock` only to look and to enter it, so that
  * transfers which find theirs do not wait for CUDA and the kernel.
+ * A look-up is a binary search with `lock` held: 0.05 us with one window, and 0.07
+ * to 0.25 us with 10,000 (test/window_unit.c), a small part of a transfer.
  *
  * Memory of which there can be no window has one without either, so that nobody
  * is asked again while it is the same memory.
