@@ -381,7 +381,9 @@ static void lane_read(struct xfer *x, struct lane *l)
 		if (got) {
 			r = copy_in(l, x->dev + (a - x->off), buf + shift, got);
 			if (r) {
+				/* those before may be lost with it */
 				ended(x, a, 0, r);
+				lost = r;
 				break;
 			}
 			if (l->stream && !busy[s]) {
@@ -445,8 +447,9 @@ static void lane_write(struct xfer *x, struct lane *l)
 		settled = false;
 		r = r ? r : copy_out(l, l->half[s] + a % PAGE, x->dev + (a - x->off), n);
 		if (r) {
-			ended(x, a, 0, r);
-			break;
+			/* the one before may be lost with it: it is not written */
+			ended(x, have ? pa : a, 0, r);
+			goto drain;
 		}
 		if (have && !write_out(x, l, s ^ 1, pa, pn, false)) {
 			/* this chunk is copied out, but never written */

@@ -327,6 +327,52 @@ void test_lost_copies(void)
 	free(data);
 }
 
+/*
+ * A copy from the GPU cannot be started, and the one before it is lost: what its buffer
+ * has is of another file.
+ */
+void test_lost_before_write(void)
+{
+	const size_t n = KIB(512);
+	char *old = malloc(n), *new = malloc(n), *got = malloc(n), *g = gpu(n), *h = gpu(n);
+	int fd, fd_other, lost;
+	size_t i, wrong;
+	CUfileHandle_t fh;
+
+	noise(new, n);
+	fresh("{" COMPAT "}");
+	mock.cpus = 1;
+	fd_other = make(other, 0, new, n);
+	is(cuFileRead(reg(fd_other), h, n, 0, 0), (long long)n, "a read of a file");
+	noise(old, n);
+	noise(new, n);
+	memcpy(mem(g), new, n);
+	fd = make(path, 0, old, n);
+	fh = reg(fd);
+	for (lost = 1; lost >= 0; lost--) {
+		mock.copy_after = 1;
+		mock.copy_error = 700;
+		mock.sync_error = lost ? 700 : 0;
+		mock.sync_after = 0;
+		is(cuFileWrite(fh, g, n, 0, 0), -5011, lost ? "the first copy is lost" :
+		   "the second copy of a write to another one fails");
+		mock.copy_error = mock.sync_error = 0;
+		is(pread(fd, got, n, 0), (long long)n, "the file");
+		for (i = wrong = 0; i < n; i++)
+			wrong += got[i] != old[i] && got[i] != new[i];
+		is((long long)wrong, 0, "has its old bytes, or new ones");
+	}
+	is(cuFileWrite(fh, g, n, 0, 0), (long long)n, "the next write");
+	check(pread(fd, got, n, 0) == (ssize_t)n && !memcmp(got, new, n), "goes well");
+	close(fd);
+	close(fd_other);
+	gpu_free(g);
+	gpu_free(h);
+	free(old);
+	free(new);
+	free(got);
+}
+
 /* Pages of the first @n bytes of the file that are in the page cache; -1: unknown */
 static long cached(int fd, size_t n)
 {

@@ -1591,6 +1591,7 @@ static void together(void)
 	test_most_helpers();
 	test_share();
 	test_lost_copies();
+	test_lost_before_write();
 	test_cold();
 	test_two_contexts();
 	test_turns();

@@ -138,6 +138,7 @@ void test_write_turns(void);
 void test_most_helpers(void);
 void test_share(void);
 void test_lost_copies(void);
+void test_lost_before_write(void);
 void test_cold(void);
 void test_two_contexts(void);
 void test_turns(void);
