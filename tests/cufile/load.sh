@@ -87,6 +87,55 @@ json "streams: reads and writes together" '.[0].transfers | [.[].what] == ["read
 gpu 0 io load -f data -s 64K -i 64K -T 1 --json
 json "for a time: no less" '.[0].transfers[0] | .calls >= 1 and .seconds >= 1'
 
+# calls of several sizes, and at any place: what libcufile logs of staged transfers shows which
+logged() { # ARGS…: the calls as lines of "OFFSET BYTES", in the order of their offsets
+	rm -f said.log
+	CUFILE_FORCE_COMPAT_MODE=1 PEERLANE_LOG=debug CUFILE_LOGFILE_PATH=$PWD/said.log gpu 0 io load -f data "$@" --json
+	sed -n 's/.*debug: [a-z]* of \([0-9]*\) bytes at \([0-9]*\): result .*/\2 \1/p' said.log | sort -n >calls
+}
+# in_turn FROM SIZE...: blocks of these sizes, one behind the other
+in_turn() {
+	at=$1
+	shift
+	for n in "$@"; do
+		echo "$at $n"
+		at=$((at + n))
+	done
+}
+cp same data
+logged -i 4K:16K:4K -s 83K -o 4096 -V
+in_turn 4096 4096 8192 12288 16384 4096 8192 12288 16384 3072 >want
+check "sizes from 4K to 16K in turn, and what is left" cmp calls want
+json "all of it" '.[0].transfers[0] | .calls == 9 and .bytes == 83 * 1024'
+logged -i 4K:16K:5K -s 60K -w 3 -V --loops 2
+in_turn 0 4096 9216 14336 4096 9216 14336 4096 2048 | sed p >want
+check "a step that does not lead to 16K, in three shares, twice" cmp calls want
+logged -i 4K:16K:4K -s 80K -w 2 -I 2 --loops 9
+in_turn 0 4096 8192 12288 16384 4096 8192 12288 16384 >want
+check "at random, but each block as it is" sh -c '! grep -vxFf want calls && [ "$(wc -l <calls)" -eq 72 ]'
+gpu 0 io load -f data -s 1M -i 1K:9000:8 -x cufile -I 1 -k 5 -w 3 -V
+check "written in pieces of any size: the same bytes" cmp data data-by-cufile
+cp same data
+logged -i 4K -s 1M -w 2 -I 2 -U -k 3
+check "as many calls as blocks" test "$(wc -l <calls)" -eq 256
+check "nearly none begins at a block" test "$(awk '$1 % 4096 == 0' calls | wc -l)" -lt 10
+check "each lies within a share" awk '$2 != 4096 || $1 + $2 > 1048576 || ($1 < 524288 && $1 + $2 > 524288) { exit 1 }' calls
+check "both shares have half of them" test "$(awk '$1 < 524288' calls | wc -l)" -eq 128
+cp calls first
+logged -i 4K -s 1M -w 2 -I 2 --align 1 -k 3
+check "the same seed, the same places" cmp calls first
+logged -i 4K:12K:4K -s 1M -o 100 -w 2 -I 2 -a 512
+check "at multiples of 512 of the file" awk '$1 % 512 || $1 < 100 || $1 + $2 > 1048676 { exit 1 } $1 % 4096 { odd++ } END { exit !odd }' calls
+for way in cufile cpu copy async stream batch streams; do
+	gpu 0 io load -f data -s 1M -i 5000:9000:1000 -w 2 -x "$way" -I 3 -U -V --json
+	json "$way: written at any place" '.[0].transfers[0] | .bytes > 0 and .calls > 100'
+	check "  and nowhere else" cmp -i 1048576 data same
+done
+cp same data
+gpu 0 io load -f data -s 64K -i 64K -w 1 -I 2 -U
+gpu 1 io load -f data -s 64K -i 64K -o 1 -I 2 -a 4K
+said 'no place for a call of 65536 bytes at a multiple of 4096'
+
 # batches of several threads
 gpu 0 io load -f data -s 1000K -i 64K -w 2 -B 3 -x batch --loops 2 -V --json
 json "two threads, batches of three: all blocks, each as often" '.[0].transfers[0] | .calls == 32 and .bytes == 2048000 and .path == "p2p"'
@@ -131,6 +180,8 @@ bs=64K
 size=1M
 do_verify=1
 skip_bufregister=0
+unaligned_random=0
+alignment_size=0
 enable_nvlinks=0
 random_seed=0
 runtime=0
@@ -160,6 +211,9 @@ json "one that cannot: the other one does all the same" '.[0] | (.ok | not) and 
 sed -e 's/^runtime=0/runtime=1/' -e 's/^do_verify=1/do_verify=0/' jobs.gdsio >timed.gdsio
 gpu 0 io timed.gdsio --json
 json "for a time" '.[0].jobs | all(.transfers[0].seconds >= 1)'
+printf '[global]\nsize=1M\nrw=randread\nbs=4K:12K:4K\n[one]\nfilename=data\nunaligned_random=1\n[two]\nfilename=data\nalignment_size=512\n' >any.gdsio
+gpu 0 io any.gdsio --json
+json "jobs with sizes and places" '.[0].jobs | map(.ok and .transfers[0].calls == 129) == [true, true]'
 bad() { # LINE WORDS
 	printf '[global]\nsize=1M\n[one]\nfilename=data\n%s\n' "$1" >bad.gdsio
 	gpu 64 io bad.gdsio
@@ -170,6 +224,8 @@ bad 'color=red' '"color" is not known'
 bad 'fill_random=1' 'fill_random can only be 0 here'
 bad 'do_verify=2' 'do_verify is 0 or 1, not "2"'
 bad 'bs=much' '--chunk'
+bad 'unaligned_random=2' 'unaligned_random is 0 or 1, not "2"'
+bad 'alignment_size=odd' '--align'
 bad '[two' 'is no name of a job in brackets'
 bad 'size' 'is no KEY=VALUE'
 bad '[global]' '.global. is behind a job'
@@ -257,11 +313,22 @@ said '--memory does not know "5"'
 status 64 io -f data -m malloc -x copy
 said '--memory malloc does not go with this --transfer'
 # letters of gdsio that are not taken are not passed over; the manual has the reasons
-for letter in D n p a U R F P J O; do
+for letter in D n p R F P J O; do
 	status 64 io -f data "-$letter" 1
 	check "the manual names -$letter" grep -q "^\.B[IR]* .*\\\\-$letter" "$TOP/docs/man/peerlane-io.1"
 done
-status 64 io -f data -i 4K:1M:4K
+for range in 4K:1M 4K:1M:4K:1 4K:1M: :1M:4K 0:1M:4K 1M:4K:4K 4K:1M:0 1:1M:1 4K:much:4K; do
+	status 64 io -f data -i "$range"
+	said "or MIN:MAX:STEP of at most 65536 sizes, not \"$range\""
+done
+status 64 io read --file data -i 4K:1M:4K
+said '--chunk MIN:MAX:STEP is for load, not for read'
+status 64 io -f data -U
+said '--align and --unaligned are for --rw randread and randwrite'
+status 64 io -f data -I 2 -a 0
+said '--align'
+status 1 io -f new-one -I 1 -s 9223372036854775807 -o 1
+said 'no file is so long'
 status 64 io -f data -B 2
 said '--batch is for --transfer batch and streams'
 gpu 1 io -f data -w 999 -i 4K -x batch

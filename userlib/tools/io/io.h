@@ -28,6 +28,8 @@ enum io_memory {
 
 extern const char *const io_memory_name[IO_MEMORIES];
 
+#define IO_SIZES	65536u	/* of the calls of a load, at most */
+
 struct options {
 	enum io_what what;
 	const char *in, *out;
@@ -43,6 +45,9 @@ struct options {
 	enum io_memory memory;
 	uint64_t threads, seconds;
 	uint64_t batch;		/* calls that a thread begins together; 0: not asked for */
+	/* calls are of chunk, chunk + step, ... up to most bytes in turn; 0: all of chunk */
+	uint64_t chunk_most, chunk_step;
+	uint64_t align;		/* random calls begin at its multiples; 0: at blocks */
 	/* of a job beside others: pipes.  It closes the first when it is ready, and
 	 * begins when the other one ends. */
 	bool is_job;

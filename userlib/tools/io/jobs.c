@@ -31,7 +31,7 @@
 
 enum kind {
 	VALUE,			/* as the option has it */
-	TIME,			/* so, but 0 is as if there were none */
+	OR_NONE,		/* so, but 0 is as if there were none */
 	SWITCH,			/* 1 or 0 */
 	CACHED,			/* 0 is O_DIRECT */
 	IGNORED,		/* nothing here depends on it */
@@ -49,7 +49,7 @@ static const struct {
 	{ "size", "size", VALUE },
 	{ "start_offset", "offset", VALUE },
 	{ "random_seed", "seed", VALUE },
-	{ "runtime", "seconds", TIME },
+	{ "runtime", "seconds", OR_NONE },
 	{ "num_threads", "threads", VALUE },
 	{ "gpu_dev_id", "gpu", VALUE },
 	{ "filename", "file", VALUE },
@@ -61,8 +61,8 @@ static const struct {
 	{ "enable_nvlinks", NULL, ONLY_0 },
 	{ "fill_random", NULL, ONLY_0 },
 	{ "refill_buffer", NULL, ONLY_0 },
-	{ "unaligned_random", NULL, ONLY_0 },
-	{ "alignment_size", NULL, ONLY_0 },
+	{ "unaligned_random", NULL, SWITCH },
+	{ "alignment_size", "align", OR_NONE },
 };
 
 struct job {
@@ -90,10 +90,10 @@ static bool set(struct options *o, const char *key, const char *value)
 		if (!zero)
 			complain("%s can only be 0 here", key);
 		return zero;
-	case TIME:
+	case OR_NONE:
 		if (!zero)
 			break;
-		o->seconds = 0;
+		*(strcmp(key, "runtime") ? &o->align : &o->seconds) = 0;
 		return true;
 	case CACHED:
 	case SWITCH:
@@ -105,6 +105,8 @@ static bool set(struct options *o, const char *key, const char *value)
 			o->direct = zero;
 		else if (!strcmp(key, "do_verify"))
 			o->verify = one;
+		else if (!strcmp(key, "unaligned_random"))
+			o->align = one;
 		else
 			o->unregistered = one;
 		return true;

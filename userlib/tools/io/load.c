@@ -69,7 +69,9 @@ struct crew {
 struct load {
 	struct options *o;
 	struct io_file f;
-	uint64_t base, size, block;	/* GPU buffer; of the file: bytes, and of a call */
+	uint64_t base, size;		/* GPU buffer; bytes of the file */
+	uint64_t block, most, step;	/* the least and the most of a call, and between two */
+	uint64_t sizes, round;		/* how many there are, and their bytes together */
 	pthread_barrier_t ready;
 	_Atomic bool stop;
 	pthread_mutex_t lock;
@@ -365,6 +367,51 @@ static bool verified(struct worker *w, uint64_t off, size_t n)
 	return false;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Where a block begins, and how long it is; that behind the last one is empty */
+static uint64_t place(const struct load *l, uint64_t block, uint64_t *n)
+{
+	uint64_t k = block % l->sizes;
+	uint64_t off = block / l->sizes * l->round + k * l->block +
+		       (k ? k * (k - 1) / 2 * l->step : 0);
+
+	off = smaller(off, l->size);
+	*n = smaller(l->block + k * l->step, l->size - off);
+	return off;
+}
+
+/*
+ * Of the multiples of --align, in the file, at which a call of @n bytes may begin in the
+ * share: the first, from the start of the part on, and their number.
+ */
+static uint64_t places(const struct worker *w, uint64_t n, uint64_t *first)
+{
+	const struct options *o = w->l->o;
+	uint64_t none, lo = place(w->l, w->first, &none) + o->offset;
+	uint64_t hi = place(w->l, w->first + w->blocks, &none) + o->offset;
+
+	lo += (o->align - lo % o->align) % o->align;
+	*first = lo - o->offset;
+	return lo > hi || n > hi - lo ? 0 : (hi - n - lo) / o->align + 1;
+}
+
+/* Of its blocks */
+static uint64_t longest(const struct worker *w)
+{
+	uint64_t i, n, most = 0;
+
+	for (i = 0; i < w->blocks && i < w->l->sizes; i++) {
+		place(w->l, w->first + i, &n);
+		if (n > most)
+			most = n;
+	}
+	return most;
+}
+
 /* The next call of a share, and what is to be written */
 static bool plan(struct worker *w, uint64_t index)
 {
@@ -372,12 +419,15 @@ static bool plan(struct worker *w, uint64_t index)
 	const struct options *o = l->o;
 	uint64_t block = w->first + (o->random ? next_random(&w->random) %
 				     w->blocks : index % w->blocks);
-	uint64_t off = block * l->block;
+	uint64_t n, off = place(l, block, &n), count;
 
+	if (o->align) {
+		count = places(w, n, &off);
+		off += next_random(&w->random) % count * o->align;
+	}
 	w->now.write = o->mix < 0 ? o->writes :
 		       next_random(&w->random) % 100 >= (uint64_t)o->mix;
-	w->now.n = l->size - off < l->block ? (size_t)(l->size - off) :
-					      (size_t)l->block;
+	w->now.n = (size_t)n;
 	w->now.off = o->offset + off;
 	w->why = "";
 	return !w->now.write || !o->verify || fill(w, w->now.off, w->now.n);
@@ -471,7 +521,7 @@ static void *work(void *arg)
 	struct worker *w = c->w;
 	struct load *l = c->l;
 	const struct options *o = l->o;
-	uint64_t i, calls = w->blocks * o->loops, end;
+	uint64_t i, calls = w->blocks * o->loops, end, none;
 
 	if (ways[o->way].gpu && !gpu_here())
 		failed(l, EXIT_NO_GPU, "a thread cannot use the GPU");
@@ -479,8 +529,8 @@ static void *work(void *arg)
 		failed(l, EXIT_NO_GPU, "there is no stream");
 	else if (o->writes || o->mix >= 0)
 		for (i = 0; i < l->depth; i++)
-			fill(&w[i], o->offset + w[i].first * l->block,
-			     (size_t)l->block);
+			fill(&w[i], o->offset + place(l, w[i].first, &none),
+			     (size_t)l->most);
 	pthread_barrier_wait(&l->ready);
 	/* once more: the clock is started in between */
 	pthread_barrier_wait(&l->ready);
@@ -609,7 +659,7 @@ static void say_flow(struct load *l, bool write, double wall, double cpu)
 static int share(struct load *l)
 {
 	const struct options *o = l->o;
-	uint64_t blocks, i;
+	uint64_t blocks, i, n, none;
 
 	l->size = o->size;
 	if (!o->have_size) {
@@ -628,21 +678,41 @@ static int share(struct load *l)
 				  (unsigned long long)l->f.size,
 				  (unsigned long long)l->size,
 				  (unsigned long long)o->offset);
+	if (o->offset > INT64_MAX || l->size > INT64_MAX - o->offset)
+		return io_give_up(o, EXIT_IO, "no file is so long");
 	l->block = o->chunk ? o->chunk : 1 << 20;
-	blocks = l->size / l->block + !!(l->size % l->block);
+	l->step = o->chunk_step;
+	l->sizes = l->step ? (o->chunk_most - l->block) / l->step + 1 : 1;
+	l->most = l->block + (l->sizes - 1) * l->step;
+	if (l->sizes > 1 && l->most > (UINT64_MAX >> 2) / IO_SIZES)
+		return io_give_up(o, EXIT_NO_GPU, "no GPU has so much memory");
+	l->round = l->sizes > 1 ? (l->block + l->most) * l->sizes / 2 : l->block;
+	blocks = l->size / l->round * l->sizes;
+	while (place(l, blocks, &n) < l->size)
+		blocks++;
 	if (blocks < l->workers)
 		return io_give_up(o, EXIT_IO, "%llu bytes are %llu calls of "
-				  "%llu, too few for %llu at a time: give a "
+				  "%s%llu, too few for %llu at a time: give a "
 				  "smaller --chunk", (unsigned long long)l->size,
 				  (unsigned long long)blocks,
-				  (unsigned long long)l->block,
+				  l->sizes > 1 ? "up to " : "",
+				  (unsigned long long)l->most,
 				  (unsigned long long)l->workers);
 	for (i = 0; i < l->workers; i++) {
 		struct worker *w = &l->w[i];
 
+		w->l = l;
 		w->first = blocks / l->workers * i +
 			   (i < blocks % l->workers ? i : blocks % l->workers);
 		w->blocks = blocks / l->workers + (i < blocks % l->workers);
+		n = longest(w);
+		if (o->align && !places(w, n, &none))
+			return io_give_up(o, EXIT_IO, "a share of the file has "
+					  "no place for a call of %llu bytes at a "
+					  "multiple of %llu: give a smaller "
+					  "--chunk or --align",
+					  (unsigned long long)n,
+					  (unsigned long long)o->align);
 	}
 	return EXIT_OK;
 }
@@ -651,10 +721,10 @@ static int share(struct load *l)
 static int buffers(struct load *l)
 {
 	struct options *o = l->o;
-	uint64_t part = (l->block + PAGE - 1) / PAGE * PAGE, all, i;
+	uint64_t part = (l->most + PAGE - 1) / PAGE * PAGE, all, i;
 	int r = EXIT_OK;
 
-	if (l->block > INT64_MAX / 2 ||
+	if (l->most > INT64_MAX / 2 ||
 	    __builtin_mul_overflow(part, l->workers, &all) ||
 	    __builtin_add_overflow(all, o->gpu_offset, &all))
 		return io_give_up(o, EXIT_NO_GPU, "no GPU has so much memory");
@@ -663,7 +733,6 @@ static int buffers(struct load *l)
 	for (i = 0; i < l->workers && !r; i++) {
 		struct worker *w = &l->w[i];
 
-		w->l = l;
 		w->call.result.size = sizeof(w->call.result);
 		w->at = o->gpu_offset + part * i;
 		w->random = (o->seed << 16) + i;
@@ -778,6 +847,8 @@ int load_run(struct options *o)
 				  io_memory_name[o->memory]);
 	if (o->batch && !ways[o->way].together)
 		return io_give_up(o, EXIT_USAGE, "--batch is for --transfer batch and streams");
+	if (o->align && !o->random)
+		return io_give_up(o, EXIT_USAGE, "--align and --unaligned are for --rw randread and randwrite");
 	l.threads = ways[o->way].together && !o->batch ? 1 : o->threads;
 	l.depth = !ways[o->way].together ? 1 : o->batch ? o->batch : o->threads;
 	l.workers = l.threads * l.depth;

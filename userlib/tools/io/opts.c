@@ -29,7 +29,7 @@ enum {
 	OPT_GPU_OFFSET, OPT_CHUNK, OPT_LOOPS, OPT_REG, OPT_UNREG, OPT_DIRECT,
 	OPT_FILL, OPT_CRC, OPT_VERIFY, OPT_SYNC, OPT_STRICT, OPT_JSON,
 	OPT_RW, OPT_THREADS, OPT_SECONDS, OPT_WAY, OPT_SEED, OPT_MIX, OPT_MEMORY,
-	OPT_BATCH,
+	OPT_BATCH, OPT_ALIGN, OPT_UNALIGNED,
 };
 
 #define MOVES "read, write, copy"
@@ -57,8 +57,10 @@ static const struct opt options[] = {
 	  "rules." },
 	{ OPT_GPU_OFFSET, "gpu-offset", "N", .only = GPU_ONLY,
 	  .help = "where to start in the GPU buffer (0)" },
-	{ OPT_CHUNK, "chunk", "N", .only = GPU_ONLY,
-	  .letter = 'i', .help = "bytes of each call (everything in one call; load: 1M)" },
+	{ OPT_CHUNK, "chunk", "N|MIN:MAX:STEP", .only = GPU_ONLY,
+	  .letter = 'i', .help = "bytes of each call (everything in one call; load: 1M); of load also sizes from MIN to MAX",
+	  .more = "Then the calls of each share have MIN bytes, MIN + STEP, and so on up to MAX, and MIN again; "
+	  "with a random --rw each takes one of these blocks. Their times are in one histogram." },
 	{ OPT_LOOPS, "loops", "N", .only = GPU_ONLY,
 	  .help = "how often to repeat each transfer (1); load: the calls of each block",
 	  .more = "The byte count is the total of all loops." },
@@ -84,6 +86,11 @@ static const struct opt options[] = {
 	  .letter = 'I', .help = "read (default), write, randread or randwrite; or 0 to 3 for these",
 	  .more = "The first two take the blocks in order, the others at random. "
 	  "Each thread has its own share of the blocks. Writing does not make a file shorter." },
+	{ OPT_ALIGN, "align", "N", .only = "load", .letter = 'a',
+	  .help = "random calls begin at any multiple of N bytes in the file (at a block)",
+	  .more = "Within the thread's share: calls overlap, and some bytes are in none. For randread and randwrite." },
+	{ OPT_UNALIGNED, "unaligned", .only = "load", .letter = 'U',
+	  .help = "random calls begin at any byte: --align 1" },
 	{ OPT_MIX, "mix", "PERCENT", .only = "load",
 	  .help = "this percentage of the calls reads, the others write, at random" },
 	{ OPT_THREADS, "threads", "N", .only = "load", .letter = 'w',
@@ -174,6 +181,25 @@ static bool take_memory(const char *text, struct options *o)
 	return true;
 }
 
+/* A number, or three of them */
+static bool take_chunk(const char *text, struct options *o)
+{
+	char min[24], max[24], step[24], more;
+
+	o->chunk_most = o->chunk_step = 0;
+	if (!strchr(text, ':'))
+		return number_of("--chunk", text, 1, UINT64_MAX, &o->chunk);
+	if (sscanf(text, "%23[^:]:%23[^:]:%23[^:]%c", min, max, step, &more) == 3 &&
+	    parse_size(min, &o->chunk) && parse_size(max, &o->chunk_most) &&
+	    parse_size(step, &o->chunk_step) && o->chunk && o->chunk_step &&
+	    o->chunk_most >= o->chunk &&
+	    (o->chunk_most - o->chunk) / o->chunk_step < IO_SIZES)
+		return true;
+	complain("--chunk needs a number, or MIN:MAX:STEP of at most %u sizes, not \"%s\"",
+		 IO_SIZES, text);
+	return false;
+}
+
 static bool take(int id, const char *text, struct options *o)
 {
 	bool ok = true;
@@ -205,9 +231,7 @@ static bool take(int id, const char *text, struct options *o)
 	case OPT_GPU_OFFSET:
 		ok = number_of("--gpu-offset", text, 0, UINT64_MAX, &o->gpu_offset);
 		break;
-	case OPT_CHUNK:
-		ok = number_of("--chunk", text, 1, UINT64_MAX, &o->chunk);
-		break;
+	case OPT_CHUNK: ok = take_chunk(text, o); break;
 	case OPT_LOOPS:
 		ok = number_of("--loops", text, 1, UINT64_MAX, &o->loops);
 		break;
@@ -236,6 +260,10 @@ static bool take(int id, const char *text, struct options *o)
 		ok = number_of("--batch", text, 1, 1024, &o->batch);
 		break;
 	case OPT_MEMORY: ok = take_memory(text, o); break;
+	case OPT_ALIGN:
+		ok = number_of("--align", text, 1, UINT64_MAX, &o->align);
+		break;
+	case OPT_UNALIGNED: o->align = 1; break;
 	case OPT_SECONDS:
 		ok = number_of("--seconds", text, 1, 1000000, &o->seconds);
 		break;
@@ -280,6 +308,11 @@ static bool parse(int argc, char **argv, struct options *o, const char **jobs)
 	}
 	if (o->what == COPY && !o->out) {
 		complain("where to?  Give --out F");
+		return false;
+	}
+	if (o->what != LOAD && o->chunk_step) {
+		complain("--chunk MIN:MAX:STEP is for load, not for %s",
+			 io_what_name[o->what]);
 		return false;
 	}
 	if (o->what == WRITE && !o->have_size) {
