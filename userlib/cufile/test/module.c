@@ -195,6 +195,21 @@ void test_module_refused(void)
 	check(strstr(stats_of(fh).reason, "max_pinned_mib is used up"),
 	      "why: %s", stats_of(fh).reason);
 
+	/* EIO of a direct read may be for a write into the page cache */
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "the module works");
+	memset(mem(h), 0, MIB(1));
+	mock.module_errno = EIO;
+	mock.module_count = 1;
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "and its read ends with EIO");
+	check(!memcmp(mem(h), data, MIB(1)), "the data is right");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "it is staged");
+	check(strstr(stats_of(fh).reason, "kernel read failed: EIO"), "why: %s",
+	      stats_of(fh).reason);
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "the next one");
+	all_by(fh, PLN_PATH_KERNEL, 2 * MIB(1), "goes by the module");
+
 	/* both ways: a mapping first, the module for what cannot be mapped */
 	with_module(NULL, PLN_ABI_VERSION);
 	fh = reg(fd);
