@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -297,6 +298,74 @@ void test_strict_end(void)
 	gpu_free(g);
 	gpu_free(g + n);
 	free(data);
+}
+
+/* ---- direct reads that meet writes into the page cache: the kernel's own EIO ---- */
+
+#define HOLE	MIB(2)
+
+static struct {
+	int fd;
+	char *map;
+	_Atomic size_t at;
+	_Atomic bool stop;
+} filler;
+
+/* Writes into each page of a hole, as whoever maps a file does, and makes the hole anew */
+static void *fill_hole(void *arg)
+{
+	while (!filler.stop) {
+		for (filler.at = 0; filler.at < HOLE && !filler.stop; filler.at += 4096)
+			filler.map[filler.at] = 1;
+		if (ftruncate(filler.fd, 0) || ftruncate(filler.fd, HOLE))
+			abort();
+	}
+	return arg;
+}
+
+/*
+ * How often they meet is for the kernel and the file system: a few of a thousand reads on
+ * ext4.  None must fail.
+ */
+void test_real_collisions(void)
+{
+	unsigned int reads, bad = 0, strange = 0;
+	struct pln_file_stats s;
+	CUfileHandle_t fh;
+	char *g = gpu(MIB(1));
+	time_t end = time(NULL) + 10;
+	pthread_t thread;
+	ssize_t r, i;
+	size_t at;
+
+	fresh(NULL);
+	filler.fd = make(path, 0, "", 0);
+	if (ftruncate(filler.fd, HOLE))
+		abort();
+	filler.map = mmap(NULL, HOLE, PROT_READ | PROT_WRITE, MAP_SHARED, filler.fd, 0);
+	if (filler.map == MAP_FAILED)
+		abort();
+	filler.stop = false;
+	fh = reg(filler.fd);
+	pthread_create(&thread, NULL, fill_hole, NULL);
+	for (reads = 0, s.fallbacks = 0; s.fallbacks < 3 && reads < 3000 && time(NULL) < end; reads++) {
+		at = filler.at < MIB(1) ? filler.at : MIB(1);
+		r = cuFileRead(fh, g, MIB(1), (off_t)at, 0);
+		bad += r < 0;
+		for (i = 0; i < r; i++)
+			strange += mem(g)[i] & (i % 4096 ? 0xff : 0xfe);
+		s = stats_of(fh);
+	}
+	filler.stop = true;
+	pthread_join(thread, NULL);
+	is(bad, 0, "reads beside writes into a mapping of a file with a hole");
+	is(strange, 0, "no byte is of another place");
+	printf("# %u reads, of which %llu were staged: %s\n", reads,
+	       (unsigned long long)s.fallbacks, s.fallbacks ? s.reason : "none");
+	munmap(filler.map, HOLE);
+	cuFileHandleDeregister(fh);
+	close(filler.fd);
+	gpu_free(g);
 }
 
 void test_vectors(void)

@@ -1584,6 +1584,7 @@ static void together(void)
 	test_told_later();
 	test_same_reason();
 	test_grows();
+	test_real_collisions();
 	test_words_of_two();
 	test_one_chunk();
 	test_helpers();

@@ -160,6 +160,7 @@ void test_half_probe(void);
 void test_direct_collision(void);
 void test_p2p_collision(void);
 void test_strict_collision(void);
+void test_real_collisions(void);
 void test_told_later(void);
 void test_words_of_two(void);
 void test_refused_before(void);
