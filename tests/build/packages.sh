@@ -51,11 +51,11 @@ in_land() {
 apt() {
 	in_land apt-get -q --yes --no-install-recommends -o APT::Sandbox::User=root -o Dpkg::Use-Pty=0 "$@"
 }
-# listed: every file of the land with its kind, rights and owner, and what is in /etc; but what package managers write, and depmod,
-# and where Ubuntu's base-files diverts /lib to when a package has files there, as those of kernels have
+# listed: every file of the land with its kind, rights and owner, and what is in /etc; but what package managers write, and depmod
+# with its folders, and where Ubuntu's base-files diverts /lib to when a package has files there, as those of kernels have
 listed() {
 	(cd land && find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./tmp -o -path ./var/log -o -path ./var/cache -o -path ./var/lib/dpkg -o \
-		-path ./var/lib/apt -o -path './usr/lib/modules/*/modules.*' -o -path './lib.usr-is-merged' \) -prune -o -printf '%p %y %m %U:%G %l\n' | LC_ALL=C sort
+		-path ./var/lib/apt -o -path './usr/lib/modules/*/modules.*' -o -path './lib.usr-is-merged' \) -prune -o ! \( -type d -path './usr/lib/modules*' \) -printf '%p %y %m %U:%G %l\n' | LC_ALL=C sort
 	find etc -type f ! -name ld.so.cache -exec sha256sum {} + | LC_ALL=C sort)
 }
 
