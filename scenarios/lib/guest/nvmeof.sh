@@ -118,6 +118,9 @@ export CUFILE_FORCE_COMPAT_MODE=1
 io staged read --file /mnt/data
 unset CUFILE_FORCE_COMPAT_MODE
 if [ "$HOST" = a ]; then
+	# What it foretells, in its first line
+	peerlane doctor /mnt/data 0 >/tmp/doctor.out 2>/tmp/doctor.err
+	text doctor "$(head -n 1 /tmp/doctor.out; cat /tmp/doctor.err)"
 	ended 60 peerlane io read --file /mnt/data --size 1M --strict --json >/tmp/strict.json 2>/tmp/strict.err
 	fact strict.status $?
 	text strict.said "$(cat /tmp/strict.json /tmp/strict.err)"

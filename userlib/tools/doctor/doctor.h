@@ -213,6 +213,24 @@ enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 /* Goes DMA between the drive of that address and a GPU of the question by a switch? */
 bool doc_direct(const struct doctor *d, const char *drive);
 
+/* From good to bad */
+int doc_rank(uint32_t verdict);
+
+/* ---- nvmeof.c: drives of other hosts, by NVMe over Fabrics with RDMA ---- */
+/* Is the block device one, or its controller? */
+bool doc_by_rdma(struct doctor *d, const struct topo_block *b);
+/*
+ * As doc_pair(), between the GPU and the RDMA devices of all such drives below the file.
+ * *@card is the one that it is about, NULL: there is none, or none that is on PCI.
+ */
+enum pln_verdict doc_rdma_pair(struct doctor *d, int gpu,
+			       const struct topo_node **card,
+			       struct pln_topo_pair *pair);
+/* Finds out which RDMA devices they have, and notes them. */
+void doc_look_rdma_drives(struct doctor *d);
+void doc_check_rdma_old(struct doctor *d, const struct rule *r);
+void doc_check_rdma_apart(struct doctor *d, const struct rule *r);
+
 /* ---- files.c ---- */
 /* The md below the file system that passes peer memory on to NVMe drives, or NULL */
 const struct topo_block *doc_passing_md(struct doctor *d, const struct mount *m);

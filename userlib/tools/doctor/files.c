@@ -129,15 +129,24 @@ static void check_no_drive(struct doctor *d, const struct rule *r)
 {
 	const struct mount *m = d->mount;
 	const struct topo_block *b;
+	bool far = false;
+	int i;
 
 	if (!m || in_memory(m) || elsewhere(m) || !strcmp(m->type, "overlay") ||
 	    block_of_kind(m, "loop"))
 		return;
 	/* A non-NVMe member of a RAID or LVM volume counts too. */
-	b = block_of_kind(m, "nvme-fabric");
-	if (!b)
-		b = block_of_kind(m, "other");
-	if (!b && has_nvme(m))
+	b = block_of_kind(m, "other");
+	for (i = 0; i < m->n_blocks; i++) {
+		if (strcmp(m->block[i].kind, "nvme-fabric"))
+			continue;
+		/* of such nvmeof.c has its say */
+		if (doc_by_rdma(d, &m->block[i]))
+			far = true;
+		else
+			b = &m->block[i];
+	}
+	if (!b && (far || has_nvme(m)))
 		return;
 	if (b)
 		doc_where(doc_say(d, r, r->severity,

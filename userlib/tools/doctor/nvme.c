@@ -72,6 +72,7 @@ static void look_nvme(struct doctor *d)
 		doc_note(d, "multipath", "%s", text);
 	}
 	for_each_disk(d, note_disk, NULL);
+	doc_look_rdma_drives(d);
 }
 
 static void check_none(struct doctor *d, const struct rule *r)
@@ -208,6 +209,22 @@ static const struct rule nvme_rules[] = {
 	  "update-initramfs -u (dracut -f); reboot. Or boot Linux 7.2 or newer",
 	  "a reboot; no failover between two paths to one drive; disks may get "
 	  "other names", check_multipath },
+	{ "nvme-rdma-old", SEV_ERROR,
+	  "a drive of another host takes no memory of devices",
+	  "Before Linux 7.2 nvme-rdma, the driver of drives by NVMe over Fabrics "
+	  "with RDMA, does not tell the block layer that its RDMA device could "
+	  "reach peer memory, so the kernel refuses it.",
+	  "boot Linux 7.2 or newer", "a reboot", doc_check_rdma_old },
+	{ "nvme-rdma-apart", SEV_ERROR,
+	  "the RDMA device of a drive of another host does not reach the GPU",
+	  "The data of such a drive is moved by the RDMA device. Linux takes GPU "
+	  "memory for it in any case, cannot map it for the device, and tries "
+	  "again for ever: no error tells, and no signal ends the program. "
+	  "Peerlane's cuFile asks first, and stages the data in host memory.",
+	  "use a GPU and an RDMA device below one PCIe switch, without ACS "
+	  "redirect (peerlane topo shows them), and connect the drive by that "
+	  "device (nvme connect --host-traddr)",
+	  "the drive is gone while it is connected anew", doc_check_rdma_apart },
 	{ "nvme-scheduler", SEV_INFO, "an IO scheduler sorts requests",
 	  "NVMe drives do that themselves; the scheduler costs CPU time and "
 	  "latency for each request.",

@@ -151,8 +151,7 @@ struct topo doc_pci(const struct doctor *d)
 	return pci;
 }
 
-/* From good to bad */
-static int rank(uint32_t verdict)
+int doc_rank(uint32_t verdict)
 {
 	return verdict == PLN_VERDICT_DIRECT ? 0 :
 	       verdict == PLN_VERDICT_ROOT_COMPLEX ? 1 :
@@ -173,7 +172,7 @@ enum pln_verdict doc_pair(const struct doctor *d, int gpu, int *drive,
 		if (!doc_drive_asked(d, i))
 			continue;
 		topo_pair(&pci, a, device(d, PLN_TOPO_NVME, i), &p);
-		better = rank(p.verdict) < rank(pair->verdict) ||
+		better = doc_rank(p.verdict) < doc_rank(pair->verdict) ||
 			 (p.verdict == pair->verdict &&
 			  p.relation < pair->relation);
 		if (*drive >= 0 && better == !!d->path)

@@ -138,13 +138,20 @@ struct gpu_answer {
 	const char *path, *verdict;
 };
 
+static const char *verdict_ok(enum pln_verdict v)
+{
+	return v == PLN_VERDICT_STAGED ? "no" : v == PLN_VERDICT_DIRECT ? "ok" :
+	       v == PLN_VERDICT_UNKNOWN ? "?" : "far";
+}
+
 static void gpu_steps(struct doctor *d, struct gpu_answer *a, struct steps *s)
 {
 	static const char *const sections[] = { "acs", "host-bridge", NULL };
-	struct pln_topo_pair pair = { .size = sizeof(pair) };
-	const struct topo_node *g = doc_gpu_at(d, a->gpu), *n;
+	struct pln_topo_pair pair = { .size = sizeof(pair) }, far = pair;
+	const struct topo_node *g = doc_gpu_at(d, a->gpu), *n, *card;
 	const struct finding *why;
-	enum pln_verdict v;
+	enum pln_verdict v, w;
+	bool wrong, known;
 	int drive;
 
 	v = doc_pair(d, a->gpu, &drive, &pair);
@@ -153,25 +160,35 @@ static void gpu_steps(struct doctor *d, struct gpu_answer *a, struct steps *s)
 	      NULL;
 	if (drive >= 0) {
 		n = doc_drive_at(d, drive);
-		step(s, "pci", v == PLN_VERDICT_STAGED || why ? "no" :
-		     v == PLN_VERDICT_DIRECT ? "ok" :
-		     v == PLN_VERDICT_UNKNOWN ? "?" : "far", a->gpu, why,
+		step(s, "pci", why ? "no" : verdict_ok(v), a->gpu, why,
 		     "%s (%s) to %s (%s): %s, %s", doc_name(d, n), n->address,
 		     doc_label(d, g), g->address, pln_verdict_name(v),
 		     pair.reason);
 	}
-	if (why && v == PLN_VERDICT_DIRECT)
+	w = doc_rdma_pair(d, a->gpu, &card, &far);
+	known = drive >= 0 || card;
+	if (card)
+		step(s, "pci", verdict_ok(w), a->gpu, w == PLN_VERDICT_STAGED ?
+		     doc_stop(d, a->gpu, "nvme", NULL) : NULL,
+		     "%s (%s) to %s (%s): %s, %s", doc_name(d, card),
+		     card->address, doc_label(d, g), g->address,
+		     pln_verdict_name(w), far.reason);
+	wrong = why && v == PLN_VERDICT_DIRECT;
+	/* it is as good as the worst of its drives */
+	if (card && (drive < 0 || doc_rank(w) > doc_rank(v)))
+		v = w;
+	if (wrong)
 		a->path = "fails";
 	else if (doc_stop(d, a->gpu, NULL, NULL) ||
-		 (drive >= 0 && v == PLN_VERDICT_STAGED))
+		 (known && v == PLN_VERDICT_STAGED))
 		a->path = "bounce";
-	else if (drive < 0 || v == PLN_VERDICT_UNKNOWN ||
+	else if (!known || v == PLN_VERDICT_UNKNOWN ||
 		 d->p2pdma == UNKNOWN ||
 		 said(d, "gpu-geforce", g->address))
 		a->path = "unknown";
 	else
 		a->path = d->p2pdma == YES ? "p2p" : "nvidia-fs";
-	a->verdict = drive < 0 ? "none" : pln_verdict_name(v);
+	a->verdict = known ? pln_verdict_name(v) : "none";
 	if (!strcmp(a->path, "unknown"))
 		d->undecided = true;
 }
