@@ -616,6 +616,12 @@ bool plc_eth_uses_pd(const PlcEth *e, uint32_t pd)
            plc_used(&e->rq, PlcQueue, pd, pd);
 }
 
+bool plc_eth_uses_td(const PlcEth *e, uint32_t td)
+{
+    return plc_used(&e->tir, PlcTir, td, td) ||
+           plc_used(&e->tis, PlcTis, td, td);
+}
+
 void plc_eth_deafen(PlcEth *e, uint32_t uar)
 {
     plc_deafen(&e->sq, PlcQueue, uar);

@@ -64,11 +64,13 @@ typedef struct PlcRqt {
 
 typedef struct PlcTir {
     uint32_t id;
+    uint32_t td;
     uint8_t ctx[CX_TIRC_SIZE];
 } PlcTir;
 
 typedef struct PlcTis {
     uint32_t id;
+    uint32_t td;
     uint8_t ctx[CX_TISC_SIZE];
 } PlcTis;
 

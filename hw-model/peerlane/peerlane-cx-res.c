@@ -88,7 +88,9 @@ uint8_t plc_alloc_td(PeerlaneCX *s, PlcCmd *c)
 
 uint8_t plc_dealloc_td(PeerlaneCX *s, PlcCmd *c)
 {
-    return plc_dealloc(&s->st->td, c, cx_get(c->in, CX_ID_IN), false);
+    uint32_t id = cx_get(c->in, CX_ID_IN);
+
+    return plc_dealloc(&s->st->td, c, id, plc_eth_uses_td(s->st->eth, id));
 }
 
 uint8_t plc_alloc_qc(PeerlaneCX *s, PlcCmd *c)

@@ -449,6 +449,7 @@ uint8_t plc_create_tir(PeerlaneCX *s, PlcCmd *c)
         return CX_BAD_RESOURCE;
     }
     tir = g_new0(PlcTir, 1);
+    tir->td = cx_get(ctx, CX_TIRC_TD);
     memcpy(tir->ctx, ctx, CX_TIRC_SIZE);
     if (!plc_table_add(&s->st->eth->tir, c, tir, &tir->id)) {
         g_free(tir);
@@ -525,6 +526,7 @@ uint8_t plc_create_tis(PeerlaneCX *s, PlcCmd *c)
         return CX_BAD_RESOURCE;
     }
     tis = g_new0(PlcTis, 1);
+    tis->td = cx_get(ctx, CX_TISC_TD);
     memcpy(tis->ctx, ctx, CX_TISC_SIZE);
     if (!plc_table_add(&s->st->eth->tis, c, tis, &tis->id)) {
         g_free(tis);

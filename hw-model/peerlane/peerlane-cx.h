@@ -818,6 +818,7 @@ PlcEth *plc_eth_new(void);
 void plc_eth_free(PlcEth *eth);
 bool plc_eth_owned(const PlcEth *eth, uint16_t uid);
 bool plc_eth_uses_pd(const PlcEth *eth, uint32_t pd);
+bool plc_eth_uses_td(const PlcEth *eth, uint32_t td);
 void plc_eth_deafen(PlcEth *eth, uint32_t uar);
 /* Is the doorbell one of a send queue of frames? */
 bool plc_eth_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t sqn);

@@ -183,6 +183,7 @@ says_at "user: who may send frames" 0 $UCTX 16 00000001
 says_at "send queue: of a user, with what is another's" 5 $SQ_IN 2 "$(printf %s "$out" | cut -c23-26)"
 short 0914 00$TIS; says "a TIS that is in use stays" 6 $r 8
 short 0801 00$PD; says "a protection domain that is in use stays" 6 $r 8
+short 0817 00$TD; says "so does a transport domain" 6 $r 8
 queue_to 0905 $SQ 1 1; says "send queue: it is not ready yet" 9 "$r" 8
 queue_to 0905 $SQ 0 2; says "send queue: to a state that is none" 3 "$r" 8
 queue_to 0905 $SQ 0 1; TO_READY=$r; at "$r" 23 01; says "send queue: with a rate" 3 "$r" 8
