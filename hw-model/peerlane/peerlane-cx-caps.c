@@ -69,6 +69,8 @@ static const PlcCap plc_general[] = {
 
 /* ... and what a port of Ethernet has beside that */
 static const PlcCap plc_general_eth[] = {
+    { CX_CAP_CC_QUERY_ALLOWED, 1 },
+    { CX_CAP_MODIFY_RQ_COUNTER_SET_ID, 1 },
     { CX_CAP_IB_VIRT, 0 },
     { CX_CAP_NIC_FLOW_TABLE, 1 },
     { CX_CAP_PCAM_REG, 1 },     /* registers that are there: none */

@@ -115,6 +115,7 @@ static const PlcCommand plc_commands[] = {
                     plc_modify_nic_vport),
     PLC_ETH_DRIVERS(QUERY_ROCE_ADDRESS, 0x10, 0x30, plc_query_roce_address),
     PLC_ETH_DRIVERS(SET_ROCE_ADDRESS, 0x30, 0x08, plc_set_roce_address),
+    PLC_ETH(QUERY_CONG_STATISTICS, 0x10, 0x110, plc_query_cong_statistics),
     PLC_ETH(CREATE_SQ, CX_ETH_PAS, 0x0c, plc_create_sq),
     PLC_ETH(MODIFY_SQ, CX_ETH_PAS, 0x08, plc_modify_sq),
     PLC_ETH(DESTROY_SQ, 0x0c, 0x08, plc_destroy_sq),

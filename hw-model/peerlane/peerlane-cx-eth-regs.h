@@ -14,6 +14,7 @@ enum {
     CX_OP_MODIFY_NIC_VPORT_CONTEXT = 0x755,
     CX_OP_QUERY_ROCE_ADDRESS = 0x760,
     CX_OP_SET_ROCE_ADDRESS = 0x761,
+    CX_OP_QUERY_CONG_STATISTICS = 0x826,
     CX_OP_CREATE_TIR = 0x900,
     CX_OP_MODIFY_TIR = 0x901,
     CX_OP_DESTROY_TIR = 0x902,
@@ -111,6 +112,11 @@ enum {
 #define CX_VPORT_STATE_ADMIN            CX_F(0x0078, 4)
 #define CX_VPORT_STATE_STATE            CX_F(0x007c, 4)
 #define CX_VPORT_LIST_TYPE              CX_F(0x0065, 3) /* that is asked for */
+/* Counters of congestion, 64 bits each */
+#define CX_CONG_CLEAR                   CX_F(0x0040, 1)
+#define CX_CONG_CNPS_IGNORED            0x18
+#define CX_CONG_MARKED                  0x54
+#define CX_CONG_CNPS_SENT               0x5c
 #define CX_NIC_QUERY_CTX                0x10
 #define CX_NIC_MODIFY_CTX               0x100
 #define CX_NIC_SIZE                     0x100   /* but for the list behind it */

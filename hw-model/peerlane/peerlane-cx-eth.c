@@ -626,3 +626,15 @@ void plc_eth_deafen(PlcEth *e, uint32_t uar)
 {
     plc_deafen(&e->sq, PlcQueue, uar);
 }
+
+void plc_eth_uncount(PlcEth *e, uint32_t counter_set)
+{
+    for (uint32_t i = 0; i < e->rq.size; i++) {
+        PlcQueue *q = plc_table_get(&e->rq, i);
+
+        if (q && q->as->counter_set == counter_set) {
+            q->as->counter_set = 0;
+            cx_set(q->ctx, CX_RQC_COUNTER_SET, 0);
+        }
+    }
+}

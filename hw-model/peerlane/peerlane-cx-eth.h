@@ -179,6 +179,7 @@ bool plc_flow_names_tir(PeerlaneCX *s, uint32_t tirn);
 /* peerlane-cx-vport.c: the port, as the driver sees it */
 uint32_t plc_eth_longest(const PlcEth *eth);
 PlcHandler plc_query_vport_state, plc_query_nic_vport,
-    plc_modify_nic_vport, plc_set_roce_address, plc_query_roce_address;
+    plc_modify_nic_vport, plc_set_roce_address, plc_query_roce_address,
+    plc_query_cong_statistics;
 
 #endif /* HW_PEERLANE_CX_ETH_H */

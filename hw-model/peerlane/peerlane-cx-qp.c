@@ -431,6 +431,16 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     }
 }
 
+/* Does the transition name a set of counters that is not there for it? */
+static bool plc_counter_set_bad(PeerlaneCX *s, PlcCmd *c, uint16_t opcode)
+{
+    if (opcode != CX_OP_RST2INIT_QP &&
+        !(cx_get(c->in, CX_QP_OPT_MASK) & CX_OPT_COUNTER_SET)) {
+        return false;
+    }
+    return plc_qc_bad(s, c, cx_get(c->in + CX_CREATE_QPC, CX_QPC_COUNTER_SET));
+}
+
 /* 256 to 4096 bytes */
 static bool plc_mtu_good(const uint8_t *in)
 {
@@ -466,6 +476,9 @@ uint8_t plc_modify_qp(PeerlaneCX *s, PlcCmd *c)
             if (opcode == CX_OP_INIT2RTR_QP && plc_qp_service(qp) >= 0 &&
                 !plc_mtu_good(c->in)) {
                 return CX_BAD_PARAM;
+            }
+            if (plc_counter_set_bad(s, c, opcode)) {
+                return CX_BAD_RESOURCE;
             }
             plc_qp_take(qp, c->in + CX_CREATE_QPC, opcode,
                         cx_get(c->in, CX_QP_OPT_MASK));

@@ -106,7 +106,15 @@ uint8_t plc_alloc_qc(PeerlaneCX *s, PlcCmd *c)
     return CX_OK;
 }
 
-/* Who refers to it counts nothing from then on */
+bool plc_qc_bad(PeerlaneCX *s, const PlcCmd *c, uint32_t id)
+{
+    return id && !plc_table_own(&s->st->qc, c, id);
+}
+
+/*
+ * The driver may do so before it has moved a queue pair to another set.  Who
+ * refers to it counts nothing from then on, also when the id is given again.
+ */
 uint8_t plc_dealloc_qc(PeerlaneCX *s, PlcCmd *c)
 {
     uint32_t id = cx_get(c->in, CX_QC_IN);
@@ -115,6 +123,15 @@ uint8_t plc_dealloc_qc(PeerlaneCX *s, PlcCmd *c)
     if (!qc) {
         return CX_BAD_RESOURCE;
     }
+    for (uint32_t i = 0; i < s->st->qp.size; i++) {
+        PlcQp *qp = plc_table_get(&s->st->qp, i);
+
+        if (qp && qp->counter_set == id) {
+            qp->counter_set = 0;
+            cx_set(qp->ctx, CX_QPC_COUNTER_SET, 0);
+        }
+    }
+    plc_eth_uncount(s->st->eth, id);
     plc_table_del(&s->st->qc, id);
     g_free(qc);
     return CX_OK;

@@ -64,6 +64,18 @@ uint8_t plc_query_nic_vport(PeerlaneCX *s, PlcCmd *c)
     return CX_OK;
 }
 
+/* Nobody sends less for a CNP: each that has come was ignored */
+uint8_t plc_query_cong_statistics(PeerlaneCX *s, PlcCmd *c)
+{
+    if (cx_get(c->in, CX_CMD_OP_MOD) || cx_get(c->in, CX_CONG_CLEAR)) {
+        return CX_BAD_PARAM;
+    }
+    stq_be_p(c->out + CX_CONG_CNPS_IGNORED, s->counters[PLC_CNT_CNPS_IN]);
+    stq_be_p(c->out + CX_CONG_MARKED, s->counters[PLC_CNT_MARKED]);
+    stq_be_p(c->out + CX_CONG_CNPS_SENT, s->counters[PLC_CNT_CNPS_OUT]);
+    return CX_OK;
+}
+
 /* Lists are kept: what comes by the wire is looked at by flow tables */
 static uint8_t plc_nic_list(PlcEth *e, PlcCmd *c, const uint8_t *ctx)
 {

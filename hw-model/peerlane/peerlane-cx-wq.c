@@ -98,6 +98,10 @@ static uint8_t plc_rq_parse(PeerlaneCX *s, PlcCmd *c, PlcQueue *q)
         return CX_EXCEED_LIM;
     }
     q->keep_vlan = cx_get(ctx, CX_RQC_NO_VLAN_STRIP);
+    q->as->counter_set = cx_get(ctx, CX_RQC_COUNTER_SET);
+    if (plc_qc_bad(s, c, q->as->counter_set)) {
+        return CX_BAD_RESOURCE;
+    }
     return plc_queue_wq(s, c, q);
 }
 
@@ -109,6 +113,7 @@ static uint8_t plc_create_queue(PeerlaneCX *s, PlcCmd *c, PlcTable *t,
     uint8_t status;
 
     memcpy(q->ctx, c->in + CX_ETH_CTX, CX_SQC_SIZE);
+    q->as = g_new0(PlcQp, 1);
     q->cqn = cx_get(q->ctx, CX_QUEUE_CQN);
     q->user_index = cx_get(q->ctx, CX_QUEUE_USER_INDEX);
     status = parse(s, c, q);
@@ -119,11 +124,9 @@ static uint8_t plc_create_queue(PeerlaneCX *s, PlcCmd *c, PlcTable *t,
         plc_queue_free(q);
         return status;
     }
-    q->as = g_new0(PlcQp, 1);
     q->as->cx = s;
     q->as->id = q->id;
     q->as->pd = q->pd;
-    q->as->counter_set = cx_get(q->ctx, CX_RQC_COUNTER_SET);
     plc_queue_cq(s, q)->users++;
     cx_set(c->out, CX_ID_OUT, q->id);
     return CX_OK;
@@ -236,6 +239,10 @@ uint8_t plc_modify_rq(PeerlaneCX *s, PlcCmd *c)
     if (cx_get(c->in, CX_MODIFY_MASK_HI) ||
         mask & ~(CX_RQ_MODIFY_VSD | CX_RQ_MODIFY_COUNTER_SET)) {
         return CX_BAD_PARAM;
+    }
+    if (mask & CX_RQ_MODIFY_COUNTER_SET &&
+        plc_qc_bad(s, c, cx_get(ctx, CX_RQC_COUNTER_SET))) {
+        return CX_BAD_RESOURCE;
     }
     status = plc_queue_move(s, c, q);
     if (status) {

@@ -663,6 +663,8 @@ PlcHandler plc_query_hca_cap, plc_set_hca_cap, plc_query_adapter,
 PlcHandler plc_alloc_pd, plc_dealloc_pd, plc_alloc_uar, plc_dealloc_uar,
     plc_alloc_xrcd, plc_dealloc_xrcd, plc_alloc_td, plc_dealloc_td,
     plc_alloc_qc, plc_dealloc_qc, plc_query_qc;
+/* Is @id neither 0, which is no set, nor one that the command may name? */
+bool plc_qc_bad(PeerlaneCX *s, const PlcCmd *c, uint32_t id);
 void plc_qc_count(PlcQp *qp, unsigned counter);
 
 /* peerlane-cx-user.c: users, and their memory */
@@ -820,6 +822,8 @@ bool plc_eth_owned(const PlcEth *eth, uint16_t uid);
 bool plc_eth_uses_pd(const PlcEth *eth, uint32_t pd);
 bool plc_eth_uses_td(const PlcEth *eth, uint32_t td);
 void plc_eth_deafen(PlcEth *eth, uint32_t uar);
+/* The set of counters goes */
+void plc_eth_uncount(PlcEth *eth, uint32_t counter_set);
 /* Is the doorbell one of a send queue of frames? */
 bool plc_eth_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t sqn);
 /* Packets and frames that have come, and frames to send, in turn */

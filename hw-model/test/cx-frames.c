@@ -3,10 +3,11 @@
  * Frames that are nearly right, for a ConnectX on the other end of a cable.
  *
  *	cx-frames OWN-SOCKET PEER-SOCKET SEED COUNT QPN KEY SERVICE [trains]
- *	cx-frames OWN-SOCKET PEER-SOCKET write FROM QPN KEY LENGTH
+ *	cx-frames OWN-SOCKET PEER-SOCKET write|marked|cnp FROM QPN KEY LENGTH
  *
  * From 10.0.0.2 to 10.0.0.1.  With "write" there is one that is right: number 0, from 10.0.0.FROM, so
- * many bytes of 0x5a for address 0x200000.  Else most have a right checksum, so that they get to the
+ * many bytes of 0x5a for address 0x200000; with "marked" the same, with a mark of congestion; with
+ * "cnp" a notification of such a mark.  Else most have a right checksum, so that they get to the
  * transport: any opcode of the service (0x00 RC, 0x20 UC, 0x60 UD), sequence numbers near 0, any length.
  * With "trains" half of them are in datagrams of up to four, of which some are cut off.
  */
@@ -112,17 +113,24 @@ static uint32_t end_frame(uint8_t *f, uint32_t len, uint32_t crc)
 	return 14 + len + 4;
 }
 
-static uint32_t make_write(uint8_t *f, uint32_t from, uint32_t qpn, uint32_t key, uint32_t bytes)
+static uint32_t make_right(uint8_t *f, const char *what, uint32_t from, uint32_t qpn, uint32_t key,
+			   uint32_t bytes)
 {
-	uint32_t body = 28 + bytes;
+	bool cnp = !strcmp(what, "cnp");
+	uint32_t body = 28 + (cnp ? 0 : bytes);
 	uint8_t *bth = f + 14 + HEADS;
 
 	memset(f, 0, MAX);
 	head(f, from, body);
+	f[15] = strcmp(what, "marked") ? 0 : 3;
 	sum_up(f + 14);
-	bth[0] = 0x0a;
+	bth[0] = cnp ? 0x81 : 0x0a;
 	put16(bth + 2, 0xffff);
 	put32(bth + 4, qpn);
+	if (cnp) {
+		bth[4] = 0x40;
+		return end_frame(f, HEADS + body, icrc(f + 14, HEADS + body));
+	}
 	put32(bth + 8, 0x80000000);
 	put32(bth + 16, 0x200000);
 	put32(bth + 20, key);
@@ -195,7 +203,7 @@ int main(int argc, char **argv)
 
 	if (argc != 8 && (argc != 9 || strcmp(argv[8], "trains")))
 		return 2;
-	right = !strcmp(argv[3], "write");
+	right = !strcmp(argv[3], "write") || !strcmp(argv[3], "marked") || !strcmp(argv[3], "cnp");
 	snprintf(own.sun_path, sizeof(own.sun_path), "%s", argv[1]);
 	snprintf(peer.sun_path, sizeof(peer.sun_path), "%s", argv[2]);
 	x = strtoul(argv[3], NULL, 0) * 2654435761u;
@@ -214,7 +222,7 @@ int main(int argc, char **argv)
 		uint32_t last = strtoul(argv[7], NULL, 0);
 		uint32_t len = frames ? make_train(frame, &frames, qpn, key, last) :
 			!right ? make(frame, qpn, key, last) :
-			make_write(frame, strtoul(argv[4], NULL, 0), qpn, key, last);
+			make_right(frame, argv[3], strtoul(argv[4], NULL, 0), qpn, key, last);
 
 		n -= frames ? frames : 1;
 		while (send(fd, frame, len, 0) < 0) {

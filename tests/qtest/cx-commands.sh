@@ -461,7 +461,10 @@ says_at "user's key of keys: of pages instead" 3 $KLM_IN 18 3d
 says_at "user's key of keys" 0 $KLM_IN; id
 short 0202 00$r; at "$r" 2 $USER; says "user's key of keys: it goes" 0 "$r" 8
 short 050b 00$QP; at "$r" 2 $OTHER; says "user's queue pair: not for another user" 5 "$r" 256
-for fields in "0502 170 e0" "0503 32 a0 44 00$QP 54 0001" 0504; do
+short 0771; at "$r" 2 $OTHER; says "user: counters of another one's" 0 "$r" 16; id; OTHER_SET=${r#????}
+short 0771; at "$r" 2 ffff; says "user: counters that are for all" 0 "$r" 16; id; SHARED_SET=${r#????}
+fixed 0502 00$QP 00000000 256; at "$r" 2 $USER; at "$r" 36 $OTHER_SET; says "user's queue pair: counted with another user's" 5 "$r" 8
+for fields in "0502 36 $SHARED_SET 170 e0" "0503 32 a0 44 00$QP 54 0001" 0504; do
     set -- $fields
     fixed $1 00$QP 00000000 256
     at "$r" 2 $USER
@@ -620,7 +623,7 @@ make_steps() { # SEED STEPS
         ops = "0100 0100 0107 0108 0108 010a 0200 0200 0200 0201 0202 0204 0204 0203 0301 0301 0302 0303 0400 0400 0401 0402 0403 0403 " \
             "0500 0500 0500 0501 0502 0503 0504 0505 0507 050a 050b 050e 0705 0706 0707 0708 090c 090d 090e 090f 0762 0764 0765 0770 0771 " \
             "0772 0773 0800 0800 0801 0802 0802 0803 0805 080d 080e 080f 0816 0817 0101 0109 0fff"
-        if (eth) ops = ops " 0750 0754 0755 0755 0760 0761 0761 0900 0900 0900 0901 0902 0903 0904 0904 0904 0905 0905 0906 0907 0908 0908 0908 " \
+        if (eth) ops = ops " 0750 0754 0755 0755 0760 0761 0761 0826 0900 0900 0900 0901 0902 0903 0904 0904 0904 0905 0905 0906 0907 0908 0908 0908 " \
             "0909 0909 090a 090b 0912 0913 0914 0915 0916 0916 0916 0917 0917 0918 0919 092f 092f 0930 0930 0930 0931 0933 0933 0933 0934 " \
             "0936 0936 0936 0936 0938 093c"
         while (made < steps) {

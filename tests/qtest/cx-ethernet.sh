@@ -196,9 +196,12 @@ says_at "receive queue: entries of 1 KiB" 8 $RQ_IN 113 0a
 says_at "receive queue: entries of 8 bytes" 3 $RQ_IN 113 03
 says_at "receive queue: striding" 3 $RQ_IN 80 30
 says_at "receive queue: frames with checksums" 3 $RQ_IN 32 20
+says_at "receive queue: a set of counters that is none" 5 $RQ_IN 44 ff
 says "receive queue" 0 $RQ_IN 16
 id; RQ=$r RQ_1=$r
-queue_to 0909 $RQ 0 1; says "receive queue: ready" 0 "$r" 8
+queue_to 0909 $RQ 0 1; at "$r" 23 08; at "$r" 44 ff; says "receive queue: a change to a set that is none" 5 "$r" 8
+queue_to 0909 $RQ 0 1; at "$r" 23 08; says "receive queue: ready, with no set" 0 "$r" 8
+queue_to 0909 $RQ 1 1; at "$r" 23 08; at "$r" 44 $QC; says "receive queue: and with the set again" 0 "$r" 8
 zeros 276; at "$r" 0 0916; at "$r" 54 0001; at "$r" 58 0001; at "$r" 273 $RQ; RQT_IN=$r
 says_at "list of queues: empty" 3 $RQT_IN 58 0000
 says_at "list of queues: more than there may be" 3 $RQT_IN 58 0002

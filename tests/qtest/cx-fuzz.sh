@@ -54,9 +54,11 @@ setup() {
     at $QP_IN 25 02; UD_IN=$r
     at $QP_IN 25 08; GSI_IN=$r
     at $QP_IN 196 01; SHARED_IN=$r
-    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; TO_INIT=$r
+    short 0771; cmd $r 16; SET=$(printf %s "$out" | cut -c25-26)
+    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; at "$r" 36 $SET; TO_INIT=$r
     fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 0001; TO_RTR=$r
-    BASES="$EQ_IN $CQ_IN $QP_IN $UD_IN $GSI_IN $SHARED_IN $PA_IN $MTT_IN $FREE_IN $WINDOW_IN $KLM_IN $RMP_IN $UCTX_IN $UMEM_IN $TO_INIT $TO_RTR"
+    fixed 0505 00$QP 00000000 256; at "$r" 16 02; at "$r" 36 $SET; TO_SET=$r
+    BASES="$EQ_IN $CQ_IN $QP_IN $UD_IN $GSI_IN $SHARED_IN $PA_IN $MTT_IN $FREE_IN $WINDOW_IN $KLM_IN $RMP_IN $UCTX_IN $UMEM_IN $TO_INIT $TO_RTR $TO_SET"
 }
 
 # Lines for qtest.  A command has a slot and a mailbox of its own; what its slot says is read before it is used again.
