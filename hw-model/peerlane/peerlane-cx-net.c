@@ -94,8 +94,10 @@ static void plc_net_sent(NetClientState *nc, ssize_t len)
 {
     PeerlaneCX *s = qemu_get_nic_opaque(nc);
 
-    s->tx_waits = false;
-    plc_tx_unblock(s);
+    /* Not before it has none left: it would get more for each that it sends */
+    if (!--s->tx_waiting) {
+        plc_tx_unblock(s);
+    }
 }
 
 /*
@@ -191,9 +193,9 @@ static void plc_arp_send(PeerlaneCX *s, uint16_t op, const uint8_t *mac,
     static const uint8_t nobody[6];
     uint8_t frame[PLC_IP_AT + PLC_ARP_SIZE], *arp = frame + PLC_IP_AT;
 
-    /* Whoever asks in vain asks again */
-    if (mac && qatomic_read(&s->tx_blocked)) {
-        plc_frame_dropped(s, "no room for an answer");
+    /* Whoever asks in vain asks again, and so does this port */
+    if (qatomic_read(&s->tx_blocked)) {
+        plc_frame_dropped(s, "no room for ARP");
         return;
     }
     memset(frame, 0xff, 6);
@@ -512,6 +514,10 @@ static void plc_link_changed(NetClientState *nc)
     s->link_down = nc->link_down;
     s->link_changed = true;
     plc_end(s);
+    if (nc->link_down) {
+        /* What the netdev has is lost, as is all that is sent from now on */
+        qemu_purge_queued_packets(nc);
+    }
 }
 
 bool plc_net_up(PeerlaneCX *s)
@@ -760,12 +766,12 @@ void plc_net_main(PCIDevice *pdev)
             !qemu_send_packet_async(qemu_get_queue(s->nic),
                                     g_bytes_get_data(data, NULL),
                                     g_bytes_get_size(data), plc_net_sent)) {
-            s->tx_waits = true;
+            s->tx_waiting++;
             qatomic_set(&s->tx_blocked, true);
         }
         g_bytes_unref(data);
     }
-    if (qatomic_read(&s->tx_blocked) && !s->tx_waits) {
+    if (qatomic_read(&s->tx_blocked) && !s->tx_waiting) {
         plc_tx_unblock(s);
     }
     if (s->nic && qatomic_read(&s->rx_blocked) &&

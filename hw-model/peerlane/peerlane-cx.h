@@ -504,7 +504,7 @@ struct PeerlaneCX {
     GQueue *out;                /* for the main loop to send */
     uint32_t out_len;
     bool tx_blocked;
-    bool tx_waits;              /* the netdev has some of it */
+    uint32_t tx_waiting;        /* what the netdev has of it, in datagrams */
     bool rx_blocked;
     bool link_down;
     bool link_changed;          /* and the driver is to be told */
