@@ -212,6 +212,7 @@ void plc_cq_run(PeerlaneCX *s, PlcCq *cq)
         cq->lost = false;
         plc_srq_cq_lost(s, id);
         plc_qp_cq_lost(s, id);
+        plc_eth_cq_lost(s, id);
     }
 }
 

@@ -96,6 +96,41 @@ static void plc_queue_error(PeerlaneCX *s, PlcQueue *q, bool recv,
                 false);
 }
 
+/* It fails for a reason that no completion tells */
+static void plc_queue_fail(PeerlaneCX *s, PlcQueue *q)
+{
+    uint8_t eqe[CX_EQE_SIZE] = { 0 };
+    PlcEq *eq = plc_eq_of(s, CX_EVENT_WQ_FATAL);
+
+    q->state = CX_QUEUE_ERR;
+    if (eq) {
+        eqe[CX_EQE_QUEUE_TYPE] = q->id >= PLC_FIRST_RQN ? CX_QUEUE_TYPE_RQ :
+                                 CX_QUEUE_TYPE_SQ;
+        stl_be_p(eqe + CX_EQE_QPN, q->id);
+        plc_eq_post(s, eq, CX_EVENT_WQ_FATAL, eqe);
+    }
+}
+
+static void plc_queues_cq_lost(PeerlaneCX *s, PlcTable *t, uint32_t cqn)
+{
+    for (uint32_t i = t->first; i < t->size && !s->old; i++) {
+        PlcQueue *q = plc_table_get(t, i);
+
+        if (q && q->cqn == cqn && q->state == CX_QUEUE_RDY) {
+            plc_queue_fail(s, q);
+            if (!s->old) {
+                plc_queue_schedule(s, q);
+            }
+        }
+    }
+}
+
+void plc_eth_cq_lost(PeerlaneCX *s, uint32_t cqn)
+{
+    plc_queues_cq_lost(s, &s->st->eth->sq, cqn);
+    plc_queues_cq_lost(s, &s->st->eth->rq, cqn);
+}
+
 /* A queue in error gives back what was posted */
 static bool plc_queue_flush(PeerlaneCX *s, PlcQueue *q, bool recv)
 {
@@ -257,8 +292,7 @@ static bool plc_sq_one(PeerlaneCX *s, PlcQueue *q, uint64_t *cost)
     PlcSend e;
 
     if (!plc_queue_posted(s, q, CX_DBR_SEND, &posted)) {
-        plc_event_qp(s, CX_EVENT_WQ_INVALID, q->id);
-        q->state = CX_QUEUE_ERR;
+        plc_queue_fail(s, q);
         return false;
     }
     if (!posted) {
@@ -475,8 +509,7 @@ static bool plc_rq_put(PeerlaneCX *s, PlcQueue *q, const uint8_t *frame,
         return false;
     }
     if (!plc_queue_posted(s, q, CX_DBR_RECV, &posted)) {
-        plc_event_qp(s, CX_EVENT_WQ_INVALID, q->id);
-        q->state = CX_QUEUE_ERR;
+        plc_queue_fail(s, q);
         return false;
     }
     if (!posted) {

@@ -727,6 +727,9 @@ enum {
 #define CX_EQE_DATA                     0x20
 #define CX_EQE_COMP_CQN                 0x38
 #define CX_EQE_QPN                      0x38
+#define CX_EQE_QUEUE_TYPE               0x34    /* with it */
+#define CX_QUEUE_TYPE_RQ                1
+#define CX_QUEUE_TYPE_SQ                2
 #define CX_EQE_CQ_SYNDROME              0x2b
 #define CX_EQE_SUBTYPE                  0x03
 #define CX_EQE_PORT                     0x28    /* in the upper 4 bits */

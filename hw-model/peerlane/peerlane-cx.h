@@ -830,6 +830,8 @@ bool plc_eth_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t sqn);
 uint64_t plc_eth_turn(PeerlaneCX *s);
 void plc_eth_receive(PeerlaneCX *s, uint8_t *frame, uint32_t len);
 void plc_eth_unblocked(PeerlaneCX *s);
+/* Queues that complete on the queue @cqn */
+void plc_eth_cq_lost(PeerlaneCX *s, uint32_t cqn);
 
 /* peerlane-cx-vport.c: registers of a port of Ethernet */
 uint8_t plc_eth_reg_read(PeerlaneCX *s, uint32_t id, uint8_t *reg);

@@ -398,6 +398,47 @@ check_eq "a malformed entry: the syndrome of a queue pair's operation" 0x02 "$r"
 rdhex $((0x51000 + 64 * (n + 1) + 0x37)) 1
 check_eq "malformed: flushed" 0x05 "$r"
 
+# A completion queue of two entries that runs over: what completes there fails, each with an event that says what it is
+side 0
+zeros 280; at "$r" 0 0301; at "$r" 28 02$UAR; at "$r" 88 0000000000000030; at "$r" 272 0000000000059000
+says "overrun: a queue for its events" 0 "$r" 16; id; EQ2=$r
+zeros 280; at "$r" 0 0400; at "$r" 28 01$UAR; at "$r" 36 00$EQ2; at "$r" 72 00000000000600c0; at "$r" 272 000000000005a000
+says "overrun: a completion queue" 0 "$r" 16; id; CQ2=$r
+says_at "overrun: a send queue" 0 $SQ_IN 41 $CQ2 96 0000000000060100 272 0000000000058000; id; SQ2=$r
+says_at "overrun: another one, which sends nothing" 0 $SQ_IN 41 $CQ2 96 0000000000060140 272 0000000000058000; id; SQ3=$r
+CQ=$CQ2; rq_in; at "$r" 96 0000000000060180; says "overrun: a receive queue" 0 "$r" 16; id; RQ2=$r
+CQ=$CQ_0
+memset 0x59000 0x100 0xff
+memset 0x60100 8 0
+queue_to 0905 $SQ2 0 1; says "overrun: the send queue is ready" 0 "$r" 8
+queue_to 0909 $RQ2 0 1; says "overrun: so is the receive queue" 0 "$r" 8
+for n in 0 1 2 3; do
+    wrhex $((0x58000 + 64 * n)) "0x00000${n}00${SQ2}010000000800000000"
+done
+wrhex 0x60104 0x00000004
+qom_counter cx0 cqes
+cqes=$r
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000000${SQ2}00"
+becomes "overrun: three events" 0x05 eval 'rdhex 0x59081 1'
+check "overrun: and nothing more to do" idle cx0
+value_is "overrun: two completions" $((cqes + 2)) qom_counter cx0 cqes
+bytes_are "overrun: the first event: an error of the completion queue" 0x59001 0x04
+bytes_are "overrun: of this one" 0x59020 0x00$CQ2
+bytes_are "overrun: the second: fatal" 0x59041 0x05
+bytes_are "overrun: a send queue" 0x59074 0x02
+bytes_are "overrun: this one" 0x59078 0x00$SQ2
+bytes_are "overrun: the third: a receive queue" 0x590b4 0x01
+bytes_are "overrun: this one" 0x590b8 0x00$RQ2
+bytes_are "overrun: and no fourth" 0x590c1 0xff
+for what in "0907 $SQ2 30 send queue: in error" "090b $RQ2 30 receive queue: in error" "0907 $SQ3 00 queue that is not ready: not in error"; do
+    # shellcheck disable=SC2086
+    set -- $what
+    short $1 00$2; cmd $r 272
+    rdhex $((OUT_BOX + 0x21 - 16)) 1
+    shift 3
+    check_eq "overrun: the $*" "0x$(echo "$what" | cut -d' ' -f3)" "$r"
+done
+
 # What was made goes, in order, and all of it by a reset
 side 1
 zeros 36; at "$r" 0 0938; at "$r" 21 $FIRST; DELETE=$r
