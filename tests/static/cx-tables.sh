@@ -18,9 +18,9 @@ section() {
 	{ was = $0 }' "$2"
 }
 
-# commands FILE: of the first column of its table
+# commands FILE [SECTION]: of the first column of its table
 commands() {
-	section Commands "$1" | grep -E '^([0-9A-Z_]+, )*[0-9A-Z_]+,?(  |$)' | cut -c1-60 | grep -oE '[0-9A-Z_]{3,}' | sort -u
+	section "${2:-Commands}" "$1" | grep -E '^([0-9A-Z_]+, )*[0-9A-Z_]+,?(  |$)' | cut -c1-60 | grep -oE '[0-9A-Z_]{3,}' | sort -u
 }
 
 # capabilities FILE
@@ -31,6 +31,11 @@ capabilities() {
 sed -nE 's/^ *PLC_(COMMAND|DRIVERS|ETH|ETH_DRIVERS)\(([A-Z0-9_]+),.*/\2/p' "$model"/peerlane-cx-*.c | sort >have
 check "the model has commands" test "$(wc -l <have)" -gt 50
 check_eq "its commands are those of the specification's table" "$(cat have)" "$(commands "$rst")"
+
+check_eq "none of them is in the table of those that are refused" '' "$(commands "$rst" 'Commands that are refused' | grep -xF -f have)"
+check "which has some" test "$(commands "$rst" 'Commands that are refused' | wc -l)" -gt 10
+check_eq "each is implemented or acknowledged" '' "$(section Commands "$rst" | grep -E '^[0-9A-Z_]{3,}' |
+	grep -vE '^[0-9A-Z_, ]{60} (implemented|acknowledged)( |$)')"
 
 # The manual writes some names out
 sed -nE 's/^ *\{ CX_CAP_([A-Z0-9_]+),.*/\1/p; s/.*cx_set\(cap, CX_CAP_([A-Z0-9_]+),$/\1/p' "$model"/peerlane-cx-caps.c | tr "[:upper:]" "[:lower:]" |
@@ -43,5 +48,7 @@ check_eq "the specification names each of its capabilities" '' "$(capabilities "
 grep -v '^NOP ' "$rst" >less
 sed 's/^log_max_pd,/log_max_xy,/' less >bad
 check_false "a command that is not there is seen" test "$(commands "$rst")" = "$(commands bad)"
+check_eq "and a refused command that is there" NOP "$(sed 's/^MAD_IFC /NOP     /' "$rst" >bad; commands bad 'Commands that are refused' | grep -xF NOP)"
+sed 's/^log_max_pd,/log_max_xy,/' less >bad
 check_eq "and a capability" log_max_pd "$(capabilities bad | comm -23 have -)"
 finish
