@@ -486,7 +486,7 @@ static int do_pln_query(void)
 	return ioctl(peerlane, PLN_IOC_QUERY, &q);
 }
 
-/* The drive has no way to the GPU, so the IO itself is refused */
+/* The drive has no way to the GPU, so the IO itself is refused: EREMOTEIO on Linux 6.12 */
 static int pln_io_refused(uint32_t handle)
 {
 	struct pln_io io = { .fd = disk, .handle = handle, .size = MIB };
@@ -495,7 +495,8 @@ static int pln_io_refused(uint32_t handle)
 		errno = ENODATA;
 		return -1;
 	}
-	return errno == EINVAL && io.reason == PLN_REASON_REFUSED ? 0 : -1;
+	return (errno == EINVAL || errno == EREMOTEIO) &&
+	       io.reason == PLN_REASON_REFUSED ? 0 : -1;
 }
 
 static int do_pln_io(void)
