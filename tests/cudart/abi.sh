@@ -6,14 +6,18 @@
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"
-need_tool readelf
+need_tool readelf nm
 
 src=$TOP/userlib/cudart
 build_userlib cuda tests
 build_userlib cudart tests
-sed -nE 's/^[a-z].*[ *](cuda[A-Za-z0-9_]+)\(.*/\1/p' "$src/cudart_proto.h" | sort -u >declared
-sed -n 's/^A(\(.*\))$/\1/p' "$src/absent.inc" | sort >absent
-check "no function is both served and absent" test -z "$(comm -12 declared absent)"
+# list MAJOR FILE -D...: the names, and second names, of the entries that the macros leave "@ NAME ALIAS" of
+list() {
+	list_major=$1 list_to=$2
+	shift 2
+	cc -E -P -x c "-DCUDART_MAJOR=$list_major" "$@" "$src/cudart_proto.h" |
+		awk '$1 == "@" { print $2 } $1 == "@" && NF > 2 { print $2 "_" $3 }' | sort >"$list_to"
+}
 for major in 12 13; do
 	lib=$BUILD/userlib/libcudart.so.$major
 	readelf -d "$lib" >dynamic
@@ -25,8 +29,14 @@ for major in 12 13; do
 		grep -v "@@libcudart\.so\.$major\$" exported
 	sed 's/@.*//' exported | sort >names
 	check_false "$major: only the runtime's names" grep -vE '^(__)?cuda' names
-	cat declared absent | sort -u | comm -23 - names >missing
-	check_eq "$major: all that is declared or absent is exported" "" "$(cat missing)"
+	list "$major" served '-DPLN_RT(result, name, alias, ...)=@ name alias'
+	list "$major" absent '-DPLN_RT(...)=' '-DPLN_ABSENT(name, alias)=@ name alias'
+	check "$major: the list has functions that are served" test -s served
+	check "$major: and some that are not" test -s absent
+	check_eq "$major: no function is both served and absent, or there twice" "" "$(sort served absent | uniq -d)"
+	check_eq "$major: the list is what is exported" "$(sort served absent)" "$(cat names)"
+	check_eq "$major: and what the static library has" "$(sort served absent)" \
+		"$(nm -g --defined-only "$BUILD/userlib/cuda-$major/libcudart_static.a" | awk '$2 == "T" { print $3 }' | sort)"
 done
 
 # A program as NVIDIA's toolchain links it: symbols of a version
@@ -62,11 +72,16 @@ check "numbers and layouts as in cuda_runtime_api.h" cc -std=gnu11 -I"$header" -
 {
 	echo '#define CUDART_MAJOR 13'
 	echo '#include <cuda_runtime_api.h>'
+	echo '#define PLN_RT_OTHER(...)'
 	cat "$src/cudart_proto.h"
 } >types.c
 check "signatures as in cuda_runtime_api.h" cc -std=gnu11 -I"$header" -c -o types.o types.c
+echo '#include <cuda_runtime_api.h>' | cc -E -P -x c -I"$header" - |
+	grep -oE '[^A-Za-z0-9_]cuda[A-Z][A-Za-z0-9_]* *\(' | tr -d '( *' | sort -u >declared
+check "cuda_runtime_api.h declares functions" test -s declared
+check_eq "the list has all of them" "" "$(comm -23 declared names)"
 # the same check sees a wrong one
-sed 's/^cudaError_t cudaFree(void \*/cudaError_t cudaFree(long */' types.c >wrong.c
+sed 's/^PLN_RT(cudaError_t, cudaFree, , void \*/PLN_RT(cudaError_t, cudaFree, , long */' types.c >wrong.c
 check_fails "a wrong signature is seen" "conflicting types for .cudaFree" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c
 sed 's/cudaErrorNoDevice) == 100/cudaErrorNoDevice) == 101/' numbers.c >wrong.c
 check_fails "a wrong number is seen" "static assertion failed.*cudaErrorNoDevice" cc -std=gnu11 -I"$header" -c -o wrong.o wrong.c

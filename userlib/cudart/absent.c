@@ -7,18 +7,22 @@
 
 #include "internal.h"
 
-/* For libpeerlane-cudart.so.0, too: a name that is not even in the list */
-cudaError_t __cudaPeerlaneAbsent(const char *name);
 cudaError_t __cudaPeerlaneAbsent(const char *name)
 {
 	fprintf(stderr, "libcudart (Peerlane): %s is not supported\n", name);
 	return rt_end(cudaErrorNotSupported);
 }
 
-#define A(name)								\
+/* With its second name, if it has one */
+#define PLN_ABSENT(name, alias)	ONE(name) SECOND_##alias(name)
+#define SECOND_(name)
+#define SECOND_ptsz(name)	ONE(name##_ptsz)
+#define SECOND_ptds(name)	ONE(name##_ptds)
+#define ONE(name)							\
 	cudaError_t name(void);						\
 	cudaError_t name(void)						\
 	{								\
-		return __cudaPeerlaneAbsent(#name);					\
+		return __cudaPeerlaneAbsent(#name);			\
 	}
-#include "absent.inc"
+#define PLN_RT(...)
+#include "cudart_proto.h"

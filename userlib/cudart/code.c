@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler.h"
 #include "internal.h"
 
 #define WRAPPER_MAGIC	0x466243b1

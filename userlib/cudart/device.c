@@ -106,8 +106,6 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 	return rt_end(properties(prop, device));
 }
 #else
-cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop,
-				       int device);
 cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop, int device)
 {
 	return rt_end(properties(prop, device));
@@ -269,13 +267,11 @@ cudaError_t cudaProfilerStop(void)
 
 #if CUDART_MAJOR < 13
 /* The names that CUDA 3 had for some of the above */
-cudaError_t cudaThreadSynchronize(void);
 cudaError_t cudaThreadSynchronize(void)
 {
 	return cudaDeviceSynchronize();
 }
 
-cudaError_t cudaThreadExit(void);
 cudaError_t cudaThreadExit(void)
 {
 	return cudaDeviceReset();

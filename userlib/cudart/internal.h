@@ -65,7 +65,6 @@ static inline cudaError_t rt_from(CUresult err)
  * thread.  In the body S(stream) is the driver's name of @stream.
  */
 #define BOTH(name, suffix, params, ...)					\
-	cudaError_t name params;					\
 	cudaError_t name params						\
 	{								\
 		const bool own_ = false;				\
@@ -73,7 +72,6 @@ static inline cudaError_t rt_from(CUresult err)
 		(void)own_;						\
 		__VA_ARGS__						\
 	}								\
-	cudaError_t name##suffix params;				\
 	cudaError_t name##suffix params					\
 	{								\
 		const bool own_ = true;					\

@@ -182,9 +182,6 @@ cudaError_t cudaMemAdvise(const void *ptr, size_t n,
 }
 #endif
 
-cudaError_t cudaMemPrefetchAsync_v2(const void *ptr, size_t n,
-				    struct cudaMemLocation where,
-				    unsigned int flags, cudaStream_t stream);
 BOTH(cudaMemPrefetchAsync_v2, _ptsz,
      (const void *ptr, size_t n, struct cudaMemLocation where,
       unsigned int flags, cudaStream_t stream),
@@ -192,9 +189,6 @@ BOTH(cudaMemPrefetchAsync_v2, _ptsz,
 	RUN(cuMemPrefetchAsync_v2, PTR(ptr), n, place, flags, S(stream));
 );
 
-cudaError_t cudaMemAdvise_v2(const void *ptr, size_t n,
-			     enum cudaMemoryAdvise advice,
-			     struct cudaMemLocation where);
 cudaError_t cudaMemAdvise_v2(const void *ptr, size_t n,
 			     enum cudaMemoryAdvise advice,
 			     struct cudaMemLocation where)

@@ -9,16 +9,18 @@
 #include <unistd.h>
 
 #include "../../cuda/test/check.h"
-#include "../compiler.h"
+#include "../cudart_abi.h"
 
-/* One for each version of the interface, and each default stream */
-#define INFO(name) cudaError_t name(cudaStream_t stream, int *status, \
-	unsigned long long *id, void *a, void *b, void *c, void *d);
-#define INFOS(X)							\
-	X(cudaStreamGetCaptureInfo) X(cudaStreamGetCaptureInfo_ptsz)	\
-	X(cudaStreamGetCaptureInfo_v2) X(cudaStreamGetCaptureInfo_v2_ptsz) \
-	X(cudaStreamGetCaptureInfo_v3) X(cudaStreamGetCaptureInfo_v3_ptsz)
-INFOS(INFO)
+/* One for each version of the interface, and each default stream, as the last one is */
+typedef cudaError_t capture_info(cudaStream_t stream, int *status,
+				 unsigned long long *id, void *a, void *b,
+				 void *c, void *d);
+#define INFO(name)	(capture_info *)(void (*)(void))name
+static capture_info *const infos[] = {
+	INFO(cudaStreamGetCaptureInfo), INFO(cudaStreamGetCaptureInfo_ptsz),
+	INFO(cudaStreamGetCaptureInfo_v2), INFO(cudaStreamGetCaptureInfo_v2_ptsz),
+	INFO(cudaStreamGetCaptureInfo_v3), INFO(cudaStreamGetCaptureInfo_v3_ptsz),
+};
 
 #define MANAGED_SIZE	10000
 #define MAX_SHARED	((enum cudaFuncAttribute)		\
@@ -162,13 +164,13 @@ static void t_capture(void)
 	int status;
 
 	OK(cudaStreamCreate(&stream));
-#define ASK(name)							\
-	status = 7;							\
-	OK(name(stream, &status, &id, NULL, NULL, NULL, NULL));		\
-	CHECK(status == cudaStreamCaptureStatusNone);			\
-	IS(name(stream, NULL, NULL, NULL, NULL, NULL, NULL),		\
-	   cudaErrorInvalidValue);
-	INFOS(ASK)
+	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]); i++) {
+		status = 7;
+		OK(infos[i](stream, &status, &id, NULL, NULL, NULL, NULL));
+		CHECK(status == cudaStreamCaptureStatusNone);
+		IS(infos[i](stream, NULL, NULL, NULL, NULL, NULL, NULL),
+		   cudaErrorInvalidValue);
+	}
 	OK(cudaStreamDestroy(stream));
 }
 

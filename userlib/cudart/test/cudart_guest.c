@@ -28,21 +28,6 @@ static bool coherent;
 #define D2H		KIND(cudaMemcpyDeviceToHost)
 #define ANY		KIND(cudaMemcpyDefault)
 
-/* Second names of programs with a default stream for each thread */
-cudaError_t cudaMemcpy_ptds(void *dst, const void *src, size_t n,
-			    enum cudaMemcpyKind kind);
-cudaError_t cudaMemsetAsync_ptsz(void *dst, int value, size_t n,
-				 cudaStream_t stream);
-cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream);
-
-/* What the compiler calls */
-void **__cudaRegisterFatBinary(void *wrapper);
-void __cudaRegisterFunction(void **handle, const char *function, char *stub,
-			    const char *name, int thread_limit, uint3 *tid,
-			    uint3 *bid, dim3 *block, dim3 *grid, int *warp);
-void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaUnregisterFatBinary(void **handle);
-
 static void pattern(unsigned char *p, size_t n, unsigned int seed)
 {
 	for (size_t i = 0; i < n; i++)
@@ -63,8 +48,6 @@ static void devices(void)
 #if CUDART_MAJOR >= 13
 	OK(cudaGetDeviceProperties(&prop, 0));
 #else
-	extern cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *,
-						      int);
 	OK(cudaGetDeviceProperties_v2(&prop, 0));
 #endif
 	CHECK(!strcmp(prop.name, "Peerlane emulated GPU"));

@@ -15,7 +15,7 @@
 
 #include "../../cuda/test/check.h"
 #include "../../cuda/test/code_image.h"
-#include "../compiler.h"
+#include "../cudart_abi.h"
 
 #define THREADS		6
 #define ROUNDS		20
