@@ -12,7 +12,7 @@ static=$BUILD/userlib/peerlane.static
 need_file "$page" "$static"
 
 # one list: of the program, of --help, of the manual page
-sed -n '/^enum {/,/^}/s/^	EXIT_[A-Z_]* = \([0-9]*\),.*/\1/p' "$TOP/userlib/tools/tool.h" | sort -nu | xargs >program
+sed -n '/^enum {/,/^}/s/^	EXIT_[A-Z_]* = \([0-9]*\),.*/\1/p' "$TOP/userlib/core/exit_status.h" | sort -nu | xargs >program
 sed -n '/^\.SH EXIT STATUS/,/^\.SH SEE/p' "$page" | sed -n '/^\.TP$/{n;s/^\.BR\{0,1\} //p}' | tr -dc '0-9\n ' | xargs -n 1 | sort -n | xargs >documented
 check_eq "the manual page has each status of the program once" "$(cat program)" "$(cat documented)"
 "$tool" --help | sed -n '/Exit status/,$p' | tr '\n' ' ' | grep -oE '(^|[ ,])[0-9]+ [a-z]' | grep -oE '[0-9]+' | sort -nu | xargs >helped

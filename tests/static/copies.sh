@@ -31,4 +31,6 @@ once "the GIDs of a port" 'query_gid(_ex|_table)?\(' core/verbs_port.c 'ibv_quer
 # peerlane run asks the loader where a library lies
 once "libraries that are loaded" '\<dlm?open\(' "core/load.h tools/run/run.c" 'lib = dlopen("libcuda.so.1", RTLD_NOW);'
 once "and their functions" '\<dlv?sym\(' core/load.h 'f = dlsym(lib, "cuInit");'
+once "exit statuses" 'EXIT_[A-Z_]+ *=|#define +[A-Z_]*(EXIT|CANNOT_RUN|WRONG)[A-Z_]* +[0-9]' core/exit_status.h '#define CANNOT_RUN 126'
+once "... which nobody ends with by their numbers" '\<_?exit\(([^()]*[?:] *)?[0-9]|\<return 255;' "" '_exit(ok ? 0 : 1);'
 finish

@@ -13,9 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../core/exit_status.h"
 #include "internal.h"
-
-#define CANNOT_RUN	126	/* as of a shell, and of cudart/lead.c */
 
 /* What every runtime asks for: its own interface first, then the proof */
 static const unsigned char runtimes[][16] = {
@@ -37,7 +36,7 @@ static void end_here(void)
 	(void)n;
 	if (!ftrylockfile(stdout))
 		fflush_unlocked(stdout);
-	_exit(CANNOT_RUN);
+	_exit(EXIT_CANNOT_RUN);
 }
 
 CUresult cuGetExportTable(const void **table, const CUuuid *id)

@@ -32,6 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../core/exit_status.h"
 #include "lead.h"
 #include "symtab.h"
 
@@ -39,7 +40,6 @@
 #error "the jumps are those of x86-64"
 #endif
 
-#define CANNOT_RUN	126	/* as of a shell: found, but cannot be run */
 /*
  * How the linker knows what is inside NVIDIA's runtime, of today and of before.  The
  * latter are names that others may have, too; the last one is of a function that
@@ -119,7 +119,7 @@ static void say(const char *path, const char *format, ...)
 /* What is asked for cannot be done: better no program than one half led over */
 #define STOP(o, ...) do {						\
 	say((o)->path, __VA_ARGS__);					\
-	_exit(CANNOT_RUN);						\
+	_exit(EXIT_CANNOT_RUN);						\
 } while (0)
 
 #define STAYS	"a CUDA runtime linked in stays NVIDIA's"

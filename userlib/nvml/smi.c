@@ -48,15 +48,10 @@ void smi_complain(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-static int status(nvmlReturn_t err)
-{
-	return (int)err < 255 ? (int)err : 255;
-}
-
 static int wrong(void)
 {
 	smi_complain("nvidia-smi --help lists what this one can");
-	return SMI_WRONG;
+	return smi_status(NVML_ERROR_INVALID_ARGUMENT);
 }
 
 static const char *value(nvmlDevice_t gpu, const char *name)
@@ -296,12 +291,12 @@ static int topo_matrix(const struct smi_gpus *gpus)
 
 	if (r) {
 		smi_complain("topo: /sys: %s", strerror(-r));
-		return 255;
+		return EXIT_SMI_OTHER;
 	}
 	n = rows_of(topo, gpus, rows, sizeof(rows) / sizeof(rows[0]));
 	if (n < 0) {
 		pln_topo_close(topo);
-		return 255;
+		return EXIT_SMI_OTHER;
 	}
 	for (int i = 0; i < n; i++)
 		printf("\t%s", rows[i].label);
@@ -380,7 +375,7 @@ static int choose(struct smi_gpus *gpus, const char *ids)
 		if (err) {
 			smi_complain("-i: there is no GPU \"%s\"; nvidia-smi "
 				     "-L lists them", one);
-			return NVML_ERROR_NOT_FOUND;
+			return smi_status(NVML_ERROR_NOT_FOUND);
 		}
 	}
 	return 0;
@@ -401,7 +396,7 @@ static int not_ready(nvmlReturn_t err)
 	else
 		smi_complain("%s (NVML error %d)", nvmlErrorString(err),
 			     (int)err);
-	return status(err);
+	return smi_status(err);
 }
 
 enum { LIST = 'L', QUERY = 'q', ID = 'i', HELP = 'h', TOPO_MATRIX = 'm',
@@ -484,7 +479,7 @@ int main(int argc, char **argv)
 	nvmlShutdown();
 	if (fflush(stdout) || ferror(stdout)) {
 		smi_complain("the output could not be written");
-		return 255;
+		return EXIT_SMI_OTHER;
 	}
 	return r;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "exit_status.h"
 #include "nvml.h"
 
 #define SMI_MAX	32	/* GPUs */
@@ -15,8 +16,10 @@ struct smi_gpus {
 	unsigned int n;
 };
 
-/* Exit status for wrong usage: as of NVML_ERROR_INVALID_ARGUMENT */
-#define SMI_WRONG	2
+static inline int smi_status(nvmlReturn_t err)
+{
+	return (int)err < EXIT_SMI_OTHER ? (int)err : EXIT_SMI_OTHER;
+}
 
 void smi_complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -222,28 +222,28 @@ int smi_query(const struct smi_gpus *gpus, const char *names,
 
 	if (!names) {
 		smi_complain("--format goes with --query-gpu");
-		return SMI_WRONG;
+		return smi_status(NVML_ERROR_INVALID_ARGUMENT);
 	}
 	if (!format || !parse_format(format, &header, &units)) {
 		smi_complain("--query-gpu needs --format=csv, which noheader "
 			     "and nounits can follow: --format=csv,noheader");
-		return SMI_WRONG;
+		return smi_status(NVML_ERROR_INVALID_ARGUMENT);
 	}
 	if (strlen(names) >= sizeof(text)) {
 		smi_complain("--query-gpu: the list is too long");
-		return SMI_WRONG;
+		return smi_status(NVML_ERROR_INVALID_ARGUMENT);
 	}
 	strcpy(text, names);
 	while ((one = part(&rest))) {
 		if (n == COUNT(chosen)) {
 			smi_complain("--query-gpu: more than %zu fields", n);
-			return SMI_WRONG;
+			return smi_status(NVML_ERROR_INVALID_ARGUMENT);
 		}
 		chosen[n] = find(one);
 		if (!chosen[n++]) {
 			smi_complain("--query-gpu: there is no field \"%s\"; "
 				     "--help-query-gpu lists them", one);
-			return SMI_WRONG;
+			return smi_status(NVML_ERROR_INVALID_ARGUMENT);
 		}
 	}
 	for (size_t f = 0; header && f < n; f++)

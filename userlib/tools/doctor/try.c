@@ -305,11 +305,11 @@ static char *apart(const struct doctor *d,
 	if (!pid) {
 		close(fd[0]);
 		if (dup2(words, STDERR_FILENO) < 0)
-			_exit(1);
+			_exit(EXIT_IO);
 		out = fdopen(fd[1], "w");
 		if (out)
 			body(d, out);
-		_exit(out ? 0 : 1);
+		_exit(out ? EXIT_OK : EXIT_IO);
 	}
 	close(fd[1]);
 	if (pid < 0) {
