@@ -10,9 +10,9 @@
 
 # far PATCH [PATH [GPU]]: what doctor says of the record made of healthy.desc, far.patch and the PATCH
 far() {
-	printf '%s\n' "$1" >patch
+	printf '%s\n' "$1" >more.patch
 	shift
-	record "$base" "$TOP/tests/doctor/far.patch" patch >rec
+	record "$base" "$TOP/tests/doctor/far.patch" more.patch >rec
 	"$tool" doctor --from rec --json "$@" >out 2>err
 	status=$?
 	[ ! -s err ] || sed 's/^/# /' err

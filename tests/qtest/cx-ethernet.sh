@@ -407,6 +407,7 @@ says "overrun: a completion queue" 0 "$r" 16; id; CQ2=$r
 says_at "overrun: a send queue" 0 $SQ_IN 41 $CQ2 96 0000000000060100 272 0000000000058000; id; SQ2=$r
 says_at "overrun: another one, which sends nothing" 0 $SQ_IN 41 $CQ2 96 0000000000060140 272 0000000000058000; id; SQ3=$r
 CQ=$CQ2; rq_in; at "$r" 96 0000000000060180; says "overrun: a receive queue" 0 "$r" 16; id; RQ2=$r
+# shellcheck disable=SC2153 # of the side
 CQ=$CQ_0
 memset 0x59000 0x100 0xff
 memset 0x60100 8 0

@@ -252,10 +252,13 @@ static bool said(const char *name, CUfileError_t r, ...)
 #define OPENS	CU_FILE_DRIVER_NOT_INITIALIZED, CU_FILE_DRIVER_INVALID_PROPS, \
 		CU_FILE_PLATFORM_NOT_SUPPORTED
 
-/* Bytes that a write may have changed; no memory has more than GPU_SIZE */
+/* Bytes that a write may have changed, in a file of at most 2^63 - 1; no memory has more than GPU_SIZE */
 static void mark(off_t off, size_t n)
 {
 	uint64_t end = (uint64_t)off + n, old = longest;
+
+	if (end > INT64_MAX)
+		end = INT64_MAX;
 
 	while (end > old && !atomic_compare_exchange_weak(&longest, &old, end))
 		continue;
