@@ -6,8 +6,9 @@
  * pages.  The block layer takes no references to these pages and does not ask
  * whether the queue takes them, as it does for a program's; so the checks are here.
  *
- * It must not merge the IO with one of host memory beside it, since a request is
- * mapped for DMA as its first page is.  It looks for P2PDMA pages, and marks their
+ * From Linux 6.17 on it must not merge the IO with one of host memory beside it, since
+ * a request is mapped for DMA as its first page is; before, each segment is mapped as
+ * it is, and merging does no harm.  It looks for P2PDMA pages, and marks their
  * bios REQ_NOMERGE, where it makes a bio's segments itself: from addresses, but not
  * from bvecs.  md takes the mark away before it hands the bio to a drive, so there
  * the drives' queues must not merge at all.  NVMe multipath keeps the mark.

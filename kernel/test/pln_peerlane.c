@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 #include <linux/fs.h>
 #include <linux/io_uring.h>
@@ -1210,6 +1211,16 @@ static bool waits(pid_t pid)
 	return false;
 }
 
+/* From Linux 6.17 on the drive's driver maps a request as its first page is; before, page by page */
+static bool merges_mix_up(void)
+{
+	int major = 0, minor = 0;
+	struct utsname u;
+
+	need(!uname(&u) && sscanf(u.release, "%d.%d", &major, &minor) == 2, "uname");
+	return major > 6 || (major == 6 && minor >= 17);
+}
+
 /*
  * A slow drive is at a read, and one of host memory waits for it.  The module's read
  * of the block behind must not become a part of that one, as a read of host memory of
@@ -1268,11 +1279,12 @@ static void test_merges(int fd, int pf)
 		proved &= theirs > ours;
 		printf("# merged: %lu by the module's, %lu in all\n", ours,
 		       theirs);
-		bad += ours != 0;
+		bad += merges_mix_up() && ours != 0;
 		bad += gpu_run(fd, &op, 1, &result) ||
 		       result != crc32c(0, in + 12288, 4096);
 	}
-	check(!bad, "IO of the module is not merged with that of host memory");
+	check(!bad, merges_mix_up() ? "IO of the module is not merged with that of host memory" :
+	      "IO of the module may be merged with that of host memory, and is right");
 	check(proved, "which is merged with its like");
 	set_queue("scheduler", "none");
 	unreg(pf, h);
