@@ -16,6 +16,7 @@
 #include <linux/memremap.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -91,6 +92,7 @@ static int pln_user_charge(kuid_t uid, u64 size)
 	u64 max = (u64)READ_ONCE(pln_max_pinned_mib) * SZ_1M;
 	bool may = capable(CAP_IPC_LOCK);
 	struct pln_user *user, *new;
+	u64 pinned;
 	int ret = 0;
 
 	new = kzalloc_obj(*new, GFP_KERNEL_ACCOUNT);
@@ -98,10 +100,13 @@ static int pln_user_charge(kuid_t uid, u64 size)
 		return -ENOMEM;
 	spin_lock(&pln_user_lock);
 	user = pln_user_find(uid);
-	if (!may && (size > max || (user && user->pinned > max - size))) {
+	if (check_add_overflow(user ? user->pinned : 0, size, &pinned)) {
+		/* Nobody has so much; a sum that has wrapped may become 0 too early */
+		ret = -EINVAL;
+	} else if (!may && pinned > max) {
 		ret = -EDQUOT;
 	} else if (user) {
-		user->pinned += size;
+		user->pinned = pinned;
 	} else {
 		new->uid = uid;
 		new->pinned = size;

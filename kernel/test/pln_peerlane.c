@@ -783,7 +783,7 @@ static struct race {
 	struct pln_gpu_alloc mem[SLOTS];
 	char *volatile ptr[SLOTS];
 	volatile uint32_t handle[SLOTS];
-	unsigned int done, freed, gone, bad;
+	volatile unsigned int done, freed, gone, bad;
 } race;
 
 /* Each thread has its own */
@@ -883,6 +883,50 @@ static void test_race(int fd)
 	check(state("pinned") == 0 && state("memories") == 0,
 	      "nothing stays pinned");
 	check(room_is(fd, &q0), "all memory and BAR1 are back");
+}
+
+static void *register_too_much(void *arg)
+{
+	struct pln_register r;
+
+	(void)arg;
+	while (!race.end) {
+		/* With what is registered all the time it is 0 modulo 2^64 */
+		if (reg(race.pf, NULL, -(size_t)UNIT, &r) != -1 ||
+		    errno != EINVAL)
+			race.bad++;
+		race.done++;
+	}
+	return NULL;
+}
+
+/* Sums of what a user has registered must not wrap, whoever else registers meanwhile */
+static void test_sum(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, 2 * UNIT);
+	struct pln_query q = { 0 };
+	char *p = dev_map(fd, &a);
+	unsigned int i;
+	pthread_t t;
+
+	race.pf = pln_open();
+	race.end = false;
+	race.done = race.bad = 0;
+	must_reg(race.pf, p, UNIT);
+	need(!pthread_create(&t, NULL, register_too_much, NULL), "thread");
+	for (i = 0; i < 2000 || race.done < 2000; i++)
+		need(!unreg(race.pf, must_reg(race.pf, p + UNIT, UNIT)),
+		     "unregister");
+	race.end = true;
+	need(!pthread_join(t, NULL), "join");
+	check(!race.bad, "more than there can be is refused, beside others' calls: %u times",
+	      race.done);
+	need(!ioctl(race.pf, PLN_IOC_QUERY, &q), "query");
+	check(q.pinned == UNIT && state("pinned") == UNIT,
+	      "and what is registered is counted as before");
+	close(race.pf);
+	munmap(p, 2 * UNIT);
+	gpu_free(fd, a.handle);
 }
 
 #define DEPTH	16
@@ -1623,6 +1667,7 @@ int argc, char **argv)
 	test_kill(fd);
 	test_handed_on(fd);
 	test_race(fd);
+	test_sum(fd);
 	check(state("files") == 0 && state("memories") == 0 &&
 	      state("orphans") == 0 && state("ios") == 0, "nothing is left");
 	check(room_is(fd, &q0), "all memory and BAR1 are back");
