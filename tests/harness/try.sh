@@ -31,7 +31,10 @@ done
 check "a folder that holds what is made of it" refused 'holds .*/build/out/try.*, where it would be copied to' --add "$TOP" true
 mkdir huge
 truncate -s 1100M huge/data
-check "more than the machine takes" refused 'huge: [0-9]* MiB; the machine takes 1000 MiB' --add huge true
+more='MiB are added with it, and the machine takes 1000 MiB; add a part of it .*, or compress it and unpack it there .*, or make it there .*: --disk'
+check "more than the machine takes, and what to do" refused "huge: 11[0-9]* $more" --add huge true
+truncate -s 600M half other-half
+check "... in several files" refused "other-half: 1200 $more" --add half --add other-half true
 # the head of one for arm64, as a line for the shell and as words
 printf "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\267\0" >arm64-program
 check "a program for another processor" refused "arm64-program is for another processor .ELF machine 183.: machines run programs for x86-64" \
