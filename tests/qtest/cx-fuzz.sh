@@ -101,6 +101,8 @@ make_steps() { # SEED PIECES
         # What the entries need is not destroyed
         if (h ~ /^0(202|302|401|501|801|803)/ && substr(h, 19, 4) == "0000" && (substr(h, 23, 2) < "20" || substr(h, 23, 2) == hex(2, qp)))
             h = put(h, 10, "01")
+        # Nor is all of it torn down (TEARDOWN_HCA, DISABLE_HCA)
+        if (h ~ /^010[35]/) h = put(h, 0, "0106")
         len = rnd(12) ? length(h) / 2 : pick("8 12 16 17 80 280 528 4294967295")
         printf "read %d 32\n", slots + 64 * s + 32
         w(boxes + 1024 * s, substr(h, 33) "00")
