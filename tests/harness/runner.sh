@@ -300,7 +300,13 @@ check_eq "above it is what was skipped in part, and what the tier left out" \
 	"# skipped in part: 1
 #   fix/in-part: no compiler
 # left out: 1 cases of tier all (make check-all runs them), 1 of tier nightly (make check-nightly)" \
-	"$(tail -n 5 ktap | head -n 3)"
+	"$(sed -n '/^# skipped in part/,/^# left out/p' ktap)"
+check_eq "and what failed, with all its checks that did" \
+	"# failed: 21 21
+#   fix/failing: one is two
+#     not ok 2 - one is two" \
+	"$(sed -n '/^# failed: /p' ktap) $(sed '1,/^# failed: /d' ktap | grep -c '^#   [^ ]')
+$(sed '1,/^# failed: /d' ktap | grep -A 1 '^#   fix/failing: ')"
 check "and in the JSON is what was skipped in part" jq -e '.skipped_parts == 1 and
 	(.cases[] | select(.name == "fix/in-part").skipped_parts) == ["no compiler"]' out.json
 check "the tier, its seconds, and that it has no budget are in the JSON" jq -e \
