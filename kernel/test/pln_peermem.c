@@ -327,7 +327,8 @@ struct loader {
 	const char *module;
 	atomic_int rounds;	/* of the regions */
 	atomic_bool end;
-	int loads, tries, bad;
+	atomic_int loads;
+	int tries, bad;
 };
 
 /* The module goes and comes, each time when there have been new regions */
@@ -391,7 +392,7 @@ static void test_unload(int fd, const char *module, int seconds)
 		wrong += !r.ok || region(0).registered;
 		munmap(p, UNIT);
 		atomic_fetch_add(&l.rounds, 1);
-	} while (now() < end);
+	} while (now() < end || (l.loads < 3 && now() < end + 120));
 	atomic_store(&l.end, true);
 	pthread_join(loader, NULL);
 	check(!wrong && l.rounds, "%d regions and frees, %d met no client",
