@@ -399,12 +399,12 @@ static const char *env_text(const char *name)
 
 /*
  * The texts, of which those about the log are needed to tell what else is wrong.
- * False: the environment has a level of the log that is none.
+ * False: the environment has a level of the log that is none, or one is too long.
  */
 static bool take_texts(struct config *cfg, const struct json *root, char *err,
 		       size_t size)
 {
-	const char *v, *env;
+	const char *v, *env, *name;
 	const struct json *j;
 	unsigned int i;
 	bool ok = true, level;
@@ -417,6 +417,7 @@ static bool take_texts(struct config *cfg, const struct json *root, char *err,
 		if (j && j->type == JSON_STRING &&
 		    (!level || log_parse_level(j->string) >= 0))
 			v = j->string;
+		name = texts[i].key;
 		env = level ? env_text("PEERLANE_LOG") : NULL;
 		env = env ? env : env_text(texts[i].env);
 		if (env && level && log_parse_level(env) < 0) {
@@ -425,8 +426,15 @@ static bool take_texts(struct config *cfg, const struct json *root, char *err,
 			ok = false;
 		} else if (env) {
 			v = env;
+			name = texts[i].env;
 		}
-		snprintf(cfg->text[i], sizeof(cfg->text[i]), "%s", v);
+		if (strlen(v) >= sizeof(cfg->text[i])) {
+			snprintf(err, size, "%s is longer than %zu bytes", name,
+				 sizeof(cfg->text[i]) - 1);
+			ok = false;
+			v = texts[i].value;
+		}
+		strcpy(cfg->text[i], v);
 	}
 	pthread_mutex_lock(&set_lock);
 	for (i = 0; i < 3; i++)
@@ -453,12 +461,12 @@ static bool take_file(struct config *cfg, char *err, size_t size)
 	const char *env = secure_getenv(CONFIG_FILE);
 	const char *path = env && *env ? env : DEFAULT_FILE;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), no_file = errno;
-	char words[256], level[128];
+	char words[256], text[128];
 	struct json *root;
-	bool ok, level_ok;
+	bool ok, texts_ok;
 
 	root = fd < 0 ? NULL : parse_file(fd, words, sizeof(words));
-	level_ok = take_texts(cfg, root, level, sizeof(level));
+	texts_ok = take_texts(cfg, root, text, sizeof(text));
 	set_up_log(cfg);
 	if (fd < 0 && path == env)
 		log_line(LOG_ERROR, "%s (from CUFILE_ENV_PATH_JSON) "
@@ -467,12 +475,12 @@ static bool take_file(struct config *cfg, char *err, size_t size)
 	ok = fd < 0 || (root && apply_json(cfg, root, words, sizeof(words)));
 	if (!ok)
 		snprintf(err, size, "%s: %s", path, words);
-	else if (!level_ok)
-		snprintf(err, size, "%s", level);
+	else if (!texts_ok)
+		snprintf(err, size, "%s", text);
 	json_free(root);
 	if (fd >= 0)
 		close(fd);
-	return ok && level_ok;
+	return ok && texts_ok;
 }
 
 static bool env_flag(const char *name, bool *out, char *err, size_t size)

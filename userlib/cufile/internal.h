@@ -33,6 +33,7 @@
 #define PLN_CUFILE_INTERNAL_H
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -107,7 +108,7 @@ struct config {
 	/* SetParameter, SizeT, in the order of the enumeration */
 	size_t size[12];
 	bool flag[12];
-	char text[3][256];
+	char text[3][PATH_MAX];
 	/* not reachable through parameters */
 	struct slabs slabs;
 	struct slabs gpu_slabs;	/* told back only */

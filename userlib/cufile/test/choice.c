@@ -2,6 +2,7 @@
 /* The choice of the path: what the settings allow, and what is said about it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,6 +279,7 @@ static const struct wrong {
 	const char *env, *value;	/* a variable */
 	const char *set;		/* a folder for the log, by call */
 	bool named;			/* the environment names the file of the log */
+	unsigned int dots;		/* with so many "./" */
 	bool ask;			/* a setting is asked for, the library not opened */
 	int result;
 	const char *dir, *file, *err;	/* what is in the folder's file, in the named one, and on
@@ -311,6 +313,10 @@ static const struct wrong {
 	{ "a flag of the environment that is none", "{\"logging\":{\"dir\":\"%s\"}}",
 	  .env = "CUFILE_FORCE_COMPAT_MODE", .value = "perhaps", .result = 5002,
 	  .dir = "CUFILE_FORCE_COMPAT_MODE" },
+	{ "a file of the log by a name of 1000 bytes", "{\"peerlane\":{\"mistake\":1}}", .named = true,
+	  .dots = 500, .result = 5002, .file = "there is no peerlane.mistake" },
+	{ "a name that is longer than any", "{}", .named = true, .dots = 2048, .result = 5002,
+	  .err = "CUFILE_LOGFILE_PATH is longer than 4095 bytes" },
 	{ "there is no such file", NULL, .named = true, .file = "defaults are used" },
 };
 
@@ -320,6 +326,19 @@ static void lines_are(const char *name, const char *words, const char *what)
 	is((long long)lines_with(name, "peerlane: "), words ? 1 : 0, what);
 	if (words)
 		is((long long)lines_with(name, words), 1, words);
+}
+
+/* The environment names the file of the log, by a detour */
+static void name_log(unsigned int dots)
+{
+	const char *name = strrchr(logfile, '/') + 1;
+	char text[2 * PATH_MAX];
+	int n = snprintf(text, sizeof(text), "%.*s", (int)(name - logfile), logfile);
+
+	for (; dots; dots--)
+		n += sprintf(text + n, "./");
+	strcpy(text + n, name);
+	setenv("CUFILE_LOGFILE_PATH", text, 1);
 }
 
 void test_log_wrong(void)
@@ -354,6 +373,8 @@ void test_log_wrong(void)
 			setenv("CUFILE_ENV_PATH_JSON", config, 1);
 			if (!w->named)
 				unsetenv("CUFILE_LOGFILE_PATH");
+			else
+				name_log(w->dots);
 			if (w->env)
 				setenv(w->env, w->value, 1);
 			snprintf(text, sizeof(text), w->set ? w->set : "", dir);
