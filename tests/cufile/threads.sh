@@ -15,6 +15,8 @@ export TSAN_OPTIONS=$TSAN_OPTIONS:report_thread_leaks=0:die_after_fork=0
 ended cufile_threads $? unit.log
 "$BUILD/userlib/threads/tests/crew-unit" >crew.log 2>&1
 ended crew_threads $? crew.log
+"$BUILD/userlib/threads/tests/window-unit" >window.log 2>&1
+ended window_threads $? window.log
 "$BUILD/userlib/threads/tests/cufile-differ" "$PWD/dir" 100 1 >differ.log 2>&1
 ended differ_threads $? differ.log
 # A round is a process of its own; half of them have several callers

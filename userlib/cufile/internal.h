@@ -321,8 +321,8 @@ struct window {
 	uint32_t handle;	/* of the kernel module */
 	int err;		/* why there is neither, and never will be */
 	struct no_window why;
-	unsigned int refs;
-	bool dead;
+	_Atomic bool used;	/* since eviction has passed by */
+	_Atomic uint32_t refs;	/* and WINDOW_DEAD; last: window_new() leaves it */
 };
 
 /*

@@ -3,19 +3,24 @@
  * Windows: mappings of GPU memory into this process, through a dma-buf or lent by
  * nvidia-uvm (uvm.c), or registrations of it with the kernel module where it cannot
  * be mapped.  Each takes room in the GPU's BAR1, which may be smaller than its memory.  So they
- * are a cache: made when a transfer needs one, most recently used first, and
- * given up from the other end when BAR1 is full.  A window that a transfer is
- * using stays.
+ * are a cache: made when a transfer needs one, and given up when BAR1 is full, oldest
+ * first, but for those that were used since the last time round.  A window that a
+ * transfer is using stays.
  *
  * They lie in a table in the order of their addresses and do not overlap.  Who
  * makes one holds `making`, and `lock` only to look and to enter it, so that
  * transfers which find theirs do not wait for CUDA and the kernel.
- * A look-up is a binary search with `lock` held: 0.05 us with one window, and 0.07
- * to 0.25 us with 10,000 (test/window_unit.c), a small part of a transfer.
+ *
+ * A transfer finds its window without a lock: `hints` has it by its memory and place.  A
+ * window may be retired at any time, so a reference is taken only of one that is not
+ * dead, and then it is asked whether it is the right one.  For this the structs are
+ * never freed, but used again.  Where the hint is of another one, it is a
+ * binary search with `lock` held.
  *
  * Memory of which there can be no window has one without either, so that nobody
  * is asked again while it is the same memory.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,9 +34,15 @@
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int hand;		/* of the sweep; under `making` */
 
+#define WINDOW_DEAD	(1u << 31)	/* in refs: not in the table */
+
+#define HINT_BITS	16
+static struct window *_Atomic hints[1 << HINT_BITS];
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic unsigned int forgotten;	/* windows that were none */
-static struct window *head, *tail;	/* most recently used first */
+static struct window *head, *tail;	/* the newest first */
+static struct window *spare;		/* linked by next */
 static struct window **table;
 static unsigned int count, room;
 static _Atomic uint64_t no_pages;	/* a bit for each GPU: window_no_pages() */
@@ -41,7 +52,7 @@ static uint64_t bit_of(int gpu)
 	return gpu < 0 || gpu >= 64 ? 0 : 1ull << gpu;
 }
 
-static void lru_unlink(struct window *w)
+static void unlist(struct window *w)
 {
 	if (w->prev)
 		w->prev->next = w->next;
@@ -54,7 +65,7 @@ static void lru_unlink(struct window *w)
 	w->prev = w->next = NULL;
 }
 
-static void lru_front(struct window *w)
+static void list_front(struct window *w)
 {
 	w->prev = NULL;
 	w->next = head;
@@ -81,31 +92,58 @@ static unsigned int place(uint64_t addr)
 	return lo;
 }
 
+/* With the lock held. */
+static void leave_table(struct window *w)
+{
+	unsigned int i = place(w->start);
+
+	if (w->err)
+		forgotten++;
+	memmove(table + i, table + i + 1, (--count - i) * sizeof(*table));
+	unlist(w);
+}
+
 /* With the lock held: out of the table, and to @gone if nobody uses it. */
 static void retire(struct window *w, struct window **gone)
 {
-	if (w->err)
-		forgotten++;
-	unsigned int i = place(w->start);
-
-	if (w->dead)
+	if (w->refs & WINDOW_DEAD)
 		return;
-	memmove(table + i, table + i + 1, (--count - i) * sizeof(*table));
-	lru_unlink(w);
-	w->dead = true;
-	if (!w->refs) {
+	leave_table(w);
+	/* from here on nobody finds it; who uses it now may be the last to see it */
+	if (!atomic_fetch_or(&w->refs, WINDOW_DEAD)) {
 		w->next = *gone;
 		*gone = w;
 	}
 }
 
-/* With the lock held: who called has used it. */
+/* A reference of a window that may be dead, or used again for other memory. */
+static bool ref(struct window *w)
+{
+	uint32_t refs = w->refs;
+
+	while (!(refs & WINDOW_DEAD))
+		if (atomic_compare_exchange_weak(&w->refs, &refs, refs + 1))
+			return true;
+	return false;
+}
+
+/* Who called has used it. */
 static void unref(struct window *w, struct window **gone)
 {
-	if (--w->refs || !w->dead)
+	if (atomic_fetch_sub(&w->refs, 1) != (WINDOW_DEAD | 1))
 		return;
 	w->next = *gone;
 	*gone = w;
+}
+
+/* Where @mem has its hint for @addr: windows begin at multiples of their size in it. */
+static struct window *_Atomic *hint_of(const struct mem *mem, uint64_t addr)
+{
+	uint64_t size = round_up(KIB(config.window_kb), GPU_PAGE);
+	uint64_t key = mem->buffer_id << 20 ^
+		(addr - round_down(mem->start, GPU_PAGE)) / size;
+
+	return &hints[key * 0x9e3779b97f4a7c15ull >> (64 - HINT_BITS)];
 }
 
 /* What @w takes of BAR1: whole GPU pages, though it may be of less. */
@@ -113,6 +151,34 @@ static size_t taken(const struct window *w)
 {
 	return round_up(w->map_start + w->map_len, GPU_PAGE) -
 	       round_down(w->map_start, GPU_PAGE);
+}
+
+/* A struct that is dead; others may still look at its refs. */
+static struct window *window_new(void)
+{
+	struct window *w;
+
+	pthread_mutex_lock(&lock);
+	w = spare;
+	if (w)
+		spare = w->next;
+	pthread_mutex_unlock(&lock);
+	if (w) {
+		memset(w, 0, offsetof(struct window, refs));
+		return w;
+	}
+	w = calloc(1, sizeof(*w));
+	if (w)
+		w->refs = WINDOW_DEAD;
+	return w;
+}
+
+static void window_free(struct window *w)
+{
+	pthread_mutex_lock(&lock);
+	w->next = spare;
+	spare = w;
+	pthread_mutex_unlock(&lock);
 }
 
 /* Without the lock, as unmapping takes the kernel a while. */
@@ -132,7 +198,7 @@ static void unmap(struct window *gone)
 			stats_gauges.windows--;
 			stats_gauges.window_bytes -= taken(w);
 		}
-		free(w);
+		window_free(w);
 	}
 }
 
@@ -140,17 +206,30 @@ static void unmap(struct window *gone)
 static bool evict_one(bool registered)
 {
 	struct window *w, *gone = NULL;
+	uint32_t unused;
+	unsigned int n;
 
 	pthread_mutex_lock(&lock);
-	for (w = tail; w && (w->refs || w->err || (registered && w->map)); w = w->prev)
-		continue;
-	if (w) {
-		stats_gauges.window_evictions++;
-		retire(w, &gone);
+	for (n = 2 * count; n; n--) {
+		w = tail;
+		unused = 0;
+		if (!w->err && !(registered && w->map) && !w->used &&
+		    atomic_compare_exchange_strong(&w->refs, &unused, WINDOW_DEAD)) {
+			leave_table(w);
+			gone = w;
+			break;
+		}
+		/* its turn comes again */
+		w->used = false;
+		unlist(w);
+		list_front(w);
 	}
 	pthread_mutex_unlock(&lock);
+	if (!gone)
+		return false;
+	stats_gauges.window_evictions++;
 	unmap(gone);
-	return w;
+	return true;
 }
 
 /*
@@ -171,19 +250,19 @@ static void sweep(void)
 			hand = 0;
 		w = count ? table[hand++] : NULL;
 		if (w)
-			w->refs++;
+			ref(w);
 		pthread_mutex_unlock(&lock);
 		if (!w)
 			break;
 		freed = !mem_of(w->start, &now) &&
 			now.buffer_id != w->buffer_id;
-		pthread_mutex_lock(&lock);
 		if (freed) {
+			pthread_mutex_lock(&lock);
 			retire(w, &gone);
 			hand--;
+			pthread_mutex_unlock(&lock);
 		}
 		unref(w, &gone);
-		pthread_mutex_unlock(&lock);
 	}
 	unmap(gone);
 }
@@ -429,11 +508,18 @@ static int map_window(struct window *w, const struct mem *mem,
 /* A window of @mem that holds @addr, in use from now on, or NULL. */
 static struct window *find(const struct mem *mem, uint64_t addr)
 {
-	struct window *w, *gone = NULL;
+	struct window *_Atomic *hint = hint_of(mem, addr);
+	struct window *w = *hint, *gone = NULL;
 	unsigned int i;
 
 	if (!mem->buffer_id)
 		return NULL;
+	if (w && ref(w)) {
+		if (w->buffer_id == mem->buffer_id && w->start <= addr &&
+		    addr - w->start < w->len)
+			goto found;
+		unref(w, &gone);
+	}
 	pthread_mutex_lock(&lock);
 	i = place(addr);
 	w = i < count && table[i]->start <= addr ? table[i] : NULL;
@@ -442,12 +528,16 @@ static struct window *find(const struct mem *mem, uint64_t addr)
 		w = NULL;
 	}
 	if (w) {
-		w->refs++;
-		lru_unlink(w);
-		lru_front(w);
+		ref(w);		/* in the table none is dead */
+		*hint = w;
 	}
 	pthread_mutex_unlock(&lock);
 	unmap(gone);
+	if (!w)
+		return NULL;
+found:
+	if (!w->used)
+		w->used = true;
 	return w;
 }
 
@@ -455,34 +545,37 @@ static struct window *find(const struct mem *mem, uint64_t addr)
 static int make(const struct mem *mem, uint64_t addr,
 		struct window **out, struct no_window *why)
 {
-	struct window *w = calloc(1, sizeof(*w));
+	struct window *w = window_new();
 	unsigned int i;
 	int r;
 
-	if (!w || !make_room()) {
-		free(w);
+	if (!w)
+		return -ENOMEM;
+	if (!make_room()) {
+		window_free(w);
 		return -ENOMEM;
 	}
 	sweep();
 	w->gpu = mem->gpu;
 	r = map_window(w, mem, addr, why);
 	if (r) {
-		free(w);
+		window_free(w);
 		return r;
 	}
 	w->buffer_id = mem->buffer_id;
-	w->refs = 1;
 	*out = w;
 	if (!mem->buffer_id) {
 		/* of this memory cannot be told whether it is still the same */
-		w->dead = true;
+		w->refs = WINDOW_DEAD | 1;
 		return 0;
 	}
 	pthread_mutex_lock(&lock);
+	w->refs = 1;
 	i = place(w->start);
 	memmove(table + i + 1, table + i, (count++ - i) * sizeof(*table));
 	table[i] = w;
-	lru_front(w);
+	list_front(w);
+	*hint_of(mem, addr) = w;
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -567,9 +660,7 @@ void window_put(struct window *w)
 {
 	struct window *gone = NULL;
 
-	pthread_mutex_lock(&lock);
 	unref(w, &gone);
-	pthread_mutex_unlock(&lock);
 	unmap(gone);
 }
 
@@ -579,8 +670,8 @@ void window_kill(struct window *w)
 
 	pthread_mutex_lock(&lock);
 	retire(w, &gone);
-	unref(w, &gone);
 	pthread_mutex_unlock(&lock);
+	unref(w, &gone);
 	unmap(gone);
 }
 
@@ -623,6 +714,7 @@ void window_drop_range(uint64_t start, size_t len)
 	unmap(gone);
 }
 
+/* Nobody makes one meanwhile: the library is closed. */
 void window_drop_all(void)
 {
 	struct window *gone = NULL;
