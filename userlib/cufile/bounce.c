@@ -190,14 +190,17 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 		      size_t *shift, size_t *got)
 {
 	struct file *f = x->file;
-	bool direct = f->direct_fd >= 0 && f->off_align <= PAGE &&
-		      ((x->direct && !f->direct_bad) || f->buffered_fd < 0);
+	bool direct = f->buffered_fd < 0 ||
+		      (f->direct_fd >= 0 && f->off_align <= PAGE && x->direct && !f->direct_bad);
 	bool is_cold = x->may_be_cold && n >= COLD && !f->direct_bad &&
 		       cold(f, a, n);
 	size_t more;
 	int err;
 
 	*shift = *got = 0;
+	/* there is room for a page around a chunk, not for a larger block */
+	if (direct && f->off_align > PAGE && (a % f->off_align || n % f->off_align))
+		return EINVAL;
 	if (direct || is_cold || x->direct_only) {
 		err = read_direct(f, buf, a, n, shift, got);
 		/* EIO may mean that a write into the page cache came between (iomap) */

@@ -237,6 +237,37 @@ void test_unaligned_key(void)
 	fresh(NULL);
 }
 
+/*
+ * Blocks are larger than a page, and the file cannot be opened again without O_DIRECT:
+ * whole blocks are read, others are refused, as pread() does.
+ */
+void test_large_blocks(void)
+{
+	static char data[65536];
+	CUfileHandle_t fh;
+	char *g;
+	int fd;
+
+	fresh("{\"properties\":{\"force_compat_mode\":true}}");
+	noise(data, sizeof(data));
+	fd = make(path, O_DIRECT, data, sizeof(data));
+	mock.dio_align = 16384;
+	mock.no_again = true;
+	fh = reg(fd);
+	g = gpu(65536);
+	is(cuFileRead(fh, g, 32768, 16384, 0), 32768, "blocks of 16 KiB: two are read");
+	check(!memcmp(mem(g), data + 16384, 32768), "and are right");
+	errno = 0;
+	is(cuFileRead(fh, g, 4096, 16384, 0), -1, "a part of one is not");
+	is(errno, EINVAL, "it is invalid");
+	is(cuFileRead(fh, g, 16384, 4096, 0), -1, "nor what begins within one");
+	is(errno, EINVAL, "that is invalid, too");
+	cuFileHandleDeregister(fh);
+	close(fd);
+	gpu_free(g);
+	fresh(NULL);
+}
+
 /* The folder of the log, unless the environment names a file */
 void test_log_dir(void)
 {

@@ -52,6 +52,8 @@ struct mock {
 	_Atomic int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
 	const char *kernel_line; /* what the kernel says when p2p fails */
 	uint64_t dev;		/* device of all files, 0 what it is */
+	uint32_t dio_align;	/* blocks of direct IO, 0 what they are */
+	bool no_again;		/* no file can be opened once more */
 	bool block;		/* who asks about a file is told of a block device */
 	int gpu;		/* number of the GPU that all memory is of */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */

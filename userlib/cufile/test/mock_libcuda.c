@@ -433,6 +433,22 @@ static int about(int fd, struct stat *st)
 	return r;
 }
 
+int statx(int dir, const char *path, int flags, unsigned int mask, struct statx *sx)
+{
+	static int (*real_statx)(int, const char *, int, unsigned int, struct statx *);
+	uint32_t align[] = { 4096, mock.dio_align };	/* of memory, of the file */
+	int r;
+
+	if (!real_statx)
+		*(void **)&real_statx = dlsym(RTLD_NEXT, "statx");
+	r = real_statx(dir, path, flags, mask, sx);
+	if (!r && mock.dio_align) {
+		sx->stx_mask |= 0x2000;		/* STATX_DIOALIGN */
+		memcpy((char *)sx + 0x98, align, sizeof(align));
+	}
+	return r;
+}
+
 int fstat(int fd, struct stat *st)
 {
 	return about(fd, st);

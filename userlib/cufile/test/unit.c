@@ -1541,6 +1541,7 @@ static void alone(const char *dir)
 	test_no_compat();
 	test_environment_compat();
 	test_unaligned_key();
+	test_large_blocks();
 	test_denylist();
 	test_stock_file();
 	test_told();

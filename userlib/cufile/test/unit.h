@@ -148,6 +148,7 @@ void test_unknown_keys(void);
 void test_environment(void);
 void test_environment_compat(void);
 void test_unaligned_key(void);
+void test_large_blocks(void);
 void test_log_dir(void);
 void test_log_wrong(void);
 void test_denylist(void);
