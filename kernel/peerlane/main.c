@@ -88,7 +88,7 @@ static int pln_ioctl_unregister(struct pln_file *pf, struct pln_unregister *arg)
 	mem = xa_load(&pf->mems, arg->handle);
 	if (!mem)
 		ret = -ENOENT;
-	else if (mem->owner != task_tgid(current))
+	else if (!pln_mem_is_own(mem))
 		ret = -EPERM;
 	else
 		__xa_erase(&pf->mems, arg->handle);

@@ -17,6 +17,7 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/overflow.h>
+#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -63,6 +64,28 @@ struct pln_user {
 
 static DEFINE_SPINLOCK(pln_user_lock);
 static LIST_HEAD(pln_users);
+
+/**
+ * struct pln_process - a process with registered memory
+ * @node: in pln_processes, guarded by pln_user_lock
+ * @pid: the process
+ * @mems: how much memory, more than 0; guarded by pln_user_lock
+ * @puts: read: from the look whether the memory was taken away until put_pages() has
+ *	returned; written: get_pages()
+ *
+ * put_pages() knows a table by its address.  Between the look and the call the memory
+ * may be freed, and other memory of the process registered, whose table is where
+ * the first one was: that would be put.  Elsewhere there is no such table.  The callback
+ * takes no part, so that put_pages() may wait for it.
+ */
+struct pln_process {
+	struct list_head node;
+	struct pid *pid;
+	unsigned int mems;
+	struct rw_semaphore puts;
+};
+
+static LIST_HEAD(pln_processes);
 
 static struct pln_user *pln_user_find(kuid_t uid)
 {
@@ -133,6 +156,53 @@ static void pln_user_uncharge(kuid_t uid, u64 size)
 	kfree(user);
 }
 
+/* The calling one, or NULL: no memory */
+static struct pln_process *pln_process_get(void)
+{
+	struct pln_process *process, *new;
+
+	new = kzalloc_obj(*new, GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return NULL;
+	spin_lock(&pln_user_lock);
+	list_for_each_entry(process, &pln_processes, node)
+		if (process->pid == task_tgid(current))
+			goto out;
+	process = new;
+	new = NULL;
+	process->pid = get_pid(task_tgid(current));
+	init_rwsem(&process->puts);
+	list_add(&process->node, &pln_processes);
+out:
+	process->mems++;
+	spin_unlock(&pln_user_lock);
+	kfree(new);
+	return process;
+}
+
+static void pln_process_put(struct pln_process *process)
+{
+	spin_lock(&pln_user_lock);
+	if (--process->mems)
+		process = NULL;
+	else
+		list_del(&process->node);
+	spin_unlock(&pln_user_lock);
+	if (!process)
+		return;
+	put_pid(process->pid);
+	kfree(process);
+}
+
+/**
+ * pln_mem_is_own - is memory that of the calling process?
+ * @mem: any
+ */
+bool pln_mem_is_own(const struct pln_mem *mem)
+{
+	return mem->process->pid == task_tgid(current);
+}
+
 static void pln_mem_put(struct pln_mem *mem)
 {
 	if (refcount_dec_and_test(&mem->ios))
@@ -183,7 +253,7 @@ static void pln_mem_free(struct pln_mem *mem)
 	atomic64_dec(&pln_stats.memories);
 	atomic64_sub(mem->size, &pln_stats.pinned);
 	pln_user_uncharge(mem->uid, mem->size);
-	put_pid(mem->owner);
+	pln_process_put(mem->process);
 	kvfree(mem->kvec);
 	kfree(mem);
 }
@@ -233,12 +303,17 @@ static bool pln_mem_leave(struct pln_mem *mem)
  */
 void pln_mem_end(struct pln_mem *mem)
 {
+	bool put = false;
+
 	pln_mem_stop(mem);
-	if (test_bit(PLN_MEM_REVOKED, &mem->flags)) {
-		wait_for_completion(&mem->done);
-	} else if (mem->owner != task_tgid(current) ||
-		   pln_gpu.put_pages(0, 0, mem->va, mem->table)) {
-		if (pln_mem_leave(mem))
+	if (pln_mem_is_own(mem)) {
+		down_read(&mem->process->puts);
+		if (!test_bit(PLN_MEM_REVOKED, &mem->flags))
+			put = !pln_gpu.put_pages(0, 0, mem->va, mem->table);
+		up_read(&mem->process->puts);
+	}
+	if (!put) {
+		if (!test_bit(PLN_MEM_REVOKED, &mem->flags) && pln_mem_leave(mem))
 			return;
 		wait_for_completion(&mem->done);
 	}
@@ -343,11 +418,18 @@ struct pln_mem *pln_mem_register(u64 va, u64 size, u32 *reason)
 		kfree(mem);
 		return ERR_PTR(ret);
 	}
-	mem->owner = get_pid(task_tgid(current));
+	mem->process = pln_process_get();
+	if (!mem->process) {
+		pln_user_uncharge(mem->uid, size);
+		kfree(mem);
+		return ERR_PTR(-ENOMEM);
+	}
 	atomic64_inc(&pln_stats.memories);
 	atomic64_add(size, &pln_stats.pinned);
 
+	down_write(&mem->process->puts);
 	ret = pln_gpu.get_pages(0, 0, va, size, &mem->table, pln_mem_gone, mem);
+	up_write(&mem->process->puts);
 	if (ret) {
 		pln_mem_free(mem);
 		return ERR_PTR(ret);

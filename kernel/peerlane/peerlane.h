@@ -41,7 +41,7 @@ enum {
  * @shift: of the size of these pages
  * @va: as registered
  * @size: likewise
- * @owner: the process that registered it; only there can it be put
+ * @process: that registered it; only there can it be put
  * @uid: the user that it is charged to
  *
  * Who finds one in the xarray of a file takes part in @ios under the xarray's
@@ -59,7 +59,7 @@ struct pln_mem {
 	unsigned int shift;
 	u64 va;
 	u64 size;
-	struct pid *owner;
+	struct pln_process *process;
 	kuid_t uid;
 };
 
@@ -101,6 +101,7 @@ extern struct pln_stats pln_stats;
 extern unsigned int pln_max_pinned_mib;
 int pln_gpu_find(void);
 u64 pln_user_pinned(kuid_t uid);
+bool pln_mem_is_own(const struct pln_mem *mem);
 struct pln_mem *pln_mem_register(u64 va, u64 size, u32 *reason);
 void pln_mem_end(struct pln_mem *mem);
 int pln_mem_io_begin(struct pln_mem *mem);

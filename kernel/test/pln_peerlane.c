@@ -1454,10 +1454,14 @@ static void bind_anew(bool pages)
 
 #define HOLD	"/sys/kernel/debug/peerlane_fail_test/"
 
-static void hold(bool on)
+/* @what: "hold" or "linger" */
+static void fail_test(const char *what, bool on)
 {
-	int f = open(HOLD "hold", O_WRONLY | O_CLOEXEC);
+	char name[64];
+	int f;
 
+	snprintf(name, sizeof(name), HOLD "%s", what);
+	f = open(name, O_WRONLY | O_CLOEXEC);
 	need(f >= 0 && write(f, on ? "1" : "0", 1) == 1, "peerlane_fail_test");
 	close(f);
 }
@@ -1490,7 +1494,7 @@ static int try_register(int say, bool meet, int wait_us)
 	struct pln_register r;
 
 	if (meet)
-		hold(true);
+		fail_test("hold", true);
 	need(write(say, "", 1) == 1, "write");
 	usleep(wait_us);
 	if (!reg(pf, p, MIB, &r))
@@ -1532,7 +1536,7 @@ static void test_register_unbound(void)
 			usleep(late > 0 ? late : 0);
 		need(write(unbind, gpu_pci, strlen(gpu_pci)) > 0, "unbind");
 		need(waitpid(pid, &status, 0) == pid, "wait");
-		hold(false);
+		fail_test("hold", false);
 		status = WIFEXITED(status) ? WEXITSTATUS(status) : WRONG;
 		n[status < ENDS ? status : WRONG]++;
 		met += meet && status == MET;
@@ -1611,8 +1615,71 @@ static void test_own_pages(void)
 	test_made("bound anew");
 }
 
-int main(
-int argc, char **argv)
+static void on_processor(unsigned int n)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(n, &set);
+	need(!sched_setaffinity(0, sizeof(set), &set), "a second processor");
+}
+
+struct late {
+	int pf;
+	unsigned int handle;
+	bool ok;
+};
+
+static void *unregister_late(void *arg)
+{
+	struct late *l = arg;
+
+	on_processor(1);
+	fail_test("linger", true);
+	l->ok = !unreg(l->pf, l->handle);
+	return NULL;
+}
+
+/*
+ * Memory is unregistered, and freed just before its pages are put; what is registered then
+ * has the same address, of the table too, as it comes from the same processor.  It is
+ * not that which is put.
+ */
+static void test_late_put(void)
+{
+	int fd = gpu_open(), pf = pln_open(), i, wrong = 0;
+	struct pln_gpu_query q0 = gpu_query(fd), q;
+
+	on_processor(0);
+	for (i = 0; i < 5; i++) {
+		struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+		char *p = dev_map(fd, &a);
+		struct late l = { .pf = pf, .handle = must_reg(pf, p, MIB) };
+		unsigned int handle;
+		pthread_t thread;
+
+		q = gpu_query(fd);
+		need(!pthread_create(&thread, NULL, unregister_late, &l), "thread");
+		need(held(), "who unregisters is to put the pages");
+		need(!gpu_free(fd, a.handle), "free");
+		a = gpu_alloc(fd, MIB);
+		map_at(fd, p, a.mmap_offset, MIB);
+		handle = must_reg(pf, p, MIB);
+		fail_test("linger", false);
+		need(!pthread_join(thread, NULL), "join");
+		wrong += !l.ok || gpu_query(fd).bar1_free != q.bar1_free;
+		wrong += unreg(pf, handle) != 0;
+		munmap(p, MIB);
+		gpu_free(fd, a.handle);
+	}
+	check(!wrong, "memory that is freed, before its pages are put late: what is registered meanwhile stays pinned");
+	check(state("memories") == 0 && state("orphans") == 0, "nothing is left");
+	check(room_is(fd, &q0), "all memory and BAR1 are back");
+	close(pf);
+	close(fd);
+}
+
+int main(int argc, char **argv)
 {
 	struct pln_gpu_query q0;
 	struct pln_query q = { 0 };
@@ -1632,6 +1699,11 @@ int argc, char **argv)
 	disk = argv[2];
 	drive = argv[3];
 	port = argv[4];
+	if (!strcmp(target, "puts")) {
+		target = disk;
+		test_late_put();
+		return test_end();
+	}
 	if (!strcmp(target, "pages")) {
 		target = disk;
 		test_own_pages();

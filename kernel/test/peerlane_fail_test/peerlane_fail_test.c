@@ -14,6 +14,8 @@
  *   hold   write 1: the module peerlane does not get a lock that the writing task tries
  *          to take; 0: it does
  *   held   how often not
+ *   linger write 1: the writing task stays where it calls nvidia_p2p_put_pages(), until 0
+ *          is written, for two seconds at most; "held" counts that, too
  *   state  "points N calls N failed FUNCTION by CALLER", or "failed -"
  *
  * With "arm" of a number too high to be reached, "calls" is their number.
@@ -24,6 +26,7 @@
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
@@ -236,6 +239,47 @@ static const struct file_operations hold_fops = {
 	.write = hold_write,
 };
 
+static struct task_struct *linger_task;
+
+static int linger_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+	u64 end;
+
+	if (READ_ONCE(linger_task) != current)
+		return 0;
+	atomic_inc(&hold_count);
+	end = ktime_get_mono_fast_ns() + 2 * NSEC_PER_SEC;
+	while (READ_ONCE(linger_task) && ktime_get_mono_fast_ns() < end)
+		cpu_relax();
+	WRITE_ONCE(linger_task, NULL);
+	return 0;
+}
+
+static struct kprobe linger_point = {
+	.symbol_name = "nvidia_p2p_put_pages", .pre_handler = linger_pre,
+};
+
+static ssize_t linger_write(struct file *file, const char __user *from,
+			    size_t count, loff_t *pos)
+{
+	bool linger;
+	int ret;
+
+	ret = kstrtobool_from_user(from, count, &linger);
+	if (ret)
+		return ret;
+	if (linger)
+		atomic_set(&hold_count, 0);
+	WRITE_ONCE(linger_task, linger ? current : NULL);
+	return count;
+}
+
+static const struct file_operations linger_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = linger_write,
+};
+
 static int held_show(struct seq_file *m, void *unused)
 {
 	seq_printf(m, "%d\n", atomic_read(&hold_count));
@@ -317,9 +361,12 @@ static int __init fail_init(void)
 	for (i = 0; i < ARRAY_SIZE(hold_points); i++)
 		if (register_kprobe(&hold_points[i]))
 			hold_points[i].pre_handler = NULL;
+	if (register_kprobe(&linger_point))
+		linger_point.pre_handler = NULL;
 	fail_dir = debugfs_create_dir("peerlane_fail_test", NULL);
 	debugfs_create_file("arm", 0200, fail_dir, NULL, &fail_arm_fops);
 	debugfs_create_file("hold", 0200, fail_dir, NULL, &hold_fops);
+	debugfs_create_file("linger", 0200, fail_dir, NULL, &linger_fops);
 	debugfs_create_file("held", 0400, fail_dir, NULL, &held_fops);
 	debugfs_create_file("state", 0400, fail_dir, NULL, &state_fops);
 	return 0;
@@ -332,6 +379,9 @@ static void __exit fail_exit(void)
 	debugfs_remove_recursive(fail_dir);
 	WRITE_ONCE(fail_task, NULL);
 	WRITE_ONCE(hold_task, NULL);
+	WRITE_ONCE(linger_task, NULL);
+	if (linger_point.pre_handler)
+		unregister_kprobe(&linger_point);
 	for (i = 0; i < ARRAY_SIZE(hold_points); i++)
 		if (hold_points[i].pre_handler)
 			unregister_kprobe(&hold_points[i]);
