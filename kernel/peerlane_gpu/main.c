@@ -350,6 +350,9 @@ static void pln_reset_done(struct pci_dev *pdev)
 	}
 
 	down_write(&gpu->mem_lock);
+	/* What failed meanwhile found the GPU resetting, and left it to this */
+	if (state == PLN_LIVE && READ_ONCE(gpu->broken))
+		state = pln_state_unusable(gpu);
 	if (state == PLN_LIVE)
 		pln_aperture_was_reset(gpu);
 	gpu->reset_count++;
