@@ -120,8 +120,11 @@ static void try(struct pln_mr *new, const struct mr_wish *wish,
 		else
 			new->info.error = tried[way].error;
 	}
-	if (new->mr)
-		new->info.error = 0;
+	if (!new->mr)
+		return;
+	new->info.error = 0;
+	if (new->info.way != PLN_MR_STAGED)
+		mr_memory_in_order(&new->mem);
 }
 
 static int reg(struct pln_mr *new, struct ibv_pd *pd, void *addr,

@@ -48,6 +48,7 @@ struct mr_verbs {
 	X(primary_retain, cuDevicePrimaryCtxRetain, true)		\
 	X(primary_release, cuDevicePrimaryCtxRelease_v2, true)		\
 	X(error_name, cuGetErrorName, false)				\
+	X(pointer_set, cuPointerSetAttribute, false)			\
 	X(range_handle, cuMemGetHandleForAddressRange, false)		\
 	X(host_alloc, cuMemHostAlloc, false)				\
 	X(host_free, cuMemFreeHost, false)				\
@@ -107,6 +108,13 @@ int mr_memory_same(const struct mr_memory *mem);
 
 /* What devices have written is there for work that the GPU is given from now on */
 int mr_memory_flush(const struct mr_memory *mem);
+
+/*
+ * From now on copies and fills of the memory are over when their call returns, so that
+ * none still runs when the program lets a device at it.  Of memory that cannot be told
+ * so (of a pool, of an old driver) the program sees to it itself.
+ */
+void mr_memory_in_order(const struct mr_memory *mem);
 
 /* Make the memory's context current, and the one before again */
 CUresult mr_enter(const struct mr_memory *mem);

@@ -261,6 +261,22 @@ int mr_memory_flush(const struct mr_memory *mem)
 	return mr_errno(r);
 }
 
+void mr_memory_in_order(const struct mr_memory *mem)
+{
+	uint64_t at = mem->addr;
+	struct piece p;
+	CUresult r;
+	int on = 1;
+
+	if (!mem->cu || !mem->cu->pointer_set || mr_enter(mem))
+		return;
+	while (at - mem->addr < mem->length && piece_at(mem->cu, at, &p, &r) > 0) {
+		(void)mem->cu->pointer_set(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, at);
+		at = p.base + p.size;
+	}
+	mr_leave(mem);
+}
+
 CUresult mr_enter(const struct mr_memory *mem)
 {
 	return mem->cu->ctx_push(mem->ctx);

@@ -93,6 +93,22 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attr,
 	return CUDA_SUCCESS;
 }
 
+CUresult cuPointerSetAttribute(const void *data, CUpointer_attribute attr,
+			       CUdeviceptr p)
+{
+	struct fake_range *f = range_of(p);
+	CUresult r;
+
+	if (fails(FAKE_SET, &r))
+		return r;
+	fake_cuda.wrong += !f || !fake_cuda.depth || attr != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ||
+		*(const int *)data != 1;
+	if (!f || f->in_order < 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	f->in_order = 1;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	CUresult r;

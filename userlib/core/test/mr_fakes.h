@@ -40,12 +40,13 @@ struct fake_range {
 	unsigned char *bytes;	/* what is in it; NULL: nothing is looked at */
 	int managed;
 	uint64_t range, range_size;	/* reserved addresses; 0: none */
+	int in_order;		/* SYNC_MEMOPS; -1: it cannot be set */
 };
 
 enum fake_call {
 	FAKE_NOTHING, FAKE_POINTER, FAKE_PUSH, FAKE_DEVICE, FAKE_RETAIN,
 	FAKE_EXPORT, FAKE_HOST_ALLOC, FAKE_STREAM, FAKE_ATTRIBUTE, FAKE_COPY,
-	FAKE_WAIT, FAKE_FLUSH,
+	FAKE_WAIT, FAKE_FLUSH, FAKE_SET,
 	FAKE_CALLS
 };
 

@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 	 * only some errors answer; and the memory's context, for which the
 	 * primary one serves.  Entering a context when it is to give back.
 	 */
-	sites_all(7, 1, 1);
+	sites_all(8, 1, 1);
 	free(vram);
 	return ktap_end();
 }

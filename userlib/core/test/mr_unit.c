@@ -493,6 +493,29 @@ static void staged(void)
 	done("staged: memory without an id could not be told from other memory");
 }
 
+/* Copies of memory that a device may reach are over when their call returns */
+static void in_order(void)
+{
+	struct pln_mr *mr;
+
+	reset();
+	CHECK(!reg(BASE + 15 * MiB, 2 * MiB, RW, 0, &mr));
+	CHECK(info_of(mr)->way != PLN_MR_STAGED);
+	CHECK(fc->range[0].in_order == 1 && fc->range[1].in_order == 1 && !fc->range[2].in_order);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	reset();
+	fc->range[0].in_order = -1;
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(info_of(mr)->way == PLN_MR_DMABUF && fc->calls[FAKE_SET] == 1);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	done("memory is made to be copied in order, where it can be");
+	reset_staged();
+	CHECK(!reg(BASE, 8192, RW, 0, &mr));
+	CHECK(!fc->calls[FAKE_SET]);
+	CHECK(!pln_mr_dereg(mr) && clean());
+	done("but not where its bytes are staged");
+}
+
 /* Memory that the device writes itself: whether the GPU shows it, may depend */
 static void writes(void)
 {
@@ -696,6 +719,7 @@ int main(int argc, char **argv)
 		managed();
 		allowed();
 		staged();
+		in_order();
 		writes();
 		copies_fail();
 		threads();

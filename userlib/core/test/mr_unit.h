@@ -39,10 +39,10 @@ static void done(const char *desc)
 static void reset(void)
 {
 	const struct fake_range range[FAKE_RANGES] = {
-		{ BASE, 16 * MiB, 1, 0, 0, vram, 0, 0, 0 },
-		{ NEXT, 16 * MiB, 2, 0, 1, vram, 0, 0, 0 },
-		{ OTHER, 16 * MiB, 3, 1, 0, vram, 0, 0, 0 },
-		{ ODD, 1000, 4, 0, 0, vram, 0, 0, 0 },
+		{ BASE, 16 * MiB, 1, 0, 0, vram, 0, 0, 0, 0 },
+		{ NEXT, 16 * MiB, 2, 0, 1, vram, 0, 0, 0, 0 },
+		{ OTHER, 16 * MiB, 3, 1, 0, vram, 0, 0, 0, 0 },
+		{ ODD, 1000, 4, 0, 0, vram, 0, 0, 0, 0 },
 	};
 
 	*fv = (struct fake_verbs){ .probe_errno = EBADF };

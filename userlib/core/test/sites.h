@@ -88,7 +88,7 @@
 #define reg_mr_iova(...)	VIA(reg_mr_iova, __VA_ARGS__)
 #define reg_mr_iova2(...)	VIA(reg_mr_iova2, __VA_ARGS__)
 
-#define SITES_CUDA	17
+#define SITES_CUDA	18
 #define pointer_get(...)	VIA(pointer_get, __VA_ARGS__)
 #define ctx_push(...)		VIA(ctx_push, __VA_ARGS__)
 #define ctx_pop(...)		VIA(ctx_pop, __VA_ARGS__)
@@ -97,6 +97,7 @@
 #define primary_retain(...)	VIA(primary_retain, __VA_ARGS__)
 #define primary_release(...)	VIA(primary_release, __VA_ARGS__)
 #define error_name(...)		VIA(error_name, __VA_ARGS__)
+#define pointer_set(...)		VIA(pointer_set, __VA_ARGS__)
 #define range_handle(...)	VIA(range_handle, __VA_ARGS__)
 #define host_alloc(...)		VIA(host_alloc, __VA_ARGS__)
 #define host_free(...)		VIA(host_free, __VA_ARGS__)

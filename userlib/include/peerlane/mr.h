@@ -145,6 +145,12 @@ struct pln_mr_info {
  * two are for GPUs whose driver keeps such writes in order or can flush them:
  * CUDA 11.3 or later.
  *
+ * With the first two, the allocations get the attribute
+ * CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, and keep it: from then on copies and fills of
+ * them are over when their call returns, so that none still runs while a
+ * device reads or writes. Memory that cannot have it, as of a pool, is registered
+ * all the same; the program waits for its copies itself.
+ *
  * What was taken and why nothing better, is told by pln_mr_info(), also after
  * a failure.
  *
