@@ -199,7 +199,7 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 
 	*shift = *got = 0;
 	/* there is room for a page around a chunk, not for a larger block */
-	if (direct && f->off_align > PAGE && (a % f->off_align || n % f->off_align))
+	if ((direct || x->direct_only) && f->off_align > PAGE && (a % f->off_align || n % f->off_align))
 		return EINVAL;
 	if (direct || is_cold || x->direct_only) {
 		err = read_direct(f, buf, a, n, shift, got);
@@ -542,10 +542,15 @@ static size_t most_lanes(const struct xfer *x)
 /* How many lanes, and the chunks. */
 static size_t plan(struct xfer *x)
 {
-	size_t lanes = most_lanes(x), most = lane_chunk();
+	size_t lanes = most_lanes(x), most = lane_chunk(), unit = MIN_CHUNK;
 	/* who waits for the device needs no CPU */
 	bool device = x->direct || x->cold;
 
+	/* chunks of whole blocks; one that no lane has room for is refused later */
+	if (x->file->off_align > unit && x->file->off_align <= most) {
+		unit = x->file->off_align;
+		most = round_down(most, unit);
+	}
 	lanes = min_of(lanes, x->len < LARGE ? LANES : LANES_LARGE);
 	lanes = min_of(lanes, device ? crew_share(REQUESTS) : 1 + crew_spare());
 	x->chunk = CHUNK_LARGE;
@@ -553,14 +558,14 @@ static size_t plan(struct xfer *x)
 		x->chunk = x->len / lanes;
 	else if (lanes > 1 && x->len / (4 * lanes) < CHUNK_LARGE)
 		x->chunk = x->len / (4 * lanes) > CHUNK ? x->len / (4 * lanes) : CHUNK;
-	x->chunk = min_of(round_up(x->chunk, MIN_CHUNK), most);
+	x->chunk = min_of(round_up(x->chunk, unit), most);
 	x->first = x->chunk;
 	x->base = round_down(x->off, x->file->off_align > PAGE ?
 			     x->file->off_align : PAGE);
 	if (lanes < 2 && x->write && x->len > KIB(128))
 		/* the sooner there is something to write the better */
-		x->first = min_of(round_up(x->len / 4, MIN_CHUNK),
-				  min_of(CHUNK_FIRST, most));
+		x->first = min_of(round_up(x->len / 4, unit),
+				  min_of(round_up(CHUNK_FIRST, unit), most));
 	else if (x->len <= x->chunk)
 		/* all of it, wherever it begins: there is room for that */
 		x->base = x->off;

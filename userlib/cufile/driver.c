@@ -354,8 +354,10 @@ EXPORT CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh,
 EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
 {
 	NOT_CANCELLED;
-	if (is_open && !forked)
+	if (driver_begin()) {
 		count_op(OP_FILE_DEREGISTER, file_deregister(fh));
+		driver_end();
+	}
 }
 
 EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
@@ -402,20 +404,21 @@ EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 {
 	NOT_CANCELLED;
 	struct buf b;
+	bool there;
 
 	if (!base)
 		return result(CU_FILE_INVALID_VALUE);
-	if (!is_open || forked)
+	if (!driver_begin())
 		return result(CU_FILE_DRIVER_NOT_INITIALIZED);
-	if (!buf_remove((uintptr_t)base, &b)) {
-		count_op(OP_BUF_DEREGISTER, false);
-		return result(CU_FILE_MEMORY_NOT_REGISTERED);
+	there = buf_remove((uintptr_t)base, &b);
+	count_op(OP_BUF_DEREGISTER, there);
+	if (there) {
+		count_buf_free(b.gpu);
+		if (b.device)
+			window_drop_range(b.base, b.length);
 	}
-	count_op(OP_BUF_DEREGISTER, true);
-	count_buf_free(b.gpu);
-	if (b.device)
-		window_drop_range(b.base, b.length);
-	return result(CU_FILE_SUCCESS);
+	driver_end();
+	return result(there ? CU_FILE_SUCCESS : CU_FILE_MEMORY_NOT_REGISTERED);
 }
 
 /* ---- data ---- */

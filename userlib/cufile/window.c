@@ -97,8 +97,6 @@ static void leave_table(struct window *w)
 {
 	unsigned int i = place(w->start);
 
-	if (w->err)
-		forgotten++;
 	memmove(table + i, table + i + 1, (--count - i) * sizeof(*table));
 	unlist(w);
 }
@@ -106,6 +104,8 @@ static void leave_table(struct window *w)
 /* With the lock held: out of the table, and to @gone if nobody uses it. */
 static void retire(struct window *w, struct window **gone)
 {
+	bool none = w->err;
+
 	if (w->refs & WINDOW_DEAD)
 		return;
 	leave_table(w);
@@ -114,6 +114,9 @@ static void retire(struct window *w, struct window **gone)
 		w->next = *gone;
 		*gone = w;
 	}
+	/* not before, or who finds it meanwhile keeps its refusal */
+	if (none)
+		forgotten++;
 }
 
 /* A reference of a window that may be dead, or used again for other memory. */
@@ -210,10 +213,11 @@ static bool evict_one(bool registered)
 	unsigned int n;
 
 	pthread_mutex_lock(&lock);
-	for (n = 2 * count; n; n--) {
+	/* the third time round it may be one that others have used in between */
+	for (n = 3 * count; n; n--) {
 		w = tail;
 		unused = 0;
-		if (!w->err && !(registered && w->map) && !w->used &&
+		if (!w->err && !(registered && w->map) && (!w->used || n <= count) &&
 		    atomic_compare_exchange_strong(&w->refs, &unused, WINDOW_DEAD)) {
 			leave_table(w);
 			gone = w;

@@ -237,6 +237,49 @@ void test_unaligned_key(void)
 	fresh(NULL);
 }
 
+/* Blocks from what chunks are multiples of to more than a lane has room for */
+static void largest_blocks(void)
+{
+	char *data = malloc(MIB(8)), *g;
+	CUfileHandle_t fh;
+	uint32_t align;
+	int fd;
+
+	noise(data, MIB(8));
+	for (align = KIB(128); align <= MIB(4); align *= 2) {
+		size_t size = 5 * align > MIB(4) ? MIB(4) : 5 * align;
+		bool fits = align <= MIB(1);
+
+		fresh("{\"properties\":{\"force_compat_mode\":true}}");
+		fd = make(path, O_DIRECT, data, MIB(8));
+		mock.dio_align = align;
+		mock.no_again = true;
+		fh = reg(fd);
+		g = gpu(MIB(8));
+		errno = 0;
+		is(cuFileRead(fh, g, size, MIB(4), 0), fits ? (ssize_t)size : -1, "blocks");
+		is(errno, fits ? 0 : EINVAL, fits ? "some are read" : "there is no room for one");
+		check(!fits || !memcmp(mem(g), data + MIB(4), align), "the right ones");
+		cuFileHandleDeregister(fh);
+		close(fd);
+		gpu_free(g);
+
+		/* by p2p, and then asked whether it is the drive that says so */
+		fresh(NULL);
+		fd = make(path, 0, data, MIB(8));
+		mock.dio_align = align;
+		mock.p2p_errno = EINVAL;
+		fh = reg(fd);
+		g = gpu(MIB(8));
+		is(cuFileRead(fh, g, MIB(4), MIB(4), 0), MIB(4), "p2p is refused: staged");
+		check(!memcmp(mem(g), data + MIB(4), MIB(4)), "and right");
+		cuFileHandleDeregister(fh);
+		close(fd);
+		gpu_free(g);
+	}
+	free(data);
+}
+
 /*
  * Blocks are larger than a page, and the file cannot be opened again without O_DIRECT:
  * whole blocks are read, others are refused, as pread() does.
@@ -265,6 +308,7 @@ void test_large_blocks(void)
 	cuFileHandleDeregister(fh);
 	close(fd);
 	gpu_free(g);
+	largest_blocks();
 	fresh(NULL);
 }
 

@@ -29,6 +29,7 @@ void log_line(int level, const char *fmt, ...)
 #define MEMORIES	64	/* of which each is freed and allocated again */
 static _Atomic uint64_t births[MEMORIES];
 static _Atomic unsigned int mapped[MEMORIES];
+static _Atomic bool refuses;	/* who maps */
 static _Atomic long maps;
 
 static uint64_t number(uint64_t ptr)
@@ -53,7 +54,10 @@ int uvm_map(const struct mem *mem, uint64_t start, size_t len, char **host,
 	uint64_t i = number(mem->start);
 
 	(void)len;
-	(void)no;
+	if (refuses) {
+		strcpy(no->uvm, "it is refused");
+		return -EOPNOTSUPP;
+	}
 	*host = (char *)(uintptr_t)start;
 	maps++;
 	if (i < MEMORIES)
@@ -209,6 +213,100 @@ static void test_threads(void)
 	config.size[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB] = SIZE_MAX >> 10;
 }
 
+#define READERS	2
+
+static _Atomic unsigned int refusals, tries[READERS];
+static _Atomic bool stop;
+
+static int try(void)
+{
+	uint64_t at = FIRST;
+	struct no_window why;
+	struct window *w;
+	struct mem mem;
+	size_t avail;
+	bool fresh;
+	int r;
+
+	mem_of(at, &mem);
+	r = window_get(&mem, at, PAGE, &w, &avail, &fresh, &why);
+	if (!r)
+		window_put(w);
+	return r;
+}
+
+static void *reader(void *arg)
+{
+	unsigned int i = (unsigned int)(uintptr_t)arg;
+
+	while (!stop) {
+		if (try())
+			refusals++;
+		tries[i]++;
+	}
+	return NULL;
+}
+
+/* What was under way is over */
+static void once_more(void)
+{
+	unsigned int i, then;
+
+	for (i = 0; i < READERS; i++)
+		for (then = tries[i]; tries[i] - then < 2;)
+			sched_yield();
+}
+
+/* A refusal that is forgotten is not remembered by who meets it just then */
+static void test_forgotten(void)
+{
+	uint64_t end = now_ns() + 3000000000u;
+	unsigned int i, then, rounds = 0, remembered = 0;
+	pthread_t thread[READERS];
+
+	/* behind it in the table, so that it takes a while to leave that */
+	for (i = 1; i < 10000; i++)
+		use(i);
+	for (i = 0; i < READERS; i++)
+		if (pthread_create(&thread[i], NULL, reader, (void *)(uintptr_t)i))
+			abort();
+	while (now_ns() < end || rounds < 100) {
+		refuses = true;
+		window_drop_range(FIRST, FAR);
+		once_more();
+		then = refusals;
+		once_more();
+		rounds += refusals != then;
+		refuses = false;
+		window_drop_range(FIRST, FAR);
+		once_more();
+		then = refusals;
+		once_more();
+		remembered += refusals != then;
+	}
+	stop = true;
+	for (i = 0; i < READERS; i++)
+		pthread_join(thread[i], NULL);
+	check(!remembered, "what is not refused any more is asked again by all");
+	window_drop_all();
+}
+
+/* There is room for four, and a fifth comes: the oldest goes that was not used again */
+static void test_eviction(void)
+{
+	unsigned int i;
+
+	config.size[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB] = 4 * (FAR / 2 >> 10);
+	for (i = 0; i < 4; i++)
+		use(i);
+	use(0);
+	check(!use(4) && use(0) && use(2) && use(3) && use(4), "all are there but one");
+	/* all were used again: the one whose turn was longest ago */
+	check(!use(1) && use(4) && use(0) && use(3) && !use(2), "which is the oldest that was not used again");
+	window_drop_all();
+	config.size[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB] = SIZE_MAX >> 10;
+}
+
 static void *locked(void *there)
 {
 	*(bool *)there = use(1);
@@ -275,7 +373,9 @@ int main(void)
 	config.window_kb = FAR >> 10;
 	config.size[CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB] = SIZE_MAX >> 10;
 	test_no_lock();
+	test_eviction();
 	test_threads();
+	test_forgotten();
 	for (turn = 0; turn < 3; turn++)
 		for (i = 0; i < 2; i++) {
 			t = look_up(n[i], false);
