@@ -29,37 +29,54 @@ static uint32_t plc_packets(PlcQp *qp, uint32_t len)
     return MAX(1, DIV_ROUND_UP(len, qp->mtu));
 }
 
+static PlcReply *plc_reply_at(PlcResp *r, uint32_t i)
+{
+    return &r->reply[(r->first_reply + i) % PLC_MAX_REPLIES];
+}
+
+/*
+ * Who asks for the rest of a READ again has no use for what is queued.  The
+ * new answer has its place behind those of what was asked before it.
+ */
+static void plc_reply_forget_read(PlcQp *qp, uint32_t psn)
+{
+    PlcResp *r = &qp->resp;
+
+    for (uint32_t i = 0; i < r->replies; i++) {
+        PlcReply *old = plc_reply_at(r, i);
+        int32_t ahead = plc_psn_diff(psn, old->psn);
+
+        if (old->kind != PLC_REPLY_READ || ahead < 0 ||
+            ahead >= (int32_t)plc_packets(qp, old->len)) {
+            continue;
+        }
+        for (r->replies--; i < r->replies; i++) {
+            *plc_reply_at(r, i) = *plc_reply_at(r, i + 1);
+        }
+    }
+}
+
 static void plc_reply(PeerlaneCX *s, PlcQp *qp, PlcReply reply)
 {
     PlcResp *r = &qp->resp;
-    PlcReply *last = &r->reply[(r->first_reply + r->replies - 1) %
-                               PLC_MAX_REPLIES];
+    PlcReply *last;
 
     /* After a reset the state is that of others */
     if (s->old) {
         return;
     }
     reply.msn = r->msn;
-    /* Who asks for the rest of a READ again has no use for what is queued */
-    for (uint32_t i = 0; reply.kind == PLC_REPLY_READ && i < r->replies; i++) {
-        PlcReply *old = &r->reply[(r->first_reply + i) % PLC_MAX_REPLIES];
-        int32_t ahead = plc_psn_diff(reply.psn, old->psn);
-
-        if (old->kind == PLC_REPLY_READ && ahead >= 0 &&
-            ahead < (int32_t)plc_packets(qp, old->len)) {
-            *old = reply;
-            return;
-        }
+    if (reply.kind == PLC_REPLY_READ) {
+        plc_reply_forget_read(qp, reply.psn);
     }
+    last = plc_reply_at(r, r->replies - 1);
     /* One acknowledge does for all before it */
     if (reply.kind == PLC_REPLY_ACK && r->replies &&
         last->kind == PLC_REPLY_ACK) {
         *last = reply;
         return;
     }
-    last = &r->reply[(r->first_reply + r->replies) % PLC_MAX_REPLIES];
-    *last = reply;
-    r->replies++;
+    *plc_reply_at(r, r->replies++) = reply;
     plc_qp_schedule(qp);
 }
 
@@ -403,11 +420,14 @@ static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         break;
     case CX_PKT_COMPARE_SWAP:
     case CX_PKT_FETCH_ADD:
-        for (unsigned i = 0; i < ARRAY_SIZE(r->atomic); i++) {
-            if (r->atomic[i].valid && r->atomic[i].psn == h->psn) {
+        /* The latest first: numbers come again */
+        for (unsigned i = 1; i <= ARRAY_SIZE(r->atomic); i++) {
+            unsigned slot = (r->atomics - i) % ARRAY_SIZE(r->atomic);
+
+            if (r->atomic[slot].valid && r->atomic[slot].psn == h->psn) {
                 plc_reply(s, qp, (PlcReply) {
                     .kind = PLC_REPLY_ATOMIC, .psn = h->psn,
-                    .value = r->atomic[i].value,
+                    .value = r->atomic[slot].value,
                 });
                 return;
             }
