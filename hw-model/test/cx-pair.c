@@ -29,7 +29,7 @@
 #define DEPTH 16
 #define SENDS 8
 #define ADDS 20
-#define LIMIT 60		/* s for a completion */
+#define LIMIT 120		/* s for a completion */
 #define PATIENCE 5		/* s for a message that may be lost */
 #define TRIES 12
 #define GRH 40
@@ -134,6 +134,7 @@ static int verb(enum ibv_wr_opcode op, uint32_t from, uint32_t to, uint32_t len,
 		.imm_data = htonl(imm),
 	}, *bad;
 	struct ibv_wc wc;
+	int status;
 
 	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD || op == IBV_WR_ATOMIC_CMP_AND_SWP) {
 		wr.wr.atomic.remote_addr = other.addr + to;
@@ -150,7 +151,10 @@ static int verb(enum ibv_wr_opcode op, uint32_t from, uint32_t to, uint32_t len,
 		wr.qp_type.xrc.remote_srqn = other.srqn;
 	if (ibv_post_send(qp, &wr, &bad))
 		die("ibv_post_send");
-	return next(&wc);
+	status = next(&wc);
+	if (status > 0 && status != IBV_WC_REM_ACCESS_ERR)
+		printf("# %s, vendor error %#x\n", ibv_wc_status_str(status), wc.vendor_err);
+	return status;
 }
 
 static void receive(uint32_t at, uint32_t len)
