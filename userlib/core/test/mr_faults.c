@@ -226,10 +226,11 @@ int main(int argc, char **argv)
 	sites_run("at another address", t_address);
 	/*
 	 * What is given back, but for the region itself: five; the probe, which
-	 * only some errors answer; and the memory's context, for which the
-	 * primary one serves.  Entering a context when it is to give back.
+	 * only some errors answer; the memory's context, for which the primary
+	 * one serves; and that copies be in order.  Entering a context when it is
+	 * to give back or for the order, for which the memory is asked after again.
 	 */
-	sites_all(8, 1, 1);
+	sites_all(8, 6, 6);
 	free(vram);
 	return ktap_end();
 }
