@@ -439,7 +439,7 @@ static enum plc_result plc_mkey_use(PeerlaneCX *s, const PlcUse *u,
         }
         return result || u->span ? result :
                plc_mkey_move(s, mkey, addr, buf, len, plc_writes(u->access),
-                             u->qp->st != CX_ST_QP1);
+                             !u->qp->sqpn);
     }
     if (u->depth >= PLC_MAX_INDIRECTION) {
         return PLC_DENIED;

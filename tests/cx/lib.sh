@@ -34,6 +34,6 @@ cx_hosts() {
 
 # host_moved HOST: bytes in host memory that its card has moved, of messages and in all
 host_moved() {
-	vm_qom_get "$1" /machine/peripheral/cx0 counters |
+	vm_qom_get "$1" /machine/peripheral/nic0 counters |
 		jq -re '"ok \(.["data-host-read"] + .["data-host-write"]) \(.["dma-host-read"] + .["dma-host-write"])"'
 }
