@@ -147,11 +147,11 @@ static int move(struct pln_io *io)
 	ssize_t r;
 	char *p;
 
+	pthread_mutex_lock(&lock);
 	if (!put) {
 		*(void **)&get = dlsym(RTLD_NEXT, "pread");
 		*(void **)&put = dlsym(RTLD_NEXT, "pwrite");
 	}
-	pthread_mutex_lock(&lock);
 	p = target(io);
 	pthread_mutex_unlock(&lock);
 	if (!p)
