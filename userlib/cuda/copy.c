@@ -404,7 +404,8 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err)
 		goto out;
-	if (sync && is_left(stream, &to, &from))
+	if (sync && !to.sync_memops && !from.sync_memops &&
+	    is_left(stream, &to, &from))
 		sync = false;
 	/*
 	 * The program may use pageable memory again when the call returns, so it
@@ -412,14 +413,12 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 	 */
 	from_host = !from.device && !from.pinned;
 	to_host = !to.device && !to.pinned;
-	if (!sync && from_host && !from.io && !to.sync_memops &&
-	    drv_place_on(stream, &to)) {
+	if (!sync && from_host && !from.io && drv_place_on(stream, &to)) {
 		err = stage_copy(stream, &to, &from, n);
 		if (err != CUDA_ERROR_OUT_OF_MEMORY)
 			goto out;
 	}
-	if (from_host || to_host || (!to.device && !from.device) ||
-	    to.sync_memops || from.sync_memops)
+	if (from_host || to_host || (!to.device && !from.device))
 		sync = true;
 	if (to.io || from.io || (!to.device && !from.device) ||
 	    !reachable(stream, &to, &from))

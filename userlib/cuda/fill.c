@@ -104,11 +104,12 @@ static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err || !len)
 		goto out;
-	/* A fill need not wait, and as on a real GPU does not where that is long */
-	if (sync && to.device && drv_stream_held(stream))
+	/*
+	 * A fill need not wait, and as on a real GPU does not where that is long,
+	 * unless the memory asks for it.
+	 */
+	if (sync && to.device && !to.sync_memops && drv_stream_held(stream))
 		sync = false;
-	if (to.sync_memops)
-		sync = true;
 	if (!drv_place_on(stream, &to)) {
 		/* Host memory, or that of another device */
 		const struct drv_span span[2] = { { to.addr, len } };

@@ -482,27 +482,31 @@ static void t_async(void)
 		CHECK(fake_jobs() == 0);
 		OK(cuMemFree_v2(q));
 	}
-	/* Memory that asks for it may be used again, too */
-	{
-		int on = 1;
+	/*
+	 * Of memory that asks for it, or whose context does, synchronous operations
+	 * are synchronous; others stay what they are, as on an H200.
+	 */
+	for (int by_ctx = 0; by_ctx < 2; by_ctx++) {
+		int on = !by_ctx;
 
 		OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
+		OK(cuCtxSetFlags(by_ctx ? CU_CTX_SYNC_MEMOPS : 0));
 		OK(cuMemsetD8Async(p, 3, 1, nb));
-		OK(cuStreamQuery(nb));
-		OK(cuMemcpyHtoDAsync_v2(p, h, 1, nb));
-		OK(cuStreamQuery(nb));
-		OK(cuMemcpyDtoHAsync_v2(h, p, 1, nb));
-		OK(cuStreamQuery(nb));
-		on = 0;
-		OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
+		IS(cuStreamQuery(nb), CUDA_ERROR_NOT_READY);
+		OK(cuStreamSynchronize(nb));
 		OK(cuMemcpyHtoDAsync_v2(p, h, 1, nb));
 		IS(cuStreamQuery(nb), CUDA_ERROR_NOT_READY);
 		OK(cuStreamSynchronize(nb));
+		OK(cuMemcpyDtoHAsync_v2(h, p, 1, nb));
+		IS(cuStreamQuery(nb), CUDA_ERROR_NOT_READY);
+		OK(cuStreamSynchronize(nb));
+		OK(cuMemcpyDtoD_v2(p, p + 8, 4));
+		CHECK(!fake_jobs());
+		OK(cuMemsetD8_v2(p, 3, 1));
+		CHECK(!fake_jobs());
+		on = 0;
+		OK(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p));
 	}
-	/* And all memory of a context that does */
-	OK(cuCtxSetFlags(CU_CTX_SYNC_MEMOPS));
-	OK(cuMemcpyHtoDAsync_v2(p, h, 1, nb));
-	OK(cuStreamQuery(nb));
 	OK(cuCtxSetFlags(0));
 	/* Freeing waits for the work that uses it; the fake checks */
 	OK(cuMemsetD8Async(p, 1, 4096, nb));
