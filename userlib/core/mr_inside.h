@@ -110,9 +110,9 @@ int mr_memory_same(const struct mr_memory *mem);
 int mr_memory_flush(const struct mr_memory *mem);
 
 /*
- * From now on copies and fills of the memory are over when their call returns, so that
- * none still runs when the program lets a device at it.  Of memory that cannot be told
- * so (of a pool, of an old driver) the program sees to it itself.
+ * From now on synchronous copies and fills of the memory have finished when their call
+ * returns, so that none still runs when a device reads or writes it.  Where the driver
+ * does not take the attribute (pools, old drivers) that is left to the program.
  */
 void mr_memory_in_order(const struct mr_memory *mem);
 

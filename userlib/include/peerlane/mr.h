@@ -146,10 +146,12 @@ struct pln_mr_info {
  * CUDA 11.3 or later.
  *
  * With the first two, the allocations get the attribute
- * CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, and keep it: from then on copies and fills of
- * them are over when their call returns, so that none still runs while a
- * device reads or writes. Memory that cannot have it, as of a pool, is registered
- * all the same; the program waits for its copies itself.
+ * CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, and keep it: synchronous copies and fills
+ * of them (cuMemcpy(3), cuMemsetD8(3) and the like) have always finished when
+ * their call returns, so that none still runs while a device reads or writes. The
+ * program waits itself for what it has put into a stream, and for all copies of
+ * memory that cannot have the attribute, as of a pool; that is registered all the
+ * same.
  *
  * What was taken and why nothing better, is told by pln_mr_info(), also after
  * a failure.
