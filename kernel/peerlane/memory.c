@@ -69,14 +69,15 @@ static LIST_HEAD(pln_users);
  * struct pln_process - a process with registered memory
  * @node: in pln_processes, guarded by pln_user_lock
  * @pid: the process
- * @mems: how much memory, more than 0; guarded by pln_user_lock
- * @puts: read: from the look whether the memory was taken away until put_pages() has
- *	returned; written: get_pages()
+ * @mems: its registrations, more than 0; guarded by pln_user_lock
+ * @puts: held for reading from the check whether the memory was taken away until
+ *	put_pages() has returned; for writing while get_pages() runs
  *
- * put_pages() knows a table by its address.  Between the look and the call the memory
- * may be freed, and other memory of the process registered, whose table is where
- * the first one was: that would be put.  Elsewhere there is no such table.  The callback
- * takes no part, so that put_pages() may wait for it.
+ * put_pages() knows a table by its address.  Between the check and the call the memory
+ * may be freed, and other memory of the process registered, whose table has the
+ * address of the first one: that would be put.  The callback does not take @puts, so
+ * put_pages() may wait for it.  Tables of other modules in the same process, such as
+ * nvidia-peermem's, are not covered.
  */
 struct pln_process {
 	struct list_head node;
@@ -156,7 +157,7 @@ static void pln_user_uncharge(kuid_t uid, u64 size)
 	kfree(user);
 }
 
-/* The calling one, or NULL: no memory */
+/* The entry of the calling process; NULL if there is no memory for it */
 static struct pln_process *pln_process_get(void)
 {
 	struct pln_process *process, *new;

@@ -334,12 +334,13 @@ static void pln_reset_done(struct pci_dev *pdev)
 	struct pln_gpu *gpu = pci_get_drvdata(pdev);
 	enum pln_state state = pln_state_unusable(gpu);
 
+	/* In this order: a failure from here on is seen below */
+	WRITE_ONCE(gpu->broken, false);
 	flush_work(&gpu->die_work);
 	if (pln_rd(gpu, PLN_REG_ID) != PLN_ID_VALUE) {
 		dev_err(&pdev->dev,
 			"does not answer after the reset; remove it and rescan the bus\n");
 	} else {
-		WRITE_ONCE(gpu->broken, false);
 		if (!pln_queues_start(gpu))
 			state = PLN_LIVE;
 		else
@@ -350,7 +351,7 @@ static void pln_reset_done(struct pci_dev *pdev)
 	}
 
 	down_write(&gpu->mem_lock);
-	/* What failed meanwhile found the GPU resetting, and left it to this */
+	/* A failure during the reset has left the change of state to this function */
 	if (state == PLN_LIVE && READ_ONCE(gpu->broken))
 		state = pln_state_unusable(gpu);
 	if (state == PLN_LIVE)

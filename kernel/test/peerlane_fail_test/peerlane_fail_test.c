@@ -268,8 +268,7 @@ static ssize_t linger_write(struct file *file, const char __user *from,
 	ret = kstrtobool_from_user(from, count, &linger);
 	if (ret)
 		return ret;
-	if (linger)
-		atomic_set(&hold_count, 0);
+	atomic_set(&hold_count, 0);
 	WRITE_ONCE(linger_task, linger ? current : NULL);
 	return count;
 }
