@@ -543,12 +543,15 @@ static size_t most_lanes(const struct xfer *x)
 static size_t plan(struct xfer *x)
 {
 	size_t lanes = most_lanes(x), most = lane_chunk(), unit = MIN_CHUNK;
+	size_t block = x->file->off_align > PAGE ? x->file->off_align : PAGE;
 	/* who waits for the device needs no CPU */
 	bool device = x->direct || x->cold;
 
-	/* chunks of whole blocks; one that no lane has room for is refused later */
-	if (x->file->off_align > unit && x->file->off_align <= most) {
-		unit = x->file->off_align;
+	/* whole blocks, unless one is more than a lane has room for: read_chunk() */
+	if (block > most)
+		block = PAGE;
+	if (block > unit) {
+		unit = block;
 		most = round_down(most, unit);
 	}
 	lanes = min_of(lanes, x->len < LARGE ? LANES : LANES_LARGE);
@@ -560,8 +563,7 @@ static size_t plan(struct xfer *x)
 		x->chunk = x->len / (4 * lanes) > CHUNK ? x->len / (4 * lanes) : CHUNK;
 	x->chunk = min_of(round_up(x->chunk, unit), most);
 	x->first = x->chunk;
-	x->base = round_down(x->off, x->file->off_align > PAGE ?
-			     x->file->off_align : PAGE);
+	x->base = round_down(x->off, block);
 	if (lanes < 2 && x->write && x->len > KIB(128))
 		/* the sooner there is something to write the better */
 		x->first = min_of(round_up(x->len / 4, unit),

@@ -308,7 +308,7 @@ struct no_window {
 };
 
 struct window {
-	struct window *prev, *next;	/* most recently used first */
+	struct window *prev, *next;	/* the newest first; or next of the spare ones */
 	uint64_t start;		/* GPU address */
 	size_t len;
 	uint64_t buffer_id;

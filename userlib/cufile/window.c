@@ -13,8 +13,8 @@
  *
  * A transfer finds its window without a lock: `hints` has it by its memory and place.  A
  * window may be retired at any time, so a reference is taken only of one that is not
- * dead, and then it is asked whether it is the right one.  For this the structs are
- * never freed, but used again.  Where the hint is of another one, it is a
+ * dead, and then its memory and range are checked.  For this the structs are never
+ * freed, but used again.  Where the hint is of another one, it is a
  * binary search with `lock` held.
  *
  * Memory of which there can be no window has one without either, so that nobody
@@ -139,7 +139,10 @@ static void unref(struct window *w, struct window **gone)
 	*gone = w;
 }
 
-/* Where @mem has its hint for @addr: windows begin at multiples of their size in it. */
+/*
+ * Where @mem has its hint for @addr: windows begin at multiples of their size in it.
+ * Smaller ones, for lack of room, share it: only one of them is found by it.
+ */
 static struct window *_Atomic *hint_of(const struct mem *mem, uint64_t addr)
 {
 	uint64_t size = round_up(KIB(config.window_kb), GPU_PAGE);
@@ -223,7 +226,7 @@ static bool evict_one(bool registered)
 			gone = w;
 			break;
 		}
-		/* its turn comes again */
+		/* it is looked at again in the next round */
 		w->used = false;
 		unlist(w);
 		list_front(w);

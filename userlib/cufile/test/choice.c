@@ -273,6 +273,8 @@ static void largest_blocks(void)
 		g = gpu(MIB(8));
 		is(cuFileRead(fh, g, MIB(4), MIB(4), 0), MIB(4), "p2p is refused: staged");
 		check(!memcmp(mem(g), data + MIB(4), MIB(4)), "and right");
+		is(cuFileRead(fh, g, MIB(4), MIB(3), 0), MIB(4), "from within a block");
+		check(!memcmp(mem(g), data + MIB(3), MIB(4)), "right, too");
 		cuFileHandleDeregister(fh);
 		close(fd);
 		gpu_free(g);
@@ -282,7 +284,7 @@ static void largest_blocks(void)
 
 /*
  * Blocks are larger than a page, and the file cannot be opened again without O_DIRECT:
- * whole blocks are read, others are refused, as pread() does.
+ * whole blocks are read, and parts of one are refused.
  */
 void test_large_blocks(void)
 {

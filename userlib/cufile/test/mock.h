@@ -164,6 +164,8 @@ void mock_revoke(void);
 
 /* Straight to the GPU's memory, for checks. */
 void *mock_memory(unsigned long long ptr);
+/* The next function of this name, kept in *@at: threads may look for it at once */
+void *mock_real(void *_Atomic *at, const char *name);
 /* Which memory has this address, 0: none */
 uint64_t mock_id(unsigned long long ptr);
 /* Are all these pages of the GPU's of one memory? */

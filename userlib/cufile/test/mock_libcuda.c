@@ -179,6 +179,16 @@ UNWATCHED static void real(void)
 	*(void **)&real_pwrite = dlsym(RTLD_NEXT, "pwrite");
 }
 
+/* Threads may look for it at once */
+void *mock_real(void *_Atomic *at, const char *name)
+{
+	void *p = *at;
+
+	if (!p)
+		*at = p = dlsym(RTLD_NEXT, name);
+	return p;
+}
+
 /* File IO that is under way */
 static void linger(void)
 {
@@ -199,24 +209,25 @@ int uname(struct utsname *u)
 
 int sigaddset(sigset_t *set, int sig)
 {
+	static void *_Atomic at;
 	int (*add)(sigset_t *set, int sig);
 
 	mock.in_sigset++;
 	while (mock.hold_sigset)
 		usleep(100);
 	mock.in_sigset--;
-	*(void **)&add = dlsym(RTLD_NEXT, "sigaddset");
+	*(void **)&add = mock_real(&at, "sigaddset");
 	return add(set, sig);
 }
 
 int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most)
 {
-	static int (*wait)(const sigset_t *, siginfo_t *, const struct timespec *);
+	static void *_Atomic at;
+	int (*wait)(const sigset_t *, siginfo_t *, const struct timespec *);
 	bool held = false;
 	int r, turns;
 
-	if (!wait)
-		*(void **)&wait = dlsym(RTLD_NEXT, "sigtimedwait");
+	*(void **)&wait = mock_real(&at, "sigtimedwait");
 	r = wait(set, info, most);
 	while (!(turns = mock.keep_turns)) {
 		mock.in_keep += !held;
@@ -238,12 +249,12 @@ static int lease_asked(int r)
 
 int fcntl(int fd, int cmd, ...)
 {
-	static int (*real_fcntl)(int, int, ...);
+	static void *_Atomic at;
+	int (*real_fcntl)(int, int, ...);
 	va_list ap;
 	void *arg;
 
-	if (!real_fcntl)
-		*(void **)&real_fcntl = dlsym(RTLD_NEXT, "fcntl");
+	*(void **)&real_fcntl = mock_real(&at, "fcntl");
 	va_start(ap, cmd);
 	arg = va_arg(ap, void *);
 	va_end(ap);
@@ -253,12 +264,12 @@ int fcntl(int fd, int cmd, ...)
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
-	static int (*get)(pid_t, size_t, cpu_set_t *);
+	static void *_Atomic at;
+	int (*get)(pid_t, size_t, cpu_set_t *);
 	int i;
 
 	if (!mock.cpus) {
-		if (!get)
-			*(void **)&get = dlsym(RTLD_NEXT, "sched_getaffinity");
+		*(void **)&get = mock_real(&at, "sched_getaffinity");
 		return get(pid, size, set);
 	}
 	CPU_ZERO_S(size, set);
@@ -414,11 +425,11 @@ UNWATCHED int close(int fd)
 
 static int about(int fd, struct stat *st)
 {
-	static int (*real_fstat)(int, struct stat *);
+	static void *_Atomic at;
+	int (*real_fstat)(int, struct stat *);
 	int r;
 
-	if (!real_fstat)
-		*(void **)&real_fstat = dlsym(RTLD_NEXT, "fstat");
+	*(void **)&real_fstat = mock_real(&at, "fstat");
 	mock.in_stat++;
 	while (mock.hold_stat)
 		usleep(1000);
@@ -435,12 +446,12 @@ static int about(int fd, struct stat *st)
 
 int statx(int dir, const char *path, int flags, unsigned int mask, struct statx *sx)
 {
-	static int (*real_statx)(int, const char *, int, unsigned int, struct statx *);
+	static void *_Atomic at;
+	int (*real_statx)(int, const char *, int, unsigned int, struct statx *);
 	uint32_t align[] = { 4096, mock.dio_align };	/* of memory, of the file */
 	int r;
 
-	if (!real_statx)
-		*(void **)&real_statx = dlsym(RTLD_NEXT, "statx");
+	*(void **)&real_statx = mock_real(&at, "statx");
 	r = real_statx(dir, path, flags, mask, sx);
 	if (!r && mock.dio_align) {
 		sx->stx_mask |= 0x2000;		/* STATX_DIOALIGN */

@@ -28,13 +28,13 @@ static struct memory {
 
 int open(const char *path, int flags, ...)
 {
-	static int (*real_open)(const char *, int, ...);
+	static void *_Atomic at;
+	int (*real_open)(const char *, int, ...);
 	mode_t mode = 0;
 	va_list ap;
 	int fd;
 
-	if (!real_open)
-		*(void **)&real_open = dlsym(RTLD_NEXT, "open");
+	*(void **)&real_open = mock_real(&at, "open");
 	if (flags & (O_CREAT | __O_TMPFILE)) {
 		va_start(ap, flags);
 		mode = va_arg(ap, mode_t);
@@ -141,17 +141,16 @@ static char *target(struct pln_io *io)
 
 static int move(struct pln_io *io)
 {
-	static ssize_t (*get)(int, void *, size_t, off_t);
-	static ssize_t (*put)(int, const void *, size_t, off_t);
+	static void *_Atomic at[2];
+	ssize_t (*get)(int, void *, size_t, off_t);
+	ssize_t (*put)(int, const void *, size_t, off_t);
 	size_t n = io->size;
 	ssize_t r;
 	char *p;
 
+	*(void **)&get = mock_real(&at[0], "pread");
+	*(void **)&put = mock_real(&at[1], "pwrite");
 	pthread_mutex_lock(&lock);
-	if (!put) {
-		*(void **)&get = dlsym(RTLD_NEXT, "pread");
-		*(void **)&put = dlsym(RTLD_NEXT, "pwrite");
-	}
 	p = target(io);
 	pthread_mutex_unlock(&lock);
 	if (!p)
