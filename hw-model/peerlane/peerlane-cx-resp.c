@@ -420,7 +420,7 @@ static void plc_resp_repeat(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         break;
     case CX_PKT_COMPARE_SWAP:
     case CX_PKT_FETCH_ADD:
-        /* The latest first: numbers come again */
+        /* The latest first: sequence numbers wrap */
         for (unsigned i = 1; i <= ARRAY_SIZE(r->atomic); i++) {
             unsigned slot = (r->atomics - i) % ARRAY_SIZE(r->atomic);
 
