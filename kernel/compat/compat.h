@@ -125,6 +125,13 @@ static inline ssize_t pln_vfs_iocb_iter_write(struct file *file,
 #define page_pgmap(page)	((page)->pgmap)
 #endif
 
+/* 6.18: it takes no page map that the caller has already */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define pln_get_dev_pagemap(pfn)	get_dev_pagemap(pfn, NULL)
+#else
+#define pln_get_dev_pagemap(pfn)	get_dev_pagemap(pfn)
+#endif
+
 /* 7.1: move_notify is called what it is */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
 #define invalidate_mappings		move_notify

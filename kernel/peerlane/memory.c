@@ -321,14 +321,21 @@ void pln_mem_end(struct pln_mem *mem)
 	pln_mem_free(mem);
 }
 
-/* Is all of a page of the GPU's driver memory of one P2PDMA provider? */
-static bool pln_p2p_pages(unsigned long pfn, unsigned long n)
+/*
+ * The P2PDMA page map that has the page, with a reference: the pages may not go while
+ * they are looked at.  Nothing but such a reference says that there are any.
+ */
+static struct dev_pagemap *pln_p2p_pgmap(unsigned long pfn)
 {
-	unsigned long last = pfn + n - 1;
+	struct dev_pagemap *pgmap = pln_get_dev_pagemap(pfn);
 
-	return pfn_valid(pfn) && is_pci_p2pdma_page(pfn_to_page(pfn)) &&
-	       pfn_valid(last) && is_pci_p2pdma_page(pfn_to_page(last)) &&
-	       page_pgmap(pfn_to_page(pfn)) == page_pgmap(pfn_to_page(last));
+	/* pci_p2pdma_add_resource() makes them with one range */
+	if (pgmap && (pgmap->type != MEMORY_DEVICE_PCI_P2PDMA ||
+		      pgmap->nr_range != 1)) {
+		put_dev_pagemap(pgmap);
+		return NULL;
+	}
+	return pgmap;
 }
 
 /* The callback, if it has begun, waits for the caller, so the table is there */
@@ -340,8 +347,10 @@ static int pln_mem_pages(struct pln_mem *mem, u32 *reason)
 		[NVIDIA_P2P_PAGE_SIZE_128KB] = 17,
 	};
 	struct nvidia_p2p_page_table *table = mem->table;
-	unsigned long first, n;
-	int ret;
+	struct dev_pagemap *pgmap;
+	struct range range;
+	unsigned long first;
+	int ret = 0;
 	u32 i;
 
 	/* What both versions have is all that is used */
@@ -358,9 +367,9 @@ static int pln_mem_pages(struct pln_mem *mem, u32 *reason)
 			     GFP_KERNEL_ACCOUNT);
 	if (!mem->kvec)
 		return -ENOMEM;
-	n = 1ul << (mem->shift - PAGE_SHIFT);
 	first = PHYS_PFN(table->pages[0]->physical_address);
-	if (!pln_p2p_pages(first, n)) {
+	pgmap = pln_p2p_pgmap(first);
+	if (!pgmap) {
 		ret = pln_pages_make(mem, PFN_PHYS(first));
 		if (ret == -EOPNOTSUPP)
 			*reason = PLN_REASON_NO_PAGES;
@@ -368,25 +377,31 @@ static int pln_mem_pages(struct pln_mem *mem, u32 *reason)
 			*reason = PLN_REASON_FREED;
 		if (ret)
 			return ret;
+		pgmap = pln_p2p_pgmap(first);
 	}
-	*reason = PLN_REASON_NO_PAGES;
-	if (!pln_p2p_pages(first, n))
+	if (!pgmap) {
+		*reason = PLN_REASON_NO_PAGES;
 		return -EOPNOTSUPP;
-	mem->pgmap = page_pgmap(pfn_to_page(first));
+	}
+	mem->pgmap = pgmap;
+	range = pgmap->range;
 	for (i = 0; i < table->entries; i++) {
-		unsigned long pfn = PHYS_PFN(table->pages[i]->physical_address);
+		u64 phys = table->pages[i]->physical_address;
 
 		/* The block layer looks at the first page of an IO */
-		if (!pln_p2p_pages(pfn, n) ||
-		    page_pgmap(pfn_to_page(pfn)) != mem->pgmap)
-			return -EOPNOTSUPP;
+		if (phys < range.start ||
+		    phys + (1ull << mem->shift) - 1 > range.end) {
+			*reason = PLN_REASON_NO_PAGES;
+			ret = -EOPNOTSUPP;
+			break;
+		}
 		mem->kvec[i] = (struct kvec){
-			.iov_base = page_address(pfn_to_page(pfn)),
+			.iov_base = page_address(pfn_to_page(PHYS_PFN(phys))),
 			.iov_len = 1ul << mem->shift,
 		};
 	}
-	*reason = PLN_REASON_NONE;
-	return 0;
+	put_dev_pagemap(pgmap);
+	return ret;
 }
 
 /**

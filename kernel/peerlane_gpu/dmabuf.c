@@ -316,15 +316,22 @@ static int pln_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 }
 
 /* No mapping finds the memory any more */
+void pln_export_unshow(struct pln_export *exp)
+{
+	lockdep_assert_held_write(&exp->gpu->mem_lock);
+	if (exp->run)
+		pln_run_drain(exp->run);
+	exp->run = NULL;
+}
+
+/* Nor does its retirement find the export */
 void pln_export_detach(struct pln_export *exp)
 {
 	unsigned int i;
 
+	pln_export_unshow(exp);
 	for (i = 0; i < exp->nr_pieces; i++)
 		list_del_init(&exp->parts[i].node);
-	if (exp->run)
-		pln_run_drain(exp->run);
-	exp->run = NULL;
 }
 
 static void pln_export_free(struct pln_export *exp)

@@ -11,7 +11,7 @@ struct pln_run;
 
 /* What a dma-buf has of one allocation */
 struct pln_part {
-	struct list_head node;		/* in buf->exports, while not revoked */
+	struct list_head node;		/* in buf->exports, until detached */
 	struct pln_export *exp;
 };
 
@@ -51,6 +51,7 @@ struct pln_export {
 struct dma_buf *pln_export_pieces(struct pln_gpu *gpu,
 				  const struct pln_piece *pieces,
 				  unsigned int nr_pieces, bool importable);
+void pln_export_unshow(struct pln_export *exp);
 void pln_export_detach(struct pln_export *exp);
 void pln_export_revoke(struct pln_export *exp);
 struct pln_buf *pln_import_buf(struct pln_gpu *gpu, int fd,

@@ -51,7 +51,7 @@ static void pln_die_work(struct work_struct *work)
 	wake_up_all(&gpu->state_wait);
 	pln_pins_wake();
 	pln_queues_stop(gpu, state == PLN_GONE ? -ENODEV : -EIO);
-	pln_bufs_retire_all(gpu, true);
+	pln_bufs_lose_all(gpu);
 }
 
 static void pln_gpu_release(struct device *dev)
@@ -195,7 +195,9 @@ static int pln_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	gpu->queues = kcalloc(gpu->num_queues, sizeof(*gpu->queues),
 			      GFP_KERNEL);
 	gpu->wq = alloc_workqueue("%s", WQ_UNBOUND, 0, dev_name(&gpu->dev));
-	if (!gpu->queues || !gpu->wq) {
+	gpu->drain_wq = alloc_workqueue("%s-drain", WQ_UNBOUND, 0,
+					dev_name(&gpu->dev));
+	if (!gpu->queues || !gpu->wq || !gpu->drain_wq) {
 		ret = -ENOMEM;
 		goto err_wq;
 	}
@@ -238,6 +240,8 @@ err_master:
 	pln_memory_fini(gpu);
 	pln_vram_fini(gpu);
 err_wq:
+	if (gpu->drain_wq)
+		destroy_workqueue(gpu->drain_wq);
 	if (gpu->wq)
 		destroy_workqueue(gpu->wq);
 err_iounmap:
@@ -287,7 +291,7 @@ static void pln_remove(struct pci_dev *pdev)
 	pln_queues_stop(gpu, -ENODEV);
 	synchronize_srcu(&gpu->calls);
 	cancel_work_sync(&gpu->die_work);
-	pln_bufs_retire_all(gpu, true);
+	pln_bufs_lose_all(gpu);
 
 	/*
 	 * User mappings are gone.  The pages go away with the driver, so there
@@ -296,6 +300,8 @@ static void pln_remove(struct pci_dev *pdev)
 	 */
 	while (!pln_reap_wait(gpu, READ_ONCE(pln_remove_report_ms)))
 		pln_log_held(gpu);
+	/* Also importers without mappings have been told */
+	destroy_workqueue(gpu->drain_wq);
 	/* Files that were closed meanwhile may still be about to wake the reaper */
 	synchronize_srcu(&gpu->calls);
 
@@ -322,7 +328,7 @@ static void pln_reset_prepare(struct pci_dev *pdev)
 	up_write(&gpu->mem_lock);
 
 	pln_queues_stop(gpu, -EIO);
-	pln_bufs_retire_all(gpu, true);
+	pln_bufs_lose_all(gpu);
 	if (!pln_reap_wait(gpu, READ_ONCE(pln_drain_ms)))
 		dev_warn(&pdev->dev,
 			 "reset while %llu bytes of GPU memory are still in use by other devices; what they write goes nowhere\n",

@@ -167,7 +167,7 @@ struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size)
 
 	ret = pln_vram_zero(buf);
 	if (ret) {
-		pln_buf_retire(buf, false);
+		pln_buf_retire(buf);
 		goto err_put;
 	}
 	return buf;
@@ -179,20 +179,18 @@ err_put:
 
 /*
  * No use of the memory starts after this: handles, mappings and dma-bufs of it
- * are dead.  What runs goes on; the reaper waits for it.
+ * are dead.  What runs goes on.  Unless that was so already, pln_buf_drain() must
+ * follow.
  */
-void pln_buf_retire(struct pln_buf *buf, bool lost)
+static bool pln_buf_revoke(struct pln_buf *buf, bool lost)
 {
 	struct pln_gpu *gpu = buf->gpu;
 	struct pln_export *exp;
 	struct pln_part *part;
-	struct file *file;
 
-	down_write(&gpu->mem_lock);
-	if (buf->revoked) {
-		up_write(&gpu->mem_lock);
-		return;
-	}
+	lockdep_assert_held_write(&gpu->mem_lock);
+	if (buf->revoked)
+		return false;
 	buf->revoked = true;
 	buf->lost = lost;
 	list_move_tail(&buf->node, &gpu->graveyard);
@@ -201,13 +199,30 @@ void pln_buf_retire(struct pln_buf *buf, bool lost)
 		unmap_mapping_range(buf->mapping, buf->vram, buf->size, 1);
 
 	/* A dma-buf of several allocations goes with the first of them */
-	list_for_each_entry(part, &buf->exports, node)
-		part->exp->revoked = true;
-	while (!list_empty(&buf->exports)) {
-		part = list_first_entry(&buf->exports, struct pln_part, node);
+	list_for_each_entry(part, &buf->exports, node) {
 		exp = part->exp;
+		exp->revoked = true;
 		/* Before the run may be reaped: not all mappings hold pages */
 		unmap_mapping_range(exp->inode->i_mapping, 0, 0, 1);
+		pln_export_unshow(exp);
+	}
+	return true;
+}
+
+/*
+ * Tell those who do DMA in revoked memory, importers of dma-bufs and other drivers,
+ * and wait until each has ended it, however long that takes; then the reaper looks.
+ */
+static void pln_buf_drain(struct pln_buf *buf)
+{
+	struct pln_gpu *gpu = buf->gpu;
+	struct pln_export *exp;
+	struct file *file;
+
+	down_write(&gpu->mem_lock);
+	while (!list_empty(&buf->exports)) {
+		exp = list_first_entry(&buf->exports, struct pln_part,
+				       node)->exp;
 		pln_export_detach(exp);
 		/* Nobody else needs to be told, and the file may be gone */
 		if (!exp->attachments)
@@ -226,6 +241,18 @@ void pln_buf_retire(struct pln_buf *buf, bool lost)
 		pln_reap_soon(gpu);
 }
 
+/* Revoke and drain; when somebody else has revoked it, that may not have ended yet */
+void pln_buf_retire(struct pln_buf *buf)
+{
+	bool revoked;
+
+	down_write(&buf->gpu->mem_lock);
+	revoked = pln_buf_revoke(buf, false);
+	up_write(&buf->gpu->mem_lock);
+	if (revoked)
+		pln_buf_drain(buf);
+}
+
 /* A handle and its reference go; with the last one the memory is retired */
 void pln_buf_drop(struct pln_buf *buf)
 {
@@ -235,26 +262,35 @@ void pln_buf_drop(struct pln_buf *buf)
 	last = !--buf->handles;
 	up_write(&buf->gpu->mem_lock);
 	if (last)
-		pln_buf_retire(buf, false);
+		pln_buf_retire(buf);
 	pln_buf_put(buf);
 }
 
-void pln_bufs_retire_all(struct pln_gpu *gpu, bool lost)
+static void pln_drain_work(struct work_struct *work)
 {
-	struct pln_buf *buf;
+	struct pln_buf *buf = container_of(work, struct pln_buf, drain_work);
 
-	for (;;) {
-		down_write(&gpu->mem_lock);
-		buf = list_first_entry_or_null(&gpu->bufs, struct pln_buf,
-					       node);
-		if (buf)
-			pln_buf_get(buf);
-		up_write(&gpu->mem_lock);
-		if (!buf)
-			return;
-		pln_buf_retire(buf, lost);
-		pln_buf_put(buf);
+	pln_buf_drain(buf);
+	pln_buf_put(buf);
+}
+
+/*
+ * The GPU has lost its memory, or is about to.  All of it is revoked at once, and
+ * drained elsewhere, each allocation by itself: a drive may end its DMA only when the
+ * reset that the caller is part of is over.  pln_reap_wait() waits for that.
+ */
+void pln_bufs_lose_all(struct pln_gpu *gpu)
+{
+	struct pln_buf *buf, *tmp;
+
+	down_write(&gpu->mem_lock);
+	list_for_each_entry_safe(buf, tmp, &gpu->bufs, node) {
+		pln_buf_revoke(buf, true);
+		pln_buf_get(buf);
+		INIT_WORK(&buf->drain_work, pln_drain_work);
+		queue_work(gpu->drain_wq, &buf->drain_work);
 	}
+	up_write(&gpu->mem_lock);
 }
 
 static size_t pln_run_held_by(struct pln_run *run, char *text, size_t size)

@@ -67,6 +67,8 @@ enum pln_state {
  * @bufs: memory not yet retired
  * @graveyard: retired memory that DMA or mappings may still reach
  * @dying_runs: BAR1 runs without users, whose pages may still be in use
+ * @drain_wq: for what may wait for other drivers without bound; nothing that
+ *	others wait for runs behind it
  */
 struct pln_gpu {
 	struct device dev;
@@ -114,6 +116,7 @@ struct pln_gpu {
 	int irq;		/* of the device, vector 0 */
 	unsigned int nr_vectors;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *drain_wq;
 
 	u8 uuid[16];
 	struct dentry *debugfs;
@@ -149,9 +152,10 @@ struct pln_file {
  * @pid: process that has allocated it
  * @comm: name of that process, for messages only
  * @users: jobs that may still touch the memory
- * @exports: parts of dma-bufs
+ * @exports: parts of dma-bufs, until these are told that it is revoked
  * @pins: page tables of other drivers, guarded by pln_p2p_lock
  * @idle_end: pages below were found idle since the memory was revoked
+ * @drain_work: has a reference; used when the GPU loses its memory
  */
 struct pln_buf {
 	struct kref kref;
@@ -170,6 +174,7 @@ struct pln_buf {
 	struct list_head pins;
 	unsigned int nr_runs;
 	u64 idle_end;
+	struct work_struct drain_work;
 };
 
 /* A piece of an allocation */
@@ -241,9 +246,9 @@ u64 pln_pages_busy(phys_addr_t phys, u64 size);
 void pln_memory_init(struct pln_gpu *gpu);
 void pln_memory_fini(struct pln_gpu *gpu);
 struct pln_buf *pln_buf_alloc(struct pln_gpu *gpu, u64 size);
-void pln_buf_retire(struct pln_buf *buf, bool lost);
+void pln_buf_retire(struct pln_buf *buf);
 void pln_buf_drop(struct pln_buf *buf);
-void pln_bufs_retire_all(struct pln_gpu *gpu, bool lost);
+void pln_bufs_lose_all(struct pln_gpu *gpu);
 bool pln_reap_wait(struct pln_gpu *gpu, unsigned int ms);
 size_t pln_held_by(struct pln_buf *buf, char *text, size_t size);
 

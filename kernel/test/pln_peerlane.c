@@ -1136,6 +1136,62 @@ static void test_gpu_goes(int fd, const char *what, const char *command)
 	close(pf);
 }
 
+/*
+ * The bus above drive and GPU is reset while a slow drive reads.  Linux tells the drive's
+ * driver first, and that keeps the request until the reset is over, so the GPU's must
+ * not wait for it.
+ */
+static void test_bus_goes(int fd, const char *what, const char *command)
+{
+	struct pln_gpu_query q = gpu_query(fd), q0;
+	struct pln_gpu_alloc a = gpu_alloc(fd, LEN);
+	int pf = pln_open(), status = 0, d;
+	char *p = dev_map(fd, &a), *host = malloc(MIB);
+	uint32_t h = must_reg(pf, p, LEN);
+	double end = now() + 60;
+	pid_t rd, reset;
+
+	need(!host_throttle(drive, 2 * MIB), "slow the drive down");
+	fflush(stdout);
+	rd = fork();
+	need(rd >= 0, "fork");
+	if (!rd)
+		_exit(reader(pf, h, LEN));
+	await_disk_reads(disk);
+	reset = fork();
+	need(reset >= 0, "fork");
+	if (!reset)
+		_exit(shell("port=$(readlink -f /sys/bus/pci/devices/%04x:%02x:%02x.%x/../..)\n"
+			    "%s", q.pci_domain, q.pci_bus, q.pci_devfn >> 3,
+			    q.pci_devfn & 7, command) != 0);
+	while (!waitpid(reset, &status, WNOHANG) && now() < end)
+		usleep(10000);
+	need(now() < end && WIFEXITED(status) && !WEXITSTATUS(status),
+	     "%s while a slow drive reads: it ends", what);
+	need(!host_throttle(drive, 0), "speed the drive up");
+	check(waitpid(rd, &status, 0) == rd && WIFEXITED(status) &&
+	      WEXITSTATUS(status) == 42, "%s while a slow drive reads: EIDRM",
+	      what);
+	check(!unreg(pf, h) && state("pinned") == 0, "nothing stays pinned");
+	munmap(p, LEN);
+	gpu_free(fd, a.handle);
+
+	q0 = gpu_query(fd);
+	a = gpu_alloc(fd, MIB);
+	p = dev_map(fd, &a);
+	h = must_reg(pf, p, MIB);
+	d = target_open(O_RDONLY);
+	need(host && pread(d, host, MIB, 0) == MIB, "read the drive");
+	check(io(pf, PLN_IO_READ, d, 0, h, 0, MIB) == MIB && !memcmp(host, p, MIB),
+	      "GPU and drive work again");
+	check(!unreg(pf, h) && !gpu_free(fd, a.handle), "free");
+	munmap(p, MIB);
+	check(room_is(fd, &q0), "all memory and BAR1 are back");
+	free(host);
+	close(d);
+	close(pf);
+}
+
 /* ---- what lies beside it on the drive ---- */
 
 /*
@@ -1743,6 +1799,14 @@ int main(int argc, char **argv)
 	check(state("files") == 0 && state("memories") == 0 &&
 	      state("orphans") == 0 && state("ios") == 0, "nothing is left");
 	check(room_is(fd, &q0), "all memory and BAR1 are back");
+	if (raw) {
+		test_bus_goes(fd, "a reset of the bus",
+			      "echo 1 >$port/reset_subordinate");
+		test_bus_goes(fd, "a fatal error",
+			      "n=$(dmesg | grep -c 'peerlane_gpu .*reset done')\n"
+			      "host link-error sw0 | grep -q ok || exit\n"
+			      "until [ \"$(dmesg | grep -c 'peerlane_gpu .*reset done')\" -gt \"$n\" ]; do sleep 0.05; done");
+	}
 	test_gpu_goes(fd, "reset", "echo 1 >/sys/bus/pci/devices/$pci/reset");
 	test_gpu_goes(fd, "unbind",
 		      "echo $pci >/sys/bus/pci/drivers/peerlane_gpu/unbind");
