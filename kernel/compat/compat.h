@@ -125,6 +125,11 @@ static inline ssize_t pln_vfs_iocb_iter_write(struct file *file,
 #define page_pgmap(page)	((page)->pgmap)
 #endif
 
+/* 6.17: flags of files in the kernel and in its interface have names of their own */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define file_kattr	fileattr
+#endif
+
 /* 6.18: it takes no page map that the caller has already */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define pln_get_dev_pagemap(pfn)	get_dev_pagemap(pfn, NULL)

@@ -17,6 +17,7 @@
 #include <linux/blkdev.h>
 #include <linux/device/class.h>
 #include <linux/file.h>
+#include <linux/fileattr.h>
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -43,6 +44,22 @@ static bool pln_fs_known(const struct super_block *sb)
 {
 	return !strcmp(sb->s_type->name, "ext4") ||
 	       !strcmp(sb->s_type->name, "xfs");
+}
+
+/*
+ * Is the data of the file on the file system's device?  xfs keeps that of some files on
+ * a second one, of which modules are not told.  A program can move an empty file there
+ * after this; then its writes are checked by the flags of the wrong device.
+ */
+static int pln_file_on_bdev(struct file *file)
+{
+	struct file_kattr fa = { };
+	int ret;
+
+	if (strcmp(file_inode(file)->i_sb->s_type->name, "xfs"))
+		return 1;
+	ret = vfs_fileattr_get(file->f_path.dentry, &fa);
+	return ret ?: !(fa.fsx_xflags & FS_XFLAG_REALTIME);
 }
 
 /*
@@ -89,6 +106,11 @@ int pln_file_check(struct file *file, struct pln_check *check)
 	} else if (S_ISREG(inode->i_mode)) {
 		bdev = inode->i_sb->s_bdev;
 		if (!pln_fs_known(inode->i_sb) || !bdev)
+			return pln_refuse(check, PLN_REASON_FILE_SYSTEM);
+		ret = pln_file_on_bdev(file);
+		if (ret < 0)
+			return ret;
+		if (!ret)
 			return pln_refuse(check, PLN_REASON_FILE_SYSTEM);
 		ret = vfs_getattr(&file->f_path, &stat, STATX_DIOALIGN,
 				  AT_STATX_SYNC_AS_STAT);

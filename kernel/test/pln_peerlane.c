@@ -4,6 +4,7 @@
  *
  *	pln_peerlane TARGET DISK NAME PORT
  *	pln_peerlane merges DISK NAME
+ *	pln_peerlane realtime DISK NAME
  *	pln_peerlane pages DISK NAME PORT
  *
  * TARGET is a file that is overwritten, or the block device DISK itself; NAME, what
@@ -11,6 +12,7 @@
  * above it, which counts what the drive writes to and reads from host memory.
  *
  * merges: with a drive that takes one command at a time.
+ * realtime: DISK is made an xfs whose data is in two places.
  * pages: with a driver of the GPU that makes no struct pages of BAR1, and
  *	the module peerlane_fail_test.
  */
@@ -21,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
+#include <linux/blkpg.h>
 #include <linux/fs.h>
 #include <linux/io_uring.h>
 
@@ -1671,6 +1674,59 @@ static void test_own_pages(void)
 	test_made("bound anew");
 }
 
+static int partition(int fd, int op, int nr, long long start, long long length)
+{
+	struct blkpg_partition p = {
+		.start = start, .length = length, .pno = nr,
+	};
+	struct blkpg_ioctl_arg arg = {
+		.op = op, .datalen = sizeof(p), .data = &p,
+	};
+
+	return ioctl(fd, BLKPG, &arg);
+}
+
+/* A file of xfs whose data is on the file system's second device */
+static void test_realtime(int fd, int pf)
+{
+	const long long first = 400 * MIB;
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	uint32_t h = must_reg(pf, dev_map(fd, &a), MIB);
+	struct fsxattr attr = { .fsx_xflags = FS_XFLAG_REALTIME };
+	int blk = open(disk, O_RDWR | O_CLOEXEC), i, d;
+	unsigned long long size;
+
+	need(blk >= 0 && !ioctl(blk, BLKGETSIZE64, &size), "the drive's size");
+	need(!partition(blk, BLKPG_ADD_PARTITION, 1, MIB, first) &&
+	     !partition(blk, BLKPG_ADD_PARTITION, 2, MIB + first,
+			size - MIB - first), "two partitions");
+	need(!shell("mkfs.xfs -q -f -r rtdev=%sp2 %sp1 && mkdir -p /tmp/rt && "
+		    "mount -t xfs -o rtdev=%sp2 %sp1 /tmp/rt", disk, disk, disk,
+		    disk), "an xfs on both");
+	for (i = 0; i < 2; i++) {
+		d = open(i ? "/tmp/rt/there" : "/tmp/rt/here",
+			 O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		need(d >= 0, "a file");
+		need(!i || !ioctl(d, FS_IOC_FSSETXATTR, &attr),
+		     "its data is on the second device");
+		need(!ftruncate(d, MIB), "its size");
+		if (i)
+			check_io(io(pf, PLN_IO_WRITE, d, 0, h, 0, MIB),
+				 EOPNOTSUPP, PLN_REASON_FILE_SYSTEM,
+				 "a file on xfs's realtime device");
+		else
+			check(io(pf, PLN_IO_WRITE, d, 0, h, 0, MIB) == MIB,
+			      "a file beside it");
+		close(d);
+	}
+	need(!shell("umount /tmp/rt"), "unmount");
+	need(!partition(blk, BLKPG_DEL_PARTITION, 1, 0, 0) &&
+	     !partition(blk, BLKPG_DEL_PARTITION, 2, 0, 0), "no partitions");
+	close(blk);
+	unreg(pf, h);
+	gpu_free(fd, a.handle);
+}
+
 static void on_processor(unsigned int n)
 {
 	cpu_set_t set;
@@ -1742,12 +1798,15 @@ int main(int argc, char **argv)
 	bool uring;
 	int fd, pf;
 
-	if (argc == 4 && !strcmp(argv[1], "merges")) {
+	if (argc == 4) {
 		disk = argv[2];
 		drive = argv[3];
 		fd = gpu_open();
 		pf = pln_open();
-		test_merges(fd, pf);
+		if (!strcmp(argv[1], "merges"))
+			test_merges(fd, pf);
+		else if (!strcmp(argv[1], "realtime"))
+			test_realtime(fd, pf);
 		return test_end();
 	}
 	need(argc == 5, "usage: pln_peerlane TARGET DISK NAME PORT");
