@@ -59,6 +59,8 @@ static int pln_file_on_bdev(struct file *file)
 	if (strcmp(file_inode(file)->i_sb->s_type->name, "xfs"))
 		return 1;
 	ret = vfs_fileattr_get(file->f_path.dentry, &fa);
+	if (ret == -ENOIOCTLCMD)
+		return 0;
 	return ret ?: !(fa.fsx_xflags & FS_XFLAG_REALTIME);
 }
 
@@ -259,6 +261,26 @@ void pln_io_end(const struct pln_io *io, struct file *file, struct pln_mem *mem)
 }
 
 /**
+ * pln_io_done - what became of a piece of an IO
+ * @mem: its memory
+ * @io: all of it
+ * @ret: of the file system
+ *
+ * Memory that is taken away may be lost in a reset before a drive has read it, and reads
+ * as ones then, without an error.  So what a file has been given meanwhile is unknown.
+ *
+ * Return: @ret, or -EIDRM.
+ */
+ssize_t pln_io_done(const struct pln_mem *mem, const struct pln_io *io,
+		    ssize_t ret)
+{
+	if (ret > 0 && io->op == PLN_IO_WRITE &&
+	    test_bit(PLN_MEM_REVOKED, &mem->flags))
+		return -EIDRM;
+	return ret;
+}
+
+/**
  * pln_io_result - what the program is told
  * @io: out: done, reason
  * @done: bytes
@@ -303,7 +325,8 @@ int pln_file_io(struct file *file, struct pln_mem *mem, struct pln_io *io)
 			break;
 		len = min_t(u64, io->size - done, PLN_IO_CHUNK);
 		init_sync_kiocb(&kiocb, file);
-		ret = pln_io_chunk(file, mem, io, done, &kiocb, &iter);
+		ret = pln_io_done(mem, io, pln_io_chunk(file, mem, io, done,
+							&kiocb, &iter));
 		if (ret <= 0)
 			break;
 		done += ret;

@@ -323,15 +323,18 @@ void pln_mem_end(struct pln_mem *mem)
 
 /*
  * The P2PDMA page map that has the page, with a reference: the pages may not go while
- * they are looked at.  Nothing but such a reference says that there are any.
+ * they are looked at.
  */
 static struct dev_pagemap *pln_p2p_pgmap(unsigned long pfn)
 {
 	struct dev_pagemap *pgmap = pln_get_dev_pagemap(pfn);
 
-	/* pci_p2pdma_add_resource() makes them with one range */
+	/*
+	 * pci_p2pdma_add_resource() makes them with one range.  Until they are made it is
+	 * none, though there is a reference already.
+	 */
 	if (pgmap && (pgmap->type != MEMORY_DEVICE_PCI_P2PDMA ||
-		      pgmap->nr_range != 1)) {
+		      READ_ONCE(pgmap->nr_range) != 1)) {
 		put_dev_pagemap(pgmap);
 		return NULL;
 	}

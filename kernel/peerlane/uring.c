@@ -61,6 +61,7 @@ static void pln_async_end(struct pln_async *async)
 	case -ERESTART_RESTARTBLOCK:
 		async->ret = -EINTR;
 	}
+	async->ret = pln_io_done(async->mem, &async->io, async->ret);
 	pln_io_result(&async->io, max(async->ret, 0), async->ret);
 	pln_io_end(&async->io, async->kiocb.ki_filp, async->mem);
 }

@@ -195,8 +195,8 @@ static int pln_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	gpu->queues = kcalloc(gpu->num_queues, sizeof(*gpu->queues),
 			      GFP_KERNEL);
 	gpu->wq = alloc_workqueue("%s", WQ_UNBOUND, 0, dev_name(&gpu->dev));
-	gpu->drain_wq = alloc_workqueue("%s-drain", WQ_UNBOUND, 0,
-					dev_name(&gpu->dev));
+	gpu->drain_wq = alloc_workqueue("%s-drain", WQ_UNBOUND,
+					WQ_MAX_ACTIVE, dev_name(&gpu->dev));
 	if (!gpu->queues || !gpu->wq || !gpu->drain_wq) {
 		ret = -ENOMEM;
 		goto err_wq;
@@ -289,8 +289,6 @@ static void pln_remove(struct pci_dev *pdev)
 
 	/* What runs ends */
 	pln_queues_stop(gpu, -ENODEV);
-	synchronize_srcu(&gpu->calls);
-	cancel_work_sync(&gpu->die_work);
 	pln_bufs_lose_all(gpu);
 
 	/*
@@ -300,10 +298,11 @@ static void pln_remove(struct pci_dev *pdev)
 	 */
 	while (!pln_reap_wait(gpu, READ_ONCE(pln_remove_report_ms)))
 		pln_log_held(gpu);
+	/* Calls, and files that were closed meanwhile, may still be about to wake the reaper */
+	synchronize_srcu(&gpu->calls);
+	cancel_work_sync(&gpu->die_work);
 	/* Also importers without mappings have been told */
 	destroy_workqueue(gpu->drain_wq);
-	/* Files that were closed meanwhile may still be about to wake the reaper */
-	synchronize_srcu(&gpu->calls);
 
 	pln_queues_fini(gpu);
 	pln_aperture_fini(gpu);

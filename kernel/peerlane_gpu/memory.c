@@ -209,11 +209,8 @@ static bool pln_buf_revoke(struct pln_buf *buf, bool lost)
 	return true;
 }
 
-/*
- * Tell those who do DMA in revoked memory, importers of dma-bufs and other drivers,
- * and wait until each has ended it, however long that takes; then the reaper looks.
- */
-static void pln_buf_drain(struct pln_buf *buf)
+/* Tell importers of dma-bufs; waits until each has ended its DMA, or will by a fence */
+static void pln_exports_revoke(struct pln_buf *buf)
 {
 	struct pln_gpu *gpu = buf->gpu;
 	struct pln_export *exp;
@@ -234,7 +231,18 @@ static void pln_buf_drain(struct pln_buf *buf)
 		down_write(&gpu->mem_lock);
 	}
 	up_write(&gpu->mem_lock);
-	pln_p2p_revoke(buf);
+}
+
+/*
+ * Tell those who do DMA in revoked memory, and wait until each has ended it, however
+ * long that takes; then the reaper looks.
+ */
+static void pln_buf_drain(struct pln_buf *buf)
+{
+	struct pln_gpu *gpu = buf->gpu;
+
+	pln_exports_revoke(buf);
+	pln_p2p_revoke(buf, NULL);
 
 	/* Mostly nothing is in flight, and the memory is free again at once */
 	if (!pln_reap(gpu))
@@ -270,14 +278,17 @@ static void pln_drain_work(struct work_struct *work)
 {
 	struct pln_buf *buf = container_of(work, struct pln_buf, drain_work);
 
-	pln_buf_drain(buf);
+	pln_p2p_revoke(buf, buf->gpu->drain_wq);
+	pln_exports_revoke(buf);
+	pln_reap_soon(buf->gpu);
 	pln_buf_put(buf);
 }
 
 /*
  * The GPU has lost its memory, or is about to.  All of it is revoked at once, and
- * drained elsewhere, each allocation by itself: a drive may end its DMA only when the
- * reset that the caller is part of is over.  pln_reap_wait() waits for that.
+ * drained elsewhere: a drive may end its DMA only when the reset that the caller is part
+ * of is over.  pln_reap_wait() waits for all but importers without mappings, who have
+ * nothing to end.
  */
 void pln_bufs_lose_all(struct pln_gpu *gpu)
 {

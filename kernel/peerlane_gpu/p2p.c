@@ -32,8 +32,9 @@
  * @free_cb: NULL: persistent
  * @data: for @free_cb
  * @owner: process that called get
- * @revoked: @free_cb runs, or has run
+ * @revoked: @free_cb is to run, runs, or has run
  * @caller: the task that runs it
+ * @work: runs it, when the GPU loses its memory
  * @ended: the callback has returned, and nobody finds the table any more
  * @refs: 1 while the table is found, and 1 for each put that waits for @ended;
  *	guarded by pln_p2p_lock
@@ -55,6 +56,7 @@ struct pln_p2p {
 	pid_t owner;
 	bool revoked;
 	struct task_struct *caller;
+	struct work_struct work;
 	struct completion ended;
 	unsigned int refs;
 	u8 uuid[NVIDIA_P2P_GPU_UUID_LEN];
@@ -149,7 +151,7 @@ static bool pln_p2p_deadlock(const char *what, void *client)
 		return false;
 	mutex_lock(&pln_p2p_lock);
 	hash_for_each(pln_p2p_tables, i, pin, hash)
-		inside |= pin->revoked && pin->caller == current;
+		inside |= READ_ONCE(pin->caller) == current;
 	mutex_unlock(&pln_p2p_lock);
 	if (inside)
 		pr_err_ratelimited("peerlane_gpu: %pS calls %s from inside its callback; with NVIDIA's driver it would wait for itself\n",
@@ -187,8 +189,29 @@ static void pln_p2p_end(struct pln_p2p *pin)
 	pln_p2p_unref(pin);
 }
 
-/* The memory is marked revoked, so it gets no new pins */
-void pln_p2p_revoke(struct pln_buf *buf)
+/* The owner of a revoked table is told, and that is the end of it */
+static void pln_p2p_call(struct pln_p2p *pin)
+{
+	WRITE_ONCE(pin->caller, current);
+	pin->free_cb(pin->data);
+	mutex_lock(&pln_p2p_lock);
+	hash_del(&pin->hash);
+	mutex_unlock(&pln_p2p_lock);
+	complete_all(&pin->ended);
+	pln_p2p_end(pin);
+}
+
+static void pln_p2p_work(struct work_struct *work)
+{
+	pln_p2p_call(container_of(work, struct pln_p2p, work));
+}
+
+/*
+ * The memory is marked revoked, so it gets no new pins.  With a workqueue @wq the owners
+ * are told there, all at once: none goes on with DMA because another one does not end
+ * its own.  Else the caller tells them, one after the other.
+ */
+void pln_p2p_revoke(struct pln_buf *buf, struct workqueue_struct *wq)
 {
 	struct pln_p2p *pin;
 
@@ -200,15 +223,14 @@ void pln_p2p_revoke(struct pln_buf *buf)
 		if (!pin->free_cb)
 			continue;
 
-		pin->caller = current;
 		pin->revoked = true;
+		if (wq) {
+			INIT_WORK(&pin->work, pln_p2p_work);
+			queue_work(wq, &pin->work);
+			continue;
+		}
 		mutex_unlock(&pln_p2p_lock);
-		pin->free_cb(pin->data);
-		mutex_lock(&pln_p2p_lock);
-		hash_del(&pin->hash);
-		mutex_unlock(&pln_p2p_lock);
-		complete_all(&pin->ended);
-		pln_p2p_end(pin);
+		pln_p2p_call(pin);
 		mutex_lock(&pln_p2p_lock);
 	}
 	mutex_unlock(&pln_p2p_lock);
@@ -311,8 +333,9 @@ err_buf:
  * @virtual_address: device pointer, a multiple of 64 KiB
  * @length: bytes, a multiple of 64 KiB, all in one allocation
  * @page_table: filled in before @free_callback can be called
- * @free_callback: called once if the memory goes away before it is put; when
- *	it returns no DMA may be under way, and the table is gone
+ * @free_callback: called once if the memory goes away before it is put, by any
+ *	task, beside others; when it returns no DMA may be under way, and the
+ *	table is gone
  * @data: for @free_callback
  *
  * Return: 0; -EINVAL: an argument, or no GPU memory there; -ENOMEM: no memory,
@@ -390,7 +413,7 @@ int nvidia_p2p_put_pages(u64 p2p_token, u32 va_space, u64 virtual_address,
 		goto out;
 	}
 	if (pin->revoked) {
-		if (pin->caller == current)
+		if (READ_ONCE(pin->caller) == current)
 			goto out;
 		pin->refs++;
 		mutex_unlock(&pln_p2p_lock);

@@ -67,8 +67,8 @@ enum pln_state {
  * @bufs: memory not yet retired
  * @graveyard: retired memory that DMA or mappings may still reach
  * @dying_runs: BAR1 runs without users, whose pages may still be in use
- * @drain_wq: for what may wait for other drivers without bound; nothing that
- *	others wait for runs behind it
+ * @drain_wq: for what may wait for other drivers without bound, and so for
+ *	nothing else
  */
 struct pln_gpu {
 	struct device dev;
@@ -258,7 +258,7 @@ struct pln_buf *pln_buf_at(u64 va, u64 len, u64 *offset);
 vm_fault_t pln_insert(struct vm_fault *vmf, phys_addr_t phys, bool have_pages);
 
 /* p2p.c */
-void pln_p2p_revoke(struct pln_buf *buf);
+void pln_p2p_revoke(struct pln_buf *buf, struct workqueue_struct *wq);
 
 /* file.c */
 int pln_file_setup(void);

@@ -728,6 +728,7 @@ struct freezer {
 	int pf, d;
 	uint32_t handle;
 	ssize_t ret;
+	int err;
 };
 
 static void *frozen_write(void *arg)
@@ -735,12 +736,14 @@ static void *frozen_write(void *arg)
 	struct freezer *f = arg;
 
 	f->ret = io(f->pf, PLN_IO_WRITE, f->d, 0, f->handle, 0, MIB);
+	f->err = errno;
 	return NULL;
 }
 
-/* Writes wait for a file system that is frozen */
-static void test_freeze(int fd, int pf)
+/* Writes wait for a file system that is frozen; the GPU may be reset meanwhile */
+static void test_freeze(int fd, int pf, bool lost)
 {
+	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
 	uint32_t h = must_reg(pf, dev_map(fd, &a), MIB);
 	struct freezer f = { .pf = pf, .handle = h };
@@ -767,10 +770,21 @@ static void test_freeze(int fd, int pf)
 	}
 	check(waits && pread(direct, in, MIB, 0) == MIB && in[0] == 0x22 &&
 	      in[MIB - 1] == 0x22, "a write waits for a frozen file system");
+	if (lost)
+		check(!shell("echo 1 >/sys/bus/pci/devices/%04x:%02x:%02x.%x/reset",
+			     q.pci_domain, q.pci_bus, q.pci_devfn >> 3,
+			     q.pci_devfn & 7),
+		      "a reset does not wait for the thaw");
 	need(!ioctl(f.d, FITHAW, 0), "thaw");
 	need(!pthread_join(thread, NULL), "join");
-	check(f.ret == MIB && pread(direct, in, MIB, 0) == MIB &&
-	      in[0] == 0x44 && in[MIB - 1] == 0x44, "and goes on when it thaws");
+	errno = f.err;
+	if (lost)
+		check_io(f.ret, EIDRM, PLN_REASON_FREED,
+			 "a write of memory that was lost before the drive could read it");
+	else
+		check(f.ret == MIB && pread(direct, in, MIB, 0) == MIB &&
+		      in[0] == 0x44 && in[MIB - 1] == 0x44,
+		      "and goes on when it thaws");
 	unreg(pf, h);
 	gpu_free(fd, a.handle);
 	free(in);
@@ -1139,12 +1153,27 @@ static void test_gpu_goes(int fd, const char *what, const char *command)
 	close(pf);
 }
 
+/* Writes from GPU memory that is lost meanwhile: 42 when the program hears of it */
+static int writer(int pf, uint32_t handle, size_t len)
+{
+	int d = target_open(O_WRONLY);
+	ssize_t ret = io(pf, PLN_IO_WRITE, d, 0, handle, 0, len);
+
+	printf("# it wrote %zd: %s, reason %u\n", ret,
+	       ret == -1 ? strerror(errno) : "success", io_reason);
+	fflush(stdout);
+	/* EIO: the GPU was not there yet when the drive read it anew */
+	return ret == -1 && ((errno == EIDRM && io_reason == PLN_REASON_FREED) ||
+			     errno == EIO) ? 42 : 1;
+}
+
 /*
- * The bus above drive and GPU is reset while a slow drive reads.  Linux tells the drive's
- * driver first, and that keeps the request until the reset is over, so the GPU's must
- * not wait for it.
+ * The bus above drive and GPU is reset while a slow drive reads or writes.  Linux tells
+ * the drive's driver first, and that keeps the request until the reset is over, so the
+ * GPU's must not wait for it.
  */
-static void test_bus_goes(int fd, const char *what, const char *command)
+static void test_bus_goes(int fd, bool write, const char *what,
+			  const char *command)
 {
 	struct pln_gpu_query q = gpu_query(fd), q0;
 	struct pln_gpu_alloc a = gpu_alloc(fd, LEN);
@@ -1159,8 +1188,11 @@ static void test_bus_goes(int fd, const char *what, const char *command)
 	rd = fork();
 	need(rd >= 0, "fork");
 	if (!rd)
-		_exit(reader(pf, h, LEN));
-	await_disk_reads(disk);
+		_exit(write ? writer(pf, h, LEN) : reader(pf, h, LEN));
+	if (write)
+		await_ios();
+	else
+		await_disk_reads(disk);
 	reset = fork();
 	need(reset >= 0, "fork");
 	if (!reset)
@@ -1170,11 +1202,11 @@ static void test_bus_goes(int fd, const char *what, const char *command)
 	while (!waitpid(reset, &status, WNOHANG) && now() < end)
 		usleep(10000);
 	need(now() < end && WIFEXITED(status) && !WEXITSTATUS(status),
-	     "%s while a slow drive reads: it ends", what);
+	     "%s in the middle of slow IO: it ends", what);
 	need(!host_throttle(drive, 0), "speed the drive up");
 	check(waitpid(rd, &status, 0) == rd && WIFEXITED(status) &&
-	      WEXITSTATUS(status) == 42, "%s while a slow drive reads: EIDRM",
-	      what);
+	      WEXITSTATUS(status) == 42, "%s in the middle of a slow %s: an error",
+	      what, write ? "write" : "read");
 	check(!unreg(pf, h) && state("pinned") == 0, "nothing stays pinned");
 	munmap(p, LEN);
 	gpu_free(fd, a.handle);
@@ -1807,6 +1839,8 @@ int main(int argc, char **argv)
 			test_merges(fd, pf);
 		else if (!strcmp(argv[1], "realtime"))
 			test_realtime(fd, pf);
+		else
+			need(false, "no test of the name %s", argv[1]);
 		return test_end();
 	}
 	need(argc == 5, "usage: pln_peerlane TARGET DISK NAME PORT");
@@ -1842,7 +1876,8 @@ int main(int argc, char **argv)
 	test_refused(fd, pf);
 	if (!raw) {
 		test_end_of_file(fd, pf);
-		test_freeze(fd, pf);
+		test_freeze(fd, pf, false);
+		test_freeze(fd, pf, true);
 	}
 	test_rights(fd, pf);
 	test_free_in_flight(fd, pf);
@@ -1859,9 +1894,11 @@ int main(int argc, char **argv)
 	      state("orphans") == 0 && state("ios") == 0, "nothing is left");
 	check(room_is(fd, &q0), "all memory and BAR1 are back");
 	if (raw) {
-		test_bus_goes(fd, "a reset of the bus",
+		test_bus_goes(fd, false, "a reset of the bus",
 			      "echo 1 >$port/reset_subordinate");
-		test_bus_goes(fd, "a fatal error",
+		test_bus_goes(fd, true, "a reset of the bus",
+			      "echo 1 >$port/reset_subordinate");
+		test_bus_goes(fd, false, "a fatal error",
 			      "n=$(dmesg | grep -c 'peerlane_gpu .*reset done')\n"
 			      "host link-error sw0 | grep -q ok || exit\n"
 			      "until [ \"$(dmesg | grep -c 'peerlane_gpu .*reset done')\" -gt \"$n\" ]; do sleep 0.05; done");
