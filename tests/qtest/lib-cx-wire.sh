@@ -107,3 +107,57 @@ fails_with() {
     bytes_are "$1: its status" $((fw_at + 0x37)) $2
 }
 go() { put "$@"; ring; }
+
+# peer_start: hw-model/test/cx-peer.c at the other end of the cable of cx0, which is connected to it as LID 2
+peer_start() {
+    [ -x "$w/cx-peer" ] || cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-peer" "$TOP/hw-model/test/cx-peer.c" ||
+        { fail "cx-peer builds"; qt_finish; }
+    rm -f "$w"/a "$w"/a.host "$w"/in "$w"/out
+    mkfifo "$w/in" "$w/out"
+    # Its input ends with this case
+    "$w/cx-peer" "$w/a" "$w/a.host" <"$w/in" >"$w/out" &
+    exec 7>"$w/in" 8<"$w/out"
+    read -r r <&8
+    qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
+        -device "peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01${1:+,$1}"
+    device 0
+}
+# met TIMEOUT RETRIES RNR-RETRIES: connected, from sequence number 0xfffff8 on: offsets are counted from there
+met() {
+    ready 0 0002 000041 $1 $2 $3
+    qom_counter cx0 packets-in
+    said=$r
+    qom_counter cx0 packets-out
+    heard=$r
+    qom_counter cx0 wqes
+    posted_all=$r
+}
+# psn OFFSET
+psn() { r=$(printf %06x $(((0xfffff8 + $1) & 0xffffff))); }
+# say OPCODE OFFSET [BODY]: a packet for cx0, which has done with it then
+say() {
+    psn $2
+    echo "say $1 $QP $r ${3-}" >&7
+    said=$((said + 1))
+    say_n=0
+    while qom_counter cx0 packets-in && [ "$r" -lt $said ] && more $say_n; do
+        say_n=$((say_n + 1))
+    done
+    idle cx0
+}
+# hears DESC OPCODE OFFSET [BODY]: the next packet of cx0 is this
+hears() {
+    psn $3
+    he_want="$2 $r${4:+ $4}"
+    echo hear >&7
+    read -r he_opcode he_psn he_body <&8
+    heard=$((heard + 1))
+    # What comes after it would only wait
+    [ "$he_opcode" != nothing ] || { fail "$1" "nothing comes"; qt_finish; }
+    check_eq "$1" "$he_want" "$he_opcode $he_psn${4:+ $he_body}"
+}
+# silent DESC: cx0 has sent nothing but what was heard
+silent() {
+    idle cx0
+    value_is "$1" $heard qom_counter cx0 packets-out
+}

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: what a ConnectX sends and answers to a peer that repeats requests, loses answers and refuses, packet by packet
+# tags: qtest quick
+# tier: check
+# timeout: 120
+# shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/qtest/lib-cx.sh
+. "$(dirname "$0")/lib-cx.sh"
+# shellcheck source=tests/qtest/lib-cx-wire.sh
+. "$(dirname "$0")/lib-cx-wire.sh"
+
+need_tool cc
+w=$qt_work/w
+mkdir "$w"
+EQ_AT=0x74000
+DATA=0x100000
+WORD=0x180000
+
+# Packets
+ACK=11 READ=0c FETCH_ADD=14 WRITE_FIRST=06 WRITE_MIDDLE=07 WRITE_LAST=08 WRITE_ONLY=0a
+READ_FIRST=0d READ_MIDDLE=0e READ_LAST=0f READ_ONLY=10 ATOMIC_ACK=12
+# What an acknowledge says, with the number of the message; a wait of 655.36 ms
+GOOD=1f000000 NOT_READY=20000000 NAK_SEQUENCE=60000000 NAK_ACCESS=62000000
+# read_of ADDRESS LENGTH [KEY], add_to ADDRESS N: bodies of requests, in $r
+read_of() { r=$(printf '%016x%s%08x' $(($1)) ${3:-$KEY} $2); }
+add_to() { r=$(printf '%016x%s%016x%016x' $(($1)) $KEY $2 0); }
+# ask OFFSET ADDRESS LENGTH [KEY], add OFFSET N
+ask() { read_of $2 $3 ${4-}; say $READ $1 $r; }
+add() { add_to $WORD $2; say $FETCH_ADD $1 $r; }
+# answers DESC OPCODE OFFSET MESSAGES ADDRESS LENGTH: a piece of the answer to a READ, as memory is there; -: no header
+answers() {
+    rdhex $5 $6
+    an_data=${r#0x}
+    case $4 in
+    -) hears "$1" $2 $3 $an_data ;;
+    *) hears "$1" $2 $3 "1f$(printf %06x $4)$an_data" ;;
+    esac
+}
+# found DESC OFFSET MESSAGES VALUE: the answer to an atomic
+found() { hears "$1" $ATOMIC_ACK $2 "1f$(printf %06x%016x $3 $4)"; }
+word_is() { wrhex $WORD "0x$(printf %016x $1 | sed 's/\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)/\8\7\6\5\4\3\2\1/')"; }
+
+peer_start
+wrhex $DATA "0x$(awk 'BEGIN { for (i = 0; i < 4096; i++) printf "%04x", i }')"
+# A key whose only page is absent, and the queue that is told, of one entry
+zeros 304; at "$r" 0 0200; at "$r" 12 80; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
+at "$r" 40 0000000000001000; at "$r" 75 0c; at "$r" 96 00000001; at "$r" 272 0000000000190000
+says "a key whose page is absent" 0 "$r" 16; id; ABSENT=${r}00
+zeros 280; at "$r" 0 0301; at "$r" 28 00$UAR; at "$r" 88 0000000000001000; at "$r" 272 "$(printf %016x $EQ_AT)"
+says "an event queue of one entry, for page faults" 0 $r 16; id; FAULTS=${r#????}
+# faults_are DESC N: so many page faults were told
+faults=0
+faults_are() {
+    idle cx0
+    rdhex $((EQ_AT + 0x28)) 4
+    check_eq "$1" $2 $((r))
+}
+
+# Repeated requests.  The answer to a READ that is repeated with the absent page waits, and so do all that come behind it
+met 0 7 7
+ask 0 $DATA 4
+answers "READ: the answer" $READ_ONLY 0 1 $DATA 4
+word_is 5
+ask 0 0 4 $ABSENT
+faults_are "repeated with a page that is absent, it waits for that" 1
+silent "and is not answered"
+ask 1 $DATA 2048
+add 3 2
+ask 4 $((DATA + 0x1000)) 2050
+silent "nor is what comes behind it"
+# The first from its second packet on, then all of the others
+ask 2 $((DATA + 1024)) 1024
+add 3 2
+ask 4 $((DATA + 0x1000)) 2050
+silent "repeated, these wait, too"
+ask 0 $DATA 4
+found "the answer to the atomic, which was not queued twice for the READ before it" 3 3 5
+answers "the READ from where it was asked for" $READ_ONLY 2 4 $((DATA + 1024)) 1024
+found "the atomic again, as it was the first time" 3 4 5
+answers "the READ behind it, once: its first packet" $READ_FIRST 4 4 $((DATA + 0x1000)) 1024
+answers "its second" $READ_MIDDLE 5 - $((DATA + 0x1400)) 1024
+rdhex $((DATA + 0x1800)) 2
+hears "its third, of 2 bytes, padded" $READ_LAST 6 1f000004${r#0x}0000
+answers "and at the end what waited" $READ_ONLY 0 4 $DATA 4
+silent "that is all"
+bytes_are "the atomic was done once" $WORD 0x0700000000000000
+
+# Sequence numbers go round between two atomics with the same one: 16 READs of a GiB, of which each is then repeated for its
+# last 4 bytes only, while nothing is answered
+met 0 7 7
+ask 0 $DATA 4
+answers "READ: the answer" $READ_ONLY 0 1 $DATA 4
+ask 0 0 4 $ABSENT
+word_is 10
+add 1 1
+n=0 at=2
+while [ $n -lt 16 ]; do
+    packets=$((1 << 20))
+    [ $n -lt 15 ] || packets=$((packets - 2))
+    ask $at 0 $((packets * 1024))
+    at=$((at + packets))
+    ask $((at - 1)) $DATA 4
+    n=$((n + 1))
+done
+check_eq "numbers have gone round" $((1 << 24)) $at
+# What waits has this number, too: a READ would take its place
+read_of 0x1a0000 4; say $WRITE_ONLY 0 ${r}00000000
+add 1 3
+add 1 3
+silent "nothing was answered meanwhile"
+ask 0 $DATA 4
+found "the first atomic" 1 2 10
+at=1
+while [ $n -gt 0 ]; do
+    n=$((n - 1))
+    at=$((at + (1 << 20) - 2 * (n == 0)))
+    answers "the last packet of a READ" $READ_ONLY $at $((18 - n)) $DATA 4
+done
+found "the second atomic" 1 20 11
+found "which is the one that is repeated" 1 20 11
+answers "what waited" $READ_ONLY 0 20 $DATA 4
+bytes_are "both were done once" $WORD 0x0e00000000000000
+
+qt_finish
