@@ -123,4 +123,72 @@ found "which is the one that is repeated" 1 20 11
 answers "what waited" $READ_ONLY 0 20 $DATA 4
 bytes_are "both were done once" $WORD 0x0e00000000000000
 
+# A request is refused for good while the requester waits to repeat it: another copy of it had more luck
+qom_counter cx0 cqes
+cqes=$r
+met 18 7 7
+go 8 0x600000 $KEY $DATA 64
+hears "WRITE" $WRITE_ONLY 0
+say $ACK 0 $NOT_READY
+say $ACK 0 $NAK_ACCESS
+silent "while it waits nothing is sent"
+fails_with "WRITE that is refused meanwhile" 0x13
+
+# The requester waits for one thing and the responder for another, neither at the other's expense: here a receive, and room
+# in the queue of page faults.  That room is looked for each millisecond.
+met 18 7 7
+ask 0 $DATA 4
+answers "READ: the answer" $READ_ONLY 0 1 $DATA 4
+ask 0 0 4 $ABSENT
+go 8 0x600000 $KEY $DATA 64
+hears "WRITE" $WRITE_ONLY 0
+say $ACK 0 $NOT_READY
+qt clock_step 2000000
+faults_are "the queue is full" 1
+silent "the responder's wait does not end that of the requester"
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x48)) "0x${FAULTS}000001"
+qt clock_step 1100000
+faults_are "the requester's wait does not keep the responder from asking" 2
+silent "and goes on"
+qt clock_step 650000000
+silent "until 655.36 ms are over"
+qt clock_step 3000000
+hears "then it is sent again" $WRITE_ONLY 0
+
+# A READ whose answer is missing, and behind it a WRITE of eight packets
+sends_all() { # DESC
+    hears "$1: the READ" $READ 0
+    hears "$1: the WRITE" $WRITE_FIRST 2
+    for n in 3 4 5 6 7 8; do
+        hears "$1: packet $n" $WRITE_MIDDLE $n
+    done
+    hears "$1: its last packet" $WRITE_LAST 9
+}
+# retried DESC NAKS MISSING: why, as counted by the queue pair
+retried() {
+    counted 0 0x50
+    check_eq "$1: NAKs" $2 $r
+    counted 0 0x58
+    check_eq "$1: missing answers" $3 $r
+}
+retried "before" 0 0
+met 18 7 7
+put 16 0x600000 $KEY 0x200000 2048
+put 8 0x600000 $KEY $DATA 8192
+ring
+sends_all "at first"
+say $ACK 5 $GOOD
+sends_all "an answer is missing"
+retried "once" 0 1
+say $ACK 6 $GOOD
+silent "that it is still missing is no reason to repeat all again"
+say $ACK 6 $NAK_SEQUENCE
+sends_all "a packet was lost, too"
+retried "and once more" 1 1
+say $READ_FIRST 0 "$GOOD$(repeated 1024 a5; echo $r)"
+say $READ_LAST 1 "$GOOD$(repeated 1024 5a; echo $r)"
+say $ACK 9 $GOOD
+done_is "both are done"
+bytes_are "with what came" 0x2003fe 0xa5a55a5a
+silent "and nothing more"
 qt_finish
