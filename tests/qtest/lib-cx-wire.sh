@@ -100,11 +100,17 @@ done_is() {
     qom_counter cx0 wqe-errors
     check_eq "$1: without error" $di_bad "$r"
 }
+# errors_specified: each syndrome, and the vendor's that goes with it
+errors_specified() {
+    awk '/^Completions with errors$/ { on = 1 } /^Shared receives$/ { on = 0 } on && /^0x/ { print $1, $NF }' \
+        "$TOP/hw-model/docs/peerlane-cx.rst"
+}
 # fails_with DESC SYNDROME: the next completion of cx0
 fails_with() {
     fw_at=$((0x51000 + 64 * (cqes % 16)))
     until_is "$1" $((cqes + 1)) cqes cx0
     bytes_are "$1: its status" $((fw_at + 0x37)) $2
+    bytes_are "$1: the vendor's" $((fw_at + 0x36)) "$(errors_specified | sed -n "s/^$2 //p")"
 }
 go() { put "$@"; ring; }
 
@@ -121,9 +127,17 @@ peer_start() {
     qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
         -device "peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01${1:+,$1}"
     device 0
+    heard=0
 }
 # met TIMEOUT RETRIES RNR-RETRIES: connected, from sequence number 0xfffff8 on: offsets are counted from there
 met() {
+    # What nobody has heard would keep cx0 from sending
+    qom_counter cx0 packets-out
+    while [ $heard -lt $r ]; do
+        echo hear >&7
+        read -r he_opcode he_psn he_body <&8
+        heard=$((heard + 1))
+    done
     ready 0 0002 000041 $1 $2 $3
     qom_counter cx0 packets-in
     said=$r
