@@ -7,7 +7,7 @@
 # side N: commands go to cxN, which has memory of its own from $mem on
 side() {
     side=$1
-    DEVFN=$((0x20 + 8 * $1))
+    eval "DEVFN=\${DEVFN_$1:-$((0x20 + 8 * $1))}"
     BAR=$((0x800000000 + 0x100000000 * $1))
     mem=$((0x400000 * $1))
     SLOT=$((mem + 0x10000)) IN=$((mem + 0x20000)) OUT_BOX=$((mem + 0x40000))
