@@ -191,4 +191,18 @@ say $ACK 9 $GOOD
 done_is "both are done"
 bytes_are "with what came" 0x2003fe 0xa5a55a5a
 silent "and nothing more"
+
+# The same while the wire takes nothing more, since nobody hears: what was not sent again cannot have got lost again
+check "a socket takes few datagrams that nobody takes from it" test "$(cat /proc/sys/net/unix/max_dgram_qlen)" -le 20
+met 18 7 7
+put 16 0x600000 $KEY 0x200000 2048
+put 8 0x600000 $KEY $DATA 65536
+ring
+idle cx0
+qom_counter cx0 packets-out; sent=$r
+say $ACK 5 $GOOD
+retried "an answer is missing" 1 2
+value_is "nothing is sent again" $sent qom_counter cx0 packets-out
+say $ACK 6 $NAK_SEQUENCE
+retried "and that is all" 1 2
 qt_finish
