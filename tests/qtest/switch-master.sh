@@ -31,7 +31,7 @@ logged() {
 counts() {
     ct_d=$1
     shift
-    ct_want= ct_got=
+    ct_want='' ct_got=''
     for ct_port in $ALL_PORTS; do
         ct_is=
         for ct_one in "$@"; do
