@@ -148,8 +148,9 @@ met() {
 }
 # psn OFFSET
 psn() { r=$(printf %06x $(((0xfffff8 + $1) & 0xffffff))); }
-# say OPCODE OFFSET [BODY]: a packet for cx0, which has done with it then
+# say OPCODE OFFSET [BODY]: a packet for cx0, which has sent all that it could before, and has done with it then
 say() {
+    idle cx0
     psn $2
     echo "say $1 $QP $r ${3-}" >&7
     said=$((said + 1))
