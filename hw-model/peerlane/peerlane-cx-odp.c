@@ -26,7 +26,14 @@ bool plc_fault(PeerlaneCX *s, PlcQp *qp, PlcFault *fault)
         return true;
     }
     if (plc_eq_full(eq)) {
-        plc_qp_wait(qp, PLC_FAULT_RETRY_NS);
+        if (fault == &qp->req.fault) {
+            plc_qp_wait(qp, PLC_FAULT_RETRY_NS);
+        } else {
+            /* Of its own: the requester may wait for something else */
+            timer_mod(qp->fault_timer,
+                      qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
+                      PLC_FAULT_RETRY_NS);
+        }
         return true;
     }
     /* 0 is no fault */

@@ -11,6 +11,7 @@ void plc_qp_free(PlcQp *qp)
     plc_req_reset(qp);
     timer_free(qp->timer);
     timer_free(qp->ack_timer);
+    timer_free(qp->fault_timer);
     plc_buf_free(&qp->buf);
     if (qp->dbr_umem) {
         qp->dbr_umem->users--;
@@ -43,17 +44,26 @@ static void plc_qp_ack_timer(void *opaque)
     plc_timer_ended(qp->cx, PLC_TIMER_ACK, qp->id);
 }
 
+static void plc_qp_fault_timer(void *opaque)
+{
+    PlcQp *qp = opaque;
+
+    plc_timer_ended(qp->cx, PLC_TIMER_FAULT, qp->id);
+}
+
 /* One that was set again meanwhile has not ended */
-void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, bool ack)
+void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, PlcTimer what)
 {
     PlcQp *qp = plc_table_get(&s->st->qp, id);
 
-    if (!qp || timer_pending(ack ? qp->ack_timer : qp->timer)) {
+    if (!qp || timer_pending(what == PLC_TIMER_ACK ? qp->ack_timer :
+                             what == PLC_TIMER_FAULT ? qp->fault_timer :
+                             qp->timer)) {
         return;
     }
-    if (ack) {
+    if (what == PLC_TIMER_ACK) {
         qp->req.timed_out = true;
-    } else {
+    } else if (what == PLC_TIMER_WAIT) {
         qp->waiting = false;
     }
     plc_qp_schedule(qp);
@@ -255,6 +265,7 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
     }
     qp->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
     qp->ack_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_ack_timer, qp);
+    qp->fault_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_fault_timer, qp);
     if (qp->st == CX_ST_QP1) {
         s->st->gsi = qp;
     }

@@ -10,8 +10,26 @@
 #include "peerlane-cx.h"
 #include "trace.h"
 
-#define PLC_VENDOR_ACCESS       0x88
-#define PLC_VENDOR_RETRY        0x81
+/* What a completion with each syndrome says and counts; 0: nothing */
+static const struct {
+    uint8_t vendor;
+    uint8_t requester;
+    uint8_t responder;
+} plc_errors[] = {
+    [CX_SYND_LOCAL_LENGTH] = {
+        0, CX_QC_REQ_LOCAL_LENGTH, CX_QC_RESP_LOCAL_LENGTH },
+    [CX_SYND_LOCAL_QP] = { 0, CX_QC_REQ_LOCAL_QP, CX_QC_RESP_LOCAL_QP },
+    [CX_SYND_LOCAL_PROTECTION] = {
+        0, CX_QC_REQ_PROTECTION, CX_QC_RESP_PROTECTION },
+    [CX_SYND_FLUSHED] = { 0, CX_QC_REQ_FLUSHED, CX_QC_RESP_FLUSHED },
+    [CX_SYND_MW_BIND] = { 0, CX_QC_REQ_MW_BIND },
+    [CX_SYND_BAD_RESPONSE] = { 0, CX_QC_REQ_BAD_RESPONSE },
+    [CX_SYND_REMOTE_REQUEST] = { 0, CX_QC_REQ_REMOTE_REQUEST },
+    [CX_SYND_REMOTE_ACCESS] = { 0x88, CX_QC_REQ_REMOTE_ACCESS },
+    [CX_SYND_REMOTE_OPERATION] = { 0, CX_QC_REQ_REMOTE_OPERATION },
+    [CX_SYND_RETRY] = { 0x81, CX_QC_REQ_RETRIES_EXCEEDED },
+    [CX_SYND_RNR] = { 0, CX_QC_REQ_RNR_EXCEEDED },
+};
 
 void plc_qp_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t qpn)
 {
@@ -81,24 +99,9 @@ static void plc_complete_send(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
 /* A completion with an error counts twice: as one, and as that error */
 static void plc_count_error(PlcQp *qp, bool recv, uint8_t syndrome)
 {
-    static const uint8_t counter[][2] = {
-        [CX_SYND_LOCAL_LENGTH] = {
-            CX_QC_REQ_LOCAL_LENGTH, CX_QC_RESP_LOCAL_LENGTH },
-        [CX_SYND_LOCAL_QP] = { CX_QC_REQ_LOCAL_QP, CX_QC_RESP_LOCAL_QP },
-        [CX_SYND_LOCAL_PROTECTION] = {
-            CX_QC_REQ_PROTECTION, CX_QC_RESP_PROTECTION },
-        [CX_SYND_FLUSHED] = { CX_QC_REQ_FLUSHED, CX_QC_RESP_FLUSHED },
-        [CX_SYND_MW_BIND] = { CX_QC_REQ_MW_BIND },
-        [CX_SYND_BAD_RESPONSE] = { CX_QC_REQ_BAD_RESPONSE },
-        [CX_SYND_REMOTE_REQUEST] = { CX_QC_REQ_REMOTE_REQUEST },
-        [CX_SYND_REMOTE_ACCESS] = { CX_QC_REQ_REMOTE_ACCESS },
-        [CX_SYND_REMOTE_OPERATION] = { CX_QC_REQ_REMOTE_OPERATION },
-        [CX_SYND_RETRY] = { CX_QC_REQ_RETRIES_EXCEEDED },
-        [CX_SYND_RNR] = { CX_QC_REQ_RNR_EXCEEDED },
-    };
-
     plc_qc_count(qp, recv ? CX_QC_RESP_CQE_ERRORS : CX_QC_REQ_CQE_ERRORS);
-    plc_qc_count(qp, counter[syndrome][recv]);
+    plc_qc_count(qp, recv ? plc_errors[syndrome].responder :
+                 plc_errors[syndrome].requester);
 }
 
 /* Where a receive completes, and as whose: one of XRC is its shared queue's */
@@ -132,8 +135,7 @@ static void plc_error_cqe(PeerlaneCX *s, PlcQp *qp, bool recv, uint32_t srqn,
     if (recv) {
         cqn = plc_recv_cq(s, qp, srqn, cqe);
     }
-    cqe[CX_CQE_VENDOR] = syndrome == CX_SYND_REMOTE_ACCESS ? PLC_VENDOR_ACCESS :
-                         syndrome == CX_SYND_RETRY ? PLC_VENDOR_RETRY : 0;
+    cqe[CX_CQE_VENDOR] = plc_errors[syndrome].vendor;
     cqe[CX_CQE_SYNDROME] = syndrome;
     stl_be_p(cqe + CX_CQE_OPCODE_QPN, (uint32_t)opcode << 24 | qp->id);
     stw_be_p(cqe + CX_CQE_COUNTER, index);

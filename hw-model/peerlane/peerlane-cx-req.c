@@ -118,10 +118,11 @@ static void plc_req_progress(PlcQp *qp, uint32_t psn)
 }
 
 /*
- * All before @psn has arrived.  False: that is no news of anything that was
- * sent, or an answer before it is missing, which is asked for again.
+ * All before @psn has arrived, and @psn has not if it is @lost.  False: that is
+ * no news of anything that was sent, or an answer before it is missing, which is
+ * asked for again.
  */
-static bool plc_req_acked(PeerlaneCX *s, PlcQp *qp, uint32_t psn)
+static bool plc_req_acked(PeerlaneCX *s, PlcQp *qp, uint32_t psn, bool lost)
 {
     PlcReq *r = &qp->req;
     PlcWork *w;
@@ -136,10 +137,14 @@ static bool plc_req_acked(PeerlaneCX *s, PlcQp *qp, uint32_t psn)
         uint32_t end = plc_psn_add(w->psn, w->packets);
 
         if (w->packets && plc_needs_answer(w->opcode)) {
-            /* Once for each hole: who answers late is not asked for each */
-            if (!r->asked) {
+            /*
+             * Once for each hole: who answers late is not asked for each.  And
+             * once more for each packet that is lost when it was sent again.
+             */
+            if (!r->asked || (lost && plc_psn_diff(r->send_psn, psn) > 0)) {
+                plc_qc_count(qp, r->asked ? CX_QC_SEQUENCE_NAKS :
+                             CX_QC_IMPLIED_NAKS);
                 r->asked = true;
-                plc_qc_count(qp, CX_QC_IMPLIED_NAKS);
                 plc_req_again(s, qp);
             }
             return false;
@@ -185,14 +190,18 @@ static void plc_req_nak(PeerlaneCX *s, PlcQp *qp, uint8_t code)
         [CX_NAK_ACCESS] = CX_SYND_REMOTE_ACCESS,
         [CX_NAK_OPERATION] = CX_SYND_REMOTE_OPERATION,
     };
-    PlcWork *w = QTAILQ_FIRST(&qp->req.works);
+    PlcReq *r = &qp->req;
+    PlcWork *w = QTAILQ_FIRST(&r->works);
 
-    if (!w || !plc_req_waits(qp)) {
+    if (!w || r->sent_psn == r->una_psn) {
         return;
     }
     if (code == CX_NAK_SEQUENCE) {
-        plc_qc_count(qp, CX_QC_SEQUENCE_NAKS);
-        plc_req_again(s, qp);
+        /* Unless it is going to be sent again anyway */
+        if (plc_req_waits(qp)) {
+            plc_qc_count(qp, CX_QC_SEQUENCE_NAKS);
+            plc_req_again(s, qp);
+        }
     } else if (code < ARRAY_SIZE(syndrome)) {
         plc_sq_done(s, qp, w, syndrome[code]);
     } else {
@@ -273,22 +282,22 @@ void plc_req_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         return;
     }
     if (h->kind != CX_PKT_ACK) {
-        if (plc_req_acked(s, qp, h->psn)) {
+        if (plc_req_acked(s, qp, h->psn, false)) {
             plc_req_answer(s, qp, h);
         }
         return;
     }
     switch (h->syndrome & CX_AETH_KIND) {
     case CX_AETH_ACK:
-        plc_req_acked(s, qp, plc_psn_add(h->psn, 1));
+        plc_req_acked(s, qp, plc_psn_add(h->psn, 1), false);
         break;
     case CX_AETH_RNR:
-        if (plc_req_acked(s, qp, h->psn)) {
+        if (plc_req_acked(s, qp, h->psn, false)) {
             plc_req_rnr(s, qp, value);
         }
         break;
     case CX_AETH_NAK:
-        if (plc_req_acked(s, qp, h->psn)) {
+        if (plc_req_acked(s, qp, h->psn, value == CX_NAK_SEQUENCE)) {
             plc_req_nak(s, qp, value);
         }
         break;

@@ -248,7 +248,7 @@ static void plc_run_timers(PeerlaneCX *s)
         if (e->what == PLC_TIMER_CQ) {
             plc_cq_timer_ended(s, e->id);
         } else {
-            plc_qp_timer_ended(s, e->id, e->what == PLC_TIMER_ACK);
+            plc_qp_timer_ended(s, e->id, e->what);
         }
     }
 }

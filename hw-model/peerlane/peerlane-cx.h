@@ -397,10 +397,11 @@ typedef struct PlcQp {
     bool leaves;                /* a shared queue: it has failed */
     int32_t held;               /* what it has taken of that; -1: nothing */
     uint32_t held_srqn;         /* of XRC: of which */
-    bool waiting;               /* the timer runs it again */
+    bool waiting;               /* as a requester, or in error: for the timer */
     bool queued;
     QTAILQ_ENTRY(PlcQp) link;
-    QEMUTimer *timer;           /* to wait: for a receive, or to flush */
+    QEMUTimer *timer;           /* to wait: for a receive, a page, or to flush */
+    QEMUTimer *fault_timer;     /* an answer looks for its page again */
     QEMUTimer *ack_timer;
     int64_t cnp_at;             /* when the next one may be sent */
     PeerlaneCX *cx;
@@ -523,6 +524,7 @@ typedef enum PlcTimer {
     PLC_TIMER_CQ,
     PLC_TIMER_WAIT,             /* of a queue pair */
     PLC_TIMER_ACK,              /* likewise */
+    PLC_TIMER_FAULT,            /* likewise */
 } PlcTimer;
 
 /* A timer that has ended, and whose it was */
@@ -756,7 +758,7 @@ PlcHandler plc_create_qp, plc_destroy_qp, plc_query_qp, plc_modify_qp;
 void plc_qp_free(PlcQp *qp);
 void plc_qp_schedule(PlcQp *qp);
 void plc_qp_wait(PlcQp *qp, int64_t ns);
-void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, bool ack);
+void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, PlcTimer what);
 void plc_qp_to_error(PlcQp *qp);
 /* Those that complete on the queue @cqn */
 void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn);

@@ -144,8 +144,29 @@ static void pls_log_unclaimed(PCIDevice *target, MemoryRegion *mr,
     PlsDownstream *p = target ? pls_as_downstream(target) : NULL;
 
     if (p && mr == &p->unclaimed) {
-        pls_log_refused(p, dev, false, offset, len, is_write);
+        pls_log_refused(target, dev, false, offset, len, is_write);
     }
+}
+
+static bool pls_is_refused(PlsRouting routing)
+{
+    return routing != PLS_UP && routing != PLS_DIRECT;
+}
+
+/* @p, or the upstream port above it, does not let this go on */
+static void pls_refuse(PlsWent *w, PlsDownstream *p, PlsRouting routing,
+                       PCIDevice *dev, hwaddr addr, hwaddr len, bool is_write)
+{
+    PCIDevice *port = PCI_DEVICE(p);
+
+    if (routing == PLS_REFUSE_ABOVE) {
+        pls_add(w, &p->counters, PLS_CNT_OTHER, is_write);
+        port = PCI_DEVICE(pls_upstream(p));
+    }
+    pls_log_refused(port, dev, routing == PLS_VIOLATION, addr, len, is_write);
+    pls_add(w, pls_counters(port), PLS_CNT_REFUSED, is_write);
+    trace_peerlane_switch_refused(pls_name(port), pls_name(dev), addr, len,
+                                  is_write);
 }
 
 /* The links above @dev, below @stop; that of two switches is the lower one's */
@@ -222,12 +243,9 @@ static void pls_follow(PlsWent *w, PCIDevice *dev, MemoryRegion *mr,
         passed[n++] = &pls_upstream(p)->counters;
     }
     w->arrived = result == MEMTX_OK;
-    if (routing == PLS_REFUSE || routing == PLS_VIOLATION) {
+    if (pls_is_refused(routing)) {
         w->arrived = false;
-        pls_log_refused(p, dev, routing == PLS_VIOLATION, addr, *len, is_write);
-        pls_add(w, &p->counters, PLS_CNT_REFUSED, is_write);
-        trace_peerlane_switch_refused(pls_name(p), pls_name(dev), addr, *len,
-                                      is_write);
+        pls_refuse(w, p, routing, dev, addr, *len, is_write);
     } else if (!w->arrived) {
         if (routing == PLS_DIRECT) {
             pls_add(w, &p->counters, PLS_CNT_OTHER, is_write);
@@ -371,12 +389,8 @@ static void pls_invalid(AddressSpace *as, hwaddr addr, hwaddr len,
 
             n = len - at;
             routing = pls_route(p, own, dev->devfn, addr + at, &n, &to);
-            if (routing == PLS_REFUSE || routing == PLS_VIOLATION) {
-                pls_log_refused(p, dev, routing == PLS_VIOLATION, addr + at, n,
-                                is_write);
-                pls_add(&went, &p->counters, PLS_CNT_REFUSED, is_write);
-                trace_peerlane_switch_refused(pls_name(p), pls_name(dev),
-                                              addr, len, is_write);
+            if (pls_is_refused(routing)) {
+                pls_refuse(&went, p, routing, dev, addr + at, n, is_write);
                 goto out;
             }
             up |= routing == PLS_UP;

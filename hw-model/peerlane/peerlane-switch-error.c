@@ -30,12 +30,12 @@ static void pls_header(const PlsRefused *e, uint16_t id, uint32_t *header)
 }
 
 /* The completion of a read: Completer Abort or Unsupported Request */
-static void pls_complete(PlsDownstream *p, const PlsRefused *e)
+static void pls_complete(PCIDevice *port, const PlsRefused *e)
 {
     uint16_t received = PCI_STATUS_REC_MASTER_ABORT;
 
     if (e->violation) {
-        pci_word_test_and_set_mask(PCI_DEVICE(p)->config + PCI_SEC_STATUS,
+        pci_word_test_and_set_mask(port->config + PCI_SEC_STATUS,
                                    PCI_STATUS_SIG_TARGET_ABORT);
         received = PCI_STATUS_REC_TARGET_ABORT;
     }
@@ -44,47 +44,49 @@ static void pls_complete(PlsDownstream *p, const PlsRefused *e)
 
 static void pls_log(void *opaque)
 {
-    PlsDownstream *p = opaque;
+    PCIDevice *port = opaque;
     PCIEAERErr err = { };
     PlsRefused e;
 
     WITH_QEMU_LOCK_GUARD(&pls_lock) {
-        e = p->refused;
-        p->refused.requester = NULL;
+        e = *pls_refused(port);
+        pls_refused(port)->requester = NULL;
     }
-    if (DEVICE(p)->realized && DEVICE(e.requester)->realized) {
+    if (DEVICE(port)->realized && DEVICE(e.requester)->realized) {
         err.status = e.violation ? PCI_ERR_UNC_ACSV : PCI_ERR_UNC_UNSUP;
-        err.source_id = pci_get_bdf(PCI_DEVICE(p));
+        err.source_id = pci_get_bdf(port);
         /* The requester of a read has the completion to know it by */
         err.flags = PCIE_AER_ERR_HEADER_VALID |
                     (e.is_write ? 0 : PCIE_AER_ERR_MAYBE_ADVISORY);
         pls_header(&e, pci_get_bdf(e.requester), err.header);
-        pcie_aer_inject_error(PCI_DEVICE(p), &err);
+        pcie_aer_inject_error(port, &err);
         if (!e.is_write) {
-            pls_complete(p, &e);
+            pls_complete(port, &e);
         }
     }
     object_unref(OBJECT(e.requester));
-    object_unref(OBJECT(p));
+    object_unref(OBJECT(port));
 }
 
 /*
- * @p has refused a request.  Registers and messages are the main loop's, so
+ * @port has refused a request.  Registers and messages are the main loop's, so
  * that logs it; of more until then, the first stands for all.  Within pls_lock.
  */
-void pls_log_refused(PlsDownstream *p, PCIDevice *requester, bool violation,
+void pls_log_refused(PCIDevice *port, PCIDevice *requester, bool violation,
                      hwaddr addr, hwaddr len, bool is_write)
 {
-    if (p->refused.requester) {
+    PlsRefused *refused = pls_refused(port);
+
+    if (refused->requester) {
         return;
     }
-    p->refused = (PlsRefused) {
+    *refused = (PlsRefused) {
         .requester = PCI_DEVICE(object_ref(OBJECT(requester))),
         .violation = violation,
         .is_write = is_write,
         .addr = addr,
         .len = len,
     };
-    object_ref(OBJECT(p));
-    aio_bh_schedule_oneshot(qemu_get_aio_context(), pls_log, p);
+    object_ref(OBJECT(port));
+    aio_bh_schedule_oneshot(qemu_get_aio_context(), pls_log, port);
 }

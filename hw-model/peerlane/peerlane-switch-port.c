@@ -35,6 +35,14 @@ PlsCounters *pls_counters(PCIDevice *d)
     return p ? &p->counters : up ? &up->counters : NULL;
 }
 
+PlsRefused *pls_refused(PCIDevice *d)
+{
+    PlsDownstream *p = pls_as_downstream(d);
+    PlsUpstream *up = p ? NULL : pls_as_upstream(d);
+
+    return p ? &p->refused : up ? &up->refused : NULL;
+}
+
 PlsLink *pls_link(PCIDevice *d)
 {
     PlsDownstream *p = pls_as_downstream(d);

@@ -54,12 +54,22 @@ static bool pls_source_valid(PlsDownstream *p, PCIBus *bus)
            (n >= config[PCI_SECONDARY_BUS] && n <= config[PCI_SUBORDINATE_BUS]);
 }
 
+/* Bus master enable of a port: may what comes from below go on upwards? */
+static bool pls_lets_up(void *port)
+{
+    return pci_get_word(PCI_DEVICE(port)->config + PCI_COMMAND) &
+           PCI_COMMAND_MASTER;
+}
+
 static void pls_add_route(PlsRequester *r, hwaddr base, hwaddr size,
                           PlsRouting routing, PlsDownstream *to)
 {
     MemoryRegion *target = &r->port->refuse;
     PlsRoute *route;
 
+    if (routing == PLS_UP && !pls_lets_up(pls_upstream(r->port))) {
+        routing = PLS_REFUSE_ABOVE;
+    }
     if (routing == PLS_UP) {
         target = r->parent_as->root;
     } else if (routing == PLS_DIRECT) {
@@ -78,6 +88,16 @@ static void pls_add_route(PlsRequester *r, hwaddr base, hwaddr size,
     trace_peerlane_switch_route(pls_name(r->port), pci_bus_num(r->bus),
                                 PCI_SLOT(r->devfn), PCI_FUNC(r->devfn), base,
                                 size, routing);
+}
+
+/*
+ * Nothing goes up.  What is above may end so, too, and of two regions that have
+ * all addresses QEMU cannot hide one behind the other.
+ */
+static void pls_add_end(PlsRequester *r, PlsRouting routing)
+{
+    memory_region_set_enabled(&r->up, false);
+    pls_add_route(r, 0, UINT64_MAX, routing, NULL);
 }
 
 /* Routes for the windows of @bridge */
@@ -122,10 +142,18 @@ static void pls_set_routes(PlsRequester *r)
         pls_free_route(r, g_ptr_array_index(r->routes, i));
     }
     g_ptr_array_set_size(r->routes, 0);
+    memory_region_set_enabled(&r->up, true);
 
     if (!pls_source_valid(p, r->bus)) {
-        pls_add_route(r, 0, UINT64_MAX, PLS_VIOLATION, NULL);
+        pls_add_end(r, PLS_VIOLATION);
         return;
+    }
+    if (!pls_lets_up(p)) {
+        pls_add_end(r, PLS_REFUSE);
+        return;
+    }
+    if (!pls_lets_up(up)) {
+        pls_add_end(r, PLS_REFUSE_ABOVE);
     }
     /* What belongs below the switch, and nobody there claims */
     if (!(pls_acs(p) & PCI_ACS_RR)) {

@@ -10,6 +10,7 @@
 #include "hw/pci/pci_bus.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
+#include "hw/resettable.h"
 #include "migration/vmstate.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
@@ -88,8 +89,10 @@ static void pls_upstream_write_config(PCIDevice *d, uint32_t address,
     }
 }
 
-static void pls_upstream_reset(DeviceState *qdev)
+static void pls_upstream_reset(Object *obj, ResetType type)
 {
+    DeviceState *qdev = DEVICE(obj);
+
     memory_region_transaction_begin();
     pci_bridge_reset(qdev);
     pcie_cap_deverr_reset(PCI_DEVICE(qdev));
@@ -156,10 +159,23 @@ static const Property pls_upstream_props[] = {
     DEFINE_PROP_UINT32("link-latency", PlsUpstream, link.latency, 0),
 };
 
+/* As firmware leaves it; that of QEMU reads from drives without setting it */
+static void pls_port_reset_exit(Object *obj, ResetType type)
+{
+    PCIDevice *d = PCI_DEVICE(obj);
+    uint16_t command = pci_get_word(d->config + PCI_COMMAND);
+    PlsDownstream *p = pls_as_downstream(d);
+
+    pci_default_write_config(d, PCI_COMMAND, command | PCI_COMMAND_MASTER, 2);
+    pls_update(p ? pls_upstream(p) : PEERLANE_SWITCH_UPSTREAM(d));
+}
+
 /* What both kinds of ports are */
 static void pls_port_class_init(ObjectClass *klass)
 {
     PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
+
+    RESETTABLE_CLASS(klass)->phases.exit = pls_port_reset_exit;
 
     k->config_read = pls_read_config;
     k->vendor_id = PLS_VENDOR_ID;
@@ -178,7 +194,7 @@ static void pls_upstream_class_init(ObjectClass *klass, void *data)
     k->exit = pls_upstream_exit;
     k->device_id = PLS_UPSTREAM_ID;
     dc->desc = "Peerlane PCI Express switch, upstream port";
-    device_class_set_legacy_reset(dc, pls_upstream_reset);
+    RESETTABLE_CLASS(klass)->phases.hold = pls_upstream_reset;
     dc->vmsd = &vmstate_pls_upstream;
     device_class_set_props(dc, pls_upstream_props);
     pls_link_add_requesters(klass);
@@ -226,8 +242,9 @@ static void pls_downstream_write_config(PCIDevice *d, uint32_t address,
     }
 }
 
-static void pls_downstream_reset(DeviceState *qdev)
+static void pls_downstream_reset(Object *obj, ResetType type)
 {
+    DeviceState *qdev = DEVICE(obj);
     PCIDevice *d = PCI_DEVICE(qdev);
 
     memory_region_transaction_begin();
@@ -389,7 +406,7 @@ static void pls_downstream_class_init(ObjectClass *klass, void *data)
     k->exit = pls_downstream_exit;
     k->device_id = PLS_DOWNSTREAM_ID;
     dc->desc = "Peerlane PCI Express switch, downstream port";
-    device_class_set_legacy_reset(dc, pls_downstream_reset);
+    RESETTABLE_CLASS(klass)->phases.hold = pls_downstream_reset;
     dc->vmsd = &vmstate_pls_downstream;
     device_class_set_props(dc, pls_downstream_props);
     hc->plug = pls_slot_plug;

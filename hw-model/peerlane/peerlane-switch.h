@@ -107,13 +107,6 @@ typedef struct PlsPath {
     unsigned n;
 } PlsPath;
 
-struct PlsUpstream {
-    PCIEPort parent_obj;
-
-    PlsLink link;
-    PlsCounters counters;
-};
-
 /* A request, until it is logged; there is none without a requester */
 typedef struct PlsRefused {
     PCIDevice *requester;
@@ -122,6 +115,14 @@ typedef struct PlsRefused {
     hwaddr addr;
     hwaddr len;
 } PlsRefused;
+
+struct PlsUpstream {
+    PCIEPort parent_obj;
+
+    PlsLink link;
+    PlsRefused refused;
+    PlsCounters counters;
+};
 
 struct PlsDownstream {
     PCIESlot parent_obj;
@@ -143,6 +144,7 @@ typedef enum PlsRouting {
     PLS_DIRECT,
     PLS_REFUSE,                 /* Unsupported Request */
     PLS_VIOLATION,              /* of ACS */
+    PLS_REFUSE_ABOVE,           /* as PLS_REFUSE, by the upstream port */
 } PlsRouting;
 
 typedef struct PlsRoute {
@@ -185,6 +187,7 @@ PlsDownstream *pls_as_downstream(PCIDevice *d);
 PlsUpstream *pls_as_upstream(PCIDevice *d);
 PlsCounters *pls_counters(PCIDevice *d);
 PlsLink *pls_link(PCIDevice *d);
+PlsRefused *pls_refused(PCIDevice *d);
 
 /* peerlane-switch-route.c; pls_lock is of all switches' routes and counters */
 extern QemuMutex pls_lock;
@@ -224,7 +227,7 @@ void pls_link_add_property(Object *obj);
 void pls_link_add_requesters(ObjectClass *klass);
 
 /* peerlane-switch-error.c */
-void pls_log_refused(PlsDownstream *p, PCIDevice *requester, bool violation,
+void pls_log_refused(PCIDevice *port, PCIDevice *requester, bool violation,
                      hwaddr addr, hwaddr len, bool is_write);
 
 #endif /* HW_PEERLANE_SWITCH_H */

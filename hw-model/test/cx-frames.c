@@ -11,17 +11,11 @@
  * transport: any opcode of the service (0x00 RC, 0x20 UC, 0x60 UD), sequence numbers near 0, any length.
  * With "trains" half of them are in datagrams of up to four, of which some are cut off.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
+#include "cx-frame.h"
 
 #define MAX 4400
 #define LIMIT_MS 60000
@@ -32,85 +26,6 @@ static uint32_t rnd(uint32_t n)
 {
 	x = x * 1664525 + 1013904223;
 	return (x >> 8) % n;
-}
-
-static void put16(uint8_t *p, uint16_t v)
-{
-	p[0] = v >> 8;
-	p[1] = v;
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	put16(p, v >> 16);
-	put16(p + 2, v);
-}
-
-/* Bit by bit: this is not the device's way to get at it */
-static uint32_t crc_add(uint32_t crc, uint8_t byte)
-{
-	crc ^= byte;
-	for (int i = 0; i < 8; i++)
-		crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
-	return crc;
-}
-
-static uint32_t icrc(const uint8_t *ip, uint32_t len)
-{
-	uint32_t crc = 0xffffffff;
-
-	for (int i = 0; i < 8; i++)
-		crc = crc_add(crc, 0xff);
-	for (uint32_t i = 0; i < len; i++) {
-		/* type of service, time to live, both checksums, congestion */
-		int ones = i == 1 || i == 8 || i == 10 || i == 11 || i == 26 || i == 27 ||
-			i == 32;
-
-		crc = crc_add(crc, ones ? 0xff : ip[i]);
-	}
-	return ~crc;
-}
-
-static const uint8_t macs[12] = { 0x52, 0x54, 0, 0, 0, 1, 0x52, 0x54, 0, 0, 0, 2 };
-
-#define HEADS 28	/* of IPv4 and UDP */
-
-/* What is in front of a packet of @body bytes */
-static void head(uint8_t *f, uint32_t from, uint32_t body)
-{
-	uint8_t *ip = f + 14, *udp = f + 34;
-
-	memcpy(f, macs, sizeof(macs));
-	put16(f + 12, 0x0800);
-	memset(ip, 0, HEADS);
-	ip[0] = 0x45;
-	put16(ip + 2, HEADS + body + 4);
-	ip[6] = 0x40;
-	ip[8] = 64;
-	ip[9] = 17;
-	put32(ip + 12, 0x0a000000 | from);
-	put32(ip + 16, 0x0a000001);
-	put16(udp, 0xc000);
-	put16(udp + 2, 4791);
-	put16(udp + 4, 8 + body + 4);
-}
-
-static void sum_up(uint8_t *ip)
-{
-	uint32_t sum = 0;
-
-	put16(ip + 10, 0);
-	for (int i = 0; i < 20; i += 2)
-		sum += ip[i] << 8 | ip[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	put16(ip + 10, ~((sum & 0xffff) + (sum >> 16)));
-}
-
-static uint32_t end_frame(uint8_t *f, uint32_t len, uint32_t crc)
-{
-	for (int i = 0; i < 4; i++)
-		f[14 + len + i] = crc >> 8 * i;
-	return 14 + len + 4;
 }
 
 static uint32_t make_right(uint8_t *f, const char *what, uint32_t from, uint32_t qpn, uint32_t key,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the stock mlx5 driver takes GPU memory as a dma-buf; data goes below the switch, and none when the memory has gone
+# desc: the stock mlx5 driver takes GPU memory as a dma-buf; data goes, also by queues of DEVX, below the switch, and none when the memory has gone
 # tags: guest rdma p2p switch
 # tier: all
 # timeout: 600
@@ -13,7 +13,7 @@ need_file "$QEMU" "$BUILD/userlib/libcuda.so.1" "$BUILD/userlib/libpeerlane.so.0
 mkdir -p case/lib
 cc -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$TOP/userlib/cufile" -I"$TOP/userlib/include" \
 	-I"$TOP/scenarios/lib/guest" -o case/cx-dmabuf "$TOP/tests/cx/guest/cx-dmabuf.c" \
-	"$BUILD/userlib/libpeerlane.so.0" "$BUILD/userlib/libcufile.so.0" "$BUILD/userlib/libcuda.so.1" -libverbs || exit 1
+	"$BUILD/userlib/libpeerlane.so.0" "$BUILD/userlib/libcufile.so.0" "$BUILD/userlib/libcuda.so.1" -lmlx5 -libverbs || exit 1
 cp "$TOP/tests/cx/guest/dmabuf" case/run
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 printf '%s\n' rdma mlx5 >case/extras
@@ -53,8 +53,8 @@ moved() {
 # What was not there, told by the card: on demand, and where GPU memory has gone
 VM_TRACE=peerlane_cx_fault
 for kver in 7.2 6.12; do
-	boot "$kver" "$kver" sw0.1 moves piece paged used freed unbound
-	for verb in WRITE READ SEND; do
+	boot "$kver" "$kver" sw0.1 moves devx piece paged used freed unbound
+	for verb in WRITE READ SEND DEVX; do
 		for way in host-gpu:0:1 gpu-host:1:0 gpu-gpu2:1:1; do
 			read=${way#*:} write=${way##*:} label=$verb-${way%%:*}
 			read=${read%:*}

@@ -211,8 +211,6 @@ indirect() {
 # piece BYTES KEY VA: one, in $r; alone: a list of that
 piece() { r=$(printf %08x%s%016x $(($1)) $2 $(($3))); }
 alone() { piece "$@"; al_piece=$r; zeros 48; r=$al_piece$r; }
-# repeated N HEX: that, N times, in $r
-repeated() { r=$(printf "$2%.0s" $(seq $1)); }
 fresh() { memset $PAGES 0x8000 0; }
 # 20 bytes at the end of the first page of the one, and 28 of the plain one
 piece 20 ${KEY}42 0x1fec; PIECES=$r

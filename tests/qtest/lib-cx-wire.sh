@@ -7,7 +7,7 @@
 # side N: commands go to cxN, which has memory of its own from $mem on
 side() {
     side=$1
-    DEVFN=$((0x20 + 8 * $1))
+    eval "DEVFN=\${DEVFN_$1:-$((0x20 + 8 * $1))}"
     BAR=$((0x800000000 + 0x100000000 * $1))
     mem=$((0x400000 * $1))
     SLOT=$((mem + 0x10000)) IN=$((mem + 0x20000)) OUT_BOX=$((mem + 0x40000))
@@ -100,10 +100,79 @@ done_is() {
     qom_counter cx0 wqe-errors
     check_eq "$1: without error" $di_bad "$r"
 }
+# errors_specified: each syndrome, and the vendor's that goes with it
+errors_specified() {
+    awk '/^Completions with errors$/ { on = 1 } /^Shared receives$/ { on = 0 } on && /^0x/ { print $1, $NF }' \
+        "$TOP/hw-model/docs/peerlane-cx.rst"
+}
 # fails_with DESC SYNDROME: the next completion of cx0
 fails_with() {
     fw_at=$((0x51000 + 64 * (cqes % 16)))
     until_is "$1" $((cqes + 1)) cqes cx0
     bytes_are "$1: its status" $((fw_at + 0x37)) $2
+    bytes_are "$1: the vendor's" $((fw_at + 0x36)) "$(errors_specified | sed -n "s/^$2 //p")"
 }
 go() { put "$@"; ring; }
+
+# peer_start: hw-model/test/cx-peer.c at the other end of the cable of cx0, which is connected to it as LID 2
+peer_start() {
+    [ -x "$w/cx-peer" ] || cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-peer" "$TOP/hw-model/test/cx-peer.c" ||
+        { fail "cx-peer builds"; qt_finish; }
+    rm -f "$w"/a "$w"/a.host "$w"/in "$w"/out
+    mkfifo "$w/in" "$w/out"
+    # Its input ends with this case
+    "$w/cx-peer" "$w/a" "$w/a.host" <"$w/in" >"$w/out" &
+    exec 7>"$w/in" 8<"$w/out"
+    read -r r <&8
+    qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
+        -device "peerlane-cx,id=cx0,addr=4,lid=1,netdev=na,mac=52:54:00:00:00:01${1:+,$1}"
+    device 0
+    heard=0
+}
+# met TIMEOUT RETRIES RNR-RETRIES: connected, from sequence number 0xfffff8 on: offsets are counted from there
+met() {
+    # What nobody has heard would keep cx0 from sending
+    qom_counter cx0 packets-out
+    while [ $heard -lt $r ]; do
+        echo hear >&7
+        read -r he_opcode he_psn he_body <&8
+        heard=$((heard + 1))
+    done
+    ready 0 0002 000041 $1 $2 $3
+    qom_counter cx0 packets-in
+    said=$r
+    qom_counter cx0 packets-out
+    heard=$r
+    qom_counter cx0 wqes
+    posted_all=$r
+}
+# psn OFFSET
+psn() { r=$(printf %06x $(((0xfffff8 + $1) & 0xffffff))); }
+# say OPCODE OFFSET [BODY]: a packet for cx0, which has sent all that it could before, and has done with it then
+say() {
+    idle cx0
+    psn $2
+    echo "say $1 $QP $r ${3-}" >&7
+    said=$((said + 1))
+    say_n=0
+    while qom_counter cx0 packets-in && [ "$r" -lt $said ] && more $say_n; do
+        say_n=$((say_n + 1))
+    done
+    idle cx0
+}
+# hears DESC OPCODE OFFSET [BODY]: the next packet of cx0 is this
+hears() {
+    psn $3
+    he_want="$2 $r${4:+ $4}"
+    echo hear >&7
+    read -r he_opcode he_psn he_body <&8
+    heard=$((heard + 1))
+    # What comes after it would only wait
+    [ "$he_opcode" != nothing ] || { fail "$1" "nothing comes"; qt_finish; }
+    check_eq "$1" "$he_want" "$he_opcode $he_psn${4:+ $he_body}"
+}
+# silent DESC: cx0 has sent nothing but what was heard
+silent() {
+    idle cx0
+    value_is "$1" $heard qom_counter cx0 packets-out
+}

@@ -26,6 +26,8 @@ cx_bar() {
 
 # zeros N: N bytes of zeros in hexadecimal, in $r
 zeros() { r=$(printf "%0$((2 * $1))d" 0); }
+# repeated N HEX: that, N times, in $r
+repeated() { r=$(printf "$2%.0s" $(seq $1)); }
 # at HEX BYTE NEW: HEX with NEW from that byte on, in $r
 at() {
     at_tail=$(printf %s "$1" | cut -c$((2 * $2 + ${#3} + 1))-)

@@ -179,4 +179,27 @@ bridge $RP0 0 1 9 0 7
 bridge $SW0 1 2 9 0 7
 acs_get $DP0
 check_eq "and clear after a reset" 0 "$r"
+qt_stop
+
+# Three switches above each other, of which two refuse whatever the GPU sends: its bus is below none of their ports any more
+set --
+above=rp
+for n in 0 1 2; do
+    set -- "$@" -device peerlane-switch-upstream,id=up$n,bus=$above \
+        -device peerlane-switch-downstream,id=down$n,bus=up$n,chassis=$((2 + n)),slot=$((2 + n))
+    above=down$n
+done
+qt_start -device pcie-root-port,id=rp,addr=3,chassis=1,slot=1 "$@" \
+    -device peerlane-gpu,id=gpu,bus=down2,vram-size=4M,bar1-size=1M
+ecam_on
+bridge $RP0 0 1 7 -
+for bus in 1 2 3 4 5 6; do
+    bridge $((bus << 8)) $bus $((bus + 1)) 7 -
+done
+cfg_readl 0x700 0
+check_eq "the GPU is there" $((0x9e711234)) $r
+for port in 0x200 0x400; do acs_set $port $ACS_SV; done
+cfg_writel 0x400 0x18 0x606004
+cfg_writel 0x200 0x18 0x606002
+check "its requests have no way, and QEMU lives" qt endianness
 qt_finish

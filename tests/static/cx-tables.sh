@@ -44,6 +44,13 @@ sed -nE 's/^ *\{ CX_CAP_([A-Z0-9_]+),.*/\1/p; s/.*cx_set\(cap, CX_CAP_([A-Z0-9_]
 check "the model has capabilities" test "$(wc -l <have)" -gt 40
 check_eq "the specification names each of its capabilities" '' "$(capabilities "$rst" | comm -23 have -)"
 
+# syndromes FILE: of completions with errors
+syndromes() {
+	section 'Completions with errors' "$1" | grep -oE '^0x[0-9a-f]{2}'
+}
+sed -nE 's/^ *CX_SYND_[A-Z_]+ = (0x[0-9a-f]{2}),$/\1/p' "$model"/peerlane-cx-regs.h >have_syndromes
+check_eq "the syndromes of its completions are those of the specification's table" "$(cat have_syndromes)" "$(syndromes "$rst")"
+
 # these can fail
 grep -v '^NOP ' "$rst" >less
 sed 's/^log_max_pd,/log_max_xy,/' less >bad
@@ -51,4 +58,6 @@ check_false "a command that is not there is seen" test "$(commands "$rst")" = "$
 check_eq "and a refused command that is there" NOP "$(sed 's/^MAD_IFC /NOP     /' "$rst" >bad; commands bad 'Commands that are refused' | grep -xF NOP)"
 sed 's/^log_max_pd,/log_max_xy,/' less >bad
 check_eq "and a capability" log_max_pd "$(capabilities bad | comm -23 have -)"
+grep -v '^0x06 ' "$rst" >less
+check_false "and a syndrome" test "$(cat have_syndromes)" = "$(syndromes less)"
 finish

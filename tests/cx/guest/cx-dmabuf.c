@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * cx-dmabuf moves|piece|freed|unbound|used|barred|paged: GPU memory as dma-bufs, and host
+ * cx-dmabuf moves|devx|piece|freed|unbound|used|barred|paged: GPU memory as dma-bufs, and host
  * memory on demand, under the stock driver of an emulated ConnectX, whose queue
  * pairs talk to each other.  Prints KTAP; the host counts after each move.
  */
 #include <sys/mman.h>
 
-#include "cx-pair.h"
+#include "cx-devx.h"
 
 int cuMemGetHandleForAddressRange(void *handle, gpu_ptr ptr, size_t size, int type,
 				  unsigned long long flags);
@@ -154,7 +154,9 @@ static void move(const char *verb, const struct place *from, const struct place 
 	put(from, data);
 	put(to, NULL);
 	counted("before");
-	if (!strcmp(verb, "READ"))
+	if (!strcmp(verb, "DEVX"))
+		status = devx_write(from->iova, from->mr->lkey, to->iova, to->mr->rkey, LEN);
+	else if (!strcmp(verb, "READ"))
 		status = request(IBV_WR_RDMA_READ, to, from);
 	else
 		status = request(!strcmp(verb, "SEND") ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, from, to);
@@ -185,6 +187,19 @@ static void moves(void)
 		note("error %d: %s", err, info.reason);
 	ok(!err && !pln_mr_dereg(mr) && !ibv_dereg_mr(one.mr) && !ibv_dereg_mr(two.mr) &&
 	   !ibv_dereg_mr(host.mr), "all is deregistered");
+}
+
+/* The same by queues in memory of the program, and a doorbell of its own */
+static void by_devx(void)
+{
+	struct place host = host_place("host", RIGHTS), one = gpu_place("gpu");
+	struct place two = gpu_place("gpu2");
+
+	devx_open();
+	move("DEVX", &host, &one);
+	move("DEVX", &one, &host);
+	move("DEVX", &one, &two);
+	ok(devx_close(), "its queues can be given up");
 }
 
 /* A part of an allocation is exported, and a part of that is registered */
@@ -382,7 +397,7 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} parts[] = {
-		{ "moves", moves }, { "piece", piece }, { "freed", freed }, { "unbound", unbound },
+		{ "moves", moves }, { "devx", by_devx }, { "piece", piece }, { "freed", freed }, { "unbound", unbound },
 		{ "used", used }, { "barred", barred }, { "paged", paged },
 	};
 
