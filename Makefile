@@ -99,7 +99,7 @@ oldest-guest: kernel-$(KERNEL_MIN) userlib
 	@images/guest/build-base $(KERNEL_MIN)
 	+@$(MAKE) guest-$(KERNEL_MIN)
 
-demo: all ## Boot the emulated machine, run the main scenarios, show what happened (build/report.html)
+demo: all ## Boot the emulated machine, run the main scenarios, show the results (build/report.html)
 	@scenarios/demo
 
 # Before the cases: none of them is to wait, within its own limit, for what another one builds
@@ -114,19 +114,19 @@ userlib-tests userlib-nightly-tests: userlib-%: userlib
 check: all ## Run the quicker tests; the last line says N passed, N failed, N skipped
 	@tests/run $(if $(TESTS),,--tier check) $(if $(JSON),--json $(JSON)) $(TESTS)
 
-check-all: all ## Run all tests, as CI does: the debug kernel's included
+check-all: all ## Run all tests, as CI does, including those of the debug kernel
 	@tests/run --tier all $(if $(JSON),--json $(JSON)) $(TESTS)
 
-check-nightly: all ## Run them with much data, long races and real boots, and those that take longer still
+check-nightly: all ## Run all tests with more data, longer races and full boots, and the slowest ones
 	@tests/run --tier nightly $(if $(JSON),--json $(JSON)) $(TESTS)
 
-matrix: all ## Run every scenario on every topology; fail where a path is not the expected one (ARGS='...')
+matrix: all ## Run every scenario on every topology; fail if a path is not the expected one (ARGS='...')
 	@scenarios/matrix $(if $(JSON),--json $(JSON)) $(ARGS)
 
 bench: all ## Time the build, the boot and the tests (TIER=check, all, nightly, none): build/bench/COMMIT.json
 	@images/build/bench
 
-bundle: all ## Pack what runs scenarios and programs, for hosts that build nothing: build/peerlane-VERSION-x86_64.tar.zst
+bundle: all ## Pack everything that runs scenarios and programs without a build: build/peerlane-VERSION-x86_64.tar.zst
 	@images/bundle/make-bundle
 
 image: all ## The same as a container image: build/peerlane-VERSION-x86_64.oci.tar, for docker load or podman load
@@ -147,10 +147,10 @@ endif
 root: ## Make the Debian build root, once (in the cache)
 	@images/build/build-root
 
-third-party: root ## Fetch modules and programs of others (nvidia-peermem, fio, ...) into the cache, for the tests that run them
+third-party: root ## Fetch third-party modules and programs (nvidia-peermem, fio, ...) into the cache, for the tests that run them
 	@images/build/third-party
 
-lands: root ## Make roots of other Debian releases, in which packages and bundles are tried, once (in the cache)
+lands: root ## Make roots of other Debian releases, in which packages and bundles are tested, once (in the cache)
 	@images/build/lands
 
 arm64-parts: root ## Fetch compilers and libraries for arm64 hosts into the cache
@@ -161,7 +161,7 @@ packages: root ## Build the Debian packages: build/packages/*.deb
 
 debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (ten minutes), for the cases tagged debug
 kcsan-kernel: root ## Build Linux with KCSAN and lockdep, once (ten minutes), for the cases tagged kcsan
-p2pdma-kernel: root ## Build Linux 6.12 with P2PDMA, which Debian's has not, once (five minutes), for the cases that boot it
+p2pdma-kernel: root ## Build Linux 6.12 with P2PDMA, which Debian's lacks, once (five minutes), for the cases that boot it
 $(BUILT_NAMES:%=%-kernel): %-kernel:
 	@images/build/fetch-kernel-source $(filter %-$*,$(BUILT))
 	+@images/build/in-root images/build/make-in-root $*-guest
@@ -180,13 +180,13 @@ docs: docs-generator ## Make a site of all documents, with search, readable with
 check-gpu: ## On a machine with a real NVIDIA GPU: move files into its memory with our libcufile
 	+@$(MAKE) -C userlib check-gpu O=$(BUILD)/userlib-host
 
-bench-gpu: ## There, reads and writes by our libcufile beside NVIDIA's: a table (ARGS='...': see tests/gpu/bench-gpu)
+bench-gpu: ## On such a machine: compare reads and writes of our libcufile with NVIDIA's (ARGS='...': see tests/gpu/bench-gpu)
 	+@$(MAKE) -C userlib bench-gpu O=$(BUILD)/userlib-host
 
 install: ## Install the user library, headers and manual pages below DESTDIR/prefix
 	+@prefix=$(prefix) images/build/install "$(DESTDIR)"
 
-uninstall: ## Remove what make install has put below DESTDIR/prefix
+uninstall: ## Remove the files of make install below DESTDIR/prefix
 	+@prefix=$(prefix) images/build/install --remove "$(DESTDIR)"
 
 dist: ## Make build/peerlane-VERSION.tar.gz from the last commit
@@ -195,7 +195,7 @@ dist: ## Make build/peerlane-VERSION.tar.gz from the last commit
 clean: ## Remove build/ (the cache stays)
 	@rm -rf build
 
-clean-cache: ## Show what the cache holds; UNUSED=1 removes what this checkout does not use, ALL=1 everything
+clean-cache: ## Show the content of the cache; UNUSED=1 removes what this checkout does not use, ALL=1 everything
 	@images/build/clean-cache $(if $(ALL),--all,$(if $(UNUSED),--unused))
 
 .DEFAULT:

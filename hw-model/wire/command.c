@@ -252,7 +252,8 @@ static struct json_object *set_rate(struct wire *wire, struct target *target,
 	if (words < 3 || words > 4 || (words == 4 && !roce))
 		return command_refuse("%s needs a rate, and perhaps \"roce\"", word[1]);
 	if (!parse_rate(word[2], &rate))
-		return command_refuse("\"%s\" is no rate: a rate is 0%% to 100%%, with at most four digits behind the point",
+		return command_refuse("\"%s\" is no rate: a rate is 0%% to "
+		  "100%%, with at most four digits after the point",
 			      word[2]);
 	while ((path = next_path(wire, target))) {
 		path->rate[fault] = rate;

@@ -79,7 +79,7 @@ static void pcap_open(struct wire *wire, struct wire_port *port)
 		return;
 	port->pcap = fopen(name.sun_path, "we");
 	if (!port->pcap || fwrite(header, sizeof(header), 1, port->pcap) != 1) {
-		fprintf(stderr, "peerlane-wire: cannot write %s: %s; nothing is recorded of %s\n",
+		fprintf(stderr, "peerlane-wire: cannot write %s: %s; the frames of %s are not recorded\n",
 			name.sun_path, strerror(errno), port->name);
 		if (port->pcap)
 			fclose(port->pcap);

@@ -330,7 +330,7 @@ static void pln_reset_prepare(struct pci_dev *pdev)
 	pln_bufs_lose_all(gpu);
 	if (!pln_reap_wait(gpu, READ_ONCE(pln_drain_ms)))
 		dev_warn(&pdev->dev,
-			 "reset while %llu bytes of GPU memory are still in use by other devices; what they write goes nowhere\n",
+			 "reset while %llu bytes of GPU memory are still in use by other devices; the data that they write is lost\n",
 			 gpu->quarantined);
 }
 

@@ -88,7 +88,7 @@ static void pln_p2pdma_init(struct pln_gpu *gpu)
 	mem = pci_alloc_p2pmem(gpu->pdev, gpu->bar1_size);
 	if (!mem) {
 		dev_warn(dev,
-			 "no peer-to-peer DMA: somebody else has pages of BAR1\n");
+			 "no peer-to-peer DMA: another driver has created pages of BAR1\n");
 		return;
 	}
 	gpu->bar1_file = anon_inode_create_getfile("[peerlane_gpu]",

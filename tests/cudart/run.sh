@@ -142,11 +142,11 @@ check_eq "nested: a folder that the user named stays" "$second/lib/peerlane:$ins
 mv "$installed" "$OUT/a blank"
 "$OUT/a blank/bin/peerlane" run true >out 2>err
 check_eq "a place that the loader does not take: status" 126 $?
-said 'with a blank or a colon in it; install it elsewhere'
+said 'the loader accepts no path with a blank or a colon; install it elsewhere'
 rm "$OUT/a blank/lib/peerlane/libpeerlane-cudart.so.0"
 "$OUT/a blank/bin/peerlane" run true >out 2>err
 check_eq "no library: status" 126 $?
-said 'libpeerlane-cudart.so.0: .*; it lies beside peerlane, or in ../lib/peerlane'
+said 'libpeerlane-cudart.so.0: .*; it must be in the folder of peerlane, or in ../lib/peerlane'
 
 check "the manual has it" grep -q "^\.B run\$" "$TOP/docs/man/peerlane.1"
 finish

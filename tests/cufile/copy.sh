@@ -183,7 +183,7 @@ status 1 copy data /dev/null
 said 'is no regular file'
 ln -s nowhere to/dangling
 status 1 copy data to/dangling
-said 'a link to nothing'
+said 'a dangling link'
 
 # on a terminal: a line that is written over
 LD_LIBRARY_PATH=$mock PEERLANE_KMSG=/none script -qec "env LD_PRELOAD=$mock/libcuda.so.1 '$tool' copy data to/shown" /dev/null >shown </dev/null

@@ -169,7 +169,7 @@ has crypt "what is encrypted is staged, and dm-crypt is named" \
 	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"kernel refused: .*dm-crypt \\\\(dm-0, crypt\\\\) is between file and drive\"))"
 check_eq "no drive wrote it to BAR1" 0 "$(of crypt bar1)"
 has overlay "overlayfs is refused, with the file systems that are not" \
-	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"the module knows ext4 and xfs\"))"
+	".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"the module supports ext4 and xfs\"))"
 check_eq "below a disk of NVMe multipath is a path whose queue merges" 0 "$(of head merges)"
 has head "the module takes it all the same" ".path == \"kernel\" and .bytes_by_path.kernel == $size and .crc32c == \"$crc\""
 check_eq "and the drive wrote it to BAR1" $size "$(of head bar1)"

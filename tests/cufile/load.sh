@@ -228,7 +228,7 @@ bad 'unaligned_random=2' 'unaligned_random is 0 or 1, not "2"'
 bad 'alignment_size=odd' '--align'
 bad '[two' 'is no name of a job in brackets'
 bad 'size' 'is no KEY=VALUE'
-bad '[global]' '.global. is behind a job'
+bad '[global]' '.global. follows a job'
 printf 'size=1M\n' >bad.gdsio
 gpu 64 io bad.gdsio
 said 'is before any'

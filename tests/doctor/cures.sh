@@ -129,7 +129,7 @@ L /sys/dev/block/259:1 /sys/devices/virtual/block/dm-0
 F /sys/devices/virtual/block/dm-0/dm/uuid CRYPT-LUKS2-00000000\n
 D /sys/devices/virtual/block/dm-0/slaves nvme0n1
 END
-of "md says no, though the kernel would, too" 2 "/data/x 0" '(.answer.reason | test("lies on md0 \\(raid5\\)")) and
+of "md says no, though the kernel would, too" 2 "/data/x 0" '(.answer.reason | test("is on md0 \\(raid5\\)")) and
 	[.answer.steps[] | select(.ok == "no") | .step] == ["block", "kernel"]' <<'END'
 L /sys/dev/block/259:1 /sys/devices/virtual/block/md0
 F /sys/devices/virtual/block/md0/md/level raid5\n
@@ -186,13 +186,13 @@ D /sys/devices/virtual/block/md0/slaves nvme0n1
 END
 module='[.answer.steps[] | select(.step == "module") | [.ok, .says]]'
 of "the module peerlane takes a file on md whose drives do not merge" 0 "/data/x 0" \
-	"\$ids == [] and $module == [[\"ok\", \"/dev/peerlane takes it, for GPU memory that cannot be mapped\"]]" <<END
+	"\$ids == [] and $module == [[\"ok\", \"/dev/peerlane supports it, for GPU memory that cannot be mapped\"]]" <<END
 $(cat md.patch)
 F /sys/class/block/nvme0n1/queue/nomerges 2\n
 END
 for pages in '0 where BAR1 has struct pages' '2048 and makes struct pages of BAR1 where there are none'; do
 	of "with own_pages_mib=${pages%% *}" 0 "/data/x 0" \
-		"$module == [[\"ok\", \"/dev/peerlane takes it, for GPU memory that cannot be mapped, ${pages#* }\"]]" <<END
+		"$module == [[\"ok\", \"/dev/peerlane supports it, for GPU memory that cannot be mapped, ${pages#* }\"]]" <<END
 $(cat md.patch)
 F /sys/class/block/nvme0n1/queue/nomerges 2\n
 F /sys/module/peerlane/parameters/own_pages_mib ${pages%% *}\n
@@ -245,7 +245,7 @@ D /sys/devices/virtual/block/dm-0/slaves md0
 L /sys/class/block/md0 /sys/devices/virtual/block/md0
 F /sys/class/block/nvme0n1/queue/nomerges 0\n
 END
-of "RAID 0 that stands on RAID 5 says no" 2 "/data/x 0" '.answer.reason | test("lies on md1 \\(raid5\\)")' <<END
+of "RAID 0 that stands on RAID 5 says no" 2 "/data/x 0" '.answer.reason | test("is on md1 \\(raid5\\)")' <<END
 $(cat md.patch)
 D /sys/devices/virtual/block/md0/slaves md1
 L /sys/class/block/md1 /sys/devices/virtual/block/md1
@@ -253,7 +253,7 @@ F /sys/devices/virtual/block/md1/md/level raid5\n
 D /sys/devices/virtual/block/md1/slaves nvme0n1
 END
 of "the module does not know overlayfs" 1 "/merged/x 0" \
-	"$module == [[\"-\", \"/dev/peerlane would refuse it: it knows ext4 and xfs\"]]" <<'END'
+	"$module == [[\"-\", \"/dev/peerlane would refuse it: it supports ext4 and xfs\"]]" <<'END'
 D /dev nvidia0 nvidiactl peerlane
 END
 of "without the module there is no such step" 0 "/data/x 0" "$module == []" <<'END'

@@ -70,7 +70,7 @@ check_eq "and a file" "$(changed same-switch,cpu=EPYC)" "$(changed ./mine.topo,c
 check_eq "a short name" mine,cpu=EPYC "$(topology_short ./mine.topo,cpu=EPYC)"
 check_eq "what a machine is" "The GPU and the drive behind one PCIe switch: peers can reach each other, with cpu=EPYC" \
 	"$(topology_title same-switch,cpu=EPYC)"
-check_eq "what an alias is" "As two-root-ports, with a processor whose root complex Linux trusts with peers" \
+check_eq "what an alias is" "As two-root-ports, with a processor whose root complex Linux trusts with peer traffic" \
 	"$(topology_title epyc-two-root-ports)"
 
 refused() { # MACHINE WORDS: one line, status 2

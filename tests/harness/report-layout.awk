@@ -81,7 +81,7 @@ function contrast(front, back, least,    a, b) {
 	size = class == "name" ? 14 : 12
 	w = width_of(text, size) * (class ~ /bytes/ ? 1.08 : 1)
 	words++
-	left[words] = attribute($0, "x") - (class == "bytes" ? w : class == "bytes into" ? 0 : w / 2)
+	left[words] = attribute($0, "x") - (class == "bytes" ? w : class ~ /^(bytes into|row)$/ ? 0 : w / 2)
 	right[words] = left[words] + w
 	top[words] = attribute($0, "y") - .8 * size
 	bottom[words] = attribute($0, "y") + .2 * size

@@ -13,6 +13,7 @@ cat > small.jq <<'E2'
 [inputs | split(" ") | {name: .[0], kind: .[1], parent: .[2]} + (.[3:]
  | map(split("=") | {key: .[0], value: .[1]}) | from_entries)] as $devices |
 {up: 1073741823, down: 1073741823} as $pair |
+{when: {first_ns: 0, slice_ns: 1000000000, busy_ns: [999999999, 0, 1]}} as $busy |
 {scenario: $t, title: "t", topology: $t, kernel: "7.2", accel: "tcg",
  verdict: "pass", seconds: 2.5,
  transfers: [{what: "read", path: "p2p", bytes: 268435456, host_bytes: 0,
@@ -20,6 +21,7 @@ cat > small.jq <<'E2'
  links: [$devices[] | select(.kind | test("^(q35|host-bridge|root-port)$") | not)
   | {link: .parent, below: .name, peer: $pair, redirected: $pair, host: $pair,
      refused: 0, other: 0, from: "port counters"} + $pair]}
+| .counted = {"a label of some length": {links: [.links[] | {link, below, modelled: {up: $busy, down: $busy}}]}}
 E2
 set --
 for name in $(topology_names); do
@@ -39,8 +41,10 @@ check "the page is made, every topology in it" "$TOP/scenarios/report" page.html
 looked() {
 	awk -f "$TOP/tests/harness/report-layout.awk" "$1"
 }
-# eight hosts and a wire are nine drawings
-check_eq "every drawing is whole and readable, by day and by night" "schemes=2 drawings=$(($# + 8))" "$(looked page.html)"
+# each machine has a time line of its modelled links, too; eight hosts and a wire are nine drawings and eight time lines
+check_eq "every drawing is whole and readable, in light and in dark mode" "schemes=2 drawings=$((2 * $# + 15))" "$(looked page.html)"
+check_eq "the keyboard reaches everything that scrolls" \
+	"$(grep -c 'class="wide"' page.html)" "$(grep -c '<div class="wide" role="region" tabindex="0" aria-label="[^"]' page.html)"
 
 # what is wrong is seen
 bad() { # WHAT EDIT
@@ -52,6 +56,8 @@ bad "small letters" 's/min-width:[0-9]*px/min-width:300px/'
 bad "wider than the screen: a long word" "s/overflow-wrap:anywhere//"
 bad "wider than the screen: no viewport" "s/width=device-width//"
 bad "cannot scroll" 's/<div class="wide"[^>]*><table/<div><table/'
+bad "cannot scroll: <div><svg" '/modelled time line/s/<div class="wide"[^>]*><svg/<div><svg/'
+bad "overlap: modelled" 's/<text class="row" x="200"/<text class="row" x="600"/'
 bad "outside: " 's/<text class="name" x="[0-9]*"/<text class="name" x="0"/'
 bad "overlap: " 's/\(<text class="bytes" x="[0-9]*"\) y="[0-9]*"/\1 y="60"/'
 finish

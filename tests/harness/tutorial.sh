@@ -11,5 +11,6 @@ need_file "$BUILD/guest/7.2/base.cpio" "$BUILD/userlib/peerlane"
 
 guide_tree
 guide_steps tutorial.md 10
+guide_report tree/build/report.html copy
 check "its program is the example" cmp tree/my-read.c "$TOP/userlib/examples/cufile-read.c"
 finish

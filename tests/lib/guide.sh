@@ -67,6 +67,7 @@ guide_missing() {
 # guide_steps PAGE N: each of the N blocks of sh of docs/PAGE is a step that works; what they printed is in
 # step1.said and so on, and that of the last one in said.  A block of text behind a step is what it prints.
 guide_steps() {
+	rm -f step* expected*
 	awk '/^```sh$/ { file = "step" ++n; next }
 		/^```text$/ { file = "expected" n; next }
 		/^```$/ { file = ""; next }
@@ -88,4 +89,12 @@ guide_steps() {
 		[ ! -e "$guide_expected" ] || check_eq "$guide_step: it prints what the page says" "" \
 			"$(guide_missing "$guide_expected" said)"
 	done
+}
+
+# guide_report PAGE LABEL: the report has a time line of LABEL, which is called modelled, and every drawing is readable
+guide_report() {
+	check "the report has a time line of the transfer" grep -qF "<h4>Modelled time line: $2</h4>" "$1"
+	check "the drawings of the report are readable, in light and in dark mode" sh -c '
+		awk -f "$1" "$2" >looked; cat looked; grep -qxE "schemes=2 drawings=[1-9][0-9]*" looked && test "$(wc -l <looked)" = 1' \
+		sh "$TOP/tests/harness/report-layout.awk" "$1"
 }

@@ -51,13 +51,13 @@ for way in preloaded linked sanitized; do
 	rm -f mr.log
 	run "$way" env "PEERLANE_MR_LOG=$OUT/mr.log" "$@" refused
 	check_eq "$way: a refusal is the program's to handle" 0 "$run_status"
-	told "$way: it is said once" 'ibv_reg_mr\(0x10000000, 16777216 bytes\): registration failed: EFAULT; dmabuf refused: EOPNOTSUPP: fake0 cannot take dma-bufs: .*; plain refused: EFAULT: the kernel has no peer-memory client .*; staged not tried: the program must take part, with pln_mr_reg\(\); said once' err 1
+	told "$way: it is said once" 'ibv_reg_mr\(0x10000000, 16777216 bytes\): registration failed: EFAULT; dmabuf refused: EOPNOTSUPP: fake0 cannot take dma-bufs: .*; plain refused: EFAULT: the kernel has no peer-memory client .*; staged not tried: the program must call pln_mr_reg\(\) for it; printed only once' err 1
 	told "$way: and no more" . err 1
 	told "$way: the log has both" 'registration failed: EFAULT' mr.log 2
 	told "$way: they count" 'GPU memory: 0 registered .*, 2 refused;' mr.log 1
 
 	run "$way" "$@" refused
-	told "$way: without a log, too" 'said once, PEERLANE_MR_LOG shows all' err 1
+	told "$way: without a log, too" 'printed only once, PEERLANE_MR_LOG shows all' err 1
 	run "$way" env "PEERLANE_MR_LOG=-" "$@" plain
 	check_eq "$way: plain: ended well" 0 "$run_status"
 	told "$way: a log on standard error" 'plain: fake0 took the pointer to memory of GPU 0; dmabuf refused: EOPNOTSUPP' err 1

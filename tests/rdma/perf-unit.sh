@@ -39,7 +39,7 @@ wrong 64 'not "10000001"' --loopback --count 10000001
 wrong 64 'not "many"' --loopback --count many
 wrong 64 'not "-1"' --loopback --warm-up -1
 wrong 64 '"2G" is no size' --loopback --sizes 2G
-wrong 64 'goes backwards' --loopback --sizes 8:4
+wrong 64 'the first size is larger than the last' --loopback --sizes 8:4
 wrong 64 'sizes: no size' --loopback --sizes ,
 wrong 64 'ib-port needs a number from 1 to 254, not "0"' --loopback --ib-port 0
 wrong 64 'not "255"' --loopback --ib-port 255

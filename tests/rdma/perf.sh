@@ -49,7 +49,7 @@ perf "compared are the medians and the rates of the same run" '.all.perf | .tran
 	all(.compared[]; "\(.what) \(.size)" as $k |
 		near(.latency; $ls[$k].microseconds.p50 / $ld[$k].microseconds.p50) and
 		near(.rate; ($sd[$k] | .messages / .seconds) / ($ss[$k] | .messages / .seconds)))'
-perf "it is called emulated" '.all.perf | .emulated and (.note | test("nothing of hardware"))'
+perf "it is called emulated" '.all.perf | .emulated and (.note | test("nothing about hardware"))'
 perf "percentiles rise, where there are enough samples" 'all(.all.perf.transfers[];
 	.microseconds as $u | [$u.min, $u.p50, $u.p90, $u.p99, $u["p99.9"], $u.max] |
 	map(select(. != null)) | length >= 3 and . == sort) and
@@ -115,5 +115,5 @@ check "the plot has data of each way" test "$(grep -c '^\$latency_.*_\(direct\|s
 need_tool gnuplot
 check "gnuplot draws it" sh -c 'gnuplot plot.gp >plot.svg'
 check "… with nine charts" test "$(grep -c '<title>staged</title>' plot.svg)" -eq 9
-check "… and it calls itself emulated" grep -q 'emulated: says nothing of hardware' plot.svg
+check "… and it calls itself emulated" grep -q 'emulated: says nothing about hardware' plot.svg
 finish

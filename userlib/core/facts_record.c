@@ -149,8 +149,7 @@ static ssize_t names(struct reader *r, char *s, char *end)
 			return bad(r, "a name is empty, or has a slash or a "
 				   "NUL in it");
 		if (last && strcmp(last, s) >= 0)
-			return bad(r, "\"%s\" is not in order, or is there "
-				   "twice", s);
+			return bad(r, "\"%s\" is not in order, or occurs twice", s);
 		last = memmove(to, s, (size_t)n + 1);
 		to += n + 1;
 	}

@@ -305,8 +305,8 @@ static int exchange_ready(struct pln_link *link, int64_t deadline)
 		return err;
 	theirs = get32(&p);
 	if (memcmp(wire, magic, sizeof(magic)) || theirs > 4095)
-		return link_fail(link, -EPROTO, "the peer says something "
-			"else than that it is ready");
+		return link_fail(link, -EPROTO, "the peer did not send that it "
+			"is ready");
 	if (theirs)
 		return link_fail(link, -EREMOTEIO, "the peer could not "
 			"connect: %s", pln_strerror(-(int)theirs));

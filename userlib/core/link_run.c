@@ -159,7 +159,7 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 	message_decode(link->messages + (TX_SLOTS + slot) * MESSAGE_SIZE,
 		       &m);
 	if (link->bye)
-		return nonsense(link, "it goes on after its goodbye");
+		return nonsense(link, "it sent a message after its goodbye");
 	if (m.flags & ~MESSAGE_LAST)
 		return nonsense(link, "unknown flags");
 	if (m.landed < link->peer_landed || m.landed > link->notices ||
@@ -178,7 +178,8 @@ static int message(struct pln_link *link, const struct ibv_wc *wc)
 			return nonsense(link, "something where zeros belong");
 		/* or there would be no end of them, nor of reading them */
 		if (!news)
-			return nonsense(link, "an acknowledgement of nothing new");
+			return nonsense(link, "an acknowledgement without a "
+			  "change");
 		break;
 	case MESSAGE_BYE:
 		if (!bare(&m))
@@ -262,8 +263,8 @@ int link_post(struct pln_link *link, struct ibv_send_wr *chunk,
 	if (err) {
 		link->broken = true;
 		err = verbs_errno(err);
-		return link_fail(link, err, "the device takes no more "
-				 "work: %s", pln_strerror(err));
+		return link_fail(link, err, "the device accepts no more work: "
+				 "%s", pln_strerror(err));
 	}
 	if (m) {
 		link->tx_posted++;

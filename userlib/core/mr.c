@@ -41,7 +41,7 @@ static int check(struct ibv_pd *pd, void *addr, size_t length, int access,
 	else if (!addr || !length)
 		words = "no memory: the address is NULL or the length is 0";
 	else if ((uintptr_t)addr + length < (uintptr_t)addr)
-		words = "the range goes round the end of the address space";
+		words = "the range wraps around the end of the address space";
 	else if (flags & ~(PLN_MR_STRICT | ONLY))
 		words = "unknown flags";
 	else if (only & (only - 1))
@@ -82,7 +82,9 @@ static unsigned int ways_of(const struct mr_memory *mem, int access,
 			words = "not tried: PEERLANE_MR_WAYS forbids it";
 		else if (way != PLN_MR_STAGED && (access & IBV_ACCESS_LOCAL_WRITE) &&
 			 mem->writes == MR_WRITES_UNSURE)
-			words = "not tried: the device is to write, and the GPU's driver neither keeps such writes in order nor flushes them";
+			words = "not tried: the device would write, and the "
+			  "GPU's driver can neither order nor flush such "
+			  "writes";
 		else
 			words = NULL;
 		if (words)

@@ -138,7 +138,7 @@ static void refused(const struct call *c, const struct pln_mr_info *info)
 	if ((first || strict) && log_fd != STDERR_FILENO)
 		say(STDERR_FILENO, "%s(%p, %zu bytes): %s%s", c->name, c->addr,
 		    c->length, info->reason,
-		    first ? "; said once, PEERLANE_MR_LOG shows all" : "");
+		    first ? "; printed only once, PEERLANE_MR_LOG shows all" : "");
 	if (log_fd >= 0)
 		say(log_fd, "%s(%p, %zu bytes): %s", c->name, c->addr,
 		    c->length, info->reason);
@@ -166,7 +166,7 @@ static struct ibv_mr *best(const struct mr_verbs *verbs, const struct call *c,
 		return NULL;
 	}
 	mr_refuse(&tried[PLN_MR_STAGED], 0,
-		  "not tried: the program must take part, with pln_mr_reg()");
+		  "not tried: the program must call pln_mr_reg() for it");
 	if (allowed & 1 << PLN_MR_DMABUF) {
 		inside = true;
 		mr = mr_by_dmabuf(verbs, mem, &wish, &tried[PLN_MR_DMABUF]);

@@ -52,7 +52,9 @@ struct ibv_mr *mr_by_staging(const struct mr_verbs *verbs,
 	}
 	if (!mem->identity) {
 		mr_refuse(why, -EOPNOTSUPP,
-			  "libcuda.so.1 gives no id of the memory (CU_POINTER_ATTRIBUTE_BUFFER_ID): a copy could not tell it from what is allocated in its place");
+			  "libcuda.so.1 gives no id of the memory "
+			  "(CU_POINTER_ATTRIBUTE_BUFFER_ID): a copy could not "
+			  "distinguish it from later memory at this address");
 		return NULL;
 	}
 	r = mr_enter(mem);

@@ -110,7 +110,8 @@ struct ibv_mr *mr_by_dmabuf(const struct mr_verbs *verbs,
 	}
 	if (!takes_dmabufs(verbs, wish->pd)) {
 		mr_refuse(why, -errno,
-			  "%s cannot take dma-bufs: its kernel driver, or its part of libibverbs, does not offer it",
+			  "%s cannot take dma-bufs: its kernel driver, or its "
+			  "part of libibverbs, does not support them",
 			  name_of(wish->pd));
 		return NULL;
 	}
@@ -147,7 +148,9 @@ struct ibv_mr *mr_by_plain(const struct mr_verbs *verbs,
 	if (mem->managed) {
 		/* The kernel would take it, as host memory */
 		mr_refuse(why, -EOPNOTSUPP,
-			  "managed memory moves between host and GPU, and leaves the pages behind that a registration has pinned; memory of cuMemAlloc() does not");
+			  "managed memory moves between host and GPU, away "
+			  "from the pages that a registration has pinned; "
+			  "memory of cuMemAlloc() does not");
 		return NULL;
 	}
 	errno = 0;

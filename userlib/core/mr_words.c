@@ -112,7 +112,9 @@ void mr_words_dmabuf(struct pln_mr_attempt *why, const char *device, int error)
 
 	switch (error) {
 	case EOPNOTSUPP:
-		words = "%s takes dma-bufs, but not this one: it cannot map another device's memory, or cannot let go of it when the GPU takes it back";
+		words = "%s takes dma-bufs, but not this one: it cannot map "
+		  "another device's memory, or cannot unmap it when the GPU "
+		  "revokes it";
 		break;
 	case EREMOTEIO:
 		words = "no peer-to-peer route from %s to the GPU that the kernel allows: peerlane topo and peerlane doctor say why";
@@ -122,7 +124,9 @@ void mr_words_dmabuf(struct pln_mr_attempt *why, const char *device, int error)
 		words = "no peer-to-peer route from %s to the GPU that the kernel allows (peerlane topo and peerlane doctor say why), or access flags that are wrong: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE";
 		break;
 	case ENOSPC:
-		words = "for %s the memory must be in the GPU's BAR1, which has no room left: unmap other exports, or take a larger BAR1";
+		words = "for %s the memory must be in the GPU's BAR1, which "
+		  "has no space left: unmap other exports, or use a larger "
+		  "BAR1";
 		break;
 	case ENOMEM:
 		words = "%s: no kernel memory, or no room for regions on the device";
@@ -142,11 +146,15 @@ void mr_words_plain(struct pln_mr_attempt *why, const char *device, int error,
 			    mem->length);
 	else if (error == EFAULT && mem->cu)
 		mr_refuse(why, -EFAULT,
-			  "the kernel has no peer-memory client that knows GPU %d's memory (nvidia-peermem), and there are no pages of it that the CPU reaches coherently",
+			  "the kernel has no peer-memory client that knows GPU "
+			  "%d's memory (nvidia-peermem), and it has no pages "
+			  "that the CPU accesses coherently",
 			  mem->gpu);
 	else if (error == EFAULT)
 		mr_refuse(why, -EFAULT,
-			  "not all of the range is mapped (and writable, where access asks for it), nor is it memory of a GPU: freed, or never allocated?");
+			  "not all of the range is mapped (and writable, if "
+			  "access requires it), nor is it memory of a GPU: "
+			  "freed, or never allocated?");
 	else if (error == EREMOTEIO)
 		mr_refuse(why, -EREMOTEIO,
 			  "the pages behind the pointer are for peer-to-peer DMA, and the kernel allows none from %s: it has no DMA of its own, or no route to the GPU",

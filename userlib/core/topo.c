@@ -455,7 +455,7 @@ static int read_kernel(struct topo *t)
 	t->p2pdma_source[0] = '\0';
 	return missing(t, "kernel configuration: no file with the kernel's "
 		       "configuration can be read, and /proc/kallsyms does not "
-		       "tell");
+		       "show it");
 }
 
 static int read_cpu(struct topo *t)

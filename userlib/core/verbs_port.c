@@ -98,8 +98,9 @@ int verbs_choose_gid(struct verbs_port *p, int wanted, bool v2, char *why,
 			 "at /sys/class/infiniband/%s/ports/%u/gids", p->device,
 			 p->port, wanted, p->device, p->port);
 	else if (i >= 0 && !verbs_lib.query_gid_ex)
-		snprintf(why, size, "%s port %u: libibverbs.so.1 does not tell which "
-			 "GID is of RoCE v2: it is older than rdma-core 32", p->device,
+		snprintf(why, size, "%s port %u: libibverbs.so.1 does not "
+			 "report which GID is for RoCE v2: it is older than "
+			 "rdma-core 32", p->device,
 			 p->port);
 	else
 		snprintf(why, size, "%s port %u has no %sGID: give its network "
@@ -122,7 +123,7 @@ int verbs_choose_port(struct verbs_port *p, uint32_t wanted, char *why,
 	errno = 0;
 	r = verbs_lib.query_device(p->ctx, &dev);
 	if (r)
-		return FAILED(r, "%s does not tell how many ports it has",
+		return FAILED(r, "%s does not report its number of ports",
 			      p->device);
 	if (wanted > dev.phys_port_cnt) {
 		snprintf(why, size, "%s has no port %u: it has %u", p->device,
@@ -133,7 +134,7 @@ int verbs_choose_port(struct verbs_port *p, uint32_t wanted, char *why,
 		memset(&p->attr, 0, sizeof(p->attr));
 		r = verbs_lib.query_port(p->ctx, (uint8_t)i, &p->attr);
 		if (r)
-			return FAILED(r, "port %u of %s cannot be asked", i,
+			return FAILED(r, "port %u of %s cannot be queried", i,
 				      p->device);
 		p->port = (uint8_t)i;
 		if (p->attr.state == IBV_PORT_ACTIVE)

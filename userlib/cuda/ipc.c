@@ -60,7 +60,9 @@ CUresult drv_take_fd(const struct drv_name *name, uint32_t magic, int *out)
 	if (fd < 0) {
 		drv_log("descriptor %d of process %d: %s%s", name->fd, name->pid,
 			strerror(error), error == EPERM ?
-			": it takes the permission to trace that process (its user, and /proc/sys/kernel/yama/ptrace_scope 0, or its prctl(PR_SET_PTRACER))" : "");
+			": it needs the permission to trace that process (its "
+			"user, and /proc/sys/kernel/yama/ptrace_scope 0, or "
+			"its prctl(PR_SET_PTRACER))" : "");
 		return error == EPERM ? CUDA_ERROR_NOT_PERMITTED :
 		       error == EBADF || error == ESRCH ?
 		       CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OPERATING_SYSTEM;

@@ -522,9 +522,9 @@ static const char *lease_words(int why)
 {
 	switch (why) {
 	case WRITTEN:
-		return "somebody wanted to write the file";
+		return "a process opened the file for writing";
 	case NOT_ANEW:
-		return "the file cannot be opened anew";
+		return "the file cannot be opened again";
 	case WRITER:
 		return "the file is open for writing";
 	case NO_NAME:

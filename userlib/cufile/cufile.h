@@ -921,11 +921,11 @@ CUfileError_t cuFileBatchIOGetStatus(CUfileBatchHandle_t batch_idp,
 				     struct timespec *timeout);
 
 /**
- * cuFileBatchIOCancel - cancel what has not begun
+ * cuFileBatchIOCancel - cancel the entries that have not begun
  * @batch_idp: the batch
  *
- * Entries that nobody has begun end as CUFILE_CANCELED; those that have begun end well.
- * All of them have events. An unknown batch is ignored.
+ * Entries that have not begun end as CUFILE_CANCELED; entries that have begun continue to
+ * their end. All of them have events. An unknown batch is ignored.
  *
  * Return: CU_FILE_SUCCESS.
  *
@@ -939,9 +939,9 @@ CUfileError_t cuFileBatchIOCancel(CUfileBatchHandle_t batch_idp);
  * cuFileBatchIODestroy - release a batch
  * @batch_idp: the batch
  *
- * Entries that have not begun are cancelled; the call waits for those that have: after
- * it, nobody writes to their memory. Events not taken are lost. An unknown batch is
- * ignored.
+ * Entries that have not begun are cancelled; the call waits for those that have begun: after
+ * it, no transfer accesses their memory. Events that were not fetched are lost. An unknown
+ * batch is ignored.
  *
  * Since cuFile 1.6.
  *
@@ -1026,8 +1026,8 @@ CUfileError_t cuFileWriteAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *siz
  *	CU_FILE_STREAM_FIXED_FILE_SIZE and CU_FILE_STREAM_PAGE_ALIGNED_INPUTS
  *
  * Optional. Fixed values are read when a call is made, not when the transfer begins.
- * The library is opened if nobody has. It lasts until cuFileStreamDeregister(), the end
- * of the stream or the last close.
+ * The function opens the library if it is closed. The registration lasts until
+ * cuFileStreamDeregister(), the end of the stream or the last close.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1242,8 +1242,8 @@ cuFileGetParameterPosixPoolSlabArray(size_t *size_values, size_t *count_values,
  * @count_values: how many of each size, from 1 to 65536
  * @len: sizes, from 1 to 8
  *
- * They hold from the next opening on, before the file. This library has none such:
- * they are kept and told back.
+ * They apply from the next opening on, and override the file. This library has no such
+ * buffers: it only stores the values and returns them.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1345,9 +1345,9 @@ CUfileError_t cuFileStatsStart(void);
 CUfileError_t cuFileStatsStop(void);
 
 /**
- * cuFileStatsReset - forget what was counted
+ * cuFileStatsReset - set the counts to zero
  *
- * Counting goes on, if it was.
+ * Counting continues if it was on.
  *
  * Return: CU_FILE_SUCCESS, or:
  *

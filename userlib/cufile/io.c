@@ -120,8 +120,8 @@ static ssize_t posix_move(struct io *io, uint64_t addr, uint64_t off,
 		}
 		/* after bytes that went, the next call meets it, as with read(2) */
 		if (r < 0 && errno == EFAULT && !done) {
-			io_because(io, EFAULT, "neither memory that CUDA knows "
-				"nor memory of this process");
+			io_because(io, EFAULT, "neither memory of CUDA nor "
+				"memory of this process");
 			return -CU_FILE_CUDA_POINTER_INVALID;
 		}
 		if (r < 0)

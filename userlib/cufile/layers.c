@@ -39,8 +39,8 @@ static void look_at(void *arg, const struct topo_block *b)
 				 "between file and drive: it does not pass memory of "
 				 "devices on", b->name, label);
 	} else if (!strcmp(b->kind, "loop")) {
-		snprintf(l->why, l->size, "%s is between file and drive: it has "
-			 "buffers of its own in host memory", b->name);
+		snprintf(l->why, l->size, "%s is between file and drive: it "
+			 "has its own buffers in host memory", b->name);
 	} else if (!strcmp(b->kind, "md") && strcmp(b->detail, "raid0") &&
 		   strcmp(b->detail, "raid1") && strcmp(b->detail, "raid10")) {
 		snprintf(l->why, l->size, "md (%s, %s) is between file and drives: only "

@@ -60,18 +60,18 @@ static const char *words(uint32_t reason)
 	switch (reason) {
 	case PLN_REASON_NO_PAGES:
 		return "the kernel has no pages of this GPU's BAR1: its driver "
-		       "did not give it to P2PDMA, and the module's "
-		       "own_pages_mib is 0 or the kernel's log says why not";
+		       "did not provide it to P2PDMA, and the module's "
+		       "own_pages_mib is 0 or the kernel's log has the reason";
 	case PLN_REASON_LIMIT:
 		return "the module's limit max_pinned_mib is used up";
 	case PLN_REASON_FILE_TYPE:
 		return "neither a regular file nor a block device";
 	case PLN_REASON_FILE_SYSTEM:
-		return "the module knows ext4 and xfs";
+		return "the module supports ext4 and xfs";
 	case PLN_REASON_NO_DIRECT:
 		return "the file system does no direct IO with this file";
 	case PLN_REASON_DEVICE:
-		return "the block device does not take memory of devices";
+		return "the block device does not support device memory";
 	case PLN_REASON_INTEGRITY:
 		return "the processor has to read the data for checksums";
 	case PLN_REASON_ALIGNMENT:

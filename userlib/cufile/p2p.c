@@ -89,8 +89,9 @@ static bool by_scratch(struct io *io, uint64_t off, size_t len)
 /* Why a part of a page is not written so, where nothing else is to be done */
 static const char *beside(const struct io *io)
 {
-	return io->write && p2p_only() ? "; a part of a page is written through the "
-		"page cache, so that nothing is lost that others write beside it" : "";
+	return io->write && p2p_only() ? "; a part of a page is written "
+		"through the page cache, so that data that others write beside "
+		"it is not lost" : "";
 }
 
 /* What is known of the path that is tried first */
@@ -339,7 +340,7 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 		if (!*piece) {
 			window_put(w);
 			*piece = min_of(len, unit);
-			io_because(io, 0, "a block lies across two mappings");
+			io_because(io, 0, "a block is in two mappings");
 			return SEAM;
 		}
 		take_way(io, w);

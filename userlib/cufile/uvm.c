@@ -143,25 +143,27 @@ static void no_pages(struct gpu *g, char *why)
 	if (!nvrm_ask(&driver.nv, "GET_STATIC_BAR1_INFO", g->subdevice,
 		      NVRM_STATIC_BAR1, &bar1, sizeof(bar1)))
 		because(why, "it has no pages of this GPU's memory (status "
-			"0x%x), and static BAR1 is not told of (status 0x%x)",
+			"0x%x), and the driver does not report static BAR1 "
+			"(status 0x%x)",
 			NVRM_NOT_SUPPORTED, driver.nv.status);
 	else if (!bar1.enabled || !bar1.size)
 		because(why, "no static BAR1; the cure: a BAR1 larger than the "
 			"GPU's memory (Resizable BAR), and before driver 580 "
 			"NVreg_RegistryDwords=\"RMForceStaticBar1=1\"");
 	else if (driver.nv.major < 580)
-		because(why, "static BAR1 is on; whether it is mapped "
-			"write-combined is not told before driver 580; the cure, "
-			"if so: NVreg_RegistryDwords=\"RmForceDisableIomapWC=1\", "
-			"in a kernel with P2PDMA");
+		because(why, "static BAR1 is on; drivers before 580 do not "
+			"report whether it is mapped write-combined; the cure, "
+			"if so: "
+			"NVreg_RegistryDwords=\"RmForceDisableIomapWC=1\", in "
+			"a kernel with P2PDMA");
 	else if (bar1.write_combined)
 		because(why, "BAR1 is mapped write-combined; the cure: "
 			"NVreg_RegistryDwords=\"RmForceDisableIomapWC=1\", in a "
 			"kernel with P2PDMA");
 	else
-		because(why, "static BAR1 is on and not write-combined, but the "
-			"kernel has no P2PDMA (CONFIG_PCI_P2PDMA), or does not "
-			"take BAR1 for it: see \"P2PDMA\" in its log");
+		because(why, "static BAR1 is on and not write-combined, but "
+			"the kernel has no P2PDMA (CONFIG_PCI_P2PDMA), or does "
+			"not accept BAR1 for it: see \"P2PDMA\" in its log");
 }
 
 /* Has nvidia-uvm pages of the GPU?  It looks before it looks for the memory: none. */
@@ -249,15 +251,15 @@ static int export(int gpu, uint64_t at, struct source *s, char *why)
 		return -EOPNOTSUPP;
 	}
 	if (prop.allocFlags.compressionType) {
-		because(why, "the memory is compressible: what lies in it is not "
-			"the data; the cure: cuMemCreate() without "
+		because(why, "the memory is compressible: the stored bytes are "
+			"not the data; the cure: cuMemCreate() without "
 			"compressionType");
 		return -EOPNOTSUPP;
 	}
 	if (!(prop.requestedHandleTypes &
 	      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) {
-		because(why, "cuMemCreate() was not asked for memory that can be "
-			"exported; the cure: requestedHandleTypes = "
+		because(why, "cuMemCreate() was not called for memory that can "
+			"be exported; the cure: requestedHandleTypes = "
 			"CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR");
 		return -EOPNOTSUPP;
 	}
@@ -382,7 +384,7 @@ int uvm_map(const struct mem *mem, uint64_t start, size_t len, char **host,
 	if (r)
 		return r;
 	if (mem->gpu < 0 || mem->gpu >= MAX_GPUS || start < mem->start) {
-		because(why, "the memory has no place of its own");
+		because(why, "the memory has no address of its own");
 		return -EOPNOTSUPP;
 	}
 	g = &gpus[mem->gpu];

@@ -690,8 +690,9 @@ bool window_no_pages(int gpu)
 	if (!module_there() || !bit_of(gpu))
 		return false;
 	if (!(atomic_fetch_or(&no_pages, bit_of(gpu)) & bit_of(gpu)))
-		log_line(LOG_NOTICE, "GPU %d: the kernel takes no pages of its "
-			 "mappings; the module peerlane is asked", gpu);
+		log_line(LOG_NOTICE, "GPU %d: the kernel does not accept pages "
+			 "of its mappings; the library uses the module "
+			 "peerlane", gpu);
 	pthread_mutex_lock(&lock);
 	for (i = count; i; i--) {
 		w = table[i - 1];

@@ -238,7 +238,8 @@ bool gpu_alloc_vmm(uint64_t size, uint64_t *ptr)
 
 	if (!cu.cuMemGetAllocationGranularity || !cu.cuMemCreate ||
 	    !cu.cuMemAddressReserve || !cu.cuMemMap || !cu.cuMemSetAccess) {
-		complain("libcuda.so.1 has no cuMemCreate, or not all that goes with it");
+		complain("libcuda.so.1 has no cuMemCreate, or lacks related "
+		  "functions");
 		return false;
 	}
 	if (!ok(cu.cuMemGetAllocationGranularity(&unit, &prop,

@@ -51,10 +51,10 @@ static void usage(FILE *to)
 	fputs("\n"
 	      "peerlane help COMMAND shows the options of a command, --describe all of them as\n"
 	      "JSON, --version the version.  Exit status: 0 success, 1 a transfer failed, 3 no usable\n"
-	      "GPU, 4 refused by strict mode, 5 data differs, 64 wrong usage, 65 a mistake in\n"
+	      "GPU, 4 refused by strict mode, 5 data differs, 64 wrong usage, 65 an error in\n"
 	      "a record, 66 the input cannot be read, 73 the output cannot be written; of\n"
 	      "doctor 0 healthy, 1 degraded, 2 broken; of run the program's, 126 it cannot be\n"
-	      "run, 127 it is not there.\n", to);
+	      "run, 127 it does not exist.\n", to);
 }
 
 static void put(struct json_object *o, const char *key, const char *text)

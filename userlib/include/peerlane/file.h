@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What libcufile.so.0 of Peerlane says beyond cuFile: which path each transfer
- * took, and why not a better one.  Exported in version node PEERLANE_0.1; look
+ * Extensions of Peerlane's libcufile.so.0: the path of each transfer, and the
+ * reason if it is not the best one.  Exported in version node PEERLANE_0.1; look
  * the functions up with dlsym() in programs that must also run on NVIDIA's
  * library.
  */
@@ -46,7 +46,7 @@ struct pln_path_count {
 };
 
 /**
- * struct pln_file_stats - where the bytes of one handle, or of all, went
+ * struct pln_file_stats - the paths of the bytes of one handle, or of all
  * @size: in: sizeof(struct pln_file_stats)
  * @last_path: enum pln_path that moved most bytes of the latest transfer
  * @last_errno: errno behind @reason, 0 when there is none
@@ -58,16 +58,16 @@ struct pln_path_count {
  * @window_bytes: bytes of BAR1 that they take
  * @window_hits: pieces of a transfer that found a window mapped
  * @window_maps: windows mapped so far
- * @window_evictions: windows given up to make room for others
+ * @window_evictions: windows unmapped to map others
  * @window_nospace: mappings refused because BAR1 was full
  * @lanes: staging lanes made (two pinned buffers each)
- * @cache_windows: registrations of the page cache that stand now
- * @cache_bytes: bytes of them, which the kernel cannot take back meanwhile
+ * @cache_windows: current registrations of the page cache
+ * @cache_bytes: their bytes, which the kernel cannot reclaim
  * @leases: files under a read lease of this process now
- * @leases_broken: leases given back since somebody wanted to write
+ * @leases_broken: leases released because a process opened the file for writing
  * @reserved: 0
  * @reason: why the latest transfer that was not all p2p took another path,
- *	or why the latest one failed or ended early; empty when nothing of that
+ *	or why the latest one failed or ended early; empty if none of this
  *	has happened
  */
 struct pln_file_stats {
@@ -121,15 +121,15 @@ struct pln_file_stats {
 int pln_file_stats(void *fh, struct pln_file_stats *stats);
 
 /**
- * struct pln_file_result - what came of one transfer
+ * struct pln_file_result - the result of one transfer
  * @size: in: sizeof(struct pln_file_result)
  * @path: enum pln_path that moved most bytes
  * @error: errno where @result is -1; else the errno behind @reason, or 0
  * @zero: 0
  * @result: bytes, or what cuFileRead() returns for a failure: -1, or a cuFile
  *	code made negative
- * @bytes: by enum pln_path; more than @result in all where a part was moved
- *	again, or what was moved came to nothing
+ * @bytes: by enum pln_path; their sum exceeds @result if a part was moved
+ *	again, or if moved bytes do not count because of an error
  * @reserved: 0
  * @reason: why it was not all p2p, or failed, or ended early; else empty
  */

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moving GPU memory to another process, mostly on another host: one reliable
- * RDMA connection, over any device that libibverbs knows.
+ * Copies GPU memory to another process, usually on another host, over one
+ * reliable RDMA connection of any device that libibverbs supports.
  *
- *	pln_link_open()			a queue pair and what it needs
- *	pln_mr_reg(pln_link_pd(), ...)	memory, by whatever way works
- *	pln_link_share()		memory that the peer may write
- *	pln_link_connect()		meet the peer over a connected socket
- *	pln_link_put()			bytes of mine into memory of the peer
- *	pln_link_poll()			let things move; pln_link_wait() for one put
- *	pln_link_arrival()		what has come into memory of mine
+ *	pln_link_open()			create a queue pair and its resources
+ *	pln_mr_reg(pln_link_pd(), ...)	register memory, by the way that works
+ *	pln_link_share()		share memory that the peer may write
+ *	pln_link_connect()		connect to the peer over a connected socket
+ *	pln_link_put()			write local bytes into memory of the peer
+ *	pln_link_poll()			make progress; pln_link_wait() for one put
+ *	pln_link_arrival()		fetch an arrival in local memory
  *	pln_link_close()
  *
- * A put is cut into chunks, several of which are under way at once.  Where
- * memory of an end is staged (PLN_MR_STAGED), the GPU's copy engine works on
- * one chunk while the network carries others.
+ * A put is split into chunks, several of which are in flight at once.  If
+ * memory of an end is staged (PLN_MR_STAGED), the GPU's copy engine copies
+ * one chunk while the network transfers others.
  *
- * Links have no threads: everything moves inside of pln_link_poll() and
- * pln_link_wait().  A link, and all links that are given to one
- * pln_link_poll(), are for one thread at a time; links that share a protection
- * domain may be used by different threads.  After fork() a link is the parent's
- * alone; a child that neither ends nor executes another program keeps the socket
- * open, and then the peer does not see that the parent has ended.
+ * Links have no threads: all progress happens inside pln_link_poll() and
+ * pln_link_wait().  Only one thread at a time may use a link, and all links of
+ * one pln_link_poll(); different threads may use links that share a protection
+ * domain.  After fork() a link belongs to the parent only; a child that neither
+ * ends nor executes another program keeps the socket open, and then the peer
+ * does not detect that the parent has ended.
  *
- * Once something went wrong, all further calls return that error and
- * pln_link_reason() tells it in words; the only way on is pln_link_close().
+ * After a failure all further calls return the same error, and
+ * pln_link_reason() returns it as text; only pln_link_close() is possible.
  * These are the errors of a connected link:
  *
  *	-EPIPE		the peer has closed the link
@@ -33,9 +33,9 @@
  *	-EACCES		the peer's device refused a write: its memory is no longer
  *			registered, or was revoked
  *	-EFAULT		memory of this end is no longer registered, or was freed
- *	-ENODEV		this end's device has gone
- *	-ECONNABORTED	the queue pair is in its error state, for a request of the
- *			peer or a reset of the device
+ *	-ENODEV		this end's device was removed
+ *	-ECONNABORTED	the queue pair is in its error state, because of a request
+ *			of the peer or a reset of the device
  *	-EREMOTEIO	the peer's device failed
  *	-ENOBUFS, -EPROTO	the peer does not keep to the protocol
  *	-EIO, ...	this end's device failed, or the GPU's copy engine
@@ -58,7 +58,7 @@ struct pln_mr;
 #define PLN_LINK_REASON_MAX	512
 
 /**
- * struct pln_link_options - how a link is to be; zero means the default
+ * struct pln_link_options - options of a link; zero means the default
  * @size: in: sizeof(struct pln_link_options)
  * @port: of the device, from 1; default: its first active one
  * @gid: index of the port's GID plus 1, up to 256; default: the first GID, on
@@ -67,13 +67,13 @@ struct pln_mr;
  *	On InfiniBand packets carry GIDs only when it is set, or the port demands
  *	it; set it at both ends or at none
  * @chunk: bytes, a multiple of 4096 up to 1 GiB; default 256 KiB
- * @depth: chunks under way at most, up to 256; default 8
- * @retries: how often the device sends a packet again before the connection
- *	counts as broken, 1 to 7; default 6, as soft-RoCE takes 7 for "without
- *	end"
+ * @depth: most chunks in flight, up to 256; default 8
+ * @retries: how often the device retransmits a packet before the connection
+ *	counts as broken, 1 to 7; default 6, because soft-RoCE treats 7 as
+ *	"for ever"
  * @timeout: of one try, as in the InfiniBand specification: 4.096 µs times
- *	two to the power of this, 8 to 22; default 19, two seconds: shorter
- *	ones make soft-RoCE repeat itself on a busy machine
+ *	two to the power of this, 8 to 22; default 19, two seconds: with shorter
+ *	ones soft-RoCE retransmits needlessly on a busy machine
  * @sl: service level, 0 to 15; default 0.  On Ethernet the lower three bits
  *	become the packets' priority
  * @device: "rxe0", "mlx5_0"; default: the first one with an active port
@@ -110,7 +110,7 @@ struct pln_link_buffer {
 };
 
 /**
- * struct pln_link_request - which bytes go where
+ * struct pln_link_request - the bytes of a put and their target
  * @size: in: sizeof(struct pln_link_request)
  * @buffer: number of the peer's buffer
  * @mr: where the bytes are: registered in pln_link_pd(), and to live until the
@@ -133,7 +133,7 @@ struct pln_link_request {
 };
 
 /**
- * struct pln_link_arrival - a put of the peer, all of it now in my memory
+ * struct pln_link_arrival - a put of the peer that is completely in local memory
  * @size: in: sizeof(struct pln_link_arrival)
  * @buffer: number that pln_link_share() returned
  * @offset: of the first byte in that buffer
@@ -151,7 +151,7 @@ struct pln_link_arrival {
 };
 
 /**
- * struct pln_link_stats - what a link has done so far
+ * struct pln_link_stats - statistics of a link
  * @size: in: sizeof(struct pln_link_stats)
  * @mtu: bytes of payload in a packet, once connected
  * @puts: accepted by pln_link_put()
@@ -161,7 +161,7 @@ struct pln_link_arrival {
  * @bytes_from_gpu: copied to host memory first, as the source is staged
  * @bytes_for_staged: of @bytes_put, those into staged memory of the peer
  * @bytes_to_gpu: that arrived in host memory and were copied to the GPU
- * @arrivals: puts of the peer that are all here
+ * @arrivals: puts of the peer that have arrived completely
  * @bytes_arrived: their bytes
  * @chunks: handed to the device
  * @messages: notices and acknowledgements sent, 64 bytes each
@@ -203,11 +203,10 @@ struct pln_link_stats {
  * @link: out: the link, to be closed with pln_link_close()
  * @options: NULL for all defaults
  *
- * Makes one end of a reliable connection on an RDMA device: a queue pair with
- * what it needs. pln_link_connect() connects it.
+ * Creates one end of a reliable connection on an RDMA device: a queue pair with
+ * its resources. pln_link_connect() connects it.
  *
- * The library finds libibverbs.so.1 when this function is called; programs
- * need not be linked with it.
+ * The function loads libibverbs.so.1; programs need not be linked with it.
  *
  * In @options, 0 means the default of a field. Reserved fields must be 0.
  *
@@ -221,15 +220,15 @@ struct pln_link_stats {
  *   or a reserved or unknown field is not 0.
  * -ENOENT: libibverbs.so.1 cannot be loaded.
  * -ENOSYS: It lacks a function.
- * -ENODEV: There is no such device, or none with an active port. When
- *   devices cannot be opened or asked, it is that error instead.
- * -ENETDOWN: The port is not active, or none of the device's is.
+ * -ENODEV: There is no such device, or none with an active port. If
+ *   devices cannot be opened or queried, the function returns that error instead.
+ * -ENETDOWN: The port is not active, or the device has no active port.
  * -EADDRNOTAVAIL: The port has no such GID, or none at all; or it is an
  *   InfiniBand port without a LID.
  * -EMSGSIZE: Chunks are larger than the port's messages may be.
  * -ENOMEM: Out of memory.
  *
- * Others are the device's.
+ * Other errors are those of the device.
  *
  * Example:
  *
@@ -240,13 +239,13 @@ struct pln_link_stats {
  *
  * Notes:
  *
- * After fork(2) a link is the parent's alone. A child that neither ends nor
+ * After fork(2) a link belongs to the parent only. A child that neither ends nor
  * executes another program keeps its socket open, and then the peer does not
- * see that the parent has ended.
+ * detect that the parent has ended.
  *
- * Tried on soft-RoCE, on stock Linux 7.2. On InfiniBand peers are reached by
- * LID inside of one subnet, and links go through no router; that is tested
- * with a device of the test's own and has not met a true one.
+ * Tested with soft-RoCE on stock Linux 7.2. On InfiniBand a link addresses its
+ * peer by LID within one subnet, without routers; this was tested only with
+ * a mock device and with an emulated one.
  *
  * Since 0.1.
  *
@@ -257,17 +256,17 @@ int pln_link_open(struct pln_link **link,
 		  const struct pln_link_options *options);
 
 /**
- * pln_link_close - give a link back
+ * pln_link_close - close a link
  * @link: may be NULL
  *
  * A link may be closed at any time and in any state.
  *
- * Puts that are not done are lost. The peer is told, within a second or not at
- * all: its link fails with -EPIPE once it has everything that was sent before.
+ * Puts that are not done are lost. The function notifies the peer, for at most a
+ * second: the peer's link fails with -EPIPE after it has received all earlier data.
  *
- * A link without a @pd of its options has a protection domain of its own,
- * which ends here, so memory that was registered in it has to be deregistered
- * before.
+ * A link without a @pd in its options has its own protection domain,
+ * which this function frees, so memory that was registered in it must be
+ * deregistered before.
  *
  * Since 0.1.
  *
@@ -302,8 +301,8 @@ struct ibv_pd *pln_link_pd(struct pln_link *link);
  * pln_link_pd() with IBV_ACCESS_LOCAL_WRITE and IBV_ACCESS_REMOTE_WRITE, by
  * any way.
  *
- * Buffers are numbered in the order in which they are shared; both ends have
- * to agree on what is what. Once @mr is deregistered, only pln_link_close()
+ * Buffers are numbered in the order in which they are shared; both ends must
+ * agree on the use of each. After @mr is deregistered, only pln_link_close()
  * may be called.
  *
  * Return: The buffer's number, 0 for the first; or a negative errno.
@@ -320,24 +319,24 @@ struct ibv_pd *pln_link_pd(struct pln_link *link);
 int pln_link_share(struct pln_link *link, struct pln_mr *mr);
 
 /**
- * pln_link_connect - meet the peer of a link over a socket
+ * pln_link_connect - connect a link to its peer over a socket
  * @link: a link that is not yet connected
  * @fd: a connected stream socket; the peer calls the same function on its
  *	other end
  * @timeout_ms: for all of it
  *
- * Meets the peer, which calls the same function on the other end of the
- * connected stream socket @fd. The ends tell each other how to be reached and
- * what they share, check what they hear, and return when both can receive.
+ * Connects to the peer, which calls the same function on the other end of the
+ * connected stream socket @fd. The ends exchange their addresses and their shared
+ * buffers, check them, and return when both can receive.
  *
- * All of it takes at most @timeout_ms milliseconds.
+ * The function takes at most @timeout_ms milliseconds.
  *
- * Then the program may use the socket as it likes, or close it: the link keeps
- * a duplicate, by which it sees that the peer's process is gone. It reads
- * nothing from it, but a shutdown(2) of the socket breaks the peer's link.
+ * After that the program may use the socket for other purposes, or close it: the
+ * link keeps a duplicate, with which it detects the end of the peer's process. It
+ * reads nothing from it, but a shutdown(2) of the socket breaks the peer's link.
  *
- * Return: 0, or a negative errno; pln_link_reason() has it in words. After an error
- * the link is good for pln_link_close() only.
+ * Return: 0, or a negative errno; pln_link_reason() returns the reason. After an
+ * error only pln_link_close() is possible.
  *
  * -EINVAL: There is no link, or @timeout_ms is negative; the link can still be
  *   connected.
@@ -346,12 +345,12 @@ int pln_link_share(struct pln_link *link, struct pln_mr *mr);
  *   connected.
  * -ETIMEDOUT: The time is over.
  * -ECONNRESET: The peer has closed the socket.
- * -EPROTO: The other end does not speak the protocol of this function, or
- *   says something that cannot be.
- * -EPROTONOSUPPORT: It speaks another version of it.
+ * -EPROTO: The other end does not use the protocol of this function, or
+ *   sent an invalid value.
+ * -EPROTONOSUPPORT: It uses another version of the protocol.
  * -EREMOTEIO: The peer failed to connect.
  *
- * Others are the device's.
+ * Other errors are those of the device.
  *
  * Since 0.1.
  *
@@ -365,8 +364,8 @@ int pln_link_connect(struct pln_link *link, int fd, int timeout_ms);
  * @buffer: its number, from 0
  * @info: in: its size; out: the rest
  *
- * Tells what the peer has shared as number @buffer: @length in bytes, and
- * @way, the enum pln_mr_way by which it is registered over there. The caller
+ * Returns the peer's shared buffer number @buffer: @length in bytes, and
+ * @way, the enum pln_mr_way of its registration at the peer. The caller
  * sets @info->size to sizeof(struct pln_link_buffer).
  *
  * Return: 0, or a negative errno.
@@ -391,29 +390,29 @@ int pln_link_peer(const struct pln_link *link, unsigned int buffer,
  * Starts to write @request->length bytes at @request->offset of the
  * registration @request->mr into the peer's buffer number @request->buffer,
  * from byte @request->at of it, and returns at once. The peer gets them as one
- * arrival, with @request->tag. A length of 0 only tells the peer the tag; then
- * the registration may be NULL. What is not set is 0. The caller sets
+ * arrival, with @request->tag. A length of 0 only sends the tag to the peer; then
+ * the registration may be NULL. Fields that are not set must be 0. The caller sets
  * @request->size to sizeof(struct pln_link_request).
  *
  * A put is cut into chunks. Where the registration or the peer's buffer is staged
  * (PLN_MR_STAGED), the GPU's copy engine works on one chunk while the network
  * carries others.
  *
- * Puts of one link arrive whole and in order. The bytes must not change, nor
- * the registration end, until the put is done, which pln_link_wait() tells.
- * Puts that are under way together must not overlap in the peer's memory.
+ * Puts of one link arrive completely and in order. The program must not change
+ * the bytes or end the registration until the put is done (pln_link_wait()).
+ * Puts that are in flight together must not overlap in the peer's memory.
  *
- * The peer holds at most 64 arrivals that its program has not taken; further
- * puts wait for that.
+ * The peer holds at most 64 arrivals that its program has not fetched; further
+ * puts wait until it fetches them.
  *
  * Return: The number of the put, from 1; or a negative errno.
  *
  * -EINVAL: There is no link, no @request, its size is less than that of version
- *   0.1, something in it that this library does not know is not 0; there is no
- *   registration for bytes, or it is in another protection domain than
+ *   0.1, or a field that this library does not know is not 0; there is no
+ *   registration for the bytes, or it is in another protection domain than
  *   pln_link_pd().
  * -ENOTCONN: The link is not connected.
- * -ERANGE: The bytes lie outside of the registration or of the peer's buffer, or there is
+ * -ERANGE: The bytes are outside of the registration or of the peer's buffer, or there is
  *   no such buffer.
  * -EAGAIN: 65536 puts are waiting: pln_link_poll() first.
  * -ENOMEM: Out of memory.
@@ -439,28 +438,27 @@ int64_t pln_link_put(struct pln_link *link,
 		     const struct pln_link_request *request);
 
 /**
- * pln_link_poll - let links work until something happened
+ * pln_link_poll - make progress on links until an event occurs
  * @links: connected ones
  * @count: of them, from 1 to 64
  * @timeout_ms: how long to wait for something; 0 only looks
  *
- * Lets @count links work, 1 to 64 of them, until something is new on one: a
- * put is done, a put of the peer has arrived, or the link has failed. It waits
- * at most @timeout_ms milliseconds for that, without using the processor; 0
- * only looks.
+ * Makes progress on @count links, 1 to 64 of them, until an event occurs on one:
+ * a put is done, a put of the peer has arrived, or the link has failed. It waits
+ * at most @timeout_ms milliseconds for that, without using the processor; with 0
+ * it returns at once.
  *
- * A link moves nothing while no function of it runs, so a program that waits
- * for a peer should do so here.
+ * A link makes progress only while one of its functions runs, so a program that
+ * waits for a peer should wait in this function.
  *
- * Return: The number of links on which something is new since the last look, or for
- * which an arrival waits; 0 when nothing happened in time; or a negative
- * errno.
+ * Return: The number of links with an event since the last call, or with a waiting
+ * arrival; 0 if no event occurred in time; or a negative errno.
  *
  * -EINVAL: There is no link, there are more than 64, or @timeout_ms is
  *   negative.
  * -ENOTCONN: A link is not connected.
  *
- * Others are those of a failed link, when nothing is new on any; see
+ * Other errors are those of a failed link, if no link has an event; see
  * pln_link_reason().
  *
  * Since 0.1.
@@ -470,28 +468,28 @@ int64_t pln_link_put(struct pln_link *link,
 int pln_link_poll(struct pln_link **links, unsigned int count, int timeout_ms);
 
 /**
- * pln_link_fd - descriptor that tells when to look at a link
+ * pln_link_fd - descriptor that becomes readable when a link needs pln_link_poll()
  * @link: a connected link
  *
- * Gives a descriptor for poll(2), epoll(7) and their like, for programs that wait
- * for other things, too. It is readable when pln_link_poll() may find something
- * new, has more to do, or has an arrival that was not taken; and for ever once the
- * link has failed.
+ * Returns a descriptor for poll(2), epoll(7) and similar calls, for programs that
+ * also wait for other events. It is readable when pln_link_poll() may find an
+ * event, has more work to do, or has an arrival that was not fetched; after the
+ * link has failed it is always readable.
  *
- * Then the program calls pln_link_poll() with a timeout of 0, and takes what has
- * arrived. That is also what moves the link on: the descriptor may be readable
- * without anything new.
+ * The program then calls pln_link_poll() with a timeout of 0, and fetches
+ * arrivals. This call also makes progress, so the descriptor may be readable
+ * without an event.
  *
- * The descriptor is the link's, which closes it; nothing is to be read from it. It
- * is the same at every call.
+ * The link owns the descriptor and closes it; the program must not read from it.
+ * Every call returns the same descriptor.
  *
  * Return: The descriptor, or a negative errno.
  *
  * -EINVAL: There is no link.
  * -ENOTCONN: The link is not connected.
- * -EMFILE, -ENFILE, -ENOMEM, -ENOSPC: There is no room for three more descriptors.
+ * -EMFILE, -ENFILE, -ENOMEM, -ENOSPC: Three more descriptors cannot be created.
  *
- * Others are those of a link that failed to connect, see pln_link_reason().
+ * Other errors are those of a link that failed to connect, see pln_link_reason().
  *
  * Example:
  *
@@ -517,14 +515,14 @@ int pln_link_fd(struct pln_link *link);
  * @put: what pln_link_put() returned; 0: all puts so far
  * @timeout_ms: bound
  *
- * Lets the link work until @put, a number that pln_link_put() returned, is
- * done, and all before it; 0 stands for all puts so far.
+ * Makes progress until @put, a number that pln_link_put() returned, and all puts
+ * before it are done; 0 stands for all puts so far.
  *
- * Done means that the bytes are in the peer's memory: in the GPU's own where
- * that is what the peer has registered. For staged memory the peer has to copy
- * them there, and does so when it calls pln_link_poll() or pln_link_wait().
+ * Done means that the bytes are in the memory that the peer has registered, also
+ * in GPU memory. For staged memory the peer must copy them there, and does so when
+ * it calls pln_link_poll() or pln_link_wait().
  *
- * Only this link is worked on meanwhile.
+ * Other links make no progress meanwhile.
  *
  * Return: 0, or a negative errno.
  *
@@ -532,9 +530,9 @@ int pln_link_fd(struct pln_link *link);
  * -ERANGE: There was no such put.
  * -ENOTCONN: The link is not connected.
  * -ETIMEDOUT: The put is not done after @timeout_ms milliseconds. The link
- *   is none the worse, unless pln_link_reason() says something.
+ *   still works if pln_link_reason() returns an empty text.
  *
- * Others are the link's.
+ * Other errors are those of the link.
  *
  * Since 0.1.
  *
@@ -543,16 +541,16 @@ int pln_link_fd(struct pln_link *link);
 int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms);
 
 /**
- * pln_link_arrival - take what has arrived from the peer
+ * pln_link_arrival - fetch the next arrival from the peer
  * @link: a link
  * @arrival: in: its size; out: the rest
  *
- * Takes the oldest put of the peer that is all in this end's memory: @buffer,
- * @offset and @length say where, and @tag is what the peer gave to
- * pln_link_put(). The caller sets @arrival->size to sizeof(struct
+ * Fetches the oldest put of the peer that is completely in this end's memory:
+ * @buffer, @offset and @length are its place, and @tag is the value that the peer
+ * passed to pln_link_put(). The caller sets @arrival->size to sizeof(struct
  * pln_link_arrival).
  *
- * Arrivals are found by pln_link_poll(); this function only hands them out,
+ * pln_link_poll() finds arrivals; this function only returns them,
  * also after the link has failed.
  *
  * Return: 0, or a negative errno.
@@ -562,7 +560,7 @@ int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms);
  *   version 0.1.
  * -ENOTCONN: The link is not connected.
  *
- * Others are those of a failed link, when no arrival is left; see
+ * Other errors are those of a failed link, if no arrival is left; see
  * pln_link_reason().
  *
  * Example:
@@ -580,14 +578,14 @@ int pln_link_wait(struct pln_link *link, int64_t put, int timeout_ms);
 int pln_link_arrival(struct pln_link *link, struct pln_link_arrival *arrival);
 
 /**
- * pln_link_stats - what a link has done so far
+ * pln_link_stats - get the statistics of a link
  * @link: a link, also a failed one
  * @stats: in: its size; out: the rest
  *
- * Tells what a link has done so far, also one that has failed. The caller sets
+ * Returns the statistics of a link, also of one that has failed. The caller sets
  * @stats->size to sizeof(struct pln_link_stats).
  *
- * These are the library's own counts; devices and the wire have theirs. Since
+ * These are the library's own counts; devices and the wire have their own. Since
  * 0.1.
  *
  * Return: 0, or -EINVAL: there is no link, no structure, or its size is less than
@@ -600,31 +598,31 @@ int pln_link_arrival(struct pln_link *link, struct pln_link_arrival *arrival);
 int pln_link_stats(const struct pln_link *link, struct pln_link_stats *stats);
 
 /**
- * pln_link_reason - what went wrong with a link, in words
+ * pln_link_reason - get the reason of a link's failure as text
  * @link: a link, or NULL for this thread's latest failed pln_link_open()
  *
- * Tells in words what went wrong with a link; with NULL, why this thread's
- * latest pln_link_open() failed. The first thing that goes wrong is kept: from
- * then on all functions return its errno, and the only way on is
- * pln_link_close(). What had arrived before can still be taken.
+ * Returns the reason of a link's failure as text; with NULL, the reason why this
+ * thread's latest pln_link_open() failed. The link keeps the first failure: from
+ * then on all functions return its errno, and only pln_link_close() is possible.
+ * Earlier arrivals can still be fetched.
  *
  * Once connected, a link fails with
  *
- * -EPIPE: The peer has closed the link, or given it up; the words say why.
+ * -EPIPE: The peer has closed the link or failed; the text has the reason.
  * -ECONNRESET: The peer's process has ended without doing so.
  * -ETIMEDOUT: The peer does not answer: its host or the network is down.
  * -EACCES: The peer's device refused a write: the memory is no longer
  *   registered there, or was revoked.
  * -EFAULT: Memory of this end is no longer registered, or was freed.
- * -ENODEV: A device of this end has gone, or its GPU was reset, and the
- *   memory with it.
+ * -ENODEV: A device of this end was removed, or its GPU was reset and the
+ *   memory content is lost.
  * -ECONNABORTED: The queue pair is in its error state: a request of the peer
  *   was refused here, or the device was reset.
  * -EREMOTEIO: The peer's device failed.
  * -ENOBUFS, -EPROTO: The peer does not keep to the protocol.
  * -EIO, ...: This end's device failed, or the GPU's copy engine.
  *
- * Return: A text of the link, empty when nothing went wrong, valid until
+ * Return: A text of the link, empty without a failure, valid until
  * pln_link_close(); for NULL until this thread's next pln_link_open().
  *
  * Since 0.1.

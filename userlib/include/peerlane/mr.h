@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registration of GPU memory with an RDMA device, by the best way that works,
- * with the reasons why the better ones did not.
+ * Registration of GPU memory with an RDMA device by the best way that works,
+ * with the reasons why better ways failed.
  *
  * The ways, best first:
  *
@@ -13,14 +13,14 @@
  *   and pln_mr_from_gpu() copy with the GPU's copy engine. It works
  *   everywhere, and costs a copy.
  *
- * Host memory, too, can be registered: that is always plain.  Managed memory never
- * is: it moves away from the pages that a registration has pinned.
+ * Host memory can be registered, too, always with plain.  Managed memory is never
+ * registered with plain: it moves away from the pages that a registration has pinned.
  *
- * Each way is tried on the device at hand; nothing is concluded from names.
- * IBV_ACCESS_ON_DEMAND is never used: stock soft-RoCE takes it for any memory
+ * The library tries each way on the device, and concludes nothing from names.
+ * IBV_ACCESS_ON_DEMAND is never used: stock soft-RoCE accepts it for any memory
  * and then moves wrong bytes.
  *
- * The library is linked with neither libibverbs nor libcuda.  It uses the
+ * The library is not linked with libibverbs or libcuda.  It uses the
  * libibverbs.so.1 and the libcuda.so.1 that the program has loaded; a program
  * without libcuda has no GPU pointers.
  *
@@ -28,11 +28,11 @@
  * forbids all others: "plain,staged".
  *
  * Threads: any function from any thread at any time, but one struct pln_mr must
- * not be used while pln_mr_dereg() runs on it.  After fork() registrations are the
- * parent's alone: the child can neither use nor deregister them, as libcuda and
- * libibverbs are of no use there.
+ * not be used while pln_mr_dereg() runs on it.  After fork() registrations belong to the
+ * parent only: the child can neither use nor deregister them, because libcuda and
+ * libibverbs do not work there.
  *
- * Functions return 0 or a negative errno, but for those that say otherwise.
+ * Functions return 0 or a negative errno, unless they document another result.
  */
 #ifndef PEERLANE_MR_H
 #define PEERLANE_MR_H
@@ -66,12 +66,12 @@ enum pln_mr_way {
 #define PLN_MR_WORDS_MAX	256
 
 /**
- * struct pln_mr_attempt - what became of one way
- * @error: 0: it is the one that was taken, or it was not tried; else a negative
- *	errno, as libibverbs, libcuda or this library gave it
+ * struct pln_mr_attempt - the result of one way
+ * @error: 0: the library uses this way, or it was not tried; else the negative
+ *	errno of libibverbs, libcuda or this library
  * @reserved: 0
- * @words: why it was refused or not tried, and what to do about it; empty for
- *	the one that was taken
+ * @words: why it was refused or not tried, and the remedy; empty for the way
+ *	in use
  */
 struct pln_mr_attempt {
 	int32_t error;
@@ -80,7 +80,7 @@ struct pln_mr_attempt {
 };
 
 /**
- * struct pln_mr_info - how memory was registered, and why so
+ * struct pln_mr_info - how memory was registered, and the reason
  * @size: in: sizeof(struct pln_mr_info); a library that knows less or more than
  *	the program fills in what both know
  * @way: enum pln_mr_way; PLN_MR_NONE: the registration failed
@@ -94,8 +94,8 @@ struct pln_mr_attempt {
  * @copies_to_gpu: how many pieces that took
  * @copies_from_gpu: likewise
  * @reserved: 0
- * @reason: all of it in one line for people: the way taken or the failure, and
- *	why no better way was
+ * @reason: a line for people: the way in use or the failure, and why better
+ *	ways failed
  * @tried: by enum pln_mr_way; the one of PLN_MR_NONE is about the arguments
  */
 struct pln_mr_info {
@@ -142,19 +142,18 @@ struct pln_mr_info {
  *   undefined content, and pln_mr_to_gpu() and pln_mr_from_gpu() copy.
  *
  * With IBV_ACCESS_LOCAL_WRITE, which every write of the device needs, the first
- * two are for GPUs whose driver keeps such writes in order or can flush them:
+ * two require a GPU whose driver keeps such writes in order or can flush them:
  * CUDA 11.3 or later.
  *
  * With the first two, the allocations get the attribute
  * CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, and keep it: synchronous copies and fills
- * of them (cuMemcpy(3), cuMemsetD8(3) and the like) have always finished when
+ * of them (cuMemcpy(3), cuMemsetD8(3) and similar calls) have always finished when
  * their call returns, so that none still runs while a device reads or writes. The
- * program waits itself for what it has put into a stream, and for all copies of
- * memory that cannot have the attribute, as of a pool; that is registered all the
- * same.
+ * program must wait for its work in streams, and for all copies of memory that
+ * cannot have the attribute, such as memory of a pool; such memory is still
+ * registered.
  *
- * What was taken and why nothing better, is told by pln_mr_info(), also after
- * a failure.
+ * pln_mr_info() returns the way in use and the reason, also after a failure.
  *
  * @flags is 0, or made of:
  *
@@ -162,65 +161,65 @@ struct pln_mr_info {
  * - PLN_MR_ONLY_DMABUF, PLN_MR_ONLY_PLAIN, PLN_MR_ONLY_STAGED: Try this way
  *   and no other; at most one of them.
  *
- * Memory must stay allocated until pln_mr_dereg(); the notes say what happens if
- * it does not.
+ * Memory must stay allocated until pln_mr_dereg(); the notes describe what happens
+ * otherwise.
  *
- * Return: 0 and *mr is the registration, or a negative errno and *mr is as it was.
+ * Return: 0 and *mr is the registration, or a negative errno and *mr is unchanged.
  *
- * When ways have failed, the error of the last one that was tried. Of the
- * library itself:
+ * If all ways failed, the error is that of the last one. The library itself
+ * returns:
  *
  * -EINVAL: An argument is wrong, flags contradict each other, @access has
- *   IBV_ACCESS_ON_DEMAND or IBV_ACCESS_ZERO_BASED, or PEERLANE_MR_WAYS names a
- *   way that there is not.
+ *   IBV_ACCESS_ON_DEMAND or IBV_ACCESS_ZERO_BASED, or PEERLANE_MR_WAYS contains
+ *   an unknown way.
  * -EFAULT: Not all of the range is memory of one GPU; or the kernel finds no
  *   pages behind the pointer.
  * -EPERM: The flags and PEERLANE_MR_WAYS leave no way to try.
  * -ENOSYS: The program has not loaded libibverbs.so.1, or it or libcuda.so.1
  *   is too old.
- * -EOPNOTSUPP: The device cannot take dma-bufs, or the GPU's driver exports
- *   none; to stage, the driver gives the memory no id.
+ * -EOPNOTSUPP: The device does not support dma-bufs, or the GPU's driver does not
+ *   export them; for staging, the driver returns no id of the memory.
  * -ENOMEM: No memory, or more than RLIMIT_MEMLOCK allows to lock.
- * -ENODEV, -EIO: The GPU's driver could not say what the memory is, or
+ * -ENODEV, -EIO: The GPU's driver could not identify the memory, or
  *   failed.
- * -ENOSPC: The memory must be in the GPU's BAR1, which has no room left.
+ * -ENOSPC: The memory must be in the GPU's BAR1, which has no space left.
  * -EREMOTEIO: The kernel allows no peer-to-peer DMA between the device and
  *   the GPU.
  *
  * Environment:
  *
- * - PEERLANE_MR_WAYS: Names of ways with commas in between: no others are
- *   tried for GPU memory. Not heeded in programs that change their privileges
- *   when they start.
+ * - PEERLANE_MR_WAYS: Names of ways, separated by commas: only these are
+ *   tried for GPU memory. Programs that change their privileges when they start
+ *   ignore it.
  *
  * Notes:
  *
- * The library is linked with neither libibverbs nor libcuda. It uses those
+ * The library is not linked with libibverbs or libcuda. It uses those
  * that the program has loaded, and loads none.
  *
  * Managed memory (cuMemAllocManaged) is never registered plain: it moves
  * between host and GPU, away from the pages that a registration has pinned.
  *
- * After fork(2) registrations are the parent's alone: the child can neither
+ * After fork(2) registrations belong to the parent only: the child can neither
  * use nor deregister them.
  *
- * IBV_ACCESS_ON_DEMAND is refused, as stock soft-RoCE registers any memory
+ * IBV_ACCESS_ON_DEMAND is refused, because stock soft-RoCE registers any memory
  * with it and then moves wrong bytes.
  *
- * A device is asked anew at each call whether it takes dma-bufs, by
- * ibv_reg_dmabuf_mr(3) with a descriptor that is none; that makes no export
- * and is not an event that anything remembers.
+ * Each call checks whether the device supports dma-bufs, by calling
+ * ibv_reg_dmabuf_mr(3) with an invalid descriptor; this creates no export
+ * and has no lasting effect.
  *
  * If the memory is freed first:
  *
- * - dmabuf: The GPU's driver takes the memory back from the device, and work
- *   requests on the region fail; with a device that cannot let go, the memory
+ * - dmabuf: The GPU's driver revokes the memory, and work requests on the region
+ *   fail; with a device that cannot unmap it, the memory
  *   stays allocated until pln_mr_dereg().
- * - plain: With a peer-memory client, as with dmabuf; one of the persistent
- *   kind keeps the memory allocated instead. With coherent pages the device
- *   goes on without an error: what is written is lost, in memory that belongs
- *   to nobody else until pln_mr_dereg() gives it back.
- * - staged: The device goes on in host memory, and copies fail with -EFAULT.
+ * - plain: With a peer-memory client, as with dmabuf; a persistent client
+ *   keeps the memory allocated instead. With coherent pages the device
+ *   continues without an error: the data that it writes is lost, in memory that
+ *   no other process gets before pln_mr_dereg().
+ * - staged: The device continues in host memory, and copies fail with -EFAULT.
  *
  * Example:
  *
@@ -243,19 +242,19 @@ int pln_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access,
  * pln_mr_dereg - end a registration
  * @mr: NULL does nothing
  *
- * Ends a registration of pln_mr_reg(); NULL does nothing. Staged, what
- * pln_mr_to_gpu() has not copied is lost. To be called before the GPU memory
+ * Ends a registration of pln_mr_reg(); NULL does nothing. Staged data that
+ * pln_mr_to_gpu() has not copied is lost. Call it before the GPU memory
  * is freed and before its context is destroyed, and not while another function
- * works on @mr.
+ * uses @mr.
  *
- * Return: 0 and @mr is gone; or a negative errno and it is as it was.
+ * Return: 0 and @mr is freed; or a negative errno and it is unchanged.
  *
- * Those of ibv_dereg_mr(3):
+ * The errors are those of ibv_dereg_mr(3):
  *
  * -EBUSY: A memory window is bound to the region.
- * -EIO: The device has gone. libibverbs lets go of its regions then only
- *   with RDMAV_ALLOW_DISASSOC_DESTROY set in the environment; until then, this
- *   error stays.
+ * -EIO: The device was removed. libibverbs then frees its regions only
+ *   with RDMAV_ALLOW_DISASSOC_DESTROY set in the environment; without it, this
+ *   error remains.
  *
  * Since 0.1.
  *
@@ -264,12 +263,12 @@ int pln_mr_reg(struct ibv_pd *pd, void *addr, size_t length, int access,
 int pln_mr_dereg(struct pln_mr *mr);
 
 /**
- * pln_mr_verbs - the memory region of libibverbs behind a registration
+ * pln_mr_verbs - the libibverbs memory region of a registration
  * @mr: a registration
  *
- * The region has the lkey and rkey for work requests. Its addr is where the
- * device sees the memory: staged, that is not the address that was registered;
- * pln_mr_iova() is right in any case.
+ * The region has the lkey and rkey for work requests. Its addr is the device's
+ * address of the memory. With staging it differs from the registered address;
+ * pln_mr_iova() returns the right address in all cases.
  *
  * The region belongs to @mr and must not be given to ibv_dereg_mr(3) or
  * ibv_rereg_mr(3).
@@ -287,7 +286,7 @@ struct ibv_mr *pln_mr_verbs(struct pln_mr *mr);
  * @mr: a registration
  * @offset: bytes from the start of the registered memory
  *
- * What to put into a work request, here or at the peer, for the byte @offset
+ * Returns the address for a work request, at either end, of the byte @offset
  * of the registered memory.
  *
  * Return: The address; 0 for NULL, or for an offset beyond the end. The end itself has
@@ -300,7 +299,7 @@ struct ibv_mr *pln_mr_verbs(struct pln_mr *mr);
 uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset);
 
 /**
- * pln_mr_info - how memory was registered, and why so
+ * pln_mr_info - how memory was registered, and the reason
  * @mr: a registration; NULL: the last pln_mr_reg() of the calling thread, even
  *	if it failed
  * @info: out; its size must be set
@@ -311,7 +310,7 @@ uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset);
  *
  * The reason is a line like: plain: rxe0 took the pointer to memory of GPU 0;
  * dmabuf refused: EOPNOTSUPP: rxe0 cannot take dma-bufs: its kernel driver, or
- * its part of libibverbs, does not offer it.
+ * its part of libibverbs, does not support them.
  *
  * Return: 0, or a negative errno.
  *
@@ -325,23 +324,23 @@ uint64_t pln_mr_iova(struct pln_mr *mr, size_t offset);
 int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info);
 
 /**
- * pln_mr_to_gpu - bring what the RDMA device wrote to the GPU
+ * pln_mr_to_gpu - make the data that the RDMA device wrote available to the GPU
  * @mr: a registration
  * @offset: bytes from the start of the registered memory, any alignment
  * @length: bytes; 0 does nothing
  *
- * To be called when the completion of a transfer into @length bytes from the
- * byte @offset of the registered memory on is there. When it returns, the data
- * is in GPU memory, for all work that is then given to the GPU.
+ * Call it after the completion of a transfer into @length bytes at offset
+ * @offset of the registered memory. When it returns, the data is in GPU memory
+ * for all work that the program submits to the GPU from then on.
  *
- * Staged, the bytes are copied from the host memory that the device sees. Else
- * the device has written them itself: the GPU is told to take in all such
- * writes where it does not keep them in order with what tells of them
+ * If the memory is staged, the function copies the bytes from the host memory of
+ * the device. Otherwise the device has written them itself; the function makes
+ * the GPU flush these writes if the GPU does not order them with the notification
  * (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING).
  *
- * More than 4 MiB are copied in pieces, on two streams of the library's own,
- * so that two copy engines share them. Several threads may copy at once.
- * A program need not ask for the way.
+ * More than 4 MiB are copied in pieces, on two streams of the library,
+ * so that two copy engines share them. Several threads may copy at the same time.
+ * A program need not query the way.
  *
  * Return: 0, or a negative errno; then the content of the range is undefined, but
  * nothing is being copied any more.
@@ -359,21 +358,21 @@ int pln_mr_info(struct pln_mr *mr, struct pln_mr_info *info);
 int pln_mr_to_gpu(struct pln_mr *mr, size_t offset, size_t length);
 
 /**
- * pln_mr_from_gpu - staged: fetch from the GPU what the RDMA device will read
+ * pln_mr_from_gpu - make GPU memory available to the RDMA device
  * @mr: a registration
  * @offset: bytes from the start of the registered memory, any alignment
  * @length: bytes; 0 does nothing
  *
- * Copies @length bytes from the byte @offset of the registered memory on,
- * between the host memory that the device sees and the GPU. To be called
- * before the work request is posted, or before the peer may read, and when the
- * work of the GPU that makes the data has ended: as with a device that reads
- * GPU memory itself, no stream of the program is waited for.
+ * If the memory is staged, copies @length bytes at offset @offset of the
+ * registered memory from the GPU to the host memory of the device. Call it
+ * before the work request is posted, or before the peer may read, and after the
+ * GPU work that produces the data has ended: the function does not wait for
+ * streams of the program, just as a device that reads GPU memory itself.
  *
- * More than 4 MiB are copied in pieces, on two streams of the library's own,
- * so that two copy engines share them. Several threads may copy at once.
- * Registrations that are not staged have nothing to copy: the arguments are
- * checked and 0 is returned, so a program need not ask for the way.
+ * More than 4 MiB are copied in pieces, on two streams of the library,
+ * so that two copy engines share them. Several threads may copy at the same time.
+ * For registrations that are not staged, the function checks the arguments and
+ * returns 0, so a program need not query the way.
  *
  * Return: 0, or a negative errno; then the content of the range is undefined, but
  * nothing is being copied any more.
@@ -391,7 +390,7 @@ int pln_mr_to_gpu(struct pln_mr *mr, size_t offset, size_t length);
 int pln_mr_from_gpu(struct pln_mr *mr, size_t offset, size_t length);
 
 /**
- * pln_mr_way_name - what a way of registration is called
+ * pln_mr_way_name - the name of a way of registration
  * @way: enum pln_mr_way
  *
  * Names a value of enum pln_mr_way.

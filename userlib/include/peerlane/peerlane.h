@@ -51,7 +51,7 @@ const char *pln_version(unsigned int *major, unsigned int *minor,
 			unsigned int *patch);
 
 /**
- * pln_strerror - what a return value of Peerlane means, in words
+ * pln_strerror - the meaning of a return value of Peerlane as text
  * @err: a return value of a Peerlane function: negative errno, or success
  *
  * Peerlane's own functions return a negative errno for failure, and 0 or a

@@ -145,24 +145,24 @@ struct pln_topo_pair {
 };
 
 /**
- * pln_topo_open - look at the PCI Express tree of a machine
+ * pln_topo_open - read the PCI Express tree of a machine
  * @topo: out: the handle, to be closed with pln_topo_close()
  * @record: file name of a peerlane-record(5); NULL for this machine
  *
- * Reads where the GPUs, RDMA NICs and NVMe drives of this machine sit and what
- * lies between them, or of the machine that @record is a peerlane-record(5)
- * of, and sets *topo to a handle for the other functions. The handle is a
+ * Reads the places of the GPUs, RDMA NICs and NVMe drives in the PCI Express tree
+ * of this machine, or of the machine of @record, a peerlane-record(5), and sets
+ * *topo to a handle for the other functions. The handle is a
  * snapshot. It is for one thread at a time; different handles are independent.
- * Works for any user; what only root can read is then unknown.
+ * It works for any user; facts that only root can read are then unknown.
  *
- * Return: 0, or a negative errno; then *topo is left as it was.
+ * Return: 0, or a negative errno; then *topo is unchanged.
  *
  * -EINVAL: @topo is NULL.
  * -ENODEV: The machine has no PCI bus.
- * -EBADMSG: There is a mistake in @record.
+ * -EBADMSG: @record contains an error.
  * -ENOENT, -EACCES, ...: @record cannot be opened.
- * -ENODATA: @record does not hold the devices of its machine.
- * -ENOMEM: Memory is out.
+ * -ENODATA: @record does not contain the devices of its machine.
+ * -ENOMEM: Out of memory.
  *
  * Example:
  *
@@ -182,10 +182,10 @@ struct pln_topo_pair {
 int pln_topo_open(struct pln_topo **topo, const char *record);
 
 /**
- * pln_topo_close - give the handle of a PCI Express tree back
+ * pln_topo_close - free the handle of a PCI Express tree
  * @topo: may be NULL
  *
- * Frees what pln_topo_open() has made. @topo may be NULL.
+ * Frees the handle of pln_topo_open(). @topo may be NULL.
  *
  * Since 0.1.
  *
@@ -199,7 +199,7 @@ void pln_topo_close(struct pln_topo *topo);
  *
  * The devices have the indices from 0 to one less than this number: GPUs
  * first, then RDMA NICs, then NVMe drives, each by PCI address. Virtual
- * functions are left out.
+ * functions are omitted.
  *
  * Return: The number, or a negative errno.
  *
@@ -212,13 +212,13 @@ void pln_topo_close(struct pln_topo *topo);
 int pln_topo_count(const struct pln_topo *topo);
 
 /**
- * pln_topo_info - what is known about a device of a PCI Express tree
+ * pln_topo_info - get the facts about a device of a PCI Express tree
  * @topo: the handle
  * @index: of the device
  * @info: in: its size; out: the rest
  *
  * Fills @info for the device @index: its names, its NUMA node, the link above
- * it, what the IOMMU does with its addresses, and its ACS. The caller sets
+ * it, its IOMMU mode, and its ACS bits. The caller sets
  * @info->size to sizeof(struct pln_topo_device).
  *
  * Return: 0, or a negative errno.
@@ -241,7 +241,7 @@ int pln_topo_info(const struct pln_topo *topo, unsigned int index,
 		  struct pln_topo_device *info);
 
 /**
- * pln_topo_above - what is known about a bridge above a device
+ * pln_topo_above - get the facts about a bridge above a device
  * @topo: the handle
  * @index: of the device
  * @level: 0: the bridge that the device is below, 1: the one above that, and so on
@@ -249,8 +249,8 @@ int pln_topo_info(const struct pln_topo *topo, unsigned int index,
  *
  * Fills @info for one of the bridges between the device @index and its host
  * bridge: root ports, ports of switches and others. The caller sets
- * @info->size to sizeof(struct pln_topo_device). Two devices that are below
- * the same bridge find it by the same address.
+ * @info->size to sizeof(struct pln_topo_device). For two devices below
+ * the same bridge the address of the bridge is the same.
  *
  * Return: 0, or a negative errno.
  *
@@ -273,7 +273,7 @@ int pln_topo_above(const struct pln_topo *topo, unsigned int index,
 		   unsigned int level, struct pln_topo_device *info);
 
 /**
- * pln_topo_between - what lies between two devices, and which way data goes
+ * pln_topo_between - get the relation of two devices, and the path of data between them
  * @topo: the handle
  * @a: index of the one
  * @b: index of the other, may be the same
@@ -282,11 +282,11 @@ int pln_topo_above(const struct pln_topo *topo, unsigned int index,
  * Fills @pair for the devices of indices @a and @b, in any order. The caller
  * sets @pair->size to sizeof(struct pln_topo_pair).
  *
- * @relation says how far they are apart, PLN_RELATION_SELF, PIX, PXB, PHB,
+ * @relation is PLN_RELATION_SELF, PIX, PXB, PHB,
  * NODE or SYS; @distance is the number of links between them as the kernel
  * counts it. @verdict is PLN_VERDICT_DIRECT (below the root complex),
  * ROOT_COMPLEX (up to it and down again), STAGED (through host memory) or
- * UNKNOWN, and @reason says what decides it. peerlane-topo(1) explains both.
+ * UNKNOWN, and @reason is the reason for it. peerlane-topo(1) explains both.
  *
  * Return: 0, or a negative errno.
  *
@@ -315,12 +315,14 @@ int pln_topo_between(const struct pln_topo *topo, unsigned int a,
  * @b: index of the other, may be the same
  * @pair: in: its size; out: the rest
  *
- * As pln_topo_between(), but judged as the kernel does when a program's mapping of GPU
- * memory is the buffer of direct IO, for any two devices. The drive of another
- * host by NVMe over Fabrics is an example: there it is the RDMA NIC that does the DMA,
- * and NVIDIA's driver, which by itself lets a NIC reach a GPU without asking the kernel, has no say.
- * Where the ACS of ports between two devices is not known, but the kernel trusts the
- * root complex, so that it takes the way through that if they redirect, the verdict is PLN_VERDICT_ROOT_COMPLEX.
+ * Like pln_topo_between(), but with the rules of the kernel for direct IO with a
+ * program's mapping of GPU memory as the buffer, for any two devices. An example is
+ * a drive of another host over NVMe over Fabrics: there the RDMA NIC does the DMA, and
+ * the kernel decides, not NVIDIA's driver, which otherwise connects a NIC and a GPU
+ * without the kernel's rules.
+ * If the ACS bits of ports between two devices are unknown, but the kernel trusts the
+ * root complex, so that it uses the path through the root complex if the ports redirect,
+ * the verdict is PLN_VERDICT_ROOT_COMPLEX.
  *
  * Return: 0, or a negative errno.
  *
@@ -340,7 +342,7 @@ int pln_topo_p2pdma(const struct pln_topo *topo, unsigned int a,
  * @what: a path with a slash in it: a file, folder or block device of this
  *	machine; or a PCI address, a label, or a name such as "nvme0n1"; or
  *	a file here
- * @reason: out: why this one, or what is wrong; may be NULL
+ * @reason: out: the reason for this GPU, or the error; may be NULL
  * @size: of @reason; PLN_TOPO_REASON_MAX is enough
  *
  * @what is a path, if it has a slash, of a file, a folder or a block device of
@@ -349,9 +351,9 @@ int pln_topo_p2pdma(const struct pln_topo *topo, unsigned int a,
  * nvme0n1), or else a file of that name here. A file on several drives (RAID, device mapper) counts by the worst
  * of them.
  *
- * The best verdict wins, and unknown counts as direct; then the nearest
- * relation; then the shortest way; then the lowest index. @reason gets a text
- * of at most @size bytes: why this GPU, or what is wrong; PLN_TOPO_REASON_MAX
+ * The function selects the best verdict (unknown counts as direct), then the nearest
+ * relation, then the shortest path, then the lowest index. @reason gets a text
+ * of at most @size bytes: the reason for this GPU, or the error; PLN_TOPO_REASON_MAX
  * is always enough. It may be NULL with a @size of 0.
  *
  * Return: The index of the GPU, or a negative errno.
@@ -362,7 +364,7 @@ int pln_topo_p2pdma(const struct pln_topo *topo, unsigned int a,
  *   overlayfs, a network file system or another kind of disk.
  * -EOPNOTSUPP: @what is a path, and @topo is a record.
  * -EINVAL: An argument is NULL, or @what is empty.
- * -E2BIG, -ELOOP: The file is on more than 64 drives, or stands on more than
+ * -E2BIG, -ELOOP: The file is on more than 64 drives, or on more than
  *   8 layers.
  * -EACCES, ...: From stat(2).
  *
@@ -379,7 +381,7 @@ int pln_topo_nearest(struct pln_topo *topo, const char *what, char *reason,
 		     size_t size);
 
 /**
- * pln_relation_name - the short name of how far two devices are apart
+ * pln_relation_name - the short name of a relation between two devices
  * @relation: enum pln_relation
  *
  * Gives X, PIX, PXB, PHB, NODE or SYS for a value of enum pln_relation. May be
@@ -394,7 +396,7 @@ int pln_topo_nearest(struct pln_topo *topo, const char *what, char *reason,
 const char *pln_relation_name(unsigned int relation);
 
 /**
- * pln_verdict_name - the name of the way that data goes between two devices
+ * pln_verdict_name - the name of a path of data between two devices
  * @verdict: enum pln_verdict
  *
  * Gives unknown, direct, root-complex or staged for a value of enum
@@ -409,7 +411,7 @@ const char *pln_relation_name(unsigned int relation);
 const char *pln_verdict_name(unsigned int verdict);
 
 /**
- * pln_iommu_name - the name of what the IOMMU does with a device's addresses
+ * pln_iommu_name - the name of an IOMMU mode
  * @iommu: enum pln_iommu
  *
  * Gives unknown, off, passthrough or translated for a value of enum pln_iommu.

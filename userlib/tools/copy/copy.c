@@ -180,7 +180,7 @@ static int find_target(struct copy *c, const char *target)
 		return fail(c, EXIT_IO, "%s cannot be used: %s", path,
 			    strerror(errno));
 	} else if (!lstat(path, &st)) {
-		return fail(c, EXIT_IO, "%s is a link to nothing", path);
+		return fail(c, EXIT_IO, "%s is a dangling link", path);
 	}
 	strcpy(c->target, path);
 	snprintf(c->part, sizeof(c->part), "%s" PART, path);

@@ -100,9 +100,9 @@ bool doc_bar1_small(struct doctor *d, const struct topo_node *g)
 /* A slot beside it has a piece of the bridge's window, even when it is empty */
 static const char resize_cost[] =
 	"until the next reboot only; at ENOSPC (no space left on device) the "
-	"bridges above have no room, so remove the ports beside the GPU before "
-	"(echo 1 > /sys/bus/pci/devices/PORT/remove), and after it echo 1 > "
-	"/sys/bus/pci/rescan";
+	"bridges above have no room, so remove the other ports before (echo 1 "
+	"> /sys/bus/pci/devices/PORT/remove), and echo 1 > /sys/bus/pci/rescan "
+	"after it";
 
 static void check_small(struct doctor *d, const struct rule *r)
 {

@@ -18,10 +18,10 @@
 static const char usage[] =
 "usage: peerlane doctor [OPTION...] [PATH [GPU]]\n"
 "\n"
-"Reports what on this machine prevents direct transfers between drives and GPU\n"
-"memory, or between NICs and GPU memory: what it is, why it matters, the command\n"
-"that cures it, and the cost of the cure.  With a PATH: whether a read of that\n"
-"file goes directly into the memory of the GPU, and if not, why.\n";
+"Reports the causes that prevent direct transfers between drives and GPU memory,\n"
+"or between NICs and GPU memory, on this machine: the problem, its effect, the\n"
+"command that cures it, and the cost of the cure.  With a PATH: whether a read of\n"
+"that file goes directly into the memory of the GPU, and the reason if not.\n";
 
 static const char after[] =
 "Exit status: 0 healthy, 1 degraded, 2 broken; peerlane(1) has the others.  It\n"
@@ -38,7 +38,7 @@ static const struct opt options[] = {
 	  "peerlane-topo(1), or its PCI address",
 	  .more = "The number in PCI order can differ from CUDA's." },
 	{ VERBOSE, "verbose", .letter = 'v',
-	  .help = "also print remarks, and what was found, by section" },
+	  .help = "also print remarks, and all facts, by section" },
 	{ TRY, "try",
 	  .help = "also open the RDMA devices and GPUs, and register a little "
 	  "memory, to see whether it works; with a PATH, read that for a second",

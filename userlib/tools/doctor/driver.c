@@ -219,19 +219,19 @@ static void check_nvidia_fs_nvme(struct doctor *d, const struct rule *r)
 
 static const struct rule driver_rules[] = {
 	{ "nvidia-static-bar1", SEV_ERROR, "BAR1 of NVIDIA's GPUs is not static",
-	  "NVIDIA's driver makes peer-to-peer pages only for a BAR1 that shows "
-	  "all memory at fixed places; without, cuFile's P2PDMA mode fails "
-	  "(CUDA error 801) and data is staged. From 580 on it makes BAR1 so on "
-	  "its own where that is large enough.",
+	  "NVIDIA's driver creates peer-to-peer pages only for a BAR1 that "
+	  "maps all memory at fixed addresses; without them, cuFile's P2PDMA "
+	  "mode fails (CUDA error 801) and data is staged. From 580 on the "
+	  "driver makes BAR1 static by itself if it is large enough.",
 	  "set RMForceStaticBar1=1 in NVreg_RegistryDwords, in /etc/modprobe.d; "
 	  "update-initramfs -u (dracut -f); reboot",
 	  "a reboot; BAR1 must be as large as the GPU's memory",
 	  check_static_bar1 },
 	{ "nvidia-bar1-write-combined", SEV_ERROR,
 	  "BAR1 of NVIDIA's GPUs is mapped write-combined",
-	  "The kernel cannot make peer-to-peer pages of a BAR that is mapped so, "
-	  "and NVIDIA's driver maps BAR1 so unless it is told not to. Without "
-	  "those pages data is staged.",
+	  "The kernel cannot create peer-to-peer pages for a BAR that is "
+	  "mapped write-combined, and NVIDIA's driver maps BAR1 write-combined "
+	  "by default. Without those pages data is staged.",
 	  "set RmForceDisableIomapWC=1 in NVreg_RegistryDwords, in "
 	  "/etc/modprobe.d; update-initramfs -u (dracut -f); reboot",
 	  "a reboot; CPU writes to BAR1 (GDRCopy) are no longer combined and "
@@ -262,7 +262,7 @@ static const struct rule driver_rules[] = {
 	  "load the driver again", "none known", check_stream_memops },
 	{ "nvidia-unsupported-gpus", SEV_INFO,
 	  "the open modules refuse workstation and GeForce GPUs",
-	  "Open modules before 560 drive data-centre GPUs only, unless told.",
+	  "By default, open modules before 560 support only data-centre GPUs.",
 	  "options nvidia NVreg_OpenRmEnableUnsupportedGpus=1 in "
 	  "/etc/modprobe.d, and load the driver again",
 	  "NVIDIA calls these GPUs untested with it", check_unsupported },

@@ -65,14 +65,15 @@ static void check_refused(struct doctor *d, const struct rule *r)
 static const struct rule errors_rules[] = {
 	{ "pcie-refused", SEV_WARNING,
 	  "ports of PCIe have refused requests: data may be lost",
-	  "A write over PCIe is posted: no answer tells the device that sent it "
-	  "that it was refused on its way. A drive completes a read with "
-	  "success, a NIC a transfer, and the data is not in the memory. The "
-	  "port that refused reports an error, which the kernel counts in "
-	  "aer_dev_nonfatal; no program hears of it.",
+	  "A PCIe write is posted: if a port refuses it, the device that sent "
+	  "it gets no error. A drive completes a read with success, or a NIC a "
+	  "transfer, but the data is not in the memory. The port that refused "
+	  "reports an error, which the kernel counts in aer_dev_nonfatal; no "
+	  "program is notified.",
 	  "dmesg has the header of the first one after \"AER:\"; compare the "
 	  "data that was moved since with its source",
-	  "none; the counts begin anew with the kernel", check_refused },
+	  "none; the counts start from zero when the kernel boots",
+	  check_refused },
 };
 
 const struct section doc_errors = {

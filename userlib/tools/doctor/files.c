@@ -150,7 +150,7 @@ static void check_no_drive(struct doctor *d, const struct rule *r)
 		return;
 	if (b)
 		doc_where(doc_say(d, r, r->severity,
-				  "%s lies on %s, no NVMe drive on PCI",
+				  "%s is on %s, not on an NVMe drive on PCI",
 				  d->path, b->name), b->name);
 	else
 		doc_where(doc_say(d, r, r->severity,
@@ -164,7 +164,7 @@ static void check_loop(struct doctor *d, const struct rule *r)
 		d->mount ? block_of_kind(d->mount, "loop") : NULL;
 
 	if (b)
-		doc_where(doc_say(d, r, r->severity, "%s lies on %s", d->path,
+		doc_where(doc_say(d, r, r->severity, "%s is on %s", d->path,
 				  b->name), b->name);
 }
 
@@ -196,7 +196,7 @@ static void check_dm(struct doctor *d, const struct rule *r)
 			    !strcmp(b->detail, "CRYPT"))
 				continue;
 			doc_where(doc_say(d, r, one_of_many(d, r),
-					  "%s lies on the device mapper (%s%s%s)",
+					  "%s is on the device mapper (%s%s%s)",
 					  place(d, m), b->name,
 					  b->detail[0] ? ", " : "", b->detail),
 				  b->name);
@@ -246,7 +246,7 @@ static void check_raid(struct doctor *d, const struct rule *r)
 			if (!is_md(b) || md_passes(d, b))
 				continue;
 			doc_where(doc_say(d, r, one_of_many(d, r),
-					  "%s lies on %s (%s), kernel %s",
+					  "%s is on %s (%s), kernel %s",
 					  place(d, m), b->name, b->detail,
 					  d->release), b->name);
 		}
@@ -390,8 +390,8 @@ static void check_udev(struct doctor *d, const struct rule *r)
 		snprintf(path, sizeof(path), "/run/udev/data/b%s", m->device);
 		err = doc_value(d, path, "E:ID_FS_USAGE", value, sizeof(value));
 		if (err == -ENOKEY || err == -ENOENT)
-			doc_where(doc_say(d, r, s, "the udev database says "
-					  "nothing about the file system"),
+			doc_where(doc_say(d, r, s, "the udev database has no "
+					  "entry for the file system"),
 				  path);
 	}
 }
@@ -410,9 +410,10 @@ static const struct rule filesystem_rules[] = {
 	  "GPUDirect support with nvidia-fs", "space on a drive, or modules "
 	  "from outside of the kernel", check_elsewhere },
 	{ "fs-overlay", SEV_WARNING, "the file is on overlayfs",
-	  "A container's root is overlayfs: what drive is below cannot be seen "
-	  "from inside. Peerlane's cuFile goes straight where the file below "
-	  "would; NVIDIA's refuses it (error 5027).",
+	  "A container's root is overlayfs: the drive below is not visible "
+	  "inside the container. Peerlane's cuFile reads directly if it can do "
+	  "so on the lower file system; NVIDIA's refuses the file (error "
+	  "5027).",
 	  "put data on a volume: docker run -v /mnt/nvme/data:/data",
 	  "none", check_overlay },
 	{ "fs-no-drive", SEV_ERROR, "the file is not on a local NVMe drive",
@@ -424,20 +425,20 @@ static const struct rule filesystem_rules[] = {
 	  "The loop driver moves data with its own buffers in host memory.",
 	  "mount the drive itself, not an image in a file", "none",
 	  check_loop },
-	{ "fs-crypt", SEV_ERROR, "dm-crypt lies between file and drive",
+	{ "fs-crypt", SEV_ERROR, "dm-crypt is between file and drive",
 	  "The processor must decrypt all data, so it comes to host memory "
 	  "first.",
 	  "use self-encrypting drives (sedutil-cli, nvme sed) for this data, or "
 	  "an unencrypted partition", "the key is with the drive, or there is "
-	  "none; the data has to be written anew", check_crypt },
+	  "none; the data has to be written again", check_crypt },
 	{ "fs-device-mapper", SEV_ERROR, "LVM or another device mapper target "
-	  "lies between file and drive",
+	  "is between file and drive",
 	  "The device mapper does not tell the block layer that the drives "
 	  "below take peer memory, so the kernel refuses it.",
 	  "put the file system on a partition of the drive; for several drives "
 	  "use md RAID 0 on Linux 7.2 or newer", "the data has to be copied; no "
 	  "snapshots and no resizing over drives", check_dm },
-	{ "fs-raid", SEV_ERROR, "md RAID lies between file and drives",
+	{ "fs-raid", SEV_ERROR, "md RAID is between file and drives",
 	  "Before Linux 7.2 md does not tell the block layer that its members "
 	  "take peer memory; levels with parity need the data in host memory "
 	  "on any kernel.",
@@ -445,13 +446,13 @@ static const struct rule filesystem_rules[] = {
 	  "on each drive and spread the files",
 	  "a reboot, or the data has to be copied", check_raid },
 	{ "fs-raid-merges", SEV_WARNING, "requests of drives below md are merged",
-	  "md lets the kernel merge a request of GPU memory with one of host "
-	  "memory beside it, and map both as what the first of them is. Where an "
-	  "IOMMU translates and no switch redirects (ACS), data may then go wrong "
-	  "or IO fail. Peerlane's kernel module refuses files on md until no NVMe "
-	  "drive's queue merges.",
+	  "md lets the kernel merge a request of GPU memory with an adjacent "
+	  "one of host memory, and the kernel maps both like the first. If an "
+	  "IOMMU translates and no switch redirects (ACS), data may be wrong "
+	  "or IO may fail. Peerlane's kernel module refuses files on md until "
+	  "no NVMe drive's queue merges.",
 	  "for q in /sys/block/nvme*/queue/nomerges; do echo 2 >$q; done (a udev "
-	  "rule keeps it)", "small IO beside small IO costs a request each",
+	  "rule keeps it)", "adjacent small IOs need a request each",
 	  check_raid_merges },
 	{ "fs-journal-data", SEV_ERROR, "ext4 journals file data",
 	  "With data=journal all data goes through the journal and the page "

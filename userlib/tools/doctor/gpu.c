@@ -204,7 +204,7 @@ static const struct rule gpu_rules[] = {
 	  "dmesg | grep -i xid; then a cold restart of the machine",
 	  "a restart", check_off_bus },
 	{ "gpu-no-driver", SEV_ERROR, "no driver is bound to a GPU",
-	  "Nobody can allocate its memory or export it.",
+	  "No program can allocate or export its memory.",
 	  "install NVIDIA's open kernel modules and modprobe nvidia",
 	  "none", check_no_driver },
 	{ "gpu-geforce", SEV_WARNING, "NVIDIA does not support GPUDirect here",

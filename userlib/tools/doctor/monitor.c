@@ -56,7 +56,7 @@ static void put_metrics(FILE *f, const void *arg)
 	size_t v;
 	int i, n;
 
-	head(f, "verdict", "The verdict: 1 for the one that holds.");
+	head(f, "verdict", "The verdict: 1 for the current one.");
 	for (v = 0; v < sizeof(verdicts) / sizeof(*verdicts); v++)
 		fprintf(f, "peerlane_doctor_verdict{verdict=\"%s\"} %d\n", verdicts[v],
 			!strcmp(verdicts[v], doc_verdict(d)));

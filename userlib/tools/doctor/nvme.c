@@ -201,7 +201,7 @@ static const struct rule nvme_rules[] = {
 	  "modprobe nvme; echo BDF > /sys/bus/pci/drivers/nvme/bind",
 	  "the program or machine that uses it loses it", check_no_driver },
 	{ "nvme-multipath", SEV_ERROR,
-	  "NVMe multipath lies between file and drive",
+	  "NVMe multipath is between file and drive",
 	  "Before Linux 7.2 the multipath disk does not tell the block layer "
 	  "that its drive takes peer memory, so the kernel refuses it, also "
 	  "with one path.",
@@ -210,21 +210,23 @@ static const struct rule nvme_rules[] = {
 	  "a reboot; no failover between two paths to one drive; disks may get "
 	  "other names", check_multipath },
 	{ "nvme-rdma-old", SEV_ERROR,
-	  "a drive of another host takes no memory of devices",
+	  "the driver of another host's drive does not support device memory",
 	  "Before Linux 7.2 nvme-rdma, the driver of drives by NVMe over Fabrics "
 	  "with RDMA, does not tell the block layer that its RDMA device could "
 	  "reach peer memory, so the kernel refuses it.",
 	  "boot Linux 7.2 or newer", "a reboot", doc_check_rdma_old },
 	{ "nvme-rdma-apart", SEV_ERROR,
 	  "the RDMA device of a drive of another host does not reach the GPU",
-	  "The data of such a drive is moved by the RDMA device. Linux takes GPU "
-	  "memory for it in any case, cannot map it for the device, and tries "
-	  "again for ever: no error tells, and no signal ends the program. "
-	  "Peerlane's cuFile asks first, and stages the data in host memory.",
+	  "The data of such a drive is moved by the RDMA device. Linux takes "
+	  "GPU memory for it in any case, cannot map it for the device, and "
+	  "retries for ever: there is no error, and no signal ends the "
+	  "program. Peerlane's cuFile checks first, and stages the data in "
+	  "host memory.",
 	  "use a GPU and an RDMA device below one PCIe switch, without ACS "
 	  "redirect (peerlane topo shows them), and connect the drive by that "
 	  "device (nvme connect --host-traddr)",
-	  "the drive is gone while it is connected anew", doc_check_rdma_apart },
+	  "the drive is unavailable until it is connected again",
+	  doc_check_rdma_apart },
 	{ "nvme-scheduler", SEV_INFO, "an IO scheduler sorts requests",
 	  "NVMe drives do that themselves; the scheduler costs CPU time and "
 	  "latency for each request.",
@@ -233,7 +235,7 @@ static const struct rule nvme_rules[] = {
 	  check_scheduler },
 	{ "nvme-small-requests", SEV_INFO, "requests to a drive are small",
 	  "A large read is cut into many commands, each with its own cost.",
-	  "nothing: the drive's limit (max_hw_sectors_kb) is as low",
+	  "nothing: the drive's limit (max_hw_sectors_kb) is equally low",
 	  "somewhat longer waits for other small requests", check_small },
 };
 

@@ -232,8 +232,8 @@ void doc_check_rdma_old(struct doctor *d, const struct rule *r)
 	for (i = 0; i < d->mount->n_blocks; i++)
 		if (doc_by_rdma(d, &d->mount->block[i]))
 			doc_where(doc_say(d, r, r->severity,
-					  "nvme-rdma of kernel %s takes no "
-					  "memory of devices", d->release),
+					  "nvme-rdma of kernel %s does not "
+					  "support device memory", d->release),
 				  d->mount->block[i].name);
 }
 

@@ -244,15 +244,15 @@ static void module_step(struct doctor *d, struct steps *s)
 		     "%s", why->what);
 	else if (strcmp(m->type, "ext4") && strcmp(m->type, "xfs") &&
 		 strcmp(m->type, "block"))
-		step(s, "module", "-", -1, NULL, "/dev/peerlane would refuse it: "
-		     "it knows ext4 and xfs");
+		step(s, "module", "-", -1, NULL, "/dev/peerlane would refuse "
+		     "it: it supports ext4 and xfs");
 	else if (md && doc_merges(d, drive, sizeof(drive)))
 		step(s, "module", "-", -1, NULL, "/dev/peerlane would refuse it: "
 		     "it is on %s, and the queue of %s merges requests",
 		     md->name, drive);
 	else
-		step(s, "module", "ok", -1, NULL, "/dev/peerlane takes it, for "
-		     "GPU memory that cannot be mapped%s", own_pages > 0 ?
+		step(s, "module", "ok", -1, NULL, "/dev/peerlane supports it, "
+		     "for GPU memory that cannot be mapped%s", own_pages > 0 ?
 		     ", and makes struct pages of BAR1 where there are none" :
 		     own_pages ? "" : ", where BAR1 has struct pages");
 }
@@ -362,16 +362,15 @@ void doc_answer(struct doctor *d)
 		snprintf(says, sizeof(says), "%s into %s: no, it fails or gives "
 			 "wrong data: %s", d->path, target, reason);
 	else if (!strcmp(path, "unknown"))
-		snprintf(says, sizeof(says), "%s into %s: it cannot be said "
-			 "from here", d->path, target);
+		snprintf(says, sizeof(says), "%s into %s: not known from here", d->path, target);
 	else
 		snprintf(says, sizeof(says), "%s into %s: yes, %s%s%s", d->path,
 			 target, strcmp(path, "p2p") ?
 			 "by nvidia-fs, with NVIDIA's cuFile" :
 			 doc_has_driver(doc_gpu_at(d, gpu->gpu), "nvidia") ?
-			 "straight, with NVIDIA's cuFile (with Peerlane's it is "
-			 "staged on NVIDIA GPUs; PEERLANE_NVIDIA_UVM=1 tries "
-			 "memory of cuMemCreate(), which nobody has yet)" :
+			 "straight, with NVIDIA's cuFile (with Peerlane's it "
+			 "is staged on NVIDIA GPUs; PEERLANE_NVIDIA_UVM=1 "
+			 "enables memory of cuMemCreate(), untested)" :
 			 "straight",
 			 strcmp(gpu->verdict, "root-complex") ? "" :
 			 ", but through the root complex",

@@ -135,7 +135,7 @@ static void print_trial(struct doctor *d)
 	       "trial", "ok", get(t, "gpu_address"), get(t, "path"), number(us, "p50"),
 	       number(us, "p99"), number(us, "max"), number(t, "calls"),
 	       json_object_get_boolean(json_object_object_get(t, "emulated")) ?
-	       " (emulated: says nothing of hardware)" : "");
+	       " (emulated: says nothing about hardware)" : "");
 }
 
 static void print_answer(struct doctor *d)

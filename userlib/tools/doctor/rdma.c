@@ -426,12 +426,12 @@ static const struct rule rdma_rules[] = {
 	  "apt install libibverbs1 ibverbs-providers (dnf install libibverbs)",
 	  "none", check_verbs },
 	{ "rdma-no-cuda", SEV_WARNING, "CUDA cannot be used",
-	  "Without it nothing can allocate GPU memory, or learn what a NIC says "
-	  "of it.",
-	  "nvidia-smi shows what the driver says; in a container start it with "
-	  "--gpus all", "none", check_cuda },
+	  "Without it doctor cannot allocate GPU memory and register it with a "
+	  "NIC.",
+	  "nvidia-smi shows the driver's error; start a container with --gpus "
+	  "all", "none", check_cuda },
 	{ "rdma-open", SEV_WARNING, "an RDMA device cannot be used",
-	  "Programs find it missing, or get EACCES, and take TCP instead.",
+	  "Programs do not find it, or get EACCES, and use TCP instead.",
 	  "EACCES: usermod -aG rdma USER, or a udev rule for "
 	  "/dev/infiniband/uverbs*; in a container --device=/dev/infiniband; "
 	  "not known to libibverbs: apt install ibverbs-providers, modprobe "
@@ -444,8 +444,8 @@ static const struct rule rdma_rules[] = {
 	  "as limit-memlock", check_host },
 	{ "rdma-gpu-staged", SEV_WARNING,
 	  "GPU memory is staged for RDMA",
-	  "By trial: the RDMA device takes this GPU's memory neither as a "
-	  "dma-buf nor by its pointer. Libraries then copy it through host "
+	  "By trial: the RDMA device can register this GPU's memory neither as "
+	  "a dma-buf nor by its pointer. Libraries then copy it through host "
 	  "memory, or fail. peerlane doctor --try -v has the reasons.",
 	  "install NVIDIA's open kernel modules and an RDMA driver that takes "
 	  "dma-bufs; or DOCA or MLNX_OFED, and modprobe nvidia_peermem",
@@ -458,9 +458,10 @@ static const struct rule rdma_rules[] = {
 	  "see rdma-host-memory and the words of the errors", "none",
 	  check_nothing },
 	{ "rdma-no-gid", SEV_WARNING, "a RoCE port has no address",
-	  "A GID of RoCE v2 comes from an address of the network device. With "
-	  "none nothing can be sent; with a link-local one only to the same "
-	  "segment, and programs that expect IPv4 take a wrong GID.",
+	  "A GID of RoCE v2 comes from an address of the network device. "
+	  "Without a GID the port cannot send; with a link-local one it "
+	  "reaches only the same segment, and programs that expect IPv4 use a "
+	  "wrong GID.",
 	  "ip addr add ADDRESS/24 dev NETDEV; then choose the GID: NCCL_IB_GID_"
 	  "INDEX, UCX_IB_GID_INDEX, ib_write_bw -x (show_gids or rdma link)",
 	  "none", doc_check_gids },
@@ -482,15 +483,15 @@ static const struct rule rdma_rules[] = {
 	  "DOCA or MLNX_OFED, which have the interface",
 	  "none", check_idle_client },
 	{ "rdma-soft", SEV_INFO, "an RDMA device is software",
-	  "rxe and siw copy with the processor: they take no dma-buf and no "
-	  "peer-to-peer pages. They reach GPU memory only where the processor "
-	  "does, such as the emulated GPU's coherent window.",
+	  "rxe and siw copy with the processor: they support neither dma-bufs "
+	  "nor peer-to-peer pages. They access GPU memory only if the "
+	  "processor can, such as the emulated GPU's coherent window.",
 	  "use a real NIC where the path matters", "the NIC", check_soft },
 	{ "rdma-rxe-odp", SEV_WARNING,
 	  "on-demand paging of rxe corrupts data",
 	  "From Linux 6.15 to at least 7.3 rxe puts data of an on-demand "
 	  "region at wrong places: it ignores the offset within a page. The "
-	  "completion says success.",
+	  "completion reports success.",
 	  "never register with IBV_ACCESS_ON_DEMAND on rxe (UCX: "
 	  "UCX_REG_NONBLOCK_MEM_TYPES=)",
 	  "memory stays pinned", check_rxe_odp },

@@ -112,7 +112,7 @@ static const struct rule environment_rules[] = {
 	  "through",
 	  "another machine, or a reboot", check_wsl },
 	{ "env-emulated", SEV_INFO, "the GPU is Peerlane's emulated one",
-	  "What path data takes is true here; time and bandwidth say nothing "
+	  "The paths of data are valid here; time and bandwidth say nothing "
 	  "about hardware.",
 	  "measure on a machine with a real GPU", "that machine",
 	  check_emulated },
@@ -200,8 +200,8 @@ static const struct rule kernel_rules[] = {
 	  "a reboot into another kernel, and modules built for it",
 	  check_p2pdma_user },
 	{ "kernel-no-dmabuf", SEV_ERROR, "the kernel has no dma-buf",
-	  "A dma-buf is how a GPU driver hands its memory to other drivers and "
-	  "to libraries.",
+	  "A GPU driver shares its memory with other drivers and with "
+	  "libraries through a dma-buf.",
 	  "boot a kernel with CONFIG_DMA_SHARED_BUFFER=y (all distributions' "
 	  "kernels have it)",
 	  "a reboot into another kernel", check_dmabuf },
@@ -386,7 +386,7 @@ static const struct rule containers_rules[] = {
 	  "Staging buffers and the page cache of staged transfers count "
 	  "against it.",
 	  "raise the limit: docker run --memory 8g, or MemoryMax= of the unit",
-	  "that memory is not there for others", check_memory_limit },
+	  "other programs have that much less memory", check_memory_limit },
 };
 
 const struct section doc_containers = {

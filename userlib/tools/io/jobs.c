@@ -147,7 +147,7 @@ static bool section(char *line, struct job *jobs, unsigned int *n,
 	*end = '\0';
 	if (!strcmp(line + 1, "global")) {
 		if (*n)
-			complain("[global] is behind a job");
+			complain("[global] follows a job");
 		return !*n;
 	}
 	if (*n == JOBS_MAX) {

@@ -289,11 +289,12 @@ static const struct way {
 } ways[IO_WAYS] = {
 	[BY_CUFILE] = { by_cufile, true, true },
 	[BY_CPU] = { by_cpu, false, false, PLN_PATH_POSIX, true,
-		     "the CPU was asked for: no GPU has part in it" },
+		     "--transfer cpu: no GPU is used" },
 	[BY_COPY] = { by_copy, true, false, PLN_PATH_BOUNCE, true,
-		      "a copy by host memory was asked for" },
+		      "--transfer requests a copy through host memory" },
 	[BY_ASYNC] = { by_async, true, false, PLN_PATH_BOUNCE, true,
-		       "a copy by page-locked host memory was asked for",
+		       "--transfer requests a copy through page-locked host "
+		       "memory",
 		       .stream = true },
 	[BY_STREAM] = { by_stream, true, true, .stream = true },
 	[BY_BATCH] = { NULL, true, true, .together = by_batch },
@@ -829,7 +830,7 @@ static int run_threads(struct load *l)
 	if (o->writes || o->mix >= 0)
 		say_flow(l, true, wall, cpu);
 	if (!o->json && gpu_emulated())
-		printf("emulated: times and rates say nothing of hardware\n");
+		printf("emulated: times and rates say nothing about hardware\n");
 	return l->status ? io_give_up(o, l->status, "%s", l->error) :
 			   io_finish(o, EXIT_OK, NULL);
 }

@@ -20,9 +20,9 @@ static const char usage[] =
 "       peerlane io copy  --in A --out B [OPTION...]      file -> GPU -> file\n"
 "       peerlane io crc   --file F [OPTION...]            CRC32C of a file\n"
 "       peerlane io [load] --file F [OPTION...]           many calls, and their times\n"
-"       peerlane io [load] JOBS.gdsio [OPTION...]         loads beside each other\n"
+"       peerlane io [load] JOBS.gdsio [OPTION...]         several loads at once\n"
 "\n"
-"Without a word, load runs. Its option letters and job files are those of gdsio.\n";
+"load is the default. Its option letters and job files are those of gdsio.\n";
 
 enum {
 	OPT_IN = 1, OPT_OUT, OPT_GPU, OPT_SIZE, OPT_OFFSET, OPT_TO_OFFSET,
@@ -96,7 +96,7 @@ static const struct opt options[] = {
 	{ OPT_THREADS, "threads", "N", .only = "load", .letter = 'w',
 	  .help = "threads, 1 to 1024 (1)" },
 	{ OPT_WAY, "transfer", "WAY", .words = "cufile cpu copy async stream batch streams", .only = "load",
-	  .letter = 'x', .help = "cufile (default), cpu, copy, async, stream, batch or streams; or 0 to 3 and 5 to 7 for these; 4 is as 2",
+	  .letter = 'x', .help = "cufile (default), cpu, copy, async, stream, batch or streams; or 0 to 3 and 5 to 7 for these; 4 has the same meaning as 2",
 	  .more = "cufile calls libcufile, which chooses the path. cpu moves data between the file and host "
 	  "memory, without a GPU. copy does the same, and the GPU driver copies between host and GPU "
 	  "memory: 2 of gdsio with --direct, 4 of gdsio without. async is copy with page-locked host "

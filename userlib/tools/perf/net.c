@@ -177,7 +177,7 @@ bool perf_send(struct perf_peer *p, const struct perf_message *m)
 	int err = socket_move(p->fd, buf, perf_encode(m, buf), true,
 			      now_ms() + 1000LL * p->timeout);
 
-	return !err || gone(p, "it takes no messages any more", -err);
+	return !err || gone(p, "it accepts no more messages", -err);
 }
 
 static bool take(struct perf_peer *p, uint8_t *buf, size_t n, int64_t end)

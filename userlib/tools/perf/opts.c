@@ -61,7 +61,7 @@ static const struct opt options[] = {
 	  .more = "At least one message is sent. The warm-up has the same "
 	  "limit." },
 	{ WARM_UP, "warm-up", "N", .only = "the client",
-	  .help = "messages before those that are counted (100)" },
+	  .help = "uncounted messages at the beginning (100)" },
 	{ DEPTH, "depth", "N", .only = "the client",
 	  .help = "stream: messages in flight, 1 to 256 (16)" },
 	{ JSON, "json", .only = "the client", .help = "print one JSON object" },
@@ -120,7 +120,8 @@ bool perf_parse_sizes(const char *text, uint64_t *sizes, unsigned int *n)
 		if (!one_size(word, &from) || (colon && !one_size(colon, &to)))
 			return false;
 		if (colon && to < from) {
-			complain("--sizes: %s:%s goes backwards", word, colon);
+			complain("--sizes: in %s:%s the first size is larger "
+			  "than the last", word, colon);
 			return false;
 		}
 		if (!add_size(sizes, n, from))

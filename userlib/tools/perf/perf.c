@@ -63,7 +63,7 @@ int perf_serve(const struct perf_options *o, struct perf_peer *p)
 	if (m.type != PERF_HELLO) {
 		complain("%s: a message of type %d came where its hello should",
 			 p->name, m.type);
-		perf_refuse(p, "a hello comes first");
+		perf_refuse(p, "the first message must be a hello");
 		return EXIT_IO;
 	}
 	for (i = 0; i < PERF_MEMS; i++)

@@ -102,7 +102,8 @@ bool perf_write_gnuplot(const struct perf_report *r, const char *file)
 	fprintf(f, "set multiplot layout %u,%u title \"peerlane perf: latency "
 		"(median, least and p99), bandwidth, message rate%s\"\n",
 		n_rows, n_ops, r->end->emulated || r->peer->emulated ?
-		"\\nemulated: says nothing of hardware" : "");
+		"\\n"
+		"emulated: says nothing about hardware" : "");
 	for (row = 0; row < 3; row++)
 		for (op = 0; op < PERF_OPS; op++)
 			if (wanted(r, row, op))

@@ -8,7 +8,7 @@
 #include "perf.h"
 #include "tool.h"
 
-#define NOTE "emulated: times and rates say nothing of hardware"
+#define NOTE "emulated: times and rates say nothing about hardware"
 
 static bool emulated(const struct perf_report *r)
 {

@@ -122,7 +122,8 @@ static char *find_library(void)
 		return path;
 	lib = dlopen(RUN_LIBRARY, RTLD_LAZY);
 	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map)) {
-		complain("%s; it lies beside peerlane, or in ../lib/peerlane",
+		complain("%s; it must be in the folder of peerlane, or in "
+		  "../lib/peerlane",
 			 dlerror());
 		return NULL;
 	}
@@ -148,7 +149,8 @@ int cmd_run(int argc, char **argv)
 	if (!path)
 		return EXIT_CANNOT_RUN;
 	if (strpbrk(path, ": ")) {
-		complain("%s: the loader takes no library by a path with a blank or a colon in it; install it elsewhere",
+		complain("%s: the loader accepts no path with a blank or a "
+		  "colon; install it elsewhere",
 			 path);
 		return EXIT_CANNOT_RUN;
 	}

@@ -20,10 +20,10 @@ static const char usage[] =
 "       peerlane stats PID [OPTION...]\n"
 "       peerlane stats --all [OPTION...]\n"
 "\n"
-"With PID or --all: prints what libcufile has counted in that process, or in all.\n"
+"With PID or --all: prints the counters of libcufile in that process, or in all.\n"
 "Otherwise prints the counters of each emulated GPU: DMA of other devices into its memory\n"
-"by direction and by device, what its engines copied from and to host memory,\n"
-"and what its driver holds.  Needs root and debugfs.\n";
+"by direction and by device, the bytes that its engines copied from and to host\n"
+"memory, and the memory of its driver.  Needs root and debugfs.\n";
 
 enum { JSON = 1, ROOT, FABRIC, FROM, ALL, WATCH, COUNT, PROMETHEUS };
 

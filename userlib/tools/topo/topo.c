@@ -21,7 +21,7 @@ static const char usage[] =
 "Without --matrix, --tree and --pairs it prints the matrix and the tree.\n";
 
 static const char after[] =
-"Exit status: 0 success, 64 wrong usage, 65 a mistake in the record, 66 the\n"
+"Exit status: 0 success, 64 wrong usage, 65 an error in the record, 66 the\n"
 "input cannot be read, 73 the record cannot be written.\n";
 
 enum { MATRIX = 1, TREE = 2, PAIRS = 4, JSON = 8, NEAR, FROM, RECORD };
@@ -30,7 +30,7 @@ static const struct opt options[] = {
 	{ MATRIX, "matrix",
 	  .help = "relations and paths of all pairs, with a legend" },
 	{ TREE, "tree", .help = "bridges, ports and devices, with ACS and links",
-	  .more = "A ? behind a port means that its kind is guessed. A link "
+	  .more = "A ? after a port means that its kind is guessed. A link "
 	  "that could be faster or wider is marked." },
 	{ PAIRS, "pairs",
 	  .help = "one line for each pair with a GPU: the path, and what "

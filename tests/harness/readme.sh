@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the commands at the top of README.md work as printed in a new clone, and the report of the demo is complete
+# tags: harness build guest rdma
+# tier: nightly
+# timeout: 1500
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/lib/guide.sh"
+. "$TOP/tests/build/lib.sh"
+need_tool cpio flock jq cc make
+need_file "$BUILD/userlib/libcuda.so.1"
+
+# a clone, which builds from the cache
+copy_tree tree
+at_exit 'rm -rf "$OUT/tree"'
+# the reader's own program
+cc -x c -o tree/my-program -I"$TOP/userlib/cuda" - -L"$BUILD/userlib" -l:libcuda.so.1 <<'END'
+#include <cuda.h>
+#include <stdio.h>
+
+int main(void)
+{
+	int gpus = 0;
+	int failed = cuInit(0) || cuDeviceGetCount(&gpus);
+
+	printf("my program sees %d GPU\n", gpus);
+	return failed;
+}
+END
+guide_steps ../README.md 1
+check "the program ran in the machine" grep -q '^my program sees 1 GPU' said
+guide_report tree/build/report.html copy
+finish
