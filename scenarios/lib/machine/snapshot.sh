@@ -139,7 +139,7 @@ case $?,$said in
 *) die "the machine was not ready: $said" ;;
 esac
 qmp '{"execute":"qmp_capabilities"}' \
-	'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true}]}}' \
+	'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true},{"capability":"mapped-ram","state":true}]}}' \
 	"$(jq -nc --arg uri "file:$work/state" '{execute: "migrate", arguments: {$uri}}')" ||
 	die "it cannot be saved: ${qmp_reply-}"
 tries=0

@@ -403,7 +403,7 @@ vm_start() {
 	# QMP wants its greeting answered before anything else
 	set -- '{"execute":"qmp_capabilities"}'
 	[ "$vm_way" = boot ] || set -- "$@" \
-		'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true}]}}' \
+		'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true},{"capability":"mapped-ram","state":true}]}}' \
 		"$(jq -nc --arg uri "file:$vm_store/state" '{execute: "migrate-incoming", arguments: {$uri, "exit-on-error": false}}')"
 	{ vm_reply=$(vm_qmp "$vm_name" "$@") && { [ "$vm_way" = boot ] || vm_loaded; }; } ||
 		{
