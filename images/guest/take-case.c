@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * take-case [-w] DEVICE: waits until a case is in the memory of a PCI device, its BAR 2,
- * unpacks it into /, and removes the device. DEVICE is its folder in sysfs.
+ * take-case [-w] DEVICE [COMMAND…]: waits until a case is in the memory of a PCI device, its
+ * BAR 2, unpacks it into /, removes the device, and goes on as COMMAND, with $CASE_FAILED
+ * after a failure. DEVICE is its folder in sysfs.
  *
  * The first 512 bytes are one line. "wait" means that the machine is to be saved: this
  * program prints "@ready" and looks again. What starts from the snapshot has other
@@ -51,6 +52,17 @@ struct link {		/* a file of several names, by its first one */
 static const char *archive;
 static size_t left;		/* of it */
 static struct link *links;
+static char **command;		/* or a NULL */
+
+static _Noreturn void leave(int status)
+{
+	if (*command) {
+		if (status)
+			setenv("CASE_FAILED", "1", 1);
+		execv(*command, command);
+	}
+	exit(status);
+}
 
 __attribute__((format(printf, 1, 2)))
 static _Noreturn void fail(const char *format, ...)
@@ -62,7 +74,7 @@ static _Noreturn void fail(const char *format, ...)
 	vprintf(format, args);
 	printf("\n");
 	va_end(args);
-	exit(1);
+	leave(1);
 }
 
 /* The next @size bytes of the archive */
@@ -233,14 +245,16 @@ int main(int argc, char **argv)
 {
 	struct timespec now = { 0 }, pause = { .tv_nsec = 10000000 };
 	char line[LINE], digits[2 * RANDOM + 1];
-	const char *memory, *name = argv[argc - 1];
+	bool ask = argc > 1 && !strcmp(argv[1], "-w");
+	const char *memory, *name = argv[1 + ask];
 	int device, fd;
 	struct stat file;
 	size_t size;
 
 	setvbuf(stdout, NULL, _IONBF, 0);
-	if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[1], "-w")))
-		fail("usage: take-case [-w] DEVICE");
+	command = argv + (name ? 2 + ask : argc);
+	if (!name || *name != '/' || (ask && *command))
+		fail("usage: take-case [-w] DEVICE [COMMAND...]");
 	device = open(name, O_PATH | O_DIRECTORY);
 	if (device < 0)
 		fail("%s: %s", name, strerror(errno));
@@ -250,7 +264,7 @@ int main(int argc, char **argv)
 	memory = mmap(NULL, LINE, PROT_READ, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		fail("%s/resource2: %s", name, strerror(errno));
-	if (argc == 3)
+	if (ask)
 		return strncmp(memory, "wait", 4) != 0;
 	if (!strncmp(memory, "wait", 4))
 		puts("@ready");
@@ -275,5 +289,5 @@ int main(int argc, char **argv)
 	while (unpack_entry())
 		;
 	drop_device(device);
-	return 0;
+	leave(0);
 }

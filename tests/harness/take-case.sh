@@ -90,6 +90,11 @@ for device in waiting good; do
 done
 take-case >/tmp/said 2>&1
 echo "usage: $? $(cat /tmp/said)"
+for device in good cut; do
+	rm -rf /tmp/device
+	cp -r /case/$device /tmp/device
+	echo "then-$device $(take-case /tmp/device /bin/sh -c 'echo "goes on as $0 $1, CASE_FAILED ${CASE_FAILED-unset}"; exit 7' name word | tail -n 1)"
+done
 EOF2
 chmod +x case/run
 : >case/modules
@@ -118,10 +123,12 @@ check_eq "the kernel gets the random number, and takes it at once" "RNDADDENTROP
 check_eq "all of it" "$(printf '%064d' 7)" "$(said bytes)"
 check_eq "a memory that is too small for a line" "1 init: /tmp/device/resource2: too small" "$(said small:)"
 check_eq "no device" "1 init: /tmp/device: No such file or directory" "$(said none:)"
-check_eq "wrong usage" "1 init: usage: take-case [-w] DEVICE" "$(said usage:)"
+check_eq "wrong usage" "1 init: usage: take-case [-w] DEVICE [COMMAND...]" "$(said usage:)"
 check_eq "the device decodes no addresses any more" "xxxx00$(head -c 58 /dev/zero | tr '\0' x)" "$(said decodes)"
 check_eq "and is removed" 1 "$(said removed)"
 check_eq "one that cannot be removed" "1 init: the device with the case cannot be removed: No such file or directory" "$(said kept:)"
+check_eq "it goes on as a command" "goes on as name word, CASE_FAILED unset" "$(said then-good)"
+check_eq "which hears of a failure" "goes on as name word, CASE_FAILED 1" "$(said then-cut)"
 check_eq "asked, it says that a machine is to be saved" 0 "$(said asked-waiting)"
 check_eq "and that there is a case" 1 "$(said asked-good)"
 finish
