@@ -47,6 +47,8 @@
 # processor waits in stop_machine() at that moment, both wait forever.
 # mitigations=off: retpolines and filled return stacks protect nobody here, and cost
 # emulated processors a fifteenth of their time.
+# damon_stat.enabled=0, psi=0: DAMON samples the memory each 5 ms, and the accounting of
+# stalls runs on each switch of tasks; no case uses them.
 
 : "${TOP:?}" "${OUT:?}"
 BUILD=${BUILD:-$TOP/build}
@@ -141,7 +143,7 @@ vm_args() {
 	for vm_arg in -accel "$(vm_accel)" -nodefaults -no-user-config -no-reboot -nographic \
 		-display none -L @FIRMWARE@ \
 		-kernel @GUEST@/vmlinux -initrd @DIR@/initrd \
-		-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 tsc=nowatchdog clocksource=hpet mitigations=off rdinit=/init$vm_checks${vm_params:+ $vm_params}${VM_CMDLINE:+ $VM_CMDLINE}" \
+		-append "console=ttyS0 panic=-1 oops=panic no_timer_check lpj=10000000 tsc=nowatchdog clocksource=hpet mitigations=off damon_stat.enabled=0 psi=0 rdinit=/init$vm_checks${vm_params:+ $vm_params}${VM_CMDLINE:+ $VM_CMDLINE}" \
 		-device isa-debug-exit,iobase=0xf4,iosize=0x04 \
 		-chardev "file,id=console,path=@DIR@/console.log,append=on" \
 		-serial chardev:console \
