@@ -255,7 +255,11 @@ struct file {
 	uint32_t mem_align;
 	sem_t turns;		/* of those who write into its page cache: see bounce.c */
 	uint64_t dev;		/* device that holds the data */
-	uint64_t ino;
+	struct node {
+		uint64_t dev, ino;
+		bool known;
+	} node;			/* what all its descriptors lead to */
+	_Atomic bool lost;	/* the program has closed them */
 	/* of cache.c, written under its lock */
 	_Atomic int fs;
 	struct lease *_Atomic lease;

@@ -1660,7 +1660,7 @@ static void together(void)
 	test_cache_registering();
 	test_cache_stands();	/* after it the library counts one for ever */
 	test_threads();
-	test_batch_no_ring();	/* after it there is no ring */
+	test_batch_no_ring();
 	test_fork_in_open();
 }
 
@@ -1678,6 +1678,7 @@ int main(int argc, char **argv)
 	setenv("CUFILE_LOGFILE_PATH", logfile, 1);
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	signal(SIGPIPE, SIG_IGN);
+	test_closes_all();
 	if (argc == 2)
 		alone(argv[1]);
 	together();

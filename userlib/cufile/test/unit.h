@@ -177,6 +177,7 @@ void test_batch_wakes(void);
 void test_batch_close(void);
 void test_batch_ring(void);
 void test_batch_no_ring(void);
+void test_closes_all(void);
 void test_ring_errors(void);
 void test_ring_ends(void);
 void test_ring_waits(void);
