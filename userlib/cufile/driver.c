@@ -14,28 +14,33 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_open;
+static _Atomic bool opening;
 /* From the last close until all is dropped: nobody begins or opens anything. */
-static bool closing;
+static _Atomic bool closing;
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
 static _Atomic bool forked;	/* a child of a process that had it open, or nearly */
 static long use_count;
 static _Atomic unsigned int in_flight;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
 
+/*
+ * CUDA does not work there, helper threads and mappings are gone: what was open is of
+ * no use.  Nor are the locks that other threads held, which nobody gives back.  While
+ * the library is closed, such a thread only looks at what the lock is for, or changes
+ * it at one stroke; so the child gets new locks.  Others are held only while it is
+ * open, opened or closed, and the child takes none of those.
+ */
 static void in_child(void)
 {
-	bool idle = !pthread_mutex_trylock(&lock);
-
-	/*
-	 * CUDA does not work there, helper threads and mappings are gone; so is
-	 * another thread that was opening or closing, and gives no lock back.
-	 */
-	if (is_open || closing || !idle)
-		forked = true;
+	forked = forked || is_open || opening || closing;
+	in_flight = 0;
+	pthread_mutex_init(&lock, NULL);
+	log_forked();
+	config_forked();
+	topology_forked();
+	batch_forked();
 	stats_forked();
 	uvm_forked();
-	if (idle)
-		pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void at_load(void)
@@ -44,7 +49,7 @@ __attribute__((constructor)) static void at_load(void)
 }
 
 /* With the lock held. */
-static CUfileOpError open_locked(void)
+static CUfileOpError open_now(void)
 {
 	static bool told, told_unused;
 	struct config cfg;
@@ -75,6 +80,16 @@ static CUfileOpError open_locked(void)
 	count_open();
 	is_open = true;
 	return CU_FILE_SUCCESS;
+}
+
+static CUfileOpError open_locked(void)
+{
+	CUfileOpError r;
+
+	opening = true;
+	r = open_now();
+	opening = false;
+	return r;
 }
 
 /* A child of a process that had the library open cannot use it. */

@@ -1679,6 +1679,7 @@ int main(int argc, char **argv)
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	signal(SIGPIPE, SIG_IGN);
 	test_closes_all();
+	test_forks();
 	if (argc == 2)
 		alone(argv[1]);
 	together();

@@ -74,6 +74,9 @@ bool is_locked(void);
 /* result.c */
 void test_results(void);
 
+/* forks.c */
+void test_forks(void);
+
 /* windows.c */
 void test_beside_freed(void);
 void test_small_limit(void);
