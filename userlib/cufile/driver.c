@@ -371,6 +371,7 @@ EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
 	NOT_CANCELLED;
 	if (driver_begin()) {
 		count_op(OP_FILE_DEREGISTER, file_deregister(fh));
+		window_look();
 		driver_end();
 	}
 }
@@ -431,6 +432,7 @@ EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 		count_buf_free(b.gpu);
 		if (b.device)
 			window_drop_range(b.base, b.length);
+		window_look();
 	}
 	driver_end();
 	return result(there ? CU_FILE_SUCCESS : CU_FILE_MEMORY_NOT_REGISTERED);

@@ -352,6 +352,9 @@ void window_kill(struct window *w);	/* and forget; caller holds it */
  * there is no module.
  */
 bool window_no_pages(int gpu);
+/* Those of memory that is freed by now, or some of them, are dropped. */
+void window_look(void);
+void window_look_at_times(void);	/* if none has for a while: by who does IO */
 /* After the registration of this range has changed. */
 void window_drop_range(uint64_t start, size_t len);
 void window_drop_all(void);

@@ -24,12 +24,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
 
-/* Windows looked at, when one is made, for memory that is freed by now */
+/*
+ * Windows looked at for memory that is freed by now: when one is made, when a buffer or
+ * a handle is deregistered, and of all every LOOK_NS by who does IO then
+ */
 #define SWEEP		4
+#define SWEEP_MANY	256
+#define SWEEP_SHARE(n)	((n) / 16 + SWEEP)
+#define LOOK_NS		100000000
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int hand;		/* of the sweep; under `making` */
@@ -239,19 +246,25 @@ static bool evict_one(bool registered)
 	return true;
 }
 
+static bool freed(const struct window *w)
+{
+	unsigned long long id = 0;
+	int r = cu.PointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, w->start);
+
+	return r == CUDA_ERROR_INVALID_VALUE || (!r && id != w->buffer_id);
+}
+
 /*
- * Nobody says when memory is freed.  So who makes a window looks at some of the
- * others, each in its turn: those of freed memory are never many more than those
- * of memory that is there.  With `making` held.
+ * Nobody says when memory is freed.  So who makes a window, or passes by at times, looks
+ * at some of the others, each in its turn: those of freed memory are never many more than
+ * those of memory that is there, and none is kept for long while there is IO.  With
+ * `making` held.
  */
-static void sweep(void)
+static void sweep(unsigned int n)
 {
 	struct window *w, *gone = NULL;
-	struct mem now;
-	unsigned int n;
-	bool freed;
 
-	for (n = 0; n < SWEEP; n++) {
+	while (n--) {
 		pthread_mutex_lock(&lock);
 		if (hand >= count)
 			hand = 0;
@@ -261,9 +274,7 @@ static void sweep(void)
 		pthread_mutex_unlock(&lock);
 		if (!w)
 			break;
-		freed = !mem_of(w->start, &now) &&
-			now.buffer_id != w->buffer_id;
-		if (freed) {
+		if (freed(w)) {
 			pthread_mutex_lock(&lock);
 			retire(w, &gone);
 			hand--;
@@ -272,6 +283,42 @@ static void sweep(void)
 		unref(w, &gone);
 	}
 	unmap(gone);
+}
+
+static uint64_t ns_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Who has `making` makes one, and looks itself */
+static void look(bool many)
+{
+	unsigned int n;
+
+	if (pthread_mutex_trylock(&making))
+		return;
+	pthread_mutex_lock(&lock);
+	n = many ? (unsigned int)min_of(count, SWEEP_MANY) : SWEEP_SHARE(count);
+	pthread_mutex_unlock(&lock);
+	sweep(n);
+	pthread_mutex_unlock(&making);
+}
+
+void window_look(void)
+{
+	look(true);
+}
+
+void window_look_at_times(void)
+{
+	static _Atomic uint64_t next;
+	uint64_t now = ns_now(), then = next;
+
+	if (now >= then && atomic_compare_exchange_strong(&next, &then, now + LOOK_NS))
+		look(false);
 }
 
 /* 0, or -errno of the step that failed. */
@@ -562,7 +609,7 @@ static int make(const struct mem *mem, uint64_t addr,
 		window_free(w);
 		return -ENOMEM;
 	}
-	sweep();
+	sweep(SWEEP);
 	w->gpu = mem->gpu;
 	r = map_window(w, mem, addr, why);
 	if (r) {

@@ -1637,6 +1637,7 @@ static void alone(const char *dir)
 	test_beside_freed();
 	test_small_limit();
 	test_many_windows();
+	test_freed_windows();
 	test_no_id();
 	test_no_dmabuf();
 	test_fork();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Windows: which there are, for how long, and who waits for them. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,51 @@ void test_many_windows(void)
 	for (i = 0; i < LIVE; i++)
 		gpu_free(live[i]);
 	close(fd);
+}
+
+/* Memory that is freed while no other window is made */
+void test_freed_windows(void)
+{
+	CUfileHandle_t fh;
+	char data[4096], *g[3];
+	int fd, i;
+
+	fresh(NULL);
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	close(make(other, 0, data, sizeof(data)));
+	fh = reg(fd);
+	mock.no_revoke = true;
+	mock_stop_clock();
+	mock.later += 1000000;	/* since another test, which may have been ahead, too */
+	for (i = 0; i < 3; i++) {
+		g[i] = gpu(MIB(1) + (size_t)i * KIB(64));
+		is(cuFileRead(fh, g[i], 4096, 0, 0), 4096, "a read");
+	}
+	is((long long)stats_of(NULL).windows, 3, "three windows");
+	gpu_free(g[0]);
+	is(cuFileRead(fh, g[1], 4096, 0, 0), 4096, "memory is freed; at once, a read");
+	is((long long)stats_of(NULL).windows, 3, "does not look for that");
+	mock.later++;
+	is(cuFileRead(fh, g[1], 4096, 0, 0), 4096, "a second later, a read");
+	is((long long)stats_of(NULL).windows, 2, "drops its window");
+
+	gpu_free(g[1]);
+	is(reg_error(open(other, O_RDWR)), 0, "memory is freed, a handle deregistered");
+	is((long long)stats_of(NULL).windows, 1, "that does, too");
+
+	g[1] = gpu(MIB(2));
+	is(cuFileRead(fh, g[1], 4096, 0, 0), 4096, "a read");
+	gpu_free(g[1]);
+	is(cuFileBufRegister(g[2], 4096, 0).err, 0, "a buffer is registered");
+	is(cuFileBufDeregister(g[2]).err, 0, "memory is freed, the buffer deregistered");
+	is((long long)stats_of(NULL).windows, 0, "which drops the windows of both");
+	is(mock.bar1_used, 0, "BAR1 agrees");
+	is(cuFileRead(fh, g[2], 4096, 0, 0), 4096, "what is there is read");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	gpu_free(g[2]);
+	close(fd);
+	fresh(NULL);
 }
 
 struct one {
