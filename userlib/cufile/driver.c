@@ -405,11 +405,14 @@ EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 	else if (extent < length &&
 		 (!extent || !mem_may_grow(b.base + extent - 1)))
 		ret = result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
-	else	/* windows are mapped when a transfer needs them, of what is there then */
+	else
 		ret = result(buf_add(&b));
 	/* what is registered now may be lent by nvidia-uvm */
 	if (!ret.err && b.device && config.nvidia_uvm)
 		window_drop_range(b.base, b.length);
+	/* so that the first transfer need not; what is not there now is mapped by one */
+	if (!ret.err && b.device)
+		window_prepare(b.base, extent);
 	count_op(OP_BUF_REGISTER, !ret.err);
 	count_buf(b.gpu, length, !ret.err);
 	driver_end();

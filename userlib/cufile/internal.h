@@ -352,6 +352,11 @@ void window_kill(struct window *w);	/* and forget; caller holds it */
  * there is no module.
  */
 bool window_no_pages(int gpu);
+/*
+ * The memory there, which was registered, has windows from now on, so far as there is
+ * room that nobody has; or what a transfer is told of why there are none.
+ */
+void window_prepare(uint64_t start, size_t len);
 /* Those of memory that is freed by now, or some of them, are dropped. */
 void window_look(void);
 void window_look_at_times(void);	/* if none has for a while: by who does IO */

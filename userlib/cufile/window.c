@@ -3,9 +3,9 @@
  * Windows: mappings of GPU memory into this process, through a dma-buf or lent by
  * nvidia-uvm (uvm.c), or registrations of it with the kernel module where it cannot
  * be mapped.  Each takes room in the GPU's BAR1, which may be smaller than its memory.  So they
- * are a cache: made when a transfer needs one, and given up when BAR1 is full, oldest
- * first, but for those that were used since the last time round.  A window that a
- * transfer is using stays.
+ * are a cache: made when memory is registered, if there is room, or when a transfer needs
+ * one, and given up when BAR1 is full, oldest first, but for those that were used since the
+ * last time round.  A window that a transfer is using stays.
  *
  * They lie in a table in the order of their addresses and do not overlap.  Who
  * makes one holds `making`, and `lock` only to look and to enter it, so that
@@ -506,9 +506,9 @@ static uint32_t reason_of(int err, const struct no_window *why)
 	return known[i].why.id = reason_new();
 }
 
-/* With `making` held: maps @w, for @addr. */
-static int map_window(struct window *w, const struct mem *mem,
-		      uint64_t addr, struct no_window *why)
+/* With `making` held: maps @w, for @addr.  @evict: others may go for it. */
+static int map_window(struct window *w, const struct mem *mem, uint64_t addr,
+		      bool evict, struct no_window *why)
 {
 	size_t size = round_up(KIB(config.window_kb), GPU_PAGE);
 	size_t limit = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB));
@@ -519,14 +519,14 @@ static int map_window(struct window *w, const struct mem *mem,
 		fit(mem, addr, size, &start, &end);
 		w->map_start = start;
 		w->map_len = end - start;
-		while (stats_gauges.window_bytes + w->map_len > limit &&
+		while (stats_gauges.window_bytes + w->map_len > limit && evict &&
 		       evict_one(false))
 			continue;
 		r = -ENOSPC;
 		why->quota = false;
 		if (stats_gauges.window_bytes + w->map_len <= limit)
 			r = open_range(w, mem, why);
-		if (r != -ENOSPC)
+		if (r != -ENOSPC || !evict)
 			break;
 		stats_gauges.window_nospace++;
 		if (evict_one(why->quota))
@@ -596,7 +596,7 @@ found:
 }
 
 /* With `making` held. */
-static int make(const struct mem *mem, uint64_t addr,
+static int make(const struct mem *mem, uint64_t addr, bool evict,
 		struct window **out, struct no_window *why)
 {
 	struct window *w = window_new();
@@ -611,7 +611,7 @@ static int make(const struct mem *mem, uint64_t addr,
 	}
 	sweep(SWEEP);
 	w->gpu = mem->gpu;
-	r = map_window(w, mem, addr, why);
+	r = map_window(w, mem, addr, evict, why);
 	if (r) {
 		window_free(w);
 		return r;
@@ -682,7 +682,7 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 		pthread_mutex_lock(&making);
 		w = find(mem, addr);	/* made by who had the lock? */
 		if (!w) {
-			r = make(mem, addr, &w, why);
+			r = make(mem, addr, true, &w, why);
 			*fresh = true;
 		}
 		pthread_mutex_unlock(&making);
@@ -708,6 +708,33 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	*avail = min_of(len, w->len - (addr - w->start));
 	*out = w;
 	return 0;
+}
+
+void window_prepare(uint64_t start, size_t len)
+{
+	struct no_window why;
+	uint64_t at = start;
+	struct window *w;
+	struct mem mem;
+	CUcontext old;
+	int r = 0;
+
+	if (config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE] ||
+	    (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] && !module_there()))
+		return;
+	while (!r && at < start + len && !mem_of(at, &mem) && mem.kind == MEM_DEVICE &&
+	       mem.buffer_id && mem.len && !cu.Push(mem.ctx)) {
+		pthread_mutex_lock(&making);
+		w = find(&mem, at);
+		if (!w)
+			r = make(&mem, at, false, &w, &why);
+		pthread_mutex_unlock(&making);
+		cu.Pop(&old);
+		if (r)
+			break;
+		at = w->start + w->len;
+		window_put(w);
+	}
 }
 
 void window_put(struct window *w)

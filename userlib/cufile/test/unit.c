@@ -1638,6 +1638,7 @@ static void alone(const char *dir)
 	test_small_limit();
 	test_many_windows();
 	test_freed_windows();
+	test_registered_windows();
 	test_no_id();
 	test_no_dmabuf();
 	test_fork();

@@ -82,6 +82,7 @@ void test_beside_freed(void);
 void test_small_limit(void);
 void test_many_windows(void);
 void test_freed_windows(void);
+void test_registered_windows(void);
 void test_map_apart(void);
 void test_no_id(void);
 void test_no_dmabuf(void);
