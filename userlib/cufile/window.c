@@ -246,14 +246,6 @@ static bool evict_one(bool registered)
 	return true;
 }
 
-static bool freed(const struct window *w)
-{
-	unsigned long long id = 0;
-	int r = cu.PointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, w->start);
-
-	return r == CUDA_ERROR_INVALID_VALUE || (!r && id != w->buffer_id);
-}
-
 /*
  * Nobody says when memory is freed.  So who makes a window, or passes by at times, looks
  * at some of the others, each in its turn: those of freed memory are never many more than
@@ -274,7 +266,7 @@ static void sweep(unsigned int n)
 		pthread_mutex_unlock(&lock);
 		if (!w)
 			break;
-		if (freed(w)) {
+		if (mem_freed(w->start, w->buffer_id)) {
 			pthread_mutex_lock(&lock);
 			retire(w, &gone);
 			hand--;
