@@ -48,6 +48,11 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct batch *batches;
 static uint64_t count;
 
+void batch_forked(void)
+{
+	pthread_mutex_init(&list_lock, NULL);
+}
+
 /* ---- batches ---- */
 
 static struct batch *batch_get(CUfileBatchHandle_t id)

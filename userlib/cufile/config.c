@@ -94,10 +94,40 @@ static const struct {
 
 struct config config;
 
+/*
+ * Parameters set by call.  They are changed in the one that is not in force, so that a
+ * child of any moment has whole ones.
+ */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct config set;
-static bool size_set[12], flag_set[12], text_set[3];
-static bool slabs_set, gpu_slabs_set;
+static struct set {
+	size_t size[12];
+	bool flag[12];
+	char text[3][PATH_MAX];
+	struct slabs slabs, gpu_slabs;
+	bool has_size[12], has_flag[12], has_text[3], has_slabs, has_gpu_slabs;
+} sets[2];
+static struct set *_Atomic set = &sets[0];
+
+static struct set *change(void)
+{
+	struct set *s;
+
+	pthread_mutex_lock(&set_lock);
+	s = &sets[set == &sets[0]];
+	*s = *set;
+	return s;
+}
+
+static void changed(struct set *s)
+{
+	set = s;
+	pthread_mutex_unlock(&set_lock);
+}
+
+void config_forked(void)
+{
+	pthread_mutex_init(&set_lock, NULL);
+}
 
 void config_size_range(unsigned int param, size_t *min, size_t *max)
 {
@@ -114,39 +144,45 @@ bool config_size_ok(unsigned int param, size_t value)
 
 CUfileOpError config_set_size(unsigned int param, size_t value)
 {
+	struct set *s;
+
 	if (param >= 12)
 		return CU_FILE_INVALID_VALUE;
 	if (!config_size_ok(param, value))
 		return CU_FILE_DRIVER_UNSUPPORTED_LIMIT;
-	pthread_mutex_lock(&set_lock);
-	set.size[param] = value;
-	size_set[param] = true;
-	pthread_mutex_unlock(&set_lock);
+	s = change();
+	s->size[param] = value;
+	s->has_size[param] = true;
+	changed(s);
 	return CU_FILE_SUCCESS;
 }
 
 CUfileOpError config_set_flag(unsigned int param, bool value)
 {
+	struct set *s;
+
 	if (param >= 12)
 		return CU_FILE_INVALID_VALUE;
-	pthread_mutex_lock(&set_lock);
-	set.flag[param] = value;
-	flag_set[param] = true;
-	pthread_mutex_unlock(&set_lock);
+	s = change();
+	s->flag[param] = value;
+	s->has_flag[param] = true;
+	changed(s);
 	return CU_FILE_SUCCESS;
 }
 
 CUfileOpError config_set_text(unsigned int param, const char *value)
 {
-	if (param >= 3 || !value || strlen(value) >= sizeof(set.text[0]))
+	struct set *s;
+
+	if (param >= 3 || !value || strlen(value) >= sizeof(s->text[0]))
 		return CU_FILE_INVALID_VALUE;
 	if (param == CUFILE_PARAM_LOGGING_LEVEL &&
 	    log_parse_level(value) < 0)
 		return CU_FILE_INVALID_VALUE;
-	pthread_mutex_lock(&set_lock);
-	strcpy(set.text[param], value);
-	text_set[param] = true;
-	pthread_mutex_unlock(&set_lock);
+	s = change();
+	strcpy(s->text[param], value);
+	s->has_text[param] = true;
+	changed(s);
 	return CU_FILE_SUCCESS;
 }
 
@@ -154,6 +190,7 @@ CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
 			       unsigned int len)
 {
 	struct slabs s = { .n = len };
+	struct set *with;
 	unsigned int i;
 
 	if (!len || len > MAX_SLABS)
@@ -165,10 +202,10 @@ CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
 		s.kb[i] = kb[i];
 		s.count[i] = n[i];
 	}
-	pthread_mutex_lock(&set_lock);
-	*(gpu ? &set.gpu_slabs : &set.slabs) = s;
-	*(gpu ? &gpu_slabs_set : &slabs_set) = true;
-	pthread_mutex_unlock(&set_lock);
+	with = change();
+	*(gpu ? &with->gpu_slabs : &with->slabs) = s;
+	*(gpu ? &with->has_gpu_slabs : &with->has_slabs) = true;
+	changed(with);
 	return CU_FILE_SUCCESS;
 }
 
@@ -438,8 +475,8 @@ static bool take_texts(struct config *cfg, const struct json *root, char *err,
 	}
 	pthread_mutex_lock(&set_lock);
 	for (i = 0; i < 3; i++)
-		if (text_set[i])
-			strcpy(cfg->text[i], set.text[i]);
+		if (set->has_text[i])
+			strcpy(cfg->text[i], set->text[i]);
 	pthread_mutex_unlock(&set_lock);
 	return ok;
 }
@@ -689,15 +726,15 @@ static bool load(struct config *cfg, char *err, size_t size)
 
 	pthread_mutex_lock(&set_lock);
 	for (i = 0; i < 12; i++) {
-		if (size_set[i])
-			cfg->size[i] = set.size[i];
-		if (flag_set[i])
-			cfg->flag[i] = set.flag[i];
+		if (set->has_size[i])
+			cfg->size[i] = set->size[i];
+		if (set->has_flag[i])
+			cfg->flag[i] = set->flag[i];
 	}
-	if (slabs_set)
-		cfg->slabs = set.slabs;
-	if (gpu_slabs_set)
-		cfg->gpu_slabs = set.gpu_slabs;
+	if (set->has_slabs)
+		cfg->slabs = set->slabs;
+	if (set->has_gpu_slabs)
+		cfg->gpu_slabs = set->gpu_slabs;
 	pthread_mutex_unlock(&set_lock);
 	return true;
 }

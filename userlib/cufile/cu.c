@@ -192,6 +192,14 @@ int mem_of(uint64_t ptr, struct mem *mem)
 	return r;
 }
 
+bool mem_freed(uint64_t ptr, uint64_t buffer_id)
+{
+	unsigned long long id = 0;
+	int r = cu.PointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, ptr);
+
+	return r == CUDA_ERROR_INVALID_VALUE || (!r && id != buffer_id);
+}
+
 size_t mem_extent(const struct mem *mem, uint64_t ptr, size_t want)
 {
 	struct mem m = *mem;

@@ -84,6 +84,8 @@ struct mem {
 };
 
 int mem_of(uint64_t ptr, struct mem *mem);	/* CUresult */
+/* Has @ptr no memory of this id any more?  What this thread learnt last stays. */
+bool mem_freed(uint64_t ptr, uint64_t buffer_id);
 /* Bytes of GPU memory from @ptr on, looking at most @want far. */
 size_t mem_extent(const struct mem *mem, uint64_t ptr, size_t want);
 /* Is it of a kind behind which more can be mapped later?  cuMemAlloc's is not. */

@@ -721,6 +721,8 @@ void cuFileHandleDeregister(CUfileHandle_t fh);
  * @flags: 0; others are hints for RDMA storage
  *
  * Optional. Transfers that name this base then fail when they go beyond the end.
+ * GPU memory is mapped for direct transfers, so far as BAR1 has free room; if it cannot
+ * be, the first transfer tells why.
  * The memory stays the program's.
  *
  * Return: CU_FILE_SUCCESS, or:

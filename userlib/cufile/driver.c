@@ -14,28 +14,33 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_open;
+static _Atomic bool opening;
 /* From the last close until all is dropped: nobody begins or opens anything. */
-static bool closing;
+static _Atomic bool closing;
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
 static _Atomic bool forked;	/* a child of a process that had it open, or nearly */
 static long use_count;
 static _Atomic unsigned int in_flight;
 static pthread_cond_t quiet = PTHREAD_COND_INITIALIZER;
 
+/*
+ * CUDA does not work there, helper threads and mappings are gone: what was open is of
+ * no use.  Nor are the locks that other threads held, which nobody gives back.  While
+ * the library is closed, such a thread only looks at what the lock is for, or changes
+ * it at one stroke; so the child gets new locks.  Others are held only while it is
+ * open, opened or closed, and the child takes none of those.
+ */
 static void in_child(void)
 {
-	bool idle = !pthread_mutex_trylock(&lock);
-
-	/*
-	 * CUDA does not work there, helper threads and mappings are gone; so is
-	 * another thread that was opening or closing, and gives no lock back.
-	 */
-	if (is_open || closing || !idle)
-		forked = true;
+	forked = forked || is_open || opening || closing;
+	in_flight = 0;
+	pthread_mutex_init(&lock, NULL);
+	log_forked();
+	config_forked();
+	topology_forked();
+	batch_forked();
 	stats_forked();
 	uvm_forked();
-	if (idle)
-		pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void at_load(void)
@@ -44,7 +49,7 @@ __attribute__((constructor)) static void at_load(void)
 }
 
 /* With the lock held. */
-static CUfileOpError open_locked(void)
+static CUfileOpError open_now(void)
 {
 	static bool told, told_unused;
 	struct config cfg;
@@ -75,6 +80,16 @@ static CUfileOpError open_locked(void)
 	count_open();
 	is_open = true;
 	return CU_FILE_SUCCESS;
+}
+
+static CUfileOpError open_locked(void)
+{
+	CUfileOpError r;
+
+	opening = true;
+	r = open_now();
+	opening = false;
+	return r;
 }
 
 /* A child of a process that had the library open cannot use it. */
@@ -356,6 +371,7 @@ EXPORT void cuFileHandleDeregister(CUfileHandle_t fh)
 	NOT_CANCELLED;
 	if (driver_begin()) {
 		count_op(OP_FILE_DEREGISTER, file_deregister(fh));
+		window_look();
 		driver_end();
 	}
 }
@@ -389,11 +405,14 @@ EXPORT CUfileError_t cuFileBufRegister(const void *base, size_t length,
 	else if (extent < length &&
 		 (!extent || !mem_may_grow(b.base + extent - 1)))
 		ret = result(CU_FILE_CUDA_POINTER_RANGE_ERROR);
-	else	/* windows are mapped when a transfer needs them, of what is there then */
+	else
 		ret = result(buf_add(&b));
 	/* what is registered now may be lent by nvidia-uvm */
 	if (!ret.err && b.device && config.nvidia_uvm)
 		window_drop_range(b.base, b.length);
+	/* so that the first transfer need not; what is not there now is mapped by one */
+	if (!ret.err && b.device)
+		window_prepare(b.base, extent);
 	count_op(OP_BUF_REGISTER, !ret.err);
 	count_buf(b.gpu, length, !ret.err);
 	driver_end();
@@ -416,6 +435,7 @@ EXPORT CUfileError_t cuFileBufDeregister(const void *base)
 		count_buf_free(b.gpu);
 		if (b.device)
 			window_drop_range(b.base, b.length);
+		window_look();
 	}
 	driver_end();
 	return result(there ? CU_FILE_SUCCESS : CU_FILE_MEMORY_NOT_REGISTERED);

@@ -9,12 +9,14 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/kcmp.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -83,13 +85,47 @@ static int open_again(int fd, int flags, bool direct)
 	return open(path, flags);
 }
 
+/* No server is asked.  Overlayfs may give a file that is written to another number. */
+static struct node node_of(int fd)
+{
+	struct node n = { .dev = 0 };
+	struct statfs fs;
+	struct statx sx;
+
+	if (!fstatfs(fd, &fs) && fs.f_type != OVERLAYFS_SUPER_MAGIC &&
+	    !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
+		n = (struct node){ makedev(sx.stx_dev_major, sx.stx_dev_minor),
+				   sx.stx_ino, true };
+	return n;
+}
+
+/* A program may close all descriptors, and get their numbers for files of its own. */
+static bool leads_to(int fd, const struct node *n)
+{
+	struct statx sx;
+
+	if (fd < 0 || !n->known)
+		return fd >= 0;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
+		return errno != EBADF;
+	return makedev(sx.stx_dev_major, sx.stx_dev_minor) == n->dev &&
+	       sx.stx_ino == n->ino;
+}
+
+static void lose(struct file *f)
+{
+	if (!atomic_exchange(&f->lost, true))
+		log_line(LOG_ERROR, "the program has closed descriptors of the "
+			 "library: register the file anew");
+}
+
 static void destroy(struct file *f)
 {
-	if (f->direct_fd >= 0 && f->direct_fd != f->fd)
+	if (!f->lost && f->direct_fd != f->fd && leads_to(f->direct_fd, &f->node))
 		close(f->direct_fd);
-	if (f->buffered_fd >= 0 && f->buffered_fd != f->fd)
+	if (!f->lost && f->buffered_fd != f->fd && leads_to(f->buffered_fd, &f->node))
 		close(f->buffered_fd);
-	if (f->fd >= 0)
+	if (!f->lost && leads_to(f->fd, &f->node))
 		close(f->fd);
 	sem_destroy(&f->turns);
 	pthread_mutex_destroy(&f->tally.lock);
@@ -278,6 +314,23 @@ static int open_both(struct file *f, int flags)
 	return f->direct_errno;
 }
 
+static bool has_number(const struct file *f, int fd)
+{
+	return fd >= 0 && (fd == f->fd || fd == f->direct_fd || fd == f->buffered_fd);
+}
+
+/* With the lock held: who had a number that is @f's now has it no more. */
+static void take_numbers(const struct file *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < slots; i++)
+		if (table[i] && (has_number(table[i], f->fd) ||
+				 has_number(table[i], f->direct_fd) ||
+				 has_number(table[i], f->buffered_fd)))
+			lose(table[i]);
+}
+
 /* The descriptors that were kept of this one, if any were. */
 static bool take_kept(struct file *f)
 {
@@ -331,7 +384,7 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 	f->user_direct = flags & O_DIRECT;
 	f->access = flags & O_ACCMODE;
 	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
-	f->ino = st.st_ino;
+	f->node = node_of(fd);
 	/* our own, so that the program may close its own at any time */
 	if (!take_kept(f))
 		f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -355,6 +408,7 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 		r = CU_FILE_NOMEM_ERROR;
 		goto out;
 	}
+	take_numbers(f);
 	f->value = ++count << COUNT_SHIFT | (uint64_t)i << SLOT_SHIFT | MARK;
 	table[i] = f;
 	*out = (CUfileHandle_t)(uintptr_t)f->value;
@@ -387,6 +441,12 @@ struct file *file_get(CUfileHandle_t fh)
 		f->refs++;
 	}
 	pthread_rwlock_unlock(&lock);
+	if (f && !leads_to(f->fd, &f->node))
+		lose(f);
+	if (f && f->lost) {
+		file_put(f);
+		f = NULL;
+	}
 	return f;
 }
 

@@ -75,6 +75,7 @@ enum { LOG_NOTICE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_setup(int level, const char *file);
 int log_parse_level(const char *name);	/* -1: no such level */
+void log_forked(void);		/* in a child */
 void log_line(int level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* /dev/kmsg, to read what comes from now on; -1: it cannot be read. */
 int log_kernel_now(void);
@@ -143,6 +144,8 @@ void config_size_range(unsigned int param, size_t *min, size_t *max);
 CUfileOpError config_set_slabs(bool gpu, const size_t *kb, const size_t *n,
 			       unsigned int len);
 
+void config_forked(void);	/* in a child */
+
 extern struct config config;	/* valid while open */
 /* One that cuFileDriverSet...() may change meanwhile; it does so with the driver's lock held. */
 static inline size_t config_now(unsigned int param)
@@ -176,6 +179,7 @@ bool layers_stop(const char *folder, bool passes, char *why, size_t size);
  * if that is not known, @why says so.
  */
 bool topology_p2pdma(const char *address, const char *gpu, char *why, size_t size);
+void topology_forked(void);	/* in a child */
 
 /* ---- stats.c ---- */
 /* The process's own until the library was opened, then one that others can read */
@@ -255,7 +259,11 @@ struct file {
 	uint32_t mem_align;
 	sem_t turns;		/* of those who write into its page cache: see bounce.c */
 	uint64_t dev;		/* device that holds the data */
-	uint64_t ino;
+	struct node {
+		uint64_t dev, ino;
+		bool known;
+	} node;			/* what all its descriptors lead to */
+	_Atomic bool lost;	/* the program has closed them */
 	/* of cache.c, written under its lock */
 	_Atomic int fs;
 	struct lease *_Atomic lease;
@@ -344,6 +352,14 @@ void window_kill(struct window *w);	/* and forget; caller holds it */
  * there is no module.
  */
 bool window_no_pages(int gpu);
+/*
+ * The memory there, which was registered, has windows from now on, so far as there is
+ * room that nobody has; or what a transfer is told of why there are none.
+ */
+void window_prepare(uint64_t start, size_t len);
+/* Those of memory that is freed by now, or some of them, are dropped. */
+void window_look(void);
+void window_look_at_times(void);	/* if none has for a while: by who does IO */
 /* After the registration of this range has changed. */
 void window_drop_range(uint64_t start, size_t len);
 void window_drop_all(void);
@@ -455,6 +471,7 @@ static inline CUfileError_t cuda_result(int r)
 void param_forget(void);
 
 /* ---- batch.c and async.c ---- */
+void batch_forked(void);	/* in a child */
 void batch_drop_all(void);
 bool stream_supported(void);
 void stream_drop_all(void);

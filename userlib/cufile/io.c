@@ -210,6 +210,7 @@ static ssize_t gpu_io(struct io *io, uint64_t dev, uint64_t off, size_t len)
 {
 	ssize_t r;
 
+	window_look_at_times();
 	crew_enter();
 	r = cache_quick(io, dev, off, len) ? (ssize_t)len :
 	    move(io, backends, dev, off, len);

@@ -11,7 +11,9 @@
 #include "internal.h"
 
 static int log_level = LOG_ERROR;
-static char log_file[sizeof(config.text[0]) + 16];
+/* The name is written where it is not in force, so that a child has a whole one */
+static char names_of_file[2][sizeof(config.text[0]) + 16];
+static char *_Atomic log_file = names_of_file[0];
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int log_parse_level(const char *name)
@@ -35,10 +37,19 @@ int log_parse_level(const char *name)
 
 void log_setup(int level, const char *file)
 {
+	char *name;
+
 	pthread_mutex_lock(&log_lock);
 	log_level = level;
-	snprintf(log_file, sizeof(log_file), "%s", file ? file : "");
+	name = names_of_file[log_file == names_of_file[0]];
+	snprintf(name, sizeof(names_of_file[0]), "%s", file ? file : "");
+	log_file = name;
 	pthread_mutex_unlock(&log_lock);
+}
+
+void log_forked(void)
+{
+	pthread_mutex_init(&log_lock, NULL);
 }
 
 void log_line(int level, const char *fmt, ...)

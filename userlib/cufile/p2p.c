@@ -768,6 +768,7 @@ bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
 	    mem_extent(&io->mem, addr, size) < size ||
 	    no_p2p(io) != POSSIBLE || verdict_ask(io, PLN_PATH_P2P) != WORKS)
 		return false;
+	window_look_at_times();
 	if (cu.Push(io->mem.ctx))
 		return false;
 	r = window_get(&io->mem, addr, size, w, &avail, &fresh, &why);

@@ -5,12 +5,15 @@
  *
  * One thread submits and takes completions.  The program's threads do neither:
  * the kernel would interrupt their system calls to deliver completions.
+ *
+ * The program may close every descriptor that it did not open, and get their numbers
+ * for files of its own.  So the ring has none: the thread registers it with itself and
+ * closes its descriptor, and others wake the thread by a futex that the ring waits for.
  */
+#include <linux/futex.h>
 #include <linux/io_uring.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,16 +23,22 @@
 
 #define MAX_DEPTH	4095
 
+/* Linux 6.7; older headers have neither */
+#define OP_FUTEX_WAIT	51
+#define FUTEX_FLAGS	(0x02 | FUTEX_PRIVATE_FLAG)	/* FUTEX2_SIZE_U32 */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ring_io *added, **added_end = &added;
 static unsigned int under_way;		/* added, and not ended */
 static bool running, refused, quit;
-static bool lost;			/* the eventfd is, for the rest of the process */
+static _Atomic uint32_t calls;		/* of the thread; the futex */
 static pthread_t thread;
 
 /* Of the thread, and of who starts and ends it */
 static struct {
-	int fd, wake;
+	int fd;				/* -1 once it is registered */
+	unsigned int number;		/* as what it is registered */
+	bool waits;			/* for the futex */
 	unsigned int depth;
 	struct io_uring_sqe *sqe;
 	unsigned int *sq_head, *sq_tail, sq_mask, *sq_array;
@@ -37,18 +46,23 @@ static struct {
 	struct io_uring_cqe *cqe;
 	char *rings;
 	size_t rings_size, sqe_size;
-	uint64_t woken;			/* what the eventfd gives */
-} r = { .fd = -1, .wake = -1 };
+} r = { .fd = -1 };
 
 static int setup(unsigned int entries, struct io_uring_params *p)
 {
 	return (int)syscall(__NR_io_uring_setup, entries, p);
 }
 
+static int tell(unsigned int what, void *arg, unsigned int n)
+{
+	return (int)syscall(__NR_io_uring_register, r.fd, what, arg, n);
+}
+
 static int enter(unsigned int submit)
 {
-	return (int)syscall(__NR_io_uring_enter, r.fd, submit, 1,
-			    IORING_ENTER_GETEVENTS, NULL, 0);
+	return (int)syscall(__NR_io_uring_enter, r.number, submit, 1,
+			    IORING_ENTER_GETEVENTS | IORING_ENTER_REGISTERED_RING,
+			    NULL, 0);
 }
 
 static void give_up(void)
@@ -59,11 +73,10 @@ static void give_up(void)
 		munmap(r.sqe, r.sqe_size);
 	if (r.fd >= 0)
 		close(r.fd);
-	if (r.wake >= 0)
-		close(r.wake);
 	r.rings = NULL;
 	r.sqe = NULL;
-	r.fd = r.wake = -1;
+	r.fd = -1;
+	r.waits = false;
 }
 
 static void *map(size_t size, off_t what)
@@ -77,22 +90,32 @@ static void *map(size_t size, off_t what)
 	return p;
 }
 
-/* 0, or an errno. */
+static bool has_futex(void)
+{
+	struct {
+		struct io_uring_probe head;
+		struct io_uring_probe_op op[OP_FUTEX_WAIT + 1];
+	} p = { 0 };
+
+	return !tell(IORING_REGISTER_PROBE, &p, OP_FUTEX_WAIT + 1) &&
+	       p.head.ops_len > OP_FUTEX_WAIT &&
+	       p.op[OP_FUTEX_WAIT].flags & IO_URING_OP_SUPPORTED;
+}
+
+/* By the thread that is to enter it: 0, or an errno. */
 static int make(unsigned int depth)
 {
+	struct io_uring_rsrc_update as = { .offset = UINT32_MAX };
 	struct io_uring_params p = { .flags = IORING_SETUP_CLAMP };
 	const unsigned int need = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_NODROP |
 				  IORING_FEAT_RW_CUR_POS;
 	size_t cq;
 
-	/* one more, for the eventfd */
+	/* one more, for the futex */
 	r.fd = setup(depth + 1, &p);
 	if (r.fd < 0)
 		return errno;
-	r.wake = eventfd(0, EFD_CLOEXEC);
-	if (r.wake < 0)
-		return errno;
-	if ((p.features & need) != need)
+	if ((p.features & need) != need || !has_futex())
 		return EOPNOTSUPP;
 	/* the kernel may make more entries than are asked for, or fewer */
 	r.depth = (unsigned int)min_of(depth, p.sq_entries - 1);
@@ -113,24 +136,55 @@ static int make(unsigned int depth)
 	r.cq_tail = (unsigned int *)(r.rings + p.cq_off.tail);
 	r.cq_mask = *(unsigned int *)(r.rings + p.cq_off.ring_mask);
 	r.cqe = (struct io_uring_cqe *)(r.rings + p.cq_off.cqes);
+	as.data = (uint64_t)r.fd;
+	if (tell(IORING_REGISTER_RING_FDS, &as, 1) != 1)
+		return EOPNOTSUPP;
+	r.number = as.offset;
+	close(r.fd);
+	r.fd = -1;
 	return 0;
 }
 
 /* There is always room: no more are under way than the ring has entries. */
-static void put(unsigned char op, int fd, void *buf, size_t len, uint64_t off,
-		void *data)
+static void put(struct io_uring_sqe sqe)
 {
 	unsigned int tail = *r.sq_tail, i = tail & r.sq_mask;
 
-	memset(&r.sqe[i], 0, sizeof(r.sqe[i]));
-	r.sqe[i].opcode = op;
-	r.sqe[i].fd = fd;
-	r.sqe[i].addr = (uintptr_t)buf;
-	r.sqe[i].len = (unsigned int)len;
-	r.sqe[i].off = off;
-	r.sqe[i].user_data = (uintptr_t)data;
+	r.sqe[i] = sqe;
 	r.sq_array[i] = i;
 	__atomic_store_n(r.sq_tail, tail + 1, __ATOMIC_RELEASE);
+}
+
+static void put_io(struct ring_io *io)
+{
+	put((struct io_uring_sqe){
+		.opcode = io->io.write ? IORING_OP_WRITE : IORING_OP_READ,
+		.fd = io->io.f->direct_fd,
+		.addr = (uintptr_t)io->host,
+		.len = (unsigned int)io->len,
+		.off = io->off,
+		.user_data = (uintptr_t)io,
+	});
+}
+
+/* Until the thread is called, unless it has been since @calls were counted */
+static void put_wait(uint32_t counted)
+{
+	put((struct io_uring_sqe){
+		.opcode = OP_FUTEX_WAIT,
+		.fd = FUTEX_FLAGS,
+		.addr = (uintptr_t)&calls,
+		.off = counted,
+		.addr3 = FUTEX_BITSET_MATCH_ANY,
+	});
+	r.waits = true;
+}
+
+static void nap(long ms)
+{
+	const struct timespec t = { .tv_nsec = ms * 1000000 };
+
+	nanosleep(&t, NULL);
 }
 
 static void finish(struct ring_io *io, int res)
@@ -141,13 +195,10 @@ static void finish(struct ring_io *io, int res)
 	io->ended(io, res);
 }
 
-/*
- * Takes completions; how many requests are to be submitted because of them.
- * *@err is set when the eventfd cannot be read any more.
- */
-static unsigned int reap(int *err)
+/* Takes completions; *@err is set when the futex cannot be waited for. */
+static void reap(int *err)
 {
-	unsigned int head = *r.cq_head, again = 0;
+	unsigned int head = *r.cq_head;
 
 	while (head != __atomic_load_n(r.cq_tail, __ATOMIC_ACQUIRE)) {
 		struct io_uring_cqe c = r.cqe[head & r.cq_mask];
@@ -155,25 +206,23 @@ static unsigned int reap(int *err)
 		__atomic_store_n(r.cq_head, ++head, __ATOMIC_RELEASE);
 		if (c.user_data) {
 			finish((struct ring_io *)(uintptr_t)c.user_data, c.res);
-		} else if (c.res < 0 && c.res != -EINTR && c.res != -EAGAIN) {
-			*err = -c.res;
-		} else {
-			put(IORING_OP_READ, r.wake, &r.woken, sizeof(r.woken),
-			    0, NULL);
-			again++;
+			continue;
 		}
+		r.waits = false;
+		if (c.res == -ENOMEM)
+			nap(1);
+		else if (c.res < 0 && c.res != -EINTR && c.res != -EAGAIN)
+			*err = -c.res;
 	}
-	return again;
 }
 
 /*
- * The ring takes nothing more: a filter of system calls forbids it, or the program
- * has closed the descriptor.  What the kernel has not begun ends as cancelled;
- * what it has begun ends in memory that stays mapped, so this waits for it.
+ * The ring takes nothing more: a filter of system calls forbids it.  What the kernel
+ * has not begun ends as cancelled; what it has begun ends in memory that stays mapped,
+ * so this waits for it.
  */
 static void abandon(int err)
 {
-	const struct timespec ms = { .tv_nsec = 1000000 };
 	unsigned int i, left, tail = *r.sq_tail;
 	struct ring_io *io, *next;
 
@@ -201,92 +250,100 @@ static void abandon(int err)
 		pthread_mutex_unlock(&lock);
 		if (!left)
 			break;
-		nanosleep(&ms, NULL);
+		nap(1);
 	}
 }
 
+/* Who starts the thread waits for it: there is a descriptor only until then. */
+struct birth {
+	unsigned int depth;
+	int err;
+	sem_t done;
+};
+
 static void *serve(void *arg)
 {
+	struct birth *birth = arg;
 	struct ring_io *io, *next;
-	unsigned int submit = 1;
+	unsigned int submit = 0;
+	uint32_t counted;
 	bool over;
-	int n, err = 0;
+	int n, err;
 
-	put(IORING_OP_READ, r.wake, &r.woken, sizeof(r.woken), 0, NULL);
+	err = birth->err = make(birth->depth);
+	if (err)
+		give_up();
+	sem_post(&birth->done);
+	if (err)
+		return NULL;
 	while (!err) {
 		pthread_mutex_lock(&lock);
 		io = added;
 		added = NULL;
 		added_end = &added;
+		counted = calls;
 		over = quit && !under_way;
 		pthread_mutex_unlock(&lock);
 		if (over)
 			break;
+		if (!r.waits) {
+			put_wait(counted);
+			submit++;
+		}
 		for (; io; io = next) {
 			next = io->next;
-			put(io->io.write ? IORING_OP_WRITE : IORING_OP_READ,
-			    io->io.f->direct_fd, io->host, io->len, io->off, io);
+			put_io(io);
 			submit++;
 		}
 		n = enter(submit);
-		if (n > 0) {
+		if (n > 0)
 			submit -= (unsigned int)n < submit ? (unsigned int)n :
 							     submit;
-		} else if (n < 0 && (errno == EAGAIN || errno == EBUSY ||
-				     errno == ENOMEM)) {
-			/* until something ends, or memory is there again */
-			struct pollfd p = { .fd = r.fd, .events = POLLIN };
-
-			poll(&p, 1, 10);
-		} else if (n < 0 && errno != EINTR) {
+		else if (n < 0 && (errno == EAGAIN || errno == EBUSY ||
+				   errno == ENOMEM))
+			nap(10);	/* memory may be there again */
+		else if (n < 0 && errno != EINTR)
 			err = errno;
-		}
-		submit += reap(&err);
+		reap(&err);
 	}
 	if (err)
 		abandon(err);
-	return arg;
+	return NULL;
 }
 
 /* With the lock held. */
 static void start(void)
 {
 	size_t depth = config.size[CUFILE_PARAM_EXECUTION_MAX_IO_QUEUE_DEPTH];
+	struct birth birth = { .depth = (unsigned int)min_of(depth, MAX_DEPTH) };
 	sigset_t all, old;
 	int err;
 
-	err = make((unsigned int)min_of(depth, MAX_DEPTH));
+	sem_init(&birth.done, 0, 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, serve, &birth);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
-		err = pthread_create(&thread, NULL, serve, NULL);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		while (sem_wait(&birth.done))
+			continue;
+		err = birth.err;
+		if (err)
+			pthread_join(thread, NULL);
 	}
+	sem_destroy(&birth.done);
 	running = !err;
 	refused = err;
-	if (err) {
+	if (err)
 		log_line(LOG_INFO, "no io_uring: %s; batches and streams are done "
 			 "by threads", strerror(err));
-		give_up();
-	}
 }
 
-/*
- * With the lock held.  False: the program has closed the eventfd; its number may
- * be that of another file from then on.
- */
-static bool wake(void)
+/* With the lock held. */
+static void wake(void)
 {
-	const uint64_t one = 1;
-	ssize_t n;
-
-	while (!lost) {
-		n = write(r.wake, &one, sizeof(one));
-		if (n > 0)
-			break;
-		lost = errno != EINTR;
-	}
-	return !lost;
+	calls++;
+	syscall(SYS_futex, &calls, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static bool add(struct ring_io *io)
@@ -303,14 +360,8 @@ static bool add(struct ring_io *io)
 		*added_end = io;
 		added_end = &io->next;
 		under_way++;
-		/* under the lock: the eventfd is there until shutdown */
-		if (first && !wake()) {
-			taken = false;
-			refused = true;
-			added = NULL;
-			added_end = &added;
-			under_way--;
-		}
+		if (first)
+			wake();
 	}
 	pthread_mutex_unlock(&lock);
 	return taken;
@@ -361,12 +412,10 @@ void ring_shutdown(void)
 	bool end;
 
 	pthread_mutex_lock(&lock);
-	/*
-	 * A thread that cannot be woken sleeps, with nothing to do, until somebody
-	 * interrupts it.  The ring stays as it is then, and there is no other.
-	 */
-	refused = running && !wake();
-	end = quit = running && !refused;
+	refused = false;
+	end = quit = running;
+	if (end)
+		wake();
 	pthread_mutex_unlock(&lock);
 	if (!end)
 		return;

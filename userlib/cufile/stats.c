@@ -56,6 +56,7 @@ out:
 void stats_forked(void)
 {
 	stats_page = &own;
+	pthread_mutex_init(&own.total.lock, NULL);
 }
 
 EXPORT const char *pln_path_name(unsigned int path)
@@ -81,9 +82,13 @@ EXPORT int pln_file_stats(void *fh, struct pln_file_stats *stats)
 	if (driver_is_child())
 		return -ECHILD;
 	if (fh) {
-		f = file_get(fh);
-		if (!f)
+		if (!driver_begin())
 			return -EBADF;
+		f = file_get(fh);
+		if (!f) {
+			driver_end();
+			return -EBADF;
+		}
 		t = &f->tally;
 	}
 	now.last_path = t->last_path;
@@ -102,6 +107,7 @@ EXPORT int pln_file_stats(void *fh, struct pln_file_stats *stats)
 	pthread_mutex_unlock(&t->lock);
 	if (f) {
 		file_put(f);
+		driver_end();
 		SIZED_OUT(stats, &now);
 		return 0;
 	}

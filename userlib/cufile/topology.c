@@ -48,10 +48,16 @@ static bool find_all(void)
 	return !r;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void topology_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 /* It stays loaded. */
 static bool load(void)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static bool loaded;
 	bool there;
 

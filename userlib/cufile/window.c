@@ -3,9 +3,9 @@
  * Windows: mappings of GPU memory into this process, through a dma-buf or lent by
  * nvidia-uvm (uvm.c), or registrations of it with the kernel module where it cannot
  * be mapped.  Each takes room in the GPU's BAR1, which may be smaller than its memory.  So they
- * are a cache: made when a transfer needs one, and given up when BAR1 is full, oldest
- * first, but for those that were used since the last time round.  A window that a
- * transfer is using stays.
+ * are a cache: made when memory is registered, if there is room, or when a transfer needs
+ * one, and given up when BAR1 is full, oldest first, but for those that were used since the
+ * last time round.  A window that a transfer is using stays.
  *
  * They lie in a table in the order of their addresses and do not overlap.  Who
  * makes one holds `making`, and `lock` only to look and to enter it, so that
@@ -24,12 +24,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
 
-/* Windows looked at, when one is made, for memory that is freed by now */
+/*
+ * Windows looked at for memory that is freed by now: when one is made, when a buffer or
+ * a handle is deregistered, and of all every LOOK_NS by who does IO then
+ */
 #define SWEEP		4
+#define SWEEP_MANY	256
+#define SWEEP_SHARE(n)	((n) / 16 + SWEEP)
+#define LOOK_NS		100000000
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int hand;		/* of the sweep; under `making` */
@@ -240,18 +247,16 @@ static bool evict_one(bool registered)
 }
 
 /*
- * Nobody says when memory is freed.  So who makes a window looks at some of the
- * others, each in its turn: those of freed memory are never many more than those
- * of memory that is there.  With `making` held.
+ * Nobody says when memory is freed.  So who makes a window, or passes by at times, looks
+ * at some of the others, each in its turn: those of freed memory are never many more than
+ * those of memory that is there, and none is kept for long while there is IO.  With
+ * `making` held.
  */
-static void sweep(void)
+static void sweep(unsigned int n)
 {
 	struct window *w, *gone = NULL;
-	struct mem now;
-	unsigned int n;
-	bool freed;
 
-	for (n = 0; n < SWEEP; n++) {
+	while (n--) {
 		pthread_mutex_lock(&lock);
 		if (hand >= count)
 			hand = 0;
@@ -261,9 +266,7 @@ static void sweep(void)
 		pthread_mutex_unlock(&lock);
 		if (!w)
 			break;
-		freed = !mem_of(w->start, &now) &&
-			now.buffer_id != w->buffer_id;
-		if (freed) {
+		if (mem_freed(w->start, w->buffer_id)) {
 			pthread_mutex_lock(&lock);
 			retire(w, &gone);
 			hand--;
@@ -272,6 +275,42 @@ static void sweep(void)
 		unref(w, &gone);
 	}
 	unmap(gone);
+}
+
+static uint64_t ns_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Who has `making` makes one, and looks itself */
+static void look(bool many)
+{
+	unsigned int n;
+
+	if (pthread_mutex_trylock(&making))
+		return;
+	pthread_mutex_lock(&lock);
+	n = many ? (unsigned int)min_of(count, SWEEP_MANY) : SWEEP_SHARE(count);
+	pthread_mutex_unlock(&lock);
+	sweep(n);
+	pthread_mutex_unlock(&making);
+}
+
+void window_look(void)
+{
+	look(true);
+}
+
+void window_look_at_times(void)
+{
+	static _Atomic uint64_t next;
+	uint64_t now = ns_now(), then = next;
+
+	if (now >= then && atomic_compare_exchange_strong(&next, &then, now + LOOK_NS))
+		look(false);
 }
 
 /* 0, or -errno of the step that failed. */
@@ -459,9 +498,9 @@ static uint32_t reason_of(int err, const struct no_window *why)
 	return known[i].why.id = reason_new();
 }
 
-/* With `making` held: maps @w, for @addr. */
-static int map_window(struct window *w, const struct mem *mem,
-		      uint64_t addr, struct no_window *why)
+/* With `making` held: maps @w, for @addr.  @evict: others may go for it. */
+static int map_window(struct window *w, const struct mem *mem, uint64_t addr,
+		      bool evict, struct no_window *why)
 {
 	size_t size = round_up(KIB(config.window_kb), GPU_PAGE);
 	size_t limit = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB));
@@ -472,14 +511,14 @@ static int map_window(struct window *w, const struct mem *mem,
 		fit(mem, addr, size, &start, &end);
 		w->map_start = start;
 		w->map_len = end - start;
-		while (stats_gauges.window_bytes + w->map_len > limit &&
+		while (stats_gauges.window_bytes + w->map_len > limit && evict &&
 		       evict_one(false))
 			continue;
 		r = -ENOSPC;
 		why->quota = false;
 		if (stats_gauges.window_bytes + w->map_len <= limit)
 			r = open_range(w, mem, why);
-		if (r != -ENOSPC)
+		if (r != -ENOSPC || !evict)
 			break;
 		stats_gauges.window_nospace++;
 		if (evict_one(why->quota))
@@ -549,7 +588,7 @@ found:
 }
 
 /* With `making` held. */
-static int make(const struct mem *mem, uint64_t addr,
+static int make(const struct mem *mem, uint64_t addr, bool evict,
 		struct window **out, struct no_window *why)
 {
 	struct window *w = window_new();
@@ -562,9 +601,9 @@ static int make(const struct mem *mem, uint64_t addr,
 		window_free(w);
 		return -ENOMEM;
 	}
-	sweep();
+	sweep(SWEEP);
 	w->gpu = mem->gpu;
-	r = map_window(w, mem, addr, why);
+	r = map_window(w, mem, addr, evict, why);
 	if (r) {
 		window_free(w);
 		return r;
@@ -635,7 +674,7 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 		pthread_mutex_lock(&making);
 		w = find(mem, addr);	/* made by who had the lock? */
 		if (!w) {
-			r = make(mem, addr, &w, why);
+			r = make(mem, addr, true, &w, why);
 			*fresh = true;
 		}
 		pthread_mutex_unlock(&making);
@@ -661,6 +700,33 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	*avail = min_of(len, w->len - (addr - w->start));
 	*out = w;
 	return 0;
+}
+
+void window_prepare(uint64_t start, size_t len)
+{
+	struct no_window why;
+	uint64_t at = start;
+	struct window *w;
+	struct mem mem;
+	CUcontext old;
+	int r = 0;
+
+	if (config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE] ||
+	    (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] && !module_there()))
+		return;
+	while (!r && at < start + len && !mem_of(at, &mem) && mem.kind == MEM_DEVICE &&
+	       mem.buffer_id && mem.len && !cu.Push(mem.ctx)) {
+		pthread_mutex_lock(&making);
+		w = find(&mem, at);
+		if (!w)
+			r = make(&mem, at, false, &w, &why);
+		pthread_mutex_unlock(&making);
+		cu.Pop(&old);
+		if (r)
+			break;
+		at = w->start + w->len;
+		window_put(w);
+	}
 }
 
 void window_put(struct window *w)

@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -625,7 +626,7 @@ static double cpu_time(void)
 	return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
 }
 
-/* A ring that cannot be had, is small, or ends to work: the threads do the rest. */
+/* A ring that cannot be had, ends to work, or is small: the threads do the rest. */
 void test_batch_no_ring(void)
 {
 	static const char one[] = "{\"execution\":{\"max_io_queue_depth\":1}}";
@@ -639,7 +640,7 @@ void test_batch_no_ring(void)
 
 	noise(data, N * SIZE);
 	fd = make(path, 0, data, N * SIZE);
-	for (turn = 0; turn < 5; turn++) {
+	for (turn = 0; turn < 3; turn++) {
 		fresh(turn == 2 ? one : info);
 		f = (struct forbidden){ .fh = reg(fd), .g = g };
 		is(cuFileRead(f.fh, g, SIZE, 0, 0), SIZE, "p2p works");
@@ -658,16 +659,8 @@ void test_batch_no_ring(void)
 			check(log_has("io_uring does not work any more") == turn,
 			      "and of enter");
 			break;
-		case 2:
+		default:
 			is(read_all(f.b, f.fh, g), N, "a ring of one");
-			break;
-		default:	/* the last: there is no ring after it */
-			is(read_all(f.b, f.fh, g), N, "a ring at work");
-			redirect("anon_inode:[io_uring]", 0, -1);
-			if (turn == 4)
-				redirect("anon_inode:[eventfd]", 0, -1);
-			is(read_all(f.b, f.fh, g), N,
-			   "the program closes its descriptors");
 		}
 		check(!memcmp(mem(g), data, N * SIZE), "the data is right");
 		check(cpu_time() - began < 2, "nobody spins");
@@ -679,6 +672,99 @@ void test_batch_no_ring(void)
 	close(fd);
 	gpu_free(g);
 	free(data);
+}
+
+/* ---- a program that closes all descriptors, as daemons do ---- */
+
+#define OWN	64
+
+/* Those that the program opens then are its own: of a file, of a pipe, or none. */
+enum own { FILES, PIPES, NONE, OWNS };
+/* What is wrong */
+enum { NO_TRIAL = 1, NEW_FAILS = 2, OLD_WORKS = 4, MOVED = 8, CLOSED = 16 };
+
+/* In a process of its own */
+static int closes_all(enum own which)
+{
+	static char data[N * SIZE], was[SIZE], now[SIZE];
+	int own[OWN], end[2] = { -1, -1 }, fd, wrong = 0, bytes = 0;
+	struct stat st[OWN], then;
+	CUfileBatchHandle_t b;
+	CUfileHandle_t fh, old;
+	unsigned int i;
+	char *g;
+
+	alarm(20);
+	fresh(NULL);
+	noise(data, sizeof(data));
+	noise(was, sizeof(was));
+	old = reg(make(path, 0, data, sizeof(data)));
+	close(make(other, 0, was, sizeof(was)));
+	g = gpu(N * SIZE);
+	cuFileBatchIOSetUp(&b, N);
+	if (cuFileRead(old, g, SIZE, 0, 0) != SIZE || read_all(b, old, g) != N)
+		return NO_TRIAL;
+
+	if (syscall(SYS_close_range, 3, ~0u, 0))
+		return NO_TRIAL;
+	if (which == PIPES && (pipe2(end, O_NONBLOCK) ||
+			       write(end[1], was, 4096) != 4096))
+		return NO_TRIAL;
+	for (i = 0; i < OWN && which != NONE; i++) {
+		own[i] = which == PIPES ? dup(end[0]) : open(other, O_RDWR);
+		if (fstat(own[i], &st[i]))
+			return NO_TRIAL;
+	}
+	fd = open(path, O_RDWR);
+	fh = reg(fd);
+	if (cuFileRead(fh, g, SIZE, 0, 0) != SIZE || read_all(b, fh, g) != N ||
+	    memcmp(mem(g), data, sizeof(data)))
+		wrong |= NEW_FAILS;
+	if (cuFileRead(old, g, SIZE, 0, 0) >= 0)
+		wrong |= OLD_WORKS;
+	if (cuFileWrite(old, g, SIZE, 0, 0) >= 0)
+		wrong |= OLD_WORKS;
+	if (read_all(b, old, g))
+		wrong |= OLD_WORKS;
+	cuFileHandleDeregister(old);
+	if (read_all(b, fh, g) != N)
+		wrong |= NEW_FAILS;
+	cuFileBatchIODestroy(b);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+
+	for (i = 0; i < OWN && which != NONE; i++)
+		if (fstat(own[i], &then) || then.st_ino != st[i].st_ino)
+			wrong |= CLOSED;
+	fd = open(other, O_RDONLY);
+	if (read(fd, now, sizeof(now)) != sizeof(now) || memcmp(was, now, sizeof(was)))
+		wrong |= MOVED;
+	if (which == PIPES && (ioctl(end[0], FIONREAD, &bytes) || bytes != 4096))
+		wrong |= MOVED;
+	return wrong;
+}
+
+/* First: in processes whose parent has not opened the library */
+void test_closes_all(void)
+{
+	static const char *const names[] = { "files", "pipes", "nothing" };
+	enum own which;
+	int status;
+	pid_t pid;
+
+	for (which = FILES; which < OWNS; which++) {
+		fflush(stdout);
+		pid = fork();
+		if (!pid)
+			_exit(closes_all(which));
+		waitpid(pid, &status, 0);
+		status = WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+		check(!(status & (NO_TRIAL | NEW_FAILS)), "all descriptors are closed, "
+		      "and %s opened: a file registered then is read", names[which]);
+		check(!(status & OLD_WORKS), "those registered before are refused");
+		check(!(status & MOVED), "no byte of the program's own is moved");
+		check(!(status & CLOSED), "and none of its own is closed");
+	}
 }
 
 /* ---- faults of the ring: its descriptors lead to other files ---- */

@@ -69,6 +69,7 @@ struct mock {
 	_Atomic bool hold_stat;	/* who asks about a file waits */
 	_Atomic bool hold_stream; /* functions in streams wait */
 	_Atomic bool hold_host;	/* the first who reads into host memory waits */
+	_Atomic bool hold_unmap; /* the first who unmaps a dma-buf waits */
 	_Atomic bool hold_close; /* the first who closes a descriptor waits */
 	_Atomic bool hold_unpin; /* who unregisters waits, as for work of the GPU */
 	_Atomic bool hold_sigset; /* who makes a set of signals waits */
@@ -77,6 +78,8 @@ struct mock {
 	_Atomic bool hold_wait;	/* who waits for copies goes on waiting */
 	_Atomic bool hold_register; /* who registers memory read-only waits */
 	_Atomic bool hold_pop;	/* the first who takes a context away waits */
+	_Atomic bool hold_lock;	/* who has lock_turns for its lock waits with it */
+	_Atomic int lock_turns;	/* so many locks of the library later, 0: none */
 	_Atomic int keep_turns;	/* sigtimedwait() returns so often, -1 always */
 	_Atomic int lease_lag;	/* seconds that the next question about a lease takes */
 	_Atomic bool other_memory; /* what is allocated is of a second context */
@@ -132,6 +135,9 @@ struct mock {
 	_Atomic int in_register; /* waiting to register */
 	_Atomic int in_pop;	/* waiting, or past it, since hold_pop */
 	_Atomic uint64_t lease_asked; /* questions whether a lease is held */
+	_Atomic int in_lock;	/* waiting with a lock */
+	_Atomic int in_cond;	/* in the library, waiting for what another thread does */
+	_Atomic int in_unmap;	/* waiting to unmap, or past it, since hold_unmap */
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
 	_Atomic uint64_t waits;	/* for copies */
 	_Atomic uint64_t blocking; /* those of them that leave the CPU to others */

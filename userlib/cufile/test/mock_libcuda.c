@@ -136,6 +136,7 @@ void mock_reset(void)
 	mock.pretended = mock.pretended_copies = mock.astray = 0;
 	mock.in_host = 0;
 	mock.in_close = 0;
+	mock.in_unmap = 0;
 	mock.in_pop = 0;
 	mock.registrations = mock.module_calls = mock.module_bytes = 0;
 	mock.nv_calls = mock.nv_lendings = 0;
@@ -239,6 +240,69 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *mo
 		mock.keep_turns--;
 	return r;
 }
+
+#ifndef __SANITIZE_THREAD__
+
+/* The library has just got a lock, at @from; others count for nothing. */
+static int locked(int r, void *from)
+{
+	int turns = mock.lock_turns;
+	Dl_info of;
+
+	if (r || !turns || !dladdr(from, &of) || !strstr(of.dli_fname, "libcufile"))
+		return r;
+	while (turns && !atomic_compare_exchange_strong(&mock.lock_turns, &turns, turns - 1))
+		continue;
+	if (turns != 1)
+		return r;
+	mock.in_lock++;
+	while (mock.hold_lock)
+		usleep(100);
+	mock.in_lock--;
+	return r;
+}
+
+int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	static void *_Atomic at;
+	int (*f)(pthread_mutex_t *);
+
+	*(void **)&f = mock_real(&at, "pthread_mutex_lock");
+	return locked(f(m), __builtin_return_address(0));
+}
+
+int pthread_cond_wait(pthread_cond_t *c, pthread_mutex_t *m)
+{
+	static void *_Atomic at;
+	int (*wait)(pthread_cond_t *, pthread_mutex_t *);
+	int r;
+
+	*(void **)&wait = mock_real(&at, "pthread_cond_wait");
+	mock.in_cond++;
+	r = wait(c, m);
+	mock.in_cond--;
+	return r;
+}
+
+int pthread_rwlock_rdlock(pthread_rwlock_t *l)
+{
+	static void *_Atomic at;
+	int (*f)(pthread_rwlock_t *);
+
+	*(void **)&f = mock_real(&at, "pthread_rwlock_rdlock");
+	return locked(f(l), __builtin_return_address(0));
+}
+
+int pthread_rwlock_wrlock(pthread_rwlock_t *l)
+{
+	static void *_Atomic at;
+	int (*f)(pthread_rwlock_t *);
+
+	*(void **)&f = mock_real(&at, "pthread_rwlock_wrlock");
+	return locked(f(l), __builtin_return_address(0));
+}
+
+#endif
 
 static int lease_asked(int r)
 {
@@ -400,6 +464,9 @@ UNWATCHED int munmap(void *addr, size_t len)
 	real();
 	for (i = 0; i < MAX; i++)
 		if (addr && mappings[i].at == addr && mappings[i].len == len) {
+			if (mock.hold_unmap && !mock.in_unmap++)
+				while (mock.hold_unmap)
+					usleep(100);
 			pthread_mutex_lock(&lock);
 			mappings[i].at = NULL;
 			mappings[i].len = 0;

@@ -321,6 +321,20 @@ void test_nvidia_reasons(void)
 	free(data);
 }
 
+/* There is no room for a window then, so that a transfer is the first to ask for one. */
+static void register_only(void *g, size_t n)
+{
+	size_t most;
+
+	if (cuFileGetParameterSizeT(CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
+				    &most).err ||
+	    cuFileDriverSetMaxPinnedMemSize(64).err)
+		abort();
+	is(cuFileBufRegister(g, n, 0).err, 0, "registered");
+	if (cuFileDriverSetMaxPinnedMemSize(most).err)
+		abort();
+}
+
 /* What is of this moment is tried again, and each step of it. */
 void test_nvidia_again(void)
 {
@@ -342,7 +356,7 @@ void test_nvidia_again(void)
 	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		with_driver("580.159", NULL);
 		fh = reg(fd);
-		is(cuFileBufRegister(g, MIB(1), 0).err, 0, "registered");
+		register_only(g, MIB(1));
 		mock.nv_fail = calls[i];
 		/* of the last, the first says whether there are pages at all */
 		mock.nv_fail_count = calls[i] == NVUVM_IOC_LEND ? 2 : 1;
@@ -354,7 +368,7 @@ void test_nvidia_again(void)
 	}
 	with_driver("580.159", NULL);
 	fh = reg(fd);
-	is(cuFileBufRegister(g, MIB(1), 0).err, 0, "registered");
+	register_only(g, MIB(1));
 	mock.nv_fail = NVUVM_IOC_LEND;
 	mock.nv_fail_count = 2;
 	mock.nv_fail_errno = EINTR;
@@ -396,7 +410,7 @@ static void for_now(int fd, char *g, int *lack, int value, const char *words)
 
 	with_driver("580.159", NULL);
 	fh = reg(fd);
-	is(cuFileBufRegister(g, MIB(1), 0).err, 0, "registered");
+	register_only(g, MIB(1));
 	*lack = value;
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "not now: a read");
 	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is staged");
@@ -430,8 +444,8 @@ void test_nvidia_scarce(void)
 	for (i = 0; i < 2; i++) {
 		with_driver("580.159", NULL);
 		fh = reg(fd);
-		is(cuFileBufRegister(g, SIZE, 0).err, 0, "registered");
-		is(cuFileBufRegister(h, MIB(1), 0).err, 0, "both");
+		register_only(g, SIZE);
+		register_only(h, MIB(1));
 		is(cuFileRead(fh, g, SIZE, 0, 0), (long long)SIZE, "a read");
 		is(mock.nv_lent, 3, "three windows");
 		mock.nv_fail = i ? NVUVM_IOC_LEND : 0;
@@ -450,8 +464,8 @@ void test_nvidia_scarce(void)
 	/* it never has time: asked for three times, and no more */
 	with_driver("580.159", NULL);
 	fh = reg(fd);
-	is(cuFileBufRegister(g, SIZE, 0).err, 0, "registered");
-	is(cuFileBufRegister(h, MIB(1), 0).err, 0, "both");
+	register_only(g, SIZE);
+	register_only(h, MIB(1));
 	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "a GPU whose memory is lent");
 	is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p");
 	mock.nv_fail = NVUVM_IOC_LEND;
@@ -467,7 +481,7 @@ void test_nvidia_scarce(void)
 	      stats_of(fh).reason);
 	mock.nv_fail = 0;
 	is(cuFileBufDeregister(g).err, 0, "deregistered");
-	is(cuFileBufRegister(g, SIZE, 0).err, 0, "and registered");
+	register_only(g, SIZE);
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "it is asked anew");
 	is(stats_of(fh).last_path, PLN_PATH_P2P, "and lends");
 
@@ -504,8 +518,8 @@ void test_nvidia_off(void)
 	fd = make(path, 0, data, MIB(1));
 	with_driver("580.159", "{}");
 	fh = reg(fd);
-	is(cuFileBufRegister(g, MIB(1), 0).err, 0, "off: registered");
 	mock.handle_error = 801;
+	is(cuFileBufRegister(g, MIB(1), 0).err, 0, "off: registered");
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a read");
 	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is staged");
 	check(strstr(stats_of(fh).reason, "no dma-buf of this GPU memory: "

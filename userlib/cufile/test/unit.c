@@ -1403,6 +1403,70 @@ static void test_fork(void)
 	fresh(NULL);
 }
 
+static struct {
+	CUfileHandle_t fh;
+	char *g;
+	_Atomic int result;	/* of the close, -1: not yet */
+} gone;
+
+static void *deregister_buffer(void *arg)
+{
+	*(int *)arg = cuFileBufDeregister(gone.g).err;
+	return NULL;
+}
+
+static void *deregister_handle(void *arg)
+{
+	cuFileHandleDeregister(gone.fh);
+	*(int *)arg = 0;
+	return NULL;
+}
+
+static void *close_last(void *arg)
+{
+	gone.result = cuFileDriverClose().err;
+	return arg;
+}
+
+/* What gives back a window or a file, and who closes the library meanwhile */
+static void test_deregister_close(void)
+{
+	_Atomic bool *const hold[] = { &mock.hold_unmap, &mock.hold_close };
+	_Atomic int *const in[] = { &mock.in_unmap, &mock.in_close };
+	void *(*const how[])(void *) = { deregister_buffer, deregister_handle };
+	static const char *const name[] = { "buffer", "handle" };
+	char data[4096] = "";
+	pthread_t thread, closer;
+	int i, r, fd;
+
+	for (i = 0; i < 2; i++) {
+		fresh(NULL);
+		fd = make(path, 0, data, sizeof(data));
+		gone.fh = reg(fd);
+		gone.g = gpu(4096);
+		is(cuFileBufRegister(gone.g, 4096, 0).err, 0, "a buffer");
+		is(cuFileRead(gone.fh, gone.g, 4096, 0, 0), 4096, "a window");
+		gone.result = r = -1;
+		*hold[i] = true;
+		pthread_create(&thread, NULL, how[i], &r);
+		AWAIT(*in[i]);
+		pthread_create(&closer, NULL, close_last, NULL);
+		while (!mock.in_cond && gone.result < 0)
+			usleep(100);
+		check(gone.result < 0, "the last close waits for who deregisters a %s",
+		      name[i]);
+		*hold[i] = false;
+		pthread_join(closer, NULL);
+		pthread_join(thread, NULL);
+		is(gone.result, 0, "and then it closes");
+		is(r, 0, "that was deregistered");
+		is(mock.bar1_used, 0, "and nothing stays mapped");
+		gpu_free(gone.g);
+		close(fd);
+	}
+	fresh(NULL);
+}
+
 static void *open_now(void *arg)
 {
 	*(int *)arg = cuFileDriverOpen().err;
@@ -1573,9 +1637,12 @@ static void alone(const char *dir)
 	test_beside_freed();
 	test_small_limit();
 	test_many_windows();
+	test_freed_windows();
+	test_registered_windows();
 	test_no_id();
 	test_no_dmabuf();
 	test_fork();
+	test_deregister_close();
 	test_no_memory();
 }
 
@@ -1660,7 +1727,7 @@ static void together(void)
 	test_cache_registering();
 	test_cache_stands();	/* after it the library counts one for ever */
 	test_threads();
-	test_batch_no_ring();	/* after it there is no ring */
+	test_batch_no_ring();
 	test_fork_in_open();
 }
 
@@ -1678,6 +1745,8 @@ int main(int argc, char **argv)
 	setenv("CUFILE_LOGFILE_PATH", logfile, 1);
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	signal(SIGPIPE, SIG_IGN);
+	test_closes_all();
+	test_forks();
 	if (argc == 2)
 		alone(argv[1]);
 	together();

@@ -74,10 +74,15 @@ bool is_locked(void);
 /* result.c */
 void test_results(void);
 
+/* forks.c */
+void test_forks(void);
+
 /* windows.c */
 void test_beside_freed(void);
 void test_small_limit(void);
 void test_many_windows(void);
+void test_freed_windows(void);
+void test_registered_windows(void);
 void test_map_apart(void);
 void test_no_id(void);
 void test_no_dmabuf(void);
@@ -177,6 +182,7 @@ void test_batch_wakes(void);
 void test_batch_close(void);
 void test_batch_ring(void);
 void test_batch_no_ring(void);
+void test_closes_all(void);
 void test_ring_errors(void);
 void test_ring_ends(void);
 void test_ring_waits(void);

@@ -48,6 +48,14 @@ int mem_of(uint64_t ptr, struct mem *mem)
 	return 0;
 }
 
+bool mem_freed(uint64_t ptr, uint64_t buffer_id)
+{
+	struct mem mem;
+
+	mem_of(ptr, &mem);
+	return mem.buffer_id != buffer_id;
+}
+
 int uvm_map(const struct mem *mem, uint64_t start, size_t len, char **host,
 	    struct no_window *no)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Windows: which there are, for how long, and who waits for them. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,111 @@ void test_many_windows(void)
 	for (i = 0; i < LIVE; i++)
 		gpu_free(live[i]);
 	close(fd);
+}
+
+/* Memory that is freed while no other window is made */
+void test_freed_windows(void)
+{
+	CUfileHandle_t fh;
+	char data[4096], *g[3];
+	int fd, i;
+
+	fresh(NULL);
+	noise(data, sizeof(data));
+	fd = make(path, 0, data, sizeof(data));
+	close(make(other, 0, data, sizeof(data)));
+	fh = reg(fd);
+	mock.no_revoke = true;
+	mock_stop_clock();
+	mock.later += 1000000;	/* since another test, which may have been ahead, too */
+	for (i = 0; i < 3; i++) {
+		g[i] = gpu(MIB(1) + (size_t)i * KIB(64));
+		is(cuFileRead(fh, g[i], 4096, 0, 0), 4096, "a read");
+	}
+	is((long long)stats_of(NULL).windows, 3, "three windows");
+	gpu_free(g[0]);
+	is(cuFileRead(fh, g[1], 4096, 0, 0), 4096, "memory is freed; at once, a read");
+	is((long long)stats_of(NULL).windows, 3, "does not look for that");
+	mock.later++;
+	is(cuFileRead(fh, g[1], 4096, 0, 0), 4096, "a second later, a read");
+	is((long long)stats_of(NULL).windows, 2, "drops its window");
+
+	gpu_free(g[1]);
+	is(reg_error(open(other, O_RDWR)), 0, "memory is freed, a handle deregistered");
+	is((long long)stats_of(NULL).windows, 1, "that does, too");
+
+	g[1] = gpu(MIB(2));
+	is(cuFileRead(fh, g[1], 4096, 0, 0), 4096, "a read");
+	gpu_free(g[1]);
+	is(cuFileBufRegister(g[2], 4096, 0).err, 0, "a buffer is registered");
+	is(cuFileBufDeregister(g[2]).err, 0, "memory is freed, the buffer deregistered");
+	is((long long)stats_of(NULL).windows, 0, "which drops the windows of both");
+	is(mock.bar1_used, 0, "BAR1 agrees");
+	is(cuFileRead(fh, g[2], 4096, 0, 0), 4096, "what is there is read");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "by p2p");
+	gpu_free(g[2]);
+	close(fd);
+	fresh(NULL);
+}
+
+/* Memory that is registered has windows before any transfer, if there is room */
+void test_registered_windows(void)
+{
+	const size_t n = MIB(40);
+	char *data = malloc(n), *g = gpu(n), *h = gpu(MIB(1));
+	unsigned long long maps;
+	CUfileHandle_t fh;
+	uint64_t asked;
+	int fd;
+
+	fresh(NULL);
+	noise(data, n);
+	fd = make(path, 0, data, n);
+	fh = reg(fd);
+	is(cuFileBufRegister(g, n, 0).err, 0, "40 MiB are registered");
+	is((long long)stats_of(NULL).windows, 3, "three windows of 16 MiB have them");
+	is((long long)stats_of(NULL).window_bytes, (long long)n, "each byte in one");
+	maps = stats_of(NULL).window_maps;
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "a read");
+	check(!memcmp(mem(g), data, n), "of the right data");
+	is((long long)(stats_of(NULL).window_maps - maps), 0, "finds them");
+	is(cuFileBufDeregister(g).err, 0, "deregistered");
+	is((long long)stats_of(NULL).windows, 0, "there is none");
+
+	/* nobody's window goes for memory of which nobody knows whether it is used */
+	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "other memory");
+	mock.bar1_size = MIB(20);
+	maps = stats_of(NULL).window_evictions + stats_of(NULL).window_nospace;
+	is(cuFileBufRegister(g, n, 0).err, 0, "40 MiB are registered, with 20 of BAR1");
+	is((long long)stats_of(NULL).windows, 2, "what there is room for has one");
+	is((long long)(stats_of(NULL).window_evictions + stats_of(NULL).window_nospace - maps), 0,
+	   "and none was given up");
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "a read of all");
+	is((long long)stats_of(fh).path[PLN_PATH_P2P].bytes_read, (long long)(2 * n + MIB(1)),
+	   "goes p2p");
+
+	/* the reason is kept */
+	fresh(NULL);
+	fh = reg(fd);
+	mock.handle_error = 801;
+	asked = mock.handles;
+	is(cuFileBufRegister(g, n, 0).err, 0, "memory that cannot be mapped is registered");
+	is((long long)(mock.handles - asked), 1, "it was asked for");
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "a read");
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is staged");
+	check(strstr(stats_of(fh).reason, "no dma-buf of this GPU memory"), "why: %s",
+	      stats_of(fh).reason);
+	is((long long)(mock.handles - asked), 1, "and nobody was asked again");
+
+	fresh("{\"properties\":{\"force_compat_mode\":true}}");
+	asked = mock.handles;
+	is(cuFileBufRegister(g, n, 0).err, 0, "without p2p: registered");
+	is((long long)(mock.handles - asked), 0, "nobody is asked");
+	gpu_free(g);
+	gpu_free(h);
+	close(fd);
+	free(data);
+	fresh(NULL);
 }
 
 struct one {

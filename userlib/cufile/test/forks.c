@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A child of a process of which another thread holds one of the library's locks: each
+ * lock that each call takes, one after the other.  The child has no such thread, so
+ * nobody will ever release what it finds locked.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#define SIZE	KIB(64)
+
+static struct {
+	int fd;
+	CUfileHandle_t fh;
+	char *g, *staged;
+	CUfileBatchHandle_t b;
+} it;
+
+/* ---- with the library closed ---- */
+
+static void get_parameter(void)
+{
+	size_t value;
+
+	cuFileGetParameterSizeT(CUFILE_PARAM_PROFILE_STATS, &value);
+}
+
+static void set_parameters(void)
+{
+	static const size_t kb[] = { 4, 1024, 16384 }, n[] = { 128, 64, 64 };
+
+	cuFileSetParameterSizeT(CUFILE_PARAM_PROFILE_STATS, 0);
+	cuFileSetParameterBool(CUFILE_PARAM_FORCE_COMPAT_MODE, false);
+	cuFileSetParameterString(CUFILE_PARAM_LOGGING_LEVEL, "INFO");
+	cuFileSetParameterPosixPoolSlabArray(kb, n, 3);
+}
+
+static void set_now(void)
+{
+	cuFileDriverSetMaxDirectIOSize(16384);
+}
+
+static void count_uses(void)
+{
+	cuFileUseCount();
+}
+
+static void all_stats(void)
+{
+	stats_of(NULL);
+}
+
+static void stats_of_none(void)
+{
+	struct pln_file_stats s = { .size = sizeof(s) };
+
+	pln_file_stats(it.fh, &s);
+}
+
+static void read_none(void)
+{
+	cuFileRead(it.fh, it.g, SIZE, 0, 0);
+}
+
+static void no_batch(void)
+{
+	cuFileBatchIOCancel(it.b);
+	cuFileBatchIODestroy(it.b);
+}
+
+static void topology(void)
+{
+	cuFileExportPCIeTopology("/nonexistent/file");
+}
+
+/* ---- that open it, or with it open ---- */
+
+static void opens(void)
+{
+	cuFileDriverOpen();
+}
+
+static void closes(void)
+{
+	cuFileDriverClose();
+}
+
+static void properties(void)
+{
+	CUfileDrvProps_t p;
+
+	cuFileDriverGetProperties(&p);
+	set_now();
+	get_parameter();
+}
+
+static void handles(void)
+{
+	reg_error(open(other, O_RDWR));
+}
+
+static void buffers(void)
+{
+	cuFileBufRegister(it.g, SIZE, 0);
+	cuFileBufDeregister(it.g);
+}
+
+static void direct(void)
+{
+	if (cuFileRead(it.fh, it.g, SIZE, 0, 0) != SIZE ||
+	    cuFileWrite(it.fh, it.g, SIZE, 0, 0) != SIZE)
+		abort();
+}
+
+static void staged(void)
+{
+	mock.handle_error = 801;
+	it.staged = gpu(MIB(8));
+	if (cuFileRead(it.fh, it.staged, MIB(8), 0, 0) != MIB(8))
+		abort();
+}
+
+static void parts(void)
+{
+	setenv("PEERLANE_STRICT", "1", 1);
+	while (cuFileUseCount())
+		cuFileDriverClose();
+	it.fh = reg(it.fd);
+	if (cuFileRead(it.fh, it.g, 100, 5, 0) != 100)
+		abort();
+	unsetenv("PEERLANE_STRICT");
+}
+
+static void batch(void)
+{
+	CUfileIOParams_t p = {
+		.mode = CUFILE_BATCH, .fh = it.fh, .opcode = CUFILE_READ,
+		.u.batch = { it.g, 0, 0, SIZE },
+	};
+	CUfileIOEvents_t e;
+	unsigned int n = 1;
+
+	direct();
+	if (cuFileBatchIOSetUp(&it.b, 1).err ||
+	    cuFileBatchIOSubmit(it.b, 1, &p, 0).err ||
+	    cuFileBatchIOGetStatus(it.b, 1, &n, &e, NULL).err || n != 1)
+		abort();
+	cuFileBatchIOCancel(it.b);
+	cuFileBatchIODestroy(it.b);
+}
+
+static void stream(void)
+{
+	CUstream s = (CUstream)(uintptr_t)16;
+	static off_t zero;
+	static size_t size = SIZE;
+	static ssize_t r;
+
+	cuFileStreamRegister(s, 0);
+	cuFileReadAsync(it.fh, it.g, &size, &zero, &zero, &r, s);
+	mock_settle();
+	cuFileStreamDeregister(s);
+}
+
+static void stats(void)
+{
+	stats_of(it.fh);
+	stats_of(NULL);
+}
+
+static const struct call {
+	const char *name;
+	void (*make)(void);
+	enum { CLOSED, ANY, OPEN } state;	/* ANY: closed before, perhaps open then */
+} calls[] = {
+	{ "cuFileGetParameterSizeT", get_parameter, CLOSED },
+	{ "cuFileSetParameter...", set_parameters, CLOSED },
+	{ "cuFileDriverSetMaxDirectIOSize", set_now, CLOSED },
+	{ "cuFileUseCount", count_uses, CLOSED },
+	{ "pln_file_stats", all_stats, CLOSED },
+	{ "pln_file_stats of no handle", stats_of_none, CLOSED },
+	{ "cuFileRead of no handle", read_none, CLOSED },
+	{ "calls of no batch", no_batch, CLOSED },
+	{ "cuFileExportPCIeTopology", topology, CLOSED },
+	{ "cuFileDriverOpen", opens, ANY },
+	{ "cuFileDriverClose", closes, OPEN },
+	{ "properties and settings", properties, OPEN },
+	{ "a handle", handles, OPEN },
+	{ "a buffer", buffers, OPEN },
+	{ "direct transfers", direct, OPEN },
+	{ "a staged read", staged, OPEN },
+	{ "parts of blocks", parts, ANY },
+	{ "a batch", batch, OPEN },
+	{ "a stream", stream, OPEN },
+	{ "pln_file_stats of a handle", stats, OPEN },
+	{ "cuFileExportPCIeTopology, open", topology, OPEN },
+};
+
+static _Atomic bool over;
+
+static void *call_it(void *arg)
+{
+	((const struct call *)arg)->make();
+	over = true;
+	return NULL;
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* All calls of before, where they come back; 5001 or 0: what an open comes to */
+static int in_child(void)
+{
+	char *data = malloc(SIZE);
+	pthread_t thread;
+	int r;
+
+	alarm(5);
+	unsetenv("PEERLANE_STRICT");
+	if (!data || pthread_create(&thread, NULL, nothing, NULL) ||
+	    pthread_join(thread, NULL))
+		return 1;
+	count_uses();
+	get_parameter();
+	set_parameters();
+	set_now();
+	stats_of_none();
+	read_none();
+	no_batch();
+	topology();
+	r = cuFileDriverOpen().err;
+	if (r)
+		return r == 5001 ? 51 : 2;
+	/* with a reason that is told and logged */
+	it.fh = reg(it.fd);
+	all_stats();
+	mock.p2p_errno = EREMOTEIO;
+	if (cuFileRead(it.fh, it.g, SIZE, 0, 0) != SIZE ||
+	    stats_of(it.fh).last_path != PLN_PATH_BOUNCE)
+		return 3;
+	mock.p2p_errno = 0;
+	buffers();
+	handles();
+	cuFileHandleDeregister(it.fh);
+	return cuFileDriverClose().err ? 4 : 0;
+}
+
+/* How a child of that moment ends; < 0: the call took fewer locks. */
+static int beside(const struct call *c, int n)
+{
+	int status = -1;
+	pthread_t thread;
+	pid_t pid;
+
+	if (c->state != CLOSED) {
+		fresh(NULL);
+		it.fh = reg(it.fd);
+	}
+	if (c->state == ANY)
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+	over = false;
+	mock.hold_lock = true;
+	mock.lock_turns = n;
+	if (pthread_create(&thread, NULL, call_it, (void *)(uintptr_t)c))
+		abort();
+	while (!mock.in_lock && !over)
+		usleep(100);
+	if (mock.in_lock) {
+		pid = fork();
+		if (!pid) {
+			mock.lock_turns = 0;
+			_exit(in_child());
+		}
+		waitpid(pid, &status, 0);
+		status = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+	}
+	mock.lock_turns = 0;
+	mock.hold_lock = false;
+	pthread_join(thread, NULL);
+	while (mock.in_lock)
+		usleep(100);
+	if (it.staged)
+		gpu_free(it.staged);
+	it.staged = NULL;
+	return status;
+}
+
+/* False: some child did not end well. */
+static bool each_beside(const struct call *c)
+{
+	unsigned int bad = 0;
+	int n, r;
+
+	for (n = 1; bad < 3 && (r = beside(c, n)) >= 0; n++) {
+		if ((c->state != OPEN && !r) || (c->state != CLOSED && r == 51))
+			continue;
+		printf("# %s, lock %d: %d\n", c->name, n, r);
+		bad++;
+	}
+	printf("# %s: %d locks\n", c->name, n - 1);
+	fflush(stdout);
+	return !bad && n > 1;
+}
+
+static bool all_beside(void)
+{
+	char *data = malloc(MIB(8));
+	unsigned int i;
+	bool good = true;
+
+	noise(data, MIB(8));
+	close(make(other, 0, data, SIZE));
+	it.fd = make(path, 0, data, MIB(8));
+	it.g = gpu(SIZE);
+	/* the library is not opened before the first that opens it */
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		good &= each_beside(&calls[i]);
+	/* and closed from here on */
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	for (i = 0; calls[i].state == CLOSED; i++)
+		good &= each_beside(&calls[i]);
+	free(data);
+	return good;
+}
+
+/* First: in a process whose parent has not opened the library, with settings of its own */
+void test_forks(void)
+{
+	int status;
+	pid_t pid;
+
+#ifdef __SANITIZE_THREAD__
+	return;		/* its locks do not pass through the mock */
+#endif
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(!all_beside());
+	waitpid(pid, &status, 0);
+	is(status, 0, "children of a moment when another thread has a lock of the library, "
+	   "each lock of each call: they go on");
+}
