@@ -255,7 +255,7 @@ static void t_messages(void)
 	BAD("no end", "ends before", m.flags = 0);
 	BAD("more landed than sent", "acknowledges", m.landed = 1);
 	BAD("more taken than landed", "acknowledges", m.taken = 1);
-	BAD("an acknowledgement that says nothing", "nothing new",
+	BAD("an acknowledgement that says nothing", "an acknowledgement without a change",
 	    m = (struct message){ .type = MESSAGE_ACK });
 	BAD("an acknowledgement with a chunk", "zeros",
 	    m = (struct message){ .type = MESSAGE_ACK, .chunk = 1 });

@@ -133,7 +133,7 @@ static void t_table(void)
 	verbs_close(&p);
 	fake_port.gid_tbl_len = 1024;
 	verbs_lib.query_gid_ex = NULL;
-	ktap(!opens(0, -1) && strstr(why, "does not tell which GID"),
+	ktap(!opens(0, -1) && strstr(why, "does not report which GID"),
 	     "nor what may be v1, with an old libibverbs: %s", why);
 	ktap(opens(0, 3) && !strcmp(verbs_gid_kind(p.ctx, 1, &p.attr, &index), "other"),
 	     "all there are of one kind then");

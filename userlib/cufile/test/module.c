@@ -309,12 +309,12 @@ void test_module_no_pages(void)
 	check(!memcmp(mem(g), data, n), "its data is right");
 	all_by(fh, PLN_PATH_KERNEL, n, "all of it by the module");
 	is((long long)stats_of(fh).fallbacks, 0, "and that is no fallback");
-	is((long long)log_count("takes no pages of its mappings"), 1, "it is told");
+	is((long long)log_count("does not accept pages of its mappings"), 1, "it is told");
 	calls = mock.p2p_calls;
 	is(cuFileRead(fh, h, n, 0, 0), (long long)n, "other memory");
 	all_by(fh, PLN_PATH_KERNEL, 2 * n, "goes by it at once");
 	is((long long)mock.p2p_calls, (long long)calls, "no mapping is tried");
-	is((long long)log_count("takes no pages of its mappings"), 1, "it is told once");
+	is((long long)log_count("does not accept pages of its mappings"), 1, "it is told once");
 	gpu_free(g);
 	g = gpu(n);
 	mock.register_errno = EOPNOTSUPP;

@@ -190,7 +190,7 @@ void test_nvidia_refused(void)
 	fh = staged(fd, g, data, "RmForceDisableIomapWC=1");
 	with_driver("575.64", NULL);
 	mock.nv_write_combined = true;
-	fh = staged(fd, g, data, "write-combined is not told before driver 580");
+	fh = staged(fd, g, data, "drivers before 580 do not report whether it is mapped write-combined");
 	check(strstr(stats_of(fh).reason, "RmForceDisableIomapWC=1"),
 	      "with what cures it");
 	with_driver("580.159", NULL);
@@ -201,7 +201,7 @@ void test_nvidia_refused(void)
 	mock.nv_no_pages = true;
 	mock.nv_fail = NVRM_STATIC_BAR1 & 0xffff;
 	mock.nv_fail_status = NVRM_INVALID_COMMAND;
-	fh = staged(fd, g, data, "static BAR1 is not told of (status 0x24)");
+	fh = staged(fd, g, data, "the driver does not report static BAR1 (status 0x24)");
 
 	/* memory that it cannot lend */
 	with_driver("580.159", NULL);
@@ -306,7 +306,7 @@ void test_nvidia_reasons(void)
 		mock.nv_mmap_errno = i == 6 ? EPERM : 0;
 		r[i].fh = fh;
 		r[i].words = ((const char *const[]){
-			"memory of cuMemCreate() only", "asked for memory that can be exported",
+			"memory of cuMemCreate() only", "called for memory that can be exported",
 			"not this GPU's own", "compressible", "cuMemRetainAllocationHandle",
 			"RM's type 2", "mmap of /dev/nvidia-uvm",
 		})[i];

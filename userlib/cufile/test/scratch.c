@@ -234,7 +234,7 @@ void test_scratch_write(void)
 	fd = make(path, 0, data, sizeof(data));
 	fh = reg(fd);
 	is(cuFileWrite(fh, g, 100, 0, 0), -5008, "strict: a part of a page is not written");
-	check(strstr(stats_of(fh).reason, "nothing is lost that others write beside it"),
+	check(strstr(stats_of(fh).reason, "data that others write beside it is not lost"),
 	      "why: %s", stats_of(fh).reason);
 	is(cuFileWrite(fh, g, KIB(8), 512, 0), -5008, "nor are blocks of the drive less than "
 	   "a page");
