@@ -515,7 +515,7 @@ static int map_window(struct window *w, const struct mem *mem, uint64_t addr,
 		       evict_one(false))
 			continue;
 		r = -ENOSPC;
-		why->quota = false;
+		*why = (struct no_window){ 0 };
 		if (stats_gauges.window_bytes + w->map_len <= limit)
 			r = open_range(w, mem, why);
 		if (r != -ENOSPC || !evict)
