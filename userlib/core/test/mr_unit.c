@@ -560,7 +560,7 @@ static void writes(void)
 		fc->flush = i == 2 ? 2 : 0;
 		CHECK(!reg(BASE, 4096, RW, 0, &mr));
 		CHECK(info_of(mr)->way == PLN_MR_STAGED && !fv->probes);
-		says("plain not tried: the device is to write, and the GPU's driver neither keeps such writes in order nor flushes them");
+		says("plain not tried: the device would write, and the GPU's driver can neither order nor flush such writes");
 		CHECK(!pln_mr_dereg(mr));
 		bad(BASE, 4096, RW, PLN_MR_STRICT, -EPERM, "no way left");
 		CHECK(!reg(BASE, 4096, 0, PLN_MR_STRICT, &mr));
