@@ -52,6 +52,12 @@ static struct stream {
 } *streams;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Functions in streams take it also after the library was closed. */
+void async_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 /*
  * Orders in streams, the latest first.  One waits for a thread and for buffers; those
  * who have them must not wait for its stream, unless that calls nothing any more.

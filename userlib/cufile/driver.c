@@ -35,6 +35,9 @@ static void in_child(void)
 	forked = forked || is_open || opening || closing;
 	in_flight = 0;
 	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&closed, NULL);
+	pthread_cond_init(&quiet, NULL);
+	async_forked();
 	log_forked();
 	config_forked();
 	topology_forked();
@@ -184,8 +187,9 @@ EXPORT CUfileError_t cuFileDriverClose_v2(void)
 	if (!is_open) {
 		r = CU_FILE_DRIVER_NOT_INITIALIZED;
 	} else if (!--use_count) {
-		is_open = false;
+		/* in this order: a child of a moment between is one of a process that had it open */
 		closing = true;
+		is_open = false;
 		/* what began before ends well */
 		while (in_flight)
 			pthread_cond_wait(&quiet, &lock);

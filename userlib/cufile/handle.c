@@ -112,6 +112,14 @@ static bool leads_to(int fd, const struct node *n)
 	       sx.stx_ino == n->ino;
 }
 
+/* All its descriptors are still the library's */
+static bool intact(const struct file *f)
+{
+	return !f->lost && leads_to(f->fd, &f->node) &&
+	       (f->direct_fd < 0 || leads_to(f->direct_fd, &f->node)) &&
+	       (f->buffered_fd < 0 || leads_to(f->buffered_fd, &f->node));
+}
+
 static void lose(struct file *f)
 {
 	if (!atomic_exchange(&f->lost, true))
@@ -188,7 +196,7 @@ static void close_kept(void)
 
 	pthread_mutex_lock(&kept_lock);
 	while ((f = *p)) {
-		if (locked(f->fd)) {
+		if (intact(f) && locked(f->fd)) {
 			p = &f->next;
 			continue;
 		}
@@ -337,8 +345,9 @@ static bool take_kept(struct file *f)
 	struct file **p, *old;
 
 	pthread_mutex_lock(&kept_lock);
-	for (p = &kept; *p && !same_open(f->user_fd, (*p)->fd); p = &(*p)->next)
-		continue;
+	for (p = &kept; *p; p = &(*p)->next)
+		if (intact(*p) && same_open(f->user_fd, (*p)->fd))
+			break;
 	old = *p;
 	if (old)
 		*p = old->next;

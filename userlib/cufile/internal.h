@@ -475,6 +475,7 @@ void batch_forked(void);	/* in a child */
 void batch_drop_all(void);
 bool stream_supported(void);
 void stream_drop_all(void);
+void async_forked(void);	/* in a child */
 /*
  * For a copy that waits for the default stream, and with it for others.  False:
  * a transfer is in one of them, and may need what the caller has.  After true

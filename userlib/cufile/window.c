@@ -702,6 +702,12 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	return 0;
 }
 
+/*
+ * BAR1 is of all processes, and only a process's own windows go for others of it.  So
+ * registrations map so much, and transfers the rest.
+ */
+#define PREPARED_MAX	MIB(64)
+
 void window_prepare(uint64_t start, size_t len)
 {
 	struct no_window why;
@@ -718,11 +724,11 @@ void window_prepare(uint64_t start, size_t len)
 	       mem.buffer_id && mem.len && !cu.Push(mem.ctx)) {
 		pthread_mutex_lock(&making);
 		w = find(&mem, at);
-		if (!w)
+		if (!w && stats_gauges.window_bytes < PREPARED_MAX)
 			r = make(&mem, at, false, &w, &why);
 		pthread_mutex_unlock(&making);
 		cu.Pop(&old);
-		if (r)
+		if (r || !w)
 			break;
 		at = w->start + w->len;
 		window_put(w);

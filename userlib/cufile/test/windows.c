@@ -176,7 +176,7 @@ void test_freed_windows(void)
 void test_registered_windows(void)
 {
 	const size_t n = MIB(40);
-	char *data = malloc(n), *g = gpu(n), *h = gpu(MIB(1));
+	char *data = malloc(n), *g = gpu(n), *h = gpu(MIB(1)), *b;
 	unsigned long long maps;
 	CUfileHandle_t fh;
 	uint64_t asked;
@@ -195,6 +195,12 @@ void test_registered_windows(void)
 	is((long long)(stats_of(NULL).window_maps - maps), 0, "finds them");
 	is(cuFileBufDeregister(g).err, 0, "deregistered");
 	is((long long)stats_of(NULL).windows, 0, "there is none");
+
+	b = gpu(MIB(100));
+	is(cuFileBufRegister(b, MIB(100), 0).err, 0, "100 MiB are registered");
+	is((long long)stats_of(NULL).window_bytes, MIB(64), "64 of them are mapped");
+	is(cuFileBufDeregister(b).err, 0, "deregistered");
+	gpu_free(b);
 
 	/* nobody's window goes for memory of which nobody knows whether it is used */
 	is(cuFileRead(fh, h, MIB(1), 0, 0), MIB(1), "other memory");
