@@ -193,7 +193,11 @@ bytes_are "with what came" 0x2003fe 0xa5a55a5a
 silent "and nothing more"
 
 # The same while the wire takes nothing more, since nobody hears: what was not sent again cannot have got lost again
-check "a socket takes few datagrams that nobody takes from it" test "$(cat /proc/sys/net/unix/max_dgram_qlen)" -le 20
+qlen=$(cat /proc/sys/net/unix/max_dgram_qlen)
+if [ "$qlen" -gt 20 ]; then
+    skip_part "sockets of this host keep $qlen datagrams that nobody takes (net.unix.max_dgram_qlen), so the wire takes all"
+    qt_finish
+fi
 met 18 7 7
 put 16 0x600000 $KEY 0x200000 2048
 put 8 0x600000 $KEY $DATA 65536

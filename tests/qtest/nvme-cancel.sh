@@ -9,14 +9,14 @@
 . "$(dirname "$0")/switch/lib.sh"
 . "$(dirname "$0")/switch/nvme.sh"
 
-sw_start -blockdev driver=null-co,node-name=disk,size=1048576,read-zeroes=on,latency-ns=2000000000 \
+sw_start -blockdev driver=null-co,node-name=disk,size=1048576,read-zeroes=on,latency-ns=5000000000 \
     -device nvme,id=nvme0,bus=dp3,drive=disk,serial=nvme0
 check "the drive is ready" nvme_setup
 check "it has queues" nvme_queues
 bar1_of 0
 HOLE=$((r + 0x110000000))
 
-# What is no memory is copied through a buffer, of which the drive has one. The first read has it for two seconds.
+# What is no memory is copied through a buffer, of which the drive has one. The first read has it for five seconds.
 submit 1 2 $HOLE 0 0 0 7
 first=$co_c
 submit 1 2 $HOLE 0 8 0 7
