@@ -13,7 +13,7 @@
 drive=$(drive_of disk0)
 must test -b "$drive"
 mkdir -p /mnt
-must mount -t ext4 "$drive" /mnt
+mount_ext4 "$drive"
 
 # act_copy: counted, and what the kernel said meanwhile
 act_copy() {

@@ -18,7 +18,10 @@ raw)
 	;;
 *)
 	mkdir -p /mnt
-	must mount -t "$FS" "$drive" /mnt
+	case $FS in
+	ext4) mount_ext4 "$drive" ;;
+	*) must mount -t "$FS" "$drive" /mnt ;;
+	esac
 	source=/mnt/data
 	target=/mnt/copy
 	set --

@@ -99,6 +99,12 @@ card_up() {
 	must becomes /sys/class/infiniband/mlx5_0/ports/1/state '4: ACTIVE'
 }
 
+# mount_ext4 DRIVE: on /mnt. In the first seconds after a mount a thread of the kernel reads block bitmaps ahead; nothing else may move
+# data while a transfer is counted.
+mount_ext4() {
+	must mount -t ext4 -o no_prefetch_block_bitmaps "$1" /mnt
+}
+
 # drive_of IMAGE: the block device of the drive that has it, /dev/nvme0n1 or
 # another: drivers probe drives in any order, serial numbers tell them apart
 drive_of() {
