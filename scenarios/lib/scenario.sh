@@ -16,6 +16,11 @@
 #	host begin LABEL		remember counters and the trace's place
 #	host end LABEL
 
+sc_devices_of=
+
+# shellcheck source=scenarios/lib/accounting/judge.sh
+. "$TOP/scenarios/lib/accounting/judge.sh"
+
 sc_begin() {
 	VM_TRACE=${VM_TRACE:-$VM_TRACE_NVME}
 	SC_TITLE=$(scenario_says "$SC_NAME" title)
@@ -312,7 +317,12 @@ sc_power_cut() {
 
 # sc_devices: the topology's devices, "NAME KIND PARENT KEY=VALUE…"
 sc_devices() {
-	topology devices "$SC_TOPOLOGY"
+	# asked often
+	[ "$sc_devices_of" = "$SC_TOPOLOGY" ] || {
+		sc_devices_all=$(topology devices "$SC_TOPOLOGY") || return
+		sc_devices_of=$SC_TOPOLOGY
+	}
+	printf '%s\n' "$sc_devices_all"
 }
 
 # the same as JSON: [{name, kind, parent, KEY: VALUE…}]
@@ -362,21 +372,43 @@ sc_modelled() {
 	sc_devices | awk '$2 == "switch" && / gen=/ { print $1 }'
 }
 
+# sc_know GUEST: where its GPUs have their BAR1, and the QMP commands that look at all devices,
+# and that restart the books of modelled links
+sc_know() {
+	[ ! -e "$OUT/$1/bars" ] || return 0
+	sc_books=" $(sc_modelled | tr '\n' ' ')"
+	{
+		sc_uplinks | sed 's/.*/before & & counters/'
+		sc_gpus | sed 's/.*/gpu & & counters\ngpu & & initiators/'
+		sc_cards | sed 's/.*/cx & & counters/'
+		for sc_port in $(sc_ports); do
+			echo "port $sc_port $sc_port counters"
+			case $sc_books in
+			*" ${sc_port%.*} "*) echo "port $sc_port $sc_port modelled" ;;
+			esac
+		done
+		sc_modelled | sed 's/.*/requesters & & modelled-requesters/'
+		sc_uplinks | sed 's/.*/after & & counters/'
+	} >"$OUT/$1/looks"
+	jq -Rc 'split(" ") | {execute: "qom-get", arguments: {path: "/machine/peripheral/\(.[2])", property: .[3]}}' \
+		"$OUT/$1/looks" >"$OUT/$1/looks.qmp"
+	sc_modelled | jq -Rc '{execute: "qom-set",
+		arguments: {path: "/machine/peripheral/\(.)", property: "modelled-restart", value: true}}' >"$OUT/$1/restart.qmp"
+	for sc_gpu in $(sc_gpus); do
+		vm_bar "$1" "$sc_gpu" 1 | while read -r sc_base sc_size; do
+			printf '%s:%s:%s ' "$sc_base" "$sc_size" "$sc_gpu"
+		done
+	done >"$OUT/$1/bars"
+}
+
 # host commands, answered while the guest waits
 host_begin() {
-	if [ ! -e "$OUT/$1/bars" ]; then
-		for sc_gpu in $(sc_gpus); do
-			vm_bar "$1" "$sc_gpu" 1 | while read -r sc_base sc_size; do
-				printf '%s:%s:%s ' "$sc_base" "$sc_size" "$sc_gpu"
-			done
-		done >"$OUT/$1/bars"
-	fi
+	sc_know "$1"
 	# modelled bandwidth is of one label
-	for sc_switch in $(sc_modelled); do
-		vm_qom_set "$1" "/machine/peripheral/$sc_switch" \
-			modelled-restart true >/dev/null ||
-			{ echo "error: the books of $sc_switch go on"; return; }
-	done
+	if [ -s "$OUT/$1/restart.qmp" ] && ! sc_got=$(vm_qmp_file "$1" "$OUT/$1/restart.qmp"); then
+		echo "error: the books of the modelled links go on: $sc_got"
+		return
+	fi
 	sc_look_at "$1" "$2.begin"
 }
 
@@ -392,79 +424,30 @@ sc_look_at() {
 	sc_snapshot "$1" "$2"
 }
 
-# sc_snapshot GUEST MARK: what all devices have counted, one object to a line:
-# {kind: gpu|cx|port, name, counters, initiators (of a GPU), modelled (of a port)}.  The numbers belong
+# sc_snapshot GUEST MARK: what all devices have counted (links.jq: looked).  The numbers belong
 # together when nothing passed the switches meanwhile; {kind: "moving"} says
 # that something did, five times.
 sc_snapshot() {
 	sc_tries=0
-	sc_above=$(sc_uplinks "$1")
-	while :; do
-		sc_look_all "$1" >"$OUT/$1/$2.raw" ||
-			{ tail -n 1 "$OUT/$1/$2.raw"; return; }
-		sc_was=$sc_above
-		sc_above=$(sc_uplinks "$1")
-		[ "$sc_was" != "$sc_above" ] || break
+	while [ "$sc_tries" -lt 5 ]; do
 		sc_tries=$((sc_tries + 1))
-		[ "$sc_tries" -lt 5 ] ||
-			{ echo moving >>"$OUT/$1/$2.raw"; break; }
+		vm_qmp_file "$1" "$OUT/$1/looks.qmp" >"$OUT/$1/$2.raw"
+		jq -L "$VM_ACCOUNTING" -nc --rawfile looks "$OUT/$1/looks" 'include "links"; looked([inputs]; $looks)' \
+			"$OUT/$1/$2.raw" >"$OUT/$1/$2.counted" 2>"$OUT/$1/$2.err" ||
+			{ echo "error: $(tail -n 1 "$OUT/$1/$2.err" "$OUT/$1/$2.raw")"; return; }
+		grep -q '"moving"' "$OUT/$1/$2.counted" || break
 	done
-	jq -Rc 'split("\t") | . as [$kind, $name] | (.[1:] | map(fromjson? // null)) as $got |
-		{$kind} + if $kind == "gpu" then {$name, counters: $got[1], initiators: $got[2]}
-			elif $kind == "cx" then {$name, counters: $got[1]}
-			elif $kind == "port" then {$name, counters: $got[1], modelled: $got[2]}
-			elif $kind == "requesters" then {list: $got[0]} else {} end' \
-		"$OUT/$1/$2.raw" >"$OUT/$1/$2.counted" || { echo "error: the counters are no JSON"; return; }
-	rm -f "$OUT/$1/$2.raw"
+	rm -f "$OUT/$1/$2.raw" "$OUT/$1/$2.err"
 	vm_mark "$1" "$2"
 	echo ok
 }
 
-# all that passes between switches and the root complex
+# sc_uplinks: the ports through which all passes between switches and the root complex
 sc_uplinks() {
-	for sc_port in $(sc_ports); do
-		case $sc_port in
-		*.*) ;;
-		*) sc_look "$1" "$sc_port" counters && echo "$sc_got" ;;
-		esac
-	done
+	sc_ports | grep -vF .
 }
 
-sc_look_all() {
-	for sc_gpu in $(sc_gpus); do
-		sc_look "$1" "$sc_gpu" counters || return
-		sc_counters=$sc_got
-		sc_look "$1" "$sc_gpu" initiators || return
-		printf 'gpu\t%s\t%s\t%s\n' "$sc_gpu" "$sc_counters" "$sc_got"
-	done
-	for sc_card in $(sc_cards); do
-		sc_look "$1" "$sc_card" counters || return
-		printf 'cx\t%s\t%s\n' "$sc_card" "$sc_got"
-	done
-	sc_books=" $(sc_modelled | tr '\n' ' ')"
-	for sc_port in $(sc_ports); do
-		sc_look "$1" "$sc_port" counters || return
-		sc_counters=$sc_got
-		sc_got={}
-		case $sc_books in
-		*" ${sc_port%.*} "*) sc_look "$1" "$sc_port" modelled || return ;;
-		esac
-		printf 'port\t%s\t%s\t%s\n' "$sc_port" "$sc_counters" "$sc_got"
-	done
-	for sc_switch in $(sc_modelled); do
-		sc_look "$1" "$sc_switch" modelled-requesters || return
-		printf 'requesters\t%s\n' "$sc_got"
-	done
-}
-
-# sc_look GUEST DEVICE PROPERTY: in $sc_got
-sc_look() {
-	sc_got=$(vm_qom_get "$1" "/machine/peripheral/$2" "$3") && return
-	echo "error: $2 has no $3: $sc_got"
-	return 1
-}
-
-# sc_counted GUEST LABEL: what the devices counted between begin and end:
+# sc_counted GUEST LABEL: what the devices counted between begin and end, {counted: {LABEL: …}} with
 # {nvme: what nvme_route_bytes prints, gpus: {gpu0: {counter: difference}}, cx: the same,
 # initiators: {gpu0: {nvme0: {read, write}}}, links: links.jq's list}
 sc_counted() {
@@ -473,7 +456,7 @@ sc_counted() {
 	jq -L "$VM_ACCOUNTING" -nc --slurpfile a "$OUT/$1/$2.begin.counted" \
 		--slurpfile b "$OUT/$1/$2.end.counted" \
 		--argjson devices "$SC_DEVICES" --argjson nvme "$sc_routes" \
-		'include "links"; counted($a; $b; $devices; $nvme)'
+		--arg label "$2" 'include "links"; {counted: {($label): counted($a; $b; $devices; $nvme)}}'
 }
 
 # --- results ---------------------------------------------------------------
@@ -505,10 +488,7 @@ sc_measure_guest() {
 	awk -F '\t' 'sub(/[.]begin$/, "", $1) { print $1 }' \
 		"$OUT/$1/trace.marks" | sort -u >"$OUT/labels"
 	while read -r sc_label; do
-		sc_counted "$1" "$sc_label" >"$OUT/counted.json" ||
-			{ fail "${4}what was counted of $sc_label can be read"; continue; }
-		jq -c --arg l "$sc_label" '{counted: {($l): .}}' "$OUT/counted.json" \
-			>>"$2"
+		sc_counted "$1" "$sc_label" >>"$2" || fail "${4}what was counted of $sc_label can be read"
 	done <"$OUT/labels"
 	jq -L "$VM_ACCOUNTING" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
 		| .links = ([(.counted // {})[].links] | links_sum)' \
@@ -584,38 +564,47 @@ sc_expect() {
 	[ -s "$OUT/conditions" ] || cp "$SC_DIR/expect" "$OUT/conditions"
 	while IFS= read -r sc_line; do
 		case $sc_line in
-		'#'* | '') continue ;;
-		'always | '*' | '*) ;;
-		'here | '*' | '*) [ -n "$SC_OWN" ] || continue ;;
+		'#'* | '') ;;
+		'always | '*' | '*) printf '%s\n' "$sc_line" ;;
+		'here | '*' | '*) [ -z "$SC_OWN" ] || printf '%s\n' "$sc_line" ;;
 		*)
 			fail "a line of expect can be read" "$sc_line
-it is \"always | WHAT IT CLAIMS | CONDITION\", or \"here | ...\", with one blank on each side of the two |"
-			continue
+it is \"always | WHAT IT CLAIMS | CONDITION\", or \"here | ...\", with one blank on each side of the two |" >&3
 			;;
 		esac
-		sc_line=${sc_line#* | }
-		sc_judge "${sc_line%% | *}" "${sc_line#* | }"
-	done <"$OUT/conditions"
+	done <"$OUT/conditions" 3>&1 >"$OUT/asked"
+	sc_judge "$OUT/asked"
 	[ "$case_failed" -eq "$sc_failed" ] ||
 		diag "the result: $(jq -c . "$OUT/measured.json")"
 }
 
-# sc_judge DESCRIPTION CONDITION: it holds, and asks for something (expect.jq)
+# sc_judge FILE: each of its conditions holds, and asks for something
 sc_judge() {
-	if sc_got=$(jq -r -L "$VM_ACCOUNTING" --arg text "$2" \
-		"include \"expect\"; judge($2; \$text)" "$OUT/measured.json" 2>&1) &&
-		[ -z "$sc_got" ]; then
-		pass "$1"
+	if judge "$1" "$OUT/measured.json" >"$OUT/judged" 2>"$OUT/judge.err"; then
+		jq -r --rawfile lines "$1" '[[$lines | split("\n")[:-1][] | capture("^.*? [|] (?<claim>.*?) [|] (?<text>.*)$")], .]
+			| transpose | to_entries[] | (.key + 1) as $n | .value as [$asked, $wrong] |
+			if $wrong == "" then "ok \($n) - \($asked.claim)" else "not ok \($n) - \($asked.claim)",
+				("condition: \($asked.text)\n\($wrong)" | split("\n")[] | "# \(.)") end' \
+			"$OUT/judged" >"$OUT/judged.ktap"
+		ktap_from "$OUT/judged.ktap"
+	elif [ "$(wc -l <"$1")" -gt 1 ]; then
+		# One of them is no program
+		while IFS= read -r sc_line; do
+			printf '%s\n' "$sc_line" >"$OUT/asked-one"
+			sc_judge "$OUT/asked-one"
+		done <"$1"
 	else
-		fail "$1" "condition: $2
-$sc_got"
+		sc_line=$(cat "$1")
+		sc_line=${sc_line#* | }
+		fail "${sc_line%% | *}" "condition: ${sc_line#* | }
+$(cat "$OUT/judge.err")"
 	fi
 }
 
 # what nobody looks at when the run has ended
 sc_tidy() {
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
-		"$OUT/counted.json" "$OUT/labels" "$OUT"/transfers* "$OUT/conditions" "$OUT/.check" \
+		"$OUT/labels" "$OUT"/transfers* "$OUT/conditions" "$OUT"/asked* "$OUT"/judge* "$OUT/.check" \
 		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
 	rm -rf "$OUT/case"
 }

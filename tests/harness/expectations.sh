@@ -9,15 +9,8 @@ need_tool jq
 
 # shellcheck source=tests/harness/lib-conditions.sh
 . "$TOP/tests/harness/lib-conditions.sh"
-accounting=$TOP/scenarios/lib/accounting
-
-# judged CONDITION FILE…: what is wrong with it there
-judged() {
-	condition=$1
-	shift
-	jq -r -L "$accounting" --arg text "$condition" \
-		"include \"expect\"; judge($condition; \$text)" "$@" 2>&1
-}
+# shellcheck source=scenarios/lib/accounting/judge.sh
+. "$TOP/scenarios/lib/accounting/judge.sh"
 
 # what a run knows before anything is measured
 jq -n '{bytes: 33554432, crc32c: "0x12345678", planted: 16777216, transfers: [], routes: [],
@@ -33,27 +26,13 @@ for name in $(scenario_names); do
 	check_eq "$name: each line can be read" '' "$(grep -vE '^(always|here) \| [^|]+ \| .' asked)"
 	jq -c --arg name "$name" 'select(.scenario == $name).result' "$results" >result
 	check_eq "$name: tests/harness/results.jsonl has a result of it" 1 "$(wc -l <result)"
-	loose=
-	broken=
-	while IFS= read -r line; do
-		line=${line#* | }
-		condition=${line#* | }
-		said=$(judged "$condition" nothing null)
-		case $said in
-		"result:"*"
-""result:"*) ;;
-		jq:*) broken="$broken${line%% | *}: $said
-" ;;
-		*) loose="$loose${line%% | *}: it holds with nothing measured
-" ;;
-		esac
-		# it holds, and without any key that it names it does not
-		said=$(judged "$condition" result)
-		[ -z "$said" ] || loose="$loose${line%% | *}: $said
-"
-	done <asked
-	check_eq "$name: each condition is a program" '' "$broken"
-	check_eq "$name: each holds on what was measured, and on nothing less" '' "$loose"
+	check "$name: each condition is a program" judge asked nothing null result
+	judge asked nothing null result >judged
+	# it holds, and without any key that it names it does not
+	check_eq "$name: each holds on what was measured, and on nothing less" '' "$(jq -rs --rawfile asked asked '
+		[[$asked | split("\n")[:-1][]]] + . | transpose[] | . as [$line, $nothing, $null, $result]
+		| if all($nothing, $null; startswith("result:")) | not then "\($line): it holds with nothing measured" else empty end,
+			if $result != "" then "\($line): \($result)" else empty end' judged 2>&1)"
 done
 check_eq "and there are no other results" "$(scenario_names | LC_ALL=C sort)" \
 	"$(jq -r '.scenario // empty' "$results" | LC_ALL=C sort)"
@@ -66,7 +45,8 @@ cat >result <<'END'
 END
 # says CONDITION WORDS: '' when it is a good one and holds
 says() {
-	got=$(judged "$1" result | head -n 1)
+	echo "always | it holds | $1" >asked
+	got=$(judge asked result | jq -r '.[0] | split("\n")[0] // ""')
 	case $2 in
 	'') check_eq "holds: $1" '' "$got" ;;
 	*)

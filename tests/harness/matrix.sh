@@ -14,7 +14,7 @@ matrix=$TOP/scenarios/matrix
 check "every topology has expectations for every row" "$matrix" -l
 "$matrix" -l >list
 check "the list" "$matrix" -l --out listed
-check_not "leaves nothing behind" test -e listed
+check_false "leaves nothing behind" test -e listed
 check_eq "every topology is in it" "$("$TOP/scenarios/draw" -l | wc -l)" \
 	"$(awk '{ print $1 }' list | sort -u | wc -l)"
 # What Linux makes of each machine, as people have worked it out

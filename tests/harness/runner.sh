@@ -125,6 +125,12 @@ END
 new no-plan <<END
 echo "ok 1 - fine"
 END
+new no-such-check <<END
+$lib
+pass "fine"
+check_unlike "a check that nobody has written" test 1 -eq 2
+finish
+END
 new two-plans <<END
 echo "1..1"
 echo "ok 1 - fine"
@@ -271,6 +277,7 @@ verdict no-check fail 'no check|exit status 1'
 verdict no-check-no-lib fail 'ran no check'
 verdict lying fail 'exit status is 0'
 verdict no-plan fail '^fail: it has 0 plans'
+verdict no-such-check fail 'a command is not there: .*check_unlike: not found'
 verdict two-plans fail '^fail: it has 2 plans'
 verdict short fail 'the plan is 1..2, and there are 1 results'
 verdict long fail 'the plan is 1..1, and there are 2 results'
@@ -289,13 +296,13 @@ verdict vanishing fail 'no result'
 verdict unrunning fail 'no result'
 verdict not-executable fail 'executable'
 
-check_eq "the last line counts" "5 passed, 21 failed, 1 skipped" \
+check_eq "the last line counts" "5 passed, 22 failed, 1 skipped" \
 	"$(tail -n 1 ktap)"
 check "the counts in JSON agree" jq -e \
-	'.passed == 5 and .failed == 21 and .skipped == 1' out.json
+	'.passed == 5 and .failed == 22 and .skipped == 1' out.json
 check_eq "KTAP starts with its version" "KTAP version 1" "$(head -n 1 ktap)"
-check_eq "then the plan" "1..27" "$(sed -n 2p ktap)"
-check_eq "one result for each case" 27 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
+check_eq "then the plan" "1..28" "$(sed -n 2p ktap)"
+check_eq "one result for each case" 28 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
 check_eq "above it is what was skipped in part, and what the tier left out" \
 	"# skipped in part: 1
 #   fix/in-part: no compiler

@@ -130,6 +130,21 @@ def links_sum:
 		(map([.link, .below]) | index([[$l.link, $l.below]])) as $i |
 		if $i == null then . + [$l] else .[$i] |= plus($l) end);
 
+# looked($replies; $looks): what one look at all devices has found, one object to each: {kind: gpu|cx|port, name, counters,
+# initiators (of a GPU), modelled (of a port)}, {kind: "requesters", list}, and {kind: "moving"} when a switch has passed
+# something on meanwhile.  $looks has a line "KIND NAME DEVICE PROPERTY" for each of QMP's replies.
+def looked($replies; $looks):
+	[[$looks | split("\n")[:-1][] | split(" ")], $replies] | transpose
+	| map(.[1].return as $value | .[0] | {kind: .[0], name: .[1], property: .[3],
+		value: (if $value != null then $value else error("\(.[1]) has no \(.[3])") end)})
+	| def of($kind): map(select(.kind == $kind) | .value);
+	(group_by([.kind, .name])[] | .[0] as {$kind, $name}
+	 | select($kind | IN("gpu", "cx", "port"))
+	 | {$kind, $name} + (if $kind == "port" then {modelled: {}} else {} end)
+		+ (map({key: .property, value}) | from_entries)),
+	(of("requesters")[] | {kind: "requesters", list: .}),
+	(if of("before") == of("after") then empty else {kind: "moving"} end);
+
 # What is counted between two looks ($a, $b: lists of sc_snapshot's objects);
 # $nvme is what nvme_route_bytes prints
 def counted($a; $b; $devices; $nvme):

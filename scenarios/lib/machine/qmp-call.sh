@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: MIT
 #
 # qmp-call.sh DIR JSON…: QMP commands over DIR/qmp.in and DIR/qmp.out, one after
-# the other, and the reply to the last, on one line.  An error ends the row, is the
-# reply, and fails.  The caller holds the lock and bounds the time.
+# the other, and the reply to the last, on one line; with -e before DIR, each reply,
+# a line each.  An error ends the row, is the last reply, and fails.  The caller
+# holds the lock and bounds the time.
 
 set -u
+each=
+[ "$1" != -e ] || { each=1 && shift; }
 dir=$1
 shift
 
@@ -42,5 +45,6 @@ for json; do
 		exit 1
 		;;
 	esac
+	[ -z "$each" ] || printf '%s\n' "$reply"
 done
-printf '%s\n' "$reply" | tr -d '\r'
+[ -n "$each" ] || printf '%s\n' "$reply" | tr -d '\r'

@@ -11,6 +11,7 @@
 #	vm_wait NAME SECONDS		the guest's status
 #	vm_run NAME TOPOLOGY KVER CASE_DIR SECONDS [QEMU-ARGS…]	both
 #	vm_qmp NAME JSON…		the reply to the last
+#	vm_qmp_file NAME FILE		a command to a line; the replies to all
 #	vm_command NAME COMMAND [--arg|--argjson KEY VALUE]…	the same, of one with arguments
 #	vm_qom_get NAME PATH PROPERTY	the value, as JSON
 #	vm_stop NAME			end it now
@@ -421,12 +422,25 @@ vm_start() {
 # vm_qmp NAME JSON…: one after the other, within 20 s; the last reply on one line.
 # An error ends the row, is the reply and fails.
 vm_qmp() {
+	vm_qmp_dir=$OUT/$1
+	shift
+	vm_qmp_call "$vm_qmp_dir" "$@"
+}
+# vm_qmp_file NAME FILE: the same of a command to a line of FILE; all replies, a line each
+vm_qmp_file() {
+	vm_qmp_dir=$OUT/$1
+	vm_qmp_from=$2
+	set --
+	while IFS= read -r vm_line; do
+		set -- "$@" "$vm_line"
+	done <"$vm_qmp_from"
+	vm_qmp_call -e "$vm_qmp_dir" "$@"
+}
+vm_qmp_call() {
 	(
-		vm_qmp_dir=$OUT/$1
-		shift
 		exec 5>"$vm_qmp_dir/qmp.lock"
 		flock -w 20 5 || { echo "QMP is busy"; exit 1; }
-		exec timeout --foreground 20 sh "$VM_LIB/qmp-call.sh" "$vm_qmp_dir" "$@"
+		exec timeout --foreground 20 sh "$VM_LIB/qmp-call.sh" "$@"
 	)
 }
 

@@ -9,7 +9,11 @@
 #			there; fails when that shell does not live any more
 
 lives() {
-	grep -qE "^[0-9]+ \(.*\) [^ZX] " "/proc/$1/stat" 2>/dev/null || return 1
+	# no program is run for it: it is asked often
+	read -r lives_stat 2>/dev/null <"/proc/$1/stat" || return 1
+	case ${lives_stat##*) } in
+	[ZX]*) return 1 ;;
+	esac
 }
 
 # not tail --pid, for which a process that nobody buries is there for ever
