@@ -77,6 +77,7 @@ check "it gets its answer" timeout --foreground 20 sh -c "echo go >looked"
 vm_wait talk 60
 check_eq "the guest's status comes out" 42 "$?"
 ktap_from talk/result.log
+check_eq "no trace is written that nobody asked for" 0 "$(wc -c <talk/trace.log)"
 check_eq "all of its lines came out" 5 "$(grep -c '^ok ' talk/result.log)"
 check_eq "a trace between two marks has these reads and no others" \
 	'{"read":8388608,"write":0}' "$(vm_trace talk a b |

@@ -309,7 +309,7 @@ check_eq "above it is what was skipped in part, and what the tier left out" \
 # left out: 1 cases of tier all (make check-all runs them), 1 of tier nightly (make check-nightly)" \
 	"$(sed -n '/^# skipped in part/,/^# left out/p' ktap)"
 check_eq "and what failed, with all its checks that did" \
-	"# failed: 21 21
+	"# failed: 22 22
 #   fix/failing: one is two
 #     not ok 2 - one is two" \
 	"$(sed -n '/^# failed: /p' ktap) $(sed '1,/^# failed: /d' ktap | grep -c '^#   [^ ]')
@@ -337,8 +337,8 @@ check_eq "-k takes a pattern" "2 passed, 0 failed, 0 skipped" \
 check_eq "a name takes one case" "1 passed, 0 failed, 0 skipped" \
 	"$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases -l >ktap
-check_eq "-l lists, of every tier" 29 "$(grep -c '^fix/' ktap)"
-check_eq "a CDPATH does not lead it astray" 29 \
+check_eq "-l lists, of every tier" 30 "$(grep -c '^fix/' ktap)"
+check_eq "a CDPATH does not lead it astray" 30 \
 	"$(cd "$TOP" && CDPATH=$TOP tests/run --cases "$OUT/cases" -l | grep -c '^fix/')"
 check_fails "a name that no case has is an error" 'no case is called fix/nothing' \
 	"$TOP/tests/run" --cases cases --out out2 fix/nothing

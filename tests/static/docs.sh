@@ -16,6 +16,18 @@ tree_files >"$OUT/files"
 grep '[.]md$' "$OUT/files" >"$OUT/documents"
 check "there are documents to look at" test "$(wc -l <"$OUT/documents")" -ge 25
 
+# The three tiers, what they need, and that CI runs what the README calls all tests
+recipe() { # GOAL: its line in the build root
+	awk -v goal="$1" '$0 ~ "^" goal ":.*##" { on = 1; next } /^[^\t]/ { on = 0 } on && /tests.run/' Makefile
+}
+check "make check runs that tier" sh -c 'echo "$1" | grep -q "tests/run .*--tier check"' sh "$(recipe check)"
+check "make check-all runs that tier" sh -c 'echo "$1" | grep -q "tests/run --tier all"' sh "$(recipe check-all)"
+check "make check-nightly runs that tier" sh -c 'echo "$1" | grep -q "tests/run --tier nightly"' sh "$(recipe check-nightly)"
+check "the debug kernel and the QEMU with sanitizers are built for make check-all" \
+	grep -qx 'check-all: debug-kernel qemu-asan' Makefile
+check "CI runs make check-all" grep -q '^make check-all ' .ci/run
+check "which the README calls all tests" grep -qE '`make check-all` runs all tests' README.md
+
 links() { # FILE…: links that lead nowhere
 	for file; do
 		awk '/^ *```/ { code = !code } !code' "$file" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//' | while IFS= read -r link; do
