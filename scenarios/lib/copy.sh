@@ -24,6 +24,8 @@ copy() {
 		echo "BYTES=$copy_bytes"
 		echo "TO_OFFSET=$copy_to"
 		echo "STRICT=${2-}"
+		# conditions on another machine do not ask for it
+		echo "COST=$SC_OWN"
 	} >"$OUT/case/env"
 	case $1 in
 	raw) sc_modules nvme peerlane_gpu ;;
