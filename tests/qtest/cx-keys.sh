@@ -226,8 +226,8 @@ want=0x3001; indirect 3f $PIECES; at "$r" 96 00000002; says "one whose pieces ar
 memset $DATA 4096 0x5a
 fresh
 rdma_says "WRITE across its pieces" 0 08 0x5000 48 ${LISTED}00
-repeated 20 5a; bytes_are "the first has got 20 bytes" $((PAGES + 0x4fe8)) 0x00000000${r}0000
-repeated 28 5a; bytes_are "the second the rest" $((PAGES + 0x0c)) 0x00000000${r}0000
+repeat 20 5a; bytes_are "the first has got 20 bytes" $((PAGES + 0x4fe8)) 0x00000000${r}0000
+repeat 28 5a; bytes_are "the second the rest" $((PAGES + 0x0c)) 0x00000000${r}0000
 rdma_says "READ from the middle of it" 0 10 0x5012 30 ${LISTED}00
 rdma_says "WRITE behind its end" 19 08 0x5001 48 ${LISTED}00
 want=49; indirect 3e $PIECES; make "a key that says more than its pieces have" $r; LONG=$r
@@ -266,7 +266,7 @@ want=0x2000; indirect 3f $EVEN; EVEN_IN=$r; make "a key of two pieces of 4 KiB" 
 fresh
 rdma_says "WRITE across them" 0 08 0x5ff0 32 ${EVEN}00
 bytes_are "the end of the first" $((PAGES + 0xfee)) 0x00005a5a5a5a
-repeated 16 5a; bytes_are "the beginning of the second" $((PAGES + 0x47fe)) 0x0000${r}0000
+repeat 16 5a; bytes_are "the beginning of the second" $((PAGES + 0x47fe)) 0x0000${r}0000
 at "$EVEN_IN" 28 80$PD; at "$r" 40 0000000000000000; make "a key of pieces without an end" $r; EVEN=$r
 rdma_says "as far as there are pieces" 0 08 0x6ff0 16 ${EVEN}00
 rdma_says "and no further" 19 08 0x6ff0 17 ${EVEN}00
@@ -289,8 +289,8 @@ want=32; indirect 3e $repeat; make "a key of pieces that are repeated" $r; ROUND
 fresh
 wrhex $DATA 0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
 rdma_says "WRITE from its second byte to its last but one" 0 08 0x5001 30 ${ROUNDS}00
-repeated 13 00; bytes_are "the first pieces" $((PAGES + 0x100)) 0x000001${r}070809${r}0f1011${r}171819
-repeated 27 00; bytes_are "the second pieces" $((PAGES + 0x4800)) 0x0203040506${r}0a0b0c0d0e${r}1213141516${r}1a1b1c1d00
+repeat 13 00; bytes_are "the first pieces" $((PAGES + 0x100)) 0x000001${r}070809${r}0f1011${r}171819
+repeat 27 00; bytes_are "the second pieces" $((PAGES + 0x4800)) 0x0203040506${r}0a0b0c0d0e${r}1213141516${r}1a1b1c1d00
 rdma_says "READ of it" 0 10 0x5000 32 ${ROUNDS}00
 bytes_are "gets them in order" $DATA 0x0000010203040506070809
 want=33; indirect 3e $repeat; make "one that says more than its rounds have" $r
@@ -331,7 +331,7 @@ closed; umr_says "nobody else closes it" 6
 closed; qpn=$RC; umr_says "who has bound it does" 0
 window; key=${WINDOW}12 who=ffffff mask=00000000201e6041; umr_says "it is bound anew, for all" 0
 rdma_says "WRITE through it" 0 08 0x7000 48 ${WINDOW}12
-repeated 20 5a; bytes_are "to where it says" $((PAGES + 0x4fec)) 0x${r}0000
+repeat 20 5a; bytes_are "to where it says" $((PAGES + 0x4fec)) 0x${r}0000
 closed; qpn=$RC; umr_says "who might use it closes it" 0
 rdma_says "then nobody gets through" 19 08 0x7000 48 ${WINDOW}12
 # A reliable connection with fast registration keeps to its own domain

@@ -185,8 +185,8 @@ silent "that it is still missing is no reason to repeat all again"
 say $ACK 6 $NAK_SEQUENCE
 sends_all "a packet was lost, too"
 retried "and once more" 1 1
-say $READ_FIRST 0 "$GOOD$(repeated 1024 a5; echo $r)"
-say $READ_LAST 1 "$GOOD$(repeated 1024 5a; echo $r)"
+say $READ_FIRST 0 "$GOOD$(repeat 1024 a5; echo $r)"
+say $READ_LAST 1 "$GOOD$(repeat 1024 5a; echo $r)"
 say $ACK 9 $GOOD
 done_is "both are done"
 bytes_are "with what came" 0x2003fe 0xa5a55a5a

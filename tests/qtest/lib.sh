@@ -444,11 +444,11 @@ event() {
 
 # repeat COUNT WORD: WORD COUNT times, in $r
 repeat() {
-    r=
-    rp_n=$1
+    r= rp_n=$1 rp_words=$2
     while [ "$rp_n" -gt 0 ]; do
-        r=$r$2
-        rp_n=$((rp_n - 1))
+        [ $((rp_n & 1)) -eq 0 ] || r=$r$rp_words
+        rp_words=$rp_words$rp_words
+        rp_n=$((rp_n >> 1))
     done
 }
 
