@@ -21,29 +21,44 @@ cx_bar() {
     cfg_writel $DEVFN 0x14 $((BAR >> 32))
     cfg_writew $DEVFN 4 6
     wrhex $((BAR + 0x10)) 0x00000000
-    hex 8 $SLOT
-    wrhex $((BAR + 0x14)) 0x$r
+    wr $((BAR + 0x14)) 8:$SLOT
 }
 
-# A fork costs more than a thousand steps of a shell, so what is called often does without
+# A fork costs more than a hundred steps of a shell, so what is called often does without
 
 # zeros N: N bytes of zeros in hexadecimal, in $r
-zeros() { repeat "$1" 00; }
-# hex DIGITS N: in hexadecimal, in $r
+zeros() { repeat $1 00; }
+# hex PART...: the parts behind each other, in $r; a part DIGITS:N is a number in so many digits of hexadecimal
 hex() {
-    r= he_n=$(($2))
-    while [ ${#r} -lt "$1" ]; do
-        case $((he_n & 15)) in
-        10) r=a$r ;;
-        11) r=b$r ;;
-        12) r=c$r ;;
-        13) r=d$r ;;
-        14) r=e$r ;;
-        15) r=f$r ;;
-        *) r=$((he_n & 15))$r ;;
+    he_all=
+    for r in "$@"; do
+        case $r in
+        *:*)
+            he_digits=${r%:*} he_n=$((${r#*:})) r=
+            while [ ${#r} -lt $he_digits ]; do
+                case $((he_n & 15)) in
+                10) r=a$r ;;
+                11) r=b$r ;;
+                12) r=c$r ;;
+                13) r=d$r ;;
+                14) r=e$r ;;
+                15) r=f$r ;;
+                *) r=$((he_n & 15))$r ;;
+                esac
+                he_n=$((he_n >> 4))
+            done
+            ;;
         esac
-        he_n=$((he_n >> 4))
+        he_all=$he_all$r
     done
+    r=$he_all
+}
+# wr ADDR PART...: they are written there
+wr() {
+    wr_at=$1
+    shift
+    hex "$@"
+    wrhex $wr_at 0x$r
 }
 # after N STRING: what comes after so many characters, in $r
 after() {
@@ -68,17 +83,20 @@ first() {
     rest=$r
     r=${2%%"$r"}
 }
-# at HEX BYTE NEW...: HEX with NEW from that byte on, in $r
+# at HEX BYTE NEW...: HEX with NEW, which is a part as above, from that byte on, in $r
 at() {
-    r=$1
+    at_hex=$1
     shift
     while [ $# -gt 0 ]; do
-        first $((2 * $1)) "$r"
-        at_head=$r$2
-        after ${#2} "$rest"
-        r=$at_head$r
+        hex $2
+        at_new=$r
+        first $((2 * $1)) "$at_hex"
+        at_hex=$r$at_new
+        after ${#at_new} "$rest"
+        at_hex=$at_hex$r
         shift 2
     done
+    r=$at_hex
 }
 
 # What a slot says unless a test changes it
@@ -87,36 +105,26 @@ defaults
 
 # give HEX OUT-LENGTH: put a command into the slot, and ring its doorbell
 give() {
-    cm_len=$((${#1} / 2))
     zeros 16
     first 32 "$1$r"
     cm_in=$r
     after 32 "$1"
-    cm_n=0
-    while [ -n "$r" ]; do
-        first 1024 "$r"
+    cm_n=0 rest=$r
+    while [ -n "$rest" ]; do
+        first 1024 "$rest"
         cm_box=$((IN + 1024 * cm_n))
         wrhex $cm_box 0x$r
-        cm_rest=$rest
-        hex 16 $((cm_box + 1024)); cm_next=$r
-        hex 8 $((cm_n + box_number))
-        wrhex $((cm_box + 0x230)) 0x$cm_next${r}00$box_token
+        wr $((cm_box + 0x230)) 16:$((cm_box + 1024)) 8:$((cm_n + box_number)) 00$box_token
         cm_n=$((cm_n + 1))
-        r=$cm_rest
     done
     cm_n=0
     while [ $((16 + 512 * cm_n)) -lt "$2" ] && [ $cm_n -lt 32 ]; do
         cm_box=$((OUT_BOX + 1024 * cm_n))
-        hex 16 $((cm_box + 1024))
-        wrhex $((cm_box + 0x230)) 0x$r
+        wr $((cm_box + 0x230)) 16:$((cm_box + 1024))
         cm_n=$((cm_n + 1))
     done
-    hex 8 ${in_len:-$cm_len}; cm_len=$r
-    hex 16 $IN
-    wrhex $SLOT 0x${type}000000$cm_len${in_ptr:-$r}$cm_in
-    hex 8 $2; cm_len=$r
-    hex 16 $OUT_BOX
-    wrhex $((SLOT + 0x20)) 0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee${out_ptr:-$r}$cm_len${token}0000$own
+    wr $SLOT ${type}000000 8:${in_len:-$((${#1} / 2))} ${in_ptr:-16:$IN} $cm_in
+    wr $((SLOT + 0x20)) eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee ${out_ptr:-16:$OUT_BOX} 8:$2 ${token}0000$own
     defaults
     wrhex $((BAR + 0x18)) 0x00000001
 }

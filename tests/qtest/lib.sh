@@ -133,10 +133,15 @@ qom_set() {
     case $qmp_reply in '{"return"'*) return 0 ;; *) return 1 ;; esac
 }
 
+# qt_build NAME: the program of hw-model/test is there, as $qt_work/NAME
+qt_build() {
+    [ -x "$qt_work/$1" ] || cc -O1 -g -Wall -Wextra -Werror -o "$qt_work/$1" "$TOP/hw-model/test/$1.c" >&2 || exit 1
+}
+
 # qt_feed <LINES >ANSWERS: many lines of qtest, and the answer to each; one "engine-idle ID" is a wait for that
 qt_feed() {
-    [ -x "$qt_work/feed" ] || cc -O1 -g -Wall -Wextra -Werror -o "$qt_work/feed" "$TOP/hw-model/test/qtest-feed.c" >&2 || exit 1
-    "$qt_work/feed" || { cat "$OUT/qemu.log" >&2; exit 1; }
+    qt_build qtest-feed
+    "$qt_work/qtest-feed" || { cat "$OUT/qemu.log" >&2; exit 1; }
 }
 
 # Addresses are arithmetic expressions; 64-bit values go to QEMU as they are,
