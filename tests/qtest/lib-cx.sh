@@ -24,35 +24,8 @@ cx_bar() {
     wr $((BAR + 0x14)) 8:$SLOT
 }
 
-# A fork costs more than a hundred steps of a shell, so what is called often does without
-
 # zeros N: N bytes of zeros in hexadecimal, in $r
 zeros() { repeat $1 00; }
-# hex PART...: the parts behind each other, in $r; a part DIGITS:N is a number in so many digits of hexadecimal
-hex() {
-    he_all=
-    for r in "$@"; do
-        case $r in
-        *:*)
-            he_digits=${r%:*} he_n=$((${r#*:})) r=
-            while [ ${#r} -lt $he_digits ]; do
-                case $((he_n & 15)) in
-                10) r=a$r ;;
-                11) r=b$r ;;
-                12) r=c$r ;;
-                13) r=d$r ;;
-                14) r=e$r ;;
-                15) r=f$r ;;
-                *) r=$((he_n & 15))$r ;;
-                esac
-                he_n=$((he_n >> 4))
-            done
-            ;;
-        esac
-        he_all=$he_all$r
-    done
-    r=$he_all
-}
 # wr ADDR PART...: they are written there
 wr() {
     wr_at=$1
