@@ -11,14 +11,6 @@ need_tool jq
 . "$TOP/tests/harness/lib-conditions.sh"
 accounting=$TOP/scenarios/lib/accounting
 
-# judged CONDITION FILE…: what is wrong with it there
-judged() {
-	condition=$1
-	shift
-	jq -r -L "$accounting" --arg text "$condition" \
-		"include \"expect\"; judge($condition; \$text)" "$@" 2>&1
-}
-
 # what a run knows before anything is measured
 jq -n '{bytes: 33554432, crc32c: "0x12345678", planted: 16777216, transfers: [], routes: [],
 	devices: [], links: [], facts: {}, counted: {}}' >nothing
@@ -33,27 +25,21 @@ for name in $(scenario_names); do
 	check_eq "$name: each line can be read" '' "$(grep -vE '^(always|here) \| [^|]+ \| .' asked)"
 	jq -c --arg name "$name" 'select(.scenario == $name).result' "$results" >result
 	check_eq "$name: tests/harness/results.jsonl has a result of it" 1 "$(wc -l <result)"
-	loose=
-	broken=
-	while IFS= read -r line; do
-		line=${line#* | }
-		condition=${line#* | }
-		said=$(judged "$condition" nothing null)
-		case $said in
-		"result:"*"
-""result:"*) ;;
-		jq:*) broken="$broken${line%% | *}: $said
-" ;;
-		*) loose="$loose${line%% | *}: it holds with nothing measured
-" ;;
-		esac
-		# it holds, and without any key that it names it does not
-		said=$(judged "$condition" result)
-		[ -z "$said" ] || loose="$loose${line%% | *}: $said
-"
-	done <asked
-	check_eq "$name: each condition is a program" '' "$broken"
-	check_eq "$name: each holds on what was measured, and on nothing less" '' "$loose"
+	# one program of all of them, with a line of what is wrong with each, for each of the results
+	awk '{
+		sub(/^[^|]+ \| [^|]+ \| /, "")
+		text = $0
+		gsub(/["\\]/, "\\\\&", text)
+		printf "%s [judge(%s\n; \"%s\")]", NR == 1 ? "include \"expect\";" : ",", $0, text
+	}' asked >program
+	check_eq "$name: each condition is a program" '' \
+		"$(jq -c -L "$accounting" -f program nothing null result 2>&1 >judged)"
+	# it holds, and without any key that it names it does not
+	check_eq "$name: each holds on what was measured, and on nothing less" '' "$(awk '
+		FNR == NR { name[++n] = $0; next }
+		FNR <= 2 * n && !/^\["result:/ { print name[(FNR - 1) % n + 1] ": it holds with nothing measured" }
+		FNR > 2 * n && $0 != "[]" { print name[FNR - 2 * n] ": " $0 }
+		END { if (FNR != 3 * n) print FNR " verdicts on " n " conditions" }' asked judged)"
 done
 check_eq "and there are no other results" "$(scenario_names | LC_ALL=C sort)" \
 	"$(jq -r '.scenario // empty' "$results" | LC_ALL=C sort)"
@@ -66,7 +52,7 @@ cat >result <<'END'
 END
 # says CONDITION WORDS: '' when it is a good one and holds
 says() {
-	got=$(judged "$1" result | head -n 1)
+	got=$(jq -r -L "$accounting" --arg text "$1" "include \"expect\"; judge($1; \$text)" result 2>&1 | head -n 1)
 	case $2 in
 	'') check_eq "holds: $1" '' "$got" ;;
 	*)
