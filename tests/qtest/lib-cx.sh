@@ -56,7 +56,7 @@ first() {
     rest=$r
     r=${2%%"$r"}
 }
-# at HEX BYTE NEW...: HEX with NEW, which is a part as above, from that byte on, in $r
+# at HEX BYTE NEW...: HEX with NEW, which is a part as those of hex, from that byte on, in $r
 at() {
     at_hex=$1
     shift

@@ -221,7 +221,8 @@ msix_setup() {
     ms_v=0
     while [ $ms_v -lt $((PLN_MSIX_VECTORS)) ]; do
         ms_e=$((ms_b0 + PLN_MSIX_TABLE + 16 * ms_v))
-        qts "writel $ms_e $((MSIX_AT + 4 * ms_v))" "writel $((ms_e + 4)) 0" "writel $((ms_e + 8)) $((0x100 + ms_v))" "writel $((ms_e + 12)) 0"
+        qts "writel $ms_e $((MSIX_AT + 4 * ms_v))" "writel $((ms_e + 4)) 0" \
+            "writel $((ms_e + 8)) $((0x100 + ms_v))" "writel $((ms_e + 12)) 0"
         ms_v=$((ms_v + 1))
     done
     memset $MSIX_AT 0x100 0
@@ -441,8 +442,7 @@ event() {
     return 1
 }
 
-# A fork costs more than a hundred steps of a shell, so what is called often does without
-
+# A fork costs more than a hundred steps of a shell, so what is called often does without:
 # hex PART...: the parts behind each other, in $r; a part DIGITS:N is a number in so many digits of hexadecimal
 hex() {
     he_all=
