@@ -14,7 +14,7 @@
 need_tool cc
 w=$qt_work/w
 mkdir "$w"
-cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-sink" "$TOP/hw-model/test/cx-sink.c" || { fail "cx-sink builds"; qt_finish; }
+qt_build cx-sink
 sink_pid=
 at_exit sink_end
 sink_end() {
@@ -27,7 +27,7 @@ sink_end() {
 begin() {
     rm -f "$w"/a "$w"/a.host "$w"/in "$w"/out
     mkfifo "$w/in" "$w/out"
-    "$w/cx-sink" "$w/a" "$w/a.host" <"$w/in" >"$w/out" &
+    "$qt_work/cx-sink" "$w/a" "$w/a.host" <"$w/in" >"$w/out" &
     sink_pid=$!
     exec 7>"$w/in" 8<"$w/out"
     read -r taken <&8
@@ -84,7 +84,7 @@ had=$r
 m=0
 while [ $m -lt 70 ]; do
     fixed 0502 00$QP 00000000 256; cmd $r 8
-    fixed 0503 00$QP 00000000 256; at "$r" 32 60; at "$r" 44 000041; at "$r" 54 "$(printf %04x $((3 + m)))"; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 32 60 44 000041 54 4:$((3 + m)); cmd $r 8
     short 050a 00$QP; cmd $r 8
     m=$((m + 1))
 done

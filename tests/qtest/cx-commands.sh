@@ -152,7 +152,7 @@ pass "what does not exist is not destroyed, asked for or changed"
 short 0802; cmd $r 16; id; UAR=$r
 short 0800; cmd $r 16; id; PD=$r
 # An event queue of 2 entries at 0x50000
-zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 0000000000050000
+zeros 280; at "$r" 0 0301 28 01$UAR 272 0000000000050000
 EQ_IN=$r
 says_at "event queue: page of doorbells that nobody has" 5 $EQ_IN 28 01001fff
 says_at "event queue: too large" 8 $EQ_IN 28 0f$UAR
@@ -161,7 +161,7 @@ says_at "event queue: pages missing" 80 $EQ_IN 28 07$UAR
 says_at "event queue" 0 $EQ_IN
 id; EQ=$r
 # A completion queue of 4 entries at 0x51000, its record at 0x60000
-zeros 280; at "$r" 0 0400; at "$r" 28 02$UAR; at "$r" 36 00$EQ; at "$r" 72 0000000000060000
+zeros 280; at "$r" 0 0400 28 02$UAR 36 00$EQ 72 0000000000060000
 at "$r" 272 0000000000051000
 CQ_IN=$r
 says_at "completion queue: event queue that is none" 5 $CQ_IN 36 00ffffff
@@ -174,9 +174,9 @@ id; CQ=$r
 short 0302 00$EQ
 says "an event queue that is in use stays" 6 "$r" 8
 # A queue pair: 4 blocks to send, 4 receives of 16 bytes, at 0x52000
-zeros 280; at "$r" 0 0500; at "$r" 28 00$PD
-at "$r" 33 10; at "$r" 34 10; at "$r" 36 00$UAR
-at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 0000000000060040
+zeros 280; at "$r" 0 0500 28 00$PD
+at "$r" 33 10 34 10 36 00$UAR
+at "$r" 148 00$CQ 180 00$CQ 184 0000000000060040
 at "$r" 272 0000000000052000
 QP_IN=$r
 says_at "queue pair: kind that is none" 3 $QP_IN 25 04
@@ -200,8 +200,8 @@ id; QP=$r
 short 0401 00$CQ; says "a completion queue that is in use stays" 6 $r 8
 short 0801 00$PD; says "a protection domain that is in use stays" 6 $r 8
 # Shared receives: 4 entries of 32 bytes at 0x54000, their record at 0x60080
-zeros 280; at "$r" 0 090c; at "$r" 33 10; at "$r" 89 $PD; at "$r" 96 0000000000060080
-at "$r" 113 05; at "$r" 115 02; at "$r" 272 0000000000054000
+zeros 280; at "$r" 0 090c 33 10 89 $PD 96 0000000000060080
+at "$r" 113 05 115 02 272 0000000000054000
 RMP_IN=$r
 says_at "shared receives: not ready" 3 $RMP_IN 33 00
 says_at "shared receives: of another kind" 3 $RMP_IN 36 80
@@ -219,7 +219,7 @@ short 0706 00$RMP; says "they are not those of XRC" 5 $r 8
 says_at "queue pair: shared receives" 0 $QP_IN 196 01$RMP
 id; SHARED=$r
 short 090e 00$RMP; DESTROY=$r; says "shared receives that are in use stay" 6 $r 8
-fixed 090d 10$RMP 00000000 272; at "$r" 23 01; at "$r" 33 10; at "$r" 86 0003
+fixed 090d 10$RMP 00000000 272; at "$r" 23 01 33 10 86 0003
 MODIFY=$r
 says_at "their limit: they are to be reset" 3 $MODIFY 8 00
 says_at "their limit: and more" 3 $MODIFY 23 03
@@ -238,8 +238,8 @@ TO_INIT=$r
 says "to INIT" 0 $TO_INIT 8
 says "again" 16 $TO_INIT 8
 # A key for 8 KiB from 0x1800 on: three pages
-zeros 304; at "$r" 0 0200; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
-at "$r" 32 0000000000001800; at "$r" 40 0000000000002000; at "$r" 72 0000000c; at "$r" 96 00000002
+zeros 304; at "$r" 0 0200 16 00003d00 20 ffffff00 28 00$PD
+at "$r" 32 0000000000001800 40 0000000000002000 72 0000000c 96 00000002
 at "$r" 272 000000000007000000000000000710000000000000072000
 MKEY_IN=$r
 says_at "key: protection domain that is none" 5 $MKEY_IN 28 00ffffff
@@ -260,13 +260,13 @@ DESTROY=$r
 says "the key goes" 0 $DESTROY 8
 says "once" 5 $DESTROY 8
 fixed 0805 00005004 00000000 80; at "$r" 6 0000; says "a register is not written" 3 "$r" 80
-fixed 0805 00005004 00000000 80; at "$r" 6 0001; at "$r" 17 02; says "a port that is none" 3 "$r" 80
-fixed 0805 00005004 00000000 80; at "$r" 6 0001; at "$r" 17 01; says "a register" 0 "$r" 80
-fixed 0805 00005008 00000000 272; at "$r" 6 0001; at "$r" 17 01; PPCNT=$r
+fixed 0805 00005004 00000000 80; at "$r" 6 0001 17 02; says "a port that is none" 3 "$r" 80
+fixed 0805 00005004 00000000 80; at "$r" 6 0001 17 01; says "a register" 0 "$r" 80
+fixed 0805 00005008 00000000 272; at "$r" 6 0001 17 01; PPCNT=$r
 at $PPCNT 19 20; says "counters of errors" 0 "$r" 272
 at $PPCNT 19 20; says "counters of errors, too short" 81 "$r" 271
 at $PPCNT 19 21; says "counters of another group" 3 "$r" 272
-at $PPCNT 19 20; at "$r" 20 80; says "counters are not cleared" 3 "$r" 272
+at $PPCNT 19 20 20 80; says "counters are not cleared" 3 "$r" 272
 fixed 0805 00009999 00000000 80; at "$r" 6 0001; says "a register that is none" 3 "$r" 80
 short 0764 00000000 00000008; says "an address that is none" 3 "$r" 32
 says "all goes with TEARDOWN_HCA" 0 $TEARDOWN 8
@@ -287,17 +287,17 @@ self_pair() {
     short 0800; cmd $r 16; id; PD=$r
     cmd $EQ_IN 16
     cmd $CQ_IN 16
-    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+    zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
     cmd $r 16; id; PA_KEY=$r
     cmd $QP_IN 16; id; QP=$r
     fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
-    fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 0001; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 32 a0 44 00$QP 54 0001; cmd $r 8
     fixed 0504 00$QP 00000000 256; says "$1: a queue pair connected to itself" 0 $r 8
     memset 0x51000 256 0x77
 }
 # rdma_write ADDR LEN: of what is at DATA
 rdma_write() {
-    wrhex 0x52040 "0x00000008${QP}030000000800000000$(printf %016x $(($1)))${PA_KEY}0000000000$(printf %08x $(($2)))${PA_KEY}00$(printf %016x $DATA)"
+    wr 0x52040 00000008${QP}030000000800000000 16:$1 ${PA_KEY}0000000000 8:$2 ${PA_KEY}00 16:$DATA
     wrhex 0x60044 0x00000001
     wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
 }
@@ -353,7 +353,7 @@ works "WRITE over configuration space"
 self_pair "completion queue"
 at $EQ_IN 88 0000000000000010; says "completion queue: a queue for its errors" 0 "$r" 16
 cq_in() { # OP-MOD FIELDS CONTEXT...
-    zeros 280; at "$r" 0 0403; at "$r" 6 $1; at "$r" 9 $CQ; at "$r" 12 $2; at "$r" 272 0000000000055000
+    zeros 280; at "$r" 0 0403 6 $1 9 $CQ 12 $2 272 0000000000055000
 }
 wrhex 0x60000 0x00000000
 memset 0x50000 128 0x77
@@ -363,10 +363,10 @@ written=0
 writes() {
     wr_end=$((written + $1))
     while [ $written -lt $wr_end ]; do
-        wrhex $((0x52040 + 64 * (written % 4))) "0x$(printf %06x $written)08${QP}030000000800000000$(printf %016x 0x90000)${PA_KEY}0000000000$(printf %08x 8)${PA_KEY}00$(printf %016x $DATA)"
+        wr $((0x52040 + 64 * (written % 4))) 6:$written 08${QP}030000000800000000 16:0x90000 ${PA_KEY}0000000000 8:8 ${PA_KEY}00 16:$DATA
         written=$((written + 1))
     done
-    wrhex 0x60044 "0x$(printf %08x $written)"
+    wr 0x60044 8:$written
     wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
 }
 writes 3
@@ -420,7 +420,7 @@ short 0801 00$DRIVER_PD; at "$r" 2 $USER; says "user: one of the driver's" 5 "$r
 short 0800; at "$r" 2 0777; says "user: none" 5 "$r" 16
 short 0302 00$EQ; at "$r" 2 $USER; says "user: a command of the driver's" 3 "$r" 8
 # Two pages at 0x56000 and 0x57000, from byte 64 on
-zeros 64; at "$r" 0 0a08; at "$r" 2 $USER; at "$r" 36 00000040; at "$r" 40 0000000000000002
+zeros 64; at "$r" 0 0a08 2 $USER 36 00000040 40 0000000000000002
 at "$r" 48 00000000000560030000000000057003
 UMEM_IN=$r
 says_at "user memory: no pages" 3 $UMEM_IN 40 0000000000000000
@@ -431,8 +431,8 @@ says_at "user memory: to be read only" 0 $UMEM_IN 55 01
 id; READ_ONLY=00$r
 says_at "user memory" 0 $UMEM_IN
 id; UMEM=00$r
-at $CQ_IN 2 $USER; at "$r" 16 02; at "$r" 20 $UMEM; at "$r" 29 $UAR; at "$r" 36 00$EQ
-at "$r" 72 0000000000000800; at "$r" 88 ${UMEM}80
+at $CQ_IN 2 $USER 16 02 20 $UMEM 29 $UAR 36 00$EQ
+at "$r" 72 0000000000000800 88 ${UMEM}80
 USER_CQ=$r
 says_at "user's completion queue: in memory that is only read" 3 $USER_CQ 88 $READ_ONLY
 says_at "user's completion queue: in memory of another user's" 5 $USER_CQ 2 $OTHER
@@ -444,8 +444,8 @@ says_at "user's completion queue: its record at a word" 64 $USER_CQ 72 000000000
 says_at "user's completion queue" 0 $USER_CQ
 id; CQ=$r
 short 0a0a $UMEM; UMEM_OUT=$r; says "user memory with a queue stays" 6 "$r" 8
-at $QP_IN 2 $USER; at "$r" 28 00$PD; at "$r" 36 00$UAR; at "$r" 148 00$CQ; at "$r" 180 00$CQ
-at "$r" 184 0000000000000840; at "$r" 232 10; at "$r" 252 $UMEM; at "$r" 256 0000000000000400${UMEM}80
+at $QP_IN 2 $USER 28 00$PD 36 00$UAR 148 00$CQ 180 00$CQ
+at "$r" 184 0000000000000840 232 10 252 $UMEM 256 0000000000000400${UMEM}80
 USER_QP=$r
 says_at "user's queue pair: one that changes the driver's keys" 3 $USER_QP 25 0c
 says_at "user's queue pair: one for management" 3 $USER_QP 25 08
@@ -454,8 +454,8 @@ says_at "user's queue pair: the driver's domain" 5 $USER_QP 29 $DRIVER_PD
 says_at "user's queue pair" 0 $USER_QP
 id; QP=$r
 zeros 64; piece=$r
-zeros 272; at "$r" 0 0200; at "$r" 2 $USER; at "$r" 16 00003e00; at "$r" 20 ffffff00; at "$r" 28 00$PD
-at "$r" 40 0000000000001000; at "$r" 96 00000004; KLM_IN=$r$piece
+zeros 272; at "$r" 0 0200 2 $USER 16 00003e00 20 ffffff00 28 00$PD
+at "$r" 40 0000000000001000 96 00000004; KLM_IN=$r$piece
 says_at "user's key of keys: the driver's domain" 5 $KLM_IN 29 $DRIVER_PD
 says_at "user's key of keys: of pages instead" 3 $KLM_IN 18 3d
 says_at "user's key of keys" 0 $KLM_IN; id
@@ -463,27 +463,23 @@ short 0202 00$r; at "$r" 2 $USER; says "user's key of keys: it goes" 0 "$r" 8
 short 050b 00$QP; at "$r" 2 $OTHER; says "user's queue pair: not for another user" 5 "$r" 256
 short 0771; at "$r" 2 $OTHER; says "user: counters of another one's" 0 "$r" 16; id; OTHER_SET=${r#????}
 short 0771; at "$r" 2 ffff; says "user: counters that are for all" 0 "$r" 16; id; SHARED_SET=${r#????}
-fixed 0502 00$QP 00000000 256; at "$r" 2 $USER; at "$r" 36 $OTHER_SET; says "user's queue pair: counted with another user's" 5 "$r" 8
+fixed 0502 00$QP 00000000 256; at "$r" 2 $USER 36 $OTHER_SET; says "user's queue pair: counted with another user's" 5 "$r" 8
 for fields in "0502 36 $SHARED_SET 170 e0" "0503 32 a0 44 00$QP 54 0001" 0504; do
     set -- $fields
     fixed $1 00$QP 00000000 256
-    at "$r" 2 $USER
     shift
-    while [ $# -gt 0 ]; do
-        at "$r" $1 $2
-        shift 2
-    done
+    at "$r" 2 $USER "$@"
     cmd "$r" 8
 done
 check_eq "user's queue pair: connected to itself" 0 "$r"
-zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
 PA_IN=$r
 says_at "a key for all of memory is none for users" 3 $PA_IN 2 $USER
 cmd $PA_IN 16; id; PA_KEY=$r
 memset 0x56000 4096 0x77
 wrhex 0x56840 0x0000000000000000
 wrhex $DATA 0x0123456789abcdef
-wrhex 0x56480 "0x00000008${QP}030000000800000000$(printf %016x 0x90000)${PA_KEY}0000000000$(printf %08x 8)${PA_KEY}00$(printf %016x $DATA)"
+wr 0x56480 00000008${QP}030000000800000000 16:0x90000 ${PA_KEY}0000000000 8:8 ${PA_KEY}00 16:$DATA
 wrhex 0x56880 0x0000000000000001
 wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
 becomes "user's queue pair: its entry is done" 1 qom_counter cx0 cqes
@@ -504,7 +500,7 @@ id; RMP=$r
 says_at "shared receives: a queue pair" 0 $QP_IN 196 01$RMP
 id; QP=$r
 fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
-fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 0001; cmd $r 8
+fixed 0503 00$QP 00000000 256; at "$r" 32 a0 44 00$QP 54 0001; cmd $r 8
 fixed 0504 00$QP 00000000 256; cmd $r 8
 memset 0x50000 128 0x77
 # The third comes behind the first, and none behind that
@@ -513,7 +509,7 @@ wrhex 0x54040 "0x0000000400000000000000000000000000000040${PA_KEY}00000000000009
 wrhex 0x60080 0x00000002
 wrhex $DATA 0x0123456789abcdef
 for n in 0 1; do
-    wrhex $((0x52000 + 64 * n)) "0x00000${n}0a${QP}020000000800000000$(printf %08x $((8 - n)))${PA_KEY}00$(printf %016x $DATA)"
+    wr $((0x52000 + 64 * n)) 00000${n}0a${QP}020000000800000000 8:$((8 - n)) ${PA_KEY}00 16:$DATA
 done
 wrhex 0x60044 0x00000002
 wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x0000000a${QP}02"
@@ -682,7 +678,7 @@ for seed in $SEEDS; do
     says "seed $seed: a completion queue" 0 $CQ_IN 16
     # One queue ignores overruns, so that there are completions to the end
     at $CQ_IN 16 00020000; says "seed $seed: one that may be overrun" 0 "$r" 16
-    id; at $QP_IN 148 00$r; at "$r" 184 0000000000060040; at "$r" 138 08
+    id; at $QP_IN 148 00$r 184 0000000000060040 138 08
     FUZZ_IN=$r
     says "seed $seed: a queue pair" 0 "$r" 16
     id; QP=$r
@@ -691,15 +687,15 @@ for seed in $SEEDS; do
     at "$FUZZ_IN" 25 02; says "seed $seed: one of UD" 0 "$r" 16
     id; UD=$r
     cmd $QP_IN 16
-    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+    zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
     says "seed $seed: a key for all of memory" 0 "$r" 16
     id; PA_KEY=$r
-    zeros 272; at "$r" 0 0200; at "$r" 16 40008100; at "$r" 20 ffffff11; at "$r" 28 00$PD; at "$r" 68 00000004
+    zeros 272; at "$r" 0 0200 16 40008100 20 ffffff11 28 00$PD 68 00000004
     says "seed $seed: a free key" 0 "$r" 16
     id; FREE_KEY=$r
     if [ $ETH -eq 1 ]; then
-        zeros 512; at "$r" 0 0755; at "$r" 15 02; at "$r" 259 01; says "seed $seed: RoCE" 0 "$r" 8
-        zeros 48; at "$r" 0 0761; at "$r" 26 ffff0a000001; at "$r" 34 525400123456; at "$r" 43 02
+        zeros 512; at "$r" 0 0755 15 02 259 01; says "seed $seed: RoCE" 0 "$r" 8
+        zeros 48; at "$r" 0 0761 26 ffff0a000001 34 525400123456 43 02
         says "seed $seed: an address" 0 "$r" 8
     fi
     right_commands

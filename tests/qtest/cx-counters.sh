@@ -16,13 +16,13 @@ w=$qt_work/w
 mkdir "$w"
 
 # new_set: its number in $r
-new_set() { short 0771; cmd $r 16; r=$(printf %s "$out" | cut -c25-26); }
+new_set() { short 0771; cmd $r 16; id; r=${r#????}; }
 # in_set SET BYTE: one of its counters
 in_set() { SET_0=$1; counted 0 $2; }
 # bound: the set that the queue pair names
 bound() { short 050b 00$QP; cmd $r 256; rdhex $((OUT_BOX + 0x24 - 16)) 1; r=${r#0x}; }
 # move OPCODE SET [OPTION]: a transition that names it
-move() { fixed $1 00$QP 00000000 256; at "$r" 36 $2; at "$r" 16 "${3:-00}"; }
+move() { fixed $1 00$QP 00000000 256; at "$r" 36 $2 16 "${3:-00}"; }
 # writes N: so many by the queue pair, to itself
 writes() {
     wr_n=$1
@@ -63,11 +63,11 @@ move 0505 00 02; says "RTS2RTS with none" 0 "$r" 8
 writes 2 "two in none"
 value_is "the first is as it was" 3 in_set $FIRST 0x10
 value_is "so is the second" 5 in_set $SECOND 0x10
-zeros 32; at "$r" 0 0773; at "$r" 24 80; at "$r" 31 $SECOND; says "a query that clears" 0 "$r" 256
+zeros 32; at "$r" 0 0773 24 80 31 $SECOND; says "a query that clears" 0 "$r" 256
 value_is "and it is clear" 0 in_set $SECOND 0x10
-zeros 32; at "$r" 0 0773; at "$r" 8 80; at "$r" 31 $SECOND; says "a query of another function's" 3 "$r" 256
-zeros 32; at "$r" 0 0773; at "$r" 24 40; at "$r" 31 $SECOND; says "a query of the sum of all" 3 "$r" 256
-zeros 32; at "$r" 0 0773; at "$r" 31 $GONE; says "a query of one that is gone" 5 "$r" 256
+zeros 32; at "$r" 0 0773 8 80 31 $SECOND; says "a query of another function's" 3 "$r" 256
+zeros 32; at "$r" 0 0773 24 40 31 $SECOND; says "a query of the sum of all" 3 "$r" 256
+zeros 32; at "$r" 0 0773 31 $GONE; says "a query of one that is gone" 5 "$r" 256
 
 # A set that goes takes its number along: who gets that next counts nothing of the old users
 move 0505 $SECOND 02; says "RTS2RTS with the second again" 0 "$r" 8
@@ -100,7 +100,7 @@ device 0
 for old in $FIRST $SECOND; do
     # The first one of all has been made again
     [ $old != $SET ] || continue
-    zeros 32; at "$r" 0 0773; at "$r" 31 $old; says "after a reset there is no set $old" 5 "$r" 256
+    zeros 32; at "$r" 0 0773 31 $old; says "after a reset there is no set $old" 5 "$r" 256
 done
 ready 0 0001 $QP 0 7 7
 writes 1 "the device works"
@@ -108,17 +108,16 @@ value_is "and counts from 0" 1 in_set $SET 0x10
 qt_stop
 
 # Congestion, on a port of Ethernet: a packet that has come with a mark for a connection to 10.0.0.2
-cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-frames" "$TOP/hw-model/test/cx-frames.c" ||
-    { fail "cx-frames builds"; qt_finish; }
+qt_build cx-frames
 qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
     -device peerlane-cx,id=cx0,addr=4,link-layer=ethernet,netdev=na,mac=52:54:00:00:00:01
 device 0
 posted=0
-zeros 512; at "$r" 0 0755; at "$r" 15 02; at "$r" 259 01; says "RoCE" 0 "$r" 8
-zeros 48; at "$r" 0 0761; at "$r" 26 ffff0a000001; at "$r" 34 525400000001; at "$r" 43 02; says "an address" 0 "$r" 8
-fixed 0502 00$QP 00000000 256; at "$r" 36 $SET; at "$r" 170 e0; cmd $r 8
-fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP
-at "$r" 64 00000000000000000000ffff0a000002; at "$r" 86 525400000002; says "a connection" 0 "$r" 8
+zeros 512; at "$r" 0 0755 15 02 259 01; says "RoCE" 0 "$r" 8
+zeros 48; at "$r" 0 0761 26 ffff0a000001 34 525400000001 43 02; says "an address" 0 "$r" 8
+fixed 0502 00$QP 00000000 256; at "$r" 36 $SET 170 e0; cmd $r 8
+fixed 0503 00$QP 00000000 256; at "$r" 32 a0 44 00$QP
+at "$r" 64 00000000000000000000ffff0a000002 86 525400000002; says "a connection" 0 "$r" 8
 fixed 0504 00$QP 00000000 256; says "it is ready" 0 $r 8
 # cong FIELD: of QUERY_CONG_STATISTICS
 cong() { short 0826; cmd $r 272; rdhex $((OUT_BOX + $1 - 16)) 8; r=$((r)); }
@@ -127,15 +126,15 @@ short 0826; says "their answer is too short" 81 $r 271
 for at in 0x18 0x20 0x54 0x5c; do
     value_is "at first nothing is counted at $at" 0 cong $at
 done
-check "a packet without a mark is sent" "$w/cx-frames" "$w/a" "$w/a.host" write 2 0x$QP 0x$KEY 64
+check "a packet without a mark is sent" "$qt_work/cx-frames" "$w/a" "$w/a.host" write 2 0x$QP 0x$KEY 64
 becomes "it has come" 1 qom_counter cx0 packets-in
 value_is "and counted by its queue pair" 1 in_set $SET 0x10
 value_is "not as congestion" 0 cong 0x54
-check "a packet with a mark is sent" "$w/cx-frames" "$w/a" "$w/a.host" marked 2 0x$QP 0x$KEY 64
+check "a packet with a mark is sent" "$qt_work/cx-frames" "$w/a" "$w/a.host" marked 2 0x$QP 0x$KEY 64
 becomes "it has come" 2 qom_counter cx0 packets-in
 value_is "it is counted" 1 cong 0x54
 value_is "and its sender told" 1 cong 0x5c
-check "so is this port" "$w/cx-frames" "$w/a" "$w/a.host" cnp 2 0x$QP 0x$KEY 0
+check "so is this port" "$qt_work/cx-frames" "$w/a" "$w/a.host" cnp 2 0x$QP 0x$KEY 0
 becomes "by a notification, which has come" 3 qom_counter cx0 packets-in
 value_is "it is ignored" 1 cong 0x18
 value_is "and not obeyed" 0 cong 0x20

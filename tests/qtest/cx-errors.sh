@@ -37,7 +37,7 @@ refused() {
 }
 # receive KEY LENGTH: for one message; arrives: a SEND of 64 bytes for it
 receive() {
-    wrhex $((mem + 0x52000)) "0x$(printf %08x $2)${1}0000000000200000"
+    wr $((mem + 0x52000)) 8:$2 ${1}0000000000200000
     wrhex $((mem + 0x60040)) 0x00000001
 }
 arrives() { zeros 64; say 04 0 $r; }
@@ -63,7 +63,7 @@ ends "nobody answers" 0x15
 begin; go 16 0x600000 $KEY 0x100000 64; say 10 0 1f00000000000000
 ends "the answer to a READ of 64 bytes has 4" 0x10
 # Memory windows are bound by changing an indirect key, which this one does not permit
-zeros 272; at "$r" 0 0200; at "$r" 16 00003e00; at "$r" 20 ffffff00; at "$r" 28 00$PD; at "$r" 40 0000000000000040
+zeros 272; at "$r" 0 0200 16 00003e00 20 ffffff00 28 00$PD 40 0000000000000040
 at "$r" 96 00000004; in=$r; zeros 48; says "an indirect key" 0 "${in}00000040${KEY}0000000000100000$r" 16; id; WINDOW=${r}00
 begin; put_ctrl=00000025${QP}08; zeros 112; wrhex $((mem + 0x52040)) "0x${put_ctrl}00000008$WINDOW$r"; posted=2; ring
 ends "a memory window is bound" 0x06

@@ -21,7 +21,7 @@ side() {
     SLOT=$((mem + 0x10000)) IN=$((mem + 0x20000)) OUT_BOX=$((mem + 0x40000))
     eval "UAR=\${UAR_$1-} PD=\${PD_$1-} KEY=\${KEY_$1-} CQ=\${CQ_$1-} TD=\${TD_$1-} SQ=\${SQ_$1-} RQ=\${RQ_$1-} TIR=\${TIR_$1-} QC=\${QC_$1-}"
 }
-here() { r=$(printf %016x $((mem + $1))); }
+here() { hex 16:mem+$1; }
 
 # device N: all that queues need; ids in variables with _N
 device() {
@@ -32,29 +32,29 @@ device() {
     short 0802; cmd $r 16; id; UAR=$r
     short 0800; cmd $r 16; id; PD=$r
     short 0816; cmd $r 16; id; TD=$r
-    short 0771; cmd $r 16; QC=$(printf %s "$out" | cut -c25-26)
+    short 0771; cmd $r 16; id; QC=${r#????}
     here 0x50000; dv_at=$r
-    zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 $dv_at; cmd "$r" 16; id; EQ=$r
+    zeros 280; at "$r" 0 0301 28 01$UAR 272 $dv_at; cmd "$r" 16; id; EQ=$r
     here 0x60000; dv_dbr=$r; here 0x51000; dv_at=$r
-    zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 04$UAR; at "$r" 36 00$EQ
-    at "$r" 72 $dv_dbr; at "$r" 272 $dv_at; cmd "$r" 16; id; CQ=$r
-    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+    zeros 280; at "$r" 0 0400 16 00020000 28 04$UAR 36 00$EQ
+    at "$r" 72 $dv_dbr 272 $dv_at; cmd "$r" 16; id; CQ=$r
+    zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
     cmd $r 16; id; KEY=${r}00
     eval "UAR_$1=$UAR PD_$1=$PD KEY_$1=$KEY CQ_$1=$CQ TD_$1=$TD QC_$1=$QC"
 }
 # Both kinds of queues: 16 entries at 0x52000 and at 0x53000, records at 0x60040 and 0x60080
 sq_in() {
     here 0x60040; qi_dbr=$r; here 0x52000; qi_at=$r
-    zeros 280; at "$r" 0 0904; at "$r" 41 $CQ; at "$r" 64 0001; at "$r" 77 $TIS; at "$r" 80 10; at "$r" 89 $PD; at "$r" 93 $UAR
-    at "$r" 96 $qi_dbr; at "$r" 113 06; at "$r" 115 04; at "$r" 272 $qi_at
+    zeros 280; at "$r" 0 0904 41 $CQ 64 0001 77 $TIS 80 10 89 $PD 93 $UAR
+    at "$r" 96 $qi_dbr 113 06 115 04 272 $qi_at
 }
 rq_in() {
     here 0x60080; qi_dbr=$r; here 0x53000; qi_at=$r
-    zeros 280; at "$r" 0 0908; at "$r" 41 $CQ; at "$r" 44 $QC; at "$r" 80 10; at "$r" 89 $PD
-    at "$r" 96 $qi_dbr; at "$r" 113 05; at "$r" 115 04; at "$r" 272 $qi_at
+    zeros 280; at "$r" 0 0908 41 $CQ 44 $QC 80 10 89 $PD
+    at "$r" 96 $qi_dbr 113 05 115 04 272 $qi_at
 }
 # queue_to OPCODE ID FROM TO: MODIFY_SQ or MODIFY_RQ
-queue_to() { zeros 272; at "$r" 0 $1; at "$r" 8 ${3}0$2; at "$r" 33 ${4}0; }
+queue_to() { zeros 272; at "$r" 0 $1 8 ${3}0$2 33 ${4}0; }
 
 # port A B: of cxA, which sends to cxB
 qt_start -netdev dgram,id=n0,local.type=unix,"local.path=$w/0,remote.type=unix,remote.path=$w/1" \
@@ -70,7 +70,7 @@ check_eq "an Ethernet controller" $((0x0200)) $((r >> 16))
 side 0
 for op in 0901 0902 0903 0905 0906 0907 0909 090a 090b 0913 0914 0915 0917 0918 0919; do
     for which in 00000000 00000001 00ffffff; do
-        zeros 272; at "$r" 0 $op; at "$r" 8 $which
+        zeros 272; at "$r" 0 $op 8 $which
         cmd "$r" 272
         [ "$r" = 5 ] || fail "$op of $which, which does not exist" "$r"
     done
@@ -135,15 +135,15 @@ short 0750; at "$r" 8 80; says "another function's port" 3 "$r" 16
 short 0750; says "the port's state" 0 $r 16
 rdhex $((SLOT + 0x2f)) 1
 check_eq "it is up" 0x11 "$r"
-fixed 0805 00005006 00000000 32; at "$r" 6 0000; at "$r" 17 01; at "$r" 18 03; at "$r" 20 80
+fixed 0805 00005006 00000000 32; at "$r" 6 0000 17 01 18 03 20 80
 says "the port is neither up nor down" 3 "$r" 32
-fixed 0805 00005006 00000000 32; at "$r" 6 0000; at "$r" 17 01; at "$r" 18 02; at "$r" 20 80
+fixed 0805 00005006 00000000 32; at "$r" 6 0000 17 01 18 02 20 80
 says "the port may be wanted down" 0 "$r" 32
-fixed 0805 00005003 00000000 32; at "$r" 6 0000; at "$r" 17 01; at "$r" 24 2400; says "a register's MTU that is too large" 3 "$r" 32
-fixed 0805 0000500f 00000000 32; at "$r" 6 0001; at "$r" 17 01; says "virtual lanes are InfiniBand's" 3 "$r" 32
+fixed 0805 00005003 00000000 32; at "$r" 6 0000 17 01 24 2400; says "a register's MTU that is too large" 3 "$r" 32
+fixed 0805 0000500f 00000000 32; at "$r" 6 0001 17 01; says "virtual lanes are InfiniBand's" 3 "$r" 32
 
 # RoCE addresses
-zeros 48; at "$r" 0 0761; at "$r" 26 ffff0a000001; at "$r" 34 525400000001; at "$r" 43 02; ROCE=$r
+zeros 48; at "$r" 0 0761 26 ffff0a000001 34 525400000001 43 02; ROCE=$r
 says_at "RoCE address: a number that is too large" 3 $ROCE 8 0010
 says_at "RoCE address: of version 1" 3 $ROCE 43 00
 says_at "RoCE address: in a VLAN" 3 $ROCE 32 1005
@@ -156,7 +156,7 @@ rdhex $((OUT_BOX + 8)) 8
 check_eq "as it was set" 0x0000ffff0a000001 "$r"
 
 # Queues and what leads to them
-zeros 192; at "$r" 0 0912; at "$r" 69 $TD; TIS_IN=$r
+zeros 192; at "$r" 0 0912 69 $TD; TIS_IN=$r
 says_at "TIS: transport domain that is none" 5 $TIS_IN 69 00ffff
 says_at "TIS: TLS" 3 $TIS_IN 32 40
 says "TIS" 0 $TIS_IN 16
@@ -177,10 +177,10 @@ says "send queue" 0 $SQ_IN 16
 id; SQ=$r SQ_0=$r
 zeros 64; at "$r" 0 0a04; UCTX=$r
 says_at "user: a right that there is not" 3 $UCTX 16 00000002
-says "user" 0 $UCTX 16
-says_at "send queue: of a user who may not send frames" 3 $SQ_IN 2 "$(printf %s "$out" | cut -c23-26)"
-says_at "user: who may send frames" 0 $UCTX 16 00000001
-says_at "send queue: of a user, with what is another's" 5 $SQ_IN 2 "$(printf %s "$out" | cut -c23-26)"
+says "user" 0 $UCTX 16; id; USER=${r#??}
+says_at "send queue: of a user who may not send frames" 3 $SQ_IN 2 $USER
+says_at "user: who may send frames" 0 $UCTX 16 00000001; id; USER=${r#??}
+says_at "send queue: of a user, with what is another's" 5 $SQ_IN 2 $USER
 short 0914 00$TIS; says "a TIS that is in use stays" 6 $r 8
 short 0801 00$PD; says "a protection domain that is in use stays" 6 $r 8
 short 0817 00$TD; says "so does a transport domain" 6 $r 8
@@ -199,17 +199,17 @@ says_at "receive queue: frames with checksums" 3 $RQ_IN 32 20
 says_at "receive queue: a set of counters that is none" 5 $RQ_IN 44 ff
 says "receive queue" 0 $RQ_IN 16
 id; RQ=$r RQ_1=$r
-queue_to 0909 $RQ 0 1; at "$r" 23 08; at "$r" 44 ff; says "receive queue: a change to a set that is none" 5 "$r" 8
+queue_to 0909 $RQ 0 1; at "$r" 23 08 44 ff; says "receive queue: a change to a set that is none" 5 "$r" 8
 queue_to 0909 $RQ 0 1; at "$r" 23 08; says "receive queue: ready, with no set" 0 "$r" 8
-queue_to 0909 $RQ 1 1; at "$r" 23 08; at "$r" 44 $QC; says "receive queue: and with the set again" 0 "$r" 8
-zeros 276; at "$r" 0 0916; at "$r" 54 0001; at "$r" 58 0001; at "$r" 273 $RQ; RQT_IN=$r
+queue_to 0909 $RQ 1 1; at "$r" 23 08 44 $QC; says "receive queue: and with the set again" 0 "$r" 8
+zeros 276; at "$r" 0 0916 54 0001 58 0001 273 $RQ; RQT_IN=$r
 says_at "list of queues: empty" 3 $RQT_IN 58 0000
 says_at "list of queues: more than there may be" 3 $RQT_IN 58 0002
 says_at "list of queues: too long" 8 $RQT_IN 54 0101
 says_at "list of queues: one that is none" 5 $RQT_IN 273 00ffff
 says "list of queues" 0 $RQT_IN 16
 id; RQT=$r
-zeros 272; at "$r" 0 0900; at "$r" 61 $RQ; at "$r" 69 $TD; TIR_IN=$r
+zeros 272; at "$r" 0 0900 61 $RQ 69 $TD; TIR_IN=$r
 says_at "TIR: receive queue that is none" 5 $TIR_IN 61 00ffff
 says_at "TIR: list that is none" 5 $TIR_IN 36 10 65 00ffff
 says_at "TIR: of another kind" 3 $TIR_IN 36 20
@@ -220,7 +220,7 @@ id; TIR=$r TIR_1=$r
 short 0918 00$RQT; says "a list that is in use stays" 6 $r 8
 short 090a 00$RQ; says "a receive queue that is in use stays" 6 $r 8
 # Tables: 16 entries each, one after the other
-zeros 64; at "$r" 0 0930; at "$r" 25 02; at "$r" 27 04; TABLE_IN=$r
+zeros 64; at "$r" 0 0930 25 02 27 04; TABLE_IN=$r
 says_at "table: for sending" 3 $TABLE_IN 16 01
 says_at "table: too large" 8 $TABLE_IN 27 11
 says_at "table: of a level that is too high" 8 $TABLE_IN 25 81
@@ -232,7 +232,7 @@ says_at "table: before another one of its level" 3 $TABLE_IN 24 01 29 $SECOND
 says_at "table: before that" 0 $TABLE_IN 25 01 24 01 29 $SECOND
 id; FIRST=$r
 # Groups: in the first table the destination's MAC address, in the second nothing
-zeros 576; at "$r" 0 0933; at "$r" 21 $FIRST; at "$r" 39 03; at "$r" 63 01; at "$r" 72 ffffffffffff; GROUP_IN=$r
+zeros 576; at "$r" 0 0933 21 $FIRST 39 03 63 01 72 ffffffffffff; GROUP_IN=$r
 says_at "group: in no table" 5 $GROUP_IN 21 00ffff
 says_at "group: over the end of the table" 64 $GROUP_IN 39 10
 says_at "group: it ends before it begins" 3 $GROUP_IN 31 04
@@ -241,10 +241,10 @@ says_at "group: and its mask" 3 $GROUP_IN 128 01
 says "group" 0 $GROUP_IN 16
 id; MACS=$r
 says_at "group: where there is one" 3 $GROUP_IN 31 03 39 05
-zeros 576; at "$r" 0 0933; at "$r" 21 $SECOND; says "group of all" 0 "$r" 16
+zeros 576; at "$r" 0 0933 21 $SECOND; says "group of all" 0 "$r" 16
 id; ALL=$r
-zeros 840; at "$r" 0 0936; at "$r" 21 $FIRST; at "$r" 69 $MACS; at "$r" 73 0000a5; at "$r" 79 04; at "$r" 83 01
-at "$r" 136 525400000002; at "$r" 832 02$TIR; FLOW_IN=$r
+zeros 840; at "$r" 0 0936 21 $FIRST 69 $MACS 73 0000a5 79 04 83 01
+at "$r" 136 525400000002 832 02$TIR; FLOW_IN=$r
 says_at "entry: in no table" 5 $FLOW_IN 21 00ffff
 says_at "entry: in another table's group" 5 $FLOW_IN 69 $ALL
 says_at "entry: outside of its group" 5 $FLOW_IN 35 04
@@ -260,33 +260,34 @@ says "entry: where there is one" 9 $FLOW_IN 16
 short 0902 00$TIR; says "a TIR that is in use stays" 6 $r 8
 short 0934; at "${r}00000000000000000000000000000000" 21 $FIRST; at "$r" 25 $MACS; says "a group that is in use stays" 6 "$r" 8
 short 0931; at "${r}0000000000000000" 21 $FIRST; says "a table that is in use stays" 6 "$r" 8
-zeros 32; at "$r" 0 092f; at "$r" 21 $FIRST; ROOT=$r
+zeros 32; at "$r" 0 092f 21 $FIRST; ROOT=$r
 says_at "the first table: none" 5 $ROOT 21 00ffff
 says_at "the first table: of a queue pair" 3 $ROOT 25 000001
 says "the first table" 0 $ROOT 8
 
 # Frames: two receives of 2048 bytes at first, and completions of both sides
 sent=0 posted=0
-# send HEX DS: an entry of that many segments behind its control segment
+# send PARTS DS: an entry of that many segments behind its control segment
 send() {
     side 0
-    wrhex $((mem + 0x52000 + 64 * (sent % 16))) "0x00$(printf %04x $sent)${3:-0a}${SQ}$(printf %02x $2)0000000800000000$1"
+    wr $((mem + 0x52000 + 64 * (sent % 16))) 00 4:$sent ${3:-0a}${SQ} 2:$2 0000000800000000 $1
     sent=$((sent + ($2 + 3) / 4))
-    wrhex $((mem + 0x60044)) "0x$(printf %08x $sent)"
+    wr $((mem + 0x60044)) 8:$sent
     wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000000${SQ}00"
 }
 # receive LENGTH: one more is posted, for that many bytes at 0x90000, then 0x90800, ...
 receive() {
     side 1
-    wrhex $((mem + 0x53000 + 32 * (posted % 16))) "0x8$(printf %07x $1)$KEY$(printf %016x $((mem + 0x90000 + 0x800 * posted)))00000000000001000000000000000000"
+    wr $((mem + 0x53000 + 32 * (posted % 16))) 8 7:$1 $KEY 16:$((mem + 0x90000 + 0x800 * posted)) 00000000000001000000000000000000
     posted=$((posted + 1))
-    wrhex $((mem + 0x60080)) "0x$(printf %08x $posted)"
+    wr $((mem + 0x60080)) 8:$posted
 }
 # data N HEX: what is at 0x80000 of cx0, and a segment that names it, in $SEG
 data() {
     side 0
     wrhex $((mem + 0x80000)) "0x$1"
-    SEG=$(printf %08x $((${#1} / 2)))$KEY$(printf %016x $((mem + 0x80000)))
+    hex 8:$((${#1} / 2)) $KEY 16:mem+0x80000
+    SEG=$r
 }
 # cqe N OFFSET LENGTH: of what the receiving side has got, in $r
 cqe() { rdhex $((0x400000 + 0x51000 + 64 * $1 + $2)) $3; }
@@ -322,7 +323,7 @@ cqe 1 0x1c 2; check_eq "wrong checksums: they are told" 0x0128 "$r"
 send "00000000000000000000000000000000$SEG" 3
 becomes "no receive: it is dropped" 1 qom_counter cx1 eth-frames-dropped
 side 1
-zeros 32; at "$r" 0 0773; at "$r" 31 $QC; cmd "$r" 256
+zeros 32; at "$r" 0 0773 31 $QC; cmd "$r" 256
 rdhex $((OUT_BOX + 0x30 - 16)) 4
 check_eq "no receive: and counted" 0x00000001 "$r"
 # For another MAC address there is no entry, and nothing behind the second table
@@ -346,8 +347,8 @@ side 0
 memset $((mem + 0x80000)) 250 0x61
 TCP=4500002800050000400600000a0000010a00000203e807d0000000640000000050990400
 HEAD=${ETH}0800${TCP}00000000
-zeros 12
-send "00000000c00000640000000000$(printf %02x $((${#HEAD} / 2)))$HEAD$r$(printf %08x 250)$KEY$(printf %016x $((mem + 0x80000)))" 7 0e
+zeros 12; hex 00000000c00000640000000000 2:$((${#HEAD} / 2)) $HEAD$r 8:250 $KEY 16:mem+0x80000
+send $r 7 0e
 becomes "segments: three have come" 6 qom_counter cx1 eth-frames-in
 n=3
 for want in "0000009a 00050000 00000064 90" "0000009a 00060000 000000c8 10" "00000068 00070000 0000012c 19"; do
@@ -365,14 +366,14 @@ done
 receive 2048
 data "${ETH}0800$UDP"
 SEG=${SEG#????????}
-send "00000000000000000000000000000000$(printf %08x 1519)$SEG" 3
+send "00000000000000000000000000000000 8:1519 $SEG" 3
 becomes "above the MTU: it is dropped" 1 qom_counter cx1 frames-dropped
-send "00000000000000000000000000000000$(printf %08x 1518)$SEG" 3
+send "00000000000000000000000000000000 8:1518 $SEG" 3
 becomes "as long as the MTU: it has come" 7 qom_counter cx1 eth-frames-in
 cqe 6 0x2c 4; check_eq "as long as the MTU: all of it" 0x000005ee "$r"
 receive 2048
-fixed 0805 00005003 00000000 32; at "$r" 6 0000; at "$r" 17 01; at "$r" 24 233e; says "another MTU" 0 "$r" 32
-send "00000000000000000000000000000000$(printf %08x 1519)$SEG" 3
+fixed 0805 00005003 00000000 32; at "$r" 6 0000 17 01 24 233e; says "another MTU" 0 "$r" 32
+send "00000000000000000000000000000000 8:1519 $SEG" 3
 becomes "another MTU: it has come" 8 qom_counter cx1 eth-frames-in
 
 # What a queue cannot do ends it: a receive that is too small, an entry that is malformed
@@ -389,9 +390,9 @@ queue_to 0909 $RQ 3 1; says "too small: from there it does not get ready" 9 "$r"
 queue_to 0909 $RQ 3 0; says "too small: but can be reset" 0 "$r" 8
 qom_counter cx0 cqes
 n=$r
-send "$(printf %064d 0)" 1
+zeros 32; send $r 1
 becomes "malformed: an entry without its segment fails" $((n + 1)) qom_counter cx0 cqes
-send "$(printf %064d 0)" 3
+zeros 32; send $r 3
 becomes "malformed: the next is flushed" $((n + 2)) qom_counter cx0 cqes
 rdhex $((0x51000 + 64 * n + 0x37)) 1
 check_eq "a malformed entry: the syndrome of a queue pair's operation" 0x02 "$r"
@@ -400,9 +401,9 @@ check_eq "malformed: flushed" 0x05 "$r"
 
 # A completion queue of two entries that runs over: what completes there fails, each with an event that says what it is
 side 0
-zeros 280; at "$r" 0 0301; at "$r" 28 02$UAR; at "$r" 88 0000000000000030; at "$r" 272 0000000000059000
+zeros 280; at "$r" 0 0301 28 02$UAR 88 0000000000000030 272 0000000000059000
 says "overrun: a queue for its events" 0 "$r" 16; id; EQ2=$r
-zeros 280; at "$r" 0 0400; at "$r" 28 01$UAR; at "$r" 36 00$EQ2; at "$r" 72 00000000000600c0; at "$r" 272 000000000005a000
+zeros 280; at "$r" 0 0400 28 01$UAR 36 00$EQ2 72 00000000000600c0 272 000000000005a000
 says "overrun: a completion queue" 0 "$r" 16; id; CQ2=$r
 says_at "overrun: a send queue" 0 $SQ_IN 41 $CQ2 96 0000000000060100 272 0000000000058000; id; SQ2=$r
 says_at "overrun: another one, which sends nothing" 0 $SQ_IN 41 $CQ2 96 0000000000060140 272 0000000000058000; id; SQ3=$r
@@ -442,7 +443,7 @@ done
 
 # What was made goes, in order, and all of it by a reset
 side 1
-zeros 36; at "$r" 0 0938; at "$r" 21 $FIRST; DELETE=$r
+zeros 36; at "$r" 0 0938 21 $FIRST; DELETE=$r
 says "the entry goes" 0 $DELETE 8
 says "once" 5 $DELETE 8
 short 0902 00$TIR; says "the TIR goes" 0 $r 8

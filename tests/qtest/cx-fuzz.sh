@@ -23,41 +23,41 @@ setup() {
     short 0102; cmd $r 8
     short 0802; cmd $r 16; id; UAR=$r
     short 0800; cmd $r 16; id; PD=$r
-    zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 0000000000050000; EQ_IN=$r
+    zeros 280; at "$r" 0 0301 28 01$UAR 272 0000000000050000; EQ_IN=$r
     cmd $r 16; id; EQ=$r
     # Entries are overwritten
-    zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 02$UAR; at "$r" 36 00$EQ; at "$r" 72 0000000000060000
+    zeros 280; at "$r" 0 0400 16 00020000 28 02$UAR 36 00$EQ 72 0000000000060000
     at "$r" 272 0000000000051000; CQ_IN=$r
     cmd $r 16; id; CQ=$r
-    zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 18; at "$r" 36 00$UAR; at "$r" 138 08
-    at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 0000000000060040; at "$r" 272 0000000000052000; QP_IN=$r
+    zeros 280; at "$r" 0 0500 28 00$PD 33 10 34 18 36 00$UAR 138 08
+    at "$r" 148 00$CQ 180 00$CQ 184 0000000000060040 272 0000000000052000; QP_IN=$r
     says "seed $seed: a reliable connection" 0 $r 16; id; QP=$r
     # Keys: of all memory, free, of pieces, free for pieces, and one to be invalidated
-    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD; PA_IN=$r
+    zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD; PA_IN=$r
     cmd $r 16; id; PA=$r
-    zeros 272; at "$r" 0 0200; at "$r" 16 40008100; at "$r" 20 ffffff11; at "$r" 28 01$PD; at "$r" 68 00000004
+    zeros 272; at "$r" 0 0200 16 40008100 20 ffffff11 28 01$PD 68 00000004
     at "$r" 75 0c; FREE_IN=$r
     cmd $r 16; id; FREE=$r
     at $FREE_IN 18 be; WINDOW_IN=$r
     cmd $r 16; id; WINDOW=$r
-    zeros 272; at "$r" 0 0200; at "$r" 16 00003e00; at "$r" 20 ffffff00; at "$r" 28 00$PD
-    at "$r" 40 0000000000002000; at "$r" 96 00000004
+    zeros 272; at "$r" 0 0200 16 00003e00 20 ffffff00 28 00$PD
+    at "$r" 40 0000000000002000 96 00000004
     KLM_IN=${r}00001000${PA}00000000000010000000001000${PA}000000000000104000; zeros 32; KLM_IN=$KLM_IN$r
     says "seed $seed: a key of keys" 0 $KLM_IN 16; id; KLM=$r
-    zeros 304; at "$r" 0 0200; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
-    at "$r" 32 0000000000001800; at "$r" 40 0000000000002000; at "$r" 72 0000000c; at "$r" 96 00000002
+    zeros 304; at "$r" 0 0200 16 00003d00 20 ffffff00 28 00$PD
+    at "$r" 32 0000000000001800 40 0000000000002000 72 0000000c 96 00000002
     at "$r" 272 000000000007000000000000000710000000000000072000; MTT_IN=$r
-    zeros 280; at "$r" 0 090c; at "$r" 33 10; at "$r" 89 $PD; at "$r" 96 0000000000060080
-    at "$r" 113 05; at "$r" 115 02; at "$r" 272 0000000000054000; RMP_IN=$r
+    zeros 280; at "$r" 0 090c 33 10 89 $PD 96 0000000000060080
+    at "$r" 113 05 115 02 272 0000000000054000; RMP_IN=$r
     zeros 64; at "$r" 0 0a04; UCTX_IN=$r
-    zeros 64; at "$r" 0 0a08; at "$r" 40 0000000000000002; at "$r" 48 00000000000560030000000000057003; UMEM_IN=$r
+    zeros 64; at "$r" 0 0a08 40 0000000000000002 48 00000000000560030000000000057003; UMEM_IN=$r
     at $QP_IN 25 02; UD_IN=$r
     at $QP_IN 25 08; GSI_IN=$r
     at $QP_IN 196 01; SHARED_IN=$r
-    short 0771; cmd $r 16; SET=$(printf %s "$out" | cut -c25-26)
-    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; at "$r" 36 $SET; TO_INIT=$r
-    fixed 0503 00$QP 00000000 256; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 0001; TO_RTR=$r
-    fixed 0505 00$QP 00000000 256; at "$r" 16 02; at "$r" 36 $SET; TO_SET=$r
+    short 0771; cmd $r 16; id; SET=${r#????}
+    fixed 0502 00$QP 00000000 256; at "$r" 170 e0 36 $SET; TO_INIT=$r
+    fixed 0503 00$QP 00000000 256; at "$r" 32 a0 44 00$QP 54 0001; TO_RTR=$r
+    fixed 0505 00$QP 00000000 256; at "$r" 16 02 36 $SET; TO_SET=$r
     BASES="$EQ_IN $CQ_IN $QP_IN $UD_IN $GSI_IN $SHARED_IN $PA_IN $MTT_IN $FREE_IN $WINDOW_IN $KLM_IN $RMP_IN $UCTX_IN $UMEM_IN $TO_INIT $TO_RTR $TO_SET"
 }
 

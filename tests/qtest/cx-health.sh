@@ -29,7 +29,7 @@ cfg_writew $DEVFN 4 6
 reads "after a reset the function is disabled" 0x00000156 0x14 4
 cx_bar
 reads "with the address of a queue it is not" "0x$(printf %08x $((SLOT | 0x56)))" 0x14 4
-wrhex $((BAR + 0x14)) "0x$(printf %08x $((SLOT | 0x100)))"
+wr $((BAR + 0x14)) 8:$((SLOT | 0x100))
 reads "a driver can say that it is" "0x$(printf %08x $((SLOT | 0x156)))" 0x14 4
 cx_bar
 healthy "at first"
@@ -76,7 +76,7 @@ cable false
 port_is "without a cable it polls, and is down" 0x2011
 cable true
 port_is "and active with it" 0x5044
-zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 88 0000000000000200; at "$r" 272 "$(printf %016x $EQ_AT)"
+zeros 280; at "$r" 0 0301 28 01$UAR 88 0000000000000200 272 16:$EQ_AT
 says "an event queue for ports" 0 $r 16
 memset $EQ_AT 128 0xff
 event_head() { rdhex $((EQ_AT + $1)) 4; }

@@ -28,26 +28,26 @@ short 0802; cmd $r 16; id; UAR=$r
 short 0800; cmd $r 16; id; PD=$r
 short 0800; cmd $r 16; id; OTHER_PD=$r
 # An event queue without events of its own, for completions
-zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 0000000000050000
+zeros 280; at "$r" 0 0301 28 01$UAR 272 0000000000050000
 make "an event queue" $r; EQ=$r
 # A completion queue of 64 entries that may be overrun
-zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 06$UAR; at "$r" 36 00$EQ
-at "$r" 72 "$(printf %016x $((DBR + 0x100)))"; at "$r" 272 "$(printf %016x $CQ_AT)"
+zeros 280; at "$r" 0 0400 16 00020000 28 06$UAR 36 00$EQ
+at "$r" 72 16:$((DBR + 0x100)); at "$r" 272 16:$CQ_AT
 make "a completion queue" $r; CQ=$r
 memset $CQ_AT 4096 0x77
 seen=0  # completions that were looked at
 
 # queue_pair KIND FRE AT DBR: 8 blocks to send, and no receive
 queue_pair() {
-    zeros 280; at "$r" 0 0500; at "$r" 25 $1; at "$r" 28 00$PD; at "$r" 34 18; at "$r" 36 00$UAR
-    at "$r" 138 $2; at "$r" 148 00$CQ; at "$r" 184 "$(printf %016x $(($4)))"; at "$r" 196 03
-    at "$r" 272 "$(printf %016x $(($3)))"
+    zeros 280; at "$r" 0 0500 25 $1 28 00$PD 34 18 36 00$UAR
+    at "$r" 138 $2 148 00$CQ 184 16:$4 196 03
+    at "$r" 272 16:$3
 }
 # to_rts QP OTHER: from reset; its doorbell record begins anew
 to_rts() {
     short 050a 00$1; cmd $r 8
     fixed 0502 00$1 00000000 256; at "$r" 170 e0; cmd $r 8
-    fixed 0503 00$1 00000000 256; at "$r" 32 a0; at "$r" 44 00$2; at "$r" 54 0001; at "$r" 172 01; cmd $r 8
+    fixed 0503 00$1 00000000 256; at "$r" 32 a0 44 00$2 54 0001 172 01; cmd $r 8
     fixed 0504 00$1 00000000 256; at "$r" 138 e0; cmd $r 8
 }
 # connect QP: the reliable connection is one with another queue pair, since both its ends may fail
@@ -62,10 +62,10 @@ connect $UMR
 connect $RC
 
 # A key for all of memory; in another domain than the one that UMR does not have
-zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
 make "a key for all of memory" $r; ALL=${r}00
 # A free key with room for 8 pages, and one that entries must not change
-zeros 272; at "$r" 0 0200; at "$r" 16 40008100; at "$r" 20 ffffff11; at "$r" 28 00$PD; at "$r" 68 00000004
+zeros 272; at "$r" 0 0200 16 40008100 20 ffffff11 28 00$PD 68 00000004
 at "$r" 75 0c
 FREE_IN=$r
 says_at "free, but not for UMR" 3 $FREE_IN 16 40000100
@@ -73,15 +73,15 @@ says_at "free, but physical" 3 $FREE_IN 16 40008000
 says_at "physical, but for UMR" 3 $FREE_IN 16 00008000 40 0000000000001000
 says_at "a list without end" 15 $FREE_IN 68 ffffffff
 make "a free key" $FREE_IN; KEY=$r
-zeros 304; at "$r" 0 0200; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
-at "$r" 40 0000000000001000; at "$r" 75 0c; at "$r" 96 00000001; at "$r" 272 0000000000100000
+zeros 304; at "$r" 0 0200 16 00003d00 20 ffffff00 28 00$PD
+at "$r" 40 0000000000001000 75 0c 96 00000001 272 0000000000100000
 make "a key of the plain kind" $r; PLAIN=$r
 
 # completed: wait, bounded, for the next completion: 0, or the syndrome, in $r
 completed() {
     co_at=$((CQ_AT + 64 * (seen & 63)))
     co_n=0
-    co_want=$(printf %x $((seen >> 6 & 1)))
+    co_want=$((seen >> 6 & 1))
     while :; do
         rdhex $((co_at + 0x3f)) 1
         case $r in
@@ -115,16 +115,17 @@ right
 # umr: post it as the first entry of the queue pair $qpn, whose status is in $r; then the queue pair is as new
 umr() {
     zeros 128
-    at "$r" 0 "$flags"; at "$r" 4 $octwords$offset; at "$r" 8 $mask; at "$r" 16 $offset_hi
-    at "$r" 48 $free; at "$r" 50 $rights; at "$r" 52 $who$low; at "$r" 60 ${all}$pd
-    at "$r" 64 $start$len; at "$r" 107 $shift
-    um_hex=$(printf %s "$r" | cut -c-224)$list
+    at "$r" 0 "$flags" 4 $octwords$offset 8 $mask 16 $offset_hi
+    at "$r" 48 $free 50 $rights 52 $who$low 60 ${all}$pd
+    at "$r" 64 $start$len 107 $shift
+    first 224 "$r"
+    um_hex=$r$list
     um_ds=${segments:-$((1 + ${#um_hex} / 32))}
     um_at=$UMR_AT um_dbr=$DBR
     [ $qpn = $UMR ] || um_at=$RC_AT um_dbr=$((DBR + 8))
-    wrhex $um_at "0x000000$opcode$qpn$(printf %02x $um_ds)00000008$key$um_hex"
-    wrhex $((um_dbr + 4)) "0x$(printf %08x $(((um_ds + 3) / 4)))"
-    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x000000$opcode$qpn$(printf %02x $um_ds)"
+    wr $um_at 000000$opcode$qpn 2:$um_ds 00000008$key$um_hex
+    wr $((um_dbr + 4)) 8:$(((um_ds + 3) / 4))
+    wr $((BAR + 0x1000 * 0x$UAR + 0x800)) 000000$opcode$qpn 2:$um_ds
     completed
     um_r=$r
     connect $qpn
@@ -169,7 +170,7 @@ check_eq "none of these has changed the key" "$BEFORE" "$r"
 
 # rdma OPCODE VA LEN KEY: from or to what is at DATA, on the reliable connection, as its first entry
 rdma() {
-    wrhex $RC_AT "0x000000$1${RC}030000000800000000$(printf %016x $(($2)))${4}00000000$(printf %08x $(($3)))$ALL$(printf %016x $DATA)"
+    wr $RC_AT 000000$1${RC}030000000800000000 16:$2 ${4}00000000 8:$3 $ALL 16:$DATA
     wrhex $((DBR + 12)) 0x00000001
     wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x000000$1${RC}03"
 }
@@ -204,12 +205,12 @@ rdma_says "WRITE is permitted again" 0 08 0x1800 4096 ${KEY}42
 bytes_are "and goes to the new pages" $((PAGES + 0x4800)) 0x5a5a
 # Keys that name keys.  indirect KIND LIST: a command for one from 0x5000 on, of $want bytes; KIND: 3e pieces, 3f pieces of 4 KiB each
 indirect() {
-    zeros 272; at "$r" 0 0200; at "$r" 16 0000${1}00; at "$r" 20 ffffff00; at "$r" 28 00$PD
-    at "$r" 32 0000000000005000; at "$r" 40 "$(printf %016x $((want)))"; at "$r" 75 0c; at "$r" 96 "$(printf %08x $((${#2} / 32)))"
+    zeros 272; at "$r" 0 0200 16 0000${1}00 20 ffffff00 28 00$PD
+    at "$r" 32 0000000000005000 40 16:$want 75 0c 96 8:$((${#2} / 32))
     r=$r$2
 }
 # piece BYTES KEY VA: one, in $r; alone: a list of that
-piece() { r=$(printf %08x%s%016x $(($1)) $2 $(($3))); }
+piece() { hex 8:$1 $2 16:$3; }
 alone() { piece "$@"; al_piece=$r; zeros 48; r=$al_piece$r; }
 fresh() { memset $PAGES 0x8000 0; }
 # 20 bytes at the end of the first page of the one, and 28 of the plain one
@@ -226,8 +227,8 @@ want=0x3001; indirect 3f $PIECES; at "$r" 96 00000002; says "one whose pieces ar
 memset $DATA 4096 0x5a
 fresh
 rdma_says "WRITE across its pieces" 0 08 0x5000 48 ${LISTED}00
-repeated 20 5a; bytes_are "the first has got 20 bytes" $((PAGES + 0x4fe8)) 0x00000000${r}0000
-repeated 28 5a; bytes_are "the second the rest" $((PAGES + 0x0c)) 0x00000000${r}0000
+repeat 20 5a; bytes_are "the first has got 20 bytes" $((PAGES + 0x4fe8)) 0x00000000${r}0000
+repeat 28 5a; bytes_are "the second the rest" $((PAGES + 0x0c)) 0x00000000${r}0000
 rdma_says "READ from the middle of it" 0 10 0x5012 30 ${LISTED}00
 rdma_says "WRITE behind its end" 19 08 0x5001 48 ${LISTED}00
 want=49; indirect 3e $PIECES; make "a key that says more than its pieces have" $r; LONG=$r
@@ -238,8 +239,8 @@ bytes_are "nothing was written before" $((PAGES + 0x4fec)) 0x0000
 want=48; indirect 1e $PIECES; make "a key of pieces that others may read" $r; READ_ONLY=$r
 rdma_says "READ" 0 10 0x5000 48 ${READ_ONLY}00
 rdma_says "WRITE" 19 08 0x5000 48 ${READ_ONLY}00
-zeros 280; at "$r" 0 0200; at "$r" 16 00000d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
-at "$r" 40 0000000000001000; at "$r" 75 0c; at "$r" 96 00000001; at "$r" 272 0000000000100000; zeros_8=$r; zeros 8; OWN_IN=$zeros_8$r
+zeros 280; at "$r" 0 0200 16 00000d00 20 ffffff00 28 00$PD
+at "$r" 40 0000000000001000 75 0c 96 00000001 272 0000000000100000; zeros_8=$r; zeros 8; OWN_IN=$zeros_8$r
 # says_through DESC WANT KEY [VA]: what a WRITE to a key of one piece of that says
 says_through() {
     alone 48 $3 ${4:-0x20}; indirect 3e $r; make "a key of a piece of that" $r
@@ -266,31 +267,29 @@ want=0x2000; indirect 3f $EVEN; EVEN_IN=$r; make "a key of two pieces of 4 KiB" 
 fresh
 rdma_says "WRITE across them" 0 08 0x5ff0 32 ${EVEN}00
 bytes_are "the end of the first" $((PAGES + 0xfee)) 0x00005a5a5a5a
-repeated 16 5a; bytes_are "the beginning of the second" $((PAGES + 0x47fe)) 0x0000${r}0000
-at "$EVEN_IN" 28 80$PD; at "$r" 40 0000000000000000; make "a key of pieces without an end" $r; EVEN=$r
+repeat 16 5a; bytes_are "the beginning of the second" $((PAGES + 0x47fe)) 0x0000${r}0000
+at "$EVEN_IN" 28 80$PD 40 0000000000000000; make "a key of pieces without an end" $r; EVEN=$r
 rdma_says "as far as there are pieces" 0 08 0x6ff0 16 ${EVEN}00
 rdma_says "and no further" 19 08 0x6ff0 17 ${EVEN}00
 rdma_says "nor before them" 19 08 0x4ff0 16 ${EVEN}00
 rdma_says "nor far away" 19 08 0xfffffffffffff000 16 ${EVEN}00
-at $OWN_IN 16 00003d00; at "$r" 28 80$PD; at "$r" 32 00000000000050000000000000000000; make "a key of two pages without an end" $r; EVEN=$r
+at $OWN_IN 16 00003d00 28 80$PD 32 00000000000050000000000000000000; make "a key of two pages without an end" $r; EVEN=$r
 rdma_says "as far as there are pages" 0 08 0x5ff0 16 ${EVEN}00
 rdma_says "and no further" 19 08 0x6ff0 17 ${EVEN}00
 rdma_says "nor before it" 19 08 0x4ff0 16 ${EVEN}00
 # The driver's key of pages that are never there, for all addresses
-zeros 336; at "$r" 0 0200; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 80$PD; at "$r" 75 3d; at "$r" 96 00000004
+zeros 336; at "$r" 0 0200 16 00003d00 20 ffffff00 28 80$PD 75 3d 96 00000004
 NULL_IN=$r
 make "a key for all addresses, of eight pages" $NULL_IN; NULL_KEY=$r
 rdma_says "all of it can be used" 0 10 0x100020 64 ${NULL_KEY}00
 # Pieces that are repeated: 3 and 5 bytes, each time 16 and 32 bytes further, 4 times
-repeat=0000000800000400$(printf %08x%08x 4 2)
-repeat=$repeat$(printf %04x%04x%s%016x 16 3 ${PLAIN}00 0x100)$(printf %04x%04x%s%016x 32 5 ${KEY}42 0x1800)
-zeros 16; repeat=$repeat$r
+zeros 16; hex 0000000800000400 8:4 8:2 4:16 4:3 ${PLAIN}00 16:0x100 4:32 4:5 ${KEY}42 16:0x1800 $r; repeat=$r
 want=32; indirect 3e $repeat; make "a key of pieces that are repeated" $r; ROUNDS=$r
 fresh
 wrhex $DATA 0x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
 rdma_says "WRITE from its second byte to its last but one" 0 08 0x5001 30 ${ROUNDS}00
-repeated 13 00; bytes_are "the first pieces" $((PAGES + 0x100)) 0x000001${r}070809${r}0f1011${r}171819
-repeated 27 00; bytes_are "the second pieces" $((PAGES + 0x4800)) 0x0203040506${r}0a0b0c0d0e${r}1213141516${r}1a1b1c1d00
+repeat 13 00; bytes_are "the first pieces" $((PAGES + 0x100)) 0x000001${r}070809${r}0f1011${r}171819
+repeat 27 00; bytes_are "the second pieces" $((PAGES + 0x4800)) 0x0203040506${r}0a0b0c0d0e${r}1213141516${r}1a1b1c1d00
 rdma_says "READ of it" 0 10 0x5000 32 ${ROUNDS}00
 bytes_are "gets them in order" $DATA 0x0000010203040506070809
 want=33; indirect 3e $repeat; make "one that says more than its rounds have" $r
@@ -308,12 +307,11 @@ rounds_say "rounds of nothing" 0 00000000
 rounds_say "rounds that have more than their pieces" 0 00000009
 rounds_say "pieces that leave their key in a later round" 32 0600
 # One byte of each round, 64 KiB apart: all that is between them is 4 GiB and more
-far=$(printf %08x%08x%08x%08x 1 0x400 70000 1)ffff0001$ALL$(printf %016x $((PAGES)))
-zeros 32; far=$far$r
+zeros 32; hex 8:1 8:0x400 8:70000 8:1 ffff0001$ALL 16:$PAGES $r; far=$r
 want=70000; indirect 3e $far; make "a key of pieces that are far from each other" $r; FAR=$r
 rdma_says "READ of more than is looked at" 19 10 0x5000 70000 ${FAR}00
 # A window: a free key that any connection may bind, for itself if it says so
-zeros 272; at "$r" 0 0200; at "$r" 16 4000be00; at "$r" 20 ffffff11; at "$r" 28 00$PD; at "$r" 68 00000004
+zeros 272; at "$r" 0 0200 16 4000be00 20 ffffff11 28 00$PD 68 00000004
 make "a window" $r; WINDOW=$r
 window() {
     key=${WINDOW}11 qpn=$RC who=$RC flags=b0 mask=00000000201e6041 rights=3e low=12
@@ -331,7 +329,7 @@ closed; umr_says "nobody else closes it" 6
 closed; qpn=$RC; umr_says "who has bound it does" 0
 window; key=${WINDOW}12 who=ffffff mask=00000000201e6041; umr_says "it is bound anew, for all" 0
 rdma_says "WRITE through it" 0 08 0x7000 48 ${WINDOW}12
-repeated 20 5a; bytes_are "to where it says" $((PAGES + 0x4fec)) 0x${r}0000
+repeat 20 5a; bytes_are "to where it says" $((PAGES + 0x4fec)) 0x${r}0000
 closed; qpn=$RC; umr_says "who might use it closes it" 0
 rdma_says "then nobody gets through" 19 08 0x7000 48 ${WINDOW}12
 # A reliable connection with fast registration keeps to its own domain
@@ -362,21 +360,21 @@ put() {
 }
 take
 rdma_says "without a queue for page faults it is denied" 19 08 0x1800 4096 ${KEY}42
-zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 88 0000000000001000; at "$r" 272 "$(printf %016x $EQ_AT)"
+zeros 280; at "$r" 0 0301 28 01$UAR 88 0000000000001000 272 16:$EQ_AT
 make "an event queue of two entries, for page faults" $r; PF=$r
 faults=0
 # fault_is DESC VA PAGES: wait, bounded, for the next event; its token in $ticket
 fault_is() {
     fi_at=$((EQ_AT + 64 * (faults & 1)))
     fi_own=$((faults >> 1 & 1))
-    becomes "$1: is asked for" "0x0c0002$(printf %02x $fi_own)" fault_head
+    becomes "$1: is asked for" 0x0c00020$fi_own fault_head
     faults=$((faults + 1))
     rdhex $((fi_at + 0x28)) 4
     ticket=${r#0x}
     bytes_are "$1: the last of its fault" $((fi_at + 0x20)) 0x80
-    bytes_are "$1: so many pages, of this key, from there on" $((fi_at + 0x2c)) \
-        "0x$(printf %08x $(($3 << 12)))${KEY}42$(printf %016x $(($2)))"
-    wrhex $((BAR + 0x1000 * 0x$UAR + 0x48)) "0x${PF#????}$(printf %06x $faults)"
+    hex 8:$(($3 << 12)) ${KEY}42 16:$2
+    bytes_are "$1: so many pages, of this key, from there on" $((fi_at + 0x2c)) 0x$r
+    wr $((BAR + 0x1000 * 0x$UAR + 0x48)) ${PF#????} 6:$faults
 }
 fault_head() {
     qt clock_step 100000
@@ -416,7 +414,7 @@ check_eq "remote access error" 19 "$r"
 connect $RC
 # What is local: the list of a SEND would be, here the target of a READ
 LOCAL=0x1ff0
-wrhex $RC_AT "0x00000010${RC}030000000800000000$(printf %016x $DATA)${ALL}0000000000000020${KEY}42$(printf %016x $LOCAL)"
+wr $RC_AT 00000010${RC}030000000800000000 16:$DATA ${ALL}0000000000000020${KEY}42 16:$LOCAL
 wrhex $((DBR + 12)) 0x00000001
 wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000010${RC}03"
 fault_is "an absent page at the requester" 0x2000 1

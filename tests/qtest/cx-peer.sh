@@ -24,8 +24,8 @@ READ_FIRST=0d READ_MIDDLE=0e READ_LAST=0f READ_ONLY=10 ATOMIC_ACK=12
 # What an acknowledge says, with the number of the message; a wait of 655.36 ms
 GOOD=1f000000 NOT_READY=20000000 NAK_SEQUENCE=60000000 NAK_ACCESS=62000000
 # read_of ADDRESS LENGTH [KEY], add_to ADDRESS N: bodies of requests, in $r
-read_of() { r=$(printf '%016x%s%08x' $(($1)) ${3:-$KEY} $2); }
-add_to() { r=$(printf '%016x%s%016x%016x' $(($1)) $KEY $2 0); }
+read_of() { hex 16:$1 ${3:-$KEY} 8:$2; }
+add_to() { hex 16:$1 $KEY 16:$2 16:0; }
 # ask OFFSET ADDRESS LENGTH [KEY], add OFFSET N
 ask() { read_of $2 $3 ${4-}; say $READ $1 $r; }
 add() { add_to $WORD $2; say $FETCH_ADD $1 $r; }
@@ -35,20 +35,20 @@ answers() {
     an_data=${r#0x}
     case $4 in
     -) hears "$1" $2 $3 $an_data ;;
-    *) hears "$1" $2 $3 "1f$(printf %06x $4)$an_data" ;;
+    *) hex 1f 6:$4 $an_data; hears "$1" $2 $3 $r ;;
     esac
 }
 # found DESC OFFSET MESSAGES VALUE: the answer to an atomic
-found() { hears "$1" $ATOMIC_ACK $2 "1f$(printf %06x%016x $3 $4)"; }
-word_is() { wrhex $WORD "0x$(printf %016x $1 | sed 's/\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)\(..\)/\8\7\6\5\4\3\2\1/')"; }
+found() { hex 1f 6:$3 16:$4; hears "$1" $ATOMIC_ACK $2 $r; }
+word_is() { writeq $WORD $1; }
 
 peer_start
 wrhex $DATA "0x$(awk 'BEGIN { for (i = 0; i < 4096; i++) printf "%04x", i }')"
 # A key whose only page is absent, and the queue that is told, of one entry
-zeros 304; at "$r" 0 0200; at "$r" 12 80; at "$r" 16 00003d00; at "$r" 20 ffffff00; at "$r" 28 00$PD
-at "$r" 40 0000000000001000; at "$r" 75 0c; at "$r" 96 00000001; at "$r" 272 0000000000190000
+zeros 304; at "$r" 0 0200 12 80 16 00003d00 20 ffffff00 28 00$PD
+at "$r" 40 0000000000001000 75 0c 96 00000001 272 0000000000190000
 says "a key whose page is absent" 0 "$r" 16; id; ABSENT=${r}00
-zeros 280; at "$r" 0 0301; at "$r" 28 00$UAR; at "$r" 88 0000000000001000; at "$r" 272 "$(printf %016x $EQ_AT)"
+zeros 280; at "$r" 0 0301 28 00$UAR 88 0000000000001000 272 16:$EQ_AT
 says "an event queue of one entry, for page faults" 0 $r 16; id; FAULTS=${r#????}
 # faults_are DESC N: so many page faults were told
 faults=0
@@ -185,8 +185,8 @@ silent "that it is still missing is no reason to repeat all again"
 say $ACK 6 $NAK_SEQUENCE
 sends_all "a packet was lost, too"
 retried "and once more" 1 1
-say $READ_FIRST 0 "$GOOD$(repeated 1024 a5; echo $r)"
-say $READ_LAST 1 "$GOOD$(repeated 1024 5a; echo $r)"
+repeat 1024 a5; say $READ_FIRST 0 $GOOD$r
+repeat 1024 5a; say $READ_LAST 1 $GOOD$r
 say $ACK 9 $GOOD
 done_is "both are done"
 bytes_are "with what came" 0x2003fe 0xa5a55a5a

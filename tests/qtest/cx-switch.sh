@@ -98,7 +98,7 @@ done_is "WRITE to a peer"
 counts "it" 0 0 0
 
 # An event of the port: of 60 bytes, and of the word that says that it is there
-zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 88 0000000000000200; at "$r" 272 "$(printf %016x $EQ_AT)"
+zeros 280; at "$r" 0 0301 28 01$UAR 88 0000000000000200 272 16:$EQ_AT
 says "an event queue for ports" 0 $r 16
 cable() { qmp set_link "{\"name\":\"cx0\",\"up\":$1}"; }
 memset $EQ_AT 128 0x77
@@ -127,21 +127,21 @@ cfg_writew $GPU0 4 6
 # In that memory: the completion queue, receives and sends at 0x400, records at 0x800.
 zeros 64; at "$r" 0 0a04; says "a user" 0 "$r" 16; id; USER=${r#??}
 DRIVER_UAR=$UAR
-zeros 280; at "$r" 0 0301; at "$r" 2 ffff; at "$r" 28 01$UAR; at "$r" 272 "$(printf %016x $((EQ_AT + 0x1000)))"
+zeros 280; at "$r" 0 0301 2 ffff 28 01$UAR 272 16:$((EQ_AT + 0x1000))
 says "an event queue that all users may name" 0 $r 16; id; EQ=$r
 short 0800; at "$r" 2 $USER; cmd "$r" 16; id; PD=$r
 short 0802; at "$r" 2 $USER; cmd "$r" 16; id; UAR=$r
-zeros 64; at "$r" 0 0a08; at "$r" 2 $USER; at "$r" 40 0000000000000001; at "$r" 48 "$(printf %016x $((PEER | 3)))"
+zeros 64; at "$r" 0 0a08 2 $USER 40 0000000000000001 48 16:$((PEER | 3))
 says "memory of the user's" 0 "$r" 16; id; UMEM=00$r
-zeros 280; at "$r" 0 0400; at "$r" 2 $USER; at "$r" 16 02020000; at "$r" 20 $UMEM; at "$r" 28 04$UAR; at "$r" 36 00$EQ
-at "$r" 72 0000000000000800; at "$r" 88 ${UMEM}80; says "a completion queue in it" 0 "$r" 16; id; CQ=$r
-zeros 280; at "$r" 0 0500; at "$r" 2 $USER; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 18; at "$r" 36 00$UAR
-at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 0000000000000840; at "$r" 232 10; at "$r" 252 $UMEM
+zeros 280; at "$r" 0 0400 2 $USER 16 02020000 20 $UMEM 28 04$UAR 36 00$EQ
+at "$r" 72 0000000000000800 88 ${UMEM}80; says "a completion queue in it" 0 "$r" 16; id; CQ=$r
+zeros 280; at "$r" 0 0500 2 $USER 28 00$PD 33 10 34 18 36 00$UAR
+at "$r" 148 00$CQ 180 00$CQ 184 0000000000000840 232 10 252 $UMEM
 at "$r" 256 0000000000000400${UMEM}80; says "a queue pair in it" 0 "$r" 16; id; QP=$r
-fixed 0502 00$QP 00000000 256; at "$r" 2 $USER; at "$r" 170 e0; cmd $r 8
-fixed 0503 00$QP 00000000 256; at "$r" 2 $USER; at "$r" 32 a0; at "$r" 44 00$QP; at "$r" 54 0001; cmd $r 8
+fixed 0502 00$QP 00000000 256; at "$r" 2 $USER 170 e0; cmd $r 8
+fixed 0503 00$QP 00000000 256; at "$r" 2 $USER 32 a0 44 00$QP 54 0001; cmd $r 8
 fixed 0504 00$QP 00000000 256; at "$r" 2 $USER; says "it is connected to itself" 0 $r 8
-zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
 says "a key of the user's domain" 0 $r 16; id; KEY=${r}00
 
 memset $PEER 0x1000 0x77
@@ -149,7 +149,7 @@ memset $((PEER + 0x840)) 8 0
 wrhex $((PEER + 0x10000)) "0x$(awk 'BEGIN { for (i = 0; i < 2048; i++) printf "%04x", i }')"
 memset 0x300000 4097 0x55
 ctrl=00000008${QP}03
-wrhex $((PEER + 0x440)) "0x${ctrl}0000000800000000$(printf %016x 0x300000)${KEY}00000000$(printf %08x 4096)$KEY$(printf %016x $((PEER + 0x10000)))"
+wr $((PEER + 0x440)) ${ctrl}0000000800000000 16:0x300000 ${KEY}00000000 8:4096 $KEY 16:$((PEER + 0x10000))
 wrhex $((PEER + 0x844)) 0x00000001
 idle cx0
 for of in dma-host-read dma-host-write dma-peer-read dma-peer-write data-host-read data-host-write data-peer-read data-peer-write; do

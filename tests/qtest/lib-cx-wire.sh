@@ -13,7 +13,7 @@ side() {
     SLOT=$((mem + 0x10000)) IN=$((mem + 0x20000)) OUT_BOX=$((mem + 0x40000))
     eval "UAR=\${UAR_$1-} QP=\${QP_$1-} KEY=\${KEY_$1-} SET=\${SET_$1-}"
 }
-here() { r=$(printf %016x $((mem + $1))); }
+here() { hex 16:mem+$1; }
 
 # device N [KIND]: everything up to a queue pair that is reset; KIND: 00 RC, 01 UC, 02 UD
 device() {
@@ -24,24 +24,24 @@ device() {
     short 0802; cmd $r 16; id; UAR=$r
     short 0800; cmd $r 16; id; PD=$r
     here 0x50000; dv_at=$r
-    zeros 280; at "$r" 0 0301; at "$r" 28 01$UAR; at "$r" 272 $dv_at; cmd "$r" 16; id; EQ=$r
+    zeros 280; at "$r" 0 0301 28 01$UAR 272 $dv_at; cmd "$r" 16; id; EQ=$r
     # That it may be overrun does not matter: completions are looked at one by one
     here 0x60000; dv_dbr=$r; here 0x51000; dv_at=$r
-    zeros 280; at "$r" 0 0400; at "$r" 16 00020000; at "$r" 28 04$UAR; at "$r" 36 00$EQ
-    at "$r" 72 $dv_dbr; at "$r" 272 $dv_at; cmd "$r" 16; id; CQ=$r
-    zeros 272; at "$r" 0 0200; at "$r" 16 00007c00; at "$r" 20 ffffff00; at "$r" 28 80$PD
+    zeros 280; at "$r" 0 0400 16 00020000 28 04$UAR 36 00$EQ
+    at "$r" 72 $dv_dbr 272 $dv_at; cmd "$r" 16; id; CQ=$r
+    zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
     cmd $r 16; id; KEY=${r}00
     here 0x60040; dv_dbr=$r; here 0x52000; dv_at=$r
-    zeros 280; at "$r" 0 0500; at "$r" 28 00$PD; at "$r" 33 10; at "$r" 34 18; at "$r" 36 00$UAR
-    at "$r" 148 00$CQ; at "$r" 180 00$CQ; at "$r" 184 $dv_dbr; at "$r" 272 $dv_at; at "$r" 25 ${2:-00}
+    zeros 280; at "$r" 0 0500 28 00$PD 33 10 34 18 36 00$UAR
+    at "$r" 148 00$CQ 180 00$CQ 184 $dv_dbr 272 $dv_at 25 ${2:-00}
     says "cx$1: a queue pair" 0 $r 16; id; QP=$r
-    short 0771; cmd $r 16; SET=$(printf %s "$out" | cut -c25-26)
+    short 0771; cmd $r 16; id; SET=${r#????}
     eval "UAR_$1=$UAR QP_$1=$QP KEY_$1=$KEY SET_$1=$SET"
 }
 # counted N BYTE: a counter of what the queue pairs of cxN count, in $r
 counted() {
     side $1
-    zeros 32; at "$r" 0 0773; at "$r" 31 "$SET"; cmd "$r" 256
+    zeros 32; at "$r" 0 0773 31 "$SET"; cmd "$r" 256
     rdhex $((OUT_BOX + $2 - 16)) 4
     r=$((r))
 }
@@ -49,10 +49,10 @@ counted() {
 ready() {
     side $1
     short 050a 00$QP; cmd $r 8
-    fixed 0502 00$QP 00000000 256; at "$r" 36 $SET; at "$r" 170 e0; cmd $r 8
-    fixed 0503 00$QP 00000000 256; at "$r" 32 60; at "$r" 44 00$3; at "$r" 54 $2; at "$r" 172 01fffff8; cmd $r 8
-    fixed 0504 00$QP 00000000 256; at "$r" 56 "$(printf %02x $(($4 << 3)))"; at "$r" 145 fffff8
-    at "$r" 137 "$(printf %02x%02x $5 $(($6 << 5)))"; says "cx$1: connected" 0 $r 8
+    fixed 0502 00$QP 00000000 256; at "$r" 36 $SET 170 e0; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 32 60 44 00$3 54 $2 172 01fffff8; cmd $r 8
+    fixed 0504 00$QP 00000000 256; at "$r" 56 2:$(($4 << 3)); at "$r" 145 fffff8
+    at "$r" 137 2:$5 138 2:$(($6 << 5)); says "cx$1: connected" 0 $r 8
     posted=0
     wrhex $((mem + 0x60040)) 0x0000000000000000
 }
@@ -64,20 +64,21 @@ both_ready() { # TIMEOUT RETRIES RNR-RETRIES
 put() {
     put_ds=$((3 + ($1 != 10) + ($1 > 16) - 1))
     [ $1 -ne 0 ] || put_ds=1
-    put_ctrl=$(printf '00%04x%02x%s%02x' $posted $1 $QP $put_ds)
-    put_hex=${put_ctrl}000000${7:-08}00000000
+    hex 00 4:$posted 2:$1 $QP 2:$put_ds
+    put_ctrl=$r
+    put_hex="$r 000000${7:-08}00000000"
     case $1 in
     0 | 10) ;;
-    *) put_hex=$put_hex$(printf %016x $(($2)))${3}00000000 ;;
+    *) put_hex="$put_hex 16:$2 $3 00000000" ;;
     esac
-    [ $1 -eq 0 ] || put_hex=$put_hex${6-}$(printf %08x $5)${KEY}$(printf %016x $(($4)))
-    wrhex $((mem + 0x52040 + 64 * (posted % 8))) 0x$put_hex
+    [ $1 -eq 0 ] || put_hex="$put_hex ${6-} 8:$5 $KEY 16:$4"
+    wr $((mem + 0x52040 + 64 * (posted % 8))) $put_hex
     posted=$((posted + 1))
     posted_all=$((posted_all + 1))
 }
 # ring: what was put is to be sent
 ring() {
-    wrhex $((mem + 0x60044)) "0x$(printf %08x $posted)"
+    wr $((mem + 0x60044)) 8:$posted
     wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) 0x$put_ctrl
 }
 # until DESC WANT COUNTER DEVICE: the counter gets there; time passes when nothing happens for long
@@ -116,12 +117,11 @@ go() { put "$@"; ring; }
 
 # peer_start: hw-model/test/cx-peer.c at the other end of the cable of cx0, which is connected to it as LID 2
 peer_start() {
-    [ -x "$w/cx-peer" ] || cc -O1 -g -Wall -Wextra -Werror -o "$w/cx-peer" "$TOP/hw-model/test/cx-peer.c" ||
-        { fail "cx-peer builds"; qt_finish; }
+    qt_build cx-peer
     rm -f "$w"/a "$w"/a.host "$w"/in "$w"/out
     mkfifo "$w/in" "$w/out"
     # Its input ends with this case
-    "$w/cx-peer" "$w/a" "$w/a.host" <"$w/in" >"$w/out" &
+    "$qt_work/cx-peer" "$w/a" "$w/a.host" <"$w/in" >"$w/out" &
     exec 7>"$w/in" 8<"$w/out"
     read -r r <&8
     qt_start -netdev "dgram,id=na,local.type=unix,local.path=$w/a.host,remote.type=unix,remote.path=$w/a" \
@@ -147,7 +147,7 @@ met() {
     posted_all=$r
 }
 # psn OFFSET
-psn() { r=$(printf %06x $(((0xfffff8 + $1) & 0xffffff))); }
+psn() { hex 6:0xfffff8+$1; }
 # say OPCODE OFFSET [BODY]: a packet for cx0, which has sent all that it could before, and has done with it then
 say() {
     idle cx0

@@ -21,19 +21,55 @@ cx_bar() {
     cfg_writel $DEVFN 0x14 $((BAR >> 32))
     cfg_writew $DEVFN 4 6
     wrhex $((BAR + 0x10)) 0x00000000
-    wrhex $((BAR + 0x14)) "0x$(printf %08x $SLOT)"
+    wr $((BAR + 0x14)) 8:$SLOT
 }
 
 # zeros N: N bytes of zeros in hexadecimal, in $r
-zeros() { r=$(printf "%0$((2 * $1))d" 0); }
-# repeated N HEX: that, N times, in $r
-repeated() { r=$(printf "$2%.0s" $(seq $1)); }
-# at HEX BYTE NEW: HEX with NEW from that byte on, in $r
+zeros() { repeat $1 00; }
+# wr ADDR PART...: they are written there
+wr() {
+    wr_at=$1
+    shift
+    hex "$@"
+    wrhex $wr_at 0x$r
+}
+# after N STRING: what comes after so many characters, in $r
+after() {
+    [ ${#2} -gt $1 ] || { r=; return; }
+    r=$2 af_n=$1
+    while [ $af_n -ge 64 ]; do
+        r=${r#????????????????????????????????????????????????????????????????}
+        af_n=$((af_n - 64))
+    done
+    while [ $af_n -ge 8 ]; do
+        r=${r#????????}
+        af_n=$((af_n - 8))
+    done
+    while [ $af_n -gt 0 ]; do
+        r=${r#?}
+        af_n=$((af_n - 1))
+    done
+}
+# first N STRING: so many characters, in $r, and what comes after them, in $rest
+first() {
+    after $1 "$2"
+    rest=$r
+    r=${2%%"$r"}
+}
+# at HEX BYTE NEW...: HEX with NEW, which is a part as those of hex, from that byte on, in $r
 at() {
-    at_tail=$(printf %s "$1" | cut -c$((2 * $2 + ${#3} + 1))-)
-    at_head=
-    [ "$2" -eq 0 ] || at_head=$(printf %s "$1" | cut -c-$((2 * $2)))
-    r=$at_head$3$at_tail
+    at_hex=$1
+    shift
+    while [ $# -gt 0 ]; do
+        hex $2
+        at_new=$r
+        first $((2 * $1)) "$at_hex"
+        at_hex=$r$at_new
+        after ${#at_new} "$rest"
+        at_hex=$at_hex$r
+        shift 2
+    done
+    r=$at_hex
 }
 
 # What a slot says unless a test changes it
@@ -42,28 +78,26 @@ defaults
 
 # give HEX OUT-LENGTH: put a command into the slot, and ring its doorbell
 give() {
-    cm_len=$((${#1} / 2))
     zeros 16
-    cm_in=$1$r
-    cm_in=$(printf %s "$cm_in" | cut -c-32)
-    cm_rest=$(printf %s "$1" | cut -c33-)
-    cm_n=0
-    while [ -n "$cm_rest" ]; do
-        cm_data=$(printf %s "$cm_rest" | cut -c-1024)
-        cm_rest=$(printf %s "$cm_rest" | cut -c1025-)
+    first 32 "$1$r"
+    cm_in=$r
+    after 32 "$1"
+    cm_n=0 rest=$r
+    while [ -n "$rest" ]; do
+        first 1024 "$rest"
         cm_box=$((IN + 1024 * cm_n))
-        wrhex $cm_box 0x$cm_data
-        wrhex $((cm_box + 0x230)) "0x$(printf %016x%08x00%s $((cm_box + 1024)) $((cm_n + box_number)) $box_token)"
+        wrhex $cm_box 0x$r
+        wr $((cm_box + 0x230)) 16:$((cm_box + 1024)) 8:$((cm_n + box_number)) 00$box_token
         cm_n=$((cm_n + 1))
     done
     cm_n=0
     while [ $((16 + 512 * cm_n)) -lt "$2" ] && [ $cm_n -lt 32 ]; do
         cm_box=$((OUT_BOX + 1024 * cm_n))
-        wrhex $((cm_box + 0x230)) "0x$(printf %016x $((cm_box + 1024)))"
+        wr $((cm_box + 0x230)) 16:$((cm_box + 1024))
         cm_n=$((cm_n + 1))
     done
-    wrhex $SLOT "0x${type}000000$(printf %08x ${in_len:-$cm_len})${in_ptr:-$(printf %016x $IN)}$cm_in"
-    wrhex $((SLOT + 0x20)) "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee${out_ptr:-$(printf %016x $OUT_BOX)}$(printf %08x "$2")${token}0000$own"
+    wr $SLOT ${type}000000 8:${in_len:-$((${#1} / 2))} ${in_ptr:-16:$IN} $cm_in
+    wr $((SLOT + 0x20)) eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee ${out_ptr:-16:$OUT_BOX} 8:$2 ${token}0000$own
     defaults
     wrhex $((BAR + 0x18)) 0x00000001
 }
@@ -82,13 +116,14 @@ answer() {
     if [ $cm_delivery -ne 0 ]; then
         r="delivery $cm_delivery"
     else
-        r=$(printf %d "0x$(printf %s "$out" | cut -c3-4)")
+        first 4 $out
+        r=$((r))
     fi
 }
 # cmd HEX OUT-LENGTH: both
 cmd() { give "$1" "$2"; answer; }
 # id: what the last command has made, in $r
-id() { r=$(printf %s "$out" | cut -c21-26); }
+id() { after 20 $out; first 6 $r; }
 
 # says DESC WANT HEX OUT-LENGTH
 says() { cmd "$3" "$4"; check_eq "$1" "$2" "$r"; }
@@ -104,12 +139,8 @@ short() { fixed "$1" "${2:-00000000}" "${3:-00000000}"; }
 # says_at DESC WANT HEX BYTE NEW...: a variation of a command that is right
 says_at() {
     sa_d=$1 sa_w=$2
-    r=$3
-    shift 3
-    while [ $# -gt 0 ]; do
-        at "$r" $1 $2
-        shift 2
-    done
+    shift 2
+    at "$@"
     says "$sa_d" $sa_w "$r" 16
 }
 # becomes DESC WANT COMMAND...: wait, bounded, until COMMAND leaves that in $r

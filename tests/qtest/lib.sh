@@ -98,15 +98,19 @@ qt_finish() {
 }
 
 # qt COMMAND...: one qtest command; its answer without the OK in $r
-qt() {
-    echo "$*" >&3 || { echo "# QEMU is gone"; cat "$OUT/qemu.log"; exit 1; }
-    while :; do
-        read -r r <&4 || { echo "# QEMU died on: $*"; cat "$OUT/qemu.log"; exit 1; }
-        case $r in
-        OK*) r=${r#OK}; r=${r# }; return 0 ;;
-        IRQ*) ;;
-        *) echo "# qtest says '$r' to: $*"; return 1 ;;
-        esac
+qt() { qts "$*"; }
+# qts COMMAND...: several, each of which is one word here; the last one's answer
+qts() {
+    printf '%s\n' "$@" >&3 || { echo "# QEMU is gone"; cat "$OUT/qemu.log"; exit 1; }
+    for qt_command in "$@"; do
+        while :; do
+            read -r r <&4 || { echo "# QEMU died on: $qt_command"; cat "$OUT/qemu.log"; exit 1; }
+            case $r in
+            OK*) r=${r#OK}; r=${r# }; break ;;
+            IRQ*) ;;
+            *) echo "# qtest says '$r' to: $qt_command"; return 1 ;;
+            esac
+        done
     done
 }
 
@@ -133,10 +137,15 @@ qom_set() {
     case $qmp_reply in '{"return"'*) return 0 ;; *) return 1 ;; esac
 }
 
+# qt_build NAME: the program of hw-model/test is there, as $qt_work/NAME
+qt_build() {
+    [ -x "$qt_work/$1" ] || cc -O1 -g -Wall -Wextra -Werror -o "$qt_work/$1" "$TOP/hw-model/test/$1.c" >&2 || exit 1
+}
+
 # qt_feed <LINES >ANSWERS: many lines of qtest, and the answer to each; one "engine-idle ID" is a wait for that
 qt_feed() {
-    [ -x "$qt_work/feed" ] || cc -O1 -g -Wall -Wextra -Werror -o "$qt_work/feed" "$TOP/hw-model/test/qtest-feed.c" >&2 || exit 1
-    "$qt_work/feed" || { cat "$OUT/qemu.log" >&2; exit 1; }
+    qt_build qtest-feed
+    "$qt_work/qtest-feed" || { cat "$OUT/qemu.log" >&2; exit 1; }
 }
 
 # Addresses are arithmetic expressions; 64-bit values go to QEMU as they are,
@@ -164,10 +173,10 @@ rdhex() { qt read $(($1)) $(($2)); }
 wrhex() { qt write $(($1)) $((${#2} / 2 - 1)) "$2"; }
 
 # Configuration space by ports, of a device named by bus << 8 | devfn
-cfg() { qt outl 0xcf8 $((0x80000000 | $1 << 8 | $2 & 0xfc)); }
-cfg_readl() { cfg "$1" "$2"; qt inl 0xcfc; r=$((r)); }
-cfg_writel() { cfg "$1" "$2"; qt outl 0xcfc $(($3)); }
-cfg_writew() { cfg "$1" "$2"; qt outw $((0xcfc + ($2 & 2))) $(($3)); }
+cfg() { qts "outl 0xcf8 $((0x80000000 | $1 << 8 | $2 & 0xfc))" "$3"; }
+cfg_readl() { cfg "$1" "$2" "inl 0xcfc"; r=$((r)); }
+cfg_writel() { cfg "$1" "$2" "outl 0xcfc $(($3))"; }
+cfg_writew() { cfg "$1" "$2" "outw $((0xcfc + ($2 & 2))) $(($3))"; }
 
 # cfg_cap DEVFN ID: offset of a capability in $r
 cfg_cap() {
@@ -212,10 +221,8 @@ msix_setup() {
     ms_v=0
     while [ $ms_v -lt $((PLN_MSIX_VECTORS)) ]; do
         ms_e=$((ms_b0 + PLN_MSIX_TABLE + 16 * ms_v))
-        writel $ms_e $((MSIX_AT + 4 * ms_v))
-        writel $((ms_e + 4)) 0
-        writel $((ms_e + 8)) $((0x100 + ms_v))
-        writel $((ms_e + 12)) 0
+        qts "writel $ms_e $((MSIX_AT + 4 * ms_v))" "writel $((ms_e + 4)) 0" \
+            "writel $((ms_e + 8)) $((0x100 + ms_v))" "writel $((ms_e + 12)) 0"
         ms_v=$((ms_v + 1))
     done
     memset $MSIX_AT 0x100 0
@@ -256,7 +263,7 @@ use() {
 reg() { readl $((B0 + $1)); }
 setreg() { writel $((B0 + $1)) "$2"; }
 reg64() { reg "$1"; r_lo=$r; reg $(($1 + 4)); r=$((r << 32 | r_lo)); }
-setreg64() { setreg "$1" $(($2 & 0xffffffff)); setreg $(($1 + 4)) $(($2 >> 32 & 0xffffffff)); }
+setreg64() { qts "writel $((B0 + $1)) $(($2 & 0xffffffff))" "writel $((B0 + $1 + 4)) $(($2 >> 32 & 0xffffffff))"; }
 counter() { reg64 $((0x200 + 8 * $1)); }
 qreg() { reg $((0x1000 + 0x100 * $1 + $2)); }
 qset() { setreg $((0x1000 + 0x100 * $1 + $2)) "$3"; }
@@ -309,16 +316,9 @@ desc() {
     done
     eval "de_t=\$tail_$de_q"
     de_a=$((RING + 0x1000 * de_q + 64 * de_t))
-    qt writel $de_a "$op"
-    qt writel $((de_a + 4)) "$flags"
-    qt writel $((de_a + 8)) "$arg"
-    qt writel $((de_a + 12)) "$res"
-    qt writeq $((de_a + 16)) "$src"
-    qt writeq $((de_a + 24)) "$dst"
-    qt writeq $((de_a + 32)) "$len"
-    qt writeq $((de_a + 40)) "$imm"
-    qt writeq $((de_a + 48)) "$comp"
-    qt writeq $((de_a + 56)) "$fence"
+    qts "writel $de_a $op" "writel $((de_a + 4)) $flags" "writel $((de_a + 8)) $arg" "writel $((de_a + 12)) $res" \
+        "writeq $((de_a + 16)) $src" "writeq $((de_a + 24)) $dst" "writeq $((de_a + 32)) $len" "writeq $((de_a + 40)) $imm" \
+        "writeq $((de_a + 48)) $comp" "writeq $((de_a + 56)) $fence"
     eval "tail_$de_q=$(((de_t + 1) % RING_SIZE))"
 }
 
@@ -442,13 +442,39 @@ event() {
     return 1
 }
 
+# A fork costs more than a hundred steps of a shell, so what is called often does without:
+# hex PART...: the parts behind each other, in $r; a part DIGITS:N is a number in so many digits of hexadecimal
+hex() {
+    he_all=
+    for r in "$@"; do
+        case $r in
+        *:*)
+            he_digits=${r%:*} he_n=$((${r#*:})) r=
+            while [ ${#r} -lt $he_digits ]; do
+                case $((he_n & 15)) in
+                10) r=a$r ;;
+                11) r=b$r ;;
+                12) r=c$r ;;
+                13) r=d$r ;;
+                14) r=e$r ;;
+                15) r=f$r ;;
+                *) r=$((he_n & 15))$r ;;
+                esac
+                he_n=$((he_n >> 4))
+            done
+            ;;
+        esac
+        he_all=$he_all$r
+    done
+    r=$he_all
+}
 # repeat COUNT WORD: WORD COUNT times, in $r
 repeat() {
-    r=
-    rp_n=$1
+    r= rp_n=$1 rp_words=$2
     while [ "$rp_n" -gt 0 ]; do
-        r=$r$2
-        rp_n=$((rp_n - 1))
+        [ $((rp_n & 1)) -eq 0 ] || r=$r$rp_words
+        rp_words=$rp_words$rp_words
+        rp_n=$((rp_n >> 1))
     done
 }
 

@@ -186,7 +186,7 @@ two_ends() {
     r="$te_r $r"
 }
 # pattern BYTE: what two_ends says of memory filled with it
-pattern() { r=$(printf '0x%02x%02x%02x%02x%02x%02x%02x%02x' "$1" "$1" "$1" "$1" "$1" "$1" "$1" "$1"); r="$r $r"; }
+pattern() { hex 2:"$1"; repeat 8 "$r"; r="0x$r 0x$r"; }
 
 # move N read|write ADDRESS LENGTH [hole]: gpu_dma on fresh data; then moved is 1 if all
 # of it arrived, 0 if nothing did, and of a read the engine was told, else "wrong".  What is
