@@ -127,14 +127,15 @@ END
 chmod +x bin/*
 REAL_PEERLANE=$tool
 export REAL_PEERLANE
-# prolog STATUS RECORD VARIABLE…: runs it as slurmd does, with little in its environment
+# prolog STATUS RECORD VARIABLE…: runs it as slurmd does, with no PATH; bin/ is /usr/local/bin, where make install puts peerlane
 prolog() {
 	prolog_want=$1
 	RECORD=$2
 	shift 2
 	rm -f scontrol.said logger.said
-	env -i PATH="$PWD/bin:$PATH" RECORD="$PWD/$RECORD" REAL_PEERLANE="$tool" SLURM_JOB_ID=7 \
-		SLURMD_NODENAME=node1 "$@" sh "$prolog" >out 2>err
+	# shellcheck disable=SC2016 # of the inner shell
+	unshare --map-root-user --mount sh -c 'mount --bind "$1" /usr/local/bin && shift && exec env -i "$@"' - "$PWD/bin" \
+		RECORD="$PWD/$RECORD" REAL_PEERLANE="$tool" SLURM_JOB_ID=7 SLURMD_NODENAME=node1 "$@" /bin/sh "$prolog" >out 2>err
 	check_eq "prolog: status $prolog_want: $RECORD $*" "$prolog_want" "$?" || sed 's/^/# /' err
 }
 prolog 0 healthy.rec SLURM_JOB_GPUS=0
@@ -153,6 +154,23 @@ check "of a path" grep -q '^Reason=PEERLANE CRITICAL.*bounce' scontrol.said
 prolog 0 no-such.rec SLURM_JOB_GPUS=0
 check "a doctor that cannot tell drains nothing" test ! -e scontrol.said
 check "… and is noted" grep -q 'no-such.rec' logger.said
+# noted TEXT: the job runs, and the log says why
+noted() {
+	prolog 0 staged.rec SLURM_JOB_GPUS=0
+	check_eq "… and the log says why" "-t peerlane-prolog job 7: $1" "$(cat logger.said)"
+	check_false "… and the node stays" test -e scontrol.said
+}
+mv bin/peerlane peerlane.works
+noted "status 127: there is no peerlane in /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+echo >bin/peerlane
+noted "status 126: peerlane in /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin cannot be executed"
+# a doctor that hangs, and a minute that is shorter
+printf '#!/bin/sh\nexec sleep 60\n' >bin/peerlane
+printf '#!/bin/sh\nshift\nexec /usr/bin/timeout 0.2 "$@"\n' >bin/timeout
+chmod +x bin/peerlane bin/timeout
+noted "status 124: peerlane doctor did not end within 60 seconds"
+rm bin/timeout
+mv peerlane.works bin/peerlane
 
 # ---- the node's label in Kubernetes ----
 node=$TOP/userlib/deploy/kubernetes/peerlane-node
