@@ -172,6 +172,23 @@ noted "status 124: peerlane doctor did not end within 60 seconds"
 rm bin/timeout
 mv peerlane.works bin/peerlane
 
+# ---- systemd's unit ----
+need_tool systemd-analyze
+units=$TOP/userlib/deploy/systemd
+# shellcheck disable=SC2016 # of the inner shell
+unshare --map-root-user --mount sh -c 'mount --bind "$1" /usr/local/bin && shift && exec systemd-analyze verify --man=no "$@"' - "$PWD/bin" \
+	"$units/peerlane-doctor.service" "$units/peerlane-doctor.timer" >said 2>&1
+check_eq "systemd takes the unit and its timer" "0 " "$? $(cat said)"
+# forbidden UNIT: the families of addresses that doctor opens and the unit forbids
+forbidden() {
+	sed -n 's/^RestrictAddressFamilies=//p' "$1" | tr " " "\n" >allowed
+	grep -rhoE --include='*.c' --exclude-dir=test '\<socket(pair)?\(AF_[A-Z0-9]+' "$TOP/userlib/core" "$TOP/userlib/tools/doctor" |
+		sed 's/.*(//' | sort -u | grep -vxFf allowed
+}
+check_eq "the unit allows each family of addresses that doctor opens" "" "$(forbidden "$units/peerlane-doctor.service")"
+sed 's/ AF_NETLINK//' "$units/peerlane-doctor.service" >unit
+check_eq "… and one that it forbids is found" AF_NETLINK "$(forbidden unit)"
+
 # ---- the node's label in Kubernetes ----
 node=$TOP/userlib/deploy/kubernetes/peerlane-node
 mkdir features metrics
