@@ -44,7 +44,6 @@ transfers() {
 	tr -d '\r' <"$OUT/$1/result.log" | sed -n 's/^@path //p' | jq -Rc --arg host "$1" '
 		split("\t") | {program: .[0], what: .[1], path: .[2], bytes: (.[3] | tonumber),
 			errors: (.[4] | tonumber), reason: .[5]}
-		| .host_bytes = (if .path | IN("p2p", "kernel", "coherent", "none") then 0 else .bytes end)
 		| if $host == "guest" then . else {host: $host} + . end'
 }
 
@@ -61,19 +60,9 @@ measured() {
 		jq -nc --arg host "$each" --argjson c "$(counted "$each")" '{($host): $c}'
 	done | jq -sc add >"$OUT/counted.json"
 	jq -nc --arg topology "$measured_of" --arg kernel "$TRY_KERNEL" --argjson status "$measured_status" \
-		--slurpfile t "$OUT/transfers.json" --slurpfile c "$OUT/counted.json" '
-		def total(f): map(f) | add;
-		($c[0] // {}) as $counted
-		| # of nothing there is no sum, and a condition on one is not met
-		{$topology, $kernel, $status, transfers: $t[0], bytes: ($t[0] | total(.bytes)),
-		   host_bytes: ($t[0] | total(.host_bytes)), counted: (if $counted | has("guest") then $counted.guest else $counted end)}
-		# each host by itself: what the library calls direct, its GPUs have counted at their apertures
-		| .direct = ($t[0] != [] and all($t[0][]; .errors == 0 and (.path | IN("p2p", "kernel")))
-		   and all($counted | to_entries[]; .key as $host | .value as $gpus
-		    | [$t[0][] | select((.host // "guest") == $host)] as $mine
-		    | ([$gpus[]["bar1-dma-write"]] | add // 0) >= ([$mine[] | select(.what == "read").bytes] | add // 0)
-		     and ([$gpus[]["bar1-dma-read"]] | add // 0) >= ([$mine[] | select(.what == "write").bytes] | add // 0)))' \
-		>"$OUT/machine.json" || die "the machine's result cannot be put together"
+		--slurpfile t "$OUT/transfers.json" --slurpfile c "$OUT/counted.json" -L "$TOP/scenarios/lib/accounting" \
+		'include "try"; {$topology, $kernel, $status} + machine($t[0]; $c[0] // {})' >"$OUT/machine.json" ||
+		die "the machine's result cannot be put together"
 	rm -f "$OUT/transfers.json" "$OUT/counted.json"
 }
 
