@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the page about the bundle leads nowhere else as its README.md
+# desc: the page about the bundle says what the bundle goes without, and as its README.md leads nowhere else
 # tags: quick
 # tier: check
 # timeout: 60
@@ -8,6 +8,21 @@
 
 . "$TOP/scenarios/lib/case.sh"
 page=$TOP/docs/how-to/use-the-bundle.md
+left_out=$TOP/images/bundle/left-out.list
+
+# named PAGE: the scenarios that it says are left out, and the parts that the guest with 6.12 has not
+named() {
+	sed -n '/^## Contents$/,$p' "$1" | tr '\n' ' ' | sed 's/\. /.\n/g' >contents
+	sed -n 's/.*all scenarios of a checkout except [a-z]*: \(.*\) need .*/\1/p' contents | grep -o '`[^`]*`' | tr -d '`' | sort
+	sed -n 's/^ *Its guest with kernel 6[.]12 has no \([^:]*\):.*/\1/p' contents | grep -o '`[^`]*`' | tr -d '`' | sort
+}
+check_eq "the page names what is left out" "$({ sed -n 's|^scenarios/||p' "$left_out" | sort
+	sed -n 's|^build/guest/6[.]12/\(.*\)[.]cpio$|\1|p' "$left_out" | sort; } | xargs)" "$(named "$page" | xargs)"
+sed 's/, `mpi`//' "$page" >less.md
+check_false "… and one that it does not name is seen" test "$(named "$page")" = "$(named less.md)"
+check_eq "all of these are scenarios" "" "$(sed -n 's|^scenarios/||p' "$left_out" | while read -r name; do
+	[ -d "$TOP/scenarios/$name" ] || echo "$name"
+done)"
 
 # README.md: a link to a part of itself is the only one
 check "it becomes a README.md" sh -c 'sed -E -f "$1" "$2" >README.md' sh "$TOP/images/bundle/readme.sed" "$page"

@@ -104,6 +104,9 @@ check_eq "... and no other" "" "$(cat help)"
 check_eq "so does its version" "peerlane-try $("$TOP/images/build/version" --commit)" "$(nobody "$bin/peerlane-try" --version)"
 nobody "$bin/peerlane-try" --nonsense true >nonsense 2>&1
 check "and a message" grep -qx "peerlane-try: unknown option --nonsense" nonsense
+check_fails "what it goes without" '^# vm: the bundle has no build/guest/6.12/mlx5.cpio .*; a checkout has it$' nobody "$bin/peerlane-try" --kernel 6.12 --topology cx true
+check_fails "a guest that it does not have" '^peerlane-try: the bundle has no guest with kernel 6[.]1; a checkout can build it' nobody "$bin/peerlane-try" --kernel 6.1 true
+check_false "its README.md has no link to another file" grep -E '\]\([^#]' "$bundle/README.md"
 check "it lists the scenarios" nobody "$bin/peerlane-run" -l
 check "a machine is drawn" nobody "$bin/peerlane-draw" same-switch
 touch started
