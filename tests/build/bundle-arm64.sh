@@ -8,7 +8,7 @@
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/images/build/lib.sh"
 umask 022
-need_tool cc jq
+need_tool cc jq zstd
 find_stages
 parts=$(arm64_parts)
 [ -d "$parts" ] || skip "no compilers for arm64 in the cache: make arm64-parts fetches them"
@@ -18,8 +18,11 @@ emulator=$parts/cross/usr/bin/qemu-aarch64
 bundle=$OUT/root/"a folder"/bundle
 at_exit 'rm -rf "$OUT/root"'
 check "the folder is made" "$TOP/images/bundle/make-bundle" --arm64 --folder "$bundle" || finish
-mib=$(du -sm --apparent-size "$bundle" | cut -f 1)
-check "its files have $mib MiB, at most 300" test "$mib" -le 300
+size=$(du -s -B1 --apparent-size "$bundle" | cut -f 1)
+check "its files have $((size / 1000000)) MB, at most 300" test "$size" -le 300000000
+# as make-bundle packs it
+size=$(tar -C "$OUT/root/a folder" -c bundle | zstd -q -12 --long=27 | wc -c)
+check "packed they have $((size / 1000000)) MB, at most 100" test "$size" -le 100000000
 # whole FOLDER: an expression for its name, not for a longer one that it is a part of
 whole() { printf '(^|[^A-Za-z0-9._/-])%s($|[^A-Za-z0-9._-])' "$(printf %s "$1" | sed 's/[].[*^$+?(){}|\\]/\\&/g')"; }
 check_eq "nothing in it names the folders in which it was built" "" \
