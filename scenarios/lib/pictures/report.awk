@@ -202,7 +202,7 @@ $1 == "transfer" {
 	else if ($3 == "p2p")
 		ndirect++
 	if ($7 != "")
-		staged($2, $3, $7, $8)
+		staged($2, $3, $7, $8, $5)
 	transfers = transfers "<tr>" cell(tree_esc($2)) cell(tree_esc($3)) \
 	    cell(tree_human($4), "n") cell(tree_human($5), "n") cell(per, "n") \
 	    cell($7 == "" && $3 == "p2p" ? "nothing stood in the way" : tree_esc($7)) cell(tree_esc($8)) "</tr>\n"
@@ -316,8 +316,9 @@ $1 == "plot" {
 }
 
 # Why a transfer was not direct, once for all transfers of a run that say the same
-function staged(what, path, why, todo,    key) {
+function staged(what, path, why, todo, bytes,    key) {
 	key = nruns FS path FS why
+	staged_bytes[key] += bytes
 	if (staged_seen[key, what]++)
 		return
 	if (key in staged_what) {
@@ -334,7 +335,8 @@ function reasons(    i, key, part, text) {
 	for (i = 1; i <= nreasons; i++) {
 		key = staged_key[i]
 		split(key, part, FS)
-		text = text "<li>" staged_run[key] ", " tree_esc(staged_what[key]) ": <b>" tree_esc(part[2]) "</b>, because " \
+		text = text "<li>" staged_run[key] ", " tree_esc(staged_what[key]) ": <b>" tree_esc(part[2]) "</b>, <b>" \
+		    tree_human(staged_bytes[key]) "</b> through host memory, because " \
 		    tree_esc(part[3]) (staged_todo[key] == "" ? "" : ". <b>What to do:</b> " tree_esc(staged_todo[key])) "</li>\n"
 	}
 	return text == "" ? "" : "<h2>Not direct, and why</h2>\n<ul>\n" text "</ul>\n"
