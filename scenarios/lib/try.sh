@@ -154,7 +154,7 @@ faults_allowed() {
 }
 
 late() {
-	[ -z "${vm_late-}" ] || echo "$PROGRAM: the $TRY_TIME s were over; --timeout SECONDS gives more" >&2
+	[ -z "${vm_late-}" ] || echo "$PROGRAM: the machine reached the time limit of $TRY_TIME s; set another limit with --timeout SECONDS" >&2
 }
 
 tidy() {
@@ -187,7 +187,7 @@ chmod +x "$OUT/case/run"
 if [ ! -f "$TOP/BUNDLE" ]; then
 	mkdir -p "$BUILD/scenarios"
 	flock "$BUILD/scenarios" make -s -C "$TOP/scenarios" TOP="$TOP" O="$BUILD/scenarios" "$BUILD/scenarios/paths.so" >"$OUT/make.log" 2>&1 ||
-		die "what says which paths are taken is not built: $(tail -n 5 "$OUT/make.log")"
+		die "cannot build paths.so, which reports the paths of transfers: $(tail -n 5 "$OUT/make.log")"
 fi
 cp "$BUILD/scenarios/paths.so" "$OUT/case/"
 
@@ -204,7 +204,7 @@ rm -rf "$OUT/libraries"
 sort -u "$OUT/lacking" | while read -r each file rest; do
 	: "$rest"
 	grep -qxF "$each" "$OUT/guest-has" || [ -e "$OUT/case/files/$each" ] ||
-		echo "$PROGRAM: $file needs $each, which neither this host nor the guest has; --add it" >&2
+		echo "$PROGRAM: $file needs $each, which neither this host nor the guest has; add it with --add" >&2
 done
 rm -f "$OUT/lacking" "$OUT/guest-has"
 
