@@ -150,6 +150,7 @@ args_kernel() {
 		*" $1 "*)
 			[ ! -r "$BUILD/guest/$1/vmlinux" ] ||
 				[ ! -r "$BUILD/guest/$1/base.cpio" ] || return 0
+			[ ! -e "$TOP/BUNDLE" ] || die "the bundle has no guest with kernel $1; a checkout can build it: make$args_goal"
 			die "the guest with kernel $1 is not built (run: make$args_goal)"
 			;;
 		esac

@@ -44,7 +44,6 @@ transfers() {
 	tr -d '\r' <"$OUT/$1/result.log" | sed -n 's/^@path //p' | jq -Rc --arg host "$1" '
 		split("\t") | {program: .[0], what: .[1], path: .[2], bytes: (.[3] | tonumber),
 			errors: (.[4] | tonumber), reason: .[5]}
-		| .host_bytes = (if .path | IN("p2p", "kernel", "coherent", "none") then 0 else .bytes end)
 		| if $host == "guest" then . else {host: $host} + . end'
 }
 
@@ -61,19 +60,9 @@ measured() {
 		jq -nc --arg host "$each" --argjson c "$(counted "$each")" '{($host): $c}'
 	done | jq -sc add >"$OUT/counted.json"
 	jq -nc --arg topology "$measured_of" --arg kernel "$TRY_KERNEL" --argjson status "$measured_status" \
-		--slurpfile t "$OUT/transfers.json" --slurpfile c "$OUT/counted.json" '
-		def total(f): map(f) | add;
-		($c[0] // {}) as $counted
-		| # of nothing there is no sum, and a condition on one is not met
-		{$topology, $kernel, $status, transfers: $t[0], bytes: ($t[0] | total(.bytes)),
-		   host_bytes: ($t[0] | total(.host_bytes)), counted: (if $counted | has("guest") then $counted.guest else $counted end)}
-		# each host by itself: what the library calls direct, its GPUs have counted at their apertures
-		| .direct = ($t[0] != [] and all($t[0][]; .errors == 0 and (.path | IN("p2p", "kernel")))
-		   and all($counted | to_entries[]; .key as $host | .value as $gpus
-		    | [$t[0][] | select((.host // "guest") == $host)] as $mine
-		    | ([$gpus[]["bar1-dma-write"]] | add // 0) >= ([$mine[] | select(.what == "read").bytes] | add // 0)
-		     and ([$gpus[]["bar1-dma-read"]] | add // 0) >= ([$mine[] | select(.what == "write").bytes] | add // 0)))' \
-		>"$OUT/machine.json" || die "the machine's result cannot be put together"
+		--slurpfile t "$OUT/transfers.json" --slurpfile c "$OUT/counted.json" -L "$TOP/scenarios/lib/accounting" \
+		'include "try"; {$topology, $kernel, $status} + machine($t[0]; $c[0] // {})' >"$OUT/machine.json" ||
+		die "the machine's result cannot be put together"
 	rm -f "$OUT/transfers.json" "$OUT/counted.json"
 }
 
@@ -165,7 +154,7 @@ faults_allowed() {
 }
 
 late() {
-	[ -z "${vm_late-}" ] || echo "$PROGRAM: the $TRY_TIME s were over; --timeout SECONDS gives more" >&2
+	[ -z "${vm_late-}" ] || echo "$PROGRAM: the machine reached the time limit of $TRY_TIME s; set another limit with --timeout SECONDS" >&2
 }
 
 tidy() {
@@ -198,7 +187,7 @@ chmod +x "$OUT/case/run"
 if [ ! -f "$TOP/BUNDLE" ]; then
 	mkdir -p "$BUILD/scenarios"
 	flock "$BUILD/scenarios" make -s -C "$TOP/scenarios" TOP="$TOP" O="$BUILD/scenarios" "$BUILD/scenarios/paths.so" >"$OUT/make.log" 2>&1 ||
-		die "what says which paths are taken is not built: $(tail -n 5 "$OUT/make.log")"
+		die "cannot build paths.so, which reports the paths of transfers: $(tail -n 5 "$OUT/make.log")"
 fi
 cp "$BUILD/scenarios/paths.so" "$OUT/case/"
 
@@ -215,7 +204,7 @@ rm -rf "$OUT/libraries"
 sort -u "$OUT/lacking" | while read -r each file rest; do
 	: "$rest"
 	grep -qxF "$each" "$OUT/guest-has" || [ -e "$OUT/case/files/$each" ] ||
-		echo "$PROGRAM: $file needs $each, which neither this host nor the guest has; --add it" >&2
+		echo "$PROGRAM: $file needs $each, which neither this host nor the guest has; add it with --add" >&2
 done
 rm -f "$OUT/lacking" "$OUT/guest-has"
 

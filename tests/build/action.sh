@@ -60,11 +60,11 @@ action() { # INPUT=VALUE...
 		# shellcheck source=/dev/null
 		. ./defaults
 		# shellcheck disable=SC2034 # the steps use it
-		IN_bundle=$OUT/archive.tar GH_server_url=https://example.com GH_action_repository=o/r GH_action_ref=v0
+		IN_bundle=$OUT/archive.tar GH_server_url=https://example.com GH_action_repository=o/r
 		for input; do
 			export "IN_${input?}"
 		done
-		export IN_run IN_add IN_topology IN_hosts IN_kernel IN_direct IN_expect IN_timeout IN_bundle GH_server_url GH_action_repository GH_action_ref
+		export IN_run IN_add IN_topology IN_hosts IN_kernel IN_direct IN_expect IN_timeout IN_bundle GH_server_url GH_action_repository
 		export RUNNER_TEMP="$OUT/temp" GITHUB_OUTPUT="$OUT/output" GITHUB_STEP_SUMMARY="$OUT/summary"
 		unset PEERLANE_IN_ROOT PEERLANE_CACHE BUILD TOP
 		cd workspace || exit
@@ -80,13 +80,27 @@ printf '%s\n' '#!/bin/sh' 'for last; do :; done' 'echo "$last" >"$OUT/url"' 'cp 
 # shellcheck disable=SC2016
 printf '%s\n' '#!/bin/sh' 'echo "$MACHINE"' >fake/uname
 chmod +x fake/*
+# unpack MACHINE REPOSITORY: the first step, without a bundle's name
+unpack() {
+	rm -rf temp url
+	env MACHINE="$1" OUT="$OUT" PATH="$OUT/fake:$PATH" RUNNER_TEMP="$OUT/temp" GITHUB_ACTION_PATH="$TOP" IN_bundle= \
+		GH_server_url=https://example.com GH_action_repository="$2" sh -e step1 >unpacked.log 2>&1
+}
+version=$("$TOP/images/build/version")
 for each in "x86_64 x86_64" "aarch64 arm64"; do
-	rm -rf temp
-	env MACHINE="${each% *}" OUT="$OUT" PATH="$OUT/fake:$PATH" RUNNER_TEMP="$OUT/temp" IN_bundle= GH_server_url=https://example.com \
-		GH_action_repository=o/r GH_action_ref=v0.1.0 sh -e step1 >unpacked.log 2>&1 || diag "$(cat unpacked.log)"
-	check_eq "the release's bundle for ${each% *}" "https://example.com/o/r/releases/download/v0.1.0/peerlane-0.1.0-${each#* }.tar.zst" "$(cat url)"
+	unpack "${each% *}" o/r || diag "$(cat unpacked.log)"
+	check_eq "the release's bundle for ${each% *}, whatever the action is pinned by" \
+		"https://example.com/o/r/releases/download/v$version/peerlane-$version-${each#* }.tar.zst" "$(cat url)"
 	check "it is unpacked" test -d temp/peerlane/bundle/bin
 done
+unpack x86_64 ""
+check_eq "an action of the checkout needs a bundle's name" "2 No release has the bundle of an action in the checkout (uses: ./...): set the input bundle to a file or a URL" \
+	"$? $(cat unpacked.log)"
+check_false "… and nothing is downloaded" test -e url
+printf '%s\n' '#!/bin/sh' 'echo "curl: (22) The requested URL returned error: 404" >&2' 'exit 22' >fake/curl
+unpack x86_64 o/r
+check_eq "a version that is not released" "2 The bundle cannot be downloaded from https://example.com/o/r/releases/download/v$version/peerlane-$version-x86_64.tar.zst: use a released version of the action, or set the input bundle to a file or a URL" \
+	"$? $(tail -n 1 unpacked.log)"
 rm -rf temp
 
 mkdir -p "workspace/test data"
@@ -99,29 +113,50 @@ test data" direct=true "expect=.bytes == 1048576
 .host_bytes == 0" >direct.log 2>&1
 check_eq "the path is direct: the step passes" 0 $? || diag "$(tail -n 20 direct.log)"
 check "the result is where the output says" jq -e '.met and (.expect | length) == 3' "$(sed -n 's/^result=//p' output)"
-check "the report has what was printed, and the console" test -s temp/peerlane/report/output.txt -a -s temp/peerlane/report/console-guest.log
+# The third step is the runner's: it takes along what is in its folder, also where the second one has failed
+sed -n '/^    - name: Keep the report$/,$s/^      *//p' "$TOP/action.yml" >step3
+check "the third step keeps the report, also of a failure" sh -c 'grep -qx "if: always()" step3 && grep -qxE "uses: actions/upload-artifact@v[0-9]+" step3'
+report=$(sed -n "s/^path: //p" step3 | sed "s|\${{ runner.temp }}|$OUT/temp|")
+check "its folder has the result, what was printed, and the console" test -s "$report/result.json" -a -s "$report/output.txt" -a -s "$report/console-guest.log"
 check "the summary has the transfer" grep -qxF '| same-switch | my-program read | p2p | 1048576 | 0 |  |' summary
 action "run=my-program 'test data/file'" "add=my-program
 test data" direct=true topology=two-root-ports >staged.log 2>&1
 check_eq "it is not: the step fails" 1 $? || diag "$(tail -n 20 staged.log)"
+check "… and its report is kept, too" jq -e ".met == false" "$report/result.json"
 check "the log says which condition is not met" grep -q 'not met on two-root-ports: .direct == true' staged.log
 check "the summary says why" grep -q '^| two-root-ports | my-program read | bounce | 1048576 | 1048576 | p2p refused: ' summary
 action run=true direct=yes >wrong.log 2>&1
 check_eq "an input that is none" "2 direct is true or false, not \"yes\"" "$? $(tail -n 1 wrong.log)"
 
-# The job of GitLab: its script as the guide has it, where its before_script has unpacked the bundle
-mkdir -p gitlab/build gitlab/testdata
+# The job of GitLab, as the guide has it: job1 and job2 are its before_script and script, in a folder with the repository's files
+mkdir -p gitlab/build gitlab/testdata image
 cp workspace/my-program gitlab/build/
 cp "workspace/test data/file" gitlab/testdata/model.bin
-ln -s "$OUT/temp/peerlane/bundle" gitlab/peerlane-0.1.0-x86_64
-awk '/^## / { job = /GitLab/ } job && /^      script:$/ { body = 1; next } body && /^        - / { sub(/^        - /, ""); print; next } { body = 0 }' \
-	"$TOP/docs/how-to/use-in-ci.md" >gitlab/script
-check_eq "the guide has a job with one line of a script" 1 "$(wc -l <gitlab/script)"
+awk '/^## / { job = /GitLab/ } !job { next }
+	/^      before_script:$/ { to = "job1"; next } /^      script:$/ { to = "job2"; next }
+	to && /^        - / { sub(/^        - /, ""); print >to; next }
+	{ to = "" }
+	/^        when: / { print $2 >"when" } /^        paths: / { gsub(/[][]/, ""); print $2 >"paths" }
+	/^        PEERLANE: / { print $2 >"address" }' "$TOP/docs/how-to/use-in-ci.md"
+check_eq "the guide has a job: what prepares it, a line of a script, an artefact" "2 1 1 always" "$(wc -l <job1) $(wc -l <job2) $(wc -l <paths) $(cat when)"
+# The image of the job has no curl, and takes no archive of zstd, before apt-get has installed them
+# shellcheck disable=SC2016 # of those programs
+printf '%s\n' '#!/bin/sh' '[ "$1" = update ] || printf "%s\\n" "$@" >>"$OUT/installed"' >image/apt-get
+# shellcheck disable=SC2016
+printf '%s\n' '#!/bin/sh' 'grep -qx curl "$OUT/installed" && grep -qx ca-certificates "$OUT/installed" || exit 127' \
+	'for last; do :; done' '[ "$last" = "$(cat "$OUT/address")" ] || exit 22' 'exec cat "$OUT/release.tar.zst"' >image/curl
+# shellcheck disable=SC2016
+printf '%s\n' '#!/bin/sh' 'grep -qx zstd "$OUT/installed" || exit 127' 'PATH=${PATH#*:} exec zstd "$@"' >image/zstd
+chmod +x image/*
+tar -C temp/peerlane --transform "s|^bundle|$(basename "$(cat address)" .tar.zst)|" -c bundle | zstd -q -1 -o release.tar.zst
+at_exit 'rm -rf "$OUT/gitlab"/peerlane-* "$OUT/release.tar.zst"'
 (
 	unset PEERLANE_IN_ROOT BUILD TOP
-	export PEERLANE_CACHE="$OUT/temp/peerlane/cache"
-	cd gitlab && sh -e script
+	export PEERLANE_CACHE="$OUT/temp/peerlane/cache" OUT PATH="$OUT/image:$PATH"
+	PEERLANE=$(cat address)
+	export PEERLANE
+	cd gitlab && sh -e ../job1 && sh -e ../job2
 ) >gitlab.log 2>&1
 check_eq "it ends well" 0 $? || diag "$(tail -n 20 gitlab.log)"
-check "its artefact says that the path was direct" jq -e '.met and .machines[0].direct' gitlab/result.json
+check "its artefact says that the path was direct" jq -e '.met and .machines[0].direct' "gitlab/$(cat paths)"
 finish

@@ -15,6 +15,9 @@ if [ "$(id -u)" != 0 ]; then
 	skip "only root can become another user"
 fi
 find_stages
+for land in debian-12 debian-13; do
+	[ -f "$(land_root $land).mode" ] || skip "no root $land in the cache: run \`make lands\`"
+done
 
 bundle=$OUT/bundle
 at_exit 'rm -rf "$OUT/bundle" "$OUT/tmp" "$OUT/busybox"'

@@ -17,8 +17,8 @@ check "the folder is made" "$TOP/images/bundle/make-bundle" --folder "$bundle" |
 
 # whole FOLDER: an expression for its name, not for a longer one that it is a part of
 whole() { printf '(^|[^A-Za-z0-9._/-])%s($|[^A-Za-z0-9._-])' "$(printf %s "$1" | sed 's/[].[*^$+?(){}|\\]/\\&/g')"; }
-mib=$(du -sm --apparent-size "$bundle" | cut -f 1)
-check "its files have $mib MiB, at most 300" test "$mib" -le 300
+size=$(du -s -B1 --apparent-size "$bundle" | cut -f 1)
+check "its files have $((size / 1000000)) MB, at most 300" test "$size" -le 300000000
 check_eq "nothing in it names the folders in which it was built" "" \
 	"$(cd "$bundle" && LC_ALL=C grep -rlaE -e "$(whole "$TOP")" -e "$(whole "$PEERLANE_CACHE")" .)"
 check_eq "nothing in it leads out of it" "" \
@@ -59,12 +59,15 @@ ln -s "$bundle" plain
 check "pkg-config finds it where it lies" cc -D_GNU_SOURCE -o cufile cufile.c \
 	$(PKG_CONFIG_PATH=plain/lib/pkgconfig pkgconf --cflags --libs cufile)
 
-# An empty root: the bundle, /proc, /dev/null, a home that is read-only, and /tmp; no shell, no C library
+# An empty root: the bundle, /proc, /dev/null, a home that is read-only, and /tmp; no shell, no C library, no user namespaces
 mkdir -p root/proc root/dev root/home root/tmp root/mine
 : >root/dev/null
 cp my-program root/mine/
 head -c 1048576 /dev/urandom >root/mine/data.bin
 cat >enter <<'END'
+# no namespaces of users either: the limit is of this one, and of what is in it
+echo 0 >/proc/sys/user/max_user_namespaces || exit 125
+! unshare --user true 2>/dev/null || exit 125
 mount --bind "$1" "$1" && mount --bind "$1/a folder" "$1/a folder" && mount -o remount,bind,ro "$1/a folder" &&
 	mount --rbind /proc "$1/proc" && mount --bind /dev/null "$1/dev/null" || exit 125
 root=$1
@@ -77,7 +80,7 @@ END
 chmod 555 root/home
 chmod 1777 root/tmp
 nobody() {
-	unshare --mount --net sh "$OUT/enter" "$OUT/root" "$@"
+	unshare --user --map-users=all --map-groups=all --mount --net sh "$OUT/enter" "$OUT/root" "$@"
 }
 bin="/a folder/bundle/bin"
 tools="/a folder/bundle/libexec/tools"
@@ -104,6 +107,9 @@ check_eq "... and no other" "" "$(cat help)"
 check_eq "so does its version" "peerlane-try $("$TOP/images/build/version" --commit)" "$(nobody "$bin/peerlane-try" --version)"
 nobody "$bin/peerlane-try" --nonsense true >nonsense 2>&1
 check "and a message" grep -qx "peerlane-try: unknown option --nonsense" nonsense
+check_fails "what it goes without" '^# vm: the bundle has no build/guest/6.12/mlx5.cpio .*; a checkout has it$' nobody "$bin/peerlane-try" --kernel 6.12 --topology cx true
+check_fails "a guest that it does not have" '^peerlane-try: the bundle has no guest with kernel 6[.]1; a checkout can build it' nobody "$bin/peerlane-try" --kernel 6.1 true
+check_false "its README.md has no link to another file" grep -E '\]\([^#]' "$bundle/README.md"
 check "it lists the scenarios" nobody "$bin/peerlane-run" -l
 check "a machine is drawn" nobody "$bin/peerlane-draw" same-switch
 touch started

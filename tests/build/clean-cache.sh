@@ -22,7 +22,7 @@ for order in --unused --all; do
 	check_eq "$order while somebody builds is refused" 1 \
 		"$(flock "$cache/locks/root-old" sh -c 'PEERLANE_CACHE=$1 "$2" $3 2>said; echo $?' \
 			sh "$cache" "$TOP/images/build/clean-cache" "$order")"
-	check "and says why" grep -q 'a build is under way (root-old): nothing was removed' said
+	check "and says why" grep -q 'a build is running (root-old), so nothing was removed' said
 done
 check_eq "and removes nothing either" "guest-7.2-unused locks logs root-old" "$(left)"
 # those of this checkout, by their names

@@ -120,6 +120,15 @@ check_fails "a way to accelerate that does not exist" '^peerlane: PEERLANE_ACCEL
 check_fails "a way into the root that does not exist" '^peerlane: PEERLANE_MODE is root, unshare or sudo, not "docker"' \
 	fetch wrong env PEERLANE_MODE=docker
 
+mkdir fedora arm
+printf '#!/bin/sh\nexit 127\n' >fedora/dpkg
+printf '#!/bin/sh\necho arm64\n' >arm/dpkg
+chmod +x fedora/dpkg arm/dpkg
+for host in fedora arm; do
+	check_fails "a host that cannot build ($host) is told of the bundle" '^peerlane: the build needs Debian or Ubuntu on amd64; .* use the bundle, .*docs/how-to/use-the-bundle.md' \
+		env PATH="$OUT/$host:$PATH" PEERLANE_CACHE="$OUT/cache-$host" sh "$TOP/images/build/build-root"
+done
+
 # 7. An archive of the past: its lists have expired, and are taken all the same, here and in the root; those of a mirror are not.
 cp moved.holds past.holds
 # expired ADDRESS: how many calls of apt, and settings of the root, take such lists, and how many do not

@@ -33,8 +33,13 @@ same "the module's folder for DKMS" "$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p'
 # what it hands to the compiler there, without the rest of the tree
 same "and what is built there" "$(make -pn -C "$dkms/kernel" help 2>/dev/null | sed -n 's/^export PLN_VERSION := //p; s/^PLN_VERSION := //p' | head -n 1)"
 same "the first heading of CHANGELOG.md" "$(sed -n '/^## /{s/^## \([^ ]*\).*/\1/p; q}' "$TOP/CHANGELOG.md")"
-check_eq "documents name no other" "" "$(cd "$TOP" && grep -rnE 'peerlane[-/][0-9]+[.][0-9]+[.][0-9]+' docs README.md --include='*.md' |
-	grep -vE "peerlane[-/]$version([^0-9.]|[.][a-z]|\$)")"
+# others FILE...: where documents name another version
+others() {
+	grep -HnrE --include='*.md' 'peerlane([-/]|@v)[0-9]+[.][0-9]+[.][0-9]+' "$@" | grep -vE "peerlane([-/]|@v)$version([^0-9.]|[.][a-z]|\$)"
+}
+check_eq "documents name no other" "" "$(cd "$TOP" && others docs README.md)"
+sed "s/@v$version/@v9.9.9/" "$TOP/docs/how-to/use-in-ci.md" >other.md
+check_eq "… and one that an action is pinned by is seen" "    - uses: OWNER/peerlane@v9.9.9" "$(others other.md | cut -d : -f 3-)"
 
 # Archives: in a repository of its own, as the history here may have the tag or not
 mkdir -p tree/images/build tree/userlib/include/peerlane

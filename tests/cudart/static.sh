@@ -228,9 +228,9 @@ check "... and is served" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' two
 
 # One of the two variables alone
 LD_PRELOAD=$lead ./late ./libwith.so >half.out 2>half.err
-check_eq "LD_PRELOAD alone: that is said" 1 "$(grep -c '^libpeerlane-cudart: .*LD_AUDIT has not.*"peerlane run"' half.err)"
+check_eq "LD_PRELOAD alone: that is said" 1 "$(grep -c '^libpeerlane-cudart: .*LD_AUDIT does not.*"peerlane run"' half.err)"
 LD_AUDIT=$lead ./late ./libwith.so >half.out 2>half.err
-check_eq "LD_AUDIT alone: that is said" 1 "$(grep -c '^libpeerlane-cudart: .*LD_PRELOAD has not.*"peerlane run"' half.err)"
+check_eq "LD_AUDIT alone: that is said" 1 "$(grep -c '^libpeerlane-cudart: .*LD_PRELOAD does not.*"peerlane run"' half.err)"
 
 # The loader started by hand: then the kernel runs that, and not the program
 loader=$(readelf -l p13 | sed -n 's/.*interpreter: \(.*\)]/\1/p')
@@ -305,7 +305,7 @@ fault file-changed "-DOTHER=\"$OUT/changed\"" 'in memory is not that of the file
 # What cannot be looked at is left alone, and that is said
 faulty no-open -DNO_OPEN
 LD_AUDIT=$OUT/no-open.so LD_PRELOAD=$OUT/no-open.so ./p13 calls >none.out 2>none.err
-check "a file that cannot be read: said" grep -q '/p13: cannot be read: Permission denied; .* stays NVIDIA' none.err
+check "a file that cannot be read: said" grep -q '/p13: cannot be read: Permission denied; .* keeps NVIDIA' none.err
 check "and the program runs as it is" grep -q '^main: CUDA 0, memory 4242' none.out
 cp p13 broken
 printf '\377\377\377' | dd of=broken bs=1 seek=42 conv=notrunc 2>/dev/null # in e_shoff

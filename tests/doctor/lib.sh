@@ -84,9 +84,13 @@ doctor() {
 	esac
 }
 
-# in_shape FILE…: as docs/reference/doctor.schema.json says
+# The schema lets versions to come add keys; this version has those that are in it
+jq 'walk(if type == "object" and (.properties | type) == "object" then {additionalProperties: false} + . else . end)' \
+	"$TOP/docs/reference/doctor.schema.json" >doctor.schema.json
+
+# in_shape FILE…: as docs/reference/doctor.schema.json says, and without another key
 in_shape() {
-	shape_said=$(jq -r --slurpfile schema "$TOP/docs/reference/doctor.schema.json" \
+	shape_said=$(jq -r --slurpfile schema "$OUT/doctor.schema.json" \
 		-f "$TOP/tests/doctor/schema.jq" "$@" 2>&1)
 	[ -z "$shape_said" ] || fail "the shape that the schema tells" "$shape_said"
 }

@@ -18,10 +18,10 @@ awk -v acs=001d -f "$TOP/tests/topo/record.awk" "$TOP/tests/topo/records/dgx-a10
 # ---- the checker of the schema: it sees what it must see ----
 doctor 2 --from staged.rec --json
 cp out good.json
-# shape_says DESC FILTER MISTAKE: what the checker says of good.json changed by FILTER
+# shape_says DESC FILTER MISTAKE [SCHEMA]: what the checker says of good.json changed by FILTER
 shape_says() {
 	jq -c "$2" good.json >bad.json
-	jq -r --slurpfile schema "$TOP/docs/reference/doctor.schema.json" \
+	jq -r --slurpfile schema "${4:-doctor.schema.json}" \
 		-f "$TOP/tests/doctor/schema.jq" bad.json >said 2>&1
 	check_eq "the schema's checker: $1" "$3" "$(cat said)"
 }
@@ -30,6 +30,7 @@ shape_says "a word that is none of the list" '.verdict = "heal"' \
 	'.verdict: heal is none of ["healthy","degraded","broken"]'
 shape_says "a key that is missing" 'del(.findings[0].cure)' '.findings[0]: cure is missing'
 shape_says "a key that nobody knows" '.findings[0].x = 1' '.findings[0]: x is not in the schema'
+shape_says "… which a version to come may add" '.findings[0].x = 1 | .y = {} | .sections.z = {}' "" "$TOP/docs/reference/doctor.schema.json"
 shape_says "another type" '.findings[0].where[0] = 1' '.findings[0].where[0]: is of type integer, not string'
 shape_says "a text in a section" '.sections.acs.x = null' '.sections.acs.x: is of type null, not string'
 
@@ -127,14 +128,15 @@ END
 chmod +x bin/*
 REAL_PEERLANE=$tool
 export REAL_PEERLANE
-# prolog STATUS RECORD VARIABLE…: runs it as slurmd does, with little in its environment
+# prolog STATUS RECORD VARIABLE…: runs it as slurmd does, with no PATH; bin/ is /usr/local/bin, where make install puts peerlane
 prolog() {
 	prolog_want=$1
 	RECORD=$2
 	shift 2
 	rm -f scontrol.said logger.said
-	env -i PATH="$PWD/bin:$PATH" RECORD="$PWD/$RECORD" REAL_PEERLANE="$tool" SLURM_JOB_ID=7 \
-		SLURMD_NODENAME=node1 "$@" sh "$prolog" >out 2>err
+	# shellcheck disable=SC2016 # of the inner shell
+	unshare --map-root-user --mount sh -c 'mount --bind "$1" /usr/local/bin && shift && exec env -i "$@"' - "$PWD/bin" \
+		RECORD="$PWD/$RECORD" REAL_PEERLANE="$tool" SLURM_JOB_ID=7 SLURMD_NODENAME=node1 "$@" /bin/sh "$prolog" >out 2>err
 	check_eq "prolog: status $prolog_want: $RECORD $*" "$prolog_want" "$?" || sed 's/^/# /' err
 }
 prolog 0 healthy.rec SLURM_JOB_GPUS=0
@@ -153,6 +155,40 @@ check "of a path" grep -q '^Reason=PEERLANE CRITICAL.*bounce' scontrol.said
 prolog 0 no-such.rec SLURM_JOB_GPUS=0
 check "a doctor that cannot tell drains nothing" test ! -e scontrol.said
 check "… and is noted" grep -q 'no-such.rec' logger.said
+# noted TEXT: the job runs, and the log says why
+noted() {
+	prolog 0 staged.rec SLURM_JOB_GPUS=0
+	check_eq "… and the log says why" "-t peerlane-prolog job 7: $1" "$(cat logger.said)"
+	check_false "… and the node stays" test -e scontrol.said
+}
+mv bin/peerlane peerlane.works
+noted "status 127: there is no peerlane in /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+echo >bin/peerlane
+noted "status 126: peerlane in /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin cannot be executed"
+# a doctor that hangs, and a minute that is shorter
+printf '#!/bin/sh\nexec sleep 60\n' >bin/peerlane
+printf '#!/bin/sh\nshift\nexec /usr/bin/timeout 0.2 "$@"\n' >bin/timeout
+chmod +x bin/peerlane bin/timeout
+noted "status 124: peerlane doctor did not end within 60 seconds"
+rm bin/timeout
+mv peerlane.works bin/peerlane
+
+# ---- systemd's unit ----
+need_tool systemd-analyze
+units=$TOP/userlib/deploy/systemd
+# shellcheck disable=SC2016 # of the inner shell
+unshare --map-root-user --mount sh -c 'mount --bind "$1" /usr/local/bin && shift && exec systemd-analyze verify --man=no "$@"' - "$PWD/bin" \
+	"$units/peerlane-doctor.service" "$units/peerlane-doctor.timer" >said 2>&1
+check_eq "systemd takes the unit and its timer" "0 " "$? $(cat said)"
+# forbidden UNIT: the families of addresses that doctor opens and the unit forbids
+forbidden() {
+	sed -n 's/^RestrictAddressFamilies=//p' "$1" | tr " " "\n" >allowed
+	grep -rhoE --include='*.c' --exclude-dir=test '\<socket(pair)?\(AF_[A-Z0-9]+' "$TOP/userlib/core" "$TOP/userlib/tools/doctor" |
+		sed 's/.*(//' | sort -u | grep -vxFf allowed
+}
+check_eq "the unit allows each family of addresses that doctor opens" "" "$(forbidden "$units/peerlane-doctor.service")"
+sed 's/ AF_NETLINK//' "$units/peerlane-doctor.service" >unit
+check_eq "… and one that it forbids is found" AF_NETLINK "$(forbidden unit)"
 
 # ---- the node's label in Kubernetes ----
 node=$TOP/userlib/deploy/kubernetes/peerlane-node

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # What would be hard to read on a page of scenarios/report: words outside of their drawing, words over other words, letters
-# below 9 px, drawings and tables that cannot scroll, pale colours.  Prints one line for each, at the end "drawings=N".
+# below 9 px, drawings and tables that cannot scroll, pale colours, what has to be seen first and is not on a telephone.  Prints one line for each, at the end "drawings=N".
 # The width of words is estimated from the widths of DejaVu Sans, which is wide.
 
 function width_of(text, size,    i, c, w) {
@@ -93,6 +93,57 @@ function contrast(front, back, least,    a, b) {
 			print drawings ": overlap: " text " / " said[i]
 }
 
+# On a telephone, 390 px less the page's edges, these columns of a table of transfers are to be seen without scrolling, and their words
+# fit: letters of 14 px, in heads thicker ones, and 8 px of a column around them
+/^\.first/ {
+	for (rest = $0; match(rest, /\.first(\.all)? th:nth-child\([0-9]+\)\{width:[0-9]+px/); rest = substr(rest, RSTART + RLENGTH)) {
+		rule = substr(rest, RSTART, RLENGTH)
+		column = rule
+		gsub(/.*child\(|\).*/, "", column)
+		sub(/.*:/, "", rule)
+		wide_of[substr(rest, RSTART, 10) == ".first.all" ? "first all" : "first", column] = rule + 0
+	}
+}
+
+function fits(text, column, thick,    n, part) {
+	gsub(/&[a-z#0-9]+;/, "m", text)
+	for (n = split(text, part, /[ -]/); n; n--)
+		if (width_of(part[n], 14 * thick) > wide_of[class, column] - 8)
+			print "too wide for its column on a telephone: " part[n]
+}
+
+/<table/ {
+	class = attribute(substr($0, index($0, "<table")), "class")
+	transfers = class ~ /^first/
+	if (!transfers)
+		next
+	tables++
+	split("", seen)
+	sum = 0
+	n = split($0, part, /<th [^>]*>/)
+	for (i = 2; i <= n && (class, i - 1) in wide_of; i++) {
+		sub(/<.*/, "", part[i])
+		name_of[i - 1] = part[i]
+		seen[part[i]]
+		fits(part[i], i - 1, 1.1)
+		if ((sum += wide_of[class, i - 1]) > 390 - 32)
+			print "not seen first on a telephone: " part[i]
+	}
+	heads = i - 2
+	for (i = split("transfer,path,through host memory" (class == "first all" ? ",verdict" : ""), part, ","); i; i--)
+		if (!(part[i] in seen))
+			print "not seen first on a telephone: " part[i]
+}
+transfers && /^<tr>/ {
+	n = split($0, part, /<td[^>]*>/)
+	for (i = 2; i <= heads + 1; i++)
+		if (name_of[i - 1] !~ /^why/) {
+			gsub(/<[^>]*>/, "", part[i])
+			fits(part[i], i - 1, 1)
+		}
+}
+/<\/table>/ { transfers = 0 }
+
 # On a telephone the page is as wide as the screen, and a path in a reason is broken
 /<meta name="viewport" content="width=device-width"/ {
 	viewport = 1
@@ -106,5 +157,7 @@ END {
 		print "wider than the screen: no viewport"
 	if (!broken)
 		print "wider than the screen: a long word"
+	if (!tables)
+		print "not seen first on a telephone: no table of transfers"
 	print "schemes=" schemes " drawings=" drawings
 }

@@ -51,6 +51,9 @@ bad() { # WHAT EDIT
 	sed "$2" page.html > bad.html
 	check "a page that is wrong: $1" sh -c 'echo "$1" | grep -q "$2"' sh "$(looked bad.html)" "$1"
 }
+bad "not seen first on a telephone: verdict" 's/\(<th scope="col">verdict<.th>\)\(<th scope="col" class="n">bytes<.th>\)/\2\1/'
+bad "not seen first on a telephone: through host memory" 's/nth-child(3){width:70px}/nth-child(3){width:370px}/'
+bad "too wide for its column on a telephone: coherent" 's/<td>p2p</<td>coherent</; s/nth-child(2){width:68px}/nth-child(2){width:60px}/; s/nth-child(3){width:68px}/nth-child(3){width:60px}/'
 bad "pale: dim on paper" 's/--dim:#57606a/--dim:#a7b0ba/'
 bad "small letters" 's/min-width:[0-9]*px/min-width:300px/'
 bad "wider than the screen: a long word" "s/overflow-wrap:anywhere//"

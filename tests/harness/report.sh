@@ -270,7 +270,7 @@ jq --arg why "$staged" '.scenario = "two" | .transfers |= map(.path = "bounce" |
 jq '.transfers |= map(.path = "p2p" | .host_bytes = 0 | .reason = "")' good.json >direct.json
 check "a page of a direct and a staged run" "$report" pair.html direct.json staged.json
 check "… is well formed" well_formed pair.html
-check_eq "the reason is told once for both transfers" 1 "$(grep -c '^<li><a href="#r2">two</a>, read, write: <b>bounce</b>, because p2p refused' pair.html)"
+check_eq "the reason is told once for both transfers" 1 "$(grep -c '^<li><a href="#r2">two</a>, read, write: <b>bounce</b>, <b>3.0 GiB</b> through host memory, because p2p refused' pair.html)"
 check "… with what to do" has pair.html '<b>What to do:</b> boot a kernel with CONFIG_PCI_P2PDMA'
 cured() { # REASON CURE
 	jq --arg why "$1" '.transfers |= map(.path = "bounce" | .reason = $why)' good.json >cure.json
@@ -279,6 +279,27 @@ cured() { # REASON CURE
 check "what to do about a way that was asked for" cured 'PLN_MR_ONLY_STAGED' '<b>What to do:</b> nothing: the program asked'
 check "… about a refusal by the kernel" cured 'the kernel refuses DMA between this storage device and this GPU' \
 	'<b>What to do:</b> put drive and GPU below one switch without ACS redirect'
+while IFS="|" read -r name why cure; do
+	check "… about $name" cured "$why" "<b>What to do:</b> $cure"
+done <<'END'
+data that is not aligned|unaligned: 100 bytes before and 0 after whole blocks of 4096 bytes|begin and end transfers at whole blocks
+data that is not aligned, in a file that was refused|unaligned, and p2p of this file was refused before|ask peerlane doctor
+dm-crypt|p2p refused: EINVAL (22): dm-crypt (dm-0, data) is between file and drive: the processor must decrypt all data|use a self-encrypting drive
+md|p2p refused: EREMOTEIO (121): md (md0) is between file and drives: the drives refuse, or it does not pass memory of devices on|use level 0, 1 or 10
+LVM|p2p refused: EINVAL (22): the device mapper (dm-0, vg-data) is between file and drive: it does not pass memory of devices on|put the file system on a partition
+a file as a drive|p2p refused: EINVAL (22): loop0 is between file and drive: it has its own buffers in host memory|mount the drive itself
+a drive that is not NVMe|p2p refused: EOPNOTSUPP (95): the storage driver does not do peer-to-peer DMA|move the file to an NVMe drive
+a network|p2p refused: EREMOTEIO (121): the file system takes no memory of devices|copy the file to a local NVMe drive
+direct IO|O_DIRECT does not work on this file|keep the file on ext4 or xfs
+memory as a file|the file system keeps its data in host memory|keep the file on ext4 or xfs
+a small BAR1|BAR1 is full of mappings in use|give the GPU a larger BAR1
+END
+# these are words of the library
+check_eq "… all of which the library still has" "" "$(printf "%s\n" "unaligned:" "unaligned, and p2p of this file was refused" "dm-crypt (" "md (" "the device mapper (" "%s is between file and drive" \
+	"the storage driver does not do peer-to-peer DMA" "the file system takes no memory of devices" "O_DIRECT does not work on this" \
+	"BAR1 is full" "no static BAR1" "the kernel refuses DMA between" "P2PDMA in this kernel" | while IFS= read -r words; do
+	cat "$TOP"/userlib/cufile/*.c | grep -qF "$words" || echo "$words"
+done)"
 check "… about an RDMA device" cured 'mlx5_0 cannot take dma-bufs' '<b>What to do:</b> use an RDMA device whose driver takes'
 check "… about all else" cured 'something else' '<b>What to do:</b> ask peerlane doctor'
 check_eq "they are side by side" 1 "$(grep -c '^<div class="beside">' pair.html)"

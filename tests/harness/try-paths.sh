@@ -52,4 +52,35 @@ check_eq "the status is the command's where that is not 0" 7 $?
 kept=$(sed -n 's/^kept: //p' out)
 check "--keep keeps drive and files" test -s "$kept/disk0" -a -s "$kept/case/files/data.bin"
 rm -rf "$kept"
+
+# A library that calls direct what it has moved through host memory: the GPU has counted nothing. And a program that a signal ends
+# has reported nothing: the GPU has counted it
+cat >liar.c <<'END'
+#include <peerlane/file.h>
+int pln_file_stats(void *handle, struct pln_file_stats *stats)
+{
+	(void)handle;
+	stats->path[PLN_PATH_P2P].bytes_read = 1048576;
+	return 0;
+}
+const char *pln_path_name(unsigned int path)
+{
+	return path == PLN_PATH_P2P ? "p2p" : "none";
+}
+END
+mkdir liar
+cc -shared -fPIC -o liar/libcufile.so.0 -Wl,-soname,libcufile.so.0 liar.c -I"$TOP/userlib/include" &&
+	echo "int main(void) { return 0; }" >lie.c && cc -o liar/lie lie.c -Wl,--no-as-needed -Lliar -l:libcufile.so.0
+check "the liar is built" test -x liar/lie
+"$try" --disk 64M --timeout 60 --expect '.host_bytes == 0' --add liar --json lie.json 'LD_LIBRARY_PATH=/mnt/liar liar/lie' >out 2>err
+check_eq "a false p2p does not meet .host_bytes == 0" 1 $?
+check "… and the JSON says why" jq -e '.machines[0] | .host_bytes == 1048576 and .transfers[0].path == "p2p" and (.transfers[0].reason | test("counted only 0 bytes"))' lie.json
+echo '#include <signal.h>
+static void __attribute__((destructor)) leave(void) { raise(SIGKILL); }' >killed.c
+cc -D_GNU_SOURCE -o killed "$TOP/userlib/examples/cufile-read.c" killed.c -I"$TOP/userlib/include" -I"$TOP/userlib/cufile" -I"$TOP/userlib/cuda" \
+	-L"$BUILD/userlib" -l:libcufile.so.0 -l:libcuda.so.1
+"$try" --disk 64M --timeout 60 --add killed --add data.bin --json killed.json killed data.bin >out 2>err
+check_eq "a signal ended it" 137 $?
+check "its row is what the GPU counted" grep -q '^same-switch .*gpu0 in  *p2p  *1048576  *0  counted by the device' out
+check "… also in the JSON" jq -e '.machines[0] | .bytes >= 1048576 and .transfers[0].program == "gpu0" and .direct == false' killed.json
 finish

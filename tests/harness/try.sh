@@ -23,18 +23,18 @@ check "an option without its value" refused '.--add needs a value' --add
 check "a file that is not there" refused 'there is no ./missing' --add ./missing true
 check "an unknown topology" refused 'no topology is called .no-such. .there are:.* same-switch' --topology no-such true
 check "an unknown kernel" refused 'no guest with kernel .2.4. .there are: 7.2 6.12' --kernel 2.4 true
-check "a time that is none" refused 'no number of seconds' --time soon true
-check "a size that is none" refused 'is no size' --disk big true
+check "a time that is none" refused 'not a number of seconds' --time soon true
+check "a size that is none" refused 'is not a size' --disk big true
 for n in 0 9 two 12; do
-	check "$n hosts" refused "hosts $n is no number from 1 to 8" --hosts "$n" true
+	check "$n hosts" refused "hosts $n is not a number from 1 to 8" --hosts "$n" true
 done
 check "a folder that holds what is made of it" refused 'holds .*/build/out/try.*, where it would be copied to' --add "$TOP" true
 mkdir huge
 truncate -s 1100M huge/data
-more='MiB are added with it, and the machine takes 1000 MiB; add a part of it .*, or compress it and unpack it there .*, or make it there .*: --disk'
-check "more than the machine takes, and what to do" refused "huge: 11[0-9]* $more" --add huge true
+more='MiB with it, and the limit is 1000 MiB; add a part of it .*, or compress it and unpack it in the machine .*, or create it there .*: --disk'
+check "more than the machine takes, and what to do" refused "huge: all added files have 11[0-9]* $more" --add huge true
 truncate -s 600M half other-half
-check "... in several files" refused "other-half: 1200 $more" --add half --add other-half true
+check "... in several files" refused "other-half: all added files have 1200 $more" --add half --add other-half true
 # the head of one for arm64, as a line for the shell and as words
 printf "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\267\0" >arm64-program
 check "a program for another processor" refused "arm64-program is for another processor .ELF machine 183.: machines run programs for x86-64" \
@@ -77,6 +77,6 @@ for pid in $pids; do
 done
 "$try" --timeout 5 'sleep 60' >time.out 2>time.err
 check_eq "the time was over: the status" 124 $?
-check "… how to get more" grep -q 'the 5 s were over; --timeout SECONDS gives more' time.err
+check "… how to get more" grep -q 'the machine reached the time limit of 5 s; set another limit with --timeout SECONDS' time.err
 check "… and where the console is" grep -q 'no end within 5 seconds; its console (.*/guest/console.log)' time.err
 finish

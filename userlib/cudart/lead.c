@@ -122,7 +122,7 @@ static void say(const char *path, const char *format, ...)
 	_exit(EXIT_CANNOT_RUN);						\
 } while (0)
 
-#define STAYS	"a CUDA runtime linked in stays NVIDIA's"
+#define STAYS	"the program keeps NVIDIA's statically linked CUDA runtime"
 #define INSTEAD	"link the program with nvcc -cudart shared"
 
 /* ---- functions that our runtime does not know ---- */
@@ -562,7 +562,7 @@ static void begin(void)
 	name = name ? name + 1 : self.dli_fname;
 	/* "peerlane run" loads it, too, to see where it is */
 	if (strstr(preload, name))
-		say(self.dli_fname, "LD_PRELOAD has it and LD_AUDIT has not, so that " STAYS "; start the program by \"peerlane run\"");
+		say(self.dli_fname, "LD_PRELOAD names this library and LD_AUDIT does not: " STAYS "; start the program with \"peerlane run\"");
 }
 
 /* Of rtld-audit(7) */
@@ -586,7 +586,7 @@ SHOWN void la_activity(uintptr_t *cookie, unsigned int flag)
 		return;
 	idle = true;
 	if (dladdr(_DYNAMIC, &self))
-		say(self.dli_fname, "LD_AUDIT has it and LD_PRELOAD has not, so that " STAYS "; start the program by \"peerlane run\"");
+		say(self.dli_fname, "LD_AUDIT names this library and LD_PRELOAD does not: " STAYS "; start the program with \"peerlane run\"");
 }
 
 SHOWN unsigned int la_objopen(struct link_map *map, Lmid_t space,

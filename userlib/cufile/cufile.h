@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cuFile interface as libcufile.so.0 of Peerlane serves it: names, numbers
- * and layouts, written down in our own words so that a program built with this
- * header and one built with NVIDIA's are the same to the library.
- * tests/cufile/abi.sh compares the two where a machine has both.
+ * The cuFile interface of Peerlane's libcufile.so.0: names, numbers and layouts. A
+ * program built with this header and one built with NVIDIA's use the same binary
+ * interface. The text is Peerlane's own. tests/cufile/abi.sh compares the two headers
+ * if a machine has both.
  *
  * functions.list names all public functions.
  *
- * All calls may be made from any thread.  A child of a process that had the
- * library open cannot use it: its calls fail with CU_FILE_DRIVER_NOT_INITIALIZED,
- * those of batches with the code that they have for a batch that is none, and what
- * returns nothing does nothing.
+ * Any thread may make any call.  A child of a process that had the library open
+ * cannot use it: its calls fail with CU_FILE_DRIVER_NOT_INITIALIZED, calls about
+ * batches fail as for a batch that does not exist, and functions of type void do
+ * nothing.
  */
 #ifndef PEERLANE_CUFILE_H
 #define PEERLANE_CUFILE_H
@@ -35,7 +35,7 @@ extern "C" {
 
 #define CUFILEOP_BASE_ERR 5000
 
-/* name, offset from CUFILEOP_BASE_ERR, words of our own */
+/* name, offset from CUFILEOP_BASE_ERR, Peerlane's text */
 #define PLN_CUFILE_ERRORS(X) \
 	X(CU_FILE_DRIVER_NOT_INITIALIZED, 1, "the library is not open") \
 	X(CU_FILE_DRIVER_INVALID_PROPS, 2, "invalid setting") \
@@ -66,7 +66,7 @@ extern "C" {
 	X(CU_FILE_HANDLE_ALREADY_REGISTERED, 28, "file is registered already") \
 	X(CU_FILE_DEVICE_NOT_FOUND, 29, "device not found") \
 	X(CU_FILE_INTERNAL_ERROR, 30, "internal error") \
-	X(CU_FILE_GETNEWFD_FAILED, 31, "no file descriptor could be had") \
+	X(CU_FILE_GETNEWFD_FAILED, 31, "no free file descriptor") \
 	X(CU_FILE_NVFS_SETUP_ERROR, 33, "kernel driver could not be set up") \
 	X(CU_FILE_IO_DISABLED, 34, "direct IO is disabled for this file") \
 	X(CU_FILE_BATCH_SUBMIT_FAILED, 35, "batch not submitted") \
@@ -82,7 +82,7 @@ extern "C" {
 	X(CU_FILE_INTERNAL_BUF_REGISTER_ERROR, 45, "buffer registration failed") \
 	X(CU_FILE_HASH_OPR_ERROR, 46, "look-up failed") \
 	X(CU_FILE_INVALID_CONTEXT_ERROR, 47, "invalid CUDA context") \
-	X(CU_FILE_NVFS_INTERNAL_DRIVER_ERROR, 48, "kernel driver failed inside") \
+	X(CU_FILE_NVFS_INTERNAL_DRIVER_ERROR, 48, "internal error of the kernel driver") \
 	X(CU_FILE_BATCH_NOCOMPAT_ERROR, 49, "batch needs the fallback path, which is off") \
 	X(CU_FILE_IO_MAX_ERROR, 50, "unknown error")
 
@@ -93,7 +93,7 @@ typedef enum CUfileOpError {
 #undef PLN_X
 } CUfileOpError;
 
-/* Words for an error code; unknown codes get a text of their own. */
+/* The text of an error code; unknown codes have one text. */
 static inline const char *cufileop_status_error(CUfileOpError status)
 {
 	switch ((int)status) {
@@ -194,7 +194,7 @@ typedef struct cufileRDMAInfo {
 #define CU_FILE_RDMA_REGISTER 1
 #define CU_FILE_RDMA_RELAXED_ORDERING (1 << 1)
 
-/* Call-backs of a file system in user space: taken, never called. */
+/* Call-backs of a file system in user space: accepted, never called. */
 typedef struct CUfileFSOps {
 	const char *(*fs_type)(const void *handle);
 	int (*getRDMADeviceList)(const void *handle, sockaddr_t **hostaddrs);
@@ -221,7 +221,7 @@ typedef struct CUfileDescr_t {
 	const CUfileFSOps_t *fs_ops;
 } CUfileDescr_t;
 
-/* A number in disguise; never an address. */
+/* A number, not an address. */
 typedef void *CUfileHandle_t;
 
 typedef enum CUFileSizeTConfigParameter_t {
@@ -278,7 +278,7 @@ typedef enum CUfileOpcode {
 	CUFILE_WRITE = 1
 } CUfileOpcode_t;
 
-/* What became of an entry of a batch */
+/* The state of an entry of a batch */
 typedef enum CUFILEStatus_enum {
 	CUFILE_WAITING = 0x01,
 	CUFILE_PENDING = 0x02,
@@ -306,7 +306,7 @@ typedef struct CUfileIOParams {
 	} u;
 	CUfileHandle_t fh;
 	CUfileOpcode_t opcode;
-	void *cookie;		/* given back in the event */
+	void *cookie;		/* returned in the event */
 } CUfileIOParams_t;
 
 typedef struct CUfileIOEvents {
@@ -317,7 +317,7 @@ typedef struct CUfileIOEvents {
 
 typedef void *CUfileBatchHandle_t;
 
-/* Flags of cuFileStreamRegister(): what is read when the call is made. */
+/* Flags of cuFileStreamRegister(): the values that the library reads at the time of the call. */
 #define CU_FILE_STREAM_FIXED_BUF_OFFSET 1
 #define CU_FILE_STREAM_FIXED_FILE_OFFSET 2
 #define CU_FILE_STREAM_FIXED_FILE_SIZE 4
@@ -354,11 +354,11 @@ typedef struct CUfileStatsLevel1 {
 	CUfileOpCounter_t batch_cancel_ops;
 	CUfileOpCounter_t batch_destroy_ops;
 	CUfileOpCounter_t batch_enqueued_ops;
-	CUfileOpCounter_t batch_posix_enqueued_ops;	/* entries for threads of the library */
+	CUfileOpCounter_t batch_posix_enqueued_ops;	/* entries that threads of the library execute */
 	CUfileOpCounter_t batch_processed_ops;
-	CUfileOpCounter_t batch_posix_processed_ops;	/* that they have done */
+	CUfileOpCounter_t batch_posix_processed_ops;	/* entries that they have completed */
 	CUfileOpCounter_t batch_nvfs_submit_ops;
-	CUfileOpCounter_t batch_p2p_submit_ops;		/* entries for the io_uring */
+	CUfileOpCounter_t batch_p2p_submit_ops;		/* entries that the io_uring executes */
 	CUfileOpCounter_t batch_aio_submit_ops;
 	CUfileOpCounter_t batch_iouring_submit_ops;	/* the same */
 	CUfileOpCounter_t batch_mixed_io_submit_ops;
@@ -378,8 +378,8 @@ typedef struct CUfileStatsLevel1 {
 } CUfileStatsLevel1_t;
 
 /*
- * Histograms of sizes: the first field counts those below 4 KiB, field n those
- * from 4 KiB << (n - 1) to below twice that.
+ * Histograms of sizes: the first field counts transfers below 4 KiB, field n those
+ * from 4 KiB << (n - 1) to below twice that size.
  */
 typedef struct CUfileStatsLevel2 {
 	CUfileStatsLevel1_t basic;
@@ -398,7 +398,7 @@ typedef struct CUfilePerGpuStats {
 	uint64_t n_p2p_reads;
 	uint64_t n_nvfs_reads;
 	uint64_t n_posix_reads;		/* staged, in whole or in part */
-	uint64_t n_unaligned_reads;	/* offset or size not in whole blocks of the file */
+	uint64_t n_unaligned_reads;	/* offset or size is not a multiple of the file's block size */
 	uint64_t n_dr_reads;
 	uint64_t n_sparse_regions;
 	uint64_t n_inline_regions;
@@ -430,15 +430,15 @@ typedef struct CUfileStatsLevel3 {
 /**
  * cuFileDriverOpen - open the library
  *
- * Opens are counted: each needs its cuFileDriverClose(). The first reads the
- * settings (libcufile-peerlane(7) has them) and loads libcuda.so.1. Registering a
- * file or a buffer, and some other calls, open the library if it is closed.
+ * The library counts opens: each needs a cuFileDriverClose(). The first open reads the
+ * settings (see libcufile-peerlane(7)) and loads libcuda.so.1. Registering a file or a
+ * buffer, and some other calls, open the library if it is closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
  * - CU_FILE_DRIVER_INVALID_PROPS: a setting is wrong; the log names it.
  * - CU_FILE_PLATFORM_NOT_SUPPORTED: there is no usable CUDA driver.
- * - CU_FILE_DRIVER_NOT_INITIALIZED: in a child of a process that had it open.
+ * - CU_FILE_DRIVER_NOT_INITIALIZED: the process is a child of one that had it open.
  *
  * Since cuFile 1.0.
  *
@@ -449,9 +449,9 @@ CUfileError_t cuFileDriverOpen(void);
 /**
  * cuFileDriverClose_v2 - close the library
  *
- * The last close waits for all transfers under way, those of batches and streams
- * too, and then drops all handles, buffers, batches and streams. Transfers that are
- * in a stream and have not begun end with -CU_FILE_DRIVER_NOT_INITIALIZED.
+ * The last close waits for all transfers in progress, also those of batches and
+ * streams, and then releases all handles, buffers, batches and streams. Transfers in a
+ * stream that have not begun end with -CU_FILE_DRIVER_NOT_INITIALIZED.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -466,7 +466,7 @@ CUfileError_t cuFileDriverClose_v2(void);
 /**
  * cuFileDriverClose - close the library
  *
- * The same as cuFileDriverClose_v2(), which programs call by this name.
+ * A macro: programs that call it call cuFileDriverClose_v2().
  *
  * Return: as cuFileDriverClose_v2()
  *
@@ -478,11 +478,11 @@ CUfileError_t cuFileDriverClose(void);
 #define cuFileDriverClose cuFileDriverClose_v2
 
 /**
- * cuFileUseCount - how often the library is open
+ * cuFileUseCount - the number of opens
  *
- * It never fails, and opens nothing.
+ * The call does not fail, and does not open the library.
  *
- * Return: opens without their close; 0 when the library is closed.
+ * Return: the number of opens without a close; 0 when the library is closed.
  *
  * Since cuFile 1.2.
  *
@@ -491,12 +491,12 @@ CUfileError_t cuFileDriverClose(void);
 long cuFileUseCount(void);
 
 /**
- * cuFileDriverGetProperties - limits and abilities
+ * cuFileDriverGetProperties - limits and supported features
  * @props: filled in; sizes are in KiB
  *
- * CU_FILE_NVME_P2P_SUPPORTED and CU_FILE_P2P_SUPPORTED are set once a transfer of
- * this process went p2p, because it is not known before.
- * The call opens the library if it is closed.
+ * CU_FILE_NVME_P2P_SUPPORTED and CU_FILE_P2P_SUPPORTED are set after the first p2p
+ * transfer of this process: the library does not know earlier. The call opens the
+ * library if it is closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -511,12 +511,13 @@ CUfileError_t cuFileDriverGetProperties(CUfileDrvProps_t *props);
 
 /**
  * cuFileDriverSetPollMode - wait by polling
- * @poll: whether to
- * @poll_threshold_size: KiB, in steps of 4: up to this size
+ * @poll: whether to poll
+ * @poll_threshold_size: the largest size to poll for, in KiB, in steps of 4
  *
- * Stored and returned by cuFileDriverGetProperties(). A synchronous transfer of this
- * library sleeps in the kernel, which polls the drive itself where it was set up to.
- * The library may be closed: then it holds from the next opening on.
+ * The library stores the values, and cuFileDriverGetProperties() returns them; they have
+ * no other effect. A synchronous transfer of this library sleeps in the kernel, which
+ * polls the drive if it was configured to. If the library is closed, the values apply
+ * from the next open on.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -532,7 +533,7 @@ CUfileError_t cuFileDriverSetPollMode(bool poll, size_t poll_threshold_size);
  * cuFileDriverSetMaxDirectIOSize - size of one request to a drive
  * @max_direct_io_size: KiB, from 64, in steps of 4
  *
- * Larger transfers are cut into pieces of this size.
+ * The library splits larger transfers into pieces of this size.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -548,7 +549,7 @@ CUfileError_t cuFileDriverSetMaxDirectIOSize(size_t max_direct_io_size);
  * cuFileDriverSetMaxCacheSize - GPU memory for the library itself
  * @max_cache_size: KiB for each context, in steps of 4
  *
- * Only unaligned transfers that must not be staged in host memory use it.
+ * The library uses it only for unaligned transfers that must not be staged in host memory.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -580,7 +581,7 @@ CUfileError_t cuFileDriverSetMaxPinnedMemSize(size_t max_pinned_size);
  * cuFileGetVersion - version of the interface
  * @version: 1000 times the major and 10 times the minor number
  *
- * The highest version of cuFile of which the library has every public function.
+ * It is the highest version of cuFile whose public functions the library has all.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -594,12 +595,12 @@ CUfileError_t cuFileGetVersion(int *version);
 
 /**
  * cuFileDriverSetP2PFlags - allow p2p for a kind of storage
- * @status_flag: which kind
+ * @status_flag: the kind
  * @p2p_flags: CU_FILE_P2P_FLAG_PCI_P2PDMA, or 0, which changes nothing
  *
- * Stored until the last close and returned by cuFileDriverGetP2PFlags(). This library
- * tries p2p for every kind of storage anyway, unless
- * peerlane.use_pci_p2pdma is off. The library may be closed.
+ * The library stores the flags until the last close, and cuFileDriverGetP2PFlags()
+ * returns them; they have no other effect: this library tries p2p for every kind of
+ * storage, unless peerlane.use_pci_p2pdma is off. The library may be closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -613,11 +614,11 @@ CUfileError_t cuFileDriverSetP2PFlags(CUfileDriverStatusFlags_t status_flag,
 				      CUfileP2PFlags_t p2p_flags);
 
 /**
- * cuFileDriverGetP2PFlags - what was set by cuFileDriverSetP2PFlags()
- * @status_flag: which kind of storage
+ * cuFileDriverGetP2PFlags - the flags that cuFileDriverSetP2PFlags() has set
+ * @status_flag: the kind of storage
  * @p2p_flags: the flags, 0 when none was set
  *
- * pln_file_stats() reports what transfers really did.
+ * pln_file_stats() reports the paths that transfers took.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -632,7 +633,7 @@ CUfileError_t cuFileDriverGetP2PFlags(CUfileDriverStatusFlags_t status_flag,
 
 /**
  * cuFileGetBARSizeInKB - size of the window into a GPU's memory
- * @gpuIndex: ordinal of CUDA
+ * @gpuIndex: CUDA's ordinal of the GPU
  * @barSize: KiB of BAR1, from the PCI bus
  *
  * The call opens the library if it is closed.
@@ -651,15 +652,14 @@ CUfileError_t cuFileGetBARSizeInKB(int gpuIndex, size_t *barSize);
 
 /**
  * cuFileExportPCIeTopology - write the PCI topology of GPUs, NICs and drives
- * @filename: of the file, which is overwritten
+ * @filename: the file, which the call overwrites
  *
- * The file is JSON, in a form of Peerlane's; that of NVIDIA's library is not
- * public. "devices" has label, kind (gpu, nic, nvme), pci_address, name and
- * numa_node (null if the system does not say) of each; "pairs" has, for each
- * GPU and each other device by their labels, relation, distance, verdict and
- * reason as peerlane-topo(1) explains them. libpeerlane.so.0 is loaded for that.
- * The library is not opened. If the topology cannot be found out, the file is
- * left as it was.
+ * The file is JSON, in Peerlane's own format, because the format of NVIDIA's library is
+ * not public. "devices" has label, kind (gpu, nic, nvme), pci_address, name and
+ * numa_node (null if the system does not report it) of each device; "pairs" has, for
+ * each GPU and each other device by their labels, relation, distance, verdict and
+ * reason, which peerlane-topo(1) explains. The call loads libpeerlane.so.0, and does
+ * not open the library. If it cannot read the topology, it does not change the file.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -681,18 +681,18 @@ CUfileError_t cuFileExportPCIeTopology(const char *filename);
  * @fh: the handle
  * @descr: type CU_FILE_HANDLE_TYPE_OPAQUE_FD and an open descriptor, with O_DIRECT or without
  *
- * The library keeps descriptors of its own: the program may close its one. The handle
- * lives until cuFileHandleDeregister() or the last cuFileDriverClose().
+ * The library keeps its own descriptors: the program may close this one. The handle is
+ * valid until cuFileHandleDeregister() or the last cuFileDriverClose().
  *
  * Return: CU_FILE_SUCCESS, or:
  *
  * - CU_FILE_INVALID_VALUE: a bad descriptor or argument.
  * - CU_FILE_INVALID_FILE_TYPE: neither a regular file nor a block device.
- * - CU_FILE_INVALID_FILE_OPEN_FLAG: opened with O_APPEND or another such flag.
+ * - CU_FILE_INVALID_FILE_OPEN_FLAG: opened with O_APPEND or another unsupported flag.
  * - CU_FILE_HANDLE_ALREADY_REGISTERED: this descriptor has a handle.
- * - CU_FILE_IO_NOT_SUPPORTED: another type of handle.
+ * - CU_FILE_IO_NOT_SUPPORTED: the library does not support this type of handle.
  * - CU_FILE_GETNEWFD_FAILED: no descriptors are free.
- * - CU_FILE_NOMEM_ERROR: out of memory, or of handles.
+ * - CU_FILE_NOMEM_ERROR: no memory or no handles are left.
  * - what cuFileDriverOpen() returns
  *
  * Since cuFile 1.0.
@@ -705,8 +705,8 @@ CUfileError_t cuFileHandleRegister(CUfileHandle_t *fh, CUfileDescr_t *descr);
  * cuFileHandleDeregister - release a handle
  * @fh: the handle
  *
- * Transfers in flight complete, and the file is closed after the last of them. An
- * unknown handle is ignored.
+ * Transfers in progress complete, and the library closes the file after the last of
+ * them. It ignores an unknown handle.
  *
  * Since cuFile 1.0.
  *
@@ -720,15 +720,15 @@ void cuFileHandleDeregister(CUfileHandle_t fh);
  * @length: its bytes
  * @flags: 0; others are hints for RDMA storage
  *
- * Optional. Transfers that name this base then fail when they go beyond the end.
- * GPU memory is mapped for direct transfers, so far as BAR1 has free room; if it cannot
- * be, the first transfer tells why.
- * The memory stays the program's.
+ * Registration is optional. Transfers that name a registered base fail if they exceed
+ * the buffer. The library maps GPU memory for direct transfers, as far as BAR1 has free
+ * space; if it cannot, the first transfer reports the reason. The program still owns
+ * the memory.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
  * - CU_FILE_INVALID_VALUE: no address, or no length.
- * - CU_FILE_CUDA_POINTER_RANGE_ERROR: it is longer than the memory there.
+ * - CU_FILE_CUDA_POINTER_RANGE_ERROR: @length exceeds the memory at this address.
  * - CU_FILE_MEMORY_ALREADY_REGISTERED: this base is registered.
  * - CU_FILE_NOMEM_ERROR: out of memory.
  * - what cuFileDriverOpen() returns
@@ -744,7 +744,7 @@ CUfileError_t cuFileBufRegister(const void *bufPtr_base, size_t length,
  * cuFileBufDeregister - end a registration
  * @bufPtr_base: as registered
  *
- * Mappings of the memory are removed.
+ * The library removes its mappings of the memory.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -766,9 +766,10 @@ CUfileError_t cuFileBufDeregister(const void *bufPtr_base);
  * @file_offset: in the file, in bytes
  * @bufPtr_offset: from @bufPtr_base, in bytes
  *
- * @size may have any alignment; whole blocks go directly, ends are staged.
- * The memory is of a GPU or of the host. Nothing is ordered with CUDA streams.
- * It returns fewer bytes at the end of the file.
+ * @size may have any alignment: the library moves whole blocks directly, and stages the
+ * ends. The memory is of a GPU or of the host. The transfer is not ordered with CUDA
+ * streams.
+ * At the end of the file it returns fewer bytes.
  *
  * Return: bytes moved; -1 with errno for an error of the system; the negative of a
  * CUfileOpError for anything else. libcufile-peerlane(7) has them.
@@ -788,9 +789,10 @@ ssize_t cuFileRead(CUfileHandle_t fh, void *bufPtr_base, size_t size,
  * @file_offset: in the file, in bytes
  * @bufPtr_offset: from @bufPtr_base, in bytes
  *
- * @size may have any alignment; whole blocks go directly, ends are staged.
- * The memory is of a GPU or of the host. Nothing is ordered with CUDA streams.
- * Nothing is synced to the medium.
+ * @size may have any alignment: the library moves whole blocks directly, and stages the
+ * ends. The memory is of a GPU or of the host. The transfer is not ordered with CUDA
+ * streams.
+ * The call does not sync data to the medium.
  *
  * Return: bytes moved; -1 with errno for an error of the system; the negative of a
  * CUfileOpError for anything else. libcufile-peerlane(7) has them.
@@ -806,17 +808,17 @@ ssize_t cuFileWrite(CUfileHandle_t fh, const void *bufPtr_base, size_t size,
  * cuFileReadv - read into pieces of memory in one call
  * @fh: handle of the file
  * @iov: pieces of memory, of GPUs or of the host
- * @iovcnt: how many; one of 0 bytes is ignored
+ * @iovcnt: their number; a piece of 0 bytes is ignored
  * @file_offset: in the file, in bytes
  * @flags: 0
  *
- * The pieces follow each other in the file, and each is moved as by cuFileRead(), one
- * after the other. A piece that ends within a block leaves the next one unaligned.
- * They need not be of one GPU.
+ * The pieces are consecutive in the file. The call moves one after the other, each as
+ * cuFileRead() does. If a piece ends within a block, the next one is unaligned. The
+ * pieces can belong to different GPUs.
  *
- * Return: bytes moved, fewer where a piece moved fewer or failed after others; as
- * cuFileRead() when the first one fails, and -CU_FILE_INVALID_VALUE, with nothing moved,
- * when any is wrong, or @flags is not 0.
+ * Return: bytes moved, fewer if a piece moved fewer or a later piece failed; the result
+ * of cuFileRead() if the first piece fails; -CU_FILE_INVALID_VALUE, with nothing moved, if
+ * a piece is invalid or @flags is not 0.
  *
  * Since cuFile 1.19.
  *
@@ -829,18 +831,18 @@ ssize_t cuFileReadv(CUfileHandle_t fh, const CUfileIOVec_t *iov, size_t iovcnt,
  * cuFileWritev - write from pieces of memory in one call
  * @fh: handle of the file
  * @iov: pieces of memory, of GPUs or of the host
- * @iovcnt: how many; one of 0 bytes is ignored
+ * @iovcnt: their number; a piece of 0 bytes is ignored
  * @file_offset: in the file, in bytes
  * @flags: 0
  *
- * The pieces follow each other in the file, and each is moved as by cuFileWrite(), one
- * after the other. A piece that ends within a block leaves the next one unaligned.
- * Another writer may come between two of them.
- * Of a piece that failed some bytes may have been written.
+ * The pieces are consecutive in the file. The call moves one after the other, each as
+ * cuFileWrite() does. If a piece ends within a block, the next one is unaligned.
+ * Another writer can write between two pieces. A part of a failed piece may have been
+ * written.
  *
- * Return: bytes moved, fewer where a piece moved fewer or failed after others; as
- * cuFileWrite() when the first one fails, and -CU_FILE_INVALID_VALUE, with nothing moved,
- * when any is wrong, or @flags is not 0.
+ * Return: bytes moved, fewer if a piece moved fewer or a later piece failed; the result
+ * of cuFileWrite() if the first piece fails; -CU_FILE_INVALID_VALUE, with nothing moved, if
+ * a piece is invalid or @flags is not 0.
  *
  * Since cuFile 1.19.
  *
@@ -854,8 +856,8 @@ ssize_t cuFileWritev(CUfileHandle_t fh, const CUfileIOVec_t *iov, size_t iovcnt,
  * @batch_idp: the batch
  * @nr: entries that it holds, from 1 to properties.io_batchsize
  *
- * A batch can be submitted to again and again. It lives until cuFileBatchIODestroy()
- * or the last close. The call opens the library if it is closed.
+ * A program can submit to a batch any number of times. The batch is valid until
+ * cuFileBatchIODestroy() or the last close. The call opens the library if it is closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -876,13 +878,13 @@ CUfileError_t cuFileBatchIOSetUp(CUfileBatchHandle_t *batch_idp, unsigned int nr
  * @iocbp: the transfers, in any order; not used after the call
  * @flags: 0; others have no effect
  *
- * It does not wait for them. What p2p moves in one piece goes to the drive at once,
- * up to execution.max_io_queue_depth, at most 4095; peerlane.max_io_threads threads do
- * the rest.
- * All or nothing is started. A wrong mode or opcode, an unknown handle, a file not
- * opened for the direction, no memory,
- * negative offsets, more than is registered, or more entries than the batch has free
- * refuse all of them. An entry is free again once its event was taken.
+ * The call does not wait for the transfers. It sends transfers that p2p moves in one
+ * piece to the drive at once, up to execution.max_io_queue_depth, at most 4095;
+ * peerlane.max_io_threads threads execute the others. The call starts either all
+ * transfers or none. It refuses all of them for a wrong mode or opcode, an unknown
+ * handle, a file that is not opened for the direction, lack of memory, negative
+ * offsets, a range beyond the registered buffer, or more entries than are free in the
+ * batch. An entry is free again after the program has taken its event.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -897,16 +899,17 @@ CUfileError_t cuFileBatchIOSubmit(CUfileBatchHandle_t batch_idp, unsigned int nr
 				  CUfileIOParams_t *iocbp, unsigned int flags);
 
 /**
- * cuFileBatchIOGetStatus - take events of transfers that ended
+ * cuFileBatchIOGetStatus - take the events of completed transfers
  * @batch_idp: the batch
- * @min_nr: wait for so many, or for all that are under way when they are fewer
- * @nr: in: events that @iocbp has room for; out: events taken
+ * @min_nr: the number of events to wait for; if fewer are in progress, wait for all
+ * @nr: in: size of @iocbp in events; out: events taken
  * @iocbp: the events, in the order in which the transfers ended
- * @timeout: do not wait longer; NULL: no limit
+ * @timeout: the longest time to wait; NULL: no limit
  *
  * An event has the cookie of its entry, CUFILE_COMPLETE and the bytes moved,
  * CUFILE_CANCELED and 0, or CUFILE_FAILED and in ret the negative of an errno or of a
- * CUfileOpError. Each event is taken once. Several threads may take from one batch.
+ * CUfileOpError. The call returns each event once. Several threads may take events of
+ * one batch.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -926,8 +929,8 @@ CUfileError_t cuFileBatchIOGetStatus(CUfileBatchHandle_t batch_idp,
  * cuFileBatchIOCancel - cancel the entries that have not begun
  * @batch_idp: the batch
  *
- * Entries that have not begun end as CUFILE_CANCELED; entries that have begun continue to
- * their end. All of them have events. An unknown batch is ignored.
+ * Entries that have not begun end as CUFILE_CANCELED; others continue to their end. Each
+ * entry has an event. The call ignores an unknown batch.
  *
  * Return: CU_FILE_SUCCESS.
  *
@@ -941,9 +944,9 @@ CUfileError_t cuFileBatchIOCancel(CUfileBatchHandle_t batch_idp);
  * cuFileBatchIODestroy - release a batch
  * @batch_idp: the batch
  *
- * Entries that have not begun are cancelled; the call waits for those that have begun: after
- * it, no transfer accesses their memory. Events that were not fetched are lost. An unknown
- * batch is ignored.
+ * The call cancels entries that have not begun, and waits for the others: after it, no
+ * transfer accesses their memory. Events that the program has not taken are lost. The
+ * call ignores an unknown batch.
  *
  * Since cuFile 1.6.
  *
@@ -962,11 +965,11 @@ void cuFileBatchIODestroy(CUfileBatchHandle_t batch_idp);
  * @stream: stream, or NULL for the default one
  *
  * The transfer begins when earlier work in the stream has ended; later work in it
- * waits for the transfer. @size_p, @file_offset_p and @bufPtr_offset_p are
- * read then, unless cuFileStreamRegister() declared them fixed; they and the result
- * must stay valid until then. The result is as of cuFileRead(); -1 stands for
- * an error of the system. It stays 0 if CUDA abandons the stream before, with an
- * error or with its context: check CUDA's status of the stream first.
+ * waits for the transfer. When it begins, the library reads @size_p, @file_offset_p and
+ * @bufPtr_offset_p, unless cuFileStreamRegister() declared them fixed; they and the
+ * result must be valid until the transfer ends. The result is that of cuFileRead(); -1
+ * means a system error. The result stays 0 if CUDA abandons the stream before, because
+ * of an error or with its context: check CUDA's status of the stream first.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -997,11 +1000,11 @@ CUfileError_t cuFileReadAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *size
  * @stream: stream, or NULL for the default one
  *
  * The transfer begins when earlier work in the stream has ended; later work in it
- * waits for the transfer. @size_p, @file_offset_p and @bufPtr_offset_p are
- * read then, unless cuFileStreamRegister() declared them fixed; they and the result
- * must stay valid until then. The result is as of cuFileWrite(); -1 stands for
- * an error of the system. It stays 0 if CUDA abandons the stream before, with an
- * error or with its context: check CUDA's status of the stream first.
+ * waits for the transfer. When it begins, the library reads @size_p, @file_offset_p and
+ * @bufPtr_offset_p, unless cuFileStreamRegister() declared them fixed; they and the
+ * result must be valid until the transfer ends. The result is that of cuFileWrite(); -1
+ * means a system error. The result stays 0 if CUDA abandons the stream before, because
+ * of an error or with its context: check CUDA's status of the stream first.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1022,14 +1025,15 @@ CUfileError_t cuFileWriteAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *siz
 			      ssize_t *bytes_written_p, CUstream stream);
 
 /**
- * cuFileStreamRegister - declare what the transfers of a stream have fixed
+ * cuFileStreamRegister - declare values of a stream's transfers as fixed
  * @stream: stream, or NULL for the default one
  * @flags: of CU_FILE_STREAM_FIXED_BUF_OFFSET, CU_FILE_STREAM_FIXED_FILE_OFFSET,
  *	CU_FILE_STREAM_FIXED_FILE_SIZE and CU_FILE_STREAM_PAGE_ALIGNED_INPUTS
  *
- * Optional. Fixed values are read when a call is made, not when the transfer begins.
- * The function opens the library if it is closed. The registration lasts until
- * cuFileStreamDeregister(), the end of the stream or the last close.
+ * Registration is optional. The library reads fixed values at the time of the call, not
+ * when the transfer begins. The function opens the library if it is closed. The
+ * registration lasts until cuFileStreamDeregister(), the end of the stream or the last
+ * close.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1061,16 +1065,16 @@ CUfileError_t cuFileStreamRegister(CUstream stream, unsigned int flags);
 CUfileError_t cuFileStreamDeregister(CUstream stream);
 
 /**
- * cuFileGetParameterSizeT - a setting
- * @param: which
+ * cuFileGetParameterSizeT - read a setting
+ * @param: the setting
  * @value: its value
  *
- * Returns the current value; if the library is closed, the one that the next opening uses.
+ * Returns the current value; if the library is closed, the one that the next open uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
  * - CU_FILE_INVALID_VALUE: no such setting, or @value is NULL.
- * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the settings file is invalid.
  *
  * Since cuFile 1.14.
  *
@@ -1080,16 +1084,16 @@ CUfileError_t cuFileGetParameterSizeT(CUFileSizeTConfigParameter_t param,
 				      size_t *value);
 
 /**
- * cuFileGetParameterBool - a setting
- * @param: which
+ * cuFileGetParameterBool - read a setting
+ * @param: the setting
  * @value: its value
  *
- * Returns the current value; if the library is closed, the one that the next opening uses.
+ * Returns the current value; if the library is closed, the one that the next open uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
  * - CU_FILE_INVALID_VALUE: no such setting, or @value is NULL.
- * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the settings file is invalid.
  *
  * Since cuFile 1.14.
  *
@@ -1099,17 +1103,17 @@ CUfileError_t cuFileGetParameterBool(CUFileBoolConfigParameter_t param,
 				      bool *value);
 
 /**
- * cuFileGetParameterString - a setting
- * @param: which
+ * cuFileGetParameterString - read a setting
+ * @param: the setting
  * @desc_str: its value, with a 0 at the end
- * @len: bytes that there is room for
+ * @len: size of @desc_str in bytes
  *
- * Returns the current value; if the library is closed, the one that the next opening uses.
+ * Returns the current value; if the library is closed, the one that the next open uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
- * - CU_FILE_INVALID_VALUE: no such setting, NULL, or no room.
- * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ * - CU_FILE_INVALID_VALUE: no such setting, NULL, or @len is too small.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the settings file is invalid.
  *
  * Since cuFile 1.14.
  *
@@ -1120,10 +1124,10 @@ CUfileError_t cuFileGetParameterString(CUFileStringConfigParameter_t param,
 
 /**
  * cuFileSetParameterSizeT - change a setting
- * @param: which
+ * @param: the setting
  * @value: its value
  *
- * The value applies from the next opening on and overrides file and environment.
+ * The value applies from the next open on and overrides file and environment.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1140,10 +1144,10 @@ CUfileError_t cuFileSetParameterSizeT(CUFileSizeTConfigParameter_t param,
 
 /**
  * cuFileSetParameterBool - change a setting
- * @param: which
+ * @param: the setting
  * @value: its value
  *
- * The value applies from the next opening on and overrides file and environment.
+ * The value applies from the next open on and overrides file and environment.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1159,10 +1163,10 @@ CUfileError_t cuFileSetParameterBool(CUFileBoolConfigParameter_t param,
 
 /**
  * cuFileSetParameterString - change a setting
- * @param: which
+ * @param: the setting
  * @desc_str: its value
  *
- * The value applies from the next opening on and overrides file and environment.
+ * The value applies from the next open on and overrides file and environment.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1178,11 +1182,11 @@ CUfileError_t cuFileSetParameterString(CUFileStringConfigParameter_t param,
 
 /**
  * cuFileGetParameterMinMaxValue - the range of a setting
- * @param: which
+ * @param: the setting
  * @min_value: least value
  * @max_value: greatest value
  *
- * It does not matter whether the library is open.
+ * The library may be open or closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1199,10 +1203,10 @@ cuFileGetParameterMinMaxValue(CUFileSizeTConfigParameter_t param,
 /**
  * cuFileSetParameterPosixPoolSlabArray - sizes of staging buffers in host memory
  * @size_values: KiB, from 1 to 1048576
- * @count_values: how many of each size, from 1 to 65536
- * @len: sizes, from 1 to 8
+ * @count_values: the number of buffers of each size, from 1 to 65536
+ * @len: the number of sizes, from 1 to 8
  *
- * They hold from the next opening on, before the file.
+ * They apply from the next open on, and override the file.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1220,15 +1224,15 @@ cuFileSetParameterPosixPoolSlabArray(const size_t *size_values,
 /**
  * cuFileGetParameterPosixPoolSlabArray - sizes of staging buffers in host memory
  * @size_values: KiB
- * @count_values: how many of each size
- * @len: sizes; as many as there are, neither more nor fewer
+ * @count_values: the number of buffers of each size
+ * @len: the number of sizes, which must be exact
  *
- * Returns the current value; if the library is closed, the one that the next opening uses.
+ * Returns the current value; if the library is closed, the one that the next open uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
  * - CU_FILE_INVALID_VALUE: a pointer is NULL, or there are not @len sizes.
- * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the settings file is invalid.
  *
  * Since cuFile 1.15.
  *
@@ -1241,10 +1245,10 @@ cuFileGetParameterPosixPoolSlabArray(size_t *size_values, size_t *count_values,
 /**
  * cuFileSetParameterGpuBounceBufferSlabArray - sizes of staging buffers in GPU memory
  * @size_values: KiB, from 1 to 1048576
- * @count_values: how many of each size, from 1 to 65536
- * @len: sizes, from 1 to 8
+ * @count_values: the number of buffers of each size, from 1 to 65536
+ * @len: the number of sizes, from 1 to 8
  *
- * They apply from the next opening on, and override the file. This library has no such
+ * They apply from the next open on, and override the file. This library has no such
  * buffers: it only stores the values and returns them.
  *
  * Return: CU_FILE_SUCCESS, or:
@@ -1263,15 +1267,15 @@ cuFileSetParameterGpuBounceBufferSlabArray(const size_t *size_values,
 /**
  * cuFileGetParameterGpuBounceBufferSlabArray - sizes of staging buffers in GPU memory
  * @size_values: KiB
- * @count_values: how many of each size
- * @len: sizes; as many as there are, neither more nor fewer
+ * @count_values: the number of buffers of each size
+ * @len: the number of sizes, which must be exact
  *
- * Returns the current value; if the library is closed, the one that the next opening uses.
+ * Returns the current value; if the library is closed, the one that the next open uses.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
  * - CU_FILE_INVALID_VALUE: a pointer is NULL, or there are not @len sizes.
- * - CU_FILE_DRIVER_INVALID_PROPS: the file of settings is wrong.
+ * - CU_FILE_DRIVER_INVALID_PROPS: the settings file is invalid.
  *
  * Since cuFile 1.17.
  *
@@ -1282,10 +1286,10 @@ cuFileGetParameterGpuBounceBufferSlabArray(size_t *size_values, size_t *count_va
 				     int len);
 
 /**
- * cuFileSetStatsLevel - how much is counted
- * @level: 0 nothing, 1 operations and bytes, 2 sizes too, 3 each GPU too
+ * cuFileSetStatsLevel - set the level of statistics
+ * @level: 0 none, 1 operations and bytes, 2 also sizes, 3 also each GPU
  *
- * Before the first opening, or at any time. It goes before profile.cufile_stats of
+ * The library may be open or closed. The level overrides profile.cufile_stats of
  * cufile.json.
  *
  * Return: CU_FILE_SUCCESS, or:
@@ -1299,10 +1303,10 @@ cuFileGetParameterGpuBounceBufferSlabArray(size_t *size_values, size_t *count_va
 CUfileError_t cuFileSetStatsLevel(int level);
 
 /**
- * cuFileGetStatsLevel - how much is counted
+ * cuFileGetStatsLevel - read the level of statistics
  * @level: see cuFileSetStatsLevel()
  *
- * It does not matter whether the library is open.
+ * The library may be open or closed.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1315,10 +1319,10 @@ CUfileError_t cuFileSetStatsLevel(int level);
 CUfileError_t cuFileGetStatsLevel(int *level);
 
 /**
- * cuFileStatsStart - count from now on
+ * cuFileStatsStart - start counting
  *
- * The first opening starts it, too, when the level is more than 0. Rates are those of
- * the time that counted.
+ * The first open also starts counting if the level is above 0. Rates refer to the time
+ * during which the library counted.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1332,9 +1336,9 @@ CUfileError_t cuFileGetStatsLevel(int *level);
 CUfileError_t cuFileStatsStart(void);
 
 /**
- * cuFileStatsStop - count no more
+ * cuFileStatsStop - stop counting
  *
- * What was counted can still be read, until cuFileStatsReset() or the last close.
+ * The counts can be read until cuFileStatsReset() or the last close.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1365,9 +1369,9 @@ CUfileError_t cuFileStatsReset(void);
  * cuFileGetStatsL1 - operations and bytes
  * @stats: filled in
  *
- * Counters of all threads; not of one moment while others transfer. Fields of paths
- * that this library does not have are 0. Times are in microseconds. read_ops and
- * write_ops count all transfers, those of batches and streams too.
+ * The counters are of all threads; while threads transfer, they are not of one moment.
+ * Fields of paths that this library does not have are 0. Times are in microseconds.
+ * read_ops and write_ops count all transfers, also those of batches and streams.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1384,9 +1388,9 @@ CUfileError_t cuFileGetStatsL1(CUfileStatsLevel1_t *stats);
  * cuFileGetStatsL2 - operations, bytes and sizes
  * @stats: filled in
  *
- * Counters of all threads; not of one moment while others transfer. Fields of paths
- * that this library does not have are 0. Times are in microseconds. read_ops and
- * write_ops count all transfers, those of batches and streams too.
+ * The counters are of all threads; while threads transfer, they are not of one moment.
+ * Fields of paths that this library does not have are 0. Times are in microseconds.
+ * read_ops and write_ops count all transfers, also those of batches and streams.
  *
  * Return: CU_FILE_SUCCESS, or:
  *
@@ -1403,9 +1407,9 @@ CUfileError_t cuFileGetStatsL2(CUfileStatsLevel2_t *stats);
  * cuFileGetStatsL3 - operations, bytes and sizes, by GPU
  * @stats: filled in
  *
- * Counters of all threads; not of one moment while others transfer. Fields of paths
- * that this library does not have are 0. Times are in microseconds. read_ops and
- * write_ops count all transfers, those of batches and streams too.
+ * The counters are of all threads; while threads transfer, they are not of one moment.
+ * Fields of paths that this library does not have are 0. Times are in microseconds.
+ * read_ops and write_ops count all transfers, also those of batches and streams.
  *
  * Return: CU_FILE_SUCCESS, or:
  *

@@ -78,6 +78,15 @@ vm_say() {
 	printf '%s\n' "$*" | sed 's/^/# vm: /' >&2
 }
 
+# vm_lacks FILE: a file of the build is not there
+vm_lacks() {
+	if [ -e "$TOP/BUNDLE" ]; then
+		vm_say "the bundle has no ${1#"$TOP"/} (Contents, in its README.md); a checkout has it"
+	else
+		vm_say "no $1 (run: make)"
+	fi
+}
+
 # who worked here before and was killed may have a guard that still cleans up
 [ ! -e "$OUT/.guard" ] || flock -w 30 "$OUT/.guard" true ||
 	{ vm_say "another run works in $OUT"; exit 2; }
@@ -323,11 +332,11 @@ vm_start() {
 	vm_ram=
 
 	topology_known "$vm_topo" || { vm_say "no topology $vm_topo"; return 2; }
-	[ -x "$QEMU" ] || { vm_say "no emulator $QEMU (run: make)"; return 2; }
+	[ -x "$QEMU" ] || { vm_lacks "$QEMU"; return 2; }
 	[ -x "$vm_case/run" ] || { vm_say "no program $vm_case/run"; return 2; }
 	for vm_file in vmlinux base.cpio; do
 		[ -r "$vm_guest/$vm_file" ] && continue
-		vm_say "no $vm_guest/$vm_file (run: make)"
+		vm_lacks "$vm_guest/$vm_file"
 		return 2
 	done
 
@@ -336,7 +345,7 @@ vm_start() {
 	[ ! -e "$vm_case/extras" ] || vm_wanted=$(sed 's/#.*//' "$vm_case/extras")
 	for vm_each in $vm_wanted; do
 		[ -r "$vm_guest/$vm_each.cpio" ] ||
-			{ vm_say "no $vm_guest/$vm_each.cpio, which $vm_case/extras asks for (run: make)"; return 2; }
+			{ vm_lacks "$vm_guest/$vm_each.cpio"; return 2; }
 		vm_extras="$vm_extras $vm_each"
 	done
 

@@ -126,6 +126,10 @@ BEGIN {
 	print "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}table.links{font-size:14px}td:first-child,td:nth-child(2){white-space:nowrap}.wide{overflow-x:auto}"
 	# what is wider than the screen says so
 	print "@media screen and (max-width:40rem){.wide::after{content:\"wider than the screen: scroll sideways\";position:sticky;left:0;color:var(--dim);font-size:14px}}"
+	# there a transfer, its path and its bytes through host memory stand first and need no scrolling; report-layout.sh adds the widths up
+	print "@media screen and (max-width:40rem){table.first{table-layout:fixed;width:40rem;font-size:14px}table.first th,table.first td{box-sizing:border-box;padding:.3rem .25rem;white-space:normal}"
+	print ".first th:nth-child(1){width:66px}.first th:nth-child(2){width:68px}.first th:nth-child(3){width:70px}.first th:nth-child(4){width:150px}"
+	print ".first.all th:nth-child(1){width:93px}.first.all th:nth-child(2){width:66px}.first.all th:nth-child(3){width:68px}.first.all th:nth-child(4){width:70px}.first.all th:nth-child(5){width:61px}}"
 	print ".pass{color:var(--peer);font-weight:600}.fail{color:var(--host);font-weight:600}.skip{color:var(--dim)}"
 	print ".key{display:inline-block;width:2rem;height:.4rem;vertical-align:middle;margin:0 .4rem 0 1rem}"
 	printf "%s", wire_css()
@@ -202,15 +206,15 @@ $1 == "transfer" {
 	else if ($3 == "p2p")
 		ndirect++
 	if ($7 != "")
-		staged($2, $3, $7, $8)
+		staged($2, $3, $7, $8, $5)
 	transfers = transfers "<tr>" cell(tree_esc($2)) cell(tree_esc($3)) \
-	    cell(tree_human($4), "n") cell(tree_human($5), "n") cell(per, "n") \
-	    cell($7 == "" && $3 == "p2p" ? "nothing stood in the way" : tree_esc($7)) cell(tree_esc($8)) "</tr>\n"
+	    cell(tree_human($5), "n") cell($7 == "" && $3 == "p2p" ? "nothing stood in the way" : tree_esc($7)) \
+	    cell(tree_esc($8)) cell(tree_human($4), "n") cell(per, "n") "</tr>\n"
 	table = table "<tr>" \
 	    cell(rows ? "" : "<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
-	    cell(rows ? "" : tree_esc(topology)) cell(tree_esc($2)) cell(tree_esc($3)) \
-	    cell(tree_human($4), "n") cell(tree_human($5), "n") cell(per, "n") \
-	    cell(rows ? "" : tree_esc(verdict), tree_esc(verdict)) "</tr>\n"
+	    cell(tree_esc($2)) cell(tree_esc($3)) cell(tree_human($5), "n") \
+	    cell(rows ? "" : tree_esc(verdict), tree_esc(verdict)) cell(tree_human($4), "n") cell(per, "n") \
+	    cell(rows ? "" : tree_esc(topology)) "</tr>\n"
 	rows++
 }
 
@@ -316,8 +320,9 @@ $1 == "plot" {
 }
 
 # Why a transfer was not direct, once for all transfers of a run that say the same
-function staged(what, path, why, todo,    key) {
+function staged(what, path, why, todo, bytes,    key) {
 	key = nruns FS path FS why
+	staged_bytes[key] += bytes
 	if (staged_seen[key, what]++)
 		return
 	if (key in staged_what) {
@@ -334,7 +339,8 @@ function reasons(    i, key, part, text) {
 	for (i = 1; i <= nreasons; i++) {
 		key = staged_key[i]
 		split(key, part, FS)
-		text = text "<li>" staged_run[key] ", " tree_esc(staged_what[key]) ": <b>" tree_esc(part[2]) "</b>, because " \
+		text = text "<li>" staged_run[key] ", " tree_esc(staged_what[key]) ": <b>" tree_esc(part[2]) "</b>, <b>" \
+		    tree_human(staged_bytes[key]) "</b> through host memory, because " \
 		    tree_esc(part[3]) (staged_todo[key] == "" ? "" : ". <b>What to do:</b> " tree_esc(staged_todo[key])) "</li>\n"
 	}
 	return text == "" ? "" : "<h2>Not direct, and why</h2>\n<ul>\n" text "</ul>\n"
@@ -360,14 +366,14 @@ $1 == "results" { saved = $2 }
 $1 == "draw" {
 	if (!rows)
 		table = table "<tr>" cell("<a href=\"#r" nruns "\">" tree_esc(scenario) "</a>") \
-		    cell(tree_esc(topology)) cell("") cell("") cell("") cell("") cell("") \
-		    cell(tree_esc(verdict), tree_esc(verdict)) "</tr>\n"
+		    cell("") cell("") cell("") \
+		    cell(tree_esc(verdict), tree_esc(verdict)) cell("") cell("") cell(tree_esc(topology)) "</tr>\n"
 	drawing = host == "" ? draw() : wire_drawing() wire_table()
 	beside(drawing)
 	sections = sections head drawing
 	if (transfers != "")
-		sections = sections table_of("", "Transfers of " scenario, \
-		    "transfer\tpath\t#bytes\t#through host memory\t#emulated CPU s per GiB\twhy this path\twhat to do", transfers)
+		sections = sections table_of("first", "Transfers of " scenario, \
+		    "transfer\tpath\t#through host memory\twhy this path\twhat to do\t#bytes\t#emulated CPU s per GiB", transfers)
 	if (routes != "")
 		sections = sections "<ul>\n" routes "</ul>\n"
 	sections = sections plot (host == "" ? link_tables() : hosts) "</section>\n"
@@ -399,7 +405,7 @@ END {
 		print "<h2>The same transfers, direct and staged</h2>\n" pairs
 	if (nrows)
 		print matrix()
-	print table_of("", "All transfers", \
-	    "scenario\ttopology\ttransfer\tpath\t#bytes\t#through host memory\t#emulated CPU s per GiB\tverdict", table) \
+	print table_of("first all", "All transfers", \
+	    "scenario\ttransfer\tpath\t#through host memory\tverdict\t#bytes\t#emulated CPU s per GiB\ttopology", table) \
 	    sections "</main>\n</body>\n</html>"
 }
