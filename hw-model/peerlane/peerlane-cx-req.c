@@ -172,7 +172,8 @@ static void plc_req_rnr(PeerlaneCX *s, PlcQp *qp, uint8_t code)
     PlcReq *r = &qp->req;
     PlcWork *w = QTAILQ_FIRST(&r->works);
 
-    if (!w || qp->waiting || !plc_req_waits(qp)) {
+    /* Who waits for room in the queue of page faults waits for this, too */
+    if (!w || !plc_req_waits(qp)) {
         return;
     }
     plc_qc_count(qp, CX_QC_RNR_NAKS);

@@ -155,6 +155,26 @@ silent "until 655.36 ms are over"
 qt clock_step 3000000
 hears "then it is sent again" $WRITE_ONLY 0
 
+# A requester that waits for room in the queue of page faults hears that the other end has no receive
+met 18 7 7
+put 8 0x600000 $KEY $DATA 64
+key=$KEY KEY=$ABSENT
+put 8 0x600000 $key 0 64
+KEY=$key
+ring
+hears "WRITE before one whose page is absent" $WRITE_ONLY 0
+silent "which waits, since the queue is full"
+say $ACK 0 $NOT_READY
+qt clock_step 2000000
+silent "2 ms are not what the other end asks for"
+qt clock_step 655000000
+hears "after 655.36 ms the first is sent again" $WRITE_ONLY 0
+say $ACK 0 $GOOD
+until_is "it is done" $((posted_all - 1)) wqes cx0
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x48)) "0x${FAULTS}000002"
+qt clock_step 1100000
+faults_are "with room in the queue the page is asked for" 3
+
 # Without a timeout nothing is counted when time runs out; what the other end asks for again is
 begin() {
     met 0 $1 7
