@@ -123,6 +123,59 @@ found "which is the one that is repeated" 1 20 11
 answers "what waited" $READ_ONLY 0 20 $DATA 4
 bytes_are "both were done once" $WORD 0x0e00000000000000
 
+# Who asks for an acknowledge: the last packet of a message, and each that has a number before a multiple of 32
+met 18 7 7
+go 8 0x600000 $KEY $DATA $((80 * 1024))
+n=0 asked=
+while [ $n -lt 80 ]; do
+    case $n in
+    0) hears "WRITE of 80 packets" $WRITE_FIRST 0 ;;
+    79) hears "its last packet" $WRITE_LAST 79 ;;
+    *) hears "packet $n" $WRITE_MIDDLE $n ;;
+    esac
+    [ "$he_ask" != ask ] || asked="$asked $n"
+    n=$((n + 1))
+done
+check_eq "these ask for an acknowledge" " 7 39 71 79" "$asked"
+say $ACK 71 $GOOD
+silent "those before are acknowledged: nothing is sent again"
+say $ACK 79 $GOOD
+done_is "with the last it is done"
+# write_at OFFSET [ASKS]: a WRITE of 4 bytes, which asks for an acknowledge
+write_at() {
+    read_of 0x1a0000 4
+    wr_body=${r}00000000
+    idle cx0
+    psn $1
+    echo "say $WRITE_ONLY $QP ${2-80}$r $wr_body" >&7
+    said=$((said + 1))
+    becomes "WRITE $1 has come" $said qom_counter cx0 packets-in
+}
+write_at 0 00
+silent "a WRITE that does not ask for an acknowledge gets none"
+write_at 1
+hears "one that asks gets it, for both" $ACK 1 1f000002
+ask 2 $DATA 4
+answers "READ: the answer" $READ_ONLY 2 3 $DATA 4
+ask 2 0 4 $ABSENT
+for n in 3 4 5; do write_at $n; done
+silent "acknowledges wait behind a READ whose page is absent"
+ask 2 $DATA 4
+hears "three of them are one" $ACK 5 1f000006
+answers "READ again" $READ_ONLY 2 6 $DATA 4
+silent "and that is all"
+
+# How long it waits for an acknowledge: 4 times 4.096 us << ack_timeout
+for n in 1 14 18; do
+    met $n 7 7
+    go 8 0x600000 $KEY $DATA 64
+    hears "timeout $n: WRITE" $WRITE_ONLY 0
+    qt clock_step $(((4 * 4096 << n) - 1))
+    silent "timeout $n: one nanosecond before its end"
+    qt clock_step 1
+    hears "timeout $n: at its end it is sent again" $WRITE_ONLY 0
+done
+
 # A request is refused for good while the requester waits to repeat it: another copy of it had more luck
 qom_counter cx0 cqes
 cqes=$r

@@ -141,7 +141,7 @@ met() {
     qom_counter cx0 packets-out
     while [ $heard -lt $r ]; do
         echo hear >&7
-        read -r he_opcode he_psn he_body <&8
+        read -r he_opcode he_psn he_ask he_body <&8
         heard=$((heard + 1))
     done
     ready 0 0002 000041 $1 $2 $3
@@ -171,7 +171,7 @@ hears() {
     psn $3
     he_want="$2 $r${4:+ $4}"
     echo hear >&7
-    read -r he_opcode he_psn he_body <&8
+    read -r he_opcode he_psn he_ask he_body <&8
     heard=$((heard + 1))
     # What comes after it would only wait
     [ "$he_opcode" != nothing ] || { fail "$1" "nothing comes"; qt_finish; }
