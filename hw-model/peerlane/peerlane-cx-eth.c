@@ -89,7 +89,7 @@ static void plc_queue_error(PeerlaneCX *s, PlcQueue *q, bool recv,
 
     plc_count(s, PLC_CNT_WQE_ERRORS, 1);
     stl_be_p(cqe + CX_CQE_USER_INDEX, q->user_index);
-    cqe[CX_CQE_SYNDROME] = syndrome;
+    plc_cqe_syndrome(cqe, recv, syndrome);
     stl_be_p(cqe + CX_CQE_OPCODE_QPN, (uint32_t)opcode << 24 | q->id);
     stw_be_p(cqe + CX_CQE_COUNTER, q->head);
     plc_cq_post(s, q->cqn, cqe, recv ? CX_CQE_RECV_ERROR : CX_CQE_REQUEST_ERROR,

@@ -10,25 +10,31 @@
 #include "peerlane-cx.h"
 #include "trace.h"
 
-/* What a completion with each syndrome says and counts; 0: nothing */
+/*
+ * What a completion with each syndrome says and counts; 0: nothing.  The
+ * specification has where the vendor's syndromes are from.
+ */
 static const struct {
-    uint8_t vendor;
+    uint8_t requester_vendor;
+    uint8_t responder_vendor;
     uint8_t requester;
     uint8_t responder;
 } plc_errors[] = {
     [CX_SYND_LOCAL_LENGTH] = {
-        0, CX_QC_REQ_LOCAL_LENGTH, CX_QC_RESP_LOCAL_LENGTH },
-    [CX_SYND_LOCAL_QP] = { 0, CX_QC_REQ_LOCAL_QP, CX_QC_RESP_LOCAL_QP },
+        0, 0, CX_QC_REQ_LOCAL_LENGTH, CX_QC_RESP_LOCAL_LENGTH },
+    [CX_SYND_LOCAL_QP] = {
+        0x68, 0xd6, CX_QC_REQ_LOCAL_QP, CX_QC_RESP_LOCAL_QP },
     [CX_SYND_LOCAL_PROTECTION] = {
-        0, CX_QC_REQ_PROTECTION, CX_QC_RESP_PROTECTION },
-    [CX_SYND_FLUSHED] = { 0, CX_QC_REQ_FLUSHED, CX_QC_RESP_FLUSHED },
-    [CX_SYND_MW_BIND] = { 0, CX_QC_REQ_MW_BIND },
-    [CX_SYND_BAD_RESPONSE] = { 0, CX_QC_REQ_BAD_RESPONSE },
-    [CX_SYND_REMOTE_REQUEST] = { 0, CX_QC_REQ_REMOTE_REQUEST },
-    [CX_SYND_REMOTE_ACCESS] = { 0x88, CX_QC_REQ_REMOTE_ACCESS },
-    [CX_SYND_REMOTE_OPERATION] = { 0, CX_QC_REQ_REMOTE_OPERATION },
-    [CX_SYND_RETRY] = { 0x81, CX_QC_REQ_RETRIES_EXCEEDED },
-    [CX_SYND_RNR] = { 0, CX_QC_REQ_RNR_EXCEEDED },
+        0x51, 0x32, CX_QC_REQ_PROTECTION, CX_QC_RESP_PROTECTION },
+    [CX_SYND_FLUSHED] = {
+        0xf9, 0xf9, CX_QC_REQ_FLUSHED, CX_QC_RESP_FLUSHED },
+    [CX_SYND_MW_BIND] = { 0, 0, CX_QC_REQ_MW_BIND },
+    [CX_SYND_BAD_RESPONSE] = { 0, 0, CX_QC_REQ_BAD_RESPONSE },
+    [CX_SYND_REMOTE_REQUEST] = { 0x8a, 0, CX_QC_REQ_REMOTE_REQUEST },
+    [CX_SYND_REMOTE_ACCESS] = { 0x88, 0, CX_QC_REQ_REMOTE_ACCESS },
+    [CX_SYND_REMOTE_OPERATION] = { 0x89, 0, CX_QC_REQ_REMOTE_OPERATION },
+    [CX_SYND_RETRY] = { 0x81, 0, CX_QC_REQ_RETRIES_EXCEEDED },
+    [CX_SYND_RNR] = { 0, 0, CX_QC_REQ_RNR_EXCEEDED },
 };
 
 void plc_qp_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t qpn)
@@ -96,6 +102,13 @@ static void plc_complete_send(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
     plc_cq_post(s, qp->cqn_send, cqe, CX_CQE_REQUEST, false);
 }
 
+void plc_cqe_syndrome(uint8_t *cqe, bool recv, uint8_t syndrome)
+{
+    cqe[CX_CQE_VENDOR] = recv ? plc_errors[syndrome].responder_vendor :
+                         plc_errors[syndrome].requester_vendor;
+    cqe[CX_CQE_SYNDROME] = syndrome;
+}
+
 /* A completion with an error counts twice: as one, and as that error */
 static void plc_count_error(PlcQp *qp, bool recv, uint8_t syndrome)
 {
@@ -135,8 +148,7 @@ static void plc_error_cqe(PeerlaneCX *s, PlcQp *qp, bool recv, uint32_t srqn,
     if (recv) {
         cqn = plc_recv_cq(s, qp, srqn, cqe);
     }
-    cqe[CX_CQE_VENDOR] = plc_errors[syndrome].vendor;
-    cqe[CX_CQE_SYNDROME] = syndrome;
+    plc_cqe_syndrome(cqe, recv, syndrome);
     stl_be_p(cqe + CX_CQE_OPCODE_QPN, (uint32_t)opcode << 24 | qp->id);
     stw_be_p(cqe + CX_CQE_COUNTER, index);
     plc_cq_post(s, cqn, cqe, recv ? CX_CQE_RECV_ERROR : CX_CQE_REQUEST_ERROR,

@@ -76,13 +76,16 @@ static bool plc_psn_in(const PlcWork *w, uint32_t psn)
     return n >= 0 && n < (int32_t)w->packets;
 }
 
-/* Send again from the oldest on; false: that was tried often enough */
-static bool plc_req_again(PeerlaneCX *s, PlcQp *qp)
+/*
+ * Send again from the oldest on; false: that was tried often enough.  Without
+ * an ack_timeout, only what the other end asks for counts.
+ */
+static bool plc_req_again(PeerlaneCX *s, PlcQp *qp, bool timeout)
 {
     PlcReq *r = &qp->req;
     PlcWork *w = QTAILQ_FIRST(&r->works);
 
-    if (w && qp->ack_timeout && r->tries++ >= qp->retry_count) {
+    if (w && (!timeout || qp->ack_timeout) && r->tries++ >= qp->retry_count) {
         plc_sq_done(s, qp, w, CX_SYND_RETRY);
         return false;
     }
@@ -145,7 +148,7 @@ static bool plc_req_acked(PeerlaneCX *s, PlcQp *qp, uint32_t psn, bool lost)
                 plc_qc_count(qp, r->asked ? CX_QC_SEQUENCE_NAKS :
                              CX_QC_IMPLIED_NAKS);
                 r->asked = true;
-                plc_req_again(s, qp);
+                plc_req_again(s, qp, false);
             }
             return false;
         }
@@ -169,7 +172,8 @@ static void plc_req_rnr(PeerlaneCX *s, PlcQp *qp, uint8_t code)
     PlcReq *r = &qp->req;
     PlcWork *w = QTAILQ_FIRST(&r->works);
 
-    if (!w || qp->waiting || !plc_req_waits(qp)) {
+    /* Who waits for room in the queue of page faults waits for this, too */
+    if (!w || !plc_req_waits(qp)) {
         return;
     }
     plc_qc_count(qp, CX_QC_RNR_NAKS);
@@ -200,7 +204,7 @@ static void plc_req_nak(PeerlaneCX *s, PlcQp *qp, uint8_t code)
         /* Unless it is going to be sent again anyway */
         if (plc_req_waits(qp)) {
             plc_qc_count(qp, CX_QC_SEQUENCE_NAKS);
-            plc_req_again(s, qp);
+            plc_req_again(s, qp, false);
         }
     } else if (code < ARRAY_SIZE(syndrome)) {
         plc_sq_done(s, qp, w, syndrome[code]);
@@ -581,7 +585,7 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
             if (!plc_req_busy(s, qp)) {
                 r->asked = false;
                 plc_qc_count(qp, CX_QC_TIMEOUTS);
-                if (!plc_req_again(s, qp)) {
+                if (!plc_req_again(s, qp, true)) {
                     return false;
                 }
             }

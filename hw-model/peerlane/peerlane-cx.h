@@ -767,6 +767,7 @@ void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn);
 void plc_qp_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t qpn);
 uint64_t plc_qp_step(PeerlaneCX *s, PlcQp *qp);
 PlcWork *plc_sq_fetch(PeerlaneCX *s, PlcQp *qp);
+void plc_cqe_syndrome(uint8_t *cqe, bool recv, uint8_t syndrome);
 void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome);
 enum plc_taken plc_take_recv(PeerlaneCX *s, PlcQp *qp);
 void plc_recv_done(PeerlaneCX *s, PlcQp *qp, uint8_t opcode,

@@ -24,10 +24,14 @@ static uint32_t pls_read_config(PCIDevice *d, uint32_t address, int len)
     return pci_default_read_config(d, address, len);
 }
 
-/* Does this write change where requests go? */
-static bool pls_changes_routes(uint32_t address, int len)
+/*
+ * Does this write change where requests go?  A function level reset clears the
+ * command register last, after the port was told of the reset.
+ */
+static bool pls_changes_routes(PCIDevice *d, uint32_t address, int len)
 {
     return ranges_overlap(address, len, PCI_COMMAND, 2) ||
+           ranges_overlap(address, len, d->exp.exp_cap + PCI_EXP_DEVCTL, 2) ||
            ranges_overlap(address, len, PCI_SECONDARY_BUS, 2) ||
            ranges_overlap(address, len, PCI_MEMORY_BASE, 20);
 }
@@ -75,7 +79,7 @@ static void pls_port_exit(PCIDevice *d)
 static void pls_upstream_write_config(PCIDevice *d, uint32_t address,
                                       uint32_t val, int len)
 {
-    bool routes = pls_changes_routes(address, len);
+    bool routes = pls_changes_routes(d, address, len);
 
     if (routes) {
         memory_region_transaction_begin();
@@ -223,7 +227,7 @@ static void pls_acs_init(PlsDownstream *p)
 static void pls_downstream_write_config(PCIDevice *d, uint32_t address,
                                         uint32_t val, int len)
 {
-    bool routes = pls_changes_routes(address, len) ||
+    bool routes = pls_changes_routes(d, address, len) ||
                   ranges_overlap(address, len, PLS_ACS_OFFSET,
                                  PCI_ACS_SIZEOF + 8);
     uint16_t slt_ctl, slt_sta;

@@ -7,9 +7,11 @@
  * Lines of standard input, all numbers in hexadecimal:
  *
  *	say OPCODE QPN PSN [BODY]
- *		sends a packet: what is behind the base transport header is BODY, a multiple of 4 bytes
+ *		sends a packet: what is behind the base transport header is BODY, a multiple of 4 bytes. With the highest
+ *		bit of PSN it asks for an acknowledge
  *	hear
- *		waits for a packet, and prints its opcode, PSN and body, or "nothing"
+ *		waits for a packet, and prints its opcode, its PSN, "ask" if it asks for an acknowledge, else "-", and its
+ *		body; or "nothing"
  */
 #include <poll.h>
 #include "cx-frame.h"
@@ -59,7 +61,8 @@ static int hear(int fd, const struct sockaddr_un *peer)
 		if (len < 0)
 			return -1;
 	} while (is_arp(fd, peer, f, len));
-	printf("%02x %02x%02x%02x ", f[BTH_AT], f[BTH_AT + 9], f[BTH_AT + 10], f[BTH_AT + 11]);
+	printf("%02x %02x%02x%02x %s ", f[BTH_AT], f[BTH_AT + 9], f[BTH_AT + 10], f[BTH_AT + 11],
+	       f[BTH_AT + 8] & 0x80 ? "ask" : "-");
 	for (ssize_t i = BODY_AT; i < len - ICRC; i++)
 		printf("%02x", f[i]);
 	putchar('\n');

@@ -381,7 +381,7 @@ receive 32
 data "${ETH}0800$UDP"
 send "00000000c00000000000000000000000$SEG" 3
 becomes "too small: the receive has failed" 1 qom_counter cx1 wqe-errors
-cqe 8 0x37 1; check_eq "too small: it says so" 0x01 "$r"
+cqe 8 0x36 2; check_eq "too small: it says so" 0x0001 "$r"
 side 1
 short 090b 00$RQ; cmd $r 272
 rdhex $((OUT_BOX + 0x21 - 16)) 1
@@ -394,10 +394,10 @@ zeros 32; send $r 1
 becomes "malformed: an entry without its segment fails" $((n + 1)) qom_counter cx0 cqes
 zeros 32; send $r 3
 becomes "malformed: the next is flushed" $((n + 2)) qom_counter cx0 cqes
-rdhex $((0x51000 + 64 * n + 0x37)) 1
-check_eq "a malformed entry: the syndrome of a queue pair's operation" 0x02 "$r"
-rdhex $((0x51000 + 64 * (n + 1) + 0x37)) 1
-check_eq "malformed: flushed" 0x05 "$r"
+rdhex $((0x51000 + 64 * n + 0x36)) 2
+check_eq "a malformed entry: the syndrome of a queue pair's operation" 0x6802 "$r"
+rdhex $((0x51000 + 64 * (n + 1) + 0x36)) 2
+check_eq "malformed: flushed" 0xf905 "$r"
 
 # A completion queue of two entries that runs over: what completes there fails, each with an event that says what it is
 side 0

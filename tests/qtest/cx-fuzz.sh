@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: a hundred thousand random and mutated commands and work queue entries: the ConnectX says what is wrong with each command, and works on
+# desc: a hundred thousand random and mutated commands and work queue entries: the ConnectX says what is wrong with each command, and works on; one wrong field has the specified status
 # tags: qtest
 # tier: all
 # timeout: 900
@@ -8,6 +8,8 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/qtest/lib-cx.sh
 . "$(dirname "$0")/lib-cx.sh"
+# shellcheck source=tests/qtest/lib-cx-wire.sh
+. "$(dirname "$0")/lib-cx-wire.sh"
 
 # SEEDS and PIECES (commands and entries of each) may be given; a failure is repeated with the seed it printed
 SEEDS=${SEEDS:-1 2 3 4 5 6 7 8}
@@ -15,12 +17,22 @@ PIECES=${PIECES:-13500}
 
 # Addresses of the steps, in decimal for awk
 WQES=0x52040 RECVS=0x52000 RECORD=0x60040 BOXES=0x300000 ANSWERS=0x340000
+# ... and of the entries that are judged: the first of the queue, its record, and four completions
+JUDGED=0x5a040 JUDGED_RECORD=0x60140 JUDGED_CQ=0x59000
 
-# setup: everything that an entry needs; $BASES has a right command of each kind
+ROCE_IP=ffff0a000001 ROCE_MAC=525400123456
+# setup: everything that an entry needs; $BASES has a right command of each kind.  Odd seeds have Ethernet.
 setup() {
-    cx_start
+    link=infiniband
+    [ $((seed % 2)) -eq 0 ] || link=ethernet
+    cx_start link-layer=$link
     short 0104; cmd $r 12
     short 0102; cmd $r 8
+    if [ $link = ethernet ]; then
+        zeros 512; at "$r" 0 0755; at "$r" 15 02; at "$r" 259 01; says "seed $seed: RoCE is on" 0 "$r" 8
+        zeros 48; at "$r" 0 0761; at "$r" 26 $ROCE_IP; at "$r" 34 $ROCE_MAC; at "$r" 43 02
+        says "seed $seed: it has an address" 0 "$r" 8
+    fi
     short 0802; cmd $r 16; id; UAR=$r
     short 0800; cmd $r 16; id; PD=$r
     zeros 280; at "$r" 0 0301 28 01$UAR 272 0000000000050000; EQ_IN=$r
@@ -32,6 +44,10 @@ setup() {
     zeros 280; at "$r" 0 0500 28 00$PD 33 10 34 18 36 00$UAR 138 08
     at "$r" 148 00$CQ 180 00$CQ 184 0000000000060040 272 0000000000052000; QP_IN=$r
     says "seed $seed: a reliable connection" 0 $r 16; id; QP=$r
+    # Two for entries that are judged, which complete by themselves
+    says_at "seed $seed: a completion queue" 0 $CQ_IN 72 0000000000060100 272 "$(printf %016x $((JUDGED_CQ)))"; id; CQ_J=$r
+    says_at "seed $seed: a requester" 0 $QP_IN 148 00$CQ_J 184 "$(printf %016x $((JUDGED_RECORD)))" 272 000000000005a000; id; ASKS=$r
+    says_at "seed $seed: its responder" 0 $QP_IN 184 0000000000060180 272 000000000005b000; id; DOES=$r
     # Keys: of all memory, free, of pieces, free for pieces, and one to be invalidated
     zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD; PA_IN=$r
     cmd $r 16; id; PA=$r
@@ -58,6 +74,14 @@ setup() {
     fixed 0502 00$QP 00000000 256; at "$r" 170 e0 36 $SET; TO_INIT=$r
     fixed 0503 00$QP 00000000 256; at "$r" 32 a0 44 00$QP 54 0001; TO_RTR=$r
     fixed 0505 00$QP 00000000 256; at "$r" 16 02 36 $SET; TO_SET=$r
+    [ $link != ethernet ] || at $TO_RTR 59 40 && at $r 74 $ROCE_IP && at $r 86 $ROCE_MAC && TO_RTR=$r
+    # Commands with one wrong field: number of the base, and byte and value, or the length of the input or the output; the
+    # status that the specification has for it.  Users, ids and kinds that there are not, sizes above the capability.
+    WRONG="1:len:12:50 1:out:8:51 2:len:12:50 2:out:8:51 3:len:12:50 3:out:8:51 7:len:12:50 7:out:8:51 12:len:12:50 12:out:8:51 \
+        15:len:12:50 1:0:0fff:02 3:0:0fff:02 1:28:1f:08 2:28:1f:08 1:29:fffff0:05 2:29:fffff0:05 3:25:05:03 3:25:09:03 \
+        3:29:fffff0:05 3:37:fffff0:05 3:149:fffff0:05 3:181:fffff0:05 4:29:fffff0:05 6:29:fffff0:05 7:29:fffff0:05 8:29:fffff0:05 \
+        11:29:fffff0:05 12:89:fffff0:05 15:9:fffff0:05 16:9:fffff0:05 17:9:fffff0:05 \
+        2:2:03ff:05 3:2:03ff:05 7:2:03ff:05 12:2:03ff:05 14:2:03ff:05 15:2:03ff:05"
     BASES="$EQ_IN $CQ_IN $QP_IN $UD_IN $GSI_IN $SHARED_IN $PA_IN $MTT_IN $FREE_IN $WINDOW_IN $KLM_IN $RMP_IN $UCTX_IN $UMEM_IN $TO_INIT $TO_RTR $TO_SET"
 }
 
@@ -65,7 +89,9 @@ setup() {
 make_steps() { # SEED PIECES
     awk -v x=$(($1 * 7919 + 1)) -v pieces="$2" -v bases="$BASES" -v uar=$((0x$UAR)) -v qp=$((0x$QP)) -v pa=$((0x$PA)) \
         -v window=$((0x$WINDOW)) -v free=$((0x$FREE)) -v klm=$((0x$KLM)) -v slots=$((SLOT)) -v boxes=$((BOXES)) -v answers=$((ANSWERS)) \
-        -v wqes=$((WQES)) -v recvs=$((RECVS)) -v record=$((RECORD)) -v bar="$(printf %.0f $((BAR)))" '
+        -v wqes=$((WQES)) -v recvs=$((RECVS)) -v record=$((RECORD)) -v bar="$(printf %.0f $((BAR)))" -v wrong="$WRONG" \
+        -v asks=$((0x$ASKS)) -v does=$((0x$DOES)) -v judged=$((JUDGED)) -v judged_record=$((JUDGED_RECORD)) \
+        -v judged_cq=$((JUDGED_CQ)) -v ether="$([ $link = infiniband ] || echo $ROCE_IP:$ROCE_MAC)" '
     function rnd(n) { x = (x * 16807) % 2147483647; return x % n }
     function pick(list,   a, n) { n = split(list, a, " "); return a[1 + rnd(n)] }
     function hex(n, v) { return sprintf("%0" n "x", v) }
@@ -88,18 +114,40 @@ make_steps() { # SEED PIECES
             "050a 050b 050e 0706 0707 0708 090d 090e 090f 0762 0764 0765 0770 0771 0772 0773 0800 0801 0802 0803 0805 080d 080e 080f 0816 0817 0a06 0a0a 0fff")
         return op "000000000000" hex(8, rnd(3) ? rnd(80) : 64 + rnd(60)) hex(8, rnd(3) ? 0 : rnd(4096)) hex(512, 0)
     }
+    function slot(s, h, len, out, want) {
+        return "07000000" hex(8, len) hex(16, boxes + 1024 * s) substr(h, 1, 32) "ffffffffffffffffffffffffffffff" want \
+            hex(16, answers) hex(8, out) "5a000001"
+    }
     function slot_of(s, h, len, out) {
         return (rnd(60) ? "07" : "00") "000000" hex(8, len) (rnd(60) ? hex(16, boxes + 1024 * s) : pick("0000000000000000 0000000600000000 ffffffffffffffff 0000000000300001")) \
             substr(h, 1, 32) "ffffffffffffffffffffffffffffffff" \
             (rnd(60) ? hex(16, answers) : pick("0000000000000000 0000000600000000 0000000000340001")) hex(8, out) (rnd(60) ? "5a" : "5b") "000001"
     }
+    # A right command but for one field; its slot has the status that it must get, where the device has the answer later
+    function one_wrong(s,   row, base, h, len, out) {
+        split(pick(wrong), row, ":")
+        split(bases, base, " ")
+        h = base[row[1]]
+        len = row[2] == "len" ? row[3] : length(h) / 2
+        out = row[2] == "out" ? row[3] : 16
+        if (row[2] + 0 || row[2] == "0") h = put(h, row[2], row[3])
+        printf "read %d 32\n", slots + 64 * s + 32
+        w(boxes + 1024 * s, substr(h, 33) "00")
+        w(slots + 64 * s, slot(s, h, len, out, row[4]))
+        w(bar + 24, hex(8, 2 ^ s))
+        made++
+    }
     # One slot after the other, but for those of entries(). After each round all of them are done.
     function command(   h, s, len) {
         s = turn++ % 24
         if (s == 0) idle()
+        if (!rnd(6)) {
+            one_wrong(s)
+            return
+        }
         h = rnd(3) ? mutated(any()) : mutated(short())
         # What the entries need is not destroyed
-        if (h ~ /^0(202|302|401|501|801|803)/ && substr(h, 19, 4) == "0000" && (substr(h, 23, 2) < "20" || substr(h, 23, 2) == hex(2, qp)))
+        if (h ~ /^0(202|302|401|501|801|803)/ && substr(h, 19, 4) == "0000" && (substr(h, 23, 2) < "20" || substr(h, 19, 6) == hex(6, qp) || substr(h, 19, 6) == hex(6, asks) || substr(h, 19, 6) == hex(6, does)))
             h = put(h, 10, "01")
         # Nor is all of it torn down (TEARDOWN_HCA, DISABLE_HCA)
         if (h ~ /^010[35]/) h = put(h, 0, "0106")
@@ -155,24 +203,68 @@ make_steps() { # SEED PIECES
         w(bar + 4096 * uar + 2048, "00000000" hex(6, qp) "00")
         if (rnd(8)) idle()
     }
+    # An entry that is right, or has one wrong field, between two queue pairs that are connected anew; its immediate says what
+    # syndrome it must get.  Its completion is read when all is done.
+    function judge(   kind, op, number, of, key, far, len, at, ds, h) {
+        idle()
+        header(29); w(boxes + 1024 * 29, connection(does))
+        header(28); w(boxes + 1024 * 28, connection(asks))
+        w(slots + 64 * 24, moves_of(asks, 29) moves_of(does, 28))
+        w(bar + 24, "ff000000")
+        idle()
+        kind = pick("right right lkey rkey opcode place queue long odd big hole receive")
+        op = pick("8 16"); number = 0; of = asks; key = hex(6, pa) "00"; far = key; len = 64; at = 1048576; ds = 3; want = "00"
+        if (kind == "lkey") { key = "ffffff00"; want = "04" }
+        if (kind == "rkey") { far = "ffffff00"; want = "13" }
+        if (kind == "opcode") { op = 127; want = "02" }
+        if (kind == "place") { number = 1 + rnd(65535); want = "02" }
+        if (kind == "queue") { of = does; want = "02" }
+        if (kind == "long") { op = 18; ds = 4; len = 16; want = "01" }
+        if (kind == "odd") { op = 18; ds = 4; len = 8; at += 1 + rnd(7); want = "12" }
+        if (kind == "big") { len = 1073741825; want = "01" }
+        if (kind == "receive") { op = 10; ds = 2; want = "16" }
+        h = "00" hex(4, number) hex(2, op) hex(6, of) hex(2, ds) "00000008000000" want
+        if (op != 10) h = h hex(16, at) far "00000000"
+        if (op == 18) h = h hex(32, 1)
+        h = h hex(8, len) key (kind == "hole" ? "0000000600000000" : hex(16, 1310720))
+        # A write that the bus refuses is lost
+        if (kind == "hole" && op == 8) h = put(h, 15, "02")
+        w(judged, substr(h hex(128, 0), 1, 128))
+        w(judged_record, "0000000000000001")
+        w(bar + 4096 * uar + 2048, "00000000" hex(6, asks) "00")
+        idle()
+        printf "read %d 64\n", judged_cq + 64 * (judgements++ % 4)
+        # Whoever puts the queue pair into error later flushes nothing
+        w(judged_record, "0000000000000000")
+        made++
+    }
     # An entry may have written anywhere
+    function header(i) { w(boxes + 1024 * i + 560, hex(16, boxes + 1024 * i) "00000000" "005a") }
     function headers(   i) {
         for (i = 0; i < 31; i++)
-            w(boxes + 1024 * i + 560, hex(16, boxes + 1024 * i) "00000000" "005a")
+            header(i)
         for (i = 0; i < 9; i++)
             w(answers + 1024 * i + 560, hex(16, answers + 1024 * (i + 1)))
     }
-    BEGIN {
-        connected = hex(480, 0)
-        connected = put(put(put(put(connected, 16, "a0"), 28, "00" hex(6, qp)), 38, "0001"), 154, "e0")
-        moves = ""
+    # To this queue pair of the own port; and what leads there, for four slots
+    function connection(to,   h) {
+        h = put(put(put(put(hex(480, 0), 16, "a0"), 28, "00" hex(6, to)), 38, "0001"), 154, "e0")
+        return ether ? put(put(put(h, 43, "40"), 58, substr(ether, 1, 12)), 70, substr(ether, 14)) : h
+    }
+    function moves_of(of, box,   op, i, h) {
         for (i = split("050a 0502 0503 0504", op, " "); i; i--)
-            moves = "07000000" hex(8, 256) hex(16, boxes + 1024 * 30) op[i] "000000000000" hex(8, qp) "00000000" \
-                hex(32, 0) hex(16, answers) "000000105a000001" moves
+            h = "07000000" hex(8, 256) hex(16, boxes + 1024 * box) op[i] "000000000000" hex(8, of) "00000000" \
+                hex(32, 0) hex(16, answers) "000000105a000001" h
+        return h
+    }
+    BEGIN {
+        connected = connection(qp)
+        moves = moves_of(qp, 30)
         for (round = 0; made < pieces; round++) {
             if (round % 64 == 0) headers()
             if (rnd(4)) command()
-            else entries()
+            else if (rnd(4)) entries()
+            else judge()
             if (!rnd(40)) w(bar + 4096 * (16 + rnd(6)) + 2048 + 256 * rnd(8), noise(4) hex(6, 64 + rnd(8)) hex(2, rnd(64)))
             if (!rnd(40)) w(bar + 4096 * (16 + rnd(6)) + 32, hex(8, rnd(16) + 16777216 * rnd(2)) hex(8, rnd(8)))
         }
@@ -180,12 +272,25 @@ make_steps() { # SEED PIECES
     }'
 }
 
-# judge STEPS ANSWERS: of each command that has been done, "ok", "refused STATUS", "not delivered", or what is wrong with its answer
+# judge STEPS ANSWERS: of each command that has been done, "ok", "refused STATUS", "not delivered", or what is wrong with its answer;
+# of those with one wrong field and of judged entries whether that has the right status.  There may be no room for more.
 judge() {
-    paste -d '\t' "$1" "$2" | awk -v slots=$((SLOT)) -F '\t' '
-    BEGIN { n = split("00 02 03 04 05 06 08 09 0f 10 40 50 51", known, " "); while (n) status[known[n--]] = 1 }
+    paste -d '\t' "$1" "$2" | awk -v slots=$((SLOT)) -v judged=$((JUDGED)) -v judged_cq=$((JUDGED_CQ)) \
+        -v vendors="$(errors_specified | sed -n 's/^0x\(..\) d 0x\(..\)$/\1\2/p' | xargs)" -F '\t' '
+    BEGIN { n = split(vendors " 0000", v, " "); while (n) { vendor[substr(v[n], 1, 2)] = substr(v[n], 3); n-- } n = split("00 02 03 04 05 06 08 09 0f 10 40 50 51", known, " "); while (n) status[known[n--]] = 1 }
     { split($1, step, " "); split($2, answer, " ") }
-    step[1] == "write" && step[2] >= slots && step[2] < slots + 64 * 24 && step[3] == 64 { opcode[step[2] + 32] = substr(step[4], 35, 4) }
+    step[1] == "write" && step[2] >= slots && step[2] < slots + 64 * 24 && step[3] == 64 {
+        opcode[step[2] + 32] = substr(step[4], 35, 4)
+        wanted[step[2] + 32] = substr(step[4], 97, 2)
+    }
+    step[1] == "write" && step[2] == judged { syndrome_wanted = substr(step[4], 33, 2) }
+    step[1] == "read" && step[2] >= judged_cq && step[2] < judged_cq + 256 {
+        is = substr(answer[2], 111, 4); own = substr(answer[2], 129, 2); cqe = (n - n % 4) / 4 % 2; n += 1
+        if (own == "0" cqe) is = "0000"
+        else if (own != "d" cqe) is = "none, but " own " and " is
+        if (is == vendor[syndrome_wanted] syndrome_wanted) print "entry " syndrome_wanted
+        else print "wrong: an entry with " syndrome_wanted " has " is
+    }
     step[1] == "read" && step[3] == 32 && step[2] in opcode {
         out = substr(answer[2], 3, 32); own = substr(answer[2], 65, 2)
         op = opcode[step[2]]; s = substr(out, 1, 2); syndrome = substr(out, 9, 8)
@@ -194,7 +299,8 @@ judge() {
         else if (!(s in status)) print "wrong: " op " says status " s
         else if (s == "00" && syndrome != "00000000") print "wrong: " op " is right, but has syndrome " syndrome
         else if (s != "00" && (syndrome != "00" op s || substr(out, 17) != "0000000000000000")) print "wrong: " op " is refused with " s ", syndrome " syndrome ", and " substr(out, 17)
-        else print s == "00" ? "ok" : "refused " s
+        else if (wanted[step[2]] != "ff" && s != wanted[step[2]] && s != "0f") print "wrong: " op " with one wrong field is refused with " s ", not " wanted[step[2]]
+        else print (s == "00" ? "ok" : "refused " s) (wanted[step[2]] == s ? ", as one wrong field must be" : "")
     }'
 }
 
@@ -232,6 +338,12 @@ for seed in $SEEDS; do
 done
 for status in 02 03 05 06 08 0f 10 40 50 51; do
     check "some are refused with 0x$status" grep -q "^refused $status" "$OUT/all"
+done
+for status in 02 03 05 08 50 51; do
+    check "some with one wrong field have 0x$status" grep -q "^refused $status, as" "$OUT/all"
+done
+for syndrome in 00 01 02 04 12 13 16; do
+    check "some entries have syndrome 0x$syndrome" grep -q "^entry $syndrome" "$OUT/all"
 done
 echo "# $pieces commands and entries"
 qt_finish

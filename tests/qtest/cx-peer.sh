@@ -123,6 +123,59 @@ found "which is the one that is repeated" 1 20 11
 answers "what waited" $READ_ONLY 0 20 $DATA 4
 bytes_are "both were done once" $WORD 0x0e00000000000000
 
+# Who asks for an acknowledge: the last packet of a message, and each that has a number before a multiple of 32
+met 18 7 7
+go 8 0x600000 $KEY $DATA $((80 * 1024))
+n=0 asked=
+while [ $n -lt 80 ]; do
+    case $n in
+    0) hears "WRITE of 80 packets" $WRITE_FIRST 0 ;;
+    79) hears "its last packet" $WRITE_LAST 79 ;;
+    *) hears "packet $n" $WRITE_MIDDLE $n ;;
+    esac
+    [ "$he_ask" != ask ] || asked="$asked $n"
+    n=$((n + 1))
+done
+check_eq "these ask for an acknowledge" " 7 39 71 79" "$asked"
+say $ACK 71 $GOOD
+silent "those before are acknowledged: nothing is sent again"
+say $ACK 79 $GOOD
+done_is "with the last it is done"
+# write_at OFFSET [ASKS]: a WRITE of 4 bytes, which asks for an acknowledge
+write_at() {
+    read_of 0x1a0000 4
+    wr_body=${r}00000000
+    idle cx0
+    psn $1
+    echo "say $WRITE_ONLY $QP ${2-80}$r $wr_body" >&7
+    said=$((said + 1))
+    becomes "WRITE $1 has come" $said qom_counter cx0 packets-in
+}
+write_at 0 00
+silent "a WRITE that does not ask for an acknowledge gets none"
+write_at 1
+hears "one that asks gets it, for both" $ACK 1 1f000002
+ask 2 $DATA 4
+answers "READ: the answer" $READ_ONLY 2 3 $DATA 4
+ask 2 0 4 $ABSENT
+for n in 3 4 5; do write_at $n; done
+silent "acknowledges wait behind a READ whose page is absent"
+ask 2 $DATA 4
+hears "three of them are one" $ACK 5 1f000006
+answers "READ again" $READ_ONLY 2 6 $DATA 4
+silent "and that is all"
+
+# How long it waits for an acknowledge: 4 times 4.096 us << ack_timeout
+for n in 1 14 18; do
+    met $n 7 7
+    go 8 0x600000 $KEY $DATA 64
+    hears "timeout $n: WRITE" $WRITE_ONLY 0
+    qt clock_step $(((4 * 4096 << n) - 1))
+    silent "timeout $n: one nanosecond before its end"
+    qt clock_step 1
+    hears "timeout $n: at its end it is sent again" $WRITE_ONLY 0
+done
+
 # A request is refused for good while the requester waits to repeat it: another copy of it had more luck
 qom_counter cx0 cqes
 cqes=$r
@@ -155,6 +208,57 @@ silent "until 655.36 ms are over"
 qt clock_step 3000000
 hears "then it is sent again" $WRITE_ONLY 0
 
+# A requester that waits for room in the queue of page faults hears that the other end has no receive
+met 18 7 7
+put 8 0x600000 $KEY $DATA 64
+key=$KEY KEY=$ABSENT
+put 8 0x600000 $key 0 64
+KEY=$key
+ring
+hears "WRITE before one whose page is absent" $WRITE_ONLY 0
+silent "which waits, since the queue is full"
+say $ACK 0 $NOT_READY
+qt clock_step 2000000
+silent "2 ms are not what the other end asks for"
+qt clock_step 655000000
+hears "after 655.36 ms the first is sent again" $WRITE_ONLY 0
+say $ACK 0 $GOOD
+until_is "it is done" $((posted_all - 1)) wqes cx0
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x48)) "0x${FAULTS}000002"
+qt clock_step 1100000
+faults_are "with room in the queue the page is asked for" 3
+
+# Without a timeout nothing is counted when time runs out; what the other end asks for again is
+begin() {
+    met 0 $1 7
+    qom_counter cx0 cqes
+    cqes=$r
+}
+begin 2
+go 8 0x600000 $KEY $DATA 64
+hears "WRITE without a timeout" $WRITE_ONLY 0
+for n in 1 2 3; do
+    qt clock_step 1100000000
+    hears "time runs out, time $n" $WRITE_ONLY 0
+done
+for n in 1 2; do
+    say $ACK 0 $NAK_SEQUENCE
+    hears "it is asked for again, time $n" $WRITE_ONLY 0
+done
+say $ACK 0 $NAK_SEQUENCE
+silent "and no more than that"
+fails_with "it is asked for again too often" 0x15
+begin 0
+put 16 0x600000 $KEY 0x200000 64
+put 8 0x600000 $KEY $DATA 64
+ring
+hears "READ without retries" $READ 0
+hears "and WRITE" $WRITE_ONLY 1
+say $ACK 1 $GOOD
+silent "the answer to the READ is missing, which is not asked for"
+until_is "READ whose answer is missing fails, and WRITE is flushed" $((cqes + 2)) cqes cx0
+bytes_are "READ: its status" $((0x51037 + 64 * (cqes % 16))) 0x15
+
 # A READ whose answer is missing, and behind it a WRITE of eight packets
 sends_all() { # DESC
     hears "$1: the READ" $READ 0
@@ -164,14 +268,15 @@ sends_all() { # DESC
     done
     hears "$1: its last packet" $WRITE_LAST 9
 }
-# retried DESC NAKS MISSING: why, as counted by the queue pair
+# retried DESC NAKS MISSING: why, as counted by the queue pair from here on
+counted 0 0x50; naks=$r
+counted 0 0x58; missing=$r
 retried() {
     counted 0 0x50
-    check_eq "$1: NAKs" $2 $r
+    check_eq "$1: NAKs" $((naks + $2)) $r
     counted 0 0x58
-    check_eq "$1: missing answers" $3 $r
+    check_eq "$1: missing answers" $((missing + $3)) $r
 }
-retried "before" 0 0
 met 18 7 7
 put 16 0x600000 $KEY 0x200000 2048
 put 8 0x600000 $KEY $DATA 8192

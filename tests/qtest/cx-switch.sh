@@ -186,4 +186,35 @@ for what in "dp0:peer-read=$read peer-write=64 host-write=4096" "dp1:target-read
     counted ${what%%:*}
     check_eq "${what%%:*} has counted the same" "${what#*:}" "$r"
 done
+
+# The GPU does it all by itself, as its programs do: it makes the entry in its own memory, announces it in the record there,
+# and rings the doorbell, which is a write from one port to the other
+ctrl=00000108${QP}03
+wrhex $((PEER + 0x20000)) "0x${ctrl}0000000800000000$(printf %016x 0x302000)${KEY}00000000$(printf %08x 4096)$KEY$(printf %016x $((PEER + 0x10000)))"
+# reversed HEX: its bytes the other way round
+reversed() { echo "0x$(echo $1 | sed 's/../&\n/g' | tac | tr -d '\n')"; }
+memset 0x302000 4097 0x55
+qom_counter cx0 wqes; done=$r
+qom_counter cx0 doorbells; rung=$r
+use 1
+queue_setup 1
+desc 1 op=$PLN_OP_COPY flags=0 src=0x20000 dst=0x480 len=48
+desc 1 op=$PLN_OP_IMM_WRITE flags=0 arg=4 dst=0x844 imm=0x02000000
+desc 1 op=$PLN_OP_IMM_WRITE flags=$PLN_DESC_F_DST_BUS arg=8 dst=$((BAR + 0x1000 * 0x$UAR + 0x800)) imm=$(reversed $ctrl)
+for port in dp0 dp1 sw0; do snap $port; done
+qset 1 $PLN_Q_TAIL $tail_1
+settle 1
+check_eq "the GPU has done all that" $PLN_Q_IDLE $r
+becomes "the GPU's doorbell has the entry done" $((done + 1)) qom_counter cx0 wqes
+value_is "it was one doorbell" $((rung + 1)) qom_counter cx0 doorbells
+rdhex $((PEER + 0x10000)) 4096
+check_eq "the data has moved" "${r}55" "$(rdhex 0x302000 4097; echo $r)"
+bytes_are "the second completion is in the GPU" $((PEER + 0x7c)) 0x0001
+bytes_are "and is none of an error" $((PEER + 0x7f)) 0x00
+counted dp1
+case " $r " in *" peer-write=8 "*) r=8 ;; esac
+check_eq "the GPU's port has counted the doorbell" 8 "$r"
+counted dp0
+case " $r " in *" target-write=8 "*) r=8 ;; esac
+check_eq "the ConnectX's port, too" 8 "$r"
 qt_finish

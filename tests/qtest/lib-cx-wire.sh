@@ -101,17 +101,23 @@ done_is() {
     qom_counter cx0 wqe-errors
     check_eq "$1: without error" $di_bad "$r"
 }
-# errors_specified: each syndrome, and the vendor's that goes with it
+# errors_specified: each syndrome, the side (d: requester, e: responder), and the vendor's that goes with them
 errors_specified() {
-    awk '/^Completions with errors$/ { on = 1 } /^Shared receives$/ { on = 0 } on && /^0x/ { print $1, $NF }' \
-        "$TOP/hw-model/docs/peerlane-cx.rst"
+    awk '/^Completions with errors$/ { on = 1 } /^Shared receives$/ { on = 0 }
+        on && match($0, / +(0x..) +(0x..|none)/) {
+            split(substr($0, RSTART, RLENGTH), vendor, " ")
+            print $1, "d", vendor[1]
+            if (vendor[2] != "none") print $1, "e", vendor[2]
+        }' "$TOP/hw-model/docs/peerlane-cx.rst"
 }
-# fails_with DESC SYNDROME: the next completion of cx0
+# fails_with DESC SYNDROME [SIDE]: the next completion of cx0
 fails_with() {
     fw_at=$((0x51000 + 64 * (cqes % 16)))
     until_is "$1" $((cqes + 1)) cqes cx0
+    rdhex $((fw_at + 0x3f)) 1
+    check_eq "$1: its side" "0x${3:-d}" "${r%?}"
     bytes_are "$1: its status" $((fw_at + 0x37)) $2
-    bytes_are "$1: the vendor's" $((fw_at + 0x36)) "$(errors_specified | sed -n "s/^$2 //p")"
+    bytes_are "$1: the vendor's" $((fw_at + 0x36)) "$(errors_specified | sed -n "s/^$2 ${3:-d} //p")"
 }
 go() { put "$@"; ring; }
 
@@ -135,7 +141,7 @@ met() {
     qom_counter cx0 packets-out
     while [ $heard -lt $r ]; do
         echo hear >&7
-        read -r he_opcode he_psn he_body <&8
+        read -r he_opcode he_psn he_ask he_body <&8
         heard=$((heard + 1))
     done
     ready 0 0002 000041 $1 $2 $3
@@ -165,7 +171,7 @@ hears() {
     psn $3
     he_want="$2 $r${4:+ $4}"
     echo hear >&7
-    read -r he_opcode he_psn he_body <&8
+    read -r he_opcode he_psn he_ask he_body <&8
     heard=$((heard + 1))
     # What comes after it would only wait
     [ "$he_opcode" != nothing ] || { fail "$1" "nothing comes"; qt_finish; }

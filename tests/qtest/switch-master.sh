@@ -172,4 +172,14 @@ done
 refused "and nothing gets up" 2 write $HOST
 on $SW1
 arrives "until somebody sets it" 2 write $HOST
+
+# A downstream port decodes nothing after its reset, whatever its windows are then: requests of a peer that is at work go up
+RING=0x10000 COMP=0x8000
+cfg_writew $DP1 0x98 0x8000
+cfg_readl $DP1 4
+check_eq "a function level reset of a port clears all of its command register" 0 $((r & 7))
+for port in $ALL_PORTS; do snap $port; done
+arrives "a write of its neighbour arrives below 1 MiB" 0 write 0x90000
+counts "as one to the host" "dp0=host-read=$JOB_READ host-write=$((LEN + JOB_WRITE))" \
+    "sw0=host-read=$JOB_READ host-write=$((LEN + JOB_WRITE))"
 qt_finish

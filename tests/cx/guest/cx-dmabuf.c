@@ -189,6 +189,26 @@ static void moves(void)
 	   !ibv_dereg_mr(host.mr), "all is deregistered");
 }
 
+/*
+ * GPU memory for queues is pinned, and its owner cannot be told that it goes: the GPU's driver, which can always take its
+ * memory back, refuses that.
+ */
+static void queues_in_gpu(void)
+{
+	struct mlx5dv_devx_umem_in umem = {
+		.size = ALLOC, .access = IBV_ACCESS_LOCAL_WRITE, .pgsz_bitmap = UINT64_MAX & ~4095ull,
+		.comp_mask = MLX5DV_UMEM_MASK_DMABUF, .dmabuf_fd = -1,
+	};
+
+	if (cuMemGetHandleForAddressRange(&umem.dmabuf_fd, gpu_alloc(ALLOC), ALLOC, DMA_BUF_FD, 0))
+		quit("GPU memory is exported");
+	errno = 0;
+	if (!ok(!mlx5dv_devx_umem_reg_ex(ctx, &umem) && errno == EOPNOTSUPP,
+		"GPU memory for queues of DEVX, which is pinned, is refused"))
+		note("%s", strerror(errno));
+	close(umem.dmabuf_fd);
+}
+
 /* The same by queues in memory of the program, and a doorbell of its own */
 static void by_devx(void)
 {
@@ -200,6 +220,7 @@ static void by_devx(void)
 	move("DEVX", &one, &host);
 	move("DEVX", &one, &two);
 	ok(devx_close(), "its queues can be given up");
+	queues_in_gpu();
 }
 
 /* A part of an allocation is exported, and a part of that is registered */
