@@ -1106,7 +1106,7 @@ static bool possible(struct io *io, size_t len, enum state *known)
 		because(io, "the CUDA driver has not what it needs");
 		return false;
 	}
-	*known = state = verdict_ask(io, PLN_PATH_CACHE);
+	*known = state = verdict_try(io, PLN_PATH_CACHE);
 	if (state == UNKNOWN && cu.DeviceGetAttribute &&
 	    !cu.DeviceGet(&dev, io->mem.gpu) &&
 	    !cu.DeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED,

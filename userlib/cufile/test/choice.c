@@ -1186,6 +1186,84 @@ void test_refused_before(void)
 	gpu_free(g);
 }
 
+/* How the program asks for a transfer */
+enum how { CALL, BATCH, STREAM };
+
+static void ask(enum how how, CUfileHandle_t fh, void *g)
+{
+	CUfileIOParams_t p = { .mode = CUFILE_BATCH, .fh = fh,
+			       .u.batch = { .devPtr_base = g, .size = 8192 } };
+	off_t off = 0, buf_off = 0;
+	CUfileBatchHandle_t b;
+	CUfileIOEvents_t e;
+	size_t size = 8192;
+	unsigned int n = 1;
+	ssize_t r = -9;
+
+	if (how == CALL) {
+		r = cuFileRead(fh, g, size, 0, 0);
+	} else if (how == BATCH) {
+		cuFileBatchIOSetUp(&b, 1);
+		if (!cuFileBatchIOSubmit(b, 1, &p, 0).err &&
+		    !cuFileBatchIOGetStatus(b, 1, &n, &e, NULL).err)
+			r = (ssize_t)e.ret;
+		cuFileBatchIODestroy(b);
+	} else {
+		cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, (CUstream)16);
+		mock_settle();
+	}
+	is(r, 8192, "a transfer");
+}
+
+/* What only looks at a refusal leaves the attempt to who makes one */
+void test_refused_looked_at(void)
+{
+	static char data[16384];
+	int fd = make(path, 0, data, sizeof(data));
+	char *g = gpu(sizeof(data)), *second;
+	CUfileHandle_t fh;
+	enum how how;
+
+	for (how = CALL; how <= STREAM; how++) {
+		fresh(NULL);
+		mock_stop_clock();
+		fh = reg(fd);
+		mock.p2p_errno = EREMOTEIO;
+		ask(how, fh, g);
+		mock.p2p_errno = 0;
+		mock.later += 5;
+		ask(how, fh, g);
+		is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "refused");
+		mock.later += 6;
+		ask(how, fh, g);
+		is(stats_of(fh).last_path, PLN_PATH_P2P, "11 s later p2p is tried");
+		ask(how, fh, g);
+		is((long long)stats_of(fh).path[PLN_PATH_P2P].bytes_read, 16384,
+		   "and works from then on");
+	}
+
+	/* what finds no window, or nothing to read, has tried nothing */
+	fresh(NULL);
+	mock_stop_clock();
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	ask(CALL, fh, g);
+	mock.p2p_errno = 0;
+	mock.later += 11;
+	is(cuFileRead(fh, g, 8192, sizeof(data), 0), 0, "a read behind the end");
+	second = gpu(8192);
+	mock.handle_error = 801;
+	ask(CALL, fh, second);
+	mock.handle_error = 0;
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "one into memory that has no window");
+	ask(CALL, fh, g);
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "the next one tries p2p");
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+	gpu_free(second);
+}
+
 /* What refuses p2p, and what refuses the cache: reasons are never taken for others. */
 void test_each_reason(void)
 {

@@ -1616,6 +1616,7 @@ static void alone(const char *dir)
 	test_p2p_collision();
 	test_strict_collision();
 	test_refused_before();
+	test_refused_looked_at();
 	test_each_reason();
 	test_pages();
 	test_two_allocations();

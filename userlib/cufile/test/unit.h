@@ -170,6 +170,7 @@ void test_real_collisions(void);
 void test_told_later(void);
 void test_words_of_two(void);
 void test_refused_before(void);
+void test_refused_looked_at(void);
 void test_each_reason(void);
 void test_same_reason(void);
 
