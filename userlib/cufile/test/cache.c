@@ -536,7 +536,7 @@ void test_cache_displaced(void)
 
 void test_cache_refused(void)
 {
-	int fd = a_file(O_RDONLY, SIZE);
+	int fd = a_file(O_RDONLY, SIZE), fd2;
 	char *g = gpu(MIB(24));
 	CUfileHandle_t fh;
 	uint64_t calls;
@@ -562,8 +562,12 @@ void test_cache_refused(void)
 	is((long long)log_count(": no cache: the page cache cannot be registered"), 1,
 	   "each once");
 	mock.later += 11;
+	fd2 = open(path, O_RDONLY);
+	is(cuFileRead(reg(fd2), g, 8192, 0, 0), 8192, "a read too small to be worth it");
+	is((long long)mock.read_only_calls, (long long)calls, "does not try it again");
 	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "some time later");
 	by_cache(fh, "it is tried, and works");
+	close(fd2);
 
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
