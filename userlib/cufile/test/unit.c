@@ -1622,6 +1622,7 @@ static void alone(const char *dir)
 	test_two_allocations();
 	test_media();
 	test_odd_write();
+	test_host_direct();
 	test_short_write();
 	test_append_later();
 	test_number_again();

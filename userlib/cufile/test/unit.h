@@ -203,6 +203,7 @@ void test_counts(void);
 
 /* files.c */
 void test_odd_write(void);
+void test_host_direct(void);
 void test_short_write(void);
 void test_append_later(void);
 void test_number_again(void);
