@@ -8,6 +8,7 @@
  *   deny.c    its denylist, and keys that nobody knows
  *   cu.c      libcuda.so.1 by dlopen(); what a pointer is
  *   handle.c  file handles and registered buffers
+ *   node.c    descriptors, which the program may have closed
  *   io.c      read and write: the table of paths, and the choice
  *   p2p.c     the p2p path, and the kernel path
  *   scratch.c GPU memory of its own, for parts of blocks
@@ -43,6 +44,7 @@
 
 #include "cufile.h"
 #include "cu.h"
+#include "node.h"
 #include "page.h"
 #include <peerlane/file.h>
 
@@ -259,10 +261,7 @@ struct file {
 	uint32_t mem_align;
 	sem_t turns;		/* of those who write into its page cache: see bounce.c */
 	uint64_t dev;		/* device that holds the data */
-	struct node {
-		uint64_t dev, ino;
-		bool known;
-	} node;			/* what all its descriptors lead to */
+	struct node node;	/* what all its descriptors lead to */
 	_Atomic bool lost;	/* the program has closed them */
 	/* of cache.c, written under its lock */
 	_Atomic int fs;

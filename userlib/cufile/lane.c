@@ -112,7 +112,7 @@ static void bind_lane(struct lane *l, CUcontext ctx, unsigned long long id)
 /* ---- memory ---- */
 
 /* The node that the GPU is at, or -1. */
-static int node_of(int gpu)
+static int numa_node(int gpu)
 {
 	char bdf[32], path[80];
 	int node = -1;
@@ -188,7 +188,7 @@ static struct lane *make_lane(int gpu)
 	if (!l)
 		return NULL;
 	l->size = lane_chunk() + SLACK;
-	l->half[0] = map_memory(2 * l->size, node_of(gpu), &l->mapped);
+	l->half[0] = map_memory(2 * l->size, numa_node(gpu), &l->mapped);
 	if (!l->half[0]) {
 		free(l);
 		return NULL;
