@@ -127,6 +127,7 @@ struct config {
 	size_t group_root;	/* of its characters: those of the mount */
 	struct deny deny;
 	char unknown[240];	/* keys of the file, or "" */
+	char no_effect[2048];	/* those that are accepted, and change nothing */
 	char unused[240];	/* variables CUFILE_..., or "" */
 };
 
@@ -161,8 +162,8 @@ bool config_has_key(const char *key);
 struct json;
 bool deny_take(struct deny *deny, const struct json *root, char *err, size_t size);
 void deny_free(struct deny *deny);
-/* Those that neither this library nor NVIDIA's has, in words. */
-void deny_unknown_keys(const struct json *root, char *list, size_t size);
+/* Those that neither this library nor NVIDIA's has, in words; or have no effect here. */
+void deny_keys(const struct json *root, bool unknown, char *list, size_t size);
 /* A line of the log is one line, whatever the file or the environment has. */
 void deny_printable(char *s);
 /* Why the file must not go directly, or NULL. */
@@ -412,6 +413,8 @@ struct xfer {
 };
 
 void bounce_run(struct xfer *x);
+/* In the log: what of the pool's configuration serves. */
+void bounce_say_slabs(void);
 void bounce_shutdown(void);
 
 /* ---- scratch.c ---- */

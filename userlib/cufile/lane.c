@@ -45,26 +45,43 @@ static _Atomic unsigned int waiters;	/* in it, or not yet */
 static _Atomic size_t under_way;
 static __thread unsigned int mine;	/* the latest that this thread had */
 
-/* The slab class that serves the lanes: the largest of at most 4 MiB. */
+/*
+ * Which slab class serves the lanes: the largest of at most 4 MiB, or the smallest.  One
+ * serves all, as chunks of other sizes are cut out of its slabs.
+ */
+static unsigned int slab_class(void)
+{
+	const struct slabs *s = &config.slabs;
+	unsigned int i, best = 0;
+
+	for (i = 1; i < s->n; i++)
+		if (s->kb[best] > 4096 ? s->kb[i] < s->kb[best] :
+		    s->kb[i] <= 4096 && s->kb[i] > s->kb[best])
+			best = i;
+	return best;
+}
+
 static size_t slab(size_t *count)
 {
-	size_t best = 0, least = SIZE_MAX;
-	unsigned int i, at = 0;
+	unsigned int i = slab_class();
 
-	for (i = 0; i < config.slabs.n; i++) {
-		if (config.slabs.kb[i] <= 4096 && config.slabs.kb[i] > best) {
-			best = config.slabs.kb[i];
-			at = i;
-		}
-	}
-	if (!best)
-		for (i = 0; i < config.slabs.n; i++)
-			if (config.slabs.kb[i] < least) {
-				least = best = config.slabs.kb[i];
-				at = i;
-			}
-	*count = config.slabs.count[at];
-	return round_up(KIB(best), MIN_CHUNK);
+	*count = config.slabs.count[i];
+	return round_up(KIB(config.slabs.kb[i]), MIN_CHUNK);
+}
+
+void bounce_say_slabs(void)
+{
+	unsigned int i, at = slab_class();
+	char rest[MAX_SLABS * 24] = "";
+	size_t n, size = slab(&n);
+
+	for (i = 0; i < config.slabs.n; i++)
+		if (i != at)
+			snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest),
+				 "%s %zu", rest[0] ? "," : "; not used: slabs of KiB",
+				 config.slabs.kb[i]);
+	log_line(LOG_INFO, "staging has %zu slabs of %zu KiB of the pool%s", n,
+		 size / KIB(1), rest);
 }
 
 size_t lane_chunk(void)

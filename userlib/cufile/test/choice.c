@@ -643,6 +643,44 @@ void test_stock_file(void)
 	gpu_free(g);
 }
 
+/* What of a file is used, and what is not */
+void test_no_effect(void)
+{
+	static const char stock[] = "{\"logging\":{\"level\":\"INFO\"},"
+		"\"profile\":{\"nvtx\":false,\"cufile_stats\":0},"
+		"\"properties\":{\"io_priority\":\"default\",\"max_batch_io_timeout_msecs\":5,"
+		"\"vanilla_posix_io_mode\":false,\"use_poll_mode\":false,"
+		"\"posix_pool_slab_size_kb\":[4,1024,16384],"
+		"\"posix_pool_slab_count\":[128,60,64],\"allow_compat_mode\":true,"
+		"\"gpu_bounce_buffer_slab_config\":{\"slab_size_kb\":[1024],"
+		"\"slab_count\":[8]}},\"fs\":{\"generic\":{\"posix_unaligned_writes\":false},"
+		"\"lustre\":{\"posix_gds_min_kb\":0}},\"denylist\":{\"drivers\":[]}}";
+	FILE *f = fopen(config, "w");
+	int status;
+	pid_t pid;
+
+	fputs(stock, f);
+	fclose(f);
+	unlink(logfile);
+	pid = fork();
+	if (!pid) {
+		setenv("CUFILE_ENV_PATH_JSON", config, 1);
+		_exit(cuFileDriverOpen().err || cuFileDriverClose().err ||
+		      cuFileDriverOpen().err);
+	}
+	waitpid(pid, &status, 0);
+	is(status, 0, "a file as NVIDIA's");
+	is((long long)log_count("info: cufile.json has keys that are accepted, without effect: "
+		"profile.nvtx, properties.io_priority, properties.max_batch_io_timeout_msecs, "
+		"properties.vanilla_posix_io_mode, properties.use_poll_mode, "
+		"properties.gpu_bounce_buffer_slab_config.slab_size_kb, "
+		"properties.gpu_bounce_buffer_slab_config.slab_count, "
+		"fs.lustre.posix_gds_min_kb\n"), 1,
+	   "one line has the keys without effect, and no other");
+	check(log_has("info: staging has 60 slabs of 1024 KiB of the pool; not used: "
+		      "slabs of KiB 4, 16384\n"), "another one the slabs");
+}
+
 /* One line for each cause, at the level that a program without settings has */
 static void told(int fd, const char *words, const char *what)
 {

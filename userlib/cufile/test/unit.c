@@ -1585,6 +1585,7 @@ static void test_no_memory(void)
 static void alone(const char *dir)
 {
 	test_unknown_keys();	/* first: in processes without settings */
+	test_no_effect();
 	test_environment();
 	test_log_dir();
 	test_log_wrong();
