@@ -85,6 +85,7 @@ static CUfileOpError open_now(void)
 	}
 	config = cfg;
 	bounce_say_slabs();
+	lane_reserve();
 	module_open();
 	count_open();
 	is_open = true;

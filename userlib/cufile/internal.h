@@ -415,6 +415,10 @@ struct xfer {
 void bounce_run(struct xfer *x);
 /* In the log: what of the pool's configuration serves. */
 void bounce_say_slabs(void);
+
+/* ---- lane.c ---- */
+/* When the library is opened: whatever fails later, there is one. */
+void lane_reserve(void);
 void bounce_shutdown(void);
 
 /* ---- scratch.c ---- */
