@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -679,6 +681,62 @@ void test_no_effect(void)
 	   "one line has the keys without effect, and no other");
 	check(log_has("info: staging has 60 slabs of 1024 KiB of the pool; not used: "
 		      "slabs of KiB 4, 16384\n"), "another one the slabs");
+}
+
+static bool write_text(const char *name, const char *text)
+{
+	FILE *f = fopen(name, "w");
+
+	if (!f)
+		return false;
+	fputs(text, f);
+	return !fclose(f);
+}
+
+/*
+ * In a process with an /etc of its own, which has the library's file, and another one in
+ * @env: the entries of a batch that are in force.  1: it cannot have one.
+ */
+static int batchsize_with(const char *env)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		size_t n = 0;
+
+		if ((geteuid() ? unshare(CLONE_NEWUSER | CLONE_NEWNS) : unshare(CLONE_NEWNS)) ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("none", "/etc", "tmpfs", 0, NULL) ||
+		    !write_text("/etc/cufile.json", "{\"properties\":{\"io_batchsize\":7}}") ||
+		    !write_text(config, "{\"properties\":{\"io_batchsize\":9}}"))
+			_exit(1);
+		unsetenv("CUFILE_ENV_PATH_JSON");
+		if (env)
+			setenv("CUFILE_ENV_PATH_JSON", env, 1);
+		if (cuFileDriverOpen().err ||
+		    cuFileGetParameterSizeT(CUFILE_PARAM_PROPERTIES_IO_BATCHSIZE, &n).err)
+			_exit(2);
+		_exit((int)n);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The file that is there for all, and the one that the environment names */
+void test_default_file(void)
+{
+	int n = batchsize_with(NULL);
+
+	if (n == 1) {
+		check(true, "# SKIP no mount namespace for an /etc/cufile.json");
+		return;
+	}
+	is(n, 7, "/etc/cufile.json is read");
+	is(batchsize_with(""), 7, "also where CUFILE_ENV_PATH_JSON is empty");
+	is(batchsize_with(config), 9, "CUFILE_ENV_PATH_JSON goes before it");
+	is(batchsize_with("/nonexistent/cufile.json"), 128,
+	   "also where there is no such file: then the defaults are in force");
 }
 
 /* One line for each cause, at the level that a program without settings has */

@@ -1591,6 +1591,7 @@ static void alone(const char *dir)
 {
 	test_unknown_keys();	/* first: in processes without settings */
 	test_no_effect();
+	test_default_file();
 	test_environment();
 	test_log_dir();
 	test_log_wrong();

@@ -160,6 +160,7 @@ void test_denylist(void);
 void test_no_compat(void);
 void test_stock_file(void);
 void test_no_effect(void);
+void test_default_file(void);
 void test_told(void);
 void test_told_strict(void);
 void test_kernel_words(void);
