@@ -50,6 +50,14 @@ boot page-cache "$TOP/scenarios/topologies/same-switch.topo" 7.2 150 <<-'SCRIPT'
 	export PEERLANE_PAGE_CACHE=1
 	echo 3 >/proc/sys/vm/drop_caches
 	io cold --file /mnt/f --size 8M --crc
+	# half of it is cached, in pieces; what is not comes from the drive again each time
+	echo 3 >/proc/sys/vm/drop_caches
+	echo 0 >/sys/block/nvme0n1/queue/read_ahead_kb
+	for at in 1 3 5 7; do
+		dd if=/mnt/f of=/dev/null bs=1M count=1 skip=$at 2>/dev/null
+	done
+	io half --file /mnt/f --size 8M --crc
+	io again --file /mnt/f --size 8M --crc
 	unset CUFILE_FORCE_COMPAT_MODE
 	io direct --file /mnt/f --size 8M
 	/usr/lib/peerlane/tests/cufile-page-cache /mnt 40
@@ -72,5 +80,9 @@ has small "not a small one, and why is said" '.path == "bounce" and (.reason | t
 has off "by default it is copied" '.path == "bounce" and (.reason | test("no cache") | not)'
 has cold "what is not in the page cache is copied" ".path == \"bounce\" and .crc32c == \"$crc\" and (.reason | test(\"not all of it is in the page cache\"))"
 check "and comes from the drive" [ "$(of cold drive)" -ge $size ]
+for each in half again; do
+	has $each "$each: half of it is in the page cache" ".path == \"bounce\" and .crc32c == \"$crc\""
+	check_eq "and only the other half comes from the drive, around the page cache" $((size / 2)) "$(of $each drive)"
+done
 has direct "where p2p works it is p2p that moves it" '.path == "p2p"'
 finish

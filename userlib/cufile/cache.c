@@ -410,14 +410,18 @@ static bool reserve(struct io *io, size_t len)
  */
 static struct pin *pin(struct io *io, struct view *v, char *at, size_t len)
 {
-	struct pin *p = calloc(1, sizeof(*p));
+	/* others may have found it out, while this read looked for what to register */
+	bool refused = verdict_try(io, PLN_PATH_CACHE) == REFUSED;
+	struct pin *p = refused ? NULL : calloc(1, sizeof(*p));
 	int r = CUDA_ERROR_OUT_OF_MEMORY;
 	struct file *f = io->f;
 
 	if (p)
 		r = cu.HostRegister(at, len, CU_MEMHOSTREGISTER_PORTABLE |
 				    CU_MEMHOSTREGISTER_READ_ONLY);
-	if (r)
+	if (!r)
+		verdict_set(io, PLN_PATH_CACHE, WORKS);
+	else if (!refused)
 		because(io, "the page cache cannot be registered: %s (%d)",
 			cu_name(r), r);
 	/* others may be of the moment, or of this file */
@@ -1081,7 +1085,7 @@ static bool local(struct file *f)
 }
 
 /* May this read be tried at all?  Without a word where nobody expects it. */
-static bool possible(struct io *io, size_t len, enum state *known)
+static bool possible(struct io *io, size_t len)
 {
 	struct file *f = io->f;
 	enum state state;
@@ -1106,13 +1110,17 @@ static bool possible(struct io *io, size_t len, enum state *known)
 		because(io, "the CUDA driver has not what it needs");
 		return false;
 	}
-	*known = state = verdict_ask(io, PLN_PATH_CACHE);
+	state = verdict_ask(io, PLN_PATH_CACHE);
 	if (state == UNKNOWN && cu.DeviceGetAttribute &&
 	    !cu.DeviceGet(&dev, io->mem.gpu) &&
 	    !cu.DeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED,
 				   dev) && !can) {
-		because(io, "the GPU has no memory that is registered read-only");
-		verdict_set(io, PLN_PATH_CACHE, REFUSED);
+		state = verdict_try(io, PLN_PATH_CACHE);
+		if (state == UNKNOWN) {
+			because(io, "the GPU has no memory that is registered "
+				"read-only");
+			verdict_set(io, PLN_PATH_CACHE, REFUSED);
+		}
 		return false;
 	}
 	if (state == REFUSED)
@@ -1200,7 +1208,6 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		   size_t *pass)
 {
-	enum state known = UNKNOWN;
 	struct view *v = NULL;
 	struct lane *lane;
 	struct lease *l;
@@ -1209,7 +1216,7 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	struct stat st;
 
 	*pass = len;
-	if (io->no_cache_quick || !possible(io, len, &known))
+	if (io->no_cache_quick || !possible(io, len))
 		return 0;
 	l = get_lease(io);
 	if (!l && (len < LARGE || crew_callers() > FEW))
@@ -1246,8 +1253,6 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	}
 	if (lane)
 		lane_put(lane);
-	if (done && known == UNKNOWN)
-		verdict_set(io, PLN_PATH_CACHE, WORKS);
 out:
 	if (l)
 		put_lease(l);

@@ -390,7 +390,8 @@ static bool apply_json(struct config *cfg, const struct json *root,
 	    !take_slabs(root, GPU_SLAB_KB, GPU_SLAB_COUNT, &cfg->gpu_slabs, err,
 			size))
 		return false;
-	deny_unknown_keys(root, cfg->unknown, sizeof(cfg->unknown));
+	deny_keys(root, true, cfg->unknown, sizeof(cfg->unknown));
+	deny_keys(root, false, cfg->no_effect, sizeof(cfg->no_effect));
 	return deny_take(&cfg->deny, root, err, size);
 }
 

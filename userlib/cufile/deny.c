@@ -17,38 +17,57 @@
 
 /* ---- keys ---- */
 
-/*
- * NVIDIA's keys that say nothing to this library: what they are about is not
- * here, or has keys of its own.  A dot at the end: all below.
- */
-static const char *const passed_over[] = {
-	"profile.nvtx", "profile.io_tracing.",
-	"execution.max_io_threads", "execution.max_request_parallelism",
-	"execution.min_io_threshold_size_kb", "execution.gpu_bounce_buffer.",
-	"properties.use_pci_p2pdma", "properties.prefer_iouring",
-	"properties.io_priority", "properties.gds_rdma_write_support",
-	"properties.rdma_", "properties.vanilla_posix_io_mode",
-	"properties.max_peer_io_threads", "properties.static_routing_filepath",
-	"properties.enable_static_routing", "block.", "sparse.", "fs.", "rdma.",
-	"denylist.drivers", "denylist.devices", "denylist.mounts",
-	"denylist.filesystems", "miscellaneous.rcu_library_used", "logging.",
-	"peerlane.",
-};
-
-static bool known(const char *key)
+/* A dot or a line at the end: all that begin so */
+static bool is_among(const char *key, const char *const *of, size_t n)
 {
-	size_t i, n;
+	size_t i, len;
 
-	if (config_has_key(key))
-		return true;
-	for (i = 0; i < sizeof(passed_over) / sizeof(passed_over[0]); i++) {
-		n = strlen(passed_over[i]);
-		if (passed_over[i][n - 1] == '.' || passed_over[i][n - 1] == '_' ?
-		    !strncmp(key, passed_over[i], n) :
-		    !strcmp(key, passed_over[i]))
+	for (i = 0; i < n; i++) {
+		len = strlen(of[i]);
+		if (of[i][len - 1] == '.' || of[i][len - 1] == '_' ?
+		    !strncmp(key, of[i], len) : !strcmp(key, of[i]))
 			return true;
 	}
 	return false;
+}
+
+#define AMONG(key, of) is_among(key, of, sizeof(of) / sizeof((of)[0]))
+
+enum known { EFFECT, NO_EFFECT, NOBODYS };
+
+static enum known known(const char *key)
+{
+	/* settings that are checked, and told back */
+	static const char *const told_back[] = {
+		"profile.nvtx", "properties.use_poll_mode",
+		"properties.poll_mode_max_size_kb",
+		"properties.max_batch_io_timeout_msecs",
+		"properties.gpu_bounce_buffer_slab_config.", "miscellaneous.",
+	};
+	static const char *const lists[] = {
+		"denylist.drivers", "denylist.devices", "denylist.mounts",
+		"denylist.filesystems", "logging.level", "logging.dir", "peerlane.",
+	};
+	/*
+	 * NVIDIA's keys that say nothing to this library: what they are about is not
+	 * here, or has keys of its own.
+	 */
+	static const char *const passed_over[] = {
+		"profile.io_tracing.",
+		"execution.max_io_threads", "execution.max_request_parallelism",
+		"execution.min_io_threshold_size_kb", "execution.gpu_bounce_buffer.",
+		"properties.use_pci_p2pdma", "properties.prefer_iouring",
+		"properties.io_priority", "properties.gds_rdma_write_support",
+		"properties.rdma_", "properties.vanilla_posix_io_mode",
+		"properties.max_peer_io_threads", "properties.static_routing_filepath",
+		"properties.enable_static_routing", "block.", "sparse.", "fs.", "rdma.",
+		"miscellaneous.rcu_library_used", "logging.",
+	};
+	bool setting = config_has_key(key);
+
+	if (AMONG(key, lists) || (setting && !AMONG(key, told_back)))
+		return EFFECT;
+	return setting || AMONG(key, passed_over) ? NO_EFFECT : NOBODYS;
 }
 
 void deny_printable(char *s)
@@ -58,7 +77,8 @@ void deny_printable(char *s)
 			*s = '?';
 }
 
-static void look(const struct json *j, const char *above, char *list, size_t size)
+static void look(const struct json *j, const char *above, enum known what,
+		 char *list, size_t size)
 {
 	char key[256];
 	size_t n;
@@ -70,17 +90,17 @@ static void look(const struct json *j, const char *above, char *list, size_t siz
 		n = strlen(list);
 		/* "a.b" is one key, and not what is written so here */
 		if (j->type == JSON_OBJECT && !strchr(j->key, '.'))
-			look(j, key, list, size);
-		else if (strchr(j->key, '.') || !known(key))
+			look(j, key, what, list, size);
+		else if ((strchr(j->key, '.') ? NOBODYS : known(key)) == what)
 			snprintf(list + n, size - n, "%s%.60s", n ? ", " : "",
 				 key);
 	}
 }
 
-void deny_unknown_keys(const struct json *root, char *list, size_t size)
+void deny_keys(const struct json *root, bool unknown, char *list, size_t size)
 {
 	list[0] = '\0';
-	look(root, "", list, size);
+	look(root, "", unknown ? NOBODYS : NO_EFFECT, list, size);
 }
 
 /* ---- the denylist ---- */

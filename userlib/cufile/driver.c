@@ -54,7 +54,7 @@ __attribute__((constructor)) static void at_load(void)
 /* With the lock held. */
 static CUfileOpError open_now(void)
 {
-	static bool told, told_unused;
+	static bool told, told_ignored, told_unused;
 	struct config cfg;
 	char err[PLN_FILE_REASON_MAX];
 
@@ -68,6 +68,11 @@ static CUfileOpError open_now(void)
 		log_line(LOG_NOTICE, "cufile.json has unknown keys: %s",
 			 cfg.unknown);
 	}
+	if (cfg.no_effect[0] && !told_ignored) {
+		told_ignored = true;
+		log_line(LOG_INFO, "cufile.json has keys that are accepted, without "
+			 "effect: %s", cfg.no_effect);
+	}
 	if (cfg.unused[0] && !told_unused) {
 		told_unused = true;
 		log_line(LOG_WARN, "the environment has variables without effect: %s",
@@ -79,6 +84,8 @@ static CUfileOpError open_now(void)
 		return CU_FILE_PLATFORM_NOT_SUPPORTED;
 	}
 	config = cfg;
+	bounce_say_slabs();
+	lane_reserve();
 	module_open();
 	count_open();
 	is_open = true;

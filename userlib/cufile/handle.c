@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/kcmp.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,33 +84,6 @@ static int open_again(int fd, int flags, bool direct)
 	return open(path, flags);
 }
 
-/* No server is asked.  Overlayfs may give a file that is written to another number. */
-static struct node node_of(int fd)
-{
-	struct node n = { .dev = 0 };
-	struct statfs fs;
-	struct statx sx;
-
-	if (!fstatfs(fd, &fs) && fs.f_type != OVERLAYFS_SUPER_MAGIC &&
-	    !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
-		n = (struct node){ makedev(sx.stx_dev_major, sx.stx_dev_minor),
-				   sx.stx_ino, true };
-	return n;
-}
-
-/* A program may close all descriptors, and get their numbers for files of its own. */
-static bool leads_to(int fd, const struct node *n)
-{
-	struct statx sx;
-
-	if (fd < 0 || !n->known)
-		return fd >= 0;
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
-		return errno != EBADF;
-	return makedev(sx.stx_dev_major, sx.stx_dev_minor) == n->dev &&
-	       sx.stx_ino == n->ino;
-}
-
 /* All its descriptors are still the library's */
 static bool intact(const struct file *f)
 {
@@ -129,12 +101,12 @@ static void lose(struct file *f)
 
 static void destroy(struct file *f)
 {
-	if (!f->lost && f->direct_fd != f->fd && leads_to(f->direct_fd, &f->node))
-		close(f->direct_fd);
-	if (!f->lost && f->buffered_fd != f->fd && leads_to(f->buffered_fd, &f->node))
-		close(f->buffered_fd);
-	if (!f->lost && leads_to(f->fd, &f->node))
-		close(f->fd);
+	if (!f->lost && f->direct_fd != f->fd)
+		close_own(f->direct_fd, &f->node);
+	if (!f->lost && f->buffered_fd != f->fd)
+		close_own(f->buffered_fd, &f->node);
+	if (!f->lost)
+		close_own(f->fd, &f->node);
 	sem_destroy(&f->turns);
 	pthread_mutex_destroy(&f->tally.lock);
 	free(f);

@@ -8,6 +8,7 @@
  *   deny.c    its denylist, and keys that nobody knows
  *   cu.c      libcuda.so.1 by dlopen(); what a pointer is
  *   handle.c  file handles and registered buffers
+ *   node.c    descriptors, which the program may have closed
  *   io.c      read and write: the table of paths, and the choice
  *   p2p.c     the p2p path, and the kernel path
  *   scratch.c GPU memory of its own, for parts of blocks
@@ -43,6 +44,7 @@
 
 #include "cufile.h"
 #include "cu.h"
+#include "node.h"
 #include "page.h"
 #include <peerlane/file.h>
 
@@ -125,6 +127,7 @@ struct config {
 	size_t group_root;	/* of its characters: those of the mount */
 	struct deny deny;
 	char unknown[240];	/* keys of the file, or "" */
+	char no_effect[2048];	/* those that are accepted, and change nothing */
 	char unused[240];	/* variables CUFILE_..., or "" */
 };
 
@@ -159,8 +162,8 @@ bool config_has_key(const char *key);
 struct json;
 bool deny_take(struct deny *deny, const struct json *root, char *err, size_t size);
 void deny_free(struct deny *deny);
-/* Those that neither this library nor NVIDIA's has, in words. */
-void deny_unknown_keys(const struct json *root, char *list, size_t size);
+/* Those that neither this library nor NVIDIA's has, in words; or have no effect here. */
+void deny_keys(const struct json *root, bool unknown, char *list, size_t size);
 /* A line of the log is one line, whatever the file or the environment has. */
 void deny_printable(char *s);
 /* Why the file must not go directly, or NULL. */
@@ -259,10 +262,7 @@ struct file {
 	uint32_t mem_align;
 	sem_t turns;		/* of those who write into its page cache: see bounce.c */
 	uint64_t dev;		/* device that holds the data */
-	struct node {
-		uint64_t dev, ino;
-		bool known;
-	} node;			/* what all its descriptors lead to */
+	struct node node;	/* what all its descriptors lead to */
 	_Atomic bool lost;	/* the program has closed them */
 	/* of cache.c, written under its lock */
 	_Atomic int fs;
@@ -413,6 +413,12 @@ struct xfer {
 };
 
 void bounce_run(struct xfer *x);
+/* In the log: what of the pool's configuration serves. */
+void bounce_say_slabs(void);
+
+/* ---- lane.c ---- */
+/* When the library is opened: whatever fails later, there is one. */
+void lane_reserve(void);
 void bounce_shutdown(void);
 
 /* ---- scratch.c ---- */

@@ -95,27 +95,49 @@ static ssize_t bounce_move(struct io *io, uint64_t dev, uint64_t off,
 	return bounce(io, dev, off, len, false, &err);
 }
 
+/*
+ * How many of the next bytes go by one descriptor, and which.  What does not fill pages is
+ * written through the page cache, where other writers' parts of the page are: see begin()
+ * in p2p.c.
+ */
+static size_t posix_part(const struct io *io, uint64_t off, size_t len, int *fd)
+{
+	const struct file *f = io->f;
+	uint64_t unit = round_up(PAGE, f->off_align);
+	uint64_t lo = round_up(off, unit), hi = round_down(off + len, unit);
+
+	*fd = f->user_direct ? f->direct_fd : f->buffered_fd;
+	if (!io->write || !f->user_direct || f->buffered_fd < 0)
+		return len;
+	if (off == lo && lo < hi)
+		return hi - lo;
+	*fd = f->buffered_fd;
+	return lo < hi ? lo - off : len;
+}
+
 static ssize_t posix_move(struct io *io, uint64_t addr, uint64_t off,
 			  size_t len, size_t *pass)
 {
 	struct file *f = io->f;
 	char *p = (char *)(uintptr_t)addr;
-	size_t done = 0;
-	int fd = f->user_direct ? f->direct_fd : f->buffered_fd;
+	size_t done = 0, n;
+	bool buffered = false;
 	ssize_t r;
+	int fd;
 
 	(void)pass;
 	while (done < len) {
-		r = io->write ? pwrite(fd, p + done, len - done,
-				       (off_t)(off + done))
-			      : pread(fd, p + done, len - done,
-				      (off_t)(off + done));
+		n = posix_part(io, off + done, len - done, &fd);
+		if (buffered)
+			fd = f->buffered_fd;
+		r = io->write ? pwrite(fd, p + done, n, (off_t)(off + done))
+			      : pread(fd, p + done, n, (off_t)(off + done));
 		if (r < 0 && errno == EINTR)
 			continue;
 		/* not aligned for O_DIRECT, or a write into the page cache came between */
 		if (r < 0 && (errno == EINVAL || (errno == EIO && !io->write)) &&
 		    fd != f->buffered_fd && f->buffered_fd >= 0) {
-			fd = f->buffered_fd;
+			buffered = true;
 			continue;
 		}
 		/* after bytes that went, the next call meets it, as with read(2) */

@@ -17,6 +17,7 @@ struct io {
 	bool write;
 	unsigned int way;	/* PLN_PATH_P2P, or PLN_PATH_KERNEL */
 	enum state state;	/* of it, as this request has it */
+	uint32_t tries;		/* bits: paths that were refused, and this request tries again */
 	uint64_t limit;		/* p2p reads nothing from there on */
 	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
 	bool part;		/* what p2p passes on is for p2p_part() */
@@ -47,8 +48,10 @@ enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
 	     NO_ROOM, SHORTAGE };
 
 /* Of a path, and io's device and GPU; io has the reason of what is refused.  A refusal that
- * has held long enough is UNKNOWN to one request. */
+ * has held long enough is UNKNOWN, until a request tries the path. */
 enum state verdict_ask(struct io *io, unsigned int path);
+/* The same, by who tries at once what is UNKNOWN: of a refusal, one request does. */
+enum state verdict_try(struct io *io, unsigned int path);
 void verdict_set(struct io *io, unsigned int path, enum state state);
 /* It need not be told again: nobody will read io's reason for that. */
 bool verdict_told(const struct io *io, enum cause cause);

@@ -38,6 +38,8 @@ static struct waiter {
 	struct waiter *next;
 	pthread_cond_t freed;
 } *queue;
+/* Its memory is mapped when the library is opened, and touched only if no other can be made */
+static struct lane *reserve;
 static struct lane *_Atomic table[MAX_LANES];
 static _Atomic unsigned int made;	/* of the table */
 static unsigned int lanes;		/* and those that are being made */
@@ -45,26 +47,43 @@ static _Atomic unsigned int waiters;	/* in it, or not yet */
 static _Atomic size_t under_way;
 static __thread unsigned int mine;	/* the latest that this thread had */
 
-/* The slab class that serves the lanes: the largest of at most 4 MiB. */
+/*
+ * Which slab class serves the lanes: the largest of at most 4 MiB, or the smallest.  One
+ * serves all, as chunks of other sizes are cut out of its slabs.
+ */
+static unsigned int slab_class(void)
+{
+	const struct slabs *s = &config.slabs;
+	unsigned int i, best = 0;
+
+	for (i = 1; i < s->n; i++)
+		if (s->kb[best] > 4096 ? s->kb[i] < s->kb[best] :
+		    s->kb[i] <= 4096 && s->kb[i] > s->kb[best])
+			best = i;
+	return best;
+}
+
 static size_t slab(size_t *count)
 {
-	size_t best = 0, least = SIZE_MAX;
-	unsigned int i, at = 0;
+	unsigned int i = slab_class();
 
-	for (i = 0; i < config.slabs.n; i++) {
-		if (config.slabs.kb[i] <= 4096 && config.slabs.kb[i] > best) {
-			best = config.slabs.kb[i];
-			at = i;
-		}
-	}
-	if (!best)
-		for (i = 0; i < config.slabs.n; i++)
-			if (config.slabs.kb[i] < least) {
-				least = best = config.slabs.kb[i];
-				at = i;
-			}
-	*count = config.slabs.count[at];
-	return round_up(KIB(best), MIN_CHUNK);
+	*count = config.slabs.count[i];
+	return round_up(KIB(config.slabs.kb[i]), MIN_CHUNK);
+}
+
+void bounce_say_slabs(void)
+{
+	unsigned int i, at = slab_class();
+	char rest[MAX_SLABS * 24] = "";
+	size_t n, size = slab(&n);
+
+	for (i = 0; i < config.slabs.n; i++)
+		if (i != at)
+			snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest),
+				 "%s %zu", rest[0] ? "," : "; not used: slabs of KiB",
+				 config.slabs.kb[i]);
+	log_line(LOG_INFO, "staging has %zu slabs of %zu KiB of the pool%s", n,
+		 size / KIB(1), rest);
 }
 
 size_t lane_chunk(void)
@@ -112,7 +131,7 @@ static void bind_lane(struct lane *l, CUcontext ctx, unsigned long long id)
 /* ---- memory ---- */
 
 /* The node that the GPU is at, or -1. */
-static int node_of(int gpu)
+static int numa_node(int gpu)
 {
 	char bdf[32], path[80];
 	int node = -1;
@@ -147,11 +166,11 @@ static void place(void *p, size_t len, int node)
  * page of that pool that is not to be had on touch is a signal: so it is asked for.
  * *@mapped: what it takes; only of the former it is more, as they are whole.
  */
-static char *map_memory(size_t len, int node, size_t *mapped)
+static char *map_memory(size_t len, int node, bool may_be_huge, size_t *mapped)
 {
 	const int prot = PROT_READ | PROT_WRITE;
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-	size_t huge = len < HUGE_PAGE ? 0 : HUGE_PAGE, head;
+	size_t huge = len < HUGE_PAGE || !may_be_huge ? 0 : HUGE_PAGE, head;
 	char *p = MAP_FAILED;
 
 	if (huge) {
@@ -181,14 +200,15 @@ static char *map_memory(size_t len, int node, size_t *mapped)
 	return p;
 }
 
-static struct lane *make_lane(int gpu)
+/* Not pinned */
+static struct lane *bare_lane(int node, bool may_be_huge)
 {
 	struct lane *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
 	l->size = lane_chunk() + SLACK;
-	l->half[0] = map_memory(2 * l->size, node_of(gpu), &l->mapped);
+	l->half[0] = map_memory(2 * l->size, node, may_be_huge, &l->mapped);
 	if (!l->half[0]) {
 		free(l);
 		return NULL;
@@ -196,6 +216,15 @@ static struct lane *make_lane(int gpu)
 	l->half[1] = l->half[0] + l->size;
 	l->busy = true;
 	madvise(l->half[0], l->mapped, MADV_DONTFORK);
+	return l;
+}
+
+static struct lane *make_lane(int gpu)
+{
+	struct lane *l = bare_lane(numa_node(gpu), true);
+
+	if (!l)
+		return NULL;
 	/*
 	 * Our own memory, pinned by CUDA, rather than CUDA's: it outlives the
 	 * context in which it was pinned.  Without pinning it is only slower.
@@ -206,8 +235,12 @@ static struct lane *make_lane(int gpu)
 	if (!l->registered)
 		log_line(LOG_WARN, "staging buffers could not be pinned, "
 			 "copies will be slower");
-	stats_gauges.lanes++;
 	return l;
+}
+
+void lane_reserve(void)
+{
+	reserve = bare_lane(-1, false);
 }
 
 static void free_lane(struct lane *l)
@@ -222,7 +255,6 @@ static void free_lane(struct lane *l)
 		cu.Pop(&old);
 	munmap(l->half[0], l->mapped);
 	free(l);
-	stats_gauges.lanes--;
 }
 
 /* ---- who has which ---- */
@@ -307,14 +339,19 @@ static struct lane *get_slowly(const struct mem *mem, bool wait)
 			pthread_mutex_unlock(&lane_lock);
 			l = make_lane(mem->gpu);
 			pthread_mutex_lock(&lane_lock);
+			if (!l && lanes == 1) {
+				/* nobody will give one back to those who wait */
+				l = reserve;
+				reserve = NULL;
+			}
 			if (l) {
 				mine = made;
 				table[mine] = l;
 				made = mine + 1;
+				stats_gauges.lanes++;
 				break;
 			}
 			lanes--;
-			/* then nobody will give one back to those who wait */
 			if (!lanes)
 				break;
 			first = !queue || queue == &w;
@@ -408,6 +445,10 @@ void lane_free_all(void)
 		free_lane(table[i]);
 		table[i] = NULL;
 		lanes--;
+		stats_gauges.lanes--;
 	}
+	if (reserve)
+		free_lane(reserve);
+	reserve = NULL;
 	pthread_mutex_unlock(&lane_lock);
 }

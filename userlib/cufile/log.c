@@ -56,7 +56,7 @@ void log_line(int level, const char *fmt, ...)
 {
 	static const char *const names[] = { "notice", "error", "warning",
 					     "info", "debug" };
-	char line[PLN_FILE_REASON_MAX + 256];
+	char line[sizeof(config.no_effect) + 256];
 	int n, fd = STDERR_FILENO, saved = errno;
 	va_list ap;
 

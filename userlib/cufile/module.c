@@ -16,6 +16,7 @@
 #include "io.h"
 
 static int device = -1;
+static struct node node;	/* of it */
 
 void module_open(void)
 {
@@ -31,6 +32,7 @@ void module_open(void)
 				 errno, strerror(errno));
 		return;
 	}
+	node = node_of(device);
 	if (!ioctl(device, PLN_IOC_QUERY, &q) &&
 	    q.abi_version == PLN_ABI_VERSION && q.page_size &&
 	    GPU_PAGE % q.page_size == 0)
@@ -44,8 +46,7 @@ void module_open(void)
 
 void module_close(void)
 {
-	if (device >= 0)
-		close(device);
+	close_own(device, &node);
 	device = -1;
 }
 

@@ -70,9 +70,11 @@ bool nvrm_open(struct nvrm *n)
 	n->ctl = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
 	if (!came_to(n, "open of /dev/nvidiactl", n->ctl < 0 ? errno : 0, 0))
 		return false;
+	n->ctl_node = node_of(n->ctl);
 	n->uvm = open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC);
 	if (!came_to(n, "open of /dev/nvidia-uvm", n->uvm < 0 ? errno : 0, 0))
 		return false;
+	n->uvm_node = node_of(n->uvm);
 	err = call(n->ctl, NVRM_IOC_VERSION, &v);
 	if (!came_to(n, "version", err, v.reply == 1 ? 0 : NVRM_GENERIC))
 		return false;
@@ -89,10 +91,8 @@ void nvrm_close(struct nvrm *n)
 	/* first: a child of a later moment must not close what is another's by then */
 	n->uvm = n->ctl = -1;
 	n->client = 0;
-	if (uvm >= 0)
-		close(uvm);
-	if (ctl >= 0)
-		close(ctl);
+	close_own(uvm, &n->uvm_node);
+	close_own(ctl, &n->ctl_node);
 }
 
 bool nvrm_counts_right(const struct nvrm *n)

@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
+#include "node.h"
+
 /* Branches whose sources were read; of others nothing is known. */
 #define NVRM_KNOWN(major) \
 	((major) == 570 || (major) == 575 || (major) == 580 || \
@@ -232,6 +234,7 @@ static_assert(sizeof(struct nvuvm_free) == 24 &&
 
 struct nvrm {
 	_Atomic int ctl, uvm;		/* -1: not open */
+	struct node ctl_node, uvm_node;
 	nvrm_handle client;
 	unsigned int major;
 	char version[64];

@@ -344,6 +344,8 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 			return SEAM;
 		}
 		take_way(io, w);
+		if (io->state == UNKNOWN && (w->host || !io->f->no_module))
+			io->state = verdict_try(io, io->way);
 		if (io->state == REFUSED || (!w->host && io->f->no_module)) {
 			window_put(w);
 			if (io->state == REFUSED)

@@ -101,28 +101,42 @@ static enum state told(struct io *io, const struct verdict *v)
 	return v->state;
 }
 
+/* With the lock held, at least to read. */
+static bool is_over(const struct verdict *v)
+{
+	return v->state == REFUSED && seconds_now() >= v->until;
+}
+
+static bool tries(const struct io *io, unsigned int path)
+{
+	return io->tries & 1u << path;
+}
+
 enum state verdict_ask(struct io *io, unsigned int path)
 {
 	enum state s = UNKNOWN;
 	struct verdict *v;
-	bool over = true;
 
 	pthread_rwlock_rdlock(&verdict_lock);
 	v = known(io, path);
-	if (v) {
-		over = v->state == REFUSED && seconds_now() >= v->until;
-		s = over ? UNKNOWN : told(io, v);
-	}
+	if (v && !tries(io, path) && !is_over(v))
+		s = told(io, v);
 	pthread_rwlock_unlock(&verdict_lock);
-	if (!over)
-		return s;
+	return s;
+}
+
+enum state verdict_try(struct io *io, unsigned int path)
+{
+	enum state s = UNKNOWN;
+	struct verdict *v;
+
 	pthread_rwlock_wrlock(&verdict_lock);
-	v = find_verdict(io, path);
-	if (v && v->state == REFUSED && seconds_now() >= v->until) {
+	v = known(io, path);
+	if (v && !tries(io, path) && is_over(v)) {
 		/* one request tries; the others do not wait for it */
 		hold(v, v->held < HOLD_MOST ? 2 * v->held : v->held);
-		s = UNKNOWN;
-	} else if (v) {
+		io->tries |= 1u << path;
+	} else if (v && !tries(io, path)) {
 		s = told(io, v);
 	}
 	pthread_rwlock_unlock(&verdict_lock);
@@ -135,6 +149,7 @@ void verdict_set(struct io *io, unsigned int path, enum state state)
 	int err = cache ? 0 : io->reason_errno;
 	struct verdict *v;
 
+	io->tries &= ~(1u << path);
 	pthread_rwlock_wrlock(&verdict_lock);
 	v = find_verdict(io, path);
 	/* of two refusals at once, the one that has the kernel's words is kept */

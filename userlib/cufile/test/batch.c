@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/peerlane.h>
+
 #include "asleep.h"
 #include "unit.h"
 
@@ -696,13 +698,23 @@ static int closes_all(enum own which)
 
 	alarm(20);
 	fresh(NULL);
+	/* with the devices of the kernel module, and of NVIDIA's drivers */
+	cuFileDriverClose();
+	mock.module = PLN_ABI_VERSION;
+	setenv("PEERLANE_NVIDIA_UVM", "1", 1);
+	if (cuFileDriverOpen().err)
+		return NO_TRIAL;
+	mock.nvidia = "580.95.05";
+	mock.kernel = "6.14.11-generic";
+	mock.vmm = true;
 	noise(data, sizeof(data));
 	noise(was, sizeof(was));
 	old = reg(make(path, 0, data, sizeof(data)));
 	close(make(other, 0, was, sizeof(was)));
 	g = gpu(N * SIZE);
 	cuFileBatchIOSetUp(&b, N);
-	if (cuFileRead(old, g, SIZE, 0, 0) != SIZE || read_all(b, old, g) != N)
+	if (cuFileRead(old, g, SIZE, 0, 0) != SIZE || read_all(b, old, g) != N ||
+	    mock.nv_open != 2)
 		return NO_TRIAL;
 
 	if (syscall(SYS_close_range, 3, ~0u, 0))

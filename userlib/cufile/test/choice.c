@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -643,6 +645,100 @@ void test_stock_file(void)
 	gpu_free(g);
 }
 
+/* What of a file is used, and what is not */
+void test_no_effect(void)
+{
+	static const char stock[] = "{\"logging\":{\"level\":\"INFO\"},"
+		"\"profile\":{\"nvtx\":false,\"cufile_stats\":0},"
+		"\"properties\":{\"io_priority\":\"default\",\"max_batch_io_timeout_msecs\":5,"
+		"\"vanilla_posix_io_mode\":false,\"use_poll_mode\":false,"
+		"\"posix_pool_slab_size_kb\":[4,1024,16384],"
+		"\"posix_pool_slab_count\":[128,60,64],\"allow_compat_mode\":true,"
+		"\"gpu_bounce_buffer_slab_config\":{\"slab_size_kb\":[1024],"
+		"\"slab_count\":[8]}},\"fs\":{\"generic\":{\"posix_unaligned_writes\":false},"
+		"\"lustre\":{\"posix_gds_min_kb\":0}},\"denylist\":{\"drivers\":[]}}";
+	FILE *f = fopen(config, "w");
+	int status;
+	pid_t pid;
+
+	fputs(stock, f);
+	fclose(f);
+	unlink(logfile);
+	pid = fork();
+	if (!pid) {
+		setenv("CUFILE_ENV_PATH_JSON", config, 1);
+		_exit(cuFileDriverOpen().err || cuFileDriverClose().err ||
+		      cuFileDriverOpen().err);
+	}
+	waitpid(pid, &status, 0);
+	is(status, 0, "a file as NVIDIA's");
+	is((long long)log_count("info: cufile.json has keys that are accepted, without effect: "
+		"profile.nvtx, properties.io_priority, properties.max_batch_io_timeout_msecs, "
+		"properties.vanilla_posix_io_mode, properties.use_poll_mode, "
+		"properties.gpu_bounce_buffer_slab_config.slab_size_kb, "
+		"properties.gpu_bounce_buffer_slab_config.slab_count, "
+		"fs.lustre.posix_gds_min_kb\n"), 1,
+	   "one line has the keys without effect, and no other");
+	check(log_has("info: staging has 60 slabs of 1024 KiB of the pool; not used: "
+		      "slabs of KiB 4, 16384\n"), "another one the slabs");
+}
+
+static bool write_text(const char *name, const char *text)
+{
+	FILE *f = fopen(name, "w");
+
+	if (!f)
+		return false;
+	fputs(text, f);
+	return !fclose(f);
+}
+
+/*
+ * In a process with an /etc of its own, which has the library's file, and another one in
+ * @env: the entries of a batch that are in force.  1: it cannot have one.
+ */
+static int batchsize_with(const char *env)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		size_t n = 0;
+
+		if ((geteuid() ? unshare(CLONE_NEWUSER | CLONE_NEWNS) : unshare(CLONE_NEWNS)) ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("none", "/etc", "tmpfs", 0, NULL) ||
+		    !write_text("/etc/cufile.json", "{\"properties\":{\"io_batchsize\":7}}") ||
+		    !write_text(config, "{\"properties\":{\"io_batchsize\":9}}"))
+			_exit(1);
+		unsetenv("CUFILE_ENV_PATH_JSON");
+		if (env)
+			setenv("CUFILE_ENV_PATH_JSON", env, 1);
+		if (cuFileDriverOpen().err ||
+		    cuFileGetParameterSizeT(CUFILE_PARAM_PROPERTIES_IO_BATCHSIZE, &n).err)
+			_exit(2);
+		_exit((int)n);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The file that is there for all, and the one that the environment names */
+void test_default_file(void)
+{
+	int n = batchsize_with(NULL);
+
+	if (n == 1) {
+		check(true, "# SKIP no mount namespace for an /etc/cufile.json");
+		return;
+	}
+	is(n, 7, "/etc/cufile.json is read");
+	is(batchsize_with(""), 7, "also where CUFILE_ENV_PATH_JSON is empty");
+	is(batchsize_with(config), 9, "CUFILE_ENV_PATH_JSON goes before it");
+	is(batchsize_with("/nonexistent/cufile.json"), 128,
+	   "also where there is no such file: then the defaults are in force");
+}
+
 /* One line for each cause, at the level that a program without settings has */
 static void told(int fd, const char *words, const char *what)
 {
@@ -1184,6 +1280,84 @@ void test_refused_before(void)
 	fresh(NULL);
 	close(fd);
 	gpu_free(g);
+}
+
+/* How the program asks for a transfer */
+enum how { CALL, BATCH, STREAM };
+
+static void ask(enum how how, CUfileHandle_t fh, void *g)
+{
+	CUfileIOParams_t p = { .mode = CUFILE_BATCH, .fh = fh,
+			       .u.batch = { .devPtr_base = g, .size = 8192 } };
+	off_t off = 0, buf_off = 0;
+	CUfileBatchHandle_t b;
+	CUfileIOEvents_t e;
+	size_t size = 8192;
+	unsigned int n = 1;
+	ssize_t r = -9;
+
+	if (how == CALL) {
+		r = cuFileRead(fh, g, size, 0, 0);
+	} else if (how == BATCH) {
+		cuFileBatchIOSetUp(&b, 1);
+		if (!cuFileBatchIOSubmit(b, 1, &p, 0).err &&
+		    !cuFileBatchIOGetStatus(b, 1, &n, &e, NULL).err)
+			r = (ssize_t)e.ret;
+		cuFileBatchIODestroy(b);
+	} else {
+		cuFileReadAsync(fh, g, &size, &off, &buf_off, &r, (CUstream)16);
+		mock_settle();
+	}
+	is(r, 8192, "a transfer");
+}
+
+/* What only looks at a refusal leaves the attempt to who makes one */
+void test_refused_looked_at(void)
+{
+	static char data[16384];
+	int fd = make(path, 0, data, sizeof(data));
+	char *g = gpu(sizeof(data)), *second;
+	CUfileHandle_t fh;
+	enum how how;
+
+	for (how = CALL; how <= STREAM; how++) {
+		fresh(NULL);
+		mock_stop_clock();
+		fh = reg(fd);
+		mock.p2p_errno = EREMOTEIO;
+		ask(how, fh, g);
+		mock.p2p_errno = 0;
+		mock.later += 5;
+		ask(how, fh, g);
+		is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "refused");
+		mock.later += 6;
+		ask(how, fh, g);
+		is(stats_of(fh).last_path, PLN_PATH_P2P, "11 s later p2p is tried");
+		ask(how, fh, g);
+		is((long long)stats_of(fh).path[PLN_PATH_P2P].bytes_read, 16384,
+		   "and works from then on");
+	}
+
+	/* what finds no window, or nothing to read, has tried nothing */
+	fresh(NULL);
+	mock_stop_clock();
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	ask(CALL, fh, g);
+	mock.p2p_errno = 0;
+	mock.later += 11;
+	is(cuFileRead(fh, g, 8192, sizeof(data), 0), 0, "a read behind the end");
+	second = gpu(8192);
+	mock.handle_error = 801;
+	ask(CALL, fh, second);
+	mock.handle_error = 0;
+	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "one into memory that has no window");
+	ask(CALL, fh, g);
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "the next one tries p2p");
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+	gpu_free(second);
 }
 
 /* What refuses p2p, and what refuses the cache: reasons are never taken for others. */

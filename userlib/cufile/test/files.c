@@ -31,6 +31,48 @@ void test_odd_write(void)
 	gpu_free(g);
 }
 
+/* The program's memory, and a file that it has opened with O_DIRECT */
+void test_host_direct(void)
+{
+	enum { SIZE = 32768 };
+	char *data = aligned_alloc(4096, SIZE), want[SIZE], back[SIZE];
+	static const struct {
+		off_t off, from;
+		size_t n, direct;	/* so many calls */
+	} w[] = {
+		{ 512, 0, 1024, 0 },
+		{ 3584, 512, 1024, 0 },
+		{ 512, 512, 16384, 1 },
+		{ 4096, 4096, 8192, 1 },
+		{ 8192, 0, 8704, 1 },
+		{ 100, 7, 20000, 0 },	/* the memory is not aligned */
+	};
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	fresh(NULL);
+	noise(data, SIZE);
+	for (i = 0; i < sizeof(w) / sizeof(w[0]); i++) {
+		memset(want, 'x', SIZE);
+		fd = make(path, O_DIRECT, want, SIZE);
+		fh = reg(fd);
+		mock.directs = mock.parts = 0;
+		is(cuFileWrite(fh, data + w[i].from, w[i].n, w[i].off, 0),
+		   (long long)w[i].n, "a write of host memory");
+		is((long long)mock.parts, 0, "no part of a page goes around the page cache");
+		is((long long)mock.directs, (long long)w[i].direct, "whole pages do");
+		cuFileHandleDeregister(fh);
+		close(fd);
+		memcpy(want + w[i].off, data + w[i].from, w[i].n);
+		fd = open(path, O_RDONLY);
+		check(pread(fd, back, SIZE, 0) == SIZE && !memcmp(back, want, SIZE),
+		      "the file is right");
+		close(fd);
+	}
+	free(data);
+}
+
 /* Several lanes write, and that of the second MiB meets a full disk */
 void test_short_write(void)
 {

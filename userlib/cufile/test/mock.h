@@ -112,6 +112,7 @@ struct mock {
 		allocs;
 	_Atomic int64_t bar1_used;
 	_Atomic int64_t gpu_used; /* memory, in whole pages of the GPU */
+	_Atomic uint64_t directs, parts; /* O_DIRECT writes of host memory; and that do not fill pages */
 	_Atomic int in_io;	/* calls under way */
 	_Atomic int most_in_io;
 	_Atomic int in_map;	/* waiting for a dma-buf */

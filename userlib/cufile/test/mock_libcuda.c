@@ -728,6 +728,10 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 		mock.most_in_io = mock.in_io;
 	linger();
 	r = real_pwrite(fd, buf, (size_t)r, off);
+	if (r > 0 && where(buf) < 0 && fcntl(fd, F_GETFL) & O_DIRECT) {
+		mock.directs++;
+		mock.parts += off % 4096 || r % 4096;
+	}
 	if (mock.odd_write && where(buf) > 0) {
 		r = (ssize_t)mock.odd_write;
 		mock.odd_write = 0;

@@ -1006,6 +1006,7 @@ struct reader {
 	pthread_t thread;
 	CUfileHandle_t fh;
 	char *g;
+	ssize_t result;
 	_Atomic bool done;
 };
 
@@ -1013,7 +1014,7 @@ static void *read_one(void *arg)
 {
 	struct reader *r = arg;
 
-	cuFileRead(r->fh, r->g, 4096, 0, 0);
+	r->result = cuFileRead(r->fh, r->g, 4096, 0, 0);
 	r->done = true;
 	return NULL;
 }
@@ -1026,6 +1027,7 @@ static void test_no_lanes(void)
 	int fd, i, tries;
 
 	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
+	noise(data, sizeof(data));
 	fd = make(path, 0, data, sizeof(data));
 	mock.anon_errno = ENOMEM;
 	mock.anon_together = 2;
@@ -1043,8 +1045,11 @@ static void test_no_lanes(void)
 	}
 	for (i = 0; i < 2; i++) {
 		pthread_join(r[i].thread, NULL);
+		is(r[i].result, 4096, "well");
+		check(!memcmp(mem(r[i].g), data, 4096), "with the right data");
 		gpu_free(r[i].g);
 	}
+	is((long long)stats_of(NULL).lanes, 1, "by the buffers of the open");
 	mock.anon_errno = 0;
 	is(cuFileRead(r[0].fh, r[0].g = gpu(8192), 8192, 0, 0), 8192,
 	   "with memory the next goes");
@@ -1585,6 +1590,8 @@ static void test_no_memory(void)
 static void alone(const char *dir)
 {
 	test_unknown_keys();	/* first: in processes without settings */
+	test_no_effect();
+	test_default_file();
 	test_environment();
 	test_log_dir();
 	test_log_wrong();
@@ -1616,11 +1623,13 @@ static void alone(const char *dir)
 	test_p2p_collision();
 	test_strict_collision();
 	test_refused_before();
+	test_refused_looked_at();
 	test_each_reason();
 	test_pages();
 	test_two_allocations();
 	test_media();
 	test_odd_write();
+	test_host_direct();
 	test_short_write();
 	test_append_later();
 	test_number_again();

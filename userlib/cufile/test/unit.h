@@ -159,6 +159,8 @@ void test_log_wrong(void);
 void test_denylist(void);
 void test_no_compat(void);
 void test_stock_file(void);
+void test_no_effect(void);
+void test_default_file(void);
 void test_told(void);
 void test_told_strict(void);
 void test_kernel_words(void);
@@ -170,6 +172,7 @@ void test_real_collisions(void);
 void test_told_later(void);
 void test_words_of_two(void);
 void test_refused_before(void);
+void test_refused_looked_at(void);
 void test_each_reason(void);
 void test_same_reason(void);
 
@@ -202,6 +205,7 @@ void test_counts(void);
 
 /* files.c */
 void test_odd_write(void);
+void test_host_direct(void);
 void test_short_write(void);
 void test_append_later(void);
 void test_number_again(void);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Does a descriptor of the library's still lead to what it opened?  A program may
+ * close all descriptors, as daemons do, and get their numbers for files of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "node.h"
+
+/* No server is asked.  Overlayfs may give a file that is written to another number. */
+struct node node_of(int fd)
+{
+	struct node n = { .dev = 0 };
+	struct statfs fs;
+	struct statx sx;
+
+	if (!fstatfs(fd, &fs) && fs.f_type != OVERLAYFS_SUPER_MAGIC &&
+	    !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
+		n = (struct node){ makedev(sx.stx_dev_major, sx.stx_dev_minor),
+				   sx.stx_ino, true };
+	return n;
+}
+
+bool leads_to(int fd, const struct node *n)
+{
+	struct statx sx;
+
+	if (fd < 0 || !n->known)
+		return fd >= 0;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
+		return errno != EBADF;
+	return makedev(sx.stx_dev_major, sx.stx_dev_minor) == n->dev &&
+	       sx.stx_ino == n->ino;
+}
+
+void close_own(int fd, const struct node *n)
+{
+	if (leads_to(fd, n))
+		close(fd);
+}

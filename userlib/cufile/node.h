@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What a descriptor leads to: node.c. */
+#ifndef PLN_CUFILE_NODE_H
+#define PLN_CUFILE_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct node {
+	uint64_t dev, ino;
+	bool known;
+};
+
+/* Of one that was just opened */
+struct node node_of(int fd);
+/* -1 leads nowhere; what is not known is believed. */
+bool leads_to(int fd, const struct node *n);
+/* Closes it, unless it is another's by now. */
+void close_own(int fd, const struct node *n);
+
+#endif
