@@ -195,9 +195,11 @@ static int pln_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	gpu->queues = kcalloc(gpu->num_queues, sizeof(*gpu->queues),
 			      GFP_KERNEL);
 	gpu->wq = alloc_workqueue("%s", WQ_UNBOUND, 0, dev_name(&gpu->dev));
-	gpu->drain_wq = alloc_workqueue("%s-drain", WQ_UNBOUND,
+	gpu->p2p_wq = alloc_workqueue("%s-p2p", WQ_UNBOUND, WQ_MAX_ACTIVE,
+				      dev_name(&gpu->dev));
+	gpu->drain_wq = alloc_workqueue("%s-drain", WQ_UNBOUND | WQ_SYSFS,
 					WQ_MAX_ACTIVE, dev_name(&gpu->dev));
-	if (!gpu->queues || !gpu->wq || !gpu->drain_wq) {
+	if (!gpu->queues || !gpu->wq || !gpu->p2p_wq || !gpu->drain_wq) {
 		ret = -ENOMEM;
 		goto err_wq;
 	}
@@ -242,6 +244,8 @@ err_master:
 err_wq:
 	if (gpu->drain_wq)
 		destroy_workqueue(gpu->drain_wq);
+	if (gpu->p2p_wq)
+		destroy_workqueue(gpu->p2p_wq);
 	if (gpu->wq)
 		destroy_workqueue(gpu->wq);
 err_iounmap:
@@ -302,7 +306,9 @@ static void pln_remove(struct pci_dev *pdev)
 	synchronize_srcu(&gpu->calls);
 	cancel_work_sync(&gpu->die_work);
 	/* Also importers without mappings have been told */
+	flush_workqueue(gpu->wq);
 	destroy_workqueue(gpu->drain_wq);
+	destroy_workqueue(gpu->p2p_wq);
 
 	pln_queues_fini(gpu);
 	pln_aperture_fini(gpu);

@@ -274,14 +274,26 @@ void pln_buf_drop(struct pln_buf *buf)
 	pln_buf_put(buf);
 }
 
+static void pln_importers_work(struct work_struct *work)
+{
+	struct pln_buf *buf = container_of(work, struct pln_buf, drain_work);
+
+	pln_exports_revoke(buf);
+	pln_reap_soon(buf->gpu);
+	pln_buf_put(buf);
+}
+
+/*
+ * Waits for nobody: a workqueue runs so many works at once, and importers that do not
+ * end their DMA may be more than that
+ */
 static void pln_drain_work(struct work_struct *work)
 {
 	struct pln_buf *buf = container_of(work, struct pln_buf, drain_work);
 
-	pln_p2p_revoke(buf, buf->gpu->drain_wq);
-	pln_exports_revoke(buf);
-	pln_reap_soon(buf->gpu);
-	pln_buf_put(buf);
+	pln_p2p_revoke(buf, buf->gpu->p2p_wq);
+	INIT_WORK(&buf->drain_work, pln_importers_work);
+	queue_work(buf->gpu->drain_wq, &buf->drain_work);
 }
 
 /*
@@ -299,7 +311,7 @@ void pln_bufs_lose_all(struct pln_gpu *gpu)
 		pln_buf_revoke(buf, true);
 		pln_buf_get(buf);
 		INIT_WORK(&buf->drain_work, pln_drain_work);
-		queue_work(gpu->drain_wq, &buf->drain_work);
+		queue_work(gpu->wq, &buf->drain_work);
 	}
 	up_write(&gpu->mem_lock);
 }

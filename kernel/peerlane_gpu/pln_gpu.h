@@ -67,8 +67,9 @@ enum pln_state {
  * @bufs: memory not yet retired
  * @graveyard: retired memory that DMA or mappings may still reach
  * @dying_runs: BAR1 runs without users, whose pages may still be in use
- * @drain_wq: for what may wait for other drivers without bound, and so for
+ * @p2p_wq: for callbacks of other drivers, which may wait without bound, and so for
  *	nothing else
+ * @drain_wq: likewise, for importers of dma-bufs
  */
 struct pln_gpu {
 	struct device dev;
@@ -116,6 +117,7 @@ struct pln_gpu {
 	int irq;		/* of the device, vector 0 */
 	unsigned int nr_vectors;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *p2p_wq;
 	struct workqueue_struct *drain_wq;
 
 	u8 uuid[16];

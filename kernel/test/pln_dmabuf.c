@@ -544,6 +544,76 @@ static void test_unbind(int fd)
 	close(buf);
 }
 
+#define DRIVER		"/sys/kernel/debug/peerlane_p2p_test/"
+#define DRAIN		"/sys/devices/virtual/workqueue/peerlane-gpu0-drain/max_active"
+
+/* Of slot 0 of the other driver */
+static bool callback_ran(void)
+{
+	char line[512] = "";
+	FILE *f;
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		f = fopen(DRIVER "state", "r");
+		need(f && fgets(line, sizeof(line), f), "state");
+		fclose(f);
+		if (strstr(line, " ended 1 "))
+			return true;
+		usleep(10000);
+	}
+	printf("# %s", line);
+	return false;
+}
+
+/*
+ * The GPU loses its memory while importers do not end their DMA, as many as can be told
+ * at once.  Another driver's callback runs nevertheless.
+ */
+static void test_importers_hold(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a[3];
+	int buf[2], i, max, status;
+	char *p;
+	FILE *f;
+	pid_t pid;
+
+	f = fopen(DRAIN, "r");
+	need(f && fscanf(f, "%d", &max) == 1, "max_active");
+	fclose(f);
+	need(!shell("echo 1 >" DRAIN), "one work at once");
+	/* Memory of the callback between the others': one of these comes before it */
+	for (i = 0; i < 3; i++)
+		a[i] = gpu_alloc(fd, UNIT);
+	for (i = 0; i < 2; i++) {
+		buf[i] = gpu_export(fd, a[2 * i].handle, 0, UNIT);
+		need(!attach(i, buf[i], peer_pci, "hold"), "attach");
+	}
+	p = dev_map(fd, &a[1]);
+	need(!order(DRIVER, "get 0 %llu %u plain",
+		    (unsigned long long)(uintptr_t)p, UNIT), "get");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid)
+		_exit(shell("echo 1 >/sys/bus/pci/devices/%s/reset", gpu_pci) != 0);
+	check(callback_ran(), "reset: importers wait, the callback runs");
+	check(!cmd("go 0") && !cmd("go 1"), "the importers go on");
+	need(waitpid(pid, &status, 0) == pid && !status, "reset");
+	check(state(0).invalidated == 1 && state(1).invalidated == 1,
+	      "both have been told");
+	order(DRIVER, "free 0");
+	munmap(p, UNIT);
+	for (i = 0; i < 2; i++) {
+		need(!cmd("detach %d", i), "detach");
+		close(buf[i]);
+	}
+	for (i = 0; i < 3; i++)
+		gpu_free(fd, a[i].handle);
+	need(!shell("echo %d >" DRAIN, max), "as many as before");
+	check(room_is(fd, &q), "nothing is left");
+}
+
 #include "pln_dmabuf_live.h"
 
 int main(int argc, char **argv)
@@ -571,6 +641,7 @@ int main(int argc, char **argv)
 	test_careless_reset(fd);
 	test_race(fd, false);
 	test_race(fd, true);
+	test_importers_hold(fd);
 	test_unbind(fd);
 	close(fd);
 	return test_end();

@@ -73,7 +73,11 @@ sc_data() {
 		"$MKDATA" gen 1 "$1" >"$SC_DATA" &&
 			"$MKDATA" crc "$SC_DATA" >"$SC_DATA.crc.new" &&
 			mv "$SC_DATA.crc.new" "$SC_DATA.crc"
-	) 6>"$SC_SOURCE/lock"
+	) 6>"$SC_SOURCE/lock" 2>"$OUT/mkdata.log"
+	if [ ! -s "$SC_DATA.crc" ]; then
+		fail "the data is made" "$(cat "$OUT/mkdata.log")"
+		finish
+	fi
 	SC_CRC=$(cat "$SC_DATA.crc")
 }
 
@@ -605,7 +609,7 @@ $(cat "$OUT/judge.err")"
 sc_tidy() {
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
 		"$OUT/labels" "$OUT"/transfers* "$OUT/conditions" "$OUT"/asked* "$OUT"/judge* "$OUT/.check" \
-		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkfs.log"
+		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkdata.log" "$OUT/mkfs.log"
 	rm -rf "$OUT/case"
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: programs that nvcc built run in a guest: driver interface, shared runtime, and the static one led to ours
+# desc: programs that nvcc built run in a guest: driver interface, shared runtime, static ones: ours, and led to ours
 # tags: guest cuda
 # tier: all
 # timeout: 240
@@ -10,6 +10,8 @@ PATH=$PATH:/usr/local/cuda/bin # where images/build/in-root puts the host's
 command -v nvcc >/dev/null || skip "no nvcc: neither CUDA_HOME nor /usr/local/cuda of this machine has bin/nvcc"
 need_file "$BUILD/userlib/libcudart.so.13"
 need_file "$BUILD/userlib/libcuda.so"
+release=$(nvcc --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+need_file "$BUILD/userlib/cuda-$release/libcudart_static.a"
 
 src=$TOP/tests/cuda/nvcc
 case=$OUT/case
@@ -21,6 +23,8 @@ mkdir -p "$case"
 		nvcc -o "$case/alone" "$src/runtime.cu" &&
 		nvcc -o "$case/static" "$src/shared.cu" &&
 		nvcc --default-stream per-thread -o "$case/static-per-thread" "$src/shared.cu" &&
+		nvcc -o "$case/linked" "$src/shared.cu" -L"$BUILD/userlib/cuda-$release" &&
+		strip -o "$case/linked-stripped" "$case/linked" &&
 		nvcc -rdc=true -o "$case/static-rdc" "$src/shared.cu" &&
 		nvcc -shared -Xcompiler -fPIC -DLIBRARY -o "$case/libstatic.so" "$src/static.cu" &&
 		nvcc -o "$case/many" "$src/static.cu" -L"$case" -lstatic -Xlinker -rpath,/case -lpthread &&
@@ -47,6 +51,8 @@ say driver ./driver kernel.ptx pln_add_one
 say shared ./shared
 say per-thread ./per-thread
 say alone ./alone
+say linked ./linked
+say linked-stripped ./linked-stripped
 for name in static static-per-thread static-rdc many; do
 	PEERLANE_LOG=1 say $name peerlane run ./$name
 done
@@ -63,7 +69,7 @@ check "the guest ended well" test $? -eq 0
 said=$OUT/guest/result.log
 check "driver: copies are right" grep -q '^driver: .*copied right' "$said"
 check "driver: the launch is refused" grep -q '^driver: launch 801' "$said"
-for name in shared per-thread both static static-per-thread static-rdc; do
+for name in shared per-thread both static static-per-thread static-rdc linked linked-stripped; do
 	check "$name: it ends well" grep -q "^$name: ended 0" "$said"
 	check "$name: the properties are the GPU's" \
 		grep -q "^$name: count 1, Peerlane emulated GPU, compute 9\.0" "$said"

@@ -257,6 +257,15 @@ grep -v cudaEventRecordWithFlags eleven.d/names.inc >old.d/names.inc
 program old 12 >cc.log 2>&1
 refused old 'older than 11.1'
 
+# What is not known is not taken for 13, whose names it has
+program fourteen 13 -DVERSION=14020 >cc.log 2>&1
+refused fourteen 'is of version 14\.2 (0\.0: it does not say), and Peerlane has 12'
+program thirteen-5 13 -DVERSION=13050 >cc.log 2>&1
+LD_AUDIT=$lead LD_PRELOAD=$lead ./thirteen-5 calls >thirteen.out 2>&1
+check "13.5 is 13" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' thirteen.out
+program no-number 13 -DVERSION=1 >cc.log 2>&1
+refused no-number 'is of version 0\.0'
+
 # CUDA 11 is led to 12, but for what they do not have in common
 program eleven 12 -DOLDER >cc.log 2>&1
 changed='^N(cuda\(FuncGetAttributes\|GetDriverEntryPoint\(_ptsz\)\{0,1\}\))'

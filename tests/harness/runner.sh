@@ -330,6 +330,8 @@ check_eq "a run without failures exits 0" 0 "$?"
 check_eq "a wrong option exits 64, as of all programs" "64 usage: tests/run: unknown option --nonsense" "$? $(sed -n '1s/ .*//p' err) $(tail -n 1 err)"
 check_eq "-t takes a tag, of every tier" "5 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
 check_fails "-x drops a tag, and nothing left is an error" "no case is left" "$TOP/tests/run" --cases cases --out out2 -x fix
+check_fails "a tag that no case has, too" "no case is left" "$TOP/tests/run" --cases cases --out out2 -t nothing
+check_fails "and a pattern that none matches" "no case is left" "$TOP/tests/run" --cases cases --out out2 -k nothing
 "$TOP/tests/run" --cases cases --out out2 -k '^fix/(good|allowed)$' >ktap
 check_eq "-k takes a pattern" "2 passed, 0 failed, 0 skipped" \
 	"$(tail -n 1 ktap)"

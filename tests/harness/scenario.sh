@@ -112,6 +112,46 @@ echo 'always | too little is asked | .transfers | length > 0 or .bytes == 7' >ex
 check_eq "a condition that holds without what it names fails" "0 1" "$(verdicts 1)"
 check "and says what it did not ask for" grep -q '^# it holds without any "bytes", too' sc/said
 
+# --- a disk that fills while the files of a run are made ------------------------------------------------
+
+need_file "$BUILD/scenarios/mkdata"
+# Every program that makes an image writes what one writes to a full disk, and fails
+mkdir full
+for program in mke2fs mkfs.xfs dd cp; do
+	printf '#!/bin/sh\necho "%s: No space left on device" >&2\nexit 1\n' $program >full/$program
+	chmod +x full/$program
+done
+made() { # PATH COMMAND…: what a case prints that makes a file so; another program of that PATH comes first
+	(
+		OUT=$PWD/sc
+		SC_SOURCE=$PWD/source
+		SC_TOPOLOGY=same-switch
+		MKDATA=$BUILD/scenarios/mkdata
+		rm -rf source
+		mkdir source
+		. "$TOP/scenarios/lib/scenario.sh"
+		vm_image() { :; }
+		PATH=$1$PATH
+		shift
+		[ "$1" != full ] || { ln -s /dev/full source/data-65536; shift; }
+		case_checks=0
+		case_failed=0
+		"$@"
+		finish
+	) >made 2>&1
+	status=$?
+	sed 's/mk[a-z0-9.]*:\|[a-z]*:/PROGRAM:/' made | xargs -d '\n' printf '%s|'
+	echo $status
+}
+for fs in ext4 xfs raw; do
+	check_eq "$fs: the failure says that the disk is full" \
+		'not ok 1 - the disk image is made|# PROGRAM: No space left on device|1..1|1' "$(made "$PWD/full:" sc_disk $fs 65536 16777216)"
+done
+check_eq "the image for one run, too" \
+	'not ok 1 - disk0.img is made|# PROGRAM: No space left on device|1..1|1' "$(made "$PWD/full:" sc_copy source sc/disk0.img)"
+check_eq "and the data" \
+	'not ok 1 - the data is made|# PROGRAM: No space left on device|1..1|1' "$(made '' full sc_disk raw 65536 16777216)"
+
 # --- every scenario has its parts ---------------------------------------------
 
 PROGRAM=scenario

@@ -73,6 +73,41 @@ check_eq "it went up" "upstream-peer-write=4096 " "$r"
 of_port sw0
 check_eq "and came down again" "upstream-peer-write=4096 target-write=4096 " "$r"
 
+# Its target is no more there, and the drive no more a master, when it ends: it lands, and counts as what it was
+qom_counter gpu1 bar1-dma-write
+before=$r
+snap dp1
+memset $PEER 8192 0x5a
+submit 1 2 $((PEER + 4096)) 0 0 0 7
+cfg_writew $GPU1 4 4
+cfg_writew $NVME 4 2
+landed() {
+    la_n=0
+    while more $la_n; do
+        qom_counter gpu1 bar1-dma-write
+        [ $r -eq $before ] || return 0
+        la_n=$((la_n + 1))
+    done
+    return 1
+}
+check "a read into a peer that is switched off meanwhile ends" landed
+check_eq "the peer counts it" 4096 $((r - before))
+of_port dp3
+check_eq "so does the drive's port" "peer-write=4096 " "$r"
+of_port dp1
+check_eq "and the peer's" "target-write=4096 " "$r"
+cfg_writew $GPU1 4 6
+cfg_writew $NVME 4 6
+bytes_are "the data has landed" $((PEER + 4096)) 0x0000000000000000
+bytes_are "and none beside it" $PEER 0x5a5a5a5a5a5a5a5a
+completed
+check_eq "its completion has not: that was another write" 1 $?
+writel $((REGS + 0x14)) 0x00460000
+check "the drive is ready again" nvme_setup
+check "it has queues again" nvme_queues
+bridge $DP3 2 9 9 4 5
+begun=0
+
 # The same bytes of a GPU through both of its windows at once; the first ends first
 dma_of_9() {
     qom_counter gpu9 bar1-dma-write

@@ -103,18 +103,19 @@ done
 EDU=0xe0000000
 cfg_writel 0x408 0x10 $EDU
 cfg_writew 0x408 4 6
-# edu_writes BYTE: the neighbour writes that to memory, from its buffer; that is at 0x40000 for edu
+# edu_dma FROM TO LENGTH COMMAND; edu_writes BYTE: the edu writes that to memory, from its buffer; that is at 0x40000 for edu
+edu_dma() {
+    writeq $((EDU + 0x80)) $(($1))
+    writeq $((EDU + 0x88)) $(($2))
+    writeq $((EDU + 0x90)) $3
+    writeq $((EDU + 0x98)) $4
+    qt clock_step 200000000
+}
 edu_writes() {
     memset 0x100000 8 $1
     memset 0x100008 8 0
-    for ed in "0x100000 0x40000 1" "0x40000 0x100008 3"; do
-        set -- $ed
-        writeq $((EDU + 0x80)) $(($1))
-        writeq $((EDU + 0x88)) $(($2))
-        writeq $((EDU + 0x90)) 8
-        writeq $((EDU + 0x98)) $3
-        qt clock_step 200000000
-    done
+    edu_dma 0x100000 0x40000 8 1
+    edu_dma 0x40000 0x100008 8 3
 }
 edu_writes 0x5a
 bytes_are "the neighbour does DMA" 0x100008 0x5a5a5a5a5a5a5a5a
@@ -131,4 +132,38 @@ many_windows
 live_is "the requester stays, of its neighbour" 2
 edu_writes 0x33
 bytes_are "which does DMA as before" 0x100008 0x3333333333333333
+qt_stop
+
+# A switch in the slot of a conventional bridge. A device below its port writes to the hot-plug controller of that bridge: the
+# switch goes, and the device with it, in the middle of that write, which the link of the port would carry.
+qt_start $NO_ACPI -device pcie-root-port,id=rp0,addr=3,chassis=1,slot=1 \
+    -device pcie-pci-bridge,id=br,bus=rp0 \
+    -device peerlane-switch-upstream,id=sw0,bus=br,addr=1 \
+    -device peerlane-switch-downstream,id=dp0,bus=sw0,addr=0,chassis=3,slot=3,link-gen=3 \
+    -device edu,bus=dp0,id=e0,dma_mask=0xffffffff
+cfg_writel 0x18 0x18 0x040100
+cfg_writel 0x100 0x18 0x040201
+cfg_writel 0x208 0x18 0x040302
+cfg_writel 0x300 0x18 0x040403
+for bdf in 0x18 0x100 0x208 0x300; do
+    cfg_writel $bdf 0x20 0xe000e000
+done
+cfg_writel 0x18 0x20 0xe010e000
+SHPC=0xe0100000
+cfg_writel 0x100 0x10 $SHPC
+for bdf in 0x18 0x100 0x208 0x300; do
+    cfg_writew $bdf 4 6
+done
+cfg_writel 0x400 0x10 $EDU
+cfg_writew 0x400 4 6
+edu_writes 0x5a
+bytes_are "the device does DMA" 0x100008 0x5a5a5a5a5a5a5a5a
+# Into its buffer comes: disable the slot, its power indicator off; of slot 1. No other registers are written.
+writel 0x100000 0x010f
+edu_dma 0x100000 0x40000 2 1
+edu_dma 0x40000 $((SHPC + 0x14)) 2 3
+check "it writes itself away" gone e0
+check "and its switch" gone sw0
+qmp query-status
+check "QEMU goes on" test -n "$qmp_reply"
 qt_finish

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: what several parts of the user library need is written once
+# desc: what several parts of the user library need is written once; pln_ are the names of what it exports alone
 # tags: quick static
 # tier: check
 # timeout: 60
@@ -33,4 +33,13 @@ once "libraries that are loaded" '\<dlm?open\(' "core/load.h tools/run/run.c" 'l
 once "and their functions" '\<dlv?sym\(' core/load.h 'f = dlsym(lib, "cuInit");'
 once "exit statuses" 'EXIT_[A-Z_]+ *=|#define +[A-Z_]*(EXIT|CANNOT_RUN|WRONG)[A-Z_]* +[0-9]' core/exit_status.h '#define CANNOT_RUN 126'
 once "... which nobody ends with by their numbers" '\<_?exit\(([^()]*[?:] *)?[0-9]|\<return 255;' "" '_exit(ok ? 0 : 1);'
+
+# inside FOLDER: functions there with the prefix of the public ones that no library exports
+inside() {
+	cat "$TOP"/userlib/*/*.map | grep -oE '\<pln_[a-z0-9_]+' | sort -u >exported
+	grep -rhoE '\<pln_[a-z0-9_]+ *\(' "$1" | tr -d ' (' | sort -u | comm -23 - exported | xargs
+}
+check_eq "pln_: of exported functions alone" "" "$(inside bare)"
+printf 'static int pln_inside(void)\n{\n\treturn pln_version() != NULL;\n}\n' >planted/code.c
+check_eq "... and another one is found" pln_inside "$(inside planted)"
 finish

@@ -13,7 +13,7 @@
 
 static int probe(unsigned int minor, struct pln_gpu_query *info)
 {
-	int err = pln_gpu_query(minor, info);
+	int err = drv_gpu_query(minor, info);
 
 	if (err == EACCES || err == EPERM)
 		drv_log("/dev/peerlane-gpu%u: %s; the user needs read and write permission on it",

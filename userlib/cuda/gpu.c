@@ -19,7 +19,7 @@ int drv_call(int fd, unsigned long request, void *arg)
 	return ret;
 }
 
-int pln_gpu_query(unsigned int minor, struct pln_gpu_query *info)
+int drv_gpu_query(unsigned int minor, struct pln_gpu_query *info)
 {
 	int fd, err = 0;
 

@@ -31,7 +31,7 @@ int drv_io_close(int fd);
 int drv_call(int fd, unsigned long request, void *arg);
 /* Asks GPU number @minor: 0, or an errno; EPROTO: the driver's answer is of no
  * use, and @info has it. */
-int pln_gpu_query(unsigned int minor, struct pln_gpu_query *info);
+int drv_gpu_query(unsigned int minor, struct pln_gpu_query *info);
 
 #define DRV_UUID_TEXT		37	/* bytes */
 #define DRV_BUS_ID_TEXT		20

@@ -220,18 +220,77 @@ static bool is_changed(const char *name)
 	return false;
 }
 
+/* Program header @i of the file */
+static Elf64_Phdr segment(const struct object *o, size_t i)
+{
+	const unsigned char *at = o->tab.data + o->tab.segments;
+	Elf64_Phdr p;
+
+	memcpy(&p, at + i * sizeof(p), sizeof(p));
+	return p;
+}
+
+/* The @n bytes of code at @address as the file has them, and how they are mapped; NULL: none */
+static const unsigned char *code(const struct object *o, Elf64_Addr address,
+				 size_t n, Elf64_Word *flags)
+{
+	Elf64_Addr into;
+	Elf64_Phdr p;
+
+	for (size_t i = 0; i < o->tab.n_segments; i++) {
+		p = segment(o, i);
+		into = address - p.p_vaddr;
+		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) ||
+		    address < p.p_vaddr || into > p.p_filesz ||
+		    p.p_filesz - into < n)
+			continue;
+		if (p.p_offset > o->tab.size || o->tab.size - p.p_offset < into ||
+		    o->tab.size - p.p_offset - into < n)
+			return NULL;
+		*flags = p.p_flags;
+		return o->tab.data + p.p_offset + into;
+	}
+	return NULL;
+}
+
+/*
+ * The version that the function @sym stores at its argument before it returns
+ * success, 1000 for each CUDA and 10 for each release of it; 0: it does not do so.
+ * The runtimes of 11.1 and of 13.0 have the same instructions for that.
+ */
+static unsigned int version(const struct object *o, const Elf64_Sym *sym)
+{
+	static const unsigned char store[] = { 0xc7, 0x07 };
+	static const unsigned char success[] = { 0x31, 0xc0, 0xc3 };
+	const unsigned char *at, *end;
+	Elf64_Word flags;
+	uint32_t v;
+
+	at = code(o, sym->st_value, sym->st_size, &flags);
+	end = at + (at ? sym->st_size : 0);
+	for (; end - at >= 9; at++) {
+		memcpy(&v, at + 2, sizeof(v));
+		if (!memcmp(at, store, 2) && !memcmp(at + 6, success, 3) &&
+		    v >= 10000 && v < 100000 && v % 10 == 0)
+			return v;
+	}
+	return 0;
+}
+
 /*
  * Which CUDA the runtime in @o is of; 0: there is none.  It is one object file,
  * so all of its functions are there if one of them is.  CUDA 12 has a second
  * version of a function that CUDA 13 has again but once; what came before 12 has
- * not, and has a function that 13 has no more.  Flags of events came with 11.1.  A
- * name as of before says something only where programs of nvcc would register their
- * code.
+ * not, and has a function that 13 has no more.  Flags of events came with 11.1.  What
+ * comes after 13 may give another meaning to any name, and is told by its number.
+ * A name as of before says something only where programs of nvcc would register
+ * their code.
  */
 static int find(const struct object *o)
 {
 	bool here = false, other = false, registers = false;
 	bool second = false, old = false, flags = false;
+	unsigned int number = 0;
 	const char *name;
 	Elf64_Sym sym;
 
@@ -245,11 +304,18 @@ static int find(const struct object *o)
 		second |= !strcmp(name, "cudaGetDeviceProperties_v2");
 		old |= !strcmp(name, "cudaThreadSynchronize");
 		flags |= !strcmp(name, "cudaEventRecordWithFlags");
+		if (!number && is_today(name))
+			number = version(o, &sym);
 	}
 	here |= other && registers;
-	if (here && old && !second && !flags)
+	if (!here || second)
+		return here ? 12 : 0;
+	if (old && !flags)
 		STOP(o, "the CUDA runtime linked in is older than 11.1, and Peerlane has 12, for 11 as well, and 13; build the program by one of these");
-	return !here ? 0 : second ? 12 : old ? 11 : 13;
+	if (!old && number / 1000 != 13)
+		STOP(o, "the CUDA runtime linked in is of version %u.%u (0.0: it does not say), and Peerlane has 12, for 11 as well, and 13; build the program by one of these",
+		     number / 1000, number % 1000 / 10);
+	return old ? 11 : 13;
 }
 
 struct place {
@@ -317,16 +383,6 @@ static size_t room(const struct object *o, const Elf64_Sym *of)
 	return 16;
 }
 
-/* Program header @i of the file */
-static Elf64_Phdr segment(const struct object *o, size_t i)
-{
-	const unsigned char *at = o->tab.data + o->tab.segments;
-	Elf64_Phdr p;
-
-	memcpy(&p, at + i * sizeof(p), sizeof(p));
-	return p;
-}
-
 /* The file may be another one than what was mapped by its name */
 static bool same_layout(const struct object *o)
 {
@@ -344,27 +400,16 @@ static bool same_layout(const struct object *o)
 /* Where the code at @address is in memory; what is there must be the file's */
 static void locate(const struct object *o, Elf64_Addr address, struct lead *l)
 {
-	Elf64_Addr into;
-	Elf64_Phdr p;
+	const unsigned char *file;
+	Elf64_Word flags = 0;
 
-	for (size_t i = 0; same_layout(o) && i < o->tab.n_segments; i++) {
-		p = segment(o, i);
-		into = address - p.p_vaddr;
-		if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) ||
-		    address < p.p_vaddr || into > p.p_filesz ||
-		    p.p_filesz - into < JUMP)
-			continue;
-		if (p.p_offset > o->tab.size || o->tab.size - p.p_offset < into ||
-		    o->tab.size - p.p_offset - into < JUMP)
-			break;
-		l->at = (unsigned char *)(uintptr_t)(o->map->l_addr + address);
-		l->prot = PROT_EXEC | (p.p_flags & PF_R ? PROT_READ : 0) |
-			  (p.p_flags & PF_W ? PROT_WRITE : 0);
-		if ((l->prot & (PROT_READ | PROT_WRITE)) == PROT_READ &&
-		    !memcmp(l->at, o->tab.data + p.p_offset + into, JUMP))
-			return;
-		break;
-	}
+	file = same_layout(o) ? code(o, address, JUMP, &flags) : NULL;
+	l->at = (unsigned char *)(uintptr_t)(o->map->l_addr + address);
+	l->prot = PROT_EXEC | (flags & PF_R ? PROT_READ : 0) |
+		  (flags & PF_W ? PROT_WRITE : 0);
+	if (file && (l->prot & (PROT_READ | PROT_WRITE)) == PROT_READ &&
+	    !memcmp(l->at, file, JUMP))
+		return;
 	STOP(o, "the code of %s in memory is not that of the file; start the program again, without what changes it",
 	     l->name);
 }

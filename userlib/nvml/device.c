@@ -168,7 +168,7 @@ nvmlReturn_t nvml_now(nvmlDevice_t device, const void *out,
 	nvmlReturn_t err = known(device, out, &gpu);
 
 	if (!err)
-		err = nvml_errno(pln_gpu_query(gpu.minor, now));
+		err = nvml_errno(drv_gpu_query(gpu.minor, now));
 	if (!err && memcmp(now->uuid, gpu.info.uuid, sizeof(now->uuid)))
 		err = NVML_ERROR_GPU_IS_LOST;
 	return err;

@@ -71,7 +71,7 @@ static nvmlReturn_t find(unsigned int flags, bool all)
 	nvml.count = 0;
 	for (unsigned int minor = 0; minor < DRV_MAX_DEVICES; minor++) {
 		struct nvmlDevice_st *gpu = &nvml.gpu[nvml.count];
-		int error = pln_gpu_query(minor, &gpu->info);
+		int error = drv_gpu_query(minor, &gpu->info);
 
 		if (error == ENOENT)
 			continue;

@@ -7,9 +7,10 @@
  *          one of 8 slots, each for one attachment
  *	attach S FD PCI-ADDRESS KIND	KIND: p2p; auto: it unmaps when it is
  *				told; careless: it goes on with DMA when it is
- *				told; nop2p: no peer memory; static: cannot be
- *				told
+ *				told; hold: what tells it waits for "go S"; nop2p: no
+ *				peer memory; static: cannot be told
  *	map S	unmap S		pin S	unpin S		detach S
+ *	go S
  *	later S			map, by a thread of the kernel
  *	fence S		signal S	a fence of the importer's work
  *	dma S write|read OFFSET		the peer of peerlane_p2p_test moves its
@@ -21,6 +22,7 @@
  * As in a real importer the resv lock guards the mapping and its use, so that
  * what is told waits for the DMA under way.
  */
+#include <linux/completion.h>
 #include <linux/debugfs.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
@@ -41,6 +43,7 @@
 PLN_IMPORT_NS_DMA_BUF();
 
 #define TEST_SLOTS	8
+#define TEST_HOLD_MS	20000
 
 struct test_slot {
 	struct mutex lock;	/* all below */
@@ -49,8 +52,10 @@ struct test_slot {
 	struct dma_buf_attachment *attach;
 	struct dma_fence *fence;
 	bool careless;
+	bool hold;
 	bool unmaps;
 	bool pinned;
+	struct completion go;
 	/* and the resv lock for these */
 	struct sg_table *sgt;
 	bool valid;		/* @sgt may be used */
@@ -77,6 +82,9 @@ static void test_invalidate(struct dma_buf_attachment *attach)
 
 	dma_resv_assert_held(attach->dmabuf->resv);
 	slot->invalidated++;
+	if (slot->hold)
+		wait_for_completion_timeout(&slot->go,
+					    msecs_to_jiffies(TEST_HOLD_MS));
 	if (slot->careless)
 		return;
 	slot->valid = false;
@@ -118,12 +126,15 @@ static int test_do_attach(struct test_slot *slot, const char *arg)
 		   kind) != 6)
 		return -EBADMSG;
 	slot->careless = !strcmp(kind, "careless");
+	slot->hold = !strcmp(kind, "hold");
 	slot->unmaps = !strcmp(kind, "auto");
+	init_completion(&slot->go);
 	if (!strcmp(kind, "nop2p"))
 		ops = &test_nop2p_ops;
 	else if (!strcmp(kind, "static"))
 		ops = NULL;
-	else if (!slot->careless && !slot->unmaps && strcmp(kind, "p2p"))
+	else if (!slot->careless && !slot->hold && !slot->unmaps &&
+		 strcmp(kind, "p2p"))
 		return -EBADMSG;
 
 	slot->pdev = pci_get_domain_bus_and_slot(domain, bus,
@@ -332,6 +343,10 @@ static int test_do(struct test_slot *slot, const char *verb, const char *arg)
 		return test_do_dma(slot, arg);
 	if (!strcmp(verb, "detach"))
 		return test_do_detach(slot);
+	if (!strcmp(verb, "go")) {
+		complete(&slot->go);
+		return 0;
+	}
 	return -EBADMSG;
 }
 

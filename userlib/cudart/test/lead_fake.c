@@ -6,6 +6,9 @@
 #ifndef ANSWER
 #define ANSWER	4242
 #endif
+#ifndef VERSION
+#define VERSION	13000
+#endif
 #define N(name)								\
 	__attribute__((visibility("hidden"))) int name(void);		\
 	int name(void)							\
@@ -26,6 +29,17 @@ N(_ZN6cudart3old)
 N_(FIRST)
 #endif
 #include "names.inc"
+#if !defined MOCK && !defined OTHER && !defined OLDER
+__attribute__((visibility("hidden")))
+int libcudart_static_version(int *version);
+int libcudart_static_version(int *version)
+{
+	if (!version)
+		return ANSWER;
+	*version = VERSION;
+	return 0;
+}
+#endif
 #if !defined MOCK && !defined OTHER
 N_(LAST)
 #endif
