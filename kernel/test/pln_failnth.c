@@ -7,6 +7,7 @@
  * The module peerlane_fail_test makes them fail; and in a kernel that can do it
  * itself, each allocation of a call, in whatever part of the kernel.  PEER is the
  * device of peerlane_p2p_test; peerlane_dmabuf_test is loaded, too.
+ * $PLN_STEP: only the first of so many calls fails, and so on.
  */
 #include <pthread.h>
 
@@ -18,7 +19,7 @@
 #define MAX_CALLS	400
 
 static const char *gpu_pci, *peer_pci;
-static unsigned int armed;
+static unsigned int armed, step = 1;
 static int gpu;
 static struct pln_gpu_alloc mem;	/* with its device pointer */
 static char *dev_ptr;
@@ -121,6 +122,12 @@ static bool known(int err)
 	return false;
 }
 
+/* How many of them fail */
+static unsigned int of_calls(unsigned int n)
+{
+	return (n + step - 1) / step;
+}
+
 /*
  * @op undoes what it did.  Each call of it that can fail does so once; the op
  * says so, or does without; least: so many there are.
@@ -129,11 +136,11 @@ static void sweep(const char *what, int (*op)(void), unsigned int least)
 {
 	static char before[1024], now[1024];
 	char point[256];
-	unsigned int n, bad = 0, borne = 0;
+	unsigned int n, fails = 0, bad = 0, borne = 0;
 	int ret, err;
 
 	is_clean(NULL, before, sizeof(before));
-	for (n = 1; n <= MAX_CALLS; n++) {
+	for (n = 1; n <= MAX_CALLS; n += step, fails++) {
 		armed = n;
 		arm(n);
 		ret = op();
@@ -158,9 +165,9 @@ static void sweep(const char *what, int (*op)(void), unsigned int least)
 		printf("# %s: %s: %s\n", what, point,
 		       ret ? strerror(err) : "done without");
 	}
-	check(!bad && n - 1 >= least && !ret,
+	check(!bad && fails >= of_calls(least) && !ret,
 	      "%s: %u calls failed, %u times it was done all the same; nothing is left",
-	      what, n - 1, borne);
+	      what, fails, borne);
 }
 
 static int do_open(void)
@@ -463,12 +470,12 @@ static void sweep_workers(void)
 /* The driver finds its device while something fails, then while nothing does */
 static void sweep_bind(void)
 {
-	unsigned int n, bad = 0, borne = 0;
+	unsigned int n, fails = 0, bad = 0, borne = 0;
 	char point[256];
 	int ret, err;
 
 	need(!driver("unbind"), "unbind");
-	for (n = 1; n <= MAX_CALLS; n++) {
+	for (n = 1; n <= MAX_CALLS; n += step, fails++) {
 		arm(n);
 		ret = driver("bind");
 		err = errno;
@@ -481,9 +488,9 @@ static void sweep_bind(void)
 		if (!ret)
 			bad += driver("unbind") != 0;
 	}
-	check(!bad && n - 1 >= 30 && !ret,
+	check(!bad && fails >= of_calls(30) && !ret,
 	      "bind: %u calls failed, %u times it was done all the same",
-	      n - 1, borne);
+	      fails, borne);
 }
 
 static int peerlane, disk;
@@ -587,7 +594,7 @@ static void sweep_own_pages(void)
 {
 	struct pln_register r;
 	struct pln_unregister u;
-	unsigned int n, bad = 0;
+	unsigned int n, fails = 0, bad = 0;
 	char point[256];
 	int ret, err;
 
@@ -596,7 +603,7 @@ static void sweep_own_pages(void)
 	gpu = gpu_open();
 	mem = gpu_alloc(gpu, MIB);
 	dev_ptr = dev_map(gpu, &mem);
-	for (n = 1; n <= MAX_CALLS; n++) {
+	for (n = 1; n <= MAX_CALLS; n += step, fails++) {
 		need(!shell("rmmod peerlane && modprobe peerlane own_pages_mib=1"),
 		     "load the module anew");
 		peerlane = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
@@ -616,8 +623,8 @@ static void sweep_own_pages(void)
 		close(peerlane);
 	}
 	/* Another driver's DMA to memory that has such pages */
-	check(!bad && n - 1 >= 6 && !ret && !do_get(),
-	      "register with own pages: %u calls failed", n - 1);
+	check(!bad && fails >= of_calls(6) && !ret && !do_get(),
+	      "register with own pages: %u calls failed", fails);
 	u = (struct pln_unregister){ .handle = r.handle };
 	need(!ret && !ioctl(peerlane, PLN_IOC_UNREGISTER, &u), "unregister");
 	close(peerlane);
@@ -632,6 +639,8 @@ int main(int argc, char **argv)
 	need(argc == 3, "usage: pln_failnth GPU PEER");
 	gpu_pci = argv[1];
 	peer_pci = argv[2];
+	if (getenv("PLN_STEP"))
+		step = atoi(getenv("PLN_STEP"));
 	gpu = gpu_open();
 	mem = gpu_alloc(gpu, MIB);
 	dev_ptr = dev_map(gpu, &mem);

@@ -322,17 +322,24 @@ __attribute__((unused))
 static void pattern(void *data, size_t len, uint64_t seed)
 {
 	uint64_t x = seed * 0x9e3779b97f4a7c15ull + 1;
-	uint8_t *p = data;
-	size_t i;
+	size_t at, n;
 
-	for (i = 0; i < len; i++) {
-		if (i % 8 == 0) {
-			x ^= x << 13;
-			x ^= x >> 7;
-			x ^= x << 17;
-		}
-		p[i] = x >> (i % 8 * 8);
+	for (at = 0; at < len; at += n) {
+		n = len - at < sizeof(x) ? len - at : sizeof(x);
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		memcpy((char *)data + at, &x, n);
 	}
+}
+
+/* How often something is tried that chance may break: more often at night */
+__attribute__((unused))
+static int often(int by_day, int at_night)
+{
+	const char *tier = getenv("TIER");
+
+	return tier && !strcmp(tier, "nightly") ? at_night : by_day;
 }
 
 static sigjmp_buf test_bus_jump;

@@ -2,8 +2,9 @@
 /*
  * One file system, all paths of libcufile, each way to ask, each kind of place:
  *
- *	cufile-matrix FS DIR|DEVICE [here] [staged] [uncached] [kernel [refused=WORDS]]
+ *	cufile-matrix FS DIR|DEVICE [here] [staged] [uncached] [few] [kernel [refused=WORDS]]
  *
+ * few: each way to ask for aligned places, and each other place in one way.
  * kernel: the module peerlane is loaded; with refused= it takes no such file, and the reason has these words.  here: p2p must
  * work.  staged: it must not, since a layer below the file keeps it from the drive.  uncached: the page cache's path must not
  * take such a file.
@@ -34,6 +35,7 @@ static off_t raw_size;
 static bool here;			/* p2p must work */
 static bool staged;			/* it must not */
 static bool uncached;			/* nor the page cache's path */
+static bool few;			/* not each way for each place */
 static bool module;			/* there is the kernel's path */
 static const char *refused;		/* and why it is not taken */
 static bool holes;			/* files have one */
@@ -124,22 +126,32 @@ static struct counts since(struct counts before)
 
 /* ---- data ---- */
 
-static uint8_t byte_of(uint64_t at, unsigned int generation)
+static void fill(uint8_t *to, size_t n, unsigned int generation)
 {
-	uint64_t x = (at / 8 + 1) * 0x9e3779b97f4a7c15ull +
-		     generation * 0xd1342543de82ef95ull;
+	uint64_t x;
 
-	x ^= x >> 29;
-	x *= 0xbf58476d1ce4e5b9ull;
-	return (uint8_t)(x >> (at % 8 * 8));
+	for (size_t at = 0; at < n; at += sizeof(x)) {
+		x = (at / 8 + 1) * 0x9e3779b97f4a7c15ull +
+		    generation * 0xd1342543de82ef95ull;
+		x ^= x >> 29;
+		x *= 0xbf58476d1ce4e5b9ull;
+		memcpy(to + at, &x, n - at < sizeof(x) ? n - at : sizeof(x));
+	}
 }
 
-/* What a new file has there */
-static uint8_t was(off_t at)
+/* All of a new file */
+static const uint8_t *was(void)
 {
-	if (holes && at >= (off_t)HOLE_AT && at < (off_t)(HOLE_AT + HOLE))
-		return 0;
-	return byte_of((uint64_t)at, 0);
+	static uint8_t all[FILE_SIZE];
+	static int has_hole = -1;
+
+	if (has_hole != holes) {
+		fill(all, FILE_SIZE, 0);
+		if (holes)
+			memset(all + HOLE_AT, 0, HOLE);
+		has_hole = holes;
+	}
+	return all;
 }
 
 static void put(int fd, const void *p, size_t n, off_t off)
@@ -169,13 +181,11 @@ static void make(const char *name, off_t base)
 {
 	int fd = open_as(name, raw ? O_RDWR : O_RDWR | O_CREAT | O_TRUNC);
 
-	for (size_t i = 0; i < file_size; i++)
-		now[i] = was((off_t)i);
 	if (!holes) {
-		put(fd, now, file_size, base);
+		put(fd, was(), file_size, base);
 	} else {
-		put(fd, now, HOLE_AT, 0);
-		put(fd, now + HOLE_AT + HOLE, file_size - HOLE_AT - HOLE,
+		put(fd, was(), HOLE_AT, 0);
+		put(fd, was() + HOLE_AT + HOLE, file_size - HOLE_AT - HOLE,
 		    HOLE_AT + HOLE);
 	}
 	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
@@ -262,6 +272,8 @@ static void to_memory(const struct cell *c, const uint8_t *p)
 static bool compare(struct cell *c, const uint8_t *got, const uint8_t *want,
 		    size_t n, const char *what)
 {
+	if (!memcmp(got, want, n))
+		return true;
 	for (size_t i = 0; i < n; i++)
 		if (got[i] != want[i]) {
 			snprintf(c->why, sizeof(c->why), "%s: byte %zu is %02x, "
@@ -284,8 +296,7 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 	if ((raw || !c->write) && (size_t)p->off + all > file_size)
 		c->bytes = file_size - (size_t)p->off;
 	generation++;
-	for (i = 0; i < ROOM; i++)
-		memory[i] = byte_of(i, generation);
+	fill(memory, ROOM, generation);
 	to_memory(c, memory);
 	before = counts();
 	good = transfer(c, fh);
@@ -306,8 +317,7 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 		size_t n = (size_t)p->off + c->bytes;
 
 		n = n > file_size ? n : file_size;
-		for (i = 0; i < n; i++)
-			want[i] = was((off_t)i);
+		memcpy(want, was(), file_size);
 		memcpy(want + p->off, memory + p->at, c->bytes);
 		if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
 			die("fsync");
@@ -317,8 +327,7 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 	}
 	/* the rest of a page at the end of the file is not told */
 	memcpy(want, memory, ROOM);
-	for (i = 0; i < c->bytes; i++)
-		want[p->at + i] = was(p->off + (off_t)i);
+	memcpy(want + p->at, was() + p->off, c->bytes);
 	if (c->path == POSIX)
 		memcpy(now, c->memory, ROOM);
 	else if (cuMemcpyDtoH_v2(now, (uintptr_t)c->memory, ROOM))
@@ -454,6 +463,8 @@ static void path_of(enum path path)
 				bool good;
 				int fd;
 
+				if (few && place != ALIGNED && way != SYNC)
+					continue;
 				if (w)
 					make("out", c.base);
 				fd = open_as(w ? "out" : "in", w ? O_RDWR : O_RDONLY);
@@ -525,8 +536,7 @@ static void copied_up(const char *name, enum path path)
 	if (cuFileRead(fh, addr(large), MIB(4), 0, 0) != (ssize_t)MIB(4))
 		die("cuFileRead");
 	for (unsigned int turn = 1; turn <= 2; turn++) {
-		for (size_t i = 0; i < file_size; i++)
-			now[i] = byte_of(i, turn);
+		fill(now, file_size, turn);
 		other = open_as(name, O_RDWR);
 		put(other, now, file_size, 0);
 		close(other);
@@ -560,6 +570,7 @@ int main(int argc, char **argv)
 		here |= !strcmp(argv[i], "here");
 		staged |= !strcmp(argv[i], "staged");
 		uncached |= !strcmp(argv[i], "uncached");
+		few |= !strcmp(argv[i], "few");
 		module |= !strcmp(argv[i], "kernel");
 		if (!strncmp(argv[i], "refused=", 8))
 			refused = argv[i] + 8;

@@ -8,7 +8,7 @@
  * WAY is how the GPU's memory is registered: direct, or staged.
  *
  *	wire NAME ORDER...	the wire does as ordered meanwhile; $ROUNDS transfers
- *				of 4 and 2 MiB instead of one
+ *				of 2 MiB each instead of one
  *	flap			the link swallows packets, and is up again soon
  *	cut			... not before the sender has given up
  *	carrier			... and the sender's NIC knows
@@ -33,7 +33,7 @@
 
 #define BYTES		MIB(8)
 /* through a wire with faults: for some of them soft-RoCE waits until its time is over */
-#define WRITE_BYTES	MIB(4)
+#define WRITE_BYTES	MIB(2)
 #define READ_BYTES	MIB(2)
 #define PIECE		MIB(1)		/* of a stream */
 #define STREAM		32		/* requests of it */

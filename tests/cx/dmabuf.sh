@@ -4,7 +4,7 @@
 # tags: guest rdma p2p switch
 # tier: all
 # timeout: 600
-# shellcheck disable=SC2016,SC2317 # expressions of jq; vm.sh calls host_count
+# shellcheck disable=SC2016,SC2317 # expressions of jq; vm.sh calls host_count and host_bdf
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
 need_tool cc cpio jq
@@ -28,16 +28,19 @@ host_count() {
 		>>"$OUT/$1/counts" && echo ok
 }
 
-# boot NAME KVER BUS PART…
+host_bdf() { vm_bdf "$1" "$2"; }
+
+# boot KVER PART…: cx0 is below the GPU's switch, cx1 is not
 boot() {
-	name=$1 kver=$2 bus=$3
-	shift 3
-	need_file "$BUILD/guest/$kver/mlx5.cpio"
+	need_file "$BUILD/guest/$1/mlx5.cpio"
+	kver=$1
+	shift
 	printf '%s\n' "$@" >case/parts
-	vm_run "$name" "$TOP/tests/cx/cx-gpu.topo" "$kver" "$OUT/case" 240 -device "peerlane-cx,id=cx0,bus=$bus"
+	vm_run "$kver" "$TOP/tests/cx/cx-gpu.topo" "$kver" "$OUT/case" 300 \
+		-device peerlane-cx,id=cx0,bus=sw0.1 -device peerlane-cx,id=cx1,bus=rp1,lid=2
 	status=$?
-	ktap_from "$name/result.log" "$name"
-	check_eq "$name: the guest ended well" 0 "$status"
+	ktap_from "$kver/result.log" "$kver"
+	check_eq "$kver: the guest ended well" 0 "$status"
 }
 
 # moved NAME LABEL JQ: what was counted between "before" and LABEL; the expression must hold
@@ -53,7 +56,8 @@ moved() {
 # What was not there, told by the card: on demand, and where GPU memory has gone
 VM_TRACE=peerlane_cx_fault
 for kver in 7.2 6.12; do
-	boot "$kver" "$kver" sw0.1 moves devx piece paged used freed unbound
+	# the last one leaves the GPU without a driver
+	boot "$kver" moves devx piece paged used freed barred unbound
 	for verb in WRITE READ SEND DEVX; do
 		for way in host-gpu:0:1 gpu-host:1:0 gpu-gpu2:1:1; do
 			read=${way#*:} write=${way##*:} label=$verb-${way%%:*}
@@ -78,6 +82,5 @@ for kver in 7.2 6.12; do
 			.cx["dma-host-write"] < 65536'
 		moved "$kver" "$label" "the card asked for the pages, and was told that there are none" '.faults > 0'
 	done
-	boot "$kver-barred" "$kver" rp1 barred
 done
 finish

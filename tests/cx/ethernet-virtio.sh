@@ -4,7 +4,6 @@
 # tags: guest rdma
 # tier: all
 # timeout: 400
-# exclusive
 # shellcheck source=tests/cx/lib.sh
 . "$TOP/tests/cx/lib.sh"
 

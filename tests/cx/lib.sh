@@ -22,7 +22,7 @@ cx_hosts() {
 	hosts_case "$OUT/cx-pair" "$OUT/cx-mad"
 	printf "%s\n" mlx5 diags >>"$OUT/case/extras"
 	sc_modules virtio_net rdma_rxe mlx5_ib ib_uverbs ib_umad
-	echo "CX_HOSTS='$*' CX_PORT=${CX_PORT-}" >"$OUT/case/cx"
+	echo "CX_HOSTS='$*' CX_PORT=${CX_PORT-} TIER=${TIER:-check}" >"$OUT/case/cx"
 	cx_lid=0
 	for cx_each in a b; do
 		cx_lid=$((cx_lid + 1))

@@ -4,7 +4,6 @@
 # tags: guest rdma
 # tier: all
 # timeout: 600
-# exclusive
 # shellcheck source=tests/cx/lib.sh
 . "$TOP/tests/cx/lib.sh"
 need_file "$BUILD/guest/$SC_KERNEL/perftest.cpio"

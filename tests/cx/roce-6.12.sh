@@ -4,7 +4,6 @@
 # tags: guest rdma
 # tier: nightly
 # timeout: 600
-# exclusive
 # shellcheck disable=SC2034 # of lib.sh
 CX_KERNEL=6.12 CX_PORT=link-layer=ethernet
 # shellcheck source=tests/cx/lib.sh

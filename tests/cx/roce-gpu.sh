@@ -4,7 +4,6 @@
 # tags: guest rdma p2p switch
 # tier: nightly
 # timeout: 900
-# exclusive
 . "$TOP/scenarios/lib/case.sh"
 need_tool jq
 

@@ -20,6 +20,11 @@ done
 printf '%s\n' rdma mlx5 >case/extras
 printf '%s\n' mlx5_ib ib_uverbs >case/modules
 for kver in 7.2 6.12; do
+	# by day the programs of others are tried on one kernel
+	pings=20
+	[ "$kver" = 7.2 ] || pings=0
+	[ "$TIER" != nightly ] || pings=200
+	echo "PINGS=$pings" >case/env
 	need_file "$BUILD/guest/$kver/mlx5.cpio" "$BUILD/kernel/$kver/peerlane_frwr_test.ko"
 	vm_run "$kver" "$TOP/tests/cx/cx.topo" "$kver" "$OUT/case" 300 \
 		-device peerlane-cx,id=cx0,bus=sw0.0

@@ -10,14 +10,14 @@
 need_tool jq cpio flock
 need_file "$QEMU" "$BUILD/guest/7.2/base.cpio"
 
-BYTES=8388608
+BYTES=2097152
 mkdir -p case/lib
 cp "$TOP/tests/fabric/guest/hotplug" case/run
 chmod +x case/run
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 echo "BYTES=$BYTES" >case/env
 printf '%s\n' nvme peerlane_gpu >case/modules
-# 8 MiB in which no two sectors are alike, and as much room
+# 2 MiB in which no two sectors are alike, and as much room
 awk -v n=$((BYTES / 512)) 'BEGIN { for (i = 0; i < n; i++) printf "%-511d\n", i }' >disk.img
 truncate -s $((2 * BYTES)) disk.img
 

@@ -12,8 +12,8 @@ driver_boot() {
 	. "$TOP/scenarios/lib/machine/hotplug.sh"
 	need_file "$BUILD/kernel/$1/peerlane_gpu.ko" \
 		"$BUILD/kernel/$1/test/pln_basic" "$BUILD/guest/$1/vmlinux"
-	truncate -s "${DRIVER_DISK:-64M}" "$OUT/disk0"
-	vm_image disk0 "$OUT/disk0"
+	truncate -s "${DRIVER_DISK:-64M}" "$OUT/disk0.img"
+	vm_image disk0 "$OUT/disk0.img"
 	driver_kver=$1
 	# MACHINE may have overrides: driver,gpu0.coherent=off
 	driver_topology=$TOP/tests/kernel/${2%%,*}.topo${2#"${2%%,*}"}

@@ -6,9 +6,10 @@ status=0
 # shellcheck source=tests/kernel/guest/strict.sh
 . /case/strict.sh
 
-# What the host side says: TIER
+# What the host side says: TIER, for the test programs, too
 # shellcheck source=/dev/null
 . /case/env
+export TIER
 
 # check DESC COMMAND…
 check() {
@@ -91,8 +92,9 @@ give_peer() {
 	test -e "/sys/bus/pci/drivers/peerlane_p2p_test/$1"
 }
 
-# What waits in the driver waits half a second; at night it has its defaults
+# What waits in the driver waits half a second, when it is loaded again, too; at night it has its defaults
 short_waits() {
+	echo options peerlane_gpu remove_report_ms=500 drain_ms=500 >/etc/modprobe.d/peerlane-gpu-waits.conf || return 1
 	for wait in remove_report_ms drain_ms; do
 		echo 500 >"/sys/module/peerlane_gpu/parameters/$wait" || return 1
 	done
