@@ -200,7 +200,7 @@ use 1
 queue_setup 1
 desc 1 op=$PLN_OP_COPY flags=0 src=0x20000 dst=0x480 len=48
 desc 1 op=$PLN_OP_IMM_WRITE flags=0 arg=4 dst=0x844 imm=0x02000000
-desc 1 op=$PLN_OP_IMM_WRITE flags=$PLN_DESC_F_DST_BUS arg=8 dst=$((BAR + 0x1000 * 0x$UAR + 0x800)) imm=$(reversed $ctrl)
+desc 1 op=$PLN_OP_IMM_WRITE flags=$PLN_DESC_F_DST_BUS arg=8 dst=$((BAR + 0x1000 * 0x$UAR + 0x800)) imm="$(reversed $ctrl)"
 for port in dp0 dp1 sw0; do snap $port; done
 qset 1 $PLN_Q_TAIL $tail_1
 settle 1
