@@ -470,7 +470,7 @@ hex() {
 }
 # repeat COUNT WORD: WORD COUNT times, in $r
 repeat() {
-    r= rp_n=$1 rp_words=$2
+    r='' rp_n=$1 rp_words=$2
     while [ "$rp_n" -gt 0 ]; do
         [ $((rp_n & 1)) -eq 0 ] || r=$r$rp_words
         rp_words=$rp_words$rp_words
