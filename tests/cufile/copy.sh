@@ -185,10 +185,21 @@ ln -s nowhere to/dangling
 status 1 copy data to/dangling
 said 'a dangling link'
 
-# on a terminal: a line that is written over
-LD_LIBRARY_PATH=$mock PEERLANE_KMSG=/none script -qec "env LD_PRELOAD=$mock/libcuda.so.1 '$tool' copy data to/shown" /dev/null >shown </dev/null
-tr '\r' '\n' <shown | sed 's/\x1b\[K//g' >lines
-check "progress on a terminal, with its rate" grep -q '^copying: 100 % of 0.3 MB, [0-9.]* MB/s, 0 s left$' lines
-check "… and gone at the end" sh -c "sed -n '/^copying: 100/,\$p' lines | sed 1d | grep -m 1 . | grep -q '^copy  data'" ||
+# on a terminal: a line that is written over, with a bar where there is room for one
+shown() { # COLUMNS
+	LD_LIBRARY_PATH=$mock PEERLANE_KMSG=/none script -qec "stty cols $1; env LD_PRELOAD=$mock/libcuda.so.1 '$tool' copy data to/shown" \
+		/dev/null >shown </dev/null
+	tr '\r' '\n' <shown | sed 's/\x1b\[K//g' >lines
+	rm -f to/shown
+	check_eq "$1 columns: no line of the progress is longer" "" "$(grep '^copying' lines | grep -E "^.{$1}")"
+}
+last='100 % of 0.3 MB, [0-9.]* MB/s, 0 s left$'
+shown 50
+check "progress on a narrow terminal, with its rate" grep -q "^copying: $last" lines
+shown 72
+check "a bar in what is left of the line" grep -q "^copying: \[##*\] $last" lines
+shown 200
+check "which is not longer than it need be" grep -q "^copying: \[#\{40\}\] $last" lines
+check "… and gone at the end" sh -c "sed -n '/^copying:.* 100 %/,\$p' lines | sed 1d | grep -m 1 . | grep -q '^copy  data'" ||
 	sed 's/^/# /' lines
 finish

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@
 
 #define PART	".peerlane-part"
 #define PAGE	4096u
+#define BAR_LEAST 8
+#define BAR_MOST 40
 
 static const char usage[] =
 "usage: peerlane copy [OPTION...] SOURCE TARGET\n"
@@ -94,23 +97,46 @@ fail(struct copy *c, int status, const char *fmt, ...)
 
 /* ---- progress: only where somebody looks at it ---- */
 
+/* So many columns are left on the terminal's line: as much of a bar as they have room for */
+static void show_bar(double part, int columns)
+{
+	int width = columns - 3, filled, i;
+
+	if (width > BAR_MOST)
+		width = BAR_MOST;
+	if (width < BAR_LEAST)
+		return;
+	filled = (int)(part * width);
+	fputs(" [", stderr);
+	for (i = 0; i < width; i++)
+		fputc(i < filled ? '#' : '-', stderr);
+	fputc(']', stderr);
+}
+
 static void show(struct copy *c, const char *what, bool now)
 {
-	double t = now_wall(), s = t - c->began, rate;
+	double t = now_wall(), s = t - c->began, rate, part;
 	uint64_t new = c->done - c->resumed;
+	char text[128], left[48] = "";
+	struct winsize w;
+	int n;
 
 	if (c->json || !isatty(STDERR_FILENO) || (!now && t - c->shown < 0.2))
 		return;
 	c->shown = t;
 	c->progress = true;
 	rate = s > 0 ? (double)new / s : 0;
-	fprintf(stderr, "\r%s %3.0f %% of %.1f MB, %.1f MB/s", what,
-		c->size ? 100.0 * (double)c->done / (double)c->size : 100.0,
-		(double)c->size / 1e6, rate / 1e6);
+	part = c->size ? (double)c->done / (double)c->size : 1;
 	if (rate > 0)
-		fprintf(stderr, ", %.0f s left", (double)(c->size - c->done) /
-			rate);
-	fputs("\033[K", stderr);
+		snprintf(left, sizeof(left), ", %.0f s left",
+			 (double)(c->size - c->done) / rate);
+	n = snprintf(text, sizeof(text), " %3.0f %% of %.1f MB, %.1f MB/s%s",
+		     100 * part, (double)c->size / 1e6, rate / 1e6, left);
+	fprintf(stderr, "\r%s", what);
+	/* the last column stays free: some terminals begin a new line there */
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &w) && w.ws_col)
+		show_bar(part, w.ws_col - 1 - n - (int)strlen(what));
+	fprintf(stderr, "%s\033[K", text);
 }
 
 static void show_end(struct copy *c)
