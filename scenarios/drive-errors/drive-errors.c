@@ -20,7 +20,7 @@ int cuStreamSynchronize(CUstream s);
 #define BLOCK	KIB(4)
 /* Behind what is changed and looked at, there is as much for the page cache's path: it
  * registers 8 MiB that are all cached, or none. */
-#define FILE_SIZE MIB(32)
+#define FILE_SIZE MIB(24)
 #define CHANGED	MIB(16)
 #define NEXT	MIB(20)
 #define BAD_READ MIB(4)

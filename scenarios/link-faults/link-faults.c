@@ -15,7 +15,7 @@
 
 #include "peers.h"
 
-#define SIZE		MIB(4)
+#define SIZE		MIB(2)
 #define PIECE		KIB(64)
 #define PIECES		(SIZE / PIECE)
 

@@ -65,18 +65,18 @@ boot() {
 	fabric "without root topo's verdict is unknown, and why" \
 		'.nobody_pair.verdict == "unknown" and (.nobody.missing | any(test("needs root")))'
 	fabric "what the ports counted is the same from inside and outside" \
-		'.inside == .outside and (.outside | add | add > 0)'
+		'.inside == .outside and sum(.outside[][]) > 0'
 	fabric "the guest reads the same from the port's capability" \
 		'.in_guest.magic == "534e4c50" and .in_guest["peer-write"] == .after["sw0.1"]["peer-write"] and
 		 .in_guest["upstream-peer-write"] == .after["sw0.1"]["upstream-peer-write"]'
 	fabric "nothing was refused, by the IOMMU neither" \
-		'.dmar_faults == 0 and ([.ports[] | .refused + .other] | add) == 0'
+		'.dmar_faults == 0 and sum(.ports[] | .refused, .other) == 0'
 	agrees
 }
 
-# fabric DESC JQ-CONDITION, of the last boot
+# fabric DESC JQ-CONDITION, of the last boot; with the words of expect.jq
 fabric() {
-	check "$now: $1" jq -e --argjson n $BYTES "$2" "$now-fabric.json"
+	check "$now: $1" jq -e -L "$VM_ACCOUNTING" --argjson n $BYTES "include \"expect\"; $2" "$now-fabric.json"
 }
 
 # cure WORD: the kernel parameter with WORD that doctor gave in the last guest
@@ -103,8 +103,8 @@ direct() {
 	fabric "the GPU's port let them in" \
 		'.ports["sw0.0"] | .["target-write"] == $n and .["target-read"] == $n'
 	fabric "no peer traffic went above the switch" \
-		'.ports.sw0 | .["upstream-peer-read"] + .["upstream-peer-write"] + .["target-read"] + .["target-write"] == 0'
-	fabric "no data went to host memory" '.ports["sw0.1"] | .["host-write"] < 65536'
+		'sum(.ports.sw0 | .["upstream-peer-read"], .["upstream-peer-write"], .["target-read"], .["target-write"]) == 0'
+	fabric "no data went to host memory" 'below(.ports["sw0.1"]["host-write"]; 65536)'
 }
 
 # through_root: up to the root complex and down again
@@ -115,7 +115,7 @@ through_root() {
 	fabric "the kernel took that path, and said so" \
 		'.redirect_said > 0 and (.paths | length == 2 and all(. == "p2p"))'
 	fabric "the switch turned nothing round" \
-		'.ports["sw0.1"] | .["peer-read"] + .["peer-write"] == 0'
+		'sum(.ports["sw0.1"] | .["peer-read"], .["peer-write"]) == 0'
 	fabric "all bytes went up from the drive" \
 		'.ports["sw0.1"] | .["upstream-peer-write"] == $n and .["upstream-peer-read"] == $n'
 	fabric "and came down again to the GPU, twice over the switch's uplink" \
@@ -133,7 +133,7 @@ fabric "topo knows the IOMMU's mode" '.topo.devices | all(.iommu == "translated"
 fabric "the kernel refused peers, and said why" \
 	'.redirect_said > 0 and .refused_said > 0 and (.paths | length == 2 and all(. != "p2p"))'
 fabric "no byte went from peer to peer by the drive" \
-	'.ports["sw0.1"] | .["peer-read"] + .["peer-write"] + .["upstream-peer-read"] + .["upstream-peer-write"] == 0'
+	'sum(.ports["sw0.1"] | .["peer-read"], .["peer-write"], .["upstream-peer-read"], .["upstream-peer-write"]) == 0'
 fabric "the data went through host memory" \
 	'.ports["sw0.1"] | .["host-read"] >= $n and .["host-write"] >= $n'
 is "doctor names both ports of the switch, and it is an error" '.[0].doctor.findings[] |
@@ -167,11 +167,14 @@ is "the IOMMU is told, too" '.[0].doctor.findings[] |
 	select(.id == "iommu-translated").severity == "warning"'
 machine "the machine is degraded" '.status == 1 and .doctor.verdict == "degraded"'
 
-boot wrong-cure switch-epyc "intel_iommu=on iommu=pt pci=disable_acs_redir=pci:1234:0001"
-through_root
-fabric "topo knows the IOMMU's mode" '.topo.devices | all(.iommu == "passthrough")'
-is "a parameter that names no port is noticed" \
-	'.[0].doctor.findings | map(.id) | index("acs-parameter-unheeded")'
+# By day doctor/findings has that parameter, and scenarios/acs-trap what an IOMMU does that passes addresses through
+if [ "$TIER" = nightly ]; then
+	boot wrong-cure switch-epyc "intel_iommu=on iommu=pt pci=disable_acs_redir=pci:1234:0001"
+	through_root
+	fabric "topo knows the IOMMU's mode" '.topo.devices | all(.iommu == "passthrough")'
+	is "a parameter that names no port is noticed" \
+		'.[0].doctor.findings | map(.id) | index("acs-parameter-unheeded")'
+fi
 
 # QEMU's own switch: what the kernel takes for direct, the IOMMU refuses
 sed 's/ports=2.*/ports=2 model=x3130/' "$TOP/tests/fabric/switch.topo" >x3130.topo
