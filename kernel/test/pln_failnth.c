@@ -286,6 +286,10 @@ static int do_map_later(void)
 	return map_by("later");
 }
 
+/* What was free before the memory was given up, and whether that waited for the fence */
+static struct pln_gpu_query room;
+static bool waited;
+
 /* When a call has failed, the other one waits for the fence; or no call was made */
 static void *signal_fence(void *arg)
 {
@@ -295,26 +299,38 @@ static void *signal_fence(void *arg)
 	(void)arg;
 	for (i = 0; i < 2000 && !failed(point, sizeof(point)); i++)
 		usleep(10000);
+	/* For a while: a driver that does not wait gives it back by its work */
+	waited = true;
+	for (i = 0; i < 30; i++) {
+		waited &= gpu_query(gpu).vram_free == room.vram_free - MIB;
+		usleep(10000);
+	}
 	order(IMPORTER, "signal 1");
 	return NULL;
 }
 
-/* Nothing in unmap may fail; where memory is short it waits for the fence */
+/* Nothing in unmap may fail; where memory is short it waits for the fence, and the memory with it */
 static int do_unmap(void)
 {
+	struct pln_gpu_alloc a;
 	pthread_t thread;
-	int ret;
+	int ret, buf;
 
 	arm(0);
-	need(!order(IMPORTER, "attach 1 %d %s p2p", buffer, peer_pci) &&
-	     !order(IMPORTER, "attach 0 %d %s p2p", buffer, peer_pci) &&
-	     !order(IMPORTER, "map 0") && !order(IMPORTER, "fence 1"), "map");
+	room = gpu_query(gpu);
+	a = gpu_alloc(gpu, MIB);
+	buf = gpu_export(gpu, a.handle, 0, MIB);
+	need(!order(IMPORTER, "attach 1 %d %s p2p", buf, peer_pci) &&
+	     !order(IMPORTER, "attach 0 %d %s p2p", buf, peer_pci) &&
+	     !order(IMPORTER, "map 0") && !order(IMPORTER, "fence 1") &&
+	     !gpu_free(gpu, a.handle), "map");
 	arm(1);
 	need(!pthread_create(&thread, NULL, signal_fence, NULL), "thread");
 	ret = order(IMPORTER, "unmap 0");
 	pthread_join(thread, NULL);
 	need(!order(IMPORTER, "detach 0") && !order(IMPORTER, "detach 1"),
 	     "detach");
+	close(buf);
 	return ret;
 }
 
@@ -641,6 +657,8 @@ int main(int argc, char **argv)
 	check(failed(point, sizeof(point)) &&
 	      strstr(point, "dma_resv_get_singleton"),
 	      "not for want of memory, either");
+	check(waited, "then it waits for the fence, and the memory with it");
+	check(room_is(gpu, &room), "after which that is free");
 
 	close(buffer);
 	munmap(dev_ptr, MIB);
