@@ -300,6 +300,36 @@ static void test_free_under_engine(int fd)
 	check(room_is(fd, &q0), "and then all memory is back");
 }
 
+/* User memory that is a file's, mapped for writing: of the disk, whose pages Linux writes back */
+static void test_file_pages(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
+	int d = open(disk, O_RDWR | O_CLOEXEC);
+	struct pln_gpu_op op[2];
+	static char in[MIB];
+	uint64_t crc;
+	char *p;
+
+	p = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, d, 0);
+	need(d >= 0 && p != MAP_FAILED, "mmap of %s", disk);
+	pattern(in, MIB, 9);
+	memcpy(p, in, MIB);
+	op[0] = op_to_gpu(a.handle, 0, p, MIB);
+	op[1] = op_crc(a.handle, 0, MIB);
+	check(!gpu_run(fd, op, 2, &crc) && crc == crc32c(0, in, MIB),
+	      "a job reads a file that is mapped for writing");
+	op[0] = op_from_gpu(p + MIB, a.handle, 0, MIB);
+	check(!gpu_run(fd, op, 1, NULL) && !memcmp(p + MIB, in, MIB),
+	      "and writes there");
+	memset(in, 0, MIB);
+	check(!msync(p + MIB, MIB, MS_SYNC) &&
+	      pread(d, in, MIB, MIB) == MIB && !memcmp(p + MIB, in, MIB),
+	      "that is in the file");
+	munmap(p, 2 * MIB);
+	close(d);
+	gpu_free(fd, a.handle);
+}
+
 /* The file that the memory belongs to is the parent's alone */
 static void test_exec(int fd)
 {
@@ -337,6 +367,7 @@ int main(int argc, char **argv)
 	}
 	test_kill(fd, q.features & PLN_GPU_FEAT_P2PDMA);
 	test_free_under_engine(fd);
+	test_file_pages(fd);
 	test_exec(fd);
 	close(fd);
 	return test_end();
