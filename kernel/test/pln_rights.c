@@ -14,6 +14,12 @@
 
 #define NOBODY	65534
 
+static void be_nobody(void)
+{
+	need(!setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
+	     !setresuid(NOBODY, NOBODY, NOBODY), "nobody");
+}
+
 /* Lets go of the path of a dma-buf at any moment */
 static void *closer(void *arg)
 {
@@ -230,11 +236,8 @@ static void test_range(int fd)
 #define CALLS	8
 #define STUCK	(CALLS + 2)
 
-/*
- * Memory that another program has to bring, and does not: whatever call waits for
- * it, the driver can be unbound.
- */
-static void test_stuck(void)
+/* Calls that wait for memory, until @sock says that it comes */
+static void stuck_calls(int sock)
 {
 	static const unsigned long calls[CALLS] = {
 		PLN_GPU_IOC_QUERY, PLN_GPU_IOC_ALLOC, PLN_GPU_IOC_FREE,
@@ -243,12 +246,11 @@ static void test_stuck(void)
 	};
 	int fd = gpu_open(), uffd, i;
 	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
-	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_op op = op_from_gpu(NULL, a.handle, 0, 64);
 	struct pln_gpu_submit submit[STUCK - CALLS] = {
 		{ .nr_ops = 1 }, { .ops = (uintptr_t)&op, .nr_ops = 1 },
 	};
-	char *page = late_memory(STUCK * 4096);
+	char *page = late_memory(STUCK * 4096), go;
 	struct late_call c[STUCK];
 
 	uffd = late_begin(page, STUCK * 4096, UFFDIO_REGISTER_MODE_MISSING);
@@ -266,14 +268,45 @@ static void test_stuck(void)
 		late_call_start(&c[i]);
 	}
 	late_await(uffd, STUCK);
-	check(driver_does(&q, "unbind"),
-	      "the driver is unbound while %d calls wait for their memory", STUCK);
+	need(write(sock, "", 1) == 1 && read(sock, &go, 1) == 1, "go on");
 	late_end(uffd, page, STUCK * 4096);
 	for (i = 0; i < STUCK; i++)
 		pthread_join(c[i].thread, NULL);
-	check(true, "and they all end");
 	close(fd);
 	munmap(page, STUCK * 4096);
+}
+
+/*
+ * Memory that another program has to bring, and does not: whatever call of an ordinary
+ * user waits for it, the driver can be unbound.
+ */
+static void test_stuck(void)
+{
+	int fd = gpu_open(), sock[2];
+	struct pln_gpu_query q = gpu_query(fd);
+	pid_t pid;
+	char go;
+
+	close(fd);
+	need(!shell("echo 1 >/proc/sys/vm/unprivileged_userfaultfd"),
+	     "userfaultfd for everybody");
+	need(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock), "sockets");
+	fflush(stdout);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		close(sock[0]);
+		be_nobody();
+		stuck_calls(sock[1]);
+		_exit(0);
+	}
+	close(sock[1]);
+	need(read(sock[0], &go, 1) == 1, "calls that wait");
+	check(driver_does(&q, "unbind"),
+	      "the driver is unbound while %d calls of nobody wait for their memory", STUCK);
+	need(write(sock[0], "", 1) == 1, "the memory comes");
+	check(ends_well(pid), "and they all end");
+	close(sock[0]);
 	check(driver_does(&q, "bind"), "the driver is bound again");
 }
 
@@ -320,9 +353,7 @@ static bool hold_one_page(void)
 	pthread_t thread;
 	char *p;
 
-	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-	    setresuid(NOBODY, NOBODY, NOBODY))
-		return false;
+	be_nobody();
 	n.fd = gpu_open();
 	if (pthread_create(&thread, NULL, alloc_as_thread, &n) ||
 	    pthread_join(thread, NULL))
@@ -485,8 +516,7 @@ int main(void)
 	pid = fork();
 	need(pid >= 0, "fork");
 	if (!pid) {
-		need(!setresgid(NOBODY, NOBODY, NOBODY) &&
-		     !setresuid(NOBODY, NOBODY, NOBODY), "nobody");
+		be_nobody();
 		/* Its own open file */
 		close(fd);
 		fd = gpu_open();
