@@ -560,8 +560,9 @@ static void sweep_allocations(void)
 		printf("# this kernel was built without fault injection\n");
 		return;
 	}
-	need(!shell("cd /sys/kernel/debug/failslab && echo N >ignore-gfp-wait && echo 0 >verbose"),
-	     "failslab");
+	need(!shell("cd /sys/kernel/debug/failslab && echo N >ignore-gfp-wait && echo 0 >verbose && "
+		    "cd ../fail_page_alloc && echo N >ignore-gfp-wait && echo 0 >min-order && echo 0 >verbose"),
+	     "failslab and fail_page_alloc");
 	/*
 	 * A new handle is the next number, and its only allocation is a node of
 	 * the xarray, for 64 numbers.  Behind the node that mem's handle keeps,
@@ -575,8 +576,9 @@ static void sweep_allocations(void)
 	sweep("export: allocations", do_export, 4);
 	sweep("export of parts: allocations", do_parts, 5);
 	sweep("import: allocations", do_import, 1);
-	sweep("mmap: allocations", do_mmap, 1);
-	sweep("copy from user memory: allocations", do_copy, 4);
+	/* More than without those of pages: page tables, lists of pages */
+	sweep("mmap: allocations", do_mmap, 5);
+	sweep("copy from user memory: allocations", do_copy, 6);
 	close(fail_nth);
 	fail_nth = -1;
 }
