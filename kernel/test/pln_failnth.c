@@ -583,8 +583,9 @@ static void sweep_allocations(void)
 	sweep("export: allocations", do_export, 4);
 	sweep("export of parts: allocations", do_parts, 5);
 	sweep("import: allocations", do_import, 1);
-	sweep("mmap: allocations", do_mmap, 1);
-	sweep("copy from user memory: allocations", do_copy, 4);
+	/* More than without those of pages: page tables, lists of pages */
+	sweep("mmap: allocations", do_mmap, 5);
+	sweep("copy from user memory: allocations", do_copy, 6);
 	close(fail_nth);
 	fail_nth = -1;
 }
