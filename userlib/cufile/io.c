@@ -134,8 +134,12 @@ static ssize_t posix_move(struct io *io, uint64_t addr, uint64_t off,
 			      : pread(fd, p + done, n, (off_t)(off + done));
 		if (r < 0 && errno == EINTR)
 			continue;
-		/* not aligned for O_DIRECT, or a write into the page cache came between */
-		if (r < 0 && (errno == EINVAL || (errno == EIO && !io->write)) &&
+		/*
+		 * Not aligned for O_DIRECT, or a write into the page cache came between.  A
+		 * direct write of memory that ends within it may have written what comes
+		 * before, and fails all the same (iomap); the page cache says how much it took.
+		 */
+		if (r < 0 && (errno == EINVAL || (errno == EIO && !io->write) || errno == EFAULT) &&
 		    fd != f->buffered_fd && f->buffered_fd >= 0) {
 			buffered = true;
 			continue;
