@@ -2,12 +2,15 @@
 /*
  * Peerlane: NVIDIA's file system driver, nvidia-fs, pins GPU memory for a program.
  *
- *	pln_nvfs SECONDS
+ *	pln_nvfs SECONDS MODULE
  *
- * SECONDS of the race.  Files are not read: that needs a driver of the disk with
+ * SECONDS of each race.  MODULE is the file of nvidia-fs.  Files are not read: that needs a driver of the disk with
  * hooks for nvidia-fs, which no kernel of Debian has.
  */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
 
 #include "pln_test.h"
 
@@ -127,6 +130,89 @@ static void test_race(int fd, int seconds)
 	pthread_barrier_destroy(&r.start);
 }
 
+#define RELOADS	20
+
+/* What two processes share */
+struct reloading {
+	atomic_bool stop, loading;
+	atomic_int count;
+};
+
+/* Unloads nvidia-fs whenever nobody has it open, and loads it again */
+static void reload(const char *module, struct reloading *r)
+{
+	while (!r->stop) {
+		int file;
+
+		if (syscall(SYS_delete_module, "nvidia_fs", O_NONBLOCK))
+			continue;
+		r->loading = true;
+		file = open(module, O_RDONLY | O_CLOEXEC);
+		if (file < 0 || syscall(SYS_finit_module, file, "", 0))
+			_exit(1);
+		r->loading = false;
+		close(file);
+		r->count++;
+	}
+	_exit(0);
+}
+
+/* It is unloaded as soon as its file is closed, with the memory freed at that moment */
+static void test_unload(int fd, int seconds, const char *module)
+{
+	struct pln_gpu_query q0 = gpu_query(fd);
+	double end = now() + seconds;
+	struct racer r = { .fd = fd };
+	int pins = 0, bad = 0, nvfs;
+	struct reloading *shared;
+	pid_t pid;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	need(shared != MAP_FAILED, "memory");
+	fflush(stdout);
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid)
+		reload(module, shared);
+	pthread_barrier_init(&r.start, NULL, 2);
+	while (now() < end || (shared->count < RELOADS && now() < end + 60)) {
+		struct pln_gpu_alloc a;
+		pthread_t thread;
+		char *p, *shadow;
+
+		nvfs = open(NODE, O_RDWR | O_CLOEXEC);
+		if (nvfs < 0)
+			continue;	/* just now it is not loaded */
+		/*
+		 * It has its device before it is ready: nvfs_init() empties the table of
+		 * GPUs later, and who has pinned by then meets a BUG_ON()
+		 */
+		while (shared->loading)
+			sched_yield();
+		a = gpu_alloc(fd, UNIT);
+		p = dev_map(fd, &a);
+		shadow = shadow_map(nvfs);
+		need(shadow != MAP_FAILED && !pin(nvfs, p, shadow), "pin");
+		r.handle = a.handle;
+		need(!pthread_create(&thread, NULL, race_free, &r), "thread");
+		pthread_barrier_wait(&r.start);
+		bad += munmap(shadow, UNIT) != 0;
+		close(nvfs);
+		pthread_join(thread, NULL);
+		bad += !r.ok;
+		munmap(p, UNIT);
+		pins++;
+	}
+	shared->stop = true;
+	check(ends_well(pid) && shared->count >= RELOADS && pins >= RELOADS &&
+	      !bad, "unloaded and loaded %d times beside %d pins and frees",
+	      shared->count, pins);
+	munmap(shared, sizeof(*shared));
+	check(room_is(fd, &q0), "nothing is left");
+	pthread_barrier_destroy(&r.start);
+}
+
 static bool hold_pin(void)
 {
 	int own = gpu_open(), nvfs = nvfs_open();
@@ -149,7 +235,7 @@ int main(int argc, char **argv)
 {
 	int fd;
 
-	need(argc == 2, "usage: pln_nvfs SECONDS");
+	need(argc == 3, "usage: pln_nvfs SECONDS MODULE");
 	fence = aligned_alloc(4096, 4096);
 	need(fence, "memory");
 	memset(fence, 0, 4096);
@@ -157,6 +243,7 @@ int main(int argc, char **argv)
 	test_use(fd);
 	test_kill(fd);
 	test_race(fd, atoi(argv[1]));
+	test_unload(fd, atoi(argv[1]), argv[2]);
 	close(fd);
 	return test_end();
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: nvidia-fs, unmodified, from NVIDIA's source: compiled with NVIDIA's header, it pins GPU memory, and that is freed meanwhile
+# desc: nvidia-fs, unmodified, from NVIDIA's source: compiled with NVIDIA's header, it pins GPU memory, which is freed meanwhile, and is unloaded
 # tags: kernel guest third-party
 # tier: nightly
 # timeout: 900
