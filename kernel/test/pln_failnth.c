@@ -7,7 +7,8 @@
  * The module peerlane_fail_test makes them fail; and in a kernel that can do it
  * itself, each allocation of a call, in whatever part of the kernel.  PEER is the
  * device of peerlane_p2p_test; peerlane_dmabuf_test is loaded, too.
- * $PLN_STEP: only the first of so many calls fails, and so on.
+ * $PLN_STEP: only the first of so many calls fails, and so on; but each one of binding,
+ * since one of them makes the driver say something.
  */
 #include <pthread.h>
 
@@ -475,7 +476,7 @@ static void sweep_bind(void)
 	int ret, err;
 
 	need(!driver("unbind"), "unbind");
-	for (n = 1; n <= MAX_CALLS; n += step, fails++) {
+	for (n = 1; n <= MAX_CALLS; n++, fails++) {
 		arm(n);
 		ret = driver("bind");
 		err = errno;
@@ -488,7 +489,7 @@ static void sweep_bind(void)
 		if (!ret)
 			bad += driver("unbind") != 0;
 	}
-	check(!bad && fails >= of_calls(30) && !ret,
+	check(!bad && fails >= 30 && !ret,
 	      "bind: %u calls failed, %u times it was done all the same",
 	      fails, borne);
 }
