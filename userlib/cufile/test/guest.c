@@ -273,8 +273,7 @@ static void small(void)
 /* ---- a block device that several write ---- */
 
 #define REGION	((size_t)128 << 10)
-#define WRITERS	5	/* the last one is another process, which has no CUDA */
-#define HOST	3	/* has its data in host memory, and opened the device with O_DIRECT */
+#define WRITERS	4	/* the last one is another process, which has no CUDA */
 
 static char *want;		/* what the region is to have after the round */
 static size_t ends[REGION / 1024]; /* of the ranges, one behind the other, each another writer's */
@@ -290,10 +289,7 @@ static uint64_t next(uint64_t *state)
 	return *state;
 }
 
-/*
- * Ranges from 1 KiB to 16 KiB, with odd ends or, in every other round, of blocks; a page has
- * parts of two writers or more
- */
+/* Ranges from 1 KiB to 16 KiB, most with odd ends; a page has parts of two writers or more */
 static off_t plan(unsigned int round)
 {
 	uint64_t state = (round + 1) * 0x9e3779b97f4a7c15ull;
@@ -305,8 +301,6 @@ static off_t plan(unsigned int round)
 	}
 	for (ranges = 0; at < REGION; ranges++) {
 		at += 1024 + next(&state) % (15 * 1024);
-		if (round % 2)
-			at = at / 512 * 512;
 		if (at + 1024 > REGION)
 			at = REGION;
 		ends[ranges] = at;
@@ -314,10 +308,8 @@ static off_t plan(unsigned int round)
 	return (off_t)(round % 8 * REGION);
 }
 
-/* By the handle, from the GPU or from host memory; or by @fd */
 static void write_ranges(int fd, CUfileHandle_t fh, unsigned int who, off_t base)
 {
-	void *memory = who == HOST ? (void *)want : (void *)(uintptr_t)g;
 	size_t from = 0;
 	unsigned int i;
 
@@ -326,7 +318,7 @@ static void write_ranges(int fd, CUfileHandle_t fh, unsigned int who, off_t base
 
 		if (i % WRITERS != who)
 			continue;
-		refused += n != (fh ? cuFileWrite(fh, memory, (size_t)n,
+		refused += n != (fh ? cuFileWrite(fh, (void *)(uintptr_t)g, (size_t)n,
 						  base + (off_t)from, (off_t)from) :
 				      pwrite(fd, want + from, (size_t)n, base + (off_t)from));
 	}
@@ -353,21 +345,19 @@ static void foreign(const char *device, int orders, int answers)
 
 static struct {
 	CUcontext ctx;
-	CUfileHandle_t fh, direct;
+	CUfileHandle_t fh;
 	off_t base;
 	bool over;
 } shared;
 
 static void *thread_writes(void *arg)
 {
-	unsigned int who = (unsigned int)(uintptr_t)arg;
-
 	gpu.SetCurrent(shared.ctx);
 	for (;;) {
 		pthread_barrier_wait(&together);
 		if (shared.over)
 			return NULL;
-		write_ranges(-1, who == HOST ? shared.direct : shared.fh, who, shared.base);
+		write_ranges(-1, shared.fh, (unsigned int)(uintptr_t)arg, shared.base);
 		pthread_barrier_wait(&together);
 	}
 }
@@ -390,15 +380,12 @@ static void neighbours(const char *device, unsigned int rounds, CUcontext ctx, i
 	CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
 	struct pln_file_stats st = { .size = sizeof(st) };
 	unsigned int round, cached = 0, medium = 0, lost = 0;
-	int fd = open(device, O_RDWR), direct = open(device, O_RDWR | O_DIRECT);
+	int fd = open(device, O_RDWR), direct = open(device, O_RDONLY | O_DIRECT);
 	pthread_t threads[WRITERS - 1];
 	char c = 0;
 
 	d.handle.fd = fd;
 	if (fd < 0 || direct < 0 || cuFileHandleRegister(&shared.fh, &d).err)
-		exit(2);
-	d.handle.fd = direct;
-	if (cuFileHandleRegister(&shared.direct, &d).err)
 		exit(2);
 	shared.ctx = ctx;
 	pthread_barrier_init(&together, NULL, WRITERS);
@@ -431,12 +418,6 @@ static void neighbours(const char *device, unsigned int rounds, CUcontext ctx, i
 	check(st.path[PLN_PATH_P2P].bytes_written && st.path[PLN_PATH_BOUNCE].bytes_written,
 	      "whole pages went directly, the ends did not",
 	      (long long)st.path[PLN_PATH_P2P].bytes_written);
-	st.size = sizeof(st);
-	if (pln_file_stats(shared.direct, &st))
-		exit(2);
-	check(st.path[PLN_PATH_POSIX].bytes_written, "host memory, too",
-	      (long long)st.path[PLN_PATH_POSIX].bytes_written);
-	cuFileHandleDeregister(shared.direct);
 	cuFileHandleDeregister(shared.fh);
 }
 
@@ -473,7 +454,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	data = malloc(ALL);
-	want = aligned_alloc(4096, REGION);
+	want = malloc(REGION);
 	if (many && want && !pipe(to) && !pipe(from)) {
 		/* before there is CUDA */
 		if (!fork()) {
