@@ -496,7 +496,7 @@ sc_measure_guest() {
 	done <"$OUT/labels"
 	jq -L "$VM_ACCOUNTING" -sc 'include "links"; reduce .[] as $x ({}; . * $x)
 		| .links = ([(.counted // {})[].links] | links_sum)' \
-		"$2" >"$OUT/extra.json"
+		"$2" >"$OUT/extra.json" || fail "${4}what was counted can be put together"
 
 	# A drive's bytes are told apart by direction, so one label can hold one
 	# transfer of each.  host_bytes is file data that the drive moved to or from
@@ -582,9 +582,9 @@ it is \"always | WHAT IT CLAIMS | CONDITION\", or \"here | ...\", with one blank
 		diag "the result: $(jq -c . "$OUT/measured.json")"
 }
 
-# sc_judge FILE: each of its conditions holds, and asks for something
+# sc_judge FILE: each of its conditions holds, and asks for something.  Of no result none does.
 sc_judge() {
-	if judge "$1" "$OUT/measured.json" >"$OUT/judged" 2>"$OUT/judge.err"; then
+	if judge "$1" "$OUT/measured.json" >"$OUT/judged" 2>"$OUT/judge.err" && [ -s "$OUT/judged" ]; then
 		jq -r --rawfile lines "$1" '[[$lines | split("\n")[:-1][] | capture("^.*? [|] (?<claim>.*?) [|] (?<text>.*)$")], .]
 			| transpose | to_entries[] | (.key + 1) as $n | .value as [$asked, $wrong] |
 			if $wrong == "" then "ok \($n) - \($asked.claim)" else "not ok \($n) - \($asked.claim)",

@@ -49,6 +49,9 @@ is "nothing has moved" '[.bytes, .host_bytes, .direct]' '[0,0,false]'
 machine "{\"a\":{\"gpu0\":$(gpu 200 0 0 0)},\"b\":{\"gpu0\":$(gpu 0 0 0 0)}}"
 is "what one host counted is not the other's" '[.host_bytes, [.transfers[] | [.host, .host_bytes]], .direct]' '[100,[["a",0],["b",100]],false]'
 
+machine "{\"a\":{\"gpu0\":$(gpu 100 0 0 0)}}"
+is "of a host whose counters are missing, all is staged" '[.host_bytes, .direct]' '[100,false]'
+
 # Nothing is reported: a signal ended the program, or it uses RDMA
 : >rows
 machine "{\"guest\":{\"gpu0\":$(gpu 0 0 0 0)}}"

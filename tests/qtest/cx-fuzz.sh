@@ -74,7 +74,7 @@ setup() {
     fixed 0502 00$QP 00000000 256; at "$r" 170 e0 36 $SET; TO_INIT=$r
     fixed 0503 00$QP 00000000 256; at "$r" 32 a0 44 00$QP 54 0001; TO_RTR=$r
     fixed 0505 00$QP 00000000 256; at "$r" 16 02 36 $SET; TO_SET=$r
-    [ $link != ethernet ] || at $TO_RTR 59 40 && at $r 74 $ROCE_IP && at $r 86 $ROCE_MAC && TO_RTR=$r
+    [ $link != ethernet ] || { at $TO_RTR 59 40 74 $ROCE_IP 86 $ROCE_MAC; TO_RTR=$r; }
     # Commands with one wrong field: number of the base, and byte and value, or the length of the input or the output; the
     # status that the specification has for it.  Users, ids and kinds that there are not, sizes above the capability.
     WRONG="1:len:12:50 1:out:8:51 2:len:12:50 2:out:8:51 3:len:12:50 3:out:8:51 7:len:12:50 7:out:8:51 12:len:12:50 12:out:8:51 \
@@ -82,6 +82,8 @@ setup() {
         3:29:fffff0:05 3:37:fffff0:05 3:149:fffff0:05 3:181:fffff0:05 4:29:fffff0:05 6:29:fffff0:05 7:29:fffff0:05 8:29:fffff0:05 \
         11:29:fffff0:05 12:89:fffff0:05 15:9:fffff0:05 16:9:fffff0:05 17:9:fffff0:05 \
         2:2:03ff:05 3:2:03ff:05 7:2:03ff:05 12:2:03ff:05 14:2:03ff:05 15:2:03ff:05"
+    check_eq "seed $seed: commands from reset to ready are bases" "0502 0503 0505" \
+        "$(printf '%.4s %.4s %.4s' $TO_INIT $TO_RTR $TO_SET)"
     BASES="$EQ_IN $CQ_IN $QP_IN $UD_IN $GSI_IN $SHARED_IN $PA_IN $MTT_IN $FREE_IN $WINDOW_IN $KLM_IN $RMP_IN $UCTX_IN $UMEM_IN $TO_INIT $TO_RTR $TO_SET"
 }
 

@@ -102,16 +102,19 @@ qt() { qts "$*"; }
 # qts COMMAND...: several, each of which is one word here; the last one's answer
 qts() {
     printf '%s\n' "$@" >&3 || { echo "# QEMU is gone"; cat "$OUT/qemu.log"; exit 1; }
+    qt_status=0
     for qt_command in "$@"; do
         while :; do
             read -r r <&4 || { echo "# QEMU died on: $qt_command"; cat "$OUT/qemu.log"; exit 1; }
             case $r in
             OK*) r=${r#OK}; r=${r# }; break ;;
             IRQ*) ;;
-            *) echo "# qtest says '$r' to: $qt_command"; return 1 ;;
+            # The answers to the others are still read
+            *) echo "# qtest says '$r' to: $qt_command"; qt_status=1; break ;;
             esac
         done
     done
+    return $qt_status
 }
 
 # qmp COMMAND [ARGUMENTS-JSON]: the reply in $qmp_reply, events before it are

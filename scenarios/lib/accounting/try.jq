@@ -45,7 +45,9 @@ def counted_rows($devices):
 def machine($reported; $counted):
 	def total(f): map(f) | add;	# of nothing there is no sum, and a condition on one is not met
 	def of($host): [$reported[] | select((.host // "guest") == $host)];
-	[($counted | keys[]) as $host | of($host) | reported_rows($counted[$host])[]] as $files
+	# what a host reports as direct is staged where its counters are missing
+	[([$reported[] | {(.host // "guest"): {}}] + [$counted] | add | keys[]) as $host
+	 | of($host) | reported_rows($counted[$host] // {})[]] as $files
 	| $files + [($counted | keys[]) as $host | select(of($host) == []) | counted_rows($counted[$host])[]
 		| if $host == "guest" then . else {host: $host} + . end]
 	| {transfers: ., bytes: total(.bytes), host_bytes: total(.host_bytes),
