@@ -65,9 +65,10 @@ static void pln_unpin(struct pln_gpu *gpu, struct pln_pin *pin)
 
 /*
  * May fault, and so wait for another program as long as that likes.  The pages
- * are pinned as for direct IO, not for the long term: the pin ends with the job,
- * which the watchdog ends if the engine does not, and shared mappings of files
- * must work, which the kernel refuses to pin for the long term.
+ * are pinned as for direct IO, not for the long term: shared mappings of files
+ * must work, which the kernel refuses to pin for the long term.  The pin of a
+ * queued job ends with it, which the watchdog ends if the engine does not; while
+ * a submit waits for a fault, what it has pinned stays so, within the limit.
  */
 static struct pln_pin *pln_pin_user(struct pln_gpu *gpu, u64 addr, u64 len,
 				    enum dma_data_direction dir)

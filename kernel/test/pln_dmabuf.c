@@ -600,6 +600,9 @@ static void test_importers_hold(int fd)
 	check(callback_ran(), "reset: importers wait, the callback runs");
 	check(!cmd("go 0") && !cmd("go 1"), "the importers go on");
 	need(waitpid(pid, &status, 0) == pid && !status, "reset");
+	/* the second may be told only after the first one went on */
+	for (i = 0; i < 500 && !state(1).invalidated; i++)
+		usleep(10000);
 	check(state(0).invalidated == 1 && state(1).invalidated == 1,
 	      "both have been told");
 	order(DRIVER, "free 0");

@@ -306,7 +306,8 @@ static void test_file_pages(int fd)
 	struct pln_gpu_alloc a = gpu_alloc(fd, MIB);
 	int d = open(disk, O_RDWR | O_CLOEXEC);
 	struct pln_gpu_op op[2];
-	static char in[MIB];
+	static char in[MIB] __attribute__((aligned(4096)));
+	int direct = disk_open(O_RDONLY);
 	uint64_t crc;
 	char *p;
 
@@ -323,9 +324,10 @@ static void test_file_pages(int fd)
 	      "and writes there");
 	memset(in, 0, MIB);
 	check(!msync(p + MIB, MIB, MS_SYNC) &&
-	      pread(d, in, MIB, MIB) == MIB && !memcmp(p + MIB, in, MIB),
-	      "that is in the file");
+	      pread(direct, in, MIB, MIB) == MIB && !memcmp(p + MIB, in, MIB),
+	      "that is on the disk");
 	munmap(p, 2 * MIB);
+	close(direct);
 	close(d);
 	gpu_free(fd, a.handle);
 }

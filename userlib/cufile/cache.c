@@ -666,9 +666,9 @@ static void in_child(void)
 	struct file *f;
 
 	for (l = leases; l; l = l->next)
-		close(l->file->buffered_fd);
+		close_own(l->file->buffered_fd, &l->file->node);
 	for (f = making; f; f = f->making_next)
-		close(f->buffered_fd);
+		close_own(f->buffered_fd, &f->node);
 	leases = NULL;
 	making = NULL;
 	pthread_mutex_unlock(&lock);

@@ -15,7 +15,7 @@ struct node {
 struct node node_of(int fd);
 /* -1 leads nowhere; what is not known is believed. */
 bool leads_to(int fd, const struct node *n);
-/* Closes it, unless it is another's by now. */
+/* Closes it, unless it leads elsewhere by now; another open of the same file or device is not told apart. */
 void close_own(int fd, const struct node *n);
 
 #endif

@@ -61,7 +61,9 @@ void test_host_direct(void)
 		is(cuFileWrite(fh, data + w[i].from, w[i].n, w[i].off, 0),
 		   (long long)w[i].n, "a write of host memory");
 		is((long long)mock.parts, 0, "no part of a page goes around the page cache");
-		is((long long)mock.directs, (long long)w[i].direct, "whole pages do");
+		/* some file systems take any memory */
+		if (!(w[i].from % 512))
+			is((long long)mock.directs, (long long)w[i].direct, "whole pages do");
 		cuFileHandleDeregister(fh);
 		close(fd);
 		memcpy(want + w[i].off, data + w[i].from, w[i].n);
@@ -71,6 +73,23 @@ void test_host_direct(void)
 		close(fd);
 	}
 	free(data);
+
+	/* memory that ends within the write: what comes before is written, and told */
+	data = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(data, 'y', 4096);
+	mprotect(data + 4096, 4096, PROT_NONE);
+	memset(want, 'x', SIZE);
+	fd = make(path, O_DIRECT, want, SIZE);
+	fh = reg(fd);
+	is(cuFileWrite(fh, data, 8192, 0, 0), 4096, "a write of two pages, of which one is there");
+	cuFileHandleDeregister(fh);
+	close(fd);
+	memset(want, 'y', 4096);
+	fd = open(path, O_RDONLY);
+	check(pread(fd, back, SIZE, 0) == SIZE && !memcmp(back, want, SIZE),
+	      "it is in the file, and no more");
+	close(fd);
+	munmap(data, 8192);
 }
 
 /* Several lanes write, and that of the second MiB meets a full disk */
