@@ -44,6 +44,11 @@ check_eq "nor have zeros" "0 0" "$(found zeros 5:8000)"
 check_eq "a whole copy at a crooked place" "8000 8000" "$(found whole 5:8000)"
 { head -c 8197 zeros; ./put 5 10 512; cat noise; ./put 5 600 100; } >pieces
 check_eq "two pieces" "4896 4096" "$(found pieces 5:8000)"
+# with holes before, between and behind
+truncate -s 8M holes
+./put 5 0 512 | dd of=holes bs=4096 seek=256 conv=notrunc status=none
+./put 5 512 488 | dd of=holes bs=4096 seek=1024 conv=notrunc status=none
+check_eq "pieces between holes" "8000 4096" "$(found holes 5:8000)"
 { ./put 5 0 100; cat noise; ./put 5 50 100; } >twice
 check_eq "what is there twice counts once" "1200 800" "$(found twice 5:8000)"
 { ./put 5 0 100; ./put 1000000 0 100; } >both

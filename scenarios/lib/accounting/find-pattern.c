@@ -59,10 +59,10 @@ static void mark(struct pattern *t, uint64_t first, uint64_t words)
 		t->longest = words;
 }
 
-/* A piece that begins at P: how many words of T follow each other there. */
-static uint64_t piece(struct pattern *t, const uint8_t *p, const uint8_t *end)
+/* A piece that begins at P with word FIRST: how many words of T follow each other there. */
+static uint64_t piece(struct pattern *t, uint64_t first, const uint8_t *p, const uint8_t *end)
 {
-	uint64_t first = pattern_where(word_at(p)) - t->seed, n = 1;
+	uint64_t n = 1;
 
 	if (first >= t->words)
 		return 0;
@@ -81,14 +81,30 @@ static void search(const uint8_t *p, const uint8_t *end)
 		uint64_t n = 0;
 
 		if (word_at(p)) {
+			uint64_t where = pattern_where(word_at(p));
+
 			for (int i = 0; i < npatterns && !n; i++)
-				n = piece(&patterns[i], p, end);
+				n = piece(&patterns[i], where - patterns[i].seed, p, end);
 		} else {
 			/* most of an idle machine's memory */
 			while (p + 16 <= end && !word_at(p + 8))
 				p += 8;
 		}
 		p += n ? 8 * n : 1;
+	}
+}
+
+/* What the file has; most of the memory of a guest was never written, and is a hole. */
+static void search_data(int fd, const uint8_t *mem, off_t size)
+{
+	off_t at, end;
+
+	for (at = lseek(fd, 0, SEEK_DATA); at >= 0; at = lseek(fd, end, SEEK_DATA)) {
+		end = lseek(fd, at, SEEK_HOLE);
+		if (end < 0)
+			end = size;
+		/* a word may end in the hole */
+		search(mem + at, mem + (size - end < 8 ? size : end + 8));
 	}
 }
 
@@ -137,7 +153,7 @@ int main(int argc, char **argv)
 			strerror(errno));
 		return 1;
 	}
-	search(mem, mem + st.st_size);
+	search_data(fd, mem, st.st_size);
 	list = json_object_new_array();
 	for (int i = 0; i < npatterns; i++) {
 		struct json_object *o = json_object_new_object();
