@@ -99,15 +99,16 @@ qt_finish() {
 
 # qt COMMAND...: one qtest command; its answer without the OK in $r
 qt() { qts "$*"; }
-# qts COMMAND...: several, each of which is one word here; the last one's answer
+# qts COMMAND...: several, each of which is one word here; the last one's answer, and in $answers all of them
 qts() {
+    answers=
     printf '%s\n' "$@" >&3 || { echo "# QEMU is gone"; cat "$OUT/qemu.log"; exit 1; }
     qt_status=0
     for qt_command in "$@"; do
         while :; do
             read -r r <&4 || { echo "# QEMU died on: $qt_command"; cat "$OUT/qemu.log"; exit 1; }
             case $r in
-            OK*) r=${r#OK}; r=${r# }; break ;;
+            OK*) r=${r#OK}; r=${r# }; answers="$answers $r"; break ;;
             IRQ*) ;;
             # The answers to the others are still read
             *) echo "# qtest says '$r' to: $qt_command"; qt_status=1; break ;;
@@ -157,10 +158,8 @@ writel() { qt writel $(($1)) $(($2)); }
 writeq() { qt writeq $(($1)) "$2"; }
 readl() { qt readl $(($1)); r=$((r)); }
 # A 64-bit value: a decimal number, or 0x... when it is too large for one
-readq() {
-    qt readq $(($1))
-    case $r in 0x[0-7]*) r=$((r)) ;; esac
-}
+number() { case $1 in 0x[0-7]*) r=$(($1)) ;; *) r=$1 ;; esac }
+readq() { qt readq $(($1)); number $r; }
 # idle ID: wait, bounded, until the engine of a GPU or a ConnectX has done what it has; $r stays
 idle() {
     id_r=$r id_n=0
@@ -286,10 +285,10 @@ RING_SIZE=16
 COMP=0x8000
 queue_setup() {
     qs_base=$((RING + 0x1000 * $1))
-    qset "$1" $PLN_Q_CTRL $PLN_Q_CTRL_RESET
-    setreg64 $((0x1000 + 0x100 * $1 + PLN_Q_BASE)) $qs_base
-    qset "$1" $PLN_Q_SIZE $RING_SIZE
-    qset "$1" $PLN_Q_CTRL $PLN_Q_CTRL_ENABLE
+    qs_q=$((B0 + 0x1000 + 0x100 * $1))
+    qts "writel $((qs_q + PLN_Q_CTRL)) $PLN_Q_CTRL_RESET" \
+        "writel $((qs_q + PLN_Q_BASE)) $((qs_base & 0xffffffff))" "writel $((qs_q + PLN_Q_BASE + 4)) $((qs_base >> 32))" \
+        "writel $((qs_q + PLN_Q_SIZE)) $RING_SIZE" "writel $((qs_q + PLN_Q_CTRL)) $PLN_Q_CTRL_ENABLE"
     eval "tail_$1=0"
 }
 
@@ -338,22 +337,19 @@ more() {
 
 # settle Q: wait, bounded, until queue Q rests; its status in $r
 settle() {
-    se_n=0
+    se_queue=$1 se_n=0 se_q=$((B0 + 0x1000 + 0x100 * $1))
     while more $se_n; do
-        qreg "$1" $PLN_Q_STATUS
-        [ "$r" = "$PLN_Q_RUNNING" ] || {
-            se_s=$r
-            qreg "$1" $PLN_Q_HEAD
-            se_h=$r
-            qreg "$1" $PLN_Q_TAIL
-            if [ "$se_s" != "$PLN_Q_IDLE" ] || [ "$se_h" = "$r" ]; then
-                r=$se_s
-                return 0
-            fi
-        }
+        qts "readl $((se_q + PLN_Q_STATUS))" "readl $((se_q + PLN_Q_HEAD))" "readl $((se_q + PLN_Q_TAIL))"
+        set -- $answers
+        r=$(($1))
+        case $r in
+        "$PLN_Q_RUNNING") ;;
+        "$PLN_Q_IDLE") [ $2 != $3 ] || return 0 ;;
+        *) return 0 ;;
+        esac
         se_n=$((se_n + 1))
     done
-    echo "# queue $1 does not come to rest"
+    echo "# queue $se_queue does not come to rest"
     return 1
 }
 
@@ -395,14 +391,12 @@ job() {
     ring "$1"
     settle "$1"
     st=$r
-    readl $((COMP + 8))
-    c_status=$r
-    readq $COMP
-    c_fence=$r
-    readq $((COMP + 16))
-    c_result=$r
-    readq $((COMP + 24))
-    c_bytes=$r
+    qts "readl $((COMP + 8))" "readq $((COMP))" "readq $((COMP + 16))" "readq $((COMP + 24))"
+    set -- $answers
+    c_status=$(($1))
+    number $2; c_fence=$r
+    number $3; c_result=$r
+    number $4; c_bytes=$r
 }
 
 # job_is DESC STATUS RESULT BYTES: what the last job must have said

@@ -180,10 +180,8 @@ gpu_dma() {
 
 # two_ends ADDRESS LENGTH: the first and last 8 bytes, in $r
 two_ends() {
-    qt readq $(($1))
-    te_r=$r
-    qt readq $(($1 + $2 - 8))
-    r="$te_r $r"
+    qts "readq $(($1))" "readq $(($1 + $2 - 8))"
+    r=${answers# }
 }
 # pattern BYTE: what two_ends says of memory filled with it
 pattern() { hex 2:"$1"; repeat 8 "$r"; r="0x$r 0x$r"; }
