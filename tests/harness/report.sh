@@ -279,9 +279,8 @@ cured() { # REASON CURE
 check "what to do about a way that was asked for" cured 'PLN_MR_ONLY_STAGED' '<b>What to do:</b> nothing: the program asked'
 check "… about a refusal by the kernel" cured 'the kernel refuses DMA between this storage device and this GPU' \
 	'<b>What to do:</b> put drive and GPU below one switch without ACS redirect'
-while IFS="|" read -r name why cure; do
-	check "… about $name" cured "$why" "<b>What to do:</b> $cure"
-done <<'END'
+# of many, in one page: what was moved, why it was not direct, what to do
+cat >cures <<'END'
 data that is not aligned|unaligned: 100 bytes before and 0 after whole blocks of 4096 bytes|begin and end transfers at whole blocks
 data that is not aligned, in a file that was refused|unaligned, and p2p of this file was refused before|ask peerlane doctor
 dm-crypt|p2p refused: EINVAL (22): dm-crypt (dm-0, data) is between file and drive: the processor must decrypt all data|use a self-encrypting drive
@@ -289,11 +288,18 @@ md|p2p refused: EREMOTEIO (121): md (md0) is between file and drives: the drives
 LVM|p2p refused: EINVAL (22): the device mapper (dm-0, vg-data) is between file and drive: it does not pass memory of devices on|put the file system on a partition
 a file as a drive|p2p refused: EINVAL (22): loop0 is between file and drive: it has its own buffers in host memory|mount the drive itself
 a drive that is not NVMe|p2p refused: EOPNOTSUPP (95): the storage driver does not do peer-to-peer DMA|move the file to an NVMe drive
-a network|p2p refused: EREMOTEIO (121): the file system takes no memory of devices|copy the file to a local NVMe drive
+NFS|p2p refused: EREMOTEIO (121): the file system takes no memory of devices|copy the file to a
 direct IO|O_DIRECT does not work on this file|keep the file on ext4 or xfs
 memory as a file|the file system keeps its data in host memory|keep the file on ext4 or xfs
 a small BAR1|BAR1 is full of mappings in use|give the GPU a larger BAR1
 END
+jq --rawfile cures cures '.transfers[0] as $one | .transfers = [$cures | rtrimstr("\n") / "\n" | .[] / "|" | . as $row
+	| $one + {what: $row[0], path: "bounce", reason: $row[1]}]' good.json >cure.json
+check "a page of many reasons" "$report" cures.html cure.json
+while IFS="|" read -r name why cure; do
+	: "$why"
+	check "… about $name" grep -qE ", $name: <b>bounce</b>.*<b>What to do:</b> $cure" cures.html
+done <cures
 # these are words of the library
 check_eq "… all of which the library still has" "" "$(printf "%s\n" "unaligned:" "unaligned, and p2p of this file was refused" "dm-crypt (" "md (" "the device mapper (" "%s is between file and drive" \
 	"the storage driver does not do peer-to-peer DMA" "the file system takes no memory of devices" "O_DIRECT does not work on this" \
