@@ -5,6 +5,7 @@
 # tier: check
 # timeout: 60
 
+# shellcheck disable=SC2030,SC2031 # what a subshell sets is for that alone
 . "$TOP/scenarios/lib/case.sh"
 
 need_tool jq cpio flock make
