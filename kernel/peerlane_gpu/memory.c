@@ -241,8 +241,9 @@ static void pln_buf_drain(struct pln_buf *buf)
 {
 	struct pln_gpu *gpu = buf->gpu;
 
-	pln_exports_revoke(buf);
+	/* First those that wait for nobody: an importer may not end its DMA for long */
 	pln_p2p_revoke(buf, NULL);
+	pln_exports_revoke(buf);
 
 	/* Mostly nothing is in flight, and the memory is free again at once */
 	if (!pln_reap(gpu))

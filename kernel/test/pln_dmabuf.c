@@ -617,6 +617,36 @@ static void test_importers_hold(int fd)
 	check(room_is(fd, &q), "nothing is left");
 }
 
+/* Memory is freed while an importer does not end its DMA.  A callback runs nevertheless. */
+static void test_importer_holds_free(int fd)
+{
+	struct pln_gpu_query q = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	int buf = gpu_export(fd, a.handle, 0, UNIT), status;
+	char *p = dev_map(fd, &a);
+	pid_t pid;
+
+	need(!attach(0, buf, peer_pci, "hold"), "attach");
+	need(!order(DRIVER, "get 0 %llu %u plain",
+		    (unsigned long long)(uintptr_t)p, UNIT), "get");
+	pid = fork();
+	need(pid >= 0, "fork");
+	if (!pid) {
+		gpu_free(fd, a.handle);
+		_exit(0);
+	}
+	check(callback_ran(), "free: an importer waits, the callback runs");
+	check(!waitpid(pid, &status, WNOHANG), "free: it waits for the importer");
+	check(!cmd("go 0"), "the importer goes on");
+	need(waitpid(pid, &status, 0) == pid && !status, "free");
+	check(state(0).invalidated == 1, "it has been told");
+	order(DRIVER, "free 0");
+	munmap(p, UNIT);
+	need(!cmd("detach 0"), "detach");
+	close(buf);
+	check(room_is(fd, &q), "nothing is left");
+}
+
 #include "pln_dmabuf_live.h"
 
 int main(int argc, char **argv)
@@ -645,6 +675,7 @@ int main(int argc, char **argv)
 	test_race(fd, false);
 	test_race(fd, true);
 	test_importers_hold(fd);
+	test_importer_holds_free(fd);
 	test_unbind(fd);
 	close(fd);
 	return test_end();
