@@ -37,7 +37,7 @@ program() {
 	shift 2
 	mkdir -p "$prog.d"
 	[ -s "$prog.d/names.inc" ] || names "$major" | LC_ALL=C sort | sed 's/.*/N(&)/' >"$prog.d/names.inc"
-	cc -O2 -D_GNU_SOURCE -c "$@" -I"$prog.d" -o "$prog.d/fake.o" "$src/test/lead_fake.c" &&
+	cc -O2 -D_GNU_SOURCE -c "-DVERSION=${major}000" "$@" -I"$prog.d" -o "$prog.d/fake.o" "$src/test/lead_fake.c" &&
 		cc -O1 -g -D_GNU_SOURCE -I"$prog.d" -o "$prog" "$src/test/lead_program.c" \
 			"$src/test/lead_table.c" "$src/test/lead_own.c" "$prog.d/fake.o" -pthread -ldl
 }
@@ -257,9 +257,11 @@ grep -v cudaEventRecordWithFlags eleven.d/names.inc >old.d/names.inc
 program old 12 >cc.log 2>&1
 refused old 'older than 11.1'
 
-# What is not known is not taken for 13, whose names it has
+# What is not known is not taken for 13 or 12, whose names it has
 program fourteen 13 -DVERSION=14020 >cc.log 2>&1
 refused fourteen 'is of version 14\.2 (0\.0: it does not say), and Peerlane has 12'
+program fourteen-v2 12 -DVERSION=14020 >cc.log 2>&1
+refused fourteen-v2 'is of version 14\.2 (0\.0: it does not say), and Peerlane has 12'
 program thirteen-5 13 -DVERSION=13050 >cc.log 2>&1
 LD_AUDIT=$lead LD_PRELOAD=$lead ./thirteen-5 calls >thirteen.out 2>&1
 check "13.5 is 13" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' thirteen.out

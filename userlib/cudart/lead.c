@@ -308,13 +308,15 @@ static int find(const struct object *o)
 			number = version(o, &sym);
 	}
 	here |= other && registers;
-	if (!here || second)
-		return here ? 12 : 0;
-	if (old && !flags)
+	if (!here)
+		return 0;
+	if (!second && old && !flags)
 		STOP(o, "the CUDA runtime linked in is older than 11.1, and Peerlane has 12, for 11 as well, and 13; build the program by one of these");
-	if (!old && number / 1000 != 13)
+	if (second ? number && number / 1000 != 12 : !old && number / 1000 != 13)
 		STOP(o, "the CUDA runtime linked in is of version %u.%u (0.0: it does not say), and Peerlane has 12, for 11 as well, and 13; build the program by one of these",
 		     number / 1000, number % 1000 / 10);
+	if (second)
+		return 12;
 	return old ? 11 : 13;
 }
 

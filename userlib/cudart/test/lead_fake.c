@@ -6,9 +6,6 @@
 #ifndef ANSWER
 #define ANSWER	4242
 #endif
-#ifndef VERSION
-#define VERSION	13000
-#endif
 #define N(name)								\
 	__attribute__((visibility("hidden"))) int name(void);		\
 	int name(void)							\
