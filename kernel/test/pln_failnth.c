@@ -3,6 +3,8 @@
  * Peerlane: every call that can fail, fails once, and nothing is left of it.
  *
  *	pln_failnth GPU-PCI-ADDRESS PEER-PCI-ADDRESS
+ *	pln_failnth FILE MODULE LEAST	loads the module from its file, with LEAST calls that
+ *					can fail, or more
  *
  * The module peerlane_fail_test makes them fail; and in a kernel that can do it
  * itself, each allocation of a call, in whatever part of the kernel.  PEER is the
@@ -11,6 +13,7 @@
  * since one of them makes the driver say something.
  */
 #include <pthread.h>
+#include <sys/syscall.h>
 
 #include <linux/peerlane.h>
 
@@ -494,6 +497,43 @@ static void sweep_bind(void)
 	      fails, borne);
 }
 
+/*
+ * Loading the module whose file is @path.  Where a device of it cannot be had, it is
+ * loaded nevertheless, without that.
+ */
+static int sweep_load(const char *path, const char *name, unsigned int least)
+{
+	unsigned int n, fails = 0, bad = 0, borne = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret, err;
+	char point[256], loaded[96];
+
+	need(fd >= 0, "the module's file");
+	snprintf(loaded, sizeof(loaded), "/sys/module/%s", name);
+	need(access(loaded, F_OK), "%s is not loaded", name);
+	for (n = 1; n <= MAX_CALLS; n += step, fails++) {
+		arm(n);
+		ret = syscall(SYS_finit_module, fd, "", 0);
+		err = errno;
+		if (!disarm(point, sizeof(point)))
+			break;
+		printf("# load %s: %s: %s\n", name, point,
+		       ret ? strerror(err) : "done without");
+		bad += ret && !known(err);
+		/* What has failed is not there, and the rest can be unloaded */
+		bad += !access(loaded, F_OK) != !ret;
+		borne += !ret;
+		if (!ret)
+			need(!syscall(SYS_delete_module, name, 0), "unload");
+	}
+	close(fd);
+	check(!ret && !syscall(SYS_delete_module, name, 0),
+	      "load %s: it loads, and unloads", name);
+	check(!bad && fails >= of_calls(least),
+	      "load %s: %u calls failed, %u times it was loaded all the same",
+	      name, fails, borne);
+	return test_end();
+}
+
 static int peerlane, disk;
 
 static int do_pln_open(void)
@@ -638,11 +678,13 @@ int main(int argc, char **argv)
 {
 	char point[256];
 
-	need(argc == 3, "usage: pln_failnth GPU PEER");
-	gpu_pci = argv[1];
-	peer_pci = argv[2];
+	need(argc == 3 || argc == 4, "usage: pln_failnth GPU PEER, or FILE MODULE LEAST");
 	if (getenv("PLN_STEP"))
 		step = atoi(getenv("PLN_STEP"));
+	if (argc == 4)
+		return sweep_load(argv[1], argv[2], atoi(argv[3]));
+	gpu_pci = argv[1];
+	peer_pci = argv[2];
 	gpu = gpu_open();
 	mem = gpu_alloc(gpu, MIB);
 	dev_ptr = dev_map(gpu, &mem);

@@ -126,6 +126,11 @@ static struct fail_point fail_points[] = {
 	POINT("pcim_p2pdma_provider", fail_0),
 	POINT("devm_memremap_pages", fail_enomem),
 	POINT("cdev_device_add", fail_enomem),
+	/* a module that is loaded */
+	POINT("alloc_chrdev_region", fail_enomem),
+	POINT("class_create", fail_enomem),
+	POINT("__pci_register_driver", fail_enomem),
+	POINT("misc_register", fail_enomem),
 	/* the GPU's driver, as others see it */
 	POINT("nvidia_p2p_get_pages", fail_enomem),
 	POINT("nvidia_p2p_dma_map_pages", fail_enomem),
