@@ -109,17 +109,25 @@ check_eq "docs/README.md leads to every document" "" "$(unlisted docs/README.md 
 # shellcheck disable=SC2046
 check_eq "scenarios/README.md leads to every scenario's page" "" \
 	"$(unlisted scenarios/README.md $(grep '^scenarios/[^/]*/README.md' "$OUT/documents"))"
-# goals that no other goal stands for
-# shellcheck disable=SC2013 # words
-for goal in $(sed -n 's/^\(IN_ROOT\|HOST\)_GOALS := //p' Makefile | sed 's/$(addprefix [^ ]*,$([A-Z]*))//g'); do
-	grep -qx "goal	$goal" "$OUT/known" || grep -q "make-in-root .*-${goal##*-}$" Makefile || echo "$goal"
-done >"$OUT/found"
-check_eq "make help lists every goal" "" "$(cat "$OUT/found")"
+# What numbers and names the README has from elsewhere
+check "README.md says how many hosts there can be" grep -q "on two to $(scenarios/try --help |
+	sed -n 's/.*--hosts N .*(2 to \([0-9]*\)).*/\1/p' | sed 's/^8$/eight/') emulated hosts" README.md
+check "README.md says which kernels the guests have" grep -qF "Linux $(sed -n 's/^GUEST_KERNELS=\(.*\),\(.*\)/\1 (P2PDMA) or \2 (no P2PDMA)/p' versions.mk)" README.md
+# unhelped MAKEFILE: goals that no other goal stands for, and that make help does not list
+unhelped() {
+	sed -n 's/^\(IN_ROOT\|HOST\)_GOALS := //p' "$1" | sed 's/$(addprefix [^ ]*,$([A-Z]*))//g' | xargs -n 1 | while read -r goal; do
+		grep -qx "goal	$goal" "$OUT/known" || grep -q "make-in-root .*-${goal##*-}$" "$1" || echo "$goal"
+	done
+}
+check "there are goals" test "$(sed -n 's/^\(IN_ROOT\|HOST\)_GOALS := //p' Makefile | wc -w)" -ge 30
+check_eq "make help lists every goal" "" "$(unhelped Makefile)"
 
 # shellcheck disable=SC2046
 check "pictures are well-formed" xmllint --noout $(grep '^docs/.*[.]svg$' "$OUT/files")
 
 # these can fail
+sed 's/^HOST_GOALS := /&polish /' Makefile >"$OUT/Makefile"
+check_eq "a goal that make help is silent about is seen" polish "$(unhelped "$OUT/Makefile")"
 cat >"$OUT/bad.md" <<'END'
 # Bad
 [nothing](nothing.md), [no heading](bad.md#good), [here](#bad), [there](bad.md#bad), and pln_nothing(3)

@@ -31,7 +31,25 @@ check "there are findings" test "$(wc -l <findings)" -gt 40
 check_eq "peerlane-doctor(1) has each finding once" "$(cat findings)" \
 	"$(sed -n 's/^\.BR \([a-z0-9\\-]*\) " (\(error\|warning\|info\))"$/\1/p' "$pages/peerlane-doctor.1" | sed 's/\\-/-/g')"
 
+# without_options FOLDER: commands that peerlane(1) lacks, and options that a command's page lacks
+without_options() {
+	while read -r sub option; do
+		grep -qx "\.B $sub" "$1/peerlane.1" || echo "peerlane(1) lacks $sub"
+		page=$1/peerlane-$sub.1
+		[ -e "$page" ] || page=$1/peerlane.1
+		[ -z "$option" ] || sed 's/\\-/-/g' "$page" | grep -qE -e "--$option([^a-z-]|$)" || echo "${page##*/} lacks --$option of $sub"
+	done <options | sort -u
+}
+"$BUILD/userlib/peerlane" --describe | jq -r '.[] | .name as $name | $name, (.options[] | "\($name) \(.name)")' >options
+check "there are commands with options" test "$(wc -l <options)" -ge 60
+check_eq "peerlane(1) has each command, and the command's page each of its options" "" "$(without_options "$pages")"
+
 # these can fail
+mkdir less
+sed 's/^\.B stats$/.B statistics/' "$pages/peerlane.1" >less/peerlane.1
+sed '/\\-\\-explain/d' "$pages/peerlane-doctor.1" >less/peerlane-doctor.1
+check_eq "a command and an option that a page lacks are seen" "peerlane(1) lacks stats
+peerlane-doctor.1 lacks --explain of doctor" "$(without_options less | grep -E 'lacks (stats|--explain)')"
 sed 's/^\.SH DESCRIPTION/.XX DESCRIPTION/' "$pages/pln_strerror.3" >bad.3
 check "a page without a section is seen, and a macro that does not exist" \
 	sh -c 'echo "$1" | grep -q "no section DESCRIPTION" && echo "$1" | grep -q "unknown macro"' sh "$(lacking bad.3)"
