@@ -11,7 +11,8 @@
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
 
-need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio"
+need_tool strip
+need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio" "$BUILD/wire/peerlane-wire" "$BUILD/scenarios/feed"
 check_eq "there is no network here" lo "$(sed '1,2d;s/:.*//;s/ //g' /proc/net/dev)"
 clone=$OUT/clone
 copy_tree "$clone"
@@ -26,6 +27,16 @@ check_false "it was not compiled" grep compile build.log
 check "it is the same file" cmp "$BUILD/qemu/qemu-system-x86_64" "$clone/build/qemu/qemu-system-x86_64"
 check "the clone builds its modules, library and guest" build guest-7.2 || diag "$(tail -n 30 build.log)"
 check "the base image is the same" cmp "$BUILD/guest/7.2/base.cpio" "$clone/build/guest/7.2/base.cpio"
+# What a bundle has of both, which lie in different folders
+check "the clone builds the wire and the scenarios' programs" build wire scenarios || diag "$(tail -n 30 build.log)"
+for file in guest/7.2/overlay.cpio guest/7.2/tests.cpio; do
+	check "$file is the same" cmp "$BUILD/$file" "$clone/build/$file"
+done
+for file in wire/peerlane-wire userlib/peerlane $(cd "$BUILD/scenarios" && find . -type f -perm -u+x | sed 's|^|scenarios/|'); do
+	strip -o here "$BUILD/$file"
+	strip -o there "$clone/build/$file"
+	check "$file is the same" cmp here there
+done
 start=$(stopwatch)
 check "with nothing to do" build qemu guest-7.2
 within "it takes little" 20 "$start"
