@@ -128,7 +128,11 @@ static void pln_export_hide(struct pln_export *exp, struct pln_run *run,
 	up_write(&gpu->mem_lock);
 }
 
-/* An importer's mapping, in exp->maps; the run stays while @holder is in its list */
+/*
+ * An importer's mapping, in exp->maps; the run stays while @holder is in its list.  That
+ * is a list, and not the attachment's priv, as dma_buf_map_attachment() lets an importer
+ * map one attachment more than once.  The buffer's dma_resv protects it.
+ */
 struct pln_dmabuf_map {
 	struct list_head node;
 	struct sg_table *sgt;

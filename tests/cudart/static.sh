@@ -276,7 +276,7 @@ PEERLANE_LOG=1 LD_AUDIT=$lead LD_PRELOAD=$lead ./eleven calls >eleven.out 2>elev
 check "11: it runs on 12" grep -q '^main: CUDA 12, memory 0 xyx, launch 801, last 801, free 0$' eleven.out
 check "11: what is another is refused" grep -q \
 	": $(($(grep -vc "$changed" eleven.d/names.inc) - 1)) functions of its CUDA 11 runtime .*, $(($(grep -c "$changed" eleven.d/names.inc) + 1)) unknown ones" eleven.err
-for n in 64 65; do # with the one that is there already
+for n in 512 513; do # with the one that is there already
 	mkdir "many$n.d"
 	{
 		cat p13.d/names.inc
@@ -288,12 +288,12 @@ for n in 64 65; do # with the one that is there already
 	} | LC_ALL=C sort >"many$n.d/names.inc"
 	program "many$n" 13 -fPIC >cc.log 2>&1
 done
-LD_AUDIT=$lead LD_PRELOAD=$lead ./many64 calls >many64.out 2>&1
-check "64 unknown functions are refused one by one" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' many64.out
-cc -O1 -g -D_GNU_SOURCE -fPIC -shared -DLIBRARY -o libmany.so "$src/test/lead_program.c" many64.d/fake.o
+LD_AUDIT=$lead LD_PRELOAD=$lead ./many512 calls >many512.out 2>&1
+check "512 unknown functions are refused one by one" grep -q '^main: CUDA 13, memory 0 xyx, launch 801' many512.out
+cc -O1 -g -D_GNU_SOURCE -fPIC -shared -DLIBRARY -o libmany.so "$src/test/lead_program.c" many512.d/fake.o
 LD_AUDIT=$lead LD_PRELOAD=$lead ./late ./libmany.so >late-many.out 2>&1
 check_eq "... and count once, however often a library is loaded" 3 "$(grep -c '^library: CUDA 13, memory 0 xyx, launch 801' late-many.out)"
-refused many65 'too many functions of the CUDA runtime that Peerlane does not know'
+refused many513 'too many functions of the CUDA runtime that Peerlane does not know'
 program twins 13 -DTWIN >cc.log 2>&1
 refused twins 'cudaMalloc\(Twin\)* and cudaMalloc\(Twin\)* lie too close'
 

@@ -105,6 +105,21 @@ kasan theirs
 echo '[ 2.0] Call Trace:' >>console
 check_eq "nor another trace" "6: [ 2.0] Call Trace:" "$(scan_console console allow)"
 
+too_large() { # FUNCTION: a request that the page allocator refuses, of that function
+	printf '[ 1.0] %s\n' 'WARNING: mm/page_alloc.c:5336 at __alloc_frozen_pages_noprof+0x1/0x2, CPU#0: a/66' \
+		'RIP: 0010:__alloc_frozen_pages_noprof+0x1/0x2' 'Call Trace:' ' <TASK>' ' ? theirs+0x1/0x2 [other]' \
+		' __kmalloc_noprof+0x1/0x2' " $1+0x1/0x2 [module]" ' </TASK>' >console
+}
+printf 'mm/page_alloc[.]c:.* theirs[+]\ta mistake of others\n' >allow
+too_large theirs
+check "a request that is too large and allowed, with its trace" scan_console console allow
+too_large ours
+check_eq "and of no other function" "1: [ 1.0] WARNING: mm/page_alloc.c:5336 at __alloc_frozen_pages_noprof+0x1/0x2, CPU#0: a/66 __kmalloc_noprof+0x1/0x2 ours+0x1/0x2 [module]" \
+	"$(scan_console console allow)"
+too_large theirs
+echo '[ 2.0] Call Trace:' >>console
+check_eq "nor another trace" "9: [ 2.0] Call Trace:" "$(scan_console console allow)"
+
 printf '[ 1.0] WARNING: CPU: 0 at a.c:1\n[ 1.1] WARNING: CPU: 0 at b.c:1\n' >console
 printf 'at a[.]c:1\twanted here\n' >allow
 check_false "the allow list covers what it names only" scan_console console allow

@@ -58,6 +58,7 @@ check "CPU seconds are per GiB" has page.html '<td class="n">0.50</td>'
 check "the reason is there" has page.html '<td>r2</td>'
 check "what came of it is there" has page.html '<strong>1 run: 1 pass.</strong>'
 check "when it was made" grep -qE 'This page was made on 20[0-9-]{8} [0-9:]{5} UTC' page.html
+check "and with which version" has page.html "UTC with version $("$TOP/images/build/version" --commit)"
 check "the paths that were taken have words" has page.html '<b>p2p</b>: straight'
 check "each" has page.html '<b>bounce</b>: staged'
 check "where it ran, and for how long" has page.html \

@@ -193,6 +193,7 @@ static void slab_free(struct drv_slab *slab, bool last)
 /*
  * A new one, and its first block, of @size bytes.  That is used already: nobody gives
  * the slab back, or takes the block, before the caller has it.
+ * Here alone the pool grows, so its greatest size is checked in the same lock.
  */
 static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 			 struct drv_block **out)
@@ -226,7 +227,10 @@ static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 	slab->used = 1;
 	slab->chunk = chunk;
 	pthread_mutex_lock(&drv.lock);
-	err = drv_chunk_add(NULL, chunk);
+	if (pool->props.maxSize && pool->reserved + size > pool->props.maxSize)
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	else
+		err = drv_chunk_add(NULL, chunk);
 	if (!err) {
 		atomic_fetch_add(&pool->obj.refs, 1);
 		slab->pool = pool;
@@ -415,17 +419,12 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 	struct drv_job *job = NULL;
 	struct drv_block *block;
 	CUresult err;
-	bool full;
 
 	if (size < asked || size > pool->dev->info.vram_size)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&drv.lock);
 	while (!(block = find(pool, size, stream, &job))) {
-		full = pool->props.maxSize &&
-		       pool->reserved + size > pool->props.maxSize;
 		pthread_mutex_unlock(&drv.lock);
-		if (full)
-			return CUDA_ERROR_OUT_OF_MEMORY;
 		err = slab_new(pool, size, &block);
 		if (err == CUDA_ERROR_OUT_OF_MEMORY) {
 			/*

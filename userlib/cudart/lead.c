@@ -127,7 +127,7 @@ static void say(const char *path, const char *format, ...)
 
 /* ---- functions that our runtime does not know ---- */
 
-#define MAX_UNKNOWN	64
+#define MAX_UNKNOWN	512	/* as many as ALL() makes */
 typedef int refuse_fn(const char *name);
 /* The auditor fills that of the preloaded one */
 static struct unknown {
@@ -140,8 +140,10 @@ static unsigned int n_unknown;
 		{ return unknown[0##n].refuse(unknown[0##n].name); }
 #define F(n)	refuse_##n,
 #define X8(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
-#define ALL(X)	X8(X, 0) X8(X, 1) X8(X, 2) X8(X, 3) X8(X, 4) X8(X, 5) X8(X, 6) \
-		X8(X, 7)
+#define X64(X, n) X8(X, n##0) X8(X, n##1) X8(X, n##2) X8(X, n##3) X8(X, n##4) \
+		X8(X, n##5) X8(X, n##6) X8(X, n##7)
+#define ALL(X)	X64(X, 0) X64(X, 1) X64(X, 2) X64(X, 3) X64(X, 4) X64(X, 5) \
+		X64(X, 6) X64(X, 7)
 ALL(R)
 static int (*const refusals[MAX_UNKNOWN])(void) = { ALL(F) };
 

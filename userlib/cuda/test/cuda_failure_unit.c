@@ -688,6 +688,56 @@ static void t_taken(void)
 	allocate_among(take);
 }
 
+/* The step, of an allocation in a pool for one of that size, at which another comes */
+static unsigned int steps_to_go;
+static CUresult others_result;
+
+static void fill_up(const pthread_mutex_t *lock)
+{
+	if (lock != &drv.lock || !steps_to_go || --steps_to_go)
+		return;
+	others_result = cuMemAllocFromPoolAsync(&taken[0], 2 * MiB, common.pool,
+						common.s);
+}
+
+/* One of the two has the memory, whichever step the other comes at */
+static void t_filled(void)
+{
+	const CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+		.maxSize = 2 * MiB,
+	};
+	CUcontext ctx = start(&one);
+	unsigned int lost = 0;
+	CUdeviceptr p;
+	CUresult err;
+
+	OK(cuStreamCreate(&common.s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemPoolCreate(&common.pool, &props));
+	for (unsigned int step = 1;; step++) {
+		steps_to_go = step;
+		after_unlock = fill_up;
+		err = cuMemAllocFromPoolAsync(&p, 2 * MiB, common.pool, common.s);
+		after_unlock = NULL;
+		if (steps_to_go)
+			break;
+		CHECK(common.pool->reserved == 2 * MiB);
+		IS(err ? others_result : err, CUDA_SUCCESS);
+		IS(err ? err : others_result, CUDA_ERROR_OUT_OF_MEMORY);
+		if (failed)
+			return;
+		lost += !!err;
+		OK(cuMemFree_v2(err ? taken[0] : p));
+		OK(cuMemPoolTrimTo(common.pool, 0));
+	}
+	CHECK(lost);
+	OK(err);
+	OK(cuMemFree_v2(p));
+	OK(cuMemPoolDestroy(common.pool));
+	end(ctx);
+}
+
 /* One handle, given back by all at once: once */
 static void *releaser(void *arg)
 {
@@ -775,6 +825,7 @@ static const struct unit_test tests[] = {
 	{ "threads that share what they use", t_shared },
 	{ "an allocation in a pool that others trim", t_trimmed },
 	{ "an allocation in a pool that others take from", t_taken },
+	{ "an allocation in a pool that others fill", t_filled },
 	{ "threads that give back the same handle", t_release },
 	{ "threads that open and close the same memory", t_open },
 };

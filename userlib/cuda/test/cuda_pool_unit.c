@@ -236,6 +236,15 @@ static void t_limits(void)
 	   CUDA_ERROR_INVALID_HANDLE);
 	IS(cuMemFreeAsync(p, BAD_PTR(CUstream)), CUDA_ERROR_INVALID_HANDLE);
 	IS(cuMemFreeAsync(p + 1, NULL), INVALID);
+	/* What is kept and too small makes room */
+	keep_all(pool);
+	OK(cuMemFree_v2(p));
+	OK(cuMemPoolTrimTo(pool, 0));
+	OK(cuMemAllocFromPoolAsync(&p, 2 * MiB, pool, NULL));
+	OK(cuMemFree_v2(p));
+	CHECK(RESERVED(pool) == 2 * MiB);
+	OK(cuMemAllocFromPoolAsync(&p, 3 * MiB, pool, NULL));
+	CHECK(RESERVED(pool) == 4 * MiB);
 	/* Destroyed while in use: it ends with its last memory */
 	OK(cuMemPoolDestroy(pool));
 	IS(cuMemAllocFromPoolAsync(&q, 10, pool, NULL), INVALID);
