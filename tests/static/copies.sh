@@ -42,4 +42,8 @@ inside() {
 check_eq "pln_: of exported functions alone" "" "$(inside bare)"
 printf 'static int pln_inside(void)\n{\n\treturn pln_version() != NULL;\n}\n' >planted/code.c
 check_eq "... and another one is found" pln_inside "$(inside planted)"
+
+check_eq "one name for the compiler's flags in all parts" "ALL_CFLAGS CFLAGS" \
+	"$(cat "$TOP"/userlib/*/Makefile "$TOP/userlib/rules.mk" | grep -oE '\<[A-Z_]*CFLAGS[A-Z_]*' | sort -u | xargs)"
+check_eq "... and they are set in one place" rules.mk "$(cd "$TOP/userlib" && grep -lE '^\w+\s*\?=.*-O[0-9]' rules.mk ./*/Makefile | xargs)"
 finish
