@@ -1620,6 +1620,8 @@ static void alone(const char *dir)
 	test_told();
 	test_told_strict();
 	test_kernel_words();
+	test_kernel_words_once();
+	test_costs();
 	test_half_probe();
 	test_direct_collision();
 	test_p2p_collision();

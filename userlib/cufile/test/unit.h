@@ -111,6 +111,10 @@ void test_scratch_together(void);
 void test_scratch_none(void);
 void test_scratch_write(void);
 
+/* costs.c */
+void test_costs(void);
+void test_kernel_words_once(void);
+
 /* cache.c */
 void test_cache(void);
 void test_cache_lease(void);
