@@ -1649,6 +1649,7 @@ static void alone(const char *dir)
 	test_settings_calls();
 	test_beside_freed();
 	test_small_limit();
+	test_seams();
 	test_many_windows();
 	test_freed_windows();
 	test_registered_windows();
@@ -1675,6 +1676,7 @@ static void together(void)
 	test_lost_copies();
 	test_lost_before_write();
 	test_cold();
+	test_other_slabs();
 	test_two_contexts();
 	test_turns();
 	test_no_lanes();
