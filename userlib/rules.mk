@@ -38,6 +38,9 @@ Q :=
 say =
 endif
 
+# One may set it, for another compiler or machine: it comes last
+CFLAGS	?= -O2 -g
+
 # Of all C sources
 STD	:= -std=gnu11 -D_GNU_SOURCE -ffile-prefix-map=$(TOP)/= -fstack-protector-strong \
 	   -include $(TOP)/userlib/fortify.h -include $(TOP)/userlib/old_libc.h

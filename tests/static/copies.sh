@@ -31,6 +31,10 @@ once "the GIDs of a port" 'query_gid(_ex|_table)?\(' core/verbs_port.c 'ibv_quer
 # peerlane run asks the loader where a library lies
 once "libraries that are loaded" '\<dlm?open\(' "core/load.h tools/run/run.c" 'lib = dlopen("libcuda.so.1", RTLD_NOW);'
 once "and their functions" '\<dlv?sym\(' core/load.h 'f = dlsym(lib, "cuInit");'
+once "direct IO: what headers lack of statx()" 'define +STATX_DIOALIGN|\+ *0x9[8c]\>|stx_dio_' core/dio.h 'mem = sx.stx_dio_mem_align;'
+once "... and file systems known to do it" '"xfs", ' core/dio.h 'static const char *const known[] = { "ext4", "xfs", "nfs" };'
+# a record has names of errnos, which the C library knows
+once "the kernel's own errnos" 'define +ENOTSUPP|strerrorname_np\(' "core/errname.h core/facts_record.c" 'name = strerrorname_np(err);'
 once "exit statuses" 'EXIT_[A-Z_]+ *=|#define +[A-Z_]*(EXIT|CANNOT_RUN|WRONG)[A-Z_]* +[0-9]' core/exit_status.h '#define CANNOT_RUN 126'
 once "... which nobody ends with by their numbers" '\<_?exit\(([^()]*[?:] *)?[0-9]|\<return 255;' "" '_exit(ok ? 0 : 1);'
 
@@ -42,4 +46,8 @@ inside() {
 check_eq "pln_: of exported functions alone" "" "$(inside bare)"
 printf 'static int pln_inside(void)\n{\n\treturn pln_version() != NULL;\n}\n' >planted/code.c
 check_eq "... and another one is found" pln_inside "$(inside planted)"
+
+check_eq "one name for the compiler's flags in all parts" "ALL_CFLAGS CFLAGS" \
+	"$(cat "$TOP"/userlib/*/Makefile "$TOP/userlib/rules.mk" | grep -oE '\<[A-Z_]*CFLAGS[A-Z_]*' | sort -u | xargs)"
+check_eq "... and they are set in one place" rules.mk "$(cd "$TOP/userlib" && grep -lE '^\w+\s*\?=.*-O[0-9]' rules.mk ./*/Makefile | xargs)"
 finish

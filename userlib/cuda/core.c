@@ -20,7 +20,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 void drv_log(const char *fmt, ...)
 {
-	const char *on = getenv("PEERLANE_LOG");
+	const char *on = secure_getenv("PEERLANE_LOG");
 	char line[512];
 	va_list args;
 

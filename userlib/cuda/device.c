@@ -77,7 +77,7 @@ static int select_visible(const char *list, const struct drv_device *found,
 
 CUresult drv_devices_find(void)
 {
-	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	const char *visible = secure_getenv("CUDA_VISIBLE_DEVICES");
 	struct drv_device *found, *out;
 	int n = 0;
 

@@ -598,7 +598,7 @@ static void arrived(const struct link_map *map)
 __attribute__((constructor))
 static void begin(void)
 {
-	const char *preload = getenv("LD_PRELOAD"), *name;
+	const char *preload = secure_getenv("LD_PRELOAD"), *name;
 	struct link_map *map;
 	Dl_info self;
 	Lmid_t space;
@@ -619,7 +619,7 @@ static void begin(void)
 
 SHOWN unsigned int la_version(unsigned int version)
 {
-	const char *log = getenv("PEERLANE_LOG");
+	const char *log = secure_getenv("PEERLANE_LOG");
 
 	log_on = log && *log && strcmp(log, "0");
 	return version < LAV_CURRENT ? version : LAV_CURRENT;

@@ -130,7 +130,7 @@ static void entry_run(struct work *w)
 	e->queued = false;
 	pthread_mutex_unlock(&e->batch->lock);
 	errno = 0;
-	r = driver_transfer(e->file, e->p.u.batch.devPtr_base,
+	r = driver_transfer(e->file, 0, e->p.u.batch.devPtr_base,
 			    e->p.u.batch.size, e->p.u.batch.file_offset,
 			    e->p.u.batch.devPtr_offset,
 			    e->p.opcode == CUFILE_WRITE, e->ring.done, &now);

@@ -462,7 +462,7 @@ bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off
 	       (uintptr_t)base + (uintptr_t)buf_off <= UINTPTR_MAX - size;
 }
 
-ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
+ssize_t driver_transfer(struct file *f, uint64_t file_size, const void *base, size_t size, off_t off,
 			off_t buf_off, bool write, size_t done,
 			struct pln_file_result *now)
 {
@@ -470,11 +470,11 @@ ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off
 		return -CU_FILE_INVALID_VALUE;
 	if (!size)
 		return 0;
-	return io_run(f, (uintptr_t)base, size, off, buf_off, write, done, now);
+	return io_run(f, file_size, (uintptr_t)base, size, off, buf_off, write, done, now);
 }
 
-/* The file, and the library held open, or NULL and why not. */
-static struct file *begin(CUfileHandle_t fh, ssize_t *why)
+/* The file, its *@size, and the library held open, or NULL and why not. */
+static struct file *begin(CUfileHandle_t fh, uint64_t *size, ssize_t *why)
 {
 	struct file *f;
 
@@ -482,7 +482,7 @@ static struct file *begin(CUfileHandle_t fh, ssize_t *why)
 	if (!driver_begin())
 		return NULL;
 	*why = -CU_FILE_HANDLE_NOT_REGISTERED;
-	f = file_get(fh);
+	f = file_get_size(fh, size);
 	if (!f)
 		driver_end();
 	return f;
@@ -519,18 +519,19 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 {
 	NOT_CANCELLED;
 	struct pln_file_result now = { .size = result_asked() };
+	uint64_t file_size;
 	int saved = errno;
 	struct file *f;
 	ssize_t r;
 
-	f = begin(fh, &r);
+	f = begin(fh, &file_size, &r);
 	if (f)
-		r = driver_transfer(f, base, size, off, buf_off, write, 0, &now);
+		r = driver_transfer(f, file_size, base, size, off, buf_off, write, 0, &now);
 	return finish(f, &now, r, saved);
 }
 
 /* As readv(2) and writev(2): after some bytes, the next call meets an error. */
-static ssize_t vector(struct file *f, const CUfileIOVec_t *v, size_t n, off_t off,
+static ssize_t vector(struct file *f, uint64_t file_size, const CUfileIOVec_t *v, size_t n, off_t off,
 		      unsigned int flags, bool write,
 		      struct pln_file_result *now)
 {
@@ -546,7 +547,7 @@ static ssize_t vector(struct file *f, const CUfileIOVec_t *v, size_t n, off_t of
 	for (i = 0, at = off; i < n; i++) {
 		if (!v[i].len)
 			continue;
-		r = driver_transfer(f, v[i].base, v[i].len, at, 0, write, 0,
+		r = driver_transfer(f, file_size, v[i].base, v[i].len, at, 0, write, 0,
 				    now);
 		if (r > 0)
 			at += r;
@@ -562,14 +563,14 @@ static ssize_t transfer_vector(CUfileHandle_t fh, const CUfileIOVec_t *v, size_t
 	NOT_CANCELLED;
 	struct pln_file_result now = { .size = result_asked() };
 	int saved = errno;
-	uint64_t began;
+	uint64_t began, file_size;
 	struct file *f;
 	ssize_t r;
 
-	f = begin(fh, &r);
+	f = begin(fh, &file_size, &r);
 	if (f) {
 		began = count_vector_begin();
-		r = vector(f, v, n, off, flags, write, &now);
+		r = vector(f, file_size, v, n, off, flags, write, &now);
 		count_vector_end(write, r, began);
 	}
 	return finish(f, &now, r, saved);

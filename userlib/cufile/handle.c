@@ -413,6 +413,13 @@ static struct file **slot_of(CUfileHandle_t fh)
 
 struct file *file_get(CUfileHandle_t fh)
 {
+	uint64_t size;
+
+	return file_get_size(fh, &size);
+}
+
+struct file *file_get_size(CUfileHandle_t fh, uint64_t *size)
+{
 	struct file **p, *f = NULL;
 
 	pthread_rwlock_rdlock(&lock);
@@ -422,7 +429,7 @@ struct file *file_get(CUfileHandle_t fh)
 		f->refs++;
 	}
 	pthread_rwlock_unlock(&lock);
-	if (f && !leads_to(f->fd, &f->node))
+	if (f && !leads_to_size(f->fd, &f->node, size))
 		lose(f);
 	if (f && f->lost) {
 		file_put(f);

@@ -281,6 +281,8 @@ struct file {
 CUfileOpError file_register(int fd, CUfileHandle_t *out);
 bool file_deregister(CUfileHandle_t fh);
 struct file *file_get(CUfileHandle_t fh);
+/* *@size as leads_to_size() has it */
+struct file *file_get_size(CUfileHandle_t fh, uint64_t *size);
 void file_put(struct file *f);
 /* A thread of work.c closes it if need be, which may take long. */
 void file_put_later(struct file *f);
@@ -429,8 +431,11 @@ void cache_forget(struct file *f);
 void cache_shutdown(void);
 
 /* ---- io.c ---- */
-/* @done: the first bytes have gone by p2p, and count as this transfer's. */
-ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
+/*
+ * @done: the first bytes have gone by p2p, and count as this transfer's.  @file_size: what
+ * file_get_size() has just told; 0: whoever needs it asks.
+ */
+ssize_t io_run(struct file *f, uint64_t file_size, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write, size_t done,
 	       struct pln_file_result *now);
 
@@ -456,9 +461,9 @@ void driver_begin_more(unsigned int n);
 void driver_end(void);
 /* Do the arguments of a read or write make sense? */
 bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off);
-/* They are checked, and it is done; as cuFileRead().  @done as in io_run().  @now gets what
+/* They are checked, and it is done; as cuFileRead().  @file_size and @done as in io_run().  @now gets what
  * came of it. */
-ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
+ssize_t driver_transfer(struct file *f, uint64_t file_size, const void *base, size_t size, off_t off,
 			off_t buf_off, bool write, size_t done,
 			struct pln_file_result *now);
 

@@ -298,10 +298,10 @@ void io_account(struct io *io, size_t size, uint64_t off, ssize_t result,
 			 (unsigned long long)off, result, io->reason);
 }
 
-ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
+ssize_t io_run(struct file *f, uint64_t file_size, uint64_t base, size_t size, off_t off,
 	       off_t buf_off, bool write, size_t done, struct pln_file_result *now)
 {
-	struct io io = { .f = f, .write = write, .since = -1, .now = now,
+	struct io io = { .f = f, .file_size = file_size, .write = write, .since = -1, .now = now,
 			 .bytes[PLN_PATH_P2P] = done };
 	uint64_t addr = base + (uint64_t)buf_off;
 	uint64_t began = count_now();

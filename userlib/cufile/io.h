@@ -18,7 +18,7 @@ struct io {
 	unsigned int way;	/* PLN_PATH_P2P, or PLN_PATH_KERNEL */
 	enum state state;	/* of it, as this request has it */
 	uint32_t tries;		/* bits: paths that were refused, and this request tries again */
-	uint64_t limit;		/* p2p reads nothing from there on */
+	uint64_t file_size;	/* as leads_to_size() has it: p2p reads no block behind it */
 	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
 	bool part;		/* what p2p passes on is for p2p_part() */
 	bool gave_eio;		/* p2p, for what it passes on: nobody's other errno counts */

@@ -27,16 +27,29 @@ struct node node_of(int fd)
 	return n;
 }
 
-bool leads_to(int fd, const struct node *n)
+bool leads_to_size(int fd, const struct node *n, uint64_t *size)
 {
 	struct statx sx;
 
+	*size = 0;
 	if (fd < 0 || !n->known)
 		return fd >= 0;
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_INO | STATX_TYPE | STATX_SIZE, &sx))
 		return errno != EBADF;
+	if (sx.stx_mask & STATX_TYPE && !S_ISREG(sx.stx_mode))
+		*size = INT64_MAX;
+	else if (sx.stx_mask & STATX_SIZE)
+		*size = sx.stx_size;
 	return makedev(sx.stx_dev_major, sx.stx_dev_minor) == n->dev &&
 	       sx.stx_ino == n->ino;
+}
+
+bool leads_to(int fd, const struct node *n)
+{
+	uint64_t size;
+
+	return leads_to_size(fd, n, &size);
 }
 
 void close_own(int fd, const struct node *n)

@@ -15,6 +15,11 @@ struct node {
 struct node node_of(int fd);
 /* -1 leads nowhere; what is not known is believed. */
 bool leads_to(int fd, const struct node *n);
+/*
+ * And *@size is that of a file: no server is asked, so it may be of a moment ago.  0: not
+ * known; INT64_MAX: a device does not say its own here.
+ */
+bool leads_to_size(int fd, const struct node *n, uint64_t *size);
 /* Closes it, unless it leads elsewhere by now; another open of the same file or device is not told apart. */
 void close_own(int fd, const struct node *n);
 

@@ -254,19 +254,19 @@ static ssize_t transfer(struct io *io, const struct window *w, uint64_t dev,
  */
 static size_t to_the_end(struct io *io, uint64_t off, size_t len)
 {
+	uint64_t block = io->f->off_align > PAGE ? io->f->off_align : PAGE, end;
 	struct stat st;
 
 	/* a file that cannot be read says so at its end, too */
 	if (io->write || io->f->access == O_WRONLY)
 		return len;
-	if (off >= io->limit) {
-		if (fstat(io->f->fd, &st) || !S_ISREG(st.st_mode))
+	if (off >= round_up(io->file_size, block)) {
+		if (fstat(io->f->fd, &st))
 			return len;
-		io->limit = round_up((uint64_t)st.st_size,
-				     io->f->off_align > PAGE ? io->f->off_align :
-				     PAGE);
+		io->file_size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : INT64_MAX;
 	}
-	return off < io->limit ? min_of(len, io->limit - off) : 0;
+	end = round_up(io->file_size, block);
+	return off < end ? min_of(len, end - off) : 0;
 }
 
 /*

@@ -20,6 +20,7 @@ extern CUmemAllocationProp prop;
 
 void ask_vmm_wrong(void);
 void ask_vmm(void);
+void ask_vmm_ids(void);
 void ask_ipc(void);
 void ask_pools_wrong(void);
 void ask_pools(void);

@@ -216,6 +216,43 @@ void ask_vmm(void)
 	ASK("free the address", cuMemAddressFree, p, 2 * MiB);
 }
 
+/* libcufile takes memory of the same id for the same memory */
+void ask_vmm_ids(void)
+{
+	CUmemAccessDesc access = {
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+		.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+	};
+	static const struct {
+		const char *what;
+		int which;
+	} turns[] = {
+		{ "the first", 0 }, { "another one there", 1 }, { "the first again", 0 },
+	};
+	CUmemGenericAllocationHandle h[2] = { 0 };
+	unsigned long long id[3] = { 0 }, none = 0;
+	CUdeviceptr p = 0;
+
+	ASK("create", cuMemCreate, &h[0], 2 * MiB, &prop, 0);
+	ASK("create another one", cuMemCreate, &h[1], 2 * MiB, &prop, 0);
+	ASK("reserve", cuMemAddressReserve, &p, 2 * MiB, 0, 0, 0);
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		ASK(turns[i].what, cuMemMap, p, 2 * MiB, 0, h[turns[i].which], 0);
+		ASK("access", cuMemSetAccess, p, 2 * MiB, &access, 1);
+		ASK("its id", cuPointerGetAttribute, &id[i],
+		    CU_POINTER_ATTRIBUTE_BUFFER_ID, p);
+		SAY("is one", id[i] != 0);
+		for (size_t k = 0; k < i; k++)
+			SAY("is that of before", id[i] == id[k]);
+		ASK("unmap", cuMemUnmap, p, 2 * MiB);
+		ASK("id of none", cuPointerGetAttribute, &none,
+		    CU_POINTER_ATTRIBUTE_BUFFER_ID, p);
+	}
+	ASK("release", cuMemRelease, h[0]);
+	ASK("release the other one", cuMemRelease, h[1]);
+	ASK("free the address", cuMemAddressFree, p, 2 * MiB);
+}
+
 void ask_ipc(void)
 {
 	CUipcEventHandle eh;

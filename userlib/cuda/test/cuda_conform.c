@@ -599,6 +599,11 @@ static const struct section copies_held[] = {
 	{ "copies behind what is held up", ask_copies },
 };
 
+/* With the argument "ids": no real driver has been asked yet */
+static const struct section ids[] = {
+	{ "ids of memory by hand", ask_vmm_ids },
+};
+
 /* Questions for a library with two devices */
 static const struct section two[] = {
 	{ "two devices", ask_two_devices },
@@ -654,6 +659,7 @@ static const struct {
 	GROUP("", sections),
 	GROUP("order", held_up),
 	GROUP("copies", copies_held),
+	GROUP("ids", ids),
 	GROUP("two", two),
 	GROUP("two-order", two_order),
 	GROUP("two-facts", two_facts),

@@ -150,6 +150,32 @@ static void t_vmm_addresses(void)
 	end(ctx);
 }
 
+/* Other memory at an address has another id: by that libcufile knows it */
+static void t_vmm_ids(void)
+{
+	CUmemGenericAllocationHandle h[2];
+	CUcontext ctx = start(&one);
+	unsigned long long id[3];
+	CUdeviceptr p;
+
+	OK(cuMemCreate(&h[0], 2 * MiB, &prop, 0));
+	OK(cuMemCreate(&h[1], 2 * MiB, &prop, 0));
+	OK(cuMemAddressReserve(&p, 2 * MiB, 0, 0, 0));
+	for (int i = 0; i < 3; i++) {
+		OK(cuMemMap(p, 2 * MiB, 0, h[i % 2], 0));
+		OK(cuPointerGetAttribute(&id[i], CU_POINTER_ATTRIBUTE_BUFFER_ID, p));
+		OK(cuMemUnmap(p, 2 * MiB));
+	}
+	CHECK(id[0] && id[1] && id[2]);
+	CHECK(id[0] != id[1]);
+	CHECK(id[1] != id[2]);
+	IS(cuPointerGetAttribute(&id[0], CU_POINTER_ATTRIBUTE_BUFFER_ID, p), INVALID);
+	OK(cuMemRelease(h[0]));
+	OK(cuMemRelease(h[1]));
+	OK(cuMemAddressFree(p, 2 * MiB));
+	end(ctx);
+}
+
 static void t_vmm_share(void)
 {
 	struct fake_config cfg = one;
@@ -484,6 +510,7 @@ static const struct unit_test tests[] = {
 	{ "memory by hand, with a window", t_vmm_coherent },
 	{ "memory by hand and the CPU", t_vmm_cpu },
 	{ "reserved addresses", t_vmm_addresses },
+	{ "memory by hand, ids", t_vmm_ids },
 	{ "memory by hand, shared", t_vmm_share },
 	{ "memory by hand, every failure", t_vmm_failures },
 	{ "memory by hand, rights of pieces", t_vmm_rights },

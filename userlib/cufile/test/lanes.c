@@ -453,6 +453,78 @@ out:
 	free(data);
 }
 
+static void *close_it(void *arg)
+{
+	(void)arg;
+	cuFileDriverClose();
+	return NULL;
+}
+
+struct opener {
+	_Atomic int tid;
+	int err;
+};
+
+static void *open_it(void *arg)
+{
+	struct opener *o = arg;
+
+	o->tid = (int)syscall(SYS_gettid);
+	o->err = cuFileDriverOpen().err;
+	return NULL;
+}
+
+/* While a transfer holds a lane, the library closes, and opens with smaller slabs */
+void test_other_slabs(void)
+{
+	char *data = malloc(MIB(1));
+	struct one o = { .g = gpu(MIB(1)), .n = MIB(1) };
+	size_t kb = 64, count = 2;
+	pthread_t closer, opening;
+	struct opener opener = { 0 };
+	int fd;
+
+	set_slabs(1024, 2);
+	fresh("{" COMPAT "}");
+	mock.cpus = 1;
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	warm_file(path, MIB(1));
+	o.fh = reg(fd);
+	mock.reads = 0;
+	mock.hold_host = true;
+	pthread_create(&o.thread, NULL, read_all, &o);
+	AWAIT(mock.in_host);
+	pthread_create(&closer, NULL, close_it, NULL);
+	AWAIT(!cuFileUseCount());
+	is(cuFileSetParameterPosixPoolSlabArray(&kb, &count, 1).err, 0,
+	   "smaller slabs, while the library closes");
+	pthread_create(&opening, NULL, open_it, &opener);
+	AWAIT(asleep(opener.tid));
+	mock.hold_host = false;
+	pthread_join(o.thread, NULL);
+	pthread_join(closer, NULL);
+	pthread_join(opening, NULL);
+	is(opener.err, 0, "it opens");
+	is(o.r, MIB(1), "what was under way has ended well");
+	is((long long)mock.reads, 1, "with the slabs that it had");
+	check(!memcmp(mem(o.g), data, MIB(1)), "the right data");
+	o.fh = reg(fd);
+	memset(mem(o.g), 0, MIB(1));
+	mock.reads = 0;
+	read_all(&o);
+	is(o.r, MIB(1), "another one");
+	is((long long)mock.reads, MIB(1) / KIB(64), "has the new ones");
+	check(!memcmp(mem(o.g), data, MIB(1)), "the right data");
+	is((long long)stats_of(NULL).lanes, 1, "one lane");
+	may_cool();
+	set_slabs(0, 0);
+	fresh(NULL);
+	close(fd);
+	gpu_free(o.g);
+	free(data);
+}
+
 /* One lane, and memory of two contexts */
 void test_two_contexts(void)
 {

@@ -117,6 +117,8 @@ struct mock {
 	_Atomic int most_in_io;
 	_Atomic int in_map;	/* waiting for a dma-buf */
 	_Atomic int in_stat;	/* waiting to be told about a file */
+	_Atomic uint64_t stats;	/* questions about a file, by fstat() and statx() */
+	_Atomic unsigned int kmsg_opened; /* how often the file of PEERLANE_KMSG was opened */
 	_Atomic uint64_t host_off; /* where the latest read into host memory began */
 	_Atomic int in_host;	/* waiting to read into host memory */
 	_Atomic int in_close;	/* waiting to close a descriptor */

@@ -497,6 +497,7 @@ static int about(int fd, struct stat *st)
 	int r;
 
 	*(void **)&real_fstat = mock_real(&at, "fstat");
+	mock.stats++;
 	mock.in_stat++;
 	while (mock.hold_stat)
 		usleep(1000);
@@ -519,7 +520,12 @@ int statx(int dir, const char *path, int flags, unsigned int mask, struct statx 
 	int r;
 
 	*(void **)&real_statx = mock_real(&at, "statx");
+	mock.stats++;
 	r = real_statx(dir, path, flags, mask, sx);
+	if (!r && mock.block) {
+		sx->stx_mode = S_IFBLK | 0600;
+		sx->stx_size = 0;
+	}
 	if (!r && mock.dio_align) {
 		sx->stx_mask |= 0x2000;		/* STATX_DIOALIGN */
 		memcpy((char *)sx + 0x98, align, sizeof(align));

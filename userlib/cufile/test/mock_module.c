@@ -29,6 +29,7 @@ static struct memory {
 int open(const char *path, int flags, ...)
 {
 	static void *_Atomic at;
+	const char *kmsg = getenv("PEERLANE_KMSG");
 	int (*real_open)(const char *, int, ...);
 	mode_t mode = 0;
 	va_list ap;
@@ -47,6 +48,8 @@ int open(const char *path, int flags, ...)
 		errno = EACCES;
 		return -1;
 	}
+	if (kmsg && !strcmp(path, kmsg))
+		mock.kmsg_opened++;
 	if (strcmp(path, "/dev/peerlane"))
 		return real_open(path, flags, mode);
 	if (!mock.module) {

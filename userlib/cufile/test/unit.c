@@ -1620,6 +1620,8 @@ static void alone(const char *dir)
 	test_told();
 	test_told_strict();
 	test_kernel_words();
+	test_kernel_words_once();
+	test_costs();
 	test_half_probe();
 	test_direct_collision();
 	test_p2p_collision();
@@ -1647,6 +1649,7 @@ static void alone(const char *dir)
 	test_settings_calls();
 	test_beside_freed();
 	test_small_limit();
+	test_seams();
 	test_many_windows();
 	test_freed_windows();
 	test_registered_windows();
@@ -1673,6 +1676,7 @@ static void together(void)
 	test_lost_copies();
 	test_lost_before_write();
 	test_cold();
+	test_other_slabs();
 	test_two_contexts();
 	test_turns();
 	test_no_lanes();

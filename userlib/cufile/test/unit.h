@@ -80,6 +80,7 @@ void test_forks(void);
 /* windows.c */
 void test_beside_freed(void);
 void test_small_limit(void);
+void test_seams(void);
 void test_many_windows(void);
 void test_freed_windows(void);
 void test_registered_windows(void);
@@ -110,6 +111,10 @@ void test_scratch(void);
 void test_scratch_together(void);
 void test_scratch_none(void);
 void test_scratch_write(void);
+
+/* costs.c */
+void test_costs(void);
+void test_kernel_words_once(void);
 
 /* cache.c */
 void test_cache(void);
@@ -145,6 +150,7 @@ void test_share(void);
 void test_lost_copies(void);
 void test_lost_before_write(void);
 void test_cold(void);
+void test_other_slabs(void);
 void test_two_contexts(void);
 void test_turns(void);
 

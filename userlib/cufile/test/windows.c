@@ -65,6 +65,58 @@ void test_small_limit(void)
 	close(fd);
 }
 
+/*
+ * Blocks of 16 KiB, a page behind where the windows of 64 KiB begin: the last 12 KiB of
+ * each window are no block.  What lies in two windows is staged, or goes by way of the
+ * library's own GPU memory.
+ */
+void test_seams(void)
+{
+	const size_t n = KIB(128), block = KIB(16), seams = 2 * block;
+	char *data = malloc(n), *g, *m;
+	struct pln_file_stats s;
+	CUfileHandle_t fh;
+	int fd, strict;
+
+	noise(data, n);
+	for (strict = 0; strict < 2; strict++) {
+		fresh(strict ? "{\"peerlane\":{\"window_size_kb\":64,\"strict\":true}}" :
+			       "{\"peerlane\":{\"window_size_kb\":64}}");
+		fd = make(path, 0, data, n);
+		mock.dio_align = (uint32_t)block;
+		fh = reg(fd);
+		g = gpu(n + KIB(64));
+		m = mem(g) + 4096;
+		is(cuFileRead(fh, g, n, 0, 4096), (long long)n,
+		   strict ? "strict: a read across windows" : "a read across windows");
+		check(!memcmp(m, data, n), "the right data");
+		is((long long)mock.host_bytes, strict ? 0 : (long long)seams,
+		   "as much is in host memory");
+		is((long long)mock.within, strict ? (long long)seams : 0,
+		   "as much is copied within the GPU");
+		s = stats_of(fh);
+		is((long long)s.path[PLN_PATH_P2P].bytes_read,
+		   (long long)(strict ? n : n - seams), "the rest is p2p");
+		is((long long)s.path[PLN_PATH_BOUNCE].bytes_read,
+		   (long long)(strict ? 0 : seams), "staged are two blocks");
+		if (!strict)
+			check(strstr(s.reason, "a block is in two mappings") != NULL,
+			      "for this reason: %s", s.reason);
+		noise(m, n);
+		is(cuFileWrite(fh, g, n, 0, 4096), (long long)n, "a write across them");
+		is(pread(fd, data, n, 0), (long long)n, "is read");
+		check(!memcmp(m, data, n), "the right data");
+		mock.host_bytes = 0;
+		is(cuFileRead(fh, g, n, 0, 0), (long long)n, "where blocks end with windows");
+		is((long long)mock.host_bytes, 0, "nothing is");
+		cuFileHandleDeregister(fh);
+		close(fd);
+		gpu_free(g);
+	}
+	fresh(NULL);
+	free(data);
+}
+
 /* Memory that is freed and not allocated again at the same address */
 void test_many_windows(void)
 {

@@ -6,6 +6,9 @@
  * functions.  A program that must also run with another libcuda.so.1 looks
  * them up with dlsym() and does without when they are absent.
  *
+ * Their names are written as CUDA's are, plnMemAdd() as cuMemAlloc(), unlike those
+ * of Peerlane's other libraries, pln_mr_reg().
+ *
  * All three need a current context, wait until the result is there, run in
  * the order of the context's legacy default stream, and may be called from any
  * thread.  Since 0.1.

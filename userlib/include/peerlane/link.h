@@ -329,7 +329,8 @@ int pln_link_share(struct pln_link *link, struct pln_mr *mr);
  * connected stream socket @fd. The ends exchange their addresses and their shared
  * buffers, check them, and return when both can receive.
  *
- * The function takes at most @timeout_ms milliseconds.
+ * The function takes at most @timeout_ms milliseconds. No value means without end:
+ * INT_MAX, almost 25 days, is the longest time.
  *
  * After that the program may use the socket for other purposes, or close it: the
  * link keeps a duplicate, with which it detects the end of the peer's process. It
@@ -446,7 +447,8 @@ int64_t pln_link_put(struct pln_link *link,
  * Makes progress on @count links, 1 to 64 of them, until an event occurs on one:
  * a put is done, a put of the peer has arrived, or the link has failed. It waits
  * at most @timeout_ms milliseconds for that, without using the processor; with 0
- * it returns at once.
+ * it returns at once. No value means without end: a program that waits for as long
+ * as it takes calls the function again when it returns 0.
  *
  * A link makes progress only while one of its functions runs, so a program that
  * waits for a peer should wait in this function.
@@ -522,7 +524,8 @@ int pln_link_fd(struct pln_link *link);
  * in GPU memory. For staged memory the peer must copy them there, and does so when
  * it calls pln_link_poll() or pln_link_wait().
  *
- * Other links make no progress meanwhile.
+ * Other links make no progress meanwhile. No value of @timeout_ms means without end;
+ * after -ETIMEDOUT the program may call the function again.
  *
  * Return: 0, or a negative errno.
  *
