@@ -5,6 +5,9 @@
 # tier: check
 # timeout: 180
 # exclusive
+#
+# It runs alone: how much sooner a guest starts from a snapshot is a quotient of two times, and beside
+# another case the two may have had different shares of the processors.
 
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"

@@ -4,7 +4,6 @@
 # tags: build
 # tier: all
 # timeout: 600
-# exclusive
 
 # Expressions for at_exit and for inner shells are meant to stay as they are.
 # shellcheck disable=SC2016

@@ -36,7 +36,7 @@ boot() {
 	vm_images=
 	vm_image disk0 "$OUT/disk.img"
 	VM_TRACE='' VM_CMDLINE=$3
-	vm_run "$1" "$TOP/tests/fabric/$2.topo" 7.2 "$OUT/acs.case" 120 -device intel-iommu
+	vm_run "$1" "$TOP/tests/fabric/$2" 7.2 "$OUT/acs.case" 120 -device intel-iommu
 	boot_rc=$?
 	tr -d '\r' <"$OUT/$1/result.log" >"$1.log"
 	ktap_from "$1.log" "$1"
@@ -124,7 +124,7 @@ through_root() {
 }
 
 # The root complex is not trusted with peers
-boot refused switch "intel_iommu=on"
+boot refused switch.topo "intel_iommu=on"
 fabric "the kernel has set redirect" '.acs == "001d"'
 fabric "topo's verdict is staged, for the host bridge" \
 	'.pair.verdict == "staged" and (.pair.reason | test("8086:29c0.*not on the list"))
@@ -144,7 +144,7 @@ is "the machine's own words agree" '.[0].io | .path == "bounce" and
 old=$(cure disable_acs_redir)
 new=$(cure config_acs)
 
-boot cured switch "intel_iommu=on $old"
+boot cured switch.topo "intel_iommu=on $old"
 fabric "$old: the kernel has left redirect off" '.acs | IN("0000", "0011")'
 direct
 
@@ -154,7 +154,7 @@ agrees
 healthy
 
 # It is trusted
-boot translated switch-epyc "intel_iommu=on"
+boot translated switch.topo,cpu=EPYC "intel_iommu=on"
 through_root
 is "both ports of the switch are named" '.[0].doctor.findings[] |
 	select(.id == "acs-redirect") | .severity == "warning" and
@@ -169,7 +169,7 @@ machine "the machine is degraded" '.status == 1 and .doctor.verdict == "degraded
 
 # By day doctor/findings has that parameter, and scenarios/acs-trap what an IOMMU does that passes addresses through
 if [ "$TIER" = nightly ]; then
-	boot wrong-cure switch-epyc "intel_iommu=on iommu=pt pci=disable_acs_redir=pci:1234:0001"
+	boot wrong-cure switch.topo,cpu=EPYC "intel_iommu=on iommu=pt pci=disable_acs_redir=pci:1234:0001"
 	through_root
 	fabric "topo knows the IOMMU's mode" '.topo.devices | all(.iommu == "passthrough")'
 	is "a parameter that names no port is noticed" \

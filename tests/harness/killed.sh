@@ -1,108 +1,71 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: a scenario of several hosts that is killed outright, at whatever moment, leaves nothing behind
-# tags: quick harness wire
+# desc: a runner that is killed outright leaves no emulator, no wire, no image and no memory behind
+# tags: guest wire harness
 # tier: all
-# timeout: 180
+# timeout: 200
 
 . "$TOP/scenarios/lib/case.sh"
-. "$TOP/tests/harness/lib.sh"
 
-need_tool cpio flock
+need_tool jq cpio flock
 need_file "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/rdma.cpio"
 
-# all that a run starts has this in its environment, and this case has not
-MARK=KILLED_RUN=$(cat /proc/sys/kernel/random/uuid)
-of_run() {
-	grep -lzx "$MARK" /proc/[0-9]*/environ 2>/dev/null
+# of FOLDER: the processes that work in it, or were started with it
+of() {
+	for each in /proc/[0-9]*; do
+		words=$(readlink "$each/cwd"; tr '\0' ' ' <"$each/cmdline") 2>/dev/null
+		case $words in
+		*"$1"*) echo "${each#/proc/}: $words" ;;
+		esac
+	done
 }
-# left: those of the run that are not inside of an emulator
-left() {
-	of_run | xargs -r grep -Lzx FAKE_INSIDE=1 2>/dev/null | cut -d / -f 3
-}
-none_left() {
-	[ -z "$(left)" ]
-}
-within() { # SECONDS COMMAND…
+
+# within SECONDS COMMAND…
+within() {
 	until=$(($(cut -d. -f1 /proc/uptime) + $1))
 	shift
 	until "$@"; do
 		[ "$(cut -d. -f1 /proc/uptime)" -lt "$until" ] || return 1
-		sleep 0.02
+		sleep 0.1
 	done
 }
-# the insides of a fake emulator do not end with it
-bury() {
-	of_run | cut -d / -f 3 | xargs -r kill -KILL 2>/dev/null
+talks() { # FOLDER: its guests do
+	grep -q '^@host barrier up' "$1/a/result.log" 2>/dev/null
 }
-at_exit bury
-
-in_files() {
-	find o -name fake -prune -o \( -type s -o -type p \) -print
+idle() { # FOLDER
+	[ -z "$(of "$1")" ]
 }
 
-driver </dev/null
-cat >parent <<'END'
-# starts a run, and does not bury it
-env "$1" QEMU="$TOP/tests/harness/fake-qemu" sh driver 1000 2 >said 2>&1 &
-echo $! >pid
-exec sleep 1000
+# kills PID FOLDER WHO
+kills() {
+	check "$3: its guests run" within 90 talks "$2"
+	at_exit "of $2 | sed 's/:.*//' | xargs -r kill -KILL 2>/dev/null"
+	check "$3: two emulators and a wire work in its folder" \
+		test "$(of "$2" | grep -cE 'qemu-system|peerlane-wire')" -eq 3
+	kill -KILL "$1"
+	check "$3 is killed: nobody works there any more" within 30 idle "$2"
+	of "$2" | sed 's/^/# left: /'
+	check_eq "$3 is killed: no image, no memory, nothing for guests" '' \
+		"$(find "$2" \( -name '*.img' -o -name '*.cpio' -o -name ram -o -name case -o -name '.run' \) -print)"
+}
+
+"$TOP/scenarios/run" --out "$OUT/scenario" two-hosts >said 2>&1 &
+kills $! "$OUT/scenario" scenarios/run
+
+mkdir -p cases/fix
+cat >cases/fix/hosts.sh <<'END'
+#!/bin/sh
+# desc: fixture
+# tier: check
+# timeout: 150
+exec "$TOP/scenarios/run" --out "$OUT" two-hosts
 END
-
-# killed_when DESC COMMAND…: as soon as COMMAND succeeds
-killed_when() {
-	desc=$1
-	shift
-	rm -rf o pid
-	guests <guest
-	sh parent "$MARK" &
-	parent=$!
-	at_exit "kill -KILL $parent 2>/dev/null"
-	within 60 test -s pid
-	within 60 "$@" || fail "$desc: the moment comes" "$(cat said)"
-	kill -KILL "$(cat pid)"
-	check "$desc: no process is left" within 60 none_left
-	left | while read -r pid; do
-		echo "# left: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c 1-200)"
-	done
-	check_eq "$desc: no socket and no pipe is left" "" "$(in_files)"
-	kill -KILL "$parent"
-	bury
+chmod +x cases/fix/hosts.sh
+"$TOP/tests/run" --cases "$OUT/cases" --out "$OUT/tests" >said 2>&1 &
+kills $! "$OUT/tests/fix/hosts" tests/run
+# whoever cleans up for it ends the processes first, then removes these
+noted() {
+	[ ! -e tests/.run ]
 }
-
-echo 'exec sleep 1000' >guest
-killed_when "before the wire runs" test -d o/wire
-killed_when "the wire starts" test -e o/wire/keeper.pid
-killed_when "before the first host" test -e o/wire/pid
-killed_when "the first host starts" test -d o/a
-killed_when "its keeper is there" test -e o/a/keeper.pid
-killed_when "its emulator is there" test -e o/a/qemu.pid
-killed_when "the second host starts" test -e o/b/keeper.pid
-echo 'host barrier one; exec sleep 1000' >guest
-killed_when "both run" sh -c '[ "$(cat o/[ab]/result.log 2>/dev/null | grep -c "^@reply ok")" = 2 ]'
-echo '[ "$HOST" = a ] || exec sleep 1000; host barrier one' >guest
-killed_when "one waits for the other" test -e o/hosts/waiting.a
-echo true >guest
-killed_when "the first has ended" test -e o/a/qemu.rc
-killed_when "the wire ends" test -e o/wire/stopping
-
-# The next one in the same place waits for the guard of the last one: this, here
-waits() {
-	left | while read -r pid; do
-		tr '\0' ' ' <"/proc/$pid/cmdline"
-	done 2>/dev/null | grep -q 'flock -w'
-}
-rm -rf o
-guests <guest
-exec 9>o/.guard
-flock 9
-env "$MARK" QEMU="$TOP/tests/harness/fake-qemu" timeout 60 sh driver 40 2 >said 2>&1 9>&- &
-next=$!
-check "the next run waits until all that is cleaned up" within 60 waits
-check_false "and has begun nothing" test -e o/wire
-exec 9>&-
-wait "$next"
-check_eq "then it works" 0 $?
-check_eq "and it leaves no socket and no pipe either" "" "$(in_files)"
-check "nor a process" within 60 none_left
+check "tests/run is killed: its own notes are gone too" within 30 noted
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the machines that scenarios rely on are there, with all that they are made of; overrides change them
+# desc: overrides change a machine, an alias and a file; what cannot be is refused
 # tags: harness
 # tier: check
 # timeout: 60
@@ -8,48 +8,6 @@
 need_tool awk
 # shellcheck source=scenarios/lib/machine/topology.sh
 . "$TOP/scenarios/lib/machine/topology.sh"
-
-# has MACHINE GPUS DRIVES SWITCHES ROOT-PORTS HOST-BRIDGES [WORD-IN-A-LINE…]
-has() {
-	name=$1
-	want="$2 gpu, $3 nvme, $4 switch, $5 root-port, $6 host-bridge"
-	shift 6
-	topology devices "$name" >listed 2>&1
-	check_eq "$name" "$want" "$(awk '{ n[$2]++ } END {
-		printf "%d gpu, %d nvme, %d switch, %d root-port, %d host-bridge",
-		n["gpu"], n["nvme"], n["switch"], n["root-port"], n["host-bridge"] }' listed)"
-	for word in "$@"; do
-		check "$name: $word" grep -q -e " $word\( \|\$\)" listed
-	done
-}
-
-has same-switch 1 1 1 1 0 acs=on coherent=off cpu=max
-has two-switches 1 1 2 1 0
-has two-root-ports 1 1 0 2 0 cpu=max
-has epyc-two-root-ports 1 1 0 2 0 cpu=EPYC
-has acs-redirect 1 1 1 1 0 acs=redirect cpu=EPYC
-has iommu-off 1 1 1 1 0 iommu=off cpu=EPYC
-has iommu-passthrough 1 1 1 1 0 iommu=passthrough cpu=EPYC
-has iommu-translated 1 1 1 1 0 iommu=translated cpu=EPYC
-has small-bar1 1 1 1 1 0 vram=16G bar1=64M
-has two-drives 1 2 1 1 0
-has two-gpus 2 1 1 1 0
-has two-gpus-two-nvme 2 4 2 2 0
-has numa 2 2 2 2 2 nodes=2 node=0 node=1
-has dgx 8 8 4 4 2 nodes=2
-has no-drive 1 0 0 1 0
-has two-hosts-rxe 1 1 1 1 0 coherent=on
-has cx 1 0 1 1 0 coherent=off cpu=max lid=1
-has cx-two-root-ports 1 0 0 2 0 cpu=max lid=1
-has two-hosts-rxe-no-window 1 1 1 1 0 coherent=off
-has small-hosts-rxe 1 0 0 1 0 memory=512M cpus=1 vram=64M bar1=64M coherent=on
-check_eq "and no others" "$(grep -cE '^has [a-z]' "$0")" "$(topology_names | wc -l)"
-topology devices dgx >listed
-check_eq "dgx: two GPUs and two drives on each switch" "2 2 2 2 2 2 2 2" \
-	"$(awk '$2 == "gpu" || $2 == "nvme" { sub(/[.].*/, "", $3); n[$3 " " $2]++ }
-	END { for (k in n) printf "%s%d", s++ ? " " : "", n[k] }' listed)"
-
-# --- overrides ------------------------------------------------------------------
 
 changed() { # MACHINE: its lines that are not those of same-switch
 	topology devices same-switch >was

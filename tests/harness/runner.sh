@@ -63,6 +63,25 @@ check "and the part is named" says '^# SKIP-PART no nvcc$'
 printf 'ok 1 - x\n1..1\n1..0 # SKIP no such device\n' >programs.log
 check_eq "ktap_from: a program that skips does not fail the case" 0 "$(said "ktap_from '$PWD/programs.log' two")"
 check "and is named" says '^# SKIP-PART two: no such device$'
+# plans DESC WANT LINE…: the status of a case whose program prints these lines
+plans() {
+	desc=$1
+	want=$2
+	shift 2
+	printf '%s\n' "$@" >programs.log
+	check_eq "ktap_from: $desc" "$want" "$(said "ktap_from '$PWD/programs.log' two")"
+}
+plans "a plan of all results passes" 0 'ok 1 - x' 'ok 2 - y' 1..2
+plans "two programs have a plan each" 0 'ok 1 - x' 1..1 'ok 1 - y' 'ok 2 - z' 1..2
+plans "a plan of more results fails" 1 'ok 1 - x' 1..2
+check "and is shown" says '^# 1\.\.2, and before it are the results 1 to 1 without a gap'
+plans "a plan of fewer fails" 1 'ok 1 - x' 'ok 2 - y' 1..1
+plans "one of a number that begins alike fails" 1 'ok 1 - x' 1..12
+plans "a gap in the results fails" 1 'ok 1 - x' 'ok 3 - y' 1..3
+plans "a result twice fails" 1 'ok 1 - x' 'ok 2 - y' 'ok 2 - y' 1..2
+plans "the results of a program before do not count" 1 'ok 1 - x' 1..1 1..1
+plans "a program that ends without a plan after its first result fails the next" 1 'ok 1 - x' 'ok 2 - y' 'ok 1 - z' 1..2
+plans "a plan of none without a reason fails" 1 'ok 1 - x' 1..0
 check_eq "skip_part alone is no check" 1 "$(said 'skip_part "no nvcc"')"
 check_eq "need_tool: a tool that the build root lacks fails" 1 \
 	"$(said 'need_tool no-such-tool; pass x')"
@@ -146,7 +165,7 @@ echo "ok 2 - fine"
 echo "1..1"
 END
 new no-number <<END
-echo "ok - fine # SKIP whatever"
+echo "ok - fine"
 $lib
 pass "fine"
 finish
@@ -156,6 +175,15 @@ $lib
 skip_part "no compiler"
 pass "what needs none"
 finish
+END
+new result-skipped quick <<END
+echo "ok 1 - fine"
+echo "ok 2 - a core # SKIP no such core"
+echo "1..2"
+END
+new results-skipped <<END
+echo "ok 1 - a core # SKIP no such core"
+echo "1..1"
 END
 new tier <<END
 $lib
@@ -283,6 +311,8 @@ verdict short fail 'the plan is 1..2, and there are 1 results'
 verdict long fail 'the plan is 1..1, and there are 2 results'
 verdict no-number fail 'the plan is 1..1, and there are 2 results'
 verdict in-part pass ''
+verdict result-skipped pass ''
+verdict results-skipped fail 'ran no check'
 verdict tier pass ''
 verdict hanging fail 'no end within 2 seconds'
 verdict stubborn fail 'no end within 2 seconds'
@@ -296,25 +326,27 @@ verdict vanishing fail 'no result'
 verdict unrunning fail 'no result'
 verdict not-executable fail 'executable'
 
-check_eq "the last line counts" "5 passed, 22 failed, 1 skipped" \
+check_eq "the last line counts" "6 passed, 23 failed, 1 skipped" \
 	"$(tail -n 1 ktap)"
 check "the counts in JSON agree" jq -e \
-	'.passed == 5 and .failed == 22 and .skipped == 1' out.json
+	'.passed == 6 and .failed == 23 and .skipped == 1' out.json
 check_eq "KTAP starts with its version" "KTAP version 1" "$(head -n 1 ktap)"
-check_eq "then the plan" "1..28" "$(sed -n 2p ktap)"
-check_eq "one result for each case" 28 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
+check_eq "then the plan" "1..30" "$(sed -n 2p ktap)"
+check_eq "one result for each case" 30 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
 check_eq "above it is what was skipped in part, and what the tier left out" \
-	"# skipped in part: 1
+	"# skipped in part: 3
 #   fix/in-part: no compiler
+#   fix/result-skipped: a core # SKIP no such core
+#   fix/results-skipped: a core # SKIP no such core
 # left out: 1 cases of tier all (make check-all runs them), 1 of tier nightly (make check-nightly)" \
 	"$(sed -n '/^# skipped in part/,/^# left out/p' ktap)"
 check_eq "and what failed, with all its checks that did" \
-	"# failed: 22 22
+	"# failed: 23 23
 #   fix/failing: one is two
 #     not ok 2 - one is two" \
 	"$(sed -n '/^# failed: /p' ktap) $(sed '1,/^# failed: /d' ktap | grep -c '^#   [^ ]')
 $(sed '1,/^# failed: /d' ktap | grep -A 1 '^#   fix/failing: ')"
-check "and in the JSON is what was skipped in part" jq -e '.skipped_parts == 1 and
+check "and in the JSON is what was skipped in part" jq -e '.skipped_parts == 3 and
 	(.cases[] | select(.name == "fix/in-part").skipped_parts) == ["no compiler"]' out.json
 check "the tier, its seconds, and that it has no budget are in the JSON" jq -e \
 	'.tier == "check" and .slot_seconds >= 4 and .slot_seconds > (.cases[0].seconds) and .budget == null' out.json
@@ -328,7 +360,7 @@ check_false "nothing of a case that hung is left" lives \
 check_eq "a run without failures exits 0" 0 "$?"
 "$TOP/tests/run" --nonsense 2>err
 check_eq "a wrong option exits 64, as of all programs" "64 usage: tests/run: unknown option --nonsense" "$? $(sed -n '1s/ .*//p' err) $(tail -n 1 err)"
-check_eq "-t takes a tag, of every tier" "5 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
+check_eq "-t takes a tag, of every tier" "6 passed, 0 failed, 0 skipped" "$(tail -n 1 ktap)"
 check_fails "-x drops a tag, and nothing left is an error" "no case is left" "$TOP/tests/run" --cases cases --out out2 -x fix
 check_fails "a tag that no case has, too" "no case is left" "$TOP/tests/run" --cases cases --out out2 -t nothing
 check_fails "and a pattern that none matches" "no case is left" "$TOP/tests/run" --cases cases --out out2 -k nothing
@@ -339,8 +371,8 @@ check_eq "-k takes a pattern" "2 passed, 0 failed, 0 skipped" \
 check_eq "a name takes one case" "1 passed, 0 failed, 0 skipped" \
 	"$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases -l >ktap
-check_eq "-l lists, of every tier" 30 "$(grep -c '^fix/' ktap)"
-check_eq "a CDPATH does not lead it astray" 30 \
+check_eq "-l lists, of every tier" 32 "$(grep -c '^fix/' ktap)"
+check_eq "a CDPATH does not lead it astray" 32 \
 	"$(cd "$TOP" && CDPATH=$TOP tests/run --cases "$OUT/cases" -l | grep -c '^fix/')"
 check_fails "a name that no case has is an error" 'no case is called fix/nothing' \
 	"$TOP/tests/run" --cases cases --out out2 fix/nothing

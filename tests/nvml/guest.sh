@@ -8,7 +8,7 @@
 . "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/nvml_guest" "$BUILD/userlib/bin/nvidia-smi"
 
-boot plain "$TOP/tests/nvml/two-gpus.topo" 7.2 150 <<-'SCRIPT'
+boot plain "$TOP/tests/cuda/two-gpus.topo,gpu1.coherent=on" 7.2 150 <<-'SCRIPT'
 	#!/bin/sh
 	/usr/lib/peerlane/tests/nvml_guest 2 || exit 1
 	{

@@ -6,8 +6,8 @@
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
-. "$(dirname "$0")/switch/nvme.sh"
+. "$(dirname "$0")/lib-switch.sh"
+. "$(dirname "$0")/lib-switch-nvme.sh"
 
 # Drives read in a thread of their own, straight into the GPU's memory. Blocks 0 to 7 hold 'A', and the eight before
 # A_END; the others are zeros.

@@ -10,7 +10,7 @@
 . "$(dirname "$0")/lib-cx.sh"
 # shellcheck source=tests/qtest/lib-cx-wire.sh
 . "$(dirname "$0")/lib-cx-wire.sh"
-. "$(dirname "$0")/switch/lib.sh"
+. "$(dirname "$0")/lib-switch.sh"
 
 DEVFN_0=$GPU0
 FROM=0x1000000 TO=0x2000000 HALF=0x200000

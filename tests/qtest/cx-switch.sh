@@ -11,7 +11,7 @@
 # shellcheck source=tests/qtest/lib-cx-wire.sh
 . "$(dirname "$0")/lib-cx-wire.sh"
 # Its "counted" is of ports
-. "$(dirname "$0")/switch/lib.sh"
+. "$(dirname "$0")/lib-switch.sh"
 
 UNCOR=0x104 COR=0x110 UR=$((1 << 20)) ACSV=$((1 << 21)) ADVISORY=$((1 << 13))
 EQ_AT=0x74000

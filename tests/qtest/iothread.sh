@@ -6,7 +6,7 @@
 # timeout: 600
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
+. "$(dirname "$0")/lib-switch.sh"
 
 # As virtio 1 says: the common structure lies at the beginning of BAR4, notifications at 0x3000
 DISK=0x900

@@ -144,7 +144,8 @@ check "the other half is nowhere" test $((r - before)) -gt 0
 qt readq $((BAR1_0 + 0x20000))
 check_eq "behind it are ones" 0xffffffffffffffff "$r"
 
-check_false "more than 65536 are refused" qom_set gpu0 fault-late-writes 65537
+check_fails "more than 65536 are refused" "fault-late-writes must be at most 65536" \
+    qom_set gpu0 fault-late-writes 65537
 qt writeq $BAR1_0 $NEW
 late 0
 sees "switched off: pushed" $NEW 0

@@ -138,7 +138,7 @@ qmp() {
 qom_get() { qmp qom-get "{\"path\":\"/machine/peripheral/$1\",\"property\":\"$2\"}"; }
 qom_set() {
     qmp qom-set "{\"path\":\"/machine/peripheral/$1\",\"property\":\"$2\",\"value\":$3}"
-    case $qmp_reply in '{"return"'*) return 0 ;; *) return 1 ;; esac
+    case $qmp_reply in '{"return"'*) return 0 ;; *) echo "$qmp_reply"; return 1 ;; esac
 }
 
 # qt_build NAME: the program of hw-model/test is there, as $qt_work/NAME

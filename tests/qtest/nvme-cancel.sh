@@ -6,8 +6,8 @@
 # timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
-. "$(dirname "$0")/switch/nvme.sh"
+. "$(dirname "$0")/lib-switch.sh"
+. "$(dirname "$0")/lib-switch-nvme.sh"
 
 sw_start -blockdev driver=null-co,node-name=disk,size=1048576,read-zeroes=on,latency-ns=5000000000 \
     -device nvme,id=nvme0,bus=dp3,drive=disk,serial=nvme0

@@ -6,8 +6,8 @@
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
-. "$(dirname "$0")/switch/nvme.sh"
+. "$(dirname "$0")/lib-switch.sh"
+. "$(dirname "$0")/lib-switch-nvme.sh"
 
 head -c 4096 /dev/zero | tr '\0' A >disk.img
 truncate -s 1M disk.img

@@ -6,8 +6,8 @@
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
-. "$(dirname "$0")/switch/nvme.sh"
+. "$(dirname "$0")/lib-switch.sh"
+. "$(dirname "$0")/lib-switch-nvme.sh"
 
 # The drive can map RAM only. GPU 9, with a coherent window, is not below the switch.
 sw_start -blockdev null-co,node-name=disk,size=1048576,read-zeroes=on \

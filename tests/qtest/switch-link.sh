@@ -6,8 +6,8 @@
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
-. "$(dirname "$0")/switch/nvme.sh"
+. "$(dirname "$0")/lib-switch.sh"
+. "$(dirname "$0")/lib-switch-nvme.sh"
 need_tool jq
 
 # Downstream 4.0 x16, 100 ns; upstream 3.0 x2, 250 ns: the uplink is the narrow one

@@ -6,8 +6,8 @@
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
-. "$(dirname "$0")/switch/nvme.sh"
+. "$(dirname "$0")/lib-switch.sh"
+. "$(dirname "$0")/lib-switch-nvme.sh"
 
 drive_image() { # of blocks of 512 bytes: 0 to 7 hold 'A', 8 to 23 'B', then zeros
     head -c 4096 /dev/zero | tr '\0' A

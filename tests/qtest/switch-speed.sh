@@ -9,8 +9,8 @@
 # Sanitizers cost time, and not evenly
 QEMU=${QEMU:-$BUILD/qemu/qemu-system-x86_64}
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
-. "$(dirname "$0")/switch/nvme.sh"
+. "$(dirname "$0")/lib-switch.sh"
+. "$(dirname "$0")/lib-switch-nvme.sh"
 
 # What is compared is processor time of the emulator, not the clock.  Other work on
 # the machine can only add to it (caches), so the least of all rounds counts, which

@@ -6,7 +6,7 @@
 # timeout: 1200
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
+. "$(dirname "$0")/lib-switch.sh"
 . "$(dirname "$0")/lib-stream.sh"
 
 machine() { sw_boot "$@"; }

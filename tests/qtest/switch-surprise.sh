@@ -6,8 +6,8 @@
 # timeout: 240
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/switch/lib.sh"
-. "$(dirname "$0")/switch/nvme.sh"
+. "$(dirname "$0")/lib-switch.sh"
+. "$(dirname "$0")/lib-switch-nvme.sh"
 
 # One byte in a second of real time: the throttled drive keeps its second command
 # and those after it until somebody drains it

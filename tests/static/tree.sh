@@ -114,6 +114,25 @@ for file in tests/*/*.sh; do
 done >"$OUT/found"
 none "every case has its header and can run"
 
+# other_than_predicates FILE…: what check_false is given there and is none.  A program can fail for many reasons: check_fails
+# is told which
+other_than_predicates() {
+	awk -v predicate='^(test|grep|cmp|jq -e|lives|partial|scan_console)( |$)' '
+	FNR == 1 { more = "" }
+	{ $0 = more $0 }
+	/\\$/ { more = substr($0, 1, length($0) - 1); next }
+	{ more = "" }
+	match($0, /(^|[;&|{(]|(do|then|else)[[:blank:]])[[:blank:]]*check_false[[:blank:]]+/) {
+		at = substr($0, RSTART + RLENGTH)
+		sub(/^("([^"\\]|\\.)*"|\047[^\047]*\047|[^"\047[:blank:]]+)[[:blank:]]+/, "", at)
+		if (at !~ predicate)
+			print FILENAME ":" FNR ": " at
+	}' "$@"
+}
+# shellcheck disable=SC2046 # no name in the tree has a blank
+other_than_predicates $(xargs grep -lw check_false <"$OUT/files" | grep -vE '[.]md$|lib/case[.]sh$') >"$OUT/found"
+none "check_false is given predicates"
+
 # the checks above can fail
 printf 'no licence\n' >"$OUT/bad.c"
 check_eq "a missing licence line is seen" "$OUT/bad.c" "$(echo "$OUT/bad.c" | without '')"
@@ -123,6 +142,9 @@ printf '\n\n// SPDX-License-Identifier: MIT\n' >"$OUT/bad.c"
 check_eq "but not the right one" "" "$(echo "$OUT/bad.c" | without 'MIT( |$|")')"
 printf '. "$TOP/tests/lib/x.sh"\nexec /usr/lib/peerlane/tests/x\n' >"$OUT/bad.sh"
 check_eq "a path into tests/ is seen, one of a guest is none" "$OUT/bad.sh:1:\"\$TOP/tests/lib/x.sh\"" "$(leads_to_tests "$OUT/bad.sh")"
+printf '%s "no \\"x\\"" grep x y\n%s x \\\n\tpeerlane topo y\ntrue && %s "a $b" jq . c\n' check_false check_false check_false >"$OUT/bad.sh"
+check_eq "check_false of a program is seen, of a predicate not" "$OUT/bad.sh:3: peerlane topo y
+$OUT/bad.sh:4: jq . c" "$(other_than_predicates "$OUT/bad.sh")"
 printf 'int pln_version(void);\nint pln_inside(void);\n' >"$OUT/bad.c"
 check_eq "an inner name with pln_ is seen, a public one is none" "$OUT/bad.c:2:pln_inside" "$(inner_names "$OUT/bad.c")"
 finish
